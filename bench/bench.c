@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * bench.c - the program around a benchmark.  `--list` prints each case with
+ * its n, `--case NAME` runs one of them once (under callgrind), `--smoke`
+ * runs all with n = 1; without arguments all are timed.
+ */
+#include "bench.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static struct {
+    bool list, smoke;
+    const char *only; /* NULL: all cases */
+    unsigned ran;
+} mode;
+
+static volatile double kept;
+
+void bench_keep(double value)
+{
+    kept = value;
+}
+
+void bench_fail(const char *what)
+{
+    fprintf(stderr, "bench: %s\n", what);
+    exit(1);
+}
+
+/* The function callgrind counts in; called through, never inlined. */
+__attribute__((noinline)) static void bench_measured(bench_fn *fn, void *ctx,
+                                                     uint64_t n)
+{
+    fn(ctx, n);
+    kept = 0; /* keeps this a call, not a jump */
+}
+
+static double seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+void bench_case(const char *name, bench_fn *fn, void *ctx, uint64_t n)
+{
+    if (mode.only && strcmp(mode.only, name) != 0) return;
+    mode.ran++;
+    if (mode.list) {
+        printf("%s %llu\n", name, (unsigned long long)n);
+        return;
+    }
+    if (mode.only || mode.smoke) {
+        bench_measured(fn, ctx, mode.smoke ? 1 : n);
+        return;
+    }
+    double best = 0;
+    for (int i = 0; i < 5; i++) {
+        double start = seconds();
+        bench_measured(fn, ctx, n);
+        double t = seconds() - start;
+        if (i == 0 || t < best) best = t;
+    }
+    printf("%s %.2f\n", name, best * 1e9 / (double)n);
+}
+
+int main(int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--list") == 0)
+            mode.list = true;
+        else if (strcmp(argv[i], "--smoke") == 0)
+            mode.smoke = true;
+        else if (strcmp(argv[i], "--case") == 0 && i + 1 < argc)
+            mode.only = argv[++i];
+        else
+            bench_fail("usage: [--list | --smoke | --case NAME]");
+    }
+    bench_main();
+    if (mode.ran == 0) bench_fail("no such case");
+    return 0;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * bench.h - benchmarks that count.
+ *
+ * A file bench/bench_<name>.c defines bench_main(), which prepares data and
+ * calls bench_case() for each thing measured; bench.c has the program around
+ * it.  Instructions are counted by callgrind inside the measured function
+ * only, so that they are the same on every run; nanoseconds are the best of
+ * five and depend on the machine.
+ */
+#ifndef BENCH_H
+#define BENCH_H
+
+#include <stdint.h>
+
+/* Does the work `n` times. */
+typedef void bench_fn(void *ctx, uint64_t n);
+
+/* Defined by the benchmark; called once per run of the program. */
+void bench_main(void);
+
+/* Measure `fn(ctx, n)`; `n` is reduced to 1 in a smoke run. */
+void bench_case(const char *name, bench_fn *fn, void *ctx, uint64_t n);
+
+/* Where a result goes that nobody needs, so that its work is done. */
+void bench_keep(double value);
+
+/* Set-up failed: say so and exit. */
+void bench_fail(const char *what);
+
+#endif

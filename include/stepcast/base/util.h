@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * util.h - small shared tools: files, embedded data, hashes, random numbers,
+ * text buffers, CSV.
+ */
+#ifndef SC_BASE_UTIL_H
+#define SC_BASE_UTIL_H
+
+#include <stepcast/base/arena.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define SC_COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+/* Whole file into the arena, terminated by a NUL that `len` does not count.
+ * "-" is standard input.  Refuses directories and files over `max` bytes. */
+sc_status sc_file_read(const char *path, size_t max, sc_arena *a, char **buf,
+                       size_t *len, sc_err *err);
+/* Writes to a temporary file beside `path`, then renames: a failed run
+ * leaves no partial output. */
+sc_status sc_file_write(const char *path, const char *buf, size_t len,
+                        sc_err *err);
+
+/* Data files built into the library (data/ of the source tree), by path
+ * relative to data/: "fit/step.yml".  NULL if there is none. */
+typedef struct sc_embedded {
+    const char *path;
+    const char *text; /* terminated */
+    size_t len;
+} sc_embedded;
+
+const sc_embedded *sc_embedded_find(const char *path);
+/* All of them, sorted by path; *n is the count. */
+const sc_embedded *sc_embedded_all(uint32_t *n);
+
+uint64_t sc_hash(const void *data, size_t len, uint64_t seed);
+
+/* splitmix64: same sequence on every machine. */
+uint64_t sc_random(uint64_t *state);
+double sc_random_unit(uint64_t *state); /* [0, 1) */
+uint64_t sc_random_below(uint64_t *state, uint64_t n);
+
+/* Growing text, for tables and reports. */
+typedef struct sc_text {
+    char *buf; /* terminated, never NULL after init */
+    size_t len, cap;
+    bool failed; /* out of memory: the text is not complete */
+} sc_text;
+
+void sc_text_init(sc_text *t);
+void sc_text_free(sc_text *t);
+void sc_text_add(sc_text *t, const char *fmt, ...) SC_PRINTF(2, 3);
+
+/* CSV with a header line; quotes as RFC 4180; cells are terminated strings in
+ * the arena.  A row with another number of cells than the header is an error
+ * with its line.  cell(r, c) = cells[r * n_cols + c]. */
+typedef struct sc_csv {
+    const char *file;
+    uint32_t n_cols, n_rows;
+    const char **header; /* [n_cols] */
+    const char **cells;  /* [n_rows * n_cols] */
+    uint32_t *line;      /* [n_rows] line of each row */
+} sc_csv;
+
+sc_status sc_csv_parse(const char *text, size_t len, const char *file,
+                       sc_arena *a, sc_csv *out, sc_err *err);
+int sc_csv_col(const sc_csv *t, const char *name);              /* -1: none */
+const char *sc_csv_get(const sc_csv *t, uint32_t row, int col); /* "" if -1 */
+
+/* fnmatch-like: '*' any run, '?' one character; no classes. */
+bool sc_glob(const char *pattern, const char *text);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

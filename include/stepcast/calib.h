@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * calib.h - fits, validation tables, leave-out.
+ */
+#ifndef SC_CALIB_H
+#define SC_CALIB_H
+
+#include <stepcast/predict.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- the fitter --------------------------------------------------------- */
+
+/* Minimises sum_i w_i rho(r_i) + sum_j ((log p_j - log centre_j) / sd_j)^2
+ * over the free parameters, r_i = log(predicted_i / measured_i), rho(r) =
+ * 2 (sqrt(1 + (r / soft)^2) - 1): soft-L1, a row of weight 1 is a measurement
+ * with standard deviation `soft`, outliers weigh less.  Levenberg-Marquardt
+ * in log p with forward differences, steps clamped to [lo, hi]; steps that do
+ * not lower the cost are refused, so the model may jump.  Starts at `inout`;
+ * deterministic. */
+typedef sc_status (*sc_fit_model)(void *ctx, const sc_cost *c, double *log_pred,
+                                  sc_err *err); /* writes [n_rows] */
+
+typedef struct sc_fit_problem {
+    uint32_t n_rows, n_free;
+    const sc_param *free;   /* [n_free] */
+    const double *log_meas; /* [n_rows] */
+    const double *weight;   /* [n_rows]; NULL: 1 */
+    double soft;            /* scale of rho; 0.08 if 0 */
+    double prior_weight;    /* multiplies the prior term; 1 if 0 */
+    sc_fit_model model;
+    void *ctx;
+} sc_fit_problem;
+
+typedef struct sc_fit_result {
+    double value[SC_N_PARAMS];  /* fitted */
+    double se_log[SC_N_PARAMS]; /* standard error of log p, with the prior */
+    double rows[SC_N_PARAMS];   /* effective rows that determine it; 0: none,
+                                   it stays at its centre */
+    double cost_before, cost_after;
+    uint32_t iterations;
+} sc_fit_result;
+
+sc_status sc_fit(const sc_fit_problem *p, sc_cost *inout, sc_fit_result *out,
+                 sc_arena *a, sc_err *err);
+
+/* Fits the `network` set on a network table (header of network.csv); groups
+ * of (device, ranks, nodes, collective) weigh the same.  `report` gets the
+ * errors by group and what was skipped and why. */
+sc_status sc_fit_network(const sc_csv *table, sc_cost *inout,
+                         sc_fit_result *out, sc_text *report, sc_arena *a,
+                         sc_err *err);
+
+/* Mean over groups of the group's mean |predicted / measured - 1|. */
+typedef struct sc_network_score {
+    uint32_t rows, skipped;      /* of the table */
+    uint32_t groups[2], used[2]; /* [0] one node, [1] several: above 1 MiB */
+    double error[2];             /* above 1 MiB */
+    double error_small[2];       /* up to 1 MiB; groups that have such rows */
+} sc_network_score;
+
+/* Predicts every row of a network table; `report` as above, may be NULL. */
+sc_status sc_network_check(const sc_csv *table, const sc_cost *c,
+                           sc_network_score *out, sc_text *report, sc_arena *a,
+                           sc_err *err);
+
+/* ---- validation --------------------------------------------------------- */
+
+typedef struct sc_validate_opts {
+    int engine;          /* sc_engine */
+    const char *family;  /* only this family; NULL: all */
+    const char *where;   /* only rows whose id matches this glob; NULL */
+    const sc_cost *cost; /* parameters; NULL: built in */
+} sc_validate_opts;
+
+typedef struct sc_valid_row {
+    const char *id, *family, *device, *model;
+    const char *reason; /* why it could not be predicted; NULL: predicted */
+    double measured, predicted; /* seconds; NaN where there is none */
+    double error;               /* predicted / measured - 1 */
+    double median; /* of all measurements of this configuration, s */
+    double mem_measured, mem_predicted; /* bytes; NaN */
+    double low, high;                   /* 80 % interval, seconds */
+    uint32_t n_assumptions;
+    const char **assumptions;
+    uint64_t config_key; /* equal for repetitions of one configuration */
+    uint64_t group_key;  /* rows that differ only in parallelization and
+                              micro-batch share it */
+    bool counted;        /* in the errors of groups, with `median`; false:
+                              not compared, or a repetition of one that is */
+} sc_valid_row;
+
+typedef struct sc_valid_group {
+    const char *family, *device;            /* device NULL: all devices */
+    uint32_t rows, skipped;                 /* skipped: have a reason */
+    double mape, median_ape, p90_ape, bias; /* fractions; NaN without rows */
+    double kendall_tau;       /* mean over groups of comparable rows; NaN */
+    double regret;            /* of the predicted best, worst group; NaN */
+    double mem_mape, mem_max; /* NaN where no memory was measured */
+} sc_valid_group;
+
+typedef struct sc_validation {
+    const char *unit; /* "s" */
+    uint32_t n_rows, n_groups, skipped;
+    sc_valid_row *rows;
+    sc_valid_group *groups;
+    double mape, median_ape;
+} sc_validation;
+
+/* Predicts every row of the tables (training runs, columns of
+ * data/validation/README.md).  Rows of quality A and B are compared;
+ * configurations measured several times under one software count once, with
+ * their median.  Errors: tables that can't be read.  A row that can't be
+ * predicted is no error but has a reason. */
+sc_status sc_validate(const sc_csv *tables, uint32_t n_tables,
+                      const sc_validate_opts *o, sc_arena *a,
+                      sc_validation *out, sc_err *err);
+
+/* `--leave-out family|device|model`: refits the step set without each group
+ * in turn, from its centres, and predicts the group.  `o->family` and
+ * `o->where` choose which rows are printed, never which are fitted. */
+sc_status sc_validate_leave_out(const sc_csv *tables, uint32_t n_tables,
+                                const char *by, const sc_validate_opts *o,
+                                sc_arena *a, sc_validation *out, sc_err *err);
+
+/* `calibrate --truth DIR`: fits the network set on DIR/network.csv, then the
+ * step set on the tables of runs among DIR's *.csv; appends the text of
+ * data/fit/network.yml and data/fit/step.yml, and a report.  The same tables
+ * give the same bytes.  Errors: more than one fitted parameter per 20 rows. */
+sc_status sc_calibrate_truth(const char *dir, sc_arena *a, sc_text *network_yml,
+                             sc_text *step_yml, sc_text *report, sc_err *err);
+
+/* Compares the error of each family with a file of errors that may only fall
+ * (`bars: {bloom-jz: 3.1%}`), in its order.  Appends a line per family to
+ * `report`.  SC_NO: a family's mape is more than 0.05 points above its bar,
+ * or no row of it was predicted. */
+sc_status sc_validation_bars(const sc_validation *v, const char *text,
+                             size_t len, const char *file, sc_arena *a,
+                             sc_text *report, sc_err *err);
+
+/* contract.md section 6, "stepcast.validate/1"; and tables for people. */
+void sc_validation_json(const sc_validation *v, sc_json *j);
+void sc_validation_text(const sc_validation *v, bool rows, sc_text *out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

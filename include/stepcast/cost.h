@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cost.h - the price of one op.
+ *
+ * Pricing is a pure function of (machine, parameters, op).  Parameters come
+ * in three sets, each in one table: `kernel` (physics and fits over kernel
+ * tables, fixed, each with its source), `network` (fitted on
+ * data/validation/network.csv) and `step` (fitted on measured steps).  Fitted
+ * values stand in data/fit/<set>.yml, written by `stepcast calibrate --truth`
+ * and by nothing else.
+ *
+ * Units: seconds, bytes, FLOP.  A price is never below the bound that the
+ * device's peak or a port's rate sets.
+ */
+#ifndef SC_COST_H
+#define SC_COST_H
+
+#include <stepcast/coll.h>
+#include <stepcast/cost_params.h>
+#include <stepcast/net.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* One parameter: X(enumerator, name, unit text, centre, sd, lo, hi, meaning
+ * and source).  `centre` is the value before any fit (datasheet, physics,
+ * literature), `sd` the standard deviation of its logarithm that the fit uses
+ * as prior; sd 0 = fixed. */
+#define SC_PARAM_ENUM(id, name, unit, centre, sd, lo, hi, text) id,
+typedef enum sc_param {
+    SC_PARAMS_KERNEL(SC_PARAM_ENUM) SC_PARAMS_NETWORK(SC_PARAM_ENUM)
+        SC_PARAMS_STEP(SC_PARAM_ENUM) SC_N_PARAMS
+} sc_param;
+#undef SC_PARAM_ENUM
+
+typedef enum sc_param_set { SC_SET_KERNEL, SC_SET_NETWORK, SC_SET_STEP } sc_param_set;
+
+typedef struct sc_param_info {
+    const char *name, *unit, *text;
+    double centre, sd, lo, hi;
+    sc_param_set set;
+} sc_param_info;
+extern const sc_param_info sc_params[SC_N_PARAMS];
+int sc_param_find(const char *name); /* -1: none */
+
+typedef struct sc_cost {
+    double p[SC_N_PARAMS];
+    uint64_t hash; /* of data/fit */
+} sc_cost;
+
+/* Every parameter at its centre. */
+void sc_cost_centres(sc_cost *out);
+
+/* Centres overridden by the built-in data/fit files. */
+sc_status sc_cost_builtin(sc_arena *a, sc_cost *out, sc_err *err);
+
+/* Overrides values of `inout` from the text of a fit file or profile:
+ *   parameters: {gemm_ampere: {value: 0.79, ...}, ...} */
+sc_status sc_cost_read(const char *text, size_t len, const char *file,
+                       sc_arena *a, sc_cost *inout, sc_err *err);
+
+/* ---- kernels ---------------------------------------------------------- */
+
+typedef enum sc_attention_kernel {
+    SC_ATTN_UNFUSED, /* batched products and a softmax kernel */
+    SC_ATTN_FLASH1,  /* FlashAttention 1, Triton */
+    SC_ATTN_FLASH2,
+    SC_ATTN_CUDNN,
+    SC_N_ATTN
+} sc_attention_kernel;
+extern const char *const sc_attention_names[];
+
+typedef enum sc_kernel_kind {
+    SC_K_GEMM,   /* batch products (m, n, k) */
+    SC_K_FLASH,  /* fused attention; m = query rows, n = key rows, k = head
+                    dim, batch = samples * heads on this device */
+    SC_K_MEMORY, /* moves `bytes` through device memory */
+    SC_K_LOOKUP  /* gathers rows: `bytes` with random access */
+} sc_kernel_kind;
+
+typedef struct sc_kernel {
+    sc_kernel_kind kind;
+    sc_precision precision;
+    uint64_t batch, m, n, k;
+    double bytes;        /* of memory kinds; of others extra traffic */
+    uint32_t launches;   /* kernels launched; 0 counts as 1 */
+    sc_attention_kernel attention;
+    bool backward, causal;
+    const char *name;
+} sc_kernel;
+
+typedef struct sc_price {
+    double seconds;
+    double flops;        /* executed */
+    double bytes;        /* through device memory or the port */
+    uint32_t launches;
+    const char *limit;   /* "compute" "memory" "launch" "wave" "align" ... */
+} sc_price;
+
+sc_price sc_cost_kernel(const sc_cost *c, const sc_device *d,
+                        const sc_kernel *k);
+
+/* ---- collectives ------------------------------------------------------ */
+
+typedef struct sc_coll_price {
+    double seconds;
+    int algorithm;          /* index into sc_algorithms() */
+    const char *protocol;   /* "LL" "LL128" "Simple" */
+    double port_bytes;      /* through the busiest port inside the node */
+    double nic_bytes;       /* through the busiest node's NICs, one direction */
+    uint32_t channels;      /* compute units taken while it runs */
+} sc_coll_price;
+
+/* Price of one collective of `bytes` (nccl-tests' V) over a group placed
+ * `at`; the cheapest algorithm and protocol, or `algorithm` if >= 0.
+ * n <= 1 or bytes == 0 costs nothing. */
+sc_status sc_cost_coll(const sc_cost *c, const sc_hw *hw, sc_coll coll,
+                       double bytes, const sc_place *at, int algorithm,
+                       sc_coll_price *out, sc_err *err);
+
+/* ---- why --------------------------------------------------------------- */
+
+/* The same prices again, as text: which factors made them. */
+void sc_cost_explain_kernel(const sc_cost *c, const sc_device *d,
+                            const sc_kernel *k, sc_text *out);
+void sc_cost_explain_coll(const sc_cost *c, const sc_hw *hw, sc_coll coll,
+                          double bytes, const sc_place *at, sc_text *out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

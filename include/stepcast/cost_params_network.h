@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cost_params_network.h - parameters of collective times, fitted on
+ * data/validation/network.csv; see cost.h and cost_params.h.  sd 0: not
+ * fitted.  Bandwidths are shares of the nominal rate of a port.
+ *
+ * Values by generation stand in three rows, volta, ampere, hopper, in this
+ * order (cost/coll.c indexes them).  A device of another generation uses the
+ * nearest older one; one older than volta uses volta's.
+ *
+ * "NCCL": constants of NCCL 2.30's tuning table.  "Vidur": fits over Vidur's
+ * kernel-level collective tables (A100 and H100), not part of network.csv.
+ */
+#ifndef SC_COST_PARAMS_NETWORK_H
+#define SC_COST_PARAMS_NETWORK_H
+
+/* Three rows of one law. */
+#define SC_PARAMS_BY_GEN(X, ID, name, unit, v, a, h, sd, lo, hi, text) \
+    X(ID##_VOLTA, name "_volta", unit, v, sd, lo, hi, text)            \
+    X(ID##_AMPERE, name "_ampere", unit, a, sd, lo, hi, text)          \
+    X(ID##_HOPPER, name "_hopper", unit, h, sd, lo, hi, text)
+
+/* Inside a node: base + steps * hop + bytes / rate, for each protocol. */
+#define SC_PARAMS_NET_NODE(X)                                                 \
+    SC_PARAMS_BY_GEN(X, SC_P_LINK, "link_share", "fraction", 0.88, 0.80,      \
+                     0.824, 0.05, 0.1, 1,                                     \
+                     "rate of the Simple protocol over the nominal port "     \
+                     "rate; centre: NCCL's link constants 22/25, 20/25, "     \
+                     "20.6/25")                                               \
+    X(SC_P_PAIR_LOSS, "pair_loss", "fraction", 0.5, 0.3, 0.01, 1,             \
+      "a switch ring of n loses this / n^2: few channels for few peers; "     \
+      "centre: two devices lose an eighth")                                   \
+    SC_PARAMS_BY_GEN(X, SC_P_LL128, "ll128_share", "fraction", 0.92, 0.92,    \
+                     0.92, 0.3, 0.1, 1,                                       \
+                     "rate of LL128 over Simple; centre: NCCL")               \
+    SC_PARAMS_BY_GEN(X, SC_P_BASE_LL128, "base_ll128", "s", 30e-6, 30e-6,     \
+                     22e-6, 0.4, 1e-6, 2e-4,                                  \
+                     "fixed time of an LL128 collective; centre: Vidur; "     \
+                     "volta as ampere")                                       \
+    SC_PARAMS_BY_GEN(X, SC_P_BASE_LL, "base_ll", "s", 8e-6, 12e-6, 6e-6, 0.3, \
+                     1e-6, 1e-4,                                              \
+                     "fixed time of an LL collective; centre: NCCL 6.6 us "   \
+                     "and Vidur")                                             \
+    X(SC_P_HOP_LL, "hop_ll", "s", 1e-6, 0.3, 1e-7, 1e-5,                      \
+      "one step inside the node, LL; centre: Vidur; NCCL 0.6 us")             \
+    X(SC_P_HOP_LL128, "hop_ll128", "s", 0.8e-6, 0.5, 1e-7, 2e-5,              \
+      "same, LL128; centre: Vidur; NCCL 1.9 us")                              \
+    X(SC_P_LL_SHARE, "ll_share", "fraction", 0.32, 0.2, 0.1, 0.5,             \
+      "rate of LL over Simple; half of its payload are flags; centre: Vidur") \
+    X(SC_P_BASE_SIMPLE, "base_simple", "s", 25e-6, 0.5, 1e-6, 2e-4,           \
+      "fixed time of a Simple collective; centre: Vidur; NCCL 8.4 us")        \
+    X(SC_P_HOP_SIMPLE, "hop_simple", "s", 5e-6, 0.5, 1e-6, 2e-5,              \
+      "one step inside the node, Simple; centre between NCCL's 3.4 us and "   \
+      "Vidur's 6.6 us")                                                       \
+    X(SC_P_NVLS, "nvls_share", "fraction", 0.70, 0.05, 0.1, 1,                \
+      "rate of in-switch reduction over the nominal port rate, Hopper; "      \
+      "centre: NCCL 0.85 * 20.6/25")                                          \
+    X(SC_P_NVLS_BASE, "nvls_base", "s", 60e-6, 0.4, 1e-6, 3e-4,               \
+      "fixed time of an NVLS collective; NCCL's selector says 25 us, logs "   \
+      "about 80")                                                             \
+    X(SC_P_NVLS_FILL, "nvls_fill", "fraction", 0.4, 0.5, 0.01, 2,             \
+      "share of one round of NVLS chunks that fills the pipeline")            \
+    X(SC_P_NVLS_CHANNELS, "nvls_channels", "blocks", 16, 0, 1, 64,            \
+      "thread blocks of an NVLS collective; NCCL, Hopper")                    \
+    X(SC_P_PCIE_SHARE, "pcie_share", "fraction", 0.6, 0, 0.1, 1,              \
+      "rate of a ring over host links; published all-reduce logs of PCIe "    \
+      "nodes reach 55 to 65 % of the nominal rate")                           \
+    X(SC_P_PCIE_HOP, "pcie_hop", "factor", 1.67, 0, 1, 10,                    \
+      "hop over host links against NVLink; NCCL 5.7/3.4, 1/0.6")
+
+/* Between nodes. */
+#define SC_PARAMS_NET_NODES(X)                                                \
+    X(SC_P_NET_W, "net_share", "fraction", 0.92, 0, 0.1, 1,                   \
+      "usable share of the nominal NIC rate of one node; InfiniBand logs at " \
+      "256 MiB and above")                                                    \
+    X(SC_P_NET_LL, "net_ll_share", "fraction", 0.5, 0, 0.1, 0.5,              \
+      "of that, LL: 4 of 8 bytes are payload")                                \
+    X(SC_P_NET_LL128, "net_ll128_share", "fraction", 0.9375, 0, 0.1, 0.9375,  \
+      "same, LL128: 120 of 128 bytes")                                        \
+    SC_PARAMS_BY_GEN(X, SC_P_NET_LL_MAX, "net_ll_max", "B/s", 20e9, 20e9,     \
+                     39e9, 0, 1e9, 1e11,                                      \
+                     "most bus bandwidth of LL over several nodes; NCCL, "    \
+                     "by host generation")                                    \
+    X(SC_P_TREE_SHARE, "tree_share", "fraction", 0.92, 0, 0.1, 1,             \
+      "in-node rate of a tree over that of a ring; NCCL")                     \
+    X(SC_P_TREE_LL128, "tree_ll128_share", "fraction", 0.85, 0, 0.1, 1,       \
+      "of that, LL128; NCCL")                                                 \
+    X(SC_P_NVLS_TREE, "nvls_tree_share", "fraction", 0.95, 0.1, 0.1, 1,       \
+      "rate of the in-switch part of an NVLS tree over that of NVLS")         \
+    X(SC_P_NVLS_TREE_BASE, "nvls_tree_base", "s", 25e-6, 0, 0, 1e-3,          \
+      "added to nvls_base by an NVLS tree; NCCL")                             \
+    X(SC_P_XTREE_LL, "net_tree_ll", "s", 5e-6, 0, 0, 1e-3,                    \
+      "one step between nodes of a tree, LL, on top of the network's "        \
+      "latency; NCCL")                                                        \
+    X(SC_P_XTREE_LL128, "net_tree_ll128", "s", 8.5e-6, 0, 0, 1e-3,            \
+      "same, LL128; NCCL")                                                    \
+    X(SC_P_XTREE_SIMPLE, "net_tree_simple", "s", 14e-6, 0, 0, 1e-3,           \
+      "same, Simple; NCCL")                                                   \
+    X(SC_P_XTREE_NVLS, "net_tree_nvls", "s", 18e-6, 0, 0, 1e-3,               \
+      "same, NVLS tree; NCCL")                                                \
+    X(SC_P_XRING_LL, "net_ring_ll", "s", 2.7e-6, 0, 0, 1e-3,                  \
+      "one step between nodes of a ring, LL, on top of the network's "        \
+      "latency; NCCL")                                                        \
+    X(SC_P_XRING_LL128, "net_ring_ll128", "s", 4e-6, 0, 0, 1e-3,              \
+      "same, LL128; NCCL")                                                    \
+    X(SC_P_XRING_SIMPLE, "net_ring_simple", "s", 14e-6, 0, 0, 1e-3,           \
+      "same, Simple; NCCL")
+
+/* Point to point, all-to-all, and the blocks collectives occupy. */
+#define SC_PARAMS_NET_P2P(X)                                                   \
+    X(SC_P_P2P_SHARE, "p2p_share", "fraction", 0.75, 0, 0.1, 1,                \
+      "rate of one transfer over the nominal port rate inside a node; Vidur "  \
+      "send_recv, all-to-all logs: 0.94 of NCCL's link constants")             \
+    X(SC_P_P2P_T0, "p2p_t0", "s", 7e-6, 0, 0, 1e-3,                            \
+      "time of a tiny transfer inside a node; Vidur 5.5 to 8.7 us")            \
+    X(SC_P_P2P_T1, "p2p_t1", "s", 13e-6, 0, 0, 1e-3,                           \
+      "same at 64 KiB, without bandwidth; Vidur 9 to 17 us")                   \
+    X(SC_P_P2P_NET_T0, "p2p_net_t0", "s", 16.5e-6, 0, 0, 1e-3,                 \
+      "as p2p_t0, between nodes; Vidur 16 to 17 us")                           \
+    X(SC_P_P2P_NET_T1, "p2p_net_t1", "s", 41e-6, 0, 0, 1e-3,                   \
+      "as p2p_t1, between nodes; Vidur 27 to 62 us")                           \
+    X(SC_P_A2A_NET, "all_to_all_net_share", "fraction", 0.75, 0, 0.1, 1,       \
+      "usable share of the nominal NIC rate in an all-to-all; logs show "      \
+      "0.45 to 0.97 with the number of channels per peer")                     \
+    SC_PARAMS_BY_GEN(X, SC_P_CHANNELS, "channels", "blocks", 12, 24, 24, 0, 1, \
+                     64,                                                       \
+                     "thread blocks of a large ring or tree; NCCL's logs of "  \
+                     "full nodes")                                             \
+    X(SC_P_P2P_CHANNELS, "p2p_channels", "blocks", 32, 0, 1, 64,               \
+      "thread blocks of a large transfer or all-to-all; NCCL")
+
+/* What a measuring program adds; used by the fit, never by a prediction. */
+#define SC_PARAMS_NET_HARNESS(X)                                           \
+    X(SC_P_HARNESS_BENCH, "harness_bench", "s", 17e-6, 0.5, 1e-7, 1e-3,    \
+      "added by a Python benchmark around one collective")                 \
+    X(SC_P_HARNESS_HOST0, "harness_host0", "s", 31e-6, 0.5, 1e-7, 1e-3,    \
+      "a single process driving n devices takes at least host0 + n host1 " \
+      "per collective")                                                    \
+    X(SC_P_HARNESS_HOST1, "harness_host1", "s", 7.2e-6, 0.5, 1e-7, 1e-3,   \
+      "see harness_host0")
+
+#define SC_PARAMS_NETWORK(X) \
+    SC_PARAMS_NET_NODE(X)    \
+    SC_PARAMS_NET_NODES(X)   \
+    SC_PARAMS_NET_P2P(X)     \
+    SC_PARAMS_NET_HARNESS(X)
+#endif

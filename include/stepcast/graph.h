@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * graph.h - the execution graph: what runs where, after what.
+ *
+ * The waist of the program: every producer (plan, trace readers) ends in an
+ * sc_graph; engine, reports and emulator start from one.
+ *
+ * A graph is a set of parallel arrays indexed by op id, 0 <= id < n_ops.  Ids
+ * are a topological order: every predecessor of op i is smaller than i.  Ops
+ * on the same (class, stream) run in id order, one at a time: streams are
+ * in-order queues.  Marks are in no queue: a mark is passed as soon as its
+ * predecessors have completed, whatever its stream does.
+ *
+ * Rank classes.  Ranks are points of a mesh of named axes.  A class fixes the
+ * coordinate on some axes (usually pp) and stands for all ranks that agree
+ * there: they run the same ops.  A group class names the axes its
+ * communicators span.  A collective op in class c stands for one member op in
+ * every rank of c.  Producers state a rendezvous across classes with
+ * dependencies.  One class per rank is always legal; sc_graph_unfold() writes
+ * that graph, and nothing else knows whether a graph is folded.
+ *
+ * Units: time int64_t picoseconds, sizes bytes, work FLOP.
+ * Ownership: a graph lives in the arena given to sc_graph_build() and is
+ * immutable afterwards.
+ */
+#ifndef SC_GRAPH_H
+#define SC_GRAPH_H
+
+#include <stepcast/base.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef uint32_t sc_op; /* op id */
+#define SC_NONE UINT32_MAX
+
+typedef enum sc_op_kind {
+    SC_OP_COMPUTE, /* kernels on the device */
+    SC_OP_COLL,    /* collective over .group */
+    SC_OP_P2P,     /* transfer from .cls to .peer */
+    SC_OP_MEM,     /* copy to or from another memory tier */
+    SC_OP_HOST,    /* the device waits for its host */
+    SC_OP_MARK,    /* zero time: join, phase or step boundary */
+    SC_N_OP_KINDS
+} sc_op_kind;
+
+extern const char *const sc_op_kind_names[]; /* "compute" ...; NULL ends */
+
+typedef enum sc_stream {
+    SC_S_COMPUTE, /* kernels and whatever blocks them */
+    SC_S_COMM,    /* activations and weights: TP, CP, FSDP gathers */
+    SC_S_GRAD,    /* gradient buckets */
+    SC_S_P2P,     /* pipeline transfers */
+    SC_S_COPY,    /* offload */
+    SC_S_HOST,
+    SC_N_STREAMS
+} sc_stream;
+
+extern const char *const sc_stream_names[]; /* "compute" "comm" "grad" ... */
+
+/* What the time of an op is reported as (contract.md: time_breakdown_s). */
+typedef enum sc_cat {
+    SC_CAT_COMPUTE,
+    SC_CAT_TP,
+    SC_CAT_PP,
+    SC_CAT_DP,
+    SC_CAT_CP,
+    SC_CAT_EP,
+    SC_CAT_BUBBLE, /* never an op's own: idle that nothing else explains */
+    SC_CAT_HOST,
+    SC_CAT_OFFLOAD,
+    SC_CAT_OPTIMIZER,
+    SC_CAT_OTHER,
+    SC_N_CATS
+} sc_cat;
+
+extern const char *const sc_cat_names[]; /* "compute" "exposed_tp" ... */
+
+#define SC_AXES 8
+
+typedef struct sc_class {
+    const char *name;
+    uint32_t fixed;          /* bit per axis: coordinate is given */
+    uint32_t coord[SC_AXES]; /* [axis], where fixed */
+    uint64_t multiplicity;   /* ranks it stands for */
+} sc_class;
+
+typedef struct sc_group {
+    const char *name;
+    uint32_t span; /* bit per axis the communicator spans */
+    uint32_t size; /* ranks of one communicator */
+} sc_group;
+
+typedef struct sc_graph {
+    uint32_t n_ops, n_deps, n_classes, n_groups, n_axes;
+
+    /* hot: read by the engine for every op */
+    sc_time *work;       /* [n_ops] duration at full rate */
+    uint32_t *cls;       /* [n_ops] rank class */
+    uint8_t *kind;       /* [n_ops] sc_op_kind */
+    uint8_t *stream;     /* [n_ops] sc_stream */
+    uint32_t *n_preds;   /* [n_ops] */
+    uint32_t *succ_head; /* [n_ops + 1] CSR offsets into succ */
+    sc_op *succ;         /* [n_deps] ops that wait for this one; each op's
+                          * ascending, none twice */
+
+    /* cold: read by reports */
+    uint8_t *cat;      /* [n_ops] sc_cat */
+    uint64_t *bytes;   /* [n_ops] payload or traffic */
+    double *flops;     /* [n_ops] FLOP executed; 0 for communication */
+    uint32_t *group;   /* [n_ops] group class of COLL, else SC_NONE */
+    uint32_t *peer;    /* [n_ops] class at the other end of P2P, or SC_NONE */
+    const char **name; /* [n_ops] */
+
+    sc_class *classes; /* [n_classes] */
+    sc_group *groups;  /* [n_groups] */
+    const char *axis_name[SC_AXES];
+    uint32_t axis_size[SC_AXES];
+} sc_graph;
+
+/* Collects ops in any order of dependencies (forward references allowed). */
+typedef struct sc_graph_builder sc_graph_builder;
+
+typedef struct sc_op_desc {
+    const char *name; /* borrowed: must outlive the graph */
+    sc_time work;
+    uint32_t cls, group, peer; /* SC_NONE where there is none */
+    uint64_t bytes;
+    double flops;
+    uint8_t kind, stream, cat;
+} sc_op_desc;
+
+/* NULL when out of memory. */
+sc_graph_builder *sc_graph_builder_new(sc_arena *a);
+/* Optional, before the first op: how many are to come.  If that many suffice,
+ * ids are topological and the graph is built in the builder's arena, the ops
+ * are not copied.  0: not known. */
+void sc_graph_reserve(sc_graph_builder *b, uint32_t n_ops, uint32_t n_deps);
+/* The first error of a builder (limit, memory) is kept and returned by
+ * sc_graph_build(), so calls need no checks.  Names are borrowed and must
+ * outlive the graph; those of axes, classes and groups must be unique. */
+uint32_t sc_graph_add_axis(sc_graph_builder *b, const char *name,
+                           uint32_t size);
+uint32_t sc_graph_add_class(sc_graph_builder *b, const char *name,
+                            uint32_t fixed, const uint32_t *coord);
+uint32_t sc_graph_add_group(sc_graph_builder *b, const char *name,
+                            uint32_t span);
+sc_op sc_graph_add_op(sc_graph_builder *b, const sc_op_desc *op);
+void sc_graph_add_dep(sc_graph_builder *b, sc_op before, sc_op after);
+
+/* Freeze into `*out`, renumbering ops topologically where needed, smallest
+ * given id first (ids given by add_op are kept if they already are a
+ * topological order); in-stream order is the order of add_op and counts as
+ * dependencies here.  Repeated dependencies are dropped.  At most 2^32 - 2
+ * ops, dependencies and ranks.  The builder can't be used again.
+ * Errors: SC_C_CYCLE (names one op on the cycle), SC_C_RANGE, SC_C_TOO_BIG,
+ * SC_C_DUPLICATE, SC_C_REFERENCE, SC_C_MEMORY. */
+sc_status sc_graph_build(sc_graph_builder *b, sc_arena *a, sc_graph *out,
+                         sc_err *err);
+
+/* Text form: ten lines describe a case (docs/graph-text.md).  What is written
+ * reads back as an equal graph.  Out of memory sets out->failed. */
+sc_status sc_graph_read(const char *text, size_t len, const char *file,
+                        sc_arena *a, sc_graph *out, sc_err *err);
+void sc_graph_write(const sc_graph *g, sc_text *out);
+
+/* One class per rank; same times (tests).  A rank is a setting of all axes; a
+ * class becomes one class for each setting of its free axes.  A dependency
+ * joins the ranks that agree on every axis free in both classes.  The members
+ * of a communicator (ranks of the op's class that agree outside the group's
+ * span) start together: a mark in front of them waits for what any of them
+ * waits for.  Refuses more than max_ops ops or 16 * max_ops dependencies. */
+sc_status sc_graph_unfold(const sc_graph *g, uint64_t max_ops, sc_arena *a,
+                          sc_graph *out, sc_err *err);
+
+/* Checks the invariants above; SC_C_BUG names the first one broken. */
+sc_status sc_graph_check(const sc_graph *g, sc_err *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

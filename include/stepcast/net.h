@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * net.h - how fast bytes move.
+ *
+ * This version has the closed form only: what one port of a scope carries
+ * when every sibling group (sc_place.peers) uses its share.  The machine with
+ * a clock (post, next, advance, cancel) joins it behind the same table.
+ */
+#ifndef SC_NET_H
+#define SC_NET_H
+
+#include <stepcast/hw.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Who talks to whom: fabrics without a crossbar carry them differently. */
+typedef enum sc_pattern {
+    SC_PATTERN_NEIGHBOURS, /* rings and chains laid along the links */
+    SC_PATTERN_ALL_PAIRS,  /* everyone to everyone at once */
+    SC_PATTERN_PAIR        /* each member to one other */
+} sc_pattern;
+
+/* Nominal bytes/s of one member's port inside the node (scope NODE), or of
+ * one node's NICs that this group may use while its `peers` do the same
+ * (scope NET), oversubscription included.  0: no such scope. */
+double sc_net_bw(const sc_hw *hw, const sc_place *at, sc_scope scope,
+                 sc_pattern pattern);
+
+/* Nominal latency of one hop in that scope, seconds. */
+double sc_net_latency(const sc_hw *hw, sc_scope scope);
+
+/* The innermost dimension inside the node along which the group has more than
+ * one member; dim[0] if there is none. */
+const sc_dim *sc_net_node_dim(const sc_hw *hw, const sc_place *at);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

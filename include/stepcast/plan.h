@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plan.h - the strategy tree: which mesh axis splits which dimension of which
+ * operator, what follows from it (collectives), in which order it runs
+ * (schedule), and its lowering to priced blocks.
+ *
+ * A layout gives for each named tensor dimension the ordered mesh axes that
+ * shard it, and the axes over which values are partial sums; all other axes
+ * replicate.  Collectives are inferred by comparing two layouts axis by axis,
+ * never per strategy (Proteus section 1.5):
+ *   partial -> replicated   all-reduce
+ *   partial -> sharded      reduce-scatter
+ *   sharded -> replicated   all-gather
+ *   shard moved             all-to-all
+ *   replicated -> sharded   nothing (a slice)
+ */
+#ifndef SC_PLAN_H
+#define SC_PLAN_H
+
+#include <stepcast/graph.h>
+#include <stepcast/model.h>
+#include <stepcast/plan_software.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Mesh axes, outer to inner: rank = tp + TP * (cp + CP * (dp + DP * pp)). */
+typedef enum sc_axis { SC_AX_PP, SC_AX_DP, SC_AX_CP, SC_AX_TP, SC_N_AX } sc_axis;
+extern const char *const sc_axis_names[]; /* "pp" "dp" "cp" "tp"; NULL ends */
+
+/* Axes as a list in one word, four bits each, axis + 1, first lowest. */
+typedef uint32_t sc_axlist;
+sc_axlist sc_axlist_add(sc_axlist list, sc_axis ax);
+uint32_t sc_axlist_mask(sc_axlist list);
+
+typedef struct sc_layout {
+    sc_axlist shard[SC_N_DIMNAMES];
+    uint32_t partial; /* bit per axis */
+} sc_layout;
+
+/* One collective that turns layout `from` into `to`. */
+typedef struct sc_move {
+    sc_coll coll;
+    uint32_t axes;    /* bit per axis of the communicator */
+    sc_dimname dim;   /* dimension scattered or gathered; else SC_N_DIMNAMES */
+    double fraction;  /* of the whole tensor: local bytes V of the collective */
+} sc_move;
+#define SC_MOVES 4
+
+/* `size` per axis.  Returns the number of moves written (at most SC_MOVES);
+ * axes of size 1 never appear. */
+uint32_t sc_layout_moves(const sc_layout *from, const sc_layout *to,
+                         const uint32_t size[SC_N_AX], sc_move out[SC_MOVES]);
+
+/* Share of the tensor's elements on one rank. */
+double sc_layout_fraction(const sc_layout *l, uint32_t dims,
+                          const uint32_t size[SC_N_AX]);
+
+typedef enum sc_aspect {
+    SC_R_SPLIT,  /* iteration dim `dim` of matching operators over `axes` */
+    SC_R_WEIGHT, /* weights sharded further over `axes` (ZeRO-3, FSDP) */
+    SC_R_GRAD,   /* gradients (ZeRO-2) */
+    SC_R_OPTIM,  /* optimizer states (ZeRO-1) */
+    SC_R_RECOMPUTE
+} sc_aspect;
+
+/* A node of the strategy tree: a glob on module paths
+ * ("layers.*.qkv"), what it says, and which preset wrote it. */
+typedef struct sc_rule {
+    const char *match;
+    sc_aspect aspect;
+    sc_dimname dim;
+    sc_axlist axes;
+    bool on;            /* of SC_R_RECOMPUTE */
+    const char *origin; /* "preset megatron-tp" */
+} sc_rule;
+
+typedef enum sc_recompute { SC_RC_NONE, SC_RC_SELECTIVE, SC_RC_FULL } sc_recompute;
+typedef enum sc_schedule { SC_SCH_1F1B, SC_SCH_GPIPE, SC_SCH_INTERLEAVED } sc_schedule;
+extern const char *const sc_recompute_names[];
+extern const char *const sc_schedule_names[];
+
+/* What is to run, every choice made. */
+typedef struct sc_run {
+    const sc_hw *hw;
+    const sc_model *model;
+    const sc_software *sw;
+    const sc_cost *cost;
+    uint32_t size[SC_N_AX];
+    uint32_t vpp;       /* virtual stages (chunks) per device */
+    uint64_t gbs, mbs, seq;
+    uint32_t ga;        /* micro-batches per step and replica */
+    sc_precision precision;
+    int zero;           /* 0..3 over dp */
+    bool sp;
+    sc_recompute recompute;
+    sc_schedule schedule;
+    bool forward_only;
+    bool launch_blocking; /* CUDA_LAUNCH_BLOCKING=1 */
+    bool numa_unbound;    /* processes not bound to their GPU's NUMA node */
+} sc_run;
+
+/* An operator with its place in the tree. */
+typedef struct sc_placed {
+    const sc_operator *op;
+    sc_layout split;    /* of its iteration dims; never partial */
+    sc_axlist weight, grad, optim; /* extra shards of the first weight dim */
+    bool recompute;
+} sc_placed;
+
+typedef struct sc_plan {
+    sc_run run;
+    uint32_t stride[SC_N_AX];
+    sc_place place[1u << SC_N_AX]; /* by axis mask; [0] unused */
+    uint32_t n_rules;
+    sc_rule *rules;
+    sc_placed *placed[3];   /* per layer entry of the model, [n_ops] */
+    uint32_t n_stages;      /* pp * vpp */
+    struct sc_stage {
+        uint32_t blocks;    /* transformer blocks */
+        bool embed, head;
+    } *stage;               /* [n_stages]; stage v is on device v % pp */
+} sc_plan;
+
+/* Checks divisibility and contradictions (all in one pass), expands presets
+ * to rules, resolves them for every operator, cuts stages. */
+sc_status sc_plan_build(const sc_run *run, sc_arena *a, sc_plan *out,
+                        sc_err *err);
+
+/* Every rule, and every inferred collective with its reason. */
+void sc_plan_explain(const sc_plan *p, sc_text *out);
+
+/* ---- schedules are data ------------------------------------------------ */
+
+typedef enum sc_pass {
+    SC_FWD,
+    SC_BWD,   /* inputs and weights */
+    SC_BWD_X, /* for inputs only (zero-bubble schedules) */
+    SC_BWD_W  /* for weights only */
+} sc_pass;
+
+typedef struct sc_slot {
+    uint8_t pass;   /* sc_pass */
+    uint16_t chunk;
+    uint32_t mb;
+} sc_slot;
+
+/* Order of device `stage` of `pp`: returns the number of slots; `out` has
+ * room for 2 * ga * vpp. */
+uint32_t sc_schedule_order(sc_schedule s, uint32_t pp, uint32_t vpp,
+                           uint32_t ga, uint32_t stage, bool forward_only,
+                           sc_slot *out);
+/* Largest number of (micro-batch, chunk) pairs of `stage` whose forward has
+ * run and whose backward has not finished. */
+uint32_t sc_schedule_in_flight(sc_schedule s, uint32_t pp, uint32_t vpp,
+                               uint32_t ga, uint32_t stage);
+
+/* ---- blocks -------------------------------------------------------------- */
+
+/* One priced piece of a block, in stream order. */
+typedef struct sc_piece {
+    const char *name;
+    uint8_t kind, stream, cat; /* as in graph.h */
+    bool wgrad;                /* belongs to the weight pass of a backward */
+    uint32_t axes;             /* of a collective: bit per axis */
+    uint8_t coll;              /* sc_coll */
+    double seconds, flops, bytes;
+    uint32_t launches;
+} sc_piece;
+
+/* One layer entry of the model (embedding, block, head), priced. */
+typedef struct sc_block {
+    uint32_t n_fwd, n_bwd;
+    sc_piece *fwd, *bwd;   /* bwd starts with what is recomputed */
+    double fwd_s, bwd_s;   /* compute-stream seconds, sums of the pieces */
+    double fwd_cat[SC_N_CATS], bwd_cat[SC_N_CATS];
+    double flops;          /* executed, forward and backward */
+    /* weights of one layer on one rank, elements */
+    double params;         /* in the compute layout (after gathers) */
+    double params_kept;    /* in the layout they are kept in */
+    double grads_kept, optim_kept;
+    /* exchanges over dp, bytes V, and their price */
+    double gather_bytes, gather_s;   /* weights, per use (ZeRO-3) */
+    double grad_bytes, grad_s;       /* gradients, once a step or per use */
+    double update_bytes, update_s;   /* updated weights after the optimizer */
+    sc_coll grad_coll;
+    /* activations of one micro-batch kept for the backward pass, bytes */
+    double saved;          /* as planned (recompute applied) */
+    double working;        /* transient peak inside the layer */
+} sc_block;
+
+/* Prices layer entry `layer` (index into model->layer). */
+sc_status sc_block_price(const sc_plan *p, uint32_t layer, sc_arena *a,
+                         sc_block *out, sc_err *err);
+
+/* The same with every price explained. */
+void sc_block_explain(const sc_plan *p, uint32_t layer, sc_text *out);
+
+typedef struct sc_lower_opts {
+    bool expand; /* every piece its own op (traces, show, unfolding) */
+} sc_lower_opts;
+
+/* Instantiates blocks [3] along the schedule. */
+sc_status sc_lower(const sc_plan *p, const sc_block *blocks,
+                   const sc_lower_opts *o, sc_arena *a, sc_graph *out,
+                   sc_err *err);
+
+/* Step-level costs shared by lowering and the fast engine, seconds. */
+typedef struct sc_step_costs {
+    double send_s;      /* one activation transfer between stages */
+    double send_bytes;
+    bool send_blocks;
+    double optimizer_s; /* of the stage with most parameters, per device */
+    double tied_s;      /* all-reduce of a tied embedding between stages */
+    double grad_s, grad_bytes;     /* exchanges with nothing beside them */
+    double update_s, update_bytes;
+    double fixed_s;     /* data, logging, clipping, launch of the step */
+} sc_step_costs;
+sc_status sc_plan_step_costs(const sc_plan *p, const sc_block *blocks,
+                             uint32_t device, sc_step_costs *out, sc_err *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

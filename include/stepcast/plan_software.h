@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plan_software.h - what a training framework of a given generation does that
+ * changes a step: kernels it uses, what it overlaps, in which precision it
+ * keeps and reduces.  Profiles stand in data/software/, each with
+ * its source; a user may name one or override single keys.
+ */
+#ifndef SC_PLAN_SOFTWARE_H
+#define SC_PLAN_SOFTWARE_H
+
+#include <stepcast/cost.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum sc_stage_split { SC_SPLIT_BALANCED, SC_SPLIT_CEIL } sc_stage_split;
+
+typedef struct sc_software {
+    const char *name, *title, *source;
+    int attention;          /* sc_attention_kernel */
+    bool fused_softmax;     /* Megatron's scale-mask-softmax kernel where its
+                               conditions hold */
+    bool pad_head_dim;      /* attention pads head dims 65..127 to 128 */
+    bool grad_overlap;      /* gradient exchange runs beside the backward */
+    bool param_overlap;     /* ZeRO gathers run beside the forward */
+    bool p2p_overlap;       /* pipeline transfers run beside compute */
+    bool p2p_scatter;       /* transfers split over TP ranks and re-gathered */
+    bool early_stop;        /* recompute skips what backward does not need */
+    bool eager;             /* kernels issued one by one from Python */
+    bool fused;             /* element-wise operators fused by a compiler */
+    bool prefetch;          /* FSDP gathers the next layer beside this one */
+    bool measured;          /* rows of such runs are in the fit */
+    int stage_split;        /* sc_stage_split, where layers do not divide */
+    double bucket_bytes;    /* gradient bucket; 0: all at the end */
+    double weight_bytes;    /* kept per parameter, in the working precision */
+    double grad_bytes;      /* kept per parameter */
+    double reduce_bytes;    /* per gradient element on the wire */
+    double optim_bytes;     /* states and master weights per parameter */
+    double update_bytes;    /* moved per parameter by the optimizer */
+    double accum_bytes;     /* moved per parameter by each accumulation */
+    double loss_bytes;      /* moved per logit, forward and backward */
+    int64_t zero3_rails;    /* NICs of a node that parameter gathers use; 0:
+                               all */
+    double flat_bytes;      /* staging buffers of flattened exchanges */
+    double memory_overhead; /* bytes of context and libraries per device */
+    double fragmentation;   /* allocator reserve over allocated, fraction */
+} sc_software;
+
+extern const sc_key sc_software_keys[];
+
+/* `name` is a profile, or an alias with an optional year ("megatron-lm-2022",
+ * "llm-foundry (composer, pytorch fsdp)" with `date` "2023").  NULL or ""
+ * gives the default profile. */
+sc_status sc_software_find(const char *name, const char *date, sc_pos pos,
+                           sc_arena *a, const sc_software **out, sc_err *err);
+sc_status sc_software_list(sc_arena *a, const char ***names, uint32_t *n,
+                           sc_err *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * predict.h - one prediction: infers what was left out, lowers, prices,
+ * composes with either engine, adds up memory, suggests.
+ */
+#ifndef SC_PREDICT_H
+#define SC_PREDICT_H
+
+#include <stepcast/plan.h>
+#include <stepcast/sim.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum sc_engine { SC_ENGINE_EVENT, SC_ENGINE_FAST } sc_engine;
+
+#define SC_INFER (-1) /* "not given" of every tri-state and enum */
+
+/* What a user asks for.  Zero degrees and SC_INFER are inferred. */
+typedef struct sc_job {
+    const char *model, *cluster, *software; /* software: NULL = default */
+    int64_t tp, pp, dp, cp, ep, vpp;        /* 0: infer */
+    int64_t gbs, mbs, seq;                  /* 0: infer */
+    int64_t zero;                           /* SC_INFER, 0..3 */
+    int sp;                                 /* SC_INFER, 0, 1 */
+    int recompute, schedule, precision;     /* SC_INFER or the enum */
+    int grad_overlap;                       /* SC_INFER: the software's */
+    double grad_bytes;                      /* 0: the software's */
+    bool sp_flag, overlap_flag;             /* as given by --sp, --no-sp ...;
+                                               see sc_job_given() */
+    bool fsdp, forward_only;
+    bool launch_blocking, numa_unbound;
+    int engine;                             /* sc_engine */
+    int fidelity;                           /* 0 analytic */
+    bool no_symmetry;
+    double price;                           /* USD per device and second; 0 */
+    bool brief; /* only time and memory by the engine asked for: no second
+                   engine, no suggestions (fits, sweeps) */
+} sc_job;
+
+void sc_job_init(sc_job *job);
+/* After reading options or a file: moves given yes/no keys to their
+ * three-valued fields. */
+void sc_job_given(sc_job *job, const sc_given *given);
+/* Options of `predict`, keys of its --config file: one table. */
+extern const sc_key sc_job_keys[];
+
+typedef struct sc_stage_memory {
+    double weights, gradients, optimizer, activations, communication, other;
+    double allocated; /* sum of the above */
+    double peak;      /* allocator-reserved plus context */
+} sc_stage_memory;
+
+typedef struct sc_suggestion {
+    const char *change; /* "--tp 4" */
+    double step_time_s, peak;
+} sc_suggestion;
+
+typedef struct sc_prediction {
+    sc_run run;             /* every choice made */
+    double step_time_s, step_time_low_s, step_time_high_s;
+    double other_engine_s;  /* step time by the engine that was not asked */
+    double samples_per_s, tokens_per_s, tokens_per_s_per_device;
+    double model_tflops_per_device, mfu, hfu;
+    bool fits;
+    double memory_capacity_bytes;
+    uint32_t n_stages;             /* pipeline devices */
+    sc_stage_memory *memory;       /* [n_stages] */
+    double time_breakdown_s[SC_N_CATS];
+    double energy_j_per_step;      /* NaN: not known */
+    double cost_usd_per_step;      /* NaN: no price */
+    uint32_t n_suggestions;
+    sc_suggestion suggestion[3];
+    uint32_t n_assumptions, n_warnings;
+    const char **assumptions, **warnings;
+    uint32_t n_candidates;         /* configurations tried for what was left out */
+} sc_prediction;
+
+/* Everything in `out` lives in `a`.  `hw`, `model`, `software` and `cost` are
+ * given (loaded by the caller once for many predictions).  Errors:
+ * contradictions and divisibility, SC_EINPUT; a result beyond a physical
+ * bound, SC_EBUG. */
+sc_status sc_predict(const sc_job *job, const sc_hw *hw, const sc_model *model,
+                     const sc_software *sw, const sc_cost *cost, sc_arena *a,
+                     sc_prediction *out, sc_err *err);
+
+/* What a job names, loaded; `cost` may be changed before predicting. */
+typedef struct sc_inputs {
+    const sc_hw *hw;
+    const sc_model *model;
+    const sc_software *sw;
+    sc_cost *cost;
+} sc_inputs;
+sc_status sc_predict_load(const sc_job *job, sc_arena *a, sc_inputs *out,
+                          sc_err *err);
+
+/* Loads, then predicts. */
+sc_status sc_predict_job(const sc_job *job, sc_arena *a, sc_prediction *out,
+                         sc_err *err);
+
+/* The fast engine on a finished plan: step seconds (search's inner loop). */
+sc_status sc_predict_fast(const sc_plan *p, const sc_block *blocks,
+                          sc_arena *a, double *step_s, sc_err *err);
+
+/* Memory of every pipeline device. */
+sc_status sc_predict_memory(const sc_plan *p, const sc_block *blocks,
+                            sc_arena *a, sc_stage_memory *out, sc_err *err);
+
+/* Rates of overlapping ops (parameter overlap_slowdown). */
+void sc_predict_rates(const sc_cost *c, sc_sim_opts *out);
+
+/* Half-width of the 80 % interval, as a fraction. */
+double sc_predict_spread(const sc_run *run);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* report.h - results for people and other programs. */
+#ifndef SC_REPORT_H
+#define SC_REPORT_H
+
+#include <stepcast/sim.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The run as Chrome trace events, for Perfetto or chrome://tracing: one JSON
+ * object appended to `out`.  A class is a process (pid = class id), a stream a
+ * thread (tid = sc_stream), an op a complete event with ts and dur in
+ * microseconds; a mark is an instant event.  args: id, bytes, flops, group,
+ * peer and the id of the cause, where there is one.  A transfer is joined by
+ * flow events (id = op id) to the ops of its peer that wait for it.
+ * Out of memory sets out->failed. */
+void sc_report_chrome_trace(const sc_graph *g, const sc_result *r,
+                            sc_json *out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

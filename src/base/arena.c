@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* arena.c - a list of growing chunks, newest first. */
+#include <stepcast/base/arena.h>
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Under AddressSanitizer what is not handed out is poisoned, with a red zone
+ * between allocations. */
+#if defined(__SANITIZE_ADDRESS__)
+#define HAVE_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define HAVE_ASAN 1
+#endif
+#endif
+#ifdef HAVE_ASAN
+#include <sanitizer/asan_interface.h>
+#define POISON(p, n)   ASAN_POISON_MEMORY_REGION((p), (n))
+#define UNPOISON(p, n) ASAN_UNPOISON_MEMORY_REGION((p), (n))
+#define RED_ZONE       16
+#else
+#define POISON(p, n)   ((void)(p), (void)(n))
+#define UNPOISON(p, n) ((void)(p), (void)(n))
+#define RED_ZONE       0
+#endif
+
+#define ALIGN     16
+#define CHUNK_MIN ((size_t)64 << 10)
+#define CHUNK_MAX ((size_t)32 << 20)
+
+struct sc_arena_chunk {
+    sc_arena_chunk *prev;
+    size_t cap, fill;
+    size_t dirty; /* bytes from here on are still zero from calloc */
+    _Alignas(ALIGN) unsigned char data[];
+};
+
+void sc_arena_init(sc_arena *a, size_t limit_bytes)
+{
+    a->head = NULL;
+    a->used = 0;
+    a->limit = limit_bytes;
+}
+
+static void chunk_free(sc_arena_chunk *c)
+{
+    UNPOISON(c->data, c->cap);
+    free(c);
+}
+
+static void chunk_rewind(sc_arena_chunk *c, size_t fill)
+{
+    c->fill = fill;
+    POISON(c->data + fill, c->cap - fill);
+}
+
+void sc_arena_free(sc_arena *a)
+{
+    sc_arena_mark start = {NULL, 0, 0};
+    sc_arena_restore(a, start);
+}
+
+void sc_arena_reset(sc_arena *a)
+{
+    sc_arena_chunk *keep = NULL;
+    for (sc_arena_chunk *c = a->head, *prev; c != NULL; c = prev) {
+        prev = c->prev;
+        if (keep != NULL && keep->cap >= c->cap) {
+            chunk_free(c);
+            continue;
+        }
+        if (keep != NULL) chunk_free(keep);
+        keep = c;
+    }
+    if (keep != NULL) {
+        keep->prev = NULL;
+        chunk_rewind(keep, 0);
+    }
+    a->head = keep;
+    a->used = 0;
+}
+
+sc_arena_mark sc_arena_save(const sc_arena *a)
+{
+    sc_arena_mark m = {a->head, a->head == NULL ? 0 : a->head->fill, a->used};
+    return m;
+}
+
+void sc_arena_restore(sc_arena *a, sc_arena_mark mark)
+{
+    while (a->head != mark.head) {
+        sc_arena_chunk *prev = a->head->prev;
+        chunk_free(a->head);
+        a->head = prev;
+    }
+    if (a->head != NULL) chunk_rewind(a->head, mark.fill);
+    a->used = mark.used;
+}
+
+static bool chunk_add(sc_arena *a, size_t need)
+{
+    size_t cap = a->head == NULL ? CHUNK_MIN : 2 * a->head->cap;
+    if (cap > CHUNK_MAX) cap = CHUNK_MAX;
+    if (cap < need) cap = need;
+    if (cap > SIZE_MAX - sizeof(sc_arena_chunk)) return false;
+    sc_arena_chunk *c = calloc(1, sizeof *c + cap);
+    if (c == NULL) return false;
+    c->prev = a->head;
+    c->cap = cap;
+    POISON(c->data, cap);
+    a->head = c;
+    return true;
+}
+
+void *sc_alloc(sc_arena *a, size_t n, size_t size)
+{
+    if (size != 0 && n > (SIZE_MAX / 2) / size) return NULL;
+    size_t bytes = n * size;
+    size_t step = (bytes + RED_ZONE + ALIGN - 1) & ~(size_t)(ALIGN - 1);
+    if (step == 0) step = ALIGN;
+    if (a->limit != 0 && (a->used > a->limit || bytes > a->limit - a->used))
+        return NULL;
+    sc_arena_chunk *c = a->head;
+    if (c == NULL || c->cap - c->fill < step) {
+        if (!chunk_add(a, step)) return NULL;
+        c = a->head;
+    }
+    unsigned char *p = c->data + c->fill;
+    UNPOISON(p, bytes);
+    if (c->fill < c->dirty) {
+        size_t old = c->dirty - c->fill;
+        memset(p, 0, old < bytes ? old : bytes);
+    }
+    c->fill += step;
+    if (c->fill > c->dirty) c->dirty = c->fill;
+    a->used += bytes;
+    return p;
+}
+
+char *sc_strndup(sc_arena *a, const char *s, size_t n)
+{
+    const char *end = n == 0 ? NULL : memchr(s, '\0', n);
+    if (end != NULL) n = (size_t)(end - s);
+    char *p = n == SIZE_MAX ? NULL : sc_alloc(a, n + 1, 1);
+    if (p != NULL && n > 0) memcpy(p, s, n);
+    return p;
+}
+
+char *sc_strdup(sc_arena *a, const char *s)
+{
+    return sc_strndup(a, s, strlen(s));
+}
+
+char *sc_sprintf(sc_arena *a, const char *fmt, ...)
+{
+    va_list ap, again;
+    va_start(ap, fmt);
+    va_copy(again, ap);
+    int n = vsnprintf(NULL, 0, fmt, ap);
+    va_end(ap);
+    char *p = n < 0 ? NULL : sc_alloc(a, (size_t)n + 1, 1);
+    if (p != NULL) vsnprintf(p, (size_t)n + 1, fmt, again);
+    va_end(again);
+    return p;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * docread.h - what the YAML and the JSON reader share: the way events take
+ * to the caller, with the limits that hold for both.
+ */
+#ifndef BASE_DOCREAD_H
+#define BASE_DOCREAD_H
+
+#include <stepcast/base/doc.h>
+
+typedef struct doc_sink {
+    sc_event_fn fn;
+    void *ctx;
+    sc_err *err;
+    const char *file;
+    uint32_t depth;
+} doc_sink;
+
+/* Checks depth and text, then calls the caller's function. */
+sc_status doc_emit(doc_sink *s, const sc_event *ev);
+
+/* Text is UTF-8 without NUL bytes and byte order mark. */
+sc_status yaml_events(const char *text, size_t len, doc_sink *sink);
+sc_status json_events(const char *text, size_t len, doc_sink *sink);
+
+#endif

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* err.c - recording and formatting of located diagnostics. */
+#include <stepcast/base/err.h>
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MAX_WORD 64 /* longer words are never a typing error of a name */
+
+void sc_err_init(sc_err *err)
+{
+    err->status = SC_OK;
+    err->n = 0;
+    err->n_more = 0;
+}
+
+/* Messages quote what people wrote: control characters must not reach a
+ * terminal, and a cut must not split a UTF-8 sequence. */
+static void clean(char *s, size_t size, bool cut)
+{
+    size_t len = strlen(s);
+    if (cut && len + 1 == size) {
+        while (len > 0 && ((unsigned char)s[len - 1] & 0xC0) == 0x80) len--;
+        if (len > 0 && ((unsigned char)s[len - 1] & 0x80) != 0) len--;
+        s[len] = '\0';
+    }
+    for (; *s != '\0'; s++)
+        if ((unsigned char)*s < 0x20 || *s == 0x7F) *s = '?';
+}
+
+/* A path that is too long keeps its end, which tells more. */
+static void copy_file(char *out, size_t size, const char *file)
+{
+    size_t len = file == NULL ? 0 : strlen(file);
+    if (len < size) {
+        memcpy(out, len == 0 ? "" : file, len + 1);
+    } else {
+        const char *tail = file + len - (size - 4);
+        while (((unsigned char)*tail & 0xC0) == 0x80) tail++;
+        snprintf(out, size, "...%s", tail);
+    }
+    clean(out, size, false);
+}
+
+sc_status sc_error(sc_err *err, sc_status status, sc_code code, sc_pos pos,
+                   const char *hint, const char *fmt, ...)
+{
+    if (err == NULL) return status;
+    if (err->status == SC_OK) err->status = status;
+    if (err->n == SC_ERR_MAX) {
+        err->n_more++;
+        return status;
+    }
+    sc_diag *d = &err->d[err->n++];
+    d->code = code;
+    d->line = pos.line;
+    d->col = pos.col;
+    copy_file(d->file, sizeof d->file, pos.file);
+    va_list ap;
+    va_start(ap, fmt);
+    int n = vsnprintf(d->msg, sizeof d->msg, fmt, ap);
+    va_end(ap);
+    if (n < 0) d->msg[0] = '\0';
+    clean(d->msg, sizeof d->msg, n >= (int)sizeof d->msg);
+    n = snprintf(d->hint, sizeof d->hint, "%s", hint == NULL ? "" : hint);
+    clean(d->hint, sizeof d->hint, n >= (int)sizeof d->hint);
+    return status;
+}
+
+sc_status sc_error_nomem(sc_err *err)
+{
+    return sc_error(err, SC_ENOMEM, SC_C_MEMORY, sc_pos_none(), NULL,
+                    "out of memory");
+}
+
+sc_pos sc_pos_none(void)
+{
+    sc_pos p = {NULL, 0, 0};
+    return p;
+}
+
+sc_pos sc_pos_file(const char *file)
+{
+    sc_pos p = {file, 0, 0};
+    return p;
+}
+
+#define CODE_NAME(id, str, help) str,
+#define CODE_HELP(id, str, help) help,
+
+const char *sc_code_name(sc_code code)
+{
+    static const char *const names[] = {SC_CODES(CODE_NAME)};
+    return (unsigned)code < SC_N_CODES ? names[code] : "unknown";
+}
+
+const char *sc_code_help(sc_code code)
+{
+    static const char *const helps[] = {SC_CODES(CODE_HELP)};
+    return (unsigned)code < SC_N_CODES ? helps[code] : "";
+}
+
+size_t sc_diag_format(const sc_diag *d, char *buf, size_t size)
+{
+    char line[16] = "", col[16] = "";
+    if (d->line > 0) snprintf(line, sizeof line, ":%u", (unsigned)d->line);
+    if (d->line > 0 && d->col > 0)
+        snprintf(col, sizeof col, ":%u", (unsigned)d->col);
+    int n = snprintf(buf, size, "%s%s%s%serror: %s%s%s", d->file, line, col,
+                     d->file[0] != '\0' || d->line > 0 ? ": " : "", d->msg,
+                     d->hint[0] != '\0' ? "; " : "", d->hint);
+    return n < 0 ? 0 : (size_t)n;
+}
+
+/* Upper and lower case, '-' and '_' count as equal. */
+static int fold(char c)
+{
+    if (c == '_') return '-';
+    return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c;
+}
+
+static unsigned min3(unsigned a, unsigned b, unsigned c)
+{
+    unsigned m = a < b ? a : b;
+    return m < c ? m : c;
+}
+
+/* Edit distance where swapping two neighbours is one edit (optimal string
+ * alignment).  Both words have at most MAX_WORD characters. */
+static unsigned distance(const char *a, size_t na, const char *b, size_t nb)
+{
+    unsigned rows[3][MAX_WORD + 1];
+    unsigned *before = rows[0], *prev = rows[1], *cur = rows[2];
+    for (size_t j = 0; j <= nb; j++) prev[j] = before[j] = (unsigned)j;
+    for (size_t i = 1; i <= na; i++) {
+        cur[0] = (unsigned)i;
+        for (size_t j = 1; j <= nb; j++) {
+            int x = fold(a[i - 1]), y = fold(b[j - 1]);
+            cur[j] = min3(prev[j] + 1, cur[j - 1] + 1, prev[j - 1] + (x != y));
+            bool swap =
+                i > 1 && j > 1 && x == fold(b[j - 2]) && y == fold(a[i - 2]);
+            if (swap && before[j - 2] + 1 < cur[j]) cur[j] = before[j - 2] + 1;
+        }
+        unsigned *t = before;
+        before = prev;
+        prev = cur;
+        cur = t;
+    }
+    return prev[nb];
+}
+
+static bool starts_with(const char *text, const char *prefix)
+{
+    for (; *prefix != '\0'; text++, prefix++)
+        if (fold(*text) != fold(*prefix)) return false;
+    return true;
+}
+
+const char *sc_nearest(const char *word, const char *const *names)
+{
+    size_t len = strlen(word);
+    if (len == 0 || len > MAX_WORD) return NULL;
+    unsigned best = (unsigned)(len + 2) / 3 + 1; /* first too far */
+    if (best > len) best = (unsigned)len;        /* nothing in common */
+    const char *found = NULL, *longer = NULL;
+    for (; *names != NULL; names++) {
+        size_t n = strlen(*names);
+        if (n > MAX_WORD) continue;
+        unsigned d = distance(word, len, *names, n);
+        if (d < best) {
+            best = d;
+            found = *names;
+        }
+        if (longer == NULL && len >= 3 && starts_with(*names, word))
+            longer = *names;
+    }
+    return found != NULL ? found : longer;
+}

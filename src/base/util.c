@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* util.c - hashes, random numbers, growing text, name patterns, embedded
+ * data files. */
+#include <stepcast/base/util.h>
+
+#include "base/embedded.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The finalizer of splitmix64: every input bit reaches every output bit. */
+static uint64_t mix(uint64_t x)
+{
+    x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
+    x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
+    return x ^ (x >> 31);
+}
+
+/* Little-endian on every machine. */
+static uint64_t load(const unsigned char *p, size_t n)
+{
+    uint64_t v = 0;
+    for (size_t i = 0; i < n; i++) v |= (uint64_t)p[i] << (8 * i);
+    return v;
+}
+
+uint64_t sc_hash(const void *data, size_t len, uint64_t seed)
+{
+    const unsigned char *p = data;
+    uint64_t h = mix(seed + 0x9E3779B97F4A7C15u) ^ (uint64_t)len;
+    for (; len >= 8; p += 8, len -= 8) h = mix(h ^ load(p, 8)) + seed;
+    return mix(h ^ load(p, len) ^ ((uint64_t)(len + 1) << 56));
+}
+
+uint64_t sc_random(uint64_t *state)
+{
+    *state += 0x9E3779B97F4A7C15u;
+    return mix(*state);
+}
+
+double sc_random_unit(uint64_t *state)
+{
+    return (double)(sc_random(state) >> 11) * 0x1p-53;
+}
+
+uint64_t sc_random_below(uint64_t *state, uint64_t n)
+{
+    if (n == 0) return 0;
+    uint64_t skip = (UINT64_MAX - n + 1) % n; /* 2^64 mod n */
+    uint64_t r = sc_random(state);
+    while (r < skip) r = sc_random(state);
+    return r % n;
+}
+
+void sc_text_init(sc_text *t)
+{
+    t->buf = "";
+    t->len = 0;
+    t->cap = 0;
+    t->failed = false;
+}
+
+void sc_text_free(sc_text *t)
+{
+    if (t->cap > 0) free(t->buf);
+    sc_text_init(t);
+}
+
+static bool text_room(sc_text *t, size_t more)
+{
+    size_t need = t->len + more + 1;
+    if (need <= t->cap) return true;
+    size_t cap = need < 128 ? 256 : 2 * need;
+    char *buf = realloc(t->cap > 0 ? t->buf : NULL, cap);
+    if (buf == NULL) return false;
+    if (t->cap == 0) buf[0] = '\0';
+    t->buf = buf;
+    t->cap = cap;
+    return true;
+}
+
+void sc_text_add(sc_text *t, const char *fmt, ...)
+{
+    va_list ap, again;
+    va_start(ap, fmt);
+    va_copy(again, ap);
+    int n = vsnprintf(NULL, 0, fmt, ap);
+    va_end(ap);
+    if (n < 0 || !text_room(t, (size_t)n)) {
+        t->failed = true;
+    } else {
+        vsnprintf(t->buf + t->len, (size_t)n + 1, fmt, again);
+        t->len += (size_t)n;
+    }
+    va_end(again);
+}
+
+bool sc_glob(const char *pattern, const char *text)
+{
+    const char *star = NULL, *resume = NULL;
+    while (*text != '\0') {
+        if (*pattern == '*') {
+            star = ++pattern;
+            resume = text;
+        } else if (*pattern == '?' || *pattern == *text) {
+            pattern++;
+            text++;
+        } else if (star != NULL) { /* let the last star take one more */
+            pattern = star;
+            text = ++resume;
+        } else {
+            return false;
+        }
+    }
+    while (*pattern == '*') pattern++;
+    return *pattern == '\0';
+}
+
+static int by_path(const void *path, const void *entry)
+{
+    return strcmp(path, ((const sc_embedded *)entry)->path);
+}
+
+const sc_embedded *sc_embedded_find(const char *path)
+{
+    return bsearch(path, sc_embedded_table, sc_embedded_count,
+                   sizeof(sc_embedded), by_path);
+}
+
+const sc_embedded *sc_embedded_all(uint32_t *n)
+{
+    *n = sc_embedded_count;
+    return sc_embedded_table;
+}

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* calibrate.c - every fitted parameter from a directory of truth tables. */
+#include "calib/fitfile.h"
+#include "calib/stats.h"
+#include "calib/stepfit.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_FILES  1000
+#define MAX_BYTES  ((size_t)64 << 20)
+#define MAX_ROUNDS 4
+
+typedef struct truth {
+    sc_csv *runs; /* [n_runs] */
+    uint32_t n_runs;
+    const char **names; /* [n_runs] file names of the tables of runs */
+    uint64_t runs_hash, network_hash;
+    sc_csv network;
+    bool has_network;
+} truth;
+
+/* ---- files ---------------------------------------------------------------------- */
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static bool is_csv(const char *name)
+{
+    size_t n = strlen(name);
+    return n > 4 && name[0] != '.' && strcmp(name + n - 4, ".csv") == 0;
+}
+
+/* Names of dir/<name>.csv, sorted. */
+static sc_status list_tables(const char *dir, sc_arena *a, const char ***out,
+                             uint32_t *n, sc_err *err)
+{
+    const char **names = SC_NEW_N(a, const char *, MAX_FILES);
+    if (!names) return sc_error_nomem(err);
+    DIR *d = opendir(dir);
+    if (!d)
+        return sc_error(
+            err, SC_EIO, SC_C_IO, sc_pos_file(dir),
+            "name a directory of truth tables", "can't open the directory: %s",
+            errno == ENOENT ? "it does not exist" : "it can't be listed");
+    uint32_t count = 0;
+    bool failed = false;
+    for (struct dirent *e = readdir(d); e && count < MAX_FILES; e = readdir(d))
+        if (is_csv(e->d_name)) {
+            names[count] = sc_strdup(a, e->d_name);
+            failed = failed || !names[count];
+            count++;
+        }
+    closedir(d);
+    if (failed) return sc_error_nomem(err);
+    if (count > 0) qsort(names, count, sizeof *names, by_name);
+    *out = names;
+    *n = count;
+    return SC_OK;
+}
+
+/* Keeps dir/name if it is a table of runs, or the network table. */
+static sc_status read_table(const char *dir, const char *name, sc_arena *a,
+                            truth *t, sc_err *err)
+{
+    char *text;
+    size_t len;
+    sc_csv table;
+    const char *path = sc_sprintf(a, "%s/%s", dir, name);
+    if (!path) return sc_error_nomem(err);
+    SC_TRY(sc_file_read(path, MAX_BYTES, a, &text, &len, err));
+    SC_TRY(sc_csv_parse(text, len, path, a, &table, err));
+    if (strcmp(name, "network.csv") == 0) {
+        t->network = table;
+        t->has_network = true;
+        t->network_hash = sc_hash(text, len, 0);
+    } else if (calib_runs_table(&table)) {
+        t->names[t->n_runs] = name;
+        t->runs[t->n_runs++] = table;
+        t->runs_hash = sc_hash(text, len, t->runs_hash);
+    }
+    return SC_OK;
+}
+
+static sc_status read_truth(const char *dir, sc_arena *a, truth *out,
+                            sc_err *err)
+{
+    const char **names = NULL;
+    uint32_t n = 0;
+    truth t = {0};
+    SC_TRY(list_tables(dir, a, &names, &n, err));
+    t.runs = SC_NEW_N(a, sc_csv, n);
+    t.names = SC_NEW_N(a, const char *, n);
+    if (!t.runs || !t.names) return sc_error_nomem(err);
+    sc_status first = SC_OK;
+    for (uint32_t i = 0; i < n; i++) {
+        sc_status s = read_table(dir, names[i], a, &t, err);
+        if (first == SC_OK) first = s;
+    }
+    if (first != SC_OK) return first;
+    if (!t.has_network || t.n_runs == 0)
+        return sc_error(err, SC_EINPUT, SC_C_MISSING, sc_pos_file(dir),
+                        "data/validation of stepcast's sources is one",
+                        "no network.csv, or no table of training runs");
+    *out = t;
+    return SC_OK;
+}
+
+/* ---- network -------------------------------------------------------------------- */
+
+static sc_status enough(uint32_t parameters, uint32_t rows, sc_err *err)
+{
+    if (parameters * CALIB_ROWS_PER_PARAMETER <= rows) return SC_OK;
+    return sc_error(err, SC_EINPUT, SC_C_RANGE, sc_pos_none(),
+                    "give more rows, or fix parameters (sd 0)",
+                    "%u fitted parameters need %u rows, the tables have %u",
+                    parameters, parameters * CALIB_ROWS_PER_PARAMETER, rows);
+}
+
+static sc_status fit_network(const truth *t, sc_cost *cost, sc_arena *a,
+                             sc_text *yml, sc_text *report, sc_err *err)
+{
+    sc_param which[SC_N_PARAMS];
+    sc_fit_result *fit = SC_NEW(a, sc_fit_result);
+    if (!fit) return sc_error_nomem(err);
+    uint32_t n = calib_fit_free(SC_SET_NETWORK, which);
+    SC_TRY(enough(n, t->network.n_rows, err));
+    SC_TRY(sc_fit_network(&t->network, cost, fit, report, a, err));
+    const char *from =
+        sc_sprintf(a, "Fitted on network.csv, %u rows, hash %016llx.",
+                   t->network.n_rows, (unsigned long long)t->network_hash);
+    if (!from) return sc_error_nomem(err);
+    size_t start = yml->len;
+    calib_fit_write(SC_SET_NETWORK, fit, from, yml);
+    sc_text_add(report, "\n");
+    /* the step set is fitted with what the file says, not with more digits */
+    return sc_cost_read(yml->buf + start, yml->len - start, "network.yml", a,
+                        cost, err);
+}
+
+/* ---- step ----------------------------------------------------------------------- */
+
+static bool same(const sc_cost *x, const sc_cost *y)
+{
+    for (int i = 0; i < (int)SC_N_PARAMS; i++)
+        if (fabs(x->p[i] - y->p[i]) > 1e-3 * fabs(y->p[i])) return false;
+    return true;
+}
+
+/* What is inferred for a row depends on the parameters: fit and infer in turn
+ * until both stand. */
+static sc_status fit_rounds(const calib_run *run, uint32_t n, sc_cost *cost,
+                            calib_fit_set *set, sc_fit_result *fit, sc_arena *a,
+                            sc_err *err)
+{
+    sc_param which[SC_N_PARAMS];
+    for (int round = 0; round < MAX_ROUNDS; round++) {
+        sc_cost before = *cost;
+        SC_TRY(calib_fit_prepare(run, n, cost, a, set, err));
+        SC_TRY(enough(calib_fit_free(SC_SET_STEP, which), set->n, err));
+        SC_TRY(calib_fit_step(set, NULL, cost, fit, a, err));
+        if (same(&before, cost)) break;
+    }
+    return calib_fit_prepare(run, n, cost, a, set, err);
+}
+
+static void add_families(const calib_fit_set *set, sc_text *out)
+{
+    const char *sep = "";
+    for (uint32_t i = 0; i < set->n; i++) {
+        const char *family = set->fit[i].row->family;
+        uint32_t count = 0;
+        bool first = true;
+        for (uint32_t j = 0; j < set->n; j++) {
+            if (strcmp(set->fit[j].row->family, family) != 0) continue;
+            if (j < i) first = false;
+            count++;
+        }
+        if (!first) continue;
+        sc_text_add(out, "%s%s %u", sep, family, count);
+        sep = ", ";
+    }
+}
+
+static sc_status describe(const truth *t, const calib_fit_set *set, sc_arena *a,
+                          const char **out, sc_err *err)
+{
+    sc_text text;
+    sc_text_init(&text);
+    sc_text_add(&text, "Fitted on");
+    for (uint32_t i = 0; i < t->n_runs; i++)
+        sc_text_add(&text, "%s %s", i ? "," : "", t->names[i]);
+    sc_text_add(&text, "; hash %016llx.\n%u configurations: ",
+                (unsigned long long)t->runs_hash, set->n);
+    add_families(set, &text);
+    sc_text_add(&text, ".");
+    *out = text.failed ? NULL : sc_strdup(a, text.buf);
+    sc_text_free(&text);
+    return *out ? SC_OK : sc_error_nomem(err);
+}
+
+static sc_status fit_step(const truth *t, sc_cost *cost, sc_arena *a,
+                          sc_text *yml, sc_text *report, sc_err *err)
+{
+    calib_run *run = NULL;
+    uint32_t n = 0;
+    calib_fit_set set;
+    const char *from;
+    sc_fit_result *fit = SC_NEW(a, sc_fit_result);
+    if (!fit) return sc_error_nomem(err);
+    SC_TRY(calib_runs_read(t->runs, t->n_runs, a, &run, &n, err));
+    SC_TRY(fit_rounds(run, n, cost, &set, fit, a, err));
+    SC_TRY(describe(t, &set, a, &from, err));
+    calib_fit_write(SC_SET_STEP, fit, from, yml);
+    calib_fit_report(SC_SET_STEP, fit, report);
+    sc_validation v = {.unit = "s", .n_rows = n, .rows = set.rows};
+    SC_TRY(calib_summarise(&v, a, err));
+    sc_validation_text(&v, false, report);
+    return SC_OK;
+}
+
+sc_status sc_calibrate_truth(const char *dir, sc_arena *a, sc_text *network_yml,
+                             sc_text *step_yml, sc_text *report, sc_err *err)
+{
+    truth t;
+    sc_cost cost;
+    sc_cost_centres(&cost);
+    SC_TRY(read_truth(dir, a, &t, err));
+    SC_TRY(fit_network(&t, &cost, a, network_yml, report, err));
+    SC_TRY(fit_step(&t, &cost, a, step_yml, report, err));
+    if (network_yml->failed || step_yml->failed || report->failed)
+        return sc_error_nomem(err);
+    return SC_OK;
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fitfile.c - fitted parameters as the text of data/fit/<set>.yml. */
+#include "calib/fitfile.h"
+
+#include "base/number.h"
+
+#include <math.h>
+#include <string.h>
+
+/* `v` with `digits` significant digits: the same text on every machine, as
+ * the last bits of a fit need not be. */
+static void put_number(sc_text *t, const char *key, double v, int digits)
+{
+    char buf[40];
+    number_print(v, digits, buf, sizeof buf);
+    sc_text_add(t, "    %s: %s\n", key, isfinite(v) ? buf : "null");
+}
+
+static bool listed(sc_param_set set, int i)
+{
+    return sc_params[i].set == set && sc_params[i].sd > 0;
+}
+
+void calib_fit_write(sc_param_set set, const sc_fit_result *fit,
+                     const char *from, sc_text *out)
+{
+    sc_text_add(out, "# Written by `stepcast calibrate --truth DIR`, and by "
+                     "nothing else.\n");
+    for (const char *line = from; *line != '\0';) {
+        size_t len = strcspn(line, "\n");
+        sc_text_add(out, "# %.*s\n", (int)len, line);
+        line += len + (line[len] == '\n');
+    }
+    sc_text_add(out, "# prior_sd and standard_error are of the logarithm of "
+                     "the value.\nparameters:\n");
+    for (int i = 0; i < (int)SC_N_PARAMS; i++) {
+        const sc_param_info *p = &sc_params[i];
+        if (!listed(set, i)) continue;
+        sc_text_add(out, "  %s:\n", p->name);
+        put_number(out, "value", fit->value[i], 6);
+        sc_text_add(out, "    unit: \"%s\"\n", p->unit);
+        put_number(out, "centre", p->centre, 6);
+        put_number(out, "prior_sd", p->sd, 6);
+        put_number(out, "standard_error", fit->se_log[i], 2);
+        put_number(out, "effective_rows", fit->rows[i], 2);
+        put_number(out, "low", p->lo, 6);
+        put_number(out, "high", p->hi, 6);
+    }
+}
+
+void calib_fit_report(sc_param_set set, const sc_fit_result *fit, sc_text *out)
+{
+    sc_text_add(out, "%-24s%12s %-10s%12s%8s%8s%8s\n", "parameter", "value",
+                "unit", "centre", "prior %", "se %", "rows");
+    for (int i = 0; i < (int)SC_N_PARAMS; i++) {
+        const sc_param_info *p = &sc_params[i];
+        if (!listed(set, i)) continue;
+        char value[40], centre[40];
+        number_print(fit->value[i], 4, value, sizeof value);
+        number_print(p->centre, 4, centre, sizeof centre);
+        sc_text_add(out, "%-24s%12s %-10s%12s%8.1f%8.1f%8.1f\n", p->name, value,
+                    p->unit, centre, 100 * p->sd, 100 * fit->se_log[i],
+                    fit->rows[i]);
+    }
+    sc_text_add(out, "cost %.3f before, %.3f after %u iterations\n\n",
+                fit->cost_before, fit->cost_after, fit->iterations);
+}

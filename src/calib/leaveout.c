@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* leaveout.c - what the parameters are worth without the rows they predict. */
+#include "calib/row.h"
+#include "calib/stats.h"
+#include "calib/stepfit.h"
+
+#include <string.h>
+
+typedef const char *(*label_of)(const sc_valid_row *r);
+
+static const char *family_of(const sc_valid_row *r)
+{
+    return r->family;
+}
+
+static const char *device_of(const sc_valid_row *r)
+{
+    return r->device;
+}
+
+static const char *model_of(const sc_valid_row *r)
+{
+    return r->model;
+}
+
+static sc_status find_label(const char *by, label_of *out, sc_err *err)
+{
+    static const char *const names[] = {"family", "device", "model", NULL};
+    static const label_of labels[] = {family_of, device_of, model_of};
+    for (int i = 0; names[i]; i++) {
+        if (strcmp(by, names[i]) != 0) continue;
+        *out = labels[i];
+        return SC_OK;
+    }
+    return sc_error(err, SC_EUSAGE, SC_C_OPTION, sc_pos_file("--leave-out"),
+                    "write family, device or model",
+                    "'%s' is nothing that can be left out", by);
+}
+
+typedef struct study {
+    const calib_run *run; /* [set.n_rows] */
+    const sc_validate_opts *o;
+    const sc_cost *start;
+    label_of label;
+    calib_fit_set set;
+} study;
+
+static bool wanted(const study *s, const sc_valid_row *r)
+{
+    return (!s->o->family || sc_glob(s->o->family, r->family)) &&
+           (!s->o->where || sc_glob(s->o->where, r->id));
+}
+
+/* Fits without the group of `name` and predicts it: rows of the set are
+ * replaced. */
+static sc_status without(study *s, const char *name, sc_arena *a,
+                         sc_arena *scratch, sc_err *err)
+{
+    sc_cost cost = *s->start;
+    sc_fit_result fit;
+    bool *use = SC_NEW_N(a, bool, s->set.n);
+    if (!use) return sc_error_nomem(err);
+    for (uint32_t i = 0; i < s->set.n; i++)
+        use[i] = strcmp(s->label(s->set.fit[i].row), name) != 0;
+    SC_TRY(calib_fit_step(&s->set, use, &cost, &fit, a, err));
+    for (uint32_t i = 0; i < s->set.n_rows; i++) {
+        sc_valid_row *r = &s->set.rows[i];
+        if (r->reason || strcmp(s->label(r), name) != 0 || !wanted(s, r))
+            continue;
+        sc_valid_row held;
+        SC_TRY(calib_row_predict(&s->run[i], &cost, s->o->engine, a, scratch,
+                                 &held, NULL, err));
+        held.median = r->median;
+        held.counted = r->counted && !held.reason;
+        *r = held;
+    }
+    return SC_OK;
+}
+
+static sc_status each_group(study *s, sc_arena *a, sc_err *err)
+{
+    sc_arena scratch;
+    sc_arena_init(&scratch, a->limit);
+    sc_status st = SC_OK;
+    for (uint32_t i = 0; i < s->set.n && st == SC_OK; i++) {
+        const char *name = s->label(s->set.fit[i].row);
+        bool first = true, any = false;
+        for (uint32_t j = 0; j < s->set.n; j++) {
+            const sc_valid_row *r = s->set.fit[j].row;
+            if (strcmp(s->label(r), name) != 0) continue;
+            if (j < i) first = false;
+            if (wanted(s, r)) any = true;
+        }
+        if (first && any) st = without(s, name, a, &scratch, err);
+    }
+    sc_arena_free(&scratch);
+    return st;
+}
+
+sc_status sc_validate_leave_out(const sc_csv *tables, uint32_t n_tables,
+                                const char *by, const sc_validate_opts *o,
+                                sc_arena *a, sc_validation *out, sc_err *err)
+{
+    study s = {.o = o, .start = o->cost};
+    calib_run *run;
+    uint32_t n;
+    sc_cost builtin;
+    SC_TRY(find_label(by, &s.label, err));
+    if (!s.start) {
+        SC_TRY(sc_cost_builtin(a, &builtin, err));
+        s.start = &builtin;
+    }
+    SC_TRY(calib_runs_read(tables, n_tables, a, &run, &n, err));
+    s.run = run;
+    SC_TRY(calib_fit_prepare(run, n, s.start, a, &s.set, err));
+    SC_TRY(each_group(&s, a, err));
+    sc_validation v = {.unit = "s", .rows = s.set.rows};
+    for (uint32_t i = 0; i < n; i++)
+        if (wanted(&s, &s.set.rows[i])) v.rows[v.n_rows++] = v.rows[i];
+    SC_TRY(calib_summarise(&v, a, err));
+    *out = v;
+    return SC_OK;
+}

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reads rows of a network table.  A row that does not state what its price
+ * depends on is skipped and counted, never guessed.
+ */
+#include "calib/network.h"
+
+#include <stdio.h>
+#include <string.h>
+
+const char *const network_skip_names[NETWORK_N_SKIPS] = {
+    "used",
+    "no collective of this version",
+    "device not in the catalogue",
+    "several nodes without a stated NIC rate",
+    "links inside the node that the catalogue's node does not have",
+    "no size, or neither time nor bandwidth",
+    "a group or algorithm that this cluster can't run",
+};
+
+typedef struct columns {
+    int source, collective, gpu, gpus, nodes, nic, size, time, busbw, algo;
+} columns;
+
+static sc_status find_columns(const sc_csv *t, columns *c, sc_err *err)
+{
+    const struct {
+        const char *name;
+        int *col;
+    } need[] = {
+        {"source", &c->source},    {"collective", &c->collective},
+        {"gpu", &c->gpu},          {"gpus", &c->gpus},
+        {"nodes", &c->nodes},      {"nic", &c->nic},
+        {"size_bytes", &c->size},  {"time_us", &c->time},
+        {"busbw_GBps", &c->busbw}, {"algo", &c->algo},
+    };
+
+    sc_status status = SC_OK;
+    for (size_t i = 0; i < SC_COUNT(need); i++) {
+        *need[i].col = sc_csv_col(t, need[i].name);
+        if (*need[i].col >= 0) continue;
+        status = sc_error(err, SC_EINPUT, SC_C_MISSING, sc_pos_file(t->file),
+                          "the header is that of data/validation/network.csv",
+                          "no column '%s'", need[i].name);
+    }
+    return status;
+}
+
+/* ---- cells ------------------------------------------------------------------ */
+
+/* 0 for an empty cell; anything else must be a number. */
+static sc_status number(const sc_csv *t, uint32_t row, int col, double max,
+                        double *out, sc_err *err)
+{
+    const char *text = sc_csv_get(t, row, col);
+    sc_pos pos = {t->file, t->line[row], 0};
+    *out = 0;
+    if (!*text) return SC_OK;
+    SC_TRY(sc_unit_parse(text, SC_U_NONE, pos, out, err));
+    if (*out >= 0 && *out <= max) return SC_OK;
+    return sc_error(err, SC_EINPUT, SC_C_RANGE, pos, NULL,
+                    "%s '%s' is outside [0, %g]", t->header[col], text, max);
+}
+
+static bool starts(const char *text, const char *prefix)
+{
+    return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+/* Bytes/s of one node's NICs from free text: "8x CX-7 400G RoCE", "EFA
+ * 4x100G", "8x mlx5 (NDR400)", "EFA v2 3200 Gb/s" (the node's total).  0: the
+ * text does not say. */
+static double nic_rate(const char *text)
+{
+    static const struct {
+        const char *word;
+        double gbps;
+    } speeds[] = {{"NDR", 400}, {"HDR", 200}, {"EDR", 100}};
+
+    double count = 0, gbps = 0, total = 0;
+    for (const char *s = text; *s;) {
+        if (!is_digit(*s) || (s > text && s[-1] != ' ' && s[-1] != 'x')) {
+            s++;
+            continue;
+        }
+        double v = 0;
+        for (; is_digit(*s) && v < 1e6; s++) v = v * 10 + (*s - '0');
+        if (*s == 'x' && count == 0)
+            count = v;
+        else if (*s == 'G' && s[1] != 'B' && gbps == 0)
+            gbps = v;
+        else if (starts(s, " Gb/s") && total == 0)
+            total = v;
+    }
+    for (size_t i = 0; i < SC_COUNT(speeds) && gbps == 0; i++)
+        if (strstr(text, speeds[i].word)) gbps = speeds[i].gbps;
+    if (total == 0) total = count * gbps;
+    return total * 1e9 / 8;
+}
+
+static int collective(const char *name)
+{
+    if (strcmp(name, "alltoall") == 0) return SC_ALL_TO_ALL;
+    for (int i = 0; i < (int)SC_N_COLLS; i++)
+        if (strcmp(name, sc_coll_names[i]) == 0) return i;
+    return -1;
+}
+
+/* "Ring (NVLS off)" is a ring; empty: the library chose. */
+static int algorithm(const char *text)
+{
+    char word[16];
+    size_t n = 0;
+    for (; n + 1 < sizeof(word) && text[n] && text[n] != ' '; n++)
+        word[n] =
+            (char)(text[n] >= 'A' && text[n] <= 'Z' ? text[n] + 32 : text[n]);
+    word[n] = 0;
+    return sc_algorithm_find(word);
+}
+
+static network_harness harness(const char *source)
+{
+    if (starts(source, "ml-engineering all_reduce_bench")) return NETWORK_BENCH;
+    if (starts(source, "vTrain")) return NETWORK_HOST;
+    return NETWORK_NONE;
+}
+
+/* ---- machines ---------------------------------------------------------------- */
+
+typedef struct machine {
+    const char *gpu, *nic;
+    uint32_t nodes, per_node;
+    const sc_hw *hw; /* NULL: `why` */
+    network_skip why;
+} machine;
+
+typedef struct reader {
+    const sc_csv *t;
+    columns col;
+    sc_arena *a;
+    uint32_t n_machines;
+    machine *machines; /* [t->n_rows] at most */
+} reader;
+
+static network_skip build(const reader *rd, machine *m)
+{
+    const sc_device *d;
+    if (sc_device_find(m->gpu, rd->a, &d, NULL) != SC_OK)
+        return NETWORK_SKIP_DEVICE;
+    if (strstr(m->nic, "bridge")) return NETWORK_SKIP_LINK;
+    double nic = m->nodes > 1 ? nic_rate(m->nic) : 0;
+    if (m->nodes > 1 && !(nic > 0)) return NETWORK_SKIP_NIC;
+    /* Few ranks are part of a usual node of eight. */
+    uint32_t size = m->per_node < 8 ? 8 : m->per_node;
+    if (sc_hw_from_numbers(m->gpu, m->nodes, size, 0, nic / size,
+                           sc_pos_file(rd->t->file), rd->a, &m->hw,
+                           NULL) != SC_OK)
+        return NETWORK_SKIP_PLACE;
+    return NETWORK_USED;
+}
+
+static const machine *find_machine(reader *rd, const machine *want)
+{
+    for (uint32_t i = 0; i < rd->n_machines; i++) {
+        const machine *m = &rd->machines[i];
+        if (m->nodes == want->nodes && m->per_node == want->per_node &&
+            strcmp(m->gpu, want->gpu) == 0 && strcmp(m->nic, want->nic) == 0)
+            return m;
+    }
+    machine *m = &rd->machines[rd->n_machines++];
+    *m = *want;
+    m->why = build(rd, m);
+    return m;
+}
+
+/* The first members of each node, and no sibling groups beside them. */
+static sc_place place(const sc_hw *hw, uint32_t ranks, uint32_t nodes)
+{
+    const uint32_t size[] = {ranks / nodes, nodes};
+    const uint32_t stride[] = {1, hw->node_size};
+    sc_place at = sc_hw_place(hw, 2, size, stride);
+    at.peers = 1;
+    return at;
+}
+
+/* ---- rows --------------------------------------------------------------------- */
+
+typedef struct cells {
+    double gpus, nodes, size, time, busbw;
+} cells;
+
+static sc_status read_cells(const reader *rd, uint32_t i, cells *v, sc_err *err)
+{
+    const sc_csv *t = rd->t;
+    SC_TRY(number(t, i, rd->col.gpus, 1e7, &v->gpus, err));
+    SC_TRY(number(t, i, rd->col.nodes, 1e6, &v->nodes, err));
+    SC_TRY(number(t, i, rd->col.size, 1e15, &v->size, err));
+    SC_TRY(number(t, i, rd->col.time, 1e12, &v->time, err));
+    return number(t, i, rd->col.busbw, 1e6, &v->busbw, err);
+}
+
+static network_skip read_row(reader *rd, uint32_t i, const cells *v,
+                             const sc_cost *c, network_row *r)
+{
+    const sc_csv *t = rd->t;
+    int coll = collective(sc_csv_get(t, i, rd->col.collective));
+    if (coll < 0) return NETWORK_SKIP_COLLECTIVE;
+    uint32_t ranks = (uint32_t)v->gpus, nodes = (uint32_t)v->nodes;
+    if (!(v->size > 0) || (!(v->time > 0) && !(v->busbw > 0)))
+        return NETWORK_SKIP_NUMBERS;
+    if (nodes == 0 || ranks < 2 || ranks % nodes) return NETWORK_SKIP_PLACE;
+    machine want = {.gpu = sc_csv_get(t, i, rd->col.gpu),
+                    .nic = sc_csv_get(t, i, rd->col.nic),
+                    .nodes = nodes,
+                    .per_node = ranks / nodes};
+    const machine *m = find_machine(rd, &want);
+    if (!m->hw) return m->why;
+    r->hw = m->hw;
+    r->at = place(m->hw, ranks, nodes);
+    r->coll = (sc_coll)coll;
+    r->algorithm = algorithm(sc_csv_get(t, i, rd->col.algo));
+    r->harness = harness(sc_csv_get(t, i, rd->col.source));
+    r->bytes = v->size;
+    r->seconds = v->time > 0 ? v->time * 1e-6
+                             : v->size * sc_coll_bus_factor(r->coll, ranks) /
+                                   (v->busbw * 1e9);
+    r->line = t->line[i];
+    sc_coll_price price;
+    sc_status s = sc_cost_coll(c, r->hw, r->coll, r->bytes, &r->at,
+                               r->algorithm, &price, NULL);
+    return s == SC_OK ? NETWORK_USED : NETWORK_SKIP_PLACE;
+}
+
+static uint32_t find_group(network_rows *rows, const char *gpu,
+                           const network_row *r)
+{
+    for (uint32_t i = 0; i < rows->n_groups; i++) {
+        network_group *g = &rows->group[i];
+        if (g->ranks == r->at.n && g->nodes == r->at.nodes &&
+            g->coll == r->coll && strcmp(g->gpu, gpu) == 0)
+            return i;
+    }
+    rows->group[rows->n_groups] =
+        (network_group){gpu, r->at.n, r->at.nodes, 0, r->coll};
+    return rows->n_groups++;
+}
+
+static sc_status read_rows(reader *rd, const sc_cost *c, network_rows *out,
+                           sc_err *err)
+{
+    sc_status status = SC_OK;
+    for (uint32_t i = 0; i < rd->t->n_rows; i++) {
+        cells v;
+        sc_status s = read_cells(rd, i, &v, err);
+        if (s != SC_OK) {
+            status = s;
+            continue;
+        }
+        network_row *r = &out->row[out->n];
+        network_skip why = read_row(rd, i, &v, c, r);
+        out->skipped[why]++;
+        if (why != NETWORK_USED) continue;
+        r->group = find_group(out, r->hw->device->name, r);
+        out->group[r->group].n++;
+        out->n++;
+    }
+    return status;
+}
+
+sc_status network_read(const sc_csv *table, const sc_cost *c, sc_arena *a,
+                       network_rows *out, sc_err *err)
+{
+    reader rd = {.t = table, .a = a};
+    SC_TRY(find_columns(table, &rd.col, err));
+    uint32_t n = table->n_rows;
+    *out = (network_rows){.n_table = n};
+    rd.machines = SC_NEW_N(a, machine, n);
+    out->row = SC_NEW_N(a, network_row, n);
+    out->group = SC_NEW_N(a, network_group, n);
+    if (!rd.machines || !out->row || !out->group) return sc_error_nomem(err);
+    return read_rows(&rd, c, out, err);
+}

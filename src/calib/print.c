@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* print.c - a validation as JSON, and as tables for people. */
+#include <stepcast/calib.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- JSON --------------------------------------------------------------------- */
+
+static void put_string(sc_json *j, const char *key, const char *v)
+{
+    sc_json_key(j, key);
+    sc_json_string(j, v);
+}
+
+static void put_double(sc_json *j, const char *key, double v)
+{
+    sc_json_key(j, key);
+    sc_json_double(j, v);
+}
+
+static void put_uint(sc_json *j, const char *key, uint64_t v)
+{
+    sc_json_key(j, key);
+    sc_json_uint(j, v);
+}
+
+static void row_json(const sc_valid_row *r, sc_json *j)
+{
+    sc_json_begin(j, '{');
+    put_string(j, "id", r->id);
+    put_string(j, "family", r->family);
+    put_string(j, "device", r->device);
+    put_string(j, "model", r->model);
+    put_double(j, "measured_s", r->measured);
+    put_double(j, "predicted_s", r->predicted);
+    put_double(j, "error", r->error);
+    put_double(j, "low_s", r->low);
+    put_double(j, "high_s", r->high);
+    if (isfinite(r->mem_measured)) {
+        put_double(j, "measured_memory_bytes", r->mem_measured);
+        put_double(j, "predicted_memory_bytes", r->mem_predicted);
+    }
+    sc_json_key(j, "counted");
+    sc_json_bool(j, r->counted);
+    if (r->reason) put_string(j, "reason", r->reason);
+    sc_json_key(j, "assumptions");
+    sc_json_begin(j, '[');
+    for (uint32_t i = 0; i < r->n_assumptions; i++)
+        sc_json_string(j, r->assumptions[i]);
+    sc_json_end(j, ']');
+    sc_json_end(j, '}');
+}
+
+static void group_json(const sc_valid_group *g, sc_json *j)
+{
+    sc_json_begin(j, '{');
+    put_string(j, "family", g->family);
+    put_string(j, "device", g->device);
+    put_uint(j, "rows", g->rows);
+    put_uint(j, "skipped", g->skipped);
+    put_double(j, "mape", g->mape);
+    put_double(j, "median_ape", g->median_ape);
+    put_double(j, "p90_ape", g->p90_ape);
+    put_double(j, "bias", g->bias);
+    put_double(j, "kendall_tau", g->kendall_tau);
+    put_double(j, "regret", g->regret);
+    put_double(j, "memory_mape", g->mem_mape);
+    put_double(j, "memory_max_ape", g->mem_max);
+    sc_json_end(j, '}');
+}
+
+void sc_validation_json(const sc_validation *v, sc_json *j)
+{
+    sc_json_begin(j, '{');
+    put_string(j, "schema", "stepcast.validate/1");
+    put_string(j, "unit", v->unit);
+    sc_json_key(j, "rows");
+    sc_json_begin(j, '[');
+    for (uint32_t i = 0; i < v->n_rows; i++) row_json(&v->rows[i], j);
+    sc_json_end(j, ']');
+    sc_json_key(j, "groups");
+    sc_json_begin(j, '[');
+    for (uint32_t i = 0; i < v->n_groups; i++) group_json(&v->groups[i], j);
+    sc_json_end(j, ']');
+    put_double(j, "mape", v->mape);
+    put_double(j, "median_ape", v->median_ape);
+    put_uint(j, "skipped", v->skipped);
+    sc_json_end(j, '}');
+}
+
+/* ---- text ----------------------------------------------------------------------- */
+
+/* A right-aligned cell of 8; "-" where there is nothing to judge by. */
+static void cell(sc_text *t, double v, double scale, const char *form)
+{
+    char buf[32] = "-";
+    if (isfinite(v)) snprintf(buf, sizeof buf, form, scale * v);
+    sc_text_add(t, "%8s", buf);
+}
+
+static void percent(sc_text *t, double v)
+{
+    cell(t, v, 100, "%.2f");
+}
+
+static void rows_text(const sc_validation *v, int width, sc_text *t)
+{
+    sc_text_add(t, "%-*s%12s%12s%8s\n", width, "row", "measured s",
+                "predicted s", "err %");
+    for (uint32_t i = 0; i < v->n_rows; i++) {
+        const sc_valid_row *r = &v->rows[i];
+        sc_text_add(t, "%-*s", width, r->id);
+        if (r->reason) {
+            sc_text_add(t, "  skipped: %s\n", r->reason);
+            continue;
+        }
+        sc_text_add(t, "%12.4f%12.4f", r->measured, r->predicted);
+        cell(t, r->error, 100, "%+.2f");
+        sc_text_add(t, "%s\n", r->counted ? "" : "  (repetition)");
+    }
+    sc_text_add(t, "\n");
+}
+
+static int widest(const sc_validation *v, const char *(*text)(const void *row))
+{
+    size_t w = 10;
+    for (uint32_t i = 0; i < v->n_rows; i++) {
+        size_t len = strlen(text(&v->rows[i]));
+        if (len > w) w = len;
+    }
+    return (int)(w < 60 ? w : 60) + 2;
+}
+
+static const char *id_text(const void *row)
+{
+    return ((const sc_valid_row *)row)->id;
+}
+
+static const char *family_text(const void *row)
+{
+    return ((const sc_valid_row *)row)->family;
+}
+
+static const char *device_text(const void *row)
+{
+    return ((const sc_valid_row *)row)->device;
+}
+
+static void skipped_text(const sc_validation *v, sc_text *t)
+{
+    sc_text_add(t, "\n%u of %u rows skipped", v->skipped, v->n_rows);
+    const char *sep = ": ";
+    for (uint32_t i = 0; i < v->n_rows; i++) {
+        const char *reason = v->rows[i].reason;
+        uint32_t n = 0;
+        bool first = reason != NULL;
+        for (uint32_t k = 0; k < v->n_rows && reason; k++) {
+            const char *other = v->rows[k].reason;
+            if (!other || strcmp(other, reason) != 0) continue;
+            if (k < i) first = false;
+            n++;
+        }
+        if (!first) continue;
+        sc_text_add(t, "%s%s (%u)", sep, reason, n);
+        sep = "; ";
+    }
+    sc_text_add(t, "\n");
+}
+
+void sc_validation_text(const sc_validation *v, bool rows, sc_text *out)
+{
+    int family = widest(v, family_text), device = widest(v, device_text);
+    if (rows) rows_text(v, widest(v, id_text), out);
+    sc_text_add(out, "%-*s%-*s%6s%6s%8s%8s%8s%8s%8s%8s%8s%8s\n", family,
+                "family", device, "device", "rows", "skip", "mape %", "median",
+                "p90", "bias", "tau", "regret", "mem %", "mem max");
+    for (uint32_t i = 0; i < v->n_groups; i++) {
+        const sc_valid_group *g = &v->groups[i];
+        sc_text_add(out, "%-*s%-*s%6u%6u", family, g->family, device,
+                    g->device ? g->device : "(all)", g->rows, g->skipped);
+        percent(out, g->mape);
+        percent(out, g->median_ape);
+        percent(out, g->p90_ape);
+        cell(out, g->bias, 100, "%+.2f");
+        cell(out, g->kendall_tau, 1, "%.2f");
+        percent(out, g->regret);
+        percent(out, g->mem_mape);
+        percent(out, g->mem_max);
+        sc_text_add(out, "\n");
+    }
+    sc_text_add(out, "%-*s%6u%6u", family + device, "all rows", v->n_rows,
+                v->skipped);
+    percent(out, v->mape);
+    percent(out, v->median_ape);
+    sc_text_add(out, "\n");
+    if (v->skipped > 0) skipped_text(v, out);
+}

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* runjob.c - a row of a table of runs as model and job. */
+#include "calib/runs.h"
+
+#include <math.h>
+#include <string.h>
+#include <strings.h>
+
+/* The number of a cell, 0 where it is not given. */
+static int64_t whole(const calib_cells *c, calib_column col)
+{
+    return isnan(c->number[col]) ? 0 : (int64_t)c->number[col];
+}
+
+static bool starts(const char *text, const char *with)
+{
+    return strncasecmp(text, with, strlen(with)) == 0;
+}
+
+static bool has_word(const char *text, const char *word)
+{
+    return strstr(text, word) != NULL;
+}
+
+static void assume(calib_run *run, const char *text)
+{
+    if (run->n_assumptions < CALIB_ASSUMPTIONS)
+        run->assumptions[run->n_assumptions++] = text;
+}
+
+static sc_status not_modelled(const char *what, const char *text, sc_arena *a,
+                              calib_run *run, sc_err *err)
+{
+    run->reason = sc_sprintf(a, "%s \"%.80s\" is not modelled", what, text);
+    return run->reason ? SC_OK : sc_error_nomem(err);
+}
+
+/* ---- model ------------------------------------------------------------------ */
+
+/* Heads of 128 elements where that is possible; else the largest power of two
+ * of heads not smaller than that, as the Megatron family of programs needs
+ * heads that divide by hidden and by tensor parallelism. */
+static int64_t usual_heads(int64_t hidden, int64_t tp)
+{
+    if (tp == 0) tp = 1;
+    if (hidden % 128 == 0 && hidden / 128 % tp == 0) return hidden / 128;
+    int64_t heads = 1;
+    while (heads * 2 <= hidden / 128) heads *= 2;
+    while (heads > 1 && (hidden % heads != 0 || heads % tp != 0)) heads /= 2;
+    return heads;
+}
+
+static sc_status fill_sizes(const calib_cells *c, sc_arena *a, calib_run *run,
+                            sc_transformer *t, sc_err *err)
+{
+    t->layers = whole(c, C_LAYERS);
+    t->hidden = whole(c, C_HIDDEN);
+    t->heads = whole(c, C_HEADS);
+    t->kv_heads = whole(c, C_KV_HEADS);
+    t->ffn = whole(c, C_FFN);
+    t->vocab = whole(c, C_VOCAB);
+    t->max_seq = whole(c, C_SEQ);
+    if (t->heads == 0) {
+        t->heads = usual_heads(t->hidden, whole(c, C_TP));
+        const char *text = sc_sprintf(
+            a,
+            "heads %lld: the table does not state them; hidden/128, or the "
+            "power of two below it that divides hidden and tp",
+            (long long)t->heads);
+        if (!text) return sc_error_nomem(err);
+        assume(run, text);
+    }
+    if (t->vocab == 0) {
+        t->vocab = 51200;
+        assume(run, "vocabulary 51200: the table does not state it; the "
+                    "padded GPT-2 vocabulary of Megatron programs");
+    }
+    return SC_OK;
+}
+
+/* The classes of dense decoders that the tables hold. */
+static bool fill_kind(const calib_cells *c, sc_transformer *t)
+{
+    const char *class = c->text[C_CLASS], *name = c->text[C_MODEL];
+    if (strcmp(class, "dense-gqa") == 0 ||
+        strcmp(class, "dense-mha-swiglu") == 0) {
+        t->position = SC_POS_ROTARY;
+        t->act = SC_ACT_SWIGLU;
+        t->norm = SC_NORM_RMS;
+        return true;
+    }
+    if (strcmp(class, "dense-gpt") != 0) return false;
+    t->position = SC_POS_LEARNED;
+    t->act = SC_ACT_GELU;
+    t->norm = SC_NORM_LAYER;
+    t->tied = t->bias = t->norm_bias = t->dropout = true;
+    if (starts(name, "BLOOM") || t->vocab == 250880) {
+        t->position = SC_POS_ALIBI;
+        t->embed_norm = true;
+    } else if (starts(name, "MPT")) {
+        t->position = SC_POS_ALIBI;
+        t->bias = t->norm_bias = t->dropout = false;
+    }
+    return true;
+}
+
+static sc_status make_model(const calib_cells *c, sc_arena *a, calib_run *run,
+                            sc_err *err)
+{
+    sc_transformer t = {.name = run->model_name};
+    if (whole(c, C_LAYERS) == 0 || whole(c, C_HIDDEN) == 0 ||
+        whole(c, C_SEQ) == 0) {
+        run->reason = "layers, hidden or seq_len are not stated";
+        return SC_OK;
+    }
+    SC_TRY(fill_sizes(c, a, run, &t, err));
+    if (whole(c, C_EXPERTS) > 1 || !fill_kind(c, &t))
+        return not_modelled("model class", c->text[C_CLASS], a, run, err);
+    sc_err why;
+    sc_err_init(&why);
+    sc_status s = sc_model_from_transformer(&t, c->pos, a, &run->model, &why);
+    return calib_row_reason(s, &why, a, &run->reason, err);
+}
+
+/* ---- strategy ---------------------------------------------------------------- */
+
+/* ZeRO stage of the `shard` cell; false if its words are not known. */
+static bool read_shard(const char *text, sc_job *job)
+{
+    static const struct {
+        const char *word;
+        int zero;
+    } words[] = {{"ZeRO-1", 0x1}, {"ZeRO-2", 0x2},      {"SHARD_GRAD_OP", 0x2},
+                 {"ZeRO-3", 0x3}, {"FULL_SHARD", 0x13}, {"FSDP", 0x13}};
+
+    if (text[0] == '\0') return true;
+    if (starts(text, "DDP") || starts(text, "none")) {
+        job->zero = 0;
+        return true;
+    }
+    for (size_t i = 0; i < SC_COUNT(words); i++) {
+        if (!has_word(text, words[i].word)) continue;
+        job->zero = words[i].zero & 0xf;
+        job->fsdp = words[i].zero > 0xf;
+        return true;
+    }
+    return false;
+}
+
+/* Index of `text` in `names`, any case; SC_INFER if it is empty, -2 if it is
+ * not among them. */
+static int find_name(const char *text, const char *const *names)
+{
+    if (text[0] == '\0') return SC_INFER;
+    for (int i = 0; names[i]; i++)
+        if (strcasecmp(text, names[i]) == 0) return i;
+    return -2;
+}
+
+static sc_status read_strategy(const calib_cells *c, sc_arena *a,
+                               calib_run *run, sc_err *err)
+{
+    static const char *const no_yes[] = {"no", "yes", NULL};
+    sc_job *job = &run->job;
+    const char *const *text = c->text;
+    job->precision = find_name(text[C_PRECISION], sc_precision_names);
+    if (job->precision < SC_INFER)
+        return not_modelled("precision", text[C_PRECISION], a, run, err);
+    job->recompute = find_name(text[C_RECOMPUTE], sc_recompute_names);
+    if (job->recompute < SC_INFER)
+        return not_modelled("recompute", text[C_RECOMPUTE], a, run, err);
+    job->sp = find_name(text[C_SP], no_yes);
+    if (job->sp < SC_INFER)
+        return not_modelled("sequence parallelism", text[C_SP], a, run, err);
+    if (!read_shard(text[C_SHARD], job))
+        return not_modelled("sharding", text[C_SHARD], a, run, err);
+    return SC_OK;
+}
+
+/* Degrees; dp is what the devices leave, whatever the cell says. */
+static sc_status read_degrees(const calib_cells *c, sc_arena *a, calib_run *run,
+                              sc_err *err)
+{
+    sc_job *job = &run->job;
+    job->tp = whole(c, C_TP);
+    job->pp = whole(c, C_PP);
+    job->vpp = whole(c, C_VPP);
+    job->cp = whole(c, C_CP);
+    job->ep = whole(c, C_EP);
+    job->dp = whole(c, C_DP);
+    job->gbs = whole(c, C_GBS);
+    job->mbs = whole(c, C_MBS);
+    job->seq = whole(c, C_SEQ);
+    if (job->gbs == 0) run->reason = "the global batch is not stated";
+    int64_t gpus = whole(c, C_GPUS), cp = job->cp ? job->cp : 1;
+    if (job->dp == 0 || job->tp == 0 || job->pp == 0) return SC_OK;
+    int64_t rest = job->tp * job->pp * cp; /* each at most 1e6 */
+    if (gpus % rest != 0 || gpus / rest == job->dp) return SC_OK;
+    const char *text =
+        sc_sprintf(a, "dp %lld = gpus/(tp pp cp): the table says %lld",
+                   (long long)(gpus / rest), (long long)job->dp);
+    if (!text) return sc_error_nomem(err);
+    assume(run, text);
+    job->dp = gpus / rest;
+    return SC_OK;
+}
+
+/* ---- conditions --------------------------------------------------------------- */
+
+/* One condition of the list; false if it is not known. */
+static bool read_condition(const char *text, size_t len, sc_job *job,
+                           bool *pure)
+{
+#define IS(word) (len == sizeof(word) - 1 && memcmp(text, word, len) == 0)
+    if (IS("CUDA_LAUNCH_BLOCKING=1"))
+        job->launch_blocking = true;
+    else if (IS("before the PCIe/NUMA affinity fix"))
+        job->numa_unbound = true;
+    else if (IS("fp32 gradient accumulation"))
+        job->grad_bytes = 4;
+    else if (IS("mixed_precision=PURE"))
+        *pure = true;
+    else
+        return IS("mixed_precision=DEFAULT");
+#undef IS
+    return true;
+}
+
+static sc_status read_conditions(const calib_cells *c, sc_arena *a,
+                                 calib_run *run, bool *pure, sc_err *err)
+{
+    for (const char *p = c->text[C_CONDITIONS]; *p != '\0';) {
+        size_t len = strcspn(p, ";");
+        if (!read_condition(p, len, &run->job, pure))
+            return not_modelled("condition", p, a, run, err);
+        p += len;
+        p += strspn(p, "; ");
+    }
+    return SC_OK;
+}
+
+sc_status calib_run_expand(const calib_cells *c, sc_arena *a, calib_run *run,
+                           const char **software, sc_err *err)
+{
+    bool pure = false;
+    sc_job_init(&run->job);
+    if (has_word(run->model_name, "LoRA") || has_word(run->family, "lora")) {
+        run->reason = "training of adapters (LoRA) is not modelled";
+        return SC_OK;
+    }
+    SC_TRY(make_model(c, a, run, err));
+    if (run->reason) return SC_OK;
+    SC_TRY(read_degrees(c, a, run, err));
+    if (run->reason) return SC_OK;
+    SC_TRY(read_strategy(c, a, run, err));
+    if (run->reason) return SC_OK;
+    SC_TRY(read_conditions(c, a, run, &pure, err));
+    *software = c->text[C_SOFTWARE][0] ? c->text[C_SOFTWARE] : NULL;
+    if (pure && *software) {
+        *software = sc_sprintf(a, "%s pure", *software);
+        if (!*software) return sc_error_nomem(err);
+    }
+    run->job.model = run->model_name;
+    run->job.cluster = run->device;
+    run->job.software = *software;
+    return SC_OK;
+}

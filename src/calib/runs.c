@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* runs.c - the rows of measured training runs. */
+#include "calib/runs.h"
+
+#include "base/number.h"
+
+#include <math.h>
+#include <string.h>
+
+#define GIB 1073741824.0
+
+typedef struct column {
+    const char *name;
+    double lo, hi;
+    calib_role role;
+} column;
+
+#define COLUMN(id, name, role, lo, hi) {name, lo, hi, role},
+static const column columns[CALIB_N_COLUMNS] = {CALIB_COLUMNS(COLUMN)};
+
+/* Machines and software profiles that earlier rows have built. */
+typedef struct cache_entry {
+    uint64_t key;
+    const void *value;
+    const char *reason;
+} cache_entry;
+
+typedef struct cache {
+    uint32_t n, cap;
+    cache_entry *e;
+} cache;
+
+typedef struct reader {
+    sc_arena *a;
+    sc_err *err;
+    int col[CALIB_N_COLUMNS];
+    cache hw, sw;
+} reader;
+
+bool calib_runs_table(const sc_csv *t)
+{
+    static const calib_column needed[] = {C_ID,   C_FAMILY, C_MODEL,  C_CLASS,
+                                          C_GPU,  C_GPUS,   C_LAYERS, C_HIDDEN,
+                                          C_ITER, C_GBS,    C_QUALITY};
+    for (size_t i = 0; i < SC_COUNT(needed); i++)
+        if (sc_csv_col(t, columns[needed[i]].name) < 0) return false;
+    return true;
+}
+
+/* ---- cells ---------------------------------------------------------------- */
+
+static sc_status read_number(const reader *r, const char *text, int c,
+                             sc_pos pos, double *out)
+{
+    const column *col = &columns[c];
+    size_t len = number_span(text);
+    if (len == 0 || text[len] != '\0')
+        return sc_error(r->err, SC_EINPUT, SC_C_TYPE, pos,
+                        "leave a cell empty where the value is not known",
+                        "column %s: \"%.40s\" is not a number", col->name,
+                        text);
+    double v = number_scaled(text, len, 0);
+    double lo = col->lo < 0 ? 0 : col->lo;
+    bool whole = col->lo >= 0;
+    if (!(v >= lo && v <= col->hi))
+        return sc_error(r->err, SC_EINPUT, SC_C_RANGE, pos, NULL,
+                        "column %s: %.40s is outside %g to %g", col->name, text,
+                        lo, col->hi);
+    if (whole && v != floor(v))
+        return sc_error(r->err, SC_EINPUT, SC_C_RANGE, pos, NULL,
+                        "column %s: %.40s is not a whole number", col->name,
+                        text);
+    *out = v;
+    return SC_OK;
+}
+
+static sc_status read_cells(const reader *r, const sc_csv *t, uint32_t row,
+                            calib_cells *out)
+{
+    sc_status first = SC_OK;
+    out->pos = (sc_pos){t->file, t->line[row], 0};
+    for (int c = 0; c < (int)CALIB_N_COLUMNS; c++) {
+        const char *text = sc_csv_get(t, row, r->col[c]);
+        if (strcmp(text, "see recipe") == 0) text = "";
+        out->text[c] = text;
+        out->number[c] = NAN;
+        if (columns[c].hi == 0 || text[0] == '\0') continue;
+        sc_status s = read_number(r, text, c, out->pos, &out->number[c]);
+        if (first == SC_OK) first = s;
+    }
+    return first;
+}
+
+static uint64_t key_of(const calib_cells *c, bool parallel)
+{
+    uint64_t h = 0;
+    for (int i = 0; i < (int)CALIB_N_COLUMNS; i++)
+        if (columns[i].role == CALIB_CONFIG ||
+            (parallel && columns[i].role == CALIB_PARALLEL))
+            h = sc_hash(c->text[i], strlen(c->text[i]) + 1, h);
+    return h;
+}
+
+/* ---- reasons --------------------------------------------------------------- */
+
+sc_status calib_row_reason(sc_status s, const sc_err *why, sc_arena *a,
+                           const char **reason, sc_err *err)
+{
+    const sc_diag *d = why->n > 0 ? &why->d[0] : NULL;
+    if (s == SC_OK) return SC_OK;
+    if (s == SC_EINPUT || s == SC_EUSAGE || s == SC_NO) {
+        *reason = d ? sc_strdup(a, d->msg) : "it can't be predicted";
+        return *reason ? SC_OK : sc_error_nomem(err);
+    }
+    if (s == SC_ENOMEM || !d) return sc_error_nomem(err);
+    return sc_error(err, s, d->code, (sc_pos){d->file, d->line, d->col},
+                    d->hint[0] ? d->hint : NULL, "%s", d->msg);
+}
+
+/* What of the row is compared.  Quality A and B are measured and complete;
+ * the rows of one family are figures of a formula, which only memory has. */
+static void set_measured(const calib_cells *c, calib_run *run)
+{
+    const char *q = c->text[C_QUALITY];
+    bool good = strcmp(q, "A") == 0 || strcmp(q, "B") == 0;
+    run->mem_formula = strcmp(run->family, "korthikanti-2022-mem") == 0;
+    run->measured = good && c->number[C_ITER] > 0 ? c->number[C_ITER] : NAN;
+    run->mem_measured = NAN;
+    if ((good || run->mem_formula) && c->number[C_MEM] > 0)
+        run->mem_measured = c->number[C_MEM] * GIB;
+    if (isfinite(run->measured)) return;
+    run->unscored = !good && !run->mem_formula
+                        ? "quality C or D: ambiguous or a duplicate"
+                        : "no measured step time";
+    if (isnan(run->mem_measured)) run->reason = run->unscored;
+}
+
+/* ---- machines and software -------------------------------------------------- */
+
+static const cache_entry *cache_get(const cache *c, uint64_t key)
+{
+    for (uint32_t i = 0; i < c->n; i++)
+        if (c->e[i].key == key) return &c->e[i];
+    return NULL;
+}
+
+static sc_status cache_put(reader *r, cache *c, cache_entry e)
+{
+    if (c->n == c->cap) {
+        uint32_t cap = c->cap ? 2 * c->cap : 32;
+        cache_entry *grown = SC_NEW_N(r->a, cache_entry, cap);
+        if (!grown) return sc_error_nomem(r->err);
+        if (c->n) memcpy(grown, c->e, c->n * sizeof *grown);
+        c->e = grown;
+        c->cap = cap;
+    }
+    c->e[c->n++] = e;
+    return SC_OK;
+}
+
+static sc_status set_software(reader *r, const calib_cells *c, const char *name,
+                              calib_run *run)
+{
+    const char *date = c->text[C_DATE];
+    uint64_t key = sc_hash(date, strlen(date) + 1, name != NULL);
+    if (name) key = sc_hash(name, strlen(name) + 1, key);
+    const cache_entry *hit = cache_get(&r->sw, key);
+    if (!hit) {
+        sc_err why;
+        sc_err_init(&why);
+        const sc_software *sw = NULL;
+        cache_entry e = {key, NULL, NULL};
+        sc_status s = sc_software_find(name, date[0] ? date : NULL, c->pos,
+                                       r->a, &sw, &why);
+        SC_TRY(calib_row_reason(s, &why, r->a, &e.reason, r->err));
+        e.value = sw;
+        SC_TRY(cache_put(r, &r->sw, e));
+        hit = &r->sw.e[r->sw.n - 1];
+    }
+    run->sw = hit->value;
+    run->reason = hit->reason;
+    return SC_OK;
+}
+
+static sc_status set_hw(reader *r, const calib_cells *c, calib_run *run)
+{
+    static const calib_column parts[] = {C_GPU,      C_GPUS,  C_NODES,
+                                         C_PER_NODE, C_INTRA, C_INTER};
+    uint64_t key = 0;
+    for (size_t i = 0; i < SC_COUNT(parts); i++)
+        key = sc_hash(c->text[parts[i]], strlen(c->text[parts[i]]) + 1, key);
+    const cache_entry *hit = cache_get(&r->hw, key);
+    if (!hit) {
+        double gpus = c->number[C_GPUS], per = c->number[C_PER_NODE];
+        double nodes = c->number[C_NODES];
+        if (isnan(nodes)) nodes = gpus / per;
+        cache_entry e = {key, NULL, NULL};
+        sc_err why;
+        sc_err_init(&why);
+        const sc_hw *hw = NULL;
+        if (nodes * per == gpus) {
+            double intra = isnan(c->number[C_INTRA]) ? 0 : c->number[C_INTRA];
+            double inter = isnan(c->number[C_INTER]) ? 0 : c->number[C_INTER];
+            sc_status s = sc_hw_from_numbers(
+                c->text[C_GPU], (uint32_t)nodes, (uint32_t)per, intra * 1e9,
+                inter * 1e9, c->pos, r->a, &hw, &why);
+            SC_TRY(calib_row_reason(s, &why, r->a, &e.reason, r->err));
+        } else {
+            e.reason = "gpus is not nodes times gpus_per_node";
+        }
+        e.value = hw;
+        SC_TRY(cache_put(r, &r->hw, e));
+        hit = &r->hw.e[r->hw.n - 1];
+    }
+    run->hw = hit->value;
+    run->reason = hit->reason;
+    return SC_OK;
+}
+
+/* ---- rows ---------------------------------------------------------------- */
+
+static sc_status read_run(reader *r, const calib_cells *c, calib_run *run)
+{
+    run->id = c->text[C_ID];
+    run->family = c->text[C_FAMILY];
+    run->device = c->text[C_GPU];
+    run->model_name = c->text[C_MODEL];
+    run->pos = c->pos;
+    run->config_key = key_of(c, true);
+    run->group_key = key_of(c, false);
+    set_measured(c, run);
+    if (run->reason) return SC_OK;
+    const char *software = NULL;
+    SC_TRY(calib_run_expand(c, r->a, run, &software, r->err));
+    if (!run->reason) SC_TRY(set_hw(r, c, run));
+    if (!run->reason) SC_TRY(set_software(r, c, software, run));
+    return SC_OK;
+}
+
+static sc_status read_table(reader *r, const sc_csv *t, calib_run *out)
+{
+    if (!calib_runs_table(t))
+        return sc_error(r->err, SC_EINPUT, SC_C_MISSING,
+                        (sc_pos){t->file, 1, 0},
+                        "data/validation/README.md lists the columns",
+                        "not a table of training runs");
+    for (int c = 0; c < (int)CALIB_N_COLUMNS; c++)
+        r->col[c] = sc_csv_col(t, columns[c].name);
+    sc_status first = SC_OK;
+    for (uint32_t i = 0; i < t->n_rows; i++) {
+        calib_cells c;
+        sc_status s = read_cells(r, t, i, &c);
+        if (s == SC_OK && first == SC_OK) SC_TRY(read_run(r, &c, &out[i]));
+        if (first == SC_OK) first = s;
+    }
+    return first;
+}
+
+sc_status calib_runs_read(const sc_csv *tables, uint32_t n_tables, sc_arena *a,
+                          calib_run **out, uint32_t *n, sc_err *err)
+{
+    size_t total = 0;
+    for (uint32_t i = 0; i < n_tables; i++) total += tables[i].n_rows;
+    if (total > UINT32_MAX / 2)
+        return sc_error(err, SC_EINPUT, SC_C_TOO_BIG, sc_pos_none(), NULL,
+                        "more than 2 G rows");
+    calib_run *run = SC_NEW_N(a, calib_run, total);
+    if (!run) return sc_error_nomem(err);
+    reader r = {.a = a, .err = err};
+    sc_status first = SC_OK;
+    size_t at = 0;
+    for (uint32_t i = 0; i < n_tables; i++) {
+        sc_status s = read_table(&r, &tables[i], run + at);
+        at += tables[i].n_rows;
+        if (first == SC_OK) first = s;
+    }
+    if (first != SC_OK) return first;
+    *out = run;
+    *n = (uint32_t)total;
+    return SC_OK;
+}

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* stats.c - errors, order and regret of predictions. */
+#include "calib/stats.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- arrays ----------------------------------------------------------------- */
+
+double calib_mean(const double *v, uint32_t n)
+{
+    double sum = 0;
+    for (uint32_t i = 0; i < n; i++) sum += v[i];
+    return n ? sum / n : NAN;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+double calib_quantile(double *v, uint32_t n, double q)
+{
+    if (n == 0) return NAN;
+    qsort(v, n, sizeof *v, by_value);
+    double at = q * (n - 1);
+    uint32_t i = (uint32_t)at;
+    if (i + 1 >= n) return v[n - 1];
+    return v[i] + (at - i) * (v[i + 1] - v[i]);
+}
+
+static int sign(double x)
+{
+    return (x > 0) - (x < 0);
+}
+
+double calib_kendall(const double *x, const double *y, uint32_t n)
+{
+    double score = 0, in_x = 0, in_y = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        for (uint32_t j = i + 1; j < n; j++) {
+            int dx = sign(x[i] - x[j]), dy = sign(y[i] - y[j]);
+            score += dx * dy;
+            in_x += dx != 0;
+            in_y += dy != 0;
+        }
+    }
+    return in_x > 0 && in_y > 0 ? score / sqrt(in_x * in_y) : NAN;
+}
+
+double calib_regret(const double *measured, const double *predicted, uint32_t n)
+{
+    if (n == 0) return NAN;
+    uint32_t chosen = 0;
+    double best = measured[0];
+    for (uint32_t i = 1; i < n; i++) {
+        if (measured[i] < best) best = measured[i];
+        if (predicted[i] < predicted[chosen] ||
+            (predicted[i] == predicted[chosen] &&
+             measured[i] > measured[chosen]))
+            chosen = i;
+    }
+    return measured[chosen] / best - 1;
+}
+
+/* ---- repetitions -------------------------------------------------------------- */
+
+static bool comparable(const sc_valid_row *r)
+{
+    return r->reason == NULL && isfinite(r->measured) && isfinite(r->predicted);
+}
+
+sc_status calib_mark_repeats(sc_valid_row *rows, uint32_t n, sc_arena *a,
+                             sc_err *err)
+{
+    double *v = SC_NEW_N(a, double, n);
+    if (!v) return sc_error_nomem(err);
+    for (uint32_t i = 0; i < n; i++) {
+        sc_valid_row *r = &rows[i];
+        r->counted = comparable(r);
+        r->median = r->measured;
+        for (uint32_t j = 0; j < i && r->counted; j++)
+            if (rows[j].counted && rows[j].config_key == r->config_key)
+                r->counted = false;
+        if (!r->counted) continue;
+        uint32_t m = 0;
+        for (uint32_t j = i; j < n; j++)
+            if (comparable(&rows[j]) && rows[j].config_key == r->config_key)
+                v[m++] = rows[j].measured;
+        r->median = calib_quantile(v, m, 0.5);
+    }
+    return SC_OK;
+}
+
+/* ---- groups ------------------------------------------------------------------- */
+
+typedef struct scratch {
+    double *ape, *err, *mem, *x, *y; /* [rows] each */
+} scratch;
+
+static bool in_group(const sc_valid_row *r, const sc_valid_group *g)
+{
+    return strcmp(r->family, g->family) == 0 &&
+           (g->device == NULL || strcmp(r->device, g->device) == 0);
+}
+
+/* Order within each set of rows with one group_key. */
+static void judge_order(const sc_validation *v, scratch *s, sc_valid_group *g)
+{
+    double tau = 0, worst = NAN;
+    uint32_t n_tau = 0;
+    for (uint32_t i = 0; i < v->n_rows; i++) {
+        const sc_valid_row *r = &v->rows[i];
+        if (!r->counted || !in_group(r, g)) continue;
+        uint32_t m = 0;
+        bool first = true;
+        for (uint32_t j = 0; j < v->n_rows && first; j++) {
+            const sc_valid_row *other = &v->rows[j];
+            if (!other->counted || other->group_key != r->group_key ||
+                !in_group(other, g))
+                continue;
+            first = j >= i;
+            s->x[m] = other->median;
+            s->y[m++] = other->predicted;
+        }
+        if (!first || m < CALIB_ORDER_ROWS) continue;
+        double t = calib_kendall(s->x, s->y, m);
+        double regret = calib_regret(s->x, s->y, m);
+        if (isfinite(t)) {
+            tau += t;
+            n_tau++;
+        }
+        if (!(regret <= worst)) worst = regret;
+    }
+    g->kendall_tau = n_tau ? tau / n_tau : NAN;
+    g->regret = worst;
+}
+
+static void judge_group(const sc_validation *v, scratch *s, sc_valid_group *g)
+{
+    uint32_t n = 0, n_mem = 0;
+    g->rows = g->skipped = 0;
+    g->mem_max = NAN;
+    for (uint32_t i = 0; i < v->n_rows; i++) {
+        const sc_valid_row *r = &v->rows[i];
+        if (!in_group(r, g)) continue;
+        g->rows++;
+        g->skipped += r->reason != NULL;
+        double mem = fabs(r->mem_predicted / r->mem_measured - 1);
+        if (isfinite(mem)) {
+            s->mem[n_mem++] = mem;
+            if (!(mem <= g->mem_max)) g->mem_max = mem;
+        }
+        if (!r->counted) continue;
+        s->err[n] = r->predicted / r->median - 1;
+        s->ape[n] = fabs(s->err[n]);
+        n++;
+    }
+    g->mape = calib_mean(s->ape, n);
+    g->bias = calib_mean(s->err, n);
+    g->median_ape = calib_quantile(s->ape, n, 0.5);
+    g->p90_ape = calib_quantile(s->ape, n, 0.9);
+    g->mem_mape = calib_mean(s->mem, n_mem);
+    judge_order(v, s, g);
+}
+
+/* Lists the groups: by family and device, or by family alone. */
+static uint32_t list_groups(const sc_validation *v, bool devices,
+                            sc_valid_group *g, uint32_t n)
+{
+    uint32_t from = n;
+    for (uint32_t i = 0; i < v->n_rows; i++) {
+        const sc_valid_row *r = &v->rows[i];
+        bool known = false;
+        for (uint32_t k = from; k < n && !known; k++)
+            known = in_group(r, &g[k]);
+        if (known) continue;
+        g[n].family = r->family;
+        g[n++].device = devices ? r->device : NULL;
+    }
+    return n;
+}
+
+sc_status calib_summarise(sc_validation *out, sc_arena *a, sc_err *err)
+{
+    uint32_t n = out->n_rows, counted = 0;
+    double *room = SC_NEW_N(a, double, 5 * (size_t)n);
+    sc_valid_group *g = SC_NEW_N(a, sc_valid_group, 2 * (size_t)n);
+    if (!room || !g) return sc_error_nomem(err);
+    scratch s = {room, room + n, room + 2 * (size_t)n, room + 3 * (size_t)n,
+                 room + 4 * (size_t)n};
+    out->groups = g;
+    out->n_groups = list_groups(out, true, g, 0);
+    out->n_groups = list_groups(out, false, g, out->n_groups);
+    for (uint32_t k = 0; k < out->n_groups; k++) judge_group(out, &s, &g[k]);
+    out->skipped = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        const sc_valid_row *r = &out->rows[i];
+        out->skipped += r->reason != NULL;
+        if (r->counted) s.ape[counted++] = fabs(r->predicted / r->median - 1);
+    }
+    out->mape = calib_mean(s.ape, counted);
+    out->median_ape = calib_quantile(s.ape, counted, 0.5);
+    return SC_OK;
+}

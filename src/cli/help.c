@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* help.c - usage lines and option tables of the commands. */
+#include <string.h>
+
+#include "cli/predict.h"
+
+extern const sc_key cli_coll_keys[], cli_coll_size_keys[], cli_show_keys[],
+    cli_validate_keys[], cli_calibrate_keys[];
+
+typedef struct page {
+    const char *command, *usage;
+    const sc_key *keys[3];
+} page;
+
+static const page pages[] = {
+    {"predict",
+     "usage: stepcast predict --model M --cluster C [options]\n",
+     {sc_job_keys, cli_predict_keys, NULL}},
+    {"validate", "usage: stepcast validate FILE.csv... [options]\n",
+     {cli_validate_keys, NULL, NULL}},
+    {"calibrate", "usage: stepcast calibrate --truth DIR [options]\n",
+     {cli_calibrate_keys, NULL, NULL}},
+    {"coll", "usage: stepcast coll COLLECTIVE --cluster C [options]\n",
+     {cli_coll_keys, cli_coll_size_keys, NULL}},
+    {"list", "usage: stepcast list models|devices|clusters|software|parameters\n",
+     {NULL, NULL, NULL}},
+    {"show",
+     "usage: stepcast show NAME [--layers]\n"
+     "       stepcast show --strategy|--graph --model M --cluster C ...\n",
+     {cli_show_keys, NULL, NULL}},
+    {"explain", "usage: stepcast explain [FIELD|ERROR|PARAMETER ...]\n",
+     {NULL, NULL, NULL}},
+};
+
+static const page *find(const char *command)
+{
+    for (size_t i = 0; i < SC_COUNT(pages); i++)
+        if (strcmp(pages[i].command, command) == 0) return &pages[i];
+    return NULL;
+}
+
+const char *cli_help_usage(const char *command)
+{
+    const page *p = find(command);
+    return p ? p->usage : "";
+}
+
+const sc_key *cli_help_keys(const char *command, uint32_t i)
+{
+    const page *p = find(command);
+    return p && i < 3 ? p->keys[i] : NULL;
+}

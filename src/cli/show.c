@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* show.c - `stepcast show`: catalogue entries, and the strategy or graph of a
+ * configuration. */
+#include <stdio.h>
+#include <string.h>
+
+#include <stepcast/report_model.h>
+
+#include "cli/predict.h"
+
+typedef struct show_opts {
+    bool layers, strategy, graph;
+} show_opts;
+
+const sc_key cli_show_keys[] = {
+    {"layers", SC_T_BOOL, SC_U_NONE, offsetof(show_opts, layers), NULL, 0, 0,
+     NULL, "--layers", NULL, "FLOP, bytes and intensity per layer and pass",
+     false},
+    {"strategy", SC_T_BOOL, SC_U_NONE, offsetof(show_opts, strategy), NULL, 0,
+     0, NULL, "--strategy", NULL,
+     "rules and inferred collectives of a configuration", false},
+    {"graph", SC_T_BOOL, SC_U_NONE, offsetof(show_opts, graph), NULL, 0, 0,
+     NULL, "--graph", NULL, "execution graph of a configuration as text",
+     false},
+    {0},
+};
+
+static void device_text(const sc_device *d, sc_text *out)
+{
+    sc_text_add(out, "%s  %s (%s, %s)\n", d->name, d->title, d->vendor,
+                d->arch);
+    for (uint32_t i = 0; i < d->n_values; i++)
+        sc_text_add(out, "  %-16s %-16s %s%s%s\n", d->values[i].key,
+                    d->values[i].text,
+                    d->values[i].source.text ? d->values[i].source.text : "",
+                    d->values[i].source.date ? ", " : "",
+                    d->values[i].source.date ? d->values[i].source.date : "");
+}
+
+static void hw_text(const sc_hw *hw, sc_text *out)
+{
+    sc_text_add(out, "%s  %u devices in %u nodes of %u\n", hw->name,
+                hw->n_devices, hw->n_nodes, hw->node_size);
+    for (uint32_t i = 0; i < hw->n_dims; i++) {
+        const sc_dim *d = &hw->dim[i];
+        char bw[32], lat[32], port[32];
+        sc_unit_print_short(d->bw, SC_U_RATE, bw, sizeof bw);
+        sc_unit_print_short(d->latency_s, SC_U_TIME, lat, sizeof lat);
+        sc_unit_print_short(d->port_bw, SC_U_RATE, port, sizeof port);
+        sc_text_add(out, "  %s of %u, %s per device, %s", sc_dim_kind_names[d->kind],
+                    d->size, bw, lat);
+        if (d->ports)
+            sc_text_add(out, ", %u NICs of %s per node", d->ports, port);
+        if (d->oversub > 1)
+            sc_text_add(out, ", oversubscribed %g:1 above %u nodes",
+                        d->oversub, d->leaf);
+        sc_text_add(out, "\n");
+    }
+    if (hw->device) device_text(hw->device, out);
+}
+
+static void software_text(const sc_software *sw, sc_text *out)
+{
+    sc_text_add(out, "%s\n", sw->name);
+    for (const sc_key *k = sc_software_keys; k->name; k++) {
+        char buf[256];
+        sc_schema_print(k, sw, buf, sizeof buf);
+        sc_text_add(out, "  %-16s %-24s %s\n", k->name, buf, k->help);
+    }
+}
+
+static sc_status parameters_text(cli *c, sc_text *out)
+{
+    static const char *const sets[] = {"kernel", "network", "step"};
+    sc_cost cost;
+    SC_TRY(sc_cost_builtin(c->arena, &cost, c->err));
+    for (int i = 0; i < (int)SC_N_PARAMS; i++) {
+        const sc_param_info *p = &sc_params[i];
+        sc_text_add(out, "%-8s %-22s %-12.5g %-9s before the fit %-10.5g %s\n",
+                    sets[p->set], p->name, cost.p[i], p->unit, p->centre,
+                    p->text);
+    }
+    return SC_OK;
+}
+
+/* Tries the catalogues in turn; their complaints are dropped, the final one
+ * speaks for all. */
+static sc_status entry(cli *c, const char *name, const show_opts *o,
+                       sc_text *out)
+{
+    const sc_model *m = NULL;
+    const sc_device *d = NULL;
+    const sc_hw *hw = NULL;
+    const sc_software *sw = NULL;
+    sc_err e;
+    sc_pos pos = sc_pos_none();
+    if (strcmp(name, "parameters") == 0) return parameters_text(c, out);
+    sc_err_init(&e);
+    if (sc_model_load(name, pos, c->arena, &m, &e) == SC_OK) {
+        if (o->layers)
+            sc_report_layers(m, 1,
+                             (uint64_t)(m->t.max_seq > 0 && m->t.max_seq < 8192
+                                            ? m->t.max_seq
+                                            : 8192),
+                             out);
+        else
+            sc_report_model(m, out);
+        return SC_OK;
+    }
+    bool file = strchr(name, '.') && strchr(name, '/');
+    if (!file && sc_device_find(name, c->arena, &d, &e) == SC_OK)
+        device_text(d, out);
+    else if (sc_hw_build(name, pos, c->arena, &hw, &e) == SC_OK)
+        hw_text(hw, out);
+    else if (sc_software_find(name, NULL, pos, c->arena, &sw, &e) == SC_OK)
+        software_text(sw, out);
+    else if (e.n && file) {
+        *c->err = e;
+        return e.status;
+    } else
+        return sc_error(c->err, SC_EINPUT, SC_C_UNKNOWN_NAME, pos,
+                        "`stepcast list models` (devices, clusters, software)",
+                        "nothing in the catalogue is called '%s'", name);
+    return SC_OK;
+}
+
+static sc_status configuration(cli *c, const sc_job *job,
+                               const predict_opts *po, const show_opts *o,
+                               sc_text *out)
+{
+    sc_prediction p;
+    sc_plan plan;
+    sc_block blocks[3];
+    sc_graph g;
+    SC_TRY(cli_predict_run(c, job, po, &p));
+    SC_TRY(sc_plan_build(&p.run, c->arena, &plan, c->err));
+    if (o->strategy) sc_plan_explain(&plan, out);
+    if (!o->graph) return SC_OK;
+    for (uint32_t l = 0; l < 3; l++)
+        SC_TRY(sc_block_price(&plan, l, c->arena, &blocks[l], c->err));
+    SC_TRY(sc_lower(&plan, blocks, NULL, c->arena, &g, c->err));
+    sc_graph_write(&g, out);
+    return SC_OK;
+}
+
+sc_status cli_show(cli *c, int argc, char *const *argv)
+{
+    show_opts o = {0};
+    predict_opts po = {0};
+    sc_job job;
+    sc_words words = {0};
+    sc_job_init(&job);
+    sc_opt_set sets[3] = {{cli_show_keys, &o, {{0}}},
+                          {sc_job_keys, &job, {{0}}},
+                          {cli_predict_keys, &po, {{0}}}};
+    SC_TRY(cli_parse(c, argc, argv, sets, 3, &words));
+    sc_job_given(&job, &sets[1].given);
+    bool config = o.strategy || o.graph;
+    if (config && words.n == 1 && !job.model) job.model = words.w[0];
+    if (!config && words.n != 1)
+        return sc_error(c->err, SC_EUSAGE, SC_C_OPTION, sc_pos_none(),
+                        "stepcast show dgx-a100-80g", "show needs one name");
+    sc_text t;
+    sc_text_init(&t);
+    sc_status s = config ? configuration(c, &job, &po, &o, &t)
+                         : entry(c, words.w[0], &o, &t);
+    if (s == SC_OK) s = cli_emit_text(c, &t);
+    sc_text_free(&t);
+    return s;
+}

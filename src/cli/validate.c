@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* validate.c - `stepcast validate FILE.csv...`. */
+#include <stepcast/calib.h>
+
+#include "cli/cli.h"
+
+#include <stdio.h>
+
+#define MAX_BYTES ((size_t)64 << 20)
+
+typedef struct options {
+    const char *leave_out, *bars, *family, *where;
+    int engine;
+    bool rows;
+} options;
+
+static const char *const engine_names[] = {"event", "fast", NULL};
+
+#define WORD(key, field, option, value, text)                              \
+    {                                                                      \
+        key, SC_T_STRING, SC_U_NONE, offsetof(options, field), NULL, 0, 0, \
+            NULL, option, value, text, false                               \
+    }
+
+const sc_key cli_validate_keys[] = {
+    WORD("leave-out", leave_out, "--leave-out", "WHAT",
+         "refit without each family, device or model and predict it"),
+    WORD("bars", bars, "--bars", "FILE",
+         "exit 1 if a family's error is above its bar"),
+    WORD("family", family, "--family", "GLOB", "only these families"),
+    WORD("where", where, "--where", "GLOB", "only rows with such an id"),
+    {.name = "engine",
+     .type = SC_T_ENUM,
+     .offset = offsetof(options, engine),
+     .def = "event",
+     .names = engine_names,
+     .flag = "--engine",
+     .meta = "NAME",
+     .help = "event runs the graph; fast composes its blocks"},
+    {.name = "rows",
+     .type = SC_T_BOOL,
+     .offset = offsetof(options, rows),
+     .def = "false",
+     .flag = "--rows",
+     .help = "print every row, not only groups"},
+    {0},
+};
+
+static sc_status read_tables(const cli *c, const sc_words *files, sc_csv *out)
+{
+    sc_status first = SC_OK;
+    for (uint32_t i = 0; i < files->n; i++) {
+        char *text;
+        size_t len;
+        sc_status s =
+            sc_file_read(files->w[i], MAX_BYTES, c->arena, &text, &len, c->err);
+        if (s == SC_OK)
+            s = sc_csv_parse(text, len, files->w[i], c->arena, &out[i], c->err);
+        if (first == SC_OK) first = s;
+    }
+    return first;
+}
+
+static sc_status print(const cli *c, const options *o, const sc_validation *v)
+{
+    sc_text text;
+    sc_json json;
+    sc_text_init(&text);
+    sc_json_init(&json, true);
+    if (c->json)
+        sc_validation_json(v, &json);
+    else
+        sc_validation_text(v, o->rows, &text);
+    sc_status s = SC_OK;
+    if (json.failed || text.failed)
+        s = sc_error_nomem(c->err);
+    else if (c->json)
+        s = cli_emit(c, json.buf, json.len);
+    else
+        s = cli_emit(c, text.buf, text.len);
+    sc_json_free(&json);
+    sc_text_free(&text);
+    return s;
+}
+
+static sc_status check_bars(const cli *c, const options *o,
+                            const sc_validation *v)
+{
+    char *file;
+    size_t len;
+    SC_TRY(sc_file_read(o->bars, MAX_BYTES, c->arena, &file, &len, c->err));
+    sc_text report;
+    sc_text_init(&report);
+    sc_status s =
+        sc_validation_bars(v, file, len, o->bars, c->arena, &report, c->err);
+    fputs(report.buf, stderr);
+    sc_text_free(&report);
+    return s;
+}
+
+sc_status cli_validate(cli *c, int argc, char *const *argv)
+{
+    options o = {0};
+    sc_opt_set set = {.keys = cli_validate_keys, .target = &o};
+    sc_words files;
+    SC_TRY(sc_schema_defaults(cli_validate_keys, &o, c->arena, c->err));
+    SC_TRY(cli_parse(c, argc, argv, &set, 1, &files));
+    if (files.n == 0)
+        return sc_error(c->err, SC_EUSAGE, SC_C_MISSING, sc_pos_none(),
+                        "stepcast validate data/validation/*.csv",
+                        "no table is named");
+    sc_csv *tables = SC_NEW_N(c->arena, sc_csv, files.n);
+    if (!tables) return sc_error_nomem(c->err);
+    SC_TRY(read_tables(c, &files, tables));
+    sc_validate_opts opts = {
+        .engine = o.engine, .family = o.family, .where = o.where};
+    sc_validation v;
+    if (o.leave_out)
+        SC_TRY(sc_validate_leave_out(tables, files.n, o.leave_out, &opts,
+                                     c->arena, &v, c->err));
+    else
+        SC_TRY(sc_validate(tables, files.n, &opts, c->arena, &v, c->err));
+    SC_TRY(print(c, &o, &v));
+    return o.bars ? check_bars(c, &o, &v) : SC_OK;
+}

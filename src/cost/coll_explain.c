@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Why a collective costs what it costs: every candidate with its terms. */
+#include "cost/coll.h"
+
+static void print_time(sc_text *out, const char *label, double seconds)
+{
+    char buf[32];
+    sc_unit_print_short(seconds, SC_U_TIME, buf, sizeof(buf));
+    sc_text_add(out, "%s%s", label, buf);
+}
+
+static void print_rate(sc_text *out, const char *label, double bytes,
+                       double rate)
+{
+    char b[32], r[32];
+    if (!(bytes > 0)) return;
+    sc_unit_print_short(bytes, SC_U_BYTES, b, sizeof(b));
+    sc_unit_print_short(rate, SC_U_RATE, r, sizeof(r));
+    sc_text_add(out, ", %s %s at %s", label, b, r);
+}
+
+static void print_quote(sc_text *out, const coll_quote *q, bool best)
+{
+    uint32_t n;
+    sc_text_add(out, "%s %s/%s ", best ? "*" : " ",
+                sc_algorithms(&n)[q->algorithm].name,
+                coll_protocol_names[q->protocol]);
+    print_time(out, "", q->seconds);
+    print_time(out, ": base ", q->base);
+    if (q->hops > 0) print_time(out, ", hops ", q->hops);
+    if (q->fill > 0) print_time(out, ", fill ", q->fill);
+    print_time(out, ", transfer ", q->transfer);
+    print_rate(out, "port", q->port_bytes, q->node_bw);
+    print_rate(out, "NICs of a node", q->nic_bytes, q->net_bw);
+    print_time(out, "; bound ", q->bound);
+    sc_text_add(out, "\n");
+}
+
+void sc_cost_explain_coll(const sc_cost *c, const sc_hw *hw, sc_coll coll,
+                          double bytes, const sc_place *at, sc_text *out)
+{
+    char size[32];
+    sc_unit_print_short(bytes, SC_U_BYTES, size, sizeof(size));
+    sc_text_add(out,
+                "%s of %s over %u devices, %u per node, %u sibling "
+                "groups per node\n",
+                sc_coll_names[coll], size, at->n, at->m, at->peers);
+    if (at->n <= 1 || !(bytes > 0)) {
+        sc_text_add(out, "  nothing moves\n");
+        return;
+    }
+    coll_call k;
+    coll_quote q[COLL_QUOTES];
+    coll_call_init(&k, c, hw, coll, bytes, at);
+    uint32_t n = coll_quotes(&k, -1, q), best = 0;
+    if (n == 0) sc_text_add(out, "  no path\n");
+    for (uint32_t i = 1; i < n; i++)
+        if (q[i].seconds < q[best].seconds) best = i;
+    for (uint32_t i = 0; i < n; i++) print_quote(out, &q[i], i == best);
+}

@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The time of a collective by one algorithm and protocol:
+ *
+ *   base + steps * hop + bytes / rate
+ *
+ * for each scope, phases that overlap counted by the slower.  Rates are shares
+ * of nominal port rates, never above them.
+ */
+#include "cost/coll.h"
+
+#include <math.h>
+#include <string.h>
+
+const char *const coll_protocol_names[] = {"LL", "LL128", "Simple", NULL};
+
+/* ---- what a call shares -------------------------------------------------- */
+
+/* Row of the parameters by generation; unknown architectures are newer. */
+static uint32_t generation(const char *arch)
+{
+    static const struct {
+        const char *arch;
+        uint32_t row;
+    } rows[] = {{"ampere", 1}, {"hopper", 2}, {"volta", 0},   {"ada", 1},
+                {"turing", 0}, {"pascal", 0}, {"maxwell", 0}, {"kepler", 0}};
+
+    for (size_t i = 0; i < SC_COUNT(rows); i++)
+        if (strcmp(arch, rows[i].arch) == 0) return rows[i].row;
+    return 2;
+}
+
+static double param(const coll_call *k, sc_param p)
+{
+    return k->c->p[p];
+}
+
+_Static_assert(SC_P_LINK_AMPERE == SC_P_LINK_VOLTA + 1 &&
+                   SC_P_LINK_HOPPER == SC_P_LINK_VOLTA + 2,
+               "generations stand in rows 0, 1, 2");
+
+static double by_gen(const coll_call *k, sc_param volta)
+{
+    return k->c->p[(uint32_t)volta + k->gen];
+}
+
+static double ring_share(const coll_call *k, const sc_dim *d)
+{
+    if (k->pcie) return param(k, SC_P_PCIE_SHARE);
+    double share = by_gen(k, SC_P_LINK_VOLTA);
+    if (d->kind != SC_DIM_SWITCH) return share;
+    double m = k->at->m;
+    return share * (1 - param(k, SC_P_PAIR_LOSS) / (m * m));
+}
+
+void coll_call_init(coll_call *k, const sc_cost *c, const sc_hw *hw,
+                    sc_coll coll, double bytes, const sc_place *at)
+{
+    const sc_dim *d = sc_net_node_dim(hw, at);
+    *k = (coll_call){.c = c, .hw = hw, .at = at, .coll = coll, .bytes = bytes};
+    k->gen = generation(hw->device->arch);
+    k->pcie = d->kind == SC_DIM_TREE;
+    k->node = sc_net_bw(hw, at, SC_SCOPE_NODE, SC_PATTERN_NEIGHBOURS);
+    k->net = sc_net_bw(hw, at, SC_SCOPE_NET, SC_PATTERN_NEIGHBOURS);
+    k->ring = k->node * ring_share(k, d);
+    k->lat_node = sc_net_latency(hw, SC_SCOPE_NODE);
+    k->lat_net = sc_net_latency(hw, SC_SCOPE_NET);
+}
+
+/* ---- rates, hops, bases --------------------------------------------------- */
+
+static double protocol_share(const coll_call *k, coll_protocol p)
+{
+    if (p == COLL_LL) return param(k, SC_P_LL_SHARE);
+    return p == COLL_LL128 ? by_gen(k, SC_P_LL128_VOLTA) : 1;
+}
+
+static double node_rate(const coll_call *k, int algorithm, coll_protocol p)
+{
+    if (algorithm == SC_ALGO_NVLS)
+        return k->node * param(k, SC_P_NVLS) *
+               (k->at->nodes > 1 ? param(k, SC_P_NVLS_TREE) : 1);
+    double rate = k->ring * protocol_share(k, p);
+    if (algorithm != SC_ALGO_TREE || p == COLL_LL) return rate;
+    rate *= param(k, SC_P_TREE_SHARE);
+    return p == COLL_LL128 ? rate * param(k, SC_P_TREE_LL128) : rate;
+}
+
+static double net_rate(const coll_call *k, coll_protocol p)
+{
+    double rate = k->net * param(k, SC_P_NET_W);
+    if (p == COLL_LL) return rate * param(k, SC_P_NET_LL);
+    return p == COLL_LL128 ? rate * param(k, SC_P_NET_LL128) : rate;
+}
+
+static double node_hop(const coll_call *k, int algorithm, coll_protocol p)
+{
+    static const sc_param hop[] = {SC_P_HOP_LL, SC_P_HOP_LL128,
+                                   SC_P_HOP_SIMPLE};
+    if (algorithm == SC_ALGO_NVLS) return k->lat_node;
+    double h = param(k, hop[p]);
+    if (k->pcie) h *= param(k, SC_P_PCIE_HOP);
+    return h > k->lat_node ? h : k->lat_node;
+}
+
+static double net_hop(const coll_call *k, int algorithm, coll_protocol p)
+{
+    static const sc_param tree[] = {SC_P_XTREE_LL, SC_P_XTREE_LL128,
+                                    SC_P_XTREE_SIMPLE};
+    static const sc_param ring[] = {SC_P_XRING_LL, SC_P_XRING_LL128,
+                                    SC_P_XRING_SIMPLE};
+    if (algorithm == SC_ALGO_NVLS)
+        return param(k, SC_P_XTREE_NVLS) + k->lat_net;
+    const sc_param *hop = algorithm == SC_ALGO_TREE ? tree : ring;
+    return param(k, hop[p]) + k->lat_net;
+}
+
+static double base(const coll_call *k, int algorithm, coll_protocol p)
+{
+    if (algorithm == SC_ALGO_NVLS)
+        return param(k, SC_P_NVLS_BASE) +
+               (k->at->nodes > 1 ? param(k, SC_P_NVLS_TREE_BASE) : 0);
+    if (p == COLL_LL) return by_gen(k, SC_P_BASE_LL_VOLTA);
+    return p == COLL_LL128 ? by_gen(k, SC_P_BASE_LL128_VOLTA)
+                           : param(k, SC_P_BASE_SIMPLE);
+}
+
+/* ---- sums over phases ------------------------------------------------------ */
+
+static void sum_phases(const sc_phases *ph, double node_h, double net_h,
+                       coll_quote *q)
+{
+    double pending = 0;
+    for (uint32_t i = 0; i < ph->n; i++) {
+        const sc_phase *p = &ph->p[i];
+        bool node = p->scope == SC_SCOPE_NODE;
+        double t = p->bytes / (node ? q->node_bw : q->net_bw);
+        q->hops += p->steps * (node ? node_h : net_h);
+        if (p->overlaps) {
+            pending = pending > t ? pending : t;
+        } else {
+            q->transfer += pending;
+            pending = t;
+        }
+    }
+    q->transfer += pending;
+}
+
+static double bound(const sc_phases *ph, double node, double net)
+{
+    double a = sc_phases_bytes(ph, SC_SCOPE_NODE);
+    double b = sc_phases_bytes(ph, SC_SCOPE_NET);
+    double t = a > 0 ? a / node : 0, u = b > 0 ? b / net : 0;
+    return t > u ? t : u;
+}
+
+static bool has_scopes(const sc_phases *ph, double node, double net)
+{
+    return !(sc_phases_bytes(ph, SC_SCOPE_NODE) > 0 && !(node > 0)) &&
+           !(sc_phases_bytes(ph, SC_SCOPE_NET) > 0 && !(net > 0));
+}
+
+/* NCCL's NVLS chunk, by the size of one round of all channels and heads. */
+static double nvls_chunk(double bytes, double round)
+{
+    double chunk = 131072;
+    if (bytes < 64 * round * chunk) chunk = 65536;
+    if (bytes < 8 * round * chunk) chunk = 32768;
+    if (bytes < 2 * round * chunk) chunk = 16384;
+    return chunk;
+}
+
+/* Filling the pipeline with a share of one round of chunks. */
+static double nvls_fill(const coll_call *k, const coll_quote *q)
+{
+    if (k->at->nodes > 1) return 0;
+    double round = param(k, SC_P_NVLS_CHANNELS) * k->at->m;
+    double per_byte = q->port_bytes / k->bytes / q->node_bw;
+    return param(k, SC_P_NVLS_FILL) * round * nvls_chunk(k->bytes, round) *
+           per_byte;
+}
+
+static void finish(coll_quote *q)
+{
+    double t = q->base + q->hops + q->fill + q->transfer;
+    q->seconds = t > q->bound ? t : q->bound;
+}
+
+/* NCCL limits the bus bandwidth of LL over several nodes. */
+static double ll_limit(const coll_call *k)
+{
+    return sc_coll_bus_factor(k->coll, k->at->n) * k->bytes /
+           by_gen(k, SC_P_NET_LL_MAX_VOLTA);
+}
+
+static bool enabled(const coll_call *k, int algorithm, coll_protocol p)
+{
+    if (algorithm == SC_ALGO_NVLS || algorithm == SC_ALGO_DIRECT)
+        return p == COLL_SIMPLE;
+    return p != COLL_LL128 || !k->pcie;
+}
+
+static void quote_pipelined(const coll_call *k, const sc_phases *ph,
+                            coll_quote *q)
+{
+    int a = q->algorithm;
+    coll_protocol p = q->protocol;
+    q->node_bw = node_rate(k, a, p);
+    q->net_bw = net_rate(k, p);
+    q->base = base(k, a, p);
+    q->bound = bound(ph, k->node, k->net);
+    sum_phases(ph, node_hop(k, a, p), net_hop(k, a, p), q);
+    if (a == SC_ALGO_NVLS) q->fill = nvls_fill(k, q);
+    if (p == COLL_LL && k->at->nodes > 1) {
+        double t = ll_limit(k);
+        if (t > q->transfer) q->transfer = t;
+    }
+    finish(q);
+}
+
+/* ---- point to point --------------------------------------------------------- */
+
+/* Time of one transfer without bandwidth: grows to 64 KiB. */
+static double p2p_base(const coll_call *k, double message)
+{
+    bool net = k->at->nodes > 1;
+    double t0 = param(k, net ? SC_P_P2P_NET_T0 : SC_P_P2P_T0);
+    double t1 = param(k, net ? SC_P_P2P_NET_T1 : SC_P_P2P_T1);
+    double latency = net ? k->lat_net : k->lat_node;
+    double part = message / 65536;
+    return t0 + (t1 - t0) * (part < 1 ? part : 1) + latency;
+}
+
+static double fourth(double x)
+{
+    return x * x * x * x;
+}
+
+/* The kernel's fixed part hides behind a long transfer and the reverse. */
+static void quote_transfer(const coll_call *k, coll_quote *q)
+{
+    q->base = p2p_base(k, k->bytes);
+    double t = sqrt(sqrt(fourth(q->base) + fourth(q->transfer)));
+    q->seconds = t > q->bound ? t : q->bound;
+}
+
+static bool quote_direct(const coll_call *k, const sc_phases *ph, coll_quote *q)
+{
+    bool pair = k->coll == SC_SENDRECV;
+    double node = sc_net_bw(k->hw, k->at, SC_SCOPE_NODE,
+                            pair ? SC_PATTERN_PAIR : SC_PATTERN_ALL_PAIRS);
+    if (!has_scopes(ph, node, k->net)) return false;
+    q->bound = bound(ph, node, k->net);
+    q->node_bw = node * param(k, k->pcie ? SC_P_PCIE_SHARE : SC_P_P2P_SHARE);
+    q->net_bw = k->net * param(k, pair ? SC_P_NET_W : SC_P_A2A_NET);
+    sum_phases(ph, 0, 0, q);
+    if (pair) {
+        quote_transfer(k, q);
+        return true;
+    }
+    /* Eight peers per batch of kernels. */
+    uint32_t batches = (k->at->n - 1 + 7) / 8;
+    q->base = p2p_base(k, k->bytes / k->at->n);
+    q->hops = (batches * (k->coll == SC_ALL_REDUCE ? 2u : 1u) - 1) *
+              param(k, SC_P_HOP_SIMPLE);
+    finish(q);
+    return true;
+}
+
+/* ---- all of them -------------------------------------------------------------- */
+
+uint32_t coll_quote_algorithm(const coll_call *k, int algorithm,
+                              coll_quote *out)
+{
+    uint32_t n_algorithms, n = 0;
+    const sc_algorithm *a = &sc_algorithms(&n_algorithms)[algorithm];
+    sc_phases ph;
+    if (!a->phases(k->coll, k->bytes, k->at, k->hw, &ph)) return 0;
+    coll_quote q0 = {.algorithm = algorithm};
+    q0.port_bytes = sc_phases_bytes(&ph, SC_SCOPE_NODE);
+    q0.nic_bytes = sc_phases_bytes(&ph, SC_SCOPE_NET);
+    if (algorithm == SC_ALGO_DIRECT) {
+        q0.protocol = COLL_SIMPLE;
+        out[0] = q0;
+        return quote_direct(k, &ph, &out[0]) ? 1 : 0;
+    }
+    if (!has_scopes(&ph, k->node, k->net)) return 0;
+    for (coll_protocol p = COLL_LL; p < COLL_N_PROTOCOLS; p++) {
+        if (!enabled(k, algorithm, p)) continue;
+        out[n] = q0;
+        out[n].protocol = p;
+        quote_pipelined(k, &ph, &out[n++]);
+    }
+    return n;
+}
+
+uint32_t coll_quotes(const coll_call *k, int algorithm,
+                     coll_quote out[COLL_QUOTES])
+{
+    if (algorithm >= 0) return coll_quote_algorithm(k, algorithm, out);
+    if (k->coll == SC_ALL_TO_ALL || k->coll == SC_SENDRECV)
+        return coll_quote_algorithm(k, SC_ALGO_DIRECT, out);
+    uint32_t n = coll_quote_algorithm(k, SC_ALGO_RING, out);
+    if (k->coll == SC_ALL_REDUCE && k->at->nodes > 1)
+        n += coll_quote_algorithm(k, SC_ALGO_TREE, out + n);
+    if (k->gen >= 2) n += coll_quote_algorithm(k, SC_ALGO_NVLS, out + n);
+    return n;
+}
+
+uint32_t coll_channels(const coll_call *k, const coll_quote *q)
+{
+    /* Bytes one channel is worth: NCCL drops channels below this. */
+    static const double worth[] = {4096, 5120, 32768};
+    double most = by_gen(k, SC_P_CHANNELS_VOLTA);
+    if (q->algorithm == SC_ALGO_NVLS) most = param(k, SC_P_NVLS_CHANNELS);
+    if (q->algorithm == SC_ALGO_DIRECT) most = param(k, SC_P_P2P_CHANNELS);
+    double n = ceil(k->bytes / worth[q->protocol]);
+    if (n > most) n = most;
+    return n < 1 ? 1 : (uint32_t)n;
+}

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * kernel.c - time of one kernel from its shape.
+ *
+ * GEMM: the cheapest of a few tile shapes and split-K factors, in whole waves
+ * over the device's units, each tile with a prologue; at least the time to
+ * move its operands.  Unfused attention products: batched, at their own rate.
+ * Fused attention: a rate per kernel generation.  Everything else: bytes.
+ */
+#include <math.h>
+#include <string.h>
+
+#include <stepcast/cost.h>
+
+const char *const sc_attention_names[] = {"unfused", "flash1", "flash2",
+                                          "cudnn", NULL};
+
+/* Per-SM rate of an A100 at which gemm_k0 was fitted. */
+#define A100_UNIT_FLOPS (312e12 / 108)
+
+static bool is_hopper(const sc_device *d)
+{
+    return strcmp(d->arch, "hopper") == 0 || strcmp(d->arch, "blackwell") == 0;
+}
+
+static double gemm_rate(const sc_cost *c, const sc_device *d)
+{
+    return c->p[is_hopper(d) ? SC_P_GEMM_HOPPER : SC_P_GEMM_AMPERE];
+}
+
+/* Peak of the units that run this precision; a device without them runs it
+ * in the next wider one. */
+static double peak_of(const sc_device *d, sc_precision p)
+{
+    if (d->peak[p] > 0) return d->peak[p];
+    if (p == SC_FP4 && d->peak[SC_FP8] > 0) return d->peak[SC_FP8];
+    if ((p == SC_FP4 || p == SC_FP8) && d->peak[SC_BF16] > 0)
+        return d->peak[SC_BF16];
+    if (p != SC_FP32 && d->peak[SC_FP16] > 0) return d->peak[SC_FP16];
+    return d->vector_flops > 0 ? d->vector_flops : d->peak[SC_FP32];
+}
+
+/* 16-bit operands whose rows do not start on 16 bytes load slower. */
+static double alignment(const sc_cost *c, uint64_t n, uint64_t k)
+{
+    double f = c->p[SC_P_GEMM_ODD] - 1;
+    uint64_t both = n | k;
+    if (both % 8 == 0) return 1;
+    if (both % 4 == 0) return 1 + f / 4;
+    if (both % 2 == 0) return 1 + f / 2;
+    return 1 + f;
+}
+
+typedef struct tile {
+    uint32_t m, n;
+    int small; /* power of gemm_tile_small */
+} tile;
+
+static const tile tiles[] = {
+    {256, 128, 0}, {128, 256, 0}, {128, 128, 1}, {64, 64, 3}};
+
+static double tile_time(const sc_cost *c, const sc_device *d,
+                        const sc_kernel *k, double rate, double bw)
+{
+    double units = d->units ? d->units : 1;
+    double k0 = c->p[SC_P_GEMM_K0] * (rate / units) /
+                (A100_UNIT_FLOPS * gemm_rate(c, d));
+    double best = INFINITY;
+    for (size_t t = 0; t < SC_COUNT(tiles); t++) {
+        double tm = tiles[t].m, tn = tiles[t].n;
+        double n_tiles = ceil((double)k->m / tm) * ceil((double)k->n / tn) *
+                         (double)k->batch;
+        double eff = pow(c->p[SC_P_TILE_SMALL], tiles[t].small);
+        for (uint32_t q = 1; q <= 4; q *= 2) {
+            double waves = ceil(q * n_tiles / units);
+            double s = waves * units * tm * tn * 2 *
+                       ((double)k->k / q + k0) / (rate * eff);
+            if (q > 1)
+                s += (double)k->batch * (double)k->m * (double)k->n *
+                     (4.0 * q + 4) / bw;
+            if (s < best) best = s;
+        }
+    }
+    return best;
+}
+
+static sc_price price_gemm(const sc_cost *c, const sc_device *d,
+                           const sc_kernel *k)
+{
+    double bw = d->mem_bw * c->p[SC_P_MEM_EFF];
+    double rate = peak_of(d, k->precision) * gemm_rate(c, d);
+    double b = (double)k->batch, m = (double)k->m, n = (double)k->n,
+           kk = (double)k->k, e = sc_precision_bytes(k->precision);
+    double out_e = e < 2 ? 2 : e;
+    bool half = k->precision == SC_FP16 || k->precision == SC_BF16;
+    sc_price p = {.flops = 2 * b * m * n * kk,
+                  .bytes = b * (e * (m * kk + n * kk) + out_e * m * n) +
+                           k->bytes,
+                  .limit = "compute"};
+    double t;
+    if (k->batch > 1) {
+        double least = fmin(m, fmin(n, kk));
+        double pad = 64 * ceil(least / 64) / least;
+        rate *= c->p[SC_P_BMM];
+        if (half && (k->n % 8 || k->k % 8)) {
+            /* No tensor-core kernel of strided batches takes such rows. */
+            rate = fmin(rate, d->vector_flops * gemm_rate(c, d));
+            p.limit = "unaligned";
+            pad = 1;
+        }
+        t = p.flops * pad / rate;
+    } else {
+        double al = half ? alignment(c, k->n, k->k) : 1;
+        if (al > 1) p.limit = "unaligned";
+        t = al * tile_time(c, d, k, rate, bw);
+    }
+    double move = p.bytes / bw;
+    if (move > t) p.limit = "memory";
+    p.launches = k->launches ? k->launches : 1;
+    p.seconds = fmax(t, move) + c->p[SC_P_LAUNCH];
+    return p;
+}
+
+static double flash_rate(const sc_cost *c, const sc_device *d,
+                         sc_attention_kernel kernel)
+{
+    bool h = is_hopper(d);
+    switch (kernel) {
+    case SC_ATTN_FLASH2:
+        return c->p[h ? SC_P_FLASH2_HOPPER : SC_P_FLASH2_AMPERE];
+    case SC_ATTN_CUDNN:
+        return c->p[h ? SC_P_CUDNN_HOPPER : SC_P_CUDNN_AMPERE];
+    default:
+        return c->p[h ? SC_P_FLASH1_HOPPER : SC_P_FLASH1_AMPERE];
+    }
+}
+
+static sc_price price_flash(const sc_cost *c, const sc_device *d,
+                            const sc_kernel *k)
+{
+    double bw = d->mem_bw * c->p[SC_P_MEM_EFF];
+    sc_precision pr = k->precision < SC_FP16 ? k->precision : SC_BF16;
+    if (d->peak[SC_BF16] <= 0) pr = SC_FP16;
+    double full = 4 * (double)k->batch * (double)k->m * (double)k->n *
+                  (double)k->k;
+    /* Blocks of 128 on the diagonal are computed whole. */
+    if (k->causal) full *= 0.5 * (1 + 128.0 / fmax(128, (double)k->n));
+    sc_price p = {.flops = full,
+                  .bytes = 2.0 * (double)k->batch * (double)k->k *
+                           (2.0 * (double)k->m + 2.0 * (double)k->n),
+                  .launches = k->launches ? k->launches : 1,
+                  .limit = "compute"};
+    double rate = peak_of(d, pr) * flash_rate(c, d, k->attention);
+    if (k->backward) {
+        p.flops *= 2.5; /* five products instead of two */
+        p.bytes *= 2;
+        rate *= c->p[SC_P_FLASH_BWD];
+    }
+    double t = p.flops / rate, move = p.bytes / bw;
+    if (move > t) p.limit = "memory";
+    p.seconds = fmax(t, move) + c->p[SC_P_LAUNCH];
+    return p;
+}
+
+sc_price sc_cost_kernel(const sc_cost *c, const sc_device *d,
+                        const sc_kernel *k)
+{
+    if (k->kind == SC_K_GEMM) return price_gemm(c, d, k);
+    if (k->kind == SC_K_FLASH) return price_flash(c, d, k);
+    uint32_t n = k->launches ? k->launches : 1;
+    sc_price p = {.bytes = k->bytes, .launches = n, .limit = "memory"};
+    double move = k->bytes / (d->mem_bw * c->p[SC_P_MEM_EFF]);
+    p.seconds = move + n * c->p[SC_P_LAUNCH];
+    if (move < n * c->p[SC_P_LAUNCH]) p.limit = "launch";
+    return p;
+}
+
+void sc_cost_explain_kernel(const sc_cost *c, const sc_device *d,
+                            const sc_kernel *k, sc_text *out)
+{
+    sc_price p = sc_cost_kernel(c, d, k);
+    char t[32], f[32], b[32];
+    sc_unit_print_short(p.seconds, SC_U_TIME, t, sizeof t);
+    sc_unit_print_short(p.flops, SC_U_FLOP, f, sizeof f);
+    sc_unit_print_short(p.bytes, SC_U_BYTES, b, sizeof b);
+    sc_text_add(out, "  %-22s %9s  %9s  %9s", k->name ? k->name : "kernel", t,
+                f, b);
+    if (p.flops > 0)
+        sc_text_add(out, "  %4.1f %% of peak, limited by %s",
+                    100 * p.flops / p.seconds / peak_of(d, k->precision),
+                    p.limit);
+    else
+        sc_text_add(out, "  %4.1f %% of memory bandwidth, limited by %s",
+                    100 * p.bytes / p.seconds / d->mem_bw, p.limit);
+    if (k->kind == SC_K_GEMM)
+        sc_text_add(out, "  (%llu x %llu x %llu", (unsigned long long)k->m,
+                    (unsigned long long)k->n, (unsigned long long)k->k);
+    if (k->kind == SC_K_GEMM && k->batch > 1)
+        sc_text_add(out, ", batch %llu", (unsigned long long)k->batch);
+    sc_text_add(out, k->kind == SC_K_GEMM ? ")\n" : "\n");
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* params.c - the table of parameters and the files that override it. */
+#include <stdio.h>
+#include <string.h>
+
+#include <stepcast/cost.h>
+
+#define INFO(id, name, unit, centre, sd, lo, hi, text)                         \
+    {name, unit, text, centre, sd, lo, hi, SET},
+
+const sc_param_info sc_params[SC_N_PARAMS] = {
+#define SET SC_SET_KERNEL
+    SC_PARAMS_KERNEL(INFO)
+#undef SET
+#define SET SC_SET_NETWORK
+        SC_PARAMS_NETWORK(INFO)
+#undef SET
+#define SET SC_SET_STEP
+            SC_PARAMS_STEP(INFO)
+#undef SET
+};
+
+int sc_param_find(const char *name)
+{
+    for (int i = 0; i < (int)SC_N_PARAMS; i++)
+        if (strcmp(sc_params[i].name, name) == 0) return i;
+    return -1;
+}
+
+void sc_cost_centres(sc_cost *out)
+{
+    for (int i = 0; i < (int)SC_N_PARAMS; i++)
+        out->p[i] = sc_params[i].centre;
+    out->hash = 0;
+}
+
+static sc_status read_one(const sc_node *n, sc_cost *c, sc_err *err)
+{
+    int i = sc_param_find(n->key);
+    if (i < 0) {
+        const char *names[SC_N_PARAMS + 1];
+        for (int k = 0; k < (int)SC_N_PARAMS; k++)
+            names[k] = sc_params[k].name;
+        names[SC_N_PARAMS] = NULL;
+        const char *near = sc_nearest(n->key, names);
+        char hint[96] = "`stepcast show parameters` lists them";
+        if (near) snprintf(hint, sizeof hint, "did you mean '%s'?", near);
+        return sc_error(err, SC_EINPUT, SC_C_UNKNOWN_NAME, n->key_pos, hint,
+                        "unknown parameter '%s'", n->key);
+    }
+    const sc_node *v = n->kind == SC_N_MAP ? sc_node_get(n, "value") : n;
+    if (!v || v->kind != SC_N_SCALAR)
+        return sc_error(err, SC_EINPUT, SC_C_MISSING, n->pos,
+                        "write {value: 0.79}", "parameter '%s' has no value",
+                        n->key);
+    double x = 0;
+    SC_TRY(sc_unit_parse(v->text, SC_U_NONE, v->pos, &x, err));
+    if (!(x >= sc_params[i].lo && x <= sc_params[i].hi))
+        return sc_error(err, SC_EINPUT, SC_C_RANGE, v->pos, NULL,
+                        "parameter '%s' is %g, outside [%g, %g]", n->key, x,
+                        sc_params[i].lo, sc_params[i].hi);
+    c->p[i] = x;
+    return SC_OK;
+}
+
+sc_status sc_cost_read(const char *text, size_t len, const char *file,
+                       sc_arena *a, sc_cost *inout, sc_err *err)
+{
+    sc_node *root = NULL;
+    SC_TRY(sc_doc_parse(text, len, SC_FMT_AUTO, file, a, &root, err));
+    const sc_node *list =
+        root->kind == SC_N_MAP ? sc_node_get(root, "parameters") : NULL;
+    if (!list || list->kind != SC_N_MAP)
+        return sc_error(err, SC_EINPUT, SC_C_MISSING, sc_pos_file(file),
+                        "a fit file has the map 'parameters'",
+                        "no 'parameters' in the file");
+    sc_status first = SC_OK;
+    sc_cost c = *inout;
+    for (const sc_node *n = list->child; n; n = n->next) {
+        sc_status s = read_one(n, &c, err);
+        if (first == SC_OK) first = s;
+    }
+    if (first != SC_OK) return first;
+    c.hash = sc_hash(c.p, sizeof c.p, 0);
+    *inout = c;
+    return SC_OK;
+}
+
+sc_status sc_cost_builtin(sc_arena *a, sc_cost *out, sc_err *err)
+{
+    static const char *const files[] = {"fit/network.yml", "fit/step.yml"};
+    sc_cost c;
+    sc_cost_centres(&c);
+    for (size_t i = 0; i < SC_COUNT(files); i++) {
+        const sc_embedded *e = sc_embedded_find(files[i]);
+        if (e) SC_TRY(sc_cost_read(e->text, e->len, e->path, a, &c, err));
+    }
+    *out = c;
+    return SC_OK;
+}

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* write.c - the text form of a graph (docs/graph-text.md), written. */
+#include "graph/builder.h"
+#include "graph/map.h"
+#include "graph/text.h"
+
+#include <string.h>
+
+typedef struct writer {
+    const sc_graph *g;
+    sc_text *t;
+    uint8_t *labelled;   /* [n_ops] the name is the label */
+    uint32_t *pred_head; /* [n_ops + 2] CSR */
+    sc_op *pred;         /* [n_deps] */
+} writer;
+
+/* A name serves as label if it needs no quotes and no other op has it; labels
+ * that begin with % are made from ids. */
+static bool choose_labels(writer *w, sc_arena *tmp)
+{
+    const sc_graph *g = w->g;
+    graph_map m;
+    if (!graph_map_init(&m, tmp, g->n_ops)) return false;
+    for (sc_op i = 0; i < g->n_ops; i++) {
+        const char *name = g->name[i];
+        if (name[0] == '%' || !text_is_bare(name)) continue;
+        graph_map_slot *twin = graph_map_add(&m, name, strlen(name), i);
+        if (twin)
+            w->labelled[twin->value] = 0;
+        else
+            w->labelled[i] = 1;
+    }
+    return true;
+}
+
+/* Predecessors in id order; see csr_fill() for the shifted heads. */
+static void collect_preds(writer *w)
+{
+    const sc_graph *g = w->g;
+    uint32_t *head = w->pred_head;
+    for (uint32_t k = 0; k < g->n_deps; k++) head[g->succ[k] + 2]++;
+    for (uint32_t i = 0; i < g->n_ops; i++) head[i + 2] += head[i + 1];
+    for (sc_op i = 0; i < g->n_ops; i++)
+        for (uint32_t k = g->succ_head[i]; k < g->succ_head[i + 1]; k++)
+            w->pred[head[g->succ[k] + 1]++] = i;
+}
+
+static void put_label(const writer *w, sc_op i)
+{
+    if (w->labelled[i])
+        sc_text_add(w->t, "%s", w->g->name[i]);
+    else
+        sc_text_add(w->t, "%%%u", i);
+}
+
+static void put_key(const writer *w, const char *key, const char *name)
+{
+    sc_text_add(w->t, " %s ", key);
+    text_put_word(w->t, name);
+}
+
+static void put_op(const writer *w, sc_op i)
+{
+    const sc_graph *g = w->g;
+    unsigned kind = g->kind[i], stream = g->stream[i];
+    char buf[40];
+    sc_text_add(w->t, "op ");
+    put_label(w, i);
+    sc_text_add(w->t, " %s", sc_op_kind_names[kind]);
+    if (g->n_classes > 1) put_key(w, "class", g->classes[g->cls[i]].name);
+    if (stream != graph_default_stream(kind))
+        put_key(w, "stream", sc_stream_names[stream]);
+    if (g->cat[i] != graph_default_cat(kind, stream))
+        put_key(w, "cat", sc_cat_names[g->cat[i]]);
+    if (g->work[i]) {
+        sc_text_add(w->t, " work ");
+        text_put_time(w->t, g->work[i]);
+    }
+    if (g->bytes[i]) {
+        sc_text_add(w->t, " bytes ");
+        text_put_bytes(w->t, g->bytes[i]);
+    }
+    if (g->flops[i] > 0) {
+        sc_unit_print(g->flops[i], SC_U_FLOP, buf, sizeof buf);
+        sc_text_add(w->t, " flops %s", buf);
+    }
+    if (g->group[i] != SC_NONE)
+        put_key(w, "group", g->groups[g->group[i]].name);
+    if (g->peer[i] != SC_NONE) put_key(w, "peer", g->classes[g->peer[i]].name);
+    if (!w->labelled[i]) put_key(w, "name", g->name[i]);
+    for (uint32_t k = w->pred_head[i]; k < w->pred_head[i + 1]; k++) {
+        sc_text_add(w->t, k == w->pred_head[i] ? " after " : ",");
+        put_label(w, w->pred[k]);
+    }
+    sc_text_add(w->t, "\n");
+}
+
+static void put_mesh(const writer *w)
+{
+    const sc_graph *g = w->g;
+    for (uint32_t ax = 0; ax < g->n_axes; ax++) {
+        sc_text_add(w->t, "axis ");
+        text_put_word(w->t, g->axis_name[ax]);
+        sc_text_add(w->t, " %u\n", g->axis_size[ax]);
+    }
+    for (uint32_t c = 0; c < g->n_classes; c++) {
+        sc_text_add(w->t, "class ");
+        text_put_word(w->t, g->classes[c].name);
+        for (uint32_t ax = 0; ax < g->n_axes; ax++) {
+            if (!(g->classes[c].fixed >> ax & 1)) continue;
+            sc_text_add(w->t, " ");
+            text_put_word(w->t, g->axis_name[ax]);
+            sc_text_add(w->t, "=%u", g->classes[c].coord[ax]);
+        }
+        sc_text_add(w->t, "\n");
+    }
+    for (uint32_t k = 0; k < g->n_groups; k++) {
+        sc_text_add(w->t, "group ");
+        text_put_word(w->t, g->groups[k].name);
+        const char *sep = " span ";
+        for (uint32_t ax = 0; ax < g->n_axes; ax++) {
+            if (!(g->groups[k].span >> ax & 1)) continue;
+            sc_text_add(w->t, "%s", sep);
+            text_put_word(w->t, g->axis_name[ax]);
+            sep = ",";
+        }
+        sc_text_add(w->t, "\n");
+    }
+}
+
+void sc_graph_write(const sc_graph *g, sc_text *out)
+{
+    sc_arena tmp;
+    sc_arena_init(&tmp, 0);
+    writer w = {.g = g, .t = out};
+    w.labelled = SC_NEW_N(&tmp, uint8_t, g->n_ops);
+    w.pred_head = SC_NEW_N(&tmp, uint32_t, (size_t)g->n_ops + 2);
+    w.pred = SC_NEW_N(&tmp, sc_op, g->n_deps);
+    if (w.labelled && w.pred_head && w.pred && choose_labels(&w, &tmp)) {
+        collect_preds(&w);
+        sc_text_add(out, "graph 1\n");
+        put_mesh(&w);
+        for (sc_op i = 0; i < g->n_ops; i++) put_op(&w, i);
+    } else {
+        out->failed = true;
+    }
+    sc_arena_free(&tmp);
+}

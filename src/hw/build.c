@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* build.c - catalogue names, cluster files and numbers to an sc_hw. */
+#include "hw/build.h"
+
+#include "hw/device.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MAX_DEVICES ((uint64_t)1 << 31)
+
+const char *const sc_dim_kind_names[] = {"switch", "fc",   "ring", "mesh",
+                                         "tree",   "cube", NULL};
+
+sc_status hw_add_dim(sc_hw *hw, const sc_dim *dim, sc_pos pos, sc_err *err)
+{
+    if (hw->n_dims == SC_HW_DIMS)
+        return sc_error(err, SC_EINPUT, SC_C_TOO_BIG, pos, NULL,
+                        "more than %d dimensions", SC_HW_DIMS);
+    uint64_t n = (uint64_t)hw->n_devices * dim->size;
+    if (n > MAX_DEVICES || n > UINT32_MAX)
+        return sc_error(err, SC_EINPUT, SC_C_TOO_BIG, pos,
+                        "a machine has at most 2147483648 devices",
+                        "%llu devices are too many", (unsigned long long)n);
+    hw->n_devices = (uint32_t)n;
+    hw->dim[hw->n_dims++] = *dim;
+    return SC_OK;
+}
+
+sc_status hw_net_dim(const hw_spec *s, uint32_t node_size, uint32_t nodes,
+                     double latency, sc_dim *out, sc_err *err)
+{
+    if (s->nics < 1)
+        return sc_error(err, SC_EINPUT, SC_C_MISSING, hw_spec_pos(s, "nics"),
+                        "give nics and nic_bw", "several nodes, but no nics");
+    if (s->nic_bw <= 0)
+        return sc_error(err, SC_EINPUT, SC_C_MISSING, hw_spec_pos(s, "nics"),
+                        "write nic_bw, for example 200Gb/s",
+                        "nics without nic_bw");
+    if (s->nics % s->rails != 0)
+        return sc_error(err, SC_EINPUT, SC_C_DIVIDE, hw_spec_pos(s, "rails"),
+                        NULL, "%lld rails don't divide %lld nics",
+                        (long long)s->rails, (long long)s->nics);
+    *out = (sc_dim){.kind = SC_DIM_SWITCH,
+                    .size = nodes,
+                    .bw = (double)s->nics * s->nic_bw / node_size,
+                    .latency_s = latency,
+                    .ports = (uint32_t)s->nics,
+                    .port_bw = s->nic_bw,
+                    .oversub = s->oversubscription,
+                    .leaf = (uint32_t)s->leaf,
+                    .rails = (uint32_t)s->rails};
+    return SC_OK;
+}
+
+static uint64_t hash_double(double v, uint64_t h)
+{
+    return sc_hash(&v, sizeof v, h);
+}
+
+static uint64_t hash_uint(uint64_t v, uint64_t h)
+{
+    return sc_hash(&v, sizeof v, h);
+}
+
+static uint64_t hash_device(const sc_device *d, uint64_t h)
+{
+    h = sc_hash(d->name, strlen(d->name), h);
+    h = sc_hash(d->arch, strlen(d->arch), h);
+    for (int p = 0; p < SC_N_PRECISIONS; p++) h = hash_double(d->peak[p], h);
+    h = hash_double(d->vector_flops, h);
+    h = hash_uint(d->mem_bytes, h);
+    h = hash_double(d->mem_bw, h);
+    h = hash_uint(d->l2_bytes, h);
+    h = hash_uint(d->units, h);
+    h = hash_double(d->clock_hz, h);
+    h = hash_uint(d->links, h);
+    h = hash_double(d->link_bw, h);
+    h = hash_double(d->host_bw, h);
+    return hash_double(d->power_w, h);
+}
+
+static uint64_t hash_dim(const sc_dim *d, uint64_t h)
+{
+    h = hash_uint((uint64_t)d->kind, h);
+    h = hash_uint(d->size, h);
+    h = hash_double(d->bw, h);
+    h = hash_double(d->latency_s, h);
+    h = hash_uint(d->ports, h);
+    h = hash_double(d->port_bw, h);
+    h = hash_double(d->oversub, h);
+    h = hash_uint(d->leaf, h);
+    h = hash_uint(d->rails, h);
+    return hash_uint(d->multicast, h);
+}
+
+void hw_finish(sc_hw *hw, const hw_spec *s, bool net)
+{
+    hw->n_nodes = net ? hw->dim[hw->n_dims - 1].size : 1;
+    hw->node_size = hw->n_devices / hw->n_nodes;
+    hw->cpu_vendor = s->cpu == 0 ? "" : hw_cpus[s->cpu];
+    hw->node_power_w = s->node_power;
+    hw->pue = s->pue;
+    hw->n_values = s->values.n;
+    hw->values = s->values.v;
+    uint64_t h = hash_device(hw->device, 1);
+    for (uint32_t d = 0; d < hw->n_dims; d++) h = hash_dim(&hw->dim[d], h);
+    h = hash_uint(hw->n_nodes, h);
+    h = sc_hash(hw->cpu_vendor, strlen(hw->cpu_vendor), h);
+    hw->hash = hash_double(hw->pue, hash_double(hw->node_power_w, h));
+}
+
+/* Links that the worst placed of the first `size` devices of a cube mesh has
+ * to the others: of six with doubled edges (V100), or of four (P100). */
+static int part_of_cube(uint32_t size, uint32_t links)
+{
+    static const int of_six[] = {0, 0, 1, 2, 4}, of_four[] = {0, 0, 1, 2, 3};
+    return links == 4 ? of_four[size] : of_six[size];
+}
+
+/* NVLink without a switch: eight P100 or V100 form the cube mesh, up to four
+ * of them a full graph within it; other devices join all pairs. */
+static sc_status mesh_dim(const hw_spec *s, uint32_t links, sc_dim *d,
+                          sc_err *err)
+{
+    d->kind = SC_DIM_FULL;
+    if ((links != 4 && links != 6) || d->size > 8) return SC_OK;
+    if (d->size == 8) {
+        d->kind = SC_DIM_CUBE;
+    } else if (d->size > 4) {
+        return sc_error(err, SC_EINPUT, SC_C_UNSUPPORTED,
+                        hw_spec_pos(s, "devices_per_node"), "use 1 to 4, or 8",
+                        "%u devices of a cube mesh", d->size);
+    } else if (d->size > 1) {
+        d->bw *= (double)part_of_cube(d->size, links) / links;
+    }
+    return SC_OK;
+}
+
+/* "4x4": one ring per side. */
+static sc_status torus_dims(const hw_spec *s, sc_dim d, sc_hw *hw, sc_err *err)
+{
+    sc_pos pos = hw_spec_pos(s, "shape");
+    const char *p = s->shape == NULL ? "" : s->shape;
+    uint64_t product = 1;
+    for (;;) {
+        uint64_t side = 0;
+        const char *start = p;
+        for (; *p >= '0' && *p <= '9' && side < MAX_DEVICES; p++)
+            side = 10 * side + (uint64_t)(*p - '0');
+        if (p == start || side < 1 || side > 65536 || product > MAX_DEVICES)
+            return sc_error(err, SC_EINPUT, SC_C_TYPE, pos, "write shape: 4x4",
+                            "a torus needs a shape: \"%.40s\"",
+                            s->shape == NULL ? "" : s->shape);
+        product *= side;
+        d.size = (uint32_t)side;
+        SC_TRY(hw_add_dim(hw, &d, pos, err));
+        if (*p == '\0') break;
+        if (*p++ != 'x')
+            return sc_error(err, SC_EINPUT, SC_C_TYPE, pos, "write shape: 4x4",
+                            "not a shape: \"%.40s\"", s->shape);
+    }
+    if (product != (uint64_t)s->devices_per_node)
+        return sc_error(err, SC_EINPUT, SC_C_CONFLICT, pos, NULL,
+                        "shape %.40s has %llu devices, devices_per_node is "
+                        "%lld",
+                        s->shape, (unsigned long long)product,
+                        (long long)s->devices_per_node);
+    return SC_OK;
+}
+
+static sc_status check_fabric(const hw_spec *s, double bw, sc_err *err)
+{
+    if (s->devices_per_node == 0)
+        return sc_error(err, SC_EINPUT, SC_C_MISSING, s->pos, NULL,
+                        "missing key \"devices_per_node\"");
+    if (s->fabric == HW_FABRIC_UNKNOWN)
+        return sc_error(err, SC_EINPUT, SC_C_MISSING, s->pos,
+                        "write fabric: nvswitch, pcie-tree, ...",
+                        "missing key \"fabric\"");
+    if (s->devices_per_node == 1) return SC_OK;
+    if (s->fabric == HW_NONE)
+        return sc_error(err, SC_EINPUT, SC_C_CONFLICT, hw_spec_pos(s, "fabric"),
+                        "write fabric: pcie-tree",
+                        "%lld devices in a node, "
+                        "but no fabric joins them",
+                        (long long)s->devices_per_node);
+    if (bw <= 0)
+        return sc_error(err, SC_EINPUT, SC_C_CONFLICT, hw_spec_pos(s, "fabric"),
+                        "write fabric: pcie-tree, or give its bandwidth",
+                        "%.80s has no scale-up links", s->device);
+    return SC_OK;
+}
+
+static sc_status fabric_dims(const hw_spec *s, sc_hw *hw, sc_err *err)
+{
+    static const sc_dim_kind kinds[] = {SC_DIM_SWITCH, SC_DIM_FULL, SC_DIM_TREE,
+                                        SC_DIM_RING,   SC_DIM_RING, SC_DIM_FULL,
+                                        SC_DIM_SWITCH};
+    const sc_device *dev = hw->device;
+    bool on_host = s->fabric == HW_PCIE_TREE || s->fabric == HW_NONE;
+    double bw = s->bandwidth > 0 ? s->bandwidth
+                : on_host        ? dev->host_bw
+                                 : dev->link_bw;
+    SC_TRY(check_fabric(s, bw, err));
+    if (bw <= 0) bw = dev->host_bw; /* one device: it has no neighbours */
+    sc_dim d = {.kind = kinds[s->fabric],
+                .size = (uint32_t)s->devices_per_node,
+                .bw = bw,
+                .latency_s = s->fabric_latency,
+                .oversub = 1,
+                .rails = 1,
+                .multicast = s->multicast};
+    if (d.size == 1)
+        d.kind = SC_DIM_SWITCH;
+    else if (s->fabric == HW_TORUS)
+        return torus_dims(s, d, hw, err);
+    else if (s->fabric == HW_NVLINK_MESH)
+        SC_TRY(mesh_dim(s, dev->links, &d, err));
+    return hw_add_dim(hw, &d, hw_spec_pos(s, "devices_per_node"), err);
+}
+
+sc_status hw_build_spec(const char *name, hw_spec *s, sc_arena *a,
+                        const sc_hw **out, sc_err *err)
+{
+    sc_hw *hw = SC_NEW(a, sc_hw);
+    if (hw == NULL || (hw->name = sc_strdup(a, name)) == NULL)
+        return sc_error_nomem(err);
+    if (s->device == NULL)
+        return sc_error(err, SC_EINPUT, SC_C_MISSING, s->pos,
+                        "name a device, or a node of the catalogue",
+                        "missing key \"device\"");
+    SC_TRY(hw_device_find(s->device, hw_spec_pos(s, "device"), a, &hw->device,
+                          err));
+    hw->n_devices = 1;
+    SC_TRY(fabric_dims(s, hw, err));
+    bool net = s->nodes > 1;
+    if (net) {
+        sc_dim d = {.size = 1};
+        SC_TRY(hw_net_dim(s, hw->n_devices, (uint32_t)s->nodes, s->nic_latency,
+                          &d, err));
+        SC_TRY(hw_add_dim(hw, &d, hw_spec_pos(s, "nodes"), err));
+    }
+    hw_finish(hw, s, net);
+    *out = hw;
+    return SC_OK;
+}
+
+sc_status hw_build_text(const char *text, size_t len, const char *file,
+                        sc_arena *a, const sc_hw **out, sc_err *err)
+{
+    hw_spec s;
+    SC_TRY(hw_spec_init(&s, sc_pos_file(file), a, err));
+    SC_TRY(hw_cluster_read(text, len, file, &s, a, err));
+    return hw_build_spec(file, &s, a, out, err);
+}
+
+/* The usual node of a device, with that device in it. */
+static sc_status device_node(const sc_device *d, hw_spec *s, sc_arena *a,
+                             sc_err *err)
+{
+    sc_pos pos = s->pos;
+    hw_name found;
+    SC_TRY(hw_name_find(d->node, 1u << HW_NODE, pos, a, &found, err));
+    SC_TRY(hw_node_read(found.file, s, a, err));
+    s->device = d->name;
+    s->pos = pos;
+    s->map = NULL;
+    if (s->devices_per_node > 0) return SC_OK;
+    sc_error(err, SC_EBUG, SC_C_BUG, pos, NULL,
+             "node %.80s of the catalogue is incomplete", d->node);
+    return SC_EBUG;
+}
+
+/* `n` devices of a kind: a part of one node, or whole nodes. */
+static sc_status device_count(const char *spec, uint64_t n, hw_spec *s,
+                              sc_err *err)
+{
+    uint64_t per_node = (uint64_t)s->devices_per_node;
+    if (n <= per_node) {
+        s->devices_per_node = (int64_t)n;
+        s->nodes = 1;
+        return SC_OK;
+    }
+    if (n % per_node != 0) {
+        char hint[120];
+        snprintf(hint, sizeof hint, "%s usually sits in nodes of %llu",
+                 s->device, (unsigned long long)per_node);
+        return sc_error(err, SC_EINPUT, SC_C_DIVIDE, s->pos, hint,
+                        "%.80s: no whole number of nodes", spec);
+    }
+    s->nodes = (int64_t)(n / per_node);
+    return SC_OK;
+}
+
+/* The number after the last ':', which is cut off. */
+static sc_status take_count(const char *spec, char *name, sc_pos pos,
+                            uint64_t *out, sc_err *err)
+{
+    char *colon = strrchr(name, ':');
+    *out = 1;
+    if (colon == NULL) return SC_OK;
+    *colon = '\0';
+    if (pos.line == 0) pos.line = 1;
+    pos.col += (uint32_t)(colon + 1 - name) + (pos.col == 0);
+    uint64_t n = 0;
+    const char *p = colon + 1;
+    for (; *p >= '0' && *p <= '9' && n <= MAX_DEVICES; p++)
+        n = 10 * n + (uint64_t)(*p - '0');
+    if (n > MAX_DEVICES)
+        return sc_error(err, SC_EINPUT, SC_C_TOO_BIG, pos,
+                        "a machine has at most 2147483648 devices",
+                        "%.80s: too many", spec);
+    if (n == 0 || *p != '\0')
+        return sc_error(err, SC_EINPUT, SC_C_RANGE, pos,
+                        "write NAME:N, for example dgx-h100:16",
+                        "%.80s: not a number of nodes", spec);
+    *out = n;
+    return SC_OK;
+}
+
+static sc_status build_name(const char *spec, sc_pos pos, sc_arena *a,
+                            const sc_hw **out, sc_err *err)
+{
+    uint64_t n;
+    hw_name found;
+    hw_spec s;
+    char *name = sc_strdup(a, spec);
+    if (name == NULL) return sc_error_nomem(err);
+    SC_TRY(take_count(spec, name, pos, &n, err));
+    SC_TRY(hw_name_find(name, 1u << HW_NODE | 1u << HW_DEVICE, pos, a, &found,
+                        err));
+    SC_TRY(hw_spec_init(&s, pos, a, err));
+    if (found.kind == HW_NODE) {
+        SC_TRY(hw_node_read(found.file, &s, a, err));
+        s.nodes = (int64_t)n;
+    } else {
+        const sc_device *d;
+        SC_TRY(hw_device_read(found.file->text, found.file->len,
+                              found.file->path, a, &d, err));
+        SC_TRY(device_node(d, &s, a, err));
+        SC_TRY(device_count(spec, n, &s, err));
+    }
+    s.pos = pos; /* what is wrong now is wrong with what was asked for */
+    s.map = NULL;
+    return hw_build_spec(spec, &s, a, out, err);
+}
+
+static bool ends_with(const char *s, const char *end)
+{
+    size_t n = strlen(s), m = strlen(end);
+    return n > m && strcmp(s + n - m, end) == 0;
+}
+
+sc_status sc_hw_build(const char *spec, sc_pos pos, sc_arena *a,
+                      const sc_hw **out, sc_err *err)
+{
+    char *text;
+    size_t len;
+    if (hw_is_line(spec)) return hw_build_line(spec, pos, a, out, err);
+    if (!ends_with(spec, ".yml") && !ends_with(spec, ".yaml") &&
+        !ends_with(spec, ".json"))
+        return build_name(spec, pos, a, out, err);
+    SC_TRY(sc_file_read(spec, (size_t)1 << 20, a, &text, &len, err));
+    return hw_build_text(text, len, spec, a, out, err);
+}
+
+sc_status sc_hw_from_numbers(const char *device, uint32_t nodes,
+                             uint32_t per_node, double intra_bw,
+                             double inter_bw, sc_pos pos, sc_arena *a,
+                             const sc_hw **out, sc_err *err)
+{
+    const sc_device *d;
+    hw_spec s;
+    SC_TRY(hw_device_find(device, pos, a, &d, err));
+    if (nodes == 0 || per_node == 0 || per_node > 65536)
+        return sc_error(err, SC_EINPUT, SC_C_RANGE, pos, NULL,
+                        "%u nodes of %u devices", nodes, per_node);
+    if (!(intra_bw >= 0 && intra_bw < 1e17 && inter_bw >= 0 && inter_bw < 1e15))
+        return sc_error(err, SC_EINPUT, SC_C_RANGE, pos, NULL,
+                        "bandwidths of %g and %g bytes/s", intra_bw, inter_bw);
+    SC_TRY(hw_spec_init(&s, pos, a, err));
+    SC_TRY(device_node(d, &s, a, err));
+    int64_t usual = s.devices_per_node, nics = s.nics;
+    s.devices_per_node = per_node;
+    s.nodes = nodes;
+    s.nics = (nics * per_node + usual - 1) / usual;
+    s.rails = s.rails == nics ? s.nics : 1;
+    if (intra_bw > 0) s.bandwidth = intra_bw;
+    if (inter_bw > 0) s.nic_bw = inter_bw * per_node / (double)s.nics;
+    char *name = sc_sprintf(a, "%ux%u %s", nodes, per_node, d->name);
+    if (name == NULL) return sc_error_nomem(err);
+    return hw_build_spec(name, &s, a, out, err);
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* build.h - from descriptions to machines. */
+#ifndef HW_BUILD_H
+#define HW_BUILD_H
+
+#include "hw/cluster.h"
+
+/* Builds what a spec describes. */
+sc_status hw_build_spec(const char *name, hw_spec *s, sc_arena *a,
+                        const sc_hw **out, sc_err *err);
+
+/* Text of a cluster file. */
+sc_status hw_build_text(const char *text, size_t len, const char *file,
+                        sc_arena *a, const sc_hw **out, sc_err *err);
+
+/* The one-line form, and whether a text is meant as one. */
+bool hw_is_line(const char *text);
+sc_status hw_build_line(const char *text, sc_pos pos, sc_arena *a,
+                        const sc_hw **out, sc_err *err);
+
+/* A dimension more; too many, or sizes whose product is too large, are
+ * errors at `pos`. */
+sc_status hw_add_dim(sc_hw *hw, const sc_dim *dim, sc_pos pos, sc_err *err);
+
+/* The network between nodes as a dimension of `nodes` members. */
+sc_status hw_net_dim(const hw_spec *s, uint32_t node_size, uint32_t nodes,
+                     double latency, sc_dim *out, sc_err *err);
+
+/* Totals, host and hash, once device and dimensions are set.  `net`: the last
+ * dimension is the network between nodes. */
+void hw_finish(sc_hw *hw, const hw_spec *s, bool net);
+
+#endif

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cluster.c - the keys of cluster files and of data/hw/nodes. */
+#include "hw/cluster.h"
+
+#include <string.h>
+
+const char *const hw_cpus[] = {"unknown", "intel", "amd", "arm", NULL};
+
+static const char *const fabric_names[] = {
+    "nvswitch", "nvlink-mesh", "pcie-tree", "torus",
+    "ring",     "full",        "none",      NULL};
+
+#define AT(field) .offset = offsetof(hw_spec, field)
+#define WORD(key, field, about)                                    \
+    {                                                              \
+        .name = key, .type = SC_T_STRING, AT(field), .help = about \
+    }
+#define WHOLE(key, field, preset, lo, hi, about)                      \
+    {                                                                 \
+        .name = key, .type = SC_T_INT, .unit = SC_U_COUNT, AT(field), \
+        .def = preset, .min = lo, .max = hi, .help = about            \
+    }
+#define NUMBER(key, field, kind, preset, lo, hi, about)              \
+    {                                                                \
+        .name = key, .type = SC_T_QUANTITY, .unit = kind, AT(field), \
+        .def = preset, .min = lo, .max = hi, .help = about           \
+    }
+
+#define LINE_KEYS                                                            \
+    WORD("device", device, "device of the catalogue"),                       \
+        WHOLE("nics", nics, NULL, 0, 4096, "network adapters of one node"),  \
+        NUMBER("nic_bw", nic_bw, SC_U_RATE, NULL, 1, 1e15,                   \
+               "one adapter, one direction"),                                \
+        WHOLE("rails", rails, "1", 1, 4096,                                  \
+              "leaf switches that a node's adapters are spread over"),       \
+        WHOLE("leaf", leaf, "0", 0, 0x1p31,                                  \
+              "nodes under one leaf switch; 0: all"),                        \
+        NUMBER("oversubscription", oversubscription, SC_U_NONE, "1", 1, 1e6, \
+               "leaf ports to spine ports"),                                 \
+        {.name = "cpu",                                                      \
+         .type = SC_T_ENUM,                                                  \
+         AT(cpu),                                                            \
+         .def = "unknown",                                                   \
+         .names = hw_cpus,                                                   \
+         .help = "vendor of the host's processor"},                          \
+        NUMBER("node_power", node_power, SC_U_WATT, NULL, 0, 1e7,            \
+               "the host without its devices"),                              \
+        NUMBER("pue", pue, SC_U_NONE, NULL, 1, 10,                           \
+               "power usage effectiveness of the room")
+
+const sc_key hw_line_keys[] = {LINE_KEYS, {.name = NULL}};
+
+const sc_key hw_cluster_keys[] = {
+    LINE_KEYS,
+    WORD("name", name, "the name in the catalogue"),
+    WORD("title", title, "what people call it"),
+    {.name = "sources",
+     .type = SC_T_NODE,
+     AT(sources),
+     .help = "where the values come from"},
+    WORD("node", node, "catalogue node whose values hold unless given here"),
+    WHOLE("devices_per_node", devices_per_node, NULL, 1, 65536,
+          "devices in one node"),
+    {.name = "fabric",
+     .type = SC_T_ENUM,
+     AT(fabric),
+     .names = fabric_names,
+     .help = "what joins the devices of one node"},
+    WORD("shape", shape, "sides of a torus: 4x4"),
+    NUMBER("bandwidth", bandwidth, SC_U_RATE, NULL, 1, 1e17,
+           "of one device in the fabric, one direction"),
+    NUMBER("fabric_latency", fabric_latency, SC_U_TIME, "700ns", 0, 1,
+           "one hop of the fabric"),
+    {.name = "multicast",
+     .type = SC_T_BOOL,
+     AT(multicast),
+     .def = "false",
+     .help = "the fabric's switches reduce and multicast"},
+    NUMBER("nic_latency", nic_latency, SC_U_TIME, "1us", 0, 1,
+           "one hop of the network"),
+    WHOLE("nodes", nodes, "1", 1, 0x1p31, "number of nodes"),
+    {.name = NULL}};
+
+sc_status hw_spec_init(hw_spec *s, sc_pos pos, sc_arena *a, sc_err *err)
+{
+    *s = (hw_spec){.fabric = HW_FABRIC_UNKNOWN, .nics = -1, .pos = pos};
+    return sc_schema_defaults(hw_cluster_keys, s, a, err);
+}
+
+sc_pos hw_spec_pos(const hw_spec *s, const char *key)
+{
+    const sc_node *c = NULL;
+    if (s->map != NULL && s->map->kind == SC_N_MAP)
+        c = sc_node_get(s->map, key);
+    return c != NULL ? c->pos : s->pos;
+}
+
+/* The file's own values, then those inherited and not replaced. */
+static sc_status merge_values(hw_values own, hw_values base, hw_values *out,
+                              sc_arena *a, sc_err *err)
+{
+    sc_value *v = SC_NEW_N(a, sc_value, own.n + base.n);
+    if (v == NULL) return sc_error_nomem(err);
+    for (uint32_t i = 0; i < own.n; i++) v[i] = own.v[i];
+    uint32_t n = own.n;
+    for (uint32_t i = 0; i < base.n; i++) {
+        bool replaced = false;
+        for (uint32_t j = 0; j < own.n; j++)
+            if (strcmp(own.v[j].key, base.v[i].key) == 0) replaced = true;
+        if (!replaced) v[n++] = base.v[i];
+    }
+    *out = (hw_values){n, v};
+    return SC_OK;
+}
+
+sc_status hw_cluster_read(const char *text, size_t len, const char *file,
+                          hw_spec *s, sc_arena *a, sc_err *err)
+{
+    const sc_node *map;
+    hw_values own, base = {0, NULL};
+    SC_TRY(hw_parse(text, len, file, &map, &own, a, err));
+    const sc_node *node =
+        map->kind == SC_N_MAP ? sc_node_get(map, "node") : NULL;
+    if (node != NULL && node->kind == SC_N_SCALAR) {
+        hw_name found;
+        SC_TRY(
+            hw_name_find(node->text, 1u << HW_NODE, node->pos, a, &found, err));
+        /* One level: a node that inherits is no base of another. */
+        SC_TRY(hw_parse(found.file->text, found.file->len, found.file->path,
+                        &s->map, &base, a, err));
+        if (sc_node_get(s->map, "node") != NULL)
+            return sc_error(err, SC_EINPUT, SC_C_UNSUPPORTED, node->pos,
+                            "name the node that it is based on",
+                            "%.80s is itself based on another node",
+                            node->text);
+        SC_TRY(sc_schema_read(hw_cluster_keys, s->map, s, NULL, a, err));
+    }
+    SC_TRY(sc_schema_read(hw_cluster_keys, map, s, NULL, a, err));
+    s->map = map;
+    if (s->pos.file == NULL || map->pos.file != NULL) s->pos = map->pos;
+    return merge_values(own, base, &s->values, a, err);
+}
+
+sc_status hw_node_read(const sc_embedded *file, hw_spec *s, sc_arena *a,
+                       sc_err *err)
+{
+    return hw_cluster_read(file->text, file->len, file->path, s, a, err);
+}

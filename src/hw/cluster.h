@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cluster.h - a machine as people describe it, before it is built.
+ *
+ * Files of the catalogue's nodes and cluster files have the same keys.
+ */
+#ifndef HW_CLUSTER_H
+#define HW_CLUSTER_H
+
+#include "hw/names.h"
+#include "hw/read.h"
+
+typedef enum hw_fabric {
+    HW_NVSWITCH,
+    HW_NVLINK_MESH,
+    HW_PCIE_TREE,
+    HW_TORUS,
+    HW_RING,
+    HW_FULL,
+    HW_NONE,
+    HW_FABRIC_UNKNOWN /* not given */
+} hw_fabric;
+
+typedef struct hw_spec {
+    const char *name, *title, *device, *node, *shape;
+    const sc_node *sources;
+    int64_t devices_per_node, nodes; /* 0: not given */
+    int fabric;                      /* hw_fabric */
+    double bandwidth;                /* bytes/s per device; 0: the device's */
+    double fabric_latency, nic_latency;
+    bool multicast;
+    int64_t nics; /* per node; -1: not given */
+    double nic_bw;
+    int64_t rails, leaf;
+    double oversubscription, node_power, pue;
+    int cpu; /* index into hw_cpus */
+    /* Not keys: */
+    hw_values values;
+    sc_pos pos;         /* of the whole description */
+    const sc_node *map; /* the tree it was read from, or NULL */
+} hw_spec;
+
+extern const char *const hw_cpus[]; /* "unknown" "intel" "amd" "arm" */
+
+/* All keys of a file, and those that stand after the ';' of a line. */
+extern const sc_key hw_cluster_keys[];
+extern const sc_key hw_line_keys[];
+
+sc_status hw_spec_init(hw_spec *s, sc_pos pos, sc_arena *a, sc_err *err);
+
+/* Reads a cluster or node file over the defaults, or over the catalogue node
+ * that its `node:` names. */
+sc_status hw_cluster_read(const char *text, size_t len, const char *file,
+                          hw_spec *s, sc_arena *a, sc_err *err);
+
+/* Reads a node of the catalogue. */
+sc_status hw_node_read(const sc_embedded *file, hw_spec *s, sc_arena *a,
+                       sc_err *err);
+
+/* Where `key` was written, else where the description is. */
+sc_pos hw_spec_pos(const hw_spec *s, const char *key);
+
+#endif

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * link.c - which links there are, what they join and how fast they are.
+ *
+ * The ids of route.c and the decoding here are two sides of one numbering:
+ *   switch   2 * device + (0 up, 1 down)
+ *   full     device * (size - 1) + other, without itself
+ *   ring     2 * device + (0 to the next, 1 to the previous)
+ *   mesh     (2 * instance + direction) * (size - 1) + lower member
+ *   tree     2 * device + (0 up, 1 down), then all pairs of bridges
+ *   cube     4 * device + index in hw_cube
+ *   network  host links 2 * device + (0 to the NIC, 1 from it), NIC ports
+ *            2 * nic + (0 up, 1 down), then leaf to spine
+ */
+#include "hw/link.h"
+
+#include <math.h>
+#include <stdio.h>
+
+/* The DGX-1 with V100: two quads, in each all pairs, between them one to one;
+ * two edges of each member are doubled.  With P100 every edge is single. */
+const hw_edge hw_cube[8][HW_CUBE_DEGREE] = {
+    {{1, 1}, {2, 1}, {3, 2}, {4, 2}}, {{0, 1}, {2, 2}, {3, 1}, {5, 2}},
+    {{0, 1}, {1, 2}, {3, 2}, {6, 1}}, {{0, 2}, {1, 1}, {2, 2}, {7, 1}},
+    {{0, 2}, {5, 1}, {6, 1}, {7, 2}}, {{1, 2}, {4, 1}, {6, 2}, {7, 1}},
+    {{2, 1}, {4, 1}, {5, 2}, {7, 2}}, {{3, 1}, {4, 2}, {5, 1}, {6, 2}}};
+
+int hw_cube_edge(uint32_t from, uint32_t to)
+{
+    for (int k = 0; k < HW_CUBE_DEGREE; k++)
+        if (hw_cube[from][k].to == to) return k;
+    return -1;
+}
+
+static uint64_t bridges(uint64_t size)
+{
+    return (size + HW_BRIDGE - 1) / HW_BRIDGE;
+}
+
+static uint64_t dim_links(const sc_hw *hw, uint32_t dim, const hw_axis *x)
+{
+    uint64_t n = hw->n_devices, b = bridges(x->size);
+    if (hw->dim[dim].ports > 0) return hw_net_of(hw, dim).n;
+    if (x->size < 2) return 0;
+    switch (hw->dim[dim].kind) {
+    case SC_DIM_SWITCH:
+    case SC_DIM_RING: return 2 * n;
+    case SC_DIM_FULL: return n * (x->size - 1);
+    case SC_DIM_MESH: return 2 * x->instances * (x->size - 1);
+    case SC_DIM_TREE: return 2 * n + x->instances * b * (b - 1);
+    case SC_DIM_CUBE: return HW_CUBE_DEGREE * n;
+    }
+    return 0;
+}
+
+hw_axis hw_axis_of(const sc_hw *hw, uint32_t dim)
+{
+    hw_axis x = {1, 1, 1, 0};
+    for (uint32_t d = 0;; d++) {
+        x.size = hw->dim[d].size;
+        x.instances = hw->n_devices / x.size;
+        if (d == dim) return x;
+        x.base += dim_links(hw, d, &x);
+        x.inner *= x.size;
+    }
+}
+
+hw_net hw_net_of(const sc_hw *hw, uint32_t dim)
+{
+    const sc_dim *d = &hw->dim[dim];
+    hw_net t = {.nodes = d->size,
+                .node_size = hw->n_devices / d->size,
+                .ports = d->ports,
+                .rails = d->rails,
+                .leaf = d->leaf == 0 ? d->size : d->leaf};
+    t.attach = t.ports < t.node_size;
+    t.groups = (t.nodes + t.leaf - 1) / t.leaf;
+    uint64_t per_leaf = t.leaf * (t.ports / t.rails);
+    double down = (double)per_leaf;
+    t.spines = (uint64_t)ceil(down / d->oversub);
+    t.spine_bw = d->port_bw * down / d->oversub / (double)t.spines;
+    t.nic_base = t.attach ? 2 * (uint64_t)hw->n_devices : 0;
+    t.spine_base = t.nic_base + 2 * t.nodes * t.ports;
+    t.n = t.spine_base;
+    if (t.groups > 1) t.n += 2 * t.groups * t.rails * t.spines;
+    return t;
+}
+
+uint64_t hw_net_nic(const hw_net *t, uint64_t local, uint64_t *count)
+{
+    uint64_t first = local * t->ports / t->node_size;
+    uint64_t next = (local + 1) * t->ports / t->node_size;
+    *count = next > first ? next - first : 1;
+    return first;
+}
+
+/* The device that owns a NIC where devices share none. */
+static uint64_t owner(const hw_net *t, uint64_t nic)
+{
+    uint64_t count, local = nic * t->node_size / t->ports;
+    while (hw_net_nic(t, local, &count) + count <= nic) local++;
+    return local;
+}
+
+static void swap_ends(hw_link *l)
+{
+    hw_vertex v = l->from;
+    l->from = l->to;
+    l->to = v;
+}
+
+static hw_vertex device(uint64_t id)
+{
+    return (hw_vertex){HW_V_DEVICE, 0, id};
+}
+
+static void net_link(const sc_hw *hw, const hw_net *t, uint64_t i, hw_link *l)
+{
+    const sc_dim *d = &hw->dim[l->dim];
+    uint64_t dir = i % 2;
+    if (i < t->nic_base) {
+        uint64_t dev = i / 2, node = dev / t->node_size, count;
+        uint64_t nic = hw_net_nic(t, dev % t->node_size, &count);
+        l->from = device(dev);
+        l->to = (hw_vertex){HW_V_NIC, l->dim, node * t->ports + nic};
+        l->bw = hw->device->host_bw > 0 ? hw->device->host_bw : d->port_bw;
+    } else if (i < t->spine_base) {
+        uint64_t port = (i - t->nic_base) / 2, node = port / t->ports;
+        uint64_t nic = port % t->ports, rail = nic * t->rails / t->ports;
+        l->from = t->attach ? (hw_vertex){HW_V_NIC, l->dim, port}
+                            : device(node * t->node_size + owner(t, nic));
+        l->to =
+            (hw_vertex){HW_V_LEAF, l->dim, node / t->leaf * t->rails + rail};
+        l->bw = d->port_bw;
+    } else {
+        uint64_t pair = (i - t->spine_base) / 2, leaf = pair / t->spines;
+        uint64_t rail = leaf % t->rails;
+        l->from = (hw_vertex){HW_V_LEAF, l->dim, leaf};
+        l->to = (hw_vertex){HW_V_SPINE, l->dim,
+                            rail * t->spines + pair % t->spines};
+        l->bw = t->spine_bw;
+    }
+    if (dir == 1) swap_ends(l);
+}
+
+static uint64_t member(const hw_axis *x, uint64_t instance, uint64_t c)
+{
+    return (instance / x->inner * x->size + c) * x->inner + instance % x->inner;
+}
+
+static uint64_t instance_of(const hw_axis *x, uint64_t dev)
+{
+    return dev / (x->inner * x->size) * x->inner + dev % x->inner;
+}
+
+static void tree_link(const sc_hw *hw, const hw_axis *x, uint64_t i, hw_link *l)
+{
+    uint64_t b = bridges(x->size), n = 2 * (uint64_t)hw->n_devices;
+    if (i < n) {
+        uint64_t dev = i / 2, c = dev / x->inner % x->size;
+        uint64_t id = instance_of(x, dev) * b + c / HW_BRIDGE;
+        l->from = device(dev);
+        l->to = (hw_vertex){HW_V_BRIDGE, l->dim, id};
+        if (i % 2 == 1) swap_ends(l);
+        return;
+    }
+    i -= n;
+    uint64_t instance = i / (b * (b - 1)), pair = i % (b * (b - 1));
+    uint64_t from = pair / (b - 1), to = pair % (b - 1);
+    to += to >= from;
+    l->from = (hw_vertex){HW_V_BRIDGE, l->dim, instance * b + from};
+    l->to = (hw_vertex){HW_V_BRIDGE, l->dim, instance * b + to};
+}
+
+static void inner_link(const sc_hw *hw, const hw_axis *x, uint64_t i,
+                       hw_link *l)
+{
+    const sc_dim *d = &hw->dim[l->dim];
+    uint64_t n = x->size, dev = i / 2, from, to;
+    l->bw = d->bw;
+    switch (d->kind) {
+    case SC_DIM_SWITCH:
+        l->from = device(dev);
+        l->to = (hw_vertex){HW_V_SWITCH, l->dim, instance_of(x, dev)};
+        if (i % 2 == 1) swap_ends(l);
+        return;
+    case SC_DIM_TREE: tree_link(hw, x, i, l); return;
+    case SC_DIM_FULL:
+        dev = i / (n - 1);
+        from = dev / x->inner % n;
+        to = i % (n - 1);
+        to += to >= from;
+        l->bw = d->bw / (double)(n - 1);
+        break;
+    case SC_DIM_RING:
+        from = dev / x->inner % n;
+        to = (from + (i % 2 == 0 ? 1 : n - 1)) % n;
+        l->bw = d->bw / 2;
+        break;
+    case SC_DIM_MESH:
+        from = i % (n - 1);
+        to = from + 1;
+        dev = member(x, i / (n - 1) / 2, from);
+        l->bw = d->bw / 2;
+        break;
+    case SC_DIM_CUBE:
+    default:
+        dev = i / HW_CUBE_DEGREE;
+        from = dev / x->inner % n;
+        to = hw_cube[from][i % HW_CUBE_DEGREE].to;
+        l->bw = hw->device->links == 4
+                    ? d->bw / 4
+                    : d->bw * hw_cube[from][i % HW_CUBE_DEGREE].count / 6;
+        break;
+    }
+    l->from = device(dev);
+    l->to = device(member(x, instance_of(x, dev), to));
+    if (d->kind == SC_DIM_MESH && i / (n - 1) % 2 == 1) swap_ends(l);
+}
+
+bool hw_link_get(const sc_hw *hw, uint64_t link, hw_link *out)
+{
+    for (uint32_t d = 0; d < hw->n_dims; d++) {
+        hw_axis x = hw_axis_of(hw, d);
+        uint64_t n = dim_links(hw, d, &x);
+        if (link - x.base >= n) continue;
+        out->dim = d;
+        if (hw->dim[d].ports > 0) {
+            hw_net t = hw_net_of(hw, d);
+            net_link(hw, &t, link - x.base, out);
+        } else {
+            inner_link(hw, &x, link - x.base, out);
+        }
+        return true;
+    }
+    return false;
+}
+
+uint64_t sc_hw_n_links(const sc_hw *hw)
+{
+    hw_axis x = hw_axis_of(hw, hw->n_dims - 1);
+    return x.base + dim_links(hw, hw->n_dims - 1, &x);
+}
+
+double sc_hw_link_bw(const sc_hw *hw, uint64_t link)
+{
+    hw_link l;
+    return hw_link_get(hw, link, &l) ? l.bw : 0;
+}
+
+static int print_vertex(const sc_hw *hw, hw_vertex v, char *buf, size_t size)
+{
+    unsigned long long id = v.id, ports = 1, per;
+    switch (v.kind) {
+    case HW_V_DEVICE: return snprintf(buf, size, "device%llu", id);
+    case HW_V_SWITCH: return snprintf(buf, size, "switch%llu", id);
+    case HW_V_BRIDGE:
+        per = bridges(hw->dim[v.dim].size);
+        return snprintf(buf, size, "bridge%llu.%llu", id / per, id % per);
+    case HW_V_NIC:
+        ports = hw->dim[v.dim].ports;
+        return snprintf(buf, size, "nic%llu.%llu", id / ports, id % ports);
+    case HW_V_LEAF:
+        ports = hw->dim[v.dim].rails;
+        return snprintf(buf, size, "leaf%llu.%llu", id / ports, id % ports);
+    case HW_V_SPINE: break;
+    }
+    return snprintf(buf, size, "spine%llu", id);
+}
+
+void sc_hw_link_name(const sc_hw *hw, uint64_t link, char *buf, size_t size)
+{
+    hw_link l;
+    char from[40], to[40];
+    if (size == 0) return;
+    buf[0] = '\0';
+    if (!hw_link_get(hw, link, &l)) return;
+    print_vertex(hw, l.from, from, sizeof from);
+    print_vertex(hw, l.to, to, sizeof to);
+    snprintf(buf, size, "dim%u:%s>%s", l.dim, from, to);
+}

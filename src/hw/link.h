@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * link.h - the links of a machine, numbered by rule.
+ *
+ * Ids are dense: dimension by dimension, and within one by device or switch.
+ * What joins links are vertices; nothing of this is stored.
+ */
+#ifndef HW_LINK_H
+#define HW_LINK_H
+
+#include <stepcast/hw.h>
+
+typedef enum hw_vertex_kind {
+    HW_V_DEVICE, /* id: device */
+    HW_V_SWITCH, /* dim, id: instance of the dimension */
+    HW_V_BRIDGE, /* dim, id: instance * bridges + bridge */
+    HW_V_NIC,    /* id: node * ports + nic */
+    HW_V_LEAF,   /* id: group of nodes * rails + rail */
+    HW_V_SPINE   /* id: rail * spines + spine */
+} hw_vertex_kind;
+
+typedef struct hw_vertex {
+    hw_vertex_kind kind;
+    uint32_t dim;
+    uint64_t id;
+} hw_vertex;
+
+typedef struct hw_link {
+    uint32_t dim;
+    hw_vertex from, to;
+    double bw; /* bytes/s, one direction */
+} hw_link;
+
+/* False if there is no such link. */
+bool hw_link_get(const sc_hw *hw, uint64_t link, hw_link *out);
+
+/* Place of a dimension in the machine: device = (instance / inner * size +
+ * c) * inner + instance % inner. */
+typedef struct hw_axis {
+    uint64_t inner;     /* product of the sizes of inner dimensions */
+    uint64_t size;      /* members */
+    uint64_t instances; /* of this dimension */
+    uint64_t base;      /* its first link id */
+} hw_axis;
+
+hw_axis hw_axis_of(const sc_hw *hw, uint32_t dim);
+
+/* The network between nodes.  Devices that share a NIC reach it over a host
+ * link; a device with a NIC of its own sits at its port. */
+typedef struct hw_net {
+    uint64_t nodes, node_size, ports, rails, leaf, groups, spines;
+    bool attach;                      /* host links exist */
+    uint64_t nic_base, spine_base, n; /* ids relative to the dimension */
+    double spine_bw;
+} hw_net;
+
+hw_net hw_net_of(const sc_hw *hw, uint32_t dim);
+
+/* First NIC of a device by its place in the node, and how many it has. */
+uint64_t hw_net_nic(const hw_net *net, uint64_t local, uint64_t *count);
+
+/* Devices under one host bridge of a PCIe tree. */
+#define HW_BRIDGE 4
+
+/* NVLinks of the cube mesh: neighbour and number of links. */
+typedef struct hw_edge {
+    uint8_t to, count;
+} hw_edge;
+
+#define HW_CUBE_DEGREE 4
+extern const hw_edge hw_cube[8][HW_CUBE_DEGREE];
+
+/* The neighbour's index in hw_cube[from], or -1. */
+int hw_cube_edge(uint32_t from, uint32_t to);
+
+#endif

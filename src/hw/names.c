@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * names.c - names of devices and nodes, their aliases, and their lists.
+ *
+ * The usual name is one look-up of an embedded file; the alias table is read
+ * only for other names.
+ */
+#include "hw/names.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define MAX_NAME 120
+
+static const char *const folders[] = {"hw/devices/", "hw/nodes/"};
+static const char *const sections[] = {"devices", "nodes"};
+
+/* ASCII only, in every locale. */
+static char lower(char c)
+{
+    const char *upper = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+    const char *at = c == '\0' ? NULL : strchr(upper, c);
+    if (at == NULL) return c;
+    return "abcdefghijklmnopqrstuvwxyz"[at - upper];
+}
+
+/* Lower case, letters and digits only: how names are compared. */
+static void fold(const char *name, char out[MAX_NAME + 1])
+{
+    size_t n = 0;
+    for (; *name != '\0' && n < MAX_NAME; name++) {
+        char c = lower(*name);
+        if ((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9')) out[n++] = c;
+    }
+    out[n] = '\0';
+}
+
+static const sc_embedded *file_of(hw_kind kind, const char *name)
+{
+    char path[MAX_NAME + 32];
+    int n = snprintf(path, sizeof path, "%s%s.yml", folders[kind], name);
+    return n < (int)sizeof path ? sc_embedded_find(path) : NULL;
+}
+
+static bool equal_folded(const char *folded, const char *name)
+{
+    char other[MAX_NAME + 1];
+    fold(name, other);
+    return strcmp(folded, other) == 0;
+}
+
+static bool in_list(const char *folded, const sc_node *list)
+{
+    for (const sc_node *c = list->child; c != NULL; c = c->next)
+        if (c->kind == SC_N_SCALAR && equal_folded(folded, c->text))
+            return true;
+    return false;
+}
+
+/* The map or list of one kind in an embedded file. */
+static sc_status section(const char *path, hw_kind kind, sc_arena *a,
+                         const sc_node **out, sc_err *err)
+{
+    const sc_embedded *f = sc_embedded_find(path);
+    sc_node *root;
+    *out = NULL;
+    if (f == NULL)
+        return sc_error(err, SC_EBUG, SC_C_BUG, sc_pos_none(), NULL,
+                        "data/%s is not built in", path);
+    SC_TRY(sc_doc_parse(f->text, f->len, SC_FMT_YAML, f->path, a, &root, err));
+    if (root->kind == SC_N_MAP) *out = sc_node_get(root, sections[kind]);
+    return SC_OK;
+}
+
+/* The i-th embedded file if it describes something of this kind: its name
+ * without folder and suffix is `*len` bytes at the result, else NULL. */
+static const char *nth_name(hw_kind kind, uint32_t i, size_t *len)
+{
+    uint32_t n_files;
+    const sc_embedded *f = sc_embedded_all(&n_files);
+    size_t skip = strlen(folders[kind]), n = strlen(f[i].path);
+    if (n < skip + 4 || memcmp(f[i].path, folders[kind], skip) != 0)
+        return NULL;
+    *len = n - skip - 4;
+    return f[i].path + skip;
+}
+
+/* A name of the catalogue in another spelling. */
+static const sc_embedded *find_spelling(const char *folded, hw_kind kind)
+{
+    uint32_t n_files;
+    const sc_embedded *f = sc_embedded_all(&n_files);
+    for (uint32_t i = 0; i < n_files; i++) {
+        size_t len;
+        char name[MAX_NAME + 1];
+        const char *at = nth_name(kind, i, &len);
+        if (at == NULL || len > MAX_NAME) continue;
+        memcpy(name, at, len);
+        name[len] = '\0';
+        if (equal_folded(folded, name)) return &f[i];
+    }
+    return NULL;
+}
+
+static sc_status find_alias(const char *folded, hw_kind kind, sc_arena *a,
+                            const sc_embedded **out, sc_err *err)
+{
+    const sc_node *map;
+    *out = find_spelling(folded, kind);
+    if (*out != NULL) return SC_OK;
+    SC_TRY(section("hw/aliases.yml", kind, a, &map, err));
+    for (const sc_node *c = map ? map->child : NULL; c != NULL; c = c->next)
+        if (in_list(folded, c)) {
+            *out = file_of(kind, c->key);
+            return SC_OK;
+        }
+    return SC_OK;
+}
+
+/* Names of one kind after out[*n], without folder and suffix. */
+static sc_status add_names(hw_kind kind, sc_arena *a, const char **out,
+                           uint32_t *n, sc_err *err)
+{
+    uint32_t n_files;
+    sc_embedded_all(&n_files);
+    for (uint32_t i = 0; i < n_files; i++) {
+        size_t len;
+        const char *name = nth_name(kind, i, &len);
+        if (name == NULL) continue;
+        if ((out[*n] = sc_strndup(a, name, len)) == NULL)
+            return sc_error_nomem(err);
+        ++*n;
+    }
+    return SC_OK;
+}
+
+static sc_status list_names(unsigned kinds, sc_arena *a, const char ***names,
+                            uint32_t *n, sc_err *err)
+{
+    uint32_t n_files, count = 0;
+    sc_embedded_all(&n_files);
+    const char **out = SC_NEW_N(a, const char *, n_files + 1);
+    if (out == NULL) return sc_error_nomem(err);
+    for (int k = HW_DEVICE; k <= HW_NODE; k++)
+        if ((kinds >> k & 1) != 0)
+            SC_TRY(add_names((hw_kind)k, a, out, &count, err));
+    *names = out;
+    *n = count;
+    return SC_OK;
+}
+
+sc_status sc_hw_list(bool devices, sc_arena *a, const char ***names,
+                     uint32_t *n, sc_err *err)
+{
+    return list_names(1u << (devices ? HW_DEVICE : HW_NODE), a, names, n, err);
+}
+
+static sc_status unknown(const char *name, const char *folded, unsigned kinds,
+                         sc_pos pos, sc_arena *a, sc_err *err)
+{
+    const char **names = NULL;
+    uint32_t n = 0;
+    for (int k = HW_DEVICE; k <= HW_NODE; k++) {
+        const sc_node *list;
+        if ((kinds >> k & 1) == 0) continue;
+        SC_TRY(section("hw/not-yet.yml", (hw_kind)k, a, &list, err));
+        if (list == NULL || !in_list(folded, list)) continue;
+        return sc_error(err, SC_EINPUT, SC_C_UNSUPPORTED, pos,
+                        "describe its node in a cluster file with a device "
+                        "of the catalogue",
+                        "\"%.80s\" is known, but not in the catalogue yet",
+                        name);
+    }
+    SC_TRY(list_names(kinds, a, &names, &n, err));
+    char hint[200], low[MAX_NAME + 1];
+    size_t i = 0;
+    for (; name[i] != '\0' && i < MAX_NAME; i++) low[i] = lower(name[i]);
+    low[i] = '\0';
+    const char *near = sc_nearest(low, names);
+    if (near != NULL)
+        snprintf(hint, sizeof hint, "did you mean %.120s?", near);
+    else
+        snprintf(hint, sizeof hint, "\"stepcast list %s\" names them all",
+                 kinds == 1u << HW_DEVICE ? "devices" : "clusters");
+    return sc_error(err, SC_EINPUT, SC_C_UNKNOWN_NAME, pos, hint,
+                    "unknown %s \"%.80s\"",
+                    kinds == 1u << HW_DEVICE ? "device" : "cluster", name);
+}
+
+sc_status hw_name_find(const char *name, unsigned kinds, sc_pos pos,
+                       sc_arena *a, hw_name *out, sc_err *err)
+{
+    static const hw_kind order[] = {HW_NODE, HW_DEVICE};
+    char folded[MAX_NAME + 1];
+    for (unsigned i = 0; i < SC_COUNT(order); i++) {
+        if ((kinds >> order[i] & 1) == 0) continue;
+        const sc_embedded *f = file_of(order[i], name);
+        if (f == NULL) continue;
+        *out = (hw_name){order[i], f};
+        return SC_OK;
+    }
+    fold(name, folded);
+    for (unsigned i = 0; i < SC_COUNT(order) && folded[0] != '\0'; i++) {
+        const sc_embedded *f = NULL;
+        if ((kinds >> order[i] & 1) == 0) continue;
+        SC_TRY(find_alias(folded, order[i], a, &f, err));
+        if (f == NULL) continue;
+        *out = (hw_name){order[i], f};
+        return SC_OK;
+    }
+    return unknown(name, folded, kinds, pos, a, err);
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * names.h - what the catalogue calls things.
+ */
+#ifndef HW_NAMES_H
+#define HW_NAMES_H
+
+#include <stepcast/hw.h>
+
+typedef enum hw_kind { HW_DEVICE, HW_NODE } hw_kind;
+
+typedef struct hw_name {
+    hw_kind kind;
+    const sc_embedded *file;
+} hw_name;
+
+/* Resolves a name, directly or through the aliases.  Only kinds with their
+ * bit in `kinds` (1 << HW_DEVICE ...) are looked for.  Errors: unknown name
+ * with the nearest; known but not in the catalogue yet. */
+sc_status hw_name_find(const char *name, unsigned kinds, sc_pos pos,
+                       sc_arena *a, hw_name *out, sc_err *err);
+
+#endif

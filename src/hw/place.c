@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * place.c - where the members of a communicator sit.
+ *
+ * A group whose axes align with the dimensions is read off them.  Any other
+ * one is counted: the share of each node in each sibling group.
+ */
+#include <stepcast/hw.h>
+
+#define MAX_AXES 16
+#define MAX_WORK ((uint64_t)1 << 22) /* members counted in all */
+
+typedef struct axis {
+    uint64_t size, stride;
+} axis;
+
+/* Axes of more than one member, by stride; false if they overlap. */
+static bool sort_axes(uint32_t n, const uint32_t *size, const uint32_t *stride,
+                      axis *out, uint32_t *n_out)
+{
+    uint32_t k = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        if (size[i] < 2) continue;
+        if (k == MAX_AXES || stride[i] == 0) return false;
+        uint32_t j = k++;
+        for (; j > 0 && out[j - 1].stride > stride[i]; j--) out[j] = out[j - 1];
+        out[j] = (axis){size[i], stride[i]};
+    }
+    *n_out = k;
+    for (uint32_t i = 1; i < k; i++)
+        if (out[i].stride % (out[i - 1].size * out[i - 1].stride) != 0)
+            return false;
+    return true;
+}
+
+/* Adds one axis to the dimensions it runs along; false if it does not align. */
+static bool lay_axis(const sc_hw *hw, axis x, uint32_t *dim_n)
+{
+    uint64_t inner = 1, left = x.size, stride = x.stride;
+    for (uint32_t d = 0; d < hw->n_dims && left > 1; d++) {
+        uint64_t size = hw->dim[d].size, outer = inner * size;
+        if (stride < outer) {
+            if (stride % inner != 0) return false;
+            uint64_t step = stride / inner;
+            if (size % step != 0) return false;
+            uint64_t room = size / step;
+            uint64_t take = left < room ? left : room;
+            if (room % take != 0 || left % take != 0) return false;
+            if (take < room && left > take) return false;
+            dim_n[d] *= (uint32_t)take;
+            left /= take;
+            stride = outer;
+        }
+        inner = outer;
+    }
+    return left == 1;
+}
+
+static uint64_t gcd(uint64_t a, uint64_t b)
+{
+    while (b != 0) {
+        uint64_t r = a % b;
+        a = b;
+        b = r;
+    }
+    return a;
+}
+
+/* The largest number that divides the share of every node in the group that
+ * starts at `base`.  The axes are nested, so members come in rising order. */
+static uint64_t share_of(const axis *x, uint32_t k, uint64_t n, uint64_t base,
+                         uint64_t node_size, uint64_t share)
+{
+    uint64_t digit[MAX_AXES] = {0}, at = base, run = 0, node = base / node_size;
+    for (uint64_t i = 0; i < n && share != 1; i++) {
+        if (at / node_size != node) {
+            share = gcd(share, run);
+            node = at / node_size;
+            run = 0;
+        }
+        run++;
+        for (uint32_t d = 0; d < k; d++) {
+            at += x[d].stride;
+            if (++digit[d] < x[d].size) break;
+            at -= digit[d] * x[d].stride;
+            digit[d] = 0;
+        }
+    }
+    return gcd(share, run);
+}
+
+/* First members of the sibling groups: the digits that no axis covers.  The
+ * share repeats with lcm(block, node_size); one period is counted. */
+static uint64_t share_of_all(const axis *x, uint32_t k, uint64_t n,
+                             uint64_t node_size, uint64_t n_devices)
+{
+    uint64_t block = x[k - 1].size * x[k - 1].stride;
+    uint64_t period = node_size / gcd(block, node_size);
+    uint64_t siblings = block / n, share = 0;
+    uint64_t blocks = n_devices / block;
+    if (blocks == 0) blocks = 1; /* the caller's machine is larger: one block */
+    if (blocks > period) blocks = period;
+    if (siblings > MAX_WORK || blocks > MAX_WORK || n > MAX_WORK ||
+        siblings * blocks > MAX_WORK || siblings * blocks * n > MAX_WORK)
+        return 1;
+    for (uint64_t b = 0; b < blocks; b++)
+        for (uint64_t s = 0; s < siblings && share != 1; s++) {
+            uint64_t base = b * block, rest = s, covered = 1;
+            for (uint32_t d = 0; d < k; d++) {
+                uint64_t gap = x[d].stride / covered;
+                base += rest % gap * covered;
+                rest /= gap;
+                covered = x[d].stride * x[d].size;
+            }
+            share = share_of(x, k, n, base, node_size, share);
+        }
+    return share == 0 ? 1 : share;
+}
+
+/* A counted group runs along the outermost dimension of its node and the
+ * network, as far as a price can tell. */
+static void count_place(const sc_hw *hw, const axis *x, uint32_t k, bool nested,
+                        sc_place *p)
+{
+    uint32_t last = hw->n_dims - 1;
+    bool net = hw->dim[last].ports > 0;
+    uint64_t m = 1;
+    if (!net)
+        m = p->n;
+    else if (nested)
+        m = share_of_all(x, k, p->n, hw->node_size, hw->n_devices);
+    p->m = (uint32_t)m;
+    p->nodes = p->n / p->m;
+    for (uint32_t d = 0; d < hw->n_dims; d++) p->dim_n[d] = 1;
+    if (!net || last == 0) {
+        p->dim_n[last] = p->n;
+        return;
+    }
+    p->dim_n[last] = p->nodes;
+    p->dim_n[last - 1] = p->m;
+}
+
+sc_place sc_hw_place(const sc_hw *hw, uint32_t n_axes, const uint32_t *size,
+                     const uint32_t *stride)
+{
+    sc_place p = {.n = 1, .m = 1, .nodes = 1, .peers = 1};
+    axis x[MAX_AXES];
+    uint32_t k = 0;
+    for (uint32_t i = 0; i < n_axes; i++)
+        if (size[i] > 1) p.n *= size[i];
+    for (uint32_t d = 0; d < SC_HW_DIMS; d++) p.dim_n[d] = 1;
+    bool nested = sort_axes(n_axes, size, stride, x, &k), aligned = nested;
+    for (uint32_t i = 0; i < k && aligned; i++)
+        aligned = lay_axis(hw, x[i], p.dim_n);
+    for (uint32_t d = 0; d < hw->n_dims && aligned; d++)
+        aligned = p.dim_n[d] <= hw->dim[d].size;
+    if (aligned) {
+        uint32_t last = hw->n_dims - 1;
+        p.nodes = hw->dim[last].ports > 0 ? p.dim_n[last] : 1;
+        p.m = p.n / p.nodes;
+    } else {
+        count_place(hw, x, k, nested, &p);
+    }
+    p.peers = (hw->node_size + p.m - 1) / p.m;
+    return p;
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* read.c - values with sources, taken apart before the schema reads them. */
+#include "hw/read.h"
+
+static sc_status read_source(const sc_node *sources, const sc_node *id,
+                             sc_source *out, sc_err *err)
+{
+    const sc_node *row = NULL;
+    if (id->kind == SC_N_SCALAR && sources != NULL && sources->kind == SC_N_MAP)
+        row = sc_node_get(sources, id->text);
+    if (row == NULL)
+        return sc_error(err, SC_EINPUT, SC_C_REFERENCE, id->pos,
+                        "write [value, source] and describe it in sources:",
+                        "no source \"%.60s\" in this file",
+                        id->kind == SC_N_SCALAR ? id->text : "");
+    const sc_node *text = NULL, *date = NULL;
+    if (row->kind == SC_N_MAP) {
+        text = sc_node_get(row, "text");
+        date = sc_node_get(row, "date");
+    }
+    if (text == NULL || text->kind != SC_N_SCALAR || date == NULL ||
+        date->kind != SC_N_SCALAR)
+        return sc_error(err, SC_EINPUT, SC_C_MISSING, row->pos,
+                        "write {text: \"...\", date: 2021-06}",
+                        "source \"%.60s\" needs a text and a date", id->text);
+    *out = (sc_source){text->text, date->text};
+    return SC_OK;
+}
+
+/* Turns every [value, source] of a map into value, and lists it. */
+static sc_status take_sources(sc_node *map, hw_values *out, sc_arena *a,
+                              sc_err *err)
+{
+    sc_value *v = SC_NEW_N(a, sc_value, map->n);
+    if (v == NULL) return sc_error_nomem(err);
+    const sc_node *sources = sc_node_get(map, "sources");
+    sc_status first = SC_OK;
+    uint32_t n = 0;
+    for (sc_node *c = map->child; c != NULL; c = c->next) {
+        if (c->kind != SC_N_SEQ || c->n != 2) continue;
+        const sc_node *value = c->child, *id = value->next;
+        if (value->kind != SC_N_SCALAR) continue;
+        sc_status s = read_source(sources, id, &v[n].source, err);
+        if (first == SC_OK) first = s;
+        v[n].key = c->key;
+        v[n].text = value->text;
+        n++;
+        c->kind = SC_N_SCALAR;
+        c->quoted = value->quoted;
+        c->text = value->text;
+        c->pos = value->pos;
+        c->n = 0;
+        c->child = NULL;
+    }
+    *out = (hw_values){n, v};
+    return first;
+}
+
+sc_status hw_parse(const char *text, size_t len, const char *file,
+                   const sc_node **map, hw_values *values, sc_arena *a,
+                   sc_err *err)
+{
+    sc_node *root;
+    *values = (hw_values){0, NULL};
+    SC_TRY(sc_doc_parse(text, len, SC_FMT_AUTO, file, a, &root, err));
+    if (root->kind == SC_N_MAP) SC_TRY(take_sources(root, values, a, err));
+    *map = root;
+    return SC_OK;
+}

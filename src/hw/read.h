@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * read.h - reading the files of the catalogue and clusters alike.
+ *
+ * A value may carry its source, `mem_bw: [2039GB/s, ds]`, where `ds` is a row
+ * of the file's own `sources: {ds: {text: ..., date: ...}}`.
+ */
+#ifndef HW_READ_H
+#define HW_READ_H
+
+#include <stepcast/hw.h>
+
+typedef struct hw_values {
+    uint32_t n;
+    const sc_value *v; /* [n] in the arena */
+} hw_values;
+
+/* Parses YAML or JSON text into a tree in which every [value, source] is
+ * replaced by the value, as the schema reader wants it.  The tree is a map or
+ * null. */
+sc_status hw_parse(const char *text, size_t len, const char *file,
+                   const sc_node **map, hw_values *values, sc_arena *a,
+                   sc_err *err);
+
+#endif

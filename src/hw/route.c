@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * route.c - the way from one device to another, by rule.
+ *
+ * Dimensions are corrected one after another, innermost first: with rails a
+ * message moves to the right place in its node before it leaves on the rail of
+ * its destination.  Without rails it leaves through its own NIC and arrives
+ * through the destination's.
+ */
+#include "hw/link.h"
+
+typedef struct route {
+    uint64_t *links;
+    uint32_t n, cap;
+    uint64_t random; /* state that picks among equal paths */
+} route;
+
+static void add(route *r, uint64_t link)
+{
+    if (r->n < r->cap) r->links[r->n] = link;
+    r->n++;
+}
+
+static void ring_route(route *r, const hw_axis *x, uint64_t dev, uint64_t from,
+                       uint64_t to)
+{
+    uint64_t n = x->size, forward = (to + n - from) % n;
+    bool back = 2 * forward > n ||
+                (2 * forward == n && sc_random_below(&r->random, 2) == 1);
+    uint64_t rest = dev - from * x->inner;
+    for (uint64_t c = from; c != to; c = (c + (back ? n - 1 : 1)) % n)
+        add(r, x->base + 2 * (rest + c * x->inner) + back);
+}
+
+static void mesh_route(route *r, const hw_axis *x, uint64_t dev, uint64_t from,
+                       uint64_t to)
+{
+    uint64_t n = x->size - 1;
+    uint64_t instance = dev / (x->inner * x->size) * x->inner + dev % x->inner;
+    for (uint64_t c = from; c < to; c++) add(r, x->base + 2 * instance * n + c);
+    for (uint64_t c = from; c > to; c--)
+        add(r, x->base + (2 * instance + 1) * n + c - 1);
+}
+
+static void tree_route(route *r, const sc_hw *hw, const hw_axis *x,
+                       uint64_t dev, uint64_t from, uint64_t to)
+{
+    uint64_t b = (x->size + HW_BRIDGE - 1) / HW_BRIDGE;
+    uint64_t here = from / HW_BRIDGE, there = to / HW_BRIDGE;
+    uint64_t instance = dev / (x->inner * x->size) * x->inner + dev % x->inner;
+    add(r, x->base + 2 * dev);
+    if (here != there)
+        add(r, x->base + 2 * (uint64_t)hw->n_devices + instance * b * (b - 1) +
+                   here * (b - 1) + there - (there > here));
+    add(r, x->base + 2 * (dev - from * x->inner + to * x->inner) + 1);
+}
+
+/* One NVLink hop where there is one, else two by the widest way. */
+static void cube_route(route *r, const hw_axis *x, uint64_t dev, uint32_t from,
+                       uint32_t to)
+{
+    uint64_t rest = dev - from * x->inner;
+    int edge = hw_cube_edge(from, to);
+    if (edge >= 0) {
+        add(r, x->base + HW_CUBE_DEGREE * dev + (uint64_t)edge);
+        return;
+    }
+    int first[HW_CUBE_DEGREE], second[HW_CUBE_DEGREE], width = 0;
+    uint64_t n = 0;
+    for (int k = 0; k < HW_CUBE_DEGREE; k++) {
+        int on = hw_cube_edge(hw_cube[from][k].to, to);
+        if (on < 0) continue;
+        int a = hw_cube[from][k].count;
+        int b = hw_cube[hw_cube[from][k].to][on].count;
+        int w = a < b ? a : b;
+        if (w > width) n = 0;
+        if (w < width) continue;
+        width = w;
+        first[n] = k;
+        second[n++] = on;
+    }
+    uint64_t i = sc_random_below(&r->random, n);
+    uint64_t via = rest + hw_cube[from][first[i]].to * x->inner;
+    add(r, x->base + HW_CUBE_DEGREE * dev + (uint64_t)first[i]);
+    add(r, x->base + HW_CUBE_DEGREE * via + (uint64_t)second[i]);
+}
+
+static void inner_route(route *r, const sc_hw *hw, uint32_t dim,
+                        const hw_axis *x, uint64_t dev, uint64_t to)
+{
+    uint64_t from = dev / x->inner % x->size;
+    switch (hw->dim[dim].kind) {
+    case SC_DIM_SWITCH:
+        add(r, x->base + 2 * dev);
+        add(r, x->base + 2 * (dev - from * x->inner + to * x->inner) + 1);
+        return;
+    case SC_DIM_FULL:
+        add(r, x->base + dev * (x->size - 1) + to - (to > from));
+        return;
+    case SC_DIM_RING: ring_route(r, x, dev, from, to); return;
+    case SC_DIM_MESH: mesh_route(r, x, dev, from, to); return;
+    case SC_DIM_TREE: tree_route(r, hw, x, dev, from, to); return;
+    case SC_DIM_CUBE:
+        cube_route(r, x, dev, (uint32_t)from, (uint32_t)to);
+        return;
+    }
+}
+
+/* One of a device's NICs; with rails both ends draw the same. */
+static uint64_t pick_nic(const hw_net *t, uint64_t local, uint64_t draw)
+{
+    uint64_t count, first = hw_net_nic(t, local, &count);
+    return first + draw % count;
+}
+
+static void net_route(route *r, const hw_net *t, uint64_t base, uint64_t src,
+                      uint64_t dst)
+{
+    uint64_t a = src / t->node_size, b = dst / t->node_size;
+    uint64_t draw = sc_random(&r->random);
+    uint64_t up = pick_nic(t, src % t->node_size, draw);
+    uint64_t down = pick_nic(t, dst % t->node_size, draw);
+    if (t->attach) add(r, base + 2 * src);
+    add(r, base + t->nic_base + 2 * (a * t->ports + up));
+    if (a / t->leaf != b / t->leaf) {
+        uint64_t spine = sc_random_below(&r->random, t->spines);
+        uint64_t from = a / t->leaf * t->rails + up * t->rails / t->ports;
+        uint64_t to = b / t->leaf * t->rails + down * t->rails / t->ports;
+        add(r, base + t->spine_base + 2 * (from * t->spines + spine));
+        add(r, base + t->spine_base + 2 * (to * t->spines + spine) + 1);
+    }
+    add(r, base + t->nic_base + 2 * (b * t->ports + down) + 1);
+    if (t->attach) add(r, base + 2 * dst + 1);
+}
+
+uint32_t sc_hw_route(const sc_hw *hw, uint32_t src, uint32_t dst, uint64_t seed,
+                     uint64_t *links, uint32_t cap)
+{
+    route r = {.cap = cap, .random = seed ^ ((uint64_t)src << 32 | dst)};
+    r.links = links;
+    uint32_t last = hw->n_dims - 1;
+    bool net = hw->dim[last].ports > 0;
+    bool leaves = net && src / hw->node_size != dst / hw->node_size;
+    uint64_t at = src;
+    for (uint32_t d = 0; d < hw->n_dims; d++) {
+        if (leaves && d < last && hw->dim[last].rails == 1) continue;
+        hw_axis x = hw_axis_of(hw, d);
+        uint64_t from = at / x.inner % x.size, to = dst / x.inner % x.size;
+        if (from == to) continue;
+        if (net && d == last) {
+            hw_net t = hw_net_of(hw, d);
+            net_route(&r, &t, x.base, at, dst);
+            break;
+        }
+        inner_route(&r, hw, d, &x, at, to);
+        at = at - from * x.inner + to * x.inner;
+    }
+    return r.n;
+}

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * catalogue.c - the published models in data/models/.
+ *
+ * A file holds a family: `source`, `date`, the keys they have in `common`, a
+ * line per model in `models` and other names in `aliases`.  A look-up
+ * searches the texts for the line of the name and parses only its file.
+ */
+#include "model/read.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define FOLDER "models/"
+
+typedef struct family {
+    const char *source, *date;
+    const sc_node *common, *models, *aliases;
+} family;
+
+static const sc_key family_keys[] = {
+    {.name = "source",
+     .type = SC_T_STRING,
+     .offset = offsetof(family, source),
+     .required = true},
+    {.name = "date",
+     .type = SC_T_STRING,
+     .offset = offsetof(family, date),
+     .required = true},
+    {.name = "common",
+     .type = SC_T_NODE,
+     .offset = offsetof(family, common),
+     .required = true},
+    {.name = "models",
+     .type = SC_T_NODE,
+     .offset = offsetof(family, models),
+     .required = true},
+    {.name = "aliases", .type = SC_T_NODE, .offset = offsetof(family, aliases)},
+    {0}};
+
+static bool in_folder(const sc_embedded *e)
+{
+    return strncmp(e->path, FOLDER, strlen(FOLDER)) == 0;
+}
+
+/* Whether some line of `text` is "  NAME:...". */
+static bool has_line(const char *text, const char *name)
+{
+    size_t len = strlen(name);
+    const char *p = text;
+    while ((p = strstr(p, "\n  ")) != NULL) {
+        p += 3;
+        if (strncmp(p, name, len) == 0 && p[len] == ':') return true;
+    }
+    return false;
+}
+
+static sc_status read_family(const sc_embedded *e, family *f, sc_arena *a,
+                             sc_err *err)
+{
+    sc_node *root;
+    SC_TRY(sc_doc_parse(e->text, e->len, SC_FMT_YAML, e->path, a, &root, err));
+    *f = (family){0};
+    return sc_schema_read(family_keys, root, f, NULL, a, err);
+}
+
+/* The keys of `entry`, then those of `common` that it does not set. */
+static sc_node *merge(const sc_node *entry, const sc_node *common, sc_arena *a)
+{
+    sc_node *out = SC_NEW(a, sc_node);
+    if (!out) return NULL;
+    *out = *entry;
+    out->child = NULL;
+    sc_node **tail = &out->child;
+    for (int from = 0; from < 2; from++) {
+        const sc_node *n = from == 0 ? entry->child : common->child;
+        for (; n; n = n->next) {
+            if (from == 1 && sc_node_get(entry, n->key)) continue;
+            sc_node *copy = SC_NEW(a, sc_node);
+            if (!copy) return NULL;
+            *copy = *n;
+            copy->next = NULL;
+            *tail = copy;
+            tail = &copy->next;
+        }
+    }
+    return out;
+}
+
+static sc_status load_entry(const family *f, const char *name, sc_arena *a,
+                            const sc_model **out, sc_err *err)
+{
+    const sc_node *alias = f->aliases ? sc_node_get(f->aliases, name) : NULL;
+    if (alias && alias->text) name = alias->text;
+    const sc_node *entry = sc_node_get(f->models, name);
+    if (!entry) {
+        return sc_error(err, SC_EBUG, SC_C_BUG, f->models->pos, NULL,
+                        "the catalogue has no entry for %s", name);
+    }
+    sc_node *map = merge(entry, f->common, a);
+    if (!map) return sc_error_nomem(err);
+    sc_source source = {f->source, f->date};
+    return model_read_map(map, name, source, a, out, err);
+}
+
+typedef struct name_list {
+    const char **v; /* [n], a NULL behind the last */
+    uint32_t n, cap;
+} name_list;
+
+static sc_status add_name(name_list *l, const char *name, sc_arena *a,
+                          sc_err *err)
+{
+    if (l->n + 1 >= l->cap) {
+        uint32_t cap = l->cap ? 2 * l->cap : 128;
+        const char **v = SC_NEW_N(a, const char *, cap);
+        if (!v) return sc_error_nomem(err);
+        if (l->n) memcpy(v, l->v, l->n * sizeof *v);
+        l->v = v;
+        l->cap = cap;
+    }
+    l->v[l->n++] = name;
+    return SC_OK;
+}
+
+static int by_name(const void *x, const void *y)
+{
+    const char *const *a = x, *const *b = y;
+    return strcmp(*a, *b);
+}
+
+static sc_status all_names(bool aliases, sc_arena *a, name_list *l, sc_err *err)
+{
+    uint32_t n_files;
+    const sc_embedded *file = sc_embedded_all(&n_files);
+    for (uint32_t i = 0; i < n_files; i++) {
+        family f;
+        if (!in_folder(&file[i])) continue;
+        SC_TRY(read_family(&file[i], &f, a, err));
+        for (const sc_node *n = f.models->child; n; n = n->next) {
+            SC_TRY(add_name(l, n->key, a, err));
+        }
+        const sc_node *n = aliases && f.aliases ? f.aliases->child : NULL;
+        for (; n; n = n->next) SC_TRY(add_name(l, n->key, a, err));
+    }
+    if (l->n) qsort(l->v, l->n, sizeof *l->v, by_name);
+    return SC_OK;
+}
+
+static sc_status unknown_model(const char *name, sc_pos pos, sc_arena *a,
+                               sc_err *err)
+{
+    static const char *const none[] = {NULL};
+    name_list l = {0};
+    SC_TRY(all_names(true, a, &l, err));
+    const char *near = sc_nearest(name, l.v ? l.v : none);
+    const char *hint = "`stepcast list models` shows all; a file ends in "
+                       ".json, .yml or .yaml";
+    if (near) hint = sc_sprintf(a, "did you mean %s?", near);
+    return sc_error(err, SC_EINPUT, SC_C_UNKNOWN_NAME, pos, hint,
+                    "no model is called `%.60s`", name);
+}
+
+sc_status model_find(const char *name, sc_pos pos, sc_arena *a,
+                     const sc_model **out, sc_err *err)
+{
+    uint32_t n_files;
+    const sc_embedded *file = sc_embedded_all(&n_files);
+    for (uint32_t i = 0; i < n_files; i++) {
+        family f;
+        if (!in_folder(&file[i]) || !has_line(file[i].text, name)) continue;
+        SC_TRY(read_family(&file[i], &f, a, err));
+        if (!sc_node_get(f.models, name) &&
+            !(f.aliases && sc_node_get(f.aliases, name))) {
+            continue; /* a key of `common` */
+        }
+        return load_entry(&f, name, a, out, err);
+    }
+    return unknown_model(name, pos, a, err);
+}
+
+sc_status sc_model_list(sc_arena *a, const char ***names, uint32_t *n,
+                        sc_err *err)
+{
+    name_list l = {0};
+    SC_TRY(all_names(false, a, &l, err));
+    *names = l.v;
+    *n = l.n;
+    return SC_OK;
+}

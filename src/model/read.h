@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * read.h - inside model/: where the numbers of a transformer were written,
+ * and the readers that the loader chooses from.
+ */
+#ifndef MODEL_READ_H
+#define MODEL_READ_H
+
+#include <stepcast/model.h>
+
+/* Rows of sc_transformer_keys, in their order. */
+typedef enum model_field {
+    MODEL_NAME,
+    MODEL_LAYERS,
+    MODEL_HIDDEN,
+    MODEL_HEADS,
+    MODEL_KV_HEADS,
+    MODEL_HEAD_DIM,
+    MODEL_FFN,
+    MODEL_VOCAB,
+    MODEL_MAX_SEQ,
+    MODEL_POSITIONS,
+    MODEL_WINDOW,
+    MODEL_POSITION,
+    MODEL_ACT,
+    MODEL_NORM,
+    MODEL_TIED,
+    MODEL_BIAS,
+    MODEL_QKV_BIAS,
+    MODEL_NORM_BIAS,
+    MODEL_EMBED_NORM,
+    MODEL_DROPOUT,
+    MODEL_PARALLEL,
+    MODEL_N_FIELDS
+} model_field;
+
+/* Where each field was written; fields not written have the position of the
+ * whole (the option, or the map). */
+typedef struct model_where {
+    sc_pos at[MODEL_N_FIELDS];
+} model_where;
+
+void model_where_all(model_where *w, sc_pos pos);
+
+static inline bool model_gated(const sc_transformer *t)
+{
+    return t->act == SC_ACT_SWIGLU || t->act == SC_ACT_GEGLU;
+}
+
+/* Fills the obvious zero fields of `t` and checks all of them.  All errors in
+ * one pass. */
+sc_status model_complete(sc_transformer *t, const model_where *w, sc_err *err);
+
+/* Layers of a complete transformer, written to m->layer; counts parameters
+ * and sets m->hash.  SC_C_RANGE when the parameters don't fit 2^53. */
+sc_status model_generate(sc_model *m, sc_pos pos, sc_arena *a, sc_err *err);
+
+/* model_complete and model_generate. */
+sc_status model_make(const sc_transformer *t, const model_where *w,
+                     sc_source source, sc_arena *a, const sc_model **out,
+                     sc_err *err);
+
+/* Reads keys of model.yml from `map` into a model; `fallback` names it where
+ * it has no `name`. */
+sc_status model_read_map(const sc_node *map, const char *fallback,
+                         sc_source source, sc_arena *a, const sc_model **out,
+                         sc_err *err);
+
+/* "dir/my-model.yml" is called "my-model"; NULL: out of memory. */
+const char *model_stem(const char *path, sc_arena *a);
+
+/* The text of a model.yml, and of a HuggingFace config.json. */
+sc_status model_read_yaml(const char *text, size_t len, const char *file,
+                          sc_arena *a, const sc_model **out, sc_err *err);
+sc_status model_read_hf(const char *text, size_t len, const char *file,
+                        sc_arena *a, const sc_model **out, sc_err *err);
+
+sc_status model_find(const char *name, sc_pos pos, sc_arena *a,
+                     const sc_model **out, sc_err *err);
+
+#endif

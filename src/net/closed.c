@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The closed form of the network: what one port carries. */
+#include <stepcast/net.h>
+
+/* Dimensions inside the node come first. */
+static uint32_t inner_dims(const sc_hw *hw)
+{
+    uint32_t product = 1, i = 0;
+    while (i < hw->n_dims && product < hw->node_size)
+        product *= hw->dim[i++].size;
+    return i;
+}
+
+static double least(double a, double b)
+{
+    return a < b ? a : b;
+}
+
+/* Six links per device; how many of them the best rings over devices 0..n-1
+ * of the cube mesh use in each direction.  Not a formula: results of NCCL's
+ * topology search on the DGX-1V graph; n = 5 with the wiring that gives less.
+ * Other cubes take the same shares. */
+static double cube_links(uint32_t n, sc_pattern pattern)
+{
+    static const double links[] = {0, 0, 1, 2, 4, 1, 2, 4, 6};
+    double l = links[n < 8 ? n : 8];
+    /* Four of seven peers are direct: two fifths of the traffic is relayed. */
+    return pattern == SC_PATTERN_ALL_PAIRS && n > 4 ? l * 0.7 : l;
+}
+
+/* All-to-all over links of bw / 2 to two neighbours of a closed ring: bytes
+ * sent over bytes that the busiest link carries. */
+static double ring_all_pairs(double bw, double n)
+{
+    return least(bw, bw * 4 * (n - 1) / (n * n));
+}
+
+static double ring_bw(const sc_dim *d, uint32_t n, sc_pattern pattern)
+{
+    bool closed = n == d->size;
+    if (pattern == SC_PATTERN_ALL_PAIRS)
+        return closed ? ring_all_pairs(d->bw, n) : ring_all_pairs(d->bw, n) / 2;
+    if (pattern == SC_PATTERN_PAIR) return d->size == 2 ? d->bw : d->bw / 2;
+    return closed ? d->bw : d->bw / 2;
+}
+
+static double dim_bw(const sc_dim *d, uint32_t n, sc_pattern pattern)
+{
+    double size = d->size > 1 ? d->size : 2;
+    switch (d->kind) {
+    case SC_DIM_SWITCH: return d->bw;
+    case SC_DIM_FULL:
+        return pattern == SC_PATTERN_PAIR ? d->bw / (size - 1)
+                                          : d->bw * (n - 1) / (size - 1);
+    case SC_DIM_RING: return ring_bw(d, n, pattern);
+    case SC_DIM_MESH: /* the way back of a ring takes the same links */
+        return pattern == SC_PATTERN_ALL_PAIRS ? ring_all_pairs(d->bw, n) / 2
+                                               : d->bw / 2;
+    case SC_DIM_TREE: /* half of all pairs meet at one host bridge */
+        return pattern == SC_PATTERN_ALL_PAIRS ? ring_all_pairs(d->bw, n)
+                                               : d->bw;
+    case SC_DIM_CUBE:
+        return d->bw / 6 *
+               cube_links(pattern == SC_PATTERN_PAIR ? 2 : n, pattern);
+    }
+    return d->bw;
+}
+
+static double node_bw(const sc_hw *hw, const sc_place *at, sc_pattern pattern)
+{
+    uint32_t inner = inner_dims(hw);
+    double bw = 0;
+    for (uint32_t i = 0; i < inner; i++) {
+        if (at->dim_n[i] < 2) continue;
+        const sc_dim *d = &hw->dim[i];
+        uint32_t n = at->dim_n[i] < d->size ? at->dim_n[i] : d->size;
+        double b = dim_bw(d, n, pattern);
+        bw = bw > 0 ? least(bw, b) : b;
+    }
+    return bw;
+}
+
+/* One node's NICs, shared by the sibling groups and no faster than the host
+ * links of the members that drive them. */
+static double nodes_bw(const sc_hw *hw, const sc_place *at)
+{
+    double bw = 0, peers = at->peers > 1 ? at->peers : 1;
+    uint32_t inner = inner_dims(hw);
+    for (uint32_t i = inner; i < hw->n_dims; i++) {
+        const sc_dim *d = &hw->dim[i];
+        if (at->dim_n[i] < 2) continue;
+        double b = d->ports > 0
+                       ? d->ports * d->port_bw
+                       : d->bw * (hw->node_size > 1 ? hw->node_size : 1);
+        /* Outer dimensions are above a leaf by themselves. */
+        bool leaves = i > inner || (d->leaf > 0 && at->dim_n[i] > d->leaf);
+        if (d->oversub > 1 && leaves) b /= d->oversub;
+        bw = bw > 0 ? least(bw, b) : b;
+    }
+    bw /= peers;
+    double host = hw->device->host_bw * at->m;
+    return host > 0 ? least(bw, host) : bw;
+}
+
+double sc_net_bw(const sc_hw *hw, const sc_place *at, sc_scope scope,
+                 sc_pattern pattern)
+{
+    if (scope == SC_SCOPE_NODE) return at->m > 1 ? node_bw(hw, at, pattern) : 0;
+    return at->nodes > 1 ? nodes_bw(hw, at) : 0;
+}
+
+double sc_net_latency(const sc_hw *hw, sc_scope scope)
+{
+    uint32_t inner = inner_dims(hw);
+    uint32_t from = scope == SC_SCOPE_NODE ? 0 : inner;
+    uint32_t to = scope == SC_SCOPE_NODE ? inner : hw->n_dims;
+    double worst = 0;
+    for (uint32_t i = from; i < to; i++)
+        if (hw->dim[i].latency_s > worst) worst = hw->dim[i].latency_s;
+    return worst;
+}
+
+const sc_dim *sc_net_node_dim(const sc_hw *hw, const sc_place *at)
+{
+    uint32_t inner = inner_dims(hw);
+    for (uint32_t i = 0; i < inner; i++)
+        if (at->dim_n[i] > 1) return &hw->dim[i];
+    return &hw->dim[0];
+}

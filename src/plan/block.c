@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * block.c - one layer entry of the model as priced pieces.
+ *
+ * Forward: operators in order, each behind the collectives that turn its
+ * inputs' layouts into those it needs.  Backward: in reverse, first what is
+ * recomputed, then for every operator the gradient of its output brought into
+ * its layout, the product for the input, the product for the weight.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "plan/block.h"
+
+#define PIECES 320
+
+static uint8_t cat_of_axes(uint32_t axes)
+{
+    if (axes >> SC_AX_TP & 1) return SC_CAT_TP;
+    if (axes >> SC_AX_CP & 1) return SC_CAT_CP;
+    if (axes >> SC_AX_DP & 1) return SC_CAT_DP;
+    return SC_CAT_PP;
+}
+
+static void push(emit *e, sc_piece p)
+{
+    if (e->n < PIECES) e->piece[e->n++] = p;
+}
+
+sc_status block_coll(emit *e, const char *name, sc_coll coll, uint32_t axes,
+                     double bytes, double hidden_s)
+{
+    sc_coll_price cp;
+    const sc_place *at = &e->p->place[axes];
+    SC_TRY(sc_cost_coll(e->p->run.cost, e->p->run.hw, coll, bytes, at, -1, &cp,
+                        e->err));
+    if (e->why) {
+        sc_text_add(e->why, "  %-22s %s over %u ranks, ", name,
+                    sc_coll_names[coll], at->n);
+        sc_cost_explain_coll(e->p->run.cost, e->p->run.hw, coll, bytes, at,
+                             e->why);
+    }
+    push(e, (sc_piece){.name = name, .kind = SC_OP_COLL,
+                       .stream = SC_S_COMPUTE, .cat = cat_of_axes(axes),
+                       .axes = axes, .coll = (uint8_t)coll,
+                       .seconds = fmax(0, cp.seconds - hidden_s),
+                       .bytes = bytes, .launches = 1});
+    return SC_OK;
+}
+
+static sc_status moves(emit *e, const char *name, const sc_layout *from,
+                       const sc_layout *to, double elements, double bytes_each,
+                       double hidden_s)
+{
+    sc_move m[SC_MOVES];
+    uint32_t n = sc_layout_moves(from, to, e->p->run.size, m);
+    for (uint32_t i = 0; i < n; i++) {
+        if (e->reasons)
+            block_reason(e, name, &m[i], elements * bytes_each);
+        SC_TRY(block_coll(e, name, m[i].coll, m[i].axes,
+                          m[i].fraction * elements * bytes_each, hidden_s));
+    }
+    return SC_OK;
+}
+
+/* Returns the seconds of the kernels pushed (of the input pass only). */
+static double kernels(emit *e, const sc_placed *o, bool backward)
+{
+    const sc_run *r = &e->p->run;
+    plan_kernels k;
+    plan_op_kernels(r, o, backward, &k);
+    double sum = 0;
+    for (uint32_t i = 0; i < k.n; i++) {
+        sc_price price = sc_cost_kernel(r->cost, r->hw->device, &k.k[i]);
+        if (e->why)
+            sc_cost_explain_kernel(r->cost, r->hw->device, &k.k[i], e->why);
+        push(e, (sc_piece){.name = k.k[i].name, .kind = SC_OP_COMPUTE,
+                           .stream = SC_S_COMPUTE, .cat = SC_CAT_COMPUTE,
+                           .wgrad = k.wgrad[i], .seconds = price.seconds,
+                           .flops = price.flops, .bytes = price.bytes,
+                           .launches = price.launches});
+        if (!k.wgrad[i]) sum += price.seconds;
+    }
+    return sum;
+}
+
+/* Layout in which operator `src` of the layer leaves its output; -1 is the
+ * layer's input, made by the last operator of a block. */
+static sc_layout made_by(const emit *e, int src, bool made)
+{
+    const sc_placed *o;
+    if (src >= 0) {
+        o = &e->placed[src];
+    } else {
+        uint32_t last = e->p->run.model->layer[1].n_ops - 1;
+        o = &e->p->placed[1][last];
+    }
+    return plan_tensor(o, o->op->y, made);
+}
+
+static sc_status forward_op(emit *e, uint32_t i)
+{
+    const sc_placed *o = &e->placed[i];
+    const sc_operator *op = o->op;
+    double n = plan_elements(&e->p->run, op, op->x);
+    sc_layout to = plan_tensor(o, op->x, false);
+    bool first = e->layer->kind == SC_LAYER_EMBED && op->src < 0;
+    if (!first) {
+        sc_layout from = made_by(e, op->src, true);
+        SC_TRY(moves(e, op->name, &from, &to, n, 2, 0));
+        if (op->src2 > -2) {
+            from = made_by(e, op->src2, true);
+            SC_TRY(moves(e, op->name, &from, &to, n, 2, 0));
+        }
+    }
+    kernels(e, o, false);
+    return SC_OK;
+}
+
+/* The embedding hands over in the layout that blocks take. */
+static sc_status hand_over(emit *e, bool backward)
+{
+    if (e->layer->kind != SC_LAYER_EMBED) return SC_OK;
+    const sc_placed *last = &e->placed[e->layer->n_ops - 1];
+    sc_layout from = plan_tensor(last, last->op->y, !backward);
+    sc_layout to = made_by(e, -1, false);
+    double n = plan_elements(&e->p->run, last->op, last->op->y);
+    return backward ? moves(e, "embedding gradient", &to, &from, n, 2, 0)
+                    : moves(e, "embedding", &from, &to, n, 2, 0);
+}
+
+/* The saved input of `i` stays in its producer's layout; the weight pass may
+ * need it gathered again, which runs beside the input pass. */
+static sc_status regather(emit *e, uint32_t i, double hidden_s)
+{
+    const sc_placed *o = &e->placed[i];
+    if (!o->op->w || o->op->frozen || o->op->type != SC_LINEAR) return SC_OK;
+    sc_layout kept = made_by(e, o->op->src, false);
+    sc_layout need = plan_tensor(o, o->op->x, false);
+    return moves(e, "regather input", &kept, &need,
+                 plan_elements(&e->p->run, o->op, o->op->x), 2, hidden_s);
+}
+
+static sc_status backward_op(emit *e, uint32_t i)
+{
+    const sc_placed *o = &e->placed[i];
+    const sc_operator *op = o->op;
+    SC_TRY(regather(e, i, kernels(e, o, true)));
+    bool first = e->layer->kind == SC_LAYER_EMBED && op->src < 0;
+    if (first) return SC_OK;
+    sc_layout from = plan_tensor(o, op->x, true);
+    sc_layout to = made_by(e, op->src, false);
+    double n = plan_elements(&e->p->run, op, op->x);
+    SC_TRY(moves(e, op->name, &from, &to, n, 2, 0));
+    if (op->src2 <= -2) return SC_OK;
+    to = made_by(e, op->src2, false);
+    return moves(e, op->name, &from, &to, n, 2, 0);
+}
+
+/* Forward work repeated in the backward pass.  With early stop the last
+ * product and what follows it are left out: nobody needs their results. */
+static sc_status recompute(emit *e, uint32_t *first_kept)
+{
+    uint32_t n = e->layer->n_ops, all = 0;
+    for (uint32_t i = 0; i < n; i++)
+        all += e->placed[i].recompute;
+    *first_kept = all == n;
+    if (all != n) return SC_OK;
+    uint32_t end = n;
+    if (e->p->run.sw->early_stop)
+        while (end > 0 && e->layer->op[end - 1].type != SC_LINEAR)
+            end--;
+    if (e->p->run.sw->early_stop && end > 0) end--;
+    for (uint32_t i = 0; i < end; i++)
+        SC_TRY(forward_op(e, i));
+    return SC_OK;
+}
+
+/* Kernels are issued by a program that runs beside them; with blocking
+ * launches the device also idles after each. */
+static void host(emit *e)
+{
+    const sc_run *r = &e->p->run;
+    double g = 0, launches = 0;
+    for (uint32_t i = 0; i < e->n; i++) {
+        if (e->piece[i].kind == SC_OP_COMPUTE) g += e->piece[i].seconds;
+        launches += e->piece[i].launches;
+    }
+    double extra = 0;
+    if (r->sw->eager && g > 0) {
+        double c = launches * r->cost->p[SC_P_HOST_KERNEL];
+        double p = r->cost->p[SC_P_HOST_POWER];
+        extra = g * pow(1 + pow(c / g, p), 1 / p) - g;
+    }
+    if (r->launch_blocking) extra += launches * r->cost->p[SC_P_BLOCKING];
+    if (extra > 0)
+        push(e, (sc_piece){.name = "host", .kind = SC_OP_HOST,
+                           .stream = SC_S_COMPUTE, .cat = SC_CAT_HOST,
+                           .seconds = extra});
+}
+
+static sc_status freeze(emit *e, sc_arena *a, sc_piece **out, uint32_t *n,
+                        double cat[SC_N_CATS], double *seconds, double *flops)
+{
+    if (e->n >= PIECES)
+        return sc_error(e->err, SC_EBUG, SC_C_BUG, sc_pos_none(), NULL,
+                        "a layer has more than %d pieces", PIECES);
+    sc_piece *p = SC_NEW_N(a, sc_piece, e->n);
+    if (!p) return sc_error_nomem(e->err);
+    memcpy(p, e->piece, e->n * sizeof *p);
+    memset(cat, 0, SC_N_CATS * sizeof *cat);
+    *seconds = 0;
+    for (uint32_t i = 0; i < e->n; i++) {
+        cat[p[i].cat] += p[i].seconds;
+        *seconds += p[i].seconds;
+        *flops += p[i].flops;
+    }
+    *out = p;
+    *n = e->n;
+    return SC_OK;
+}
+
+static sc_status forward(emit *e)
+{
+    for (uint32_t i = 0; i < e->layer->n_ops; i++)
+        SC_TRY(forward_op(e, i));
+    SC_TRY(hand_over(e, false));
+    host(e);
+    return SC_OK;
+}
+
+static sc_status backward(emit *e)
+{
+    uint32_t whole = 0;
+    SC_TRY(recompute(e, &whole));
+    SC_TRY(hand_over(e, true));
+    for (uint32_t i = e->layer->n_ops; i-- > 0;) {
+        if (!whole && e->placed[i].recompute) kernels(e, &e->placed[i], false);
+        SC_TRY(backward_op(e, i));
+    }
+    host(e);
+    return SC_OK;
+}
+
+sc_status sc_block_price(const sc_plan *p, uint32_t layer, sc_arena *a,
+                         sc_block *out, sc_err *err)
+{
+    sc_block b = {0};
+    sc_piece buf[PIECES];
+    emit e = {.p = p, .layer = &p->run.model->layer[layer],
+              .placed = p->placed[layer], .piece = buf, .err = err};
+    SC_TRY(forward(&e));
+    SC_TRY(freeze(&e, a, &b.fwd, &b.n_fwd, b.fwd_cat, &b.fwd_s, &b.flops));
+    if (!p->run.forward_only) {
+        e.n = 0;
+        SC_TRY(backward(&e));
+        SC_TRY(freeze(&e, a, &b.bwd, &b.n_bwd, b.bwd_cat, &b.bwd_s, &b.flops));
+    }
+    SC_TRY(block_weights(&e, &b));
+    block_activations(&e, &b);
+    *out = b;
+    return SC_OK;
+}
+
+static sc_status explain_pass(emit *e, const char *title,
+                              sc_status (*pass)(emit *))
+{
+    sc_text_add(e->why, "%s, %s\n", e->layer->path, title);
+    e->n = 0;
+    return pass(e);
+}
+
+void sc_block_explain(const sc_plan *p, uint32_t layer, sc_text *out)
+{
+    sc_piece buf[PIECES];
+    sc_err err;
+    sc_err_init(&err);
+    emit e = {.p = p, .layer = &p->run.model->layer[layer],
+              .placed = p->placed[layer], .piece = buf, .err = &err,
+              .why = out};
+    if (explain_pass(&e, "forward", forward) != SC_OK) return;
+    if (!p->run.forward_only) explain_pass(&e, "backward", backward);
+}
+
+/* What `show --strategy` prints: the same walk, reasons instead of prices. */
+void block_reasons(const sc_plan *p, uint32_t layer, sc_text *out)
+{
+    sc_piece buf[PIECES];
+    sc_err err;
+    sc_err_init(&err);
+    emit e = {.p = p, .layer = &p->run.model->layer[layer],
+              .placed = p->placed[layer], .piece = buf, .err = &err,
+              .reasons = out, .pass = "forward"};
+    if (forward(&e) != SC_OK) return;
+    e.n = 0;
+    e.pass = "backward";
+    if (!p->run.forward_only && backward(&e) != SC_OK) return;
+    sc_block b = {0};
+    block_weights(&e, &b);
+}

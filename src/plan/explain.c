@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* explain.c - the strategy tree as text: rules, stages, and every inferred
+ * collective with its reason. */
+#include <stdio.h>
+
+#include "plan/block.h"
+
+static void axes_text(uint32_t mask, char *buf, size_t size)
+{
+    size_t at = 0;
+    buf[0] = 0;
+    for (uint32_t ax = 0; ax < SC_N_AX; ax++)
+        if (mask >> ax & 1 && at < size)
+            at += (size_t)snprintf(buf + at, size - at, "%s%s", at ? "+" : "",
+                                   sc_axis_names[ax]);
+}
+
+void block_reason(emit *e, const char *name, const sc_move *m, double bytes)
+{
+    static const char *const why[SC_N_COLLS] = {
+        [SC_ALL_REDUCE] = "partial sums, wanted whole",
+        [SC_ALL_GATHER] = "sharded, wanted whole",
+        [SC_REDUCE_SCATTER] = "partial sums, wanted sharded",
+        [SC_ALL_TO_ALL] = "sharded over another dimension",
+    };
+    char axes[32], size[32];
+    axes_text(m->axes, axes, sizeof axes);
+    sc_unit_print_short(m->fraction * bytes, SC_U_BYTES, size, sizeof size);
+    const sc_place *at = &e->p->place[m->axes];
+    sc_text_add(e->reasons, "%-9s %s.%-20s %-14s %9s over %s (%u ranks", e->pass,
+                e->layer->path, name, sc_coll_names[m->coll], size, axes,
+                at->n);
+    if (at->nodes > 1) sc_text_add(e->reasons, " on %u nodes", at->nodes);
+    sc_text_add(e->reasons, "): %s%s%s\n", why[m->coll],
+                m->dim < SC_N_DIMNAMES ? " in " : "",
+                m->dim < SC_N_DIMNAMES ? sc_dimname_names[m->dim] : "");
+}
+
+static void rule_text(const sc_rule *r, sc_text *out)
+{
+    char axes[32];
+    axes_text(sc_axlist_mask(r->axes), axes, sizeof axes);
+    sc_text_add(out, "  %-24s ", r->match);
+    switch (r->aspect) {
+    case SC_R_SPLIT:
+        sc_text_add(out, "split %s over %s", sc_dimname_names[r->dim], axes);
+        break;
+    case SC_R_WEIGHT: sc_text_add(out, "shard weights over %s", axes); break;
+    case SC_R_GRAD: sc_text_add(out, "shard gradients over %s", axes); break;
+    case SC_R_OPTIM:
+        sc_text_add(out, "shard optimizer states over %s", axes);
+        break;
+    case SC_R_RECOMPUTE: sc_text_add(out, "recompute"); break;
+    }
+    sc_text_add(out, "   (%s)\n", r->origin);
+}
+
+static void stages_text(const sc_plan *p, sc_text *out)
+{
+    sc_text_add(out, "stages\n");
+    for (uint32_t v = 0; v < p->n_stages; v++)
+        sc_text_add(out, "  %u on device %u: %s%u blocks%s\n", v,
+                    v % p->run.size[SC_AX_PP],
+                    p->stage[v].embed ? "embedding, " : "",
+                    p->stage[v].blocks, p->stage[v].head ? ", head" : "");
+}
+
+void sc_plan_explain(const sc_plan *p, sc_text *out)
+{
+    sc_text_add(out, "mesh");
+    for (uint32_t ax = 0; ax < SC_N_AX; ax++)
+        sc_text_add(out, "  %s=%u", sc_axis_names[ax], p->run.size[ax]);
+    sc_text_add(out, "\nrules\n");
+    for (uint32_t i = 0; i < p->n_rules; i++)
+        rule_text(&p->rules[i], out);
+    stages_text(p, out);
+    sc_text_add(out, "collectives inferred, per layer and micro-batch\n");
+    for (uint32_t l = 0; l < 3; l++)
+        block_reasons(p, l, out);
+}

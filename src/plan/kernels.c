@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * kernels.c - the kernels of one operator and pass on one rank.
+ *
+ * Byte counts are per element of the operands that a kernel reads and writes
+ * in the working precision (2 bytes), as the framework's kernels touch them;
+ * attention scores and dropout masks as in Korthikanti et al. 2022, section 4.
+ */
+#include <string.h>
+
+#include "plan/kernels.h"
+
+typedef struct dims {
+    double b, s, h, head, ffn, vocab; /* local extents of the op's dims */
+} dims;
+
+static double local(const sc_run *r, const sc_placed *o, sc_dimname d)
+{
+    for (uint32_t i = 0; i < o->op->n_iter; i++) {
+        const sc_iter *it = &o->op->iter[i];
+        if (it->name != d) continue;
+        double n = (double)sc_iter_extent(it, r->mbs * r->size[SC_AX_DP],
+                                          r->seq);
+        for (sc_axlist l = o->split.shard[d]; l; l >>= 4)
+            n /= r->size[(l & 15) - 1];
+        return n;
+    }
+    return 1;
+}
+
+static dims dims_of(const sc_run *r, const sc_placed *o)
+{
+    return (dims){local(r, o, SC_D_BATCH), local(r, o, SC_D_SEQ),
+                  local(r, o, SC_D_HIDDEN), local(r, o, SC_D_HEAD),
+                  local(r, o, SC_D_FFN), local(r, o, SC_D_VOCAB)};
+}
+
+static void push(plan_kernels *out, sc_kernel k, bool wgrad)
+{
+    if (out->n < PLAN_KERNELS) {
+        out->wgrad[out->n] = wgrad;
+        out->k[out->n++] = k;
+    }
+}
+
+/* Element-wise traffic; programs that do not fuse move more. */
+static void memory(plan_kernels *out, const sc_run *r, const char *name,
+                   double bytes, uint32_t launches)
+{
+    double f = r->sw->fused ? 1 : r->cost->p[SC_P_TRAFFIC];
+    push(out,
+         (sc_kernel){.kind = SC_K_MEMORY, .name = name, .bytes = bytes * f,
+                     .launches = launches},
+         false);
+}
+
+static void gemm(plan_kernels *out, const sc_run *r, const char *name,
+                 sc_precision pr, double m, double n, double k, bool wgrad)
+{
+    (void)r;
+    push(out,
+         (sc_kernel){.kind = SC_K_GEMM, .precision = pr, .name = name,
+                     .batch = 1, .m = (uint64_t)m, .n = (uint64_t)n,
+                     .k = (uint64_t)k, .launches = 2},
+         wgrad);
+}
+
+/* Low precision: operands are cast and their maxima kept; one pass each. */
+static void quantize(plan_kernels *out, const sc_run *r, double m, double n,
+                     double k)
+{
+    if (r->precision == SC_FP8 || r->precision == SC_FP4)
+        push(out,
+             (sc_kernel){.kind = SC_K_MEMORY, .name = "cast",
+                         .bytes = 3 * m * (k + n) / 2 + 3 * n * k / 2,
+                         .launches = 2},
+             false);
+}
+
+static void linear(plan_kernels *out, const sc_run *r, const sc_placed *o,
+                   bool backward)
+{
+    const sc_operator *op = o->op;
+    double in = 1, free = 1, m = 1;
+    for (uint32_t i = 0; i < op->n_iter; i++) {
+        double e = local(r, o, (sc_dimname)op->iter[i].name);
+        if (op->iter[i].kind == SC_I_BATCH) m *= e;
+        if (op->iter[i].kind == SC_I_REDUCE) in *= e;
+        if (op->iter[i].kind == SC_I_FREE) free *= e;
+    }
+    /* The vocabulary projection stays in the wide format. */
+    bool head = strcmp(op->name, "lm_head") == 0;
+    sc_precision pr = head && r->precision >= SC_FP8 ? SC_BF16 : r->precision;
+    if (!head) quantize(out, r, m, free, in);
+    if (!backward) {
+        gemm(out, r, op->name, pr, m, free, in, false);
+        return;
+    }
+    gemm(out, r, op->name, pr, m, in, free, false);
+    if (op->frozen) return;
+    gemm(out, r, op->name, pr, free, in, m, true);
+    double share = free * in;
+    if (r->zero < 2 && r->ga > 1)
+        push(out,
+             (sc_kernel){.kind = SC_K_MEMORY, .name = "accumulate",
+                         .bytes = r->sw->accum_bytes * share, .launches = 1},
+             true);
+}
+
+/* Megatron's kernel takes 16-bit scores of up to 2048 columns (16384 in
+ * 2023) whose heads x batch come in fours. */
+static bool softmax_fuses(const sc_run *r, double heads_b)
+{
+    return r->sw->fused_softmax && r->seq <= 2048 &&
+           (uint64_t)heads_b % 4 == 0 &&
+           (r->precision == SC_FP16 || r->precision == SC_BF16);
+}
+
+static void attention_unfused(plan_kernels *out, const sc_run *r, double bh,
+                              double d, double m_head, bool backward)
+{
+    double s = (double)r->seq, e = bh * s * s;
+    bool drop = r->model->t.dropout;
+    sc_kernel scores = {.kind = SC_K_GEMM, .precision = r->precision,
+                        .name = "scores", .batch = (uint64_t)bh,
+                        .m = (uint64_t)s, .n = (uint64_t)s, .k = (uint64_t)d,
+                        .launches = 2};
+    sc_kernel context = scores;
+    context.name = "context";
+    context.n = (uint64_t)d;
+    context.k = (uint64_t)s;
+    if (scores.precision >= SC_FP8) scores.precision = context.precision = SC_BF16;
+    for (int i = 0; i < (backward ? 2 : 1); i++) {
+        push(out, scores, false);
+        push(out, context, false);
+    }
+    double soft = backward ? 6 : 4, mask = drop ? 5 : 0;
+    double bytes = e * (soft + mask);
+    /* Separate kernels: cast to fp32, scale, mask, softmax, cast back. */
+    if (!softmax_fuses(r, bh)) bytes += e * (backward ? 22 : 29);
+    memory(out, r, "softmax", bytes, softmax_fuses(r, bh) ? 2 : 7);
+    memory(out, r, "transpose", (backward ? 12 : 4) * m_head, 4);
+}
+
+static void attention(plan_kernels *out, const sc_run *r, const sc_placed *o,
+                      bool backward)
+{
+    dims x = dims_of(r, o);
+    double d = (double)r->model->t.head_dim, bh = x.b * x.head / d;
+    double m_head = x.b * (double)r->seq * x.head;
+    if (r->sw->attention == SC_ATTN_UNFUSED) {
+        attention_unfused(out, r, bh, d, m_head, backward);
+        return;
+    }
+    if (r->sw->pad_head_dim && d > 64 && d < 128) d = 128;
+    push(out,
+         (sc_kernel){.kind = SC_K_FLASH, .precision = r->precision,
+                     .name = "attention", .batch = (uint64_t)bh,
+                     .m = (uint64_t)x.s, .n = r->seq, .k = (uint64_t)d,
+                     .attention = (sc_attention_kernel)r->sw->attention,
+                     .backward = backward, .causal = true,
+                     .launches = backward ? 3 : 1},
+         false);
+}
+
+static void lookup(plan_kernels *out, const sc_run *r, const sc_placed *o,
+                   bool backward)
+{
+    dims x = dims_of(r, o);
+    double e = x.b * x.s * x.h;
+    sc_kernel k = {.kind = SC_K_LOOKUP, .name = o->op->name,
+                   .bytes = (backward ? 8 : 4) * e, .launches = 3};
+    /* The gradient of the table is dense: cleared, then added to. */
+    if (backward) k.bytes += 4 * x.vocab * x.h;
+    push(out, k, backward);
+}
+
+static void loss(plan_kernels *out, const sc_run *r, const sc_placed *o,
+                 bool backward)
+{
+    dims x = dims_of(r, o);
+    push(out,
+         (sc_kernel){.kind = SC_K_MEMORY, .name = "loss",
+                     .bytes = x.b * x.s * x.vocab * r->sw->loss_bytes / 2,
+                     .launches = backward ? 8 : 12},
+         false);
+}
+
+void plan_op_kernels(const sc_run *r, const sc_placed *o, bool backward,
+                     plan_kernels *out)
+{
+    dims x = dims_of(r, o);
+    double e = x.b * x.s * x.h, f = x.b * x.s * x.ffn;
+    bool gated = r->model->t.act >= SC_ACT_SWIGLU;
+    bool drop = r->model->t.dropout;
+    out->n = 0;
+    switch ((sc_op_type)o->op->type) {
+    case SC_EMBED: lookup(out, r, o, backward); break;
+    case SC_POSITION:
+        memory(out, r, "position", (backward ? 4 : 6) * e, 1);
+        break;
+    case SC_NORM:
+        memory(out, r, o->op->name, (backward ? 12 : 4) * e, backward ? 3 : 1);
+        break;
+    case SC_LINEAR: linear(out, r, o, backward); break;
+    case SC_ROPE: memory(out, r, "rope", 10 * x.b * x.s * x.head, 4); break;
+    case SC_ATTENTION: attention(out, r, o, backward); break;
+    case SC_ACT:
+        if (gated)
+            memory(out, r, "act", (backward ? 10 : 6) * f, backward ? 3 : 2);
+        else
+            memory(out, r, "act", (backward ? 8 : 4) * f, backward ? 2 : 1);
+        break;
+    case SC_DROPOUT_ADD:
+        memory(out, r, o->op->name, (backward ? 6 : drop ? 7 : 6) * e,
+               backward ? 2 : 1);
+        break;
+    case SC_LOSS: loss(out, r, o, backward); break;
+    default: break;
+    }
+}
+
+double plan_op_saved(const sc_run *r, const sc_placed *o, double x_elements)
+{
+    dims x = dims_of(r, o);
+    double d = (double)r->model->t.head_dim, bh = x.b * x.head / d;
+    double e = bh * (double)r->seq * (double)r->seq;
+    bool gated = r->model->t.act >= SC_ACT_SWIGLU;
+    switch ((sc_op_type)o->op->type) {
+    case SC_NORM:
+    case SC_LINEAR: return 2 * x_elements;
+    case SC_ACT: return 2 * x_elements * (gated ? 2 : 1);
+    case SC_DROPOUT_ADD: return r->model->t.dropout ? x.b * x.s * x.h : 0;
+    case SC_ATTENTION:
+        x_elements = x.b * (double)r->seq * x.head *
+                     (1 + 2 * (double)r->model->t.kv_heads /
+                              (double)r->model->t.heads);
+        if (r->sw->attention != SC_ATTN_UNFUSED)
+            return 2 * x_elements + 4 * bh * (double)r->seq;
+        if (o->recompute) return 2 * x_elements;
+        return 2 * x_elements + e * (r->model->t.dropout ? 5 : 2);
+    case SC_LOSS: return 4 * x.b * x.s * x.vocab;
+    default: return 0;
+    }
+}

@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * lower.c - instantiates blocks along the schedule: an execution graph with
+ * one rank class per pipeline device.
+ *
+ * A block whose pieces all run on the compute stream is closed: nothing
+ * outside can change its inside, so it becomes one op per category.  Blocks
+ * that exchange weights or gradients beside compute are opened layer by
+ * layer.  Ops are added in an order in which their inputs exist already.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "plan/lower.h"
+
+static sc_time ps(const lower *lw, double seconds)
+{
+    return sc_time_from_s(seconds * lw->slow);
+}
+
+sc_op lower_op(lower *lw, uint32_t dev, const lower_op_desc *d)
+{
+    sc_op_desc o = {.name = d->name, .work = ps(lw, d->seconds), .cls = dev,
+                    .group = d->group, .peer = d->peer,
+                    .bytes = (uint64_t)d->bytes, .flops = d->flops,
+                    .kind = d->kind, .stream = d->stream, .cat = d->cat};
+    return sc_graph_add_op(lw->b, &o);
+}
+
+void lower_after(lower *lw, sc_op before, sc_op after)
+{
+    if (before != SC_NONE && after != SC_NONE)
+        sc_graph_add_dep(lw->b, before, after);
+}
+
+static const char *const cat_names[SC_N_CATS] = {
+    "compute", "tp", "pp", "dp", "cp", "ep", "wait", "host", "offload",
+    "optimizer", "other"};
+
+static uint32_t group_of(const lower *lw, uint8_t cat)
+{
+    if (cat == SC_CAT_TP) return lw->group[SC_AX_TP];
+    if (cat == SC_CAT_DP) return lw->group[SC_AX_DP];
+    if (cat == SC_CAT_CP) return lw->group[SC_AX_CP];
+    return SC_NONE;
+}
+
+/* One op per category.  The first waits for both of `after`. */
+static sc_op closed(lower *lw, uint32_t dev, const char *name,
+                    const double cat[SC_N_CATS], const sc_op after[2])
+{
+    sc_op last = SC_NONE;
+    for (uint8_t c = 0; c < SC_N_CATS; c++) {
+        if (cat[c] <= 0) continue;
+        bool compute = c == SC_CAT_COMPUTE;
+        uint8_t kind = compute              ? SC_OP_COMPUTE
+                       : c == SC_CAT_HOST   ? SC_OP_HOST
+                                            : SC_OP_COLL;
+        sc_op op = lower_op(
+            lw, dev,
+            &(lower_op_desc){.name = compute ? name : cat_names[c],
+                             .seconds = cat[c], .group = group_of(lw, c),
+                             .peer = SC_NONE, .kind = kind, .stream = SC_S_COMPUTE, .cat = c});
+        if (last == SC_NONE) {
+            lower_after(lw, after[0], op);
+            lower_after(lw, after[1], op);
+        }
+        last = op;
+    }
+    return last;
+}
+
+static sc_op pieces(lower *lw, uint32_t dev, const sc_piece *p, uint32_t n,
+                    const sc_op after[2])
+{
+    sc_op last = SC_NONE;
+    for (uint32_t i = 0; i < n; i++) {
+        sc_op op = lower_op(
+            lw, dev,
+            &(lower_op_desc){.name = p[i].name, .seconds = p[i].seconds,
+                             .bytes = p[i].bytes, .flops = p[i].flops,
+                             .group = p[i].kind == SC_OP_COLL
+                                          ? group_of(lw, p[i].cat)
+                                          : SC_NONE,
+                             .peer = SC_NONE, .kind = p[i].kind,
+                             .stream = p[i].stream, .cat = p[i].cat});
+        if (last == SC_NONE) {
+            lower_after(lw, after[0], op);
+            lower_after(lw, after[1], op);
+        }
+        last = op;
+    }
+    return last;
+}
+
+static sc_op one_layer(lower *lw, uint32_t dev, const sc_block *b, bool bwd,
+                       sc_op input, sc_op weights)
+{
+    const sc_op after[2] = {input, weights};
+    if (lw->expand)
+        return pieces(lw, dev, bwd ? b->bwd : b->fwd, bwd ? b->n_bwd : b->n_fwd,
+                      after);
+    return closed(lw, dev, bwd ? "backward" : "forward",
+                  bwd ? b->bwd_cat : b->fwd_cat, after);
+}
+
+static sc_op comm(lower *lw, uint32_t dev, const char *name, double seconds,
+                  double bytes, uint8_t stream, sc_op after)
+{
+    sc_op op = lower_op(
+        lw, dev,
+        &(lower_op_desc){.name = name, .seconds = seconds, .bytes = bytes,
+                         .group = lw->group[SC_AX_DP], .peer = SC_NONE,
+                         .kind = SC_OP_COLL, .stream = stream,
+                         .cat = SC_CAT_DP});
+    lower_after(lw, after, op);
+    return op;
+}
+
+/* Layer i of a virtual stage: embedding, blocks, head in order. */
+static const sc_block *layer_of(const lower *lw, uint32_t v, uint32_t i)
+{
+    const struct sc_stage *st = &lw->p->stage[v];
+    if (st->embed) {
+        if (i == 0) return &lw->blocks[0];
+        i--;
+    }
+    return i < st->blocks ? &lw->blocks[1] : &lw->blocks[2];
+}
+
+static uint32_t n_layers(const lower *lw, uint32_t v)
+{
+    const struct sc_stage *st = &lw->p->stage[v];
+    return st->blocks + st->embed + st->head;
+}
+
+/* Weights gathered before use, gradients scattered after: ZeRO-3. */
+static sc_op open_zero3(lower *lw, uint32_t dev, uint32_t v, bool bwd,
+                        sc_op input)
+{
+    uint32_t n = n_layers(lw, v);
+    bool prefetch = lw->p->run.sw->prefetch;
+    sc_op last = SC_NONE, before_last = SC_NONE;
+    for (uint32_t k = 0; k < n; k++) {
+        const sc_block *b = layer_of(lw, v, bwd ? n - 1 - k : k);
+        /* At most two layers are gathered: this one and the next. */
+        sc_op gate = prefetch ? before_last : last;
+        sc_op g = SC_NONE;
+        if (b->gather_s > 0)
+            g = comm(lw, dev, "gather weights", b->gather_s, b->gather_bytes,
+                     SC_S_COMM, k == 0 && !prefetch ? lw->tail[dev] : gate);
+        sc_op c = one_layer(lw, dev, b, bwd, k == 0 ? input : SC_NONE, g);
+        before_last = last;
+        last = c;
+        if (bwd && b->grad_s > 0)
+            lw->grad_tail[dev] = comm(lw, dev, "scatter gradients", b->grad_s,
+                                      b->grad_bytes, SC_S_COMM, c);
+    }
+    return last;
+}
+
+/* The first forward behind the gathers of updated weights, or the last
+ * backward with gradient buckets beside it. */
+static sc_op open_edges(lower *lw, uint32_t dev, uint32_t v, bool bwd,
+                        sc_op input)
+{
+    uint32_t n = n_layers(lw, v);
+    double bucket = 0, bucket_s = 0;
+    sc_op last = SC_NONE;
+    for (uint32_t k = 0; k < n; k++) {
+        const sc_block *b = layer_of(lw, v, bwd ? n - 1 - k : k);
+        sc_op g = SC_NONE;
+        if (!bwd && b->update_s > 0)
+            g = comm(lw, dev, "gather updated weights", b->update_s,
+                     b->update_bytes, SC_S_COMM, SC_NONE);
+        last = one_layer(lw, dev, b, bwd, k == 0 ? input : SC_NONE, g);
+        if (!bwd) continue;
+        bucket += b->grad_bytes;
+        bucket_s += b->grad_s;
+        if (bucket > 0 &&
+            (k == n - 1 || bucket >= lw->p->run.sw->bucket_bytes)) {
+            lw->grad_tail[dev] = comm(lw, dev, "reduce gradients", bucket_s,
+                                      bucket, SC_S_GRAD, last);
+            bucket = bucket_s = 0;
+        }
+    }
+    return last;
+}
+
+static sc_op closed_stage(lower *lw, uint32_t dev, uint32_t v, bool bwd,
+                          sc_op input)
+{
+    if (lw->expand) {
+        sc_op last = SC_NONE;
+        uint32_t n = n_layers(lw, v);
+        for (uint32_t k = 0; k < n; k++) {
+            const sc_block *b = layer_of(lw, v, bwd ? n - 1 - k : k);
+            last = one_layer(lw, dev, b, bwd, k == 0 ? input : SC_NONE,
+                             SC_NONE);
+        }
+        return last;
+    }
+    double cat[SC_N_CATS];
+    plan_stage_cats(lw->p, lw->blocks, v, bwd, cat);
+    const sc_op after[2] = {input, SC_NONE};
+    return closed(lw, dev, bwd ? "backward" : "forward", cat, after);
+}
+
+static sc_op stage_pass(lower *lw, uint32_t dev, const sc_slot *s, sc_op input)
+{
+    const sc_run *r = &lw->p->run;
+    uint32_t v = s->chunk * r->size[SC_AX_PP] + dev;
+    bool bwd = s->pass != SC_FWD;
+    if (r->zero >= 3) return open_zero3(lw, dev, v, bwd, input);
+    bool edge = bwd ? s->mb == r->ga - 1 && r->sw->grad_overlap
+                    : s->mb == 0 && r->sw->param_overlap && r->zero > 0;
+    if (edge && r->size[SC_AX_DP] > 1)
+        return open_edges(lw, dev, v, bwd, input);
+    return closed_stage(lw, dev, v, bwd, input);
+}
+
+static sc_op send(lower *lw, uint32_t dev, uint32_t peer, bool bwd, sc_op done)
+{
+    const sc_step_costs *c = &lw->costs[dev];
+    sc_op op = lower_op(
+        lw, dev,
+        &(lower_op_desc){.name = bwd ? "send gradient" : "send activation",
+                         .seconds = c->send_s, .bytes = c->send_bytes,
+                         .group = SC_NONE, .peer = peer, .kind = SC_OP_P2P,
+                         .stream = c->send_blocks ? SC_S_COMPUTE : SC_S_P2P,
+                         .cat = SC_CAT_PP});
+    lower_after(lw, done, op);
+    return op;
+}
+
+/* Runs one slot of `dev` if its input exists. */
+static bool step_slot(lower *lw, uint32_t dev)
+{
+    const sc_run *r = &lw->p->run;
+    uint32_t pp = r->size[SC_AX_PP], n = lw->p->n_stages;
+    const sc_slot *s = &lw->order[dev][lw->at[dev]];
+    uint32_t v = s->chunk * pp + dev;
+    size_t i = (size_t)v * r->ga + s->mb;
+    bool bwd = s->pass != SC_FWD;
+    sc_op input = SC_NONE;
+    if (!bwd && v > 0) {
+        input = lw->fwd[i - r->ga];
+        if (input == SC_NONE) return false;
+    }
+    if (bwd) {
+        input = v + 1 < n ? lw->bwd[i + r->ga] : lw->fwd[i];
+        if (input == SC_NONE || lw->fwd[i] == SC_NONE) return false;
+    }
+    sc_op done = stage_pass(lw, dev, s, input);
+    lw->tail[dev] = done;
+    uint32_t to = bwd ? v - 1 : v + 1;
+    bool last = bwd ? v == 0 : v + 1 == n;
+    if (!last && pp > 1) {
+        sc_op sent = send(lw, dev, to % pp, bwd, done);
+        if (lw->costs[dev].send_blocks) lw->tail[dev] = sent;
+        done = sent;
+    }
+    if (bwd)
+        lw->bwd[i] = done;
+    else
+        lw->fwd[i] = done;
+    lw->at[dev]++;
+    return true;
+}
+
+static sc_status run_schedule(lower *lw, sc_err *err)
+{
+    uint32_t pp = lw->p->run.size[SC_AX_PP];
+    for (bool moved = true; moved;) {
+        moved = false;
+        for (uint32_t dev = 0; dev < pp; dev++)
+            while (lw->at[dev] < lw->n_order[dev] && step_slot(lw, dev))
+                moved = true;
+    }
+    for (uint32_t dev = 0; dev < pp; dev++)
+        if (lw->at[dev] < lw->n_order[dev])
+            return sc_error(err, SC_EINPUT, SC_C_CYCLE, sc_pos_none(), NULL,
+                            "the schedule waits for itself: stage %u, "
+                            "micro-batch %u",
+                            dev, lw->order[dev][lw->at[dev]].mb);
+    return SC_OK;
+}
+
+static sc_status prepare(lower *lw, sc_arena *a, sc_err *err)
+{
+    const sc_run *r = &lw->p->run;
+    uint32_t pp = r->size[SC_AX_PP];
+    size_t n = (size_t)lw->p->n_stages * r->ga;
+    lw->fwd = SC_NEW_N(a, sc_op, n);
+    lw->bwd = SC_NEW_N(a, sc_op, n);
+    lw->order = SC_NEW_N(a, sc_slot *, pp);
+    lw->n_order = SC_NEW_N(a, uint32_t, pp);
+    lw->at = SC_NEW_N(a, uint32_t, pp);
+    lw->tail = SC_NEW_N(a, sc_op, pp);
+    lw->grad_tail = SC_NEW_N(a, sc_op, pp);
+    lw->costs = SC_NEW_N(a, sc_step_costs, pp);
+    if (!lw->fwd || !lw->bwd || !lw->order || !lw->n_order || !lw->at ||
+        !lw->tail || !lw->grad_tail || !lw->costs)
+        return sc_error_nomem(err);
+    for (size_t i = 0; i < n; i++)
+        lw->fwd[i] = lw->bwd[i] = SC_NONE;
+    for (uint32_t dev = 0; dev < pp; dev++) {
+        lw->tail[dev] = lw->grad_tail[dev] = SC_NONE;
+        lw->order[dev] = SC_NEW_N(a, sc_slot, 2 * (size_t)r->ga * r->vpp);
+        if (!lw->order[dev]) return sc_error_nomem(err);
+        lw->n_order[dev] =
+            sc_schedule_order(r->schedule, pp, r->vpp, r->ga, dev,
+                              r->forward_only, lw->order[dev]);
+        SC_TRY(sc_plan_step_costs(lw->p, lw->blocks, dev, &lw->costs[dev],
+                                  err));
+    }
+    return SC_OK;
+}
+
+static void mesh(lower *lw, sc_arena *a)
+{
+    const sc_run *r = &lw->p->run;
+    for (uint32_t ax = 0; ax < SC_N_AX; ax++) {
+        sc_graph_add_axis(lw->b, sc_axis_names[ax], r->size[ax]);
+        lw->group[ax] = SC_NONE;
+    }
+    for (uint32_t ax = 0; ax < SC_N_AX; ax++)
+        if (r->size[ax] > 1 && ax != SC_AX_PP)
+            lw->group[ax] = sc_graph_add_group(lw->b, sc_axis_names[ax],
+                                               1u << ax);
+    for (uint32_t dev = 0; dev < r->size[SC_AX_PP]; dev++) {
+        uint32_t coord[SC_AXES] = {dev};
+        char *name = sc_sprintf(a, "stage%u", dev);
+        sc_graph_add_class(lw->b, name ? name : "stage", 1u << SC_AX_PP,
+                           coord);
+    }
+}
+
+sc_status sc_lower(const sc_plan *p, const sc_block *blocks,
+                   const sc_lower_opts *o, sc_arena *a, sc_graph *out,
+                   sc_err *err)
+{
+    lower lw = {.p = p, .blocks = blocks, .expand = o && o->expand,
+                .slow = plan_slow_factor(&p->run)};
+    lw.b = sc_graph_builder_new(a);
+    if (!lw.b) return sc_error_nomem(err);
+    SC_TRY(prepare(&lw, a, err));
+    mesh(&lw, a);
+    SC_TRY(run_schedule(&lw, err));
+    lower_finish(&lw);
+    return sc_graph_build(lw.b, a, out, err);
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lower.h - state of lowering, shared by lower.c and finish.c. */
+#ifndef PLAN_LOWER_H
+#define PLAN_LOWER_H
+
+#include <stepcast/plan.h>
+
+typedef struct lower {
+    const sc_plan *p;
+    const sc_block *blocks; /* [3] */
+    bool expand;
+    double slow;            /* factor on every duration */
+    sc_graph_builder *b;
+    uint32_t group[SC_N_AX];
+    sc_slot **order;        /* [pp][n_order] */
+    uint32_t *n_order, *at; /* [pp] */
+    sc_op *fwd, *bwd;       /* [n_stages * ga] what the next stage waits for */
+    sc_op *tail;            /* [pp] last op on the compute stream */
+    sc_op *grad_tail;       /* [pp] last gradient exchange beside compute */
+    sc_step_costs *costs;   /* [pp] */
+} lower;
+
+typedef struct lower_op_desc {
+    const char *name;
+    double seconds, bytes, flops;
+    uint32_t group, peer;
+    uint8_t kind, stream, cat;
+} lower_op_desc;
+
+sc_op lower_op(lower *lw, uint32_t dev, const lower_op_desc *d);
+void lower_after(lower *lw, sc_op before, sc_op after);
+/* Gradient exchange, optimizer, gathers and the fixed part of the step. */
+void lower_finish(lower *lw);
+
+/* Seconds per category of virtual stage `v`. */
+void plan_stage_cats(const sc_plan *p, const sc_block *blocks, uint32_t v,
+                     bool bwd, double cat[SC_N_CATS]);
+/* Factor of conditions that slow everything. */
+double plan_slow_factor(const sc_run *r);
+/* One exchange of all of a device's gradients (or updated weights) at once,
+ * nothing beside it; 0 where it is overlapped or not needed. */
+sc_status plan_exchange(const sc_plan *p, const sc_block *blocks, uint32_t dev,
+                        bool update, double *seconds, double *bytes,
+                        sc_err *err);
+#endif

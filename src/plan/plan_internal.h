@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* plan_internal.h - shared inside plan/. */
+#ifndef PLAN_INTERNAL_H
+#define PLAN_INTERNAL_H
+
+#include <stepcast/plan.h>
+
+/* Presets to rules; *n rules are appended to `rules` (room for PLAN_RULES). */
+#define PLAN_RULES 64
+sc_status plan_presets(const sc_run *run, sc_rule *rules, uint32_t *n,
+                       sc_err *err);
+
+/* Module path of an operator: "layers.*.qkv". */
+void plan_path(const sc_layer *layer, const sc_operator *op, char *buf,
+               size_t size);
+
+/* Resolves the rules for one operator: the most specific wins, of equals the
+ * later.  Two rules of one preset level that put the same axis on two dims of
+ * one operator are a conflict. */
+sc_status plan_resolve(const sc_plan *p, const sc_layer *layer,
+                       const sc_operator *op, sc_placed *out, sc_err *err);
+
+/* Layouts of an operator's tensors under its split.  `dims` are bits of
+ * sc_operator.x/w/y.  An axis that splits an iteration dim outside `dims`
+ * leaves partial sums if the tensor is computed (`made`). */
+sc_layout plan_tensor(const sc_placed *o, uint8_t dims, bool made);
+
+/* Elements of the tensor with these dims, whole. */
+double plan_elements(const sc_run *r, const sc_operator *op, uint8_t dims);
+
+/* Elements of operator's input/output including what the dims do not say
+ * (gated activations read two halves). */
+#endif

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* software.c - profiles of training programs (data/software/profiles.yml). */
+#include <stdio.h>
+#include <string.h>
+
+#include <stepcast/plan_software.h>
+
+static const char *const split_names[] = {"balanced", "ceil", NULL};
+
+#define OFF(f) offsetof(sc_software, f)
+#define BYTES(key, field, text)                                                \
+    {key, SC_T_QUANTITY, SC_U_BYTES, OFF(field), "0B", 0, 1e15, NULL, NULL,    \
+     "BYTES", text, false}
+#define FLAG(key, field, text)                                                 \
+    {key, SC_T_BOOL, SC_U_NONE, OFF(field), "false", 0, 0, NULL, NULL, NULL,   \
+     text, false}
+
+const sc_key sc_software_keys[] = {
+    {"title", SC_T_STRING, SC_U_NONE, OFF(title), NULL, 0, 0, NULL, NULL,
+     "TEXT", "what it is", false},
+    {"source", SC_T_STRING, SC_U_NONE, OFF(source), NULL, 0, 0, NULL, NULL,
+     "TEXT", "where its values come from", false},
+    {"attention", SC_T_ENUM, SC_U_NONE, OFF(attention), "cudnn", 0, 0,
+     sc_attention_names, NULL, "KERNEL", "attention kernel", false},
+    FLAG("fused_softmax", fused_softmax, "fused scale-mask-softmax kernel"),
+    FLAG("pad_head_dim", pad_head_dim, "head dims 65..127 padded to 128"),
+    FLAG("grad_overlap", grad_overlap, "gradients reduced beside backward"),
+    FLAG("param_overlap", param_overlap, "weights gathered beside forward"),
+    FLAG("p2p_overlap", p2p_overlap, "stage transfers beside compute"),
+    FLAG("p2p_scatter", p2p_scatter, "stage transfers split over TP ranks"),
+    FLAG("early_stop", early_stop, "recompute stops when nothing is missing"),
+    FLAG("eager", eager, "kernels issued one by one from Python"),
+    FLAG("prefetch", prefetch, "next layer's weights gathered beside this"),
+    FLAG("fused", fused, "element-wise operators fused by a compiler"),
+    FLAG("measured", measured, "measured runs of it are in the fit"),
+    {"stage_split", SC_T_ENUM, SC_U_NONE, OFF(stage_split), "balanced", 0, 0,
+     split_names, NULL, "RULE", "layers that do not divide by stages", false},
+    BYTES("bucket", bucket_bytes, "gradient bucket; 0: one, at the end"),
+    BYTES("weights", weight_bytes, "kept per parameter"),
+    BYTES("gradients", grad_bytes, "kept per parameter"),
+    BYTES("reduce", reduce_bytes, "per gradient element on the wire"),
+    BYTES("optimizer", optim_bytes, "states and master weight per parameter"),
+    BYTES("update", update_bytes, "moved per parameter by the optimizer"),
+    BYTES("accumulate", accum_bytes, "moved per parameter to accumulate"),
+    BYTES("loss", loss_bytes, "moved per logit, both passes"),
+    {"zero3_rails", SC_T_INT, SC_U_NONE, OFF(zero3_rails), "0", 0, 64, NULL,
+     NULL, "N", "NICs of a node that ZeRO-3 gathers use; 0: all", false},
+    BYTES("staging", flat_bytes, "buffers of flattened exchanges"),
+    BYTES("memory_overhead", memory_overhead, "context, libraries per device"),
+    {"fragmentation", SC_T_QUANTITY, SC_U_NONE, OFF(fragmentation), "0", 0, 1,
+     NULL, NULL, "SHARE", "allocator reserve over allocated", false},
+    {0},
+};
+
+static const sc_key profile_keys[] = {
+    {"base", SC_T_NODE, SC_U_NONE, 0, NULL, 0, 0, NULL, NULL, NULL, "", false},
+    {0},
+};
+
+static sc_status load(sc_arena *a, const sc_node **profiles, sc_err *err)
+{
+    const sc_embedded *e = sc_embedded_find("software/profiles.yml");
+    sc_node *root = NULL;
+    if (!e)
+        return sc_error(err, SC_EBUG, SC_C_BUG, sc_pos_none(), NULL,
+                        "software/profiles.yml is not built in");
+    SC_TRY(sc_doc_parse(e->text, e->len, SC_FMT_YAML, e->path, a, &root, err));
+    *profiles = sc_node_get(root, "profiles");
+    if (!*profiles)
+        return sc_error(err, SC_EBUG, SC_C_BUG, root->pos, NULL,
+                        "no 'profiles' in software/profiles.yml");
+    return SC_OK;
+}
+
+static bool is_alias(const sc_node *profile, const char *name)
+{
+    const sc_node *list = sc_node_get(profile, "aliases");
+    for (const sc_node *n = list ? list->child : NULL; n; n = n->next)
+        if (strcmp(n->text, name) == 0) return true;
+    return false;
+}
+
+static const sc_node *find(const sc_node *profiles, const char *name)
+{
+    for (const sc_node *n = profiles->child; n; n = n->next)
+        if (strcmp(n->key, name) == 0 || is_alias(n, name)) return n;
+    return NULL;
+}
+
+/* Own keys only: base and aliases belong to the profile, not to the struct. */
+static sc_status read_own(const sc_node *profile, sc_software *out,
+                          sc_given *given, sc_arena *a, sc_err *err)
+{
+    sc_node own = *profile;
+    sc_node *head = NULL, **tail = &head;
+    uint32_t n = 0;
+    for (const sc_node *c = profile->child; c; c = c->next) {
+        if (strcmp(c->key, profile_keys[0].name) == 0 ||
+            strcmp(c->key, "aliases") == 0)
+            continue;
+        sc_node *copy = SC_NEW(a, sc_node);
+        if (!copy) return sc_error_nomem(err);
+        *copy = *c;
+        copy->next = NULL;
+        *tail = copy;
+        tail = &copy->next;
+        n++;
+    }
+    own.child = head;
+    own.n = n;
+    return sc_schema_read(sc_software_keys, &own, out, given, a, err);
+}
+
+static sc_status resolve(const sc_node *profiles, const sc_node *profile,
+                         uint32_t depth, sc_software *out, sc_arena *a,
+                         sc_err *err)
+{
+    const sc_node *base = sc_node_get(profile, "base");
+    if (depth > 8)
+        return sc_error(err, SC_EINPUT, SC_C_CYCLE, profile->pos, NULL,
+                        "profile '%s' is its own base", profile->key);
+    if (base) {
+        const sc_node *b = find(profiles, base->text);
+        if (!b)
+            return sc_error(err, SC_EINPUT, SC_C_REFERENCE, base->pos, NULL,
+                            "no profile '%s'", base->text);
+        SC_TRY(resolve(profiles, b, depth + 1, out, a, err));
+    } else {
+        SC_TRY(sc_schema_defaults(sc_software_keys, out, a, err));
+    }
+    sc_software own = *out;
+    sc_given given = {{0}};
+    SC_TRY(read_own(profile, &own, &given, a, err));
+    *out = own;
+    out->name = profile->key;
+    return SC_OK;
+}
+
+sc_status sc_software_list(sc_arena *a, const char ***names, uint32_t *n,
+                           sc_err *err)
+{
+    const sc_node *profiles = NULL;
+    SC_TRY(load(a, &profiles, err));
+    const char **list = SC_NEW_N(a, const char *, profiles->n + 1);
+    if (!list) return sc_error_nomem(err);
+    uint32_t k = 0;
+    for (const sc_node *p = profiles->child; p; p = p->next) list[k++] = p->key;
+    *names = list;
+    *n = k;
+    return SC_OK;
+}
+
+sc_status sc_software_find(const char *name, const char *date, sc_pos pos,
+                           sc_arena *a, const sc_software **out, sc_err *err)
+{
+    const sc_node *profiles = NULL, *hit = NULL;
+    SC_TRY(load(a, &profiles, err));
+    if (!name || !name[0]) name = "default";
+    if (date && date[0]) {
+        char *dated = sc_sprintf(a, "%s@%.4s", name, date);
+        if (!dated) return sc_error_nomem(err);
+        hit = find(profiles, dated);
+    }
+    if (!hit) hit = find(profiles, name);
+    if (!hit) {
+        const char **names = NULL;
+        uint32_t n = 0;
+        SC_TRY(sc_software_list(a, &names, &n, err));
+        const char *near = sc_nearest(name, names);
+        char hint[160] = "`stepcast list software` shows all";
+        if (near) snprintf(hint, sizeof hint, "did you mean '%s'?", near);
+        return sc_error(err, SC_EINPUT, SC_C_UNKNOWN_NAME, pos, hint,
+                        "unknown software '%s'", name);
+    }
+    sc_software *s = SC_NEW(a, sc_software);
+    if (!s) return sc_error_nomem(err);
+    SC_TRY(resolve(profiles, hit, 0, s, a, err));
+    *out = s;
+    return SC_OK;
+}

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * state.c - what a layer keeps on one rank: weights, gradients, optimizer
+ * states, activations; and the exchanges that their layouts imply.
+ *
+ *   weights kept -> weights used      the gather before each use (ZeRO-3)
+ *   gradient made -> gradient kept    data-parallel reduction
+ *   optimizer's -> weights kept       the gather after the update (ZeRO-1, 2)
+ */
+#include <math.h>
+#include <string.h>
+
+#include "plan/block.h"
+
+/* First dimension of the weight, where ZeRO shards it further. */
+static sc_dimname first_dim(const sc_operator *op)
+{
+    for (uint32_t i = 0; i < op->n_iter; i++)
+        if (op->w >> i & 1) return (sc_dimname)op->iter[i].name;
+    return SC_N_DIMNAMES;
+}
+
+static sc_layout further(const sc_operator *op, sc_layout l, sc_axlist more)
+{
+    sc_dimname d = first_dim(op);
+    if (d == SC_N_DIMNAMES) return l;
+    for (; more; more >>= 4) {
+        sc_axis ax = (sc_axis)((more & 15) - 1);
+        if (!(sc_axlist_mask(l.shard[d]) >> ax & 1))
+            l.shard[d] = sc_axlist_add(l.shard[d], ax);
+    }
+    return l;
+}
+
+typedef struct exchange {
+    double bytes[1u << SC_N_AX]; /* V by axis mask */
+    sc_coll coll[1u << SC_N_AX];
+} exchange;
+
+static void collect(emit *e, const char *what, const sc_layout *from,
+                    const sc_layout *to, double elements, double bytes_each,
+                    exchange *x)
+{
+    sc_move m[SC_MOVES];
+    uint32_t n = sc_layout_moves(from, to, e->p->run.size, m);
+    for (uint32_t i = 0; i < n; i++) {
+        if (e->reasons) block_reason(e, what, &m[i], elements * bytes_each);
+        x->bytes[m[i].axes] += m[i].fraction * elements * bytes_each;
+        x->coll[m[i].axes] = m[i].coll;
+    }
+}
+
+/* Prices all masks; *bytes is the sum, *coll that of the largest. */
+static sc_status price(emit *e, const exchange *x, double *bytes,
+                       double *seconds, sc_coll *coll)
+{
+    double most = 0;
+    for (uint32_t mask = 1; mask < 1u << SC_N_AX; mask++) {
+        if (x->bytes[mask] <= 0) continue;
+        sc_coll_price cp;
+        SC_TRY(sc_cost_coll(e->p->run.cost, e->p->run.hw, x->coll[mask],
+                            x->bytes[mask], &e->p->place[mask], -1, &cp,
+                            e->err));
+        *bytes += x->bytes[mask];
+        *seconds += cp.seconds;
+        if (x->bytes[mask] > most && coll) *coll = x->coll[mask];
+        most = fmax(most, x->bytes[mask]);
+    }
+    return SC_OK;
+}
+
+/* Gathers that use some of a node's NICs only. */
+static double rail_factor(const sc_run *r)
+{
+    const sc_dim *net = &r->hw->dim[r->hw->n_dims - 1];
+    if (r->sw->zero3_rails <= 0 || r->hw->n_nodes <= 1 || net->ports == 0)
+        return 1;
+    return fmax(1, (double)net->ports / (double)r->sw->zero3_rails);
+}
+
+sc_status block_weights(emit *e, sc_block *b)
+{
+    const sc_run *r = &e->p->run;
+    exchange gather = {{0}, {0}}, grad = gather, update = gather;
+    e->pass = "weights";
+    for (uint32_t i = 0; i < e->layer->n_ops; i++) {
+        const sc_placed *o = &e->placed[i];
+        const sc_operator *op = o->op;
+        if (!op->params) continue;
+        double n = (double)op->params;
+        sc_layout used = plan_tensor(o, op->w, false);
+        sc_layout kept = further(op, used, o->weight);
+        sc_layout made = plan_tensor(o, op->w, true);
+        sc_layout want = further(op, used, o->optim);
+        uint32_t all = (1u << SC_N_DIMNAMES) - 1;
+        b->params += n * sc_layout_fraction(&used, all, r->size);
+        b->params_kept += n * sc_layout_fraction(&kept, all, r->size);
+        collect(e, op->name, &kept, &used, n, sc_precision_bytes(SC_BF16),
+                &gather);
+        if (r->forward_only || op->frozen) continue;
+        sc_layout held = further(op, used, o->grad);
+        b->grads_kept += n * sc_layout_fraction(&held, all, r->size);
+        b->optim_kept += n * sc_layout_fraction(&want, all, r->size);
+        collect(e, op->name, &made, &want, n, r->sw->reduce_bytes, &grad);
+        collect(e, op->name, &want, &kept, n, sc_precision_bytes(SC_BF16),
+                &update);
+    }
+    SC_TRY(price(e, &gather, &b->gather_bytes, &b->gather_s, NULL));
+    SC_TRY(price(e, &grad, &b->grad_bytes, &b->grad_s, &b->grad_coll));
+    SC_TRY(price(e, &update, &b->update_bytes, &b->update_s, NULL));
+    if (r->zero >= 3) {
+        b->gather_s *= rail_factor(r);
+        b->grad_s *= rail_factor(r);
+    }
+    return SC_OK;
+}
+
+/* Elements of operator i's input as they are kept: in its producer's layout. */
+static double kept_input(const emit *e, uint32_t i)
+{
+    const sc_placed *o = &e->placed[i];
+    uint32_t last = e->p->run.model->layer[1].n_ops - 1;
+    const sc_placed *src =
+        o->op->src >= 0 ? &e->placed[o->op->src] : &e->p->placed[1][last];
+    sc_layout l = plan_tensor(src, src->op->y, false);
+    return plan_elements(&e->p->run, o->op, o->op->x) *
+           sc_layout_fraction(&l, (1u << SC_N_DIMNAMES) - 1, e->p->run.size);
+}
+
+void block_activations(emit *e, sc_block *b)
+{
+    const sc_run *r = &e->p->run;
+    double full = 0, largest = 0;
+    bool all = true;
+    for (uint32_t i = 0; i < e->layer->n_ops; i++) {
+        const sc_placed *o = &e->placed[i];
+        if (e->layer->kind == SC_LAYER_EMBED && o->op->src < 0) {
+            all = all && o->recompute;
+            continue;
+        }
+        double in = kept_input(e, i);
+        full += plan_op_saved(r, o, in);
+        largest = fmax(largest, 2 * in);
+        all = all && o->recompute;
+    }
+    if (r->forward_only) {
+        b->working = 2 * largest;
+        return;
+    }
+    bool whole = all && e->layer->kind == SC_LAYER_BLOCK;
+    b->saved = whole ? 2 * kept_input(e, 0) : full;
+    /* While a layer runs backward: what was recomputed, and a gradient as
+     * large as its largest input beside its own. */
+    b->working = (whole ? full : 0) + 2 * largest;
+}

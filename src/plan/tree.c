@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tree.c - the strategy tree: checks a run, resolves rules for every
+ * operator, cuts stages.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "plan/plan_internal.h"
+
+const char *const sc_recompute_names[] = {"none", "selective", "full", NULL};
+const char *const sc_schedule_names[] = {"1f1b", "gpipe", "interleaved", NULL};
+
+void plan_path(const sc_layer *layer, const sc_operator *op, char *buf,
+               size_t size)
+{
+    snprintf(buf, size, "%s.%s", layer->path, op->name);
+}
+
+/* A glob on a subtree also matches what is below it. */
+static bool matches(const char *glob, const char *path)
+{
+    if (sc_glob(glob, path)) return true;
+    char below[128];
+    snprintf(below, sizeof below, "%s.*", glob);
+    return sc_glob(below, path);
+}
+
+/* More literal characters are more specific. */
+static size_t specificity(const char *glob)
+{
+    size_t n = 0;
+    for (; *glob; glob++)
+        n += *glob != '*' && *glob != '?';
+    return n;
+}
+
+typedef struct chosen {
+    const sc_rule *split[SC_N_DIMNAMES], *weight, *grad, *optim, *recompute;
+} chosen;
+
+static void offer(const sc_rule **slot, const sc_rule *r)
+{
+    if (!*slot || specificity(r->match) >= specificity((*slot)->match))
+        *slot = r;
+}
+
+static const sc_iter *iter_of(const sc_operator *op, sc_dimname d)
+{
+    for (uint32_t i = 0; i < op->n_iter; i++)
+        if (op->iter[i].name == d) return &op->iter[i];
+    return NULL;
+}
+
+static void choose(const sc_plan *p, const char *path, const sc_operator *op,
+                   chosen *c)
+{
+    for (uint32_t i = 0; i < p->n_rules; i++) {
+        const sc_rule *r = &p->rules[i];
+        if (r->aspect == SC_R_SPLIT && !iter_of(op, r->dim)) continue;
+        if (!matches(r->match, path)) continue;
+        switch (r->aspect) {
+        case SC_R_SPLIT: offer(&c->split[r->dim], r); break;
+        case SC_R_WEIGHT: offer(&c->weight, r); break;
+        case SC_R_GRAD: offer(&c->grad, r); break;
+        case SC_R_OPTIM: offer(&c->optim, r); break;
+        case SC_R_RECOMPUTE: offer(&c->recompute, r); break;
+        }
+    }
+}
+
+static sc_status check_split(const sc_plan *p, const char *path,
+                             const sc_operator *op, const chosen *c,
+                             sc_err *err)
+{
+    uint32_t seen = 0;
+    const sc_rule *owner[SC_N_AX] = {0};
+    for (uint32_t d = 0; d < SC_N_DIMNAMES; d++) {
+        const sc_rule *r = c->split[d];
+        if (!r) continue;
+        if (iter_of(op, (sc_dimname)d)->kind == SC_I_OPAQUE)
+            return sc_error(err, SC_EINPUT, SC_C_CONFLICT, sc_pos_none(), NULL,
+                            "rule '%s' (%s) splits dimension %s of %s, which "
+                            "can't be split",
+                            r->match, r->origin, sc_dimname_names[d], path);
+        uint32_t mask = sc_axlist_mask(r->axes);
+        for (uint32_t ax = 0; ax < SC_N_AX; ax++) {
+            if (!(mask >> ax & 1) || p->run.size[ax] == 1) continue;
+            if (seen >> ax & 1)
+                return sc_error(err, SC_EINPUT, SC_C_CONFLICT, sc_pos_none(),
+                                "one axis splits one dimension of an operator",
+                                "rules '%s' (%s) and '%s' (%s) both use axis "
+                                "%s on %s",
+                                owner[ax]->match, owner[ax]->origin, r->match,
+                                r->origin, sc_axis_names[ax], path);
+            seen |= 1u << ax;
+            owner[ax] = r;
+        }
+    }
+    return SC_OK;
+}
+
+sc_status plan_resolve(const sc_plan *p, const sc_layer *layer,
+                       const sc_operator *op, sc_placed *out, sc_err *err)
+{
+    char path[128];
+    chosen c = {{0}, 0, 0, 0, 0};
+    plan_path(layer, op, path, sizeof path);
+    choose(p, path, op, &c);
+    SC_TRY(check_split(p, path, op, &c, err));
+    sc_placed o = {.op = op};
+    for (uint32_t d = 0; d < SC_N_DIMNAMES; d++)
+        if (c.split[d]) o.split.shard[d] = c.split[d]->axes;
+    o.weight = c.weight ? c.weight->axes : 0;
+    o.grad = c.grad ? c.grad->axes : 0;
+    o.optim = c.optim ? c.optim->axes : 0;
+    o.recompute = c.recompute && c.recompute->on;
+    *out = o;
+    return SC_OK;
+}
+
+sc_layout plan_tensor(const sc_placed *o, uint8_t dims, bool made)
+{
+    sc_layout l = {{0}, 0};
+    for (uint32_t i = 0; i < o->op->n_iter; i++) {
+        uint32_t d = o->op->iter[i].name;
+        if (dims >> i & 1)
+            l.shard[d] = o->split.shard[d];
+        else if (made)
+            l.partial |= sc_axlist_mask(o->split.shard[d]);
+    }
+    return l;
+}
+
+double plan_elements(const sc_run *r, const sc_operator *op, uint8_t dims)
+{
+    double n = 1;
+    for (uint32_t i = 0; i < op->n_iter; i++)
+        if (dims >> i & 1)
+            n *= (double)sc_iter_extent(&op->iter[i],
+                                        r->mbs * r->size[SC_AX_DP], r->seq);
+    return n;
+}
+
+/* ---- checks ------------------------------------------------------------- */
+
+static sc_status need_divides(uint64_t part, uint64_t whole, const char *opt,
+                              const char *what, sc_err *err)
+{
+    if (part && whole % part == 0) return SC_OK;
+    char where[40], hint[160] = "divisors: ";
+    size_t at = strlen(hint);
+    snprintf(where, sizeof where, "%s %llu", opt, (unsigned long long)part);
+    for (uint64_t d = 1; d <= whole && d <= 4096 && at < sizeof hint - 12; d++)
+        if (whole % d == 0)
+            at += (size_t)snprintf(hint + at, sizeof hint - at, "%s%llu",
+                                   d > 1 ? ", " : "", (unsigned long long)d);
+    return sc_error(err, SC_EINPUT, SC_C_DIVIDE, sc_pos_file(where), hint,
+                    "%llu does not divide %s %llu", (unsigned long long)part,
+                    what, (unsigned long long)whole);
+}
+
+static void keep(sc_status *first, sc_status s)
+{
+    if (*first == SC_OK) *first = s;
+}
+
+static sc_status check_sizes(const sc_run *r, sc_err *err)
+{
+    sc_status first = SC_OK;
+    uint64_t ranks = 1;
+    for (uint32_t ax = 0; ax < SC_N_AX; ax++)
+        ranks *= r->size[ax];
+    if (ranks != r->hw->n_devices)
+        keep(&first,
+             sc_error(err, SC_EINPUT, SC_C_CONFLICT, sc_pos_none(),
+                      "tp * cp * dp * pp is the number of devices",
+                      "tp %u x cp %u x dp %u x pp %u is %llu ranks; the "
+                      "cluster has %u devices",
+                      r->size[SC_AX_TP], r->size[SC_AX_CP], r->size[SC_AX_DP],
+                      r->size[SC_AX_PP], (unsigned long long)ranks,
+                      r->hw->n_devices));
+    if (r->mbs == 0 || r->gbs % (r->mbs * r->size[SC_AX_DP]) != 0)
+        keep(&first,
+             sc_error(err, SC_EINPUT, SC_C_DIVIDE, sc_pos_none(),
+                      "global batch = micro-batch x dp x micro-batches",
+                      "global batch %llu is no multiple of micro-batch %llu x "
+                      "dp %u",
+                      (unsigned long long)r->gbs, (unsigned long long)r->mbs,
+                      r->size[SC_AX_DP]));
+    return first;
+}
+
+static sc_status check_run(const sc_run *r, sc_err *err)
+{
+    const sc_transformer *t = &r->model->t;
+    uint64_t tp = r->size[SC_AX_TP], pp = r->size[SC_AX_PP];
+    sc_status first = check_sizes(r, err);
+    if (tp > 1) {
+        keep(&first, need_divides(tp, (uint64_t)t->heads, "--tp",
+                                  "attention heads", err));
+        keep(&first,
+             need_divides(tp, (uint64_t)t->ffn, "--tp", "ffn width", err));
+    }
+    if (pp * r->vpp > (uint64_t)t->layers)
+        keep(&first, sc_error(err, SC_EINPUT, SC_C_RANGE,
+                              sc_pos_file("--pp"), NULL,
+                              "%llu pipeline stages for %lld layers",
+                              (unsigned long long)(pp * r->vpp),
+                              (long long)t->layers));
+    if (r->schedule == SC_SCH_INTERLEAVED && r->ga % pp != 0)
+        keep(&first,
+             sc_error(err, SC_EINPUT, SC_C_DIVIDE, sc_pos_none(),
+                      "the interleaved schedule runs micro-batches in rounds "
+                      "of pp",
+                      "%u micro-batches are no multiple of pp %llu", r->ga,
+                      (unsigned long long)pp));
+    if (r->vpp > 1 && r->schedule != SC_SCH_INTERLEAVED)
+        keep(&first, sc_error(err, SC_EINPUT, SC_C_CONFLICT,
+                              sc_pos_file("--vp"), "add --schedule interleaved",
+                              "virtual stages need the interleaved schedule"));
+    if (r->size[SC_AX_CP] > 1)
+        keep(&first, sc_error(err, SC_EINPUT, SC_C_UNSUPPORTED,
+                              sc_pos_file("--cp"), "use --cp 1",
+                              "context parallelism is not modelled yet"));
+    return first;
+}
+
+/* ---- stages -------------------------------------------------------------- */
+
+/* Blocks per virtual stage.  Where they do not divide: embedding and head
+ * count as layers if that comes out even (Llama 3 405B: 126 + 2 over 16);
+ * otherwise the program's rule. */
+static uint32_t blocks_of(const sc_run *r, uint32_t v, uint32_t n,
+                          uint32_t left)
+{
+    uint32_t all = (uint32_t)r->model->t.layers, after = n - v - 1;
+    if (after == 0) return left;
+    if (all % n != 0 && (all + 2) % n == 0)
+        return (all + 2) / n - (v == 0 ? 1 : 0);
+    uint32_t take = r->sw->stage_split == SC_SPLIT_CEIL ? (all + n - 1) / n
+                                                        : left / (n - v);
+    return left - take < after || take > left ? left - after : take;
+}
+
+static sc_status cut_stages(sc_plan *p, sc_arena *a, sc_err *err)
+{
+    const sc_run *r = &p->run;
+    uint32_t n = r->size[SC_AX_PP] * r->vpp;
+    uint32_t left = (uint32_t)r->model->t.layers;
+    struct sc_stage *st = SC_NEW_N(a, struct sc_stage, n);
+    if (!st) return sc_error_nomem(err);
+    for (uint32_t v = 0; v < n; v++) {
+        uint32_t take = blocks_of(r, v, n, left);
+        st[v] = (struct sc_stage){take, v == 0, v == n - 1};
+        left -= take;
+    }
+    p->stage = st;
+    p->n_stages = n;
+    return SC_OK;
+}
+
+static void place_groups(sc_plan *p)
+{
+    uint32_t stride = 1;
+    for (int ax = SC_N_AX - 1; ax >= 0; ax--) {
+        p->stride[ax] = stride;
+        stride *= p->run.size[ax];
+    }
+    for (uint32_t mask = 1; mask < 1u << SC_N_AX; mask++) {
+        uint32_t size[SC_N_AX], str[SC_N_AX], n = 0;
+        for (int ax = SC_N_AX - 1; ax >= 0; ax--) {
+            if (!(mask >> ax & 1)) continue;
+            size[n] = p->run.size[ax];
+            str[n++] = p->stride[ax];
+        }
+        p->place[mask] = sc_hw_place(p->run.hw, n, size, str);
+    }
+}
+
+sc_status sc_plan_build(const sc_run *run, sc_arena *a, sc_plan *out,
+                        sc_err *err)
+{
+    sc_plan p = {.run = *run};
+    SC_TRY(check_run(run, err));
+    p.rules = SC_NEW_N(a, sc_rule, PLAN_RULES);
+    if (!p.rules) return sc_error_nomem(err);
+    SC_TRY(plan_presets(run, p.rules, &p.n_rules, err));
+    place_groups(&p);
+    for (uint32_t l = 0; l < run->model->n_layers && l < 3; l++) {
+        const sc_layer *layer = &run->model->layer[l];
+        p.placed[l] = SC_NEW_N(a, sc_placed, layer->n_ops);
+        if (!p.placed[l]) return sc_error_nomem(err);
+        for (uint32_t i = 0; i < layer->n_ops; i++)
+            SC_TRY(plan_resolve(&p, layer, &layer->op[i], &p.placed[l][i], err));
+    }
+    SC_TRY(cut_stages(&p, a, err));
+    *out = p;
+    return SC_OK;
+}

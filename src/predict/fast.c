@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fast.c - the fast engine: block durations composed by the schedule's
+ * recurrence.
+ *
+ * finish(v, mb) = max(finish of the same pass on the neighbouring stage,
+ * the device's previous slot) + duration.  Differs from the event engine only
+ * in what crosses block borders: exchanges beside compute are composed layer
+ * by layer, each in isolation.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "predict/internal.h"
+
+typedef struct fast {
+    const sc_plan *p;
+    const sc_block *blocks;
+    double sigma;     /* extra time per overlapped time */
+    double *f, *b;    /* [n_stages] duration of a closed pass */
+    double *first_f;  /* [n_stages] with gathers of updated weights beside */
+    double *last_b;   /* [n_stages] with gradient exchange beside */
+    double *tail;     /* [n_stages] exchange left after the last backward */
+    sc_step_costs *c; /* [pp] */
+} fast;
+
+static const sc_block *layer_of(const fast *x, uint32_t v, uint32_t i)
+{
+    const struct sc_stage *st = &x->p->stage[v];
+    if (st->embed && i == 0) return &x->blocks[0];
+    i -= st->embed;
+    return i < st->blocks ? &x->blocks[1] : &x->blocks[2];
+}
+
+static uint32_t n_layers(const fast *x, uint32_t v)
+{
+    const struct sc_stage *st = &x->p->stage[v];
+    return st->blocks + st->embed + st->head;
+}
+
+/* ZeRO-3: per layer compute beside the exchange of its neighbours. */
+static double zero3(const fast *x, uint32_t v, bool bwd, double *tail)
+{
+    uint32_t n = n_layers(x, v);
+    bool ahead = x->p->run.sw->prefetch;
+    double t = 0, comm_free = 0, prev = 0, before = 0;
+    for (uint32_t k = 0; k < n; k++) {
+        const sc_block *b = layer_of(x, v, bwd ? n - 1 - k : k);
+        double c = bwd ? b->bwd_s : b->fwd_s;
+        double g = fmax(comm_free, ahead ? before : prev) + b->gather_s;
+        double start = fmax(t, g);
+        /* What the stream carries while this layer computes slows it. */
+        double beside = fmin(c, fmax(0, comm_free - start));
+        if (ahead && k + 1 < n) {
+            const sc_block *next = layer_of(x, v, bwd ? n - 2 - k : k + 1);
+            beside = fmin(c, beside + next->gather_s);
+        }
+        t = start + c + x->sigma * beside;
+        comm_free = g;
+        if (bwd && b->grad_s > 0) comm_free = fmax(comm_free, t) + b->grad_s;
+        before = prev;
+        prev = t;
+    }
+    *tail = bwd ? fmax(0, comm_free - t) : 0;
+    return t;
+}
+
+static double first_forward(const fast *x, uint32_t v)
+{
+    double t = 0, gathered = 0, busy = 0;
+    uint32_t n = n_layers(x, v);
+    for (uint32_t k = 0; k < n; k++) {
+        const sc_block *b = layer_of(x, v, k);
+        gathered += b->update_s;
+        t = fmax(t, gathered) + b->fwd_s;
+        busy += b->fwd_s;
+    }
+    return t + x->sigma * fmin(busy, gathered);
+}
+
+static double last_backward(const fast *x, uint32_t v, double *tail)
+{
+    double t = 0, free_at = 0, bucket = 0, bucket_s = 0, sent = 0;
+    uint32_t n = n_layers(x, v);
+    for (uint32_t k = 0; k < n; k++) {
+        const sc_block *b = layer_of(x, v, n - 1 - k);
+        t += b->bwd_s;
+        bucket += b->grad_bytes;
+        bucket_s += b->grad_s;
+        if (bucket > 0 &&
+            (k == n - 1 || bucket >= x->p->run.sw->bucket_bytes)) {
+            free_at = fmax(free_at, t) + bucket_s;
+            sent += bucket_s;
+            bucket = bucket_s = 0;
+        }
+    }
+    double beside = fmax(0, sent - fmax(0, free_at - t));
+    t += x->sigma * beside;
+    *tail = fmax(0, free_at - t);
+    return t;
+}
+
+static void durations(fast *x)
+{
+    const sc_run *r = &x->p->run;
+    bool dp = r->size[SC_AX_DP] > 1;
+    for (uint32_t v = 0; v < x->p->n_stages; v++) {
+        x->tail[v] = 0;
+        if (r->zero >= 3) {
+            x->f[v] = x->first_f[v] = zero3(x, v, false, &x->tail[v]);
+            x->b[v] = x->last_b[v] =
+                r->forward_only ? 0 : zero3(x, v, true, &x->tail[v]);
+            /* Within a step a tail runs beside the next forward. */
+            continue;
+        }
+        x->f[v] = x->b[v] = 0;
+        for (uint32_t k = 0; k < n_layers(x, v); k++) {
+            x->f[v] += layer_of(x, v, k)->fwd_s;
+            x->b[v] += layer_of(x, v, k)->bwd_s;
+        }
+        x->first_f[v] = dp && r->zero > 0 && r->sw->param_overlap
+                            ? first_forward(x, v)
+                            : x->f[v];
+        x->last_b[v] = dp && r->sw->grad_overlap
+                           ? last_backward(x, v, &x->tail[v])
+                           : x->b[v];
+    }
+}
+
+typedef struct sweep {
+    double *done_f, *done_b; /* [n_stages * ga], < 0: not yet */
+    double *at;              /* [pp] clock of each device */
+    double *grad;            /* [pp] end of exchanges beside compute */
+    uint32_t *pos, *n_order; /* [pp] */
+    sc_slot **order;         /* [pp] */
+} sweep;
+
+static bool slot(const fast *x, sweep *s, uint32_t dev)
+{
+    const sc_run *r = &x->p->run;
+    uint32_t pp = r->size[SC_AX_PP], n = x->p->n_stages;
+    const sc_slot *o = &s->order[dev][s->pos[dev]];
+    uint32_t v = o->chunk * pp + dev;
+    size_t i = (size_t)v * r->ga + o->mb;
+    bool bwd = o->pass != SC_FWD;
+    double in = 0;
+    if (!bwd && v > 0) in = s->done_f[i - r->ga];
+    if (bwd) in = v + 1 < n ? s->done_b[i + r->ga] : s->done_f[i];
+    if (in < 0) return false;
+    double d = bwd ? (o->mb == r->ga - 1 ? x->last_b[v] : x->b[v])
+                   : (o->mb == 0 ? x->first_f[v] : x->f[v]);
+    double end = fmax(in, s->at[dev]) + d;
+    double sent = end;
+    bool last = bwd ? v == 0 : v + 1 == n;
+    if (!last && pp > 1) sent += x->c[dev].send_s;
+    s->at[dev] = x->c[dev].send_blocks ? sent : end;
+    if (bwd && o->mb == r->ga - 1)
+        s->grad[dev] = fmax(s->grad[dev], end + x->tail[v]);
+    (bwd ? s->done_b : s->done_f)[i] = sent;
+    s->pos[dev]++;
+    return true;
+}
+
+static sc_status sweep_new(const fast *x, sc_arena *a, sweep *s, sc_err *err)
+{
+    const sc_run *r = &x->p->run;
+    uint32_t pp = r->size[SC_AX_PP];
+    size_t n = (size_t)x->p->n_stages * r->ga;
+    *s = (sweep){SC_NEW_N(a, double, n),    SC_NEW_N(a, double, n),
+                 SC_NEW_N(a, double, pp),   SC_NEW_N(a, double, pp),
+                 SC_NEW_N(a, uint32_t, pp), SC_NEW_N(a, uint32_t, pp),
+                 SC_NEW_N(a, sc_slot *, pp)};
+    if (!s->done_f || !s->done_b || !s->at || !s->grad || !s->pos ||
+        !s->n_order || !s->order)
+        return sc_error_nomem(err);
+    for (size_t i = 0; i < n; i++)
+        s->done_f[i] = s->done_b[i] = -1;
+    for (uint32_t dev = 0; dev < pp; dev++) {
+        s->order[dev] = SC_NEW_N(a, sc_slot, 2 * (size_t)r->ga * r->vpp);
+        if (!s->order[dev]) return sc_error_nomem(err);
+        s->n_order[dev] =
+            sc_schedule_order(r->schedule, pp, r->vpp, r->ga, dev,
+                              r->forward_only, s->order[dev]);
+    }
+    return SC_OK;
+}
+
+/* After the pipeline: exchanges, tied weights, optimizer. */
+static double finish(const fast *x, const sweep *s)
+{
+    const sc_run *r = &x->p->run;
+    uint32_t pp = r->size[SC_AX_PP];
+    double norm = 0, after = 0, met = 0;
+    for (uint32_t dev = 0; dev < pp; dev++) {
+        double end = fmax(s->at[dev] + x->c[dev].grad_s, s->grad[dev]);
+        if (dev == 0 || dev == pp - 1)
+            met = fmax(met, s->at[dev] + x->c[dev].grad_s);
+        norm = fmax(norm, end);
+        after = fmax(after, x->c[dev].optimizer_s + x->c[dev].update_s +
+                                x->c[dev].fixed_s);
+    }
+    if (pp > 1) norm = fmax(norm, met + x->c[0].tied_s);
+    return norm + after;
+}
+
+static sc_status compose(fast *x, sc_arena *a, double *step_s, sc_err *err)
+{
+    const sc_run *r = &x->p->run;
+    sweep s;
+    durations(x);
+    SC_TRY(sweep_new(x, a, &s, err));
+    for (bool moved = true; moved;) {
+        moved = false;
+        for (uint32_t dev = 0; dev < r->size[SC_AX_PP]; dev++)
+            while (s.pos[dev] < s.n_order[dev] && slot(x, &s, dev))
+                moved = true;
+    }
+    double factor = r->numa_unbound ? 1 + r->cost->p[SC_P_NUMA] : 1;
+    *step_s = finish(x, &s) * factor;
+    return SC_OK;
+}
+
+sc_status sc_predict_fast(const sc_plan *p, const sc_block *blocks,
+                          sc_arena *a, double *step_s, sc_err *err)
+{
+    uint32_t n = p->n_stages, pp = p->run.size[SC_AX_PP];
+    sc_arena_mark mark = sc_arena_save(a);
+    double *d = SC_NEW_N(a, double, 5 * (size_t)n);
+    fast x = {.p = p, .blocks = blocks,
+              .sigma = p->run.cost->p[SC_P_OVERLAP],
+              .c = SC_NEW_N(a, sc_step_costs, pp)};
+    if (!d || !x.c) return sc_error_nomem(err);
+    x.f = d;
+    x.b = d + n;
+    x.first_f = d + 2 * (size_t)n;
+    x.last_b = d + 3 * (size_t)n;
+    x.tail = d + 4 * (size_t)n;
+    sc_status s = SC_OK;
+    for (uint32_t dev = 0; dev < pp && s == SC_OK; dev++)
+        s = sc_plan_step_costs(p, blocks, dev, &x.c[dev], err);
+    if (s == SC_OK) s = compose(&x, a, step_s, err);
+    sc_arena_restore(a, mark);
+    return s;
+}

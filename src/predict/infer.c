@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * infer.c - fills what the user left out: parallelism and micro-batch by the
+ * fastest feasible choice, recompute the least that fits, precision the usual
+ * one of the device.  The same code serves `predict`, empty cells of truth
+ * tables and suggestions; no default depends on where a question came from.
+ */
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "predict/internal.h"
+
+void predict_note(predict_notes *n, const char *fmt, ...)
+{
+    char buf[320];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(buf, sizeof buf, fmt, ap);
+    va_end(ap);
+    if (n->n < SC_COUNT(n->text)) {
+        const char *s = sc_strdup(n->arena, buf);
+        if (s) n->text[n->n++] = s;
+    }
+}
+
+sc_status predict_evaluate(const sc_run *run, sc_arena *a, predict_eval *out,
+                           sc_err *err)
+{
+    sc_arena_mark mark = sc_arena_save(a);
+    sc_plan p;
+    sc_block blocks[3];
+    predict_eval e = {.run = *run};
+    sc_status s = sc_plan_build(run, a, &p, err);
+    for (uint32_t l = 0; l < 3 && s == SC_OK; l++)
+        s = sc_block_price(&p, l, a, &blocks[l], err);
+    sc_stage_memory *m = SC_NEW_N(a, sc_stage_memory, run->size[SC_AX_PP]);
+    if (s == SC_OK && !m) s = sc_error_nomem(err);
+    if (s == SC_OK) s = sc_predict_memory(&p, blocks, a, m, err);
+    if (s == SC_OK) s = sc_predict_fast(&p, blocks, a, &e.step_s, err);
+    for (uint32_t i = 0; s == SC_OK && i < run->size[SC_AX_PP]; i++)
+        e.peak = fmax(e.peak, m[i].peak);
+    e.fits = e.peak <= (double)run->hw->device->mem_bytes;
+    sc_arena_restore(a, mark);
+    if (s == SC_OK) *out = e;
+    return s;
+}
+
+/* ---- single values -------------------------------------------------------- */
+
+static sc_precision usual_precision(const sc_device *d)
+{
+    if (d->peak[SC_BF16] > 0) return SC_BF16;
+    if (d->peak[SC_FP16] > 0) return SC_FP16;
+    return SC_FP32;
+}
+
+static uint64_t pow2_below(double x)
+{
+    uint64_t n = 1;
+    while ((double)(2 * n) <= x)
+        n *= 2;
+    return n;
+}
+
+/* About four million tokens a step, as published runs of this size use; at
+ * least one sample per device. */
+static uint64_t usual_batch(const sc_hw *hw, uint64_t seq)
+{
+    uint64_t n = pow2_below(4194304.0 / (double)seq);
+    while (n < hw->n_devices / 8)
+        n *= 2;
+    return n;
+}
+
+static void settle_values(const sc_job *job, const sc_hw *hw,
+                          const sc_model *model, sc_run *r,
+                          predict_notes *notes)
+{
+    r->precision = job->precision >= 0 ? (sc_precision)job->precision
+                                       : usual_precision(hw->device);
+    if (job->precision < 0)
+        predict_note(notes, "precision %s: the usual one of %s",
+                     sc_precision_names[r->precision], hw->device->name);
+    r->seq = (uint64_t)job->seq;
+    if (!job->seq) {
+        r->seq = (uint64_t)(model->t.max_seq > 0 ? model->t.max_seq : 2048);
+        if (r->seq > 8192) r->seq = 8192;
+        predict_note(notes, "sequence of %llu tokens: the model's length, at "
+                            "most 8192",
+                     (unsigned long long)r->seq);
+    }
+    r->gbs = (uint64_t)job->gbs;
+    if (!job->gbs) {
+        r->gbs = usual_batch(hw, r->seq);
+        predict_note(notes, "global batch %llu: about 4 M tokens",
+                     (unsigned long long)r->gbs);
+    }
+    r->forward_only = job->forward_only;
+    r->launch_blocking = job->launch_blocking;
+    r->numa_unbound = job->numa_unbound;
+}
+
+/* ---- the space of what is open ---------------------------------------------- */
+
+typedef struct space {
+    const sc_job *job;
+    sc_run base;
+    sc_arena *a;
+    predict_eval best, least; /* fastest that fits; smallest of all */
+    bool have_best, have_least;
+    uint32_t tried;
+    sc_err *err;
+} space;
+
+static bool wanted(int64_t given, uint64_t value)
+{
+    return given == 0 || (uint64_t)given == value;
+}
+
+static int default_zero(const sc_run *r)
+{
+    return r->size[SC_AX_DP] > 1 && r->sw->grad_overlap ? 1 : 0;
+}
+
+/* The least recomputation that fits. */
+static sc_status try_recompute(space *x, sc_run r)
+{
+    int given = x->job->recompute;
+    int lo = given >= 0 ? given : SC_RC_NONE;
+    int hi = given >= 0 || r.forward_only ? lo : SC_RC_FULL;
+    if (r.sw->attention != SC_ATTN_UNFUSED && given < 0 && lo == 0)
+        lo = SC_RC_NONE; /* fused attention recomputes by itself */
+    for (int rc = lo; rc <= hi; rc++) {
+        if (rc == SC_RC_SELECTIVE && given < 0 &&
+            r.sw->attention != SC_ATTN_UNFUSED)
+            continue;
+        predict_eval e;
+        r.recompute = (sc_recompute)rc;
+        SC_TRY(predict_evaluate(&r, x->a, &e, x->err));
+        x->tried++;
+        if (!x->have_least || e.peak < x->least.peak) x->least = e;
+        x->have_least = true;
+        if (!e.fits) continue;
+        if (!x->have_best || e.step_s < x->best.step_s) x->best = e;
+        x->have_best = true;
+        break;
+    }
+    return SC_OK;
+}
+
+static bool chunks_legal(const space *x, const sc_run *r, uint32_t vpp)
+{
+    uint32_t pp = r->size[SC_AX_PP];
+    uint64_t layers = (uint64_t)r->model->t.layers;
+    if (!wanted(x->job->vpp, vpp)) return false;
+    if (vpp == 1)
+        return x->job->schedule != SC_SCH_INTERLEAVED || x->job->vpp == 1;
+    if (x->job->schedule >= 0 && x->job->schedule != SC_SCH_INTERLEAVED)
+        return false;
+    bool whole = layers % ((uint64_t)pp * vpp) == 0 ||
+                 (layers + 2) % ((uint64_t)pp * vpp) == 0;
+    return pp > 1 && r->ga % pp == 0 && (whole || x->job->vpp > 0) &&
+           (uint64_t)pp * vpp <= layers;
+}
+
+static sc_status try_chunks(space *x, sc_run r)
+{
+    static const uint32_t chunks[] = {1, 2, 3, 4, 5, 6, 8};
+    uint32_t given = (uint32_t)x->job->vpp;
+    for (size_t i = 0; i < SC_COUNT(chunks); i++) {
+        uint32_t vpp = given ? given : chunks[i];
+        if (given && i > 0) break;
+        if (!given && !chunks_legal(x, &r, vpp)) continue;
+        r.vpp = vpp;
+        r.schedule = vpp > 1 ? SC_SCH_INTERLEAVED
+                     : x->job->schedule >= 0
+                         ? (sc_schedule)x->job->schedule
+                         : SC_SCH_1F1B;
+        SC_TRY(try_recompute(x, r));
+    }
+    return SC_OK;
+}
+
+static sc_status try_micro_batches(space *x, sc_run r)
+{
+    uint64_t per = r.gbs / r.size[SC_AX_DP];
+    if (r.gbs % r.size[SC_AX_DP] != 0) {
+        if (x->job->mbs || x->job->dp) { /* let the checks say why */
+            r.mbs = x->job->mbs ? (uint64_t)x->job->mbs : 1;
+            r.ga = 1;
+            r.vpp = 1;
+            return try_recompute(x, r);
+        }
+        return SC_OK;
+    }
+    for (uint64_t mbs = 1; mbs <= 16 && mbs <= per; mbs *= 2) {
+        uint64_t m = x->job->mbs ? (uint64_t)x->job->mbs : mbs;
+        if (per % m != 0 && !x->job->mbs) continue;
+        r.mbs = m;
+        r.ga = (uint32_t)(per / m ? per / m : 1);
+        SC_TRY(try_chunks(x, r));
+        if (x->job->mbs) break;
+    }
+    return SC_OK;
+}
+
+static bool tp_legal(const space *x, uint64_t tp)
+{
+    const sc_transformer *t = &x->base.model->t;
+    if (x->job->tp) return (uint64_t)x->job->tp == tp;
+    return tp <= x->base.hw->node_size && (uint64_t)t->heads % tp == 0 &&
+           (uint64_t)t->ffn % tp == 0;
+}
+
+static bool pp_legal(const space *x, uint64_t pp)
+{
+    uint64_t layers = (uint64_t)x->base.model->t.layers;
+    if (x->job->pp) return (uint64_t)x->job->pp == pp;
+    return pp <= layers && pp <= 64 &&
+           (layers % pp == 0 || (layers + 2) % pp == 0);
+}
+
+static sc_status try_mesh(space *x, uint64_t tp, uint64_t pp)
+{
+    uint64_t n = x->base.hw->n_devices;
+    uint64_t cp = x->job->cp ? (uint64_t)x->job->cp : 1;
+    uint64_t inner = tp * pp * cp;
+    uint64_t dp = x->job->dp ? (uint64_t)x->job->dp : n / inner;
+    bool closed = x->job->tp && x->job->pp;
+    if ((dp == 0 || dp * inner != n) && !closed) return SC_OK;
+    if (dp == 0) dp = 1;
+    sc_run r = x->base;
+    r.size[SC_AX_TP] = (uint32_t)tp;
+    r.size[SC_AX_PP] = (uint32_t)pp;
+    r.size[SC_AX_CP] = (uint32_t)cp;
+    r.size[SC_AX_DP] = (uint32_t)dp;
+    r.sp = x->job->sp >= 0 ? x->job->sp : tp > 1;
+    r.zero = x->job->fsdp        ? 3
+             : x->job->zero >= 0 ? (int)x->job->zero
+                                 : default_zero(&r);
+    return try_micro_batches(x, r);
+}
+
+static sc_status search(space *x)
+{
+    uint64_t n = x->base.hw->n_devices;
+    uint64_t max_tp = x->job->tp ? (uint64_t)x->job->tp : n;
+    uint64_t max_pp = x->job->pp ? (uint64_t)x->job->pp : n;
+    if (!x->job->tp && max_tp > x->base.hw->node_size)
+        max_tp = x->base.hw->node_size;
+    if (!x->job->pp && max_pp > 64) max_pp = 64;
+    for (uint64_t tp = x->job->tp ? max_tp : 1; tp <= max_tp; tp++) {
+        if (!tp_legal(x, tp) || (!x->job->tp && n % tp != 0)) continue;
+        for (uint64_t pp = x->job->pp ? max_pp : 1; pp <= max_pp; pp++) {
+            if (!pp_legal(x, pp) || (!x->job->pp && n % (tp * pp) != 0))
+                continue;
+            SC_TRY(try_mesh(x, tp, pp));
+        }
+    }
+    return SC_OK;
+}
+
+static void note_choice(const sc_job *job, const sc_run *r,
+                        predict_notes *notes)
+{
+    if (!job->tp || !job->pp || (!job->dp && !(job->tp && job->pp)))
+        predict_note(notes, "tp %u, pp %u, dp %u: the fastest that fits",
+                     r->size[SC_AX_TP], r->size[SC_AX_PP], r->size[SC_AX_DP]);
+    if (!job->mbs)
+        predict_note(notes, "micro-batch %llu: the fastest that fits",
+                     (unsigned long long)r->mbs);
+    if (!job->vpp && r->size[SC_AX_PP] > 1)
+        predict_note(notes, "virtual stages %u: the fastest legal choice",
+                     r->vpp);
+    if (job->recompute < 0)
+        predict_note(notes, "recompute %s: the least that fits",
+                     sc_recompute_names[r->recompute]);
+    if (job->zero < 0 && !job->fsdp && r->size[SC_AX_DP] > 1)
+        predict_note(notes, "ZeRO stage %d: usual with %s", r->zero,
+                     r->sw->name);
+    if (job->sp < 0 && r->size[SC_AX_TP] > 1)
+        predict_note(notes, "sequence parallelism: on where tp > 1");
+}
+
+static bool all_given(const sc_job *j, const sc_hw *hw)
+{
+    return j->tp && j->pp && j->mbs && j->recompute >= 0 &&
+           (j->vpp || j->pp == 1 || j->schedule == SC_SCH_1F1B ||
+            j->schedule == SC_SCH_GPIPE) &&
+           hw != NULL;
+}
+
+sc_status predict_infer(const sc_job *job, const sc_hw *hw,
+                        const sc_model *model, const sc_software *sw,
+                        const sc_cost *cost, sc_arena *a, sc_run *out,
+                        predict_notes *notes, uint32_t *n_tried, sc_err *err)
+{
+    space x = {.job = job, .a = a, .err = err};
+    x.base = (sc_run){.hw = hw, .model = model, .sw = sw, .cost = cost,
+                      .vpp = 1};
+    settle_values(job, hw, model, &x.base, notes);
+    SC_TRY(search(&x));
+    *n_tried = x.tried;
+    if (!x.have_best && !x.have_least)
+        return sc_error(err, SC_EINPUT, SC_C_CONFLICT, sc_pos_none(),
+                        "change the number of devices, the global batch or a "
+                        "given degree",
+                        "no legal choice of parallelism: %u devices, global "
+                        "batch %llu, %lld layers, %lld heads",
+                        hw->n_devices, (unsigned long long)x.base.gbs,
+                        (long long)model->t.layers,
+                        (long long)model->t.heads);
+    *out = x.have_best ? x.best.run : x.least.run;
+    if (!all_given(job, hw) || x.tried > 1) note_choice(job, out, notes);
+    return SC_OK;
+}

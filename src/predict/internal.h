@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* internal.h - shared inside predict/. */
+#ifndef PREDICT_INTERNAL_H
+#define PREDICT_INTERNAL_H
+
+#include <stepcast/predict.h>
+
+/* One configuration, evaluated. */
+typedef struct predict_eval {
+    sc_run run;
+    double step_s;      /* fast engine */
+    double peak;        /* bytes, worst stage */
+    bool fits;
+} predict_eval;
+
+/* Plan, blocks, memory and the fast engine; temporary memory from `a` is
+ * released before it returns. */
+sc_status predict_evaluate(const sc_run *run, sc_arena *a, predict_eval *out,
+                           sc_err *err);
+
+/* Notes for a person, kept in the prediction. */
+typedef struct predict_notes {
+    sc_arena *arena;
+    const char *text[64];
+    uint32_t n;
+} predict_notes;
+void predict_note(predict_notes *n, const char *fmt, ...) SC_PRINTF(2, 3);
+
+/* Fills every open choice of `job`; `*n_tried` counts evaluations. */
+sc_status predict_infer(const sc_job *job, const sc_hw *hw,
+                        const sc_model *model, const sc_software *sw,
+                        const sc_cost *cost, sc_arena *a, sc_run *out,
+                        predict_notes *notes, uint32_t *n_tried, sc_err *err);
+
+/* The three smallest changes that help. */
+sc_status predict_suggest(const sc_run *run, double step_s, bool fits,
+                          sc_arena *a, sc_suggestion out[3], uint32_t *n,
+                          sc_err *err);
+
+/* An internal error if the result breaks a physical bound. */
+sc_status predict_bounds(const sc_prediction *p, double flops_device,
+                         sc_err *err);
+
+#endif

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* job.c - what can be asked: one table for options, files and help. */
+#include <stepcast/predict.h>
+
+static const char *const engine_names[] = {"event", "fast", NULL};
+static const char *const fidelity_names[] = {"analytic", NULL};
+
+#define OFF(f) offsetof(sc_job, f)
+#define INT(key, field, flag, lo, hi, text)                                    \
+    {key, SC_T_INT, SC_U_COUNT, OFF(field), NULL, lo, hi, NULL, flag, "N",     \
+     text, false}
+#define BOOL(key, field, flag, text)                                           \
+    {key, SC_T_BOOL, SC_U_NONE, OFF(field), NULL, 0, 0, NULL, flag, NULL,      \
+     text, false}
+#define ENUM(key, field, names, flag, text)                                    \
+    {key, SC_T_ENUM, SC_U_NONE, OFF(field), NULL, 0, 0, names, flag, "NAME",   \
+     text, false}
+#define WORD(key, field, flag, meta, text)                                     \
+    {key, SC_T_STRING, SC_U_NONE, OFF(field), NULL, 0, 0, NULL, flag, meta,    \
+     text, false}
+
+const sc_key sc_job_keys[] = {
+    WORD("model", model, "--model", "NAME|FILE",
+         "catalogue name, HuggingFace config.json or model.yml"),
+    WORD("cluster", cluster, "--cluster", "SPEC|FILE",
+         "catalogue name with nodes (dgx-h100:16), cluster.yml, or one line"),
+    WORD("software", software, "--software", "NAME",
+         "training program and generation (stepcast list software)"),
+    INT("tp", tp, "--tp", 1, 1 << 20, "tensor parallel degree"),
+    INT("pp", pp, "--pp", 1, 1 << 20, "pipeline parallel degree"),
+    INT("dp", dp, "--dp", 1, 1 << 30, "data parallel degree"),
+    INT("cp", cp, "--cp", 1, 1 << 20, "context parallel degree"),
+    INT("ep", ep, "--ep", 1, 1 << 20, "expert parallel degree"),
+    INT("vp", vpp, "--vp", 1, 1 << 16, "virtual stages per pipeline device"),
+    INT("global-batch", gbs, "--global-batch", 1, 1LL << 40,
+        "samples per optimizer step"),
+    INT("micro-batch", mbs, "--micro-batch", 1, 1LL << 30,
+        "samples per micro-batch"),
+    INT("seq", seq, "--seq", 1, 1LL << 30, "tokens per sample"),
+    INT("zero", zero, "--zero", 0, 3, "ZeRO stage over dp"),
+    BOOL("fsdp", fsdp, "--fsdp", "fully sharded data parallel (ZeRO-3)"),
+    BOOL("sp", sp_flag, "--sp", "sequence parallelism over tp"),
+    ENUM("recompute", recompute, sc_recompute_names, "--recompute",
+         "none, selective (attention) or full"),
+    ENUM("schedule", schedule, sc_schedule_names, "--schedule",
+         "pipeline schedule"),
+    ENUM("precision", precision, sc_precision_names, "--precision",
+         "precision of matrix products"),
+    BOOL("overlap-grad-reduce", overlap_flag, "--overlap-grad-reduce",
+         "gradients reduced beside the backward pass"),
+    {"grad-bytes", SC_T_QUANTITY, SC_U_BYTES, OFF(grad_bytes), NULL, 0, 8,
+     NULL, "--grad-bytes", "BYTES", "kept and reduced per gradient element",
+     false},
+    BOOL("forward-only", forward_only, "--forward-only", "no backward pass"),
+    BOOL("launch-blocking", launch_blocking, "--launch-blocking",
+         "the run sets CUDA_LAUNCH_BLOCKING=1"),
+    BOOL("numa-unbound", numa_unbound, "--numa-unbound",
+         "processes are not bound to their device's NUMA node"),
+    ENUM("engine", engine, engine_names, "--engine",
+         "event runs the graph; fast composes its blocks"),
+    ENUM("fidelity", fidelity, fidelity_names, "--fidelity",
+         "how the network is modelled"),
+    BOOL("no-symmetry", no_symmetry, "--no-symmetry",
+         "one rank class per rank (slow; same result)"),
+    {"price", SC_T_QUANTITY, SC_U_PRICE, OFF(price), NULL, 0, 1e6, NULL,
+     "--price", "USD/h", "per device", false},
+    {0},
+};
+
+void sc_job_init(sc_job *job)
+{
+    *job = (sc_job){.zero = SC_INFER,
+                    .sp = SC_INFER,
+                    .recompute = SC_INFER,
+                    .schedule = SC_INFER,
+                    .precision = SC_INFER,
+                    .grad_overlap = SC_INFER};
+}
+
+void sc_job_given(sc_job *job, const sc_given *given)
+{
+    if (sc_given_has(given, sc_job_keys, "sp")) job->sp = job->sp_flag;
+    if (sc_given_has(given, sc_job_keys, "overlap-grad-reduce"))
+        job->grad_overlap = job->overlap_flag;
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * memory.c - memory of every pipeline device, from the layers' own tensors.
+ *
+ * weights      kept parameters x bytes, and what ZeRO-3 has gathered
+ * gradients    kept gradients x bytes
+ * optimizer    states and master weights
+ * activations  kept per micro-batch (Korthikanti et al. 2022, section 4) x
+ *              micro-batches in flight, plus what one layer needs at work
+ */
+#include <math.h>
+
+#include "predict/internal.h"
+
+typedef struct stage_sum {
+    double params_kept, grads, optim, saved, gathered, working;
+} stage_sum;
+
+static void add(stage_sum *s, const sc_block *b, double n)
+{
+    if (n <= 0) return;
+    s->params_kept += n * b->params_kept;
+    s->grads += n * b->grads_kept;
+    s->optim += n * b->optim_kept;
+    s->working = fmax(s->working, b->working);
+    if (b->gather_bytes > 0) s->gathered = fmax(s->gathered, b->params);
+}
+
+/* Bytes kept for the backward pass by all chunks of a device. */
+static double activations(const sc_plan *p, const sc_block *blocks,
+                          uint32_t dev)
+{
+    const sc_run *r = &p->run;
+    uint32_t pp = r->size[SC_AX_PP];
+    if (r->forward_only) return 0;
+    double chunk = 0, ends = 0;
+    for (uint32_t v = dev; v < p->n_stages; v += pp) {
+        chunk += p->stage[v].blocks * blocks[1].saved;
+        if (p->stage[v].embed) chunk += blocks[0].saved;
+        /* The head's backward follows its forward at once. */
+        if (p->stage[v].head) ends += blocks[2].saved;
+    }
+    uint32_t n = sc_schedule_in_flight(r->schedule, pp, r->vpp, r->ga, dev);
+    if (r->schedule == SC_SCH_GPIPE) ends *= r->ga;
+    return chunk / r->vpp * n + ends;
+}
+
+static sc_stage_memory device_memory(const sc_plan *p, const sc_block *blocks,
+                                     uint32_t dev, const sc_step_costs *c)
+{
+    const sc_run *r = &p->run;
+    const sc_software *sw = r->sw;
+    uint32_t pp = r->size[SC_AX_PP];
+    stage_sum s = {0};
+    for (uint32_t v = dev; v < p->n_stages; v += pp) {
+        add(&s, &blocks[0], p->stage[v].embed);
+        add(&s, &blocks[1], p->stage[v].blocks);
+        add(&s, &blocks[2], p->stage[v].head);
+    }
+    sc_stage_memory m = {0};
+    double low = sc_precision_bytes(SC_BF16);
+    /* Gathered: this layer and the next one. */
+    m.weights = s.params_kept * (r->forward_only ? low : sw->weight_bytes) +
+                2 * s.gathered * low;
+    if (!r->forward_only) {
+        m.gradients = s.grads * sw->grad_bytes;
+        m.optimizer = s.optim * sw->optim_bytes;
+    }
+    m.activations = activations(p, blocks, dev) + s.working;
+    m.communication = 4 * c->send_bytes;
+    if (r->size[SC_AX_DP] > 1 && !r->forward_only)
+        m.communication += sw->bucket_bytes + sw->flat_bytes;
+    m.other = sw->memory_overhead;
+    double used = m.weights + m.gradients + m.optimizer + m.activations +
+                  m.communication;
+    m.allocated = used + m.other;
+    m.peak = used * (1 + sw->fragmentation) + m.other;
+    return m;
+}
+
+sc_status sc_predict_memory(const sc_plan *p, const sc_block *blocks,
+                            sc_arena *a, sc_stage_memory *out, sc_err *err)
+{
+    (void)a;
+    for (uint32_t dev = 0; dev < p->run.size[SC_AX_PP]; dev++) {
+        sc_step_costs c;
+        SC_TRY(sc_plan_step_costs(p, blocks, dev, &c, err));
+        out[dev] = device_memory(p, blocks, dev, &c);
+    }
+    return SC_OK;
+}

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* predict.c - one prediction, from the question to the numbers. */
+#include <math.h>
+#include <string.h>
+
+#include "predict/internal.h"
+
+typedef struct state {
+    const sc_job *job;
+    sc_plan plan;
+    sc_block blocks[3];
+    double flops_device; /* executed per device and step, of the busiest */
+} state;
+
+static sc_status run_event(const state *x, sc_arena *a, sc_prediction *p,
+                           sc_err *err)
+{
+    sc_graph g, unfolded;
+    sc_result res;
+    sc_sim_opts opts;
+    sc_lower_opts lo = {.expand = x->job->no_symmetry};
+    SC_TRY(sc_lower(&x->plan, x->blocks, &lo, a, &g, err));
+    const sc_graph *use = &g;
+    if (x->job->no_symmetry) {
+        SC_TRY(sc_graph_unfold(&g, 20000000, a, &unfolded, err));
+        use = &unfolded;
+    }
+    sc_predict_rates(p->run.cost, &opts);
+    SC_TRY(sc_sim_run(use, &opts, a, &res, err));
+    p->step_time_s = sc_time_to_s(res.makespan);
+    /* The slowest rank: the one that waits least. */
+    sc_time best[SC_N_CATS], least = -1;
+    for (uint32_t c = 0; c < use->n_classes; c++) {
+        sc_time cat[SC_N_CATS];
+        sc_result_breakdown(use, &res, c, res.makespan, cat);
+        if (least >= 0 && cat[SC_CAT_BUBBLE] >= least) continue;
+        least = cat[SC_CAT_BUBBLE];
+        memcpy(best, cat, sizeof best);
+    }
+    for (uint32_t c = 0; c < SC_N_CATS; c++)
+        p->time_breakdown_s[c] = sc_time_to_s(best[c]);
+    return SC_OK;
+}
+
+/* The fast engine has no timeline: the busiest device's own time by category,
+ * the rest of the step is bubble. */
+static void fast_breakdown(const state *x, sc_prediction *p)
+{
+    const sc_run *r = &p->run;
+    uint32_t pp = r->size[SC_AX_PP];
+    double most = -1;
+    for (uint32_t dev = 0; dev < pp; dev++) {
+        double cat[SC_N_CATS] = {0}, sum = 0;
+        for (uint32_t v = dev; v < x->plan.n_stages; v += pp)
+            for (uint32_t c = 0; c < SC_N_CATS; c++) {
+                const struct sc_stage *st = &x->plan.stage[v];
+                const sc_block *b = x->blocks;
+                cat[c] += r->ga * (st->embed * (b[0].fwd_cat[c] + b[0].bwd_cat[c]) +
+                                   st->blocks * (b[1].fwd_cat[c] + b[1].bwd_cat[c]) +
+                                   st->head * (b[2].fwd_cat[c] + b[2].bwd_cat[c]));
+            }
+        for (uint32_t c = 0; c < SC_N_CATS; c++)
+            sum += cat[c];
+        if (sum <= most) continue;
+        most = sum;
+        memcpy(p->time_breakdown_s, cat, sizeof cat);
+    }
+    double rest = p->step_time_s - most;
+    p->time_breakdown_s[pp > 1 ? SC_CAT_BUBBLE : SC_CAT_DP] += rest;
+}
+
+static sc_status run_engines(state *x, sc_arena *a, sc_prediction *p,
+                             sc_err *err)
+{
+    double fast = 0;
+    bool event = x->job->engine == SC_ENGINE_EVENT;
+    if (!event || !x->job->brief)
+        SC_TRY(sc_predict_fast(&x->plan, x->blocks, a, &fast, err));
+    if (event) {
+        SC_TRY(run_event(x, a, p, err));
+        p->other_engine_s = fast;
+        return SC_OK;
+    }
+    p->step_time_s = fast;
+    fast_breakdown(x, p);
+    p->other_engine_s = NAN;
+    return SC_OK;
+}
+
+static void rates(sc_prediction *p)
+{
+    const sc_run *r = &p->run;
+    double n = r->hw->n_devices, t = p->step_time_s;
+    double model = sc_model_flops(r->model, r->gbs, r->seq, r->forward_only);
+    sc_precision pr = r->precision;
+    double peak = r->hw->device->peak[pr];
+    if (peak <= 0) peak = r->hw->device->vector_flops;
+    p->samples_per_s = (double)r->gbs / t;
+    p->tokens_per_s = p->samples_per_s * (double)r->seq;
+    p->tokens_per_s_per_device = p->tokens_per_s / n;
+    p->model_tflops_per_device = model / t / n / 1e12;
+    p->mfu = model / t / n / peak;
+    /* Model FLOP plus what is recomputed; attention counted in full. */
+    double again = 0;
+    if (r->recompute != SC_RC_NONE && !r->forward_only) {
+        double fwd = model / 3, attn = 0;
+        const sc_layer *b = &r->model->layer[1];
+        for (uint32_t i = 0; i < b->n_ops; i++)
+            if (b->op[i].type == SC_ATTENTION)
+                attn = b->repeat * sc_operator_flops(&b->op[i], r->gbs, r->seq);
+        again = r->recompute == SC_RC_FULL ? fwd : attn;
+    }
+    p->hfu = (model + again) / t / n / peak;
+}
+
+static void money(const state *x, sc_prediction *p)
+{
+    const sc_run *r = &p->run;
+    const sc_hw *hw = r->hw;
+    double t = p->step_time_s, busy = 0;
+    for (uint32_t c = 0; c < SC_N_CATS; c++)
+        if (c == SC_CAT_COMPUTE || c == SC_CAT_OPTIMIZER)
+            busy += p->time_breakdown_s[c];
+    p->energy_j_per_step = NAN;
+    if (hw->device->power_w > 0) {
+        /* A waiting device draws about 0.35 of its limit with clocks up. */
+        double share = 0.35 + 0.65 * busy / t;
+        double watts = hw->n_devices * hw->device->power_w * share +
+                       hw->n_nodes * hw->node_power_w;
+        p->energy_j_per_step = watts * t * (hw->pue > 0 ? hw->pue : 1);
+    }
+    p->cost_usd_per_step =
+        x->job->price > 0 ? x->job->price * hw->n_devices * t : NAN;
+}
+
+static sc_status memory(const state *x, sc_arena *a, sc_prediction *p,
+                        sc_err *err)
+{
+    p->n_stages = p->run.size[SC_AX_PP];
+    p->memory = SC_NEW_N(a, sc_stage_memory, p->n_stages);
+    if (!p->memory) return sc_error_nomem(err);
+    SC_TRY(sc_predict_memory(&x->plan, x->blocks, a, p->memory, err));
+    p->memory_capacity_bytes = (double)p->run.hw->device->mem_bytes;
+    p->fits = true;
+    for (uint32_t i = 0; i < p->n_stages; i++)
+        if (p->memory[i].peak > p->memory_capacity_bytes) p->fits = false;
+    return SC_OK;
+}
+
+static double device_flops(const state *x)
+{
+    const sc_run *r = &x->plan.run;
+    uint32_t pp = r->size[SC_AX_PP];
+    double most = 0;
+    for (uint32_t dev = 0; dev < pp; dev++) {
+        double f = 0;
+        for (uint32_t v = dev; v < x->plan.n_stages; v += pp) {
+            const struct sc_stage *st = &x->plan.stage[v];
+            f += st->embed * x->blocks[0].flops +
+                 st->blocks * x->blocks[1].flops +
+                 st->head * x->blocks[2].flops;
+        }
+        most = fmax(most, f * r->ga);
+    }
+    return most;
+}
+
+static sc_status finish(const state *x, const predict_notes *assume,
+                        const predict_notes *warn, sc_arena *a,
+                        sc_prediction *p, sc_err *err)
+{
+    double half = sc_predict_spread(&p->run);
+    p->step_time_low_s = p->step_time_s / (1 + half);
+    p->step_time_high_s = p->step_time_s * (1 + half);
+    rates(p);
+    money(x, p);
+    p->assumptions = SC_NEW_N(a, const char *, assume->n);
+    p->warnings = SC_NEW_N(a, const char *, warn->n);
+    if (!p->assumptions || !p->warnings) return sc_error_nomem(err);
+    memcpy(p->assumptions, assume->text, assume->n * sizeof *assume->text);
+    memcpy(p->warnings, warn->text, warn->n * sizeof *warn->text);
+    p->n_assumptions = assume->n;
+    p->n_warnings = warn->n;
+    return predict_bounds(p, x->flops_device, err);
+}
+
+static const sc_software *adjusted(const sc_job *job, const sc_software *sw,
+                                   sc_arena *a)
+{
+    if (job->grad_overlap < 0 && job->grad_bytes <= 0) return sw;
+    sc_software *s = SC_NEW(a, sc_software);
+    if (!s) return NULL;
+    *s = *sw;
+    if (job->grad_overlap >= 0) s->grad_overlap = job->grad_overlap;
+    if (job->grad_bytes > 0) s->grad_bytes = s->reduce_bytes = job->grad_bytes;
+    return s;
+}
+
+static sc_status check_job(const sc_job *job, const sc_hw *hw, sc_err *err)
+{
+    sc_status s = SC_OK;
+    if (job->ep > 1)
+        s = sc_error(err, SC_EINPUT, SC_C_CONFLICT, sc_pos_file("--ep"),
+                     "use --ep 1", "the model has no experts");
+    if (job->fsdp && job->zero >= 0 && job->zero != 3)
+        s = sc_error(err, SC_EINPUT, SC_C_CONFLICT, sc_pos_file("--zero"),
+                     "give one of them", "--fsdp is ZeRO stage 3");
+    if (!hw->device)
+        s = sc_error(err, SC_EINPUT, SC_C_MISSING, sc_pos_file("--cluster"),
+                     "add '; device=h100-sxm'",
+                     "the machine names no device");
+    return s;
+}
+
+static void warnings(const sc_prediction *p, predict_notes *warn)
+{
+    const sc_run *r = &p->run;
+    const char *arch = r->hw->device->arch;
+    if (strcmp(arch, "ampere") != 0 && strcmp(arch, "hopper") != 0)
+        predict_note(warn, "no measured step of a %s device is in the fit; "
+                           "rates are those of the nearest generation",
+                     arch);
+    if (r->size[SC_AX_TP] > r->hw->node_size)
+        predict_note(warn, "tensor parallelism crosses nodes");
+    if (r->hw->n_nodes > 1)
+        predict_note(warn, "the network between nodes is priced from its "
+                           "nominal rate, not calibrated");
+}
+
+sc_status sc_predict(const sc_job *job, const sc_hw *hw, const sc_model *model,
+                     const sc_software *sw, const sc_cost *cost, sc_arena *a,
+                     sc_prediction *out, sc_err *err)
+{
+    state x = {.job = job};
+    sc_prediction p = {0};
+    predict_notes assume = {.arena = a}, warn = {.arena = a};
+    SC_TRY(check_job(job, hw, err));
+    sw = adjusted(job, sw, a);
+    if (!sw) return sc_error_nomem(err);
+    SC_TRY(predict_infer(job, hw, model, sw, cost, a, &p.run, &assume,
+                         &p.n_candidates, err));
+    SC_TRY(sc_plan_build(&p.run, a, &x.plan, err));
+    for (uint32_t l = 0; l < 3; l++)
+        SC_TRY(sc_block_price(&x.plan, l, a, &x.blocks[l], err));
+    x.flops_device = device_flops(&x);
+    SC_TRY(memory(&x, a, &p, err));
+    SC_TRY(run_engines(&x, a, &p, err));
+    if (!job->brief)
+        SC_TRY(predict_suggest(&p.run, p.step_time_s, p.fits, a, p.suggestion,
+                               &p.n_suggestions, err));
+    warnings(&p, &warn);
+    SC_TRY(finish(&x, &assume, &warn, a, &p, err));
+    *out = p;
+    return SC_OK;
+}
+
+sc_status sc_predict_load(const sc_job *job, sc_arena *a, sc_inputs *out,
+                          sc_err *err)
+{
+    sc_inputs in = {.cost = SC_NEW(a, sc_cost)};
+    if (!in.cost) return sc_error_nomem(err);
+    sc_status s = SC_OK, t;
+    if (!job->model)
+        s = sc_error(err, SC_EUSAGE, SC_C_MISSING, sc_pos_none(),
+                     "`stepcast list models` shows the catalogue",
+                     "--model is needed");
+    else
+        s = sc_model_load(job->model, sc_pos_file("--model"), a, &in.model,
+                          err);
+    if (!job->cluster)
+        t = sc_error(err, SC_EUSAGE, SC_C_MISSING, sc_pos_none(),
+                     "for example --cluster dgx-h100:16",
+                     "--cluster is needed");
+    else
+        t = sc_hw_build(job->cluster, sc_pos_file("--cluster"), a, &in.hw,
+                        err);
+    if (s == SC_OK) s = t;
+    t = sc_software_find(job->software, NULL, sc_pos_file("--software"), a,
+                         &in.sw, err);
+    if (s == SC_OK) s = t;
+    SC_TRY(s);
+    SC_TRY(sc_cost_builtin(a, in.cost, err));
+    *out = in;
+    return SC_OK;
+}
+
+sc_status sc_predict_job(const sc_job *job, sc_arena *a, sc_prediction *out,
+                         sc_err *err)
+{
+    sc_inputs in;
+    SC_TRY(sc_predict_load(job, a, &in, err));
+    return sc_predict(job, in.hw, in.model, in.sw, in.cost, a, out, err);
+}

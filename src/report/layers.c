@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* layers.c - what a model is made of, and what its operators work and move. */
+#include <stepcast/report_model.h>
+
+#include <inttypes.h>
+#include <stdio.h>
+
+enum { FORWARD, DGRAD, WGRAD, N_PASSES };
+
+typedef struct work {
+    double flop[N_PASSES], bytes[N_PASSES];
+    uint64_t params;
+} work;
+
+/* "1.23T"; columns carry their unit in the heading. */
+static void print_si(double v, char *buf, size_t size)
+{
+    static const char suffix[] = " KMGTPEZY";
+    int i = 0;
+    while (v >= 999.5 && suffix[i + 1]) {
+        v /= 1000.0;
+        i++;
+    }
+    int digits = v >= 99.95 || (i == 0 && v >= 1) ? 0 : v >= 9.995 ? 1 : 2;
+    int n = snprintf(buf, size, "%.*f", v == 0 ? 0 : digits, v);
+    if (i > 0 && n > 0 && (size_t)n < size) {
+        snprintf(buf + n, size - (size_t)n, "%c", suffix[i]);
+    }
+}
+
+static double elements(const sc_operator *op, unsigned dims, uint64_t batch,
+                       uint64_t seq)
+{
+    double n = 1.0;
+    for (unsigned i = 0; i < op->n_iter; i++) {
+        if (!(dims >> i & 1u)) continue;
+        n *= (double)sc_iter_extent(&op->iter[i], batch, seq);
+    }
+    return n;
+}
+
+/* Input elements; the iteration space of attention and of a gated activation
+ * has the extent of their outputs. */
+static double input_elements(const sc_model *m, const sc_operator *op,
+                             uint64_t batch, uint64_t seq)
+{
+    const sc_transformer *t = &m->t;
+    double x = elements(op, op->x, batch, seq);
+    if (op->type == SC_ATTENTION) {
+        x *= 1.0 + 2.0 * (double)t->kv_heads / (double)t->heads;
+    }
+    bool gated = t->act == SC_ACT_SWIGLU || t->act == SC_ACT_GEGLU;
+    if (op->type == SC_ACT && gated) x *= 2.0;
+    return x;
+}
+
+/* Elements that each pass reads and writes. */
+static void moved(const sc_operator *op, double x, double w, double y,
+                  double e[N_PASSES])
+{
+    switch ((sc_op_type)op->type) {
+    case SC_EMBED: /* rows, not the table */
+        e[FORWARD] = 2 * y;
+        e[WGRAD] = 2 * y;
+        break;
+    case SC_POSITION:
+        e[FORWARD] = x + y + w;
+        e[WGRAD] = y + w;
+        break;
+    case SC_LINEAR: e[FORWARD] = e[DGRAD] = e[WGRAD] = x + w + y; break;
+    case SC_ATTENTION: /* backward reads inputs, output and its gradient */
+        e[FORWARD] = x + y;
+        e[DGRAD] = 2 * x + 2 * y;
+        break;
+    case SC_DROPOUT_ADD:
+        e[FORWARD] = x + y + (op->src2 >= -1 ? x : 0);
+        e[DGRAD] = x + y;
+        break;
+    case SC_ROPE: e[FORWARD] = e[DGRAD] = x + y; break;
+    case SC_NORM: /* backward reads the input again */
+    case SC_ACT:
+        e[FORWARD] = x + y;
+        e[DGRAD] = 2 * x + y;
+        break;
+    case SC_LOSS: /* scores in, their gradient out */
+        e[FORWARD] = x;
+        e[DGRAD] = 2 * x;
+        break;
+    case SC_N_OP_TYPES: break;
+    }
+}
+
+static work operator_work(const sc_model *m, const sc_operator *op,
+                          uint64_t batch, uint64_t seq)
+{
+    work k = {.params = op->params};
+    double e[N_PASSES] = {0};
+    double w = elements(op, op->w, batch, seq);
+    if (op->type == SC_POSITION) w *= (double)seq;
+    moved(op, input_elements(m, op, batch, seq), w,
+          elements(op, op->y, batch, seq), e);
+
+    double flop = sc_operator_flops(op, batch, seq);
+    bool weight = op->w != 0;
+    k.flop[FORWARD] = flop;
+    k.flop[DGRAD] = weight ? flop : 2 * flop;
+    k.flop[WGRAD] = weight && !op->frozen ? flop : 0;
+    if (op->frozen) e[WGRAD] = 0;
+    for (int p = 0; p < N_PASSES; p++) k.bytes[p] = 2.0 * e[p];
+    return k;
+}
+
+static void add_work(work *sum, const work *k, double times)
+{
+    for (int p = 0; p < N_PASSES; p++) {
+        sum->flop[p] += times * k->flop[p];
+        sum->bytes[p] += times * k->bytes[p];
+    }
+    sum->params += (uint64_t)times * k->params;
+}
+
+static void print_cell(sc_text *out, double v)
+{
+    char buf[32] = "-";
+    if (v > 0) print_si(v, buf, sizeof buf);
+    sc_text_add(out, " %7s", buf);
+}
+
+static void print_row(sc_text *out, const char *name, const work *k)
+{
+    sc_text_add(out, "%-16s", name);
+    print_cell(out, (double)k->params);
+    for (int p = 0; p < N_PASSES; p++) {
+        sc_text_add(out, " ");
+        print_cell(out, k->flop[p]);
+        print_cell(out, k->bytes[p]);
+        print_cell(out, k->bytes[p] > 0 ? k->flop[p] / k->bytes[p] : 0);
+    }
+    sc_text_add(out, "\n");
+}
+
+static work print_layer(const sc_model *m, const sc_layer *l, uint64_t batch,
+                        uint64_t seq, sc_text *out)
+{
+    char name[64];
+    work one = {0}, all = {0};
+    sc_text_add(out, "%s\n", l->path);
+    for (uint32_t i = 0; i < l->n_ops; i++) {
+        work k = operator_work(m, &l->op[i], batch, seq);
+        snprintf(name, sizeof name, "  %s", l->op[i].name);
+        print_row(out, name, &k);
+        add_work(&one, &k, 1);
+    }
+    print_row(out, "  layer", &one);
+    add_work(&all, &one, l->repeat);
+    if (l->repeat > 1) {
+        snprintf(name, sizeof name, "  all %" PRIu32, l->repeat);
+        print_row(out, name, &all);
+    }
+    return all;
+}
+
+void sc_report_layers(const sc_model *m, uint64_t batch, uint64_t seq,
+                      sc_text *out)
+{
+    static const char *const passes[] = {"forward", "input gradient",
+                                         "weight gradient"};
+    work total = {0};
+    sc_text_add(out,
+                "%s, batch %" PRIu64 ", sequence %" PRIu64
+                "; unsplit, 2 bytes per element\n\n%-24s",
+                m->name, batch, seq, "");
+    for (int p = 0; p < N_PASSES; p++) sc_text_add(out, "  %23s", passes[p]);
+    sc_text_add(out, "\n%-16s %7s", "", "params");
+    for (int p = 0; p < N_PASSES; p++) {
+        sc_text_add(out, "  %7s %7s %7s", "FLOP", "bytes", "FLOP/B");
+    }
+    sc_text_add(out, "\n");
+    for (uint32_t i = 0; i < m->n_layers; i++) {
+        work k = print_layer(m, &m->layer[i], batch, seq, out);
+        add_work(&total, &k, 1);
+    }
+    print_row(out, "total", &total);
+
+    double bytes = 0;
+    for (int p = 0; p < N_PASSES; p++) bytes += total.bytes[p];
+    double flop = sc_model_flops(m, batch, seq, false);
+    char text[3][32];
+    print_si(flop, text[0], sizeof text[0]);
+    print_si(bytes, text[1], sizeof text[1]);
+    print_si(flop / ((double)batch * (double)seq), text[2], sizeof text[2]);
+    sc_text_add(out,
+                "one step: %s FLOP (%s per token), %s bytes, %.4g FLOP/B\n",
+                text[0], text[2], text[1], flop / bytes);
+}
+
+/* ---- summary */
+
+static void print_number(sc_text *out, const char *name, int64_t v)
+{
+    if (v > 0) sc_text_add(out, "  %-12s %" PRId64 "\n", name, v);
+}
+
+static void print_params(sc_text *out, const char *name, uint64_t n,
+                         const char *note)
+{
+    char text[32];
+    print_si((double)n, text, sizeof text);
+    sc_text_add(out, "  %-12s %16" PRIu64 "  %7s%s\n", name, n, text, note);
+}
+
+/* Parts by which people know a transformer. */
+static void print_parts(const sc_model *m, sc_text *out)
+{
+    enum { EMBED, ATTENTION, MLP, NORM, HEAD, N_PARTS };
+
+    static const char *const names[] = {"embedding", "attention", "mlp",
+                                        "norms", "head"};
+    uint64_t part[N_PARTS] = {0};
+    for (uint32_t i = 0; i < m->n_layers; i++) {
+        const sc_layer *l = &m->layer[i];
+        bool attention = true;
+        for (uint32_t k = 0; k < l->n_ops; k++) {
+            const sc_operator *op = &l->op[k];
+            int where = l->kind == SC_LAYER_EMBED  ? EMBED
+                        : l->kind == SC_LAYER_HEAD ? HEAD
+                        : attention                ? ATTENTION
+                                                   : MLP;
+            if (op->type == SC_NORM) where = NORM;
+            if (op->type == SC_DROPOUT_ADD) attention = false;
+            part[where] += op->params * l->repeat;
+        }
+    }
+    sc_text_add(out, "parameters\n");
+    for (int i = 0; i < N_PARTS; i++) {
+        bool shared = i == HEAD && m->t.tied;
+        print_params(out, names[i], part[i],
+                     shared ? "  (shares the embedding)" : "");
+    }
+    print_params(out, "total", m->params, "");
+}
+
+void sc_report_model(const sc_model *m, sc_text *out)
+{
+    const sc_transformer *t = &m->t;
+    sc_text_add(out, "%s\n", m->name);
+    if (m->source.text) {
+        sc_text_add(out, "  %-12s %s (%s)\n", "source", m->source.text,
+                    m->source.date ? m->source.date : "no date");
+    }
+    print_number(out, "layers", t->layers);
+    print_number(out, "hidden", t->hidden);
+    print_number(out, "heads", t->heads);
+    if (t->kv_heads != t->heads) print_number(out, "kv_heads", t->kv_heads);
+    print_number(out, "head_dim", t->head_dim);
+    print_number(out, "ffn", t->ffn);
+    print_number(out, "vocab", t->vocab);
+    print_number(out, "max_seq", t->max_seq);
+    if (t->positions != t->max_seq)
+        print_number(out, "positions", t->positions);
+    print_number(out, "window", t->window);
+    sc_text_add(out, "  %-12s %s\n", "position",
+                sc_position_names[t->position]);
+    sc_text_add(out, "  %-12s %s\n", "act", sc_act_names[t->act]);
+    sc_text_add(out, "  %-12s %s\n", "norm", sc_norm_names[t->norm]);
+
+    const char *bias = t->bias ? "yes" : t->qkv_bias ? "qkv only" : "no";
+    sc_text_add(out, "  %-12s %s\n", "bias", bias);
+    sc_text_add(out, "  %-12s %s\n", "tied", t->tied ? "yes" : "no");
+    sc_text_add(out, "  %-12s %s\n", "dropout", t->dropout ? "yes" : "no");
+    if (t->embed_norm) sc_text_add(out, "  %-12s yes\n", "embed_norm");
+    if (t->parallel) sc_text_add(out, "  %-12s yes\n", "parallel");
+    print_parts(m, out);
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * radix.h - a queue of slots by due time; what was taken out last is never
+ * later than what is put in.
+ *
+ * A radix heap: bucket b > 0 holds the slots whose due time differs from the
+ * last one taken first in bit b - 1, bucket 0 those that are equal to it.  The
+ * buckets are lists through the slots, so a slot whose time moves is unlinked
+ * and linked again and no stale entry ever exists.
+ */
+#ifndef SIM_RADIX_H
+#define SIM_RADIX_H
+
+#include <stepcast/graph.h>
+
+typedef struct sim_slot {
+    sc_time due;         /* when the op completes at the present rate */
+    sc_time since;       /* when that rate began */
+    double left;         /* work to do at that moment, ps at full rate */
+    double rate;         /* 0: just started */
+    sc_op op;            /* SC_NONE: idle */
+    uint32_t prev, next; /* in its bucket; SC_NONE ends */
+    uint8_t bucket, queued, bit;
+} sim_slot;
+
+typedef struct sim_radix {
+    sim_slot *slot;
+    uint64_t full; /* bit per bucket 1..64 that is not empty */
+    sc_time last;
+    uint32_t head[65];
+} sim_radix;
+
+static inline void radix_init(sim_radix *q, sim_slot *slot)
+{
+    q->slot = slot;
+    q->full = 0;
+    q->last = 0;
+    for (int b = 0; b < 65; b++) q->head[b] = SC_NONE;
+}
+
+static inline void radix_link(sim_radix *q, uint32_t s)
+{
+    sim_slot *x = &q->slot[s];
+    uint64_t diff = (uint64_t)x->due ^ (uint64_t)q->last;
+    unsigned b = diff ? 64u - (unsigned)__builtin_clzll(diff) : 0;
+    x->bucket = (uint8_t)b;
+    x->queued = 1;
+    x->prev = SC_NONE;
+    x->next = q->head[b];
+    if (x->next != SC_NONE) q->slot[x->next].prev = s;
+    q->head[b] = s;
+    if (b) q->full |= 1ull << (b - 1);
+}
+
+static inline void radix_unlink(sim_radix *q, uint32_t s)
+{
+    sim_slot *x = &q->slot[s];
+    unsigned b = x->bucket;
+    x->queued = 0;
+    if (x->next != SC_NONE) q->slot[x->next].prev = x->prev;
+    if (x->prev != SC_NONE)
+        q->slot[x->prev].next = x->next;
+    else
+        q->head[b] = x->next;
+    if (b && q->head[b] == SC_NONE) q->full &= ~(1ull << (b - 1));
+}
+
+/* Moves everything due first to bucket 0 and `last` to its time; false where
+ * the queue is empty. */
+static inline bool radix_settle(sim_radix *q)
+{
+    if (q->head[0] != SC_NONE) return true;
+    if (!q->full) return false;
+    unsigned b = (unsigned)__builtin_ctzll(q->full) + 1;
+    uint32_t s = q->head[b];
+    sc_time min = q->slot[s].due;
+    for (uint32_t k = s; k != SC_NONE; k = q->slot[k].next)
+        if (q->slot[k].due < min) min = q->slot[k].due;
+    q->last = min;
+    q->head[b] = SC_NONE;
+    q->full &= ~(1ull << (b - 1));
+    for (uint32_t next; s != SC_NONE; s = next) {
+        next = q->slot[s].next;
+        radix_link(q, s); /* into a lower bucket */
+    }
+    return true;
+}
+
+#endif

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Prices on random machines, groups and sizes: finite, never faster than the
+ * ports, never less for more bytes, never more for more bandwidth.
+ */
+#include <stepcast/cost.h>
+
+#include "property.h"
+#include "unit.h"
+
+#include <math.h>
+
+typedef struct random_case {
+    sc_device device;
+    sc_hw hw;
+    sc_place at;
+    sc_coll coll;
+    double bytes;
+    sc_cost c;
+} random_case;
+
+static void draw_place(prop *p, random_case *c)
+{
+    uint32_t node = c->hw.node_size;
+    uint32_t m = (uint32_t)prop_below(p, node) + 1;
+    uint32_t nodes = (uint32_t)prop_below(p, c->hw.n_nodes) + 1;
+    c->at = (sc_place){.n = m * nodes, .m = m, .nodes = nodes};
+    c->at.peers = (uint32_t)prop_below(p, node) + 1;
+    for (int i = 0; i < SC_HW_DIMS; i++) c->at.dim_n[i] = 1;
+    c->at.dim_n[0] = m;
+    c->at.dim_n[1] = nodes;
+}
+
+static void draw(prop *p, random_case *c)
+{
+    static const char *const arch[] = {"volta", "ampere", "hopper", "other"};
+    static const sc_dim_kind kinds[] = {SC_DIM_SWITCH, SC_DIM_FULL,
+                                        SC_DIM_RING,   SC_DIM_MESH,
+                                        SC_DIM_TREE,   SC_DIM_CUBE};
+    c->device = (sc_device){.name = "d", .arch = arch[prop_below(p, 4)]};
+    c->device.host_bw = prop_below(p, 3) ? 32e9 : 0;
+    sc_dim_kind kind = kinds[prop_below(p, SC_COUNT(kinds))];
+    uint32_t node = kind == SC_DIM_CUBE ? 8 : (uint32_t)prop_below(p, 16) + 1;
+    c->hw = (sc_hw){.name = "m", .device = &c->device, .n_dims = 2};
+    c->hw.node_size = node;
+    c->hw.n_nodes = (uint32_t)prop_below(p, 100) + 1;
+    c->hw.n_devices = node * c->hw.n_nodes;
+    c->hw.dim[0] = (sc_dim){.kind = kind,
+                            .size = node,
+                            .bw = exp(16 + 12 * prop_unit(p)),
+                            .latency_s = 1e-6 * prop_unit(p),
+                            .multicast = prop_below(p, 2) == 1};
+    c->hw.dim[1] = (sc_dim){.kind = SC_DIM_SWITCH,
+                            .size = c->hw.n_nodes,
+                            .ports = (uint32_t)prop_below(p, 8) + 1,
+                            .port_bw = exp(18 + 8 * prop_unit(p)),
+                            .oversub = 1 + (double)prop_below(p, 3),
+                            .leaf = (uint32_t)prop_below(p, 20),
+                            .latency_s = 1e-5 * prop_unit(p)};
+    draw_place(p, c);
+    c->coll = (sc_coll)prop_below(p, SC_N_COLLS);
+    c->bytes = exp(26 * prop_unit(p));
+    sc_cost_centres(&c->c);
+    for (int i = 0; i < (int)SC_N_PARAMS; i++) { /* anywhere a fit may go */
+        const sc_param_info *x = &sc_params[i];
+        if (x->set == SC_SET_NETWORK && x->sd > 0)
+            c->c.p[i] = x->lo + (x->hi - x->lo) * prop_unit(p);
+    }
+}
+
+static sc_coll_price price(const random_case *c, double bytes, int algorithm)
+{
+    sc_coll_price out;
+    if (sc_cost_coll(&c->c, &c->hw, c->coll, bytes, &c->at, algorithm, &out,
+                     NULL) != SC_OK)
+        out = (sc_coll_price){.seconds = NAN};
+    return out;
+}
+
+/* Port rates that no pattern exceeds. */
+static bool within_bounds(prop *p, void *ctx)
+{
+    (void)ctx;
+    random_case c;
+    draw(p, &c);
+    for (int a = -1; a < SC_N_ALGOS; a++) {
+        sc_coll_price out = price(&c, c.bytes, a);
+        if (a >= 0 && isnan(out.seconds)) continue; /* can't run here */
+        double nic = c.hw.dim[1].ports * c.hw.dim[1].port_bw;
+        if (!isfinite(out.seconds)) return false;
+        if (c.at.n > 1 && !(out.seconds > 0)) return false;
+        if (out.seconds < out.port_bytes / c.hw.dim[0].bw * (1 - 1e-12))
+            return false;
+        if (out.seconds < out.nic_bytes / nic * c.at.peers * (1 - 1e-12))
+            return false;
+        if (c.at.n > 1 && (out.channels < 1 || out.channels > 64)) return false;
+    }
+    return true;
+}
+
+static bool monotone_in_bytes(prop *p, void *ctx)
+{
+    (void)ctx;
+    random_case c;
+    draw(p, &c);
+    double more = c.bytes * exp(0.5 * prop_unit(p));
+    for (int a = -1; a < SC_N_ALGOS; a++)
+        if (price(&c, more, a).seconds <
+            price(&c, c.bytes, a).seconds * (1 - 1e-12))
+            return false;
+    return true;
+}
+
+static bool bandwidth_helps(prop *p, void *ctx)
+{
+    (void)ctx;
+    random_case c, faster;
+    draw(p, &c);
+    faster = c;
+    faster.hw.device = &faster.device;
+    faster.hw.dim[0].bw *= 1 + prop_unit(p);
+    faster.hw.dim[1].port_bw *= 1 + prop_unit(p);
+    for (int a = -1; a < SC_N_ALGOS; a++)
+        if (price(&faster, c.bytes, a).seconds >
+            price(&c, c.bytes, a).seconds * (1 + 1e-12))
+            return false;
+    return true;
+}
+
+/* The choice is the cheapest of what NCCL has, so no forced one is cheaper. */
+static bool the_choice_is_cheapest(prop *p, void *ctx)
+{
+    (void)ctx;
+    random_case c;
+    draw(p, &c);
+    sc_coll_price best = price(&c, c.bytes, -1);
+    if (c.at.n <= 1) return best.seconds == 0;
+    if (price(&c, c.bytes, best.algorithm).seconds != best.seconds)
+        return false;
+    sc_coll_price ring = price(&c, c.bytes, SC_ALGO_RING);
+    return isnan(ring.seconds) || ring.seconds >= best.seconds;
+}
+
+static void check(const char *name, bool (*fn)(prop *, void *))
+{
+    assert_true(prop_check(name, 3000, fn, NULL));
+}
+
+static void bounds(void **state)
+{
+    (void)state;
+    check("collective prices within bounds", within_bounds);
+}
+
+static void bytes(void **state)
+{
+    (void)state;
+    check("collective prices rise with bytes", monotone_in_bytes);
+}
+
+static void bandwidth(void **state)
+{
+    (void)state;
+    check("collective prices fall with bandwidth", bandwidth_helps);
+}
+
+static void choice(void **state)
+{
+    (void)state;
+    check("the cheapest collective is chosen", the_choice_is_cheapest);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(bounds),
+        cmocka_unit_test(bytes),
+        cmocka_unit_test(bandwidth),
+        cmocka_unit_test(choice),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

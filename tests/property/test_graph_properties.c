@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Properties of graphs: text round trip, unfolding, renumbering. */
+#include "random_graph.h"
+#include "unit.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static bool same_mesh(const sc_graph *x, const sc_graph *y)
+{
+    bool ok = x->n_axes == y->n_axes && x->n_classes == y->n_classes &&
+              x->n_groups == y->n_groups;
+    for (uint32_t ax = 0; ok && ax < x->n_axes; ax++)
+        ok = !strcmp(x->axis_name[ax], y->axis_name[ax]) &&
+             x->axis_size[ax] == y->axis_size[ax];
+    for (uint32_t c = 0; ok && c < x->n_classes; c++) {
+        const sc_class *a = &x->classes[c], *b = &y->classes[c];
+        ok = !strcmp(a->name, b->name) && a->fixed == b->fixed &&
+             !memcmp(a->coord, b->coord, sizeof a->coord) &&
+             a->multiplicity == b->multiplicity;
+    }
+    for (uint32_t k = 0; ok && k < x->n_groups; k++) {
+        const sc_group *a = &x->groups[k], *b = &y->groups[k];
+        ok = !strcmp(a->name, b->name) && a->span == b->span &&
+             a->size == b->size;
+    }
+    return ok;
+}
+
+#define SAME(column, n) (!memcmp(x->column, y->column, (n) * sizeof *x->column))
+
+static bool same_graph(const sc_graph *x, const sc_graph *y)
+{
+    if (!same_mesh(x, y) || x->n_ops != y->n_ops || x->n_deps != y->n_deps)
+        return false;
+    uint32_t n = x->n_ops;
+    bool ok = SAME(work, n) && SAME(cls, n) && SAME(kind, n) &&
+              SAME(stream, n) && SAME(n_preds, n) && SAME(succ_head, n + 1) &&
+              SAME(succ, x->n_deps) && SAME(cat, n) && SAME(bytes, n) &&
+              SAME(flops, n) && SAME(group, n) && SAME(peer, n);
+    for (sc_op i = 0; ok && i < n; i++) ok = !strcmp(x->name[i], y->name[i]);
+    return ok;
+}
+
+static bool reads_back(prop *p, void *ctx)
+{
+    (void)ctx;
+    sc_arena a;
+    sc_arena_init(&a, 0);
+    sc_err err;
+    sc_graph g, h;
+    sc_text t;
+    sc_err_init(&err);
+    sc_text_init(&t);
+    bool ok = random_graph(p, 40, &a, &g, &err) && !sc_graph_check(&g, &err);
+    if (ok) {
+        sc_graph_write(&g, &t);
+        ok = !t.failed && !sc_graph_read(t.buf, t.len, "t", &a, &h, &err) &&
+             !sc_graph_check(&h, &err) && same_graph(&g, &h);
+    }
+    if (!ok && prop_reporting(p))
+        printf("%s%s\n", t.buf, err.n ? err.d[0].msg : "");
+    sc_text_free(&t);
+    sc_arena_free(&a);
+    return ok;
+}
+
+static void test_round_trip(void **state)
+{
+    (void)state;
+    assert_true(prop_check("graph text round trip", 2000, reads_back, NULL));
+}
+
+/* The instances of a class in the unfolded graph follow each other, as the
+ * classes do. */
+static bool same_finish(const sc_graph *g, const sc_result *r,
+                        const sc_result *s)
+{
+    uint32_t at = 0;
+    for (uint32_t c = 0; c < g->n_classes; c++)
+        for (uint64_t k = 0; k < g->classes[c].multiplicity; k++)
+            if (s->finish[at++] != r->finish[c]) return false;
+    return r->makespan == s->makespan;
+}
+
+static bool unfolds(prop *p, void *ctx)
+{
+    (void)ctx;
+    sc_arena a;
+    sc_arena_init(&a, 0);
+    sc_err err;
+    sc_graph g, u;
+    sc_result r, s;
+    sc_sim_opts o;
+    sc_err_init(&err);
+    random_rates(p, &o);
+    bool ok = random_graph(p, 40, &a, &g, &err) &&
+              !sc_graph_unfold(&g, 1000000, &a, &u, &err) &&
+              !sc_graph_check(&u, &err) && !sc_sim_run(&g, &o, &a, &r, &err) &&
+              !sc_sim_run(&u, &o, &a, &s, &err) && same_finish(&g, &r, &s);
+    if (!ok && prop_reporting(p)) {
+        sc_text t;
+        sc_text_init(&t);
+        sc_graph_write(&g, &t);
+        sc_graph_write(&u, &t);
+        printf("%s%s\n", t.buf, err.n ? err.d[0].msg : "");
+        sc_text_free(&t);
+    }
+    sc_arena_free(&a);
+    return ok;
+}
+
+static void test_unfold(void **state)
+{
+    (void)state;
+    assert_true(prop_check("unfolded equals folded", 1000, unfolds, NULL));
+}
+
+/* Ops given in a shuffled order, each on a class of its own (so that no
+ * in-stream order forbids it): names tell which is which. */
+#define N_MAX 30
+
+static bool renumbers(prop *p, void *ctx)
+{
+    (void)ctx;
+    static const char *const name[N_MAX] = {
+        "a", "b", "c", "d", "e", "f", "g", "h", "i", "j",
+        "k", "l", "m", "n", "o", "p", "q", "r", "s", "t",
+        "u", "v", "w", "x", "y", "z", "A", "B", "C", "D"};
+    uint32_t n = 1 + (uint32_t)prop_below(p, N_MAX), place[N_MAX], n_deps = 0;
+    bool dep[N_MAX][N_MAX] = {{false}}; /* [before][after], by place */
+    sc_arena a;
+    sc_arena_init(&a, 0);
+    sc_err err;
+    sc_graph g;
+    sc_err_init(&err);
+    sc_graph_builder *b = sc_graph_builder_new(&a);
+    for (uint32_t i = 0; i < n; i++) place[i] = i;
+    for (uint32_t i = n; i-- > 1;) {
+        uint32_t k = (uint32_t)prop_below(p, i + 1), x = place[i];
+        place[i] = place[k];
+        place[k] = x;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        sc_op_desc d = {.name = name[i], .group = SC_NONE, .peer = SC_NONE};
+        d.cls = sc_graph_add_class(b, name[i], 0, NULL);
+        sc_graph_add_op(b, &d);
+    }
+    for (uint32_t k = 0; k < 2 * n; k++) {
+        uint32_t x = (uint32_t)prop_below(p, n), y = (uint32_t)prop_below(p, n);
+        if (place[x] >= place[y]) continue;
+        n_deps += !dep[x][y];
+        dep[x][y] = true;
+        sc_graph_add_dep(b, x, y);
+    }
+    bool ok = !sc_graph_build(b, &a, &g, &err) && !sc_graph_check(&g, &err) &&
+              g.n_ops == n && g.n_deps == n_deps;
+    for (sc_op i = 0; ok && i < n; i++)
+        for (uint32_t k = g.succ_head[i]; ok && k < g.succ_head[i + 1]; k++)
+            ok = dep[g.cls[i]][g.cls[g.succ[k]]] && g.name[i] == name[g.cls[i]];
+    sc_arena_free(&a);
+    return ok;
+}
+
+static void test_renumber(void **state)
+{
+    (void)state;
+    assert_true(prop_check("any order of ops", 1000, renumbers, NULL));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_round_trip),
+                                       cmocka_unit_test(test_unfold),
+                                       cmocka_unit_test(test_renumber)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

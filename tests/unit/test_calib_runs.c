@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rows of measured runs as jobs: what is read, what is left to infer, what is
+ * refused with a reason. */
+#include "calib/runs.h"
+#include "unit.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static sc_arena arena;
+static sc_err err;
+
+static int setup(void **state)
+{
+    (void)state;
+    sc_arena_init(&arena, (size_t)64 << 20);
+    sc_err_init(&err);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    sc_arena_free(&arena);
+    return 0;
+}
+
+/* A row that can be expressed; tests change some of its cells. */
+static const char *const names[CALIB_N_COLUMNS] = {
+#define NAME(id, name, role, lo, hi) name,
+    CALIB_COLUMNS(NAME)
+#undef NAME
+};
+
+typedef struct cell {
+    calib_column col;
+    const char *text;
+} cell;
+
+static const cell plain[] = {{C_ID, "r1"},       {C_FAMILY, "fam"},
+                             {C_MODEL, "GPT-X"}, {C_CLASS, "dense-gpt"},
+                             {C_LAYERS, "24"},   {C_HIDDEN, "2048"},
+                             {C_HEADS, "16"},    {C_VOCAB, "51200"},
+                             {C_SEQ, "2048"},    {C_GPU, "A100-SXM-80GB"},
+                             {C_GPUS, "16"},     {C_PER_NODE, "8"},
+                             {C_NODES, "2"},     {C_INTRA, "300"},
+                             {C_INTER, "12.5"},  {C_SOFTWARE, "megatron-lm"},
+                             {C_DATE, "2021"},   {C_PRECISION, "FP16"},
+                             {C_GBS, "64"},      {C_MBS, "2"},
+                             {C_TP, "2"},        {C_PP, "2"},
+                             {C_DP, "4"},        {C_SP, "no"},
+                             {C_SHARD, "DDP"},   {C_RECOMPUTE, "full"},
+                             {C_ITER, "1.25"},   {C_QUALITY, "A"}};
+
+static sc_status read_text(const char *text, calib_run **run, uint32_t *n)
+{
+    sc_csv t;
+    char *copy = sc_strdup(&arena, text);
+    assert_non_null(copy);
+    assert_int_equal(
+        sc_csv_parse(copy, strlen(copy), "t.csv", &arena, &t, &err), SC_OK);
+    return calib_runs_read(&t, 1, &arena, run, n, &err);
+}
+
+/* The plain row with some cells changed, as a table of one row. */
+static const char *table(const cell *change, size_t n)
+{
+    sc_text t;
+    sc_text_init(&t);
+    for (int c = 0; c < (int)CALIB_N_COLUMNS; c++)
+        sc_text_add(&t, "%s%s", c ? "," : "", names[c]);
+    sc_text_add(&t, "\n");
+    for (int c = 0; c < (int)CALIB_N_COLUMNS; c++) {
+        const char *v = "";
+        for (size_t i = 0; i < SC_COUNT(plain); i++)
+            if ((int)plain[i].col == c) v = plain[i].text;
+        for (size_t i = 0; i < n; i++)
+            if ((int)change[i].col == c) v = change[i].text;
+        sc_text_add(&t, "%s%s", c ? "," : "", v);
+    }
+    const char *text = sc_strdup(&arena, t.buf);
+    sc_text_free(&t);
+    assert_non_null(text);
+    return text;
+}
+
+#define CHANGE(...)                         \
+    change_row((const cell[]){__VA_ARGS__}, \
+               sizeof((const cell[]){__VA_ARGS__}) / sizeof(cell))
+
+static const calib_run *change_row(const cell *change, size_t n)
+{
+    calib_run *run;
+    uint32_t rows;
+    if (read_text(table(change, n), &run, &rows) != SC_OK)
+        fail_msg("%s", err.d[0].msg);
+    assert_int_equal(rows, 1);
+    return run;
+}
+
+static void every_cell(void **state)
+{
+    (void)state;
+    const calib_run *r = CHANGE({C_KV_HEADS, "16"}, {C_FFN, "8192"},
+                                {C_VPP, "3"}, {C_CP, "1"}, {C_MEM, "40"});
+    assert_null(r->reason);
+    assert_null(r->unscored);
+    assert_string_equal(r->id, "r1");
+    assert_string_equal(r->family, "fam");
+    assert_string_equal(r->device, "A100-SXM-80GB");
+    assert_true(r->measured == 1.25);
+    assert_true(r->mem_measured == 40.0 * 1073741824);
+    assert_int_equal(r->job.tp, 2);
+    assert_int_equal(r->job.pp, 2);
+    assert_int_equal(r->job.dp, 4);
+    assert_int_equal(r->job.vpp, 3);
+    assert_int_equal(r->job.gbs, 64);
+    assert_int_equal(r->job.mbs, 2);
+    assert_int_equal(r->job.seq, 2048);
+    assert_int_equal(r->job.zero, 0);
+    assert_int_equal(r->job.sp, 0);
+    assert_int_equal(r->job.precision, SC_FP16);
+    assert_int_equal(r->job.recompute, SC_RC_FULL);
+    assert_false(r->job.fsdp || r->job.launch_blocking || r->job.numa_unbound);
+    assert_int_equal(r->hw->n_devices, 16);
+    assert_int_equal(r->hw->n_nodes, 2);
+    const sc_transformer *t = &r->model->t;
+    assert_int_equal(t->layers, 24);
+    assert_int_equal(t->hidden, 2048);
+    assert_int_equal(t->ffn, 8192);
+    assert_int_equal(t->position, SC_POS_LEARNED);
+    assert_true(t->tied && t->bias && t->norm_bias && t->dropout);
+    assert_false(t->embed_norm);
+    assert_string_equal(r->sw->name, "megatron-lm-2021");
+    assert_int_equal(r->n_assumptions, 0);
+}
+
+/* What is not given stays open, for sc_predict to infer. */
+static void nothing_is_guessed(void **state)
+{
+    (void)state;
+    const calib_run *r = CHANGE({C_TP, ""}, {C_PP, "see recipe"}, {C_DP, ""},
+                                {C_MBS, ""}, {C_SP, ""}, {C_SHARD, ""},
+                                {C_RECOMPUTE, "see recipe"}, {C_PRECISION, ""});
+    sc_job none;
+    sc_job_init(&none);
+    assert_null(r->reason);
+    assert_int_equal(r->job.tp, 0);
+    assert_int_equal(r->job.pp, 0);
+    assert_int_equal(r->job.dp, 0);
+    assert_int_equal(r->job.mbs, 0);
+    assert_int_equal(r->job.vpp, 0);
+    assert_int_equal(r->job.sp, SC_INFER);
+    assert_int_equal(r->job.zero, none.zero);
+    assert_int_equal(r->job.recompute, SC_INFER);
+    assert_int_equal(r->job.precision, SC_INFER);
+}
+
+/* Two rows that differ in the family alone make the same job. */
+static void family_changes_nothing(void **state)
+{
+    (void)state;
+    const calib_run *a = CHANGE({C_FAMILY, "one"}, {C_VOCAB, ""});
+    const calib_run *b = CHANGE({C_FAMILY, "two"}, {C_VOCAB, ""});
+    sc_job one = a->job, two = b->job;
+    one.model = one.cluster = one.software = NULL; /* equal, at other places */
+    two.model = two.cluster = two.software = NULL;
+    assert_memory_equal(&one, &two, sizeof one);
+    assert_int_equal(a->model->hash, b->model->hash);
+    assert_int_equal(a->hw->hash, b->hw->hash);
+    assert_string_equal(a->sw->name, b->sw->name);
+}
+
+static void heads_and_vocabulary(void **state)
+{
+    (void)state;
+
+    static const struct {
+        const char *hidden, *tp;
+        int heads;
+    } cases[] = {
+        {"2048", "2", 16},   {"14400", "8", 64}, /* 112.5 is not whole */
+        {"13824", "8", 64},                      /* 108 is not divisible by 8 */
+        {"13824", "4", 108}, {"14336", "8", 112}, {"12288", "", 96}};
+
+    for (size_t i = 0; i < SC_COUNT(cases); i++) {
+        const calib_run *r =
+            CHANGE({C_HEADS, ""}, {C_HIDDEN, cases[i].hidden},
+                   {C_TP, cases[i].tp}, {C_DP, ""}, {C_VOCAB, ""});
+        assert_null(r->reason);
+        assert_int_equal(r->model->t.heads, cases[i].heads);
+        assert_int_equal(r->model->t.vocab, 51200);
+        assert_int_equal(r->n_assumptions, 2);
+        assert_non_null(strstr(r->assumptions[0], "heads"));
+        assert_non_null(strstr(r->assumptions[1], "vocabulary"));
+    }
+}
+
+static void kinds_of_models(void **state)
+{
+    (void)state;
+    const sc_transformer *t = &CHANGE({C_MODEL, "BLOOM-like-1B"})->model->t;
+    assert_int_equal(t->position, SC_POS_ALIBI);
+    assert_true(t->embed_norm && t->tied && t->bias);
+    t = &CHANGE({C_VOCAB, "250880"})->model->t;
+    assert_true(t->embed_norm);
+    t = &CHANGE({C_MODEL, "MPT-1b"})->model->t;
+    assert_int_equal(t->position, SC_POS_ALIBI);
+    assert_true(t->tied);
+    assert_false(t->bias || t->norm_bias || t->dropout || t->embed_norm);
+    t = &CHANGE({C_CLASS, "dense-gqa"}, {C_KV_HEADS, "8"})->model->t;
+    assert_int_equal(t->position, SC_POS_ROTARY);
+    assert_int_equal(t->act, SC_ACT_SWIGLU);
+    assert_int_equal(t->norm, SC_NORM_RMS);
+    assert_int_equal(t->kv_heads, 8);
+    assert_false(t->tied || t->bias || t->dropout);
+}
+
+static void sharding(void **state)
+{
+    (void)state;
+
+    static const struct {
+        const char *text;
+        int zero;
+        bool fsdp;
+    } cases[] = {{"none (DP=1)", 0, false},
+                 {"DDP (Megatron-DeepSpeed)", 0, false},
+                 {"ZeRO-1", 1, false},
+                 {"DistOpt(ZeRO-1)", 1, false},
+                 {"FSDP (ZeRO-2-like)", 2, false},
+                 {"FSDP-SHARD_GRAD_OP", 2, false},
+                 {"ZeRO-3", 3, false},
+                 {"FSDP-FULL_SHARD", 3, true},
+                 {"FSDP2", 3, true}};
+
+    for (size_t i = 0; i < SC_COUNT(cases); i++) {
+        const calib_run *r = CHANGE({C_SHARD, cases[i].text});
+        assert_null(r->reason);
+        assert_int_equal(r->job.zero, cases[i].zero);
+        assert_int_equal(r->job.fsdp, cases[i].fsdp);
+    }
+}
+
+static void conditions(void **state)
+{
+    (void)state;
+    const calib_run *r =
+        CHANGE({C_CONDITIONS,
+                "CUDA_LAUNCH_BLOCKING=1; before the PCIe/NUMA affinity fix"});
+    assert_true(r->job.launch_blocking && r->job.numa_unbound);
+    assert_true(r->job.grad_bytes == 0);
+    r = CHANGE({C_CONDITIONS, "fp32 gradient accumulation"});
+    assert_true(r->job.grad_bytes == 4);
+    const char *software = "\"llm-foundry (composer, pytorch fsdp)\"";
+    r = CHANGE({C_SOFTWARE, software}, {C_DATE, "2023"},
+               {C_CONDITIONS, "mixed_precision=DEFAULT"});
+    assert_null(r->reason);
+    assert_string_equal(r->sw->name, "llm-foundry-2023");
+    r = CHANGE({C_SOFTWARE, software}, {C_DATE, "2023"},
+               {C_CONDITIONS, "mixed_precision=PURE"});
+    assert_null(r->reason);
+    assert_string_equal(r->sw->name, "llm-foundry-pure-2023");
+}
+
+static void reasons(void **state)
+{
+    (void)state;
+
+    static const struct {
+        cell change;
+        const char *reason;
+    } cases[] = {
+        {{C_CLASS, "moe-gqa"}, "model class \"moe-gqa\" is not modelled"},
+        {{C_MODEL, "LLAMA2-70B-LoRA"}, "LoRA"},
+        {{C_QUALITY, "C"}, "quality C or D"},
+        {{C_ITER, ""}, "no measured step time"},
+        {{C_GPU, "Abacus 9000"}, "Abacus 9000"},
+        {{C_GPUS, "15"}, "gpus is not nodes times gpus_per_node"},
+        {{C_GBS, ""}, "global batch"},
+        {{C_PRECISION, "FP8-rowwise"}, "precision \"FP8-rowwise\""},
+        {{C_RECOMPUTE, "selective(op)"}, "recompute \"selective(op)\""},
+        {{C_SP, "maybe"}, "sequence parallelism \"maybe\""},
+        {{C_SHARD, "by hand"}, "sharding \"by hand\""},
+        {{C_CONDITIONS, "at night"}, "condition \"at night\""},
+        {{C_SOFTWARE, "no-such-program"}, "no-such-program"},
+        {{C_LAYERS, ""}, "not stated"},
+        {{C_HEADS, "17"}, "17"},
+    };
+
+    for (size_t i = 0; i < SC_COUNT(cases); i++) {
+        const calib_run *r = CHANGE(cases[i].change);
+        if (!r->reason || !strstr(r->reason, cases[i].reason))
+            fail_msg("\"%s\" instead of \"%s\"",
+                     r->reason ? r->reason : "(none)", cases[i].reason);
+    }
+}
+
+/* A row without step time, or a formula's figure, still has memory. */
+static void memory_only(void **state)
+{
+    (void)state;
+    const calib_run *r = CHANGE({C_ITER, ""}, {C_MEM, "31.5"});
+    assert_null(r->reason);
+    assert_non_null(r->unscored);
+    assert_true(isnan(r->measured));
+    assert_true(r->mem_measured == 31.5 * 1073741824);
+    r = CHANGE({C_FAMILY, "korthikanti-2022-mem"}, {C_QUALITY, "C"},
+               {C_ITER, ""}, {C_MEM, "31.5"});
+    assert_null(r->reason);
+    assert_true(r->mem_formula);
+    r = CHANGE({C_QUALITY, "C"}, {C_MEM, "31.5"});
+    assert_non_null(r->reason); /* ambiguous: memory is no better */
+}
+
+static void computed_dp(void **state)
+{
+    (void)state;
+    const calib_run *r = CHANGE({C_DP, "8"});
+    assert_null(r->reason);
+    assert_int_equal(r->job.dp, 4);
+    assert_int_equal(r->n_assumptions, 1);
+    assert_non_null(strstr(r->assumptions[0], "dp 4"));
+}
+
+static void keys(void **state)
+{
+    (void)state;
+    const calib_run *r = CHANGE({C_ID, "r1"});
+    const calib_run *again = CHANGE({C_ID, "r2"}, {C_ITER, "9"});
+    const calib_run *split = CHANGE({C_TP, "4"}, {C_DP, "2"}, {C_MBS, "1"});
+    const calib_run *batch = CHANGE({C_GBS, "128"});
+    assert_true(r->config_key == again->config_key);
+    assert_true(r->group_key == again->group_key);
+    assert_true(r->config_key != split->config_key);
+    assert_true(r->group_key == split->group_key);
+    assert_true(r->group_key != batch->group_key);
+}
+
+static void bad_cells_are_errors(void **state)
+{
+    (void)state;
+    static const cell cases[] = {{C_GPUS, "many"}, {C_GPUS, "-8"},
+                                 {C_GPUS, "1e30"}, {C_TP, "2.5"},
+                                 {C_TP, "0"},      {C_ITER, "nan"},
+                                 {C_ITER, "1s"},   {C_LAYERS, "inf"},
+                                 {C_MEM, "-1"},    {C_HIDDEN, "0x10"}};
+    for (size_t i = 0; i < SC_COUNT(cases); i++) {
+        calib_run *run;
+        uint32_t n;
+        sc_err_init(&err);
+        assert_int_equal(read_text(table(&cases[i], 1), &run, &n), SC_EINPUT);
+        assert_int_equal(err.n, 1);
+        assert_string_equal(err.d[0].file, "t.csv");
+        assert_int_equal(err.d[0].line, 2);
+        assert_non_null(strstr(err.d[0].msg, names[cases[i].col]));
+    }
+    calib_run *run;
+    uint32_t n;
+    const cell two[] = {{C_GPUS, "many"}, {C_TP, "x"}};
+    sc_err_init(&err);
+    assert_int_equal(read_text(table(two, 2), &run, &n), SC_EINPUT);
+    assert_int_equal(err.n, 2); /* all of a file in one pass */
+}
+
+static void other_tables(void **state)
+{
+    (void)state;
+    calib_run *run;
+    uint32_t n;
+    assert_int_equal(read_text("a,b\n1,2\n", &run, &n), SC_EINPUT);
+    sc_csv t = {.n_cols = 0};
+    assert_false(calib_runs_table(&t));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(every_cell, setup, teardown),
+        cmocka_unit_test_setup_teardown(nothing_is_guessed, setup, teardown),
+        cmocka_unit_test_setup_teardown(family_changes_nothing, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(heads_and_vocabulary, setup, teardown),
+        cmocka_unit_test_setup_teardown(kinds_of_models, setup, teardown),
+        cmocka_unit_test_setup_teardown(sharding, setup, teardown),
+        cmocka_unit_test_setup_teardown(conditions, setup, teardown),
+        cmocka_unit_test_setup_teardown(reasons, setup, teardown),
+        cmocka_unit_test_setup_teardown(memory_only, setup, teardown),
+        cmocka_unit_test_setup_teardown(computed_dp, setup, teardown),
+        cmocka_unit_test_setup_teardown(keys, setup, teardown),
+        cmocka_unit_test_setup_teardown(bad_cells_are_errors, setup, teardown),
+        cmocka_unit_test_setup_teardown(other_tables, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

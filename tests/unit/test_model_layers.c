@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_model_layers.c - operators, their dims and wiring, and FLOP. */
+#include <stepcast/model.h>
+#include <stepcast/report_model.h>
+
+#include "unit.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const sc_model *make(const sc_transformer *t, sc_arena *a)
+{
+    const sc_model *m = NULL;
+    sc_err err;
+    sc_err_init(&err);
+    sc_status s = sc_model_from_transformer(t, sc_pos_none(), a, &m, &err);
+    if (s != SC_OK) fail_msg("%s", err.d[0].msg);
+    return m;
+}
+
+static const sc_model *load(const char *name, sc_arena *a)
+{
+    const sc_model *m = NULL;
+    assert_int_equal(sc_model_load(name, sc_pos_none(), a, &m, NULL), SC_OK);
+    return m;
+}
+
+static void check_names(const sc_layer *l, const char *names)
+{
+    char text[256] = "";
+    for (uint32_t i = 0; i < l->n_ops; i++) {
+        strncat(text, l->op[i].name, sizeof text - strlen(text) - 1);
+        if (i + 1 < l->n_ops) strncat(text, " ", 2);
+    }
+    assert_string_equal(text, names);
+}
+
+static const sc_operator *find(const sc_model *m, const char *name)
+{
+    for (uint32_t i = 0; i < m->n_layers; i++) {
+        for (uint32_t k = 0; k < m->layer[i].n_ops; k++) {
+            const sc_operator *op = &m->layer[i].op[k];
+            if (strcmp(op->name, name) == 0) return op;
+        }
+    }
+    fail_msg("no operator %s", name);
+    return NULL;
+}
+
+static void test_names(void **state)
+{
+    (void)state;
+    sc_arena a;
+    sc_arena_init(&a, 0);
+    const sc_model *m = load("gpt2", &a);
+    assert_int_equal(m->n_layers, 3);
+    check_names(&m->layer[0], "embed position embed_drop");
+    check_names(&m->layer[1],
+                "norm1 qkv attn proj add1 norm2 fc1 act fc2 add2");
+    check_names(&m->layer[2], "norm_f lm_head loss");
+    assert_int_equal(m->layer[0].kind, SC_LAYER_EMBED);
+    assert_int_equal(m->layer[1].kind, SC_LAYER_BLOCK);
+    assert_int_equal(m->layer[2].kind, SC_LAYER_HEAD);
+    assert_int_equal(m->layer[1].repeat, 12);
+    assert_string_equal(m->layer[1].path, "layers.*");
+
+    m = load("llama3-8b", &a);
+    check_names(&m->layer[0], "embed");
+    check_names(&m->layer[1],
+                "norm1 qkv rope attn proj add1 norm2 fc1 act fc2 add2");
+    check_names(&load("bloom-3b", &a)->layer[0], "embed embed_norm");
+    sc_arena_free(&a);
+}
+
+typedef struct dim_case {
+    const char *op;
+    const char *dims; /* kind of each dim: b f r o, in order */
+    const char *x, *w, *y;
+    uint64_t extent[2]; /* of dims 2 and 3 */
+    uint32_t units[2];
+    uint64_t params, bias;
+} dim_case;
+
+static void check_dims(const sc_model *m, const dim_case *c)
+{
+    static const char kinds[] = "bfro";
+    const sc_operator *op = find(m, c->op);
+    unsigned x = 0, w = 0, y = 0;
+    assert_int_equal(op->n_iter, strlen(c->dims));
+    for (unsigned i = 0; i < op->n_iter; i++) {
+        const sc_iter *it = &op->iter[i];
+        if (kinds[it->kind] != c->dims[i]) fail_msg("%s dim %u", c->op, i);
+        x |= strchr(c->x, (int)('0' + i)) ? 1u << i : 0;
+        w |= strchr(c->w, (int)('0' + i)) ? 1u << i : 0;
+        y |= strchr(c->y, (int)('0' + i)) ? 1u << i : 0;
+        if (i < 2) {
+            assert_int_equal(it->extent, 0);
+            assert_int_equal(it->name, i == 0 ? SC_D_BATCH : SC_D_SEQ);
+            continue;
+        }
+        assert_int_equal(it->extent, c->extent[i - 2]);
+        assert_int_equal(it->units, c->units[i - 2]);
+    }
+    if (op->x != x || op->w != w || op->y != y) {
+        fail_msg("%s: tensors %u %u %u", c->op, op->x, op->w, op->y);
+    }
+    assert_int_equal(op->params, c->params);
+    assert_int_equal(op->bias, c->bias);
+}
+
+static void test_dims_llama(void **state)
+{
+    (void)state;
+    /* llama3-8b: 32 heads of 128, 8 of keys and values */
+    static const uint64_t h = 4096, v = 128256, f = 14336;
+    const dim_case cases[] = {
+        {"embed", "bbrf", "01", "23", "013", {v, h}, {0, 0}, v * h, 0},
+        {"norm1", "bbo", "012", "2", "012", {h}, {0}, h, 0},
+        {"qkv", "bbrf", "012", "23", "013", {h, 6144}, {0, 32}, h * 6144, 0},
+        {"rope", "bbf", "012", "", "012", {5120}, {32}, 0, 0},
+        {"attn", "bof", "012", "", "012", {4096}, {32}, 0, 0},
+        {"proj", "bbrf", "012", "23", "013", {4096, h}, {32, 0}, h * h, 0},
+        {"add1", "bbf", "012", "", "012", {h}, {0}, 0, 0},
+        {"fc1",
+         "bbrf",
+         "012",
+         "23",
+         "013",
+         {h, 2 * f},
+         {0, 14336},
+         2 * h * f,
+         0},
+        {"act", "bbf", "012", "", "012", {f}, {0}, 0, 0},
+        {"fc2", "bbrf", "012", "23", "013", {f, h}, {0, 0}, h * f, 0},
+        {"lm_head", "bbrf", "012", "23", "013", {h, v}, {0, 0}, h * v, 0},
+        {"loss", "bbr", "012", "", "01", {v}, {0}, 0, 0},
+    };
+    sc_arena a;
+    sc_arena_init(&a, 0);
+    const sc_model *m = load("llama3-8b", &a);
+    for (size_t i = 0; i < SC_COUNT(cases); i++) check_dims(m, &cases[i]);
+    assert_int_equal(find(m, "qkv")->iter[3].name, SC_D_HEAD);
+    assert_int_equal(find(m, "fc1")->iter[3].name, SC_D_FFN);
+    assert_int_equal(find(m, "lm_head")->iter[3].name, SC_D_VOCAB);
+    assert_int_equal(find(m, "proj")->iter[3].name, SC_D_HIDDEN);
+    sc_arena_free(&a);
+}
+
+static void test_dims_gpt(void **state)
+{
+    (void)state;
+    static const uint64_t h = 768, v = 50257;
+    const dim_case cases[] = {
+        {"position", "bbf", "012", "2", "012", {h}, {0}, 1024 * h, 0},
+        {"embed_drop", "bbf", "012", "", "012", {h}, {0}, 0, 0},
+        {"norm_f", "bbo", "012", "2", "012", {h}, {0}, 2 * h, h},
+        {"qkv",
+         "bbrf",
+         "012",
+         "23",
+         "013",
+         {h, 3 * h},
+         {0, 12},
+         3 * h * h + 3 * h,
+         3 * h},
+        {"fc1",
+         "bbrf",
+         "012",
+         "23",
+         "013",
+         {h, 4 * h},
+         {0, 0},
+         4 * h * h + 4 * h,
+         4 * h},
+        /* tied: the weight is there, its elements belong to `embed` */
+        {"lm_head", "bbrf", "012", "23", "013", {h, v}, {0, 0}, 0, 0},
+    };
+    sc_arena a;
+    sc_arena_init(&a, 0);
+    const sc_model *m = load("gpt2", &a);
+    for (size_t i = 0; i < SC_COUNT(cases); i++) check_dims(m, &cases[i]);
+    sc_arena_free(&a);
+}
+
+static void test_wiring(void **state)
+{
+    (void)state;
+    sc_arena a;
+    sc_arena_init(&a, 0);
+    const sc_layer *l = &load("gpt2", &a)->layer[1];
+    for (uint32_t i = 0; i < l->n_ops; i++) {
+        assert_int_equal(l->op[i].src, (int)i - 1);
+    }
+    assert_int_equal(l->op[4].src2, -1); /* add1: the block's input */
+    assert_int_equal(l->op[9].src2, 4);  /* add2: add1 */
+    assert_int_equal(l->op[1].src2, -2);
+
+    l = &load("gpt-neox-20b", &a)->layer[1];
+    assert_string_equal(l->op[6].name, "norm2");
+    assert_int_equal(l->op[6].src, -1); /* beside attention */
+    assert_int_equal(l->op[10].src2, 5);
+    sc_arena_free(&a);
+}
+
+static void test_defaults(void **state)
+{
+    (void)state;
+    sc_transformer t = {.layers = 2,
+                        .hidden = 4096,
+                        .heads = 32,
+                        .vocab = 32000,
+                        .position = SC_POS_ROTARY,
+                        .norm = SC_NORM_RMS,
+                        .norm_bias = true,
+                        .act = SC_ACT_SWIGLU};
+    sc_arena a;
+    sc_arena_init(&a, 0);
+    const sc_model *m = make(&t, &a);
+    assert_int_equal(m->t.ffn, 11008);
+    assert_int_equal(m->t.kv_heads, 32);
+    assert_int_equal(m->t.head_dim, 128);
+    assert_false(m->t.norm_bias);
+    assert_string_equal(m->name, "");
+
+    t.act = SC_ACT_RELU;
+    assert_int_equal(make(&t, &a)->t.ffn, 16384);
+    assert_true(make(&t, &a)->hash != m->hash);
+    sc_arena_free(&a);
+}
+
+static double close_to(double x, double y)
+{
+    return fabs(x - y) <= 1e-12 * fabs(y);
+}
+
+/* 72 L h^2 s b (1 + s / 6h + V / 12 L h), Narayanan et al. SC21. */
+static void test_closed_form(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"gpt2-medium", "megatron-145.6b",
+                                        "megatron-1t", "bloom-176b"};
+    sc_arena a;
+    sc_arena_init(&a, 0);
+    for (size_t i = 0; i < SC_COUNT(names); i++) {
+        const sc_model *m = load(names[i], &a);
+        double L = (double)m->t.layers, h = (double)m->t.hidden;
+        double V = (double)m->t.vocab, s = 2048, b = 1536;
+        double f =
+            72 * L * h * h * s * b * (1 + s / (6 * h) + V / (12 * L * h));
+        assert_true(close_to(sc_model_flops(m, 1536, 2048, false), f));
+        assert_true(close_to(sc_model_flops(m, 1536, 2048, true), f / 3));
+    }
+    sc_arena_free(&a);
+}
+
+/* 6 per parameter of matrix products and token, 12 heads head_dim s of
+ * attention: with grouped keys and gated MLPs the same rule. */
+static void test_flops_gqa(void **state)
+{
+    (void)state;
+    sc_arena a;
+    sc_arena_init(&a, 0);
+    const sc_model *m = load("llama3-70b", &a);
+    double embedding = 128256.0 * 8192, norms = (2 * 80 + 1) * 8192;
+    double matrices = (double)m->params - embedding - norms;
+    double per_token = 6 * matrices + 12.0 * 80 * 8192 * 8192;
+    double flop = sc_model_flops(m, 4, 8192, false);
+    assert_true(close_to(flop, per_token * 4 * 8192));
+
+    /* a window caps what attention sees, and only that */
+    m = load("mistral-7b", &a);
+    const sc_operator *attn = find(m, "attn");
+    assert_true(sc_operator_flops(attn, 1, 2048) == 4.0 * 4096 * 2048 * 2048);
+    assert_true(sc_operator_flops(attn, 1, 16384) == 4.0 * 4096 * 16384 * 4096);
+    assert_true(sc_operator_flops(find(m, "norm1"), 1, 2048) == 0);
+    assert_true(sc_operator_flops(find(m, "embed"), 1, 2048) == 0);
+    sc_arena_free(&a);
+}
+
+static void test_frozen(void **state)
+{
+    (void)state;
+    sc_arena a;
+    sc_arena_init(&a, 0);
+    sc_model m = *load("gpt2", &a);
+    double before = sc_model_flops(&m, 1, 1024, false);
+    double qkv = sc_operator_flops(find(&m, "qkv"), 1, 1024);
+    m.layer[1].op[1].frozen = true; /* counts 4 of 6 */
+    double after = sc_model_flops(&m, 1, 1024, false);
+    assert_true(close_to(before - after, 12 * qkv));
+    sc_arena_free(&a);
+}
+
+/* The passes of the table add up to the model's FLOP. */
+static void test_report(void **state)
+{
+    (void)state;
+    sc_arena a;
+    sc_text text;
+    sc_arena_init(&a, 0);
+    sc_text_init(&text);
+    const sc_model *m = load("gpt2", &a);
+    sc_report_layers(m, 8, 1024, &text);
+    assert_non_null(strstr(text.buf, "gpt2, batch 8, sequence 1024"));
+    assert_non_null(strstr(text.buf, "  all 12"));
+    /* 84.9M weights and the vocabulary's 38.6M: 6 each; attention 113M */
+    assert_non_null(strstr(text.buf, "(854M per token)"));
+    /* qkv: 2 * 8192 * 768 * 2304 FLOP over 2 (8192 * 3072 + 768 * 2304) B */
+    assert_non_null(strstr(text.buf, "qkv              1.77M    29.0G   "
+                                     "53.9M     538"));
+    sc_text_free(&text);
+
+    sc_text_init(&text);
+    sc_report_model(m, &text);
+    assert_non_null(strstr(text.buf, "124439808"));
+    assert_non_null(strstr(text.buf, "Language Models are Unsupervised"));
+    assert_non_null(strstr(text.buf, "(shares the embedding)"));
+    sc_text_free(&text);
+    sc_arena_free(&a);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_names),     cmocka_unit_test(test_dims_llama),
+        cmocka_unit_test(test_dims_gpt),  cmocka_unit_test(test_wiring),
+        cmocka_unit_test(test_defaults),  cmocka_unit_test(test_closed_form),
+        cmocka_unit_test(test_flops_gqa), cmocka_unit_test(test_frozen),
+        cmocka_unit_test(test_report),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

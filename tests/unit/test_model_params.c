@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_model_params.c - parameter counts of the catalogue and of HuggingFace
+ * files equal the published ones. */
+#include <stepcast/model.h>
+
+#include "unit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+typedef struct published {
+    const char *name;
+    double params;
+    double rounding; /* 0: exact; else the last digit's unit */
+} published;
+
+/* Exact: elements of the released checkpoints.  Rounded: as the papers print
+ * them (see `source` of each catalogue file). */
+static const published counts[] = {
+    {"gpt2", 124439808, 0},
+    {"gpt2-medium", 354823168, 0},
+    {"gpt2-large", 774030080, 0},
+    {"gpt2-xl", 1557611200, 0},
+    {"bloom-560m", 559214592, 0},
+    {"bloom-1b1", 1065314304, 0},
+    {"bloom-1b7", 1722408960, 0},
+    {"bloom-3b", 3002557440, 0},
+    {"bloom-7b1", 7069016064, 0},
+    {"bloom-176b", 176247271424, 0},
+    {"opt-125m", 125239296, 0},
+    {"opt-1.3b", 1315758080, 0},
+    {"opt-2.7b", 2651596800, 0},
+    {"opt-6.7b", 6658473984, 0},
+    {"opt-13b", 12853473280, 0},
+    {"opt-30b", 29974540288, 0},
+    {"opt-66b", 66e9, 1e9},
+    {"opt-175b", 175e9, 1e9},
+    {"llama-7b", 6738415616, 0},
+    {"llama-13b", 13015864320, 0},
+    {"llama-33b", 32528943616, 0},
+    {"llama-65b", 65285660672, 0},
+    {"llama2-7b", 6738415616, 0},
+    {"llama2-13b", 13015864320, 0},
+    {"llama2-70b", 68976648192, 0},
+    {"llama3-8b", 8030261248, 0},
+    {"llama3-70b", 70553706496, 0},
+    {"llama3.1-8b", 8030261248, 0},
+    {"llama3.1-70b", 70553706496, 0},
+    {"llama3.1-405b", 405853388800, 0},
+    {"mistral-7b", 7241732096, 0},
+    {"qwen2.5-7b", 7615616512, 0},
+    {"qwen2.5-72b", 72706203648, 0},
+    {"gpt-neox-20b", 20554567680, 0},
+    {"gpt3-small", 125e6, 1e6},
+    {"gpt3-medium", 356e6, 1e6}, /* prints 350M; GPT-2's own count says 355 */
+    {"gpt3-large", 760e6, 1e6},
+    {"gpt3-xl", 1.3e9, 1e8},
+    {"gpt3-2.7b", 2.7e9, 1e8},
+    {"gpt3-6.7b", 6.7e9, 1e8},
+    {"gpt3-13b", 13e9, 1e9},
+    {"gpt3-175b", 175e9, 1e9},
+    {"megatron-1.7b", 1.7e9, 1e8},
+    {"megatron-3.6b", 3.6e9, 1e8},
+    {"megatron-7.5b", 7.5e9, 1e8},
+    {"megatron-18.4b", 18.4e9, 1e8},
+    {"megatron-39.1b", 39.1e9, 1e8},
+    {"megatron-76.1b", 76.1e9, 1e8},
+    {"megatron-145.6b", 145.6e9, 1e8},
+    {"megatron-310.1b", 310.1e9, 1e8},
+    {"megatron-529.6b", 529.6e9, 1e8},
+    {"megatron-1008b", 1008.0e9, 1e8},
+    {"megatron-22b", 22e9, 1e9},
+    {"megatron-175b", 175e9, 1e9},
+    {"megatron-530b", 530e9, 1e9},
+    {"megatron-1t", 1.0e12, 1e11},
+    {"mpt-125m", 0.125e9, 1e6},
+    {"mpt-350m", 0.356e9, 1e6},
+    {"mpt-760m", 0.760e9, 1e6},
+    {"mpt-1b", 1.316e9, 1e6},
+    {"mpt-3b", 2.652e9, 1e6},
+    {"mpt-7b", 6.659e9, 1e6},
+    {"mpt-13b", 12.854e9, 1e6},
+    {"mpt-30b", 29.975e9, 1e6},
+    {"mpt-70b", 64.862e9, 1e6},
+};
+
+static void check_count(const published *p, uint64_t params)
+{
+    double off = (double)params - p->params;
+    if (off < 0) off = -off;
+    if (off > p->rounding / 2) {
+        fail_msg("%s has %llu parameters, published are %.0f", p->name,
+                 (unsigned long long)params, p->params);
+    }
+}
+
+static void test_catalogue(void **state)
+{
+    (void)state;
+    sc_arena a;
+    sc_err err;
+    sc_arena_init(&a, 0);
+    sc_err_init(&err);
+    for (size_t i = 0; i < SC_COUNT(counts); i++) {
+        const sc_model *m;
+        assert_int_equal(
+            sc_model_load(counts[i].name, sc_pos_none(), &a, &m, &err), SC_OK);
+        assert_string_equal(m->name, counts[i].name);
+        assert_non_null(m->source.text);
+        assert_non_null(m->source.date);
+        check_count(&counts[i], m->params);
+    }
+    sc_arena_free(&a);
+}
+
+/* No entry without a published count above, and none twice. */
+static void test_all_are_checked(void **state)
+{
+    (void)state;
+    sc_arena a;
+    sc_err err;
+    const char **names;
+    uint32_t n;
+    sc_arena_init(&a, 0);
+    sc_err_init(&err);
+    assert_int_equal(sc_model_list(&a, &names, &n, &err), SC_OK);
+    assert_int_equal(n, SC_COUNT(counts));
+    for (uint32_t i = 0; i < n; i++) {
+        size_t k = 0;
+        while (k < SC_COUNT(counts) && strcmp(counts[k].name, names[i])) k++;
+        if (k == SC_COUNT(counts)) fail_msg("%s is not checked", names[i]);
+        if (i > 0) assert_true(strcmp(names[i - 1], names[i]) < 0);
+    }
+    sc_arena_free(&a);
+}
+
+static void test_aliases(void **state)
+{
+    (void)state;
+    static const char *const pairs[][2] = {
+        {"llama3-405b", "llama3.1-405b"},
+        {"llama-30b", "llama-33b"},
+        {"gpt3", "gpt3-175b"},
+        {"gpt3-1.3b", "gpt3-xl"},
+        {"bloom", "bloom-176b"},
+        {"gpt2-1.5b", "gpt2-xl"},
+        {"gpt3-125m", "gpt3-small"},
+        {"mt-nlg-530b", "megatron-530b"},
+    };
+    sc_arena a;
+    sc_err err;
+    sc_arena_init(&a, 0);
+    sc_err_init(&err);
+    for (size_t i = 0; i < SC_COUNT(pairs); i++) {
+        const sc_model *x, *y;
+        assert_int_equal(
+            sc_model_load(pairs[i][0], sc_pos_none(), &a, &x, &err), SC_OK);
+        assert_int_equal(
+            sc_model_load(pairs[i][1], sc_pos_none(), &a, &y, &err), SC_OK);
+        assert_string_equal(x->name, pairs[i][1]);
+        assert_int_equal(x->hash, y->hash);
+    }
+    sc_arena_free(&a);
+}
+
+static void test_unknown_names(void **state)
+{
+    (void)state;
+
+    static const struct {
+        const char *name, *text;
+    } cases[] = {
+        {"llama3-71b", "--model llama3-71b: error: no model is called "
+                       "`llama3-71b`; did you mean llama3-70b?"},
+        {"gpt33", "--model gpt33: error: no model is called `gpt33`; did you "
+                  "mean gpt3?"},
+        /* keys and sections of the catalogue's files are no names */
+        {"models", NULL},
+        {"common", NULL},
+        {"vocab", NULL},
+        {"", NULL},
+        {"*", NULL},
+    };
+
+    sc_arena a;
+    sc_arena_init(&a, 0);
+    for (size_t i = 0; i < SC_COUNT(cases); i++) {
+        sc_err err;
+        char option[64], text[700];
+        const sc_model *m = NULL;
+        sc_err_init(&err);
+        snprintf(option, sizeof option, "--model %s", cases[i].name);
+        sc_status s =
+            sc_model_load(cases[i].name, sc_pos_file(option), &a, &m, &err);
+        assert_int_equal(s, SC_EINPUT);
+        assert_null(m);
+        assert_int_equal(err.n, 1);
+        assert_int_equal(err.d[0].code, SC_C_UNKNOWN_NAME);
+        sc_diag_format(&err.d[0], text, sizeof text);
+        if (cases[i].text) assert_string_equal(text, cases[i].text);
+    }
+    sc_arena_free(&a);
+}
+
+static void test_huggingface(void **state)
+{
+    (void)state;
+    static const published files[] = {
+        {"gpt2", 124439808, 0},           {"gpt2-xl", 1557611200, 0},
+        {"llama2-7b", 6738415616, 0},     {"llama3-70b", 70553706496, 0},
+        {"llama3.2-1b", 1235814400, 0},   {"opt-1.3b", 1315758080, 0},
+        {"bloom-560m", 559214592, 0},     {"mpt-7b", 6649286656, 0},
+        {"mpt-1b-learned", 1.316e9, 1e6}, {"mistral-7b", 7241732096, 0},
+        {"qwen2.5-7b", 7615616512, 0},    {"gpt-neox-20b", 20554567680, 0},
+    };
+    const char *root = getenv("STEPCAST_SOURCE");
+    sc_arena a;
+    sc_err err;
+    sc_arena_init(&a, 0);
+    sc_err_init(&err);
+    for (size_t i = 0; i < SC_COUNT(files); i++) {
+        char path[512];
+        const sc_model *m;
+        snprintf(path, sizeof path, "%s/tests/fuzz/corpus/hfconfig/%s.json",
+                 root ? root : ".", files[i].name);
+        sc_status s = sc_model_load(path, sc_pos_none(), &a, &m, &err);
+        if (s != SC_OK) fail_msg("%s: %s", path, err.d[0].msg);
+        check_count(&files[i], m->params);
+        assert_null(m->source.text);
+    }
+    sc_arena_free(&a);
+}
+
+static const sc_model *load(const char *name, sc_arena *a)
+{
+    const sc_model *m = NULL;
+    assert_int_equal(sc_model_load(name, sc_pos_none(), a, &m, NULL), SC_OK);
+    return m;
+}
+
+/* A released file and the catalogue describe the same layers. */
+static void test_file_equals_catalogue(void **state)
+{
+    (void)state;
+    static const char *const names[] = {
+        "gpt2",       "llama2-7b",  "llama3-70b", "opt-1.3b",
+        "bloom-560m", "mistral-7b", "qwen2.5-7b", "gpt-neox-20b"};
+    const char *root = getenv("STEPCAST_SOURCE");
+    sc_arena a;
+    sc_arena_init(&a, 0);
+    for (size_t i = 0; i < SC_COUNT(names); i++) {
+        char path[512];
+        snprintf(path, sizeof path, "%s/tests/fuzz/corpus/hfconfig/%s.json",
+                 root ? root : ".", names[i]);
+        if (load(path, &a)->hash != load(names[i], &a)->hash) {
+            fail_msg("%s differs from %s", path, names[i]);
+        }
+    }
+    sc_arena_free(&a);
+}
+
+/* The promise is 0.3 ms; the best of many look-ups is free of noise.  Wide
+ * enough for sanitizers. */
+static void test_lookup_is_fast(void **state)
+{
+    (void)state;
+    double best = 1e9;
+    sc_arena a;
+    sc_arena_init(&a, 0);
+    for (int i = 0; i < 50; i++) {
+        struct timespec from, to;
+        clock_gettime(CLOCK_MONOTONIC, &from);
+        (void)load("megatron-145.6b", &a);
+        clock_gettime(CLOCK_MONOTONIC, &to);
+        double s = (double)(to.tv_sec - from.tv_sec) +
+                   1e-9 * (double)(to.tv_nsec - from.tv_nsec);
+        if (s < best) best = s;
+        sc_arena_reset(&a);
+    }
+    if (best > 1e-3) fail_msg("a look-up takes %g s", best);
+    sc_arena_free(&a);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_catalogue),
+        cmocka_unit_test(test_all_are_checked),
+        cmocka_unit_test(test_aliases),
+        cmocka_unit_test(test_unknown_names),
+        cmocka_unit_test(test_huggingface),
+        cmocka_unit_test(test_file_equals_catalogue),
+        cmocka_unit_test(test_lookup_is_fast),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
