@@ -66,14 +66,18 @@
     X(SC_P_NUMA, "numa_unbound", "fraction", 0.04, 0.6, 0.001, 0.5,            \
       "extra time of a step whose processes are not bound to their GPU's "     \
       "NUMA node; centre: BigScience chronicle, 1 to 5 %")                     \
-    X(SC_P_GRAD_NET, "grad_exchange", "fraction", 0.4, 0.4, 0.05, 1,           \
+    X(SC_P_GRAD_NET, "grad_exchange", "fraction", 0.6, 0.4, 0.05, 1,           \
       "rate of a gradient exchange after the backward pass over that of the "  \
-      "collective alone: flattening, copies, skew between replicas")           \
+      "collective alone, one member per node (each on its own rail): "         \
+      "flattening, copies, skew between replicas")                             \
+    X(SC_P_GRAD_MIXED, "grad_exchange_mixed", "fraction", 0.4, 0.4, 0.05, 1,   \
+      "same, several members per node: rings enter and leave a node through "  \
+      "several NICs")                                                          \
     X(SC_P_STEP_FIXED, "step_fixed", "s", 0.05, 0.7, 0.001, 1,                 \
       "per step: data, clipping, loss scale, logging, launch")                 \
-    X(SC_P_OVERLAP, "overlap_slowdown", "fraction", 0.25, 0.5, 0.01, 2,        \
+    X(SC_P_OVERLAP, "overlap_slowdown", "fraction", 0.189, 0, 0.01, 2,         \
       "extra time per time in which compute and communication overlap; "       \
-      "centre: arXiv 2507.03114, 18.9 % mean, 40 % at most")                   \
+      "arXiv 2507.03114: 18.9 % mean over A100, H100, MI210, MI250")                   \
     X(SC_P_TRAFFIC, "eager_traffic", "factor", 1.2, 0.25, 0.5, 4,              \
       "memory traffic of element-wise operators over the bytes of their "      \
       "operands, in programs that do not fuse them")

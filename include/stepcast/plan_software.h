@@ -42,6 +42,7 @@ typedef struct sc_software {
     double loss_bytes;      /* moved per logit, forward and backward */
     int64_t zero3_rails;    /* NICs of a node that parameter gathers use; 0:
                                all */
+    bool two_gradients;     /* low-precision gradients stay beside wider sums */
     double flat_bytes;      /* staging buffers of flattened exchanges */
     double memory_overhead; /* bytes of context and libraries per device */
     double fragmentation;   /* allocator reserve over allocated, fraction */

@@ -2,13 +2,17 @@
 /*
  * sim.h - the engine: runs an execution graph.
  *
- * An op starts when its predecessors have completed and its stream is free.
- * What overlaps on one class changes rates, never adds time: while a compute
- * op and a communication op of the same class run together, each progresses
- * at the rate opts.rate gives for the pair.  If no rate differs from 1 the
- * graph is one sweep in topological order; otherwise events are processed
- * from a radix heap on integer picoseconds, two phases per timestamp:
- * complete everything at t, then start what is ready in op-id order.  The
+ * An op starts when its predecessors have completed and its stream is free
+ * (a mark heeds no stream).  What overlaps on one class changes rates, never
+ * adds time: while ops of one class run together, each progresses at the rate
+ * opts.rate gives for the pair.  Ops of kind HOST and MARK neither slow nor
+ * are slowed.  Where no rate below 1 can apply, the graph is one sweep in
+ * topological order; otherwise events are processed from a radix heap on
+ * integer picoseconds: at each timestamp complete everything due, start
+ * everything ready, then give the classes whose running ops changed new rates.
+ * Only an op whose rate differs from before is timed anew: the work it has
+ * left is kept in double precision, its completion is rounded up to the next
+ * picosecond.  Streams are in-order queues, so nothing is ever chosen, and the
  * result is bit-identical on every compiler and machine.
  */
 #ifndef SC_SIM_H
@@ -38,17 +42,21 @@ typedef struct sc_result {
      * predecessor in its stream), SC_NONE at time 0: reasons for waiting and
      * the critical path follow from it.  Ties: the larger id. */
     sc_op *cause;
-    sc_time *finish; /* [n_classes] last end of the class */
-    uint64_t n_events;
+    sc_time *finish;   /* [n_classes] last end of the class */
+    uint64_t n_events; /* completions, and timings of running ops */
 } sc_result;
 
+/* Errors: SC_C_RANGE (a rate outside (0, 1], an op that ends beyond sc_time),
+ * SC_C_MEMORY; SC_C_BUG for a graph that sc_graph_check() refuses. */
 sc_status sc_sim_run(const sc_graph *g, const sc_sim_opts *o, sc_arena *a,
                      sc_result *out, sc_err *err);
 
-/* Time of one class split by category: sums exactly to `until` - 0.  Ops on
- * the compute stream count as their own category; a gap before an op counts
- * as the category of what it waited for (p2p transfers as PP up to the
- * transfer's duration, the rest of a wait for another class as BUBBLE). */
+/* Time of one class split by category: sums exactly to `until`.  Ops on the
+ * compute stream count as their own category.  A gap before one, or between
+ * the last one and the end of the class, is followed backwards along the
+ * causes: an op of the class counts as its own category, a transfer from
+ * another class to this one as PP, everything else as BUBBLE; so does the
+ * time after the class has ended.  One pass over all ops. */
 void sc_result_breakdown(const sc_graph *g, const sc_result *r, uint32_t cls,
                          sc_time until, sc_time out[SC_N_CATS]);
 

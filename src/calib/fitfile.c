@@ -42,7 +42,7 @@ void calib_fit_write(sc_param_set set, const sc_fit_result *fit,
         put_number(out, "centre", p->centre, 6);
         put_number(out, "prior_sd", p->sd, 6);
         put_number(out, "standard_error", fit->se_log[i], 2);
-        put_number(out, "effective_rows", fit->rows[i], 2);
+        sc_text_add(out, "    effective_rows: %.0f\n", fit->rows[i]);
         put_number(out, "low", p->lo, 6);
         put_number(out, "high", p->hi, 6);
     }

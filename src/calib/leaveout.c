@@ -62,6 +62,7 @@ static sc_status without(study *s, const char *name, sc_arena *a,
     if (!use) return sc_error_nomem(err);
     for (uint32_t i = 0; i < s->set.n; i++)
         use[i] = strcmp(s->label(s->set.fit[i].row), name) != 0;
+    calib_fit_centre(&cost);
     SC_TRY(calib_fit_step(&s->set, use, &cost, &fit, a, err));
     for (uint32_t i = 0; i < s->set.n_rows; i++) {
         sc_valid_row *r = &s->set.rows[i];

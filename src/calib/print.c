@@ -123,35 +123,37 @@ static void rows_text(const sc_validation *v, int width, sc_text *t)
     sc_text_add(t, "\n");
 }
 
-static int widest(const sc_validation *v, const char *(*text)(const void *row))
+static int widest(const sc_validation *v, bool all,
+                  const char *(*text)(const sc_valid_row *row))
 {
     size_t w = 10;
     for (uint32_t i = 0; i < v->n_rows; i++) {
+        if (v->rows[i].reason && !all) continue;
         size_t len = strlen(text(&v->rows[i]));
         if (len > w) w = len;
     }
     return (int)(w < 60 ? w : 60) + 2;
 }
 
-static const char *id_text(const void *row)
+static const char *id_text(const sc_valid_row *row)
 {
-    return ((const sc_valid_row *)row)->id;
+    return row->id;
 }
 
-static const char *family_text(const void *row)
+static const char *family_text(const sc_valid_row *row)
 {
-    return ((const sc_valid_row *)row)->family;
+    return row->family;
 }
 
-static const char *device_text(const void *row)
+static const char *device_text(const sc_valid_row *row)
 {
-    return ((const sc_valid_row *)row)->device;
+    return row->device;
 }
 
+/* Each reason once, with its number of rows. */
 static void skipped_text(const sc_validation *v, sc_text *t)
 {
-    sc_text_add(t, "\n%u of %u rows skipped", v->skipped, v->n_rows);
-    const char *sep = ": ";
+    sc_text_add(t, "\n%u of %u rows skipped\n", v->skipped, v->n_rows);
     for (uint32_t i = 0; i < v->n_rows; i++) {
         const char *reason = v->rows[i].reason;
         uint32_t n = 0;
@@ -162,22 +164,21 @@ static void skipped_text(const sc_validation *v, sc_text *t)
             if (k < i) first = false;
             n++;
         }
-        if (!first) continue;
-        sc_text_add(t, "%s%s (%u)", sep, reason, n);
-        sep = "; ";
+        if (first) sc_text_add(t, "%6u  %s\n", n, reason);
     }
-    sc_text_add(t, "\n");
 }
 
 void sc_validation_text(const sc_validation *v, bool rows, sc_text *out)
 {
-    int family = widest(v, family_text), device = widest(v, device_text);
-    if (rows) rows_text(v, widest(v, id_text), out);
+    int family = widest(v, false, family_text);
+    int device = widest(v, false, device_text);
+    if (rows) rows_text(v, widest(v, true, id_text), out);
     sc_text_add(out, "%-*s%-*s%6s%6s%8s%8s%8s%8s%8s%8s%8s%8s\n", family,
                 "family", device, "device", "rows", "skip", "mape %", "median",
                 "p90", "bias", "tau", "regret", "mem %", "mem max");
     for (uint32_t i = 0; i < v->n_groups; i++) {
         const sc_valid_group *g = &v->groups[i];
+        if (isnan(g->mape) && isnan(g->mem_mape)) continue;
         sc_text_add(out, "%-*s%-*s%6u%6u", family, g->family, device,
                     g->device ? g->device : "(all)", g->rows, g->skipped);
         percent(out, g->mape);

@@ -10,6 +10,30 @@
 
 /* ---- preparation -------------------------------------------------------------- */
 
+static sc_status fast_with(sc_plan *p, uint32_t ga, const sc_block *block,
+                           sc_arena *scratch, double *step, sc_err *err)
+{
+    uint32_t kept = p->run.ga;
+    p->run.ga = ga;
+    sc_status s = sc_predict_fast(p, block, scratch, step, err);
+    p->run.ga = kept;
+    return s;
+}
+
+/* Once the pipeline is full, every further pp micro-batches take as long: two
+ * short steps give a long one.  What that misses is in log_event. */
+static sc_status fast_step(sc_plan *p, const sc_block *block, sc_arena *scratch,
+                           double *step, sc_err *err)
+{
+    uint32_t pp = p->run.size[SC_AX_PP], ga = p->run.ga, low = pp + ga % pp;
+    if (ga < 4 * pp) return fast_with(p, ga, block, scratch, step, err);
+    double t0, t1;
+    SC_TRY(fast_with(p, low, block, scratch, &t0, err));
+    SC_TRY(fast_with(p, low + pp, block, scratch, &t1, err));
+    *step = t0 + (t1 - t0) * (ga - low) / pp;
+    return SC_OK;
+}
+
 /* By the fast engine, times what the event engine added. */
 static sc_status price(calib_fit_row *f, const sc_cost *c, sc_arena *scratch,
                        double *log_pred, sc_err *err)
@@ -22,7 +46,7 @@ static sc_status price(calib_fit_row *f, const sc_cost *c, sc_arena *scratch,
     for (uint32_t i = 0; i < n; i++)
         SC_TRY(sc_block_price(&f->plan, i, scratch, &block[i], err));
     double step;
-    SC_TRY(sc_predict_fast(&f->plan, block, scratch, &step, err));
+    SC_TRY(fast_step(&f->plan, block, scratch, &step, err));
     *log_pred = log(step) + f->log_event;
     return SC_OK;
 }
@@ -106,6 +130,13 @@ uint32_t calib_fit_free(sc_param_set set, sc_param *out)
     return n;
 }
 
+void calib_fit_centre(sc_cost *inout)
+{
+    sc_param p[SC_N_PARAMS];
+    uint32_t n = calib_fit_free(SC_SET_STEP, p);
+    for (uint32_t j = 0; j < n; j++) inout->p[p[j]] = sc_params[p[j]].centre;
+}
+
 sc_status calib_fit_step(const calib_fit_set *set, const bool *use,
                          sc_cost *inout, sc_fit_result *out, sc_arena *a,
                          sc_err *err)
@@ -122,8 +153,6 @@ sc_status calib_fit_step(const calib_fit_set *set, const bool *use,
         k.row[k.n++] = &set->fit[i];
     }
     for (uint32_t i = 0; i < k.n; i++) weight[i] = family_weight(&k, i);
-    for (uint32_t j = 0; j < n_free; j++)
-        inout->p[free_params[j]] = sc_params[free_params[j]].centre;
     sc_fit_problem problem = {.n_rows = k.n,
                               .n_free = n_free,
                               .free = free_params,

@@ -37,11 +37,14 @@ typedef struct calib_fit_set {
 sc_status calib_fit_prepare(const calib_run *run, uint32_t n, const sc_cost *at,
                             sc_arena *a, calib_fit_set *out, sc_err *err);
 
+/* Sets them to their centres. */
+void calib_fit_centre(sc_cost *inout);
+
 /* Free parameters of a set, [SC_N_PARAMS]; returns their number. */
 uint32_t calib_fit_free(sc_param_set set, sc_param *out);
 
-/* Fits those of the step set on set->fit[i] where use[i] (NULL: all), starting at their
- * centres; `inout` keeps its other sets. */
+/* Fits those of the step set on set->fit[i] where use[i] (NULL: all), starting at `inout`,
+ * which keeps its other sets. */
 sc_status calib_fit_step(const calib_fit_set *set, const bool *use,
                          sc_cost *inout, sc_fit_result *out, sc_arena *a,
                          sc_err *err);

@@ -49,8 +49,7 @@ static void parameters_json(const sc_cost *cost, sc_json *j)
     sc_json_end(j, '}');
 }
 
-static sc_status print_json(const cli *c, const sc_text *network,
-                            const sc_text *step)
+static sc_status print_json(cli *c, const sc_text *network, const sc_text *step)
 {
     sc_cost cost;
     sc_cost_centres(&cost);
@@ -61,20 +60,19 @@ static sc_status print_json(const cli *c, const sc_text *network,
     sc_json j;
     sc_json_init(&j, true);
     parameters_json(&cost, &j);
-    sc_status s = j.failed ? sc_error_nomem(c->err) : cli_emit(c, j.buf, j.len);
+    sc_status s = cli_emit_json(c, &j);
     sc_json_free(&j);
     return s;
 }
 
-static sc_status calibrate(const cli *c, const options *o, sc_text *network,
+static sc_status calibrate(cli *c, const options *o, sc_text *network,
                            sc_text *step, sc_text *report)
 {
     SC_TRY(
         sc_calibrate_truth(o->truth, c->arena, network, step, report, c->err));
     SC_TRY(write_fit(c, o->into, "network.yml", network));
     SC_TRY(write_fit(c, o->into, "step.yml", step));
-    return c->json ? print_json(c, network, step)
-                   : cli_emit(c, report->buf, report->len);
+    return c->json ? print_json(c, network, step) : cli_emit_text(c, report);
 }
 
 sc_status cli_calibrate(cli *c, int argc, char *const *argv)

@@ -4,8 +4,6 @@
 
 #include "cli/cli.h"
 
-#include <stdio.h>
-
 #define MAX_BYTES ((size_t)64 << 20)
 
 typedef struct options {
@@ -61,7 +59,7 @@ static sc_status read_tables(const cli *c, const sc_words *files, sc_csv *out)
     return first;
 }
 
-static sc_status print(const cli *c, const options *o, const sc_validation *v)
+static sc_status print(cli *c, const options *o, const sc_validation *v)
 {
     sc_text text;
     sc_json json;
@@ -74,10 +72,8 @@ static sc_status print(const cli *c, const options *o, const sc_validation *v)
     sc_status s = SC_OK;
     if (json.failed || text.failed)
         s = sc_error_nomem(c->err);
-    else if (c->json)
-        s = cli_emit(c, json.buf, json.len);
     else
-        s = cli_emit(c, text.buf, text.len);
+        s = c->json ? cli_emit_json(c, &json) : cli_emit_text(c, &text);
     sc_json_free(&json);
     sc_text_free(&text);
     return s;
@@ -93,7 +89,7 @@ static sc_status check_bars(const cli *c, const options *o,
     sc_text_init(&report);
     sc_status s =
         sc_validation_bars(v, file, len, o->bars, c->arena, &report, c->err);
-    fputs(report.buf, stderr);
+    cli_note(c, "%s", report.buf);
     sc_text_free(&report);
     return s;
 }

@@ -56,6 +56,9 @@ uint32_t coll_quote_algorithm(const coll_call *k, int algorithm,
 uint32_t coll_quotes(const coll_call *k, int algorithm,
                      coll_quote out[COLL_QUOTES]);
 
+/* NCCL 2.10's own table prefers the ring to the tree (several nodes). */
+bool coll_table_takes_ring(const coll_call *k);
+
 /* Thread blocks a quote occupies. */
 uint32_t coll_channels(const coll_call *k, const coll_quote *q);
 

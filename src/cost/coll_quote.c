@@ -300,8 +300,11 @@ uint32_t coll_quotes(const coll_call *k, int algorithm,
     if (algorithm >= 0) return coll_quote_algorithm(k, algorithm, out);
     if (k->coll == SC_ALL_TO_ALL || k->coll == SC_SENDRECV)
         return coll_quote_algorithm(k, SC_ALGO_DIRECT, out);
-    uint32_t n = coll_quote_algorithm(k, SC_ALGO_RING, out);
-    if (k->coll == SC_ALL_REDUCE && k->at->nodes > 1)
+    bool spread = k->coll == SC_ALL_REDUCE && k->at->nodes > 1;
+    bool table = spread && k->gen < 2; /* before Hopper */
+    bool ring = !table || coll_table_takes_ring(k);
+    uint32_t n = ring ? coll_quote_algorithm(k, SC_ALGO_RING, out) : 0;
+    if (spread && (!table || !ring))
         n += coll_quote_algorithm(k, SC_ALGO_TREE, out + n);
     if (k->gen >= 2) n += coll_quote_algorithm(k, SC_ALGO_NVLS, out + n);
     return n;

@@ -366,6 +366,7 @@ sc_status sc_hw_build(const char *spec, sc_pos pos, sc_arena *a,
     return hw_build_text(text, len, spec, a, out, err);
 }
 
+/* Nine parameters: a row of a table is flat.  NOLINTNEXTLINE */
 sc_status sc_hw_from_numbers(const char *device, uint32_t nodes,
                              uint32_t per_node, double intra_bw,
                              double inter_bw, sc_pos pos, sc_arena *a,

@@ -58,7 +58,10 @@ sc_status plan_exchange(const sc_plan *p, const sc_block *blocks, uint32_t dev,
     SC_TRY(sc_cost_coll(r->cost, r->hw, coll, v, &p->place[1u << SC_AX_DP], -1,
                         &cp, err));
     *bytes = v;
-    *seconds = cp.seconds / r->cost->p[SC_P_GRAD_NET];
+    const sc_place *at = &p->place[1u << SC_AX_DP];
+    bool mixed = at->nodes > 1 && at->m > 1;
+    *seconds = cp.seconds /
+               r->cost->p[mixed ? SC_P_GRAD_MIXED : SC_P_GRAD_NET];
     return SC_OK;
 }
 

@@ -32,6 +32,7 @@ const sc_key sc_software_keys[] = {
     FLAG("eager", eager, "kernels issued one by one from Python"),
     FLAG("prefetch", prefetch, "next layer's weights gathered beside this"),
     FLAG("fused", fused, "element-wise operators fused by a compiler"),
+    FLAG("two_gradients", two_gradients, "16-bit gradients beside fp32 sums"),
     FLAG("measured", measured, "measured runs of it are in the fit"),
     {"stage_split", SC_T_ENUM, SC_U_NONE, OFF(stage_split), "balanced", 0, 0,
      split_names, NULL, "RULE", "layers that do not divide by stages", false},

@@ -63,7 +63,9 @@ static sc_stage_memory device_memory(const sc_plan *p, const sc_block *blocks,
     m.weights = s.params_kept * (r->forward_only ? low : sw->weight_bytes) +
                 2 * s.gathered * low;
     if (!r->forward_only) {
-        m.gradients = s.grads * sw->grad_bytes;
+        double each = sw->grad_bytes;
+        if (sw->two_gradients && each > low) each += low;
+        m.gradients = s.grads * each;
         m.optimizer = s.optim * sw->optim_bytes;
     }
     m.activations = activations(p, blocks, dev) + s.working;

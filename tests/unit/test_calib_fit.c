@@ -40,6 +40,17 @@ static sc_status jumpy_model(void *ctx, const sc_cost *c, double *log_pred,
     return SC_OK;
 }
 
+/* Flat far from the truth: an undamped step leaps past it to the bound. */
+static sc_status flat_model(void *ctx, const sc_cost *c, double *log_pred,
+                            sc_err *err)
+{
+    (void)err;
+    const sc_cost *truth = ctx;
+    double x = log(c->p[three[1]] / truth->p[three[1]]);
+    for (int i = 0; i < ROWS; i++) log_pred[i] = atan(5 * x);
+    return SC_OK;
+}
+
 static sc_status nan_model(void *ctx, const sc_cost *c, double *log_pred,
                            sc_err *err)
 {
@@ -132,6 +143,22 @@ static void survives_jumps(void **state)
     sc_arena_free(&s.a);
 }
 
+static void damps_its_steps(void **state)
+{
+    (void)state;
+    static setup s;
+    make(&s, flat_model);
+    s.truth.p[three[1]] = s.c.p[three[1]] * 0.5;
+    for (int i = 0; i < ROWS; i++) s.log_meas[i] = 0;
+    s.p.free = &three[1];
+    s.p.n_free = 1;
+    s.p.prior_weight = 1e-6;
+    s.p.ctx = &s.truth;
+    fit(&s);
+    assert_true(miss(&s, 1) < 0.001);
+    sc_arena_free(&s.a);
+}
+
 static void outliers_weigh_little(void **state)
 {
     (void)state;
@@ -200,6 +227,7 @@ int main(void)
         cmocka_unit_test(recovers),
         cmocka_unit_test(is_deterministic),
         cmocka_unit_test(survives_jumps),
+        cmocka_unit_test(damps_its_steps),
         cmocka_unit_test(outliers_weigh_little),
         cmocka_unit_test(prior_holds),
         cmocka_unit_test(bounds_hold),

@@ -127,7 +127,7 @@ static void tables(void **state)
     has("skipped: unknown device 'X'\n");
     has("f           (all)            2     0    5.00    5.00    5.00   +5.00"
         "       -       -   25.00   25.00\n");
-    has("1 of 3 rows skipped: unknown device 'X' (1)\n");
+    has("1 of 3 rows skipped\n     1  unknown device 'X'\n");
     size_t all = text.len;
     sc_text_free(&text);
     sc_text_init(&text);
