@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bench_base.c - what every file that people write goes through. */
+#include <stepcast/base.h>
+
 #include "bench.h"
 
-#include <stepcast/base.h>
 #include <string.h>
 
 static void parse_units(void *ctx, uint64_t n)

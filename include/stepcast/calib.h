@@ -140,6 +140,9 @@ sc_status sc_validation_bars(const sc_validation *v, const char *text,
                              size_t len, const char *file, sc_arena *a,
                              sc_text *report, sc_err *err);
 
+/* Such a file with the present errors. */
+void sc_validation_bars_write(const sc_validation *v, sc_text *out);
+
 /* contract.md section 6, "stepcast.validate/1"; and tables for people. */
 void sc_validation_json(const sc_validation *v, sc_json *j);
 void sc_validation_text(const sc_validation *v, bool rows, sc_text *out);

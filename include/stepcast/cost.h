@@ -28,19 +28,26 @@ extern "C" {
  * literature), `sd` the standard deviation of its logarithm that the fit uses
  * as prior; sd 0 = fixed. */
 #define SC_PARAM_ENUM(id, name, unit, centre, sd, lo, hi, text) id,
+
 typedef enum sc_param {
     SC_PARAMS_KERNEL(SC_PARAM_ENUM) SC_PARAMS_NETWORK(SC_PARAM_ENUM)
         SC_PARAMS_STEP(SC_PARAM_ENUM) SC_N_PARAMS
 } sc_param;
+
 #undef SC_PARAM_ENUM
 
-typedef enum sc_param_set { SC_SET_KERNEL, SC_SET_NETWORK, SC_SET_STEP } sc_param_set;
+typedef enum sc_param_set {
+    SC_SET_KERNEL,
+    SC_SET_NETWORK,
+    SC_SET_STEP
+} sc_param_set;
 
 typedef struct sc_param_info {
     const char *name, *unit, *text;
     double centre, sd, lo, hi;
     sc_param_set set;
 } sc_param_info;
+
 extern const sc_param_info sc_params[SC_N_PARAMS];
 int sc_param_find(const char *name); /* -1: none */
 
@@ -69,6 +76,7 @@ typedef enum sc_attention_kernel {
     SC_ATTN_CUDNN,
     SC_N_ATTN
 } sc_attention_kernel;
+
 extern const char *const sc_attention_names[];
 
 typedef enum sc_kernel_kind {
@@ -83,8 +91,8 @@ typedef struct sc_kernel {
     sc_kernel_kind kind;
     sc_precision precision;
     uint64_t batch, m, n, k;
-    double bytes;        /* of memory kinds; of others extra traffic */
-    uint32_t launches;   /* kernels launched; 0 counts as 1 */
+    double bytes;      /* of memory kinds; of others extra traffic */
+    uint32_t launches; /* kernels launched; 0 counts as 1 */
     sc_attention_kernel attention;
     bool backward, causal;
     const char *name;
@@ -92,10 +100,10 @@ typedef struct sc_kernel {
 
 typedef struct sc_price {
     double seconds;
-    double flops;        /* executed */
-    double bytes;        /* through device memory or the port */
+    double flops; /* executed */
+    double bytes; /* through device memory or the port */
     uint32_t launches;
-    const char *limit;   /* "compute" "memory" "launch" "wave" "align" ... */
+    const char *limit; /* "compute" "memory" "launch" "wave" "align" ... */
 } sc_price;
 
 sc_price sc_cost_kernel(const sc_cost *c, const sc_device *d,
@@ -105,11 +113,11 @@ sc_price sc_cost_kernel(const sc_cost *c, const sc_device *d,
 
 typedef struct sc_coll_price {
     double seconds;
-    int algorithm;          /* index into sc_algorithms() */
-    const char *protocol;   /* "LL" "LL128" "Simple" */
-    double port_bytes;      /* through the busiest port inside the node */
-    double nic_bytes;       /* through the busiest node's NICs, one direction */
-    uint32_t channels;      /* compute units taken while it runs */
+    int algorithm;        /* index into sc_algorithms() */
+    const char *protocol; /* "LL" "LL128" "Simple" */
+    double port_bytes;    /* through the busiest port inside the node */
+    double nic_bytes;     /* through the busiest node's NICs, one direction */
+    uint32_t channels;    /* compute units taken while it runs */
 } sc_coll_price;
 
 /* Price of one collective of `bytes` (nccl-tests' V) over a group placed

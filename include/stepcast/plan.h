@@ -26,7 +26,14 @@ extern "C" {
 #endif
 
 /* Mesh axes, outer to inner: rank = tp + TP * (cp + CP * (dp + DP * pp)). */
-typedef enum sc_axis { SC_AX_PP, SC_AX_DP, SC_AX_CP, SC_AX_TP, SC_N_AX } sc_axis;
+typedef enum sc_axis {
+    SC_AX_PP,
+    SC_AX_DP,
+    SC_AX_CP,
+    SC_AX_TP,
+    SC_N_AX
+} sc_axis;
+
 extern const char *const sc_axis_names[]; /* "pp" "dp" "cp" "tp"; NULL ends */
 
 /* Axes as a list in one word, four bits each, axis + 1, first lowest. */
@@ -42,10 +49,11 @@ typedef struct sc_layout {
 /* One collective that turns layout `from` into `to`. */
 typedef struct sc_move {
     sc_coll coll;
-    uint32_t axes;    /* bit per axis of the communicator */
-    sc_dimname dim;   /* dimension scattered or gathered; else SC_N_DIMNAMES */
-    double fraction;  /* of the whole tensor: local bytes V of the collective */
+    uint32_t axes;   /* bit per axis of the communicator */
+    sc_dimname dim;  /* dimension scattered or gathered; else SC_N_DIMNAMES */
+    double fraction; /* of the whole tensor: local bytes V of the collective */
 } sc_move;
+
 #define SC_MOVES 4
 
 /* `size` per axis.  Returns the number of moves written (at most SC_MOVES);
@@ -76,8 +84,18 @@ typedef struct sc_rule {
     const char *origin; /* "preset megatron-tp" */
 } sc_rule;
 
-typedef enum sc_recompute { SC_RC_NONE, SC_RC_SELECTIVE, SC_RC_FULL } sc_recompute;
-typedef enum sc_schedule { SC_SCH_1F1B, SC_SCH_GPIPE, SC_SCH_INTERLEAVED } sc_schedule;
+typedef enum sc_recompute {
+    SC_RC_NONE,
+    SC_RC_SELECTIVE,
+    SC_RC_FULL
+} sc_recompute;
+
+typedef enum sc_schedule {
+    SC_SCH_1F1B,
+    SC_SCH_GPIPE,
+    SC_SCH_INTERLEAVED
+} sc_schedule;
+
 extern const char *const sc_recompute_names[];
 extern const char *const sc_schedule_names[];
 
@@ -88,11 +106,11 @@ typedef struct sc_run {
     const sc_software *sw;
     const sc_cost *cost;
     uint32_t size[SC_N_AX];
-    uint32_t vpp;       /* virtual stages (chunks) per device */
+    uint32_t vpp; /* virtual stages (chunks) per device */
     uint64_t gbs, mbs, seq;
-    uint32_t ga;        /* micro-batches per step and replica */
+    uint32_t ga; /* micro-batches per step and replica */
     sc_precision precision;
-    int zero;           /* 0..3 over dp */
+    int zero; /* 0..3 over dp */
     bool sp;
     sc_recompute recompute;
     sc_schedule schedule;
@@ -104,7 +122,7 @@ typedef struct sc_run {
 /* An operator with its place in the tree. */
 typedef struct sc_placed {
     const sc_operator *op;
-    sc_layout split;    /* of its iteration dims; never partial */
+    sc_layout split;               /* of its iteration dims; never partial */
     sc_axlist weight, grad, optim; /* extra shards of the first weight dim */
     bool recompute;
 } sc_placed;
@@ -115,18 +133,27 @@ typedef struct sc_plan {
     sc_place place[1u << SC_N_AX]; /* by axis mask; [0] unused */
     uint32_t n_rules;
     sc_rule *rules;
-    sc_placed *placed[3];   /* per layer entry of the model, [n_ops] */
-    uint32_t n_stages;      /* pp * vpp */
+    sc_placed *placed[3]; /* per layer entry of the model, [n_ops] */
+    uint32_t n_stages;    /* pp * vpp */
+
     struct sc_stage {
-        uint32_t blocks;    /* transformer blocks */
+        uint32_t blocks; /* transformer blocks */
         bool embed, head;
-    } *stage;               /* [n_stages]; stage v is on device v % pp */
+    } * stage; /* [n_stages]; stage v is on device v % pp */
 } sc_plan;
 
 /* Checks divisibility and contradictions (all in one pass), expands presets
  * to rules, resolves them for every operator, cuts stages. */
 sc_status sc_plan_build(const sc_run *run, sc_arena *a, sc_plan *out,
                         sc_err *err);
+
+/* What the price of a layer depends on: runs with equal keys share blocks. */
+uint64_t sc_plan_key(const sc_run *run);
+
+/* As sc_plan_build for a run with the key of `like`, whose tree is shared:
+ * only checks and cuts stages. */
+sc_status sc_plan_restage(const sc_plan *like, const sc_run *run, sc_arena *a,
+                          sc_plan *out, sc_err *err);
 
 /* Every rule, and every inferred collective with its reason. */
 void sc_plan_explain(const sc_plan *p, sc_text *out);
@@ -141,7 +168,7 @@ typedef enum sc_pass {
 } sc_pass;
 
 typedef struct sc_slot {
-    uint8_t pass;   /* sc_pass */
+    uint8_t pass; /* sc_pass */
     uint16_t chunk;
     uint32_t mb;
 } sc_slot;
@@ -172,22 +199,22 @@ typedef struct sc_piece {
 /* One layer entry of the model (embedding, block, head), priced. */
 typedef struct sc_block {
     uint32_t n_fwd, n_bwd;
-    sc_piece *fwd, *bwd;   /* bwd starts with what is recomputed */
-    double fwd_s, bwd_s;   /* compute-stream seconds, sums of the pieces */
+    sc_piece *fwd, *bwd; /* bwd starts with what is recomputed */
+    double fwd_s, bwd_s; /* compute-stream seconds, sums of the pieces */
     double fwd_cat[SC_N_CATS], bwd_cat[SC_N_CATS];
-    double flops;          /* executed, forward and backward */
+    double flops; /* executed, forward and backward */
     /* weights of one layer on one rank, elements */
-    double params;         /* in the compute layout (after gathers) */
-    double params_kept;    /* in the layout they are kept in */
+    double params;      /* in the compute layout (after gathers) */
+    double params_kept; /* in the layout they are kept in */
     double grads_kept, optim_kept;
     /* exchanges over dp, bytes V, and their price */
-    double gather_bytes, gather_s;   /* weights, per use (ZeRO-3) */
-    double grad_bytes, grad_s;       /* gradients, once a step or per use */
-    double update_bytes, update_s;   /* updated weights after the optimizer */
+    double gather_bytes, gather_s; /* weights, per use (ZeRO-3) */
+    double grad_bytes, grad_s;     /* gradients, once a step or per use */
+    double update_bytes, update_s; /* updated weights after the optimizer */
     sc_coll grad_coll;
     /* activations of one micro-batch kept for the backward pass, bytes */
-    double saved;          /* as planned (recompute applied) */
-    double working;        /* transient peak inside the layer */
+    double saved;   /* as planned (recompute applied) */
+    double working; /* transient peak inside the layer */
 } sc_block;
 
 /* Prices layer entry `layer` (index into model->layer). */
@@ -208,15 +235,16 @@ sc_status sc_lower(const sc_plan *p, const sc_block *blocks,
 
 /* Step-level costs shared by lowering and the fast engine, seconds. */
 typedef struct sc_step_costs {
-    double send_s;      /* one activation transfer between stages */
+    double send_s; /* one activation transfer between stages */
     double send_bytes;
     bool send_blocks;
     double optimizer_s; /* of the stage with most parameters, per device */
     double tied_s;      /* all-reduce of a tied embedding between stages */
-    double grad_s, grad_bytes;     /* exchanges with nothing beside them */
+    double grad_s, grad_bytes; /* exchanges with nothing beside them */
     double update_s, update_bytes;
-    double fixed_s;     /* data, logging, clipping, launch of the step */
+    double fixed_s; /* data, logging, clipping, launch of the step */
 } sc_step_costs;
+
 sc_status sc_plan_step_costs(const sc_plan *p, const sc_block *blocks,
                              uint32_t device, sc_step_costs *out, sc_err *err);
 

@@ -31,11 +31,11 @@ typedef struct sc_job {
                                                see sc_job_given() */
     bool fsdp, forward_only;
     bool launch_blocking, numa_unbound;
-    int engine;                             /* sc_engine */
-    int fidelity;                           /* 0 analytic */
+    int engine;   /* sc_engine */
+    int fidelity; /* 0 analytic */
     bool no_symmetry;
-    double price;                           /* USD per device and second; 0 */
-    bool brief; /* only time and memory by the engine asked for: no second
+    double price; /* USD per device and second; 0 */
+    bool brief;   /* only time and memory by the engine asked for: no second
                    engine, no suggestions (fits, sweeps) */
 } sc_job;
 
@@ -58,23 +58,23 @@ typedef struct sc_suggestion {
 } sc_suggestion;
 
 typedef struct sc_prediction {
-    sc_run run;             /* every choice made */
+    sc_run run; /* every choice made */
     double step_time_s, step_time_low_s, step_time_high_s;
-    double other_engine_s;  /* step time by the engine that was not asked */
+    double other_engine_s; /* step time by the engine that was not asked */
     double samples_per_s, tokens_per_s, tokens_per_s_per_device;
     double model_tflops_per_device, mfu, hfu;
     bool fits;
     double memory_capacity_bytes;
-    uint32_t n_stages;             /* pipeline devices */
-    sc_stage_memory *memory;       /* [n_stages] */
+    uint32_t n_stages;       /* pipeline devices */
+    sc_stage_memory *memory; /* [n_stages] */
     double time_breakdown_s[SC_N_CATS];
-    double energy_j_per_step;      /* NaN: not known */
-    double cost_usd_per_step;      /* NaN: no price */
+    double energy_j_per_step; /* NaN: not known */
+    double cost_usd_per_step; /* NaN: no price */
     uint32_t n_suggestions;
     sc_suggestion suggestion[3];
     uint32_t n_assumptions, n_warnings;
     const char **assumptions, **warnings;
-    uint32_t n_candidates;         /* configurations tried for what was left out */
+    uint32_t n_candidates; /* configurations tried for what was left out */
 } sc_prediction;
 
 /* Everything in `out` lives in `a`.  `hw`, `model`, `software` and `cost` are
@@ -92,6 +92,7 @@ typedef struct sc_inputs {
     const sc_software *sw;
     sc_cost *cost;
 } sc_inputs;
+
 sc_status sc_predict_load(const sc_job *job, sc_arena *a, sc_inputs *out,
                           sc_err *err);
 
@@ -100,8 +101,8 @@ sc_status sc_predict_job(const sc_job *job, sc_arena *a, sc_prediction *out,
                          sc_err *err);
 
 /* The fast engine on a finished plan: step seconds (search's inner loop). */
-sc_status sc_predict_fast(const sc_plan *p, const sc_block *blocks,
-                          sc_arena *a, double *step_s, sc_err *err);
+sc_status sc_predict_fast(const sc_plan *p, const sc_block *blocks, sc_arena *a,
+                          double *step_s, sc_err *err);
 
 /* Memory of every pipeline device. */
 sc_status sc_predict_memory(const sc_plan *p, const sc_block *blocks,

@@ -2,6 +2,7 @@
 /* bars.c - errors per family that may only fall. */
 #include <stepcast/calib.h>
 
+#include <math.h>
 #include <string.h>
 
 #define SLACK 0.0005 /* 0.05 points: rounding of what stands in the file */
@@ -56,4 +57,17 @@ sc_status sc_validation_bars(const sc_validation *v, const char *text,
     }
     if (first != SC_OK) return first;
     return met ? SC_OK : SC_NO;
+}
+
+void sc_validation_bars_write(const sc_validation *v, sc_text *out)
+{
+    sc_text_add(out, "# Errors that may only fall: mean |predicted / measured "
+                     "- 1| of each family.\n"
+                     "# `stepcast validate --bars` fails above them; a commit "
+                     "that raises one says why.\nbars:\n");
+    for (uint32_t i = 0; i < v->n_groups; i++) {
+        const sc_valid_group *g = &v->groups[i];
+        if (!g->device && isfinite(g->mape))
+            sc_text_add(out, "  %s: %.2f%%\n", g->family, 100 * g->mape);
+    }
 }

@@ -105,8 +105,22 @@ static void percent(sc_text *t, double v)
     cell(t, v, 100, "%.2f");
 }
 
-static void rows_text(const sc_validation *v, int width, sc_text *t)
+static void grow(size_t *width, const char *text)
 {
+    size_t len = strlen(text);
+    if (len > *width) *width = len;
+}
+
+static int column(size_t width)
+{
+    return (int)(width < 60 ? width : 60) + 2;
+}
+
+static void rows_text(const sc_validation *v, sc_text *t)
+{
+    size_t longest = 3;
+    for (uint32_t i = 0; i < v->n_rows; i++) grow(&longest, v->rows[i].id);
+    int width = column(longest);
     sc_text_add(t, "%-*s%12s%12s%8s\n", width, "row", "measured s",
                 "predicted s", "err %");
     for (uint32_t i = 0; i < v->n_rows; i++) {
@@ -123,31 +137,42 @@ static void rows_text(const sc_validation *v, int width, sc_text *t)
     sc_text_add(t, "\n");
 }
 
-static int widest(const sc_validation *v, bool all,
-                  const char *(*text)(const sc_valid_row *row))
+static bool judged(const sc_valid_group *g)
 {
-    size_t w = 10;
-    for (uint32_t i = 0; i < v->n_rows; i++) {
-        if (v->rows[i].reason && !all) continue;
-        size_t len = strlen(text(&v->rows[i]));
-        if (len > w) w = len;
+    return isfinite(g->mape) || isfinite(g->mem_mape);
+}
+
+static void groups_text(const sc_validation *v, sc_text *t)
+{
+    size_t family = 6, device = 6;
+    for (uint32_t i = 0; i < v->n_groups; i++) {
+        if (!judged(&v->groups[i])) continue;
+        grow(&family, v->groups[i].family);
+        if (v->groups[i].device) grow(&device, v->groups[i].device);
     }
-    return (int)(w < 60 ? w : 60) + 2;
-}
-
-static const char *id_text(const sc_valid_row *row)
-{
-    return row->id;
-}
-
-static const char *family_text(const sc_valid_row *row)
-{
-    return row->family;
-}
-
-static const char *device_text(const sc_valid_row *row)
-{
-    return row->device;
+    int w1 = column(family), w2 = column(device);
+    sc_text_add(t, "%-*s%-*s%6s%6s%8s%8s%8s%8s%8s%8s%8s%8s\n", w1, "family", w2,
+                "device", "rows", "skip", "mape %", "median", "p90", "bias",
+                "tau", "regret", "mem %", "mem max");
+    for (uint32_t i = 0; i < v->n_groups; i++) {
+        const sc_valid_group *g = &v->groups[i];
+        if (!judged(g)) continue;
+        sc_text_add(t, "%-*s%-*s%6u%6u", w1, g->family, w2,
+                    g->device ? g->device : "(all)", g->rows, g->skipped);
+        percent(t, g->mape);
+        percent(t, g->median_ape);
+        percent(t, g->p90_ape);
+        cell(t, g->bias, 100, "%+.2f");
+        cell(t, g->kendall_tau, 1, "%.2f");
+        percent(t, g->regret);
+        percent(t, g->mem_mape);
+        percent(t, g->mem_max);
+        sc_text_add(t, "\n");
+    }
+    sc_text_add(t, "%-*s%6u%6u", w1 + w2, "all rows", v->n_rows, v->skipped);
+    percent(t, v->mape);
+    percent(t, v->median_ape);
+    sc_text_add(t, "\n");
 }
 
 /* Each reason once, with its number of rows. */
@@ -170,31 +195,7 @@ static void skipped_text(const sc_validation *v, sc_text *t)
 
 void sc_validation_text(const sc_validation *v, bool rows, sc_text *out)
 {
-    int family = widest(v, false, family_text);
-    int device = widest(v, false, device_text);
-    if (rows) rows_text(v, widest(v, true, id_text), out);
-    sc_text_add(out, "%-*s%-*s%6s%6s%8s%8s%8s%8s%8s%8s%8s%8s\n", family,
-                "family", device, "device", "rows", "skip", "mape %", "median",
-                "p90", "bias", "tau", "regret", "mem %", "mem max");
-    for (uint32_t i = 0; i < v->n_groups; i++) {
-        const sc_valid_group *g = &v->groups[i];
-        if (isnan(g->mape) && isnan(g->mem_mape)) continue;
-        sc_text_add(out, "%-*s%-*s%6u%6u", family, g->family, device,
-                    g->device ? g->device : "(all)", g->rows, g->skipped);
-        percent(out, g->mape);
-        percent(out, g->median_ape);
-        percent(out, g->p90_ape);
-        cell(out, g->bias, 100, "%+.2f");
-        cell(out, g->kendall_tau, 1, "%.2f");
-        percent(out, g->regret);
-        percent(out, g->mem_mape);
-        percent(out, g->mem_max);
-        sc_text_add(out, "\n");
-    }
-    sc_text_add(out, "%-*s%6u%6u", family + device, "all rows", v->n_rows,
-                v->skipped);
-    percent(out, v->mape);
-    percent(out, v->median_ape);
-    sc_text_add(out, "\n");
+    if (rows) rows_text(v, out);
+    groups_text(v, out);
     if (v->skipped > 0) skipped_text(v, out);
 }

@@ -24,8 +24,7 @@ sc_status cli_parse(cli *c, int argc, char *const *argv, sc_opt_set *sets,
 
 /* Reads --config into `target` under the table; options given on the command
  * line win. */
-sc_status cli_config(cli *c, const sc_key *keys, void *target,
-                     sc_given *given);
+sc_status cli_config(cli *c, const sc_key *keys, void *target, sc_given *given);
 
 sc_status cli_emit(const cli *c, const char *text, size_t len);
 sc_status cli_emit_text(cli *c, const sc_text *t);

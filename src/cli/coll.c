@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* coll.c - `stepcast coll`: one collective over sizes, as nccl-tests prints. */
-#include <stdio.h>
-#include <string.h>
-
 #include <stepcast/cost.h>
 
 #include "cli/cli.h"
+
+#include <stdio.h>
+#include <string.h>
 
 typedef struct coll_opts {
     const char *cluster, *algorithm;
@@ -27,6 +27,7 @@ const sc_key cli_coll_keys[] = {
 typedef struct sizes {
     const char *min, *max;
 } sizes;
+
 const sc_key cli_coll_size_keys[] = {
     {"min", SC_T_STRING, SC_U_NONE, offsetof(sizes, min), "8", 0, 0, NULL,
      "--min", "SIZE", "smallest message; K, M, G are 2^10, 2^20, 2^30", false},
@@ -51,8 +52,7 @@ static sc_status size_of(const char *text, const char *flag, double *out,
         return sc_unit_parse(text, SC_U_BYTES, sc_pos_file(flag), out, err);
     snprintf(plain, sizeof plain, "%.*s", (int)(digit ? n : n - 1), text);
     double factor = 1;
-    for (const char *s = suffix; at && *at && s <= at; s++)
-        factor *= 1024;
+    for (const char *s = suffix; at && *at && s <= at; s++) factor *= 1024;
     SC_TRY(sc_unit_parse(plain, SC_U_NONE, sc_pos_file(flag), out, err));
     *out *= factor;
     return SC_OK;
@@ -118,8 +118,7 @@ static sc_status pick(cli *c, const coll_opts *o, const char *word,
                       sc_coll *coll, int *algorithm)
 {
     int k = 0;
-    while (sc_coll_names[k] && strcmp(sc_coll_names[k], word) != 0)
-        k++;
+    while (sc_coll_names[k] && strcmp(sc_coll_names[k], word) != 0) k++;
     if (!sc_coll_names[k])
         return sc_error(c->err, SC_EUSAGE, SC_C_OPTION, sc_pos_none(),
                         sc_nearest(word, sc_coll_names),
@@ -159,8 +158,8 @@ sc_status cli_coll(cli *c, int argc, char *const *argv)
     table x;
     sc_text_init(&x.t);
     sc_json_init(&x.j, true);
-    sc_text_add(&x.t, "%14s %12s %10s %10s\n", "bytes", "time us",
-                "algbw GB/s", "busbw GB/s");
+    sc_text_add(&x.t, "%14s %12s %10s %10s\n", "bytes", "time us", "algbw GB/s",
+                "busbw GB/s");
     sc_json_begin(&x.j, '{');
     sc_json_key(&x.j, "schema");
     sc_json_string(&x.j, "stepcast.coll/1");
@@ -169,7 +168,8 @@ sc_status cli_coll(cli *c, int argc, char *const *argv)
     sc_status s = sweep(c, &o, coll, algorithm, &x);
     sc_json_end(&x.j, ']');
     sc_json_end(&x.j, '}');
-    if (s == SC_OK) s = c->json ? cli_emit_json(c, &x.j) : cli_emit_text(c, &x.t);
+    if (s == SC_OK)
+        s = c->json ? cli_emit_json(c, &x.j) : cli_emit_text(c, &x.t);
     sc_text_free(&x.t);
     sc_json_free(&x.j);
     return s;

@@ -1,49 +1,59 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* explain.c - `stepcast explain FIELD|ERROR`, and the words of --help. */
-#include <stdio.h>
-#include <string.h>
-
 #include <stepcast/predict.h>
 
 #include "cli/cli.h"
+
+#include <stdio.h>
+#include <string.h>
 
 typedef struct word {
     const char *name, *unit, *text;
 } word;
 
 static const word words_known[] = {
-    {"step_time_s", "s", "time of one optimizer step: all micro-batches, "
+    {"step_time_s", "s",
+     "time of one optimizer step: all micro-batches, "
      "gradient exchange, optimizer, fixed part"},
-    {"step_time_low_s", "s", "lower end of the 80 % interval, from the "
+    {"step_time_low_s", "s",
+     "lower end of the 80 % interval, from the "
      "validation errors of comparable runs; step_time_high_s is the upper"},
     {"samples_per_s", "1/s", "global batch / step_time_s"},
     {"tokens_per_s", "1/s", "global batch x sequence / step_time_s"},
     {"tokens_per_s_per_device", "1/s", "tokens_per_s / devices"},
-    {"model_tflops_per_device", "TFLOP/s", "model FLOP / step_time_s / "
+    {"model_tflops_per_device", "TFLOP/s",
+     "model FLOP / step_time_s / "
      "devices / 1e12; see mfu for what counts"},
-    {"mfu", "fraction", "model FLOP/s over the dense peak of the precision "
+    {"mfu", "fraction",
+     "model FLOP/s over the dense peak of the precision "
      "computed in.  Model FLOP: 6 per parameter of matrix products and token, "
      "plus 12 x sum over layers of heads x head_dim x min(seq, window) per "
      "token, not halved for the causal mask; vocabulary projection included; "
      "a third for --forward-only"},
     {"hfu", "fraction", "as mfu, with recomputed FLOP counted again"},
     {"fits", "yes/no", "peak <= device memory on every stage"},
-    {"memory_per_stage", "bytes", "weights + gradients + optimizer + "
+    {"memory_per_stage", "bytes",
+     "weights + gradients + optimizer + "
      "activations + communication + other = allocated; peak adds the "
      "allocator's reserve"},
-    {"activations", "bytes", "what the backward pass needs of every "
+    {"activations", "bytes",
+     "what the backward pass needs of every "
      "micro-batch in flight (34 s b h + 5 a s^2 b per layer without "
      "recomputation: Korthikanti et al. 2022), plus one layer at work"},
-    {"bubble", "s", "pipeline idle time: waiting for another stage beyond the "
+    {"bubble", "s",
+     "pipeline idle time: waiting for another stage beyond the "
      "transfer itself"},
-    {"exposed_tp", "s", "tensor-parallel communication during which the "
+    {"exposed_tp", "s",
+     "tensor-parallel communication during which the "
      "device computes nothing; likewise exposed_pp, _dp, _cp, _ep"},
     {"host", "s", "the device waits for kernels to be issued"},
-    {"energy_j_per_step", "J", "board power limit x (0.35 idle + 0.65 busy "
+    {"energy_j_per_step", "J",
+     "board power limit x (0.35 idle + 0.65 busy "
      "share) x devices, plus nodes, times PUE; not measured"},
     {"cost_usd_per_step", "USD", "--price x devices x step_time_s"},
     {"algbw", "GB/s", "bytes / time (nccl-tests)"},
-    {"busbw", "GB/s", "algbw x 2(n-1)/n for all_reduce, (n-1)/n for "
+    {"busbw", "GB/s",
+     "algbw x 2(n-1)/n for all_reduce, (n-1)/n for "
      "all_gather and reduce_scatter (nccl-tests)"},
 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* help.c - usage lines and option tables of the commands. */
-#include <string.h>
-
 #include "cli/predict.h"
+
+#include <string.h>
 
 extern const sc_key cli_coll_keys[], cli_coll_size_keys[], cli_show_keys[],
     cli_validate_keys[], cli_calibrate_keys[];
@@ -16,19 +16,24 @@ static const page pages[] = {
     {"predict",
      "usage: stepcast predict --model M --cluster C [options]\n",
      {sc_job_keys, cli_predict_keys, NULL}},
-    {"validate", "usage: stepcast validate FILE.csv... [options]\n",
+    {"validate",
+     "usage: stepcast validate FILE.csv... [options]\n",
      {cli_validate_keys, NULL, NULL}},
-    {"calibrate", "usage: stepcast calibrate --truth DIR [options]\n",
+    {"calibrate",
+     "usage: stepcast calibrate --truth DIR [options]\n",
      {cli_calibrate_keys, NULL, NULL}},
-    {"coll", "usage: stepcast coll COLLECTIVE --cluster C [options]\n",
+    {"coll",
+     "usage: stepcast coll COLLECTIVE --cluster C [options]\n",
      {cli_coll_keys, cli_coll_size_keys, NULL}},
-    {"list", "usage: stepcast list models|devices|clusters|software|parameters\n",
+    {"list",
+     "usage: stepcast list models|devices|clusters|software|parameters\n",
      {NULL, NULL, NULL}},
     {"show",
      "usage: stepcast show NAME [--layers]\n"
      "       stepcast show --strategy|--graph --model M --cluster C ...\n",
      {cli_show_keys, NULL, NULL}},
-    {"explain", "usage: stepcast explain [FIELD|ERROR|PARAMETER ...]\n",
+    {"explain",
+     "usage: stepcast explain [FIELD|ERROR|PARAMETER ...]\n",
      {NULL, NULL, NULL}},
 };
 

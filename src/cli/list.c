@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* list.c - `stepcast list`. */
-#include <stdio.h>
-#include <string.h>
-
 #include <stepcast/plan.h>
 
 #include "cli/cli.h"
+
+#include <stdio.h>
+#include <string.h>
 
 static sc_status names_of(cli *c, const char *what, const char ***names,
                           uint32_t *n)
@@ -21,8 +21,7 @@ static sc_status names_of(cli *c, const char *what, const char ***names,
     if (strcmp(what, "parameters") == 0) {
         *names = SC_NEW_N(c->arena, const char *, SC_N_PARAMS);
         if (!*names) return sc_error_nomem(c->err);
-        for (*n = 0; *n < SC_N_PARAMS; ++*n)
-            (*names)[*n] = sc_params[*n].name;
+        for (*n = 0; *n < SC_N_PARAMS; ++*n) (*names)[*n] = sc_params[*n].name;
         return SC_OK;
     }
     return sc_error(c->err, SC_EUSAGE, SC_C_OPTION, sc_pos_none(),

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* main.c - dispatch, common options, errors, exit codes. */
+#include "cli/cli.h"
+
 #include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
-
 #include <stepcast_version.h>
-
-#include "cli/cli.h"
+#include <string.h>
 
 static const sc_key common_keys[] = {
     {"json", SC_T_BOOL, SC_U_NONE, offsetof(cli, json), NULL, 0, 0, NULL,
@@ -34,18 +33,19 @@ static const command commands[] = {
     {"calibrate", cli_calibrate, "fit cost models to measurements"},
     {"coll", cli_coll, "one collective on one cluster over sizes"},
     {"list", cli_list, "models, devices, clusters, software, parameters"},
-    {"show", cli_show, "one entry of the catalogue, a model's layers, a "
-                       "configuration's strategy or graph"},
-    {"explain", cli_explain, "definition, formula and unit of a field; an "
-                             "error"},
+    {"show", cli_show,
+     "one entry of the catalogue, a model's layers, a "
+     "configuration's strategy or graph"},
+    {"explain", cli_explain,
+     "definition, formula and unit of a field; an "
+     "error"},
 };
 
 sc_status cli_parse(cli *c, int argc, char *const *argv, sc_opt_set *sets,
                     uint32_t n_sets, sc_words *positional)
 {
     sc_opt_set all[5] = {{common_keys, c, {{0}}}};
-    for (uint32_t i = 0; i < n_sets && i < 4; i++)
-        all[i + 1] = sets[i];
+    for (uint32_t i = 0; i < n_sets && i < 4; i++) all[i + 1] = sets[i];
     char **words = SC_NEW_N(c->arena, char *, (size_t)argc + 1);
     if (!words) return sc_error_nomem(c->err);
     for (int i = 0; i < argc; i++) {
@@ -60,8 +60,7 @@ sc_status cli_parse(cli *c, int argc, char *const *argv, sc_opt_set *sets,
     return SC_OK;
 }
 
-sc_status cli_config(cli *c, const sc_key *keys, void *target,
-                     sc_given *given)
+sc_status cli_config(cli *c, const sc_key *keys, void *target, sc_given *given)
 {
     char *text = NULL;
     size_t len = 0;
@@ -138,9 +137,10 @@ static void errors_text(const sc_err *err)
 
 static void usage(FILE *to)
 {
-    fprintf(to, "stepcast %s: what one training step of a distributed "
-                "deep-learning job costs\n\nusage: stepcast COMMAND "
-                "[options]\n\n",
+    fprintf(to,
+            "stepcast %s: what one training step of a distributed "
+            "deep-learning job costs\n\nusage: stepcast COMMAND "
+            "[options]\n\n",
             STEPCAST_VERSION);
     for (size_t i = 0; i < SC_COUNT(commands); i++)
         fprintf(to, "  %-10s %s\n", commands[i].name, commands[i].help);
@@ -173,8 +173,7 @@ static const command *find(const char *name)
 static sc_status unknown(const char *name, sc_err *err)
 {
     const char *names[SC_COUNT(commands) + 1];
-    for (size_t i = 0; i < SC_COUNT(commands); i++)
-        names[i] = commands[i].name;
+    for (size_t i = 0; i < SC_COUNT(commands); i++) names[i] = commands[i].name;
     names[SC_COUNT(commands)] = NULL;
     const char *near = sc_nearest(name, names);
     char hint[80] = "`stepcast --help` lists the commands";

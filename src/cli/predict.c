@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* predict.c - `stepcast predict`. */
-#include <math.h>
-#include <string.h>
+#include "cli/predict.h"
 
 #include <stepcast/predict.h>
 #include <stepcast/report.h>
 #include <stepcast/report_predict.h>
 
 #include "cli/cli.h"
-#include "cli/predict.h"
+
+#include <math.h>
+#include <string.h>
 
 #define OFF(f) offsetof(predict_opts, f)
 
@@ -58,8 +59,7 @@ static sc_status why(const sc_prediction *p, bool prices, cli *c, sc_text *out)
         sc_plan_explain(&plan, out);
         return SC_OK;
     }
-    for (uint32_t l = 0; l < 3; l++)
-        sc_block_explain(&plan, l, out);
+    for (uint32_t l = 0; l < 3; l++) sc_block_explain(&plan, l, out);
     return SC_OK;
 }
 
@@ -130,8 +130,8 @@ sc_status cli_predict_run(cli *c, const sc_job *job, const predict_opts *o,
     if (o->profile) {
         char *text = NULL;
         size_t len = 0;
-        SC_TRY(sc_file_read(o->profile, (size_t)16 << 20, c->arena, &text,
-                            &len, c->err));
+        SC_TRY(sc_file_read(o->profile, (size_t)16 << 20, c->arena, &text, &len,
+                            c->err));
         SC_TRY(sc_cost_read(text, len, o->profile, c->arena, in.cost, c->err));
     }
     return sc_predict(job, in.hw, in.model, in.sw, in.cost, c->arena, p,

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* show.c - `stepcast show`: catalogue entries, and the strategy or graph of a
  * configuration. */
-#include <stdio.h>
-#include <string.h>
-
 #include <stepcast/report_model.h>
 
 #include "cli/predict.h"
+
+#include <stdio.h>
+#include <string.h>
 
 typedef struct show_opts {
     bool layers, strategy, graph;
@@ -47,13 +47,13 @@ static void hw_text(const sc_hw *hw, sc_text *out)
         sc_unit_print_short(d->bw, SC_U_RATE, bw, sizeof bw);
         sc_unit_print_short(d->latency_s, SC_U_TIME, lat, sizeof lat);
         sc_unit_print_short(d->port_bw, SC_U_RATE, port, sizeof port);
-        sc_text_add(out, "  %s of %u, %s per device, %s", sc_dim_kind_names[d->kind],
-                    d->size, bw, lat);
+        sc_text_add(out, "  %s of %u, %s per device, %s",
+                    sc_dim_kind_names[d->kind], d->size, bw, lat);
         if (d->ports)
             sc_text_add(out, ", %u NICs of %s per node", d->ports, port);
         if (d->oversub > 1)
-            sc_text_add(out, ", oversubscribed %g:1 above %u nodes",
-                        d->oversub, d->leaf);
+            sc_text_add(out, ", oversubscribed %g:1 above %u nodes", d->oversub,
+                        d->leaf);
         sc_text_add(out, "\n");
     }
     if (hw->device) device_text(hw->device, out);

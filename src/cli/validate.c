@@ -7,7 +7,7 @@
 #define MAX_BYTES ((size_t)64 << 20)
 
 typedef struct options {
-    const char *leave_out, *bars, *family, *where;
+    const char *leave_out, *bars, *write_bars, *family, *where;
     int engine;
     bool rows;
 } options;
@@ -25,6 +25,8 @@ const sc_key cli_validate_keys[] = {
          "refit without each family, device or model and predict it"),
     WORD("bars", bars, "--bars", "FILE",
          "exit 1 if a family's error is above its bar"),
+    WORD("write-bars", write_bars, "--write-bars", "FILE",
+         "write the present errors as such a file"),
     WORD("family", family, "--family", "GLOB", "only these families"),
     WORD("where", where, "--where", "GLOB", "only rows with such an id"),
     {.name = "engine",
@@ -94,6 +96,19 @@ static sc_status check_bars(const cli *c, const options *o,
     return s;
 }
 
+static sc_status write_bars(const cli *c, const options *o,
+                            const sc_validation *v)
+{
+    sc_text text;
+    sc_text_init(&text);
+    sc_validation_bars_write(v, &text);
+    sc_status s =
+        text.failed ? sc_error_nomem(c->err)
+                    : sc_file_write(o->write_bars, text.buf, text.len, c->err);
+    sc_text_free(&text);
+    return s;
+}
+
 sc_status cli_validate(cli *c, int argc, char *const *argv)
 {
     options o = {0};
@@ -117,5 +132,6 @@ sc_status cli_validate(cli *c, int argc, char *const *argv)
     else
         SC_TRY(sc_validate(tables, files.n, &opts, c->arena, &v, c->err));
     SC_TRY(print(c, &o, &v));
+    if (o.write_bars) SC_TRY(write_bars(c, &o, &v));
     return o.bars ? check_bars(c, &o, &v) : SC_OK;
 }

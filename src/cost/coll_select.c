@@ -11,9 +11,9 @@
  * Generations from Hopper on run newer versions with NVLink SHARP trees; there
  * the cheapest price decides.
  */
-#include <math.h>
-
 #include "cost/coll.h"
+
+#include <math.h>
 
 typedef struct table_row {
     double base, hop, net; /* us */

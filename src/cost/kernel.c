@@ -7,10 +7,10 @@
  * move its operands.  Unfused attention products: batched, at their own rate.
  * Fused attention: a rate per kernel generation.  Everything else: bytes.
  */
+#include <stepcast/cost.h>
+
 #include <math.h>
 #include <string.h>
-
-#include <stepcast/cost.h>
 
 const char *const sc_attention_names[] = {"unfused", "flash1", "flash2",
                                           "cudnn", NULL};
@@ -70,11 +70,13 @@ static double tile_time(const sc_cost *c, const sc_device *d,
         double tm = tiles[t].m, tn = tiles[t].n;
         double n_tiles = ceil((double)k->m / tm) * ceil((double)k->n / tn) *
                          (double)k->batch;
-        double eff = pow(c->p[SC_P_TILE_SMALL], tiles[t].small);
+        double eff = 1;
+        for (int i = 0; i < tiles[t].small; i++)
+            eff *= c->p[SC_P_TILE_SMALL];
         for (uint32_t q = 1; q <= 4; q *= 2) {
             double waves = ceil(q * n_tiles / units);
-            double s = waves * units * tm * tn * 2 *
-                       ((double)k->k / q + k0) / (rate * eff);
+            double s = waves * units * tm * tn * 2 * ((double)k->k / q + k0) /
+                       (rate * eff);
             if (q > 1)
                 s += (double)k->batch * (double)k->m * (double)k->n *
                      (4.0 * q + 4) / bw;
@@ -94,8 +96,8 @@ static sc_price price_gemm(const sc_cost *c, const sc_device *d,
     double out_e = e < 2 ? 2 : e;
     bool half = k->precision == SC_FP16 || k->precision == SC_BF16;
     sc_price p = {.flops = 2 * b * m * n * kk,
-                  .bytes = b * (e * (m * kk + n * kk) + out_e * m * n) +
-                           k->bytes,
+                  .bytes =
+                      b * (e * (m * kk + n * kk) + out_e * m * n) + k->bytes,
                   .limit = "compute"};
     double t;
     if (k->batch > 1) {
@@ -128,10 +130,8 @@ static double flash_rate(const sc_cost *c, const sc_device *d,
     switch (kernel) {
     case SC_ATTN_FLASH2:
         return c->p[h ? SC_P_FLASH2_HOPPER : SC_P_FLASH2_AMPERE];
-    case SC_ATTN_CUDNN:
-        return c->p[h ? SC_P_CUDNN_HOPPER : SC_P_CUDNN_AMPERE];
-    default:
-        return c->p[h ? SC_P_FLASH1_HOPPER : SC_P_FLASH1_AMPERE];
+    case SC_ATTN_CUDNN: return c->p[h ? SC_P_CUDNN_HOPPER : SC_P_CUDNN_AMPERE];
+    default: return c->p[h ? SC_P_FLASH1_HOPPER : SC_P_FLASH1_AMPERE];
     }
 }
 
@@ -141,8 +141,8 @@ static sc_price price_flash(const sc_cost *c, const sc_device *d,
     double bw = d->mem_bw * c->p[SC_P_MEM_EFF];
     sc_precision pr = k->precision < SC_FP16 ? k->precision : SC_BF16;
     if (d->peak[SC_BF16] <= 0) pr = SC_FP16;
-    double full = 4 * (double)k->batch * (double)k->m * (double)k->n *
-                  (double)k->k;
+    double full =
+        4 * (double)k->batch * (double)k->m * (double)k->n * (double)k->k;
     /* Blocks of 128 on the diagonal are computed whole. */
     if (k->causal) full *= 0.5 * (1 + 128.0 / fmax(128, (double)k->n));
     sc_price p = {.flops = full,

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* params.c - the table of parameters and the files that override it. */
+#include <stepcast/cost.h>
+
 #include <stdio.h>
 #include <string.h>
 
-#include <stepcast/cost.h>
-
-#define INFO(id, name, unit, centre, sd, lo, hi, text)                         \
+#define INFO(id, name, unit, centre, sd, lo, hi, text) \
     {name, unit, text, centre, sd, lo, hi, SET},
 
 const sc_param_info sc_params[SC_N_PARAMS] = {
@@ -29,8 +29,7 @@ int sc_param_find(const char *name)
 
 void sc_cost_centres(sc_cost *out)
 {
-    for (int i = 0; i < (int)SC_N_PARAMS; i++)
-        out->p[i] = sc_params[i].centre;
+    for (int i = 0; i < (int)SC_N_PARAMS; i++) out->p[i] = sc_params[i].centre;
     out->hash = 0;
 }
 
@@ -39,8 +38,7 @@ static sc_status read_one(const sc_node *n, sc_cost *c, sc_err *err)
     int i = sc_param_find(n->key);
     if (i < 0) {
         const char *names[SC_N_PARAMS + 1];
-        for (int k = 0; k < (int)SC_N_PARAMS; k++)
-            names[k] = sc_params[k].name;
+        for (int k = 0; k < (int)SC_N_PARAMS; k++) names[k] = sc_params[k].name;
         names[SC_N_PARAMS] = NULL;
         const char *near = sc_nearest(n->key, names);
         char hint[96] = "`stepcast show parameters` lists them";

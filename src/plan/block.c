@@ -7,10 +7,10 @@
  * recomputed, then for every operator the gradient of its output brought into
  * its layout, the product for the input, the product for the weight.
  */
+#include "plan/block.h"
+
 #include <math.h>
 #include <string.h>
-
-#include "plan/block.h"
 
 #define PIECES 320
 
@@ -40,11 +40,15 @@ sc_status block_coll(emit *e, const char *name, sc_coll coll, uint32_t axes,
         sc_cost_explain_coll(e->p->run.cost, e->p->run.hw, coll, bytes, at,
                              e->why);
     }
-    push(e, (sc_piece){.name = name, .kind = SC_OP_COLL,
-                       .stream = SC_S_COMPUTE, .cat = cat_of_axes(axes),
-                       .axes = axes, .coll = (uint8_t)coll,
+    push(e, (sc_piece){.name = name,
+                       .kind = SC_OP_COLL,
+                       .stream = SC_S_COMPUTE,
+                       .cat = cat_of_axes(axes),
+                       .axes = axes,
+                       .coll = (uint8_t)coll,
                        .seconds = fmax(0, cp.seconds - hidden_s),
-                       .bytes = bytes, .launches = 1});
+                       .bytes = bytes,
+                       .launches = 1});
     return SC_OK;
 }
 
@@ -55,8 +59,7 @@ static sc_status moves(emit *e, const char *name, const sc_layout *from,
     sc_move m[SC_MOVES];
     uint32_t n = sc_layout_moves(from, to, e->p->run.size, m);
     for (uint32_t i = 0; i < n; i++) {
-        if (e->reasons)
-            block_reason(e, name, &m[i], elements * bytes_each);
+        if (e->reasons) block_reason(e, name, &m[i], elements * bytes_each);
         SC_TRY(block_coll(e, name, m[i].coll, m[i].axes,
                           m[i].fraction * elements * bytes_each, hidden_s));
     }
@@ -74,10 +77,14 @@ static double kernels(emit *e, const sc_placed *o, bool backward)
         sc_price price = sc_cost_kernel(r->cost, r->hw->device, &k.k[i]);
         if (e->why)
             sc_cost_explain_kernel(r->cost, r->hw->device, &k.k[i], e->why);
-        push(e, (sc_piece){.name = k.k[i].name, .kind = SC_OP_COMPUTE,
-                           .stream = SC_S_COMPUTE, .cat = SC_CAT_COMPUTE,
-                           .wgrad = k.wgrad[i], .seconds = price.seconds,
-                           .flops = price.flops, .bytes = price.bytes,
+        push(e, (sc_piece){.name = k.k[i].name,
+                           .kind = SC_OP_COMPUTE,
+                           .stream = SC_S_COMPUTE,
+                           .cat = SC_CAT_COMPUTE,
+                           .wgrad = k.wgrad[i],
+                           .seconds = price.seconds,
+                           .flops = price.flops,
+                           .bytes = price.bytes,
                            .launches = price.launches});
         if (!k.wgrad[i]) sum += price.seconds;
     }
@@ -162,17 +169,14 @@ static sc_status backward_op(emit *e, uint32_t i)
 static sc_status recompute(emit *e, uint32_t *first_kept)
 {
     uint32_t n = e->layer->n_ops, all = 0;
-    for (uint32_t i = 0; i < n; i++)
-        all += e->placed[i].recompute;
+    for (uint32_t i = 0; i < n; i++) all += e->placed[i].recompute;
     *first_kept = all == n;
     if (all != n) return SC_OK;
     uint32_t end = n;
     if (e->p->run.sw->early_stop)
-        while (end > 0 && e->layer->op[end - 1].type != SC_LINEAR)
-            end--;
+        while (end > 0 && e->layer->op[end - 1].type != SC_LINEAR) end--;
     if (e->p->run.sw->early_stop && end > 0) end--;
-    for (uint32_t i = 0; i < end; i++)
-        SC_TRY(forward_op(e, i));
+    for (uint32_t i = 0; i < end; i++) SC_TRY(forward_op(e, i));
     return SC_OK;
 }
 
@@ -194,8 +198,10 @@ static void host(emit *e)
     }
     if (r->launch_blocking) extra += launches * r->cost->p[SC_P_BLOCKING];
     if (extra > 0)
-        push(e, (sc_piece){.name = "host", .kind = SC_OP_HOST,
-                           .stream = SC_S_COMPUTE, .cat = SC_CAT_HOST,
+        push(e, (sc_piece){.name = "host",
+                           .kind = SC_OP_HOST,
+                           .stream = SC_S_COMPUTE,
+                           .cat = SC_CAT_HOST,
                            .seconds = extra});
 }
 
@@ -222,8 +228,7 @@ static sc_status freeze(emit *e, sc_arena *a, sc_piece **out, uint32_t *n,
 
 static sc_status forward(emit *e)
 {
-    for (uint32_t i = 0; i < e->layer->n_ops; i++)
-        SC_TRY(forward_op(e, i));
+    for (uint32_t i = 0; i < e->layer->n_ops; i++) SC_TRY(forward_op(e, i));
     SC_TRY(hand_over(e, false));
     host(e);
     return SC_OK;
@@ -247,8 +252,11 @@ sc_status sc_block_price(const sc_plan *p, uint32_t layer, sc_arena *a,
 {
     sc_block b = {0};
     sc_piece buf[PIECES];
-    emit e = {.p = p, .layer = &p->run.model->layer[layer],
-              .placed = p->placed[layer], .piece = buf, .err = err};
+    emit e = {.p = p,
+              .layer = &p->run.model->layer[layer],
+              .placed = p->placed[layer],
+              .piece = buf,
+              .err = err};
     SC_TRY(forward(&e));
     SC_TRY(freeze(&e, a, &b.fwd, &b.n_fwd, b.fwd_cat, &b.fwd_s, &b.flops));
     if (!p->run.forward_only) {
@@ -275,8 +283,11 @@ void sc_block_explain(const sc_plan *p, uint32_t layer, sc_text *out)
     sc_piece buf[PIECES];
     sc_err err;
     sc_err_init(&err);
-    emit e = {.p = p, .layer = &p->run.model->layer[layer],
-              .placed = p->placed[layer], .piece = buf, .err = &err,
+    emit e = {.p = p,
+              .layer = &p->run.model->layer[layer],
+              .placed = p->placed[layer],
+              .piece = buf,
+              .err = &err,
               .why = out};
     if (explain_pass(&e, "forward", forward) != SC_OK) return;
     if (!p->run.forward_only) explain_pass(&e, "backward", backward);
@@ -288,9 +299,13 @@ void block_reasons(const sc_plan *p, uint32_t layer, sc_text *out)
     sc_piece buf[PIECES];
     sc_err err;
     sc_err_init(&err);
-    emit e = {.p = p, .layer = &p->run.model->layer[layer],
-              .placed = p->placed[layer], .piece = buf, .err = &err,
-              .reasons = out, .pass = "forward"};
+    emit e = {.p = p,
+              .layer = &p->run.model->layer[layer],
+              .placed = p->placed[layer],
+              .piece = buf,
+              .err = &err,
+              .reasons = out,
+              .pass = "forward"};
     if (forward(&e) != SC_OK) return;
     e.n = 0;
     e.pass = "backward";

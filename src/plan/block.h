@@ -12,9 +12,9 @@ typedef struct emit {
     const sc_placed *placed; /* [layer->n_ops] */
     sc_piece *piece;         /* room for the pieces of one pass */
     uint32_t n;
-    sc_text *why;            /* recorder of prices, or NULL */
-    sc_text *reasons;        /* recorder of inferred collectives, or NULL */
-    const char *pass;        /* named in reasons */
+    sc_text *why;     /* recorder of prices, or NULL */
+    sc_text *reasons; /* recorder of inferred collectives, or NULL */
+    const char *pass; /* named in reasons */
     sc_err *err;
 } emit;
 

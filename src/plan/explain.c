@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* explain.c - the strategy tree as text: rules, stages, and every inferred
  * collective with its reason. */
-#include <stdio.h>
-
 #include "plan/block.h"
+
+#include <stdio.h>
 
 static void axes_text(uint32_t mask, char *buf, size_t size)
 {
@@ -27,9 +27,9 @@ void block_reason(emit *e, const char *name, const sc_move *m, double bytes)
     axes_text(m->axes, axes, sizeof axes);
     sc_unit_print_short(m->fraction * bytes, SC_U_BYTES, size, sizeof size);
     const sc_place *at = &e->p->place[m->axes];
-    sc_text_add(e->reasons, "%-9s %s.%-20s %-14s %9s over %s (%u ranks", e->pass,
-                e->layer->path, name, sc_coll_names[m->coll], size, axes,
-                at->n);
+    sc_text_add(e->reasons, "%-9s %s.%-20s %-14s %9s over %s (%u ranks",
+                e->pass, e->layer->path, name, sc_coll_names[m->coll], size,
+                axes, at->n);
     if (at->nodes > 1) sc_text_add(e->reasons, " on %u nodes", at->nodes);
     sc_text_add(e->reasons, "): %s%s%s\n", why[m->coll],
                 m->dim < SC_N_DIMNAMES ? " in " : "",
@@ -61,8 +61,8 @@ static void stages_text(const sc_plan *p, sc_text *out)
     for (uint32_t v = 0; v < p->n_stages; v++)
         sc_text_add(out, "  %u on device %u: %s%u blocks%s\n", v,
                     v % p->run.size[SC_AX_PP],
-                    p->stage[v].embed ? "embedding, " : "",
-                    p->stage[v].blocks, p->stage[v].head ? ", head" : "");
+                    p->stage[v].embed ? "embedding, " : "", p->stage[v].blocks,
+                    p->stage[v].head ? ", head" : "");
 }
 
 void sc_plan_explain(const sc_plan *p, sc_text *out)
@@ -71,10 +71,8 @@ void sc_plan_explain(const sc_plan *p, sc_text *out)
     for (uint32_t ax = 0; ax < SC_N_AX; ax++)
         sc_text_add(out, "  %s=%u", sc_axis_names[ax], p->run.size[ax]);
     sc_text_add(out, "\nrules\n");
-    for (uint32_t i = 0; i < p->n_rules; i++)
-        rule_text(&p->rules[i], out);
+    for (uint32_t i = 0; i < p->n_rules; i++) rule_text(&p->rules[i], out);
     stages_text(p, out);
     sc_text_add(out, "collectives inferred, per layer and micro-batch\n");
-    for (uint32_t l = 0; l < 3; l++)
-        block_reasons(p, l, out);
+    for (uint32_t l = 0; l < 3; l++) block_reasons(p, l, out);
 }

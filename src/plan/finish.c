@@ -3,10 +3,10 @@
  * finish.c - what happens once per step: gradient exchange, tied weights,
  * optimizer, gathers of updated weights, the fixed part.
  */
+#include "plan/lower.h"
+
 #include <math.h>
 #include <string.h>
-
-#include "plan/lower.h"
 
 void plan_stage_cats(const sc_plan *p, const sc_block *blocks, uint32_t v,
                      bool bwd, double cat[SC_N_CATS])
@@ -16,7 +16,8 @@ void plan_stage_cats(const sc_plan *p, const sc_block *blocks, uint32_t v,
     for (uint32_t c = 0; c < SC_N_CATS; c++) {
         cat[c] = 0;
         for (uint32_t l = 0; l < 3; l++)
-            cat[c] += n[l] * (bwd ? blocks[l].bwd_cat[c] : blocks[l].fwd_cat[c]);
+            cat[c] +=
+                n[l] * (bwd ? blocks[l].bwd_cat[c] : blocks[l].fwd_cat[c]);
     }
 }
 
@@ -26,8 +27,8 @@ double plan_slow_factor(const sc_run *r)
 }
 
 /* Sum of a field of the blocks over a device's virtual stages. */
-static double device_sum(const sc_plan *p, const sc_block *blocks,
-                         uint32_t dev, double (*field)(const sc_block *))
+static double device_sum(const sc_plan *p, const sc_block *blocks, uint32_t dev,
+                         double (*field)(const sc_block *))
 {
     double sum = 0;
     uint32_t pp = p->run.size[SC_AX_PP];
@@ -39,9 +40,20 @@ static double device_sum(const sc_plan *p, const sc_block *blocks,
     return sum;
 }
 
-static double optim_params(const sc_block *b) { return b->optim_kept; }
-static double grad_bytes(const sc_block *b) { return b->grad_bytes; }
-static double update_bytes(const sc_block *b) { return b->update_bytes; }
+static double optim_params(const sc_block *b)
+{
+    return b->optim_kept;
+}
+
+static double grad_bytes(const sc_block *b)
+{
+    return b->grad_bytes;
+}
+
+static double update_bytes(const sc_block *b)
+{
+    return b->update_bytes;
+}
 
 sc_status plan_exchange(const sc_plan *p, const sc_block *blocks, uint32_t dev,
                         bool update, double *seconds, double *bytes,
@@ -60,8 +72,7 @@ sc_status plan_exchange(const sc_plan *p, const sc_block *blocks, uint32_t dev,
     *bytes = v;
     const sc_place *at = &p->place[1u << SC_AX_DP];
     bool mixed = at->nodes > 1 && at->m > 1;
-    *seconds = cp.seconds /
-               r->cost->p[mixed ? SC_P_GRAD_MIXED : SC_P_GRAD_NET];
+    *seconds = cp.seconds / r->cost->p[mixed ? SC_P_GRAD_MIXED : SC_P_GRAD_NET];
     return SC_OK;
 }
 
@@ -114,12 +125,13 @@ sc_status sc_plan_step_costs(const sc_plan *p, const sc_block *blocks,
     sc_step_costs c = {0};
     SC_TRY(transfer(p, &c, err));
     SC_TRY(tied(p, &c.tied_s, err));
-    SC_TRY(plan_exchange(p, blocks, device, false, &c.grad_s, &c.grad_bytes,
-                         err));
+    SC_TRY(
+        plan_exchange(p, blocks, device, false, &c.grad_s, &c.grad_bytes, err));
     SC_TRY(plan_exchange(p, blocks, device, true, &c.update_s, &c.update_bytes,
                          err));
     if (!r->forward_only) {
-        sc_kernel adam = {.kind = SC_K_MEMORY, .launches = 8,
+        sc_kernel adam = {.kind = SC_K_MEMORY,
+                          .launches = 8,
                           .bytes = r->sw->update_bytes *
                                    device_sum(p, blocks, device, optim_params)};
         c.optimizer_s = sc_cost_kernel(r->cost, r->hw->device, &adam).seconds;
@@ -136,12 +148,16 @@ static sc_op once(lower *lw, uint32_t dev, const char *name, double seconds,
 {
     if (seconds <= 0) return after;
     bool dp = kind == SC_OP_COLL && cat == SC_CAT_DP;
-    sc_op op = lower_op(
-        lw, dev,
-        &(lower_op_desc){.name = name, .seconds = seconds, .bytes = bytes,
-                         .group = dp ? lw->group[SC_AX_DP] : SC_NONE,
-                         .peer = SC_NONE, .kind = kind,
-                         .stream = SC_S_COMPUTE, .cat = cat});
+    sc_op op =
+        lower_op(lw, dev,
+                 &(lower_op_desc){.name = name,
+                                  .seconds = seconds,
+                                  .bytes = bytes,
+                                  .group = dp ? lw->group[SC_AX_DP] : SC_NONE,
+                                  .peer = SC_NONE,
+                                  .kind = kind,
+                                  .stream = SC_S_COMPUTE,
+                                  .cat = cat});
     lower_after(lw, after, op);
     return op;
 }
@@ -151,12 +167,12 @@ static sc_op join(lower *lw, const sc_op *of, uint32_t n)
 {
     sc_op mark = lower_op(lw, 0,
                           &(lower_op_desc){.name = "gradient norm",
-                                           .group = SC_NONE, .peer = SC_NONE,
+                                           .group = SC_NONE,
+                                           .peer = SC_NONE,
                                            .kind = SC_OP_MARK,
                                            .stream = SC_S_HOST,
                                            .cat = SC_CAT_OTHER});
-    for (uint32_t i = 0; i < n; i++)
-        lower_after(lw, of[i], mark);
+    for (uint32_t i = 0; i < n; i++) lower_after(lw, of[i], mark);
     return mark;
 }
 
@@ -182,20 +198,18 @@ void lower_finish(lower *lw)
     uint32_t pp = lw->p->run.size[SC_AX_PP];
     if (lw->p->run.forward_only) return;
     sc_op *done = lw->tail;
-    for (uint32_t dev = 0; dev < pp; dev++)
-        reduce(lw, dev, done);
+    for (uint32_t dev = 0; dev < pp; dev++) reduce(lw, dev, done);
     if (lw->costs[0].tied_s > 0) {
         sc_op both[2] = {done[0], done[pp - 1]};
         sc_op met = join(lw, both, 2);
         double s = lw->costs[0].tied_s;
-        done[0] = once(lw, 0, "tied embedding", s, 0, SC_OP_COLL, SC_CAT_PP,
-                       met);
+        done[0] =
+            once(lw, 0, "tied embedding", s, 0, SC_OP_COLL, SC_CAT_PP, met);
         done[pp - 1] = once(lw, pp - 1, "tied embedding", s, 0, SC_OP_COLL,
                             SC_CAT_PP, met);
     }
     sc_op norm = join(lw, done, pp);
     for (uint32_t dev = 0; dev < pp; dev++)
         lower_after(lw, lw->grad_tail[dev], norm);
-    for (uint32_t dev = 0; dev < pp; dev++)
-        update(lw, dev, norm);
+    for (uint32_t dev = 0; dev < pp; dev++) update(lw, dev, norm);
 }

@@ -6,9 +6,9 @@
  * in the working precision (2 bytes), as the framework's kernels touch them;
  * attention scores and dropout masks as in Korthikanti et al. 2022, section 4.
  */
-#include <string.h>
-
 #include "plan/kernels.h"
+
+#include <string.h>
 
 typedef struct dims {
     double b, s, h, head, ffn, vocab; /* local extents of the op's dims */
@@ -19,8 +19,8 @@ static double local(const sc_run *r, const sc_placed *o, sc_dimname d)
     for (uint32_t i = 0; i < o->op->n_iter; i++) {
         const sc_iter *it = &o->op->iter[i];
         if (it->name != d) continue;
-        double n = (double)sc_iter_extent(it, r->mbs * r->size[SC_AX_DP],
-                                          r->seq);
+        double n =
+            (double)sc_iter_extent(it, r->mbs * r->size[SC_AX_DP], r->seq);
         for (sc_axlist l = o->split.shard[d]; l; l >>= 4)
             n /= r->size[(l & 15) - 1];
         return n;
@@ -30,9 +30,9 @@ static double local(const sc_run *r, const sc_placed *o, sc_dimname d)
 
 static dims dims_of(const sc_run *r, const sc_placed *o)
 {
-    return (dims){local(r, o, SC_D_BATCH), local(r, o, SC_D_SEQ),
+    return (dims){local(r, o, SC_D_BATCH),  local(r, o, SC_D_SEQ),
                   local(r, o, SC_D_HIDDEN), local(r, o, SC_D_HEAD),
-                  local(r, o, SC_D_FFN), local(r, o, SC_D_VOCAB)};
+                  local(r, o, SC_D_FFN),    local(r, o, SC_D_VOCAB)};
 }
 
 static void push(plan_kernels *out, sc_kernel k, bool wgrad)
@@ -49,7 +49,9 @@ static void memory(plan_kernels *out, const sc_run *r, const char *name,
 {
     double f = r->sw->fused ? 1 : r->cost->p[SC_P_TRAFFIC];
     push(out,
-         (sc_kernel){.kind = SC_K_MEMORY, .name = name, .bytes = bytes * f,
+         (sc_kernel){.kind = SC_K_MEMORY,
+                     .name = name,
+                     .bytes = bytes * f,
                      .launches = launches},
          false);
 }
@@ -59,9 +61,14 @@ static void gemm(plan_kernels *out, const sc_run *r, const char *name,
 {
     (void)r;
     push(out,
-         (sc_kernel){.kind = SC_K_GEMM, .precision = pr, .name = name,
-                     .batch = 1, .m = (uint64_t)m, .n = (uint64_t)n,
-                     .k = (uint64_t)k, .launches = 2},
+         (sc_kernel){.kind = SC_K_GEMM,
+                     .precision = pr,
+                     .name = name,
+                     .batch = 1,
+                     .m = (uint64_t)m,
+                     .n = (uint64_t)n,
+                     .k = (uint64_t)k,
+                     .launches = 2},
          wgrad);
 }
 
@@ -71,7 +78,8 @@ static void quantize(plan_kernels *out, const sc_run *r, double m, double n,
 {
     if (r->precision == SC_FP8 || r->precision == SC_FP4)
         push(out,
-             (sc_kernel){.kind = SC_K_MEMORY, .name = "cast",
+             (sc_kernel){.kind = SC_K_MEMORY,
+                         .name = "cast",
                          .bytes = 3 * m * (k + n) / 2 + 3 * n * k / 2,
                          .launches = 2},
              false);
@@ -102,8 +110,10 @@ static void linear(plan_kernels *out, const sc_run *r, const sc_placed *o,
     double share = free * in;
     if (r->zero < 2 && r->ga > 1)
         push(out,
-             (sc_kernel){.kind = SC_K_MEMORY, .name = "accumulate",
-                         .bytes = r->sw->accum_bytes * share, .launches = 1},
+             (sc_kernel){.kind = SC_K_MEMORY,
+                         .name = "accumulate",
+                         .bytes = r->sw->accum_bytes * share,
+                         .launches = 1},
              true);
 }
 
@@ -121,15 +131,20 @@ static void attention_unfused(plan_kernels *out, const sc_run *r, double bh,
 {
     double s = (double)r->seq, e = bh * s * s;
     bool drop = r->model->t.dropout;
-    sc_kernel scores = {.kind = SC_K_GEMM, .precision = r->precision,
-                        .name = "scores", .batch = (uint64_t)bh,
-                        .m = (uint64_t)s, .n = (uint64_t)s, .k = (uint64_t)d,
+    sc_kernel scores = {.kind = SC_K_GEMM,
+                        .precision = r->precision,
+                        .name = "scores",
+                        .batch = (uint64_t)bh,
+                        .m = (uint64_t)s,
+                        .n = (uint64_t)s,
+                        .k = (uint64_t)d,
                         .launches = 2};
     sc_kernel context = scores;
     context.name = "context";
     context.n = (uint64_t)d;
     context.k = (uint64_t)s;
-    if (scores.precision >= SC_FP8) scores.precision = context.precision = SC_BF16;
+    if (scores.precision >= SC_FP8)
+        scores.precision = context.precision = SC_BF16;
     for (int i = 0; i < (backward ? 2 : 1); i++) {
         push(out, scores, false);
         push(out, context, false);
@@ -154,11 +169,16 @@ static void attention(plan_kernels *out, const sc_run *r, const sc_placed *o,
     }
     if (r->sw->pad_head_dim && d > 64 && d < 128) d = 128;
     push(out,
-         (sc_kernel){.kind = SC_K_FLASH, .precision = r->precision,
-                     .name = "attention", .batch = (uint64_t)bh,
-                     .m = (uint64_t)x.s, .n = r->seq, .k = (uint64_t)d,
+         (sc_kernel){.kind = SC_K_FLASH,
+                     .precision = r->precision,
+                     .name = "attention",
+                     .batch = (uint64_t)bh,
+                     .m = (uint64_t)x.s,
+                     .n = r->seq,
+                     .k = (uint64_t)d,
                      .attention = (sc_attention_kernel)r->sw->attention,
-                     .backward = backward, .causal = true,
+                     .backward = backward,
+                     .causal = true,
                      .launches = backward ? 3 : 1},
          false);
 }
@@ -168,8 +188,10 @@ static void lookup(plan_kernels *out, const sc_run *r, const sc_placed *o,
 {
     dims x = dims_of(r, o);
     double e = x.b * x.s * x.h;
-    sc_kernel k = {.kind = SC_K_LOOKUP, .name = o->op->name,
-                   .bytes = (backward ? 8 : 4) * e, .launches = 3};
+    sc_kernel k = {.kind = SC_K_LOOKUP,
+                   .name = o->op->name,
+                   .bytes = (backward ? 8 : 4) * e,
+                   .launches = 3};
     /* The gradient of the table is dense: cleared, then added to. */
     if (backward) k.bytes += 4 * x.vocab * x.h;
     push(out, k, backward);
@@ -180,7 +202,8 @@ static void loss(plan_kernels *out, const sc_run *r, const sc_placed *o,
 {
     dims x = dims_of(r, o);
     push(out,
-         (sc_kernel){.kind = SC_K_MEMORY, .name = "loss",
+         (sc_kernel){.kind = SC_K_MEMORY,
+                     .name = "loss",
                      .bytes = x.b * x.s * x.vocab * r->sw->loss_bytes / 2,
                      .launches = backward ? 8 : 12},
          false);
@@ -212,7 +235,11 @@ void plan_op_kernels(const sc_run *r, const sc_placed *o, bool backward,
             memory(out, r, "act", (backward ? 8 : 4) * f, backward ? 2 : 1);
         break;
     case SC_DROPOUT_ADD:
-        memory(out, r, o->op->name, (backward ? 6 : drop ? 7 : 6) * e,
+        memory(out, r, o->op->name,
+               (backward ? 6
+                : drop   ? 7
+                         : 6) *
+                   e,
                backward ? 2 : 1);
         break;
     case SC_LOSS: loss(out, r, o, backward); break;
@@ -232,9 +259,9 @@ double plan_op_saved(const sc_run *r, const sc_placed *o, double x_elements)
     case SC_ACT: return 2 * x_elements * (gated ? 2 : 1);
     case SC_DROPOUT_ADD: return r->model->t.dropout ? x.b * x.s * x.h : 0;
     case SC_ATTENTION:
-        x_elements = x.b * (double)r->seq * x.head *
-                     (1 + 2 * (double)r->model->t.kv_heads /
-                              (double)r->model->t.heads);
+        x_elements =
+            x.b * (double)r->seq * x.head *
+            (1 + 2 * (double)r->model->t.kv_heads / (double)r->model->t.heads);
         if (r->sw->attention != SC_ATTN_UNFUSED)
             return 2 * x_elements + 4 * bh * (double)r->seq;
         if (o->recompute) return 2 * x_elements;

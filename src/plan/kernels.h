@@ -6,6 +6,7 @@
 #include "plan/plan_internal.h"
 
 #define PLAN_KERNELS 12
+
 typedef struct plan_kernels {
     uint32_t n;
     sc_kernel k[PLAN_KERNELS];

@@ -7,16 +7,14 @@ const char *const sc_axis_names[] = {"pp", "dp", "cp", "tp", NULL};
 sc_axlist sc_axlist_add(sc_axlist list, sc_axis ax)
 {
     uint32_t shift = 0;
-    while (list >> shift & 15)
-        shift += 4;
+    while (list >> shift & 15) shift += 4;
     return list | ((uint32_t)ax + 1) << shift;
 }
 
 uint32_t sc_axlist_mask(sc_axlist list)
 {
     uint32_t mask = 0;
-    for (; list; list >>= 4)
-        mask |= 1u << ((list & 15) - 1);
+    for (; list; list >>= 4) mask |= 1u << ((list & 15) - 1);
     return mask;
 }
 
@@ -100,7 +98,6 @@ uint32_t sc_layout_moves(const sc_layout *from, const sc_layout *to,
             out[n++] = m;
         }
     }
-    for (uint32_t i = 0; i < n; i++)
-        out[i].axes = real_axes(out[i].axes, size);
+    for (uint32_t i = 0; i < n; i++) out[i].axes = real_axes(out[i].axes, size);
     return n;
 }

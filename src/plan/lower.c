@@ -8,11 +8,11 @@
  * that exchange weights or gradients beside compute are opened layer by
  * layer.  Ops are added in an order in which their inputs exist already.
  */
+#include "plan/lower.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-
-#include "plan/lower.h"
 
 static sc_time ps(const lower *lw, double seconds)
 {
@@ -21,10 +21,16 @@ static sc_time ps(const lower *lw, double seconds)
 
 sc_op lower_op(lower *lw, uint32_t dev, const lower_op_desc *d)
 {
-    sc_op_desc o = {.name = d->name, .work = ps(lw, d->seconds), .cls = dev,
-                    .group = d->group, .peer = d->peer,
-                    .bytes = (uint64_t)d->bytes, .flops = d->flops,
-                    .kind = d->kind, .stream = d->stream, .cat = d->cat};
+    sc_op_desc o = {.name = d->name,
+                    .work = ps(lw, d->seconds),
+                    .cls = dev,
+                    .group = d->group,
+                    .peer = d->peer,
+                    .bytes = (uint64_t)d->bytes,
+                    .flops = d->flops,
+                    .kind = d->kind,
+                    .stream = d->stream,
+                    .cat = d->cat};
     return sc_graph_add_op(lw->b, &o);
 }
 
@@ -35,8 +41,8 @@ void lower_after(lower *lw, sc_op before, sc_op after)
 }
 
 static const char *const cat_names[SC_N_CATS] = {
-    "compute", "tp", "pp", "dp", "cp", "ep", "wait", "host", "offload",
-    "optimizer", "other"};
+    "compute", "tp",   "pp",      "dp",        "cp",   "ep",
+    "wait",    "host", "offload", "optimizer", "other"};
 
 static uint32_t group_of(const lower *lw, uint8_t cat)
 {
@@ -54,14 +60,18 @@ static sc_op closed(lower *lw, uint32_t dev, const char *name,
     for (uint8_t c = 0; c < SC_N_CATS; c++) {
         if (cat[c] <= 0) continue;
         bool compute = c == SC_CAT_COMPUTE;
-        uint8_t kind = compute              ? SC_OP_COMPUTE
-                       : c == SC_CAT_HOST   ? SC_OP_HOST
-                                            : SC_OP_COLL;
-        sc_op op = lower_op(
-            lw, dev,
-            &(lower_op_desc){.name = compute ? name : cat_names[c],
-                             .seconds = cat[c], .group = group_of(lw, c),
-                             .peer = SC_NONE, .kind = kind, .stream = SC_S_COMPUTE, .cat = c});
+        uint8_t kind = compute            ? SC_OP_COMPUTE
+                       : c == SC_CAT_HOST ? SC_OP_HOST
+                                          : SC_OP_COLL;
+        sc_op op =
+            lower_op(lw, dev,
+                     &(lower_op_desc){.name = compute ? name : cat_names[c],
+                                      .seconds = cat[c],
+                                      .group = group_of(lw, c),
+                                      .peer = SC_NONE,
+                                      .kind = kind,
+                                      .stream = SC_S_COMPUTE,
+                                      .cat = c});
         if (last == SC_NONE) {
             lower_after(lw, after[0], op);
             lower_after(lw, after[1], op);
@@ -76,15 +86,19 @@ static sc_op pieces(lower *lw, uint32_t dev, const sc_piece *p, uint32_t n,
 {
     sc_op last = SC_NONE;
     for (uint32_t i = 0; i < n; i++) {
-        sc_op op = lower_op(
-            lw, dev,
-            &(lower_op_desc){.name = p[i].name, .seconds = p[i].seconds,
-                             .bytes = p[i].bytes, .flops = p[i].flops,
-                             .group = p[i].kind == SC_OP_COLL
-                                          ? group_of(lw, p[i].cat)
-                                          : SC_NONE,
-                             .peer = SC_NONE, .kind = p[i].kind,
-                             .stream = p[i].stream, .cat = p[i].cat});
+        sc_op op =
+            lower_op(lw, dev,
+                     &(lower_op_desc){.name = p[i].name,
+                                      .seconds = p[i].seconds,
+                                      .bytes = p[i].bytes,
+                                      .flops = p[i].flops,
+                                      .group = p[i].kind == SC_OP_COLL
+                                                   ? group_of(lw, p[i].cat)
+                                                   : SC_NONE,
+                                      .peer = SC_NONE,
+                                      .kind = p[i].kind,
+                                      .stream = p[i].stream,
+                                      .cat = p[i].cat});
         if (last == SC_NONE) {
             lower_after(lw, after[0], op);
             lower_after(lw, after[1], op);
@@ -108,12 +122,15 @@ static sc_op one_layer(lower *lw, uint32_t dev, const sc_block *b, bool bwd,
 static sc_op comm(lower *lw, uint32_t dev, const char *name, double seconds,
                   double bytes, uint8_t stream, sc_op after)
 {
-    sc_op op = lower_op(
-        lw, dev,
-        &(lower_op_desc){.name = name, .seconds = seconds, .bytes = bytes,
-                         .group = lw->group[SC_AX_DP], .peer = SC_NONE,
-                         .kind = SC_OP_COLL, .stream = stream,
-                         .cat = SC_CAT_DP});
+    sc_op op = lower_op(lw, dev,
+                        &(lower_op_desc){.name = name,
+                                         .seconds = seconds,
+                                         .bytes = bytes,
+                                         .group = lw->group[SC_AX_DP],
+                                         .peer = SC_NONE,
+                                         .kind = SC_OP_COLL,
+                                         .stream = stream,
+                                         .cat = SC_CAT_DP});
     lower_after(lw, after, op);
     return op;
 }
@@ -196,8 +213,8 @@ static sc_op closed_stage(lower *lw, uint32_t dev, uint32_t v, bool bwd,
         uint32_t n = n_layers(lw, v);
         for (uint32_t k = 0; k < n; k++) {
             const sc_block *b = layer_of(lw, v, bwd ? n - 1 - k : k);
-            last = one_layer(lw, dev, b, bwd, k == 0 ? input : SC_NONE,
-                             SC_NONE);
+            last =
+                one_layer(lw, dev, b, bwd, k == 0 ? input : SC_NONE, SC_NONE);
         }
         return last;
     }
@@ -226,8 +243,11 @@ static sc_op send(lower *lw, uint32_t dev, uint32_t peer, bool bwd, sc_op done)
     sc_op op = lower_op(
         lw, dev,
         &(lower_op_desc){.name = bwd ? "send gradient" : "send activation",
-                         .seconds = c->send_s, .bytes = c->send_bytes,
-                         .group = SC_NONE, .peer = peer, .kind = SC_OP_P2P,
+                         .seconds = c->send_s,
+                         .bytes = c->send_bytes,
+                         .group = SC_NONE,
+                         .peer = peer,
+                         .kind = SC_OP_P2P,
                          .stream = c->send_blocks ? SC_S_COMPUTE : SC_S_P2P,
                          .cat = SC_CAT_PP});
     lower_after(lw, done, op);
@@ -303,8 +323,7 @@ static sc_status prepare(lower *lw, sc_arena *a, sc_err *err)
     if (!lw->fwd || !lw->bwd || !lw->order || !lw->n_order || !lw->at ||
         !lw->tail || !lw->grad_tail || !lw->costs)
         return sc_error_nomem(err);
-    for (size_t i = 0; i < n; i++)
-        lw->fwd[i] = lw->bwd[i] = SC_NONE;
+    for (size_t i = 0; i < n; i++) lw->fwd[i] = lw->bwd[i] = SC_NONE;
     for (uint32_t dev = 0; dev < pp; dev++) {
         lw->tail[dev] = lw->grad_tail[dev] = SC_NONE;
         lw->order[dev] = SC_NEW_N(a, sc_slot, 2 * (size_t)r->ga * r->vpp);
@@ -312,8 +331,8 @@ static sc_status prepare(lower *lw, sc_arena *a, sc_err *err)
         lw->n_order[dev] =
             sc_schedule_order(r->schedule, pp, r->vpp, r->ga, dev,
                               r->forward_only, lw->order[dev]);
-        SC_TRY(sc_plan_step_costs(lw->p, lw->blocks, dev, &lw->costs[dev],
-                                  err));
+        SC_TRY(
+            sc_plan_step_costs(lw->p, lw->blocks, dev, &lw->costs[dev], err));
     }
     return SC_OK;
 }
@@ -327,13 +346,12 @@ static void mesh(lower *lw, sc_arena *a)
     }
     for (uint32_t ax = 0; ax < SC_N_AX; ax++)
         if (r->size[ax] > 1 && ax != SC_AX_PP)
-            lw->group[ax] = sc_graph_add_group(lw->b, sc_axis_names[ax],
-                                               1u << ax);
+            lw->group[ax] =
+                sc_graph_add_group(lw->b, sc_axis_names[ax], 1u << ax);
     for (uint32_t dev = 0; dev < r->size[SC_AX_PP]; dev++) {
         uint32_t coord[SC_AXES] = {dev};
         char *name = sc_sprintf(a, "stage%u", dev);
-        sc_graph_add_class(lw->b, name ? name : "stage", 1u << SC_AX_PP,
-                           coord);
+        sc_graph_add_class(lw->b, name ? name : "stage", 1u << SC_AX_PP, coord);
     }
 }
 
@@ -341,7 +359,9 @@ sc_status sc_lower(const sc_plan *p, const sc_block *blocks,
                    const sc_lower_opts *o, sc_arena *a, sc_graph *out,
                    sc_err *err)
 {
-    lower lw = {.p = p, .blocks = blocks, .expand = o && o->expand,
+    lower lw = {.p = p,
+                .blocks = blocks,
+                .expand = o && o->expand,
                 .slow = plan_slow_factor(&p->run)};
     lw.b = sc_graph_builder_new(a);
     if (!lw.b) return sc_error_nomem(err);

@@ -9,7 +9,7 @@ typedef struct lower {
     const sc_plan *p;
     const sc_block *blocks; /* [3] */
     bool expand;
-    double slow;            /* factor on every duration */
+    double slow; /* factor on every duration */
     sc_graph_builder *b;
     uint32_t group[SC_N_AX];
     sc_slot **order;        /* [pp][n_order] */

@@ -35,8 +35,10 @@ static void add_splits(const split_rule *s, size_t n_s, sc_axis ax,
 {
     for (size_t i = 0; i < n_s; i++)
         add(rules, n,
-            (sc_rule){.match = s[i].match, .aspect = SC_R_SPLIT,
-                      .dim = s[i].dim, .axes = sc_axlist_add(0, ax),
+            (sc_rule){.match = s[i].match,
+                      .aspect = SC_R_SPLIT,
+                      .dim = s[i].dim,
+                      .axes = sc_axlist_add(0, ax),
                       .origin = origin});
 }
 
@@ -45,9 +47,12 @@ sc_status plan_presets(const sc_run *run, sc_rule *rules, uint32_t *n,
 {
     (void)err;
     sc_axlist dp = sc_axlist_add(0, SC_AX_DP);
-    add(rules, n, (sc_rule){.match = "*", .aspect = SC_R_SPLIT,
-                            .dim = SC_D_BATCH, .axes = dp,
-                            .origin = "preset data-parallel"});
+    add(rules, n,
+        (sc_rule){.match = "*",
+                  .aspect = SC_R_SPLIT,
+                  .dim = SC_D_BATCH,
+                  .axes = dp,
+                  .origin = "preset data-parallel"});
     add_splits(megatron_tp, SC_COUNT(megatron_tp), SC_AX_TP,
                "preset megatron-tp", rules, n);
     if (run->sp)
@@ -57,15 +62,22 @@ sc_status plan_presets(const sc_run *run, sc_rule *rules, uint32_t *n,
     static const char *const origin[] = {"preset zero-1", "preset zero-2",
                                          "preset zero-3"};
     for (int z = 0; z < run->zero && z < 3; z++)
-        add(rules, n, (sc_rule){.match = "*", .aspect = zero[z], .axes = dp,
-                                .origin = origin[z]});
+        add(rules, n,
+            (sc_rule){.match = "*",
+                      .aspect = zero[z],
+                      .axes = dp,
+                      .origin = origin[z]});
     if (run->recompute == SC_RC_FULL)
-        add(rules, n, (sc_rule){.match = "layers.*", .aspect = SC_R_RECOMPUTE,
-                                .on = true,
-                                .origin = "preset full recompute"});
+        add(rules, n,
+            (sc_rule){.match = "layers.*",
+                      .aspect = SC_R_RECOMPUTE,
+                      .on = true,
+                      .origin = "preset full recompute"});
     if (run->recompute == SC_RC_SELECTIVE)
-        add(rules, n, (sc_rule){.match = "layers.*.attn",
-                                .aspect = SC_R_RECOMPUTE, .on = true,
-                                .origin = "preset selective recompute"});
+        add(rules, n,
+            (sc_rule){.match = "layers.*.attn",
+                      .aspect = SC_R_RECOMPUTE,
+                      .on = true,
+                      .origin = "preset selective recompute"});
     return SC_OK;
 }

@@ -7,7 +7,10 @@
  */
 #include <stepcast/plan.h>
 
-static uint32_t least(uint32_t a, uint32_t b) { return a < b ? a : b; }
+static uint32_t least(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
 
 static sc_slot forward_slot(uint32_t k, uint32_t pp, uint32_t vpp)
 {
@@ -42,8 +45,7 @@ uint32_t sc_schedule_order(sc_schedule s, uint32_t pp, uint32_t vpp,
     uint32_t round = vpp > 1 ? pp : 1, total = ga * vpp, n = 0;
     uint32_t warm = forward_only ? total : warm_up(s, pp, vpp, ga, stage);
     uint32_t f = 0, b = 0;
-    while (f < warm)
-        out[n++] = forward_slot(f++, round, vpp);
+    while (f < warm) out[n++] = forward_slot(f++, round, vpp);
     if (forward_only) return n;
     while (b < total) {
         if (f < total) out[n++] = forward_slot(f++, round, vpp);

@@ -1,19 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* software.c - profiles of training programs (data/software/profiles.yml). */
+#include <stepcast/plan_software.h>
+
 #include <stdio.h>
 #include <string.h>
-
-#include <stepcast/plan_software.h>
 
 static const char *const split_names[] = {"balanced", "ceil", NULL};
 
 #define OFF(f) offsetof(sc_software, f)
 #define BYTES(key, field, text)                                                \
-    {key, SC_T_QUANTITY, SC_U_BYTES, OFF(field), "0B", 0, 1e15, NULL, NULL,    \
-     "BYTES", text, false}
-#define FLAG(key, field, text)                                                 \
-    {key, SC_T_BOOL, SC_U_NONE, OFF(field), "false", 0, 0, NULL, NULL, NULL,   \
-     text, false}
+    {                                                                          \
+        key, SC_T_QUANTITY, SC_U_BYTES, OFF(field), "0B", 0, 1e15, NULL, NULL, \
+            "BYTES", text, false                                               \
+    }
+#define FLAG(key, field, text)                                            \
+    {                                                                     \
+        key, SC_T_BOOL, SC_U_NONE, OFF(field), "false", 0, 0, NULL, NULL, \
+            NULL, text, false                                             \
+    }
 
 const sc_key sc_software_keys[] = {
     {"title", SC_T_STRING, SC_U_NONE, OFF(title), NULL, 0, 0, NULL, NULL,

@@ -7,10 +7,10 @@
  *   gradient made -> gradient kept    data-parallel reduction
  *   optimizer's -> weights kept       the gather after the update (ZeRO-1, 2)
  */
+#include "plan/block.h"
+
 #include <math.h>
 #include <string.h>
-
-#include "plan/block.h"
 
 /* First dimension of the weight, where ZeRO shards it further. */
 static sc_dimname first_dim(const sc_operator *op)

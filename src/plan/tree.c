@@ -3,10 +3,10 @@
  * tree.c - the strategy tree: checks a run, resolves rules for every
  * operator, cuts stages.
  */
+#include "plan/plan_internal.h"
+
 #include <stdio.h>
 #include <string.h>
-
-#include "plan/plan_internal.h"
 
 const char *const sc_recompute_names[] = {"none", "selective", "full", NULL};
 const char *const sc_schedule_names[] = {"1f1b", "gpipe", "interleaved", NULL};
@@ -17,21 +17,25 @@ void plan_path(const sc_layer *layer, const sc_operator *op, char *buf,
     snprintf(buf, size, "%s.%s", layer->path, op->name);
 }
 
-/* A glob on a subtree also matches what is below it. */
+/* A glob on a subtree also matches what is below it: some prefix of the path
+ * that ends before a dot. */
 static bool matches(const char *glob, const char *path)
 {
     if (sc_glob(glob, path)) return true;
-    char below[128];
-    snprintf(below, sizeof below, "%s.*", glob);
-    return sc_glob(below, path);
+    char prefix[128];
+    for (size_t n = 0; path[n] && n + 1 < sizeof prefix; n++) {
+        prefix[n] = 0;
+        if (path[n] == '.' && sc_glob(glob, prefix)) return true;
+        prefix[n] = path[n];
+    }
+    return false;
 }
 
 /* More literal characters are more specific. */
 static size_t specificity(const char *glob)
 {
     size_t n = 0;
-    for (; *glob; glob++)
-        n += *glob != '*' && *glob != '?';
+    for (; *glob; glob++) n += *glob != '*' && *glob != '?';
     return n;
 }
 
@@ -169,8 +173,7 @@ static sc_status check_sizes(const sc_run *r, sc_err *err)
 {
     sc_status first = SC_OK;
     uint64_t ranks = 1;
-    for (uint32_t ax = 0; ax < SC_N_AX; ax++)
-        ranks *= r->size[ax];
+    for (uint32_t ax = 0; ax < SC_N_AX; ax++) ranks *= r->size[ax];
     if (ranks != r->hw->n_devices)
         keep(&first,
              sc_error(err, SC_EINPUT, SC_C_CONFLICT, sc_pos_none(),
@@ -203,11 +206,10 @@ static sc_status check_run(const sc_run *r, sc_err *err)
              need_divides(tp, (uint64_t)t->ffn, "--tp", "ffn width", err));
     }
     if (pp * r->vpp > (uint64_t)t->layers)
-        keep(&first, sc_error(err, SC_EINPUT, SC_C_RANGE,
-                              sc_pos_file("--pp"), NULL,
-                              "%llu pipeline stages for %lld layers",
-                              (unsigned long long)(pp * r->vpp),
-                              (long long)t->layers));
+        keep(&first,
+             sc_error(err, SC_EINPUT, SC_C_RANGE, sc_pos_file("--pp"), NULL,
+                      "%llu pipeline stages for %lld layers",
+                      (unsigned long long)(pp * r->vpp), (long long)t->layers));
     if (r->schedule == SC_SCH_INTERLEAVED && r->ga % pp != 0)
         keep(&first,
              sc_error(err, SC_EINPUT, SC_C_DIVIDE, sc_pos_none(),
@@ -220,9 +222,9 @@ static sc_status check_run(const sc_run *r, sc_err *err)
                               sc_pos_file("--vp"), "add --schedule interleaved",
                               "virtual stages need the interleaved schedule"));
     if (r->size[SC_AX_CP] > 1)
-        keep(&first, sc_error(err, SC_EINPUT, SC_C_UNSUPPORTED,
-                              sc_pos_file("--cp"), "use --cp 1",
-                              "context parallelism is not modelled yet"));
+        keep(&first,
+             sc_error(err, SC_EINPUT, SC_C_UNSUPPORTED, sc_pos_file("--cp"),
+                      "use --cp 1", "context parallelism is not modelled yet"));
     return first;
 }
 
@@ -278,6 +280,39 @@ static void place_groups(sc_plan *p)
     }
 }
 
+uint64_t sc_plan_key(const sc_run *r)
+{
+    uint64_t key[] = {(uint64_t)(uintptr_t)r->hw,
+                      (uint64_t)(uintptr_t)r->model,
+                      (uint64_t)(uintptr_t)r->sw,
+                      (uint64_t)(uintptr_t)r->cost,
+                      r->size[SC_AX_DP],
+                      r->size[SC_AX_CP],
+                      r->size[SC_AX_TP],
+                      r->size[SC_AX_PP] > 1,
+                      r->mbs,
+                      r->seq,
+                      r->ga > 1,
+                      (uint64_t)r->precision,
+                      (uint64_t)r->zero,
+                      r->sp,
+                      (uint64_t)r->recompute,
+                      r->forward_only,
+                      r->launch_blocking};
+    return sc_hash(key, sizeof key, 0);
+}
+
+sc_status sc_plan_restage(const sc_plan *like, const sc_run *run, sc_arena *a,
+                          sc_plan *out, sc_err *err)
+{
+    sc_plan p = *like;
+    SC_TRY(check_run(run, err));
+    p.run = *run;
+    SC_TRY(cut_stages(&p, a, err));
+    *out = p;
+    return SC_OK;
+}
+
 sc_status sc_plan_build(const sc_run *run, sc_arena *a, sc_plan *out,
                         sc_err *err)
 {
@@ -292,7 +327,8 @@ sc_status sc_plan_build(const sc_run *run, sc_arena *a, sc_plan *out,
         p.placed[l] = SC_NEW_N(a, sc_placed, layer->n_ops);
         if (!p.placed[l]) return sc_error_nomem(err);
         for (uint32_t i = 0; i < layer->n_ops; i++)
-            SC_TRY(plan_resolve(&p, layer, &layer->op[i], &p.placed[l][i], err));
+            SC_TRY(
+                plan_resolve(&p, layer, &layer->op[i], &p.placed[l][i], err));
     }
     SC_TRY(cut_stages(&p, a, err));
     *out = p;

@@ -2,10 +2,10 @@
 /*
  * bounds.c - what no result may break, and how far to trust it.
  */
+#include "predict/internal.h"
+
 #include <math.h>
 #include <string.h>
-
-#include "predict/internal.h"
 
 static double best_peak(const sc_device *d, sc_precision p)
 {
@@ -27,8 +27,7 @@ sc_status predict_bounds(const sc_prediction *p, double flops_device,
                         "%.4g FLOP in %.4g s is above the device's peak of "
                         "%.4g FLOP/s",
                         flops_device, p->step_time_s, peak);
-    for (uint32_t c = 0; c < SC_N_CATS; c++)
-        sum += p->time_breakdown_s[c];
+    for (uint32_t c = 0; c < SC_N_CATS; c++) sum += p->time_breakdown_s[c];
     if (fabs(sum - p->step_time_s) > 1e-9 * fmax(1, p->step_time_s))
         return sc_error(err, SC_EBUG, SC_C_BUG, sc_pos_none(), NULL,
                         "the parts of the step sum to %.12g s, not %.12g", sum,

@@ -8,17 +8,18 @@
  * in what crosses block borders: exchanges beside compute are composed layer
  * by layer, each in isolation.
  */
+#include "predict/internal.h"
+
 #include <math.h>
 #include <string.h>
-
-#include "predict/internal.h"
 
 typedef struct fast {
     const sc_plan *p;
     const sc_block *blocks;
     double sigma;     /* extra time per overlapped time */
     double *f, *b;    /* [n_stages] duration of a closed pass */
-    double *first_f;  /* [n_stages] with gathers of updated weights beside */
+    double *gathered; /* [pp] end of the gathers of updated weights */
+    bool gathers;     /* they run beside the first forward */
     double *last_b;   /* [n_stages] with gradient exchange beside */
     double *tail;     /* [n_stages] exchange left after the last backward */
     sc_step_costs *c; /* [pp] */
@@ -65,9 +66,11 @@ static double zero3(const fast *x, uint32_t v, bool bwd, double *tail)
     return t;
 }
 
-static double first_forward(const fast *x, uint32_t v)
+/* Weights are gathered from the start of the step on, beside whatever runs:
+ * only what is not there when a layer needs it is waited for. */
+static double first_forward(fast *x, uint32_t v, uint32_t dev, double start)
 {
-    double t = 0, gathered = 0, busy = 0;
+    double t = start, gathered = x->gathered[dev], busy = 0;
     uint32_t n = n_layers(x, v);
     for (uint32_t k = 0; k < n; k++) {
         const sc_block *b = layer_of(x, v, k);
@@ -75,7 +78,9 @@ static double first_forward(const fast *x, uint32_t v)
         t = fmax(t, gathered) + b->fwd_s;
         busy += b->fwd_s;
     }
-    return t + x->sigma * fmin(busy, gathered);
+    double beside = fmin(busy, fmax(0, gathered - start));
+    x->gathered[dev] = gathered;
+    return t + x->sigma * beside - start;
 }
 
 static double last_backward(const fast *x, uint32_t v, double *tail)
@@ -104,10 +109,11 @@ static void durations(fast *x)
 {
     const sc_run *r = &x->p->run;
     bool dp = r->size[SC_AX_DP] > 1;
+    x->gathers = dp && r->zero > 0 && r->zero < 3 && r->sw->param_overlap;
     for (uint32_t v = 0; v < x->p->n_stages; v++) {
         x->tail[v] = 0;
         if (r->zero >= 3) {
-            x->f[v] = x->first_f[v] = zero3(x, v, false, &x->tail[v]);
+            x->f[v] = zero3(x, v, false, &x->tail[v]);
             x->b[v] = x->last_b[v] =
                 r->forward_only ? 0 : zero3(x, v, true, &x->tail[v]);
             /* Within a step a tail runs beside the next forward. */
@@ -118,9 +124,6 @@ static void durations(fast *x)
             x->f[v] += layer_of(x, v, k)->fwd_s;
             x->b[v] += layer_of(x, v, k)->bwd_s;
         }
-        x->first_f[v] = dp && r->zero > 0 && r->sw->param_overlap
-                            ? first_forward(x, v)
-                            : x->f[v];
         x->last_b[v] = dp && r->sw->grad_overlap
                            ? last_backward(x, v, &x->tail[v])
                            : x->b[v];
@@ -135,7 +138,15 @@ typedef struct sweep {
     sc_slot **order;         /* [pp] */
 } sweep;
 
-static bool slot(const fast *x, sweep *s, uint32_t dev)
+static double duration(fast *x, const sc_slot *o, uint32_t v, uint32_t dev,
+                       double start)
+{
+    if (o->pass != SC_FWD)
+        return o->mb == x->p->run.ga - 1 ? x->last_b[v] : x->b[v];
+    return o->mb == 0 && x->gathers ? first_forward(x, v, dev, start) : x->f[v];
+}
+
+static bool slot(fast *x, sweep *s, uint32_t dev)
 {
     const sc_run *r = &x->p->run;
     uint32_t pp = r->size[SC_AX_PP], n = x->p->n_stages;
@@ -147,9 +158,8 @@ static bool slot(const fast *x, sweep *s, uint32_t dev)
     if (!bwd && v > 0) in = s->done_f[i - r->ga];
     if (bwd) in = v + 1 < n ? s->done_b[i + r->ga] : s->done_f[i];
     if (in < 0) return false;
-    double d = bwd ? (o->mb == r->ga - 1 ? x->last_b[v] : x->b[v])
-                   : (o->mb == 0 ? x->first_f[v] : x->f[v]);
-    double end = fmax(in, s->at[dev]) + d;
+    double start = fmax(in, s->at[dev]);
+    double end = start + duration(x, o, v, dev, start);
     double sent = end;
     bool last = bwd ? v == 0 : v + 1 == n;
     if (!last && pp > 1) sent += x->c[dev].send_s;
@@ -173,14 +183,12 @@ static sc_status sweep_new(const fast *x, sc_arena *a, sweep *s, sc_err *err)
     if (!s->done_f || !s->done_b || !s->at || !s->grad || !s->pos ||
         !s->n_order || !s->order)
         return sc_error_nomem(err);
-    for (size_t i = 0; i < n; i++)
-        s->done_f[i] = s->done_b[i] = -1;
+    for (size_t i = 0; i < n; i++) s->done_f[i] = s->done_b[i] = -1;
     for (uint32_t dev = 0; dev < pp; dev++) {
         s->order[dev] = SC_NEW_N(a, sc_slot, 2 * (size_t)r->ga * r->vpp);
         if (!s->order[dev]) return sc_error_nomem(err);
-        s->n_order[dev] =
-            sc_schedule_order(r->schedule, pp, r->vpp, r->ga, dev,
-                              r->forward_only, s->order[dev]);
+        s->n_order[dev] = sc_schedule_order(r->schedule, pp, r->vpp, r->ga, dev,
+                                            r->forward_only, s->order[dev]);
     }
     return SC_OK;
 }
@@ -220,21 +228,22 @@ static sc_status compose(fast *x, sc_arena *a, double *step_s, sc_err *err)
     return SC_OK;
 }
 
-sc_status sc_predict_fast(const sc_plan *p, const sc_block *blocks,
-                          sc_arena *a, double *step_s, sc_err *err)
+sc_status sc_predict_fast(const sc_plan *p, const sc_block *blocks, sc_arena *a,
+                          double *step_s, sc_err *err)
 {
     uint32_t n = p->n_stages, pp = p->run.size[SC_AX_PP];
     sc_arena_mark mark = sc_arena_save(a);
-    double *d = SC_NEW_N(a, double, 5 * (size_t)n);
-    fast x = {.p = p, .blocks = blocks,
+    double *d = SC_NEW_N(a, double, 4 * (size_t)n + pp);
+    fast x = {.p = p,
+              .blocks = blocks,
               .sigma = p->run.cost->p[SC_P_OVERLAP],
               .c = SC_NEW_N(a, sc_step_costs, pp)};
     if (!d || !x.c) return sc_error_nomem(err);
     x.f = d;
     x.b = d + n;
-    x.first_f = d + 2 * (size_t)n;
-    x.last_b = d + 3 * (size_t)n;
-    x.tail = d + 4 * (size_t)n;
+    x.last_b = d + 2 * (size_t)n;
+    x.tail = d + 3 * (size_t)n;
+    x.gathered = d + 4 * (size_t)n;
     sc_status s = SC_OK;
     for (uint32_t dev = 0; dev < pp && s == SC_OK; dev++)
         s = sc_plan_step_costs(p, blocks, dev, &x.c[dev], err);

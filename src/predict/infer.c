@@ -5,11 +5,11 @@
  * one of the device.  The same code serves `predict`, empty cells of truth
  * tables and suggestions; no default depends on where a question came from.
  */
+#include "predict/internal.h"
+
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
-
-#include "predict/internal.h"
 
 void predict_note(predict_notes *n, const char *fmt, ...)
 {
@@ -24,23 +24,76 @@ void predict_note(predict_notes *n, const char *fmt, ...)
     }
 }
 
-sc_status predict_evaluate(const sc_run *run, sc_arena *a, predict_eval *out,
-                           sc_err *err)
+/* No schedule ends before its busiest device has done all its passes. */
+static double busiest(const sc_plan *p, const sc_block *b)
 {
-    sc_arena_mark mark = sc_arena_save(a);
+    uint32_t pp = p->run.size[SC_AX_PP];
+    double most = 0;
+    for (uint32_t dev = 0; dev < pp; dev++) {
+        double t = 0;
+        for (uint32_t v = dev; v < p->n_stages; v += pp) {
+            const struct sc_stage *st = &p->stage[v];
+            t += st->embed * (b[0].fwd_s + b[0].bwd_s) +
+                 st->blocks * (b[1].fwd_s + b[1].bwd_s) +
+                 st->head * (b[2].fwd_s + b[2].bwd_s);
+        }
+        most = fmax(most, t);
+    }
+    return most * p->run.ga;
+}
+
+static sc_status memory_peak(const sc_plan *p, const sc_block *blocks,
+                             sc_arena *a, predict_eval *e, sc_err *err)
+{
+    uint32_t pp = p->run.size[SC_AX_PP];
+    sc_stage_memory *m = SC_NEW_N(a, sc_stage_memory, pp);
+    if (!m) return sc_error_nomem(err);
+    SC_TRY(sc_predict_memory(p, blocks, a, m, err));
+    for (uint32_t i = 0; i < pp; i++) e->peak = fmax(e->peak, m[i].peak);
+    e->fits = e->peak <= (double)p->run.hw->device->mem_bytes;
+    return SC_OK;
+}
+
+static sc_status blocks_of(const sc_run *run, predict_memo *memo, sc_arena *a,
+                           struct predict_memo_entry **out, sc_err *err)
+{
+    uint64_t key = sc_plan_key(run);
+    for (uint32_t i = 0; i < memo->n; i++)
+        if (memo->key[i] == key) {
+            *out = memo->entry[i];
+            return SC_OK;
+        }
+    struct predict_memo_entry *e = SC_NEW(a, struct predict_memo_entry);
+    if (!e) return sc_error_nomem(err);
+    SC_TRY(sc_plan_build(run, a, &e->plan, err));
+    for (uint32_t l = 0; l < 3; l++)
+        SC_TRY(sc_block_price(&e->plan, l, a, &e->blocks[l], err));
+    uint32_t at = memo->n < PREDICT_MEMO ? memo->n++ : PREDICT_MEMO - 1;
+    memo->key[at] = key;
+    memo->entry[at] = e;
+    *out = e;
+    return SC_OK;
+}
+
+static sc_status evaluate(const struct predict_memo_entry *shape, double beat_s,
+                          sc_arena *a, predict_eval *e, sc_err *err)
+{
     sc_plan p;
-    sc_block blocks[3];
+    SC_TRY(sc_plan_restage(&shape->plan, &e->run, a, &p, err));
+    SC_TRY(memory_peak(&p, shape->blocks, a, e, err));
+    e->step_s = busiest(&p, shape->blocks);
+    if ((!e->fits || e->step_s >= beat_s) && beat_s > 0) return SC_OK;
+    return sc_predict_fast(&p, shape->blocks, a, &e->step_s, err);
+}
+
+sc_status predict_evaluate(const sc_run *run, double beat_s, predict_memo *memo,
+                           sc_arena *a, predict_eval *out, sc_err *err)
+{
+    struct predict_memo_entry *shape = NULL;
     predict_eval e = {.run = *run};
-    sc_status s = sc_plan_build(run, a, &p, err);
-    for (uint32_t l = 0; l < 3 && s == SC_OK; l++)
-        s = sc_block_price(&p, l, a, &blocks[l], err);
-    sc_stage_memory *m = SC_NEW_N(a, sc_stage_memory, run->size[SC_AX_PP]);
-    if (s == SC_OK && !m) s = sc_error_nomem(err);
-    if (s == SC_OK) s = sc_predict_memory(&p, blocks, a, m, err);
-    if (s == SC_OK) s = sc_predict_fast(&p, blocks, a, &e.step_s, err);
-    for (uint32_t i = 0; s == SC_OK && i < run->size[SC_AX_PP]; i++)
-        e.peak = fmax(e.peak, m[i].peak);
-    e.fits = e.peak <= (double)run->hw->device->mem_bytes;
+    SC_TRY(blocks_of(run, memo, a, &shape, err));
+    sc_arena_mark mark = sc_arena_save(a);
+    sc_status s = evaluate(shape, beat_s, a, &e, err);
     sc_arena_restore(a, mark);
     if (s == SC_OK) *out = e;
     return s;
@@ -58,8 +111,7 @@ static sc_precision usual_precision(const sc_device *d)
 static uint64_t pow2_below(double x)
 {
     uint64_t n = 1;
-    while ((double)(2 * n) <= x)
-        n *= 2;
+    while ((double)(2 * n) <= x) n *= 2;
     return n;
 }
 
@@ -68,8 +120,7 @@ static uint64_t pow2_below(double x)
 static uint64_t usual_batch(const sc_hw *hw, uint64_t seq)
 {
     uint64_t n = pow2_below(4194304.0 / (double)seq);
-    while (n < hw->n_devices / 8)
-        n *= 2;
+    while (n < hw->n_devices / 8) n *= 2;
     return n;
 }
 
@@ -86,8 +137,9 @@ static void settle_values(const sc_job *job, const sc_hw *hw,
     if (!job->seq) {
         r->seq = (uint64_t)(model->t.max_seq > 0 ? model->t.max_seq : 2048);
         if (r->seq > 8192) r->seq = 8192;
-        predict_note(notes, "sequence of %llu tokens: the model's length, at "
-                            "most 8192",
+        predict_note(notes,
+                     "sequence of %llu tokens: the model's length, at "
+                     "most 8192",
                      (unsigned long long)r->seq);
     }
     r->gbs = (uint64_t)job->gbs;
@@ -110,6 +162,7 @@ typedef struct space {
     predict_eval best, least; /* fastest that fits; smallest of all */
     bool have_best, have_least;
     uint32_t tried;
+    predict_memo *memo;
     sc_err *err;
 } space;
 
@@ -137,7 +190,8 @@ static sc_status try_recompute(space *x, sc_run r)
             continue;
         predict_eval e;
         r.recompute = (sc_recompute)rc;
-        SC_TRY(predict_evaluate(&r, x->a, &e, x->err));
+        double beat = x->have_best ? x->best.step_s : INFINITY;
+        SC_TRY(predict_evaluate(&r, beat, x->memo, x->a, &e, x->err));
         x->tried++;
         if (!x->have_least || e.peak < x->least.peak) x->least = e;
         x->have_least = true;
@@ -173,10 +227,9 @@ static sc_status try_chunks(space *x, sc_run r)
         if (given && i > 0) break;
         if (!given && !chunks_legal(x, &r, vpp)) continue;
         r.vpp = vpp;
-        r.schedule = vpp > 1 ? SC_SCH_INTERLEAVED
-                     : x->job->schedule >= 0
-                         ? (sc_schedule)x->job->schedule
-                         : SC_SCH_1F1B;
+        r.schedule = vpp > 1                 ? SC_SCH_INTERLEAVED
+                     : x->job->schedule >= 0 ? (sc_schedule)x->job->schedule
+                                             : SC_SCH_1F1B;
         SC_TRY(try_recompute(x, r));
     }
     return SC_OK;
@@ -294,11 +347,12 @@ static bool all_given(const sc_job *j, const sc_hw *hw)
 sc_status predict_infer(const sc_job *job, const sc_hw *hw,
                         const sc_model *model, const sc_software *sw,
                         const sc_cost *cost, sc_arena *a, sc_run *out,
-                        predict_notes *notes, uint32_t *n_tried, sc_err *err)
+                        predict_notes *notes, predict_memo *memo,
+                        uint32_t *n_tried, sc_err *err)
 {
-    space x = {.job = job, .a = a, .err = err};
-    x.base = (sc_run){.hw = hw, .model = model, .sw = sw, .cost = cost,
-                      .vpp = 1};
+    space x = {.job = job, .a = a, .memo = memo, .err = err};
+    x.base =
+        (sc_run){.hw = hw, .model = model, .sw = sw, .cost = cost, .vpp = 1};
     settle_values(job, hw, model, &x.base, notes);
     SC_TRY(search(&x));
     *n_tried = x.tried;
@@ -309,8 +363,7 @@ sc_status predict_infer(const sc_job *job, const sc_hw *hw,
                         "no legal choice of parallelism: %u devices, global "
                         "batch %llu, %lld layers, %lld heads",
                         hw->n_devices, (unsigned long long)x.base.gbs,
-                        (long long)model->t.layers,
-                        (long long)model->t.heads);
+                        (long long)model->t.layers, (long long)model->t.heads);
     *out = x.have_best ? x.best.run : x.least.run;
     if (!all_given(job, hw) || x.tried > 1) note_choice(job, out, notes);
     return SC_OK;

@@ -8,15 +8,29 @@
 /* One configuration, evaluated. */
 typedef struct predict_eval {
     sc_run run;
-    double step_s;      /* fast engine */
-    double peak;        /* bytes, worst stage */
+    double step_s; /* fast engine */
+    double peak;   /* bytes, worst stage */
     bool fits;
 } predict_eval;
 
-/* Plan, blocks, memory and the fast engine; temporary memory from `a` is
- * released before it returns. */
-sc_status predict_evaluate(const sc_run *run, sc_arena *a, predict_eval *out,
-                           sc_err *err);
+/* Priced layers by shape key: each distinct block is priced once. */
+#define PREDICT_MEMO 256
+
+typedef struct predict_memo {
+    uint32_t n;
+    uint64_t key[PREDICT_MEMO];
+
+    struct predict_memo_entry {
+        sc_plan plan;
+        sc_block blocks[3];
+    } * entry[PREDICT_MEMO];
+} predict_memo;
+
+/* Plan, blocks, memory and the fast engine.  With `beat_s` > 0 the engine is
+ * not run for what does not fit or can't be faster than that: step_s is then a
+ * lower bound.  Memory that outlives the call (memo) comes from `a`. */
+sc_status predict_evaluate(const sc_run *run, double beat_s, predict_memo *memo,
+                           sc_arena *a, predict_eval *out, sc_err *err);
 
 /* Notes for a person, kept in the prediction. */
 typedef struct predict_notes {
@@ -24,18 +38,20 @@ typedef struct predict_notes {
     const char *text[64];
     uint32_t n;
 } predict_notes;
+
 void predict_note(predict_notes *n, const char *fmt, ...) SC_PRINTF(2, 3);
 
 /* Fills every open choice of `job`; `*n_tried` counts evaluations. */
 sc_status predict_infer(const sc_job *job, const sc_hw *hw,
                         const sc_model *model, const sc_software *sw,
                         const sc_cost *cost, sc_arena *a, sc_run *out,
-                        predict_notes *notes, uint32_t *n_tried, sc_err *err);
+                        predict_notes *notes, predict_memo *memo,
+                        uint32_t *n_tried, sc_err *err);
 
 /* The three smallest changes that help. */
 sc_status predict_suggest(const sc_run *run, double step_s, bool fits,
-                          sc_arena *a, sc_suggestion out[3], uint32_t *n,
-                          sc_err *err);
+                          predict_memo *memo, sc_arena *a, sc_suggestion out[3],
+                          uint32_t *n, sc_err *err);
 
 /* An internal error if the result breaks a physical bound. */
 sc_status predict_bounds(const sc_prediction *p, double flops_device,

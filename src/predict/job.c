@@ -6,18 +6,26 @@ static const char *const engine_names[] = {"event", "fast", NULL};
 static const char *const fidelity_names[] = {"analytic", NULL};
 
 #define OFF(f) offsetof(sc_job, f)
-#define INT(key, field, flag, lo, hi, text)                                    \
-    {key, SC_T_INT, SC_U_COUNT, OFF(field), NULL, lo, hi, NULL, flag, "N",     \
-     text, false}
-#define BOOL(key, field, flag, text)                                           \
-    {key, SC_T_BOOL, SC_U_NONE, OFF(field), NULL, 0, 0, NULL, flag, NULL,      \
-     text, false}
-#define ENUM(key, field, names, flag, text)                                    \
-    {key, SC_T_ENUM, SC_U_NONE, OFF(field), NULL, 0, 0, names, flag, "NAME",   \
-     text, false}
+#define INT(key, field, flag, lo, hi, text)                                   \
+    {                                                                         \
+        key, SC_T_INT, SC_U_COUNT, OFF(field), NULL, lo, hi, NULL, flag, "N", \
+            text, false                                                       \
+    }
+#define BOOL(key, field, flag, text)                                         \
+    {                                                                        \
+        key, SC_T_BOOL, SC_U_NONE, OFF(field), NULL, 0, 0, NULL, flag, NULL, \
+            text, false                                                      \
+    }
+#define ENUM(key, field, names, flag, text)                             \
+    {                                                                   \
+        key, SC_T_ENUM, SC_U_NONE, OFF(field), NULL, 0, 0, names, flag, \
+            "NAME", text, false                                         \
+    }
 #define WORD(key, field, flag, meta, text)                                     \
-    {key, SC_T_STRING, SC_U_NONE, OFF(field), NULL, 0, 0, NULL, flag, meta,    \
-     text, false}
+    {                                                                          \
+        key, SC_T_STRING, SC_U_NONE, OFF(field), NULL, 0, 0, NULL, flag, meta, \
+            text, false                                                        \
+    }
 
 const sc_key sc_job_keys[] = {
     WORD("model", model, "--model", "NAME|FILE",
@@ -48,9 +56,8 @@ const sc_key sc_job_keys[] = {
          "precision of matrix products"),
     BOOL("overlap-grad-reduce", overlap_flag, "--overlap-grad-reduce",
          "gradients reduced beside the backward pass"),
-    {"grad-bytes", SC_T_QUANTITY, SC_U_BYTES, OFF(grad_bytes), NULL, 0, 8,
-     NULL, "--grad-bytes", "BYTES", "kept and reduced per gradient element",
-     false},
+    {"grad-bytes", SC_T_QUANTITY, SC_U_BYTES, OFF(grad_bytes), NULL, 0, 8, NULL,
+     "--grad-bytes", "BYTES", "kept and reduced per gradient element", false},
     BOOL("forward-only", forward_only, "--forward-only", "no backward pass"),
     BOOL("launch-blocking", launch_blocking, "--launch-blocking",
          "the run sets CUDA_LAUNCH_BLOCKING=1"),

@@ -8,9 +8,9 @@
  * activations  kept per micro-batch (Korthikanti et al. 2022, section 4) x
  *              micro-batches in flight, plus what one layer needs at work
  */
-#include <math.h>
-
 #include "predict/internal.h"
+
+#include <math.h>
 
 typedef struct stage_sum {
     double params_kept, grads, optim, saved, gathered, working;
@@ -73,8 +73,8 @@ static sc_stage_memory device_memory(const sc_plan *p, const sc_block *blocks,
     if (r->size[SC_AX_DP] > 1 && !r->forward_only)
         m.communication += sw->bucket_bytes + sw->flat_bytes;
     m.other = sw->memory_overhead;
-    double used = m.weights + m.gradients + m.optimizer + m.activations +
-                  m.communication;
+    double used =
+        m.weights + m.gradients + m.optimizer + m.activations + m.communication;
     m.allocated = used + m.other;
     m.peak = used * (1 + sw->fragmentation) + m.other;
     return m;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* predict.c - one prediction, from the question to the numbers. */
+#include "predict/internal.h"
+
 #include <math.h>
 #include <string.h>
-
-#include "predict/internal.h"
 
 typedef struct state {
     const sc_job *job;
@@ -55,12 +55,12 @@ static void fast_breakdown(const state *x, sc_prediction *p)
             for (uint32_t c = 0; c < SC_N_CATS; c++) {
                 const struct sc_stage *st = &x->plan.stage[v];
                 const sc_block *b = x->blocks;
-                cat[c] += r->ga * (st->embed * (b[0].fwd_cat[c] + b[0].bwd_cat[c]) +
-                                   st->blocks * (b[1].fwd_cat[c] + b[1].bwd_cat[c]) +
-                                   st->head * (b[2].fwd_cat[c] + b[2].bwd_cat[c]));
+                cat[c] +=
+                    r->ga * (st->embed * (b[0].fwd_cat[c] + b[0].bwd_cat[c]) +
+                             st->blocks * (b[1].fwd_cat[c] + b[1].bwd_cat[c]) +
+                             st->head * (b[2].fwd_cat[c] + b[2].bwd_cat[c]));
             }
-        for (uint32_t c = 0; c < SC_N_CATS; c++)
-            sum += cat[c];
+        for (uint32_t c = 0; c < SC_N_CATS; c++) sum += cat[c];
         if (sum <= most) continue;
         most = sum;
         memcpy(p->time_breakdown_s, cat, sizeof cat);
@@ -207,8 +207,7 @@ static sc_status check_job(const sc_job *job, const sc_hw *hw, sc_err *err)
                      "give one of them", "--fsdp is ZeRO stage 3");
     if (!hw->device)
         s = sc_error(err, SC_EINPUT, SC_C_MISSING, sc_pos_file("--cluster"),
-                     "add '; device=h100-sxm'",
-                     "the machine names no device");
+                     "add '; device=h100-sxm'", "the machine names no device");
     return s;
 }
 
@@ -217,8 +216,9 @@ static void warnings(const sc_prediction *p, predict_notes *warn)
     const sc_run *r = &p->run;
     const char *arch = r->hw->device->arch;
     if (strcmp(arch, "ampere") != 0 && strcmp(arch, "hopper") != 0)
-        predict_note(warn, "no measured step of a %s device is in the fit; "
-                           "rates are those of the nearest generation",
+        predict_note(warn,
+                     "no measured step of a %s device is in the fit; "
+                     "rates are those of the nearest generation",
                      arch);
     if (r->size[SC_AX_TP] > r->hw->node_size)
         predict_note(warn, "tensor parallelism crosses nodes");
@@ -234,10 +234,12 @@ sc_status sc_predict(const sc_job *job, const sc_hw *hw, const sc_model *model,
     state x = {.job = job};
     sc_prediction p = {0};
     predict_notes assume = {.arena = a}, warn = {.arena = a};
+    predict_memo *memo = SC_NEW(a, predict_memo);
+    if (!memo) return sc_error_nomem(err);
     SC_TRY(check_job(job, hw, err));
     sw = adjusted(job, sw, a);
     if (!sw) return sc_error_nomem(err);
-    SC_TRY(predict_infer(job, hw, model, sw, cost, a, &p.run, &assume,
+    SC_TRY(predict_infer(job, hw, model, sw, cost, a, &p.run, &assume, memo,
                          &p.n_candidates, err));
     SC_TRY(sc_plan_build(&p.run, a, &x.plan, err));
     for (uint32_t l = 0; l < 3; l++)
@@ -246,8 +248,8 @@ sc_status sc_predict(const sc_job *job, const sc_hw *hw, const sc_model *model,
     SC_TRY(memory(&x, a, &p, err));
     SC_TRY(run_engines(&x, a, &p, err));
     if (!job->brief)
-        SC_TRY(predict_suggest(&p.run, p.step_time_s, p.fits, a, p.suggestion,
-                               &p.n_suggestions, err));
+        SC_TRY(predict_suggest(&p.run, p.step_time_s, p.fits, memo, a,
+                               p.suggestion, &p.n_suggestions, err));
     warnings(&p, &warn);
     SC_TRY(finish(&x, &assume, &warn, a, &p, err));
     *out = p;
@@ -272,8 +274,7 @@ sc_status sc_predict_load(const sc_job *job, sc_arena *a, sc_inputs *out,
                      "for example --cluster dgx-h100:16",
                      "--cluster is needed");
     else
-        t = sc_hw_build(job->cluster, sc_pos_file("--cluster"), a, &in.hw,
-                        err);
+        t = sc_hw_build(job->cluster, sc_pos_file("--cluster"), a, &in.hw, err);
     if (s == SC_OK) s = t;
     t = sc_software_find(job->software, NULL, sc_pos_file("--software"), a,
                          &in.sw, err);

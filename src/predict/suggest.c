@@ -4,10 +4,10 @@
  * with the fast engine, compared with the configuration evaluated the same
  * way.
  */
+#include "predict/internal.h"
+
 #include <stdio.h>
 #include <string.h>
-
-#include "predict/internal.h"
 
 typedef struct change {
     sc_run run;
@@ -31,14 +31,17 @@ static bool settle(sc_run *r)
     if (!legal(r)) return false;
     r->ga = (uint32_t)(r->gbs / (r->mbs * r->size[SC_AX_DP]));
     if (r->size[SC_AX_PP] == 1 || r->ga % r->size[SC_AX_PP] != 0) r->vpp = 1;
-    r->schedule = r->vpp > 1 ? SC_SCH_INTERLEAVED
+    r->schedule = r->vpp > 1                          ? SC_SCH_INTERLEAVED
                   : r->schedule == SC_SCH_INTERLEAVED ? SC_SCH_1F1B
                                                       : r->schedule;
     r->sp = r->sp && r->size[SC_AX_TP] > 1;
     return true;
 }
 
-static uint32_t scaled(uint32_t v, int up) { return up ? v * 2 : v / 2; }
+static uint32_t scaled(uint32_t v, int up)
+{
+    return up ? v * 2 : v / 2;
+}
 
 static void mesh_changes(const sc_run *r, change *c, uint32_t *n)
 {
@@ -87,8 +90,7 @@ static void other_changes(const sc_run *r, change *c, uint32_t *n)
     for (uint32_t v = 1; v <= 4; v *= 2) {
         sc_run x = *r;
         x.vpp = v;
-        if (v == r->vpp || r->size[SC_AX_PP] == 1 || !settle(&x) ||
-            x.vpp != v)
+        if (v == r->vpp || r->size[SC_AX_PP] == 1 || !settle(&x) || x.vpp != v)
             continue;
         c[*n].run = x;
         snprintf(c[(*n)++].text, sizeof c->text, "--vp %u", v);
@@ -111,25 +113,25 @@ static bool helps(const predict_eval *e, double now_s, bool fits, double peak)
 #define CHANGES 24
 
 sc_status predict_suggest(const sc_run *run, double step_s, bool fits,
-                          sc_arena *a, sc_suggestion out[3], uint32_t *n,
-                          sc_err *err)
+                          predict_memo *memo, sc_arena *a, sc_suggestion out[3],
+                          uint32_t *n, sc_err *err)
 {
     change c[CHANGES];
     predict_eval now, best[3];
     const char *text[3] = {0};
     uint32_t n_c = 0, kept = 0;
-    SC_TRY(predict_evaluate(run, a, &now, err));
+    SC_TRY(predict_evaluate(run, 0, memo, a, &now, err));
     mesh_changes(run, c, &n_c);
     other_changes(run, c, &n_c);
     for (uint32_t i = 0; i < n_c; i++) {
         predict_eval e;
         sc_err quiet;
         sc_err_init(&quiet);
-        if (predict_evaluate(&c[i].run, a, &e, &quiet) != SC_OK) continue;
+        if (predict_evaluate(&c[i].run, 0, memo, a, &e, &quiet) != SC_OK)
+            continue;
         if (!helps(&e, now.step_s, fits, now.peak)) continue;
         uint32_t at = kept < 3 ? kept : 3;
-        while (at > 0 && better(&e, &best[at - 1]))
-            at--;
+        while (at > 0 && better(&e, &best[at - 1])) at--;
         if (at == 3) continue;
         for (uint32_t k = kept < 3 ? kept : 2; k > at; k--) {
             best[k] = best[k - 1];

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* predict.c - a prediction as text. */
+#include <stepcast/report_predict.h>
+
 #include <math.h>
 #include <stdio.h>
-
-#include <stepcast/report_predict.h>
 
 #define GIB 1073741824.0
 
@@ -13,9 +13,8 @@ static void head(const sc_prediction *p, sc_text *out)
     sc_text_add(out, "%s  %.4g B params on %u x %s (%s)\n", r->model->name,
                 (double)r->model->params / 1e9, r->hw->n_devices,
                 r->hw->device->name, r->hw->name);
-    sc_text_add(out, "TP%u PP%u DP%u%s%s", r->size[SC_AX_TP],
-                r->size[SC_AX_PP], r->size[SC_AX_DP],
-                r->sp && r->size[SC_AX_TP] > 1 ? " SP" : "",
+    sc_text_add(out, "TP%u PP%u DP%u%s%s", r->size[SC_AX_TP], r->size[SC_AX_PP],
+                r->size[SC_AX_DP], r->sp && r->size[SC_AX_TP] > 1 ? " SP" : "",
                 r->vpp > 1 ? " interleaved" : "");
     if (r->zero) sc_text_add(out, " ZeRO-%d", r->zero);
     sc_text_add(out,
@@ -60,7 +59,8 @@ static void times(const sc_prediction *p, double measured, sc_text *out)
     sc_unit_print_short(p->step_time_s, SC_U_TIME, t, sizeof t);
     sc_unit_print_short(p->step_time_low_s, SC_U_TIME, lo, sizeof lo);
     sc_unit_print_short(p->step_time_high_s, SC_U_TIME, hi, sizeof hi);
-    sc_text_add(out, "  step time      %-9s 80 %% of comparable runs: %s ... %s\n",
+    sc_text_add(out,
+                "  step time      %-9s 80 %% of comparable runs: %s ... %s\n",
                 t, lo, hi);
     if (!isnan(measured)) {
         sc_unit_print_short(measured, SC_U_TIME, m, sizeof m);
@@ -91,8 +91,9 @@ static void money(const sc_prediction *p, sc_text *out)
     char e[32];
     if (!isnan(p->energy_j_per_step)) {
         sc_unit_print_short(p->energy_j_per_step, SC_U_JOULE, e, sizeof e);
-        sc_text_add(out, "  energy         %s per step (power limits, not "
-                         "measured)\n",
+        sc_text_add(out,
+                    "  energy         %s per step (power limits, not "
+                    "measured)\n",
                     e);
     }
     if (!isnan(p->cost_usd_per_step))
@@ -119,8 +120,7 @@ void sc_report_prediction(const sc_job *job, const sc_prediction *p,
         const sc_suggestion *s = &p->suggestion[i];
         sc_text_add(out, "  %-14s %-20s %+.1f %% time, %.1f GiB\n",
                     i ? "" : "better", s->change,
-                    100 * (s->step_time_s / p->step_time_s - 1),
-                    s->peak / GIB);
+                    100 * (s->step_time_s / p->step_time_s - 1), s->peak / GIB);
     }
     list("assumed", p->assumptions, p->n_assumptions, out);
     list("warning", p->warnings, p->n_warnings, out);

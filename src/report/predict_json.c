@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* predict_json.c - a prediction as stepcast.result/1. */
+#include <stepcast/report_predict.h>
+
 #include <math.h>
 #include <stdio.h>
-
-#include <stepcast/report_predict.h>
 #include <stepcast_version.h>
 
 static void num(sc_json *j, const char *key, double v)
@@ -73,8 +73,7 @@ static void texts(sc_json *j, const char *key, const char *const *t, uint32_t n)
 {
     sc_json_key(j, key);
     sc_json_begin(j, '[');
-    for (uint32_t i = 0; i < n; i++)
-        sc_json_string(j, t[i]);
+    for (uint32_t i = 0; i < n; i++) sc_json_string(j, t[i]);
     sc_json_end(j, ']');
 }
 

@@ -122,11 +122,12 @@ static void tables(void **state)
     (void)state;
     sc_validation v = example();
     sc_validation_text(&v, true, &text);
-    has("r1               10.0000     10.5000   +5.00\n");
-    has("r2               10.0000     10.5000   +5.00  (repetition)\n");
-    has("skipped: unknown device 'X'\n");
-    has("f           (all)            2     0    5.00    5.00    5.00   +5.00"
+    has("\nr1        10.0000     10.5000   +5.00\n"
+        "r2        10.0000     10.5000   +5.00  (repetition)\n"
+        "r3     skipped: unknown device 'X'\n");
+    has("\nf       (all)        2     0    5.00    5.00    5.00   +5.00"
         "       -       -   25.00   25.00\n");
+    assert_null(strstr(text.buf, "\ng ")); /* nothing to judge it by */
     has("1 of 3 rows skipped\n     1  unknown device 'X'\n");
     size_t all = text.len;
     sc_text_free(&text);
@@ -160,6 +161,16 @@ static void bars_only_fall(void **state)
     assert_int_equal(err.n, 2);
     assert_int_equal(bars("bars: {}"), SC_EINPUT);
     assert_int_equal(bars("rods: {f: 1%}"), SC_EINPUT);
+    /* what is written is met, and names every family with an error */
+    sc_validation v = example();
+    sc_text file;
+    sc_text_init(&file);
+    sc_validation_bars_write(&v, &file);
+    assert_non_null(strstr(file.buf, "  f: 5.00%\n"));
+    assert_null(strstr(file.buf, "  g:"));
+    sc_err_init(&err);
+    assert_int_equal(bars(file.buf), SC_OK);
+    sc_text_free(&file);
 }
 
 static void fit_file_reads_back(void **state)

@@ -276,6 +276,25 @@ static void refuses_what_cant_run(void **state)
 }
 
 /* What `--why` prints is what was priced. */
+/* NCCL 2.10's table: a tree where latency counts, the ring for large messages
+ * even over two nodes, where a tree needs half the bytes. */
+static void the_table_chooses_before_hopper(void **state)
+{
+    (void)state;
+    const sc_hw *two = machine("dgx-a100-80g:2");
+    const sc_hw *many = machine("dgx-a100-80g:64");
+    sc_coll_price p = price(two, SC_ALL_REDUCE, 1 << 30, place(two, 8, 2), -1);
+    assert_int_equal(p.algorithm, SC_ALGO_RING);
+    sc_coll_price tree =
+        price(two, SC_ALL_REDUCE, 1 << 30, place(two, 8, 2), SC_ALGO_TREE);
+    assert_true(tree.seconds < p.seconds);
+    p = price(many, SC_ALL_REDUCE, 65536, place(many, 8, 64), -1);
+    assert_int_equal(p.algorithm, SC_ALGO_TREE);
+    const sc_hw *hopper = machine("dgx-h100:2");
+    p = price(hopper, SC_ALL_REDUCE, 1 << 30, place(hopper, 8, 2), -1);
+    assert_int_not_equal(p.algorithm, SC_ALGO_RING);
+}
+
 static void explains(void **state)
 {
     (void)state;
@@ -313,6 +332,7 @@ int main(void)
         TEST(host_links_are_slow),
         TEST(generations),
         TEST(refuses_what_cant_run),
+        TEST(the_table_chooses_before_hopper),
         TEST(explains),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

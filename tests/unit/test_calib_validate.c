@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rows of data/validation, predicted: all that can be expressed, the same
+ * twice, with parameters fitted without them, and never worse than the bars. */
+#include "calib/runs.h"
+#include "calib/stepfit.h"
+#include "unit.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static sc_arena arena;
+static sc_err err;
+
+static int setup(void **state)
+{
+    (void)state;
+    sc_arena_init(&arena, (size_t)1 << 30);
+    sc_err_init(&err);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    sc_arena_free(&arena);
+    return 0;
+}
+
+static const char *path_of(const char *name)
+{
+    const char *root = getenv("STEPCAST_SOURCE");
+    const char *path =
+        sc_sprintf(&arena, "%s/data/validation/%s", root ? root : ".", name);
+    assert_non_null(path);
+    return path;
+}
+
+static sc_csv load(const char *name)
+{
+    char *text;
+    size_t len;
+    sc_csv t;
+    if (sc_file_read(path_of(name), (size_t)64 << 20, &arena, &text, &len,
+                     &err) != SC_OK ||
+        sc_csv_parse(text, len, name, &arena, &t, &err) != SC_OK)
+        fail_msg("%s: %s", name, err.d[0].msg);
+    return t;
+}
+
+static sc_validation validate(const sc_csv *t, uint32_t n,
+                              const sc_validate_opts *o)
+{
+    sc_validation v;
+    if (sc_validate(t, n, o, &arena, &v, &err) != SC_OK)
+        fail_msg("%s", err.d[0].msg);
+    return v;
+}
+
+static void each_row_of_papers(void **state)
+{
+    (void)state;
+    sc_csv t = load("papers.csv");
+    sc_validate_opts o = {.engine = SC_ENGINE_EVENT};
+    sc_validation v = validate(&t, 1, &o), again = validate(&t, 1, &o);
+    assert_int_equal(v.n_rows, t.n_rows);
+    uint32_t predicted = 0;
+    for (uint32_t i = 0; i < v.n_rows; i++) {
+        const sc_valid_row *r = &v.rows[i];
+        assert_memory_equal(&r->predicted, &again.rows[i].predicted,
+                            sizeof(double));
+        if (r->reason) continue;
+        predicted++;
+        assert_true(r->predicted > 0 && r->low < r->predicted &&
+                    r->predicted < r->high);
+        assert_true(fabs(r->error - (r->predicted / r->measured - 1)) < 1e-12);
+        assert_true(r->mem_predicted > 0);
+    }
+    assert_int_equal(predicted, 15); /* the rows with a step time */
+    assert_int_equal(v.skipped, v.n_rows - predicted);
+}
+
+/* What a table does not state is inferred and said; the formula rows agree
+ * with the paper's formula. */
+static void assumptions_and_formulas(void **state)
+{
+    (void)state;
+    sc_csv t = load("papers.csv");
+    sc_validate_opts o = {.where = "sc21_*"};
+    sc_validation v = validate(&t, 1, &o);
+    assert_int_equal(v.n_rows, 5);
+    for (uint32_t i = 0; i < v.n_rows; i++)
+        assert_true(v.rows[i].n_assumptions >= 1);
+    o = (sc_validate_opts){.family = "korthikanti-2022-mem"};
+    v = validate(&t, 1, &o);
+    assert_int_equal(v.n_rows, 4);
+    assert_int_equal(v.skipped, 4);
+    assert_true(v.groups[0].mem_max < 0.02);
+}
+
+static void bars_are_met(void **state)
+{
+    (void)state;
+    const sc_csv t[] = {load("vtrain-multi.csv"), load("bloom.csv"),
+                        load("papers.csv"), load("llm-foundry.csv")};
+    sc_validate_opts o = {.engine = SC_ENGINE_EVENT};
+    sc_validation v = validate(t, SC_COUNT(t), &o);
+    /* quality A and B with a step time: all are expressed */
+    for (uint32_t i = 0; i < v.n_rows; i++) {
+        const char *why = v.rows[i].reason;
+        if (why && !strstr(why, "quality") && !strstr(why, "step time"))
+            fail_msg("%s: %s", v.rows[i].id, why);
+    }
+    char *bars;
+    size_t len;
+    sc_text report;
+    sc_text_init(&report);
+    assert_int_equal(
+        sc_file_read(path_of("bars.yml"), 1 << 20, &arena, &bars, &len, &err),
+        SC_OK);
+    sc_status s =
+        sc_validation_bars(&v, bars, len, "bars.yml", &arena, &report, &err);
+    print_message("%s", report.buf);
+    assert_int_equal(s, SC_OK);
+    sc_text_free(&report);
+}
+
+static void leave_out(void **state)
+{
+    (void)state;
+    sc_csv t = load("papers.csv");
+    sc_validate_opts o = {.family = "korthikanti-2022"};
+    sc_validation in = validate(&t, 1, &o), out;
+    assert_int_equal(
+        sc_validate_leave_out(&t, 1, "family", &o, &arena, &out, &err), SC_OK);
+    assert_int_equal(out.n_rows, in.n_rows);
+    for (uint32_t i = 0; i < in.n_rows; i++) {
+        assert_string_equal(in.rows[i].id, out.rows[i].id);
+        assert_true(out.rows[i].measured == in.rows[i].measured);
+        assert_true(out.rows[i].predicted != in.rows[i].predicted);
+        assert_true(fabs(log(out.rows[i].predicted / in.rows[i].predicted)) <
+                    0.5);
+    }
+    assert_int_equal(
+        sc_validate_leave_out(&t, 1, "colour", &o, &arena, &out, &err),
+        SC_EUSAGE);
+}
+
+static double value_of(const sc_cost *c, const char *name)
+{
+    int p = sc_param_find(name);
+    assert_true(p >= 0);
+    return c->p[p];
+}
+
+/* Steps made up with other parameters lead the fit to those. */
+static void fit_recovers(void **state)
+{
+    (void)state;
+    sc_csv t = load("vtrain-multi.csv");
+    calib_run *run;
+    uint32_t n;
+    calib_fit_set set, made;
+    sc_cost start, other;
+    sc_fit_result fit;
+    sc_cost_centres(&start);
+    other = start;
+    int gemm = sc_param_find("gemm_ampere");
+    assert_true(gemm >= 0);
+    other.p[gemm] *= 0.95;
+    assert_int_equal(calib_runs_read(&t, 1, &arena, &run, &n, &err), SC_OK);
+    assert_int_equal(calib_fit_prepare(run, n, &other, &arena, &made, &err),
+                     SC_OK);
+    assert_int_equal(calib_fit_prepare(run, n, &start, &arena, &set, &err),
+                     SC_OK);
+    assert_int_equal(set.n, 61);
+    for (uint32_t i = 0; i < n; i++)
+        set.rows[i].median = made.rows[i].predicted;
+    assert_int_equal(calib_fit_step(&set, NULL, &start, &fit, &arena, &err),
+                     SC_OK);
+    assert_true(fit.cost_after < 0.2 * fit.cost_before);
+    double found = value_of(&start, "gemm_ampere") / other.p[gemm];
+    if (fabs(found - 1) > 0.02) fail_msg("gemm_ampere is off by %g", found);
+    assert_true(value_of(&start, "gemm_hopper") ==
+                sc_params[sc_param_find("gemm_hopper")].centre);
+    /* without rows there is nothing to fit */
+    bool *none = SC_NEW_N(&arena, bool, set.n);
+    assert_non_null(none);
+    assert_int_equal(calib_fit_step(&set, none, &start, &fit, &arena, &err),
+                     SC_EINPUT);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(each_row_of_papers, setup, teardown),
+        cmocka_unit_test_setup_teardown(assumptions_and_formulas, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(bars_are_met, setup, teardown),
+        cmocka_unit_test_setup_teardown(leave_out, setup, teardown),
+        cmocka_unit_test_setup_teardown(fit_recovers, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
