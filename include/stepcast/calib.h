@@ -102,17 +102,18 @@ typedef struct sc_valid_group {
 } sc_valid_group;
 
 typedef struct sc_validation {
-    const char *unit; /* "s" */
+    const char *unit; /* of measured and predicted: "s" or "us" */
     uint32_t n_rows, n_groups, skipped;
     sc_valid_row *rows;
     sc_valid_group *groups;
     double mape, median_ape;
 } sc_validation;
 
-/* Predicts every row of the tables (training runs, columns of
- * data/validation/README.md).  Rows of quality A and B are compared;
- * configurations measured several times under one software count once, with
- * their median.  Errors: tables that can't be read.  A row that can't be
+/* Predicts every row of the tables, which are recognised by their header:
+ * training runs (columns of data/validation/README.md), or network curves
+ * (unit "us").  Runs of quality A and B are compared; configurations measured
+ * several times under one software count once, with their median.  Errors:
+ * tables that can't be read, or of different kinds.  A row that can't be
  * predicted is no error but has a reason. */
 sc_status sc_validate(const sc_csv *tables, uint32_t n_tables,
                       const sc_validate_opts *o, sc_arena *a,

@@ -159,13 +159,16 @@ static sc_status fit_rounds(const calib_run *run, uint32_t n, sc_cost *cost,
                             sc_err *err)
 {
     sc_param which[SC_N_PARAMS];
+    double at_centres = NAN;
     for (int round = 0; round < MAX_ROUNDS; round++) {
         sc_cost before = *cost;
         SC_TRY(calib_fit_prepare(run, n, cost, a, set, err));
         SC_TRY(enough(calib_fit_free(SC_SET_STEP, which), set->n, err));
         SC_TRY(calib_fit_step(set, NULL, cost, fit, a, err));
+        if (round == 0) at_centres = fit->cost_before;
         if (same(&before, cost)) break;
     }
+    fit->cost_before = at_centres;
     return calib_fit_prepare(run, n, cost, a, set, err);
 }
 

@@ -62,6 +62,6 @@ void calib_fit_report(sc_param_set set, const sc_fit_result *fit, sc_text *out)
                     p->unit, centre, 100 * p->sd, 100 * fit->se_log[i],
                     fit->rows[i]);
     }
-    sc_text_add(out, "cost %.3f before, %.3f after %u iterations\n\n",
-                fit->cost_before, fit->cost_after, fit->iterations);
+    sc_text_add(out, "cost %.3f at the centres, %.3f fitted\n\n",
+                fit->cost_before, fit->cost_after);
 }

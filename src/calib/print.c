@@ -26,18 +26,20 @@ static void put_uint(sc_json *j, const char *key, uint64_t v)
     sc_json_uint(j, v);
 }
 
-static void row_json(const sc_valid_row *r, sc_json *j)
+static void row_json(const sc_valid_row *r, bool seconds, sc_json *j)
 {
     sc_json_begin(j, '{');
     put_string(j, "id", r->id);
     put_string(j, "family", r->family);
     put_string(j, "device", r->device);
     put_string(j, "model", r->model);
-    put_double(j, "measured_s", r->measured);
-    put_double(j, "predicted_s", r->predicted);
+    put_double(j, seconds ? "measured_s" : "measured", r->measured);
+    put_double(j, seconds ? "predicted_s" : "predicted", r->predicted);
     put_double(j, "error", r->error);
-    put_double(j, "low_s", r->low);
-    put_double(j, "high_s", r->high);
+    if (seconds) {
+        put_double(j, "low_s", r->low);
+        put_double(j, "high_s", r->high);
+    }
     if (isfinite(r->mem_measured)) {
         put_double(j, "measured_memory_bytes", r->mem_measured);
         put_double(j, "predicted_memory_bytes", r->mem_predicted);
@@ -78,7 +80,8 @@ void sc_validation_json(const sc_validation *v, sc_json *j)
     put_string(j, "unit", v->unit);
     sc_json_key(j, "rows");
     sc_json_begin(j, '[');
-    for (uint32_t i = 0; i < v->n_rows; i++) row_json(&v->rows[i], j);
+    bool seconds = strcmp(v->unit, "s") == 0;
+    for (uint32_t i = 0; i < v->n_rows; i++) row_json(&v->rows[i], seconds, j);
     sc_json_end(j, ']');
     sc_json_key(j, "groups");
     sc_json_begin(j, '[');
@@ -121,8 +124,8 @@ static void rows_text(const sc_validation *v, sc_text *t)
     size_t longest = 3;
     for (uint32_t i = 0; i < v->n_rows; i++) grow(&longest, v->rows[i].id);
     int width = column(longest);
-    sc_text_add(t, "%-*s%12s%12s%8s\n", width, "row", "measured s",
-                "predicted s", "err %");
+    sc_text_add(t, "%-*s%10s %-2s%10s %-2s%8s\n", width, "row", "measured",
+                v->unit, "predicted", v->unit, "err %");
     for (uint32_t i = 0; i < v->n_rows; i++) {
         const sc_valid_row *r = &v->rows[i];
         sc_text_add(t, "%-*s", width, r->id);
@@ -130,7 +133,7 @@ static void rows_text(const sc_validation *v, sc_text *t)
             sc_text_add(t, "  skipped: %s\n", r->reason);
             continue;
         }
-        sc_text_add(t, "%12.4f%12.4f", r->measured, r->predicted);
+        sc_text_add(t, "%12.4f %12.4f ", r->measured, r->predicted);
         cell(t, r->error, 100, "%+.2f");
         sc_text_add(t, "%s\n", r->counted ? "" : "  (repetition)");
     }

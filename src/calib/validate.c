@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* validate.c - predictions beside measurements, row by row. */
+#include "calib/curves.h"
 #include "calib/row.h"
 #include "calib/stats.h"
 
@@ -26,25 +27,59 @@ static sc_status predict_rows(const calib_run *run, uint32_t n,
     return s;
 }
 
-sc_status sc_validate(const sc_csv *tables, uint32_t n_tables,
-                      const sc_validate_opts *o, sc_arena *a,
-                      sc_validation *out, sc_err *err)
+/* Runs or curves: what all tables are. */
+static sc_status find_kind(const sc_csv *tables, uint32_t n, bool *curves,
+                           sc_err *err)
 {
-    calib_run *run;
-    uint32_t n;
-    sc_validation v = {.unit = "s"};
-    sc_validate_opts opts = *o;
-    sc_cost builtin;
-    if (!opts.cost) {
-        SC_TRY(sc_cost_builtin(a, &builtin, err));
-        opts.cost = &builtin;
+    sc_status first = SC_OK;
+    for (uint32_t i = 0; i < n; i++) {
+        bool is_curves = calib_curves_table(&tables[i]);
+        sc_status s = SC_OK;
+        if (!is_curves && !calib_runs_table(&tables[i]))
+            s = sc_error(err, SC_EINPUT, SC_C_UNSUPPORTED,
+                         (sc_pos){tables[i].file, 1, 0},
+                         "data/validation/README.md lists the columns",
+                         "neither a table of training runs nor of collectives");
+        else if (i > 0 && is_curves != *curves)
+            s = sc_error(err, SC_EINPUT, SC_C_CONFLICT,
+                         (sc_pos){tables[i].file, 1, 0},
+                         "validate them one after the other",
+                         "tables of different kinds");
+        if (i == 0) *curves = is_curves;
+        if (first == SC_OK) first = s;
     }
+    return first;
+}
+
+static sc_status validate_runs(const sc_csv *tables, uint32_t n_tables,
+                               const sc_validate_opts *o, sc_arena *a,
+                               sc_validation *out, sc_err *err)
+{
+    calib_run *run = NULL;
+    uint32_t n = 0;
+    sc_validation v = {.unit = "s"};
     SC_TRY(calib_runs_read(tables, n_tables, a, &run, &n, err));
     v.rows = SC_NEW_N(a, sc_valid_row, n);
     if (!v.rows) return sc_error_nomem(err);
-    SC_TRY(predict_rows(run, n, &opts, a, &v, err));
+    SC_TRY(predict_rows(run, n, o, a, &v, err));
     SC_TRY(calib_mark_repeats(v.rows, v.n_rows, a, err));
     SC_TRY(calib_summarise(&v, a, err));
     *out = v;
     return SC_OK;
+}
+
+sc_status sc_validate(const sc_csv *tables, uint32_t n_tables,
+                      const sc_validate_opts *o, sc_arena *a,
+                      sc_validation *out, sc_err *err)
+{
+    sc_validate_opts opts = *o;
+    sc_cost builtin;
+    bool curves = false;
+    if (!opts.cost) {
+        SC_TRY(sc_cost_builtin(a, &builtin, err));
+        opts.cost = &builtin;
+    }
+    SC_TRY(find_kind(tables, n_tables, &curves, err));
+    return curves ? calib_curves_validate(tables, n_tables, &opts, a, out, err)
+                  : validate_runs(tables, n_tables, &opts, a, out, err);
 }

@@ -78,6 +78,14 @@ static double rail_factor(const sc_run *r)
     return fmax(1, (double)net->ports / (double)r->sw->zero3_rails);
 }
 
+/* A head that shares the embedding's weight has none of its own, but the last
+ * of several stages keeps a copy. */
+static double weight_elements(const sc_run *r, const sc_operator *op)
+{
+    if (op->params || !op->w) return (double)op->params;
+    return r->size[SC_AX_PP] > 1 ? plan_elements(r, op, op->w) : 0;
+}
+
 sc_status block_weights(emit *e, sc_block *b)
 {
     const sc_run *r = &e->p->run;
@@ -86,8 +94,8 @@ sc_status block_weights(emit *e, sc_block *b)
     for (uint32_t i = 0; i < e->layer->n_ops; i++) {
         const sc_placed *o = &e->placed[i];
         const sc_operator *op = o->op;
-        if (!op->params) continue;
-        double n = (double)op->params;
+        double n = weight_elements(r, op);
+        if (n <= 0) continue;
         sc_layout used = plan_tensor(o, op->w, false);
         sc_layout kept = further(op, used, o->weight);
         sc_layout made = plan_tensor(o, op->w, true);

@@ -159,8 +159,10 @@ typedef struct space {
     const sc_job *job;
     sc_run base;
     sc_arena *a;
-    predict_eval best, least; /* fastest that fits; smallest of all */
-    bool have_best, have_least;
+    predict_eval best;  /* fastest that fits with room to spare */
+    predict_eval tight; /* fastest that fits */
+    predict_eval least; /* smallest of all */
+    bool have_best, have_tight, have_least;
     uint32_t tried;
     predict_memo *memo;
     sc_err *err;
@@ -174,6 +176,11 @@ static bool wanted(int64_t given, uint64_t value)
 static int default_zero(const sc_run *r)
 {
     return r->size[SC_AX_DP] > 1 && r->sw->grad_overlap ? 1 : 0;
+}
+
+static bool open_choice(const sc_job *j)
+{
+    return !j->tp || !j->pp || !j->mbs || j->recompute < 0;
 }
 
 /* The least recomputation that fits. */
@@ -196,6 +203,13 @@ static sc_status try_recompute(space *x, sc_run r)
         if (!x->have_least || e.peak < x->least.peak) x->least = e;
         x->have_least = true;
         if (!e.fits) continue;
+        /* Choices of ours leave 5 % for what the formulas do not know. */
+        if (open_choice(x->job) &&
+            e.peak > 0.95 * (double)r.hw->device->mem_bytes) {
+            if (!x->have_tight || e.step_s < x->tight.step_s) x->tight = e;
+            x->have_tight = true;
+            continue;
+        }
         if (!x->have_best || e.step_s < x->best.step_s) x->best = e;
         x->have_best = true;
         break;
@@ -314,21 +328,22 @@ static sc_status search(space *x)
     return SC_OK;
 }
 
-static void note_choice(const sc_job *job, const sc_run *r,
+static void note_choice(const sc_job *job, const sc_run *r, bool fits,
                         predict_notes *notes)
 {
+    const char *how = fits ? "the fastest that fits" : "needs the least memory";
     if (!job->tp || !job->pp || (!job->dp && !(job->tp && job->pp)))
-        predict_note(notes, "tp %u, pp %u, dp %u: the fastest that fits",
-                     r->size[SC_AX_TP], r->size[SC_AX_PP], r->size[SC_AX_DP]);
+        predict_note(notes, "tp %u, pp %u, dp %u: %s", r->size[SC_AX_TP],
+                     r->size[SC_AX_PP], r->size[SC_AX_DP], how);
     if (!job->mbs)
-        predict_note(notes, "micro-batch %llu: the fastest that fits",
-                     (unsigned long long)r->mbs);
+        predict_note(notes, "micro-batch %llu: %s", (unsigned long long)r->mbs,
+                     how);
     if (!job->vpp && r->size[SC_AX_PP] > 1)
-        predict_note(notes, "virtual stages %u: the fastest legal choice",
-                     r->vpp);
+        predict_note(notes, "virtual stages %u: %s", r->vpp, how);
     if (job->recompute < 0)
-        predict_note(notes, "recompute %s: the least that fits",
-                     sc_recompute_names[r->recompute]);
+        predict_note(notes, "recompute %s: %s",
+                     sc_recompute_names[r->recompute],
+                     fits ? "the least that fits" : how);
     if (job->zero < 0 && !job->fsdp && r->size[SC_AX_DP] > 1)
         predict_note(notes, "ZeRO stage %d: usual with %s", r->zero,
                      r->sw->name);
@@ -356,7 +371,7 @@ sc_status predict_infer(const sc_job *job, const sc_hw *hw,
     settle_values(job, hw, model, &x.base, notes);
     SC_TRY(search(&x));
     *n_tried = x.tried;
-    if (!x.have_best && !x.have_least)
+    if (!x.have_least)
         return sc_error(err, SC_EINPUT, SC_C_CONFLICT, sc_pos_none(),
                         "change the number of devices, the global batch or a "
                         "given degree",
@@ -364,7 +379,8 @@ sc_status predict_infer(const sc_job *job, const sc_hw *hw,
                         "batch %llu, %lld layers, %lld heads",
                         hw->n_devices, (unsigned long long)x.base.gbs,
                         (long long)model->t.layers, (long long)model->t.heads);
-    *out = x.have_best ? x.best.run : x.least.run;
-    if (!all_given(job, hw) || x.tried > 1) note_choice(job, out, notes);
+    *out = x.have_best ? x.best.run : x.have_tight ? x.tight.run : x.least.run;
+    if (!all_given(job, hw) || x.tried > 1)
+        note_choice(job, out, x.have_best || x.have_tight, notes);
     return SC_OK;
 }

@@ -48,6 +48,14 @@ sc_status predict_infer(const sc_job *job, const sc_hw *hw,
                         predict_notes *notes, predict_memo *memo,
                         uint32_t *n_tried, sc_err *err);
 
+/* Contradictions of what is given, all of them. */
+sc_status predict_check(const sc_job *job, const sc_hw *hw,
+                        const sc_model *model, sc_err *err);
+
+/* Appends the smallest number of nodes on which the job fits, if any. */
+sc_status predict_larger(const sc_job *job, sc_prediction *p, sc_arena *a,
+                         sc_err *err);
+
 /* The three smallest changes that help. */
 sc_status predict_suggest(const sc_run *run, double step_s, bool fits,
                           predict_memo *memo, sc_arena *a, sc_suggestion out[3],

@@ -196,21 +196,6 @@ static const sc_software *adjusted(const sc_job *job, const sc_software *sw,
     return s;
 }
 
-static sc_status check_job(const sc_job *job, const sc_hw *hw, sc_err *err)
-{
-    sc_status s = SC_OK;
-    if (job->ep > 1)
-        s = sc_error(err, SC_EINPUT, SC_C_CONFLICT, sc_pos_file("--ep"),
-                     "use --ep 1", "the model has no experts");
-    if (job->fsdp && job->zero >= 0 && job->zero != 3)
-        s = sc_error(err, SC_EINPUT, SC_C_CONFLICT, sc_pos_file("--zero"),
-                     "give one of them", "--fsdp is ZeRO stage 3");
-    if (!hw->device)
-        s = sc_error(err, SC_EINPUT, SC_C_MISSING, sc_pos_file("--cluster"),
-                     "add '; device=h100-sxm'", "the machine names no device");
-    return s;
-}
-
 static void warnings(const sc_prediction *p, predict_notes *warn)
 {
     const sc_run *r = &p->run;
@@ -236,7 +221,7 @@ sc_status sc_predict(const sc_job *job, const sc_hw *hw, const sc_model *model,
     predict_notes assume = {.arena = a}, warn = {.arena = a};
     predict_memo *memo = SC_NEW(a, predict_memo);
     if (!memo) return sc_error_nomem(err);
-    SC_TRY(check_job(job, hw, err));
+    SC_TRY(predict_check(job, hw, model, err));
     sw = adjusted(job, sw, a);
     if (!sw) return sc_error_nomem(err);
     SC_TRY(predict_infer(job, hw, model, sw, cost, a, &p.run, &assume, memo,
@@ -251,6 +236,11 @@ sc_status sc_predict(const sc_job *job, const sc_hw *hw, const sc_model *model,
         SC_TRY(predict_suggest(&p.run, p.step_time_s, p.fits, memo, a,
                                p.suggestion, &p.n_suggestions, err));
     warnings(&p, &warn);
+    if (!p.fits && !job->brief && p.n_suggestions < 3)
+        SC_TRY(predict_larger(job, &p, a, err));
+    if (hw->device_assumed)
+        predict_note(&assume, "device %s: the machine names none",
+                     hw->device->name);
     SC_TRY(finish(&x, &assume, &warn, a, &p, err));
     *out = p;
     return SC_OK;

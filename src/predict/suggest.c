@@ -7,6 +7,7 @@
 #include "predict/internal.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 typedef struct change {
@@ -149,5 +150,57 @@ sc_status predict_suggest(const sc_run *run, double step_s, bool fits,
         out[i].peak = best[i].peak;
     }
     *n = kept;
+    return SC_OK;
+}
+
+/* "dgx-a100-80g:4" with another number behind the colon. */
+static const char *resized(const char *name, uint64_t nodes, sc_arena *a)
+{
+    const char *colon = strrchr(name, ':');
+    size_t n = colon ? (size_t)(colon - name) : strlen(name);
+    if (strpbrk(name, "@ /;")) return NULL; /* a file or a one-line machine */
+    return sc_sprintf(a, "%.*s:%llu", (int)n, name, (unsigned long long)nodes);
+}
+
+static bool fits_on(const sc_job *job, const char *spec, const sc_run *like,
+                    sc_arena *a, predict_eval *e)
+{
+    const sc_hw *hw = NULL;
+    sc_err quiet;
+    sc_run run;
+    predict_notes notes = {.arena = a};
+    uint32_t tried = 0;
+    sc_err_init(&quiet);
+    predict_memo *memo = SC_NEW(a, predict_memo);
+    return memo && sc_hw_build(spec, sc_pos_none(), a, &hw, &quiet) == SC_OK &&
+           predict_check(job, hw, like->model, &quiet) == SC_OK &&
+           predict_infer(job, hw, like->model, like->sw, like->cost, a, &run,
+                         &notes, memo, &tried, &quiet) == SC_OK &&
+           predict_evaluate(&run, 0, memo, a, e, &quiet) == SC_OK && e->fits;
+}
+
+sc_status predict_larger(const sc_job *job, sc_prediction *p, sc_arena *a,
+                         sc_err *err)
+{
+    const sc_hw *hw = p->run.hw;
+    uint64_t units = hw->n_nodes;
+    const char *colon = strrchr(hw->name, ':');
+    if (colon) units = strtoull(colon + 1, NULL, 10);
+    sc_job open = *job; /* what was inferred may change with the cluster */
+    open.gbs = (int64_t)p->run.gbs;
+    open.dp = 0;
+    for (uint64_t k = 2; units && k <= 256; k *= 2) {
+        predict_eval e;
+        const char *spec = resized(hw->name, units * k, a);
+        if (!spec) return SC_OK;
+        if (!fits_on(&open, spec, &p->run, a, &e)) continue;
+        sc_suggestion *s = &p->suggestion[p->n_suggestions];
+        s->change = sc_sprintf(a, "--cluster %s", spec);
+        if (!s->change) return sc_error_nomem(err);
+        s->step_time_s = e.step_s;
+        s->peak = e.peak;
+        p->n_suggestions++;
+        return SC_OK;
+    }
     return SC_OK;
 }

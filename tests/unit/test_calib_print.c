@@ -122,8 +122,9 @@ static void tables(void **state)
     (void)state;
     sc_validation v = example();
     sc_validation_text(&v, true, &text);
-    has("\nr1        10.0000     10.5000   +5.00\n"
-        "r2        10.0000     10.5000   +5.00  (repetition)\n"
+    has("row    measured s  predicted s    err %\n"
+        "r1        10.0000      10.5000    +5.00\n"
+        "r2        10.0000      10.5000    +5.00  (repetition)\n"
         "r3     skipped: unknown device 'X'\n");
     has("\nf       (all)        2     0    5.00    5.00    5.00   +5.00"
         "       -       -   25.00   25.00\n");
