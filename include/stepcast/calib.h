@@ -96,8 +96,10 @@ typedef struct sc_valid_group {
     const char *family, *device;            /* device NULL: all devices */
     uint32_t rows, skipped;                 /* skipped: have a reason */
     double mape, median_ape, p90_ape, bias; /* fractions; NaN without rows */
-    double kendall_tau;       /* mean over groups of comparable rows; NaN */
-    double regret;            /* of the predicted best, worst group; NaN */
+    /* Over sets of rows that differ only in parallelization and micro-batch;
+     * NaN where there is none: tau-b over all pairs, what the predicted best
+     * costs over the measured best (mean over sets, worst set). */
+    double kendall_tau, regret, regret_max;
     double mem_mape, mem_max; /* NaN where no memory was measured */
 } sc_valid_group;
 

@@ -5,7 +5,6 @@
 #include "calib/stepfit.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,42 +24,39 @@ typedef struct truth {
 
 /* ---- files ---------------------------------------------------------------------- */
 
-static int by_name(const void *a, const void *b)
+static int is_csv(const struct dirent *e)
 {
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
+    size_t n = strlen(e->d_name);
+    return n > 4 && e->d_name[0] != '.' &&
+           strcmp(e->d_name + n - 4, ".csv") == 0;
 }
 
-static bool is_csv(const char *name)
+static int by_name(const struct dirent **a, const struct dirent **b)
 {
-    size_t n = strlen(name);
-    return n > 4 && name[0] != '.' && strcmp(name + n - 4, ".csv") == 0;
+    return strcmp((*a)->d_name, (*b)->d_name);
 }
 
 /* Names of dir/<name>.csv, sorted. */
 static sc_status list_tables(const char *dir, sc_arena *a, const char ***out,
                              uint32_t *n, sc_err *err)
 {
-    const char **names = SC_NEW_N(a, const char *, MAX_FILES);
-    if (!names) return sc_error_nomem(err);
-    DIR *d = opendir(dir);
-    if (!d)
-        return sc_error(
-            err, SC_EIO, SC_C_IO, sc_pos_file(dir),
-            "name a directory of truth tables", "can't open the directory: %s",
-            errno == ENOENT ? "it does not exist" : "it can't be listed");
-    uint32_t count = 0;
-    bool failed = false;
-    for (struct dirent *e = readdir(d); e && count < MAX_FILES; e = readdir(d))
-        if (is_csv(e->d_name)) {
-            names[count] = sc_strdup(a, e->d_name);
-            failed = failed || !names[count];
-            count++;
-        }
-    closedir(d);
+    struct dirent **entry = NULL;
+    int count = scandir(dir, &entry, is_csv, by_name);
+    if (count < 0)
+        return sc_error(err, SC_EIO, SC_C_IO, sc_pos_file(dir),
+                        "name a directory of truth tables",
+                        "can't list the directory");
+    const char **names = SC_NEW_N(a, const char *, (size_t)count);
+    bool failed = names == NULL;
+    for (int i = 0; i < count; i++) {
+        if (!failed) names[i] = sc_strdup(a, entry[i]->d_name);
+        failed = failed || !names[i];
+        free(entry[i]);
+    }
+    free(entry);
     if (failed) return sc_error_nomem(err);
-    if (count > 0) qsort(names, count, sizeof *names, by_name);
     *out = names;
-    *n = count;
+    *n = (uint32_t)count;
     return SC_OK;
 }
 
@@ -68,9 +64,9 @@ static sc_status list_tables(const char *dir, sc_arena *a, const char ***out,
 static sc_status read_table(const char *dir, const char *name, sc_arena *a,
                             truth *t, sc_err *err)
 {
-    char *text;
-    size_t len;
-    sc_csv table;
+    char *text = NULL;
+    size_t len = 0;
+    sc_csv table = {0};
     const char *path = sc_sprintf(a, "%s/%s", dir, name);
     if (!path) return sc_error_nomem(err);
     SC_TRY(sc_file_read(path, MAX_BYTES, a, &text, &len, err));
@@ -212,8 +208,8 @@ static sc_status fit_step(const truth *t, sc_cost *cost, sc_arena *a,
 {
     calib_run *run = NULL;
     uint32_t n = 0;
-    calib_fit_set set;
-    const char *from;
+    calib_fit_set set = {0};
+    const char *from = NULL;
     sc_fit_result *fit = SC_NEW(a, sc_fit_result);
     if (!fit) return sc_error_nomem(err);
     SC_TRY(calib_runs_read(t->runs, t->n_runs, a, &run, &n, err));
@@ -230,7 +226,7 @@ static sc_status fit_step(const truth *t, sc_cost *cost, sc_arena *a,
 sc_status sc_calibrate_truth(const char *dir, sc_arena *a, sc_text *network_yml,
                              sc_text *step_yml, sc_text *report, sc_err *err)
 {
-    truth t;
+    truth t = {0};
     sc_cost cost;
     sc_cost_centres(&cost);
     SC_TRY(read_truth(dir, a, &t, err));

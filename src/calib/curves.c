@@ -58,11 +58,11 @@ static bool chosen(const sc_valid_row *r, const sc_validate_opts *o)
 static sc_status table_rows(const sc_csv *t, const sc_validate_opts *o,
                             sc_arena *a, sc_validation *v, sc_err *err)
 {
-    network_rows rows;
+    network_rows rows = {0};
     SC_TRY(network_read(t, o->cost, a, &rows, err));
     uint32_t next = 0; /* rows.row is in the order of the table */
     for (uint32_t i = 0; i < t->n_rows; i++) {
-        sc_valid_row r;
+        sc_valid_row r = {0};
         SC_TRY(blank_row(t, i, a, &r, err));
         if (next < rows.n && rows.row[next].line == t->line[i]) {
             const network_row *n = &rows.row[next++];

@@ -103,8 +103,8 @@ sc_status sc_validate_leave_out(const sc_csv *tables, uint32_t n_tables,
                                 sc_arena *a, sc_validation *out, sc_err *err)
 {
     study s = {.o = o, .start = o->cost};
-    calib_run *run;
-    uint32_t n;
+    calib_run *run = NULL;
+    uint32_t n = 0;
     sc_cost builtin;
     SC_TRY(find_label(by, &s.label, err));
     if (!s.start) {

@@ -68,6 +68,7 @@ static void group_json(const sc_valid_group *g, sc_json *j)
     put_double(j, "bias", g->bias);
     put_double(j, "kendall_tau", g->kendall_tau);
     put_double(j, "regret", g->regret);
+    put_double(j, "regret_max", g->regret_max);
     put_double(j, "memory_mape", g->mem_mape);
     put_double(j, "memory_max_ape", g->mem_max);
     sc_json_end(j, '}');
@@ -154,9 +155,9 @@ static void groups_text(const sc_validation *v, sc_text *t)
         if (v->groups[i].device) grow(&device, v->groups[i].device);
     }
     int w1 = column(family), w2 = column(device);
-    sc_text_add(t, "%-*s%-*s%6s%6s%8s%8s%8s%8s%8s%8s%8s%8s\n", w1, "family", w2,
-                "device", "rows", "skip", "mape %", "median", "p90", "bias",
-                "tau", "regret", "mem %", "mem max");
+    sc_text_add(t, "%-*s%-*s%6s%6s%8s%8s%8s%8s%8s%8s%8s%8s%8s\n", w1, "family",
+                w2, "device", "rows", "skip", "mape %", "median", "p90", "bias",
+                "tau", "regret", "worst", "mem %", "mem max");
     for (uint32_t i = 0; i < v->n_groups; i++) {
         const sc_valid_group *g = &v->groups[i];
         if (!judged(g)) continue;
@@ -168,6 +169,7 @@ static void groups_text(const sc_validation *v, sc_text *t)
         cell(t, g->bias, 100, "%+.2f");
         cell(t, g->kendall_tau, 1, "%.2f");
         percent(t, g->regret);
+        percent(t, g->regret_max);
         percent(t, g->mem_mape);
         percent(t, g->mem_max);
         sc_text_add(t, "\n");

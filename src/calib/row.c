@@ -112,7 +112,7 @@ sc_status calib_row_predict(const calib_run *run, const sc_cost *cost,
                         .high = NAN,
                         .config_key = run->config_key,
                         .group_key = run->group_key};
-    sc_prediction p;
+    sc_prediction p = {.step_time_s = NAN};
     if (!row.reason) {
         sc_err why;
         sc_err_init(&why);
@@ -127,7 +127,7 @@ sc_status calib_row_predict(const calib_run *run, const sc_cost *cost,
         row.error = row.predicted / row.measured - 1;
         row.low = p.step_time_low_s;
         row.high = p.step_time_high_s;
-        if (choice) SC_TRY(keep_choice(&p, a, choice, err));
+        if (choice && p.run.sw) SC_TRY(keep_choice(&p, a, choice, err));
         row.reason = run->unscored;
     }
     *out = row;

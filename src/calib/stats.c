@@ -106,36 +106,46 @@ static bool in_group(const sc_valid_row *r, const sc_valid_group *g)
            (g->device == NULL || strcmp(r->device, g->device) == 0);
 }
 
-/* Order within each set of rows with one group_key. */
+/* Members of the set that row `i` opens; 0 if an earlier row opened it. */
+static uint32_t collect_set(const sc_validation *v, const sc_valid_group *g,
+                            uint32_t i, scratch *s)
+{
+    uint32_t m = 0;
+    for (uint32_t j = 0; j < v->n_rows; j++) {
+        const sc_valid_row *r = &v->rows[j];
+        if (!r->counted || r->group_key != v->rows[i].group_key ||
+            !in_group(r, g))
+            continue;
+        if (j < i) return 0;
+        s->x[m] = r->median;
+        s->y[m++] = r->predicted;
+    }
+    return m;
+}
+
+/* Order within each set of rows with one group_key: tau over all pairs of all
+ * sets, so that a set of three counts less than one of twenty. */
 static void judge_order(const sc_validation *v, scratch *s, sc_valid_group *g)
 {
-    double tau = 0, worst = NAN;
-    uint32_t n_tau = 0;
+    double tau = 0, pairs = 0, sum = 0, worst = NAN;
+    uint32_t sets = 0;
     for (uint32_t i = 0; i < v->n_rows; i++) {
-        const sc_valid_row *r = &v->rows[i];
-        if (!r->counted || !in_group(r, g)) continue;
-        uint32_t m = 0;
-        bool first = true;
-        for (uint32_t j = 0; j < v->n_rows && first; j++) {
-            const sc_valid_row *other = &v->rows[j];
-            if (!other->counted || other->group_key != r->group_key ||
-                !in_group(other, g))
-                continue;
-            first = j >= i;
-            s->x[m] = other->median;
-            s->y[m++] = other->predicted;
-        }
-        if (!first || m < CALIB_ORDER_ROWS) continue;
-        double t = calib_kendall(s->x, s->y, m);
+        if (!v->rows[i].counted || !in_group(&v->rows[i], g)) continue;
+        uint32_t m = collect_set(v, g, i, s);
+        if (m < CALIB_ORDER_ROWS) continue;
+        double t = calib_kendall(s->x, s->y, m), weight = m * (m - 1.0) / 2;
         double regret = calib_regret(s->x, s->y, m);
         if (isfinite(t)) {
-            tau += t;
-            n_tau++;
+            tau += t * weight;
+            pairs += weight;
         }
+        sum += regret;
+        sets++;
         if (!(regret <= worst)) worst = regret;
     }
-    g->kendall_tau = n_tau ? tau / n_tau : NAN;
-    g->regret = worst;
+    g->kendall_tau = pairs > 0 ? tau / pairs : NAN;
+    g->regret = sets ? sum / sets : NAN;
+    g->regret_max = worst;
 }
 
 static void judge_group(const sc_validation *v, scratch *s, sc_valid_group *g)

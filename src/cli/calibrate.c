@@ -82,6 +82,8 @@ sc_status cli_calibrate(cli *c, int argc, char *const *argv)
     sc_words words;
     SC_TRY(sc_schema_defaults(cli_calibrate_keys, &o, c->arena, c->err));
     SC_TRY(cli_parse(c, argc, argv, &set, 1, &words));
+    if (c->dump_config) return cli_dump(c, &set, 1);
+    if (c->dump_config) return cli_dump(c, &set, 1);
     if (!o.truth || words.n > 0)
         return sc_error(c->err, SC_EUSAGE, SC_C_MISSING, sc_pos_none(),
                         "stepcast calibrate --truth data/validation",

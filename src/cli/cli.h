@@ -14,17 +14,32 @@ typedef struct cli {
     sc_err *err;
     bool json, quiet;
     bool dump_config;
-    const char *output; /* -o FILE; NULL: stdout */
-    const char *config; /* --config FILE.yml */
+    int64_t jobs, seed;  /* read by the commands that have use for them */
+    const char *output;  /* -o FILE; NULL: stdout */
+    const char *config;  /* --config FILE.yml */
+    const sc_node *file; /* what it holds; NULL: none */
 } cli;
 
-/* Parses the common options and `sets` (at most 4 more). */
+/* Common options, of every command. */
+extern const sc_key cli_common_keys[];
+
+/* Parses the common options and `sets` (at most CLI_SETS), from the file of
+ * --config first; the command line wins.  `given` of a set has the keys of
+ * both. */
 sc_status cli_parse(cli *c, int argc, char *const *argv, sc_opt_set *sets,
                     uint32_t n_sets, sc_words *positional);
 
-/* Reads --config into `target` under the table; options given on the command
- * line win. */
-sc_status cli_config(cli *c, const sc_key *keys, void *target, sc_given *given);
+#define CLI_SETS 4
+
+/* What was given, as a file that --config reads. */
+sc_status cli_dump(cli *c, const sc_opt_set *sets, uint32_t n_sets);
+
+/* `text` in lines of at most 80 columns, indented by `indent` blanks. */
+void cli_wrap(sc_text *out, int indent, const char *text);
+
+/* "did you mean X?" where a name is near, else `other`; in the arena. */
+const char *cli_hint(const cli *c, const char *word, const char *const *names,
+                     const char *other);
 
 sc_status cli_emit(const cli *c, const char *text, size_t len);
 sc_status cli_emit_text(cli *c, const sc_text *t);
@@ -38,6 +53,19 @@ sc_status cli_list(cli *c, int argc, char *const *argv);
 sc_status cli_show(cli *c, int argc, char *const *argv);
 sc_status cli_explain(cli *c, int argc, char *const *argv);
 sc_status cli_coll(cli *c, int argc, char *const *argv);
+sc_status cli_completion(cli *c, int argc, char *const *argv);
+
+/* The commands, in the order of --help. */
+typedef struct cli_command {
+    const char *name;
+    sc_status (*run)(cli *c, int argc, char *const *argv);
+    const char *help;
+} cli_command;
+
+extern const cli_command cli_commands[]; /* name NULL ends */
+
+/* Words that may follow a command (NULL-terminated), or NULL. */
+const char *const *cli_help_words(const char *command);
 
 /* Option table `i` (0..2, NULL past the last) and usage of a command. */
 const sc_key *cli_help_keys(const char *command, uint32_t i);

@@ -7,55 +7,66 @@
 #include <stdio.h>
 #include <string.h>
 
-typedef struct coll_opts {
-    const char *cluster, *algorithm;
+typedef struct options {
+    const char *cluster, *least, *most;
     int64_t ranks;
-    double min, max;
-} coll_opts;
+    int algorithm; /* index of algorithm_names */
+} options;
 
-#define OFF(f) offsetof(coll_opts, f)
+/* "auto", then the algorithms in the library's order. */
+static const char *const algorithm_names[] = {
+    "auto", "ring", "tree", "hierarchical", "direct", "nvls", NULL};
+
+_Static_assert(SC_COUNT(algorithm_names) == SC_N_ALGOS + 2, "names");
+
+#define OFF(f) offsetof(options, f)
 const sc_key cli_coll_keys[] = {
     {"cluster", SC_T_STRING, SC_U_NONE, OFF(cluster), NULL, 0, 0, NULL,
      "--cluster", "SPEC", "machine", false},
     {"ranks", SC_T_INT, SC_U_COUNT, OFF(ranks), NULL, 1, 1 << 24, NULL,
      "--ranks", "N", "members, the first N devices (default: all)", false},
-    {"algorithm", SC_T_STRING, SC_U_NONE, OFF(algorithm), "auto", 0, 0, NULL,
-     "--algorithm", "NAME", "auto, ring, tree, ...", false},
+    {"algorithm", SC_T_ENUM, SC_U_NONE, OFF(algorithm), "auto", 0, 0,
+     algorithm_names, "--algorithm", NULL, "how it is done", false},
+    {"min", SC_T_STRING, SC_U_NONE, OFF(least), "8", 0, 0, NULL, "--min",
+     "SIZE", "smallest message; K, M, G are 2^10, 2^20, 2^30", false},
+    {"max", SC_T_STRING, SC_U_NONE, OFF(most), "8G", 0, 0, NULL, "--max",
+     "SIZE", "largest message", false},
     {0},
 };
 
-typedef struct sizes {
-    const char *min, *max;
-} sizes;
-
-const sc_key cli_coll_size_keys[] = {
-    {"min", SC_T_STRING, SC_U_NONE, offsetof(sizes, min), "8", 0, 0, NULL,
-     "--min", "SIZE", "smallest message; K, M, G are 2^10, 2^20, 2^30", false},
-    {"max", SC_T_STRING, SC_U_NONE, offsetof(sizes, max), "8G", 0, 0, NULL,
-     "--max", "SIZE", "largest message", false},
-    {0},
-};
+#define MAX_MESSAGE 0x1p50
 
 /* nccl-tests' spelling: 8, 1K, 64M, 8G in powers of two; also units. */
-static sc_status size_of(const char *text, const char *flag, double *out,
-                         sc_err *err)
+static sc_status read_size(const char *text, sc_pos pos, double *out,
+                           sc_err *err)
 {
-    size_t n = strlen(text);
     static const char suffix[] = "KMG";
+    size_t n = strlen(text);
     const char *at = n ? strchr(suffix, text[n - 1]) : NULL;
+    bool digit = n && text[n - 1] >= '0' && text[n - 1] <= '9';
     char plain[32];
     if (n == 0 || n >= sizeof plain)
-        return sc_error(err, SC_EUSAGE, SC_C_OPTION, sc_pos_file(flag), NULL,
-                        "not a size: '%s'", text);
-    bool digit = text[n - 1] >= '0' && text[n - 1] <= '9';
-    if (!digit && (!at || !*at))
-        return sc_unit_parse(text, SC_U_BYTES, sc_pos_file(flag), out, err);
+        return sc_error(err, SC_EINPUT, SC_C_UNIT, pos, "write it like 64M",
+                        "\"%.40s\" is not a size", text);
+    if (!digit && !at) return sc_unit_parse(text, SC_U_BYTES, pos, out, err);
     snprintf(plain, sizeof plain, "%.*s", (int)(digit ? n : n - 1), text);
-    double factor = 1;
-    for (const char *s = suffix; at && *at && s <= at; s++) factor *= 1024;
-    SC_TRY(sc_unit_parse(plain, SC_U_NONE, sc_pos_file(flag), out, err));
-    *out *= factor;
+    SC_TRY(sc_unit_parse(plain, SC_U_NONE, pos, out, err));
+    for (const char *s = suffix; at && s <= at; s++) *out *= 1024;
     return SC_OK;
+}
+
+static sc_status size_of(const cli *c, const char *text, const char *flag,
+                         double *out)
+{
+    const char *shown = sc_sprintf(c->arena, "%s %.60s", flag, text);
+    if (!shown) return sc_error_nomem(c->err);
+    sc_pos pos = sc_pos_file(shown);
+    if (read_size(text, pos, out, c->err) != SC_OK)
+        return c->err->status = SC_EUSAGE;
+    if (*out >= 1 && *out <= MAX_MESSAGE) return SC_OK;
+    return sc_error(c->err, SC_EUSAGE, SC_C_RANGE, pos,
+                    "a message is from 1 byte to 2^50",
+                    "the size is out of range");
 }
 
 typedef struct table {
@@ -89,8 +100,8 @@ static void row(table *x, double bytes, sc_coll coll, uint32_t n,
     sc_json_end(&x->j, '}');
 }
 
-static sc_status sweep(cli *c, const coll_opts *o, sc_coll coll, int algorithm,
-                       table *x)
+static sc_status sweep(cli *c, const options *o, sc_coll coll,
+                       const double size[2], table *x)
 {
     const sc_hw *hw = NULL;
     sc_cost cost;
@@ -99,73 +110,50 @@ static sc_status sweep(cli *c, const coll_opts *o, sc_coll coll, int algorithm,
     SC_TRY(sc_cost_builtin(c->arena, &cost, c->err));
     uint32_t n = o->ranks ? (uint32_t)o->ranks : hw->n_devices, one = 1;
     if (n > hw->n_devices)
-        return sc_error(c->err, SC_EINPUT, SC_C_RANGE, sc_pos_file("--ranks"),
+        return sc_error(c->err, SC_EINPUT, SC_C_RANGE,
+                        sc_pos_file(sc_sprintf(c->arena, "--ranks %u", n)),
                         NULL, "%u ranks on %u devices", n, hw->n_devices);
     if (!hw->device)
         return sc_error(c->err, SC_EINPUT, SC_C_MISSING,
-                        sc_pos_file("--cluster"), "add '; device=h100-sxm'",
+                        sc_pos_file("--cluster"), "add \"; device=h100-sxm\"",
                         "the machine names no device");
     sc_place at = sc_hw_place(hw, 1, &n, &one);
-    for (double v = o->min; v <= o->max * (1 + 1e-12); v *= 2) {
+    for (double v = size[0]; v <= size[1] * (1 + 1e-12); v *= 2) {
         sc_coll_price p;
-        SC_TRY(sc_cost_coll(&cost, hw, coll, v, &at, algorithm, &p, c->err));
+        SC_TRY(sc_cost_coll(&cost, hw, coll, v, &at, o->algorithm - 1, &p,
+                            c->err));
         if (p.seconds > 0) row(x, v, coll, n, &p);
     }
     return SC_OK;
 }
 
-static sc_status pick(cli *c, const coll_opts *o, const char *word,
-                      sc_coll *coll, int *algorithm)
+static sc_status find_coll(cli *c, const char *word, sc_coll *coll)
 {
     int k = 0;
     while (sc_coll_names[k] && strcmp(sc_coll_names[k], word) != 0) k++;
     if (!sc_coll_names[k])
-        return sc_error(c->err, SC_EUSAGE, SC_C_OPTION, sc_pos_none(),
-                        sc_nearest(word, sc_coll_names),
-                        "unknown collective '%s'", word);
+        return sc_error(
+            c->err, SC_EUSAGE, SC_C_OPTION, sc_pos_none(),
+            cli_hint(c, word, sc_coll_names, "for example all_reduce"),
+            "unknown collective \"%.60s\"", word);
     *coll = (sc_coll)k;
-    *algorithm = -1;
-    if (o->algorithm && strcmp(o->algorithm, "auto") != 0) {
-        *algorithm = sc_algorithm_find(o->algorithm);
-        if (*algorithm < 0)
-            return sc_error(c->err, SC_EUSAGE, SC_C_OPTION,
-                            sc_pos_file("--algorithm"), "auto, ring, tree ...",
-                            "unknown algorithm '%s'", o->algorithm);
-    }
     return SC_OK;
 }
 
-sc_status cli_coll(cli *c, int argc, char *const *argv)
+static sc_status print(cli *c, const options *o, sc_coll coll,
+                       const double size[2])
 {
-    coll_opts o = {0};
-    sizes sz = {"8", "8G"};
-    sc_opt_set sets[2] = {{cli_coll_keys, &o, {{0}}},
-                          {cli_coll_size_keys, &sz, {{0}}}};
-    sc_words words = {0};
-    sc_coll coll = SC_ALL_REDUCE;
-    int algorithm = -1;
-    SC_TRY(cli_parse(c, argc, argv, sets, 2, &words));
-    if (words.n != 1 || !o.cluster)
-        return sc_error(c->err, SC_EUSAGE, SC_C_OPTION, sc_pos_none(),
-                        "stepcast coll all_reduce --cluster dgx-h100:2",
-                        "coll needs a collective and --cluster");
-    SC_TRY(pick(c, &o, words.w[0], &coll, &algorithm));
-    SC_TRY(size_of(sz.min, "--min", &o.min, c->err));
-    SC_TRY(size_of(sz.max, "--max", &o.max, c->err));
-    if (!(o.min >= 1) || o.max < o.min)
-        return sc_error(c->err, SC_EINPUT, SC_C_RANGE, sc_pos_file("--min"),
-                        NULL, "sizes from %g to %g bytes", o.min, o.max);
     table x;
     sc_text_init(&x.t);
     sc_json_init(&x.j, true);
-    sc_text_add(&x.t, "%14s %12s %10s %10s\n", "bytes", "time us", "algbw GB/s",
-                "busbw GB/s");
+    sc_text_add(&x.t, "%14s %12s %10s %10s   %s\n", "bytes", "time us",
+                "algbw GB/s", "busbw GB/s", "algorithm");
     sc_json_begin(&x.j, '{');
     sc_json_key(&x.j, "schema");
     sc_json_string(&x.j, "stepcast.coll/1");
     sc_json_key(&x.j, "rows");
     sc_json_begin(&x.j, '[');
-    sc_status s = sweep(c, &o, coll, algorithm, &x);
+    sc_status s = sweep(c, o, coll, size, &x);
     sc_json_end(&x.j, ']');
     sc_json_end(&x.j, '}');
     if (s == SC_OK)
@@ -173,4 +161,30 @@ sc_status cli_coll(cli *c, int argc, char *const *argv)
     sc_text_free(&x.t);
     sc_json_free(&x.j);
     return s;
+}
+
+sc_status cli_coll(cli *c, int argc, char *const *argv)
+{
+    options o = {0};
+    sc_opt_set set = {cli_coll_keys, &o, {{0}}};
+    sc_words words = {0};
+    sc_coll coll = SC_ALL_REDUCE;
+    double size[2];
+    SC_TRY(sc_schema_defaults(cli_coll_keys, &o, c->arena, c->err));
+    SC_TRY(cli_parse(c, argc, argv, &set, 1, &words));
+    if (c->dump_config) return cli_dump(c, &set, 1);
+    if (words.n != 1 || !o.cluster)
+        return sc_error(c->err, SC_EUSAGE, SC_C_MISSING, sc_pos_none(),
+                        "for example stepcast coll all_reduce --cluster "
+                        "dgx-h100:2",
+                        "coll needs a collective and --cluster");
+    SC_TRY(find_coll(c, words.w[0], &coll));
+    SC_TRY(size_of(c, o.least, "--min", &size[0]));
+    SC_TRY(size_of(c, o.most, "--max", &size[1]));
+    if (size[1] < size[0])
+        return sc_error(
+            c->err, SC_EINPUT, SC_C_RANGE,
+            sc_pos_file(sc_sprintf(c->arena, "--max %.60s", o.most)), NULL,
+            "less than --min %.60s", o.least);
+    return print(c, &o, coll, size);
 }

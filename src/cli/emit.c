@@ -3,6 +3,7 @@
 #include "cli/cli.h"
 
 #include <stdio.h>
+#include <string.h>
 
 sc_status cli_emit(const cli *c, const char *text, size_t len)
 {
@@ -11,4 +12,23 @@ sc_status cli_emit(const cli *c, const char *text, size_t len)
         return SC_OK;
     return sc_error(c->err, SC_EIO, SC_C_IO, sc_pos_file("<stdout>"), NULL,
                     "can't write the result");
+}
+
+void cli_wrap(sc_text *out, int indent, const char *text)
+{
+    size_t col = 0, left = (size_t)indent;
+    for (text += strspn(text, " "); *text; text += strspn(text, " ")) {
+        size_t n = strcspn(text, " ");
+        if (col > 0 && col + 1 + n > 80) {
+            sc_text_add(out, "\n");
+            col = 0;
+        }
+        if (col == 0)
+            sc_text_add(out, "%*s%.*s", indent, "", (int)n, text);
+        else
+            sc_text_add(out, " %.*s", (int)n, text);
+        col += n + (col == 0 ? left : 1);
+        text += n;
+    }
+    if (col > 0) sc_text_add(out, "\n");
 }

@@ -4,7 +4,6 @@
 
 #include "cli/cli.h"
 
-#include <stdio.h>
 #include <string.h>
 
 typedef struct word {
@@ -17,7 +16,8 @@ static const word words_known[] = {
      "gradient exchange, optimizer, fixed part"},
     {"step_time_low_s", "s",
      "lower end of the 80 % interval, from the "
-     "validation errors of comparable runs; step_time_high_s is the upper"},
+     "validation errors of comparable runs"},
+    {"step_time_high_s", "s", "upper end of that interval"},
     {"samples_per_s", "1/s", "global batch / step_time_s"},
     {"tokens_per_s", "1/s", "global batch x sequence / step_time_s"},
     {"tokens_per_s_per_device", "1/s", "tokens_per_s / devices"},
@@ -32,74 +32,149 @@ static const word words_known[] = {
      "a third for --forward-only"},
     {"hfu", "fraction", "as mfu, with recomputed FLOP counted again"},
     {"fits", "yes/no", "peak <= device memory on every stage"},
+    {"memory_capacity_bytes", "bytes", "memory of one device"},
     {"memory_per_stage", "bytes",
      "weights + gradients + optimizer + "
      "activations + communication + other = allocated; peak adds the "
      "allocator's reserve"},
+    {"time_breakdown_s", "s",
+     "where the step of the slowest rank goes: compute, exposed_tp, "
+     "exposed_pp, exposed_dp, exposed_cp, exposed_ep, bubble, host, "
+     "memory_offload, optimizer, other; the sum is step_time_s"},
+    {"weights", "bytes", "parameters as they are kept on the stage"},
+    {"gradients", "bytes", "gradients as they are kept on the stage"},
+    {"optimizer", "bytes or s",
+     "in memory_per_stage states and master weights; in time_breakdown_s the "
+     "update of the weights"},
+    {"communication", "bytes", "buffers of collectives and transfers"},
+    {"allocated", "bytes",
+     "weights + gradients + optimizer + activations + communication + other"},
+    {"peak", "bytes", "allocated, the allocator's reserve and the context"},
     {"activations", "bytes",
      "what the backward pass needs of every "
      "micro-batch in flight (34 s b h + 5 a s^2 b per layer without "
      "recomputation: Korthikanti et al. 2022), plus one layer at work"},
+    {"compute", "s", "the device runs kernels of the model"},
     {"bubble", "s",
      "pipeline idle time: waiting for another stage beyond the "
      "transfer itself"},
     {"exposed_tp", "s",
-     "tensor-parallel communication during which the "
-     "device computes nothing; likewise exposed_pp, _dp, _cp, _ep"},
+     "tensor-parallel communication during which the device computes nothing"},
+    {"exposed_pp", "s", "the same of transfers between pipeline stages"},
+    {"exposed_dp", "s",
+     "the same of gradient reductions and of gathers of sharded weights"},
+    {"exposed_cp", "s", "the same of context parallelism"},
+    {"exposed_ep", "s", "the same of expert parallelism"},
+    {"memory_offload", "s",
+     "the device waits for copies to and from the host's memory"},
+    {"other", "bytes or s",
+     "in memory_per_stage context, libraries and staging buffers; in "
+     "time_breakdown_s the fixed part of a step: data, clipping, logging"},
     {"host", "s", "the device waits for kernels to be issued"},
     {"energy_j_per_step", "J",
      "board power limit x (0.35 idle + 0.65 busy "
      "share) x devices, plus nodes, times PUE; not measured"},
     {"cost_usd_per_step", "USD", "--price x devices x step_time_s"},
+    {"error", "fraction",
+     "predicted / measured - 1; mape, median_ape and p90_ape are mean, median "
+     "and 90th percentile of its absolute value, bias its mean"},
+    {"kendall_tau", "-1 to 1",
+     "how well a group's rows are ranked by the prediction (Kendall's tau-b)"},
+    {"regret", "fraction",
+     "time lost by running the row predicted fastest instead of the one that "
+     "is, among rows that differ in configuration only"},
     {"algbw", "GB/s", "bytes / time (nccl-tests)"},
     {"busbw", "GB/s",
      "algbw x 2(n-1)/n for all_reduce, (n-1)/n for "
      "all_gather and reduce_scatter (nccl-tests)"},
 };
 
-static bool explain_word(const char *name, sc_text *t)
+typedef struct found {
+    const char *kind, *name, *unit, *text;
+} found;
+
+static bool find(const char *name, found *out)
 {
     for (size_t i = 0; i < SC_COUNT(words_known); i++)
         if (strcmp(words_known[i].name, name) == 0) {
-            sc_text_add(t, "%s [%s]: %s\n", name, words_known[i].unit,
-                        words_known[i].text);
+            *out = (found){"field", name, words_known[i].unit,
+                           words_known[i].text};
             return true;
         }
     for (int k = 0; k < (int)SC_N_CODES; k++)
         if (strcmp(sc_code_name((sc_code)k), name) == 0) {
-            sc_text_add(t, "error %s: %s\n", name, sc_code_help((sc_code)k));
+            *out = (found){"error", name, NULL, sc_code_help((sc_code)k)};
             return true;
         }
     int p = sc_param_find(name);
     if (p < 0) return false;
-    sc_text_add(t, "parameter %s [%s]: %s\n", name, sc_params[p].unit,
-                sc_params[p].text);
+    *out = (found){"parameter", name, sc_params[p].unit, sc_params[p].text};
     return true;
+}
+
+static void print_text(const found *f, sc_text *t)
+{
+    if (strcmp(f->kind, "field") != 0) sc_text_add(t, "%s ", f->kind);
+    sc_text_add(t, "%s", f->name);
+    if (f->unit) sc_text_add(t, " [%s]", f->unit);
+    sc_text_add(t, "\n");
+    cli_wrap(t, 2, f->text);
+}
+
+static void print_json(const found *f, sc_json *j)
+{
+    sc_json_begin(j, '{');
+    sc_json_key(j, "name");
+    sc_json_string(j, f->name);
+    sc_json_key(j, "kind");
+    sc_json_string(j, f->kind);
+    sc_json_key(j, "unit");
+    sc_json_string(j, f->unit);
+    sc_json_key(j, "text");
+    sc_json_string(j, f->text);
+    sc_json_end(j, '}');
+}
+
+static sc_status unknown(cli *c, const char *name)
+{
+    const char *names[SC_COUNT(words_known) + SC_N_CODES + SC_N_PARAMS + 1];
+    size_t n = 0;
+    for (size_t i = 0; i < SC_COUNT(words_known); i++)
+        names[n++] = words_known[i].name;
+    for (int k = 0; k < (int)SC_N_CODES; k++)
+        names[n++] = sc_code_name((sc_code)k);
+    for (int i = 0; i < (int)SC_N_PARAMS; i++) names[n++] = sc_params[i].name;
+    names[n] = NULL;
+    return sc_error(
+        c->err, SC_EINPUT, SC_C_UNKNOWN_NAME, sc_pos_none(),
+        cli_hint(c, name, names, "`stepcast explain` lists the fields"),
+        "nothing is called \"%.60s\"", name);
 }
 
 sc_status cli_explain(cli *c, int argc, char *const *argv)
 {
     sc_words words = {0};
-    SC_TRY(cli_parse(c, argc, argv, NULL, 0, &words));
-    sc_text t;
-    sc_text_init(&t);
     sc_status s = SC_OK;
-    if (words.n == 0)
-        for (size_t i = 0; i < SC_COUNT(words_known); i++)
-            explain_word(words_known[i].name, &t);
-    for (uint32_t i = 0; i < words.n && s == SC_OK; i++)
-        if (!explain_word(words.w[i], &t)) {
-            const char *names[SC_COUNT(words_known) + 1];
-            for (size_t k = 0; k < SC_COUNT(words_known); k++)
-                names[k] = words_known[k].name;
-            names[SC_COUNT(words_known)] = NULL;
-            const char *near = sc_nearest(words.w[i], names);
-            char hint[80] = "`stepcast explain` lists the fields";
-            if (near) snprintf(hint, sizeof hint, "did you mean '%s'?", near);
-            s = sc_error(c->err, SC_EINPUT, SC_C_UNKNOWN_NAME, sc_pos_none(),
-                         hint, "nothing is called '%s'", words.w[i]);
+    sc_text t;
+    sc_json j;
+    SC_TRY(cli_parse(c, argc, argv, NULL, 0, &words));
+    sc_text_init(&t);
+    sc_json_init(&j, true);
+    sc_json_begin(&j, '[');
+    size_t n = words.n ? words.n : SC_COUNT(words_known);
+    for (size_t i = 0; i < n; i++) {
+        const char *name = words.n ? words.w[i] : words_known[i].name;
+        found f;
+        if (find(name, &f)) {
+            print_text(&f, &t);
+            print_json(&f, &j);
+        } else {
+            s = unknown(c, name);
         }
-    if (s == SC_OK) s = cli_emit_text(c, &t);
+    }
+    sc_json_end(&j, ']');
+    if (s == SC_OK) s = c->json ? cli_emit_json(c, &j) : cli_emit_text(c, &t);
     sc_text_free(&t);
+    sc_json_free(&j);
     return s;
 }

@@ -4,37 +4,54 @@
 
 #include <string.h>
 
-extern const sc_key cli_coll_keys[], cli_coll_size_keys[], cli_show_keys[],
-    cli_validate_keys[], cli_calibrate_keys[];
+extern const sc_key cli_coll_keys[], cli_show_keys[], cli_validate_keys[],
+    cli_calibrate_keys[];
 
 typedef struct page {
     const char *command, *usage;
     const sc_key *keys[3];
+    const char *const *words; /* that may follow it */
 } page;
+
+static const char *const kinds[] = {"models",   "devices",    "clusters",
+                                    "software", "parameters", NULL};
+static const char *const shells[] = {"bash", "zsh", "fish", NULL};
 
 static const page pages[] = {
     {"predict",
      "usage: stepcast predict --model M --cluster C [options]\n",
-     {sc_job_keys, cli_predict_keys, NULL}},
+     {sc_job_keys, cli_predict_keys, NULL},
+     NULL},
     {"validate",
      "usage: stepcast validate FILE.csv... [options]\n",
-     {cli_validate_keys, NULL, NULL}},
+     {cli_validate_keys, NULL, NULL},
+     NULL},
     {"calibrate",
      "usage: stepcast calibrate --truth DIR [options]\n",
-     {cli_calibrate_keys, NULL, NULL}},
+     {cli_calibrate_keys, NULL, NULL},
+     NULL},
     {"coll",
      "usage: stepcast coll COLLECTIVE --cluster C [options]\n",
-     {cli_coll_keys, cli_coll_size_keys, NULL}},
+     {cli_coll_keys, NULL, NULL},
+     sc_coll_names},
     {"list",
      "usage: stepcast list models|devices|clusters|software|parameters\n",
-     {NULL, NULL, NULL}},
+     {NULL, NULL, NULL},
+     kinds},
     {"show",
      "usage: stepcast show NAME [--layers]\n"
      "       stepcast show --strategy|--graph --model M --cluster C ...\n",
-     {cli_show_keys, NULL, NULL}},
+     {cli_show_keys, sc_job_keys, cli_predict_keys},
+     NULL},
     {"explain",
      "usage: stepcast explain [FIELD|ERROR|PARAMETER ...]\n",
-     {NULL, NULL, NULL}},
+     {NULL, NULL, NULL},
+     NULL},
+    {"completion",
+     "usage: stepcast completion bash|zsh|fish\n"
+     "       eval \"$(stepcast completion bash)\"\n",
+     {NULL, NULL, NULL},
+     shells},
 };
 
 static const page *find(const char *command)
@@ -48,6 +65,12 @@ const char *cli_help_usage(const char *command)
 {
     const page *p = find(command);
     return p ? p->usage : "";
+}
+
+const char *const *cli_help_words(const char *command)
+{
+    const page *p = find(command);
+    return p ? p->words : NULL;
 }
 
 const sc_key *cli_help_keys(const char *command, uint32_t i)

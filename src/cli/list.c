@@ -7,6 +7,11 @@
 #include <stdio.h>
 #include <string.h>
 
+static const char *const kinds[] = {"models",   "devices",    "clusters",
+                                    "software", "parameters", NULL};
+static const char all_kinds[] =
+    "models, devices, clusters, software or parameters";
+
 static sc_status names_of(cli *c, const char *what, const char ***names,
                           uint32_t *n)
 {
@@ -25,8 +30,8 @@ static sc_status names_of(cli *c, const char *what, const char ***names,
         return SC_OK;
     }
     return sc_error(c->err, SC_EUSAGE, SC_C_OPTION, sc_pos_none(),
-                    "models, devices, clusters, software or parameters",
-                    "can't list '%s'", what);
+                    cli_hint(c, what, kinds, all_kinds), "can't list \"%.60s\"",
+                    what);
 }
 
 sc_status cli_list(cli *c, int argc, char *const *argv)
@@ -37,8 +42,7 @@ sc_status cli_list(cli *c, int argc, char *const *argv)
     SC_TRY(cli_parse(c, argc, argv, NULL, 0, &words));
     if (words.n != 1)
         return sc_error(c->err, SC_EUSAGE, SC_C_OPTION, sc_pos_none(),
-                        "models, devices, clusters, software or parameters",
-                        "list needs one word");
+                        all_kinds, "list needs one word");
     SC_TRY(names_of(c, words.w[0], &names, &n));
     sc_text t;
     sc_json j;

@@ -14,7 +14,7 @@
 #define OFF(f) offsetof(predict_opts, f)
 
 const sc_key cli_predict_keys[] = {
-    {"measured", SC_T_STRING, SC_U_NONE, OFF(measured), NULL, 0, 0, NULL,
+    {"measured", SC_T_QUANTITY, SC_U_TIME, OFF(measured), NULL, 1e-9, 1e9, NULL,
      "--measured", "TIME", "print the gap to a measured step (34.1s)", false},
     {"why", SC_T_BOOL, SC_U_NONE, OFF(why), NULL, 0, 0, NULL, "--why", NULL,
      "every price and what made it", false},
@@ -86,42 +86,6 @@ static sc_status print(cli *c, const predict_opts *o, const sc_job *job,
     return s;
 }
 
-static sc_status dump(cli *c, const sc_job *job)
-{
-    sc_text t;
-    sc_text_init(&t);
-    for (const sc_key *k = sc_job_keys; k->name; k++) {
-        char buf[256];
-        sc_schema_print(k, job, buf, sizeof buf);
-        if (buf[0] && strcmp(buf, "0") != 0 && strcmp(buf, "-1") != 0 &&
-            strcmp(buf, "false") != 0)
-            sc_text_add(&t, "%s: %s\n", k->name, buf);
-    }
-    sc_status s = cli_emit_text(c, &t);
-    sc_text_free(&t);
-    return s;
-}
-
-sc_status cli_predict_setup(cli *c, int argc, char *const *argv, sc_job *job,
-                            predict_opts *o, sc_words *words)
-{
-    sc_job_init(job);
-    sc_opt_set sets[2] = {{sc_job_keys, job, {{0}}},
-                          {cli_predict_keys, o, {{0}}}};
-    sc_job scratch = *job;
-    sets[0].target = &scratch; /* finds --config before the file is read */
-    SC_TRY(cli_parse(c, argc, argv, sets, 2, words));
-    sc_given file = {{0}};
-    SC_TRY(cli_config(c, sc_job_keys, job, &file));
-    sc_job_given(job, &file);
-    memset(&sets[0].given, 0, sizeof sets[0].given);
-    memset(&sets[1].given, 0, sizeof sets[1].given);
-    sets[0].target = job;
-    SC_TRY(cli_parse(c, argc, argv, sets, 2, words));
-    sc_job_given(job, &sets[0].given);
-    return SC_OK;
-}
-
 sc_status cli_predict_run(cli *c, const sc_job *job, const predict_opts *o,
                           sc_prediction *p)
 {
@@ -134,6 +98,7 @@ sc_status cli_predict_run(cli *c, const sc_job *job, const predict_opts *o,
                             c->err));
         SC_TRY(sc_cost_read(text, len, o->profile, c->arena, in.cost, c->err));
     }
+    SC_TRY(cli_check_job(c, job, &in));
     return sc_predict(job, in.hw, in.model, in.sw, in.cost, c->arena, p,
                       c->err);
 }
@@ -141,21 +106,21 @@ sc_status cli_predict_run(cli *c, const sc_job *job, const predict_opts *o,
 sc_status cli_predict(cli *c, int argc, char *const *argv)
 {
     sc_job job;
-    predict_opts o = {0};
+    predict_opts o = {.measured = NAN};
     sc_prediction p;
     sc_words words = {0};
-    double measured = NAN;
-    SC_TRY(cli_predict_setup(c, argc, argv, &job, &o, &words));
+    sc_job_init(&job);
+    sc_opt_set sets[2] = {{sc_job_keys, &job, {{0}}},
+                          {cli_predict_keys, &o, {{0}}}};
+    SC_TRY(cli_parse(c, argc, argv, sets, 2, &words));
+    sc_job_given(&job, &sets[0].given);
     if (words.n)
         return sc_error(c->err, SC_EUSAGE, SC_C_OPTION, sc_pos_none(),
-                        "stepcast predict --help", "unexpected '%s'",
-                        words.w[0]);
-    if (o.measured)
-        SC_TRY(sc_unit_parse(o.measured, SC_U_TIME, sc_pos_file("--measured"),
-                             &measured, c->err));
-    if (c->dump_config) return dump(c, &job);
+                        "`stepcast predict --help` lists the options",
+                        "unexpected word \"%.60s\"", words.w[0]);
+    if (c->dump_config) return cli_dump(c, sets, 2);
     SC_TRY(cli_predict_run(c, &job, &o, &p));
-    SC_TRY(print(c, &o, &job, &p, measured));
     if (o.trace) SC_TRY(write_trace(c, &o, &p));
+    SC_TRY(print(c, &o, &job, &p, o.measured));
     return p.fits ? SC_OK : SC_NO;
 }

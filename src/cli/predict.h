@@ -8,15 +8,16 @@
 #include "cli/cli.h"
 
 typedef struct predict_opts {
-    const char *measured, *trace, *profile;
+    double measured; /* seconds; NaN: none */
+    const char *trace, *profile;
     bool why, explain;
 } predict_opts;
 
 extern const sc_key cli_predict_keys[];
 
-/* Options and --config into a job. */
-sc_status cli_predict_setup(cli *c, int argc, char *const *argv, sc_job *job,
-                            predict_opts *o, sc_words *words);
+/* The job's contradictions with what it names, and within itself. */
+sc_status cli_check_job(const cli *c, const sc_job *job, const sc_inputs *in);
+
 sc_status cli_predict_run(cli *c, const sc_job *job, const predict_opts *o,
                           sc_prediction *p);
 

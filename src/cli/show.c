@@ -5,6 +5,7 @@
 
 #include "cli/predict.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -83,6 +84,27 @@ static sc_status parameters_text(cli *c, sc_text *out)
     return SC_OK;
 }
 
+static sc_status unknown(cli *c, const char *name)
+{
+    const char **set[4], **all;
+    uint32_t n[4] = {0}, at = 0;
+    SC_TRY(sc_model_list(c->arena, &set[0], &n[0], c->err));
+    SC_TRY(sc_hw_list(true, c->arena, &set[1], &n[1], c->err));
+    SC_TRY(sc_hw_list(false, c->arena, &set[2], &n[2], c->err));
+    SC_TRY(sc_software_list(c->arena, &set[3], &n[3], c->err));
+    all =
+        SC_NEW_N(c->arena, const char *, (size_t)n[0] + n[1] + n[2] + n[3] + 2);
+    if (!all) return sc_error_nomem(c->err);
+    for (uint32_t k = 0; k < 4; k++)
+        for (uint32_t i = 0; i < n[k]; i++) all[at++] = set[k][i];
+    all[at++] = "parameters";
+    return sc_error(c->err, SC_EINPUT, SC_C_UNKNOWN_NAME, sc_pos_none(),
+                    cli_hint(c, name, all,
+                             "`stepcast list models` (devices, clusters, "
+                             "software) shows all"),
+                    "nothing in the catalogue is called \"%.60s\"", name);
+}
+
 /* Tries the catalogues in turn; their complaints are dropped, the final one
  * speaks for all. */
 static sc_status entry(cli *c, const char *name, const show_opts *o,
@@ -107,20 +129,18 @@ static sc_status entry(cli *c, const char *name, const show_opts *o,
             sc_report_model(m, out);
         return SC_OK;
     }
-    bool file = strchr(name, '.') && strchr(name, '/');
-    if (!file && sc_device_find(name, c->arena, &d, &e) == SC_OK)
+    if (e.n && (e.status == SC_EIO || e.d[0].code != SC_C_UNKNOWN_NAME)) {
+        *c->err = e; /* a model file that can't be read */
+        return e.status;
+    }
+    if (sc_device_find(name, c->arena, &d, &e) == SC_OK)
         device_text(d, out);
     else if (sc_hw_build(name, pos, c->arena, &hw, &e) == SC_OK)
         hw_text(hw, out);
     else if (sc_software_find(name, NULL, pos, c->arena, &sw, &e) == SC_OK)
         software_text(sw, out);
-    else if (e.n && file) {
-        *c->err = e;
-        return e.status;
-    } else
-        return sc_error(c->err, SC_EINPUT, SC_C_UNKNOWN_NAME, pos,
-                        "`stepcast list models` (devices, clusters, software)",
-                        "nothing in the catalogue is called '%s'", name);
+    else
+        return unknown(c, name);
     return SC_OK;
 }
 
@@ -143,10 +163,43 @@ static sc_status configuration(cli *c, const sc_job *job,
     return SC_OK;
 }
 
+/* What is text for people is lines for programs. */
+static void lines_json(const char *name, const char *text, sc_arena *a,
+                       sc_json *j)
+{
+    sc_json_begin(j, '{');
+    sc_json_key(j, "schema");
+    sc_json_string(j, "stepcast.show/1");
+    sc_json_key(j, "name");
+    sc_json_string(j, name);
+    sc_json_key(j, "lines");
+    sc_json_begin(j, '[');
+    while (*text) {
+        size_t n = strcspn(text, "\n");
+        const char *line = sc_strndup(a, text, n);
+        sc_json_string(j, line);
+        text += n + (text[n] == '\n');
+    }
+    sc_json_end(j, ']');
+    sc_json_end(j, '}');
+}
+
+static sc_status emit(cli *c, const char *name, const sc_text *t)
+{
+    if (t->failed) return sc_error_nomem(c->err);
+    if (!c->json) return cli_emit_text(c, t);
+    sc_json j;
+    sc_json_init(&j, true);
+    lines_json(name, t->buf, c->arena, &j);
+    sc_status s = cli_emit_json(c, &j);
+    sc_json_free(&j);
+    return s;
+}
+
 sc_status cli_show(cli *c, int argc, char *const *argv)
 {
     show_opts o = {0};
-    predict_opts po = {0};
+    predict_opts po = {.measured = NAN};
     sc_job job;
     sc_words words = {0};
     sc_job_init(&job);
@@ -157,14 +210,17 @@ sc_status cli_show(cli *c, int argc, char *const *argv)
     sc_job_given(&job, &sets[1].given);
     bool config = o.strategy || o.graph;
     if (config && words.n == 1 && !job.model) job.model = words.w[0];
-    if (!config && words.n != 1)
-        return sc_error(c->err, SC_EUSAGE, SC_C_OPTION, sc_pos_none(),
-                        "stepcast show dgx-a100-80g", "show needs one name");
+    if (c->dump_config) return cli_dump(c, sets, 3);
+    if (words.n > 1 || (!config && words.n == 0))
+        return sc_error(c->err, SC_EUSAGE, SC_C_MISSING, sc_pos_none(),
+                        "for example stepcast show dgx-a100-80g",
+                        "show needs one name");
     sc_text t;
     sc_text_init(&t);
     sc_status s = config ? configuration(c, &job, &po, &o, &t)
                          : entry(c, words.w[0], &o, &t);
-    if (s == SC_OK) s = cli_emit_text(c, &t);
+    const char *name = config ? job.model : words.w[0];
+    if (s == SC_OK) s = emit(c, name, &t);
     sc_text_free(&t);
     return s;
 }

@@ -116,6 +116,8 @@ sc_status cli_validate(cli *c, int argc, char *const *argv)
     sc_words files;
     SC_TRY(sc_schema_defaults(cli_validate_keys, &o, c->arena, c->err));
     SC_TRY(cli_parse(c, argc, argv, &set, 1, &files));
+    if (c->dump_config) return cli_dump(c, &set, 1);
+    if (c->dump_config) return cli_dump(c, &set, 1);
     if (files.n == 0)
         return sc_error(c->err, SC_EUSAGE, SC_C_MISSING, sc_pos_none(),
                         "stepcast validate data/validation/*.csv",

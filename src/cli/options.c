@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* options.c - options from the command line and from the file of --config. */
+#include "cli/cli.h"
+
+#include <string.h>
+
+const sc_key cli_common_keys[] = {
+    {"json", SC_T_BOOL, SC_U_NONE, offsetof(cli, json), NULL, 0, 0, NULL,
+     "--json", NULL, "one JSON document on stdout, nothing else", false},
+    {"quiet", SC_T_BOOL, SC_U_NONE, offsetof(cli, quiet), NULL, 0, 0, NULL,
+     "--quiet", NULL, "no notes on stderr", false},
+    {"output", SC_T_STRING, SC_U_NONE, offsetof(cli, output), NULL, 0, 0, NULL,
+     "--output", "FILE", "write to FILE (also -o FILE)", false},
+    {"jobs", SC_T_INT, SC_U_COUNT, offsetof(cli, jobs), NULL, 1, 4096, NULL,
+     "--jobs", "N", "threads at most, where a command uses several", false},
+    {"seed", SC_T_INT, SC_U_COUNT, offsetof(cli, seed), NULL, 0, 0x1p53, NULL,
+     "--seed", "N", "of random numbers, where a command draws any", false},
+    {"config", SC_T_STRING, SC_U_NONE, offsetof(cli, config), NULL, 0, 0, NULL,
+     "--config", "FILE", "options from a YAML or JSON file", false},
+    {"dump-config", SC_T_BOOL, SC_U_NONE, offsetof(cli, dump_config), NULL, 0,
+     0, NULL, "--dump-config", NULL, "write the options as such a file", false},
+    {0},
+};
+
+const char *cli_hint(const cli *c, const char *word, const char *const *names,
+                     const char *other)
+{
+    const char *near = sc_nearest(word, names);
+    const char *hint =
+        near ? sc_sprintf(c->arena, "did you mean \"%s\"?", near) : NULL;
+    return hint ? hint : other;
+}
+
+static uint32_t table_size(const sc_key *keys)
+{
+    uint32_t n = 0;
+    while (keys[n].name) n++;
+    return n;
+}
+
+/* All tables as one, each key with a field of its own. */
+static sc_key *joined(cli *c, const sc_opt_set *sets, uint32_t n_sets)
+{
+    uint32_t n = 0, at = 0;
+    for (uint32_t i = 0; i < n_sets; i++) n += table_size(sets[i].keys);
+    sc_key *keys = SC_NEW_N(c->arena, sc_key, (size_t)n + 1);
+    for (uint32_t i = 0; keys && i < n_sets; i++)
+        for (const sc_key *k = sets[i].keys; k->name; k++) {
+            keys[at] = *k;
+            keys[at].offset = at * sizeof(double);
+            keys[at++].required = false;
+        }
+    return keys;
+}
+
+static sc_status store(cli *c, const sc_node *n, sc_opt_set *sets,
+                       uint32_t n_sets)
+{
+    for (uint32_t i = 0; i < n_sets; i++)
+        for (const sc_key *k = sets[i].keys; k->name; k++)
+            if (strcmp(k->name, n->key) == 0) {
+                sc_given_set(&sets[i].given, sets[i].keys, k->name);
+                return sc_schema_set(k, n->text, n->pos, sets[i].target,
+                                     c->arena, c->err);
+            }
+    return SC_OK;
+}
+
+static sc_status read_file(cli *c, sc_opt_set *sets, uint32_t n_sets)
+{
+    char *text = NULL;
+    size_t len = 0;
+    sc_node *root = NULL;
+    SC_TRY(sc_file_read(c->config, SC_DOC_MAX_BYTES, c->arena, &text, &len,
+                        c->err));
+    SC_TRY(sc_doc_parse(text, len, SC_FMT_AUTO, c->config, c->arena, &root,
+                        c->err));
+    sc_key *keys = joined(c, sets, n_sets);
+    double *fields =
+        keys ? SC_NEW_N(c->arena, double, table_size(keys) + 1) : NULL;
+    if (!fields) return sc_error_nomem(c->err);
+    SC_TRY(sc_schema_read(keys, root, fields, NULL, c->arena, c->err));
+    for (const sc_node *n = root->child; n; n = n->next)
+        SC_TRY(store(c, n, sets, n_sets));
+    c->file = root;
+    return SC_OK;
+}
+
+/* "-o" is "--output". */
+static char **spelled_out(cli *c, int argc, char *const *argv)
+{
+    char **words = SC_NEW_N(c->arena, char *, (size_t)argc + 1);
+    for (int i = 0; words && i < argc; i++) {
+        bool short_out = strcmp(argv[i], "-o") == 0;
+        words[i] = short_out ? sc_strdup(c->arena, "--output") : argv[i];
+        if (!words[i]) return NULL;
+    }
+    return words;
+}
+
+sc_status cli_parse(cli *c, int argc, char *const *argv, sc_opt_set *sets,
+                    uint32_t n_sets, sc_words *positional)
+{
+    sc_opt_set all[CLI_SETS + 1] = {{cli_common_keys, c, {{0}}}};
+    for (uint32_t i = 0; i < n_sets && i < CLI_SETS; i++) all[i + 1] = sets[i];
+    char **words = spelled_out(c, argc, argv);
+    if (!words) return sc_error_nomem(c->err);
+    SC_TRY(sc_opt_parse(argc, words, all, n_sets + 1, positional, c->arena,
+                        c->err));
+    if (c->config) { /* the file, then the command line over it */
+        SC_TRY(read_file(c, all, n_sets + 1));
+        SC_TRY(sc_opt_parse(argc, words, all, n_sets + 1, positional, c->arena,
+                            c->err));
+    }
+    for (uint32_t i = 0; i < n_sets && i < CLI_SETS; i++)
+        sets[i].given = all[i + 1].given;
+    return SC_OK;
+}
+
+/* ---- --dump-config -------------------------------------------------------- */
+
+static void dump_value(const sc_key *k, const void *target, sc_json *j)
+{
+    const void *field = (const char *)target + k->offset;
+    char buf[64];
+    if (k->type == SC_T_STRING) {
+        sc_json_string(j, *(const char *const *)field);
+    } else if (k->type == SC_T_BOOL) {
+        sc_json_bool(j, *(const bool *)field);
+    } else if (k->type == SC_T_INT) {
+        sc_json_int(j, *(const int64_t *)field);
+    } else if (k->type == SC_T_QUANTITY && k->unit == SC_U_NONE) {
+        sc_json_double(j, *(const double *)field);
+    } else {
+        sc_schema_print(k, target, buf, sizeof buf);
+        sc_json_string(j, buf);
+    }
+}
+
+/* JSON is YAML: with --json a document, else a line for each option. */
+sc_status cli_dump(cli *c, const sc_opt_set *sets, uint32_t n_sets)
+{
+    sc_text t;
+    sc_json all;
+    sc_text_init(&t);
+    sc_json_init(&all, true);
+    sc_json_begin(&all, '{');
+    for (uint32_t i = 0; i < n_sets; i++)
+        for (const sc_key *k = sets[i].keys; k->name; k++) {
+            if (!sc_given_has(&sets[i].given, sets[i].keys, k->name)) continue;
+            sc_json one;
+            sc_json_init(&one, false);
+            dump_value(k, sets[i].target, &one);
+            sc_text_add(&t, "%s: %s\n", k->name, one.buf);
+            t.failed = t.failed || one.failed;
+            sc_json_free(&one);
+            sc_json_key(&all, k->name);
+            dump_value(k, sets[i].target, &all);
+        }
+    sc_json_end(&all, '}');
+    sc_status s = c->json ? cli_emit_json(c, &all) : cli_emit_text(c, &t);
+    sc_text_free(&t);
+    sc_json_free(&all);
+    return s;
+}

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a layer keeps for its backward pass, against table 2 of Korthikanti et
+ * al. 2022: s tokens, b samples, h width, a heads, t tensor parallel.
+ */
+#include <stepcast/predict.h>
+
+#include "unit.h"
+
+#include <math.h>
+#include <stdio.h>
+
+static struct {
+    sc_arena a;
+    sc_err err;
+    sc_cost cost;
+} f;
+
+static int set_up(void **state)
+{
+    (void)state;
+    sc_arena_init(&f.a, 0);
+    sc_err_init(&f.err);
+    sc_cost_centres(&f.cost);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    sc_arena_free(&f.a);
+    return 0;
+}
+
+static sc_run run_of(const char *model, const char *software, uint32_t tp,
+                     uint32_t pp)
+{
+    sc_run r = {.cost = &f.cost,
+                .size = {pp, 1, 1, tp},
+                .vpp = 1,
+                .mbs = 4,
+                .ga = 8,
+                .gbs = 32,
+                .seq = 2048,
+                .precision = SC_FP16};
+    char spec[32];
+    snprintf(spec, sizeof spec, "a100-sxm-80g:%u", tp * pp);
+    assert_int_equal(sc_hw_build(spec, sc_pos_none(), &f.a, &r.hw, &f.err), 0);
+    assert_int_equal(
+        sc_model_load(model, sc_pos_none(), &f.a, &r.model, &f.err), 0);
+    assert_int_equal(
+        sc_software_find(software, NULL, sc_pos_none(), &f.a, &r.sw, &f.err),
+        0);
+    return r;
+}
+
+static sc_plan plan_of(const sc_run *r, sc_block blocks[3])
+{
+    sc_plan p;
+    assert_int_equal(sc_plan_build(r, &f.a, &p, &f.err), SC_OK);
+    for (uint32_t l = 0; l < 3; l++)
+        assert_int_equal(sc_block_price(&p, l, &f.a, &blocks[l], &f.err),
+                         SC_OK);
+    return p;
+}
+
+static void near(double got, double want)
+{
+    if (fabs(got - want) > 1e-9 * fabs(want))
+        print_message("%.12g instead of %.12g\n", got, want);
+    assert_true(fabs(got - want) <= 1e-9 * fabs(want));
+}
+
+static void korthikanti(void **state)
+{
+    (void)state;
+    static const uint32_t degree[] = {1, 2, 4, 8};
+    for (size_t i = 0; i < SC_COUNT(degree); i++) {
+        sc_run r = run_of("gpt3-6.7b", "megatron-lm-2022", degree[i], 1);
+        double t = degree[i], s = 2048, b = 4;
+        double h = (double)r.model->t.hidden, a = (double)r.model->t.heads;
+        double sbh = s * b * h, as_h = a * s / h;
+        sc_block k[3];
+        plan_of(&r, k);
+        near(k[1].saved, sbh * (10 + 24 / t + 5 * as_h / t));
+        r.recompute = SC_RC_SELECTIVE;
+        plan_of(&r, k);
+        near(k[1].saved, sbh * (10 + 24 / t));
+        r.recompute = SC_RC_FULL;
+        plan_of(&r, k);
+        near(k[1].saved, 2 * sbh);
+        r.sp = true;
+        r.recompute = SC_RC_NONE;
+        plan_of(&r, k);
+        near(k[1].saved, sbh / t * (34 + 5 * as_h));
+        r.recompute = SC_RC_SELECTIVE;
+        plan_of(&r, k);
+        near(k[1].saved, 34 * sbh / t);
+    }
+}
+
+/* Fused attention keeps no scores: what is left is linear in the sequence. */
+static void fused_attention_is_linear(void **state)
+{
+    (void)state;
+    sc_run r = run_of("gpt3-6.7b", "megatron-core", 1, 1);
+    sc_block one[3], two[3];
+    plan_of(&r, one);
+    r.seq *= 2;
+    plan_of(&r, two);
+    near(two[1].saved, 2 * one[1].saved);
+    r.mbs *= 2;
+    plan_of(&r, one);
+    near(one[1].saved, 2 * two[1].saved);
+    sc_run unfused = run_of("gpt3-6.7b", "megatron-lm-2022", 1, 1);
+    plan_of(&unfused, one);
+    unfused.seq *= 2;
+    plan_of(&unfused, two);
+    assert_true(two[1].saved > 2.5 * one[1].saved);
+}
+
+static sc_stage_memory *memory(const sc_run *r)
+{
+    sc_block k[3];
+    sc_plan p = plan_of(r, k);
+    sc_stage_memory *m = SC_NEW_N(&f.a, sc_stage_memory, r->size[SC_AX_PP]);
+    assert_non_null(m);
+    assert_int_equal(sc_predict_memory(&p, k, &f.a, m, &f.err), SC_OK);
+    return m;
+}
+
+/* Mixed-precision Adam: 2 + 4 + 12 bytes per parameter. */
+static void model_state(void **state)
+{
+    (void)state;
+    sc_run r = run_of("gpt3-6.7b", "megatron-lm-2022", 1, 1);
+    double n = (double)r.model->params;
+    const sc_stage_memory *m = memory(&r);
+    near(m->weights, 2 * n);
+    near(m->gradients, 4 * n);
+    near(m->optimizer, 12 * n);
+    near(m->allocated, m->weights + m->gradients + m->optimizer +
+                           m->activations + m->communication + m->other);
+    assert_true(m->peak >= m->allocated);
+    r.forward_only = true;
+    m = memory(&r);
+    near(m->weights, 2 * n);
+    assert_true(m->gradients == 0 && m->optimizer == 0);
+}
+
+/* 1F1B: stage i holds pp - i micro-batches; the blocks' share of every stage
+ * is therefore the same multiple of that. */
+static void stages_hold_less_and_less(void **state)
+{
+    (void)state;
+    sc_run r = run_of("gpt3-6.7b", "megatron-lm-2022", 1, 8);
+    sc_block k[3];
+    sc_plan p = plan_of(&r, k);
+    const sc_stage_memory *m = memory(&r);
+    for (uint32_t d = 1; d + 1 < 8; d++)
+        near(m[d].activations - k[1].working, 4 * (8 - d) * k[1].saved);
+    assert_int_equal(p.stage[1].blocks, 4);
+    r.schedule = SC_SCH_GPIPE;
+    const sc_stage_memory *g = memory(&r);
+    for (uint32_t d = 1; d + 1 < 8; d++)
+        near(g[d].activations - k[1].working, 4 * 8 * k[1].saved);
+}
+
+/* Interleaving costs memory: 1 + (pp - 1) / (pp vpp) of 1F1B on the first
+ * stage (Korthikanti et al. 2022, section 4.2.3). */
+static void interleaving_holds_more(void **state)
+{
+    (void)state;
+    sc_run r = run_of("llama2-7b", "megatron-core", 1, 4);
+    sc_block k[3];
+    r.schedule = SC_SCH_INTERLEAVED;
+    r.ga = 16;
+    r.gbs = 64;
+    r.vpp = 4;
+    plan_of(&r, k);
+    assert_true(k[0].saved == 0); /* a lookup keeps nothing to speak of */
+    near(memory(&r)[0].activations - fmax(k[0].working, k[1].working),
+         32 * k[1].saved * (1 + 3.0 / 16));
+}
+
+/* Recomputation and sharding never need more. */
+static void less_is_less(void **state)
+{
+    (void)state;
+    static const char *const sw[] = {"megatron-lm-2022", "megatron-core",
+                                     "llm-foundry-2023"};
+    for (size_t i = 0; i < SC_COUNT(sw); i++) {
+        sc_run r = run_of("gpt3-6.7b", sw[i], 2, 2);
+        double peak[3];
+        for (int rc = 0; rc < 3; rc++) {
+            r.recompute = (sc_recompute)rc;
+            peak[rc] = memory(&r)[0].peak;
+        }
+        assert_true(peak[SC_RC_SELECTIVE] <= peak[SC_RC_NONE]);
+        assert_true(peak[SC_RC_FULL] <= peak[SC_RC_SELECTIVE]);
+        assert_true(peak[SC_RC_FULL] < peak[SC_RC_NONE]);
+    }
+}
+
+#define TEST(fn) cmocka_unit_test_setup_teardown(fn, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {TEST(korthikanti),
+                                       TEST(fused_attention_is_linear),
+                                       TEST(model_state),
+                                       TEST(stages_hold_less_and_less),
+                                       TEST(interleaving_holds_more),
+                                       TEST(less_is_less)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Lowering: pipelines of hand-made blocks against the closed forms of
+ * Narayanan et al. 2021, and graphs against themselves: folded and unfolded,
+ * closed and expanded.
+ */
+#include <stepcast/predict.h>
+
+#include "unit.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static struct {
+    sc_arena a;
+    sc_err err;
+    sc_cost cost;
+    sc_software sw;
+} f;
+
+static int set_up(void **state)
+{
+    (void)state;
+    sc_arena_init(&f.a, 0);
+    sc_err_init(&f.err);
+    sc_cost_centres(&f.cost);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    sc_arena_free(&f.a);
+    return 0;
+}
+
+static sc_run run_of(const char *software, uint32_t tp, uint32_t pp,
+                     uint32_t dp, uint32_t ga)
+{
+    const sc_software *sw = NULL;
+    sc_run r = {.cost = &f.cost,
+                .sw = &f.sw,
+                .size = {pp, dp, 1, tp},
+                .vpp = 1,
+                .mbs = 1,
+                .ga = ga,
+                .gbs = (uint64_t)ga * dp,
+                .seq = 1024,
+                .precision = SC_BF16};
+    char spec[64];
+    uint32_t n = tp * dp * pp;
+    snprintf(spec, sizeof spec,
+             n % 8 && n > 8 ? "switch%u@450GB/s,1us; device=h100-sxm"
+                            : "h100-sxm:%u",
+             n);
+    assert_int_equal(sc_hw_build(spec, sc_pos_none(), &f.a, &r.hw, &f.err), 0);
+    assert_int_equal(
+        sc_model_load("gpt3-xl", sc_pos_none(), &f.a, &r.model, &f.err), 0);
+    assert_int_equal(
+        sc_software_find(software, NULL, sc_pos_none(), &f.a, &sw, &f.err), 0);
+    f.sw = *sw;
+    return r;
+}
+
+static sc_plan plan_of(const sc_run *r)
+{
+    sc_plan p;
+    sc_status s = sc_plan_build(r, &f.a, &p, &f.err);
+    if (s != SC_OK) print_message("%s\n", f.err.d[0].msg);
+    assert_int_equal(s, SC_OK);
+    return p;
+}
+
+static void price(const sc_plan *p, sc_block b[3])
+{
+    for (uint32_t l = 0; l < 3; l++)
+        assert_int_equal(sc_block_price(p, l, &f.a, &b[l], &f.err), SC_OK);
+}
+
+static sc_graph lower(const sc_plan *p, const sc_block b[3], bool expand)
+{
+    sc_graph g;
+    sc_lower_opts o = {.expand = expand};
+    assert_int_equal(sc_lower(p, b, &o, &f.a, &g, &f.err), SC_OK);
+    assert_int_equal(sc_graph_check(&g, &f.err), SC_OK);
+    return g;
+}
+
+static sc_time makespan(const sc_graph *g)
+{
+    sc_result r;
+    sc_sim_opts o;
+    sc_predict_rates(&f.cost, &o);
+    assert_int_equal(sc_sim_run(g, &o, &f.a, &r, &f.err), SC_OK);
+    return r.makespan;
+}
+
+static double fast(const sc_plan *p, const sc_block b[3])
+{
+    double s = 0;
+    assert_int_equal(sc_predict_fast(p, b, &f.a, &s, &f.err), SC_OK);
+    return s;
+}
+
+static void near(double got, double want, double tolerance)
+{
+    if (fabs(got - want) > tolerance * want)
+        print_message("%.12g instead of %.12g\n", got, want);
+    assert_true(fabs(got - want) <= tolerance * want);
+}
+
+/* ---- closed forms --------------------------------------------------------- */
+
+/* One forward op of `fwd` seconds and one backward op of `bwd`. */
+static sc_block hand_made(double fwd, double bwd)
+{
+    sc_block b = {.fwd_s = fwd, .bwd_s = bwd};
+    b.fwd_cat[SC_CAT_COMPUTE] = fwd;
+    b.bwd_cat[SC_CAT_COMPUTE] = bwd;
+    return b;
+}
+
+/* Blocks of minutes: transfers of microseconds and the optimizer of no
+ * weights do not show. */
+static void pipeline_is(const sc_run *r, double want)
+{
+    sc_plan p = plan_of(r);
+    sc_block b[3] = {hand_made(0, 0), hand_made(100, 200), hand_made(0, 0)};
+    sc_graph g = lower(&p, b, false);
+    near(sc_time_to_s(makespan(&g)), want, 1e-6);
+    near(fast(&p, b), want, 1e-6);
+}
+
+static void one_f_one_b(void **state)
+{
+    (void)state;
+    static const uint32_t shape[][2] = {{1, 4}, {2, 2},  {2, 16}, {4, 8},
+                                        {8, 3}, {8, 64}, {12, 1}};
+    for (size_t i = 0; i < SC_COUNT(shape); i++) {
+        uint32_t pp = shape[i][0], ga = shape[i][1];
+        sc_run r = run_of("megatron-lm-2022", 1, pp, 1, ga);
+        double pass = 24.0 / pp * 300;
+        f.cost.p[SC_P_STEP_FIXED] = 0;
+        pipeline_is(&r, (ga + pp - 1) * pass);
+        r.schedule = SC_SCH_GPIPE; /* the same bubble */
+        pipeline_is(&r, (ga + pp - 1) * pass);
+        r.schedule = SC_SCH_INTERLEAVED; /* of one chunk */
+        if (ga % pp == 0) pipeline_is(&r, (ga + pp - 1) * pass);
+    }
+}
+
+static void interleaved(void **state)
+{
+    (void)state;
+    static const uint32_t shape[][3] = {{2, 2, 4},  {4, 2, 4},  {4, 3, 16},
+                                        {6, 4, 12}, {8, 3, 64}, {2, 12, 2}};
+    for (size_t i = 0; i < SC_COUNT(shape); i++) {
+        uint32_t pp = shape[i][0], vpp = shape[i][1], ga = shape[i][2];
+        sc_run r = run_of("megatron-lm-2022", 1, pp, 1, ga);
+        double pass = 24.0 / pp * 300;
+        r.vpp = vpp;
+        r.schedule = SC_SCH_INTERLEAVED;
+        f.cost.p[SC_P_STEP_FIXED] = 0;
+        pipeline_is(&r, ga * pass + (pp - 1) * pass / vpp);
+    }
+}
+
+static void forward_only(void **state)
+{
+    (void)state;
+    sc_run r = run_of("megatron-lm-2022", 1, 4, 1, 10);
+    r.forward_only = true;
+    pipeline_is(&r, (10 + 4 - 1) * 600);
+}
+
+/* Exchanges that fit beside the backward pass cost at most what overlapping
+ * slows down; those after it are paid in full. */
+static void exchange_hides(void **state)
+{
+    (void)state;
+    sc_run r = run_of("megatron-core", 1, 1, 8, 2);
+    f.cost.p[SC_P_STEP_FIXED] = 0;
+    f.sw.bucket_bytes = 1;
+    sc_plan p = plan_of(&r);
+    sc_block b[3] = {hand_made(0, 0), hand_made(100, 200), hand_made(0, 0)};
+    b[1].grad_bytes = 1e9;
+    b[1].grad_s = 10;
+    double busy = 2 * 24 * 300, overlapped = 23 * 10, tail = 10;
+    sc_graph g = lower(&p, b, false);
+    near(sc_time_to_s(makespan(&g)),
+         busy + f.cost.p[SC_P_OVERLAP] * overlapped + tail, 0.003);
+    near(fast(&p, b), busy + f.cost.p[SC_P_OVERLAP] * overlapped + tail, 0.003);
+    /* nothing beside compute can be faster than compute alone */
+    assert_true(sc_time_to_s(makespan(&g)) >= busy + tail);
+    assert_true(fast(&p, b) >= busy + tail);
+}
+
+/* Where the exchange is what limits, the step is as long as it. */
+static void exchange_limits(void **state)
+{
+    (void)state;
+    sc_run r = run_of("megatron-core", 1, 1, 8, 1);
+    f.cost.p[SC_P_STEP_FIXED] = 0;
+    f.sw.bucket_bytes = 1;
+    sc_plan p = plan_of(&r);
+    sc_block b[3] = {hand_made(0, 0), hand_made(1, 2), hand_made(0, 0)};
+    b[1].grad_bytes = 1e9;
+    b[1].grad_s = 1000;
+    sc_graph g = lower(&p, b, false);
+    near(sc_time_to_s(makespan(&g)), 24 + 2 + 24 * 1000, 0.002);
+    near(fast(&p, b), 24 + 2 + 24 * 1000, 0.002);
+}
+
+/* ---- one graph in several forms ------------------------------------------- */
+
+typedef struct shape {
+    const char *software;
+    uint32_t tp, pp, dp, ga, vpp;
+    int zero;
+    bool sp, overlap;
+} shape;
+
+static const shape shapes[] = {
+    {"megatron-lm-2022", 1, 1, 1, 2, 1, 0, false, false},
+    {"megatron-lm-2022", 2, 1, 2, 2, 1, 0, false, false},
+    {"megatron-lm-2022", 2, 2, 2, 4, 1, 0, true, false},
+    {"megatron-lm-2022", 1, 4, 2, 4, 1, 1, false, false},
+    {"megatron-lm-2022", 2, 2, 1, 4, 2, 0, true, false},
+    {"megatron-deepspeed-2022", 2, 2, 2, 3, 1, 1, false, false},
+    {"megatron-core", 4, 1, 1, 2, 1, 0, true, true},
+    {"megatron-core", 2, 2, 2, 4, 1, 1, true, true},
+    {"megatron-core", 2, 2, 2, 4, 3, 0, true, true},
+    {"megatron-core", 1, 1, 8, 2, 1, 2, false, true},
+    {"llm-foundry-2023", 1, 1, 8, 1, 1, 3, false, true},
+    {"llm-foundry-2023", 1, 1, 4, 2, 1, 3, false, true},
+    {"llm-foundry-pure-2023", 1, 1, 8, 2, 1, 3, false, true},
+};
+
+static sc_run run_of_shape(const shape *s)
+{
+    sc_run r = run_of(s->software, s->tp, s->pp, s->dp, s->ga);
+    f.sw.grad_overlap = f.sw.param_overlap = s->overlap;
+    r.vpp = s->vpp;
+    r.schedule = s->vpp > 1 ? SC_SCH_INTERLEAVED : SC_SCH_1F1B;
+    r.zero = s->zero;
+    r.sp = s->sp;
+    return r;
+}
+
+static void folded_equals_unfolded(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < SC_COUNT(shapes); i++) {
+        sc_run r = run_of_shape(&shapes[i]);
+        sc_plan p = plan_of(&r);
+        sc_block b[3];
+        sc_graph each;
+        price(&p, b);
+        sc_graph g = lower(&p, b, false);
+        assert_int_equal(sc_graph_unfold(&g, 1000000, &f.a, &each, &f.err),
+                         SC_OK);
+        assert_int_equal(each.n_classes, r.hw->n_devices);
+        assert_true(makespan(&each) == makespan(&g));
+    }
+}
+
+/* Each op is rounded up to a picosecond, and nothing else differs. */
+static void expanded_equals_closed(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < SC_COUNT(shapes); i++) {
+        sc_run r = run_of_shape(&shapes[i]);
+        sc_plan p = plan_of(&r);
+        sc_block b[3];
+        price(&p, b);
+        sc_graph closed = lower(&p, b, false), open = lower(&p, b, true);
+        assert_true(open.n_ops > closed.n_ops);
+        if (shapes[i].overlap) {
+            /* which piece overlaps depends on their order */
+            near((double)makespan(&open), (double)makespan(&closed), 0.02);
+            continue;
+        }
+        sc_time d = makespan(&open) - makespan(&closed);
+        if (d < 0) d = -d;
+        assert_true(d <= (sc_time)open.n_ops);
+    }
+}
+
+/* Without overlap both engines run the same recurrence: they differ by the
+ * rounding of ops alone.  With it, within five percent. */
+static void engines_agree(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < SC_COUNT(shapes); i++) {
+        sc_run r = run_of_shape(&shapes[i]);
+        sc_plan p = plan_of(&r);
+        sc_block b[3];
+        price(&p, b);
+        sc_graph g = lower(&p, b, false);
+        double event = sc_time_to_s(makespan(&g)), composed = fast(&p, b);
+        if (shapes[i].overlap)
+            near(composed, event, 0.05);
+        else
+            assert_true(fabs(composed - event) <= 1e-12 * g.n_ops);
+    }
+}
+
+/* The graph holds the work that was priced, no more and no less. */
+static void work_is_kept(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < SC_COUNT(shapes); i++) {
+        sc_run r = run_of_shape(&shapes[i]);
+        sc_plan p = plan_of(&r);
+        sc_block b[3];
+        price(&p, b);
+        sc_graph g = lower(&p, b, true);
+        double got = 0, flops = 0, seconds = 0;
+        for (uint32_t k = 0; k < g.n_ops; k++) {
+            flops += g.flops[k];
+            if (g.kind[k] == SC_OP_COMPUTE && g.cat[k] == SC_CAT_COMPUTE)
+                got += sc_time_to_s(g.work[k]);
+        }
+        const double n[3] = {1, 24, 1};
+        double all = 0;
+        for (uint32_t l = 0; l < 3; l++) {
+            seconds +=
+                n[l] * r.ga *
+                (b[l].fwd_cat[SC_CAT_COMPUTE] + b[l].bwd_cat[SC_CAT_COMPUTE]);
+            all += n[l] * r.ga * b[l].flops;
+        }
+        near(got, seconds, 1e-6);
+        near(flops, all, 1e-9);
+    }
+}
+
+/* Sixteen nodes or two thousand: replicas are one class. */
+static void symmetry_is_free(void **state)
+{
+    (void)state;
+    uint32_t n_ops[2];
+    for (uint32_t i = 0; i < 2; i++) {
+        sc_run r = run_of("megatron-core", 8, 4, i ? 512 : 4, 8);
+        r.zero = 1;
+        r.sp = true;
+        sc_plan p = plan_of(&r);
+        sc_block b[3];
+        price(&p, b);
+        sc_graph g = lower(&p, b, false);
+        n_ops[i] = g.n_ops;
+        assert_int_equal(g.n_classes, 4);
+        assert_int_equal(g.classes[0].multiplicity, i ? 4096 : 32);
+    }
+    assert_int_equal(n_ops[0], n_ops[1]);
+}
+
+#define TEST(fn) cmocka_unit_test_setup_teardown(fn, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {TEST(one_f_one_b),
+                                       TEST(interleaved),
+                                       TEST(forward_only),
+                                       TEST(exchange_hides),
+                                       TEST(exchange_limits),
+                                       TEST(folded_equals_unfolded),
+                                       TEST(expanded_equals_closed),
+                                       TEST(engines_agree),
+                                       TEST(work_is_kept),
+                                       TEST(symmetry_is_free)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
