@@ -127,7 +127,7 @@ static void tables(void **state)
         "r2        10.0000      10.5000    +5.00  (repetition)\n"
         "r3     skipped: unknown device 'X'\n");
     has("\nf       (all)        2     0    5.00    5.00    5.00   +5.00"
-        "       -       -   25.00   25.00\n");
+        "       -       -       -   25.00   25.00\n");
     assert_null(strstr(text.buf, "\ng ")); /* nothing to judge it by */
     has("1 of 3 rows skipped\n     1  unknown device 'X'\n");
     size_t all = text.len;

@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Prices of kernels: bounds, growth, launches, alignment. */
+#include <stepcast/cost.h>
+
+#include "unit.h"
+
+#include <math.h>
+#include <string.h>
+
+static struct {
+    sc_arena a;
+    sc_err err;
+    sc_cost c;
+    const sc_device *d;
+} f;
+
+static int set_up(void **state)
+{
+    (void)state;
+    sc_arena_init(&f.a, 0);
+    sc_err_init(&f.err);
+    sc_cost_centres(&f.c);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    sc_arena_free(&f.a);
+    return 0;
+}
+
+static const char *const devices[] = {"a100-sxm-80g", "h100-sxm",
+                                      "v100-sxm2-32g", "t4"};
+
+static void use(const char *device)
+{
+    assert_int_equal(sc_device_find(device, &f.a, &f.d, &f.err), SC_OK);
+}
+
+static sc_kernel gemm(uint64_t m, uint64_t n, uint64_t k)
+{
+    return (sc_kernel){.kind = SC_K_GEMM,
+                       .precision = SC_FP16,
+                       .batch = 1,
+                       .m = m,
+                       .n = n,
+                       .k = k};
+}
+
+static sc_price price(sc_kernel k)
+{
+    return sc_cost_kernel(&f.c, f.d, &k);
+}
+
+static double seconds(sc_kernel k)
+{
+    return price(k).seconds;
+}
+
+static void near(double got, double want, double tolerance)
+{
+    if (fabs(got - want) > tolerance * want)
+        print_message("%.12g instead of %.12g\n", got, want);
+    assert_true(fabs(got - want) <= tolerance * want);
+}
+
+/* Neither faster than the units can multiply nor than memory can deliver. */
+static void gemm_bounds(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < SC_COUNT(devices); i++) {
+        use(devices[i]);
+        for (uint64_t m = 1; m <= 65536; m *= 4)
+            for (uint64_t n = 8; n <= 65536; n *= 8)
+                for (uint64_t k = 8; k <= 32768; k *= 16)
+                    for (uint64_t b = 1; b <= 64; b *= 64) {
+                        sc_kernel g = gemm(m, n, k);
+                        g.batch = b;
+                        sc_price p = price(g);
+                        double bytes =
+                            2.0 * (double)(b * (m * k + n * k + m * n));
+                        assert_true(p.flops ==
+                                    2.0 * (double)(b * m * n) * (double)k);
+                        assert_true(p.bytes >= bytes);
+                        assert_true(p.seconds >= p.flops / f.d->peak[SC_FP16]);
+                        assert_true(p.seconds >= bytes / f.d->mem_bw);
+                        assert_true(p.seconds >= f.c.p[SC_P_LAUNCH]);
+                    }
+    }
+}
+
+static void gemm_grows(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < SC_COUNT(devices); i++) {
+        use(devices[i]);
+        for (uint64_t m = 8; m <= 16384; m *= 2)
+            for (uint64_t n = 8; n <= 16384; n *= 2)
+                for (uint64_t k = 8; k <= 16384; k *= 4)
+                    for (uint64_t b = 1; b <= 16; b *= 16) {
+                        sc_kernel one = gemm(m, n, k), two;
+                        one.batch = b;
+                        double t = seconds(one);
+                        two = one, two.m *= 2;
+                        assert_true(seconds(two) >= t);
+                        two = one, two.n *= 2;
+                        assert_true(seconds(two) >= t);
+                        two = one, two.k *= 2;
+                        assert_true(seconds(two) >= t);
+                    }
+    }
+}
+
+/* A product that fills the device runs at the fitted share of its peak. */
+static void large_gemm_is_efficient(void **state)
+{
+    (void)state;
+    use("a100-sxm-80g");
+    sc_price p = price(gemm(16384, 16384, 16384));
+    double share = p.flops / p.seconds / f.d->peak[SC_FP16];
+    assert_true(share <= f.c.p[SC_P_GEMM_AMPERE]);
+    assert_true(share > 0.95 * f.c.p[SC_P_GEMM_AMPERE]);
+    assert_string_equal(p.limit, "compute");
+    /* a product of few rows reads its weight: bandwidth, not units */
+    p = price(gemm(8, 16384, 16384));
+    assert_string_equal(p.limit, "memory");
+    double read = 2.0 * 16384 * 16384 / f.d->mem_bw;
+    assert_true(p.seconds > read && p.seconds < 2 * read);
+}
+
+/* One tile more than a wave holds costs another wave. */
+static void waves(void **state)
+{
+    (void)state;
+    use("a100-sxm-80g"); /* 108 units */
+    double full = seconds(gemm(256 * 108, 128, 8192));
+    double less = seconds(gemm(256 * 107 + 1, 128, 8192));
+    double more = seconds(gemm(256 * 108 + 8, 128, 8192));
+    assert_true(fabs(less - full) < 0.01 * full);
+    assert_true(more > 1.05 * full);
+}
+
+static void alignment(void **state)
+{
+    (void)state;
+    use("a100-sxm-80g");
+    double whole = seconds(gemm(8192, 51200, 4096));
+    double four = seconds(gemm(8192, 51196, 4096));
+    double two = seconds(gemm(8192, 51198, 4096));
+    double odd = seconds(gemm(8192, 51197, 4096));
+    assert_true(whole < four && four < two && two < odd);
+    near(odd / whole, f.c.p[SC_P_GEMM_ODD], 0.01);
+    /* rows need no alignment, depth does; 32-bit operands neither */
+    near(seconds(gemm(8191, 51200, 4096)), whole, 0.001);
+    assert_true(seconds(gemm(8192, 51200, 4095)) > 2 * whole);
+    sc_kernel wide = gemm(8192, 51197, 4096), even = gemm(8192, 51200, 4096);
+    wide.precision = even.precision = SC_TF32;
+    near(seconds(wide), seconds(even), 0.001);
+}
+
+static void launches(void **state)
+{
+    (void)state;
+    use("h100-sxm");
+    double floor_s = f.c.p[SC_P_LAUNCH];
+    sc_kernel m = {.kind = SC_K_MEMORY, .bytes = 1};
+    near(seconds(m), floor_s, 1e-6);
+    assert_string_equal(price(m).limit, "launch");
+    m.launches = 7;
+    near(seconds(m), 7 * floor_s, 1e-6);
+    assert_int_equal(price(m).launches, 7);
+    assert_true(seconds(gemm(1, 8, 8)) >= floor_s);
+}
+
+static void memory_is_linear(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < SC_COUNT(devices); i++) {
+        use(devices[i]);
+        for (int kind = SC_K_MEMORY; kind <= SC_K_LOOKUP; kind++) {
+            sc_kernel one = {.kind = (sc_kernel_kind)kind, .bytes = 1e9};
+            sc_kernel three = one, none = one;
+            three.bytes *= 3;
+            none.bytes = 0;
+            double zero = seconds(none);
+            near(seconds(three) - zero, 3 * (seconds(one) - zero), 1e-9);
+            assert_true(seconds(one) - zero >= 1e9 / f.d->mem_bw);
+            near(seconds(one) - zero, 1e9 / (f.d->mem_bw * f.c.p[SC_P_MEM_EFF]),
+                 1e-9);
+        }
+    }
+}
+
+static sc_kernel flash(uint64_t bh, uint64_t s, bool backward)
+{
+    return (sc_kernel){.kind = SC_K_FLASH,
+                       .precision = SC_BF16,
+                       .attention = SC_ATTN_FLASH2,
+                       .batch = bh,
+                       .m = s,
+                       .n = s,
+                       .k = 128,
+                       .causal = true,
+                       .backward = backward};
+}
+
+/* Dao 2023: two products forward, five backward. */
+static void fused_attention(void **state)
+{
+    (void)state;
+    use("a100-sxm-80g");
+    sc_price fwd = price(flash(64, 8192, false));
+    sc_price bwd = price(flash(64, 8192, true));
+    near(bwd.flops, 2.5 * fwd.flops, 1e-12);
+    near(bwd.seconds, 2.5 * fwd.seconds / f.c.p[SC_P_FLASH_BWD], 0.01);
+    assert_true(fwd.seconds >= fwd.flops / f.d->peak[SC_BF16]);
+    /* the causal mask leaves half of it, and blocks on the diagonal */
+    sc_kernel all = flash(64, 8192, false);
+    all.causal = false;
+    near(price(all).flops, 4.0 * 64 * 8192 * 8192 * 128, 1e-12);
+    assert_true(fwd.flops > 0.5 * price(all).flops);
+    assert_true(fwd.flops < 0.51 * price(all).flops);
+    /* quadratic in the sequence, linear in heads and samples */
+    near(seconds(flash(64, 16384, false)), 4 * fwd.seconds, 0.02);
+    near(seconds(flash(128, 8192, false)), 2 * fwd.seconds, 0.01);
+}
+
+static void generations(void **state)
+{
+    (void)state;
+    sc_kernel g = gemm(16384, 16384, 8192), a = flash(64, 8192, false);
+    use("v100-sxm2-32g");
+    double g_v = seconds(g);
+    use("a100-sxm-80g");
+    double g_a = seconds(g), a_a = seconds(a);
+    use("h100-sxm");
+    double g_h = seconds(g), a_h = seconds(a);
+    assert_true(g_v > g_a && g_a > g_h && a_a > a_h);
+    sc_kernel old = a;
+    old.attention = SC_ATTN_FLASH1;
+    assert_true(seconds(old) > a_h);
+    /* fp8 products are faster, never by more than the ratio of peaks */
+    sc_kernel low = g;
+    low.precision = SC_FP8;
+    assert_true(seconds(low) < g_h);
+    assert_true(seconds(low) > g_h * f.d->peak[SC_FP16] / f.d->peak[SC_FP8]);
+}
+
+/* A device without units for a precision runs the next wider one. */
+static void missing_units(void **state)
+{
+    (void)state;
+    use("v100-sxm2-32g");
+    sc_kernel half = gemm(8192, 8192, 8192), brain = half, eight = half;
+    brain.precision = SC_BF16;
+    eight.precision = SC_FP8;
+    near(seconds(brain), seconds(half), 1e-12);
+    assert_true(seconds(eight) >= 0.5 * seconds(half));
+    assert_true(isfinite(seconds(eight)));
+}
+
+static void explained(void **state)
+{
+    (void)state;
+    use("a100-sxm-80g");
+    sc_text t;
+    sc_text_init(&t);
+    sc_kernel k = gemm(8192, 50257, 768);
+    k.name = "lm_head";
+    sc_cost_explain_kernel(&f.c, f.d, &k, &t);
+    assert_non_null(strstr(t.buf, "lm_head"));
+    assert_non_null(strstr(t.buf, "unaligned"));
+    assert_non_null(strstr(t.buf, "8192 x 50257 x 768"));
+    assert_null(strstr(t.buf, "nan"));
+    sc_text_free(&t);
+}
+
+#define TEST(fn) cmocka_unit_test_setup_teardown(fn, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {TEST(gemm_bounds),
+                                       TEST(gemm_grows),
+                                       TEST(large_gemm_is_efficient),
+                                       TEST(waves),
+                                       TEST(alignment),
+                                       TEST(launches),
+                                       TEST(memory_is_linear),
+                                       TEST(fused_attention),
+                                       TEST(generations),
+                                       TEST(missing_units),
+                                       TEST(explained)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
