@@ -74,10 +74,19 @@ typedef enum sc_attention_kernel {
     SC_ATTN_FLASH1,  /* FlashAttention 1, Triton */
     SC_ATTN_FLASH2,
     SC_ATTN_CUDNN,
+    SC_ATTN_TE2024, /* Transformer Engine of 2024 */
     SC_N_ATTN
 } sc_attention_kernel;
 
 extern const char *const sc_attention_names[];
+
+/* Granularity of the scales of low precision. */
+typedef enum sc_scaling {
+    SC_SCALE_TENSOR,
+    SC_SCALE_BLOCK,
+    SC_SCALE_MX,
+    SC_SCALE_ROW
+} sc_scaling;
 
 typedef enum sc_kernel_kind {
     SC_K_GEMM,   /* batch products (m, n, k) */
@@ -90,11 +99,13 @@ typedef enum sc_kernel_kind {
 typedef struct sc_kernel {
     sc_kernel_kind kind;
     sc_precision precision;
+    sc_scaling scaling; /* of FP8 and FP4 */
     uint64_t batch, m, n, k;
     double bytes;      /* of memory kinds; of others extra traffic */
     uint32_t launches; /* kernels launched; 0 counts as 1 */
     sc_attention_kernel attention;
     bool backward, causal;
+    bool grouped; /* GEMM: batch weights of different experts */
     const char *name;
 } sc_kernel;
 

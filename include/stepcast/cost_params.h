@@ -29,13 +29,19 @@
     X(SC_P_FLASH2_AMPERE, "flash2_ampere", "fraction", 0.62, 0, 0.05, 1,       \
       "FlashAttention 2 forward rate over the dense peak, head dim 128; Dao "  \
       "2023, figure 5: 190 to 200 of 312 TFLOP/s with the causal mask")        \
-    X(SC_P_FLASH2_HOPPER, "flash2_hopper", "fraction", 0.36, 0, 0.05, 1,       \
-      "same on Hopper; Shah et al. 2024, figure 5: 350 of 989 TFLOP/s")        \
-    X(SC_P_CUDNN_AMPERE, "cudnn_ampere", "fraction", 0.62, 0, 0.05, 1,         \
-      "cuDNN fused attention; as flash2_ampere")                               \
-    X(SC_P_CUDNN_HOPPER, "cudnn_hopper", "fraction", 0.52, 0, 0.05, 1,         \
-      "cuDNN fused attention on Hopper; Shah et al. 2024, figure 5: about "    \
-      "520 of 989 TFLOP/s")                                                    \
+    X(SC_P_POWER_HOPPER, "power_hopper", "exponent", 0.353, 0, 0, 1,           \
+      "rate ~ (board power / 700 W)^p; 500 W boards of torchtitan beside "     \
+      "700 W boards (spec/accuracy.md B7, 27 %)")                              \
+    X(SC_P_POWER_BLACKWELL, "power_blackwell", "exponent", 0.76, 0, 0, 1,      \
+      "rate ~ (board power / 1000 W)^p; spec/accuracy.md B7, 14 %")            \
+    X(SC_P_ULTRA_GEMM, "gemm_ultra", "factor", 1.107, 0, 0.5, 2,               \
+      "rate of Blackwell Ultra beyond its power; spec/accuracy.md B7, 4 %")    \
+    X(SC_P_ULTRA_ATTN, "attention_ultra", "factor", 1.39, 0, 0.5, 3,           \
+      "attention on Blackwell Ultra, whose exponential unit is doubled; "      \
+      "spec/accuracy.md B7, 20 %")                                             \
+    X(SC_P_FP8_ROW, "fp8_row", "factor", 0.47, 0, 0.1, 1,                      \
+      "rate of row-scaled FP8 products over tensor-scaled; torchtitan, "       \
+      "spec/accuracy.md B7, 11 %")                                             \
     X(SC_P_FLASH_BWD, "flash_backward", "fraction", 0.75, 0, 0.1, 1,           \
       "backward rate of fused attention over its forward rate; Dao 2023, "     \
       "figures 4 to 6")                                                        \
@@ -50,6 +56,45 @@
       "Vidur's A100 kernel table alone")                                       \
     X(SC_P_GEMM_HOPPER, "gemm_hopper", "fraction", 0.72, 0.08, 0.3, 1,         \
       "same, Hopper; centre: published cuBLAS measurements")                   \
+    X(SC_P_GEMM_HOPPER_FP8, "gemm_hopper_fp8", "fraction", 0.66, 0.08, 0.2, 1, \
+      "same, Hopper FP8; centre: published cuBLAS measurements")               \
+    X(SC_P_GEMM_BLACKWELL, "gemm_blackwell", "fraction", 0.70, 0.12, 0.2, 1,   \
+      "same, Blackwell BF16, of 2250 TFLOP/s at 1000 W")                       \
+    X(SC_P_GEMM_BLACKWELL_FP8, "gemm_blackwell_fp8", "fraction", 0.6, 0.15,    \
+      0.2, 1, "same, FP8, of 4500 TFLOP/s")                                    \
+    X(SC_P_GEMM_BLACKWELL_MX, "gemm_blackwell_mx", "fraction", 0.55, 0.15,     \
+      0.2, 1, "same, MXFP8, of 4500 TFLOP/s")                                  \
+    X(SC_P_GEMM_BLACKWELL_FP4, "gemm_blackwell_fp4", "fraction", 0.525, 0,   \
+      0.1, 1, "same, NVFP4, of 9000 TFLOP/s (13500 on Ultra)")                 \
+    X(SC_P_GEMM_OTHER, "gemm_other", "fraction", 0.38, 0, 0.1, 1,              \
+      "same, accelerators of other makers and consumer boards; MI300X and "    \
+      "L40S submissions to MLPerf, spec/accuracy.md B7")                       \
+    X(SC_P_GEMM_TPU, "gemm_tpu", "fraction", 0.53, 0, 0.1, 1,                  \
+      "same, TPU v3 to v5; MLPerf GPT-3 on v5p, spec/accuracy.md B7, 6 %")     \
+    X(SC_P_GEMM_TPU6, "gemm_tpu_v6", "fraction", 0.29, 0, 0.1, 1,              \
+      "same, TPU v6; MLPerf GPT-3 on Trillium, spec/accuracy.md B7, 6 %")      \
+    X(SC_P_GROUPED, "grouped_gemm", "fraction", 0.8, 0.2, 0.2, 1,           \
+      "rate of grouped products of experts over that of one product")          \
+    X(SC_P_FLASH2_HOPPER, "flash2_hopper", "fraction", 0.36, 0.2, 0.05, 1,     \
+      "FlashAttention 2 on Hopper; centre: Shah et al. 2024, figure 5")        \
+    X(SC_P_TE2024_HOPPER, "te2024_hopper", "fraction", 0.4325, 0, 0.05, 1,     \
+      "fused attention of Transformer Engine in 2024 on Hopper")               \
+    X(SC_P_CUDNN_HOPPER, "cudnn_hopper", "fraction", 0.52, 0, 0.05, 1,      \
+      "cuDNN attention on Hopper; centre: Shah et al. 2024, figure 5")         \
+    X(SC_P_CUDNN_BLACKWELL, "cudnn_blackwell", "fraction", 0.45, 0.2, 0.05, 1, \
+      "same on Blackwell")                                                     \
+    X(SC_P_QUANTIZE, "quantize_traffic", "factor", 2, 0.5, 0.2, 10,            \
+      "memory passes to scale operands per tensor, in units of 3 bytes per "   \
+      "element")                                                               \
+    X(SC_P_QUANTIZE_MX, "quantize_traffic_mx", "factor", 1, 0.4, 0.2, 10,      \
+      "same, scales per block")                                                \
+    X(SC_P_TP_EXPOSED, "tp_exposed", "fraction", 0.3, 0.5, 0.01, 1,            \
+      "share of tensor-parallel exchanges that shows where the program "       \
+      "overlaps them with products")                                           \
+    X(SC_P_EP_RATE, "dispatch_rate", "fraction", 0.7, 0.3, 0.1, 1,          \
+      "rate of token dispatch over that of an all-to-all alone")               \
+    X(SC_P_EP_EXPOSED, "ep_exposed", "fraction", 0.35, 0, 0.01, 1,           \
+      "share of token dispatch that shows where it is overlapped")             \
     X(SC_P_BMM, "batched_gemm", "fraction", 0.7, 0.3, 0.1, 1,                  \
       "rate of the batched products of unfused attention over that of large "  \
       "GEMMs")                                                                 \

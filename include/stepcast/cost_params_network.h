@@ -4,8 +4,8 @@
  * data/validation/network.csv; see cost.h and cost_params.h.  sd 0: not
  * fitted.  Bandwidths are shares of the nominal rate of a port.
  *
- * Values by generation stand in three rows, volta, ampere, hopper, in this
- * order (cost/coll.c indexes them).  A device of another generation uses the
+ * Values by generation stand in four rows, volta, ampere, hopper, blackwell, in
+ * this order (cost/coll.c indexes them).  A device of another generation uses the
  * nearest older one; one older than volta uses volta's.
  *
  * "NCCL": constants of NCCL 2.30's tuning table.  "Vidur": fits over Vidur's
@@ -14,16 +14,17 @@
 #ifndef SC_COST_PARAMS_NETWORK_H
 #define SC_COST_PARAMS_NETWORK_H
 
-/* Three rows of one law. */
-#define SC_PARAMS_BY_GEN(X, ID, name, unit, v, a, h, sd, lo, hi, text) \
-    X(ID##_VOLTA, name "_volta", unit, v, sd, lo, hi, text)            \
-    X(ID##_AMPERE, name "_ampere", unit, a, sd, lo, hi, text)          \
-    X(ID##_HOPPER, name "_hopper", unit, h, sd, lo, hi, text)
+/* Four rows of one law. */
+#define SC_PARAMS_BY_GEN(X, ID, name, unit, v, a, h, b, sd, lo, hi, text) \
+    X(ID##_VOLTA, name "_volta", unit, v, sd, lo, hi, text)               \
+    X(ID##_AMPERE, name "_ampere", unit, a, sd, lo, hi, text)             \
+    X(ID##_HOPPER, name "_hopper", unit, h, sd, lo, hi, text)             \
+    X(ID##_BLACKWELL, name "_blackwell", unit, b, sd, lo, hi, text)
 
 /* Inside a node: base + steps * hop + bytes / rate, for each protocol. */
 #define SC_PARAMS_NET_NODE(X)                                                 \
     SC_PARAMS_BY_GEN(X, SC_P_LINK, "link_share", "fraction", 0.88, 0.80,      \
-                     0.824, 0.05, 0.1, 1,                                     \
+                     0.824, 0.78, 0.05, 0.1, 1,                               \
                      "rate of the Simple protocol over the nominal port "     \
                      "rate; centre: NCCL's link constants 22/25, 20/25, "     \
                      "20.6/25")                                               \
@@ -31,14 +32,14 @@
       "a switch ring of n loses this / n^2: few channels for few peers; "     \
       "centre: two devices lose an eighth")                                   \
     SC_PARAMS_BY_GEN(X, SC_P_LL128, "ll128_share", "fraction", 0.92, 0.92,    \
-                     0.92, 0.3, 0.1, 1,                                       \
+                     0.92, 0.92, 0.3, 0.1, 1,                                 \
                      "rate of LL128 over Simple; centre: NCCL")               \
     SC_PARAMS_BY_GEN(X, SC_P_BASE_LL128, "base_ll128", "s", 30e-6, 30e-6,     \
-                     22e-6, 0.4, 1e-6, 2e-4,                                  \
+                     22e-6, 30e-6, 0.4, 1e-6, 2e-4,                           \
                      "fixed time of an LL128 collective; centre: Vidur; "     \
                      "volta as ampere")                                       \
-    SC_PARAMS_BY_GEN(X, SC_P_BASE_LL, "base_ll", "s", 8e-6, 12e-6, 6e-6, 0.3, \
-                     1e-6, 1e-4,                                              \
+    SC_PARAMS_BY_GEN(X, SC_P_BASE_LL, "base_ll", "s", 8e-6, 12e-6, 6e-6,      \
+                     10e-6, 0.3, 1e-6, 1e-4,                                  \
                      "fixed time of an LL collective; centre: NCCL 6.6 us "   \
                      "and Vidur")                                             \
     X(SC_P_HOP_LL, "hop_ll", "s", 1e-6, 0.3, 1e-7, 1e-5,                      \
@@ -55,6 +56,8 @@
     X(SC_P_NVLS, "nvls_share", "fraction", 0.70, 0.05, 0.1, 1,                \
       "rate of in-switch reduction over the nominal port rate, Hopper; "      \
       "centre: NCCL 0.85 * 20.6/25")                                          \
+    X(SC_P_NVLS_BLACKWELL, "nvls_share_blackwell", "fraction", 0.58, 0.05,    \
+      0.1, 1, "same, Blackwell; centre: NCCL 0.74 * 40.1/50")                 \
     X(SC_P_NVLS_BASE, "nvls_base", "s", 60e-6, 0.4, 1e-6, 3e-4,               \
       "fixed time of an NVLS collective; NCCL's selector says 25 us, logs "   \
       "about 80")                                                             \
@@ -78,7 +81,7 @@
     X(SC_P_NET_LL128, "net_ll128_share", "fraction", 0.9375, 0, 0.1, 0.9375,  \
       "same, LL128: 120 of 128 bytes")                                        \
     SC_PARAMS_BY_GEN(X, SC_P_NET_LL_MAX, "net_ll_max", "B/s", 20e9, 20e9,     \
-                     39e9, 0, 1e9, 1e11,                                      \
+                     39e9, 39e9, 0, 1e9, 1e11,                                \
                      "most bus bandwidth of LL over several nodes; NCCL, "    \
                      "by host generation")                                    \
     X(SC_P_TREE_SHARE, "tree_share", "fraction", 0.92, 0, 0.1, 1,             \
@@ -107,26 +110,26 @@
       "same, Simple; NCCL")
 
 /* Point to point, all-to-all, and the blocks collectives occupy. */
-#define SC_PARAMS_NET_P2P(X)                                                   \
-    X(SC_P_P2P_SHARE, "p2p_share", "fraction", 0.75, 0, 0.1, 1,                \
-      "rate of one transfer over the nominal port rate inside a node; Vidur "  \
-      "send_recv, all-to-all logs: 0.94 of NCCL's link constants")             \
-    X(SC_P_P2P_T0, "p2p_t0", "s", 7e-6, 0, 0, 1e-3,                            \
-      "time of a tiny transfer inside a node; Vidur 5.5 to 8.7 us")            \
-    X(SC_P_P2P_T1, "p2p_t1", "s", 13e-6, 0, 0, 1e-3,                           \
-      "same at 64 KiB, without bandwidth; Vidur 9 to 17 us")                   \
-    X(SC_P_P2P_NET_T0, "p2p_net_t0", "s", 16.5e-6, 0, 0, 1e-3,                 \
-      "as p2p_t0, between nodes; Vidur 16 to 17 us")                           \
-    X(SC_P_P2P_NET_T1, "p2p_net_t1", "s", 41e-6, 0, 0, 1e-3,                   \
-      "as p2p_t1, between nodes; Vidur 27 to 62 us")                           \
-    X(SC_P_A2A_NET, "all_to_all_net_share", "fraction", 0.75, 0, 0.1, 1,       \
-      "usable share of the nominal NIC rate in an all-to-all; logs show "      \
-      "0.45 to 0.97 with the number of channels per peer")                     \
-    SC_PARAMS_BY_GEN(X, SC_P_CHANNELS, "channels", "blocks", 12, 24, 24, 0, 1, \
-                     64,                                                       \
-                     "thread blocks of a large ring or tree; NCCL's logs of "  \
-                     "full nodes")                                             \
-    X(SC_P_P2P_CHANNELS, "p2p_channels", "blocks", 32, 0, 1, 64,               \
+#define SC_PARAMS_NET_P2P(X)                                                  \
+    X(SC_P_P2P_SHARE, "p2p_share", "fraction", 0.75, 0, 0.1, 1,               \
+      "rate of one transfer over the nominal port rate inside a node; Vidur " \
+      "send_recv, all-to-all logs: 0.94 of NCCL's link constants")            \
+    X(SC_P_P2P_T0, "p2p_t0", "s", 7e-6, 0, 0, 1e-3,                           \
+      "time of a tiny transfer inside a node; Vidur 5.5 to 8.7 us")           \
+    X(SC_P_P2P_T1, "p2p_t1", "s", 13e-6, 0, 0, 1e-3,                          \
+      "same at 64 KiB, without bandwidth; Vidur 9 to 17 us")                  \
+    X(SC_P_P2P_NET_T0, "p2p_net_t0", "s", 16.5e-6, 0, 0, 1e-3,                \
+      "as p2p_t0, between nodes; Vidur 16 to 17 us")                          \
+    X(SC_P_P2P_NET_T1, "p2p_net_t1", "s", 41e-6, 0, 0, 1e-3,                  \
+      "as p2p_t1, between nodes; Vidur 27 to 62 us")                          \
+    X(SC_P_A2A_NET, "all_to_all_net_share", "fraction", 0.75, 0, 0.1, 1,      \
+      "usable share of the nominal NIC rate in an all-to-all; logs show "     \
+      "0.45 to 0.97 with the number of channels per peer")                    \
+    SC_PARAMS_BY_GEN(X, SC_P_CHANNELS, "channels", "blocks", 12, 24, 24, 32,  \
+                     0, 1, 64,                                                \
+                     "thread blocks of a large ring or tree; NCCL's logs of " \
+                     "full nodes")                                            \
+    X(SC_P_P2P_CHANNELS, "p2p_channels", "blocks", 32, 0, 1, 64,              \
       "thread blocks of a large transfer or all-to-all; NCCL")
 
 /* What a measuring program adds; used by the fit, never by a prediction. */

@@ -50,7 +50,10 @@ typedef struct sc_device {
     const char *name;             /* "a100-sxm-80g" */
     const char *title;            /* "NVIDIA A100 SXM4 80 GB" */
     const char *vendor;           /* "nvidia" */
-    const char *arch;             /* "volta" "ampere" ...: key of fits */
+    const char *arch;             /* key of fits: "pascal" "volta" "turing"
+                                        "ampere" "ada" "hopper" "blackwell"
+                                        "blackwell-ultra" "cdna1".."cdna4"
+                                        "gaudi" "tpu-v3".. "dojo" */
     const char *node;             /* catalogue node it usually sits in */
     double peak[SC_N_PRECISIONS]; /* FLOP/s, dense, of the fastest unit for
                                         that precision; 0: not supported */
@@ -88,8 +91,11 @@ typedef struct sc_dim {
     uint32_t ports; /* NICs per node; 0 inside a node.  bw is then
                           ports * port_bw / node_size */
     double port_bw; /* bytes/s of one NIC, one direction */
-    double oversub; /* leaf:spine oversubscription, >= 1 */
+    double oversub; /* leaf to spine, or dragonfly group to the other
+                          groups: oversubscription, >= 1 */
     uint32_t leaf;  /* nodes under one leaf switch; 0: all */
+    uint32_t group; /* nodes of one dragonfly group, of whole leaves; 0: no
+                          dragonfly, leaves join at spines */
     uint32_t rails; /* leaf switches of such a group: NIC i of every node
                           is on switch i * rails / ports; 1: no rails */
     bool multicast; /* the switch reduces and multicasts (NVLS, SHARP) */
@@ -97,22 +103,42 @@ typedef struct sc_dim {
 
 #define SC_HW_DIMS 8
 
+/* Nodes that are alike, in a cluster of several kinds of nodes. */
+typedef struct sc_node_group {
+    uint32_t first, n; /* nodes */
+    const sc_device *device;
+    uint32_t ports;      /* NICs per node */
+    double port_bw;      /* bytes/s of one, one direction */
+    uint64_t first_port; /* NICs of the nodes before */
+} sc_node_group;
+
 typedef struct sc_hw {
-    const char *name;        /* as the user wrote it */
-    const sc_device *device; /* one kind per machine in this version */
-    bool device_assumed;     /* the one-line form did not name it */
+    const char *name; /* as the user wrote it */
+    /* The device, or where groups differ one that does everything as slowly,
+     * and holds as little, as the least of them; its power is the mean. */
+    const sc_device *device;
+    bool device_assumed; /* the one-line form did not name it */
     uint32_t n_devices;
     uint32_t n_dims;
     sc_dim dim[SC_HW_DIMS];
-    uint32_t node_size; /* devices of one node (product of inner dims) */
+    uint32_t node_size; /* devices of one node, the scale-up domain (product
+                              of inner dims): a rack of NVL72, a TPU slice */
+    uint32_t host_size; /* devices of one host: node_size, or less */
     uint32_t n_nodes;
     const char *cpu_vendor; /* "intel" "amd" "arm" or "" */
-    double node_power_w;    /* host share without devices; 0: unknown */
+    double node_power_w;    /* host share without devices (mean of nodes); 0:
+                                  unknown */
     double pue;             /* power usage effectiveness; 0: unknown */
     uint64_t hash;          /* of all numbers, not of the name */
     uint32_t n_values;      /* of the node, for `show`; may be 0 */
     const sc_value *values; /* [n_values] */
+    /* Where nodes differ; the NICs of `dim` are those of the slowest node. */
+    uint32_t n_groups;           /* 0: all nodes are alike */
+    const sc_node_group *groups; /* [n_groups], by rising `first` */
 } sc_hw;
+
+/* What sits at place `device` < n_devices. */
+const sc_device *sc_hw_device_at(const sc_hw *hw, uint32_t device);
 
 /* The catalogue as built in.  `name` is a device, resolved through aliases
  * ("A100-SXM-80GB", "NVIDIA H100 80GB HBM3").  Errors: unknown name with the
@@ -121,8 +147,9 @@ sc_status sc_device_find(const char *name, sc_arena *a, const sc_device **out,
                          sc_err *err);
 
 /* Any form in which people name a machine:
- *   CATALOGUE:N             "dgx-a100-80g:16" (N nodes; absent: 1), or
- *                           "a100-sxm-80g:16" (N devices in its usual nodes)
+ *   CATALOGUE:N             "dgx-a100-80g:16" (N nodes; racks of NVL72; chips
+ *                           of a TPU pod; absent: 1), or "a100-sxm-80g:16"
+ *                           (N devices in its usual nodes)
  *   FILE.yml                cluster file
  *   one line                "ring4@300GB/s,50ns x switch4@50GB/s" followed by
  *                           optional "; device=h100-sxm"
@@ -133,14 +160,17 @@ sc_status sc_hw_build(const char *spec, sc_pos pos, sc_arena *a,
 
 /* A cluster from numbers, as a row of a truth table states them: `nodes` x
  * `per_node` devices, scale-up and NIC bytes/s per device (0: from the
- * device, or the catalogue's node for that device). */
+ * device, or the catalogue's node for that device).  Where `per_node` is one
+ * host of a wider scale-up domain (4 of an NVL72 rack or a TPU pod), hosts are
+ * taken together into as large domains as divide them evenly. */
 sc_status sc_hw_from_numbers(const char *device, uint32_t nodes,
                              uint32_t per_node, double intra_bw,
                              double inter_bw, sc_pos pos, sc_arena *a,
                              const sc_hw **out, sc_err *err);
 
-/* The one-line form; parses back to the same machine (equal hash).  Always
- * terminated; returns the length it needs. */
+/* The one-line form; parses back to the same machine (equal hash), but for
+ * groups of different nodes, of which it shows the slowest.  Always terminated;
+ * returns the length it needs. */
 size_t sc_hw_print(const sc_hw *hw, char *buf, size_t size);
 
 /* Directed links of the route from device `src` to `dst`.  Link ids are

@@ -27,7 +27,10 @@ typedef enum sc_dimname {
     SC_D_HEAD,
     SC_D_FFN,
     SC_D_VOCAB,
-    SC_D_EXPERT,
+    SC_D_EXPERT, /* of routed tensors: a token stands under each expert it
+                    goes to */
+    SC_D_RANK,  /* inner width of low-rank pairs, router outputs; never split */
+    SC_D_STATE, /* state-space width (Mamba), split by its heads */
     SC_N_DIMNAMES
 } sc_dimname;
 
@@ -50,6 +53,13 @@ typedef enum sc_op_type {
     SC_ACT,         /* gelu, relu; gated: silu(gate) * up */
     SC_DROPOUT_ADD, /* bias + dropout + residual add */
     SC_LOSS,        /* softmax cross entropy over the vocabulary */
+    SC_DISPATCH,    /* tokens permuted to their experts: x (b,s,h), y
+                       (expert,b,s,h) */
+    SC_COMBINE,     /* and back, weighted */
+    SC_EXPERT, /* matrix products of routed tokens, one weight per expert */
+    SC_CONV1D, /* short causal convolution (Mamba) */
+    SC_SCAN,   /* state-space scan (Mamba-2) */
+    SC_PATCH,  /* image patches to tokens (ViT) */
     SC_N_OP_TYPES
 } sc_op_type;
 
@@ -62,7 +72,7 @@ typedef struct sc_iter {
     uint32_t units;  /* indivisible parts: heads; 0: extent */
 } sc_iter;
 
-#define SC_OP_ITERS 6
+#define SC_OP_ITERS 7
 
 typedef struct sc_operator {
     const char *name; /* within the layer: "qkv" "proj" "fc1" ... */
@@ -70,16 +80,22 @@ typedef struct sc_operator {
     uint8_t n_iter;
     sc_iter iter[SC_OP_ITERS];
     uint8_t x, w, y; /* bit per iter: which dims index input, weight,
-                            output; w = 0: no weight; w != 0 and params = 0:
-                            the weight is another operator's (a tied head
-                            uses the table of `embed`) */
+                            output; w = 0: no weight; w != 0 and params =
+                            bias: the weight is another operator's (a tied
+                            head uses the table of `embed`) */
     int8_t src;      /* operator of this layer that makes the input;
                             -1: the layer's input */
-    int8_t src2;     /* second input (residual, gate); -2: none */
+    int8_t src2;     /* second input of the shape of the first (residual,
+                            keys and values); -2: none */
     uint64_t params; /* weight and bias elements, whole */
     uint64_t bias;   /* of these, bias (split with the output dims) */
-    uint64_t window; /* attention sees this many positions; 0: all */
-    bool frozen;
+    double share;    /* runs on this part of the tokens, or so often; 0: all */
+    bool frozen;     /* no weight gradient, no optimizer state */
+    /* of attention: */
+    uint64_t window; /* sees this many positions; 0: all */
+    uint32_t kv_heads, qk_dim, v_dim;
+    bool causal;
+    bool cross; /* reads keys and values of an encoder (T5) */
 } sc_operator;
 
 typedef enum sc_layer_kind {
@@ -88,12 +104,13 @@ typedef enum sc_layer_kind {
     SC_LAYER_HEAD   /* final norm, vocabulary projection, loss */
 } sc_layer_kind;
 
-#define SC_LAYER_OPS 20
+#define SC_LAYER_OPS 40
 
 typedef struct sc_layer {
-    const char *path; /* "embedding", "layers.*", "head" */
+    const char *path; /* "embedding", "layers.*", "head"; of several kinds of
+                         blocks "layers.dense.*", "layers.moe.*" ... */
     uint8_t kind;     /* sc_layer_kind */
-    uint32_t repeat;  /* equal consecutive layers */
+    uint32_t repeat;  /* layers of this kind */
     uint32_t n_ops;
     sc_operator op[SC_LAYER_OPS]; /* execution order of the forward pass */
 } sc_layer;
@@ -102,12 +119,14 @@ typedef enum sc_position {
     SC_POS_LEARNED,
     SC_POS_ROTARY,
     SC_POS_ALIBI,
-    SC_POS_NONE
+    SC_POS_NONE,
+    SC_POS_RELATIVE /* T5: a learned bias per head and distance */
 } sc_position;
 
 typedef enum sc_act {
     SC_ACT_GELU,
     SC_ACT_RELU,
+    SC_ACT_RELU2, /* squared (Nemotron) */
     SC_ACT_SWIGLU,
     SC_ACT_GEGLU
 } sc_act;
@@ -118,7 +137,7 @@ extern const char *const sc_position_names[]; /* NULL ends */
 extern const char *const sc_act_names[];
 extern const char *const sc_norm_names[];
 
-/* What a dense transformer is generated from; also the keys of model.yml. */
+/* What a model is generated from; also the keys of model.yml. */
 typedef struct sc_transformer {
     const char *name;
     int64_t layers, hidden, heads, kv_heads, head_dim, ffn, vocab, max_seq;
@@ -132,26 +151,72 @@ typedef struct sc_transformer {
     bool embed_norm;         /* BLOOM: a norm after the embedding */
     bool dropout;            /* trained with dropout */
     bool parallel;           /* attention and MLP both read the block's input */
+    bool qk_norm;            /* norms of queries and keys, per head (Qwen3) */
+    bool sinks;              /* a learned score per head beside the others */
+    /* mixture of experts; experts 0: dense */
+    int64_t experts, topk, moe_ffn;
+    int64_t shared_ffn;   /* width of all shared experts together */
+    int64_t first_dense;  /* leading blocks with a dense MLP of width ffn */
+    int64_t moe_every;    /* every n-th block routes (1) */
+    int64_t latent;       /* experts work in this width; 0: hidden */
+    bool router_bias;     /* the router has a bias, even without `bias` */
+    int64_t window_every; /* blocks 0, n, 2n ... have the window; 1: all */
+    /* multi-head latent attention; kv_rank 0: none */
+    int64_t q_rank, kv_rank, qk_nope, qk_rope, v_dim;
+    int64_t mtp; /* multi-token-prediction blocks after the last */
+    /* hybrid stacks: one letter per block, M mamba, * attention, - MLP, E
+     * experts; NULL: every block has attention and an MLP */
+    const char *pattern;
+    int64_t ssm_state, ssm_heads, ssm_head_dim, ssm_groups, ssm_conv;
+    int64_t lora;  /* rank of adapters beside frozen linears; 0 */
+    bool lora_mlp; /* beside those of the MLP too, not only attention */
+    bool encoder;  /* bidirectional, masked-language head (BERT) */
+    int64_t decoder_layers;        /* T5: blocks with cross attention; 0 */
+    int64_t image, patch, classes; /* ViT: pixels, pixels, outputs */
 } sc_transformer;
+
+/* Block kinds of a model are at most SC_LAYERS - 2. */
+#define SC_LAYERS 8
 
 typedef struct sc_model {
     const char *name;
     sc_transformer t;
     uint32_t n_layers; /* entries of layer[] */
-    sc_layer *layer;   /* [n_layers]: embedding, blocks, head */
+    sc_layer *layer;   /* [n_layers]: embedding, kinds of blocks, head */
+    uint32_t n_blocks; /* blocks in all, multi-token prediction included */
+    uint8_t *order;    /* [n_blocks] entry of layer[] each block is, in order */
     uint64_t params;   /* parameters, tied weights once */
+    uint64_t active_params;  /* of these used by one token: top-k of the
+                               experts, else all */
+    uint64_t trained_params; /* of these not frozen */
     uint64_t hash;
     sc_source source; /* of the published sizes; text NULL: the user's */
 } sc_model;
 
-/* Operators, in this order: embedding {embed, position (if learned),
- * embed_norm (if any), embed_drop (if dropout)}; block {norm1, qkv, rope (if
- * rotary), attn, proj, add1, norm2, fc1, act, fc2, add2}; head {norm_f,
- * lm_head, loss}.
+/* Operators by kind of layer, in this order; (what is in parentheses only
+ * where the model has it):
+ *   embedding   embed (position) (token_type) (embed_norm) (embed_drop); ViT
+ *               patch class_token position
+ *   attention   norm1 qkv (qk_norm) (rope) attn proj add1; latent: norm1,
+ *               q_down q_norm q_up or q_proj, kv_down kv_norm kv_up (rope) attn
+ *               proj add1
+ *   MLP         norm2 fc1 act fc2 add2
+ *   experts     norm2 router (moe_down) dispatch experts_fc1 experts_act
+ *               experts_fc2 combine (moe_up) (shared_fc1 shared_act shared_fc2
+ *               shared_add) add2
+ *   Mamba-2     norm1 in_proj conv scan ssm_norm out_proj add1
+ *   T5 decoder  attention, cross_norm cross_q cross_kv cross_attn cross_proj
+ *               cross_add, MLP
+ *   mtp         mtp_norm_h mtp_norm_e mtp_proj, attention, experts or MLP
+ *   head        norm_f lm_head loss (mtp_norm mtp_lm_head mtp_loss); BERT
+ *               mlm_dense mlm_act mlm_norm lm_head loss; ViT norm_f classifier
+ *               loss
+ * A linear NAME with an adapter is followed by NAME_lora_a, NAME_lora_b and
+ * NAME_lora_add.  BERT's norms stand behind the sums, not before the parts.
  * Zero fields of `t` that have an obvious value are filled: kv_heads = heads,
  * head_dim = hidden / heads, ffn = 4 hidden (8/3 rounded up to 256 if gated),
- * positions = max_seq.  All errors in one pass, at `pos`: SC_C_RANGE,
- * SC_C_DIVIDE, SC_C_MISSING. */
+ * positions = max_seq, moe_ffn = ffn.  All errors in one pass, at `pos`:
+ * SC_C_RANGE, SC_C_DIVIDE, SC_C_MISSING, SC_C_CONFLICT. */
 sc_status sc_model_from_transformer(const sc_transformer *t, sc_pos pos,
                                     sc_arena *a, const sc_model **out,
                                     sc_err *err);
@@ -172,9 +237,11 @@ extern const sc_key sc_transformer_keys[];
 uint64_t sc_iter_extent(const sc_iter *it, uint64_t batch, uint64_t seq);
 
 /* FLOP of the forward pass of an operator over a whole (unsplit) batch:
- * 2 per weight and token of matrix products, 4 heads head_dim min(seq, window)
- * per token of attention (not halved for the causal mask), 0 for memory-bound
- * operators.  Backward is twice that. */
+ * 2 per weight and token of matrix products (of experts: the top-k), 2 heads
+ * (qk_dim + v_dim) min(seq, window) per token of attention (not halved for
+ * the causal mask), 7 per element of the state and token of a scan
+ * (Megatron-LM's count), 0 for memory-bound operators.  Backward is twice
+ * that. */
 double sc_operator_flops(const sc_operator *op, uint64_t batch, uint64_t seq);
 
 /* Model FLOP of one step: three times the forward pass of every layer (twice

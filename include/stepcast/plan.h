@@ -25,16 +25,19 @@
 extern "C" {
 #endif
 
-/* Mesh axes, outer to inner: rank = tp + TP * (cp + CP * (dp + DP * pp)). */
+/* Mesh axes, outer to inner: rank = tp + TP * (cp + CP * (ep + EP * (dp + DP *
+ * pp))).  Expert parallelism is part of data parallelism: the degree people
+ * call DP is SC_AX_DP times SC_AX_EP. */
 typedef enum sc_axis {
     SC_AX_PP,
     SC_AX_DP,
+    SC_AX_EP,
     SC_AX_CP,
     SC_AX_TP,
     SC_N_AX
 } sc_axis;
 
-extern const char *const sc_axis_names[]; /* "pp" "dp" "cp" "tp"; NULL ends */
+extern const char *const sc_axis_names[]; /* "pp" "dp" "ep" ... */
 
 /* Axes as a list in one word, four bits each, axis + 1, first lowest. */
 typedef uint32_t sc_axlist;
@@ -54,7 +57,7 @@ typedef struct sc_move {
     double fraction; /* of the whole tensor: local bytes V of the collective */
 } sc_move;
 
-#define SC_MOVES 4
+#define SC_MOVES 8
 
 /* `size` per axis.  Returns the number of moves written (at most SC_MOVES);
  * axes of size 1 never appear. */
@@ -84,10 +87,30 @@ typedef struct sc_rule {
     const char *origin; /* "preset megatron-tp" */
 } sc_rule;
 
+/* What `--precision` names: the precision of matrix products and how low
+ * precision is scaled.  The first five are the precisions themselves. */
+typedef enum sc_recipe {
+    SC_RECIPE_FP32,
+    SC_RECIPE_TF32,
+    SC_RECIPE_FP16,
+    SC_RECIPE_BF16,
+    SC_RECIPE_FP8,   /* one scale per tensor */
+    SC_RECIPE_NVFP4, /* blocks of 16 */
+    SC_RECIPE_INT8,
+    SC_RECIPE_MXFP8,     /* blocks of 32 */
+    SC_RECIPE_FP8_BLOCK, /* 128 x 128 and 1 x 128 */
+    SC_RECIPE_FP8_ROW,   /* one scale per row */
+    SC_N_RECIPES
+} sc_recipe;
+
+extern const char *const sc_recipe_names[]; /* NULL ends */
+sc_precision sc_recipe_precision(sc_recipe r);
+
 typedef enum sc_recompute {
     SC_RC_NONE,
     SC_RC_SELECTIVE,
-    SC_RC_FULL
+    SC_RC_FULL,
+    SC_RC_OPS /* all but every other matrix product and the attention */
 } sc_recompute;
 
 typedef enum sc_schedule {
@@ -108,16 +131,21 @@ typedef struct sc_run {
     uint32_t size[SC_N_AX];
     uint32_t vpp; /* virtual stages (chunks) per device */
     uint64_t gbs, mbs, seq;
-    uint32_t ga; /* micro-batches per step and replica */
-    sc_precision precision;
+    uint32_t ga;            /* micro-batches per step and replica */
+    sc_precision precision; /* of the recipe */
+    sc_recipe recipe;
     int zero; /* 0..3 over dp */
     bool sp;
+    bool experts_over_tp; /* experts are split over tp too, not replicated */
     sc_recompute recompute;
     sc_schedule schedule;
     bool forward_only;
     bool launch_blocking; /* CUDA_LAUNCH_BLOCKING=1 */
     bool numa_unbound;    /* processes not bound to their GPU's NUMA node */
 } sc_run;
+
+/* Data-parallel replicas as people count them. */
+uint32_t sc_run_dp(const sc_run *run);
 
 /* An operator with its place in the tree. */
 typedef struct sc_placed {
@@ -133,11 +161,12 @@ typedef struct sc_plan {
     sc_place place[1u << SC_N_AX]; /* by axis mask; [0] unused */
     uint32_t n_rules;
     sc_rule *rules;
-    sc_placed *placed[3]; /* per layer entry of the model, [n_ops] */
-    uint32_t n_stages;    /* pp * vpp */
+    sc_placed *placed[SC_LAYERS]; /* per layer entry of the model, [n_ops] */
+    uint32_t n_stages;            /* pp * vpp */
 
     struct sc_stage {
-        uint32_t blocks; /* transformer blocks */
+        uint32_t n[SC_LAYERS]; /* layers of each entry of the model */
+        uint32_t blocks;       /* transformer blocks among them */
         bool embed, head;
     } * stage; /* [n_stages]; stage v is on device v % pp */
 } sc_plan;
@@ -196,6 +225,12 @@ typedef struct sc_piece {
     uint32_t launches;
 } sc_piece;
 
+/* Bytes V and collective by communicator (bit per axis). */
+typedef struct sc_exchange {
+    double bytes[1u << SC_N_AX];
+    uint8_t coll[1u << SC_N_AX]; /* sc_coll */
+} sc_exchange;
+
 /* One layer entry of the model (embedding, block, head), priced. */
 typedef struct sc_block {
     uint32_t n_fwd, n_bwd;
@@ -206,12 +241,13 @@ typedef struct sc_block {
     /* weights of one layer on one rank, elements */
     double params;      /* in the compute layout (after gathers) */
     double params_kept; /* in the layout they are kept in */
+    double frozen_kept; /* of these, never updated */
     double grads_kept, optim_kept;
-    /* exchanges over dp, bytes V, and their price */
+    /* exchanges of weights and gradients, and their totals */
+    sc_exchange gather, grad, update;
     double gather_bytes, gather_s; /* weights, per use (ZeRO-3) */
     double grad_bytes, grad_s;     /* gradients, once a step or per use */
     double update_bytes, update_s; /* updated weights after the optimizer */
-    sc_coll grad_coll;
     /* activations of one micro-batch kept for the backward pass, bytes */
     double saved;   /* as planned (recompute applied) */
     double working; /* transient peak inside the layer */
@@ -228,7 +264,22 @@ typedef struct sc_lower_opts {
     bool expand; /* every piece its own op (traces, show, unfolding) */
 } sc_lower_opts;
 
-/* Instantiates blocks [3] along the schedule. */
+/* Layers of a virtual stage in forward order: how many, and the entry of the
+ * model that the i-th is. */
+uint32_t sc_plan_stage_layers(const sc_plan *p, uint32_t v);
+uint32_t sc_plan_stage_entry(const sc_plan *p, uint32_t v, uint32_t i);
+
+/* Sum of a property of blocks [model->n_layers] over all layers of a pipeline
+ * device. */
+typedef double (*sc_block_property)(const sc_block *);
+double sc_plan_device_sum(const sc_plan *p, const sc_block *blocks,
+                          uint32_t dev, sc_block_property of);
+
+/* Prices all layer entries of the model; *out has model->n_layers. */
+sc_status sc_blocks_price(const sc_plan *p, sc_arena *a, sc_block **out,
+                          sc_err *err);
+
+/* Instantiates blocks [model->n_layers] along the schedule. */
 sc_status sc_lower(const sc_plan *p, const sc_block *blocks,
                    const sc_lower_opts *o, sc_arena *a, sc_graph *out,
                    sc_err *err);

@@ -18,6 +18,7 @@ typedef enum sc_stage_split { SC_SPLIT_BALANCED, SC_SPLIT_CEIL } sc_stage_split;
 
 typedef struct sc_software {
     const char *name, *title, *source;
+    int recipe;             /* usual sc_recipe + 1; 0: the device's usual */
     int attention;          /* sc_attention_kernel */
     bool fused_softmax;     /* Megatron's scale-mask-softmax kernel where its
                                conditions hold */
@@ -29,6 +30,10 @@ typedef struct sc_software {
     bool early_stop;        /* recompute skips what backward does not need */
     bool eager;             /* kernels issued one by one from Python */
     bool fused;             /* element-wise operators fused by a compiler */
+    bool fused_cast;        /* casts to low precision fused with neighbours */
+    bool tp_overlap;        /* tensor-parallel exchanges beside products */
+    bool ep_overlap;        /* token dispatch beside other micro-batches */
+    bool dedup_dispatch;    /* a token is sent once per rank, not per expert */
     bool prefetch;          /* FSDP gathers the next layer beside this one */
     bool measured;          /* rows of such runs are in the fit */
     int stage_split;        /* sc_stage_split, where layers do not divide */

@@ -26,6 +26,7 @@ typedef struct sc_job {
     int sp;                                 /* SC_INFER, 0, 1 */
     int recompute, schedule, precision;     /* SC_INFER or the enum */
     int grad_overlap;                       /* SC_INFER: the software's */
+    int tp_overlap;                         /* SC_INFER: the software's */
     double grad_bytes;                      /* 0: the software's */
     bool sp_flag, overlap_flag;             /* as given by --sp, --no-sp ...;
                                                see sc_job_given() */

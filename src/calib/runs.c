@@ -158,11 +158,28 @@ static sc_status cache_put(reader *r, cache *c, cache_entry e)
     return SC_OK;
 }
 
+/* Submissions to one benchmark round run the software of the device's maker:
+ * "mlperf 4.0 google" is looked for first. */
+static sc_status find_software(reader *r, const char *name, const char *date,
+                               sc_pos pos, const sc_hw *hw,
+                               const sc_software **out, sc_err *err)
+{
+    sc_err quiet;
+    sc_err_init(&quiet);
+    const char *own =
+        name && hw ? sc_sprintf(r->a, "%s %s", name, hw->device->vendor) : NULL;
+    if (own && sc_software_find(own, date, pos, r->a, out, &quiet) == SC_OK)
+        return SC_OK;
+    return sc_software_find(name, date, pos, r->a, out, err);
+}
+
 static sc_status set_software(reader *r, const calib_cells *c, const char *name,
                               calib_run *run)
 {
     const char *date = c->text[C_DATE];
+    const char *vendor = run->hw->device->vendor;
     uint64_t key = sc_hash(date, strlen(date) + 1, name != NULL);
+    key = sc_hash(vendor, strlen(vendor) + 1, key);
     if (name) key = sc_hash(name, strlen(name) + 1, key);
     const cache_entry *hit = cache_get(&r->sw, key);
     if (!hit) {
@@ -170,8 +187,8 @@ static sc_status set_software(reader *r, const calib_cells *c, const char *name,
         sc_err_init(&why);
         const sc_software *sw = NULL;
         cache_entry e = {key, NULL, NULL};
-        sc_status s = sc_software_find(name, date[0] ? date : NULL, c->pos,
-                                       r->a, &sw, &why);
+        sc_status s = find_software(r, name, date[0] ? date : NULL, c->pos,
+                                    run->hw, &sw, &why);
         SC_TRY(calib_row_reason(s, &why, r->a, &e.reason, r->err));
         e.value = sw;
         SC_TRY(cache_put(r, &r->sw, e));
@@ -194,6 +211,8 @@ static sc_status set_hw(reader *r, const calib_cells *c, calib_run *run)
         double gpus = c->number[C_GPUS], per = c->number[C_PER_NODE];
         double nodes = c->number[C_NODES];
         if (isnan(nodes)) nodes = gpus / per;
+        /* Part of each domain is used (64 of the 72 devices of a rack). */
+        if (nodes * per > gpus && fmod(gpus, nodes) == 0) per = gpus / nodes;
         cache_entry e = {key, NULL, NULL};
         sc_err why;
         sc_err_init(&why);

@@ -62,7 +62,8 @@ typedef enum calib_role {
     X(C_ITER, "iter_s", CALIB_INFO, -1, 1e9)                    \
     X(C_MEM, "mem_gib", CALIB_INFO, -1, 1e6)                    \
     X(C_QUALITY, "quality", CALIB_INFO, 0, 0)                   \
-    X(C_CONDITIONS, "conditions", CALIB_CONFIG, 0, 0)
+    X(C_CONDITIONS, "conditions", CALIB_CONFIG, 0, 0)           \
+    X(C_NOTES, "notes", CALIB_INFO, 0, 0)
 
 #define CALIB_COLUMN_ENUM(id, name, role, lo, hi) id,
 

@@ -17,7 +17,7 @@ typedef struct cli {
     int64_t jobs, seed;  /* read by the commands that have use for them */
     const char *output;  /* -o FILE; NULL: stdout */
     const char *config;  /* --config FILE.yml */
-    const sc_node *file; /* what it holds; NULL: none */
+    const sc_node *file; /* what holds of it; NULL: none */
 } cli;
 
 /* Common options, of every command. */

@@ -62,7 +62,7 @@ static sc_status size_of(const cli *c, const char *text, const char *flag,
     if (!shown) return sc_error_nomem(c->err);
     sc_pos pos = sc_pos_file(shown);
     if (read_size(text, pos, out, c->err) != SC_OK)
-        return c->err->status = SC_EUSAGE;
+        return c->err->status = SC_EUSAGE; /* it can't be parsed */
     if (*out >= 1 && *out <= MAX_MESSAGE) return SC_OK;
     return sc_error(c->err, SC_EUSAGE, SC_C_RANGE, pos,
                     "a message is from 1 byte to 2^50",
@@ -118,11 +118,13 @@ static sc_status sweep(cli *c, const options *o, sc_coll coll,
                         sc_pos_file("--cluster"), "add \"; device=h100-sxm\"",
                         "the machine names no device");
     sc_place at = sc_hw_place(hw, 1, &n, &one);
-    for (double v = size[0]; v <= size[1] * (1 + 1e-12); v *= 2) {
+    double v = size[0];
+    for (int i = 0; v <= size[1] * (1 + 1e-12) && i < 64; i++) {
         sc_coll_price p;
         SC_TRY(sc_cost_coll(&cost, hw, coll, v, &at, o->algorithm - 1, &p,
                             c->err));
         if (p.seconds > 0) row(x, v, coll, n, &p);
+        v *= 2;
     }
     return SC_OK;
 }
@@ -169,7 +171,7 @@ sc_status cli_coll(cli *c, int argc, char *const *argv)
     sc_opt_set set = {cli_coll_keys, &o, {{0}}};
     sc_words words = {0};
     sc_coll coll = SC_ALL_REDUCE;
-    double size[2];
+    double size[2] = {0, 0};
     SC_TRY(sc_schema_defaults(cli_coll_keys, &o, c->arena, c->err));
     SC_TRY(cli_parse(c, argc, argv, &set, 1, &words));
     if (c->dump_config) return cli_dump(c, &set, 1);

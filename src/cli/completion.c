@@ -212,13 +212,14 @@ sc_status cli_completion(cli *c, int argc, char *const *argv)
     static void (*const print[])(sc_text *) = {bash, zsh, fish};
     const char *const *shells = cli_help_words("completion");
     sc_words args = {0};
-    int shell = 0;
+    size_t shell = 0;
     SC_TRY(cli_parse(c, argc, argv, NULL, 0, &args));
     if (args.n != 1)
         return sc_error(c->err, SC_EUSAGE, SC_C_MISSING, sc_pos_none(),
                         "bash, zsh or fish", "completion needs a shell");
-    while (shells[shell] && strcmp(shells[shell], args.w[0]) != 0) shell++;
-    if (!shells[shell])
+    while (shell < SC_COUNT(print) && strcmp(shells[shell], args.w[0]) != 0)
+        shell++;
+    if (shell == SC_COUNT(print))
         return sc_error(c->err, SC_EUSAGE, SC_C_OPTION, sc_pos_none(),
                         cli_hint(c, args.w[0], shells, "bash, zsh or fish"),
                         "no completion for \"%.60s\"", args.w[0]);

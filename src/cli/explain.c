@@ -18,6 +18,8 @@ static const word words_known[] = {
      "lower end of the 80 % interval, from the "
      "validation errors of comparable runs"},
     {"step_time_high_s", "s", "upper end of that interval"},
+    {"step_time_other_engine_s", "s",
+     "the same step by the engine that was not asked for"},
     {"samples_per_s", "1/s", "global batch / step_time_s"},
     {"tokens_per_s", "1/s", "global batch x sequence / step_time_s"},
     {"tokens_per_s_per_device", "1/s", "tokens_per_s / devices"},

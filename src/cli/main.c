@@ -93,7 +93,7 @@ static void usage(FILE *to)
             "[options]\n\n",
             STEPCAST_VERSION);
     for (const cli_command *x = cli_commands; x->name; x++)
-        fprintf(to, "  %-10s %s\n", x->name, x->help);
+        fprintf(to, "  %-11s %s\n", x->name, x->help);
     fprintf(to, "\nstepcast COMMAND --help lists the options.  Try:\n"
                 "  stepcast predict --model llama3-70b --cluster "
                 "dgx-h100:16 --tp 8 --pp 4\n");

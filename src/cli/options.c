@@ -53,16 +53,20 @@ static sc_key *joined(cli *c, const sc_opt_set *sets, uint32_t n_sets)
     return keys;
 }
 
-static sc_status store(cli *c, const sc_node *n, sc_opt_set *sets,
-                       uint32_t n_sets)
+/* What the command line has said stands: the file's entry loses its key. */
+static sc_status store(cli *c, sc_node *n, sc_opt_set *sets, uint32_t n_sets)
 {
     for (uint32_t i = 0; i < n_sets; i++)
-        for (const sc_key *k = sets[i].keys; k->name; k++)
-            if (strcmp(k->name, n->key) == 0) {
-                sc_given_set(&sets[i].given, sets[i].keys, k->name);
-                return sc_schema_set(k, n->text, n->pos, sets[i].target,
-                                     c->arena, c->err);
+        for (const sc_key *k = sets[i].keys; k->name; k++) {
+            if (strcmp(k->name, n->key) != 0) continue;
+            if (sc_given_has(&sets[i].given, sets[i].keys, k->name)) {
+                n->key = "";
+                return SC_OK;
             }
+            sc_given_set(&sets[i].given, sets[i].keys, k->name);
+            return sc_schema_set(k, n->text, n->pos, sets[i].target, c->arena,
+                                 c->err);
+        }
     return SC_OK;
 }
 
@@ -80,7 +84,7 @@ static sc_status read_file(cli *c, sc_opt_set *sets, uint32_t n_sets)
         keys ? SC_NEW_N(c->arena, double, table_size(keys) + 1) : NULL;
     if (!fields) return sc_error_nomem(c->err);
     SC_TRY(sc_schema_read(keys, root, fields, NULL, c->arena, c->err));
-    for (const sc_node *n = root->child; n; n = n->next)
+    for (sc_node *n = root->child; n; n = n->next)
         SC_TRY(store(c, n, sets, n_sets));
     c->file = root;
     return SC_OK;
@@ -107,11 +111,7 @@ sc_status cli_parse(cli *c, int argc, char *const *argv, sc_opt_set *sets,
     if (!words) return sc_error_nomem(c->err);
     SC_TRY(sc_opt_parse(argc, words, all, n_sets + 1, positional, c->arena,
                         c->err));
-    if (c->config) { /* the file, then the command line over it */
-        SC_TRY(read_file(c, all, n_sets + 1));
-        SC_TRY(sc_opt_parse(argc, words, all, n_sets + 1, positional, c->arena,
-                            c->err));
-    }
+    if (c->config) SC_TRY(read_file(c, all, n_sets + 1));
     for (uint32_t i = 0; i < n_sets && i < CLI_SETS; i++)
         sets[i].given = all[i + 1].given;
     return SC_OK;

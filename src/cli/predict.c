@@ -8,14 +8,17 @@
 
 #include "cli/cli.h"
 
+#include <float.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #define OFF(f) offsetof(predict_opts, f)
 
 const sc_key cli_predict_keys[] = {
-    {"measured", SC_T_QUANTITY, SC_U_TIME, OFF(measured), NULL, 1e-9, 1e9, NULL,
-     "--measured", "TIME", "print the gap to a measured step (34.1s)", false},
+    {"measured", SC_T_QUANTITY, SC_U_TIME, OFF(measured), NULL, 1e-9, DBL_MAX,
+     NULL, "--measured", "TIME", "print the gap to a measured step (34.1s)",
+     false},
     {"why", SC_T_BOOL, SC_U_NONE, OFF(why), NULL, 0, 0, NULL, "--why", NULL,
      "every price and what made it", false},
     {"explain", SC_T_BOOL, SC_U_NONE, OFF(explain), NULL, 0, 0, NULL,
@@ -31,14 +34,13 @@ static sc_status write_trace(cli *c, const predict_opts *o,
                              const sc_prediction *p)
 {
     sc_plan plan;
-    sc_block blocks[3];
+    sc_block *blocks = NULL;
     sc_graph g;
     sc_result r;
     sc_sim_opts so;
     sc_lower_opts lo = {.expand = true};
     SC_TRY(sc_plan_build(&p->run, c->arena, &plan, c->err));
-    for (uint32_t l = 0; l < 3; l++)
-        SC_TRY(sc_block_price(&plan, l, c->arena, &blocks[l], c->err));
+    SC_TRY(sc_blocks_price(&plan, c->arena, &blocks, c->err));
     SC_TRY(sc_lower(&plan, blocks, &lo, c->arena, &g, c->err));
     sc_predict_rates(p->run.cost, &so);
     SC_TRY(sc_sim_run(&g, &so, c->arena, &r, c->err));
@@ -59,7 +61,8 @@ static sc_status why(const sc_prediction *p, bool prices, cli *c, sc_text *out)
         sc_plan_explain(&plan, out);
         return SC_OK;
     }
-    for (uint32_t l = 0; l < 3; l++) sc_block_explain(&plan, l, out);
+    for (uint32_t l = 0; l < p->run.model->n_layers; l++)
+        sc_block_explain(&plan, l, out);
     return SC_OK;
 }
 
@@ -86,6 +89,24 @@ static sc_status print(cli *c, const predict_opts *o, const sc_job *job,
     return s;
 }
 
+/* What is wrong with "--tp 7" is wrong at a line of --config's file, if that
+ * is where it was given. */
+static void locate(const cli *c)
+{
+    for (uint32_t i = 0; c->file && i < c->err->n; i++) {
+        sc_diag *d = &c->err->d[i];
+        size_t len = strcspn(d->file, " ");
+        const sc_key *k = sc_job_keys;
+        while (k->name && (strncmp(k->flag, d->file, len) != 0 || k->flag[len]))
+            k++;
+        const sc_node *n = k->name ? sc_node_get(c->file, k->name) : NULL;
+        if (!n) continue;
+        snprintf(d->file, sizeof d->file, "%s", n->pos.file);
+        d->line = n->pos.line;
+        d->col = n->pos.col;
+    }
+}
+
 sc_status cli_predict_run(cli *c, const sc_job *job, const predict_opts *o,
                           sc_prediction *p)
 {
@@ -98,9 +119,10 @@ sc_status cli_predict_run(cli *c, const sc_job *job, const predict_opts *o,
                             c->err));
         SC_TRY(sc_cost_read(text, len, o->profile, c->arena, in.cost, c->err));
     }
-    SC_TRY(cli_check_job(c, job, &in));
-    return sc_predict(job, in.hw, in.model, in.sw, in.cost, c->arena, p,
-                      c->err);
+    sc_status s =
+        sc_predict(job, in.hw, in.model, in.sw, in.cost, c->arena, p, c->err);
+    locate(c);
+    return s;
 }
 
 sc_status cli_predict(cli *c, int argc, char *const *argv)

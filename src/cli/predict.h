@@ -15,9 +15,6 @@ typedef struct predict_opts {
 
 extern const sc_key cli_predict_keys[];
 
-/* The job's contradictions with what it names, and within itself. */
-sc_status cli_check_job(const cli *c, const sc_job *job, const sc_inputs *in);
-
 sc_status cli_predict_run(cli *c, const sc_job *job, const predict_opts *o,
                           sc_prediction *p);
 

@@ -64,9 +64,12 @@ static void software_text(const sc_software *sw, sc_text *out)
 {
     sc_text_add(out, "%s\n", sw->name);
     for (const sc_key *k = sc_software_keys; k->name; k++) {
-        char buf[256];
+        char buf[512];
         sc_schema_print(k, sw, buf, sizeof buf);
-        sc_text_add(out, "  %-16s %-24s %s\n", k->name, buf, k->help);
+        if (k->type == SC_T_STRING)
+            cli_wrap(out, 2, buf);
+        else
+            sc_text_add(out, "  %-16s %-14s %s\n", k->name, buf, k->help);
     }
 }
 
@@ -150,14 +153,13 @@ static sc_status configuration(cli *c, const sc_job *job,
 {
     sc_prediction p;
     sc_plan plan;
-    sc_block blocks[3];
+    sc_block *blocks = NULL;
     sc_graph g;
     SC_TRY(cli_predict_run(c, job, po, &p));
     SC_TRY(sc_plan_build(&p.run, c->arena, &plan, c->err));
     if (o->strategy) sc_plan_explain(&plan, out);
     if (!o->graph) return SC_OK;
-    for (uint32_t l = 0; l < 3; l++)
-        SC_TRY(sc_block_price(&plan, l, c->arena, &blocks[l], c->err));
+    SC_TRY(sc_blocks_price(&plan, c->arena, &blocks, c->err));
     SC_TRY(sc_lower(&plan, blocks, NULL, c->arena, &g, c->err));
     sc_graph_write(&g, out);
     return SC_OK;

@@ -35,7 +35,6 @@ const sc_key cli_validate_keys[] = {
      .def = "event",
      .names = engine_names,
      .flag = "--engine",
-     .meta = "NAME",
      .help = "event runs the graph; fast composes its blocks"},
     {.name = "rows",
      .type = SC_T_BOOL,

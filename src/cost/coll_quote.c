@@ -22,8 +22,10 @@ static uint32_t generation(const char *arch)
     static const struct {
         const char *arch;
         uint32_t row;
-    } rows[] = {{"ampere", 1}, {"hopper", 2}, {"volta", 0},   {"ada", 1},
-                {"turing", 0}, {"pascal", 0}, {"maxwell", 0}, {"kepler", 0}};
+    } rows[] = {{"blackwell", 3}, {"blackwell-ultra", 3}, {"ampere", 1},
+                {"hopper", 2},    {"volta", 0},           {"ada", 1},
+                {"turing", 0},    {"pascal", 0},          {"maxwell", 0},
+                {"kepler", 0}};
 
     for (size_t i = 0; i < SC_COUNT(rows); i++)
         if (strcmp(arch, rows[i].arch) == 0) return rows[i].row;
@@ -36,8 +38,9 @@ static double param(const coll_call *k, sc_param p)
 }
 
 _Static_assert(SC_P_LINK_AMPERE == SC_P_LINK_VOLTA + 1 &&
-                   SC_P_LINK_HOPPER == SC_P_LINK_VOLTA + 2,
-               "generations stand in rows 0, 1, 2");
+                   SC_P_LINK_HOPPER == SC_P_LINK_VOLTA + 2 &&
+                   SC_P_LINK_BLACKWELL == SC_P_LINK_VOLTA + 3,
+               "generations stand in rows 0 to 3");
 
 static double by_gen(const coll_call *k, sc_param volta)
 {
@@ -78,7 +81,8 @@ static double protocol_share(const coll_call *k, coll_protocol p)
 static double node_rate(const coll_call *k, int algorithm, coll_protocol p)
 {
     if (algorithm == SC_ALGO_NVLS)
-        return k->node * param(k, SC_P_NVLS) *
+        return k->node *
+               param(k, k->gen >= 3 ? SC_P_NVLS_BLACKWELL : SC_P_NVLS) *
                (k->at->nodes > 1 ? param(k, SC_P_NVLS_TREE) : 1);
     double rate = k->ring * protocol_share(k, p);
     if (algorithm != SC_ALGO_TREE || p == COLL_LL) return rate;

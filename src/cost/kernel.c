@@ -12,20 +12,60 @@
 #include <math.h>
 #include <string.h>
 
-const char *const sc_attention_names[] = {"unfused", "flash1", "flash2",
-                                          "cudnn", NULL};
+const char *const sc_attention_names[] = {"unfused", "flash1",  "flash2",
+                                          "cudnn",   "te-2024", NULL};
 
 /* Per-SM rate of an A100 at which gemm_k0 was fitted. */
 #define A100_UNIT_FLOPS (312e12 / 108)
 
-static bool is_hopper(const sc_device *d)
+typedef enum family { OLDER, HOPPER, BLACKWELL, OTHER } family;
+
+static family family_of(const sc_device *d)
 {
-    return strcmp(d->arch, "hopper") == 0 || strcmp(d->arch, "blackwell") == 0;
+    static const char *const other[] = {"cdna", "tpu", "gaudi", "dojo", "ada"};
+    if (strcmp(d->arch, "hopper") == 0) return HOPPER;
+    if (strncmp(d->arch, "blackwell", 9) == 0) return BLACKWELL;
+    for (size_t i = 0; i < SC_COUNT(other); i++)
+        if (strncmp(d->arch, other[i], strlen(other[i])) == 0) return OTHER;
+    return OLDER;
 }
 
-static double gemm_rate(const sc_cost *c, const sc_device *d)
+static bool is_ultra(const sc_device *d)
 {
-    return c->p[is_hopper(d) ? SC_P_GEMM_HOPPER : SC_P_GEMM_AMPERE];
+    return strcmp(d->arch, "blackwell-ultra") == 0;
+}
+
+/* Boards of one chip differ in clocks by their power. */
+static double power_factor(const sc_cost *c, const sc_device *d)
+{
+    if (d->power_w <= 0) return 1;
+    if (family_of(d) == HOPPER)
+        return pow(fmin(1, d->power_w / 700), c->p[SC_P_POWER_HOPPER]);
+    if (family_of(d) == BLACKWELL)
+        return pow(d->power_w / 1000, c->p[SC_P_POWER_BLACKWELL]);
+    return 1;
+}
+
+/* Share of the peak that large products reach. */
+static double gemm_share(const sc_cost *c, const sc_device *d,
+                         sc_precision precision, sc_scaling scaling)
+{
+    bool low = precision == SC_FP8 || precision == SC_FP4;
+    double row = low && scaling == SC_SCALE_ROW ? c->p[SC_P_FP8_ROW] : 1;
+    switch (family_of(d)) {
+    case HOPPER:
+        return row * c->p[low ? SC_P_GEMM_HOPPER_FP8 : SC_P_GEMM_HOPPER];
+    case BLACKWELL:
+        if (precision == SC_FP4) return c->p[SC_P_GEMM_BLACKWELL_FP4];
+        if (!low) return c->p[SC_P_GEMM_BLACKWELL];
+        return c->p[scaling == SC_SCALE_TENSOR ? SC_P_GEMM_BLACKWELL_FP8
+                                               : SC_P_GEMM_BLACKWELL_MX];
+    case OTHER:
+        if (strncmp(d->arch, "tpu", 3) != 0) return c->p[SC_P_GEMM_OTHER];
+        return c->p[strncmp(d->arch, "tpu-v6", 6) == 0 ? SC_P_GEMM_TPU6
+                                                       : SC_P_GEMM_TPU];
+    default: return c->p[SC_P_GEMM_AMPERE];
+    }
 }
 
 /* Peak of the units that run this precision; a device without them runs it
@@ -38,6 +78,23 @@ static double peak_of(const sc_device *d, sc_precision p)
         return d->peak[SC_BF16];
     if (p != SC_FP32 && d->peak[SC_FP16] > 0) return d->peak[SC_FP16];
     return d->vector_flops > 0 ? d->vector_flops : d->peak[SC_FP32];
+}
+
+/* FLOP/s of large products.  Blackwell's datasheets raise the peak with the
+ * board; here one peak per chip and its power do. */
+static double product_rate(const sc_cost *c, const sc_device *d,
+                           sc_precision precision, sc_scaling scaling)
+{
+    double peak = peak_of(d, precision), rate = peak;
+    if (family_of(d) == BLACKWELL && precision >= SC_FP16 &&
+        precision <= SC_FP4) {
+        rate = precision == SC_FP4   ? (is_ultra(d) ? 13500e12 : 9000e12)
+               : precision == SC_FP8 ? 4500e12
+                                     : 2250e12;
+        if (is_ultra(d)) rate *= c->p[SC_P_ULTRA_GEMM];
+    }
+    rate *= gemm_share(c, d, precision, scaling) * power_factor(c, d);
+    return rate;
 }
 
 /* 16-bit operands whose rows do not start on 16 bytes load slower. */
@@ -63,16 +120,17 @@ static double tile_time(const sc_cost *c, const sc_device *d,
                         const sc_kernel *k, double rate, double bw)
 {
     double units = d->units ? d->units : 1;
-    double k0 = c->p[SC_P_GEMM_K0] * (rate / units) /
-                (A100_UNIT_FLOPS * gemm_rate(c, d));
+    /* The prologue is a time: faster units lose more depth, but an array of
+     * few huge units does not start each product from nothing. */
+    double faster = rate / units / (A100_UNIT_FLOPS * c->p[SC_P_GEMM_AMPERE]);
+    double k0 = c->p[SC_P_GEMM_K0] * fmin(faster, 16);
     double best = INFINITY;
     for (size_t t = 0; t < SC_COUNT(tiles); t++) {
         double tm = tiles[t].m, tn = tiles[t].n;
         double n_tiles = ceil((double)k->m / tm) * ceil((double)k->n / tn) *
                          (double)k->batch;
         double eff = 1;
-        for (int i = 0; i < tiles[t].small; i++)
-            eff *= c->p[SC_P_TILE_SMALL];
+        for (int i = 0; i < tiles[t].small; i++) eff *= c->p[SC_P_TILE_SMALL];
         for (uint32_t q = 1; q <= 4; q *= 2) {
             double waves = ceil(q * n_tiles / units);
             double s = waves * units * tm * tn * 2 * ((double)k->k / q + k0) /
@@ -90,7 +148,7 @@ static sc_price price_gemm(const sc_cost *c, const sc_device *d,
                            const sc_kernel *k)
 {
     double bw = d->mem_bw * c->p[SC_P_MEM_EFF];
-    double rate = peak_of(d, k->precision) * gemm_rate(c, d);
+    double rate = product_rate(c, d, k->precision, k->scaling);
     double b = (double)k->batch, m = (double)k->m, n = (double)k->n,
            kk = (double)k->k, e = sc_precision_bytes(k->precision);
     double out_e = e < 2 ? 2 : e;
@@ -100,13 +158,18 @@ static sc_price price_gemm(const sc_cost *c, const sc_device *d,
                       b * (e * (m * kk + n * kk) + out_e * m * n) + k->bytes,
                   .limit = "compute"};
     double t;
-    if (k->batch > 1) {
+    if (k->grouped) {
+        t = tile_time(c, d, k,
+                      fmin(rate * c->p[SC_P_GROUPED], peak_of(d, k->precision)),
+                      bw);
+    } else if (k->batch > 1) {
         double least = fmin(m, fmin(n, kk));
         double pad = 64 * ceil(least / 64) / least;
         rate *= c->p[SC_P_BMM];
         if (half && (k->n % 8 || k->k % 8)) {
             /* No tensor-core kernel of strided batches takes such rows. */
-            rate = fmin(rate, d->vector_flops * gemm_rate(c, d));
+            rate = fmin(rate, d->vector_flops *
+                                  gemm_share(c, d, SC_FP32, SC_SCALE_TENSOR));
             p.limit = "unaligned";
             pad = 1;
         }
@@ -123,16 +186,36 @@ static sc_price price_gemm(const sc_cost *c, const sc_device *d,
     return p;
 }
 
-static double flash_rate(const sc_cost *c, const sc_device *d,
-                         sc_attention_kernel kernel)
+/* Share of the 16-bit peak by generation of kernel and device. */
+static double flash_share(const sc_cost *c, const sc_device *d,
+                          sc_attention_kernel kernel)
 {
-    bool h = is_hopper(d);
+    family f = family_of(d);
+    if (f == BLACKWELL) {
+        double u = is_ultra(d) ? c->p[SC_P_ULTRA_ATTN] : 1;
+        return u * c->p[SC_P_CUDNN_BLACKWELL];
+    }
+    bool h = f == HOPPER;
     switch (kernel) {
+    case SC_ATTN_FLASH1:
+        return c->p[h ? SC_P_FLASH1_HOPPER : SC_P_FLASH1_AMPERE];
     case SC_ATTN_FLASH2:
         return c->p[h ? SC_P_FLASH2_HOPPER : SC_P_FLASH2_AMPERE];
-    case SC_ATTN_CUDNN: return c->p[h ? SC_P_CUDNN_HOPPER : SC_P_CUDNN_AMPERE];
-    default: return c->p[h ? SC_P_FLASH1_HOPPER : SC_P_FLASH1_AMPERE];
+    case SC_ATTN_TE2024:
+        return c->p[h ? SC_P_TE2024_HOPPER : SC_P_FLASH2_AMPERE];
+    default: return c->p[h ? SC_P_CUDNN_HOPPER : SC_P_FLASH2_AMPERE];
     }
+}
+
+static double flash_rate(const sc_cost *c, const sc_device *d,
+                         sc_attention_kernel kernel, sc_precision pr)
+{
+    double peak = peak_of(d, pr);
+    double at = family_of(d) == BLACKWELL ? 2250e12 : peak;
+    double share = flash_share(c, d, kernel);
+    if (family_of(d) == OTHER)
+        share = fmin(share, gemm_share(c, d, pr, SC_SCALE_TENSOR));
+    return at * share * power_factor(c, d);
 }
 
 static sc_price price_flash(const sc_cost *c, const sc_device *d,
@@ -150,7 +233,7 @@ static sc_price price_flash(const sc_cost *c, const sc_device *d,
                            (2.0 * (double)k->m + 2.0 * (double)k->n),
                   .launches = k->launches ? k->launches : 1,
                   .limit = "compute"};
-    double rate = peak_of(d, pr) * flash_rate(c, d, k->attention);
+    double rate = flash_rate(c, d, k->attention, pr);
     if (k->backward) {
         p.flops *= 2.5; /* five products instead of two */
         p.bytes *= 2;

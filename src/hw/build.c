@@ -3,12 +3,10 @@
 #include "hw/build.h"
 
 #include "hw/device.h"
+#include "hw/fabric.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
-
-#define MAX_DEVICES ((uint64_t)1 << 31)
 
 const char *const sc_dim_kind_names[] = {"switch", "fc",   "ring", "mesh",
                                          "tree",   "cube", NULL};
@@ -19,7 +17,7 @@ sc_status hw_add_dim(sc_hw *hw, const sc_dim *dim, sc_pos pos, sc_err *err)
         return sc_error(err, SC_EINPUT, SC_C_TOO_BIG, pos, NULL,
                         "more than %d dimensions", SC_HW_DIMS);
     uint64_t n = (uint64_t)hw->n_devices * dim->size;
-    if (n > MAX_DEVICES || n > UINT32_MAX)
+    if (n > HW_MAX_DEVICES || n > UINT32_MAX)
         return sc_error(err, SC_EINPUT, SC_C_TOO_BIG, pos,
                         "a machine has at most 2147483648 devices",
                         "%llu devices are too many", (unsigned long long)n);
@@ -42,6 +40,11 @@ sc_status hw_net_dim(const hw_spec *s, uint32_t node_size, uint32_t nodes,
         return sc_error(err, SC_EINPUT, SC_C_DIVIDE, hw_spec_pos(s, "rails"),
                         NULL, "%lld rails don't divide %lld nics",
                         (long long)s->rails, (long long)s->nics);
+    if (s->group > 0 && s->group % (s->leaf > 0 ? s->leaf : s->group) != 0)
+        return sc_error(err, SC_EINPUT, SC_C_DIVIDE, hw_spec_pos(s, "group"),
+                        "a dragonfly group is a number of whole leaves",
+                        "leaves of %lld nodes don't divide a group of %lld",
+                        (long long)s->leaf, (long long)s->group);
     *out = (sc_dim){.kind = SC_DIM_SWITCH,
                     .size = nodes,
                     .bw = (double)s->nics * s->nic_bw / node_size,
@@ -49,7 +52,8 @@ sc_status hw_net_dim(const hw_spec *s, uint32_t node_size, uint32_t nodes,
                     .ports = (uint32_t)s->nics,
                     .port_bw = s->nic_bw,
                     .oversub = s->oversubscription,
-                    .leaf = (uint32_t)s->leaf,
+                    .leaf = (uint32_t)(s->leaf > 0 ? s->leaf : s->group),
+                    .group = (uint32_t)s->group,
                     .rails = (uint32_t)s->rails};
     return SC_OK;
 }
@@ -92,6 +96,7 @@ static uint64_t hash_dim(const sc_dim *d, uint64_t h)
     h = hash_double(d->oversub, h);
     h = hash_uint(d->leaf, h);
     h = hash_uint(d->rails, h);
+    if (d->group > 0) h = hash_uint(d->group, h);
     return hash_uint(d->multicast, h);
 }
 
@@ -99,6 +104,8 @@ void hw_finish(sc_hw *hw, const hw_spec *s, bool net)
 {
     hw->n_nodes = net ? hw->dim[hw->n_dims - 1].size : 1;
     hw->node_size = hw->n_devices / hw->n_nodes;
+    hw->host_size = s->host > 0 && s->host < hw->node_size ? (uint32_t)s->host
+                                                           : hw->node_size;
     hw->cpu_vendor = s->cpu == 0 ? "" : hw_cpus[s->cpu];
     hw->node_power_w = s->node_power;
     hw->pue = s->pue;
@@ -107,123 +114,21 @@ void hw_finish(sc_hw *hw, const hw_spec *s, bool net)
     uint64_t h = hash_device(hw->device, 1);
     for (uint32_t d = 0; d < hw->n_dims; d++) h = hash_dim(&hw->dim[d], h);
     h = hash_uint(hw->n_nodes, h);
+    for (uint32_t g = 0; g < hw->n_groups; g++) {
+        h = hash_device(hw->groups[g].device, h);
+        h = hash_uint(hw->groups[g].n, h);
+        h = hash_uint(hw->groups[g].ports, h);
+        h = hash_double(hw->groups[g].port_bw, h);
+    }
+    if (hw->host_size != hw->node_size) h = hash_uint(hw->host_size, h);
     h = sc_hash(hw->cpu_vendor, strlen(hw->cpu_vendor), h);
     hw->hash = hash_double(hw->pue, hash_double(hw->node_power_w, h));
-}
-
-/* Links that the worst placed of the first `size` devices of a cube mesh has
- * to the others: of six with doubled edges (V100), or of four (P100). */
-static int part_of_cube(uint32_t size, uint32_t links)
-{
-    static const int of_six[] = {0, 0, 1, 2, 4}, of_four[] = {0, 0, 1, 2, 3};
-    return links == 4 ? of_four[size] : of_six[size];
-}
-
-/* NVLink without a switch: eight P100 or V100 form the cube mesh, up to four
- * of them a full graph within it; other devices join all pairs. */
-static sc_status mesh_dim(const hw_spec *s, uint32_t links, sc_dim *d,
-                          sc_err *err)
-{
-    d->kind = SC_DIM_FULL;
-    if ((links != 4 && links != 6) || d->size > 8) return SC_OK;
-    if (d->size == 8) {
-        d->kind = SC_DIM_CUBE;
-    } else if (d->size > 4) {
-        return sc_error(err, SC_EINPUT, SC_C_UNSUPPORTED,
-                        hw_spec_pos(s, "devices_per_node"), "use 1 to 4, or 8",
-                        "%u devices of a cube mesh", d->size);
-    } else if (d->size > 1) {
-        d->bw *= (double)part_of_cube(d->size, links) / links;
-    }
-    return SC_OK;
-}
-
-/* "4x4": one ring per side. */
-static sc_status torus_dims(const hw_spec *s, sc_dim d, sc_hw *hw, sc_err *err)
-{
-    sc_pos pos = hw_spec_pos(s, "shape");
-    const char *p = s->shape == NULL ? "" : s->shape;
-    uint64_t product = 1;
-    for (;;) {
-        uint64_t side = 0;
-        const char *start = p;
-        for (; *p >= '0' && *p <= '9' && side < MAX_DEVICES; p++)
-            side = 10 * side + (uint64_t)(*p - '0');
-        if (p == start || side < 1 || side > 65536 || product > MAX_DEVICES)
-            return sc_error(err, SC_EINPUT, SC_C_TYPE, pos, "write shape: 4x4",
-                            "a torus needs a shape: \"%.40s\"",
-                            s->shape == NULL ? "" : s->shape);
-        product *= side;
-        d.size = (uint32_t)side;
-        SC_TRY(hw_add_dim(hw, &d, pos, err));
-        if (*p == '\0') break;
-        if (*p++ != 'x')
-            return sc_error(err, SC_EINPUT, SC_C_TYPE, pos, "write shape: 4x4",
-                            "not a shape: \"%.40s\"", s->shape);
-    }
-    if (product != (uint64_t)s->devices_per_node)
-        return sc_error(err, SC_EINPUT, SC_C_CONFLICT, pos, NULL,
-                        "shape %.40s has %llu devices, devices_per_node is "
-                        "%lld",
-                        s->shape, (unsigned long long)product,
-                        (long long)s->devices_per_node);
-    return SC_OK;
-}
-
-static sc_status check_fabric(const hw_spec *s, double bw, sc_err *err)
-{
-    if (s->devices_per_node == 0)
-        return sc_error(err, SC_EINPUT, SC_C_MISSING, s->pos, NULL,
-                        "missing key \"devices_per_node\"");
-    if (s->fabric == HW_FABRIC_UNKNOWN)
-        return sc_error(err, SC_EINPUT, SC_C_MISSING, s->pos,
-                        "write fabric: nvswitch, pcie-tree, ...",
-                        "missing key \"fabric\"");
-    if (s->devices_per_node == 1) return SC_OK;
-    if (s->fabric == HW_NONE)
-        return sc_error(err, SC_EINPUT, SC_C_CONFLICT, hw_spec_pos(s, "fabric"),
-                        "write fabric: pcie-tree",
-                        "%lld devices in a node, "
-                        "but no fabric joins them",
-                        (long long)s->devices_per_node);
-    if (bw <= 0)
-        return sc_error(err, SC_EINPUT, SC_C_CONFLICT, hw_spec_pos(s, "fabric"),
-                        "write fabric: pcie-tree, or give its bandwidth",
-                        "%.80s has no scale-up links", s->device);
-    return SC_OK;
-}
-
-static sc_status fabric_dims(const hw_spec *s, sc_hw *hw, sc_err *err)
-{
-    static const sc_dim_kind kinds[] = {SC_DIM_SWITCH, SC_DIM_FULL, SC_DIM_TREE,
-                                        SC_DIM_RING,   SC_DIM_RING, SC_DIM_FULL,
-                                        SC_DIM_SWITCH};
-    const sc_device *dev = hw->device;
-    bool on_host = s->fabric == HW_PCIE_TREE || s->fabric == HW_NONE;
-    double bw = s->bandwidth > 0 ? s->bandwidth
-                : on_host        ? dev->host_bw
-                                 : dev->link_bw;
-    SC_TRY(check_fabric(s, bw, err));
-    if (bw <= 0) bw = dev->host_bw; /* one device: it has no neighbours */
-    sc_dim d = {.kind = kinds[s->fabric],
-                .size = (uint32_t)s->devices_per_node,
-                .bw = bw,
-                .latency_s = s->fabric_latency,
-                .oversub = 1,
-                .rails = 1,
-                .multicast = s->multicast};
-    if (d.size == 1)
-        d.kind = SC_DIM_SWITCH;
-    else if (s->fabric == HW_TORUS)
-        return torus_dims(s, d, hw, err);
-    else if (s->fabric == HW_NVLINK_MESH)
-        SC_TRY(mesh_dim(s, dev->links, &d, err));
-    return hw_add_dim(hw, &d, hw_spec_pos(s, "devices_per_node"), err);
 }
 
 sc_status hw_build_spec(const char *name, hw_spec *s, sc_arena *a,
                         const sc_hw **out, sc_err *err)
 {
+    if (s->groups != NULL) return hw_build_groups(name, s, a, out, err);
     sc_hw *hw = SC_NEW(a, sc_hw);
     if (hw == NULL || (hw->name = sc_strdup(a, name)) == NULL)
         return sc_error_nomem(err);
@@ -234,7 +139,7 @@ sc_status hw_build_spec(const char *name, hw_spec *s, sc_arena *a,
     SC_TRY(hw_device_find(s->device, hw_spec_pos(s, "device"), a, &hw->device,
                           err));
     hw->n_devices = 1;
-    SC_TRY(fabric_dims(s, hw, err));
+    SC_TRY(hw_fabric_dims(s, hw, err));
     bool net = s->nodes > 1;
     if (net) {
         sc_dim d = {.size = 1};
@@ -275,23 +180,21 @@ static sc_status device_node(const sc_device *d, hw_spec *s, sc_arena *a,
 
 /* `n` devices of a kind: a part of one node, or whole nodes. */
 static sc_status device_count(const char *spec, uint64_t n, hw_spec *s,
-                              sc_err *err)
+                              sc_arena *a, sc_err *err)
 {
     uint64_t per_node = (uint64_t)s->devices_per_node;
-    if (n <= per_node) {
-        s->devices_per_node = (int64_t)n;
-        s->nodes = 1;
-        return SC_OK;
-    }
-    if (n % per_node != 0) {
+    s->nodes = 1;
+    if (n <= per_node) return hw_resize(s, n, a, err);
+    uint64_t part = n % per_node == 0 ? per_node : hw_domain(s, n);
+    if (part == 0) {
         char hint[120];
-        snprintf(hint, sizeof hint, "%s usually sits in nodes of %llu",
+        snprintf(hint, sizeof hint, "%.60s usually sits in nodes of %llu",
                  s->device, (unsigned long long)per_node);
         return sc_error(err, SC_EINPUT, SC_C_DIVIDE, s->pos, hint,
                         "%.80s: no whole number of nodes", spec);
     }
-    s->nodes = (int64_t)(n / per_node);
-    return SC_OK;
+    s->nodes = (int64_t)(n / part);
+    return hw_resize(s, part, a, err);
 }
 
 /* The number after the last ':', which is cut off. */
@@ -306,9 +209,9 @@ static sc_status take_count(const char *spec, char *name, sc_pos pos,
     pos.col += (uint32_t)(colon + 1 - name) + (pos.col == 0);
     uint64_t n = 0;
     const char *p = colon + 1;
-    for (; *p >= '0' && *p <= '9' && n <= MAX_DEVICES; p++)
+    for (; *p >= '0' && *p <= '9' && n <= HW_MAX_DEVICES; p++)
         n = 10 * n + (uint64_t)(*p - '0');
-    if (n > MAX_DEVICES)
+    if (n > HW_MAX_DEVICES)
         return sc_error(err, SC_EINPUT, SC_C_TOO_BIG, pos,
                         "a machine has at most 2147483648 devices",
                         "%.80s: too many", spec);
@@ -335,12 +238,14 @@ static sc_status build_name(const char *spec, sc_pos pos, sc_arena *a,
     if (found.kind == HW_NODE) {
         SC_TRY(hw_node_read(found.file, &s, a, err));
         s.nodes = (int64_t)n;
+        s.pos = pos;
+        if (s.unit == HW_UNIT_CHIP) SC_TRY(device_count(spec, n, &s, a, err));
     } else {
         const sc_device *d;
         SC_TRY(hw_device_read(found.file->text, found.file->len,
                               found.file->path, a, &d, err));
         SC_TRY(device_node(d, &s, a, err));
-        SC_TRY(device_count(spec, n, &s, err));
+        SC_TRY(device_count(spec, n, &s, a, err));
     }
     s.pos = pos; /* what is wrong now is wrong with what was asked for */
     s.map = NULL;
@@ -383,13 +288,12 @@ sc_status sc_hw_from_numbers(const char *device, uint32_t nodes,
                         "bandwidths of %g and %g bytes/s", intra_bw, inter_bw);
     SC_TRY(hw_spec_init(&s, pos, a, err));
     SC_TRY(device_node(d, &s, a, err));
-    int64_t usual = s.devices_per_node, nics = s.nics;
-    s.devices_per_node = per_node;
-    s.nodes = nodes;
-    s.nics = (nics * per_node + usual - 1) / usual;
-    s.rails = s.rails == nics ? s.nics : 1;
+    uint64_t all = (uint64_t)nodes * per_node, part = per_node;
+    if (per_node == s.host && hw_domain(&s, all) > 0) part = hw_domain(&s, all);
+    s.nodes = (int64_t)(all / part);
+    SC_TRY(hw_resize(&s, part, a, err));
     if (intra_bw > 0) s.bandwidth = intra_bw;
-    if (inter_bw > 0) s.nic_bw = inter_bw * per_node / (double)s.nics;
+    if (inter_bw > 0) s.nic_bw = inter_bw * (double)part / (double)s.nics;
     char *name = sc_sprintf(a, "%ux%u %s", nodes, per_node, d->name);
     if (name == NULL) return sc_error_nomem(err);
     return hw_build_spec(name, &s, a, out, err);

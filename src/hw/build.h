@@ -9,6 +9,10 @@
 sc_status hw_build_spec(const char *name, hw_spec *s, sc_arena *a,
                         const sc_hw **out, sc_err *err);
 
+/* Builds a spec with groups of nodes that differ. */
+sc_status hw_build_groups(const char *name, hw_spec *s, sc_arena *a,
+                          const sc_hw **out, sc_err *err);
+
 /* Text of a cluster file. */
 sc_status hw_build_text(const char *text, size_t len, const char *file,
                         sc_arena *a, const sc_hw **out, sc_err *err);

@@ -7,8 +7,10 @@
 const char *const hw_cpus[] = {"unknown", "intel", "amd", "arm", NULL};
 
 static const char *const fabric_names[] = {
-    "nvswitch", "nvlink-mesh", "pcie-tree", "torus",
-    "ring",     "full",        "none",      NULL};
+    "nvswitch", "nvlink-mesh", "pcie-tree", "torus",         "ring",
+    "full",     "none",        "mesh",      "nvlink-bridge", NULL};
+
+static const char *const unit_names[] = {"node", "chip", NULL};
 
 #define AT(field) .offset = offsetof(hw_spec, field)
 #define WORD(key, field, about)                                    \
@@ -35,6 +37,10 @@ static const char *const fabric_names[] = {
               "leaf switches that a node's adapters are spread over"),       \
         WHOLE("leaf", leaf, "0", 0, 0x1p31,                                  \
               "nodes under one leaf switch; 0: all"),                        \
+        WHOLE("group", group, "0", 0, 0x1p31,                                \
+              "nodes of one dragonfly group; 0: leaves join at spines"),     \
+        WHOLE("host", host, "0", 0, 65536,                                   \
+              "devices of one host; 0: of the node"),                        \
         NUMBER("oversubscription", oversubscription, SC_U_NONE, "1", 1, 1e6, \
                "leaf ports to spine ports"),                                 \
         {.name = "cpu",                                                      \
@@ -66,7 +72,16 @@ const sc_key hw_cluster_keys[] = {
      AT(fabric),
      .names = fabric_names,
      .help = "what joins the devices of one node"},
-    WORD("shape", shape, "sides of a torus: 4x4"),
+    {.name = "unit",
+     .type = SC_T_ENUM,
+     AT(unit),
+     .def = "node",
+     .names = unit_names,
+     .help = "what NAME:N counts"},
+    WORD("shape", shape, "sides of a torus or mesh: 4x4"),
+    WHOLE("wrap", wrap, "1", 1, 65536,
+          "sides of a torus that are a multiple of this are closed"),
+    WHOLE("bridge", bridge, "2", 2, 64, "devices that one bridge joins"),
     NUMBER("bandwidth", bandwidth, SC_U_RATE, NULL, 1, 1e17,
            "of one device in the fabric, one direction"),
     NUMBER("fabric_latency", fabric_latency, SC_U_TIME, "700ns", 0, 1,
@@ -79,6 +94,10 @@ const sc_key hw_cluster_keys[] = {
     NUMBER("nic_latency", nic_latency, SC_U_TIME, "1us", 0, 1,
            "one hop of the network"),
     WHOLE("nodes", nodes, "1", 1, 0x1p31, "number of nodes"),
+    {.name = "groups",
+     .type = SC_T_NODE,
+     AT(groups),
+     .help = "nodes that differ: a list of maps of these keys"},
     {.name = NULL}};
 
 sc_status hw_spec_init(hw_spec *s, sc_pos pos, sc_arena *a, sc_err *err)
@@ -113,32 +132,70 @@ static sc_status merge_values(hw_values own, hw_values base, hw_values *out,
     return SC_OK;
 }
 
+/* The catalogue node that a map names in `node:`, if any.  One level: a node
+ * that inherits is no base of another. */
+static sc_status read_base(const sc_node *map, hw_spec *s, hw_values *base,
+                           sc_arena *a, sc_err *err)
+{
+    hw_name found;
+    const sc_node *node =
+        map->kind == SC_N_MAP ? sc_node_get(map, "node") : NULL;
+    *base = (hw_values){0, NULL};
+    if (node == NULL || node->kind != SC_N_SCALAR) return SC_OK;
+    SC_TRY(hw_name_find(node->text, 1u << HW_NODE, node->pos, a, &found, err));
+    SC_TRY(hw_parse(found.file->text, found.file->len, found.file->path,
+                    &s->map, base, a, err));
+    if (sc_node_get(s->map, "node") != NULL)
+        return sc_error(err, SC_EINPUT, SC_C_UNSUPPORTED, node->pos,
+                        "name the node that it is based on",
+                        "%.80s is itself based on another node", node->text);
+    return sc_schema_read(hw_cluster_keys, s->map, s, NULL, a, err);
+}
+
 sc_status hw_cluster_read(const char *text, size_t len, const char *file,
                           hw_spec *s, sc_arena *a, sc_err *err)
 {
     const sc_node *map;
-    hw_values own, base = {0, NULL};
+    hw_values own, base;
     SC_TRY(hw_parse(text, len, file, &map, &own, a, err));
-    const sc_node *node =
-        map->kind == SC_N_MAP ? sc_node_get(map, "node") : NULL;
-    if (node != NULL && node->kind == SC_N_SCALAR) {
-        hw_name found;
-        SC_TRY(
-            hw_name_find(node->text, 1u << HW_NODE, node->pos, a, &found, err));
-        /* One level: a node that inherits is no base of another. */
-        SC_TRY(hw_parse(found.file->text, found.file->len, found.file->path,
-                        &s->map, &base, a, err));
-        if (sc_node_get(s->map, "node") != NULL)
-            return sc_error(err, SC_EINPUT, SC_C_UNSUPPORTED, node->pos,
-                            "name the node that it is based on",
-                            "%.80s is itself based on another node",
-                            node->text);
-        SC_TRY(sc_schema_read(hw_cluster_keys, s->map, s, NULL, a, err));
-    }
+    SC_TRY(read_base(map, s, &base, a, err));
     SC_TRY(sc_schema_read(hw_cluster_keys, map, s, NULL, a, err));
     s->map = map;
     if (s->pos.file == NULL || map->pos.file != NULL) s->pos = map->pos;
     return merge_values(own, base, &s->values, a, err);
+}
+
+sc_status hw_group_read(const sc_node *item, const hw_spec *of, hw_spec *s,
+                        sc_arena *a, sc_err *err)
+{
+    static const char *const common[] = {
+        "groups", "rails", "leaf",        "group", "oversubscription",
+        "cpu",    "pue",   "nic_latency", "host",  "unit"};
+    hw_values base;
+    hw_spec own = *of;
+    if (item->kind == SC_N_MAP && sc_node_get(item, "node") != NULL)
+        SC_TRY(hw_spec_init(&own, item->pos, a, err));
+    own.groups = NULL;
+    own.nodes = 1;
+    for (size_t i = 0; i < SC_COUNT(common) && item->kind == SC_N_MAP; i++) {
+        const sc_node *c = sc_node_get(item, common[i]);
+        if (c != NULL)
+            return sc_error(err, SC_EINPUT, SC_C_UNSUPPORTED, c->pos,
+                            "give it beside groups: for all of them",
+                            "%s of one group", common[i]);
+    }
+    SC_TRY(read_base(item, &own, &base, a, err));
+    SC_TRY(sc_schema_read(hw_cluster_keys, item, &own, NULL, a, err));
+    *s = own;
+    s->rails = of->rails;
+    s->leaf = of->leaf;
+    s->group = of->group;
+    s->oversubscription = of->oversubscription;
+    s->nic_latency = of->nic_latency;
+    s->host = of->host;
+    s->map = item;
+    s->pos = item->pos;
+    return SC_OK;
 }
 
 sc_status hw_node_read(const sc_embedded *file, hw_spec *s, sc_arena *a,

@@ -18,20 +18,27 @@ typedef enum hw_fabric {
     HW_RING,
     HW_FULL,
     HW_NONE,
+    HW_MESH,
+    HW_BRIDGE_PCIE,
     HW_FABRIC_UNKNOWN /* not given */
 } hw_fabric;
 
+typedef enum hw_unit { HW_UNIT_NODE, HW_UNIT_CHIP } hw_unit;
+
 typedef struct hw_spec {
     const char *name, *title, *device, *node, *shape;
-    const sc_node *sources;
+    const sc_node *sources, *groups;
     int64_t devices_per_node, nodes; /* 0: not given */
     int fabric;                      /* hw_fabric */
-    double bandwidth;                /* bytes/s per device; 0: the device's */
+    int unit;                        /* hw_unit: what NAME:N counts */
+    int64_t host;                    /* devices of one host; 0: the node's */
+    int64_t wrap, bridge;
+    double bandwidth; /* bytes/s per device; 0: the device's */
     double fabric_latency, nic_latency;
     bool multicast;
     int64_t nics; /* per node; -1: not given */
     double nic_bw;
-    int64_t rails, leaf;
+    int64_t rails, leaf, group;
     double oversubscription, node_power, pue;
     int cpu; /* index into hw_cpus */
     /* Not keys: */
@@ -52,6 +59,10 @@ sc_status hw_spec_init(hw_spec *s, sc_pos pos, sc_arena *a, sc_err *err);
  * that its `node:` names. */
 sc_status hw_cluster_read(const char *text, size_t len, const char *file,
                           hw_spec *s, sc_arena *a, sc_err *err);
+
+/* One item of `groups:` over the description it stands in. */
+sc_status hw_group_read(const sc_node *item, const hw_spec *of, hw_spec *s,
+                        sc_arena *a, sc_err *err);
 
 /* Reads a node of the catalogue. */
 sc_status hw_node_read(const sc_embedded *file, hw_spec *s, sc_arena *a,

@@ -393,6 +393,10 @@ static void put_net(printer *o, const sc_dim *d)
         snprintf(text, sizeof text, "; leaf=%u", d->leaf);
         put(o, text);
     }
+    if (d->group > 0) {
+        snprintf(text, sizeof text, "; group=%u", d->group);
+        put(o, text);
+    }
     if (d->oversub > 1) {
         put(o, "; oversubscription=");
         put_unit(o, d->oversub, SC_U_NONE);
@@ -403,6 +407,11 @@ static void put_host(printer *o, const sc_hw *hw)
 {
     put(o, "; device=");
     put(o, hw->device->name);
+    if (hw->host_size != hw->node_size) {
+        char text[32];
+        snprintf(text, sizeof text, "; host=%u", hw->host_size);
+        put(o, text);
+    }
     if (hw->cpu_vendor[0] != '\0') {
         put(o, "; cpu=");
         put(o, hw->cpu_vendor);

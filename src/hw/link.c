@@ -10,7 +10,9 @@
  *   tree     2 * device + (0 up, 1 down), then all pairs of bridges
  *   cube     4 * device + index in hw_cube
  *   network  host links 2 * device + (0 to the NIC, 1 from it), NIC ports
- *            2 * nic + (0 up, 1 down), then leaf to spine
+ *            2 * nic + (0 up, 1 down), then leaf to spine, or of a dragonfly
+ *            leaf * (switches - 1) + other and (group * (groups - 1) + other)
+ *            * switches + switch
  */
 #include "hw/link.h"
 
@@ -65,41 +67,104 @@ hw_axis hw_axis_of(const sc_hw *hw, uint32_t dim)
     }
 }
 
+static const sc_node_group *group_of(const sc_hw *hw, uint64_t node)
+{
+    for (uint32_t g = 0; g < hw->n_groups; g++)
+        if (node < (uint64_t)hw->groups[g].first + hw->groups[g].n)
+            return &hw->groups[g];
+    return NULL;
+}
+
+const sc_device *sc_hw_device_at(const sc_hw *hw, uint32_t device)
+{
+    const sc_node_group *g = group_of(hw, device / hw->node_size);
+    return g == NULL ? hw->device : g->device;
+}
+
+hw_nics hw_net_nics(const hw_net *t, uint64_t node)
+{
+    const sc_hw *hw = t->hw;
+    const sc_node_group *g = group_of(hw, node);
+    if (g == NULL)
+        return (hw_nics){node * t->ports, t->ports,
+                         hw->dim[hw->n_dims - 1].port_bw};
+    return (hw_nics){g->first_port + (node - g->first) * g->ports, g->ports,
+                     g->port_bw};
+}
+
+/* Links within a group carry twice what enters it, as where half of a
+ * switch's ports that are no terminals' stay in the group (Kim et al., ISCA
+ * 2008); links between groups what enters, divided by the oversubscription. */
+static void set_dragonfly(hw_net *t, const sc_dim *d, const hw_nics *wide)
+{
+    t->flies = (t->nodes + d->group - 1) / d->group;
+    t->switches = d->group / t->leaf * t->rails;
+    double entering = (double)(t->leaf * (wide->n / t->rails)) * wide->bw;
+    double others = (double)(t->switches - 1), flies = (double)(t->flies - 1);
+    t->spine_bw = t->switches > 1 ? 2 * entering / others : 0;
+    t->global_bw = t->flies > 1 ? entering / d->oversub / flies : 0;
+    t->global_base = t->spine_base + t->flies * t->switches * (t->switches - 1);
+    t->n = t->global_base + t->flies * (t->flies - 1) * t->switches;
+}
+
 hw_net hw_net_of(const sc_hw *hw, uint32_t dim)
 {
     const sc_dim *d = &hw->dim[dim];
-    hw_net t = {.nodes = d->size,
+    hw_net t = {.hw = hw,
+                .nodes = d->size,
                 .node_size = hw->n_devices / d->size,
                 .ports = d->ports,
                 .rails = d->rails,
                 .leaf = d->leaf == 0 ? d->size : d->leaf};
+    hw_nics wide = {0, t.ports, d->port_bw}, last;
     t.attach = t.ports < t.node_size;
+    for (uint32_t g = 0; g < hw->n_groups; g++) {
+        const sc_node_group *x = &hw->groups[g];
+        if (x->ports < t.node_size) t.attach = true;
+        if (x->ports * x->port_bw > (double)wide.n * wide.bw)
+            wide = (hw_nics){0, x->ports, x->port_bw};
+    }
+    last = hw_net_nics(&t, t.nodes - 1);
     t.groups = (t.nodes + t.leaf - 1) / t.leaf;
-    uint64_t per_leaf = t.leaf * (t.ports / t.rails);
-    double down = (double)per_leaf;
+    double down = (double)(t.leaf * (wide.n / t.rails));
     t.spines = (uint64_t)ceil(down / d->oversub);
-    t.spine_bw = d->port_bw * down / d->oversub / (double)t.spines;
+    t.spine_bw = wide.bw * down / d->oversub / (double)t.spines;
     t.nic_base = t.attach ? 2 * (uint64_t)hw->n_devices : 0;
-    t.spine_base = t.nic_base + 2 * t.nodes * t.ports;
-    t.n = t.spine_base;
-    if (t.groups > 1) t.n += 2 * t.groups * t.rails * t.spines;
+    t.spine_base = t.nic_base + 2 * (last.first + last.n);
+    t.n = t.global_base = t.spine_base;
+    if (d->group > 0)
+        set_dragonfly(&t, d, &wide);
+    else if (t.groups > 1)
+        t.n += 2 * t.groups * t.rails * t.spines;
     return t;
 }
 
-uint64_t hw_net_nic(const hw_net *t, uint64_t local, uint64_t *count)
+uint64_t hw_net_nic(const hw_net *t, uint64_t n, uint64_t local,
+                    uint64_t *count)
 {
-    uint64_t first = local * t->ports / t->node_size;
-    uint64_t next = (local + 1) * t->ports / t->node_size;
+    uint64_t first = local * n / t->node_size;
+    uint64_t next = (local + 1) * n / t->node_size;
     *count = next > first ? next - first : 1;
     return first;
 }
 
 /* The device that owns a NIC where devices share none. */
-static uint64_t owner(const hw_net *t, uint64_t nic)
+static uint64_t owner(const hw_net *t, uint64_t n, uint64_t nic)
 {
-    uint64_t count, local = nic * t->node_size / t->ports;
-    while (hw_net_nic(t, local, &count) + count <= nic) local++;
+    uint64_t count, local = nic * t->node_size / n;
+    while (hw_net_nic(t, n, local, &count) + count <= nic) local++;
     return local;
+}
+
+/* The node of a NIC. */
+static uint64_t node_of(const hw_net *t, uint64_t port)
+{
+    const sc_hw *hw = t->hw;
+    for (uint32_t g = hw->n_groups; g-- > 0;)
+        if (port >= hw->groups[g].first_port)
+            return hw->groups[g].first +
+                   (port - hw->groups[g].first_port) / hw->groups[g].ports;
+    return port / t->ports;
 }
 
 static void swap_ends(hw_link *l)
@@ -114,24 +179,54 @@ static hw_vertex device(uint64_t id)
     return (hw_vertex){HW_V_DEVICE, 0, id};
 }
 
+static void dragonfly_link(const hw_net *t, uint64_t i, hw_link *l)
+{
+    uint64_t from, to, n = t->switches;
+    if (i < t->global_base) {
+        i -= t->spine_base;
+        from = i / (n - 1);
+        to = i % (n - 1);
+        to += to >= from % n;
+        to += from / n * n;
+        l->bw = t->spine_bw;
+    } else {
+        i -= t->global_base;
+        uint64_t pair = i / n, fly = pair / (t->flies - 1);
+        uint64_t other = pair % (t->flies - 1);
+        other += other >= fly;
+        from = fly * n + i % n;
+        to = other * n + i % n;
+        l->bw = t->global_bw;
+    }
+    l->from = (hw_vertex){HW_V_LEAF, l->dim, from};
+    l->to = (hw_vertex){HW_V_LEAF, l->dim, to};
+}
+
 static void net_link(const sc_hw *hw, const hw_net *t, uint64_t i, hw_link *l)
 {
-    const sc_dim *d = &hw->dim[l->dim];
     uint64_t dir = i % 2;
+    if (t->flies > 0 && i >= t->spine_base) {
+        dragonfly_link(t, i, l);
+        return;
+    }
     if (i < t->nic_base) {
-        uint64_t dev = i / 2, node = dev / t->node_size, count;
-        uint64_t nic = hw_net_nic(t, dev % t->node_size, &count);
+        uint64_t dev = i / 2, count;
+        hw_nics own = hw_net_nics(t, dev / t->node_size);
+        uint64_t nic = hw_net_nic(t, own.n, dev % t->node_size, &count);
+        double host = sc_hw_device_at(hw, (uint32_t)dev)->host_bw;
         l->from = device(dev);
-        l->to = (hw_vertex){HW_V_NIC, l->dim, node * t->ports + nic};
-        l->bw = hw->device->host_bw > 0 ? hw->device->host_bw : d->port_bw;
+        l->to = (hw_vertex){HW_V_NIC, l->dim, own.first + nic};
+        l->bw = host > 0 ? host : own.bw;
     } else if (i < t->spine_base) {
-        uint64_t port = (i - t->nic_base) / 2, node = port / t->ports;
-        uint64_t nic = port % t->ports, rail = nic * t->rails / t->ports;
-        l->from = t->attach ? (hw_vertex){HW_V_NIC, l->dim, port}
-                            : device(node * t->node_size + owner(t, nic));
+        uint64_t port = (i - t->nic_base) / 2, node = node_of(t, port);
+        hw_nics own = hw_net_nics(t, node);
+        uint64_t nic = port - own.first, rail = nic * t->rails / own.n;
+        l->from = own.n < t->node_size
+                      ? (hw_vertex){HW_V_NIC, l->dim, port}
+                      : device(node * t->node_size + owner(t, own.n, nic));
         l->to =
             (hw_vertex){HW_V_LEAF, l->dim, node / t->leaf * t->rails + rail};
-        l->bw = d->port_bw;
+        l->bw = own.bw;
     } else {
         uint64_t pair = (i - t->spine_base) / 2, leaf = pair / t->spines;
         uint64_t rail = leaf % t->rails;
@@ -251,6 +346,7 @@ double sc_hw_link_bw(const sc_hw *hw, uint64_t link)
 static int print_vertex(const sc_hw *hw, hw_vertex v, char *buf, size_t size)
 {
     unsigned long long id = v.id, ports = 1, per;
+    hw_net net;
     switch (v.kind) {
     case HW_V_DEVICE: return snprintf(buf, size, "device%llu", id);
     case HW_V_SWITCH: return snprintf(buf, size, "switch%llu", id);
@@ -258,8 +354,10 @@ static int print_vertex(const sc_hw *hw, hw_vertex v, char *buf, size_t size)
         per = bridges(hw->dim[v.dim].size);
         return snprintf(buf, size, "bridge%llu.%llu", id / per, id % per);
     case HW_V_NIC:
-        ports = hw->dim[v.dim].ports;
-        return snprintf(buf, size, "nic%llu.%llu", id / ports, id % ports);
+        net = hw_net_of(hw, v.dim);
+        per = node_of(&net, v.id);
+        return snprintf(buf, size, "nic%llu.%llu", per,
+                        id - hw_net_nics(&net, per).first);
     case HW_V_LEAF:
         ports = hw->dim[v.dim].rails;
         return snprintf(buf, size, "leaf%llu.%llu", id / ports, id % ports);

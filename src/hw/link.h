@@ -14,7 +14,7 @@ typedef enum hw_vertex_kind {
     HW_V_DEVICE, /* id: device */
     HW_V_SWITCH, /* dim, id: instance of the dimension */
     HW_V_BRIDGE, /* dim, id: instance * bridges + bridge */
-    HW_V_NIC,    /* id: node * ports + nic */
+    HW_V_NIC,    /* id: of all NICs, node by node */
     HW_V_LEAF,   /* id: group of nodes * rails + rail */
     HW_V_SPINE   /* id: rail * spines + spine */
 } hw_vertex_kind;
@@ -48,16 +48,32 @@ hw_axis hw_axis_of(const sc_hw *hw, uint32_t dim);
 /* The network between nodes.  Devices that share a NIC reach it over a host
  * link; a device with a NIC of its own sits at its port. */
 typedef struct hw_net {
+    const sc_hw *hw;
     uint64_t nodes, node_size, ports, rails, leaf, groups, spines;
-    bool attach;                      /* host links exist */
-    uint64_t nic_base, spine_base, n; /* ids relative to the dimension */
-    double spine_bw;
+    bool attach; /* host links exist, of every device if of one */
+    /* A dragonfly has no spines: the `switches` of each of `flies` groups are
+     * joined in pairs, switch i of one group with switch i of another. */
+    uint64_t flies, switches;
+    /* Ids relative to the dimension. */
+    uint64_t nic_base, spine_base, global_base, n;
+    double spine_bw; /* leaf to spine, or within a dragonfly group */
+    double global_bw;
 } hw_net;
 
 hw_net hw_net_of(const sc_hw *hw, uint32_t dim);
 
-/* First NIC of a device by its place in the node, and how many it has. */
-uint64_t hw_net_nic(const hw_net *net, uint64_t local, uint64_t *count);
+/* NICs of one node. */
+typedef struct hw_nics {
+    uint64_t first, n; /* of all NICs */
+    double bw;
+} hw_nics;
+
+hw_nics hw_net_nics(const hw_net *net, uint64_t node);
+
+/* First NIC of a device by its place in a node of n NICs, and how many it
+ * has. */
+uint64_t hw_net_nic(const hw_net *net, uint64_t n, uint64_t local,
+                    uint64_t *count);
 
 /* Devices under one host bridge of a PCIe tree. */
 #define HW_BRIDGE 4

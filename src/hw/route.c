@@ -107,10 +107,34 @@ static void inner_route(route *r, const sc_hw *hw, uint32_t dim,
 }
 
 /* One of a device's NICs; with rails both ends draw the same. */
-static uint64_t pick_nic(const hw_net *t, uint64_t local, uint64_t draw)
+static uint64_t pick_nic(const hw_net *t, uint64_t n, uint64_t local,
+                         uint64_t draw)
 {
-    uint64_t count, first = hw_net_nic(t, local, &count);
+    uint64_t count, first = hw_net_nic(t, n, local, &count);
     return first + draw % count;
+}
+
+static void local_hop(route *r, const hw_net *t, uint64_t base, uint64_t from,
+                      uint64_t to)
+{
+    uint64_t n = t->switches, other = to % n - (to > from);
+    if (from != to) add(r, base + t->spine_base + from * (n - 1) + other);
+}
+
+/* Minimal: at most one hop in each group around one between them. */
+static void dragonfly_route(route *r, const hw_net *t, uint64_t base,
+                            uint64_t from, uint64_t to)
+{
+    uint64_t n = t->switches, here = from / n, there = to / n;
+    if (here == there) {
+        local_hop(r, t, base, from, to);
+        return;
+    }
+    uint64_t exit = sc_random_below(&r->random, n);
+    uint64_t pair = here * (t->flies - 1) + there - (there > here);
+    local_hop(r, t, base, from, here * n + exit);
+    add(r, base + t->global_base + pair * n + exit);
+    local_hop(r, t, base, there * n + exit, to);
 }
 
 static void net_route(route *r, const hw_net *t, uint64_t base, uint64_t src,
@@ -118,19 +142,22 @@ static void net_route(route *r, const hw_net *t, uint64_t base, uint64_t src,
 {
     uint64_t a = src / t->node_size, b = dst / t->node_size;
     uint64_t draw = sc_random(&r->random);
-    uint64_t up = pick_nic(t, src % t->node_size, draw);
-    uint64_t down = pick_nic(t, dst % t->node_size, draw);
-    if (t->attach) add(r, base + 2 * src);
-    add(r, base + t->nic_base + 2 * (a * t->ports + up));
-    if (a / t->leaf != b / t->leaf) {
+    hw_nics here = hw_net_nics(t, a), there = hw_net_nics(t, b);
+    uint64_t up = pick_nic(t, here.n, src % t->node_size, draw);
+    uint64_t down = pick_nic(t, there.n, dst % t->node_size, draw);
+    if (here.n < t->node_size) add(r, base + 2 * src);
+    add(r, base + t->nic_base + 2 * (here.first + up));
+    uint64_t from = a / t->leaf * t->rails + up * t->rails / here.n;
+    uint64_t to = b / t->leaf * t->rails + down * t->rails / there.n;
+    if (t->flies > 0) {
+        dragonfly_route(r, t, base, from, to);
+    } else if (a / t->leaf != b / t->leaf) {
         uint64_t spine = sc_random_below(&r->random, t->spines);
-        uint64_t from = a / t->leaf * t->rails + up * t->rails / t->ports;
-        uint64_t to = b / t->leaf * t->rails + down * t->rails / t->ports;
         add(r, base + t->spine_base + 2 * (from * t->spines + spine));
         add(r, base + t->spine_base + 2 * (to * t->spines + spine) + 1);
     }
-    add(r, base + t->nic_base + 2 * (b * t->ports + down) + 1);
-    if (t->attach) add(r, base + 2 * dst + 1);
+    add(r, base + t->nic_base + 2 * (there.first + down) + 1);
+    if (there.n < t->node_size) add(r, base + 2 * dst + 1);
 }
 
 uint32_t sc_hw_route(const sc_hw *hw, uint32_t src, uint32_t dst, uint64_t seed,

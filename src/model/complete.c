@@ -2,15 +2,33 @@
 /* complete.c - fills and checks the numbers a transformer is made from. */
 #include "model/read.h"
 
+#include <stddef.h>
+#include <string.h>
+
 void model_where_all(model_where *w, sc_pos pos)
 {
     for (int i = 0; i < MODEL_N_FIELDS; i++) w->at[i] = pos;
+}
+
+void model_dense_only(sc_transformer *t)
+{
+    size_t from = offsetof(sc_transformer, qk_norm);
+    if (t->kv_rank && !t->head_dim) t->head_dim = 1;
+    memset((char *)t + from, 0, sizeof *t - from);
 }
 
 static int64_t field_value(const sc_transformer *t, int field)
 {
     const char *base = (const char *)t;
     const sc_key *key = &sc_transformer_keys[field];
+    if (key->type == SC_T_BOOL) {
+        return *(const bool *)(const void *)(base + key->offset);
+    }
+    if (key->type == SC_T_STRING) {
+        const char *v =
+            *(const char *const *)(const void *)(base + key->offset);
+        return v && *v;
+    }
     if (key->type == SC_T_INT) {
         return *(const int64_t *)(const void *)(base + key->offset);
     }
@@ -106,10 +124,189 @@ static sc_status check_positions(sc_transformer *t, const model_where *w,
     return SC_OK;
 }
 
+/* ---- parts that not every model has */
+
+/* Keys that mean something only beside another, or that need others. */
+static const struct {
+    uint8_t key, with;
+    bool needed; /* `with` needs `key`, else `key` needs `with` */
+} pairs[] = {
+    {MODEL_TOPK, MODEL_EXPERTS, true},
+    {MODEL_TOPK, MODEL_EXPERTS, false},
+    {MODEL_MOE_FFN, MODEL_EXPERTS, false},
+    {MODEL_SHARED_FFN, MODEL_EXPERTS, false},
+    {MODEL_FIRST_DENSE, MODEL_EXPERTS, false},
+    {MODEL_MOE_EVERY, MODEL_EXPERTS, false},
+    {MODEL_LATENT, MODEL_EXPERTS, false},
+    {MODEL_WINDOW_EVERY, MODEL_WINDOW, false},
+    {MODEL_QK_NOPE, MODEL_KV_RANK, true},
+    {MODEL_V_DIM, MODEL_KV_RANK, true},
+    {MODEL_Q_RANK, MODEL_KV_RANK, false},
+    {MODEL_QK_NOPE, MODEL_KV_RANK, false},
+    {MODEL_QK_ROPE, MODEL_KV_RANK, false},
+    {MODEL_V_DIM, MODEL_KV_RANK, false},
+    {MODEL_LORA_MLP, MODEL_LORA, false},
+    {MODEL_PATCH, MODEL_IMAGE, true},
+    {MODEL_PATCH, MODEL_IMAGE, false},
+    {MODEL_CLASSES, MODEL_IMAGE, false},
+};
+
+/* Kinds of models that exclude each other. */
+static const uint8_t apart[][2] = {
+    {MODEL_PATTERN, MODEL_ENCODER},
+    {MODEL_PATTERN, MODEL_DECODER_LAYERS},
+    {MODEL_PATTERN, MODEL_IMAGE},
+    {MODEL_PATTERN, MODEL_FIRST_DENSE},
+    {MODEL_ENCODER, MODEL_IMAGE},
+    {MODEL_ENCODER, MODEL_DECODER_LAYERS},
+    {MODEL_IMAGE, MODEL_TIED},
+    {MODEL_IMAGE, MODEL_DECODER_LAYERS},
+    {MODEL_MTP, MODEL_ENCODER},
+    {MODEL_MTP, MODEL_DECODER_LAYERS},
+    {MODEL_MTP, MODEL_IMAGE},
+    {MODEL_EXPERTS, MODEL_DECODER_LAYERS},
+    {MODEL_KV_RANK, MODEL_DECODER_LAYERS},
+    {MODEL_KV_RANK, MODEL_QK_NORM},
+    {MODEL_PARALLEL, MODEL_ENCODER},
+    {MODEL_PARALLEL, MODEL_DECODER_LAYERS},
+};
+
+static sc_status check_pairs(const sc_transformer *t, const model_where *w,
+                             sc_err *err)
+{
+    sc_status first = SC_OK, s = SC_OK;
+    for (size_t i = 0; i < SC_COUNT(pairs); i++) {
+        int key = pairs[i].key, with = pairs[i].with;
+        bool needed = pairs[i].needed;
+        if (needed ? !field_value(t, with) || field_value(t, key)
+                   : !field_value(t, key) || field_value(t, with)) {
+            continue;
+        }
+        int given = needed ? with : key, missing = needed ? key : with;
+        s = sc_error(err, SC_EINPUT, SC_C_MISSING, w->at[given],
+                     sc_transformer_keys[missing].help, "%s needs %s",
+                     sc_transformer_keys[given].name,
+                     sc_transformer_keys[missing].name);
+        if (first == SC_OK) first = s;
+    }
+    for (size_t i = 0; i < SC_COUNT(apart); i++) {
+        int x = apart[i][0], y = apart[i][1];
+        if (!field_value(t, x) || !field_value(t, y)) continue;
+        s = sc_error(err, SC_EINPUT, SC_C_CONFLICT, w->at[y], NULL,
+                     "%s and %s exclude each other",
+                     sc_transformer_keys[x].name, sc_transformer_keys[y].name);
+        if (first == SC_OK) first = s;
+    }
+    return first;
+}
+
+static sc_status check_experts(sc_transformer *t, const model_where *w,
+                               sc_err *err)
+{
+    if (!t->experts) return SC_OK;
+    if (!t->moe_ffn) t->moe_ffn = t->ffn;
+    if (!t->moe_every) t->moe_every = 1;
+    if (t->bias) t->router_bias = true;
+    if (t->topk > t->experts) {
+        return sc_error(err, SC_EINPUT, SC_C_RANGE, w->at[MODEL_TOPK], NULL,
+                        "a token can't go to %lld of %lld experts",
+                        (long long)t->topk, (long long)t->experts);
+    }
+    if (t->first_dense >= t->layers || t->moe_every > t->layers) {
+        bool dense = t->first_dense >= t->layers;
+        return sc_error(err, SC_EINPUT, SC_C_RANGE,
+                        w->at[dense ? MODEL_FIRST_DENSE : MODEL_MOE_EVERY],
+                        NULL, "none of %lld layers is left for the experts",
+                        (long long)t->layers);
+    }
+    return SC_OK;
+}
+
+static sc_status check_mamba(sc_transformer *t, const model_where *w,
+                             sc_err *err)
+{
+    static const uint8_t needed[] = {MODEL_SSM_STATE, MODEL_SSM_HEADS,
+                                     MODEL_SSM_HEAD_DIM};
+    sc_status s = SC_OK;
+    for (size_t i = 0; i < SC_COUNT(needed); i++) {
+        if (field_value(t, needed[i])) continue;
+        s = sc_error(err, SC_EINPUT, SC_C_MISSING, w->at[MODEL_PATTERN],
+                     sc_transformer_keys[needed[i]].help,
+                     "Mamba blocks need %s",
+                     sc_transformer_keys[needed[i]].name);
+    }
+    if (!t->ssm_groups) t->ssm_groups = 1;
+    if (!t->ssm_conv) t->ssm_conv = 4;
+    if (s != SC_OK || t->ssm_heads % t->ssm_groups == 0) return s;
+    return sc_error(err, SC_EINPUT, SC_C_DIVIDE, w->at[MODEL_SSM_GROUPS],
+                    "ssm_groups must divide ssm_heads",
+                    "%lld heads don't make %lld groups",
+                    (long long)t->ssm_heads, (long long)t->ssm_groups);
+}
+
+static sc_status check_pattern(sc_transformer *t, const model_where *w,
+                               sc_err *err)
+{
+    sc_pos pos = w->at[MODEL_PATTERN];
+    if (!t->pattern) return SC_OK;
+    size_t n = strlen(t->pattern), legal = strspn(t->pattern, "M*-E");
+    if (legal < n) {
+        return sc_error(err, SC_EINPUT, SC_C_RANGE, pos,
+                        "letters are M, *, - and E",
+                        "letter %zu of the pattern has no meaning", legal + 1);
+    }
+    if (n != (uint64_t)t->layers) {
+        return sc_error(err, SC_EINPUT, SC_C_CONFLICT, pos,
+                        "one letter per layer",
+                        "a pattern of %zu letters for %lld layers", n,
+                        (long long)t->layers);
+    }
+    if (strchr(t->pattern, 'E') && !t->experts) {
+        return sc_error(err, SC_EINPUT, SC_C_MISSING, pos,
+                        sc_transformer_keys[MODEL_EXPERTS].help,
+                        "blocks E need experts");
+    }
+    return strchr(t->pattern, 'M') ? check_mamba(t, w, err) : SC_OK;
+}
+
+/* An image is cut into patches; a token more stands for the class. */
+static sc_status check_image(sc_transformer *t, const model_where *w,
+                             sc_err *err)
+{
+    if (!t->image || !t->patch) return SC_OK;
+    if (t->image % t->patch != 0) {
+        return sc_error(err, SC_EINPUT, SC_C_DIVIDE, w->at[MODEL_PATCH], NULL,
+                        "patches of %lld pixels don't fill %lld",
+                        (long long)t->patch, (long long)t->image);
+    }
+    int64_t side = t->image / t->patch, tokens = side * side + 1;
+    int64_t limit = (int64_t)sc_transformer_keys[MODEL_MAX_SEQ].max;
+    if (!t->max_seq && tokens <= limit) t->max_seq = tokens;
+    if (!t->classes) t->classes = t->vocab;
+    if (t->vocab != t->classes) {
+        return sc_error(err, SC_EINPUT, SC_C_CONFLICT, w->at[MODEL_CLASSES],
+                        "vocab is what the head chooses from",
+                        "%lld classes contradict a vocab of %lld",
+                        (long long)t->classes, (long long)t->vocab);
+    }
+    if (t->max_seq == tokens) return SC_OK;
+    return sc_error(err, SC_EINPUT, SC_C_CONFLICT, w->at[MODEL_IMAGE],
+                    "leave max_seq out", "an image makes %lld tokens",
+                    (long long)tokens);
+}
+
+static void complete_heads(sc_transformer *t)
+{
+    if (!t->kv_rank) return;
+    t->kv_heads = t->heads;
+    if (!t->head_dim) t->head_dim = t->qk_nope + t->qk_rope;
+}
+
 sc_status model_complete(sc_transformer *t, const model_where *w, sc_err *err)
 {
     SC_TRY(check_fields(t, w, err));
 
+    if (t->pattern && !*t->pattern) t->pattern = NULL;
     if (t->ffn == 0) {
         t->ffn = 4 * t->hidden;
         if (model_gated(t))
@@ -118,8 +315,15 @@ sc_status model_complete(sc_transformer *t, const model_where *w, sc_err *err)
     if (t->norm == SC_NORM_RMS) t->norm_bias = false;
     if (t->bias) t->qkv_bias = true;
     if (!t->name) t->name = "";
+    complete_heads(t);
 
-    sc_status heads = check_heads(t, w, err);
-    sc_status positions = check_positions(t, w, err);
-    return heads != SC_OK ? heads : positions;
+    sc_status s[] = {
+        check_heads(t, w, err),   check_pairs(t, w, err),
+        check_experts(t, w, err), check_pattern(t, w, err),
+        check_image(t, w, err),   check_positions(t, w, err),
+    };
+    for (size_t i = 0; i < SC_COUNT(s); i++) {
+        if (s[i] != SC_OK) return s[i];
+    }
+    return SC_OK;
 }

@@ -8,19 +8,29 @@ uint64_t sc_iter_extent(const sc_iter *it, uint64_t batch, uint64_t seq)
     return it->name == SC_D_BATCH ? batch : seq;
 }
 
+/* Points of the iteration space of the tokens the operator runs on. */
+static double points(const sc_operator *op, uint64_t batch, uint64_t seq)
+{
+    double n = op->share > 0 ? op->share : 1.0;
+    for (uint32_t i = 0; i < op->n_iter; i++) {
+        n *= (double)sc_iter_extent(&op->iter[i], batch, seq);
+    }
+    return n;
+}
+
 double sc_operator_flops(const sc_operator *op, uint64_t batch, uint64_t seq)
 {
-    if (op->type != SC_LINEAR && op->type != SC_ATTENTION) return 0.0;
-
-    double points = 1.0; /* of the iteration space */
-    for (uint32_t i = 0; i < op->n_iter; i++) {
-        points *= (double)sc_iter_extent(&op->iter[i], batch, seq);
-    }
-    if (op->type == SC_LINEAR) return 2.0 * points;
-
-    /* two products, scores and context, over the positions seen */
     uint64_t seen = op->window && op->window < seq ? op->window : seq;
-    return 4.0 * points * (double)seen;
+    switch ((sc_op_type)op->type) {
+    case SC_LINEAR:
+    case SC_EXPERT:
+    case SC_PATCH: return 2.0 * points(op, batch, seq);
+    case SC_ATTENTION: /* scores and context; the space has v_dim per head */
+        return 2.0 * points(op, batch, seq) / op->v_dim *
+               (op->qk_dim + op->v_dim) * (double)seen;
+    case SC_SCAN: return 7.0 * points(op, batch, seq);
+    default: return 0.0;
+    }
 }
 
 double sc_model_flops(const sc_model *m, uint64_t batch, uint64_t seq,

@@ -1,220 +1,282 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * generate.c - the layers of a dense transformer.
- *
- * Each operator is its list of iteration dims and, as bits of that list, which
- * of them index input, weight and output.
- */
-#include "model/read.h"
+/* generate.c - the layers of a complete transformer, and what they add up
+ * to. */
+#include "model/ops.h"
 
-/* Iteration dims by position; every operator starts with batch and seq. */
-enum { B = 1, S = 2, D2 = 4, D3 = 8 };
+#include <string.h>
 
-#define TOKENS (B | S)
+/* T5's buckets of distances, in the encoder and in the decoder. */
+#define RELATIVE_BUCKETS 32
+/* BERT learns from this part of its tokens (Devlin et al. 2019). */
+#define MASKED_SHARE 0.15
 
-#define NO_SRC      (-2)
-#define LAYER_INPUT (-1)
-
-static sc_operator *op_add(sc_layer *l, const char *name, sc_op_type type)
+static void position_table(sc_layer *l, const char *name, sc_iter hidden,
+                           int64_t params)
 {
-    sc_operator *op = &l->op[l->n_ops];
-    *op = (sc_operator){.name = name,
-                        .type = (uint8_t)type,
-                        .n_iter = 2,
-                        .src = (int8_t)((int)l->n_ops - 1),
-                        .src2 = NO_SRC};
-    op->iter[0] = (sc_iter){SC_D_BATCH, SC_I_BATCH, 0, 0};
-    op->iter[1] = (sc_iter){SC_D_SEQ, SC_I_BATCH, 0, 0};
-    l->n_ops++;
-    return op;
+    sc_operator *op = model_pointwise(l, name, SC_POSITION, hidden);
+    op->w = MODEL_D2;
+    op->params = (uint64_t)params;
 }
 
-/* Elements of a dim, and the parts a parallel degree may not cut. */
-static sc_iter dim_of(sc_dimname name, uint64_t extent, uint64_t units)
+static void patches(sc_layer *l, const sc_transformer *t)
 {
-    sc_iter it = {(uint8_t)name, SC_I_FREE, extent,
-                  units == extent ? 0 : (uint32_t)units};
-    return it;
+    int64_t pixels = 3 * t->patch * t->patch;
+    sc_iter in = model_dim(SC_D_RANK, pixels, pixels);
+    model_linear(l, "patch", in, model_hidden(t), true)->type = SC_PATCH;
+    position_table(l, "class_token", model_hidden(t), t->hidden);
 }
 
-static void dim_add(sc_operator *op, sc_iter dim, sc_iter_kind kind)
+static void words(sc_layer *l, const sc_transformer *t)
 {
-    dim.kind = (uint8_t)kind;
-    op->iter[op->n_iter++] = dim;
-}
-
-/* One dim beside batch and seq that input and output share. */
-static sc_operator *add_pointwise(sc_layer *l, const char *name,
-                                  sc_op_type type, sc_iter dim)
-{
-    sc_operator *op = op_add(l, name, type);
-    op->iter[op->n_iter++] = dim;
-    op->x = op->y = TOKENS | D2;
-    return op;
-}
-
-static sc_operator *add_norm(sc_layer *l, const char *name,
-                             const sc_transformer *t)
-{
-    uint64_t h = (uint64_t)t->hidden;
-    sc_iter hidden = {SC_D_HIDDEN, SC_I_OPAQUE, h, 0};
-    sc_operator *op = add_pointwise(l, name, SC_NORM, hidden);
-    op->w = D2;
-    op->bias = t->norm_bias ? h : 0;
-    op->params = h + op->bias;
-    return op;
-}
-
-static sc_operator *add_residual(sc_layer *l, const char *name,
-                                 const sc_transformer *t, int residual)
-{
-    sc_iter hidden = {SC_D_HIDDEN, SC_I_FREE, (uint64_t)t->hidden, 0};
-    sc_operator *op = add_pointwise(l, name, SC_DROPOUT_ADD, hidden);
-    op->src2 = (int8_t)residual;
-    return op;
-}
-
-static sc_operator *add_linear(sc_layer *l, const char *name, sc_iter in,
-                               sc_iter out, bool bias)
-{
-    sc_operator *op = op_add(l, name, SC_LINEAR);
-    dim_add(op, in, SC_I_REDUCE);
-    dim_add(op, out, SC_I_FREE);
-    op->x = TOKENS | D2;
-    op->w = D2 | D3;
-    op->y = TOKENS | D3;
-    op->bias = bias ? out.extent : 0;
-    op->params = in.extent * out.extent + op->bias;
-    return op;
+    sc_operator *op = model_op(l, "embed", SC_EMBED);
+    model_add_dim(op, model_dim(SC_D_VOCAB, t->vocab, t->vocab), SC_I_REDUCE);
+    model_add_dim(op, model_hidden(t), SC_I_FREE);
+    op->x = MODEL_TOKENS;
+    op->w = MODEL_D2 | MODEL_D3;
+    op->y = MODEL_TOKENS | MODEL_D3;
+    op->params = (uint64_t)t->vocab * (uint64_t)t->hidden;
 }
 
 static void embedding(sc_layer *l, const sc_transformer *t)
 {
-    uint64_t h = (uint64_t)t->hidden, v = (uint64_t)t->vocab;
+    sc_iter hidden = model_hidden(t);
     l->path = "embedding";
     l->kind = SC_LAYER_EMBED;
     l->repeat = 1;
 
-    sc_operator *op = op_add(l, "embed", SC_EMBED);
-    dim_add(op, dim_of(SC_D_VOCAB, v, v), SC_I_REDUCE);
-    dim_add(op, dim_of(SC_D_HIDDEN, h, h), SC_I_FREE);
-    op->x = TOKENS;
-    op->w = D2 | D3;
-    op->y = TOKENS | D3;
-    op->params = v * h;
-
+    if (t->image) {
+        patches(l, t);
+    } else {
+        words(l, t);
+    }
     if (t->position == SC_POS_LEARNED) {
-        op = add_pointwise(l, "position", SC_POSITION,
-                           dim_of(SC_D_HIDDEN, h, h));
-        op->w = D2;
-        op->params = (uint64_t)t->positions * h;
+        position_table(l, "position", hidden, t->positions * t->hidden);
+    } else if (t->position == SC_POS_RELATIVE) {
+        int64_t stacks = t->decoder_layers ? 2 : 1;
+        position_table(l, "position", hidden,
+                       stacks * RELATIVE_BUCKETS * t->heads);
     }
-    if (t->embed_norm) add_norm(l, "embed_norm", t);
-    if (t->dropout) add_residual(l, "embed_drop", t, NO_SRC);
+    if (t->encoder && !t->image) {
+        position_table(l, "token_type", hidden, 2 * t->hidden);
+    }
+    if (t->embed_norm) (void)model_norm(l, "embed_norm", hidden, t->norm_bias);
+    if (t->dropout) (void)model_sum(l, "embed_drop", hidden, MODEL_NO_SRC);
 }
 
-static void attention(sc_layer *l, const sc_transformer *t)
+static void loss(sc_layer *l, const char *name, sc_iter vocab)
 {
-    uint64_t heads = (uint64_t)t->heads, kv = (uint64_t)t->kv_heads;
-    uint64_t d = (uint64_t)t->head_dim;
-    sc_iter hidden =
-        dim_of(SC_D_HIDDEN, (uint64_t)t->hidden, (uint64_t)t->hidden);
-
-    add_norm(l, "norm1", t);
-    add_linear(l, "qkv", hidden, dim_of(SC_D_HEAD, (heads + 2 * kv) * d, heads),
-               t->qkv_bias);
-    if (t->position == SC_POS_ROTARY) {
-        add_pointwise(l, "rope", SC_ROPE,
-                      dim_of(SC_D_HEAD, (heads + kv) * d, heads));
-    }
-    sc_operator *op = add_pointwise(l, "attn", SC_ATTENTION,
-                                    dim_of(SC_D_HEAD, heads * d, heads));
-    op->iter[1].kind = SC_I_OPAQUE;
-    op->window = (uint64_t)t->window;
-    add_linear(l, "proj", dim_of(SC_D_HEAD, heads * d, heads), hidden, t->bias);
+    sc_operator *op = model_op(l, name, SC_LOSS);
+    model_add_dim(op, vocab, SC_I_REDUCE);
+    op->x = MODEL_TOKENS | MODEL_D2;
+    op->y = MODEL_TOKENS;
 }
 
-static void block(sc_layer *l, const sc_transformer *t)
+/* BERT's head reads the masked tokens only. */
+static void masked_head(sc_layer *l, const sc_transformer *t)
 {
-    uint64_t f = (uint64_t)t->ffn;
-    sc_iter hidden =
-        dim_of(SC_D_HIDDEN, (uint64_t)t->hidden, (uint64_t)t->hidden);
-    l->path = "layers.*";
-    l->kind = SC_LAYER_BLOCK;
-    l->repeat = (uint32_t)t->layers;
+    sc_iter inner = model_dim(SC_D_RANK, t->hidden, t->hidden);
+    sc_iter vocab = model_dim(SC_D_VOCAB, t->vocab, t->vocab);
+    (void)model_linear(l, "mlm_dense", model_hidden(t), inner, t->bias);
+    (void)model_pointwise(l, "mlm_act", SC_ACT, inner);
+    (void)model_norm(l, "mlm_norm", inner, t->norm_bias);
+    sc_operator *op = model_linear(l, "lm_head", inner, vocab, t->bias);
+    if (t->tied) op->params = op->bias;
+    loss(l, "loss", vocab);
+    for (uint32_t i = 0; i < l->n_ops; i++) l->op[i].share = MASKED_SHARE;
+}
 
-    attention(l, t);
-    add_residual(l, "add1", t, LAYER_INPUT);
-    int add1 = (int)l->n_ops - 1;
-    sc_operator *norm2 = add_norm(l, "norm2", t);
-    if (t->parallel) norm2->src = LAYER_INPUT;
-    add_linear(l, "fc1", hidden,
-               dim_of(SC_D_FFN, model_gated(t) ? 2 * f : f, f), t->bias);
-    add_pointwise(l, "act", SC_ACT, dim_of(SC_D_FFN, f, f));
-    add_linear(l, "fc2", dim_of(SC_D_FFN, f, f), hidden, t->bias);
-    add_residual(l, "add2", t, add1);
+static void class_head(sc_layer *l, const sc_transformer *t)
+{
+    sc_iter classes = model_dim(SC_D_VOCAB, t->classes, t->classes);
+    int64_t side = t->image / t->patch;
+    double share = 1.0 / (double)(side * side + 1);
+    model_linear(l, "classifier", model_hidden(t), classes, true)->share =
+        share;
+    loss(l, "loss", classes);
+    l->op[l->n_ops - 1].share = share;
+}
+
+/* Predictions of later tokens go through the head again, once per block of
+ * multi-token prediction. */
+static void mtp_head(sc_layer *l, const sc_transformer *t)
+{
+    sc_iter hidden = model_hidden(t);
+    sc_iter vocab = model_dim(SC_D_VOCAB, t->vocab, t->vocab);
+    uint32_t first = l->n_ops;
+    sc_operator *op = model_norm(l, "mtp_norm", hidden, t->norm_bias);
+    op->src = MODEL_LAYER_INPUT;
+    op->params *= (uint64_t)t->mtp;
+    op->bias *= (uint64_t)t->mtp;
+    model_linear(l, "mtp_lm_head", hidden, vocab, false)->params = 0;
+    loss(l, "mtp_loss", vocab);
+    for (uint32_t i = first; i < l->n_ops; i++) {
+        l->op[i].share = (double)t->mtp;
+    }
 }
 
 static void head(sc_layer *l, const sc_transformer *t)
 {
-    uint64_t h = (uint64_t)t->hidden, v = (uint64_t)t->vocab;
+    sc_iter hidden = model_hidden(t);
+    sc_iter vocab = model_dim(SC_D_VOCAB, t->vocab, t->vocab);
     l->path = "head";
     l->kind = SC_LAYER_HEAD;
     l->repeat = 1;
 
-    add_norm(l, "norm_f", t);
-    sc_operator *op = add_linear(l, "lm_head", dim_of(SC_D_HIDDEN, h, h),
-                                 dim_of(SC_D_VOCAB, v, v), false);
+    if (t->encoder && !t->image) {
+        masked_head(l, t);
+        return;
+    }
+    (void)model_norm(l, "norm_f", hidden, t->norm_bias);
+    if (t->image) {
+        class_head(l, t);
+        return;
+    }
+    sc_operator *op = model_linear(l, "lm_head", hidden, vocab, false);
     if (t->tied) op->params = 0;
-
-    op = op_add(l, "loss", SC_LOSS);
-    dim_add(op, dim_of(SC_D_VOCAB, v, v), SC_I_REDUCE);
-    op->x = TOKENS | D2;
-    op->y = TOKENS;
+    loss(l, "loss", vocab);
+    if (t->mtp) mtp_head(l, t);
 }
 
-static uint64_t layer_params(const sc_layer *l)
+/* ---- kinds of blocks */
+
+static model_kind hybrid_kind(char letter, bool window)
 {
-    uint64_t sum = 0;
-    for (uint32_t i = 0; i < l->n_ops; i++) sum += l->op[i].params;
-    return sum;
+    switch (letter) {
+    case 'M': return (model_kind){"layers.mamba.*", .mixer = MODEL_MAMBA};
+    case '-': return (model_kind){"layers.mlp.*", .mlp = MODEL_DENSE};
+    case 'E': return (model_kind){"layers.moe.*", .mlp = MODEL_MOE};
+    default:
+        return (model_kind){"layers.attention.*", .mixer = MODEL_ATTENTION,
+                            .window = window, .causal = true};
+    }
 }
+
+static model_kind kind_of(const sc_transformer *t, int64_t i)
+{
+    bool moe = t->experts && i >= t->first_dense && (i + 1) % t->moe_every == 0;
+    bool some = t->window && t->window_every > 1;
+    bool window = t->window && (!some || i % t->window_every == 0);
+    bool two_mlps = t->experts && (t->first_dense || t->moe_every > 1);
+    model_kind k = {moe ? "layers.moe.*" : "layers.dense.*",
+                    .mixer = MODEL_ATTENTION,
+                    .mlp = moe ? MODEL_MOE : MODEL_DENSE, .window = window,
+                    .causal = !t->encoder && !t->image};
+    if (i >= t->layers + t->decoder_layers) {
+        k.path = "layers.mtp.*";
+        k.mtp = true;
+        k.window = t->window && !some;
+        k.mlp = t->experts ? MODEL_MOE : MODEL_DENSE;
+    } else if (t->decoder_layers) {
+        bool decoder = i >= t->layers;
+        k.last_enc = i == t->layers - 1;
+        k.causal = k.cross = decoder;
+        k.path = decoder      ? "layers.decoder.*"
+                 : k.last_enc ? "layers.encoder_last.*"
+                              : "layers.encoder.*";
+    } else if (t->pattern) {
+        k = hybrid_kind(t->pattern[i], window);
+    } else if (some && window) {
+        k.path = two_mlps && !moe ? "layers.window_dense.*" : "layers.window.*";
+    }
+    return k;
+}
+
+/* Finds the kind of each block among the entries there are, or adds one:
+ * kinds are told apart by their paths. */
+static sc_status blocks(sc_model *m, sc_arena *a, sc_err *err)
+{
+    const sc_transformer *t = &m->t;
+    m->n_blocks = (uint32_t)(t->layers + t->decoder_layers + t->mtp);
+    m->order = SC_NEW_N(a, uint8_t, m->n_blocks);
+    if (!m->order) return sc_error_nomem(err);
+    for (uint32_t i = 0; i < m->n_blocks; i++) {
+        model_kind k = kind_of(t, i);
+        uint32_t at = 1;
+        while (at < m->n_layers && strcmp(m->layer[at].path, k.path) != 0) at++;
+        if (at == SC_LAYERS - 1) {
+            return sc_error(err, SC_EBUG, SC_C_BUG, sc_pos_none(), NULL,
+                            "too many kinds of blocks");
+        }
+        if (at == m->n_layers) {
+            model_block(&m->layer[at], t, &k);
+            m->n_layers++;
+        }
+        m->layer[at].repeat++;
+        m->order[i] = (uint8_t)at;
+    }
+    if (m->n_layers == 2) m->layer[1].path = "layers.*";
+    return SC_OK;
+}
+
+/* ---- sums */
 
 /* Beyond 2^53 a count is not exact as a double. */
 #define MAX_PARAMS (UINT64_C(1) << 53)
 
 static bool count_params(sc_model *m)
 {
-    m->params = 0;
+    m->params = m->active_params = m->trained_params = 0;
     for (uint32_t i = 0; i < m->n_layers; i++) {
         const sc_layer *l = &m->layer[i];
-        uint64_t one = layer_params(l);
+        uint64_t one = 0, active = 0, trained = 0;
+        for (uint32_t k = 0; k < l->n_ops; k++) {
+            const sc_operator *op = &l->op[k];
+            if (op->params > MAX_PARAMS) return false;
+            one += op->params;
+            trained += op->frozen ? 0 : op->params;
+            active +=
+                op->type != SC_EXPERT
+                    ? op->params
+                    : op->params / (uint64_t)m->t.experts * (uint64_t)m->t.topk;
+        }
         if (one > (MAX_PARAMS - m->params) / l->repeat) return false;
         m->params += one * l->repeat;
+        m->active_params += active * l->repeat;
+        m->trained_params += trained * l->repeat;
     }
     return true;
+}
+
+/* Only adapters learn where there are any. */
+static void freeze(sc_model *m)
+{
+    for (uint32_t i = 0; i < m->n_layers; i++) {
+        for (uint32_t k = 0; k < m->layer[i].n_ops; k++) {
+            sc_operator *op = &m->layer[i].op[k];
+            op->frozen = op->w && !strstr(op->name, "_lora_");
+        }
+    }
 }
 
 /* Of what the layers are made from; the name changes nothing. */
 static uint64_t hash_of(const sc_transformer *t)
 {
-    const int64_t v[] = {t->layers,    t->hidden,     t->heads,    t->kv_heads,
-                         t->head_dim,  t->ffn,        t->vocab,    t->max_seq,
-                         t->positions, t->window,     t->position, t->act,
-                         t->norm,      t->tied,       t->bias,     t->qkv_bias,
-                         t->norm_bias, t->embed_norm, t->dropout,  t->parallel};
-    return sc_hash(v, sizeof v, 0);
+    const char *base = (const char *)t;
+    uint64_t h = 0;
+    for (const sc_key *k = sc_transformer_keys; k->name; k++) {
+        const void *at = base + k->offset;
+        int64_t v = 0;
+        switch (k->type) {
+        case SC_T_INT: v = *(const int64_t *)at; break;
+        case SC_T_ENUM: v = *(const int *)at; break;
+        case SC_T_BOOL: v = *(const bool *)at; break;
+        default: break;
+        }
+        h = sc_hash(&v, sizeof v, h);
+    }
+    return t->pattern ? sc_hash(t->pattern, strlen(t->pattern), h) : h;
 }
 
 sc_status model_generate(sc_model *m, sc_pos pos, sc_arena *a, sc_err *err)
 {
-    m->n_layers = 3;
-    m->layer = SC_NEW_N(a, sc_layer, m->n_layers);
-    if (!m->layer) return sc_error_nomem(err);
-
-    embedding(&m->layer[0], &m->t);
-    block(&m->layer[1], &m->t);
-    head(&m->layer[2], &m->t);
+    sc_layer *layer = SC_NEW_N(a, sc_layer, SC_LAYERS);
+    if (!layer) return sc_error_nomem(err);
+    m->layer = layer;
+    embedding(&layer[0], &m->t);
+    m->n_layers = 1;
+    SC_TRY(blocks(m, a, err));
+    head(&layer[m->n_layers++], &m->t);
+    if (m->t.lora) freeze(m);
     if (!count_params(m)) {
         return sc_error(err, SC_EINPUT, SC_C_RANGE, pos, NULL,
                         "the model has more than 2^53 parameters");
@@ -235,6 +297,10 @@ sc_status model_make(const sc_transformer *t, const model_where *w,
     SC_TRY(model_complete(&m->t, w, err));
     m->t.name = m->name = sc_strdup(a, m->t.name);
     if (!m->name) return sc_error_nomem(err);
+    if (m->t.pattern) {
+        m->t.pattern = sc_strdup(a, m->t.pattern);
+        if (!m->t.pattern) return sc_error_nomem(err);
+    }
     SC_TRY(model_generate(m, w->at[MODEL_LAYERS], a, err));
     *out = m;
     return SC_OK;

@@ -14,30 +14,41 @@
 
 /* clang-format off */
 static const hf_type types[] = {
-    /* name      kind         position        act            norm           tied   bias   qkv    dropout ffn_4h need_kv */
-    {"gpt2",     HF_GPT2,     SC_POS_LEARNED, SC_ACT_GELU,   SC_NORM_LAYER, true,  true,  false, true,  true,  false},
-    {"gpt_neox", HF_GPT_NEOX, SC_POS_ROTARY,  SC_ACT_GELU,   SC_NORM_LAYER, false, true,  false, false, false, false},
-    {"opt",      HF_OPT,      SC_POS_LEARNED, SC_ACT_RELU,   SC_NORM_LAYER, true,  true,  false, true,  false, false},
-    {"bloom",    HF_BLOOM,    SC_POS_ALIBI,   SC_ACT_GELU,   SC_NORM_LAYER, true,  true,  false, false, true,  false},
-    {"mpt",      HF_MPT,      SC_POS_LEARNED, SC_ACT_GELU,   SC_NORM_LAYER, true,  true,  false, false, true,  false},
-    {"llama",    HF_LLAMA,    SC_POS_ROTARY,  SC_ACT_SWIGLU, SC_NORM_RMS,   false, false, false, false, false, false},
-    {"mistral",  HF_MISTRAL,  SC_POS_ROTARY,  SC_ACT_SWIGLU, SC_NORM_RMS,   false, false, false, false, false, true},
-    {"qwen2",    HF_QWEN2,    SC_POS_ROTARY,  SC_ACT_SWIGLU, SC_NORM_RMS,   false, false, true,  false, false, true},
+    /* name         arch                        kind           may         position         act            norm           tied   bias   qkv    dropout ffn_4h need_kv */
+    {"gpt2",        "GPT2LMHeadModel",          HF_GPT2,       0,          SC_POS_LEARNED,  SC_ACT_GELU,   SC_NORM_LAYER, true,  true,  false, true,  true,  false},
+    {"gpt_neox",    "GPTNeoXForCausalLM",       HF_GPT_NEOX,   0,          SC_POS_ROTARY,   SC_ACT_GELU,   SC_NORM_LAYER, false, true,  false, false, false, false},
+    {"opt",         "OPTForCausalLM",           HF_OPT,        0,          SC_POS_LEARNED,  SC_ACT_RELU,   SC_NORM_LAYER, true,  true,  false, true,  false, false},
+    {"bloom",       "BloomForCausalLM",         HF_BLOOM,      0,          SC_POS_ALIBI,    SC_ACT_GELU,   SC_NORM_LAYER, true,  true,  false, false, true,  false},
+    {"mpt",         "MPTForCausalLM",           HF_MPT,        0,          SC_POS_LEARNED,  SC_ACT_GELU,   SC_NORM_LAYER, true,  true,  false, false, true,  false},
+    {"llama",       "LlamaForCausalLM",         HF_LLAMA,      0,          SC_POS_ROTARY,   SC_ACT_SWIGLU, SC_NORM_RMS,   false, false, false, false, false, false},
+    {"mistral",     "MistralForCausalLM",       HF_MISTRAL,    0,          SC_POS_ROTARY,   SC_ACT_SWIGLU, SC_NORM_RMS,   false, false, false, false, false, true},
+    {"qwen2",       "Qwen2ForCausalLM",         HF_QWEN2,      0,          SC_POS_ROTARY,   SC_ACT_SWIGLU, SC_NORM_RMS,   false, false, true,  false, false, true},
+    {"mixtral",     "MixtralForCausalLM",       HF_MIXTRAL,    HF_MOE,     SC_POS_ROTARY,   SC_ACT_SWIGLU, SC_NORM_RMS,   false, false, false, false, false, true},
+    {"qwen3",       "Qwen3ForCausalLM",         HF_QWEN3,      HF_WINDOWS, SC_POS_ROTARY,   SC_ACT_SWIGLU, SC_NORM_RMS,   false, false, false, false, false, true},
+    {"qwen3_moe",   "Qwen3MoeForCausalLM",      HF_QWEN3_MOE,  HF_MOE | HF_WINDOWS,
+                                                                           SC_POS_ROTARY,   SC_ACT_SWIGLU, SC_NORM_RMS,   false, false, false, false, false, true},
+    {"gpt_oss",     "GptOssForCausalLM",        HF_GPT_OSS,    HF_MOE | HF_WINDOWS,
+                                                                           SC_POS_ROTARY,   SC_ACT_SWIGLU, SC_NORM_RMS,   false, true,  true,  false, false, true},
+    {"deepseek_v2", "DeepseekV2ForCausalLM",    HF_DEEPSEEK,   HF_MOE | HF_MLA | HF_MTP,
+                                                                           SC_POS_ROTARY,   SC_ACT_SWIGLU, SC_NORM_RMS,   false, false, false, false, false, false},
+    {"deepseek_v3", "DeepseekV3ForCausalLM",    HF_DEEPSEEK,   HF_MOE | HF_MLA | HF_MTP,
+                                                                           SC_POS_ROTARY,   SC_ACT_SWIGLU, SC_NORM_RMS,   false, false, false, false, false, false},
+    {"kimi_k2",     "KimiK2ForCausalLM",        HF_DEEPSEEK,   HF_MOE | HF_MLA | HF_MTP,
+                                                                           SC_POS_ROTARY,   SC_ACT_SWIGLU, SC_NORM_RMS,   false, false, false, false, false, false},
+    {"nemotron_h",  "NemotronHForCausalLM",     HF_NEMOTRON_H, HF_MOE | HF_MTP,
+                                                                           SC_POS_NONE,     SC_ACT_RELU2,  SC_NORM_RMS,   false, false, false, false, false, true},
+    {"bert",        "BertForMaskedLM",          HF_BERT,       0,          SC_POS_LEARNED,  SC_ACT_GELU,   SC_NORM_LAYER, true,  true,  true,  true,  false, false},
+    {"t5",          "T5ForConditionalGeneration", HF_T5,       HF_STACKS,  SC_POS_RELATIVE, SC_ACT_RELU,   SC_NORM_RMS,   true,  false, false, true,  false, false},
+    {"vit",         "ViTForImageClassification", HF_VIT,       0,          SC_POS_LEARNED,  SC_ACT_GELU,   SC_NORM_LAYER, false, true,  true,  false, false, false},
 };
 
-/* Spellings of each number; HuggingFace maps them onto each other. */
-typedef struct spelling {
-    model_field field;
-    const char *key[5]; /* NULL ends */
-} spelling;
-
-static const spelling spellings[] = {
+static const hf_spelling spellings[] = {
     {MODEL_LAYERS,   {"num_hidden_layers", "n_layer", "n_layers", "num_layers"}},
     {MODEL_HIDDEN,   {"hidden_size", "n_embd", "d_model", "n_embed"}},
-    {MODEL_HEADS,    {"num_attention_heads", "n_head", "n_heads"}},
+    {MODEL_HEADS,    {"num_attention_heads", "n_head", "n_heads", "num_heads"}},
     {MODEL_KV_HEADS, {"num_key_value_heads"}},
-    {MODEL_HEAD_DIM, {"head_dim"}},
-    {MODEL_FFN,      {"intermediate_size", "ffn_dim", "n_inner"}},
+    {MODEL_HEAD_DIM, {"head_dim", "d_kv"}},
+    {MODEL_FFN,      {"intermediate_size", "ffn_dim", "n_inner", "d_ff"}},
     {MODEL_VOCAB,    {"vocab_size"}},
     {MODEL_MAX_SEQ,  {"max_position_embeddings", "n_positions", "max_seq_len", "seq_length"}},
 };
@@ -117,13 +128,32 @@ bool hf_int(hf_reader *r, const sc_node *n, model_field field)
     return hf_value(r, n, key, &r->t);
 }
 
+int64_t hf_count(hf_reader *r, const char *key, model_field field)
+{
+    sc_key count = sc_transformer_keys[field];
+    const sc_node *n = hf_get(r->root, key);
+    int64_t v = 0;
+    if (!n) return 0;
+    count.offset = 0;
+    count.min = 0;
+    r->where.at[field] = n->pos;
+    (void)hf_value(r, n, count, &v);
+    return v;
+}
+
+bool hf_is(hf_reader *r, const char *key, const char *word)
+{
+    const char *s = hf_string(r, r->root, key);
+    return s && strcmp(s, word) == 0;
+}
+
 /* The one spelling that the file uses; two that disagree are an error. */
-static void read_number(hf_reader *r, const spelling *s)
+static void read_number(hf_reader *r, const hf_spelling *s, bool required)
 {
     size_t offset = sc_transformer_keys[s->field].offset;
     const int64_t *v = (const void *)((const char *)&r->t + offset);
     const sc_node *first = NULL;
-    for (int i = 0; s->key[i]; i++) {
+    for (int i = 0; i < HF_SPELLINGS && s->key[i]; i++) {
         const sc_node *n = hf_get(r->root, s->key[i]);
         if (!n) continue;
         int64_t before = *v;
@@ -134,9 +164,14 @@ static void read_number(hf_reader *r, const spelling *s)
         }
         if (!first) first = n;
     }
-    if (first || !sc_transformer_keys[s->field].required) return;
+    if (first || !required) return;
     hf_fail(r, SC_C_MISSING, r->root->pos, sc_transformer_keys[s->field].help,
             "missing key \"%s\"", s->key[0]);
+}
+
+void hf_numbers(hf_reader *r, const hf_spelling *s, size_t n, bool required)
+{
+    for (size_t i = 0; i < n; i++) read_number(r, &s[i], required);
 }
 
 static void need(hf_reader *r, int64_t value, const char *key)
@@ -148,7 +183,12 @@ static void need(hf_reader *r, int64_t value, const char *key)
 static void read_numbers(hf_reader *r, const hf_type *type)
 {
     for (size_t i = 0; i < SC_COUNT(spellings); i++) {
-        read_number(r, &spellings[i]);
+        model_field f = spellings[i].field;
+        /* a hybrid's letters count its layers, an image has no words */
+        bool apart = (type->kind == HF_NEMOTRON_H && f == MODEL_LAYERS) ||
+                     (type->kind == HF_VIT && f == MODEL_VOCAB);
+        read_number(r, &spellings[i],
+                    sc_transformer_keys[f].required && !apart);
     }
     sc_transformer *t = &r->t;
     bool opt = type->kind == HF_OPT;
@@ -183,19 +223,35 @@ static const char *name_of(hf_reader *r, const hf_type *type, const char *file)
     return stem && strcmp(stem, "config") != 0 ? stem : type->name;
 }
 
+/* Files without model_type may name the class that reads them. */
+static const hf_type *by_architecture(hf_reader *r)
+{
+    const sc_node *n = hf_get(r->root, "architectures");
+    const sc_node *c = n && n->kind == SC_N_SEQ ? n->child : NULL;
+    if (!c || c->kind != SC_N_SCALAR) return NULL;
+    for (size_t i = 0; i < SC_COUNT(types); i++) {
+        if (strcmp(c->text, types[i].arch) == 0) return &types[i];
+    }
+    return NULL;
+}
+
 static const hf_type *find_type(hf_reader *r)
 {
     const char *names[SC_COUNT(types) + 1] = {NULL};
     const sc_node *n = hf_get(r->root, "model_type");
     const char *word = hf_string(r, r->root, "model_type");
     static const char supported[] =
-        "supported are gpt2, gpt_neox, opt, bloom, mpt, llama, mistral, qwen2";
+        "supported are gpt2, gpt_neox, opt, bloom, mpt, llama, mistral, "
+        "mixtral, qwen2, qwen3, qwen3_moe, gpt_oss, deepseek_v2, deepseek_v3, "
+        "kimi_k2, nemotron_h, bert, t5, vit";
 
     for (size_t i = 0; i < SC_COUNT(types); i++) names[i] = types[i].name;
     for (size_t i = 0; word && i < SC_COUNT(types); i++) {
         if (strcmp(word, types[i].name) == 0) return &types[i];
     }
     if (!n) {
+        const hf_type *type = by_architecture(r);
+        if (type) return type;
         hf_fail(r, SC_C_MISSING, r->root->pos, supported,
                 "missing key \"model_type\"");
     } else if (word) {
@@ -222,7 +278,7 @@ sc_status model_read_hf(const char *text, size_t len, const char *file,
     model_where_all(&r.where, root->pos);
 
     const hf_type *type = find_type(&r);
-    hf_refuse(&r);
+    hf_refuse(&r, type);
     if (!type) return r.status;
     set_defaults(&r.t, type);
     read_numbers(&r, type);
@@ -234,6 +290,7 @@ sc_status model_read_hf(const char *text, size_t len, const char *file,
             if (r.t.position == SC_POS_LEARNED && !r.t.max_seq) {
                 r.t.position = SC_POS_NONE;
             }
+            model_dense_only(&r.t);
             (void)model_complete(&r.t, &r.where, err);
         }
         return r.status;

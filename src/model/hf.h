@@ -13,14 +13,34 @@ typedef enum hf_kind {
     HF_MPT,
     HF_LLAMA,
     HF_MISTRAL,
-    HF_QWEN2
+    HF_QWEN2,
+    HF_MIXTRAL,
+    HF_QWEN3,
+    HF_QWEN3_MOE,
+    HF_GPT_OSS,
+    HF_DEEPSEEK,
+    HF_NEMOTRON_H,
+    HF_BERT,
+    HF_T5,
+    HF_VIT
 } hf_kind;
+
+/* Parts that models of a type may have. */
+enum {
+    HF_MOE = 1,     /* experts */
+    HF_MLA = 2,     /* latent attention */
+    HF_MTP = 4,     /* multi-token prediction */
+    HF_STACKS = 8,  /* an encoder and a decoder */
+    HF_WINDOWS = 16 /* a list of kinds of attention */
+};
 
 /* What the code behind a model_type fixes, or assumes where the file says
  * nothing. */
 typedef struct hf_type {
     const char *name;
+    const char *arch; /* in `architectures`, where model_type is missing */
     hf_kind kind;
+    unsigned may; /* HF_MOE ... */
     int position, act, norm;
     bool tied, bias, qkv_bias, dropout;
     bool ffn_4h;  /* the MLP's width may be left out: 4 hidden */
@@ -49,9 +69,32 @@ double hf_number(hf_reader *r, const sc_node *map, const char *key,
                  double fallback);
 const char *hf_string(hf_reader *r, const sc_node *map, const char *key);
 
+/* A count that may be 0; 0 where the file has none. */
+int64_t hf_count(hf_reader *r, const char *key, model_field field);
+bool hf_is(hf_reader *r, const char *key, const char *word);
+
+/* Spellings of a number; HuggingFace maps them onto each other. */
+#define HF_SPELLINGS 6
+
+typedef struct hf_spelling {
+    model_field field;
+    const char *key[HF_SPELLINGS]; /* NULL ends */
+} hf_spelling;
+
+/* Reads what the file says of each; two that disagree are an error. */
+void hf_numbers(hf_reader *r, const hf_spelling *s, size_t n, bool required);
+
+void hf_unsupported(hf_reader *r, const sc_node *n, const char *what);
+/* The activation called by string `key` of `map`, gated or plain as it is. */
+void hf_act(hf_reader *r, const sc_node *map, const char *key);
+
 /* Errors for keys that make another kind of model of it. */
-void hf_refuse(hf_reader *r);
+void hf_refuse(hf_reader *r, const hf_type *type);
 /* Everything but the plain numbers: activation, positions, biases, ... */
 void hf_details(hf_reader *r, const hf_type *type);
+/* The same of models with experts, latent attention, windows in some layers
+ * or mamba layers, and of encoders. */
+void hf_details_sparse(hf_reader *r, const hf_type *type);
+void hf_details_encoder(hf_reader *r, const hf_type *type);
 
 #endif

@@ -15,23 +15,24 @@ static const struct {
     const char *key;
     refuse_when when;
     const char *what;
+    unsigned part; /* not of types that may have this part */
 } refused[] = {
-    {"num_local_experts", WHEN_MANY, "mixture-of-experts layers"},
-    {"num_experts", WHEN_MANY, "mixture-of-experts layers"},
-    {"n_routed_experts", WHEN_SET, "mixture-of-experts layers"},
-    {"moe_num_experts", WHEN_MANY, "mixture-of-experts layers"},
-    {"kv_lora_rank", WHEN_SET, "multi-head latent attention"},
-    {"q_lora_rank", WHEN_SET, "multi-head latent attention"},
-    {"num_nextn_predict_layers", WHEN_SET, "multi-token prediction"},
-    {"is_encoder_decoder", WHEN_SET, "an encoder and a decoder"},
-    {"add_cross_attention", WHEN_SET, "cross attention"},
-    {"vision_config", WHEN_SET, "a vision tower"},
-    {"audio_config", WHEN_SET, "an audio tower"},
-    {"text_config", WHEN_SET, "several towers"},
-    {"use_sliding_window", WHEN_SET, "windows in some of the layers"},
-    {"do_layer_norm_before", WHEN_FALSE, "norms behind the blocks"},
-    {"layer_norm_elementwise_affine", WHEN_FALSE, "norms without weights"},
-    {"_remove_final_layer_norm", WHEN_SET, "a head without a norm"},
+    {"num_local_experts", WHEN_MANY, "mixture-of-experts layers", HF_MOE},
+    {"num_experts", WHEN_MANY, "mixture-of-experts layers", HF_MOE},
+    {"n_routed_experts", WHEN_SET, "mixture-of-experts layers", HF_MOE},
+    {"moe_num_experts", WHEN_MANY, "mixture-of-experts layers", HF_MOE},
+    {"kv_lora_rank", WHEN_SET, "multi-head latent attention", HF_MLA},
+    {"q_lora_rank", WHEN_SET, "multi-head latent attention", HF_MLA},
+    {"num_nextn_predict_layers", WHEN_SET, "multi-token prediction", HF_MTP},
+    {"is_encoder_decoder", WHEN_SET, "an encoder and a decoder", HF_STACKS},
+    {"add_cross_attention", WHEN_SET, "cross attention", 0},
+    {"vision_config", WHEN_SET, "a vision tower", 0},
+    {"audio_config", WHEN_SET, "an audio tower", 0},
+    {"text_config", WHEN_SET, "several towers", 0},
+    {"use_sliding_window", WHEN_SET, "windows in some of the layers", 0},
+    {"do_layer_norm_before", WHEN_FALSE, "norms behind the blocks", 0},
+    {"layer_norm_elementwise_affine", WHEN_FALSE, "norms without weights", 0},
+    {"_remove_final_layer_norm", WHEN_SET, "a head without a norm", 0},
 };
 
 static bool is_refused(const sc_node *n, refuse_when when)
@@ -47,10 +48,10 @@ static bool is_refused(const sc_node *n, refuse_when when)
     return false;
 }
 
-static void unsupported(hf_reader *r, const sc_node *n, const char *what)
+void hf_unsupported(hf_reader *r, const sc_node *n, const char *what)
 {
     hf_fail(r, SC_C_UNSUPPORTED, n->pos,
-            "this version knows dense decoders with equal layers",
+            "models of this type are read without such parts",
             "not modelled: %s (\"%.60s\")", what, n->key);
 }
 
@@ -63,20 +64,22 @@ static void check_layer_types(hf_reader *r)
         if (c->kind == SC_N_SCALAR && strcmp(c->text, "full_attention") == 0) {
             continue;
         }
-        unsupported(r, n, "layers of several kinds");
+        hf_unsupported(r, n, "layers of several kinds");
         return;
     }
 }
 
-void hf_refuse(hf_reader *r)
+void hf_refuse(hf_reader *r, const hf_type *type)
 {
+    unsigned may = type ? type->may : 0;
     for (size_t i = 0; i < SC_COUNT(refused); i++) {
         const sc_node *n = hf_get(r->root, refused[i].key);
+        if (refused[i].part & may) continue;
         if (n && is_refused(n, refused[i].when)) {
-            unsupported(r, n, refused[i].what);
+            hf_unsupported(r, n, refused[i].what);
         }
     }
-    check_layer_types(r);
+    if (!(may & HF_WINDOWS)) check_layer_types(r);
 }
 
 /* -1: that activation is not modelled, plain or gated. */
@@ -91,11 +94,12 @@ static const struct {
     {"gelu_pytorch_tanh", SC_ACT_GELU, SC_ACT_GEGLU},
     {"quick_gelu", SC_ACT_GELU, SC_ACT_GEGLU},
     {"relu", SC_ACT_RELU, -1},
+    {"relu2", SC_ACT_RELU2, -1},
     {"silu", -1, SC_ACT_SWIGLU},
     {"swish", -1, SC_ACT_SWIGLU},
 };
 
-static void read_act(hf_reader *r, const sc_node *map, const char *key)
+void hf_act(hf_reader *r, const sc_node *map, const char *key)
 {
     const sc_node *n = hf_get(map, key);
     const char *word = n ? hf_string(r, map, key) : NULL;
@@ -108,36 +112,37 @@ static void read_act(hf_reader *r, const sc_node *map, const char *key)
         r->t.act = act;
         return;
     }
-    hf_fail(r, SC_C_UNSUPPORTED, n->pos, "gelu, relu, and gated silu or gelu",
+    hf_fail(r, SC_C_UNSUPPORTED, n->pos,
+            "gelu, relu, relu2, and gated silu or gelu",
             "the %s activation \"%.60s\" is not modelled",
             gated ? "gated" : "plain", word);
 }
 
 static void gpt2(hf_reader *r)
 {
-    read_act(r, r->root, "activation_function");
+    hf_act(r, r->root, "activation_function");
     r->t.dropout = hf_number(r, r->root, "resid_pdrop", 0.1) > 0;
 }
 
 static void gpt_neox(hf_reader *r)
 {
-    read_act(r, r->root, "hidden_act");
+    hf_act(r, r->root, "hidden_act");
     r->t.dropout = hf_number(r, r->root, "hidden_dropout", 0) > 0;
     r->t.parallel = hf_bool(r, r->root, "use_parallel_residual", true);
     if (!hf_bool(r, r->root, "attention_bias", true)) {
-        unsupported(r, hf_get(r->root, "attention_bias"),
-                    "biases in a part of the block");
+        hf_unsupported(r, hf_get(r->root, "attention_bias"),
+                       "biases in a part of the block");
     }
 }
 
 static void opt(hf_reader *r)
 {
     const sc_node *proj = hf_get(r->root, "word_embed_proj_dim");
-    read_act(r, r->root, "activation_function");
+    hf_act(r, r->root, "activation_function");
     r->t.dropout = hf_number(r, r->root, "dropout", 0.1) > 0;
     r->t.bias = hf_bool(r, r->root, "enable_bias", true);
     if (proj && hf_number(r, r->root, proj->key, 0) != (double)r->t.hidden) {
-        unsupported(r, proj, "embeddings of another width");
+        hf_unsupported(r, proj, "embeddings of another width");
     }
 }
 
@@ -151,12 +156,13 @@ static void bloom(hf_reader *r)
 
 static void llama(hf_reader *r)
 {
-    read_act(r, r->root, "hidden_act");
+    hf_act(r, r->root, "hidden_act");
     bool attention = hf_bool(r, r->root, "attention_bias", false);
     bool mlp = hf_bool(r, r->root, "mlp_bias", false);
     if (attention != mlp) {
         const char *key = attention ? "attention_bias" : "mlp_bias";
-        unsupported(r, hf_get(r->root, key), "biases in a part of the block");
+        hf_unsupported(r, hf_get(r->root, key),
+                       "biases in a part of the block");
     }
     r->t.bias = attention && mlp;
 }
@@ -164,7 +170,7 @@ static void llama(hf_reader *r)
 static void mistral(hf_reader *r)
 {
     const sc_node *n = hf_get(r->root, "sliding_window");
-    read_act(r, r->root, "hidden_act");
+    hf_act(r, r->root, "hidden_act");
     if (n) {
         (void)hf_int(r, n, MODEL_WINDOW);
     } else if (!sc_node_get(r->root, "sliding_window")) {
@@ -197,7 +203,7 @@ static void mpt_attention(hf_reader *r)
         (void)hf_int(r, window, MODEL_WINDOW);
     }
     if (hf_bool(r, c, "qk_ln", false)) {
-        unsupported(r, hf_get(c, "qk_ln"), "norms of queries and keys");
+        hf_unsupported(r, hf_get(c, "qk_ln"), "norms of queries and keys");
     }
     /* positions are learned only where nothing replaces them */
     bool learned = hf_bool(r, r->root, "learned_pos_emb", true);
@@ -231,9 +237,9 @@ static void mpt_ffn(hf_reader *r)
         r->t.act = SC_ACT_GEGLU;
     } else if (type && strcmp(type, "mptmlp") != 0 &&
                strcmp(type, "te_ln_mlp") != 0) {
-        unsupported(r, hf_get(c, "ffn_type"), "MLPs of this type");
+        hf_unsupported(r, hf_get(c, "ffn_type"), "MLPs of this type");
     }
-    read_act(r, hf_get(c, "ffn_act_fn"), "name");
+    hf_act(r, hf_get(c, "ffn_act_fn"), "name");
 }
 
 static void mpt(hf_reader *r)
@@ -248,7 +254,7 @@ static void mpt(hf_reader *r)
     if (strstr(norm, "rmsnorm")) {
         r->t.norm = SC_NORM_RMS;
     } else if (!strstr(norm, "layernorm")) {
-        unsupported(r, hf_get(r->root, "norm_type"), "norms of this type");
+        hf_unsupported(r, hf_get(r->root, "norm_type"), "norms of this type");
     }
 }
 
@@ -263,6 +269,15 @@ void hf_details(hf_reader *r, const hf_type *type)
     case HF_MPT: mpt(r); break;
     case HF_LLAMA: llama(r); break;
     case HF_MISTRAL: mistral(r); break;
-    case HF_QWEN2: read_act(r, r->root, "hidden_act"); break;
+    case HF_QWEN2: hf_act(r, r->root, "hidden_act"); break;
+    case HF_MIXTRAL:
+    case HF_QWEN3:
+    case HF_QWEN3_MOE:
+    case HF_GPT_OSS:
+    case HF_DEEPSEEK:
+    case HF_NEMOTRON_H: hf_details_sparse(r, type); break;
+    case HF_BERT:
+    case HF_T5:
+    case HF_VIT: hf_details_encoder(r, type); break;
     }
 }

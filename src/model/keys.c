@@ -5,13 +5,16 @@
 #include <stddef.h>
 
 const char *const sc_dimname_names[] = {"batch", "seq",   "hidden", "head",
-                                        "ffn",   "vocab", "expert", NULL};
+                                        "ffn",   "vocab", "expert", "rank",
+                                        "state", NULL};
 const char *const sc_op_type_names[] = {
-    "embed",     "position", "norm",        "linear", "rope",
-    "attention", "act",      "dropout_add", "loss",   NULL};
-const char *const sc_position_names[] = {"learned", "rotary", "alibi", "none",
-                                         NULL};
-const char *const sc_act_names[] = {"gelu", "relu", "swiglu", "geglu", NULL};
+    "embed",  "position",    "norm",  "linear",   "rope",    "attention",
+    "act",    "dropout_add", "loss",  "dispatch", "combine", "expert",
+    "conv1d", "scan",        "patch", NULL};
+const char *const sc_position_names[] = {"learned", "rotary",   "alibi",
+                                         "none",    "relative", NULL};
+const char *const sc_act_names[] = {"gelu",   "relu",  "relu2",
+                                    "swiglu", "geglu", NULL};
 const char *const sc_norm_names[] = {"layer", "rms", NULL};
 
 _Static_assert(SC_COUNT(sc_dimname_names) == SC_N_DIMNAMES + 1, "names");
@@ -64,6 +67,45 @@ const sc_key sc_transformer_keys[] = {
     {BOOL(embed_norm, "no", "a norm after the embedding")},
     {BOOL(dropout, "no", "trained with dropout")},
     {BOOL(parallel, "no", "attention and MLP both read the block's input")},
+    {BOOL(qk_norm, "no", "norms of queries and keys, per head")},
+    {BOOL(sinks, "no", "a learned score per head beside the others")},
+    {INT(experts, 1, 1 << 16, "routed experts of a block; default: dense")},
+    {INT(topk, 1, 1 << 16, "experts that a token goes to")},
+    {INT(moe_ffn, 1, 1 << 24, "width of an expert; default: ffn")},
+    {INT(shared_ffn, 1, 1 << 24, "width of all shared experts together")},
+    {INT(first_dense, 1, 100000, "leading blocks with a dense MLP")},
+    {INT(moe_every, 1, 100000, "every n-th block has experts; default: 1")},
+    {INT(latent, 1, 1 << 20, "experts work in this width; default: hidden")},
+    {BOOL(router_bias, "no", "the router has a bias even without `bias`")},
+    {INT(window_every, 1, 100000,
+         "blocks 0, n, 2n ... have the window; default: 1")},
+    {INT(q_rank, 1, 1 << 20, "width that latent queries go through")},
+    {INT(kv_rank, 1, 1 << 20,
+         "width that keys and values go through (latent attention)")},
+    {INT(qk_nope, 1, 1 << 16, "elements of a latent head without positions")},
+    {INT(qk_rope, 1, 1 << 16, "elements of a latent head with positions")},
+    {INT(v_dim, 1, 1 << 16, "elements of a latent head's values")},
+    {INT(mtp, 1, 64, "blocks of multi-token prediction after the last")},
+    {.name = "pattern",
+     .type = SC_T_STRING,
+     .offset = offsetof(sc_transformer, pattern),
+     .meta = "LETTERS",
+     .help = "a letter per block of a hybrid: M mamba, * attention, - MLP, E "
+             "experts"},
+    {INT(ssm_state, 1, 1 << 16, "state elements of a Mamba-2 channel")},
+    {INT(ssm_heads, 1, 1 << 16, "heads of a Mamba-2 mixer")},
+    {INT(ssm_head_dim, 1, 1 << 16, "elements of such a head")},
+    {INT(ssm_groups, 1, 1 << 16,
+         "groups of heads that share B and C; default: 1")},
+    {INT(ssm_conv, 1, 1 << 10, "taps of its convolution; default: 4")},
+    {INT(lora, 1, 1 << 16, "rank of adapters; all else is frozen")},
+    {BOOL(lora_mlp, "no", "adapters of the MLP too, not only of attention")},
+    {BOOL(encoder, "no", "bidirectional, with a masked-language head (BERT)")},
+    {INT(decoder_layers, 1, 100000,
+         "blocks with cross attention behind `layers` of an encoder (T5)")},
+    {INT(image, 1, 1 << 16, "pixels of an image's side (ViT)")},
+    {INT(patch, 1, 1 << 12, "pixels of a patch's side")},
+    {INT(classes, 1, 1 << 24, "outputs of the classifier; default: vocab")},
     {0}};
 
 _Static_assert(SC_COUNT(sc_transformer_keys) == MODEL_N_FIELDS + 1,

@@ -31,6 +31,36 @@ typedef enum model_field {
     MODEL_EMBED_NORM,
     MODEL_DROPOUT,
     MODEL_PARALLEL,
+    MODEL_QK_NORM,
+    MODEL_SINKS,
+    MODEL_EXPERTS,
+    MODEL_TOPK,
+    MODEL_MOE_FFN,
+    MODEL_SHARED_FFN,
+    MODEL_FIRST_DENSE,
+    MODEL_MOE_EVERY,
+    MODEL_LATENT,
+    MODEL_ROUTER_BIAS,
+    MODEL_WINDOW_EVERY,
+    MODEL_Q_RANK,
+    MODEL_KV_RANK,
+    MODEL_QK_NOPE,
+    MODEL_QK_ROPE,
+    MODEL_V_DIM,
+    MODEL_MTP,
+    MODEL_PATTERN,
+    MODEL_SSM_STATE,
+    MODEL_SSM_HEADS,
+    MODEL_SSM_HEAD_DIM,
+    MODEL_SSM_GROUPS,
+    MODEL_SSM_CONV,
+    MODEL_LORA,
+    MODEL_LORA_MLP,
+    MODEL_ENCODER,
+    MODEL_DECODER_LAYERS,
+    MODEL_IMAGE,
+    MODEL_PATCH,
+    MODEL_CLASSES,
     MODEL_N_FIELDS
 } model_field;
 
@@ -50,6 +80,10 @@ static inline bool model_gated(const sc_transformer *t)
 /* Fills the obvious zero fields of `t` and checks all of them.  All errors in
  * one pass. */
 sc_status model_complete(sc_transformer *t, const model_where *w, sc_err *err);
+
+/* Leaves of `t` what a dense decoder has: after errors, nothing is said of
+ * parts that miss only what was refused. */
+void model_dense_only(sc_transformer *t);
 
 /* Layers of a complete transformer, written to m->layer; counts parameters
  * and sets m->hash.  SC_C_RANGE when the parameters don't fit 2^53. */

@@ -37,6 +37,8 @@ static void check_rest(const sc_node *map, const model_where *w, sc_arena *a,
         (!t.positions && sc_node_get(map, "positions"))) {
         t.position = SC_POS_NONE;
     }
+    if (t.kv_rank == 0 && sc_node_get(map, "kv_rank")) t.head_dim = 1;
+    model_dense_only(&t);
     (void)model_complete(&t, w, err);
 }
 

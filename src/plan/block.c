@@ -14,12 +14,38 @@
 
 #define PIECES 320
 
+/* Tokens to and from experts: the only exchanges over ep without dp. */
+static bool is_dispatch(uint32_t axes)
+{
+    return axes >> SC_AX_EP & 1 && !(axes >> SC_AX_DP & 1);
+}
+
 static uint8_t cat_of_axes(uint32_t axes)
 {
+    if (is_dispatch(axes)) return SC_CAT_EP;
     if (axes >> SC_AX_TP & 1) return SC_CAT_TP;
     if (axes >> SC_AX_CP & 1) return SC_CAT_CP;
+
     if (axes >> SC_AX_DP & 1) return SC_CAT_DP;
     return SC_CAT_PP;
+}
+
+/* Share of an exchange that the program does not hide. */
+static double exposed(const emit *e, uint32_t axes, double seconds)
+{
+    const sc_run *r = &e->p->run;
+    if (axes == 1u << SC_AX_TP && r->sw->tp_overlap && r->sp)
+        return seconds * r->cost->p[SC_P_TP_EXPOSED];
+    if (!is_dispatch(axes)) return seconds;
+    seconds /= r->cost->p[SC_P_EP_RATE];
+    return r->sw->ep_overlap ? seconds * r->cost->p[SC_P_EP_EXPOSED] : seconds;
+}
+
+/* What runs beside kernels is not seen, but slows both. */
+static double beside(const emit *e, double seconds, double hidden_s)
+{
+    double both = fmin(seconds, hidden_s);
+    return seconds - both + both * e->p->run.cost->p[SC_P_OVERLAP];
 }
 
 static void push(emit *e, sc_piece p)
@@ -46,7 +72,8 @@ sc_status block_coll(emit *e, const char *name, sc_coll coll, uint32_t axes,
                        .cat = cat_of_axes(axes),
                        .axes = axes,
                        .coll = (uint8_t)coll,
-                       .seconds = fmax(0, cp.seconds - hidden_s),
+                       .seconds =
+                           beside(e, exposed(e, axes, cp.seconds), hidden_s),
                        .bytes = bytes,
                        .launches = 1});
     return SC_OK;
@@ -105,6 +132,43 @@ static sc_layout made_by(const emit *e, int src, bool made)
     return plan_tensor(o, o->op->y, made);
 }
 
+/* Every query of an attention needs all keys and values of its sequence:
+ * where the queries are split along it, these are gathered, and their
+ * gradients summed and scattered.  Rings run beside the attention itself. */
+static sc_status keys_and_values(emit *e, const sc_placed *o, double beside_s,
+                                 bool backward)
+{
+    const sc_run *r = &e->p->run;
+    const sc_operator *op = o->op;
+    sc_layout split = plan_tensor(o, op->x, false), whole = split;
+    uint32_t ranks = 1;
+    for (sc_axlist l = split.shard[SC_D_SEQ]; l; l >>= 4)
+        ranks *= r->size[(l & 15) - 1];
+    if (ranks == 1) return SC_OK;
+    whole.shard[SC_D_SEQ] = 0;
+    if (backward) whole.partial |= sc_axlist_mask(split.shard[SC_D_SEQ]);
+    double elements = (double)plan_batch(r) * (double)r->seq * op->kv_heads *
+                      (op->qk_dim + op->v_dim);
+    double hidden = 0.9 * beside_s * (ranks - 1) / ranks;
+    return backward
+               ? moves(e, "key gradients", &whole, &split, elements, 2, hidden)
+               : moves(e, "keys and values", &split, &whole, elements, 2,
+                       hidden);
+}
+
+/* A token goes once to every rank that has one of its experts, not once to
+ * every expert: ep (1 - (1 - 1/ep)^k) of k copies. */
+static double copies_sent(const emit *e, const sc_operator *op)
+{
+    const sc_run *r = &e->p->run;
+    double ep = r->size[SC_AX_EP], k = (double)r->model->t.topk;
+    bool routed = false;
+    for (uint32_t i = 0; i < op->n_iter; i++)
+        routed = routed || op->iter[i].name == SC_D_EXPERT;
+    if (!routed || !r->sw->dedup_dispatch || ep <= 1 || k <= 0) return 1;
+    return ep * (1 - pow(1 - 1 / ep, k)) / k;
+}
+
 static sc_status forward_op(emit *e, uint32_t i)
 {
     const sc_placed *o = &e->placed[i];
@@ -114,14 +178,14 @@ static sc_status forward_op(emit *e, uint32_t i)
     bool first = e->layer->kind == SC_LAYER_EMBED && op->src < 0;
     if (!first) {
         sc_layout from = made_by(e, op->src, true);
-        SC_TRY(moves(e, op->name, &from, &to, n, 2, 0));
+        SC_TRY(moves(e, op->name, &from, &to, n, 2 * copies_sent(e, op), 0));
         if (op->src2 > -2) {
             from = made_by(e, op->src2, true);
             SC_TRY(moves(e, op->name, &from, &to, n, 2, 0));
         }
     }
-    kernels(e, o, false);
-    return SC_OK;
+    double s = kernels(e, o, false);
+    return op->type == SC_ATTENTION ? keys_and_values(e, o, s, false) : SC_OK;
 }
 
 /* The embedding hands over in the layout that blocks take. */
@@ -152,13 +216,15 @@ static sc_status backward_op(emit *e, uint32_t i)
 {
     const sc_placed *o = &e->placed[i];
     const sc_operator *op = o->op;
-    SC_TRY(regather(e, i, kernels(e, o, true)));
+    double s = kernels(e, o, true);
+    if (op->type == SC_ATTENTION) SC_TRY(keys_and_values(e, o, s, true));
+    SC_TRY(regather(e, i, s));
     bool first = e->layer->kind == SC_LAYER_EMBED && op->src < 0;
     if (first) return SC_OK;
     sc_layout from = plan_tensor(o, op->x, true);
     sc_layout to = made_by(e, op->src, false);
     double n = plan_elements(&e->p->run, op, op->x);
-    SC_TRY(moves(e, op->name, &from, &to, n, 2, 0));
+    SC_TRY(moves(e, op->name, &from, &to, n, 2 * copies_sent(e, op), 0));
     if (op->src2 <= -2) return SC_OK;
     to = made_by(e, op->src2, false);
     return moves(e, op->name, &from, &to, n, 2, 0);

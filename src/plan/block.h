@@ -23,6 +23,10 @@ sc_status block_coll(emit *e, const char *name, sc_coll coll, uint32_t axes,
                      double bytes, double hidden_s);
 void block_reason(emit *e, const char *name, const sc_move *m, double bytes);
 
+/* Sums of an exchange over all communicators. */
+sc_status plan_exchange_price(const sc_plan *p, const sc_exchange *x,
+                              double *bytes, double *seconds, sc_err *err);
+
 /* Weights, gradients, optimizer states and their exchanges. */
 sc_status block_weights(emit *e, sc_block *b);
 /* Activations kept for the backward pass. */

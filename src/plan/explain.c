@@ -4,6 +4,7 @@
 #include "plan/block.h"
 
 #include <stdio.h>
+#include <string.h>
 
 static void axes_text(uint32_t mask, char *buf, size_t size)
 {
@@ -27,9 +28,10 @@ void block_reason(emit *e, const char *name, const sc_move *m, double bytes)
     axes_text(m->axes, axes, sizeof axes);
     sc_unit_print_short(m->fraction * bytes, SC_U_BYTES, size, sizeof size);
     const sc_place *at = &e->p->place[m->axes];
-    sc_text_add(e->reasons, "%-9s %s.%-20s %-14s %9s over %s (%u ranks",
-                e->pass, e->layer->path, name, sc_coll_names[m->coll], size,
-                axes, at->n);
+    int path = (int)strlen(e->layer->path), width = 26;
+    sc_text_add(e->reasons, "%-9s %s.%-*s %-14s %9s over %s (%u ranks", e->pass,
+                e->layer->path, path < width ? width - path : 1, name,
+                sc_coll_names[m->coll], size, axes, at->n);
     if (at->nodes > 1) sc_text_add(e->reasons, " on %u nodes", at->nodes);
     sc_text_add(e->reasons, "): %s%s%s\n", why[m->coll],
                 m->dim < SC_N_DIMNAMES ? " in " : "",
@@ -74,5 +76,6 @@ void sc_plan_explain(const sc_plan *p, sc_text *out)
     for (uint32_t i = 0; i < p->n_rules; i++) rule_text(&p->rules[i], out);
     stages_text(p, out);
     sc_text_add(out, "collectives inferred, per layer and micro-batch\n");
-    for (uint32_t l = 0; l < 3; l++) block_reasons(p, l, out);
+    for (uint32_t l = 0; l < p->run.model->n_layers; l++)
+        block_reasons(p, l, out);
 }

@@ -3,21 +3,54 @@
  * finish.c - what happens once per step: gradient exchange, tied weights,
  * optimizer, gathers of updated weights, the fixed part.
  */
+#include "plan/block.h"
 #include "plan/lower.h"
 
 #include <math.h>
 #include <string.h>
 
+uint32_t sc_plan_stage_layers(const sc_plan *p, uint32_t v)
+{
+    return p->stage[v].blocks + p->stage[v].embed + p->stage[v].head;
+}
+
+uint32_t sc_plan_stage_entry(const sc_plan *p, uint32_t v, uint32_t i)
+{
+    uint32_t l = 0;
+    while (i >= p->stage[v].n[l]) i -= p->stage[v].n[l++];
+    return l;
+}
+
+double sc_plan_device_sum(const sc_plan *p, const sc_block *blocks,
+                          uint32_t dev, sc_block_property of)
+{
+    double sum = 0;
+    for (uint32_t v = dev; v < p->n_stages; v += p->run.size[SC_AX_PP])
+        for (uint32_t l = 0; l < p->run.model->n_layers; l++)
+            if (p->stage[v].n[l]) sum += p->stage[v].n[l] * of(&blocks[l]);
+    return sum;
+}
+
+sc_status sc_blocks_price(const sc_plan *p, sc_arena *a, sc_block **out,
+                          sc_err *err)
+{
+    uint32_t n = p->run.model->n_layers;
+    sc_block *b = SC_NEW_N(a, sc_block, n);
+    if (!b) return sc_error_nomem(err);
+    for (uint32_t l = 0; l < n; l++)
+        SC_TRY(sc_block_price(p, l, a, &b[l], err));
+    *out = b;
+    return SC_OK;
+}
+
 void plan_stage_cats(const sc_plan *p, const sc_block *blocks, uint32_t v,
                      bool bwd, double cat[SC_N_CATS])
 {
-    const struct sc_stage *st = &p->stage[v];
-    uint32_t n[3] = {st->embed, st->blocks, st->head};
     for (uint32_t c = 0; c < SC_N_CATS; c++) {
         cat[c] = 0;
-        for (uint32_t l = 0; l < 3; l++)
-            cat[c] +=
-                n[l] * (bwd ? blocks[l].bwd_cat[c] : blocks[l].fwd_cat[c]);
+        for (uint32_t l = 0; l < p->run.model->n_layers; l++)
+            cat[c] += p->stage[v].n[l] *
+                      (bwd ? blocks[l].bwd_cat[c] : blocks[l].fwd_cat[c]);
     }
 }
 
@@ -26,33 +59,9 @@ double plan_slow_factor(const sc_run *r)
     return r->numa_unbound ? 1 + r->cost->p[SC_P_NUMA] : 1;
 }
 
-/* Sum of a field of the blocks over a device's virtual stages. */
-static double device_sum(const sc_plan *p, const sc_block *blocks, uint32_t dev,
-                         double (*field)(const sc_block *))
-{
-    double sum = 0;
-    uint32_t pp = p->run.size[SC_AX_PP];
-    for (uint32_t v = dev; v < p->n_stages; v += pp) {
-        const struct sc_stage *st = &p->stage[v];
-        sum += st->embed * field(&blocks[0]) + st->blocks * field(&blocks[1]) +
-               st->head * field(&blocks[2]);
-    }
-    return sum;
-}
-
 static double optim_params(const sc_block *b)
 {
     return b->optim_kept;
-}
-
-static double grad_bytes(const sc_block *b)
-{
-    return b->grad_bytes;
-}
-
-static double update_bytes(const sc_block *b)
-{
-    return b->update_bytes;
 }
 
 sc_status plan_exchange(const sc_plan *p, const sc_block *blocks, uint32_t dev,
@@ -62,17 +71,20 @@ sc_status plan_exchange(const sc_plan *p, const sc_block *blocks, uint32_t dev,
     const sc_run *r = &p->run;
     *seconds = *bytes = 0;
     bool beside = update ? r->sw->param_overlap : r->sw->grad_overlap;
-    if (beside || r->zero >= 3 || r->forward_only || r->size[SC_AX_DP] == 1)
-        return SC_OK;
-    sc_coll_price cp;
-    double v = device_sum(p, blocks, dev, update ? update_bytes : grad_bytes);
-    sc_coll coll = update ? SC_ALL_GATHER : blocks[1].grad_coll;
-    SC_TRY(sc_cost_coll(r->cost, r->hw, coll, v, &p->place[1u << SC_AX_DP], -1,
-                        &cp, err));
-    *bytes = v;
-    const sc_place *at = &p->place[1u << SC_AX_DP];
+    if (beside || r->zero >= 3 || r->forward_only) return SC_OK;
+    sc_exchange all = {{0}, {0}};
+    for (uint32_t v = dev; v < p->n_stages; v += r->size[SC_AX_PP])
+        for (uint32_t l = 0; l < r->model->n_layers; l++) {
+            const sc_exchange *x = update ? &blocks[l].update : &blocks[l].grad;
+            for (uint32_t m = 0; m < 1u << SC_N_AX; m++) {
+                all.bytes[m] += p->stage[v].n[l] * x->bytes[m];
+                if (x->bytes[m] > 0) all.coll[m] = x->coll[m];
+            }
+        }
+    SC_TRY(plan_exchange_price(p, &all, bytes, seconds, err));
+    const sc_place *at = &p->place[1u << SC_AX_DP | 1u << SC_AX_EP];
     bool mixed = at->nodes > 1 && at->m > 1;
-    *seconds = cp.seconds / r->cost->p[mixed ? SC_P_GRAD_MIXED : SC_P_GRAD_NET];
+    *seconds /= r->cost->p[mixed ? SC_P_GRAD_MIXED : SC_P_GRAD_NET];
     return SC_OK;
 }
 
@@ -130,12 +142,14 @@ sc_status sc_plan_step_costs(const sc_plan *p, const sc_block *blocks,
     SC_TRY(plan_exchange(p, blocks, device, true, &c.update_s, &c.update_bytes,
                          err));
     if (!r->forward_only) {
-        sc_kernel adam = {.kind = SC_K_MEMORY,
-                          .launches = 8,
-                          .bytes = r->sw->update_bytes *
-                                   device_sum(p, blocks, device, optim_params)};
+        sc_kernel adam = {
+            .kind = SC_K_MEMORY,
+            .launches = 8,
+            .bytes = r->sw->update_bytes *
+                     sc_plan_device_sum(p, blocks, device, optim_params)};
         c.optimizer_s = sc_cost_kernel(r->cost, r->hw->device, &adam).seconds;
-        c.fixed_s = r->cost->p[SC_P_STEP_FIXED];
+        /* A captured program issues the whole step at once. */
+        c.fixed_s = r->cost->p[SC_P_STEP_FIXED] * (r->sw->eager ? 1 : 0.1);
     }
     *out = c;
     return SC_OK;

@@ -8,10 +8,12 @@
  */
 #include "plan/kernels.h"
 
+#include <math.h>
 #include <string.h>
 
 typedef struct dims {
-    double b, s, h, head, ffn, vocab; /* local extents of the op's dims */
+    /* local extents of the op's dims; 1 where it has none */
+    double b, s, h, head, ffn, vocab, expert, rank, state;
 } dims;
 
 static double local(const sc_run *r, const sc_placed *o, sc_dimname d)
@@ -19,20 +21,37 @@ static double local(const sc_run *r, const sc_placed *o, sc_dimname d)
     for (uint32_t i = 0; i < o->op->n_iter; i++) {
         const sc_iter *it = &o->op->iter[i];
         if (it->name != d) continue;
-        double n =
-            (double)sc_iter_extent(it, r->mbs * r->size[SC_AX_DP], r->seq);
+        double n = (double)sc_iter_extent(it, plan_batch(r), r->seq);
         for (sc_axlist l = o->split.shard[d]; l; l >>= 4)
             n /= r->size[(l & 15) - 1];
-        return n;
+        bool part = d == SC_D_BATCH && o->op->share > 0;
+        return part ? n * o->op->share : n;
     }
     return 1;
 }
 
 static dims dims_of(const sc_run *r, const sc_placed *o)
 {
-    return (dims){local(r, o, SC_D_BATCH),  local(r, o, SC_D_SEQ),
-                  local(r, o, SC_D_HIDDEN), local(r, o, SC_D_HEAD),
-                  local(r, o, SC_D_FFN),    local(r, o, SC_D_VOCAB)};
+    return (dims){
+        .b = local(r, o, SC_D_BATCH),
+        .s = local(r, o, SC_D_SEQ),
+        .h = local(r, o, SC_D_HIDDEN),
+        .head = local(r, o, SC_D_HEAD),
+        .ffn = local(r, o, SC_D_FFN),
+        .vocab = local(r, o, SC_D_VOCAB),
+        .expert = local(r, o, SC_D_EXPERT),
+        .rank = local(r, o, SC_D_RANK),
+        .state = local(r, o, SC_D_STATE),
+    };
+}
+
+/* Attention heads on one rank. */
+static double heads_of(const sc_run *r, const sc_placed *o)
+{
+    double n = (double)r->model->t.heads;
+    for (sc_axlist l = o->split.shard[SC_D_HEAD]; l; l >>= 4)
+        n /= r->size[(l & 15) - 1];
+    return n;
 }
 
 static void push(plan_kernels *out, sc_kernel k, bool wgrad)
@@ -56,6 +75,17 @@ static void memory(plan_kernels *out, const sc_run *r, const char *name,
          false);
 }
 
+static sc_scaling scaling_of(const sc_run *r)
+{
+    switch (r->recipe) {
+    case SC_RECIPE_MXFP8:
+    case SC_RECIPE_NVFP4: return SC_SCALE_MX;
+    case SC_RECIPE_FP8_BLOCK: return SC_SCALE_BLOCK;
+    case SC_RECIPE_FP8_ROW: return SC_SCALE_ROW;
+    default: return SC_SCALE_TENSOR;
+    }
+}
+
 static void gemm(plan_kernels *out, const sc_run *r, const char *name,
                  sc_precision pr, double m, double n, double k, bool wgrad)
 {
@@ -63,6 +93,7 @@ static void gemm(plan_kernels *out, const sc_run *r, const char *name,
     push(out,
          (sc_kernel){.kind = SC_K_GEMM,
                      .precision = pr,
+                     .scaling = scaling_of(r),
                      .name = name,
                      .batch = 1,
                      .m = (uint64_t)m,
@@ -72,17 +103,24 @@ static void gemm(plan_kernels *out, const sc_run *r, const char *name,
          wgrad);
 }
 
-/* Low precision: operands are cast and their maxima kept; one pass each. */
+/* Low precision: operands are scaled, cast and transposed, half of it in each
+ * direction; a kernel or two per weight. */
 static void quantize(plan_kernels *out, const sc_run *r, double m, double n,
-                     double k)
+                     double k, double weights)
 {
-    if (r->precision == SC_FP8 || r->precision == SC_FP4)
-        push(out,
-             (sc_kernel){.kind = SC_K_MEMORY,
-                         .name = "cast",
-                         .bytes = 3 * m * (k + n) / 2 + 3 * n * k / 2,
-                         .launches = 2},
-             false);
+    if (r->precision != SC_FP8 && r->precision != SC_FP4) return;
+    bool blocks =
+        scaling_of(r) == SC_SCALE_MX || scaling_of(r) == SC_SCALE_BLOCK;
+    double q =
+        r->cost->p[blocks && r->recipe != SC_RECIPE_NVFP4 ? SC_P_QUANTIZE_MX
+                                                          : SC_P_QUANTIZE];
+    if (r->sw->fused_cast) q = fmin(q, 1);
+    push(out,
+         (sc_kernel){.kind = SC_K_MEMORY,
+                     .name = "cast",
+                     .bytes = 1.5 * m * (k + n) * q,
+                     .launches = (uint32_t)(2 * weights)},
+         false);
 }
 
 static void linear(plan_kernels *out, const sc_run *r, const sc_placed *o,
@@ -97,9 +135,9 @@ static void linear(plan_kernels *out, const sc_run *r, const sc_placed *o,
         if (op->iter[i].kind == SC_I_FREE) free *= e;
     }
     /* The vocabulary projection stays in the wide format. */
-    bool head = strcmp(op->name, "lm_head") == 0;
+    bool head = strstr(op->name, "lm_head") != NULL;
     sc_precision pr = head && r->precision >= SC_FP8 ? SC_BF16 : r->precision;
-    if (!head) quantize(out, r, m, free, in);
+    if (!head) quantize(out, r, m, free, in, 1);
     if (!backward) {
         gemm(out, r, op->name, pr, m, free, in, false);
         return;
@@ -161,26 +199,85 @@ static void attention(plan_kernels *out, const sc_run *r, const sc_placed *o,
                       bool backward)
 {
     dims x = dims_of(r, o);
-    double d = (double)r->model->t.head_dim, bh = x.b * x.head / d;
+    const sc_operator *op = o->op;
+    double bh = x.b * heads_of(r, o);
+    double d = (op->qk_dim + op->v_dim) / 2.0;
     double m_head = x.b * (double)r->seq * x.head;
     if (r->sw->attention == SC_ATTN_UNFUSED) {
         attention_unfused(out, r, bh, d, m_head, backward);
         return;
     }
     if (r->sw->pad_head_dim && d > 64 && d < 128) d = 128;
+    /* Inside a window every query sees about as many keys: no triangle. */
+    bool window = op->window && op->window < r->seq;
     push(out,
          (sc_kernel){.kind = SC_K_FLASH,
                      .precision = r->precision,
                      .name = "attention",
                      .batch = (uint64_t)bh,
                      .m = (uint64_t)x.s,
-                     .n = r->seq,
+                     .n = window ? op->window : r->seq,
                      .k = (uint64_t)d,
                      .attention = (sc_attention_kernel)r->sw->attention,
                      .backward = backward,
-                     .causal = true,
+                     .causal = op->causal && !window,
                      .launches = backward ? 3 : 1},
          false);
+}
+
+/* Products of routed tokens: one weight per expert, tokens in balance. */
+static void expert(plan_kernels *out, const sc_run *r, const sc_placed *o,
+                   bool backward)
+{
+    const sc_operator *op = o->op;
+    double in = 1, free = 1, rows = 1, experts = 1;
+    for (uint32_t i = 0; i < op->n_iter; i++) {
+        const sc_iter *it = &op->iter[i];
+        double e = local(r, o, (sc_dimname)it->name);
+        if (it->kind == SC_I_REDUCE) in *= e;
+        if (it->kind == SC_I_FREE) free *= e;
+        if (it->kind == SC_I_BATCH) rows *= e;
+        if (it->name == SC_D_EXPERT)
+            experts = it->units * (e / (double)it->extent);
+    }
+    if (experts < 1) experts = 1;
+    quantize(out, r, rows, free, in, experts);
+    double m = fmax(1, rows / experts);
+    sc_kernel k = {.kind = SC_K_GEMM,
+                   .precision = r->precision,
+                   .scaling = scaling_of(r),
+                   .name = op->name,
+                   .batch = (uint64_t)experts,
+                   .grouped = true,
+                   .m = (uint64_t)m,
+                   .n = (uint64_t)(backward ? in : free),
+                   .k = (uint64_t)(backward ? free : in),
+                   .launches = 2};
+    push(out, k, false);
+    if (!backward || op->frozen) return;
+    k.m = (uint64_t)free;
+    k.n = (uint64_t)in;
+    k.k = (uint64_t)m;
+    push(out, k, true);
+}
+
+/* Tokens gathered by expert and back: k copies read and written, indices. */
+static void permute(plan_kernels *out, const sc_run *r, const sc_placed *o,
+                    bool backward)
+{
+    dims x = dims_of(r, o);
+    double copies = x.b * x.s * x.h * x.expert;
+    memory(out, r, o->op->name, (backward ? 8 : 6) * copies, 4);
+}
+
+/* The scan and its convolution run over the state in several passes. */
+static void state_space(plan_kernels *out, const sc_run *r, const sc_placed *o,
+                        bool backward)
+{
+    dims x = dims_of(r, o);
+    double e = x.b * (double)r->seq * x.state;
+    double passes = o->op->type == SC_SCAN ? 24 : 6;
+    memory(out, r, o->op->name, (backward ? 1.6 : 1) * passes * e, 3);
 }
 
 static void lookup(plan_kernels *out, const sc_run *r, const sc_placed *o,
@@ -209,11 +306,20 @@ static void loss(plan_kernels *out, const sc_run *r, const sc_placed *o,
          false);
 }
 
+/* GPT-OSS: clamped activations and a bias per expert, outside of the grouped
+ * products: extra passes, fewer in programs that fuse the grouped MLP (NVIDIA's
+ * runs, spec/accuracy.md B7: 19 and 6.3). */
+static double expert_bias(const sc_run *r, double routed)
+{
+    if (routed == 1 || !r->model->t.bias || !r->model->t.experts) return 1;
+    return 1 + (r->sw->eager ? 19 : 6.3);
+}
+
 void plan_op_kernels(const sc_run *r, const sc_placed *o, bool backward,
                      plan_kernels *out)
 {
     dims x = dims_of(r, o);
-    double e = x.b * x.s * x.h, f = x.b * x.s * x.ffn;
+    double e = x.b * x.s * x.h, f = x.b * x.s * x.ffn * x.expert;
     bool gated = r->model->t.act >= SC_ACT_SWIGLU;
     bool drop = r->model->t.dropout;
     out->n = 0;
@@ -223,12 +329,14 @@ void plan_op_kernels(const sc_run *r, const sc_placed *o, bool backward,
         memory(out, r, "position", (backward ? 4 : 6) * e, 1);
         break;
     case SC_NORM:
-        memory(out, r, o->op->name, (backward ? 12 : 4) * e, backward ? 3 : 1);
+        memory(out, r, o->op->name, (backward ? 12 : 4) * e * x.rank * x.state,
+               backward ? 3 : 1);
         break;
     case SC_LINEAR: linear(out, r, o, backward); break;
     case SC_ROPE: memory(out, r, "rope", 10 * x.b * x.s * x.head, 4); break;
     case SC_ATTENTION: attention(out, r, o, backward); break;
     case SC_ACT:
+        f *= expert_bias(r, x.expert);
         if (gated)
             memory(out, r, "act", (backward ? 10 : 6) * f, backward ? 3 : 2);
         else
@@ -243,6 +351,11 @@ void plan_op_kernels(const sc_run *r, const sc_placed *o, bool backward,
                backward ? 2 : 1);
         break;
     case SC_LOSS: loss(out, r, o, backward); break;
+    case SC_DISPATCH:
+    case SC_COMBINE: permute(out, r, o, backward); break;
+    case SC_EXPERT: expert(out, r, o, backward); break;
+    case SC_CONV1D:
+    case SC_SCAN: state_space(out, r, o, backward); break;
     default: break;
     }
 }
@@ -250,20 +363,26 @@ void plan_op_kernels(const sc_run *r, const sc_placed *o, bool backward,
 double plan_op_saved(const sc_run *r, const sc_placed *o, double x_elements)
 {
     dims x = dims_of(r, o);
-    double d = (double)r->model->t.head_dim, bh = x.b * x.head / d;
-    double e = bh * (double)r->seq * (double)r->seq;
+    double bh = x.b * heads_of(r, o);
+    double e = bh * x.s * (double)r->seq;
     bool gated = r->model->t.act >= SC_ACT_SWIGLU;
     switch ((sc_op_type)o->op->type) {
+    case SC_LINEAR:
+    case SC_EXPERT:
+        /* Low-precision products keep the operand they were given. */
+        return (r->precision >= SC_FP8 ? 1 : 2) * x_elements;
     case SC_NORM:
-    case SC_LINEAR: return 2 * x_elements;
+    case SC_CONV1D:
+    case SC_SCAN: return 2 * x_elements;
     case SC_ACT: return 2 * x_elements * (gated ? 2 : 1);
     case SC_DROPOUT_ADD: return r->model->t.dropout ? x.b * x.s * x.h : 0;
     case SC_ATTENTION:
-        x_elements =
-            x.b * (double)r->seq * x.head *
-            (1 + 2 * (double)r->model->t.kv_heads / (double)r->model->t.heads);
+        x_elements = bh * x.s *
+                     (o->op->qk_dim + (o->op->qk_dim + o->op->v_dim) *
+                                          (double)o->op->kv_heads /
+                                          (double)r->model->t.heads);
         if (r->sw->attention != SC_ATTN_UNFUSED)
-            return 2 * x_elements + 4 * bh * (double)r->seq;
+            return 2 * x_elements + 4 * bh * x.s;
         if (o->recompute) return 2 * x_elements;
         return 2 * x_elements + e * (r->model->t.dropout ? 5 : 2);
     case SC_LOSS: return 4 * x.b * x.s * x.vocab;

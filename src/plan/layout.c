@@ -2,7 +2,7 @@
 /* layout.c - layouts on mesh axes and the collectives between them. */
 #include <stepcast/plan.h>
 
-const char *const sc_axis_names[] = {"pp", "dp", "cp", "tp", NULL};
+const char *const sc_axis_names[] = {"pp", "dp", "ep", "cp", "tp", NULL};
 
 sc_axlist sc_axlist_add(sc_axlist list, sc_axis ax)
 {
@@ -81,19 +81,17 @@ uint32_t sc_layout_moves(const sc_layout *from, const sc_layout *to,
     for (uint32_t ax = 0; ax < SC_N_AX; ax++) {
         sc_move m;
         if (size[ax] <= 1 || !classify(from, to, ax, &m)) continue;
-        /* V counts the buffer whole along this axis: what a rank holds
-         * before a reduction, what it holds after a gather. */
+        /* V is what a rank holds before a reduction or an exchange, and after
+         * a gather. */
         m.axes = 1u << ax;
         m.fraction = total_fraction(from, size);
-        if (m.coll == SC_ALL_GATHER || m.coll == SC_ALL_TO_ALL)
-            m.fraction *= size[ax];
+        if (m.coll == SC_ALL_GATHER) m.fraction *= size[ax];
         uint32_t same = 0;
         while (same < n && (out[same].coll != m.coll || out[same].dim != m.dim))
             same++;
         if (same < n) { /* one communicator over several axes */
             out[same].axes |= m.axes;
-            if (m.coll == SC_ALL_GATHER || m.coll == SC_ALL_TO_ALL)
-                out[same].fraction *= size[ax];
+            if (m.coll == SC_ALL_GATHER) out[same].fraction *= size[ax];
         } else if (n < SC_MOVES) {
             out[n++] = m;
         }

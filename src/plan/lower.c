@@ -49,6 +49,7 @@ static uint32_t group_of(const lower *lw, uint8_t cat)
     if (cat == SC_CAT_TP) return lw->group[SC_AX_TP];
     if (cat == SC_CAT_DP) return lw->group[SC_AX_DP];
     if (cat == SC_CAT_CP) return lw->group[SC_AX_CP];
+    if (cat == SC_CAT_EP) return lw->group[SC_AX_EP];
     return SC_NONE;
 }
 
@@ -135,44 +136,46 @@ static sc_op comm(lower *lw, uint32_t dev, const char *name, double seconds,
     return op;
 }
 
-/* Layer i of a virtual stage: embedding, blocks, head in order. */
+/* Layer i of a virtual stage in forward order. */
 static const sc_block *layer_of(const lower *lw, uint32_t v, uint32_t i)
 {
-    const struct sc_stage *st = &lw->p->stage[v];
-    if (st->embed) {
-        if (i == 0) return &lw->blocks[0];
-        i--;
-    }
-    return i < st->blocks ? &lw->blocks[1] : &lw->blocks[2];
+    return &lw->blocks[sc_plan_stage_entry(lw->p, v, i)];
 }
 
 static uint32_t n_layers(const lower *lw, uint32_t v)
 {
-    const struct sc_stage *st = &lw->p->stage[v];
-    return st->blocks + st->embed + st->head;
+    return sc_plan_stage_layers(lw->p, v);
 }
 
-/* Weights gathered before use, gradients scattered after: ZeRO-3. */
+static sc_op gather(lower *lw, uint32_t dev, const sc_block *b, sc_op gate)
+{
+    if (b->gather_s <= 0) return SC_NONE;
+    return comm(lw, dev, "gather weights", b->gather_s, b->gather_bytes,
+                SC_S_COMM, gate);
+}
+
+/* Weights gathered before use, gradients scattered after: ZeRO-3.  With
+ * prefetch the next layer's gather is issued before this layer runs, so that
+ * this layer's scatter does not hold it up; at most two layers are gathered. */
 static sc_op open_zero3(lower *lw, uint32_t dev, uint32_t v, bool bwd,
                         sc_op input)
 {
     uint32_t n = n_layers(lw, v);
     bool prefetch = lw->p->run.sw->prefetch;
-    sc_op last = SC_NONE, before_last = SC_NONE;
+    sc_op last = SC_NONE;
+    sc_op ready = gather(lw, dev, layer_of(lw, v, bwd ? n - 1 : 0),
+                         prefetch ? SC_NONE : lw->tail[dev]);
     for (uint32_t k = 0; k < n; k++) {
         const sc_block *b = layer_of(lw, v, bwd ? n - 1 - k : k);
-        /* At most two layers are gathered: this one and the next. */
-        sc_op gate = prefetch ? before_last : last;
-        sc_op g = SC_NONE;
-        if (b->gather_s > 0)
-            g = comm(lw, dev, "gather weights", b->gather_s, b->gather_bytes,
-                     SC_S_COMM, k == 0 && !prefetch ? lw->tail[dev] : gate);
-        sc_op c = one_layer(lw, dev, b, bwd, k == 0 ? input : SC_NONE, g);
-        before_last = last;
-        last = c;
+        const sc_block *next =
+            k + 1 < n ? layer_of(lw, v, bwd ? n - 2 - k : k + 1) : NULL;
+        sc_op weights = ready;
+        if (next && prefetch) ready = gather(lw, dev, next, last);
+        last = one_layer(lw, dev, b, bwd, k == 0 ? input : SC_NONE, weights);
         if (bwd && b->grad_s > 0)
             lw->grad_tail[dev] = comm(lw, dev, "scatter gradients", b->grad_s,
-                                      b->grad_bytes, SC_S_COMM, c);
+                                      b->grad_bytes, SC_S_COMM, last);
+        if (next && !prefetch) ready = gather(lw, dev, next, last);
     }
     return last;
 }
@@ -232,7 +235,7 @@ static sc_op stage_pass(lower *lw, uint32_t dev, const sc_slot *s, sc_op input)
     if (r->zero >= 3) return open_zero3(lw, dev, v, bwd, input);
     bool edge = bwd ? s->mb == r->ga - 1 && r->sw->grad_overlap
                     : s->mb == 0 && r->sw->param_overlap && r->zero > 0;
-    if (edge && r->size[SC_AX_DP] > 1)
+    if (edge && sc_run_dp(r) * r->size[SC_AX_CP] > 1)
         return open_edges(lw, dev, v, bwd, input);
     return closed_stage(lw, dev, v, bwd, input);
 }

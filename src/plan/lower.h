@@ -7,7 +7,7 @@
 
 typedef struct lower {
     const sc_plan *p;
-    const sc_block *blocks; /* [3] */
+    const sc_block *blocks; /* [model->n_layers] */
     bool expand;
     double slow; /* factor on every duration */
     sc_graph_builder *b;

@@ -6,7 +6,7 @@
 #include <stepcast/plan.h>
 
 /* Presets to rules; *n rules are appended to `rules` (room for PLAN_RULES). */
-#define PLAN_RULES 64
+#define PLAN_RULES 80
 sc_status plan_presets(const sc_run *run, sc_rule *rules, uint32_t *n,
                        sc_err *err);
 
@@ -25,9 +25,10 @@ sc_status plan_resolve(const sc_plan *p, const sc_layer *layer,
  * leaves partial sums if the tensor is computed (`made`). */
 sc_layout plan_tensor(const sc_placed *o, uint8_t dims, bool made);
 
+/* Samples of one micro-batch on all replicas. */
+uint64_t plan_batch(const sc_run *r);
+
 /* Elements of the tensor with these dims, whole. */
 double plan_elements(const sc_run *r, const sc_operator *op, uint8_t dims);
 
-/* Elements of operator's input/output including what the dims do not say
- * (gated activations read two halves). */
 #endif

@@ -17,12 +17,29 @@ static const split_rule megatron_tp[] = {
     {"head.lm_head", SC_D_VOCAB},    {"head.loss", SC_D_VOCAB},
 };
 
-/* Korthikanti et al. 2022: what lies between them splits the sequence. */
-static const split_rule sequence_parallel[] = {
-    {"embedding.position", SC_D_SEQ},   {"embedding.embed_norm", SC_D_SEQ},
-    {"embedding.embed_drop", SC_D_SEQ}, {"layers.*.norm1", SC_D_SEQ},
-    {"layers.*.add1", SC_D_SEQ},        {"layers.*.norm2", SC_D_SEQ},
-    {"layers.*.add2", SC_D_SEQ},        {"head.norm_f", SC_D_SEQ},
+/* The same for latent attention, shared experts, Mamba and adapters. */
+static const split_rule megatron_tp_more[] = {
+    {"layers.*.q_proj", SC_D_HEAD},      {"layers.*.q_up", SC_D_HEAD},
+    {"layers.*.kv_up", SC_D_HEAD},       {"layers.*.shared_fc1", SC_D_FFN},
+    {"layers.*.shared_act", SC_D_FFN},   {"layers.*.shared_fc2", SC_D_FFN},
+    {"layers.*.in_proj", SC_D_STATE},    {"layers.*.conv", SC_D_STATE},
+    {"layers.*.scan", SC_D_STATE},       {"layers.*.out_proj", SC_D_STATE},
+    {"layers.*.ssm_norm", SC_D_STATE},   {"layers.*.lm_head", SC_D_VOCAB},
+    {"layers.*.loss", SC_D_VOCAB},       {"layers.*.qkv_lora_b", SC_D_HEAD},
+    {"layers.*.proj_lora_a", SC_D_HEAD}, {"layers.*.fc1_lora_b", SC_D_FFN},
+    {"layers.*.fc2_lora_a", SC_D_FFN},   {"layers.*.qkv_lora_add", SC_D_HEAD},
+    {"layers.*.fc1_lora_add", SC_D_FFN}, {"head.mtp_lm_head", SC_D_VOCAB},
+    {"head.mtp_loss", SC_D_VOCAB},
+};
+
+/* Korthikanti et al. 2022: what lies between them splits the sequence; so do
+ * routed tokens, whose experts are not split. */
+static const char *const sequence_parallel[] = {
+    "embedding.position", "embedding.embed_norm", "embedding.embed_drop",
+    "layers.*.norm1",     "layers.*.add1",        "layers.*.norm2",
+    "layers.*.add2",      "head.norm_f",          "layers.*.router",
+    "layers.*.dispatch",  "layers.*.combine",     "layers.*.shared_add",
+    "layers.*.experts_*",
 };
 
 static void add(sc_rule *rules, uint32_t *n, sc_rule r)
@@ -30,54 +47,126 @@ static void add(sc_rule *rules, uint32_t *n, sc_rule r)
     if (*n < PLAN_RULES) rules[(*n)++] = r;
 }
 
-static void add_splits(const split_rule *s, size_t n_s, sc_axis ax,
-                       const char *origin, sc_rule *rules, uint32_t *n)
+static void split(sc_rule *rules, uint32_t *n, const char *match,
+                  sc_dimname dim, sc_axlist axes, const char *origin)
 {
-    for (size_t i = 0; i < n_s; i++)
+    add(rules, n,
+        (sc_rule){.match = match,
+                  .aspect = SC_R_SPLIT,
+                  .dim = dim,
+                  .axes = axes,
+                  .origin = origin});
+}
+
+static void tensor_parallel(const sc_run *run, sc_rule *rules, uint32_t *n)
+{
+    sc_axlist tp = sc_axlist_add(0, SC_AX_TP);
+    sc_axlist seq = sc_axlist_add(sc_axlist_add(0, SC_AX_CP), SC_AX_TP);
+    static const char *const origin = "preset megatron-tp";
+    for (size_t i = 0; i < SC_COUNT(megatron_tp); i++)
+        split(rules, n, megatron_tp[i].match, megatron_tp[i].dim, tp, origin);
+    /* Rules that no operator of the model matches say nothing. */
+    bool more = run->model->t.experts || run->model->t.kv_rank ||
+                run->model->t.lora || run->model->t.pattern ||
+                run->model->t.mtp;
+    for (size_t i = 0; more && i < SC_COUNT(megatron_tp_more); i++)
+        split(rules, n, megatron_tp_more[i].match, megatron_tp_more[i].dim, tp,
+              origin);
+    size_t sequence = !run->model->t.experts ? 8
+                      : run->experts_over_tp ? 12
+                                             : 13;
+    for (size_t i = 0; run->sp && i < sequence; i++)
+        split(rules, n, sequence_parallel[i], SC_D_SEQ, seq,
+              "preset sequence-parallel");
+}
+
+/* Experts are replicated over what is left of data parallelism beside expert
+ * parallelism; tokens come to them by the batch axis that experts occupy. */
+static void expert_parallel(const sc_run *run, sc_rule *rules, uint32_t *n)
+{
+    sc_axlist over = sc_axlist_add(0, SC_AX_EP);
+    if (run->experts_over_tp) over = sc_axlist_add(over, SC_AX_TP);
+    split(rules, n, "*.experts_*", SC_D_BATCH, sc_axlist_add(0, SC_AX_DP),
+          "preset expert-parallel");
+    split(rules, n, "*.experts_*", SC_D_EXPERT, over, "preset expert-parallel");
+}
+
+static void zero(const sc_run *run, sc_axlist all, sc_rule *rules, uint32_t *n)
+{
+    static const sc_aspect aspect[] = {SC_R_OPTIM, SC_R_GRAD, SC_R_WEIGHT};
+    static const char *const origin[] = {"preset zero-1", "preset zero-2",
+                                         "preset zero-3"};
+    sc_axlist experts = sc_axlist_add(sc_axlist_add(0, SC_AX_DP), SC_AX_CP);
+    for (int z = 0; z < run->zero && z < 3; z++) {
         add(rules, n,
-            (sc_rule){.match = s[i].match,
-                      .aspect = SC_R_SPLIT,
-                      .dim = s[i].dim,
-                      .axes = sc_axlist_add(0, ax),
-                      .origin = origin});
+            (sc_rule){.match = "*",
+                      .aspect = aspect[z],
+                      .axes = all,
+                      .origin = origin[z]});
+        if (run->model->t.experts)
+            add(rules, n,
+                (sc_rule){.match = "*.experts_*",
+                          .aspect = aspect[z],
+                          .axes = experts,
+                          .origin = origin[z]});
+    }
+}
+
+/* torchtitan's per-operator checkpointing keeps every second product. */
+static const char *const per_operator[] = {
+    "layers.*.norm1", "layers.*.qkv", "layers.*.rope", "layers.*.add1",
+    "layers.*.norm2", "layers.*.fc1", "layers.*.act",  "layers.*.add2",
+};
+
+/* Where attention recomputes by itself, selective recomputation is of what is
+ * cheap to make again (Megatron-Core's --recompute-modules). */
+static const char *const cheap[] = {
+    "layers.*.norm1",       "layers.*.norm2",      "layers.*.act",
+    "layers.*.experts_act", "layers.*.shared_act", "layers.*.q_up",
+    "layers.*.kv_up",
+};
+
+static const char *const attention[] = {"layers.*.attn"};
+static const char *const whole[] = {"layers.*"};
+
+static void recompute(const sc_run *run, sc_rule *rules, uint32_t *n)
+{
+    static const struct {
+        const char *const *match;
+        size_t n;
+        const char *origin;
+    } sets[] = {
+        [SC_RC_NONE] = {NULL, 0, NULL},
+        [SC_RC_SELECTIVE] = {attention, 1, "preset selective recompute"},
+        [SC_RC_FULL] = {whole, 1, "preset full recompute"},
+        [SC_RC_OPS] = {per_operator, SC_COUNT(per_operator),
+                       "preset per-operator recompute"},
+        {cheap, SC_COUNT(cheap), "preset selective recompute"},
+    };
+
+    bool fused = run->sw->attention != SC_ATTN_UNFUSED;
+    size_t set = run->recompute;
+    if (run->recompute == SC_RC_SELECTIVE && fused) set = SC_COUNT(sets) - 1;
+    for (size_t i = 0; i < sets[set].n; i++)
+        add(rules, n,
+            (sc_rule){.match = sets[set].match[i],
+                      .aspect = SC_R_RECOMPUTE,
+                      .on = true,
+                      .origin = sets[set].origin});
 }
 
 sc_status plan_presets(const sc_run *run, sc_rule *rules, uint32_t *n,
                        sc_err *err)
 {
     (void)err;
-    sc_axlist dp = sc_axlist_add(0, SC_AX_DP);
-    add(rules, n,
-        (sc_rule){.match = "*",
-                  .aspect = SC_R_SPLIT,
-                  .dim = SC_D_BATCH,
-                  .axes = dp,
-                  .origin = "preset data-parallel"});
-    add_splits(megatron_tp, SC_COUNT(megatron_tp), SC_AX_TP,
-               "preset megatron-tp", rules, n);
-    if (run->sp)
-        add_splits(sequence_parallel, SC_COUNT(sequence_parallel), SC_AX_TP,
-                   "preset sequence-parallel", rules, n);
-    static const sc_aspect zero[] = {SC_R_OPTIM, SC_R_GRAD, SC_R_WEIGHT};
-    static const char *const origin[] = {"preset zero-1", "preset zero-2",
-                                         "preset zero-3"};
-    for (int z = 0; z < run->zero && z < 3; z++)
-        add(rules, n,
-            (sc_rule){.match = "*",
-                      .aspect = zero[z],
-                      .axes = dp,
-                      .origin = origin[z]});
-    if (run->recompute == SC_RC_FULL)
-        add(rules, n,
-            (sc_rule){.match = "layers.*",
-                      .aspect = SC_R_RECOMPUTE,
-                      .on = true,
-                      .origin = "preset full recompute"});
-    if (run->recompute == SC_RC_SELECTIVE)
-        add(rules, n,
-            (sc_rule){.match = "layers.*.attn",
-                      .aspect = SC_R_RECOMPUTE,
-                      .on = true,
-                      .origin = "preset selective recompute"});
+    sc_axlist batch = sc_axlist_add(sc_axlist_add(0, SC_AX_DP), SC_AX_EP);
+    split(rules, n, "*", SC_D_BATCH, batch, "preset data-parallel");
+    if (run->size[SC_AX_CP] > 1)
+        split(rules, n, "*", SC_D_SEQ, sc_axlist_add(0, SC_AX_CP),
+              "preset context-parallel");
+    tensor_parallel(run, rules, n);
+    if (run->model->t.experts) expert_parallel(run, rules, n);
+    zero(run, sc_axlist_add(batch, SC_AX_CP), rules, n);
+    recompute(run, rules, n);
     return SC_OK;
 }

@@ -7,6 +7,11 @@
 
 static const char *const split_names[] = {"balanced", "ceil", NULL};
 
+/* "device", then sc_recipe_names. */
+static const char *const recipe_names[] = {
+    "device", "fp32", "tf32",  "fp16",      "bf16",    "fp8",
+    "nvfp4",  "int8", "mxfp8", "fp8-block", "fp8-row", NULL};
+
 #define OFF(f) offsetof(sc_software, f)
 #define BYTES(key, field, text)                                                \
     {                                                                          \
@@ -24,6 +29,8 @@ const sc_key sc_software_keys[] = {
      "TEXT", "what it is", false},
     {"source", SC_T_STRING, SC_U_NONE, OFF(source), NULL, 0, 0, NULL, NULL,
      "TEXT", "where its values come from", false},
+    {"precision", SC_T_ENUM, SC_U_NONE, OFF(recipe), "device", 0, 0,
+     recipe_names, NULL, "NAME", "precision of matrix products", false},
     {"attention", SC_T_ENUM, SC_U_NONE, OFF(attention), "cudnn", 0, 0,
      sc_attention_names, NULL, "KERNEL", "attention kernel", false},
     FLAG("fused_softmax", fused_softmax, "fused scale-mask-softmax kernel"),
@@ -34,6 +41,11 @@ const sc_key sc_software_keys[] = {
     FLAG("p2p_scatter", p2p_scatter, "stage transfers split over TP ranks"),
     FLAG("early_stop", early_stop, "recompute stops when nothing is missing"),
     FLAG("eager", eager, "kernels issued one by one from Python"),
+    FLAG("fused_cast", fused_cast, "low-precision casts fused by a compiler"),
+    FLAG("tp_overlap", tp_overlap, "TP exchanges beside products"),
+    FLAG("ep_overlap", ep_overlap, "token dispatch beside compute"),
+    FLAG("dedup_dispatch", dedup_dispatch,
+         "a routed token is sent once per rank, not per expert"),
     FLAG("prefetch", prefetch, "next layer's weights gathered beside this"),
     FLAG("fused", fused, "element-wise operators fused by a compiler"),
     FLAG("two_gradients", two_gradients, "16-bit gradients beside fp32 sums"),
@@ -173,9 +185,9 @@ sc_status sc_software_find(const char *name, const char *date, sc_pos pos,
         SC_TRY(sc_software_list(a, &names, &n, err));
         const char *near = sc_nearest(name, names);
         char hint[160] = "`stepcast list software` shows all";
-        if (near) snprintf(hint, sizeof hint, "did you mean '%s'?", near);
+        if (near) snprintf(hint, sizeof hint, "did you mean \"%s\"?", near);
         return sc_error(err, SC_EINPUT, SC_C_UNKNOWN_NAME, pos, hint,
-                        "unknown software '%s'", name);
+                        "unknown software \"%.60s\"", name);
     }
     sc_software *s = SC_NEW(a, sc_software);
     if (!s) return sc_error_nomem(err);

@@ -32,39 +32,30 @@ static sc_layout further(const sc_operator *op, sc_layout l, sc_axlist more)
     return l;
 }
 
-typedef struct exchange {
-    double bytes[1u << SC_N_AX]; /* V by axis mask */
-    sc_coll coll[1u << SC_N_AX];
-} exchange;
-
 static void collect(emit *e, const char *what, const sc_layout *from,
                     const sc_layout *to, double elements, double bytes_each,
-                    exchange *x)
+                    sc_exchange *x)
 {
     sc_move m[SC_MOVES];
     uint32_t n = sc_layout_moves(from, to, e->p->run.size, m);
     for (uint32_t i = 0; i < n; i++) {
         if (e->reasons) block_reason(e, what, &m[i], elements * bytes_each);
         x->bytes[m[i].axes] += m[i].fraction * elements * bytes_each;
-        x->coll[m[i].axes] = m[i].coll;
+        x->coll[m[i].axes] = (uint8_t)m[i].coll;
     }
 }
 
-/* Prices all masks; *bytes is the sum, *coll that of the largest. */
-static sc_status price(emit *e, const exchange *x, double *bytes,
-                       double *seconds, sc_coll *coll)
+sc_status plan_exchange_price(const sc_plan *p, const sc_exchange *x,
+                              double *bytes, double *seconds, sc_err *err)
 {
-    double most = 0;
+    *bytes = *seconds = 0;
     for (uint32_t mask = 1; mask < 1u << SC_N_AX; mask++) {
         if (x->bytes[mask] <= 0) continue;
         sc_coll_price cp;
-        SC_TRY(sc_cost_coll(e->p->run.cost, e->p->run.hw, x->coll[mask],
-                            x->bytes[mask], &e->p->place[mask], -1, &cp,
-                            e->err));
+        SC_TRY(sc_cost_coll(p->run.cost, p->run.hw, (sc_coll)x->coll[mask],
+                            x->bytes[mask], &p->place[mask], -1, &cp, err));
         *bytes += x->bytes[mask];
         *seconds += cp.seconds;
-        if (x->bytes[mask] > most && coll) *coll = x->coll[mask];
-        most = fmax(most, x->bytes[mask]);
     }
     return SC_OK;
 }
@@ -89,7 +80,6 @@ static double weight_elements(const sc_run *r, const sc_operator *op)
 sc_status block_weights(emit *e, sc_block *b)
 {
     const sc_run *r = &e->p->run;
-    exchange gather = {{0}, {0}}, grad = gather, update = gather;
     e->pass = "weights";
     for (uint32_t i = 0; i < e->layer->n_ops; i++) {
         const sc_placed *o = &e->placed[i];
@@ -103,19 +93,25 @@ sc_status block_weights(emit *e, sc_block *b)
         uint32_t all = (1u << SC_N_DIMNAMES) - 1;
         b->params += n * sc_layout_fraction(&used, all, r->size);
         b->params_kept += n * sc_layout_fraction(&kept, all, r->size);
+        if (op->frozen)
+            b->frozen_kept += n * sc_layout_fraction(&kept, all, r->size);
         collect(e, op->name, &kept, &used, n, sc_precision_bytes(SC_BF16),
-                &gather);
+                &b->gather);
         if (r->forward_only || op->frozen) continue;
         sc_layout held = further(op, used, o->grad);
         b->grads_kept += n * sc_layout_fraction(&held, all, r->size);
         b->optim_kept += n * sc_layout_fraction(&want, all, r->size);
-        collect(e, op->name, &made, &want, n, r->sw->reduce_bytes, &grad);
+        collect(e, op->name, &made, &want, n, r->sw->reduce_bytes, &b->grad);
         collect(e, op->name, &want, &kept, n, sc_precision_bytes(SC_BF16),
-                &update);
+                &b->update);
     }
-    SC_TRY(price(e, &gather, &b->gather_bytes, &b->gather_s, NULL));
-    SC_TRY(price(e, &grad, &b->grad_bytes, &b->grad_s, &b->grad_coll));
-    SC_TRY(price(e, &update, &b->update_bytes, &b->update_s, NULL));
+    const sc_plan *p = e->p;
+    SC_TRY(plan_exchange_price(p, &b->gather, &b->gather_bytes, &b->gather_s,
+                               e->err));
+    SC_TRY(
+        plan_exchange_price(p, &b->grad, &b->grad_bytes, &b->grad_s, e->err));
+    SC_TRY(plan_exchange_price(p, &b->update, &b->update_bytes, &b->update_s,
+                               e->err));
     if (r->zero >= 3) {
         b->gather_s *= rail_factor(r);
         b->grad_s *= rail_factor(r);
@@ -135,10 +131,27 @@ static double kept_input(const emit *e, uint32_t i)
            sc_layout_fraction(&l, (1u << SC_N_DIMNAMES) - 1, e->p->run.size);
 }
 
+static bool whole_layer(const emit *e)
+{
+    for (uint32_t i = 0; i < e->layer->n_ops; i++)
+        if (!e->placed[i].recompute) return false;
+    return true;
+}
+
+/* The input is made again by a recomputed operator.  Attention's output is
+ * kept all the same (Korthikanti et al. 2022). */
+static bool made_again(const emit *e, const sc_placed *o)
+{
+    if (o->op->src < 0) return false;
+    const sc_placed *src = &e->placed[o->op->src];
+    return src->recompute && src->op->type != SC_ATTENTION;
+}
+
 void block_activations(emit *e, sc_block *b)
 {
     const sc_run *r = &e->p->run;
     double full = 0, largest = 0;
+    bool all_again = whole_layer(e);
     bool all = true;
     for (uint32_t i = 0; i < e->layer->n_ops; i++) {
         const sc_placed *o = &e->placed[i];
@@ -147,7 +160,7 @@ void block_activations(emit *e, sc_block *b)
             continue;
         }
         double in = kept_input(e, i);
-        full += plan_op_saved(r, o, in);
+        if (all_again || !made_again(e, o)) full += plan_op_saved(r, o, in);
         largest = fmax(largest, 2 * in);
         all = all && o->recompute;
     }

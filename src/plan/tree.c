@@ -8,7 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-const char *const sc_recompute_names[] = {"none", "selective", "full", NULL};
+const char *const sc_recompute_names[] = {"none", "selective", "full", "ops",
+                                          NULL};
 const char *const sc_schedule_names[] = {"1f1b", "gpipe", "interleaved", NULL};
 
 void plan_path(const sc_layer *layer, const sc_operator *op, char *buf,
@@ -73,6 +74,13 @@ static void choose(const sc_plan *p, const char *path, const sc_operator *op,
     }
 }
 
+/* Attention reads keys and values whole, but its queries may be split. */
+static bool splittable(const sc_operator *op, const sc_iter *it)
+{
+    return it->kind != SC_I_OPAQUE ||
+           (op->type == SC_ATTENTION && it->name == SC_D_SEQ);
+}
+
 static sc_status check_split(const sc_plan *p, const char *path,
                              const sc_operator *op, const chosen *c,
                              sc_err *err)
@@ -82,7 +90,7 @@ static sc_status check_split(const sc_plan *p, const char *path,
     for (uint32_t d = 0; d < SC_N_DIMNAMES; d++) {
         const sc_rule *r = c->split[d];
         if (!r) continue;
-        if (iter_of(op, (sc_dimname)d)->kind == SC_I_OPAQUE)
+        if (!splittable(op, iter_of(op, (sc_dimname)d)))
             return sc_error(err, SC_EINPUT, SC_C_CONFLICT, sc_pos_none(), NULL,
                             "rule '%s' (%s) splits dimension %s of %s, which "
                             "can't be split",
@@ -136,13 +144,22 @@ sc_layout plan_tensor(const sc_placed *o, uint8_t dims, bool made)
     return l;
 }
 
+uint32_t sc_run_dp(const sc_run *run)
+{
+    return run->size[SC_AX_DP] * run->size[SC_AX_EP];
+}
+
+uint64_t plan_batch(const sc_run *r)
+{
+    return r->mbs * sc_run_dp(r);
+}
+
 double plan_elements(const sc_run *r, const sc_operator *op, uint8_t dims)
 {
     double n = 1;
     for (uint32_t i = 0; i < op->n_iter; i++)
         if (dims >> i & 1)
-            n *= (double)sc_iter_extent(&op->iter[i],
-                                        r->mbs * r->size[SC_AX_DP], r->seq);
+            n *= (double)sc_iter_extent(&op->iter[i], plan_batch(r), r->seq);
     return n;
 }
 
@@ -180,17 +197,17 @@ static sc_status check_sizes(const sc_run *r, sc_err *err)
                       "tp * cp * dp * pp is the number of devices",
                       "tp %u x cp %u x dp %u x pp %u is %llu ranks; the "
                       "cluster has %u devices",
-                      r->size[SC_AX_TP], r->size[SC_AX_CP], r->size[SC_AX_DP],
+                      r->size[SC_AX_TP], r->size[SC_AX_CP], sc_run_dp(r),
                       r->size[SC_AX_PP], (unsigned long long)ranks,
                       r->hw->n_devices));
-    if (r->mbs == 0 || r->gbs % (r->mbs * r->size[SC_AX_DP]) != 0)
+    if (r->mbs == 0 || r->gbs % plan_batch(r) != 0)
         keep(&first,
              sc_error(err, SC_EINPUT, SC_C_DIVIDE, sc_pos_none(),
                       "global batch = micro-batch x dp x micro-batches",
                       "global batch %llu is no multiple of micro-batch %llu x "
                       "dp %u",
                       (unsigned long long)r->gbs, (unsigned long long)r->mbs,
-                      r->size[SC_AX_DP]));
+                      sc_run_dp(r)));
     return first;
 }
 
@@ -205,11 +222,18 @@ static sc_status check_run(const sc_run *r, sc_err *err)
         keep(&first,
              need_divides(tp, (uint64_t)t->ffn, "--tp", "ffn width", err));
     }
-    if (pp * r->vpp > (uint64_t)t->layers)
+    if (r->sp && tp > 1)
+        keep(&first,
+             need_divides(tp, r->seq, "--sp: tp", "tokens of a sequence", err));
+    if (r->size[SC_AX_EP] > 1)
+        keep(&first, need_divides(r->size[SC_AX_EP], (uint64_t)t->experts,
+                                  "--ep", "experts", err));
+    uint64_t stages = pp * r->vpp, blocks = r->model->n_blocks;
+    if (stages > blocks && (blocks + 2) % stages != 0)
         keep(&first,
              sc_error(err, SC_EINPUT, SC_C_RANGE, sc_pos_file("--pp"), NULL,
                       "%llu pipeline stages for %lld layers",
-                      (unsigned long long)(pp * r->vpp), (long long)t->layers));
+                      (unsigned long long)stages, (long long)t->layers));
     if (r->schedule == SC_SCH_INTERLEAVED && r->ga % pp != 0)
         keep(&first,
              sc_error(err, SC_EINPUT, SC_C_DIVIDE, sc_pos_none(),
@@ -221,10 +245,6 @@ static sc_status check_run(const sc_run *r, sc_err *err)
         keep(&first, sc_error(err, SC_EINPUT, SC_C_CONFLICT,
                               sc_pos_file("--vp"), "add --schedule interleaved",
                               "virtual stages need the interleaved schedule"));
-    if (r->size[SC_AX_CP] > 1)
-        keep(&first,
-             sc_error(err, SC_EINPUT, SC_C_UNSUPPORTED, sc_pos_file("--cp"),
-                      "use --cp 1", "context parallelism is not modelled yet"));
     return first;
 }
 
@@ -236,7 +256,7 @@ static sc_status check_run(const sc_run *r, sc_err *err)
 static uint32_t blocks_of(const sc_run *r, uint32_t v, uint32_t n,
                           uint32_t left)
 {
-    uint32_t all = (uint32_t)r->model->t.layers, after = n - v - 1;
+    uint32_t all = r->model->n_blocks, after = n - v - 1;
     if (after == 0) return left;
     if (all % n != 0 && (all + 2) % n == 0)
         return (all + 2) / n - (v == 0 ? 1 : 0);
@@ -249,12 +269,16 @@ static sc_status cut_stages(sc_plan *p, sc_arena *a, sc_err *err)
 {
     const sc_run *r = &p->run;
     uint32_t n = r->size[SC_AX_PP] * r->vpp;
-    uint32_t left = (uint32_t)r->model->t.layers;
+    uint32_t left = r->model->n_blocks, at = 0;
     struct sc_stage *st = SC_NEW_N(a, struct sc_stage, n);
     if (!st) return sc_error_nomem(err);
     for (uint32_t v = 0; v < n; v++) {
         uint32_t take = blocks_of(r, v, n, left);
-        st[v] = (struct sc_stage){take, v == 0, v == n - 1};
+        st[v] = (struct sc_stage){
+            .blocks = take, .embed = v == 0, .head = v == n - 1};
+        st[v].n[0] = st[v].embed;
+        st[v].n[r->model->n_layers - 1] = st[v].head;
+        for (uint32_t i = 0; i < take; i++) st[v].n[r->model->order[at++]]++;
         left -= take;
     }
     p->stage = st;
@@ -269,7 +293,8 @@ static void place_groups(sc_plan *p)
         p->stride[ax] = stride;
         stride *= p->run.size[ax];
     }
-    for (uint32_t mask = 1; mask < 1u << SC_N_AX; mask++) {
+    /* No communicator of a layer spans the pipeline axis (bit 0). */
+    for (uint32_t mask = 2; mask < 1u << SC_N_AX; mask += 2) {
         uint32_t size[SC_N_AX], str[SC_N_AX], n = 0;
         for (int ax = SC_N_AX - 1; ax >= 0; ax--) {
             if (!(mask >> ax & 1)) continue;
@@ -287,6 +312,7 @@ uint64_t sc_plan_key(const sc_run *r)
                       (uint64_t)(uintptr_t)r->sw,
                       (uint64_t)(uintptr_t)r->cost,
                       r->size[SC_AX_DP],
+                      r->size[SC_AX_EP],
                       r->size[SC_AX_CP],
                       r->size[SC_AX_TP],
                       r->size[SC_AX_PP] > 1,
@@ -294,8 +320,10 @@ uint64_t sc_plan_key(const sc_run *r)
                       r->seq,
                       r->ga > 1,
                       (uint64_t)r->precision,
+                      (uint64_t)r->recipe,
                       (uint64_t)r->zero,
                       r->sp,
+                      r->experts_over_tp,
                       (uint64_t)r->recompute,
                       r->forward_only,
                       r->launch_blocking};
@@ -322,7 +350,7 @@ sc_status sc_plan_build(const sc_run *run, sc_arena *a, sc_plan *out,
     if (!p.rules) return sc_error_nomem(err);
     SC_TRY(plan_presets(run, p.rules, &p.n_rules, err));
     place_groups(&p);
-    for (uint32_t l = 0; l < run->model->n_layers && l < 3; l++) {
+    for (uint32_t l = 0; l < run->model->n_layers && l < SC_LAYERS; l++) {
         const sc_layer *layer = &run->model->layer[l];
         p.placed[l] = SC_NEW_N(a, sc_placed, layer->n_ops);
         if (!p.placed[l]) return sc_error_nomem(err);

@@ -5,6 +5,7 @@
  */
 #include "predict/internal.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -31,85 +32,188 @@ static void divisors(uint64_t whole, char *buf, size_t size)
 }
 
 /* "--tp 7: error: 7 does not divide 96 attention heads" */
-static void divides(check *c, const char *flag, int64_t part, uint64_t whole,
+static bool divides(check *c, const char *flag, int64_t part, uint64_t whole,
                     const char *of)
 {
     char option[48], hint[120], what[160];
-    if (part <= 0 || whole % (uint64_t)part == 0) return;
+    if (part <= 0 || whole % (uint64_t)part == 0) return true;
     snprintf(option, sizeof option, "%s %lld", flag, (long long)part);
     snprintf(what, sizeof what, "%lld does not divide %llu %s", (long long)part,
              (unsigned long long)whole, of);
     divisors(whole, hint, sizeof hint);
     fail(c, SC_C_DIVIDE, option, hint, what);
+    return false;
+}
+
+/* "--cp 2": the option as it is written. */
+static void fail_at(check *c, sc_code code, const char *flag, int64_t value,
+                    const char *hint, const char *what)
+{
+    char option[48];
+    snprintf(option, sizeof option, "%s %lld", flag, (long long)value);
+    fail(c, code, option, hint, what);
+}
+
+/* Degrees that divide the devices one by one, but not together. */
+static void product(check *c, const sc_job *j, uint64_t n)
+{
+    char option[96] = "", what[160];
+    const int64_t size[] = {j->tp, j->pp, j->dp, j->cp > 1 ? j->cp : 0};
+    static const char *const flag[] = {"--tp", "--pp", "--dp", "--cp"};
+    double ranks = 1, devices = (double)n;
+    size_t at = 0;
+    for (uint32_t i = 0; i < SC_COUNT(size); i++) {
+        if (!size[i]) continue;
+        ranks *= (double)size[i];
+        at += (size_t)snprintf(option + at, sizeof option - at, "%s%s %lld",
+                               at ? " " : "", flag[i], (long long)size[i]);
+    }
+    bool all = j->tp && j->pp && j->dp;
+    if (all ? ranks == devices : fmod(devices, ranks) == 0) return;
+    snprintf(what, sizeof what, "%.0f ranks for %llu devices", ranks,
+             (unsigned long long)n);
+    fail(c, SC_C_CONFLICT, option, "tp x pp x dp x cp is the number of devices",
+         what);
 }
 
 static void degrees(check *c, const sc_job *j, const sc_hw *hw,
                     const sc_transformer *t)
 {
     uint64_t n = hw->n_devices;
-    char option[48], what[160];
-    divides(c, "--tp", j->tp, (uint64_t)t->heads, "attention heads");
-    divides(c, "--tp", j->tp, (uint64_t)t->ffn, "columns of the ffn");
-    divides(c, "--tp", j->tp, n, "devices");
-    divides(c, "--pp", j->pp, n, "devices");
-    divides(c, "--dp", j->dp, n, "devices");
-    int64_t given = (j->tp ? j->tp : 1) * (j->pp ? j->pp : 1);
-    if (j->tp && j->pp && c->first == SC_OK)
-        divides(c, "--tp x --pp", given, n, "devices");
+    char what[160];
+    bool good =
+        divides(c, "--tp", j->tp, (uint64_t)t->heads, "attention heads") &&
+        divides(c, "--tp", j->tp, (uint64_t)t->ffn, "columns of the ffn");
+    good &= divides(c, "--tp", j->tp, n, "devices");
+    good &= divides(c, "--pp", j->pp, n, "devices");
+    good &= divides(c, "--dp", j->dp, n, "devices");
+    if (good) product(c, j, n);
     int64_t stages = (j->pp ? j->pp : 1) * (j->vpp ? j->vpp : 1);
-    if (stages > t->layers) {
-        snprintf(option, sizeof option, "--pp %lld", (long long)j->pp);
+    bool with_ends = stages > t->layers && (t->layers + 2) % stages == 0;
+    if (stages > t->layers && !with_ends) {
+        bool own = j->pp > t->layers || !j->vpp;
         snprintf(what, sizeof what, "%lld pipeline stages for %lld layers",
                  (long long)stages, (long long)t->layers);
-        fail(c, SC_C_RANGE, option, NULL, what);
+        fail_at(c, SC_C_RANGE, own ? "--pp" : "--vp", own ? j->pp : j->vpp,
+                NULL, what);
     }
 }
 
-static void batches(check *c, const sc_job *j)
+/* Beyond any training step, and slower to simulate than anyone waits. */
+#define MAX_SAMPLES 65536
+
+static void batches(check *c, const sc_job *j, uint64_t n)
 {
+    char what[160];
+    uint64_t gbs = (uint64_t)j->gbs;
     if (!j->gbs) return;
-    divides(c, "--micro-batch", j->mbs, (uint64_t)j->gbs,
-            "samples of the global batch");
-    divides(c, "--dp", j->dp, (uint64_t)j->gbs, "samples of the global batch");
+    if (gbs / MAX_SAMPLES >= n) {
+        snprintf(what, sizeof what, "more than %d samples per device and step",
+                 MAX_SAMPLES);
+        fail_at(c, SC_C_TOO_BIG, "--global-batch", j->gbs, NULL, what);
+        return;
+    }
+    bool good =
+        divides(c, "--micro-batch", j->mbs, gbs, "samples of the global batch");
+    good &= divides(c, "--dp", j->dp, gbs, "samples of the global batch");
+    if (!good || !j->mbs || !j->dp ||
+        gbs / (uint64_t)j->dp % (uint64_t)j->mbs == 0)
+        return;
+    snprintf(what, sizeof what,
+             "%lld is no multiple of micro-batch %lld x dp %lld",
+             (long long)j->gbs, (long long)j->mbs, (long long)j->dp);
+    fail_at(c, SC_C_DIVIDE, "--global-batch", j->gbs,
+            "global batch = micro-batch x dp x micro-batches", what);
 }
 
-static void combinations(check *c, const sc_job *j, const sc_hw *hw,
-                         const sc_model *m)
+/* Micro-batches of a step, or a multiple of them; 0: not known. */
+static uint64_t micro_batches(const sc_job *j, uint64_t n)
+{
+    uint64_t inner = (uint64_t)(j->tp * j->pp);
+    uint64_t dp = j->dp ? (uint64_t)j->dp : inner ? n / inner : 0;
+    if (!j->gbs || !dp || (uint64_t)j->gbs % dp != 0) return 0;
+    return (uint64_t)j->gbs / dp / (uint64_t)(j->mbs ? j->mbs : 1);
+}
+
+static void pipeline(check *c, const sc_job *j, uint64_t n)
+{
+    char what[120];
+    bool vp = j->vpp > 1;
+    const char *flag = "--schedule interleaved";
+    char option[48];
+    snprintf(option, sizeof option, "--vp %lld", (long long)j->vpp);
+    if (vp) flag = option;
+    if (!vp && j->schedule != SC_SCH_INTERLEAVED) return;
+    bool rest = !j->pp && j->tp && j->dp && (uint64_t)(j->tp * j->dp) == n;
+    if (j->pp == 1 || rest)
+        fail(c, SC_C_CONFLICT, flag, "use --pp 2 or more",
+             "virtual stages without a pipeline");
+    if (vp && j->schedule >= 0 && j->schedule != SC_SCH_INTERLEAVED) {
+        snprintf(what, sizeof what, "the %s schedule has no virtual stages",
+                 sc_schedule_names[j->schedule]);
+        fail(c, SC_C_CONFLICT, flag, "use --schedule interleaved", what);
+    }
+    uint64_t ga = micro_batches(j, n);
+    if (j->pp <= 1 || ga == 0 || ga % (uint64_t)j->pp == 0) return;
+    snprintf(what, sizeof what, "%llu micro-batches are no multiple of pp %lld",
+             (unsigned long long)ga, (long long)j->pp);
+    fail(c, SC_C_DIVIDE, flag,
+         "the interleaved schedule runs micro-batches in rounds of pp", what);
+}
+
+static double peak_of(const sc_device *d, int recipe)
+{
+    sc_precision precision = sc_recipe_precision((sc_recipe)recipe);
+    if (precision == SC_FP32 && d->peak[SC_FP32] <= 0) return d->vector_flops;
+    return d->peak[precision];
+}
+
+static void device(check *c, const sc_job *j, const sc_device *d)
+{
+    char option[48], what[160], hint[120] = "it has";
+    size_t at = strlen(hint);
+    if (!d) {
+        fail(c, SC_C_MISSING, "--cluster", "add '; device=h100-sxm'",
+             "the machine names no device");
+        return;
+    }
+    if (j->precision < 0 || peak_of(d, j->precision) > 0) return;
+    for (int p = 0; p < (int)SC_N_PRECISIONS && at < sizeof hint; p++)
+        if (peak_of(d, p) > 0)
+            at += (size_t)snprintf(hint + at, sizeof hint - at, " %s",
+                                   sc_precision_names[p]);
+    const char *name = sc_recipe_names[j->precision];
+    snprintf(option, sizeof option, "--precision %s", name);
+    snprintf(what, sizeof what, "%s does not compute in %s", d->name, name);
+    fail(c, SC_C_CONFLICT, option, hint, what);
+}
+
+static void combinations(check *c, const sc_job *j, const sc_model *m)
 {
     char what[200];
-    if (j->ep > 1)
-        fail(c, SC_C_CONFLICT, "--ep", "use --ep 1",
-             "the model has no experts");
-    if (j->cp > 1)
-        fail(c, SC_C_UNSUPPORTED, "--cp", "use --cp 1",
-             "context parallelism is not modelled yet");
+    if (j->ep > 1 && m->t.experts == 0)
+        fail_at(c, SC_C_CONFLICT, "--ep", j->ep, "use --ep 1",
+                "the model has no experts");
     if (j->fsdp && j->zero >= 0 && j->zero != 3)
-        fail(c, SC_C_CONFLICT, "--zero", "give one of them",
-             "--fsdp is ZeRO stage 3");
-    if (j->vpp > 1 && j->pp == 1)
-        fail(c, SC_C_CONFLICT, "--vp", "use --pp 2 or more",
-             "virtual stages without a pipeline");
-    if (j->vpp > 1 && j->schedule >= 0 && j->schedule != SC_SCH_INTERLEAVED)
-        fail(c, SC_C_CONFLICT, "--schedule", "use --schedule interleaved",
-             "virtual stages need the interleaved schedule");
+        fail_at(c, SC_C_CONFLICT, "--zero", j->zero, "give one of them",
+                "--fsdp is ZeRO stage 3");
     if (m->t.position == SC_POS_LEARNED && m->t.max_seq > 0 &&
         j->seq > m->t.max_seq) {
         snprintf(what, sizeof what,
                  "%lld tokens, but %s has %lld learned positions",
                  (long long)j->seq, m->name, (long long)m->t.max_seq);
-        fail(c, SC_C_RANGE, "--seq", NULL, what);
+        fail_at(c, SC_C_RANGE, "--seq", j->seq, NULL, what);
     }
-    if (!hw->device)
-        fail(c, SC_C_MISSING, "--cluster", "add '; device=h100-sxm'",
-             "the machine names no device");
 }
 
 sc_status predict_check(const sc_job *job, const sc_hw *hw,
                         const sc_model *model, sc_err *err)
 {
     check c = {.err = err};
-    combinations(&c, job, hw, model);
+    device(&c, job, hw->device);
+    combinations(&c, job, model);
     degrees(&c, job, hw, &model->t);
-    batches(&c, job);
+    batches(&c, job, hw->n_devices);
+    pipeline(&c, job, hw->n_devices);
     return c.first;
 }

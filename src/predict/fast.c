@@ -20,6 +20,7 @@ typedef struct fast {
     double *f, *b;    /* [n_stages] duration of a closed pass */
     double *gathered; /* [pp] end of the gathers of updated weights */
     bool gathers;     /* they run beside the first forward */
+    bool beside;      /* gradients are exchanged beside the last backward */
     double *last_b;   /* [n_stages] with gradient exchange beside */
     double *tail;     /* [n_stages] exchange left after the last backward */
     sc_step_costs *c; /* [pp] */
@@ -27,42 +28,36 @@ typedef struct fast {
 
 static const sc_block *layer_of(const fast *x, uint32_t v, uint32_t i)
 {
-    const struct sc_stage *st = &x->p->stage[v];
-    if (st->embed && i == 0) return &x->blocks[0];
-    i -= st->embed;
-    return i < st->blocks ? &x->blocks[1] : &x->blocks[2];
+    return &x->blocks[sc_plan_stage_entry(x->p, v, i)];
 }
 
 static uint32_t n_layers(const fast *x, uint32_t v)
 {
-    const struct sc_stage *st = &x->p->stage[v];
-    return st->blocks + st->embed + st->head;
+    return sc_plan_stage_layers(x->p, v);
 }
 
-/* ZeRO-3: per layer compute beside the exchange of its neighbours. */
+/* ZeRO-3: per layer compute beside the exchange of its neighbours.  What
+ * overlaps slows both. */
 static double zero3(const fast *x, uint32_t v, bool bwd, double *tail)
 {
     uint32_t n = n_layers(x, v);
     bool ahead = x->p->run.sw->prefetch;
-    double t = 0, comm_free = 0, prev = 0, before = 0;
+    double t = 0, ready = layer_of(x, v, bwd ? n - 1 : 0)->gather_s;
+    double busy = ready; /* end of what the stream carries */
     for (uint32_t k = 0; k < n; k++) {
         const sc_block *b = layer_of(x, v, bwd ? n - 1 - k : k);
-        double c = bwd ? b->bwd_s : b->fwd_s;
-        double g = fmax(comm_free, ahead ? before : prev) + b->gather_s;
-        double start = fmax(t, g);
-        /* What the stream carries while this layer computes slows it. */
-        double beside = fmin(c, fmax(0, comm_free - start));
-        if (ahead && k + 1 < n) {
-            const sc_block *next = layer_of(x, v, bwd ? n - 2 - k : k + 1);
-            beside = fmin(c, beside + next->gather_s);
-        }
-        t = start + c + x->sigma * beside;
-        comm_free = g;
-        if (bwd && b->grad_s > 0) comm_free = fmax(comm_free, t) + b->grad_s;
-        before = prev;
-        prev = t;
+        double next =
+            k + 1 < n ? layer_of(x, v, bwd ? n - 2 - k : k + 1)->gather_s : 0;
+        double c = bwd ? b->bwd_s : b->fwd_s, start = fmax(t, ready);
+        if (ahead && next > 0) busy = fmax(busy, t) + next;
+        double slow = x->sigma * fmin(c, fmax(0, busy - start));
+        busy += slow;
+        ready = busy;
+        t = start + c + slow;
+        if (bwd && b->grad_s > 0) busy = fmax(busy, t) + b->grad_s;
+        if (!ahead && next > 0) ready = busy = fmax(busy, t) + next;
     }
-    *tail = bwd ? fmax(0, comm_free - t) : 0;
+    *tail = bwd ? fmax(0, busy - t) : 0;
     return t;
 }
 
@@ -83,9 +78,10 @@ static double first_forward(fast *x, uint32_t v, uint32_t dev, double start)
     return t + x->sigma * beside - start;
 }
 
-static double last_backward(const fast *x, uint32_t v, double *tail)
+static double last_backward(const fast *x, uint32_t v, double behind,
+                            double *tail)
 {
-    double t = 0, free_at = 0, bucket = 0, bucket_s = 0, sent = 0;
+    double t = 0, free_at = behind, bucket = 0, bucket_s = 0, sent = 0;
     uint32_t n = n_layers(x, v);
     for (uint32_t k = 0; k < n; k++) {
         const sc_block *b = layer_of(x, v, n - 1 - k);
@@ -99,16 +95,17 @@ static double last_backward(const fast *x, uint32_t v, double *tail)
             bucket = bucket_s = 0;
         }
     }
-    double beside = fmax(0, sent - fmax(0, free_at - t));
-    t += x->sigma * beside;
+    double beside = fmin(t, fmax(0, behind + sent - fmax(0, free_at - t)));
+    /* Both run slower while they overlap. */
     *tail = fmax(0, free_at - t);
-    return t;
+    return t + x->sigma * beside;
 }
 
 static void durations(fast *x)
 {
     const sc_run *r = &x->p->run;
-    bool dp = r->size[SC_AX_DP] > 1;
+    bool dp = sc_run_dp(r) * r->size[SC_AX_CP] > 1;
+    x->beside = dp && r->zero < 3 && r->sw->grad_overlap;
     x->gathers = dp && r->zero > 0 && r->zero < 3 && r->sw->param_overlap;
     for (uint32_t v = 0; v < x->p->n_stages; v++) {
         x->tail[v] = 0;
@@ -125,7 +122,7 @@ static void durations(fast *x)
             x->b[v] += layer_of(x, v, k)->bwd_s;
         }
         x->last_b[v] = dp && r->sw->grad_overlap
-                           ? last_backward(x, v, &x->tail[v])
+                           ? last_backward(x, v, 0, &x->tail[v])
                            : x->b[v];
     }
 }
@@ -138,11 +135,13 @@ typedef struct sweep {
     sc_slot **order;         /* [pp] */
 } sweep;
 
-static double duration(fast *x, const sc_slot *o, uint32_t v, uint32_t dev,
-                       double start)
+static double duration(fast *x, const sweep *s, const sc_slot *o, uint32_t v,
+                       uint32_t dev, double start)
 {
-    if (o->pass != SC_FWD)
-        return o->mb == x->p->run.ga - 1 ? x->last_b[v] : x->b[v];
+    bool last = o->mb == x->p->run.ga - 1;
+    if (o->pass != SC_FWD && last && x->beside) /* chunks share a stream */
+        return last_backward(x, v, fmax(0, s->grad[dev] - start), &x->tail[v]);
+    if (o->pass != SC_FWD) return last ? x->last_b[v] : x->b[v];
     return o->mb == 0 && x->gathers ? first_forward(x, v, dev, start) : x->f[v];
 }
 
@@ -159,7 +158,7 @@ static bool slot(fast *x, sweep *s, uint32_t dev)
     if (bwd) in = v + 1 < n ? s->done_b[i + r->ga] : s->done_f[i];
     if (in < 0) return false;
     double start = fmax(in, s->at[dev]);
-    double end = start + duration(x, o, v, dev, start);
+    double end = start + duration(x, s, o, v, dev, start);
     double sent = end;
     bool last = bwd ? v == 0 : v + 1 == n;
     if (!last && pp > 1) sent += x->c[dev].send_s;

@@ -24,21 +24,17 @@ void predict_note(predict_notes *n, const char *fmt, ...)
     }
 }
 
+static double block_time(const sc_block *b)
+{
+    return b->fwd_s + b->bwd_s;
+}
+
 /* No schedule ends before its busiest device has done all its passes. */
 static double busiest(const sc_plan *p, const sc_block *b)
 {
-    uint32_t pp = p->run.size[SC_AX_PP];
     double most = 0;
-    for (uint32_t dev = 0; dev < pp; dev++) {
-        double t = 0;
-        for (uint32_t v = dev; v < p->n_stages; v += pp) {
-            const struct sc_stage *st = &p->stage[v];
-            t += st->embed * (b[0].fwd_s + b[0].bwd_s) +
-                 st->blocks * (b[1].fwd_s + b[1].bwd_s) +
-                 st->head * (b[2].fwd_s + b[2].bwd_s);
-        }
-        most = fmax(most, t);
-    }
+    for (uint32_t dev = 0; dev < p->run.size[SC_AX_PP]; dev++)
+        most = fmax(most, sc_plan_device_sum(p, b, dev, block_time));
     return most * p->run.ga;
 }
 
@@ -66,8 +62,7 @@ static sc_status blocks_of(const sc_run *run, predict_memo *memo, sc_arena *a,
     struct predict_memo_entry *e = SC_NEW(a, struct predict_memo_entry);
     if (!e) return sc_error_nomem(err);
     SC_TRY(sc_plan_build(run, a, &e->plan, err));
-    for (uint32_t l = 0; l < 3; l++)
-        SC_TRY(sc_block_price(&e->plan, l, a, &e->blocks[l], err));
+    SC_TRY(sc_blocks_price(&e->plan, a, &e->blocks, err));
     uint32_t at = memo->n < PREDICT_MEMO ? memo->n++ : PREDICT_MEMO - 1;
     memo->key[at] = key;
     memo->entry[at] = e;
@@ -101,11 +96,16 @@ sc_status predict_evaluate(const sc_run *run, double beat_s, predict_memo *memo,
 
 /* ---- single values -------------------------------------------------------- */
 
-static sc_precision usual_precision(const sc_device *d)
+/* The program's, if the device has it; else the widest fast format. */
+static sc_recipe usual_recipe(const sc_device *d, const sc_software *sw)
 {
-    if (d->peak[SC_BF16] > 0) return SC_BF16;
-    if (d->peak[SC_FP16] > 0) return SC_FP16;
-    return SC_FP32;
+    if (sw->recipe > 0) {
+        sc_recipe r = (sc_recipe)(sw->recipe - 1);
+        if (d->peak[sc_recipe_precision(r)] > 0) return r;
+    }
+    if (d->peak[SC_BF16] > 0) return SC_RECIPE_BF16;
+    if (d->peak[SC_FP16] > 0) return SC_RECIPE_FP16;
+    return SC_RECIPE_FP32;
 }
 
 static uint64_t pow2_below(double x)
@@ -128,11 +128,13 @@ static void settle_values(const sc_job *job, const sc_hw *hw,
                           const sc_model *model, sc_run *r,
                           predict_notes *notes)
 {
-    r->precision = job->precision >= 0 ? (sc_precision)job->precision
-                                       : usual_precision(hw->device);
+    r->recipe = job->precision >= 0 ? (sc_recipe)job->precision
+                                    : usual_recipe(hw->device, r->sw);
+    r->precision = sc_recipe_precision(r->recipe);
     if (job->precision < 0)
         predict_note(notes, "precision %s: the usual one of %s",
-                     sc_precision_names[r->precision], hw->device->name);
+                     sc_recipe_names[r->recipe],
+                     r->sw->recipe ? r->sw->name : hw->device->name);
     r->seq = (uint64_t)job->seq;
     if (!job->seq) {
         r->seq = (uint64_t)(model->t.max_seq > 0 ? model->t.max_seq : 2048);
@@ -165,7 +167,7 @@ typedef struct space {
     bool have_best, have_tight, have_least;
     uint32_t tried;
     predict_memo *memo;
-    sc_err *err;
+    sc_err *err, refused; /* why the first illegal choice was refused */
 } space;
 
 static bool wanted(int64_t given, uint64_t value)
@@ -175,7 +177,7 @@ static bool wanted(int64_t given, uint64_t value)
 
 static int default_zero(const sc_run *r)
 {
-    return r->size[SC_AX_DP] > 1 && r->sw->grad_overlap ? 1 : 0;
+    return sc_run_dp(r) > 1 && r->sw->grad_overlap ? 1 : 0;
 }
 
 static bool open_choice(const sc_job *j)
@@ -189,16 +191,21 @@ static sc_status try_recompute(space *x, sc_run r)
     int given = x->job->recompute;
     int lo = given >= 0 ? given : SC_RC_NONE;
     int hi = given >= 0 || r.forward_only ? lo : SC_RC_FULL;
-    if (r.sw->attention != SC_ATTN_UNFUSED && given < 0 && lo == 0)
-        lo = SC_RC_NONE; /* fused attention recomputes by itself */
     for (int rc = lo; rc <= hi; rc++) {
-        if (rc == SC_RC_SELECTIVE && given < 0 &&
-            r.sw->attention != SC_ATTN_UNFUSED)
-            continue;
         predict_eval e;
         r.recompute = (sc_recompute)rc;
         double beat = x->have_best ? x->best.step_s : INFINITY;
-        SC_TRY(predict_evaluate(&r, beat, x->memo, x->a, &e, x->err));
+        sc_err why;
+        sc_err_init(&why);
+        sc_status s = predict_evaluate(&r, beat, x->memo, x->a, &e, &why);
+        if (s == SC_EINPUT) { /* another choice may be legal */
+            if (!x->refused.n) x->refused = why;
+            return SC_OK;
+        }
+        if (s != SC_OK) {
+            *x->err = why;
+            return s;
+        }
         x->tried++;
         if (!x->have_least || e.peak < x->least.peak) x->least = e;
         x->have_least = true;
@@ -229,7 +236,7 @@ static bool chunks_legal(const space *x, const sc_run *r, uint32_t vpp)
     bool whole = layers % ((uint64_t)pp * vpp) == 0 ||
                  (layers + 2) % ((uint64_t)pp * vpp) == 0;
     return pp > 1 && r->ga % pp == 0 && (whole || x->job->vpp > 0) &&
-           (uint64_t)pp * vpp <= layers;
+           (uint64_t)pp * vpp <= layers + 2;
 }
 
 static sc_status try_chunks(space *x, sc_run r)
@@ -239,7 +246,8 @@ static sc_status try_chunks(space *x, sc_run r)
     for (size_t i = 0; i < SC_COUNT(chunks); i++) {
         uint32_t vpp = given ? given : chunks[i];
         if (given && i > 0) break;
-        if (!given && !chunks_legal(x, &r, vpp)) continue;
+        /* a given pipeline that can't run is for the checks to explain */
+        if (!(given && x->job->pp) && !chunks_legal(x, &r, vpp)) continue;
         r.vpp = vpp;
         r.schedule = vpp > 1                 ? SC_SCH_INTERLEAVED
                      : x->job->schedule >= 0 ? (sc_schedule)x->job->schedule
@@ -251,8 +259,9 @@ static sc_status try_chunks(space *x, sc_run r)
 
 static sc_status try_micro_batches(space *x, sc_run r)
 {
-    uint64_t per = r.gbs / r.size[SC_AX_DP];
-    if (r.gbs % r.size[SC_AX_DP] != 0) {
+    uint64_t replicas = sc_run_dp(&r);
+    uint64_t per = r.gbs / replicas;
+    if (r.gbs % replicas != 0) {
         if (x->job->mbs || x->job->dp) { /* let the checks say why */
             r.mbs = x->job->mbs ? (uint64_t)x->job->mbs : 1;
             r.ga = 1;
@@ -288,6 +297,19 @@ static bool pp_legal(const space *x, uint64_t pp)
            (layers % pp == 0 || (layers + 2) % pp == 0);
 }
 
+/* Given, or as many ranks of one node as share the experts. */
+static uint64_t expert_degree(const space *x, uint64_t tp, uint64_t dp)
+{
+    uint64_t experts = (uint64_t)x->base.model->t.experts;
+    uint64_t given = (uint64_t)x->job->ep;
+    if (given && (dp % given == 0 || given == dp * tp)) return given;
+    if (given) return 1;
+    uint64_t ep = 1;
+    for (uint64_t e = 2; experts && e * tp <= x->base.hw->node_size; e++)
+        if (experts % e == 0 && dp % e == 0) ep = e;
+    return ep;
+}
+
 static sc_status try_mesh(space *x, uint64_t tp, uint64_t pp)
 {
     uint64_t n = x->base.hw->n_devices;
@@ -301,7 +323,10 @@ static sc_status try_mesh(space *x, uint64_t tp, uint64_t pp)
     r.size[SC_AX_TP] = (uint32_t)tp;
     r.size[SC_AX_PP] = (uint32_t)pp;
     r.size[SC_AX_CP] = (uint32_t)cp;
-    r.size[SC_AX_DP] = (uint32_t)dp;
+    uint64_t ep = expert_degree(x, tp, dp);
+    r.experts_over_tp = ep > dp;
+    r.size[SC_AX_EP] = (uint32_t)(ep > dp ? dp : ep);
+    r.size[SC_AX_DP] = (uint32_t)dp / r.size[SC_AX_EP];
     r.sp = x->job->sp >= 0 ? x->job->sp : tp > 1;
     r.zero = x->job->fsdp        ? 3
              : x->job->zero >= 0 ? (int)x->job->zero
@@ -334,7 +359,7 @@ static void note_choice(const sc_job *job, const sc_run *r, bool fits,
     const char *how = fits ? "the fastest that fits" : "needs the least memory";
     if (!job->tp || !job->pp || (!job->dp && !(job->tp && job->pp)))
         predict_note(notes, "tp %u, pp %u, dp %u: %s", r->size[SC_AX_TP],
-                     r->size[SC_AX_PP], r->size[SC_AX_DP], how);
+                     r->size[SC_AX_PP], sc_run_dp(r), how);
     if (!job->mbs)
         predict_note(notes, "micro-batch %llu: %s", (unsigned long long)r->mbs,
                      how);
@@ -344,7 +369,7 @@ static void note_choice(const sc_job *job, const sc_run *r, bool fits,
         predict_note(notes, "recompute %s: %s",
                      sc_recompute_names[r->recompute],
                      fits ? "the least that fits" : how);
-    if (job->zero < 0 && !job->fsdp && r->size[SC_AX_DP] > 1)
+    if (job->zero < 0 && !job->fsdp && sc_run_dp(r) > 1)
         predict_note(notes, "ZeRO stage %d: usual with %s", r->zero,
                      r->sw->name);
     if (job->sp < 0 && r->size[SC_AX_TP] > 1)
@@ -366,11 +391,16 @@ sc_status predict_infer(const sc_job *job, const sc_hw *hw,
                         uint32_t *n_tried, sc_err *err)
 {
     space x = {.job = job, .a = a, .memo = memo, .err = err};
+    sc_err_init(&x.refused);
     x.base =
         (sc_run){.hw = hw, .model = model, .sw = sw, .cost = cost, .vpp = 1};
     settle_values(job, hw, model, &x.base, notes);
     SC_TRY(search(&x));
     *n_tried = x.tried;
+    if (!x.have_least && x.refused.n) {
+        *err = x.refused;
+        return SC_EINPUT;
+    }
     if (!x.have_least)
         return sc_error(err, SC_EINPUT, SC_C_CONFLICT, sc_pos_none(),
                         "change the number of devices, the global batch or a "

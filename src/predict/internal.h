@@ -22,7 +22,7 @@ typedef struct predict_memo {
 
     struct predict_memo_entry {
         sc_plan plan;
-        sc_block blocks[3];
+        sc_block *blocks;
     } * entry[PREDICT_MEMO];
 } predict_memo;
 

@@ -16,10 +16,10 @@ static const char *const fidelity_names[] = {"analytic", NULL};
         key, SC_T_BOOL, SC_U_NONE, OFF(field), NULL, 0, 0, NULL, flag, NULL, \
             text, false                                                      \
     }
-#define ENUM(key, field, names, flag, text)                             \
-    {                                                                   \
-        key, SC_T_ENUM, SC_U_NONE, OFF(field), NULL, 0, 0, names, flag, \
-            "NAME", text, false                                         \
+#define ENUM(key, field, names, flag, text)                                   \
+    {                                                                         \
+        key, SC_T_ENUM, SC_U_NONE, OFF(field), NULL, 0, 0, names, flag, NULL, \
+            text, false                                                       \
     }
 #define WORD(key, field, flag, meta, text)                                     \
     {                                                                          \
@@ -49,10 +49,10 @@ const sc_key sc_job_keys[] = {
     BOOL("fsdp", fsdp, "--fsdp", "fully sharded data parallel (ZeRO-3)"),
     BOOL("sp", sp_flag, "--sp", "sequence parallelism over tp"),
     ENUM("recompute", recompute, sc_recompute_names, "--recompute",
-         "none, selective (attention) or full"),
+         "what the backward pass computes again; selective: attention"),
     ENUM("schedule", schedule, sc_schedule_names, "--schedule",
          "pipeline schedule"),
-    ENUM("precision", precision, sc_precision_names, "--precision",
+    ENUM("precision", precision, sc_recipe_names, "--precision",
          "precision of matrix products"),
     BOOL("overlap-grad-reduce", overlap_flag, "--overlap-grad-reduce",
          "gradients reduced beside the backward pass"),
@@ -81,6 +81,7 @@ void sc_job_init(sc_job *job)
                     .recompute = SC_INFER,
                     .schedule = SC_INFER,
                     .precision = SC_INFER,
+                    .tp_overlap = SC_INFER,
                     .grad_overlap = SC_INFER};
 }
 

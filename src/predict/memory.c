@@ -13,13 +13,14 @@
 #include <math.h>
 
 typedef struct stage_sum {
-    double params_kept, grads, optim, saved, gathered, working;
+    double params_kept, frozen, grads, optim, saved, gathered, working;
 } stage_sum;
 
 static void add(stage_sum *s, const sc_block *b, double n)
 {
     if (n <= 0) return;
     s->params_kept += n * b->params_kept;
+    s->frozen += n * b->frozen_kept;
     s->grads += n * b->grads_kept;
     s->optim += n * b->optim_kept;
     s->working = fmax(s->working, b->working);
@@ -35,10 +36,11 @@ static double activations(const sc_plan *p, const sc_block *blocks,
     if (r->forward_only) return 0;
     double chunk = 0, ends = 0;
     for (uint32_t v = dev; v < p->n_stages; v += pp) {
-        chunk += p->stage[v].blocks * blocks[1].saved;
-        if (p->stage[v].embed) chunk += blocks[0].saved;
+        uint32_t last = r->model->n_layers - 1;
+        for (uint32_t l = 0; l < last; l++)
+            chunk += p->stage[v].n[l] * blocks[l].saved;
         /* The head's backward follows its forward at once. */
-        if (p->stage[v].head) ends += blocks[2].saved;
+        if (p->stage[v].head) ends += blocks[last].saved;
     }
     uint32_t n = sc_schedule_in_flight(r->schedule, pp, r->vpp, r->ga, dev);
     if (r->schedule == SC_SCH_GPIPE) ends *= r->ga;
@@ -52,25 +54,26 @@ static sc_stage_memory device_memory(const sc_plan *p, const sc_block *blocks,
     const sc_software *sw = r->sw;
     uint32_t pp = r->size[SC_AX_PP];
     stage_sum s = {0};
-    for (uint32_t v = dev; v < p->n_stages; v += pp) {
-        add(&s, &blocks[0], p->stage[v].embed);
-        add(&s, &blocks[1], p->stage[v].blocks);
-        add(&s, &blocks[2], p->stage[v].head);
-    }
+    for (uint32_t v = dev; v < p->n_stages; v += pp)
+        for (uint32_t l = 0; l < r->model->n_layers; l++)
+            add(&s, &blocks[l], p->stage[v].n[l]);
     sc_stage_memory m = {0};
     double low = sc_precision_bytes(SC_BF16);
     /* Gathered: this layer and the next one. */
-    m.weights = s.params_kept * (r->forward_only ? low : sw->weight_bytes) +
+    double each = r->forward_only ? low : sw->weight_bytes;
+    /* Weights that are never updated are kept as the products take them. */
+    double still = r->precision >= SC_FP8 ? 1 : low;
+    m.weights = (s.params_kept - s.frozen) * each + s.frozen * still +
                 2 * s.gathered * low;
     if (!r->forward_only) {
-        double each = sw->grad_bytes;
-        if (sw->two_gradients && each > low) each += low;
-        m.gradients = s.grads * each;
+        double sum = sw->grad_bytes;
+        if (sw->two_gradients && sum > low) sum += low;
+        m.gradients = s.grads * sum;
         m.optimizer = s.optim * sw->optim_bytes;
     }
     m.activations = activations(p, blocks, dev) + s.working;
     m.communication = 4 * c->send_bytes;
-    if (r->size[SC_AX_DP] > 1 && !r->forward_only)
+    if (sc_run_dp(r) > 1 && !r->forward_only)
         m.communication += sw->bucket_bytes + sw->flat_bytes;
     m.other = sw->memory_overhead;
     double used =

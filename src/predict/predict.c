@@ -8,7 +8,7 @@
 typedef struct state {
     const sc_job *job;
     sc_plan plan;
-    sc_block blocks[3];
+    sc_block *blocks;    /* [model->n_layers] */
     double flops_device; /* executed per device and step, of the busiest */
 } state;
 
@@ -18,8 +18,7 @@ static sc_status run_event(const state *x, sc_arena *a, sc_prediction *p,
     sc_graph g, unfolded;
     sc_result res;
     sc_sim_opts opts;
-    sc_lower_opts lo = {.expand = x->job->no_symmetry};
-    SC_TRY(sc_lower(&x->plan, x->blocks, &lo, a, &g, err));
+    SC_TRY(sc_lower(&x->plan, x->blocks, NULL, a, &g, err));
     const sc_graph *use = &g;
     if (x->job->no_symmetry) {
         SC_TRY(sc_graph_unfold(&g, 20000000, a, &unfolded, err));
@@ -42,30 +41,36 @@ static sc_status run_event(const state *x, sc_arena *a, sc_prediction *p,
     return SC_OK;
 }
 
+/* Time of one device by category, all micro-batches. */
+static double device_time(const state *x, uint32_t dev, double cat[SC_N_CATS])
+{
+    const sc_run *r = &x->plan.run;
+    double sum = 0;
+    for (uint32_t c = 0; c < SC_N_CATS; c++) {
+        cat[c] = 0;
+        for (uint32_t v = dev; v < x->plan.n_stages; v += r->size[SC_AX_PP])
+            for (uint32_t l = 0; l < r->model->n_layers; l++)
+                cat[c] += x->plan.stage[v].n[l] *
+                          (x->blocks[l].fwd_cat[c] + x->blocks[l].bwd_cat[c]);
+        cat[c] *= r->ga;
+        sum += cat[c];
+    }
+    return sum;
+}
+
 /* The fast engine has no timeline: the busiest device's own time by category,
  * the rest of the step is bubble. */
 static void fast_breakdown(const state *x, sc_prediction *p)
 {
-    const sc_run *r = &p->run;
-    uint32_t pp = r->size[SC_AX_PP];
+    uint32_t pp = p->run.size[SC_AX_PP];
     double most = -1;
     for (uint32_t dev = 0; dev < pp; dev++) {
-        double cat[SC_N_CATS] = {0}, sum = 0;
-        for (uint32_t v = dev; v < x->plan.n_stages; v += pp)
-            for (uint32_t c = 0; c < SC_N_CATS; c++) {
-                const struct sc_stage *st = &x->plan.stage[v];
-                const sc_block *b = x->blocks;
-                cat[c] +=
-                    r->ga * (st->embed * (b[0].fwd_cat[c] + b[0].bwd_cat[c]) +
-                             st->blocks * (b[1].fwd_cat[c] + b[1].bwd_cat[c]) +
-                             st->head * (b[2].fwd_cat[c] + b[2].bwd_cat[c]));
-            }
-        for (uint32_t c = 0; c < SC_N_CATS; c++) sum += cat[c];
+        double cat[SC_N_CATS], sum = device_time(x, dev, cat);
         if (sum <= most) continue;
         most = sum;
         memcpy(p->time_breakdown_s, cat, sizeof cat);
     }
-    double rest = p->step_time_s - most;
+    double rest = fmax(0, p->step_time_s - most);
     p->time_breakdown_s[pp > 1 ? SC_CAT_BUBBLE : SC_CAT_DP] += rest;
 }
 
@@ -87,7 +92,22 @@ static sc_status run_engines(state *x, sc_arena *a, sc_prediction *p,
     return SC_OK;
 }
 
-static void rates(sc_prediction *p)
+/* FLOP of the forward products that are made again. */
+static double recomputed_flops(const state *x)
+{
+    const sc_run *r = &x->plan.run;
+    double sum = 0;
+    for (uint32_t l = 0; l < r->model->n_layers; l++) {
+        const sc_layer *layer = &r->model->layer[l];
+        for (uint32_t i = 0; i < layer->n_ops; i++)
+            if (x->plan.placed[l][i].recompute)
+                sum += layer->repeat *
+                       sc_operator_flops(&layer->op[i], r->gbs, r->seq);
+    }
+    return r->forward_only ? 0 : sum;
+}
+
+static void rates(const state *x, sc_prediction *p)
 {
     const sc_run *r = &p->run;
     double n = r->hw->n_devices, t = p->step_time_s;
@@ -100,17 +120,7 @@ static void rates(sc_prediction *p)
     p->tokens_per_s_per_device = p->tokens_per_s / n;
     p->model_tflops_per_device = model / t / n / 1e12;
     p->mfu = model / t / n / peak;
-    /* Model FLOP plus what is recomputed; attention counted in full. */
-    double again = 0;
-    if (r->recompute != SC_RC_NONE && !r->forward_only) {
-        double fwd = model / 3, attn = 0;
-        const sc_layer *b = &r->model->layer[1];
-        for (uint32_t i = 0; i < b->n_ops; i++)
-            if (b->op[i].type == SC_ATTENTION)
-                attn = b->repeat * sc_operator_flops(&b->op[i], r->gbs, r->seq);
-        again = r->recompute == SC_RC_FULL ? fwd : attn;
-    }
-    p->hfu = (model + again) / t / n / peak;
+    p->hfu = (model + recomputed_flops(x)) / t / n / peak;
 }
 
 static void money(const state *x, sc_prediction *p)
@@ -147,22 +157,18 @@ static sc_status memory(const state *x, sc_arena *a, sc_prediction *p,
     return SC_OK;
 }
 
+static double block_flops(const sc_block *b)
+{
+    return b->flops;
+}
+
 static double device_flops(const state *x)
 {
-    const sc_run *r = &x->plan.run;
-    uint32_t pp = r->size[SC_AX_PP];
     double most = 0;
-    for (uint32_t dev = 0; dev < pp; dev++) {
-        double f = 0;
-        for (uint32_t v = dev; v < x->plan.n_stages; v += pp) {
-            const struct sc_stage *st = &x->plan.stage[v];
-            f += st->embed * x->blocks[0].flops +
-                 st->blocks * x->blocks[1].flops +
-                 st->head * x->blocks[2].flops;
-        }
-        most = fmax(most, f * r->ga);
-    }
-    return most;
+    for (uint32_t dev = 0; dev < x->plan.run.size[SC_AX_PP]; dev++)
+        most = fmax(most,
+                    sc_plan_device_sum(&x->plan, x->blocks, dev, block_flops));
+    return most * x->plan.run.ga;
 }
 
 static sc_status finish(const state *x, const predict_notes *assume,
@@ -172,7 +178,7 @@ static sc_status finish(const state *x, const predict_notes *assume,
     double half = sc_predict_spread(&p->run);
     p->step_time_low_s = p->step_time_s / (1 + half);
     p->step_time_high_s = p->step_time_s * (1 + half);
-    rates(p);
+    rates(x, p);
     money(x, p);
     p->assumptions = SC_NEW_N(a, const char *, assume->n);
     p->warnings = SC_NEW_N(a, const char *, warn->n);
@@ -187,11 +193,13 @@ static sc_status finish(const state *x, const predict_notes *assume,
 static const sc_software *adjusted(const sc_job *job, const sc_software *sw,
                                    sc_arena *a)
 {
-    if (job->grad_overlap < 0 && job->grad_bytes <= 0) return sw;
+    if (job->grad_overlap < 0 && job->tp_overlap < 0 && job->grad_bytes <= 0)
+        return sw;
     sc_software *s = SC_NEW(a, sc_software);
     if (!s) return NULL;
     *s = *sw;
     if (job->grad_overlap >= 0) s->grad_overlap = job->grad_overlap;
+    if (job->tp_overlap >= 0) s->tp_overlap = job->tp_overlap;
     if (job->grad_bytes > 0) s->grad_bytes = s->reduce_bytes = job->grad_bytes;
     return s;
 }
@@ -227,8 +235,7 @@ sc_status sc_predict(const sc_job *job, const sc_hw *hw, const sc_model *model,
     SC_TRY(predict_infer(job, hw, model, sw, cost, a, &p.run, &assume, memo,
                          &p.n_candidates, err));
     SC_TRY(sc_plan_build(&p.run, a, &x.plan, err));
-    for (uint32_t l = 0; l < 3; l++)
-        SC_TRY(sc_block_price(&x.plan, l, a, &x.blocks[l], err));
+    SC_TRY(sc_blocks_price(&x.plan, a, &x.blocks, err));
     x.flops_device = device_flops(&x);
     SC_TRY(memory(&x, a, &p, err));
     SC_TRY(run_engines(&x, a, &p, err));

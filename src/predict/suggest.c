@@ -17,20 +17,20 @@ typedef struct change {
 
 static bool legal(const sc_run *r)
 {
-    uint64_t dp = r->size[SC_AX_DP], tp = r->size[SC_AX_TP],
-             pp = r->size[SC_AX_PP];
+    uint64_t dp = sc_run_dp(r), tp = r->size[SC_AX_TP], pp = r->size[SC_AX_PP];
     const sc_transformer *t = &r->model->t;
     return dp >= 1 && r->mbs >= 1 && r->gbs % (r->mbs * dp) == 0 &&
            dp * tp * pp * r->size[SC_AX_CP] == r->hw->n_devices &&
            (uint64_t)t->heads % tp == 0 && (uint64_t)t->ffn % tp == 0 &&
            tp <= r->hw->node_size && pp * r->vpp <= (uint64_t)t->layers &&
-           (uint64_t)t->layers % (pp * r->vpp) == 0;
+           ((uint64_t)t->layers % (pp * r->vpp) == 0 ||
+            (uint64_t)(t->layers + 2) % (pp * r->vpp) == 0);
 }
 
 static bool settle(sc_run *r)
 {
     if (!legal(r)) return false;
-    r->ga = (uint32_t)(r->gbs / (r->mbs * r->size[SC_AX_DP]));
+    r->ga = (uint32_t)(r->gbs / (r->mbs * sc_run_dp(r)));
     if (r->size[SC_AX_PP] == 1 || r->ga % r->size[SC_AX_PP] != 0) r->vpp = 1;
     r->schedule = r->vpp > 1                          ? SC_SCH_INTERLEAVED
                   : r->schedule == SC_SCH_INTERLEAVED ? SC_SCH_1F1B
@@ -84,7 +84,7 @@ static void other_changes(const sc_run *r, change *c, uint32_t *n)
     for (int z = 0; z <= 3; z++) {
         sc_run x = *r;
         x.zero = z;
-        if (z == r->zero || r->size[SC_AX_DP] == 1 || !settle(&x)) continue;
+        if (z == r->zero || sc_run_dp(r) == 1 || !settle(&x)) continue;
         c[*n].run = x;
         snprintf(c[(*n)++].text, sizeof c->text, "--zero %d", z);
     }

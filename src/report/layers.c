@@ -4,8 +4,11 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 enum { FORWARD, DGRAD, WGRAD, N_PASSES };
+
+enum { NAME_WIDTH = 16 };
 
 typedef struct work {
     double flop[N_PASSES], bytes[N_PASSES];
@@ -31,7 +34,7 @@ static void print_si(double v, char *buf, size_t size)
 static double elements(const sc_operator *op, unsigned dims, uint64_t batch,
                        uint64_t seq)
 {
-    double n = 1.0;
+    double n = op->share > 0 ? op->share : 1.0;
     for (unsigned i = 0; i < op->n_iter; i++) {
         if (!(dims >> i & 1u)) continue;
         n *= (double)sc_iter_extent(&op->iter[i], batch, seq);
@@ -47,11 +50,24 @@ static double input_elements(const sc_model *m, const sc_operator *op,
     const sc_transformer *t = &m->t;
     double x = elements(op, op->x, batch, seq);
     if (op->type == SC_ATTENTION) {
-        x *= 1.0 + 2.0 * (double)t->kv_heads / (double)t->heads;
+        double heads = (double)op->iter[2].extent / op->v_dim;
+        double kv = (double)op->kv_heads * (op->qk_dim + op->v_dim);
+        x *= (heads * op->qk_dim + kv) / (double)op->iter[2].extent;
     }
     bool gated = t->act == SC_ACT_SWIGLU || t->act == SC_ACT_GEGLU;
     if (op->type == SC_ACT && gated) x *= 2.0;
     return x;
+}
+
+/* Weight elements, also of a weight that is another operator's. */
+static double weight_elements(const sc_operator *op)
+{
+    double n = 1.0;
+    if (!op->w || op->params > op->bias) return (double)(op->params - op->bias);
+    for (unsigned i = 0; i < op->n_iter; i++) {
+        if (op->w >> i & 1u) n *= (double)op->iter[i].extent;
+    }
+    return n;
 }
 
 /* Elements that each pass reads and writes. */
@@ -63,10 +79,12 @@ static void moved(const sc_operator *op, double x, double w, double y,
         e[FORWARD] = 2 * y;
         e[WGRAD] = 2 * y;
         break;
-    case SC_POSITION:
+    case SC_POSITION: /* a row per position, at most */
         e[FORWARD] = x + y + w;
         e[WGRAD] = y + w;
         break;
+    case SC_EXPERT:
+    case SC_PATCH:
     case SC_LINEAR: e[FORWARD] = e[DGRAD] = e[WGRAD] = x + w + y; break;
     case SC_ATTENTION: /* backward reads inputs, output and its gradient */
         e[FORWARD] = x + y;
@@ -76,9 +94,13 @@ static void moved(const sc_operator *op, double x, double w, double y,
         e[FORWARD] = x + y + (op->src2 >= -1 ? x : 0);
         e[DGRAD] = x + y;
         break;
+    case SC_DISPATCH:
+    case SC_COMBINE:
     case SC_ROPE: e[FORWARD] = e[DGRAD] = x + y; break;
     case SC_NORM: /* backward reads the input again */
     case SC_ACT:
+    case SC_CONV1D:
+    case SC_SCAN:
         e[FORWARD] = x + y;
         e[DGRAD] = 2 * x + y;
         break;
@@ -95,13 +117,16 @@ static work operator_work(const sc_model *m, const sc_operator *op,
 {
     work k = {.params = op->params};
     double e[N_PASSES] = {0};
-    double w = elements(op, op->w, batch, seq);
-    if (op->type == SC_POSITION) w *= (double)seq;
+    double w = weight_elements(op), rows = (double)seq;
+    if (op->type == SC_POSITION && w > rows * (double)op->iter[2].extent) {
+        w = rows * (double)op->iter[2].extent;
+    }
     moved(op, input_elements(m, op, batch, seq), w,
           elements(op, op->y, batch, seq), e);
 
     double flop = sc_operator_flops(op, batch, seq);
-    bool weight = op->w != 0;
+    bool weight = op->w != 0 && op->type != SC_ATTENTION && /* sinks aside */
+                  op->type != SC_SCAN;
     k.flop[FORWARD] = flop;
     k.flop[DGRAD] = weight ? flop : 2 * flop;
     k.flop[WGRAD] = weight && !op->frozen ? flop : 0;
@@ -128,7 +153,7 @@ static void print_cell(sc_text *out, double v)
 
 static void print_row(sc_text *out, const char *name, const work *k)
 {
-    sc_text_add(out, "%-16s", name);
+    sc_text_add(out, "%-*s", NAME_WIDTH, name);
     print_cell(out, (double)k->params);
     for (int p = 0; p < N_PASSES; p++) {
         sc_text_add(out, " ");
@@ -210,34 +235,89 @@ static void print_params(sc_text *out, const char *name, uint64_t n,
 }
 
 /* Parts by which people know a transformer. */
+enum { EMBED, ATTENTION, MAMBA, MLP, EXPERTS, ADAPTERS, NORM, HEAD, N_PARTS };
+
+static int part_of(const sc_layer *l, const sc_operator *op, bool mixer,
+                   bool mamba)
+{
+    if (strstr(op->name, "_lora_")) return ADAPTERS;
+    if (op->type == SC_NORM) return NORM;
+    if (l->kind == SC_LAYER_EMBED) return EMBED;
+    if (l->kind == SC_LAYER_HEAD) return HEAD;
+    if (op->type == SC_EXPERT) return EXPERTS;
+    return !mixer ? MLP : mamba ? MAMBA : ATTENTION;
+}
+
 static void print_parts(const sc_model *m, sc_text *out)
 {
-    enum { EMBED, ATTENTION, MLP, NORM, HEAD, N_PARTS };
-
-    static const char *const names[] = {"embedding", "attention", "mlp",
-                                        "norms", "head"};
+    static const char *const names[] = {"embedding", "attention", "mamba",
+                                        "mlp",       "experts",   "adapters",
+                                        "norms",     "head"};
     uint64_t part[N_PARTS] = {0};
     for (uint32_t i = 0; i < m->n_layers; i++) {
         const sc_layer *l = &m->layer[i];
-        bool attention = true;
+        bool mamba = false, mixer = true;
+        for (uint32_t k = 0; k < l->n_ops; k++) {
+            if (l->op[k].type == SC_SCAN) mamba = true;
+        }
         for (uint32_t k = 0; k < l->n_ops; k++) {
             const sc_operator *op = &l->op[k];
-            int where = l->kind == SC_LAYER_EMBED  ? EMBED
-                        : l->kind == SC_LAYER_HEAD ? HEAD
-                        : attention                ? ATTENTION
-                                                   : MLP;
-            if (op->type == SC_NORM) where = NORM;
-            if (op->type == SC_DROPOUT_ADD) attention = false;
-            part[where] += op->params * l->repeat;
+            if (strcmp(op->name, "norm2") == 0) mixer = false;
+            part[part_of(l, op, mixer, mamba)] += op->params * l->repeat;
+            if (strcmp(op->name, "add1") == 0) mixer = false;
+            if (strncmp(op->name, "cross_", 6) == 0) mixer = true;
         }
     }
     sc_text_add(out, "parameters\n");
     for (int i = 0; i < N_PARTS; i++) {
         bool shared = i == HEAD && m->t.tied;
+        bool rare = i == MAMBA || i == EXPERTS || i == ADAPTERS;
+        if (rare && !part[i]) continue;
         print_params(out, names[i], part[i],
                      shared ? "  (shares the embedding)" : "");
     }
     print_params(out, "total", m->params, "");
+    if (m->active_params != m->params)
+        print_params(out, "active", m->active_params, "  (of a token)");
+    if (m->trained_params != m->params)
+        print_params(out, "trained", m->trained_params, "");
+}
+
+/* ---- kinds of models */
+
+static void print_experts(const sc_transformer *t, sc_text *out)
+{
+    print_number(out, "experts", t->experts);
+    print_number(out, "topk", t->topk);
+    if (t->experts) print_number(out, "moe_ffn", t->moe_ffn);
+    print_number(out, "shared_ffn", t->shared_ffn);
+    print_number(out, "first_dense", t->first_dense);
+    if (t->moe_every > 1) print_number(out, "moe_every", t->moe_every);
+    print_number(out, "latent", t->latent);
+    print_number(out, "mtp", t->mtp);
+}
+
+static void print_kind(const sc_transformer *t, sc_text *out)
+{
+    print_number(out, "window_every", t->window_every);
+    print_number(out, "q_rank", t->q_rank);
+    print_number(out, "kv_rank", t->kv_rank);
+    print_number(out, "qk_nope", t->qk_nope);
+    print_number(out, "qk_rope", t->qk_rope);
+    print_number(out, "v_dim", t->v_dim);
+    print_experts(t, out);
+    if (t->pattern) sc_text_add(out, "  %-12s %s\n", "pattern", t->pattern);
+    if (t->pattern && t->ssm_state) {
+        print_number(out, "ssm_state", t->ssm_state);
+        print_number(out, "ssm_heads", t->ssm_heads);
+        print_number(out, "ssm_head_dim", t->ssm_head_dim);
+        print_number(out, "ssm_groups", t->ssm_groups);
+    }
+    print_number(out, "lora", t->lora);
+    if (t->encoder) sc_text_add(out, "  %-12s yes\n", "encoder");
+    print_number(out, "decoder_layers", t->decoder_layers);
+    print_number(out, "image", t->image);
+    print_number(out, "patch", t->patch);
 }
 
 void sc_report_model(const sc_model *m, sc_text *out)
@@ -259,6 +339,7 @@ void sc_report_model(const sc_model *m, sc_text *out)
     if (t->positions != t->max_seq)
         print_number(out, "positions", t->positions);
     print_number(out, "window", t->window);
+    print_kind(t, out);
     sc_text_add(out, "  %-12s %s\n", "position",
                 sc_position_names[t->position]);
     sc_text_add(out, "  %-12s %s\n", "act", sc_act_names[t->act]);

@@ -4,25 +4,95 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #define GIB 1073741824.0
+
+#define INDENT 17 /* of what stands beside a title */
+#define WIDTH  100
+
+/* A row of items that go on in the next line where they don't fit. */
+typedef struct row {
+    sc_text *out;
+    size_t col;
+} row;
+
+static row row_begin(const char *title, sc_text *out)
+{
+    sc_text_add(out, "  %-*s", INDENT - 2, title);
+    return (row){out, INDENT};
+}
+
+static void row_break(row *r)
+{
+    sc_text_add(r->out, "\n%*s", INDENT, "");
+    r->col = INDENT;
+}
+
+static void row_add(row *r, const char *gap, const char *item)
+{
+    size_t n = strlen(item);
+    if (r->col > INDENT && r->col + strlen(gap) + n > WIDTH) row_break(r);
+    if (r->col > INDENT) {
+        sc_text_add(r->out, "%s", gap);
+        r->col += strlen(gap);
+    }
+    sc_text_add(r->out, "%s", item);
+    r->col += n;
+}
+
+static void row_words(row *r, const char *text)
+{
+    char word[WIDTH];
+    for (text += strspn(text, " "); *text; text += strspn(text, " ")) {
+        size_t n = strcspn(text, " ");
+        snprintf(word, sizeof word, "%.*s", (int)n, text);
+        row_add(r, " ", word);
+        text += n < sizeof word ? n : sizeof word - 1;
+    }
+}
+
+static void row_end(row *r)
+{
+    sc_text_add(r->out, "\n");
+}
+
+/* 8.142, 139, 1.39K, 11.1M */
+static void short_number(double v, char *buf, size_t size)
+{
+    if (fabs(v) < 999.5)
+        snprintf(buf, size, "%.3g", v);
+    else
+        sc_unit_print_short(v, SC_U_COUNT, buf, size);
+}
 
 static void head(const sc_prediction *p, sc_text *out)
 {
     const sc_run *r = &p->run;
-    sc_text_add(out, "%s  %.4g B params on %u x %s (%s)\n", r->model->name,
-                (double)r->model->params / 1e9, r->hw->n_devices,
+    double params = (double)r->model->params;
+    bool small = params < 999.5e6;
+    sc_text_add(out, "%s, %.3g %s parameters, on %u x %s (%s)\n",
+                r->model->name, params / (small ? 1e6 : 1e9),
+                small ? "million" : "billion", r->hw->n_devices,
                 r->hw->device->name, r->hw->name);
-    sc_text_add(out, "TP%u PP%u DP%u%s%s", r->size[SC_AX_TP], r->size[SC_AX_PP],
-                r->size[SC_AX_DP], r->sp && r->size[SC_AX_TP] > 1 ? " SP" : "",
-                r->vpp > 1 ? " interleaved" : "");
+    sc_text_add(out, "TP%u PP%u DP%u", r->size[SC_AX_TP], r->size[SC_AX_PP],
+                sc_run_dp(r));
+    if (r->size[SC_AX_EP] > 1) sc_text_add(out, " EP%u", r->size[SC_AX_EP]);
+    if (r->size[SC_AX_CP] > 1) sc_text_add(out, " CP%u", r->size[SC_AX_CP]);
+    if (r->vpp > 1) sc_text_add(out, " VP%u", r->vpp);
+    if (r->sp && r->size[SC_AX_TP] > 1) sc_text_add(out, " SP");
     if (r->zero) sc_text_add(out, " ZeRO-%d", r->zero);
+    if (r->size[SC_AX_PP] > 1)
+        sc_text_add(out, "  %s", sc_schedule_names[r->schedule]);
+    sc_text_add(out, "  %s  recompute %s  %s%s\n", sc_recipe_names[r->recipe],
+                sc_recompute_names[r->recompute], r->sw->name,
+                r->forward_only ? "  forward only" : "");
     sc_text_add(out,
-                "  %s  seq %llu  global batch %llu  micro-batch %llu x %u"
-                "  recompute %s  %s\n\n",
-                sc_precision_names[r->precision], (unsigned long long)r->seq,
-                (unsigned long long)r->gbs, (unsigned long long)r->mbs, r->ga,
-                sc_recompute_names[r->recompute], r->sw->name);
+                "sequence %llu  global batch %llu = %u micro-batch%s of %llu "
+                "x DP%u\n\n",
+                (unsigned long long)r->seq, (unsigned long long)r->gbs, r->ga,
+                r->ga == 1 ? "" : "es", (unsigned long long)r->mbs,
+                sc_run_dp(r));
 }
 
 static const sc_stage_memory *fullest(const sc_prediction *p, uint32_t *stage)
@@ -41,16 +111,35 @@ static void memory(const sc_prediction *p, sc_text *out)
 {
     uint32_t stage;
     const sc_stage_memory *m = fullest(p, &stage);
-    sc_text_add(out,
-                "  fits?          %-9s %.1f of %.1f GiB on stage %u  (weights "
-                "%.1f  gradients %.1f  optimizer %.1f\n"
-                "                           activations %.1f  communication "
-                "%.1f  other %.1f  reserve %.1f)\n",
-                p->fits ? "yes" : "NO", m->peak / GIB,
-                p->memory_capacity_bytes / GIB, stage, m->weights / GIB,
-                m->gradients / GIB, m->optimizer / GIB, m->activations / GIB,
-                m->communication / GIB, m->other / GIB,
-                (m->peak - m->allocated) / GIB);
+
+    const struct {
+        const char *name;
+        double bytes;
+    } part[] = {
+        {"weights", m->weights},
+        {"gradients", m->gradients},
+        {"optimizer", m->optimizer},
+        {"activations", m->activations},
+        {"communication", m->communication},
+        {"other", m->other},
+        {"reserve", m->peak - m->allocated},
+    };
+
+    char item[64];
+    row r = row_begin("fits?", out);
+    snprintf(item, sizeof item, "%-9s %.1f of %.1f GiB", p->fits ? "yes" : "NO",
+             m->peak / GIB, p->memory_capacity_bytes / GIB);
+    row_add(&r, " ", item);
+    snprintf(item, sizeof item, " on stage %u", stage);
+    if (p->n_stages > 1) row_add(&r, "", item);
+    row_end(&r);
+    r = row_begin("", out);
+    for (uint32_t i = 0; i < SC_COUNT(part); i++) {
+        snprintf(item, sizeof item, "%s %.1f", part[i].name,
+                 part[i].bytes / GIB);
+        if (part[i].bytes >= 0.05 * GIB) row_add(&r, "  ", item);
+    }
+    row_end(&r);
 }
 
 static void times(const sc_prediction *p, double measured, sc_text *out)
@@ -67,23 +156,26 @@ static void times(const sc_prediction *p, double measured, sc_text *out)
         sc_text_add(out, "  measured       %-9s predicted is %+.1f %%\n", m,
                     100 * (p->step_time_s / measured - 1));
     }
-    sc_text_add(out, "  throughput     %.4g tokens/s per device, %.4g in all\n",
-                p->tokens_per_s_per_device, p->tokens_per_s);
+    short_number(p->tokens_per_s_per_device, t, sizeof t);
+    short_number(p->tokens_per_s, lo, sizeof lo);
+    sc_text_add(out, "  throughput     %-9s tokens/s per device, %s in all\n",
+                t, lo);
     sc_text_add(out,
-                "  model FLOP/s   %.1f TFLOP/s per device, MFU %.1f %%, HFU "
+                "  model FLOP/s   %-9.1f TFLOP/s per device, MFU %.1f %%, HFU "
                 "%.1f %%\n",
                 p->model_tflops_per_device, 100 * p->mfu, 100 * p->hfu);
 }
 
 static void breakdown(const sc_prediction *p, sc_text *out)
 {
-    sc_text_add(out, "  time goes to  ");
+    char item[64];
+    row r = row_begin("time goes to", out);
     for (uint32_t c = 0; c < SC_N_CATS; c++) {
         double share = 100 * p->time_breakdown_s[c] / p->step_time_s;
-        if (share >= 0.05)
-            sc_text_add(out, " %s %.1f %% ", sc_cat_names[c], share);
+        snprintf(item, sizeof item, "%s %.1f %%", sc_cat_names[c], share);
+        if (share >= 0.05) row_add(&r, "  ", item);
     }
-    sc_text_add(out, "\n");
+    row_end(&r);
 }
 
 static void money(const sc_prediction *p, sc_text *out)
@@ -92,20 +184,53 @@ static void money(const sc_prediction *p, sc_text *out)
     if (!isnan(p->energy_j_per_step)) {
         sc_unit_print_short(p->energy_j_per_step, SC_U_JOULE, e, sizeof e);
         sc_text_add(out,
-                    "  energy         %s per step (power limits, not "
-                    "measured)\n",
+                    "  energy         %-9s per step, by power limits, not "
+                    "measured\n",
                     e);
     }
     if (!isnan(p->cost_usd_per_step))
-        sc_text_add(out, "  cost           %.4g USD per step\n",
+        sc_text_add(out, "  cost           %-9.4g USD per step\n",
                     p->cost_usd_per_step);
 }
 
 static void list(const char *title, const char *const *text, uint32_t n,
                  sc_text *out)
 {
-    for (uint32_t i = 0; i < n; i++)
-        sc_text_add(out, "  %-14s %s\n", i ? "" : title, text[i]);
+    for (uint32_t i = 0; i < n; i++) {
+        row r = row_begin(i ? "" : title, out);
+        row_words(&r, text[i]);
+        row_end(&r);
+    }
+}
+
+static void suggestions(const sc_prediction *p, sc_text *out)
+{
+    int width = 14;
+    for (uint32_t i = 0; i < p->n_suggestions; i++) {
+        int n = (int)strlen(p->suggestion[i].change);
+        if (n > width) width = n;
+    }
+    for (uint32_t i = 0; i < p->n_suggestions; i++) {
+        const sc_suggestion *s = &p->suggestion[i];
+        sc_text_add(out, "  %-14s %-*s  %+6.1f %% time, %.1f GiB\n",
+                    i         ? ""
+                    : p->fits ? "faster"
+                              : "smaller",
+                    width, s->change,
+                    100 * (s->step_time_s / p->step_time_s - 1), s->peak / GIB);
+    }
+}
+
+static void engines(const sc_job *job, const sc_prediction *p, sc_text *out)
+{
+    const char *other = job->engine == SC_ENGINE_EVENT ? "fast" : "event";
+    if (isnan(p->other_engine_s)) return;
+    double off = 100 * (p->other_engine_s / p->step_time_s - 1);
+    sc_text_add(out, "  engines        the %s engine differs by ", other);
+    if (fabs(off) < 0.01)
+        sc_text_add(out, "less than 0.01 %%\n");
+    else
+        sc_text_add(out, "%+.2f %%\n", off);
 }
 
 void sc_report_prediction(const sc_job *job, const sc_prediction *p,
@@ -116,16 +241,8 @@ void sc_report_prediction(const sc_job *job, const sc_prediction *p,
     times(p, measured, out);
     breakdown(p, out);
     money(p, out);
-    for (uint32_t i = 0; i < p->n_suggestions; i++) {
-        const sc_suggestion *s = &p->suggestion[i];
-        sc_text_add(out, "  %-14s %-20s %+.1f %% time, %.1f GiB\n",
-                    i ? "" : "better", s->change,
-                    100 * (s->step_time_s / p->step_time_s - 1), s->peak / GIB);
-    }
+    suggestions(p, out);
     list("assumed", p->assumptions, p->n_assumptions, out);
     list("warning", p->warnings, p->n_warnings, out);
-    if (!isnan(p->other_engine_s))
-        sc_text_add(out, "  engines        %s differs by %+.2f %%\n",
-                    job->engine == SC_ENGINE_EVENT ? "fast" : "event",
-                    100 * (p->other_engine_s / p->step_time_s - 1));
+    engines(job, p, out);
 }

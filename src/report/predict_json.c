@@ -34,13 +34,14 @@ static void config(const sc_run *r, sc_json *j)
     count(j, "devices", r->hw->n_devices);
     word(j, "software", r->sw->name);
     for (uint32_t ax = 0; ax < SC_N_AX; ax++)
-        count(j, sc_axis_names[ax], r->size[ax]);
+        count(j, sc_axis_names[ax],
+              ax == SC_AX_DP ? sc_run_dp(r) : r->size[ax]);
     count(j, "vp", r->vpp);
     count(j, "global_batch", r->gbs);
     count(j, "micro_batch", r->mbs);
     count(j, "micro_batches", r->ga);
     count(j, "seq", r->seq);
-    word(j, "precision", sc_precision_names[r->precision]);
+    word(j, "precision", sc_recipe_names[r->recipe]);
     count(j, "zero", (uint64_t)r->zero);
     sc_json_key(j, "sp");
     sc_json_bool(j, r->sp);

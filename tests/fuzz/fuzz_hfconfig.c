@@ -5,6 +5,30 @@
 
 #include <stdlib.h>
 
+/* Every block is of a kind, every operator reads what is made before it. */
+static bool holds_together(const sc_model *m)
+{
+    uint32_t left = m->n_blocks;
+    if (m->n_layers < 3 || m->n_layers > SC_LAYERS) return false;
+    if (m->active_params > m->params || m->trained_params > m->params)
+        return false;
+    for (uint32_t i = 0; i < m->n_blocks; i++) {
+        if (m->order[i] < 1 || m->order[i] + 1u >= m->n_layers) return false;
+    }
+    for (uint32_t i = 0; i < m->n_layers; i++) {
+        const sc_layer *l = &m->layer[i];
+        if (l->kind == SC_LAYER_BLOCK) left -= l->repeat;
+        if (l->n_ops == 0 || l->n_ops > SC_LAYER_OPS) return false;
+        for (uint32_t k = 0; k < l->n_ops; k++) {
+            const sc_operator *op = &l->op[k];
+            if (op->src >= (int)k || op->src2 >= (int)k || op->src < -1)
+                return false;
+            if (op->params < op->bias || op->n_iter > SC_OP_ITERS) return false;
+        }
+    }
+    return left == 0;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -22,6 +46,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (err.n == 0 || m != NULL || s == SC_EBUG) abort();
     } else {
         if (!(sc_model_flops(m, 1, 1, false) > 0)) abort();
+        if (!holds_together(m)) abort();
         /* a completed transformer is its own completion */
         s = sc_model_from_transformer(&m->t, sc_pos_none(), &a, &again, &err);
         if (s != SC_OK || again->hash != m->hash ||

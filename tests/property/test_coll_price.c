@@ -149,8 +149,7 @@ static bool the_choice_is_cheapest(prop *p, void *ctx)
     if (price(&c, c.bytes, best.algorithm).seconds != best.seconds)
         return false;
     if (by_table(&c))
-        return best.algorithm == SC_ALGO_RING ||
-               best.algorithm == SC_ALGO_TREE;
+        return best.algorithm == SC_ALGO_RING || best.algorithm == SC_ALGO_TREE;
     sc_coll_price ring = price(&c, c.bytes, SC_ALGO_RING);
     return isnan(ring.seconds) || ring.seconds >= best.seconds;
 }

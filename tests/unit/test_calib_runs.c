@@ -272,15 +272,15 @@ static void reasons(void **state)
         cell change;
         const char *reason;
     } cases[] = {
-        {{C_CLASS, "moe-gqa"}, "model class \"moe-gqa\" is not modelled"},
-        {{C_MODEL, "LLAMA2-70B-LoRA"}, "LoRA"},
+        {{C_CLASS, "cnn"}, "model class \"cnn\" is not modelled"},
+        {{C_EXPERTS, "8"}, "no model is called"},
         {{C_QUALITY, "C"}, "quality C or D"},
         {{C_ITER, ""}, "no measured step time"},
         {{C_GPU, "Abacus 9000"}, "Abacus 9000"},
         {{C_GPUS, "15"}, "gpus is not nodes times gpus_per_node"},
         {{C_GBS, ""}, "global batch"},
-        {{C_PRECISION, "FP8-rowwise"}, "precision \"FP8-rowwise\""},
-        {{C_RECOMPUTE, "selective(op)"}, "recompute \"selective(op)\""},
+        {{C_PRECISION, "FP3"}, "precision \"FP3\""},
+        {{C_RECOMPUTE, "sometimes"}, "recompute \"sometimes\""},
         {{C_SP, "maybe"}, "sequence parallelism \"maybe\""},
         {{C_SHARD, "by hand"}, "sharding \"by hand\""},
         {{C_CONDITIONS, "at night"}, "condition \"at night\""},

@@ -5,6 +5,7 @@
 
 #include "unit.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -58,7 +59,7 @@ static void every_device(void **state)
     const char **names;
     uint32_t n;
     assert_int_equal(sc_hw_list(true, &arena, &names, &n, &err), SC_OK);
-    assert_true(n >= 15);
+    assert_true(n >= 47);
     for (uint32_t i = 0; i < n; i++) {
         const sc_device *d = device(names[i]);
         assert_string_equal(d->name, names[i]);
@@ -74,13 +75,22 @@ static void every_device(void **state)
             assert_int_equal(strlen(d->values[v].source.date), 7);
         }
         assert_true(d->peak[SC_FP32] > 0);
-        assert_true(d->vector_flops >= d->peak[SC_FP32]);
         assert_true(d->peak[SC_FP16] == 0 ||
                     d->peak[SC_FP16] >= d->peak[SC_FP32]);
+        assert_true(d->peak[SC_FP16] == 0 || d->peak[SC_BF16] == 0 ||
+                    d->peak[SC_FP16] >= d->peak[SC_BF16]);
+        assert_true(d->peak[SC_FP8] == 0 ||
+                    d->peak[SC_FP8] >= d->peak[SC_BF16]);
+        assert_true(d->peak[SC_FP4] == 0 ||
+                    d->peak[SC_FP4] >= 2 * d->peak[SC_FP8] * 0.999);
+        bool gpu = strcmp(d->vendor, "nvidia") == 0;
+        assert_true(!gpu || d->vector_flops >= d->peak[SC_FP32]);
         /* what one multiply-add per lane and clock gives, within 3 % */
         double lanes = d->vector_flops / 2 / d->clock_hz / d->units;
-        assert_true(lanes > 62 && lanes < 132);
-        assert_true(d->links == 0 || d->link_bw / d->links >= 20e9);
+        gpu = gpu || strcmp(d->vendor, "amd") == 0;
+        if (gpu && !(lanes > 62 && lanes < 132))
+            fail_msg("%s: %g lanes", names[i], lanes);
+        assert_true(d->links == 0 || d->link_bw / d->links >= 12.5e9);
         assert_true((d->links == 0) == (d->link_bw == 0));
         const sc_hw *hw = machine(names[i]);
         assert_int_equal(hw->n_devices, 1);
@@ -99,13 +109,17 @@ static void every_node(void **state)
         char spec[128];
         snprintf(spec, sizeof spec, "%s:3", names[i]);
         const sc_hw *hw = machine(spec);
-        assert_int_equal(hw->n_nodes, 3);
-        assert_int_equal(hw->n_dims, 2);
-        assert_int_equal(hw->n_devices, 3 * hw->node_size);
+        bool pod = strstr(names[i], "-pod") != NULL;
+        assert_int_equal(hw->n_nodes, pod ? 1 : 3);
+        assert_int_equal(hw->n_devices, pod ? 3 : 3 * hw->node_size);
+        assert_int_equal(hw->node_size % hw->host_size, 0);
         assert_true(hw->n_values > 0);
-        assert_true(hw->dim[0].bw > 0 && hw->dim[1].bw > 0);
-        assert_true(hw->dim[0].latency_s > 0 && hw->dim[1].latency_s > 0);
+        for (uint32_t d = 0; d < hw->n_dims; d++)
+            assert_true(hw->dim[d].bw > 0 && hw->dim[d].latency_s > 0);
+        assert_true(pod || hw->dim[hw->n_dims - 1].ports > 0);
         assert_true(sc_hw_n_links(hw) > 0);
+        const sc_device *usual = device(hw->device->name);
+        assert_int_equal(machine(usual->node)->n_devices > 0, 1);
     }
 }
 
@@ -169,6 +183,158 @@ static void counts_of_devices(void **state)
     assert_int_equal(machine("t4:5")->n_devices, 5);
 }
 
+typedef struct sheet {
+    const char *name;
+    double bf16, fp8, fp4;       /* TFLOP/s */
+    double mem_gib, bw, link_bw; /* GB/s */
+    uint32_t units;
+    double watts;
+} sheet;
+
+static void figures(void **state)
+{
+    (void)state;
+    static const sheet sheets[] = {
+        {"a30", 165, 0, 0, 24, 933, 100, 56, 165},
+        {"a40", 149.7, 0, 0, 48, 696, 56.25, 84, 300},
+        {"l40", 181.05, 362, 0, 48, 864, 0, 142, 300},
+        {"l40s", 362.05, 733, 0, 48, 864, 0, 142, 350},
+        {"h100-nvl", 835.5, 1670.5, 0, 94, 3938, 300, 132, 400},
+        {"h100-sxm-96g", 989.4, 1978.9, 0, 96, 2400, 450, 132, 500},
+        {"h200-sxm", 989.4, 1978.9, 0, 141, 4800, 450, 132, 700},
+        {"h200-nvl", 835.5, 1670.5, 0, 141, 4800, 450, 132, 600},
+        {"gh200", 989.4, 1978.9, 0, 96, 4000, 450, 132, 1000},
+        {"h800-sxm", 989.4, 1978.9, 0, 80, 3350, 200, 132, 700},
+        {"b200", 2250, 4500, 9000, 180, 8000, 900, 148, 1000},
+        {"gb200", 2250, 4500, 9000, 186, 8000, 900, 148, 1200},
+        {"b300", 2250, 4500, 13500, 270, 8000, 900, 148, 1100},
+        {"gb300", 2250, 4500, 13500, 279, 8000, 900, 148, 1400},
+        {"mi100", 92.3, 0, 0, 32, 1228.8, 138, 120, 300},
+        {"mi210", 181, 0, 0, 64, 1638, 150, 104, 300},
+        {"mi250", 181.05, 0, 0, 64, 1638, 350, 104, 280},
+        {"mi250x", 191.5, 0, 0, 64, 1638, 350, 110, 280},
+        {"mi300x", 1307.4, 2614.9, 0, 192, 5300, 448, 304, 750},
+        {"mi325x", 1307.4, 2614.9, 0, 256, 6000, 448, 304, 1000},
+        {"mi355x", 2516.6, 5033.2, 10066.3, 288, 8000, 537.6, 256, 1400},
+        {"gaudi2", 432, 865, 0, 96, 2460, 262.5, 24, 600},
+        {"tpu-v3", 123, 0, 0, 32, 900, 328, 2, 262},
+        {"tpu-v4", 275, 0, 0, 32, 1200, 300, 2, 192},
+        {"tpu-v5e", 197, 0, 0, 16, 819, 200, 1, 0},
+        {"tpu-v5p", 459, 459, 0, 95, 2765, 600, 2, 0},
+        {"tpu-v6e", 918, 0, 0, 32, 1640, 400, 1, 0},
+        {"titan-xp", 0, 0, 0, 12, 547.7, 0, 30, 250},
+        {"gtx-1080-ti", 0, 0, 0, 11, 484.4, 0, 28, 250},
+        {"rtx-2080-ti", 0, 0, 0, 11, 616, 0, 68, 250},
+        {"rtx-4090", 165.2, 330.3, 0, 24, 1008, 0, 128, 450}};
+    for (size_t i = 0; i < SC_COUNT(sheets); i++) {
+        const sheet *s = &sheets[i];
+        const sc_device *d = device(s->name);
+        const double got[] = {d->peak[SC_BF16] / 1e12,
+                              d->peak[SC_FP8] / 1e12,
+                              d->peak[SC_FP4] / 1e12,
+                              (double)d->mem_bytes / 0x1p30,
+                              d->mem_bw / 1e9,
+                              d->link_bw / 1e9,
+                              d->units,
+                              d->power_w};
+        const double want[] = {s->bf16, s->fp8,     s->fp4,   s->mem_gib,
+                               s->bw,   s->link_bw, s->units, s->watts};
+        for (size_t k = 0; k < SC_COUNT(want); k++)
+            if (fabs(got[k] - want[k]) > 1e-9 * want[k])
+                fail_msg("%s: figure %zu is %g, not %g", s->name, k, got[k],
+                         want[k]);
+    }
+    assert_string_equal(device("b200")->arch, "blackwell");
+    assert_string_equal(device("gb300")->arch, "blackwell-ultra");
+}
+
+/* Racks of 72, hosts of four. */
+static void racks(void **state)
+{
+    (void)state;
+    const sc_hw *hw = machine("gb200-nvl72:8");
+    assert_true(hw->n_devices == 576 && hw->node_size == 72);
+    assert_true(hw->host_size == 4 && hw->n_nodes == 8);
+    assert_true(hw->dim[0].multicast && hw->dim[0].bw == 900e9);
+    assert_true(hw->dim[1].bw == 50e9 && hw->dim[1].ports == 72);
+    assert_true(machine("gb300-nvl72:2")->dim[1].bw == 100e9);
+    hw = machine("gb300:256");
+    assert_true(hw->node_size == 64 && hw->n_nodes == 4);
+    assert_true(hw->dim[1].ports == 64 && hw->dim[1].bw == 100e9);
+    hw = machine("gb300:8");
+    assert_true(hw->n_nodes == 1 && hw->node_size == 8 && hw->host_size == 4);
+    assert_int_equal(machine("gb200:144")->hash,
+                     machine("gb200-nvl72:2")->hash);
+}
+
+/* Chips; sides that make the most compact slice, closed where they may be. */
+static void pods(void **state)
+{
+    (void)state;
+    const sc_hw *hw = machine("tpu-v5p-pod:128");
+    assert_true(hw->n_devices == 128 && hw->n_dims == 3 && hw->n_nodes == 1);
+    assert_true(hw->dim[0].size == 4 && hw->dim[1].size == 4);
+    assert_true(hw->dim[2].size == 8 && hw->dim[2].kind == SC_DIM_RING);
+    assert_true(hw->dim[0].bw == 200e9 && hw->host_size == 4);
+    hw = machine("tpu-v5p:6144");
+    assert_true(hw->dim[0].size == 16 && hw->dim[1].size == 16);
+    assert_true(hw->dim[2].size == 24);
+    hw = machine("tpu-v5e:32");
+    assert_true(hw->n_dims == 2 && hw->dim[0].size == 4);
+    assert_true(hw->dim[1].size == 8 && hw->dim[1].kind == SC_DIM_MESH);
+    assert_true(hw->dim[1].bw == 100e9);
+    hw = machine("tpu-v5e:50944");
+    assert_true(hw->n_nodes == 199 && hw->n_dims == 3);
+    assert_true(hw->dim[0].kind == SC_DIM_RING && hw->dim[0].size == 16);
+    assert_true(hw->dim[2].bw == 3.125e9);
+    assert_int_equal(machine("tpu-v4:4096")->n_nodes, 1);
+    assert_int_equal(machine("tpu-v5p-pod")->n_devices, 1);
+}
+
+static void clouds_and_machines(void **state)
+{
+    (void)state;
+
+    static const struct {
+        const char *spec, *device;
+        double bw; /* of one device between nodes, GB/s */
+    } rows[] = {{"dgx-h200:2", "h200-sxm", 50},
+                {"dgx-b200:2", "b200", 50},
+                {"dgx-b300:2", "b300", 100},
+                {"eos:576", "h100-sxm", 50},
+                {"aws-p4d:2", "a100-sxm-40g", 6.25},
+                {"aws-p5:2", "h100-sxm", 50},
+                {"aws-p5e:2", "h200-sxm", 50},
+                {"azure-ndv4:2", "a100-sxm-40g", 25},
+                {"azure-ndv5:2", "h100-sxm", 50},
+                {"gcp-a3-high:2", "h100-sxm", 12.5},
+                {"gcp-a3:2", "h100-sxm", 25},
+                {"gaudi2-node:2", "gaudi2", 37.5},
+                {"mi300x-node:2", "mi300x", 50},
+                {"1080_1ib:2", "gtx-1080-ti", 1.5625},
+                {"frontier:9408", "mi250x", 12.5},
+                {"dojo-tile:2", "dojo-d1", 720}};
+
+    for (size_t i = 0; i < SC_COUNT(rows); i++) {
+        const sc_hw *hw = machine(rows[i].spec);
+        if (strcmp(hw->device->name, rows[i].device) != 0 ||
+            fabs(hw->dim[hw->n_dims - 1].bw / rows[i].bw / 1e9 - 1) > 1e-9)
+            fail_msg("%s: %s, %g", rows[i].spec, hw->device->name,
+                     hw->dim[hw->n_dims - 1].bw);
+    }
+    const sc_hw *hw = machine("dojo-tile");
+    assert_true(hw->n_dims == 2 && hw->dim[0].kind == SC_DIM_MESH);
+    assert_true(hw->dim[0].size == 5 && hw->dim[0].bw == 4e12);
+    hw = machine("h200-nvl-pcie");
+    assert_true(hw->dim[0].kind == SC_DIM_FULL && hw->dim[0].size == 4);
+    assert_true(hw->dim[1].kind == SC_DIM_TREE && hw->dim[1].size == 2);
+    assert_true(machine("h200-nvl:2")->dim[0].bw == 150e9);
+    hw = machine("a40_pairwise_nvlink");
+    assert_true(hw->dim[0].bw == 56.25e9 && hw->dim[1].bw == 32e9);
+    assert_true(machine("mi300x-node")->dim[0].kind == SC_DIM_FULL);
+    assert_true(machine("frontier:256")->dim[1].group == 128);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -177,6 +343,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(datasheets, setup, teardown),
         cmocka_unit_test_setup_teardown(nodes_of_the_catalogue, setup,
                                         teardown),
+        cmocka_unit_test_setup_teardown(figures, setup, teardown),
+        cmocka_unit_test_setup_teardown(racks, setup, teardown),
+        cmocka_unit_test_setup_teardown(pods, setup, teardown),
+        cmocka_unit_test_setup_teardown(clouds_and_machines, setup, teardown),
         cmocka_unit_test_setup_teardown(counts_of_devices, setup, teardown)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -63,7 +63,6 @@ static void one_line(void **state)
         {"cube4@150GB/s", SC_C_RANGE, 1, 1, "cube8"},
         {"torus2x2x2x2x2x2x2x2x2@1GB/s", SC_C_TOO_BIG, 1, 1, "dimensions"},
         {"ring4@3GB/s; device=h100-smx", SC_C_UNKNOWN_NAME, 1, 21, "h100-sxm"},
-        {"ring4@3GB/s; device=GB300", SC_C_UNSUPPORTED, 1, 21, "not in the"},
         {"ring4@3GB/s; devise=t4", SC_C_UNKNOWN_KEY, 1, 14, "device"},
         {"ring4@3GB/s; pue=1.1; pue=1.2", SC_C_DUPLICATE, 1, 23, "twice"},
         {"ring4@3GB/s; pue", SC_C_SYNTAX, 1, 17, "key=value"},
@@ -82,8 +81,11 @@ static void one_line(void **state)
         {"dgx-h100:2147483648", SC_C_TOO_BIG, 0, 0, "2147483648"},
         {"h100-sxm:12", SC_C_DIVIDE, 0, 0, "nodes of 8"},
         {"v100:6", SC_C_UNSUPPORTED, 0, 0, "cube"},
-        {"MI300X", SC_C_UNSUPPORTED, 0, 0, "not in the catalogue yet"},
-        {"b200-sxm:8", SC_C_UNSUPPORTED, 0, 0, "not in the catalogue yet"}};
+        {"tpu-v5p-pod:67", SC_C_DIVIDE, 0, 0, "67 devices"},
+        {"tpu-v5e:302", SC_C_DIVIDE, 0, 0, "nodes of 256"},
+        {"gb200:74", SC_C_DIVIDE, 0, 0, "nodes of 72"},
+        {"fc4@9GB/s x switch8@1GB/s; leaf=3; group=4", SC_C_DIVIDE, 1, 13,
+         "whole leaves"}};
     for (size_t i = 0; i < SC_COUNT(cases); i++) check(&cases[i], false);
 }
 
@@ -131,6 +133,12 @@ static void files(void **state)
         {"device: t4\ndevices_per_node: 8\nfabric: torus\nbandwidth: 1GB/s\n"
          "shape: 99999999999999999999x2\n",
          SC_C_TYPE, 5, 8, "shape"},
+        {"device: t4\ndevices_per_node: 8\nfabric: mesh\nbandwidth: 1GB/s\n",
+         SC_C_TYPE, 1, 1, "shape"},
+        {"node: aws-p5\nhost: 3\n", SC_C_DIVIDE, 2, 7, "hosts of 3"},
+        {"node: aws-p5\nunit: rack\n", SC_C_UNKNOWN_NAME, 2, 7, "node"},
+        {"node: aws-p5\nfabric: torus\nwrap: 0\n", SC_C_RANGE, 3, 7, "wrap"},
+        {"node: h100-nvl-pcie\nbridge: 1\n", SC_C_RANGE, 2, 9, "bridge"},
         {"device: h100-sxm\nnodes: [\n", SC_C_SYNTAX, 3, 1, ""},
         {"- 1\n", SC_C_TYPE, 1, 1, "mapping"}};
     for (size_t i = 0; i < SC_COUNT(cases); i++) check(&cases[i], true);

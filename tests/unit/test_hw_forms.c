@@ -4,6 +4,7 @@
 #include "property.h"
 #include "unit.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -163,6 +164,12 @@ static void cluster_files(void **state)
                 "shape: 3x4\nbandwidth: 90GB/s\nfabric_latency: 1us\n");
     assert_true(h->n_dims == 2 && h->dim[1].size == 4);
     assert_true(h->dim[1].kind == SC_DIM_RING && h->dim[1].bw == 90e9);
+    h = cluster("device: mi300x\ndevices_per_node: 12\nfabric: torus\n"
+                "shape: 3x4\nwrap: 4\n");
+    assert_true(h->dim[0].kind == SC_DIM_MESH && h->dim[0].bw == 224e9);
+    assert_true(h->dim[1].kind == SC_DIM_RING);
+    h = cluster("node: frontier\nnodes: 512\ngroup: 64\n");
+    assert_true(h->dim[1].group == 64 && h->dim[1].leaf == 16);
     h = cluster("device: a100-sxm-40g\ndevices_per_node: 4\n"
                 "fabric: nvlink-mesh\n");
     assert_true(h->dim[0].kind == SC_DIM_FULL && h->dim[0].bw == 300e9);
@@ -199,6 +206,17 @@ static void from_numbers(void **state)
     assert_true(h->dim[1].bw == 50e9 && h->dim[1].rails == 4);
     h = numbers("NVIDIA A100-PCIe-80GB", 1, 10, 0, 0);
     assert_true(h->n_dims == 1 && h->dim[0].kind == SC_DIM_TREE);
+    /* four to a host, but one NVLink domain; chips of one slice */
+    h = numbers("NVIDIA Blackwell GPU (GB200)", 128, 4, 900e9, 50e9);
+    assert_true(h->node_size == 64 && h->n_nodes == 8);
+    assert_true(fabs(h->dim[1].bw / 50e9 - 1) < 1e-12);
+    assert_true(numbers("GB200", 2, 4, 0, 0)->n_nodes == 1);
+    assert_true(numbers("GB300-NVL72", 4, 72, 0, 0)->node_size == 72);
+    assert_true(numbers("GB300", 2, 8, 0, 0)->n_nodes == 2);
+    h = numbers("TPU-v5p", 128, 4, 0, 0);
+    assert_true(h->n_devices == 512 && h->n_dims == 3 && h->n_nodes == 1);
+    h = numbers("TPU-v5e", 8, 256, 0, 0);
+    assert_true(h->n_nodes == 8 && h->dim[2].bw == 3.125e9);
     h = numbers("V100", 4, 4, 150e9, 12.5e9);
     assert_true(h->dim[0].kind == SC_DIM_FULL && h->dim[0].bw == 100e9);
 }

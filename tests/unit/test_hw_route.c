@@ -30,7 +30,17 @@ static const char *const machines[] = {
     "selene:45",
     "dgx-h100:2048",
     "pcie-gen4:2",
-    "switch6@1GB/s x ring2@1GB/s x switch3@1GB/s; nics=0"};
+    "switch6@1GB/s x ring2@1GB/s x switch3@1GB/s; nics=0",
+    "fc2@9GB/s x switch24@5GB/s; rails=1; leaf=2; group=6",
+    "fc4@9GB/s x switch21@5GB/s; nics=2; rails=2; leaf=2; group=4",
+    "switch3@9GB/s x switch7@5GB/s; group=3; oversubscription=2",
+    "frontier:9408",
+    "gb200-nvl72:9",
+    "tpu-v5p:896",
+    "tpu-v5e:512",
+    "dojo-tile:3",
+    "h200-nvl-pcie:3",
+    "aws-p5:4"};
 
 static sc_arena arena;
 static const sc_hw *hw[SC_COUNT(machines)];
@@ -131,7 +141,7 @@ static void links_are_dense(void **state)
 static void all_pairs_cover_links(void **state)
 {
     (void)state;
-    static const size_t full[] = {0, 2, 3, 4, 5, 7, 16};
+    static const size_t full[] = {0, 2, 3, 4, 5, 7, 16, 21, 23};
     for (size_t i = 0; i < SC_COUNT(full); i++) {
         const sc_hw *h = hw[full[i]];
         uint64_t n = sc_hw_n_links(h), links[200];
@@ -139,7 +149,7 @@ static void all_pairs_cover_links(void **state)
         assert_non_null(used);
         for (uint32_t s = 0; s < h->n_devices; s++)
             for (uint32_t d = 0; d < h->n_devices; d++)
-                for (uint64_t seed = 0; seed < 4; seed++) {
+                for (uint64_t seed = 0; seed < 8; seed++) {
                     uint32_t k = sc_hw_route(h, s, d, seed, links, 200);
                     for (uint32_t j = 0; j < k; j++) used[links[j]] = 1;
                 }
@@ -219,6 +229,35 @@ static void spines(void **state)
     assert_int_equal(seen, ((uint64_t)1 << t.spines) - 1);
 }
 
+/* A dragonfly: links in a group, between groups, and what they carry. */
+static void dragonfly(void **state)
+{
+    (void)state;
+    const sc_hw *h = machine("switch2@9GB/s x switch32@4GB/s; rails=1; leaf=2; "
+                             "group=8; oversubscription=2");
+    hw_net t = hw_net_of(h, 1);
+    uint64_t links[64], seen = 0;
+    assert_true(t.flies == 4 && t.switches == 4);
+    /* 2 nodes of 2 NICs enter a switch, twice that leaves it to 3 others */
+    assert_true(fabs(t.spine_bw * 3 / (2 * 4 * 4e9) - 1) < 1e-12);
+    /* all of a group's switches together reach 3 groups at half rate */
+    assert_true(fabs(t.global_bw * 4 * 3 * 2 / (16 * 4e9) - 1) < 1e-12);
+    assert_int_equal(sc_hw_route(h, 0, 2, 1, links, 64), 2); /* one switch */
+    assert_int_equal(sc_hw_route(h, 0, 4, 1, links, 64), 3); /* one group */
+    for (uint64_t seed = 0; seed < 200; seed++) {
+        uint32_t n = sc_hw_route(h, 0, 63, seed, links, 64), global = 0;
+        assert_true(n >= 3 && n <= 5);
+        for (uint32_t i = 0; i < n; i++) {
+            uint64_t id = links[i] - hw_axis_of(h, 1).base;
+            if (id < t.global_base) continue;
+            global++;
+            seen |= (uint64_t)1 << (id - t.global_base) % t.switches;
+        }
+        assert_int_equal(global, 1);
+    }
+    assert_int_equal(seen, 15);
+}
+
 /* The cube mesh is symmetric and uses all six links of each device. */
 static void cube(void **state)
 {
@@ -242,6 +281,7 @@ int main(void)
                                        cmocka_unit_test(all_pairs_cover_links),
                                        cmocka_unit_test(lengths),
                                        cmocka_unit_test(spines),
+                                       cmocka_unit_test(dragonfly),
                                        cmocka_unit_test(cube)};
     return cmocka_run_group_tests(tests, build_all, drop_all);
 }

@@ -22,6 +22,11 @@ typedef struct bad_case {
     "\"num_hidden_layers\": 32, \"intermediate_size\": 11008, " \
     "\"vocab_size\": 32000}"
 
+/* Five lines of model.yml. */
+#define BASE                                                 \
+    "layers: 2\nhidden: 64\nheads: 4\nvocab: 100\nmax_seq: " \
+    "197\n"
+
 static const bad_case cases[] = {
     /* model.yml */
     {false, "", "type 1:1"},
@@ -78,8 +83,77 @@ static const bad_case cases[] = {
      "{\"model_type\": \"llama\", \"num_key_value_heads\": 5, " LLAMA_TAIL,
      "divide 1:48"},
     {true, "{\"model_type\": \"mistral\", " LLAMA_TAIL, "missing 1:1"},
-    {true, "{\"model_type\": \"deepseek_v3\", \"n_routed_experts\": 256}",
+    {true, "{\"model_type\": \"deepseek_v9\", \"n_routed_experts\": 256}",
      "unknown-name 1:16, unsupported 1:51"},
+    /* experts, latent attention, hybrids */
+    {false, BASE "experts: 8\n", "missing 6:10"},
+    {false, BASE "topk: 2\nlatent: 64\n", "missing 6:7, missing 7:9"},
+    {false, BASE "experts: 8\ntopk: 9\n", "range 7:7"},
+    {false, BASE "experts: 8\ntopk: 2\nfirst_dense: 2\n", "range 8:14"},
+    {false, BASE "experts: 8\ntopk: 2\nmoe_every: 3\n", "range 8:12"},
+    {false, BASE "kv_rank: 8\nq_rank: 4\nv_dim: 8\n", "missing 6:10"},
+    {false, BASE "window_every: 2\n", "missing 6:15"},
+    {false, BASE "pattern: MX\n", "range 6:10"},
+    {false, BASE "pattern: \"M*-\"\nssm_state: 8\n", "conflict 6:10"},
+    {false, BASE "pattern: ME\n", "missing 6:10"},
+    {false, BASE "pattern: M-\nssm_state: 8\n", "missing 6:10, missing 6:10"},
+    {false,
+     BASE "pattern: M-\nssm_state: 8\nssm_heads: 6\nssm_head_dim: 8\n"
+          "ssm_groups: 4\n",
+     "divide 10:13"},
+    {false, BASE "encoder: yes\nmtp: 1\n", "conflict 6:10"},
+    {false, BASE "decoder_layers: 2\nexperts: 2\ntopk: 1\n", "conflict 6:17"},
+    {false, BASE "tied: no\nimage: 224\npatch: 15\n", "divide 8:8"},
+    {false, BASE "tied: no\nimage: 224\npatch: 16\nclasses: 7\n",
+     "conflict 9:10"},
+    {false, BASE "experts: x\ntopk: 2\nlora: -1\n", "type 6:10, range 8:7"},
+    {true,
+     "{\"model_type\": \"mixtral\", \"num_key_value_heads\": 8,\n"
+     "\"num_local_experts\": 8, " LLAMA_TAIL,
+     "missing 1:1"},
+    {true,
+     "{\"model_type\": \"mixtral\", \"num_key_value_heads\": 8,\n"
+     "\"num_local_experts\": 8, \"num_experts\": 4, "
+     "\"num_experts_per_tok\": 2, " LLAMA_TAIL,
+     "conflict 2:40"},
+    {true,
+     "{\"model_type\": \"qwen3\", \"num_key_value_heads\": 8,\n"
+     "\"layer_types\": [\"full_attention\"], " LLAMA_TAIL,
+     "conflict 2:16"},
+    {true,
+     "{\"model_type\": \"qwen3_moe\", \"num_key_value_heads\": 8,\n"
+     "\"num_experts\": 8, \"num_experts_per_tok\": 2, "
+     "\"mlp_only_layers\": [1], " LLAMA_TAIL,
+     "missing 1:1, unsupported 2:64"},
+    {true,
+     "{\"model_type\": \"gpt_oss\", \"num_key_value_heads\": 8,\n"
+     "\"num_local_experts\": 8, \"num_experts_per_tok\": 2, " LLAMA_TAIL,
+     "missing 1:1"},
+    {true,
+     "{\"model_type\": \"deepseek_v3\", \"num_key_value_heads\": 8,\n"
+     "\"n_routed_experts\": 8, \"num_experts_per_tok\": 2, "
+     "\"moe_intermediate_size\": 64, \"q_lora_rank\": null,\n"
+     "\"moe_layer_freq\": 2, \"kv_lora_rank\": \"512\", " LLAMA_TAIL,
+     "unsupported 3:19, type 3:38, missing 1:1, missing 1:1, missing 1:1"},
+    {true,
+     "{\"model_type\": \"nemotron_h\", \"num_key_value_heads\": 8,\n"
+     "\"layers_block_type\": [\"mamba\", \"conv\"], " LLAMA_TAIL,
+     "unknown-name 2:32"},
+    {true,
+     "{\"model_type\": \"nemotron_h\", \"num_key_value_heads\": 8,\n"
+     "\"use_bias\": true, " LLAMA_TAIL,
+     "missing 1:1, unsupported 2:13"},
+    {true,
+     "{\"model_type\": \"bert\", \"max_position_embeddings\": 512,\n"
+     "\"type_vocab_size\": 3, \"position_embedding_type\": "
+     "\"relative_key\", " LLAMA_TAIL,
+     "unsupported 2:20, unsupported 2:50"},
+    {true,
+     "{\"model_type\": \"t5\", \"feed_forward_proj\": \"gated-tanh\",\n"
+     "\"d_kv\": 0, " LLAMA_TAIL,
+     "range 2:9, unsupported 1:43"},
+    {true, "{\"model_type\": \"vit\", \"num_channels\": 1, " LLAMA_TAIL,
+     "unsupported 1:39, missing 1:1"},
     {true,
      "{\"model_type\": \"llama\", \"vocab_size\": -3, "
      "\"hidden_size\": 1e300, \"num_hidden_layers\": true,\n"
@@ -141,12 +215,13 @@ static void test_messages(void **state)
         {true, "{\"model_type\": \"mistrl\"}",
          "c.json:1:16: error: unknown model_type \"mistrl\"; did you mean "
          "mistral? supported are gpt2, gpt_neox, opt, bloom, mpt, llama, "
-         "mistral, qwen2"},
+         "mistral, mixtral, qwen2, qwen3, qwen3_moe, gpt_oss, deepseek_v2, "
+         "deepseek_v3, kimi_k2, nemotron_h, bert, t5, vit"},
         {true,
          "{\"model_type\": \"llama\", \"num_local_experts\": 8, " LLAMA_TAIL,
          "c.json:1:46: error: not modelled: mixture-of-experts layers "
-         "(\"num_local_experts\"); this version knows dense decoders with "
-         "equal layers"},
+         "(\"num_local_experts\"); models of this type are read without such "
+         "parts"},
         {false, "layers: 2\nhidden: 64\nheads: 5\nvocab: 9\nposition: none\n",
          "c.json:3:8: error: 5 heads don't divide hidden 64; change heads, or "
          "give head_dim"},
@@ -296,6 +371,81 @@ static void test_mpt(void **state)
     sc_arena_free(&a);
 }
 
+/* Spellings of the same thing in the files of several families. */
+static void test_sparse(void **state)
+{
+    (void)state;
+    sc_arena a;
+    sc_arena_init(&a, 0);
+    const sc_transformer *t =
+        read_ok(true,
+                "{\"architectures\": [\"MixtralForCausalLM\"], "
+                "\"num_key_value_heads\": 8, \"num_experts\": 8, "
+                "\"num_experts_per_token\": 2, \"sliding_window\": "
+                "64, " LLAMA_TAIL,
+                &a);
+    assert_string_equal(t->name, "mixtral");
+    assert_int_equal(t->experts, 8);
+    assert_int_equal(t->topk, 2);
+    assert_int_equal(t->moe_ffn, 11008);
+    assert_int_equal(t->window, 64);
+
+    t = read_ok(true,
+                "{\"model_type\": \"gpt_oss\", "
+                "\"num_key_value_heads\": 8, \"num_local_experts\": 8, "
+                "\"num_experts_per_tok\": 2, \"sliding_window\": "
+                "64, " LLAMA_TAIL,
+                &a);
+    assert_int_equal(t->window_every, 2); /* without a list */
+    assert_int_equal(t->head_dim, 64);
+    assert_true(t->sinks && t->bias && t->router_bias);
+
+    t = read_ok(true,
+                "{\"model_type\": \"qwen3_moe\", "
+                "\"num_key_value_heads\": 8, \"num_experts\": 8, "
+                "\"num_experts_per_tok\": 2, \"moe_intermediate_size\": "
+                "64, \"mlp_only_layers\": [0, 1], \"sliding_window\": 4, "
+                "\"decoder_sparse_step\": 2, " LLAMA_TAIL,
+                &a);
+    assert_int_equal(t->first_dense, 2);
+    assert_int_equal(t->moe_every, 2);
+    assert_int_equal(t->window, 0); /* not used */
+    assert_true(t->qk_norm);
+    sc_arena_free(&a);
+}
+
+static void test_encoders(void **state)
+{
+    (void)state;
+    sc_arena a;
+    sc_arena_init(&a, 0);
+    const sc_transformer *t =
+        read_ok(true,
+                "{\"model_type\": \"t5\", \"d_model\": 64, \"d_kv\": 8, "
+                "\"d_ff\": 100, \"num_layers\": 2, \"num_heads\": 4, "
+                "\"num_decoder_layers\": 3, \"vocab_size\": 9, "
+                "\"tie_word_embeddings\": false, "
+                "\"feed_forward_proj\": \"gated-gelu\"}",
+                &a);
+    assert_int_equal(t->decoder_layers, 3);
+    assert_int_equal(t->head_dim, 8);
+    assert_int_equal(t->act, SC_ACT_GEGLU);
+    assert_int_equal(t->position, SC_POS_RELATIVE);
+    assert_true(!t->tied && t->dropout);
+
+    t = read_ok(true,
+                "{\"model_type\": \"vit\", \"hidden_size\": 64, "
+                "\"num_hidden_layers\": 2, \"num_attention_heads\": 4, "
+                "\"intermediate_size\": 100, \"image_size\": 32, "
+                "\"patch_size\": 8, \"id2label\": {\"0\": \"a\", "
+                "\"1\": \"b\", \"2\": \"c\"}}",
+                &a);
+    assert_int_equal(t->classes, 3);
+    assert_int_equal(t->max_seq, 17);
+    assert_int_equal(t->positions, 17);
+    sc_arena_free(&a);
+}
+
 static void test_no_file(void **state)
 {
     (void)state;
@@ -315,7 +465,7 @@ static void test_no_file(void **state)
 static void test_little_memory(void **state)
 {
     (void)state;
-    for (size_t limit = 64; limit < 40000; limit += 997) {
+    for (size_t limit = 64; limit < 400000; limit += 4999) {
         sc_arena a;
         sc_err err;
         const sc_model *m = NULL;
@@ -335,6 +485,8 @@ int main(void)
         cmocka_unit_test(test_yaml),
         cmocka_unit_test(test_type_defaults),
         cmocka_unit_test(test_mpt),
+        cmocka_unit_test(test_sparse),
+        cmocka_unit_test(test_encoders),
         cmocka_unit_test(test_no_file),
         cmocka_unit_test(test_little_memory),
     };

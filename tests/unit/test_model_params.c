@@ -5,6 +5,7 @@
 
 #include "unit.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -84,6 +85,77 @@ static const published counts[] = {
     {"mpt-13b", 12.854e9, 1e6},
     {"mpt-30b", 29.975e9, 1e6},
     {"mpt-70b", 64.862e9, 1e6},
+    {"llama3.2-1b", 1235814400, 0},
+    {"llama3.2-3b", 3212749824, 0},
+    {"llama3.3-70b", 70553706496, 0},
+    /* 80 (16 (8192 + 10240) + 16 (8192 + 8192)) more, and so on */
+    {"llama2-70b-lora", 68976648192 + 44564480, 0},
+    {"llama2-13b-lora", 13015864320 + 19660800, 0},
+    {"llama3-70b-lora", 70553706496 + 44564480, 0},
+    {"mixtral-8x7b", 46702792704, 0},
+    {"mixtral-8x22b", 140620634112, 0},
+    {"qwen3-8b", 8190735360, 0},
+    {"qwen3-14b", 14768307200, 0},
+    {"qwen3-32b", 32762123264, 0},
+    {"qwen3-30b-a3b", 30532122624, 0},
+    {"qwen3-235b-a22b", 235093634560, 0},
+    {"gpt-oss-20b", 20914757184, 0},
+    {"gpt-oss-120b", 116829156672, 0},
+    {"deepseek-v2-lite", 15706484224, 0},
+    {"deepseek-v2", 235741434880, 0},
+    {"deepseek-v3", 671026419200, 0},
+    /* README_WEIGHTS: 11.5 that are not shared with the model */
+    {"deepseek-v3-mtp", 671.0e9 + 11.5e9, 5e8},
+    {"kimi-k2", 1.03e12, 1e10},
+    {"nemotron3-8b", 8e9, 2e9},
+    {"nemotron3-22b", 22e9, 2e9},
+    {"nemotron-4-15b", 12.5e9 + 3.1e9, 1e8},
+    {"nemotron-4-340b", 331.6e9 + 9.4e9, 1e8},
+    {"nemotron-h-8b", 8.1e9, 1e8},
+    {"nemotron-h-47b", 46.8e9, 1e8},
+    {"nemotron-h-56b", 56.3e9, 1e8},
+    {"nemotron-nano-9b-v2", 8.89e9, 1e7},
+    {"nemotron-nano-12b-v2", 12.31e9, 1e7},
+    {"nemotron-3-nano", 31577937344, 0},
+    {"nemotron-3-super", 120.6e9, 2e8},
+    {"nemotron-3-ultra", 550e9, 2e9},
+    {"bert-base", 109514298, 0},
+    {"bert-large", 335174458, 0},
+    {"t5-small", 60506624, 0},
+    {"t5-base", 222903552, 0},
+    {"t5-large", 737668096, 0},
+    {"t5-3b", 2851598336, 0},
+    {"t5-11b", 11307321344, 0},
+    {"vit-b-16", 86567656, 0},
+    {"vit-l-16", 304326632, 0},
+    {"vit-h-14", 632045800, 0},
+    {"gpt3-20b", 20e9, 1e9},
+};
+
+/* Parameters that a token uses.  Some papers leave out the embedding's table,
+ * of which it reads one row. */
+static const struct {
+    const char *name;
+    double active, rounding;
+    bool table;
+} actives[] = {
+    {"mixtral-8x7b", 12.9e9, 1e8, true},
+    {"mixtral-8x22b", 39e9, 1e9, true},
+    {"qwen3-30b-a3b", 3.3e9, 2e8, true},
+    {"qwen3-235b-a22b", 22e9, 1e9, true},
+    {"gpt-oss-20b", 3.61e9, 1e7, false},
+    {"gpt-oss-120b", 5.13e9, 1e7, false},
+    {"deepseek-v2-lite", 2.4e9, 2e8, false},
+    {"deepseek-v2", 21e9, 1e9, false},
+    {"deepseek-v3", 37e9, 1e9, false},
+    {"deepseek-v3", 36.6e9, 1e8, false}, /* README_WEIGHTS */
+    {"kimi-k2", 32e9, 1e9, false},
+    {"nemotron-3-nano", 3.2e9, 1e8, false},
+    {"nemotron-3-nano", 3.6e9, 1e8, true},
+    {"nemotron-3-super", 12e9, 1e9, false},
+    {"nemotron-3-ultra", 55e9, 1e9, false},
+    {"llama3-8b", 8030261248, 0, true},
+    {"t5-small", 60506624, 0, true},
 };
 
 static void check_count(const published *p, uint64_t params)
@@ -133,6 +205,41 @@ static void test_all_are_checked(void **state)
         if (k == SC_COUNT(counts)) fail_msg("%s is not checked", names[i]);
         if (i > 0) assert_true(strcmp(names[i - 1], names[i]) < 0);
     }
+    sc_arena_free(&a);
+}
+
+static void test_active(void **state)
+{
+    (void)state;
+    sc_arena a;
+    sc_arena_init(&a, 0);
+    for (size_t i = 0; i < SC_COUNT(actives); i++) {
+        const sc_model *m = NULL;
+        assert_int_equal(
+            sc_model_load(actives[i].name, sc_pos_none(), &a, &m, NULL), SC_OK);
+        double n = (double)m->active_params;
+        if (!actives[i].table) n -= (double)(m->t.vocab * m->t.hidden);
+        if (fabs(n - actives[i].active) > actives[i].rounding / 2) {
+            fail_msg("%s uses %.0f parameters, published are %.0f",
+                     actives[i].name, n, actives[i].active);
+        }
+    }
+    sc_arena_free(&a);
+}
+
+/* Adapters learn, nothing else does. */
+static void test_trained(void **state)
+{
+    (void)state;
+    sc_arena a;
+    sc_arena_init(&a, 0);
+    const sc_model *m = NULL;
+    assert_int_equal(
+        sc_model_load("llama2-70b-lora", sc_pos_none(), &a, &m, NULL), SC_OK);
+    assert_int_equal(m->trained_params, 44564480);
+    assert_int_equal(sc_model_load("mixtral-8x7b", sc_pos_none(), &a, &m, NULL),
+                     SC_OK);
+    assert_int_equal(m->trained_params, m->params);
     sc_arena_free(&a);
 }
 
@@ -208,12 +315,31 @@ static void test_huggingface(void **state)
 {
     (void)state;
     static const published files[] = {
-        {"gpt2", 124439808, 0},           {"gpt2-xl", 1557611200, 0},
-        {"llama2-7b", 6738415616, 0},     {"llama3-70b", 70553706496, 0},
-        {"llama3.2-1b", 1235814400, 0},   {"opt-1.3b", 1315758080, 0},
-        {"bloom-560m", 559214592, 0},     {"mpt-7b", 6649286656, 0},
-        {"mpt-1b-learned", 1.316e9, 1e6}, {"mistral-7b", 7241732096, 0},
-        {"qwen2.5-7b", 7615616512, 0},    {"gpt-neox-20b", 20554567680, 0},
+        {"gpt2", 124439808, 0},
+        {"gpt2-xl", 1557611200, 0},
+        {"llama2-7b", 6738415616, 0},
+        {"llama3-70b", 70553706496, 0},
+        {"llama3.2-1b", 1235814400, 0},
+        {"opt-1.3b", 1315758080, 0},
+        {"bloom-560m", 559214592, 0},
+        {"mpt-7b", 6649286656, 0},
+        {"mpt-1b-learned", 1.316e9, 1e6},
+        {"mistral-7b", 7241732096, 0},
+        {"qwen2.5-7b", 7615616512, 0},
+        {"gpt-neox-20b", 20554567680, 0},
+        {"mixtral-8x7b", 46702792704, 0},
+        {"qwen3-8b", 8190735360, 0},
+        {"qwen3-30b-a3b", 30532122624, 0},
+        {"gpt-oss-20b", 20914757184, 0},
+        {"deepseek-v2-lite", 15706484224, 0},
+        {"deepseek-v2", 235741434880, 0},
+        {"deepseek-v3", 682500000000.0, 5e8},
+        {"kimi-k2", 1030000000000.0, 1e10},
+        {"nemotron-h-8b", 8100000000.0, 1e8},
+        {"nemotron-3-nano", 31577937344, 0},
+        {"bert-base", 109514298, 0},
+        {"t5-small", 60506624, 0},
+        {"vit-b-16", 86567656, 0},
     };
     const char *root = getenv("STEPCAST_SOURCE");
     sc_arena a;
@@ -244,9 +370,26 @@ static const sc_model *load(const char *name, sc_arena *a)
 static void test_file_equals_catalogue(void **state)
 {
     (void)state;
-    static const char *const names[] = {
-        "gpt2",       "llama2-7b",  "llama3-70b", "opt-1.3b",
-        "bloom-560m", "mistral-7b", "qwen2.5-7b", "gpt-neox-20b"};
+    static const char *const names[] = {"gpt2",
+                                        "llama2-7b",
+                                        "llama3-70b",
+                                        "opt-1.3b",
+                                        "bloom-560m",
+                                        "mistral-7b",
+                                        "qwen2.5-7b",
+                                        "gpt-neox-20b",
+                                        "mixtral-8x7b",
+                                        "qwen3-8b",
+                                        "qwen3-30b-a3b",
+                                        "gpt-oss-20b",
+                                        "deepseek-v2-lite",
+                                        "deepseek-v2",
+                                        "kimi-k2",
+                                        "nemotron-h-8b",
+                                        "nemotron-3-nano",
+                                        "bert-base",
+                                        "t5-small",
+                                        "vit-b-16"};
     const char *root = getenv("STEPCAST_SOURCE");
     sc_arena a;
     sc_arena_init(&a, 0);
@@ -288,6 +431,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_catalogue),
         cmocka_unit_test(test_all_are_checked),
+        cmocka_unit_test(test_active),
+        cmocka_unit_test(test_trained),
         cmocka_unit_test(test_aliases),
         cmocka_unit_test(test_unknown_names),
         cmocka_unit_test(test_huggingface),

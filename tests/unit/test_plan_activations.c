@@ -36,7 +36,7 @@ static sc_run run_of(const char *model, const char *software, uint32_t tp,
                      uint32_t pp)
 {
     sc_run r = {.cost = &f.cost,
-                .size = {pp, 1, 1, tp},
+                .size = {pp, 1, 1, 1, tp},
                 .vpp = 1,
                 .mbs = 4,
                 .ga = 8,

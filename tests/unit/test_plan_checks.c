@@ -32,7 +32,7 @@ static int tear_down(void **state)
 static sc_run run_of(const char *model, uint32_t tp, uint32_t pp, uint32_t dp)
 {
     sc_run r = {.cost = &f.cost,
-                .size = {pp, dp, 1, tp},
+                .size = {pp, dp, 1, 1, tp},
                 .vpp = 1,
                 .mbs = 1,
                 .ga = 16,
@@ -89,11 +89,6 @@ static void single_errors(void **state)
     refused(&bad, 1, SC_C_DIVIDE, "15 micro-batches");
     bad = run_of("llama3-8b", 1, 64, 1);
     refused(&bad, 1, SC_C_RANGE, "64 pipeline stages for 32 layers");
-    bad = run_of("llama3-8b", 1, 1, 2);
-    bad.size[SC_AX_CP] = 2;
-    bad.size[SC_AX_DP] = 1;
-    bad.gbs = 16;
-    refused(&bad, 1, SC_C_UNSUPPORTED, "--cp");
 }
 
 /* gpt3-xl has 16 heads and an ffn of 8192: 3 divides neither. */

@@ -6,8 +6,8 @@
 
 #include <math.h>
 
-/* pp 1, dp 2, cp 3, tp 4 */
-static const uint32_t mesh[SC_N_AX] = {1, 2, 3, 4};
+/* pp 1, dp 2, ep 1, cp 3, tp 4 */
+static const uint32_t mesh[SC_N_AX] = {1, 2, 1, 3, 4};
 
 #define BIT(ax) (1u << (ax))
 
@@ -53,11 +53,12 @@ static void rules(void **state)
     sc_layout seq = shard(whole(), SC_D_SEQ, SC_AX_TP);
     sc_layout head = shard(whole(), SC_D_HEAD, SC_AX_TP);
     /* V of an all-reduce and a reduce-scatter is what a rank holds before,
-     * that of a gather what it holds after: the whole tensor each time. */
+     * that of a gather what it holds after: the whole tensor each time; of
+     * an exchange what it holds. */
     one(&sum, &rep, SC_ALL_REDUCE, BIT(SC_AX_TP), SC_N_DIMNAMES, 1);
     one(&sum, &seq, SC_REDUCE_SCATTER, BIT(SC_AX_TP), SC_D_SEQ, 1);
     one(&seq, &rep, SC_ALL_GATHER, BIT(SC_AX_TP), SC_D_SEQ, 1);
-    one(&head, &seq, SC_ALL_TO_ALL, BIT(SC_AX_TP), SC_D_SEQ, 1);
+    one(&head, &seq, SC_ALL_TO_ALL, BIT(SC_AX_TP), SC_D_SEQ, 0.25);
     none(&rep, &seq);
     none(&seq, &seq);
     none(&sum, &sum);
@@ -74,7 +75,7 @@ static void other_axes_keep_their_shards(void **state)
     from = shard(to, SC_D_SEQ, SC_AX_TP);
     one(&from, &to, SC_ALL_GATHER, BIT(SC_AX_TP), SC_D_SEQ, 0.5);
     to = shard(shard(whole(), SC_D_BATCH, SC_AX_DP), SC_D_HEAD, SC_AX_TP);
-    one(&from, &to, SC_ALL_TO_ALL, BIT(SC_AX_TP), SC_D_HEAD, 0.5);
+    one(&from, &to, SC_ALL_TO_ALL, BIT(SC_AX_TP), SC_D_HEAD, 0.125);
 }
 
 static void axes_of_one_rank_vanish(void **state)

@@ -41,7 +41,7 @@ static sc_run run_of(const char *software, uint32_t tp, uint32_t pp,
     const sc_software *sw = NULL;
     sc_run r = {.cost = &f.cost,
                 .sw = &f.sw,
-                .size = {pp, dp, 1, tp},
+                .size = {pp, dp, 1, 1, tp},
                 .vpp = 1,
                 .mbs = 1,
                 .ga = ga,
@@ -183,7 +183,8 @@ static void exchange_hides(void **state)
     f.cost.p[SC_P_STEP_FIXED] = 0;
     f.sw.bucket_bytes = 1;
     sc_plan p = plan_of(&r);
-    sc_block b[3] = {hand_made(0, 0), hand_made(100, 200), hand_made(0, 0)};
+    sc_block b[3] = {hand_made(1e-3, 1e-3), hand_made(100, 200),
+                     hand_made(1e-3, 1e-3)};
     b[1].grad_bytes = 1e9;
     b[1].grad_s = 10;
     double busy = 2 * 24 * 300, overlapped = 23 * 10, tail = 10;
@@ -204,12 +205,42 @@ static void exchange_limits(void **state)
     f.cost.p[SC_P_STEP_FIXED] = 0;
     f.sw.bucket_bytes = 1;
     sc_plan p = plan_of(&r);
-    sc_block b[3] = {hand_made(0, 0), hand_made(1, 2), hand_made(0, 0)};
+    sc_block b[3] = {hand_made(1e-3, 1e-3), hand_made(1, 2),
+                     hand_made(1e-3, 1e-3)};
     b[1].grad_bytes = 1e9;
     b[1].grad_s = 1000;
     sc_graph g = lower(&p, b, false);
     near(sc_time_to_s(makespan(&g)), 24 + 2 + 24 * 1000, 0.002);
     near(fast(&p, b), 24 + 2 + 24 * 1000, 0.002);
+}
+
+/* Fully sharded: what is gathered ahead hides beside the layer before it, and
+ * so does the scatter of a gradient.  Only the ends are waited for. */
+static void sharded_weights_hide(void **state)
+{
+    (void)state;
+    sc_run r = run_of("llm-foundry-2023", 1, 1, 8, 1);
+    r.zero = 3;
+    f.cost.p[SC_P_STEP_FIXED] = 0;
+    sc_plan p = plan_of(&r);
+    sc_block b[3] = {hand_made(1e-3, 1e-3), hand_made(100, 200),
+                     hand_made(1e-3, 1e-3)};
+    b[1].gather_bytes = b[1].grad_bytes = 1e9;
+    b[1].gather_s = b[1].grad_s = 10;
+    double busy = 24 * 300, beside = 24 * 3 * 10;
+    double most = busy + f.cost.p[SC_P_OVERLAP] * beside + 3 * 10;
+    sc_graph g = lower(&p, b, false);
+    double event = sc_time_to_s(makespan(&g)), composed = fast(&p, b);
+    if (event > 1.001 * most || composed > 1.001 * most)
+        print_message("%g, %g, at most %g\n", event, composed, most);
+    assert_true(event >= busy + 2 * 10 && event <= 1.001 * most);
+    assert_true(composed >= busy + 2 * 10 && composed <= 1.001 * most);
+    /* without prefetch every layer waits for its weights, both ways */
+    f.sw.prefetch = false;
+    g = lower(&p, b, false);
+    event = sc_time_to_s(makespan(&g));
+    composed = fast(&p, b);
+    assert_true(event >= busy + 2 * 24 * 10 && composed >= busy + 2 * 24 * 10);
 }
 
 /* ---- one graph in several forms ------------------------------------------- */
@@ -335,6 +366,36 @@ static void work_is_kept(void **state)
     }
 }
 
+/* What a stage hands over, and to whom: activations down the pipeline, their
+ * gradients up; chunks wrap around. */
+static void transfers(void **state)
+{
+    (void)state;
+    sc_run r = run_of("megatron-lm-2022", 2, 4, 1, 8);
+    double whole = 2.0 * 1024 * 2048; /* gpt3-xl is 2048 wide */
+    r.vpp = 2;
+    r.schedule = SC_SCH_INTERLEAVED;
+    for (int scatter = 0; scatter < 2; scatter++) {
+        f.sw.p2p_scatter = scatter;
+        sc_plan p = plan_of(&r);
+        sc_block b[3];
+        price(&p, b);
+        sc_graph g = lower(&p, b, false);
+        uint32_t n[2] = {0, 0};
+        for (uint32_t k = 0; k < g.n_ops; k++) {
+            if (g.kind[k] != SC_OP_P2P) continue;
+            bool up = strcmp(g.name[k], "send gradient") == 0;
+            assert_int_equal(g.peer[k], (g.cls[k] + (up ? 3 : 1)) % 4);
+            assert_true((double)g.bytes[k] == (scatter ? whole / 2 : whole));
+            assert_true(g.work[k] > 0);
+            n[up]++;
+        }
+        /* 8 virtual stages have 7 borders, crossed by 8 micro-batches */
+        assert_int_equal(n[0], 7 * 8);
+        assert_int_equal(n[1], 7 * 8);
+    }
+}
+
 /* Sixteen nodes or two thousand: replicas are one class. */
 static void symmetry_is_free(void **state)
 {
@@ -364,10 +425,12 @@ int main(void)
                                        TEST(forward_only),
                                        TEST(exchange_hides),
                                        TEST(exchange_limits),
+                                       TEST(sharded_weights_hide),
                                        TEST(folded_equals_unfolded),
                                        TEST(expanded_equals_closed),
                                        TEST(engines_agree),
                                        TEST(work_is_kept),
+                                       TEST(transfers),
                                        TEST(symmetry_is_free)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -34,7 +34,7 @@ static int tear_down(void **state)
 static sc_run run_of(uint32_t tp, uint32_t dp, bool sp, int zero)
 {
     sc_run r = {.cost = &f.cost,
-                .size = {1, dp, 1, tp},
+                .size = {1, dp, 1, 1, tp},
                 .vpp = 1,
                 .mbs = 2,
                 .ga = 2,
@@ -180,7 +180,7 @@ static void data_parallel(void **state)
         double n = layer_params(r.model, l);
         assert_true(b.params == n && b.params_kept == n);
         assert_true(b.grads_kept == n && b.optim_kept == n);
-        assert_int_equal(b.grad_coll, SC_ALL_REDUCE);
+        assert_int_equal(b.grad.coll[1u << SC_AX_DP], SC_ALL_REDUCE);
         assert_true(fabs(b.grad_bytes - n * r.sw->reduce_bytes) < 1e-6 * n);
         assert_true(b.grad_s > 0);
         assert_true(b.gather_bytes == 0 && b.update_bytes == 0);
@@ -216,7 +216,8 @@ static void zero_states(void **state)
         assert_true(fabs(b.grads_kept - n / (z >= 2 ? dp : 1)) < 1e-6);
         assert_true(fabs(b.params_kept - n / (z >= 3 ? dp : 1)) < 1e-6);
         assert_true(b.params == n);
-        assert_int_equal(b.grad_coll, z ? SC_REDUCE_SCATTER : SC_ALL_REDUCE);
+        assert_int_equal(b.grad.coll[1u << SC_AX_DP],
+                         z ? SC_REDUCE_SCATTER : SC_ALL_REDUCE);
         assert_true(fabs(b.grad_bytes - n * r.sw->reduce_bytes) < 1);
         assert_true(fabs(b.update_bytes - (z == 1 || z == 2 ? n * low : 0)) <
                     1);

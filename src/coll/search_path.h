@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * search_path.h - the graph's links in one array and the path between every
+ * two nodes that the search joins.
+ */
+#ifndef COLL_SEARCH_PATH_H
+#define COLL_SEARCH_PATH_H
+
+#include <stepcast/coll_search.h>
+
+#define SEARCH_NONE UINT32_MAX
+
+typedef struct search_link {
+    uint32_t from, to; /* nodes */
+    sc_wire wire;
+    uint32_t back; /* the first link of `to` that leads to `from` */
+    float width;   /* what is left of it; the search books here */
+    bool old_gpu;  /* `to` is a GPU that acknowledges what it is sent */
+    bool both;     /* a CPU's NVLink: as much flows back */
+} search_link;
+
+typedef struct search_path {
+    sc_path_type type;
+    float width;
+    uint32_t hops;        /* 0: the same node, or no way */
+    const uint32_t *link; /* [hops] */
+    bool from_gpu;
+    bool through_intel; /* between PCI devices of one Intel CPU, from a GPU */
+} search_path;
+
+typedef struct search_map {
+    const sc_topo *t;
+    uint32_t n_gpus, n_nets;
+    uint32_t n_links;
+    search_link *link;       /* [n_links] */
+    uint32_t *first;         /* [n_nodes + 1] a node's links */
+    search_path *gpu_gpu;    /* [n_gpus * n_gpus] from * n_gpus + to */
+    search_path *gpu_net;    /* [n_gpus * n_nets] gpu * n_nets + net */
+    search_path *net_gpu;    /* [n_nets * n_gpus] net * n_gpus + gpu */
+    search_path *gpu_switch; /* [n_gpus] to the first NVSwitch, or NULL */
+    search_path *switch_gpu;
+    uint32_t *local_gpu; /* [n_nets] its own GPU */
+    float max_width;     /* of any path that a channel takes */
+    float total_width;   /* that one GPU has */
+} search_map;
+
+/* `pxn`: NICs can be reached through another GPU. */
+sc_status search_map_build(const sc_topo *t, bool pxn, sc_arena *a,
+                           search_map *out, sc_err *err);
+
+/* The type after this one that the version knows. */
+sc_path_type search_next_type(sc_nccl version, sc_path_type type);
+
+#endif

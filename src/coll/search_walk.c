@@ -1,0 +1,593 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * search_walk.c - depth first through the GPUs of one channel after another.
+ *
+ * A channel books its bandwidth on every link of its way; what is left carries
+ * the next channel.  The order in which candidates are tried decides what is
+ * found before the budget ends, so it is NCCL's.
+ */
+#include "coll/search_walk.h"
+
+#include <string.h>
+
+/* Orders that are tried before the free search. */
+typedef enum forced { FREE, PCI_ORDER, LAST_CHANNEL } forced;
+
+typedef struct turn {
+    int32_t to_net;   /* step after which it goes to the network; -1: never */
+    int32_t to_first; /* step after which it returns to the first GPU */
+    forced order;
+} turn;
+
+void search_copy(const search *s, search_state *to, const search_state *from)
+{
+    uint8_t *order = to->order;
+    search_ends *net = to->net;
+    memcpy(order, from->order, (size_t)SC_MAX_CHANNELS * s->map.n_gpus);
+    memcpy(net, from->net, SC_MAX_CHANNELS * sizeof *net);
+    *to = *from;
+    to->order = order;
+    to->net = net;
+}
+
+static const sc_topo_node *gpu_node(const search *s, uint32_t gpu)
+{
+    return &s->map.t->node[s->map.t->of[SC_TOPO_GPU][gpu]];
+}
+
+static const sc_topo_node *net_node(const search *s, uint32_t net)
+{
+    return &s->map.t->node[s->map.t->of[SC_TOPO_NET][net]];
+}
+
+/* ---- booking bandwidth */
+
+/* Sums of floats drift; widths are kept to a thousandth, halves rounded away
+ * from zero as roundf() does. */
+static void take(float *width, float speed)
+{
+    float thousandths = (*width - speed) * 1000;
+    double half = thousandths < 0 ? -0.5 : 0.5;
+    *width = (float)(int64_t)((double)thousandths + half) / 1000;
+}
+
+/* Books the first `n` links, or gives back with a negative speed.  Returns how
+ * many had room.  An Intel CPU cuts what a GPU sends into more PCI packets;
+ * reads and acknowledgements flow back. */
+static uint32_t book(search *s, const search_path *p, uint32_t n, float speed)
+{
+    float pci = p->through_intel ? speed * 6 / 5 : speed;
+    for (uint32_t i = 0; i < n; i++) {
+        search_link *l = &s->map.link[p->link[i]];
+        float forth = l->wire == SC_WIRE_PCI ? pci : speed, back = 0;
+        if (l->old_gpu && !p->from_gpu) back = forth / 8;
+        if (l->both) back = forth;
+        if (l->width < forth) return i;
+        if (back != 0) {
+            float *width = &s->map.link[l->back].width;
+            if (*width < back) return i;
+            take(width, back);
+        }
+        take(&l->width, forth);
+    }
+    return n;
+}
+
+/* Books a path at the channel's speed times `times`; false: no room, or too
+ * far.  Negative times give it back. */
+static bool follow(search *s, const search_path *p, bool inside, float times)
+{
+    if (p->hops == 0) return true;
+    float speed = (inside ? s->now.intra : s->now.inter) * times;
+    sc_path_type limit = inside ? s->now.type_intra : s->now.type_inter;
+    if (times > 0 && p->type > limit) return false;
+    uint32_t done = book(s, p, p->hops, speed);
+    if (done < p->hops) {
+        book(s, p, done, -speed);
+        return false;
+    }
+    s->now.hops += (times > 0 ? 1 : -1) * (int32_t)p->hops;
+    return true;
+}
+
+static const search_path *gpu_path(const search *s, uint32_t from, uint32_t to)
+{
+    return &s->map.gpu_gpu[(size_t)from * s->map.n_gpus + to];
+}
+
+static const search_path *out_path(const search *s, uint32_t gpu, uint32_t net)
+{
+    return &s->map.gpu_net[(size_t)gpu * s->map.n_nets + net];
+}
+
+static const search_path *in_path(const search *s, uint32_t net, uint32_t gpu)
+{
+    return &s->map.net_gpu[(size_t)net * s->map.n_gpus + gpu];
+}
+
+/* ---- what to try next */
+
+/* What is left of a GPU's PCI link, the narrower direction; -1: it has none. */
+static float pci_left(const search *s, uint32_t gpu)
+{
+    uint32_t node = s->map.t->of[SC_TOPO_GPU][gpu];
+    for (uint32_t k = s->map.first[node]; k < s->map.first[node + 1]; k++) {
+        const search_link *l = &s->map.link[k];
+        if (l->wire != SC_WIRE_PCI) continue;
+        float back = s->map.link[l->back].width;
+        return back < l->width ? back : l->width;
+    }
+    return -1;
+}
+
+/* Most important last. */
+typedef struct score {
+    int gpu, start, hops, width, net_hops, net_pci, net_width;
+} score;
+
+static bool before(const score *x, const score *y)
+{
+    if (x->net_width != y->net_width) return x->net_width > y->net_width;
+    if (x->net_pci != y->net_pci) return x->net_pci > y->net_pci;
+    if (x->net_hops != y->net_hops) return x->net_hops < y->net_hops;
+    if (x->width != y->width) return x->width > y->width;
+    if (x->hops != y->hops) return x->hops < y->hops;
+    return x->start < y->start;
+}
+
+/* Few and nearly sorted. */
+static void sort_scores(score *list, uint32_t n)
+{
+    for (uint32_t i = 1; i < n; i++) {
+        score x = list[i];
+        uint32_t k = i;
+        for (; k > 0 && before(&x, &list[k - 1]); k--) list[k] = list[k - 1];
+        list[k] = x;
+    }
+}
+
+static bool all_near(const score *x, uint32_t n)
+{
+    for (uint32_t i = 1; i < n; i++)
+        if (x[i].width != x[0].width || x[i].hops != x[0].hops) return false;
+    return true;
+}
+
+/* An NVSwitch prefers few peers: only the neighbours are tried. */
+static uint32_t neighbours_first(const search *s, uint32_t gpu, uint8_t *next,
+                                 uint32_t n)
+{
+    uint32_t gpus = s->map.n_gpus, count = 2, kept = 0;
+    uint32_t first[2] = {(gpu + 1) % gpus, (gpu + gpus - 1) % gpus};
+    if (s->now.pattern == SC_TOPO_BALANCED_TREE) {
+        first[0] = (gpu + gpus - 1) % gpus;
+        first[1] = (gpu + 1) % gpus;
+    } else if (s->now.pattern != SC_TOPO_RING) {
+        count = 1;
+    }
+    if (first[0] == first[1]) count = 1;
+    for (uint32_t k = 0; k < count; k++) {
+        uint32_t i = 0;
+        while (i < n && next[i] != first[k]) i++;
+        if (i == n) continue;
+        for (; i > 0; i--) next[i] = next[i - 1];
+        next[0] = (uint8_t)first[k];
+        kept++;
+    }
+    return kept;
+}
+
+static score score_of(const search *s, uint32_t gpu, uint32_t i)
+{
+    uint32_t g = (gpu + i) % s->map.n_gpus;
+    const search_path *p = gpu_path(s, gpu, g);
+    return (score){.gpu = (int)g,
+                   .start = (int)i,
+                   .hops = (int)p->hops,
+                   .width = (int)p->width};
+}
+
+/* The order of all other GPUs where no network matters: it never changes. */
+static void sort_peers(search *s)
+{
+    uint32_t gpus = s->map.n_gpus;
+    for (uint32_t g = 0; g < gpus; g++) {
+        score list[SC_TOPO_GPUS];
+        uint32_t n = 0;
+        for (uint32_t i = 1; i < gpus; i++) {
+            list[n] = score_of(s, g, i);
+            if (list[n].hops > 0) n++;
+        }
+        sort_scores(list, n);
+        s->n_peers[g] = (uint8_t)n;
+        for (uint32_t i = 0; i < n; i++)
+            s->peers[g * gpus + i] = (uint8_t)list[i].gpu;
+    }
+}
+
+static uint32_t free_peers(const search *s, uint32_t gpu, uint8_t *next)
+{
+    const uint8_t *peer = s->peers + (size_t)gpu * s->map.n_gpus;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < s->n_peers[gpu]; i++)
+        if (!(s->used[peer[i]] >> s->now.n_channels & 1)) next[n++] = peer[i];
+    return n;
+}
+
+/* The same towards a network: `net_sort` 1: the next GPU goes there; -1: a
+ * later one. */
+static uint32_t net_peers(const search *s, uint32_t gpu, int net_sort,
+                          uint8_t *next)
+{
+    score list[SC_TOPO_GPUS];
+    uint32_t n = 0, net = s->now.net[s->now.n_channels].in;
+    for (uint32_t i = 1; i < s->map.n_gpus; i++) {
+        score x = score_of(s, gpu, i);
+        uint32_t g = (uint32_t)x.gpu;
+        if (x.hops == 0 || (s->used[g] >> s->now.n_channels & 1)) continue;
+        const search_path *q = in_path(s, net, g);
+        x.net_hops = (int)q->hops;
+        x.net_pci = (int)pci_left(s, g);
+        x.net_width = (int)q->width;
+        list[n++] = x;
+    }
+    sort_scores(list, n);
+    bool reverse = net_sort == -1 && all_near(list, n);
+    for (uint32_t i = 0; i < n; i++)
+        next[i] = (uint8_t)list[reverse ? n - 1 - i : i].gpu;
+    return n;
+}
+
+/* GPUs to go to from here, best first. */
+static uint32_t rank_gpus(const search *s, uint32_t gpu, int net_sort,
+                          uint8_t *next)
+{
+    uint32_t n = net_sort == 0 ? free_peers(s, gpu, next)
+                               : net_peers(s, gpu, net_sort, next);
+    if (s->map.t->version == SC_NCCL_2_10_3 || s->map.t->n[SC_TOPO_NVS] == 0)
+        return n;
+    return neighbours_first(s, gpu, next, n);
+}
+
+/* Networks with the widest way to a GPU, nearest first; equally near ones are
+ * turned by the first GPU's number, so that single GPUs spread over them. */
+static uint32_t rank_nets(const search *s, uint32_t *nets)
+{
+    uint32_t n = 0, hops[SC_TOPO_KIND];
+    float widest = 0;
+    for (uint32_t k = 0; k < s->map.n_nets; k++) {
+        float width = 0;
+        hops[k] = 255;
+        for (uint32_t g = 0; g < s->map.n_gpus; g++) {
+            const search_path *p = in_path(s, k, g);
+            if (p->width < width || (p->width == width && p->hops >= hops[k]))
+                continue;
+            width = p->width;
+            hops[k] = p->hops;
+        }
+        if (n > 0 && width < widest) continue;
+        if (n > 0 && width > widest) n = 0;
+        widest = width;
+        uint32_t i = n++;
+        for (; i > 0 && hops[k] < hops[nets[i - 1]]; i--) nets[i] = nets[i - 1];
+        nets[i] = k;
+    }
+    uint32_t dev = gpu_node(s, 0)->dev, turned[SC_TOPO_KIND];
+    for (uint32_t start = 0, end; start < n; start = end) {
+        end = start + 1;
+        while (end < n && hops[nets[end]] == hops[nets[start]]) end++;
+        uint32_t len = end - start;
+        for (uint32_t i = 0; i < len; i++)
+            turned[start + i] = nets[start + (i + dev) % len];
+    }
+    if (n > 0) memcpy(nets, turned, n * sizeof *nets);
+    return n;
+}
+
+/* ---- the search itself */
+
+static void next_channel(search *s, int64_t *budget);
+static void visit(search *s, uint32_t gpu, uint32_t step, turn t,
+                  int64_t *budget);
+
+static bool improves(const search *s)
+{
+    const search_state *a = &s->now, *b = &s->best;
+    if (a->n_channels < a->min_channels) return false;
+    if (a->pattern == SC_TOPO_NVLS)
+        return a->n_channels > b->n_channels ||
+               (float)a->n_channels * a->inter >
+                   (float)b->n_channels * b->inter;
+    float mine = (float)a->n_channels * a->intra;
+    float its = (float)b->n_channels * b->intra;
+    if (mine != its) return mine > its;
+    return a->pattern == b->pattern && a->cross_nic == b->cross_nic &&
+           a->hops < b->hops;
+}
+
+static void complete(search *s, int64_t *budget)
+{
+    s->now.n_channels++;
+    if (improves(s)) {
+        search_copy(s, &s->best, &s->now);
+        if (s->now.n_channels == s->now.max_channels) *budget = -1;
+    }
+    if (s->now.n_channels < s->now.max_channels) next_channel(s, budget);
+    s->now.n_channels--;
+}
+
+/* Visits a GPU, coming over `p`; NULL: the channel starts there. */
+static void try_gpu(search *s, const search_path *p, bool inside, uint32_t gpu,
+                    uint32_t step, turn t, int64_t *budget)
+{
+    uint64_t bit = UINT64_C(1) << s->now.n_channels;
+    if (p != NULL && !follow(s, p, inside, 1)) return;
+    s->used[gpu] ^= bit;
+    visit(s, gpu, step, t, budget);
+    s->used[gpu] ^= bit;
+    if (p != NULL) follow(s, p, inside, -1);
+}
+
+/* Whether a channel that came in by `start` may leave by `net`. */
+static bool may_leave(const search *s, uint32_t start, uint32_t net,
+                      uint32_t step)
+{
+    const search_state *n = &s->now;
+    const sc_topo_node *x = net_node(s, start), *y = net_node(s, net);
+    if (n->pattern == SC_TOPO_TREE && start != net) return false;
+    if (n->pattern == SC_TOPO_RING && n->cross_nic == 2) {
+        if ((n->n_channels & 1) && net != n->net[n->n_channels - 1].in)
+            return false;
+    } else if (n->cross_nic != 1 &&
+               (x->device != y->device || x->port != y->port)) {
+        return false;
+    }
+    return n->pattern != SC_TOPO_BALANCED_TREE || step == 0 ||
+           net == n->net[n->n_channels].out;
+}
+
+static void leave(search *s, uint32_t gpu, uint32_t step, turn t,
+                  int64_t *budget)
+{
+    uint32_t c = s->now.n_channels, start = s->now.net[c].in;
+    bool split = s->now.pattern == SC_TOPO_BALANCED_TREE;
+    float share = split ? 0.5F : 1;
+    turn then = t;
+    then.to_net = split && step == 0 ? 1 : -1;
+    for (uint32_t n = 0; n < s->map.n_nets; n++) {
+        if (!may_leave(s, start, n, step)) continue;
+        const search_path *p = out_path(s, gpu, n);
+        if (!follow(s, p, false, share)) continue;
+        s->now.net[c].out = n;
+        visit(s, gpu, step, then, budget);
+        follow(s, p, false, -share);
+    }
+}
+
+static void go_on(search *s, uint32_t gpu, uint32_t step, turn t,
+                  int64_t *budget)
+{
+    uint32_t gpus = s->map.n_gpus, c = s->now.n_channels, n = 1;
+    uint8_t *next = s->candidates + ((size_t)c * gpus + step) * gpus;
+    int sort = t.to_net == -1 ? 0 : t.to_net == (int32_t)(step + 1) ? 1 : -1;
+    if (t.order == PCI_ORDER)
+        next[0] = (uint8_t)(step + 1);
+    else if (t.order == LAST_CHANNEL)
+        next[0] = s->now.order[(size_t)(c - 1) * gpus + step + 1];
+    else
+        n = rank_gpus(s, gpu, sort, next);
+    for (uint32_t i = 0; i < n; i++)
+        try_gpu(s, gpu_path(s, gpu, next[i]), true, next[i], step + 1, t,
+                budget);
+}
+
+/* A head pulls from all through the switch: its own link carries twice. */
+static void try_nvls(search *s, uint32_t head, int64_t *budget)
+{
+    uint32_t n = s->map.n_gpus, in = 0, out = 0;
+    while (in < n &&
+           follow(s, &s->map.switch_gpu[in], true, in == head ? 2 : 1))
+        in++;
+    while (in == n && out < n &&
+           follow(s, &s->map.gpu_switch[out], true, out == head ? 2 : 1))
+        out++;
+    if (in == n && out == n) visit(s, head, n, (turn){-1, -1, FREE}, budget);
+    while (out-- > 0)
+        follow(s, &s->map.gpu_switch[out], true, out == head ? -2 : -1);
+    while (in-- > 0)
+        follow(s, &s->map.switch_gpu[in], true, in == head ? -2 : -1);
+}
+
+static void visit(search *s, uint32_t gpu, uint32_t step, turn t,
+                  int64_t *budget)
+{
+    uint32_t gpus = s->map.n_gpus;
+    if (*budget <= 0) return;
+    --*budget;
+    s->visits++;
+    if (step == gpus) {
+        complete(s, budget);
+        return;
+    }
+    uint8_t *order = s->now.order + (size_t)s->now.n_channels * gpus;
+    order[step] = (uint8_t)gpu;
+    if ((int32_t)step == t.to_net) {
+        leave(s, gpu, step, t, budget);
+    } else if (s->now.pattern == SC_TOPO_NVLS) {
+        for (uint32_t i = 1; i < gpus; i++)
+            order[i] = (uint8_t)(i <= gpu ? i - 1 : i);
+        try_nvls(s, gpu, budget);
+    } else if (step < gpus - 1) {
+        go_on(s, gpu, step, t, budget);
+    } else if ((int32_t)step == t.to_first) {
+        const search_path *p = gpu_path(s, gpu, order[0]);
+        if (!follow(s, p, true, 1)) return;
+        visit(s, order[0], step + 1, (turn){t.to_net, -1, t.order}, budget);
+        follow(s, p, true, -1);
+    } else {
+        visit(s, gpu, gpus, (turn){-1, -1, t.order}, budget);
+    }
+}
+
+/* The GPUs nearest to a network, those first whose PCI link has room. */
+static void try_nearest(search *s, uint32_t net, int speed, turn t,
+                        int64_t *budget)
+{
+    float widest = 0;
+    uint32_t least = UINT32_MAX;
+    for (uint32_t g = 0; g < s->map.n_gpus; g++) {
+        const search_path *p = in_path(s, net, g);
+        if (p->width > widest) {
+            widest = p->width;
+            least = p->hops;
+        } else if (p->width == widest && p->hops < least) {
+            least = p->hops;
+        }
+    }
+    if (widest < (float)speed) return;
+    for (int full = 0; full < 2; full++)
+        for (uint32_t g = 0; g < s->map.n_gpus; g++) {
+            const search_path *p = in_path(s, net, g);
+            if (p->width == widest && p->hops == least &&
+                (pci_left(s, g) > 0 ? 0 : 1) == full)
+                try_gpu(s, p, false, g, 0, t, budget);
+        }
+}
+
+static void from_net(search *s, uint32_t net, int speed, turn t,
+                     int64_t *budget)
+{
+    bool old = s->map.t->version == SC_NCCL_2_10_3;
+    uint32_t c = s->now.n_channels;
+    if (s->now.pattern == SC_TOPO_NVLS) {
+        uint32_t head = s->map.local_gpu[net];
+        for (uint32_t i = 0; i < c; i++)
+            if (s->now.order[(size_t)i * s->map.n_gpus] == head) return;
+        try_gpu(s, in_path(s, net, head), false, head, 0, t, budget);
+        return;
+    }
+    if (c > 0 && (old || s->now.same_channels)) {
+        uint32_t g = s->now.order[(size_t)(c - 1) * s->map.n_gpus];
+        t.order = LAST_CHANNEL;
+        try_gpu(s, in_path(s, net, g), false, g, 0, t, budget);
+    }
+    if (c > 0 && s->now.same_channels) return;
+    if (c == 0 && (old || s->map.t->n[SC_TOPO_NVS] == 0)) {
+        /* A first reference, on a budget of its own. */
+        int64_t own = 1 << 10;
+        t.order = PCI_ORDER;
+        try_gpu(s, in_path(s, net, 0), false, 0, 0, t, &own);
+        if (own == -1) *budget = -1;
+    }
+    t.order = FREE;
+    if (old) {
+        try_nearest(s, net, speed, t, budget);
+        return;
+    }
+    uint32_t mine = s->map.local_gpu[net];
+    try_gpu(s, in_path(s, net, mine), false, mine, 0, t, budget);
+    for (uint32_t g = 0; g < s->map.n_gpus; g++) {
+        const search_path *p = in_path(s, net, g), *q = in_path(s, net, mine);
+        if (g != mine && p->type == q->type && p->width >= q->width)
+            try_gpu(s, p, false, g, 0, t, budget);
+    }
+}
+
+/* NICs are booked in whole GB/s, all ports of one card that share a port. */
+static void book_net(search *s, uint32_t net, int speed)
+{
+    const sc_topo_node *x = net_node(s, net);
+    for (uint32_t i = 0; i < s->map.n_nets; i++) {
+        const sc_topo_node *y = net_node(s, i);
+        if (y->device == x->device && y->port == x->port)
+            s->net_width[i] -= (float)speed;
+    }
+}
+
+static void start_at_nets(search *s, turn t, int64_t *budget)
+{
+    bool old = s->map.t->version == SC_NCCL_2_10_3;
+    int speed = (int)s->now.inter;
+    uint32_t c = s->now.n_channels;
+    uint32_t *nets = s->nets + (size_t)c * s->map.n_nets;
+    uint32_t n = rank_nets(s, nets);
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t net = nets[old ? i : (c + i) % n];
+        if (s->net_width[net] < (float)speed || s->net_channels[net] == 0)
+            continue;
+        if (s->now.pattern == SC_TOPO_RING && s->now.cross_nic == 2 &&
+            (c & 1) && net != s->now.net[c - 1].out)
+            continue;
+        s->now.net[c].in = net;
+        s->now.latency_us = net_node(s, net)->latency_us;
+        book_net(s, net, speed);
+        s->net_channels[net]--;
+        from_net(s, net, speed, t, budget);
+        s->net_channels[net]++;
+        book_net(s, net, -speed);
+    }
+}
+
+static void start_at_gpus(search *s, turn t, int64_t *budget)
+{
+    uint32_t gpus = s->map.n_gpus, c = s->now.n_channels;
+    if (s->now.pattern == SC_TOPO_NVLS) {
+        if (c < gpus) try_gpu(s, NULL, true, c, 0, t, budget);
+        return;
+    }
+    uint32_t first = 0;
+    t.order = c == 0 ? PCI_ORDER : LAST_CHANNEL;
+    if (c > 0) first = s->now.order[(size_t)(c - 1) * gpus];
+    try_gpu(s, NULL, true, first, 0, t, budget);
+    if (c > 0 && s->now.same_channels) return;
+    t.order = FREE;
+    for (uint32_t g = 0; g < gpus; g++) try_gpu(s, NULL, true, g, 0, t, budget);
+}
+
+static void next_channel(search *s, int64_t *budget)
+{
+    int32_t last = (int32_t)s->map.n_gpus - 1;
+    bool ring = s->now.pattern == SC_TOPO_RING;
+    if (s->map.n_nets > 0)
+        start_at_nets(s, (turn){ring ? last : 0, -1, FREE}, budget);
+    else
+        start_at_gpus(s, (turn){-1, ring ? last : -1, FREE}, budget);
+}
+
+sc_status search_init(search *s, const sc_topo *t, bool pxn, sc_arena *a,
+                      sc_err *err)
+{
+    *s = (search){.budget = 0};
+    SC_TRY(search_map_build(t, pxn, a, &s->map, err));
+    size_t gpus = s->map.n_gpus, nets = s->map.n_nets;
+    search_state *state[] = {&s->now, &s->best};
+    for (int i = 0; i < 2; i++) {
+        state[i]->order = SC_NEW_N(a, uint8_t, SC_MAX_CHANNELS * gpus);
+        state[i]->net = SC_NEW_N(a, search_ends, SC_MAX_CHANNELS);
+        if (state[i]->order == NULL || state[i]->net == NULL)
+            return sc_error_nomem(err);
+    }
+    s->used = SC_NEW_N(a, uint64_t, gpus);
+    s->net_width = SC_NEW_N(a, float, nets);
+    s->net_channels = SC_NEW_N(a, uint32_t, nets);
+    s->candidates = SC_NEW_N(a, uint8_t, SC_MAX_CHANNELS * gpus * gpus);
+    s->peers = SC_NEW_N(a, uint8_t, gpus * gpus);
+    s->n_peers = SC_NEW_N(a, uint8_t, gpus);
+    s->nets = SC_NEW_N(a, uint32_t, SC_MAX_CHANNELS * nets);
+    if (s->used == NULL || s->net_width == NULL || s->net_channels == NULL ||
+        s->candidates == NULL || s->nets == NULL || s->peers == NULL ||
+        s->n_peers == NULL)
+        return sc_error_nomem(err);
+    for (size_t n = 0; n < nets; n++) {
+        s->net_width[n] = t->node[t->of[SC_TOPO_NET][n]].width;
+        s->net_channels[n] = t->node[t->of[SC_TOPO_NET][n]].channels;
+    }
+    sort_peers(s);
+    return SC_OK;
+}
+
+void search_run(search *s)
+{
+    s->now.n_channels = 0;
+    next_channel(s, &s->budget);
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* search_walk.h - one run of the search, with fixed speeds and limits. */
+#ifndef COLL_SEARCH_WALK_H
+#define COLL_SEARCH_WALK_H
+
+#include "coll/search_path.h"
+
+/* The NETs by which a channel comes and leaves. */
+typedef struct search_ends {
+    uint32_t in, out;
+} search_ends;
+
+/* Channels found so far, or the best of them. */
+typedef struct search_state {
+    sc_topo_pattern pattern;
+    uint32_t cross_nic; /* 0: no, 1: freely, 2: pairs of channels swap */
+    uint32_t min_channels, max_channels, n_channels;
+    float intra, inter; /* GB/s of one channel */
+    sc_path_type type_intra, type_inter;
+    bool same_channels;
+    int32_t hops;
+    float latency_us;
+    uint8_t *order;   /* [SC_MAX_CHANNELS * n_gpus] GPUs */
+    search_ends *net; /* [SC_MAX_CHANNELS] */
+} search_state;
+
+typedef struct search {
+    search_map map;
+    search_state now, best;
+    uint64_t *used;         /* [n_gpus] bit c: visited in channel c */
+    float *net_width;       /* [n_nets] what is left */
+    uint32_t *net_channels; /* [n_nets] */
+    uint8_t *candidates;    /* [SC_MAX_CHANNELS][n_gpus][n_gpus] */
+    uint8_t *peers;         /* [n_gpus][n_gpus] best first */
+    uint8_t *n_peers;       /* [n_gpus] */
+    uint32_t *nets;         /* [SC_MAX_CHANNELS][n_nets] to start from */
+    int64_t budget;         /* steps left; -1: a perfect solution */
+    uint64_t visits;
+} search;
+
+sc_status search_init(search *s, const sc_topo *t, bool pxn, sc_arena *a,
+                      sc_err *err);
+void search_copy(const search *s, search_state *to, const search_state *from);
+
+/* Searches channels from the first; improves `best`. */
+void search_run(search *s);
+
+#endif

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fabric.h - the dimensions inside a node. */
+#ifndef HW_FABRIC_H
+#define HW_FABRIC_H
+
+#include "hw/build.h"
+
+/* The most members a machine, or a side of it, may have. */
+#define HW_MAX_DEVICES ((uint64_t)1 << 31)
+
+/* Adds them to a machine whose device is set. */
+sc_status hw_fabric_dims(const hw_spec *s, sc_hw *hw, sc_err *err);
+
+/* Takes `n` devices of the node: fewer adapters and rails, and of a torus or
+ * mesh the most compact part, whose sides replace the shape. */
+sc_status hw_resize(hw_spec *s, uint64_t n, sc_arena *a, sc_err *err);
+
+/* Devices of one scale-up domain where `n` devices stand in hosts of its kind:
+ * all of them, or the largest equal part of whole hosts that fits; 0: none. */
+uint64_t hw_domain(const hw_spec *s, uint64_t n);
+
+#endif

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* nccl_xml.h - a small XML document as a tree, by libxml2. */
+#ifndef HW_NCCL_XML_H
+#define HW_NCCL_XML_H
+
+#include <stepcast/base.h>
+
+#define HW_XML_BYTES    ((size_t)8 << 20)
+#define HW_XML_DEPTH    32
+#define HW_XML_ELEMENTS 65536
+
+typedef struct hw_xml_attr {
+    const char *key, *value; /* terminated */
+} hw_xml_attr;
+
+typedef struct hw_xml_node hw_xml_node;
+
+struct hw_xml_node {
+    const char *name;
+    size_t offset; /* of its '<' in the text */
+    uint32_t n_attrs;
+    hw_xml_attr *attr;
+    hw_xml_node *parent, *child, *last, *next;
+};
+
+typedef struct hw_xml {
+    const char *file;
+    const char *text; /* a copy, terminated */
+    size_t len;
+    uint32_t n; /* elements */
+    hw_xml_node *root;
+} hw_xml;
+
+/* Everything lives in the arena. */
+sc_status hw_xml_parse(const char *text, size_t len, const char *file,
+                       sc_arena *a, hw_xml *out, sc_err *err);
+
+/* NULL if it has none. */
+const char *hw_xml_get(const hw_xml_node *n, const char *key);
+
+/* Of an attribute's name, or of the element where `key` is NULL or absent. */
+sc_pos hw_xml_pos(const hw_xml *x, const hw_xml_node *n, const char *key);
+
+#endif

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* hf_sparse.c - config.json of models with experts, latent attention, windows
+ * in some layers, or Mamba layers. */
+#include "model/hf.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const hf_spelling experts[] = {
+    {MODEL_EXPERTS,
+     {"n_routed_experts", "num_local_experts", "num_experts",
+      "num_routed_experts", "moe_num_experts"}},
+    {MODEL_TOPK,
+     {"num_experts_per_tok", "num_experts_per_token", "experts_per_token",
+      "moe_top_k"}},
+};
+
+static const hf_spelling expert_width[] = {
+    {MODEL_MOE_FFN, {"moe_intermediate_size"}}};
+
+/* ---- windows in some layers */
+
+/* Whether layer `i` of the list has a window; *ok false if it is of no kind of
+ * attention. */
+static bool is_sliding(const sc_node *n, bool *ok)
+{
+    bool scalar = n->kind == SC_N_SCALAR;
+    bool sliding = scalar && strcmp(n->text, "sliding_attention") == 0;
+    if (!sliding && !(scalar && strcmp(n->text, "full_attention") == 0)) {
+        *ok = false;
+    }
+    return sliding;
+}
+
+/* Layers 0, n, 2n ... have the window, or none, or all. */
+static void window_list(hf_reader *r, const sc_node *list)
+{
+    int64_t n = 0, sliding = 0, second = 0;
+    bool ok = list->kind == SC_N_SEQ;
+    for (const sc_node *c = ok ? list->child : NULL; c; c = c->next, n++) {
+        if (!is_sliding(c, &ok)) continue;
+        if (sliding++ == 1) second = n;
+    }
+    if (ok && r->t.layers && n != r->t.layers) {
+        hf_fail(r, SC_C_CONFLICT, list->pos, NULL,
+                "%lld layer_types for %lld layers", (long long)n,
+                (long long)r->t.layers);
+        return;
+    }
+    int64_t every = sliding == n ? 1 : sliding > 1 ? second : n;
+    int64_t i = 0;
+    for (const sc_node *c = ok ? list->child : NULL; c; c = c->next, i++) {
+        if (sliding && is_sliding(c, &ok) != (i % every == 0)) ok = false;
+    }
+    if (!ok) {
+        hf_unsupported(r, list, "layers of such kinds in this order");
+        return;
+    }
+    r->where.at[MODEL_WINDOW_EVERY] = list->pos;
+    r->t.window_every = sliding ? every : 0;
+    if (!sliding) r->t.window = 0;
+}
+
+static void windows(hf_reader *r, int64_t every)
+{
+    static const hf_spelling width[] = {{MODEL_WINDOW, {"sliding_window"}}};
+    const sc_node *list = hf_get(r->root, "layer_types");
+    hf_numbers(r, width, 1, every > 0);
+    r->t.window_every = every;
+    if (list) {
+        window_list(r, list);
+    } else if (!every) {
+        r->t.window = 0; /* the key is there, but use_sliding_window is not */
+    }
+    if (r->t.window_every && !r->t.window && r->status == SC_OK) {
+        hf_fail(r, SC_C_MISSING, list ? list->pos : r->root->pos, NULL,
+                "missing key \"sliding_window\"");
+    }
+}
+
+/* ---- types */
+
+static void mixtral(hf_reader *r)
+{
+    static const hf_spelling width[] = {{MODEL_WINDOW, {"sliding_window"}}};
+    hf_numbers(r, experts, SC_COUNT(experts), true);
+    hf_numbers(r, width, 1, false);
+}
+
+static void qwen3(hf_reader *r, bool moe)
+{
+    r->t.qk_norm = true;
+    r->t.bias = hf_bool(r, r->root, "attention_bias", false);
+    if (r->t.bias) {
+        hf_unsupported(r, hf_get(r->root, "attention_bias"),
+                       "biases in a part of the block");
+    }
+    if (!r->t.head_dim) r->t.head_dim = 128; /* of the type */
+    windows(r, 0);
+    if (!moe) return;
+    hf_numbers(r, experts, SC_COUNT(experts), true);
+    hf_numbers(r, expert_width, 1, true);
+    r->t.moe_every = hf_count(r, "decoder_sparse_step", MODEL_MOE_EVERY);
+
+    const sc_node *list = hf_get(r->root, "mlp_only_layers");
+    int64_t first = 0;
+    bool leading = !list || list->kind == SC_N_SEQ;
+    const sc_node *c = list && leading ? list->child : NULL;
+    for (; c && leading; c = c->next, first++) {
+        char want[24];
+        snprintf(want, sizeof want, "%lld", (long long)first);
+        leading = c->kind == SC_N_SCALAR && strcmp(c->text, want) == 0;
+    }
+    if (!leading) {
+        hf_unsupported(r, list, "dense layers behind the first");
+        return;
+    }
+    r->t.first_dense = first;
+    if (first) r->where.at[MODEL_FIRST_DENSE] = list->pos;
+}
+
+static void gpt_oss(hf_reader *r)
+{
+    r->t.sinks = true;
+    if (!hf_bool(r, r->root, "attention_bias", true)) {
+        hf_unsupported(r, hf_get(r->root, "attention_bias"),
+                       "biases in a part of the block");
+    }
+    if (!r->t.head_dim) r->t.head_dim = 64; /* of the type */
+    hf_numbers(r, experts, SC_COUNT(experts), true);
+    windows(r, 2);
+}
+
+static void deepseek_experts(hf_reader *r)
+{
+    const sc_node *every = hf_get(r->root, "moe_layer_freq");
+    hf_numbers(r, experts, SC_COUNT(experts), true);
+    hf_numbers(r, expert_width, 1, true);
+    r->t.first_dense = hf_count(r, "first_k_dense_replace", MODEL_FIRST_DENSE);
+    r->t.router_bias = hf_is(r, "topk_method", "noaux_tc");
+    if (every && hf_number(r, r->root, every->key, 1) != 1) {
+        hf_unsupported(r, every, "experts in some of the layers");
+    }
+    int64_t n = hf_count(r, "n_shared_experts", MODEL_TOPK);
+    if (!n) n = hf_count(r, "num_shared_experts", MODEL_TOPK);
+    int64_t most = (int64_t)sc_transformer_keys[MODEL_SHARED_FFN].max;
+    if (r->t.moe_ffn && n > most / r->t.moe_ffn) {
+        hf_fail(r, SC_C_RANGE, r->where.at[MODEL_TOPK], NULL,
+                "%lld shared experts are too many", (long long)n);
+        return;
+    }
+    r->t.shared_ffn = n * r->t.moe_ffn;
+}
+
+static void deepseek(hf_reader *r)
+{
+    static const hf_spelling q[] = {{MODEL_Q_RANK, {"q_lora_rank"}}};
+    static const hf_spelling latent[] = {
+        {MODEL_KV_RANK, {"kv_lora_rank"}},
+        {MODEL_QK_NOPE, {"qk_nope_head_dim"}},
+        {MODEL_QK_ROPE, {"qk_rope_head_dim"}},
+        {MODEL_V_DIM, {"v_head_dim"}},
+    };
+    deepseek_experts(r);
+    hf_numbers(r, q, 1, false);
+    hf_numbers(r, latent, SC_COUNT(latent), true);
+    r->t.head_dim = 0; /* newer files mean the rotary part */
+    r->t.mtp = hf_count(r, "num_nextn_predict_layers", MODEL_MTP);
+    if (hf_bool(r, r->root, "attention_bias", false)) {
+        hf_unsupported(r, hf_get(r->root, "attention_bias"),
+                       "biases in a part of the block");
+    }
+}
+
+/* ---- Nemotron-H */
+
+/* Newer files list words instead of letters. */
+static char *letters_of(hf_reader *r, const sc_node *list)
+{
+    static const struct {
+        const char *word;
+        char letter;
+    } kinds[] = {
+        {"mamba", 'M'}, {"attention", '*'}, {"mlp", '-'}, {"moe", 'E'}};
+
+    size_t n = 0, at = 0;
+    for (const sc_node *c = list->child; c; c = c->next) n++;
+    char *out = SC_NEW_N(r->arena, char, n + 1);
+    for (const sc_node *c = list->child; out && c; c = c->next, at++) {
+        for (size_t i = 0; i < SC_COUNT(kinds); i++) {
+            if (c->kind == SC_N_SCALAR && strcmp(c->text, kinds[i].word) == 0)
+                out[at] = kinds[i].letter;
+        }
+        if (out[at]) continue;
+        hf_fail(r, SC_C_UNKNOWN_NAME, c->pos, "mamba, attention, mlp, moe",
+                "unknown kind of layer");
+        return NULL;
+    }
+    return out;
+}
+
+static void hybrid_pattern(hf_reader *r)
+{
+    const sc_node *list = hf_get(r->root, "layers_block_type");
+    const sc_node *text = hf_get(r->root, "hybrid_override_pattern");
+    const sc_node *n = list ? list : text;
+    if (!n) {
+        hf_fail(r, SC_C_MISSING, r->root->pos, NULL,
+                "missing key \"hybrid_override_pattern\"");
+        return;
+    }
+    r->where.at[MODEL_PATTERN] = n->pos;
+    r->t.pattern = list && list->kind == SC_N_SEQ
+                       ? letters_of(r, list)
+                       : hf_string(r, r->root, n->key);
+    if (r->t.pattern && !r->t.layers) {
+        r->t.layers = (int64_t)strlen(r->t.pattern);
+    }
+}
+
+static void hybrid_experts(hf_reader *r)
+{
+    static const hf_spelling shared[] = {
+        {MODEL_SHARED_FFN, {"moe_shared_expert_intermediate_size"}}};
+    static const hf_spelling latent[] = {{MODEL_LATENT, {"moe_latent_size"}}};
+    hf_numbers(r, experts, SC_COUNT(experts), true);
+    hf_numbers(r, expert_width, 1, true);
+    hf_numbers(r, latent, 1, false);
+    int64_t n = hf_count(r, "n_shared_experts", MODEL_TOPK);
+    hf_numbers(r, shared, 1, n > 0);
+    if (n == 0) r->t.shared_ffn = 0;
+}
+
+static void nemotron_h(hf_reader *r)
+{
+    static const char *const biases[] = {"use_bias", "attention_bias",
+                                         "mlp_bias", "mamba_proj_bias"};
+    static const hf_spelling ssm[] = {
+        {MODEL_SSM_STATE, {"ssm_state_size", "mamba_state_dim"}},
+        {MODEL_SSM_HEADS, {"mamba_num_heads"}},
+        {MODEL_SSM_HEAD_DIM, {"mamba_head_dim"}},
+        {MODEL_SSM_GROUPS, {"n_groups", "mamba_n_groups"}},
+        {MODEL_SSM_CONV, {"conv_kernel"}},
+    };
+    hybrid_pattern(r);
+    hf_act(r, r->root, "mlp_hidden_act");
+    for (size_t i = 0; i < SC_COUNT(biases); i++) {
+        if (hf_bool(r, r->root, biases[i], false)) {
+            hf_unsupported(r, hf_get(r->root, biases[i]),
+                           "biases in a part of the block");
+        }
+    }
+    if (!hf_bool(r, r->root, "use_conv_bias", true)) {
+        hf_unsupported(r, hf_get(r->root, "use_conv_bias"),
+                       "convolutions without a bias");
+    }
+    const char *p = r->t.pattern ? r->t.pattern : "";
+    if (strchr(p, 'M')) hf_numbers(r, ssm, SC_COUNT(ssm), true);
+    if (!strchr(p, 'E')) return;
+    hybrid_experts(r);
+    r->t.mtp = hf_count(r, "num_nextn_predict_layers", MODEL_MTP);
+}
+
+void hf_details_sparse(hf_reader *r, const hf_type *type)
+{
+    if (type->kind != HF_NEMOTRON_H) hf_act(r, r->root, "hidden_act");
+    switch (type->kind) {
+    case HF_MIXTRAL: mixtral(r); break;
+    case HF_QWEN3: qwen3(r, false); break;
+    case HF_QWEN3_MOE: qwen3(r, true); break;
+    case HF_GPT_OSS: gpt_oss(r); break;
+    case HF_DEEPSEEK: deepseek(r); break;
+    default: nemotron_h(r); break;
+    }
+}

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* megatron.c - launch scripts and argument lists of Megatron-LM as jobs. */
+#include "predict/megatron.h"
+
+#include "base/utf8.h"
+#include "predict/megatron_shell.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { MAX_BYTES = 4 << 20 };
+
+/* ---- what was launched ---------------------------------------------------------- */
+
+/* Options of launchers that say how many processes there are. */
+typedef enum launch_part { NODES, PER_NODE, WORLD } launch_part;
+
+static const struct {
+    const char *launcher, *option; /* launcher NULL: any */
+    launch_part part;
+} launch_options[] = {
+    {NULL, "--nnodes", NODES},
+    {NULL, "--nodes", NODES},
+    {NULL, "--num_nodes", NODES},
+    {NULL, "--num-nodes", NODES},
+    {"srun", "-N", NODES},
+    {NULL, "--nproc_per_node", PER_NODE},
+    {NULL, "--nproc-per-node", PER_NODE},
+    {NULL, "--num_gpus", PER_NODE},
+    {NULL, "--num-gpus", PER_NODE},
+    {NULL, "--gpus-per-node", PER_NODE},
+    {NULL, "--ntasks-per-node", PER_NODE},
+    {NULL, "--ntasks", WORLD},
+    {"srun", "-n", WORLD},
+    {"mpirun", "-np", WORLD},
+    {"mpirun", "-n", WORLD},
+    {"mpiexec", "-n", WORLD},
+};
+
+static int64_t count(const char *s)
+{
+    int64_t n = 0;
+    if (!*s) return 0;
+    for (; *s >= '0' && *s <= '9' && n < (1 << 28); s++)
+        n = 10 * n + (*s - '0');
+    return *s ? 0 : n;
+}
+
+static bool has_word(const char *const *w, uint32_t n, const char *name)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        const char *slash = strrchr(w[i], '/');
+        if (strcmp(slash ? slash + 1 : w[i], name) == 0) return true;
+    }
+    return false;
+}
+
+static const char *launch_value(const char *const *w, uint32_t n, uint32_t i,
+                                const char *option)
+{
+    size_t len = strlen(option);
+    if (strncmp(w[i], option, len) != 0) return NULL;
+    if (w[i][len] == '=') return w[i] + len + 1;
+    return w[i][len] == '\0' && i + 1 < n ? w[i + 1] : NULL;
+}
+
+static sc_status launcher(megatron *m, const sh *s)
+{
+    uint32_t n = s->launcher.n;
+    const char **w = SC_NEW_N(m->a, const char *, n);
+    int64_t v[3] = {0, 0, 0};
+    if (!w) return sc_error_nomem(m->err);
+    for (uint32_t i = 0; i < n; i++) {
+        w[i] = sh_string(s, &s->launcher.t[i]);
+        if (!w[i]) return sc_error_nomem(m->err);
+    }
+    bool starts_all = has_word(w, n, "torchrun") ||
+                      has_word(w, n, "deepspeed") ||
+                      has_word(w, n, "torch.distributed.run") ||
+                      has_word(w, n, "torch.distributed.launch");
+    for (uint32_t i = 0; i < n; i++)
+        for (size_t k = 0; k < SC_COUNT(launch_options); k++) {
+            const char *by = launch_options[k].launcher;
+            const char *opt = launch_options[k].option;
+            if (by && !has_word(w, n, by)) continue;
+            /* tasks of srun are nodes where each starts torchrun */
+            if (starts_all && strstr(opt, "ntasks")) continue;
+            const char *text = launch_value(w, n, i, opt);
+            if (text && count(text) > 0)
+                v[launch_options[k].part] = count(text);
+        }
+    if (starts_all) v[WORLD] = 0;
+    if (v[WORLD] == 0) v[WORLD] = v[NODES] * v[PER_NODE];
+    if (v[NODES] == 0 && v[PER_NODE] > 0) v[NODES] = v[WORLD] / v[PER_NODE];
+    if (v[PER_NODE] == 0 && v[NODES] > 0) v[PER_NODE] = v[WORLD] / v[NODES];
+    m->out->world = v[WORLD];
+    m->out->nodes = v[NODES];
+    m->out->per_node = v[PER_NODE];
+    return SC_OK;
+}
+
+static sc_status environment(megatron *m, const sh *s)
+{
+    uint32_t n = 0;
+    for (const sh_var *v = s->vars; v; v = v->next)
+        n += strncmp(v->name, "NCCL_", 5) == 0;
+    m->out->env = SC_NEW_N(m->a, const char *, n);
+    if (!m->out->env) return sc_error_nomem(m->err);
+    for (const sh_var *v = s->vars; v; v = v->next) {
+        if (v->array || v->v.n != 1) continue;
+        const char *text = sh_string(s, &v->v.t[0]);
+        if (!text) return sc_error_nomem(m->err);
+        if (strcmp(v->name, "CUDA_LAUNCH_BLOCKING") == 0 &&
+            strcmp(text, "1") == 0) {
+            m->job->launch_blocking = true;
+            megatron_value at = {.given = true, .name = v->name, .text = text};
+            at.pos = at.at = sh_pos(s, v->v.t[0].g[0].at);
+            SC_TRY(megatron_origin(m, false, "launch-blocking", &at, NULL));
+        }
+        if (strncmp(v->name, "NCCL_", 5) != 0 || sh_has_hole(&v->v.t[0]))
+            continue;
+        const char *pair = sc_sprintf(m->a, "%s=%s", v->name, text);
+        if (!pair) return sc_error_nomem(m->err);
+        m->out->env[m->out->n_env++] = pair;
+    }
+    return SC_OK;
+}
+
+/* Scripts of Megatron-LM that train something else than a GPT. */
+static void check_program(megatron *m, const sh *s)
+{
+    static const char *const others[] = {"bert", "_t5", "mamba", "vit",
+                                         "_ict", "vlm", "retro", "vision"};
+    const char *slash = s->script ? strrchr(s->script, '/') : NULL;
+    const char *name = slash ? slash + 1 : s->script;
+    for (size_t i = 0; name && i < SC_COUNT(others); i++)
+        if (strstr(name, others[i]))
+            megatron_error(m, SC_C_UNSUPPORTED, sc_pos_file(m->file),
+                           "give the model with --model, and --tp, --pp ...",
+                           "%.80s trains no GPT", name);
+}
+
+static sc_status words(megatron *m, const sh *s)
+{
+    megatron_word *w = SC_NEW_N(m->a, megatron_word, s->args.n);
+    if (!w) return sc_error_nomem(m->err);
+    for (uint32_t i = 0; i < s->args.n; i++) {
+        const sh_text *t = &s->args.t[i];
+        w[i] = (megatron_word){sh_string(s, t), t->n ? t->g[0].at : 0,
+                               sh_has_hole(t)};
+        if (!w[i].text) return sc_error_nomem(m->err);
+    }
+    return megatron_options(m, w, s->args.n);
+}
+
+/* ---- files -------------------------------------------------------------------------- */
+
+/* Whether the first word that is no comment is an option. */
+static bool is_list(const char *text)
+{
+    const char *s = text;
+    for (;;) {
+        while (*s == ' ' || *s == '\t' || *s == '\r' || *s == '\n' ||
+               *s == '\\')
+            s++;
+        if (*s != '#') break;
+        s += strcspn(s, "\n");
+    }
+    return s[0] == '-' && s[1] == '-';
+}
+
+static sc_status define_all(sh *s, const char *const *define)
+{
+    for (; define && *define; define++) {
+        const char *eq = strchr(*define, '=');
+        sh_list value = {0};
+        sh_text t = {0};
+        if (!eq || eq == *define)
+            return sc_error(s->err, SC_EINPUT, SC_C_SYNTAX,
+                            sc_pos_file(*define), "write NAME=value",
+                            "no variable");
+        for (const char *c = eq + 1; *c; c++)
+            SC_TRY(sh_push(s, &t, (sh_glyph){0, *c, false}));
+        SC_TRY(sh_append(s, &value, t));
+        const char *name = sc_strndup(s->a, *define, (size_t)(eq - *define));
+        if (!name) return sc_error_nomem(s->err);
+        SC_TRY(sh_set(s, name, false, false, value));
+    }
+    return SC_OK;
+}
+
+static sc_status script(megatron *m, const char *const *define)
+{
+    sh s = {.a = m->a,
+            .err = m->err,
+            .file = m->file,
+            .text = m->text,
+            .len = m->len};
+    SC_TRY(define_all(&s, define));
+    bool list = is_list(m->text);
+    SC_TRY(sh_read(&s, list));
+    m->out->warnings = s.warning;
+    m->out->n_warnings = s.n_warnings;
+    m->cap_warnings = s.cap_warnings;
+    if (!s.found || s.args.n == 0)
+        return sc_error(m->err, SC_EINPUT, SC_C_MISSING, sc_pos_file(m->file),
+                        s.n_warnings ? s.warning[0]
+                                     : "a command such as torchrun ... "
+                                       "pretrain_gpt.py --num-layers 32 ...",
+                        "no launch of Megatron-LM in this file");
+    SC_TRY(launcher(m, &s));
+    SC_TRY(words(m, &s));
+    check_program(m, &s);
+    return environment(m, &s);
+}
+
+static const char *stem(const char *file, sc_arena *a)
+{
+    const char *slash = strrchr(file, '/');
+    const char *name = slash ? slash + 1 : file, *dot = strrchr(name, '.');
+    return sc_strndup(a, name,
+                      dot && dot > name ? (size_t)(dot - name) : strlen(name));
+}
+
+static sc_status read_all(megatron *m, const char *const *define)
+{
+    if (m->len > MAX_BYTES)
+        return sc_error(m->err, SC_EINPUT, SC_C_TOO_BIG, sc_pos_file(m->file),
+                        "give the script, not its output",
+                        "a script of more than %d MiB", MAX_BYTES >> 20);
+    SC_TRY(utf8_check(m->text, m->len, m->file, m->err));
+    if (megatron_is_table(m->text))
+        SC_TRY(megatron_table(m));
+    else
+        SC_TRY(script(m, define));
+    if (m->out->world == 0 && m->v[M_WORLD].given && !m->v[M_WORLD].bad)
+        m->out->world = (int64_t)m->v[M_WORLD].number;
+    SC_TRY(megatron_job(m));
+    return megatron_model(m);
+}
+
+sc_status sc_megatron_read(const char *text, size_t len, const char *file,
+                           const char *const *define, sc_arena *a,
+                           sc_job *inout, sc_megatron *out, sc_err *err)
+{
+    sc_job job = *inout;
+    sc_megatron result = {0};
+    megatron *m = SC_NEW(a, megatron);
+    char *copy = sc_strndup(a, text, len); /* terminated */
+    if (!m || !copy) return sc_error_nomem(err);
+    *m = (megatron){.a = a,
+                    .err = err,
+                    .file = file,
+                    .text = copy,
+                    .len = len,
+                    .job = &job,
+                    .out = &result};
+    SC_TRY(read_all(m, define));
+    SC_TRY(m->status);
+    result.model.name = stem(file, a);
+    if (!result.model.name) return sc_error_nomem(err);
+    *inout = job;
+    *out = result;
+    return SC_OK;
+}

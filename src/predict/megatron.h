@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * megatron.h - options of Megatron-LM by name, and what they mean.
+ */
+#ifndef PREDICT_MEGATRON_H
+#define PREDICT_MEGATRON_H
+
+#include <stepcast/predict_inputs.h>
+
+/* Options that change a step.  X(enumerator, name, kind, lowest, highest) */
+#define MEGATRON_OPTIONS(X)                                                   \
+    X(M_TP, "tensor-model-parallel-size", INT, 1, 1 << 20)                    \
+    X(M_PP, "pipeline-model-parallel-size", INT, 1, 1 << 20)                  \
+    X(M_VPP_LAYERS, "num-layers-per-virtual-pipeline-stage", INT, 1, 1 << 16) \
+    X(M_VPP, "num-virtual-stages-per-pipeline-rank", INT, 1, 1 << 16)         \
+    X(M_CP, "context-parallel-size", INT, 1, 1 << 20)                         \
+    X(M_EP, "expert-model-parallel-size", INT, 1, 1 << 20)                    \
+    X(M_SP, "sequence-parallel", FLAG, 0, 0)                                  \
+    X(M_DIST_OPT, "use-distributed-optimizer", FLAG, 0, 0)                    \
+    X(M_OVERLAP, "overlap-grad-reduce", FLAG, 0, 0)                           \
+    X(M_FSDP2, "use-torch-fsdp2", FLAG, 0, 0)                                 \
+    X(M_MFSDP, "use-megatron-fsdp", FLAG, 0, 0)                               \
+    X(M_CFSDP, "use-custom-fsdp", FLAG, 0, 0)                                 \
+    X(M_SHARDING, "data-parallel-sharding-strategy", WORD, 0, 0)              \
+    X(M_DEEPSPEED, "deepspeed", FLAG, 0, 0)                                   \
+    X(M_ZERO, "zero-stage", INT, 0, 3)                                        \
+    X(M_DS_CONFIG, "deepspeed-config", WORD, 0, 0)                            \
+    X(M_GRAD_BF16, "grad-reduce-in-bf16", FLAG, 0, 0)                         \
+    X(M_GRAD_FP32, "accumulate-allreduce-grads-in-fp32", FLAG, 0, 0)          \
+    X(M_LAYERS, "num-layers", INT, 1, 100000)                                 \
+    X(M_HIDDEN, "hidden-size", INT, 1, 1 << 20)                               \
+    X(M_FFN, "ffn-hidden-size", INT, 1, 1 << 24)                              \
+    X(M_HEADS, "num-attention-heads", INT, 1, 1 << 16)                        \
+    X(M_GQA, "group-query-attention", FLAG, 0, 0)                             \
+    X(M_GROUPS, "num-query-groups", INT, 1, 1 << 16)                          \
+    X(M_KV_CHANNELS, "kv-channels", INT, 1, 1 << 16)                          \
+    X(M_SEQ, "seq-length", INT, 1, 1 << 30)                                   \
+    X(M_MAX_POS, "max-position-embeddings", INT, 1, 1 << 30)                  \
+    X(M_MBS, "micro-batch-size", INT, 1, 1 << 30)                             \
+    X(M_GBS, "global-batch-size", INT, 1, 1LL << 40)                          \
+    X(M_RAMPUP, "rampup-batch-size", MANY, 0, 0)                              \
+    X(M_BF16, "bf16", FLAG, 0, 0)                                             \
+    X(M_FP16, "fp16", FLAG, 0, 0)                                             \
+    X(M_FP8, "fp8-format", WORD, 0, 0)                                        \
+    X(M_FP8_RECIPE, "fp8-recipe", WORD, 0, 0)                                 \
+    X(M_FP4, "fp4-format", WORD, 0, 0)                                        \
+    X(M_RC, "recompute-granularity", WORD, 0, 0)                              \
+    X(M_RC_METHOD, "recompute-method", WORD, 0, 0)                            \
+    X(M_RC_LAYERS, "recompute-num-layers", INT, 1, 100000)                    \
+    X(M_RC_MODULES, "recompute-modules", MANY, 0, 0)                          \
+    X(M_RC_ACT, "recompute-activations", FLAG, 0, 0)                          \
+    X(M_CHECKPOINT, "checkpoint-activations", FLAG, 0, 0)                     \
+    X(M_SWIGLU, "swiglu", FLAG, 0, 0)                                         \
+    X(M_GEGLU, "quick-geglu", FLAG, 0, 0)                                     \
+    X(M_SQ_RELU, "squared-relu", FLAG, 0, 0)                                  \
+    X(M_NORM, "normalization", WORD, 0, 0)                                    \
+    X(M_UNTIE, "untie-embeddings-and-output-weights", FLAG, 0, 0)             \
+    X(M_POSITION, "position-embedding-type", WORD, 0, 0)                      \
+    X(M_ROTARY, "use-rotary-position-embeddings", FLAG, 0, 0)                 \
+    X(M_NO_POSITION, "no-position-embedding", FLAG, 0, 0)                     \
+    X(M_NO_BIAS, "disable-bias-linear", FLAG, 0, 0)                           \
+    X(M_QKV_BIAS, "add-qkv-bias", FLAG, 0, 0)                                 \
+    X(M_EMBED_NORM, "embed-layernorm", FLAG, 0, 0)                            \
+    X(M_ATT_DROPOUT, "attention-dropout", REAL, 0, 1)                         \
+    X(M_HID_DROPOUT, "hidden-dropout", REAL, 0, 1)                            \
+    X(M_WINDOW, "window-size", WORD, 0, 0)                                    \
+    X(M_VOCAB, "vocab-size", INT, 1, 1 << 24)                                 \
+    X(M_PADDED_VOCAB, "padded-vocab-size", INT, 1, 1 << 24)                   \
+    X(M_VOCAB_STEP, "make-vocab-size-divisible-by", INT, 1, 1 << 20)          \
+    X(M_TOKENIZER, "tokenizer-type", WORD, 0, 0)                              \
+    X(M_EXPERTS, "num-experts", MANY, 0, 0)                                   \
+    X(M_TOPK, "moe-router-topk", INT, 1, 1 << 16)                             \
+    X(M_MOE_FFN, "moe-ffn-hidden-size", INT, 1, 1 << 24)                      \
+    X(M_SHARED_FFN, "moe-shared-expert-intermediate-size", INT, 1, 1 << 24)   \
+    X(M_MOE_FREQ, "moe-layer-freq", WORD, 0, 0)                               \
+    X(M_MLA, "multi-latent-attention", FLAG, 0, 0)                            \
+    X(M_Q_RANK, "q-lora-rank", INT, 1, 1 << 20)                               \
+    X(M_KV_RANK, "kv-lora-rank", INT, 1, 1 << 20)                             \
+    X(M_QK_NOPE, "qk-head-dim", INT, 1, 1 << 16)                              \
+    X(M_QK_ROPE, "qk-pos-emb-head-dim", INT, 1, 1 << 16)                      \
+    X(M_V_DIM, "v-head-dim", INT, 1, 1 << 16)                                 \
+    X(M_MTP, "mtp-num-layers", INT, 1, 1000)                                  \
+    X(M_WORLD, "world-size", INT, 1, 1 << 30)
+
+typedef enum megatron_kind {
+    M_FLAG,
+    M_INT,
+    M_REAL,
+    M_WORD,
+    M_MANY
+} megatron_kind;
+
+#define MEGATRON_ENUM(id, name, kind, lo, hi) id,
+
+typedef enum megatron_id { MEGATRON_OPTIONS(MEGATRON_ENUM) M_N } megatron_id;
+
+#undef MEGATRON_ENUM
+
+typedef struct megatron_row {
+    const char *name;
+    megatron_kind kind;
+    double lo, hi;
+} megatron_row;
+
+extern const megatron_row megatron_rows[M_N];
+
+/* One word behind the launched program. */
+typedef struct megatron_word {
+    const char *text; /* unknown parts as "$NAME" */
+    uint32_t at;      /* byte offset of its first character */
+    bool open;        /* has unknown parts */
+} megatron_word;
+
+typedef struct megatron_value {
+    bool given, bad;         /* bad: reported */
+    sc_pos pos;              /* of the option */
+    sc_pos at;               /* of the value */
+    const char *text, *name; /* value as written; option as written */
+    double number;
+} megatron_value;
+
+typedef struct megatron {
+    sc_arena *a;
+    sc_err *err;
+    sc_status status; /* of the first error */
+    const char *file, *text;
+    size_t len;
+    megatron_value v[M_N];
+    sc_job *job;
+    sc_megatron *out;
+    uint32_t cap_origins, cap_model, cap_warnings;
+} megatron;
+
+/* Options from words, or from the lines of an argument table. */
+sc_status megatron_options(megatron *m, const megatron_word *w, uint32_t n);
+bool megatron_is_table(const char *text);
+sc_status megatron_table(megatron *m);
+
+/* Job and model from the options. */
+sc_status megatron_job(megatron *m);
+sc_status megatron_model(megatron *m);
+
+/* Records an error and goes on. */
+void megatron_error(megatron *m, sc_code code, sc_pos pos, const char *hint,
+                    const char *fmt, ...) SC_PRINTF(5, 6);
+sc_status megatron_warn(megatron *m, sc_pos pos, const char *fmt, ...)
+    SC_PRINTF(3, 4);
+sc_status megatron_origin(megatron *m, bool of_model, const char *key,
+                          const megatron_value *v, const char *text);
+
+#endif

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * megatron_job.c - the job that options of Megatron-LM describe.
+ *
+ * Megatron-LM has a default for everything, so nearly every field of the job
+ * is decided by a script; only what depends on the number of processes may
+ * stay open.
+ */
+#include "predict/megatron.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static bool good(const megatron *m, megatron_id id)
+{
+    return m->v[id].given && !m->v[id].bad;
+}
+
+static bool equals(const megatron *m, megatron_id id, const char *text)
+{
+    return good(m, id) && strcmp(m->v[id].text, text) == 0;
+}
+
+/* "default: no --pipeline-model-parallel-size" */
+static const char *absent(megatron *m, megatron_id id)
+{
+    return sc_sprintf(m->a, "default: no --%s in %s", megatron_rows[id].name,
+                      m->file);
+}
+
+/* A field that is not given yet, from an option or its default. */
+static sc_status put(megatron *m, const char *key, int64_t *field,
+                     int64_t unset, megatron_id id, int64_t value)
+{
+    if (*field != unset) return SC_OK;
+    *field = value;
+    if (m->v[id].given) return megatron_origin(m, false, key, &m->v[id], NULL);
+    const char *text = absent(m, id);
+    return text ? megatron_origin(m, false, key, NULL, text)
+                : sc_error_nomem(m->err);
+}
+
+static sc_status put_int(megatron *m, const char *key, int *field,
+                         megatron_id id, int value)
+{
+    int64_t wide = *field;
+    SC_TRY(put(m, key, &wide, SC_INFER, id, value));
+    *field = (int)wide;
+    return SC_OK;
+}
+
+static int64_t number(const megatron *m, megatron_id id, int64_t other)
+{
+    return good(m, id) ? (int64_t)m->v[id].number : other;
+}
+
+static void need(megatron *m, megatron_id id)
+{
+    if (m->v[id].given) return;
+    char hint[80];
+    snprintf(hint, sizeof hint, "Megatron-LM needs --%s",
+             megatron_rows[id].name);
+    megatron_error(m, SC_C_MISSING, sc_pos_file(m->file), hint, "no --%s",
+                   megatron_rows[id].name);
+}
+
+/* ---- parallelism -------------------------------------------------------------------- */
+
+static sc_status virtual_stages(megatron *m)
+{
+    const megatron_value *per = &m->v[M_VPP_LAYERS], *v = &m->v[M_VPP];
+    sc_job *j = m->job;
+    if (per->given && v->given)
+        megatron_error(m, SC_C_CONFLICT, v->pos, "keep one of them",
+                       "%s beside %s", v->name, per->name);
+    int64_t n = number(m, M_VPP, 1), layers = number(m, M_LAYERS, 0);
+    megatron_id id = M_VPP;
+    if (good(m, M_VPP_LAYERS) && layers > 0) {
+        int64_t part = j->pp * number(m, M_VPP_LAYERS, 1);
+        id = M_VPP_LAYERS;
+        n = layers / part;
+        if (layers % part)
+            megatron_error(m, SC_C_DIVIDE, per->at, NULL,
+                           "%lld layers are no multiple of pp %lld x %lld",
+                           (long long)layers, (long long)j->pp,
+                           (long long)(part / j->pp));
+    }
+    if (j->pp == 1 && n > 1) {
+        SC_TRY(megatron_warn(m, m->v[id].pos,
+                             "virtual stages without a pipeline are ignored"));
+        n = 1;
+    }
+    SC_TRY(put(m, "vp", &j->vpp, 0, id, n < 1 ? 1 : n));
+    return put_int(m, "schedule", &j->schedule, id,
+                   j->vpp > 1 ? SC_SCH_INTERLEAVED : SC_SCH_1F1B);
+}
+
+static sc_status data_parallel(megatron *m)
+{
+    sc_job *j = m->job;
+    int64_t world = m->out->world, part = j->tp * j->pp;
+    if (world == 0 || j->dp != 0) return SC_OK;
+    if (part <= world) part *= j->cp;
+    if (part > world || world % part)
+        return megatron_warn(m, sc_pos_none(),
+                             "%lld processes can't hold tp %lld x pp %lld x cp "
+                             "%lld: the cluster decides dp",
+                             (long long)world, (long long)j->tp,
+                             (long long)j->pp, (long long)j->cp);
+    j->dp = world / part;
+    const char *text = sc_sprintf(m->a, "%s: %lld processes / (tp pp cp)",
+                                  m->file, (long long)world);
+    return text ? megatron_origin(m, false, "dp", NULL, text)
+                : sc_error_nomem(m->err);
+}
+
+static sc_status parallel(megatron *m)
+{
+    sc_job *j = m->job;
+    SC_TRY(put(m, "tp", &j->tp, 0, M_TP, number(m, M_TP, 1)));
+    SC_TRY(put(m, "pp", &j->pp, 0, M_PP, number(m, M_PP, 1)));
+    SC_TRY(put(m, "cp", &j->cp, 0, M_CP, number(m, M_CP, 1)));
+    SC_TRY(put(m, "ep", &j->ep, 0, M_EP, number(m, M_EP, 1)));
+    if (m->v[M_SP].given && j->tp == 1 && j->sp == SC_INFER)
+        m->v[M_SP].name = "--sequence-parallel (no effect at tp 1)";
+    SC_TRY(put_int(m, "sp", &j->sp, M_SP, m->v[M_SP].given && j->tp > 1));
+    SC_TRY(virtual_stages(m));
+    return data_parallel(m);
+}
+
+/* ---- sharding ----------------------------------------------------------------------- */
+
+static int64_t sharding_stage(megatron *m, megatron_id *id)
+{
+    static const char *const names[] = {"no_shard", "optim", "optim_grads",
+                                        "optim_grads_params", NULL};
+    bool fsdp = m->v[M_MFSDP].given || m->v[M_CFSDP].given;
+    *id = M_ZERO;
+    if (m->v[M_ZERO].given) return number(m, M_ZERO, 0);
+    if (m->v[M_FSDP2].given) {
+        *id = M_FSDP2;
+        return 3;
+    }
+    if (fsdp && m->v[M_SHARDING].given) {
+        *id = M_SHARDING;
+        for (int i = 0; names[i]; i++)
+            if (equals(m, M_SHARDING, names[i])) return i;
+        megatron_error(m, SC_C_UNKNOWN_NAME, m->v[M_SHARDING].at,
+                       "no_shard, optim, optim_grads or optim_grads_params",
+                       "%s '%.60s'", m->v[M_SHARDING].name,
+                       m->v[M_SHARDING].text);
+        return 0;
+    }
+    if (fsdp) { /* shards nothing unless asked to */
+        *id = m->v[M_MFSDP].given ? M_MFSDP : M_CFSDP;
+        return 0;
+    }
+    *id = M_DIST_OPT;
+    return m->v[M_DIST_OPT].given ? 1 : 0;
+}
+
+static sc_status sharding(megatron *m)
+{
+    megatron_id id;
+    sc_job *j = m->job;
+    int64_t zero = sharding_stage(m, &id);
+    if (m->v[M_DS_CONFIG].given && !m->v[M_ZERO].given)
+        SC_TRY(megatron_warn(m, m->v[M_DS_CONFIG].at,
+                             "DeepSpeed takes its ZeRO stage from '%.80s', "
+                             "which is not read: give --zero",
+                             m->v[M_DS_CONFIG].text));
+    if (zero == 3 && id != M_ZERO && j->zero == SC_INFER) {
+        j->fsdp = true;
+        SC_TRY(megatron_origin(m, false, "fsdp", &m->v[id], NULL));
+    }
+    SC_TRY(put(m, "zero", &j->zero, SC_INFER, id, zero));
+    return put_int(m, "overlap-grad-reduce", &j->grad_overlap, M_OVERLAP,
+                   m->v[M_OVERLAP].given);
+}
+
+/* ---- precision ------------------------------------------------------------------------ */
+
+static int by_name(const char *name)
+{
+    for (int i = 0; sc_precision_names[i]; i++)
+        if (strcmp(sc_precision_names[i], name) == 0) return i;
+    return -1;
+}
+
+static sc_status precision(megatron *m)
+{
+    static const char *const formats[] = {"hybrid", "e4m3", "1", "True", NULL};
+    int p = SC_FP32, mx = by_name("mxfp8"), nv = by_name("nvfp4");
+    megatron_id id = M_BF16;
+    if (m->v[M_BF16].given && m->v[M_FP16].given)
+        megatron_error(m, SC_C_CONFLICT, m->v[M_FP16].pos, "keep one of them",
+                       "--fp16 beside --bf16");
+    if (m->v[M_BF16].given) p = SC_BF16;
+    if (m->v[M_FP16].given) p = SC_FP16, id = M_FP16;
+    if (good(m, M_FP8)) {
+        bool known = false;
+        for (const char *const *f = formats; *f; f++)
+            known = known || equals(m, M_FP8, *f);
+        if (!known)
+            megatron_error(m, SC_C_UNKNOWN_NAME, m->v[M_FP8].at,
+                           "hybrid or e4m3", "%s '%.60s'", m->v[M_FP8].name,
+                           m->v[M_FP8].text);
+        id = M_FP8;
+        p = equals(m, M_FP8_RECIPE, "mxfp8") && mx >= 0 ? mx : SC_FP8;
+    }
+    if (good(m, M_FP4)) {
+        id = M_FP4;
+        p = nv >= 0 ? nv : SC_FP4;
+    }
+    SC_TRY(put_int(m, "precision", &m->job->precision, id, p));
+    if (m->job->grad_bytes > 0) return SC_OK;
+    /* gradients are summed in fp32 beside bf16 unless told otherwise */
+    id = m->v[M_GRAD_BF16].given ? M_GRAD_BF16 : M_GRAD_FP32;
+    bool wide = m->v[M_GRAD_FP32].given || !m->v[M_FP16].given;
+    m->job->grad_bytes = wide && id != M_GRAD_BF16 ? 4 : 2;
+    if (m->v[id].given)
+        return megatron_origin(m, false, "grad-bytes", &m->v[id], NULL);
+    return megatron_origin(m, false, "grad-bytes", NULL,
+                           wide ? "default: summed in fp32"
+                                : "default with --fp16");
+}
+
+/* ---- recomputation, batch -------------------------------------------------------------- */
+
+static sc_status partial_recompute(megatron *m)
+{
+    const megatron_value *method = &m->v[M_RC_METHOD];
+    if (method->given && !equals(m, M_RC_METHOD, "uniform") &&
+        !equals(m, M_RC_METHOD, "block") && !method->bad)
+        megatron_error(m, SC_C_UNKNOWN_NAME, method->at, "uniform or block",
+                       "%s '%.60s'", method->name, method->text);
+    int64_t per_stage = number(m, M_LAYERS, 0);
+    if (m->job->pp > 0 && m->job->vpp > 0)
+        per_stage /= m->job->pp * m->job->vpp;
+    if (equals(m, M_RC_METHOD, "block") &&
+        number(m, M_RC_LAYERS, 1) < per_stage)
+        return megatron_warn(m, m->v[M_RC].pos,
+                             "%lld of %lld layers of a stage are recomputed; "
+                             "read as all of them",
+                             (long long)number(m, M_RC_LAYERS, 1),
+                             (long long)per_stage);
+    return SC_OK;
+}
+
+static sc_status recompute(megatron *m)
+{
+    int rc = SC_RC_NONE;
+    megatron_id id = M_RC;
+    if (m->v[M_CHECKPOINT].given) rc = SC_RC_FULL, id = M_CHECKPOINT;
+    if (m->v[M_RC_ACT].given) rc = SC_RC_SELECTIVE, id = M_RC_ACT;
+    if (good(m, M_RC)) {
+        id = M_RC;
+        if (equals(m, M_RC, "full")) {
+            rc = SC_RC_FULL;
+        } else if (equals(m, M_RC, "selective")) {
+            rc = SC_RC_SELECTIVE;
+        } else {
+            megatron_error(m, SC_C_UNKNOWN_NAME, m->v[M_RC].at,
+                           "full or selective", "%s '%.60s'", m->v[M_RC].name,
+                           m->v[M_RC].text);
+        }
+    }
+    if (rc == SC_RC_FULL) SC_TRY(partial_recompute(m));
+    if (m->v[M_RC_MODULES].given && rc == SC_RC_SELECTIVE &&
+        strcmp(m->v[M_RC_MODULES].text, "core_attn") != 0)
+        SC_TRY(megatron_warn(m, m->v[M_RC_MODULES].at,
+                             "recomputed modules other than attention are not "
+                             "modelled"));
+    return put_int(m, "recompute", &m->job->recompute, id, rc);
+}
+
+static sc_status batch(megatron *m)
+{
+    sc_job *j = m->job;
+    need(m, M_MBS);
+    need(m, M_SEQ);
+    if (good(m, M_MBS))
+        SC_TRY(put(m, "micro-batch", &j->mbs, 0, M_MBS, number(m, M_MBS, 0)));
+    if (good(m, M_SEQ))
+        SC_TRY(put(m, "seq", &j->seq, 0, M_SEQ, number(m, M_SEQ, 0)));
+    if (m->v[M_RAMPUP].given)
+        SC_TRY(megatron_warn(m, m->v[M_RAMPUP].pos,
+                             "the batch ramps up; a step of the full global "
+                             "batch is predicted"));
+    if (good(m, M_GBS))
+        return put(m, "global-batch", &j->gbs, 0, M_GBS, number(m, M_GBS, 0));
+    if (m->v[M_GBS].given || j->gbs != 0 || j->mbs == 0) return SC_OK;
+    if (j->dp == 0)
+        return megatron_warn(m, sc_pos_none(),
+                             "no --global-batch-size, and the number of "
+                             "processes is not known: give --global-batch");
+    if (j->dp > (1LL << 40) / j->mbs) return SC_OK;
+    j->gbs = j->mbs * j->dp;
+    return megatron_origin(m, false, "global-batch", NULL,
+                           "default: micro-batch x dp");
+}
+
+sc_status megatron_job(megatron *m)
+{
+    SC_TRY(parallel(m));
+    SC_TRY(sharding(m));
+    SC_TRY(precision(m));
+    SC_TRY(recompute(m));
+    return batch(m);
+}

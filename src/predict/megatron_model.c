@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* megatron_model.c - the model that options of Megatron-LM describe. */
+#include "predict/megatron.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static bool good(const megatron *m, megatron_id id)
+{
+    return m->v[id].given && !m->v[id].bad;
+}
+
+static int64_t number(const megatron *m, megatron_id id, int64_t other)
+{
+    return good(m, id) ? (int64_t)m->v[id].number : other;
+}
+
+static sc_status say(megatron *m, const char *key, megatron_id id)
+{
+    if (m->v[id].given) return megatron_origin(m, true, key, &m->v[id], NULL);
+    const char *text = sc_sprintf(m->a, "default: no --%s in %s",
+                                  megatron_rows[id].name, m->file);
+    return text ? megatron_origin(m, true, key, NULL, text)
+                : sc_error_nomem(m->err);
+}
+
+static sc_status put(megatron *m, const char *key, int64_t *field,
+                     megatron_id id, int64_t value)
+{
+    *field = value;
+    return say(m, key, id);
+}
+
+/* Index of the value of `id` in pairs of names; reports another one. */
+static int choose(megatron *m, megatron_id id, const char *const *names,
+                  const char *hint)
+{
+    const megatron_value *v = &m->v[id];
+    for (int i = 0; names[i]; i++)
+        if (strcmp(v->text, names[i]) == 0) return i;
+    if (!v->bad)
+        megatron_error(m, SC_C_UNKNOWN_NAME, v->at, hint, "%s '%.60s'", v->name,
+                       v->text);
+    return -1;
+}
+
+static void unsupported(megatron *m, megatron_id id, const char *what)
+{
+    megatron_error(m, SC_C_UNSUPPORTED, m->v[id].at, NULL, "%s %.60s: %s",
+                   m->v[id].name, m->v[id].text, what);
+}
+
+/* ---- attention, MLP, embedding ----------------------------------------------------- */
+
+static sc_status attention(megatron *m, sc_transformer *t)
+{
+    if (m->v[M_GQA].given) {
+        SC_TRY(
+            put(m, "kv_heads", &t->kv_heads, M_GROUPS, number(m, M_GROUPS, 1)));
+    } else {
+        t->kv_heads = t->heads;
+        if (m->v[M_GROUPS].given && number(m, M_GROUPS, 1) != 1)
+            SC_TRY(megatron_warn(m, m->v[M_GROUPS].pos,
+                                 "without --group-query-attention it has no "
+                                 "effect"));
+        SC_TRY(say(m, "kv_heads", M_GQA));
+    }
+    if (good(m, M_KV_CHANNELS))
+        SC_TRY(put(m, "head_dim", &t->head_dim, M_KV_CHANNELS,
+                   number(m, M_KV_CHANNELS, 1)));
+    if (m->v[M_WINDOW].given) {
+        /* "(4095,0)" or "4095,0": so many positions before each */
+        const char *s = m->v[M_WINDOW].text;
+        int64_t n = 0;
+        s += *s == '(';
+        if (*s == '-') return SC_OK;
+        for (; *s >= '0' && *s <= '9' && n < (1 << 28); s++)
+            n = 10 * n + (*s - '0');
+        if (n == 0 || (*s && !strchr(",) ", *s))) {
+            megatron_error(m, SC_C_TYPE, m->v[M_WINDOW].at, "write 4095,0",
+                           "%s '%.60s' is no pair of numbers",
+                           m->v[M_WINDOW].name, m->v[M_WINDOW].text);
+            return SC_OK;
+        }
+        SC_TRY(put(m, "window", &t->window, M_WINDOW, n + 1));
+    }
+    t->qkv_bias = m->v[M_QKV_BIAS].given;
+    return t->qkv_bias ? say(m, "qkv_bias", M_QKV_BIAS) : SC_OK;
+}
+
+static sc_status latent_attention(megatron *m, sc_transformer *t)
+{
+    if (!m->v[M_MLA].given) return SC_OK;
+    if (!m->v[M_KV_RANK].given)
+        megatron_error(m, SC_C_MISSING, m->v[M_MLA].pos, "give --kv-lora-rank",
+                       "--multi-latent-attention without a rank");
+    if (m->v[M_Q_RANK].given)
+        SC_TRY(put(m, "q_rank", &t->q_rank, M_Q_RANK, number(m, M_Q_RANK, 0)));
+    SC_TRY(put(m, "kv_rank", &t->kv_rank, M_KV_RANK, number(m, M_KV_RANK, 0)));
+    SC_TRY(
+        put(m, "qk_nope", &t->qk_nope, M_QK_NOPE, number(m, M_QK_NOPE, 128)));
+    SC_TRY(put(m, "qk_rope", &t->qk_rope, M_QK_ROPE, number(m, M_QK_ROPE, 64)));
+    return put(m, "v_dim", &t->v_dim, M_V_DIM, number(m, M_V_DIM, 128));
+}
+
+static sc_status mlp(megatron *m, sc_transformer *t)
+{
+    megatron_id id = M_SWIGLU;
+    t->act = SC_ACT_GELU;
+    if (m->v[M_SWIGLU].given) t->act = SC_ACT_SWIGLU;
+    if (m->v[M_GEGLU].given) t->act = SC_ACT_GEGLU, id = M_GEGLU;
+    if (m->v[M_SQ_RELU].given) t->act = SC_ACT_RELU, id = M_SQ_RELU;
+    SC_TRY(say(m, "act", id));
+    int64_t ffn = 4 * t->hidden;
+    if (m->v[M_SWIGLU].given) ffn = 4 * t->hidden * 2 / 3 / 64 * 64;
+    if (ffn < 1) ffn = 64;
+    return put(m, "ffn", &t->ffn, M_FFN, number(m, M_FFN, ffn));
+}
+
+static sc_status position(megatron *m, sc_transformer *t)
+{
+    static const char *const names[] = {
+        "learned_absolute", "rope", "alibi", "none", "yarn", "mrope", NULL};
+    static const int values[] = {SC_POS_LEARNED, SC_POS_ROTARY, SC_POS_ALIBI,
+                                 SC_POS_NONE,    SC_POS_ROTARY, SC_POS_ROTARY};
+    megatron_id id = M_POSITION;
+    t->position = SC_POS_LEARNED;
+    if (m->v[M_NO_POSITION].given)
+        t->position = SC_POS_NONE, id = M_NO_POSITION;
+    if (m->v[M_ROTARY].given) t->position = SC_POS_ROTARY, id = M_ROTARY;
+    if (m->v[M_POSITION].given) {
+        int i = choose(m, M_POSITION, names,
+                       "learned_absolute, rope, alibi or none");
+        bool off = i == 0 && id != M_POSITION; /* shown in argument tables */
+        if (i >= 0 && !off) t->position = values[i], id = M_POSITION;
+    }
+    SC_TRY(say(m, "position", id));
+    if (good(m, M_MAX_POS))
+        return put(m, "max_seq", &t->max_seq, M_MAX_POS,
+                   number(m, M_MAX_POS, 1));
+    if (m->v[M_MAX_POS].given) return SC_OK;
+    if (t->position == SC_POS_LEARNED)
+        megatron_error(m, SC_C_MISSING, sc_pos_file(m->file),
+                       "the learned table has so many rows",
+                       "no --max-position-embeddings");
+    return put(m, "max_seq", &t->max_seq, M_SEQ, number(m, M_SEQ, 1));
+}
+
+/* Tokenizers whose vocabulary does not depend on a file. */
+static const struct {
+    const char *name;
+    int64_t vocab;
+} tokenizers[] = {{"GPT2BPETokenizer", 50257},
+                  {"Llama2Tokenizer", 32000},
+                  {"TikTokenizer", 0}};
+
+static sc_status vocabulary(megatron *m, sc_transformer *t)
+{
+    if (good(m, M_PADDED_VOCAB))
+        return put(m, "vocab", &t->vocab, M_PADDED_VOCAB,
+                   number(m, M_PADDED_VOCAB, 1));
+    megatron_id id = M_VOCAB;
+    int64_t n = number(m, M_VOCAB, 0);
+    for (size_t i = 0; i < SC_COUNT(tokenizers) && !m->v[M_VOCAB].given; i++) {
+        if (!good(m, M_TOKENIZER)) break;
+        if (strcmp(m->v[M_TOKENIZER].text, tokenizers[i].name) != 0) continue;
+        n = tokenizers[i].vocab;
+        id = M_TOKENIZER;
+    }
+    if (n == 0) {
+        if (!m->v[M_VOCAB].given)
+            megatron_error(m, SC_C_MISSING, sc_pos_file(m->file),
+                           "give --vocab-size; tokenizer files are not read",
+                           "the size of the vocabulary is not in this file");
+        return SC_OK;
+    }
+    int64_t step = number(m, M_VOCAB_STEP, 128) * m->job->tp;
+    t->vocab = (n + step - 1) / step * step;
+    char how[80];
+    snprintf(how, sizeof how, "padded to a multiple of %lld", (long long)step);
+    return megatron_origin(m, true, "vocab", &m->v[id], how);
+}
+
+static sc_status norms(megatron *m, sc_transformer *t)
+{
+    static const char *const names[] = {"LayerNorm", "RMSNorm", NULL};
+    int i = 0;
+    if (m->v[M_NORM].given)
+        i = choose(m, M_NORM, names, "LayerNorm or RMSNorm");
+    t->norm = i == 1 ? SC_NORM_RMS : SC_NORM_LAYER;
+    t->norm_bias = t->norm == SC_NORM_LAYER;
+    t->embed_norm = m->v[M_EMBED_NORM].given;
+    return say(m, "norm", M_NORM);
+}
+
+/* ---- experts ------------------------------------------------------------------------- */
+
+/* Reads `head` and then a number at *s. */
+static bool count_after(const char **s, const char *head, int64_t *out)
+{
+    size_t n = strlen(head);
+    if (strncmp(*s, head, n) != 0) return false;
+    const char *d = *s + n;
+    *out = 0;
+    if (*d < '0' || *d > '9') return false;
+    for (; *d >= '0' && *d <= '9' && *out < 1000000; d++)
+        *out = 10 * *out + (*d - '0');
+    *s = d;
+    return true;
+}
+
+/* "4" is one expert block in four; "([0]*3+[1]*58)": the first three dense. */
+static sc_status expert_blocks(megatron *m, sc_transformer *t)
+{
+    const megatron_value *v = &m->v[M_MOE_FREQ];
+    if (!v->given || v->bad) return SC_OK;
+    int64_t dense = 0, routed = 0, every = 0;
+    const char *s = v->text;
+    if (count_after(&s, "", &every) && *s == '\0' && every > 0) {
+        if (every > 1)
+            return put(m, "moe_every", &t->moe_every, M_MOE_FREQ, every);
+        return SC_OK;
+    }
+    s = v->text;
+    bool list = count_after(&s, "([0]*", &dense) &&
+                count_after(&s, "+[1]*", &routed) && strcmp(s, ")") == 0;
+    if (!list)
+        unsupported(m, M_MOE_FREQ,
+                    "a number, or ([0]*DENSE+[1]*ROUTED), is understood");
+    else if (routed < 1 || dense + routed != t->layers)
+        megatron_error(m, SC_C_CONFLICT, v->at, NULL,
+                       "%s names %lld blocks, the model has %lld", v->name,
+                       (long long)dense + (long long)routed,
+                       (long long)t->layers);
+    else
+        return put(m, "first_dense", &t->first_dense, M_MOE_FREQ, dense);
+    return SC_OK;
+}
+
+static sc_status experts(megatron *m, sc_transformer *t)
+{
+    megatron_value *v = &m->v[M_EXPERTS];
+    if (!v->given || v->bad) return SC_OK;
+    double n = 0;
+    size_t len = strlen(v->text);
+    for (size_t i = 0; i < len && n < 1e6; i++) {
+        if (v->text[i] < '0' || v->text[i] > '9')
+            len = 0;
+        else
+            n = 10 * n + (v->text[i] - '0');
+    }
+    if (len == 0 || n < 1 || n >= 1e6) {
+        megatron_error(m, len ? SC_C_RANGE : SC_C_TYPE, v->at, NULL,
+                       "%s needs a whole number from 1, not '%.60s'", v->name,
+                       v->text);
+        return SC_OK;
+    }
+    if (n < 2) return SC_OK;
+    SC_TRY(put(m, "experts", &t->experts, M_EXPERTS, (int64_t)n));
+    SC_TRY(put(m, "topk", &t->topk, M_TOPK, number(m, M_TOPK, 2)));
+    if (t->topk > t->experts)
+        megatron_error(m, SC_C_CONFLICT,
+                       m->v[M_TOPK].given ? m->v[M_TOPK].at : v->at, NULL,
+                       "top %lld of %lld experts", (long long)t->topk,
+                       (long long)t->experts);
+    SC_TRY(put(m, "moe_ffn", &t->moe_ffn, M_MOE_FFN,
+               number(m, M_MOE_FFN, t->ffn)));
+    if (good(m, M_SHARED_FFN))
+        SC_TRY(put(m, "shared_ffn", &t->shared_ffn, M_SHARED_FFN,
+                   number(m, M_SHARED_FFN, 0)));
+    return expert_blocks(m, t);
+}
+
+/* ---- the whole ------------------------------------------------------------------------ */
+
+static sc_status dropout(megatron *m, sc_transformer *t)
+{
+    megatron_id drop =
+        m->v[M_HID_DROPOUT].given ? M_HID_DROPOUT : M_ATT_DROPOUT;
+    double hidden = good(m, M_HID_DROPOUT) ? m->v[M_HID_DROPOUT].number : 0.1;
+    double scores = good(m, M_ATT_DROPOUT) ? m->v[M_ATT_DROPOUT].number : 0.1;
+    t->dropout = hidden > 0 || scores > 0;
+    return say(m, "dropout", drop);
+}
+
+static sc_status linears(megatron *m, sc_transformer *t)
+{
+    t->tied = !m->v[M_UNTIE].given;
+    t->bias = !m->v[M_NO_BIAS].given;
+    SC_TRY(say(m, "tied", M_UNTIE));
+    return say(m, "bias", M_NO_BIAS);
+}
+
+static sc_status blocks(megatron *m, sc_transformer *t)
+{
+    SC_TRY(put(m, "layers", &t->layers, M_LAYERS, number(m, M_LAYERS, 1)));
+    SC_TRY(put(m, "hidden", &t->hidden, M_HIDDEN, number(m, M_HIDDEN, 1)));
+    SC_TRY(put(m, "heads", &t->heads, M_HEADS, number(m, M_HEADS, 1)));
+    SC_TRY(attention(m, t));
+    SC_TRY(latent_attention(m, t));
+    SC_TRY(mlp(m, t));
+    return experts(m, t);
+}
+
+static sc_status body(megatron *m, sc_transformer *t)
+{
+    SC_TRY(blocks(m, t));
+    SC_TRY(vocabulary(m, t));
+    SC_TRY(position(m, t));
+    SC_TRY(norms(m, t));
+    SC_TRY(dropout(m, t));
+    SC_TRY(linears(m, t));
+    if (!good(m, M_MTP)) return SC_OK;
+    return put(m, "mtp", &t->mtp, M_MTP, number(m, M_MTP, 0));
+}
+
+static void check(megatron *m, const sc_transformer *t)
+{
+    if (!good(m, M_KV_CHANNELS) && !m->v[M_MLA].given && t->hidden % t->heads)
+        megatron_error(m, SC_C_DIVIDE, m->v[M_HEADS].at,
+                       "or give --kv-channels",
+                       "%lld heads do not divide hidden size %lld",
+                       (long long)t->heads, (long long)t->hidden);
+    if (t->kv_heads > 0 && t->heads % t->kv_heads)
+        megatron_error(m, SC_C_DIVIDE, m->v[M_GROUPS].at, NULL,
+                       "%lld query groups do not divide %lld heads",
+                       (long long)t->kv_heads, (long long)t->heads);
+}
+
+sc_status megatron_model(megatron *m)
+{
+    static const megatron_id size[] = {M_LAYERS, M_HIDDEN, M_HEADS};
+    const megatron_id any[] = {M_FFN, M_GROUPS, M_SWIGLU, M_VOCAB};
+    uint32_t given = 0, usable = 0;
+    bool some = false;
+    for (size_t i = 0; i < SC_COUNT(size); i++) {
+        given += m->v[size[i]].given;
+        usable += good(m, size[i]);
+    }
+    for (size_t i = 0; i < SC_COUNT(any); i++)
+        some = some || m->v[any[i]].given;
+    if (given == 0 && !some) return SC_OK;
+    for (size_t i = 0; i < SC_COUNT(size); i++)
+        if (!m->v[size[i]].given)
+            megatron_error(m, SC_C_MISSING, sc_pos_file(m->file),
+                           "a model needs layers, hidden size and heads",
+                           "no --%s", megatron_rows[size[i]].name);
+    if (usable < SC_COUNT(size)) return SC_OK;
+    sc_transformer t = {0};
+    SC_TRY(body(m, &t));
+    check(m, &t);
+    m->out->model = t;
+    m->out->has_model = true;
+    return SC_OK;
+}

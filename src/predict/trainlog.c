@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * trainlog.c - step times from logs of training programs.
+ *
+ * Megatron-LM prints fields between bars on the last rank; torchtitan prints
+ * a line per step on every rank.  Both stand among other output, after
+ * prefixes of launchers, at times with terminal colours.
+ */
+#include <stepcast/predict_inputs.h>
+
+#include "base/number.h"
+#include "base/utf8.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_LINES = 1 << 22, MAX_WARMUP = 3 };
+
+static const double outlier = 1.5;
+
+typedef struct entry {
+    int64_t step;
+    double value; /* s per step, or tokens/s per device */
+    double tflops;
+    size_t at; /* byte offset of the value */
+} entry;
+
+typedef struct reader {
+    const char *text, *file;
+    size_t len;
+    sc_arena *a;
+    sc_err *err;
+    sc_status status;
+    bool decided;
+    sc_trainlog_kind kind;
+    entry *e;
+    uint32_t n, cap;
+    double memory;
+    int64_t batch;
+} reader;
+
+/* ---- one line -------------------------------------------------------------------- */
+
+typedef struct line {
+    const char *s, *end;
+} line;
+
+/* Behind the first `key` of the line; NULL. */
+static const char *after(line l, const char *key)
+{
+    size_t n = strlen(key);
+    for (const char *s = l.s; (size_t)(l.end - s) >= n; s++)
+        if (*s == key[0] && memcmp(s, key, n) == 0) return s + n;
+    return NULL;
+}
+
+/* Blanks and terminal colours (ESC [ ... m). */
+static const char *skip(line l, const char *s)
+{
+    while (s < l.end) {
+        if (*s == ' ' || *s == '\t') {
+            s++;
+        } else if (*s == '\033' && s + 1 < l.end && s[1] == '[') {
+            for (s += 2; s < l.end && *s != 'm' && *s != ' '; s++) continue;
+            if (s < l.end && *s == 'm') s++;
+        } else {
+            break;
+        }
+    }
+    return s;
+}
+
+static void fail(reader *r, sc_code code, const char *at, const char *key,
+                 const char *what)
+{
+    sc_pos pos =
+        utf8_position(r->text, r->len, (size_t)(at - r->text), r->file);
+    sc_status s =
+        sc_error(r->err, SC_EINPUT, code, pos, NULL, "'%s' %s", key, what);
+    if (r->status == SC_OK) r->status = s;
+}
+
+/* A number with thousands' separators: "6,023", "34100.2", "1.5E+01". */
+static size_t number(line l, const char *s, double *out)
+{
+    char buf[64];
+    size_t n = 0, used = 0;
+    while (s + used < l.end && n + 1 < sizeof buf) {
+        char c = s[used];
+        bool comma = c == ',' && n > 0 && s + used + 1 < l.end &&
+                     s[used + 1] >= '0' && s[used + 1] <= '9';
+        if (!comma && !(c >= '0' && c <= '9') && (!c || !strchr("+-.eE", c)))
+            break;
+        if (!comma) buf[n++] = c;
+        used++;
+    }
+    buf[n] = '\0';
+    size_t span = number_span(buf);
+    if (span == 0 || span != n) return 0;
+    *out = number_scaled(buf, span, 0);
+    return used;
+}
+
+/* The number behind `key`; `must`: anything else is reported. */
+static bool value(reader *r, line l, const char *key, bool must, double *out,
+                  const char **at)
+{
+    const char *s = after(l, key);
+    if (!s) return false;
+    s = skip(l, s);
+    double v = 0;
+    size_t n = number(l, s, &v);
+    if (at) *at = s;
+    if (n == 0 ||
+        (s + n < l.end && strchr("abcdfghijklmnopqrstuvwxyz_", s[n]) && s[n])) {
+        if (must)
+            fail(r, SC_C_TYPE, s < l.end ? s : l.end, key, "is no number");
+        return false;
+    }
+    if (!(v > 0) || !(v < 1e15)) {
+        if (must) fail(r, SC_C_RANGE, s, key, "is not positive");
+        return false;
+    }
+    *out = v;
+    return true;
+}
+
+static sc_status keep(reader *r, entry e)
+{
+    if (r->n == r->cap) {
+        uint32_t cap = r->cap ? 2 * r->cap : 64;
+        if (cap > MAX_LINES)
+            return sc_error(r->err, SC_EINPUT, SC_C_TOO_BIG,
+                            sc_pos_file(r->file), NULL,
+                            "more than %d lines of steps", (int)MAX_LINES / 2);
+        entry *new = SC_NEW_N(r->a, entry, cap);
+        if (!new) return sc_error_nomem(r->err);
+        if (r->n) memcpy(new, r->e, r->n * sizeof *new);
+        r->e = new;
+        r->cap = cap;
+    }
+    r->e[r->n++] = e;
+    return SC_OK;
+}
+
+static bool kind_is(reader *r, sc_trainlog_kind kind)
+{
+    if (!r->decided) {
+        r->decided = true;
+        r->kind = kind;
+    }
+    return r->kind == kind;
+}
+
+static sc_status megatron_line(reader *r, line l)
+{
+    double ms, v;
+    const char *at;
+    entry e = {.tflops = NAN};
+    if (!kind_is(r, SC_TRAINLOG_MEGATRON)) return SC_OK;
+    bool per = value(r, l, "elapsed time per iteration (ms):", true, &ms, &at);
+    if (!per) return SC_OK;
+    e.value = ms * 1e-3;
+    e.at = (size_t)(at - r->text);
+    if (value(r, l, " iteration", false, &v, NULL)) e.step = (int64_t)v;
+    if (value(r, l, "throughput per GPU (TFLOP/s/GPU):", true, &v, NULL))
+        e.tflops = v;
+    if (value(r, l, "global batch size:", true, &v, NULL))
+        r->batch = (int64_t)v;
+    return keep(r, e);
+}
+
+/* "... max allocated: 41234.5 | reserved: 45000.0 | max reserved: 46000.0",
+ * in MB of 2^20 bytes. */
+static void megatron_memory(reader *r, line l)
+{
+    double mb;
+    if (value(r, l, "| max reserved:", false, &mb, NULL) ||
+        value(r, l, "mem-max-reserved-bytes:", false, &mb, NULL) ||
+        value(r, l, "| max allocated:", false, &mb, NULL)) {
+        double bytes = after(l, "memory (MB)") ? mb * 1048576 : mb;
+        if (bytes > r->memory) r->memory = bytes;
+    }
+}
+
+static sc_status torchtitan_line(reader *r, line l)
+{
+    double v;
+    const char *at;
+    entry e = {.tflops = NAN};
+    if (!kind_is(r, SC_TRAINLOG_TORCHTITAN)) return SC_OK;
+    bool memory = value(r, l, "memory:", true, &v, &at);
+    if (memory) {
+        size_t n = number(l, at, &v);
+        if ((size_t)(l.end - at) < n + 3 || memcmp(at + n, "GiB", 3) != 0)
+            fail(r, SC_C_UNIT, at, "memory:", "is not in GiB");
+        else if (v * 1073741824 > r->memory)
+            r->memory = v * 1073741824;
+    }
+    if (!value(r, l, "tps:", true, &e.value, &at)) return SC_OK;
+    e.at = (size_t)(at - r->text);
+    if (value(r, l, "step:", true, &v, NULL)) e.step = (int64_t)v;
+    if (value(r, l, "tflops:", false, &v, NULL)) e.tflops = v;
+    if (r->n > 0 && r->e[r->n - 1].step == e.step)
+        return SC_OK; /* other rank */
+    return keep(r, e);
+}
+
+static sc_status read_line(reader *r, line l)
+{
+    if (after(l, "elapsed time per iteration (ms):"))
+        return megatron_line(r, l);
+    if (after(l, "memory (MB)") || after(l, "mem-max-reserved-bytes:"))
+        megatron_memory(r, l);
+    if (after(l, "step:") && after(l, "tps:")) return torchtitan_line(r, l);
+    return SC_OK;
+}
+
+/* ---- steady steps ------------------------------------------------------------------ */
+
+static int ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double quantile(const double *v, uint32_t n, double q)
+{
+    double at = q * (n - 1);
+    uint32_t i = (uint32_t)at;
+    return i + 1 < n ? v[i] + (at - i) * (v[i + 1] - v[i]) : v[i];
+}
+
+static double median_of(const entry *e, uint32_t n, double *buf)
+{
+    for (uint32_t i = 0; i < n; i++) buf[i] = e[i].value;
+    qsort(buf, n, sizeof *buf, ascending);
+    return buf[(n - 1) / 2]; /* one of them, so that it is near itself */
+}
+
+static double median_tflops(const entry *e, uint32_t n, double *buf)
+{
+    uint32_t k = 0;
+    for (uint32_t i = 0; i < n; i++)
+        if (!isnan(e[i].tflops)) buf[k++] = e[i].tflops;
+    if (k == 0) return NAN;
+    qsort(buf, k, sizeof *buf, ascending);
+    return quantile(buf, k, 0.5);
+}
+
+static sc_status summarise(reader *r, sc_trainlog *out)
+{
+    double *buf = SC_NEW_N(r->a, double, r->n);
+    if (!buf) return sc_error_nomem(r->err);
+    sc_trainlog t = {.kind = r->kind,
+                     .step_time_s = NAN,
+                     .tokens_per_s_per_device = NAN,
+                     .memory_bytes = r->memory > 0 ? r->memory : NAN,
+                     .global_batch = r->batch,
+                     .n_lines = r->n};
+    t.n_warmup = r->n / 3 < MAX_WARMUP ? r->n / 3 : MAX_WARMUP;
+    entry *steady = r->e + t.n_warmup;
+    uint32_t n = r->n - t.n_warmup;
+    double middle = median_of(steady, n, buf);
+    for (uint32_t i = 0; i < n; i++)
+        if (steady[i].value <= middle * outlier &&
+            steady[i].value >= middle / outlier)
+            steady[t.n_used++] = steady[i];
+    t.n_outliers = n - t.n_used;
+    double m = median_of(steady, t.n_used, buf);
+    double half =
+        (quantile(buf, t.n_used, 0.75) - quantile(buf, t.n_used, 0.25)) / 2;
+    bool time = r->kind == SC_TRAINLOG_MEGATRON;
+    t.spread_s = time ? half : NAN;
+    if (time)
+        t.step_time_s = m;
+    else
+        t.tokens_per_s_per_device = m;
+    t.tflops_per_device = median_tflops(steady, t.n_used, buf);
+    t.first = utf8_position(r->text, r->len, steady[0].at, r->file);
+    t.last = utf8_position(r->text, r->len, steady[t.n_used - 1].at, r->file);
+    *out = t;
+    return SC_OK;
+}
+
+sc_status sc_trainlog_read(const char *text, size_t len, const char *file,
+                           sc_arena *a, sc_trainlog *out, sc_err *err)
+{
+    reader r = {.text = text, .file = file, .len = len, .a = a, .err = err};
+    uint32_t lines = 0;
+    for (size_t i = 0; i < len;) {
+        const char *nl = memchr(text + i, '\n', len - i);
+        size_t end = nl ? (size_t)(nl - text) : len;
+        SC_TRY(read_line(&r, (line){text + i, text + end}));
+        i = end + 1;
+        lines++;
+    }
+    SC_TRY(r.status);
+    if (r.n > 0) return summarise(&r, out);
+    return sc_error(
+        err, SC_EINPUT, SC_C_MISSING, sc_pos_file(file),
+        "Megatron-LM prints 'elapsed time per iteration (ms): ...', "
+        "torchtitan 'step: ... tps: ...'",
+        "no step in %u lines", (unsigned)lines);
+}
+
+double sc_trainlog_step_s(const sc_trainlog *log, double tokens, double devices)
+{
+    if (!isnan(log->step_time_s)) return log->step_time_s;
+    return tokens / devices / log->tokens_per_s_per_device;
+}
