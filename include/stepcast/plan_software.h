@@ -36,6 +36,8 @@ typedef struct sc_software {
     bool dedup_dispatch;    /* a token is sent once per rank, not per expert */
     bool prefetch;          /* FSDP gathers the next layer beside this one */
     bool measured;          /* rows of such runs are in the fit */
+    bool low_activations;   /* inputs of activations kept in low precision */
+    bool stage_batches;     /* usually as many micro-batches as stages */
     int stage_split;        /* sc_stage_split, where layers do not divide */
     double bucket_bytes;    /* gradient bucket; 0: all at the end */
     double weight_bytes;    /* kept per parameter, in the working precision */

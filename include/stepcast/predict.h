@@ -105,6 +105,21 @@ sc_status sc_predict_job(const sc_job *job, sc_arena *a, sc_prediction *out,
 sc_status sc_predict_fast(const sc_plan *p, const sc_block *blocks, sc_arena *a,
                           double *step_s, sc_err *err);
 
+/* By what fraction the step gets longer if one parameter grows by 10 %. */
+typedef struct sc_sensitivity {
+    const char *parameter;
+    double change;
+} sc_sensitivity;
+
+#define SC_SENSITIVITY_MAX 5
+
+/* The parameters that move the step of a configuration most, largest change
+ * first, by the fast engine; those that move it by less than 1e-4 are left
+ * out. */
+sc_status sc_predict_sensitivity(const sc_run *run, sc_arena *a,
+                                 sc_sensitivity out[SC_SENSITIVITY_MAX],
+                                 uint32_t *n, sc_err *err);
+
 /* Memory of every pipeline device. */
 sc_status sc_predict_memory(const sc_plan *p, const sc_block *blocks,
                             sc_arena *a, sc_stage_memory *out, sc_err *err);

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* calibrate.c - `stepcast calibrate --truth DIR`. */
-#include <stepcast/calib.h>
+/* calibrate.c - `stepcast calibrate --truth DIR | --nccl-tests LOG...`. */
+#include "cli/calibrate.h"
 
-#include "cli/cli.h"
+#include <string.h>
 
 typedef struct options {
-    const char *truth, *into;
+    const char *truth, *into, *nccl_tests, *cluster;
+    int64_t ranks, nodes;
+    int coll;
 } options;
 
 const sc_key cli_calibrate_keys[] = {
@@ -22,6 +24,42 @@ const sc_key cli_calibrate_keys[] = {
      .flag = "--into",
      .meta = "DIR",
      .help = "directory for network.yml and step.yml"},
+    {.name = "nccl-tests",
+     .type = SC_T_STRING,
+     .offset = offsetof(options, nccl_tests),
+     .flag = "--nccl-tests",
+     .meta = "LOG",
+     .help = "logs of nccl-tests, one or more, for a profile of --cluster"},
+    {.name = "cluster",
+     .type = SC_T_STRING,
+     .offset = offsetof(options, cluster),
+     .flag = "--cluster",
+     .meta = "SPEC",
+     .help = "machine on which the logs were taken"},
+    {.name = "collective",
+     .type = SC_T_ENUM,
+     .offset = offsetof(options, coll),
+     .names = sc_coll_names,
+     .flag = "--collective",
+     .help = "of logs that don't say which one they measure"},
+    {.name = "ranks",
+     .type = SC_T_INT,
+     .unit = SC_U_COUNT,
+     .offset = offsetof(options, ranks),
+     .min = 1,
+     .max = 1 << 24,
+     .flag = "--ranks",
+     .meta = "N",
+     .help = "of logs that don't list their devices"},
+    {.name = "nodes",
+     .type = SC_T_INT,
+     .unit = SC_U_COUNT,
+     .offset = offsetof(options, nodes),
+     .min = 1,
+     .max = 1 << 24,
+     .flag = "--nodes",
+     .meta = "N",
+     .help = "same, the number of their nodes"},
     {0},
 };
 
@@ -75,27 +113,67 @@ static sc_status calibrate(cli *c, const options *o, sc_text *network,
     return c->json ? print_json(c, network, step) : cli_emit_text(c, report);
 }
 
+static sc_status truth(cli *c, const options *o)
+{
+    sc_text network, step, report;
+    sc_text_init(&network);
+    sc_text_init(&step);
+    sc_text_init(&report);
+    sc_status s = calibrate(c, o, &network, &step, &report);
+    sc_text_free(&network);
+    sc_text_free(&step);
+    sc_text_free(&report);
+    return s;
+}
+
+/* The first log is the option's value, the others follow it. */
+static sc_status nccl_tests(cli *c, const options *o, const sc_words *more)
+{
+    const char **file = SC_NEW_N(c->arena, const char *, (size_t)more->n + 1);
+    if (!file) return sc_error_nomem(c->err);
+    file[0] = o->nccl_tests;
+    for (uint32_t i = 0; i < more->n; i++) file[i + 1] = more->w[i];
+    if (!o->cluster)
+        return sc_error(c->err, SC_EUSAGE, SC_C_MISSING, sc_pos_none(),
+                        "for example --cluster dgx-h100:2",
+                        "--nccl-tests needs --cluster");
+    sc_nccl_opts opts = {.coll = o->coll,
+                         .ranks = (uint32_t)o->ranks,
+                         .nodes = (uint32_t)o->nodes};
+    return cli_calibrate_nccl(c, o->cluster, &opts, file, more->n + 1);
+}
+
+static uint32_t times_given(int argc, char *const *argv, const char *flag)
+{
+    uint32_t n = 0;
+    size_t len = strlen(flag);
+    for (int i = 0; i < argc; i++)
+        n += strncmp(argv[i], flag, len) == 0 &&
+             (argv[i][len] == '\0' || argv[i][len] == '=');
+    return n;
+}
+
 sc_status cli_calibrate(cli *c, int argc, char *const *argv)
 {
-    options o = {0};
+    options o = {.coll = SC_INFER};
     sc_opt_set set = {.keys = cli_calibrate_keys, .target = &o};
     sc_words words;
     SC_TRY(sc_schema_defaults(cli_calibrate_keys, &o, c->arena, c->err));
     SC_TRY(cli_parse(c, argc, argv, &set, 1, &words));
     if (c->dump_config) return cli_dump(c, &set, 1);
-    if (c->dump_config) return cli_dump(c, &set, 1);
+    if (o.truth && o.nccl_tests)
+        return sc_error(c->err, SC_EUSAGE, SC_C_CONFLICT, sc_pos_none(),
+                        "give one of them",
+                        "--truth and --nccl-tests are two different fits");
+    if (times_given(argc, argv, "--nccl-tests") > 1)
+        return sc_error(c->err, SC_EUSAGE, SC_C_OPTION, sc_pos_none(),
+                        "stepcast calibrate --nccl-tests a.log b.log",
+                        "--nccl-tests is given twice");
+    if (o.nccl_tests) return nccl_tests(c, &o, &words);
     if (!o.truth || words.n > 0)
         return sc_error(c->err, SC_EUSAGE, SC_C_MISSING, sc_pos_none(),
                         "stepcast calibrate --truth data/validation",
-                        o.truth ? "calibrate takes no file names"
+                        o.truth ? "--truth takes no file names"
                                 : "nothing to fit on is named");
-    sc_text network, step, report;
-    sc_text_init(&network);
-    sc_text_init(&step);
-    sc_text_init(&report);
-    sc_status s = calibrate(c, &o, &network, &step, &report);
-    sc_text_free(&network);
-    sc_text_free(&step);
-    sc_text_free(&report);
-    return s;
+    return truth(c, &o);
 }

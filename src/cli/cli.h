@@ -34,6 +34,9 @@ sc_status cli_parse(cli *c, int argc, char *const *argv, sc_opt_set *sets,
 /* What was given, as a file that --config reads. */
 sc_status cli_dump(cli *c, const sc_opt_set *sets, uint32_t n_sets);
 
+/* A line of such a file for each option given, `but` one (NULL: all). */
+void cli_dump_lines(const sc_opt_set *set, const char *but, sc_text *out);
+
 /* `text` in lines of at most 80 columns, indented by `indent` blanks. */
 void cli_wrap(sc_text *out, int indent, const char *text);
 

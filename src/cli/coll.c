@@ -2,13 +2,13 @@
 /* coll.c - `stepcast coll`: one collective over sizes, as nccl-tests prints. */
 #include <stepcast/cost.h>
 
-#include "cli/cli.h"
+#include "cli/predict.h"
 
 #include <stdio.h>
 #include <string.h>
 
 typedef struct options {
-    const char *cluster, *least, *most;
+    const char *cluster, *least, *most, *profile;
     int64_t ranks;
     int algorithm; /* index of algorithm_names */
 } options;
@@ -31,6 +31,8 @@ const sc_key cli_coll_keys[] = {
      "SIZE", "smallest message; K, M, G are 2^10, 2^20, 2^30", false},
     {"max", SC_T_STRING, SC_U_NONE, OFF(most), "8G", 0, 0, NULL, "--max",
      "SIZE", "largest message", false},
+    {"profile", SC_T_STRING, SC_U_NONE, OFF(profile), NULL, 0, 0, NULL,
+     "--profile", "FILE", "parameters as written by calibrate", false},
     {0},
 };
 
@@ -108,6 +110,7 @@ static sc_status sweep(cli *c, const options *o, sc_coll coll,
     SC_TRY(sc_hw_build(o->cluster, sc_pos_file("--cluster"), c->arena, &hw,
                        c->err));
     SC_TRY(sc_cost_builtin(c->arena, &cost, c->err));
+    SC_TRY(cli_profile(c, o->profile, &cost));
     uint32_t n = o->ranks ? (uint32_t)o->ranks : hw->n_devices, one = 1;
     if (n > hw->n_devices)
         return sc_error(c->err, SC_EINPUT, SC_C_RANGE,

@@ -19,7 +19,8 @@ static const char *const shells[] = {"bash", "zsh", "fish", NULL};
 
 static const page pages[] = {
     {"predict",
-     "usage: stepcast predict --model M --cluster C [options]\n",
+     "usage: stepcast predict --model M --cluster C [options]\n"
+     "       stepcast predict --megatron train.sh --cluster C [options]\n",
      {sc_job_keys, cli_predict_keys, NULL},
      NULL},
     {"validate",
@@ -27,7 +28,8 @@ static const page pages[] = {
      {cli_validate_keys, NULL, NULL},
      NULL},
     {"calibrate",
-     "usage: stepcast calibrate --truth DIR [options]\n",
+     "usage: stepcast calibrate --truth DIR [options]\n"
+     "       stepcast calibrate --nccl-tests LOG... --cluster C [-o FILE]\n",
      {cli_calibrate_keys, NULL, NULL},
      NULL},
     {"coll",

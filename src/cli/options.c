@@ -137,6 +137,20 @@ static void dump_value(const sc_key *k, const void *target, sc_json *j)
     }
 }
 
+void cli_dump_lines(const sc_opt_set *set, const char *but, sc_text *out)
+{
+    for (const sc_key *k = set->keys; k->name; k++) {
+        if (!sc_given_has(&set->given, set->keys, k->name)) continue;
+        if (but && strcmp(k->name, but) == 0) continue;
+        sc_json one;
+        sc_json_init(&one, false);
+        dump_value(k, set->target, &one);
+        sc_text_add(out, "%s: %s\n", k->name, one.buf);
+        out->failed = out->failed || one.failed;
+        sc_json_free(&one);
+    }
+}
+
 /* JSON is YAML: with --json a document, else a line for each option. */
 sc_status cli_dump(cli *c, const sc_opt_set *sets, uint32_t n_sets)
 {
@@ -145,18 +159,14 @@ sc_status cli_dump(cli *c, const sc_opt_set *sets, uint32_t n_sets)
     sc_text_init(&t);
     sc_json_init(&all, true);
     sc_json_begin(&all, '{');
-    for (uint32_t i = 0; i < n_sets; i++)
+    for (uint32_t i = 0; i < n_sets; i++) {
+        cli_dump_lines(&sets[i], NULL, &t);
         for (const sc_key *k = sets[i].keys; k->name; k++) {
             if (!sc_given_has(&sets[i].given, sets[i].keys, k->name)) continue;
-            sc_json one;
-            sc_json_init(&one, false);
-            dump_value(k, sets[i].target, &one);
-            sc_text_add(&t, "%s: %s\n", k->name, one.buf);
-            t.failed = t.failed || one.failed;
-            sc_json_free(&one);
             sc_json_key(&all, k->name);
             dump_value(k, sets[i].target, &all);
         }
+    }
     sc_json_end(&all, '}');
     sc_status s = c->json ? cli_emit_json(c, &all) : cli_emit_text(c, &t);
     sc_text_free(&t);

@@ -8,7 +8,6 @@
 
 #include "cli/cli.h"
 
-#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,9 +15,12 @@
 #define OFF(f) offsetof(predict_opts, f)
 
 const sc_key cli_predict_keys[] = {
-    {"measured", SC_T_QUANTITY, SC_U_TIME, OFF(measured), NULL, 1e-9, DBL_MAX,
-     NULL, "--measured", "TIME", "print the gap to a measured step (34.1s)",
-     false},
+    {"megatron", SC_T_STRING, SC_U_NONE, OFF(megatron), NULL, 0, 0, NULL,
+     "--megatron", "FILE",
+     "launch script or arguments of Megatron-LM, for what is not given", false},
+    {"measured", SC_T_STRING, SC_U_NONE, OFF(measured), NULL, 0, 0, NULL,
+     "--measured", "TIME|LOG",
+     "explain the gap to a measured step (34.1s, train.log)", false},
     {"why", SC_T_BOOL, SC_U_NONE, OFF(why), NULL, 0, 0, NULL, "--why", NULL,
      "every price and what made it", false},
     {"explain", SC_T_BOOL, SC_U_NONE, OFF(explain), NULL, 0, 0, NULL,
@@ -66,70 +68,122 @@ static sc_status why(const sc_prediction *p, bool prices, cli *c, sc_text *out)
     return SC_OK;
 }
 
-static sc_status print(cli *c, const predict_opts *o, const sc_job *job,
-                       const sc_prediction *p, double measured)
+/* Two JSON objects as one, the members of `b` behind those of `a`. */
+static sc_status emit_joined(cli *c, const sc_json *a, const sc_json *b)
 {
+    if (a->failed || b->failed) return sc_error_nomem(c->err);
+    const char *end = strrchr(a->buf, '}');
+    size_t n = end ? (size_t)(end - a->buf) : 0;
+    while (n > 0 && a->buf[n - 1] == '\n') n--;
+    char *text = sc_sprintf(c->arena, "%.*s,%s\n", (int)n, a->buf, b->buf + 1);
+    return text ? cli_emit(c, text, strlen(text)) : sc_error_nomem(c->err);
+}
+
+static sc_status print_json(cli *c, const sc_job *job, const sc_prediction *p,
+                            const cli_measured *m)
+{
+    sc_json j, more;
     sc_status s;
-    if (c->json) {
-        sc_json j;
-        sc_json_init(&j, true);
-        sc_report_prediction_json(job, p, measured, &j);
+    sc_json_init(&j, true);
+    sc_json_init(&more, true);
+    sc_report_prediction_json(job, p, m->step_s, &j);
+    if (isnan(m->step_s)) {
         s = cli_emit_json(c, &j);
-        sc_json_free(&j);
-        return s;
+    } else {
+        sc_json_begin(&more, '{');
+        s = cli_measured_json(c, m, p, &more);
+        sc_json_end(&more, '}');
+        if (s == SC_OK) s = emit_joined(c, &j, &more);
     }
+    sc_json_free(&j);
+    sc_json_free(&more);
+    return s;
+}
+
+static sc_status print(cli *c, const predict_opts *o, const sc_job *job,
+                       const sc_prediction *p, const cli_measured *m)
+{
     sc_text t;
+    if (c->json) return print_json(c, job, p, m);
     sc_text_init(&t);
-    sc_report_prediction(job, p, measured, &t);
-    s = SC_OK;
-    if (o->explain) s = why(p, false, c, &t);
+    sc_report_prediction(job, p, m->step_s, &t);
+    sc_status s = cli_measured_text(c, m, p, &t);
+    if (o->explain && s == SC_OK) s = why(p, false, c, &t);
     if (o->why && s == SC_OK) s = why(p, true, c, &t);
     if (s == SC_OK) s = cli_emit_text(c, &t);
     sc_text_free(&t);
     return s;
 }
 
-/* What is wrong with "--tp 7" is wrong at a line of --config's file, if that
- * is where it was given. */
-static void locate(const cli *c)
+/* What is wrong with "--tp 7" is wrong at a line of --config's file, or of the
+ * script of --megatron, if that is where it was given. */
+static void locate(const cli *c, const sc_megatron *m)
 {
-    for (uint32_t i = 0; c->file && i < c->err->n; i++) {
+    for (uint32_t i = 0; (c->file || m) && i < c->err->n; i++) {
         sc_diag *d = &c->err->d[i];
         size_t len = strcspn(d->file, " ");
         const sc_key *k = sc_job_keys;
         while (k->name && (strncmp(k->flag, d->file, len) != 0 || k->flag[len]))
             k++;
-        const sc_node *n = k->name ? sc_node_get(c->file, k->name) : NULL;
-        if (!n) continue;
-        snprintf(d->file, sizeof d->file, "%s", n->pos.file);
-        d->line = n->pos.line;
-        d->col = n->pos.col;
+        if (!k->name) continue;
+        const sc_node *n = c->file ? sc_node_get(c->file, k->name) : NULL;
+        sc_pos pos = n ? n->pos : sc_pos_none();
+        for (uint32_t j = 0; m && !n && j < m->n_origins; j++)
+            if (strcmp(m->origins[j].key, k->name) == 0)
+                pos = m->origins[j].pos;
+        if (!pos.file || pos.line == 0) continue;
+        snprintf(d->file, sizeof d->file, "%s", pos.file);
+        d->line = pos.line;
+        d->col = pos.col;
     }
+}
+
+sc_status cli_profile(cli *c, const char *file, sc_cost *inout)
+{
+    char *text = NULL;
+    size_t len = 0;
+    if (!file) return SC_OK;
+    SC_TRY(sc_file_read(file, (size_t)16 << 20, c->arena, &text, &len, c->err));
+    return sc_cost_read(text, len, file, c->arena, inout, c->err);
+}
+
+/* As sc_predict_load(), with a model that no name leads to. */
+static sc_status load(cli *c, const sc_job *job, const sc_model *model,
+                      sc_inputs *in)
+{
+    sc_arena *a = c->arena;
+    if (!model) return sc_predict_load(job, a, in, c->err);
+    *in = (sc_inputs){.model = model, .cost = SC_NEW(a, sc_cost)};
+    if (!in->cost) return sc_error_nomem(c->err);
+    if (!job->cluster)
+        return sc_error(c->err, SC_EUSAGE, SC_C_MISSING, sc_pos_none(),
+                        "for example --cluster dgx-h100:16",
+                        "--cluster is needed");
+    SC_TRY(sc_hw_build(job->cluster, sc_pos_file("--cluster"), a, &in->hw,
+                       c->err));
+    SC_TRY(sc_software_find(job->software, NULL, sc_pos_file("--software"), a,
+                            &in->sw, c->err));
+    return sc_cost_builtin(a, in->cost, c->err);
 }
 
 sc_status cli_predict_run(cli *c, const sc_job *job, const predict_opts *o,
                           sc_prediction *p)
 {
     sc_inputs in;
-    SC_TRY(sc_predict_load(job, c->arena, &in, c->err));
-    if (o->profile) {
-        char *text = NULL;
-        size_t len = 0;
-        SC_TRY(sc_file_read(o->profile, (size_t)16 << 20, c->arena, &text, &len,
-                            c->err));
-        SC_TRY(sc_cost_read(text, len, o->profile, c->arena, in.cost, c->err));
-    }
+    SC_TRY(load(c, job, o->model, &in));
+    SC_TRY(cli_profile(c, o->profile, in.cost));
     sc_status s =
         sc_predict(job, in.hw, in.model, in.sw, in.cost, c->arena, p, c->err);
-    locate(c);
+    locate(c, o->script);
     return s;
 }
 
 sc_status cli_predict(cli *c, int argc, char *const *argv)
 {
     sc_job job;
-    predict_opts o = {.measured = NAN};
+    predict_opts o = {0};
     sc_prediction p;
+    cli_measured measured;
     sc_words words = {0};
     sc_job_init(&job);
     sc_opt_set sets[2] = {{sc_job_keys, &job, {{0}}},
@@ -140,9 +194,14 @@ sc_status cli_predict(cli *c, int argc, char *const *argv)
         return sc_error(c->err, SC_EUSAGE, SC_C_OPTION, sc_pos_none(),
                         "`stepcast predict --help` lists the options",
                         "unexpected word \"%.60s\"", words.w[0]);
-    if (c->dump_config) return cli_dump(c, sets, 2);
+    SC_TRY(cli_measured_read(c, o.measured, &measured));
+    SC_TRY(cli_megatron(c, &sets[0], &job, &o));
+    if (c->dump_config)
+        return o.script ? cli_megatron_dump(c, sets, &job, &o)
+                        : cli_dump(c, sets, 2);
     SC_TRY(cli_predict_run(c, &job, &o, &p));
+    cli_measured_settle(c, &p, &measured);
     if (o.trace) SC_TRY(write_trace(c, &o, &p));
-    SC_TRY(print(c, &o, &job, &p, o.measured));
+    SC_TRY(print(c, &o, &job, &p, &measured));
     return p.fits ? SC_OK : SC_NO;
 }

@@ -1,21 +1,58 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* predict.h - what `predict` and `show` share. */
+/* predict.h - what the commands that price something share. */
 #ifndef CLI_PREDICT_H
 #define CLI_PREDICT_H
 
-#include <stepcast/predict.h>
+#include <stepcast/predict_inputs.h>
 
 #include "cli/cli.h"
 
 typedef struct predict_opts {
-    double measured; /* seconds; NaN: none */
-    const char *trace, *profile;
+    const char *measured, *trace, *profile, *megatron;
     bool why, explain;
+    const sc_megatron *script; /* of --megatron, as read; NULL: none */
+    const sc_model *model;     /* of the script; NULL: the job names one */
 } predict_opts;
 
 extern const sc_key cli_predict_keys[];
 
 sc_status cli_predict_run(cli *c, const sc_job *job, const predict_opts *o,
                           sc_prediction *p);
+
+/* Overrides parameters by those of --profile `file`; NULL: none. */
+sc_status cli_profile(cli *c, const char *file, sc_cost *inout);
+
+/* Reads the file of --megatron, if there is one: fills what `job` leaves open,
+ * and in `o` script and model.  `set` is that of the job. */
+sc_status cli_megatron(cli *c, const sc_opt_set *set, sc_job *job,
+                       predict_opts *o);
+
+/* --dump-config of a job with a script: values with their origins.  `sets`:
+ * that of the job, and of cli_predict_keys.  With -o the script's model is
+ * written beside the file. */
+sc_status cli_megatron_dump(cli *c, sc_opt_set sets[2], sc_job *job,
+                            const predict_opts *o);
+
+/* What --measured says. */
+typedef struct cli_measured {
+    double step_s; /* NaN: nothing was measured */
+    double memory; /* bytes; NaN */
+    bool from_log; /* `log` is valid */
+    sc_trainlog log;
+} cli_measured;
+
+/* `text` is a time or names a log; NULL: nothing measured. */
+sc_status cli_measured_read(cli *c, const char *text, cli_measured *out);
+
+/* The step time of a log that prints only tokens per second follows from the
+ * run. */
+void cli_measured_settle(const cli *c, const sc_prediction *p, cli_measured *m);
+
+/* Appends the gap, and what it may come from, for people; for programs, as
+ * members of a JSON object. */
+sc_status cli_measured_text(cli *c, const cli_measured *m,
+                            const sc_prediction *p, sc_text *out);
+sc_status cli_measured_json(cli *c, const cli_measured *m,
+                            const sc_prediction *p, sc_json *out);
 
 #endif

@@ -5,7 +5,6 @@
 
 #include "cli/predict.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -201,7 +200,7 @@ static sc_status emit(cli *c, const char *name, const sc_text *t)
 sc_status cli_show(cli *c, int argc, char *const *argv)
 {
     show_opts o = {0};
-    predict_opts po = {.measured = NAN};
+    predict_opts po = {0};
     sc_job job;
     sc_words words = {0};
     sc_job_init(&job);
@@ -213,6 +212,7 @@ sc_status cli_show(cli *c, int argc, char *const *argv)
     bool config = o.strategy || o.graph;
     if (config && words.n == 1 && !job.model) job.model = words.w[0];
     if (c->dump_config) return cli_dump(c, sets, 3);
+    if (config) SC_TRY(cli_megatron(c, &sets[1], &job, &po));
     if (words.n > 1 || (!config && words.n == 0))
         return sc_error(c->err, SC_EUSAGE, SC_C_MISSING, sc_pos_none(),
                         "for example stepcast show dgx-a100-80g",
@@ -221,7 +221,9 @@ sc_status cli_show(cli *c, int argc, char *const *argv)
     sc_text_init(&t);
     sc_status s = config ? configuration(c, &job, &po, &o, &t)
                          : entry(c, words.w[0], &o, &t);
-    const char *name = config ? job.model : words.w[0];
+    const char *name = !config    ? words.w[0]
+                       : po.model ? po.model->name
+                                  : job.model;
     if (s == SC_OK) s = emit(c, name, &t);
     sc_text_free(&t);
     return s;

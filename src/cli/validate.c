@@ -2,12 +2,12 @@
 /* validate.c - `stepcast validate FILE.csv...`. */
 #include <stepcast/calib.h>
 
-#include "cli/cli.h"
+#include "cli/predict.h"
 
 #define MAX_BYTES ((size_t)64 << 20)
 
 typedef struct options {
-    const char *leave_out, *bars, *write_bars, *family, *where;
+    const char *leave_out, *bars, *write_bars, *family, *where, *profile;
     int engine;
     bool rows;
 } options;
@@ -29,6 +29,8 @@ const sc_key cli_validate_keys[] = {
          "write the present errors as such a file"),
     WORD("family", family, "--family", "GLOB", "only these families"),
     WORD("where", where, "--where", "GLOB", "only rows with such an id"),
+    WORD("profile", profile, "--profile", "FILE",
+         "parameters as written by calibrate"),
     {.name = "engine",
      .type = SC_T_ENUM,
      .offset = offsetof(options, engine),
@@ -116,7 +118,6 @@ sc_status cli_validate(cli *c, int argc, char *const *argv)
     SC_TRY(sc_schema_defaults(cli_validate_keys, &o, c->arena, c->err));
     SC_TRY(cli_parse(c, argc, argv, &set, 1, &files));
     if (c->dump_config) return cli_dump(c, &set, 1);
-    if (c->dump_config) return cli_dump(c, &set, 1);
     if (files.n == 0)
         return sc_error(c->err, SC_EUSAGE, SC_C_MISSING, sc_pos_none(),
                         "stepcast validate data/validation/*.csv",
@@ -127,6 +128,16 @@ sc_status cli_validate(cli *c, int argc, char *const *argv)
     sc_validate_opts opts = {
         .engine = o.engine, .family = o.family, .where = o.where};
     sc_validation v;
+    sc_cost cost;
+    if (o.profile && o.leave_out)
+        return sc_error(c->err, SC_EUSAGE, SC_C_CONFLICT, sc_pos_none(),
+                        "give one of them",
+                        "--leave-out fits the parameters that --profile sets");
+    if (o.profile) {
+        SC_TRY(sc_cost_builtin(c->arena, &cost, c->err));
+        SC_TRY(cli_profile(c, o.profile, &cost));
+        opts.cost = &cost;
+    }
     if (o.leave_out)
         SC_TRY(sc_validate_leave_out(tables, files.n, o.leave_out, &opts,
                                      c->arena, &v, c->err));

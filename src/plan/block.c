@@ -25,7 +25,6 @@ static uint8_t cat_of_axes(uint32_t axes)
     if (is_dispatch(axes)) return SC_CAT_EP;
     if (axes >> SC_AX_TP & 1) return SC_CAT_TP;
     if (axes >> SC_AX_CP & 1) return SC_CAT_CP;
-
     if (axes >> SC_AX_DP & 1) return SC_CAT_DP;
     return SC_CAT_PP;
 }
@@ -162,6 +161,7 @@ static double copies_sent(const emit *e, const sc_operator *op)
 {
     const sc_run *r = &e->p->run;
     double ep = r->size[SC_AX_EP], k = (double)r->model->t.topk;
+    if (r->experts_over_tp) ep *= r->size[SC_AX_TP];
     bool routed = false;
     for (uint32_t i = 0; i < op->n_iter; i++)
         routed = routed || op->iter[i].name == SC_D_EXPERT;

@@ -113,7 +113,8 @@ static sc_status transfer(const sc_plan *p, sc_step_costs *c, sc_err *err)
     uint32_t tp = r->size[SC_AX_TP];
     if (r->size[SC_AX_PP] == 1) return SC_OK;
     double whole = sc_precision_bytes(SC_BF16) * (double)r->mbs *
-                   (double)r->seq * (double)r->model->t.hidden;
+                   (double)r->seq * (double)r->model->t.hidden /
+                   r->size[SC_AX_CP];
     bool split = tp > 1 && (r->sw->p2p_scatter || r->sp);
     uint32_t two = 2, stride = p->stride[SC_AX_PP];
     sc_place at = sc_hw_place(r->hw, 1, &two, &stride);

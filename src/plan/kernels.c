@@ -165,15 +165,16 @@ static bool softmax_fuses(const sc_run *r, double heads_b)
 }
 
 static void attention_unfused(plan_kernels *out, const sc_run *r, double bh,
-                              double d, double m_head, bool backward)
+                              double rows, double d, double m_head,
+                              bool backward)
 {
-    double s = (double)r->seq, e = bh * s * s;
+    double s = (double)r->seq, e = bh * rows * s;
     bool drop = r->model->t.dropout;
     sc_kernel scores = {.kind = SC_K_GEMM,
                         .precision = r->precision,
                         .name = "scores",
                         .batch = (uint64_t)bh,
-                        .m = (uint64_t)s,
+                        .m = (uint64_t)rows,
                         .n = (uint64_t)s,
                         .k = (uint64_t)d,
                         .launches = 2};
@@ -204,7 +205,7 @@ static void attention(plan_kernels *out, const sc_run *r, const sc_placed *o,
     double d = (op->qk_dim + op->v_dim) / 2.0;
     double m_head = x.b * (double)r->seq * x.head;
     if (r->sw->attention == SC_ATTN_UNFUSED) {
-        attention_unfused(out, r, bh, d, m_head, backward);
+        attention_unfused(out, r, bh, x.s, d, m_head, backward);
         return;
     }
     if (r->sw->pad_head_dim && d > 64 && d < 128) d = 128;
@@ -242,7 +243,7 @@ static void expert(plan_kernels *out, const sc_run *r, const sc_placed *o,
     }
     if (experts < 1) experts = 1;
     quantize(out, r, rows, free, in, experts);
-    double m = fmax(1, rows / experts);
+    double m = fmax(1, round(rows / experts));
     sc_kernel k = {.kind = SC_K_GEMM,
                    .precision = r->precision,
                    .scaling = scaling_of(r),
@@ -369,12 +370,19 @@ double plan_op_saved(const sc_run *r, const sc_placed *o, double x_elements)
     switch ((sc_op_type)o->op->type) {
     case SC_LINEAR:
     case SC_EXPERT:
-        /* Low-precision products keep the operand they were given. */
-        return (r->precision >= SC_FP8 ? 1 : 2) * x_elements;
+        /* A frozen weight has no gradient to make from its input.
+         * Low-precision products keep the operand they were given. */
+        if (o->op->frozen) return 0;
+        return (r->precision >= SC_FP8 && !strstr(o->op->name, "lm_head") ? 1
+                                                                          : 2) *
+               x_elements;
     case SC_NORM:
     case SC_CONV1D:
     case SC_SCAN: return 2 * x_elements;
-    case SC_ACT: return 2 * x_elements * (gated ? 2 : 1);
+    case SC_ACT:
+        if (r->sw->low_activations && r->precision >= SC_FP8)
+            return x_elements * (gated ? 2 : 1);
+        return 2 * x_elements * (gated ? 2 : 1);
     case SC_DROPOUT_ADD: return r->model->t.dropout ? x.b * x.s * x.h : 0;
     case SC_ATTENTION:
         x_elements = bh * x.s *

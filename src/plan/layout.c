@@ -87,7 +87,9 @@ uint32_t sc_layout_moves(const sc_layout *from, const sc_layout *to,
         m.fraction = total_fraction(from, size);
         if (m.coll == SC_ALL_GATHER) m.fraction *= size[ax];
         uint32_t same = 0;
-        while (same < n && (out[same].coll != m.coll || out[same].dim != m.dim))
+        while (same < n &&
+               (out[same].coll != m.coll ||
+                (out[same].dim != m.dim && m.coll != SC_ALL_TO_ALL)))
             same++;
         if (same < n) { /* one communicator over several axes */
             out[same].axes |= m.axes;

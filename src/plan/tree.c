@@ -225,9 +225,14 @@ static sc_status check_run(const sc_run *r, sc_err *err)
     if (r->sp && tp > 1)
         keep(&first,
              need_divides(tp, r->seq, "--sp: tp", "tokens of a sequence", err));
-    if (r->size[SC_AX_EP] > 1)
-        keep(&first, need_divides(r->size[SC_AX_EP], (uint64_t)t->experts,
-                                  "--ep", "experts", err));
+    if (r->size[SC_AX_EP] > 1 || r->experts_over_tp)
+        keep(&first,
+             need_divides(r->size[SC_AX_EP] * (r->experts_over_tp ? tp : 1),
+                          (uint64_t)t->experts, "--ep", "experts", err));
+    uint64_t part = r->size[SC_AX_CP] * (r->sp ? tp : 1);
+    if (r->size[SC_AX_CP] > 1)
+        keep(&first, need_divides(part, r->seq, "--cp: cp x tp",
+                                  "tokens of a sequence", err));
     uint64_t stages = pp * r->vpp, blocks = r->model->n_blocks;
     if (stages > blocks && (blocks + 2) % stages != 0)
         keep(&first,

@@ -41,15 +41,21 @@ sc_status predict_bounds(const sc_prediction *p, double flops_device,
     return SC_OK;
 }
 
+bool predict_fitted(const sc_device *d)
+{
+    static const char *const fitted[] = {"ampere", "hopper", "blackwell"};
+    for (size_t i = 0; i < SC_COUNT(fitted); i++)
+        if (strcmp(d->arch, fitted[i]) == 0) return true;
+    return false;
+}
+
 /* 80 % of held-out rows lie within: 1.28 x 1.25 x their mean absolute error
  * (spec: 5 % inside a fitted family, 10 % for a new model or device, 30 % and
  * more for software or devices without rows). */
 double sc_predict_spread(const sc_run *run)
 {
-    const char *arch = run->hw->device->arch;
-    bool seen = strcmp(arch, "ampere") == 0 || strcmp(arch, "hopper") == 0;
     double half = run->sw->measured ? 0.12 : 0.2;
-    return seen ? half : 0.35;
+    return predict_fitted(run->hw->device) ? half : 0.35;
 }
 
 void sc_predict_rates(const sc_cost *c, sc_sim_opts *o)

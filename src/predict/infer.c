@@ -239,6 +239,14 @@ static bool chunks_legal(const space *x, const sc_run *r, uint32_t vpp)
            (uint64_t)pp * vpp <= layers + 2;
 }
 
+/* Some programs cut the batch into as many micro-batches as stages. */
+static bool usual_batches(const space *x, const sc_run *r, uint32_t vpp)
+{
+    uint32_t stages = r->size[SC_AX_PP] * vpp;
+    bool open = r->sw->stage_batches && !x->job->mbs && stages > 1;
+    return !open || r->ga == stages;
+}
+
 static sc_status try_chunks(space *x, sc_run r)
 {
     static const uint32_t chunks[] = {1, 2, 3, 4, 5, 6, 8};
@@ -248,6 +256,7 @@ static sc_status try_chunks(space *x, sc_run r)
         if (given && i > 0) break;
         /* a given pipeline that can't run is for the checks to explain */
         if (!(given && x->job->pp) && !chunks_legal(x, &r, vpp)) continue;
+        if (!usual_batches(x, &r, vpp)) continue;
         r.vpp = vpp;
         r.schedule = vpp > 1                 ? SC_SCH_INTERLEAVED
                      : x->job->schedule >= 0 ? (sc_schedule)x->job->schedule
@@ -297,17 +306,38 @@ static bool pp_legal(const space *x, uint64_t pp)
            (layers % pp == 0 || (layers + 2) % pp == 0);
 }
 
-/* Given, or as many ranks of one node as share the experts. */
-static uint64_t expert_degree(const space *x, uint64_t tp, uint64_t dp)
+/* Given, or as many ranks of one node as share the experts.  A degree that
+ * does not divide dp takes in the ranks of tp; 0: no such group. */
+static uint64_t expert_degree(const space *x, uint64_t tp, uint64_t dp,
+                              bool *over_tp)
 {
     uint64_t experts = (uint64_t)x->base.model->t.experts;
     uint64_t given = (uint64_t)x->job->ep;
-    if (given && (dp % given == 0 || given == dp * tp)) return given;
-    if (given) return 1;
+    *over_tp = given && dp % given != 0;
+    if (*over_tp) {
+        bool whole = given % tp == 0 && dp % (given / tp) == 0;
+        return whole ? given / tp : 0;
+    }
+    if (given) return given;
     uint64_t ep = 1;
     for (uint64_t e = 2; experts && e * tp <= x->base.hw->node_size; e++)
         if (experts % e == 0 && dp % e == 0) ep = e;
     return ep;
+}
+
+/* Kept for the case that no choice is left. */
+static sc_status refuse_experts(space *x, uint64_t tp, uint64_t dp)
+{
+    char option[32];
+    snprintf(option, sizeof option, "--ep %lld", (long long)x->job->ep);
+    if (x->refused.n == 0)
+        (void)sc_error(&x->refused, SC_EINPUT, SC_C_DIVIDE, sc_pos_file(option),
+                       "ep divides dp, or is a multiple of tp that divides "
+                       "dp x tp",
+                       "no group of %lld ranks with dp %llu and tp %llu",
+                       (long long)x->job->ep, (unsigned long long)dp,
+                       (unsigned long long)tp);
+    return SC_OK;
 }
 
 static sc_status try_mesh(space *x, uint64_t tp, uint64_t pp)
@@ -323,10 +353,10 @@ static sc_status try_mesh(space *x, uint64_t tp, uint64_t pp)
     r.size[SC_AX_TP] = (uint32_t)tp;
     r.size[SC_AX_PP] = (uint32_t)pp;
     r.size[SC_AX_CP] = (uint32_t)cp;
-    uint64_t ep = expert_degree(x, tp, dp);
-    r.experts_over_tp = ep > dp;
-    r.size[SC_AX_EP] = (uint32_t)(ep > dp ? dp : ep);
-    r.size[SC_AX_DP] = (uint32_t)dp / r.size[SC_AX_EP];
+    uint64_t ep = expert_degree(x, tp, dp, &r.experts_over_tp);
+    if (ep == 0) return refuse_experts(x, tp, dp);
+    r.size[SC_AX_EP] = (uint32_t)ep;
+    r.size[SC_AX_DP] = (uint32_t)(dp / ep);
     r.sp = x->job->sp >= 0 ? x->job->sp : tp > 1;
     r.zero = x->job->fsdp        ? 3
              : x->job->zero >= 0 ? (int)x->job->zero

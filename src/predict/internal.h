@@ -49,6 +49,9 @@ sc_status predict_infer(const sc_job *job, const sc_hw *hw,
                         uint32_t *n_tried, sc_err *err);
 
 /* Contradictions of what is given, all of them. */
+/* Steps measured on devices of this generation are among those fitted. */
+bool predict_fitted(const sc_device *d);
+
 sc_status predict_check(const sc_job *job, const sc_hw *hw,
                         const sc_model *model, sc_err *err);
 

@@ -208,7 +208,7 @@ static void warnings(const sc_prediction *p, predict_notes *warn)
 {
     const sc_run *r = &p->run;
     const char *arch = r->hw->device->arch;
-    if (strcmp(arch, "ampere") != 0 && strcmp(arch, "hopper") != 0)
+    if (!predict_fitted(r->hw->device))
         predict_note(warn,
                      "no measured step of a %s device is in the fit; "
                      "rates are those of the nearest generation",

@@ -329,14 +329,15 @@ static uint32_t measure(const sc_cost *truth, const sc_hw *hw, sc_nccl_row *out)
             assert_int_equal(sc_cost_coll(truth, hw, tests[t].coll, bytes, &at,
                                           -1, &p, NULL),
                              SC_OK);
-            out[n++] = (sc_nccl_row){.coll = tests[t].coll,
-                                     .bytes = bytes,
-                                     .time_s = p.seconds,
-                                     .ranks = tests[t].ranks,
-                                     .nodes = tests[t].nodes,
-                                     .device = "NVIDIA H100 80GB HBM3",
-                                     .table = (uint32_t)t,
-                                     .pos = {"f", n + 1, 1}};
+            out[n] = (sc_nccl_row){.coll = tests[t].coll,
+                                   .bytes = bytes,
+                                   .time_s = p.seconds,
+                                   .ranks = tests[t].ranks,
+                                   .nodes = tests[t].nodes,
+                                   .device = "NVIDIA H100 80GB HBM3",
+                                   .table = (uint32_t)t,
+                                   .pos = {"f", n + 2, 1}};
+            n++;
         }
     return n;
 }

@@ -41,7 +41,7 @@ static sc_csv load(const char *name)
 {
     char *text;
     size_t len;
-    sc_csv t;
+    sc_csv t = {0};
     if (sc_file_read(path_of(name), (size_t)64 << 20, &arena, &text, &len,
                      &err) != SC_OK ||
         sc_csv_parse(text, len, name, &arena, &t, &err) != SC_OK)

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* calibrate.h - the second form of `calibrate`. */
+#ifndef CLI_CALIBRATE_H
+#define CLI_CALIBRATE_H
+
+#include <stepcast/calib_nccltests.h>
+
+#include "cli/cli.h"
+
+/* Fits the network parameters of `cluster` to `n` logs: the profile goes where
+ * results go, the fit to stderr or, with --json, into a document on stdout. */
+sc_status cli_calibrate_nccl(cli *c, const char *cluster, const sc_nccl_opts *o,
+                             const char *const *file, uint32_t n);
+
+#endif

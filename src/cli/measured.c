@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* measured.c - a prediction beside what was measured. */
+#include "cli/predict.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define MAX_LOG    ((size_t)1 << 30)
+#define GIB        1073741824.0
+#define MAX_CAUSES 4
+
+/* ---- reading --------------------------------------------------------------- */
+
+static bool ends(const char *text, const char *suffix)
+{
+    size_t n = strlen(text), k = strlen(suffix);
+    return n > k && strcmp(text + n - k, suffix) == 0;
+}
+
+static bool is_log(const char *text)
+{
+    struct stat st;
+    return ends(text, ".log") || ends(text, ".txt") || stat(text, &st) == 0;
+}
+
+static sc_status read_time(cli *c, const char *text, double *out)
+{
+    static const sc_key key = {.name = "measured",
+                               .type = SC_T_QUANTITY,
+                               .unit = SC_U_TIME,
+                               .min = 1e-9,
+                               .max = DBL_MAX};
+    const char *shown = sc_sprintf(c->arena, "--measured %.120s", text);
+    if (!shown) return sc_error_nomem(c->err);
+    bool first = c->err->status == SC_OK;
+    sc_status s =
+        sc_schema_set(&key, text, sc_pos_file(shown), out, c->arena, c->err);
+    if (s != SC_EINPUT) return s;
+    if (first) c->err->status = SC_EUSAGE; /* it can't be parsed */
+    return SC_EUSAGE;
+}
+
+sc_status cli_measured_read(cli *c, const char *text, cli_measured *out)
+{
+    cli_measured m = {.step_s = NAN, .memory = NAN};
+    char *log = NULL;
+    size_t len = 0;
+    if (text && is_log(text)) {
+        SC_TRY(sc_file_read(text, MAX_LOG, c->arena, &log, &len, c->err));
+        SC_TRY(sc_trainlog_read(log, len, text, c->arena, &m.log, c->err));
+        m.from_log = true;
+        m.step_s = m.log.step_time_s;
+        if (m.log.memory_bytes > 0) m.memory = m.log.memory_bytes;
+    } else if (text) {
+        SC_TRY(read_time(c, text, &m.step_s));
+    }
+    *out = m;
+    return SC_OK;
+}
+
+void cli_measured_settle(const cli *c, const sc_prediction *p, cli_measured *m)
+{
+    const sc_run *r = &p->run;
+    if (!m->from_log) return;
+    m->step_s = sc_trainlog_step_s(&m->log, (double)r->gbs * (double)r->seq,
+                                   r->hw->n_devices);
+    if (m->log.global_batch > 0 && (uint64_t)m->log.global_batch != r->gbs)
+        cli_note(c,
+                 "warning: the log's global batch is %lld, the prediction's "
+                 "%llu\n",
+                 (long long)m->log.global_batch, (unsigned long long)r->gbs);
+}
+
+/* ---- what may be wrong ----------------------------------------------------- */
+
+/* A part of the step that explains the gap, were it alone to blame. */
+typedef struct cause {
+    sc_cat cat;
+    double seconds, change;
+} cause;
+
+/* The largest parts whose change is possible and less than a factor of 3. */
+static uint32_t causes(const sc_prediction *p, double gap,
+                       cause out[MAX_CAUSES])
+{
+    uint32_t n = 0;
+    for (int k = 0; k < (int)SC_N_CATS; k++) {
+        double s = p->time_breakdown_s[k];
+        cause x = {(sc_cat)k, s, s > 0 ? gap / s : INFINITY};
+        if (x.change <= -1 || x.change > 2) continue;
+        uint32_t at = n;
+        while (at > 0 && s > out[at - 1].seconds) at--;
+        if (at == MAX_CAUSES) continue;
+        if (n < MAX_CAUSES) n++;
+        for (uint32_t i = n - 1; i > at; i--) out[i] = out[i - 1];
+        out[at] = x;
+    }
+    return n;
+}
+
+static double peak(const sc_prediction *p)
+{
+    double most = 0;
+    for (uint32_t i = 0; i < p->n_stages; i++)
+        most = fmax(most, p->memory[i].peak);
+    return most;
+}
+
+static void log_text(const cli_measured *m, const sc_prediction *p,
+                     sc_text *out)
+{
+    const sc_trainlog *l = &m->log;
+    double spread = l->spread_s;
+    sc_text_add(out, "  log            %u of %u steps, lines %u to %u",
+                l->n_used, l->n_lines, l->first.line, l->last.line);
+    if (spread > 0 && m->step_s > 0)
+        sc_text_add(out, ", half of them within %.1f %% of the median",
+                    100 * spread / m->step_s);
+    sc_text_add(out, "\n");
+    if (m->memory > 0)
+        sc_text_add(out,
+                    "  memory         measured %.1f GiB, predicted is "
+                    "%+.1f %%\n",
+                    m->memory / GIB, 100 * (peak(p) / m->memory - 1));
+}
+
+static void gap_text(const cli_measured *m, const sc_prediction *p,
+                     sc_text *out)
+{
+    cause x[MAX_CAUSES];
+    double gap = m->step_s - p->step_time_s;
+    char size[32];
+    bool inside =
+        m->step_s >= p->step_time_low_s && m->step_s <= p->step_time_high_s;
+    sc_unit_print_short(fabs(gap), SC_U_TIME, size, sizeof size);
+    sc_text_add(out,
+                "  gap            measured is %s %s, %s the 80 %% "
+                "interval\n",
+                size, gap < 0 ? "less" : "more", inside ? "inside" : "outside");
+    uint32_t n = causes(p, gap, x);
+    if (n == 0)
+        sc_text_add(out, "                 no part of the step explains it "
+                         "alone\n");
+    for (uint32_t i = 0; i < n; i++)
+        sc_text_add(out, "                 %s %-12s %+.1f %%\n",
+                    i ? "            or" : "explained by",
+                    sc_cat_names[x[i].cat], 100 * x[i].change);
+}
+
+sc_status cli_measured_text(cli *c, const cli_measured *m,
+                            const sc_prediction *p, sc_text *out)
+{
+    sc_sensitivity s[SC_SENSITIVITY_MAX];
+    uint32_t n = 0;
+    if (isnan(m->step_s)) return SC_OK;
+    SC_TRY(sc_predict_sensitivity(&p->run, c->arena, s, &n, c->err));
+    if (m->from_log) log_text(m, p, out);
+    gap_text(m, p, out);
+    for (uint32_t i = 0; i < n; i++)
+        sc_text_add(out, "  %-14s %-22s +10 %% makes the step %.1f %% %s\n",
+                    i ? "" : "sensitive to", s[i].parameter,
+                    100 * fabs(s[i].change),
+                    s[i].change < 0 ? "shorter" : "longer");
+    return SC_OK;
+}
+
+/* ---- for programs ------------------------------------------------------------ */
+
+static void pair_json(const char *key, const char *name, double change,
+                      sc_json *j)
+{
+    sc_json_begin(j, '{');
+    sc_json_key(j, key);
+    sc_json_string(j, name);
+    sc_json_key(j, "change");
+    sc_json_double(j, change);
+    sc_json_end(j, '}');
+}
+
+static void number_json(const char *key, double v, sc_json *j)
+{
+    sc_json_key(j, key);
+    sc_json_double(j, v);
+}
+
+sc_status cli_measured_json(cli *c, const cli_measured *m,
+                            const sc_prediction *p, sc_json *out)
+{
+    cause x[MAX_CAUSES];
+    sc_sensitivity s[SC_SENSITIVITY_MAX];
+    uint32_t n = 0;
+    SC_TRY(sc_predict_sensitivity(&p->run, c->arena, s, &n, c->err));
+    double gap = m->step_s - p->step_time_s;
+    if (m->from_log) {
+        sc_json_key(out, "measured_steps");
+        sc_json_uint(out, m->log.n_used);
+        number_json("measured_spread_s", m->log.spread_s, out);
+    }
+    number_json("measured_peak", m->memory, out);
+    number_json("peak_error", peak(p) / m->memory - 1, out);
+    number_json("gap_s", gap, out);
+    sc_json_key(out, "gap_causes");
+    sc_json_begin(out, '[');
+    uint32_t n_causes = causes(p, gap, x);
+    for (uint32_t i = 0; i < n_causes; i++)
+        pair_json("part", sc_cat_names[x[i].cat], x[i].change, out);
+    sc_json_end(out, ']');
+    sc_json_key(out, "sensitivity");
+    sc_json_begin(out, '[');
+    for (uint32_t i = 0; i < n; i++)
+        pair_json("parameter", s[i].parameter, s[i].change, out);
+    sc_json_end(out, ']');
+    return SC_OK;
+}

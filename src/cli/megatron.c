@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* megatron.c - a job whose open values a launch script of Megatron-LM gives. */
+#include "cli/predict.h"
+
+#include <string.h>
+
+#define MAX_SCRIPT ((size_t)16 << 20)
+
+typedef struct script {
+    const char *file, *text;
+    size_t len;
+    sc_megatron *m;
+} script;
+
+/* Fills `job` again from `asked`, what the user gave. */
+static sc_status fill(cli *c, const sc_opt_set *set, const sc_job *asked,
+                      script *x, sc_job *job)
+{
+    *job = *asked;
+    /* --fsdp is a ZeRO stage: the script's must not stand beside it. */
+    if (job->fsdp && job->zero == SC_INFER) job->zero = 3;
+    SC_TRY(sc_megatron_read(x->text, x->len, x->file, NULL, c->arena, job, x->m,
+                            c->err));
+    if (sc_given_has(&set->given, sc_job_keys, "launch-blocking"))
+        job->launch_blocking = asked->launch_blocking;
+    return SC_OK;
+}
+
+/* "dgx-h100", no number of nodes, no file and no description. */
+static bool is_bare(const char *cluster)
+{
+    return cluster[strcspn(cluster, ":@/.;, ")] == '\0';
+}
+
+/* A name without a number is as large as what the script starts. */
+static sc_status size_cluster(cli *c, const script *x, const sc_hw *hw,
+                              sc_job *job)
+{
+    const sc_megatron *m = x->m;
+    int64_t n = hw->n_devices, units = 0;
+    if (m->world > 0 && m->world % n == 0)
+        units = m->world / n;
+    else if (m->world == 0 && n > 1)
+        units = m->nodes;
+    if (units <= 1) return SC_OK;
+    job->cluster =
+        sc_sprintf(c->arena, "%s:%lld", job->cluster, (long long)units);
+    if (!job->cluster) return sc_error_nomem(c->err);
+    if (m->world > 0)
+        cli_note(c, "note: --cluster %s: %s starts %lld processes\n",
+                 job->cluster, x->file, (long long)m->world);
+    else
+        cli_note(c, "note: --cluster %s: %s starts on %lld nodes\n",
+                 job->cluster, x->file, (long long)m->nodes);
+    return SC_OK;
+}
+
+/* The command line's cluster wins over the number of processes that the script
+ * starts: dp, and the batch that Megatron-LM derives from it, follow. */
+static sc_status follow_cluster(cli *c, const sc_opt_set *set,
+                                const sc_job *asked, script *x, sc_job *job)
+{
+    const sc_hw *hw = NULL;
+    sc_job wish = *asked;
+    wish.cluster = job->cluster;
+    /* A cluster that can't be built is complained of when it is needed. */
+    if (sc_hw_build(job->cluster, sc_pos_none(), c->arena, &hw, NULL) != SC_OK)
+        return SC_OK;
+    if (is_bare(job->cluster)) {
+        SC_TRY(size_cluster(c, x, hw, job));
+        wish.cluster = job->cluster;
+        SC_TRY(sc_hw_build(job->cluster, sc_pos_file("--cluster"), c->arena,
+                           &hw, c->err));
+    }
+    int64_t n = hw->n_devices, world = x->m->world;
+    if (asked->dp != 0 || n == world) return SC_OK;
+    int64_t part = job->tp * job->pp;
+    if (part <= n) part *= job->cp;
+    if (part > n || n % part != 0) return SC_OK;
+    wish.dp = n / part;
+    if (world > 0)
+        cli_note(c,
+                 "note: dp %lld by the %lld devices of --cluster: %s starts "
+                 "%lld processes\n",
+                 (long long)wish.dp, (long long)n, x->file, (long long)world);
+    return fill(c, set, &wish, x, job);
+}
+
+sc_status cli_megatron(cli *c, const sc_opt_set *set, sc_job *job,
+                       predict_opts *o)
+{
+    script x = {.file = o->megatron};
+    sc_job asked = *job;
+    char *text = NULL;
+    if (!o->megatron) return SC_OK;
+    x.m = SC_NEW(c->arena, sc_megatron);
+    if (!x.m) return sc_error_nomem(c->err);
+    SC_TRY(sc_file_read(x.file, MAX_SCRIPT, c->arena, &text, &x.len, c->err));
+    x.text = text;
+    SC_TRY(fill(c, set, &asked, &x, job));
+    if (job->cluster) SC_TRY(follow_cluster(c, set, &asked, &x, job));
+    for (uint32_t i = 0; i < x.m->n_warnings; i++)
+        cli_note(c, "%s\n", x.m->warnings[i]);
+    o->script = x.m;
+    if (job->model || c->dump_config) return SC_OK;
+    if (!x.m->has_model)
+        return sc_error(c->err, SC_EINPUT, SC_C_MISSING, sc_pos_file(x.file),
+                        "name it with --model",
+                        "layers, hidden size and heads of the model are "
+                        "not given");
+    return sc_model_from_transformer(&x.m->model, sc_pos_file(x.file), c->arena,
+                                     &o->model, c->err);
+}
+
+/* ---- --dump-config --------------------------------------------------------- */
+
+static sc_status dump_json(cli *c, sc_opt_set sets[2], sc_job *job,
+                           const sc_megatron *m)
+{
+    for (uint32_t i = 0; i < m->n_origins; i++)
+        sc_given_set(&sets[0].given, sc_job_keys, m->origins[i].key);
+    if (job->cluster) sc_given_set(&sets[0].given, sc_job_keys, "cluster");
+    if (job->dp) sc_given_set(&sets[0].given, sc_job_keys, "dp");
+    job->sp_flag = job->sp == 1;
+    job->overlap_flag = job->grad_overlap == 1;
+    return cli_dump(c, sets, 2);
+}
+
+/* "job.yml" gives "job.model.yml". */
+static sc_status write_model(cli *c, const sc_megatron *m, const char **file)
+{
+    size_t n = strlen(c->output);
+    if (n > 4 && strcmp(c->output + n - 4, ".yml") == 0) n -= 4;
+    if (n > 5 && strcmp(c->output + n - 5, ".yaml") == 0) n -= 5;
+    *file = sc_sprintf(c->arena, "%.*s.model.yml", (int)n, c->output);
+    if (!*file) return sc_error_nomem(c->err);
+    sc_text t;
+    sc_text_init(&t);
+    sc_megatron_model_yaml(m, &t);
+    sc_status s = t.failed ? sc_error_nomem(c->err)
+                           : sc_file_write(*file, t.buf, t.len, c->err);
+    sc_text_free(&t);
+    return s;
+}
+
+sc_status cli_megatron_dump(cli *c, sc_opt_set sets[2], sc_job *job,
+                            const predict_opts *o)
+{
+    const sc_megatron *m = o->script;
+    const char *model = NULL;
+    if (c->json) return dump_json(c, sets, job, m);
+    if (!job->model && m->has_model && c->output)
+        SC_TRY(write_model(c, m, &model));
+    sc_text t;
+    sc_text_init(&t);
+    sc_job_yaml(job, m, model, &t);
+    /* Without a model of its own the file still needs the script's. */
+    cli_dump_lines(&sets[1], job->model || model ? "megatron" : NULL, &t);
+    sc_status s = t.failed ? sc_error_nomem(c->err) : cli_emit_text(c, &t);
+    sc_text_free(&t);
+    return s;
+}

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* nccltests.c - `stepcast calibrate --nccl-tests LOG...`: the profile of one
+ * cluster. */
+#include "cli/calibrate.h"
+
+#include <math.h>
+#include <string.h>
+
+#define MAX_LOG ((size_t)256 << 20)
+
+typedef struct rows {
+    sc_nccl_row *row;
+    uint32_t n, n_skipped;
+} rows;
+
+static sc_status add_rows(cli *c, const sc_nccl_log *log, rows *all)
+{
+    sc_nccl_row *r = SC_NEW_N(c->arena, sc_nccl_row, all->n + log->n_rows);
+    if (!r) return sc_error_nomem(c->err);
+    if (all->n) memcpy(r, all->row, all->n * sizeof *r);
+    memcpy(r + all->n, log->rows, log->n_rows * sizeof *r);
+    all->row = r;
+    all->n += log->n_rows;
+    all->n_skipped += log->n_skipped;
+    return SC_OK;
+}
+
+/* All logs, with the errors of all; the first failure decides. */
+static sc_status read_logs(cli *c, const char *const *file, uint32_t n,
+                           const sc_nccl_opts *o, rows *all)
+{
+    sc_status first = SC_OK;
+    for (uint32_t i = 0; i < n; i++) {
+        char *text = NULL;
+        size_t len = 0;
+        sc_nccl_log log = {0};
+        sc_status s =
+            sc_file_read(file[i], MAX_LOG, c->arena, &text, &len, c->err);
+        if (s == SC_OK)
+            s = sc_nccl_tests_read(text, len, file[i], o, c->arena, &log,
+                                   c->err);
+        if (s == SC_OK) s = add_rows(c, &log, all);
+        for (uint32_t k = 0; s == SC_OK && k < log.n_warnings; k++)
+            cli_note(c, "%s\n", log.warnings[k]);
+        if (first == SC_OK) first = s;
+    }
+    return first;
+}
+
+static void number(sc_json *j, const char *key, double v)
+{
+    sc_json_key(j, key);
+    sc_json_double(j, v);
+}
+
+static void parameters_json(const sc_nccl_fit *fit, sc_json *j)
+{
+    sc_json_key(j, "parameters");
+    sc_json_begin(j, '{');
+    for (uint32_t i = 0; i < fit->n; i++) {
+        const sc_param_info *p = &sc_params[fit->param[i]];
+        sc_json_key(j, p->name);
+        sc_json_begin(j, '{');
+        number(j, "value", fit->value[i]);
+        sc_json_key(j, "unit");
+        sc_json_string(j, p->unit);
+        number(j, "before", fit->before[i]);
+        number(j, "standard_error", fit->se_log[i]);
+        number(j, "rows", fit->rows[i] > 0 ? fit->rows[i] : NAN);
+        sc_json_end(j, '}');
+    }
+    sc_json_end(j, '}');
+}
+
+/* Predicted over measured of every row, with the fitted parameters. */
+static sc_status residuals_json(cli *c, const rows *all, const sc_hw *hw,
+                                const sc_cost *cost, sc_json *j)
+{
+    sc_json_key(j, "residuals");
+    sc_json_begin(j, '[');
+    for (uint32_t i = 0; i < all->n; i++) {
+        const sc_nccl_row *r = &all->row[i];
+        const uint32_t size[] = {r->ranks / r->nodes, r->nodes};
+        const uint32_t stride[] = {1, hw->node_size};
+        sc_place at = sc_hw_place(hw, 2, size, stride);
+        sc_coll_price p;
+        at.peers = 1; /* nobody else runs */
+        SC_TRY(sc_cost_coll(cost, hw, r->coll, r->bytes, &at, -1, &p, c->err));
+        sc_json_begin(j, '{');
+        sc_json_key(j, "file");
+        sc_json_string(j, r->pos.file);
+        sc_json_key(j, "line");
+        sc_json_uint(j, r->pos.line);
+        sc_json_key(j, "collective");
+        sc_json_string(j, sc_coll_names[r->coll]);
+        number(j, "bytes", r->bytes);
+        sc_json_key(j, "ranks");
+        sc_json_uint(j, r->ranks);
+        sc_json_key(j, "nodes");
+        sc_json_uint(j, r->nodes);
+        number(j, "measured_s", r->time_s);
+        number(j, "predicted_s", p.seconds);
+        number(j, "error", p.seconds / r->time_s - 1);
+        sc_json_end(j, '}');
+    }
+    sc_json_end(j, ']');
+    return SC_OK;
+}
+
+static sc_status fit_json(cli *c, const rows *all, const sc_hw *hw,
+                          const sc_cost *cost, const sc_nccl_fit *fit)
+{
+    sc_json j;
+    cli to_stdout = *c; /* the file of -o holds the profile */
+    to_stdout.output = NULL;
+    sc_json_init(&j, true);
+    sc_json_begin(&j, '{');
+    sc_json_key(&j, "schema");
+    sc_json_string(&j, "stepcast.calibrate/1");
+    sc_json_key(&j, "cluster");
+    sc_json_string(&j, hw->name);
+    sc_json_key(&j, "rows");
+    sc_json_uint(&j, fit->n_rows);
+    sc_json_key(&j, "groups");
+    sc_json_uint(&j, fit->n_groups);
+    number(&j, "error_before", fit->error_before);
+    number(&j, "error_after", fit->error_after);
+    parameters_json(fit, &j);
+    sc_status s = residuals_json(c, all, hw, cost, &j);
+    sc_json_end(&j, '}');
+    if (s == SC_OK) s = cli_emit_json(&to_stdout, &j);
+    sc_json_free(&j);
+    return s;
+}
+
+/* Effective rows stand beside neither value nor error in the report. */
+static void rows_text(const sc_nccl_fit *fit, sc_text *out)
+{
+    for (uint32_t i = 0; i < fit->n; i++) {
+        const char *name = sc_params[fit->param[i]].name;
+        if (fit->rows[i] > 0)
+            sc_text_add(out, "  %-22s determined by %.1f rows\n", name,
+                        fit->rows[i]);
+        else
+            sc_text_add(out, "  %-22s determined by all rows together\n", name);
+    }
+}
+
+static sc_status emit_profile(cli *c, const sc_nccl_fit *fit, const sc_hw *hw,
+                              const char *const *file, uint32_t n)
+{
+    sc_text from, profile;
+    sc_text_init(&from);
+    sc_text_init(&profile);
+    sc_text_add(&from, "Cluster %s; logs:\n", hw->name);
+    for (uint32_t i = 0; i < n; i++) sc_text_add(&from, "  %s\n", file[i]);
+    sc_nccl_fit_write(fit, from.buf, &profile);
+    sc_status s = from.failed || profile.failed ? sc_error_nomem(c->err)
+                                                : cli_emit_text(c, &profile);
+    sc_text_free(&from);
+    sc_text_free(&profile);
+    return s;
+}
+
+sc_status cli_calibrate_nccl(cli *c, const char *cluster, const sc_nccl_opts *o,
+                             const char *const *file, uint32_t n)
+{
+    const sc_hw *hw = NULL;
+    sc_cost cost;
+    sc_nccl_fit fit;
+    rows all = {0};
+    SC_TRY(
+        sc_hw_build(cluster, sc_pos_file("--cluster"), c->arena, &hw, c->err));
+    if (!hw->device)
+        return sc_error(c->err, SC_EINPUT, SC_C_MISSING,
+                        sc_pos_file("--cluster"), "add \"; device=h100-sxm\"",
+                        "the machine names no device");
+    SC_TRY(read_logs(c, file, n, o, &all));
+    SC_TRY(sc_cost_builtin(c->arena, &cost, c->err));
+    sc_text report;
+    sc_text_init(&report);
+    sc_status s = sc_fit_nccl_tests(all.row, all.n, hw, &cost, &fit, &report,
+                                    c->arena, c->err);
+    if (s == SC_OK && !c->json) {
+        rows_text(&fit, &report);
+        cli_note(c, "%s", report.buf);
+    }
+    sc_text_free(&report);
+    SC_TRY(s);
+    if (!c->json || c->output) SC_TRY(emit_profile(c, &fit, hw, file, n));
+    return c->json ? fit_json(c, &all, hw, &cost, &fit) : SC_OK;
+}

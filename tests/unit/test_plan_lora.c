@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Low-rank adapters (Hu et al. 2021): only they are trained. */
+#include "plan/plan_internal.h"
+#include "unit.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static struct {
+    sc_arena a;
+    sc_err err;
+    sc_cost cost;
+} f;
+
+static int set_up(void **state)
+{
+    (void)state;
+    sc_arena_init(&f.a, 0);
+    sc_err_init(&f.err);
+    sc_cost_centres(&f.cost);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    sc_arena_free(&f.a);
+    return 0;
+}
+
+static const sc_model *model_of(int64_t rank, bool mlp)
+{
+    const sc_model *base, *m;
+    assert_int_equal(
+        sc_model_load("llama2-13b", sc_pos_none(), &f.a, &base, &f.err), 0);
+    sc_transformer t = base->t;
+    t.lora = rank;
+    t.lora_mlp = mlp;
+    assert_int_equal(
+        sc_model_from_transformer(&t, sc_pos_none(), &f.a, &m, &f.err), 0);
+    return m;
+}
+
+static sc_run run_of(const sc_model *m, uint32_t dp, uint32_t tp, int zero)
+{
+    sc_run r = {.cost = &f.cost,
+                .model = m,
+                .size = {1, dp, 1, 1, tp},
+                .vpp = 1,
+                .mbs = 2,
+                .ga = 2,
+                .gbs = 4 * dp,
+                .seq = 1024,
+                .precision = SC_BF16,
+                .recipe = SC_RECIPE_BF16,
+                .zero = zero,
+                .sp = tp > 1};
+    char spec[32];
+    snprintf(spec, sizeof spec, "h100-sxm:%u", dp * tp);
+    assert_int_equal(sc_hw_build(spec, sc_pos_none(), &f.a, &r.hw, &f.err), 0);
+    assert_int_equal(sc_software_find("megatron-core", NULL, sc_pos_none(),
+                                      &f.a, &r.sw, &f.err),
+                     0);
+    return r;
+}
+
+static sc_plan plan_of(const sc_run *r, sc_block **blocks)
+{
+    sc_plan p;
+    assert_int_equal(sc_plan_build(r, &f.a, &p, &f.err), SC_OK);
+    assert_int_equal(sc_blocks_price(&p, &f.a, blocks, &f.err), SC_OK);
+    return p;
+}
+
+static void near(double a, double b)
+{
+    if (fabs(a - b) > 1e-9 * fmax(fabs(a), fabs(b))) fail_msg("%g, %g", a, b);
+}
+
+static bool is_adapter(const char *name)
+{
+    return strstr(name, "_lora_") != NULL;
+}
+
+static double params(const sc_layer *l, bool adapters)
+{
+    double n = 0;
+    for (uint32_t i = 0; i < l->n_ops; i++)
+        if (is_adapter(l->op[i].name) == adapters) n += (double)l->op[i].params;
+    return n;
+}
+
+/* Ranks of adapters beside qkv and proj, or beside fc1 and fc2 too: elements
+ * per unit of rank. */
+static double per_rank(const sc_transformer *t, bool mlp)
+{
+    double h = (double)t->hidden, q = (double)(t->heads * t->head_dim);
+    double kv = 2.0 * (double)(t->kv_heads * t->head_dim);
+    double n = (h + q + kv) + (q + h);
+    return mlp ? n + (h + 2.0 * (double)t->ffn) + ((double)t->ffn + h) : n;
+}
+
+/* Gradients and optimizer states are the adapters'. */
+static void states(void **state)
+{
+    (void)state;
+    for (int mlp = 0; mlp <= 1; mlp++)
+        for (int64_t rank = 8; rank <= 64; rank *= 8)
+            for (int z = 0; z <= 3; z++) {
+                sc_run r = run_of(model_of(rank, mlp), 4, 1, z);
+                sc_block *b;
+                (void)plan_of(&r, &b);
+                const sc_layer *l = &r.model->layer[1];
+                double n = params(l, true), all = n + params(l, false);
+                near(n, (double)rank * per_rank(&r.model->t, mlp));
+                near(b[1].params, all);
+                near(b[1].params_kept, all / (z >= 3 ? 4 : 1));
+                near(b[1].frozen_kept, (all - n) / (z >= 3 ? 4 : 1));
+                near(b[1].grads_kept, n / (z >= 2 ? 4 : 1));
+                near(b[1].optim_kept, n / (z >= 1 ? 4 : 1));
+                near(b[1].grad_bytes, n * r.sw->reduce_bytes);
+                near(b[1].update_bytes, z == 1 || z == 2 ? 2 * n : 0);
+                near(b[1].gather_bytes, z == 3 ? 2 * all : 0);
+            }
+}
+
+/* Nothing of the embedding and the head is trained. */
+static void ends_are_frozen(void **state)
+{
+    (void)state;
+    sc_run r = run_of(model_of(16, false), 4, 1, 1);
+    sc_block *b;
+    (void)plan_of(&r, &b);
+    for (uint32_t l = 0; l < 3; l += 2) {
+        assert_true(b[l].params > 0);
+        near(b[l].frozen_kept, b[l].params_kept);
+        assert_true(b[l].grads_kept == 0 && b[l].optim_kept == 0);
+        assert_true(b[l].grad_bytes == 0 && b[l].update_bytes == 0);
+        assert_true(b[l].grad_s == 0 && b[l].update_s == 0);
+    }
+}
+
+static double products(const sc_layer *l, const sc_run *r, bool adapters)
+{
+    double n = 0;
+    for (uint32_t i = 0; i < l->n_ops; i++)
+        if (l->op[i].type == SC_LINEAR && is_adapter(l->op[i].name) >= adapters)
+            n += sc_operator_flops(&l->op[i], r->mbs, r->seq);
+    return n;
+}
+
+/* Backward: one product per linear, for its input; a second, for the weight,
+ * of adapters only. */
+static void weight_products(void **state)
+{
+    (void)state;
+    for (int mlp = 0; mlp <= 1; mlp++) {
+        sc_run r = run_of(model_of(16, mlp), 1, 1, 0);
+        sc_block *b;
+        (void)plan_of(&r, &b);
+        const sc_layer *l = &r.model->layer[1];
+        double wgrad = 0, rest = 0, fwd = 0;
+        for (uint32_t i = 0; i < b[1].n_bwd; i++) {
+            const sc_piece *p = &b[1].bwd[i];
+            if (p->wgrad && p->flops > 0) assert_true(is_adapter(p->name));
+            if (strcmp(p->name, "attention") == 0) continue;
+            *(p->wgrad ? &wgrad : &rest) += p->flops;
+        }
+        for (uint32_t i = 0; i < b[1].n_fwd; i++)
+            if (strcmp(b[1].fwd[i].name, "attention") != 0)
+                fwd += b[1].fwd[i].flops;
+        near(fwd, products(l, &r, false));
+        near(rest, products(l, &r, false));
+        near(wgrad, products(l, &r, true));
+    }
+}
+
+/* Everything that depends on what is trained is less than of full training;
+ * the time too. */
+static void cheaper_than_full(void **state)
+{
+    (void)state;
+    const sc_model *full;
+    assert_int_equal(
+        sc_model_load("llama2-13b", sc_pos_none(), &f.a, &full, &f.err), 0);
+    sc_run a = run_of(model_of(16, false), 4, 2, 1), z = run_of(full, 4, 2, 1);
+    sc_block *x, *y;
+    sc_step_costs cx, cy;
+    sc_plan p = plan_of(&a, &x), q = plan_of(&z, &y);
+    assert_true(x[1].params > y[1].params);
+    assert_true(x[1].grads_kept < 0.01 * y[1].grads_kept);
+    assert_true(x[1].optim_kept < 0.01 * y[1].optim_kept);
+    assert_true(x[1].grad_bytes < 0.01 * y[1].grad_bytes);
+    assert_true(x[1].bwd_s < y[1].bwd_s && x[1].fwd_s > y[1].fwd_s);
+    assert_int_equal(sc_plan_step_costs(&p, x, 0, &cx, &f.err), SC_OK);
+    assert_int_equal(sc_plan_step_costs(&q, y, 0, &cy, &f.err), SC_OK);
+    assert_true(cx.optimizer_s < 0.1 * cy.optimizer_s);
+}
+
+/* A frozen product's input gradient needs its weight only; an adapter keeps
+ * what it reads, which the frozen product beside it need not keep again. */
+static void frozen_inputs_not_kept(void **state)
+{
+    (void)state;
+    const sc_model *full;
+    assert_int_equal(
+        sc_model_load("llama2-13b", sc_pos_none(), &f.a, &full, &f.err), 0);
+    for (int mlp = 0; mlp <= 1; mlp++) {
+        sc_run a = run_of(model_of(16, mlp), 1, 1, 0),
+               z = run_of(full, 1, 1, 0);
+        sc_block *x, *y;
+        (void)plan_of(&a, &x);
+        (void)plan_of(&z, &y);
+        double inner = 2.0 * (double)(a.mbs * a.seq) * 16 * (mlp ? 4 : 2);
+        assert_true(x[1].saved <= y[1].saved + inner);
+    }
+}
+
+/* Tensor parallelism divides one product of each adapter. */
+static void tensor_parallel(void **state)
+{
+    (void)state;
+    sc_run r = run_of(model_of(16, true), 1, 2, 0);
+    sc_block *b;
+    (void)plan_of(&r, &b);
+    const sc_layer *l = &r.model->layer[1];
+    double want = 0;
+    static const char *const divided[] = {"qkv_lora_b", "proj_lora_a",
+                                          "fc1_lora_b", "fc2_lora_a"};
+    for (uint32_t i = 0; i < l->n_ops; i++) {
+        if (!is_adapter(l->op[i].name)) continue;
+        double n = (double)l->op[i].params;
+        for (size_t k = 0; k < SC_COUNT(divided); k++)
+            if (strcmp(l->op[i].name, divided[k]) == 0) n /= 2;
+        want += n;
+    }
+    near(b[1].grads_kept, want);
+    near(b[1].optim_kept, want);
+}
+
+#define TEST(fn) cmocka_unit_test_setup_teardown(fn, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(states),          TEST(ends_are_frozen),
+        TEST(weight_products), TEST(cheaper_than_full),
+        TEST(tensor_parallel), TEST(frozen_inputs_not_kept)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Mixtures of experts: token exchanges, weights and gradients of experts,
+ * FLOP of the top-k. */
+#include "plan/plan_internal.h"
+#include "unit.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define DP (1u << SC_AX_DP)
+#define EP (1u << SC_AX_EP)
+#define CP (1u << SC_AX_CP)
+#define TP (1u << SC_AX_TP)
+
+static struct {
+    sc_arena a;
+    sc_err err;
+    sc_cost cost;
+} f;
+
+static int set_up(void **state)
+{
+    (void)state;
+    sc_arena_init(&f.a, 0);
+    sc_err_init(&f.err);
+    sc_cost_centres(&f.cost);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    sc_arena_free(&f.a);
+    return 0;
+}
+
+typedef struct mesh {
+    uint32_t dp, ep, cp, tp;
+    bool over_tp;
+} mesh;
+
+static sc_run run_of(const char *model, const char *software, mesh m)
+{
+    sc_run r = {.cost = &f.cost,
+                .size = {1, m.dp, m.ep, m.cp, m.tp},
+                .vpp = 1,
+                .mbs = 2,
+                .ga = 1,
+                .gbs = 2 * m.dp * m.ep,
+                .seq = 1024,
+                .precision = SC_BF16,
+                .recipe = SC_RECIPE_BF16,
+                .sp = m.tp > 1,
+                .experts_over_tp = m.over_tp};
+    char spec[32];
+    snprintf(spec, sizeof spec, "h100-sxm:%u", m.dp * m.ep * m.cp * m.tp);
+    assert_int_equal(sc_hw_build(spec, sc_pos_none(), &f.a, &r.hw, &f.err), 0);
+    assert_int_equal(
+        sc_model_load(model, sc_pos_none(), &f.a, &r.model, &f.err), 0);
+    assert_int_equal(
+        sc_software_find(software, NULL, sc_pos_none(), &f.a, &r.sw, &f.err),
+        0);
+    return r;
+}
+
+static const sc_layer *routed(const sc_model *m, uint32_t *at)
+{
+    for (uint32_t l = 0; l < m->n_layers; l++)
+        for (uint32_t i = 0; i < m->layer[l].n_ops; i++)
+            if (m->layer[l].op[i].type == SC_EXPERT) {
+                *at = l;
+                return &m->layer[l];
+            }
+    fail();
+    return NULL;
+}
+
+static sc_block block(const sc_run *r)
+{
+    sc_plan p;
+    sc_block b;
+    uint32_t at = 0;
+    (void)routed(r->model, &at);
+    assert_int_equal(sc_plan_build(r, &f.a, &p, &f.err), SC_OK);
+    assert_int_equal(sc_block_price(&p, at, &f.a, &b, &f.err), SC_OK);
+    return b;
+}
+
+static void near(double a, double b)
+{
+    if (fabs(a - b) > 1e-9 * fmax(fabs(a), fabs(b))) fail_msg("%g, %g", a, b);
+}
+
+/* Every all-to-all of a pass has these axes and bytes. */
+static void exchanges(const sc_piece *p, uint32_t n, uint32_t want,
+                      uint32_t axes, double bytes)
+{
+    uint32_t found = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        if (p[i].kind != SC_OP_COLL || p[i].coll != SC_ALL_TO_ALL) continue;
+        assert_int_equal(p[i].axes, axes);
+        near(p[i].bytes, bytes);
+        found++;
+    }
+    assert_int_equal(found, want);
+}
+
+/* Copies of tokens that leave one rank: top-k of each. */
+static double copies(const sc_run *r)
+{
+    return 2.0 * (double)(r->mbs * r->seq) * (double)r->model->t.topk *
+           (double)r->model->t.hidden;
+}
+
+static void dispatch_and_combine(void **state)
+{
+    (void)state;
+    static const char *const models[] = {"mixtral-8x7b", "deepseek-v2"};
+    for (size_t i = 0; i < SC_COUNT(models); i++)
+        for (uint32_t dp = 1; dp <= 2; dp++)
+            for (uint32_t ep = 1; ep <= 8; ep *= 2) {
+                sc_run r = run_of(models[i], "megatron-core",
+                                  (mesh){dp, ep, 1, 1, false});
+                sc_block b = block(&r);
+                uint32_t n = ep > 1 ? 2 : 0;
+                exchanges(b.fwd, b.n_fwd, n, EP, copies(&r));
+                exchanges(b.bwd, b.n_bwd, n, EP, copies(&r));
+                assert_true((b.fwd_cat[SC_CAT_EP] > 0) == (ep > 1));
+                assert_true((b.bwd_cat[SC_CAT_EP] > 0) == (ep > 1));
+            }
+}
+
+/* The tokens of a rank are those of its part of the sequence. */
+static void beside_other_axes(void **state)
+{
+    (void)state;
+    for (uint32_t cp = 1; cp <= 2; cp++)
+        for (uint32_t tp = 1; tp <= 4; tp *= 2) {
+            sc_run r = run_of("mixtral-8x7b", "megatron-core",
+                              (mesh){1, 2, cp, tp, false});
+            sc_block b = block(&r);
+            double v = copies(&r) / (cp * tp);
+            exchanges(b.fwd, b.n_fwd, 2, EP, v);
+            exchanges(b.bwd, b.n_bwd, 2, EP, v);
+        }
+}
+
+static void full_recompute_repeats(void **state)
+{
+    (void)state;
+    sc_run r =
+        run_of("mixtral-8x7b", "megatron-core", (mesh){1, 4, 1, 1, false});
+    r.recompute = SC_RC_FULL;
+    sc_block b = block(&r);
+    exchanges(b.fwd, b.n_fwd, 2, EP, copies(&r));
+    exchanges(b.bwd, b.n_bwd, 4, EP, copies(&r));
+}
+
+/* Mean number of different ranks among k, by counting all ep^k cases. */
+static double distinct(uint32_t ep, uint32_t k)
+{
+    uint64_t cases = 1, sum = 0;
+    for (uint32_t i = 0; i < k; i++) cases *= ep;
+    for (uint64_t c = 0; c < cases; c++) {
+        uint32_t seen = 0;
+        uint64_t rest = c;
+        for (uint32_t i = 0; i < k; i++, rest /= ep) seen |= 1u << rest % ep;
+        for (; seen; seen &= seen - 1) sum++;
+    }
+    return (double)sum / (double)cases;
+}
+
+static void sent_once_per_rank(void **state)
+{
+    (void)state;
+    static const char *const models[] = {"mixtral-8x7b", "deepseek-v2"};
+    for (size_t i = 0; i < SC_COUNT(models); i++)
+        for (uint32_t ep = 2; ep <= (i ? 4 : 8); ep *= 2) {
+            sc_run r = run_of(models[i], "megatron-bridge-2025",
+                              (mesh){1, ep, 1, 1, false});
+            assert_true(r.sw->dedup_dispatch);
+            sc_block b = block(&r);
+            uint32_t k = (uint32_t)r.model->t.topk;
+            double v = copies(&r) * distinct(ep, k) / k;
+            assert_true(v < copies(&r));
+            exchanges(b.fwd, b.n_fwd, 2, EP, v);
+            exchanges(b.bwd, b.n_bwd, 2, EP, v);
+        }
+}
+
+static void split_params(const sc_model *m, double *experts, double *rest)
+{
+    uint32_t at = 0;
+    const sc_layer *l = routed(m, &at);
+    *experts = *rest = 0;
+    for (uint32_t i = 0; i < l->n_ops; i++)
+        *(l->op[i].type == SC_EXPERT ? experts : rest) +=
+            (double)l->op[i].params;
+    assert_true(*experts > 0 && *rest > 0);
+}
+
+static void weights_of_a_rank(void **state)
+{
+    (void)state;
+    double experts, rest;
+    for (uint32_t ep = 1; ep <= 8; ep *= 2)
+        for (int z = 0; z <= 3; z++) {
+            sc_run r = run_of("mixtral-8x7b", "megatron-core",
+                              (mesh){2, ep, 1, 1, false});
+            r.zero = z;
+            sc_block b = block(&r);
+            split_params(r.model, &experts, &rest);
+            double whole = rest + experts / ep;
+            double part = rest / (2 * ep) + experts / ep / 2;
+            near(b.params, whole);
+            near(b.params_kept, z >= 3 ? part : whole);
+            near(b.grads_kept, z >= 2 ? part : whole);
+            near(b.optim_kept, z >= 1 ? part : whole);
+            assert_true(b.frozen_kept == 0);
+        }
+}
+
+/* Gradients by communicator; nothing over any other. */
+static void reduced(const sc_run *r, uint32_t experts_over, uint32_t rest_over,
+                    double experts, double rest)
+{
+    sc_block b = block(r);
+    double want[1u << SC_N_AX] = {0};
+    if (experts_over) want[experts_over] += experts * r->sw->reduce_bytes;
+    if (rest_over) want[rest_over] += rest * r->sw->reduce_bytes;
+    for (uint32_t m = 0; m < 1u << SC_N_AX; m++) {
+        near(b.grad.bytes[m], want[m]);
+        if (want[m] > 0) assert_int_equal(b.grad.coll[m], SC_ALL_REDUCE);
+    }
+}
+
+static void gradients(void **state)
+{
+    (void)state;
+    double experts, rest;
+    for (uint32_t dp = 1; dp <= 2; dp++)
+        for (uint32_t ep = 1; ep <= 4; ep *= 2)
+            for (uint32_t cp = 1; cp <= 2; cp++) {
+                sc_run r = run_of("mixtral-8x7b", "megatron-core",
+                                  (mesh){dp, ep, cp, 1, false});
+                uint32_t own = (dp > 1 ? DP : 0) | (cp > 1 ? CP : 0);
+                split_params(r.model, &experts, &rest);
+                reduced(&r, own, own | (ep > 1 ? EP : 0), experts / ep, rest);
+            }
+}
+
+/* Experts divided among the ranks of ep and tp: one exchange each way over
+ * both, weights and gradients of one share. */
+static void experts_over_tp(void **state)
+{
+    (void)state;
+    double experts, rest;
+    for (uint32_t ep = 1; ep <= 4; ep *= 2) {
+        sc_run r =
+            run_of("mixtral-8x7b", "megatron-core", (mesh){2, ep, 1, 2, true});
+        sc_block b = block(&r);
+        split_params(r.model, &experts, &rest);
+        double v = copies(&r) / 2;
+        uint32_t over = TP | (ep > 1 ? EP : 0);
+        double share = experts / (2 * ep) * r.sw->reduce_bytes;
+        if (ep > 1)
+            near(b.grad.bytes[DP], share);
+        else
+            assert_true(b.grad.bytes[DP] > share);
+        assert_true(b.params >= experts / (2 * ep) + rest / 2);
+        assert_true(b.params <= experts / (2 * ep) + rest);
+        exchanges(b.fwd, b.n_fwd, 2, over, v);
+        exchanges(b.bwd, b.n_bwd, 2, over, v);
+    }
+}
+
+static double flops_of(const sc_piece *p, uint32_t n, const char *prefix)
+{
+    double sum = 0;
+    for (uint32_t i = 0; i < n; i++)
+        if (strncmp(p[i].name, prefix, strlen(prefix)) == 0) sum += p[i].flops;
+    return sum;
+}
+
+/* However experts are divided, a rank computes the top-k of its tokens. */
+static void top_k_flops(void **state)
+{
+    (void)state;
+    static const mesh meshes[] = {
+        {4, 1, 1, 1, false}, {2, 2, 1, 1, false}, {1, 4, 1, 1, false},
+        {1, 8, 1, 1, false}, {1, 2, 2, 1, false}, {1, 2, 1, 4, false},
+        {1, 2, 1, 4, true},  {1, 1, 1, 8, true},  {2, 4, 1, 2, true}};
+    double experts, rest;
+    for (size_t i = 0; i < SC_COUNT(meshes); i++) {
+        sc_run r = run_of("mixtral-8x7b", "megatron-core", meshes[i]);
+        sc_block b = block(&r);
+        split_params(r.model, &experts, &rest);
+        double tokens = (double)(r.mbs * r.seq) / (meshes[i].cp * meshes[i].tp);
+        double want = 2 * tokens * (double)r.model->t.topk * experts /
+                      (double)r.model->t.experts;
+        near(flops_of(b.fwd, b.n_fwd, "experts_"), want);
+        near(flops_of(b.bwd, b.n_bwd, "experts_"), 2 * want);
+    }
+}
+
+/* All products of a block against the model's own count. */
+static void block_flops(void **state)
+{
+    (void)state;
+    for (uint32_t ep = 1; ep <= 8; ep *= 2) {
+        sc_run r =
+            run_of("mixtral-8x7b", "megatron-core", (mesh){1, ep, 1, 1, false});
+        sc_block b = block(&r);
+        uint32_t at = 0;
+        const sc_layer *l = routed(r.model, &at);
+        double want = 0, fwd = 0, bwd = 0;
+        for (uint32_t i = 0; i < l->n_ops; i++)
+            if (l->op[i].type != SC_ATTENTION)
+                want += sc_operator_flops(&l->op[i], r.mbs, r.seq);
+        for (uint32_t i = 0; i < b.n_fwd; i++) fwd += b.fwd[i].flops;
+        for (uint32_t i = 0; i < b.n_bwd; i++) bwd += b.bwd[i].flops;
+        near(fwd - flops_of(b.fwd, b.n_fwd, "attention"), want);
+        near(bwd - flops_of(b.bwd, b.n_bwd, "attention"), 2 * want);
+    }
+}
+
+static void refused(mesh m)
+{
+    sc_plan p;
+    sc_run r = run_of("mixtral-8x7b", "megatron-core", m);
+    sc_err_init(&f.err);
+    assert_int_equal(sc_plan_build(&r, &f.a, &p, &f.err), SC_EINPUT);
+    assert_int_equal(f.err.d[0].code, SC_C_DIVIDE);
+    assert_non_null(strstr(f.err.d[0].msg, "experts"));
+}
+
+/* No rank has a part of an expert. */
+static void whole_experts(void **state)
+{
+    (void)state;
+    refused((mesh){1, 3, 1, 1, false});
+    refused((mesh){1, 16, 1, 1, false});
+    refused((mesh){1, 4, 1, 4, true});
+}
+
+#define TEST(fn) cmocka_unit_test_setup_teardown(fn, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {TEST(dispatch_and_combine),
+                                       TEST(beside_other_axes),
+                                       TEST(full_recompute_repeats),
+                                       TEST(sent_once_per_rank),
+                                       TEST(weights_of_a_rank),
+                                       TEST(gradients),
+                                       TEST(experts_over_tp),
+                                       TEST(top_k_flops),
+                                       TEST(block_flops),
+                                       TEST(whole_experts)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
