@@ -132,8 +132,9 @@ static sc_layout made_by(const emit *e, int src, bool made)
 }
 
 /* Every query of an attention needs all keys and values of its sequence:
- * where the queries are split along it, these are gathered, and their
- * gradients summed and scattered.  Rings run beside the attention itself. */
+ * where the queries are split along it, these are gathered in both passes (a
+ * rank keeps its own), and their gradients summed and scattered.  Rings run
+ * beside the attention itself. */
 static sc_status keys_and_values(emit *e, const sc_placed *o, double beside_s,
                                  bool backward)
 {
@@ -145,14 +146,13 @@ static sc_status keys_and_values(emit *e, const sc_placed *o, double beside_s,
         ranks *= r->size[(l & 15) - 1];
     if (ranks == 1) return SC_OK;
     whole.shard[SC_D_SEQ] = 0;
-    if (backward) whole.partial |= sc_axlist_mask(split.shard[SC_D_SEQ]);
     double elements = (double)plan_batch(r) * (double)r->seq * op->kv_heads *
                       (op->qk_dim + op->v_dim);
-    double hidden = 0.9 * beside_s * (ranks - 1) / ranks;
-    return backward
-               ? moves(e, "key gradients", &whole, &split, elements, 2, hidden)
-               : moves(e, "keys and values", &split, &whole, elements, 2,
-                       hidden);
+    double hidden = 0.9 * beside_s * (ranks - 1) / ranks / (backward ? 2 : 1);
+    SC_TRY(moves(e, "keys and values", &split, &whole, elements, 2, hidden));
+    if (!backward) return SC_OK;
+    whole.partial |= sc_axlist_mask(split.shard[SC_D_SEQ]);
+    return moves(e, "key gradients", &whole, &split, elements, 2, hidden);
 }
 
 /* A token goes once to every rank that has one of its experts, not once to
