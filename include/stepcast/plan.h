@@ -147,6 +147,9 @@ typedef struct sc_run {
 /* Data-parallel replicas as people count them. */
 uint32_t sc_run_dp(const sc_run *run);
 
+/* Ranks that share one set of experts. */
+uint32_t sc_run_ep(const sc_run *run);
+
 /* An operator with its place in the tree. */
 typedef struct sc_placed {
     const sc_operator *op;

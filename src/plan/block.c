@@ -156,17 +156,20 @@ static sc_status keys_and_values(emit *e, const sc_placed *o, double beside_s,
 }
 
 /* A token goes once to every rank that has one of its experts, not once to
- * every expert: ep (1 - (1 - 1/ep)^k) of k copies. */
+ * every expert; over nodes once to every such node, which hands it on inside:
+ * n (1 - (1 - 1/n)^k) of k copies reach n ranks or nodes. */
 static double copies_sent(const emit *e, const sc_operator *op)
 {
     const sc_run *r = &e->p->run;
-    double ep = r->size[SC_AX_EP], k = (double)r->model->t.topk;
-    if (r->experts_over_tp) ep *= r->size[SC_AX_TP];
+    uint32_t axes = 1u << SC_AX_EP;
+    if (r->experts_over_tp) axes |= 1u << SC_AX_TP;
+    const sc_place *at = &e->p->place[axes];
+    double n = at->nodes > 1 ? at->nodes : at->n, k = (double)r->model->t.topk;
     bool routed = false;
     for (uint32_t i = 0; i < op->n_iter; i++)
         routed = routed || op->iter[i].name == SC_D_EXPERT;
-    if (!routed || !r->sw->dedup_dispatch || ep <= 1 || k <= 0) return 1;
-    return ep * (1 - pow(1 - 1 / ep, k)) / k;
+    if (!routed || !r->sw->dedup_dispatch || n <= 1 || k <= 0) return 1;
+    return n * (1 - pow(1 - 1 / n, k)) / k;
 }
 
 static sc_status forward_op(emit *e, uint32_t i)

@@ -149,6 +149,12 @@ uint32_t sc_run_dp(const sc_run *run)
     return run->size[SC_AX_DP] * run->size[SC_AX_EP];
 }
 
+uint32_t sc_run_ep(const sc_run *run)
+{
+    uint32_t over = run->experts_over_tp ? run->size[SC_AX_TP] : 1;
+    return run->size[SC_AX_EP] * over;
+}
+
 uint64_t plan_batch(const sc_run *r)
 {
     return r->mbs * sc_run_dp(r);
@@ -225,10 +231,9 @@ static sc_status check_run(const sc_run *r, sc_err *err)
     if (r->sp && tp > 1)
         keep(&first,
              need_divides(tp, r->seq, "--sp: tp", "tokens of a sequence", err));
-    if (r->size[SC_AX_EP] > 1 || r->experts_over_tp)
-        keep(&first,
-             need_divides(r->size[SC_AX_EP] * (r->experts_over_tp ? tp : 1),
-                          (uint64_t)t->experts, "--ep", "experts", err));
+    if (sc_run_ep(r) > 1)
+        keep(&first, need_divides(sc_run_ep(r), (uint64_t)t->experts, "--ep",
+                                  "experts", err));
     uint64_t part = r->size[SC_AX_CP] * (r->sp ? tp : 1);
     if (r->size[SC_AX_CP] > 1)
         keep(&first, need_divides(part, r->seq, "--cp: cp x tp",

@@ -165,6 +165,7 @@ typedef struct space {
     predict_eval tight; /* fastest that fits */
     predict_eval least; /* smallest of all */
     bool have_best, have_tight, have_least;
+    bool wide; /* experts over nodes, stages of unequal length as well */
     uint32_t tried;
     predict_memo *memo;
     sc_err *err, refused; /* why the first illegal choice was refused */
@@ -303,26 +304,7 @@ static bool pp_legal(const space *x, uint64_t pp)
     uint64_t layers = (uint64_t)x->base.model->t.layers;
     if (x->job->pp) return (uint64_t)x->job->pp == pp;
     return pp <= layers && pp <= 64 &&
-           (layers % pp == 0 || (layers + 2) % pp == 0);
-}
-
-/* Given, or as many ranks of one node as share the experts.  A degree that
- * does not divide dp takes in the ranks of tp; 0: no such group. */
-static uint64_t expert_degree(const space *x, uint64_t tp, uint64_t dp,
-                              bool *over_tp)
-{
-    uint64_t experts = (uint64_t)x->base.model->t.experts;
-    uint64_t given = (uint64_t)x->job->ep;
-    *over_tp = given && dp % given != 0;
-    if (*over_tp) {
-        bool whole = given % tp == 0 && dp % (given / tp) == 0;
-        return whole ? given / tp : 0;
-    }
-    if (given) return given;
-    uint64_t ep = 1;
-    for (uint64_t e = 2; experts && e * tp <= x->base.hw->node_size; e++)
-        if (experts % e == 0 && dp % e == 0) ep = e;
-    return ep;
+           (x->wide || layers % pp == 0 || (layers + 2) % pp == 0);
 }
 
 /* Kept for the case that no choice is left. */
@@ -340,6 +322,35 @@ static sc_status refuse_experts(space *x, uint64_t tp, uint64_t dp)
     return SC_OK;
 }
 
+/* Ranks of dp among `ep` that share the experts; 0: no such group.  They take
+ * in the ranks of tp first where they are a multiple of them, as those of
+ * Megatron-Core's whole experts do. */
+static uint64_t expert_axis(uint64_t ep, uint64_t tp, uint64_t dp, bool *over)
+{
+    *over = tp > 1 && ep > 1 && ep % tp == 0 && dp % (ep / tp) == 0;
+    uint64_t axis = *over ? ep / tp : ep;
+    return dp % axis == 0 ? axis : 0;
+}
+
+/* Given, or as many ranks of one node as can; any number in the wide search. */
+static sc_status try_experts(space *x, sc_run r, uint64_t tp, uint64_t dp)
+{
+    uint64_t experts = (uint64_t)r.model->t.experts;
+    uint64_t given = (uint64_t)x->job->ep, ep = given ? given : 1, axis;
+    for (uint64_t e = 2; !given && e <= r.hw->node_size; e++)
+        if (experts && experts % e == 0 &&
+            expert_axis(e, tp, dp, &r.experts_over_tp))
+            ep = e;
+    while ((axis = expert_axis(ep, tp, dp, &r.experts_over_tp))) {
+        r.size[SC_AX_EP] = (uint32_t)axis;
+        r.size[SC_AX_DP] = (uint32_t)(dp / axis);
+        SC_TRY(try_micro_batches(x, r));
+        ep *= 2;
+        if (!x->wide || given || !experts || experts % ep != 0) return SC_OK;
+    }
+    return given ? refuse_experts(x, tp, dp) : SC_OK;
+}
+
 static sc_status try_mesh(space *x, uint64_t tp, uint64_t pp)
 {
     uint64_t n = x->base.hw->n_devices;
@@ -353,15 +364,13 @@ static sc_status try_mesh(space *x, uint64_t tp, uint64_t pp)
     r.size[SC_AX_TP] = (uint32_t)tp;
     r.size[SC_AX_PP] = (uint32_t)pp;
     r.size[SC_AX_CP] = (uint32_t)cp;
-    uint64_t ep = expert_degree(x, tp, dp, &r.experts_over_tp);
-    if (ep == 0) return refuse_experts(x, tp, dp);
-    r.size[SC_AX_EP] = (uint32_t)ep;
-    r.size[SC_AX_DP] = (uint32_t)(dp / ep);
+    r.size[SC_AX_EP] = 1;
+    r.size[SC_AX_DP] = (uint32_t)dp;
     r.sp = x->job->sp >= 0 ? x->job->sp : tp > 1;
     r.zero = x->job->fsdp        ? 3
              : x->job->zero >= 0 ? (int)x->job->zero
                                  : default_zero(&r);
-    return try_micro_batches(x, r);
+    return try_experts(x, r, tp, dp);
 }
 
 static sc_status search(space *x)
@@ -390,6 +399,9 @@ static void note_choice(const sc_job *job, const sc_run *r, bool fits,
     if (!job->tp || !job->pp || (!job->dp && !(job->tp && job->pp)))
         predict_note(notes, "tp %u, pp %u, dp %u: %s", r->size[SC_AX_TP],
                      r->size[SC_AX_PP], sc_run_dp(r), how);
+    if (!job->ep && r->model->t.experts)
+        predict_note(notes, "ep %u: %s", sc_run_ep(r),
+                     sc_run_ep(r) > r->hw->node_size ? how : "within one node");
     if (!job->mbs)
         predict_note(notes, "micro-batch %llu: %s", (unsigned long long)r->mbs,
                      how);
@@ -426,6 +438,9 @@ sc_status predict_infer(const sc_job *job, const sc_hw *hw,
         (sc_run){.hw = hw, .model = model, .sw = sw, .cost = cost, .vpp = 1};
     settle_values(job, hw, model, &x.base, notes);
     SC_TRY(search(&x));
+    /* Nothing fits: what one would rather not do. */
+    x.wide = !x.have_best && !x.have_tight && (!job->pp || !job->ep);
+    if (x.wide) SC_TRY(search(&x));
     *n_tried = x.tried;
     if (!x.have_least && x.refused.n) {
         *err = x.refused;

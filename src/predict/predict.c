@@ -210,7 +210,7 @@ static void warnings(const sc_prediction *p, predict_notes *warn)
     const char *arch = r->hw->device->arch;
     if (!predict_fitted(r->hw->device))
         predict_note(warn,
-                     "no measured step of a %s device is in the fit; "
+                     "no measured step on %s devices is in the fit; "
                      "rates are those of the nearest generation",
                      arch);
     if (r->size[SC_AX_TP] > r->hw->node_size)

@@ -52,6 +52,7 @@ static void mesh_changes(const sc_run *r, change *c, uint32_t *n)
         for (int up = 0; up < 2; up++) {
             sc_run x = *r;
             uint32_t old = x.size[knob[k]];
+            if (x.experts_over_tp && knob[k] == SC_AX_TP) continue;
             x.size[knob[k]] = scaled(old, up);
             if (!x.size[knob[k]] || (!up && old % 2)) continue;
             if (up && x.size[SC_AX_DP] % 2) continue;

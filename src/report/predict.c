@@ -77,7 +77,7 @@ static void head(const sc_prediction *p, sc_text *out)
                 r->hw->device->name, r->hw->name);
     sc_text_add(out, "TP%u PP%u DP%u", r->size[SC_AX_TP], r->size[SC_AX_PP],
                 sc_run_dp(r));
-    if (r->size[SC_AX_EP] > 1) sc_text_add(out, " EP%u", r->size[SC_AX_EP]);
+    if (sc_run_ep(r) > 1) sc_text_add(out, " EP%u", sc_run_ep(r));
     if (r->size[SC_AX_CP] > 1) sc_text_add(out, " CP%u", r->size[SC_AX_CP]);
     if (r->vpp > 1) sc_text_add(out, " VP%u", r->vpp);
     if (r->sp && r->size[SC_AX_TP] > 1) sc_text_add(out, " SP");

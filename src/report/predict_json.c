@@ -35,7 +35,9 @@ static void config(const sc_run *r, sc_json *j)
     word(j, "software", r->sw->name);
     for (uint32_t ax = 0; ax < SC_N_AX; ax++)
         count(j, sc_axis_names[ax],
-              ax == SC_AX_DP ? sc_run_dp(r) : r->size[ax]);
+              ax == SC_AX_DP   ? sc_run_dp(r)
+              : ax == SC_AX_EP ? sc_run_ep(r)
+                               : r->size[ax]);
     count(j, "vp", r->vpp);
     count(j, "global_batch", r->gbs);
     count(j, "micro_batch", r->mbs);

@@ -189,6 +189,25 @@ static void sent_once_per_rank(void **state)
         }
 }
 
+/* Over nodes: once to every node, which hands it on inside. */
+static void sent_once_per_node(void **state)
+{
+    (void)state;
+    for (uint32_t nodes = 2; nodes <= 4; nodes *= 2) {
+        char spec[32];
+        sc_run r = run_of("qwen3-30b-a3b", "megatron-bridge-2025",
+                          (mesh){1, 8 * nodes, 1, 1, false});
+        snprintf(spec, sizeof spec, "dgx-h100:%u", nodes);
+        assert_int_equal(sc_hw_build(spec, sc_pos_none(), &f.a, &r.hw, &f.err),
+                         0);
+        sc_block b = block(&r);
+        uint32_t k = (uint32_t)r.model->t.topk;
+        double v = copies(&r) * distinct(nodes, k) / k;
+        exchanges(b.fwd, b.n_fwd, 2, EP, v);
+        exchanges(b.bwd, b.n_bwd, 2, EP, v);
+    }
+}
+
 static void split_params(const sc_model *m, double *experts, double *rest)
 {
     uint32_t at = 0;
@@ -352,6 +371,7 @@ int main(void)
                                        TEST(beside_other_axes),
                                        TEST(full_recompute_repeats),
                                        TEST(sent_once_per_rank),
+                                       TEST(sent_once_per_node),
                                        TEST(weights_of_a_rank),
                                        TEST(gradients),
                                        TEST(experts_over_tp),
