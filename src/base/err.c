@@ -43,8 +43,8 @@ static void copy_file(char *out, size_t size, const char *file)
     clean(out, size, false);
 }
 
-sc_status sc_error(sc_err *err, sc_status status, sc_code code, sc_pos pos,
-                   const char *hint, const char *fmt, ...)
+sc_status(sc_error)(sc_err *err, sc_status status, sc_code code, sc_pos pos,
+                    const char *hint, const char *fmt, ...)
 {
     if (err == NULL) return status;
     if (err->status == SC_OK) err->status = status;
@@ -68,7 +68,7 @@ sc_status sc_error(sc_err *err, sc_status status, sc_code code, sc_pos pos,
     return status;
 }
 
-sc_status sc_error_nomem(sc_err *err)
+sc_status(sc_error_nomem)(sc_err *err)
 {
     return sc_error(err, SC_ENOMEM, SC_C_MEMORY, sc_pos_none(), NULL,
                     "out of memory");

@@ -110,6 +110,27 @@ static sc_status write_bars(const cli *c, const options *o,
     return s;
 }
 
+static sc_status measure(cli *c, const options *o, const sc_csv *tables,
+                         uint32_t n, sc_validation *v)
+{
+    sc_validate_opts opts = {
+        .engine = o->engine, .family = o->family, .where = o->where};
+    sc_cost cost;
+    if (o->profile && o->leave_out)
+        return sc_error(c->err, SC_EUSAGE, SC_C_CONFLICT, sc_pos_none(),
+                        "give one of them",
+                        "--leave-out fits the parameters that --profile sets");
+    if (o->leave_out)
+        return sc_validate_leave_out(tables, n, o->leave_out, &opts, c->arena,
+                                     v, c->err);
+    if (o->profile) {
+        SC_TRY(sc_cost_builtin(c->arena, &cost, c->err));
+        SC_TRY(cli_profile(c, o->profile, &cost));
+        opts.cost = &cost;
+    }
+    return sc_validate(tables, n, &opts, c->arena, v, c->err);
+}
+
 sc_status cli_validate(cli *c, int argc, char *const *argv)
 {
     options o = {0};
@@ -125,24 +146,8 @@ sc_status cli_validate(cli *c, int argc, char *const *argv)
     sc_csv *tables = SC_NEW_N(c->arena, sc_csv, files.n);
     if (!tables) return sc_error_nomem(c->err);
     SC_TRY(read_tables(c, &files, tables));
-    sc_validate_opts opts = {
-        .engine = o.engine, .family = o.family, .where = o.where};
     sc_validation v;
-    sc_cost cost;
-    if (o.profile && o.leave_out)
-        return sc_error(c->err, SC_EUSAGE, SC_C_CONFLICT, sc_pos_none(),
-                        "give one of them",
-                        "--leave-out fits the parameters that --profile sets");
-    if (o.profile) {
-        SC_TRY(sc_cost_builtin(c->arena, &cost, c->err));
-        SC_TRY(cli_profile(c, o.profile, &cost));
-        opts.cost = &cost;
-    }
-    if (o.leave_out)
-        SC_TRY(sc_validate_leave_out(tables, files.n, o.leave_out, &opts,
-                                     c->arena, &v, c->err));
-    else
-        SC_TRY(sc_validate(tables, files.n, &opts, c->arena, &v, c->err));
+    SC_TRY(measure(c, &o, tables, files.n, &v));
     SC_TRY(print(c, &o, &v));
     if (o.write_bars) SC_TRY(write_bars(c, &o, &v));
     return o.bars ? check_bars(c, &o, &v) : SC_OK;

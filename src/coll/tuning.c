@@ -173,7 +173,7 @@ sc_status tuning_list(const char *option, const char *text,
                       sc_err *err)
 {
     if (text == NULL) return SC_OK;
-    piece rest = {text, strlen(text)}, list, prefix;
+    piece rest = {text, strlen(text)}, list, prefix = {0};
     for (bool first = true; cut(&rest, ';', &list); first = false) {
         bool all = memchr(list.at, ':', list.len) == NULL, found = all;
         if (all && !first)

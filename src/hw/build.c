@@ -184,7 +184,7 @@ static sc_status device_count(const char *spec, uint64_t n, hw_spec *s,
 {
     uint64_t per_node = (uint64_t)s->devices_per_node;
     s->nodes = 1;
-    if (n <= per_node) return hw_resize(s, n, a, err);
+    if (per_node == 0 || n <= per_node) return hw_resize(s, n, a, err);
     uint64_t part = n % per_node == 0 ? per_node : hw_domain(s, n);
     if (part == 0) {
         char hint[120];

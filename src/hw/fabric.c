@@ -51,16 +51,18 @@ static sc_status bridge_dims(const hw_spec *s, sc_dim d, sc_hw *hw, sc_err *err)
     sc_pos pos = hw_spec_pos(s, "devices_per_node");
     uint32_t all = d.size, whole = (uint32_t)s->bridge;
     d.kind = SC_DIM_FULL;
-    d.size = (uint32_t)gcd(all, whole);
+    uint32_t part = (uint32_t)gcd(all, whole);
+    if (part == 0) part = 1;
+    d.size = part;
     if (d.size > 1) {
         double full = d.bw;
         d.bw *= (double)(d.size - 1) / (whole - 1);
         SC_TRY(hw_add_dim(hw, &d, pos, err));
         d.bw = full;
     }
-    if (all == d.size && all > 1) return SC_OK;
+    if (all == part && all > 1) return SC_OK;
     d.kind = SC_DIM_TREE;
-    d.size = all / d.size;
+    d.size = all / part;
     d.bw = hw->device->host_bw;
     if (d.bw <= 0)
         return sc_error(err, SC_EINPUT, SC_C_CONFLICT, pos, NULL,

@@ -99,7 +99,8 @@ static void set_dragonfly(hw_net *t, const sc_dim *d, const hw_nics *wide)
 {
     t->flies = (t->nodes + d->group - 1) / d->group;
     t->switches = d->group / t->leaf * t->rails;
-    double entering = (double)(t->leaf * (wide->n / t->rails)) * wide->bw;
+    uint64_t into = t->leaf * (wide->n / t->rails);
+    double entering = (double)into * wide->bw;
     double others = (double)(t->switches - 1), flies = (double)(t->flies - 1);
     t->spine_bw = t->switches > 1 ? 2 * entering / others : 0;
     t->global_bw = t->flies > 1 ? entering / d->oversub / flies : 0;
@@ -126,7 +127,8 @@ hw_net hw_net_of(const sc_hw *hw, uint32_t dim)
     }
     last = hw_net_nics(&t, t.nodes - 1);
     t.groups = (t.nodes + t.leaf - 1) / t.leaf;
-    double down = (double)(t.leaf * (wide.n / t.rails));
+    uint64_t into = t.leaf * (wide.n / t.rails);
+    double down = (double)into;
     t.spines = (uint64_t)ceil(down / d->oversub);
     t.spine_bw = wide.bw * down / d->oversub / (double)t.spines;
     t.nic_base = t.attach ? 2 * (uint64_t)hw->n_devices : 0;
@@ -182,17 +184,19 @@ static hw_vertex device(uint64_t id)
 static void dragonfly_link(const hw_net *t, uint64_t i, hw_link *l)
 {
     uint64_t from, to, n = t->switches;
+    uint64_t local = n > 1 ? n - 1 : 1,
+             global = t->flies > 1 ? t->flies - 1 : 1;
     if (i < t->global_base) {
         i -= t->spine_base;
-        from = i / (n - 1);
-        to = i % (n - 1);
+        from = i / local;
+        to = i % local;
         to += to >= from % n;
         to += from / n * n;
         l->bw = t->spine_bw;
     } else {
         i -= t->global_base;
-        uint64_t pair = i / n, fly = pair / (t->flies - 1);
-        uint64_t other = pair % (t->flies - 1);
+        uint64_t pair = i / n, fly = pair / global;
+        uint64_t other = pair % global;
         other += other >= fly;
         from = fly * n + i % n;
         to = other * n + i % n;

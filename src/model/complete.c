@@ -80,14 +80,14 @@ static sc_status check_heads(sc_transformer *t, const model_where *w,
 {
     sc_status s = SC_OK;
     if (t->kv_heads == 0) t->kv_heads = t->heads;
-    if (t->heads % t->kv_heads != 0) {
+    if (t->kv_heads <= 0 || t->heads % t->kv_heads != 0) {
         s = sc_error(err, SC_EINPUT, SC_C_DIVIDE, w->at[MODEL_KV_HEADS],
                      "kv_heads must divide heads",
                      "%lld heads can't share %lld kv_heads evenly",
                      (long long)t->heads, (long long)t->kv_heads);
     }
     if (t->head_dim > 0) return s;
-    if (t->hidden % t->heads != 0) {
+    if (t->heads <= 0 || t->hidden % t->heads != 0) {
         return sc_error(err, SC_EINPUT, SC_C_DIVIDE, w->at[MODEL_HEADS],
                         "change heads, or give head_dim",
                         "%lld heads don't divide hidden %lld",

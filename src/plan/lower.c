@@ -58,7 +58,7 @@ static sc_op closed(lower *lw, uint32_t dev, const char *name,
                     const double cat[SC_N_CATS], const sc_op after[2])
 {
     sc_op last = SC_NONE;
-    for (uint8_t c = 0; c < SC_N_CATS; c++) {
+    for (uint32_t c = 0; c < SC_N_CATS; c++) {
         if (cat[c] <= 0) continue;
         bool compute = c == SC_CAT_COMPUTE;
         uint8_t kind = compute            ? SC_OP_COMPUTE
@@ -68,11 +68,11 @@ static sc_op closed(lower *lw, uint32_t dev, const char *name,
             lower_op(lw, dev,
                      &(lower_op_desc){.name = compute ? name : cat_names[c],
                                       .seconds = cat[c],
-                                      .group = group_of(lw, c),
+                                      .group = group_of(lw, (uint8_t)c),
                                       .peer = SC_NONE,
                                       .kind = kind,
                                       .stream = SC_S_COMPUTE,
-                                      .cat = c});
+                                      .cat = (uint8_t)c});
         if (last == SC_NONE) {
             lower_after(lw, after[0], op);
             lower_after(lw, after[1], op);
@@ -167,15 +167,16 @@ static sc_op open_zero3(lower *lw, uint32_t dev, uint32_t v, bool bwd,
                          prefetch ? SC_NONE : lw->tail[dev]);
     for (uint32_t k = 0; k < n; k++) {
         const sc_block *b = layer_of(lw, v, bwd ? n - 1 - k : k);
+        bool more = k + 1 < n;
         const sc_block *next =
-            k + 1 < n ? layer_of(lw, v, bwd ? n - 2 - k : k + 1) : NULL;
+            more ? layer_of(lw, v, bwd ? n - 2 - k : k + 1) : b;
         sc_op weights = ready;
-        if (next && prefetch) ready = gather(lw, dev, next, last);
+        if (more && prefetch) ready = gather(lw, dev, next, last);
         last = one_layer(lw, dev, b, bwd, k == 0 ? input : SC_NONE, weights);
         if (bwd && b->grad_s > 0)
             lw->grad_tail[dev] = comm(lw, dev, "scatter gradients", b->grad_s,
                                       b->grad_bytes, SC_S_COMM, last);
-        if (next && !prefetch) ready = gather(lw, dev, next, last);
+        if (more && !prefetch) ready = gather(lw, dev, next, last);
     }
     return last;
 }

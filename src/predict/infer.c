@@ -426,16 +426,16 @@ static bool all_given(const sc_job *j, const sc_hw *hw)
            hw != NULL;
 }
 
-sc_status predict_infer(const sc_job *job, const sc_hw *hw,
-                        const sc_model *model, const sc_software *sw,
-                        const sc_cost *cost, sc_arena *a, sc_run *out,
+sc_status predict_infer(const sc_job *job, sc_arena *a, sc_run *run,
                         predict_notes *notes, predict_memo *memo,
                         uint32_t *n_tried, sc_err *err)
 {
+    const sc_hw *hw = run->hw;
+    const sc_model *model = run->model;
     space x = {.job = job, .a = a, .memo = memo, .err = err};
     sc_err_init(&x.refused);
-    x.base =
-        (sc_run){.hw = hw, .model = model, .sw = sw, .cost = cost, .vpp = 1};
+    x.base = (sc_run){
+        .hw = hw, .model = model, .sw = run->sw, .cost = run->cost, .vpp = 1};
     settle_values(job, hw, model, &x.base, notes);
     SC_TRY(search(&x));
     /* Nothing fits: what one would rather not do. */
@@ -454,8 +454,8 @@ sc_status predict_infer(const sc_job *job, const sc_hw *hw,
                         "batch %llu, %lld layers, %lld heads",
                         hw->n_devices, (unsigned long long)x.base.gbs,
                         (long long)model->t.layers, (long long)model->t.heads);
-    *out = x.have_best ? x.best.run : x.have_tight ? x.tight.run : x.least.run;
+    *run = x.have_best ? x.best.run : x.have_tight ? x.tight.run : x.least.run;
     if (!all_given(job, hw) || x.tried > 1)
-        note_choice(job, out, x.have_best || x.have_tight, notes);
+        note_choice(job, run, x.have_best || x.have_tight, notes);
     return SC_OK;
 }

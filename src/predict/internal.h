@@ -41,10 +41,9 @@ typedef struct predict_notes {
 
 void predict_note(predict_notes *n, const char *fmt, ...) SC_PRINTF(2, 3);
 
-/* Fills every open choice of `job`; `*n_tried` counts evaluations. */
-sc_status predict_infer(const sc_job *job, const sc_hw *hw,
-                        const sc_model *model, const sc_software *sw,
-                        const sc_cost *cost, sc_arena *a, sc_run *out,
+/* Fills every open choice of `job` for the machine, model, software and costs
+ * that `run` names; `*n_tried` counts evaluations. */
+sc_status predict_infer(const sc_job *job, sc_arena *a, sc_run *run,
                         predict_notes *notes, predict_memo *memo,
                         uint32_t *n_tried, sc_err *err);
 

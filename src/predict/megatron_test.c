@@ -82,6 +82,7 @@ static sc_status primary(expr *e, int64_t *out)
         return sc_error(e->s->err, SC_EINPUT, SC_C_TOO_BIG, sh_pos(e->s, at),
                         NULL, "nested more than %d deep", (int)MAX_NESTING);
     sc_status st = SC_OK;
+    *out = 0;
     if (c == '(') {
         e->i++;
         st = sum(e, out);
@@ -133,7 +134,7 @@ static sc_status product(expr *e, int64_t *out)
     SC_TRY(primary(e, out));
     for (char c = peek(e); c == '*' || c == '/' || c == '%'; c = peek(e)) {
         uint32_t at = place(e);
-        int64_t b;
+        int64_t b = 0;
         e->i++;
         SC_TRY(primary(e, &b));
         SC_TRY(apply(e, c, b, at, out));
@@ -146,7 +147,7 @@ static sc_status sum(expr *e, int64_t *out)
     SC_TRY(product(e, out));
     for (char c = peek(e); c == '+' || c == '-'; c = peek(e)) {
         uint32_t at = place(e);
-        int64_t b;
+        int64_t b = 0;
         e->i++;
         SC_TRY(product(e, &b));
         SC_TRY(apply(e, c, b, at, out));

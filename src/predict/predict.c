@@ -28,7 +28,7 @@ static sc_status run_event(const state *x, sc_arena *a, sc_prediction *p,
     SC_TRY(sc_sim_run(use, &opts, a, &res, err));
     p->step_time_s = sc_time_to_s(res.makespan);
     /* The slowest rank: the one that waits least. */
-    sc_time best[SC_N_CATS], least = -1;
+    sc_time best[SC_N_CATS] = {0}, least = -1;
     for (uint32_t c = 0; c < use->n_classes; c++) {
         sc_time cat[SC_N_CATS];
         sc_result_breakdown(use, &res, c, res.makespan, cat);
@@ -232,8 +232,8 @@ sc_status sc_predict(const sc_job *job, const sc_hw *hw, const sc_model *model,
     SC_TRY(predict_check(job, hw, model, err));
     sw = adjusted(job, sw, a);
     if (!sw) return sc_error_nomem(err);
-    SC_TRY(predict_infer(job, hw, model, sw, cost, a, &p.run, &assume, memo,
-                         &p.n_candidates, err));
+    p.run = (sc_run){.hw = hw, .model = model, .sw = sw, .cost = cost};
+    SC_TRY(predict_infer(job, a, &p.run, &assume, memo, &p.n_candidates, err));
     SC_TRY(sc_plan_build(&p.run, a, &x.plan, err));
     SC_TRY(sc_blocks_price(&x.plan, a, &x.blocks, err));
     x.flops_device = device_flops(&x);
@@ -285,7 +285,7 @@ sc_status sc_predict_load(const sc_job *job, sc_arena *a, sc_inputs *out,
 sc_status sc_predict_job(const sc_job *job, sc_arena *a, sc_prediction *out,
                          sc_err *err)
 {
-    sc_inputs in;
+    sc_inputs in = {0};
     SC_TRY(sc_predict_load(job, a, &in, err));
     return sc_predict(job, in.hw, in.model, in.sw, in.cost, a, out, err);
 }

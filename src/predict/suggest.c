@@ -168,15 +168,16 @@ static bool fits_on(const sc_job *job, const char *spec, const sc_run *like,
 {
     const sc_hw *hw = NULL;
     sc_err quiet;
-    sc_run run;
+    sc_run run = {.model = like->model, .sw = like->sw, .cost = like->cost};
     predict_notes notes = {.arena = a};
     uint32_t tried = 0;
     sc_err_init(&quiet);
     predict_memo *memo = SC_NEW(a, predict_memo);
-    return memo && sc_hw_build(spec, sc_pos_none(), a, &hw, &quiet) == SC_OK &&
-           predict_check(job, hw, like->model, &quiet) == SC_OK &&
-           predict_infer(job, hw, like->model, like->sw, like->cost, a, &run,
-                         &notes, memo, &tried, &quiet) == SC_OK &&
+    if (!memo || sc_hw_build(spec, sc_pos_none(), a, &hw, &quiet) != SC_OK)
+        return false;
+    run.hw = hw;
+    return predict_check(job, hw, like->model, &quiet) == SC_OK &&
+           predict_infer(job, a, &run, &notes, memo, &tried, &quiet) == SC_OK &&
            predict_evaluate(&run, 0, memo, a, e, &quiet) == SC_OK && e->fits;
 }
 
