@@ -291,6 +291,7 @@ static uint32_t own_gpu(const builder *b, uint32_t net)
     for (uint32_t g = 0; g < b->m->n_gpus; g++)
         if (!nearer(best, way_of(b, n, (end){SC_TOPO_GPU, g})))
             near[count++] = g;
+    if (count == 0) return 0; /* no GPU at all */
     for (uint32_t k = 0; k < net; k++)
         if (!nearer(best, way_of(b, (end){SC_TOPO_NET, k},
                                  (end){SC_TOPO_GPU, near[0]})))
