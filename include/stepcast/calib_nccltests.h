@@ -79,6 +79,11 @@ sc_status sc_fit_nccl_tests(const sc_nccl_row *rows, uint32_t n,
                             const sc_hw *hw, sc_cost *inout, sc_nccl_fit *out,
                             sc_text *report, sc_arena *a, sc_err *err);
 
+/* Seconds that `c` predicts for a row, on the first members of each node of
+ * `hw` and nobody else. */
+sc_status sc_nccl_row_predict(const sc_nccl_row *row, const sc_hw *hw,
+                              const sc_cost *c, double *seconds, sc_err *err);
+
 /* Appends the profile, for `--profile FILE`: parameters in the form of
  * data/fit.  `from` says what it was fitted on, lines without comment marks.
  */

@@ -140,6 +140,19 @@ void *sc_alloc(sc_arena *a, size_t n, size_t size)
     return p;
 }
 
+void *sc_grow(sc_arena *a, void *array, uint32_t n, uint32_t *cap,
+              uint32_t first, size_t size)
+{
+    if (n < *cap) return array;
+    if (*cap > UINT32_MAX / 2) return NULL;
+    uint32_t more = *cap ? 2 * *cap : first;
+    void *grown = sc_alloc(a, more, size);
+    if (grown == NULL) return NULL;
+    if (n > 0) memcpy(grown, array, n * size);
+    *cap = more;
+    return grown;
+}
+
 char *sc_strndup(sc_arena *a, const char *s, size_t n)
 {
     const char *end = n == 0 ? NULL : memchr(s, '\0', n);

@@ -43,28 +43,35 @@ static void copy_file(char *out, size_t size, const char *file)
     clean(out, size, false);
 }
 
-sc_status(sc_error)(sc_err *err, sc_status status, sc_code code, sc_pos pos,
-                    const char *hint, const char *fmt, ...)
+void sc_error_v(sc_err *err, sc_status *first, sc_status status, sc_code code,
+                sc_pos pos, const char *hint, const char *fmt, va_list args)
 {
-    if (err == NULL) return status;
+    if (first != NULL && *first == SC_OK) *first = status;
+    if (err == NULL) return;
     if (err->status == SC_OK) err->status = status;
     if (err->n == SC_ERR_MAX) {
         err->n_more++;
-        return status;
+        return;
     }
     sc_diag *d = &err->d[err->n++];
     d->code = code;
     d->line = pos.line;
     d->col = pos.col;
     copy_file(d->file, sizeof d->file, pos.file);
-    va_list ap;
-    va_start(ap, fmt);
-    int n = vsnprintf(d->msg, sizeof d->msg, fmt, ap);
-    va_end(ap);
+    int n = vsnprintf(d->msg, sizeof d->msg, fmt, args);
     if (n < 0) d->msg[0] = '\0';
     clean(d->msg, sizeof d->msg, n >= (int)sizeof d->msg);
     n = snprintf(d->hint, sizeof d->hint, "%s", hint == NULL ? "" : hint);
     clean(d->hint, sizeof d->hint, n >= (int)sizeof d->hint);
+}
+
+sc_status(sc_error)(sc_err *err, sc_status status, sc_code code, sc_pos pos,
+                    const char *hint, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    sc_error_v(err, NULL, status, code, pos, hint, fmt, args);
+    va_end(args);
     return status;
 }
 

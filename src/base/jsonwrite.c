@@ -182,3 +182,21 @@ void sc_json_null(sc_json *j)
 {
     value(j, "null");
 }
+
+void sc_json_put_string(sc_json *j, const char *key, const char *v)
+{
+    sc_json_key(j, key);
+    sc_json_string(j, v);
+}
+
+void sc_json_put_double(sc_json *j, const char *key, double v)
+{
+    sc_json_key(j, key);
+    sc_json_double(j, v);
+}
+
+void sc_json_put_uint(sc_json *j, const char *key, uint64_t v)
+{
+    sc_json_key(j, key);
+    sc_json_uint(j, v);
+}

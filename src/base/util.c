@@ -34,6 +34,16 @@ uint64_t sc_hash(const void *data, size_t len, uint64_t seed)
     return mix(h ^ load(p, len) ^ ((uint64_t)(len + 1) << 56));
 }
 
+uint64_t sc_gcd(uint64_t a, uint64_t b)
+{
+    while (b != 0) {
+        uint64_t r = a % b;
+        a = b;
+        b = r;
+    }
+    return a;
+}
+
 uint64_t sc_random(uint64_t *state)
 {
     *state += 0x9E3779B97F4A7C15u;

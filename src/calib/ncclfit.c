@@ -54,13 +54,14 @@ static bool starts(const char *s, const char *prefix)
 
 /* ---- rows on the machine ---------------------------------------------------------- */
 
-static sc_place place(const sc_hw *hw, uint32_t ranks, uint32_t nodes)
+sc_status sc_nccl_row_predict(const sc_nccl_row *row, const sc_hw *hw,
+                              const sc_cost *c, double *seconds, sc_err *err)
 {
-    const uint32_t size[] = {ranks / nodes, nodes};
-    const uint32_t stride[] = {1, hw->node_size};
-    sc_place at = sc_hw_place(hw, 2, size, stride);
-    at.peers = 1;
-    return at;
+    sc_place at = network_place(hw, row->ranks, row->nodes);
+    sc_coll_price price;
+    SC_TRY(sc_cost_coll(c, hw, row->coll, row->bytes, &at, -1, &price, err));
+    *seconds = price.seconds;
+    return SC_OK;
 }
 
 static sc_status refuse(const sc_nccl_row *r, sc_code code, sc_err *err,
@@ -90,9 +91,8 @@ static sc_status check_row(const sc_nccl_row *r, const sc_hw *hw,
         return refuse(r, SC_C_CONFLICT, err, "name the cluster they ran on",
                       what);
     }
-    sc_place at = place(hw, r->ranks, r->nodes);
-    sc_coll_price price;
-    if (sc_cost_coll(c, hw, r->coll, r->bytes, &at, -1, &price, NULL) != SC_OK)
+    double seconds;
+    if (sc_nccl_row_predict(r, hw, c, &seconds, NULL) != SC_OK)
         return refuse(r, SC_C_UNSUPPORTED, err, NULL,
                       "can't be priced on this cluster");
     return SC_OK;
@@ -145,14 +145,15 @@ static sc_status prepare(ncclfit *f, const sc_nccl_row *rows, uint32_t n,
         return sc_error_nomem(err);
     for (uint32_t i = 0; i < n; i++) {
         network_row *r = &f->rows.row[i];
-        *r = (network_row){.hw = hw,
-                           .at = place(hw, rows[i].ranks, rows[i].nodes),
-                           .coll = rows[i].coll,
-                           .algorithm = -1,
-                           .harness = NETWORK_NONE,
-                           .bytes = rows[i].bytes,
-                           .seconds = rows[i].time_s,
-                           .line = rows[i].pos.line};
+        *r =
+            (network_row){.hw = hw,
+                          .at = network_place(hw, rows[i].ranks, rows[i].nodes),
+                          .coll = rows[i].coll,
+                          .algorithm = -1,
+                          .harness = NETWORK_NONE,
+                          .bytes = rows[i].bytes,
+                          .seconds = rows[i].time_s,
+                          .line = rows[i].pos.line};
         r->group = find_group(&f->rows, r, hw->device->name);
         f->rows.group[r->group].n++;
         f->log_meas[i] = log(r->seconds);

@@ -18,33 +18,17 @@ static const double ratio_tolerance = 0.05;
 void nccl_error(nccl_reader *r, sc_code code, sc_pos pos, const char *hint,
                 const char *fmt, ...)
 {
-    char text[200];
     va_list args;
     va_start(args, fmt);
-    vsnprintf(text, sizeof text, fmt, args);
+    sc_error_v(r->err, &r->status, SC_EINPUT, code, pos, hint, fmt, args);
     va_end(args);
-    sc_status s = sc_error(r->err, SC_EINPUT, code, pos, hint, "%s", text);
-    if (r->status == SC_OK) r->status = s;
-}
-
-static sc_status grow(nccl_reader *r, void **array, uint32_t n, uint32_t *cap,
-                      size_t size)
-{
-    if (n < *cap) return SC_OK;
-    uint32_t more = *cap ? 2 * *cap : 16;
-    void *new = sc_alloc(r->a, more, size);
-    if (!new) return sc_error_nomem(r->err);
-    if (n) memcpy(new, *array, n * size);
-    *array = new;
-    *cap = more;
-    return SC_OK;
 }
 
 sc_status nccl_warn(nccl_reader *r, sc_pos pos, const char *what)
 {
-    void *array = r->out.warnings;
-    SC_TRY(grow(r, &array, r->out.n_warnings, &r->cap_warnings,
-                sizeof *r->out.warnings));
+    void *array = sc_grow(r->a, r->out.warnings, r->out.n_warnings,
+                          &r->cap_warnings, 16, sizeof *r->out.warnings);
+    if (!array) return sc_error_nomem(r->err);
     r->out.warnings = array;
     const char *text = sc_sprintf(r->a, "%s:%u:%u: %s", r->file,
                                   (unsigned)pos.line, (unsigned)pos.col, what);
@@ -146,8 +130,9 @@ sc_status nccl_device(nccl_reader *r, uint32_t rank, const char *host,
     if (!t->device) return sc_error_nomem(r->err);
     for (uint32_t i = t->n_hosts; i-- > 0;)
         if (strcmp(t->hosts[i], host) == 0) return SC_OK;
-    void *array = t->hosts;
-    SC_TRY(grow(r, &array, t->n_hosts, &t->cap_hosts, sizeof *t->hosts));
+    void *array = sc_grow(r->a, t->hosts, t->n_hosts, &t->cap_hosts, 16,
+                          sizeof *t->hosts);
+    if (!array) return sc_error_nomem(r->err);
     t->hosts = array;
     t->hosts[t->n_hosts] = sc_strdup(r->a, host);
     return t->hosts[t->n_hosts++] ? SC_OK : sc_error_nomem(r->err);
@@ -276,8 +261,9 @@ sc_status nccl_add(nccl_reader *r, const nccl_result *v)
                        .table = r->tables - 1,
                        .pos = v->pos};
     if (!find_ranks(r, v, &row) || !find_coll(r, v, k, &row)) return SC_OK;
-    void *array = r->out.rows;
-    SC_TRY(grow(r, &array, r->out.n_rows, &r->cap_rows, sizeof row));
+    void *array = sc_grow(r->a, r->out.rows, r->out.n_rows, &r->cap_rows, 16,
+                          sizeof *r->out.rows);
+    if (!array) return sc_error_nomem(r->err);
     r->out.rows = array;
     r->out.rows[r->out.n_rows++] = row;
     return SC_OK;

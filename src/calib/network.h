@@ -52,6 +52,10 @@ typedef struct network_rows {
     uint32_t skipped[NETWORK_N_SKIPS];
 } network_rows;
 
+/* The first members of each of `nodes` nodes, and no sibling groups beside
+ * them. */
+sc_place network_place(const sc_hw *hw, uint32_t ranks, uint32_t nodes);
+
 sc_status network_read(const sc_csv *table, const sc_cost *c, sc_arena *a,
                        network_rows *out, sc_err *err);
 

@@ -178,8 +178,7 @@ static const machine *find_machine(reader *rd, const machine *want)
     return m;
 }
 
-/* The first members of each node, and no sibling groups beside them. */
-static sc_place place(const sc_hw *hw, uint32_t ranks, uint32_t nodes)
+sc_place network_place(const sc_hw *hw, uint32_t ranks, uint32_t nodes)
 {
     const uint32_t size[] = {ranks / nodes, nodes};
     const uint32_t stride[] = {1, hw->node_size};
@@ -221,7 +220,7 @@ static network_skip read_row(reader *rd, uint32_t i, const cells *v,
     const machine *m = find_machine(rd, &want);
     if (!m->hw) return m->why;
     r->hw = m->hw;
-    r->at = place(m->hw, ranks, nodes);
+    r->at = network_place(m->hw, ranks, nodes);
     r->coll = (sc_coll)coll;
     r->algorithm = algorithm(sc_csv_get(t, i, rd->col.algo));
     r->harness = harness(sc_csv_get(t, i, rd->col.source));

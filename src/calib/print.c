@@ -10,20 +10,17 @@
 
 static void put_string(sc_json *j, const char *key, const char *v)
 {
-    sc_json_key(j, key);
-    sc_json_string(j, v);
+    sc_json_put_string(j, key, v);
 }
 
 static void put_double(sc_json *j, const char *key, double v)
 {
-    sc_json_key(j, key);
-    sc_json_double(j, v);
+    sc_json_put_double(j, key, v);
 }
 
 static void put_uint(sc_json *j, const char *key, uint64_t v)
 {
-    sc_json_key(j, key);
-    sc_json_uint(j, v);
+    sc_json_put_uint(j, key, v);
 }
 
 static void row_json(const sc_valid_row *r, bool seconds, sc_json *j)

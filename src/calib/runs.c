@@ -146,14 +146,9 @@ static const cache_entry *cache_get(const cache *c, uint64_t key)
 
 static sc_status cache_put(reader *r, cache *c, cache_entry e)
 {
-    if (c->n == c->cap) {
-        uint32_t cap = c->cap ? 2 * c->cap : 32;
-        cache_entry *grown = SC_NEW_N(r->a, cache_entry, cap);
-        if (!grown) return sc_error_nomem(r->err);
-        if (c->n) memcpy(grown, c->e, c->n * sizeof *grown);
-        c->e = grown;
-        c->cap = cap;
-    }
+    cache_entry *grown = sc_grow(r->a, c->e, c->n, &c->cap, 32, sizeof *grown);
+    if (!grown) return sc_error_nomem(r->err);
+    c->e = grown;
     c->e[c->n++] = e;
     return SC_OK;
 }

@@ -74,14 +74,12 @@ static sc_status write_fit(const cli *c, const char *dir, const char *name,
 static void parameters_json(const sc_cost *cost, sc_json *j)
 {
     sc_json_begin(j, '{');
-    sc_json_key(j, "schema");
-    sc_json_string(j, "stepcast.calibrate/1");
+    sc_json_put_string(j, "schema", "stepcast.calibrate/1");
     sc_json_key(j, "parameters");
     sc_json_begin(j, '{');
     for (int i = 0; i < (int)SC_N_PARAMS; i++) {
         if (!(sc_params[i].sd > 0)) continue;
-        sc_json_key(j, sc_params[i].name);
-        sc_json_double(j, cost->p[i]);
+        sc_json_put_double(j, sc_params[i].name, cost->p[i]);
     }
     sc_json_end(j, '}');
     sc_json_end(j, '}');

@@ -173,17 +173,9 @@ static void pair_json(const char *key, const char *name, double change,
                       sc_json *j)
 {
     sc_json_begin(j, '{');
-    sc_json_key(j, key);
-    sc_json_string(j, name);
-    sc_json_key(j, "change");
-    sc_json_double(j, change);
+    sc_json_put_string(j, key, name);
+    sc_json_put_double(j, "change", change);
     sc_json_end(j, '}');
-}
-
-static void number_json(const char *key, double v, sc_json *j)
-{
-    sc_json_key(j, key);
-    sc_json_double(j, v);
 }
 
 sc_status cli_measured_json(cli *c, const cli_measured *m,
@@ -195,13 +187,12 @@ sc_status cli_measured_json(cli *c, const cli_measured *m,
     SC_TRY(sc_predict_sensitivity(&p->run, c->arena, s, &n, c->err));
     double gap = m->step_s - p->step_time_s;
     if (m->from_log) {
-        sc_json_key(out, "measured_steps");
-        sc_json_uint(out, m->log.n_used);
-        number_json("measured_spread_s", m->log.spread_s, out);
+        sc_json_put_uint(out, "measured_steps", m->log.n_used);
+        sc_json_put_double(out, "measured_spread_s", m->log.spread_s);
     }
-    number_json("measured_peak", m->memory, out);
-    number_json("peak_error", peak(p) / m->memory - 1, out);
-    number_json("gap_s", gap, out);
+    sc_json_put_double(out, "measured_peak", m->memory);
+    sc_json_put_double(out, "peak_error", peak(p) / m->memory - 1);
+    sc_json_put_double(out, "gap_s", gap);
     sc_json_key(out, "gap_causes");
     sc_json_begin(out, '[');
     uint32_t n_causes = causes(p, gap, x);

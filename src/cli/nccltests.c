@@ -47,12 +47,6 @@ static sc_status read_logs(cli *c, const char *const *file, uint32_t n,
     return first;
 }
 
-static void number(sc_json *j, const char *key, double v)
-{
-    sc_json_key(j, key);
-    sc_json_double(j, v);
-}
-
 static void parameters_json(const sc_nccl_fit *fit, sc_json *j)
 {
     sc_json_key(j, "parameters");
@@ -61,12 +55,11 @@ static void parameters_json(const sc_nccl_fit *fit, sc_json *j)
         const sc_param_info *p = &sc_params[fit->param[i]];
         sc_json_key(j, p->name);
         sc_json_begin(j, '{');
-        number(j, "value", fit->value[i]);
-        sc_json_key(j, "unit");
-        sc_json_string(j, p->unit);
-        number(j, "before", fit->before[i]);
-        number(j, "standard_error", fit->se_log[i]);
-        number(j, "rows", fit->rows[i] > 0 ? fit->rows[i] : NAN);
+        sc_json_put_double(j, "value", fit->value[i]);
+        sc_json_put_string(j, "unit", p->unit);
+        sc_json_put_double(j, "before", fit->before[i]);
+        sc_json_put_double(j, "standard_error", fit->se_log[i]);
+        sc_json_put_double(j, "rows", fit->rows[i] > 0 ? fit->rows[i] : NAN);
         sc_json_end(j, '}');
     }
     sc_json_end(j, '}');
@@ -80,27 +73,18 @@ static sc_status residuals_json(cli *c, const rows *all, const sc_hw *hw,
     sc_json_begin(j, '[');
     for (uint32_t i = 0; i < all->n; i++) {
         const sc_nccl_row *r = &all->row[i];
-        const uint32_t size[] = {r->ranks / r->nodes, r->nodes};
-        const uint32_t stride[] = {1, hw->node_size};
-        sc_place at = sc_hw_place(hw, 2, size, stride);
-        sc_coll_price p;
-        at.peers = 1; /* nobody else runs */
-        SC_TRY(sc_cost_coll(cost, hw, r->coll, r->bytes, &at, -1, &p, c->err));
+        double seconds;
+        SC_TRY(sc_nccl_row_predict(r, hw, cost, &seconds, c->err));
         sc_json_begin(j, '{');
-        sc_json_key(j, "file");
-        sc_json_string(j, r->pos.file);
-        sc_json_key(j, "line");
-        sc_json_uint(j, r->pos.line);
-        sc_json_key(j, "collective");
-        sc_json_string(j, sc_coll_names[r->coll]);
-        number(j, "bytes", r->bytes);
-        sc_json_key(j, "ranks");
-        sc_json_uint(j, r->ranks);
-        sc_json_key(j, "nodes");
-        sc_json_uint(j, r->nodes);
-        number(j, "measured_s", r->time_s);
-        number(j, "predicted_s", p.seconds);
-        number(j, "error", p.seconds / r->time_s - 1);
+        sc_json_put_string(j, "file", r->pos.file);
+        sc_json_put_uint(j, "line", r->pos.line);
+        sc_json_put_string(j, "collective", sc_coll_names[r->coll]);
+        sc_json_put_double(j, "bytes", r->bytes);
+        sc_json_put_uint(j, "ranks", r->ranks);
+        sc_json_put_uint(j, "nodes", r->nodes);
+        sc_json_put_double(j, "measured_s", r->time_s);
+        sc_json_put_double(j, "predicted_s", seconds);
+        sc_json_put_double(j, "error", seconds / r->time_s - 1);
         sc_json_end(j, '}');
     }
     sc_json_end(j, ']');
@@ -115,16 +99,12 @@ static sc_status fit_json(cli *c, const rows *all, const sc_hw *hw,
     to_stdout.output = NULL;
     sc_json_init(&j, true);
     sc_json_begin(&j, '{');
-    sc_json_key(&j, "schema");
-    sc_json_string(&j, "stepcast.calibrate/1");
-    sc_json_key(&j, "cluster");
-    sc_json_string(&j, hw->name);
-    sc_json_key(&j, "rows");
-    sc_json_uint(&j, fit->n_rows);
-    sc_json_key(&j, "groups");
-    sc_json_uint(&j, fit->n_groups);
-    number(&j, "error_before", fit->error_before);
-    number(&j, "error_after", fit->error_after);
+    sc_json_put_string(&j, "schema", "stepcast.calibrate/1");
+    sc_json_put_string(&j, "cluster", hw->name);
+    sc_json_put_uint(&j, "rows", fit->n_rows);
+    sc_json_put_uint(&j, "groups", fit->n_groups);
+    sc_json_put_double(&j, "error_before", fit->error_before);
+    sc_json_put_double(&j, "error_after", fit->error_after);
     parameters_json(fit, &j);
     sc_status s = residuals_json(c, all, hw, cost, &j);
     sc_json_end(&j, '}');

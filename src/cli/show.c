@@ -169,10 +169,8 @@ static void lines_json(const char *name, const char *text, sc_arena *a,
                        sc_json *j)
 {
     sc_json_begin(j, '{');
-    sc_json_key(j, "schema");
-    sc_json_string(j, "stepcast.show/1");
-    sc_json_key(j, "name");
-    sc_json_string(j, name);
+    sc_json_put_string(j, "schema", "stepcast.show/1");
+    sc_json_put_string(j, "name", name);
     sc_json_key(j, "lines");
     sc_json_begin(j, '[');
     while (*text) {

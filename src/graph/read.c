@@ -188,15 +188,10 @@ static const char *const attributes[] = {"class", "stream", "work",  "bytes",
 static bool read_after(reader *r, text_token t)
 {
     for (;;) {
-        if (r->n_refs == r->cap_refs) {
-            uint32_t cap = r->cap_refs ? 2 * r->cap_refs : 256;
-            label_ref *v =
-                cap > r->cap_refs ? SC_NEW_N(r->tmp, label_ref, cap) : NULL;
-            if (!v) return nomem(r);
-            if (r->n_refs) memcpy(v, r->refs, r->n_refs * sizeof *v);
-            r->refs = v;
-            r->cap_refs = cap;
-        }
+        label_ref *v =
+            sc_grow(r->tmp, r->refs, r->n_refs, &r->cap_refs, 256, sizeof *v);
+        if (!v) return nomem(r);
+        r->refs = v;
         r->refs[r->n_refs++] = (label_ref){r->n_ops, t, r->l.line};
         text_line ahead = r->l;
         if (text_next(&ahead).kind != TEXT_COMMA) return true;

@@ -2,6 +2,8 @@
 /* fabric.c - what joins the devices of one node, as dimensions. */
 #include "hw/fabric.h"
 
+#include <stepcast/base/util.h>
+
 #include <stdio.h>
 
 typedef struct sides {
@@ -35,23 +37,13 @@ static sc_status mesh_dim(const hw_spec *s, uint32_t links, sc_dim *d,
     return SC_OK;
 }
 
-static uint64_t gcd(uint64_t a, uint64_t b)
-{
-    while (b != 0) {
-        uint64_t r = a % b;
-        a = b;
-        b = r;
-    }
-    return a;
-}
-
 /* Cards joined by bridges, the groups of them by the host's PCIe. */
 static sc_status bridge_dims(const hw_spec *s, sc_dim d, sc_hw *hw, sc_err *err)
 {
     sc_pos pos = hw_spec_pos(s, "devices_per_node");
     uint32_t all = d.size, whole = (uint32_t)s->bridge;
     d.kind = SC_DIM_FULL;
-    uint32_t part = (uint32_t)gcd(all, whole);
+    uint32_t part = (uint32_t)sc_gcd(all, whole);
     if (part == 0) part = 1;
     d.size = part;
     if (d.size > 1) {
@@ -188,7 +180,7 @@ sc_status hw_resize(hw_spec *s, uint64_t n, sc_arena *a, sc_err *err)
     s->nics = (nics * (int64_t)n + usual - 1) / usual;
     s->rails = s->rails == nics
                    ? s->nics
-                   : (int64_t)gcd((uint64_t)s->rails, (uint64_t)s->nics);
+                   : (int64_t)sc_gcd((uint64_t)s->rails, (uint64_t)s->nics);
     return SC_OK;
 }
 

@@ -97,13 +97,10 @@ uint32_t hw_topo_find(const sc_topo *t, sc_topo_kind kind, uint64_t id)
 
 static sc_status room_for_link(hw_topo *b, sc_topo_node *n)
 {
-    if (n->n_links < n->cap) return SC_OK;
-    uint32_t cap = n->cap == 0 ? 8 : 2 * n->cap;
-    sc_topo_link *link = SC_NEW_N(b->arena, sc_topo_link, cap);
+    sc_topo_link *link =
+        sc_grow(b->arena, n->link, n->n_links, &n->cap, 8, sizeof *link);
     if (link == NULL) return sc_error_nomem(b->err);
-    if (n->n_links > 0) memcpy(link, n->link, n->n_links * sizeof *link);
     n->link = link;
-    n->cap = cap;
     return SC_OK;
 }
 

@@ -5,6 +5,7 @@
  * A group whose axes align with the dimensions is read off them.  Any other
  * one is counted: the share of each node in each sibling group.
  */
+#include <stepcast/base/util.h>
 #include <stepcast/hw.h>
 
 #define MAX_AXES 16
@@ -56,16 +57,6 @@ static bool lay_axis(const sc_hw *hw, axis x, uint32_t *dim_n)
     return left == 1;
 }
 
-static uint64_t gcd(uint64_t a, uint64_t b)
-{
-    while (b != 0) {
-        uint64_t r = a % b;
-        a = b;
-        b = r;
-    }
-    return a;
-}
-
 /* The largest number that divides the share of every node in the group that
  * starts at `base`.  The axes are nested, so members come in rising order. */
 static uint64_t share_of(const axis *x, uint32_t k, uint64_t n, uint64_t base,
@@ -74,7 +65,7 @@ static uint64_t share_of(const axis *x, uint32_t k, uint64_t n, uint64_t base,
     uint64_t digit[MAX_AXES] = {0}, at = base, run = 0, node = base / node_size;
     for (uint64_t i = 0; i < n && share != 1; i++) {
         if (at / node_size != node) {
-            share = gcd(share, run);
+            share = sc_gcd(share, run);
             node = at / node_size;
             run = 0;
         }
@@ -86,7 +77,7 @@ static uint64_t share_of(const axis *x, uint32_t k, uint64_t n, uint64_t base,
             digit[d] = 0;
         }
     }
-    return gcd(share, run);
+    return sc_gcd(share, run);
 }
 
 /* First members of the sibling groups: the digits that no axis covers.  The
@@ -95,7 +86,7 @@ static uint64_t share_of_all(const axis *x, uint32_t k, uint64_t n,
                              uint64_t node_size, uint64_t n_devices)
 {
     uint64_t block = x[k - 1].size * x[k - 1].stride;
-    uint64_t period = node_size / gcd(block, node_size);
+    uint64_t period = node_size / sc_gcd(block, node_size);
     uint64_t siblings = block / n, share = 0;
     uint64_t blocks = n_devices / block;
     if (blocks == 0) blocks = 1; /* the caller's machine is larger: one block */

@@ -111,14 +111,9 @@ typedef struct name_list {
 static sc_status add_name(name_list *l, const char *name, sc_arena *a,
                           sc_err *err)
 {
-    if (l->n + 1 >= l->cap) {
-        uint32_t cap = l->cap ? 2 * l->cap : 128;
-        const char **v = SC_NEW_N(a, const char *, cap);
-        if (!v) return sc_error_nomem(err);
-        if (l->n) memcpy(v, l->v, l->n * sizeof *v);
-        l->v = v;
-        l->cap = cap;
-    }
+    const char **v = sc_grow(a, l->v, l->n, &l->cap, 128, sizeof(char *));
+    if (!v) return sc_error_nomem(err);
+    l->v = v;
     l->v[l->n++] = name;
     return SC_OK;
 }
@@ -144,16 +139,17 @@ static sc_status all_names(bool aliases, sc_arena *a, name_list *l, sc_err *err)
         for (; n; n = n->next) SC_TRY(add_name(l, n->key, a, err));
     }
     if (l->n) qsort(l->v, l->n, sizeof *l->v, by_name);
+    SC_TRY(add_name(l, NULL, a, err));
+    l->n--;
     return SC_OK;
 }
 
 static sc_status unknown_model(const char *name, sc_pos pos, sc_arena *a,
                                sc_err *err)
 {
-    static const char *const none[] = {NULL};
     name_list l = {0};
     SC_TRY(all_names(true, a, &l, err));
-    const char *near = sc_nearest(name, l.v ? l.v : none);
+    const char *near = sc_nearest(name, l.v);
     const char *hint = "`stepcast list models` shows all; a file ends in "
                        ".json, .yml or .yaml";
     if (near) hint = sc_sprintf(a, "did you mean %s?", near);

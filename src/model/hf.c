@@ -65,13 +65,10 @@ const sc_node *hf_get(const sc_node *map, const char *key)
 void hf_fail(hf_reader *r, sc_code code, sc_pos pos, const char *hint,
              const char *fmt, ...)
 {
-    char what[240];
     va_list ap;
     va_start(ap, fmt);
-    vsnprintf(what, sizeof what, fmt, ap);
+    sc_error_v(r->err, &r->status, SC_EINPUT, code, pos, hint, fmt, ap);
     va_end(ap);
-    sc_status s = sc_error(r->err, SC_EINPUT, code, pos, hint, "%s", what);
-    if (r->status == SC_OK) r->status = s;
 }
 
 /* A number or truth value as JSON has them: never in quotes. */

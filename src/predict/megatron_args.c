@@ -234,27 +234,10 @@ static const char *const ignored[] = {"*-path",
 void megatron_error(megatron *m, sc_code code, sc_pos pos, const char *hint,
                     const char *fmt, ...)
 {
-    char text[200];
     va_list args;
     va_start(args, fmt);
-    vsnprintf(text, sizeof text, fmt, args);
+    sc_error_v(m->err, &m->status, SC_EINPUT, code, pos, hint, fmt, args);
     va_end(args);
-    sc_status s = sc_error(m->err, SC_EINPUT, code, pos, hint, "%s", text);
-    if (m->status == SC_OK) m->status = s;
-}
-
-/* Doubles an array of the arena that is full. */
-static sc_status room(megatron *m, void **array, uint32_t n, uint32_t *cap,
-                      size_t size)
-{
-    if (n < *cap) return SC_OK;
-    uint32_t more = *cap ? 2 * *cap : 16;
-    void *new = sc_alloc(m->a, more, size);
-    if (!new) return sc_error_nomem(m->err);
-    if (n) memcpy(new, *array, n * size);
-    *array = new;
-    *cap = more;
-    return SC_OK;
 }
 
 sc_status megatron_warn(megatron *m, sc_pos pos, const char *fmt, ...)
@@ -264,9 +247,9 @@ sc_status megatron_warn(megatron *m, sc_pos pos, const char *fmt, ...)
     va_start(args, fmt);
     vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
-    void *array = m->out->warnings;
-    SC_TRY(room(m, &array, m->out->n_warnings, &m->cap_warnings,
-                sizeof *m->out->warnings));
+    void *array = sc_grow(m->a, m->out->warnings, m->out->n_warnings,
+                          &m->cap_warnings, 16, sizeof *m->out->warnings);
+    if (!array) return sc_error_nomem(m->err);
     m->out->warnings = array;
     const char *line =
         pos.line ? sc_sprintf(m->a, "%s:%u:%u: %s", m->file, (unsigned)pos.line,
@@ -283,9 +266,10 @@ sc_status megatron_origin(megatron *m, bool of_model, const char *key,
     sc_megatron *o = m->out;
     uint32_t *n = of_model ? &o->n_model_origins : &o->n_origins;
     sc_origin **list = of_model ? &o->model_origins : &o->origins;
-    void *array = *list;
-    SC_TRY(room(m, &array, *n, of_model ? &m->cap_model : &m->cap_origins,
-                sizeof **list));
+    void *array =
+        sc_grow(m->a, *list, *n, of_model ? &m->cap_model : &m->cap_origins, 16,
+                sizeof **list);
+    if (!array) return sc_error_nomem(m->err);
     *list = array;
     sc_origin origin = {key, text, {m->file, 0, 0}};
     if (v && v->given) {

@@ -32,14 +32,9 @@ sc_status sh_push(sh *s, sh_text *t, sh_glyph g)
                         "a variable that contains itself many times?",
                         "the script expands to more than %d characters",
                         (int)MAX_GLYPHS);
-    if (t->n == t->cap) {
-        uint32_t cap = t->cap ? 2 * t->cap : 16;
-        sh_glyph *new = SC_NEW_N(s->a, sh_glyph, cap);
-        if (!new) return sc_error_nomem(s->err);
-        if (t->n) memcpy(new, t->g, t->n * sizeof *new);
-        t->g = new;
-        t->cap = cap;
-    }
+    sh_glyph *new = sc_grow(s->a, t->g, t->n, &t->cap, 16, sizeof *new);
+    if (!new) return sc_error_nomem(s->err);
+    t->g = new;
     t->g[t->n++] = g;
     return SC_OK;
 }
@@ -49,14 +44,9 @@ sc_status sh_append(sh *s, sh_list *l, sh_text t)
     if (s->work++ >= MAX_GLYPHS)
         return sc_error(s->err, SC_EINPUT, SC_C_TOO_BIG, sc_pos_file(s->file),
                         NULL, "the script expands to too many words");
-    if (l->n == l->cap) {
-        uint32_t cap = l->cap ? 2 * l->cap : 8;
-        sh_text *new = SC_NEW_N(s->a, sh_text, cap);
-        if (!new) return sc_error_nomem(s->err);
-        if (l->n) memcpy(new, l->t, l->n * sizeof *new);
-        l->t = new;
-        l->cap = cap;
-    }
+    sh_text *new = sc_grow(s->a, l->t, l->n, &l->cap, 8, sizeof *new);
+    if (!new) return sc_error_nomem(s->err);
+    l->t = new;
     l->t[l->n++] = t;
     return SC_OK;
 }
@@ -89,14 +79,10 @@ sc_status sh_warn(sh *s, uint32_t at, const char *fmt, ...)
     va_start(args, fmt);
     vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
-    if (s->n_warnings == s->cap_warnings) {
-        uint32_t cap = s->cap_warnings ? 2 * s->cap_warnings : 8;
-        const char **new = SC_NEW_N(s->a, const char *, cap);
-        if (!new) return sc_error_nomem(s->err);
-        if (s->n_warnings) memcpy(new, s->warning, s->n_warnings * sizeof *new);
-        s->warning = new;
-        s->cap_warnings = cap;
-    }
+    const char **new = sc_grow(s->a, s->warning, s->n_warnings,
+                               &s->cap_warnings, 8, sizeof(char *));
+    if (!new) return sc_error_nomem(s->err);
+    s->warning = new;
     sc_pos pos = sh_pos(s, at);
     const char *line = sc_sprintf(s->a, "%s:%u:%u: %s", s->file,
                                   (unsigned)pos.line, (unsigned)pos.col, text);

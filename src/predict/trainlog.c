@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_LINES = 1 << 22, MAX_WARMUP = 3 };
+enum { MAX_STEPS = 1 << 22, MAX_WARMUP = 3 };
 
 static const double outlier = 1.5;
 
@@ -128,18 +128,12 @@ static bool value(reader *r, line l, const char *key, bool must, double *out,
 
 static sc_status keep(reader *r, entry e)
 {
-    if (r->n == r->cap) {
-        uint32_t cap = r->cap ? 2 * r->cap : 64;
-        if (cap > MAX_LINES)
-            return sc_error(r->err, SC_EINPUT, SC_C_TOO_BIG,
-                            sc_pos_file(r->file), NULL,
-                            "more than %d lines of steps", (int)MAX_LINES / 2);
-        entry *new = SC_NEW_N(r->a, entry, cap);
-        if (!new) return sc_error_nomem(r->err);
-        if (r->n) memcpy(new, r->e, r->n * sizeof *new);
-        r->e = new;
-        r->cap = cap;
-    }
+    if (r->n == MAX_STEPS)
+        return sc_error(r->err, SC_EINPUT, SC_C_TOO_BIG, sc_pos_file(r->file),
+                        NULL, "more than %d lines of steps", (int)MAX_STEPS);
+    entry *new = sc_grow(r->a, r->e, r->n, &r->cap, 64, sizeof *new);
+    if (!new) return sc_error_nomem(r->err);
+    r->e = new;
     r->e[r->n++] = e;
     return SC_OK;
 }

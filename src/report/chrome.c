@@ -2,28 +2,15 @@
 /* chrome.c - the Trace Event Format as Chrome and Perfetto read it. */
 #include <stepcast/report.h>
 
-static void put_string(sc_json *j, const char *key, const char *value)
-{
-    sc_json_key(j, key);
-    sc_json_string(j, value);
-}
-
-static void put_uint(sc_json *j, const char *key, uint64_t value)
-{
-    sc_json_key(j, key);
-    sc_json_uint(j, value);
-}
-
 static void put_us(sc_json *j, const char *key, sc_time ps)
 {
-    sc_json_key(j, key);
-    sc_json_double(j, (double)ps / 1e6);
+    sc_json_put_double(j, key, (double)ps / 1e6);
 }
 
 static void put_place(sc_json *j, uint32_t cls, unsigned stream)
 {
-    put_uint(j, "pid", cls);
-    put_uint(j, "tid", stream);
+    sc_json_put_uint(j, "pid", cls);
+    sc_json_put_uint(j, "tid", stream);
 }
 
 /* {"ph": "M", "name": WHAT, "args": {"name": NAME}} */
@@ -31,12 +18,12 @@ static void put_meta(sc_json *j, const char *what, uint32_t cls,
                      unsigned stream, const char *name)
 {
     sc_json_begin(j, '{');
-    put_string(j, "ph", "M");
-    put_string(j, "name", what);
+    sc_json_put_string(j, "ph", "M");
+    sc_json_put_string(j, "name", what);
     put_place(j, cls, stream);
     sc_json_key(j, "args");
     sc_json_begin(j, '{');
-    put_string(j, "name", name);
+    sc_json_put_string(j, "name", name);
     sc_json_end(j, '}');
     sc_json_end(j, '}');
 }
@@ -45,17 +32,16 @@ static void put_args(const sc_graph *g, const sc_result *r, sc_op i, sc_json *j)
 {
     sc_json_key(j, "args");
     sc_json_begin(j, '{');
-    put_uint(j, "id", i);
-    if (g->bytes[i]) put_uint(j, "bytes", g->bytes[i]);
+    sc_json_put_uint(j, "id", i);
+    if (g->bytes[i]) sc_json_put_uint(j, "bytes", g->bytes[i]);
     if (g->flops[i] > 0) {
-        sc_json_key(j, "flops");
-        sc_json_double(j, g->flops[i]);
+        sc_json_put_double(j, "flops", g->flops[i]);
     }
     if (g->group[i] != SC_NONE)
-        put_string(j, "group", g->groups[g->group[i]].name);
+        sc_json_put_string(j, "group", g->groups[g->group[i]].name);
     if (g->peer[i] != SC_NONE)
-        put_string(j, "peer", g->classes[g->peer[i]].name);
-    if (r->cause[i] != SC_NONE) put_uint(j, "cause", r->cause[i]);
+        sc_json_put_string(j, "peer", g->classes[g->peer[i]].name);
+    if (r->cause[i] != SC_NONE) sc_json_put_uint(j, "cause", r->cause[i]);
     sc_json_end(j, '}');
 }
 
@@ -63,13 +49,13 @@ static void put_op(const sc_graph *g, const sc_result *r, sc_op i, sc_json *j)
 {
     bool mark = g->kind[i] == SC_OP_MARK;
     sc_json_begin(j, '{');
-    put_string(j, "ph", mark ? "i" : "X");
-    put_string(j, "name", g->name[i]);
-    put_string(j, "cat", sc_cat_names[g->cat[i]]);
+    sc_json_put_string(j, "ph", mark ? "i" : "X");
+    sc_json_put_string(j, "name", g->name[i]);
+    sc_json_put_string(j, "cat", sc_cat_names[g->cat[i]]);
     put_place(j, g->cls[i], g->stream[i]);
     put_us(j, "ts", r->start[i]);
     if (mark)
-        put_string(j, "s", "p"); /* drawn across its process */
+        sc_json_put_string(j, "s", "p"); /* drawn across its process */
     else
         put_us(j, "dur", r->end[i] - r->start[i]);
     put_args(g, r, i, j);
@@ -81,13 +67,13 @@ static void put_flow(const sc_graph *g, sc_op transfer, sc_op at, sc_time when,
                      const char *ph, sc_json *j)
 {
     sc_json_begin(j, '{');
-    put_string(j, "ph", ph);
-    put_string(j, "name", g->name[transfer]);
-    put_string(j, "cat", "p2p");
-    put_uint(j, "id", transfer);
+    sc_json_put_string(j, "ph", ph);
+    sc_json_put_string(j, "name", g->name[transfer]);
+    sc_json_put_string(j, "cat", "p2p");
+    sc_json_put_uint(j, "id", transfer);
     put_place(j, g->cls[at], g->stream[at]);
     put_us(j, "ts", when);
-    if (*ph == 'f') put_string(j, "bp", "e");
+    if (*ph == 'f') sc_json_put_string(j, "bp", "e");
     sc_json_end(j, '}');
 }
 
@@ -107,7 +93,7 @@ static void put_transfer(const sc_graph *g, const sc_result *r, sc_op i,
 void sc_report_chrome_trace(const sc_graph *g, const sc_result *r, sc_json *out)
 {
     sc_json_begin(out, '{');
-    put_string(out, "displayTimeUnit", "ns");
+    sc_json_put_string(out, "displayTimeUnit", "ns");
     sc_json_key(out, "traceEvents");
     sc_json_begin(out, '[');
     for (uint32_t c = 0; c < g->n_classes; c++) {

@@ -43,6 +43,12 @@ void *sc_alloc(sc_arena *a, size_t n, size_t size);
 #define SC_NEW(arena, type)      ((type *)sc_alloc((arena), 1, sizeof(type)))
 #define SC_NEW_N(arena, type, n) ((type *)sc_alloc((arena), (n), sizeof(type)))
 
+/* The array itself while `n` elements leave room in `*cap`; else a copy with
+ * twice the room, at least `first` elements, and `*cap` moved on.  NULL, and
+ * nothing changed, when out of memory. */
+void *sc_grow(sc_arena *a, void *array, uint32_t n, uint32_t *cap,
+              uint32_t first, size_t size);
+
 /* Copies; NULL when out of memory. */
 char *sc_strdup(sc_arena *a, const char *s);
 char *sc_strndup(sc_arena *a, const char *s, size_t n);

@@ -12,6 +12,7 @@
 #ifndef SC_BASE_ERR_H
 #define SC_BASE_ERR_H
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -107,6 +108,12 @@ void sc_err_init(sc_err *err);
  * reads well.  `err` may be NULL (the caller only wants the status). */
 sc_status sc_error(sc_err *err, sc_status status, sc_code code, sc_pos pos,
                    const char *hint, const char *fmt, ...) SC_PRINTF(6, 7);
+
+/* The same for a function that has the arguments of its own "...".  The first
+ * error's status stays in `*first`, which may be NULL. */
+void sc_error_v(sc_err *err, sc_status *first, sc_status status, sc_code code,
+                sc_pos pos, const char *hint, const char *fmt, va_list args)
+    SC_PRINTF(7, 0);
 
 /* An arena returned NULL. */
 sc_status sc_error_nomem(sc_err *err);

@@ -40,6 +40,11 @@ void sc_json_uint(sc_json *j, uint64_t v);
 void sc_json_bool(sc_json *j, bool v);
 void sc_json_null(sc_json *j);
 
+/* A member: key and value. */
+void sc_json_put_string(sc_json *j, const char *key, const char *v);
+void sc_json_put_double(sc_json *j, const char *key, double v);
+void sc_json_put_uint(sc_json *j, const char *key, uint64_t v);
+
 #ifdef __cplusplus
 }
 #endif

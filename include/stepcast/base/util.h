@@ -35,6 +35,9 @@ const sc_embedded *sc_embedded_find(const char *path);
 /* All of them, sorted by path; *n is the count. */
 const sc_embedded *sc_embedded_all(uint32_t *n);
 
+/* Greatest common divisor; gcd(a, 0) = a. */
+uint64_t sc_gcd(uint64_t a, uint64_t b);
+
 uint64_t sc_hash(const void *data, size_t len, uint64_t seed);
 
 /* splitmix64: same sequence on every machine. */
