@@ -69,11 +69,11 @@
     X(SC_P_GEMM_OTHER, "gemm_other", "fraction", 0.38, 0, 0.1, 1,              \
       "same, accelerators of other makers and consumer boards; MI300X and "    \
       "L40S submissions to MLPerf, spec/accuracy.md B7")                       \
-    X(SC_P_GEMM_TPU, "gemm_tpu", "fraction", 0.53, 0, 0.1, 1,                  \
+    X(SC_P_GEMM_TPU, "gemm_tpu", "fraction", 0.53, 0.2, 0.1, 1,                  \
       "same, TPU v3 to v5; MLPerf GPT-3 on v5p, spec/accuracy.md B7, 6 %")     \
-    X(SC_P_GEMM_TPU6, "gemm_tpu_v6", "fraction", 0.29, 0, 0.1, 1,              \
+    X(SC_P_GEMM_TPU6, "gemm_tpu_v6", "fraction", 0.38, 0.3, 0.1, 1,              \
       "same, TPU v6; MLPerf GPT-3 on Trillium, spec/accuracy.md B7, 6 %")      \
-    X(SC_P_GROUPED, "grouped_gemm", "fraction", 0.8, 0.2, 0.2, 1,           \
+    X(SC_P_GROUPED, "grouped_gemm", "fraction", 0.8, 0, 0.2, 1,           \
       "rate of grouped products of experts over that of one product")          \
     X(SC_P_FLASH2_HOPPER, "flash2_hopper", "fraction", 0.36, 0.2, 0.05, 1,     \
       "FlashAttention 2 on Hopper; centre: Shah et al. 2024, figure 5")        \
@@ -86,16 +86,21 @@
     X(SC_P_QUANTIZE, "quantize_traffic", "factor", 2, 0.5, 0.2, 10,            \
       "memory passes to scale operands per tensor, in units of 3 bytes per "   \
       "element")                                                               \
-    X(SC_P_QUANTIZE_MX, "quantize_traffic_mx", "factor", 1, 0.4, 0.2, 10,      \
-      "same, scales per block")                                                \
+    X(SC_P_QUANTIZE_MX, "quantize_traffic_mx", "factor", 1.33, 0, 0.2, 10,      \
+      "same, scales per block: 2 bytes read, 1 + 1 written by rows and by "     \
+      "columns")                                                \
     X(SC_P_TP_EXPOSED, "tp_exposed", "fraction", 0.3, 0.5, 0.01, 1,            \
       "share of tensor-parallel exchanges that shows where the program "       \
       "overlaps them with products")                                           \
     X(SC_P_EP_RATE, "dispatch_rate", "fraction", 0.7, 0.3, 0.1, 1,          \
       "rate of token dispatch over that of an all-to-all alone")               \
-    X(SC_P_EP_EXPOSED, "ep_exposed", "fraction", 0.35, 0, 0.01, 1,           \
+    X(SC_P_EP_NET, "dispatch_net", "fraction", 0.9, 0, 0.1, 1,                \
+      "usable share of the nominal NIC rate in token dispatch by a library "   \
+      "made for it; DeepEP's README, 2025-02: 43 to 46 GB/s of 50 between "    \
+      "nodes, 16 to 64 ranks")                                                 \
+    X(SC_P_EP_EXPOSED, "ep_exposed", "fraction", 0.35, 0.5, 0.01, 1,           \
       "share of token dispatch that shows where it is overlapped")             \
-    X(SC_P_BMM, "batched_gemm", "fraction", 0.7, 0.3, 0.1, 1,                  \
+    X(SC_P_BMM, "batched_gemm", "fraction", 0.7, 0, 0.1, 1,                  \
       "rate of the batched products of unfused attention over that of large "  \
       "GEMMs")                                                                 \
     X(SC_P_FLASH1_AMPERE, "flash1_ampere", "fraction", 0.42, 0.3, 0.05, 1,     \
@@ -105,6 +110,15 @@
       "same kernels on Hopper, which they do not know")                        \
     X(SC_P_HOST_KERNEL, "host_per_kernel", "s", 2.0e-5, 0.5, 1e-6, 2e-4,       \
       "host time to issue one kernel from an eager Python program")            \
+    X(SC_P_EXPERT_BIAS, "expert_bias", "passes", 18.98, 0, 0, 100,             \
+      "extra passes of clamps and biases of experts (GPT-OSS) outside of "     \
+      "their products, in units of the activation's; spec/accuracy.md B7, "    \
+      "10 %")                                                                  \
+    X(SC_P_EXPERT_BIAS_FUSED, "expert_bias_fused", "passes", 6.341, 0, 0, 100, \
+      "same, where a program fuses the MLP of experts; B7, 24 %")              \
+    X(SC_P_STEP_CAPTURED, "step_fixed_captured", "fraction", 0.1, 0, 0, 1,     \
+      "of step_fixed, where the whole step is issued at once: the optimizer's "\
+      "some hundred launches and the logging are gone, data and clipping stay")\
     X(SC_P_BLOCKING, "launch_blocking", "s", 2.5e-5, 0.5, 1e-6, 3e-4,          \
       "idle of the device after each kernel with CUDA_LAUNCH_BLOCKING=1: one " \
       "synchronisation and one issue")                                         \

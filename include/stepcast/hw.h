@@ -62,6 +62,7 @@ typedef struct sc_device {
     double mem_bw;                /* bytes/s */
     uint64_t l2_bytes;
     uint32_t units;         /* SMs, CUs, cores */
+    uint32_t array;         /* side of a systolic array; 0: none */
     double clock_hz;        /* boost */
     uint32_t links;         /* scale-up links; 0: none */
     double link_bw;         /* bytes/s of all scale-up links, one dir. */

@@ -91,6 +91,7 @@ typedef struct sc_operator {
     uint64_t bias;   /* of these, bias (split with the output dims) */
     double share;    /* runs on this part of the tokens, or so often; 0: all */
     bool frozen;     /* no weight gradient, no optimizer state */
+    bool wide;       /* its product is never of low precision */
     /* of attention: */
     uint64_t window; /* sees this many positions; 0: all */
     uint32_t kv_heads, qk_dim, v_dim;
@@ -155,10 +156,13 @@ typedef struct sc_transformer {
     bool sinks;              /* a learned score per head beside the others */
     /* mixture of experts; experts 0: dense */
     int64_t experts, topk, moe_ffn;
-    int64_t shared_ffn;   /* width of all shared experts together */
-    int64_t first_dense;  /* leading blocks with a dense MLP of width ffn */
-    int64_t moe_every;    /* every n-th block routes (1) */
-    int64_t latent;       /* experts work in this width; 0: hidden */
+    int64_t shared_ffn;  /* width of all shared experts together */
+    int64_t first_dense; /* leading blocks with a dense MLP of width ffn */
+    int64_t moe_every;   /* every n-th block routes (1) */
+    int64_t latent;      /* experts work in this width; 0: hidden */
+    /* a token's experts are in route_topk of route_groups equal groups
+     * (DeepSeek-V3 section 2.1.2, node-limited routing); 0: anywhere */
+    int64_t route_groups, route_topk;
     bool router_bias;     /* the router has a bias, even without `bias` */
     int64_t window_every; /* blocks 0, n, 2n ... have the window; 1: all */
     /* multi-head latent attention; kv_rank 0: none */

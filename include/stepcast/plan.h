@@ -138,6 +138,7 @@ typedef struct sc_run {
     bool sp;
     bool experts_over_tp; /* experts are split over tp too, not replicated */
     sc_recompute recompute;
+    double offload; /* share of kept activations that wait in host memory */
     sc_schedule schedule;
     bool forward_only;
     bool launch_blocking; /* CUDA_LAUNCH_BLOCKING=1 */
@@ -252,8 +253,9 @@ typedef struct sc_block {
     double grad_bytes, grad_s;     /* gradients, once a step or per use */
     double update_bytes, update_s; /* updated weights after the optimizer */
     /* activations of one micro-batch kept for the backward pass, bytes */
-    double saved;   /* as planned (recompute applied) */
-    double working; /* transient peak inside the layer */
+    double saved;     /* as planned (recompute and offload applied) */
+    double offloaded; /* copied to the host and back */
+    double working;   /* transient peak inside the layer */
 } sc_block;
 
 /* Prices layer entry `layer` (index into model->layer). */
@@ -292,6 +294,7 @@ typedef struct sc_step_costs {
     double send_s; /* one activation transfer between stages */
     double send_bytes;
     bool send_blocks;
+    double send_slow_s; /* a pass beside one transfer out and one in */
     double optimizer_s; /* of the stage with most parameters, per device */
     double tied_s;      /* all-reduce of a tied embedding between stages */
     double grad_s, grad_bytes; /* exchanges with nothing beside them */

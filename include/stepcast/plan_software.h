@@ -16,6 +16,17 @@ extern "C" {
 
 typedef enum sc_stage_split { SC_SPLIT_BALANCED, SC_SPLIT_CEIL } sc_stage_split;
 
+/* What of a step is issued at once, from a recorded graph of kernels. */
+typedef enum sc_capture {
+    SC_CAPTURE_NONE,   /* everything is issued one by one from Python */
+    SC_CAPTURE_LAYERS, /* all of a layer but its experts */
+    SC_CAPTURE_STEP
+} sc_capture;
+
+/* Scales of past steps cast a whole list of tensors at once; those of the
+ * tensor itself need its maximum first. */
+typedef enum sc_fp8_scaling { SC_FP8_DELAYED, SC_FP8_CURRENT } sc_fp8_scaling;
+
 typedef struct sc_software {
     const char *name, *title, *source;
     int recipe;             /* usual sc_recipe + 1; 0: the device's usual */
@@ -25,10 +36,18 @@ typedef struct sc_software {
     bool pad_head_dim;      /* attention pads head dims 65..127 to 128 */
     bool grad_overlap;      /* gradient exchange runs beside the backward */
     bool param_overlap;     /* ZeRO gathers run beside the forward */
-    bool p2p_overlap;       /* pipeline transfers run beside compute */
+    bool p2p_overlap;       /* pipeline transfers run beside compute where
+                               stages are interleaved */
     bool p2p_scatter;       /* transfers split over TP ranks and re-gathered */
     bool early_stop;        /* recompute skips what backward does not need */
-    bool eager;             /* kernels issued one by one from Python */
+    int capture;            /* sc_capture */
+    bool grouped_loop;      /* products of experts issued one by one */
+    bool fused_experts;     /* biases, clamps and activations of experts
+                               inside their grouped products */
+    bool fused_accumulate;  /* products add to the gradient themselves */
+    int fp8_scaling;        /* sc_fp8_scaling, of one scale per tensor */
+    const char *mxfp8;      /* profile instead of this one with MXFP8 */
+    const char *nvfp4;      /* same with NVFP4 */
     bool fused;             /* element-wise operators fused by a compiler */
     bool fused_cast;        /* casts to low precision fused with neighbours */
     bool tp_overlap;        /* tensor-parallel exchanges beside products */
@@ -37,6 +56,10 @@ typedef struct sc_software {
     bool prefetch;          /* FSDP gathers the next layer beside this one */
     bool measured;          /* rows of such runs are in the fit */
     bool low_activations;   /* inputs of activations kept in low precision */
+    bool offload;           /* can keep activations in host memory */
+    int64_t zero;           /* usual stage of ZeRO; -1: 1 where gradients
+                               overlap, else 0 */
+    bool no_pipeline;       /* models are not cut into stages */
     bool stage_batches;     /* usually as many micro-batches as stages */
     int stage_split;        /* sc_stage_split, where layers do not divide */
     double bucket_bytes;    /* gradient bucket; 0: all at the end */

@@ -27,8 +27,9 @@ typedef struct sc_job {
     int recompute, schedule, precision;     /* SC_INFER or the enum */
     int grad_overlap;                       /* SC_INFER: the software's */
     int tp_overlap;                         /* SC_INFER: the software's */
-    double grad_bytes;                      /* 0: the software's */
-    bool sp_flag, overlap_flag;             /* as given by --sp, --no-sp ...;
+    double offload;    /* share of activations kept by the host; SC_INFER */
+    double grad_bytes; /* 0: the software's */
+    bool sp_flag, overlap_flag; /* as given by --sp, --no-sp ...;
                                                see sc_job_given() */
     bool fsdp, forward_only;
     bool launch_blocking, numa_unbound;

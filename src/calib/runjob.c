@@ -254,6 +254,26 @@ static sc_status read_strategy(const calib_cells *c, sc_arena *a,
     return SC_OK;
 }
 
+/* More replicas than samples can't be: the ranks that are left split the
+ * sequence. */
+static sc_status fewer_replicas(calib_run *run, int64_t gpus, sc_arena *a,
+                                sc_err *err)
+{
+    sc_job *job = &run->job;
+    int64_t ranks = gpus / (job->tp * job->pp);
+    if (job->gbs <= 0 || job->dp <= job->gbs || ranks % job->gbs != 0)
+        return SC_OK;
+    const char *text = sc_sprintf(
+        a, "cp %lld, dp %lld: %lld samples are less than dp %lld",
+        (long long)(ranks / job->gbs), (long long)job->gbs,
+        (long long)job->gbs, (long long)job->dp);
+    if (!text) return sc_error_nomem(err);
+    job->dp = job->gbs;
+    job->cp = ranks / job->gbs;
+    assume(run, text);
+    return SC_OK;
+}
+
 /* Degrees; dp is what the devices leave, whatever the cell says. */
 static sc_status read_degrees(const calib_cells *c, sc_arena *a, calib_run *run,
                               sc_err *err)
@@ -275,17 +295,24 @@ static sc_status read_degrees(const calib_cells *c, sc_arena *a, calib_run *run,
                     "drop padding");
     }
     if (job->gbs == 0) run->reason = "the global batch is not stated";
+    if (starts(c->text[C_NOTES], "WARN dp*mbs*ga")) {
+        job->tp = job->pp = job->vpp = job->cp = job->dp = job->mbs = 0;
+        job->sp = SC_INFER;
+        assume(run, "degrees: those of the table contradict each other");
+    }
     int64_t gpus = whole(c, C_GPUS), cp = job->cp ? job->cp : 1;
     if (job->dp == 0 || job->tp == 0 || job->pp == 0) return SC_OK;
     int64_t rest = job->tp * job->pp * cp; /* each at most 1e6 */
-    if (gpus % rest != 0 || gpus / rest == job->dp) return SC_OK;
+    if (gpus % rest == 0 && gpus / rest == job->dp)
+        return fewer_replicas(run, gpus, a, err);
+    if (gpus % rest != 0) return SC_OK;
     const char *text =
         sc_sprintf(a, "dp %lld = gpus/(tp pp cp): the table says %lld",
                    (long long)(gpus / rest), (long long)job->dp);
     if (!text) return sc_error_nomem(err);
     assume(run, text);
     job->dp = gpus / rest;
-    return SC_OK;
+    return fewer_replicas(run, gpus, a, err);
 }
 
 /* ---- conditions --------------------------------------------------------------- */

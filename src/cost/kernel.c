@@ -80,19 +80,13 @@ static double peak_of(const sc_device *d, sc_precision p)
     return d->vector_flops > 0 ? d->vector_flops : d->peak[SC_FP32];
 }
 
-/* FLOP/s of large products.  Blackwell's datasheets raise the peak with the
- * board; here one peak per chip and its power do. */
+/* FLOP/s of large products.  Blackwell's catalogue has one peak per chip; what
+ * a board makes of it follows from its power. */
 static double product_rate(const sc_cost *c, const sc_device *d,
                            sc_precision precision, sc_scaling scaling)
 {
-    double peak = peak_of(d, precision), rate = peak;
-    if (family_of(d) == BLACKWELL && precision >= SC_FP16 &&
-        precision <= SC_FP4) {
-        rate = precision == SC_FP4   ? (is_ultra(d) ? 13500e12 : 9000e12)
-               : precision == SC_FP8 ? 4500e12
-                                     : 2250e12;
-        if (is_ultra(d)) rate *= c->p[SC_P_ULTRA_GEMM];
-    }
+    double rate = peak_of(d, precision);
+    if (is_ultra(d) && precision >= SC_FP16) rate *= c->p[SC_P_ULTRA_GEMM];
     rate *= gemm_share(c, d, precision, scaling) * power_factor(c, d);
     return rate;
 }
@@ -120,10 +114,10 @@ static double tile_time(const sc_cost *c, const sc_device *d,
                         const sc_kernel *k, double rate, double bw)
 {
     double units = d->units ? d->units : 1;
-    /* The prologue is a time: faster units lose more depth, but an array of
-     * few huge units does not start each product from nothing. */
+    /* The prologue is a time: faster units lose more depth.  A systolic array
+     * loses what fills and drains it. */
     double faster = rate / units / (A100_UNIT_FLOPS * c->p[SC_P_GEMM_AMPERE]);
-    double k0 = c->p[SC_P_GEMM_K0] * fmin(faster, 16);
+    double k0 = d->array ? 2.0 * d->array : c->p[SC_P_GEMM_K0] * faster;
     double best = INFINITY;
     for (size_t t = 0; t < SC_COUNT(tiles); t++) {
         double tm = tiles[t].m, tn = tiles[t].n;
@@ -211,11 +205,10 @@ static double flash_rate(const sc_cost *c, const sc_device *d,
                          sc_attention_kernel kernel, sc_precision pr)
 {
     double peak = peak_of(d, pr);
-    double at = family_of(d) == BLACKWELL ? 2250e12 : peak;
     double share = flash_share(c, d, kernel);
     if (family_of(d) == OTHER)
         share = fmin(share, gemm_share(c, d, pr, SC_SCALE_TENSOR));
-    return at * share * power_factor(c, d);
+    return peak * share * power_factor(c, d);
 }
 
 static sc_price price_flash(const sc_cost *c, const sc_device *d,

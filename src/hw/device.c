@@ -24,7 +24,7 @@ typedef struct raw_device {
     const sc_node *sources;
     double peak[SC_N_PRECISIONS], vector_flops;
     double mem_bytes, mem_bw, l2_bytes;
-    int64_t units, links;
+    int64_t units, links, array;
     double clock_hz, link_bw, host_bw, power_w;
 } raw_device;
 
@@ -72,6 +72,12 @@ static const sc_key device_keys[] = {
     NUMBER("mem_bw", mem_bw, SC_U_RATE, 1e6, 1e17, true, "memory bandwidth"),
     NUMBER("l2", l2_bytes, SC_U_BYTES, 0, 1e13, true, "last-level cache"),
     WHOLE("units", units, 1, "SMs, CUs or cores"),
+    {.name = "array",
+     .type = SC_T_INT,
+     .offset = offsetof(raw_device, array),
+     .min = 1,
+     .max = 4096,
+     .help = "side of a systolic array, if any"},
     NUMBER("clock", clock_hz, SC_U_HERTZ, 1e6, 1e11, true, "boost clock"),
     WHOLE("links", links, 0, "scale-up links"),
     NUMBER("link_bw", link_bw, SC_U_RATE, 0, 1e17, true,
@@ -101,6 +107,7 @@ sc_status hw_device_read(const char *text, size_t len, const char *file,
                      .mem_bw = r->mem_bw,
                      .l2_bytes = (uint64_t)llround(r->l2_bytes),
                      .units = (uint32_t)r->units,
+                     .array = (uint32_t)r->array,
                      .clock_hz = r->clock_hz,
                      .links = (uint32_t)r->links,
                      .link_bw = r->link_bw,

@@ -138,6 +138,8 @@ static const struct {
     {MODEL_FIRST_DENSE, MODEL_EXPERTS, false},
     {MODEL_MOE_EVERY, MODEL_EXPERTS, false},
     {MODEL_LATENT, MODEL_EXPERTS, false},
+    {MODEL_ROUTE_GROUPS, MODEL_EXPERTS, false},
+    {MODEL_ROUTE_TOPK, MODEL_EXPERTS, false},
     {MODEL_WINDOW_EVERY, MODEL_WINDOW, false},
     {MODEL_QK_NOPE, MODEL_KV_RANK, true},
     {MODEL_V_DIM, MODEL_KV_RANK, true},
@@ -200,6 +202,26 @@ static sc_status check_pairs(const sc_transformer *t, const model_where *w,
     return first;
 }
 
+static sc_status check_groups(sc_transformer *t, const model_where *w,
+                              sc_err *err)
+{
+    if (t->route_groups == 1 && t->route_topk == 1)
+        t->route_groups = t->route_topk = 0; /* everywhere */
+    int64_t n = t->route_groups, k = t->route_topk;
+    if (!n && !k) return SC_OK;
+    if (!n || !k || k > n || t->experts % n != 0 ||
+        t->topk > t->experts / n * k)
+        return sc_error(err, SC_EINPUT, SC_C_RANGE,
+                        w->at[n ? MODEL_ROUTE_GROUPS : MODEL_ROUTE_TOPK],
+                        "groups divide the experts; the groups of a token hold "
+                        "its experts",
+                        "%lld experts of a token in %lld of %lld groups of "
+                        "%lld experts",
+                        (long long)t->topk, (long long)k, (long long)n,
+                        (long long)t->experts);
+    return SC_OK;
+}
+
 static sc_status check_experts(sc_transformer *t, const model_where *w,
                                sc_err *err)
 {
@@ -212,6 +234,7 @@ static sc_status check_experts(sc_transformer *t, const model_where *w,
                         "a token can't go to %lld of %lld experts",
                         (long long)t->topk, (long long)t->experts);
     }
+    SC_TRY(check_groups(t, w, err));
     if (t->first_dense >= t->layers || t->moe_every > t->layers) {
         bool dense = t->first_dense >= t->layers;
         return sc_error(err, SC_EINPUT, SC_C_RANGE,

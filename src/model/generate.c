@@ -80,6 +80,7 @@ static void masked_head(sc_layer *l, const sc_transformer *t)
     (void)model_pointwise(l, "mlm_act", SC_ACT, inner);
     (void)model_norm(l, "mlm_norm", inner, t->norm_bias);
     sc_operator *op = model_linear(l, "lm_head", inner, vocab, t->bias);
+    op->wide = true;
     if (t->tied) op->params = op->bias;
     loss(l, "loss", vocab);
     for (uint32_t i = 0; i < l->n_ops; i++) l->op[i].share = MASKED_SHARE;
@@ -90,8 +91,10 @@ static void class_head(sc_layer *l, const sc_transformer *t)
     sc_iter classes = model_dim(SC_D_VOCAB, t->classes, t->classes);
     int64_t side = t->image / t->patch;
     double share = 1.0 / (double)(side * side + 1);
-    model_linear(l, "classifier", model_hidden(t), classes, true)->share =
-        share;
+    sc_operator *op =
+        model_linear(l, "classifier", model_hidden(t), classes, true);
+    op->share = share;
+    op->wide = true;
     loss(l, "loss", classes);
     l->op[l->n_ops - 1].share = share;
 }
@@ -107,7 +110,9 @@ static void mtp_head(sc_layer *l, const sc_transformer *t)
     op->src = MODEL_LAYER_INPUT;
     op->params *= (uint64_t)t->mtp;
     op->bias *= (uint64_t)t->mtp;
-    model_linear(l, "mtp_lm_head", hidden, vocab, false)->params = 0;
+    op = model_linear(l, "mtp_lm_head", hidden, vocab, false);
+    op->params = 0;
+    op->wide = true;
     loss(l, "mtp_loss", vocab);
     for (uint32_t i = first; i < l->n_ops; i++) {
         l->op[i].share = (double)t->mtp;
@@ -132,6 +137,7 @@ static void head(sc_layer *l, const sc_transformer *t)
         return;
     }
     sc_operator *op = model_linear(l, "lm_head", hidden, vocab, false);
+    op->wide = true;
     if (t->tied) op->params = 0;
     loss(l, "loss", vocab);
     if (t->mtp) mtp_head(l, t);

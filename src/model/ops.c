@@ -100,8 +100,10 @@ void model_adapted(sc_layer *l, const sc_transformer *t, const char *name,
         if (strcmp(name, adapters[i].of) != 0) continue;
         if (adapters[i].mlp && !t->lora_mlp) return;
         sc_iter rank = model_dim(SC_D_RANK, t->lora, t->lora);
-        model_linear(l, adapters[i].a, in, rank, false)->src = src;
-        model_linear(l, adapters[i].b, rank, out, false);
+        sc_operator *op = model_linear(l, adapters[i].a, in, rank, false);
+        op->src = src;
+        op->wide = true;
+        model_linear(l, adapters[i].b, rank, out, false)->wide = true;
         model_sum(l, adapters[i].add, out, base);
         return;
     }

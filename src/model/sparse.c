@@ -56,9 +56,9 @@ void model_experts(sc_layer *l, const sc_transformer *t)
     sc_iter inner = model_dim(SC_D_HIDDEN, width, width);
     sc_iter narrow = model_dim(SC_D_RANK, width, width);
 
-    (void)model_linear(l, "router", hidden,
-                       model_dim(SC_D_RANK, t->experts, t->experts),
-                       t->router_bias);
+    model_linear(l, "router", hidden,
+                 model_dim(SC_D_RANK, t->experts, t->experts), t->router_bias)
+        ->wide = true;
     int8_t router = (int8_t)model_last(l);
     int8_t in = norm2;
     if (t->latent) {

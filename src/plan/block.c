@@ -36,7 +36,11 @@ static double exposed(const emit *e, uint32_t axes, double seconds)
     if (axes == 1u << SC_AX_TP && r->sw->tp_overlap && r->sp)
         return seconds * r->cost->p[SC_P_TP_EXPOSED];
     if (!is_dispatch(axes)) return seconds;
-    seconds /= r->cost->p[SC_P_EP_RATE];
+    /* Libraries made for it drive the NICs better than an all-to-all does. */
+    if (r->sw->dedup_dispatch && e->p->place[axes].nodes > 1)
+        seconds *= r->cost->p[SC_P_A2A_NET] / r->cost->p[SC_P_EP_NET];
+    else
+        seconds /= r->cost->p[SC_P_EP_RATE];
     return r->sw->ep_overlap ? seconds * r->cost->p[SC_P_EP_EXPOSED] : seconds;
 }
 
@@ -98,6 +102,9 @@ static double kernels(emit *e, const sc_placed *o, bool backward)
     const sc_run *r = &e->p->run;
     plan_kernels k;
     plan_op_kernels(r, o, backward, &k);
+    bool captured =
+        r->sw->capture == SC_CAPTURE_STEP ||
+        (r->sw->capture == SC_CAPTURE_LAYERS && !plan_is_routed(o->op));
     double sum = 0;
     for (uint32_t i = 0; i < k.n; i++) {
         sc_price price = sc_cost_kernel(r->cost, r->hw->device, &k.k[i]);
@@ -111,7 +118,7 @@ static double kernels(emit *e, const sc_placed *o, bool backward)
                            .seconds = price.seconds,
                            .flops = price.flops,
                            .bytes = price.bytes,
-                           .launches = price.launches});
+                           .launches = captured ? 0 : price.launches});
         if (!k.wgrad[i]) sum += price.seconds;
     }
     return sum;
@@ -155,6 +162,19 @@ static sc_status keys_and_values(emit *e, const sc_placed *o, double beside_s,
     return moves(e, "key gradients", &whole, &split, elements, 2, hidden);
 }
 
+/* Ranks of `n` that hold one of the groups of experts a token is limited to:
+ * route_topk of route_groups, none of them with the probability that all are
+ * drawn among those of other ranks. */
+static double ranks_in_reach(const sc_transformer *t, double n)
+{
+    double groups = (double)t->route_groups, own = groups / n, miss = 1;
+    if (t->route_groups < 2) return n;
+    if (own < 1) return n * (double)t->route_topk / groups;
+    for (int64_t i = 0; i < t->route_topk; i++)
+        miss *= fmax(0, groups - own - (double)i) / (groups - (double)i);
+    return n * (1 - miss);
+}
+
 /* A token goes once to every rank that has one of its experts, not once to
  * every expert; over nodes once to every such node, which hands it on inside:
  * n (1 - (1 - 1/n)^k) of k copies reach n ranks or nodes. */
@@ -164,12 +184,35 @@ static double copies_sent(const emit *e, const sc_operator *op)
     uint32_t axes = 1u << SC_AX_EP;
     if (r->experts_over_tp) axes |= 1u << SC_AX_TP;
     const sc_place *at = &e->p->place[axes];
-    double n = at->nodes > 1 ? at->nodes : at->n, k = (double)r->model->t.topk;
-    bool routed = false;
-    for (uint32_t i = 0; i < op->n_iter; i++)
-        routed = routed || op->iter[i].name == SC_D_EXPERT;
-    if (!routed || !r->sw->dedup_dispatch || n <= 1 || k <= 0) return 1;
-    return n * (1 - pow(1 - 1 / n, k)) / k;
+    const sc_transformer *t = &r->model->t;
+    double n = at->nodes > 1 ? at->nodes : at->n, k = (double)t->topk;
+    if (!plan_is_routed(op) || !r->sw->dedup_dispatch || n <= 1 || k <= 0)
+        return 1;
+    double reach = ranks_in_reach(t, n);
+    return reach * (1 - pow(1 - 1 / reach, k)) / k;
+}
+
+static bool same_layout(const sc_layout *a, const sc_layout *b)
+{
+    return a->partial == b->partial &&
+           memcmp(a->shard, b->shard, sizeof a->shard) == 0;
+}
+
+/* An operator before `i` takes the same tensor in the same layout: what is
+ * gathered for one serves both, and their gradients are summed before they
+ * travel.  `weights`: of those whose weights learn. */
+static bool shared_input(const emit *e, uint32_t i, bool backward, bool weights)
+{
+    const sc_placed *o = &e->placed[i];
+    sc_layout mine = plan_tensor(o, o->op->x, backward);
+    for (uint32_t j = 0; j < i; j++) {
+        const sc_placed *p = &e->placed[j];
+        bool learns = p->op->type == SC_LINEAR && !p->op->frozen;
+        if (p->op->src != o->op->src || (weights && !learns)) continue;
+        sc_layout its = plan_tensor(p, p->op->x, backward);
+        if (same_layout(&mine, &its)) return true;
+    }
+    return false;
 }
 
 static sc_status forward_op(emit *e, uint32_t i)
@@ -181,7 +224,9 @@ static sc_status forward_op(emit *e, uint32_t i)
     bool first = e->layer->kind == SC_LAYER_EMBED && op->src < 0;
     if (!first) {
         sc_layout from = made_by(e, op->src, true);
-        SC_TRY(moves(e, op->name, &from, &to, n, 2 * copies_sent(e, op), 0));
+        if (!shared_input(e, i, false, false))
+            SC_TRY(
+                moves(e, op->name, &from, &to, n, 2 * copies_sent(e, op), 0));
         if (op->src2 > -2) {
             from = made_by(e, op->src2, true);
             SC_TRY(moves(e, op->name, &from, &to, n, 2, 0));
@@ -209,6 +254,7 @@ static sc_status regather(emit *e, uint32_t i, double hidden_s)
 {
     const sc_placed *o = &e->placed[i];
     if (!o->op->w || o->op->frozen || o->op->type != SC_LINEAR) return SC_OK;
+    if (shared_input(e, i, false, true)) return SC_OK;
     sc_layout kept = made_by(e, o->op->src, false);
     sc_layout need = plan_tensor(o, o->op->x, false);
     return moves(e, "regather input", &kept, &need,
@@ -227,7 +273,8 @@ static sc_status backward_op(emit *e, uint32_t i)
     sc_layout from = plan_tensor(o, op->x, true);
     sc_layout to = made_by(e, op->src, false);
     double n = plan_elements(&e->p->run, op, op->x);
-    SC_TRY(moves(e, op->name, &from, &to, n, 2 * copies_sent(e, op), 0));
+    if (!shared_input(e, i, true, false))
+        SC_TRY(moves(e, op->name, &from, &to, n, 2 * copies_sent(e, op), 0));
     if (op->src2 <= -2) return SC_OK;
     to = made_by(e, op->src2, false);
     return moves(e, op->name, &from, &to, n, 2, 0);
@@ -260,7 +307,7 @@ static void host(emit *e)
         launches += e->piece[i].launches;
     }
     double extra = 0;
-    if (r->sw->eager && g > 0) {
+    if (r->sw->capture != SC_CAPTURE_STEP && g > 0) {
         double c = launches * r->cost->p[SC_P_HOST_KERNEL];
         double p = r->cost->p[SC_P_HOST_POWER];
         extra = g * pow(1 + pow(c / g, p), 1 / p) - g;
@@ -272,6 +319,20 @@ static void host(emit *e)
                            .stream = SC_S_COMPUTE,
                            .cat = SC_CAT_HOST,
                            .seconds = extra});
+}
+
+/* Activations on their way to the host, or back, beside the layer. */
+static void offload(emit *e, double bytes)
+{
+    double beside_s = 0, rate = e->p->run.hw->device->host_bw;
+    if (bytes <= 0 || rate <= 0) return;
+    for (uint32_t i = 0; i < e->n; i++) beside_s += e->piece[i].seconds;
+    push(e, (sc_piece){.name = "offload",
+                       .kind = SC_OP_MEM,
+                       .stream = SC_S_COMPUTE,
+                       .cat = SC_CAT_OFFLOAD,
+                       .seconds = beside(e, bytes / rate, beside_s),
+                       .bytes = bytes});
 }
 
 static sc_status freeze(emit *e, sc_arena *a, sc_piece **out, uint32_t *n,
@@ -326,15 +387,17 @@ sc_status sc_block_price(const sc_plan *p, uint32_t layer, sc_arena *a,
               .placed = p->placed[layer],
               .piece = buf,
               .err = err};
+    block_activations(&e, &b);
     SC_TRY(forward(&e));
+    offload(&e, b.offloaded);
     SC_TRY(freeze(&e, a, &b.fwd, &b.n_fwd, b.fwd_cat, &b.fwd_s, &b.flops));
     if (!p->run.forward_only) {
         e.n = 0;
         SC_TRY(backward(&e));
+        offload(&e, b.offloaded);
         SC_TRY(freeze(&e, a, &b.bwd, &b.n_bwd, b.bwd_cat, &b.bwd_s, &b.flops));
     }
     SC_TRY(block_weights(&e, &b));
-    block_activations(&e, &b);
     *out = b;
     return SC_OK;
 }

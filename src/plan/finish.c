@@ -123,7 +123,9 @@ static sc_status transfer(const sc_plan *p, sc_step_costs *c, sc_err *err)
     SC_TRY(sc_cost_coll(r->cost, r->hw, SC_SENDRECV, c->send_bytes, &at, -1,
                         &cp, err));
     c->send_s = cp.seconds;
-    c->send_blocks = !r->sw->p2p_overlap;
+    c->send_blocks = !(r->sw->p2p_overlap && r->vpp > 1);
+    if (!c->send_blocks)
+        c->send_slow_s = 2 * c->send_s * r->cost->p[SC_P_OVERLAP];
     if (!split || r->sp) return SC_OK;
     SC_TRY(sc_cost_coll(r->cost, r->hw, SC_ALL_GATHER, whole,
                         &p->place[1u << SC_AX_TP], -1, &cp, err));
@@ -149,8 +151,9 @@ sc_status sc_plan_step_costs(const sc_plan *p, const sc_block *blocks,
             .bytes = r->sw->update_bytes *
                      sc_plan_device_sum(p, blocks, device, optim_params)};
         c.optimizer_s = sc_cost_kernel(r->cost, r->hw->device, &adam).seconds;
-        /* A captured program issues the whole step at once. */
-        c.fixed_s = r->cost->p[SC_P_STEP_FIXED] * (r->sw->eager ? 1 : 0.1);
+        c.fixed_s = r->cost->p[SC_P_STEP_FIXED];
+        if (r->sw->capture == SC_CAPTURE_STEP)
+            c.fixed_s *= r->cost->p[SC_P_STEP_CAPTURED];
     }
     *out = c;
     return SC_OK;

@@ -45,6 +45,15 @@ static dims dims_of(const sc_run *r, const sc_placed *o)
     };
 }
 
+/* Elements of an element-wise operator's output on one rank. */
+static double volume(const sc_run *r, const sc_placed *o)
+{
+    double n = 1;
+    for (uint32_t i = 0; i < o->op->n_iter; i++)
+        n *= local(r, o, (sc_dimname)o->op->iter[i].name);
+    return n;
+}
+
 /* Attention heads on one rank. */
 static double heads_of(const sc_run *r, const sc_placed *o)
 {
@@ -80,16 +89,21 @@ static sc_scaling scaling_of(const sc_run *r)
     switch (r->recipe) {
     case SC_RECIPE_MXFP8:
     case SC_RECIPE_NVFP4: return SC_SCALE_MX;
-    case SC_RECIPE_FP8_BLOCK: return SC_SCALE_BLOCK;
+    case SC_RECIPE_FP8_BLOCK:
+        /* Transformer Engine runs it as MXFP8 where products have that. */
+        return strncmp(r->hw->device->arch, "blackwell", 9) == 0
+                   ? SC_SCALE_MX
+                   : SC_SCALE_BLOCK;
     case SC_RECIPE_FP8_ROW: return SC_SCALE_ROW;
     default: return SC_SCALE_TENSOR;
     }
 }
 
+/* `extra`: bytes that the product moves beside its operands. */
 static void gemm(plan_kernels *out, const sc_run *r, const char *name,
-                 sc_precision pr, double m, double n, double k, bool wgrad)
+                 sc_precision pr, double m, double n, double k, bool wgrad,
+                 double extra)
 {
-    (void)r;
     push(out,
          (sc_kernel){.kind = SC_K_GEMM,
                      .precision = pr,
@@ -99,18 +113,40 @@ static void gemm(plan_kernels *out, const sc_run *r, const char *name,
                      .m = (uint64_t)m,
                      .n = (uint64_t)n,
                      .k = (uint64_t)k,
+                     .bytes = extra,
                      .launches = 2},
          wgrad);
 }
 
+/* Each micro-batch but the first adds to what the others left. */
+static bool accumulates(const sc_run *r)
+{
+    return r->zero < 2 && r->ga > 1;
+}
+
+static bool blocks_scaled(const sc_run *r)
+{
+    return scaling_of(r) == SC_SCALE_MX || scaling_of(r) == SC_SCALE_BLOCK;
+}
+
+/* Casts of one operand, a tensor per expert: scales of past steps cast the
+ * list at once; a scale of its own takes two kernels before each cast, that
+ * find the maximum and make the scale (Transformer Engine). */
+static uint32_t cast_kernels(const sc_run *r, double weights)
+{
+    if (blocks_scaled(r)) return (uint32_t)weights;
+    if (r->sw->fp8_scaling == SC_FP8_DELAYED) return 1;
+    return (uint32_t)(3 * weights);
+}
+
 /* Low precision: operands are scaled, cast and transposed, half of it in each
- * direction; a kernel or two per weight. */
+ * direction. */
 static void quantize(plan_kernels *out, const sc_run *r, double m, double n,
                      double k, double weights)
 {
     if (r->precision != SC_FP8 && r->precision != SC_FP4) return;
-    bool blocks =
-        scaling_of(r) == SC_SCALE_MX || scaling_of(r) == SC_SCALE_BLOCK;
+    bool blocks = blocks_scaled(r);
+    uint32_t casts = cast_kernels(r, weights);
     double q =
         r->cost->p[blocks && r->recipe != SC_RECIPE_NVFP4 ? SC_P_QUANTIZE_MX
                                                           : SC_P_QUANTIZE];
@@ -119,7 +155,7 @@ static void quantize(plan_kernels *out, const sc_run *r, double m, double n,
          (sc_kernel){.kind = SC_K_MEMORY,
                      .name = "cast",
                      .bytes = 1.5 * m * (k + n) * q,
-                     .launches = (uint32_t)(2 * weights)},
+                     .launches = casts},
          false);
 }
 
@@ -134,23 +170,23 @@ static void linear(plan_kernels *out, const sc_run *r, const sc_placed *o,
         if (op->iter[i].kind == SC_I_REDUCE) in *= e;
         if (op->iter[i].kind == SC_I_FREE) free *= e;
     }
-    /* The vocabulary projection stays in the wide format. */
-    bool head = strstr(op->name, "lm_head") != NULL;
-    sc_precision pr = head && r->precision >= SC_FP8 ? SC_BF16 : r->precision;
-    if (!head) quantize(out, r, m, free, in, 1);
+    sc_precision pr =
+        op->wide && r->precision >= SC_FP8 ? SC_BF16 : r->precision;
+    if (!op->wide) quantize(out, r, m, free, in, 1);
     if (!backward) {
-        gemm(out, r, op->name, pr, m, free, in, false);
+        gemm(out, r, op->name, pr, m, free, in, false, 0);
         return;
     }
-    gemm(out, r, op->name, pr, m, in, free, false);
+    gemm(out, r, op->name, pr, m, in, free, false, 0);
     if (op->frozen) return;
-    gemm(out, r, op->name, pr, free, in, m, true);
-    double share = free * in;
-    if (r->zero < 2 && r->ga > 1)
+    double share = free * in, sum = accumulates(r) ? r->sw->accum_bytes : 0;
+    bool fused = r->sw->fused_accumulate;
+    gemm(out, r, op->name, pr, free, in, m, true, fused ? sum * share : 0);
+    if (sum > 0 && !fused)
         push(out,
              (sc_kernel){.kind = SC_K_MEMORY,
                          .name = "accumulate",
-                         .bytes = r->sw->accum_bytes * share,
+                         .bytes = sum * share,
                          .launches = 1},
              true);
 }
@@ -244,6 +280,11 @@ static void expert(plan_kernels *out, const sc_run *r, const sc_placed *o,
     if (experts < 1) experts = 1;
     quantize(out, r, rows, free, in, experts);
     double m = fmax(1, round(rows / experts));
+    /* One by one: a product each, and where blocks are scaled a kernel before
+     * it that lays out the scales. */
+    bool loop = r->sw->grouped_loop;
+    uint32_t each =
+        r->precision >= SC_FP8 && scaling_of(r) == SC_SCALE_MX ? 2 : 1;
     sc_kernel k = {.kind = SC_K_GEMM,
                    .precision = r->precision,
                    .scaling = scaling_of(r),
@@ -253,9 +294,10 @@ static void expert(plan_kernels *out, const sc_run *r, const sc_placed *o,
                    .m = (uint64_t)m,
                    .n = (uint64_t)(backward ? in : free),
                    .k = (uint64_t)(backward ? free : in),
-                   .launches = 2};
+                   .launches = loop ? each * (uint32_t)experts : 2};
     push(out, k, false);
     if (!backward || op->frozen) return;
+    k.bytes = accumulates(r) ? r->sw->accum_bytes * experts * free * in : 0;
     k.m = (uint64_t)free;
     k.n = (uint64_t)in;
     k.k = (uint64_t)m;
@@ -307,20 +349,27 @@ static void loss(plan_kernels *out, const sc_run *r, const sc_placed *o,
          false);
 }
 
-/* GPT-OSS: clamped activations and a bias per expert, outside of the grouped
- * products: extra passes, fewer in programs that fuse the grouped MLP (NVIDIA's
- * runs, spec/accuracy.md B7: 19 and 6.3). */
-static double expert_bias(const sc_run *r, double routed)
+bool plan_is_routed(const sc_operator *op)
 {
-    if (routed == 1 || !r->model->t.bias || !r->model->t.experts) return 1;
-    return 1 + (r->sw->eager ? 19 : 6.3);
+    for (uint32_t i = 0; i < op->n_iter; i++)
+        if (op->iter[i].name == SC_D_EXPERT) return true;
+    return false;
+}
+
+/* GPT-OSS: clamped activations and a bias per expert, outside of the grouped
+ * products. */
+static double expert_bias(const sc_run *r, const sc_operator *op)
+{
+    if (!plan_is_routed(op) || !r->model->t.bias) return 1;
+    return 1 + r->cost->p[r->sw->fused_experts ? SC_P_EXPERT_BIAS_FUSED
+                                               : SC_P_EXPERT_BIAS];
 }
 
 void plan_op_kernels(const sc_run *r, const sc_placed *o, bool backward,
                      plan_kernels *out)
 {
     dims x = dims_of(r, o);
-    double e = x.b * x.s * x.h, f = x.b * x.s * x.ffn * x.expert;
+    double e = volume(r, o), f = e;
     bool gated = r->model->t.act >= SC_ACT_SWIGLU;
     bool drop = r->model->t.dropout;
     out->n = 0;
@@ -330,14 +379,13 @@ void plan_op_kernels(const sc_run *r, const sc_placed *o, bool backward,
         memory(out, r, "position", (backward ? 4 : 6) * e, 1);
         break;
     case SC_NORM:
-        memory(out, r, o->op->name, (backward ? 12 : 4) * e * x.rank * x.state,
-               backward ? 3 : 1);
+        memory(out, r, o->op->name, (backward ? 12 : 4) * e, backward ? 3 : 1);
         break;
     case SC_LINEAR: linear(out, r, o, backward); break;
     case SC_ROPE: memory(out, r, "rope", 10 * x.b * x.s * x.head, 4); break;
     case SC_ATTENTION: attention(out, r, o, backward); break;
     case SC_ACT:
-        f *= expert_bias(r, x.expert);
+        f *= expert_bias(r, o->op);
         if (gated)
             memory(out, r, "act", (backward ? 10 : 6) * f, backward ? 3 : 2);
         else
@@ -373,9 +421,7 @@ double plan_op_saved(const sc_run *r, const sc_placed *o, double x_elements)
         /* A frozen weight has no gradient to make from its input.
          * Low-precision products keep the operand they were given. */
         if (o->op->frozen) return 0;
-        return (r->precision >= SC_FP8 && !strstr(o->op->name, "lm_head") ? 1
-                                                                          : 2) *
-               x_elements;
+        return (r->precision >= SC_FP8 && !o->op->wide ? 1 : 2) * x_elements;
     case SC_NORM:
     case SC_CONV1D:
     case SC_SCAN: return 2 * x_elements;
@@ -383,7 +429,7 @@ double plan_op_saved(const sc_run *r, const sc_placed *o, double x_elements)
         if (r->sw->low_activations && r->precision >= SC_FP8)
             return x_elements * (gated ? 2 : 1);
         return 2 * x_elements * (gated ? 2 : 1);
-    case SC_DROPOUT_ADD: return r->model->t.dropout ? x.b * x.s * x.h : 0;
+    case SC_DROPOUT_ADD: return r->model->t.dropout ? volume(r, o) : 0;
     case SC_ATTENTION:
         x_elements = bh * x.s *
                      (o->op->qk_dim + (o->op->qk_dim + o->op->v_dim) *

@@ -16,6 +16,9 @@ typedef struct plan_kernels {
 void plan_op_kernels(const sc_run *r, const sc_placed *o, bool backward,
                      plan_kernels *out);
 
+/* Works on tokens sent to experts. */
+bool plan_is_routed(const sc_operator *op);
+
 /* Bytes an operator keeps for its backward pass on one rank; `x_elements` of
  * its input as it is kept (in its producer's layout). */
 double plan_op_saved(const sc_run *r, const sc_placed *o, double x_elements);

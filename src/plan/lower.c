@@ -61,9 +61,10 @@ static sc_op closed(lower *lw, uint32_t dev, const char *name,
     for (uint32_t c = 0; c < SC_N_CATS; c++) {
         if (cat[c] <= 0) continue;
         bool compute = c == SC_CAT_COMPUTE;
-        uint8_t kind = compute            ? SC_OP_COMPUTE
-                       : c == SC_CAT_HOST ? SC_OP_HOST
-                                          : SC_OP_COLL;
+        uint8_t kind = compute               ? SC_OP_COMPUTE
+                       : c == SC_CAT_HOST    ? SC_OP_HOST
+                       : c == SC_CAT_OFFLOAD ? SC_OP_MEM
+                                             : SC_OP_COLL;
         sc_op op =
             lower_op(lw, dev,
                      &(lower_op_desc){.name = compute ? name : cat_names[c],
@@ -258,6 +259,23 @@ static sc_op send(lower *lw, uint32_t dev, uint32_t peer, bool bwd, sc_op done)
     return op;
 }
 
+/* Transfers beside a pass take units and bandwidth from it. */
+static sc_op slowed(lower *lw, uint32_t dev, sc_op done)
+{
+    double s = lw->costs[dev].send_slow_s;
+    if (s <= 0) return done;
+    sc_op op = lower_op(lw, dev,
+                        &(lower_op_desc){.name = "beside transfers",
+                                         .seconds = s,
+                                         .group = SC_NONE,
+                                         .peer = SC_NONE,
+                                         .kind = SC_OP_HOST,
+                                         .stream = SC_S_COMPUTE,
+                                         .cat = SC_CAT_PP});
+    lower_after(lw, done, op);
+    return op;
+}
+
 /* Runs one slot of `dev` if its input exists. */
 static bool step_slot(lower *lw, uint32_t dev)
 {
@@ -276,7 +294,7 @@ static bool step_slot(lower *lw, uint32_t dev)
         input = v + 1 < n ? lw->bwd[i + r->ga] : lw->fwd[i];
         if (input == SC_NONE || lw->fwd[i] == SC_NONE) return false;
     }
-    sc_op done = stage_pass(lw, dev, s, input);
+    sc_op done = slowed(lw, dev, stage_pass(lw, dev, s, input));
     lw->tail[dev] = done;
     uint32_t to = bwd ? v - 1 : v + 1;
     bool last = bwd ? v == 0 : v + 1 == n;

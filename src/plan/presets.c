@@ -17,7 +17,8 @@ static const split_rule megatron_tp[] = {
     {"head.lm_head", SC_D_VOCAB},    {"head.loss", SC_D_VOCAB},
 };
 
-/* The same for latent attention, shared experts, Mamba and adapters. */
+/* The same for latent and cross attention, shared experts, Mamba and adapters.
+ */
 static const split_rule megatron_tp_more[] = {
     {"layers.*.q_proj", SC_D_HEAD},      {"layers.*.q_up", SC_D_HEAD},
     {"layers.*.kv_up", SC_D_HEAD},       {"layers.*.shared_fc1", SC_D_FFN},
@@ -29,17 +30,30 @@ static const split_rule megatron_tp_more[] = {
     {"layers.*.proj_lora_a", SC_D_HEAD}, {"layers.*.fc1_lora_b", SC_D_FFN},
     {"layers.*.fc2_lora_a", SC_D_FFN},   {"layers.*.qkv_lora_add", SC_D_HEAD},
     {"layers.*.fc1_lora_add", SC_D_FFN}, {"head.mtp_lm_head", SC_D_VOCAB},
-    {"head.mtp_loss", SC_D_VOCAB},
+    {"head.mtp_loss", SC_D_VOCAB},       {"layers.*.qk_norm", SC_D_HEAD},
+    {"layers.*.cross_q", SC_D_HEAD},     {"layers.*.cross_kv", SC_D_HEAD},
+    {"layers.*.cross_attn", SC_D_HEAD},  {"layers.*.cross_proj", SC_D_HEAD},
 };
 
-/* Korthikanti et al. 2022: what lies between them splits the sequence; so do
- * routed tokens, whose experts are not split. */
+/* Korthikanti et al. 2022: what lies between them splits the sequence. */
 static const char *const sequence_parallel[] = {
     "embedding.position", "embedding.embed_norm", "embedding.embed_drop",
     "layers.*.norm1",     "layers.*.add1",        "layers.*.norm2",
-    "layers.*.add2",      "head.norm_f",          "layers.*.router",
-    "layers.*.dispatch",  "layers.*.combine",     "layers.*.shared_add",
-    "layers.*.experts_*",
+    "layers.*.add2",      "head.norm_f",
+};
+
+/* Products that every rank makes alike (Megatron-Core's latent attention), and
+ * sums that adapters or cross attention put between them. */
+static const char *const sequence_parallel_more[] = {
+    "layers.*.q_down",        "layers.*.q_norm",       "layers.*.kv_down",
+    "layers.*.kv_norm",       "layers.*.cross_norm",   "layers.*.cross_add",
+    "layers.*.proj_lora_add", "layers.*.fc2_lora_add",
+};
+
+/* So do routed tokens, whose experts are not split. */
+static const char *const sequence_parallel_experts[] = {
+    "layers.*.router",     "layers.*.dispatch",  "layers.*.combine",
+    "layers.*.shared_add", "layers.*.experts_*",
 };
 
 static void add(sc_rule *rules, uint32_t *n, sc_rule r)
@@ -58,26 +72,35 @@ static void split(sc_rule *rules, uint32_t *n, const char *match,
                   .origin = origin});
 }
 
+static void sequence(sc_rule *rules, uint32_t *n, const char *const *match,
+                     size_t count)
+{
+    sc_axlist seq = sc_axlist_add(sc_axlist_add(0, SC_AX_CP), SC_AX_TP);
+    for (size_t i = 0; i < count; i++)
+        split(rules, n, match[i], SC_D_SEQ, seq, "preset sequence-parallel");
+}
+
 static void tensor_parallel(const sc_run *run, sc_rule *rules, uint32_t *n)
 {
+    const sc_transformer *t = &run->model->t;
     sc_axlist tp = sc_axlist_add(0, SC_AX_TP);
-    sc_axlist seq = sc_axlist_add(sc_axlist_add(0, SC_AX_CP), SC_AX_TP);
     static const char *const origin = "preset megatron-tp";
     for (size_t i = 0; i < SC_COUNT(megatron_tp); i++)
         split(rules, n, megatron_tp[i].match, megatron_tp[i].dim, tp, origin);
     /* Rules that no operator of the model matches say nothing. */
-    bool more = run->model->t.experts || run->model->t.kv_rank ||
-                run->model->t.lora || run->model->t.pattern ||
-                run->model->t.mtp;
+    bool more = t->experts || t->kv_rank || t->lora || t->pattern || t->mtp ||
+                t->qk_norm || t->decoder_layers;
     for (size_t i = 0; more && i < SC_COUNT(megatron_tp_more); i++)
         split(rules, n, megatron_tp_more[i].match, megatron_tp_more[i].dim, tp,
               origin);
-    size_t sequence = !run->model->t.experts ? 8
-                      : run->experts_over_tp ? 12
-                                             : 13;
-    for (size_t i = 0; run->sp && i < sequence; i++)
-        split(rules, n, sequence_parallel[i], SC_D_SEQ, seq,
-              "preset sequence-parallel");
+    if (!run->sp) return;
+    sequence(rules, n, sequence_parallel, SC_COUNT(sequence_parallel));
+    if (more)
+        sequence(rules, n, sequence_parallel_more,
+                 SC_COUNT(sequence_parallel_more));
+    if (t->experts)
+        sequence(rules, n, sequence_parallel_experts,
+                 SC_COUNT(sequence_parallel_experts) - run->experts_over_tp);
 }
 
 /* Experts are replicated over what is left of data parallelism beside expert

@@ -7,6 +7,9 @@
 
 static const char *const split_names[] = {"balanced", "ceil", NULL};
 
+static const char *const capture_names[] = {"none", "layers", "step", NULL};
+static const char *const scaling_names[] = {"delayed", "current", NULL};
+
 /* "device", then sc_recipe_names. */
 static const char *const recipe_names[] = {
     "device", "fp32", "tf32",  "fp16",      "bf16",    "fp8",
@@ -37,10 +40,23 @@ const sc_key sc_software_keys[] = {
     FLAG("pad_head_dim", pad_head_dim, "head dims 65..127 padded to 128"),
     FLAG("grad_overlap", grad_overlap, "gradients reduced beside backward"),
     FLAG("param_overlap", param_overlap, "weights gathered beside forward"),
-    FLAG("p2p_overlap", p2p_overlap, "stage transfers beside compute"),
+    FLAG("p2p_overlap", p2p_overlap,
+         "stage transfers beside compute where interleaved"),
     FLAG("p2p_scatter", p2p_scatter, "stage transfers split over TP ranks"),
     FLAG("early_stop", early_stop, "recompute stops when nothing is missing"),
-    FLAG("eager", eager, "kernels issued one by one from Python"),
+    {"capture", SC_T_ENUM, SC_U_NONE, OFF(capture), "none", 0, 0, capture_names,
+     NULL, "WHAT", "kernels issued at once, as a recorded graph", false},
+    FLAG("grouped_loop", grouped_loop, "products of experts one by one"),
+    FLAG("fused_experts", fused_experts,
+         "biases and activations inside the products of experts"),
+    FLAG("fused_accumulate", fused_accumulate,
+         "products add to the gradient themselves"),
+    {"fp8_scaling", SC_T_ENUM, SC_U_NONE, OFF(fp8_scaling), "delayed", 0, 0,
+     scaling_names, NULL, "WHEN", "where scales of a tensor come from", false},
+    {"mxfp8", SC_T_STRING, SC_U_NONE, OFF(mxfp8), NULL, 0, 0, NULL, NULL,
+     "NAME", "profile instead of this one where products are MXFP8", false},
+    {"nvfp4", SC_T_STRING, SC_U_NONE, OFF(nvfp4), NULL, 0, 0, NULL, NULL,
+     "NAME", "same where they are NVFP4", false},
     FLAG("fused_cast", fused_cast, "low-precision casts fused by a compiler"),
     FLAG("tp_overlap", tp_overlap, "TP exchanges beside products"),
     FLAG("ep_overlap", ep_overlap, "token dispatch beside compute"),
@@ -50,6 +66,10 @@ const sc_key sc_software_keys[] = {
     FLAG("fused", fused, "element-wise operators fused by a compiler"),
     FLAG("low_activations", low_activations,
          "inputs of activations kept in low precision"),
+    FLAG("offload", offload, "can keep activations in host memory"),
+    {"zero", SC_T_INT, SC_U_NONE, OFF(zero), "-1", -1, 3, NULL, NULL, "N",
+     "usual stage of ZeRO; -1: 1 where gradients overlap, else 0", false},
+    FLAG("no_pipeline", no_pipeline, "models are not cut into stages"),
     FLAG("stage_batches", stage_batches,
          "usually as many micro-batches as pipeline stages"),
     FLAG("two_gradients", two_gradients, "16-bit gradients beside fp32 sums"),

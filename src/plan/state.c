@@ -170,7 +170,9 @@ void block_activations(emit *e, sc_block *b)
     }
     bool whole = all && e->layer->kind == SC_LAYER_BLOCK;
     b->saved = whole ? 2 * kept_input(e, 0) : full;
+    if (e->layer->kind == SC_LAYER_BLOCK) b->offloaded = b->saved * r->offload;
+    b->saved -= b->offloaded;
     /* While a layer runs backward: what was recomputed, and a gradient as
      * large as its largest input beside its own. */
-    b->working = (whole ? full : 0) + 2 * largest;
+    b->working = (whole ? full : 0) + 2 * largest + b->offloaded;
 }

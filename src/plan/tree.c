@@ -335,6 +335,7 @@ uint64_t sc_plan_key(const sc_run *r)
                       r->sp,
                       r->experts_over_tp,
                       (uint64_t)r->recompute,
+                      (uint64_t)(r->offload * 1e6),
                       r->forward_only,
                       r->launch_blocking};
     return sc_hash(key, sizeof key, 0);

@@ -188,9 +188,13 @@ static void device(check *c, const sc_job *j, const sc_device *d)
     fail(c, SC_C_CONFLICT, option, hint, what);
 }
 
-static void combinations(check *c, const sc_job *j, const sc_model *m)
+static void combinations(check *c, const sc_job *j, const sc_hw *hw,
+                         const sc_model *m)
 {
     char what[200];
+    if (j->offload > 0 && hw->device && hw->device->host_bw <= 0)
+        fail(c, SC_C_CONFLICT, "--offload", "host_bw of the device's file",
+             "the rate between device and host is not known");
     if (j->ep > 1 && m->t.experts == 0)
         fail_at(c, SC_C_CONFLICT, "--ep", j->ep, "use --ep 1",
                 "the model has no experts");
@@ -211,7 +215,7 @@ sc_status predict_check(const sc_job *job, const sc_hw *hw,
 {
     check c = {.err = err};
     device(&c, job, hw->device);
-    combinations(&c, job, model);
+    combinations(&c, job, hw, model);
     degrees(&c, job, hw, &model->t);
     batches(&c, job, hw->n_devices);
     pipeline(&c, job, hw->n_devices);

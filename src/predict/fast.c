@@ -158,7 +158,8 @@ static bool slot(fast *x, sweep *s, uint32_t dev)
     if (bwd) in = v + 1 < n ? s->done_b[i + r->ga] : s->done_f[i];
     if (in < 0) return false;
     double start = fmax(in, s->at[dev]);
-    double end = start + duration(x, s, o, v, dev, start);
+    double end =
+        start + duration(x, s, o, v, dev, start) + x->c[dev].send_slow_s;
     double sent = end;
     bool last = bwd ? v == 0 : v + 1 == n;
     if (!last && pp > 1) sent += x->c[dev].send_s;

@@ -178,6 +178,7 @@ static bool wanted(int64_t given, uint64_t value)
 
 static int default_zero(const sc_run *r)
 {
+    if (r->sw->zero >= 0) return sc_run_dp(r) > 1 ? (int)r->sw->zero : 0;
     return sc_run_dp(r) > 1 && r->sw->grad_overlap ? 1 : 0;
 }
 
@@ -186,41 +187,66 @@ static bool open_choice(const sc_job *j)
     return !j->tp || !j->pp || !j->mbs || j->recompute < 0;
 }
 
+static sc_status try_one(space *x, const sc_run *r, bool *done)
+{
+    predict_eval e;
+    double beat = x->have_best ? x->best.step_s : INFINITY;
+    sc_err why;
+    sc_err_init(&why);
+    sc_status s = predict_evaluate(r, beat, x->memo, x->a, &e, &why);
+    if (s == SC_EINPUT) { /* another choice may be legal */
+        if (!x->refused.n) x->refused = why;
+        *done = true;
+        return SC_OK;
+    }
+    if (s != SC_OK) {
+        *x->err = why;
+        return s;
+    }
+    x->tried++;
+    if (!x->have_least || e.peak < x->least.peak) x->least = e;
+    x->have_least = true;
+    if (!e.fits) return SC_OK;
+    /* Choices of ours leave 5 % for what the formulas do not know. */
+    if (open_choice(x->job) &&
+        e.peak > 0.95 * (double)r->hw->device->mem_bytes) {
+        if (!x->have_tight || e.step_s < x->tight.step_s) x->tight = e;
+        x->have_tight = true;
+        return SC_OK;
+    }
+    if (!x->have_best || e.step_s < x->best.step_s) x->best = e;
+    x->have_best = true;
+    *done = true;
+    return SC_OK;
+}
+
+/* Activations that wait in host memory, the least share that fits, where the
+ * program can and nothing is made again. */
+static sc_status try_offload(space *x, sc_run r)
+{
+    bool open = x->job->offload < 0 && r.sw->offload && !r.forward_only &&
+                r.size[SC_AX_PP] == 1 && r.recompute == SC_RC_NONE &&
+                r.hw->device->host_bw > 0;
+    bool done = false;
+    for (int i = 1; open && i <= 8 && !done; i++) {
+        r.offload = i / 8.0;
+        SC_TRY(try_one(x, &r, &done));
+    }
+    return SC_OK;
+}
+
 /* The least recomputation that fits. */
 static sc_status try_recompute(space *x, sc_run r)
 {
     int given = x->job->recompute;
     int lo = given >= 0 ? given : SC_RC_NONE;
     int hi = given >= 0 || r.forward_only ? lo : SC_RC_FULL;
-    for (int rc = lo; rc <= hi; rc++) {
-        predict_eval e;
+    bool done = false;
+    for (int rc = lo; rc <= hi && !done; rc++) {
         r.recompute = (sc_recompute)rc;
-        double beat = x->have_best ? x->best.step_s : INFINITY;
-        sc_err why;
-        sc_err_init(&why);
-        sc_status s = predict_evaluate(&r, beat, x->memo, x->a, &e, &why);
-        if (s == SC_EINPUT) { /* another choice may be legal */
-            if (!x->refused.n) x->refused = why;
-            return SC_OK;
-        }
-        if (s != SC_OK) {
-            *x->err = why;
-            return s;
-        }
-        x->tried++;
-        if (!x->have_least || e.peak < x->least.peak) x->least = e;
-        x->have_least = true;
-        if (!e.fits) continue;
-        /* Choices of ours leave 5 % for what the formulas do not know. */
-        if (open_choice(x->job) &&
-            e.peak > 0.95 * (double)r.hw->device->mem_bytes) {
-            if (!x->have_tight || e.step_s < x->tight.step_s) x->tight = e;
-            x->have_tight = true;
-            continue;
-        }
-        if (!x->have_best || e.step_s < x->best.step_s) x->best = e;
-        x->have_best = true;
-        break;
+        r.offload = fmax(0, x->job->offload);
+        SC_TRY(try_one(x, &r, &done));
+        if (!done) SC_TRY(try_offload(x, r));
     }
     return SC_OK;
 }
@@ -303,6 +329,7 @@ static bool pp_legal(const space *x, uint64_t pp)
 {
     uint64_t layers = (uint64_t)x->base.model->t.layers;
     if (x->job->pp) return (uint64_t)x->job->pp == pp;
+    if (x->base.sw->no_pipeline) return pp == 1;
     return pp <= layers && pp <= 64 &&
            (x->wide || layers % pp == 0 || (layers + 2) % pp == 0);
 }
@@ -411,6 +438,11 @@ static void note_choice(const sc_job *job, const sc_run *r, bool fits,
         predict_note(notes, "recompute %s: %s",
                      sc_recompute_names[r->recompute],
                      fits ? "the least that fits" : how);
+    if (job->offload < 0 && r->offload > 0)
+        predict_note(notes,
+                     "%.4g %% of the activations wait in host memory: else "
+                     "they do not fit, and it is faster than recomputing",
+                     100 * r->offload);
     if (job->zero < 0 && !job->fsdp && sc_run_dp(r) > 1)
         predict_note(notes, "ZeRO stage %d: usual with %s", r->zero,
                      r->sw->name);

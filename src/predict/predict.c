@@ -204,6 +204,18 @@ static const sc_software *adjusted(const sc_job *job, const sc_software *sw,
     return s;
 }
 
+/* Some programs do more with products of one kind of scales. */
+static sc_status for_recipe(const sc_job *job, const sc_software **sw,
+                            sc_arena *a, sc_err *err)
+{
+    int recipe = job->precision >= 0 ? job->precision : (*sw)->recipe - 1;
+    const char *name = recipe == SC_RECIPE_MXFP8   ? (*sw)->mxfp8
+                       : recipe == SC_RECIPE_NVFP4 ? (*sw)->nvfp4
+                                                   : NULL;
+    if (!name) return SC_OK;
+    return sc_software_find(name, NULL, sc_pos_none(), a, sw, err);
+}
+
 static void warnings(const sc_prediction *p, predict_notes *warn)
 {
     const sc_run *r = &p->run;
@@ -230,6 +242,7 @@ sc_status sc_predict(const sc_job *job, const sc_hw *hw, const sc_model *model,
     predict_memo *memo = SC_NEW(a, predict_memo);
     if (!memo) return sc_error_nomem(err);
     SC_TRY(predict_check(job, hw, model, err));
+    SC_TRY(for_recipe(job, &sw, a, err));
     sw = adjusted(job, sw, a);
     if (!sw) return sc_error_nomem(err);
     p.run = (sc_run){.hw = hw, .model = model, .sw = sw, .cost = cost};

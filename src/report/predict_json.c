@@ -30,6 +30,7 @@ static void config(const sc_run *r, sc_json *j)
     sc_json_key(j, "sp");
     sc_json_bool(j, r->sp);
     sc_json_put_string(j, "recompute", sc_recompute_names[r->recompute]);
+    sc_json_put_double(j, "offload", r->offload);
     sc_json_put_string(j, "schedule", sc_schedule_names[r->schedule]);
     sc_json_end(j, '}');
 }

@@ -204,6 +204,29 @@ static void less_is_less(void **state)
 
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, set_up, tear_down)
 
+/* A share of what is kept waits in host memory, but for one layer's on its way;
+ * what a slow link takes beyond the layer's own time shows. */
+static void offloaded(void **state)
+{
+    (void)state;
+    sc_run r = run_of("gpt3-6.7b", "megatron-core", 1, 1);
+    sc_block none[3], half[3];
+    plan_of(&r, none);
+    r.offload = 0.5;
+    plan_of(&r, half);
+    double bytes = none[1].saved / 2;
+    near(half[1].saved, bytes);
+    near(half[1].offloaded, bytes);
+    near(half[1].working, none[1].working + bytes);
+    near(half[0].saved, none[0].saved);
+    double t = bytes / r.hw->device->host_bw;
+    double sigma = f.cost.p[SC_P_OVERLAP];
+    double beside = fmin(t, none[1].fwd_s);
+    near(half[1].fwd_cat[SC_CAT_OFFLOAD], t - beside + sigma * beside);
+    near(half[1].fwd_s, none[1].fwd_s + half[1].fwd_cat[SC_CAT_OFFLOAD]);
+    near(none[1].fwd_cat[SC_CAT_OFFLOAD] + 1, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {TEST(korthikanti),
@@ -211,6 +234,7 @@ int main(void)
                                        TEST(model_state),
                                        TEST(stages_hold_less_and_less),
                                        TEST(interleaving_holds_more),
-                                       TEST(less_is_less)};
+                                       TEST(less_is_less),
+                                       TEST(offloaded)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -241,11 +241,40 @@ static void tensor_parallel(void **state)
 
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, set_up, tear_down)
 
+static uint32_t count(const sc_piece *p, uint32_t n, sc_coll coll, double least)
+{
+    uint32_t found = 0;
+    for (uint32_t i = 0; i < n; i++)
+        found +=
+            p[i].kind == SC_OP_COLL && p[i].coll == coll && p[i].bytes >= least;
+    return found;
+}
+
+/* A weight and its adapter share one gathered input, their sums one
+ * reduce-scatter: adapters add no exchange of the size of the activations. */
+static void shared_inputs(void **state)
+{
+    (void)state;
+    for (int lora = 0; lora <= 1; lora++) {
+        sc_run r = run_of(model_of(lora ? 16 : 0, lora), 1, 4, 0);
+        sc_block *b;
+        plan_of(&r, &b);
+        double all = 2.0 * (double)(r.mbs * r.seq * 5120);
+        assert_int_equal(count(b[1].fwd, b[1].n_fwd, SC_ALL_GATHER, all), 2);
+        assert_int_equal(count(b[1].fwd, b[1].n_fwd, SC_REDUCE_SCATTER, all),
+                         2);
+        assert_int_equal(count(b[1].fwd, b[1].n_fwd, SC_ALL_REDUCE, all), 0);
+        assert_int_equal(count(b[1].bwd, b[1].n_bwd, SC_REDUCE_SCATTER, all),
+                         2);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(states),          TEST(ends_are_frozen),
         TEST(weight_products), TEST(cheaper_than_full),
-        TEST(tensor_parallel), TEST(frozen_inputs_not_kept)};
+        TEST(tensor_parallel), TEST(frozen_inputs_not_kept),
+        TEST(shared_inputs)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

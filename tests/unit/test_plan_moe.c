@@ -174,7 +174,7 @@ static double distinct(uint32_t ep, uint32_t k)
 static void sent_once_per_rank(void **state)
 {
     (void)state;
-    static const char *const models[] = {"mixtral-8x7b", "deepseek-v2"};
+    static const char *const models[] = {"mixtral-8x7b", "qwen3-30b-a3b"};
     for (size_t i = 0; i < SC_COUNT(models); i++)
         for (uint32_t ep = 2; ep <= (i ? 4 : 8); ep *= 2) {
             sc_run r = run_of(models[i], "megatron-bridge-2025",
@@ -187,6 +187,66 @@ static void sent_once_per_rank(void **state)
             exchanges(b.fwd, b.n_fwd, 2, EP, v);
             exchanges(b.bwd, b.n_bwd, 2, EP, v);
         }
+}
+
+/* DeepSeek-V2's tokens stay in 3 of 8 groups of experts: with a group per rank
+ * they reach 3 of 8 ranks, with two per rank those of 4 that hold one. */
+static void within_groups(void **state)
+{
+    (void)state;
+    for (uint32_t ep = 4; ep <= 8; ep *= 2) {
+        sc_run r = run_of("deepseek-v2", "megatron-bridge-2025",
+                          (mesh){1, ep, 1, 1, false});
+        double reach = ep == 8 ? 3 : 4 * (1 - 20.0 / 56); /* 6, 8 over 3 */
+        double v = copies(&r) * reach * (1 - pow(1 - 1 / reach, 6)) / 6;
+        sc_block b = block(&r);
+        exchanges(b.fwd, b.n_fwd, 2, EP, v);
+        if (ep == 8) near(v, copies(&r) * distinct(3, 6) / 6);
+    }
+}
+
+/* Biases and clamps of GPT-OSS's experts cost the same traffic per token
+ * wherever the experts are. */
+static void expert_biases(void **state)
+{
+    (void)state;
+    double first = 0;
+    for (uint32_t ep = 1; ep <= 8; ep *= 2) { /* top-k is 4 */
+        sc_run r = run_of("gpt-oss-20b", "megatron-bridge-2025",
+                          (mesh){1, ep, 1, 1, false});
+        sc_block b = block(&r);
+        double bytes = 0;
+        for (uint32_t i = 0; i < b.n_fwd; i++)
+            if (strcmp(b.fwd[i].name, "act") == 0) bytes += b.fwd[i].bytes;
+        if (ep == 1) first = bytes;
+        assert_true(bytes > 0);
+        near(bytes, first);
+    }
+}
+
+/* Casts and products issued one by one are as many as the experts of a rank;
+ * a recorded graph leaves those of the experts, or none. */
+static void launches(void **state)
+{
+    (void)state;
+    static const char *const software[] = {"megatron-bridge-25.09",
+                                           "megatron-bridge-2025",
+                                           "megatron-bridge-2026-mxfp8"};
+    uint32_t n[3][2];
+    for (size_t s = 0; s < SC_COUNT(software); s++)
+        for (uint32_t half = 0; half < 2; half++) {
+            sc_run r = run_of("qwen3-30b-a3b", software[s],
+                              (mesh){1, half ? 8 : 4, 1, 1, false});
+            sc_block b = block(&r);
+            n[s][half] = 0;
+            for (uint32_t i = 0; i < b.n_fwd; i++)
+                if (b.fwd[i].kind == SC_OP_COMPUTE)
+                    n[s][half] += b.fwd[i].launches;
+        }
+    assert_int_equal(n[0][0] - n[0][1], 2 * 16);
+    assert_int_equal(n[1][0] - n[1][1], 2 * 16);
+    assert_true(n[1][0] < n[0][0]);
+    assert_int_equal(n[2][0], 0);
 }
 
 /* Over nodes: once to every node, which hands it on inside. */
@@ -372,6 +432,9 @@ int main(void)
                                        TEST(full_recompute_repeats),
                                        TEST(sent_once_per_rank),
                                        TEST(sent_once_per_node),
+                                       TEST(within_groups),
+                                       TEST(expert_biases),
+                                       TEST(launches),
                                        TEST(weights_of_a_rank),
                                        TEST(gradients),
                                        TEST(experts_over_tp),
