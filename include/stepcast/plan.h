@@ -253,7 +253,8 @@ typedef struct sc_block {
     double update_bytes, update_s; /* updated weights after the optimizer */
     /* activations of one micro-batch kept for the backward pass, bytes */
     double saved;   /* as planned (recompute applied) */
-    double working; /* transient peak inside the layer */
+    double working; /* transient peak inside the layer's backward pass */
+    double logits;  /* of the head: what it hands to the loss */
 } sc_block;
 
 /* Prices layer entry `layer` (index into model->layer). */

@@ -124,6 +124,10 @@ sc_status sc_predict_sensitivity(const sc_run *run, sc_arena *a,
 sc_status sc_predict_memory(const sc_plan *p, const sc_block *blocks,
                             sc_arena *a, sc_stage_memory *out, sc_err *err);
 
+/* What the program would print as its memory, largest of all devices: all of
+ * the peak, or the allocator's part (sc_software.memory_report). */
+double sc_predict_reported_memory(const sc_prediction *p);
+
 /* Rates of overlapping ops (parameter overlap_slowdown). */
 void sc_predict_rates(const sc_cost *c, sc_sim_opts *out);
 

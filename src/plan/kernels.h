@@ -20,4 +20,7 @@ void plan_op_kernels(const sc_run *r, const sc_placed *o, bool backward,
  * its input as it is kept (in its producer's layout). */
 double plan_op_saved(const sc_run *r, const sc_placed *o, double x_elements);
 
+/* Of these for attention: its output and the sums of its rows. */
+double plan_attention_out(const sc_run *r, const sc_placed *o);
+
 #endif

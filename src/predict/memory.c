@@ -13,18 +13,52 @@
 #include <math.h>
 
 typedef struct stage_sum {
-    double params_kept, frozen, grads, optim, saved, gathered, working;
+    double params_kept, frozen, grads, optim;
+    double params, widest, root; /* gathered: all, the widest layer, the ends */
+    double working;              /* the worst layer's transient */
+    double fresh;                /* its gradients, not yet reduced */
+    double logits;
 } stage_sum;
 
-static void add(stage_sum *s, const sc_block *b, double n)
+/* Weights stay gathered, and gradients unreduced, from the first to the last
+ * micro-batch. */
+static bool stays_whole(const sc_run *r)
+{
+    return r->sw->stage_gather && r->zero >= 3 && r->size[SC_AX_PP] > 1 &&
+           !r->forward_only;
+}
+
+/* Gradients of a layer as its backward pass leaves them: as wide as the
+ * weights, and cast to the precision they are reduced in. */
+static double fresh_gradients(const sc_run *r, const sc_block *b)
+{
+    if (!r->sw->root_group || b->gather_bytes <= 0) return 0;
+    double each = sc_precision_bytes(SC_BF16);
+    if (!stays_whole(r)) each += r->sw->reduce_bytes;
+    return b->params * each;
+}
+
+static void add(const sc_run *r, stage_sum *s, uint32_t layer,
+                const sc_block *b, double n)
 {
     if (n <= 0) return;
+    bool end = r->model->layer[layer].kind != SC_LAYER_BLOCK;
+    double fresh = end ? 0 : fresh_gradients(r, b);
     s->params_kept += n * b->params_kept;
     s->frozen += n * b->frozen_kept;
     s->grads += n * b->grads_kept;
     s->optim += n * b->optim_kept;
-    s->working = fmax(s->working, b->working);
-    if (b->gather_bytes > 0) s->gathered = fmax(s->gathered, b->params);
+    s->logits += b->logits;
+    if (b->working + fresh > s->working + s->fresh) {
+        s->working = b->working;
+        s->fresh = fresh;
+    }
+    if (b->gather_bytes <= 0) return;
+    s->params += n * b->params;
+    if (end && r->sw->root_group)
+        s->root += n * b->params;
+    else
+        s->widest = fmax(s->widest, b->params);
 }
 
 /* Bytes kept for the backward pass by all chunks of a device. */
@@ -47,6 +81,38 @@ static double activations(const sc_plan *p, const sc_block *blocks,
     return chunk / r->vpp * n + ends;
 }
 
+/* Weights in the layout of the products.  A layer, and the next one on its
+ * way; buffers of collectives belong to streams of their own, whose memory the
+ * rest does not use again. */
+static double gathered(const sc_run *r, const stage_sum *s)
+{
+    double one = s->root + s->widest;
+    double used = stays_whole(r) ? s->params : one;
+    return sc_precision_bytes(SC_BF16) * (used + one);
+}
+
+static double gradients(const sc_run *r, const stage_sum *s)
+{
+    const sc_software *sw = r->sw;
+    double low = sc_precision_bytes(SC_BF16), sum = sw->grad_bytes;
+    if (r->forward_only) return 0;
+    if (sw->two_gradients && sum > low) sum += low;
+    double whole = stays_whole(r) ? s->params * sw->reduce_bytes : 0;
+    return s->grads * sum + whole + s->fresh;
+}
+
+/* Between stages an activation and a gradient are under way, each being sent
+ * and received; or each micro-batch has its own buffers for what comes in, and
+ * the last stage keeps what it handed to the loss. */
+static double transfers(const sc_run *r, const stage_sum *s,
+                        const sc_step_costs *c)
+{
+    double ga = r->ga;
+    if (r->size[SC_AX_PP] == 1 || !r->sw->batch_buffers || r->forward_only)
+        return 4 * c->send_bytes;
+    return 2 * ga * r->vpp * c->send_bytes + (ga - 1) * s->logits;
+}
+
 static sc_stage_memory device_memory(const sc_plan *p, const sc_block *blocks,
                                      uint32_t dev, const sc_step_costs *c)
 {
@@ -56,23 +122,18 @@ static sc_stage_memory device_memory(const sc_plan *p, const sc_block *blocks,
     stage_sum s = {0};
     for (uint32_t v = dev; v < p->n_stages; v += pp)
         for (uint32_t l = 0; l < r->model->n_layers; l++)
-            add(&s, &blocks[l], p->stage[v].n[l]);
+            add(r, &s, l, &blocks[l], p->stage[v].n[l]);
     sc_stage_memory m = {0};
     double low = sc_precision_bytes(SC_BF16);
-    /* Gathered: this layer and the next one. */
     double each = r->forward_only ? low : sw->weight_bytes;
     /* Weights that are never updated are kept as the products take them. */
     double still = r->precision >= SC_FP8 ? 1 : low;
-    m.weights = (s.params_kept - s.frozen) * each + s.frozen * still +
-                2 * s.gathered * low;
-    if (!r->forward_only) {
-        double sum = sw->grad_bytes;
-        if (sw->two_gradients && sum > low) sum += low;
-        m.gradients = s.grads * sum;
-        m.optimizer = s.optim * sw->optim_bytes;
-    }
+    m.weights =
+        (s.params_kept - s.frozen) * each + s.frozen * still + gathered(r, &s);
+    m.gradients = gradients(r, &s);
+    if (!r->forward_only) m.optimizer = s.optim * sw->optim_bytes;
     m.activations = activations(p, blocks, dev) + s.working;
-    m.communication = 4 * c->send_bytes;
+    m.communication = transfers(r, &s, c);
     if (sc_run_dp(r) > 1 && !r->forward_only)
         m.communication += sw->bucket_bytes + sw->flat_bytes;
     m.other = sw->memory_overhead;
@@ -93,4 +154,15 @@ sc_status sc_predict_memory(const sc_plan *p, const sc_block *blocks,
         out[dev] = device_memory(p, blocks, dev, &c);
     }
     return SC_OK;
+}
+
+double sc_predict_reported_memory(const sc_prediction *p)
+{
+    bool part = p->run.sw->memory_report == SC_REPORT_ALLOCATOR;
+    double most = 0;
+    for (uint32_t i = 0; i < p->n_stages; i++) {
+        const sc_stage_memory *m = &p->memory[i];
+        most = fmax(most, part ? m->peak - m->other : m->peak);
+    }
+    return most;
 }
