@@ -107,7 +107,8 @@ static void bars_are_met(void **state)
 {
     (void)state;
     const sc_csv t[] = {load("vtrain-multi.csv"), load("bloom.csv"),
-                        load("papers.csv"), load("llm-foundry.csv")};
+                        load("papers.csv"), load("llm-foundry.csv"),
+                        load("torchtitan.csv")};
     sc_validate_opts o = {.engine = SC_ENGINE_EVENT};
     sc_validation v = validate(t, SC_COUNT(t), &o);
     /* quality A and B with a step time: all are expressed */
