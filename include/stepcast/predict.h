@@ -51,6 +51,11 @@ typedef struct sc_stage_memory {
     double weights, gradients, optimizer, activations, communication, other;
     double allocated; /* sum of the above */
     double peak;      /* allocator-reserved plus context */
+    /* of these, at the moment at which most is held: */
+    double gathered;   /* weights in the layout of the products */
+    double unreduced;  /* gradients that wait for their reduction */
+    double working;    /* activations of the pass that runs */
+    const char *worst; /* the layer that runs backward then: "head" */
 } sc_stage_memory;
 
 typedef struct sc_suggestion {

@@ -7,6 +7,7 @@
  * optimizer    states and master weights
  * activations  kept per micro-batch (Korthikanti et al. 2022, section 4) x
  *              micro-batches in flight, plus what one layer needs at work
+ * all at the moment of a step at which their sum is largest
  */
 #include "predict/internal.h"
 
@@ -15,8 +16,11 @@
 typedef struct stage_sum {
     double params_kept, frozen, grads, optim;
     double params, widest, root; /* gathered: all, the widest layer, the ends */
-    double working;              /* the worst layer's transient */
-    double fresh;                /* its gradients, not yet reduced */
+    double trained, root_trained; /* of these, with gradients */
+    double head_fresh; /* the head's gradient, which waits for the root's */
+    double working;    /* the worst layer's transient */
+    double fresh;      /* gradients beside it, not yet reduced */
+    const char *worst; /* that layer */
     double logits;
 } stage_sum;
 
@@ -28,37 +32,71 @@ static bool stays_whole(const sc_run *r)
            !r->forward_only;
 }
 
-/* Gradients of a layer as its backward pass leaves them: as wide as the
- * weights, and cast to the precision they are reduced in. */
-static double fresh_gradients(const sc_run *r, const sc_block *b)
+/* Weights of a layer with gradients, in the layout of the products. */
+static double trained(const sc_block *b)
 {
-    if (!r->sw->root_group || b->gather_bytes <= 0) return 0;
-    double each = sc_precision_bytes(SC_BF16);
-    if (!stays_whole(r)) each += r->sw->reduce_bytes;
-    return b->params * each;
+    double still = b->params_kept > 0 ? b->frozen_kept / b->params_kept : 0;
+    return b->params * (1 - still);
 }
 
-static void add(const sc_run *r, stage_sum *s, uint32_t layer,
-                const sc_block *b, double n)
+/* Bytes per gradient that a backward pass of FSDP2 leaves: as wide as the
+ * weights, and cast to the precision they are reduced in. */
+static double fresh_bytes(const sc_run *r)
 {
-    if (n <= 0) return;
-    bool end = r->model->layer[layer].kind != SC_LAYER_BLOCK;
-    double fresh = end ? 0 : fresh_gradients(r, b);
+    if (!r->sw->root_group || r->forward_only) return 0;
+    double low = sc_precision_bytes(SC_BF16);
+    return stays_whole(r) ? low : low + r->sw->reduce_bytes;
+}
+
+static void add_weights(const sc_run *r, stage_sum *s, uint8_t kind,
+                        const sc_block *b, double n)
+{
     s->params_kept += n * b->params_kept;
     s->frozen += n * b->frozen_kept;
     s->grads += n * b->grads_kept;
     s->optim += n * b->optim_kept;
     s->logits += b->logits;
-    if (b->working + fresh > s->working + s->fresh) {
-        s->working = b->working;
-        s->fresh = fresh;
-    }
     if (b->gather_bytes <= 0) return;
     s->params += n * b->params;
-    if (end && r->sw->root_group)
-        s->root += n * b->params;
-    else
+    s->trained += n * trained(b);
+    if (kind == SC_LAYER_BLOCK || !r->sw->root_group) {
         s->widest = fmax(s->widest, b->params);
+        return;
+    }
+    s->root += n * b->params;
+    s->root_trained += n * trained(b);
+    if (kind == SC_LAYER_HEAD)
+        s->head_fresh = sc_precision_bytes(SC_BF16) * trained(b);
+}
+
+/* The layer whose backward pass holds most beside what is kept. */
+static void worst_layer(const sc_run *r, stage_sum *s, const sc_layer *l,
+                        const sc_block *b)
+{
+    bool fsdp = l->kind == SC_LAYER_BLOCK && b->gather_bytes > 0;
+    double fresh = fsdp ? fresh_bytes(r) * trained(b) + s->head_fresh : 0;
+    if (s->worst && b->working + fresh <= s->working + s->fresh) return;
+    s->working = b->working;
+    s->fresh = fresh;
+    s->worst = l->path;
+}
+
+static stage_sum sum_of(const sc_plan *p, const sc_block *blocks, uint32_t dev)
+{
+    const sc_run *r = &p->run;
+    stage_sum s = {0};
+    for (int pass = 0; pass < 2; pass++)
+        for (uint32_t v = dev; v < p->n_stages; v += r->size[SC_AX_PP])
+            for (uint32_t l = 0; l < r->model->n_layers; l++) {
+                const sc_layer *layer = &r->model->layer[l];
+                if (!p->stage[v].n[l]) continue;
+                if (pass)
+                    worst_layer(r, &s, layer, &blocks[l]);
+                else
+                    add_weights(r, &s, layer->kind, &blocks[l],
+                                p->stage[v].n[l]);
+            }
+    return s;
 }
 
 /* Bytes kept for the backward pass by all chunks of a device. */
@@ -91,14 +129,11 @@ static double gathered(const sc_run *r, const stage_sum *s)
     return sc_precision_bytes(SC_BF16) * (used + one);
 }
 
-static double gradients(const sc_run *r, const stage_sum *s)
+/* Bytes per gradient that is kept. */
+static double gradient_bytes(const sc_software *sw)
 {
-    const sc_software *sw = r->sw;
     double low = sc_precision_bytes(SC_BF16), sum = sw->grad_bytes;
-    if (r->forward_only) return 0;
-    if (sw->two_gradients && sum > low) sum += low;
-    double whole = stays_whole(r) ? s->params * sw->reduce_bytes : 0;
-    return s->grads * sum + whole + s->fresh;
+    return sw->two_gradients && sum > low ? sum + low : sum;
 }
 
 /* Between stages an activation and a gradient are under way, each being sent
@@ -113,26 +148,43 @@ static double transfers(const sc_run *r, const stage_sum *s,
     return 2 * ga * r->vpp * c->send_bytes + (ga - 1) * s->logits;
 }
 
+/* Activations and gradients where both together need most: while the worst
+ * layer runs backward, or when the root's gradients are reduced after all
+ * layers. */
+static void worst_moment(const sc_run *r, const stage_sum *s, double kept,
+                         sc_stage_memory *m)
+{
+    double root = fresh_bytes(r) * s->root_trained;
+    m->worst = s->worst;
+    m->working = s->working;
+    m->activations = kept + s->working;
+    if (r->forward_only) return;
+    m->unreduced = stays_whole(r) ? s->trained * r->sw->reduce_bytes : 0;
+    if (root > m->activations + s->fresh) {
+        m->activations = m->working = 0;
+        m->unreduced += root;
+        m->worst = "optimizer";
+    } else {
+        m->unreduced += s->fresh;
+    }
+    m->gradients = s->grads * gradient_bytes(r->sw) + m->unreduced;
+}
+
 static sc_stage_memory device_memory(const sc_plan *p, const sc_block *blocks,
                                      uint32_t dev, const sc_step_costs *c)
 {
     const sc_run *r = &p->run;
     const sc_software *sw = r->sw;
-    uint32_t pp = r->size[SC_AX_PP];
-    stage_sum s = {0};
-    for (uint32_t v = dev; v < p->n_stages; v += pp)
-        for (uint32_t l = 0; l < r->model->n_layers; l++)
-            add(r, &s, l, &blocks[l], p->stage[v].n[l]);
-    sc_stage_memory m = {0};
+    stage_sum s = sum_of(p, blocks, dev);
+    sc_stage_memory m = {.gathered = gathered(r, &s)};
     double low = sc_precision_bytes(SC_BF16);
     double each = r->forward_only ? low : sw->weight_bytes;
     /* Weights that are never updated are kept as the products take them. */
     double still = r->precision >= SC_FP8 ? 1 : low;
     m.weights =
-        (s.params_kept - s.frozen) * each + s.frozen * still + gathered(r, &s);
-    m.gradients = gradients(r, &s);
+        (s.params_kept - s.frozen) * each + s.frozen * still + m.gathered;
+    worst_moment(r, &s, activations(p, blocks, dev), &m);
     if (!r->forward_only) m.optimizer = s.optim * sw->optim_bytes;
-    m.activations = activations(p, blocks, dev) + s.working;
     m.communication = transfers(r, &s, c);
     if (sc_run_dp(r) > 1 && !r->forward_only)
         m.communication += sw->bucket_bytes + sw->flat_bytes;

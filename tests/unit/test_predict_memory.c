@@ -100,6 +100,7 @@ static void llama_8b_on_8(void **state)
     near(m->optimizer, 8 * n / 8);
     near(m->activations, tokens * (L * kept + 2 * 2 * H + 14.0 * V));
     assert_true(m->communication == 0);
+    assert_string_equal(m->worst, "head");
     near(m->allocated, m->weights + m->gradients + m->optimizer +
                            m->activations + m->communication + m->other);
     near(m->peak,
@@ -116,7 +117,8 @@ static void eager_keeps_the_last_product(void **state)
 }
 
 /* A compiled loss keeps bf16 logits: a block is the worst moment, where its
- * activation runs backward.  Its gradients are there in bf16 and in fp32. */
+ * activation runs backward.  Its gradients are there in bf16 and in fp32, the
+ * head's wait in bf16. */
 static void compiled_loss(void **state)
 {
     (void)state;
@@ -125,7 +127,23 @@ static void compiled_loss(void **state)
     double again = 2 * (H + H + H + 2 * KV + H + H + H) + 4 * HEADS + 4.0 * F;
     double at_act = again - kept + 2 * 3 * F; /* gate, up, their product */
     near(m->activations, tokens * (L * kept + 2 * 2 * H + 4.0 * V + at_act));
-    near(m->gradients, 4 * (double)r.model->params / 8 + (2 + 4) * one_layer);
+    near(m->gradients, 4 * (double)r.model->params / 8 + (2 + 4) * one_layer +
+                           2 * (table + H));
+    assert_string_equal(m->worst, "layers.*");
+}
+
+/* Few tokens: the gradients of embedding and head, reduced last, need most. */
+static void root_gradients(void **state)
+{
+    (void)state;
+    sc_run r = fsdp("llama3-8b", "torchtitan-2024");
+    r.mbs = 1;
+    r.gbs = 8;
+    r.seq = 64;
+    const sc_stage_memory *m = memory(&r);
+    assert_true(m->activations == 0);
+    near(m->gradients,
+         4 * (double)r.model->params / 8 + (2 + 4) * (2 * table + H));
 }
 
 /* Full recomputation keeps inputs only.  8-bit products keep 8-bit inputs. */
@@ -212,8 +230,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(llama_8b_on_8), TEST(eager_keeps_the_last_product),
-        TEST(compiled_loss), TEST(full_and_fp8),
-        TEST(split_loss),    TEST(pipeline),
-        TEST(reported)};
+        TEST(compiled_loss), TEST(root_gradients),
+        TEST(full_and_fp8),  TEST(split_loss),
+        TEST(pipeline),      TEST(reported)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
