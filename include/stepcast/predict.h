@@ -55,7 +55,7 @@ typedef struct sc_stage_memory {
     double gathered;   /* weights in the layout of the products */
     double unreduced;  /* gradients that wait for their reduction */
     double working;    /* activations of the pass that runs */
-    const char *worst; /* the layer that runs backward then: "head" */
+    const char *worst; /* what runs then, backward if it is a layer: "head" */
 } sc_stage_memory;
 
 typedef struct sc_suggestion {

@@ -19,19 +19,24 @@ static double on_rank(const emit *e, const sc_placed *o, uint8_t dims)
            sc_layout_fraction(&l, ALL_DIMS, e->p->run.size);
 }
 
-/* Elements of operator i's input as they are kept: in its producer's layout,
- * unless the program keeps what it gathered from there. */
-static double kept_input(const emit *e, uint32_t i)
+/* Elements of operator i's input in its producer's layout. */
+static double made_input(const emit *e, uint32_t i)
 {
     const sc_placed *o = &e->placed[i];
     uint32_t last = e->p->run.model->layer[1].n_ops - 1;
     const sc_placed *src =
         o->op->src >= 0 ? &e->placed[o->op->src] : &e->p->placed[1][last];
-    if (e->p->run.sw->keep_gathered && o->op->type == SC_LINEAR)
-        return on_rank(e, o, o->op->x);
     sc_layout l = plan_tensor(src, src->op->y, false);
     return plan_elements(&e->p->run, o->op, o->op->x) *
            sc_layout_fraction(&l, ALL_DIMS, e->p->run.size);
+}
+
+/* As it is kept: some programs keep what a product gathered from there. */
+static double kept_input(const emit *e, uint32_t i)
+{
+    const sc_placed *o = &e->placed[i];
+    bool gathers = e->p->run.sw->keep_gathered && o->op->type == SC_LINEAR;
+    return gathers ? on_rank(e, o, o->op->x) : made_input(e, i);
 }
 
 static bool whole_layer(const emit *e)
@@ -86,7 +91,7 @@ static bool last_product(const emit *e, uint32_t i)
 static double every_second(const emit *e)
 {
     const sc_run *r = &e->p->run;
-    double bytes = 2 * kept_input(e, 0), share[3];
+    double bytes = 2 * made_input(e, 0), share[3];
     uint32_t count = 0;
     for (uint32_t i = 0; i < e->layer->n_ops; i++) {
         const sc_placed *o = &e->placed[i];
@@ -132,7 +137,7 @@ static double loss_room(const emit *e, const sc_placed *o, double kept)
 }
 
 /* `kept[i]` is what operator i keeps once everything has been made again;
- * `again` is how much more that is than what the layer keeps.  Operators
+ * `again` is how much more that is in all than what the layer keeps.  Operators
  * behind the one that runs backward have let go of theirs. */
 static double worst_moment(const emit *e, const double *kept, double again)
 {
@@ -156,10 +161,12 @@ void block_activations(emit *e, sc_block *b)
     for (uint32_t i = 0; i < e->layer->n_ops; i++) {
         const sc_placed *o = &e->placed[i];
         if (e->layer->kind == SC_LAYER_EMBED && o->op->src < 0) continue;
+        sc_placed once = *o;
+        once.recompute = false;
         double in = kept_input(e, i);
-        kept[i] = plan_op_saved(r, o, in);
+        kept[i] = plan_op_saved(r, &once, in);
         sum += kept[i];
-        if (all || !made_again(e, o)) planned += kept[i];
+        if (!made_again(e, o)) planned += plan_op_saved(r, o, in);
         largest = fmax(largest, 2 * in);
         if (o->op->type == SC_LOSS) b->logits += kept[i] / 2;
     }
@@ -168,8 +175,8 @@ void block_activations(emit *e, sc_block *b)
         return;
     }
     bool block = e->layer->kind == SC_LAYER_BLOCK;
-    b->saved = all && block                         ? 2 * kept_input(e, 0)
-               : block && r->recompute == SC_RC_OPS ? every_second(e)
-                                                    : planned;
-    b->working = worst_moment(e, kept, sum - (all && block ? 0 : b->saved));
+    b->saved = planned;
+    if (block && r->recompute == SC_RC_OPS) b->saved = every_second(e);
+    if (block && all) b->saved = 2 * made_input(e, 0);
+    b->working = worst_moment(e, kept, sum - b->saved);
 }

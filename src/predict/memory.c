@@ -163,7 +163,7 @@ static void worst_moment(const sc_run *r, const stage_sum *s, double kept,
     if (root > m->activations + s->fresh) {
         m->activations = m->working = 0;
         m->unreduced += root;
-        m->worst = "optimizer";
+        m->worst = "the last reduction";
     } else {
         m->unreduced += s->fresh;
     }

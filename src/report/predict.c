@@ -121,7 +121,8 @@ void sc_report_memory(const sc_prediction *p, sc_text *out)
     uint32_t stage;
     const sc_stage_memory *m = fullest(p, &stage);
     sc_text_add(out, "memory of stage %u, most of all while %s runs%s\n", stage,
-                m->worst, m->working > 0 ? " backward" : "");
+                m->worst,
+                m->working > 0 && !p->run.forward_only ? " backward" : "");
     held("weights", m->weights, m->gathered, "gathered", out);
     held("gradients", m->gradients, m->unreduced, "not yet reduced", out);
     held("optimizer", m->optimizer, 0, "", out);
