@@ -135,10 +135,10 @@ sc_status sc_validate_leave_out(const sc_csv *tables, uint32_t n_tables,
 sc_status sc_calibrate_truth(const char *dir, sc_arena *a, sc_text *network_yml,
                              sc_text *step_yml, sc_text *report, sc_err *err);
 
-/* Compares the error of each family with a file of errors that may only fall
- * (`bars: {bloom-jz: 3.1%}`), in its order.  Appends a line per family to
- * `report`.  SC_NO: a family's mape is more than 0.05 points above its bar,
- * or no row of it was predicted. */
+/* Compares the errors of each family with a file of errors that may only fall,
+ * of step times (`bars: {bloom-jz: 3.1%}`) and of memory (`memory: {...}`), in
+ * its order.  Appends a line per bar to `report`.  SC_NO: an error is more than
+ * 0.05 points above its bar, or nothing of it was predicted. */
 sc_status sc_validation_bars(const sc_validation *v, const char *text,
                              size_t len, const char *file, sc_arena *a,
                              sc_text *report, sc_err *err);

@@ -255,7 +255,8 @@ typedef struct sc_block {
     /* activations of one micro-batch kept for the backward pass, bytes */
     double saved;     /* as planned (recompute and offload applied) */
     double offloaded; /* copied to the host and back */
-    double working;   /* transient peak inside the layer */
+    double working;   /* transient peak inside the layer's backward */
+    double logits;    /* of the head: what it hands to the loss */
 } sc_block;
 
 /* Prices layer entry `layer` (index into model->layer). */

@@ -52,6 +52,11 @@ typedef struct sc_stage_memory {
     double weights, gradients, optimizer, activations, communication, other;
     double allocated; /* sum of the above */
     double peak;      /* allocator-reserved plus context */
+    /* of these, at the moment at which most is held: */
+    double gathered;   /* weights in the layout of the products */
+    double unreduced;  /* gradients that wait for their reduction */
+    double working;    /* activations of the pass that runs */
+    const char *worst; /* what runs then, backward if it is a layer: "head" */
 } sc_stage_memory;
 
 typedef struct sc_suggestion {
@@ -124,6 +129,10 @@ sc_status sc_predict_sensitivity(const sc_run *run, sc_arena *a,
 /* Memory of every pipeline device. */
 sc_status sc_predict_memory(const sc_plan *p, const sc_block *blocks,
                             sc_arena *a, sc_stage_memory *out, sc_err *err);
+
+/* What the program would print as its memory, largest of all devices: all of
+ * the peak, or the allocator's part (sc_software.memory_report). */
+double sc_predict_reported_memory(const sc_prediction *p);
 
 /* Rates of overlapping ops (parameter overlap_slowdown). */
 void sc_predict_rates(const sc_cost *c, sc_sim_opts *out);

@@ -13,6 +13,9 @@ extern "C" {
 void sc_report_prediction(const sc_job *job, const sc_prediction *p,
                           double measured, sc_text *out);
 
+/* What the fullest pipeline device holds at its worst moment (--why). */
+void sc_report_memory(const sc_prediction *p, sc_text *out);
+
 /* schema stepcast.result/1 (contract.md section 2). */
 void sc_report_prediction_json(const sc_job *job, const sc_prediction *p,
                                double measured, sc_json *out);

@@ -4,14 +4,6 @@
 
 #include <math.h>
 
-static double worst_peak(const sc_prediction *p)
-{
-    double worst = 0;
-    for (uint32_t i = 0; i < p->n_stages; i++)
-        if (p->memory[i].peak > worst) worst = p->memory[i].peak;
-    return worst;
-}
-
 /* What the parameters and activations of the transformer blocks alone take on
  * the first stage: the figure that Korthikanti et al. 2022 draw (figure 1). */
 static sc_status block_memory(const sc_prediction *p, sc_arena *scratch,
@@ -88,7 +80,7 @@ static sc_status predict(const calib_run *run, const sc_cost *cost, int engine,
     job.brief = true;
     SC_TRY(
         sc_predict(&job, run->hw, run->model, run->sw, cost, scratch, p, err));
-    *mem = worst_peak(p);
+    *mem = sc_predict_reported_memory(p);
     if (run->mem_formula) SC_TRY(block_memory(p, scratch, mem, err));
     return SC_OK;
 }

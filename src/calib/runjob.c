@@ -263,10 +263,10 @@ static sc_status fewer_replicas(calib_run *run, int64_t gpus, sc_arena *a,
     int64_t ranks = gpus / (job->tp * job->pp);
     if (job->gbs <= 0 || job->dp <= job->gbs || ranks % job->gbs != 0)
         return SC_OK;
-    const char *text = sc_sprintf(
-        a, "cp %lld, dp %lld: %lld samples are less than dp %lld",
-        (long long)(ranks / job->gbs), (long long)job->gbs,
-        (long long)job->gbs, (long long)job->dp);
+    const char *text =
+        sc_sprintf(a, "cp %lld, dp %lld: %lld samples are less than dp %lld",
+                   (long long)(ranks / job->gbs), (long long)job->gbs,
+                   (long long)job->gbs, (long long)job->dp);
     if (!text) return sc_error_nomem(err);
     job->dp = job->gbs;
     job->cp = ranks / job->gbs;

@@ -117,13 +117,13 @@ sc_status calib_row_reason(sc_status s, const sc_err *why, sc_arena *a,
                     d->hint[0] ? d->hint : NULL, "%s", d->msg);
 }
 
-/* What of the row is compared.  Quality A and B are measured and complete;
- * the rows of one family are figures of a formula, which only memory has. */
+/* What of the row is compared.  Quality A and B are measured and complete; a
+ * figure of a formula, as the notes say, is compared with the same parts. */
 static void set_measured(const calib_cells *c, calib_run *run)
 {
     const char *q = c->text[C_QUALITY];
     bool good = strcmp(q, "A") == 0 || strcmp(q, "B") == 0;
-    run->mem_formula = strcmp(run->family, "korthikanti-2022-mem") == 0;
+    run->mem_formula = strstr(c->text[C_NOTES], "analytic figure") != NULL;
     run->measured = good && c->number[C_ITER] > 0 ? c->number[C_ITER] : NAN;
     run->mem_measured = NAN;
     if ((good || run->mem_formula) && c->number[C_MEM] > 0)

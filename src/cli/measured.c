@@ -101,14 +101,6 @@ static uint32_t causes(const sc_prediction *p, double gap,
     return n;
 }
 
-static double peak(const sc_prediction *p)
-{
-    double most = 0;
-    for (uint32_t i = 0; i < p->n_stages; i++)
-        most = fmax(most, p->memory[i].peak);
-    return most;
-}
-
 static void log_text(const cli_measured *m, const sc_prediction *p,
                      sc_text *out)
 {
@@ -124,7 +116,8 @@ static void log_text(const cli_measured *m, const sc_prediction *p,
         sc_text_add(out,
                     "  memory         measured %.1f GiB, predicted is "
                     "%+.1f %%\n",
-                    m->memory / GIB, 100 * (peak(p) / m->memory - 1));
+                    m->memory / GIB,
+                    100 * (sc_predict_reported_memory(p) / m->memory - 1));
 }
 
 static void gap_text(const cli_measured *m, const sc_prediction *p,
@@ -191,7 +184,8 @@ sc_status cli_measured_json(cli *c, const cli_measured *m,
         sc_json_put_double(out, "measured_spread_s", m->log.spread_s);
     }
     sc_json_put_double(out, "measured_peak", m->memory);
-    sc_json_put_double(out, "peak_error", peak(p) / m->memory - 1);
+    sc_json_put_double(out, "peak_error",
+                       sc_predict_reported_memory(p) / m->memory - 1);
     sc_json_put_double(out, "gap_s", gap);
     sc_json_key(out, "gap_causes");
     sc_json_begin(out, '[');

@@ -65,6 +65,7 @@ static sc_status why(const sc_prediction *p, bool prices, cli *c, sc_text *out)
     }
     for (uint32_t l = 0; l < p->run.model->n_layers; l++)
         sc_block_explain(&plan, l, out);
+    sc_report_memory(p, out);
     return SC_OK;
 }
 

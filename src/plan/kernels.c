@@ -443,3 +443,10 @@ double plan_op_saved(const sc_run *r, const sc_placed *o, double x_elements)
     default: return 0;
     }
 }
+
+double plan_attention_out(const sc_run *r, const sc_placed *o)
+{
+    dims x = dims_of(r, o);
+    double rows = x.b * heads_of(r, o) * x.s;
+    return rows * (2 * o->op->v_dim + 4);
+}

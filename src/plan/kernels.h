@@ -23,4 +23,7 @@ bool plan_is_routed(const sc_operator *op);
  * its input as it is kept (in its producer's layout). */
 double plan_op_saved(const sc_run *r, const sc_placed *o, double x_elements);
 
+/* Of these for attention: its output and the sums of its rows. */
+double plan_attention_out(const sc_run *r, const sc_placed *o);
+
 #endif

@@ -6,6 +6,7 @@
 #include <string.h>
 
 static const char *const split_names[] = {"balanced", "ceil", NULL};
+static const char *const report_names[] = {"device", "allocator", NULL};
 
 static const char *const capture_names[] = {"none", "layers", "step", NULL};
 static const char *const scaling_names[] = {"delayed", "current", NULL};
@@ -72,6 +73,14 @@ const sc_key sc_software_keys[] = {
     FLAG("no_pipeline", no_pipeline, "models are not cut into stages"),
     FLAG("stage_batches", stage_batches,
          "usually as many micro-batches as pipeline stages"),
+    FLAG("root_group", root_group,
+         "FSDP gathers embedding and head as one, for the whole step"),
+    FLAG("stage_gather", stage_gather,
+         "stages keep weights gathered, gradients whole, for a step"),
+    FLAG("keep_gathered", keep_gathered,
+         "inputs gathered over TP are kept gathered"),
+    FLAG("batch_buffers", batch_buffers,
+         "every micro-batch has its own stage buffers"),
     FLAG("two_gradients", two_gradients, "16-bit gradients beside fp32 sums"),
     FLAG("measured", measured, "measured runs of it are in the fit"),
     {"stage_split", SC_T_ENUM, SC_U_NONE, OFF(stage_split), "balanced", 0, 0,
@@ -84,6 +93,12 @@ const sc_key sc_software_keys[] = {
     BYTES("update", update_bytes, "moved per parameter by the optimizer"),
     BYTES("accumulate", accum_bytes, "moved per parameter to accumulate"),
     BYTES("loss", loss_bytes, "moved per logit, both passes"),
+    {"logits", SC_T_QUANTITY, SC_U_BYTES, OFF(logit_bytes), "8B", 4, 64, NULL,
+     NULL, "BYTES", "held per logit where the loss needs most", false},
+    BYTES("logits_split", split_logit_bytes,
+          "the same where the vocabulary is split; 0: the same"),
+    {"memory_report", SC_T_ENUM, SC_U_NONE, OFF(memory_report), "device", 0, 0,
+     report_names, NULL, "WHOSE", "what it prints as its memory", false},
     {"zero3_rails", SC_T_INT, SC_U_NONE, OFF(zero3_rails), "0", 0, 64, NULL,
      NULL, "N", "NICs of a node that ZeRO-3 gathers use; 0: all", false},
     BYTES("staging", flat_bytes, "buffers of flattened exchanges"),

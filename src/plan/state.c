@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * state.c - what a layer keeps on one rank: weights, gradients, optimizer
- * states, activations; and the exchanges that their layouts imply.
+ * state.c - what a layer keeps on one rank between steps: weights, gradients,
+ * optimizer states; and the exchanges that their layouts imply.
  *
  *   weights kept -> weights used      the gather before each use (ZeRO-3)
  *   gradient made -> gradient kept    data-parallel reduction
@@ -117,62 +117,4 @@ sc_status block_weights(emit *e, sc_block *b)
         b->grad_s *= rail_factor(r);
     }
     return SC_OK;
-}
-
-/* Elements of operator i's input as they are kept: in its producer's layout. */
-static double kept_input(const emit *e, uint32_t i)
-{
-    const sc_placed *o = &e->placed[i];
-    uint32_t last = e->p->run.model->layer[1].n_ops - 1;
-    const sc_placed *src =
-        o->op->src >= 0 ? &e->placed[o->op->src] : &e->p->placed[1][last];
-    sc_layout l = plan_tensor(src, src->op->y, false);
-    return plan_elements(&e->p->run, o->op, o->op->x) *
-           sc_layout_fraction(&l, (1u << SC_N_DIMNAMES) - 1, e->p->run.size);
-}
-
-static bool whole_layer(const emit *e)
-{
-    for (uint32_t i = 0; i < e->layer->n_ops; i++)
-        if (!e->placed[i].recompute) return false;
-    return true;
-}
-
-/* The input is made again by a recomputed operator.  Attention's output is
- * kept all the same (Korthikanti et al. 2022). */
-static bool made_again(const emit *e, const sc_placed *o)
-{
-    if (o->op->src < 0) return false;
-    const sc_placed *src = &e->placed[o->op->src];
-    return src->recompute && src->op->type != SC_ATTENTION;
-}
-
-void block_activations(emit *e, sc_block *b)
-{
-    const sc_run *r = &e->p->run;
-    double full = 0, largest = 0;
-    bool all_again = whole_layer(e);
-    bool all = true;
-    for (uint32_t i = 0; i < e->layer->n_ops; i++) {
-        const sc_placed *o = &e->placed[i];
-        if (e->layer->kind == SC_LAYER_EMBED && o->op->src < 0) {
-            all = all && o->recompute;
-            continue;
-        }
-        double in = kept_input(e, i);
-        if (all_again || !made_again(e, o)) full += plan_op_saved(r, o, in);
-        largest = fmax(largest, 2 * in);
-        all = all && o->recompute;
-    }
-    if (r->forward_only) {
-        b->working = 2 * largest;
-        return;
-    }
-    bool whole = all && e->layer->kind == SC_LAYER_BLOCK;
-    b->saved = whole ? 2 * kept_input(e, 0) : full;
-    if (e->layer->kind == SC_LAYER_BLOCK) b->offloaded = b->saved * r->offload;
-    b->saved -= b->offloaded;
-    /* While a layer runs backward: what was recomputed, and a gradient as
-     * large as its largest input beside its own. */
-    b->working = (whole ? full : 0) + 2 * largest + b->offloaded;
 }

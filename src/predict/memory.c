@@ -7,24 +7,96 @@
  * optimizer    states and master weights
  * activations  kept per micro-batch (Korthikanti et al. 2022, section 4) x
  *              micro-batches in flight, plus what one layer needs at work
+ * all at the moment of a step at which their sum is largest
  */
 #include "predict/internal.h"
 
 #include <math.h>
 
 typedef struct stage_sum {
-    double params_kept, frozen, grads, optim, saved, gathered, working;
+    double params_kept, frozen, grads, optim;
+    double params, widest, root; /* gathered: all, the widest layer, the ends */
+    double trained, root_trained; /* of these, with gradients */
+    double head_fresh; /* the head's gradient, which waits for the root's */
+    double working;    /* the worst layer's transient */
+    double fresh;      /* gradients beside it, not yet reduced */
+    const char *worst; /* that layer */
+    double logits;
 } stage_sum;
 
-static void add(stage_sum *s, const sc_block *b, double n)
+/* Weights stay gathered, and gradients unreduced, from the first to the last
+ * micro-batch. */
+static bool stays_whole(const sc_run *r)
 {
-    if (n <= 0) return;
+    return r->sw->stage_gather && r->zero >= 3 && r->size[SC_AX_PP] > 1 &&
+           !r->forward_only;
+}
+
+/* Weights of a layer with gradients, in the layout of the products. */
+static double trained(const sc_block *b)
+{
+    double still = b->params_kept > 0 ? b->frozen_kept / b->params_kept : 0;
+    return b->params * (1 - still);
+}
+
+/* Bytes per gradient that a backward pass of FSDP2 leaves: as wide as the
+ * weights, and cast to the precision they are reduced in. */
+static double fresh_bytes(const sc_run *r)
+{
+    if (!r->sw->root_group || r->forward_only) return 0;
+    double low = sc_precision_bytes(SC_BF16);
+    return stays_whole(r) ? low : low + r->sw->reduce_bytes;
+}
+
+static void add_weights(const sc_run *r, stage_sum *s, uint8_t kind,
+                        const sc_block *b, double n)
+{
     s->params_kept += n * b->params_kept;
     s->frozen += n * b->frozen_kept;
     s->grads += n * b->grads_kept;
     s->optim += n * b->optim_kept;
-    s->working = fmax(s->working, b->working);
-    if (b->gather_bytes > 0) s->gathered = fmax(s->gathered, b->params);
+    s->logits += b->logits;
+    if (b->gather_bytes <= 0) return;
+    s->params += n * b->params;
+    s->trained += n * trained(b);
+    if (kind == SC_LAYER_BLOCK || !r->sw->root_group) {
+        s->widest = fmax(s->widest, b->params);
+        return;
+    }
+    s->root += n * b->params;
+    s->root_trained += n * trained(b);
+    if (kind == SC_LAYER_HEAD)
+        s->head_fresh = sc_precision_bytes(SC_BF16) * trained(b);
+}
+
+/* The layer whose backward pass holds most beside what is kept. */
+static void worst_layer(const sc_run *r, stage_sum *s, const sc_layer *l,
+                        const sc_block *b)
+{
+    bool fsdp = l->kind == SC_LAYER_BLOCK && b->gather_bytes > 0;
+    double fresh = fsdp ? fresh_bytes(r) * trained(b) + s->head_fresh : 0;
+    if (s->worst && b->working + fresh <= s->working + s->fresh) return;
+    s->working = b->working;
+    s->fresh = fresh;
+    s->worst = l->path;
+}
+
+static stage_sum sum_of(const sc_plan *p, const sc_block *blocks, uint32_t dev)
+{
+    const sc_run *r = &p->run;
+    stage_sum s = {0};
+    for (int pass = 0; pass < 2; pass++)
+        for (uint32_t v = dev; v < p->n_stages; v += r->size[SC_AX_PP])
+            for (uint32_t l = 0; l < r->model->n_layers; l++) {
+                const sc_layer *layer = &r->model->layer[l];
+                if (!p->stage[v].n[l]) continue;
+                if (pass)
+                    worst_layer(r, &s, layer, &blocks[l]);
+                else
+                    add_weights(r, &s, layer->kind, &blocks[l],
+                                p->stage[v].n[l]);
+            }
+    return s;
 }
 
 /* Bytes kept for the backward pass by all chunks of a device. */
@@ -47,32 +119,73 @@ static double activations(const sc_plan *p, const sc_block *blocks,
     return chunk / r->vpp * n + ends;
 }
 
+/* Weights in the layout of the products.  A layer, and the next one on its
+ * way; buffers of collectives belong to streams of their own, whose memory the
+ * rest does not use again. */
+static double gathered(const sc_run *r, const stage_sum *s)
+{
+    double one = s->root + s->widest;
+    double used = stays_whole(r) ? s->params : one;
+    return sc_precision_bytes(SC_BF16) * (used + one);
+}
+
+/* Bytes per gradient that is kept. */
+static double gradient_bytes(const sc_software *sw)
+{
+    double low = sc_precision_bytes(SC_BF16), sum = sw->grad_bytes;
+    return sw->two_gradients && sum > low ? sum + low : sum;
+}
+
+/* Between stages an activation and a gradient are under way, each being sent
+ * and received; or each micro-batch has its own buffers for what comes in, and
+ * the last stage keeps what it handed to the loss. */
+static double transfers(const sc_run *r, const stage_sum *s,
+                        const sc_step_costs *c)
+{
+    double ga = r->ga;
+    if (r->size[SC_AX_PP] == 1 || !r->sw->batch_buffers || r->forward_only)
+        return 4 * c->send_bytes;
+    return 2 * ga * r->vpp * c->send_bytes + (ga - 1) * s->logits;
+}
+
+/* Activations and gradients where both together need most: while the worst
+ * layer runs backward, or when the root's gradients are reduced after all
+ * layers. */
+static void worst_moment(const sc_run *r, const stage_sum *s, double kept,
+                         sc_stage_memory *m)
+{
+    double root = fresh_bytes(r) * s->root_trained;
+    m->worst = s->worst;
+    m->working = s->working;
+    m->activations = kept + s->working;
+    if (r->forward_only) return;
+    m->unreduced = stays_whole(r) ? s->trained * r->sw->reduce_bytes : 0;
+    if (root > m->activations + s->fresh) {
+        m->activations = m->working = 0;
+        m->unreduced += root;
+        m->worst = "the last reduction";
+    } else {
+        m->unreduced += s->fresh;
+    }
+    m->gradients = s->grads * gradient_bytes(r->sw) + m->unreduced;
+}
+
 static sc_stage_memory device_memory(const sc_plan *p, const sc_block *blocks,
                                      uint32_t dev, const sc_step_costs *c)
 {
     const sc_run *r = &p->run;
     const sc_software *sw = r->sw;
-    uint32_t pp = r->size[SC_AX_PP];
-    stage_sum s = {0};
-    for (uint32_t v = dev; v < p->n_stages; v += pp)
-        for (uint32_t l = 0; l < r->model->n_layers; l++)
-            add(&s, &blocks[l], p->stage[v].n[l]);
-    sc_stage_memory m = {0};
+    stage_sum s = sum_of(p, blocks, dev);
+    sc_stage_memory m = {.gathered = gathered(r, &s)};
     double low = sc_precision_bytes(SC_BF16);
-    /* Gathered: this layer and the next one. */
     double each = r->forward_only ? low : sw->weight_bytes;
     /* Weights that are never updated are kept as the products take them. */
     double still = r->precision >= SC_FP8 ? 1 : low;
-    m.weights = (s.params_kept - s.frozen) * each + s.frozen * still +
-                2 * s.gathered * low;
-    if (!r->forward_only) {
-        double sum = sw->grad_bytes;
-        if (sw->two_gradients && sum > low) sum += low;
-        m.gradients = s.grads * sum;
-        m.optimizer = s.optim * sw->optim_bytes;
-    }
-    m.activations = activations(p, blocks, dev) + s.working;
-    m.communication = 4 * c->send_bytes;
+    m.weights =
+        (s.params_kept - s.frozen) * each + s.frozen * still + m.gathered;
+    worst_moment(r, &s, activations(p, blocks, dev), &m);
+    if (!r->forward_only) m.optimizer = s.optim * sw->optim_bytes;
+    m.communication = transfers(r, &s, c);
     if (sc_run_dp(r) > 1 && !r->forward_only)
         m.communication += sw->bucket_bytes + sw->flat_bytes;
     m.other = sw->memory_overhead;
@@ -93,4 +206,15 @@ sc_status sc_predict_memory(const sc_plan *p, const sc_block *blocks,
         out[dev] = device_memory(p, blocks, dev, &c);
     }
     return SC_OK;
+}
+
+double sc_predict_reported_memory(const sc_prediction *p)
+{
+    bool part = p->run.sw->memory_report == SC_REPORT_ALLOCATOR;
+    double most = 0;
+    for (uint32_t i = 0; i < p->n_stages; i++) {
+        const sc_stage_memory *m = &p->memory[i];
+        most = fmax(most, part ? m->peak - m->other : m->peak);
+    }
+    return most;
 }

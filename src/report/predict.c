@@ -107,6 +107,32 @@ static const sc_stage_memory *fullest(const sc_prediction *p, uint32_t *stage)
     return m;
 }
 
+/* One line of bytes: a name, what is kept, what is there for the moment. */
+static void held(const char *name, double all, double part, const char *what,
+                 sc_text *out)
+{
+    sc_text_add(out, "  %-22s %8.2f GiB", name, all / GIB);
+    if (part > 0) sc_text_add(out, ", of these %.2f %s", part / GIB, what);
+    sc_text_add(out, "\n");
+}
+
+void sc_report_memory(const sc_prediction *p, sc_text *out)
+{
+    uint32_t stage;
+    const sc_stage_memory *m = fullest(p, &stage);
+    sc_text_add(out, "memory of stage %u, most of all while %s runs%s\n", stage,
+                m->worst,
+                m->working > 0 && !p->run.forward_only ? " backward" : "");
+    held("weights", m->weights, m->gathered, "gathered", out);
+    held("gradients", m->gradients, m->unreduced, "not yet reduced", out);
+    held("optimizer", m->optimizer, 0, "", out);
+    held("activations", m->activations, m->working, "for the pass that runs",
+         out);
+    held("communication", m->communication, 0, "", out);
+    held("other", m->other, 0, "", out);
+    held("reserve", m->peak - m->allocated, 0, "", out);
+}
+
 static void memory(const sc_prediction *p, sc_text *out)
 {
     uint32_t stage;

@@ -13,7 +13,7 @@ typedef struct world {
     sc_arena load; /* what is loaded once */
     const sc_model *model[5];
     const sc_hw *hw[4];
-    const sc_software *sw[5];
+    const sc_software *sw[6];
     sc_cost cost;
 } world;
 
@@ -24,9 +24,9 @@ static bool load(world *w)
     static const char *const hw[] = {"dgx-h100:2", "dgx-a100-80g:4",
                                      "dgx1-v100:2",
                                      "ring8@100GB/s; device=a100-sxm-40g"};
-    static const char *const sw[] = {"megatron-core", "megatron-lm-2022",
-                                     "megatron-deepspeed-2022",
-                                     "llm-foundry-2023", "torchtitan-2024"};
+    static const char *const sw[] = {
+        "megatron-core",    "megatron-lm-2022", "megatron-deepspeed-2022",
+        "llm-foundry-2023", "torchtitan-2024",  "torchtitan-2025"};
     sc_pos at = sc_pos_none();
     sc_err err;
     sc_err_init(&err);
@@ -84,6 +84,11 @@ static bool physical(const sc_prediction *r)
         const sc_stage_memory *m = &r->memory[i];
         ok = ok && m->weights > 0 && m->activations >= 0 && m->peak > 0;
         ok = ok && m->peak >= m->allocated * (1 - 1e-12);
+        double all = m->weights + m->gradients + m->optimizer + m->activations +
+                     m->communication + m->other;
+        ok = ok && fabs(all - m->allocated) <= 1e-9 * all;
+        ok = ok && m->gathered <= m->weights && m->unreduced <= m->gradients;
+        ok = ok && m->working <= m->activations;
         weights += m->weights;
     }
     /* all shards together are at least the model */

@@ -160,6 +160,13 @@ static void bars_only_fall(void **state)
     assert_int_equal(err.n, 0);
     assert_int_equal(bars("bars: {f: five, g: {}}"), SC_EINPUT);
     assert_int_equal(err.n, 2);
+    assert_int_equal(bars("memory: {f: 25.0%}"), SC_OK);
+    assert_int_equal(bars("bars: {f: 5.0%}\nmemory: {f: 24.9%}"), SC_NO);
+    has("f (memory)                25.00 %, bar 24.90 %: ABOVE");
+    assert_int_equal(bars("memory: {g: 99%}"), SC_NO);
+    has("no row was predicted");
+    assert_int_equal(bars("bars: {f: 9%}\nmemory: {f: {}}"), SC_EINPUT);
+    assert_int_equal(bars("bars: {}\nmemory: {}"), SC_EINPUT);
     assert_int_equal(bars("bars: {}"), SC_EINPUT);
     assert_int_equal(bars("rods: {f: 1%}"), SC_EINPUT);
     /* what is written is met, and names every family with an error */
@@ -167,7 +174,8 @@ static void bars_only_fall(void **state)
     sc_text file;
     sc_text_init(&file);
     sc_validation_bars_write(&v, &file);
-    assert_non_null(strstr(file.buf, "  f: 5.00%\n"));
+    assert_non_null(strstr(file.buf, "bars:\n  f: 5.00%\n"));
+    assert_non_null(strstr(file.buf, "memory:\n  f: 25.00%\n"));
     assert_null(strstr(file.buf, "  g:"));
     sc_err_init(&err);
     assert_int_equal(bars(file.buf), SC_OK);

@@ -306,10 +306,15 @@ static void memory_only(void **state)
     assert_non_null(r->unscored);
     assert_true(isnan(r->measured));
     assert_true(r->mem_measured == 31.5 * 1073741824);
-    r = CHANGE({C_FAMILY, "korthikanti-2022-mem"}, {C_QUALITY, "C"},
+    assert_false(r->mem_formula);
+    r = CHANGE({C_NOTES, "analytic figure of a paper"}, {C_QUALITY, "C"},
                {C_ITER, ""}, {C_MEM, "31.5"});
     assert_null(r->reason);
     assert_true(r->mem_formula);
+    r = CHANGE({C_FAMILY, "korthikanti-2022-mem"}, {C_QUALITY, "C"},
+               {C_ITER, ""}, {C_MEM, "31.5"});
+    assert_false(r->mem_formula); /* a family's name says nothing */
+    assert_non_null(r->reason);
     r = CHANGE({C_QUALITY, "C"}, {C_MEM, "31.5"});
     assert_non_null(r->reason); /* ambiguous: memory is no better */
 }

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Memory of FSDP2 and pipelines by hand: bytes per token and parameter, as
+ * torchtitan allocates them.
+ */
+#include <stepcast/predict.h>
+
+#include "unit.h"
+
+#include <math.h>
+
+static struct {
+    sc_arena a;
+    sc_err err;
+    sc_cost cost;
+} f;
+
+static int set_up(void **state)
+{
+    (void)state;
+    sc_arena_init(&f.a, 0);
+    sc_err_init(&f.err);
+    sc_cost_centres(&f.cost);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    sc_arena_free(&f.a);
+    return 0;
+}
+
+/* Llama 3 8B. */
+enum { H = 4096, F = 14336, KV = 1024, HEADS = 32, V = 128256, L = 32 };
+
+static const double one_layer = (double)H * (2 * H + 2 * KV + 3 * F + 2);
+static const double table = (double)V * H; /* embedding; as many in the head */
+static const double tokens = 2 * 8192;
+
+static sc_run fsdp(const char *model, const char *software)
+{
+    sc_run r = {.cost = &f.cost,
+                .size = {1, 8, 1, 1, 1},
+                .vpp = 1,
+                .mbs = 2,
+                .ga = 1,
+                .gbs = 16,
+                .seq = 8192,
+                .zero = 3,
+                .recompute = SC_RC_OPS,
+                .recipe = SC_RECIPE_BF16,
+                .precision = SC_BF16};
+    assert_int_equal(
+        sc_hw_build("dgx-h100:1", sc_pos_none(), &f.a, &r.hw, &f.err), SC_OK);
+    assert_int_equal(
+        sc_model_load(model, sc_pos_none(), &f.a, &r.model, &f.err), SC_OK);
+    assert_int_equal(
+        sc_software_find(software, NULL, sc_pos_none(), &f.a, &r.sw, &f.err),
+        SC_OK);
+    return r;
+}
+
+static const sc_stage_memory *memory(const sc_run *r)
+{
+    sc_plan p;
+    sc_block *k = NULL;
+    assert_int_equal(sc_plan_build(r, &f.a, &p, &f.err), SC_OK);
+    assert_int_equal(sc_blocks_price(&p, &f.a, &k, &f.err), SC_OK);
+    sc_stage_memory *m = SC_NEW_N(&f.a, sc_stage_memory, r->size[SC_AX_PP]);
+    assert_non_null(m);
+    assert_int_equal(sc_predict_memory(&p, k, &f.a, m, &f.err), SC_OK);
+    return m;
+}
+
+static void near(double got, double want)
+{
+    if (fabs(got - want) > 1e-9 * fabs(want))
+        print_message("%.12g instead of %.12g\n", got, want);
+    assert_true(fabs(got - want) <= 1e-9 * fabs(want));
+}
+
+/* Kept per token and layer under per-operator checkpointing: the input, q, v,
+ * attention's output with a float per head, the gate's output. */
+static const double kept = 2 * (H + H + KV + H + F) + 4 * HEADS;
+
+/* The worst moment is the loss: bf16 logits, log-softmax, and the gradients
+ * of both its steps, 2 + 3 x 4 bytes per logit. */
+static void llama_8b_on_8(void **state)
+{
+    (void)state;
+    sc_run r = fsdp("llama3-8b", "torchtitan-2024");
+    double n = L * one_layer + 2 * table + H;
+    near((double)r.model->params, n);
+    const sc_stage_memory *m = memory(&r);
+    /* fp32 shards; embedding, head and one layer in bf16, and once more in
+     * the buffers of the gathers */
+    near(m->weights, 4 * n / 8 + 2 * 2 * (2 * table + H + one_layer));
+    near(m->gradients, 4 * n / 8);
+    near(m->optimizer, 8 * n / 8);
+    near(m->activations, tokens * (L * kept + 2 * 2 * H + 14.0 * V));
+    assert_true(m->communication == 0);
+    assert_string_equal(m->worst, "head");
+    near(m->allocated, m->weights + m->gradients + m->optimizer +
+                           m->activations + m->communication + m->other);
+    near(m->peak,
+         m->other + (m->allocated - m->other) * (1 + r.sw->fragmentation));
+}
+
+/* Without the compiler the last product's output is kept as well. */
+static void eager_keeps_the_last_product(void **state)
+{
+    (void)state;
+    sc_run r = fsdp("llama3-8b", "torchtitan-eager-2024");
+    near(memory(&r)->activations,
+         tokens * (L * (kept + 2 * H) + 2 * 2 * H + 14.0 * V));
+}
+
+/* A compiled loss keeps bf16 logits: a block is the worst moment, where its
+ * activation runs backward.  Its gradients are there in bf16 and in fp32, the
+ * head's wait in bf16. */
+static void compiled_loss(void **state)
+{
+    (void)state;
+    sc_run r = fsdp("llama3-8b", "torchtitan-2025");
+    const sc_stage_memory *m = memory(&r);
+    double again = 2 * (H + H + H + 2 * KV + H + H + H) + 4 * HEADS + 4.0 * F;
+    double at_act = again - kept + 2 * 3 * F; /* gate, up, their product */
+    near(m->activations, tokens * (L * kept + 2 * 2 * H + 4.0 * V + at_act));
+    near(m->gradients, 4 * (double)r.model->params / 8 + (2 + 4) * one_layer +
+                           2 * (table + H));
+    assert_string_equal(m->worst, "layers.*");
+}
+
+/* Few tokens: the gradients of embedding and head, reduced last, need most. */
+static void root_gradients(void **state)
+{
+    (void)state;
+    sc_run r = fsdp("llama3-8b", "torchtitan-2024");
+    r.mbs = 1;
+    r.gbs = 8;
+    r.seq = 64;
+    const sc_stage_memory *m = memory(&r);
+    assert_true(m->activations == 0);
+    assert_string_equal(m->worst, "the last reduction");
+    near(m->gradients,
+         4 * (double)r.model->params / 8 + (2 + 4) * (2 * table + H));
+}
+
+/* Full recomputation keeps inputs only.  8-bit products keep 8-bit inputs. */
+static void full_and_fp8(void **state)
+{
+    (void)state;
+    sc_run r = fsdp("llama3-8b", "torchtitan-2025");
+    r.recompute = SC_RC_FULL;
+    /* beside the input, which the first norm keeps */
+    double rest = 2 * (H + 2 * KV + H) + 4 * HEADS + 4.0 * F;
+    double head = 2 * 2 * H + 4.0 * V;
+    near(memory(&r)->activations,
+         tokens * (L * 2.0 * H + head + rest + 2 * 3 * H + 6.0 * F));
+    r.recipe = SC_RECIPE_FP8;
+    r.precision = SC_FP8;
+    near(memory(&r)->activations,
+         tokens * (L * 2.0 * H + head + rest + 3 * H + 6.0 * F));
+}
+
+/* Over tensor-parallel ranks the loss holds a temporary more, and the head its
+ * gathered input. */
+static void split_loss(void **state)
+{
+    (void)state;
+    sc_run r = fsdp("llama3-8b", "torchtitan-2024");
+    r.size[SC_AX_DP] = 1;
+    r.size[SC_AX_TP] = 8;
+    r.sp = true;
+    r.gbs = 2;
+    r.recompute = SC_RC_FULL;
+    near(memory(&r)->activations,
+         tokens * ((L + 1) * 2.0 * H / 8 + 2 * H + 18.0 * V / 8));
+    r.sw = fsdp("llama3-8b", "megatron-core").sw;
+    r.zero = 0;
+    near(memory(&r)->activations,
+         tokens * ((L + 2) * 2.0 * H / 8 + 8.0 * V / 8));
+}
+
+/* With stages weights stay gathered and gradients whole in fp32; receive
+ * buffers for all micro-batches, and the last stage's logits. */
+static void pipeline(void **state)
+{
+    (void)state;
+    sc_run r = fsdp("llama3-8b", "torchtitan-2024");
+    r.size[SC_AX_PP] = 4;
+    r.size[SC_AX_DP] = 2;
+    r.mbs = 1;
+    r.ga = 8;
+    r.recompute = SC_RC_FULL;
+    const sc_stage_memory *m = memory(&r);
+    double n = 8 * one_layer, first = n + table, last = first + H;
+    double send = 2.0 * 8192 * H, s = 8192;
+    near(m[0].weights, 4 * first / 2 + 2 * (first + table + one_layer));
+    near(m[1].weights, 4 * n / 2 + 2 * (n + one_layer));
+    near(m[1].gradients, 4 * n / 2 + 4 * n + 2 * one_layer);
+    near(m[1].communication, 2 * 8 * send);
+    near(m[3].communication, 2 * 8 * send + 7 * 2 * s * V);
+    near(m[3].weights, 4 * last / 2 + 2 * (last + table + H + one_layer));
+    double at_act = 2 * (H + H + 2 * KV + H + H + H) + 4 * HEADS + 10.0 * F;
+    near(m[1].activations, s * (3 * 8 * 2.0 * H + at_act));
+    /* Megatron: what is under way only */
+    r.sw = fsdp("llama3-8b", "megatron-core").sw;
+    r.zero = 0;
+    m = memory(&r);
+    near(m[1].communication, 4 * send + r.sw->bucket_bytes);
+    near(m[1].gradients, 4 * n);
+}
+
+/* torchtitan prints what its allocator holds. */
+static void reported(void **state)
+{
+    (void)state;
+    sc_stage_memory m[2] = {{.peak = 30, .other = 2}, {.peak = 31, .other = 5}};
+    sc_prediction p = {.run = fsdp("llama3-8b", "torchtitan-2024"),
+                       .n_stages = 2,
+                       .memory = m};
+    assert_true(sc_predict_reported_memory(&p) == 28);
+    p.run.sw = fsdp("llama3-8b", "megatron-core").sw;
+    assert_true(sc_predict_reported_memory(&p) == 31);
+}
+
+/* Rows of measured tables name a program and a date. */
+static void generations(void **state)
+{
+    (void)state;
+
+    static const struct {
+        const char *name, *date, *profile;
+    } cases[] = {
+        {"torchtitan (pytorch fsdp2)", "2024-12", "torchtitan-2024"},
+        {"torchtitan (pytorch fsdp2)", "2025-06", "torchtitan-2025"},
+        {"torchtitan (pytorch fsdp2) eager", "2024-12",
+         "torchtitan-eager-2024"},
+        {"torchtitan", NULL, "torchtitan-2025"},
+    };
+
+    for (size_t i = 0; i < SC_COUNT(cases); i++) {
+        const sc_software *sw = NULL;
+        assert_int_equal(sc_software_find(cases[i].name, cases[i].date,
+                                          sc_pos_none(), &f.a, &sw, &f.err),
+                         SC_OK);
+        assert_string_equal(sw->name, cases[i].profile);
+    }
+}
+
+#define TEST(fn) cmocka_unit_test_setup_teardown(fn, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(llama_8b_on_8), TEST(eager_keeps_the_last_product),
+        TEST(compiled_loss), TEST(root_gradients),
+        TEST(full_and_fp8),  TEST(split_loss),
+        TEST(pipeline),      TEST(reported),
+        TEST(generations)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
