@@ -262,6 +262,14 @@ static const hf_type *find_type(hf_reader *r)
     return NULL;
 }
 
+/* Files of several towers keep the language model in an object of its own. */
+static const sc_node *language_model(const sc_node *root)
+{
+    const sc_node *text = hf_get(root, "text_config");
+    bool towers = hf_get(root, "vision_config") || hf_get(root, "audio_config");
+    return text && text->kind == SC_N_MAP && !towers ? text : root;
+}
+
 sc_status model_read_hf(const char *text, size_t len, const char *file,
                         sc_arena *a, const sc_model **out, sc_err *err)
 {
@@ -271,7 +279,7 @@ sc_status model_read_hf(const char *text, size_t len, const char *file,
         return sc_error(err, SC_EINPUT, SC_C_TYPE, root->pos, NULL,
                         "a HuggingFace configuration is an object");
     }
-    hf_reader r = {.root = root, .arena = a, .err = err};
+    hf_reader r = {.root = language_model(root), .arena = a, .err = err};
     model_where_all(&r.where, root->pos);
 
     const hf_type *type = find_type(&r);
