@@ -42,6 +42,8 @@ typedef struct nccl_reader {
     int redop, root;
     int time[2], algbw[2], busbw[2], wrong[2]; /* -1: no such column */
     sc_nccl_log out;
+    sc_pos skipped_at;   /* the first row that was skipped ... */
+    const char *skipped; /* ... and why */
     uint32_t cap_rows, cap_warnings;
 } nccl_reader;
 
@@ -58,6 +60,9 @@ typedef struct nccl_result {
 void nccl_error(nccl_reader *r, sc_code code, sc_pos pos, const char *hint,
                 const char *fmt, ...) SC_PRINTF(5, 6);
 sc_status nccl_warn(nccl_reader *r, sc_pos pos, const char *what);
+/* A row that is not used; counts it and, unless it is what nccl-tests always
+ * prints (`quiet`), says why. */
+sc_status nccl_skip(nccl_reader *r, sc_pos pos, const char *why, bool quiet);
 
 void nccl_begin_test(nccl_reader *r);
 /* Collective of a program's name ("./build/all_reduce_perf"); -1: none, -2:

@@ -35,7 +35,6 @@ static const struct {
     {"add_cross_attention", WHEN_SET, "cross attention", 0, PARTS},
     {"vision_config", WHEN_SET, "a vision tower", 0, TOWER},
     {"audio_config", WHEN_SET, "an audio tower", 0, TOWER},
-    {"text_config", WHEN_SET, "several towers", 0, PARTS},
     {"use_sliding_window", WHEN_SET, "windows in some of the layers", 0, PARTS},
     {"do_layer_norm_before", WHEN_FALSE, "norms behind the blocks", 0, PARTS},
     {"layer_norm_elementwise_affine", WHEN_FALSE, "norms without weights", 0,

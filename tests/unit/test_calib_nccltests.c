@@ -212,7 +212,7 @@ static void test_json(void **state)
          "\"float\", \"redop\": \"sum\", \"root\": \"    -1\", "
          "\"out_of_place\": " JSON_HALF ", \"in_place\": {\"cpu_time\": 60.0, "
          "\"alg_bw\": 17.5, \"bus_bw\": 17.5, \"nwrong\": 0.0}},\n"
-         "{\"size\": 2097152, \"type\": \"float\", \"redop\": \"sum\", "
+         "{\"size\": 1048576, \"type\": \"float\", \"redop\": \"sum\", "
          "\"root\": \"-1\", \"out_of_place\": null, \"in_place\": " JSON_HALF
          "}],\n\"average_bus_bandwidth\": {\"bandwidth\": 20.0}}\n");
     assert_int_equal(r.log.n_rows, 2);

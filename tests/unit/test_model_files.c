@@ -158,7 +158,7 @@ static const bad_case cases[] = {
      "{\"model_type\": \"llama\", \"vocab_size\": -3, "
      "\"hidden_size\": 1e300, \"num_hidden_layers\": true,\n"
      "\"num_attention_heads\": null, \"intermediate_size\": []}",
-     "type 1:86, range 1:58, missing 1:1, type 2:51, range 1:39"},
+     "type 1:86, range 1:58, missing 2:24, type 2:51, range 1:39"},
 };
 
 static void describe(const sc_err *err, char *buf, size_t size)
