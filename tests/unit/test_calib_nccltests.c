@@ -3,7 +3,7 @@
  * them. */
 #include <stepcast/calib_nccltests.h>
 
-#include "unit.h"
+#include "findings.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -50,10 +50,7 @@ static void read_as(reading *r, const char *file, const char *text,
 static void good(reading *r, const char *file, const char *text)
 {
     read_as(r, file, text, NULL);
-    if (r->status == SC_OK) return;
-    char line[700];
-    sc_diag_format(&r->err.d[0], line, sizeof line);
-    fail_msg("%s", line);
+    none_found(&r->err, text);
 }
 
 static void devices(char *buf, size_t size, int nodes, int per)
@@ -292,14 +289,9 @@ static void test_errors(void **state)
 
     for (size_t i = 0; i < SC_COUNT(cases); i++) {
         reading r;
-        char got[300] = "";
+        char got[FINDINGS];
         read_as(&r, "f", cases[i].text, NULL);
-        for (uint32_t k = 0; k < r.err.n; k++) {
-            size_t n = strlen(got);
-            snprintf(got + n, sizeof got - n, "%s%s %u:%u", k ? ", " : "",
-                     sc_code_name(r.err.d[k].code), (unsigned)r.err.d[k].line,
-                     (unsigned)r.err.d[k].col);
-        }
+        findings(&r.err, got);
         if (r.status != SC_EINPUT || strcmp(got, cases[i].errors) != 0)
             fail_msg("case %zu: %s instead of %s", i, got, cases[i].errors);
         assert_int_equal(r.log.n_rows, 0);
