@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_model_params.c - parameter counts of the catalogue and of HuggingFace
  * files equal the published ones. */
+#include "base/name.h"
 #include "fixture.h"
 
 #include <math.h>
@@ -265,11 +266,44 @@ static void test_aliases(void **state)
         {"gpt2-1.5b", "gpt2-xl"},
         {"gpt3-125m", "gpt3-small"},
         {"mt-nlg-530b", "megatron-530b"},
+        /* as releases and tables spell them */
+        {"GPT OSS 120B", "gpt-oss-120b"},
+        {"openai/gpt-oss-20b", "gpt-oss-20b"},
+        {"Qwen3_30B_a3B", "qwen3-30b-a3b"},
+        {"Qwen/Qwen3-235B-A22B", "qwen3-235b-a22b"},
+        {"DeepSeekV3", "deepseek-v3"},
+        {"deepseek-ai/DeepSeek-V3-Base", "deepseek-v3"},
+        {"Kimi_K2", "kimi-k2"},
+        {"LLAMA3.1_405B", "llama3.1-405b"},
+        {"meta-llama/Llama-3.1-8B", "llama3.1-8b"},
+        {"Meta-Llama-3-70B", "llama3-70b"},
+        {"Llama-2-70b-hf", "llama2-70b"},
+        {"LLAMA2-70B LoRA", "llama2-70b-lora"},
+        {"mistralai/Mixtral-8x7B-v0.1", "mixtral-8x7b"},
+        {"bert-large-uncased", "bert-large"},
+        {"Nemotron_3_Nano", "nemotron-3-nano"},
+        {"GPT3-175B", "gpt3-175b"},
     };
     for (size_t i = 0; i < SC_COUNT(pairs); i++) {
         const sc_model *x = model(pairs[i][0]), *y = model(pairs[i][1]);
         assert_string_equal(x->name, pairs[i][1]);
         assert_int_equal(x->hash, y->hash);
+    }
+}
+
+/* No two names differ by case and punctuation alone. */
+static void test_names_are_distinct(void **state)
+{
+    (void)state;
+    const char **names;
+    uint32_t n;
+    assert_int_equal(sc_model_list(&arena, &names, &n, &err), SC_OK);
+    for (uint32_t i = 0; i < n; i++) {
+        char folded[NAME_FOLDED + 1];
+        name_fold(names[i], folded);
+        for (uint32_t k = 0; k < i; k++)
+            if (name_is(folded, names[k]))
+                fail_msg("%s is %s", names[i], names[k]);
     }
 }
 
@@ -413,6 +447,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_all_actives, setup, teardown),
         cmocka_unit_test_setup_teardown(test_trained, setup, teardown),
         cmocka_unit_test_setup_teardown(test_aliases, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_names_are_distinct, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(test_unknown_names, setup, teardown),
         cmocka_unit_test_setup_teardown(test_huggingface, setup, teardown),
         cmocka_unit_test_setup_teardown(test_file_equals_catalogue, setup,
