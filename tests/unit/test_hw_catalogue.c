@@ -32,6 +32,48 @@ static void every_node(void **state)
     }
 }
 
+/* Of files that describe something, every value names a source, and every
+ * source a year and a month. */
+static void check_file(const sc_embedded *file)
+{
+    static const char *const plain[] = {"name", "title",   "vendor", "arch",
+                                        "node", "sources", NULL};
+    sc_node *root;
+    assert_int_equal(sc_doc_parse(file->text, file->len, SC_FMT_YAML,
+                                  file->path, &arena, &root, &err),
+                     SC_OK);
+    const sc_node *sources = sc_node_get(root, "sources");
+    for (const sc_node *c = root->child; c != NULL; c = c->next) {
+        size_t i = 0;
+        while (plain[i] != NULL && strcmp(plain[i], c->key) != 0) i++;
+        if (plain[i] != NULL) continue;
+        if (c->kind != SC_N_SEQ || c->n != 2 ||
+            sc_node_get(sources, c->child->next->text) == NULL)
+            fail_msg("%s: %s has no source", file->path, c->key);
+    }
+    for (const sc_node *c = sources->child; c != NULL; c = c->next) {
+        const sc_node *date = sc_node_get(c, "date");
+        assert_int_equal(strlen(date->text), 7);
+        assert_true(date->text[4] == '-' && strncmp(date->text, "20", 2) == 0);
+        assert_true(strlen(sc_node_get(c, "text")->text) > 8);
+    }
+}
+
+static void every_value_has_a_source(void **state)
+{
+    (void)state;
+    uint32_t n, checked = 0;
+    const sc_embedded *file = sc_embedded_all(&n);
+    for (uint32_t i = 0; i < n; i++) {
+        if (strncmp(file[i].path, "hw/nodes/", 9) != 0 &&
+            strncmp(file[i].path, "hw/devices/", 11) != 0)
+            continue;
+        check_file(&file[i]);
+        checked++;
+    }
+    assert_true(checked > 100);
+}
+
 static void nodes_of_the_catalogue(void **state)
 {
     (void)state;
@@ -151,6 +193,7 @@ static void clouds_and_machines(void **state)
                 {"mi300x-node:2", "mi300x", 50},
                 {"1080_1ib:2", "gtx-1080-ti", 1.5625},
                 {"frontier:9408", "mi250x", 12.5},
+                {"perlmutter:1536", "a100-sxm-40g", 25},
                 {"dojo-tile:2", "dojo-d1", 720}};
 
     for (size_t i = 0; i < SC_COUNT(rows); i++) {
@@ -171,12 +214,15 @@ static void clouds_and_machines(void **state)
     assert_true(hw->dim[0].bw == 56.25e9 && hw->dim[1].bw == 32e9);
     assert_true(machine("mi300x-node")->dim[0].kind == SC_DIM_FULL);
     assert_true(machine("frontier:256")->dim[1].group == 128);
+    assert_true(machine("perlmutter")->dim[0].bw == 300e9);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(every_node, setup, teardown),
+        cmocka_unit_test_setup_teardown(every_value_has_a_source, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(nodes_of_the_catalogue, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(racks, setup, teardown),
