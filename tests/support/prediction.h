@@ -18,7 +18,8 @@
 static struct {
     sc_arena a;
     sc_err err;
-    sc_cost cost; /* the parameters before any fit */
+    sc_cost cost;   /* the parameters before any fit */
+    sc_software sw; /* a copy, where a test changes what a program does */
     sc_job job;
     sc_inputs in;
     sc_prediction p;

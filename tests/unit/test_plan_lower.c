@@ -12,15 +12,12 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What the runs use; tests change it. */
-static sc_software program;
-
 static sc_run run_of(const char *software, uint32_t tp, uint32_t pp,
                      uint32_t dp, uint32_t ga)
 {
     const sc_software *sw = NULL;
     sc_run r = {.cost = &f.cost,
-                .sw = &program,
+                .sw = &f.sw,
                 .size = {pp, dp, 1, 1, tp},
                 .vpp = 1,
                 .mbs = 1,
@@ -39,7 +36,7 @@ static sc_run run_of(const char *software, uint32_t tp, uint32_t pp,
         sc_model_load("gpt3-xl", sc_pos_none(), &f.a, &r.model, &f.err), 0);
     assert_int_equal(
         sc_software_find(software, NULL, sc_pos_none(), &f.a, &sw, &f.err), 0);
-    program = *sw;
+    f.sw = *sw;
     return r;
 }
 
@@ -145,7 +142,7 @@ static void exchange_hides(void **state)
     (void)state;
     sc_run r = run_of("megatron-core", 1, 1, 8, 2);
     f.cost.p[SC_P_STEP_FIXED] = 0;
-    program.bucket_bytes = 1;
+    f.sw.bucket_bytes = 1;
     sc_plan p = built(&r);
     sc_block b[3] = {hand_made(1e-3, 1e-3), hand_made(100, 200),
                      hand_made(1e-3, 1e-3)};
@@ -168,7 +165,7 @@ static void exchange_limits(void **state)
     (void)state;
     sc_run r = run_of("megatron-core", 1, 1, 8, 1);
     f.cost.p[SC_P_STEP_FIXED] = 0;
-    program.bucket_bytes = 1;
+    f.sw.bucket_bytes = 1;
     sc_plan p = built(&r);
     sc_block b[3] = {hand_made(1e-3, 1e-3), hand_made(1, 2),
                      hand_made(1e-3, 1e-3)};
@@ -201,7 +198,7 @@ static void sharded_weights_hide(void **state)
     assert_true(event >= busy + 2 * 10 && event <= 1.001 * most);
     assert_true(composed >= busy + 2 * 10 && composed <= 1.001 * most);
     /* without prefetch every layer waits for its weights, both ways */
-    program.prefetch = false;
+    f.sw.prefetch = false;
     g = lower(&p, b, false);
     event = sc_time_to_s(makespan(&g));
     composed = fast(&p, b);
@@ -236,7 +233,7 @@ static const shape shapes[] = {
 static sc_run run_of_shape(const shape *s)
 {
     sc_run r = run_of(s->software, s->tp, s->pp, s->dp, s->ga);
-    program.grad_overlap = program.param_overlap = s->overlap;
+    f.sw.grad_overlap = f.sw.param_overlap = s->overlap;
     r.vpp = s->vpp;
     r.schedule = s->vpp > 1 ? SC_SCH_INTERLEAVED : SC_SCH_1F1B;
     r.zero = s->zero;
@@ -341,7 +338,7 @@ static void transfers(void **state)
     r.vpp = 2;
     r.schedule = SC_SCH_INTERLEAVED;
     for (int scatter = 0; scatter < 2; scatter++) {
-        program.p2p_scatter = scatter;
+        f.sw.p2p_scatter = scatter;
         sc_plan p = built(&r);
         sc_block b[3];
         price(&p, b);
