@@ -111,6 +111,7 @@ static sc_status device_line(nccl_reader *r, line l, const char *at)
 static void table_header(nccl_reader *r, line l)
 {
     r->n_cols = 0;
+    r->cpu = false;
     r->redop = r->root = -1;
     for (int k = 0; k < 2; k++)
         r->time[k] = r->algbw[k] = r->busbw[k] = r->wrong[k] = -1;
@@ -118,7 +119,8 @@ static void table_header(nccl_reader *r, line l)
          t = next(&l)) {
         int c = (int)r->n_cols, k = r->time[0] >= 0 && r->time[0] != c;
         if (is(t, "timestamp")) break;
-        bool time = is(t, "time") || is(t, "cputime");
+        bool cpu = is(t, "cputime"), time = cpu || is(t, "time");
+        r->cpu = r->cpu || cpu;
         if (is(t, "redop")) r->redop = c;
         if (is(t, "root")) r->root = c;
         if (time && r->time[k] < 0) r->time[k] = c;
@@ -211,6 +213,7 @@ static sc_status row(nccl_reader *r, const token *t, uint32_t n, line l)
                    "%u of %u columns", (unsigned)n, (unsigned)r->n_cols);
         return SC_OK;
     }
+    v.cpu[0] = v.cpu[1] = r->cpu;
     uint32_t errors = r->err ? r->err->n + r->err->n_more : 0;
     v.bytes = cell(r, t, n, 0, "size");
     v.type = sc_strndup(r->a, t[2].s, t[2].n);

@@ -40,6 +40,7 @@ typedef struct nccl_reader {
     /* of the table's header: */
     uint32_t n_cols;
     int redop, root;
+    bool cpu; /* "cputime" instead of "time" (-C) */
     int time[2], algbw[2], busbw[2], wrong[2]; /* -1: no such column */
     sc_nccl_log out;
     sc_pos skipped_at;   /* the first row that was skipped ... */
@@ -53,6 +54,7 @@ typedef struct nccl_result {
     double time[2], algbw[2], busbw[2]; /* us, GB/s; NaN: not measured */
     double wrong;                       /* of both; NaN: not checked */
     const char *type;
+    bool cpu[2];         /* `time` is what the CPU took to start it (-C) */
     int reduces, rooted; /* 1, 0, -1: not told */
     sc_pos pos;
 } nccl_result;

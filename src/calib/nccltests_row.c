@@ -252,8 +252,21 @@ static bool check_algbw(nccl_reader *r, const nccl_result *v, int k)
     return false;
 }
 
-sc_status nccl_add(nccl_reader *r, const nccl_result *v)
+/* Bandwidths are of the time of the collective also where the time that is
+ * printed is the CPU's. */
+static void time_of_bandwidth(nccl_result *v)
 {
+    for (int k = 0; k < 2; k++) {
+        if (!v->cpu[k]) continue;
+        bool told = v->algbw[k] >= least_algbw;
+        v->time[k] = told ? v->bytes / v->algbw[k] * 1e-3 : NAN;
+    }
+}
+
+sc_status nccl_add(nccl_reader *r, const nccl_result *read)
+{
+    nccl_result result = *read, *v = &result;
+    time_of_bandwidth(v);
     if (!r->test.rows) r->tables++;
     r->test.rows = true;
     if (v->bytes <= 0)
@@ -268,7 +281,11 @@ sc_status nccl_add(nccl_reader *r, const nccl_result *v)
                          false);
     int k = v->time[0] > 0 ? 0 : 1;
     if (!(v->time[k] > 0))
-        return nccl_skip(r, v->pos, "a row without a time is skipped", false);
+        return nccl_skip(r, v->pos,
+                         v->cpu[0] || v->cpu[1]
+                             ? "a row with the CPU's time alone is skipped"
+                             : "a row without a time is skipped",
+                         false);
     if (v->time[k] > 1e12) {
         nccl_error(r, SC_C_RANGE, v->pos, NULL, "a time of %g us", v->time[k]);
         return SC_OK;

@@ -217,9 +217,28 @@ static void test_json(void **state)
     assert_int_equal(r.log.rows[0].ranks, 2);
     assert_int_equal(r.log.rows[0].nodes, 2);
     assert_float_equal(r.log.rows[0].time_s, 50e-6, 1e-12);
-    assert_float_equal(r.log.rows[0].in_place_s, 60e-6, 1e-12);
+    /* of the bandwidth: 60 us are what the CPU took */
+    assert_true(fabs(r.log.rows[0].in_place_s - 1048576 / 17.5e9) < 1e-12);
     assert_float_equal(r.log.rows[1].time_s, 50e-6, 1e-12);
     assert_int_equal(r.log.rows[1].pos.line, 7);
+    sc_arena_free(&r.a);
+}
+
+/* -C prints the time that the CPU took in the place of the collective's. */
+static void test_cpu_time(void **state)
+{
+    (void)state;
+    reading r;
+    good(&r, "x",
+         "# Collective test starting: all_reduce_perf\n" NTHREAD PAIR
+         "# size count type redop root cputime algbw busbw #wrong cputime "
+         "algbw busbw #wrong\n"
+         " 4 1 float sum -1 3.1 0.00 0.00 0 3.0 0.00 0.00 0\n"
+         " 1048576 262144 float sum -1 3.2 20.97 20.97 0 3.1 26.21 26.21 0\n");
+    assert_int_equal(r.log.n_rows, 1);
+    assert_int_equal(r.log.n_skipped, 1);
+    assert_true(fabs(r.log.rows[0].time_s - 1048576 / 20.97e9) < 1e-12);
+    assert_true(fabs(r.log.rows[0].in_place_s - 1048576 / 26.21e9) < 1e-12);
     sc_arena_free(&r.a);
 }
 
@@ -469,9 +488,9 @@ static void test_fit_errors(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_text),      cmocka_unit_test(test_collective),
-        cmocka_unit_test(test_columns),   cmocka_unit_test(test_json),
-        cmocka_unit_test(test_errors),    cmocka_unit_test(test_fit),
-        cmocka_unit_test(test_fit_errors)};
+        cmocka_unit_test(test_text),    cmocka_unit_test(test_collective),
+        cmocka_unit_test(test_columns), cmocka_unit_test(test_cpu_time),
+        cmocka_unit_test(test_json),    cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_fit),     cmocka_unit_test(test_fit_errors)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
