@@ -148,6 +148,21 @@ static size_t error_start(const reader *r, size_t end)
     return start;
 }
 
+/* What people write that Python and JavaScript read, and JSON does not. */
+static const char *help(const reader *r, size_t at)
+{
+    char c = at < r->len ? r->text[at] : '\0';
+    size_t before = at;
+    while (before > 0 && strchr(" \t\r\n", r->text[before - 1]) != NULL)
+        before--;
+    if ((c == '}' || c == ']') && before > 0 && r->text[before - 1] == ',')
+        return "no comma stands behind the last one";
+    if (c == 'N' || c == 'I') return "JSON has no NaN and no Infinity";
+    if (c == '\'') return "strings stand in double quotes";
+    if (c == '/' || c == '#') return "JSON has no comments";
+    return NULL;
+}
+
 static sc_status syntax_error(reader *r)
 {
     /* "parse error: unallowed token at this point in JSON text\n" */
@@ -165,8 +180,8 @@ static sc_status syntax_error(reader *r)
         truncated
             ? sc_error(r->sink->err, SC_EINPUT, SC_C_SYNTAX, pos,
                        "is the file complete?", "bad JSON: it ends too early")
-            : sc_error(r->sink->err, SC_EINPUT, SC_C_SYNTAX, pos, NULL,
-                       "bad JSON: %.*s", (int)strcspn(what, "\n"), what);
+            : sc_error(r->sink->err, SC_EINPUT, SC_C_SYNTAX, pos, help(r, at),
+                       "bad JSON: %.*s", (int)strcspn(what, "\n."), what);
     yajl_free_error(r->yajl, raw);
     return s;
 }

@@ -111,6 +111,7 @@ static sc_status device_line(nccl_reader *r, line l, const char *at)
 static void table_header(nccl_reader *r, line l)
 {
     r->n_cols = 0;
+    r->cpu = false;
     r->redop = r->root = -1;
     for (int k = 0; k < 2; k++)
         r->time[k] = r->algbw[k] = r->busbw[k] = r->wrong[k] = -1;
@@ -118,7 +119,8 @@ static void table_header(nccl_reader *r, line l)
          t = next(&l)) {
         int c = (int)r->n_cols, k = r->time[0] >= 0 && r->time[0] != c;
         if (is(t, "timestamp")) break;
-        bool time = is(t, "time") || is(t, "cputime");
+        bool cpu = is(t, "cputime"), time = cpu || is(t, "time");
+        r->cpu = r->cpu || cpu;
         if (is(t, "redop")) r->redop = c;
         if (is(t, "root")) r->root = c;
         if (time && r->time[k] < 0) r->time[k] = c;
@@ -206,12 +208,14 @@ static sc_status row(nccl_reader *r, const token *t, uint32_t n, line l)
     }
     if (n < r->n_cols) {
         if (l.last) return nccl_warn(r, v.pos, "the last row is not complete");
-        nccl_error(r, SC_C_MISSING, v.pos, NULL, "%u of %u columns",
-                   (unsigned)n, (unsigned)r->n_cols);
+        nccl_error(r, SC_C_MISSING, v.pos,
+                   "a row has as many columns as the header",
+                   "%u of %u columns", (unsigned)n, (unsigned)r->n_cols);
         return SC_OK;
     }
+    v.cpu[0] = v.cpu[1] = r->cpu;
     uint32_t errors = r->err ? r->err->n + r->err->n_more : 0;
-    v.bytes = nccl_number(t[0].s, t[0].n);
+    v.bytes = cell(r, t, n, 0, "size");
     v.type = sc_strndup(r->a, t[2].s, t[2].n);
     if (!v.type) return sc_error_nomem(r->err);
     if (r->redop >= 0) v.reduces = !is(t[r->redop], "none");
@@ -228,6 +232,15 @@ static sc_status row(nccl_reader *r, const token *t, uint32_t n, line l)
     return nccl_add(r, &v);
 }
 
+/* Two of size, count and type; all three before a header, where launchers
+ * talk. */
+static bool is_row(const nccl_reader *r, const token *t, uint32_t n)
+{
+    if (n < 4) return false;
+    int like = digits(t[0].s, t[0].n) + digits(t[1].s, t[1].n) + is_type(t[2]);
+    return like == 3 || (like == 2 && r->n_cols > 0 && n >= r->n_cols);
+}
+
 static sc_status read_line(nccl_reader *r, line l)
 {
     token t[NCCL_COLUMNS + 4];
@@ -241,14 +254,13 @@ static sc_status read_line(nccl_reader *r, line l)
         l.s = t[0].s;
         return comment(r, l);
     }
-    bool data = n >= 4 && digits(t[0].s, t[0].n) && digits(t[1].s, t[1].n) &&
-                is_type(t[2]);
-    if (data && torn(l)) {
-        r->out.n_skipped++;
-        return nccl_warn(r, position(r, t[0].s),
-                         "a row torn apart by other output is skipped");
+    if (is_row(r, t, n)) {
+        if (torn(l))
+            return nccl_skip(r, position(r, t[0].s),
+                             "a row torn apart by other output is skipped",
+                             false);
+        return row(r, t, n, l);
     }
-    if (data) return row(r, t, n, l);
     for (uint32_t i = 0; i < n; i++) {
         int c = nccl_program(t[i].s, t[i].n);
         if (c != -1) r->mentioned = c;
@@ -277,6 +289,23 @@ static bool is_json(const char *text, size_t len)
     return i < len && text[i] == '{';
 }
 
+static sc_status no_rows(const nccl_reader *r)
+{
+    const char *nul = r->len ? memchr(r->text, '\0', r->len) : NULL;
+    if (nul)
+        return sc_error(r->err, SC_EINPUT, SC_C_SYNTAX, position(r, nul),
+                        "is it a text file?", "a NUL byte");
+    if (r->out.n_skipped > 0)
+        return sc_error(r->err, SC_EINPUT, SC_C_MISSING, r->skipped_at,
+                        r->skipped, "no usable row of nccl-tests, %u skipped",
+                        (unsigned)r->out.n_skipped);
+    return sc_error(r->err, SC_EINPUT, SC_C_MISSING, sc_pos_file(r->file),
+                    "did the job start? launchers often leave only their own "
+                    "messages",
+                    "no result rows of nccl-tests in %u lines",
+                    (unsigned)r->lines);
+}
+
 sc_status sc_nccl_tests_read(const char *text, size_t len, const char *file,
                              const sc_nccl_opts *o, sc_arena *a,
                              sc_nccl_log *out, sc_err *err)
@@ -293,20 +322,14 @@ sc_status sc_nccl_tests_read(const char *text, size_t len, const char *file,
     const char *name = slash ? slash + 1 : file;
     nccl_begin_test(&r);
     if (is_json(text, len)) {
+        for (size_t i = 0; i < len; i++) r.lines += text[i] == '\n';
         SC_TRY(nccl_read_json(&r));
     } else {
         r.mentioned = nccl_program(name, strlen(name));
         SC_TRY(read_text(&r));
     }
     SC_TRY(r.status);
-    if (r.out.n_rows == 0)
-        return sc_error(err, SC_EINPUT, SC_C_MISSING, sc_pos_file(file),
-                        r.out.n_skipped
-                            ? "see the warnings"
-                            : "did the job start? launchers often leave only "
-                              "their own messages",
-                        "no result rows of nccl-tests (%u lines, %u skipped)",
-                        (unsigned)r.lines, (unsigned)r.out.n_skipped);
+    if (r.out.n_rows == 0) return no_rows(&r);
     r.out.n_tables = r.tables;
     *out = r.out;
     return SC_OK;

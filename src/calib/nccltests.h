@@ -40,8 +40,11 @@ typedef struct nccl_reader {
     /* of the table's header: */
     uint32_t n_cols;
     int redop, root;
+    bool cpu; /* "cputime" instead of "time" (-C) */
     int time[2], algbw[2], busbw[2], wrong[2]; /* -1: no such column */
     sc_nccl_log out;
+    sc_pos skipped_at;   /* the first row that was skipped ... */
+    const char *skipped; /* ... and why */
     uint32_t cap_rows, cap_warnings;
 } nccl_reader;
 
@@ -51,6 +54,7 @@ typedef struct nccl_result {
     double time[2], algbw[2], busbw[2]; /* us, GB/s; NaN: not measured */
     double wrong;                       /* of both; NaN: not checked */
     const char *type;
+    bool cpu[2];         /* `time` is what the CPU took to start it (-C) */
     int reduces, rooted; /* 1, 0, -1: not told */
     sc_pos pos;
 } nccl_result;
@@ -58,6 +62,9 @@ typedef struct nccl_result {
 void nccl_error(nccl_reader *r, sc_code code, sc_pos pos, const char *hint,
                 const char *fmt, ...) SC_PRINTF(5, 6);
 sc_status nccl_warn(nccl_reader *r, sc_pos pos, const char *what);
+/* A row that is not used; counts it and, unless it is what nccl-tests always
+ * prints (`quiet`), says why. */
+sc_status nccl_skip(nccl_reader *r, sc_pos pos, const char *why, bool quiet);
 
 void nccl_begin_test(nccl_reader *r);
 /* Collective of a program's name ("./build/all_reduce_perf"); -1: none, -2:

@@ -80,6 +80,7 @@ static void half(nccl_reader *r, const sc_node *row, const char *key,
     v->time[k] = v->algbw[k] = v->busbw[k] = NAN;
     if (!h) return;
     bool cpu = sc_node_get(h, "cpu_time") != NULL;
+    v->cpu[k] = cpu;
     v->time[k] = number(r, h, cpu ? "cpu_time" : "time", true);
     v->algbw[k] = number(r, h, "alg_bw", true);
     v->busbw[k] = number(r, h, "bus_bw", true);

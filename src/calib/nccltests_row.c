@@ -37,6 +37,15 @@ sc_status nccl_warn(nccl_reader *r, sc_pos pos, const char *what)
     return SC_OK;
 }
 
+sc_status nccl_skip(nccl_reader *r, sc_pos pos, const char *why, bool quiet)
+{
+    if (r->out.n_skipped++ == 0) {
+        r->skipped_at = pos;
+        r->skipped = why;
+    }
+    return quiet ? SC_OK : nccl_warn(r, pos, why);
+}
+
 double nccl_number(const char *s, size_t n)
 {
     char buf[64];
@@ -229,25 +238,54 @@ static bool find_coll(nccl_reader *r, const nccl_result *v, int k,
     return false;
 }
 
-static sc_status skip(nccl_reader *r, const nccl_result *v, const char *why)
+/* What is printed as algbw is size / time, to its two decimals and to the
+ * digits of the time. */
+static bool check_algbw(nccl_reader *r, const nccl_result *v, int k)
 {
-    r->out.n_skipped++;
-    return why ? nccl_warn(r, v->pos, why) : SC_OK;
+    double got = v->algbw[k], want = v->bytes / v->time[k] * 1e-3;
+    if (isnan(got) || fabs(got - want) <= 0.02 + ratio_tolerance * want)
+        return true;
+    nccl_error(r, SC_C_CONFLICT, v->pos,
+               "size, time and algbw of a row belong together",
+               "algbw is %.2f, but %.0f bytes in %g us are %.2f GB/s", got,
+               v->bytes, v->time[k], want);
+    return false;
 }
 
-sc_status nccl_add(nccl_reader *r, const nccl_result *v)
+/* Bandwidths are of the time of the collective also where the time that is
+ * printed is the CPU's. */
+static void time_of_bandwidth(nccl_result *v)
 {
+    for (int k = 0; k < 2; k++) {
+        if (!v->cpu[k]) continue;
+        bool told = v->algbw[k] >= least_algbw;
+        v->time[k] = told ? v->bytes / v->algbw[k] * 1e-3 : NAN;
+    }
+}
+
+sc_status nccl_add(nccl_reader *r, const nccl_result *read)
+{
+    nccl_result result = *read, *v = &result;
+    time_of_bandwidth(v);
     if (!r->test.rows) r->tables++;
     r->test.rows = true;
-    if (v->bytes <= 0) return skip(r, v, NULL);
+    if (v->bytes <= 0)
+        return nccl_skip(r, v->pos, "a row of no bytes is skipped", true);
     if (v->bytes > 1e15) {
         nccl_error(r, SC_C_RANGE, v->pos, NULL, "a size of %g bytes", v->bytes);
         return SC_OK;
     }
     /* from 0.1 % on: old versions print the largest error instead */
-    if (v->wrong >= 1) return skip(r, v, "a row with wrong results is skipped");
+    if (v->wrong >= 1)
+        return nccl_skip(r, v->pos, "a row with wrong results is skipped",
+                         false);
     int k = v->time[0] > 0 ? 0 : 1;
-    if (!(v->time[k] > 0)) return skip(r, v, "a row without a time is skipped");
+    if (!(v->time[k] > 0))
+        return nccl_skip(r, v->pos,
+                         v->cpu[0] || v->cpu[1]
+                             ? "a row with the CPU's time alone is skipped"
+                             : "a row without a time is skipped",
+                         false);
     if (v->time[k] > 1e12) {
         nccl_error(r, SC_C_RANGE, v->pos, NULL, "a time of %g us", v->time[k]);
         return SC_OK;
@@ -260,7 +298,9 @@ sc_status nccl_add(nccl_reader *r, const nccl_result *v)
                        .type = v->type,
                        .table = r->tables - 1,
                        .pos = v->pos};
-    if (!find_ranks(r, v, &row) || !find_coll(r, v, k, &row)) return SC_OK;
+    if (!check_algbw(r, v, k) || !find_ranks(r, v, &row) ||
+        !find_coll(r, v, k, &row))
+        return SC_OK;
     void *array = sc_grow(r->a, r->out.rows, r->out.n_rows, &r->cap_rows, 16,
                           sizeof *r->out.rows);
     if (!array) return sc_error_nomem(r->err);

@@ -38,7 +38,8 @@ sc_status hw_net_dim(const hw_spec *s, uint32_t node_size, uint32_t nodes,
                         "nics without nic_bw");
     if (s->nics % s->rails != 0)
         return sc_error(err, SC_EINPUT, SC_C_DIVIDE, hw_spec_pos(s, "rails"),
-                        NULL, "%lld rails don't divide %lld nics",
+                        "give rails: a number that divides nics",
+                        "%lld rails don't divide %lld nics",
                         (long long)s->rails, (long long)s->nics);
     if (s->group > 0 && s->group % (s->leaf > 0 ? s->leaf : s->group) != 0)
         return sc_error(err, SC_EINPUT, SC_C_DIVIDE, hw_spec_pos(s, "group"),

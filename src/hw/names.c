@@ -7,53 +7,25 @@
  */
 #include "hw/names.h"
 
+#include "base/name.h"
+
 #include <stdio.h>
 #include <string.h>
-
-#define MAX_NAME 120
 
 static const char *const folders[] = {"hw/devices/", "hw/nodes/"};
 static const char *const sections[] = {"devices", "nodes"};
 
-/* ASCII only, in every locale. */
-static char lower(char c)
-{
-    const char *upper = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
-    const char *at = c == '\0' ? NULL : strchr(upper, c);
-    if (at == NULL) return c;
-    return "abcdefghijklmnopqrstuvwxyz"[at - upper];
-}
-
-/* Lower case, letters and digits only: how names are compared. */
-static void fold(const char *name, char out[MAX_NAME + 1])
-{
-    size_t n = 0;
-    for (; *name != '\0' && n < MAX_NAME; name++) {
-        char c = lower(*name);
-        if ((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9')) out[n++] = c;
-    }
-    out[n] = '\0';
-}
-
 static const sc_embedded *file_of(hw_kind kind, const char *name)
 {
-    char path[MAX_NAME + 32];
+    char path[NAME_FOLDED + 32];
     int n = snprintf(path, sizeof path, "%s%s.yml", folders[kind], name);
     return n < (int)sizeof path ? sc_embedded_find(path) : NULL;
-}
-
-static bool equal_folded(const char *folded, const char *name)
-{
-    char other[MAX_NAME + 1];
-    fold(name, other);
-    return strcmp(folded, other) == 0;
 }
 
 static bool in_list(const char *folded, const sc_node *list)
 {
     for (const sc_node *c = list->child; c != NULL; c = c->next)
-        if (c->kind == SC_N_SCALAR && equal_folded(folded, c->text))
-            return true;
+        if (c->kind == SC_N_SCALAR && name_is(folded, c->text)) return true;
     return false;
 }
 
@@ -92,12 +64,12 @@ static const sc_embedded *find_spelling(const char *folded, hw_kind kind)
     const sc_embedded *f = sc_embedded_all(&n_files);
     for (uint32_t i = 0; i < n_files; i++) {
         size_t len;
-        char name[MAX_NAME + 1];
+        char name[NAME_FOLDED + 1];
         const char *at = nth_name(kind, i, &len);
-        if (at == NULL || len > MAX_NAME) continue;
+        if (at == NULL || len > NAME_FOLDED) continue;
         memcpy(name, at, len);
         name[len] = '\0';
-        if (equal_folded(folded, name)) return &f[i];
+        if (name_is(folded, name)) return &f[i];
     }
     return NULL;
 }
@@ -172,9 +144,10 @@ static sc_status unknown(const char *name, const char *folded, unsigned kinds,
                         name);
     }
     SC_TRY(list_names(kinds, a, &names, &n, err));
-    char hint[200], low[MAX_NAME + 1];
+    char hint[200], low[NAME_FOLDED + 1];
     size_t i = 0;
-    for (; name[i] != '\0' && i < MAX_NAME; i++) low[i] = lower(name[i]);
+    for (; name[i] != '\0' && i < NAME_FOLDED; i++)
+        low[i] = name_lower(name[i]);
     low[i] = '\0';
     const char *near = sc_nearest(low, names);
     if (near != NULL)
@@ -191,7 +164,7 @@ sc_status hw_name_find(const char *name, unsigned kinds, sc_pos pos,
                        sc_arena *a, hw_name *out, sc_err *err)
 {
     static const hw_kind order[] = {HW_NODE, HW_DEVICE};
-    char folded[MAX_NAME + 1];
+    char folded[NAME_FOLDED + 1];
     for (unsigned i = 0; i < SC_COUNT(order); i++) {
         if ((kinds >> order[i] & 1) == 0) continue;
         const sc_embedded *f = file_of(order[i], name);
@@ -199,7 +172,7 @@ sc_status hw_name_find(const char *name, unsigned kinds, sc_pos pos,
         *out = (hw_name){order[i], f};
         return SC_OK;
     }
-    fold(name, folded);
+    name_fold(name, folded);
     for (unsigned i = 0; i < SC_COUNT(order) && folded[0] != '\0'; i++) {
         const sc_embedded *f = NULL;
         if ((kinds >> order[i] & 1) == 0) continue;

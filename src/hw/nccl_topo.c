@@ -217,8 +217,9 @@ static uint32_t read_gpu(reader *r, const hw_xml_node *pci,
     uint32_t sm = (uint32_t)number(r, n, "sm", (range){10, 999, REQUIRED});
     bool gdr = number(r, n, "gdr", (range){0, 1, 0}) == 1;
     if (node == UINT32_MAX) return node;
+    bool named = hw_xml_get(n, "dev") != NULL;
     for (uint32_t i = 0; i + 1 < r->b.t->n[SC_TOPO_GPU]; i++)
-        if (r->b.t->node[r->b.t->of[SC_TOPO_GPU][i]].dev == dev)
+        if (named && r->b.t->node[r->b.t->of[SC_TOPO_GPU][i]].dev == dev)
             note(r, sc_error(r->err, SC_EINPUT, SC_C_DUPLICATE, pos, NULL,
                              "two GPUs are dev %u", dev));
     r->b.t->node[node].dev = dev;

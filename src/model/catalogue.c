@@ -4,8 +4,10 @@
  *
  * A file holds a family: `source`, `date`, the keys they have in `common`, a
  * line per model in `models` and other names in `aliases`.  A look-up
- * searches the texts for the line of the name and parses only its file.
+ * searches the texts for the line of the name and parses only its file; a name
+ * that has no line is compared without case and punctuation.
  */
+#include "base/name.h"
 #include "model/read.h"
 
 #include <stdlib.h>
@@ -157,6 +159,36 @@ static sc_status unknown_model(const char *name, sc_pos pos, sc_arena *a,
                     "no model is called `%.60s`", name);
 }
 
+/* The key of `map` that folds like that; NULL. */
+static const char *spelled(const sc_node *map, const char *folded)
+{
+    for (const sc_node *n = map ? map->child : NULL; n; n = n->next)
+        if (name_is(folded, n->key)) return n->key;
+    return NULL;
+}
+
+/* A name of the catalogue in another spelling, as "Qwen/Qwen3-8B"; *out stays
+ * NULL where there is none. */
+static sc_status find_spelling(const char *name, sc_arena *a,
+                               const sc_model **out, sc_err *err)
+{
+    char folded[NAME_FOLDED + 1];
+    uint32_t n_files;
+    const sc_embedded *file = sc_embedded_all(&n_files);
+    const char *slash = strrchr(name, '/');
+    name_fold(slash ? slash + 1 : name, folded);
+    *out = NULL;
+    for (uint32_t i = 0; i < n_files && folded[0] != '\0'; i++) {
+        family f;
+        if (!in_folder(&file[i])) continue;
+        SC_TRY(read_family(&file[i], &f, a, err));
+        const char *key = spelled(f.models, folded);
+        if (!key) key = spelled(f.aliases, folded);
+        if (key) return load_entry(&f, key, a, out, err);
+    }
+    return SC_OK;
+}
+
 sc_status model_find(const char *name, sc_pos pos, sc_arena *a,
                      const sc_model **out, sc_err *err)
 {
@@ -172,7 +204,11 @@ sc_status model_find(const char *name, sc_pos pos, sc_arena *a,
         }
         return load_entry(&f, name, a, out, err);
     }
-    return unknown_model(name, pos, a, err);
+    const sc_model *found;
+    SC_TRY(find_spelling(name, a, &found, err));
+    if (!found) return unknown_model(name, pos, a, err);
+    *out = found;
+    return SC_OK;
 }
 
 sc_status sc_model_list(sc_arena *a, const char ***names, uint32_t *n,

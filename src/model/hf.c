@@ -80,7 +80,10 @@ bool hf_value(hf_reader *r, const sc_node *n, sc_key key, void *target)
         const char *kind = text                    ? "a string"
                            : key.type == SC_T_BOOL ? "true or false"
                                                    : "a number";
-        hf_fail(r, SC_C_TYPE, n->pos, NULL, "%.80s needs %s", n->key, kind);
+        const char *hint = n->kind == SC_N_SCALAR && n->quoted
+                               ? "write it without quotes"
+                               : NULL;
+        hf_fail(r, SC_C_TYPE, n->pos, hint, "%.80s needs %s", n->key, kind);
         return false;
     }
     sc_status s =
@@ -144,6 +147,22 @@ bool hf_is(hf_reader *r, const char *key, const char *word)
     return s && strcmp(s, word) == 0;
 }
 
+/* What the key is, without what model.yml takes it to be by default. */
+static void missing(hf_reader *r, const hf_spelling *s)
+{
+    const char *help = sc_transformer_keys[s->field].help;
+    const char *hint =
+        sc_sprintf(r->arena, "%.*s", (int)strcspn(help, ";"), help);
+    for (int i = 0; i < HF_SPELLINGS && s->key[i]; i++) {
+        const sc_node *n = sc_node_get(r->root, s->key[i]);
+        if (!n) continue;
+        hf_fail(r, SC_C_MISSING, n->pos, hint, "%s is null", s->key[i]);
+        return;
+    }
+    hf_fail(r, SC_C_MISSING, r->root->pos, hint, "missing key \"%s\"",
+            s->key[0]);
+}
+
 /* The one spelling that the file uses; two that disagree are an error. */
 static void read_number(hf_reader *r, const hf_spelling *s, bool required)
 {
@@ -156,14 +175,12 @@ static void read_number(hf_reader *r, const hf_spelling *s, bool required)
         int64_t before = *v;
         if (!hf_int(r, n, s->field)) return;
         if (first && *v != before) {
-            hf_fail(r, SC_C_CONFLICT, n->pos, NULL, "%s contradicts %s", n->key,
-                    first->key);
+            hf_fail(r, SC_C_CONFLICT, n->pos, "keep one of them",
+                    "%s contradicts %s", n->key, first->key);
         }
         if (!first) first = n;
     }
-    if (first || !required) return;
-    hf_fail(r, SC_C_MISSING, r->root->pos, sc_transformer_keys[s->field].help,
-            "missing key \"%s\"", s->key[0]);
+    if (!first && required) missing(r, s);
 }
 
 void hf_numbers(hf_reader *r, const hf_spelling *s, size_t n, bool required)
@@ -262,6 +279,20 @@ static const hf_type *find_type(hf_reader *r)
     return NULL;
 }
 
+/* Files of several towers keep the language model in an object of its own; a
+ * tower beside it is refused where the other parts are. */
+static void find_language_model(hf_reader *r)
+{
+    const sc_node *text = hf_get(r->root, "text_config");
+    bool alone =
+        !hf_get(r->root, "vision_config") && !hf_get(r->root, "audio_config");
+    if (text && text->kind != SC_N_MAP) {
+        hf_fail(r, SC_C_TYPE, text->pos, NULL, "text_config needs an object");
+    } else if (text && alone) {
+        r->root = text;
+    }
+}
+
 sc_status model_read_hf(const char *text, size_t len, const char *file,
                         sc_arena *a, const sc_model **out, sc_err *err)
 {
@@ -274,6 +305,7 @@ sc_status model_read_hf(const char *text, size_t len, const char *file,
     hf_reader r = {.root = root, .arena = a, .err = err};
     model_where_all(&r.where, root->pos);
 
+    find_language_model(&r);
     const hf_type *type = find_type(&r);
     hf_refuse(&r, type);
     if (!type) return r.status;

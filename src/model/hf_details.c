@@ -11,28 +11,35 @@ typedef enum refuse_when {
     WHEN_FALSE /* false */
 } refuse_when;
 
+#define PARTS "models of this type are read without such parts"
+#define TOWER "text_config in a file of its own is the language model alone"
+
 static const struct {
     const char *key;
     refuse_when when;
     const char *what;
     unsigned part; /* not of types that may have this part */
+    const char *hint;
 } refused[] = {
-    {"num_local_experts", WHEN_MANY, "mixture-of-experts layers", HF_MOE},
-    {"num_experts", WHEN_MANY, "mixture-of-experts layers", HF_MOE},
-    {"n_routed_experts", WHEN_SET, "mixture-of-experts layers", HF_MOE},
-    {"moe_num_experts", WHEN_MANY, "mixture-of-experts layers", HF_MOE},
-    {"kv_lora_rank", WHEN_SET, "multi-head latent attention", HF_MLA},
-    {"q_lora_rank", WHEN_SET, "multi-head latent attention", HF_MLA},
-    {"num_nextn_predict_layers", WHEN_SET, "multi-token prediction", HF_MTP},
-    {"is_encoder_decoder", WHEN_SET, "an encoder and a decoder", HF_STACKS},
-    {"add_cross_attention", WHEN_SET, "cross attention", 0},
-    {"vision_config", WHEN_SET, "a vision tower", 0},
-    {"audio_config", WHEN_SET, "an audio tower", 0},
-    {"text_config", WHEN_SET, "several towers", 0},
-    {"use_sliding_window", WHEN_SET, "windows in some of the layers", 0},
-    {"do_layer_norm_before", WHEN_FALSE, "norms behind the blocks", 0},
-    {"layer_norm_elementwise_affine", WHEN_FALSE, "norms without weights", 0},
-    {"_remove_final_layer_norm", WHEN_SET, "a head without a norm", 0},
+    {"num_local_experts", WHEN_MANY, "mixture-of-experts layers", HF_MOE,
+     PARTS},
+    {"num_experts", WHEN_MANY, "mixture-of-experts layers", HF_MOE, PARTS},
+    {"n_routed_experts", WHEN_SET, "mixture-of-experts layers", HF_MOE, PARTS},
+    {"moe_num_experts", WHEN_MANY, "mixture-of-experts layers", HF_MOE, PARTS},
+    {"kv_lora_rank", WHEN_SET, "multi-head latent attention", HF_MLA, PARTS},
+    {"q_lora_rank", WHEN_SET, "multi-head latent attention", HF_MLA, PARTS},
+    {"num_nextn_predict_layers", WHEN_SET, "multi-token prediction", HF_MTP,
+     PARTS},
+    {"is_encoder_decoder", WHEN_SET, "an encoder and a decoder", HF_STACKS,
+     PARTS},
+    {"add_cross_attention", WHEN_SET, "cross attention", 0, PARTS},
+    {"vision_config", WHEN_SET, "a vision tower", 0, TOWER},
+    {"audio_config", WHEN_SET, "an audio tower", 0, TOWER},
+    {"use_sliding_window", WHEN_SET, "windows in some of the layers", 0, PARTS},
+    {"do_layer_norm_before", WHEN_FALSE, "norms behind the blocks", 0, PARTS},
+    {"layer_norm_elementwise_affine", WHEN_FALSE, "norms without weights", 0,
+     PARTS},
+    {"_remove_final_layer_norm", WHEN_SET, "a head without a norm", 0, PARTS},
 };
 
 static bool is_refused(const sc_node *n, refuse_when when)
@@ -48,11 +55,16 @@ static bool is_refused(const sc_node *n, refuse_when when)
     return false;
 }
 
+static void refuse(hf_reader *r, const sc_node *n, const char *what,
+                   const char *hint)
+{
+    hf_fail(r, SC_C_UNSUPPORTED, n->pos, hint, "not modelled: %s (\"%.60s\")",
+            what, n->key);
+}
+
 void hf_unsupported(hf_reader *r, const sc_node *n, const char *what)
 {
-    hf_fail(r, SC_C_UNSUPPORTED, n->pos,
-            "models of this type are read without such parts",
-            "not modelled: %s (\"%.60s\")", what, n->key);
+    refuse(r, n, what, PARTS);
 }
 
 /* Newer files list the kind of every layer. */
@@ -76,7 +88,7 @@ void hf_refuse(hf_reader *r, const hf_type *type)
         const sc_node *n = hf_get(r->root, refused[i].key);
         if (refused[i].part & may) continue;
         if (n && is_refused(n, refused[i].when)) {
-            hf_unsupported(r, n, refused[i].what);
+            refuse(r, n, refused[i].what, refused[i].hint);
         }
     }
     if (!(may & HF_WINDOWS)) check_layer_types(r);

@@ -42,7 +42,7 @@ static void window_list(hf_reader *r, const sc_node *list)
         if (sliding++ == 1) second = n;
     }
     if (ok && r->t.layers && n != r->t.layers) {
-        hf_fail(r, SC_C_CONFLICT, list->pos, NULL,
+        hf_fail(r, SC_C_CONFLICT, list->pos, "one kind for each layer",
                 "%lld layer_types for %lld layers", (long long)n,
                 (long long)r->t.layers);
         return;
@@ -196,7 +196,8 @@ static char *letters_of(hf_reader *r, const sc_node *list)
         }
         if (out[at]) continue;
         hf_fail(r, SC_C_UNKNOWN_NAME, c->pos, "mamba, attention, mlp, moe",
-                "unknown kind of layer");
+                "unknown kind of layer \"%.40s\"",
+                c->kind == SC_N_SCALAR ? c->text : "");
         return NULL;
     }
     return out;

@@ -1,59 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_hfconfig.c - any bytes as a HuggingFace config.json; what is accepted
- * must hold together. */
-#include "model/read.h"
-
-#include <stdlib.h>
-
-/* Every block is of a kind, every operator reads what is made before it. */
-static bool holds_together(const sc_model *m)
-{
-    uint32_t left = m->n_blocks;
-    if (m->n_layers < 3 || m->n_layers > SC_LAYERS) return false;
-    if (m->active_params > m->params || m->trained_params > m->params)
-        return false;
-    for (uint32_t i = 0; i < m->n_blocks; i++) {
-        if (m->order[i] < 1 || m->order[i] + 1u >= m->n_layers) return false;
-    }
-    for (uint32_t i = 0; i < m->n_layers; i++) {
-        const sc_layer *l = &m->layer[i];
-        if (l->kind == SC_LAYER_BLOCK) left -= l->repeat;
-        if (l->n_ops == 0 || l->n_ops > SC_LAYER_OPS) return false;
-        for (uint32_t k = 0; k < l->n_ops; k++) {
-            const sc_operator *op = &l->op[k];
-            if (op->src >= (int)k || op->src2 >= (int)k || op->src < -1)
-                return false;
-            if (op->params < op->bias || op->n_iter > SC_OP_ITERS) return false;
-        }
-    }
-    return left == 0;
-}
+/* fuzz_hfconfig.c - any bytes as a HuggingFace config.json. */
+#include "fuzz_model.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    sc_arena a;
-    sc_err err;
-    const sc_model *m = NULL, *again = NULL;
-
-    sc_arena_init(&a, (size_t)64 << 20);
-    sc_err_init(&err);
-    sc_status s =
-        model_read_hf((const char *)data, size, "config.json", &a, &m, &err);
-    if (s != SC_OK) {
-        /* an error says what, and writes nothing */
-        if (err.n == 0 || m != NULL || s == SC_EBUG) abort();
-    } else {
-        if (!(sc_model_flops(m, 1, 1, false) > 0)) abort();
-        if (!holds_together(m)) abort();
-        /* a completed transformer is its own completion */
-        s = sc_model_from_transformer(&m->t, sc_pos_none(), &a, &again, &err);
-        if (s != SC_OK || again->hash != m->hash ||
-            again->params != m->params) {
-            abort();
-        }
-    }
-    sc_arena_free(&a);
+    fuzz_model(model_read_hf, "config.json", data, size);
     return 0;
 }

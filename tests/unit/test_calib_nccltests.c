@@ -3,7 +3,7 @@
  * them. */
 #include <stepcast/calib_nccltests.h>
 
-#include "unit.h"
+#include "findings.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -50,10 +50,7 @@ static void read_as(reading *r, const char *file, const char *text,
 static void good(reading *r, const char *file, const char *text)
 {
     read_as(r, file, text, NULL);
-    if (r->status == SC_OK) return;
-    char line[700];
-    sc_diag_format(&r->err.d[0], line, sizeof line);
-    fail_msg("%s", line);
+    none_found(&r->err, text);
 }
 
 static void devices(char *buf, size_t size, int nodes, int per)
@@ -212,7 +209,7 @@ static void test_json(void **state)
          "\"float\", \"redop\": \"sum\", \"root\": \"    -1\", "
          "\"out_of_place\": " JSON_HALF ", \"in_place\": {\"cpu_time\": 60.0, "
          "\"alg_bw\": 17.5, \"bus_bw\": 17.5, \"nwrong\": 0.0}},\n"
-         "{\"size\": 2097152, \"type\": \"float\", \"redop\": \"sum\", "
+         "{\"size\": 1048576, \"type\": \"float\", \"redop\": \"sum\", "
          "\"root\": \"-1\", \"out_of_place\": null, \"in_place\": " JSON_HALF
          "}],\n\"average_bus_bandwidth\": {\"bandwidth\": 20.0}}\n");
     assert_int_equal(r.log.n_rows, 2);
@@ -220,9 +217,28 @@ static void test_json(void **state)
     assert_int_equal(r.log.rows[0].ranks, 2);
     assert_int_equal(r.log.rows[0].nodes, 2);
     assert_float_equal(r.log.rows[0].time_s, 50e-6, 1e-12);
-    assert_float_equal(r.log.rows[0].in_place_s, 60e-6, 1e-12);
+    /* of the bandwidth: 60 us are what the CPU took */
+    assert_true(fabs(r.log.rows[0].in_place_s - 1048576 / 17.5e9) < 1e-12);
     assert_float_equal(r.log.rows[1].time_s, 50e-6, 1e-12);
     assert_int_equal(r.log.rows[1].pos.line, 7);
+    sc_arena_free(&r.a);
+}
+
+/* -C prints the time that the CPU took in the place of the collective's. */
+static void test_cpu_time(void **state)
+{
+    (void)state;
+    reading r;
+    good(&r, "x",
+         "# Collective test starting: all_reduce_perf\n" NTHREAD PAIR
+         "# size count type redop root cputime algbw busbw #wrong cputime "
+         "algbw busbw #wrong\n"
+         " 4 1 float sum -1 3.1 0.00 0.00 0 3.0 0.00 0.00 0\n"
+         " 1048576 262144 float sum -1 3.2 20.97 20.97 0 3.1 26.21 26.21 0\n");
+    assert_int_equal(r.log.n_rows, 1);
+    assert_int_equal(r.log.n_skipped, 1);
+    assert_true(fabs(r.log.rows[0].time_s - 1048576 / 20.97e9) < 1e-12);
+    assert_true(fabs(r.log.rows[0].in_place_s - 1048576 / 26.21e9) < 1e-12);
     sc_arena_free(&r.a);
 }
 
@@ -292,14 +308,9 @@ static void test_errors(void **state)
 
     for (size_t i = 0; i < SC_COUNT(cases); i++) {
         reading r;
-        char got[300] = "";
+        char got[FINDINGS];
         read_as(&r, "f", cases[i].text, NULL);
-        for (uint32_t k = 0; k < r.err.n; k++) {
-            size_t n = strlen(got);
-            snprintf(got + n, sizeof got - n, "%s%s %u:%u", k ? ", " : "",
-                     sc_code_name(r.err.d[k].code), (unsigned)r.err.d[k].line,
-                     (unsigned)r.err.d[k].col);
-        }
+        findings(&r.err, got);
         if (r.status != SC_EINPUT || strcmp(got, cases[i].errors) != 0)
             fail_msg("case %zu: %s instead of %s", i, got, cases[i].errors);
         assert_int_equal(r.log.n_rows, 0);
@@ -477,9 +488,9 @@ static void test_fit_errors(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_text),      cmocka_unit_test(test_collective),
-        cmocka_unit_test(test_columns),   cmocka_unit_test(test_json),
-        cmocka_unit_test(test_errors),    cmocka_unit_test(test_fit),
-        cmocka_unit_test(test_fit_errors)};
+        cmocka_unit_test(test_text),    cmocka_unit_test(test_collective),
+        cmocka_unit_test(test_columns), cmocka_unit_test(test_cpu_time),
+        cmocka_unit_test(test_json),    cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_fit),     cmocka_unit_test(test_fit_errors)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

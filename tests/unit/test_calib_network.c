@@ -1,30 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The network table: what is read and skipped, and how well the fit does. */
 #include "calib/network.h"
-#include "unit.h"
+#include "fixture.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static sc_arena arena;
-static sc_err err;
-
-static int set_up(void **state)
-{
-    (void)state;
-    sc_arena_init(&arena, 0);
-    sc_err_init(&err);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    sc_arena_free(&arena);
-    return 0;
-}
 
 #define HEADER                                                       \
     "source,where,collective,gpu,gpus,nodes,nic,size_bytes,time_us," \
@@ -209,7 +191,7 @@ static void leaves_out_a_rank_count(void **state)
     }
 }
 
-#define TEST(fn) cmocka_unit_test_setup_teardown(fn, set_up, tear_down)
+#define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 
 int main(void)
 {

@@ -2,29 +2,11 @@
 /* Rows of measured runs as jobs: what is read, what is left to infer, what is
  * refused with a reason. */
 #include "calib/runs.h"
-#include "unit.h"
+#include "fixture.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-
-static sc_arena arena;
-static sc_err err;
-
-static int setup(void **state)
-{
-    (void)state;
-    sc_arena_init(&arena, (size_t)64 << 20);
-    sc_err_init(&err);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    sc_arena_free(&arena);
-    return 0;
-}
 
 /* A row that can be expressed; tests change some of its cells. */
 static const char *const names[CALIB_N_COLUMNS] = {

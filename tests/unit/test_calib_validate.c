@@ -3,30 +3,12 @@
  * twice, with parameters fitted without them, and never worse than the bars. */
 #include "calib/runs.h"
 #include "calib/stepfit.h"
-#include "unit.h"
+#include "fixture.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static sc_arena arena;
-static sc_err err;
-
-static int setup(void **state)
-{
-    (void)state;
-    sc_arena_init(&arena, (size_t)1 << 30);
-    sc_err_init(&err);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    sc_arena_free(&arena);
-    return 0;
-}
 
 static const char *path_of(const char *name)
 {

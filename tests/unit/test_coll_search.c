@@ -5,36 +5,10 @@
  */
 #include <stepcast/coll_search.h>
 
-#include "unit.h"
+#include "fixture.h"
 
 #include <math.h>
 #include <string.h>
-
-static sc_arena arena;
-static sc_err err;
-
-static int setup(void **state)
-{
-    (void)state;
-    sc_arena_init(&arena, (size_t)1 << 30);
-    sc_err_init(&err);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    sc_arena_free(&arena);
-    return 0;
-}
-
-static void no_error(void)
-{
-    char text[600];
-    if (err.n == 0) return;
-    sc_diag_format(&err.d[0], text, sizeof text);
-    fail_msg("%s", text);
-}
 
 static sc_graphs search(const char *spec, sc_nccl version, uint32_t n,
                         uint32_t nodes)

@@ -6,47 +6,28 @@
  */
 #include <stepcast/coll_search.h>
 
-#include "unit.h"
+#include "fixture.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static sc_arena arena;
-static sc_err err;
 static char folder[512];
 static const sc_node *cases;
 
-static void no_error(void)
+static int open_cases(void **state)
 {
-    char text[600];
-    if (err.n == 0) return;
-    sc_diag_format(&err.d[0], text, sizeof text);
-    fail_msg("%s", text);
-}
-
-static int setup(void **state)
-{
-    (void)state;
     char path[640], *text;
     size_t len;
     sc_node *root;
-    sc_arena_init(&arena, (size_t)1 << 30);
-    sc_err_init(&err);
+    (void)setup(state);
     snprintf(path, sizeof path, "%s/nccl_2.10.3_graph.json", folder);
     sc_file_read(path, (size_t)64 << 20, &arena, &text, &len, &err);
     no_error();
     sc_doc_parse(text, len, SC_FMT_JSON, path, &arena, &root, &err);
     no_error();
     cases = root;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    sc_arena_free(&arena);
     return 0;
 }
 
@@ -205,5 +186,5 @@ int main(void)
         return 77;
     }
     fclose(f);
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, open_cases, teardown);
 }

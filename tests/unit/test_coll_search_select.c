@@ -5,28 +5,10 @@
  */
 #include <stepcast/coll_search.h>
 
-#include "unit.h"
+#include "fixture.h"
 
 #include <math.h>
 #include <string.h>
-
-static sc_arena arena;
-static sc_err err;
-
-static int setup(void **state)
-{
-    (void)state;
-    sc_arena_init(&arena, (size_t)64 << 20);
-    sc_err_init(&err);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    sc_arena_free(&arena);
-    return 0;
-}
 
 #define NEAR(a, b) assert_true(fabs((a) / (b)-1) < 1e-9)
 

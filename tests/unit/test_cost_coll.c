@@ -2,34 +2,10 @@
 /* Prices of collectives: equations by hand, choices, limits, refusals. */
 #include <stepcast/cost.h>
 
-#include "unit.h"
+#include "prediction.h"
 
 #include <math.h>
 #include <string.h>
-
-typedef struct fixture {
-    sc_arena a;
-    sc_err err;
-    sc_cost c;
-} fixture;
-
-static fixture f;
-
-static int set_up(void **state)
-{
-    (void)state;
-    sc_arena_init(&f.a, 0);
-    sc_err_init(&f.err);
-    sc_cost_centres(&f.c);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    sc_arena_free(&f.a);
-    return 0;
-}
 
 static const sc_hw *machine(const char *spec)
 {
@@ -52,15 +28,9 @@ static sc_coll_price price(const sc_hw *hw, sc_coll coll, double bytes,
 {
     sc_coll_price p;
     assert_int_equal(
-        sc_cost_coll(&f.c, hw, coll, bytes, &at, algorithm, &p, &f.err), SC_OK);
+        sc_cost_coll(&f.cost, hw, coll, bytes, &at, algorithm, &p, &f.err),
+        SC_OK);
     return p;
-}
-
-static void near(double got, double want)
-{
-    if (fabs(got - want) > 1e-9 * want)
-        print_message("%.12g instead of %.12g\n", got, want);
-    assert_true(fabs(got - want) <= 1e-9 * want);
 }
 
 static void nothing_costs_nothing(void **state)
@@ -80,7 +50,7 @@ static void ring_equation(void **state)
 {
     (void)state;
     const sc_hw *hw = machine("dgx-a100-80g:1");
-    const double *p = f.c.p;
+    const double *p = f.cost.p;
     double b = 300e9 * p[SC_P_LINK_AMPERE] * (1 - p[SC_P_PAIR_LOSS] / 64);
     sc_coll_price big = price(hw, SC_ALL_REDUCE, 1e9, place(hw, 8, 1), -1);
     near(big.seconds,
@@ -106,7 +76,7 @@ static void hopper_reduces_in_the_switch(void **state)
     assert_int_equal(p.channels, 16);
     /* busbw = 2 (n - 1) / (n + 1) L, less the fixed part. */
     double bus = 1.75e9 / p.seconds;
-    double law = 14.0 / 9 * 450e9 * f.c.p[SC_P_NVLS];
+    double law = 14.0 / 9 * 450e9 * f.cost.p[SC_P_NVLS];
     assert_true(bus < law && bus > 0.95 * law);
     p = price(hw, SC_ALL_REDUCE, 4096, place(hw, 8, 1), -1);
     assert_int_equal(p.algorithm, SC_ALGO_RING);
@@ -131,7 +101,7 @@ static void in_switch_equation(void **state)
                  {2147483648.0, 131072}};
 
     const sc_hw *hw = machine("dgx-h100:1");
-    const double *p = f.c.p;
+    const double *p = f.cost.p;
     double a = 450e9 * p[SC_P_NVLS] * 8 / 9;
     for (size_t i = 0; i < SC_COUNT(sizes); i++) {
         double fill = p[SC_P_NVLS_FILL] * 128 * sizes[i].chunk / a;
@@ -151,7 +121,7 @@ static void siblings_share_the_nics(void **state)
     sc_place rail = place(hw, 1, 16);
     assert_int_equal(rail.peers, 8);
     double t = price(hw, SC_ALL_GATHER, 1e9, rail, -1).seconds;
-    double wire = 15.0 / 16 * 1e9 / (25e9 * f.c.p[SC_P_NET_W]);
+    double wire = 15.0 / 16 * 1e9 / (25e9 * f.cost.p[SC_P_NET_W]);
     assert_true(t > wire && t < 1.05 * wire);
     rail.peers = 1;
     double alone = price(hw, SC_ALL_GATHER, 1e9, rail, -1).seconds;
@@ -180,10 +150,10 @@ static void all_to_all_is_bound_by_its_slower_side(void **state)
     (void)state;
     const sc_hw *hw = machine("dgx-a100-80g:4");
     sc_coll_price p = price(hw, SC_ALL_TO_ALL, 1e9, place(hw, 8, 4), -1);
-    double wire = 1e9 * 24 / 32 / (25e9 * f.c.p[SC_P_A2A_NET]);
+    double wire = 1e9 * 24 / 32 / (25e9 * f.cost.p[SC_P_A2A_NET]);
     assert_true(p.seconds > wire && p.seconds < wire * 1.01);
     p = price(hw, SC_ALL_TO_ALL, 1e9, place(hw, 8, 1), -1);
-    double port = 1e9 * 7 / 8 / (300e9 * f.c.p[SC_P_P2P_SHARE]);
+    double port = 1e9 * 7 / 8 / (300e9 * f.cost.p[SC_P_P2P_SHARE]);
     assert_true(p.seconds > port && p.seconds < port * 1.02);
 }
 
@@ -194,11 +164,11 @@ static void transfers(void **state)
     sc_place next = place(hw, 1, 2), beside = place(hw, 2, 1);
     double far = price(hw, SC_SENDRECV, 64e6, next, -1).seconds;
     double close = price(hw, SC_SENDRECV, 64e6, beside, -1).seconds;
-    double wire = 64e6 / (25e9 * f.c.p[SC_P_NET_W]);
+    double wire = 64e6 / (25e9 * f.cost.p[SC_P_NET_W]);
     assert_true(far >= wire && far < 1.01 * wire);
     assert_true(close < far / 5);
     near(price(hw, SC_SENDRECV, 1e-6, beside, -1).seconds,
-         f.c.p[SC_P_P2P_T0] + sc_net_latency(hw, SC_SCOPE_NODE));
+         f.cost.p[SC_P_P2P_T0] + sc_net_latency(hw, SC_SCOPE_NODE));
 }
 
 static void host_links_are_slow(void **state)
@@ -250,28 +220,30 @@ static void refuses_what_cant_run(void **state)
     const sc_hw *hw = machine("dgx-a100-80g:2");
     sc_place at = place(hw, 8, 1);
     sc_coll_price p = {.seconds = -1};
-    assert_int_equal(
-        sc_cost_coll(&f.c, hw, SC_ALL_REDUCE, 8, &at, SC_ALGO_NVLS, &p, &f.err),
-        SC_EINPUT);
+    assert_int_equal(sc_cost_coll(&f.cost, hw, SC_ALL_REDUCE, 8, &at,
+                                  SC_ALGO_NVLS, &p, &f.err),
+                     SC_EINPUT);
     assert_int_equal(f.err.d[0].code, SC_C_UNSUPPORTED);
     assert_non_null(strstr(f.err.d[0].msg, "nvls"));
-    assert_int_equal(
-        sc_cost_coll(&f.c, hw, SC_ALL_TO_ALL, 8, &at, SC_ALGO_RING, &p, NULL),
-        SC_EINPUT);
+    assert_int_equal(sc_cost_coll(&f.cost, hw, SC_ALL_TO_ALL, 8, &at,
+                                  SC_ALGO_RING, &p, NULL),
+                     SC_EINPUT);
     /* No network: the same place on a machine without a path. */
     sc_hw cut = *hw;
     sc_place far = place(hw, 1, 2);
     cut.dim[1].ports = 0;
     cut.dim[1].bw = 0;
     assert_int_equal(
-        sc_cost_coll(&f.c, &cut, SC_ALL_REDUCE, 8, &far, -1, &p, NULL),
+        sc_cost_coll(&f.cost, &cut, SC_ALL_REDUCE, 8, &far, -1, &p, NULL),
         SC_EINPUT);
     at.n = 9;
     assert_int_equal(
-        sc_cost_coll(&f.c, hw, SC_ALL_REDUCE, 8, &at, -1, &p, NULL), SC_EBUG);
+        sc_cost_coll(&f.cost, hw, SC_ALL_REDUCE, 8, &at, -1, &p, NULL),
+        SC_EBUG);
     at = place(hw, 8, 1);
     assert_int_equal(
-        sc_cost_coll(&f.c, hw, SC_ALL_REDUCE, NAN, &at, -1, &p, NULL), SC_EBUG);
+        sc_cost_coll(&f.cost, hw, SC_ALL_REDUCE, NAN, &at, -1, &p, NULL),
+        SC_EBUG);
     assert_true(p.seconds == -1);
 }
 
@@ -304,7 +276,7 @@ static void explains(void **state)
     sc_text t;
     char time[32];
     sc_text_init(&t);
-    sc_cost_explain_coll(&f.c, hw, SC_ALL_REDUCE, 1e9, &at, &t);
+    sc_cost_explain_coll(&f.cost, hw, SC_ALL_REDUCE, 1e9, &at, &t);
     sc_unit_print_short(p.seconds, SC_U_TIME, time, sizeof(time));
     const char *best = strchr(t.buf, '*');
     assert_non_null(best);

@@ -2,40 +2,19 @@
 /* Prices of kernels: bounds, growth, launches, alignment. */
 #include <stepcast/cost.h>
 
-#include "unit.h"
+#include "prediction.h"
 
 #include <math.h>
 #include <string.h>
 
-static struct {
-    sc_arena a;
-    sc_err err;
-    sc_cost c;
-    const sc_device *d;
-} f;
-
-static int set_up(void **state)
-{
-    (void)state;
-    sc_arena_init(&f.a, 0);
-    sc_err_init(&f.err);
-    sc_cost_centres(&f.c);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    sc_arena_free(&f.a);
-    return 0;
-}
+static const sc_device *gpu;
 
 static const char *const devices[] = {"a100-sxm-80g", "h100-sxm",
                                       "v100-sxm2-32g", "t4"};
 
 static void use(const char *device)
 {
-    assert_int_equal(sc_device_find(device, &f.a, &f.d, &f.err), SC_OK);
+    assert_int_equal(sc_device_find(device, &f.a, &gpu, &f.err), SC_OK);
 }
 
 static sc_kernel gemm(uint64_t m, uint64_t n, uint64_t k)
@@ -50,19 +29,12 @@ static sc_kernel gemm(uint64_t m, uint64_t n, uint64_t k)
 
 static sc_price price(sc_kernel k)
 {
-    return sc_cost_kernel(&f.c, f.d, &k);
+    return sc_cost_kernel(&f.cost, gpu, &k);
 }
 
 static double seconds(sc_kernel k)
 {
     return price(k).seconds;
-}
-
-static void near(double got, double want, double tolerance)
-{
-    if (fabs(got - want) > tolerance * want)
-        print_message("%.12g instead of %.12g\n", got, want);
-    assert_true(fabs(got - want) <= tolerance * want);
 }
 
 /* Neither faster than the units can multiply nor than memory can deliver. */
@@ -83,9 +55,9 @@ static void gemm_bounds(void **state)
                         assert_true(p.flops ==
                                     2.0 * (double)(b * m * n) * (double)k);
                         assert_true(p.bytes >= bytes);
-                        assert_true(p.seconds >= p.flops / f.d->peak[SC_FP16]);
-                        assert_true(p.seconds >= bytes / f.d->mem_bw);
-                        assert_true(p.seconds >= f.c.p[SC_P_LAUNCH]);
+                        assert_true(p.seconds >= p.flops / gpu->peak[SC_FP16]);
+                        assert_true(p.seconds >= bytes / gpu->mem_bw);
+                        assert_true(p.seconds >= f.cost.p[SC_P_LAUNCH]);
                     }
     }
 }
@@ -118,14 +90,14 @@ static void large_gemm_is_efficient(void **state)
     (void)state;
     use("a100-sxm-80g");
     sc_price p = price(gemm(16384, 16384, 16384));
-    double share = p.flops / p.seconds / f.d->peak[SC_FP16];
-    assert_true(share <= f.c.p[SC_P_GEMM_AMPERE]);
-    assert_true(share > 0.95 * f.c.p[SC_P_GEMM_AMPERE]);
+    double share = p.flops / p.seconds / gpu->peak[SC_FP16];
+    assert_true(share <= f.cost.p[SC_P_GEMM_AMPERE]);
+    assert_true(share > 0.95 * f.cost.p[SC_P_GEMM_AMPERE]);
     assert_string_equal(p.limit, "compute");
     /* a product of few rows reads its weight: bandwidth, not units */
     p = price(gemm(8, 16384, 16384));
     assert_string_equal(p.limit, "memory");
-    double read = 2.0 * 16384 * 16384 / f.d->mem_bw;
+    double read = 2.0 * 16384 * 16384 / gpu->mem_bw;
     assert_true(p.seconds > read && p.seconds < 2 * read);
 }
 
@@ -150,25 +122,25 @@ static void alignment(void **state)
     double two = seconds(gemm(8192, 51198, 4096));
     double odd = seconds(gemm(8192, 51197, 4096));
     assert_true(whole < four && four < two && two < odd);
-    near(odd / whole, f.c.p[SC_P_GEMM_ODD], 0.01);
+    near_by(odd / whole, f.cost.p[SC_P_GEMM_ODD], 0.01);
     /* rows need no alignment, depth does; 32-bit operands neither */
-    near(seconds(gemm(8191, 51200, 4096)), whole, 0.001);
+    near_by(seconds(gemm(8191, 51200, 4096)), whole, 0.001);
     assert_true(seconds(gemm(8192, 51200, 4095)) > 2 * whole);
     sc_kernel wide = gemm(8192, 51197, 4096), even = gemm(8192, 51200, 4096);
     wide.precision = even.precision = SC_TF32;
-    near(seconds(wide), seconds(even), 0.001);
+    near_by(seconds(wide), seconds(even), 0.001);
 }
 
 static void launches(void **state)
 {
     (void)state;
     use("h100-sxm");
-    double floor_s = f.c.p[SC_P_LAUNCH];
+    double floor_s = f.cost.p[SC_P_LAUNCH];
     sc_kernel m = {.kind = SC_K_MEMORY, .bytes = 1};
-    near(seconds(m), floor_s, 1e-6);
+    near_by(seconds(m), floor_s, 1e-6);
     assert_string_equal(price(m).limit, "launch");
     m.launches = 7;
-    near(seconds(m), 7 * floor_s, 1e-6);
+    near_by(seconds(m), 7 * floor_s, 1e-6);
     assert_int_equal(price(m).launches, 7);
     assert_true(seconds(gemm(1, 8, 8)) >= floor_s);
 }
@@ -184,10 +156,10 @@ static void memory_is_linear(void **state)
             three.bytes *= 3;
             none.bytes = 0;
             double zero = seconds(none);
-            near(seconds(three) - zero, 3 * (seconds(one) - zero), 1e-9);
-            assert_true(seconds(one) - zero >= 1e9 / f.d->mem_bw);
-            near(seconds(one) - zero, 1e9 / (f.d->mem_bw * f.c.p[SC_P_MEM_EFF]),
-                 1e-9);
+            near_by(seconds(three) - zero, 3 * (seconds(one) - zero), 1e-9);
+            assert_true(seconds(one) - zero >= 1e9 / gpu->mem_bw);
+            near_by(seconds(one) - zero,
+                    1e9 / (gpu->mem_bw * f.cost.p[SC_P_MEM_EFF]), 1e-9);
         }
     }
 }
@@ -212,18 +184,18 @@ static void fused_attention(void **state)
     use("a100-sxm-80g");
     sc_price fwd = price(flash(64, 8192, false));
     sc_price bwd = price(flash(64, 8192, true));
-    near(bwd.flops, 2.5 * fwd.flops, 1e-12);
-    near(bwd.seconds, 2.5 * fwd.seconds / f.c.p[SC_P_FLASH_BWD], 0.01);
-    assert_true(fwd.seconds >= fwd.flops / f.d->peak[SC_BF16]);
+    near_by(bwd.flops, 2.5 * fwd.flops, 1e-12);
+    near_by(bwd.seconds, 2.5 * fwd.seconds / f.cost.p[SC_P_FLASH_BWD], 0.01);
+    assert_true(fwd.seconds >= fwd.flops / gpu->peak[SC_BF16]);
     /* the causal mask leaves half of it, and blocks on the diagonal */
     sc_kernel all = flash(64, 8192, false);
     all.causal = false;
-    near(price(all).flops, 4.0 * 64 * 8192 * 8192 * 128, 1e-12);
+    near_by(price(all).flops, 4.0 * 64 * 8192 * 8192 * 128, 1e-12);
     assert_true(fwd.flops > 0.5 * price(all).flops);
     assert_true(fwd.flops < 0.51 * price(all).flops);
     /* quadratic in the sequence, linear in heads and samples */
-    near(seconds(flash(64, 16384, false)), 4 * fwd.seconds, 0.02);
-    near(seconds(flash(128, 8192, false)), 2 * fwd.seconds, 0.01);
+    near_by(seconds(flash(64, 16384, false)), 4 * fwd.seconds, 0.02);
+    near_by(seconds(flash(128, 8192, false)), 2 * fwd.seconds, 0.01);
 }
 
 static void generations(void **state)
@@ -244,7 +216,7 @@ static void generations(void **state)
     sc_kernel low = g;
     low.precision = SC_FP8;
     assert_true(seconds(low) < g_h);
-    assert_true(seconds(low) > g_h * f.d->peak[SC_FP16] / f.d->peak[SC_FP8]);
+    assert_true(seconds(low) > g_h * gpu->peak[SC_FP16] / gpu->peak[SC_FP8]);
 }
 
 /* A device without units for a precision runs the next wider one. */
@@ -255,7 +227,7 @@ static void missing_units(void **state)
     sc_kernel half = gemm(8192, 8192, 8192), brain = half, eight = half;
     brain.precision = SC_BF16;
     eight.precision = SC_FP8;
-    near(seconds(brain), seconds(half), 1e-12);
+    near_by(seconds(brain), seconds(half), 1e-12);
     assert_true(seconds(eight) >= 0.5 * seconds(half));
     assert_true(isfinite(seconds(eight)));
 }
@@ -268,7 +240,7 @@ static void explained(void **state)
     sc_text_init(&t);
     sc_kernel k = gemm(8192, 50257, 768);
     k.name = "lm_head";
-    sc_cost_explain_kernel(&f.c, f.d, &k, &t);
+    sc_cost_explain_kernel(&f.cost, gpu, &k, &t);
     assert_non_null(strstr(t.buf, "lm_head"));
     assert_non_null(strstr(t.buf, "unaligned"));
     assert_non_null(strstr(t.buf, "8192 x 50257 x 768"));

@@ -2,37 +2,15 @@
 /* The table of parameters, and files that override it. */
 #include <stepcast/cost.h>
 
-#include "unit.h"
+#include "prediction.h"
 
 #include <math.h>
 #include <string.h>
 
-static struct {
-    sc_arena a;
-    sc_err err;
-    sc_cost c;
-} f;
-
-static int set_up(void **state)
-{
-    (void)state;
-    sc_arena_init(&f.a, 0);
-    sc_err_init(&f.err);
-    sc_cost_centres(&f.c);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    sc_arena_free(&f.a);
-    return 0;
-}
-
 static sc_status read_text(const char *text)
 {
     sc_err_init(&f.err);
-    return sc_cost_read(text, strlen(text), "fit.yml", &f.a, &f.c, &f.err);
+    return sc_cost_read(text, strlen(text), "fit.yml", &f.a, &f.cost, &f.err);
 }
 
 static void table(void **state)
@@ -46,7 +24,7 @@ static void table(void **state)
         assert_true(p->sd >= 0);
         assert_true(p->set != SC_SET_KERNEL || p->sd == 0);
         assert_int_equal(sc_param_find(p->name), i); /* names are unique */
-        assert_true(f.c.p[i] == p->centre);
+        assert_true(f.cost.p[i] == p->centre);
         /* a share of a physical rate can't be above it */
         if (p->set != SC_SET_NETWORK && p->hi > 1 &&
             strcmp(p->unit, "fraction") == 0)
@@ -63,21 +41,22 @@ static void overrides(void **state)
                                "  gemm_ampere: {value: 0.5, unit: fraction}\n"
                                "  step_fixed: 0.25\n"),
                      SC_OK);
-    assert_true(f.c.p[SC_P_GEMM_AMPERE] == 0.5);
-    assert_true(f.c.p[SC_P_STEP_FIXED] == 0.25);
-    assert_true(f.c.p[SC_P_GEMM_HOPPER] == sc_params[SC_P_GEMM_HOPPER].centre);
-    uint64_t hash = f.c.hash;
+    assert_true(f.cost.p[SC_P_GEMM_AMPERE] == 0.5);
+    assert_true(f.cost.p[SC_P_STEP_FIXED] == 0.25);
+    assert_true(f.cost.p[SC_P_GEMM_HOPPER] ==
+                sc_params[SC_P_GEMM_HOPPER].centre);
+    uint64_t hash = f.cost.hash;
     assert_int_equal(read_text("{\"parameters\": {\"gemm_ampere\": 0.6}}"),
                      SC_OK);
-    assert_true(f.c.p[SC_P_GEMM_AMPERE] == 0.6);
-    assert_true(f.c.hash != hash);
+    assert_true(f.cost.p[SC_P_GEMM_AMPERE] == 0.6);
+    assert_true(f.cost.hash != hash);
 }
 
 /* Every error of a file at once, with its line; nothing is changed. */
 static void errors(void **state)
 {
     (void)state;
-    sc_cost before = f.c;
+    sc_cost before = f.cost;
     assert_int_equal(read_text("parameters:\n"
                                "  step_fixed: 0.1\n"
                                "  gemm_amper: 0.5\n"
@@ -93,7 +72,7 @@ static void errors(void **state)
         assert_string_equal(f.err.d[i].file, "fit.yml");
     }
     assert_non_null(strstr(f.err.d[0].hint, "gemm_ampere"));
-    assert_memory_equal(&before, &f.c, sizeof before);
+    assert_memory_equal(&before, &f.cost, sizeof before);
 }
 
 static void not_a_fit(void **state)

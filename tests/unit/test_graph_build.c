@@ -1,28 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stepcast/graph.h>
 
-#include "unit.h"
+#include "fixture.h"
 
 #include <string.h>
 
-static sc_arena arena;
-static sc_err err;
 static sc_graph_builder *b;
 
-static int setup(void **state)
+static int start(void **state)
 {
-    (void)state;
-    sc_arena_init(&arena, 0);
-    sc_err_init(&err);
+    (void)setup(state);
     b = sc_graph_builder_new(&arena);
     return b ? 0 : -1;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    sc_arena_free(&arena);
-    return 0;
 }
 
 static sc_op add(const char *name, uint32_t cls, uint8_t kind)
@@ -261,7 +250,7 @@ static void test_check_finds(void **state)
     assert_int_equal(sc_graph_check(&g, &err), SC_EBUG);
 }
 
-#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define T(f) cmocka_unit_test_setup_teardown(f, start, teardown)
 
 int main(void)
 {

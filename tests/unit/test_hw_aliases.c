@@ -3,37 +3,20 @@
  * Every device that measurements name is in the catalogue.  The project's own tables are always read; the
  * reference data beside the repository where STEPCAST_SHARED says it is.
  */
+#include "fixture.h"
 #include "hw/names.h"
-#include "unit.h"
 
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static sc_arena arena;
 static unsigned checked;
 static bool not_read; /* part of the data is absent: reported as skipped */
-
-static int setup(void **state)
-{
-    (void)state;
-    sc_arena_init(&arena, (size_t)256 << 20);
-    checked = 0;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    sc_arena_free(&arena);
-    return 0;
-}
 
 /* A device or node of the catalogue. */
 static void resolve(const char *name, const char *where)
 {
-    sc_err err;
     hw_name found;
     sc_arena_mark mark = sc_arena_save(&arena);
     sc_err_init(&err);
@@ -49,7 +32,6 @@ static void resolve(const char *name, const char *where)
 /* Column gpu of a table; empty where a row has no device. */
 static void resolve_table(const char *path)
 {
-    sc_err err;
     sc_csv t;
     char *text;
     size_t len;
@@ -196,14 +178,9 @@ static void names_inside_files(void **state)
     for (size_t i = 0; i < SC_COUNT(names); i++) resolve(names[i], "this test");
 }
 
-static void expect(const char *name, const char *device)
+static void expect(const char *name, const char *meant)
 {
-    sc_err err;
-    const sc_device *d = NULL;
-    sc_err_init(&err);
-    if (sc_device_find(name, &arena, &d, &err) != SC_OK)
-        fail_msg("%s: %s", name, err.d[0].msg);
-    assert_string_equal(d->name, device);
+    assert_string_equal(device(name)->name, meant);
 }
 
 static void what_they_mean(void **state)
@@ -236,7 +213,6 @@ static void tables_agree(void **state)
     const sc_embedded *g = sc_embedded_find("hw/not-yet.yml");
     static const char *const sections[] = {"devices", "nodes"};
     sc_node *aliases, *not_yet;
-    sc_err err;
     sc_err_init(&err);
     assert_int_equal(sc_doc_parse(f->text, f->len, SC_FMT_YAML, f->path, &arena,
                                   &aliases, &err),

@@ -1,38 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The forms of a machine: one line and back, cluster files, numbers. */
+#include "fixture.h"
 #include "hw/build.h"
 #include "property.h"
-#include "unit.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-
-static sc_arena arena;
-static sc_err err;
-
-static int setup(void **state)
-{
-    (void)state;
-    sc_arena_init(&arena, (size_t)512 << 20);
-    sc_err_init(&err);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    sc_arena_free(&arena);
-    return 0;
-}
-
-static const sc_hw *machine(const char *spec)
-{
-    const sc_hw *h = NULL;
-    if (sc_hw_build(spec, sc_pos_none(), &arena, &h, &err) != SC_OK)
-        fail_msg("%s: %s", spec, err.d[0].msg);
-    return h;
-}
 
 static const sc_hw *cluster(const char *text)
 {

@@ -5,29 +5,11 @@
  */
 #include <stepcast/hw_nccl.h>
 
-#include "unit.h"
+#include "fixture.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-
-static sc_arena arena;
-static sc_err err;
-
-static int setup(void **state)
-{
-    (void)state;
-    sc_arena_init(&arena, (size_t)256 << 20);
-    sc_err_init(&err);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    sc_arena_free(&arena);
-    return 0;
-}
 
 static const sc_topo *read_text(const char *text, sc_nccl version)
 {

@@ -2,37 +2,11 @@
 /* Placement of groups, against counting every member of every sibling. */
 #include <stepcast/hw.h>
 
+#include "fixture.h"
 #include "property.h"
-#include "unit.h"
 
 #include <stdio.h>
 #include <string.h>
-
-static sc_arena arena;
-
-static int setup(void **state)
-{
-    (void)state;
-    sc_arena_init(&arena, (size_t)256 << 20);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    sc_arena_free(&arena);
-    return 0;
-}
-
-static const sc_hw *machine(const char *spec)
-{
-    const sc_hw *h = NULL;
-    sc_err err;
-    sc_err_init(&err);
-    if (sc_hw_build(spec, sc_pos_none(), &arena, &h, &err) != SC_OK)
-        fail_msg("%s: %s", spec, err.d[0].msg);
-    return h;
-}
 
 static void check(const sc_hw *h, uint32_t size, uint32_t stride, uint32_t m,
                   uint32_t nodes, uint32_t peers)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_model_files.c - model.yml and config.json: what they mean, and every
  * error with its place. */
+#include "findings.h"
 #include "model/read.h"
-#include "unit.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -158,21 +158,8 @@ static const bad_case cases[] = {
      "{\"model_type\": \"llama\", \"vocab_size\": -3, "
      "\"hidden_size\": 1e300, \"num_hidden_layers\": true,\n"
      "\"num_attention_heads\": null, \"intermediate_size\": []}",
-     "type 1:86, range 1:58, missing 1:1, type 2:51, range 1:39"},
+     "type 1:86, range 1:58, missing 2:24, type 2:51, range 1:39"},
 };
-
-static void describe(const sc_err *err, char *buf, size_t size)
-{
-    size_t at = 0;
-    buf[0] = '\0';
-    for (uint32_t i = 0; i < err->n && at < size; i++) {
-        const sc_diag *d = &err->d[i];
-        int n = snprintf(buf + at, size - at, "%s%s %u:%u", i ? ", " : "",
-                         sc_code_name(d->code), (unsigned)d->line,
-                         (unsigned)d->col);
-        at += (size_t)n;
-    }
-}
 
 static void test_malformed(void **state)
 {
@@ -183,14 +170,14 @@ static void test_malformed(void **state)
         sc_arena a;
         sc_err err;
         const sc_model *m = NULL;
-        char got[800];
+        char got[FINDINGS];
         sc_arena_init(&a, 0);
         sc_err_init(&err);
         sc_status s =
             c->hf
                 ? model_read_hf(c->text, strlen(c->text), "f", &a, &m, &err)
                 : model_read_yaml(c->text, strlen(c->text), "f", &a, &m, &err);
-        describe(&err, got, sizeof got);
+        findings(&err, got);
         if (s != SC_EINPUT || m || strcmp(got, c->errors) != 0) {
             print_error("%s\n  expected %s\n  got      %s\n", c->text,
                         c->errors, got);

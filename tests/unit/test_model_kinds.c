@@ -1,21 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_model_kinds.c - models of several kinds of blocks: their operators,
  * order, dims and FLOP. */
-#include <stepcast/model.h>
 #include <stepcast/report_model.h>
 
-#include "unit.h"
+#include "fixture.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-static const sc_model *load(const char *name, sc_arena *a)
-{
-    const sc_model *m = NULL;
-    assert_int_equal(sc_model_load(name, sc_pos_none(), a, &m, NULL), SC_OK);
-    return m;
-}
 
 static const sc_layer *layer_at(const sc_model *m, const char *path)
 {
@@ -96,11 +88,9 @@ static const kind_case kinds[] = {
 static void test_operators(void **state)
 {
     (void)state;
-    sc_arena a;
-    sc_arena_init(&a, 0);
     for (size_t i = 0; i < SC_COUNT(kinds); i++) {
         const kind_case *c = &kinds[i];
-        const sc_layer *l = layer_at(load(c->model, &a), c->path);
+        const sc_layer *l = layer_at(model(c->model), c->path);
         char text[512] = "";
         for (uint32_t k = 0; k < l->n_ops; k++) {
             strncat(text, l->op[k].name, sizeof text - strlen(text) - 1);
@@ -111,15 +101,12 @@ static void test_operators(void **state)
                      text);
         }
     }
-    sc_arena_free(&a);
 }
 
 /* First letters of the paths of the blocks, after "layers.". */
 static void check_order(const char *name, uint32_t n, const char *start)
 {
-    sc_arena a;
-    sc_arena_init(&a, 0);
-    const sc_model *m = load(name, &a);
+    const sc_model *m = model(name);
     uint32_t seen[SC_LAYERS] = {0};
     assert_int_equal(m->n_blocks, n);
     for (uint32_t i = 0; i < n; i++) {
@@ -135,7 +122,6 @@ static void check_order(const char *name, uint32_t n, const char *start)
     }
     assert_int_equal(m->layer[0].kind, SC_LAYER_EMBED);
     assert_int_equal(m->layer[m->n_layers - 1].kind, SC_LAYER_HEAD);
-    sc_arena_free(&a);
 }
 
 static void test_order(void **state)
@@ -153,9 +139,7 @@ static void test_order(void **state)
 static void test_windows(void **state)
 {
     (void)state;
-    sc_arena a;
-    sc_arena_init(&a, 0);
-    const sc_model *m = load("gpt-oss-20b", &a);
+    const sc_model *m = model("gpt-oss-20b");
     const sc_operator *near = op_in(layer_at(m, "layers.window.*"), "attn");
     const sc_operator *far = op_in(layer_at(m, "layers.moe.*"), "attn");
     assert_int_equal(near->window, 128);
@@ -166,8 +150,8 @@ static void test_windows(void **state)
                 32 * sc_operator_flops(near, 1, 4096));
 
     assert_false(
-        op_in(layer_at(load("bert-base", &a), "layers.*"), "attn")->causal);
-    m = load("t5-small", &a);
+        op_in(layer_at(model("bert-base"), "layers.*"), "attn")->causal);
+    m = model("t5-small");
     const sc_layer *l = layer_at(m, "layers.decoder.*");
     assert_true(op_in(l, "attn")->causal);
     const sc_operator *cross = op_in(l, "cross_attn");
@@ -175,7 +159,6 @@ static void test_windows(void **state)
     assert_int_equal(cross->src, index_in(l, "cross_q"));
     assert_int_equal(cross->src2, index_in(l, "cross_kv"));
     assert_int_equal(op_in(l, "cross_kv")->src, -1);
-    sc_arena_free(&a);
 }
 
 static void check_iter(const sc_iter *it, sc_dimname name, sc_iter_kind kind,
@@ -190,9 +173,7 @@ static void check_iter(const sc_iter *it, sc_dimname name, sc_iter_kind kind,
 static void test_experts(void **state)
 {
     (void)state;
-    sc_arena a;
-    sc_arena_init(&a, 0);
-    const sc_layer *l = layer_at(load("qwen3-30b-a3b", &a), "layers.*");
+    const sc_layer *l = layer_at(model("qwen3-30b-a3b"), "layers.*");
     const sc_operator *op = op_in(l, "experts_fc1");
     assert_int_equal(op->type, SC_EXPERT);
     assert_int_equal(op->n_iter, 5);
@@ -219,7 +200,7 @@ static void test_experts(void **state)
     assert_int_equal(op_in(l, "add2")->src2, index_in(l, "add1"));
 
     /* experts in a narrow width; shared ones beside them in the whole */
-    l = layer_at(load("nemotron-3-super", &a), "layers.moe.*");
+    l = layer_at(model("nemotron-3-super"), "layers.moe.*");
     check_iter(&op_in(l, "experts_fc2")->iter[4], SC_D_HIDDEN, SC_I_FREE, 1024,
                0);
     assert_int_equal(op_in(l, "moe_down")->params, 4096 * 1024);
@@ -227,15 +208,12 @@ static void test_experts(void **state)
     assert_int_equal(op_in(l, "shared_fc1")->src, index_in(l, "norm2"));
     assert_int_equal(op_in(l, "shared_add")->src2, index_in(l, "moe_up"));
     assert_int_equal(op_in(l, "add2")->src2, -1);
-    sc_arena_free(&a);
 }
 
 static void test_latent_attention(void **state)
 {
     (void)state;
-    sc_arena a;
-    sc_arena_init(&a, 0);
-    const sc_layer *l = layer_at(load("deepseek-v3", &a), "layers.moe.*");
+    const sc_layer *l = layer_at(model("deepseek-v3"), "layers.moe.*");
     const sc_operator *op = op_in(l, "attn");
     assert_int_equal(op->qk_dim, 192);
     assert_int_equal(op->v_dim, 128);
@@ -248,15 +226,12 @@ static void test_latent_attention(void **state)
     assert_int_equal(op_in(l, "kv_down")->params, 7168 * 576);
     assert_int_equal(op_in(l, "kv_up")->params, 512 * 128 * 256);
     assert_true(sc_operator_flops(op, 1, 1000) == 2.0 * 128 * 320 * 1e6);
-    sc_arena_free(&a);
 }
 
 static void test_mamba(void **state)
 {
     (void)state;
-    sc_arena a;
-    sc_arena_init(&a, 0);
-    const sc_layer *l = layer_at(load("nemotron-h-8b", &a), "layers.mamba.*");
+    const sc_layer *l = layer_at(model("nemotron-h-8b"), "layers.mamba.*");
     /* 128 heads of 64 with a state of 128 in 8 groups */
     const sc_operator *op = op_in(l, "in_proj");
     check_iter(&op->iter[3], SC_D_STATE, SC_I_FREE, 2 * 8192 + 2048 + 128, 8);
@@ -265,15 +240,12 @@ static void test_mamba(void **state)
     assert_int_equal(op->type, SC_SCAN);
     assert_true(sc_operator_flops(op, 1, 10) == 7.0 * 10 * 8192 * 128);
     assert_int_equal(op_in(l, "out_proj")->params, 8192 * 4096);
-    sc_arena_free(&a);
 }
 
 static void test_adapters(void **state)
 {
     (void)state;
-    sc_arena a;
-    sc_arena_init(&a, 0);
-    const sc_model *m = load("llama2-70b-lora", &a);
+    const sc_model *m = model("llama2-70b-lora");
     const sc_layer *l = layer_at(m, "layers.*");
     const sc_operator *op = op_in(l, "qkv_lora_a");
     assert_int_equal(op->src, index_in(l, "norm1"));
@@ -291,118 +263,35 @@ static void test_adapters(void **state)
         }
     }
     /* 4 per frozen weight, 6 per adapter's, attention as ever */
-    const sc_model *whole = load("llama2-70b", &a);
+    const sc_model *whole = model("llama2-70b");
     double matrices = sc_model_flops(whole, 1, 1, true) - 4.0 * 80 * 8192;
     double want = 2 * matrices + 3 * 4.0 * 80 * 8192 + 6 * 44564480.0;
     assert_true(fabs(sc_model_flops(m, 1, 1, false) / want - 1) < 1e-12);
 
     sc_transformer t = whole->t;
-    sc_err err;
-    sc_err_init(&err);
     t.lora = 16;
     t.lora_mlp = true;
-    assert_int_equal(sc_model_from_transformer(&t, sc_pos_none(), &a, &m, &err),
-                     SC_OK);
+    assert_int_equal(
+        sc_model_from_transformer(&t, sc_pos_none(), &arena, &m, &err), SC_OK);
     l = layer_at(m, "layers.*");
     assert_int_equal(op_in(l, "act")->src, index_in(l, "fc1_lora_add"));
     assert_int_equal(m->trained_params,
                      44564480 + 80 * 16 * (8192 + 3 * 28672 + 8192));
-    sc_arena_free(&a);
 }
 
 /* Everything at once still fits a layer. */
 static void test_longest_block(void **state)
 {
     (void)state;
-    sc_arena a;
-    sc_err err;
-    sc_arena_init(&a, 0);
-    sc_err_init(&err);
-    sc_transformer t = load("deepseek-v3-mtp", &a)->t;
+    sc_transformer t = model("deepseek-v3-mtp")->t;
     const sc_model *m = NULL;
     t.lora = 8;
     t.lora_mlp = true;
     t.latent = 1024;
-    assert_int_equal(sc_model_from_transformer(&t, sc_pos_none(), &a, &m, &err),
-                     SC_OK);
+    assert_int_equal(
+        sc_model_from_transformer(&t, sc_pos_none(), &arena, &m, &err), SC_OK);
     assert_int_equal(layer_at(m, "layers.mtp.*")->n_ops, 37);
     assert_true(37 <= SC_LAYER_OPS);
-    sc_arena_free(&a);
-}
-
-/* ---- FLOP per token, as published */
-
-static double attention_flops(const sc_model *m, uint64_t seq)
-{
-    double sum = 0;
-    for (uint32_t i = 0; i < m->n_layers; i++) {
-        for (uint32_t k = 0; k < m->layer[i].n_ops; k++) {
-            const sc_operator *op = &m->layer[i].op[k];
-            if (op->type != SC_ATTENTION) continue;
-            sum += 3 * sc_operator_flops(op, 1, seq) * m->layer[i].repeat;
-        }
-    }
-    return sum;
-}
-
-/* NVIDIA's performance tables of Megatron-Bridge give TFLOP/s and tokens/s;
- * their quotient, in GFLOP per token.  They halve attention for the causal
- * mask, we don't. */
-static const struct {
-    const char *model;
-    uint64_t seq;
-    double gflop;
-} published[] = {
-    {"deepseek-v3", 4096, 250}, /* "without MTP" */
-    {"deepseek-v3-mtp", 4096, 1635.0 / 6.288},
-    {"kimi-k2", 4096, 1099.0 / 5.372},
-    {"qwen3-30b-a3b", 4096, 1029.0 / 44.544},
-    {"qwen3-235b-a22b", 4096, 1306.0 / 8.816},
-    {"gpt-oss-120b", 4096, 1077.0 / 33.024},
-    {"llama3.1-405b", 8192, 2129.0 / 0.843},
-};
-
-static void test_published_flops(void **state)
-{
-    (void)state;
-    sc_arena a;
-    sc_arena_init(&a, 0);
-    for (size_t i = 0; i < SC_COUNT(published); i++) {
-        const sc_model *m = load(published[i].model, &a);
-        uint64_t seq = published[i].seq;
-        double f = sc_model_flops(m, 1, seq, false);
-        double g = 1e-9 * (f - attention_flops(m, seq) / 2) / (double)seq;
-        if (fabs(g / published[i].gflop - 1) > 0.006) {
-            fail_msg("%s: %.2f GFLOP per token, published are %.2f", m->name, g,
-                     published[i].gflop);
-        }
-    }
-    sc_arena_free(&a);
-}
-
-/* 6 per parameter that a token meets in a product, and attention. */
-static void test_flops_of_active(void **state)
-{
-    (void)state;
-    sc_arena a;
-    sc_arena_init(&a, 0);
-    const sc_model *m = load("mixtral-8x7b", &a);
-    double norms = (2 * 32 + 1) * 4096, table = 32000.0 * 4096;
-    double products = (double)m->active_params - norms - table;
-    double want = 6 * products + 12.0 * 32 * 4096 * 4096;
-    double got = sc_model_flops(m, 3, 4096, false) / 3 / 4096;
-    assert_true(fabs(got / want - 1) < 1e-12);
-
-    /* 15 % of BERT's tokens go through its head */
-    m = load("bert-large", &a);
-    const sc_operator *op = op_in(layer_at(m, "head"), "lm_head");
-    assert_int_equal(op->params, 30522); /* the bias; the weight is tied */
-    assert_true(fabs(sc_operator_flops(op, 10, 512) -
-                     0.15 * 2 * 5120 * 1024 * 30522.0) < 1);
-    /* one of a picture's 197 tokens */
-    op = op_in(layer_at(load("vit-b-16", &a), "head"), "classifier");
-    assert_true(fabs(sc_operator_flops(op, 1, 197) - 2 * 768e3) < 1);
-    sc_arena_free(&a);
 }
 
 static void test_report(void **state)
@@ -412,12 +301,10 @@ static void test_report(void **state)
                                         "nemotron-3-super", "llama2-70b-lora",
                                         "bert-base",        "t5-small",
                                         "vit-b-16",         "gpt-oss-20b"};
-    sc_arena a;
-    sc_arena_init(&a, 0);
     for (size_t i = 0; i < SC_COUNT(names); i++) {
         sc_text text;
         sc_text_init(&text);
-        const sc_model *m = load(names[i], &a);
+        const sc_model *m = model(names[i]);
         sc_report_layers(m, 1, 512, &text);
         for (uint32_t k = 0; k < m->n_layers; k++) {
             assert_non_null(strstr(text.buf, m->layer[k].path));
@@ -428,28 +315,25 @@ static void test_report(void **state)
     }
     sc_text text;
     sc_text_init(&text);
-    sc_report_model(load("gpt-oss-120b", &a), &text);
+    sc_report_model(model("gpt-oss-120b"), &text);
     assert_non_null(strstr(text.buf, "  topk         4\n"));
     assert_non_null(strstr(text.buf, "116829156672"));
     assert_non_null(strstr(text.buf, "active             5711982912"));
     sc_text_free(&text);
-    sc_arena_free(&a);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_operators),
-        cmocka_unit_test(test_order),
-        cmocka_unit_test(test_windows),
-        cmocka_unit_test(test_experts),
-        cmocka_unit_test(test_latent_attention),
-        cmocka_unit_test(test_mamba),
-        cmocka_unit_test(test_adapters),
-        cmocka_unit_test(test_longest_block),
-        cmocka_unit_test(test_published_flops),
-        cmocka_unit_test(test_flops_of_active),
-        cmocka_unit_test(test_report),
+        cmocka_unit_test_setup_teardown(test_operators, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_order, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_windows, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_experts, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_latent_attention, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_mamba, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_adapters, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_longest_block, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_report, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

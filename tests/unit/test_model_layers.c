@@ -1,28 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_model_layers.c - operators, their dims and wiring, and FLOP. */
-#include <stepcast/model.h>
 #include <stepcast/report_model.h>
 
-#include "unit.h"
+#include "fixture.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const sc_model *make(const sc_transformer *t, sc_arena *a)
+static const sc_model *make(const sc_transformer *t)
 {
     const sc_model *m = NULL;
-    sc_err err;
-    sc_err_init(&err);
-    sc_status s = sc_model_from_transformer(t, sc_pos_none(), a, &m, &err);
-    if (s != SC_OK) fail_msg("%s", err.d[0].msg);
-    return m;
-}
-
-static const sc_model *load(const char *name, sc_arena *a)
-{
-    const sc_model *m = NULL;
-    assert_int_equal(sc_model_load(name, sc_pos_none(), a, &m, NULL), SC_OK);
+    (void)sc_model_from_transformer(t, sc_pos_none(), &arena, &m, &err);
+    no_error();
     return m;
 }
 
@@ -51,9 +41,7 @@ static const sc_operator *find(const sc_model *m, const char *name)
 static void test_names(void **state)
 {
     (void)state;
-    sc_arena a;
-    sc_arena_init(&a, 0);
-    const sc_model *m = load("gpt2", &a);
+    const sc_model *m = model("gpt2");
     assert_int_equal(m->n_layers, 3);
     check_names(&m->layer[0], "embed position embed_drop");
     check_names(&m->layer[1],
@@ -65,12 +53,11 @@ static void test_names(void **state)
     assert_int_equal(m->layer[1].repeat, 12);
     assert_string_equal(m->layer[1].path, "layers.*");
 
-    m = load("llama3-8b", &a);
+    m = model("llama3-8b");
     check_names(&m->layer[0], "embed");
     check_names(&m->layer[1],
                 "norm1 qkv rope attn proj add1 norm2 fc1 act fc2 add2");
-    check_names(&load("bloom-3b", &a)->layer[0], "embed embed_norm");
-    sc_arena_free(&a);
+    check_names(&model("bloom-3b")->layer[0], "embed embed_norm");
 }
 
 typedef struct dim_case {
@@ -136,15 +123,12 @@ static void test_dims_llama(void **state)
         {"lm_head", "bbrf", "012", "23", "013", {h, v}, {0, 0}, h * v, 0},
         {"loss", "bbr", "012", "", "01", {v}, {0}, 0, 0},
     };
-    sc_arena a;
-    sc_arena_init(&a, 0);
-    const sc_model *m = load("llama3-8b", &a);
+    const sc_model *m = model("llama3-8b");
     for (size_t i = 0; i < SC_COUNT(cases); i++) check_dims(m, &cases[i]);
     assert_int_equal(find(m, "qkv")->iter[3].name, SC_D_HEAD);
     assert_int_equal(find(m, "fc1")->iter[3].name, SC_D_FFN);
     assert_int_equal(find(m, "lm_head")->iter[3].name, SC_D_VOCAB);
     assert_int_equal(find(m, "proj")->iter[3].name, SC_D_HIDDEN);
-    sc_arena_free(&a);
 }
 
 static void test_dims_gpt(void **state)
@@ -176,19 +160,14 @@ static void test_dims_gpt(void **state)
         /* tied: the weight is there, its elements belong to `embed` */
         {"lm_head", "bbrf", "012", "23", "013", {h, v}, {0, 0}, 0, 0},
     };
-    sc_arena a;
-    sc_arena_init(&a, 0);
-    const sc_model *m = load("gpt2", &a);
+    const sc_model *m = model("gpt2");
     for (size_t i = 0; i < SC_COUNT(cases); i++) check_dims(m, &cases[i]);
-    sc_arena_free(&a);
 }
 
 static void test_wiring(void **state)
 {
     (void)state;
-    sc_arena a;
-    sc_arena_init(&a, 0);
-    const sc_layer *l = &load("gpt2", &a)->layer[1];
+    const sc_layer *l = &model("gpt2")->layer[1];
     for (uint32_t i = 0; i < l->n_ops; i++) {
         assert_int_equal(l->op[i].src, (int)i - 1);
     }
@@ -196,11 +175,10 @@ static void test_wiring(void **state)
     assert_int_equal(l->op[9].src2, 4);  /* add2: add1 */
     assert_int_equal(l->op[1].src2, -2);
 
-    l = &load("gpt-neox-20b", &a)->layer[1];
+    l = &model("gpt-neox-20b")->layer[1];
     assert_string_equal(l->op[6].name, "norm2");
     assert_int_equal(l->op[6].src, -1); /* beside attention */
     assert_int_equal(l->op[10].src2, 5);
-    sc_arena_free(&a);
 }
 
 static void test_defaults(void **state)
@@ -214,9 +192,7 @@ static void test_defaults(void **state)
                         .norm = SC_NORM_RMS,
                         .norm_bias = true,
                         .act = SC_ACT_SWIGLU};
-    sc_arena a;
-    sc_arena_init(&a, 0);
-    const sc_model *m = make(&t, &a);
+    const sc_model *m = make(&t);
     assert_int_equal(m->t.ffn, 11008);
     assert_int_equal(m->t.kv_heads, 32);
     assert_int_equal(m->t.head_dim, 128);
@@ -224,9 +200,8 @@ static void test_defaults(void **state)
     assert_string_equal(m->name, "");
 
     t.act = SC_ACT_RELU;
-    assert_int_equal(make(&t, &a)->t.ffn, 16384);
-    assert_true(make(&t, &a)->hash != m->hash);
-    sc_arena_free(&a);
+    assert_int_equal(make(&t)->t.ffn, 16384);
+    assert_true(make(&t)->hash != m->hash);
 }
 
 static double close_to(double x, double y)
@@ -240,10 +215,8 @@ static void test_closed_form(void **state)
     (void)state;
     static const char *const names[] = {"gpt2-medium", "megatron-145.6b",
                                         "megatron-1t", "bloom-176b"};
-    sc_arena a;
-    sc_arena_init(&a, 0);
     for (size_t i = 0; i < SC_COUNT(names); i++) {
-        const sc_model *m = load(names[i], &a);
+        const sc_model *m = model(names[i]);
         double L = (double)m->t.layers, h = (double)m->t.hidden;
         double V = (double)m->t.vocab, s = 2048, b = 1536;
         double f =
@@ -251,7 +224,6 @@ static void test_closed_form(void **state)
         assert_true(close_to(sc_model_flops(m, 1536, 2048, false), f));
         assert_true(close_to(sc_model_flops(m, 1536, 2048, true), f / 3));
     }
-    sc_arena_free(&a);
 }
 
 /* 6 per parameter of matrix products and token, 12 heads head_dim s of
@@ -259,9 +231,7 @@ static void test_closed_form(void **state)
 static void test_flops_gqa(void **state)
 {
     (void)state;
-    sc_arena a;
-    sc_arena_init(&a, 0);
-    const sc_model *m = load("llama3-70b", &a);
+    const sc_model *m = model("llama3-70b");
     double embedding = 128256.0 * 8192, norms = (2 * 80 + 1) * 8192;
     double matrices = (double)m->params - embedding - norms;
     double per_token = 6 * matrices + 12.0 * 80 * 8192 * 8192;
@@ -269,38 +239,32 @@ static void test_flops_gqa(void **state)
     assert_true(close_to(flop, per_token * 4 * 8192));
 
     /* a window caps what attention sees, and only that */
-    m = load("mistral-7b", &a);
+    m = model("mistral-7b");
     const sc_operator *attn = find(m, "attn");
     assert_true(sc_operator_flops(attn, 1, 2048) == 4.0 * 4096 * 2048 * 2048);
     assert_true(sc_operator_flops(attn, 1, 16384) == 4.0 * 4096 * 16384 * 4096);
     assert_true(sc_operator_flops(find(m, "norm1"), 1, 2048) == 0);
     assert_true(sc_operator_flops(find(m, "embed"), 1, 2048) == 0);
-    sc_arena_free(&a);
 }
 
 static void test_frozen(void **state)
 {
     (void)state;
-    sc_arena a;
-    sc_arena_init(&a, 0);
-    sc_model m = *load("gpt2", &a);
+    sc_model m = *model("gpt2");
     double before = sc_model_flops(&m, 1, 1024, false);
     double qkv = sc_operator_flops(find(&m, "qkv"), 1, 1024);
     m.layer[1].op[1].frozen = true; /* counts 4 of 6 */
     double after = sc_model_flops(&m, 1, 1024, false);
     assert_true(close_to(before - after, 12 * qkv));
-    sc_arena_free(&a);
 }
 
 /* The passes of the table add up to the model's FLOP. */
 static void test_report(void **state)
 {
     (void)state;
-    sc_arena a;
     sc_text text;
-    sc_arena_init(&a, 0);
     sc_text_init(&text);
-    const sc_model *m = load("gpt2", &a);
+    const sc_model *m = model("gpt2");
     sc_report_layers(m, 8, 1024, &text);
     assert_non_null(strstr(text.buf, "gpt2, batch 8, sequence 1024"));
     assert_non_null(strstr(text.buf, "  all 12"));
@@ -317,17 +281,20 @@ static void test_report(void **state)
     assert_non_null(strstr(text.buf, "Language Models are Unsupervised"));
     assert_non_null(strstr(text.buf, "(shares the embedding)"));
     sc_text_free(&text);
-    sc_arena_free(&a);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_names),     cmocka_unit_test(test_dims_llama),
-        cmocka_unit_test(test_dims_gpt),  cmocka_unit_test(test_wiring),
-        cmocka_unit_test(test_defaults),  cmocka_unit_test(test_closed_form),
-        cmocka_unit_test(test_flops_gqa), cmocka_unit_test(test_frozen),
-        cmocka_unit_test(test_report),
+        cmocka_unit_test_setup_teardown(test_names, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_dims_llama, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_dims_gpt, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_wiring, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_defaults, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_closed_form, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_flops_gqa, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_frozen, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_report, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,38 +5,15 @@
  */
 #include <stepcast/predict.h>
 
-#include "unit.h"
+#include "prediction.h"
 
 #include <math.h>
 #include <stdio.h>
 
-static struct {
-    sc_arena a;
-    sc_err err;
-    sc_cost cost;
-} f;
-
-static int set_up(void **state)
-{
-    (void)state;
-    sc_arena_init(&f.a, 0);
-    sc_err_init(&f.err);
-    sc_cost_centres(&f.cost);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    sc_arena_free(&f.a);
-    return 0;
-}
-
 static sc_run run_of(const char *model, const char *software, uint32_t tp,
                      uint32_t pp)
 {
-    sc_run r = {.cost = &f.cost,
-                .size = {pp, 1, 1, 1, tp},
+    sc_run r = {.size = {pp, 1, 1, 1, tp},
                 .vpp = 1,
                 .mbs = 4,
                 .ga = 8,
@@ -45,30 +22,17 @@ static sc_run run_of(const char *model, const char *software, uint32_t tp,
                 .precision = SC_FP16};
     char spec[32];
     snprintf(spec, sizeof spec, "a100-sxm-80g:%u", tp * pp);
-    assert_int_equal(sc_hw_build(spec, sc_pos_none(), &f.a, &r.hw, &f.err), 0);
-    assert_int_equal(
-        sc_model_load(model, sc_pos_none(), &f.a, &r.model, &f.err), 0);
-    assert_int_equal(
-        sc_software_find(software, NULL, sc_pos_none(), &f.a, &r.sw, &f.err),
-        0);
+    load_run(&r, spec, model, software);
     return r;
 }
 
 static sc_plan plan_of(const sc_run *r, sc_block blocks[3])
 {
-    sc_plan p;
-    assert_int_equal(sc_plan_build(r, &f.a, &p, &f.err), SC_OK);
+    sc_plan p = built(r);
     for (uint32_t l = 0; l < 3; l++)
         assert_int_equal(sc_block_price(&p, l, &f.a, &blocks[l], &f.err),
                          SC_OK);
     return p;
-}
-
-static void near(double got, double want)
-{
-    if (fabs(got - want) > 1e-9 * fabs(want))
-        print_message("%.12g instead of %.12g\n", got, want);
-    assert_true(fabs(got - want) <= 1e-9 * fabs(want));
 }
 
 static void korthikanti(void **state)

@@ -2,37 +2,14 @@
 /* What can't run is refused, all of it at once; stages are cut by rule. */
 #include <stepcast/plan.h>
 
-#include "unit.h"
+#include "prediction.h"
 
 #include <stdio.h>
 #include <string.h>
 
-static struct {
-    sc_arena a;
-    sc_err err;
-    sc_cost cost;
-} f;
-
-static int set_up(void **state)
-{
-    (void)state;
-    sc_arena_init(&f.a, 0);
-    sc_err_init(&f.err);
-    sc_cost_centres(&f.cost);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    sc_arena_free(&f.a);
-    return 0;
-}
-
 static sc_run run_of(const char *model, uint32_t tp, uint32_t pp, uint32_t dp)
 {
-    sc_run r = {.cost = &f.cost,
-                .size = {pp, dp, 1, 1, tp},
+    sc_run r = {.size = {pp, dp, 1, 1, tp},
                 .vpp = 1,
                 .mbs = 1,
                 .ga = 16,
@@ -42,11 +19,7 @@ static sc_run run_of(const char *model, uint32_t tp, uint32_t pp, uint32_t dp)
     char spec[64];
     snprintf(spec, sizeof spec, "switch%u@450GB/s,1us; device=h100-sxm",
              tp * dp * pp);
-    assert_int_equal(sc_hw_build(spec, sc_pos_none(), &f.a, &r.hw, &f.err), 0);
-    assert_int_equal(
-        sc_model_load(model, sc_pos_none(), &f.a, &r.model, &f.err), 0);
-    assert_int_equal(
-        sc_software_find(NULL, NULL, sc_pos_none(), &f.a, &r.sw, &f.err), 0);
+    load_run(&r, spec, model, NULL);
     return r;
 }
 

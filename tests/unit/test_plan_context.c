@@ -2,7 +2,7 @@
 /* Context parallelism: ranks share the tokens of a sequence; every query
  * meets all keys. */
 #include "plan/plan_internal.h"
-#include "unit.h"
+#include "prediction.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -10,33 +10,10 @@
 
 #define CP (1u << SC_AX_CP)
 
-static struct {
-    sc_arena a;
-    sc_err err;
-    sc_cost cost;
-} f;
-
-static int set_up(void **state)
-{
-    (void)state;
-    sc_arena_init(&f.a, 0);
-    sc_err_init(&f.err);
-    sc_cost_centres(&f.cost);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    sc_arena_free(&f.a);
-    return 0;
-}
-
 static sc_run run_of(const char *model, const char *software, uint32_t pp,
                      uint32_t dp, uint32_t cp, uint32_t tp)
 {
-    sc_run r = {.cost = &f.cost,
-                .size = {pp, dp, 1, cp, tp},
+    sc_run r = {.size = {pp, dp, 1, cp, tp},
                 .vpp = 1,
                 .mbs = 2,
                 .ga = 2,
@@ -47,27 +24,8 @@ static sc_run run_of(const char *model, const char *software, uint32_t pp,
                 .sp = tp > 1};
     char spec[32];
     snprintf(spec, sizeof spec, "h100-sxm:%u", pp * dp * cp * tp);
-    assert_int_equal(sc_hw_build(spec, sc_pos_none(), &f.a, &r.hw, &f.err), 0);
-    assert_int_equal(
-        sc_model_load(model, sc_pos_none(), &f.a, &r.model, &f.err), 0);
-    assert_int_equal(
-        sc_software_find(software, NULL, sc_pos_none(), &f.a, &r.sw, &f.err),
-        0);
+    load_run(&r, spec, model, software);
     return r;
-}
-
-static sc_block block(const sc_run *r, uint32_t layer)
-{
-    sc_plan p;
-    sc_block b;
-    assert_int_equal(sc_plan_build(r, &f.a, &p, &f.err), SC_OK);
-    assert_int_equal(sc_block_price(&p, layer, &f.a, &b, &f.err), SC_OK);
-    return b;
-}
-
-static void near(double a, double b)
-{
-    if (fabs(a - b) > 1e-9 * fmax(fabs(a), fabs(b))) fail_msg("%g, %g", a, b);
 }
 
 static const sc_operator *attention_of(const sc_model *m, uint32_t layer)

@@ -1,33 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Low-rank adapters (Hu et al. 2021): only they are trained. */
 #include "plan/plan_internal.h"
-#include "unit.h"
+#include "prediction.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-
-static struct {
-    sc_arena a;
-    sc_err err;
-    sc_cost cost;
-} f;
-
-static int set_up(void **state)
-{
-    (void)state;
-    sc_arena_init(&f.a, 0);
-    sc_err_init(&f.err);
-    sc_cost_centres(&f.cost);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    sc_arena_free(&f.a);
-    return 0;
-}
 
 static const sc_model *model_of(int64_t rank, bool mlp)
 {
@@ -44,9 +22,7 @@ static const sc_model *model_of(int64_t rank, bool mlp)
 
 static sc_run run_of(const sc_model *m, uint32_t dp, uint32_t tp, int zero)
 {
-    sc_run r = {.cost = &f.cost,
-                .model = m,
-                .size = {1, dp, 1, 1, tp},
+    sc_run r = {.size = {1, dp, 1, 1, tp},
                 .vpp = 1,
                 .mbs = 2,
                 .ga = 2,
@@ -58,24 +34,16 @@ static sc_run run_of(const sc_model *m, uint32_t dp, uint32_t tp, int zero)
                 .sp = tp > 1};
     char spec[32];
     snprintf(spec, sizeof spec, "h100-sxm:%u", dp * tp);
-    assert_int_equal(sc_hw_build(spec, sc_pos_none(), &f.a, &r.hw, &f.err), 0);
-    assert_int_equal(sc_software_find("megatron-core", NULL, sc_pos_none(),
-                                      &f.a, &r.sw, &f.err),
-                     0);
+    load_run(&r, spec, "llama2-13b", "megatron-core");
+    r.model = m;
     return r;
 }
 
 static sc_plan plan_of(const sc_run *r, sc_block **blocks)
 {
-    sc_plan p;
-    assert_int_equal(sc_plan_build(r, &f.a, &p, &f.err), SC_OK);
+    sc_plan p = built(r);
     assert_int_equal(sc_blocks_price(&p, &f.a, blocks, &f.err), SC_OK);
     return p;
-}
-
-static void near(double a, double b)
-{
-    if (fabs(a - b) > 1e-9 * fmax(fabs(a), fabs(b))) fail_msg("%g, %g", a, b);
 }
 
 static bool is_adapter(const char *name)

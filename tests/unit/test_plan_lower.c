@@ -6,34 +6,11 @@
  */
 #include <stepcast/predict.h>
 
-#include "unit.h"
+#include "prediction.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-
-static struct {
-    sc_arena a;
-    sc_err err;
-    sc_cost cost;
-    sc_software sw;
-} f;
-
-static int set_up(void **state)
-{
-    (void)state;
-    sc_arena_init(&f.a, 0);
-    sc_err_init(&f.err);
-    sc_cost_centres(&f.cost);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    sc_arena_free(&f.a);
-    return 0;
-}
 
 static sc_run run_of(const char *software, uint32_t tp, uint32_t pp,
                      uint32_t dp, uint32_t ga)
@@ -61,15 +38,6 @@ static sc_run run_of(const char *software, uint32_t tp, uint32_t pp,
         sc_software_find(software, NULL, sc_pos_none(), &f.a, &sw, &f.err), 0);
     f.sw = *sw;
     return r;
-}
-
-static sc_plan plan_of(const sc_run *r)
-{
-    sc_plan p;
-    sc_status s = sc_plan_build(r, &f.a, &p, &f.err);
-    if (s != SC_OK) print_message("%s\n", f.err.d[0].msg);
-    assert_int_equal(s, SC_OK);
-    return p;
 }
 
 static void price(const sc_plan *p, sc_block b[3])
@@ -103,13 +71,6 @@ static double fast(const sc_plan *p, const sc_block b[3])
     return s;
 }
 
-static void near(double got, double want, double tolerance)
-{
-    if (fabs(got - want) > tolerance * want)
-        print_message("%.12g instead of %.12g\n", got, want);
-    assert_true(fabs(got - want) <= tolerance * want);
-}
-
 /* ---- closed forms --------------------------------------------------------- */
 
 /* One forward op of `fwd` seconds and one backward op of `bwd`. */
@@ -125,11 +86,11 @@ static sc_block hand_made(double fwd, double bwd)
  * weights do not show. */
 static void pipeline_is(const sc_run *r, double want)
 {
-    sc_plan p = plan_of(r);
+    sc_plan p = built(r);
     sc_block b[3] = {hand_made(0, 0), hand_made(100, 200), hand_made(0, 0)};
     sc_graph g = lower(&p, b, false);
-    near(sc_time_to_s(makespan(&g)), want, 1e-6);
-    near(fast(&p, b), want, 1e-6);
+    near_by(sc_time_to_s(makespan(&g)), want, 1e-6);
+    near_by(fast(&p, b), want, 1e-6);
 }
 
 static void one_f_one_b(void **state)
@@ -182,16 +143,17 @@ static void exchange_hides(void **state)
     sc_run r = run_of("megatron-core", 1, 1, 8, 2);
     f.cost.p[SC_P_STEP_FIXED] = 0;
     f.sw.bucket_bytes = 1;
-    sc_plan p = plan_of(&r);
+    sc_plan p = built(&r);
     sc_block b[3] = {hand_made(1e-3, 1e-3), hand_made(100, 200),
                      hand_made(1e-3, 1e-3)};
     b[1].grad_bytes = 1e9;
     b[1].grad_s = 10;
     double busy = 2 * 24 * 300, overlapped = 23 * 10, tail = 10;
     sc_graph g = lower(&p, b, false);
-    near(sc_time_to_s(makespan(&g)),
-         busy + f.cost.p[SC_P_OVERLAP] * overlapped + tail, 0.003);
-    near(fast(&p, b), busy + f.cost.p[SC_P_OVERLAP] * overlapped + tail, 0.003);
+    near_by(sc_time_to_s(makespan(&g)),
+            busy + f.cost.p[SC_P_OVERLAP] * overlapped + tail, 0.003);
+    near_by(fast(&p, b), busy + f.cost.p[SC_P_OVERLAP] * overlapped + tail,
+            0.003);
     /* nothing beside compute can be faster than compute alone */
     assert_true(sc_time_to_s(makespan(&g)) >= busy + tail);
     assert_true(fast(&p, b) >= busy + tail);
@@ -204,14 +166,14 @@ static void exchange_limits(void **state)
     sc_run r = run_of("megatron-core", 1, 1, 8, 1);
     f.cost.p[SC_P_STEP_FIXED] = 0;
     f.sw.bucket_bytes = 1;
-    sc_plan p = plan_of(&r);
+    sc_plan p = built(&r);
     sc_block b[3] = {hand_made(1e-3, 1e-3), hand_made(1, 2),
                      hand_made(1e-3, 1e-3)};
     b[1].grad_bytes = 1e9;
     b[1].grad_s = 1000;
     sc_graph g = lower(&p, b, false);
-    near(sc_time_to_s(makespan(&g)), 24 + 2 + 24 * 1000, 0.002);
-    near(fast(&p, b), 24 + 2 + 24 * 1000, 0.002);
+    near_by(sc_time_to_s(makespan(&g)), 24 + 2 + 24 * 1000, 0.002);
+    near_by(fast(&p, b), 24 + 2 + 24 * 1000, 0.002);
 }
 
 /* Fully sharded: what is gathered ahead hides beside the layer before it, and
@@ -222,7 +184,7 @@ static void sharded_weights_hide(void **state)
     sc_run r = run_of("llm-foundry-2023", 1, 1, 8, 1);
     r.zero = 3;
     f.cost.p[SC_P_STEP_FIXED] = 0;
-    sc_plan p = plan_of(&r);
+    sc_plan p = built(&r);
     sc_block b[3] = {hand_made(1e-3, 1e-3), hand_made(100, 200),
                      hand_made(1e-3, 1e-3)};
     b[1].gather_bytes = b[1].grad_bytes = 1e9;
@@ -284,7 +246,7 @@ static void folded_equals_unfolded(void **state)
     (void)state;
     for (size_t i = 0; i < SC_COUNT(shapes); i++) {
         sc_run r = run_of_shape(&shapes[i]);
-        sc_plan p = plan_of(&r);
+        sc_plan p = built(&r);
         sc_block b[3];
         sc_graph each;
         price(&p, b);
@@ -302,14 +264,14 @@ static void expanded_equals_closed(void **state)
     (void)state;
     for (size_t i = 0; i < SC_COUNT(shapes); i++) {
         sc_run r = run_of_shape(&shapes[i]);
-        sc_plan p = plan_of(&r);
+        sc_plan p = built(&r);
         sc_block b[3];
         price(&p, b);
         sc_graph closed = lower(&p, b, false), open = lower(&p, b, true);
         assert_true(open.n_ops > closed.n_ops);
         if (shapes[i].overlap) {
             /* which piece overlaps depends on their order */
-            near((double)makespan(&open), (double)makespan(&closed), 0.02);
+            near_by((double)makespan(&open), (double)makespan(&closed), 0.02);
             continue;
         }
         sc_time d = makespan(&open) - makespan(&closed);
@@ -325,13 +287,13 @@ static void engines_agree(void **state)
     (void)state;
     for (size_t i = 0; i < SC_COUNT(shapes); i++) {
         sc_run r = run_of_shape(&shapes[i]);
-        sc_plan p = plan_of(&r);
+        sc_plan p = built(&r);
         sc_block b[3];
         price(&p, b);
         sc_graph g = lower(&p, b, false);
         double event = sc_time_to_s(makespan(&g)), composed = fast(&p, b);
         if (shapes[i].overlap)
-            near(composed, event, 0.05);
+            near_by(composed, event, 0.05);
         else
             assert_true(fabs(composed - event) <= 1e-12 * g.n_ops);
     }
@@ -343,7 +305,7 @@ static void work_is_kept(void **state)
     (void)state;
     for (size_t i = 0; i < SC_COUNT(shapes); i++) {
         sc_run r = run_of_shape(&shapes[i]);
-        sc_plan p = plan_of(&r);
+        sc_plan p = built(&r);
         sc_block b[3];
         price(&p, b);
         sc_graph g = lower(&p, b, true);
@@ -361,8 +323,8 @@ static void work_is_kept(void **state)
                 (b[l].fwd_cat[SC_CAT_COMPUTE] + b[l].bwd_cat[SC_CAT_COMPUTE]);
             all += n[l] * r.ga * b[l].flops;
         }
-        near(got, seconds, 1e-6);
-        near(flops, all, 1e-9);
+        near_by(got, seconds, 1e-6);
+        near_by(flops, all, 1e-9);
     }
 }
 
@@ -377,7 +339,7 @@ static void transfers(void **state)
     r.schedule = SC_SCH_INTERLEAVED;
     for (int scatter = 0; scatter < 2; scatter++) {
         f.sw.p2p_scatter = scatter;
-        sc_plan p = plan_of(&r);
+        sc_plan p = built(&r);
         sc_block b[3];
         price(&p, b);
         sc_graph g = lower(&p, b, false);
@@ -405,7 +367,7 @@ static void symmetry_is_free(void **state)
         sc_run r = run_of("megatron-core", 8, 4, i ? 512 : 4, 8);
         r.zero = 1;
         r.sp = true;
-        sc_plan p = plan_of(&r);
+        sc_plan p = built(&r);
         sc_block b[3];
         price(&p, b);
         sc_graph g = lower(&p, b, false);

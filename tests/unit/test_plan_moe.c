@@ -2,7 +2,7 @@
 /* Mixtures of experts: token exchanges, weights and gradients of experts,
  * FLOP of the top-k. */
 #include "plan/plan_internal.h"
-#include "unit.h"
+#include "prediction.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -13,28 +13,6 @@
 #define CP (1u << SC_AX_CP)
 #define TP (1u << SC_AX_TP)
 
-static struct {
-    sc_arena a;
-    sc_err err;
-    sc_cost cost;
-} f;
-
-static int set_up(void **state)
-{
-    (void)state;
-    sc_arena_init(&f.a, 0);
-    sc_err_init(&f.err);
-    sc_cost_centres(&f.cost);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    sc_arena_free(&f.a);
-    return 0;
-}
-
 typedef struct mesh {
     uint32_t dp, ep, cp, tp;
     bool over_tp;
@@ -42,8 +20,7 @@ typedef struct mesh {
 
 static sc_run run_of(const char *model, const char *software, mesh m)
 {
-    sc_run r = {.cost = &f.cost,
-                .size = {1, m.dp, m.ep, m.cp, m.tp},
+    sc_run r = {.size = {1, m.dp, m.ep, m.cp, m.tp},
                 .vpp = 1,
                 .mbs = 2,
                 .ga = 1,
@@ -55,12 +32,7 @@ static sc_run run_of(const char *model, const char *software, mesh m)
                 .experts_over_tp = m.over_tp};
     char spec[32];
     snprintf(spec, sizeof spec, "h100-sxm:%u", m.dp * m.ep * m.cp * m.tp);
-    assert_int_equal(sc_hw_build(spec, sc_pos_none(), &f.a, &r.hw, &f.err), 0);
-    assert_int_equal(
-        sc_model_load(model, sc_pos_none(), &f.a, &r.model, &f.err), 0);
-    assert_int_equal(
-        sc_software_find(software, NULL, sc_pos_none(), &f.a, &r.sw, &f.err),
-        0);
+    load_run(&r, spec, model, software);
     return r;
 }
 
@@ -76,20 +48,12 @@ static const sc_layer *routed(const sc_model *m, uint32_t *at)
     return NULL;
 }
 
-static sc_block block(const sc_run *r)
+/* The first block with experts. */
+static sc_block routed_block(const sc_run *r)
 {
-    sc_plan p;
-    sc_block b;
     uint32_t at = 0;
     (void)routed(r->model, &at);
-    assert_int_equal(sc_plan_build(r, &f.a, &p, &f.err), SC_OK);
-    assert_int_equal(sc_block_price(&p, at, &f.a, &b, &f.err), SC_OK);
-    return b;
-}
-
-static void near(double a, double b)
-{
-    if (fabs(a - b) > 1e-9 * fmax(fabs(a), fabs(b))) fail_msg("%g, %g", a, b);
+    return block(r, at);
 }
 
 /* Every all-to-all of a pass has these axes and bytes. */
@@ -122,7 +86,7 @@ static void dispatch_and_combine(void **state)
             for (uint32_t ep = 1; ep <= 8; ep *= 2) {
                 sc_run r = run_of(models[i], "megatron-core",
                                   (mesh){dp, ep, 1, 1, false});
-                sc_block b = block(&r);
+                sc_block b = routed_block(&r);
                 uint32_t n = ep > 1 ? 2 : 0;
                 exchanges(b.fwd, b.n_fwd, n, EP, copies(&r));
                 exchanges(b.bwd, b.n_bwd, n, EP, copies(&r));
@@ -139,7 +103,7 @@ static void beside_other_axes(void **state)
         for (uint32_t tp = 1; tp <= 4; tp *= 2) {
             sc_run r = run_of("mixtral-8x7b", "megatron-core",
                               (mesh){1, 2, cp, tp, false});
-            sc_block b = block(&r);
+            sc_block b = routed_block(&r);
             double v = copies(&r) / (cp * tp);
             exchanges(b.fwd, b.n_fwd, 2, EP, v);
             exchanges(b.bwd, b.n_bwd, 2, EP, v);
@@ -152,7 +116,7 @@ static void full_recompute_repeats(void **state)
     sc_run r =
         run_of("mixtral-8x7b", "megatron-core", (mesh){1, 4, 1, 1, false});
     r.recompute = SC_RC_FULL;
-    sc_block b = block(&r);
+    sc_block b = routed_block(&r);
     exchanges(b.fwd, b.n_fwd, 2, EP, copies(&r));
     exchanges(b.bwd, b.n_bwd, 4, EP, copies(&r));
 }
@@ -180,7 +144,7 @@ static void sent_once_per_rank(void **state)
             sc_run r = run_of(models[i], "megatron-bridge-2025",
                               (mesh){1, ep, 1, 1, false});
             assert_true(r.sw->dedup_dispatch);
-            sc_block b = block(&r);
+            sc_block b = routed_block(&r);
             uint32_t k = (uint32_t)r.model->t.topk;
             double v = copies(&r) * distinct(ep, k) / k;
             assert_true(v < copies(&r));
@@ -260,7 +224,7 @@ static void sent_once_per_node(void **state)
         snprintf(spec, sizeof spec, "dgx-h100:%u", nodes);
         assert_int_equal(sc_hw_build(spec, sc_pos_none(), &f.a, &r.hw, &f.err),
                          0);
-        sc_block b = block(&r);
+        sc_block b = routed_block(&r);
         uint32_t k = (uint32_t)r.model->t.topk;
         double v = copies(&r) * distinct(nodes, k) / k;
         exchanges(b.fwd, b.n_fwd, 2, EP, v);
@@ -288,7 +252,7 @@ static void weights_of_a_rank(void **state)
             sc_run r = run_of("mixtral-8x7b", "megatron-core",
                               (mesh){2, ep, 1, 1, false});
             r.zero = z;
-            sc_block b = block(&r);
+            sc_block b = routed_block(&r);
             split_params(r.model, &experts, &rest);
             double whole = rest + experts / ep;
             double part = rest / (2 * ep) + experts / ep / 2;
@@ -304,7 +268,7 @@ static void weights_of_a_rank(void **state)
 static void reduced(const sc_run *r, uint32_t experts_over, uint32_t rest_over,
                     double experts, double rest)
 {
-    sc_block b = block(r);
+    sc_block b = routed_block(r);
     double want[1u << SC_N_AX] = {0};
     if (experts_over) want[experts_over] += experts * r->sw->reduce_bytes;
     if (rest_over) want[rest_over] += rest * r->sw->reduce_bytes;
@@ -338,7 +302,7 @@ static void experts_over_tp(void **state)
     for (uint32_t ep = 1; ep <= 4; ep *= 2) {
         sc_run r =
             run_of("mixtral-8x7b", "megatron-core", (mesh){2, ep, 1, 2, true});
-        sc_block b = block(&r);
+        sc_block b = routed_block(&r);
         split_params(r.model, &experts, &rest);
         double v = copies(&r) / 2;
         uint32_t over = TP | (ep > 1 ? EP : 0);
@@ -373,7 +337,7 @@ static void top_k_flops(void **state)
     double experts, rest;
     for (size_t i = 0; i < SC_COUNT(meshes); i++) {
         sc_run r = run_of("mixtral-8x7b", "megatron-core", meshes[i]);
-        sc_block b = block(&r);
+        sc_block b = routed_block(&r);
         split_params(r.model, &experts, &rest);
         double tokens = (double)(r.mbs * r.seq) / (meshes[i].cp * meshes[i].tp);
         double want = 2 * tokens * (double)r.model->t.topk * experts /
@@ -390,7 +354,7 @@ static void block_flops(void **state)
     for (uint32_t ep = 1; ep <= 8; ep *= 2) {
         sc_run r =
             run_of("mixtral-8x7b", "megatron-core", (mesh){1, ep, 1, 1, false});
-        sc_block b = block(&r);
+        sc_block b = routed_block(&r);
         uint32_t at = 0;
         const sc_layer *l = routed(r.model, &at);
         double want = 0, fwd = 0, bwd = 0;

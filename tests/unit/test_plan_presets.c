@@ -2,39 +2,16 @@
 /* Strategy presets: the collectives that follow from them, against what the
  * papers count.  b, s, h: samples of one micro-batch, tokens, width. */
 #include "plan/plan_internal.h"
-#include "unit.h"
+#include "prediction.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-static struct {
-    sc_arena a;
-    sc_err err;
-    sc_cost cost;
-} f;
-
-static int set_up(void **state)
-{
-    (void)state;
-    sc_arena_init(&f.a, 0);
-    sc_err_init(&f.err);
-    sc_cost_centres(&f.cost);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    sc_arena_free(&f.a);
-    return 0;
-}
-
 /* gpt3-6.7b in Megatron's way on tp x dp devices, 2 samples a micro-batch. */
 static sc_run run_of(uint32_t tp, uint32_t dp, bool sp, int zero)
 {
-    sc_run r = {.cost = &f.cost,
-                .size = {1, dp, 1, 1, tp},
+    sc_run r = {.size = {1, dp, 1, 1, tp},
                 .vpp = 1,
                 .mbs = 2,
                 .ga = 2,
@@ -45,22 +22,8 @@ static sc_run run_of(uint32_t tp, uint32_t dp, bool sp, int zero)
                 .sp = sp};
     char spec[32];
     snprintf(spec, sizeof spec, "a100-sxm-80g:%u", tp * dp);
-    assert_int_equal(sc_hw_build(spec, sc_pos_none(), &f.a, &r.hw, &f.err), 0);
-    assert_int_equal(
-        sc_model_load("gpt3-6.7b", sc_pos_none(), &f.a, &r.model, &f.err), 0);
-    assert_int_equal(sc_software_find("megatron-lm-2022", NULL, sc_pos_none(),
-                                      &f.a, &r.sw, &f.err),
-                     0);
+    load_run(&r, spec, "gpt3-6.7b", "megatron-lm-2022");
     return r;
-}
-
-static sc_block block(const sc_run *r, uint32_t layer)
-{
-    sc_plan p;
-    sc_block b;
-    assert_int_equal(sc_plan_build(r, &f.a, &p, &f.err), SC_OK);
-    assert_int_equal(sc_block_price(&p, layer, &f.a, &b, &f.err), SC_OK);
-    return b;
 }
 
 typedef struct count {

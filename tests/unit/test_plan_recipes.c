@@ -2,39 +2,16 @@
 /* Recipes of precision, kinds of recomputation, power limits: what each
  * changes in a block, and what it leaves alone. */
 #include "plan/plan_internal.h"
-#include "unit.h"
+#include "prediction.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-static struct {
-    sc_arena a;
-    sc_err err;
-    sc_cost cost;
-} f;
-
-static int set_up(void **state)
-{
-    (void)state;
-    sc_arena_init(&f.a, 0);
-    sc_err_init(&f.err);
-    sc_cost_centres(&f.cost);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    sc_arena_free(&f.a);
-    return 0;
-}
-
 static sc_run run_of(const char *device, const char *model,
                      const char *software, uint32_t tp)
 {
-    sc_run r = {.cost = &f.cost,
-                .size = {1, 1, 1, 1, tp},
+    sc_run r = {.size = {1, 1, 1, 1, tp},
                 .vpp = 1,
                 .mbs = 2,
                 .ga = 1,
@@ -45,12 +22,7 @@ static sc_run run_of(const char *device, const char *model,
                 .sp = tp > 1};
     char spec[32];
     snprintf(spec, sizeof spec, "%s:%u", device, tp);
-    assert_int_equal(sc_hw_build(spec, sc_pos_none(), &f.a, &r.hw, &f.err), 0);
-    assert_int_equal(
-        sc_model_load(model, sc_pos_none(), &f.a, &r.model, &f.err), 0);
-    assert_int_equal(
-        sc_software_find(software, NULL, sc_pos_none(), &f.a, &r.sw, &f.err),
-        0);
+    load_run(&r, spec, model, software);
     return r;
 }
 
@@ -58,20 +30,6 @@ static void in(sc_run *r, sc_recipe recipe)
 {
     r->recipe = recipe;
     r->precision = sc_recipe_precision(recipe);
-}
-
-static sc_block block(const sc_run *r, uint32_t layer)
-{
-    sc_plan p;
-    sc_block b;
-    assert_int_equal(sc_plan_build(r, &f.a, &p, &f.err), SC_OK);
-    assert_int_equal(sc_block_price(&p, layer, &f.a, &b, &f.err), SC_OK);
-    return b;
-}
-
-static void near(double a, double b)
-{
-    if (fabs(a - b) > 1e-9 * fmax(fabs(a), fabs(b))) fail_msg("%g, %g", a, b);
 }
 
 static uint32_t count(const sc_piece *p, uint32_t n, const char *name)

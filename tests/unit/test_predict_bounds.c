@@ -2,34 +2,10 @@
 /* What no prediction may break, and that breaking it is noticed. */
 #include <stepcast/predict.h>
 
-#include "unit.h"
+#include "prediction.h"
 
 #include <math.h>
 #include <string.h>
-
-static struct {
-    sc_arena a;
-    sc_err err;
-    sc_job job;
-    sc_inputs in;
-    sc_prediction p;
-} f;
-
-static int set_up(void **state)
-{
-    (void)state;
-    sc_arena_init(&f.a, 0);
-    sc_err_init(&f.err);
-    sc_job_init(&f.job);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    sc_arena_free(&f.a);
-    return 0;
-}
 
 static void load(const char *model, const char *cluster, const char *software)
 {

@@ -3,34 +3,11 @@
  * refused; suggestions help; the same question has the same answer. */
 #include <stepcast/report_predict.h>
 
-#include "unit.h"
+#include "prediction.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-static struct {
-    sc_arena a;
-    sc_err err;
-    sc_job job;
-    sc_prediction p;
-} f;
-
-static int set_up(void **state)
-{
-    (void)state;
-    sc_arena_init(&f.a, 0);
-    sc_err_init(&f.err);
-    sc_job_init(&f.job);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    sc_arena_free(&f.a);
-    return 0;
-}
 
 static void ask(const char *model, const char *cluster)
 {

@@ -3,7 +3,7 @@
  * Megatron-LM: what they mean, and every error with its place. */
 #include <stepcast/predict_inputs.h>
 
-#include "unit.h"
+#include "findings.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -35,10 +35,7 @@ static void read_defined(reading *r, const char *text,
 static void good(reading *r, const char *text)
 {
     read_defined(r, text, NULL);
-    if (r->status == SC_OK) return;
-    char line[700];
-    sc_diag_format(&r->err.d[0], line, sizeof line);
-    fail_msg("%s\n%s", line, text);
+    none_found(&r->err, text);
 }
 
 static const char *origin(const reading *r, bool model, const char *key)
@@ -394,14 +391,9 @@ static void test_errors(void **state)
 
     for (size_t i = 0; i < SC_COUNT(cases); i++) {
         reading r;
-        char got[400] = "";
+        char got[FINDINGS];
         read_defined(&r, cases[i].text, NULL);
-        for (uint32_t k = 0; k < r.err.n; k++) {
-            size_t n = strlen(got);
-            snprintf(got + n, sizeof got - n, "%s%s %u:%u", k ? ", " : "",
-                     sc_code_name(r.err.d[k].code), (unsigned)r.err.d[k].line,
-                     (unsigned)r.err.d[k].col);
-        }
+        findings(&r.err, got);
         if (r.status != SC_EINPUT || strcmp(got, cases[i].errors) != 0)
             fail_msg("case %zu: %s instead of %s\n%s\n%s", i, got,
                      cases[i].errors, cases[i].text,

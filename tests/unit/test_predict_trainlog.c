@@ -2,7 +2,7 @@
 /* test_predict_trainlog.c - logs of Megatron-LM and torchtitan. */
 #include <stepcast/predict_inputs.h>
 
-#include "unit.h"
+#include "findings.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -150,14 +150,9 @@ static void test_errors(void **state)
         sc_trainlog t = {.n_lines = 77};
         sc_err err;
         sc_arena a;
-        char got[200] = "";
+        char got[FINDINGS];
         sc_status s = read_log(cases[i].text, &t, &err, &a);
-        for (uint32_t k = 0; k < err.n; k++) {
-            size_t n = strlen(got);
-            snprintf(got + n, sizeof got - n, "%s%s %u:%u", k ? ", " : "",
-                     sc_code_name(err.d[k].code), (unsigned)err.d[k].line,
-                     (unsigned)err.d[k].col);
-        }
+        findings(&err, got);
         if (s != SC_EINPUT || strcmp(got, cases[i].errors) != 0)
             fail_msg("case %zu: %s instead of %s", i, got, cases[i].errors);
         assert_int_equal(t.n_lines, 77);

@@ -1,27 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stepcast/sim.h>
 
-#include "unit.h"
+#include "fixture.h"
 
 #include <string.h>
-
-static sc_arena arena;
-static sc_err err;
-
-static int setup(void **state)
-{
-    (void)state;
-    sc_arena_init(&arena, 0);
-    sc_err_init(&err);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    sc_arena_free(&arena);
-    return 0;
-}
 
 /* Expected times by category; the rest must be 0. */
 typedef struct parts {

@@ -2,29 +2,17 @@
 /* Times worked out by hand. */
 #include <stepcast/sim.h>
 
-#include "unit.h"
+#include "fixture.h"
 
 #include <math.h>
 #include <string.h>
 
-static sc_arena arena;
-static sc_err err;
 static sc_sim_opts opts;
 
-static int setup(void **state)
+static int start(void **state)
 {
-    (void)state;
-    sc_arena_init(&arena, 0);
-    sc_err_init(&err);
     sc_sim_opts_init(&opts);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    sc_arena_free(&arena);
-    return 0;
+    return setup(state);
 }
 
 static sc_result run(const char *ops, sc_graph *g)
@@ -198,7 +186,7 @@ static void test_bad_rates(void **state)
     }
 }
 
-#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define T(f) cmocka_unit_test_setup_teardown(f, start, teardown)
 
 int main(void)
 {

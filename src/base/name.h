@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* name.h - names as people spell them: "A100 SXM 80GB" is "a100-sxm-80gb". */
+#ifndef BASE_NAME_H
+#define BASE_NAME_H
+
+#include <stdbool.h>
+
+#define NAME_FOLDED 120 /* characters that count */
+
+/* ASCII only, in every locale. */
+char name_lower(char c);
+
+/* Lower case, letters, digits and the points between digits: how names are
+ * compared. */
+void name_fold(const char *name, char out[NAME_FOLDED + 1]);
+
+/* Whether `name` folds to `folded`. */
+bool name_is(const char *folded, const char *name);
+
+#endif

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * prediction.h - what the tests of prices, plans and predictions have in
+ * common: memory, errors and parameters that are new for each test, and runs
+ * and blocks made of them.
+ *
+ *   cmocka_unit_test_setup_teardown(overlaps, set_up, tear_down)
+ */
+#ifndef TESTS_PREDICTION_H
+#define TESTS_PREDICTION_H
+
+#include <stepcast/predict.h>
+
+#include "unit.h"
+
+#include <math.h>
+
+static struct {
+    sc_arena a;
+    sc_err err;
+    sc_cost cost;   /* the parameters before any fit */
+    sc_software sw; /* a copy, where a test changes what a program does */
+    sc_job job;
+    sc_inputs in;
+    sc_prediction p;
+} f;
+
+static inline int set_up(void **state)
+{
+    (void)state;
+    sc_arena_init(&f.a, 0);
+    sc_err_init(&f.err);
+    sc_cost_centres(&f.cost);
+    sc_job_init(&f.job);
+    return 0;
+}
+
+static inline int tear_down(void **state)
+{
+    (void)state;
+    sc_arena_free(&f.a);
+    return 0;
+}
+
+/* The machine, the model and the software of `r`; NULL: the default one. */
+static inline void load_run(sc_run *r, const char *cluster, const char *model,
+                            const char *software)
+{
+    sc_pos at = sc_pos_none();
+    r->cost = &f.cost;
+    assert_int_equal(sc_hw_build(cluster, at, &f.a, &r->hw, &f.err), SC_OK);
+    assert_int_equal(sc_model_load(model, at, &f.a, &r->model, &f.err), SC_OK);
+    assert_int_equal(sc_software_find(software, NULL, at, &f.a, &r->sw, &f.err),
+                     SC_OK);
+}
+
+/* The plan of a run, and one of its blocks, priced. */
+static inline sc_plan built(const sc_run *r)
+{
+    sc_plan p;
+    sc_status s = sc_plan_build(r, &f.a, &p, &f.err);
+    if (s != SC_OK) print_message("%s\n", f.err.d[0].msg);
+    assert_int_equal(s, SC_OK);
+    return p;
+}
+
+static inline sc_block block(const sc_run *r, uint32_t layer)
+{
+    sc_plan p = built(r);
+    sc_block b;
+    assert_int_equal(sc_block_price(&p, layer, &f.a, &b, &f.err), SC_OK);
+    return b;
+}
+
+static inline void near_by(double got, double want, double share)
+{
+    if (!(fabs(got - want) <= share * fabs(want)))
+        fail_msg("%.12g instead of %.12g", got, want);
+}
+
+static inline void near(double got, double want)
+{
+    near_by(got, want, 1e-9);
+}
+
+#endif
