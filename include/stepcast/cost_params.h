@@ -92,15 +92,18 @@
     X(SC_P_TP_EXPOSED, "tp_exposed", "fraction", 0.3, 0.5, 0.01, 1,            \
       "share of tensor-parallel exchanges that shows where the program "       \
       "overlaps them with products")                                           \
-    X(SC_P_EP_RATE, "dispatch_rate", "fraction", 0.7, 0.3, 0.1, 1,          \
+    X(SC_P_EP_RATE, "dispatch_rate", "factor", 0.8, 0.3, 0.1, 1.3,          \
       "rate of token dispatch over that of an all-to-all alone")               \
+    X(SC_P_EP_ROW, "dispatch_row", "B", 5130, 0, 0, 1e5,                       \
+      "cost of a copy of a token in a dispatch inside a node beside its "      \
+      "bytes; spec/accuracy.md B7, 31 %")                                      \
     X(SC_P_EP_NET, "dispatch_net", "fraction", 0.9, 0, 0.1, 1,                \
       "usable share of the nominal NIC rate in token dispatch by a library "   \
       "made for it; DeepEP's README, 2025-02: 43 to 46 GB/s of 50 between "    \
       "nodes, 16 to 64 ranks")                                                 \
-    X(SC_P_EP_EXPOSED, "ep_exposed", "fraction", 0.35, 0.5, 0.01, 1,           \
+    X(SC_P_EP_EXPOSED, "ep_exposed", "fraction", 0.2186, 0, 0.01, 1,           \
       "share of token dispatch that shows where it is overlapped")             \
-    X(SC_P_BMM, "batched_gemm", "fraction", 0.7, 0, 0.1, 1,                  \
+    X(SC_P_BMM, "batched_gemm", "fraction", 0.7, 0.3, 0.1, 1,                  \
       "rate of the batched products of unfused attention over that of large "  \
       "GEMMs")                                                                 \
     X(SC_P_FLASH1_AMPERE, "flash1_ampere", "fraction", 0.42, 0.3, 0.05, 1,     \
@@ -119,6 +122,9 @@
     X(SC_P_STEP_CAPTURED, "step_fixed_captured", "fraction", 0.1, 0, 0, 1,     \
       "of step_fixed, where the whole step is issued at once: the optimizer's "\
       "some hundred launches and the logging are gone, data and clipping stay")\
+    X(SC_P_STRAGGLER, "straggler", "fraction", 0.0022, 0, 0, 0.1,              \
+      "extra time per doubling of the devices beyond 8: all wait for the "     \
+      "slowest; spec/accuracy.md B7, 67 %")                                    \
     X(SC_P_BLOCKING, "launch_blocking", "s", 2.5e-5, 0.5, 1e-6, 3e-4,          \
       "idle of the device after each kernel with CUDA_LAUNCH_BLOCKING=1: one " \
       "synchronisation and one issue")                                         \

@@ -63,6 +63,8 @@ typedef struct sc_device {
     uint64_t l2_bytes;
     uint32_t units;         /* SMs, CUs, cores */
     uint32_t array;         /* side of a systolic array; 0: none */
+    double chip_share;      /* of the peaks, what the same chip has on the
+                               board that its family's fit starts from */
     double clock_hz;        /* boost */
     uint32_t links;         /* scale-up links; 0: none */
     double link_bw;         /* bytes/s of all scale-up links, one dir. */

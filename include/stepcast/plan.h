@@ -303,6 +303,10 @@ typedef struct sc_step_costs {
     double fixed_s; /* data, logging, clipping, launch of the step */
 } sc_step_costs;
 
+/* Factor on every duration: what all ranks wait for the slowest of them, and
+ * conditions that slow everything. */
+double sc_plan_slow_factor(const sc_run *r);
+
 sc_status sc_plan_step_costs(const sc_plan *p, const sc_block *blocks,
                              uint32_t device, sc_step_costs *out, sc_err *err);
 

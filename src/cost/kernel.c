@@ -80,12 +80,13 @@ static double peak_of(const sc_device *d, sc_precision p)
     return d->vector_flops > 0 ? d->vector_flops : d->peak[SC_FP32];
 }
 
-/* FLOP/s of large products.  Blackwell's catalogue has one peak per chip; what
- * a board makes of it follows from its power. */
+/* FLOP/s of large products.  What a board makes of a chip follows from its
+ * power, so where a datasheet raises the peak with the board, that of the chip
+ * counts. */
 static double product_rate(const sc_cost *c, const sc_device *d,
                            sc_precision precision, sc_scaling scaling)
 {
-    double rate = peak_of(d, precision);
+    double rate = peak_of(d, precision) * d->chip_share;
     if (is_ultra(d) && precision >= SC_FP16) rate *= c->p[SC_P_ULTRA_GEMM];
     rate *= gemm_share(c, d, precision, scaling) * power_factor(c, d);
     return rate;
@@ -208,7 +209,7 @@ static double flash_rate(const sc_cost *c, const sc_device *d,
     double share = flash_share(c, d, kernel);
     if (family_of(d) == OTHER)
         share = fmin(share, gemm_share(c, d, pr, SC_SCALE_TENSOR));
-    return peak * share * power_factor(c, d);
+    return peak * d->chip_share * share * power_factor(c, d);
 }
 
 static sc_price price_flash(const sc_cost *c, const sc_device *d,

@@ -25,7 +25,7 @@ typedef struct raw_device {
     double peak[SC_N_PRECISIONS], vector_flops;
     double mem_bytes, mem_bw, l2_bytes;
     int64_t units, links, array;
-    double clock_hz, link_bw, host_bw, power_w;
+    double clock_hz, link_bw, host_bw, power_w, chip_share;
 } raw_device;
 
 #define WORD(key, field, about)                                                \
@@ -84,6 +84,13 @@ static const sc_key device_keys[] = {
            "all scale-up links, one direction"),
     NUMBER("host_bw", host_bw, SC_U_RATE, 0, 1e17, true,
            "to the host, one direction"),
+    {.name = "chip_share",
+     .type = SC_T_QUANTITY,
+     .unit = SC_U_NONE,
+     .offset = offsetof(raw_device, chip_share),
+     .min = 0.1,
+     .max = 1,
+     .help = "of the peaks, those of the chip on its first board"},
     NUMBER("power", power_w, SC_U_WATT, 0, 1e6, true, "board power limit"),
     {.name = NULL}};
 
@@ -108,6 +115,7 @@ sc_status hw_device_read(const char *text, size_t len, const char *file,
                      .l2_bytes = (uint64_t)llround(r->l2_bytes),
                      .units = (uint32_t)r->units,
                      .array = (uint32_t)r->array,
+                     .chip_share = r->chip_share > 0 ? r->chip_share : 1,
                      .clock_hz = r->clock_hz,
                      .links = (uint32_t)r->links,
                      .link_bw = r->link_bw,

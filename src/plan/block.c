@@ -29,6 +29,15 @@ static uint8_t cat_of_axes(uint32_t axes)
     return SC_CAT_PP;
 }
 
+/* A copy of a token costs more than its bytes: where it goes to, its weight,
+ * its place among the others. */
+static double row_cost(const sc_run *r)
+{
+    const sc_transformer *t = &r->model->t;
+    double width = (double)(t->latent ? t->latent : t->hidden);
+    return 1 + r->cost->p[SC_P_EP_ROW] / (2 * width);
+}
+
 /* Share of an exchange that the program does not hide. */
 static double exposed(const emit *e, uint32_t axes, double seconds)
 {
@@ -40,7 +49,7 @@ static double exposed(const emit *e, uint32_t axes, double seconds)
     if (r->sw->dedup_dispatch && e->p->place[axes].nodes > 1)
         seconds *= r->cost->p[SC_P_A2A_NET] / r->cost->p[SC_P_EP_NET];
     else
-        seconds /= r->cost->p[SC_P_EP_RATE];
+        seconds *= row_cost(r) / r->cost->p[SC_P_EP_RATE];
     return r->sw->ep_overlap ? seconds * r->cost->p[SC_P_EP_EXPOSED] : seconds;
 }
 

@@ -54,9 +54,11 @@ void plan_stage_cats(const sc_plan *p, const sc_block *blocks, uint32_t v,
     }
 }
 
-double plan_slow_factor(const sc_run *r)
+double sc_plan_slow_factor(const sc_run *r)
 {
-    return r->numa_unbound ? 1 + r->cost->p[SC_P_NUMA] : 1;
+    double nodes = r->hw->n_devices / 8.0;
+    double wait = nodes > 1 ? r->cost->p[SC_P_STRAGGLER] * log2(nodes) : 0;
+    return (1 + wait) * (r->numa_unbound ? 1 + r->cost->p[SC_P_NUMA] : 1);
 }
 
 static double optim_params(const sc_block *b)

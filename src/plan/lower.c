@@ -384,7 +384,7 @@ sc_status sc_lower(const sc_plan *p, const sc_block *blocks,
     lower lw = {.p = p,
                 .blocks = blocks,
                 .expand = o && o->expand,
-                .slow = plan_slow_factor(&p->run)};
+                .slow = sc_plan_slow_factor(&p->run)};
     lw.b = sc_graph_builder_new(a);
     if (!lw.b) return sc_error_nomem(err);
     SC_TRY(prepare(&lw, a, err));

@@ -35,8 +35,6 @@ void lower_finish(lower *lw);
 /* Seconds per category of virtual stage `v`. */
 void plan_stage_cats(const sc_plan *p, const sc_block *blocks, uint32_t v,
                      bool bwd, double cat[SC_N_CATS]);
-/* Factor of conditions that slow everything. */
-double plan_slow_factor(const sc_run *r);
 /* One exchange of all of a device's gradients (or updated weights) at once,
  * nothing beside it; 0 where it is overlapped or not needed. */
 sc_status plan_exchange(const sc_plan *p, const sc_block *blocks, uint32_t dev,

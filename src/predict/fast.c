@@ -223,8 +223,7 @@ static sc_status compose(fast *x, sc_arena *a, double *step_s, sc_err *err)
             while (s.pos[dev] < s.n_order[dev] && slot(x, &s, dev))
                 moved = true;
     }
-    double factor = r->numa_unbound ? 1 + r->cost->p[SC_P_NUMA] : 1;
-    *step_s = finish(x, &s) * factor;
+    *step_s = finish(x, &s) * sc_plan_slow_factor(r);
     return SC_OK;
 }
 

@@ -163,7 +163,7 @@ static void within_groups(void **state)
                           (mesh){1, ep, 1, 1, false});
         double reach = ep == 8 ? 3 : 4 * (1 - 20.0 / 56); /* 6, 8 over 3 */
         double v = copies(&r) * reach * (1 - pow(1 - 1 / reach, 6)) / 6;
-        sc_block b = block(&r);
+        sc_block b = routed_block(&r);
         exchanges(b.fwd, b.n_fwd, 2, EP, v);
         if (ep == 8) near(v, copies(&r) * distinct(3, 6) / 6);
     }
@@ -178,7 +178,7 @@ static void expert_biases(void **state)
     for (uint32_t ep = 1; ep <= 8; ep *= 2) { /* top-k is 4 */
         sc_run r = run_of("gpt-oss-20b", "megatron-bridge-2025",
                           (mesh){1, ep, 1, 1, false});
-        sc_block b = block(&r);
+        sc_block b = routed_block(&r);
         double bytes = 0;
         for (uint32_t i = 0; i < b.n_fwd; i++)
             if (strcmp(b.fwd[i].name, "act") == 0) bytes += b.fwd[i].bytes;
@@ -201,7 +201,7 @@ static void launches(void **state)
         for (uint32_t half = 0; half < 2; half++) {
             sc_run r = run_of("qwen3-30b-a3b", software[s],
                               (mesh){1, half ? 8 : 4, 1, 1, false});
-            sc_block b = block(&r);
+            sc_block b = routed_block(&r);
             n[s][half] = 0;
             for (uint32_t i = 0; i < b.n_fwd; i++)
                 if (b.fwd[i].kind == SC_OP_COMPUTE)
