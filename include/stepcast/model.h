@@ -111,6 +111,8 @@ typedef struct sc_layer {
                          blocks "layers.dense.*", "layers.moe.*" ... */
     uint8_t kind;     /* sc_layer_kind */
     uint32_t repeat;  /* layers of this kind */
+    bool still;       /* neither it nor anything below learns: no backward
+                         pass */
     uint32_t n_ops;
     sc_operator op[SC_LAYER_OPS]; /* execution order of the forward pass */
 } sc_layer;
@@ -225,6 +227,16 @@ sc_status sc_model_from_transformer(const sc_transformer *t, sc_pos pos,
  * model.yml (*.yml, *.yaml).  `pos` is used for names. */
 sc_status sc_model_load(const char *spec, sc_pos pos, sc_arena *a,
                         const sc_model **out, sc_err *err);
+
+/* The same model with some operators frozen: `patterns`, separated by commas,
+ * match paths with the number of a block ("layers.0-15.*", "embedding",
+ * "layers.*.qkv"); a part may be a range of numbers, and what is below a match
+ * matches too.  Blocks that are frozen differently become kinds of their own;
+ * those below all that learns are `still`.  Errors at `pos`: SC_C_UNKNOWN_NAME
+ * where a pattern matches no weight, SC_C_CONFLICT where nothing is left to
+ * learn, SC_C_TOO_BIG beyond SC_LAYERS kinds. */
+sc_status sc_model_freeze(const sc_model *m, const char *patterns, sc_pos pos,
+                          sc_arena *a, const sc_model **out, sc_err *err);
 
 /* Names of the catalogue without aliases, sorted. */
 sc_status sc_model_list(sc_arena *a, const char ***names, uint32_t *n,

@@ -45,7 +45,11 @@ static void rule_text(const sc_rule *r, sc_text *out)
     sc_text_add(out, "  %-24s ", r->match);
     switch (r->aspect) {
     case SC_R_SPLIT:
-        sc_text_add(out, "split %s over %s", sc_dimname_names[r->dim], axes);
+        if (r->axes)
+            sc_text_add(out, "split %s over %s", sc_dimname_names[r->dim],
+                        axes);
+        else
+            sc_text_add(out, "leave %s whole", sc_dimname_names[r->dim]);
         break;
     case SC_R_WEIGHT: sc_text_add(out, "shard weights over %s", axes); break;
     case SC_R_GRAD: sc_text_add(out, "shard gradients over %s", axes); break;
@@ -71,7 +75,8 @@ void sc_plan_explain(const sc_plan *p, sc_text *out)
 {
     sc_text_add(out, "mesh");
     for (uint32_t ax = 0; ax < SC_N_AX; ax++)
-        sc_text_add(out, "  %s=%u", sc_axis_names[ax], p->run.size[ax]);
+        if (ax != SC_AX_REP || p->run.size[ax] > 1)
+            sc_text_add(out, "  %s=%u", sc_axis_names[ax], p->run.size[ax]);
     sc_text_add(out, "\nrules\n");
     for (uint32_t i = 0; i < p->n_rules; i++) rule_text(&p->rules[i], out);
     stages_text(p, out);

@@ -25,6 +25,7 @@ static double local(const sc_run *r, const sc_placed *o, sc_dimname d)
         for (sc_axlist l = o->split.shard[d]; l; l >>= 4)
             n /= r->size[(l & 15) - 1];
         bool part = d == SC_D_BATCH && o->op->share > 0;
+        if (d == SC_D_EXPERT) n *= plan_routed(r);
         return part ? n * o->op->share : n;
     }
     return 1;
@@ -146,7 +147,9 @@ static void linear(plan_kernels *out, const sc_run *r, const sc_placed *o,
     if (op->frozen) return;
     gemm(out, r, op->name, pr, free, in, m, true);
     double share = free * in;
-    if (r->zero < 2 && r->ga > 1)
+    /* A gradient is added to the sum of a step; ZeRO-2 moves as much into
+     * the buckets that are scattered after each micro-batch. */
+    if (r->zero < 3 && r->ga > 1)
         push(out,
              (sc_kernel){.kind = SC_K_MEMORY,
                          .name = "accumulate",
@@ -226,7 +229,7 @@ static void attention(plan_kernels *out, const sc_run *r, const sc_placed *o,
          false);
 }
 
-/* Products of routed tokens: one weight per expert, tokens in balance. */
+/* Products of routed tokens: one weight per expert, as many tokens each. */
 static void expert(plan_kernels *out, const sc_run *r, const sc_placed *o,
                    bool backward)
 {
@@ -239,7 +242,7 @@ static void expert(plan_kernels *out, const sc_run *r, const sc_placed *o,
         if (it->kind == SC_I_FREE) free *= e;
         if (it->kind == SC_I_BATCH) rows *= e;
         if (it->name == SC_D_EXPERT)
-            experts = it->units * (e / (double)it->extent);
+            experts = it->units * (e / plan_routed(r) / (double)it->extent);
     }
     if (experts < 1) experts = 1;
     quantize(out, r, rows, free, in, experts);

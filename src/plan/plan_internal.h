@@ -10,6 +10,12 @@
 sc_status plan_presets(const sc_run *run, sc_rule *rules, uint32_t *n,
                        sc_err *err);
 
+/* Mesh axes from neighbours outwards. */
+extern const sc_axis plan_inner_first[SC_N_AX];
+
+/* Tokens that experts of the busiest rank work on, over balanced. */
+double plan_routed(const sc_run *r);
+
 /* Module path of an operator: "layers.*.qkv". */
 void plan_path(const sc_layer *layer, const sc_operator *op, char *buf,
                size_t size);

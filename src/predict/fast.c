@@ -36,26 +36,46 @@ static uint32_t n_layers(const fast *x, uint32_t v)
     return sc_plan_stage_layers(x->p, v);
 }
 
-/* ZeRO-3: per layer compute beside the exchange of its neighbours.  What
+/* Layers of a virtual stage that a pass runs, in its order. */
+static uint32_t n_run(const fast *x, uint32_t v, bool bwd)
+{
+    uint32_t n = n_layers(x, v), skip = 0;
+    while (bwd && skip < n && layer_of(x, v, skip)->still) skip++;
+    return n - skip;
+}
+
+static const sc_block *run_of(const fast *x, uint32_t v, bool bwd, uint32_t k)
+{
+    return layer_of(x, v, bwd ? n_layers(x, v) - 1 - k : k);
+}
+
+/* ZeRO-3: per layer compute beside the exchanges of its neighbours.  What
  * overlaps slows both. */
 static double zero3(const fast *x, uint32_t v, bool bwd, double *tail)
 {
-    uint32_t n = n_layers(x, v);
-    bool ahead = x->p->run.sw->prefetch;
-    double t = 0, ready = layer_of(x, v, bwd ? n - 1 : 0)->gather_s;
-    double busy = ready; /* end of what the stream carries */
+    uint32_t n = n_run(x, v, bwd), next = 0;
+    uint32_t depth = (uint32_t)x->p->run.sw->prefetch;
+    double t = 0, busy = 0; /* end of what the stream carries */
+    double ready[SC_PREFETCH_MAX + 1];
     for (uint32_t k = 0; k < n; k++) {
-        const sc_block *b = layer_of(x, v, bwd ? n - 1 - k : k);
-        double next =
-            k + 1 < n ? layer_of(x, v, bwd ? n - 2 - k : k + 1)->gather_s : 0;
-        double c = bwd ? b->bwd_s : b->fwd_s, start = fmax(t, ready);
-        if (ahead && next > 0) busy = fmax(busy, t) + next;
+        const sc_block *b = run_of(x, v, bwd, k);
+        /* What is ahead at the start of a pass is gathered from then on. */
+        double from = k == 0 ? 0 : t;
+        for (; next < n && next <= k + depth; next++) {
+            double s = run_of(x, v, bwd, next)->gather_s;
+            if (s > 0) busy = fmax(busy, from) + s;
+            ready[next % (depth + 1)] = s > 0 ? busy : 0;
+        }
+        double c = bwd ? b->bwd_s + b->pack_s : b->fwd_s;
+        double start = fmax(t, ready[k % (depth + 1)]);
         double slow = x->sigma * fmin(c, fmax(0, busy - start));
+        for (uint32_t i = k + 1; i < next; i++) {
+            double *r = &ready[i % (depth + 1)];
+            *r += x->sigma * fmin(c, fmax(0, *r - start));
+        }
         busy += slow;
-        ready = busy;
         t = start + c + slow;
         if (bwd && b->grad_s > 0) busy = fmax(busy, t) + b->grad_s;
-        if (!ahead && next > 0) ready = busy = fmax(busy, t) + next;
     }
     *tail = bwd ? fmax(0, busy - t) : 0;
     return t;
@@ -82,10 +102,10 @@ static double last_backward(const fast *x, uint32_t v, double behind,
                             double *tail)
 {
     double t = 0, free_at = behind, bucket = 0, bucket_s = 0, sent = 0;
-    uint32_t n = n_layers(x, v);
+    uint32_t n = n_run(x, v, true);
     for (uint32_t k = 0; k < n; k++) {
-        const sc_block *b = layer_of(x, v, n - 1 - k);
-        t += b->bwd_s;
+        const sc_block *b = run_of(x, v, true, k);
+        t += b->bwd_s + b->pack_s;
         bucket += b->grad_bytes;
         bucket_s += b->grad_s;
         if (bucket > 0 &&
@@ -139,7 +159,8 @@ static double duration(fast *x, const sweep *s, const sc_slot *o, uint32_t v,
                        uint32_t dev, double start)
 {
     bool last = o->mb == x->p->run.ga - 1;
-    if (o->pass != SC_FWD && last && x->beside) /* chunks share a stream */
+    bool exchange = last || sc_run_reductions(&x->p->run) > 1;
+    if (o->pass != SC_FWD && exchange && x->beside) /* chunks share a stream */
         return last_backward(x, v, fmax(0, s->grad[dev] - start), &x->tail[v]);
     if (o->pass != SC_FWD) return last ? x->last_b[v] : x->b[v];
     return o->mb == 0 && x->gathers ? first_forward(x, v, dev, start) : x->f[v];
@@ -157,13 +178,18 @@ static bool slot(fast *x, sweep *s, uint32_t dev)
     if (!bwd && v > 0) in = s->done_f[i - r->ga];
     if (bwd) in = v + 1 < n ? s->done_b[i + r->ga] : s->done_f[i];
     if (in < 0) return false;
+    if (bwd && n_run(x, v, true) == 0) { /* nothing to do, nobody waits */
+        s->done_b[i] = in;
+        s->pos[dev]++;
+        return true;
+    }
     double start = fmax(in, s->at[dev]);
     double end = start + duration(x, s, o, v, dev, start);
     double sent = end;
-    bool last = bwd ? v == 0 : v + 1 == n;
+    bool last = bwd ? v == 0 || n_run(x, v - 1, true) == 0 : v + 1 == n;
     if (!last && pp > 1) sent += x->c[dev].send_s;
     s->at[dev] = x->c[dev].send_blocks ? sent : end;
-    if (bwd && o->mb == r->ga - 1)
+    if (bwd && (o->mb == r->ga - 1 || (x->beside && sc_run_reductions(r) > 1)))
         s->grad[dev] = fmax(s->grad[dev], end + x->tail[v]);
     (bwd ? s->done_b : s->done_f)[i] = sent;
     s->pos[dev]++;
@@ -199,9 +225,9 @@ static double finish(const fast *x, const sweep *s)
     uint32_t pp = r->size[SC_AX_PP];
     double norm = 0, after = 0, met = 0;
     for (uint32_t dev = 0; dev < pp; dev++) {
-        double end = fmax(s->at[dev] + x->c[dev].grad_s, s->grad[dev]);
-        if (dev == 0 || dev == pp - 1)
-            met = fmax(met, s->at[dev] + x->c[dev].grad_s);
+        double sum = x->c[dev].pack_s + x->c[dev].grad_s;
+        double end = fmax(s->at[dev] + sum, s->grad[dev]);
+        if (dev == 0 || dev == pp - 1) met = fmax(met, s->at[dev] + sum);
         norm = fmax(norm, end);
         after = fmax(after, x->c[dev].optimizer_s + x->c[dev].update_s +
                                 x->c[dev].fixed_s);

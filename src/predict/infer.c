@@ -150,6 +150,8 @@ static void settle_values(const sc_job *job, const sc_hw *hw,
         predict_note(notes, "global batch %llu: about 4 M tokens",
                      (unsigned long long)r->gbs);
     }
+    r->capacity = job->capacity;
+    r->imbalance = job->imbalance;
     r->forward_only = job->forward_only;
     r->launch_blocking = job->launch_blocking;
     r->numa_unbound = job->numa_unbound;
@@ -322,6 +324,18 @@ static sc_status refuse_experts(space *x, uint64_t tp, uint64_t dp)
     return SC_OK;
 }
 
+static sc_status refuse_groups(space *x, uint64_t dp)
+{
+    char option[40];
+    snprintf(option, sizeof option, "--hsdp %lld", (long long)x->job->hsdp);
+    if (x->refused.n == 0)
+        (void)sc_error(&x->refused, SC_EINPUT, SC_C_DIVIDE, sc_pos_file(option),
+                       "groups of equal size, for example the ranks of a node",
+                       "%lld does not divide dp %llu", (long long)x->job->hsdp,
+                       (unsigned long long)dp);
+    return SC_OK;
+}
+
 /* Ranks of dp among `ep` that share the experts; 0: no such group.  They take
  * in the ranks of tp first where they are a multiple of them, as those of
  * Megatron-Core's whole experts do. */
@@ -337,18 +351,21 @@ static sc_status try_experts(space *x, sc_run r, uint64_t tp, uint64_t dp)
 {
     uint64_t experts = (uint64_t)r.model->t.experts;
     uint64_t given = (uint64_t)x->job->ep, ep = given ? given : 1, axis;
+    uint64_t shard = x->job->hsdp ? (uint64_t)x->job->hsdp : dp;
+    if (dp % shard != 0) return refuse_groups(x, dp);
     for (uint64_t e = 2; !given && e <= r.hw->node_size; e++)
         if (experts && experts % e == 0 &&
-            expert_axis(e, tp, dp, &r.experts_over_tp))
+            expert_axis(e, tp, shard, &r.experts_over_tp))
             ep = e;
-    while ((axis = expert_axis(ep, tp, dp, &r.experts_over_tp))) {
+    while ((axis = expert_axis(ep, tp, shard, &r.experts_over_tp))) {
         r.size[SC_AX_EP] = (uint32_t)axis;
-        r.size[SC_AX_DP] = (uint32_t)(dp / axis);
+        r.size[SC_AX_DP] = (uint32_t)(shard / axis);
+        r.size[SC_AX_REP] = (uint32_t)(dp / shard);
         SC_TRY(try_micro_batches(x, r));
         ep *= 2;
         if (!x->wide || given || !experts || experts % ep != 0) return SC_OK;
     }
-    return given ? refuse_experts(x, tp, dp) : SC_OK;
+    return given ? refuse_experts(x, tp, shard) : SC_OK;
 }
 
 static sc_status try_mesh(space *x, uint64_t tp, uint64_t pp)
@@ -369,6 +386,7 @@ static sc_status try_mesh(space *x, uint64_t tp, uint64_t pp)
     r.sp = x->job->sp >= 0 ? x->job->sp : tp > 1;
     r.zero = x->job->fsdp        ? 3
              : x->job->zero >= 0 ? (int)x->job->zero
+             : x->job->hsdp      ? 3
                                  : default_zero(&r);
     return try_experts(x, r, tp, dp);
 }
@@ -411,7 +429,7 @@ static void note_choice(const sc_job *job, const sc_run *r, bool fits,
         predict_note(notes, "recompute %s: %s",
                      sc_recompute_names[r->recompute],
                      fits ? "the least that fits" : how);
-    if (job->zero < 0 && !job->fsdp && sc_run_dp(r) > 1)
+    if (job->zero < 0 && !job->fsdp && !job->hsdp && sc_run_dp(r) > 1)
         predict_note(notes, "ZeRO stage %d: usual with %s", r->zero,
                      r->sw->name);
     if (job->sp < 0 && r->size[SC_AX_TP] > 1)
@@ -437,6 +455,9 @@ sc_status predict_infer(const sc_job *job, sc_arena *a, sc_run *run,
     x.base = (sc_run){
         .hw = hw, .model = model, .sw = run->sw, .cost = run->cost, .vpp = 1};
     settle_values(job, hw, model, &x.base, notes);
+    if (job->compress)
+        SC_TRY(sc_compress_read(job->compress, sc_pos_file("--grad-compress"),
+                                &x.base.compress, err));
     SC_TRY(search(&x));
     /* Nothing fits: what one would rather not do. */
     x.wide = !x.have_best && !x.have_tight && (!job->pp || !job->ep);

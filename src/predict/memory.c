@@ -13,7 +13,9 @@
 #include <math.h>
 
 typedef struct stage_sum {
-    double params_kept, frozen, grads, optim, saved, gathered, working;
+    double gathers; /* layers whose weights are gathered before use */
+    double params_kept, frozen, grads, optim, saved, gathered, working,
+        residual;
 } stage_sum;
 
 static void add(stage_sum *s, const sc_block *b, double n)
@@ -23,6 +25,8 @@ static void add(stage_sum *s, const sc_block *b, double n)
     s->frozen += n * b->frozen_kept;
     s->grads += n * b->grads_kept;
     s->optim += n * b->optim_kept;
+    s->residual += n * b->residual;
+    s->gathers += b->gather_bytes > 0 ? n : 0;
     s->working = fmax(s->working, b->working);
     if (b->gather_bytes > 0) s->gathered = fmax(s->gathered, b->params);
 }
@@ -59,12 +63,13 @@ static sc_stage_memory device_memory(const sc_plan *p, const sc_block *blocks,
             add(&s, &blocks[l], p->stage[v].n[l]);
     sc_stage_memory m = {0};
     double low = sc_precision_bytes(SC_BF16);
-    /* Gathered: this layer and the next one. */
     double each = r->forward_only ? low : sw->weight_bytes;
     /* Weights that are never updated are kept as the products take them. */
     double still = r->precision >= SC_FP8 ? 1 : low;
+    /* Gathered: this layer and those ahead. */
+    double live = fmin(1 + (double)sw->prefetch, s.gathers);
     m.weights = (s.params_kept - s.frozen) * each + s.frozen * still +
-                2 * s.gathered * low;
+                live * s.gathered * low;
     if (!r->forward_only) {
         double sum = sw->grad_bytes;
         if (sw->two_gradients && sum > low) sum += low;
@@ -75,6 +80,7 @@ static sc_stage_memory device_memory(const sc_plan *p, const sc_block *blocks,
     m.communication = 4 * c->send_bytes;
     if (sc_run_dp(r) > 1 && !r->forward_only)
         m.communication += sw->bucket_bytes + sw->flat_bytes;
+    m.communication += s.residual;
     m.other = sw->memory_overhead;
     double used =
         m.weights + m.gradients + m.optimizer + m.activations + m.communication;

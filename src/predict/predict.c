@@ -41,6 +41,11 @@ static sc_status run_event(const state *x, sc_arena *a, sc_prediction *p,
     return SC_OK;
 }
 
+static double packing(const sc_block *b)
+{
+    return b->pack_s;
+}
+
 /* Time of one device by category, all micro-batches. */
 static double device_time(const state *x, uint32_t dev, double cat[SC_N_CATS])
 {
@@ -53,6 +58,9 @@ static double device_time(const state *x, uint32_t dev, double cat[SC_N_CATS])
                 cat[c] += x->plan.stage[v].n[l] *
                           (x->blocks[l].fwd_cat[c] + x->blocks[l].bwd_cat[c]);
         cat[c] *= r->ga;
+        if (c == SC_CAT_COMPUTE)
+            cat[c] += sc_run_reductions(r) *
+                      sc_plan_device_sum(&x->plan, x->blocks, dev, packing);
         sum += cat[c];
     }
     return sum;
@@ -193,13 +201,16 @@ static sc_status finish(const state *x, const predict_notes *assume,
 static const sc_software *adjusted(const sc_job *job, const sc_software *sw,
                                    sc_arena *a)
 {
-    if (job->grad_overlap < 0 && job->tp_overlap < 0 && job->grad_bytes <= 0)
+    if (job->grad_overlap < 0 && job->tp_overlap < 0 && job->grad_bytes <= 0 &&
+        job->prefetch < 0 && job->cp_comm < 0)
         return sw;
     sc_software *s = SC_NEW(a, sc_software);
     if (!s) return NULL;
     *s = *sw;
     if (job->grad_overlap >= 0) s->grad_overlap = job->grad_overlap;
     if (job->tp_overlap >= 0) s->tp_overlap = job->tp_overlap;
+    if (job->prefetch >= 0) s->prefetch = job->prefetch;
+    if (job->cp_comm >= 0) s->cp_comm = job->cp_comm;
     if (job->grad_bytes > 0) s->grad_bytes = s->reduce_bytes = job->grad_bytes;
     return s;
 }
@@ -229,6 +240,9 @@ sc_status sc_predict(const sc_job *job, const sc_hw *hw, const sc_model *model,
     predict_notes assume = {.arena = a}, warn = {.arena = a};
     predict_memo *memo = SC_NEW(a, predict_memo);
     if (!memo) return sc_error_nomem(err);
+    if (job->freeze)
+        SC_TRY(sc_model_freeze(model, job->freeze, sc_pos_file("--freeze"), a,
+                               &model, err));
     SC_TRY(predict_check(job, hw, model, err));
     sw = adjusted(job, sw, a);
     if (!sw) return sc_error_nomem(err);

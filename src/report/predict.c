@@ -82,6 +82,8 @@ static void head(const sc_prediction *p, sc_text *out)
     if (r->vpp > 1) sc_text_add(out, " VP%u", r->vpp);
     if (r->sp && r->size[SC_AX_TP] > 1) sc_text_add(out, " SP");
     if (r->zero) sc_text_add(out, " ZeRO-%d", r->zero);
+    if (r->size[SC_AX_REP] > 1)
+        sc_text_add(out, " HSDP%u", sc_run_dp(r) / r->size[SC_AX_REP]);
     if (r->size[SC_AX_PP] > 1)
         sc_text_add(out, "  %s", sc_schedule_names[r->schedule]);
     sc_text_add(out, "  %s  recompute %s  %s%s\n", sc_recipe_names[r->recipe],
