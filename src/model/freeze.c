@@ -182,7 +182,8 @@ static sc_status blocks(freezing *f, bool learns, sc_pos pos, sc_err *err)
 static sc_status check(const freezing *f, sc_pos pos, sc_err *err)
 {
     uint32_t i = 0;
-    for (const char *p = f->patterns; *p; i++) {
+    const char *p = f->patterns;
+    do {
         size_t n = strcspn(p, ",");
         if (i >= 64 || !(f->hit >> i & 1))
             return sc_error(err, SC_EINPUT, SC_C_UNKNOWN_NAME, pos,
@@ -191,7 +192,8 @@ static sc_status check(const freezing *f, sc_pos pos, sc_err *err)
                             "operators",
                             "\"%.*s\" matches no weight", (int)n, p);
         p += n + (p[n] == ',');
-    }
+        i++;
+    } while (*p);
     if (f->m->trained_params > 0) return SC_OK;
     return sc_error(err, SC_EINPUT, SC_C_CONFLICT, pos,
                     "use --forward-only for a model that does not learn",

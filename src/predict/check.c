@@ -218,7 +218,7 @@ static void groups(check *c, const sc_job *j)
                 "nothing is sharded");
     if (!j->compress ||
         sc_compress_read(j->compress, sc_pos_none(), &f, &quiet) != SC_OK ||
-        f.kind < SC_GRAD_TOPK || (j->zero == 0 && !j->fsdp))
+        f.kind < SC_GRAD_TOPK || (j->zero <= 0 && !j->fsdp && !j->hsdp))
         return;
     snprintf(option, sizeof option, "--grad-compress %.40s", j->compress);
     fail(c, SC_C_CONFLICT, option, "add --zero 0",

@@ -6,12 +6,20 @@
  * finish(v, mb) = max(finish of the same pass on the neighbouring stage,
  * the device's previous slot) + duration.  Differs from the event engine only
  * in what crosses block borders: exchanges beside compute are composed layer
- * by layer, each in isolation.
+ * by layer, those of weights and gradients other than ZeRO-3's each pass in
+ * isolation.
  */
 #include "predict/internal.h"
 
 #include <math.h>
 #include <string.h>
+
+/* What a device has run that shards weights (ZeRO-3). */
+typedef struct past {
+    double busy; /* end of its exchanges */
+    uint64_t n;  /* layers */
+    double end[SC_PREFETCH_MAX + 2];
+} past;
 
 typedef struct fast {
     const sc_plan *p;
@@ -24,6 +32,7 @@ typedef struct fast {
     double *last_b;   /* [n_stages] with gradient exchange beside */
     double *tail;     /* [n_stages] exchange left after the last backward */
     sc_step_costs *c; /* [pp] */
+    past *past;       /* [pp] */
 } fast;
 
 static const sc_block *layer_of(const fast *x, uint32_t v, uint32_t i)
@@ -49,36 +58,46 @@ static const sc_block *run_of(const fast *x, uint32_t v, bool bwd, uint32_t k)
     return layer_of(x, v, bwd ? n_layers(x, v) - 1 - k : k);
 }
 
-/* ZeRO-3: per layer compute beside the exchanges of its neighbours.  What
- * overlaps slows both. */
-static double zero3(const fast *x, uint32_t v, bool bwd, double *tail)
+/* End of the layer that has to be done before the weights of one `ahead`
+ * layers from now are gathered. */
+static double gate(const past *h, uint32_t depth, uint32_t ahead)
+{
+    uint64_t back = 1 + depth - ahead;
+    return back > h->n ? 0 : h->end[(h->n - back) % SC_COUNT(h->end)];
+}
+
+/* ZeRO-3: per layer compute beside the exchanges of its neighbours, those of
+ * earlier passes included.  What overlaps slows both. */
+static double zero3(fast *x, uint32_t v, uint32_t dev, bool bwd, double start)
 {
     uint32_t n = n_run(x, v, bwd), next = 0;
     uint32_t depth = (uint32_t)x->p->run.sw->prefetch;
-    double t = 0, busy = 0; /* end of what the stream carries */
-    double ready[SC_PREFETCH_MAX + 1];
+    past *h = &x->past[dev];
+    double t = start, busy = h->busy, ready[SC_PREFETCH_MAX + 1];
     for (uint32_t k = 0; k < n; k++) {
         const sc_block *b = run_of(x, v, bwd, k);
-        /* What is ahead at the start of a pass is gathered from then on. */
-        double from = k == 0 ? 0 : t;
         for (; next < n && next <= k + depth; next++) {
             double s = run_of(x, v, bwd, next)->gather_s;
-            if (s > 0) busy = fmax(busy, from) + s;
+            if (s > 0) busy = fmax(busy, gate(h, depth, next - k)) + s;
             ready[next % (depth + 1)] = s > 0 ? busy : 0;
         }
         double c = bwd ? b->bwd_s + b->pack_s : b->fwd_s;
-        double start = fmax(t, ready[k % (depth + 1)]);
-        double slow = x->sigma * fmin(c, fmax(0, busy - start));
+        double from = fmax(t, ready[k % (depth + 1)]);
+        /* Kernels come first in a block, and only they are slowed. */
+        double own = (bwd ? b->bwd_cat : b->fwd_cat)[SC_CAT_COMPUTE];
+        double slow = x->sigma * fmin(own, fmax(0, busy - from));
         for (uint32_t i = k + 1; i < next; i++) {
             double *r = &ready[i % (depth + 1)];
-            *r += x->sigma * fmin(c, fmax(0, *r - start));
+            *r += x->sigma * fmin(own, fmax(0, *r - from));
         }
         busy += slow;
-        t = start + c + slow;
+        t = from + c + slow;
+        h->end[h->n++ % SC_COUNT(h->end)] = t;
         if (bwd && b->grad_s > 0) busy = fmax(busy, t) + b->grad_s;
     }
-    *tail = bwd ? fmax(0, busy - t) : 0;
-    return t;
+    h->busy = busy;
+    x->tail[v] = bwd ? fmax(0, busy - t) : 0;
+    return t - start;
 }
 
 /* Weights are gathered from the start of the step on, beside whatever runs:
@@ -129,19 +148,12 @@ static void durations(fast *x)
     x->gathers = dp && r->zero > 0 && r->zero < 3 && r->sw->param_overlap;
     for (uint32_t v = 0; v < x->p->n_stages; v++) {
         x->tail[v] = 0;
-        if (r->zero >= 3) {
-            x->f[v] = zero3(x, v, false, &x->tail[v]);
-            x->b[v] = x->last_b[v] =
-                r->forward_only ? 0 : zero3(x, v, true, &x->tail[v]);
-            /* Within a step a tail runs beside the next forward. */
-            continue;
-        }
         x->f[v] = x->b[v] = 0;
         for (uint32_t k = 0; k < n_layers(x, v); k++) {
             x->f[v] += layer_of(x, v, k)->fwd_s;
             x->b[v] += layer_of(x, v, k)->bwd_s;
         }
-        x->last_b[v] = dp && r->sw->grad_overlap
+        x->last_b[v] = dp && r->zero < 3 && r->sw->grad_overlap
                            ? last_backward(x, v, 0, &x->tail[v])
                            : x->b[v];
     }
@@ -159,6 +171,7 @@ static double duration(fast *x, const sweep *s, const sc_slot *o, uint32_t v,
                        uint32_t dev, double start)
 {
     bool last = o->mb == x->p->run.ga - 1;
+    if (x->p->run.zero >= 3) return zero3(x, v, dev, o->pass != SC_FWD, start);
     bool exchange = last || sc_run_reductions(&x->p->run) > 1;
     if (o->pass != SC_FWD && exchange && x->beside) /* chunks share a stream */
         return last_backward(x, v, fmax(0, s->grad[dev] - start), &x->tail[v]);
@@ -262,8 +275,9 @@ sc_status sc_predict_fast(const sc_plan *p, const sc_block *blocks, sc_arena *a,
     fast x = {.p = p,
               .blocks = blocks,
               .sigma = p->run.cost->p[SC_P_OVERLAP],
-              .c = SC_NEW_N(a, sc_step_costs, pp)};
-    if (!d || !x.c) return sc_error_nomem(err);
+              .c = SC_NEW_N(a, sc_step_costs, pp),
+              .past = SC_NEW_N(a, past, pp)};
+    if (!d || !x.c || !x.past) return sc_error_nomem(err);
     x.f = d;
     x.b = d + n;
     x.last_b = d + 2 * (size_t)n;

@@ -157,6 +157,15 @@ static void settle_values(const sc_job *job, const sc_hw *hw,
     r->numa_unbound = job->numa_unbound;
 }
 
+static sc_status settle_format(const sc_job *job, sc_run *r, sc_err *err)
+{
+    char option[80];
+    if (!job->compress) return SC_OK;
+    snprintf(option, sizeof option, "--grad-compress %.40s", job->compress);
+    return sc_compress_read(job->compress, sc_pos_file(option), &r->compress,
+                            err);
+}
+
 /* ---- the space of what is open ---------------------------------------------- */
 
 typedef struct space {
@@ -180,6 +189,7 @@ static bool wanted(int64_t given, uint64_t value)
 
 static int default_zero(const sc_run *r)
 {
+    if (r->compress.kind >= SC_GRAD_TOPK) return 0; /* sums whole gradients */
     return sc_run_dp(r) > 1 && r->sw->grad_overlap ? 1 : 0;
 }
 
@@ -455,9 +465,7 @@ sc_status predict_infer(const sc_job *job, sc_arena *a, sc_run *run,
     x.base = (sc_run){
         .hw = hw, .model = model, .sw = run->sw, .cost = run->cost, .vpp = 1};
     settle_values(job, hw, model, &x.base, notes);
-    if (job->compress)
-        SC_TRY(sc_compress_read(job->compress, sc_pos_file("--grad-compress"),
-                                &x.base.compress, err));
+    SC_TRY(settle_format(job, &x.base, err));
     SC_TRY(search(&x));
     /* Nothing fits: what one would rather not do. */
     x.wide = !x.have_best && !x.have_tight && (!job->pp || !job->ep);

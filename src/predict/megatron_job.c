@@ -178,6 +178,66 @@ static sc_status sharding(megatron *m)
                    m->v[M_OVERLAP].given);
 }
 
+/* ---- context, experts ------------------------------------------------------------------ */
+
+static sc_status context(megatron *m)
+{
+    static const struct {
+        const char *name;
+        int comm;
+    } types[] = {{"p2p", SC_CP_RING},
+                 {"all_gather", SC_CP_ALLGATHER},
+                 {"a2a", SC_CP_ULYSSES},
+                 {"a2a+p2p", SC_CP_RING}};
+
+    if (!good(m, M_CP_COMM)) return SC_OK;
+    for (size_t i = 0; i < SC_COUNT(types); i++) {
+        if (!equals(m, M_CP_COMM, types[i].name)) continue;
+        if (strchr(types[i].name, '+'))
+            SC_TRY(megatron_warn(m, m->v[M_CP_COMM].at,
+                                 "a2a+p2p is read as p2p over all of cp"));
+        return put_int(m, "cp-comm", &m->job->cp_comm, M_CP_COMM,
+                       types[i].comm);
+    }
+    megatron_error(m, SC_C_UNKNOWN_NAME, m->v[M_CP_COMM].at,
+                   "p2p, all_gather, a2a or a2a+p2p", "%s '%.60s'",
+                   m->v[M_CP_COMM].name, m->v[M_CP_COMM].text);
+    return SC_OK;
+}
+
+/* Tokens beyond the capacity are dropped; only padding makes rows of those
+ * that are missing. */
+static sc_status experts(megatron *m)
+{
+    sc_job *j = m->job;
+    if (!good(m, M_CAPACITY) || j->capacity > 0) return SC_OK;
+    double f = m->v[M_CAPACITY].number;
+    if (f > 1 && !m->v[M_PAD_CAPACITY].given) return SC_OK;
+    j->capacity = f;
+    return megatron_origin(m, false, "capacity-factor", &m->v[M_CAPACITY],
+                           NULL);
+}
+
+/* The distributed optimizer's states stand several times among the replicas. */
+static sc_status instances(megatron *m)
+{
+    sc_job *j = m->job;
+    const megatron_value *v = &m->v[M_DIST_OPT_N];
+    int64_t n = number(m, M_DIST_OPT_N, 1);
+    if (n == 1 || j->hsdp > 0) return SC_OK;
+    if (j->dp == 0)
+        return megatron_warn(m, v->pos,
+                             "the number of processes is not known: give "
+                             "--hsdp");
+    if (j->dp % n != 0)
+        megatron_error(m, SC_C_DIVIDE, v->at, NULL,
+                       "%lld does not divide dp %lld", (long long)n,
+                       (long long)j->dp);
+    else
+        j->hsdp = j->dp / n;
+    return megatron_origin(m, false, "hsdp", v, NULL);
+}
+
 /* ---- precision ------------------------------------------------------------------------ */
 
 static int by_name(const char *name)
@@ -304,6 +364,9 @@ sc_status megatron_job(megatron *m)
 {
     SC_TRY(parallel(m));
     SC_TRY(sharding(m));
+    SC_TRY(instances(m));
+    SC_TRY(context(m));
+    SC_TRY(experts(m));
     SC_TRY(precision(m));
     SC_TRY(recompute(m));
     return batch(m);

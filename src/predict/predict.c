@@ -3,6 +3,7 @@
 #include "predict/internal.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 typedef struct state {
@@ -231,6 +232,16 @@ static void warnings(const sc_prediction *p, predict_notes *warn)
                            "nominal rate, not calibrated");
 }
 
+static sc_status frozen(const sc_job *job, sc_arena *a, const sc_model **model,
+                        sc_err *err)
+{
+    char option[80];
+    if (!job->freeze) return SC_OK;
+    snprintf(option, sizeof option, "--freeze %.60s", job->freeze);
+    return sc_model_freeze(*model, job->freeze, sc_pos_file(option), a, model,
+                           err);
+}
+
 sc_status sc_predict(const sc_job *job, const sc_hw *hw, const sc_model *model,
                      const sc_software *sw, const sc_cost *cost, sc_arena *a,
                      sc_prediction *out, sc_err *err)
@@ -240,9 +251,7 @@ sc_status sc_predict(const sc_job *job, const sc_hw *hw, const sc_model *model,
     predict_notes assume = {.arena = a}, warn = {.arena = a};
     predict_memo *memo = SC_NEW(a, predict_memo);
     if (!memo) return sc_error_nomem(err);
-    if (job->freeze)
-        SC_TRY(sc_model_freeze(model, job->freeze, sc_pos_file("--freeze"), a,
-                               &model, err));
+    SC_TRY(frozen(job, a, &model, err));
     SC_TRY(predict_check(job, hw, model, err));
     sw = adjusted(job, sw, a);
     if (!sw) return sc_error_nomem(err);
