@@ -35,6 +35,7 @@ typedef struct sc_job {
     double imbalance;     /* of the busiest rank's experts over the mean; 0 */
     const char *compress; /* format of gradients; NULL: not compressed */
     const char *freeze;   /* patterns of operators that do not learn; NULL */
+    const char *wide;     /* of products that stay in 16 bits; NULL */
     bool sp_flag, overlap_flag; /* as given by --sp, --no-sp ...;
                                                see sc_job_given() */
     bool fsdp, forward_only;

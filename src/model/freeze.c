@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* freeze.c - a model of which some operators do not learn. */
+/* freeze.c - a model of which some operators do not learn, or keep their
+ * products in the wide format of a low-precision recipe. */
 #include <stepcast/model.h>
 
 #include <stdio.h>
@@ -57,15 +58,16 @@ static void path_of(const sc_layer *l, const sc_operator *op, uint32_t block,
         snprintf(buf, size, "%s.%s", l->path, op->name);
 }
 
-typedef struct freezing {
+typedef struct marking {
     const sc_model *from;
     sc_model *m;
     const char *patterns;
+    bool freeze;  /* else: products stay wide */
     uint64_t hit; /* bit per pattern that met a weight */
     sc_arena *a;
-} freezing;
+} marking;
 
-static bool frozen(freezing *f, const char *path)
+static bool marked(marking *f, const char *path)
 {
     bool any = false;
     uint32_t i = 0;
@@ -88,19 +90,28 @@ static bool shared(const sc_model *m, const sc_operator *op)
     return m->t.tied && op->w && strstr(op->name, "lm_head") != NULL;
 }
 
-/* One layer with what the patterns freeze of it; says if anything learns. */
-static bool freeze_layer(freezing *f, sc_layer *l, uint32_t block)
+/* Whether the patterns say something of the operator. */
+static bool meant(marking *f, const sc_layer *l, const sc_operator *op,
+                  uint32_t block)
+{
+    char path[128];
+    bool product = op->type == SC_LINEAR || op->type == SC_EXPERT;
+    if (!op->w || !(f->freeze || product)) return false;
+    path_of(l, op, block, path, sizeof path);
+    bool tied = f->freeze && shared(f->from, op);
+    return marked(f, path) || (tied && marked(f, "embedding.embed"));
+}
+
+/* Marks one layer; says if anything of it learns. */
+static bool mark_layer(marking *f, sc_layer *l, uint32_t block)
 {
     bool learns = false;
-    char path[128];
     for (uint32_t k = 0; k < l->n_ops; k++) {
         sc_operator *op = &l->op[k];
-        if (!op->w) continue;
-        path_of(l, op, block, path, sizeof path);
-        bool still = frozen(f, path);
-        if (shared(f->from, op)) still = still || frozen(f, "embedding.embed");
-        op->frozen = op->frozen || still;
-        learns = learns || !op->frozen;
+        bool hit = meant(f, l, op, block);
+        op->frozen = op->frozen || (hit && f->freeze);
+        op->wide = op->wide || (hit && !f->freeze);
+        learns = learns || (op->w && !op->frozen);
     }
     return learns;
 }
@@ -110,25 +121,26 @@ static bool same(const sc_layer *a, const sc_layer *b)
     bool equal = a->n_ops == b->n_ops && a->still == b->still;
     for (uint32_t k = 0; equal && k < a->n_ops; k++)
         equal = strcmp(a->op[k].name, b->op[k].name) == 0 &&
-                a->op[k].frozen == b->op[k].frozen;
+                a->op[k].frozen == b->op[k].frozen &&
+                a->op[k].wide == b->op[k].wide;
     return equal;
 }
 
 /* "layers.moe.*" as "layers.moe.still.*": rules for the one hold for all. */
-static const char *kind_path(freezing *f, const sc_layer *l, bool learns)
+static const char *kind_path(marking *f, const sc_layer *from,
+                             const sc_layer *l, bool learns)
 {
-    size_t n = strlen(l->path);
-    bool any = false;
-    for (uint32_t k = 0; k < l->n_ops; k++) any = any || l->op[k].frozen;
-    if (!any || f->from->t.lora) return l->path;
-    return sc_sprintf(f->a, "%.*s%s.*", (int)(n - 2), l->path,
-                      l->still ? ".still"
-                      : learns ? ".partly"
-                               : ".frozen");
+    size_t n = strlen(from->path);
+    if (same(from, l)) return from->path;
+    return sc_sprintf(f->a, "%.*s%s.*", (int)(n - 2), from->path,
+                      !f->freeze ? ".wide"
+                      : l->still ? ".still"
+                      : learns   ? ".partly"
+                                 : ".frozen");
 }
 
 /* Entry of a kind, a new one if there is none yet; SC_LAYERS: no room. */
-static uint32_t entry(freezing *f, const sc_layer *l, uint8_t from, bool learns,
+static uint32_t entry(marking *f, const sc_layer *l, uint8_t from, bool learns,
                       uint8_t *source)
 {
     sc_model *m = f->m;
@@ -139,7 +151,7 @@ static uint32_t entry(freezing *f, const sc_layer *l, uint8_t from, bool learns,
     if (at == m->n_layers) {
         m->layer[at] = *l;
         m->layer[at].repeat = 0;
-        m->layer[at].path = kind_path(f, l, learns);
+        m->layer[at].path = kind_path(f, &f->from->layer[from], l, learns);
         if (!m->layer[at].path) return SC_LAYERS;
         source[at] = from;
         m->n_layers++;
@@ -158,7 +170,7 @@ static uint64_t trained(const sc_model *m)
     return sum;
 }
 
-static sc_status blocks(freezing *f, bool learns, sc_pos pos, sc_err *err)
+static sc_status blocks(marking *f, bool learns, sc_pos pos, sc_err *err)
 {
     uint8_t source[SC_LAYERS] = {0};
     sc_layer *one = SC_NEW(f->a, sc_layer);
@@ -166,20 +178,20 @@ static sc_status blocks(freezing *f, bool learns, sc_pos pos, sc_err *err)
     for (uint32_t i = 0; i < f->m->n_blocks; i++) {
         uint8_t from = f->from->order[i];
         *one = f->from->layer[from];
-        bool own = freeze_layer(f, one, i);
+        bool own = mark_layer(f, one, i);
         learns = learns || own;
-        one->still = !learns;
+        if (f->freeze) one->still = !learns;
         uint32_t at = entry(f, one, from, own, source);
         if (at == SC_LAYERS)
             return sc_error(err, SC_EINPUT, SC_C_TOO_BIG, pos,
-                            "freeze whole ranges of layers",
+                            "name whole ranges of layers",
                             "more than %d kinds of layers", SC_LAYERS - 2);
         f->m->order[i] = (uint8_t)at;
     }
     return SC_OK;
 }
 
-static sc_status check(const freezing *f, sc_pos pos, sc_err *err)
+static sc_status check(const marking *f, sc_pos pos, sc_err *err)
 {
     uint32_t i = 0;
     const char *p = f->patterns;
@@ -190,24 +202,26 @@ static sc_status check(const freezing *f, sc_pos pos, sc_err *err)
                             "paths such as layers.0-15.*, layers.*.qkv, "
                             "embedding; `stepcast show NAME --layers` lists "
                             "operators",
-                            "\"%.*s\" matches no weight", (int)n, p);
+                            "\"%.*s\" matches no %s", (int)n, p,
+                            f->freeze ? "weight" : "product");
         p += n + (p[n] == ',');
         i++;
     } while (*p);
-    if (f->m->trained_params > 0) return SC_OK;
+    if (!f->freeze || f->m->trained_params > 0) return SC_OK;
     return sc_error(err, SC_EINPUT, SC_C_CONFLICT, pos,
                     "use --forward-only for a model that does not learn",
                     "nothing is left to learn");
 }
 
-sc_status sc_model_freeze(const sc_model *from, const char *patterns,
-                          sc_pos pos, sc_arena *a, const sc_model **out,
-                          sc_err *err)
+static sc_status mark(const sc_model *from, const char *patterns, bool freeze,
+                      sc_pos pos, sc_arena *a, const sc_model **out,
+                      sc_err *err)
 {
     sc_model *m = SC_NEW(a, sc_model);
     sc_layer *layer = SC_NEW_N(a, sc_layer, SC_LAYERS);
     if (!m || !layer) return sc_error_nomem(err);
-    freezing f = {.from = from, .m = m, .patterns = patterns, .a = a};
+    marking f = {
+        .from = from, .m = m, .patterns = patterns, .freeze = freeze, .a = a};
     const sc_layer *head = &from->layer[from->n_layers - 1];
     *m = *from;
     m->layer = layer;
@@ -215,14 +229,26 @@ sc_status sc_model_freeze(const sc_model *from, const char *patterns,
     if (!m->order) return sc_error_nomem(err);
     m->layer[0] = from->layer[0];
     m->n_layers = 1;
-    bool learns = freeze_layer(&f, &m->layer[0], 0);
-    m->layer[0].still = !learns;
+    bool learns = mark_layer(&f, &m->layer[0], 0);
+    if (freeze) m->layer[0].still = !learns;
     SC_TRY(blocks(&f, learns, pos, err));
     m->layer[m->n_layers] = *head;
-    (void)freeze_layer(&f, &m->layer[m->n_layers++], 0);
+    (void)mark_layer(&f, &m->layer[m->n_layers++], 0);
     m->trained_params = trained(m);
-    m->hash = sc_hash(patterns, strlen(patterns), from->hash);
+    m->hash = sc_hash(patterns, strlen(patterns), from->hash + freeze);
     SC_TRY(check(&f, pos, err));
     *out = m;
     return SC_OK;
+}
+
+sc_status sc_model_freeze(const sc_model *m, const char *patterns, sc_pos pos,
+                          sc_arena *a, const sc_model **out, sc_err *err)
+{
+    return mark(m, patterns, true, pos, a, out, err);
+}
+
+sc_status sc_model_widen(const sc_model *m, const char *patterns, sc_pos pos,
+                         sc_arena *a, const sc_model **out, sc_err *err)
+{
+    return mark(m, patterns, false, pos, a, out, err);
 }

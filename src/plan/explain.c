@@ -80,6 +80,7 @@ void sc_plan_explain(const sc_plan *p, sc_text *out)
     sc_text_add(out, "\nrules\n");
     for (uint32_t i = 0; i < p->n_rules; i++) rule_text(&p->rules[i], out);
     stages_text(p, out);
+    plan_recipe_text(&p->run, out);
     sc_text_add(out, "collectives inferred, per layer and micro-batch\n");
     for (uint32_t l = 0; l < p->run.model->n_layers; l++)
         block_reasons(p, l, out);

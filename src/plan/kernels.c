@@ -135,10 +135,9 @@ static void linear(plan_kernels *out, const sc_run *r, const sc_placed *o,
         if (op->iter[i].kind == SC_I_REDUCE) in *= e;
         if (op->iter[i].kind == SC_I_FREE) free *= e;
     }
-    /* The vocabulary projection stays in the wide format. */
-    bool head = strstr(op->name, "lm_head") != NULL;
-    sc_precision pr = head && r->precision >= SC_FP8 ? SC_BF16 : r->precision;
-    if (!head) quantize(out, r, m, free, in, 1);
+    bool low = plan_low(r, op);
+    sc_precision pr = r->precision >= SC_FP8 && !low ? SC_BF16 : r->precision;
+    if (low) quantize(out, r, m, free, in, 1);
     if (!backward) {
         gemm(out, r, op->name, pr, m, free, in, false);
         return;
@@ -245,10 +244,12 @@ static void expert(plan_kernels *out, const sc_run *r, const sc_placed *o,
             experts = it->units * (e / plan_routed(r) / (double)it->extent);
     }
     if (experts < 1) experts = 1;
-    quantize(out, r, rows, free, in, experts);
+    bool low = plan_low(r, op);
+    if (low) quantize(out, r, rows, free, in, experts);
     double m = fmax(1, round(rows / experts));
     sc_kernel k = {.kind = SC_K_GEMM,
-                   .precision = r->precision,
+                   .precision =
+                       r->precision >= SC_FP8 && !low ? SC_BF16 : r->precision,
                    .scaling = scaling_of(r),
                    .name = op->name,
                    .batch = (uint64_t)experts,
@@ -376,9 +377,7 @@ double plan_op_saved(const sc_run *r, const sc_placed *o, double x_elements)
         /* A frozen weight has no gradient to make from its input.
          * Low-precision products keep the operand they were given. */
         if (o->op->frozen) return 0;
-        return (r->precision >= SC_FP8 && !strstr(o->op->name, "lm_head") ? 1
-                                                                          : 2) *
-               x_elements;
+        return (plan_low(r, o->op) ? 1 : 2) * x_elements;
     case SC_NORM:
     case SC_CONV1D:
     case SC_SCAN: return 2 * x_elements;

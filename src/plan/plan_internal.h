@@ -34,6 +34,13 @@ sc_layout plan_tensor(const sc_placed *o, uint8_t dims, bool made);
 /* Samples of one micro-batch on all replicas. */
 uint64_t plan_batch(const sc_run *r);
 
+/* Whether recipes of low precision run the products of an operator in their
+ * format: not the vocabulary's, nor what the user keeps wide. */
+bool plan_low(const sc_run *r, const sc_operator *op);
+
+/* Which products a recipe of low precision runs low; nothing of others. */
+void plan_recipe_text(const sc_run *r, sc_text *out);
+
 /* Elements of the tensor with these dims, whole. */
 double plan_elements(const sc_run *r, const sc_operator *op, uint8_t dims);
 

@@ -177,6 +177,14 @@ static void device(check *c, const sc_job *j, const sc_device *d)
              "the machine names no device");
         return;
     }
+    if (j->precision == SC_RECIPE_MXFP8 && peak_of(d, j->precision) > 0 &&
+        peak_of(d, SC_RECIPE_NVFP4) <= 0) {
+        snprintf(what, sizeof what, "%s has no units for scales of 32 elements",
+                 d->name);
+        fail(c, SC_C_CONFLICT, "--precision mxfp8",
+             "--precision fp8-block is the recipe of its generation", what);
+        return;
+    }
     if (j->precision < 0 || peak_of(d, j->precision) > 0) return;
     for (int p = 0; p < (int)SC_N_PRECISIONS && at < sizeof hint; p++)
         if (peak_of(d, p) > 0)

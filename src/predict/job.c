@@ -69,6 +69,8 @@ const sc_key sc_job_keys[] = {
          "what the backward pass computes again; selective: attention"),
     ENUM("schedule", schedule, sc_schedule_names, "--schedule",
          "pipeline schedule"),
+    WORD("wide", wide, "--wide", "PATTERNS",
+         "products that low-precision recipes leave in 16 bits: layers.0-1"),
     ENUM("precision", precision, sc_recipe_names, "--precision",
          "precision of matrix products"),
     BOOL("overlap-grad-reduce", overlap_flag, "--overlap-grad-reduce",

@@ -48,6 +48,9 @@
     X(M_FP8, "fp8-format", WORD, 0, 0)                                        \
     X(M_FP8_RECIPE, "fp8-recipe", WORD, 0, 0)                                 \
     X(M_FP4, "fp4-format", WORD, 0, 0)                                        \
+    X(M_WIDE_ENDS, "first-last-layers-bf16", FLAG, 0, 0)                      \
+    X(M_WIDE_START, "num-layers-at-start-in-bf16", INT, 0, 100000)            \
+    X(M_WIDE_END, "num-layers-at-end-in-bf16", INT, 0, 100000)                \
     X(M_RC, "recompute-granularity", WORD, 0, 0)                              \
     X(M_RC_METHOD, "recompute-method", WORD, 0, 0)                            \
     X(M_RC_LAYERS, "recompute-num-layers", INT, 1, 100000)                    \

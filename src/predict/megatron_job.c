@@ -240,23 +240,58 @@ static sc_status instances(megatron *m)
 
 /* ---- precision ------------------------------------------------------------------------ */
 
-static int by_name(const char *name)
+/* --fp8-recipe: delayed and tensorwise have one scale for each tensor. */
+static int fp8_recipe(megatron *m)
 {
-    for (int i = 0; sc_precision_names[i]; i++)
-        if (strcmp(sc_precision_names[i], name) == 0) return i;
-    return -1;
+    static const struct {
+        const char *name;
+        int recipe;
+    } recipes[] = {{"delayed", SC_RECIPE_FP8},
+                   {"tensorwise", SC_RECIPE_FP8},
+                   {"blockwise", SC_RECIPE_FP8_BLOCK},
+                   {"mxfp8", SC_RECIPE_MXFP8}};
+
+    if (!good(m, M_FP8_RECIPE)) return SC_RECIPE_FP8;
+    for (size_t i = 0; i < SC_COUNT(recipes); i++)
+        if (equals(m, M_FP8_RECIPE, recipes[i].name)) return recipes[i].recipe;
+    megatron_error(m, SC_C_UNKNOWN_NAME, m->v[M_FP8_RECIPE].at,
+                   "delayed, tensorwise, blockwise or mxfp8", "%s '%.60s'",
+                   m->v[M_FP8_RECIPE].name, m->v[M_FP8_RECIPE].text);
+    return SC_RECIPE_FP8;
+}
+
+/* Blocks at both ends whose products stay in bf16. */
+static sc_status wide_ends(megatron *m)
+{
+    sc_job *j = m->job;
+    int64_t first = number(m, M_WIDE_START, 1), last = number(m, M_WIDE_END, 1);
+    int64_t layers = number(m, M_LAYERS, 0);
+    if (!m->v[M_WIDE_ENDS].given || j->wide || layers <= 0) return SC_OK;
+    const char *head =
+        first > 0 ? sc_sprintf(m->a, "layers.0-%lld", (long long)(first - 1))
+                  : "";
+    const char *tail = last > 0 ? sc_sprintf(m->a, "layers.%lld-%lld",
+                                             (long long)(layers - last),
+                                             (long long)(layers - 1))
+                                : "";
+    if (!head || !tail) return sc_error_nomem(m->err);
+    if (!head[0] && !tail[0]) return SC_OK;
+    j->wide =
+        sc_sprintf(m->a, "%s%s%s", head, head[0] && tail[0] ? "," : "", tail);
+    if (!j->wide) return sc_error_nomem(m->err);
+    return megatron_origin(m, false, "wide", &m->v[M_WIDE_ENDS], NULL);
 }
 
 static sc_status precision(megatron *m)
 {
     static const char *const formats[] = {"hybrid", "e4m3", "1", "True", NULL};
-    int p = SC_FP32, mx = by_name("mxfp8"), nv = by_name("nvfp4");
+    int p = SC_RECIPE_FP32;
     megatron_id id = M_BF16;
     if (m->v[M_BF16].given && m->v[M_FP16].given)
         megatron_error(m, SC_C_CONFLICT, m->v[M_FP16].pos, "keep one of them",
                        "--fp16 beside --bf16");
-    if (m->v[M_BF16].given) p = SC_BF16;
-    if (m->v[M_FP16].given) p = SC_FP16, id = M_FP16;
+    if (m->v[M_BF16].given) p = SC_RECIPE_BF16;
+    if (m->v[M_FP16].given) p = SC_RECIPE_FP16, id = M_FP16;
     if (good(m, M_FP8)) {
         bool known = false;
         for (const char *const *f = formats; *f; f++)
@@ -266,13 +301,14 @@ static sc_status precision(megatron *m)
                            "hybrid or e4m3", "%s '%.60s'", m->v[M_FP8].name,
                            m->v[M_FP8].text);
         id = M_FP8;
-        p = equals(m, M_FP8_RECIPE, "mxfp8") && mx >= 0 ? mx : SC_FP8;
+        p = fp8_recipe(m);
     }
     if (good(m, M_FP4)) {
         id = M_FP4;
-        p = nv >= 0 ? nv : SC_FP4;
+        p = SC_RECIPE_NVFP4;
     }
     SC_TRY(put_int(m, "precision", &m->job->precision, id, p));
+    SC_TRY(wide_ends(m));
     if (m->job->grad_bytes > 0) return SC_OK;
     /* gradients are summed in fp32 beside bf16 unless told otherwise */
     id = m->v[M_GRAD_BF16].given ? M_GRAD_BF16 : M_GRAD_FP32;

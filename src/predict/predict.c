@@ -232,14 +232,20 @@ static void warnings(const sc_prediction *p, predict_notes *warn)
                            "nominal rate, not calibrated");
 }
 
-static sc_status frozen(const sc_job *job, sc_arena *a, const sc_model **model,
+/* What the job says of single operators. */
+static sc_status marked(const sc_job *job, sc_arena *a, const sc_model **model,
                         sc_err *err)
 {
     char option[80];
-    if (!job->freeze) return SC_OK;
-    snprintf(option, sizeof option, "--freeze %.60s", job->freeze);
-    return sc_model_freeze(*model, job->freeze, sc_pos_file(option), a, model,
-                           err);
+    if (job->freeze) {
+        snprintf(option, sizeof option, "--freeze %.60s", job->freeze);
+        SC_TRY(sc_model_freeze(*model, job->freeze, sc_pos_file(option), a,
+                               model, err));
+    }
+    if (!job->wide) return SC_OK;
+    snprintf(option, sizeof option, "--wide %.60s", job->wide);
+    return sc_model_widen(*model, job->wide, sc_pos_file(option), a, model,
+                          err);
 }
 
 sc_status sc_predict(const sc_job *job, const sc_hw *hw, const sc_model *model,
@@ -251,7 +257,7 @@ sc_status sc_predict(const sc_job *job, const sc_hw *hw, const sc_model *model,
     predict_notes assume = {.arena = a}, warn = {.arena = a};
     predict_memo *memo = SC_NEW(a, predict_memo);
     if (!memo) return sc_error_nomem(err);
-    SC_TRY(frozen(job, a, &model, err));
+    SC_TRY(marked(job, a, &model, err));
     SC_TRY(predict_check(job, hw, model, err));
     sw = adjusted(job, sw, a);
     if (!sw) return sc_error_nomem(err);
