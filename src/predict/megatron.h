@@ -16,7 +16,7 @@
     X(M_CP, "context-parallel-size", INT, 1, 1 << 20)                         \
     X(M_EP, "expert-model-parallel-size", INT, 1, 1 << 20)                    \
     X(M_CP_COMM, "cp-comm-type", MANY, 0, 0)                                  \
-    X(M_CAPACITY, "moe-expert-capacity-factor", REAL, 0.01, 1024)             \
+    X(M_CAPACITY, "moe-expert-capacity-factor", REAL, -1, 1024)               \
     X(M_PAD_CAPACITY, "moe-pad-expert-input-to-capacity", FLAG, 0, 0)         \
     X(M_DIST_OPT_N, "num-distributed-optimizer-instances", INT, 1, 1 << 20)   \
     X(M_SP, "sequence-parallel", FLAG, 0, 0)                                  \

@@ -212,7 +212,7 @@ static sc_status experts(megatron *m)
     sc_job *j = m->job;
     if (!good(m, M_CAPACITY) || j->capacity > 0) return SC_OK;
     double f = m->v[M_CAPACITY].number;
-    if (f > 1 && !m->v[M_PAD_CAPACITY].given) return SC_OK;
+    if (f <= 0 || (f > 1 && !m->v[M_PAD_CAPACITY].given)) return SC_OK;
     j->capacity = f;
     return megatron_origin(m, false, "capacity-factor", &m->v[M_CAPACITY],
                            NULL);
