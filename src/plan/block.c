@@ -85,7 +85,7 @@ static sc_status moves(emit *e, const char *name, const sc_layout *from,
     sc_move m[SC_MOVES];
     uint32_t n = sc_layout_moves(from, to, e->p->run.size, m);
     for (uint32_t i = 0; i < n; i++) {
-        if (e->reasons) block_reason(e, name, &m[i], elements * bytes_each);
+        if (e->reasons) block_reason(e, name, &m[i], elements * bytes_each, "");
         SC_TRY(block_coll(e, name, m[i].coll, m[i].axes,
                           m[i].fraction * elements * bytes_each, hidden_s));
     }
@@ -172,7 +172,8 @@ static sc_status pass_round(emit *e, const char *name, const sc_layout *from,
         return moves(e, name, from, to, elements, 2, 0);
     uint32_t n = sc_layout_moves(from, to, e->p->run.size, m);
     for (uint32_t i = 0; i < n; i++) {
-        if (e->reasons) block_reason(e, name, &m[i], elements * 2);
+        if (e->reasons)
+            block_reason(e, name, &m[i], elements * 2, ", in a ring");
         SC_TRY(ring(e, name, &m[i], m[i].fraction * elements * 2, beside_s));
     }
     return SC_OK;

@@ -21,7 +21,9 @@ typedef struct emit {
 /* Appends one priced collective; `hidden_s` of it runs beside a kernel. */
 sc_status block_coll(emit *e, const char *name, sc_coll coll, uint32_t axes,
                      double bytes, double hidden_s);
-void block_reason(emit *e, const char *name, const sc_move *m, double bytes);
+/* One line of `show --strategy`; `how` it is done, or "". */
+void block_reason(emit *e, const char *name, const sc_move *m, double bytes,
+                  const char *how);
 
 /* Adds what turns one layout of a weight or gradient into another to `x`. */
 void block_collect(emit *e, const char *what, const sc_layout *from,

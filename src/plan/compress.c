@@ -221,7 +221,9 @@ void block_gradient(emit *e, const sc_placed *o, const sc_layout *made,
             sc_move x = m[i];
             x.coll = w.coll;
             block_reason(e, o->op->name, &x,
-                         w.bytes / (m[i].fraction > 0 ? m[i].fraction : 1));
+                         w.bytes / (m[i].fraction > 0 ? m[i].fraction : 1),
+                         w.bytes < local * r->sw->reduce_bytes ? ", compressed"
+                                                               : "");
         }
         b->grad.bytes[m[i].axes] += w.bytes;
         b->grad.coll[m[i].axes] = (uint8_t)w.coll;

@@ -16,7 +16,8 @@ static void axes_text(uint32_t mask, char *buf, size_t size)
                                    sc_axis_names[ax]);
 }
 
-void block_reason(emit *e, const char *name, const sc_move *m, double bytes)
+void block_reason(emit *e, const char *name, const sc_move *m, double bytes,
+                  const char *how)
 {
     static const char *const why[SC_N_COLLS] = {
         [SC_ALL_REDUCE] = "partial sums, wanted whole",
@@ -33,9 +34,9 @@ void block_reason(emit *e, const char *name, const sc_move *m, double bytes)
                 e->layer->path, path < width ? width - path : 1, name,
                 sc_coll_names[m->coll], size, axes, at->n);
     if (at->nodes > 1) sc_text_add(e->reasons, " on %u nodes", at->nodes);
-    sc_text_add(e->reasons, "): %s%s%s\n", why[m->coll],
+    sc_text_add(e->reasons, "): %s%s%s%s\n", why[m->coll],
                 m->dim < SC_N_DIMNAMES ? " in " : "",
-                m->dim < SC_N_DIMNAMES ? sc_dimname_names[m->dim] : "");
+                m->dim < SC_N_DIMNAMES ? sc_dimname_names[m->dim] : "", how);
 }
 
 static void rule_text(const sc_rule *r, sc_text *out)

@@ -39,7 +39,7 @@ void block_collect(emit *e, const char *what, const sc_layout *from,
     sc_move m[SC_MOVES];
     uint32_t n = sc_layout_moves(from, to, e->p->run.size, m);
     for (uint32_t i = 0; i < n; i++) {
-        if (e->reasons) block_reason(e, what, &m[i], elements * bytes_each);
+        if (e->reasons) block_reason(e, what, &m[i], elements * bytes_each, "");
         x->bytes[m[i].axes] += m[i].fraction * elements * bytes_each;
         x->coll[m[i].axes] = (uint8_t)m[i].coll;
     }

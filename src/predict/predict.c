@@ -109,7 +109,7 @@ static double recomputed_flops(const state *x)
     for (uint32_t l = 0; l < r->model->n_layers; l++) {
         const sc_layer *layer = &r->model->layer[l];
         for (uint32_t i = 0; i < layer->n_ops; i++)
-            if (x->plan.placed[l][i].recompute)
+            if (x->plan.placed[l][i].recompute && !layer->still)
                 sum += layer->repeat *
                        sc_operator_flops(&layer->op[i], r->gbs, r->seq);
     }
@@ -216,9 +216,27 @@ static const sc_software *adjusted(const sc_job *job, const sc_software *sw,
     return s;
 }
 
-static void warnings(const sc_prediction *p, predict_notes *warn)
+/* What was asked for and changes nothing. */
+static void idle_options(const sc_job *job, const sc_run *r,
+                         predict_notes *warn)
+{
+    if (job->prefetch >= 0 && r->zero < 3)
+        predict_note(warn, "--prefetch changes nothing below ZeRO-3");
+    if (job->cp_comm >= 0 && r->size[SC_AX_CP] == 1)
+        predict_note(warn, "--cp-comm changes nothing at cp 1");
+    if (job->wide && r->precision < SC_FP8)
+        predict_note(warn, "--wide changes nothing in %s",
+                     sc_recipe_names[r->recipe]);
+    if (r->compress.kind != SC_GRAD_PLAIN &&
+        sc_run_dp(r) * r->size[SC_AX_CP] == 1)
+        predict_note(warn, "--grad-compress changes nothing at dp 1");
+}
+
+static void warnings(const sc_job *job, const sc_prediction *p,
+                     predict_notes *warn)
 {
     const sc_run *r = &p->run;
+    idle_options(job, r, warn);
     const char *arch = r->hw->device->arch;
     if (!predict_fitted(r->hw->device))
         predict_note(warn,
@@ -271,7 +289,7 @@ sc_status sc_predict(const sc_job *job, const sc_hw *hw, const sc_model *model,
     if (!job->brief)
         SC_TRY(predict_suggest(&p.run, p.step_time_s, p.fits, memo, a,
                                p.suggestion, &p.n_suggestions, err));
-    warnings(&p, &warn);
+    warnings(job, &p, &warn);
     if (!p.fits && !job->brief && p.n_suggestions < 3)
         SC_TRY(predict_larger(job, &p, a, err));
     if (hw->device_assumed)
