@@ -424,6 +424,10 @@ void sc_block_explain(const sc_plan *p, uint32_t layer, sc_text *out)
     if (explain_pass(&e, "forward", forward) != SC_OK) return;
     if (!p->run.forward_only && !e.layer->still)
         explain_pass(&e, "backward", backward);
+    if (p->run.forward_only || p->run.compress.kind == SC_GRAD_PLAIN) return;
+    sc_block b = {0};
+    sc_text_add(out, "%s, gradients compressed\n", e.layer->path);
+    block_weights(&e, &b);
 }
 
 /* What `show --strategy` prints: the same walk, reasons instead of prices. */

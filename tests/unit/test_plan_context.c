@@ -242,6 +242,22 @@ static void divides(const char *model, const char *software)
     }
 }
 
+/* Whatever way keys come, a rank has its share of tokens or heads. */
+static void divided_any_way(void **state)
+{
+    (void)state;
+    for (int comm = SC_CP_RING; comm <= SC_CP_ULYSSES; comm++) {
+        sc_run one = run_with("llama3-8b", comm, 1, 1);
+        sc_block whole = block(&one, 1);
+        for (uint32_t cp = 2; cp <= 8; cp *= 2) {
+            sc_run r = run_with("llama3-8b", comm, cp, 1);
+            sc_block b = block(&r, 1);
+            near(b.saved * cp, whole.saved);
+            near(b.flops * cp, whole.flops);
+        }
+    }
+}
+
 static void tokens_divided(void **state)
 {
     (void)state;
@@ -341,16 +357,12 @@ static void sequence_divides(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {TEST(gathered),
-                                       TEST(in_a_ring),
-                                       TEST(ulysses),
-                                       TEST(ring_is_hidden),
-                                       TEST(heads_divide),
-                                       TEST(tokens_divided),
-                                       TEST(tokens_divided_unfused),
-                                       TEST(attention_divided),
-                                       TEST(replicas_of_weights),
-                                       TEST(transfers),
-                                       TEST(sequence_divides)};
+    const struct CMUnitTest tests[] = {
+        TEST(gathered),          TEST(in_a_ring),
+        TEST(ulysses),           TEST(ring_is_hidden),
+        TEST(heads_divide),      TEST(divided_any_way),
+        TEST(tokens_divided),    TEST(tokens_divided_unfused),
+        TEST(attention_divided), TEST(replicas_of_weights),
+        TEST(transfers),         TEST(sequence_divides)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -198,6 +198,53 @@ static void slow_network(void **state)
     }
 }
 
+/* One class for each rank gives the same step. */
+static void unfolded(void **state)
+{
+    (void)state;
+    for (int z = 1; z <= 3; z++) {
+        sc_run r = hybrid("dgx-h100:2", 4, z);
+        sc_block *b;
+        sc_graph g, each;
+        sc_result folded, single;
+        sc_sim_opts o;
+        r.ga = 2;
+        r.gbs *= 2;
+        sc_plan p = plan_of(&r, &b);
+        sc_predict_rates(&f.cost, &o);
+        assert_int_equal(sc_lower(&p, b, NULL, &f.a, &g, &f.err), SC_OK);
+        assert_int_equal(sc_graph_unfold(&g, 1000000, &f.a, &each, &f.err),
+                         SC_OK);
+        assert_int_equal(each.n_classes, 16);
+        assert_int_equal(sc_sim_run(&g, &o, &f.a, &folded, &f.err), SC_OK);
+        assert_int_equal(sc_sim_run(&each, &o, &f.a, &single, &f.err), SC_OK);
+        assert_true(folded.makespan == single.makespan);
+    }
+}
+
+/* Experts replicate over what is left of a group, and over groups. */
+static void experts(void **state)
+{
+    (void)state;
+    sc_run r = run_of("mixtral-8x7b", "dgx-h100:2", "megatron-core");
+    sc_block *b;
+    r.size[SC_AX_EP] = 4;
+    r.size[SC_AX_DP] = 2;
+    r.size[SC_AX_REP] = 2;
+    r.zero = 1;
+    (void)plan_of(&r, &b);
+    double routed = 0, rest = 0;
+    const sc_layer *l = &r.model->layer[1];
+    for (uint32_t i = 0; i < l->n_ops; i++)
+        *(l->op[i].type == SC_EXPERT ? &routed : &rest) +=
+            (double)l->op[i].params;
+    routed /= 4;
+    near(b[1].optim_kept, routed / 2 + rest / 8);
+    near(b[1].grad.bytes[DP], 4 * routed);
+    near(b[1].grad.bytes[DP | 1u << SC_AX_EP], 4 * rest);
+    near(b[1].grad.bytes[REP], 4 * (routed / 2 + rest / 8));
+}
+
 static void refused(void **state)
 {
     (void)state;
@@ -209,8 +256,8 @@ static void refused(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {TEST(bytes), TEST(ends),
-                                       TEST(memory_between), TEST(slow_network),
-                                       TEST(refused)};
+    const struct CMUnitTest tests[] = {
+        TEST(bytes),    TEST(ends),    TEST(memory_between), TEST(slow_network),
+        TEST(unfolded), TEST(experts), TEST(refused)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
