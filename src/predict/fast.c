@@ -121,10 +121,12 @@ static double last_backward(const fast *x, uint32_t v, double behind,
                             double *tail)
 {
     double t = 0, free_at = behind, bucket = 0, bucket_s = 0, sent = 0;
+    double own = 0; /* kernels: only they are slowed */
     uint32_t n = n_run(x, v, true);
     for (uint32_t k = 0; k < n; k++) {
         const sc_block *b = run_of(x, v, true, k);
         t += b->bwd_s + b->pack_s;
+        own += b->bwd_cat[SC_CAT_COMPUTE] + b->pack_s;
         bucket += b->grad_bytes;
         bucket_s += b->grad_s;
         if (bucket > 0 &&
@@ -134,7 +136,7 @@ static double last_backward(const fast *x, uint32_t v, double behind,
             bucket = bucket_s = 0;
         }
     }
-    double beside = fmin(t, fmax(0, behind + sent - fmax(0, free_at - t)));
+    double beside = fmin(own, fmax(0, behind + sent - fmax(0, free_at - t)));
     /* Both run slower while they overlap. */
     *tail = fmax(0, free_at - t);
     return t + x->sigma * beside;
