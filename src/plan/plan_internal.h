@@ -35,7 +35,8 @@ sc_layout plan_tensor(const sc_placed *o, uint8_t dims, bool made);
 uint64_t plan_batch(const sc_run *r);
 
 /* Whether recipes of low precision run the products of an operator in their
- * format: not the vocabulary's, nor what the user keeps wide. */
+ * format: not the router's and the vocabulary's, nor what the user keeps
+ * wide. */
 bool plan_low(const sc_run *r, const sc_operator *op);
 
 /* Which products a recipe of low precision runs low; nothing of others. */

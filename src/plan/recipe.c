@@ -17,7 +17,9 @@ sc_precision sc_recipe_precision(sc_recipe r)
 
 bool plan_low(const sc_run *r, const sc_operator *op)
 {
-    return r->precision >= SC_FP8 && !op->wide && !strstr(op->name, "lm_head");
+    bool wide = op->wide || strstr(op->name, "lm_head") != NULL ||
+                strcmp(op->name, "router") == 0;
+    return r->precision >= SC_FP8 && !wide;
 }
 
 static const char *scales_of(sc_recipe r)

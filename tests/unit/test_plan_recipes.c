@@ -458,6 +458,21 @@ static void wide_blocks(void **state)
                      SC_EINPUT); /* no product */
 }
 
+/* Scores of experts are not to be rounded to 8 bits. */
+static void router_stays_wide(void **state)
+{
+    (void)state;
+    sc_run r = run_of("h100-sxm", "mixtral-8x7b", "megatron-core", 1);
+    sc_block wide = block(&r, 1);
+    in(&r, SC_RECIPE_FP8);
+    sc_block low = block(&r, 1);
+    double one = seconds(wide.fwd, wide.n_fwd, "router");
+    assert_true(one > 0);
+    near(seconds(low.fwd, low.n_fwd, "router"), one);
+    /* qkv, proj and both products of the experts */
+    assert_int_equal(count(low.fwd, low.n_fwd, "cast"), 4);
+}
+
 /* What show --strategy says of a recipe names every product once. */
 static void recipe_in_words(void **state)
 {
@@ -495,6 +510,7 @@ int main(void)
                                        TEST(power_of_blackwell),
                                        TEST(power_and_memory),
                                        TEST(wide_blocks),
-                                       TEST(recipe_in_words)};
+                                       TEST(recipe_in_words),
+                                       TEST(router_stays_wide)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
