@@ -204,7 +204,7 @@ static sc_op open_zero3(lower *lw, uint32_t dev, uint32_t v, bool bwd,
     uint32_t n = n_run(lw, v, bwd), next = 0;
     uint32_t depth = (uint32_t)lw->p->run.sw->prefetch;
     lower_past *past = &lw->past[dev];
-    sc_op last = input, ready[SC_PREFETCH_MAX + 1];
+    sc_op last = input, ready[SC_PREFETCH_MAX + 1] = {0};
     for (uint32_t k = 0; k < n; k++) {
         const sc_block *b = run_of(lw, v, bwd, k);
         for (; next < n && next <= k + depth; next++)

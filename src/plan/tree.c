@@ -240,16 +240,17 @@ static sc_status check_sizes(const sc_run *r, sc_err *err)
 /* All-to-all context parallelism hands whole heads to ranks, of keys too. */
 static sc_status check_heads(const sc_run *r, sc_err *err)
 {
-    uint32_t cp = r->size[SC_AX_CP], parts = cp * r->size[SC_AX_TP];
-    int64_t heads = r->model->t.kv_heads;
-    if (cp == 1 || r->sw->cp_comm != SC_CP_ULYSSES || heads % parts == 0)
+    uint64_t cp = r->size[SC_AX_CP], tp = r->size[SC_AX_TP];
+    uint64_t heads = (uint64_t)r->model->t.kv_heads;
+    if (cp <= 1 || r->sw->cp_comm != SC_CP_ULYSSES || heads % (cp * tp) == 0)
         return SC_OK;
     return sc_error(err, SC_EINPUT, SC_C_DIVIDE,
                     sc_pos_file("--cp-comm ulysses"),
                     "a smaller --cp or --tp, or --cp-comm ring",
-                    "cp %u x tp %u does not divide %lld heads of keys and "
+                    "cp %llu x tp %llu does not divide %llu heads of keys and "
                     "values",
-                    cp, r->size[SC_AX_TP], (long long)heads);
+                    (unsigned long long)cp, (unsigned long long)tp,
+                    (unsigned long long)heads);
 }
 
 static sc_status check_run(const sc_run *r, sc_err *err)

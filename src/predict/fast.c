@@ -73,7 +73,7 @@ static double zero3(fast *x, uint32_t v, uint32_t dev, bool bwd, double start)
     uint32_t n = n_run(x, v, bwd), next = 0;
     uint32_t depth = (uint32_t)x->p->run.sw->prefetch;
     past *h = &x->past[dev];
-    double t = start, busy = h->busy, ready[SC_PREFETCH_MAX + 1];
+    double t = start, busy = h->busy, ready[SC_PREFETCH_MAX + 1] = {0};
     for (uint32_t k = 0; k < n; k++) {
         const sc_block *b = run_of(x, v, bwd, k);
         for (; next < n && next <= k + depth; next++) {

@@ -266,6 +266,15 @@ static sc_status marked(const sc_job *job, sc_arena *a, const sc_model **model,
                           err);
 }
 
+static sc_status suggestions(const sc_job *job, predict_memo *memo, sc_arena *a,
+                             sc_prediction *p, sc_err *err)
+{
+    SC_TRY(predict_suggest(&p->run, p->step_time_s, p->fits, memo, a,
+                           p->suggestion, &p->n_suggestions, err));
+    if (p->fits || p->n_suggestions == 3) return SC_OK;
+    return predict_larger(job, p, a, err);
+}
+
 sc_status sc_predict(const sc_job *job, const sc_hw *hw, const sc_model *model,
                      const sc_software *sw, const sc_cost *cost, sc_arena *a,
                      sc_prediction *out, sc_err *err)
@@ -286,12 +295,8 @@ sc_status sc_predict(const sc_job *job, const sc_hw *hw, const sc_model *model,
     x.flops_device = device_flops(&x);
     SC_TRY(memory(&x, a, &p, err));
     SC_TRY(run_engines(&x, a, &p, err));
-    if (!job->brief)
-        SC_TRY(predict_suggest(&p.run, p.step_time_s, p.fits, memo, a,
-                               p.suggestion, &p.n_suggestions, err));
+    if (!job->brief) SC_TRY(suggestions(job, memo, a, &p, err));
     warnings(job, &p, &warn);
-    if (!p.fits && !job->brief && p.n_suggestions < 3)
-        SC_TRY(predict_larger(job, &p, a, err));
     if (hw->device_assumed)
         predict_note(&assume, "device %s: the machine names none",
                      hw->device->name);
