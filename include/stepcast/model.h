@@ -91,7 +91,7 @@ typedef struct sc_operator {
     uint64_t bias;   /* of these, bias (split with the output dims) */
     double share;    /* runs on this part of the tokens, or so often; 0: all */
     bool frozen;     /* no weight gradient, no optimizer state */
-    bool wide;       /* its product is never of low precision */
+    bool wide;       /* its products stay in 16 bits in recipes of less */
     /* of attention: */
     uint64_t window; /* sees this many positions; 0: all */
     uint32_t kv_heads, qk_dim, v_dim;
@@ -112,6 +112,8 @@ typedef struct sc_layer {
                          blocks "layers.dense.*", "layers.moe.*" ... */
     uint8_t kind;     /* sc_layer_kind */
     uint32_t repeat;  /* layers of this kind */
+    bool still;       /* neither it nor anything below learns: no backward
+                         pass */
     uint32_t n_ops;
     sc_operator op[SC_LAYER_OPS]; /* execution order of the forward pass */
 } sc_layer;
@@ -172,9 +174,10 @@ typedef struct sc_transformer {
      * experts; NULL: every block has attention and an MLP */
     const char *pattern;
     int64_t ssm_state, ssm_heads, ssm_head_dim, ssm_groups, ssm_conv;
-    int64_t lora;  /* rank of adapters beside frozen linears; 0 */
-    bool lora_mlp; /* beside those of the MLP too, not only attention */
-    bool encoder;  /* bidirectional, masked-language head (BERT) */
+    const char *frozen; /* patterns of what does not learn; NULL */
+    int64_t lora;       /* rank of adapters beside frozen linears; 0 */
+    bool lora_mlp;      /* beside those of the MLP too, not only attention */
+    bool encoder;       /* bidirectional, masked-language head (BERT) */
     int64_t decoder_layers;        /* T5: blocks with cross attention; 0 */
     int64_t image, patch, classes; /* ViT: pixels, pixels, outputs */
 } sc_transformer;
@@ -229,6 +232,21 @@ sc_status sc_model_from_transformer(const sc_transformer *t, sc_pos pos,
  * model.yml (*.yml, *.yaml).  `pos` is used for names. */
 sc_status sc_model_load(const char *spec, sc_pos pos, sc_arena *a,
                         const sc_model **out, sc_err *err);
+
+/* The same model with some operators frozen: `patterns`, separated by commas,
+ * match paths with the number of a block ("layers.0-15.*", "embedding",
+ * "layers.*.qkv"); a part may be a range of numbers, and what is below a match
+ * matches too.  Blocks that are frozen differently become kinds of their own;
+ * those below all that learns are `still`.  Errors at `pos`: SC_C_UNKNOWN_NAME
+ * where a pattern matches no weight, SC_C_CONFLICT where nothing is left to
+ * learn, SC_C_TOO_BIG beyond SC_LAYERS kinds. */
+sc_status sc_model_freeze(const sc_model *m, const char *patterns, sc_pos pos,
+                          sc_arena *a, const sc_model **out, sc_err *err);
+
+/* The same with products that stay wide ("layers.0,layers.31"); a pattern
+ * that matches no product is SC_C_UNKNOWN_NAME. */
+sc_status sc_model_widen(const sc_model *m, const char *patterns, sc_pos pos,
+                         sc_arena *a, const sc_model **out, sc_err *err);
 
 /* Names of the catalogue without aliases, sorted. */
 sc_status sc_model_list(sc_arena *a, const char ***names, uint32_t *n,

@@ -25,15 +25,16 @@
 extern "C" {
 #endif
 
-/* Mesh axes, outer to inner: rank = tp + TP * (cp + CP * (ep + EP * (dp + DP *
- * pp))).  Expert parallelism is part of data parallelism: the degree people
- * call DP is SC_AX_DP times SC_AX_EP. */
+/* Mesh axes: rank = tp + TP * (cp + CP * (ep + EP * (dp + DP * (rep + REP *
+ * pp)))).  Expert parallelism and replicas of sharded groups (HSDP) are part
+ * of data parallelism: the degree people call DP is REP times DP times EP. */
 typedef enum sc_axis {
     SC_AX_PP,
     SC_AX_DP,
     SC_AX_EP,
     SC_AX_CP,
     SC_AX_TP,
+    SC_AX_REP, /* groups that shard weights replicate each other; size 0 is 1 */
     SC_N_AX
 } sc_axis;
 
@@ -122,6 +123,30 @@ typedef enum sc_schedule {
 extern const char *const sc_recompute_names[];
 extern const char *const sc_schedule_names[];
 
+/* Format of gradients on the wire.  Of the last two, `arg` is the share of the
+ * elements that is sent (Aji and Heafield 2017) and the rank of the factors
+ * (PowerSGD, Vogels et al. 2019). */
+typedef enum sc_compress_kind {
+    SC_GRAD_PLAIN,
+    SC_GRAD_FP16,
+    SC_GRAD_BF16,
+    SC_GRAD_FP8,
+    SC_GRAD_INT8,
+    SC_GRAD_TOPK,
+    SC_GRAD_POWERSGD
+} sc_compress_kind;
+
+typedef struct sc_compress {
+    sc_compress_kind kind;
+    double arg;
+} sc_compress;
+
+/* "bf16", "topk:0.01", "powersgd:4"; SC_C_UNKNOWN_NAME, SC_C_RANGE at
+ * `pos`. */
+sc_status sc_compress_read(const char *text, sc_pos pos, sc_compress *out,
+                           sc_err *err);
+void sc_compress_print(const sc_compress *c, char *buf, size_t size);
+
 /* What is to run, every choice made. */
 typedef struct sc_run {
     const sc_hw *hw;
@@ -137,6 +162,11 @@ typedef struct sc_run {
     int zero; /* 0..3 over dp */
     bool sp;
     bool experts_over_tp; /* experts are split over tp too, not replicated */
+    double capacity;      /* rows of every expert over balanced, padded or
+                             dropped to it; 0: as many as are routed */
+    double imbalance;     /* tokens of the busiest rank's experts over the mean;
+                             0 is 1 */
+    sc_compress compress;
     sc_recompute recompute;
     double offload; /* share of kept activations that wait in host memory */
     sc_schedule schedule;
@@ -147,6 +177,10 @@ typedef struct sc_run {
 
 /* Data-parallel replicas as people count them. */
 uint32_t sc_run_dp(const sc_run *run);
+
+/* Times that a step exchanges gradients: after each micro-batch where only a
+ * shard of them is kept (ZeRO-2 and 3), else once. */
+uint32_t sc_run_reductions(const sc_run *run);
 
 /* Ranks that share one set of experts. */
 uint32_t sc_run_ep(const sc_run *run);
@@ -252,6 +286,9 @@ typedef struct sc_block {
     double gather_bytes, gather_s; /* weights, per use (ZeRO-3) */
     double grad_bytes, grad_s;     /* gradients, once a step or per use */
     double update_bytes, update_s; /* updated weights after the optimizer */
+    double pack_s;   /* kernels that compress gradients, per exchange */
+    double residual; /* bytes kept of what compression left out */
+    bool still;      /* nothing here or below learns: no backward pass */
     /* activations of one micro-batch kept for the backward pass, bytes */
     double saved;     /* as planned (recompute and offload applied) */
     double offloaded; /* copied to the host and back */
@@ -299,6 +336,7 @@ typedef struct sc_step_costs {
     double optimizer_s; /* of the stage with most parameters, per device */
     double tied_s;      /* all-reduce of a tied embedding between stages */
     double grad_s, grad_bytes; /* exchanges with nothing beside them */
+    double pack_s;             /* kernels that compress what these move */
     double update_s, update_bytes;
     double fixed_s; /* data, logging, clipping, launch of the step */
 } sc_step_costs;

@@ -33,6 +33,18 @@ typedef enum sc_memory_report {
     SC_REPORT_ALLOCATOR /* what its allocator holds: no context, no libraries */
 } sc_memory_report;
 
+/* How context-parallel attention gets at all keys. */
+typedef enum sc_cp_comm {
+    SC_CP_RING,      /* keys and values pass round beside attention */
+    SC_CP_ALLGATHER, /* gathered before it */
+    SC_CP_ULYSSES    /* tokens exchanged for heads by all-to-all */
+} sc_cp_comm;
+
+extern const char *const sc_cp_comm_names[]; /* NULL ends */
+
+/* Layers gathered ahead at most. */
+#define SC_PREFETCH_MAX 64
+
 typedef struct sc_software {
     const char *name, *title, *source;
     int recipe;            /* usual sc_recipe + 1; 0: the device's usual */
@@ -59,7 +71,9 @@ typedef struct sc_software {
     bool tp_overlap;       /* tensor-parallel exchanges beside products */
     bool ep_overlap;       /* token dispatch beside other micro-batches */
     bool dedup_dispatch;   /* a token is sent once per rank, not per expert */
-    bool prefetch;         /* FSDP gathers the next layer beside this one */
+    int64_t prefetch;      /* layers that ZeRO-3 gathers ahead of the one at
+                               work: one more is in memory */
+    int cp_comm;           /* sc_cp_comm */
     bool measured;         /* rows of such runs are in the fit */
     bool low_activations;  /* inputs of activations kept in low precision */
     bool offload;          /* can keep activations in host memory */

@@ -247,6 +247,10 @@ static sc_status read_run(reader *r, const calib_cells *c, calib_run *run)
     const char *software = NULL;
     SC_TRY(calib_run_expand(c, r->a, run, &software, r->err));
     if (!run->reason) SC_TRY(set_hw(r, c, run));
+    /* Tables call scales of blocks "MX" also before there were units for it. */
+    if (!run->reason && run->job.precision == SC_RECIPE_MXFP8 &&
+        run->hw->device->peak[SC_FP4] <= 0)
+        run->job.precision = SC_RECIPE_FP8_BLOCK;
     if (!run->reason) SC_TRY(set_software(r, c, software, run));
     return SC_OK;
 }

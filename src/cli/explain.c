@@ -86,6 +86,25 @@ static const word words_known[] = {
      "in memory_per_stage context, libraries and staging buffers; in "
      "time_breakdown_s the fixed part of a step: data, clipping, logging"},
     {"host", "s", "the device waits for kernels to be issued"},
+    {"hsdp", "ranks",
+     "data-parallel ranks that share one set of sharded states; dp where all "
+     "do"},
+    {"prefetch", "layers",
+     "layers whose weights ZeRO-3 gathers ahead of the one at work; one more "
+     "is in memory"},
+    {"cp_comm", "-",
+     "how context-parallel attention gets all keys: ring passes them round "
+     "beside it, all-gather fetches them before it, ulysses exchanges tokens "
+     "for heads"},
+    {"grad_compress", "-",
+     "format of gradients on the wire: none, fp16, bf16, fp8, int8, "
+     "topk:SHARE, powersgd:RANK"},
+    {"capacity_factor", "-",
+     "rows of every expert over balanced, to which tokens are padded or "
+     "dropped; null: as many as are routed"},
+    {"expert_imbalance", "-",
+     "tokens of the busiest rank's experts over the mean"},
+    {"trained_params", "-", "parameters that are not frozen"},
     {"energy_j_per_step", "J",
      "board power limit x (0.35 idle + 0.65 busy "
      "share) x devices, plus nodes, times PUE; not measured"},

@@ -41,7 +41,9 @@ double sc_model_flops(const sc_model *m, uint64_t batch, uint64_t seq,
         const sc_layer *l = &m->layer[i];
         double layer = 0.0;
         for (uint32_t k = 0; k < l->n_ops; k++) {
-            double passes = forward_only ? 1.0 : l->op[k].frozen ? 2.0 : 3.0;
+            double passes = forward_only || l->still ? 1.0
+                            : l->op[k].frozen        ? 2.0
+                                                     : 3.0;
             layer += passes * sc_operator_flops(&l->op[k], batch, seq);
         }
         sum += layer * l->repeat;

@@ -308,8 +308,13 @@ sc_status model_make(const sc_transformer *t, const model_where *w,
         if (!m->t.pattern) return sc_error_nomem(err);
     }
     SC_TRY(model_generate(m, w->at[MODEL_LAYERS], a, err));
-    *out = m;
-    return SC_OK;
+    if (!m->t.frozen) {
+        *out = m;
+        return SC_OK;
+    }
+    m->t.frozen = sc_strdup(a, m->t.frozen);
+    if (!m->t.frozen) return sc_error_nomem(err);
+    return sc_model_freeze(m, m->t.frozen, w->at[MODEL_FROZEN], a, out, err);
 }
 
 sc_status sc_model_from_transformer(const sc_transformer *t, sc_pos pos,

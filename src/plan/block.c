@@ -25,7 +25,7 @@ static uint8_t cat_of_axes(uint32_t axes)
     if (is_dispatch(axes)) return SC_CAT_EP;
     if (axes >> SC_AX_TP & 1) return SC_CAT_TP;
     if (axes >> SC_AX_CP & 1) return SC_CAT_CP;
-    if (axes >> SC_AX_DP & 1) return SC_CAT_DP;
+    if (axes >> SC_AX_DP & 1 || axes >> SC_AX_REP & 1) return SC_CAT_DP;
     return SC_CAT_PP;
 }
 
@@ -98,7 +98,7 @@ static sc_status moves(emit *e, const char *name, const sc_layout *from,
     sc_move m[SC_MOVES];
     uint32_t n = sc_layout_moves(from, to, e->p->run.size, m);
     for (uint32_t i = 0; i < n; i++) {
-        if (e->reasons) block_reason(e, name, &m[i], elements * bytes_each);
+        if (e->reasons) block_reason(e, name, &m[i], elements * bytes_each, "");
         SC_TRY(block_coll(e, name, m[i].coll, m[i].axes,
                           m[i].fraction * elements * bytes_each, hidden_s));
     }
@@ -147,28 +147,86 @@ static sc_layout made_by(const emit *e, int src, bool made)
     return plan_tensor(o, o->op->y, made);
 }
 
-/* Every query of an attention needs all keys and values of its sequence:
- * where the queries are split along it, these are gathered in both passes (a
- * rank keeps its own), and their gradients summed and scattered.  Rings run
- * beside the attention itself. */
+/* A gather or scatter as a ring of point-to-point steps: in each a rank passes
+ * one of the parts on while it works on another, so that only what a step takes
+ * beyond its share of `beside_s` shows.  With the causal mask ranks have tokens
+ * of both ends of the sequence (Brandon et al. 2023): equal shares. */
+static sc_status ring(emit *e, const char *name, const sc_move *m, double bytes,
+                      double beside_s)
+{
+    const sc_place *at = &e->p->place[m->axes];
+    sc_coll_price step;
+    double part = bytes / at->n, steps = at->n - 1.0;
+    SC_TRY(sc_cost_coll(e->p->run.cost, e->p->run.hw, SC_SENDRECV, part, at, -1,
+                        &step, e->err));
+    if (e->why) {
+        sc_text_add(e->why, "  %-22s %.0f steps of sendrecv in a ring of %u, ",
+                    name, steps, at->n);
+        sc_cost_explain_coll(e->p->run.cost, e->p->run.hw, SC_SENDRECV, part,
+                             at, e->why);
+    }
+    push(e, (sc_piece){.name = name,
+                       .kind = SC_OP_COLL,
+                       .stream = SC_S_COMPUTE,
+                       .cat = cat_of_axes(m->axes),
+                       .axes = m->axes,
+                       .coll = SC_SENDRECV,
+                       .seconds =
+                           steps * beside(e, step.seconds, beside_s / at->n),
+                       .bytes = steps * part,
+                       .launches = (uint32_t)steps});
+    return SC_OK;
+}
+
+/* Moves of keys and values; the program says how gathers are done. */
+static sc_status pass_round(emit *e, const char *name, const sc_layout *from,
+                            const sc_layout *to, double elements,
+                            double beside_s)
+{
+    sc_move m[SC_MOVES];
+    if (e->p->run.sw->cp_comm != SC_CP_RING)
+        return moves(e, name, from, to, elements, 2, 0);
+    uint32_t n = sc_layout_moves(from, to, e->p->run.size, m);
+    for (uint32_t i = 0; i < n; i++) {
+        if (e->reasons)
+            block_reason(e, name, &m[i], elements * 2, ", in a ring");
+        SC_TRY(ring(e, name, &m[i], m[i].fraction * elements * 2, beside_s));
+    }
+    return SC_OK;
+}
+
+/* Every query of an attention needs all keys and values of its sequence.
+ * Where queries are split along it, these are gathered in both passes (a rank
+ * keeps its own), and their gradients summed and scattered; where attention
+ * has some heads of all tokens (Ulysses), they change places once a pass. */
 static sc_status keys_and_values(emit *e, const sc_placed *o, double beside_s,
                                  bool backward)
 {
     const sc_run *r = &e->p->run;
     const sc_operator *op = o->op;
-    sc_layout split = plan_tensor(o, op->x, false), whole = split;
-    uint32_t ranks = 1;
-    for (sc_axlist l = split.shard[SC_D_SEQ]; l; l >>= 4)
-        ranks *= r->size[(l & 15) - 1];
-    if (ranks == 1) return SC_OK;
-    whole.shard[SC_D_SEQ] = 0;
+    sc_layout own = plan_tensor(o, op->x, false), need = own;
     double elements = (double)plan_batch(r) * (double)r->seq * op->kv_heads *
                       (op->qk_dim + op->v_dim);
-    double hidden = 0.9 * beside_s * (ranks - 1) / ranks / (backward ? 2 : 1);
-    SC_TRY(moves(e, "keys and values", &split, &whole, elements, 2, hidden));
+    if (own.shard[SC_D_SEQ] == 0) {
+        own = made_by(e, op->src, false);
+        if (backward)
+            return moves(e, "key gradients", &need, &own, elements, 2, 0);
+        return moves(e, "keys and values", &own, &need, elements, 2, 0);
+    }
+    need.shard[SC_D_SEQ] = 0;
+    if (backward) beside_s /= 2; /* the other half is beside the gradients */
+    SC_TRY(pass_round(e, "keys and values", &own, &need, elements, beside_s));
     if (!backward) return SC_OK;
-    whole.partial |= sc_axlist_mask(split.shard[SC_D_SEQ]);
-    return moves(e, "key gradients", &whole, &split, elements, 2, hidden);
+    need.partial |= sc_axlist_mask(own.shard[SC_D_SEQ]);
+    return pass_round(e, "key gradients", &need, &own, elements, beside_s);
+}
+
+/* Elements of the inputs that operator `o` names: of attention the queries,
+ * its keys and values come as keys_and_values() says. */
+static double input_elements(const emit *e, const sc_placed *o)
+{
+    double n = plan_elements(&e->p->run, o->op, o->op->x);
+    return o->op->type == SC_ATTENTION ? n * o->op->qk_dim / o->op->v_dim : n;
 }
 
 /* Ranks of `n` that hold one of the groups of experts a token is limited to:
@@ -228,7 +286,7 @@ static sc_status forward_op(emit *e, uint32_t i)
 {
     const sc_placed *o = &e->placed[i];
     const sc_operator *op = o->op;
-    double n = plan_elements(&e->p->run, op, op->x);
+    double n = input_elements(e, o);
     sc_layout to = plan_tensor(o, op->x, false);
     bool first = e->layer->kind == SC_LAYER_EMBED && op->src < 0;
     if (!first) {
@@ -236,7 +294,7 @@ static sc_status forward_op(emit *e, uint32_t i)
         if (!shared_input(e, i, false, false))
             SC_TRY(
                 moves(e, op->name, &from, &to, n, 2 * copies_sent(e, op), 0));
-        if (op->src2 > -2) {
+        if (op->src2 > -2 && op->type != SC_ATTENTION) {
             from = made_by(e, op->src2, true);
             SC_TRY(moves(e, op->name, &from, &to, n, 2, 0));
         }
@@ -257,8 +315,9 @@ static sc_status hand_over(emit *e, bool backward)
                     : moves(e, "embedding", &from, &to, n, 2, 0);
 }
 
-/* The saved input of `i` stays in its producer's layout; the weight pass may
- * need it gathered again, which runs beside the input pass. */
+/* The saved input of `i` stays in its producer's layout where that is smaller;
+ * the weight pass may need it gathered again, which runs beside the input
+ * pass. */
 static sc_status regather(emit *e, uint32_t i, double hidden_s)
 {
     const sc_placed *o = &e->placed[i];
@@ -266,6 +325,9 @@ static sc_status regather(emit *e, uint32_t i, double hidden_s)
     if (shared_input(e, i, false, true)) return SC_OK;
     sc_layout kept = made_by(e, o->op->src, false);
     sc_layout need = plan_tensor(o, o->op->x, false);
+    sc_move m[SC_MOVES];
+    uint32_t n = sc_layout_moves(&kept, &need, e->p->run.size, m);
+    if (n > 0 && m[0].coll == SC_ALL_TO_ALL) return SC_OK;
     return moves(e, "regather input", &kept, &need,
                  plan_elements(&e->p->run, o->op, o->op->x), 2, hidden_s);
 }
@@ -281,10 +343,10 @@ static sc_status backward_op(emit *e, uint32_t i)
     if (first) return SC_OK;
     sc_layout from = plan_tensor(o, op->x, true);
     sc_layout to = made_by(e, op->src, false);
-    double n = plan_elements(&e->p->run, op, op->x);
+    double n = input_elements(e, o);
     if (!shared_input(e, i, true, false))
         SC_TRY(moves(e, op->name, &from, &to, n, 2 * copies_sent(e, op), 0));
-    if (op->src2 <= -2) return SC_OK;
+    if (op->src2 <= -2 || op->type == SC_ATTENTION) return SC_OK;
     to = made_by(e, op->src2, false);
     return moves(e, op->name, &from, &to, n, 2, 0);
 }
@@ -400,7 +462,8 @@ sc_status sc_block_price(const sc_plan *p, uint32_t layer, sc_arena *a,
     SC_TRY(forward(&e));
     offload(&e, b.offloaded);
     SC_TRY(freeze(&e, a, &b.fwd, &b.n_fwd, b.fwd_cat, &b.fwd_s, &b.flops));
-    if (!p->run.forward_only) {
+    b.still = e.layer->still;
+    if (!p->run.forward_only && !b.still) {
         e.n = 0;
         SC_TRY(backward(&e));
         offload(&e, b.offloaded);
@@ -431,7 +494,12 @@ void sc_block_explain(const sc_plan *p, uint32_t layer, sc_text *out)
               .err = &err,
               .why = out};
     if (explain_pass(&e, "forward", forward) != SC_OK) return;
-    if (!p->run.forward_only) explain_pass(&e, "backward", backward);
+    if (!p->run.forward_only && !e.layer->still)
+        explain_pass(&e, "backward", backward);
+    if (p->run.forward_only || p->run.compress.kind == SC_GRAD_PLAIN) return;
+    sc_block b = {0};
+    sc_text_add(out, "%s, gradients compressed\n", e.layer->path);
+    block_weights(&e, &b);
 }
 
 /* What `show --strategy` prints: the same walk, reasons instead of prices. */
@@ -450,7 +518,8 @@ void block_reasons(const sc_plan *p, uint32_t layer, sc_text *out)
     if (forward(&e) != SC_OK) return;
     e.n = 0;
     e.pass = "backward";
-    if (!p->run.forward_only && backward(&e) != SC_OK) return;
+    bool learns = !p->run.forward_only && !e.layer->still;
+    if (learns && backward(&e) != SC_OK) return;
     sc_block b = {0};
     block_weights(&e, &b);
 }

@@ -21,7 +21,19 @@ typedef struct emit {
 /* Appends one priced collective; `hidden_s` of it runs beside a kernel. */
 sc_status block_coll(emit *e, const char *name, sc_coll coll, uint32_t axes,
                      double bytes, double hidden_s);
-void block_reason(emit *e, const char *name, const sc_move *m, double bytes);
+/* One line of `show --strategy`; `how` it is done, or "". */
+void block_reason(emit *e, const char *name, const sc_move *m, double bytes,
+                  const char *how);
+
+/* Adds what turns one layout of a weight or gradient into another to `x`. */
+void block_collect(emit *e, const char *what, const sc_layout *from,
+                   const sc_layout *to, double elements, double bytes_each,
+                   sc_exchange *x);
+
+/* The same of the gradient of `elements` of an operator's weight, in the
+ * run's format on the wire, with the kernels that it costs. */
+void block_gradient(emit *e, const sc_placed *o, const sc_layout *made,
+                    const sc_layout *want, double elements, sc_block *b);
 
 /* Sums of an exchange over all communicators. */
 sc_status plan_exchange_price(const sc_plan *p, const sc_exchange *x,

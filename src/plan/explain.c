@@ -16,7 +16,8 @@ static void axes_text(uint32_t mask, char *buf, size_t size)
                                    sc_axis_names[ax]);
 }
 
-void block_reason(emit *e, const char *name, const sc_move *m, double bytes)
+void block_reason(emit *e, const char *name, const sc_move *m, double bytes,
+                  const char *how)
 {
     static const char *const why[SC_N_COLLS] = {
         [SC_ALL_REDUCE] = "partial sums, wanted whole",
@@ -33,9 +34,9 @@ void block_reason(emit *e, const char *name, const sc_move *m, double bytes)
                 e->layer->path, path < width ? width - path : 1, name,
                 sc_coll_names[m->coll], size, axes, at->n);
     if (at->nodes > 1) sc_text_add(e->reasons, " on %u nodes", at->nodes);
-    sc_text_add(e->reasons, "): %s%s%s\n", why[m->coll],
+    sc_text_add(e->reasons, "): %s%s%s%s\n", why[m->coll],
                 m->dim < SC_N_DIMNAMES ? " in " : "",
-                m->dim < SC_N_DIMNAMES ? sc_dimname_names[m->dim] : "");
+                m->dim < SC_N_DIMNAMES ? sc_dimname_names[m->dim] : "", how);
 }
 
 static void rule_text(const sc_rule *r, sc_text *out)
@@ -45,7 +46,11 @@ static void rule_text(const sc_rule *r, sc_text *out)
     sc_text_add(out, "  %-24s ", r->match);
     switch (r->aspect) {
     case SC_R_SPLIT:
-        sc_text_add(out, "split %s over %s", sc_dimname_names[r->dim], axes);
+        if (r->axes)
+            sc_text_add(out, "split %s over %s", sc_dimname_names[r->dim],
+                        axes);
+        else
+            sc_text_add(out, "leave %s whole", sc_dimname_names[r->dim]);
         break;
     case SC_R_WEIGHT: sc_text_add(out, "shard weights over %s", axes); break;
     case SC_R_GRAD: sc_text_add(out, "shard gradients over %s", axes); break;
@@ -71,10 +76,12 @@ void sc_plan_explain(const sc_plan *p, sc_text *out)
 {
     sc_text_add(out, "mesh");
     for (uint32_t ax = 0; ax < SC_N_AX; ax++)
-        sc_text_add(out, "  %s=%u", sc_axis_names[ax], p->run.size[ax]);
+        if (ax != SC_AX_REP || p->run.size[ax] > 1)
+            sc_text_add(out, "  %s=%u", sc_axis_names[ax], p->run.size[ax]);
     sc_text_add(out, "\nrules\n");
     for (uint32_t i = 0; i < p->n_rules; i++) rule_text(&p->rules[i], out);
     stages_text(p, out);
+    plan_recipe_text(&p->run, out);
     sc_text_add(out, "collectives inferred, per layer and micro-batch\n");
     for (uint32_t l = 0; l < p->run.model->n_layers; l++)
         block_reasons(p, l, out);

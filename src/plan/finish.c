@@ -61,6 +61,11 @@ double sc_plan_slow_factor(const sc_run *r)
     return (1 + wait) * (r->numa_unbound ? 1 + r->cost->p[SC_P_NUMA] : 1);
 }
 
+static double pack_seconds(const sc_block *b)
+{
+    return b->pack_s;
+}
+
 static double optim_params(const sc_block *b)
 {
     return b->optim_kept;
@@ -84,7 +89,12 @@ sc_status plan_exchange(const sc_plan *p, const sc_block *blocks, uint32_t dev,
             }
         }
     SC_TRY(plan_exchange_price(p, &all, bytes, seconds, err));
-    const sc_place *at = &p->place[1u << SC_AX_DP | 1u << SC_AX_EP];
+    if (!update) {
+        *seconds *= sc_run_reductions(r);
+        *bytes *= sc_run_reductions(r);
+    }
+    const sc_place *at =
+        &p->place[1u << SC_AX_DP | 1u << SC_AX_EP | 1u << SC_AX_REP];
     bool mixed = at->nodes > 1 && at->m > 1;
     *seconds /= r->cost->p[mixed ? SC_P_GRAD_MIXED : SC_P_GRAD_NET];
     return SC_OK;
@@ -96,7 +106,8 @@ static sc_status tied(const sc_plan *p, double *seconds, sc_err *err)
     const sc_run *r = &p->run;
     uint32_t pp = r->size[SC_AX_PP];
     *seconds = 0;
-    if (pp == 1 || !r->model->t.tied || r->forward_only) return SC_OK;
+    bool frozen = r->model->layer[0].op[0].frozen;
+    if (pp == 1 || !r->model->t.tied || r->forward_only || frozen) return SC_OK;
     uint32_t two = 2, stride = p->stride[SC_AX_PP] * (pp - 1);
     sc_place at = sc_hw_place(r->hw, 1, &two, &stride);
     double v = (double)r->model->t.vocab * (double)r->model->t.hidden *
@@ -146,6 +157,9 @@ sc_status sc_plan_step_costs(const sc_plan *p, const sc_block *blocks,
         plan_exchange(p, blocks, device, false, &c.grad_s, &c.grad_bytes, err));
     SC_TRY(plan_exchange(p, blocks, device, true, &c.update_s, &c.update_bytes,
                          err));
+    if (!r->forward_only && !r->sw->grad_overlap && r->zero < 3)
+        c.pack_s = sc_run_reductions(r) *
+                   sc_plan_device_sum(p, blocks, device, pack_seconds);
     if (!r->forward_only) {
         sc_kernel adam = {
             .kind = SC_K_MEMORY,
@@ -199,6 +213,8 @@ static sc_op join(lower *lw, const sc_op *of, uint32_t n)
 static void reduce(lower *lw, uint32_t dev, sc_op *done)
 {
     const sc_step_costs *c = &lw->costs[dev];
+    done[dev] = once(lw, dev, "compress gradients", c->pack_s, 0, SC_OP_COMPUTE,
+                     SC_CAT_COMPUTE, done[dev]);
     done[dev] = once(lw, dev, "reduce gradients", c->grad_s, c->grad_bytes,
                      SC_OP_COLL, SC_CAT_DP, done[dev]);
 }

@@ -25,6 +25,7 @@ static double local(const sc_run *r, const sc_placed *o, sc_dimname d)
         for (sc_axlist l = o->split.shard[d]; l; l >>= 4)
             n /= r->size[(l & 15) - 1];
         bool part = d == SC_D_BATCH && o->op->share > 0;
+        if (d == SC_D_EXPERT) n *= plan_routed(r);
         return part ? n * o->op->share : n;
     }
     return 1;
@@ -118,10 +119,11 @@ static void gemm(plan_kernels *out, const sc_run *r, const char *name,
          wgrad);
 }
 
-/* Each micro-batch but the first adds to what the others left. */
+/* Each micro-batch but the first adds to what the others left; ZeRO-2 moves as
+ * much into the buckets that are scattered after each. */
 static bool accumulates(const sc_run *r)
 {
-    return r->zero < 2 && r->ga > 1;
+    return r->zero < 3 && r->ga > 1;
 }
 
 static bool blocks_scaled(const sc_run *r)
@@ -170,9 +172,9 @@ static void linear(plan_kernels *out, const sc_run *r, const sc_placed *o,
         if (op->iter[i].kind == SC_I_REDUCE) in *= e;
         if (op->iter[i].kind == SC_I_FREE) free *= e;
     }
-    sc_precision pr =
-        op->wide && r->precision >= SC_FP8 ? SC_BF16 : r->precision;
-    if (!op->wide) quantize(out, r, m, free, in, 1);
+    bool low = plan_low(r, op);
+    sc_precision pr = r->precision >= SC_FP8 && !low ? SC_BF16 : r->precision;
+    if (low) quantize(out, r, m, free, in, 1);
     if (!backward) {
         gemm(out, r, op->name, pr, m, free, in, false, 0);
         return;
@@ -262,7 +264,7 @@ static void attention(plan_kernels *out, const sc_run *r, const sc_placed *o,
          false);
 }
 
-/* Products of routed tokens: one weight per expert, tokens in balance. */
+/* Products of routed tokens: one weight per expert, as many tokens each. */
 static void expert(plan_kernels *out, const sc_run *r, const sc_placed *o,
                    bool backward)
 {
@@ -275,10 +277,11 @@ static void expert(plan_kernels *out, const sc_run *r, const sc_placed *o,
         if (it->kind == SC_I_FREE) free *= e;
         if (it->kind == SC_I_BATCH) rows *= e;
         if (it->name == SC_D_EXPERT)
-            experts = it->units * (e / (double)it->extent);
+            experts = it->units * (e / plan_routed(r) / (double)it->extent);
     }
     if (experts < 1) experts = 1;
-    quantize(out, r, rows, free, in, experts);
+    bool low = plan_low(r, op);
+    if (low) quantize(out, r, rows, free, in, experts);
     double m = fmax(1, round(rows / experts));
     /* One by one: a product each, and where blocks are scaled a kernel before
      * it that lays out the scales. */
@@ -286,7 +289,8 @@ static void expert(plan_kernels *out, const sc_run *r, const sc_placed *o,
     uint32_t each =
         r->precision >= SC_FP8 && scaling_of(r) == SC_SCALE_MX ? 2 : 1;
     sc_kernel k = {.kind = SC_K_GEMM,
-                   .precision = r->precision,
+                   .precision =
+                       r->precision >= SC_FP8 && !low ? SC_BF16 : r->precision,
                    .scaling = scaling_of(r),
                    .name = op->name,
                    .batch = (uint64_t)experts,
@@ -421,7 +425,7 @@ double plan_op_saved(const sc_run *r, const sc_placed *o, double x_elements)
         /* A frozen weight has no gradient to make from its input.
          * Low-precision products keep the operand they were given. */
         if (o->op->frozen) return 0;
-        return (r->precision >= SC_FP8 && !o->op->wide ? 1 : 2) * x_elements;
+        return (plan_low(r, o->op) ? 1 : 2) * x_elements;
     case SC_NORM:
     case SC_CONV1D:
     case SC_SCAN: return 2 * x_elements;

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* layout.c - layouts on mesh axes and the collectives between them. */
-#include <stepcast/plan.h>
+#include "plan/plan_internal.h"
 
-const char *const sc_axis_names[] = {"pp", "dp", "ep", "cp", "tp", NULL};
+const char *const sc_axis_names[] = {"pp", "dp", "ep", "cp", "tp", "rep", NULL};
+
+const sc_axis plan_inner_first[SC_N_AX] = {SC_AX_TP, SC_AX_CP,  SC_AX_EP,
+                                           SC_AX_DP, SC_AX_REP, SC_AX_PP};
 
 sc_axlist sc_axlist_add(sc_axlist list, sc_axis ax)
 {
@@ -74,6 +77,30 @@ static double total_fraction(const sc_layout *l, const uint32_t size[SC_N_AX])
     return sc_layout_fraction(l, (1u << SC_N_DIMNAMES) - 1, size);
 }
 
+/* Parts that reductions over axes inside of `ax` have left a tensor in: an
+ * all-reduce over an outer axis moves one of them (HSDP). */
+static double scattered_inside(const sc_layout *from, const sc_layout *to,
+                               const uint32_t size[SC_N_AX], uint32_t ax)
+{
+    double parts = 1;
+    for (uint32_t i = 0; plan_inner_first[i] != ax; i++) {
+        sc_move m;
+        uint32_t in = plan_inner_first[i];
+        if (size[in] > 1 && classify(from, to, in, &m) &&
+            m.coll == SC_REDUCE_SCATTER)
+            parts *= size[in];
+    }
+    return parts;
+}
+
+/* Of one kind, and of one size where they are reductions. */
+static bool one_communicator(const sc_move *a, const sc_move *b)
+{
+    if (a->coll != b->coll) return false;
+    if (a->coll == SC_ALL_REDUCE) return a->fraction == b->fraction;
+    return a->dim == b->dim || a->coll == SC_ALL_TO_ALL;
+}
+
 uint32_t sc_layout_moves(const sc_layout *from, const sc_layout *to,
                          const uint32_t size[SC_N_AX], sc_move out[SC_MOVES])
 {
@@ -86,11 +113,10 @@ uint32_t sc_layout_moves(const sc_layout *from, const sc_layout *to,
         m.axes = 1u << ax;
         m.fraction = total_fraction(from, size);
         if (m.coll == SC_ALL_GATHER) m.fraction *= size[ax];
+        if (m.coll == SC_ALL_REDUCE)
+            m.fraction /= scattered_inside(from, to, size, ax);
         uint32_t same = 0;
-        while (same < n &&
-               (out[same].coll != m.coll ||
-                (out[same].dim != m.dim && m.coll != SC_ALL_TO_ALL)))
-            same++;
+        while (same < n && !one_communicator(&out[same], &m)) same++;
         if (same < n) { /* one communicator over several axes */
             out[same].axes |= m.axes;
             if (m.coll == SC_ALL_GATHER) out[same].fraction *= size[ax];

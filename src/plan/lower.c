@@ -155,49 +155,91 @@ static sc_op gather(lower *lw, uint32_t dev, const sc_block *b, sc_op gate)
                 SC_S_COMM, gate);
 }
 
-/* Weights gathered before use, gradients scattered after: ZeRO-3.  With
- * prefetch the next layer's gather is issued before this layer runs, so that
- * this layer's scatter does not hold it up; at most two layers are gathered. */
+/* What compresses a layer's gradients before they are exchanged. */
+static sc_op packed(lower *lw, uint32_t dev, const sc_block *b, sc_op after)
+{
+    if (b->pack_s <= 0) return after;
+    sc_op op = lower_op(lw, dev,
+                        &(lower_op_desc){.name = "compress gradients",
+                                         .seconds = b->pack_s,
+                                         .group = SC_NONE,
+                                         .peer = SC_NONE,
+                                         .kind = SC_OP_COMPUTE,
+                                         .stream = SC_S_COMPUTE,
+                                         .cat = SC_CAT_COMPUTE});
+    lower_after(lw, after, op);
+    return op;
+}
+
+/* Layers of a virtual stage that a pass runs; those that nothing below learns
+ * from are its first. */
+static uint32_t n_run(const lower *lw, uint32_t v, bool bwd)
+{
+    uint32_t n = n_layers(lw, v), skip = 0;
+    while (bwd && skip < n && layer_of(lw, v, skip)->still) skip++;
+    return n - skip;
+}
+
+static const sc_block *run_of(const lower *lw, uint32_t v, bool bwd, uint32_t k)
+{
+    return layer_of(lw, v, bwd ? n_layers(lw, v) - 1 - k : k);
+}
+
+/* End of the layer that has to be done, and its weights dropped, before those
+ * of one `ahead` layers from now are gathered. */
+static sc_op gate(const lower *lw, uint32_t dev, uint32_t ahead)
+{
+    uint32_t depth = (uint32_t)lw->p->run.sw->prefetch;
+    const lower_past *past = &lw->past[dev];
+    uint64_t back = 1 + depth - ahead;
+    return back > past->n ? SC_NONE
+                          : past->end[(past->n - back) % SC_COUNT(past->end)];
+}
+
+/* Weights gathered before use, gradients scattered after: ZeRO-3.  A gather
+ * is issued before the layer at work runs, so that this layer's scatter does
+ * not hold it up; the layer at work and `prefetch` more are gathered. */
 static sc_op open_zero3(lower *lw, uint32_t dev, uint32_t v, bool bwd,
                         sc_op input)
 {
-    uint32_t n = n_layers(lw, v);
-    bool prefetch = lw->p->run.sw->prefetch;
-    sc_op last = SC_NONE;
-    sc_op ready = gather(lw, dev, layer_of(lw, v, bwd ? n - 1 : 0),
-                         prefetch ? SC_NONE : lw->tail[dev]);
+    uint32_t n = n_run(lw, v, bwd), next = 0;
+    uint32_t depth = (uint32_t)lw->p->run.sw->prefetch;
+    lower_past *past = &lw->past[dev];
+    sc_op last = input, ready[SC_PREFETCH_MAX + 1] = {0};
     for (uint32_t k = 0; k < n; k++) {
-        const sc_block *b = layer_of(lw, v, bwd ? n - 1 - k : k);
-        bool more = k + 1 < n;
-        const sc_block *next =
-            more ? layer_of(lw, v, bwd ? n - 2 - k : k + 1) : b;
-        sc_op weights = ready;
-        if (more && prefetch) ready = gather(lw, dev, next, last);
-        last = one_layer(lw, dev, b, bwd, k == 0 ? input : SC_NONE, weights);
-        if (bwd && b->grad_s > 0)
+        const sc_block *b = run_of(lw, v, bwd, k);
+        for (; next < n && next <= k + depth; next++)
+            ready[next % (depth + 1)] = gather(
+                lw, dev, run_of(lw, v, bwd, next), gate(lw, dev, next - k));
+        last = one_layer(lw, dev, b, bwd, k == 0 ? input : SC_NONE,
+                         ready[k % (depth + 1)]);
+        past->end[past->n++ % SC_COUNT(past->end)] = last;
+        if (bwd && b->grad_s > 0) {
+            last = packed(lw, dev, b, last);
             lw->grad_tail[dev] = comm(lw, dev, "scatter gradients", b->grad_s,
                                       b->grad_bytes, SC_S_COMM, last);
-        if (more && !prefetch) ready = gather(lw, dev, next, last);
+        }
     }
     return last;
 }
 
-/* The first forward behind the gathers of updated weights, or the last
- * backward with gradient buckets beside it. */
+/* The first forward behind the gathers of updated weights, or a backward with
+ * gradient buckets beside it. */
 static sc_op open_edges(lower *lw, uint32_t dev, uint32_t v, bool bwd,
                         sc_op input)
 {
-    uint32_t n = n_layers(lw, v);
+    uint32_t n = n_run(lw, v, bwd);
     double bucket = 0, bucket_s = 0;
-    sc_op last = SC_NONE;
+    sc_op last = input;
     for (uint32_t k = 0; k < n; k++) {
-        const sc_block *b = layer_of(lw, v, bwd ? n - 1 - k : k);
+        const sc_block *b = run_of(lw, v, bwd, k);
         sc_op g = SC_NONE;
         if (!bwd && b->update_s > 0)
             g = comm(lw, dev, "gather updated weights", b->update_s,
                      b->update_bytes, SC_S_COMM, SC_NONE);
         last = one_layer(lw, dev, b, bwd, k == 0 ? input : SC_NONE, g);
         if (!bwd) continue;
+        last = packed(lw, dev, b, last);
         bucket += b->grad_bytes;
         bucket_s += b->grad_s;
         if (bucket > 0 &&
@@ -214,19 +256,18 @@ static sc_op closed_stage(lower *lw, uint32_t dev, uint32_t v, bool bwd,
                           sc_op input)
 {
     if (lw->expand) {
-        sc_op last = SC_NONE;
-        uint32_t n = n_layers(lw, v);
-        for (uint32_t k = 0; k < n; k++) {
-            const sc_block *b = layer_of(lw, v, bwd ? n - 1 - k : k);
-            last =
-                one_layer(lw, dev, b, bwd, k == 0 ? input : SC_NONE, SC_NONE);
-        }
+        sc_op last = input;
+        uint32_t n = n_run(lw, v, bwd);
+        for (uint32_t k = 0; k < n; k++)
+            last = one_layer(lw, dev, run_of(lw, v, bwd, k), bwd,
+                             k == 0 ? input : SC_NONE, SC_NONE);
         return last;
     }
     double cat[SC_N_CATS];
     plan_stage_cats(lw->p, lw->blocks, v, bwd, cat);
     const sc_op after[2] = {input, SC_NONE};
-    return closed(lw, dev, bwd ? "backward" : "forward", cat, after);
+    sc_op last = closed(lw, dev, bwd ? "backward" : "forward", cat, after);
+    return last == SC_NONE ? input : last;
 }
 
 static sc_op stage_pass(lower *lw, uint32_t dev, const sc_slot *s, sc_op input)
@@ -235,7 +276,8 @@ static sc_op stage_pass(lower *lw, uint32_t dev, const sc_slot *s, sc_op input)
     uint32_t v = s->chunk * r->size[SC_AX_PP] + dev;
     bool bwd = s->pass != SC_FWD;
     if (r->zero >= 3) return open_zero3(lw, dev, v, bwd, input);
-    bool edge = bwd ? s->mb == r->ga - 1 && r->sw->grad_overlap
+    bool exchange = s->mb == r->ga - 1 || sc_run_reductions(r) > 1;
+    bool edge = bwd ? exchange && r->sw->grad_overlap
                     : s->mb == 0 && r->sw->param_overlap && r->zero > 0;
     if (edge && sc_run_dp(r) * r->size[SC_AX_CP] > 1)
         return open_edges(lw, dev, v, bwd, input);
@@ -276,6 +318,12 @@ static sc_op slowed(lower *lw, uint32_t dev, sc_op done)
     return op;
 }
 
+/* Nobody on the stage waits for a gradient. */
+static bool still(const lower *lw, uint32_t v)
+{
+    return n_run(lw, v, true) == 0;
+}
+
 /* Runs one slot of `dev` if its input exists. */
 static bool step_slot(lower *lw, uint32_t dev)
 {
@@ -295,9 +343,9 @@ static bool step_slot(lower *lw, uint32_t dev)
         if (input == SC_NONE || lw->fwd[i] == SC_NONE) return false;
     }
     sc_op done = slowed(lw, dev, stage_pass(lw, dev, s, input));
-    lw->tail[dev] = done;
+    if (n_run(lw, v, bwd) > 0) lw->tail[dev] = done;
     uint32_t to = bwd ? v - 1 : v + 1;
-    bool last = bwd ? v == 0 : v + 1 == n;
+    bool last = bwd ? v == 0 || still(lw, v - 1) : v + 1 == n;
     if (!last && pp > 1) {
         sc_op sent = send(lw, dev, to % pp, bwd, done);
         if (lw->costs[dev].send_blocks) lw->tail[dev] = sent;
@@ -342,6 +390,8 @@ static sc_status prepare(lower *lw, sc_arena *a, sc_err *err)
     lw->tail = SC_NEW_N(a, sc_op, pp);
     lw->grad_tail = SC_NEW_N(a, sc_op, pp);
     lw->costs = SC_NEW_N(a, sc_step_costs, pp);
+    lw->past = SC_NEW_N(a, lower_past, pp);
+    if (!lw->past) return sc_error_nomem(err);
     if (!lw->fwd || !lw->bwd || !lw->order || !lw->n_order || !lw->at ||
         !lw->tail || !lw->grad_tail || !lw->costs)
         return sc_error_nomem(err);
@@ -363,7 +413,8 @@ static void mesh(lower *lw, sc_arena *a)
 {
     const sc_run *r = &lw->p->run;
     for (uint32_t ax = 0; ax < SC_N_AX; ax++) {
-        sc_graph_add_axis(lw->b, sc_axis_names[ax], r->size[ax]);
+        if (ax != SC_AX_REP || r->size[ax] > 1)
+            sc_graph_add_axis(lw->b, sc_axis_names[ax], r->size[ax]);
         lw->group[ax] = SC_NONE;
     }
     for (uint32_t ax = 0; ax < SC_N_AX; ax++)

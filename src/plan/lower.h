@@ -5,6 +5,12 @@
 
 #include <stepcast/plan.h>
 
+/* Ends of the layers that a device has run, the latest ones. */
+typedef struct lower_past {
+    uint64_t n;
+    sc_op end[SC_PREFETCH_MAX + 2];
+} lower_past;
+
 typedef struct lower {
     const sc_plan *p;
     const sc_block *blocks; /* [model->n_layers] */
@@ -18,6 +24,7 @@ typedef struct lower {
     sc_op *tail;            /* [pp] last op on the compute stream */
     sc_op *grad_tail;       /* [pp] last gradient exchange beside compute */
     sc_step_costs *costs;   /* [pp] */
+    lower_past *past;       /* [pp] */
 } lower;
 
 typedef struct lower_op_desc {

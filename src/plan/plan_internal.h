@@ -10,6 +10,12 @@
 sc_status plan_presets(const sc_run *run, sc_rule *rules, uint32_t *n,
                        sc_err *err);
 
+/* Mesh axes from neighbours outwards. */
+extern const sc_axis plan_inner_first[SC_N_AX];
+
+/* Tokens that experts of the busiest rank work on, over balanced. */
+double plan_routed(const sc_run *r);
+
 /* Module path of an operator: "layers.*.qkv". */
 void plan_path(const sc_layer *layer, const sc_operator *op, char *buf,
                size_t size);
@@ -27,6 +33,14 @@ sc_layout plan_tensor(const sc_placed *o, uint8_t dims, bool made);
 
 /* Samples of one micro-batch on all replicas. */
 uint64_t plan_batch(const sc_run *r);
+
+/* Whether recipes of low precision run the products of an operator in their
+ * format: not the router's and the vocabulary's, nor what the user keeps
+ * wide. */
+bool plan_low(const sc_run *r, const sc_operator *op);
+
+/* Which products a recipe of low precision runs low; nothing of others. */
+void plan_recipe_text(const sc_run *r, sc_text *out);
 
 /* Elements of the tensor with these dims, whole. */
 double plan_elements(const sc_run *r, const sc_operator *op, uint8_t dims);

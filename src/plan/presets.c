@@ -103,13 +103,33 @@ static void tensor_parallel(const sc_run *run, sc_rule *rules, uint32_t *n)
                  SC_COUNT(sequence_parallel_experts) - run->experts_over_tp);
 }
 
+/* Ranks of data parallelism that are no ranks of expert parallelism. */
+static sc_axlist replicas(const sc_run *run)
+{
+    sc_axlist list = sc_axlist_add(0, SC_AX_DP);
+    return run->size[SC_AX_REP] > 1 ? sc_axlist_add(list, SC_AX_REP) : list;
+}
+
+/* Jacobs et al. 2023: attention has some of the heads and all tokens. */
+static void ulysses(const sc_run *run, sc_rule *rules, uint32_t *n)
+{
+    static const char *const origin = "preset ulysses";
+    sc_axlist cp = sc_axlist_add(0, SC_AX_CP);
+    sc_axlist heads = sc_axlist_add(sc_axlist_add(0, SC_AX_TP), SC_AX_CP);
+    if (run->size[SC_AX_CP] == 1 || run->sw->cp_comm != SC_CP_ULYSSES) return;
+    split(rules, n, "layers.*.attn", SC_D_SEQ, 0, origin);
+    split(rules, n, "layers.*.attn", SC_D_HEAD, heads, origin);
+    split(rules, n, "layers.*.cross_attn", SC_D_SEQ, 0, origin);
+    split(rules, n, "layers.*.cross_attn", SC_D_HEAD, cp, origin);
+}
+
 /* Experts are replicated over what is left of data parallelism beside expert
  * parallelism; tokens come to them by the batch axis that experts occupy. */
 static void expert_parallel(const sc_run *run, sc_rule *rules, uint32_t *n)
 {
     sc_axlist over = sc_axlist_add(0, SC_AX_EP);
     if (run->experts_over_tp) over = sc_axlist_add(over, SC_AX_TP);
-    split(rules, n, "*.experts_*", SC_D_BATCH, sc_axlist_add(0, SC_AX_DP),
+    split(rules, n, "*.experts_*", SC_D_BATCH, replicas(run),
           "preset expert-parallel");
     split(rules, n, "*.experts_*", SC_D_EXPERT, over, "preset expert-parallel");
 }
@@ -183,11 +203,13 @@ sc_status plan_presets(const sc_run *run, sc_rule *rules, uint32_t *n,
 {
     (void)err;
     sc_axlist batch = sc_axlist_add(sc_axlist_add(0, SC_AX_DP), SC_AX_EP);
-    split(rules, n, "*", SC_D_BATCH, batch, "preset data-parallel");
+    sc_axlist samples = sc_axlist_add(replicas(run), SC_AX_EP);
+    split(rules, n, "*", SC_D_BATCH, samples, "preset data-parallel");
     if (run->size[SC_AX_CP] > 1)
         split(rules, n, "*", SC_D_SEQ, sc_axlist_add(0, SC_AX_CP),
               "preset context-parallel");
     tensor_parallel(run, rules, n);
+    ulysses(run, rules, n);
     if (run->model->t.experts) expert_parallel(run, rules, n);
     zero(run, sc_axlist_add(batch, SC_AX_CP), rules, n);
     recompute(run, rules, n);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* recipe.c - names of precisions and of recipes of low precision. */
-#include <stepcast/plan.h>
+#include "plan/plan_internal.h"
 
 const char *const sc_recipe_names[] = {"fp32",      "tf32",    "fp16", "bf16",
                                        "fp8",       "nvfp4",   "int8", "mxfp8",
@@ -11,4 +11,52 @@ sc_precision sc_recipe_precision(sc_recipe r)
     if (r == SC_RECIPE_NVFP4) return SC_FP4;
     if (r == SC_RECIPE_INT8) return SC_INT8;
     return r >= SC_RECIPE_FP8 ? SC_FP8 : (sc_precision)r;
+}
+
+bool plan_low(const sc_run *r, const sc_operator *op)
+{
+    return r->precision >= SC_FP8 && !op->wide;
+}
+
+static const char *scales_of(sc_recipe r)
+{
+    switch (r) {
+    case SC_RECIPE_MXFP8: return "a scale for 32 elements";
+    case SC_RECIPE_NVFP4: return "a scale for 16 elements";
+    case SC_RECIPE_FP8_BLOCK: return "a scale for 128, of weights 128 x 128";
+    case SC_RECIPE_FP8_ROW: return "a scale for each row";
+    default: return "a scale for each tensor";
+    }
+}
+
+static void products(const sc_run *r, const sc_layer *l, bool low, sc_text *out)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < l->n_ops; i++) {
+        const sc_operator *op = &l->op[i];
+        bool product = op->type == SC_LINEAR || op->type == SC_EXPERT;
+        if (!product || plan_low(r, op) != low) continue;
+        if (n++ == 0)
+            sc_text_add(out, "  %-24s %-5s", l->path,
+                        low ? sc_precision_names[r->precision] : "bf16");
+        sc_text_add(out, " %s", op->name);
+    }
+    if (n) sc_text_add(out, "\n");
+}
+
+void plan_recipe_text(const sc_run *r, sc_text *out)
+{
+    if (r->precision < SC_FP8) return;
+    sc_text_add(out,
+                "precision %s\n"
+                "  products of both passes in %s, %s; operands are cast by "
+                "kernels of their own%s\n",
+                sc_recipe_names[r->recipe], sc_precision_names[r->precision],
+                scales_of(r->recipe),
+                r->sw->fused_cast ? ", fused with their neighbours" : "");
+    for (uint32_t l = 0; l < r->model->n_layers; l++) {
+        products(r, &r->model->layer[l], true, out);
+        products(r, &r->model->layer[l], false, out);
+    }
+    sc_text_add(out, "  attention, norms, sums and gradients stay wide\n");
 }

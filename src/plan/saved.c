@@ -170,7 +170,7 @@ void block_activations(emit *e, sc_block *b)
         largest = fmax(largest, 2 * in);
         if (o->op->type == SC_LOSS) b->logits += kept[i] / 2;
     }
-    if (r->forward_only) {
+    if (r->forward_only || e->layer->still) {
         b->working = 2 * largest;
         return;
     }

@@ -16,6 +16,8 @@ static const char *const recipe_names[] = {
     "device", "fp32", "tf32",  "fp16",      "bf16",    "fp8",
     "nvfp4",  "int8", "mxfp8", "fp8-block", "fp8-row", NULL};
 
+const char *const sc_cp_comm_names[] = {"ring", "all-gather", "ulysses", NULL};
+
 #define OFF(f) offsetof(sc_software, f)
 #define BYTES(key, field, text)                                                \
     {                                                                          \
@@ -63,7 +65,10 @@ const sc_key sc_software_keys[] = {
     FLAG("ep_overlap", ep_overlap, "token dispatch beside compute"),
     FLAG("dedup_dispatch", dedup_dispatch,
          "a routed token is sent once per rank, not per expert"),
-    FLAG("prefetch", prefetch, "next layer's weights gathered beside this"),
+    {"prefetch", SC_T_INT, SC_U_NONE, OFF(prefetch), "0", 0, SC_PREFETCH_MAX,
+     NULL, NULL, "N", "layers whose weights are gathered ahead", false},
+    {"cp_comm", SC_T_ENUM, SC_U_NONE, OFF(cp_comm), "ring", 0, 0,
+     sc_cp_comm_names, NULL, "HOW", "how attention gets all keys", false},
     FLAG("fused", fused, "element-wise operators fused by a compiler"),
     FLAG("low_activations", low_activations,
          "inputs of activations kept in low precision"),

@@ -32,14 +32,14 @@ static sc_layout further(const sc_operator *op, sc_layout l, sc_axlist more)
     return l;
 }
 
-static void collect(emit *e, const char *what, const sc_layout *from,
-                    const sc_layout *to, double elements, double bytes_each,
-                    sc_exchange *x)
+void block_collect(emit *e, const char *what, const sc_layout *from,
+                   const sc_layout *to, double elements, double bytes_each,
+                   sc_exchange *x)
 {
     sc_move m[SC_MOVES];
     uint32_t n = sc_layout_moves(from, to, e->p->run.size, m);
     for (uint32_t i = 0; i < n; i++) {
-        if (e->reasons) block_reason(e, what, &m[i], elements * bytes_each);
+        if (e->reasons) block_reason(e, what, &m[i], elements * bytes_each, "");
         x->bytes[m[i].axes] += m[i].fraction * elements * bytes_each;
         x->coll[m[i].axes] = (uint8_t)m[i].coll;
     }
@@ -60,11 +60,20 @@ sc_status plan_exchange_price(const sc_plan *p, const sc_exchange *x,
     return SC_OK;
 }
 
-/* Gathers that use some of a node's NICs only. */
-static double rail_factor(const sc_run *r)
+static bool between_nodes(const sc_plan *p, const sc_exchange *x)
 {
+    for (uint32_t mask = 1; mask < 1u << SC_N_AX; mask++)
+        if (x->bytes[mask] > 0 && p->place[mask].nodes > 1) return true;
+    return false;
+}
+
+/* Exchanges that use some of a node's NICs only. */
+static double rail_factor(const sc_plan *p, const sc_exchange *x)
+{
+    const sc_run *r = &p->run;
     const sc_dim *net = &r->hw->dim[r->hw->n_dims - 1];
-    if (r->sw->zero3_rails <= 0 || r->hw->n_nodes <= 1 || net->ports == 0)
+    if (r->sw->zero3_rails <= 0 || r->hw->n_nodes <= 1 || net->ports == 0 ||
+        !between_nodes(p, x))
         return 1;
     return fmax(1, (double)net->ports / (double)r->sw->zero3_rails);
 }
@@ -95,15 +104,15 @@ sc_status block_weights(emit *e, sc_block *b)
         b->params_kept += n * sc_layout_fraction(&kept, all, r->size);
         if (op->frozen)
             b->frozen_kept += n * sc_layout_fraction(&kept, all, r->size);
-        collect(e, op->name, &kept, &used, n, sc_precision_bytes(SC_BF16),
-                &b->gather);
+        block_collect(e, op->name, &kept, &used, n, sc_precision_bytes(SC_BF16),
+                      &b->gather);
         if (r->forward_only || op->frozen) continue;
         sc_layout held = further(op, used, o->grad);
         b->grads_kept += n * sc_layout_fraction(&held, all, r->size);
         b->optim_kept += n * sc_layout_fraction(&want, all, r->size);
-        collect(e, op->name, &made, &want, n, r->sw->reduce_bytes, &b->grad);
-        collect(e, op->name, &want, &kept, n, sc_precision_bytes(SC_BF16),
-                &b->update);
+        block_gradient(e, o, &made, &want, n, b);
+        block_collect(e, op->name, &want, &kept, n, sc_precision_bytes(SC_BF16),
+                      &b->update);
     }
     const sc_plan *p = e->p;
     SC_TRY(plan_exchange_price(p, &b->gather, &b->gather_bytes, &b->gather_s,
@@ -113,8 +122,8 @@ sc_status block_weights(emit *e, sc_block *b)
     SC_TRY(plan_exchange_price(p, &b->update, &b->update_bytes, &b->update_s,
                                e->err));
     if (r->zero >= 3) {
-        b->gather_s *= rail_factor(r);
-        b->grad_s *= rail_factor(r);
+        b->gather_s *= rail_factor(p, &b->gather);
+        b->grad_s *= rail_factor(p, &b->grad);
     }
     return SC_OK;
 }

@@ -144,9 +144,26 @@ sc_layout plan_tensor(const sc_placed *o, uint8_t dims, bool made)
     return l;
 }
 
+/* Runs made before there were replicas of groups say nothing of them. */
+static uint32_t replicas(const sc_run *run)
+{
+    return run->size[SC_AX_REP] ? run->size[SC_AX_REP] : 1;
+}
+
 uint32_t sc_run_dp(const sc_run *run)
 {
-    return run->size[SC_AX_DP] * run->size[SC_AX_EP];
+    return replicas(run) * run->size[SC_AX_DP] * run->size[SC_AX_EP];
+}
+
+uint32_t sc_run_reductions(const sc_run *run)
+{
+    return run->zero >= 2 ? run->ga : 1;
+}
+
+double plan_routed(const sc_run *r)
+{
+    if (r->capacity > 0) return r->capacity;
+    return r->imbalance > 0 ? r->imbalance : 1;
 }
 
 uint32_t sc_run_ep(const sc_run *run)
@@ -163,9 +180,11 @@ uint64_t plan_batch(const sc_run *r)
 double plan_elements(const sc_run *r, const sc_operator *op, uint8_t dims)
 {
     double n = 1;
-    for (uint32_t i = 0; i < op->n_iter; i++)
-        if (dims >> i & 1)
-            n *= (double)sc_iter_extent(&op->iter[i], plan_batch(r), r->seq);
+    for (uint32_t i = 0; i < op->n_iter; i++) {
+        if (!(dims >> i & 1)) continue;
+        n *= (double)sc_iter_extent(&op->iter[i], plan_batch(r), r->seq);
+        if (op->iter[i].name == SC_D_EXPERT) n *= plan_routed(r);
+    }
     return n;
 }
 
@@ -196,7 +215,8 @@ static sc_status check_sizes(const sc_run *r, sc_err *err)
 {
     sc_status first = SC_OK;
     uint64_t ranks = 1;
-    for (uint32_t ax = 0; ax < SC_N_AX; ax++) ranks *= r->size[ax];
+    for (uint32_t ax = 0; ax < SC_N_AX; ax++)
+        ranks *= ax == SC_AX_REP ? replicas(r) : r->size[ax];
     if (ranks != r->hw->n_devices)
         keep(&first,
              sc_error(err, SC_EINPUT, SC_C_CONFLICT, sc_pos_none(),
@@ -215,6 +235,22 @@ static sc_status check_sizes(const sc_run *r, sc_err *err)
                       (unsigned long long)r->gbs, (unsigned long long)r->mbs,
                       sc_run_dp(r)));
     return first;
+}
+
+/* All-to-all context parallelism hands whole heads to ranks, of keys too. */
+static sc_status check_heads(const sc_run *r, sc_err *err)
+{
+    uint64_t cp = r->size[SC_AX_CP], tp = r->size[SC_AX_TP];
+    uint64_t heads = (uint64_t)r->model->t.kv_heads;
+    if (cp <= 1 || r->sw->cp_comm != SC_CP_ULYSSES || heads % (cp * tp) == 0)
+        return SC_OK;
+    return sc_error(err, SC_EINPUT, SC_C_DIVIDE,
+                    sc_pos_file("--cp-comm ulysses"),
+                    "a smaller --cp or --tp, or --cp-comm ring",
+                    "cp %llu x tp %llu does not divide %llu heads of keys and "
+                    "values",
+                    (unsigned long long)cp, (unsigned long long)tp,
+                    (unsigned long long)heads);
 }
 
 static sc_status check_run(const sc_run *r, sc_err *err)
@@ -238,6 +274,7 @@ static sc_status check_run(const sc_run *r, sc_err *err)
     if (r->size[SC_AX_CP] > 1)
         keep(&first, need_divides(part, r->seq, "--cp: cp x tp",
                                   "tokens of a sequence", err));
+    keep(&first, check_heads(r, err));
     uint64_t stages = pp * r->vpp, blocks = r->model->n_blocks;
     if (stages > blocks && (blocks + 2) % stages != 0)
         keep(&first,
@@ -299,14 +336,16 @@ static sc_status cut_stages(sc_plan *p, sc_arena *a, sc_err *err)
 static void place_groups(sc_plan *p)
 {
     uint32_t stride = 1;
-    for (int ax = SC_N_AX - 1; ax >= 0; ax--) {
+    for (uint32_t i = 0; i < SC_N_AX; i++) {
+        sc_axis ax = plan_inner_first[i];
         p->stride[ax] = stride;
         stride *= p->run.size[ax];
     }
     /* No communicator of a layer spans the pipeline axis (bit 0). */
     for (uint32_t mask = 2; mask < 1u << SC_N_AX; mask += 2) {
         uint32_t size[SC_N_AX], str[SC_N_AX], n = 0;
-        for (int ax = SC_N_AX - 1; ax >= 0; ax--) {
+        for (uint32_t i = 0; i < SC_N_AX; i++) {
+            sc_axis ax = plan_inner_first[i];
             if (!(mask >> ax & 1)) continue;
             size[n] = p->run.size[ax];
             str[n++] = p->stride[ax];
@@ -325,6 +364,7 @@ uint64_t sc_plan_key(const sc_run *r)
                       r->size[SC_AX_EP],
                       r->size[SC_AX_CP],
                       r->size[SC_AX_TP],
+                      replicas(r),
                       r->size[SC_AX_PP] > 1,
                       r->mbs,
                       r->seq,
@@ -337,8 +377,17 @@ uint64_t sc_plan_key(const sc_run *r)
                       (uint64_t)r->recompute,
                       (uint64_t)(r->offload * 1e6),
                       r->forward_only,
-                      r->launch_blocking};
-    return sc_hash(key, sizeof key, 0);
+                      r->launch_blocking,
+                      (uint64_t)r->compress.kind};
+    const double share[] = {r->capacity, r->imbalance, r->compress.arg};
+    return sc_hash(share, sizeof share, sc_hash(key, sizeof key, 0));
+}
+
+static sc_run settled(const sc_run *run)
+{
+    sc_run r = *run;
+    r.size[SC_AX_REP] = replicas(run);
+    return r;
 }
 
 sc_status sc_plan_restage(const sc_plan *like, const sc_run *run, sc_arena *a,
@@ -346,7 +395,7 @@ sc_status sc_plan_restage(const sc_plan *like, const sc_run *run, sc_arena *a,
 {
     sc_plan p = *like;
     SC_TRY(check_run(run, err));
-    p.run = *run;
+    p.run = settled(run);
     SC_TRY(cut_stages(&p, a, err));
     *out = p;
     return SC_OK;
@@ -355,8 +404,9 @@ sc_status sc_plan_restage(const sc_plan *like, const sc_run *run, sc_arena *a,
 sc_status sc_plan_build(const sc_run *run, sc_arena *a, sc_plan *out,
                         sc_err *err)
 {
-    sc_plan p = {.run = *run};
+    sc_plan p = {.run = settled(run)};
     SC_TRY(check_run(run, err));
+    run = &p.run;
     p.rules = SC_NEW_N(a, sc_rule, PLAN_RULES);
     if (!p.rules) return sc_error_nomem(err);
     SC_TRY(plan_presets(run, p.rules, &p.n_rules, err));

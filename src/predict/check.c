@@ -177,6 +177,14 @@ static void device(check *c, const sc_job *j, const sc_device *d)
              "the machine names no device");
         return;
     }
+    if (j->precision == SC_RECIPE_MXFP8 && peak_of(d, j->precision) > 0 &&
+        peak_of(d, SC_RECIPE_NVFP4) <= 0) {
+        snprintf(what, sizeof what, "%s has no units for scales of 32 elements",
+                 d->name);
+        fail(c, SC_C_CONFLICT, "--precision mxfp8",
+             "--precision fp8-block is the recipe of its generation", what);
+        return;
+    }
     if (j->precision < 0 || peak_of(d, j->precision) > 0) return;
     for (int p = 0; p < (int)SC_N_PRECISIONS && at < sizeof hint; p++)
         if (peak_of(d, p) > 0)
@@ -186,6 +194,43 @@ static void device(check *c, const sc_job *j, const sc_device *d)
     snprintf(option, sizeof option, "--precision %s", name);
     snprintf(what, sizeof what, "%s does not compute in %s", d->name, name);
     fail(c, SC_C_CONFLICT, option, hint, what);
+}
+
+static void experts_given(check *c, const sc_job *j, const sc_model *m)
+{
+    char option[64];
+    bool both = j->capacity > 0 && j->imbalance > 1;
+    const char *flag =
+        j->capacity > 0 ? "--capacity-factor" : "--expert-imbalance";
+    double value = j->capacity > 0 ? j->capacity : j->imbalance;
+    if (value <= 0) return;
+    snprintf(option, sizeof option, "%s %g", flag, value);
+    if (m->t.experts == 0)
+        fail(c, SC_C_CONFLICT, option, NULL, "the model has no experts");
+    snprintf(option, sizeof option, "--expert-imbalance %g", j->imbalance);
+    if (both && m->t.experts)
+        fail(c, SC_C_CONFLICT, option, "give one of them",
+             "experts padded to a capacity have equally many rows");
+}
+
+/* What shards needs something sharded; formats that differ by rank need whole
+ * gradients. */
+static void groups(check *c, const sc_job *j)
+{
+    char option[64];
+    sc_compress f = {0};
+    sc_err quiet;
+    sc_err_init(&quiet);
+    if (j->hsdp && j->zero == 0)
+        fail_at(c, SC_C_CONFLICT, "--hsdp", j->hsdp, "use --zero 1, 2 or 3",
+                "nothing is sharded");
+    if (!j->compress ||
+        sc_compress_read(j->compress, sc_pos_none(), &f, &quiet) != SC_OK ||
+        f.kind < SC_GRAD_TOPK || (j->zero <= 0 && !j->fsdp && !j->hsdp))
+        return;
+    snprintf(option, sizeof option, "--grad-compress %.40s", j->compress);
+    fail(c, SC_C_CONFLICT, option, "add --zero 0",
+         "needs gradients that are summed whole, not in shards");
 }
 
 static void combinations(check *c, const sc_job *j, const sc_hw *hw,
@@ -201,6 +246,8 @@ static void combinations(check *c, const sc_job *j, const sc_hw *hw,
     if (j->fsdp && j->zero >= 0 && j->zero != 3)
         fail_at(c, SC_C_CONFLICT, "--zero", j->zero, "give one of them",
                 "--fsdp is ZeRO stage 3");
+    experts_given(c, j, m);
+    groups(c, j);
     if (m->t.position == SC_POS_LEARNED && m->t.max_seq > 0 &&
         j->seq > m->t.max_seq) {
         snprintf(what, sizeof what,

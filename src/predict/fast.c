@@ -6,12 +6,20 @@
  * finish(v, mb) = max(finish of the same pass on the neighbouring stage,
  * the device's previous slot) + duration.  Differs from the event engine only
  * in what crosses block borders: exchanges beside compute are composed layer
- * by layer, each in isolation.
+ * by layer, those of weights and gradients other than ZeRO-3's each pass in
+ * isolation.
  */
 #include "predict/internal.h"
 
 #include <math.h>
 #include <string.h>
+
+/* What a device has run that shards weights (ZeRO-3). */
+typedef struct past {
+    double busy; /* end of its exchanges */
+    uint64_t n;  /* layers */
+    double end[SC_PREFETCH_MAX + 2];
+} past;
 
 typedef struct fast {
     const sc_plan *p;
@@ -24,6 +32,7 @@ typedef struct fast {
     double *last_b;   /* [n_stages] with gradient exchange beside */
     double *tail;     /* [n_stages] exchange left after the last backward */
     sc_step_costs *c; /* [pp] */
+    past *past;       /* [pp] */
 } fast;
 
 static const sc_block *layer_of(const fast *x, uint32_t v, uint32_t i)
@@ -36,29 +45,59 @@ static uint32_t n_layers(const fast *x, uint32_t v)
     return sc_plan_stage_layers(x->p, v);
 }
 
-/* ZeRO-3: per layer compute beside the exchange of its neighbours.  What
- * overlaps slows both. */
-static double zero3(const fast *x, uint32_t v, bool bwd, double *tail)
+/* Layers of a virtual stage that a pass runs, in its order. */
+static uint32_t n_run(const fast *x, uint32_t v, bool bwd)
 {
-    uint32_t n = n_layers(x, v);
-    bool ahead = x->p->run.sw->prefetch;
-    double t = 0, ready = layer_of(x, v, bwd ? n - 1 : 0)->gather_s;
-    double busy = ready; /* end of what the stream carries */
+    uint32_t n = n_layers(x, v), skip = 0;
+    while (bwd && skip < n && layer_of(x, v, skip)->still) skip++;
+    return n - skip;
+}
+
+static const sc_block *run_of(const fast *x, uint32_t v, bool bwd, uint32_t k)
+{
+    return layer_of(x, v, bwd ? n_layers(x, v) - 1 - k : k);
+}
+
+/* End of the layer that has to be done before the weights of one `ahead`
+ * layers from now are gathered. */
+static double gate(const past *h, uint32_t depth, uint32_t ahead)
+{
+    uint64_t back = 1 + depth - ahead;
+    return back > h->n ? 0 : h->end[(h->n - back) % SC_COUNT(h->end)];
+}
+
+/* ZeRO-3: per layer compute beside the exchanges of its neighbours, those of
+ * earlier passes included.  What overlaps slows both. */
+static double zero3(fast *x, uint32_t v, uint32_t dev, bool bwd, double start)
+{
+    uint32_t n = n_run(x, v, bwd), next = 0;
+    uint32_t depth = (uint32_t)x->p->run.sw->prefetch;
+    past *h = &x->past[dev];
+    double t = start, busy = h->busy, ready[SC_PREFETCH_MAX + 1] = {0};
     for (uint32_t k = 0; k < n; k++) {
-        const sc_block *b = layer_of(x, v, bwd ? n - 1 - k : k);
-        double next =
-            k + 1 < n ? layer_of(x, v, bwd ? n - 2 - k : k + 1)->gather_s : 0;
-        double c = bwd ? b->bwd_s : b->fwd_s, start = fmax(t, ready);
-        if (ahead && next > 0) busy = fmax(busy, t) + next;
-        double slow = x->sigma * fmin(c, fmax(0, busy - start));
+        const sc_block *b = run_of(x, v, bwd, k);
+        for (; next < n && next <= k + depth; next++) {
+            double s = run_of(x, v, bwd, next)->gather_s;
+            if (s > 0) busy = fmax(busy, gate(h, depth, next - k)) + s;
+            ready[next % (depth + 1)] = s > 0 ? busy : 0;
+        }
+        double c = bwd ? b->bwd_s + b->pack_s : b->fwd_s;
+        double from = fmax(t, ready[k % (depth + 1)]);
+        /* Kernels come first in a block, and only they are slowed. */
+        double own = (bwd ? b->bwd_cat : b->fwd_cat)[SC_CAT_COMPUTE];
+        double slow = x->sigma * fmin(own, fmax(0, busy - from));
+        for (uint32_t i = k + 1; i < next; i++) {
+            double *r = &ready[i % (depth + 1)];
+            *r += x->sigma * fmin(own, fmax(0, *r - from));
+        }
         busy += slow;
-        ready = busy;
-        t = start + c + slow;
+        t = from + c + slow;
+        h->end[h->n++ % SC_COUNT(h->end)] = t;
         if (bwd && b->grad_s > 0) busy = fmax(busy, t) + b->grad_s;
-        if (!ahead && next > 0) ready = busy = fmax(busy, t) + next;
     }
-    *tail = bwd ? fmax(0, busy - t) : 0;
-    return t;
+    h->busy = busy;
+    x->tail[v] = bwd ? fmax(0, busy - t) : 0;
+    return t - start;
 }
 
 /* Weights are gathered from the start of the step on, beside whatever runs:
@@ -82,10 +121,12 @@ static double last_backward(const fast *x, uint32_t v, double behind,
                             double *tail)
 {
     double t = 0, free_at = behind, bucket = 0, bucket_s = 0, sent = 0;
-    uint32_t n = n_layers(x, v);
+    double own = 0; /* kernels: only they are slowed */
+    uint32_t n = n_run(x, v, true);
     for (uint32_t k = 0; k < n; k++) {
-        const sc_block *b = layer_of(x, v, n - 1 - k);
-        t += b->bwd_s;
+        const sc_block *b = run_of(x, v, true, k);
+        t += b->bwd_s + b->pack_s;
+        own += b->bwd_cat[SC_CAT_COMPUTE] + b->pack_s;
         bucket += b->grad_bytes;
         bucket_s += b->grad_s;
         if (bucket > 0 &&
@@ -95,7 +136,7 @@ static double last_backward(const fast *x, uint32_t v, double behind,
             bucket = bucket_s = 0;
         }
     }
-    double beside = fmin(t, fmax(0, behind + sent - fmax(0, free_at - t)));
+    double beside = fmin(own, fmax(0, behind + sent - fmax(0, free_at - t)));
     /* Both run slower while they overlap. */
     *tail = fmax(0, free_at - t);
     return t + x->sigma * beside;
@@ -109,19 +150,12 @@ static void durations(fast *x)
     x->gathers = dp && r->zero > 0 && r->zero < 3 && r->sw->param_overlap;
     for (uint32_t v = 0; v < x->p->n_stages; v++) {
         x->tail[v] = 0;
-        if (r->zero >= 3) {
-            x->f[v] = zero3(x, v, false, &x->tail[v]);
-            x->b[v] = x->last_b[v] =
-                r->forward_only ? 0 : zero3(x, v, true, &x->tail[v]);
-            /* Within a step a tail runs beside the next forward. */
-            continue;
-        }
         x->f[v] = x->b[v] = 0;
         for (uint32_t k = 0; k < n_layers(x, v); k++) {
             x->f[v] += layer_of(x, v, k)->fwd_s;
             x->b[v] += layer_of(x, v, k)->bwd_s;
         }
-        x->last_b[v] = dp && r->sw->grad_overlap
+        x->last_b[v] = dp && r->zero < 3 && r->sw->grad_overlap
                            ? last_backward(x, v, 0, &x->tail[v])
                            : x->b[v];
     }
@@ -139,7 +173,9 @@ static double duration(fast *x, const sweep *s, const sc_slot *o, uint32_t v,
                        uint32_t dev, double start)
 {
     bool last = o->mb == x->p->run.ga - 1;
-    if (o->pass != SC_FWD && last && x->beside) /* chunks share a stream */
+    if (x->p->run.zero >= 3) return zero3(x, v, dev, o->pass != SC_FWD, start);
+    bool exchange = last || sc_run_reductions(&x->p->run) > 1;
+    if (o->pass != SC_FWD && exchange && x->beside) /* chunks share a stream */
         return last_backward(x, v, fmax(0, s->grad[dev] - start), &x->tail[v]);
     if (o->pass != SC_FWD) return last ? x->last_b[v] : x->b[v];
     return o->mb == 0 && x->gathers ? first_forward(x, v, dev, start) : x->f[v];
@@ -157,14 +193,19 @@ static bool slot(fast *x, sweep *s, uint32_t dev)
     if (!bwd && v > 0) in = s->done_f[i - r->ga];
     if (bwd) in = v + 1 < n ? s->done_b[i + r->ga] : s->done_f[i];
     if (in < 0) return false;
+    if (bwd && n_run(x, v, true) == 0) { /* nothing to do, nobody waits */
+        s->done_b[i] = in;
+        s->pos[dev]++;
+        return true;
+    }
     double start = fmax(in, s->at[dev]);
     double end =
         start + duration(x, s, o, v, dev, start) + x->c[dev].send_slow_s;
     double sent = end;
-    bool last = bwd ? v == 0 : v + 1 == n;
+    bool last = bwd ? v == 0 || n_run(x, v - 1, true) == 0 : v + 1 == n;
     if (!last && pp > 1) sent += x->c[dev].send_s;
     s->at[dev] = x->c[dev].send_blocks ? sent : end;
-    if (bwd && o->mb == r->ga - 1)
+    if (bwd && (o->mb == r->ga - 1 || (x->beside && sc_run_reductions(r) > 1)))
         s->grad[dev] = fmax(s->grad[dev], end + x->tail[v]);
     (bwd ? s->done_b : s->done_f)[i] = sent;
     s->pos[dev]++;
@@ -200,9 +241,9 @@ static double finish(const fast *x, const sweep *s)
     uint32_t pp = r->size[SC_AX_PP];
     double norm = 0, after = 0, met = 0;
     for (uint32_t dev = 0; dev < pp; dev++) {
-        double end = fmax(s->at[dev] + x->c[dev].grad_s, s->grad[dev]);
-        if (dev == 0 || dev == pp - 1)
-            met = fmax(met, s->at[dev] + x->c[dev].grad_s);
+        double sum = x->c[dev].pack_s + x->c[dev].grad_s;
+        double end = fmax(s->at[dev] + sum, s->grad[dev]);
+        if (dev == 0 || dev == pp - 1) met = fmax(met, s->at[dev] + sum);
         norm = fmax(norm, end);
         after = fmax(after, x->c[dev].optimizer_s + x->c[dev].update_s +
                                 x->c[dev].fixed_s);
@@ -236,8 +277,9 @@ sc_status sc_predict_fast(const sc_plan *p, const sc_block *blocks, sc_arena *a,
     fast x = {.p = p,
               .blocks = blocks,
               .sigma = p->run.cost->p[SC_P_OVERLAP],
-              .c = SC_NEW_N(a, sc_step_costs, pp)};
-    if (!d || !x.c) return sc_error_nomem(err);
+              .c = SC_NEW_N(a, sc_step_costs, pp),
+              .past = SC_NEW_N(a, past, pp)};
+    if (!d || !x.c || !x.past) return sc_error_nomem(err);
     x.f = d;
     x.b = d + n;
     x.last_b = d + 2 * (size_t)n;

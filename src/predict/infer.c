@@ -150,9 +150,20 @@ static void settle_values(const sc_job *job, const sc_hw *hw,
         predict_note(notes, "global batch %llu: about 4 M tokens",
                      (unsigned long long)r->gbs);
     }
+    r->capacity = job->capacity;
+    r->imbalance = job->imbalance;
     r->forward_only = job->forward_only;
     r->launch_blocking = job->launch_blocking;
     r->numa_unbound = job->numa_unbound;
+}
+
+static sc_status settle_format(const sc_job *job, sc_run *r, sc_err *err)
+{
+    char option[80];
+    if (!job->compress) return SC_OK;
+    snprintf(option, sizeof option, "--grad-compress %.40s", job->compress);
+    return sc_compress_read(job->compress, sc_pos_file(option), &r->compress,
+                            err);
 }
 
 /* ---- the space of what is open ---------------------------------------------- */
@@ -178,6 +189,7 @@ static bool wanted(int64_t given, uint64_t value)
 
 static int default_zero(const sc_run *r)
 {
+    if (r->compress.kind >= SC_GRAD_TOPK) return 0; /* sums whole gradients */
     if (r->sw->zero >= 0) return sc_run_dp(r) > 1 ? (int)r->sw->zero : 0;
     return sc_run_dp(r) > 1 && r->sw->grad_overlap ? 1 : 0;
 }
@@ -349,6 +361,18 @@ static sc_status refuse_experts(space *x, uint64_t tp, uint64_t dp)
     return SC_OK;
 }
 
+static sc_status refuse_groups(space *x, uint64_t dp)
+{
+    char option[40];
+    snprintf(option, sizeof option, "--hsdp %lld", (long long)x->job->hsdp);
+    if (x->refused.n == 0)
+        (void)sc_error(&x->refused, SC_EINPUT, SC_C_DIVIDE, sc_pos_file(option),
+                       "groups of equal size, for example the ranks of a node",
+                       "%lld does not divide dp %llu", (long long)x->job->hsdp,
+                       (unsigned long long)dp);
+    return SC_OK;
+}
+
 /* Ranks of dp among `ep` that share the experts; 0: no such group.  They take
  * in the ranks of tp first where they are a multiple of them, as those of
  * Megatron-Core's whole experts do. */
@@ -364,18 +388,21 @@ static sc_status try_experts(space *x, sc_run r, uint64_t tp, uint64_t dp)
 {
     uint64_t experts = (uint64_t)r.model->t.experts;
     uint64_t given = (uint64_t)x->job->ep, ep = given ? given : 1, axis;
+    uint64_t shard = x->job->hsdp ? (uint64_t)x->job->hsdp : dp;
+    if (dp % shard != 0) return refuse_groups(x, dp);
     for (uint64_t e = 2; !given && e <= r.hw->node_size; e++)
         if (experts && experts % e == 0 &&
-            expert_axis(e, tp, dp, &r.experts_over_tp))
+            expert_axis(e, tp, shard, &r.experts_over_tp))
             ep = e;
-    while ((axis = expert_axis(ep, tp, dp, &r.experts_over_tp))) {
+    while ((axis = expert_axis(ep, tp, shard, &r.experts_over_tp))) {
         r.size[SC_AX_EP] = (uint32_t)axis;
-        r.size[SC_AX_DP] = (uint32_t)(dp / axis);
+        r.size[SC_AX_DP] = (uint32_t)(shard / axis);
+        r.size[SC_AX_REP] = (uint32_t)(dp / shard);
         SC_TRY(try_micro_batches(x, r));
         ep *= 2;
         if (!x->wide || given || !experts || experts % ep != 0) return SC_OK;
     }
-    return given ? refuse_experts(x, tp, dp) : SC_OK;
+    return given ? refuse_experts(x, tp, shard) : SC_OK;
 }
 
 static sc_status try_mesh(space *x, uint64_t tp, uint64_t pp)
@@ -396,6 +423,7 @@ static sc_status try_mesh(space *x, uint64_t tp, uint64_t pp)
     r.sp = x->job->sp >= 0 ? x->job->sp : tp > 1;
     r.zero = x->job->fsdp        ? 3
              : x->job->zero >= 0 ? (int)x->job->zero
+             : x->job->hsdp      ? 3
                                  : default_zero(&r);
     return try_experts(x, r, tp, dp);
 }
@@ -443,7 +471,7 @@ static void note_choice(const sc_job *job, const sc_run *r, bool fits,
                      "%.4g %% of the activations wait in host memory: else "
                      "they do not fit, and it is faster than recomputing",
                      100 * r->offload);
-    if (job->zero < 0 && !job->fsdp && sc_run_dp(r) > 1)
+    if (job->zero < 0 && !job->fsdp && !job->hsdp && sc_run_dp(r) > 1)
         predict_note(notes, "ZeRO stage %d: usual with %s", r->zero,
                      r->sw->name);
     if (job->sp < 0 && r->size[SC_AX_TP] > 1)
@@ -469,6 +497,7 @@ sc_status predict_infer(const sc_job *job, sc_arena *a, sc_run *run,
     x.base = (sc_run){
         .hw = hw, .model = model, .sw = run->sw, .cost = run->cost, .vpp = 1};
     settle_values(job, hw, model, &x.base, notes);
+    SC_TRY(settle_format(job, &x.base, err));
     SC_TRY(search(&x));
     /* Nothing fits: what one would rather not do. */
     x.wide = !x.have_best && !x.have_tight && (!job->pp || !job->ep);

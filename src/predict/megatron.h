@@ -15,6 +15,10 @@
     X(M_VPP, "num-virtual-stages-per-pipeline-rank", INT, 1, 1 << 16)         \
     X(M_CP, "context-parallel-size", INT, 1, 1 << 20)                         \
     X(M_EP, "expert-model-parallel-size", INT, 1, 1 << 20)                    \
+    X(M_CP_COMM, "cp-comm-type", MANY, 0, 0)                                  \
+    X(M_CAPACITY, "moe-expert-capacity-factor", REAL, -1, 1024)               \
+    X(M_PAD_CAPACITY, "moe-pad-expert-input-to-capacity", FLAG, 0, 0)         \
+    X(M_DIST_OPT_N, "num-distributed-optimizer-instances", INT, 1, 1 << 20)   \
     X(M_SP, "sequence-parallel", FLAG, 0, 0)                                  \
     X(M_DIST_OPT, "use-distributed-optimizer", FLAG, 0, 0)                    \
     X(M_OVERLAP, "overlap-grad-reduce", FLAG, 0, 0)                           \
@@ -44,6 +48,9 @@
     X(M_FP8, "fp8-format", WORD, 0, 0)                                        \
     X(M_FP8_RECIPE, "fp8-recipe", WORD, 0, 0)                                 \
     X(M_FP4, "fp4-format", WORD, 0, 0)                                        \
+    X(M_WIDE_ENDS, "first-last-layers-bf16", FLAG, 0, 0)                      \
+    X(M_WIDE_START, "num-layers-at-start-in-bf16", INT, 0, 100000)            \
+    X(M_WIDE_END, "num-layers-at-end-in-bf16", INT, 0, 100000)                \
     X(M_RC, "recompute-granularity", WORD, 0, 0)                              \
     X(M_RC_METHOD, "recompute-method", WORD, 0, 0)                            \
     X(M_RC_LAYERS, "recompute-num-layers", INT, 1, 100000)                    \

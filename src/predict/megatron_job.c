@@ -178,25 +178,120 @@ static sc_status sharding(megatron *m)
                    m->v[M_OVERLAP].given);
 }
 
+/* ---- context, experts ------------------------------------------------------------------ */
+
+static sc_status context(megatron *m)
+{
+    static const struct {
+        const char *name;
+        int comm;
+    } types[] = {{"p2p", SC_CP_RING},
+                 {"all_gather", SC_CP_ALLGATHER},
+                 {"a2a", SC_CP_ULYSSES},
+                 {"a2a+p2p", SC_CP_RING}};
+
+    if (!good(m, M_CP_COMM)) return SC_OK;
+    for (size_t i = 0; i < SC_COUNT(types); i++) {
+        if (!equals(m, M_CP_COMM, types[i].name)) continue;
+        if (strchr(types[i].name, '+'))
+            SC_TRY(megatron_warn(m, m->v[M_CP_COMM].at,
+                                 "a2a+p2p is read as p2p over all of cp"));
+        return put_int(m, "cp-comm", &m->job->cp_comm, M_CP_COMM,
+                       types[i].comm);
+    }
+    megatron_error(m, SC_C_UNKNOWN_NAME, m->v[M_CP_COMM].at,
+                   "p2p, all_gather, a2a or a2a+p2p", "%s '%.60s'",
+                   m->v[M_CP_COMM].name, m->v[M_CP_COMM].text);
+    return SC_OK;
+}
+
+/* Tokens beyond the capacity are dropped; only padding makes rows of those
+ * that are missing. */
+static sc_status experts(megatron *m)
+{
+    sc_job *j = m->job;
+    if (!good(m, M_CAPACITY) || j->capacity > 0) return SC_OK;
+    double f = m->v[M_CAPACITY].number;
+    if (f <= 0 || (f > 1 && !m->v[M_PAD_CAPACITY].given)) return SC_OK;
+    j->capacity = f;
+    return megatron_origin(m, false, "capacity-factor", &m->v[M_CAPACITY],
+                           NULL);
+}
+
+/* The distributed optimizer's states stand several times among the replicas. */
+static sc_status instances(megatron *m)
+{
+    sc_job *j = m->job;
+    const megatron_value *v = &m->v[M_DIST_OPT_N];
+    int64_t n = number(m, M_DIST_OPT_N, 1);
+    if (n == 1 || j->hsdp > 0) return SC_OK;
+    if (j->dp == 0)
+        return megatron_warn(m, v->pos,
+                             "the number of processes is not known: give "
+                             "--hsdp");
+    if (j->dp % n != 0)
+        megatron_error(m, SC_C_DIVIDE, v->at, NULL,
+                       "%lld does not divide dp %lld", (long long)n,
+                       (long long)j->dp);
+    else
+        j->hsdp = j->dp / n;
+    return megatron_origin(m, false, "hsdp", v, NULL);
+}
+
 /* ---- precision ------------------------------------------------------------------------ */
 
-static int by_name(const char *name)
+/* --fp8-recipe: delayed and tensorwise have one scale for each tensor. */
+static int fp8_recipe(megatron *m)
 {
-    for (int i = 0; sc_precision_names[i]; i++)
-        if (strcmp(sc_precision_names[i], name) == 0) return i;
-    return -1;
+    static const struct {
+        const char *name;
+        int recipe;
+    } recipes[] = {{"delayed", SC_RECIPE_FP8},
+                   {"tensorwise", SC_RECIPE_FP8},
+                   {"blockwise", SC_RECIPE_FP8_BLOCK},
+                   {"mxfp8", SC_RECIPE_MXFP8}};
+
+    if (!good(m, M_FP8_RECIPE)) return SC_RECIPE_FP8;
+    for (size_t i = 0; i < SC_COUNT(recipes); i++)
+        if (equals(m, M_FP8_RECIPE, recipes[i].name)) return recipes[i].recipe;
+    megatron_error(m, SC_C_UNKNOWN_NAME, m->v[M_FP8_RECIPE].at,
+                   "delayed, tensorwise, blockwise or mxfp8", "%s '%.60s'",
+                   m->v[M_FP8_RECIPE].name, m->v[M_FP8_RECIPE].text);
+    return SC_RECIPE_FP8;
+}
+
+/* Blocks at both ends whose products stay in bf16. */
+static sc_status wide_ends(megatron *m)
+{
+    sc_job *j = m->job;
+    int64_t first = number(m, M_WIDE_START, 1), last = number(m, M_WIDE_END, 1);
+    int64_t layers = number(m, M_LAYERS, 0);
+    if (!m->v[M_WIDE_ENDS].given || j->wide || layers <= 0) return SC_OK;
+    const char *head =
+        first > 0 ? sc_sprintf(m->a, "layers.0-%lld", (long long)(first - 1))
+                  : "";
+    const char *tail = last > 0 ? sc_sprintf(m->a, "layers.%lld-%lld",
+                                             (long long)(layers - last),
+                                             (long long)(layers - 1))
+                                : "";
+    if (!head || !tail) return sc_error_nomem(m->err);
+    if (!head[0] && !tail[0]) return SC_OK;
+    j->wide =
+        sc_sprintf(m->a, "%s%s%s", head, head[0] && tail[0] ? "," : "", tail);
+    if (!j->wide) return sc_error_nomem(m->err);
+    return megatron_origin(m, false, "wide", &m->v[M_WIDE_ENDS], NULL);
 }
 
 static sc_status precision(megatron *m)
 {
     static const char *const formats[] = {"hybrid", "e4m3", "1", "True", NULL};
-    int p = SC_FP32, mx = by_name("mxfp8"), nv = by_name("nvfp4");
+    int p = SC_RECIPE_FP32;
     megatron_id id = M_BF16;
     if (m->v[M_BF16].given && m->v[M_FP16].given)
         megatron_error(m, SC_C_CONFLICT, m->v[M_FP16].pos, "keep one of them",
                        "--fp16 beside --bf16");
-    if (m->v[M_BF16].given) p = SC_BF16;
-    if (m->v[M_FP16].given) p = SC_FP16, id = M_FP16;
+    if (m->v[M_BF16].given) p = SC_RECIPE_BF16;
+    if (m->v[M_FP16].given) p = SC_RECIPE_FP16, id = M_FP16;
     if (good(m, M_FP8)) {
         bool known = false;
         for (const char *const *f = formats; *f; f++)
@@ -206,13 +301,14 @@ static sc_status precision(megatron *m)
                            "hybrid or e4m3", "%s '%.60s'", m->v[M_FP8].name,
                            m->v[M_FP8].text);
         id = M_FP8;
-        p = equals(m, M_FP8_RECIPE, "mxfp8") && mx >= 0 ? mx : SC_FP8;
+        p = fp8_recipe(m);
     }
     if (good(m, M_FP4)) {
         id = M_FP4;
-        p = nv >= 0 ? nv : SC_FP4;
+        p = SC_RECIPE_NVFP4;
     }
     SC_TRY(put_int(m, "precision", &m->job->precision, id, p));
+    SC_TRY(wide_ends(m));
     if (m->job->grad_bytes > 0) return SC_OK;
     /* gradients are summed in fp32 beside bf16 unless told otherwise */
     id = m->v[M_GRAD_BF16].given ? M_GRAD_BF16 : M_GRAD_FP32;
@@ -304,6 +400,9 @@ sc_status megatron_job(megatron *m)
 {
     SC_TRY(parallel(m));
     SC_TRY(sharding(m));
+    SC_TRY(instances(m));
+    SC_TRY(context(m));
+    SC_TRY(experts(m));
     SC_TRY(precision(m));
     SC_TRY(recompute(m));
     return batch(m);

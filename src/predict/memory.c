@@ -22,6 +22,8 @@ typedef struct stage_sum {
     double fresh;      /* gradients beside it, not yet reduced */
     const char *worst; /* that layer */
     double logits;
+    double residual; /* of compressed gradients */
+    double gathers;  /* layers whose weights are gathered before use */
 } stage_sum;
 
 /* Weights stay gathered, and gradients unreduced, from the first to the last
@@ -55,6 +57,8 @@ static void add_weights(const sc_run *r, stage_sum *s, uint8_t kind,
     s->frozen += n * b->frozen_kept;
     s->grads += n * b->grads_kept;
     s->optim += n * b->optim_kept;
+    s->residual += n * b->residual;
+    s->gathers += b->gather_bytes > 0 ? n : 0;
     s->logits += b->logits;
     if (b->gather_bytes <= 0) return;
     s->params += n * b->params;
@@ -119,14 +123,15 @@ static double activations(const sc_plan *p, const sc_block *blocks,
     return chunk / r->vpp * n + ends;
 }
 
-/* Weights in the layout of the products.  A layer, and the next one on its
- * way; buffers of collectives belong to streams of their own, whose memory the
+/* Weights in the layout of the products.  A layer, and those ahead of it on
+ * their way; buffers of collectives belong to streams of their own, whose memory the
  * rest does not use again. */
 static double gathered(const sc_run *r, const stage_sum *s)
 {
     double one = s->root + s->widest;
     double used = stays_whole(r) ? s->params : one;
-    return sc_precision_bytes(SC_BF16) * (used + one);
+    double ahead = fmin((double)r->sw->prefetch, fmax(0, s->gathers - 1));
+    return sc_precision_bytes(SC_BF16) * (used + s->root + ahead * s->widest);
 }
 
 /* Bytes per gradient that is kept. */
@@ -188,6 +193,7 @@ static sc_stage_memory device_memory(const sc_plan *p, const sc_block *blocks,
     m.communication = transfers(r, &s, c);
     if (sc_run_dp(r) > 1 && !r->forward_only)
         m.communication += sw->bucket_bytes + sw->flat_bytes;
+    m.communication += s.residual;
     m.other = sw->memory_overhead;
     double used =
         m.weights + m.gradients + m.optimizer + m.activations + m.communication;

@@ -3,6 +3,7 @@
 #include "predict/internal.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 typedef struct state {
@@ -41,6 +42,11 @@ static sc_status run_event(const state *x, sc_arena *a, sc_prediction *p,
     return SC_OK;
 }
 
+static double packing(const sc_block *b)
+{
+    return b->pack_s;
+}
+
 /* Time of one device by category, all micro-batches. */
 static double device_time(const state *x, uint32_t dev, double cat[SC_N_CATS])
 {
@@ -53,6 +59,9 @@ static double device_time(const state *x, uint32_t dev, double cat[SC_N_CATS])
                 cat[c] += x->plan.stage[v].n[l] *
                           (x->blocks[l].fwd_cat[c] + x->blocks[l].bwd_cat[c]);
         cat[c] *= r->ga;
+        if (c == SC_CAT_COMPUTE)
+            cat[c] += sc_run_reductions(r) *
+                      sc_plan_device_sum(&x->plan, x->blocks, dev, packing);
         sum += cat[c];
     }
     return sum;
@@ -100,7 +109,7 @@ static double recomputed_flops(const state *x)
     for (uint32_t l = 0; l < r->model->n_layers; l++) {
         const sc_layer *layer = &r->model->layer[l];
         for (uint32_t i = 0; i < layer->n_ops; i++)
-            if (x->plan.placed[l][i].recompute)
+            if (x->plan.placed[l][i].recompute && !layer->still)
                 sum += layer->repeat *
                        sc_operator_flops(&layer->op[i], r->gbs, r->seq);
     }
@@ -193,13 +202,16 @@ static sc_status finish(const state *x, const predict_notes *assume,
 static const sc_software *adjusted(const sc_job *job, const sc_software *sw,
                                    sc_arena *a)
 {
-    if (job->grad_overlap < 0 && job->tp_overlap < 0 && job->grad_bytes <= 0)
+    if (job->grad_overlap < 0 && job->tp_overlap < 0 && job->grad_bytes <= 0 &&
+        job->prefetch < 0 && job->cp_comm < 0)
         return sw;
     sc_software *s = SC_NEW(a, sc_software);
     if (!s) return NULL;
     *s = *sw;
     if (job->grad_overlap >= 0) s->grad_overlap = job->grad_overlap;
     if (job->tp_overlap >= 0) s->tp_overlap = job->tp_overlap;
+    if (job->prefetch >= 0) s->prefetch = job->prefetch;
+    if (job->cp_comm >= 0) s->cp_comm = job->cp_comm;
     if (job->grad_bytes > 0) s->grad_bytes = s->reduce_bytes = job->grad_bytes;
     return s;
 }
@@ -216,9 +228,27 @@ static sc_status for_recipe(const sc_job *job, const sc_software **sw,
     return sc_software_find(name, NULL, sc_pos_none(), a, sw, err);
 }
 
-static void warnings(const sc_prediction *p, predict_notes *warn)
+/* What was asked for and changes nothing. */
+static void idle_options(const sc_job *job, const sc_run *r,
+                         predict_notes *warn)
+{
+    if (job->prefetch >= 0 && r->zero < 3)
+        predict_note(warn, "--prefetch changes nothing below ZeRO-3");
+    if (job->cp_comm >= 0 && r->size[SC_AX_CP] == 1)
+        predict_note(warn, "--cp-comm changes nothing at cp 1");
+    if (job->wide && r->precision < SC_FP8)
+        predict_note(warn, "--wide changes nothing in %s",
+                     sc_recipe_names[r->recipe]);
+    if (r->compress.kind != SC_GRAD_PLAIN &&
+        sc_run_dp(r) * r->size[SC_AX_CP] == 1)
+        predict_note(warn, "--grad-compress changes nothing at dp 1");
+}
+
+static void warnings(const sc_job *job, const sc_prediction *p,
+                     predict_notes *warn)
 {
     const sc_run *r = &p->run;
+    idle_options(job, r, warn);
     const char *arch = r->hw->device->arch;
     if (!predict_fitted(r->hw->device))
         predict_note(warn,
@@ -232,6 +262,31 @@ static void warnings(const sc_prediction *p, predict_notes *warn)
                            "nominal rate, not calibrated");
 }
 
+/* What the job says of single operators. */
+static sc_status marked(const sc_job *job, sc_arena *a, const sc_model **model,
+                        sc_err *err)
+{
+    char option[80];
+    if (job->freeze) {
+        snprintf(option, sizeof option, "--freeze %.60s", job->freeze);
+        SC_TRY(sc_model_freeze(*model, job->freeze, sc_pos_file(option), a,
+                               model, err));
+    }
+    if (!job->wide) return SC_OK;
+    snprintf(option, sizeof option, "--wide %.60s", job->wide);
+    return sc_model_widen(*model, job->wide, sc_pos_file(option), a, model,
+                          err);
+}
+
+static sc_status suggestions(const sc_job *job, predict_memo *memo, sc_arena *a,
+                             sc_prediction *p, sc_err *err)
+{
+    SC_TRY(predict_suggest(&p->run, p->step_time_s, p->fits, memo, a,
+                           p->suggestion, &p->n_suggestions, err));
+    if (p->fits || p->n_suggestions == 3) return SC_OK;
+    return predict_larger(job, p, a, err);
+}
+
 sc_status sc_predict(const sc_job *job, const sc_hw *hw, const sc_model *model,
                      const sc_software *sw, const sc_cost *cost, sc_arena *a,
                      sc_prediction *out, sc_err *err)
@@ -241,6 +296,7 @@ sc_status sc_predict(const sc_job *job, const sc_hw *hw, const sc_model *model,
     predict_notes assume = {.arena = a}, warn = {.arena = a};
     predict_memo *memo = SC_NEW(a, predict_memo);
     if (!memo) return sc_error_nomem(err);
+    SC_TRY(marked(job, a, &model, err));
     SC_TRY(predict_check(job, hw, model, err));
     SC_TRY(for_recipe(job, &sw, a, err));
     sw = adjusted(job, sw, a);
@@ -252,12 +308,8 @@ sc_status sc_predict(const sc_job *job, const sc_hw *hw, const sc_model *model,
     x.flops_device = device_flops(&x);
     SC_TRY(memory(&x, a, &p, err));
     SC_TRY(run_engines(&x, a, &p, err));
-    if (!job->brief)
-        SC_TRY(predict_suggest(&p.run, p.step_time_s, p.fits, memo, a,
-                               p.suggestion, &p.n_suggestions, err));
-    warnings(&p, &warn);
-    if (!p.fits && !job->brief && p.n_suggestions < 3)
-        SC_TRY(predict_larger(job, &p, a, err));
+    if (!job->brief) SC_TRY(suggestions(job, memo, a, &p, err));
+    warnings(job, &p, &warn);
     if (hw->device_assumed)
         predict_note(&assume, "device %s: the machine names none",
                      hw->device->name);

@@ -55,8 +55,10 @@ static void mesh_changes(const sc_run *r, change *c, uint32_t *n)
             if (x.experts_over_tp && knob[k] == SC_AX_TP) continue;
             x.size[knob[k]] = scaled(old, up);
             if (!x.size[knob[k]] || (!up && old % 2)) continue;
-            if (up && x.size[SC_AX_DP] % 2) continue;
-            x.size[SC_AX_DP] = scaled(x.size[SC_AX_DP], !up);
+            /* groups that shard together stay what they are */
+            sc_axis other = x.size[SC_AX_REP] > 1 ? SC_AX_REP : SC_AX_DP;
+            if (up && x.size[other] % 2) continue;
+            x.size[other] = scaled(x.size[other], !up);
             if (!settle(&x)) continue;
             c[*n].run = x;
             snprintf(c[(*n)++].text, sizeof c->text, "%s %u", flag[k],
@@ -85,7 +87,8 @@ static void other_changes(const sc_run *r, change *c, uint32_t *n)
     for (int z = 0; z <= 3; z++) {
         sc_run x = *r;
         x.zero = z;
-        if (z == r->zero || sc_run_dp(r) == 1 || !settle(&x)) continue;
+        bool whole = r->compress.kind >= SC_GRAD_TOPK && z > 0;
+        if (z == r->zero || whole || sc_run_dp(r) == 1 || !settle(&x)) continue;
         c[*n].run = x;
         snprintf(c[(*n)++].text, sizeof c->text, "--zero %d", z);
     }

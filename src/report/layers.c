@@ -112,8 +112,8 @@ static void moved(const sc_operator *op, double x, double w, double y,
     }
 }
 
-static work operator_work(const sc_model *m, const sc_operator *op,
-                          uint64_t batch, uint64_t seq)
+static work operator_work(const sc_model *m, const sc_layer *l,
+                          const sc_operator *op, uint64_t batch, uint64_t seq)
 {
     work k = {.params = op->params};
     double e[N_PASSES] = {0};
@@ -131,6 +131,10 @@ static work operator_work(const sc_model *m, const sc_operator *op,
     k.flop[DGRAD] = weight ? flop : 2 * flop;
     k.flop[WGRAD] = weight && !op->frozen ? flop : 0;
     if (op->frozen) e[WGRAD] = 0;
+    if (l->still) {
+        k.flop[DGRAD] = k.flop[WGRAD] = 0;
+        e[DGRAD] = e[WGRAD] = 0;
+    }
     for (int p = 0; p < N_PASSES; p++) k.bytes[p] = 2.0 * e[p];
     return k;
 }
@@ -171,7 +175,7 @@ static work print_layer(const sc_model *m, const sc_layer *l, uint64_t batch,
     work one = {0}, all = {0};
     sc_text_add(out, "%s\n", l->path);
     for (uint32_t i = 0; i < l->n_ops; i++) {
-        work k = operator_work(m, &l->op[i], batch, seq);
+        work k = operator_work(m, l, &l->op[i], batch, seq);
         snprintf(name, sizeof name, "  %s", l->op[i].name);
         print_row(out, name, &k);
         add_work(&one, &k, 1);

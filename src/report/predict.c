@@ -79,9 +79,18 @@ static void head(const sc_prediction *p, sc_text *out)
                 sc_run_dp(r));
     if (sc_run_ep(r) > 1) sc_text_add(out, " EP%u", sc_run_ep(r));
     if (r->size[SC_AX_CP] > 1) sc_text_add(out, " CP%u", r->size[SC_AX_CP]);
+    if (r->size[SC_AX_CP] > 1 && r->sw->cp_comm != SC_CP_RING)
+        sc_text_add(out, " (%s)", sc_cp_comm_names[r->sw->cp_comm]);
     if (r->vpp > 1) sc_text_add(out, " VP%u", r->vpp);
     if (r->sp && r->size[SC_AX_TP] > 1) sc_text_add(out, " SP");
     if (r->zero) sc_text_add(out, " ZeRO-%d", r->zero);
+    if (r->size[SC_AX_REP] > 1)
+        sc_text_add(out, " HSDP%u", sc_run_dp(r) / r->size[SC_AX_REP]);
+    if (r->compress.kind != SC_GRAD_PLAIN) {
+        char format[32];
+        sc_compress_print(&r->compress, format, sizeof format);
+        sc_text_add(out, "  gradients in %s", format);
+    }
     if (r->size[SC_AX_PP] > 1)
         sc_text_add(out, "  %s", sc_schedule_names[r->schedule]);
     sc_text_add(out, "  %s  recompute %s  %s%s\n", sc_recipe_names[r->recipe],

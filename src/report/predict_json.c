@@ -6,6 +6,23 @@
 #include <stdio.h>
 #include <stepcast_version.h>
 
+/* What is not a degree of parallelism. */
+static void strategy(const sc_run *r, sc_json *j)
+{
+    char format[32];
+    sc_compress_print(&r->compress, format, sizeof format);
+    uint32_t rep = r->size[SC_AX_REP] > 1 ? r->size[SC_AX_REP] : 1;
+    sc_json_put_uint(j, "hsdp", sc_run_dp(r) / rep);
+    sc_json_put_uint(j, "prefetch", (uint64_t)r->sw->prefetch);
+    sc_json_put_string(j, "cp_comm", sc_cp_comm_names[r->sw->cp_comm]);
+    sc_json_put_string(j, "grad_compress", format);
+    sc_json_put_double(j, "capacity_factor",
+                       r->capacity > 0 ? r->capacity : NAN);
+    sc_json_put_double(j, "expert_imbalance",
+                       r->imbalance > 0 ? r->imbalance : 1);
+    sc_json_put_uint(j, "trained_params", r->model->trained_params);
+}
+
 static void config(const sc_run *r, sc_json *j)
 {
     sc_json_key(j, "config");
@@ -15,7 +32,7 @@ static void config(const sc_run *r, sc_json *j)
     sc_json_put_string(j, "device", r->hw->device->name);
     sc_json_put_uint(j, "devices", r->hw->n_devices);
     sc_json_put_string(j, "software", r->sw->name);
-    for (uint32_t ax = 0; ax < SC_N_AX; ax++)
+    for (uint32_t ax = 0; ax < SC_AX_REP; ax++)
         sc_json_put_uint(j, sc_axis_names[ax],
                          ax == SC_AX_DP   ? sc_run_dp(r)
                          : ax == SC_AX_EP ? sc_run_ep(r)
@@ -27,6 +44,7 @@ static void config(const sc_run *r, sc_json *j)
     sc_json_put_uint(j, "seq", r->seq);
     sc_json_put_string(j, "precision", sc_recipe_names[r->recipe]);
     sc_json_put_uint(j, "zero", (uint64_t)r->zero);
+    strategy(r, j);
     sc_json_key(j, "sp");
     sc_json_bool(j, r->sp);
     sc_json_put_string(j, "recompute", sc_recompute_names[r->recompute]);

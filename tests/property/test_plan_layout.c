@@ -42,7 +42,9 @@ static void draw(prop *p, world *w)
     for (uint32_t ax = 0; ax < SC_N_AX; ax++) w->size[ax] = 1;
     w->extent = w->ranks = 1;
     for (uint32_t ax = 0; ax < AXES; ax++) {
-        w->size[ax] = 1 + (uint32_t)prop_below(p, w->extent > 6 ? 2 : 3);
+        w->size[ax] = 1 + (uint32_t)prop_below(p, w->extent > 16  ? 1
+                                                  : w->extent > 6 ? 2
+                                                                  : 3);
         w->extent *= w->size[ax];
         was[ax] = (int)prop_below(p, 2 + DIMS) + NOTHING;
         is[ax] = (int)prop_below(p, 2 + DIMS) + NOTHING;
@@ -118,6 +120,25 @@ static bool needs_others(const world *w)
     return false;
 }
 
+/* From neighbours outwards (plan.h). */
+static const sc_axis inner_first[AXES] = {SC_AX_TP, SC_AX_CP,  SC_AX_EP,
+                                          SC_AX_DP, SC_AX_REP, SC_AX_PP};
+
+/* Parts that reductions inside of an all-reduce have left. */
+static double scattered(const world *w, const sc_move *m)
+{
+    double parts = 1;
+    if (m->coll != SC_ALL_REDUCE) return 1;
+    for (uint32_t i = 0; !(m->axes >> inner_first[i] & 1); i++) {
+        uint32_t ax = inner_first[i], cut = 0;
+        bool sum = w->from.partial >> ax & 1 && !(w->to.partial >> ax & 1);
+        for (uint32_t d = 0; d < DIMS; d++)
+            cut |= sc_axlist_mask(w->to.shard[dims[d]]) >> ax & 1;
+        if (sum && cut) parts *= w->size[ax];
+    }
+    return parts;
+}
+
 /* V: what one rank holds before a reduction or an exchange, what the
  * communicator holds together where blocks are gathered. */
 static bool volume_right(const world *w, const sc_move *m)
@@ -126,7 +147,7 @@ static bool volume_right(const world *w, const sc_move *m)
     uint32_t n = 0, all = w->extent * w->extent;
     for (uint32_t e = 0; e < all; e++)
         n += group_has(w, own ? 0 : m->axes, 0, e);
-    return fabs(m->fraction - (double)n / all) < 1e-12;
+    return fabs(m->fraction * scattered(w, m) - (double)n / all) < 1e-12;
 }
 
 static bool enough(const world *w, uint32_t axes)

@@ -43,6 +43,21 @@ static bool load(world *w)
     return ok;
 }
 
+/* What few runs ask for. */
+static void strategy(prop *p, sc_job *j)
+{
+    static const int64_t groups[] = {0, 0, 0, 2, 4};
+    static const int64_t ahead[] = {SC_INFER, SC_INFER, 0, 3};
+    static const char *const formats[] = {NULL,   NULL,        NULL,
+                                          "bf16", "topk:0.01", "powersgd:4"};
+    static const char *const frozen[] = {NULL, NULL, NULL, "layers.0-3",
+                                         "embedding,layers.0-9"};
+    j->hsdp = PICK(p, groups);
+    j->prefetch = PICK(p, ahead);
+    j->compress = PICK(p, formats);
+    j->freeze = PICK(p, frozen);
+}
+
 /* Degrees that multiply to the devices more often than not. */
 static void draw(prop *p, const sc_hw *hw, sc_job *j)
 {
@@ -65,6 +80,7 @@ static void draw(prop *p, const sc_hw *hw, sc_job *j)
     j->engine = (int)prop_below(p, 2);
     j->forward_only = prop_below(p, 6) == 5;
     j->brief = true;
+    strategy(p, j);
 }
 
 /* Nothing multiplies faster than the peak or sends faster than the port; the

@@ -94,6 +94,8 @@ static const bad_case cases[] = {
     {false, BASE "kv_rank: 8\nq_rank: 4\nv_dim: 8\n", "missing 6:10"},
     {false, BASE "window_every: 2\n", "missing 6:15"},
     {false, BASE "pattern: MX\n", "range 6:10"},
+    {false, BASE "frozen: layers.9\n", "unknown-name 6:9"},
+    {false, BASE "frozen: \"*\"\n", "conflict 6:9"},
     {false, BASE "pattern: \"M*-\"\nssm_state: 8\n", "conflict 6:10"},
     {false, BASE "pattern: ME\n", "missing 6:10"},
     {false, BASE "pattern: M-\nssm_state: 8\n", "missing 6:10, missing 6:10"},

@@ -37,39 +37,149 @@ static const sc_operator *attention_of(const sc_model *m, uint32_t layer)
     return NULL;
 }
 
-/* Collectives over cp: as many gathers and scatters, of these bytes. */
-static void over_cp(const sc_piece *p, uint32_t n, uint32_t gathers,
-                    uint32_t scatters, double bytes)
+/* Collectives over cp: of each kind as many, of bytes that add up. */
+typedef struct over {
+    uint32_t n[SC_N_COLLS];
+    double bytes[SC_N_COLLS], seconds;
+} over;
+
+static over over_cp(const sc_piece *p, uint32_t n)
 {
+    over sum = {{0}, {0}, 0};
     for (uint32_t i = 0; i < n; i++) {
         if (p[i].kind != SC_OP_COLL || !(p[i].axes & CP)) continue;
         assert_int_equal(p[i].axes, CP);
-        near(p[i].bytes, bytes);
-        gathers -= p[i].coll == SC_ALL_GATHER;
-        scatters -= p[i].coll == SC_REDUCE_SCATTER;
+        sum.n[p[i].coll]++;
+        sum.bytes[p[i].coll] += p[i].bytes;
+        sum.seconds += p[i].seconds;
     }
-    assert_int_equal(gathers, 0);
-    assert_int_equal(scatters, 0);
+    return sum;
 }
 
 /* Grouped, multi-head and latent keys and values. */
 static const char *const models[] = {"llama3-8b", "gpt3-6.7b", "deepseek-v2"};
 
-static void keys_and_values(void **state)
+static sc_run run_with(const char *model, int comm, uint32_t cp, uint32_t tp)
+{
+    sc_run r = run_of(model, "megatron-core", 1, 1, cp, tp);
+    f.sw = *r.sw;
+    f.sw.cp_comm = comm;
+    r.sw = &f.sw;
+    return r;
+}
+
+/* Keys and values of all tokens on one rank of tp, bytes. */
+static double all_keys(const sc_run *r)
+{
+    const sc_operator *o = attention_of(r->model, 1);
+    return 2.0 * (double)(r->mbs * r->seq) * o->kv_heads *
+           (o->qk_dim + o->v_dim) / r->size[SC_AX_TP];
+}
+
+/* Gathered whole in both passes; their gradients scattered. */
+static void gathered(void **state)
 {
     (void)state;
     for (size_t i = 0; i < SC_COUNT(models); i++)
         for (uint32_t tp = 1; tp <= 4; tp *= 2)
             for (uint32_t cp = 1; cp <= 8; cp *= 2) {
-                sc_run r = run_of(models[i], "megatron-core", 1, 1, cp, tp);
+                sc_run r = run_with(models[i], SC_CP_ALLGATHER, cp, tp);
+                sc_block b = block(&r, 1);
+                over fwd = over_cp(b.fwd, b.n_fwd);
+                over bwd = over_cp(b.bwd, b.n_bwd);
+                double v = cp > 1 ? all_keys(&r) : 0;
+                near(fwd.bytes[SC_ALL_GATHER], v);
+                near(bwd.bytes[SC_ALL_GATHER], v);
+                near(bwd.bytes[SC_REDUCE_SCATTER], v);
+                assert_int_equal(fwd.n[SC_SENDRECV] + bwd.n[SC_SENDRECV], 0);
+            }
+}
+
+/* The same in cp - 1 steps of one part each: Liu et al. 2023, section 3. */
+static void in_a_ring(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < SC_COUNT(models); i++)
+        for (uint32_t tp = 1; tp <= 4; tp *= 2)
+            for (uint32_t cp = 1; cp <= 8; cp *= 2) {
+                sc_run r = run_with(models[i], SC_CP_RING, cp, tp);
+                sc_block b = block(&r, 1);
+                over fwd = over_cp(b.fwd, b.n_fwd);
+                over bwd = over_cp(b.bwd, b.n_bwd);
+                double v = all_keys(&r) * (cp - 1) / cp;
+                near(fwd.bytes[SC_SENDRECV], v);
+                near(bwd.bytes[SC_SENDRECV], 2 * v);
+                assert_int_equal(fwd.n[SC_ALL_GATHER] + bwd.n[SC_ALL_GATHER],
+                                 0);
+            }
+}
+
+/* Queries, keys and values change tokens for heads, the output changes back
+ * (Jacobs et al. 2023, section 3): a rank's share of each, both ways. */
+static void ulysses(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < SC_COUNT(models); i++)
+        for (uint32_t tp = 1; tp <= 2; tp *= 2)
+            for (uint32_t cp = 1; cp <= 4; cp *= 2) {
+                sc_run r = run_with(models[i], SC_CP_ULYSSES, cp, tp);
                 sc_block b = block(&r, 1);
                 const sc_operator *o = attention_of(r.model, 1);
-                double v = 2.0 * (double)(r.mbs * r.seq) * o->kv_heads *
-                           (o->qk_dim + o->v_dim) / tp;
-                uint32_t n = cp > 1;
-                over_cp(b.fwd, b.n_fwd, n, 0, v);
-                over_cp(b.bwd, b.n_bwd, n, n, v);
+                over fwd = over_cp(b.fwd, b.n_fwd);
+                over bwd = over_cp(b.bwd, b.n_bwd);
+                double heads = (double)r.model->t.heads;
+                double tokens = 2.0 * (double)(r.mbs * r.seq) / tp / cp;
+                double v = cp == 1
+                               ? 0
+                               : all_keys(&r) / cp +
+                                     tokens * heads * (o->qk_dim + o->v_dim);
+                near(fwd.bytes[SC_ALL_TO_ALL], v);
+                near(bwd.bytes[SC_ALL_TO_ALL], v);
+                assert_int_equal(fwd.n[SC_ALL_TO_ALL], cp > 1 ? 3 : 0);
+                assert_int_equal(fwd.n[SC_SENDRECV], 0);
             }
+}
+
+/* A ring shows what a step takes beyond its share of attention and what both
+ * lose; a gather shows whole. */
+static void ring_is_hidden(void **state)
+{
+    (void)state;
+    for (uint32_t cp = 2; cp <= 8; cp *= 2) {
+        sc_run r = run_with("llama3-8b", SC_CP_RING, cp, 1);
+        double shown = 0, att = 0;
+        sc_block b = block(&r, 1);
+        shown = over_cp(b.fwd, b.n_fwd).seconds;
+        for (uint32_t i = 0; i < b.n_fwd; i++)
+            if (strcmp(b.fwd[i].name, "attention") == 0)
+                att += b.fwd[i].seconds;
+        sc_plan p;
+        sc_coll_price step;
+        assert_int_equal(sc_plan_build(&r, &f.a, &p, &f.err), SC_OK);
+        assert_int_equal(sc_cost_coll(&f.cost, r.hw, SC_SENDRECV,
+                                      all_keys(&r) / cp, &p.place[CP], -1,
+                                      &step, &f.err),
+                         SC_OK);
+        double both = fmin(step.seconds, att / cp);
+        near(shown,
+             (cp - 1) * (step.seconds - both + both * f.cost.p[SC_P_OVERLAP]));
+        sc_run g = run_with("llama3-8b", SC_CP_ALLGATHER, cp, 1);
+        b = block(&g, 1);
+        assert_true(over_cp(b.fwd, b.n_fwd).seconds > shown);
+    }
+}
+
+/* Whole heads of keys move to ranks. */
+static void heads_divide(void **state)
+{
+    (void)state;
+    sc_plan p;
+    sc_run r = run_with("llama3-8b", SC_CP_ULYSSES, 4, 2);
+    assert_int_equal(sc_plan_build(&r, &f.a, &p, &f.err), SC_OK);
+    r = run_with("llama3-8b", SC_CP_ULYSSES, 8, 2); /* 8 heads of keys */
+    assert_int_equal(sc_plan_build(&r, &f.a, &p, &f.err), SC_EINPUT);
+    assert_int_equal(f.err.d[0].code, SC_C_DIVIDE);
+    assert_string_equal(f.err.d[0].file, "--cp-comm ulysses");
 }
 
 /* Activations kept and FLOP done are divided by cp, in every layer. */
@@ -85,6 +195,22 @@ static void divides(const char *model, const char *software)
             near(b.working * cp, whole.working);
             near(b.flops * cp, whole.flops);
             near(b.params, whole.params);
+        }
+    }
+}
+
+/* Whatever way keys come, a rank has its share of tokens or heads. */
+static void divided_any_way(void **state)
+{
+    (void)state;
+    for (int comm = SC_CP_RING; comm <= SC_CP_ULYSSES; comm++) {
+        sc_run one = run_with("llama3-8b", comm, 1, 1);
+        sc_block whole = block(&one, 1);
+        for (uint32_t cp = 2; cp <= 8; cp *= 2) {
+            sc_run r = run_with("llama3-8b", comm, cp, 1);
+            sc_block b = block(&r, 1);
+            near(b.saved * cp, whole.saved);
+            near(b.flops * cp, whole.flops);
         }
     }
 }
@@ -140,9 +266,9 @@ static void replicas_of_weights(void **state)
             sc_run r = run_of("llama3-8b", "megatron-core", 1, dp, 4, 1);
             r.zero = z;
             sc_block b = block(&r, 1);
-            uint32_t over = CP | (dp > 1 ? 1u << SC_AX_DP : 0);
-            near(b.grad.bytes[over], b.params * r.sw->reduce_bytes);
-            near(b.grad.bytes[over], b.grad_bytes);
+            uint32_t sum = CP | (dp > 1 ? 1u << SC_AX_DP : 0);
+            near(b.grad.bytes[sum], b.params * r.sw->reduce_bytes);
+            near(b.grad.bytes[sum], b.grad_bytes);
             near(b.optim_kept, b.params / (z >= 1 ? 4 * dp : 1));
             near(b.grads_kept, b.params / (z >= 2 ? 4 * dp : 1));
             near(b.params_kept, b.params / (z >= 3 ? 4 * dp : 1));
@@ -189,9 +315,11 @@ static void sequence_divides(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(keys_and_values),        TEST(tokens_divided),
-        TEST(tokens_divided_unfused), TEST(attention_divided),
-        TEST(replicas_of_weights),    TEST(transfers),
-        TEST(sequence_divides)};
+        TEST(gathered),          TEST(in_a_ring),
+        TEST(ulysses),           TEST(ring_is_hidden),
+        TEST(heads_divide),      TEST(divided_any_way),
+        TEST(tokens_divided),    TEST(tokens_divided_unfused),
+        TEST(attention_divided), TEST(replicas_of_weights),
+        TEST(transfers),         TEST(sequence_divides)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -198,7 +198,7 @@ static void sharded_weights_hide(void **state)
     assert_true(event >= busy + 2 * 10 && event <= 1.001 * most);
     assert_true(composed >= busy + 2 * 10 && composed <= 1.001 * most);
     /* without prefetch every layer waits for its weights, both ways */
-    f.sw.prefetch = false;
+    f.sw.prefetch = 0;
     g = lower(&p, b, false);
     event = sc_time_to_s(makespan(&g));
     composed = fast(&p, b);

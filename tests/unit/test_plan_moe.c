@@ -387,6 +387,41 @@ static void whole_experts(void **state)
     refused((mesh){1, 4, 1, 4, true});
 }
 
+static double expert_flops(const sc_piece *p, uint32_t n)
+{
+    double sum = 0;
+    for (uint32_t i = 0; i < n; i++)
+        if (strncmp(p[i].name, "experts_fc", 10) == 0) sum += p[i].flops;
+    return sum;
+}
+
+/* As many rows and bytes as the capacity has room for, or as the busiest rank
+ * gets; what is not routed stays as it is. */
+static void capacity_and_imbalance(void **state)
+{
+    (void)state;
+    static const double factors[] = {0.5, 1.25, 2};
+    for (size_t i = 0; i < SC_COUNT(factors); i++)
+        for (int padded = 0; padded <= 1; padded++) {
+            double k = factors[i];
+            if (!padded && k < 1) continue;
+            sc_run r = run_of("mixtral-8x7b", "megatron-core",
+                              (mesh){1, 8, 1, 1, false});
+            sc_block plain = routed_block(&r);
+            *(padded ? &r.capacity : &r.imbalance) = k;
+            sc_block b = routed_block(&r);
+            exchanges(b.fwd, b.n_fwd, 2, EP, k * copies(&r));
+            exchanges(b.bwd, b.n_bwd, 2, EP, k * copies(&r));
+            double fwd = expert_flops(plain.fwd, plain.n_fwd);
+            double bwd = expert_flops(plain.bwd, plain.n_bwd);
+            near(expert_flops(b.fwd, b.n_fwd), k * fwd);
+            near(expert_flops(b.bwd, b.n_bwd), k * bwd);
+            near(b.flops - plain.flops, (k - 1) * (fwd + bwd));
+            near(b.params, plain.params);
+            near(b.grad_bytes, plain.grad_bytes);
+        }
+}
+
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, set_up, tear_down)
 
 int main(void)
@@ -404,6 +439,7 @@ int main(void)
                                        TEST(experts_over_tp),
                                        TEST(top_k_flops),
                                        TEST(block_flops),
-                                       TEST(whole_experts)};
+                                       TEST(whole_experts),
+                                       TEST(capacity_and_imbalance)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

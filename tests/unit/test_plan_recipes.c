@@ -388,6 +388,66 @@ static void power_and_memory(void **state)
     near(sc_cost_kernel(&f.cost, &d, &k).seconds, t);
 }
 
+/* Blocks whose products stay wide are those of the wide recipe. */
+static void wide_blocks(void **state)
+{
+    (void)state;
+    sc_run r = run_of("h100-sxm", "llama3-8b", "megatron-core", 1);
+    sc_block wide = block(&r, 1);
+    in(&r, SC_RECIPE_FP8);
+    sc_block low = block(&r, 1);
+    assert_int_equal(sc_model_widen(r.model, "layers.0,layers.30-31",
+                                    sc_pos_none(), &f.a, &r.model, &f.err),
+                     SC_OK);
+    assert_int_equal(r.model->n_layers, 4);
+    uint32_t first = r.model->order[0], middle = r.model->order[1];
+    assert_int_equal(r.model->layer[first].repeat, 3);
+    assert_int_equal(r.model->order[31], first);
+    sc_block a = block(&r, first), b = block(&r, middle);
+    near(a.fwd_s, wide.fwd_s);
+    near(a.bwd_s, wide.bwd_s);
+    near(a.saved, wide.saved);
+    near(b.fwd_s, low.fwd_s);
+    assert_int_equal(count(a.fwd, a.n_fwd, "cast"), 0);
+    assert_true(count(b.fwd, b.n_fwd, "cast") > 0);
+    const sc_model *m;
+    assert_int_equal(sc_model_widen(r.model, "layers.*.norm1", sc_pos_none(),
+                                    &f.a, &m, &f.err),
+                     SC_EINPUT); /* no product */
+}
+
+/* Scores of experts are not to be rounded to 8 bits. */
+static void router_stays_wide(void **state)
+{
+    (void)state;
+    sc_run r = run_of("h100-sxm", "mixtral-8x7b", "megatron-core", 1);
+    sc_block wide = block(&r, 1);
+    in(&r, SC_RECIPE_FP8);
+    sc_block low = block(&r, 1);
+    double one = seconds(wide.fwd, wide.n_fwd, "router");
+    assert_true(one > 0);
+    near(seconds(low.fwd, low.n_fwd, "router"), one);
+    /* qkv, proj and both products of the experts */
+    assert_int_equal(count(low.fwd, low.n_fwd, "cast"), 4);
+}
+
+/* What show --strategy says of a recipe names every product once. */
+static void recipe_in_words(void **state)
+{
+    (void)state;
+    sc_run r = run_of("h100-sxm", "llama3-8b", "megatron-core", 1);
+    sc_text t;
+    sc_text_init(&t);
+    plan_recipe_text(&r, &t);
+    assert_int_equal(t.len, 0);
+    in(&r, SC_RECIPE_FP8_BLOCK);
+    plan_recipe_text(&r, &t);
+    assert_non_null(strstr(t.buf, "fp8   qkv proj fc1 fc2\n"));
+    assert_non_null(strstr(t.buf, "bf16  lm_head\n"));
+    assert_non_null(strstr(t.buf, "128 x 128"));
+    sc_text_free(&t);
+}
+
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, set_up, tear_down)
 
 int main(void)
@@ -406,6 +466,9 @@ int main(void)
                                        TEST(selective_unfused),
                                        TEST(power_of_hopper),
                                        TEST(power_of_blackwell),
-                                       TEST(power_and_memory)};
+                                       TEST(power_and_memory),
+                                       TEST(wide_blocks),
+                                       TEST(recipe_in_words),
+                                       TEST(router_stays_wide)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

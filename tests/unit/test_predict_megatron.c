@@ -353,6 +353,11 @@ static void test_errors(void **state)
         {WHOLE "--context-parallel-size $(nproc)\n", "missing 2:25"},
         {WHOLE "--bf16 --fp16\n", "conflict 2:8"},
         {WHOLE "--fp8-format int8\n", "unknown-name 2:14"},
+        {WHOLE "--fp8-format e4m3 --fp8-recipe x\n", "unknown-name 2:32"},
+        {WHOLE "--cp-comm-type ring\n", "unknown-name 2:16"},
+        {WHOLE "--moe-expert-capacity-factor -2\n", "range 2:30"},
+        {WHOLE "--world-size 8 --num-distributed-optimizer-instances 3\n",
+         "divide 2:54"},
         {WHOLE "--normalization Batch\n", "unknown-name 2:17"},
         {WHOLE "--position-embedding-type sine\n", "unknown-name 2:27"},
         {WHOLE "--recompute-granularity some\n", "unknown-name 2:25"},
@@ -464,6 +469,48 @@ static void test_yaml(void **state)
     sc_arena_free(&r.a);
 }
 
+/* Options of strategies beyond degrees. */
+static void test_strategy(void **state)
+{
+    (void)state;
+    reading r;
+    good(&r, WHOLE "--cp-comm-type a2a --fp8-format hybrid --fp8-recipe "
+                   "blockwise --first-last-layers-bf16 "
+                   "--num-layers-at-end-in-bf16 2 --bf16 "
+                   "--moe-expert-capacity-factor 1.5 "
+                   "--moe-pad-expert-input-to-capacity --world-size 16 "
+                   "--use-distributed-optimizer "
+                   "--num-distributed-optimizer-instances 4\n");
+    assert_int_equal(r.job.cp_comm, SC_CP_ULYSSES);
+    assert_int_equal(r.job.precision, SC_RECIPE_FP8_BLOCK);
+    assert_string_equal(r.job.wide, "layers.0-0,layers.22-23");
+    assert_true(r.job.capacity == 1.5);
+    assert_int_equal(r.job.dp, 16);
+    assert_int_equal(r.job.hsdp, 4);
+    assert_int_equal(r.job.zero, 1);
+    assert_string_equal(origin(&r, false, "cp-comm"),
+                        "f:2: --cp-comm-type a2a");
+    sc_arena_free(&r.a);
+    good(&r, WHOLE "--cp-comm-type all_gather p2p --fp8-format hybrid "
+                   "--fp8-recipe mxfp8 --moe-expert-capacity-factor 1.5\n");
+    assert_int_equal(r.job.cp_comm, SC_CP_ALLGATHER);
+    assert_int_equal(r.job.precision, SC_RECIPE_MXFP8);
+    assert_true(r.job.capacity == 0); /* room for more than there are */
+    assert_int_equal(r.job.hsdp, 0);
+    sc_arena_free(&r.a);
+    good(&r, WHOLE "--cp-comm-type a2a+p2p\n");
+    assert_int_equal(r.job.cp_comm, SC_CP_RING);
+    bool warned = false;
+    for (uint32_t i = 0; i < r.m.n_warnings; i++)
+        warned = warned || strstr(r.m.warnings[i], "a2a+p2p is read");
+    assert_true(warned);
+    sc_arena_free(&r.a);
+    good(&r, WHOLE);
+    assert_int_equal(r.job.cp_comm, SC_INFER);
+    assert_int_equal(r.job.prefetch, SC_INFER);
+    sc_arena_free(&r.a);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -471,6 +518,7 @@ int main(void)
         cmocka_unit_test(test_wrappers),   cmocka_unit_test(test_defines),
         cmocka_unit_test(test_given_wins), cmocka_unit_test(test_experts),
         cmocka_unit_test(test_table),      cmocka_unit_test(test_warnings),
-        cmocka_unit_test(test_errors),     cmocka_unit_test(test_yaml)};
+        cmocka_unit_test(test_errors),     cmocka_unit_test(test_yaml),
+        cmocka_unit_test(test_strategy)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

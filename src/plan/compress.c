@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * compress.c - gradients on the wire in another format: bytes of the exchange,
+ * and the kernels that make the format and undo it.
+ *
+ * Formats of 8 and 16 bits move in the collective that the layouts imply.  The
+ * largest elements of every replica (top-k) differ in place, so they are
+ * gathered with their indices.  PowerSGD sums two thin factors instead of a
+ * matrix.
+ */
+#include "plan/block.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct {
+    const char *name;
+    double bytes; /* per element; 0: another shape */
+    double lo, hi;
+} formats[] = {
+    [SC_GRAD_PLAIN] = {"none", 0, 0, 0},
+    [SC_GRAD_FP16] = {"fp16", 2, 0, 0},
+    [SC_GRAD_BF16] = {"bf16", 2, 0, 0},
+    [SC_GRAD_FP8] = {"fp8", 1, 0, 0},
+    [SC_GRAD_INT8] = {"int8", 1, 0, 0},
+    [SC_GRAD_TOPK] = {"topk", 0, 0, 1},
+    [SC_GRAD_POWERSGD] = {"powersgd", 0, 1, 4096},
+};
+
+sc_status sc_compress_read(const char *text, sc_pos pos, sc_compress *out,
+                           sc_err *err)
+{
+    size_t len = strcspn(text, ":"), i = 0;
+    while (i < SC_COUNT(formats) && (strlen(formats[i].name) != len ||
+                                     strncmp(text, formats[i].name, len) != 0))
+        i++;
+    if (i == SC_COUNT(formats))
+        return sc_error(err, SC_EINPUT, SC_C_UNKNOWN_NAME, pos,
+                        "none, fp16, bf16, fp8, int8, topk:SHARE or "
+                        "powersgd:RANK",
+                        "unknown format \"%.40s\"", text);
+    sc_compress c = {(sc_compress_kind)i, 0};
+    char *end = NULL;
+    bool sized = formats[i].hi > 0, whole = c.kind == SC_GRAD_POWERSGD;
+    if (text[len] == ':') c.arg = strtod(text + len + 1, &end);
+    if (sized != (end != NULL) || (end && (*end || end == text + len + 1)))
+        return sc_error(err, SC_EINPUT, SC_C_TYPE, pos,
+                        "for example bf16, topk:0.01, powersgd:4",
+                        "\"%.40s\" %s", text,
+                        sized ? "needs one number" : "takes no number");
+    if (sized && (!(c.arg >= formats[i].lo) || !(c.arg <= formats[i].hi) ||
+                  c.arg <= 0 || (whole && c.arg != floor(c.arg))))
+        return sc_error(err, SC_EINPUT, SC_C_RANGE, pos,
+                        whole ? "a rank from 1 to 4096"
+                              : "a share above 0, up to 1",
+                        "%s of %s", formats[i].name, text + len + 1);
+    *out = c;
+    return SC_OK;
+}
+
+void sc_compress_print(const sc_compress *c, char *buf, size_t size)
+{
+    if (formats[c->kind].hi > 0)
+        snprintf(buf, size, "%s:%g", formats[c->kind].name, c->arg);
+    else
+        snprintf(buf, size, "%s", formats[c->kind].name);
+}
+
+/* ---- kernels --------------------------------------------------------------- */
+
+static void kernel(emit *e, const sc_kernel *k, sc_block *b)
+{
+    const sc_run *r = &e->p->run;
+    if (e->why) sc_cost_explain_kernel(r->cost, r->hw->device, k, e->why);
+    b->pack_s += sc_cost_kernel(r->cost, r->hw->device, k).seconds;
+}
+
+static void memory(emit *e, const char *name, double bytes, uint32_t launches,
+                   sc_block *b)
+{
+    kernel(e,
+           &(sc_kernel){.kind = SC_K_MEMORY,
+                        .name = name,
+                        .bytes = bytes,
+                        .launches = launches},
+           b);
+}
+
+/* Read wide, written narrow before the exchange, the other way behind it; a
+ * scale needs the largest element, one more read. */
+static void cast(emit *e, double local, sc_block *b)
+{
+    const sc_run *r = &e->p->run;
+    double wide = r->sw->reduce_bytes, low = formats[r->compress.kind].bytes;
+    bool scaled = low < 2;
+    memory(e, "compress gradient",
+           local * (2 * (wide + low) + (scaled ? wide : 0)), scaled ? 3 : 2, b);
+}
+
+enum { INDEX_BYTES = 4, RADIX_PASSES = 4 };
+
+/* What was left out last time is added (read twice, written), magnitudes are
+ * ranked a byte at a time, the rest is kept (read, written); the pairs of all
+ * replicas are added to zeros. */
+static void largest(emit *e, double local, double pairs, sc_block *b)
+{
+    double wide = e->p->run.sw->reduce_bytes;
+    memory(e, "largest elements", local * wide * (3 + RADIX_PASSES + 2), 12, b);
+    memory(e, "add largest", local * wide + pairs * (INDEX_BYTES + 3 * wide), 2,
+           b);
+    b->residual += local * wide;
+}
+
+typedef struct matrix {
+    double rows, cols, count;
+} matrix;
+
+/* The weight on one rank: what a product sums over by what it makes. */
+static matrix matrix_of(const sc_run *r, const sc_operator *op,
+                        const sc_layout *l)
+{
+    matrix m = {1, 1, 1};
+    for (uint32_t i = 0; i < op->n_iter; i++) {
+        const sc_iter *it = &op->iter[i];
+        if (!(op->w >> i & 1)) continue;
+        bool expert = it->name == SC_D_EXPERT;
+        double n = expert ? it->units : (double)it->extent;
+        n *= sc_layout_fraction(l, 1u << it->name, r->size);
+        if (expert)
+            m.count *= n;
+        else if (it->kind == SC_I_REDUCE)
+            m.cols *= n;
+        else
+            m.rows *= n;
+    }
+    return m;
+}
+
+/* PyTorch's PowerSGD leaves alone what would not shrink to half. */
+static bool shrinks(const matrix *m, double rank)
+{
+    return m->rows * m->cols > 2 * rank * (m->rows + m->cols);
+}
+
+/* Vogels et al. 2019, algorithm 1: P = M Q, summed, made orthogonal; Q = M^T P,
+ * summed; M' = P Q^T.  The error is added before and kept after. */
+static void power_iteration(emit *e, const matrix *m, double rank, sc_block *b)
+{
+    const sc_run *r = &e->p->run;
+    double wide = r->sw->reduce_bytes, all = m->count * m->rows * m->cols;
+    const double shape[3][3] = {{m->rows, rank, m->cols},
+                                {m->cols, rank, m->rows},
+                                {m->rows, m->cols, rank}};
+    static const char *const name[] = {"factor P", "factor Q", "matrix P Q"};
+    bool tf32 = wide >= 4 && r->hw->device->peak[SC_TF32] > 0;
+    for (uint32_t i = 0; i < 3; i++)
+        kernel(e,
+               &(sc_kernel){.kind = SC_K_GEMM,
+                            .precision = tf32 ? SC_TF32 : SC_BF16,
+                            .name = name[i],
+                            .batch = (uint64_t)fmax(1, m->count),
+                            .m = (uint64_t)shape[i][0],
+                            .n = (uint64_t)shape[i][1],
+                            .k = (uint64_t)shape[i][2],
+                            .launches = 1},
+               b);
+    /* Gram-Schmidt: each column is taken out of those behind it. */
+    memory(e, "orthogonal columns",
+           m->count * m->rows * rank * (rank + 1) * wide, (uint32_t)rank, b);
+    memory(e, "error feedback", 6 * all * wide, 2, b);
+    b->residual += all * wide;
+}
+
+/* ---- exchange --------------------------------------------------------------- */
+
+typedef struct wire {
+    sc_coll coll;
+    double bytes;
+} wire;
+
+static wire compressed(emit *e, const sc_placed *o, const sc_layout *made,
+                       const sc_move *m, double local, sc_block *b)
+{
+    const sc_run *r = &e->p->run;
+    double wide = r->sw->reduce_bytes, low = formats[r->compress.kind].bytes;
+    wire w = {m->coll, local * wide};
+    if (r->compress.kind == SC_GRAD_TOPK && m->coll == SC_ALL_REDUCE) {
+        double pairs = r->compress.arg * local * e->p->place[m->axes].n;
+        largest(e, local, pairs, b);
+        return (wire){SC_ALL_GATHER, pairs * (wide + INDEX_BYTES)};
+    }
+    if (r->compress.kind == SC_GRAD_POWERSGD && m->coll == SC_ALL_REDUCE) {
+        matrix x = matrix_of(r, o->op, made);
+        if (!shrinks(&x, r->compress.arg)) return w;
+        power_iteration(e, &x, r->compress.arg, b);
+        w.bytes = x.count * (x.rows + x.cols) * r->compress.arg * wide;
+        return w;
+    }
+    if (low > 0 && low < wide) {
+        w.bytes = local * low;
+        cast(e, local, b);
+    }
+    return w;
+}
+
+void block_gradient(emit *e, const sc_placed *o, const sc_layout *made,
+                    const sc_layout *want, double elements, sc_block *b)
+{
+    const sc_run *r = &e->p->run;
+    sc_move m[SC_MOVES];
+    uint32_t n = sc_layout_moves(made, want, r->size, m);
+    for (uint32_t i = 0; i < n; i++) {
+        double local = m[i].fraction * elements;
+        /* Sums between the parts of one replica stay as they are. */
+        bool inside = m[i].axes >> SC_AX_TP & 1;
+        wire w = {m[i].coll, local * r->sw->reduce_bytes};
+        if (!inside) w = compressed(e, o, made, &m[i], local, b);
+        if (e->reasons) {
+            sc_move x = m[i];
+            x.coll = w.coll;
+            block_reason(e, o->op->name, &x,
+                         w.bytes / (m[i].fraction > 0 ? m[i].fraction : 1),
+                         w.bytes < local * r->sw->reduce_bytes ? ", compressed"
+                                                               : "");
+        }
+        b->grad.bytes[m[i].axes] += w.bytes;
+        b->grad.coll[m[i].axes] = (uint8_t)w.coll;
+    }
+}

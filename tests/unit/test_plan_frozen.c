@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Frozen subtrees: no weight gradient, no state, no traffic; below all that
+ * learns no backward pass. */
+#include <stepcast/predict.h>
+
+#include "unit.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static struct {
+    sc_arena a;
+    sc_err err;
+    sc_cost cost;
+    sc_software sw;
+} f;
+
+static int set_up(void **state)
+{
+    (void)state;
+    sc_arena_init(&f.a, 0);
+    sc_err_init(&f.err);
+    sc_cost_centres(&f.cost);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    sc_arena_free(&f.a);
+    return 0;
+}
+
+static void near(double a, double b)
+{
+    if (fabs(a - b) > 1e-9 * fmax(fabs(a), fabs(b)))
+        fail_msg("%.12g, %.12g", a, b);
+}
+
+#define TEST(fn) cmocka_unit_test_setup_teardown(fn, set_up, tear_down)
+
+static sc_run run_of(const char *model, const char *cluster,
+                     const char *software)
+{
+    const sc_software *sw = NULL;
+    sc_run r = {.cost = &f.cost,
+                .sw = &f.sw,
+                .size = {1, 1, 1, 1, 1, 1},
+                .vpp = 1,
+                .mbs = 1,
+                .ga = 1,
+                .seq = 1024,
+                .precision = SC_BF16,
+                .recipe = SC_RECIPE_BF16};
+    assert_int_equal(sc_hw_build(cluster, sc_pos_none(), &f.a, &r.hw, &f.err),
+                     0);
+    assert_int_equal(
+        sc_model_load(model, sc_pos_none(), &f.a, &r.model, &f.err), 0);
+    assert_int_equal(
+        sc_software_find(software, NULL, sc_pos_none(), &f.a, &sw, &f.err), 0);
+    f.sw = *sw;
+    r.size[SC_AX_DP] = r.hw->n_devices;
+    r.gbs = r.hw->n_devices;
+    return r;
+}
+
+static sc_plan plan_of(const sc_run *r, sc_block **blocks)
+{
+    sc_plan p;
+    sc_status s = sc_plan_build(r, &f.a, &p, &f.err);
+    if (s != SC_OK) print_message("%s\n", f.err.d[0].msg);
+    assert_int_equal(s, SC_OK);
+    assert_int_equal(sc_blocks_price(&p, &f.a, blocks, &f.err), SC_OK);
+    return p;
+}
+
+static double event_s(const sc_plan *p, const sc_block *b)
+{
+    sc_graph g;
+    sc_result res;
+    sc_sim_opts o;
+    assert_int_equal(sc_lower(p, b, NULL, &f.a, &g, &f.err), SC_OK);
+    sc_predict_rates(&f.cost, &o);
+    assert_int_equal(sc_sim_run(&g, &o, &f.a, &res, &f.err), SC_OK);
+    return sc_time_to_s(res.makespan);
+}
+
+static double fast_s(const sc_plan *p, const sc_block *b)
+{
+    double s = 0;
+    assert_int_equal(sc_predict_fast(p, b, &f.a, &s, &f.err), SC_OK);
+    return s;
+}
+
+static const sc_model *freeze(const sc_model *m, const char *patterns)
+{
+    const sc_model *out = NULL;
+    sc_status s = sc_model_freeze(m, patterns, sc_pos_file("--freeze"), &f.a,
+                                  &out, &f.err);
+    if (s != SC_OK) print_message("%s\n", f.err.d[0].msg);
+    assert_int_equal(s, SC_OK);
+    return out;
+}
+
+static double weights(const sc_model *m, bool learning)
+{
+    double n = 0;
+    for (uint32_t l = 0; l < m->n_layers; l++)
+        for (uint32_t i = 0; i < m->layer[l].n_ops; i++)
+            if (!learning || !m->layer[l].op[i].frozen)
+                n += (double)m->layer[l].op[i].params * m->layer[l].repeat;
+    return n;
+}
+
+static void split_by_patterns(void **state)
+{
+    (void)state;
+    sc_run r = run_of("llama2-7b", "dgx-h100:1", "megatron-core");
+    double layer = 0, qkv = 0, all = (double)r.model->params;
+    for (uint32_t i = 0; i < r.model->layer[1].n_ops; i++) {
+        const sc_operator *op = &r.model->layer[1].op[i];
+        layer += (double)op->params;
+        if (strcmp(op->name, "qkv") == 0) qkv = (double)op->params;
+    }
+    double vocab = (double)r.model->t.vocab * (double)r.model->t.hidden;
+
+    const struct {
+        const char *patterns;
+        double trained;
+    } cases[] = {{"layers.0-15.*", all - 16 * layer},
+                 {"layers.0-15", all - 16 * layer},
+                 {"layers.31", all - layer},
+                 {"layers.*.qkv", all - 32 * qkv},
+                 {"layers.4-7.qkv,layers.5-9.qkv", all - 6 * qkv},
+                 {"embedding", all - vocab},
+                 {"layers,embedding", all - 32 * layer - vocab},
+                 {"layers.0-99.qk?", all - 32 * qkv}};
+
+    for (size_t i = 0; i < SC_COUNT(cases); i++) {
+        const sc_model *m = freeze(r.model, cases[i].patterns);
+        near((double)m->trained_params, cases[i].trained);
+        near(weights(m, true), cases[i].trained);
+        near(weights(m, false), all);
+        assert_int_equal(m->n_blocks, 32);
+        assert_true(m->hash != r.model->hash);
+    }
+}
+
+/* Of what is frozen nothing is kept or sent. */
+static void states(void **state)
+{
+    (void)state;
+    for (int z = 0; z <= 3; z++) {
+        sc_run r = run_of("llama2-7b", "dgx-h100:1", "megatron-core");
+        sc_block *b, *full;
+        r.zero = z;
+        (void)plan_of(&r, &full);
+        r.model = freeze(r.model, "layers.8-15.*");
+        assert_int_equal(r.model->n_layers, 4);
+        sc_plan p = plan_of(&r, &b);
+        uint32_t cold = r.model->order[8], warm = r.model->order[0];
+        assert_int_equal(p.stage[0].n[cold], 8);
+        near(b[cold].params, full[1].params);
+        near(b[cold].params_kept, full[1].params_kept);
+        near(b[cold].frozen_kept, b[cold].params_kept);
+        near(b[cold].grads_kept + b[cold].optim_kept, 0);
+        near(b[cold].grad_bytes + b[cold].update_bytes, 0);
+        near(b[cold].gather_bytes, full[1].gather_bytes);
+        near(b[warm].grad_bytes, full[1].grad_bytes);
+        near(b[warm].bwd_s, full[1].bwd_s);
+        assert_true(b[cold].bwd_s > 0 && b[cold].bwd_s < 0.7 * full[1].bwd_s);
+        near(b[cold].fwd_s, full[1].fwd_s);
+    }
+}
+
+/* A backward pass runs down to the lowest weight that learns. */
+static void no_backward_below(void **state)
+{
+    (void)state;
+    sc_run r = run_of("llama2-7b", "dgx-h100:1", "megatron-core");
+    r.model = freeze(r.model, "embedding,layers.0-15");
+    sc_block *b;
+    (void)plan_of(&r, &b);
+    uint32_t low = r.model->order[0], high = r.model->order[16];
+    assert_true(r.model->layer[0].still && r.model->layer[low].still);
+    assert_false(r.model->layer[high].still);
+    near(b[0].bwd_s + b[low].bwd_s, 0);
+    assert_int_equal(b[low].n_bwd, 0);
+    near(b[low].saved, 0);
+    assert_true(b[high].bwd_s > 0 && b[high].saved > 0);
+    /* an embedding that learns needs gradients of all layers */
+    r = run_of("llama2-7b", "dgx-h100:1", "megatron-core");
+    r.model = freeze(r.model, "layers.0-15");
+    (void)plan_of(&r, &b);
+    assert_true(b[r.model->order[0]].bwd_s > 0);
+}
+
+/* Model FLOP: one pass of what is still, two of what is frozen. */
+static void flops(void **state)
+{
+    (void)state;
+    sc_run r = run_of("llama2-7b", "dgx-h100:1", "megatron-core");
+    double full = sc_model_flops(r.model, 8, 1024, false);
+    double layer = 0;
+    for (uint32_t i = 0; i < r.model->layer[1].n_ops; i++)
+        layer += sc_operator_flops(&r.model->layer[1].op[i], 8, 1024);
+    const sc_model *m = freeze(r.model, "embedding,layers.0-15");
+    near(sc_model_flops(m, 8, 1024, false), full - 16 * 2 * layer);
+}
+
+/* Engines agree on every schedule and sharding, and less to do is never
+ * slower. */
+static void engines(void **state)
+{
+    (void)state;
+    static const char *const patterns[] = {
+        "layers.0-15", "embedding,layers.0-7", "embedding,layers.0-15",
+        "embedding,layers", "layers.*.qkv"};
+    for (uint32_t pp = 1; pp <= 4; pp *= 2)
+        for (int z = 0; z <= 3; z++)
+            for (size_t i = 0; i < SC_COUNT(patterns); i++) {
+                sc_run r = run_of("llama2-7b", "dgx-h100:1", "megatron-core");
+                sc_block *b;
+                r.size[SC_AX_PP] = pp;
+                r.size[SC_AX_DP] = 8 / pp;
+                r.zero = z;
+                r.ga = 8;
+                r.gbs = 64 / pp;
+                sc_plan p = plan_of(&r, &b);
+                double whole = event_s(&p, b);
+                r.model = freeze(r.model, patterns[i]);
+                p = plan_of(&r, &b);
+                double event = event_s(&p, b), composed = fast_s(&p, b);
+                if (fabs(composed / event - 1) > 0.03 || event > whole)
+                    print_message("pp %u zero %d %s: %g, %g; %g\n", pp, z,
+                                  patterns[i], event, composed, whole);
+                assert_true(fabs(composed / event - 1) <= 0.03);
+                assert_true(event <= whole);
+            }
+}
+
+static void tied(void **state)
+{
+    (void)state;
+    sc_run r = run_of("gpt3-xl", "dgx-h100:1", "megatron-core");
+    const sc_model *m = freeze(r.model, "embedding.embed");
+    sc_block *b;
+    sc_step_costs c;
+    const sc_layer *head = &m->layer[m->n_layers - 1];
+    for (uint32_t i = 0; i < head->n_ops; i++)
+        if (strcmp(head->op[i].name, "lm_head") == 0)
+            assert_true(head->op[i].frozen);
+    r.model = m;
+    r.size[SC_AX_PP] = 2;
+    r.size[SC_AX_DP] = 4;
+    sc_plan p = plan_of(&r, &b);
+    assert_int_equal(sc_plan_step_costs(&p, b, 0, &c, &f.err), SC_OK);
+    assert_true(c.tied_s == 0);
+}
+
+static void refused(void **state)
+{
+    (void)state;
+
+    static const struct {
+        const char *patterns;
+        sc_code code;
+    } bad[] = {{"layer.0", SC_C_UNKNOWN_NAME},
+               {"layers.32", SC_C_UNKNOWN_NAME},
+               {"layers.0-3,layers.*.mlp", SC_C_UNKNOWN_NAME},
+               {"layers.*.rope", SC_C_UNKNOWN_NAME}, /* no weight */
+               {"", SC_C_UNKNOWN_NAME},
+               {"*", SC_C_CONFLICT},
+               {"layers.0.qkv,layers.1.proj,layers.2.fc1,layers.3.fc2,"
+                "layers.4.norm1,layers.5.norm2",
+                SC_C_TOO_BIG}};
+
+    sc_run r = run_of("llama2-7b", "dgx-h100:1", "megatron-core");
+    for (size_t i = 0; i < SC_COUNT(bad); i++) {
+        const sc_model *m = NULL;
+        sc_err_init(&f.err);
+        sc_status s =
+            sc_model_freeze(r.model, bad[i].patterns, sc_pos_file("--freeze"),
+                            &f.a, &m, &f.err);
+        assert_int_equal(s, SC_EINPUT);
+        assert_int_equal(f.err.d[0].code, bad[i].code);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {TEST(split_by_patterns),
+                                       TEST(states),
+                                       TEST(no_backward_below),
+                                       TEST(flops),
+                                       TEST(engines),
+                                       TEST(tied),
+                                       TEST(refused)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
