@@ -35,7 +35,7 @@ typedef struct sc_job {
     int engine;   /* sc_engine */
     int fidelity; /* 0 analytic */
     bool no_symmetry;
-    double price; /* USD per device and second; 0 */
+    double price; /* USD per device and second; SC_INFER: not known */
     bool brief;   /* only time and memory by the engine asked for: no second
                    engine, no suggestions (fits, sweeps) */
 } sc_job;
@@ -47,6 +47,18 @@ void sc_job_given(sc_job *job, const sc_given *given);
 /* Options of `predict`, keys of its --config file: one table. */
 extern const sc_key sc_job_keys[];
 
+/* The field of a yes/no key that may also be left to be inferred, else NULL.
+ */
+const int *sc_job_three_valued(const sc_job *job, const sc_key *k);
+/* Whether a row's field is not what sc_job_init() leaves. */
+bool sc_job_has(const sc_job *job, const sc_key *k);
+/* Fills every choice of `run`, a prediction of `job`: the result, predicted,
+ * gives the same numbers. */
+void sc_job_resolve(const sc_job *job, const sc_run *run, sc_job *out);
+/* The options that, appended to a command line that says `from`, make it say
+ * `to`: "--zero 1 --no-fsdp".  In `a`; NULL: out of memory. */
+const char *sc_job_options(const sc_job *from, const sc_job *to, sc_arena *a);
+
 typedef struct sc_stage_memory {
     double weights, gradients, optimizer, activations, communication, other;
     double allocated; /* sum of the above */
@@ -54,8 +66,10 @@ typedef struct sc_stage_memory {
 } sc_stage_memory;
 
 typedef struct sc_suggestion {
-    const char *change; /* "--tp 4" */
-    double step_time_s, peak;
+    const char *change; /* "--tp 4": behind what was asked for, it gives */
+    double step_time_s; /* this step */
+    double peak;        /* and this memory, bytes */
+    bool fits;
 } sc_suggestion;
 
 typedef struct sc_prediction {

@@ -82,6 +82,7 @@ void sc_job_init(sc_job *job)
                     .schedule = SC_INFER,
                     .precision = SC_INFER,
                     .tp_overlap = SC_INFER,
+                    .price = SC_INFER,
                     .grad_overlap = SC_INFER};
 }
 

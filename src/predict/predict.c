@@ -140,7 +140,7 @@ static void money(const state *x, sc_prediction *p)
         p->energy_j_per_step = watts * t * (hw->pue > 0 ? hw->pue : 1);
     }
     p->cost_usd_per_step =
-        x->job->price > 0 ? x->job->price * hw->n_devices * t : NAN;
+        x->job->price >= 0 ? x->job->price * hw->n_devices * t : NAN;
 }
 
 static sc_status memory(const state *x, sc_arena *a, sc_prediction *p,
@@ -239,12 +239,8 @@ sc_status sc_predict(const sc_job *job, const sc_hw *hw, const sc_model *model,
     x.flops_device = device_flops(&x);
     SC_TRY(memory(&x, a, &p, err));
     SC_TRY(run_engines(&x, a, &p, err));
-    if (!job->brief)
-        SC_TRY(predict_suggest(&p.run, p.step_time_s, p.fits, memo, a,
-                               p.suggestion, &p.n_suggestions, err));
+    if (!job->brief) SC_TRY(predict_suggest(job, memo, a, &p, err));
     warnings(&p, &warn);
-    if (!p.fits && !job->brief && p.n_suggestions < 3)
-        SC_TRY(predict_larger(job, &p, a, err));
     if (hw->device_assumed)
         predict_note(&assume, "device %s: the machine names none",
                      hw->device->name);
