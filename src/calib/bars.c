@@ -47,7 +47,7 @@ sc_status sc_validation_bars(const sc_validation *v, const char *text,
     const sc_node *bars =
         root->kind == SC_N_MAP ? sc_node_get(root, "bars") : NULL;
     if (!bars || bars->kind != SC_N_MAP || bars->n == 0)
-        return sc_error(err, SC_EINPUT, SC_C_MISSING, sc_pos_file(file),
+        return sc_error(err, SC_EINPUT, SC_C_MISSING, (bars ? bars : root)->pos,
                         "write `bars: {family: 3.1%}`", "no bars in the file");
     sc_status first = SC_OK;
     bool met = true;

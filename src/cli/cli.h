@@ -40,6 +40,9 @@ void cli_dump_lines(const sc_opt_set *set, const char *but, sc_text *out);
 /* `text` in lines of at most 80 columns, indented by `indent` blanks. */
 void cli_wrap(sc_text *out, int indent, const char *text);
 
+/* A value of `j`: the lines of a text for people. */
+void cli_lines_json(const char *text, sc_arena *a, sc_json *j);
+
 /* "did you mean X?" where a name is near, else `other`; in the arena. */
 const char *cli_hint(const cli *c, const char *word, const char *const *names,
                      const char *other);

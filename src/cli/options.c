@@ -70,6 +70,39 @@ static sc_status store(cli *c, sc_node *n, sc_opt_set *sets, uint32_t n_sets)
     return SC_OK;
 }
 
+/* A result of `predict`: its config, under the names that options have, without
+ * what only follows from them. */
+static sc_node *config_of(cli *c, sc_node *root)
+{
+    static const char *const derived[] = {"model_name", "device", "devices",
+                                          "micro_batches"};
+    const sc_node *schema = sc_node_get(root, "schema");
+    sc_node *config = NULL, **at;
+    if (!schema || schema->kind != SC_N_SCALAR ||
+        strcmp(schema->text, "stepcast.result/1") != 0)
+        return root;
+    for (sc_node *n = root->child; n; n = n->next)
+        if (strcmp(n->key, "config") == 0) config = n;
+    if (!config || config->kind != SC_N_MAP) return root;
+    for (at = &config->child; *at;) {
+        bool drop = false;
+        for (size_t i = 0; i < SC_COUNT(derived); i++)
+            drop = drop || strcmp((*at)->key, derived[i]) == 0;
+        if (drop) {
+            *at = (*at)->next;
+            config->n--;
+            continue;
+        }
+        char *key = sc_strdup(c->arena, (*at)->key);
+        if (!key) return NULL;
+        for (char *s = key; *s; s++)
+            if (*s == '_') *s = '-';
+        (*at)->key = key;
+        at = &(*at)->next;
+    }
+    return config;
+}
+
 static sc_status read_file(cli *c, sc_opt_set *sets, uint32_t n_sets)
 {
     char *text = NULL;
@@ -79,6 +112,8 @@ static sc_status read_file(cli *c, sc_opt_set *sets, uint32_t n_sets)
                         c->err));
     SC_TRY(sc_doc_parse(text, len, SC_FMT_AUTO, c->config, c->arena, &root,
                         c->err));
+    root = config_of(c, root);
+    if (!root) return sc_error_nomem(c->err);
     sc_key *keys = joined(c, sets, n_sets);
     double *fields =
         keys ? SC_NEW_N(c->arena, double, table_size(keys) + 1) : NULL;

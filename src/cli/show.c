@@ -172,14 +172,7 @@ static void lines_json(const char *name, const char *text, sc_arena *a,
     sc_json_put_string(j, "schema", "stepcast.show/1");
     sc_json_put_string(j, "name", name);
     sc_json_key(j, "lines");
-    sc_json_begin(j, '[');
-    while (*text) {
-        size_t n = strcspn(text, "\n");
-        const char *line = sc_strndup(a, text, n);
-        sc_json_string(j, line);
-        text += n + (text[n] == '\n');
-    }
-    sc_json_end(j, ']');
+    cli_lines_json(text, a, j);
     sc_json_end(j, '}');
 }
 

@@ -23,6 +23,10 @@ sc_status sc_file_read(const char *path, size_t max, sc_arena *a, char **buf,
 sc_status sc_file_write(const char *path, const char *buf, size_t len,
                         sc_err *err);
 
+/* The same, compressed as gzip does it. */
+sc_status sc_file_write_gzip(const char *path, const char *buf, size_t len,
+                             sc_err *err);
+
 /* Data files built into the library (data/ of the source tree), by path
  * relative to data/: "fit/step.yml".  NULL if there is none. */
 typedef struct sc_embedded {
