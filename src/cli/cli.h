@@ -12,6 +12,7 @@
 typedef struct cli {
     sc_arena *arena;
     sc_err *err;
+    const char *command; /* as it is called */
     bool json, quiet;
     bool dump_config;
     int64_t jobs, seed;  /* read by the commands that have use for them */
@@ -30,6 +31,10 @@ sc_status cli_parse(cli *c, int argc, char *const *argv, sc_opt_set *sets,
                     uint32_t n_sets, sc_words *positional);
 
 #define CLI_SETS 4
+
+/* Errors of values from --config's file move there; those without a place to
+ * the command. */
+void cli_locate(const cli *c);
 
 /* What was given, as a file that --config reads. */
 sc_status cli_dump(cli *c, const sc_opt_set *sets, uint32_t n_sets);

@@ -69,8 +69,9 @@ static sc_status follow_cluster(cli *c, const sc_opt_set *set,
     if (is_bare(job->cluster)) {
         SC_TRY(size_cluster(c, x, hw, job));
         wish.cluster = job->cluster;
-        SC_TRY(sc_hw_build(job->cluster, sc_pos_file("--cluster"), c->arena,
-                           &hw, c->err));
+        SC_TRY(sc_hw_build(job->cluster,
+                           sc_pos_option(c->arena, "--cluster", job->cluster),
+                           c->arena, &hw, c->err));
     }
     int64_t n = hw->n_devices, world = x->m->world;
     if (asked->dp != 0 || n == world) return SC_OK;

@@ -2,6 +2,7 @@
 /* options.c - options from the command line and from the file of --config. */
 #include "cli/cli.h"
 
+#include <stdio.h>
 #include <string.h>
 
 const sc_key cli_common_keys[] = {
@@ -123,6 +124,35 @@ static sc_status read_file(cli *c, sc_opt_set *sets, uint32_t n_sets)
         SC_TRY(store(c, n, sets, n_sets));
     c->file = root;
     return SC_OK;
+}
+
+/* The entry of --config's file that an error at "--tp 7" speaks of; NULL. */
+static const sc_node *entry_of(const cli *c, const char *at)
+{
+    char key[64];
+    for (; at; at = strstr(at, " --")) {
+        at += strspn(at, " -");
+        snprintf(key, sizeof key, "%.*s", (int)strcspn(at, " "), at);
+        const sc_node *n = sc_node_get(c->file, key);
+        if (n) return n;
+    }
+    return NULL;
+}
+
+void cli_locate(const cli *c)
+{
+    for (uint32_t i = 0; i < c->err->n; i++) {
+        sc_diag *d = &c->err->d[i];
+        if (!d->file[0] && c->command)
+            snprintf(d->file, sizeof d->file, "stepcast %s", c->command);
+        const sc_node *n =
+            strncmp(d->file, "--", 2) == 0 ? entry_of(c, d->file) : NULL;
+        if (!n || !n->pos.file) continue;
+        uint32_t into = d->line == 1 && d->col > 1 ? d->col - 1 : 0;
+        snprintf(d->file, sizeof d->file, "%s", n->pos.file);
+        d->line = n->pos.line;
+        d->col = n->pos.col + into + (into && n->quoted);
+    }
 }
 
 /* "-o" is "--output". */

@@ -175,26 +175,24 @@ static sc_status print(cli *c, const predict_opts *o, const sc_job *job,
     return s;
 }
 
-/* What is wrong with "--tp 7" is wrong at a line of --config's file, or of the
- * script of --megatron, if that is where it was given. */
+/* What is wrong with "--tp 7" is wrong at a line of the script of --megatron, if
+ * that is where it was given. */
 static void locate(const cli *c, const sc_megatron *m)
 {
-    for (uint32_t i = 0; (c->file || m) && i < c->err->n; i++) {
+    for (uint32_t i = 0; m && i < c->err->n; i++) {
         sc_diag *d = &c->err->d[i];
         size_t len = strcspn(d->file, " ");
         const sc_key *k = sc_job_keys;
         while (k->name && (strncmp(k->flag, d->file, len) != 0 || k->flag[len]))
             k++;
-        if (!k->name) continue;
-        const sc_node *n = c->file ? sc_node_get(c->file, k->name) : NULL;
-        sc_pos pos = n ? n->pos : sc_pos_none();
-        for (uint32_t j = 0; m && !n && j < m->n_origins; j++)
-            if (strcmp(m->origins[j].key, k->name) == 0)
-                pos = m->origins[j].pos;
-        if (!pos.file || pos.line == 0) continue;
-        snprintf(d->file, sizeof d->file, "%s", pos.file);
-        d->line = pos.line;
-        d->col = pos.col;
+        for (uint32_t j = 0; k->name && j < m->n_origins; j++) {
+            const sc_origin *o = &m->origins[j];
+            if (strcmp(o->key, k->name) != 0 || o->pos.line == 0) continue;
+            snprintf(d->file, sizeof d->file, "%s", o->pos.file);
+            d->line = o->pos.line;
+            d->col = o->pos.col;
+            break;
+        }
     }
 }
 
@@ -216,12 +214,14 @@ static sc_status load(cli *c, const sc_job *job, const sc_model *model,
     *in = (sc_inputs){.model = model, .cost = SC_NEW(a, sc_cost)};
     if (!in->cost) return sc_error_nomem(c->err);
     if (!job->cluster)
-        return sc_error(c->err, SC_EUSAGE, SC_C_MISSING, sc_pos_none(),
-                        "for example --cluster dgx-h100:16",
-                        "--cluster is needed");
-    SC_TRY(sc_hw_build(job->cluster, sc_pos_file("--cluster"), a, &in->hw,
+        return sc_error(
+            c->err, SC_EUSAGE, SC_C_MISSING, sc_pos_file("--cluster"),
+            "for example --cluster dgx-h100:16", "no cluster is given");
+    SC_TRY(sc_hw_build(job->cluster,
+                       sc_pos_option(a, "--cluster", job->cluster), a, &in->hw,
                        c->err));
-    SC_TRY(sc_software_find(job->software, NULL, sc_pos_file("--software"), a,
+    SC_TRY(sc_software_find(job->software, NULL,
+                            sc_pos_option(a, "--software", job->software), a,
                             &in->sw, c->err));
     return sc_cost_builtin(a, in->cost, c->err);
 }

@@ -49,16 +49,22 @@ const sc_key cli_validate_keys[] = {
     {0},
 };
 
+/* A table with wrong rows is read on, for the errors of its other cells. */
+static sc_status read_table(const cli *c, const char *file, sc_csv *out)
+{
+    char *text;
+    size_t len;
+    SC_TRY(sc_file_read(file, MAX_BYTES, c->arena, &text, &len, c->err));
+    sc_status s = sc_csv_read(text, len, file, c->arena, out, c->err);
+    if (s != SC_OK && out->n_cols) (void)sc_table_check(out, c->arena, c->err);
+    return s;
+}
+
 static sc_status read_tables(const cli *c, const sc_words *files, sc_csv *out)
 {
     sc_status first = SC_OK;
     for (uint32_t i = 0; i < files->n; i++) {
-        char *text;
-        size_t len;
-        sc_status s =
-            sc_file_read(files->w[i], MAX_BYTES, c->arena, &text, &len, c->err);
-        if (s == SC_OK)
-            s = sc_csv_parse(text, len, files->w[i], c->arena, &out[i], c->err);
+        sc_status s = read_table(c, files->w[i], &out[i]);
         if (first == SC_OK) first = s;
     }
     return first;

@@ -256,20 +256,23 @@ sc_status sc_predict_load(const sc_job *job, sc_arena *a, sc_inputs *out,
     if (!in.cost) return sc_error_nomem(err);
     sc_status s = SC_OK, t;
     if (!job->model)
-        s = sc_error(err, SC_EUSAGE, SC_C_MISSING, sc_pos_none(),
+        s = sc_error(err, SC_EUSAGE, SC_C_MISSING, sc_pos_file("--model"),
                      "`stepcast list models` shows the catalogue",
-                     "--model is needed");
+                     "no model is given");
     else
-        s = sc_model_load(job->model, sc_pos_file("--model"), a, &in.model,
-                          err);
+        s = sc_model_load(job->model, sc_pos_option(a, "--model", job->model),
+                          a, &in.model, err);
     if (!job->cluster)
-        t = sc_error(err, SC_EUSAGE, SC_C_MISSING, sc_pos_none(),
+        t = sc_error(err, SC_EUSAGE, SC_C_MISSING, sc_pos_file("--cluster"),
                      "for example --cluster dgx-h100:16",
-                     "--cluster is needed");
+                     "no cluster is given");
     else
-        t = sc_hw_build(job->cluster, sc_pos_file("--cluster"), a, &in.hw, err);
+        t = sc_hw_build(job->cluster,
+                        sc_pos_option(a, "--cluster", job->cluster), a, &in.hw,
+                        err);
     if (s == SC_OK) s = t;
-    t = sc_software_find(job->software, NULL, sc_pos_file("--software"), a,
+    t = sc_software_find(job->software, NULL,
+                         sc_pos_option(a, "--software", job->software), a,
                          &in.sw, err);
     if (s == SC_OK) s = t;
     SC_TRY(s);
