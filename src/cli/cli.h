@@ -15,10 +15,13 @@ typedef struct cli {
     const char *command; /* as it is called */
     bool json, quiet;
     bool dump_config;
-    int64_t jobs, seed;  /* read by the commands that have use for them */
-    const char *output;  /* -o FILE; NULL: stdout */
-    const char *config;  /* --config FILE.yml */
-    const sc_node *file; /* what holds of it; NULL: none */
+    int64_t jobs, seed;        /* read by the commands that have use for them */
+    const char *output;        /* -o FILE; NULL: stdout */
+    const char *config;        /* --config FILE.yml */
+    const sc_node *file;       /* what holds of it; NULL: none */
+    sc_words words;            /* that are no options */
+    const sc_node *file_words; /* the same of the file */
+    sc_given given;            /* of cli_common_keys */
 } cli;
 
 /* Common options, of every command. */

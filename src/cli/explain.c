@@ -106,6 +106,7 @@ sc_status cli_explain(cli *c, int argc, char *const *argv)
     sc_text t;
     sc_json j;
     SC_TRY(cli_parse(c, argc, argv, NULL, 0, &words));
+    if (c->dump_config) return cli_dump(c, NULL, 0);
     sc_text_init(&t);
     sc_json_init(&j, true);
     sc_json_begin(&j, '[');

@@ -111,6 +111,7 @@ static void help(cli *c, const cli_command *cmd)
     }
     char *text = sc_schema_help(cli_common_keys, c->arena);
     if (text) printf("\ncommon options\n%s", text);
+    printf("\nwhat takes no value is switched off by --no-NAME\n");
 }
 
 static const cli_command *find(const char *name)
