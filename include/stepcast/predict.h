@@ -134,6 +134,28 @@ sc_status sc_predict_sensitivity(const sc_run *run, sc_arena *a,
                                  sc_sensitivity out[SC_SENSITIVITY_MAX],
                                  uint32_t *n, sc_err *err);
 
+/* By what factor the parameter `name`, or the property of the machine that
+ * sc_predict_inputs() calls so, would have to be other for the step to take
+ * `ratio` times as long, by the fast engine.  NaN: no factor from 1/4 to 4
+ * within the parameter's limits does, or there is no such name. */
+sc_status sc_predict_what_if(const sc_run *run, const char *name, double ratio,
+                             sc_arena *a, double *factor, sc_err *err);
+
+/* A property of the machine: "memory bandwidth". */
+typedef struct sc_input {
+    const char *name;
+    double change; /* of the step, as a fraction, if it were 10 % more */
+    double factor; /* as sc_predict_what_if() */
+} sc_input;
+
+#define SC_INPUTS_MAX 4
+
+/* Peak and bandwidths that the step depends on, those that matter most first;
+ * changes of less than 1e-4 are left out. */
+sc_status sc_predict_inputs(const sc_run *run, double ratio, sc_arena *a,
+                            sc_input out[SC_INPUTS_MAX], uint32_t *n,
+                            sc_err *err);
+
 /* Memory of every pipeline device. */
 sc_status sc_predict_memory(const sc_plan *p, const sc_block *blocks,
                             sc_arena *a, sc_stage_memory *out, sc_err *err);

@@ -138,7 +138,12 @@ const cli_word cli_words[] = {
     {"why", "text", "--why: every price and what made it, in lines"},
     {"part", "-", "a part of the step, as in time_breakdown_s"},
     {"parameter", "-", "a parameter; `stepcast explain` says what it is"},
-    {"needs", "fraction", "factor by which the parameter would have to change"},
+    {"gap_inputs", "-",
+     "peak and bandwidths of the machine that the step depends on"},
+    {"input", "-", "a property of the machine"},
+    {"needs", "factor",
+     "factor by which it alone would have to be other for the step to take the "
+     "measured time, from 1/4 to 4 and within its limits; null: none does"},
     {"config", "-",
      "every option, given or inferred; the document itself can be given to "
      "--config"},
