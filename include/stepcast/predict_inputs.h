@@ -18,7 +18,7 @@ extern "C" {
 /* Where a value comes from. */
 typedef struct sc_origin {
     const char *key;  /* of sc_job_keys or sc_transformer_keys: "tp" */
-    const char *text; /* "train.sh:12: --tensor-model-parallel-size 8" */
+    const char *text; /* "train.sh:12:3: --tensor-model-parallel-size 8" */
     sc_pos pos;       /* of the value; line 0: Megatron-LM's default */
 } sc_origin;
 

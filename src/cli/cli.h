@@ -42,6 +42,10 @@ void cli_locate(const cli *c);
 /* What was given, as a file that --config reads. */
 sc_status cli_dump(cli *c, const sc_opt_set *sets, uint32_t n_sets);
 
+/* What is no option, and those of the common ones that may change a result:
+ * lines of such a file, members of a document (NULL: none). */
+void cli_dump_common(const cli *c, sc_text *t, sc_json *all);
+
 /* A line of such a file for each option given, `but` one (NULL: all). */
 void cli_dump_lines(const sc_opt_set *set, const char *but, sc_text *out);
 

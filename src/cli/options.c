@@ -251,14 +251,14 @@ static void dump_words(const cli *c, sc_json *j)
     sc_json_end(j, ']');
 }
 
-/* What is no option, and those of the common ones that may change a result. */
-static void dump_common(const cli *c, sc_text *t, sc_json *all)
+void cli_dump_common(const cli *c, sc_text *t, sc_json *all)
 {
     static const char *const keys[] = {"jobs", "seed"};
     const int64_t value[] = {c->jobs, c->seed};
     for (size_t i = 0; i < SC_COUNT(keys); i++) {
         if (!sc_given_has(&c->given, cli_common_keys, keys[i])) continue;
         sc_text_add(t, "%s: %lld\n", keys[i], (long long)value[i]);
+        if (!all) continue;
         sc_json_key(all, keys[i]);
         sc_json_int(all, value[i]);
     }
@@ -269,6 +269,7 @@ static void dump_common(const cli *c, sc_text *t, sc_json *all)
     sc_text_add(t, "words: %s\n", line.buf);
     t->failed = t->failed || line.failed;
     sc_json_free(&line);
+    if (!all) return;
     sc_json_key(all, "words");
     dump_words(c, all);
 }
@@ -289,7 +290,7 @@ sc_status cli_dump(cli *c, const sc_opt_set *sets, uint32_t n_sets)
             dump_value(k, sets[i].target, &all);
         }
     }
-    dump_common(c, &t, &all);
+    cli_dump_common(c, &t, &all);
     sc_json_end(&all, '}');
     sc_status s = c->json ? cli_emit_json(c, &all) : cli_emit_text(c, &t);
     sc_text_free(&t);
