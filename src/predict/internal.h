@@ -58,10 +58,16 @@ sc_status predict_check(const sc_job *job, const sc_hw *hw,
 sc_status predict_suggest(const sc_job *job, predict_memo *memo, sc_arena *a,
                           sc_prediction *p, sc_err *err);
 
-/* Appends the least doubling of the cluster on which the job fits, or, where
- * no name says so, the least halving of the sequence; if there is any. */
-sc_status predict_larger(const sc_job *job, sc_arena *a, sc_prediction *p,
-                         sc_err *err);
+/* Changes `inout` option by option, each time the one that saves most memory,
+ * until it fits on `hw` or nothing saves any; `out` as by the fast engine. */
+bool predict_smallest(const sc_hw *hw, const sc_prediction *p, sc_arena *a,
+                      sc_job *inout, predict_eval *out);
+
+/* Appends the least larger cluster, of up to `most` times as many units, on
+ * which `job` fits; with `change` its other
+ * options may change too, and where that is not enough sequences are halved. */
+sc_status predict_larger(const sc_job *job, uint32_t most, bool change,
+                         sc_arena *a, sc_prediction *p, sc_err *err);
 
 /* Predicts `next` on `hw` with the model, software and costs of `p`, by the
  * engine it asks for.  False: it can't be. */

@@ -107,7 +107,8 @@ void sc_job_resolve(const sc_job *job, const sc_run *run, sc_job *out)
     j.zero = run->zero;
     j.sp = j.sp_flag = run->sp;
     j.recompute = (int)run->recompute;
-    j.schedule = (int)run->schedule;
+    bool none = run->schedule == SC_SCH_INTERLEAVED && j.pp == 1;
+    j.schedule = (int)(none ? SC_SCH_1F1B : run->schedule);
     j.precision = (int)run->recipe;
     j.grad_overlap = j.overlap_flag = run->sw->grad_overlap;
     *out = j;

@@ -57,7 +57,10 @@ static const move moves[] = {{M_TP, -1},
                              {M_SP, 1},
                              {M_SCHEDULE, SC_SCH_1F1B}};
 
-enum { MOVES = SC_COUNT(moves), CANDIDATES = MOVES * MOVES, TRIES = 16 };
+enum { MOVES = SC_COUNT(moves), CANDIDATES = MOVES * MOVES, TRIES = 10 };
+
+/* Times as many machines, at most: at first, at last. */
+enum { LARGER = 16, LARGEST = 256 };
 
 /* Clearly faster, clearly smaller. */
 static const double faster = 0.97, smaller = 0.9;
@@ -326,6 +329,26 @@ static sc_status confirm(search *x, bool fitting, sc_prediction *p, sc_err *err)
     return SC_OK;
 }
 
+/* Nothing small makes it fit: several changes, more machines, both; else what
+ * comes nearest. */
+static sc_status last_resort(search *x, sc_prediction *p, sc_err *err)
+{
+    predict_eval e = x->now;
+    sc_job job = *x->job;
+    bool can = predict_smallest(p->run.hw, p, x->a, &job, &e) &&
+               predict_variant(&job, p->run.hw, p, x->a, &e);
+    if (can && e.fits) SC_TRY(predict_keep(x->job, &job, &e, x->a, p, err));
+    SC_TRY(predict_larger(x->job, LARGER, false, x->a, p, err));
+    if (p->n_suggestions == 0)
+        SC_TRY(predict_larger(x->job, LARGER, true, x->a, p, err));
+    if (p->n_suggestions == 0)
+        SC_TRY(predict_larger(x->job, LARGEST, false, x->a, p, err));
+    if (p->n_suggestions == 0) SC_TRY(confirm(x, false, p, err));
+    if (p->n_suggestions == 0 && can && e.peak < x->now.peak)
+        SC_TRY(predict_keep(x->job, &job, &e, x->a, p, err));
+    return SC_OK;
+}
+
 sc_status predict_suggest(const sc_job *job, predict_memo *memo, sc_arena *a,
                           sc_prediction *p, sc_err *err)
 {
@@ -342,8 +365,8 @@ sc_status predict_suggest(const sc_job *job, predict_memo *memo, sc_arena *a,
     qsort(x->c, x->n, sizeof *x->c, better);
     SC_TRY(confirm(x, true, p, err));
     if (p->fits) return SC_OK;
+    if (p->n_suggestions == 0) return last_resort(x, p, err);
     if (p->n_suggestions < SC_COUNT(p->suggestion))
-        SC_TRY(predict_larger(job, a, p, err));
-    /* Nothing makes it fit: what comes nearest. */
-    return p->n_suggestions ? SC_OK : confirm(x, false, p, err);
+        return predict_larger(job, LARGER, false, a, p, err);
+    return SC_OK;
 }
