@@ -114,6 +114,7 @@ sc_status cli_explain(cli *c, int argc, char *const *argv)
     for (size_t i = 0; i < n; i++) {
         const char *name = words.n ? words.w[i] : cli_words[i].name;
         found f[MEANINGS];
+        if (!name) break;
         uint32_t known = find(name, f);
         for (uint32_t k = 0; k < known; k++) {
             print_text(&f[k], &t);

@@ -11,8 +11,10 @@ static void put_key(sc_json *j, const char *name)
 {
     char key[64];
     size_t n = 0;
-    for (; name[n] && n + 1 < sizeof key; n++)
-        key[n] = name[n] == '-' ? '_' : name[n];
+    for (; name[n] && n + 1 < sizeof key; n++) {
+        key[n] = name[n];
+        if (key[n] == '-') key[n] = '_';
+    }
     key[n] = '\0';
     sc_json_key(j, key);
 }
