@@ -121,6 +121,9 @@ sc_status sc_validate(const sc_csv *tables, uint32_t n_tables,
                       const sc_validate_opts *o, sc_arena *a,
                       sc_validation *out, sc_err *err);
 
+/* Only finds errors: in the header, in the cells. */
+sc_status sc_table_check(const sc_csv *table, sc_arena *a, sc_err *err);
+
 /* `--leave-out family|device|model`: refits the step set without each group
  * in turn, from its centres, and predicts the group.  `o->family` and
  * `o->where` choose which rows are printed, never which are fitted. */

@@ -44,7 +44,7 @@ typedef struct sc_job {
     int engine;   /* sc_engine */
     int fidelity; /* 0 analytic */
     bool no_symmetry;
-    double price; /* USD per device and second; 0 */
+    double price; /* USD per device and second; SC_INFER: not known */
     bool brief;   /* only time and memory by the engine asked for: no second
                    engine, no suggestions (fits, sweeps) */
 } sc_job;
@@ -55,6 +55,18 @@ void sc_job_init(sc_job *job);
 void sc_job_given(sc_job *job, const sc_given *given);
 /* Options of `predict`, keys of its --config file: one table. */
 extern const sc_key sc_job_keys[];
+
+/* The field of a yes/no key that may also be left to be inferred, else NULL.
+ */
+const int *sc_job_three_valued(const sc_job *job, const sc_key *k);
+/* Whether a row's field is not what sc_job_init() leaves. */
+bool sc_job_has(const sc_job *job, const sc_key *k);
+/* Fills every choice of `run`, a prediction of `job`: the result, predicted,
+ * gives the same numbers. */
+void sc_job_resolve(const sc_job *job, const sc_run *run, sc_job *out);
+/* The options that, appended to a command line that says `from`, make it say
+ * `to`: "--zero 1 --no-fsdp".  In `a`; NULL: out of memory. */
+const char *sc_job_options(const sc_job *from, const sc_job *to, sc_arena *a);
 
 typedef struct sc_stage_memory {
     double weights, gradients, optimizer, activations, communication, other;
@@ -68,8 +80,10 @@ typedef struct sc_stage_memory {
 } sc_stage_memory;
 
 typedef struct sc_suggestion {
-    const char *change; /* "--tp 4" */
-    double step_time_s, peak;
+    const char *change; /* "--tp 4": behind what was asked for, it gives */
+    double step_time_s; /* this step */
+    double peak;        /* and this memory, bytes */
+    bool fits;
 } sc_suggestion;
 
 typedef struct sc_prediction {
@@ -133,6 +147,28 @@ typedef struct sc_sensitivity {
 sc_status sc_predict_sensitivity(const sc_run *run, sc_arena *a,
                                  sc_sensitivity out[SC_SENSITIVITY_MAX],
                                  uint32_t *n, sc_err *err);
+
+/* By what factor the parameter `name`, or the property of the machine that
+ * sc_predict_inputs() calls so, would have to be other for the step to take
+ * `ratio` times as long, by the fast engine.  NaN: no factor from 1/4 to 4
+ * within the parameter's limits does, or there is no such name. */
+sc_status sc_predict_what_if(const sc_run *run, const char *name, double ratio,
+                             sc_arena *a, double *factor, sc_err *err);
+
+/* A property of the machine: "memory bandwidth". */
+typedef struct sc_input {
+    const char *name;
+    double change; /* of the step, as a fraction, if it were 10 % more */
+    double factor; /* as sc_predict_what_if() */
+} sc_input;
+
+#define SC_INPUTS_MAX 4
+
+/* Peak and bandwidths that the step depends on, those that matter most first;
+ * changes of less than 1e-4 are left out. */
+sc_status sc_predict_inputs(const sc_run *run, double ratio, sc_arena *a,
+                            sc_input out[SC_INPUTS_MAX], uint32_t *n,
+                            sc_err *err);
 
 /* Memory of every pipeline device. */
 sc_status sc_predict_memory(const sc_plan *p, const sc_block *blocks,

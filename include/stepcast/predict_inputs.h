@@ -18,7 +18,7 @@ extern "C" {
 /* Where a value comes from. */
 typedef struct sc_origin {
     const char *key;  /* of sc_job_keys or sc_transformer_keys: "tp" */
-    const char *text; /* "train.sh:12: --tensor-model-parallel-size 8" */
+    const char *text; /* "train.sh:12:3: --tensor-model-parallel-size 8" */
     sc_pos pos;       /* of the value; line 0: Megatron-LM's default */
 } sc_origin;
 
@@ -80,6 +80,7 @@ typedef struct sc_trainlog {
     uint32_t n_lines;               /* lines with a measurement */
     uint32_t n_used;                /* of these, steady */
     uint32_t n_warmup, n_outliers;  /* dropped */
+    uint32_t n_torn;                /* lines whose numbers are not whole */
     sc_pos first, last;             /* lines used */
 } sc_trainlog;
 
@@ -87,8 +88,10 @@ typedef struct sc_trainlog {
  * Steps that ranks print several times count once.  Dropped are the first
  * steps (up to 3, never more than a third), and those beyond 1.5 times, or
  * below 1/1.5 of, the median of the rest: evaluation, checkpoints, profiling.
- * Errors: SC_C_MISSING, no line with a measurement; SC_C_TYPE or SC_C_RANGE,
- * a measurement that is no positive number. */
+ * Lines whose measurement is no positive number (torn by other output, or cut
+ * where the log ends) are left out while there are whole ones.  Errors:
+ * SC_C_MISSING, no line with a measurement; SC_C_TYPE, SC_C_RANGE or SC_C_UNIT,
+ * only such lines, all of them located. */
 sc_status sc_trainlog_read(const char *text, size_t len, const char *file,
                            sc_arena *a, sc_trainlog *out, sc_err *err);
 

@@ -16,9 +16,26 @@ void sc_report_prediction(const sc_job *job, const sc_prediction *p,
 /* What the fullest pipeline device holds at its worst moment (--why). */
 void sc_report_memory(const sc_prediction *p, sc_text *out);
 
-/* schema stepcast.result/1 (contract.md section 2). */
+/* A file that the question named. */
+typedef struct sc_report_input {
+    const char *option, *file; /* "--measured", "train.log" */
+    uint64_t hash;             /* sc_hash() of its bytes, seed 0 */
+} sc_report_input;
+
+/* What a result must also say to be asked for again; all borrowed. */
+typedef struct sc_report_origin {
+    const char *megatron, *profile; /* files; NULL: none */
+    uint64_t seed;
+    uint32_t n_inputs;
+    const sc_report_input *input; /* [n_inputs] */
+} sc_report_origin;
+
+/* schema stepcast.result/1 (contract.md section 2): an object.  Its `config`
+ * has every choice, under the keys of sc_job_keys with '_' for '-'.  `origin`
+ * may be NULL. */
 void sc_report_prediction_json(const sc_job *job, const sc_prediction *p,
-                               double measured, sc_json *out);
+                               double measured, const sc_report_origin *origin,
+                               sc_json *out);
 
 #ifdef __cplusplus
 }

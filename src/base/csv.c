@@ -10,17 +10,25 @@ typedef struct scan {
     const char *at, *end; /* what is left of the text */
     char *to;             /* where the next cell is written */
     const char *file;
-    const char *line_start;
     uint32_t line;
+    const char *counted; /* of this line: column `col` */
+    uint32_t col;
     sc_err *err;
 } scan;
 
-static sc_pos here(const scan *s, const char *at)
+/* `at` never goes back, so a line is counted once. */
+static sc_pos here(scan *s, const char *at)
 {
-    size_t n = (size_t)(at - s->line_start);
-    sc_pos pos = utf8_position(s->line_start, n, n, s->file);
-    pos.line = s->line;
-    return pos;
+    for (; s->counted < at; s->counted++)
+        s->col += ((unsigned char)*s->counted & 0xC0) != 0x80;
+    return (sc_pos){s->file, s->line, s->col};
+}
+
+static void new_line(scan *s, const char *start)
+{
+    s->line++;
+    s->counted = start;
+    s->col = 1;
 }
 
 static bool at_line_end(const scan *s)
@@ -34,8 +42,7 @@ static void skip_line_end(scan *s)
     if (s->at < s->end && *s->at == '\r') s->at++;
     if (s->at == s->end) return;
     s->at++;
-    s->line++;
-    s->line_start = s->at;
+    new_line(s, s->at);
 }
 
 static sc_status quoted_cell(scan *s)
@@ -48,8 +55,7 @@ static sc_status quoted_cell(scan *s)
             s->at++;
             if (closed) break;
         } else if (*s->at == '\n') {
-            s->line++;
-            s->line_start = s->at + 1;
+            new_line(s, s->at + 1);
         }
         *s->to++ = *s->at;
     }
@@ -75,20 +81,26 @@ static sc_status plain_cell(scan *s)
     return SC_OK;
 }
 
-/* One line into cells[0..*n); the cells it needs were counted before. */
-static sc_status read_row(scan *s, const char **cells, uint32_t *n)
+/* One line into cells[0..*n), its places into at[0..*n); the cells it needs
+ * were counted before.  Behind a wrong cell the rest of the line is left. */
+static sc_status read_row(scan *s, const char **cells, sc_csv_at *at,
+                          uint32_t *n)
 {
+    sc_status status = SC_OK;
     *n = 0;
     for (;;) {
+        sc_pos pos = here(s, s->at);
+        at[*n] = (sc_csv_at){pos.line, pos.col};
         cells[(*n)++] = s->to;
         bool quoted = s->at < s->end && *s->at == '"';
-        SC_TRY(quoted ? quoted_cell(s) : plain_cell(s));
+        status = quoted ? quoted_cell(s) : plain_cell(s);
         *s->to++ = '\0';
-        if (at_line_end(s)) break;
+        if (status != SC_OK || at_line_end(s)) break;
         s->at++; /* the comma */
     }
+    while (!at_line_end(s)) s->at++;
     skip_line_end(s);
-    return SC_OK;
+    return status;
 }
 
 static void skip_blank_lines(scan *s)
@@ -96,14 +108,14 @@ static void skip_blank_lines(scan *s)
     while (s->at < s->end && at_line_end(s)) skip_line_end(s);
 }
 
-static sc_status check_header(const sc_csv *t, uint32_t line, sc_err *err)
+static sc_status check_header(const sc_csv *t, const sc_csv_at *at, sc_err *err)
 {
     sc_status first = SC_OK;
     for (uint32_t i = 0; i < t->n_cols; i++) {
         if (t->header[i][0] == '\0' ||
             sc_csv_col(t, t->header[i]) == (int)i) /* the first of its name */
             continue;
-        sc_pos pos = {t->file, line, 0};
+        sc_pos pos = {t->file, at[i].line, at[i].col};
         first =
             sc_error(err, SC_EINPUT, SC_C_DUPLICATE, pos, NULL,
                      "column \"%s\" stands twice in the header", t->header[i]);
@@ -111,28 +123,37 @@ static sc_status check_header(const sc_csv *t, uint32_t line, sc_err *err)
     return first;
 }
 
+/* At the first cell too many, or the last there is. */
+static sc_status wrong_count(const scan *s, const sc_csv *t, uint32_t n,
+                             const sc_csv_at *at)
+{
+    const sc_csv_at *cell = &at[n > t->n_cols ? t->n_cols : n - 1];
+    return sc_error(s->err, SC_EINPUT, SC_C_SYNTAX,
+                    (sc_pos){s->file, cell->line, cell->col},
+                    "every row has as many cells as the header",
+                    "%u cells in a row of a table of %u columns", (unsigned)n,
+                    (unsigned)t->n_cols);
+}
+
 static sc_status read_rows(scan *s, sc_csv *t)
 {
     sc_status first = SC_OK;
     for (skip_blank_lines(s); s->at < s->end; skip_blank_lines(s)) {
         uint32_t n, line = s->line;
-        const char **row = t->cells + (size_t)t->n_rows * t->n_cols;
-        SC_TRY(read_row(s, row, &n));
-        if (n == t->n_cols) {
+        size_t at = (size_t)t->n_rows * t->n_cols;
+        sc_status status = read_row(s, t->cells + at, t->at + at, &n);
+        if (status == SC_OK && n == t->n_cols) {
             t->line[t->n_rows++] = line;
             continue;
         }
-        sc_pos pos = {s->file, line, 0};
-        first = sc_error(s->err, SC_EINPUT, SC_C_SYNTAX, pos,
-                         "every row has as many cells as the header",
-                         "%u cells in a row of a table of %u columns",
-                         (unsigned)n, (unsigned)t->n_cols);
+        if (status == SC_OK) status = wrong_count(s, t, n, t->at + at);
+        if (first == SC_OK) first = status;
     }
     return first;
 }
 
-sc_status sc_csv_parse(const char *text, size_t len, const char *file,
-                       sc_arena *a, sc_csv *out, sc_err *err)
+sc_status sc_csv_read(const char *text, size_t len, const char *file,
+                      sc_arena *a, sc_csv *out, sc_err *err)
 {
     if (len >= 3 && memcmp(text, "\xEF\xBB\xBF", 3) == 0) {
         text += 3;
@@ -151,23 +172,39 @@ sc_status sc_csv_parse(const char *text, size_t len, const char *file,
     sc_csv t = {.file = file};
     /* each cell is followed by a delimiter or the end, so with its
      * terminator it needs no more room than it has in the text */
-    scan s = {text, text + len, sc_alloc(a, len + 1, 1), file, text, 1, err};
+    scan s = {text, text + len, sc_alloc(a, len + 1, 1), file, 1, text, 1, err};
     t.header = SC_NEW_N(a, const char *, n_cells);
+    t.at = SC_NEW_N(a, sc_csv_at, n_cells);
     t.line = SC_NEW_N(a, uint32_t, n_lines);
-    if (s.to == NULL || t.header == NULL || t.line == NULL)
+    if (s.to == NULL || t.header == NULL || t.line == NULL || t.at == NULL)
         return sc_error_nomem(err);
     skip_blank_lines(&s);
     if (s.at == s.end)
         return sc_error(err, SC_EINPUT, SC_C_SYNTAX, start,
                         "the first line names the columns", "an empty table");
-    uint32_t line = s.line;
-    SC_TRY(read_row(&s, t.header, &t.n_cols));
+    SC_TRY(read_row(&s, t.header, t.at, &t.n_cols));
+    sc_status bad_header = check_header(&t, t.at, err);
     t.cells = t.header + t.n_cols;
-    sc_status bad_header = check_header(&t, line, err);
+    t.at += t.n_cols;
     sc_status bad_rows = read_rows(&s, &t);
-    if (bad_header != SC_OK || bad_rows != SC_OK) return SC_EINPUT;
+    *out = t;
+    return bad_header != SC_OK ? bad_header : bad_rows;
+}
+
+sc_status sc_csv_parse(const char *text, size_t len, const char *file,
+                       sc_arena *a, sc_csv *out, sc_err *err)
+{
+    sc_csv t;
+    SC_TRY(sc_csv_read(text, len, file, a, &t, err));
     *out = t;
     return SC_OK;
+}
+
+sc_pos sc_csv_pos(const sc_csv *t, uint32_t row, int col)
+{
+    if (col < 0) return (sc_pos){t->file, t->line[row], 0};
+    const sc_csv_at *at = &t->at[(size_t)row * t->n_cols + (size_t)col];
+    return (sc_pos){t->file, at->line, at->col};
 }
 
 int sc_csv_col(const sc_csv *t, const char *name)

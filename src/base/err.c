@@ -29,12 +29,17 @@ static void clean(char *s, size_t size, bool cut)
         if ((unsigned char)*s < 0x20 || *s == 0x7F) *s = '?';
 }
 
-/* A path that is too long keeps its end, which tells more. */
+/* A path that is too long keeps its end, which tells more, an option its
+ * beginning. */
 static void copy_file(char *out, size_t size, const char *file)
 {
     size_t len = file == NULL ? 0 : strlen(file);
     if (len < size) {
         memcpy(out, len == 0 ? "" : file, len + 1);
+    } else if (strncmp(file, "--", 2) == 0) {
+        size_t keep = size - 4;
+        while (((unsigned char)file[keep] & 0xC0) == 0x80) keep--;
+        snprintf(out, size, "%.*s...", (int)keep, file);
     } else {
         const char *tail = file + len - (size - 4);
         while (((unsigned char)*tail & 0xC0) == 0x80) tail++;
@@ -127,27 +132,56 @@ static int fold(char c)
     return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c;
 }
 
-static unsigned min3(unsigned a, unsigned b, unsigned c)
+static bool is_digit(char c)
 {
-    unsigned m = a < b ? a : b;
-    return m < c ? m : c;
+    return c >= '0' && c <= '9';
 }
 
-/* Edit distance where swapping two neighbours is one edit (optimal string
- * alignment).  Both words have at most MAX_WORD characters. */
+/* Names differ in what joins their parts more easily than in their letters, and
+ * another number is another thing: "llama70b" is rather llama3-70b than
+ * llama-30b. */
+enum { EDIT = 2, EDIT_SEPARATOR = 1, EDIT_DIGIT = 3 };
+
+static unsigned add(char c)
+{
+    return c != '\0' && strchr("-_. /", c) ? EDIT_SEPARATOR : EDIT;
+}
+
+/* What was written was meant. */
+static unsigned leave_out(char c)
+{
+    return is_digit(c) ? EDIT_DIGIT : add(c);
+}
+
+static unsigned replace(char a, char b)
+{
+    if (fold(a) == fold(b)) return 0;
+    return is_digit(a) && is_digit(b) ? EDIT_DIGIT : EDIT;
+}
+
+static unsigned least(unsigned a, unsigned b)
+{
+    return a < b ? a : b;
+}
+
+/* Weighted edit distance where swapping two neighbours is one edit (optimal
+ * string alignment).  Both words have at most MAX_WORD characters. */
 static unsigned distance(const char *a, size_t na, const char *b, size_t nb)
 {
     unsigned rows[3][MAX_WORD + 1];
     unsigned *before = rows[0], *prev = rows[1], *cur = rows[2];
-    for (size_t j = 0; j <= nb; j++) prev[j] = before[j] = (unsigned)j;
+    prev[0] = before[0] = 0;
+    for (size_t j = 1; j <= nb; j++)
+        prev[j] = before[j] = prev[j - 1] + add(b[j - 1]);
     for (size_t i = 1; i <= na; i++) {
-        cur[0] = (unsigned)i;
+        cur[0] = prev[0] + leave_out(a[i - 1]);
         for (size_t j = 1; j <= nb; j++) {
-            int x = fold(a[i - 1]), y = fold(b[j - 1]);
-            cur[j] = min3(prev[j] + 1, cur[j - 1] + 1, prev[j - 1] + (x != y));
-            bool swap =
-                i > 1 && j > 1 && x == fold(b[j - 2]) && y == fold(a[i - 2]);
-            if (swap && before[j - 2] + 1 < cur[j]) cur[j] = before[j - 2] + 1;
+            char x = a[i - 1], y = b[j - 1];
+            cur[j] = least(prev[j] + leave_out(x), cur[j - 1] + add(y));
+            cur[j] = least(cur[j], prev[j - 1] + replace(x, y));
+            bool swap = i > 1 && j > 1 && fold(x) == fold(b[j - 2]) &&
+                        fold(y) == fold(a[i - 2]);
+            if (swap) cur[j] = least(cur[j], before[j - 2] + EDIT);
         }
         unsigned *t = before;
         before = prev;
@@ -166,11 +200,13 @@ static bool starts_with(const char *text, const char *prefix)
 
 const char *sc_nearest(const char *word, const char *const *names)
 {
-    size_t len = strlen(word);
-    if (len == 0 || len > MAX_WORD) return NULL;
-    unsigned best = (unsigned)(len + 2) / 3 + 1; /* first too far */
-    if (best > len) best = (unsigned)len;        /* nothing in common */
-    const char *found = NULL, *longer = NULL;
+    const char *slash = strrchr(word, '/'); /* "meta-llama/Llama-3-70B" */
+    if (slash != NULL && slash[1] != '\0') word = slash + 1;
+    size_t len = strlen(word), letters = strlen(word + strspn(word, "-"));
+    if (letters == 0 || len > MAX_WORD) return NULL;
+    unsigned best = (unsigned)(letters + 2) / 3 + 1; /* edits: first too far */
+    best = EDIT * (best > letters ? (unsigned)letters : best);
+    const char *found = NULL, *longer = NULL, *part = NULL;
     for (; *names != NULL; names++) {
         size_t n = strlen(*names);
         if (n > MAX_WORD) continue;
@@ -179,8 +215,12 @@ const char *sc_nearest(const char *word, const char *const *names)
             best = d;
             found = *names;
         }
-        if (longer == NULL && len >= 3 && starts_with(*names, word))
+        if (longer == NULL && letters >= 3 && starts_with(*names, word))
             longer = *names;
+        if (part == NULL && letters >= 4 &&
+            strstr(*names, word + len - letters) != NULL)
+            part = *names;
     }
-    return found != NULL ? found : longer;
+    if (longer != NULL && (found == NULL || best > EDIT)) return longer;
+    return found != NULL ? found : part;
 }

@@ -64,6 +64,12 @@ uint64_t sc_random_below(uint64_t *state, uint64_t n)
     return r % n;
 }
 
+sc_pos sc_pos_option(sc_arena *a, const char *flag, const char *value)
+{
+    const char *both = value ? sc_sprintf(a, "%s %s", flag, value) : NULL;
+    return sc_pos_file(both ? both : flag);
+}
+
 void sc_text_init(sc_text *t)
 {
     t->buf = "";

@@ -23,7 +23,8 @@ static const char *model_of(const sc_valid_row *r)
     return r->model;
 }
 
-static sc_status find_label(const char *by, label_of *out, sc_err *err)
+static sc_status find_label(const char *by, sc_arena *a, label_of *out,
+                            sc_err *err)
 {
     static const char *const names[] = {"family", "device", "model", NULL};
     static const label_of labels[] = {family_of, device_of, model_of};
@@ -32,7 +33,8 @@ static sc_status find_label(const char *by, label_of *out, sc_err *err)
         *out = labels[i];
         return SC_OK;
     }
-    return sc_error(err, SC_EUSAGE, SC_C_OPTION, sc_pos_file("--leave-out"),
+    return sc_error(err, SC_EUSAGE, SC_C_OPTION,
+                    sc_pos_option(a, "--leave-out", by),
                     "write family, device or model",
                     "'%s' is nothing that can be left out", by);
 }
@@ -106,7 +108,7 @@ sc_status sc_validate_leave_out(const sc_csv *tables, uint32_t n_tables,
     calib_run *run = NULL;
     uint32_t n = 0;
     sc_cost builtin;
-    SC_TRY(find_label(by, &s.label, err));
+    SC_TRY(find_label(by, a, &s.label, err));
     if (!s.start) {
         SC_TRY(sc_cost_builtin(a, &builtin, err));
         s.start = &builtin;

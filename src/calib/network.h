@@ -59,6 +59,9 @@ sc_place network_place(const sc_hw *hw, uint32_t ranks, uint32_t nodes);
 sc_status network_read(const sc_csv *table, const sc_cost *c, sc_arena *a,
                        network_rows *out, sc_err *err);
 
+/* The errors of its cells, without anything else. */
+sc_status network_check(const sc_csv *table, sc_err *err);
+
 /* Seconds as the row's program measures them. */
 double network_predict(const network_row *r, const sc_cost *c);
 

@@ -53,7 +53,7 @@ static sc_status number(const sc_csv *t, uint32_t row, int col, double max,
                         double *out, sc_err *err)
 {
     const char *text = sc_csv_get(t, row, col);
-    sc_pos pos = {t->file, t->line[row], 0};
+    sc_pos pos = sc_csv_pos(t, row, col);
     *out = 0;
     if (!*text) return SC_OK;
     SC_TRY(sc_unit_parse(text, SC_U_NONE, pos, out, err));
@@ -196,11 +196,23 @@ typedef struct cells {
 static sc_status read_cells(const reader *rd, uint32_t i, cells *v, sc_err *err)
 {
     const sc_csv *t = rd->t;
-    SC_TRY(number(t, i, rd->col.gpus, 1e7, &v->gpus, err));
-    SC_TRY(number(t, i, rd->col.nodes, 1e6, &v->nodes, err));
-    SC_TRY(number(t, i, rd->col.size, 1e15, &v->size, err));
-    SC_TRY(number(t, i, rd->col.time, 1e12, &v->time, err));
-    return number(t, i, rd->col.busbw, 1e6, &v->busbw, err);
+
+    const struct {
+        int col;
+        double max;
+        double *out;
+    } cell[] = {{rd->col.gpus, 1e7, &v->gpus},
+                {rd->col.nodes, 1e6, &v->nodes},
+                {rd->col.size, 1e15, &v->size},
+                {rd->col.time, 1e12, &v->time},
+                {rd->col.busbw, 1e6, &v->busbw}};
+
+    sc_status first = SC_OK;
+    for (size_t k = 0; k < SC_COUNT(cell); k++) {
+        sc_status s = number(t, i, cell[k].col, cell[k].max, cell[k].out, err);
+        if (first == SC_OK) first = s;
+    }
+    return first;
 }
 
 static network_skip read_row(reader *rd, uint32_t i, const cells *v,
@@ -269,6 +281,19 @@ static sc_status read_rows(reader *rd, const sc_cost *c, network_rows *out,
         out->n++;
     }
     return status;
+}
+
+sc_status network_check(const sc_csv *table, sc_err *err)
+{
+    reader rd = {.t = table};
+    sc_status first = SC_OK;
+    SC_TRY(find_columns(table, &rd.col, err));
+    for (uint32_t i = 0; i < table->n_rows; i++) {
+        cells v;
+        sc_status s = read_cells(&rd, i, &v, err);
+        if (first == SC_OK) first = s;
+    }
+    return first;
 }
 
 sc_status network_read(const sc_csv *table, const sc_cost *c, sc_arena *a,

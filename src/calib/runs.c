@@ -78,14 +78,15 @@ static sc_status read_cells(const reader *r, const sc_csv *t, uint32_t row,
                             calib_cells *out)
 {
     sc_status first = SC_OK;
-    out->pos = (sc_pos){t->file, t->line[row], 0};
+    out->pos = sc_csv_pos(t, row, -1);
     for (int c = 0; c < (int)CALIB_N_COLUMNS; c++) {
         const char *text = sc_csv_get(t, row, r->col[c]);
         if (strcmp(text, "see recipe") == 0) text = "";
         out->text[c] = text;
         out->number[c] = NAN;
         if (columns[c].hi == 0 || text[0] == '\0') continue;
-        sc_status s = read_number(r, text, c, out->pos, &out->number[c]);
+        sc_status s = read_number(r, text, c, sc_csv_pos(t, row, r->col[c]),
+                                  &out->number[c]);
         if (first == SC_OK) first = s;
     }
     return first;
@@ -259,7 +260,7 @@ static sc_status read_table(reader *r, const sc_csv *t, calib_run *out)
 {
     if (!calib_runs_table(t))
         return sc_error(r->err, SC_EINPUT, SC_C_MISSING,
-                        (sc_pos){t->file, 1, 0},
+                        (sc_pos){t->file, 1, 1},
                         "data/validation/README.md lists the columns",
                         "not a table of training runs");
     for (int c = 0; c < (int)CALIB_N_COLUMNS; c++)
@@ -269,6 +270,20 @@ static sc_status read_table(reader *r, const sc_csv *t, calib_run *out)
         calib_cells c;
         sc_status s = read_cells(r, t, i, &c);
         if (s == SC_OK && first == SC_OK) SC_TRY(read_run(r, &c, &out[i]));
+        if (first == SC_OK) first = s;
+    }
+    return first;
+}
+
+sc_status calib_runs_check(const sc_csv *t, sc_arena *a, sc_err *err)
+{
+    reader r = {.a = a, .err = err};
+    sc_status first = SC_OK;
+    for (int c = 0; c < (int)CALIB_N_COLUMNS; c++)
+        r.col[c] = sc_csv_col(t, columns[c].name);
+    for (uint32_t i = 0; i < t->n_rows; i++) {
+        calib_cells c;
+        sc_status s = read_cells(&r, t, i, &c);
         if (first == SC_OK) first = s;
     }
     return first;

@@ -111,6 +111,9 @@ bool calib_runs_table(const sc_csv *t);
 sc_status calib_runs_read(const sc_csv *tables, uint32_t n_tables, sc_arena *a,
                           calib_run **out, uint32_t *n, sc_err *err);
 
+/* The errors of its cells, without anything else. */
+sc_status calib_runs_check(const sc_csv *t, sc_arena *a, sc_err *err);
+
 /* Fills job, model and software profile's name (NULL: the default) of `run`
  * from `c`, or its `reason`. */
 sc_status calib_run_expand(const calib_cells *c, sc_arena *a, calib_run *run,

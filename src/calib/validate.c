@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* validate.c - predictions beside measurements, row by row. */
 #include "calib/curves.h"
+#include "calib/network.h"
 #include "calib/row.h"
 #include "calib/stats.h"
 
@@ -37,12 +38,12 @@ static sc_status find_kind(const sc_csv *tables, uint32_t n, bool *curves,
         sc_status s = SC_OK;
         if (!is_curves && !calib_runs_table(&tables[i]))
             s = sc_error(err, SC_EINPUT, SC_C_UNSUPPORTED,
-                         (sc_pos){tables[i].file, 1, 0},
+                         (sc_pos){tables[i].file, 1, 1},
                          "data/validation/README.md lists the columns",
                          "neither a table of training runs nor of collectives");
         else if (i > 0 && is_curves != *curves)
             s = sc_error(err, SC_EINPUT, SC_C_CONFLICT,
-                         (sc_pos){tables[i].file, 1, 0},
+                         (sc_pos){tables[i].file, 1, 1},
                          "validate them one after the other",
                          "tables of different kinds");
         if (i == 0) *curves = is_curves;
@@ -66,6 +67,13 @@ static sc_status validate_runs(const sc_csv *tables, uint32_t n_tables,
     SC_TRY(calib_summarise(&v, a, err));
     *out = v;
     return SC_OK;
+}
+
+sc_status sc_table_check(const sc_csv *table, sc_arena *a, sc_err *err)
+{
+    bool curves = false;
+    SC_TRY(find_kind(table, 1, &curves, err));
+    return curves ? network_check(table, err) : calib_runs_check(table, a, err);
 }
 
 sc_status sc_validate(const sc_csv *tables, uint32_t n_tables,

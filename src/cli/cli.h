@@ -12,12 +12,16 @@
 typedef struct cli {
     sc_arena *arena;
     sc_err *err;
+    const char *command; /* as it is called */
     bool json, quiet;
     bool dump_config;
-    int64_t jobs, seed;  /* read by the commands that have use for them */
-    const char *output;  /* -o FILE; NULL: stdout */
-    const char *config;  /* --config FILE.yml */
-    const sc_node *file; /* what holds of it; NULL: none */
+    int64_t jobs, seed;        /* read by the commands that have use for them */
+    const char *output;        /* -o FILE; NULL: stdout */
+    const char *config;        /* --config FILE.yml */
+    const sc_node *file;       /* what holds of it; NULL: none */
+    sc_words words;            /* that are no options */
+    const sc_node *file_words; /* the same of the file */
+    sc_given given;            /* of cli_common_keys */
 } cli;
 
 /* Common options, of every command. */
@@ -31,14 +35,25 @@ sc_status cli_parse(cli *c, int argc, char *const *argv, sc_opt_set *sets,
 
 #define CLI_SETS 4
 
+/* Errors of values from --config's file move there; those without a place to
+ * the command. */
+void cli_locate(const cli *c);
+
 /* What was given, as a file that --config reads. */
 sc_status cli_dump(cli *c, const sc_opt_set *sets, uint32_t n_sets);
+
+/* What is no option, and those of the common ones that may change a result:
+ * lines of such a file, members of a document (NULL: none). */
+void cli_dump_common(const cli *c, sc_text *t, sc_json *all);
 
 /* A line of such a file for each option given, `but` one (NULL: all). */
 void cli_dump_lines(const sc_opt_set *set, const char *but, sc_text *out);
 
 /* `text` in lines of at most 80 columns, indented by `indent` blanks. */
 void cli_wrap(sc_text *out, int indent, const char *text);
+
+/* A value of `j`: the lines of a text for people. */
+void cli_lines_json(const char *text, sc_arena *a, sc_json *j);
 
 /* "did you mean X?" where a name is near, else `other`; in the arena. */
 const char *cli_hint(const cli *c, const char *word, const char *const *names,

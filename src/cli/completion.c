@@ -17,7 +17,8 @@ static void each_key(const char *command, key_fn fn, sc_text *out)
     for (uint32_t i = 0; keys; keys = cli_help_keys(command, ++i))
         for (const sc_key *k = keys; k->name; k++)
             if (k->flag) fn(command, k, out);
-    for (const sc_key *k = cli_common_keys; k->name; k++) fn(command, k, out);
+    for (const sc_key *k = cli_common_keys; k->name; k++)
+        if (k->flag) fn(command, k, out);
 }
 
 static const char *catalogue(const sc_key *k)
@@ -214,6 +215,7 @@ sc_status cli_completion(cli *c, int argc, char *const *argv)
     sc_words args = {0};
     size_t shell = 0;
     SC_TRY(cli_parse(c, argc, argv, NULL, 0, &args));
+    if (c->dump_config) return cli_dump(c, NULL, 0);
     if (args.n != 1)
         return sc_error(c->err, SC_EUSAGE, SC_C_MISSING, sc_pos_none(),
                         "bash, zsh or fish", "completion needs a shell");

@@ -14,6 +14,17 @@ sc_status cli_emit(const cli *c, const char *text, size_t len)
                     "can't write the result");
 }
 
+void cli_lines_json(const char *text, sc_arena *a, sc_json *j)
+{
+    sc_json_begin(j, '[');
+    while (*text) {
+        size_t n = strcspn(text, "\n");
+        sc_json_string(j, sc_strndup(a, text, n));
+        text += n + (text[n] == '\n');
+    }
+    sc_json_end(j, ']');
+}
+
 void cli_wrap(sc_text *out, int indent, const char *text)
 {
     size_t col = 0, left = (size_t)indent;

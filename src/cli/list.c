@@ -40,6 +40,7 @@ sc_status cli_list(cli *c, int argc, char *const *argv)
     const char **names = NULL;
     uint32_t n = 0;
     SC_TRY(cli_parse(c, argc, argv, NULL, 0, &words));
+    if (c->dump_config) return cli_dump(c, NULL, 0);
     if (words.n != 1)
         return sc_error(c->err, SC_EUSAGE, SC_C_OPTION, sc_pos_none(),
                         all_kinds, "list needs one word");

@@ -111,6 +111,7 @@ static void help(cli *c, const cli_command *cmd)
     }
     char *text = sc_schema_help(cli_common_keys, c->arena);
     if (text) printf("\ncommon options\n%s", text);
+    printf("\nwhat takes no value is switched off by --no-NAME\n");
 }
 
 static const cli_command *find(const char *name)
@@ -128,7 +129,7 @@ static sc_status unknown(const cli *c, const char *name)
         names[n++] = x->name;
     names[n] = NULL;
     return sc_error(
-        c->err, SC_EUSAGE, SC_C_OPTION, sc_pos_none(),
+        c->err, SC_EUSAGE, SC_C_OPTION, sc_pos_file("stepcast"),
         cli_hint(c, name, names, "`stepcast --help` lists the commands"),
         "unknown command \"%.60s\"", name);
 }
@@ -161,7 +162,7 @@ static sc_status run(cli *c, int argc, char **argv)
     if (page) word = argv[2];
     if (strcmp(word, "--version") == 0) {
         printf("stepcast %s (%s)\n", STEPCAST_VERSION, STEPCAST_COMMIT);
-        return SC_OK;
+        return SC_OK; /* main() sees whether it could be written */
     }
     const cli_command *cmd = find(word);
     if (!cmd) return unknown(c, word);
@@ -169,6 +170,7 @@ static sc_status run(cli *c, int argc, char **argv)
         help(c, cmd);
         return SC_OK;
     }
+    c->command = cmd->name;
     return cmd->run(c, argc - 2, argv + 2);
 }
 
@@ -181,11 +183,14 @@ int main(int argc, char **argv)
     cli c = {.arena = &arena, .err = &err};
     c.json = wants(argc, argv, "--json");
     sc_status s = run(&c, argc, argv);
+    if (s == SC_OK && (fflush(stdout) != 0 || ferror(stdout)))
+        s = sc_error(&err, SC_EIO, SC_C_IO, sc_pos_file("<stdout>"), NULL,
+                     "can't write the result");
+    cli_locate(&c);
     if (err.n && c.json)
         errors_json(&err);
     else
         errors_text(&err);
     sc_arena_free(&arena);
-    if (fflush(stdout) != 0 && s == SC_OK) s = SC_EIO;
     return s == SC_ENOMEM ? SC_EIO : (int)s;
 }

@@ -112,6 +112,9 @@ static void log_text(const cli_measured *m, const sc_prediction *p,
         sc_text_add(out, ", half of them within %.1f %% of the median",
                     100 * spread / m->step_s);
     sc_text_add(out, "\n");
+    if (l->n_torn)
+        sc_text_add(out, "                 without %u torn or cut line%s\n",
+                    l->n_torn, l->n_torn > 1 ? "s" : "");
     if (m->memory > 0)
         sc_text_add(out,
                     "  memory         measured %.1f GiB, predicted is "
@@ -143,31 +146,74 @@ static void gap_text(const cli_measured *m, const sc_prediction *p,
                     sc_cat_names[x[i].cat], 100 * x[i].change);
 }
 
-sc_status cli_measured_text(cli *c, const cli_measured *m,
-                            const sc_prediction *p, sc_text *out)
+/* "the step is as measured with NIC bandwidth x 0.4" */
+static sc_status inputs_text(cli *c, const cli_measured *m,
+                             const sc_prediction *p, sc_text *out)
+{
+    sc_input in[SC_INPUTS_MAX];
+    uint32_t n = 0, told = 0;
+    SC_TRY(sc_predict_inputs(&p->run, m->step_s / p->step_time_s, c->arena, in,
+                             &n, c->err));
+    for (uint32_t i = 0; i < n; i++) {
+        if (isnan(in[i].factor)) continue;
+        sc_text_add(out, "                 %-12s %s x %.2f\n",
+                    told++ ? "or" : "as with", in[i].name, in[i].factor);
+    }
+    if (told == 0 && n > 0)
+        sc_text_add(out, "                 no bandwidth or peak between 1/4 "
+                         "and 4 times what is assumed gives it\n");
+    return SC_OK;
+}
+
+static sc_status sensitivity_text(cli *c, const cli_measured *m,
+                                  const sc_prediction *p, sc_text *out)
 {
     sc_sensitivity s[SC_SENSITIVITY_MAX];
     uint32_t n = 0;
-    if (isnan(m->step_s)) return SC_OK;
     SC_TRY(sc_predict_sensitivity(&p->run, c->arena, s, &n, c->err));
-    if (m->from_log) log_text(m, p, out);
-    gap_text(m, p, out);
-    for (uint32_t i = 0; i < n; i++)
-        sc_text_add(out, "  %-14s %-22s +10 %% makes the step %.1f %% %s\n",
+    for (uint32_t i = 0; i < n; i++) {
+        double factor = NAN;
+        SC_TRY(sc_predict_what_if(&p->run, s[i].parameter,
+                                  m->step_s / p->step_time_s, c->arena, &factor,
+                                  c->err));
+        sc_text_add(out, "  %-14s %-22s +10 %% makes the step %.1f %% %s",
                     i ? "" : "sensitive to", s[i].parameter,
                     100 * fabs(s[i].change),
                     s[i].change < 0 ? "shorter" : "longer");
+        if (isfinite(factor)) sc_text_add(out, ", x %.2f as measured", factor);
+        sc_text_add(out, "\n");
+    }
     return SC_OK;
+}
+
+sc_status cli_measured_text(cli *c, const cli_measured *m,
+                            const sc_prediction *p, sc_text *out)
+{
+    if (isnan(m->step_s)) return SC_OK;
+    if (m->from_log) log_text(m, p, out);
+    gap_text(m, p, out);
+    SC_TRY(inputs_text(c, m, p, out));
+    return sensitivity_text(c, m, p, out);
 }
 
 /* ---- for programs ------------------------------------------------------------ */
 
-static void pair_json(const char *key, const char *name, double change,
-                      sc_json *j)
+/* `needs`: the factor that alone would explain the gap; null: none would. */
+static void moved_json(const char *key, const char *name, double change,
+                       double needs, sc_json *j)
 {
     sc_json_begin(j, '{');
     sc_json_put_string(j, key, name);
     sc_json_put_double(j, "change", change);
+    sc_json_put_double(j, "needs", needs);
+    sc_json_end(j, '}');
+}
+
+static void cause_json(const cause *x, sc_json *j)
+{
+    sc_json_begin(j, '{');
+    sc_json_put_string(j, "part", sc_cat_names[x->cat]);
+    sc_json_put_double(j, "change", x->change);
     sc_json_end(j, '}');
 }
 
@@ -176,9 +222,11 @@ sc_status cli_measured_json(cli *c, const cli_measured *m,
 {
     cause x[MAX_CAUSES];
     sc_sensitivity s[SC_SENSITIVITY_MAX];
-    uint32_t n = 0;
+    sc_input in[SC_INPUTS_MAX];
+    uint32_t n = 0, n_in = 0;
+    double gap = m->step_s - p->step_time_s, ratio = m->step_s / p->step_time_s;
     SC_TRY(sc_predict_sensitivity(&p->run, c->arena, s, &n, c->err));
-    double gap = m->step_s - p->step_time_s;
+    SC_TRY(sc_predict_inputs(&p->run, ratio, c->arena, in, &n_in, c->err));
     if (m->from_log) {
         sc_json_put_uint(out, "measured_steps", m->log.n_used);
         sc_json_put_double(out, "measured_spread_s", m->log.spread_s);
@@ -190,13 +238,21 @@ sc_status cli_measured_json(cli *c, const cli_measured *m,
     sc_json_key(out, "gap_causes");
     sc_json_begin(out, '[');
     uint32_t n_causes = causes(p, gap, x);
-    for (uint32_t i = 0; i < n_causes; i++)
-        pair_json("part", sc_cat_names[x[i].cat], x[i].change, out);
+    for (uint32_t i = 0; i < n_causes; i++) cause_json(&x[i], out);
+    sc_json_end(out, ']');
+    sc_json_key(out, "gap_inputs");
+    sc_json_begin(out, '[');
+    for (uint32_t i = 0; i < n_in; i++)
+        moved_json("input", in[i].name, in[i].change, in[i].factor, out);
     sc_json_end(out, ']');
     sc_json_key(out, "sensitivity");
     sc_json_begin(out, '[');
-    for (uint32_t i = 0; i < n; i++)
-        pair_json("parameter", s[i].parameter, s[i].change, out);
+    for (uint32_t i = 0; i < n; i++) {
+        double needs = NAN;
+        SC_TRY(sc_predict_what_if(&p->run, s[i].parameter, ratio, c->arena,
+                                  &needs, c->err));
+        moved_json("parameter", s[i].parameter, s[i].change, needs, out);
+    }
     sc_json_end(out, ']');
     return SC_OK;
 }

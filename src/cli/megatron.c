@@ -69,8 +69,9 @@ static sc_status follow_cluster(cli *c, const sc_opt_set *set,
     if (is_bare(job->cluster)) {
         SC_TRY(size_cluster(c, x, hw, job));
         wish.cluster = job->cluster;
-        SC_TRY(sc_hw_build(job->cluster, sc_pos_file("--cluster"), c->arena,
-                           &hw, c->err));
+        SC_TRY(sc_hw_build(job->cluster,
+                           sc_pos_option(c->arena, "--cluster", job->cluster),
+                           c->arena, &hw, c->err));
     }
     int64_t n = hw->n_devices, world = x->m->world;
     if (asked->dp != 0 || n == world) return SC_OK;
@@ -114,6 +115,47 @@ sc_status cli_megatron(cli *c, const sc_opt_set *set, sc_job *job,
 
 /* ---- --dump-config --------------------------------------------------------- */
 
+/* Where a value comes from that the script has not: the command line, a file of
+ * --config, or the cluster's number of devices. */
+static const char *other_origin(const cli *c, const sc_opt_set *set,
+                                const sc_job *job, const sc_key *k)
+{
+    const sc_node *n = c->file ? sc_node_get(c->file, k->name) : NULL;
+    if (n && n->pos.file)
+        return sc_sprintf(c->arena, "%s:%u:%u", n->pos.file,
+                          (unsigned)n->pos.line, (unsigned)n->pos.col);
+    bool given = sc_given_has(&set->given, set->keys, k->name);
+    if (!given && strcmp(k->name, "dp") == 0)
+        return sc_sprintf(c->arena, "devices of %s / (tp pp cp)",
+                          job->cluster ? job->cluster : "the cluster");
+    return "the command line";
+}
+
+/* `m` with an origin for each value of `job`. */
+static sc_status complete(cli *c, const sc_opt_set *set, const sc_job *job,
+                          const sc_megatron *m, sc_megatron *out)
+{
+    uint32_t n = m->n_origins;
+    for (const sc_key *k = sc_job_keys; k->name; k++) n++;
+    sc_origin *all = SC_NEW_N(c->arena, sc_origin, n);
+    if (!all) return sc_error_nomem(c->err);
+    n = 0;
+    for (uint32_t i = 0; i < m->n_origins; i++) all[n++] = m->origins[i];
+    for (const sc_key *k = sc_job_keys; k->name; k++) {
+        bool known = !sc_job_has(job, k);
+        for (uint32_t i = 0; i < m->n_origins; i++)
+            known = known || strcmp(m->origins[i].key, k->name) == 0;
+        if (known) continue;
+        const char *text = other_origin(c, set, job, k);
+        if (!text) return sc_error_nomem(c->err);
+        all[n++] = (sc_origin){k->name, text, sc_pos_none()};
+    }
+    *out = *m;
+    out->origins = all;
+    out->n_origins = n;
+    return SC_OK;
+}
+
 static sc_status dump_json(cli *c, sc_opt_set sets[2], sc_job *job,
                            const sc_megatron *m)
 {
@@ -148,14 +190,17 @@ sc_status cli_megatron_dump(cli *c, sc_opt_set sets[2], sc_job *job,
 {
     const sc_megatron *m = o->script;
     const char *model = NULL;
+    sc_megatron whole;
     if (c->json) return dump_json(c, sets, job, m);
     if (!job->model && m->has_model && c->output)
         SC_TRY(write_model(c, m, &model));
+    SC_TRY(complete(c, &sets[0], job, m, &whole));
     sc_text t;
     sc_text_init(&t);
-    sc_job_yaml(job, m, model, &t);
+    sc_job_yaml(job, &whole, model, &t);
     /* Without a model of its own the file still needs the script's. */
     cli_dump_lines(&sets[1], job->model || model ? "megatron" : NULL, &t);
+    cli_dump_common(c, &t, NULL);
     sc_status s = t.failed ? sc_error_nomem(c->err) : cli_emit_text(c, &t);
     sc_text_free(&t);
     return s;

@@ -2,6 +2,7 @@
 /* options.c - options from the command line and from the file of --config. */
 #include "cli/cli.h"
 
+#include <stdio.h>
 #include <string.h>
 
 const sc_key cli_common_keys[] = {
@@ -19,6 +20,8 @@ const sc_key cli_common_keys[] = {
      "--config", "FILE", "options from a YAML or JSON file", false},
     {"dump-config", SC_T_BOOL, SC_U_NONE, offsetof(cli, dump_config), NULL, 0,
      0, NULL, "--dump-config", NULL, "write the options as such a file", false},
+    {"words", SC_T_NODE, SC_U_NONE, offsetof(cli, file_words), NULL, 0, 0, NULL,
+     NULL, NULL, "what is no option: names, files", false},
     {0},
 };
 
@@ -63,11 +66,48 @@ static sc_status store(cli *c, sc_node *n, sc_opt_set *sets, uint32_t n_sets)
                 n->key = "";
                 return SC_OK;
             }
+            if (k->type == SC_T_NODE) {
+                c->file_words = n;
+                return SC_OK;
+            }
             sc_given_set(&sets[i].given, sets[i].keys, k->name);
             return sc_schema_set(k, n->text, n->pos, sets[i].target, c->arena,
                                  c->err);
         }
     return SC_OK;
+}
+
+/* A result of `predict`: its config, under the names that options have, without
+ * what only follows from them. */
+static sc_node *config_of(cli *c, sc_node *root)
+{
+    static const char *const derived[] = {"model_name", "device", "devices",
+                                          "micro_batches"};
+    const sc_node *schema = sc_node_get(root, "schema");
+    sc_node *config = NULL, **at;
+    if (!schema || schema->kind != SC_N_SCALAR ||
+        strcmp(schema->text, "stepcast.result/1") != 0)
+        return root;
+    for (sc_node *n = root->child; n; n = n->next)
+        if (strcmp(n->key, "config") == 0) config = n;
+    if (!config || config->kind != SC_N_MAP) return root;
+    for (at = &config->child; *at;) {
+        bool drop = false;
+        for (size_t i = 0; i < SC_COUNT(derived); i++)
+            drop = drop || strcmp((*at)->key, derived[i]) == 0;
+        if (drop) {
+            *at = (*at)->next;
+            config->n--;
+            continue;
+        }
+        char *key = sc_strdup(c->arena, (*at)->key);
+        if (!key) return NULL;
+        for (char *s = key; *s; s++)
+            if (*s == '_') *s = '-';
+        (*at)->key = key;
+        at = &(*at)->next;
+    }
+    return config;
 }
 
 static sc_status read_file(cli *c, sc_opt_set *sets, uint32_t n_sets)
@@ -79,6 +119,8 @@ static sc_status read_file(cli *c, sc_opt_set *sets, uint32_t n_sets)
                         c->err));
     SC_TRY(sc_doc_parse(text, len, SC_FMT_AUTO, c->config, c->arena, &root,
                         c->err));
+    root = config_of(c, root);
+    if (!root) return sc_error_nomem(c->err);
     sc_key *keys = joined(c, sets, n_sets);
     double *fields =
         keys ? SC_NEW_N(c->arena, double, table_size(keys) + 1) : NULL;
@@ -88,6 +130,53 @@ static sc_status read_file(cli *c, sc_opt_set *sets, uint32_t n_sets)
         SC_TRY(store(c, n, sets, n_sets));
     c->file = root;
     return SC_OK;
+}
+
+/* A word, or a list of them. */
+static sc_status words_of_file(cli *c, sc_words *out)
+{
+    const sc_node *list = c->file_words;
+    if (!list || out->n) return SC_OK; /* the command line wins */
+    bool seq = list->kind == SC_N_SEQ;
+    const sc_node *first = seq ? list->child : list;
+    out->w = SC_NEW_N(c->arena, const char *, seq ? list->n : 1);
+    if (!out->w) return sc_error_nomem(c->err);
+    for (const sc_node *n = first; n; n = seq ? n->next : NULL) {
+        if (n->kind != SC_N_SCALAR)
+            return sc_error(c->err, SC_EINPUT, SC_C_TYPE, n->pos,
+                            "write a name, or a list of names", "not a word");
+        out->w[out->n++] = n->text;
+    }
+    return SC_OK;
+}
+
+/* The entry of --config's file that an error at "--tp 7" speaks of; NULL. */
+static const sc_node *entry_of(const cli *c, const char *at)
+{
+    char key[64];
+    for (; at; at = strstr(at, " --")) {
+        at += strspn(at, " -");
+        snprintf(key, sizeof key, "%.*s", (int)strcspn(at, " "), at);
+        const sc_node *n = sc_node_get(c->file, key);
+        if (n) return n;
+    }
+    return NULL;
+}
+
+void cli_locate(const cli *c)
+{
+    for (uint32_t i = 0; i < c->err->n; i++) {
+        sc_diag *d = &c->err->d[i];
+        if (!d->file[0] && c->command)
+            snprintf(d->file, sizeof d->file, "stepcast %s", c->command);
+        const sc_node *n =
+            strncmp(d->file, "--", 2) == 0 ? entry_of(c, d->file) : NULL;
+        if (!n || !n->pos.file) continue;
+        uint32_t into = d->line == 1 && d->col > 1 ? d->col - 1 : 0;
+        snprintf(d->file, sizeof d->file, "%s", n->pos.file);
+        d->line = n->pos.line;
+        d->col = n->pos.col + into + (into && n->quoted);
+    }
 }
 
 /* "-o" is "--output". */
@@ -112,6 +201,10 @@ sc_status cli_parse(cli *c, int argc, char *const *argv, sc_opt_set *sets,
     SC_TRY(sc_opt_parse(argc, words, all, n_sets + 1, positional, c->arena,
                         c->err));
     if (c->config) SC_TRY(read_file(c, all, n_sets + 1));
+    SC_TRY(words_of_file(c, positional));
+    c->words = *positional;
+    c->given = all[0].given;
+    if (c->output && strcmp(c->output, "-") == 0) c->output = NULL;
     for (uint32_t i = 0; i < n_sets && i < CLI_SETS; i++)
         sets[i].given = all[i + 1].given;
     return SC_OK;
@@ -151,6 +244,36 @@ void cli_dump_lines(const sc_opt_set *set, const char *but, sc_text *out)
     }
 }
 
+static void dump_words(const cli *c, sc_json *j)
+{
+    sc_json_begin(j, '[');
+    for (uint32_t i = 0; i < c->words.n; i++) sc_json_string(j, c->words.w[i]);
+    sc_json_end(j, ']');
+}
+
+void cli_dump_common(const cli *c, sc_text *t, sc_json *all)
+{
+    static const char *const keys[] = {"jobs", "seed"};
+    const int64_t value[] = {c->jobs, c->seed};
+    for (size_t i = 0; i < SC_COUNT(keys); i++) {
+        if (!sc_given_has(&c->given, cli_common_keys, keys[i])) continue;
+        sc_text_add(t, "%s: %lld\n", keys[i], (long long)value[i]);
+        if (!all) continue;
+        sc_json_key(all, keys[i]);
+        sc_json_int(all, value[i]);
+    }
+    if (c->words.n == 0) return;
+    sc_json line;
+    sc_json_init(&line, false);
+    dump_words(c, &line);
+    sc_text_add(t, "words: %s\n", line.buf);
+    t->failed = t->failed || line.failed;
+    sc_json_free(&line);
+    if (!all) return;
+    sc_json_key(all, "words");
+    dump_words(c, all);
+}
+
 /* JSON is YAML: with --json a document, else a line for each option. */
 sc_status cli_dump(cli *c, const sc_opt_set *sets, uint32_t n_sets)
 {
@@ -167,6 +290,7 @@ sc_status cli_dump(cli *c, const sc_opt_set *sets, uint32_t n_sets)
             dump_value(k, sets[i].target, &all);
         }
     }
+    cli_dump_common(c, &t, &all);
     sc_json_end(&all, '}');
     sc_status s = c->json ? cli_emit_json(c, &all) : cli_emit_text(c, &t);
     sc_text_free(&t);

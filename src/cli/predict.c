@@ -11,6 +11,10 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+
+#define MAX_INPUT  ((size_t)1 << 30)
+#define MAX_INPUTS 7
 
 #define OFF(f) offsetof(predict_opts, f)
 
@@ -26,7 +30,8 @@ const sc_key cli_predict_keys[] = {
     {"explain", SC_T_BOOL, SC_U_NONE, OFF(explain), NULL, 0, 0, NULL,
      "--explain", NULL, "every inferred collective and its reason", false},
     {"trace", SC_T_STRING, SC_U_NONE, OFF(trace), NULL, 0, 0, NULL, "--trace",
-     "FILE", "the step's timeline as Chrome trace JSON", false},
+     "FILE", "the step's timeline as Chrome trace JSON; .gz: compressed",
+     false},
     {"profile", SC_T_STRING, SC_U_NONE, OFF(profile), NULL, 0, 0, NULL,
      "--profile", "FILE", "parameters as written by calibrate", false},
     {0},
@@ -49,7 +54,10 @@ static sc_status write_trace(cli *c, const predict_opts *o,
     sc_json j;
     sc_json_init(&j, false);
     sc_report_chrome_trace(&g, &r, &j);
+    size_t len = strlen(o->trace);
+    bool packed = len > 3 && strcmp(o->trace + len - 3, ".gz") == 0;
     sc_status s = j.failed ? sc_error_nomem(c->err)
+                  : packed ? sc_file_write_gzip(o->trace, j.buf, j.len, c->err)
                            : sc_file_write(o->trace, j.buf, j.len, c->err);
     sc_json_free(&j);
     return s;
@@ -80,22 +88,74 @@ static sc_status emit_joined(cli *c, const sc_json *a, const sc_json *b)
     return text ? cli_emit(c, text, strlen(text)) : sc_error_nomem(c->err);
 }
 
-static sc_status print_json(cli *c, const sc_job *job, const sc_prediction *p,
-                            const cli_measured *m)
+/* What a file holds that an option names, if it is one. */
+static sc_status add_input(cli *c, const char *option, const char *file,
+                           sc_report_input *in, uint32_t *n)
+{
+    struct stat st;
+    char *text = NULL;
+    size_t len = 0;
+    if (!file || stat(file, &st) != 0 || !S_ISREG(st.st_mode)) return SC_OK;
+    sc_arena_mark mark = sc_arena_save(c->arena);
+    SC_TRY(sc_file_read(file, MAX_INPUT, c->arena, &text, &len, c->err));
+    in[(*n)++] = (sc_report_input){option, file, sc_hash(text, len, 0)};
+    sc_arena_restore(c->arena, mark);
+    return SC_OK;
+}
+
+static sc_status inputs(cli *c, const predict_opts *o, const sc_job *job,
+                        sc_report_input in[MAX_INPUTS], uint32_t *n)
+{
+    const char *const file[MAX_INPUTS][2] = {
+        {"--model", job->model},       {"--cluster", job->cluster},
+        {"--software", job->software}, {"--megatron", o->megatron},
+        {"--measured", o->measured},   {"--profile", o->profile},
+        {"--config", c->config}};
+    *n = 0;
+    for (uint32_t i = 0; i < MAX_INPUTS; i++)
+        SC_TRY(add_input(c, file[i][0], file[i][1], in, n));
+    return SC_OK;
+}
+
+static sc_status more_json(cli *c, const predict_opts *o,
+                           const sc_prediction *p, const cli_measured *m,
+                           sc_json *j)
+{
+    static const char *const key[] = {"explain", "why"};
+    const bool wanted[] = {o->explain, o->why};
+    sc_json_begin(j, '{');
+    if (!isnan(m->step_s)) SC_TRY(cli_measured_json(c, m, p, j));
+    for (uint32_t i = 0; i < 2; i++) {
+        sc_text t;
+        if (!wanted[i]) continue;
+        sc_text_init(&t);
+        sc_status s = why(p, i == 1, c, &t);
+        sc_json_key(j, key[i]);
+        cli_lines_json(t.buf, c->arena, j);
+        j->failed = j->failed || t.failed;
+        sc_text_free(&t);
+        SC_TRY(s);
+    }
+    sc_json_end(j, '}');
+    return SC_OK;
+}
+
+static sc_status print_json(cli *c, const predict_opts *o, const sc_job *job,
+                            const sc_prediction *p, const cli_measured *m)
 {
     sc_json j, more;
-    sc_status s;
+    sc_report_input in[MAX_INPUTS];
+    sc_report_origin origin = {.megatron = o->megatron,
+                               .profile = o->profile,
+                               .seed = (uint64_t)c->seed,
+                               .input = in};
+    SC_TRY(inputs(c, o, job, in, &origin.n_inputs));
     sc_json_init(&j, true);
     sc_json_init(&more, true);
-    sc_report_prediction_json(job, p, m->step_s, &j);
-    if (isnan(m->step_s)) {
-        s = cli_emit_json(c, &j);
-    } else {
-        sc_json_begin(&more, '{');
-        s = cli_measured_json(c, m, p, &more);
-        sc_json_end(&more, '}');
-        if (s == SC_OK) s = emit_joined(c, &j, &more);
-    }
+    sc_report_prediction_json(job, p, m->step_s, &origin, &j);
+    sc_status s = more_json(c, o, p, m, &more);
+    bool none = isnan(m->step_s) && !o->explain && !o->why;
+    if (s == SC_OK) s = none ? cli_emit_json(c, &j) : emit_joined(c, &j, &more);
     sc_json_free(&j);
     sc_json_free(&more);
     return s;
@@ -105,7 +165,7 @@ static sc_status print(cli *c, const predict_opts *o, const sc_job *job,
                        const sc_prediction *p, const cli_measured *m)
 {
     sc_text t;
-    if (c->json) return print_json(c, job, p, m);
+    if (c->json) return print_json(c, o, job, p, m);
     sc_text_init(&t);
     sc_report_prediction(job, p, m->step_s, &t);
     sc_status s = cli_measured_text(c, m, p, &t);
@@ -116,26 +176,24 @@ static sc_status print(cli *c, const predict_opts *o, const sc_job *job,
     return s;
 }
 
-/* What is wrong with "--tp 7" is wrong at a line of --config's file, or of the
- * script of --megatron, if that is where it was given. */
+/* What is wrong with "--tp 7" is wrong at a line of the script of --megatron, if
+ * that is where it was given. */
 static void locate(const cli *c, const sc_megatron *m)
 {
-    for (uint32_t i = 0; (c->file || m) && i < c->err->n; i++) {
+    for (uint32_t i = 0; m && i < c->err->n; i++) {
         sc_diag *d = &c->err->d[i];
         size_t len = strcspn(d->file, " ");
         const sc_key *k = sc_job_keys;
         while (k->name && (strncmp(k->flag, d->file, len) != 0 || k->flag[len]))
             k++;
-        if (!k->name) continue;
-        const sc_node *n = c->file ? sc_node_get(c->file, k->name) : NULL;
-        sc_pos pos = n ? n->pos : sc_pos_none();
-        for (uint32_t j = 0; m && !n && j < m->n_origins; j++)
-            if (strcmp(m->origins[j].key, k->name) == 0)
-                pos = m->origins[j].pos;
-        if (!pos.file || pos.line == 0) continue;
-        snprintf(d->file, sizeof d->file, "%s", pos.file);
-        d->line = pos.line;
-        d->col = pos.col;
+        for (uint32_t j = 0; k->name && j < m->n_origins; j++) {
+            const sc_origin *o = &m->origins[j];
+            if (strcmp(o->key, k->name) != 0 || o->pos.line == 0) continue;
+            snprintf(d->file, sizeof d->file, "%s", o->pos.file);
+            d->line = o->pos.line;
+            d->col = o->pos.col;
+            break;
+        }
     }
 }
 
@@ -157,12 +215,14 @@ static sc_status load(cli *c, const sc_job *job, const sc_model *model,
     *in = (sc_inputs){.model = model, .cost = SC_NEW(a, sc_cost)};
     if (!in->cost) return sc_error_nomem(c->err);
     if (!job->cluster)
-        return sc_error(c->err, SC_EUSAGE, SC_C_MISSING, sc_pos_none(),
-                        "for example --cluster dgx-h100:16",
-                        "--cluster is needed");
-    SC_TRY(sc_hw_build(job->cluster, sc_pos_file("--cluster"), a, &in->hw,
+        return sc_error(
+            c->err, SC_EUSAGE, SC_C_MISSING, sc_pos_file("--cluster"),
+            "for example --cluster dgx-h100:16", "no cluster is given");
+    SC_TRY(sc_hw_build(job->cluster,
+                       sc_pos_option(a, "--cluster", job->cluster), a, &in->hw,
                        c->err));
-    SC_TRY(sc_software_find(job->software, NULL, sc_pos_file("--software"), a,
+    SC_TRY(sc_software_find(job->software, NULL,
+                            sc_pos_option(a, "--software", job->software), a,
                             &in->sw, c->err));
     return sc_cost_builtin(a, in->cost, c->err);
 }

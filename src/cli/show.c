@@ -86,6 +86,12 @@ static sc_status parameters_text(cli *c, sc_text *out)
     return SC_OK;
 }
 
+static sc_status no_layers(cli *c, const char *name)
+{
+    return sc_error(c->err, SC_EINPUT, SC_C_CONFLICT, sc_pos_file("--layers"),
+                    "name a model", "\"%.60s\" is no model", name);
+}
+
 static sc_status unknown(cli *c, const char *name)
 {
     const char **set[4], **all;
@@ -107,10 +113,65 @@ static sc_status unknown(cli *c, const char *name)
                     "nothing in the catalogue is called \"%.60s\"", name);
 }
 
+static bool ends(const char *text, const char *suffix)
+{
+    size_t n = strlen(text), k = strlen(suffix);
+    return n > k && strcmp(text + n - k, suffix) == 0;
+}
+
+/* What `layers` is asked of: one sequence unless the user says otherwise. */
+static void model_text(const sc_model *m, const show_opts *o, const sc_job *job,
+                       sc_text *out)
+{
+    uint64_t seq = 8192;
+    if (m->t.max_seq > 0 && m->t.max_seq < 8192) seq = (uint64_t)m->t.max_seq;
+    if (job->seq) seq = (uint64_t)job->seq;
+    if (o->layers)
+        sc_report_layers(m, job->mbs ? (uint64_t)job->mbs : 1, seq, out);
+    else
+        sc_report_model(m, out);
+}
+
+/* A file, or a machine in one line: what is wrong with it is told, where it
+ * could be both a model and a machine as that with which less is wrong. */
+static sc_status described(cli *c, const char *name, const show_opts *o,
+                           const sc_job *job, sc_text *out)
+{
+    const sc_model *m = NULL;
+    const sc_hw *hw = NULL;
+    sc_err *as = SC_NEW_N(c->arena, sc_err, 2);
+    sc_pos pos = sc_pos_option(c->arena, "stepcast show", name);
+    if (!as) return sc_error_nomem(c->err);
+    sc_err_init(&as[0]);
+    sc_err_init(&as[1]);
+    bool file = !strpbrk(name, "@;");
+    bool model = file && !ends(name, ".xml"), machine = !ends(name, ".json");
+    if (model && sc_model_load(name, pos, c->arena, &m, &as[0]) == SC_OK) {
+        model_text(m, o, job, out);
+        return SC_OK;
+    }
+    if (machine && sc_hw_build(name, pos, c->arena, &hw, &as[1]) == SC_OK) {
+        if (o->layers) return no_layers(c, name);
+        hw_text(hw, out);
+        return SC_OK;
+    }
+    bool second = !model || (machine && as[1].n < as[0].n);
+    *c->err = as[second];
+    return c->err->status;
+}
+
+static bool is_description(const char *name)
+{
+    static const char *const suffix[] = {".json", ".yml", ".yaml", ".xml"};
+    for (size_t i = 0; i < SC_COUNT(suffix); i++)
+        if (ends(name, suffix[i])) return true;
+    return strpbrk(name, "@;") != NULL;
+}
+
 /* Tries the catalogues in turn; their complaints are dropped, the final one
  * speaks for all. */
 static sc_status entry(cli *c, const char *name, const show_opts *o,
-                       sc_text *out)
+                       const sc_job *job, sc_text *out)
 {
     const sc_model *m = NULL;
     const sc_device *d = NULL;
@@ -118,31 +179,27 @@ static sc_status entry(cli *c, const char *name, const show_opts *o,
     const sc_software *sw = NULL;
     sc_err e;
     sc_pos pos = sc_pos_none();
-    if (strcmp(name, "parameters") == 0) return parameters_text(c, out);
+    if (is_description(name)) return described(c, name, o, job, out);
     sc_err_init(&e);
     if (sc_model_load(name, pos, c->arena, &m, &e) == SC_OK) {
-        if (o->layers)
-            sc_report_layers(m, 1,
-                             (uint64_t)(m->t.max_seq > 0 && m->t.max_seq < 8192
-                                            ? m->t.max_seq
-                                            : 8192),
-                             out);
-        else
-            sc_report_model(m, out);
+        model_text(m, o, job, out);
         return SC_OK;
     }
-    if (e.n && (e.status == SC_EIO || e.d[0].code != SC_C_UNKNOWN_NAME)) {
-        *c->err = e; /* a model file that can't be read */
-        return e.status;
-    }
-    if (sc_device_find(name, c->arena, &d, &e) == SC_OK)
+    bool known = strcmp(name, "parameters") == 0;
+    known = known || sc_device_find(name, c->arena, &d, &e) == SC_OK;
+    known = known || sc_hw_build(name, pos, c->arena, &hw, &e) == SC_OK;
+    known =
+        known || sc_software_find(name, NULL, pos, c->arena, &sw, &e) == SC_OK;
+    if (!known) return unknown(c, name);
+    if (o->layers) return no_layers(c, name);
+    if (d)
         device_text(d, out);
-    else if (sc_hw_build(name, pos, c->arena, &hw, &e) == SC_OK)
+    else if (hw)
         hw_text(hw, out);
-    else if (sc_software_find(name, NULL, pos, c->arena, &sw, &e) == SC_OK)
+    else if (sw)
         software_text(sw, out);
     else
-        return unknown(c, name);
+        return parameters_text(c, out);
     return SC_OK;
 }
 
@@ -172,14 +229,7 @@ static void lines_json(const char *name, const char *text, sc_arena *a,
     sc_json_put_string(j, "schema", "stepcast.show/1");
     sc_json_put_string(j, "name", name);
     sc_json_key(j, "lines");
-    sc_json_begin(j, '[');
-    while (*text) {
-        size_t n = strcspn(text, "\n");
-        const char *line = sc_strndup(a, text, n);
-        sc_json_string(j, line);
-        text += n + (text[n] == '\n');
-    }
-    sc_json_end(j, ']');
+    cli_lines_json(text, a, j);
     sc_json_end(j, '}');
 }
 
@@ -193,6 +243,50 @@ static sc_status emit(cli *c, const char *name, const sc_text *t)
     sc_status s = cli_emit_json(c, &j);
     sc_json_free(&j);
     return s;
+}
+
+static bool among(const char *name, const char *const *names)
+{
+    for (; *names; names++)
+        if (strcmp(name, *names) == 0) return true;
+    return false;
+}
+
+/* Options that say nothing here are errors, all of them. */
+static sc_status check_used(cli *c, const sc_opt_set *set,
+                            const char *const *used, const char *hint)
+{
+    sc_status first = SC_OK;
+    for (const sc_key *k = set->keys; k->name; k++) {
+        if (!sc_given_has(&set->given, set->keys, k->name)) continue;
+        if (used && among(k->name, used)) continue;
+        sc_status s =
+            sc_error(c->err, SC_EUSAGE, SC_C_OPTION, sc_pos_file(k->flag), hint,
+                     "the option has no effect here");
+        if (first == SC_OK) first = s;
+    }
+    return first;
+}
+
+static sc_status check_options(cli *c, const show_opts *o,
+                               const sc_opt_set sets[3])
+{
+    static const char *const none[] = {NULL};
+    static const char *const of_layers[] = {"seq", "micro-batch", NULL};
+    static const char *const of_config[] = {"megatron", "profile", NULL};
+    bool config = o->strategy || o->graph;
+    sc_status first = SC_OK, s;
+    if (config && o->layers)
+        first = sc_error(c->err, SC_EUSAGE, SC_C_CONFLICT,
+                         sc_pos_file("--layers"), "give one of them",
+                         "--strategy and --graph show a configuration");
+    if (!config)
+        first = check_used(c, &sets[1], o->layers ? of_layers : none,
+                           "it belongs to --strategy or --graph");
+    s = check_used(c, &sets[2], config ? of_config : none,
+                   config ? "it belongs to `stepcast predict`"
+                          : "it belongs to --strategy or --graph");
+    return first != SC_OK ? first : s;
 }
 
 sc_status cli_show(cli *c, int argc, char *const *argv)
@@ -210,6 +304,7 @@ sc_status cli_show(cli *c, int argc, char *const *argv)
     bool config = o.strategy || o.graph;
     if (config && words.n == 1 && !job.model) job.model = words.w[0];
     if (c->dump_config) return cli_dump(c, sets, 3);
+    SC_TRY(check_options(c, &o, sets));
     if (config) SC_TRY(cli_megatron(c, &sets[1], &job, &po));
     if (words.n > 1 || (!config && words.n == 0))
         return sc_error(c->err, SC_EUSAGE, SC_C_MISSING, sc_pos_none(),
@@ -218,7 +313,7 @@ sc_status cli_show(cli *c, int argc, char *const *argv)
     sc_text t;
     sc_text_init(&t);
     sc_status s = config ? configuration(c, &job, &po, &o, &t)
-                         : entry(c, words.w[0], &o, &t);
+                         : entry(c, words.w[0], &o, &job, &t);
     const char *name = !config    ? words.w[0]
                        : po.model ? po.model->name
                                   : job.model;

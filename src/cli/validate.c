@@ -4,6 +4,8 @@
 
 #include "cli/predict.h"
 
+#include <math.h>
+
 #define MAX_BYTES ((size_t)64 << 20)
 
 typedef struct options {
@@ -47,16 +49,22 @@ const sc_key cli_validate_keys[] = {
     {0},
 };
 
+/* A table with wrong rows is read on, for the errors of its other cells. */
+static sc_status read_table(const cli *c, const char *file, sc_csv *out)
+{
+    char *text;
+    size_t len;
+    SC_TRY(sc_file_read(file, MAX_BYTES, c->arena, &text, &len, c->err));
+    sc_status s = sc_csv_read(text, len, file, c->arena, out, c->err);
+    if (s != SC_OK && out->n_cols) (void)sc_table_check(out, c->arena, c->err);
+    return s;
+}
+
 static sc_status read_tables(const cli *c, const sc_words *files, sc_csv *out)
 {
     sc_status first = SC_OK;
     for (uint32_t i = 0; i < files->n; i++) {
-        char *text;
-        size_t len;
-        sc_status s =
-            sc_file_read(files->w[i], MAX_BYTES, c->arena, &text, &len, c->err);
-        if (s == SC_OK)
-            s = sc_csv_parse(text, len, files->w[i], c->arena, &out[i], c->err);
+        sc_status s = read_table(c, files->w[i], &out[i]);
         if (first == SC_OK) first = s;
     }
     return first;
@@ -82,25 +90,22 @@ static sc_status print(cli *c, const options *o, const sc_validation *v)
     return s;
 }
 
+/* What the file of --bars says of `v`; SC_NO: an error is above its bar. */
 static sc_status check_bars(const cli *c, const options *o,
-                            const sc_validation *v)
+                            const sc_validation *v, sc_text *report)
 {
     char *file;
     size_t len;
+    if (!o->bars) return SC_OK;
     SC_TRY(sc_file_read(o->bars, MAX_BYTES, c->arena, &file, &len, c->err));
-    sc_text report;
-    sc_text_init(&report);
-    sc_status s =
-        sc_validation_bars(v, file, len, o->bars, c->arena, &report, c->err);
-    cli_note(c, "%s", report.buf);
-    sc_text_free(&report);
-    return s;
+    return sc_validation_bars(v, file, len, o->bars, c->arena, report, c->err);
 }
 
 static sc_status write_bars(const cli *c, const options *o,
                             const sc_validation *v)
 {
     sc_text text;
+    if (!o->write_bars) return SC_OK;
     sc_text_init(&text);
     sc_validation_bars_write(v, &text);
     sc_status s =
@@ -131,6 +136,40 @@ static sc_status measure(cli *c, const options *o, const sc_csv *tables,
     return sc_validate(tables, n, &opts, c->arena, v, c->err);
 }
 
+/* Whether any row was compared with anything, and why not. */
+static sc_status compared(const cli *c, const options *o,
+                          const sc_validation *v)
+{
+    for (uint32_t i = 0; i < v->n_groups; i++)
+        if (isfinite(v->groups[i].mape) || isfinite(v->groups[i].mem_mape))
+            return SC_OK;
+    if (v->n_rows)
+        cli_note(c, "nothing to compare: all %u rows are skipped\n", v->n_rows);
+    else if (o->family || o->where)
+        cli_note(c, "nothing to compare: no row has%s%s%s%s%s\n",
+                 o->family ? " --family " : "", o->family ? o->family : "",
+                 o->family && o->where ? " and" : "",
+                 o->where ? " --where " : "", o->where ? o->where : "");
+    else
+        cli_note(c, "nothing to compare: the tables have no rows\n");
+    return SC_NO;
+}
+
+/* Nothing is printed before all that can go wrong has gone well. */
+static sc_status conclude(cli *c, const options *o, const sc_validation *v)
+{
+    sc_text report;
+    sc_text_init(&report);
+    sc_status bars = check_bars(c, o, v, &report), s = bars;
+    if (s == SC_NO) s = SC_OK;
+    if (s == SC_OK) s = write_bars(c, o, v);
+    if (s == SC_OK) s = print(c, o, v);
+    if (s == SC_OK) cli_note(c, "%s", report.buf);
+    if (s == SC_OK) s = compared(c, o, v);
+    sc_text_free(&report);
+    return s == SC_OK ? bars : s;
+}
+
 sc_status cli_validate(cli *c, int argc, char *const *argv)
 {
     options o = {0};
@@ -148,7 +187,5 @@ sc_status cli_validate(cli *c, int argc, char *const *argv)
     SC_TRY(read_tables(c, &files, tables));
     sc_validation v;
     SC_TRY(measure(c, &o, tables, files.n, &v));
-    SC_TRY(print(c, &o, &v));
-    if (o.write_bars) SC_TRY(write_bars(c, &o, &v));
-    return o.bars ? check_bars(c, &o, &v) : SC_OK;
+    return conclude(c, &o, &v);
 }

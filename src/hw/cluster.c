@@ -158,8 +158,9 @@ sc_status hw_cluster_read(const char *text, size_t len, const char *file,
     const sc_node *map;
     hw_values own, base;
     SC_TRY(hw_parse(text, len, file, &map, &own, a, err));
-    SC_TRY(read_base(map, s, &base, a, err));
+    sc_status known = read_base(map, s, &base, a, err);
     SC_TRY(sc_schema_read(hw_cluster_keys, map, s, NULL, a, err));
+    SC_TRY(known);
     s->map = map;
     if (s->pos.file == NULL || map->pos.file != NULL) s->pos = map->pos;
     return merge_values(own, base, &s->values, a, err);
@@ -177,15 +178,18 @@ sc_status hw_group_read(const sc_node *item, const hw_spec *of, hw_spec *s,
         SC_TRY(hw_spec_init(&own, item->pos, a, err));
     own.groups = NULL;
     own.nodes = 1;
+    sc_status first = SC_OK;
     for (size_t i = 0; i < SC_COUNT(common) && item->kind == SC_N_MAP; i++) {
         const sc_node *c = sc_node_get(item, common[i]);
         if (c != NULL)
-            return sc_error(err, SC_EINPUT, SC_C_UNSUPPORTED, c->pos,
-                            "give it beside groups: for all of them",
-                            "%s of one group", common[i]);
+            first = sc_error(err, SC_EINPUT, SC_C_UNSUPPORTED, c->pos,
+                             "give it beside groups: for all of them",
+                             "%s of one group", common[i]);
     }
-    SC_TRY(read_base(item, &own, &base, a, err));
+    sc_status known = read_base(item, &own, &base, a, err);
     SC_TRY(sc_schema_read(hw_cluster_keys, item, &own, NULL, a, err));
+    SC_TRY(known);
+    SC_TRY(first);
     *s = own;
     s->rails = of->rails;
     s->leaf = of->leaf;

@@ -127,6 +127,29 @@ sc_status sc_hw_list(bool devices, sc_arena *a, const char ***names,
     return list_names(1u << (devices ? HW_DEVICE : HW_NODE), a, names, n, err);
 }
 
+/* Other spellings behind the names, for hints. */
+static sc_status add_aliases(unsigned kinds, sc_arena *a, const char ***names,
+                             uint32_t *n, sc_err *err)
+{
+    uint32_t cap = *n;
+    for (int k = HW_DEVICE; k <= HW_NODE; k++) {
+        const sc_node *map;
+        if ((kinds >> k & 1) == 0) continue;
+        SC_TRY(section("hw/aliases.yml", (hw_kind)k, a, &map, err));
+        for (const sc_node *c = map ? map->child : NULL; c; c = c->next)
+            for (const sc_node *s = c->child; s; s = s->next) {
+                if (s->kind != SC_N_SCALAR) continue;
+                *names = sc_grow(a, *names, *n, &cap, 64, sizeof **names);
+                if (*names == NULL) return sc_error_nomem(err);
+                (*names)[(*n)++] = s->text;
+            }
+    }
+    *names = sc_grow(a, *names, *n, &cap, 64, sizeof **names);
+    if (*names == NULL) return sc_error_nomem(err);
+    (*names)[*n] = NULL;
+    return SC_OK;
+}
+
 static sc_status unknown(const char *name, const char *folded, unsigned kinds,
                          sc_pos pos, sc_arena *a, sc_err *err)
 {
@@ -144,6 +167,7 @@ static sc_status unknown(const char *name, const char *folded, unsigned kinds,
                         name);
     }
     SC_TRY(list_names(kinds, a, &names, &n, err));
+    SC_TRY(add_aliases(kinds, a, &names, &n, err));
     char hint[200], low[NAME_FOLDED + 1];
     size_t i = 0;
     for (; name[i] != '\0' && i < NAME_FOLDED; i++)

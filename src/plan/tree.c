@@ -215,11 +215,17 @@ static sc_status check_sizes(const sc_run *r, sc_err *err)
 {
     sc_status first = SC_OK;
     uint64_t ranks = 1;
+    char degrees[80], batch[48];
+    snprintf(degrees, sizeof degrees, "--tp %u --pp %u --dp %u --cp %u",
+             r->size[SC_AX_TP], r->size[SC_AX_PP], sc_run_dp(r),
+             r->size[SC_AX_CP]);
+    snprintf(batch, sizeof batch, "--global-batch %llu",
+             (unsigned long long)r->gbs);
     for (uint32_t ax = 0; ax < SC_N_AX; ax++)
         ranks *= ax == SC_AX_REP ? replicas(r) : r->size[ax];
     if (ranks != r->hw->n_devices)
         keep(&first,
-             sc_error(err, SC_EINPUT, SC_C_CONFLICT, sc_pos_none(),
+             sc_error(err, SC_EINPUT, SC_C_CONFLICT, sc_pos_file(degrees),
                       "tp * cp * dp * pp is the number of devices",
                       "tp %u x cp %u x dp %u x pp %u is %llu ranks; the "
                       "cluster has %u devices",
@@ -228,7 +234,7 @@ static sc_status check_sizes(const sc_run *r, sc_err *err)
                       r->hw->n_devices));
     if (r->mbs == 0 || r->gbs % plan_batch(r) != 0)
         keep(&first,
-             sc_error(err, SC_EINPUT, SC_C_DIVIDE, sc_pos_none(),
+             sc_error(err, SC_EINPUT, SC_C_DIVIDE, sc_pos_file(batch),
                       "global batch = micro-batch x dp x micro-batches",
                       "global batch %llu is no multiple of micro-batch %llu x "
                       "dp %u",
@@ -283,7 +289,8 @@ static sc_status check_run(const sc_run *r, sc_err *err)
                       (unsigned long long)stages, (long long)t->layers));
     if (r->schedule == SC_SCH_INTERLEAVED && r->ga % pp != 0)
         keep(&first,
-             sc_error(err, SC_EINPUT, SC_C_DIVIDE, sc_pos_none(),
+             sc_error(err, SC_EINPUT, SC_C_DIVIDE,
+                      sc_pos_file("--schedule interleaved"),
                       "the interleaved schedule runs micro-batches in rounds "
                       "of pp",
                       "%u micro-batches are no multiple of pp %llu", r->ga,

@@ -54,14 +54,30 @@ bool predict_fitted(const sc_device *d);
 sc_status predict_check(const sc_job *job, const sc_hw *hw,
                         const sc_model *model, sc_err *err);
 
-/* Appends the smallest number of nodes on which the job fits, if any. */
-sc_status predict_larger(const sc_job *job, sc_prediction *p, sc_arena *a,
-                         sc_err *err);
+/* The three smallest changes that help, of job `job` predicted as `p`. */
+sc_status predict_suggest(const sc_job *job, predict_memo *memo, sc_arena *a,
+                          sc_prediction *p, sc_err *err);
 
-/* The three smallest changes that help. */
-sc_status predict_suggest(const sc_run *run, double step_s, bool fits,
-                          predict_memo *memo, sc_arena *a, sc_suggestion out[3],
-                          uint32_t *n, sc_err *err);
+/* Changes `inout` option by option, each time the one that saves most memory,
+ * until it fits on `hw` or nothing saves any; `out` as by the fast engine. */
+bool predict_smallest(const sc_hw *hw, const sc_prediction *p, sc_arena *a,
+                      sc_job *inout, predict_eval *out);
+
+/* Appends the least larger cluster, of up to `most` times as many units, on
+ * which `job` fits; with `change` its other
+ * options may change too, and where that is not enough sequences are halved. */
+sc_status predict_larger(const sc_job *job, uint32_t most, bool change,
+                         sc_arena *a, sc_prediction *p, sc_err *err);
+
+/* Predicts `next` on `hw` with the model, software and costs of `p`, by the
+ * engine it asks for.  False: it can't be. */
+bool predict_variant(const sc_job *next, const sc_hw *hw,
+                     const sc_prediction *p, sc_arena *a, predict_eval *out);
+
+/* Appends what makes `next` of `job`, with its effect, unless it is there. */
+sc_status predict_keep(const sc_job *job, const sc_job *next,
+                       const predict_eval *e, sc_arena *a, sc_prediction *p,
+                       sc_err *err);
 
 /* An internal error if the result breaks a physical bound. */
 sc_status predict_bounds(const sc_prediction *p, double flops_device,

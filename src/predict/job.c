@@ -64,7 +64,7 @@ const sc_key sc_job_keys[] = {
          "powersgd:RANK"),
     WORD("freeze", freeze, "--freeze", "PATTERNS",
          "what does not learn: layers.0-15.*,embedding"),
-    BOOL("sp", sp_flag, "--sp", "sequence parallelism over tp"),
+    BOOL("sp", sp_flag, "--sp", "sequence parallelism over tp; --no-sp: none"),
     ENUM("recompute", recompute, sc_recompute_names, "--recompute",
          "what the backward pass computes again; selective: attention"),
     {"offload", SC_T_QUANTITY, SC_U_NONE, OFF(offload), NULL, 0, 1, NULL,
@@ -77,7 +77,7 @@ const sc_key sc_job_keys[] = {
     ENUM("precision", precision, sc_recipe_names, "--precision",
          "precision of matrix products"),
     BOOL("overlap-grad-reduce", overlap_flag, "--overlap-grad-reduce",
-         "gradients reduced beside the backward pass"),
+         "gradients reduced beside the backward pass; --no-...: after it"),
     {"grad-bytes", SC_T_QUANTITY, SC_U_BYTES, OFF(grad_bytes), NULL, 0, 8, NULL,
      "--grad-bytes", "BYTES", "kept and reduced per gradient element", false},
     BOOL("forward-only", forward_only, "--forward-only", "no backward pass"),
@@ -107,6 +107,7 @@ void sc_job_init(sc_job *job)
                     .prefetch = SC_INFER,
                     .cp_comm = SC_INFER,
                     .tp_overlap = SC_INFER,
+                    .price = SC_INFER,
                     .grad_overlap = SC_INFER};
 }
 

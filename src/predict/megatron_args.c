@@ -276,13 +276,14 @@ sc_status megatron_origin(megatron *m, bool of_model, const char *key,
         const char *gap = v->text[0] ? " " : "";
         origin.text =
             v->at.line == v->pos.line
-                ? sc_sprintf(m->a, "%s:%u: %s%s%s%s%s", m->file,
-                             (unsigned)v->pos.line, v->name, gap, v->text,
-                             text ? ", " : "", text ? text : "")
-                : sc_sprintf(m->a, "%s:%u: %s%s%s (line %u)%s%s", m->file,
-                             (unsigned)v->pos.line, v->name, gap, v->text,
-                             (unsigned)v->at.line, text ? ", " : "",
-                             text ? text : "");
+                ? sc_sprintf(m->a, "%s:%u:%u: %s%s%s%s%s", m->file,
+                             (unsigned)v->pos.line, (unsigned)v->pos.col,
+                             v->name, gap, v->text, text ? ", " : "",
+                             text ? text : "")
+                : sc_sprintf(m->a, "%s:%u:%u: %s%s%s (line %u)%s%s", m->file,
+                             (unsigned)v->pos.line, (unsigned)v->pos.col,
+                             v->name, gap, v->text, (unsigned)v->at.line,
+                             text ? ", " : "", text ? text : "");
         if (!origin.text) return sc_error_nomem(m->err);
     }
     (*list)[(*n)++] = origin;

@@ -49,39 +49,13 @@ static void put(sc_text *out, const char *key, const char *value, bool quoted,
     sc_text_add(out, "\n");
 }
 
-/* Keys whose field only keeps what an option said; see sc_job_given(). */
-static const int *tri_state(const sc_job *job, const char *key)
-{
-    if (strcmp(key, "sp") == 0) return &job->sp;
-    if (strcmp(key, "overlap-grad-reduce") == 0) return &job->grad_overlap;
-    return NULL;
-}
-
-/* Whether a field differs from what it is in a job of which nothing is given. */
-static bool changed(const sc_key *k, const sc_job *job, const sc_job *empty)
-{
-    const char *a = (const char *)job + k->offset;
-    const char *b = (const char *)empty + k->offset;
-    switch (k->type) {
-    case SC_T_INT: return memcmp(a, b, sizeof(int64_t)) != 0;
-    case SC_T_ENUM: return memcmp(a, b, sizeof(int)) != 0;
-    case SC_T_BOOL: return memcmp(a, b, sizeof(bool)) != 0;
-    case SC_T_QUANTITY: return memcmp(a, b, sizeof(double)) != 0;
-    case SC_T_STRING: return *(const char *const *)(const void *)a != NULL;
-    case SC_T_NODE: break;
-    }
-    return false;
-}
-
 void sc_job_yaml(const sc_job *job, const sc_megatron *m, const char *model,
                  sc_text *out)
 {
-    sc_job empty;
-    sc_job_init(&empty);
     sc_text_add(out, "# What is missing here is inferred.\n");
     if (!job->model && model) put(out, "model", model, true, NULL);
     for (const sc_key *k = sc_job_keys; k->name; k++) {
-        const int *three = tri_state(job, k->name);
+        const int *three = sc_job_three_valued(job, k);
         const char *origin =
             m ? find_origin(m->origins, m->n_origins, k->name) : NULL;
         char value[200];
@@ -90,7 +64,7 @@ void sc_job_yaml(const sc_job *job, const sc_megatron *m, const char *model,
                 put(out, k->name, *three ? "yes" : "no", false, origin);
             continue;
         }
-        if (!changed(k, job, &empty)) continue;
+        if (!sc_job_has(job, k)) continue;
         if (k->type == SC_T_STRING) {
             const char *const *s =
                 (const void *)((const char *)job + k->offset);

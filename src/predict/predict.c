@@ -149,7 +149,7 @@ static void money(const state *x, sc_prediction *p)
         p->energy_j_per_step = watts * t * (hw->pue > 0 ? hw->pue : 1);
     }
     p->cost_usd_per_step =
-        x->job->price > 0 ? x->job->price * hw->n_devices * t : NAN;
+        x->job->price >= 0 ? x->job->price * hw->n_devices * t : NAN;
 }
 
 static sc_status memory(const state *x, sc_arena *a, sc_prediction *p,
@@ -278,15 +278,6 @@ static sc_status marked(const sc_job *job, sc_arena *a, const sc_model **model,
                           err);
 }
 
-static sc_status suggestions(const sc_job *job, predict_memo *memo, sc_arena *a,
-                             sc_prediction *p, sc_err *err)
-{
-    SC_TRY(predict_suggest(&p->run, p->step_time_s, p->fits, memo, a,
-                           p->suggestion, &p->n_suggestions, err));
-    if (p->fits || p->n_suggestions == 3) return SC_OK;
-    return predict_larger(job, p, a, err);
-}
-
 sc_status sc_predict(const sc_job *job, const sc_hw *hw, const sc_model *model,
                      const sc_software *sw, const sc_cost *cost, sc_arena *a,
                      sc_prediction *out, sc_err *err)
@@ -308,7 +299,7 @@ sc_status sc_predict(const sc_job *job, const sc_hw *hw, const sc_model *model,
     x.flops_device = device_flops(&x);
     SC_TRY(memory(&x, a, &p, err));
     SC_TRY(run_engines(&x, a, &p, err));
-    if (!job->brief) SC_TRY(suggestions(job, memo, a, &p, err));
+    if (!job->brief) SC_TRY(predict_suggest(job, memo, a, &p, err));
     warnings(job, &p, &warn);
     if (hw->device_assumed)
         predict_note(&assume, "device %s: the machine names none",
@@ -325,20 +316,23 @@ sc_status sc_predict_load(const sc_job *job, sc_arena *a, sc_inputs *out,
     if (!in.cost) return sc_error_nomem(err);
     sc_status s = SC_OK, t;
     if (!job->model)
-        s = sc_error(err, SC_EUSAGE, SC_C_MISSING, sc_pos_none(),
+        s = sc_error(err, SC_EUSAGE, SC_C_MISSING, sc_pos_file("--model"),
                      "`stepcast list models` shows the catalogue",
-                     "--model is needed");
+                     "no model is given");
     else
-        s = sc_model_load(job->model, sc_pos_file("--model"), a, &in.model,
-                          err);
+        s = sc_model_load(job->model, sc_pos_option(a, "--model", job->model),
+                          a, &in.model, err);
     if (!job->cluster)
-        t = sc_error(err, SC_EUSAGE, SC_C_MISSING, sc_pos_none(),
+        t = sc_error(err, SC_EUSAGE, SC_C_MISSING, sc_pos_file("--cluster"),
                      "for example --cluster dgx-h100:16",
-                     "--cluster is needed");
+                     "no cluster is given");
     else
-        t = sc_hw_build(job->cluster, sc_pos_file("--cluster"), a, &in.hw, err);
+        t = sc_hw_build(job->cluster,
+                        sc_pos_option(a, "--cluster", job->cluster), a, &in.hw,
+                        err);
     if (s == SC_OK) s = t;
-    t = sc_software_find(job->software, NULL, sc_pos_file("--software"), a,
+    t = sc_software_find(job->software, NULL,
+                         sc_pos_option(a, "--software", job->software), a,
                          &in.sw, err);
     if (s == SC_OK) s = t;
     SC_TRY(s);

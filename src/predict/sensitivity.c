@@ -1,28 +1,101 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sensitivity.c - which parameters a predicted step depends on most: each is
- * moved alone and the same configuration composed again by the fast engine.
+ * sensitivity.c - what a predicted step depends on most, and what would have to
+ * be different for it to be another: parameters and properties of the machine
+ * are moved alone and the same configuration composed again by the fast engine.
  */
 #include <stepcast/predict.h>
 
 #include <math.h>
+#include <string.h>
 
 static const double up = 1.1; /* the change that is asked about */
 
-static sc_status step_with(const sc_run *run, const sc_cost *cost, sc_arena *a,
-                           double *step_s, sc_err *err)
+static sc_status step_of(const sc_run *run, sc_arena *a, double *step_s,
+                         sc_err *err)
 {
-    sc_run r = *run;
     sc_plan plan;
     sc_block *blocks = NULL;
     sc_arena_mark mark = sc_arena_save(a);
-    r.cost = cost;
-    sc_status s = sc_plan_build(&r, a, &plan, err);
+    sc_status s = sc_plan_build(run, a, &plan, err);
     if (s == SC_OK) s = sc_blocks_price(&plan, a, &blocks, err);
     if (s == SC_OK) s = sc_predict_fast(&plan, blocks, a, step_s, err);
     sc_arena_restore(a, mark);
     return s;
 }
+
+/* ---- what is moved --------------------------------------------------------------- */
+
+/* Properties of the machine that people know, with what they scale. */
+typedef enum property {
+    PEAK,
+    MEMORY_BW,
+    LINK_BW,
+    NIC_BW,
+    N_PROPERTIES
+} property;
+
+static const char *const property_names[N_PROPERTIES] = {
+    "device peak", "memory bandwidth", "link bandwidth", "NIC bandwidth"};
+
+/* A run with one thing moved. */
+typedef struct moved {
+    sc_run run;
+    sc_cost cost;
+    sc_hw hw;
+    sc_device device;
+} moved;
+
+static void begin(const sc_run *run, moved *m)
+{
+    m->run = *run;
+    m->cost = *run->cost;
+    m->hw = *run->hw;
+    m->device = *run->hw->device;
+    m->run.cost = &m->cost;
+    m->run.hw = &m->hw;
+    m->hw.device = &m->device;
+}
+
+static void move_property(moved *m, property what, double by)
+{
+    sc_device *d = &m->device;
+    switch (what) {
+    case PEAK:
+        for (int i = 0; i < (int)SC_N_PRECISIONS; i++) d->peak[i] *= by;
+        d->vector_flops *= by;
+        return;
+    case MEMORY_BW: d->mem_bw *= by; return;
+    case LINK_BW:
+        d->link_bw *= by;
+        for (uint32_t i = 0; i < m->hw.n_dims; i++)
+            if (m->hw.dim[i].ports == 0) m->hw.dim[i].bw *= by;
+        return;
+    case NIC_BW:
+        for (uint32_t i = 0; i < m->hw.n_dims; i++) {
+            if (m->hw.dim[i].ports == 0) continue;
+            m->hw.dim[i].bw *= by;
+            m->hw.dim[i].port_bw *= by;
+        }
+        return;
+    case N_PROPERTIES: return;
+    }
+}
+
+/* A parameter (0..SC_N_PARAMS), or a property behind them, times `by`. */
+static sc_status step_with(const sc_run *run, int what, double by, sc_arena *a,
+                           double *step_s, sc_err *err)
+{
+    moved m;
+    begin(run, &m);
+    if (what < (int)SC_N_PARAMS)
+        m.cost.p[what] *= by;
+    else
+        move_property(&m, (property)(what - (int)SC_N_PARAMS), by);
+    return step_of(&m.run, a, step_s, err);
+}
+
+/* ---- how much it matters ----------------------------------------------------------- */
 
 /* Keeps the largest, in falling order; equal ones in order of the table. */
 static void keep(sc_sensitivity x, sc_sensitivity *out, uint32_t *n)
@@ -35,28 +108,98 @@ static void keep(sc_sensitivity x, sc_sensitivity *out, uint32_t *n)
     out[at] = x;
 }
 
+static const double least = 1e-4; /* smaller changes are not told */
+
 sc_status sc_predict_sensitivity(const sc_run *run, sc_arena *a,
                                  sc_sensitivity out[SC_SENSITIVITY_MAX],
                                  uint32_t *n, sc_err *err)
 {
-    static const double least = 1e-4; /* smaller changes are not told */
     double base = 0;
     uint32_t found = 0;
     sc_sensitivity most[SC_SENSITIVITY_MAX];
-    SC_TRY(step_with(run, run->cost, a, &base, err));
+    SC_TRY(step_of(run, a, &base, err));
     for (int i = 0; i < (int)SC_N_PARAMS; i++) {
-        sc_cost moved = *run->cost;
-        double v = moved.p[i], step;
+        double v = run->cost->p[i], step;
         /* At its limit it is moved down, and the change told from there. */
         bool down = v * up > sc_params[i].hi;
-        moved.p[i] = down ? v / up : v * up;
-        if (!(v > 0) || moved.p[i] < sc_params[i].lo) continue;
-        SC_TRY(step_with(run, &moved, a, &step, err));
+        if (!(v > 0) || (down ? v / up : v * up) < sc_params[i].lo) continue;
+        SC_TRY(step_with(run, i, down ? 1 / up : up, a, &step, err));
         double change = down ? base / step - 1 : step / base - 1;
         if (fabs(change) < least) continue;
         keep((sc_sensitivity){sc_params[i].name, change}, most, &found);
     }
     for (uint32_t i = 0; i < found; i++) out[i] = most[i];
     *n = found;
+    return SC_OK;
+}
+
+/* ---- what would explain another step -------------------------------------------------- */
+
+/* The factor in [lo, hi] that makes the step `want`, NaN: none does.  The step
+ * is monotonous in it but for jumps, which are found as well as they can be. */
+static sc_status solve(const sc_run *run, int what, double lo, double hi,
+                       double want, sc_arena *a, double *out, sc_err *err)
+{
+    double at_lo, at_hi, mid = 1, at = 0;
+    *out = NAN;
+    SC_TRY(step_with(run, what, lo, a, &at_lo, err));
+    SC_TRY(step_with(run, what, hi, a, &at_hi, err));
+    if (!((at_lo - want) * (at_hi - want) <= 0) || at_lo == at_hi) return SC_OK;
+    bool falls = at_lo > at_hi;
+    for (int i = 0; i < 24 && hi / lo > 1 + 1e-6; i++) {
+        mid = sqrt(lo * hi);
+        SC_TRY(step_with(run, what, mid, a, &at, err));
+        if ((at > want) == falls)
+            lo = mid;
+        else
+            hi = mid;
+    }
+    SC_TRY(step_with(run, what, mid, a, &at, err));
+    if (fabs(at / want - 1) < 1e-3) *out = mid; /* no jump over it */
+    return SC_OK;
+}
+
+sc_status sc_predict_what_if(const sc_run *run, const char *name, double ratio,
+                             sc_arena *a, double *factor, sc_err *err)
+{
+    static const double most = 4;
+    double base = 0, lo = 1 / most, hi = most;
+    int what = sc_param_find(name);
+    for (int i = 0; what < 0 && i < (int)N_PROPERTIES; i++)
+        if (strcmp(name, property_names[i]) == 0) what = (int)SC_N_PARAMS + i;
+    *factor = NAN;
+    if (what < 0 || !(ratio > 0)) return SC_OK;
+    if (what < (int)SC_N_PARAMS) {
+        double v = run->cost->p[what];
+        if (!(v > 0)) return SC_OK;
+        lo = fmax(lo, sc_params[what].lo / v);
+        hi = fmin(hi, sc_params[what].hi / v);
+    }
+    SC_TRY(step_of(run, a, &base, err));
+    return solve(run, what, lo, hi, base * ratio, a, factor, err);
+}
+
+sc_status sc_predict_inputs(const sc_run *run, double ratio, sc_arena *a,
+                            sc_input out[SC_INPUTS_MAX], uint32_t *n,
+                            sc_err *err)
+{
+    double base = 0;
+    sc_input found[N_PROPERTIES];
+    uint32_t k = 0;
+    SC_TRY(step_of(run, a, &base, err));
+    for (int i = 0; i < (int)N_PROPERTIES; i++) {
+        double step = 0;
+        sc_input x = {.name = property_names[i]};
+        SC_TRY(step_with(run, (int)SC_N_PARAMS + i, up, a, &step, err));
+        x.change = step / base - 1;
+        if (fabs(x.change) < least) continue;
+        SC_TRY(sc_predict_what_if(run, x.name, ratio, a, &x.factor, err));
+        uint32_t at = k++;
+        for (; at > 0 && fabs(x.change) > fabs(found[at - 1].change); at--)
+            found[at] = found[at - 1];
+        found[at] = x;
+    }
+    memcpy(out, found, k * sizeof *out);
+    *n = k;
     return SC_OK;
 }

@@ -1,211 +1,375 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * suggest.c - the smallest changes that help: one knob at a time, evaluated
- * with the fast engine, compared with the configuration evaluated the same
- * way.
+ * suggest.c - the smallest changes that help: one choice, or two together, put
+ * differently.
+ *
+ * Candidates are ranked by the fast engine with everything else as it is.
+ * What is told is the effect of the options as they are printed: they are
+ * predicted like any other question, by the engine that was asked for, with
+ * what was left out inferred anew.
  */
 #include "predict/internal.h"
 
-#include <stdio.h>
+#include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
-typedef struct change {
-    sc_run run;
-    char text[64];
-} change;
+typedef enum choice {
+    M_TP,
+    M_PP,
+    M_CP,
+    M_BATCH,
+    M_RECOMPUTE,
+    M_ZERO,
+    M_CHUNKS,
+    M_SP,
+    M_SCHEDULE
+} choice;
+
+typedef struct move {
+    choice what;
+    int to; /* of degrees and the micro-batch: -1 half, 1 twice, 2 four times */
+} move;
+
+static const move moves[] = {{M_TP, -1},
+                             {M_TP, 1},
+                             {M_TP, 2},
+                             {M_TP, 3},
+                             {M_PP, -1},
+                             {M_PP, 1},
+                             {M_PP, 2},
+                             {M_PP, 3},
+                             {M_CP, -1},
+                             {M_CP, 1},
+                             {M_BATCH, -3},
+                             {M_BATCH, -2},
+                             {M_BATCH, -1},
+                             {M_BATCH, 1},
+                             {M_RECOMPUTE, SC_RC_NONE},
+                             {M_RECOMPUTE, SC_RC_SELECTIVE},
+                             {M_RECOMPUTE, SC_RC_FULL},
+                             {M_ZERO, 0},
+                             {M_ZERO, 1},
+                             {M_ZERO, 2},
+                             {M_ZERO, 3},
+                             {M_CHUNKS, 1},
+                             {M_CHUNKS, 2},
+                             {M_CHUNKS, 4},
+                             {M_SP, 1},
+                             {M_SCHEDULE, SC_SCH_1F1B}};
+
+enum { MOVES = SC_COUNT(moves), CANDIDATES = MOVES * MOVES, TRIES = 10 };
+
+/* Times as many machines, at most: at first, at last. */
+enum { LARGER = 16, LARGEST = 256 };
+
+/* Clearly faster, clearly smaller. */
+static const double faster = 0.97, smaller = 0.9;
+
+typedef struct candidate {
+    sc_job job;
+    predict_eval e; /* by the fast engine */
+    uint32_t n;     /* choices changed */
+    uint32_t at;    /* order of generation: ties */
+} candidate;
+
+typedef struct search {
+    const sc_job *job;
+    const sc_run *run;
+    predict_eval now;
+    predict_memo *memo;
+    sc_arena *a;
+    bool done[MOVES];        /* alone it can be */
+    predict_eval one[MOVES]; /* and gives this */
+    candidate *c;
+    uint32_t n;
+} search;
+
+/* ---- changing a run ---------------------------------------------------------- */
+
+static bool scale(uint64_t *v, int log2)
+{
+    uint64_t by = (uint64_t)1 << abs(log2);
+    if (log2 < 0 && *v % by) return false;
+    *v = log2 < 0 ? *v / by : *v * by;
+    return *v <= UINT32_MAX;
+}
+
+static bool change_degree(sc_run *r, sc_axis ax, int log2)
+{
+    /* groups that shard together stay what they are */
+    sc_axis other = r->size[SC_AX_REP] > 1 ? SC_AX_REP : SC_AX_DP;
+    uint64_t degree = r->size[ax], dp = r->size[other];
+    if (r->experts_over_tp && ax == SC_AX_TP) return false;
+    if (!scale(&degree, log2) || !scale(&dp, -log2)) return false;
+    r->size[ax] = (uint32_t)degree;
+    r->size[other] = (uint32_t)dp;
+    return true;
+}
+
+static bool change(sc_run *r, move m)
+{
+    switch (m.what) {
+    case M_TP: return change_degree(r, SC_AX_TP, m.to);
+    case M_PP: return change_degree(r, SC_AX_PP, m.to);
+    case M_CP: return change_degree(r, SC_AX_CP, m.to);
+    case M_BATCH: return scale(&r->mbs, m.to);
+    case M_RECOMPUTE:
+        if (r->forward_only || (int)r->recompute == m.to) return false;
+        r->recompute = (sc_recompute)m.to;
+        return true;
+    case M_ZERO:
+        if (r->zero == m.to || sc_run_dp(r) * r->size[SC_AX_CP] == 1 ||
+            (r->compress.kind >= SC_GRAD_TOPK && m.to > 0))
+            return false;
+        r->zero = m.to;
+        return true;
+    case M_CHUNKS:
+        if (r->vpp == (uint32_t)m.to || r->size[SC_AX_PP] == 1) return false;
+        r->vpp = (uint32_t)m.to;
+        return true;
+    case M_SP:
+        if (r->sp || r->size[SC_AX_TP] == 1) return false;
+        r->sp = true;
+        return true;
+    case M_SCHEDULE:
+        if (r->schedule != SC_SCH_GPIPE || r->size[SC_AX_PP] == 1) return false;
+        r->schedule = SC_SCH_1F1B;
+        return true;
+    }
+    return false;
+}
 
 static bool legal(const sc_run *r)
 {
-    uint64_t dp = sc_run_dp(r), tp = r->size[SC_AX_TP], pp = r->size[SC_AX_PP];
+    uint64_t dp = sc_run_dp(r), tp = r->size[SC_AX_TP];
+    uint64_t stages = (uint64_t)r->size[SC_AX_PP] * r->vpp;
     const sc_transformer *t = &r->model->t;
     return dp >= 1 && r->mbs >= 1 && r->gbs % (r->mbs * dp) == 0 &&
-           dp * tp * pp * r->size[SC_AX_CP] == r->hw->n_devices &&
            (uint64_t)t->heads % tp == 0 && (uint64_t)t->ffn % tp == 0 &&
-           tp <= r->hw->node_size && pp * r->vpp <= (uint64_t)t->layers &&
-           ((uint64_t)t->layers % (pp * r->vpp) == 0 ||
-            (uint64_t)(t->layers + 2) % (pp * r->vpp) == 0);
+           tp <= r->hw->node_size && stages <= (uint64_t)t->layers &&
+           ((uint64_t)t->layers % stages == 0 ||
+            (uint64_t)(t->layers + 2) % stages == 0);
 }
 
-static bool settle(sc_run *r)
+/* What a change of another choice entails. */
+static bool settle(sc_run *r, bool chunks)
 {
     if (!legal(r)) return false;
     r->ga = (uint32_t)(r->gbs / (r->mbs * sc_run_dp(r)));
-    if (r->size[SC_AX_PP] == 1 || r->ga % r->size[SC_AX_PP] != 0) r->vpp = 1;
-    r->schedule = r->vpp > 1                          ? SC_SCH_INTERLEAVED
-                  : r->schedule == SC_SCH_INTERLEAVED ? SC_SCH_1F1B
-                                                      : r->schedule;
+    if (r->size[SC_AX_PP] == 1 || r->ga % r->size[SC_AX_PP] != 0) {
+        if (chunks && r->vpp > 1) return false;
+        r->vpp = 1;
+    }
+    if (r->vpp > 1)
+        r->schedule = SC_SCH_INTERLEAVED;
+    else if (r->schedule == SC_SCH_INTERLEAVED)
+        r->schedule = SC_SCH_1F1B;
     r->sp = r->sp && r->size[SC_AX_TP] > 1;
     return true;
 }
 
-static uint32_t scaled(uint32_t v, int up)
+/* ---- the same as options ------------------------------------------------------- */
+
+/* What was chosen differently, and what was given and no longer holds. */
+static sc_job job_of(const sc_job *job, const sc_run *from, const sc_run *to,
+                     bool chunks, bool schedule)
 {
-    return up ? v * 2 : v / 2;
+    sc_job j = *job;
+    if (to->size[SC_AX_TP] != from->size[SC_AX_TP]) j.tp = to->size[SC_AX_TP];
+    if (to->size[SC_AX_PP] != from->size[SC_AX_PP]) j.pp = to->size[SC_AX_PP];
+    if (to->size[SC_AX_CP] != from->size[SC_AX_CP]) j.cp = to->size[SC_AX_CP];
+    if (j.dp) j.dp = sc_run_dp(to);
+    if (to->mbs != from->mbs) j.mbs = (int64_t)to->mbs;
+    if (to->recompute != from->recompute) j.recompute = (int)to->recompute;
+    if (to->zero != from->zero) {
+        j.fsdp = false;
+        j.zero = to->zero;
+    }
+    if (to->vpp != from->vpp && (chunks || j.vpp)) j.vpp = to->vpp;
+    if (to->schedule != from->schedule && (schedule || j.schedule >= 0))
+        j.schedule = (int)to->schedule;
+    if (to->sp && !from->sp) j.sp = j.sp_flag = true;
+    return j;
 }
 
-static void mesh_changes(const sc_run *r, change *c, uint32_t *n)
+bool predict_variant(const sc_job *next, const sc_hw *hw,
+                     const sc_prediction *p, sc_arena *a, predict_eval *out)
 {
-    static const sc_axis knob[] = {SC_AX_TP, SC_AX_PP};
-    static const char *const flag[] = {"--tp", "--pp"};
-    for (uint32_t k = 0; k < 2; k++)
-        for (int up = 0; up < 2; up++) {
-            sc_run x = *r;
-            uint32_t old = x.size[knob[k]];
-            if (x.experts_over_tp && knob[k] == SC_AX_TP) continue;
-            x.size[knob[k]] = scaled(old, up);
-            if (!x.size[knob[k]] || (!up && old % 2)) continue;
-            /* groups that shard together stay what they are */
-            sc_axis other = x.size[SC_AX_REP] > 1 ? SC_AX_REP : SC_AX_DP;
-            if (up && x.size[other] % 2) continue;
-            x.size[other] = scaled(x.size[other], !up);
-            if (!settle(&x)) continue;
-            c[*n].run = x;
-            snprintf(c[(*n)++].text, sizeof c->text, "%s %u", flag[k],
-                     x.size[knob[k]]);
-        }
+    sc_prediction x;
+    sc_err quiet;
+    sc_job j = *next;
+    sc_err_init(&quiet);
+    j.brief = true;
+    j.no_symmetry = false; /* the same result */
+    sc_arena_mark mark = sc_arena_save(a);
+    sc_status s =
+        sc_predict(&j, hw, p->run.model, p->run.sw, p->run.cost, a, &x, &quiet);
+    if (s == SC_OK) {
+        *out = (predict_eval){
+            .run = x.run, .step_s = x.step_time_s, .fits = x.fits};
+        for (uint32_t i = 0; i < x.n_stages; i++)
+            out->peak = fmax(out->peak, x.memory[i].peak);
+    }
+    sc_arena_restore(a, mark);
+    return s == SC_OK;
 }
 
-static void other_changes(const sc_run *r, change *c, uint32_t *n)
+sc_status predict_keep(const sc_job *job, const sc_job *next,
+                       const predict_eval *e, sc_arena *a, sc_prediction *p,
+                       sc_err *err)
 {
-    for (int up = 0; up < 2; up++) {
-        sc_run x = *r;
-        x.mbs = up ? r->mbs * 2 : r->mbs / 2;
-        if (!settle(&x)) continue;
-        c[*n].run = x;
-        snprintf(c[(*n)++].text, sizeof c->text, "--micro-batch %llu",
-                 (unsigned long long)x.mbs);
-    }
-    for (int rc = SC_RC_NONE; rc <= SC_RC_FULL; rc++) {
-        sc_run x = *r;
-        x.recompute = (sc_recompute)rc;
-        if (rc == (int)r->recompute || !settle(&x)) continue;
-        c[*n].run = x;
-        snprintf(c[(*n)++].text, sizeof c->text, "--recompute %s",
-                 sc_recompute_names[rc]);
-    }
-    for (int z = 0; z <= 3; z++) {
-        sc_run x = *r;
-        x.zero = z;
-        bool whole = r->compress.kind >= SC_GRAD_TOPK && z > 0;
-        if (z == r->zero || whole || sc_run_dp(r) == 1 || !settle(&x)) continue;
-        c[*n].run = x;
-        snprintf(c[(*n)++].text, sizeof c->text, "--zero %d", z);
-    }
-    for (uint32_t v = 1; v <= 4; v *= 2) {
-        sc_run x = *r;
-        x.vpp = v;
-        if (v == r->vpp || r->size[SC_AX_PP] == 1 || !settle(&x) || x.vpp != v)
-            continue;
-        c[*n].run = x;
-        snprintf(c[(*n)++].text, sizeof c->text, "--vp %u", v);
-    }
-}
-
-static bool better(const predict_eval *a, const predict_eval *b)
-{
-    if (a->fits != b->fits) return a->fits;
-    return a->fits ? a->step_s < b->step_s : a->peak < b->peak;
-}
-
-/* Clearly faster: more than 3 %. */
-static bool helps(const predict_eval *e, double now_s, bool fits, double peak)
-{
-    if (fits) return e->fits && e->step_s < 0.97 * now_s;
-    return e->fits || e->peak < 0.9 * peak;
-}
-
-#define CHANGES 24
-
-sc_status predict_suggest(const sc_run *run, double step_s, bool fits,
-                          predict_memo *memo, sc_arena *a, sc_suggestion out[3],
-                          uint32_t *n, sc_err *err)
-{
-    change c[CHANGES];
-    predict_eval now, best[3];
-    const char *text[3] = {0};
-    uint32_t n_c = 0, kept = 0;
-    SC_TRY(predict_evaluate(run, 0, memo, a, &now, err));
-    mesh_changes(run, c, &n_c);
-    other_changes(run, c, &n_c);
-    for (uint32_t i = 0; i < n_c; i++) {
-        predict_eval e;
-        sc_err quiet;
-        sc_err_init(&quiet);
-        if (predict_evaluate(&c[i].run, 0, memo, a, &e, &quiet) != SC_OK)
-            continue;
-        if (!helps(&e, now.step_s, fits, now.peak)) continue;
-        uint32_t at = kept < 3 ? kept : 3;
-        while (at > 0 && better(&e, &best[at - 1])) at--;
-        if (at == 3) continue;
-        for (uint32_t k = kept < 3 ? kept : 2; k > at; k--) {
-            best[k] = best[k - 1];
-            text[k] = text[k - 1];
-        }
-        best[at] = e;
-        text[at] = c[i].text;
-        if (kept < 3) kept++;
-    }
-    for (uint32_t i = 0; i < kept; i++) {
-        out[i].change = sc_strdup(a, text[i]);
-        if (!out[i].change) return sc_error_nomem(err);
-        /* In the engine that was asked for, to first order. */
-        out[i].step_time_s = best[i].step_s * step_s / now.step_s;
-        out[i].peak = best[i].peak;
-    }
-    *n = kept;
+    for (uint32_t i = 0; i < p->n_suggestions; i++)
+        if (p->suggestion[i].step_time_s == e->step_s &&
+            p->suggestion[i].peak == e->peak)
+            return SC_OK; /* another way to say the same */
+    if (p->n_suggestions == SC_COUNT(p->suggestion)) return SC_OK;
+    const char *text = sc_job_options(job, next, a);
+    if (!text) return sc_error_nomem(err);
+    p->suggestion[p->n_suggestions++] =
+        (sc_suggestion){text, e->step_s, e->peak, e->fits};
     return SC_OK;
 }
 
-/* "dgx-a100-80g:4" with another number behind the colon. */
-static const char *resized(const char *name, uint64_t nodes, sc_arena *a)
-{
-    const char *colon = strrchr(name, ':');
-    size_t n = colon ? (size_t)(colon - name) : strlen(name);
-    if (strpbrk(name, "@ /;")) return NULL; /* a file or a one-line machine */
-    return sc_sprintf(a, "%.*s:%llu", (int)n, name, (unsigned long long)nodes);
-}
+/* ---- candidates ------------------------------------------------------------------ */
 
-static bool fits_on(const sc_job *job, const char *spec, const sc_run *like,
-                    sc_arena *a, predict_eval *e)
+/* False: nothing such. */
+static bool evaluate(search *x, const move *m, uint32_t n, double beat,
+                     candidate *out)
 {
-    const sc_hw *hw = NULL;
+    sc_run r = *x->run;
+    bool chunks = false, schedule = false;
     sc_err quiet;
-    sc_run run = {.model = like->model, .sw = like->sw, .cost = like->cost};
-    predict_notes notes = {.arena = a};
-    uint32_t tried = 0;
     sc_err_init(&quiet);
-    predict_memo *memo = SC_NEW(a, predict_memo);
-    if (!memo || sc_hw_build(spec, sc_pos_none(), a, &hw, &quiet) != SC_OK)
-        return false;
-    run.hw = hw;
-    return predict_check(job, hw, like->model, &quiet) == SC_OK &&
-           predict_infer(job, a, &run, &notes, memo, &tried, &quiet) == SC_OK &&
-           predict_evaluate(&run, 0, memo, a, e, &quiet) == SC_OK && e->fits;
+    for (uint32_t i = 0; i < n; i++) {
+        if (!change(&r, m[i])) return false;
+        chunks = chunks || m[i].what == M_CHUNKS;
+        schedule = schedule || m[i].what == M_SCHEDULE;
+    }
+    if (!settle(&r, chunks)) return false;
+    out->job = job_of(x->job, x->run, &r, chunks, schedule);
+    out->n = n;
+    return predict_evaluate(&r, beat, x->memo, x->a, &out->e, &quiet) == SC_OK;
 }
 
-sc_status predict_larger(const sc_job *job, sc_prediction *p, sc_arena *a,
-                         sc_err *err)
+static void add(search *x, const candidate *c)
 {
-    const sc_hw *hw = p->run.hw;
-    uint64_t units = hw->n_nodes;
-    const char *colon = strrchr(hw->name, ':');
-    if (colon) units = strtoull(colon + 1, NULL, 10);
-    sc_job open = *job; /* what was inferred may change with the cluster */
-    open.gbs = (int64_t)p->run.gbs;
-    open.dp = 0;
-    for (uint64_t k = 2; units && k <= 256; k *= 2) {
-        predict_eval e;
-        const char *spec = resized(hw->name, units * k, a);
-        if (!spec) return SC_OK;
-        if (!fits_on(&open, spec, &p->run, a, &e)) continue;
-        sc_suggestion *s = &p->suggestion[p->n_suggestions];
-        s->change = sc_sprintf(a, "--cluster %s", spec);
-        if (!s->change) return sc_error_nomem(err);
-        s->step_time_s = e.step_s;
-        s->peak = e.peak;
-        p->n_suggestions++;
-        return SC_OK;
+    x->c[x->n] = *c;
+    x->c[x->n].at = x->n;
+    x->n++;
+}
+
+static bool helps(const predict_eval *e, const predict_eval *now)
+{
+    if (now->fits) return e->fits && e->step_s < faster * now->step_s;
+    return e->fits || e->peak < smaller * now->peak;
+}
+
+static uint32_t singles(search *x)
+{
+    uint32_t good = 0;
+    for (uint32_t i = 0; i < MOVES; i++) {
+        candidate c;
+        x->done[i] = evaluate(x, &moves[i], 1, 0, &c);
+        if (!x->done[i]) continue;
+        x->one[i] = c.e;
+        if (!helps(&c.e, &x->now)) continue;
+        good += c.e.fits;
+        add(x, &c);
     }
+    return good;
+}
+
+/* Two choices where one does not do: clearly better than either alone. */
+static void pairs(search *x)
+{
+    for (uint32_t i = 0; i < MOVES; i++)
+        for (uint32_t k = i + 1; k < MOVES; k++) {
+            candidate c;
+            const uint32_t part[] = {i, k};
+            const move m[] = {moves[i], moves[k]};
+            double beat = x->now.fits ? faster * x->now.step_s : INFINITY;
+            bool alone = false;
+            if (m[0].what == m[1].what) continue;
+            for (uint32_t j = 0; j < 2; j++) {
+                const predict_eval *e = &x->one[part[j]];
+                if (!x->done[part[j]] || !e->fits) continue;
+                alone = true;
+                beat = fmin(beat, faster * e->step_s);
+            }
+            if (!x->now.fits && alone) continue;
+            if (!evaluate(x, m, 2, beat, &c)) continue;
+            if (c.e.fits && c.e.step_s < beat) add(x, &c);
+        }
+}
+
+static int better(const void *a, const void *b)
+{
+    const candidate *x = a, *y = b;
+    if (x->e.fits != y->e.fits) return x->e.fits ? -1 : 1;
+    if (x->n != y->n) return x->n < y->n ? -1 : 1;
+    double s = x->e.fits ? x->e.step_s : x->e.peak;
+    double t = y->e.fits ? y->e.step_s : y->e.peak;
+    if (s != t) return s < t ? -1 : 1;
+    return x->at < y->at ? -1 : 1;
+}
+
+/* Keeps candidates that hold what they promise, as options. */
+static sc_status confirm(search *x, bool fitting, sc_prediction *p, sc_err *err)
+{
+    predict_eval now = {.step_s = p->step_time_s, .fits = p->fits};
+    uint32_t tries = 0;
+    for (uint32_t i = 0; i < p->n_stages; i++)
+        now.peak = fmax(now.peak, p->memory[i].peak);
+    for (uint32_t i = 0; i < x->n && tries < TRIES; i++) {
+        predict_eval e;
+        if (p->n_suggestions == SC_COUNT(p->suggestion)) break;
+        if (x->c[i].e.fits != fitting) continue;
+        tries++;
+        if (!predict_variant(&x->c[i].job, p->run.hw, p, x->a, &e)) continue;
+        if (e.fits == fitting && helps(&e, &now))
+            SC_TRY(predict_keep(x->job, &x->c[i].job, &e, x->a, p, err));
+    }
+    return SC_OK;
+}
+
+/* Nothing small makes it fit: several changes, more machines, both; else what
+ * comes nearest. */
+static sc_status last_resort(search *x, sc_prediction *p, sc_err *err)
+{
+    predict_eval e = x->now;
+    sc_job job = *x->job;
+    bool can = predict_smallest(p->run.hw, p, x->a, &job, &e) &&
+               predict_variant(&job, p->run.hw, p, x->a, &e);
+    if (can && e.fits) SC_TRY(predict_keep(x->job, &job, &e, x->a, p, err));
+    SC_TRY(predict_larger(x->job, LARGER, false, x->a, p, err));
+    if (p->n_suggestions == 0)
+        SC_TRY(predict_larger(x->job, LARGER, true, x->a, p, err));
+    if (p->n_suggestions == 0)
+        SC_TRY(predict_larger(x->job, LARGEST, false, x->a, p, err));
+    if (p->n_suggestions == 0) SC_TRY(confirm(x, false, p, err));
+    if (p->n_suggestions == 0 && can && e.peak < x->now.peak)
+        SC_TRY(predict_keep(x->job, &job, &e, x->a, p, err));
+    return SC_OK;
+}
+
+sc_status predict_suggest(const sc_job *job, predict_memo *memo, sc_arena *a,
+                          sc_prediction *p, sc_err *err)
+{
+    search *x = SC_NEW(a, search);
+    if (!x) return sc_error_nomem(err);
+    *x = (search){.job = job,
+                  .run = &p->run,
+                  .memo = memo,
+                  .a = a,
+                  .c = SC_NEW_N(a, candidate, CANDIDATES)};
+    if (!x->c) return sc_error_nomem(err);
+    SC_TRY(predict_evaluate(x->run, 0, memo, a, &x->now, err));
+    if (singles(x) < SC_COUNT(p->suggestion)) pairs(x);
+    qsort(x->c, x->n, sizeof *x->c, better);
+    SC_TRY(confirm(x, true, p, err));
+    if (p->fits) return SC_OK;
+    if (p->n_suggestions == 0) return last_resort(x, p, err);
+    if (p->n_suggestions < SC_COUNT(p->suggestion))
+        return predict_larger(job, LARGER, false, a, p, err);
     return SC_OK;
 }

@@ -31,7 +31,9 @@ typedef struct reader {
     size_t len;
     sc_arena *a;
     sc_err *err;
-    sc_status status;
+    sc_err *torn; /* what is wrong with lines that are left out */
+    bool bad;     /* the present one is */
+    uint32_t n_torn;
     bool decided;
     sc_trainlog_kind kind;
     entry *e;
@@ -44,6 +46,7 @@ typedef struct reader {
 
 typedef struct line {
     const char *s, *end;
+    bool open; /* the log ends in it */
 } line;
 
 /* Behind the first `key` of the line; NULL. */
@@ -76,9 +79,8 @@ static void fail(reader *r, sc_code code, const char *at, const char *key,
 {
     sc_pos pos =
         utf8_position(r->text, r->len, (size_t)(at - r->text), r->file);
-    sc_status s =
-        sc_error(r->err, SC_EINPUT, code, pos, NULL, "'%s' %s", key, what);
-    if (r->status == SC_OK) r->status = s;
+    (void)sc_error(r->torn, SC_EINPUT, code, pos, NULL, "'%s' %s", key, what);
+    r->bad = true;
 }
 
 /* A number with thousands' separators: "6,023", "34100.2", "1.5E+01". */
@@ -112,7 +114,7 @@ static bool value(reader *r, line l, const char *key, bool must, double *out,
     double v = 0;
     size_t n = number(l, s, &v);
     if (at) *at = s;
-    if (n == 0 ||
+    if (n == 0 || (l.open && s + n == l.end) ||
         (s + n < l.end && strchr("abcdfghijklmnopqrstuvwxyz_", s[n]) && s[n])) {
         if (must)
             fail(r, SC_C_TYPE, s < l.end ? s : l.end, key, "is no number");
@@ -126,8 +128,20 @@ static bool value(reader *r, line l, const char *key, bool must, double *out,
     return true;
 }
 
+/* How far apart in a log the lines of one step on all ranks are. */
+enum { BACK = 64 };
+
+static bool seen(const reader *r, int64_t step)
+{
+    uint32_t from = r->n > BACK ? r->n - BACK : 0;
+    for (uint32_t i = from; step > 0 && i < r->n; i++)
+        if (r->e[i].step == step) return true;
+    return false;
+}
+
 static sc_status keep(reader *r, entry e)
 {
+    if (r->bad || seen(r, e.step)) return SC_OK;
     if (r->n == MAX_STEPS)
         return sc_error(r->err, SC_EINPUT, SC_C_TOO_BIG, sc_pos_file(r->file),
                         NULL, "more than %d lines of steps", (int)MAX_STEPS);
@@ -184,30 +198,31 @@ static sc_status torchtitan_line(reader *r, line l)
     const char *at;
     entry e = {.tflops = NAN};
     if (!kind_is(r, SC_TRAINLOG_TORCHTITAN)) return SC_OK;
-    bool memory = value(r, l, "memory:", true, &v, &at);
-    if (memory) {
+    double memory = 0;
+    if (value(r, l, "memory:", true, &v, &at)) {
         size_t n = number(l, at, &v);
         if ((size_t)(l.end - at) < n + 3 || memcmp(at + n, "GiB", 3) != 0)
             fail(r, SC_C_UNIT, at, "memory:", "is not in GiB");
-        else if (v * 1073741824 > r->memory)
-            r->memory = v * 1073741824;
+        memory = v * 1073741824;
     }
-    if (!value(r, l, "tps:", true, &e.value, &at)) return SC_OK;
+    if (!value(r, l, after(l, "tps:") ? "tps:" : "wps:", true, &e.value, &at))
+        return SC_OK;
     e.at = (size_t)(at - r->text);
     if (value(r, l, "step:", true, &v, NULL)) e.step = (int64_t)v;
     if (value(r, l, "tflops:", false, &v, NULL)) e.tflops = v;
-    if (r->n > 0 && r->e[r->n - 1].step == e.step)
-        return SC_OK; /* other rank */
+    if (!r->bad && memory > r->memory) r->memory = memory;
     return keep(r, e);
 }
 
 static sc_status read_line(reader *r, line l)
 {
+    r->bad = false;
     if (after(l, "elapsed time per iteration (ms):"))
         return megatron_line(r, l);
     if (after(l, "memory (MB)") || after(l, "mem-max-reserved-bytes:"))
         megatron_memory(r, l);
-    if (after(l, "step:") && after(l, "tps:")) return torchtitan_line(r, l);
+    if (after(l, "step:") && (after(l, "tps:") || after(l, "wps:")))
+        return torchtitan_line(r, l);
     return SC_OK;
 }
 
@@ -252,7 +267,8 @@ static sc_status summarise(reader *r, sc_trainlog *out)
                      .tokens_per_s_per_device = NAN,
                      .memory_bytes = r->memory > 0 ? r->memory : NAN,
                      .global_batch = r->batch,
-                     .n_lines = r->n};
+                     .n_lines = r->n,
+                     .n_torn = r->n_torn};
     t.n_warmup = r->n / 3 < MAX_WARMUP ? r->n / 3 : MAX_WARMUP;
     entry *steady = r->e + t.n_warmup;
     uint32_t n = r->n - t.n_warmup;
@@ -282,16 +298,23 @@ sc_status sc_trainlog_read(const char *text, size_t len, const char *file,
                            sc_arena *a, sc_trainlog *out, sc_err *err)
 {
     reader r = {.text = text, .file = file, .len = len, .a = a, .err = err};
+    r.torn = SC_NEW(a, sc_err);
+    if (!r.torn) return sc_error_nomem(err);
+    sc_err_init(r.torn);
     uint32_t lines = 0;
     for (size_t i = 0; i < len;) {
         const char *nl = memchr(text + i, '\n', len - i);
         size_t end = nl ? (size_t)(nl - text) : len;
-        SC_TRY(read_line(&r, (line){text + i, text + end}));
+        SC_TRY(read_line(&r, (line){text + i, text + end, !nl}));
+        r.n_torn += r.bad;
         i = end + 1;
         lines++;
     }
-    SC_TRY(r.status);
     if (r.n > 0) return summarise(&r, out);
+    if (r.n_torn) {
+        if (err) *err = *r.torn;
+        return SC_EINPUT;
+    }
     return sc_error(
         err, SC_EINPUT, SC_C_MISSING, sc_pos_file(file),
         "Megatron-LM prints 'elapsed time per iteration (ms): ...', "

@@ -6,50 +6,57 @@
 #include <stdio.h>
 #include <stepcast_version.h>
 
-/* What is not a degree of parallelism. */
-static void strategy(const sc_run *r, sc_json *j)
+/* "global-batch" of files is "global_batch" in a document. */
+static void put_key(sc_json *j, const char *name)
 {
-    char format[32];
-    sc_compress_print(&r->compress, format, sizeof format);
-    uint32_t rep = r->size[SC_AX_REP] > 1 ? r->size[SC_AX_REP] : 1;
-    sc_json_put_uint(j, "hsdp", sc_run_dp(r) / rep);
-    sc_json_put_uint(j, "prefetch", (uint64_t)r->sw->prefetch);
-    sc_json_put_string(j, "cp_comm", sc_cp_comm_names[r->sw->cp_comm]);
-    sc_json_put_string(j, "grad_compress", format);
-    sc_json_put_double(j, "capacity_factor",
-                       r->capacity > 0 ? r->capacity : NAN);
-    sc_json_put_double(j, "expert_imbalance",
-                       r->imbalance > 0 ? r->imbalance : 1);
-    sc_json_put_uint(j, "trained_params", r->model->trained_params);
+    char key[64];
+    size_t n = 0;
+    for (; name[n] && n + 1 < sizeof key; n++) {
+        key[n] = name[n];
+        if (key[n] == '-') key[n] = '_';
+    }
+    key[n] = '\0';
+    sc_json_key(j, key);
 }
 
-static void config(const sc_run *r, sc_json *j)
+static void put_value(sc_json *j, const sc_key *k, const sc_job *job)
 {
+    const void *field = (const char *)job + k->offset;
+    const int *three = sc_job_three_valued(job, k);
+    char buf[64];
+    put_key(j, k->name);
+    if (k->type == SC_T_BOOL) {
+        sc_json_bool(j, three ? *three == 1 : *(const bool *)field);
+    } else if (k->type == SC_T_INT) {
+        sc_json_int(j, *(const int64_t *)field);
+    } else if (k->type == SC_T_STRING) {
+        sc_json_string(j, *(const char *const *)field);
+    } else {
+        sc_schema_print(k, job, buf, sizeof buf);
+        sc_json_string(j, buf);
+    }
+}
+
+/* Every choice, as --config reads it again; what follows from them behind. */
+static void config(const sc_job *job, const sc_run *r,
+                   const sc_report_origin *o, sc_json *j)
+{
+    sc_job whole;
+    sc_job_resolve(job, r, &whole);
+    whole.model = job->model;
     sc_json_key(j, "config");
     sc_json_begin(j, '{');
-    sc_json_put_string(j, "model", r->model->name);
-    sc_json_put_string(j, "cluster", r->hw->name);
+    for (const sc_key *k = sc_job_keys; k->name; k++) {
+        bool always = k->type == SC_T_BOOL || k->type == SC_T_ENUM;
+        if (always || sc_job_has(&whole, k)) put_value(j, k, &whole);
+    }
+    if (o && o->megatron) sc_json_put_string(j, "megatron", o->megatron);
+    if (o && o->profile) sc_json_put_string(j, "profile", o->profile);
+    sc_json_put_string(j, "model_name", r->model->name);
     sc_json_put_string(j, "device", r->hw->device->name);
     sc_json_put_uint(j, "devices", r->hw->n_devices);
-    sc_json_put_string(j, "software", r->sw->name);
-    for (uint32_t ax = 0; ax < SC_AX_REP; ax++)
-        sc_json_put_uint(j, sc_axis_names[ax],
-                         ax == SC_AX_DP   ? sc_run_dp(r)
-                         : ax == SC_AX_EP ? sc_run_ep(r)
-                                          : r->size[ax]);
-    sc_json_put_uint(j, "vp", r->vpp);
-    sc_json_put_uint(j, "global_batch", r->gbs);
-    sc_json_put_uint(j, "micro_batch", r->mbs);
     sc_json_put_uint(j, "micro_batches", r->ga);
-    sc_json_put_uint(j, "seq", r->seq);
-    sc_json_put_string(j, "precision", sc_recipe_names[r->recipe]);
-    sc_json_put_uint(j, "zero", (uint64_t)r->zero);
-    strategy(r, j);
-    sc_json_key(j, "sp");
-    sc_json_bool(j, r->sp);
-    sc_json_put_string(j, "recompute", sc_recompute_names[r->recompute]);
-    sc_json_put_double(j, "offload", r->offload);
-    sc_json_put_string(j, "schedule", sc_schedule_names[r->schedule]);
+    sc_json_put_uint(j, "trained_params", r->model->trained_params);
     sc_json_end(j, '}');
 }
 
@@ -90,6 +97,8 @@ static void suggestions(const sc_prediction *p, sc_json *j)
         sc_json_put_string(j, "change", p->suggestion[i].change);
         sc_json_put_double(j, "step_time_s", p->suggestion[i].step_time_s);
         sc_json_put_double(j, "peak", p->suggestion[i].peak);
+        sc_json_key(j, "fits");
+        sc_json_bool(j, p->suggestion[i].fits);
         sc_json_end(j, '}');
     }
     sc_json_end(j, ']');
@@ -102,16 +111,32 @@ static void hex(sc_json *j, const char *key, uint64_t v)
     sc_json_put_string(j, key, buf);
 }
 
-static void provenance(const sc_prediction *p, sc_json *j)
+static void inputs(const sc_report_origin *o, sc_json *j)
+{
+    sc_json_key(j, "inputs");
+    sc_json_begin(j, '[');
+    for (uint32_t i = 0; o && i < o->n_inputs; i++) {
+        sc_json_begin(j, '{');
+        sc_json_put_string(j, "option", o->input[i].option);
+        sc_json_put_string(j, "file", o->input[i].file);
+        hex(j, "hash", o->input[i].hash);
+        sc_json_end(j, '}');
+    }
+    sc_json_end(j, ']');
+}
+
+static void provenance(const sc_prediction *p, const sc_report_origin *o,
+                       sc_json *j)
 {
     sc_json_key(j, "provenance");
     sc_json_begin(j, '{');
     sc_json_put_string(j, "version", STEPCAST_VERSION);
     sc_json_put_string(j, "commit", STEPCAST_COMMIT);
     hex(j, "fit_hash", p->run.cost->hash);
-    sc_json_put_uint(j, "seed", 0);
+    sc_json_put_uint(j, "seed", o ? o->seed : 0);
     hex(j, "model_hash", p->run.model->hash);
     hex(j, "cluster_hash", p->run.hw->hash);
+    inputs(o, j);
     sc_json_put_uint(j, "candidates", p->n_candidates);
     sc_json_end(j, '}');
 }
@@ -140,13 +165,14 @@ static void totals(const sc_prediction *p, double measured, sc_json *j)
 }
 
 void sc_report_prediction_json(const sc_job *job, const sc_prediction *p,
-                               double measured, sc_json *j)
+                               double measured, const sc_report_origin *o,
+                               sc_json *j)
 {
     sc_json_begin(j, '{');
     sc_json_put_string(j, "schema", "stepcast.result/1");
     sc_json_put_string(j, "engine",
                        job->engine == SC_ENGINE_EVENT ? "event" : "fast");
-    config(&p->run, j);
+    config(job, &p->run, o, j);
     totals(p, measured, j);
     memory(p, j);
     sc_json_key(j, "time_breakdown_s");
@@ -159,6 +185,6 @@ void sc_report_prediction_json(const sc_job *job, const sc_prediction *p,
     suggestions(p, j);
     texts(j, "assumptions", p->assumptions, p->n_assumptions);
     texts(j, "warnings", p->warnings, p->n_warnings);
-    provenance(p, j);
+    provenance(p, o, j);
     sc_json_end(j, '}');
 }

@@ -31,6 +31,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     } else if (s != SC_EINPUT || err.n == 0 || t.n_cols != 0) {
         abort();
     }
+    /* what could be read of a wrong table has its places */
+    sc_csv some = {.n_rows = 0};
+    sc_err_init(&err);
+    if (sc_csv_read((const char *)data, size, "f", &a, &some, &err) != s)
+        abort();
+    for (uint32_t r = 0; r < some.n_rows; r++)
+        for (uint32_t c = 0; c < some.n_cols; c++) {
+            sc_pos p = sc_csv_pos(&some, r, (int)c);
+            if (p.line < some.line[r] || p.col < 1) abort();
+        }
     sc_arena_free(&a);
     return 0;
 }

@@ -25,7 +25,7 @@ static void check(const sc_job *job, const sc_prediction *p)
     if (job->gbs && p->run.gbs != (uint64_t)job->gbs) abort();
     sc_json j;
     sc_json_init(&j, false);
-    sc_report_prediction_json(job, p, NAN, &j);
+    sc_report_prediction_json(job, p, NAN, NULL, &j);
     if (j.failed) abort();
     sc_json_free(&j);
 }

@@ -58,6 +58,49 @@ static void test_quotes_and_line_ends(void **state)
     sc_arena_free(&a);
 }
 
+/* Columns count characters, a cell behind a line break is on its own line. */
+static void test_places(void **state)
+{
+    (void)state;
+    sc_arena a;
+    sc_err err;
+    sc_csv t;
+    assert_int_equal(
+        parse("a,b,c\n\"x\ny\",\xC3\xA9\xC3\xA9,7\n1,2,3\n", &a, &t, &err),
+        SC_OK);
+    sc_pos p = sc_csv_pos(&t, 0, 2);
+    assert_string_equal(p.file, "t.csv");
+    assert_int_equal(p.line, 3);
+    assert_int_equal(p.col, 7);
+    p = sc_csv_pos(&t, 1, 1);
+    assert_int_equal(p.line, 4);
+    assert_int_equal(p.col, 3);
+    p = sc_csv_pos(&t, 0, -1);
+    assert_int_equal(p.line, 2);
+    assert_int_equal(p.col, 0);
+    sc_arena_free(&a);
+}
+
+/* The good rows of a bad table. */
+static void test_read_on(void **state)
+{
+    (void)state;
+    sc_arena a;
+    sc_err err;
+    sc_csv t;
+    const char *text = "a,b\n1\n2,3\n4\"5,6\n7,8\n";
+    sc_arena_init(&a, 0);
+    sc_err_init(&err);
+    assert_int_equal(sc_csv_read(text, strlen(text), "t.csv", &a, &t, &err),
+                     SC_EINPUT);
+    assert_int_equal(err.n, 2);
+    assert_int_equal(err.d[1].line, 4);
+    assert_int_equal(t.n_rows, 2);
+    assert_string_equal(sc_csv_get(&t, 1, 0), "7");
+    assert_int_equal(sc_csv_pos(&t, 1, 1).line, 5);
+    sc_arena_free(&a);
+}
+
 static void test_one_column(void **state)
 {
     (void)state;
@@ -84,14 +127,16 @@ static void test_bad(void **state)
     } bad[] = {
         {"", 1, 1, 1, SC_C_SYNTAX},
         {"\n\n", 1, 1, 1, SC_C_SYNTAX},
-        {"a,b\n1\n2,3,4\n5,6\n7\n", 2, 0, 3, SC_C_SYNTAX},
+        {"a,b\n1\n2,3,4\n5,6\n7\n", 2, 1, 3, SC_C_SYNTAX},
+        {"a,b\n2,3,4\n", 2, 5, 1, SC_C_SYNTAX},
+        {"a,b\n\"x\ny\",2,3\n1,2\"\n", 3, 6, 2, SC_C_SYNTAX},
         {"a,b\n1,\"2\n3,4\n", 2, 3, 1, SC_C_SYNTAX},
         {"a,b\n1,\"", 2, 3, 1, SC_C_SYNTAX},
         {"a,b\n1,\"2\"\"", 2, 3, 1, SC_C_SYNTAX},
         {"a,b\n1,\"2\"3\n", 2, 6, 1, SC_C_SYNTAX},
         {"a,b\n1,2\"\n", 2, 4, 1, SC_C_SYNTAX},
         {"a,b\n\"x\ny\"z,2\n", 3, 3, 1, SC_C_SYNTAX},
-        {"a,b,a\n1,2,3\n", 1, 0, 1, SC_C_DUPLICATE},
+        {"a,b,a\n1,2,3\n", 1, 5, 1, SC_C_DUPLICATE},
         {"a\n\xFF\n", 2, 1, 1, SC_C_SYNTAX},
     };
 
@@ -161,6 +206,8 @@ int main(void)
         cmocka_unit_test(test_plain),
         cmocka_unit_test(test_quotes_and_line_ends),
         cmocka_unit_test(test_one_column),
+        cmocka_unit_test(test_places),
+        cmocka_unit_test(test_read_on),
         cmocka_unit_test(test_bad),
         cmocka_unit_test(test_round_trip),
     };

@@ -94,9 +94,10 @@ static void test_nearest(void **state)
 {
     (void)state;
     static const char *const names[] = {
-        "--tp",          "--pp",        "--global-batch",
-        "--micro-batch", "--recompute", "llama3-70b",
-        "gpt3-175b",     "--seq",       NULL};
+        "--tp",        "--pp",       "--global-batch", "--micro-batch",
+        "--recompute", "llama3-70b", "gpt3-175b",      "--seq",
+        "llama-30b",   "tpu-v3",     "tpu-v5e",        "h100-sxm",
+        NULL};
 
     static const struct {
         const char *word, *want;
@@ -113,6 +114,17 @@ static void test_nearest(void **state)
         {"", NULL},
         {"q", NULL},
         {"--esq", "--seq"},
+        {"llama70b", "llama3-70b"},
+        {"meta-llama/Llama-3-70B", "llama3-70b"},
+        {"llama3", "llama3-70b"},
+        {"llama3-80b", "llama3-70b"},
+        {"tpu-v5", "tpu-v5e"},
+        {"tpuv3", "tpu-v3"},
+        {"h100x", "h100-sxm"},
+        {"--batch", "--global-batch"},
+        {"--micro-batch-size", "--micro-batch"},
+        {"--mbs", NULL},
+        {"--", NULL},
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

@@ -327,7 +327,7 @@ static void json_of(char **text)
     sc_json j;
     sc_json_init(&j, true);
     succeed();
-    sc_report_prediction_json(&f.job, &f.p, NAN, &j);
+    sc_report_prediction_json(&f.job, &f.p, NAN, NULL, &j);
     assert_false(j.failed);
     *text = sc_strdup(&f.a, j.buf);
     assert_non_null(*text);

@@ -82,11 +82,11 @@ static void test_list(void **state)
     assert_int_equal(r.m.model.position, SC_POS_LEARNED);
     assert_true(r.m.model.tied && r.m.model.bias && r.m.model.dropout);
     assert_string_equal(origin(&r, false, "tp"),
-                        "f:6: --tensor-model-parallel-size 4");
+                        "f:6:1: --tensor-model-parallel-size 4");
     assert_string_equal(origin(&r, false, "cp"),
                         "default: no --context-parallel-size in f");
     assert_string_equal(origin(&r, true, "heads"),
-                        "f:4: --num-attention-heads 16");
+                        "f:4:1: --num-attention-heads 16");
     sc_arena_free(&r.a);
 }
 
@@ -141,10 +141,10 @@ static void test_script(void **state)
     assert_int_equal(r.m.n_env, 2);
     /* an option that is not written on the line of its value */
     assert_string_equal(origin(&r, false, "tp"),
-                        "f:33: --tensor-model-parallel-size 2 (line 6)");
-    assert_string_equal(origin(&r, true, "layers"), "f:10: --num-layers 32");
+                        "f:33:4: --tensor-model-parallel-size 2 (line 6)");
+    assert_string_equal(origin(&r, true, "layers"), "f:10:3: --num-layers 32");
     assert_string_equal(origin(&r, false, "precision"),
-                        "f:19: --fp8-format hybrid");
+                        "f:19:10: --fp8-format hybrid");
     assert_int_equal(r.m.n_warnings, 1);
     assert_string_equal(r.m.warnings[0],
                         "f:32:48: $MORE is not set here and taken as empty");
@@ -423,7 +423,7 @@ static void test_yaml(void **state)
     sc_job_yaml(&r.job, &r.m, "my \"model\".yml", &job);
     sc_megatron_model_yaml(&r.m, &model);
     assert_non_null(strstr(job.buf,
-                           "tp: 2                           # f:33: "
+                           "tp: 2                           # f:33:4: "
                            "--tensor-model-parallel-size 2 (line 6)\n"));
     sc_job_init(&again);
     assert_int_equal(
@@ -489,7 +489,7 @@ static void test_strategy(void **state)
     assert_int_equal(r.job.hsdp, 4);
     assert_int_equal(r.job.zero, 1);
     assert_string_equal(origin(&r, false, "cp-comm"),
-                        "f:2: --cp-comm-type a2a");
+                        "f:2:1: --cp-comm-type a2a");
     sc_arena_free(&r.a);
     good(&r, WHOLE "--cp-comm-type all_gather p2p --fp8-format hybrid "
                    "--fp8-recipe mxfp8 --moe-expert-capacity-factor 1.5\n");

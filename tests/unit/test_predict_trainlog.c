@@ -119,6 +119,91 @@ static void test_few(void **state)
     sc_arena_free(&a);
 }
 
+/* One line of torchtitan as torchrun hands it on: label, colours. */
+static void titan(char *buf, size_t size, int rank, int step, const char *tps,
+                  const char *word)
+{
+    size_t n = strlen(buf);
+    snprintf(buf + n, size - n,
+             "[rank%d]:[titan] 2025-02-04 19:46:17,150 - root - INFO - "
+             "\033[31mstep: %2d  \033[32mloss:  8.0032  \033[38;2;180;60;0m"
+             "grad_norm:  1.1000  \033[33mmemory: 21.5%dGiB(22.67%%)  "
+             "\033[34m%s: %s  \033[36mtflops: 129.63  \033[35mmfu: 13.11%%"
+             "\033[39m\n",
+             rank, step, rank, word, tps);
+}
+
+/* Ranks that print the same step some lines later count once: else the first
+ * steps of all ranks would be all that is dropped as warm-up. */
+static void test_ranks_apart(void **state)
+{
+    (void)state;
+    static const char *const tps[] = {"50", "4,000", "5,000", "5,010", "5,020"};
+    char log[16000] = "";
+    for (int step = 0; step < 10; step++)
+        for (int rank = 0; rank < 8; rank++) {
+            int s = step - (rank >= 4); /* the second node lags by a step */
+            if (s >= 0)
+                titan(log, sizeof log, rank, 10 * s + 1,
+                      tps[s < 2 ? s : 2 + s % 3], "tps");
+        }
+    sc_trainlog t;
+    sc_err err;
+    sc_arena a;
+    assert_int_equal(read_log(log, &t, &err, &a), SC_OK);
+    assert_int_equal(t.n_lines, 10);
+    assert_int_equal(t.n_warmup, 3);
+    assert_int_equal(t.n_used, 7);
+    assert_float_equal(t.tokens_per_s_per_device, 5010, 1e-9);
+    assert_float_equal(t.memory_bytes, 21.57 * 1073741824, 32);
+    sc_arena_free(&a);
+}
+
+/* Older logs say words instead of tokens. */
+static void test_words_per_second(void **state)
+{
+    (void)state;
+    char log[2000] = "";
+    sc_trainlog t;
+    sc_err err;
+    sc_arena a;
+    for (int i = 1; i < 4; i++) titan(log, sizeof log, 0, i, "1,250", "wps");
+    assert_int_equal(read_log(log, &t, &err, &a), SC_OK);
+    assert_float_equal(t.tokens_per_s_per_device, 1250, 1e-9);
+    sc_arena_free(&a);
+}
+
+/* Two ranks write into one line, and the log is read while it is written. */
+static void test_torn(void **state)
+{
+    (void)state;
+    char log[8000] = "";
+    sc_trainlog t;
+    sc_err err;
+    sc_arena a;
+    for (int i = 1; i < 7; i++) {
+        add(log, sizeof log, "15: ", i, 2000.0 + i);
+        add(log, sizeof log, "31: ", i, 9000.0 + i); /* the same step again */
+    }
+    strcat(log, " iteration 7/ 1000 | elapsed time per iteration (ms): 20"
+                "iteration 7/ 1000 | elapsed time per iteration (ms): x |\n"
+                " iteration 8/ 1000 | elapsed time per iteration (ms): 200");
+    assert_int_equal(read_log(log, &t, &err, &a), SC_OK);
+    assert_int_equal(err.n, 0);
+    assert_int_equal(t.n_lines, 6);
+    assert_int_equal(t.n_torn, 2);
+    assert_int_equal(t.n_used, 4);
+    assert_float_equal(t.step_time_s, 2.004, 1e-9);
+    sc_arena_free(&a);
+    /* nothing but such lines: what is wrong with them */
+    assert_int_equal(
+        read_log("elapsed time per iteration (ms): 200", &t, &err, &a),
+        SC_EINPUT);
+    assert_int_equal(err.n, 1);
+    assert_int_equal(err.d[0].col, 34);
+    sc_arena_free(&a);
+}
+
 static void test_errors(void **state)
 {
     (void)state;
@@ -162,8 +247,12 @@ static void test_errors(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_megatron), cmocka_unit_test(test_torchtitan),
-        cmocka_unit_test(test_few), cmocka_unit_test(test_errors)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_megatron),
+                                       cmocka_unit_test(test_torchtitan),
+                                       cmocka_unit_test(test_few),
+                                       cmocka_unit_test(test_ranks_apart),
+                                       cmocka_unit_test(test_words_per_second),
+                                       cmocka_unit_test(test_torn),
+                                       cmocka_unit_test(test_errors)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -23,6 +23,14 @@ sc_status sc_file_read(const char *path, size_t max, sc_arena *a, char **buf,
 sc_status sc_file_write(const char *path, const char *buf, size_t len,
                         sc_err *err);
 
+/* The same, compressed as gzip does it. */
+sc_status sc_file_write_gzip(const char *path, const char *buf, size_t len,
+                             sc_err *err);
+
+/* Where a command-line value stands: "--tp 7"; the option alone where `value` is
+ * NULL or memory is out. */
+sc_pos sc_pos_option(sc_arena *a, const char *flag, const char *value);
+
 /* Data files built into the library (data/ of the source tree), by path
  * relative to data/: "fit/step.yml".  NULL if there is none. */
 typedef struct sc_embedded {
@@ -59,16 +67,27 @@ void sc_text_add(sc_text *t, const char *fmt, ...) SC_PRINTF(2, 3);
 /* CSV with a header line; quotes as RFC 4180; cells are terminated strings in
  * the arena.  A row with another number of cells than the header is an error
  * with its line.  cell(r, c) = cells[r * n_cols + c]. */
+typedef struct sc_csv_at {
+    uint32_t line, col;
+} sc_csv_at;
+
 typedef struct sc_csv {
     const char *file;
     uint32_t n_cols, n_rows;
     const char **header; /* [n_cols] */
     const char **cells;  /* [n_rows * n_cols] */
     uint32_t *line;      /* [n_rows] line of each row */
+    sc_csv_at *at;       /* [n_rows * n_cols] place of each cell */
 } sc_csv;
 
 sc_status sc_csv_parse(const char *text, size_t len, const char *file,
                        sc_arena *a, sc_csv *out, sc_err *err);
+/* The same, but writes what it could read also where rows are wrong: whoever
+ * reads the cells then finds their errors in the same pass. */
+sc_status sc_csv_read(const char *text, size_t len, const char *file,
+                      sc_arena *a, sc_csv *out, sc_err *err);
+/* Place of a cell; of the row if col is -1. */
+sc_pos sc_csv_pos(const sc_csv *t, uint32_t row, int col);
 int sc_csv_col(const sc_csv *t, const char *name);              /* -1: none */
 const char *sc_csv_get(const sc_csv *t, uint32_t row, int col); /* "" if -1 */
 

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* explain_words.c - fields of all documents, with unit and definition. */
+#include "cli/explain.h"
+
+const cli_word cli_words[] = {
+    {"step_time_s", "s",
+     "time of one optimizer step: all micro-batches, "
+     "gradient exchange, optimizer, fixed part"},
+    {"step_time_low_s", "s",
+     "lower end of the 80 % interval, from the "
+     "validation errors of comparable runs"},
+    {"step_time_high_s", "s", "upper end of that interval"},
+    {"step_time_other_engine_s", "s",
+     "the same step by the engine that was not asked for"},
+    {"measured_s", "s", "what --measured gives, or the median of its log"},
+    {"measured_steps", "-", "steps of the log that the median is of"},
+    {"measured_spread_s", "s",
+     "half the distance between the quartiles of these steps"},
+    {"measured_peak", "bytes", "largest memory that the log prints"},
+    {"peak_error", "fraction", "largest predicted peak / measured_peak - 1"},
+    {"gap_s", "s", "measured_s - step_time_s"},
+    {"gap_causes", "fraction",
+     "by how much a part of the step would have to change to explain the gap "
+     "alone; the largest parts first"},
+    {"sensitivity", "fraction",
+     "change of the step time where one parameter grows by 10 %, by the fast "
+     "engine; the five largest"},
+    {"samples_per_s", "1/s", "global batch / step_time_s"},
+    {"tokens_per_s", "1/s", "global batch x sequence / step_time_s"},
+    {"tokens_per_s_per_device", "1/s", "tokens_per_s / devices"},
+    {"model_tflops_per_device", "TFLOP/s",
+     "model FLOP / step_time_s / "
+     "devices / 1e12; see mfu for what counts"},
+    {"mfu", "fraction",
+     "model FLOP/s over the dense peak of the precision "
+     "computed in.  Model FLOP: 6 per parameter of matrix products and token, "
+     "plus 12 x sum over layers of heads x head_dim x min(seq, window) per "
+     "token, not halved for the causal mask; vocabulary projection included; "
+     "a third for --forward-only"},
+    {"hfu", "fraction", "as mfu, with recomputed FLOP counted again"},
+    {"fits", "yes/no", "peak <= device memory on every stage"},
+    {"memory_capacity_bytes", "bytes", "memory of one device"},
+    {"memory_per_stage", "bytes",
+     "weights + gradients + optimizer + "
+     "activations + communication + other = allocated; peak adds the "
+     "allocator's reserve"},
+    {"time_breakdown_s", "s",
+     "where the step of the slowest rank goes: compute, exposed_tp, "
+     "exposed_pp, exposed_dp, exposed_cp, exposed_ep, bubble, host, "
+     "memory_offload, optimizer, other; the sum is step_time_s"},
+    {"weights", "bytes", "parameters as they are kept on the stage"},
+    {"gradients", "bytes", "gradients as they are kept on the stage"},
+    {"optimizer", "bytes or s",
+     "in memory_per_stage states and master weights; in time_breakdown_s the "
+     "update of the weights"},
+    {"communication", "bytes", "buffers of collectives and transfers"},
+    {"allocated", "bytes",
+     "weights + gradients + optimizer + activations + communication + other"},
+    {"peak", "bytes", "allocated, the allocator's reserve and the context"},
+    {"activations", "bytes",
+     "what the backward pass needs of every "
+     "micro-batch in flight (34 s b h + 5 a s^2 b per layer without "
+     "recomputation: Korthikanti et al. 2022), plus one layer at work"},
+    {"compute", "s", "the device runs kernels of the model"},
+    {"bubble", "s",
+     "pipeline idle time: waiting for another stage beyond the "
+     "transfer itself"},
+    {"exposed_tp", "s",
+     "tensor-parallel communication during which the device computes nothing"},
+    {"exposed_pp", "s", "the same of transfers between pipeline stages"},
+    {"exposed_dp", "s",
+     "the same of gradient reductions and of gathers of sharded weights"},
+    {"exposed_cp", "s", "the same of context parallelism"},
+    {"exposed_ep", "s", "the same of expert parallelism"},
+    {"memory_offload", "s",
+     "the device waits for copies to and from the host's memory"},
+    {"other", "bytes or s",
+     "in memory_per_stage context, libraries and staging buffers; in "
+     "time_breakdown_s the fixed part of a step: data, clipping, logging"},
+    {"host", "s", "the device waits for kernels to be issued"},
+    {"energy_j_per_step", "J",
+     "board power limit x (0.35 idle + 0.65 busy "
+     "share) x devices, plus nodes, times PUE; not measured"},
+    {"cost_usd_per_step", "USD", "--price x devices x step_time_s"},
+    {"kendall_tau", "-1 to 1",
+     "how well a group's rows are ranked by the prediction (Kendall's tau-b)"},
+    {"regret", "fraction",
+     "time lost by running the row predicted fastest instead of the one that "
+     "is, among rows that differ in configuration only"},
+    {"algbw_GBps", "GB/s", "bytes / time, as nccl-tests counts: 10^9 bytes"},
+    {"busbw_GBps", "GB/s",
+     "algbw_GBps x 2(n-1)/n for all_reduce, (n-1)/n for all_gather, "
+     "reduce_scatter and all_to_all, 1 for broadcast and reduce (nccl-tests)"},
+    {"algbw", "GB/s", "see algbw_GBps"},
+    {"busbw", "GB/s", "see busbw_GBps"},
+    {"bytes", "bytes",
+     "size of a message as nccl-tests counts it: the larger of what a rank "
+     "gives "
+     "and what it gets"},
+    {"time_us", "us", "time of one collective"},
+    {"algorithm", "-",
+     "how the collective is done: ring, tree, hierarchical, direct, nvls"},
+    {"protocol", "-", "how NCCL sends: Simple, LL or LL128"},
+    {"rows", "-", "one object per row of the tables, or per size"},
+    {"groups", "-", "rows of one family on one device; device null: on all"},
+    {"id", "-", "name of the row in its table"},
+    {"family", "-", "rows that were measured and published together"},
+    {"measured", "unit", "what the table says, in the unit of the document"},
+    {"predicted", "unit", "the same as predicted"},
+    {"predicted_s", "s", "step time predicted for the row"},
+    {"low_s", "s", "lower end of the row's 80 % interval"},
+    {"high_s", "s", "upper end of that interval"},
+    {"measured_memory_bytes", "bytes", "largest memory the table says"},
+    {"predicted_memory_bytes", "bytes", "the same as predicted"},
+    {"reason", "-", "why the row could not be predicted or compared"},
+    {"skipped", "rows", "rows that have a reason"},
+    {"counted", "yes/no",
+     "the row is in the errors of its group; configurations measured several "
+     "times count once, with their median"},
+    {"error", "fraction", "predicted / measured - 1"},
+    {"mape", "fraction", "mean of the absolute value of error"},
+    {"median_ape", "fraction", "median of the absolute value of error"},
+    {"p90_ape", "fraction", "90th percentile of the absolute value of error"},
+    {"bias", "fraction", "mean of error, with its sign"},
+    {"memory_mape", "fraction",
+     "mean of |predicted / measured - 1| of the largest memory"},
+    {"memory_max_ape", "fraction", "largest of these"},
+    {"regret_max", "fraction", "regret of the worst set of rows"},
+    {"suggestions", "-",
+     "the smallest changes that help, at most three: options to append to the "
+     "command line, and what they then give"},
+    {"change", "options or fraction",
+     "in suggestions options to append; in sensitivity and gap_causes a change "
+     "relative to what was predicted"},
+    {"assumptions", "text", "what was left out and is inferred, and how"},
+    {"warnings", "text", "why a prediction may be worse than usual"},
+    {"explain", "text", "--explain: rules and inferred collectives, in lines"},
+    {"why", "text", "--why: every price and what made it, in lines"},
+    {"part", "-", "a part of the step, as in time_breakdown_s"},
+    {"parameter", "-", "a parameter; `stepcast explain` says what it is"},
+    {"gap_inputs", "-",
+     "peak and bandwidths of the machine that the step depends on"},
+    {"input", "-", "a property of the machine"},
+    {"needs", "factor",
+     "factor by which it alone would have to be other for the step to take the "
+     "measured time, from 1/4 to 4 and within its limits; null: none does"},
+    {"config", "-",
+     "every option, given or inferred; the document itself can be given to "
+     "--config"},
+    {"model_name", "-", "what the model calls itself"},
+    {"device", "-", "device of the catalogue"},
+    {"devices", "-", "devices of the cluster"},
+    {"hsdp", "ranks",
+     "data-parallel ranks that share one set of sharded states; dp where all "
+     "do"},
+    {"prefetch", "layers",
+     "layers whose weights ZeRO-3 gathers ahead of the one at work; one more "
+     "is in memory"},
+    {"cp_comm", "-",
+     "how context-parallel attention gets all keys: ring passes them round "
+     "beside it, all-gather fetches them before it, ulysses exchanges tokens "
+     "for heads"},
+    {"grad_compress", "-",
+     "format of gradients on the wire: none, fp16, bf16, fp8, int8, "
+     "topk:SHARE, powersgd:RANK"},
+    {"capacity_factor", "-",
+     "rows of every expert over balanced, to which tokens are padded or "
+     "dropped; null: as many as are routed"},
+    {"expert_imbalance", "-",
+     "tokens of the busiest rank's experts over the mean"},
+    {"trained_params", "-", "parameters that are not frozen"},
+    {"offload", "fraction",
+     "share of the kept activations that waits in host memory"},
+    {"micro_batches", "-", "per step and data-parallel replica"},
+    {"provenance", "-", "what the numbers depend on, beside the options"},
+    {"version", "-", "of stepcast"},
+    {"commit", "-", "of stepcast's source"},
+    {"fit_hash", "-", "of the fitted parameters"},
+    {"model_hash", "-", "of the model's numbers"},
+    {"cluster_hash", "-", "of the cluster's numbers"},
+    {"inputs", "-", "files that options name"},
+    {"option", "-", "the option that names it"},
+    {"file", "-", "its path, or the option that is wrong"},
+    {"hash", "-", "of the file's bytes"},
+    {"candidates", "-", "configurations tried for what was left out"},
+    {"schema", "-", "what the document is, and the version of its form"},
+    {"unit", "-", "of what is measured and predicted, or of a field"},
+    {"name", "-", "of what is shown or explained"},
+    {"kind", "-", "field, option, error or parameter"},
+    {"text", "-", "what it means"},
+    {"lines", "-", "what people are shown, in lines"},
+    {"errors", "-", "what is wrong, all of it; nothing else was printed"},
+    {"more_errors", "-", "errors beyond those listed"},
+    {"code", "-", "kind of the error; `stepcast explain` says what it is"},
+    {"line", "-", "where in the file, from 1; 0: not known"},
+    {"column", "-", "where in the line, from 1; 0: not known"},
+    {"message", "-", "what is wrong"},
+    {"hint", "-", "what to write instead"},
+    {0},
+};

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* job_text.c - what a job says, field by field of its table. */
+#include <stepcast/predict.h>
+
+#include <string.h>
+
+const int *sc_job_three_valued(const sc_job *job, const sc_key *k)
+{
+    if (strcmp(k->name, "sp") == 0) return &job->sp;
+    if (strcmp(k->name, "overlap-grad-reduce") == 0) return &job->grad_overlap;
+    return NULL;
+}
+
+static bool equal(const sc_key *k, const sc_job *x, const sc_job *y)
+{
+    const void *a = (const char *)x + k->offset;
+    const void *b = (const char *)y + k->offset;
+    const int *three = sc_job_three_valued(x, k);
+    if (three) return *three == *sc_job_three_valued(y, k);
+    switch (k->type) {
+    case SC_T_INT: return memcmp(a, b, sizeof(int64_t)) == 0;
+    case SC_T_ENUM: return memcmp(a, b, sizeof(int)) == 0;
+    case SC_T_BOOL: return memcmp(a, b, sizeof(bool)) == 0;
+    case SC_T_QUANTITY: return memcmp(a, b, sizeof(double)) == 0;
+    case SC_T_STRING: {
+        const char *s = *(const char *const *)a, *t = *(const char *const *)b;
+        return s && t ? strcmp(s, t) == 0 : s == t;
+    }
+    case SC_T_NODE: break;
+    }
+    return true;
+}
+
+bool sc_job_has(const sc_job *job, const sc_key *k)
+{
+    sc_job empty;
+    sc_job_init(&empty);
+    return !equal(k, job, &empty);
+}
+
+/* A word that a shell leaves alone stays as it is. */
+static void add_word(sc_text *t, const char *word)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyz"
+                                "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "-_./:,+=@%";
+    if (*word && word[strspn(word, plain)] == '\0') {
+        sc_text_add(t, " %s", word);
+        return;
+    }
+    sc_text_add(t, " '");
+    for (; *word; word++) sc_text_add(t, *word == '\'' ? "'\\''" : "%c", *word);
+    sc_text_add(t, "'");
+}
+
+static void add_option(sc_text *t, const sc_key *k, const sc_job *job)
+{
+    const int *three = sc_job_three_valued(job, k);
+    char value[200];
+    const char *blank = t->len ? " " : "";
+    if (k->type == SC_T_BOOL) {
+        bool on = three ? *three == 1
+                        : *(const bool *)((const char *)job + k->offset);
+        sc_text_add(t, "%s--%s%s", blank, on ? "" : "no-", k->flag + 2);
+        return;
+    }
+    sc_text_add(t, "%s%s", blank, k->flag);
+    if (k->type == SC_T_STRING) {
+        const void *field = (const char *)job + k->offset;
+        add_word(t, *(const char *const *)field);
+        return;
+    }
+    sc_schema_print(k, job, value, sizeof value);
+    add_word(t, value);
+}
+
+const char *sc_job_options(const sc_job *from, const sc_job *to, sc_arena *a)
+{
+    sc_text t;
+    sc_text_init(&t);
+    for (const sc_key *k = sc_job_keys; k->name; k++)
+        if (!equal(k, from, to) && sc_job_has(to, k)) add_option(&t, k, to);
+    /* What is taken back: "--no-fsdp". */
+    for (const sc_key *k = sc_job_keys; k->name; k++)
+        if (k->type == SC_T_BOOL && !equal(k, from, to) && !sc_job_has(to, k))
+            add_option(&t, k, to);
+    const char *out = t.failed ? NULL : sc_strdup(a, t.buf);
+    sc_text_free(&t);
+    return out;
+}
+
+void sc_job_resolve(const sc_job *job, const sc_run *run, sc_job *out)
+{
+    sc_job j = *job;
+    if (!j.model) j.model = run->model->name;
+    if (!j.cluster) j.cluster = run->hw->name;
+    if (!j.software) j.software = run->sw->name;
+    j.tp = run->size[SC_AX_TP];
+    j.pp = run->size[SC_AX_PP];
+    j.dp = sc_run_dp(run);
+    j.cp = run->size[SC_AX_CP];
+    j.ep = sc_run_ep(run);
+    j.vpp = run->vpp;
+    j.gbs = (int64_t)run->gbs;
+    j.mbs = (int64_t)run->mbs;
+    j.seq = (int64_t)run->seq;
+    j.zero = run->zero;
+    j.sp = j.sp_flag = run->sp;
+    j.recompute = (int)run->recompute;
+    bool none = run->schedule == SC_SCH_INTERLEAVED && j.pp == 1;
+    j.schedule = (int)(none ? SC_SCH_1F1B : run->schedule);
+    j.precision = (int)run->recipe;
+    j.grad_overlap = j.overlap_flag = run->sw->grad_overlap;
+    j.offload = run->offload;
+    if (run->size[SC_AX_REP] > 1)
+        j.hsdp = sc_run_dp(run) / run->size[SC_AX_REP];
+    if (run->zero >= 3) j.prefetch = run->sw->prefetch;
+    if (j.cp > 1) j.cp_comm = run->sw->cp_comm;
+    *out = j;
+}

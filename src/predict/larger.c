@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* larger.c - what is left where no other choice makes a job fit: more machines,
+ * or shorter sequences. */
+#include "predict/internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { SHORTEST = 64 };
+
+/* One option put so that less memory is needed; what is inferred follows. */
+static bool spare(sc_job *j, const sc_run *r, uint32_t i)
+{
+    sc_job was = *j;
+    int64_t tp = r->size[SC_AX_TP], pp = r->size[SC_AX_PP];
+    switch (i) {
+    case 0: j->recompute = r->forward_only ? j->recompute : SC_RC_FULL; break;
+    case 1: j->mbs = 1; break;
+    case 2: j->zero = sc_run_dp(r) > 1 ? 3 : j->zero; break;
+    case 3: j->tp = 2 * tp; break;
+    case 4: j->tp = r->hw->node_size; break;
+    case 5: j->pp = 2 * pp; break;
+    case 6: j->pp = 4 * pp; break;
+    case 7: j->sp = j->sp_flag = true; break;
+    case 8:
+        j->schedule = SC_SCH_1F1B;
+        j->vpp = j->vpp ? 1 : 0;
+        break;
+    default: return false;
+    }
+    if (j->zero == 3) j->fsdp = was.fsdp;
+    if (j->dp && (i == 3 || i == 4)) j->dp = j->dp * tp / j->tp;
+    if (j->dp && (i == 5 || i == 6)) j->dp = j->dp * pp / j->pp;
+    return (was.dp == 0) == (j->dp == 0);
+}
+
+/* As many choices as it takes, each time the one that saves most. */
+bool predict_smallest(const sc_hw *hw, const sc_prediction *p, sc_arena *a,
+                      sc_job *inout, predict_eval *out)
+{
+    enum { STEPS = 4, SPARE = 9 };
+
+    sc_job job = *inout;
+    predict_eval now;
+    job.engine = SC_ENGINE_FAST;
+    if (!predict_variant(&job, hw, p, a, &now)) return false;
+    for (int step = 0; step < STEPS && !now.fits; step++) {
+        predict_eval best = now;
+        sc_job next = job;
+        for (uint32_t i = 0; i < SPARE; i++) {
+            predict_eval e;
+            sc_job one = job;
+            if (!spare(&one, &now.run, i) ||
+                !predict_variant(&one, hw, p, a, &e) || !(e.peak < best.peak))
+                continue;
+            best = e;
+            next = one;
+        }
+        if (!(best.peak < now.peak)) break;
+        now = best;
+        job = next;
+    }
+    job.engine = inout->engine;
+    *inout = job;
+    *out = now;
+    return true;
+}
+
+/* Where the number stands that says how many units of a machine there are:
+ * behind the colon of "dgx-h100:4", or in the last dimension of a one-line
+ * machine.  Its length, 0: there is none. */
+static size_t number_of_units(const char *spec, const char **at)
+{
+    static const char digits[] = "0123456789";
+    const char *end = strpbrk(spec, ";");
+    size_t len = end ? (size_t)(end - spec) : strlen(spec);
+    const char *dim = NULL;
+    for (const char *s = spec; s < spec + len; s++) {
+        if (strncmp(s, " x ", 3) == 0) dim = s + 3;
+        if (*s == '@' && !dim) dim = spec;
+    }
+    if (dim) {
+        *at = dim + strcspn(dim, digits);
+        return strspn(*at, digits);
+    }
+    if (strpbrk(spec, " /;") || strstr(spec, ".yml") || strstr(spec, ".xml"))
+        return 0; /* a file */
+    *at = strrchr(spec, ':');
+    if (!*at) return 0;
+    ++*at;
+    return strlen(*at);
+}
+
+/* How many units `spec` says; 0: no name says so. */
+static uint64_t units_of(const char *spec)
+{
+    const char *at = NULL;
+    size_t n = number_of_units(spec, &at);
+    if (n == 0) return strpbrk(spec, "@ /;.") || at ? 0 : 1;
+    return strtoull(at, NULL, 10);
+}
+
+/* The machine with that many; NULL: out of memory. */
+static const char *resized(const char *spec, uint64_t units, sc_arena *a)
+{
+    const char *at = NULL;
+    size_t n = number_of_units(spec, &at);
+    unsigned long long u = units;
+    if (n == 0) return sc_sprintf(a, "%s:%llu", spec, u);
+    return sc_sprintf(a, "%.*s%llu%s", (int)(at - spec), spec, u, at + n);
+}
+
+/* Twice, four times ... as many; powers of two between, where it is none. */
+static uint64_t next_size(uint64_t now, uint64_t first)
+{
+    uint64_t power = 1, doubled = first;
+    while (power <= now) power *= 2;
+    while (doubled <= now) doubled *= 2;
+    return power < doubled ? power : doubled;
+}
+
+/* What was inferred may change with the cluster, the batch may not. */
+static bool fits_on(const sc_job *job, const sc_hw *hw, const sc_prediction *p,
+                    bool change, sc_arena *a, sc_job *next, predict_eval *e)
+{
+    sc_job open = *next;
+    open.gbs = (int64_t)p->run.gbs;
+    open.dp = 0;
+    open.engine = SC_ENGINE_FAST;
+    if (!predict_variant(&open, hw, p, a, e)) return false;
+    if (change && !e->fits) {
+        if (!predict_smallest(hw, p, a, &open, e)) return false;
+        *next = open;
+        next->gbs = job->gbs;
+        next->engine = job->engine;
+    }
+    if (!e->fits) return false;
+    next->dp = job->dp ? sc_run_dp(&e->run) : 0;
+    if (predict_variant(next, hw, p, a, e) && e->fits &&
+        e->run.gbs == p->run.gbs)
+        return true;
+    next->gbs = (int64_t)p->run.gbs;
+    return predict_variant(next, hw, p, a, e) && e->fits;
+}
+
+static sc_status more_machines(const sc_job *job, uint32_t most, bool change,
+                               sc_arena *a, sc_prediction *p, sc_err *err)
+{
+    const char *spec = job->cluster ? job->cluster : p->run.hw->name;
+    uint64_t first = units_of(spec);
+    /* Where other options may change too, each size takes long to try. */
+    uint64_t step = change ? 4 : 1, units = next_size(first, first);
+    for (; first && units <= most * first;
+         units = next_size(step * units, first)) {
+        const sc_hw *hw = NULL;
+        predict_eval e;
+        sc_err quiet;
+        sc_job next = *job;
+        sc_err_init(&quiet);
+        next.cluster = resized(spec, units, a);
+        if (!next.cluster ||
+            sc_hw_build(next.cluster, sc_pos_none(), a, &hw, &quiet) != SC_OK)
+            return SC_OK;
+        if (fits_on(job, hw, p, change, a, &next, &e))
+            return predict_keep(job, &next, &e, a, p, err);
+    }
+    return SC_OK;
+}
+
+sc_status predict_larger(const sc_job *job, uint32_t most, bool change,
+                         sc_arena *a, sc_prediction *p, sc_err *err)
+{
+    SC_TRY(more_machines(job, most, change, a, p, err));
+    for (uint64_t seq = p->run.seq / 2; change && seq >= SHORTEST; seq /= 2) {
+        predict_eval e;
+        sc_job next = *job;
+        if (p->n_suggestions) break;
+        next.seq = (int64_t)seq;
+        next.gbs = (int64_t)p->run.gbs;
+        if (predict_variant(&next, p->run.hw, p, a, &e) && e.fits)
+            return predict_keep(job, &next, &e, a, p, err);
+    }
+    return SC_OK;
+}
