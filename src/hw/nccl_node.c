@@ -42,6 +42,12 @@ static const arch_row *arch_of(const sc_hw *hw)
     return NULL;
 }
 
+uint32_t sc_nccl_sm(const sc_hw *hw)
+{
+    const arch_row *row = arch_of(hw);
+    return row == NULL ? 0 : row->sm;
+}
+
 /* GB/s of `share` of a device's fabric, as NCCL counts: whole NVLinks at its
  * own rate where these are NVLinks, else what the machine says. */
 static float fabric_width(const builder *x, const sc_dim *d, double share)
@@ -92,13 +98,17 @@ static sc_status add_links(builder *x, const sc_dim *d, const line *l)
 
 static sc_status add_cube(builder *x, const sc_dim *d, const line *l)
 {
-    float width = fabric_width(x, d, 1.0 / 6);
+    /* Six links, or with P100 one to each neighbour. */
+    bool single =
+        x->hw->device != NULL && x->hw->device->links == HW_CUBE_DEGREE;
+    float width = fabric_width(x, d, single ? 1.0 / HW_CUBE_DEGREE : 1.0 / 6);
     for (uint32_t c = 0; c < l->size; c++)
         for (int k = 0; k < HW_CUBE_DEGREE; k++) {
             hw_edge e = hw_cube[c][k];
+            float links = single ? 1 : (float)e.count;
             if (e.to < l->size)
                 SC_TRY(hw_topo_link(&x->b, gpu(x, l, c), gpu(x, l, e.to),
-                                    SC_WIRE_NVLINK, (float)e.count * width));
+                                    SC_WIRE_NVLINK, links * width));
         }
     return SC_OK;
 }
