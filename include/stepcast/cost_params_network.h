@@ -5,11 +5,12 @@
  * fitted.  Bandwidths are shares of the nominal rate of a port.
  *
  * Values by generation stand in four rows, volta, ampere, hopper, blackwell, in
- * this order (cost/coll.c indexes them).  A device of another generation uses the
- * nearest older one; one older than volta uses volta's.
+ * this order (cost/coll_quote.c indexes them).  NVIDIA devices between them use
+ * the older one, older ones volta's; devices of others use hopper's.
  *
- * "NCCL": constants of NCCL 2.30's tuning table.  "Vidur": fits over Vidur's
- * kernel-level collective tables (A100 and H100), not part of network.csv.
+ * "NCCL": constants of NCCL 2.30.7, src/graph/tuning.cc and
+ * src/transport/nvls.cc.  "Vidur": fits over Vidur's kernel-level collective
+ * tables (A100 and H100), not part of network.csv.
  */
 #ifndef SC_COST_PARAMS_NETWORK_H
 #define SC_COST_PARAMS_NETWORK_H

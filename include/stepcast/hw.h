@@ -180,7 +180,8 @@ sc_status sc_hw_from_numbers(const char *device, uint32_t nodes,
                              const sc_hw **out, sc_err *err);
 
 /* The one-line form; parses back to the same machine (equal hash), but for
- * groups of different nodes, of which it shows the slowest.  Always terminated;
+ * groups of different nodes, of which it shows the slowest, and options of the
+ * collective library.  Always terminated;
  * returns the length it needs. */
 size_t sc_hw_print(const sc_hw *hw, char *buf, size_t size);
 

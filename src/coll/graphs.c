@@ -165,7 +165,9 @@ static void in_switch(const form *f, const sc_dim *net, sc_graphs *g)
 {
     uint32_t n = f->m < 32 ? f->m : 32;
     sc_search *s = &g->nvls;
-    if (!g->nvswitch || f->sm < 90 || f->m < 2 || f->version == SC_NCCL_2_10_3)
+    const sc_dim *d = fabric_of(f->hw);
+    if (d == NULL || !d->multicast || f->sm < 90 || f->m < 2 ||
+        f->version == SC_NCCL_2_10_3)
         return;
     s->n_channels = n;
     s->intra = speed_below(f, false, f->width / (n + 1));
@@ -191,9 +193,8 @@ static void describe(const form *f, const sc_dim *fabric, sc_graphs *g)
                      .vendor = arm                       ? SC_CPU_VENDOR_UNKNOWN
                                : strcmp(cpu, "amd") == 0 ? SC_CPU_AMD
                                                          : SC_CPU_INTEL,
-                     .nvswitch = fabric != NULL &&
-                                 fabric->kind == SC_DIM_SWITCH &&
-                                 fabric->multicast};
+                     .nvswitch =
+                         fabric != NULL && fabric->kind == SC_DIM_SWITCH};
     sc_path_type wire = f->m == 1    ? SC_PATH_LOC
                         : !f->host   ? SC_PATH_NVL
                         : f->sockets ? SC_PATH_SYS

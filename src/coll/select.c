@@ -4,6 +4,11 @@
  *
  * t = L * operations + V / BW.  The table is a selector: above 1 MiB its times
  * are a tenth too short on average, and what it takes need not be fastest.
+ *
+ * Numbers in this file are NCCL's, from src/graph/tuning.cc of 2.10.3 and of
+ * 2.30.7 (ncclTopoTuneModel, ncclTopoGetAlgoTime: factors, caps, latencies,
+ * what is enabled), src/enqueue.cc (channels and threads of one message) and
+ * src/graph/connect.cc (channels of a communicator); `old` is 2.10.3.
  */
 #include "coll/tuning.h"
 
@@ -240,12 +245,6 @@ static bool has_algo(const maker *k, sc_coll c, sc_nccl_algo a)
     }
 }
 
-static bool has_pair(const maker *k, sc_coll c, sc_nccl_algo a, sc_nccl_proto p)
-{
-    bool simple_only = is_nvls(a) || is_collnet(a) || a == SC_NCCL_PAT;
-    return has_algo(k, c, a) && (p == SC_NCCL_SIMPLE || !simple_only);
-}
-
 static void fill_cell(const maker *k, sc_coll c, sc_nccl_algo a,
                       sc_nccl_proto p)
 {
@@ -256,6 +255,18 @@ static void fill_cell(const maker *k, sc_coll c, sc_nccl_algo a,
     if (!k->old && a != SC_NCCL_RING && halves(c)) ratio = 1;
     cell->bandwidth = bus * ratio;
     cell->latency_us = latency(k, c, a, p);
+}
+
+static void fill_protocols(const maker *k, sc_coll c, sc_nccl_algo a,
+                           const bool *proto)
+{
+    bool simple_only = is_nvls(a) || is_collnet(a) || a == SC_NCCL_PAT;
+    for (int p = 0; p < SC_N_NCCL_PROTOS; p++) {
+        if (!proto[p] || (simple_only && p != SC_NCCL_SIMPLE)) continue;
+        if (p == SC_NCCL_LL128 && k->options->proto == NULL && !has_ll128(k, a))
+            continue;
+        fill_cell(k, c, a, (sc_nccl_proto)p);
+    }
 }
 
 static sc_pos blamed(sc_pos given, const char *variable)
@@ -277,18 +288,15 @@ static sc_status fill(const maker *k, int first, int end, sc_err *err)
                        k->options->proto, sc_nccl_proto_names, SC_N_NCCL_PROTOS,
                        proto, err));
     for (int c = first; c < end; c++)
-        for (int a = 0; a < SC_N_NCCL_ALGOS; a++)
-            for (int p = 0; p < SC_N_NCCL_PROTOS; p++) {
-                bool on = proto[c * SC_N_NCCL_PROTOS + p];
-                /* 2.10 looks at NCCL_ALGO for all-reduce only. */
-                if (!k->old || c == SC_ALL_REDUCE)
-                    on = on && algo[c * SC_N_NCCL_ALGOS + a];
-                if (p == SC_NCCL_LL128 && k->options->proto == NULL)
-                    on = on && has_ll128(k, (sc_nccl_algo)a);
-                if (on &&
-                    has_pair(k, (sc_coll)c, (sc_nccl_algo)a, (sc_nccl_proto)p))
-                    fill_cell(k, (sc_coll)c, (sc_nccl_algo)a, (sc_nccl_proto)p);
-            }
+        for (int a = 0; a < SC_N_NCCL_ALGOS; a++) {
+            bool on = has_algo(k, (sc_coll)c, (sc_nccl_algo)a);
+            /* 2.10 looks at NCCL_ALGO for all-reduce only. */
+            if (!k->old || c == SC_ALL_REDUCE)
+                on = on && algo[c * SC_N_NCCL_ALGOS + a];
+            if (on)
+                fill_protocols(k, (sc_coll)c, (sc_nccl_algo)a,
+                               &proto[(size_t)c * SC_N_NCCL_PROTOS]);
+        }
     return SC_OK;
 }
 

@@ -19,7 +19,7 @@ const char *const coll_protocol_names[] = {"LL", "LL128", "Simple", NULL};
 /* ---- what a call shares -------------------------------------------------- */
 
 /* Row of the parameters by generation.  What is no NVIDIA device counts as
- * Hopper, the middle of today's; a later generation of theirs as the newest. */
+ * Hopper: today's rates and protocols, measured best. */
 static uint32_t generation(const char *arch)
 {
     static const struct {
@@ -436,14 +436,18 @@ sc_status coll_best(const coll_call *k, int algorithm, coll_quote *out,
     coll_choice c = {.share = 1};
     sc_status s = coll_select(k, algorithm, &c, err);
     if (s != SC_OK && s != SC_NO) return s;
-    uint32_t n = s == SC_OK ? coll_quote_algorithm(k, c.algorithm, q)
-                            : coll_quotes(k, algorithm, q);
+    bool chosen = s == SC_OK;
+    uint32_t n = chosen ? coll_quote_algorithm(k, c.algorithm, q) : 0;
+    if (n == 0) { /* nobody chooses, or what the fabric's form can't price */
+        chosen = false;
+        n = coll_quotes(k, algorithm, q);
+    }
     const coll_quote *best = cheapest(q, n);
-    for (uint32_t i = 0; s == SC_OK && i < n; i++)
+    for (uint32_t i = 0; chosen && i < n; i++)
         if (q[i].protocol == c.protocol) best = &q[i];
     if (best == NULL) return SC_NO;
     *out = *best;
-    if (s != SC_OK) return SC_OK;
+    if (!chosen) return SC_OK;
     out->channels = c.channels;
     narrow(out, c.share);
     return SC_OK;

@@ -55,6 +55,20 @@ static double channel_share(const sc_graphs *g, const sc_nccl_options *o,
     return o->max_channels / full;
 }
 
+/* NCCL itself stops with "no algorithm/protocol available". */
+static sc_status nothing_left(const coll_call *k, const sc_nccl_options *o,
+                              sc_err *err)
+{
+    sc_pos pos = o->algo != NULL ? o->algo_pos : o->proto_pos;
+    if (o->algo == NULL && o->proto == NULL) return SC_NO;
+    return sc_error(err, SC_EINPUT, SC_C_UNSUPPORTED, pos,
+                    "from NCCL 2.24 a list can be for one collective: "
+                    "allreduce:tree",
+                    "nothing that NCCL_ALGO and NCCL_PROTO allow does "
+                    "%s over %u devices on %u nodes",
+                    sc_coll_names[k->coll], k->at->n, k->at->nodes);
+}
+
 sc_status coll_select(const coll_call *k, int algorithm, coll_choice *out,
                       sc_err *err)
 {
@@ -65,7 +79,9 @@ sc_status coll_select(const coll_call *k, int algorithm, coll_choice *out,
     SC_TRY(sc_coll_graphs(k->hw, k->at->m, k->at->nodes, &g, err));
     if (k->hw->nccl_options != NULL) o = *k->hw->nccl_options;
     if (algorithm >= 0) o.algo = nccl_list(algorithm);
-    SC_TRY(sc_coll_choose(&g, &o, k->coll, k->bytes, &c, err));
+    sc_status s = sc_coll_choose(&g, &o, k->coll, k->bytes, &c, err);
+    if (s == SC_NO && algorithm < 0) return nothing_left(k, &o, err);
+    SC_TRY(s);
     *out = (coll_choice){.algorithm = of_nccl[c.algo],
                          .protocol = (coll_protocol)c.proto,
                          .channels = c.n_channels,
