@@ -192,7 +192,9 @@ sc_status cli_calibrate(cli *c, int argc, char *const *argv)
     if (o.network && words.n == 0) return cli_calibrate_table(c, o.network);
     if (!o.truth || words.n > 0)
         return sc_error(c->err, SC_EUSAGE, SC_C_MISSING, sc_pos_none(),
-                        "stepcast calibrate --truth data/validation",
+                        o.network ? "stepcast calibrate --network a.csv"
+                                  : "stepcast calibrate --truth "
+                                    "data/validation",
                         o.truth     ? "--truth takes no file names"
                         : o.network ? "--network takes one table"
                                     : "nothing to fit on is named");
