@@ -65,12 +65,12 @@ static double counted(const form *f, const sc_dim *d, double bw)
            (double)hw_topo_nvlink(f->version, f->sm);
 }
 
-/* Of a port, as far as rings of m devices can use it. */
-static double width_of(const form *f, const sc_dim *d)
+/* Of a port, as far as rings of n of its members can use it. */
+static double width_of(const form *f, const sc_dim *d, uint32_t n)
 {
     double bw = d->bw;
-    if (d->kind == SC_DIM_FULL) bw *= (f->m - 1.0) / (d->size - 1.0);
-    if (d->kind == SC_DIM_MESH || (d->kind == SC_DIM_RING && f->m < d->size))
+    if (d->kind == SC_DIM_FULL) bw *= (n - 1.0) / (d->size - 1.0);
+    if (d->kind == SC_DIM_MESH || (d->kind == SC_DIM_RING && n < d->size))
         bw /= 2;
     return counted(f, d, bw);
 }
@@ -206,17 +206,32 @@ static void describe(const form *f, const sc_dim *fabric, sc_graphs *g)
     g->nvls = (sc_search){.pattern = SC_TOPO_NVLS, .n_gpus = f->m};
 }
 
+/* The slowest of the dimensions that the first m devices need. */
+static void measure(form *f)
+{
+    uint32_t inner = inner_dims(f->hw), reached = 1;
+    for (uint32_t i = 0; i < inner && reached < f->m; i++) {
+        const sc_dim *d = &f->hw->dim[i];
+        uint32_t n = (f->m + reached - 1) / reached;
+        reached *= d->size;
+        if (d->size < 2) continue;
+        if (n > d->size) n = d->size;
+        bool tree = d->kind == SC_DIM_TREE;
+        bool sockets = tree && f->m > 4;
+        double width = width_of(f, d, n) * (sockets ? 0.5 : 1);
+        if (!(f->width > 0) || width < f->width) f->width = width;
+        f->host = f->host || tree;
+        f->sockets = f->sockets || sockets;
+    }
+}
+
 /* `inside`: what a search found in the node, or NULL. */
 static void closed(form *f, const sc_search *inside, sc_graphs *g)
 {
     const sc_dim *d = fabric_of(f->hw), *net = network_of(f->hw);
-    f->host = d != NULL && d->kind == SC_DIM_TREE;
-    f->sockets = f->host && f->m > 4;
+    measure(f);
     describe(f, d, g);
-    if (inside != NULL)
-        f->width = inside->n_channels * inside->intra;
-    else if (d != NULL)
-        f->width = width_of(f, d) * (f->sockets ? 0.5 : 1);
+    if (inside != NULL) f->width = inside->n_channels * inside->intra;
     if (f->nodes > 1) {
         across(f, net, g);
     } else {

@@ -45,7 +45,7 @@ static sc_status read_version(const hw_spec *s, sc_hw *hw, sc_err *err)
         return sc_error(err, SC_EINPUT, SC_C_TYPE, hw_spec_pos(s, "nccl"),
                         "write it like 2.18 or 2.21.5",
                         "\"%.40s\" is no release of NCCL", s->nccl);
-    hw->nccl = version;
+    hw->nccl = (int)version;
     return SC_OK;
 }
 

@@ -22,6 +22,12 @@ typedef struct random_case {
     sc_cost c;
 } random_case;
 
+static const sc_nccl_options options[] = {{0},
+                                          {.collnet = true},
+                                          {.cross_nic = 2, .pxn_disable = true},
+                                          {.max_channels = 2},
+                                          {.min_channels = 40, .proto = "LL"}};
+
 static sc_arena arena;
 static struct hw_memo *memo[4];
 
@@ -65,7 +71,11 @@ static void draw(prop *p, random_case *c)
                             .port_bw = exp(18 + 8 * prop_unit(p)),
                             .oversub = 1 + (double)prop_below(p, 3),
                             .leaf = (uint32_t)prop_below(p, 20),
+                            .rails = (uint32_t)prop_below(p, 3),
                             .latency_s = 1e-5 * prop_unit(p)};
+    /* A searched wiring would be searched again for each of them. */
+    if (kind != SC_DIM_CUBE)
+        c->hw.nccl_options = &options[prop_below(p, SC_COUNT(options))];
     c->hw.nccl = a < 2 ? SC_NCCL_2_10_3 : SC_NCCL_2_30_7;
     c->hw.memo = memo[a]; /* six links of any rate are one graph */
     c->device.links = 6;
@@ -125,6 +135,7 @@ static bool monotone_in_bytes(prop *p, void *ctx)
     (void)ctx;
     random_case c;
     draw(p, &c);
+    c.hw.nccl_options = NULL; /* they choose for the algorithms too */
     double more = c.bytes * exp(0.5 * prop_unit(p));
     for (int a = by_table(&c) ? 0 : -1; a < SC_N_ALGOS; a++)
         if (price(&c, more, a).seconds <
@@ -138,6 +149,7 @@ static bool bandwidth_helps(prop *p, void *ctx)
     (void)ctx;
     random_case c, faster;
     draw(p, &c);
+    c.hw.nccl_options = NULL;
     faster = c;
     faster.hw.device = &faster.device;
     faster.hw.dim[0].bw *= 1 + prop_unit(p);
@@ -157,6 +169,7 @@ static bool the_choice_is_sound(prop *p, void *ctx)
     (void)ctx;
     random_case c;
     draw(p, &c);
+    c.hw.nccl_options = NULL;
     sc_coll_price best = price(&c, c.bytes, -1);
     if (c.at.n <= 1) return best.seconds == 0;
     double asked = price(&c, c.bytes, best.algorithm).seconds;
