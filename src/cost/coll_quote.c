@@ -74,10 +74,11 @@ static double spread_rate(const coll_call *k)
 static void net_rates(coll_call *k)
 {
     const sc_nccl_options *o = k->hw->nccl_options;
-    bool nvlink = !k->pcie && k->at->m > 1;
+    bool has_pxn = k->rccl || sc_nccl_sm(k->hw) > 0;
     k->net = sc_net_bw(k->hw, k->at, SC_SCOPE_NET, SC_PATTERN_NEIGHBOURS);
     k->one_nic = sc_net_bw(k->hw, k->at, SC_SCOPE_NET, SC_PATTERN_PAIR);
-    k->forwards = nvlink && k->hw->nccl != SC_NCCL_2_10_3 &&
+    k->forwards = has_pxn && !k->pcie && k->at->m > 1 &&
+                  k->hw->nccl != SC_NCCL_2_10_3 &&
                   !(o != NULL && o->pxn_disable);
     k->spread = spread_rate(k);
     k->rings = k->net;
