@@ -121,7 +121,8 @@ sc_status sc_topo_read(const char *text, size_t len, const char *file,
                        sc_err *err);
 
 /* One node of a machine.  Between nodes it has its NICs; the PCI tree that a
- * machine does not state is two CPUs, a switch for every NIC or two devices. */
+ * machine does not state is two CPUs, a switch for every two devices, from
+ * Hopper for each. */
 sc_status sc_topo_from_hw(const sc_hw *hw, sc_nccl version, sc_arena *a,
                           const sc_topo **out, sc_err *err);
 

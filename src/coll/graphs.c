@@ -153,10 +153,12 @@ static void across(const form *f, const sc_dim *net, sc_graphs *g)
     split_fast_channels(f, r);
     r->type_inter = way_out(f, net);
     *t = *r;
-    t->pattern = SC_TOPO_BALANCED_TREE;
+    /* From Hopper the search ends with the plain tree. */
+    bool plain = f->version != SC_NCCL_2_10_3 && f->sm >= 90 && f->m > 1;
+    t->pattern = plain ? SC_TOPO_TREE : SC_TOPO_BALANCED_TREE;
     /* The in-node links of a tree are searched up to twice its way out. */
     double most = 2 * r->inter;
-    if (f->m > 1 && f->width / n < most) most = f->width / n;
+    if (f->m > 1 && inside / n < most) most = inside / n;
     if (most > t->intra) t->intra = speed_below(f, true, most);
 }
 

@@ -4,7 +4,7 @@
  *
  * The fabric is the machine's.  What a machine does not state is put as
  * servers are built: two CPUs where there are more devices than one host
- * bridge carries, a PCI switch for every two devices or for every NIC, NICs
+ * bridge carries, a PCI switch for every two devices (from Hopper for one), NICs
  * spread over the switches, GPUDirect RDMA everywhere.
  */
 #include "hw/link.h"
@@ -204,9 +204,12 @@ static sc_status add_pci(builder *x, const sc_dim *net, uint32_t intel)
     bool tree = on_pci_tree(x);
     uint32_t ports = net == NULL ? 0 : net->ports;
     uint32_t pairs = (x->size + 1) / 2;
-    uint32_t groups = tree            ? (x->size + HW_BRIDGE - 1) / HW_BRIDGE
-                      : ports > pairs ? (ports < x->size ? ports : x->size)
-                                      : pairs;
+    /* A DGX A100 has two devices and two adapters on a switch, a DGX H100 a
+     * switch for each device. */
+    bool apart = ports > pairs && x->sm >= 90;
+    uint32_t groups = tree    ? (x->size + HW_BRIDGE - 1) / HW_BRIDGE
+                      : apart ? (ports < x->size ? ports : x->size)
+                              : pairs;
     uint32_t cpus = tree ? groups : x->size > HW_BRIDGE ? 2 : 1;
     SC_TRY(add_cpus(x, cpus, intel));
     for (uint32_t s = 0; s < groups; s++) {

@@ -82,7 +82,23 @@ static void one_node(void **state)
             }
 }
 
-/* Between nodes they carry the same. */
+/* Sizes from 8 bytes to 8 GiB for which both lead to the same algorithm. */
+static uint32_t agreements(const sc_graphs *a, const sc_graphs *b)
+{
+    uint32_t n = 0;
+    for (double v = 8; v <= 8589934592.0; v *= 2) {
+        sc_choice x, y;
+        assert_int_equal(sc_coll_choose(a, NULL, SC_ALL_REDUCE, v, &x, &err),
+                         SC_OK);
+        assert_int_equal(sc_coll_choose(b, NULL, SC_ALL_REDUCE, v, &y, &err),
+                         SC_OK);
+        n += x.algo == y.algo;
+    }
+    return n;
+}
+
+/* Between nodes they carry the same, and lead to the same choice at every
+ * size. */
 static void two_nodes(void **state)
 {
     (void)state;
@@ -100,6 +116,7 @@ static void two_nodes(void **state)
                 print_message("%s m %u: %g GB/s, %g found\n", switched[i], m, a,
                               b);
             assert_true(fabs(a / b - 1) <= 0.05);
+            assert_int_equal(agreements(&form, &found), 31);
         }
 }
 
