@@ -136,7 +136,8 @@ typedef struct sc_hw {
     uint32_t n_groups;           /* 0: all nodes are alike */
     const sc_node_group *groups; /* [n_groups], by rising `first` */
     /* The collective library, see hw_nccl.h. */
-    int nccl; /* sc_nccl: the version whose constants hold */
+    int nccl;          /* sc_nccl: the version whose constants hold */
+    bool nccl_assumed; /* nobody named a release */
     const struct sc_nccl_options *nccl_options; /* NULL: none set */
     const struct sc_topo *topo; /* the node as a file of NCCL describes it;
                                    NULL: `dim` says it all */

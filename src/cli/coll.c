@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* coll.c - `stepcast coll`: one collective over sizes, as nccl-tests prints. */
+#include <stepcast/coll_search.h>
 #include <stepcast/cost.h>
 
 #include "cli/predict.h"
@@ -153,9 +154,10 @@ static sc_status load(cli *c, const options *o, sweep_of *w)
 static sc_status no_price(const cli *c, const options *o, const sweep_of *w,
                           sc_status s)
 {
-    if (s != SC_EINPUT || o->algorithm == 0 || c->err->n == 0 ||
-        c->err->d[0].code != SC_C_UNSUPPORTED)
-        return s;
+    if (s != SC_EINPUT || o->algorithm == 0 || c->err->n != 1 ||
+        c->err->d[0].code != SC_C_UNSUPPORTED ||
+        !strstr(c->err->d[0].msg, algorithm_names[o->algorithm]))
+        return s; /* something else is wrong */
     const char *name = algorithm_names[o->algorithm];
     const char *option = sc_sprintf(c->arena, "--algorithm %s", name);
     if (!option) return sc_error_nomem(c->err);
@@ -181,6 +183,23 @@ static sc_status sweep(cli *c, const options *o, const sweep_of *w,
         row(x, v, w->coll, w->at.n, &p, interval);
         v *= 2;
     }
+    return SC_OK;
+}
+
+static sc_status assumptions(const cli *c, const sweep_of *w, sc_json *j)
+{
+    sc_json_key(j, "assumptions");
+    sc_json_begin(j, '[');
+    if (w->hw->nccl_assumed && sc_nccl_sm(w->hw) > 0) {
+        const char *text = sc_sprintf(
+            c->arena,
+            "algorithms are chosen as NCCL %s does, which devices of this "
+            "generation ran: the cluster names no release (key nccl)",
+            sc_nccl_names[w->hw->nccl]);
+        if (!text) return sc_error_nomem(c->err);
+        sc_json_string(j, text);
+    }
+    sc_json_end(j, ']');
     return SC_OK;
 }
 
@@ -227,6 +246,7 @@ static sc_status print(cli *c, const options *o, const sweep_of *w,
     sc_json_begin(&x.j, '[');
     sc_status s = sweep(c, o, w, size, &x);
     sc_json_end(&x.j, ']');
+    if (s == SC_OK) s = assumptions(c, w, &x.j);
     if (s == SC_OK) warnings(c, w, &x.j);
     sc_json_end(&x.j, '}');
     if (s == SC_OK)

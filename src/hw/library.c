@@ -46,6 +46,7 @@ static sc_status read_version(const hw_spec *s, sc_hw *hw, sc_err *err)
                         "write it like 2.18 or 2.21.5",
                         "\"%.40s\" is no release of NCCL", s->nccl);
     hw->nccl = (int)version;
+    hw->nccl_assumed = s->nccl == NULL;
     return SC_OK;
 }
 
