@@ -52,7 +52,7 @@ sc_status sc_nccl_tests_read(const char *text, size_t len, const char *file,
                              const sc_nccl_opts *o, sc_arena *a,
                              sc_nccl_log *out, sc_err *err);
 
-#define SC_NCCL_FIT_MAX 6
+#define SC_NCCL_FIT_MAX 32
 
 /* A fit of the network parameters that the rows determine. */
 typedef struct sc_nccl_fit {
@@ -66,11 +66,14 @@ typedef struct sc_nccl_fit {
     double error_before, error_after; /* mean over groups of the mean
                                           |predicted / measured - 1| of rows
                                           above 1 MiB (all, if there is none) */
+    uint32_t n_calibrated; /* networks between nodes among the rows */
+    sc_calibrated calibrated[SC_CALIBRATED];
 } sc_nccl_fit;
 
 /* Fits `inout` to rows measured on (parts of) cluster `hw`; groups of
  * (collective, ranks, nodes) weigh the same.  Only parameters that the rows
- * can tell apart are free, at most SC_NCCL_FIT_MAX.  `report` gets the errors
+ * can tell apart are free, at most twelve.  `inout` is marked as calibrated on
+ * the cluster where rows are of several nodes.  `report` gets the errors
  * of each group and the parameters, and may be NULL.  Errors, all in one pass
  * at the first row of a test: SC_C_CONFLICT, another device, more ranks or
  * nodes than the cluster has; SC_C_UNSUPPORTED, a collective that can't be
@@ -78,6 +81,15 @@ typedef struct sc_nccl_fit {
 sc_status sc_fit_nccl_tests(const sc_nccl_row *rows, uint32_t n,
                             const sc_hw *hw, sc_cost *inout, sc_nccl_fit *out,
                             sc_text *report, sc_arena *a, sc_err *err);
+
+/* The same for a table of collectives (columns as data/validation/network.csv):
+ * each row on the machine that it names, groups of (device, collective, ranks,
+ * nodes) weigh the same, and at most SC_NCCL_FIT_MAX parameters are free.  Rows
+ * that can't be expressed are left out and counted in `report`.  Errors as of
+ * the reader of tables; SC_C_MISSING, no rows. */
+sc_status sc_fit_network_table(const sc_csv *table, sc_cost *inout,
+                               sc_nccl_fit *out, sc_text *report, sc_arena *a,
+                               sc_err *err);
 
 /* Seconds that `c` predicts for a row, on the first members of each node of
  * `hw` and nobody else. */

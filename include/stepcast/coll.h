@@ -52,12 +52,17 @@ enum {
     SC_ALGO_TREE,         /* double binary tree of nodes, chains inside */
     SC_ALGO_HIERARCHICAL, /* inside the nodes, rings between them per rail */
     SC_ALGO_DIRECT,       /* everyone to everyone */
-    SC_ALGO_NVLS,         /* reduced in the switch; several nodes: a tree */
+    SC_ALGO_NVLS,         /* reduced in the node's switch; several nodes: and
+                             in the network's, where the cluster has SHARP */
+    SC_ALGO_NVLS_TREE,    /* in the node's switch, trees between nodes */
+    SC_ALGO_COLLNET,      /* directly in the node, SHARP in the network */
+    SC_ALGO_PAT,          /* parallel aggregated trees, a device per node */
     SC_N_ALGOS
 };
 
 typedef struct sc_algorithm {
-    const char *name; /* "ring" "tree" "hierarchical" "direct" "nvls" */
+    const char *name; /* "ring" "tree" "hierarchical" "direct" "nvls"
+                         "nvls_tree" "collnet" "pat" */
     /* False if the algorithm can't run this collective at this place.
      * A group of one or no bytes: true and no phases. */
     bool (*phases)(sc_coll coll, double bytes, const sc_place *at,

@@ -63,18 +63,6 @@ typedef struct sc_search {
 #define SC_NO_NET       UINT32_MAX
 #define SC_MAX_CHANNELS 64
 
-/* NCCL_* variables that change the choice; zero or NULL: not set.  The caller
- * fills them: the library reads no environment. */
-typedef struct sc_nccl_options {
-    const char *algo;  /* NCCL_ALGO: "ring,tree", "^nvls", from 2.24
-                          "ring;allreduce:tree" */
-    const char *proto; /* NCCL_PROTO: "LL,LL128,Simple" likewise */
-    uint32_t min_channels, max_channels; /* NCCL_MIN_, NCCL_MAX_NCHANNELS */
-    uint32_t cross_nic; /* NCCL_CROSS_NIC plus 1: 1 never, 2 always, 3 auto */
-    bool pxn_disable;   /* NCCL_PXN_DISABLE */
-    bool collnet;       /* NCCL_COLLNET_ENABLE: a plugin reduces in switches */
-} sc_nccl_options;
-
 /* What one communicator needs: every pattern searched.  `nodes` > 1 keeps the
  * networks. */
 typedef struct sc_graphs {
@@ -107,6 +95,32 @@ sc_status sc_topo_graphs(const sc_topo *t, uint32_t n, const uint32_t *dev,
 sc_status sc_coll_search(const sc_hw *hw, sc_nccl version, uint32_t n_local,
                          uint32_t nodes, const sc_nccl_options *options,
                          sc_arena *a, sc_graphs *out, sc_err *err);
+
+/* What the choice for one communicator of a machine needs, in microseconds
+ * where it has a form: on NVSwitches, full meshes, rings and PCIe trees the
+ * search only confirms what widths and adapters say.  A cube mesh is searched,
+ * and everything of a node that is given as a topology file; results are kept
+ * in hw->memo.  Members are devices 0 to m - 1 of each node.  `order` and `net`
+ * of the searches are NULL.  Version: hw->nccl; options: hw->nccl_options.
+ * Errors: SC_C_UNSUPPORTED, a device that NCCL does not drive; SC_C_TOO_BIG, a
+ * node too large for the search. */
+sc_status sc_coll_graphs(const sc_hw *hw, uint32_t m, uint32_t nodes,
+                         sc_graphs *out, sc_err *err);
+
+/* True where rates inside the node are found by the search. */
+bool sc_coll_wired(const sc_hw *hw);
+
+/* Bytes/s of a member's port that the links between devices 0 to m - 1 of a
+ * wired node allow, at the machine's own rate of a link. */
+typedef struct sc_wiring {
+    double ring;      /* neighbours: the rings that the search finds */
+    double all_pairs; /* everyone to everyone over shortest ways */
+    double pair;      /* device 0 to device 1 */
+} sc_wiring;
+
+/* SC_C_UNSUPPORTED: the links join the members only over the host. */
+sc_status sc_coll_wiring(const sc_hw *hw, uint32_t m, sc_wiring *out,
+                         sc_err *err);
 
 /* Algorithms and protocols as NCCL numbers them. */
 typedef enum sc_nccl_algo {
@@ -169,6 +183,11 @@ sc_status sc_coll_table(const sc_tuning *t, sc_coll coll, sc_nccl_algo algo,
  * has no algorithms (all-to-all, send and receive). */
 sc_status sc_coll_select(const sc_tuning *t, sc_coll coll, double bytes,
                          uint32_t ops, sc_choice *out);
+
+/* The same for one message, without the table. */
+sc_status sc_coll_choose(const sc_graphs *g, const sc_nccl_options *options,
+                         sc_coll coll, double bytes, sc_choice *out,
+                         sc_err *err);
 
 #ifdef __cplusplus
 }

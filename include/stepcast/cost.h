@@ -51,9 +51,20 @@ typedef struct sc_param_info {
 extern const sc_param_info sc_params[SC_N_PARAMS];
 int sc_param_find(const char *name); /* -1: none */
 
+/* A network between nodes on which parameters were calibrated. */
+typedef struct sc_calibrated {
+    char device[40]; /* "h100-sxm" */
+    double nic_bw;   /* bytes/s of a node's NICs, nominal */
+    uint32_t nodes;  /* most that were measured */
+} sc_calibrated;
+
+#define SC_CALIBRATED 8
+
 typedef struct sc_cost {
     double p[SC_N_PARAMS];
     uint64_t hash; /* of data/fit */
+    uint32_t n_calibrated;
+    sc_calibrated calibrated[SC_CALIBRATED];
 } sc_cost;
 
 /* Every parameter at its centre. */
@@ -63,7 +74,9 @@ void sc_cost_centres(sc_cost *out);
 sc_status sc_cost_builtin(sc_arena *a, sc_cost *out, sc_err *err);
 
 /* Overrides values of `inout` from the text of a fit file or profile:
- *   parameters: {gemm_ampere: {value: 0.79, ...}, ...} */
+ *   parameters: {gemm_ampere: {value: 0.79, ...}, ...}
+ * and adds the networks it was calibrated on, if it says so:
+ *   calibrated: [{device: h100-sxm, nodes: 2, nic_bw: 400GB/s}] */
 sc_status sc_cost_read(const char *text, size_t len, const char *file,
                        sc_arena *a, sc_cost *inout, sc_err *err);
 
@@ -137,6 +150,19 @@ typedef struct sc_coll_price {
 sc_status sc_cost_coll(const sc_cost *c, const sc_hw *hw, sc_coll coll,
                        double bytes, const sc_place *at, int algorithm,
                        sc_coll_price *out, sc_err *err);
+
+/* True where the price of a group rests on measurements of its own network: it
+ * stays inside a node, or `c` was calibrated on nodes of this device and these
+ * NICs, at least a quarter as many. */
+bool sc_cost_calibrated(const sc_cost *c, const sc_hw *hw, const sc_place *at);
+
+/* 80 % interval of a price: seconds / f to seconds * f with one of the factors
+ * interval_*, at least 2 where sc_cost_calibrated() is false.  Never below the
+ * time that the nominal rates of ports and NICs allow. */
+void sc_cost_coll_interval(const sc_cost *c, const sc_hw *hw,
+                           const sc_place *at, double bytes,
+                           const sc_coll_price *price, double *low,
+                           double *high);
 
 /* ---- why --------------------------------------------------------------- */
 

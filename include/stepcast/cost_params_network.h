@@ -5,11 +5,12 @@
  * fitted.  Bandwidths are shares of the nominal rate of a port.
  *
  * Values by generation stand in four rows, volta, ampere, hopper, blackwell, in
- * this order (cost/coll.c indexes them).  A device of another generation uses the
- * nearest older one; one older than volta uses volta's.
+ * this order (cost/coll_quote.c indexes them).  NVIDIA devices between them use
+ * the older one, older ones volta's; devices of others use hopper's.
  *
- * "NCCL": constants of NCCL 2.30's tuning table.  "Vidur": fits over Vidur's
- * kernel-level collective tables (A100 and H100), not part of network.csv.
+ * "NCCL": constants of NCCL 2.30.7, src/graph/tuning.cc and
+ * src/transport/nvls.cc.  "Vidur": fits over Vidur's kernel-level collective
+ * tables (A100 and H100), not part of network.csv.
  */
 #ifndef SC_COST_PARAMS_NETWORK_H
 #define SC_COST_PARAMS_NETWORK_H
@@ -65,6 +66,9 @@
       "share of one round of NVLS chunks that fills the pipeline")            \
     X(SC_P_NVLS_CHANNELS, "nvls_channels", "blocks", 16, 0, 1, 64,            \
       "thread blocks of an NVLS collective; NCCL, Hopper")                    \
+    X(SC_P_XGMI, "xgmi_share", "fraction", 0.73, 0, 0.1, 1,                   \
+      "rate of a ring or exchange over AMD's links; published rows: MI300X "  \
+      "0.71 and 0.75, MI355X 0.67 and 0.76")                                  \
     X(SC_P_PCIE_SHARE, "pcie_share", "fraction", 0.6, 0, 0.1, 1,              \
       "rate of a ring over host links; published all-reduce logs of PCIe "    \
       "nodes reach 55 to 65 % of the nominal rate")                           \
@@ -72,65 +76,88 @@
       "hop over host links against NVLink; NCCL 5.7/3.4, 1/0.6")
 
 /* Between nodes. */
-#define SC_PARAMS_NET_NODES(X)                                                \
-    X(SC_P_NET_W, "net_share", "fraction", 0.92, 0, 0.1, 1,                   \
-      "usable share of the nominal NIC rate of one node; InfiniBand logs at " \
-      "256 MiB and above")                                                    \
-    X(SC_P_NET_LL, "net_ll_share", "fraction", 0.5, 0, 0.1, 0.5,              \
-      "of that, LL: 4 of 8 bytes are payload")                                \
-    X(SC_P_NET_LL128, "net_ll128_share", "fraction", 0.9375, 0, 0.1, 0.9375,  \
-      "same, LL128: 120 of 128 bytes")                                        \
-    SC_PARAMS_BY_GEN(X, SC_P_NET_LL_MAX, "net_ll_max", "B/s", 20e9, 20e9,     \
-                     39e9, 39e9, 0, 1e9, 1e11,                                \
-                     "most bus bandwidth of LL over several nodes; NCCL, "    \
-                     "by host generation")                                    \
-    X(SC_P_TREE_SHARE, "tree_share", "fraction", 0.92, 0, 0.1, 1,             \
-      "in-node rate of a tree over that of a ring; NCCL")                     \
-    X(SC_P_TREE_LL128, "tree_ll128_share", "fraction", 0.85, 0, 0.1, 1,       \
-      "of that, LL128; NCCL")                                                 \
-    X(SC_P_NVLS_TREE, "nvls_tree_share", "fraction", 0.95, 0.1, 0.1, 1,       \
-      "rate of the in-switch part of an NVLS tree over that of NVLS")         \
-    X(SC_P_NVLS_TREE_BASE, "nvls_tree_base", "s", 25e-6, 0, 0, 1e-3,          \
-      "added to nvls_base by an NVLS tree; NCCL")                             \
-    X(SC_P_XTREE_LL, "net_tree_ll", "s", 5e-6, 0, 0, 1e-3,                    \
-      "one step between nodes of a tree, LL, on top of the network's "        \
-      "latency; NCCL")                                                        \
-    X(SC_P_XTREE_LL128, "net_tree_ll128", "s", 8.5e-6, 0, 0, 1e-3,            \
-      "same, LL128; NCCL")                                                    \
-    X(SC_P_XTREE_SIMPLE, "net_tree_simple", "s", 14e-6, 0, 0, 1e-3,           \
-      "same, Simple; NCCL")                                                   \
-    X(SC_P_XTREE_NVLS, "net_tree_nvls", "s", 18e-6, 0, 0, 1e-3,               \
-      "same, NVLS tree; NCCL")                                                \
-    X(SC_P_XRING_LL, "net_ring_ll", "s", 2.7e-6, 0, 0, 1e-3,                  \
-      "one step between nodes of a ring, LL, on top of the network's "        \
-      "latency; NCCL")                                                        \
-    X(SC_P_XRING_LL128, "net_ring_ll128", "s", 4e-6, 0, 0, 1e-3,              \
-      "same, LL128; NCCL")                                                    \
-    X(SC_P_XRING_SIMPLE, "net_ring_simple", "s", 14e-6, 0, 0, 1e-3,           \
+#define SC_PARAMS_NET_NODES(X)                                                 \
+    X(SC_P_NET_W, "net_share", "fraction", 0.92, 0, 0.1, 1,                    \
+      "usable share of the nominal NIC rate of one node; InfiniBand logs at "  \
+      "256 MiB and above")                                                     \
+    SC_PARAMS_BY_GEN(                                                          \
+        X, SC_P_NET_RING, "net_ring_share", "fraction", 1, 1, 1, 0.86, 0, 0.1, \
+        1,                                                                     \
+        "of that, rings; all-gather logs of 2 x 8 H100 and "                   \
+        "H200 show none of a loss, of two B200 pairs (InfiniBand "             \
+        "and RoCE) 0.84 and 0.89")                                             \
+    X(SC_P_NET_PAT, "net_pat_share", "fraction", 0.75, 0, 0.1, 1,              \
+      "of that, parallel aggregated trees; NCCL")                              \
+    X(SC_P_NET_LL, "net_ll_share", "fraction", 0.5, 0, 0.1, 0.5,               \
+      "of that, LL: 4 of 8 bytes are payload")                                 \
+    X(SC_P_NET_LL128, "net_ll128_share", "fraction", 0.9375, 0, 0.1, 0.9375,   \
+      "same, LL128: 120 of 128 bytes")                                         \
+    SC_PARAMS_BY_GEN(X, SC_P_NET_LL_MAX, "net_ll_max", "B/s", 20e9, 20e9,      \
+                     39e9, 39e9, 0, 1e9, 1e11,                                 \
+                     "most bus bandwidth of LL over several nodes; NCCL, "     \
+                     "by host generation")                                     \
+    X(SC_P_TREE_SHARE, "tree_share", "fraction", 0.92, 0, 0.1, 1,              \
+      "in-node rate of a tree over that of a ring; NCCL")                      \
+    X(SC_P_TREE_LL128, "tree_ll128_share", "fraction", 0.85, 0, 0.1, 1,        \
+      "of that, LL128; NCCL")                                                  \
+    X(SC_P_NVLS_TREE, "nvls_tree_share", "fraction", 0.95, 0.1, 0.1, 1,        \
+      "rate of the in-switch part of an NVLS tree over that of NVLS")          \
+    X(SC_P_NVLS_TREE_BASE, "nvls_tree_base", "s", 25e-6, 0, 0, 1e-3,           \
+      "added to nvls_base by an NVLS tree; NCCL")                              \
+    X(SC_P_XTREE_LL, "net_tree_ll", "s", 5e-6, 0, 0, 1e-3,                     \
+      "one step between nodes of a tree, LL, on top of the network's "         \
+      "latency; NCCL")                                                         \
+    X(SC_P_XTREE_LL128, "net_tree_ll128", "s", 8.5e-6, 0, 0, 1e-3,             \
+      "same, LL128; NCCL")                                                     \
+    X(SC_P_XTREE_SIMPLE, "net_tree_simple", "s", 14e-6, 0, 0, 1e-3,            \
+      "same, Simple; NCCL")                                                    \
+    X(SC_P_XTREE_NVLS, "net_tree_nvls", "s", 18e-6, 0, 0, 1e-3,                \
+      "same, NVLS tree; NCCL")                                                 \
+    X(SC_P_XCOLLNET, "net_collnet", "s", 31e-6, 0, 0, 1e-3,                    \
+      "one way to the network's reducing switches; NCCL")                      \
+    X(SC_P_XRING_LL, "net_ring_ll", "s", 2.7e-6, 0, 0, 1e-3,                   \
+      "one step between nodes of a ring, LL, on top of the network's "         \
+      "latency; NCCL")                                                         \
+    X(SC_P_XRING_LL128, "net_ring_ll128", "s", 4e-6, 0, 0, 1e-3,               \
+      "same, LL128; NCCL")                                                     \
+    X(SC_P_XRING_SIMPLE, "net_ring_simple", "s", 14e-6, 0, 0, 1e-3,            \
       "same, Simple; NCCL")
 
 /* Point to point, all-to-all, and the blocks collectives occupy. */
-#define SC_PARAMS_NET_P2P(X)                                                  \
-    X(SC_P_P2P_SHARE, "p2p_share", "fraction", 0.75, 0, 0.1, 1,               \
-      "rate of one transfer over the nominal port rate inside a node; Vidur " \
-      "send_recv, all-to-all logs: 0.94 of NCCL's link constants")            \
-    X(SC_P_P2P_T0, "p2p_t0", "s", 7e-6, 0, 0, 1e-3,                           \
-      "time of a tiny transfer inside a node; Vidur 5.5 to 8.7 us")           \
-    X(SC_P_P2P_T1, "p2p_t1", "s", 13e-6, 0, 0, 1e-3,                          \
-      "same at 64 KiB, without bandwidth; Vidur 9 to 17 us")                  \
-    X(SC_P_P2P_NET_T0, "p2p_net_t0", "s", 16.5e-6, 0, 0, 1e-3,                \
-      "as p2p_t0, between nodes; Vidur 16 to 17 us")                          \
-    X(SC_P_P2P_NET_T1, "p2p_net_t1", "s", 41e-6, 0, 0, 1e-3,                  \
-      "as p2p_t1, between nodes; Vidur 27 to 62 us")                          \
-    X(SC_P_A2A_NET, "all_to_all_net_share", "fraction", 0.75, 0, 0.1, 1,      \
-      "usable share of the nominal NIC rate in an all-to-all; logs show "     \
-      "0.45 to 0.97 with the number of channels per peer")                    \
-    SC_PARAMS_BY_GEN(X, SC_P_CHANNELS, "channels", "blocks", 12, 24, 24, 32,  \
-                     0, 1, 64,                                                \
-                     "thread blocks of a large ring or tree; NCCL's logs of " \
-                     "full nodes")                                            \
-    X(SC_P_P2P_CHANNELS, "p2p_channels", "blocks", 32, 0, 1, 64,              \
+#define SC_PARAMS_NET_P2P(X)                                                   \
+    X(SC_P_P2P_SHARE, "p2p_share", "fraction", 0.75, 0, 0.1, 1,                \
+      "rate of one transfer over the nominal port rate inside a node; Vidur "  \
+      "send_recv, all-to-all logs: 0.94 of NCCL's link constants")             \
+    X(SC_P_P2P_T0, "p2p_t0", "s", 7e-6, 0, 0, 1e-3,                            \
+      "time of a tiny transfer inside a node; Vidur 5.5 to 8.7 us")            \
+    X(SC_P_P2P_T1, "p2p_t1", "s", 13e-6, 0, 0, 1e-3,                           \
+      "same at 64 KiB, without bandwidth; Vidur 9 to 17 us")                   \
+    X(SC_P_P2P_NET_T0, "p2p_net_t0", "s", 16.5e-6, 0, 0, 1e-3,                 \
+      "as p2p_t0, between nodes; Vidur 16 to 17 us")                           \
+    X(SC_P_P2P_NET_T1, "p2p_net_t1", "s", 41e-6, 0, 0, 1e-3,                   \
+      "as p2p_t1, between nodes; Vidur 27 to 62 us")                           \
+    X(SC_P_A2A_NET, "all_to_all_net_share", "fraction", 0.75, 0, 0.1, 1,       \
+      "usable share of the nominal NIC rate in an all-to-all, NCCL; logs of "  \
+      "16 B200 show 0.45, and 0.74 with more channels per peer")               \
+    X(SC_P_A2A_NET_RCCL, "all_to_all_net_share_rccl", "fraction", 0.9, 0, 0.1, \
+      1, "same, RCCL; logs of MI350 and MI355X show 0.97, 0.93, 0.78")         \
+    SC_PARAMS_BY_GEN(X, SC_P_CHANNELS, "channels", "blocks", 12, 24, 24, 32,   \
+                     0, 1, 64,                                                 \
+                     "thread blocks of a large ring or tree; NCCL's logs of "  \
+                     "full nodes")                                             \
+    X(SC_P_P2P_CHANNELS, "p2p_channels", "blocks", 32, 0, 1, 64,               \
       "thread blocks of a large transfer or all-to-all; NCCL")
+
+/* Half-widths of 80 % intervals, as factors; from leaving devices and sizes out. */
+#define SC_PARAMS_NET_INTERVAL(X)                                             \
+    X(SC_P_INTERVAL_LARGE, "interval_large", "factor", 1.16, 0, 1, 10,        \
+      "above 1 MiB inside a node; a new generation of devices is 7 to 16 % "  \
+      "off when left out of the fit")                                         \
+    X(SC_P_INTERVAL_SMALL, "interval_small", "factor", 1.5, 0, 1, 10,         \
+      "up to 1 MiB; 13 to 46 % off, noise of the measurements included")      \
+    X(SC_P_INTERVAL_NETWORK, "interval_network", "factor", 2, 0, 2, 10,       \
+      "between nodes whose network is not calibrated; published all-reduces " \
+      "of one nominal rate differ 1.8 times")
 
 /* What a measuring program adds; used by the fit, never by a prediction. */
 #define SC_PARAMS_NET_HARNESS(X)                                           \
@@ -142,9 +169,10 @@
     X(SC_P_HARNESS_HOST1, "harness_host1", "s", 7.2e-6, 0.5, 1e-7, 1e-3,   \
       "see harness_host0")
 
-#define SC_PARAMS_NETWORK(X) \
-    SC_PARAMS_NET_NODE(X)    \
-    SC_PARAMS_NET_NODES(X)   \
-    SC_PARAMS_NET_P2P(X)     \
+#define SC_PARAMS_NETWORK(X)  \
+    SC_PARAMS_NET_NODE(X)     \
+    SC_PARAMS_NET_NODES(X)    \
+    SC_PARAMS_NET_P2P(X)      \
+    SC_PARAMS_NET_INTERVAL(X) \
     SC_PARAMS_NET_HARNESS(X)
 #endif

@@ -138,7 +138,19 @@ typedef struct sc_hw {
     /* Where nodes differ; the NICs of `dim` are those of the slowest node. */
     uint32_t n_groups;           /* 0: all nodes are alike */
     const sc_node_group *groups; /* [n_groups], by rising `first` */
+    /* The collective library, see hw_nccl.h. */
+    int nccl;          /* sc_nccl: the version whose constants hold */
+    bool nccl_assumed; /* nobody named a release */
+    const struct sc_nccl_options *nccl_options; /* NULL: none set */
+    const struct sc_topo *topo; /* the node as a file of NCCL describes it;
+                                   NULL: `dim` says it all */
+    struct hw_memo *memo; /* results that are expensive to find again; never
+                             changes what is found; may be NULL */
 } sc_hw;
+
+struct sc_nccl_options;
+struct sc_topo;
+struct hw_memo;
 
 /* What sits at place `device` < n_devices. */
 const sc_device *sc_hw_device_at(const sc_hw *hw, uint32_t device);
@@ -172,7 +184,8 @@ sc_status sc_hw_from_numbers(const char *device, uint32_t nodes,
                              const sc_hw **out, sc_err *err);
 
 /* The one-line form; parses back to the same machine (equal hash), but for
- * groups of different nodes, of which it shows the slowest.  Always terminated;
+ * groups of different nodes, of which it shows the slowest, and options of the
+ * collective library.  Always terminated;
  * returns the length it needs. */
 size_t sc_hw_print(const sc_hw *hw, char *buf, size_t size);
 

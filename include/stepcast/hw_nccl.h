@@ -24,6 +24,26 @@ extern "C" {
 /* Versions whose constants we have; in between, take the older one. */
 typedef enum sc_nccl { SC_NCCL_2_10_3, SC_NCCL_2_30_7, SC_N_NCCLS } sc_nccl;
 
+/* The version whose constants hold for release `text` ("2.18", "2.10.3") on a
+ * device of generation `arch`.  NULL: what ran on that generation when most of
+ * it was measured, 2.10 up to Ampere and 2.30 from Hopper, which 2.10 does not
+ * know.  False: not a version. */
+bool sc_nccl_version(const char *text, const char *arch, sc_nccl *out);
+
+/* NCCL_* variables that change the choice; zero or NULL: not set.  The caller
+ * fills them: the library reads no environment. */
+typedef struct sc_nccl_options {
+    const char *algo;  /* NCCL_ALGO: "ring,tree", "^nvls", from 2.24
+                          "ring;allreduce:tree" */
+    const char *proto; /* NCCL_PROTO: "LL,LL128,Simple" likewise */
+    uint32_t min_channels, max_channels; /* NCCL_MIN_, NCCL_MAX_NCHANNELS */
+    uint32_t cross_nic; /* NCCL_CROSS_NIC plus 1: 1 never, 2 always, 3 auto */
+    bool pxn_disable;   /* NCCL_PXN_DISABLE */
+    bool collnet;       /* NCCL_COLLNET_ENABLE: a plugin reduces in switches */
+    sc_pos algo_pos, proto_pos; /* where they were written; file NULL: the
+                                   name of the variable is blamed */
+} sc_nccl_options;
+
 typedef enum sc_topo_kind {
     SC_TOPO_GPU,
     SC_TOPO_PCI, /* a PCI switch */
@@ -101,9 +121,14 @@ sc_status sc_topo_read(const char *text, size_t len, const char *file,
                        sc_err *err);
 
 /* One node of a machine.  Between nodes it has its NICs; the PCI tree that a
- * machine does not state is two CPUs, a switch for every NIC or two devices. */
+ * machine does not state is two CPUs, a switch for every two devices, from
+ * Hopper for each. */
 sc_status sc_topo_from_hw(const sc_hw *hw, sc_nccl version, sc_arena *a,
                           const sc_topo **out, sc_err *err);
+
+/* Compute capability of a machine's devices as NCCL counts, 80 for 8.0; 0: not
+ * NVIDIA's. */
+uint32_t sc_nccl_sm(const sc_hw *hw);
 
 /* The graph of some GPUs (by dev, each once); `nets`: keep the networks.
  * SC_EINPUT: no such dev, or twice. */

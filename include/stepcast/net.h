@@ -19,12 +19,16 @@ extern "C" {
 typedef enum sc_pattern {
     SC_PATTERN_NEIGHBOURS, /* rings and chains laid along the links */
     SC_PATTERN_ALL_PAIRS,  /* everyone to everyone at once */
-    SC_PATTERN_PAIR        /* each member to one other */
+    SC_PATTERN_PAIR,       /* each member to one other; between nodes one member
+                              of each node sends, through its own NICs */
+    SC_PATTERN_OTHER_RAILS /* as neighbours, but what leaves by one rail comes
+                              by another: over the spines */
 } sc_pattern;
 
 /* Nominal bytes/s of one member's port inside the node (scope NODE), or of
  * one node's NICs that this group may use while its `peers` do the same
- * (scope NET), oversubscription included.  0: no such scope. */
+ * (scope NET), oversubscription included.  0: no such scope, or links without a
+ * formula (SC_DIM_CUBE: coll/'s search knows). */
 double sc_net_bw(const sc_hw *hw, const sc_place *at, sc_scope scope,
                  sc_pattern pattern);
 

@@ -25,7 +25,7 @@ static const double share_prior = 0.3; /* of the constants, sd of the log */
 static const double noise = 0.3; /* least norm of a column worth a parameter */
 static const double small_bytes = 1048576;
 
-enum { MAX_ROUNDS = 6, SEARCH_STEPS = 40 };
+enum { MAX_ROUNDS = 6, SEARCH_STEPS = 40, LOG_PARAMETERS = 12 };
 
 /* Constants of the built-in fit that depend on the cluster. */
 static const char *const constants[] = {"net_share", "all_to_all_net_share",
@@ -42,6 +42,7 @@ typedef struct ncclfit {
     sc_arena *a;
     network_rows rows;
     double *log_meas, *weight;
+    uint32_t limit; /* of parameters */
     uint32_t n_free, n_constant;
     sc_param free[SC_NCCL_FIT_MAX];
     sc_param constant[SC_NCCL_FIT_MAX];
@@ -134,15 +135,25 @@ static sc_status check_rows(const sc_nccl_row *rows, uint32_t n,
     return status;
 }
 
+static sc_status weigh(ncclfit *f, sc_err *err)
+{
+    f->log_meas = SC_NEW_N(f->a, double, f->rows.n);
+    f->weight = SC_NEW_N(f->a, double, f->rows.n);
+    if (!f->log_meas || !f->weight) return sc_error_nomem(err);
+    for (uint32_t i = 0; i < f->rows.n; i++) {
+        const network_row *r = &f->rows.row[i];
+        f->log_meas[i] = log(r->seconds);
+        f->weight[i] = group_rows / f->rows.group[r->group].n;
+    }
+    return SC_OK;
+}
+
 static sc_status prepare(ncclfit *f, const sc_nccl_row *rows, uint32_t n,
                          const sc_hw *hw, sc_err *err)
 {
     f->rows.row = SC_NEW_N(f->a, network_row, n);
     f->rows.group = SC_NEW_N(f->a, network_group, n);
-    f->log_meas = SC_NEW_N(f->a, double, n);
-    f->weight = SC_NEW_N(f->a, double, n);
-    if (!f->rows.row || !f->rows.group || !f->log_meas || !f->weight)
-        return sc_error_nomem(err);
+    if (!f->rows.row || !f->rows.group) return sc_error_nomem(err);
     for (uint32_t i = 0; i < n; i++) {
         network_row *r = &f->rows.row[i];
         *r =
@@ -156,12 +167,9 @@ static sc_status prepare(ncclfit *f, const sc_nccl_row *rows, uint32_t n,
                           .line = rows[i].pos.line};
         r->group = find_group(&f->rows, r, hw->device->name);
         f->rows.group[r->group].n++;
-        f->log_meas[i] = log(r->seconds);
     }
     f->rows.n = n;
-    for (uint32_t i = 0; i < n; i++)
-        f->weight[i] = group_rows / f->rows.group[f->rows.row[i].group].n;
-    return SC_OK;
+    return weigh(f, err);
 }
 
 /* ---- which parameters ---------------------------------------------------------------- */
@@ -234,7 +242,7 @@ static sc_status choose(ncclfit *f, const sc_cost *c, sc_err *err)
         if (!k[i].column) return sc_error_nomem(err);
         derive(f, c, base, &k[i]);
     }
-    while (f->n_free + f->n_constant < SC_NCCL_FIT_MAX) {
+    while (f->n_free + f->n_constant < f->limit) {
         uint32_t best = n;
         double most = noise * noise;
         for (uint32_t i = 0; i < n; i++) {
@@ -377,6 +385,51 @@ static sc_status errors(const ncclfit *f, const sc_cost *c, group_error *e,
     return SC_OK;
 }
 
+/* Rows that a constant moves at least half as much as the one it moves most. */
+static sc_status moved_rows(ncclfit *f, const sc_cost *c, sc_param p,
+                            double *out, sc_err *err)
+{
+    candidate k = {p, true, share_prior, SC_NEW_N(f->a, double, f->rows.n)};
+    double *base = SC_NEW_N(f->a, double, f->rows.n), most = 0;
+    if (!k.column || !base) return sc_error_nomem(err);
+    predict(f, c, base);
+    derive(f, c, base, &k);
+    for (uint32_t i = 0; i < f->rows.n; i++)
+        most = fmax(most, fabs(k.column[i]) / sqrt(f->weight[i]));
+    *out = 0;
+    for (uint32_t i = 0; i < f->rows.n && most > 0; i++)
+        *out += fabs(k.column[i]) / sqrt(f->weight[i]) >= most / 2;
+    return SC_OK;
+}
+
+static void add_network(const network_row *r, sc_cost *c)
+{
+    const sc_hw *hw = r->hw;
+    double nics = 0;
+    for (uint32_t i = 0; i < hw->n_dims; i++)
+        if (hw->dim[i].ports > 0) nics = hw->dim[i].ports * hw->dim[i].port_bw;
+    for (uint32_t i = 0; i < c->n_calibrated; i++) {
+        sc_calibrated *k = &c->calibrated[i];
+        if (strcmp(k->device, hw->device->name) != 0 || k->nic_bw != nics)
+            continue;
+        if (r->at.nodes > k->nodes) k->nodes = r->at.nodes;
+        return;
+    }
+    if (c->n_calibrated == SC_CALIBRATED) return;
+    sc_calibrated *k = &c->calibrated[c->n_calibrated++];
+    *k = (sc_calibrated){.nic_bw = nics, .nodes = r->at.nodes};
+    snprintf(k->device, sizeof k->device, "%s", hw->device->name);
+}
+
+/* The networks between nodes that the rows measured. */
+static void mark_calibrated(const ncclfit *f, sc_cost *c, sc_nccl_fit *out)
+{
+    for (uint32_t i = 0; i < f->rows.n; i++)
+        if (f->rows.row[i].at.nodes > 1) add_network(&f->rows.row[i], c);
+    out->n_calibrated = c->n_calibrated;
+    memcpy(out->calibrated, c->calibrated, sizeof out->calibrated);
+}
+
 static sc_status collect(ncclfit *f, const sc_cost *before, const sc_cost *c,
                          sc_fit_result *res, sc_nccl_fit *out, sc_err *err)
 {
@@ -384,6 +437,7 @@ static sc_status collect(ncclfit *f, const sc_cost *before, const sc_cost *c,
         uint32_t n = out->n++;
         out->param[n] = f->constant[i];
         SC_TRY(constant_error(f, f->constant[i], c, res, &out->se_log[n], err));
+        SC_TRY(moved_rows(f, c, f->constant[i], &out->rows[n], err));
     }
     sc_cost at = *c; /* describes the free ones again, where they ended */
     SC_TRY(fit_free(f, f->n_free, &at, res, err));
@@ -410,10 +464,10 @@ static void report_all(const ncclfit *f, const sc_nccl_fit *fit,
     for (uint32_t g = 0; g < f->rows.n_groups; g++) {
         const network_group *gr = &f->rows.group[g];
         sc_text_add(
-            t, "  %-14s %4u ranks %3u nodes  %4u  %6.1f %%   %6.1f %%\n",
+            t, "  %-14s %4u ranks %3u nodes  %4u  %6.1f %%   %6.1f %%  %s\n",
             sc_coll_names[gr->coll], (unsigned)gr->ranks, (unsigned)gr->nodes,
             (unsigned)after[g].n, 100 * before[g].sum / before[g].n,
-            100 * after[g].sum / after[g].n);
+            100 * after[g].sum / after[g].n, gr->gpu);
     }
     sc_text_add(t, "mean over %u groups: %.1f %% before, %.1f %% fitted\n",
                 (unsigned)fit->n_groups, 100 * fit->error_before,
@@ -426,28 +480,53 @@ static void report_all(const ncclfit *f, const sc_nccl_fit *fit,
     }
 }
 
+static sc_status fit_rows(ncclfit *f, sc_cost *inout, sc_nccl_fit *out,
+                          sc_text *report, sc_err *err)
+{
+    sc_nccl_fit fit = {0};
+    sc_cost c = *inout;
+    SC_TRY(choose(f, inout, err));
+    sc_fit_result *res = SC_NEW(f->a, sc_fit_result);
+    group_error *before = SC_NEW_N(f->a, group_error, f->rows.n_groups);
+    group_error *after = SC_NEW_N(f->a, group_error, f->rows.n_groups);
+    if (!res || !before || !after) return sc_error_nomem(err);
+    SC_TRY(errors(f, inout, before, &fit.error_before, err));
+    SC_TRY(alternate(f, &c, res, err));
+    SC_TRY(collect(f, inout, &c, res, &fit, err));
+    SC_TRY(errors(f, &c, after, &fit.error_after, err));
+    mark_calibrated(f, &c, &fit);
+    if (report) report_all(f, &fit, before, after, report);
+    c.hash = sc_hash(c.p, sizeof c.p, 0);
+    *inout = c;
+    *out = fit;
+    return SC_OK;
+}
+
 sc_status sc_fit_nccl_tests(const sc_nccl_row *rows, uint32_t n,
                             const sc_hw *hw, sc_cost *inout, sc_nccl_fit *out,
                             sc_text *report, sc_arena *a, sc_err *err)
 {
-    ncclfit f = {.a = a};
-    sc_nccl_fit fit = {0};
-    sc_cost c = *inout;
+    ncclfit f = {.a = a, .limit = LOG_PARAMETERS};
     SC_TRY(check_rows(rows, n, hw, inout, a, err));
     SC_TRY(prepare(&f, rows, n, hw, err));
-    SC_TRY(choose(&f, inout, err));
-    sc_fit_result *res = SC_NEW(a, sc_fit_result);
-    group_error *before = SC_NEW_N(a, group_error, f.rows.n_groups);
-    group_error *after = SC_NEW_N(a, group_error, f.rows.n_groups);
-    if (!res || !before || !after) return sc_error_nomem(err);
-    SC_TRY(errors(&f, inout, before, &fit.error_before, err));
-    SC_TRY(alternate(&f, &c, res, err));
-    SC_TRY(collect(&f, inout, &c, res, &fit, err));
-    SC_TRY(errors(&f, &c, after, &fit.error_after, err));
-    if (report) report_all(&f, &fit, before, after, report);
-    c.hash = sc_hash(c.p, sizeof c.p, 0);
-    *inout = c;
-    *out = fit;
+    return fit_rows(&f, inout, out, report, err);
+}
+
+sc_status sc_fit_network_table(const sc_csv *table, sc_cost *inout,
+                               sc_nccl_fit *out, sc_text *report, sc_arena *a,
+                               sc_err *err)
+{
+    ncclfit f = {.a = a, .limit = SC_NCCL_FIT_MAX};
+    SC_TRY(network_read(table, inout, a, &f.rows, err));
+    if (f.rows.n == 0)
+        return sc_error(err, SC_EINPUT, SC_C_MISSING, sc_pos_file(table->file),
+                        "`stepcast validate` says why, row by row",
+                        "no row of the table can be expressed");
+    SC_TRY(weigh(&f, err));
+    SC_TRY(fit_rows(&f, inout, out, report, err));
+    if (report && f.rows.n < f.rows.n_table)
+        sc_text_add(report, "%u of %u rows can't be expressed\n",
+                    f.rows.n_table - f.rows.n, f.rows.n_table);
     return SC_OK;
 }
 
@@ -460,7 +539,7 @@ static void put_number(sc_text *t, const char *key, double v, int digits)
 
 void sc_nccl_fit_write(const sc_nccl_fit *fit, const char *from, sc_text *out)
 {
-    sc_text_add(out, "# Written by `stepcast calibrate --nccl-tests`.\n");
+    sc_text_add(out, "# Written by `stepcast calibrate`.\n");
     for (const char *line = from; *line != '\0';) {
         size_t len = strcspn(line, "\n");
         sc_text_add(out, "# %.*s\n", (int)len, line);
@@ -479,5 +558,13 @@ void sc_nccl_fit_write(const sc_nccl_fit *fit, const char *from, sc_text *out)
         sc_text_add(out, "    unit: \"%s\"\n", p->unit);
         put_number(out, "before", fit->before[i], 6);
         put_number(out, "standard_error", fit->se_log[i], 2);
+    }
+    if (fit->n_calibrated > 0) sc_text_add(out, "calibrated:\n");
+    for (uint32_t i = 0; i < fit->n_calibrated; i++) {
+        const sc_calibrated *k = &fit->calibrated[i];
+        char rate[40];
+        number_print(k->nic_bw / 1e9, 9, rate, sizeof rate);
+        sc_text_add(out, "  - {device: %s, nodes: %u, nic_bw: %sGB/s}\n",
+                    k->device, (unsigned)k->nodes, rate);
     }
 }

@@ -73,9 +73,10 @@ static bool is_digit(char c)
 }
 
 /* Bytes/s of one node's NICs from free text: "8x CX-7 400G RoCE", "EFA
- * 4x100G", "8x mlx5 (NDR400)", "EFA v2 3200 Gb/s" (the node's total).  0: the
- * text does not say. */
-static double nic_rate(const char *text)
+ * 4x100G", "8x Pollara 400 RoCE", "8x mlx5 (NDR400)", "EFA v2 3200 Gb/s" (the
+ * node's total).  0: the text does not say.  `adapters`: their number, 0 where
+ * it does not count them. */
+static double nic_rate(const char *text, double *adapters)
 {
     static const struct {
         const char *word;
@@ -90,15 +91,17 @@ static double nic_rate(const char *text)
         }
         double v = 0;
         for (; is_digit(*s) && v < 1e6; s++) v = v * 10 + (*s - '0');
+        bool plain = starts(s, " RoCE") || starts(s, " IB");
         if (*s == 'x' && count == 0)
             count = v;
-        else if (*s == 'G' && s[1] != 'B' && gbps == 0)
+        else if (((*s == 'G' && s[1] != 'B') || plain) && gbps == 0)
             gbps = v;
         else if (starts(s, " Gb/s") && total == 0)
             total = v;
     }
     for (size_t i = 0; i < SC_COUNT(speeds) && gbps == 0; i++)
         if (strstr(text, speeds[i].word)) gbps = speeds[i].gbps;
+    *adapters = total == 0 ? count : 0;
     if (total == 0) total = count * gbps;
     return total * 1e9 / 8;
 }
@@ -147,13 +150,28 @@ typedef struct reader {
     machine *machines; /* [t->n_rows] at most */
 } reader;
 
+/* The machine with as many adapters as the text counts. */
+static const sc_hw *with_adapters(const sc_hw *hw, double count, sc_arena *a)
+{
+    sc_hw *copy = SC_NEW(a, sc_hw);
+    if (copy == NULL || hw->n_nodes < 2 || !(count >= 1 && count < 256))
+        return hw;
+    *copy = *hw;
+    sc_dim *d = &copy->dim[copy->n_dims - 1];
+    double total = d->ports * d->port_bw;
+    d->ports = (uint32_t)count;
+    d->port_bw = total / count;
+    d->rails = d->rails > 1 ? d->ports : 1;
+    return copy;
+}
+
 static network_skip build(const reader *rd, machine *m)
 {
     const sc_device *d;
     if (sc_device_find(m->gpu, rd->a, &d, NULL) != SC_OK)
         return NETWORK_SKIP_DEVICE;
     if (strstr(m->nic, "bridge")) return NETWORK_SKIP_LINK;
-    double nic = m->nodes > 1 ? nic_rate(m->nic) : 0;
+    double count = 0, nic = m->nodes > 1 ? nic_rate(m->nic, &count) : 0;
     if (m->nodes > 1 && !(nic > 0)) return NETWORK_SKIP_NIC;
     /* Few ranks are part of a usual node of eight. */
     uint32_t size = m->per_node < 8 ? 8 : m->per_node;
@@ -161,6 +179,7 @@ static network_skip build(const reader *rd, machine *m)
                            sc_pos_file(rd->t->file), rd->a, &m->hw,
                            NULL) != SC_OK)
         return NETWORK_SKIP_PLACE;
+    m->hw = with_adapters(m->hw, count, rd->a);
     return NETWORK_USED;
 }
 

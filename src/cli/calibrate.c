@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* calibrate.c - `stepcast calibrate --truth DIR | --nccl-tests LOG...`. */
+/* calibrate.c - `stepcast calibrate --truth DIR | --nccl-tests LOG... |
+ * --network TABLE`. */
 #include "cli/calibrate.h"
 
 #include <string.h>
 
 typedef struct options {
-    const char *truth, *into, *nccl_tests, *cluster;
+    const char *truth, *into, *nccl_tests, *network, *cluster;
     int64_t ranks, nodes;
     int coll;
 } options;
@@ -30,6 +31,12 @@ const sc_key cli_calibrate_keys[] = {
      .flag = "--nccl-tests",
      .meta = "LOG",
      .help = "logs of nccl-tests, one or more, for a profile of --cluster"},
+    {.name = "network",
+     .type = SC_T_STRING,
+     .offset = offsetof(options, network),
+     .flag = "--network",
+     .meta = "TABLE",
+     .help = "table of collectives, for a profile of the clusters it names"},
     {.name = "cluster",
      .type = SC_T_STRING,
      .offset = offsetof(options, cluster),
@@ -151,6 +158,23 @@ static uint32_t times_given(int argc, char *const *argv, const char *flag)
     return n;
 }
 
+static sc_status one_fit(cli *c, const options *o)
+{
+    const char *a = o->truth ? "--truth" : "--nccl-tests";
+    const char *b = o->network ? "--network" : "--nccl-tests";
+    int given =
+        (o->truth != NULL) + (o->nccl_tests != NULL) + (o->network != NULL);
+    if (given > 1)
+        return sc_error(c->err, SC_EUSAGE, SC_C_CONFLICT, sc_pos_none(),
+                        "give one of them", "%s and %s are two different fits",
+                        a, b);
+    if (o->network && o->cluster)
+        return sc_error(c->err, SC_EUSAGE, SC_C_CONFLICT, sc_pos_none(),
+                        "leave --cluster out",
+                        "every row of --network names its own cluster");
+    return SC_OK;
+}
+
 sc_status cli_calibrate(cli *c, int argc, char *const *argv)
 {
     options o = {.coll = SC_INFER};
@@ -159,19 +183,20 @@ sc_status cli_calibrate(cli *c, int argc, char *const *argv)
     SC_TRY(sc_schema_defaults(cli_calibrate_keys, &o, c->arena, c->err));
     SC_TRY(cli_parse(c, argc, argv, &set, 1, &words));
     if (c->dump_config) return cli_dump(c, &set, 1);
-    if (o.truth && o.nccl_tests)
-        return sc_error(c->err, SC_EUSAGE, SC_C_CONFLICT, sc_pos_none(),
-                        "give one of them",
-                        "--truth and --nccl-tests are two different fits");
+    SC_TRY(one_fit(c, &o));
     if (times_given(argc, argv, "--nccl-tests") > 1)
         return sc_error(c->err, SC_EUSAGE, SC_C_OPTION, sc_pos_none(),
                         "stepcast calibrate --nccl-tests a.log b.log",
                         "--nccl-tests is given twice");
     if (o.nccl_tests) return nccl_tests(c, &o, &words);
+    if (o.network && words.n == 0) return cli_calibrate_table(c, o.network);
     if (!o.truth || words.n > 0)
         return sc_error(c->err, SC_EUSAGE, SC_C_MISSING, sc_pos_none(),
-                        "stepcast calibrate --truth data/validation",
-                        o.truth ? "--truth takes no file names"
-                                : "nothing to fit on is named");
+                        o.network ? "stepcast calibrate --network a.csv"
+                                  : "stepcast calibrate --truth "
+                                    "data/validation",
+                        o.truth     ? "--truth takes no file names"
+                        : o.network ? "--network takes one table"
+                                    : "nothing to fit on is named");
     return truth(c, &o);
 }

@@ -12,4 +12,7 @@
 sc_status cli_calibrate_nccl(cli *c, const char *cluster, const sc_nccl_opts *o,
                              const char *const *file, uint32_t n);
 
+/* The same for a table of collectives. */
+sc_status cli_calibrate_table(cli *c, const char *file);
+
 #endif

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* coll.c - `stepcast coll`: one collective over sizes, as nccl-tests prints. */
+#include <stepcast/coll_search.h>
 #include <stepcast/cost.h>
 
 #include "cli/predict.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -15,7 +17,8 @@ typedef struct options {
 
 /* "auto", then the algorithms in the library's order. */
 static const char *const algorithm_names[] = {
-    "auto", "ring", "tree", "hierarchical", "direct", "nvls", NULL};
+    "auto", "ring",      "tree",    "hierarchical", "direct",
+    "nvls", "nvls_tree", "collnet", "pat",          NULL};
 
 _Static_assert(SC_COUNT(algorithm_names) == SC_N_ALGOS + 2, "names");
 
@@ -65,10 +68,13 @@ static sc_status size_of(const cli *c, const char *text, const char *flag,
     sc_pos pos = sc_pos_file(shown);
     if (read_size(text, pos, out, c->err) != SC_OK)
         return c->err->status = SC_EUSAGE; /* it can't be parsed */
-    if (*out >= 1 && *out <= MAX_MESSAGE) return SC_OK;
+    if (*out < 1 || *out > MAX_MESSAGE)
+        return sc_error(c->err, SC_EUSAGE, SC_C_RANGE, pos,
+                        "a message is from 1 byte to 2^50",
+                        "the size is out of range");
+    if (*out == floor(*out)) return SC_OK;
     return sc_error(c->err, SC_EUSAGE, SC_C_RANGE, pos,
-                    "a message is from 1 byte to 2^50",
-                    "the size is out of range");
+                    "a message has whole bytes", "%.17g bytes", *out);
 }
 
 typedef struct table {
@@ -77,7 +83,7 @@ typedef struct table {
 } table;
 
 static void row(table *x, double bytes, sc_coll coll, uint32_t n,
-                const sc_coll_price *p)
+                const sc_coll_price *p, const double interval[2])
 {
     double alg = bytes / p->seconds / 1e9;
     double bus = alg * sc_coll_bus_factor(coll, n);
@@ -91,6 +97,8 @@ static void row(table *x, double bytes, sc_coll coll, uint32_t n,
     sc_json_double(&x->j, bytes);
     sc_json_key(&x->j, "time_us");
     sc_json_double(&x->j, p->seconds * 1e6);
+    sc_json_put_double(&x->j, "time_low_us", interval[0] * 1e6);
+    sc_json_put_double(&x->j, "time_high_us", interval[1] * 1e6);
     sc_json_key(&x->j, "algbw_GBps");
     sc_json_double(&x->j, alg);
     sc_json_key(&x->j, "busbw_GBps");
@@ -102,34 +110,112 @@ static void row(table *x, double bytes, sc_coll coll, uint32_t n,
     sc_json_end(&x->j, '}');
 }
 
-static sc_status sweep(cli *c, const options *o, sc_coll coll,
+/* What is priced. */
+typedef struct sweep_of {
+    const sc_hw *hw;
+    sc_cost cost;
+    sc_coll coll;
+    sc_place at;
+} sweep_of;
+
+static sc_status at_option(const cli *c, sc_code code, const char *option,
+                           const char *hint, const char *what)
+{
+    return sc_error(c->err, SC_EINPUT, code, sc_pos_file(option), hint, "%s",
+                    what);
+}
+
+static sc_status load(cli *c, const options *o, sweep_of *w)
+{
+    SC_TRY(sc_hw_build(o->cluster, sc_pos_file("--cluster"), c->arena, &w->hw,
+                       c->err));
+    SC_TRY(sc_cost_builtin(c->arena, &w->cost, c->err));
+    SC_TRY(cli_profile(c, o->profile, &w->cost));
+    const sc_hw *hw = w->hw;
+    uint32_t n = o->ranks ? (uint32_t)o->ranks : hw->n_devices, one = 1;
+    const char *ranks = sc_sprintf(c->arena, "--ranks %u", n);
+    if (!ranks) return sc_error_nomem(c->err);
+    if (n > hw->n_devices)
+        return sc_error(c->err, SC_EINPUT, SC_C_RANGE, sc_pos_file(ranks), NULL,
+                        "%u ranks on %u devices", n, hw->n_devices);
+    if (n < 2)
+        return at_option(c, SC_C_RANGE, o->ranks ? ranks : "--cluster",
+                         "a collective has two members or more",
+                         "one member alone exchanges nothing");
+    if (!hw->device)
+        return at_option(c, SC_C_MISSING, "--cluster",
+                         "add \"; device=h100-sxm\"",
+                         "the machine names no device");
+    w->at = sc_hw_place(hw, 1, &n, &one);
+    return SC_OK;
+}
+
+/* What can't run is the option's fault where one asked for it. */
+static sc_status no_price(const cli *c, const options *o, const sweep_of *w,
+                          sc_status s)
+{
+    if (s != SC_EINPUT || o->algorithm == 0 || c->err->n != 1 ||
+        c->err->d[0].code != SC_C_UNSUPPORTED ||
+        !strstr(c->err->d[0].msg, algorithm_names[o->algorithm]))
+        return s; /* something else is wrong */
+    const char *name = algorithm_names[o->algorithm];
+    const char *option = sc_sprintf(c->arena, "--algorithm %s", name);
+    if (!option) return sc_error_nomem(c->err);
+    sc_err_init(c->err);
+    return sc_error(c->err, SC_EINPUT, SC_C_UNSUPPORTED, sc_pos_file(option),
+                    "leave it out: the library chooses",
+                    "%s can't run as %s over %u devices of %s",
+                    sc_coll_names[w->coll], name, w->at.n, w->hw->name);
+}
+
+static sc_status sweep(cli *c, const options *o, const sweep_of *w,
                        const double size[2], table *x)
 {
-    const sc_hw *hw = NULL;
-    sc_cost cost;
-    SC_TRY(sc_hw_build(o->cluster, sc_pos_file("--cluster"), c->arena, &hw,
-                       c->err));
-    SC_TRY(sc_cost_builtin(c->arena, &cost, c->err));
-    SC_TRY(cli_profile(c, o->profile, &cost));
-    uint32_t n = o->ranks ? (uint32_t)o->ranks : hw->n_devices, one = 1;
-    if (n > hw->n_devices)
-        return sc_error(c->err, SC_EINPUT, SC_C_RANGE,
-                        sc_pos_file(sc_sprintf(c->arena, "--ranks %u", n)),
-                        NULL, "%u ranks on %u devices", n, hw->n_devices);
-    if (!hw->device)
-        return sc_error(c->err, SC_EINPUT, SC_C_MISSING,
-                        sc_pos_file("--cluster"), "add \"; device=h100-sxm\"",
-                        "the machine names no device");
-    sc_place at = sc_hw_place(hw, 1, &n, &one);
     double v = size[0];
     for (int i = 0; v <= size[1] * (1 + 1e-12) && i < 64; i++) {
         sc_coll_price p;
-        SC_TRY(sc_cost_coll(&cost, hw, coll, v, &at, o->algorithm - 1, &p,
-                            c->err));
-        if (p.seconds > 0) row(x, v, coll, n, &p);
+        double interval[2];
+        sc_status s = sc_cost_coll(&w->cost, w->hw, w->coll, v, &w->at,
+                                   o->algorithm - 1, &p, c->err);
+        if (s != SC_OK) return no_price(c, o, w, s);
+        sc_cost_coll_interval(&w->cost, w->hw, &w->at, v, &p, &interval[0],
+                              &interval[1]);
+        row(x, v, w->coll, w->at.n, &p, interval);
         v *= 2;
     }
     return SC_OK;
+}
+
+static sc_status assumptions(const cli *c, const sweep_of *w, sc_json *j)
+{
+    sc_json_key(j, "assumptions");
+    sc_json_begin(j, '[');
+    if (w->hw->nccl_assumed && sc_nccl_sm(w->hw) > 0) {
+        const char *text = sc_sprintf(
+            c->arena,
+            "algorithms are chosen as NCCL %s does, which devices of this "
+            "generation ran: the cluster names no release (key nccl)",
+            sc_nccl_names[w->hw->nccl]);
+        if (!text) return sc_error_nomem(c->err);
+        sc_json_string(j, text);
+    }
+    sc_json_end(j, ']');
+    return SC_OK;
+}
+
+static void warnings(cli *c, const sweep_of *w, sc_json *j)
+{
+    sc_json_key(j, "warnings");
+    sc_json_begin(j, '[');
+    if (!sc_cost_calibrated(&w->cost, w->hw, &w->at)) {
+        static const char text[] =
+            "the network between the nodes is not calibrated: times may differ "
+            "by a factor of 2; `stepcast calibrate --nccl-tests LOG` makes a "
+            "profile from a log of it";
+        sc_json_string(j, text);
+        cli_note(c, "warning: %s\n", text);
+    }
+    sc_json_end(j, ']');
 }
 
 static sc_status find_coll(cli *c, const char *word, sc_coll *coll)
@@ -145,7 +231,7 @@ static sc_status find_coll(cli *c, const char *word, sc_coll *coll)
     return SC_OK;
 }
 
-static sc_status print(cli *c, const options *o, sc_coll coll,
+static sc_status print(cli *c, const options *o, const sweep_of *w,
                        const double size[2])
 {
     table x;
@@ -158,8 +244,10 @@ static sc_status print(cli *c, const options *o, sc_coll coll,
     sc_json_string(&x.j, "stepcast.coll/1");
     sc_json_key(&x.j, "rows");
     sc_json_begin(&x.j, '[');
-    sc_status s = sweep(c, o, coll, size, &x);
+    sc_status s = sweep(c, o, w, size, &x);
     sc_json_end(&x.j, ']');
+    if (s == SC_OK) s = assumptions(c, w, &x.j);
+    if (s == SC_OK) warnings(c, w, &x.j);
     sc_json_end(&x.j, '}');
     if (s == SC_OK)
         s = c->json ? cli_emit_json(c, &x.j) : cli_emit_text(c, &x.t);
@@ -173,7 +261,7 @@ sc_status cli_coll(cli *c, int argc, char *const *argv)
     options o = {0};
     sc_opt_set set = {cli_coll_keys, &o, {{0}}};
     sc_words words = {0};
-    sc_coll coll = SC_ALL_REDUCE;
+    sweep_of w = {.coll = SC_ALL_REDUCE};
     double size[2] = {0, 0};
     SC_TRY(sc_schema_defaults(cli_coll_keys, &o, c->arena, c->err));
     SC_TRY(cli_parse(c, argc, argv, &set, 1, &words));
@@ -183,7 +271,7 @@ sc_status cli_coll(cli *c, int argc, char *const *argv)
                         "for example stepcast coll all_reduce --cluster "
                         "dgx-h100:2",
                         "coll needs a collective and --cluster");
-    SC_TRY(find_coll(c, words.w[0], &coll));
+    SC_TRY(find_coll(c, words.w[0], &w.coll));
     SC_TRY(size_of(c, o.least, "--min", &size[0]));
     SC_TRY(size_of(c, o.most, "--max", &size[1]));
     if (size[1] < size[0])
@@ -191,5 +279,6 @@ sc_status cli_coll(cli *c, int argc, char *const *argv)
             c->err, SC_EINPUT, SC_C_RANGE,
             sc_pos_file(sc_sprintf(c->arena, "--max %.60s", o.most)), NULL,
             "less than --min %.60s", o.least);
-    return print(c, &o, coll, size);
+    SC_TRY(load(c, &o, &w));
+    return print(c, &o, &w, size);
 }

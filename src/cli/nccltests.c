@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nccltests.c - `stepcast calibrate --nccl-tests LOG...`: the profile of one
- * cluster. */
+/* nccltests.c - `stepcast calibrate --nccl-tests LOG...` and `--network TABLE`:
+ * profiles of clusters. */
 #include "cli/calibrate.h"
 
-#include <math.h>
 #include <string.h>
 
 #define MAX_LOG ((size_t)256 << 20)
@@ -59,7 +58,7 @@ static void parameters_json(const sc_nccl_fit *fit, sc_json *j)
         sc_json_put_string(j, "unit", p->unit);
         sc_json_put_double(j, "before", fit->before[i]);
         sc_json_put_double(j, "standard_error", fit->se_log[i]);
-        sc_json_put_double(j, "rows", fit->rows[i] > 0 ? fit->rows[i] : NAN);
+        sc_json_put_double(j, "rows", fit->rows[i]);
         sc_json_end(j, '}');
     }
     sc_json_end(j, '}');
@@ -91,24 +90,34 @@ static sc_status residuals_json(cli *c, const rows *all, const sc_hw *hw,
     return SC_OK;
 }
 
+static void open_json(sc_json *j, const char *cluster, const sc_nccl_fit *fit)
+{
+    sc_json_init(j, true);
+    sc_json_begin(j, '{');
+    sc_json_put_string(j, "schema", "stepcast.calibrate/1");
+    if (cluster) sc_json_put_string(j, "cluster", cluster);
+    sc_json_put_uint(j, "rows", fit->n_rows);
+    sc_json_put_uint(j, "groups", fit->n_groups);
+    sc_json_put_double(j, "error_before", fit->error_before);
+    sc_json_put_double(j, "error_after", fit->error_after);
+    parameters_json(fit, j);
+}
+
+static sc_status close_json(const cli *c, sc_json *j)
+{
+    cli to_stdout = *c; /* the file of -o holds the profile */
+    to_stdout.output = NULL;
+    sc_json_end(j, '}');
+    return cli_emit_json(&to_stdout, j);
+}
+
 static sc_status fit_json(cli *c, const rows *all, const sc_hw *hw,
                           const sc_cost *cost, const sc_nccl_fit *fit)
 {
     sc_json j;
-    cli to_stdout = *c; /* the file of -o holds the profile */
-    to_stdout.output = NULL;
-    sc_json_init(&j, true);
-    sc_json_begin(&j, '{');
-    sc_json_put_string(&j, "schema", "stepcast.calibrate/1");
-    sc_json_put_string(&j, "cluster", hw->name);
-    sc_json_put_uint(&j, "rows", fit->n_rows);
-    sc_json_put_uint(&j, "groups", fit->n_groups);
-    sc_json_put_double(&j, "error_before", fit->error_before);
-    sc_json_put_double(&j, "error_after", fit->error_after);
-    parameters_json(fit, &j);
+    open_json(&j, hw->name, fit);
     sc_status s = residuals_json(c, all, hw, cost, &j);
-    sc_json_end(&j, '}');
-    if (s == SC_OK) s = cli_emit_json(&to_stdout, &j);
+    if (s == SC_OK) s = close_json(c, &j);
     sc_json_free(&j);
     return s;
 }
@@ -118,21 +127,18 @@ static void rows_text(const sc_nccl_fit *fit, sc_text *out)
 {
     for (uint32_t i = 0; i < fit->n; i++) {
         const char *name = sc_params[fit->param[i]].name;
-        if (fit->rows[i] > 0)
-            sc_text_add(out, "  %-22s determined by %.1f rows\n", name,
-                        fit->rows[i]);
-        else
-            sc_text_add(out, "  %-22s determined by all rows together\n", name);
+        sc_text_add(out, "  %-22s determined by %.1f rows\n", name,
+                    fit->rows[i]);
     }
 }
 
-static sc_status emit_profile(cli *c, const sc_nccl_fit *fit, const sc_hw *hw,
+static sc_status emit_profile(cli *c, const sc_nccl_fit *fit, const char *of,
                               const char *const *file, uint32_t n)
 {
     sc_text from, profile;
     sc_text_init(&from);
     sc_text_init(&profile);
-    sc_text_add(&from, "Cluster %s; logs:\n", hw->name);
+    sc_text_add(&from, "%s:\n", of);
     for (uint32_t i = 0; i < n; i++) sc_text_add(&from, "  %s\n", file[i]);
     sc_nccl_fit_write(fit, from.buf, &profile);
     sc_status s = from.failed || profile.failed ? sc_error_nomem(c->err)
@@ -167,6 +173,42 @@ sc_status cli_calibrate_nccl(cli *c, const char *cluster, const sc_nccl_opts *o,
     }
     sc_text_free(&report);
     SC_TRY(s);
-    if (!c->json || c->output) SC_TRY(emit_profile(c, &fit, hw, file, n));
+    const char *of = sc_sprintf(c->arena, "Cluster %s; logs", hw->name);
+    if (!of) return sc_error_nomem(c->err);
+    if (!c->json || c->output) SC_TRY(emit_profile(c, &fit, of, file, n));
     return c->json ? fit_json(c, &all, hw, &cost, &fit) : SC_OK;
+}
+
+static sc_status table_json(const cli *c, const sc_nccl_fit *fit)
+{
+    sc_json j;
+    open_json(&j, NULL, fit);
+    sc_status s = close_json(c, &j);
+    sc_json_free(&j);
+    return s;
+}
+
+sc_status cli_calibrate_table(cli *c, const char *file)
+{
+    char *text = NULL;
+    size_t len = 0;
+    sc_csv table = {0};
+    sc_cost cost;
+    sc_nccl_fit fit;
+    sc_text report;
+    SC_TRY(sc_file_read(file, MAX_LOG, c->arena, &text, &len, c->err));
+    SC_TRY(sc_csv_parse(text, len, file, c->arena, &table, c->err));
+    SC_TRY(sc_cost_builtin(c->arena, &cost, c->err));
+    sc_text_init(&report);
+    sc_status s =
+        sc_fit_network_table(&table, &cost, &fit, &report, c->arena, c->err);
+    if (s == SC_OK && !c->json) {
+        rows_text(&fit, &report);
+        cli_note(c, "%s", report.buf);
+    }
+    sc_text_free(&report);
+    SC_TRY(s);
+    if (!c->json || c->output)
+        SC_TRY(emit_profile(c, &fit, "Table of collectives", &file, 1));
+    return c->json ? table_json(c, &fit) : SC_OK;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The algorithms of collectives, one function each. */
 #include <stepcast/coll.h>
+#include <stepcast/hw_nccl.h>
 
 #include <string.h>
 
@@ -121,24 +122,65 @@ static bool can_multicast(const sc_hw *hw, const sc_place *at)
            at->n > 2;
 }
 
+static bool has_sharp(const sc_hw *hw)
+{
+    return hw->nccl_options != NULL && hw->nccl_options->collnet;
+}
+
 /* All-reduce: a member sends V to the switch and V/m back as its share of the
- * multicast.  Several nodes: the trees of `tree` between the switches. */
+ * multicast.  Several nodes: the network's switches reduce what a node sends. */
 static bool nvls(sc_coll coll, double bytes, const sc_place *at,
                  const sc_hw *hw, sc_phases *out)
 {
     if (nothing(bytes, at, out)) return true;
-    if (!can_multicast(hw, at)) return false;
-    double m = at->m;
-    if (coll == SC_ALL_REDUCE) {
-        add(out, SC_SCOPE_NODE, 1, bytes * (m + 1) / m, false);
-        if (at->nodes > 1)
-            add(out, SC_SCOPE_NET, 2 * log2_floor(at->nodes),
-                tree_net_bytes(coll, bytes, at->nodes), true);
-        return true;
-    }
-    if (at->nodes > 1 || (coll != SC_ALL_GATHER && coll != SC_REDUCE_SCATTER))
+    bool halves = coll == SC_ALL_GATHER || coll == SC_REDUCE_SCATTER;
+    if (!can_multicast(hw, at) || (coll != SC_ALL_REDUCE && !halves) ||
+        (at->nodes > 1 && !has_sharp(hw)))
         return false;
-    add(out, SC_SCOPE_NODE, 1, bytes * (m - 1) / m, false);
+    double m = at->m, share = halves ? (m - 1) / m : (m + 1) / m;
+    add(out, SC_SCOPE_NODE, 1, bytes * share, false);
+    if (at->nodes > 1)
+        add(out, SC_SCOPE_NET, halves ? 1 : 2,
+            halves ? bytes * (at->nodes - 1) / at->nodes : bytes, true);
+    return true;
+}
+
+/* As nvls within the nodes, as `tree` between their switches. */
+static bool nvls_tree(sc_coll coll, double bytes, const sc_place *at,
+                      const sc_hw *hw, sc_phases *out)
+{
+    if (nothing(bytes, at, out)) return true;
+    if (!can_multicast(hw, at) || at->nodes < 2 || coll != SC_ALL_REDUCE)
+        return false;
+    double m = at->m;
+    add(out, SC_SCOPE_NODE, 1, bytes * (m + 1) / m, false);
+    add(out, SC_SCOPE_NET, 2 * log2_floor(at->nodes),
+        tree_net_bytes(coll, bytes, at->nodes), true);
+    return true;
+}
+
+/* Every member gathers its share of the node's sum, sends it to the network's
+ * switches, gets the total back and spreads it. */
+static bool collnet(sc_coll coll, double bytes, const sc_place *at,
+                    const sc_hw *hw, sc_phases *out)
+{
+    if (nothing(bytes, at, out)) return true;
+    if (!has_sharp(hw) || at->nodes < 2 || coll != SC_ALL_REDUCE) return false;
+    double inside = (at->m - 1.0) / at->m * bytes;
+    add(out, SC_SCOPE_NODE, 2, 2 * inside, false);
+    add(out, SC_SCOPE_NET, 2, bytes, true);
+    return true;
+}
+
+static bool pat(sc_coll coll, double bytes, const sc_place *at, const sc_hw *hw,
+                sc_phases *out)
+{
+    (void)hw;
+    if (nothing(bytes, at, out)) return true;
+    if (at->m != 1 || (coll != SC_ALL_GATHER && coll != SC_REDUCE_SCATTER))
+        return false;
+    uint32_t depth = log2_floor(at->n - 1) + 1;
+    add(out, SC_SCOPE_NET, depth, bytes * (at->n - 1) / at->n, false);
     return true;
 }
 
@@ -148,6 +190,9 @@ static const sc_algorithm algorithms[SC_N_ALGOS] = {
     [SC_ALGO_HIERARCHICAL] = {"hierarchical", hierarchical},
     [SC_ALGO_DIRECT] = {"direct", direct},
     [SC_ALGO_NVLS] = {"nvls", nvls},
+    [SC_ALGO_NVLS_TREE] = {"nvls_tree", nvls_tree},
+    [SC_ALGO_COLLNET] = {"collnet", collnet},
+    [SC_ALGO_PAT] = {"pat", pat},
 };
 
 const sc_algorithm *sc_algorithms(uint32_t *n)

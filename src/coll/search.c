@@ -66,6 +66,20 @@ static const search_rules rules[SC_N_NCCLS] = {
          {20, {96, 86,    80, 48, 45.1F, 42, 40,   30,   24,    22,
                20, 17.5F, 15, 12, 6,     3,  2.4F, 1.2F, 0.24F, 0.12F}}}}};
 
+const float *search_speeds(sc_nccl version, uint32_t sm, bool net, uint32_t *n)
+{
+    uint32_t generation = sm >= 100 ? 2 : sm >= 90 ? 1 : 0;
+    const speed_list *l = net ? &rules[version].across[generation]
+                              : &rules[version].inside[generation];
+    *n = l->n;
+    return l->speed;
+}
+
+uint32_t search_ring_channels(sc_nccl version)
+{
+    return rules[version].ring_channels;
+}
+
 typedef struct outer {
     search s;
     const search_rules *rules;

@@ -45,4 +45,11 @@ void search_copy(const search *s, search_state *to, const search_state *from);
 /* Searches channels from the first; improves `best`. */
 void search_run(search *s);
 
+/* Speeds that are tried, GB/s of one channel, descending: in a node, or of
+ * channels that leave it. */
+const float *search_speeds(sc_nccl version, uint32_t sm, bool net, uint32_t *n);
+
+/* Most channels of a ring before they are doubled. */
+uint32_t search_ring_channels(sc_nccl version);
+
 #endif

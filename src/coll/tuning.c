@@ -135,7 +135,7 @@ static bool same(piece p, const char *name)
     return strlen(name) == p.len && strncasecmp(p.at, name, p.len) == 0;
 }
 
-static sc_status unknown(const char *option, piece p, const char *const *names,
+static sc_status unknown(sc_pos pos, piece p, const char *const *names,
                          sc_err *err)
 {
     char word[32];
@@ -145,15 +145,14 @@ static sc_status unknown(const char *option, piece p, const char *const *names,
     char hint[48];
     const char *near = sc_nearest(word, names);
     if (near != NULL) snprintf(hint, sizeof hint, "did you mean %s?", near);
-    return sc_error(err, SC_EINPUT, SC_C_UNKNOWN_NAME, sc_pos_file(option),
+    return sc_error(err, SC_EINPUT, SC_C_UNKNOWN_NAME, pos,
                     near != NULL ? hint : NULL, "NCCL does not know \"%s\"",
                     word);
 }
 
 /* One list, without prefix, for one function. */
-static sc_status set_one(const char *option, piece list,
-                         const char *const *names, uint32_t n, bool *enabled,
-                         sc_err *err)
+static sc_status set_one(sc_pos pos, piece list, const char *const *names,
+                         uint32_t n, bool *enabled, sc_err *err)
 {
     bool set = list.len == 0 || list.at[0] != '^';
     piece word;
@@ -162,22 +161,21 @@ static sc_status set_one(const char *option, piece list,
     while (cut(&list, ',', &word)) {
         uint32_t i = 0;
         while (i < n && !same(word, names[i])) i++;
-        if (i == n) return unknown(option, word, names, err);
+        if (i == n) return unknown(pos, word, names, err);
         enabled[i] = set;
     }
     return SC_OK;
 }
 
-sc_status tuning_list(const char *option, const char *text,
-                      const char *const *names, uint32_t n, bool *enabled,
-                      sc_err *err)
+sc_status tuning_list(sc_pos pos, const char *text, const char *const *names,
+                      uint32_t n, bool *enabled, sc_err *err)
 {
     if (text == NULL) return SC_OK;
     piece rest = {text, strlen(text)}, list, prefix = {0};
     for (bool first = true; cut(&rest, ';', &list); first = false) {
         bool all = memchr(list.at, ':', list.len) == NULL, found = all;
         if (all && !first)
-            return sc_error(err, SC_EINPUT, SC_C_OPTION, sc_pos_file(option),
+            return sc_error(err, SC_EINPUT, SC_C_OPTION, pos,
                             "write allreduce:tree",
                             "only the first list has no function");
         if (!all) cut(&list, ':', &prefix);
@@ -185,10 +183,9 @@ sc_status tuning_list(const char *option, const char *text,
             if (functions[c][0] == '\0') continue;
             if (!all && !same(prefix, functions[c])) continue;
             found = true;
-            SC_TRY(
-                set_one(option, list, names, n, enabled + (size_t)c * n, err));
+            SC_TRY(set_one(pos, list, names, n, enabled + (size_t)c * n, err));
         }
-        if (!found) return unknown(option, prefix, functions, err);
+        if (!found) return unknown(pos, prefix, functions, err);
     }
     return SC_OK;
 }

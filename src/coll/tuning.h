@@ -49,9 +49,9 @@ extern const tuning_table coll_tuning[SC_N_NCCLS];
 extern const double coll_tree_correction[SC_N_NCCL_PROTOS][TUNING_SIZES];
 
 /* Lists as NCCL_ALGO and NCCL_PROTO take them: enabled[coll * n + i] is set or
- * cleared for each of the n `names`; untouched where `text` is NULL. */
-sc_status tuning_list(const char *option, const char *text,
-                      const char *const *names, uint32_t n, bool *enabled,
-                      sc_err *err);
+ * cleared for each of the n `names`; untouched where `text` is NULL.  `pos` is
+ * blamed. */
+sc_status tuning_list(sc_pos pos, const char *text, const char *const *names,
+                      uint32_t n, bool *enabled, sc_err *err);
 
 #endif

@@ -2,6 +2,9 @@
 /* The price of a collective: the cheapest way that NCCL has. */
 #include "cost/coll.h"
 
+#include <math.h>
+#include <string.h>
+
 static sc_status check_place(sc_coll coll, double bytes, const sc_place *at,
                              sc_err *err)
 {
@@ -40,20 +43,58 @@ sc_status sc_cost_coll(const sc_cost *c, const sc_hw *hw, sc_coll coll,
     }
     SC_TRY(check_place(coll, bytes, at, err));
     coll_call k;
-    coll_quote q[COLL_QUOTES];
-    coll_call_init(&k, c, hw, coll, bytes, at);
-    uint32_t n = coll_quotes(&k, algorithm, q);
-    if (n == 0) return no_way(hw, coll, at, algorithm, err);
-    const coll_quote *best = &q[0];
-    for (uint32_t i = 1; i < n; i++)
-        if (q[i].seconds < best->seconds) best = &q[i];
+    coll_quote q;
+    SC_TRY(coll_call_init(&k, c, hw, coll, bytes, at, err));
+    sc_status s = coll_best(&k, algorithm, &q, err);
+    if (s == SC_NO) return no_way(hw, coll, at, algorithm, err);
+    SC_TRY(s);
     *out = (sc_coll_price){
-        .seconds = best->seconds,
-        .algorithm = best->algorithm,
-        .protocol = coll_protocol_names[best->protocol],
-        .port_bytes = best->port_bytes,
-        .nic_bytes = best->nic_bytes,
-        .channels = coll_channels(&k, best),
+        .seconds = q.seconds,
+        .algorithm = q.algorithm,
+        .protocol = coll_protocol_names[q.protocol],
+        .port_bytes = q.port_bytes,
+        .nic_bytes = q.nic_bytes,
+        .channels = q.channels,
     };
     return SC_OK;
+}
+
+/* ---- how sure ------------------------------------------------------------ */
+
+/* A network of few nodes says nothing about hundreds. */
+static const double reach = 4;
+
+static double node_nics(const sc_hw *hw)
+{
+    for (uint32_t i = 0; i < hw->n_dims; i++)
+        if (hw->dim[i].ports > 0) return hw->dim[i].ports * hw->dim[i].port_bw;
+    return 0;
+}
+
+bool sc_cost_calibrated(const sc_cost *c, const sc_hw *hw, const sc_place *at)
+{
+    if (at->nodes <= 1) return true;
+    double nics = node_nics(hw);
+    for (uint32_t i = 0; i < c->n_calibrated; i++) {
+        const sc_calibrated *n = &c->calibrated[i];
+        if (strcmp(n->device, hw->device->name) == 0 &&
+            fabs(n->nic_bw / nics - 1) < 0.02 && at->nodes <= reach * n->nodes)
+            return true;
+    }
+    return false;
+}
+
+void sc_cost_coll_interval(const sc_cost *c, const sc_hw *hw,
+                           const sc_place *at, double bytes,
+                           const sc_coll_price *price, double *low,
+                           double *high)
+{
+    const double *p = c->p;
+    bool known = sc_cost_calibrated(c, hw, at);
+    double f = p[bytes > 1048576 ? SC_P_INTERVAL_LARGE : SC_P_INTERVAL_SMALL];
+    if (!known && f < p[SC_P_INTERVAL_NETWORK]) f = p[SC_P_INTERVAL_NETWORK];
+    double nics = node_nics(hw), bound = 0;
+    if (price->nic_bytes > 0 && nics > 0) bound = price->nic_bytes / nics;
+    *low = fmax(price->seconds / f, bound);
+    *high = price->seconds * f;
 }

@@ -27,6 +27,7 @@ typedef struct coll_quote {
     double node_bw; /* bytes/s used; 0: no phase inside the node */
     double net_bw;
     double port_bytes, nic_bytes;
+    uint32_t channels; /* thread blocks */
 } coll_quote;
 
 /* What all prices of one call share. */
@@ -36,30 +37,52 @@ typedef struct coll_call {
     const sc_place *at;
     sc_coll coll;
     double bytes;
-    uint32_t gen;     /* row of the parameters by generation */
-    bool pcie;        /* inside the node over host links */
-    double node, net; /* nominal bytes/s, neighbours' pattern */
-    double ring;      /* `node` after link_share and pair_loss */
+    uint32_t gen;           /* row of the parameters by generation */
+    bool pcie;              /* inside the node over host links */
+    bool xgmi, rccl;        /* AMD's links; AMD's library */
+    double node, net;       /* nominal bytes/s, neighbours' pattern */
+    double ring;            /* `node` after link_share and pair_loss */
+    double all_pairs, pair; /* the same for other patterns */
+    double rings;           /* NICs of a node, rings */
+    double spread;          /* NICs of a node, all-to-all */
+    double one_nic;         /* NICs of a node, one member sends */
     double lat_node, lat_net;
+    bool forwards; /* PXN: what leaves by another member's NIC goes there over
+                      NVLink */
 } coll_call;
 
+/* Pairs of algorithm and protocol, at most. */
 #define COLL_QUOTES ((uint32_t)SC_N_ALGOS * COLL_N_PROTOCOLS)
 
-void coll_call_init(coll_call *k, const sc_cost *c, const sc_hw *hw,
-                    sc_coll coll, double bytes, const sc_place *at);
+/* Fails where the wiring of a node is to be searched and can't be. */
+sc_status coll_call_init(coll_call *k, const sc_cost *c, const sc_hw *hw,
+                         sc_coll coll, double bytes, const sc_place *at,
+                         sc_err *err);
 
 /* Prices of one algorithm, one per protocol; 0: it can't run here. */
 uint32_t coll_quote_algorithm(const coll_call *k, int algorithm,
                               coll_quote *out);
 
-/* `algorithm` or, if it is -1, all that NCCL chooses from. */
+/* `algorithm` or, if it is -1, all that the library chooses from. */
 uint32_t coll_quotes(const coll_call *k, int algorithm,
                      coll_quote out[COLL_QUOTES]);
 
-/* NCCL 2.10's own table prefers the ring to the tree (several nodes). */
-bool coll_table_takes_ring(const coll_call *k);
+/* What NCCL takes for a message. */
+typedef struct coll_choice {
+    int algorithm; /* sc_algorithms() */
+    coll_protocol protocol;
+    uint32_t channels; /* thread blocks */
+    double share;      /* of the rates, where NCCL_MAX_NCHANNELS leaves fewer
+                          channels than fill the links; else 1 */
+} coll_choice;
 
-/* Thread blocks a quote occupies. */
-uint32_t coll_channels(const coll_call *k, const coll_quote *q);
+/* Chooses among all, or the protocol of `algorithm` if that is >= 0.  SC_NO:
+ * it is not NCCL's to choose, or its options leave nothing. */
+sc_status coll_select(const coll_call *k, int algorithm, coll_choice *out,
+                      sc_err *err);
+
+/* The price of what is chosen, or of the cheapest where nothing is. */
+sc_status coll_best(const coll_call *k, int algorithm, coll_quote *out,
+                    sc_err *err);
 
 #endif

@@ -50,11 +50,15 @@ void sc_cost_explain_coll(const sc_cost *c, const sc_hw *hw, sc_coll coll,
         return;
     }
     coll_call k;
-    coll_quote q[COLL_QUOTES];
-    coll_call_init(&k, c, hw, coll, bytes, at);
-    uint32_t n = coll_quotes(&k, -1, q), best = 0;
-    if (n == 0) sc_text_add(out, "  no path\n");
-    for (uint32_t i = 1; i < n; i++)
-        if (q[i].seconds < q[best].seconds) best = i;
-    for (uint32_t i = 0; i < n; i++) print_quote(out, &q[i], i == best);
+    coll_quote q[COLL_QUOTES], best;
+    if (coll_call_init(&k, c, hw, coll, bytes, at, NULL) != SC_OK ||
+        coll_best(&k, -1, &best, NULL) != SC_OK) {
+        sc_text_add(out, "  no path\n");
+        return;
+    }
+    print_quote(out, &best, true);
+    uint32_t n = coll_quotes(&k, -1, q);
+    for (uint32_t i = 0; i < n; i++)
+        if (q[i].algorithm != best.algorithm || q[i].protocol != best.protocol)
+            print_quote(out, &q[i], false);
 }

@@ -7,6 +7,8 @@
  * for each scope, phases that overlap counted by the slower.  Rates are shares
  * of nominal port rates, never above them.
  */
+#include <stepcast/coll_search.h>
+
 #include "cost/coll.h"
 
 #include <math.h>
@@ -16,7 +18,8 @@ const char *const coll_protocol_names[] = {"LL", "LL128", "Simple", NULL};
 
 /* ---- what a call shares -------------------------------------------------- */
 
-/* Row of the parameters by generation; unknown architectures are newer. */
+/* Row of the parameters by generation.  What is no NVIDIA device counts as
+ * Hopper: today's rates and protocols, measured best. */
 static uint32_t generation(const char *arch)
 {
     static const struct {
@@ -50,24 +53,73 @@ static double by_gen(const coll_call *k, sc_param volta)
 static double ring_share(const coll_call *k, const sc_dim *d)
 {
     if (k->pcie) return param(k, SC_P_PCIE_SHARE);
+    if (k->xgmi) return param(k, SC_P_XGMI);
     double share = by_gen(k, SC_P_LINK_VOLTA);
     if (d->kind != SC_DIM_SWITCH) return share;
     double m = k->at->m;
     return share * (1 - param(k, SC_P_PAIR_LOSS) / (m * m));
 }
 
-void coll_call_init(coll_call *k, const sc_cost *c, const sc_hw *hw,
-                    sc_coll coll, double bytes, const sc_place *at)
+/* With PXN or without rails an all-to-all keeps to its rails; else what goes
+ * to the other members of a node crosses the spines. */
+static double spread_rate(const coll_call *k)
+{
+    if (k->forwards || k->at->m < 2) return k->net;
+    double cross = (k->at->m - 1.0) / k->at->m;
+    double other =
+        sc_net_bw(k->hw, k->at, SC_SCOPE_NET, SC_PATTERN_OTHER_RAILS) / cross;
+    return other < k->net ? other : k->net;
+}
+
+static void net_rates(coll_call *k)
+{
+    const sc_nccl_options *o = k->hw->nccl_options;
+    bool has_pxn = k->rccl || sc_nccl_sm(k->hw) > 0;
+    k->net = sc_net_bw(k->hw, k->at, SC_SCOPE_NET, SC_PATTERN_NEIGHBOURS);
+    k->one_nic = sc_net_bw(k->hw, k->at, SC_SCOPE_NET, SC_PATTERN_PAIR);
+    k->forwards = has_pxn && !k->pcie && k->at->m > 1 &&
+                  k->hw->nccl != SC_NCCL_2_10_3 &&
+                  !(o != NULL && o->pxn_disable);
+    k->spread = spread_rate(k);
+    k->rings = k->net;
+    if (o != NULL && o->cross_nic == 2)
+        k->rings =
+            sc_net_bw(k->hw, k->at, SC_SCOPE_NET, SC_PATTERN_OTHER_RAILS);
+}
+
+static sc_status node_rates(coll_call *k, sc_err *err)
+{
+    sc_wiring w;
+    if (k->at->m > 1 && sc_coll_wired(k->hw)) {
+        SC_TRY(sc_coll_wiring(k->hw, k->at->m, &w, err));
+        k->node = w.ring;
+        k->all_pairs = w.all_pairs;
+        k->pair = w.pair;
+        return SC_OK;
+    }
+    k->node = sc_net_bw(k->hw, k->at, SC_SCOPE_NODE, SC_PATTERN_NEIGHBOURS);
+    k->all_pairs = sc_net_bw(k->hw, k->at, SC_SCOPE_NODE, SC_PATTERN_ALL_PAIRS);
+    k->pair = sc_net_bw(k->hw, k->at, SC_SCOPE_NODE, SC_PATTERN_PAIR);
+    return SC_OK;
+}
+
+sc_status coll_call_init(coll_call *k, const sc_cost *c, const sc_hw *hw,
+                         sc_coll coll, double bytes, const sc_place *at,
+                         sc_err *err)
 {
     const sc_dim *d = sc_net_node_dim(hw, at);
     *k = (coll_call){.c = c, .hw = hw, .at = at, .coll = coll, .bytes = bytes};
     k->gen = generation(hw->device->arch);
     k->pcie = d->kind == SC_DIM_TREE;
-    k->node = sc_net_bw(hw, at, SC_SCOPE_NODE, SC_PATTERN_NEIGHBOURS);
-    k->net = sc_net_bw(hw, at, SC_SCOPE_NET, SC_PATTERN_NEIGHBOURS);
+    k->rccl =
+        hw->device->vendor != NULL && strcmp(hw->device->vendor, "amd") == 0;
+    k->xgmi = k->rccl && !k->pcie;
+    SC_TRY(node_rates(k, err));
+    net_rates(k);
     k->ring = k->node * ring_share(k, d);
     k->lat_node = sc_net_latency(hw, SC_SCOPE_NODE);
     k->lat_net = sc_net_latency(hw, SC_SCOPE_NET);
+    return SC_OK;
 }
 
 /* ---- rates, hops, bases --------------------------------------------------- */
@@ -78,9 +130,14 @@ static double protocol_share(const coll_call *k, coll_protocol p)
     return p == COLL_LL128 ? by_gen(k, SC_P_LL128_VOLTA) : 1;
 }
 
+static bool in_switch(int algorithm)
+{
+    return algorithm == SC_ALGO_NVLS || algorithm == SC_ALGO_NVLS_TREE;
+}
+
 static double node_rate(const coll_call *k, int algorithm, coll_protocol p)
 {
-    if (algorithm == SC_ALGO_NVLS)
+    if (in_switch(algorithm))
         return k->node *
                param(k, k->gen >= 3 ? SC_P_NVLS_BLACKWELL : SC_P_NVLS) *
                (k->at->nodes > 1 ? param(k, SC_P_NVLS_TREE) : 1);
@@ -90,9 +147,12 @@ static double node_rate(const coll_call *k, int algorithm, coll_protocol p)
     return p == COLL_LL128 ? rate * param(k, SC_P_TREE_LL128) : rate;
 }
 
-static double net_rate(const coll_call *k, coll_protocol p)
+static double net_rate(const coll_call *k, int algorithm, coll_protocol p)
 {
-    double rate = k->net * param(k, SC_P_NET_W);
+    bool ring = algorithm == SC_ALGO_RING || algorithm == SC_ALGO_HIERARCHICAL;
+    double rate = (ring ? k->rings : k->net) * param(k, SC_P_NET_W);
+    if (algorithm == SC_ALGO_RING) rate *= by_gen(k, SC_P_NET_RING_VOLTA);
+    if (algorithm == SC_ALGO_PAT) rate *= param(k, SC_P_NET_PAT);
     if (p == COLL_LL) return rate * param(k, SC_P_NET_LL);
     return p == COLL_LL128 ? rate * param(k, SC_P_NET_LL128) : rate;
 }
@@ -101,7 +161,7 @@ static double node_hop(const coll_call *k, int algorithm, coll_protocol p)
 {
     static const sc_param hop[] = {SC_P_HOP_LL, SC_P_HOP_LL128,
                                    SC_P_HOP_SIMPLE};
-    if (algorithm == SC_ALGO_NVLS) return k->lat_node;
+    if (in_switch(algorithm)) return k->lat_node;
     double h = param(k, hop[p]);
     if (k->pcie) h *= param(k, SC_P_PCIE_HOP);
     return h > k->lat_node ? h : k->lat_node;
@@ -113,15 +173,16 @@ static double net_hop(const coll_call *k, int algorithm, coll_protocol p)
                                     SC_P_XTREE_SIMPLE};
     static const sc_param ring[] = {SC_P_XRING_LL, SC_P_XRING_LL128,
                                     SC_P_XRING_SIMPLE};
-    if (algorithm == SC_ALGO_NVLS)
-        return param(k, SC_P_XTREE_NVLS) + k->lat_net;
+    if (in_switch(algorithm)) return param(k, SC_P_XTREE_NVLS) + k->lat_net;
+    if (algorithm == SC_ALGO_COLLNET)
+        return param(k, SC_P_XCOLLNET) + k->lat_net;
     const sc_param *hop = algorithm == SC_ALGO_TREE ? tree : ring;
     return param(k, hop[p]) + k->lat_net;
 }
 
 static double base(const coll_call *k, int algorithm, coll_protocol p)
 {
-    if (algorithm == SC_ALGO_NVLS)
+    if (in_switch(algorithm))
         return param(k, SC_P_NVLS_BASE) +
                (k->at->nodes > 1 ? param(k, SC_P_NVLS_TREE_BASE) : 0);
     if (p == COLL_LL) return by_gen(k, SC_P_BASE_LL_VOLTA);
@@ -199,7 +260,8 @@ static double ll_limit(const coll_call *k)
 
 static bool enabled(const coll_call *k, int algorithm, coll_protocol p)
 {
-    if (algorithm == SC_ALGO_NVLS || algorithm == SC_ALGO_DIRECT)
+    if (in_switch(algorithm) || algorithm == SC_ALGO_DIRECT ||
+        algorithm == SC_ALGO_COLLNET || algorithm == SC_ALGO_PAT)
         return p == COLL_SIMPLE;
     return p != COLL_LL128 || !k->pcie;
 }
@@ -210,11 +272,11 @@ static void quote_pipelined(const coll_call *k, const sc_phases *ph,
     int a = q->algorithm;
     coll_protocol p = q->protocol;
     q->node_bw = node_rate(k, a, p);
-    q->net_bw = net_rate(k, p);
+    q->net_bw = net_rate(k, a, p);
     q->base = base(k, a, p);
     q->bound = bound(ph, k->node, k->net);
     sum_phases(ph, node_hop(k, a, p), net_hop(k, a, p), q);
-    if (a == SC_ALGO_NVLS) q->fill = nvls_fill(k, q);
+    if (in_switch(a)) q->fill = nvls_fill(k, q);
     if (p == COLL_LL && k->at->nodes > 1) {
         double t = ll_limit(k);
         if (t > q->transfer) q->transfer = t;
@@ -248,15 +310,34 @@ static void quote_transfer(const coll_call *k, coll_quote *q)
     q->seconds = t > q->bound ? t : q->bound;
 }
 
-static bool quote_direct(const coll_call *k, const sc_phases *ph, coll_quote *q)
+/* What leaves by another member's NIC passes its port first. */
+static double forwarded(const coll_call *k)
+{
+    if (k->coll != SC_ALL_TO_ALL || !k->forwards || k->at->nodes < 2) return 0;
+    double out = (double)(k->at->n - k->at->m) / k->at->n * k->bytes;
+    return out * (k->at->m - 1.0) / k->at->m;
+}
+
+static double direct_share(const coll_call *k)
+{
+    if (k->pcie) return param(k, SC_P_PCIE_SHARE);
+    return param(k, k->xgmi ? SC_P_XGMI : SC_P_P2P_SHARE);
+}
+
+static bool quote_direct(const coll_call *k, sc_phases *ph, coll_quote *q)
 {
     bool pair = k->coll == SC_SENDRECV;
-    double node = sc_net_bw(k->hw, k->at, SC_SCOPE_NODE,
-                            pair ? SC_PATTERN_PAIR : SC_PATTERN_ALL_PAIRS);
-    if (!has_scopes(ph, node, k->net)) return false;
-    q->bound = bound(ph, node, k->net);
-    q->node_bw = node * param(k, k->pcie ? SC_P_PCIE_SHARE : SC_P_P2P_SHARE);
-    q->net_bw = k->net * param(k, pair ? SC_P_NET_W : SC_P_A2A_NET);
+    double node = pair ? k->pair : k->all_pairs;
+    double net = pair ? k->one_nic : k->spread;
+    if (!has_scopes(ph, node, net)) return false;
+    for (uint32_t i = 0; i < ph->n; i++)
+        if (ph->p[i].scope == SC_SCOPE_NODE) ph->p[i].bytes += forwarded(k);
+    q->port_bytes = sc_phases_bytes(ph, SC_SCOPE_NODE);
+    q->bound = bound(ph, node, net);
+    q->node_bw = node * direct_share(k);
+    q->net_bw = net * param(k, pair      ? SC_P_NET_W
+                               : k->rccl ? SC_P_A2A_NET_RCCL
+                                         : SC_P_A2A_NET);
     sum_phases(ph, 0, 0, q);
     if (pair) {
         quote_transfer(k, q);
@@ -273,6 +354,18 @@ static bool quote_direct(const coll_call *k, const sc_phases *ph, coll_quote *q)
 
 /* ---- all of them -------------------------------------------------------------- */
 
+/* Where the library does not say: bytes that one channel is worth. */
+static uint32_t usual_channels(const coll_call *k, const coll_quote *q)
+{
+    static const double worth[] = {4096, 5120, 32768};
+    double most = by_gen(k, SC_P_CHANNELS_VOLTA);
+    if (in_switch(q->algorithm)) most = param(k, SC_P_NVLS_CHANNELS);
+    if (q->algorithm == SC_ALGO_DIRECT) most = param(k, SC_P_P2P_CHANNELS);
+    double n = ceil(k->bytes / worth[q->protocol]);
+    if (n > most) n = most;
+    return n < 1 ? 1 : (uint32_t)n;
+}
+
 uint32_t coll_quote_algorithm(const coll_call *k, int algorithm,
                               coll_quote *out)
 {
@@ -285,6 +378,7 @@ uint32_t coll_quote_algorithm(const coll_call *k, int algorithm,
     q0.nic_bytes = sc_phases_bytes(&ph, SC_SCOPE_NET);
     if (algorithm == SC_ALGO_DIRECT) {
         q0.protocol = COLL_SIMPLE;
+        q0.channels = usual_channels(k, &q0);
         out[0] = q0;
         return quote_direct(k, &ph, &out[0]) ? 1 : 0;
     }
@@ -293,6 +387,7 @@ uint32_t coll_quote_algorithm(const coll_call *k, int algorithm,
         if (!enabled(k, algorithm, p)) continue;
         out[n] = q0;
         out[n].protocol = p;
+        out[n].channels = usual_channels(k, &out[n]);
         quote_pipelined(k, &ph, &out[n++]);
     }
     return n;
@@ -301,27 +396,60 @@ uint32_t coll_quote_algorithm(const coll_call *k, int algorithm,
 uint32_t coll_quotes(const coll_call *k, int algorithm,
                      coll_quote out[COLL_QUOTES])
 {
+    static const int usual[] = {SC_ALGO_RING,    SC_ALGO_TREE,
+                                SC_ALGO_NVLS,    SC_ALGO_NVLS_TREE,
+                                SC_ALGO_COLLNET, SC_ALGO_PAT};
     if (algorithm >= 0) return coll_quote_algorithm(k, algorithm, out);
     if (k->coll == SC_ALL_TO_ALL || k->coll == SC_SENDRECV)
         return coll_quote_algorithm(k, SC_ALGO_DIRECT, out);
     bool spread = k->coll == SC_ALL_REDUCE && k->at->nodes > 1;
-    bool table = spread && k->gen < 2; /* before Hopper */
-    bool ring = !table || coll_table_takes_ring(k);
-    uint32_t n = ring ? coll_quote_algorithm(k, SC_ALGO_RING, out) : 0;
-    if (spread && (!table || !ring))
-        n += coll_quote_algorithm(k, SC_ALGO_TREE, out + n);
-    if (k->gen >= 2) n += coll_quote_algorithm(k, SC_ALGO_NVLS, out + n);
+    uint32_t n = 0;
+    for (size_t i = 0; i < SC_COUNT(usual); i++) {
+        if (usual[i] == SC_ALGO_TREE && !spread) continue;
+        if (in_switch(usual[i]) && k->gen < 2) continue;
+        n += coll_quote_algorithm(k, usual[i], out + n);
+    }
     return n;
 }
 
-uint32_t coll_channels(const coll_call *k, const coll_quote *q)
+/* Fewer channels than fill the links. */
+static void narrow(coll_quote *q, double share)
 {
-    /* Bytes one channel is worth: NCCL drops channels below this. */
-    static const double worth[] = {4096, 5120, 32768};
-    double most = by_gen(k, SC_P_CHANNELS_VOLTA);
-    if (q->algorithm == SC_ALGO_NVLS) most = param(k, SC_P_NVLS_CHANNELS);
-    if (q->algorithm == SC_ALGO_DIRECT) most = param(k, SC_P_P2P_CHANNELS);
-    double n = ceil(k->bytes / worth[q->protocol]);
-    if (n > most) n = most;
-    return n < 1 ? 1 : (uint32_t)n;
+    if (share >= 1) return;
+    q->node_bw *= share;
+    q->net_bw *= share;
+    q->transfer /= share;
+    finish(q);
+}
+
+static const coll_quote *cheapest(const coll_quote *q, uint32_t n)
+{
+    const coll_quote *best = n > 0 ? &q[0] : NULL;
+    for (uint32_t i = 1; i < n; i++)
+        if (q[i].seconds < best->seconds) best = &q[i];
+    return best;
+}
+
+sc_status coll_best(const coll_call *k, int algorithm, coll_quote *out,
+                    sc_err *err)
+{
+    coll_quote q[COLL_QUOTES];
+    coll_choice c = {.share = 1};
+    sc_status s = coll_select(k, algorithm, &c, err);
+    if (s != SC_OK && s != SC_NO) return s;
+    bool chosen = s == SC_OK;
+    uint32_t n = chosen ? coll_quote_algorithm(k, c.algorithm, q) : 0;
+    if (n == 0) { /* nobody chooses, or what the fabric's form can't price */
+        chosen = false;
+        n = coll_quotes(k, algorithm, q);
+    }
+    const coll_quote *best = cheapest(q, n);
+    for (uint32_t i = 0; chosen && i < n; i++)
+        if (q[i].protocol == c.protocol) best = &q[i];
+    if (best == NULL) return SC_NO;
+    *out = *best;
+    if (!chosen) return SC_OK;
+    out->channels = c.channels;
+    narrow(out, c.share);
+    return SC_OK;
 }

@@ -31,6 +31,7 @@ void sc_cost_centres(sc_cost *out)
 {
     for (int i = 0; i < (int)SC_N_PARAMS; i++) out->p[i] = sc_params[i].centre;
     out->hash = 0;
+    out->n_calibrated = 0;
 }
 
 static sc_status read_one(const sc_node *n, sc_cost *c, sc_err *err)
@@ -61,6 +62,66 @@ static sc_status read_one(const sc_node *n, sc_cost *c, sc_err *err)
     return SC_OK;
 }
 
+typedef struct network {
+    const char *device;
+    int64_t nodes;
+    double nic_bw;
+} network;
+
+#define OFF(f) offsetof(network, f)
+static const sc_key network_keys[] = {
+    {.name = "device",
+     .type = SC_T_STRING,
+     .offset = OFF(device),
+     .required = true,
+     .help = "device of the catalogue"},
+    {.name = "nodes",
+     .type = SC_T_INT,
+     .unit = SC_U_COUNT,
+     .offset = OFF(nodes),
+     .min = 2,
+     .max = 0x1p31,
+     .required = true,
+     .help = "most nodes that were measured"},
+    {.name = "nic_bw",
+     .type = SC_T_QUANTITY,
+     .unit = SC_U_RATE,
+     .offset = OFF(nic_bw),
+     .min = 1,
+     .max = 1e15,
+     .required = true,
+     .help = "all adapters of a node"},
+    {0},
+};
+
+static sc_status read_network(const sc_node *item, sc_arena *a, sc_cost *c,
+                              sc_err *err)
+{
+    network n = {0};
+    if (c->n_calibrated == SC_CALIBRATED)
+        return sc_error(err, SC_EINPUT, SC_C_TOO_BIG, item->pos, NULL,
+                        "more than %d calibrated networks", SC_CALIBRATED);
+    SC_TRY(sc_schema_read(network_keys, item, &n, NULL, a, err));
+    sc_calibrated *out = &c->calibrated[c->n_calibrated++];
+    *out = (sc_calibrated){.nic_bw = n.nic_bw, .nodes = (uint32_t)n.nodes};
+    snprintf(out->device, sizeof out->device, "%s", n.device);
+    return SC_OK;
+}
+
+static sc_status read_networks(const sc_node *root, sc_arena *a, sc_cost *c,
+                               sc_err *err)
+{
+    const sc_node *list = sc_node_get(root, "calibrated");
+    if (list == NULL) return SC_OK;
+    if (list->kind != SC_N_SEQ)
+        return sc_error(err, SC_EINPUT, SC_C_TYPE, list->pos,
+                        "write [{device: h100-sxm, nodes: 2, nic_bw: 400GB/s}]",
+                        "calibrated is not a list of networks");
+    for (const sc_node *n = list->child; n != NULL; n = n->next)
+        SC_TRY(read_network(n, a, c, err));
+    return SC_OK;
+}
+
 sc_status sc_cost_read(const char *text, size_t len, const char *file,
                        sc_arena *a, sc_cost *inout, sc_err *err)
 {
@@ -78,6 +139,8 @@ sc_status sc_cost_read(const char *text, size_t len, const char *file,
         sc_status s = read_one(n, &c, err);
         if (first == SC_OK) first = s;
     }
+    sc_status networks = read_networks(root, a, &c, err);
+    if (first == SC_OK) first = networks;
     if (first != SC_OK) return first;
     c.hash = sc_hash(c.p, sizeof c.p, 0);
     *inout = c;

@@ -5,6 +5,7 @@
 #include "hw/device.h"
 #include "hw/fabric.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -149,6 +150,7 @@ sc_status hw_build_spec(const char *name, hw_spec *s, sc_arena *a,
         SC_TRY(hw_add_dim(hw, &d, hw_spec_pos(s, "nodes"), err));
     }
     hw_finish(hw, s, net);
+    SC_TRY(hw_library(s, hw, a, err));
     *out = hw;
     return SC_OK;
 }
@@ -272,6 +274,20 @@ sc_status sc_hw_build(const char *spec, sc_pos pos, sc_arena *a,
     return hw_build_text(text, len, spec, a, out, err);
 }
 
+/* `total` bytes/s of a node's adapters: fewer of the usual ones where that fits,
+ * else as many of another rate. */
+static void set_adapters(hw_spec *s, double total)
+{
+    double n = floor(total / s->nic_bw + 0.5);
+    bool each = s->rails == s->nics; /* an adapter, a rail */
+    if (n >= 1 && n < (double)s->nics && (each || s->rails == 1) &&
+        fabs(total / (n * s->nic_bw) - 1) < 1e-6) {
+        s->nics = (int64_t)n;
+        if (each) s->rails = s->nics;
+    }
+    s->nic_bw = total / (double)s->nics;
+}
+
 /* Nine parameters: a row of a table is flat.  NOLINTNEXTLINE */
 sc_status sc_hw_from_numbers(const char *device, uint32_t nodes,
                              uint32_t per_node, double intra_bw,
@@ -294,7 +310,7 @@ sc_status sc_hw_from_numbers(const char *device, uint32_t nodes,
     s.nodes = (int64_t)(all / part);
     SC_TRY(hw_resize(&s, part, a, err));
     if (intra_bw > 0) s.bandwidth = intra_bw;
-    if (inter_bw > 0) s.nic_bw = inter_bw * (double)part / (double)s.nics;
+    if (inter_bw > 0) set_adapters(&s, inter_bw * (double)part);
     char *name = sc_sprintf(a, "%ux%u %s", nodes, per_node, d->name);
     if (name == NULL) return sc_error_nomem(err);
     return hw_build_spec(name, &s, a, out, err);

@@ -34,4 +34,8 @@ sc_status hw_net_dim(const hw_spec *s, uint32_t node_size, uint32_t nodes,
  * dimension is the network between nodes. */
 void hw_finish(sc_hw *hw, const hw_spec *s, bool net);
 
+/* The collective library: version, options, topology file, memo; after
+ * hw_finish(). */
+sc_status hw_library(const hw_spec *s, sc_hw *hw, sc_arena *a, sc_err *err);
+
 #endif

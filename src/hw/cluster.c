@@ -94,6 +94,25 @@ const sc_key hw_cluster_keys[] = {
     NUMBER("nic_latency", nic_latency, SC_U_TIME, "1us", 0, 1,
            "one hop of the network"),
     WHOLE("nodes", nodes, "1", 1, 0x1p31, "number of nodes"),
+    WORD("nccl", nccl, "release of NCCL: 2.18"),
+    WORD("nccl_algo", nccl_algo, "NCCL_ALGO"),
+    WORD("nccl_proto", nccl_proto, "NCCL_PROTO"),
+    WHOLE("nccl_min_nchannels", nccl_min_channels, "0", 0, 64,
+          "NCCL_MIN_NCHANNELS"),
+    WHOLE("nccl_max_nchannels", nccl_max_channels, "0", 0, 64,
+          "NCCL_MAX_NCHANNELS"),
+    WHOLE("nccl_cross_nic", nccl_cross_nic, NULL, 0, 2, "NCCL_CROSS_NIC"),
+    {.name = "nccl_pxn_disable",
+     .type = SC_T_BOOL,
+     AT(nccl_pxn_disable),
+     .def = "false",
+     .help = "NCCL_PXN_DISABLE"},
+    {.name = "sharp",
+     .type = SC_T_BOOL,
+     AT(sharp),
+     .def = "false",
+     .help = "the network's switches reduce (SHARP, CollNet)"},
+    WORD("topology", topology, "NCCL topology XML of one node"),
     {.name = "groups",
      .type = SC_T_NODE,
      AT(groups),
@@ -102,7 +121,10 @@ const sc_key hw_cluster_keys[] = {
 
 sc_status hw_spec_init(hw_spec *s, sc_pos pos, sc_arena *a, sc_err *err)
 {
-    *s = (hw_spec){.fabric = HW_FABRIC_UNKNOWN, .nics = -1, .pos = pos};
+    *s = (hw_spec){.fabric = HW_FABRIC_UNKNOWN,
+                   .nics = -1,
+                   .nccl_cross_nic = -1,
+                   .pos = pos};
     return sc_schema_defaults(hw_cluster_keys, s, a, err);
 }
 
@@ -169,9 +191,25 @@ sc_status hw_cluster_read(const char *text, size_t len, const char *file,
 sc_status hw_group_read(const sc_node *item, const hw_spec *of, hw_spec *s,
                         sc_arena *a, sc_err *err)
 {
-    static const char *const common[] = {
-        "groups", "rails", "leaf",        "group", "oversubscription",
-        "cpu",    "pue",   "nic_latency", "host",  "unit"};
+    static const char *const common[] = {"groups",
+                                         "rails",
+                                         "leaf",
+                                         "group",
+                                         "oversubscription",
+                                         "cpu",
+                                         "pue",
+                                         "nic_latency",
+                                         "host",
+                                         "unit",
+                                         "nccl",
+                                         "nccl_algo",
+                                         "nccl_proto",
+                                         "nccl_min_nchannels",
+                                         "nccl_max_nchannels",
+                                         "nccl_cross_nic",
+                                         "nccl_pxn_disable",
+                                         "sharp",
+                                         "topology"};
     hw_values base;
     hw_spec own = *of;
     if (item->kind == SC_N_MAP && sc_node_get(item, "node") != NULL)

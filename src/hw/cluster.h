@@ -41,6 +41,11 @@ typedef struct hw_spec {
     int64_t rails, leaf, group;
     double oversubscription, node_power, pue;
     int cpu; /* index into hw_cpus */
+    /* The collective library. */
+    const char *nccl, *nccl_algo, *nccl_proto, *topology;
+    int64_t nccl_min_channels, nccl_max_channels; /* 0: not given */
+    int64_t nccl_cross_nic;                       /* -1: not given */
+    bool nccl_pxn_disable, sharp;
     /* Not keys: */
     hw_values values;
     sc_pos pos;         /* of the whole description */

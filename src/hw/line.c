@@ -344,6 +344,7 @@ sc_status hw_build_line(const char *text, sc_pos pos, sc_arena *a,
     SC_TRY(check_bandwidths(&p, net, s.nic_bw));
     if (net) SC_TRY(make_net(&p, &s, &given));
     hw_finish(p.hw, &s, net);
+    SC_TRY(hw_library(&s, p.hw, a, err));
     *out = p.hw;
     return SC_OK;
 }

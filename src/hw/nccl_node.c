@@ -4,7 +4,7 @@
  *
  * The fabric is the machine's.  What a machine does not state is put as
  * servers are built: two CPUs where there are more devices than one host
- * bridge carries, a PCI switch for every two devices or for every NIC, NICs
+ * bridge carries, a PCI switch for every two devices (from Hopper for one), NICs
  * spread over the switches, GPUDirect RDMA everywhere.
  */
 #include "hw/link.h"
@@ -40,6 +40,12 @@ static const arch_row *arch_of(const sc_hw *hw)
             strcmp(hw->device->arch, arches[i].name) == 0)
             return &arches[i];
     return NULL;
+}
+
+uint32_t sc_nccl_sm(const sc_hw *hw)
+{
+    const arch_row *row = arch_of(hw);
+    return row == NULL ? 0 : row->sm;
 }
 
 /* GB/s of `share` of a device's fabric, as NCCL counts: whole NVLinks at its
@@ -92,13 +98,17 @@ static sc_status add_links(builder *x, const sc_dim *d, const line *l)
 
 static sc_status add_cube(builder *x, const sc_dim *d, const line *l)
 {
-    float width = fabric_width(x, d, 1.0 / 6);
+    /* Six links, or with P100 one to each neighbour. */
+    bool single =
+        x->hw->device != NULL && x->hw->device->links == HW_CUBE_DEGREE;
+    float width = fabric_width(x, d, single ? 1.0 / HW_CUBE_DEGREE : 1.0 / 6);
     for (uint32_t c = 0; c < l->size; c++)
         for (int k = 0; k < HW_CUBE_DEGREE; k++) {
             hw_edge e = hw_cube[c][k];
+            float links = single ? 1 : (float)e.count;
             if (e.to < l->size)
                 SC_TRY(hw_topo_link(&x->b, gpu(x, l, c), gpu(x, l, e.to),
-                                    SC_WIRE_NVLINK, (float)e.count * width));
+                                    SC_WIRE_NVLINK, links * width));
         }
     return SC_OK;
 }
@@ -194,9 +204,12 @@ static sc_status add_pci(builder *x, const sc_dim *net, uint32_t intel)
     bool tree = on_pci_tree(x);
     uint32_t ports = net == NULL ? 0 : net->ports;
     uint32_t pairs = (x->size + 1) / 2;
-    uint32_t groups = tree            ? (x->size + HW_BRIDGE - 1) / HW_BRIDGE
-                      : ports > pairs ? (ports < x->size ? ports : x->size)
-                                      : pairs;
+    /* A DGX A100 has two devices and two adapters on a switch, a DGX H100 a
+     * switch for each device. */
+    bool apart = ports > pairs && x->sm >= 90;
+    uint32_t groups = tree    ? (x->size + HW_BRIDGE - 1) / HW_BRIDGE
+                      : apart ? (ports < x->size ? ports : x->size)
+                              : pairs;
     uint32_t cpus = tree ? groups : x->size > HW_BRIDGE ? 2 : 1;
     SC_TRY(add_cpus(x, cpus, intel));
     for (uint32_t s = 0; s < groups; s++) {

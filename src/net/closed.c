@@ -16,18 +16,6 @@ static double least(double a, double b)
     return a < b ? a : b;
 }
 
-/* Six links per device; how many of them the best rings over devices 0..n-1
- * of the cube mesh use in each direction.  Not a formula: results of NCCL's
- * topology search on the DGX-1V graph; n = 5 with the wiring that gives less.
- * Other cubes take the same shares. */
-static double cube_links(uint32_t n, sc_pattern pattern)
-{
-    static const double links[] = {0, 0, 1, 2, 4, 1, 2, 4, 6};
-    double l = links[n < 8 ? n : 8];
-    /* Four of seven peers are direct: two fifths of the traffic is relayed. */
-    return pattern == SC_PATTERN_ALL_PAIRS && n > 4 ? l * 0.7 : l;
-}
-
 /* All-to-all over links of bw / 2 to two neighbours of a closed ring: bytes
  * sent over bytes that the busiest link carries. */
 static double ring_all_pairs(double bw, double n)
@@ -46,6 +34,7 @@ static double ring_bw(const sc_dim *d, uint32_t n, sc_pattern pattern)
 
 static double dim_bw(const sc_dim *d, uint32_t n, sc_pattern pattern)
 {
+    if (pattern == SC_PATTERN_OTHER_RAILS) pattern = SC_PATTERN_NEIGHBOURS;
     double size = d->size > 1 ? d->size : 2;
     switch (d->kind) {
     case SC_DIM_SWITCH: return d->bw;
@@ -59,9 +48,7 @@ static double dim_bw(const sc_dim *d, uint32_t n, sc_pattern pattern)
     case SC_DIM_TREE: /* half of all pairs meet at one host bridge */
         return pattern == SC_PATTERN_ALL_PAIRS ? ring_all_pairs(d->bw, n)
                                                : d->bw;
-    case SC_DIM_CUBE:
-        return d->bw / 6 *
-               cube_links(pattern == SC_PATTERN_PAIR ? 2 : n, pattern);
+    case SC_DIM_CUBE: return 0; /* its rings are found by a search */
     }
     return d->bw;
 }
@@ -80,24 +67,43 @@ static double node_bw(const sc_hw *hw, const sc_place *at, sc_pattern pattern)
     return bw;
 }
 
+/* How much longer the spines take for what has to cross them.  Rails meet only
+ * there; without rails a group under one leaf never does. */
+static double detour(const sc_dim *d, bool leaves, sc_pattern pattern)
+{
+    if (!(d->oversub > 1)) return 1;
+    if (leaves) return d->oversub;
+    if (pattern != SC_PATTERN_OTHER_RAILS || d->rails < 2) return 1;
+    return d->oversub;
+}
+
+/* NICs of one dimension that the members on a node may use together. */
+static double nics_bw(const sc_hw *hw, const sc_dim *d, const sc_place *at,
+                      sc_pattern pattern)
+{
+    double size = hw->node_size > 1 ? hw->node_size : 1;
+    double peers = at->peers > 1 ? at->peers : 1;
+    double all = d->ports > 0 ? d->ports * d->port_bw : d->bw * size;
+    if (pattern != SC_PATTERN_PAIR || d->ports == 0) return all / peers;
+    double own = d->ports > size ? d->ports / size : 1;
+    return least(all / peers, own * d->port_bw);
+}
+
 /* One node's NICs, shared by the sibling groups and no faster than the host
  * links of the members that drive them. */
-static double nodes_bw(const sc_hw *hw, const sc_place *at)
+static double nodes_bw(const sc_hw *hw, const sc_place *at, sc_pattern pattern)
 {
-    double bw = 0, peers = at->peers > 1 ? at->peers : 1;
+    double bw = 0;
     uint32_t inner = inner_dims(hw);
     for (uint32_t i = inner; i < hw->n_dims; i++) {
         const sc_dim *d = &hw->dim[i];
         if (at->dim_n[i] < 2) continue;
-        double b = d->ports > 0
-                       ? d->ports * d->port_bw
-                       : d->bw * (hw->node_size > 1 ? hw->node_size : 1);
+        double b = nics_bw(hw, d, at, pattern);
         /* Outer dimensions are above a leaf by themselves. */
         bool leaves = i > inner || (d->leaf > 0 && at->dim_n[i] > d->leaf);
-        if (d->oversub > 1 && leaves) b /= d->oversub;
+        b /= detour(d, leaves, pattern);
         bw = bw > 0 ? least(bw, b) : b;
     }
-    bw /= peers;
     double host = hw->device->host_bw * at->m;
     return host > 0 ? least(bw, host) : bw;
 }
@@ -106,7 +112,7 @@ double sc_net_bw(const sc_hw *hw, const sc_place *at, sc_scope scope,
                  sc_pattern pattern)
 {
     if (scope == SC_SCOPE_NODE) return at->m > 1 ? node_bw(hw, at, pattern) : 0;
-    return at->nodes > 1 ? nodes_bw(hw, at) : 0;
+    return at->nodes > 1 ? nodes_bw(hw, at, pattern) : 0;
 }
 
 double sc_net_latency(const sc_hw *hw, sc_scope scope)

@@ -4,6 +4,7 @@
  * collective needs, and what leaves the members arrives.
  */
 #include <stepcast/coll.h>
+#include <stepcast/hw_nccl.h>
 
 #include "property.h"
 #include "unit.h"
@@ -36,6 +37,8 @@ static void draw(prop *p, random_case *c)
     for (int i = 0; i < SC_HW_DIMS; i++) c->at.dim_n[i] = 1;
     c->at.dim_n[0] = m;
     c->at.dim_n[1] = nodes;
+    static const sc_nccl_options sharp = {.collnet = true};
+    c->hw.nccl_options = prop_below(p, 2) ? &sharp : NULL;
     c->coll = (sc_coll)prop_below(p, SC_N_COLLS);
     c->bytes = 1 + (double)prop_below(p, 1u << 30);
 }
@@ -65,10 +68,12 @@ static double least_bytes(const random_case *c, bool in_switch)
 }
 
 /* Through one node's NICs, by the same count with nodes for members; a
- * double tree of two nodes reduces on both at once. */
-static double least_net_bytes(const random_case *c)
+ * double tree of two nodes reduces on both at once, and SHARP sends the sum
+ * back once. */
+static double least_net_bytes(const random_case *c, bool in_network)
 {
     double nodes = c->at.nodes, v = c->bytes;
+    if (in_network && c->coll == SC_ALL_REDUCE) return v;
     switch (c->coll) {
     case SC_ALL_REDUCE: return 2 * (nodes - 1) / nodes * v;
     case SC_ALL_GATHER:
@@ -92,11 +97,13 @@ static bool needs_are_met(prop *p, void *ctx)
         if (!run(&c, a)) continue;
         double node = sc_phases_bytes(&c.ph, SC_SCOPE_NODE);
         double net = sc_phases_bytes(&c.ph, SC_SCOPE_NET);
-        double need = least_bytes(&c, a == SC_ALGO_NVLS);
-        if (c.at.nodes > 1 && net < least_net_bytes(&c) * (1 - 1e-12))
+        bool in_switch = a == SC_ALGO_NVLS || a == SC_ALGO_NVLS_TREE;
+        bool sharp = a == SC_ALGO_NVLS || a == SC_ALGO_COLLNET;
+        double need = least_bytes(&c, in_switch);
+        if (c.at.nodes > 1 && net < least_net_bytes(&c, sharp) * (1 - 1e-12))
             return false;
         if (c.at.nodes == 1 && node < need * (1 - 1e-12)) return false;
-        if (a != SC_ALGO_NVLS && c.coll != SC_SENDRECV &&
+        if (!in_switch && !sharp && c.coll != SC_SENDRECV &&
             node + net < need * (1 - 1e-12))
             return false;
         if (c.at.m == 1 && node > 0) return false;
@@ -136,7 +143,9 @@ static bool switch_law_holds(prop *p, void *ctx)
     random_case c;
     draw(p, &c);
     c.coll = SC_ALL_REDUCE;
-    if (!run(&c, SC_ALGO_NVLS)) return c.at.m < 2 || c.at.n < 3;
+    int a = c.at.nodes > 1 && c.hw.nccl_options == NULL ? SC_ALGO_NVLS_TREE
+                                                        : SC_ALGO_NVLS;
+    if (!run(&c, a)) return c.at.m < 2 || c.at.n < 3;
     double want = c.at.n > 1 ? c.bytes * (1 + 1.0 / c.at.m) : 0;
     return fabs(sc_phases_bytes(&c.ph, SC_SCOPE_NODE) - want) <= 1e-9 * want;
 }

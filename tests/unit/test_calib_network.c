@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The network table: what is read and skipped, and how well the fit does. */
+#include <stepcast/calib_nccltests.h>
+
 #include "calib/network.h"
 #include "fixture.h"
 
@@ -191,6 +193,151 @@ static void leaves_out_a_rank_count(void **state)
     }
 }
 
+/* ---- what the tables must show ------------------------------------------- */
+
+typedef bool row_filter(const sc_csv *t, uint32_t row, void *ctx);
+
+static sc_csv filter(const sc_csv *t, row_filter *keep, void *ctx)
+{
+    sc_csv out = *t;
+    out.n_rows = 0;
+    out.cells = SC_NEW_N(&arena, const char *, (size_t)t->n_rows * t->n_cols);
+    out.line = SC_NEW_N(&arena, uint32_t, t->n_rows);
+    assert_non_null(out.cells);
+    assert_non_null(out.line);
+    for (uint32_t i = 0; i < t->n_rows; i++) {
+        if (!keep(t, i, ctx)) continue;
+        memcpy(out.cells + (size_t)out.n_rows * t->n_cols,
+               t->cells + (size_t)i * t->n_cols, t->n_cols * sizeof *t->cells);
+        out.line[out.n_rows++] = t->line[i];
+    }
+    return out;
+}
+
+static const char *cell(const sc_csv *t, uint32_t row, const char *column)
+{
+    return sc_csv_get(t, row, sc_csv_col(t, column));
+}
+
+static double size_of(const sc_csv *t, uint32_t row)
+{
+    double v = 0;
+    assert_int_equal(sc_unit_parse(cell(t, row, "size_bytes"), SC_U_NONE,
+                                   sc_pos_none(), &v, &err),
+                     SC_OK);
+    return v;
+}
+
+static bool same_group(const sc_csv *t, uint32_t a, uint32_t b)
+{
+    static const char *const by[] = {"gpu", "gpus", "nodes", "collective"};
+    for (size_t i = 0; i < SC_COUNT(by); i++)
+        if (strcmp(cell(t, a, by[i]), cell(t, b, by[i])) != 0) return false;
+    return true;
+}
+
+/* Place of each row's size among the sizes of its group, from 0. */
+static uint32_t *places(const sc_csv *t)
+{
+    uint32_t n = t->n_rows, *group = SC_NEW_N(&arena, uint32_t, n);
+    uint32_t *place = SC_NEW_N(&arena, uint32_t, n);
+    double *size = SC_NEW_N(&arena, double, n);
+    assert_true(group != NULL && place != NULL && size != NULL);
+    for (uint32_t i = 0; i < n; i++) {
+        size[i] = size_of(t, i);
+        for (group[i] = 0; !same_group(t, i, group[i]);) group[i]++;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        double last = 0, next = 0;
+        for (place[i] = 0; next != size[i]; place[i] += next != size[i]) {
+            next = size[i];
+            for (uint32_t k = 0; k < n; k++)
+                if (group[k] == group[i] && size[k] > last && size[k] < next)
+                    next = size[k];
+            last = next;
+        }
+    }
+    return place;
+}
+
+typedef struct half {
+    const uint32_t *place;
+    uint32_t rest;
+} half;
+
+static bool of_half(const sc_csv *t, uint32_t row, void *ctx)
+{
+    (void)t;
+    const half *h = ctx;
+    return h->place[row] % 2 == h->rest;
+}
+
+/* Mean over (device, ranks, nodes, collective) of the group's mean error. */
+static double mean_error(const sc_csv *t, const sc_cost *c)
+{
+    sc_network_score s;
+    assert_int_equal(sc_network_check(t, c, &s, NULL, &arena, &err), SC_OK);
+    uint32_t n = s.groups[0] + s.groups[1];
+    assert_true(n > 0);
+    return (s.error[0] * s.groups[0] + s.error[1] * s.groups[1]) / n;
+}
+
+static void before_any_fit(void **state)
+{
+    (void)state;
+    sc_csv t = load("network.csv");
+    sc_cost c;
+    sc_cost_centres(&c);
+    assert_true(mean_error(&t, &c) < 0.15);
+}
+
+/* Every second size of each group is fitted, the others are predicted. */
+static void calibrated_on_half(void **state)
+{
+    (void)state;
+    sc_csv t = load("network.csv");
+    uint32_t *place = places(&t);
+    half first = {place, 0}, second = {place, 1};
+    sc_csv fitted = filter(&t, of_half, &first);
+    sc_csv held = filter(&t, of_half, &second);
+    assert_true(fitted.n_rows > 500 && held.n_rows > 500);
+    sc_cost c;
+    sc_nccl_fit fit;
+    sc_cost_centres(&c);
+    double before = mean_error(&held, &c);
+    assert_int_equal(
+        sc_fit_network_table(&fitted, &c, &fit, NULL, &arena, &err), SC_OK);
+    double after = mean_error(&held, &c);
+    print_message("held-out sizes: %.2f %% from the catalogue, %.2f %% "
+                  "calibrated\n",
+                  100 * before, 100 * after);
+    assert_true(after < before);
+    assert_true(after < 0.05);
+    assert_int_equal(c.n_calibrated, 1);
+    assert_string_equal(c.calibrated[0].device, "h100-sxm");
+}
+
+static bool large(const sc_csv *t, uint32_t row, void *ctx)
+{
+    (void)ctx;
+    return size_of(t, row) >= 268435456;
+}
+
+/* Rows that no fit has seen, with the parameters that are built in. */
+static void published_elsewhere(void **state)
+{
+    (void)state;
+    sc_csv all = load("network-extra.csv"), t = filter(&all, large, NULL);
+    sc_cost c;
+    sc_network_score s;
+    assert_int_equal(sc_cost_builtin(&arena, &c, &err), SC_OK);
+    double error = mean_error(&t, &c);
+    print_message("network-extra from 256 MiB: %.2f %%\n", 100 * error);
+    assert_true(error < 0.12);
+    assert_int_equal(sc_network_check(&t, &c, &s, NULL, &arena, &err), SC_OK);
+    assert_true(s.used[0] + s.used[1] >= 150);
+}
+
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 
 int main(void)
@@ -201,6 +348,9 @@ int main(void)
         TEST(harness_terms),
         TEST(fits_the_table),
         TEST(leaves_out_a_rank_count),
+        TEST(before_any_fit),
+        TEST(calibrated_on_half),
+        TEST(published_elsewhere),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Bytes and steps of each algorithm on cases worked out by hand. */
 #include <stepcast/coll.h>
+#include <stepcast/hw_nccl.h>
 
 #include "unit.h"
 
@@ -125,8 +126,14 @@ static void in_switch(void **state)
     expect(&ph.p[0], SC_SCOPE_NODE, 1, 900);
     assert_true(run(SC_ALGO_NVLS, SC_ALL_GATHER, 800, 8, 1, &ph));
     expect(&ph.p[0], SC_SCOPE_NODE, 1, 700);
-    assert_true(run(SC_ALGO_NVLS, SC_ALL_REDUCE, 800, 8, 4, &ph));
+    assert_true(run(SC_ALGO_NVLS_TREE, SC_ALL_REDUCE, 800, 8, 4, &ph));
+    expect(&ph.p[0], SC_SCOPE_NODE, 1, 900);
     expect(&ph.p[1], SC_SCOPE_NET, 4, 1600);
+    assert_true(run(SC_ALGO_NVLS_TREE, SC_ALL_REDUCE, 800, 8, 2, &ph));
+    expect(&ph.p[1], SC_SCOPE_NET, 2, 800); /* each tree's root takes half */
+    assert_false(run(SC_ALGO_NVLS_TREE, SC_ALL_REDUCE, 800, 8, 1, &ph));
+    assert_false(run(SC_ALGO_NVLS_TREE, SC_ALL_GATHER, 800, 8, 4, &ph));
+    assert_false(run(SC_ALGO_NVLS, SC_ALL_REDUCE, 800, 8, 4, &ph));
     assert_false(run(SC_ALGO_NVLS, SC_ALL_GATHER, 800, 8, 4, &ph));
     assert_false(run(SC_ALGO_NVLS, SC_ALL_REDUCE, 800, 2, 1, &ph));
     sc_hw plain = machine(1);
@@ -135,6 +142,42 @@ static void in_switch(void **state)
     plain.dim[0].multicast = false;
     assert_false(sc_algorithms(&n)[SC_ALGO_NVLS].phases(SC_ALL_REDUCE, 8, &at,
                                                         &plain, &ph));
+}
+
+/* The network's switches reduce: a node sends V once, however many there are. */
+static void in_the_network(void **state)
+{
+    (void)state;
+    static const sc_nccl_options sharp = {.collnet = true};
+    sc_hw hw = machine(16);
+    sc_place at = group(8, 16);
+    uint32_t n;
+    sc_phases ph;
+    const sc_algorithm *a = sc_algorithms(&n);
+    assert_false(a[SC_ALGO_COLLNET].phases(SC_ALL_REDUCE, 800, &at, &hw, &ph));
+    hw.nccl_options = &sharp;
+    assert_true(a[SC_ALGO_COLLNET].phases(SC_ALL_REDUCE, 800, &at, &hw, &ph));
+    expect(&ph.p[0], SC_SCOPE_NODE, 2, 1400);
+    expect(&ph.p[1], SC_SCOPE_NET, 2, 800);
+    assert_true(a[SC_ALGO_NVLS].phases(SC_ALL_REDUCE, 800, &at, &hw, &ph));
+    expect(&ph.p[0], SC_SCOPE_NODE, 1, 900);
+    expect(&ph.p[1], SC_SCOPE_NET, 2, 800);
+    assert_true(a[SC_ALGO_NVLS].phases(SC_ALL_GATHER, 800, &at, &hw, &ph));
+    expect(&ph.p[1], SC_SCOPE_NET, 1, 750);
+    assert_false(a[SC_ALGO_COLLNET].phases(SC_ALL_GATHER, 800, &at, &hw, &ph));
+}
+
+static void aggregated_trees(void **state)
+{
+    (void)state;
+    sc_phases ph;
+    assert_true(run(SC_ALGO_PAT, SC_ALL_GATHER, 800, 1, 8, &ph));
+    assert_int_equal(ph.n, 1);
+    expect(&ph.p[0], SC_SCOPE_NET, 3, 700);
+    assert_true(run(SC_ALGO_PAT, SC_REDUCE_SCATTER, 800, 1, 5, &ph));
+    expect(&ph.p[0], SC_SCOPE_NET, 3, 640);
+    assert_false(run(SC_ALGO_PAT, SC_ALL_REDUCE, 800, 1, 8, &ph));
+    assert_false(run(SC_ALGO_PAT, SC_ALL_GATHER, 800, 2, 8, &ph));
 }
 
 static void nothing_moves(void **state)
@@ -178,10 +221,16 @@ static void bus_factors(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rings),       cmocka_unit_test(trees),
-        cmocka_unit_test(hierarchies), cmocka_unit_test(direct_exchanges),
-        cmocka_unit_test(in_switch),   cmocka_unit_test(nothing_moves),
-        cmocka_unit_test(names),       cmocka_unit_test(bus_factors),
+        cmocka_unit_test(rings),
+        cmocka_unit_test(trees),
+        cmocka_unit_test(hierarchies),
+        cmocka_unit_test(direct_exchanges),
+        cmocka_unit_test(in_switch),
+        cmocka_unit_test(in_the_network),
+        cmocka_unit_test(aggregated_trees),
+        cmocka_unit_test(nothing_moves),
+        cmocka_unit_test(names),
+        cmocka_unit_test(bus_factors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -172,7 +172,9 @@ static void from_numbers(void **state)
     (void)state;
     const sc_hw *h = numbers("A100-SXM-80GB", 8, 8, 300e9, 12.5e9);
     assert_true(h->n_devices == 64 && h->dim[0].kind == SC_DIM_SWITCH);
-    assert_true(h->dim[1].ports == 8 && h->dim[1].port_bw == 12.5e9);
+    /* four of its usual 25 GB/s adapters make the 100 GB/s of a node */
+    assert_true(h->dim[1].ports == 4 && h->dim[1].port_bw == 25e9);
+    assert_true(h->dim[1].bw == 12.5e9 && h->dim[1].rails == 4);
     h = numbers("A100-SXM-80GB", 45, 8, 300e9, 6.25e9);
     assert_true(h->dim[1].bw == 6.25e9 && h->n_nodes == 45);
     h = numbers("NVIDIA H100-SXM5-80GB", 2, 4, 0, 0);

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* library.c - what a cluster says about its collective library. */
+#include "hw/build.h"
+#include "hw/memo.h"
+#include "hw/nccl_graph.h"
+
+#include <string.h>
+
+/* NCCL 2.12 brought PXN and 2.10's tables were kept until 2.11. */
+enum { NEXT_TABLE_MINOR = 12 };
+
+static bool known_by_2_10(const char *arch)
+{
+    static const char *const old[] = {"kepler", "maxwell", "pascal", "volta",
+                                      "turing", "ampere",  NULL};
+    for (const char *const *a = old; *a != NULL; a++)
+        if (arch != NULL && strcmp(*a, arch) == 0) return true;
+    return false;
+}
+
+bool sc_nccl_version(const char *text, const char *arch, sc_nccl *out)
+{
+    unsigned part[2] = {0, 0};
+    bool old = known_by_2_10(arch);
+    *out = old ? SC_NCCL_2_10_3 : SC_NCCL_2_30_7;
+    if (text == NULL) return true;
+    const char *s = text;
+    for (int i = 0; i < 2; i++) {
+        if (*s < '0' || *s > '9') return false;
+        for (; *s >= '0' && *s <= '9' && part[i] < 1000; s++)
+            part[i] = part[i] * 10 + (unsigned)(*s - '0');
+        if (i == 0 && *s++ != '.') return false;
+    }
+    for (; *s != '\0'; s++)
+        if (*s != '.' && (*s < '0' || *s > '9')) return false;
+    bool before = part[0] < 2 || (part[0] == 2 && part[1] < NEXT_TABLE_MINOR);
+    *out = before && old ? SC_NCCL_2_10_3 : SC_NCCL_2_30_7;
+    return true;
+}
+
+static sc_status read_version(const hw_spec *s, sc_hw *hw, sc_err *err)
+{
+    sc_nccl version;
+    if (!sc_nccl_version(s->nccl, hw->device->arch, &version))
+        return sc_error(err, SC_EINPUT, SC_C_TYPE, hw_spec_pos(s, "nccl"),
+                        "write it like 2.18 or 2.21.5",
+                        "\"%.40s\" is no release of NCCL", s->nccl);
+    hw->nccl = (int)version;
+    hw->nccl_assumed = s->nccl == NULL;
+    return SC_OK;
+}
+
+static sc_status check_channels(const hw_spec *s, sc_err *err)
+{
+    if (s->nccl_max_channels == 0 ||
+        s->nccl_min_channels <= s->nccl_max_channels)
+        return SC_OK;
+    return sc_error(
+        err, SC_EINPUT, SC_C_CONFLICT, hw_spec_pos(s, "nccl_min_nchannels"),
+        NULL, "at least %lld channels, but at most %lld",
+        (long long)s->nccl_min_channels, (long long)s->nccl_max_channels);
+}
+
+static bool any_option(const hw_spec *s)
+{
+    return s->nccl_algo != NULL || s->nccl_proto != NULL ||
+           s->nccl_min_channels > 0 || s->nccl_max_channels > 0 ||
+           s->nccl_cross_nic >= 0 || s->nccl_pxn_disable || s->sharp;
+}
+
+static sc_status read_options(const hw_spec *s, sc_hw *hw, sc_arena *a,
+                              sc_err *err)
+{
+    SC_TRY(check_channels(s, err));
+    if (!any_option(s)) return SC_OK;
+    sc_nccl_options *o = SC_NEW(a, sc_nccl_options);
+    if (o == NULL) return sc_error_nomem(err);
+    *o = (sc_nccl_options){.algo = s->nccl_algo,
+                           .proto = s->nccl_proto,
+                           .min_channels = (uint32_t)s->nccl_min_channels,
+                           .max_channels = (uint32_t)s->nccl_max_channels,
+                           .cross_nic = s->nccl_cross_nic < 0
+                                            ? 0
+                                            : (uint32_t)s->nccl_cross_nic + 1,
+                           .pxn_disable = s->nccl_pxn_disable,
+                           .collnet = s->sharp,
+                           .algo_pos = hw_spec_pos(s, "nccl_algo"),
+                           .proto_pos = hw_spec_pos(s, "nccl_proto")};
+    hw->nccl_options = o;
+    return SC_OK;
+}
+
+/* A file beside the one that names it, unless the path is absolute. */
+static const char *beside(const hw_spec *s, sc_pos pos, sc_arena *a)
+{
+    const char *file = pos.file != NULL ? pos.file : "";
+    const char *slash = strrchr(file, '/');
+    if (s->topology[0] == '/' || slash == NULL) return s->topology;
+    return sc_sprintf(a, "%.*s/%s", (int)(slash - file), file, s->topology);
+}
+
+static sc_status read_topology(const hw_spec *s, sc_hw *hw, sc_arena *a,
+                               sc_err *err)
+{
+    if (s->topology == NULL) return SC_OK;
+    sc_pos pos = hw_spec_pos(s, "topology");
+    const char *path = beside(s, pos, a);
+    char *text;
+    size_t len;
+    if (path == NULL) return sc_error_nomem(err);
+    SC_TRY(sc_file_read(path, (size_t)16 << 20, a, &text, &len, err));
+    SC_TRY(sc_topo_read(text, len, path, (sc_nccl)hw->nccl, a, &hw->topo, err));
+    uint32_t n = hw->topo->n[SC_TOPO_GPU];
+    if (n == hw->node_size) return SC_OK;
+    return sc_error(err, SC_EINPUT, SC_C_CONFLICT, pos,
+                    "name the node that the file describes",
+                    "the topology has %u GPUs, a node %u", n, hw->node_size);
+}
+
+static uint64_t hash_text(const char *text, uint64_t h)
+{
+    return text == NULL ? h : sc_hash(text, strlen(text) + 1, h);
+}
+
+/* What nobody set leaves the hash as it is. */
+static void hash_library(const hw_spec *s, sc_hw *hw)
+{
+    sc_nccl usual;
+    sc_nccl_version(NULL, hw->device->arch, &usual);
+    if (hw->nccl != (int)usual)
+        hw->hash = sc_hash(&hw->nccl, sizeof hw->nccl, hw->hash);
+    if (any_option(s)) {
+        int64_t number[] = {s->nccl_min_channels, s->nccl_max_channels,
+                            s->nccl_cross_nic, s->nccl_pxn_disable, s->sharp};
+        hw->hash = sc_hash(number, sizeof number, hw->hash);
+        hw->hash = hash_text(s->nccl_algo, hash_text("algo", hw->hash));
+        hw->hash = hash_text(s->nccl_proto, hash_text("proto", hw->hash));
+    }
+    hw->hash = hash_text(s->topology, hw->hash);
+}
+
+sc_status hw_library(const hw_spec *s, sc_hw *hw, sc_arena *a, sc_err *err)
+{
+    SC_TRY(read_version(s, hw, err));
+    SC_TRY(read_options(s, hw, a, err));
+    SC_TRY(read_topology(s, hw, a, err));
+    hw->memo = hw_memo_new(a);
+    if (hw->memo == NULL) return sc_error_nomem(err);
+    hash_library(s, hw);
+    return SC_OK;
+}
