@@ -81,8 +81,9 @@
       "fused attention of Transformer Engine in 2024 on Hopper")               \
     X(SC_P_CUDNN_HOPPER, "cudnn_hopper", "fraction", 0.52, 0, 0.05, 1,      \
       "cuDNN attention on Hopper; centre: Shah et al. 2024, figure 5")         \
-    X(SC_P_CUDNN_BLACKWELL, "cudnn_blackwell", "fraction", 0.45, 0.2, 0.05, 1, \
-      "same on Blackwell")                                                     \
+    X(SC_P_CUDNN_BLACKWELL, "cudnn_blackwell", "fraction", 0.55, 0.1, 0.05, 1, \
+      "same on Blackwell; centre: spec/accuracy.md B7 (0.547, 7 %), fitted "    \
+      "elsewhere on these rows")                                               \
     X(SC_P_QUANTIZE, "quantize_traffic", "factor", 2, 0.5, 0.2, 10,            \
       "memory passes to scale operands per tensor, in units of 3 bytes per "   \
       "element")                                                               \
@@ -111,8 +112,10 @@
       "Dao et al. 2022, figures 5 and 6")                                      \
     X(SC_P_FLASH1_HOPPER, "flash1_hopper", "fraction", 0.25, 0.3, 0.05, 1,     \
       "same kernels on Hopper, which they do not know")                        \
-    X(SC_P_HOST_KERNEL, "host_per_kernel", "s", 2.0e-5, 0.5, 1e-6, 2e-4,       \
-      "host time to issue one kernel from an eager Python program")            \
+    X(SC_P_HOST_KERNEL, "host_per_kernel", "s", 2.8e-5, 0.2, 1e-6, 2e-4,       \
+      "host time to issue one kernel from an eager Python program; centre: "   \
+      "4752 us per layer of 150 kernels (spec/accuracy.md A2) and 406 us per " \
+      "expert of 16 (B7)")                                                     \
     X(SC_P_EXPERT_BIAS, "expert_bias", "passes", 18.98, 0, 0, 100,             \
       "extra passes of clamps and biases of experts (GPT-OSS) outside of "     \
       "their products, in units of the activation's; spec/accuracy.md B7, "    \

@@ -257,7 +257,9 @@ static void warnings(const sc_job *job, const sc_prediction *p,
                      arch);
     if (r->size[SC_AX_TP] > r->hw->node_size)
         predict_note(warn, "tensor parallelism crosses nodes");
-    if (r->hw->n_nodes > 1)
+    uint32_t all = r->hw->n_devices, stride = 1;
+    sc_place at = sc_hw_place(r->hw, 1, &all, &stride);
+    if (!sc_cost_calibrated(r->cost, r->hw, &at))
         predict_note(warn, "the network between nodes is priced from its "
                            "nominal rate, not calibrated");
 }
