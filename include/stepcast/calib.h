@@ -83,6 +83,8 @@ typedef struct sc_valid_row {
     double median; /* of all measurements of this configuration, s */
     double mem_measured, mem_predicted; /* bytes; NaN */
     double low, high;                   /* 80 % interval, seconds */
+    uint8_t kind;                       /* sc_model_kind, of predicted rows */
+    const char *hw_device; /* its name in the catalogue; NULL: not predicted */
     uint32_t n_assumptions;
     const char **assumptions;
     uint64_t config_key; /* equal for repetitions of one configuration */
@@ -101,14 +103,28 @@ typedef struct sc_valid_group {
      * costs over the measured best (mean over sets, worst set). */
     double kendall_tau, regret, regret_max;
     double mem_mape, mem_max; /* NaN where no memory was measured */
+    double coverage;          /* share of rows inside their 80 % interval */
 } sc_valid_group;
+
+/* Rows that were left out together, or of one kind of model. */
+typedef struct sc_valid_part {
+    const char *name;
+    bool is_kind;
+    uint32_t rows; /* counted */
+    double mape, bias, coverage;
+} sc_valid_part;
 
 typedef struct sc_validation {
     const char *unit; /* of measured and predicted: "s" or "us" */
     uint32_t n_rows, n_groups, skipped;
     sc_valid_row *rows;
     sc_valid_group *groups;
-    double mape, median_ape;
+    double mape, median_ape, coverage;
+    uint32_t n_parts;
+    sc_valid_part *parts; /* [n_parts]; of leave-out alone */
+    const char *left_out; /* "family" ... where rows were kept out of the fit
+                             that predicts them; NULL */
+    bool nested; /* and their intervals are of the other families alone */
 } sc_validation;
 
 /* Predicts every row of the tables, which are recognised by their header:
@@ -138,10 +154,19 @@ sc_status sc_validate_leave_out(const sc_csv *tables, uint32_t n_tables,
 sc_status sc_calibrate_truth(const char *dir, sc_arena *a, sc_text *network_yml,
                              sc_text *step_yml, sc_text *report, sc_err *err);
 
-/* Compares the errors of each family with a file of errors that may only fall,
- * of step times (`bars: {bloom-jz: 3.1%}`) and of memory (`memory: {...}`), in
- * its order.  Appends a line per bar to `report`.  SC_NO: an error is more than
- * 0.05 points above its bar, or nothing of it was predicted. */
+/* `calibrate --truth DIR --held-out`: with the fit of FIT_DIR's network.yml and
+ * step.yml, refits the step set without each family of the tables of runs in
+ * turn and predicts it; appends the text of data/fit/held-out.yml, and a
+ * report.  The same files give the same bytes. */
+sc_status sc_calibrate_held_out(const char *dir, const char *fit_dir,
+                                sc_arena *a, sc_text *yml, sc_text *report,
+                                sc_err *err);
+
+/* Compares each family with a file of bars: its mean errors of step times
+ * (`bars: {bloom-jz: 3.1%}`) and of memory (`memory: {...}`) and its mean
+ * regret (`regret:`) may only fall, its order (`tau: {bloom-jz: 0.67}`) only
+ * rise.  Appends a line per bar to `report`.  SC_NO: a figure is more than 0.05
+ * points (tau: 0.0005) worse than its bar, or nothing of it was predicted. */
 sc_status sc_validation_bars(const sc_validation *v, const char *text,
                              size_t len, const char *file, sc_arena *a,
                              sc_text *report, sc_err *err);

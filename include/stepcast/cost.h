@@ -16,6 +16,7 @@
 #define SC_COST_H
 
 #include <stepcast/coll.h>
+#include <stepcast/cost_held_out.h>
 #include <stepcast/cost_params.h>
 #include <stepcast/net.h>
 
@@ -49,6 +50,18 @@ typedef struct sc_param_info {
 } sc_param_info;
 
 extern const sc_param_info sc_params[SC_N_PARAMS];
+
+/* Where the value of a parameter comes from.  What was fitted on the rows of
+ * data/validation before, by another program, says so in its text. */
+typedef enum sc_param_origin {
+    SC_PARAM_FITTED,    /* sd > 0: by `stepcast calibrate`, from its centre */
+    SC_PARAM_ELSEWHERE, /* fixed, but fitted elsewhere on the same rows */
+    SC_PARAM_SOURCED,   /* datasheet, physics, literature */
+    SC_N_PARAM_ORIGINS
+} sc_param_origin;
+
+extern const char *const sc_param_origin_names[]; /* "fitted" ...; NULL ends */
+sc_param_origin sc_param_origin_of(const sc_param_info *p);
 int sc_param_find(const char *name); /* -1: none */
 
 /* A network between nodes on which parameters were calibrated. */
@@ -62,7 +75,8 @@ typedef struct sc_calibrated {
 
 typedef struct sc_cost {
     double p[SC_N_PARAMS];
-    uint64_t hash; /* of data/fit */
+    uint64_t hash;    /* of data/fit */
+    sc_held_out held; /* how far off steps priced with them were */
     uint32_t n_calibrated;
     sc_calibrated calibrated[SC_CALIBRATED];
 } sc_cost;

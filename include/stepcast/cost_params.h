@@ -31,17 +31,20 @@
       "2023, figure 5: 190 to 200 of 312 TFLOP/s with the causal mask")        \
     X(SC_P_POWER_HOPPER, "power_hopper", "exponent", 0.353, 0, 0, 1,           \
       "rate ~ (board power / 700 W)^p; 500 W boards of torchtitan beside "     \
-      "700 W boards (spec/accuracy.md B7, 27 %)")                              \
+      "700 W boards; "                                                          \
+      "fitted elsewhere on these rows (spec/accuracy.md B7, 27 %)")            \
     X(SC_P_POWER_BLACKWELL, "power_blackwell", "exponent", 0.76, 0, 0, 1,      \
-      "rate ~ (board power / 1000 W)^p; spec/accuracy.md B7, 14 %")            \
+      "rate ~ (board power / 1000 W)^p; "                                      \
+      "fitted elsewhere on these rows (spec/accuracy.md B7, 14 %)")            \
     X(SC_P_ULTRA_GEMM, "gemm_ultra", "factor", 1.107, 0, 0.5, 2,               \
-      "rate of Blackwell Ultra beyond its power; spec/accuracy.md B7, 4 %")    \
+      "rate of Blackwell Ultra beyond its power; "                             \
+      "fitted elsewhere on these rows (spec/accuracy.md B7, 4 %)")             \
     X(SC_P_ULTRA_ATTN, "attention_ultra", "factor", 1.39, 0, 0.5, 3,           \
       "attention on Blackwell Ultra, whose exponential unit is doubled; "      \
-      "spec/accuracy.md B7, 20 %")                                             \
+      "fitted elsewhere on these rows (spec/accuracy.md B7, 20 %)")            \
     X(SC_P_FP8_ROW, "fp8_row", "factor", 0.47, 0, 0.1, 1,                      \
       "rate of row-scaled FP8 products over tensor-scaled; torchtitan, "       \
-      "spec/accuracy.md B7, 11 %")                                             \
+      "fitted elsewhere on these rows (spec/accuracy.md B7, 11 %)")            \
     X(SC_P_FLASH_BWD, "flash_backward", "fraction", 0.75, 0, 0.1, 1,           \
       "backward rate of fused attention over its forward rate; Dao 2023, "     \
       "figures 4 to 6")                                                        \
@@ -65,20 +68,26 @@
     X(SC_P_GEMM_BLACKWELL_MX, "gemm_blackwell_mx", "fraction", 0.55, 0.15,     \
       0.2, 1, "same, MXFP8, of 4500 TFLOP/s")                                  \
     X(SC_P_GEMM_BLACKWELL_FP4, "gemm_blackwell_fp4", "fraction", 0.525, 0,   \
-      0.1, 1, "same, NVFP4, of 9000 TFLOP/s (13500 on Ultra)")                 \
+      0.1, 1, "same, NVFP4, of 9000 TFLOP/s (13500 on Ultra); "           \
+      "fitted elsewhere on these rows (spec/accuracy.md B7, 11 %)")            \
     X(SC_P_GEMM_OTHER, "gemm_other", "fraction", 0.38, 0, 0.1, 1,              \
       "same, accelerators of other makers and consumer boards; MI300X and "    \
-      "L40S submissions to MLPerf, spec/accuracy.md B7")                       \
+      "L40S submissions to MLPerf, "                                           \
+      "fitted elsewhere on these rows (spec/accuracy.md B7)")                  \
     X(SC_P_GEMM_TPU, "gemm_tpu", "fraction", 0.53, 0.2, 0.1, 1,                  \
-      "same, TPU v3 to v5; MLPerf GPT-3 on v5p, spec/accuracy.md B7, 6 %")     \
+      "same, TPU v3 to v5; centre: MLPerf GPT-3 on v5p, "                      \
+      "fitted elsewhere on these rows (spec/accuracy.md B7, 6 %)")             \
     X(SC_P_GEMM_TPU6, "gemm_tpu_v6", "fraction", 0.38, 0.3, 0.1, 1,              \
-      "same, TPU v6; MLPerf GPT-3 on Trillium, spec/accuracy.md B7, 6 %")      \
+      "same, TPU v6; centre: MLPerf GPT-3 on Trillium, "                       \
+      "fitted elsewhere on these rows (spec/accuracy.md B7, 6 %)")             \
     X(SC_P_GROUPED, "grouped_gemm", "fraction", 0.8, 0, 0.2, 1,           \
-      "rate of grouped products of experts over that of one product")          \
+      "rate of grouped products of experts over that of one product; near "    \
+      "0.78, fitted elsewhere on these rows (spec/accuracy.md B7, 11 %)")      \
     X(SC_P_FLASH2_HOPPER, "flash2_hopper", "fraction", 0.36, 0.2, 0.05, 1,     \
       "FlashAttention 2 on Hopper; centre: Shah et al. 2024, figure 5")        \
     X(SC_P_TE2024_HOPPER, "te2024_hopper", "fraction", 0.4325, 0, 0.05, 1,     \
-      "fused attention of Transformer Engine in 2024 on Hopper")               \
+      "fused attention of Transformer Engine in 2024 on Hopper; "              \
+      "fitted elsewhere on these rows (spec/accuracy.md B7, 8 %)")             \
     X(SC_P_CUDNN_HOPPER, "cudnn_hopper", "fraction", 0.52, 0, 0.05, 1,      \
       "cuDNN attention on Hopper; centre: Shah et al. 2024, figure 5")         \
     X(SC_P_CUDNN_BLACKWELL, "cudnn_blackwell", "fraction", 0.55, 0.1, 0.05, 1, \
@@ -97,13 +106,14 @@
       "rate of token dispatch over that of an all-to-all alone")               \
     X(SC_P_EP_ROW, "dispatch_row", "B", 5130, 0, 0, 1e5,                       \
       "cost of a copy of a token in a dispatch inside a node beside its "      \
-      "bytes; spec/accuracy.md B7, 31 %")                                      \
+      "bytes; fitted elsewhere on these rows (spec/accuracy.md B7, 31 %)")     \
     X(SC_P_EP_NET, "dispatch_net", "fraction", 0.9, 0, 0.1, 1,                \
       "usable share of the nominal NIC rate in token dispatch by a library "   \
       "made for it; DeepEP's README, 2025-02: 43 to 46 GB/s of 50 between "    \
       "nodes, 16 to 64 ranks")                                                 \
     X(SC_P_EP_EXPOSED, "ep_exposed", "fraction", 0.2186, 0, 0.01, 1,           \
-      "share of token dispatch that shows where it is overlapped")             \
+      "share of token dispatch that shows where it is overlapped; "            \
+      "fitted elsewhere on these rows (spec/accuracy.md B7, 31 %)")            \
     X(SC_P_BMM, "batched_gemm", "fraction", 0.7, 0.3, 0.1, 1,                  \
       "rate of the batched products of unfused attention over that of large "  \
       "GEMMs")                                                                 \
@@ -118,16 +128,17 @@
       "expert of 16 (B7)")                                                     \
     X(SC_P_EXPERT_BIAS, "expert_bias", "passes", 18.98, 0, 0, 100,             \
       "extra passes of clamps and biases of experts (GPT-OSS) outside of "     \
-      "their products, in units of the activation's; spec/accuracy.md B7, "    \
-      "10 %")                                                                  \
+      "their products, in units of the activation's; "                         \
+      "fitted elsewhere on these rows (spec/accuracy.md B7, 10 %)")            \
     X(SC_P_EXPERT_BIAS_FUSED, "expert_bias_fused", "passes", 6.341, 0, 0, 100, \
-      "same, where a program fuses the MLP of experts; B7, 24 %")              \
+      "same, where a program fuses the MLP of experts; "                   \
+      "fitted elsewhere on these rows (spec/accuracy.md B7, 24 %)")            \
     X(SC_P_STEP_CAPTURED, "step_fixed_captured", "fraction", 0.1, 0, 0, 1,     \
       "of step_fixed, where the whole step is issued at once: the optimizer's "\
       "some hundred launches and the logging are gone, data and clipping stay")\
     X(SC_P_STRAGGLER, "straggler", "fraction", 0.0022, 0, 0, 0.1,              \
       "extra time per doubling of the devices beyond 8: all wait for the "     \
-      "slowest; spec/accuracy.md B7, 67 %")                                    \
+      "slowest; fitted elsewhere on these rows (spec/accuracy.md B7, 67 %)")   \
     X(SC_P_BLOCKING, "launch_blocking", "s", 2.5e-5, 0.5, 1e-6, 3e-4,          \
       "idle of the device after each kernel with CUDA_LAUNCH_BLOCKING=1: one " \
       "synchronisation and one issue")                                         \

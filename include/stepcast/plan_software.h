@@ -47,6 +47,7 @@ extern const char *const sc_cp_comm_names[]; /* NULL ends */
 
 typedef struct sc_software {
     const char *name, *title, *source;
+    const struct sc_software *base; /* states what this one does not; NULL */
     int recipe;            /* usual sc_recipe + 1; 0: the device's usual */
     int attention;         /* sc_attention_kernel */
     bool fused_softmax;    /* Megatron's scale-mask-softmax kernel where its
@@ -74,7 +75,6 @@ typedef struct sc_software {
     int64_t prefetch;      /* layers that ZeRO-3 gathers ahead of the one at
                                work: one more is in memory */
     int cp_comm;           /* sc_cp_comm */
-    bool measured;         /* rows of such runs are in the fit */
     bool low_activations;  /* inputs of activations kept in low precision */
     bool offload;          /* can keep activations in host memory */
     int64_t zero;          /* usual stage of ZeRO; -1: 1 where gradients

@@ -181,8 +181,13 @@ double sc_predict_reported_memory(const sc_prediction *p);
 /* Rates of overlapping ops (parameter overlap_slowdown). */
 void sc_predict_rates(const sc_cost *c, sc_sim_opts *out);
 
-/* Half-width of the 80 % interval, as a fraction. */
-double sc_predict_spread(const sc_run *run);
+/* What held-out errors judge a model by. */
+sc_model_kind sc_predict_kind(const sc_model *m);
+
+/* The 80 % interval of measured over predicted steps (run->cost->held): that
+ * of the model's kind; where no row of the fit is of such a device or program,
+ * false and the widest of all, `unseen` times as wide. */
+bool sc_predict_interval(const sc_run *run, sc_interval *out);
 
 #ifdef __cplusplus
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bars.c - errors per family, of step times and memory, that may only fall. */
+/* bars.c - figures per family that may only get better. */
 #include <stepcast/calib.h>
 
 #include <math.h>
@@ -19,21 +19,27 @@ static const sc_valid_group *find_family(const sc_validation *v,
 }
 
 /* The maps of a file of bars. */
-static const struct {
+static const struct kind {
     const char *key, *of;
-    size_t offset; /* of the error in sc_valid_group */
+    size_t offset; /* of the figure in sc_valid_group */
+    bool rises;    /* it may only rise; else only fall */
+    double scale;  /* as it is printed */
+    const char *unit;
 } kinds[] = {
-    {"bars", "", offsetof(sc_valid_group, mape)},
-    {"memory", " (memory)", offsetof(sc_valid_group, mem_mape)},
+    {"bars", "", offsetof(sc_valid_group, mape), false, 100, " %"},
+    {"memory", " (memory)", offsetof(sc_valid_group, mem_mape), false, 100,
+     " %"},
+    {"tau", " (tau)", offsetof(sc_valid_group, kendall_tau), true, 1, ""},
+    {"regret", " (regret)", offsetof(sc_valid_group, regret), false, 100, " %"},
 };
 
-static double error_of(const sc_valid_group *g, size_t kind)
+static double figure_of(const sc_valid_group *g, const struct kind *k)
 {
-    const char *at = (const char *)g + kinds[kind].offset;
+    const char *at = (const char *)g + k->offset;
     return *(const double *)(const void *)at;
 }
 
-static sc_status check_bar(const sc_validation *v, size_t kind,
+static sc_status check_bar(const sc_validation *v, const struct kind *k,
                            const sc_node *bar, sc_text *report, bool *met,
                            sc_err *err)
 {
@@ -44,17 +50,21 @@ static sc_status check_bar(const sc_validation *v, size_t kind,
     SC_TRY(sc_unit_parse(bar->text, SC_U_NONE, bar->pos, &limit, err));
     const sc_valid_group *g = find_family(v, bar->key);
     char name[64];
-    snprintf(name, sizeof name, "%s%s", bar->key, kinds[kind].of);
-    if (!g || !(error_of(g, kind) >= 0)) {
-        sc_text_add(report, "%-24s no row was predicted, bar %.2f %%\n", name,
-                    100 * limit);
+    snprintf(name, sizeof name, "%s%s", bar->key, k->of);
+    if (!g || !isfinite(figure_of(g, k))) {
+        sc_text_add(report, "%-24s no row was predicted, bar %.2f%s\n", name,
+                    k->scale * limit, k->unit);
         *met = false;
         return SC_OK;
     }
-    bool above = error_of(g, kind) > limit + SLACK;
-    sc_text_add(report, "%-24s %6.2f %%, bar %.2f %%%s\n", name,
-                100 * error_of(g, kind), 100 * limit, above ? ": ABOVE" : "");
-    if (above) *met = false;
+    double got = figure_of(g, k);
+    bool broken = k->rises ? got < limit - SLACK : got > limit + SLACK;
+    sc_text_add(report, "%-24s %6.2f%s, bar %.2f%s%s\n", name, k->scale * got,
+                k->unit, k->scale * limit, k->unit,
+                !broken    ? ""
+                : k->rises ? ": BELOW"
+                           : ": ABOVE");
+    if (broken) *met = false;
     return SC_OK;
 }
 
@@ -67,9 +77,10 @@ sc_status sc_validation_bars(const sc_validation *v, const char *text,
     sc_status first = SC_OK;
     bool met = true;
     uint32_t n_bars = 0;
-    for (size_t kind = 0; kind < SC_COUNT(kinds); kind++) {
+    for (size_t i = 0; i < SC_COUNT(kinds); i++) {
+        const struct kind *kind = &kinds[i];
         const sc_node *bars =
-            root->kind == SC_N_MAP ? sc_node_get(root, kinds[kind].key) : NULL;
+            root->kind == SC_N_MAP ? sc_node_get(root, kind->key) : NULL;
         if (!bars || bars->kind != SC_N_MAP) continue;
         for (const sc_node *n = bars->child; n; n = n->next) {
             sc_status s = check_bar(v, kind, n, report, &met, err);
@@ -79,7 +90,7 @@ sc_status sc_validation_bars(const sc_validation *v, const char *text,
     }
     if (n_bars == 0)
         return sc_error(err, SC_EINPUT, SC_C_MISSING, sc_pos_file(file),
-                        "write `bars: {family: 3.1%}`, or `memory:`",
+                        "write `bars: {family: 3.1%}`, or memory, tau, regret",
                         "no bars in the file");
     if (first != SC_OK) return first;
     return met ? SC_OK : SC_NO;
@@ -87,18 +98,25 @@ sc_status sc_validation_bars(const sc_validation *v, const char *text,
 
 void sc_validation_bars_write(const sc_validation *v, sc_text *out)
 {
-    sc_text_add(out, "# Errors that may only fall: mean |predicted / measured "
-                     "- 1| of each family, of its\n"
-                     "# step times and of its memory.\n"
-                     "# `stepcast validate --bars` fails above them; a commit "
-                     "that raises one says why.\n");
-    for (size_t kind = 0; kind < SC_COUNT(kinds); kind++) {
-        sc_text_add(out, "%s:\n", kinds[kind].key);
+    sc_text_add(out,
+                "# Bars of each family: the mean |predicted / measured - "
+                "1| of its step times (bars)\n"
+                "# and of its memory, and what the configuration predicted "
+                "fastest costs over the\n"
+                "# fastest (regret) may only fall, the order of its rows "
+                "(tau) may only rise.\n"
+                "# `stepcast validate --bars` fails beyond them; a commit "
+                "that moves one the wrong\n"
+                "# way says why.\n");
+    for (size_t k = 0; k < SC_COUNT(kinds); k++) {
+        const struct kind *kind = &kinds[k];
+        sc_text_add(out, "%s:\n", kind->key);
         for (uint32_t i = 0; i < v->n_groups; i++) {
             const sc_valid_group *g = &v->groups[i];
-            if (!g->device && isfinite(error_of(g, kind)))
-                sc_text_add(out, "  %s: %.2f%%\n", g->family,
-                            100 * error_of(g, kind));
+            if (g->device || !isfinite(figure_of(g, kind))) continue;
+            sc_text_add(out,
+                        kind->scale > 1 ? "  %s: %.2f%%\n" : "  %s: %.3f\n",
+                        g->family, kind->scale * figure_of(g, kind));
         }
     }
 }

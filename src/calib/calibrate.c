@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* calibrate.c - every fitted parameter from a directory of truth tables. */
 #include "calib/fitfile.h"
+#include "calib/heldout.h"
 #include "calib/stats.h"
 #include "calib/stepfit.h"
 
@@ -235,4 +236,91 @@ sc_status sc_calibrate_truth(const char *dir, sc_arena *a, sc_text *network_yml,
     if (network_yml->failed || step_yml->failed || report->failed)
         return sc_error_nomem(err);
     return SC_OK;
+}
+
+/* ---- held out ------------------------------------------------------------------- */
+
+/* The fit of DIR: what stands in its files, and their hash. */
+static sc_status read_fit(const char *dir, sc_arena *a, sc_cost *cost,
+                          uint64_t *hash, sc_err *err)
+{
+    static const char *const names[] = {"network.yml", "step.yml"};
+    sc_cost_centres(cost);
+    *hash = 0;
+    for (size_t i = 0; i < SC_COUNT(names); i++) {
+        char *text = NULL;
+        size_t len = 0;
+        const char *path = sc_sprintf(a, "%s/%s", dir, names[i]);
+        if (!path) return sc_error_nomem(err);
+        SC_TRY(sc_file_read(path, MAX_BYTES, a, &text, &len, err));
+        SC_TRY(sc_cost_read(text, len, path, a, cost, err));
+        *hash = sc_hash(text, len, *hash);
+    }
+    return SC_OK;
+}
+
+static void count(sc_counted *list, uint32_t *n, const char *name)
+{
+    for (uint32_t i = 0; i < *n; i++) {
+        if (strcmp(list[i].name, name) != 0) continue;
+        list[i].rows++;
+        return;
+    }
+    list[*n].name = name;
+    list[(*n)++].rows = 1;
+}
+
+static int by_counted(const void *a, const void *b)
+{
+    return strcmp(((const sc_counted *)a)->name, ((const sc_counted *)b)->name);
+}
+
+/* Devices and programs that the fit has rows of. */
+static sc_status list_seen(const calib_fit_set *set, sc_arena *a,
+                           sc_held_out *h, sc_err *err)
+{
+    sc_counted *arch = SC_NEW_N(a, sc_counted, (size_t)set->n + 1);
+    sc_counted *program = SC_NEW_N(a, sc_counted, (size_t)set->n + 1);
+    if (!arch || !program) return sc_error_nomem(err);
+    for (uint32_t i = 0; i < set->n; i++) {
+        const sc_run *r = &set->fit[i].plan.run;
+        count(arch, &h->n_archs, r->hw->device->arch);
+        count(program, &h->n_programs, r->sw->name);
+    }
+    qsort(arch, h->n_archs, sizeof *arch, by_counted);
+    qsort(program, h->n_programs, sizeof *program, by_counted);
+    h->arch = arch;
+    h->program = program;
+    return SC_OK;
+}
+
+sc_status sc_calibrate_held_out(const char *dir, const char *fit_dir,
+                                sc_arena *a, sc_text *yml, sc_text *report,
+                                sc_err *err)
+{
+    truth t = {0};
+    sc_cost cost;
+    sc_held_out h;
+    calib_run *run = NULL;
+    uint32_t n = 0;
+    calib_fit_set set = {0};
+    const char *from = NULL;
+    sc_held_out_none(&h);
+    SC_TRY(read_truth(dir, a, &t, err));
+    SC_TRY(read_fit(fit_dir, a, &cost, &h.fit, err));
+    SC_TRY(calib_runs_read(t.runs, t.n_runs, a, &run, &n, err));
+    SC_TRY(calib_leave_families(run, n, &cost, a, &set, err));
+    SC_TRY(calib_held_out_intervals(set.rows, n, NULL, a, &h, err));
+    SC_TRY(list_seen(&set, a, &h, err));
+    SC_TRY(describe(&t, &set, a, &from, err));
+    calib_held_out_write(&h, set.rows, n, from, yml);
+    sc_validation v = {.unit = "s",
+                       .n_rows = n,
+                       .rows = set.rows,
+                       .left_out = "family",
+                       .nested = true};
+    SC_TRY(calib_summarise(&v, a, err));
+    sc_validation_text(&v, false, report);
+    calib_held_out_report(&h, set.rows, n, report);
+    return yml->failed || report->failed ? sc_error_nomem(err) : SC_OK;
 }

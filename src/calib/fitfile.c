@@ -21,16 +21,21 @@ static bool listed(sc_param_set set, int i)
     return sc_params[i].set == set && sc_params[i].sd > 0;
 }
 
+void calib_fit_comment(const char *text, sc_text *out)
+{
+    for (const char *line = text; *line != '\0';) {
+        size_t len = strcspn(line, "\n");
+        sc_text_add(out, "# %.*s\n", (int)len, line);
+        line += len + (line[len] == '\n');
+    }
+}
+
 void calib_fit_write(sc_param_set set, const sc_fit_result *fit,
                      const char *from, sc_text *out)
 {
     sc_text_add(out, "# Written by `stepcast calibrate --truth DIR`, and by "
                      "nothing else.\n");
-    for (const char *line = from; *line != '\0';) {
-        size_t len = strcspn(line, "\n");
-        sc_text_add(out, "# %.*s\n", (int)len, line);
-        line += len + (line[len] == '\n');
-    }
+    calib_fit_comment(from, out);
     sc_text_add(out, "# prior_sd and standard_error are of the logarithm of "
                      "the value.\nparameters:\n");
     for (int i = 0; i < (int)SC_N_PARAMS; i++) {

@@ -5,6 +5,9 @@
 
 #include <stepcast/calib.h>
 
+/* Appends the lines of `text` with comment marks. */
+void calib_fit_comment(const char *text, sc_text *out);
+
 /* Appends the parameters of `set` that a fit determines, with unit, centre,
  * prior, standard error (all of the logarithm), effective rows and bounds.
  * `from` says what they were fitted on, lines without comment marks. */

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* leaveout.c - what the parameters are worth without the rows they predict. */
+#include "calib/heldout.h"
 #include "calib/row.h"
 #include "calib/stats.h"
 #include "calib/stepfit.h"
 
 #include <string.h>
-
-typedef const char *(*label_of)(const sc_valid_row *r);
 
 static const char *family_of(const sc_valid_row *r)
 {
@@ -15,7 +14,7 @@ static const char *family_of(const sc_valid_row *r)
 
 static const char *device_of(const sc_valid_row *r)
 {
-    return r->device;
+    return r->hw_device ? r->hw_device : r->device;
 }
 
 static const char *model_of(const sc_valid_row *r)
@@ -23,11 +22,11 @@ static const char *model_of(const sc_valid_row *r)
     return r->model;
 }
 
-static sc_status find_label(const char *by, sc_arena *a, label_of *out,
+static sc_status find_label(const char *by, sc_arena *a, calib_label *out,
                             sc_err *err)
 {
     static const char *const names[] = {"family", "device", "model", NULL};
-    static const label_of labels[] = {family_of, device_of, model_of};
+    static const calib_label labels[] = {family_of, device_of, model_of};
     for (int i = 0; names[i]; i++) {
         if (strcmp(by, names[i]) != 0) continue;
         *out = labels[i];
@@ -43,7 +42,7 @@ typedef struct study {
     const calib_run *run; /* [set.n_rows] */
     const sc_validate_opts *o;
     const sc_cost *start;
-    label_of label;
+    calib_label label;
     calib_fit_set set;
 } study;
 
@@ -100,6 +99,18 @@ static sc_status each_group(study *s, sc_arena *a, sc_err *err)
     return st;
 }
 
+sc_status calib_leave_families(const calib_run *run, uint32_t n,
+                               const sc_cost *start, sc_arena *a,
+                               calib_fit_set *set, sc_err *err)
+{
+    const sc_validate_opts o = {.engine = SC_ENGINE_EVENT};
+    study s = {.run = run, .o = &o, .start = start, .label = family_of};
+    SC_TRY(calib_fit_prepare(run, n, start, a, &s.set, err));
+    SC_TRY(each_group(&s, a, err));
+    *set = s.set;
+    return calib_nested_intervals(set->rows, n, a, err);
+}
+
 sc_status sc_validate_leave_out(const sc_csv *tables, uint32_t n_tables,
                                 const char *by, const sc_validate_opts *o,
                                 sc_arena *a, sc_validation *out, sc_err *err)
@@ -117,10 +128,14 @@ sc_status sc_validate_leave_out(const sc_csv *tables, uint32_t n_tables,
     s.run = run;
     SC_TRY(calib_fit_prepare(run, n, s.start, a, &s.set, err));
     SC_TRY(each_group(&s, a, err));
-    sc_validation v = {.unit = "s", .rows = s.set.rows};
+    sc_validation v = {.unit = "s", .rows = s.set.rows, .left_out = by};
+    /* Errors of all other families are known only if all were left out. */
+    v.nested = s.label == family_of && !o->family && !o->where;
+    if (v.nested) SC_TRY(calib_nested_intervals(v.rows, n, a, err));
     for (uint32_t i = 0; i < n; i++)
         if (wanted(&s, &s.set.rows[i])) v.rows[v.n_rows++] = v.rows[i];
     SC_TRY(calib_summarise(&v, a, err));
+    SC_TRY(calib_summarise_parts(&v, s.label, a, err));
     *out = v;
     return SC_OK;
 }

@@ -36,6 +36,9 @@ static void row_json(const sc_valid_row *r, bool seconds, sc_json *j)
     if (seconds) {
         put_double(j, "low_s", r->low);
         put_double(j, "high_s", r->high);
+        put_string(j, "kind",
+                   isfinite(r->predicted) ? sc_model_kind_names[r->kind]
+                                          : NULL);
     }
     if (isfinite(r->mem_measured)) {
         put_double(j, "measured_memory_bytes", r->mem_measured);
@@ -66,9 +69,33 @@ static void group_json(const sc_valid_group *g, sc_json *j)
     put_double(j, "kendall_tau", g->kendall_tau);
     put_double(j, "regret", g->regret);
     put_double(j, "regret_max", g->regret_max);
+    put_double(j, "coverage", g->coverage);
     put_double(j, "memory_mape", g->mem_mape);
     put_double(j, "memory_max_ape", g->mem_max);
     sc_json_end(j, '}');
+}
+
+static void parts_json(const sc_validation *v, sc_json *j)
+{
+    sc_json_key(j, "parts");
+    sc_json_begin(j, '[');
+    for (uint32_t i = 0; i < v->n_parts; i++) {
+        const sc_valid_part *p = &v->parts[i];
+        sc_json_begin(j, '{');
+        put_string(j, p->is_kind ? "kind" : v->left_out, p->name);
+        put_uint(j, "rows", p->rows);
+        put_double(j, "mape", p->mape);
+        put_double(j, "bias", p->bias);
+        put_double(j, "coverage", p->coverage);
+        sc_json_end(j, '}');
+    }
+    sc_json_end(j, ']');
+}
+
+static const char *intervals_of(const sc_validation *v)
+{
+    return v->nested ? "of the other families, held out"
+                     : "of all families, data/fit/held-out.yml";
 }
 
 void sc_validation_json(const sc_validation *v, sc_json *j)
@@ -87,6 +114,12 @@ void sc_validation_json(const sc_validation *v, sc_json *j)
     sc_json_end(j, ']');
     put_double(j, "mape", v->mape);
     put_double(j, "median_ape", v->median_ape);
+    put_double(j, "coverage", v->coverage);
+    if (v->left_out) {
+        parts_json(v, j);
+        put_string(j, "left_out", v->left_out);
+        put_string(j, "intervals", intervals_of(v));
+    }
     put_uint(j, "skipped", v->skipped);
     sc_json_end(j, '}');
 }
@@ -143,6 +176,21 @@ static bool judged(const sc_valid_group *g)
     return isfinite(g->mape) || isfinite(g->mem_mape);
 }
 
+static void group_cells(const sc_valid_group *g, bool coverage, sc_text *t)
+{
+    percent(t, g->mape);
+    percent(t, g->median_ape);
+    percent(t, g->p90_ape);
+    cell(t, g->bias, 100, "%+.2f");
+    cell(t, g->kendall_tau, 1, "%.2f");
+    percent(t, g->regret);
+    percent(t, g->regret_max);
+    percent(t, g->mem_mape);
+    percent(t, g->mem_max);
+    if (coverage) cell(t, g->coverage, 100, "%.0f");
+    sc_text_add(t, "\n");
+}
+
 static void groups_text(const sc_validation *v, sc_text *t)
 {
     size_t family = 6, device = 6;
@@ -152,29 +200,43 @@ static void groups_text(const sc_validation *v, sc_text *t)
         if (v->groups[i].device) grow(&device, v->groups[i].device);
     }
     int w1 = column(family), w2 = column(device);
-    sc_text_add(t, "%-*s%-*s%6s%6s%8s%8s%8s%8s%8s%8s%8s%8s%8s\n", w1, "family",
-                w2, "device", "rows", "skip", "mape %", "median", "p90", "bias",
-                "tau", "regret", "worst", "mem %", "mem max");
+    sc_text_add(t, "%-*s%-*s%6s%6s%8s%8s%8s%8s%8s%8s%8s%8s%8s%s\n", w1,
+                "family", w2, "device", "rows", "skip", "mape %", "median",
+                "p90", "bias", "tau", "regret", "worst", "mem %", "mem max",
+                v->left_out ? "  in 80%" : "");
     for (uint32_t i = 0; i < v->n_groups; i++) {
         const sc_valid_group *g = &v->groups[i];
         if (!judged(g)) continue;
         sc_text_add(t, "%-*s%-*s%6u%6u", w1, g->family, w2,
                     g->device ? g->device : "(all)", g->rows, g->skipped);
-        percent(t, g->mape);
-        percent(t, g->median_ape);
-        percent(t, g->p90_ape);
-        cell(t, g->bias, 100, "%+.2f");
-        cell(t, g->kendall_tau, 1, "%.2f");
-        percent(t, g->regret);
-        percent(t, g->regret_max);
-        percent(t, g->mem_mape);
-        percent(t, g->mem_max);
-        sc_text_add(t, "\n");
+        group_cells(g, v->left_out != NULL, t);
     }
     sc_text_add(t, "%-*s%6u%6u", w1 + w2, "all rows", v->n_rows, v->skipped);
     percent(t, v->mape);
     percent(t, v->median_ape);
     sc_text_add(t, "\n");
+    if (v->left_out)
+        sc_text_add(t, "\n%.1f %% of rows in their 80 %% interval, %s\n",
+                    100 * v->coverage, intervals_of(v));
+}
+
+/* What was left out together; then the kinds of models. */
+static void parts_text(const sc_validation *v, sc_text *t)
+{
+    size_t name = 8;
+    for (uint32_t i = 0; i < v->n_parts; i++) grow(&name, v->parts[i].name);
+    for (uint32_t i = 0; i < v->n_parts; i++) {
+        const sc_valid_part *p = &v->parts[i];
+        if (i == 0 || p->is_kind != v->parts[i - 1].is_kind)
+            sc_text_add(t, "\n%-*s%6s%8s%8s%8s\n", column(name),
+                        p->is_kind ? "kind" : "left out", "rows", "mape %",
+                        "bias", "in 80%");
+        sc_text_add(t, "%-*s%6u", column(name), p->name, p->rows);
+        percent(t, p->mape);
+        cell(t, p->bias, 100, "%+.2f");
+        cell(t, p->coverage, 100, "%.0f");
+        sc_text_add(t, "\n");
+    }
 }
 
 /* Each reason once, with its number of rows. */
@@ -199,5 +261,6 @@ void sc_validation_text(const sc_validation *v, bool rows, sc_text *out)
 {
     if (rows) rows_text(v, out);
     groups_text(v, out);
+    parts_text(v, out);
     if (v->skipped > 0) skipped_text(v, out);
 }

@@ -65,6 +65,9 @@ static sc_status keep_choice(const sc_prediction *p, sc_arena *a, sc_run *out,
     sc_software *sw = SC_NEW(a, sc_software);
     if (!sw) return sc_error_nomem(err);
     *sw = *p->run.sw;
+    sw->base = NULL;
+    sw->name = sc_strdup(a, sw->name);
+    if (!sw->name) return sc_error_nomem(err);
     *out = p->run;
     out->sw = sw;
     out->cost = NULL;
@@ -119,6 +122,8 @@ sc_status calib_row_predict(const calib_run *run, const sc_cost *cost,
         row.error = row.predicted / row.measured - 1;
         row.low = p.step_time_low_s;
         row.high = p.step_time_high_s;
+        row.kind = (uint8_t)sc_predict_kind(run->model);
+        row.hw_device = run->hw->device->name;
         if (choice && p.run.sw) SC_TRY(keep_choice(&p, a, choice, err));
         row.reason = run->unscored;
     }

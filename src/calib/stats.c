@@ -31,6 +31,30 @@ double calib_quantile(double *v, uint32_t n, double q)
     return v[i] + (at - i) * (v[i + 1] - v[i]);
 }
 
+static int by_weighted(const void *a, const void *b)
+{
+    return by_value(&((const calib_weighted *)a)->v,
+                    &((const calib_weighted *)b)->v);
+}
+
+double calib_weighted_quantile(calib_weighted *v, uint32_t n, double q)
+{
+    double sum = 0, below = 0, at = 0, last = NAN;
+    if (n == 0) return NAN;
+    qsort(v, n, sizeof *v, by_weighted);
+    for (uint32_t i = 0; i < n; i++) sum += v[i].w;
+    for (uint32_t i = 0; i < n; i++) {
+        double middle = (below + v[i].w / 2) / sum;
+        if (q <= middle)
+            return i == 0 ? v[0].v
+                          : last + (v[i].v - last) * (q - at) / (middle - at);
+        below += v[i].w;
+        at = middle;
+        last = v[i].v;
+    }
+    return last;
+}
+
 static int sign(double x)
 {
     return (x > 0) - (x < 0);
@@ -94,6 +118,11 @@ sc_status calib_mark_repeats(sc_valid_row *rows, uint32_t n, sc_arena *a,
     return SC_OK;
 }
 
+bool calib_inside(const sc_valid_row *r)
+{
+    return r->low <= r->median && r->median <= r->high;
+}
+
 /* ---- groups ------------------------------------------------------------------- */
 
 typedef struct scratch {
@@ -150,7 +179,7 @@ static void judge_order(const sc_validation *v, scratch *s, sc_valid_group *g)
 
 static void judge_group(const sc_validation *v, scratch *s, sc_valid_group *g)
 {
-    uint32_t n = 0, n_mem = 0;
+    uint32_t n = 0, n_mem = 0, inside = 0;
     g->rows = g->skipped = 0;
     g->mem_max = NAN;
     for (uint32_t i = 0; i < v->n_rows; i++) {
@@ -166,9 +195,11 @@ static void judge_group(const sc_validation *v, scratch *s, sc_valid_group *g)
         if (!r->counted) continue;
         s->err[n] = r->predicted / r->median - 1;
         s->ape[n] = fabs(s->err[n]);
+        inside += calib_inside(r);
         n++;
     }
     g->mape = calib_mean(s->ape, n);
+    g->coverage = n ? (double)inside / n : NAN;
     g->bias = calib_mean(s->err, n);
     g->median_ape = calib_quantile(s->ape, n, 0.5);
     g->p90_ape = calib_quantile(s->ape, n, 0.9);
@@ -195,7 +226,7 @@ static uint32_t list_groups(const sc_validation *v, bool devices,
 
 sc_status calib_summarise(sc_validation *out, sc_arena *a, sc_err *err)
 {
-    uint32_t n = out->n_rows, counted = 0;
+    uint32_t n = out->n_rows, counted = 0, inside = 0;
     double *room = SC_NEW_N(a, double, 5 * (size_t)n);
     sc_valid_group *g = SC_NEW_N(a, sc_valid_group, 2 * (size_t)n);
     if (!room || !g) return sc_error_nomem(err);
@@ -209,8 +240,11 @@ sc_status calib_summarise(sc_validation *out, sc_arena *a, sc_err *err)
     for (uint32_t i = 0; i < n; i++) {
         const sc_valid_row *r = &out->rows[i];
         out->skipped += r->reason != NULL;
-        if (r->counted) s.ape[counted++] = fabs(r->predicted / r->median - 1);
+        if (!r->counted) continue;
+        s.ape[counted++] = fabs(r->predicted / r->median - 1);
+        inside += calib_inside(r);
     }
+    out->coverage = counted ? (double)inside / counted : NAN;
     out->mape = calib_mean(s.ape, counted);
     out->median_ape = calib_quantile(s.ape, counted, 0.5);
     return SC_OK;

@@ -16,6 +16,14 @@ double calib_mean(const double *v, uint32_t n);
  * neighbours.  Sorts v. */
 double calib_quantile(double *v, uint32_t n, double q);
 
+/* The same of values that weigh w[i] > 0 each: each stands at the middle of its
+ * weight. */
+typedef struct calib_weighted {
+    double v, w;
+} calib_weighted;
+
+double calib_weighted_quantile(calib_weighted *v, uint32_t n, double q);
+
 /* Kendall's tau-b of x[0..n) and y[0..n): 1 equal order, -1 opposite; pairs
  * tied in one of them count half. */
 double calib_kendall(const double *x, const double *y, uint32_t n);
@@ -34,8 +42,18 @@ double calib_regret(const double *measured, const double *predicted,
 sc_status calib_mark_repeats(sc_valid_row *rows, uint32_t n, sc_arena *a,
                              sc_err *err);
 
+/* The median of the measurements lies in the row's 80 % interval. */
+bool calib_inside(const sc_valid_row *r);
+
 /* Groups (each family and device, then each family as a whole, in order of
  * appearance) and totals of out->rows[0..n_rows), which are marked. */
 sc_status calib_summarise(sc_validation *out, sc_arena *a, sc_err *err);
+
+/* What a row is left out by. */
+typedef const char *(*calib_label)(const sc_valid_row *r);
+
+/* The parts of out->rows: by label, then by kind of model. */
+sc_status calib_summarise_parts(sc_validation *out, calib_label label,
+                                sc_arena *a, sc_err *err);
 
 #endif

@@ -9,6 +9,7 @@ typedef struct options {
     const char *truth, *into, *nccl_tests, *network, *cluster;
     int64_t ranks, nodes;
     int coll;
+    bool held_out;
 } options;
 
 const sc_key cli_calibrate_keys[] = {
@@ -25,6 +26,13 @@ const sc_key cli_calibrate_keys[] = {
      .flag = "--into",
      .meta = "DIR",
      .help = "directory for network.yml and step.yml"},
+    {.name = "held-out",
+     .type = SC_T_BOOL,
+     .offset = offsetof(options, held_out),
+     .def = "false",
+     .flag = "--held-out",
+     .help = "instead of a fit, how far it is off where it has no rows: "
+             "held-out.yml"},
     {.name = "nccl-tests",
      .type = SC_T_STRING,
      .offset = offsetof(options, nccl_tests),
@@ -118,13 +126,54 @@ static sc_status calibrate(cli *c, const options *o, sc_text *network,
     return c->json ? print_json(c, network, step) : cli_emit_text(c, report);
 }
 
+static void held_out_json(const sc_held_out *h, sc_json *j)
+{
+    sc_json_begin(j, '{');
+    sc_json_put_string(j, "schema", "stepcast.held-out/1");
+    sc_json_key(j, "kinds");
+    sc_json_begin(j, '{');
+    for (int k = 0; k < (int)SC_N_KINDS; k++) {
+        sc_json_key(j, sc_model_kind_names[k]);
+        sc_json_begin(j, '{');
+        sc_json_put_double(j, "low", h->kind[k].low);
+        sc_json_put_double(j, "high", h->kind[k].high);
+        sc_json_put_uint(j, "rows", h->kind[k].rows);
+        sc_json_put_uint(j, "families", h->kind[k].families);
+        sc_json_end(j, '}');
+    }
+    sc_json_end(j, '}');
+    sc_json_put_double(j, "unseen", h->unseen);
+    sc_json_end(j, '}');
+}
+
+/* The contents of held-out.yml for people and, as they are read, for
+ * programs. */
+static sc_status held_out(cli *c, const options *o, sc_text *yml,
+                          sc_text *report)
+{
+    SC_TRY(sc_calibrate_held_out(o->truth, o->into, c->arena, yml, report,
+                                 c->err));
+    SC_TRY(write_fit(c, o->into, "held-out.yml", yml));
+    if (!c->json) return cli_emit_text(c, report);
+    sc_held_out h;
+    sc_json j;
+    SC_TRY(sc_held_out_read(yml->buf, yml->len, "held-out.yml", c->arena, &h,
+                            c->err));
+    sc_json_init(&j, true);
+    held_out_json(&h, &j);
+    sc_status s = cli_emit_json(c, &j);
+    sc_json_free(&j);
+    return s;
+}
+
 static sc_status truth(cli *c, const options *o)
 {
     sc_text network, step, report;
     sc_text_init(&network);
     sc_text_init(&step);
     sc_text_init(&report);
-    sc_status s = calibrate(c, o, &network, &step, &report);
+    sc_status s = o->held_out ? held_out(c, o, &step, &report)
+                              : calibrate(c, o, &network, &step, &report);
     sc_text_free(&network);
     sc_text_free(&step);
     sc_text_free(&report);
@@ -188,6 +237,10 @@ sc_status cli_calibrate(cli *c, int argc, char *const *argv)
         return sc_error(c->err, SC_EUSAGE, SC_C_OPTION, sc_pos_none(),
                         "stepcast calibrate --nccl-tests a.log b.log",
                         "--nccl-tests is given twice");
+    if (o.held_out && !o.truth)
+        return sc_error(c->err, SC_EUSAGE, SC_C_MISSING, sc_pos_none(),
+                        "stepcast calibrate --truth data/validation --held-out",
+                        "--held-out needs --truth");
     if (o.nccl_tests) return nccl_tests(c, &o, &words);
     if (o.network && words.n == 0) return cli_calibrate_table(c, o.network);
     if (!o.truth || words.n > 0)

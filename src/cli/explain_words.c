@@ -7,9 +7,12 @@ const cli_word cli_words[] = {
      "time of one optimizer step: all micro-batches, "
      "gradient exchange, optimizer, fixed part"},
     {"step_time_low_s", "s",
-     "lower end of the 80 % interval, from the "
-     "validation errors of comparable runs"},
-    {"step_time_high_s", "s", "upper end of that interval"},
+     "lower end of the 80 % interval: step_time_s times the 10 % quantile of "
+     "measured / predicted steps of the same kind of model (dense, experts, "
+     "adapters, encoder), each predicted by a fit without its family of runs; "
+     "where the fit has no run of such a device or program, the widest of all "
+     "kinds and wider (data/fit/held-out.yml, docs/validation.md)"},
+    {"step_time_high_s", "s", "upper end of that interval: the 90 % quantile"},
     {"step_time_other_engine_s", "s",
      "the same step by the engine that was not asked for"},
     {"measured_s", "s", "what --measured gives, or the median of its log"},
@@ -82,6 +85,10 @@ const cli_word cli_words[] = {
      "board power limit x (0.35 idle + 0.65 busy "
      "share) x devices, plus nodes, times PUE; not measured"},
     {"cost_usd_per_step", "USD", "--price x devices x step_time_s"},
+    {"coverage", "fraction",
+     "share of rows whose measurement lies inside their 80 % interval; "
+     "`validate --leave-out family` takes the interval from the other "
+     "families"},
     {"kendall_tau", "-1 to 1",
      "how well a group's rows are ranked by the prediction (Kendall's tau-b)"},
     {"regret", "fraction",

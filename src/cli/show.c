@@ -75,14 +75,24 @@ static void software_text(const sc_software *sw, sc_text *out)
 static sc_status parameters_text(cli *c, sc_text *out)
 {
     static const char *const sets[] = {"kernel", "network", "step"};
+    uint32_t n[SC_COUNT(sets)][SC_N_PARAM_ORIGINS] = {{0}};
     sc_cost cost;
     SC_TRY(sc_cost_builtin(c->arena, &cost, c->err));
     for (int i = 0; i < (int)SC_N_PARAMS; i++) {
         const sc_param_info *p = &sc_params[i];
-        sc_text_add(out, "%-8s %-22s %-12.5g %-9s before the fit %-10.5g %s\n",
-                    sets[p->set], p->name, cost.p[i], p->unit, p->centre,
-                    p->text);
+        sc_param_origin from = sc_param_origin_of(p);
+        n[p->set][from]++;
+        sc_text_add(out, "%-8s %-22s %-12.5g %-9s %-16s", sets[p->set], p->name,
+                    cost.p[i], p->unit, sc_param_origin_names[from]);
+        if (from == SC_PARAM_FITTED) sc_text_add(out, " from %g", p->centre);
+        sc_text_add(out, " %s\n", p->text);
     }
+    sc_text_add(out, "\n%-8s %12s %18s %10s\n", "set", "fitted",
+                "fitted elsewhere", "source");
+    for (size_t k = 0; k < SC_COUNT(sets); k++)
+        sc_text_add(out, "%-8s %12u %18u %10u\n", sets[k],
+                    n[k][SC_PARAM_FITTED], n[k][SC_PARAM_ELSEWHERE],
+                    n[k][SC_PARAM_SOURCED]);
     return SC_OK;
 }
 

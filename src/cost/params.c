@@ -20,6 +20,17 @@ const sc_param_info sc_params[SC_N_PARAMS] = {
 #undef SET
 };
 
+const char *const sc_param_origin_names[] = {"fitted", "fitted elsewhere",
+                                             "source", NULL};
+
+sc_param_origin sc_param_origin_of(const sc_param_info *p)
+{
+    if (p->sd > 0) return SC_PARAM_FITTED;
+    return strstr(p->text, "fitted elsewhere on these rows")
+               ? SC_PARAM_ELSEWHERE
+               : SC_PARAM_SOURCED;
+}
+
 int sc_param_find(const char *name)
 {
     for (int i = 0; i < (int)SC_N_PARAMS; i++)
@@ -32,6 +43,7 @@ void sc_cost_centres(sc_cost *out)
     for (int i = 0; i < (int)SC_N_PARAMS; i++) out->p[i] = sc_params[i].centre;
     out->hash = 0;
     out->n_calibrated = 0;
+    sc_held_out_none(&out->held);
 }
 
 static sc_status read_one(const sc_node *n, sc_cost *c, sc_err *err)
@@ -156,6 +168,8 @@ sc_status sc_cost_builtin(sc_arena *a, sc_cost *out, sc_err *err)
         const sc_embedded *e = sc_embedded_find(files[i]);
         if (e) SC_TRY(sc_cost_read(e->text, e->len, e->path, a, &c, err));
     }
+    const sc_embedded *e = sc_embedded_find("fit/held-out.yml");
+    if (e) SC_TRY(sc_held_out_read(e->text, e->len, e->path, a, &c.held, err));
     *out = c;
     return SC_OK;
 }

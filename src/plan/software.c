@@ -87,7 +87,6 @@ const sc_key sc_software_keys[] = {
     FLAG("batch_buffers", batch_buffers,
          "every micro-batch has its own stage buffers"),
     FLAG("two_gradients", two_gradients, "16-bit gradients beside fp32 sums"),
-    FLAG("measured", measured, "measured runs of it are in the fit"),
     {"stage_split", SC_T_ENUM, SC_U_NONE, OFF(stage_split), "balanced", 0, 0,
      split_names, NULL, "RULE", "layers that do not divide by stages", false},
     BYTES("bucket", bucket_bytes, "gradient bucket; 0: one, at the end"),
@@ -185,7 +184,11 @@ static sc_status resolve(const sc_node *profiles, const sc_node *profile,
         if (!b)
             return sc_error(err, SC_EINPUT, SC_C_REFERENCE, base->pos, NULL,
                             "no profile '%s'", base->text);
-        SC_TRY(resolve(profiles, b, depth + 1, out, a, err));
+        sc_software *under = SC_NEW(a, sc_software);
+        if (!under) return sc_error_nomem(err);
+        SC_TRY(resolve(profiles, b, depth + 1, under, a, err));
+        *out = *under;
+        out->base = under;
     } else {
         SC_TRY(sc_schema_defaults(sc_software_keys, out, a, err));
     }

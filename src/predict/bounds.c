@@ -5,7 +5,6 @@
 #include "predict/internal.h"
 
 #include <math.h>
-#include <string.h>
 
 static double best_peak(const sc_device *d, sc_precision p)
 {
@@ -41,21 +40,80 @@ sc_status predict_bounds(const sc_prediction *p, double flops_device,
     return SC_OK;
 }
 
-bool predict_fitted(const sc_device *d)
+/* ---- how far to trust it --------------------------------------------------- */
+
+sc_model_kind sc_predict_kind(const sc_model *m)
 {
-    static const char *const fitted[] = {"ampere", "hopper", "blackwell"};
-    for (size_t i = 0; i < SC_COUNT(fitted); i++)
-        if (strcmp(d->arch, fitted[i]) == 0) return true;
+    if (m->t.lora > 0) return SC_KIND_ADAPTERS;
+    if (m->t.encoder) return SC_KIND_ENCODER;
+    return m->t.experts > 0 ? SC_KIND_EXPERTS : SC_KIND_DENSE;
+}
+
+static bool device_seen(const sc_run *run)
+{
+    const sc_held_out *h = &run->cost->held;
+    return sc_held_out_rows(h->arch, h->n_archs, run->hw->device->arch) > 0;
+}
+
+/* A profile that only varies one with rows is as good as that one. */
+static bool program_seen(const sc_run *run)
+{
+    const sc_held_out *h = &run->cost->held;
+    for (const sc_software *s = run->sw; s; s = s->base)
+        if (sc_held_out_rows(h->program, h->n_programs, s->name) > 0)
+            return true;
     return false;
 }
 
-/* 80 % of held-out rows lie within: 1.28 x 1.25 x their mean absolute error
- * (spec: 5 % inside a fitted family, 10 % for a new model or device, 30 % and
- * more for software or devices without rows). */
-double sc_predict_spread(const sc_run *run)
+/* The lowest and the highest end of all kinds, `unseen` times as wide. */
+static sc_interval widest(const sc_held_out *h)
 {
-    double half = run->sw->measured ? 0.12 : 0.2;
-    return predict_fitted(run->hw->device) ? half : 0.35;
+    sc_interval v = h->all;
+    for (int k = 0; k < (int)SC_N_KINDS; k++) {
+        v.low = fmin(v.low, h->kind[k].low);
+        v.high = fmax(v.high, h->kind[k].high);
+    }
+    v.low *= h->unseen;
+    v.high *= h->unseen;
+    return v;
+}
+
+bool sc_predict_interval(const sc_run *run, sc_interval *out)
+{
+    const sc_held_out *h = &run->cost->held;
+    bool seen = device_seen(run) && program_seen(run);
+    *out = seen ? h->kind[sc_predict_kind(run->model)] : widest(h);
+    return seen;
+}
+
+void predict_interval(sc_prediction *p, bool brief, predict_notes *assume,
+                      predict_notes *warn)
+{
+    const sc_held_out *h = &p->run.cost->held;
+    sc_interval v;
+    bool seen = sc_predict_interval(&p->run, &v);
+    p->step_time_low_s = p->step_time_s * exp(v.low);
+    p->step_time_high_s = p->step_time_s * exp(v.high);
+    if (brief || isnan(v.low)) return;
+    if (!device_seen(&p->run))
+        predict_note(warn,
+                     "no measured step on %s devices is in the fit; "
+                     "rates are those of the nearest generation",
+                     p->run.hw->device->arch);
+    if (!program_seen(&p->run))
+        predict_note(warn, "no measured step of %s is in the fit",
+                     p->run.sw->name);
+    if (seen)
+        predict_note(assume,
+                     "interval: errors of %u runs, each predicted without its "
+                     "family (kind of model: %s; families: %u)",
+                     v.rows, sc_model_kind_names[sc_predict_kind(p->run.model)],
+                     v.families);
+    else
+        predict_note(assume,
+                     "interval: %.3g times the widest of runs predicted "
+                     "without their family; no run is like this one",
+                     h->unseen);
 }
 
 void sc_predict_rates(const sc_cost *c, sc_sim_opts *o)

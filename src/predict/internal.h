@@ -47,10 +47,11 @@ sc_status predict_infer(const sc_job *job, sc_arena *a, sc_run *run,
                         predict_notes *notes, predict_memo *memo,
                         uint32_t *n_tried, sc_err *err);
 
-/* Contradictions of what is given, all of them. */
-/* Steps measured on devices of this generation are among those fitted. */
-bool predict_fitted(const sc_device *d);
+/* Ends of the 80 % interval, and what they rest on. */
+void predict_interval(sc_prediction *p, bool brief, predict_notes *assume,
+                      predict_notes *warn);
 
+/* Contradictions of what is given, all of them. */
 sc_status predict_check(const sc_job *job, const sc_hw *hw,
                         const sc_model *model, sc_err *err);
 

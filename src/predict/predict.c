@@ -184,9 +184,6 @@ static sc_status finish(const state *x, const predict_notes *assume,
                         const predict_notes *warn, sc_arena *a,
                         sc_prediction *p, sc_err *err)
 {
-    double half = sc_predict_spread(&p->run);
-    p->step_time_low_s = p->step_time_s / (1 + half);
-    p->step_time_high_s = p->step_time_s * (1 + half);
     rates(x, p);
     money(x, p);
     p->assumptions = SC_NEW_N(a, const char *, assume->n);
@@ -249,12 +246,6 @@ static void warnings(const sc_job *job, const sc_prediction *p,
 {
     const sc_run *r = &p->run;
     idle_options(job, r, warn);
-    const char *arch = r->hw->device->arch;
-    if (!predict_fitted(r->hw->device))
-        predict_note(warn,
-                     "no measured step on %s devices is in the fit; "
-                     "rates are those of the nearest generation",
-                     arch);
     if (r->size[SC_AX_TP] > r->hw->node_size)
         predict_note(warn, "tensor parallelism crosses nodes");
     uint32_t all = r->hw->n_devices, stride = 1;
@@ -302,6 +293,7 @@ sc_status sc_predict(const sc_job *job, const sc_hw *hw, const sc_model *model,
     SC_TRY(memory(&x, a, &p, err));
     SC_TRY(run_engines(&x, a, &p, err));
     if (!job->brief) SC_TRY(predict_suggest(job, memo, a, &p, err));
+    predict_interval(&p, job->brief, &assume, &warn);
     warnings(job, &p, &warn);
     if (hw->device_assumed)
         predict_note(&assume, "device %s: the machine names none",

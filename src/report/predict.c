@@ -183,9 +183,10 @@ static void times(const sc_prediction *p, double measured, sc_text *out)
     sc_unit_print_short(p->step_time_s, SC_U_TIME, t, sizeof t);
     sc_unit_print_short(p->step_time_low_s, SC_U_TIME, lo, sizeof lo);
     sc_unit_print_short(p->step_time_high_s, SC_U_TIME, hi, sizeof hi);
-    sc_text_add(out,
-                "  step time      %-9s 80 %% of comparable runs: %s ... %s\n",
-                t, lo, hi);
+    sc_text_add(out, "  step time      %-9s", t);
+    if (isfinite(p->step_time_low_s))
+        sc_text_add(out, " 80 %% of comparable runs: %s ... %s", lo, hi);
+    sc_text_add(out, "\n");
     if (!isnan(measured)) {
         sc_unit_print_short(measured, SC_U_TIME, m, sizeof m);
         sc_text_add(out, "  measured       %-9s predicted is %+.1f %%\n", m,

@@ -166,6 +166,8 @@ static void bars_only_fall(void **state)
     assert_int_equal(bars("memory: {g: 99%}"), SC_NO);
     has("no row was predicted");
     assert_int_equal(bars("bars: {f: 9%}\nmemory: {f: {}}"), SC_EINPUT);
+    assert_int_equal(bars("tau: {f: 0.5}"), SC_NO); /* one row has no order */
+    has("no row was predicted, bar 0.50");
     assert_int_equal(bars("bars: {}\nmemory: {}"), SC_EINPUT);
     assert_int_equal(bars("bars: {}"), SC_EINPUT);
     assert_int_equal(bars("rods: {f: 1%}"), SC_EINPUT);
@@ -180,6 +182,111 @@ static void bars_only_fall(void **state)
     sc_err_init(&err);
     assert_int_equal(bars(file.buf), SC_OK);
     sc_text_free(&file);
+}
+
+/* Order may only rise, what a wrong order costs only fall. */
+static void bars_of_order(void **state)
+{
+    (void)state;
+    sc_valid_group g = {.family = "f",
+                        .mape = NAN,
+                        .mem_mape = NAN,
+                        .kendall_tau = -0.6,
+                        .regret = 0.031};
+    sc_validation v = {.n_groups = 1, .groups = &g};
+
+    static const struct {
+        const char *file, *line;
+        sc_status want;
+    } bar[] = {
+        {"tau: {f: -0.6}", "f (tau)                   -0.60, bar -0.60\n",
+         SC_OK},
+        {"tau: {f: -0.7}", "bar -0.70\n", SC_OK},
+        {"tau: {f: -0.599}", ": BELOW", SC_NO},
+        {"regret: {f: 3.1%}", "f (regret)                 3.10 %, bar", SC_OK},
+        {"regret: {f: 4%}", "bar 4.00 %\n", SC_OK},
+        {"regret: {f: 3.0%}", ": ABOVE", SC_NO},
+    };
+
+    for (size_t i = 0; i < SC_COUNT(bar); i++) {
+        sc_text_free(&text);
+        sc_text_init(&text);
+        assert_int_equal(sc_validation_bars(&v, bar[i].file,
+                                            strlen(bar[i].file), "bars.yml",
+                                            &arena, &text, &err),
+                         bar[i].want);
+        has(bar[i].line);
+    }
+    sc_text_free(&text);
+    sc_text_init(&text);
+    sc_validation_bars_write(&v, &text);
+    has("\ntau:\n  f: -0.600\nregret:\n  f: 3.10%\n");
+}
+
+/* Rows inside their intervals are counted once, and told where rows were kept
+ * out of the fit. */
+static void coverage(void **state)
+{
+    (void)state;
+    sc_validation v = example();
+    assert_true(v.coverage == 1 && v.groups[0].coverage == 1);
+    rows[0].high = 9.99;
+    assert_int_equal(calib_summarise(&v, &arena, &err), SC_OK);
+    assert_true(v.coverage == 0);
+    sc_validation_text(&v, false, &text);
+    assert_null(strstr(text.buf, "80%"));
+    v.left_out = "family";
+    sc_validation_text(&v, false, &text);
+    has("mem max  in 80%\n");
+    has("   25.00   25.00       0\n");
+    has("0.0 % of rows in their 80 % interval, of all families");
+}
+
+static const char *family_of(const sc_valid_row *r)
+{
+    return r->family;
+}
+
+/* What was left out together is judged together, and so is each kind. */
+static void parts(void **state)
+{
+    (void)state;
+    example();
+    rows[0].kind = rows[2].kind = SC_KIND_DENSE;
+    rows[1].kind = SC_KIND_EXPERTS;
+    rows[1].predicted = 20;
+    rows[2].family = "f";
+    rows[2].predicted = 8;
+    for (int i = 0; i < 3; i++) {
+        rows[i].reason = NULL;
+        rows[i].counted = true;
+        rows[i].median = 10;
+        rows[i].low = 9;
+        rows[i].high = i == 1 ? 9.5 : 12;
+    }
+    sc_validation v = {
+        .unit = "s", .n_rows = 3, .rows = rows, .left_out = "model"};
+    assert_int_equal(calib_summarise(&v, &arena, &err), SC_OK);
+    assert_int_equal(calib_summarise_parts(&v, family_of, &arena, &err), SC_OK);
+    assert_int_equal(v.n_parts, 3);
+    sc_validation_text(&v, false, &text);
+    has("\nleft out    rows  mape %    bias  in 80%\n"
+        "f              3   41.67  +28.33      67\n"
+        "\nkind        rows  mape %    bias  in 80%\n"
+        "dense          2   12.50   -7.50     100\n"
+        "experts        1  100.00 +100.00       0\n");
+    sc_json j;
+    sc_json_init(&j, false);
+    sc_validation_json(&v, &j);
+    sc_node *root;
+    assert_int_equal(
+        sc_doc_parse(j.buf, j.len, SC_FMT_JSON, "out", &arena, &root, &err),
+        SC_OK);
+    const sc_node *p = need(root, "parts")->child;
+    assert_string_equal(need(p, "model")->text, "f");
+    assert_string_equal(need(p->next, "kind")->text, "dense");
+    assert_string_equal(need(p->next, "coverage")->text, "1");
+    sc_json_free(&j);
 }
 
 static void fit_file_reads_back(void **state)
@@ -225,6 +332,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(json, setup, teardown),
         cmocka_unit_test_setup_teardown(tables, setup, teardown),
         cmocka_unit_test_setup_teardown(bars_only_fall, setup, teardown),
+        cmocka_unit_test_setup_teardown(bars_of_order, setup, teardown),
+        cmocka_unit_test_setup_teardown(parts, setup, teardown),
+        cmocka_unit_test_setup_teardown(coverage, setup, teardown),
         cmocka_unit_test_setup_teardown(fit_file_reads_back, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

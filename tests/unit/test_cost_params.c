@@ -34,6 +34,26 @@ static void table(void **state)
     assert_int_equal(sc_param_find(""), -1);
 }
 
+/* What another fit on the same rows gave is never told as a source. */
+static void origins(void **state)
+{
+    (void)state;
+    uint32_t n[SC_N_PARAM_ORIGINS] = {0};
+    for (int i = 0; i < (int)SC_N_PARAMS; i++) {
+        const sc_param_info *p = &sc_params[i];
+        sc_param_origin from = sc_param_origin_of(p);
+        n[from]++;
+        assert_true((from == SC_PARAM_FITTED) == (p->sd > 0));
+        if (strstr(p->text, "accuracy.md B7") && from == SC_PARAM_SOURCED)
+            fail_msg("%s: say 'fitted elsewhere on these rows'", p->name);
+    }
+    for (int k = 0; k < (int)SC_N_PARAM_ORIGINS; k++) assert_true(n[k] > 0);
+    assert_int_equal(sc_param_origin_of(&sc_params[SC_P_ULTRA_GEMM]),
+                     SC_PARAM_ELSEWHERE);
+    assert_int_equal(sc_param_origin_of(&sc_params[SC_P_GEMM_K0]),
+                     SC_PARAM_SOURCED);
+}
+
 static void overrides(void **state)
 {
     (void)state;
@@ -111,8 +131,8 @@ static void built_in(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {TEST(table), TEST(overrides),
-                                       TEST(errors), TEST(not_a_fit),
-                                       TEST(built_in)};
+    const struct CMUnitTest tests[] = {TEST(table),     TEST(origins),
+                                       TEST(overrides), TEST(errors),
+                                       TEST(not_a_fit), TEST(built_in)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* heldout.c - 80 % intervals from the errors of held-out families. */
+#include "calib/heldout.h"
+
+#include "base/number.h"
+#include "calib/fitfile.h"
+#include "calib/stats.h"
+
+#include <math.h>
+#include <string.h>
+
+#define ALL_KINDS (-1)
+
+static double log_error(const sc_valid_row *r)
+{
+    return log(r->median / r->predicted);
+}
+
+/* ---- intervals --------------------------------------------------------------- */
+
+typedef struct pool {
+    const sc_valid_row *rows;
+    uint32_t n;
+    const char *without;
+    calib_weighted *v; /* [n] room */
+} pool;
+
+static bool in_pool(const pool *p, const sc_valid_row *r, int kind)
+{
+    return r->counted && (kind == ALL_KINDS || r->kind == kind) &&
+           (!p->without || strcmp(r->family, p->without) != 0);
+}
+
+/* Weight of a row of a family with so many in the pool; as in the fit. */
+static double weight(uint32_t rows)
+{
+    return fmin(1, rows / CALIB_FAMILY_FULL) / rows;
+}
+
+static void quantiles(const pool *p, int kind, sc_interval *out)
+{
+    uint32_t n = 0;
+    sc_interval v = {0};
+    for (uint32_t i = 0; i < p->n; i++) {
+        const sc_valid_row *r = &p->rows[i];
+        uint32_t family = 0;
+        bool first = true;
+        if (!in_pool(p, r, kind)) continue;
+        for (uint32_t j = 0; j < p->n; j++) {
+            if (!in_pool(p, &p->rows[j], kind) ||
+                strcmp(p->rows[j].family, r->family) != 0)
+                continue;
+            family++;
+            if (j < i) first = false;
+        }
+        v.families += first;
+        p->v[n++] = (calib_weighted){log_error(r), weight(family)};
+    }
+    v.rows = n;
+    v.low = fmin(0, calib_weighted_quantile(p->v, n, 0.1));
+    v.high = fmax(0, calib_weighted_quantile(p->v, n, 0.9));
+    *out = v;
+}
+
+/* A kind of few rows says little of its own. */
+static void shrink(sc_interval *v, const sc_interval *all)
+{
+    double own = v->rows / (v->rows + CALIB_KIND_ROWS);
+    if (v->rows < CALIB_KIND_ROWS) own = 0;
+    v->low = own > 0 ? own * v->low + (1 - own) * all->low : all->low;
+    v->high = own > 0 ? own * v->high + (1 - own) * all->high : all->high;
+}
+
+sc_status calib_held_out_intervals(const sc_valid_row *rows, uint32_t n,
+                                   const char *without, sc_arena *a,
+                                   sc_held_out *out, sc_err *err)
+{
+    pool p = {rows, n, without, SC_NEW_N(a, calib_weighted, (size_t)n + 1)};
+    if (!p.v) return sc_error_nomem(err);
+    quantiles(&p, ALL_KINDS, &out->all);
+    for (int k = 0; k < (int)SC_N_KINDS; k++) {
+        quantiles(&p, k, &out->kind[k]);
+        shrink(&out->kind[k], &out->all);
+    }
+    out->unseen = CALIB_UNSEEN;
+    return SC_OK;
+}
+
+sc_status calib_nested_intervals(sc_valid_row *rows, uint32_t n, sc_arena *a,
+                                 sc_err *err)
+{
+    sc_held_out h;
+    for (uint32_t i = 0; i < n; i++) {
+        bool first = true;
+        for (uint32_t j = 0; j < i && first; j++)
+            first = strcmp(rows[j].family, rows[i].family) != 0;
+        if (!first) continue;
+        SC_TRY(calib_held_out_intervals(rows, n, rows[i].family, a, &h, err));
+        if (h.all.rows < CALIB_KIND_ROWS) continue; /* the file's stay */
+        for (uint32_t j = i; j < n; j++) {
+            sc_valid_row *r = &rows[j];
+            if (strcmp(r->family, rows[i].family) != 0) continue;
+            r->low = r->predicted * exp(h.kind[r->kind].low);
+            r->high = r->predicted * exp(h.kind[r->kind].high);
+        }
+    }
+    return SC_OK;
+}
+
+/* ---- the file ------------------------------------------------------------------ */
+
+static void put(sc_text *t, const char *key, double v)
+{
+    char buf[40];
+    number_print(v, 3, buf, sizeof buf);
+    sc_text_add(t, "%s: %s", key, isfinite(v) ? buf : "null");
+}
+
+static void put_interval(sc_text *t, const char *name, const sc_interval *v)
+{
+    sc_text_add(t, "  %s: {", name);
+    put(t, "low", v->low);
+    put(t, ", high", v->high);
+    sc_text_add(t, ", rows: %u, families: %u}\n", v->rows, v->families);
+}
+
+static void put_list(sc_text *t, const char *key, const sc_counted *list,
+                     uint32_t n)
+{
+    sc_text_add(t, "%s:\n", key);
+    for (uint32_t i = 0; i < n; i++)
+        sc_text_add(t, "  %s: %u\n", list[i].name, list[i].rows);
+}
+
+typedef struct family_sum {
+    uint32_t rows, inside;
+    double log_error, size;
+} family_sum;
+
+/* False if the row's family came before it. */
+static bool sum_family(const sc_valid_row *rows, uint32_t n, uint32_t i,
+                       family_sum *out)
+{
+    family_sum s = {0};
+    for (uint32_t j = 0; j < n; j++) {
+        const sc_valid_row *r = &rows[j];
+        if (!r->counted || strcmp(r->family, rows[i].family) != 0) continue;
+        if (j < i) return false;
+        s.rows++;
+        s.inside += calib_inside(r);
+        s.log_error += log_error(r);
+        s.size += fabs(r->predicted / r->median - 1);
+    }
+    *out = s;
+    return s.rows > 0;
+}
+
+static void put_families(const sc_valid_row *rows, uint32_t n, sc_text *t)
+{
+    sc_text_add(t, "# Each family as the others predict it: mean of "
+                   "log(measured / predicted), mean error,\n"
+                   "# share of rows in the intervals of the others.\n"
+                   "families:\n");
+    for (uint32_t i = 0; i < n; i++) {
+        family_sum s;
+        if (!rows[i].counted || !sum_family(rows, n, i, &s)) continue;
+        sc_text_add(t, "  %s: {rows: %u", rows[i].family, s.rows);
+        put(t, ", bias", s.log_error / s.rows);
+        put(t, ", error", s.size / s.rows);
+        put(t, ", covered", (double)s.inside / s.rows);
+        sc_text_add(t, "}\n");
+    }
+}
+
+void calib_held_out_write(const sc_held_out *h, const sc_valid_row *rows,
+                          uint32_t n, const char *from, sc_text *out)
+{
+    sc_text_add(out,
+                "# Written by `stepcast calibrate --truth DIR --held-out`, and "
+                "by nothing else.\n");
+    calib_fit_comment(from, out);
+    sc_text_add(out,
+                "# low, high: quantiles 10 %% and 90 %% of log(measured / "
+                "predicted) of rows that were\n"
+                "# predicted by a fit without their family; families of %g and "
+                "more rows weigh alike,\n"
+                "# smaller ones by their rows.  A kind of n >= %g rows has n / "
+                "(n + %g) of its own\n"
+                "# quantile and the rest of that of all; one of fewer has that "
+                "of all.\n"
+                "kinds:\n",
+                CALIB_FAMILY_FULL, CALIB_KIND_ROWS, CALIB_KIND_ROWS);
+    put_interval(out, "all", &h->all);
+    for (int k = 0; k < (int)SC_N_KINDS; k++)
+        put_interval(out, sc_model_kind_names[k], &h->kind[k]);
+    sc_text_add(out, "# On the widest of these where no row is of the device "
+                     "or the program: chosen, not\n"
+                     "# measured (src/calib/heldout.h).\n");
+    put(out, "unseen", h->unseen);
+    sc_text_add(out,
+                "\n# Hash of network.yml and step.yml.\n"
+                "fit: \"%016llx\"\n# Rows in the fit.\n",
+                (unsigned long long)h->fit);
+    put_list(out, "architectures", h->arch, h->n_archs);
+    put_list(out, "software", h->program, h->n_programs);
+    put_families(rows, n, out);
+}
+
+void calib_held_out_report(const sc_held_out *h, const sc_valid_row *rows,
+                           uint32_t n, sc_text *out)
+{
+    sc_text_add(out, "\n%-10s%8s%10s%8s%8s%12s%12s\n", "kind", "rows",
+                "families", "low %", "high %", "inside %", "nested %");
+    for (int k = -1; k < (int)SC_N_KINDS; k++) {
+        const sc_interval *v = k < 0 ? &h->all : &h->kind[k];
+        uint32_t own = 0, nested = 0;
+        for (uint32_t i = 0; i < n; i++) {
+            const sc_valid_row *r = &rows[i];
+            if (!r->counted || (k >= 0 && r->kind != k)) continue;
+            const sc_interval *u = &h->kind[r->kind];
+            own += log_error(r) >= u->low && log_error(r) <= u->high;
+            nested += calib_inside(r);
+        }
+        sc_text_add(out, "%-10s%8u%10u%+8.1f%+8.1f%12.1f%12.1f\n",
+                    k < 0 ? "all" : sc_model_kind_names[k], v->rows,
+                    v->families, 100 * (exp(v->low) - 1),
+                    100 * (exp(v->high) - 1), 100.0 * own / v->rows,
+                    100.0 * nested / v->rows);
+    }
+    sc_text_add(out, "inside: in the interval of their kind; nested: in the "
+                     "one that the other families give\n");
+}

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* held_out.c - errors of predictions whose fit had not seen the run. */
+#include <stepcast/cost_held_out.h>
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_LOG    3.0 /* a factor of 20 is no interval */
+#define MAX_FACTOR 10.0
+
+const char *const sc_model_kind_names[] = {"adapters", "encoder", "experts",
+                                           "dense", NULL};
+
+void sc_held_out_none(sc_held_out *out)
+{
+    *out = (sc_held_out){.unseen = NAN};
+    out->all.low = out->all.high = NAN;
+    for (int k = 0; k < (int)SC_N_KINDS; k++) out->kind[k] = out->all;
+}
+
+uint32_t sc_held_out_rows(const sc_counted *list, uint32_t n, const char *name)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (strcmp(list[i].name, name) == 0) return list[i].rows;
+    return 0;
+}
+
+/* ---- reading --------------------------------------------------------------- */
+
+static sc_status need(const sc_node *map, const char *key, sc_node_kind kind,
+                      const sc_node **out, sc_err *err)
+{
+    *out = map->kind == SC_N_MAP ? sc_node_get(map, key) : NULL;
+    if (*out && (*out)->kind == kind) return SC_OK;
+    return sc_error(err, SC_EINPUT, SC_C_MISSING, map->pos,
+                    "`stepcast calibrate --held-out` writes such a file",
+                    "no '%s' here, or not in its form", key);
+}
+
+static sc_status number(const sc_node *map, const char *key, double lo,
+                        double hi, double *out, sc_err *err)
+{
+    const sc_node *n = NULL;
+    SC_TRY(need(map, key, SC_N_SCALAR, &n, err));
+    SC_TRY(sc_unit_parse(n->text, SC_U_NONE, n->pos, out, err));
+    if (*out >= lo && *out <= hi) return SC_OK;
+    return sc_error(err, SC_EINPUT, SC_C_RANGE, n->pos, NULL,
+                    "'%s' is %g, outside [%g, %g]", key, *out, lo, hi);
+}
+
+static sc_status count(const sc_node *map, const char *key, uint32_t *out,
+                       sc_err *err)
+{
+    double v = 0;
+    SC_TRY(number(map, key, 0, 1e9, &v, err));
+    *out = (uint32_t)v;
+    return SC_OK;
+}
+
+static sc_status interval(const sc_node *kinds, const char *name,
+                          sc_interval *out, sc_err *err)
+{
+    const sc_node *n = NULL;
+    sc_interval v = {0};
+    SC_TRY(need(kinds, name, SC_N_MAP, &n, err));
+    sc_status s[4] = {number(n, "low", -MAX_LOG, 0, &v.low, err),
+                      number(n, "high", 0, MAX_LOG, &v.high, err),
+                      count(n, "rows", &v.rows, err),
+                      count(n, "families", &v.families, err)};
+    for (size_t i = 0; i < SC_COUNT(s); i++) SC_TRY(s[i]);
+    *out = v;
+    return SC_OK;
+}
+
+static sc_status list(const sc_node *root, const char *key, sc_arena *a,
+                      const sc_counted **out, uint32_t *n_out, sc_err *err)
+{
+    const sc_node *map = NULL;
+    uint32_t n = 0;
+    SC_TRY(need(root, key, SC_N_MAP, &map, err));
+    sc_counted *v = SC_NEW_N(a, sc_counted, (size_t)map->n + 1);
+    if (!v) return sc_error_nomem(err);
+    for (const sc_node *c = map->child; c; c = c->next, n++) {
+        v[n].name = c->key;
+        SC_TRY(count(map, c->key, &v[n].rows, err));
+    }
+    *out = v;
+    *n_out = n;
+    return SC_OK;
+}
+
+static sc_status fit_hash(const sc_node *root, uint64_t *out, sc_err *err)
+{
+    const sc_node *n = NULL;
+    char *end = NULL;
+    SC_TRY(need(root, "fit", SC_N_SCALAR, &n, err));
+    *out = strtoull(n->text, &end, 16);
+    if (strlen(n->text) == 16 && *end == '\0') return SC_OK;
+    return sc_error(err, SC_EINPUT, SC_C_TYPE, n->pos, NULL,
+                    "'fit' is the hash of a fit, 16 hexadecimal digits");
+}
+
+sc_status sc_held_out_read(const char *text, size_t len, const char *file,
+                           sc_arena *a, sc_held_out *out, sc_err *err)
+{
+    sc_node *root = NULL;
+    const sc_node *kinds = NULL;
+    sc_held_out h;
+    sc_held_out_none(&h);
+    SC_TRY(sc_doc_parse(text, len, SC_FMT_AUTO, file, a, &root, err));
+    SC_TRY(need(root, "kinds", SC_N_MAP, &kinds, err));
+    sc_status first = interval(kinds, "all", &h.all, err);
+    for (int k = 0; k < (int)SC_N_KINDS; k++) {
+        sc_status s = interval(kinds, sc_model_kind_names[k], &h.kind[k], err);
+        if (first == SC_OK) first = s;
+    }
+    const sc_status rest[] = {
+        fit_hash(root, &h.fit, err),
+        number(root, "unseen", 1, MAX_FACTOR, &h.unseen, err),
+        list(root, "architectures", a, &h.arch, &h.n_archs, err),
+        list(root, "software", a, &h.program, &h.n_programs, err)};
+    SC_TRY(first);
+    for (size_t i = 0; i < SC_COUNT(rest); i++) SC_TRY(rest[i]);
+    *out = h;
+    return SC_OK;
+}
