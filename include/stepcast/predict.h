@@ -178,8 +178,9 @@ sc_status sc_predict_memory(const sc_plan *p, const sc_block *blocks,
  * the peak, or the allocator's part (sc_software.memory_report). */
 double sc_predict_reported_memory(const sc_prediction *p);
 
-/* Rates of overlapping ops (parameter overlap_slowdown). */
-void sc_predict_rates(const sc_cost *c, sc_sim_opts *out);
+/* Rates of overlapping ops (sc_plan_overlap). */
+void sc_predict_rates(const sc_plan *p, const sc_block *blocks,
+                      sc_sim_opts *out);
 
 /* What held-out errors judge a model by. */
 sc_model_kind sc_predict_kind(const sc_model *m);

@@ -116,6 +116,11 @@ void sc_text_add(sc_text *t, const char *fmt, ...)
 bool sc_glob(const char *pattern, const char *text)
 {
     const char *star = NULL, *resume = NULL;
+    size_t np = strlen(pattern), nt = strlen(text);
+    char last = np ? pattern[np - 1] : '\0';
+    /* Most patterns differ at their end already. */
+    if (last && last != '*' && last != '?' && (!nt || text[nt - 1] != last))
+        return false;
     while (*text != '\0') {
         if (*pattern == '*') {
             star = ++pattern;

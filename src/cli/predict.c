@@ -49,7 +49,7 @@ static sc_status write_trace(cli *c, const predict_opts *o,
     SC_TRY(sc_plan_build(&p->run, c->arena, &plan, c->err));
     SC_TRY(sc_blocks_price(&plan, c->arena, &blocks, c->err));
     SC_TRY(sc_lower(&plan, blocks, &lo, c->arena, &g, c->err));
-    sc_predict_rates(p->run.cost, &so);
+    sc_predict_rates(&plan, blocks, &so);
     SC_TRY(sc_sim_run(&g, &so, c->arena, &r, c->err));
     sc_json j;
     sc_json_init(&j, false);

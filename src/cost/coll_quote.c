@@ -354,6 +354,15 @@ static bool quote_direct(const coll_call *k, sc_phases *ph, coll_quote *q)
 
 /* ---- all of them -------------------------------------------------------------- */
 
+/* Channels to one peer of another node: one per 14 GB/s, at least 2, a power of
+ * two (NCCL 2.30 init.cc, ncclTopoGetNchannels). */
+static double peer_channels(const coll_call *k)
+{
+    double n = 2;
+    while (n * 14e9 < k->net && n < 64) n *= 2;
+    return n;
+}
+
 /* Where the library does not say: bytes that one channel is worth. */
 static uint32_t usual_channels(const coll_call *k, const coll_quote *q)
 {
@@ -361,6 +370,8 @@ static uint32_t usual_channels(const coll_call *k, const coll_quote *q)
     double most = by_gen(k, SC_P_CHANNELS_VOLTA);
     if (in_switch(q->algorithm)) most = param(k, SC_P_NVLS_CHANNELS);
     if (q->algorithm == SC_ALGO_DIRECT) most = param(k, SC_P_P2P_CHANNELS);
+    if (k->coll == SC_SENDRECV && k->at->nodes > 1)
+        most = fmin(most, peer_channels(k));
     double n = ceil(k->bytes / worth[q->protocol]);
     if (n > most) n = most;
     return n < 1 ? 1 : (uint32_t)n;

@@ -53,11 +53,11 @@ static double exposed(const emit *e, uint32_t axes, double seconds)
     return r->sw->ep_overlap ? seconds * r->cost->p[SC_P_EP_EXPOSED] : seconds;
 }
 
-/* What runs beside kernels is not seen, but slows both. */
-static double beside(const emit *e, double seconds, double hidden_s)
+/* What runs beside kernels is not seen, but slows both by what it takes. */
+static double beside(double taken, double seconds, double hidden_s)
 {
     double both = fmin(seconds, hidden_s);
-    return seconds - both + both * e->p->run.cost->p[SC_P_OVERLAP];
+    return seconds - both + both * taken;
 }
 
 static void push(emit *e, sc_piece p)
@@ -78,16 +78,17 @@ sc_status block_coll(emit *e, const char *name, sc_coll coll, uint32_t axes,
         sc_cost_explain_coll(e->p->run.cost, e->p->run.hw, coll, bytes, at,
                              e->why);
     }
-    push(e, (sc_piece){.name = name,
-                       .kind = SC_OP_COLL,
-                       .stream = SC_S_COMPUTE,
-                       .cat = cat_of_axes(axes),
-                       .axes = axes,
-                       .coll = (uint8_t)coll,
-                       .seconds =
-                           beside(e, exposed(e, axes, cp.seconds), hidden_s),
-                       .bytes = bytes,
-                       .launches = 1});
+    push(e,
+         (sc_piece){.name = name,
+                    .kind = SC_OP_COLL,
+                    .stream = SC_S_COMPUTE,
+                    .cat = cat_of_axes(axes),
+                    .axes = axes,
+                    .coll = (uint8_t)coll,
+                    .seconds = beside(plan_units_share(&e->p->run, cp.channels),
+                                      exposed(e, axes, cp.seconds), hidden_s),
+                    .bytes = bytes,
+                    .launches = 1});
     return SC_OK;
 }
 
@@ -172,7 +173,9 @@ static sc_status ring(emit *e, const char *name, const sc_move *m, double bytes,
                        .axes = m->axes,
                        .coll = SC_SENDRECV,
                        .seconds =
-                           steps * beside(e, step.seconds, beside_s / at->n),
+                           steps *
+                           beside(plan_units_share(&e->p->run, step.channels),
+                                  step.seconds, beside_s / at->n),
                        .bytes = steps * part,
                        .launches = (uint32_t)steps});
     return SC_OK;
@@ -395,14 +398,17 @@ static void host(emit *e)
 /* Activations on their way to the host, or back, beside the layer. */
 static void offload(emit *e, double bytes)
 {
-    double beside_s = 0, rate = e->p->run.hw->device->host_bw;
+    const sc_device *d = e->p->run.hw->device;
+    double beside_s = 0, rate = d->host_bw;
+    /* Copy engines take memory bandwidth, no units. */
+    double taken = rate / (d->mem_bw * e->p->run.cost->p[SC_P_MEM_EFF]);
     if (bytes <= 0 || rate <= 0) return;
     for (uint32_t i = 0; i < e->n; i++) beside_s += e->piece[i].seconds;
     push(e, (sc_piece){.name = "offload",
                        .kind = SC_OP_MEM,
                        .stream = SC_S_COMPUTE,
                        .cat = SC_CAT_OFFLOAD,
-                       .seconds = beside(e, bytes / rate, beside_s),
+                       .seconds = beside(taken, bytes / rate, beside_s),
                        .bytes = bytes});
 }
 

@@ -54,6 +54,18 @@ void plan_stage_cats(const sc_plan *p, const sc_block *blocks, uint32_t v,
     }
 }
 
+double sc_plan_overlap(const sc_plan *p, const sc_block *blocks)
+{
+    double share = 0;
+    for (uint32_t l = 0; l < p->run.model->n_layers; l++) {
+        const sc_exchange *x[] = {&blocks[l].gather, &blocks[l].grad,
+                                  &blocks[l].update};
+        for (size_t i = 0; i < SC_COUNT(x); i++)
+            share = fmax(share, plan_units_share(&p->run, x[i]->channels));
+    }
+    return share;
+}
+
 double sc_plan_slow_factor(const sc_run *r)
 {
     double nodes = r->hw->n_devices / 8.0;
@@ -79,7 +91,7 @@ sc_status plan_exchange(const sc_plan *p, const sc_block *blocks, uint32_t dev,
     *seconds = *bytes = 0;
     bool beside = update ? r->sw->param_overlap : r->sw->grad_overlap;
     if (beside || r->zero >= 3 || r->forward_only) return SC_OK;
-    sc_exchange all = {{0}, {0}};
+    sc_exchange all = {{0}, {0}, 0};
     for (uint32_t v = dev; v < p->n_stages; v += r->size[SC_AX_PP])
         for (uint32_t l = 0; l < r->model->n_layers; l++) {
             const sc_exchange *x = update ? &blocks[l].update : &blocks[l].grad;
@@ -138,7 +150,7 @@ static sc_status transfer(const sc_plan *p, sc_step_costs *c, sc_err *err)
     c->send_s = cp.seconds;
     c->send_blocks = !(r->sw->p2p_overlap && r->vpp > 1);
     if (!c->send_blocks)
-        c->send_slow_s = 2 * c->send_s * r->cost->p[SC_P_OVERLAP];
+        c->send_slow_s = 2 * c->send_s * plan_units_share(r, cp.channels);
     if (!split || r->sp) return SC_OK;
     SC_TRY(sc_cost_coll(r->cost, r->hw, SC_ALL_GATHER, whole,
                         &p->place[1u << SC_AX_TP], -1, &cp, err));

@@ -45,8 +45,16 @@ void block_collect(emit *e, const char *what, const sc_layout *from,
     }
 }
 
-sc_status plan_exchange_price(const sc_plan *p, const sc_exchange *x,
-                              double *bytes, double *seconds, sc_err *err)
+double plan_units_share(const sc_run *r, uint32_t channels)
+{
+    const sc_device *d = r->hw->device;
+    /* Links of systolic arrays have engines of their own. */
+    if (d->array || d->units == 0) return 0;
+    return fmin(0.5, (double)channels / d->units);
+}
+
+sc_status plan_exchange_price(const sc_plan *p, sc_exchange *x, double *bytes,
+                              double *seconds, sc_err *err)
 {
     *bytes = *seconds = 0;
     for (uint32_t mask = 1; mask < 1u << SC_N_AX; mask++) {
@@ -56,6 +64,7 @@ sc_status plan_exchange_price(const sc_plan *p, const sc_exchange *x,
                             x->bytes[mask], &p->place[mask], -1, &cp, err));
         *bytes += x->bytes[mask];
         *seconds += cp.seconds;
+        if (cp.channels > x->channels) x->channels = cp.channels;
     }
     return SC_OK;
 }

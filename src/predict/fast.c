@@ -276,7 +276,7 @@ sc_status sc_predict_fast(const sc_plan *p, const sc_block *blocks, sc_arena *a,
     double *d = SC_NEW_N(a, double, 4 * (size_t)n + pp);
     fast x = {.p = p,
               .blocks = blocks,
-              .sigma = p->run.cost->p[SC_P_OVERLAP],
+              .sigma = sc_plan_overlap(p, blocks),
               .c = SC_NEW_N(a, sc_step_costs, pp),
               .past = SC_NEW_N(a, past, pp)};
     if (!d || !x.c || !x.past) return sc_error_nomem(err);

@@ -232,13 +232,16 @@ static sc_status try_one(space *x, const sc_run *r, bool *done)
     return SC_OK;
 }
 
+/* Above what PCIe gives (64 GB/s): NVLink-C2C and its like. */
+static const double coherent_link = 100e9;
+
 /* Activations that wait in host memory, the least share that fits, where the
- * program can and nothing is made again. */
+ * program can, nothing is made again, and the link is made for it. */
 static sc_status try_offload(space *x, sc_run r)
 {
     bool open = x->job->offload < 0 && r.sw->offload && !r.forward_only &&
                 r.size[SC_AX_PP] == 1 && r.recompute == SC_RC_NONE &&
-                r.hw->device->host_bw > 0;
+                r.hw->device->host_bw >= coherent_link;
     bool done = false;
     for (int i = 1; open && i <= 8 && !done; i++) {
         r.offload = i / 8.0;

@@ -25,7 +25,7 @@ static sc_status run_event(const state *x, sc_arena *a, sc_prediction *p,
         SC_TRY(sc_graph_unfold(&g, 20000000, a, &unfolded, err));
         use = &unfolded;
     }
-    sc_predict_rates(p->run.cost, &opts);
+    sc_predict_rates(&x->plan, x->blocks, &opts);
     SC_TRY(sc_sim_run(use, &opts, a, &res, err));
     p->step_time_s = sc_time_to_s(res.makespan);
     /* The slowest rank: the one that waits least. */

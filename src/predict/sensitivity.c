@@ -60,6 +60,7 @@ static void begin(const sc_run *run, moved *m)
 static void move_property(moved *m, property what, double by)
 {
     sc_device *d = &m->device;
+    m->hw.memo = NULL; /* what was found for other rates */
     switch (what) {
     case PEAK:
         for (int i = 0; i < (int)SC_N_PRECISIONS; i++) d->peak[i] *= by;

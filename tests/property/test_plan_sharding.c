@@ -81,9 +81,12 @@ static bool evaluate(const sc_run *r, sc_arena *a, times *t)
     sc_stage_memory m[8];
     sc_err err;
     sc_err_init(&err);
-    sc_predict_rates(r->cost, &o);
-    if (sc_plan_build(r, a, &p, &err) || sc_blocks_price(&p, a, &b, &err) ||
-        sc_lower(&p, b, NULL, a, &g, &err) ||
+    if (sc_plan_build(r, a, &p, &err) || sc_blocks_price(&p, a, &b, &err)) {
+        print_message("%s\n", err.d[0].msg);
+        return false;
+    }
+    sc_predict_rates(&p, b, &o);
+    if (sc_lower(&p, b, NULL, a, &g, &err) ||
         sc_sim_run(&g, &o, a, &res, &err) ||
         sc_predict_fast(&p, b, a, &t->fast, &err) ||
         sc_predict_memory(&p, b, a, m, &err)) {

@@ -184,7 +184,8 @@ static void offloaded(void **state)
     near(half[1].working, none[1].working + bytes);
     near(half[0].saved, none[0].saved);
     double t = bytes / r.hw->device->host_bw;
-    double sigma = f.cost.p[SC_P_OVERLAP];
+    double sigma =
+        r.hw->device->host_bw / (r.hw->device->mem_bw * f.cost.p[SC_P_MEM_EFF]);
     double beside = fmin(t, none[1].fwd_s);
     near(half[1].fwd_cat[SC_CAT_OFFLOAD], t - beside + sigma * beside);
     near(half[1].fwd_s, none[1].fwd_s + half[1].fwd_cat[SC_CAT_OFFLOAD]);

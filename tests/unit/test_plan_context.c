@@ -161,8 +161,8 @@ static void ring_is_hidden(void **state)
                                       &step, &f.err),
                          SC_OK);
         double both = fmin(step.seconds, att / cp);
-        near(shown,
-             (cp - 1) * (step.seconds - both + both * f.cost.p[SC_P_OVERLAP]));
+        near(shown, (cp - 1) * (step.seconds - both +
+                                both * step.channels / r.hw->device->units));
         sc_run g = run_with("llama3-8b", SC_CP_ALLGATHER, cp, 1);
         b = block(&g, 1);
         assert_true(over_cp(b.fwd, b.n_fwd).seconds > shown);

@@ -81,7 +81,7 @@ static double event_s(const sc_plan *p, const sc_block *b)
     sc_result res;
     sc_sim_opts o;
     assert_int_equal(sc_lower(p, b, NULL, &f.a, &g, &f.err), SC_OK);
-    sc_predict_rates(&f.cost, &o);
+    sc_predict_rates(p, b, &o);
     assert_int_equal(sc_sim_run(&g, &o, &f.a, &res, &f.err), SC_OK);
     return sc_time_to_s(res.makespan);
 }

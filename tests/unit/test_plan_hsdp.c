@@ -80,7 +80,7 @@ static double event_s(const sc_plan *p, const sc_block *b)
     sc_result res;
     sc_sim_opts o;
     assert_int_equal(sc_lower(p, b, NULL, &f.a, &g, &f.err), SC_OK);
-    sc_predict_rates(&f.cost, &o);
+    sc_predict_rates(p, b, &o);
     assert_int_equal(sc_sim_run(&g, &o, &f.a, &res, &f.err), SC_OK);
     return sc_time_to_s(res.makespan);
 }
@@ -211,7 +211,7 @@ static void unfolded(void **state)
         r.ga = 2;
         r.gbs *= 2;
         sc_plan p = plan_of(&r, &b);
-        sc_predict_rates(&f.cost, &o);
+        sc_predict_rates(&p, b, &o);
         assert_int_equal(sc_lower(&p, b, NULL, &f.a, &g, &f.err), SC_OK);
         assert_int_equal(sc_graph_unfold(&g, 1000000, &f.a, &each, &f.err),
                          SC_OK);

@@ -55,11 +55,12 @@ static sc_graph lower(const sc_plan *p, const sc_block b[3], bool expand)
     return g;
 }
 
-static sc_time makespan(const sc_graph *g)
+static sc_time makespan(const sc_plan *p, const sc_block b[3],
+                        const sc_graph *g)
 {
     sc_result r;
     sc_sim_opts o;
-    sc_predict_rates(&f.cost, &o);
+    sc_predict_rates(p, b, &o);
     assert_int_equal(sc_sim_run(g, &o, &f.a, &r, &f.err), SC_OK);
     return r.makespan;
 }
@@ -89,7 +90,7 @@ static void pipeline_is(const sc_run *r, double want)
     sc_plan p = built(r);
     sc_block b[3] = {hand_made(0, 0), hand_made(100, 200), hand_made(0, 0)};
     sc_graph g = lower(&p, b, false);
-    near_by(sc_time_to_s(makespan(&g)), want, 1e-6);
+    near_by(sc_time_to_s(makespan(&p, b, &g)), want, 1e-6);
     near_by(fast(&p, b), want, 1e-6);
 }
 
@@ -148,14 +149,15 @@ static void exchange_hides(void **state)
                      hand_made(1e-3, 1e-3)};
     b[1].grad_bytes = 1e9;
     b[1].grad_s = 10;
+    b[1].grad.channels = 24;
     double busy = 2 * 24 * 300, overlapped = 23 * 10, tail = 10;
     sc_graph g = lower(&p, b, false);
-    near_by(sc_time_to_s(makespan(&g)),
-            busy + f.cost.p[SC_P_OVERLAP] * overlapped + tail, 0.003);
-    near_by(fast(&p, b), busy + f.cost.p[SC_P_OVERLAP] * overlapped + tail,
+    near_by(sc_time_to_s(makespan(&p, b, &g)),
+            busy + sc_plan_overlap(&p, b) * overlapped + tail, 0.003);
+    near_by(fast(&p, b), busy + sc_plan_overlap(&p, b) * overlapped + tail,
             0.003);
     /* nothing beside compute can be faster than compute alone */
-    assert_true(sc_time_to_s(makespan(&g)) >= busy + tail);
+    assert_true(sc_time_to_s(makespan(&p, b, &g)) >= busy + tail);
     assert_true(fast(&p, b) >= busy + tail);
 }
 
@@ -172,7 +174,7 @@ static void exchange_limits(void **state)
     b[1].grad_bytes = 1e9;
     b[1].grad_s = 1000;
     sc_graph g = lower(&p, b, false);
-    near_by(sc_time_to_s(makespan(&g)), 24 + 2 + 24 * 1000, 0.002);
+    near_by(sc_time_to_s(makespan(&p, b, &g)), 24 + 2 + 24 * 1000, 0.002);
     near_by(fast(&p, b), 24 + 2 + 24 * 1000, 0.002);
 }
 
@@ -189,10 +191,11 @@ static void sharded_weights_hide(void **state)
                      hand_made(1e-3, 1e-3)};
     b[1].gather_bytes = b[1].grad_bytes = 1e9;
     b[1].gather_s = b[1].grad_s = 10;
+    b[1].grad.channels = 24;
     double busy = 24 * 300, beside = 24 * 3 * 10;
-    double most = busy + f.cost.p[SC_P_OVERLAP] * beside + 3 * 10;
+    double most = busy + sc_plan_overlap(&p, b) * beside + 3 * 10;
     sc_graph g = lower(&p, b, false);
-    double event = sc_time_to_s(makespan(&g)), composed = fast(&p, b);
+    double event = sc_time_to_s(makespan(&p, b, &g)), composed = fast(&p, b);
     if (event > 1.001 * most || composed > 1.001 * most)
         print_message("%g, %g, at most %g\n", event, composed, most);
     assert_true(event >= busy + 2 * 10 && event <= 1.001 * most);
@@ -200,7 +203,7 @@ static void sharded_weights_hide(void **state)
     /* without prefetch every layer waits for its weights, both ways */
     f.sw.prefetch = 0;
     g = lower(&p, b, false);
-    event = sc_time_to_s(makespan(&g));
+    event = sc_time_to_s(makespan(&p, b, &g));
     composed = fast(&p, b);
     assert_true(event >= busy + 2 * 24 * 10 && composed >= busy + 2 * 24 * 10);
 }
@@ -254,7 +257,7 @@ static void folded_equals_unfolded(void **state)
         assert_int_equal(sc_graph_unfold(&g, 1000000, &f.a, &each, &f.err),
                          SC_OK);
         assert_int_equal(each.n_classes, r.hw->n_devices);
-        assert_true(makespan(&each) == makespan(&g));
+        assert_true(makespan(&p, b, &each) == makespan(&p, b, &g));
     }
 }
 
@@ -271,10 +274,11 @@ static void expanded_equals_closed(void **state)
         assert_true(open.n_ops > closed.n_ops);
         if (shapes[i].overlap) {
             /* which piece overlaps depends on their order */
-            near_by((double)makespan(&open), (double)makespan(&closed), 0.02);
+            near_by((double)makespan(&p, b, &open),
+                    (double)makespan(&p, b, &closed), 0.02);
             continue;
         }
-        sc_time d = makespan(&open) - makespan(&closed);
+        sc_time d = makespan(&p, b, &open) - makespan(&p, b, &closed);
         if (d < 0) d = -d;
         assert_true(d <= (sc_time)open.n_ops);
     }
@@ -291,7 +295,8 @@ static void engines_agree(void **state)
         sc_block b[3];
         price(&p, b);
         sc_graph g = lower(&p, b, false);
-        double event = sc_time_to_s(makespan(&g)), composed = fast(&p, b);
+        double event = sc_time_to_s(makespan(&p, b, &g)),
+               composed = fast(&p, b);
         if (shapes[i].overlap)
             near_by(composed, event, 0.05);
         else

@@ -54,6 +54,14 @@ static sc_prediction predict(double link, double nic, const char *parameter,
     job.brief = true;
     assert_int_equal(sc_predict_load(&job, &f.a, &in, &f.err), SC_OK);
     if (parameter) in.cost->p[sc_param_find(parameter)] *= by;
+    /* the line names the rate of the links together, the device of each */
+    sc_hw *hw = SC_NEW(&f.a, sc_hw);
+    sc_device *d = SC_NEW(&f.a, sc_device);
+    *hw = *in.hw;
+    *d = *hw->device;
+    d->link_bw *= link;
+    hw->device = d;
+    in.hw = hw;
     assert_int_equal(
         sc_predict(&job, in.hw, in.model, in.sw, in.cost, &f.a, &p, &f.err),
         SC_OK);
