@@ -82,7 +82,7 @@ static sc_status store(cli *c, sc_node *n, sc_opt_set *sets, uint32_t n_sets)
 static sc_node *config_of(cli *c, sc_node *root)
 {
     static const char *const derived[] = {"model_name", "device", "devices",
-                                          "micro_batches"};
+                                          "micro_batches", "trained_params"};
     const sc_node *schema = sc_node_get(root, "schema");
     sc_node *config = NULL, **at;
     if (!schema || schema->kind != SC_N_SCALAR ||

@@ -29,6 +29,8 @@ static void put_value(sc_json *j, const sc_key *k, const sc_job *job)
         sc_json_bool(j, three ? *three == 1 : *(const bool *)field);
     } else if (k->type == SC_T_INT) {
         sc_json_int(j, *(const int64_t *)field);
+    } else if (k->type == SC_T_QUANTITY && k->unit == SC_U_NONE) {
+        sc_json_double(j, *(const double *)field);
     } else if (k->type == SC_T_STRING) {
         sc_json_string(j, *(const char *const *)field);
     } else {
@@ -47,7 +49,10 @@ static void config(const sc_job *job, const sc_run *r,
     sc_json_key(j, "config");
     sc_json_begin(j, '{');
     for (const sc_key *k = sc_job_keys; k->name; k++) {
-        bool always = k->type == SC_T_BOOL || k->type == SC_T_ENUM;
+        /* An enum that is left open has no name. */
+        const int *named = (const void *)((const char *)&whole + k->offset);
+        bool always = k->type == SC_T_BOOL ||
+                      (k->type == SC_T_ENUM && *named != SC_INFER);
         if (always || sc_job_has(&whole, k)) put_value(j, k, &whole);
     }
     if (o && o->megatron) sc_json_put_string(j, "megatron", o->megatron);
