@@ -151,7 +151,8 @@ static size_t error_start(const reader *r, size_t end)
 /* What people write that Python and JavaScript read, and JSON does not. */
 static const char *help(const reader *r, size_t at)
 {
-    char c = at < r->len ? r->text[at] : '\0';
+    char c = '\0';
+    if (at < r->len) c = r->text[at];
     size_t before = at;
     while (before > 0 && strchr(" \t\r\n", r->text[before - 1]) != NULL)
         before--;

@@ -117,7 +117,8 @@ bool sc_glob(const char *pattern, const char *text)
 {
     const char *star = NULL, *resume = NULL;
     size_t np = strlen(pattern), nt = strlen(text);
-    char last = np ? pattern[np - 1] : '\0';
+    char last = '\0';
+    if (np) last = pattern[np - 1];
     /* Most patterns differ at their end already. */
     if (last && last != '*' && last != '?' && (!nt || text[nt - 1] != last))
         return false;

@@ -413,7 +413,8 @@ sc_status sc_coll_graphs(const sc_hw *hw, uint32_t m, uint32_t nodes,
 static double scale(const form *f)
 {
     const sc_dim *d = fabric_of(f->hw);
-    double width = d == NULL ? 0 : counted(f, d, d->bw);
+    if (d == NULL) return 1e9;
+    double width = counted(f, d, d->bw);
     return width > 0 ? d->bw / width : 1e9;
 }
 

@@ -53,7 +53,7 @@ uint32_t sc_nccl_sm(const sc_hw *hw)
 static float fabric_width(const builder *x, const sc_dim *d, double share)
 {
     const sc_device *dev = x->hw->device;
-    if (x->sm == 0 || dev->links == 0 || !(dev->link_bw > 0))
+    if (x->sm == 0 || dev == NULL || dev->links == 0 || !(dev->link_bw > 0))
         return (float)(d->bw * share / 1e9);
     double links = round(dev->links * d->bw / dev->link_bw) * share;
     return (float)links * hw_topo_nvlink(x->b.t->version, x->sm);

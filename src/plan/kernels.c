@@ -100,23 +100,20 @@ static sc_scaling scaling_of(const sc_run *r)
     }
 }
 
-/* `extra`: bytes that the product moves beside its operands. */
-static void gemm(plan_kernels *out, const sc_run *r, const char *name,
-                 sc_precision pr, double m, double n, double k, bool wgrad,
-                 double extra)
+static sc_kernel gemm(const sc_run *r, const sc_operator *op, double m,
+                      double n, double k)
 {
-    push(out,
-         (sc_kernel){.kind = SC_K_GEMM,
-                     .precision = pr,
-                     .scaling = scaling_of(r),
-                     .name = name,
-                     .batch = 1,
-                     .m = (uint64_t)m,
-                     .n = (uint64_t)n,
-                     .k = (uint64_t)k,
-                     .bytes = extra,
-                     .launches = 2},
-         wgrad);
+    bool low = plan_low(r, op);
+    return (sc_kernel){
+        .kind = SC_K_GEMM,
+        .precision = r->precision >= SC_FP8 && !low ? SC_BF16 : r->precision,
+        .scaling = scaling_of(r),
+        .name = op->name,
+        .batch = 1,
+        .m = (uint64_t)m,
+        .n = (uint64_t)n,
+        .k = (uint64_t)k,
+        .launches = 2};
 }
 
 /* Each micro-batch but the first adds to what the others left; ZeRO-2 moves as
@@ -172,18 +169,18 @@ static void linear(plan_kernels *out, const sc_run *r, const sc_placed *o,
         if (op->iter[i].kind == SC_I_REDUCE) in *= e;
         if (op->iter[i].kind == SC_I_FREE) free *= e;
     }
-    bool low = plan_low(r, op);
-    sc_precision pr = r->precision >= SC_FP8 && !low ? SC_BF16 : r->precision;
-    if (low) quantize(out, r, m, free, in, 1);
+    if (plan_low(r, op)) quantize(out, r, m, free, in, 1);
     if (!backward) {
-        gemm(out, r, op->name, pr, m, free, in, false, 0);
+        push(out, gemm(r, op, m, free, in), false);
         return;
     }
-    gemm(out, r, op->name, pr, m, in, free, false, 0);
+    push(out, gemm(r, op, m, in, free), false);
     if (op->frozen) return;
     double share = free * in, sum = accumulates(r) ? r->sw->accum_bytes : 0;
     bool fused = r->sw->fused_accumulate;
-    gemm(out, r, op->name, pr, free, in, m, true, fused ? sum * share : 0);
+    sc_kernel wgrad = gemm(r, op, free, in, m);
+    if (fused) wgrad.bytes = sum * share;
+    push(out, wgrad, true);
     if (sum > 0 && !fused)
         push(out,
              (sc_kernel){.kind = SC_K_MEMORY,

@@ -271,6 +271,17 @@ static sc_status marked(const sc_job *job, sc_arena *a, const sc_model **model,
                           err);
 }
 
+static void notes(const sc_job *job, sc_prediction *p, predict_notes *assume,
+                  predict_notes *warn)
+{
+    const sc_hw *hw = p->run.hw;
+    predict_interval(p, job->brief, assume, warn);
+    warnings(job, p, warn);
+    if (hw->device_assumed)
+        predict_note(assume, "device %s: the machine names none",
+                     hw->device->name);
+}
+
 sc_status sc_predict(const sc_job *job, const sc_hw *hw, const sc_model *model,
                      const sc_software *sw, const sc_cost *cost, sc_arena *a,
                      sc_prediction *out, sc_err *err)
@@ -293,11 +304,7 @@ sc_status sc_predict(const sc_job *job, const sc_hw *hw, const sc_model *model,
     SC_TRY(memory(&x, a, &p, err));
     SC_TRY(run_engines(&x, a, &p, err));
     if (!job->brief) SC_TRY(predict_suggest(job, memo, a, &p, err));
-    predict_interval(&p, job->brief, &assume, &warn);
-    warnings(job, &p, &warn);
-    if (hw->device_assumed)
-        predict_note(&assume, "device %s: the machine names none",
-                     hw->device->name);
+    notes(job, &p, &assume, &warn);
     SC_TRY(finish(&x, &assume, &warn, a, &p, err));
     *out = p;
     return SC_OK;
