@@ -72,6 +72,52 @@ static inline sc_block block(const sc_run *r, uint32_t layer)
     return b;
 }
 
+/* A run of as many replicas as the machine has devices; its software is the
+ * copy in f.sw, for tests to change. */
+static inline sc_run replicas_of(const char *model, const char *cluster,
+                                 const char *software)
+{
+    sc_run r = {.size = {1, 1, 1, 1, 1, 1},
+                .vpp = 1,
+                .mbs = 1,
+                .ga = 1,
+                .seq = 1024,
+                .precision = SC_BF16,
+                .recipe = SC_RECIPE_BF16};
+    load_run(&r, cluster, model, software);
+    f.sw = *r.sw;
+    r.sw = &f.sw;
+    r.size[SC_AX_DP] = r.hw->n_devices;
+    r.gbs = r.hw->n_devices;
+    return r;
+}
+
+/* The plan of a run and all of its blocks. */
+static inline sc_plan priced(const sc_run *r, sc_block **blocks)
+{
+    sc_plan p = built(r);
+    assert_int_equal(sc_blocks_price(&p, &f.a, blocks, &f.err), SC_OK);
+    return p;
+}
+
+static inline double event_s(const sc_plan *p, const sc_block *b)
+{
+    sc_graph g;
+    sc_result res;
+    sc_sim_opts o;
+    assert_int_equal(sc_lower(p, b, NULL, &f.a, &g, &f.err), SC_OK);
+    sc_predict_rates(p, b, &o);
+    assert_int_equal(sc_sim_run(&g, &o, &f.a, &res, &f.err), SC_OK);
+    return sc_time_to_s(res.makespan);
+}
+
+static inline double fast_s(const sc_plan *p, const sc_block *b)
+{
+    double s = 0;
+    assert_int_equal(sc_predict_fast(p, b, &f.a, &s, &f.err), SC_OK);
+    return s;
+}
+
 static inline void near_by(double got, double want, double share)
 {
     if (!(fabs(got - want) <= share * fabs(want)))

@@ -1,92 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Gradients in other formats on the wire: bytes by format, and what the
  * kernels cost. */
-#include <stepcast/predict.h>
+#include "prediction.h"
 
-#include "unit.h"
-
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-static struct {
-    sc_arena a;
-    sc_err err;
-    sc_cost cost;
-    sc_software sw;
-} f;
-
-static int set_up(void **state)
-{
-    (void)state;
-    sc_arena_init(&f.a, 0);
-    sc_err_init(&f.err);
-    sc_cost_centres(&f.cost);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    sc_arena_free(&f.a);
-    return 0;
-}
-
-static void near(double a, double b)
-{
-    if (fabs(a - b) > 1e-9 * fmax(fabs(a), fabs(b)))
-        fail_msg("%.12g, %.12g", a, b);
-}
-
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, set_up, tear_down)
-
-static sc_run run_of(const char *model, const char *cluster,
-                     const char *software)
-{
-    const sc_software *sw = NULL;
-    sc_run r = {.cost = &f.cost,
-                .sw = &f.sw,
-                .size = {1, 1, 1, 1, 1, 1},
-                .vpp = 1,
-                .mbs = 1,
-                .ga = 1,
-                .seq = 1024,
-                .precision = SC_BF16,
-                .recipe = SC_RECIPE_BF16};
-    assert_int_equal(sc_hw_build(cluster, sc_pos_none(), &f.a, &r.hw, &f.err),
-                     0);
-    assert_int_equal(
-        sc_model_load(model, sc_pos_none(), &f.a, &r.model, &f.err), 0);
-    assert_int_equal(
-        sc_software_find(software, NULL, sc_pos_none(), &f.a, &sw, &f.err), 0);
-    f.sw = *sw;
-    r.size[SC_AX_DP] = r.hw->n_devices;
-    r.gbs = r.hw->n_devices;
-    return r;
-}
-
-static sc_plan plan_of(const sc_run *r, sc_block **blocks)
-{
-    sc_plan p;
-    sc_status s = sc_plan_build(r, &f.a, &p, &f.err);
-    if (s != SC_OK) print_message("%s\n", f.err.d[0].msg);
-    assert_int_equal(s, SC_OK);
-    assert_int_equal(sc_blocks_price(&p, &f.a, blocks, &f.err), SC_OK);
-    return p;
-}
 
 #define DP (1u << SC_AX_DP)
 
 static sc_block layer(const char *format, int zero, bool overlap,
                       sc_step_costs *costs)
 {
-    sc_run r = run_of("gpt3-6.7b", "dgx-a100-80g:4", "megatron-core");
+    sc_run r = replicas_of("gpt3-6.7b", "dgx-a100-80g:4", "megatron-core");
     sc_block *b;
     f.sw.grad_overlap = overlap;
     r.zero = zero;
     assert_int_equal(
         sc_compress_read(format, sc_pos_none(), &r.compress, &f.err), SC_OK);
-    sc_plan p = plan_of(&r, &b);
+    sc_plan p = priced(&r, &b);
     assert_int_equal(sc_plan_step_costs(&p, b, 0, costs, &f.err), SC_OK);
     return b[1];
 }
@@ -120,7 +53,7 @@ static void price_of_a_cast(void **state)
 {
     (void)state;
     sc_step_costs c;
-    sc_run r = run_of("gpt3-6.7b", "dgx-a100-80g:4", "megatron-core");
+    sc_run r = replicas_of("gpt3-6.7b", "dgx-a100-80g:4", "megatron-core");
     sc_block b = layer("bf16", 0, true, &c);
     const sc_layer *l = &r.model->layer[1];
     double want = 0;
@@ -138,10 +71,11 @@ static void price_of_a_cast(void **state)
 static void narrow_stays(void **state)
 {
     (void)state;
-    sc_run r = run_of("gpt3-6.7b", "dgx-a100-80g:4", "megatron-bridge-2025");
+    sc_run r =
+        replicas_of("gpt3-6.7b", "dgx-a100-80g:4", "megatron-bridge-2025");
     sc_block *b;
     r.compress.kind = SC_GRAD_BF16;
-    (void)plan_of(&r, &b);
+    (void)priced(&r, &b);
     near(b[1].grad_bytes, 2 * b[1].params);
     assert_true(b[1].pack_s == 0);
 }

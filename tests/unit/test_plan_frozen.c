@@ -1,97 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Frozen subtrees: no weight gradient, no state, no traffic; below all that
  * learns no backward pass. */
-#include <stepcast/predict.h>
+#include "prediction.h"
 
-#include "unit.h"
-
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-static struct {
-    sc_arena a;
-    sc_err err;
-    sc_cost cost;
-    sc_software sw;
-} f;
-
-static int set_up(void **state)
-{
-    (void)state;
-    sc_arena_init(&f.a, 0);
-    sc_err_init(&f.err);
-    sc_cost_centres(&f.cost);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    sc_arena_free(&f.a);
-    return 0;
-}
-
-static void near(double a, double b)
-{
-    if (fabs(a - b) > 1e-9 * fmax(fabs(a), fabs(b)))
-        fail_msg("%.12g, %.12g", a, b);
-}
-
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, set_up, tear_down)
-
-static sc_run run_of(const char *model, const char *cluster,
-                     const char *software)
-{
-    const sc_software *sw = NULL;
-    sc_run r = {.cost = &f.cost,
-                .sw = &f.sw,
-                .size = {1, 1, 1, 1, 1, 1},
-                .vpp = 1,
-                .mbs = 1,
-                .ga = 1,
-                .seq = 1024,
-                .precision = SC_BF16,
-                .recipe = SC_RECIPE_BF16};
-    assert_int_equal(sc_hw_build(cluster, sc_pos_none(), &f.a, &r.hw, &f.err),
-                     0);
-    assert_int_equal(
-        sc_model_load(model, sc_pos_none(), &f.a, &r.model, &f.err), 0);
-    assert_int_equal(
-        sc_software_find(software, NULL, sc_pos_none(), &f.a, &sw, &f.err), 0);
-    f.sw = *sw;
-    r.size[SC_AX_DP] = r.hw->n_devices;
-    r.gbs = r.hw->n_devices;
-    return r;
-}
-
-static sc_plan plan_of(const sc_run *r, sc_block **blocks)
-{
-    sc_plan p;
-    sc_status s = sc_plan_build(r, &f.a, &p, &f.err);
-    if (s != SC_OK) print_message("%s\n", f.err.d[0].msg);
-    assert_int_equal(s, SC_OK);
-    assert_int_equal(sc_blocks_price(&p, &f.a, blocks, &f.err), SC_OK);
-    return p;
-}
-
-static double event_s(const sc_plan *p, const sc_block *b)
-{
-    sc_graph g;
-    sc_result res;
-    sc_sim_opts o;
-    assert_int_equal(sc_lower(p, b, NULL, &f.a, &g, &f.err), SC_OK);
-    sc_predict_rates(p, b, &o);
-    assert_int_equal(sc_sim_run(&g, &o, &f.a, &res, &f.err), SC_OK);
-    return sc_time_to_s(res.makespan);
-}
-
-static double fast_s(const sc_plan *p, const sc_block *b)
-{
-    double s = 0;
-    assert_int_equal(sc_predict_fast(p, b, &f.a, &s, &f.err), SC_OK);
-    return s;
-}
 
 static const sc_model *freeze(const sc_model *m, const char *patterns)
 {
@@ -116,7 +31,7 @@ static double weights(const sc_model *m, bool learning)
 static void split_by_patterns(void **state)
 {
     (void)state;
-    sc_run r = run_of("llama2-7b", "dgx-h100:1", "megatron-core");
+    sc_run r = replicas_of("llama2-7b", "dgx-h100:1", "megatron-core");
     double layer = 0, qkv = 0, all = (double)r.model->params;
     for (uint32_t i = 0; i < r.model->layer[1].n_ops; i++) {
         const sc_operator *op = &r.model->layer[1].op[i];
@@ -152,13 +67,13 @@ static void states(void **state)
 {
     (void)state;
     for (int z = 0; z <= 3; z++) {
-        sc_run r = run_of("llama2-7b", "dgx-h100:1", "megatron-core");
+        sc_run r = replicas_of("llama2-7b", "dgx-h100:1", "megatron-core");
         sc_block *b, *full;
         r.zero = z;
-        (void)plan_of(&r, &full);
+        (void)priced(&r, &full);
         r.model = freeze(r.model, "layers.8-15.*");
         assert_int_equal(r.model->n_layers, 4);
-        sc_plan p = plan_of(&r, &b);
+        sc_plan p = priced(&r, &b);
         uint32_t cold = r.model->order[8], warm = r.model->order[0];
         assert_int_equal(p.stage[0].n[cold], 8);
         near(b[cold].params, full[1].params);
@@ -178,10 +93,10 @@ static void states(void **state)
 static void no_backward_below(void **state)
 {
     (void)state;
-    sc_run r = run_of("llama2-7b", "dgx-h100:1", "megatron-core");
+    sc_run r = replicas_of("llama2-7b", "dgx-h100:1", "megatron-core");
     r.model = freeze(r.model, "embedding,layers.0-15");
     sc_block *b;
-    (void)plan_of(&r, &b);
+    (void)priced(&r, &b);
     uint32_t low = r.model->order[0], high = r.model->order[16];
     assert_true(r.model->layer[0].still && r.model->layer[low].still);
     assert_false(r.model->layer[high].still);
@@ -190,9 +105,9 @@ static void no_backward_below(void **state)
     near(b[low].saved, 0);
     assert_true(b[high].bwd_s > 0 && b[high].saved > 0);
     /* an embedding that learns needs gradients of all layers */
-    r = run_of("llama2-7b", "dgx-h100:1", "megatron-core");
+    r = replicas_of("llama2-7b", "dgx-h100:1", "megatron-core");
     r.model = freeze(r.model, "layers.0-15");
-    (void)plan_of(&r, &b);
+    (void)priced(&r, &b);
     assert_true(b[r.model->order[0]].bwd_s > 0);
 }
 
@@ -200,7 +115,7 @@ static void no_backward_below(void **state)
 static void flops(void **state)
 {
     (void)state;
-    sc_run r = run_of("llama2-7b", "dgx-h100:1", "megatron-core");
+    sc_run r = replicas_of("llama2-7b", "dgx-h100:1", "megatron-core");
     double full = sc_model_flops(r.model, 8, 1024, false);
     double layer = 0;
     for (uint32_t i = 0; i < r.model->layer[1].n_ops; i++)
@@ -220,17 +135,18 @@ static void engines(void **state)
     for (uint32_t pp = 1; pp <= 4; pp *= 2)
         for (int z = 0; z <= 3; z++)
             for (size_t i = 0; i < SC_COUNT(patterns); i++) {
-                sc_run r = run_of("llama2-7b", "dgx-h100:1", "megatron-core");
+                sc_run r =
+                    replicas_of("llama2-7b", "dgx-h100:1", "megatron-core");
                 sc_block *b;
                 r.size[SC_AX_PP] = pp;
                 r.size[SC_AX_DP] = 8 / pp;
                 r.zero = z;
                 r.ga = 8;
                 r.gbs = 64 / pp;
-                sc_plan p = plan_of(&r, &b);
+                sc_plan p = priced(&r, &b);
                 double whole = event_s(&p, b);
                 r.model = freeze(r.model, patterns[i]);
-                p = plan_of(&r, &b);
+                p = priced(&r, &b);
                 double event = event_s(&p, b), composed = fast_s(&p, b);
                 if (fabs(composed / event - 1) > 0.03 || event > whole)
                     print_message("pp %u zero %d %s: %g, %g; %g\n", pp, z,
@@ -243,7 +159,7 @@ static void engines(void **state)
 static void tied(void **state)
 {
     (void)state;
-    sc_run r = run_of("gpt3-xl", "dgx-h100:1", "megatron-core");
+    sc_run r = replicas_of("gpt3-xl", "dgx-h100:1", "megatron-core");
     const sc_model *m = freeze(r.model, "embedding.embed");
     sc_block *b;
     sc_step_costs c;
@@ -254,7 +170,7 @@ static void tied(void **state)
     r.model = m;
     r.size[SC_AX_PP] = 2;
     r.size[SC_AX_DP] = 4;
-    sc_plan p = plan_of(&r, &b);
+    sc_plan p = priced(&r, &b);
     assert_int_equal(sc_plan_step_costs(&p, b, 0, &c, &f.err), SC_OK);
     assert_true(c.tied_s == 0);
 }
@@ -276,7 +192,7 @@ static void refused(void **state)
                 "layers.4.norm1,layers.5.norm2",
                 SC_C_TOO_BIG}};
 
-    sc_run r = run_of("llama2-7b", "dgx-h100:1", "megatron-core");
+    sc_run r = replicas_of("llama2-7b", "dgx-h100:1", "megatron-core");
     for (size_t i = 0; i < SC_COUNT(bad); i++) {
         const sc_model *m = NULL;
         sc_err_init(&f.err);

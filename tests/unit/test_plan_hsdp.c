@@ -1,103 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Hybrid sharding: states sharded in groups of ranks, summed across them. */
-#include <stepcast/predict.h>
+#include "prediction.h"
 
-#include "unit.h"
-
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-static struct {
-    sc_arena a;
-    sc_err err;
-    sc_cost cost;
-    sc_software sw;
-} f;
-
-static int set_up(void **state)
-{
-    (void)state;
-    sc_arena_init(&f.a, 0);
-    sc_err_init(&f.err);
-    sc_cost_centres(&f.cost);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    sc_arena_free(&f.a);
-    return 0;
-}
-
-static void near(double a, double b)
-{
-    if (fabs(a - b) > 1e-9 * fmax(fabs(a), fabs(b)))
-        fail_msg("%.12g, %.12g", a, b);
-}
-
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, set_up, tear_down)
-
-static sc_run run_of(const char *model, const char *cluster,
-                     const char *software)
-{
-    const sc_software *sw = NULL;
-    sc_run r = {.cost = &f.cost,
-                .sw = &f.sw,
-                .size = {1, 1, 1, 1, 1, 1},
-                .vpp = 1,
-                .mbs = 1,
-                .ga = 1,
-                .seq = 1024,
-                .precision = SC_BF16,
-                .recipe = SC_RECIPE_BF16};
-    assert_int_equal(sc_hw_build(cluster, sc_pos_none(), &f.a, &r.hw, &f.err),
-                     0);
-    assert_int_equal(
-        sc_model_load(model, sc_pos_none(), &f.a, &r.model, &f.err), 0);
-    assert_int_equal(
-        sc_software_find(software, NULL, sc_pos_none(), &f.a, &sw, &f.err), 0);
-    f.sw = *sw;
-    r.size[SC_AX_DP] = r.hw->n_devices;
-    r.gbs = r.hw->n_devices;
-    return r;
-}
-
-static sc_plan plan_of(const sc_run *r, sc_block **blocks)
-{
-    sc_plan p;
-    sc_status s = sc_plan_build(r, &f.a, &p, &f.err);
-    if (s != SC_OK) print_message("%s\n", f.err.d[0].msg);
-    assert_int_equal(s, SC_OK);
-    assert_int_equal(sc_blocks_price(&p, &f.a, blocks, &f.err), SC_OK);
-    return p;
-}
-
-static double event_s(const sc_plan *p, const sc_block *b)
-{
-    sc_graph g;
-    sc_result res;
-    sc_sim_opts o;
-    assert_int_equal(sc_lower(p, b, NULL, &f.a, &g, &f.err), SC_OK);
-    sc_predict_rates(p, b, &o);
-    assert_int_equal(sc_sim_run(&g, &o, &f.a, &res, &f.err), SC_OK);
-    return sc_time_to_s(res.makespan);
-}
-
-static double fast_s(const sc_plan *p, const sc_block *b)
-{
-    double s = 0;
-    assert_int_equal(sc_predict_fast(p, b, &f.a, &s, &f.err), SC_OK);
-    return s;
-}
 
 #define DP  (1u << SC_AX_DP)
 #define REP (1u << SC_AX_REP)
 
 static sc_run hybrid(const char *cluster, uint32_t shard, int zero)
 {
-    sc_run r = run_of("llama2-7b", cluster, "torchtitan-2024");
+    sc_run r = replicas_of("llama2-7b", cluster, "torchtitan-2024");
     r.size[SC_AX_DP] = shard;
     r.size[SC_AX_REP] = r.hw->n_devices / shard;
     r.zero = zero;
@@ -114,7 +29,7 @@ static void bytes(void **state)
         for (int z = 1; z <= 3; z++) {
             sc_run r = hybrid("dgx-h100:4", s, z);
             sc_block *b;
-            (void)plan_of(&r, &b);
+            (void)priced(&r, &b);
             double n = b[1].params;
             near(b[1].optim_kept, n / s);
             near(b[1].grads_kept, z >= 2 ? n / s : n);
@@ -136,12 +51,12 @@ static void ends(void **state)
     sc_block *one, *plain;
     sc_run r = hybrid("dgx-h100:2", 16, 3), q = hybrid("dgx-h100:2", 16, 3);
     q.size[SC_AX_REP] = 0; /* not said */
-    (void)plan_of(&r, &one);
-    (void)plan_of(&q, &plain);
+    (void)priced(&r, &one);
+    (void)priced(&q, &plain);
     near(one[1].grad_s, plain[1].grad_s);
     near(one[1].gather_s, plain[1].gather_s);
     r = hybrid("dgx-h100:2", 1, 3);
-    (void)plan_of(&r, &one);
+    (void)priced(&r, &one);
     near(one[1].grad.bytes[REP], 4 * one[1].params);
     near(one[1].params_kept, one[1].params);
     near(one[1].gather_bytes, 0);
@@ -151,7 +66,7 @@ static double memory_of(const sc_run *r)
 {
     sc_block *b;
     sc_stage_memory m;
-    sc_plan p = plan_of(r, &b);
+    sc_plan p = priced(r, &b);
     assert_int_equal(sc_predict_memory(&p, b, &f.a, &m, &f.err), SC_OK);
     return m.weights + m.gradients + m.optimizer;
 }
@@ -175,7 +90,7 @@ static double step(uint32_t shard, const char *cluster, double wire,
     sc_block *b;
     sc_run r = hybrid(cluster, shard, 3);
     f.sw.reduce_bytes = wire;
-    sc_plan p = plan_of(&r, &b);
+    sc_plan p = priced(&r, &b);
     double event = event_s(&p, b), composed = fast_s(&p, b);
     *differs = fabs(composed / event - 1);
     return event;
@@ -210,7 +125,7 @@ static void unfolded(void **state)
         sc_sim_opts o;
         r.ga = 2;
         r.gbs *= 2;
-        sc_plan p = plan_of(&r, &b);
+        sc_plan p = priced(&r, &b);
         sc_predict_rates(&p, b, &o);
         assert_int_equal(sc_lower(&p, b, NULL, &f.a, &g, &f.err), SC_OK);
         assert_int_equal(sc_graph_unfold(&g, 1000000, &f.a, &each, &f.err),
@@ -226,13 +141,13 @@ static void unfolded(void **state)
 static void experts(void **state)
 {
     (void)state;
-    sc_run r = run_of("mixtral-8x7b", "dgx-h100:2", "megatron-core");
+    sc_run r = replicas_of("mixtral-8x7b", "dgx-h100:2", "megatron-core");
     sc_block *b;
     r.size[SC_AX_EP] = 4;
     r.size[SC_AX_DP] = 2;
     r.size[SC_AX_REP] = 2;
     r.zero = 1;
-    (void)plan_of(&r, &b);
+    (void)priced(&r, &b);
     double routed = 0, rest = 0;
     const sc_layer *l = &r.model->layer[1];
     for (uint32_t i = 0; i < l->n_ops; i++)
