@@ -56,6 +56,7 @@ extern const sc_param_info sc_params[SC_N_PARAMS];
 typedef enum sc_param_origin {
     SC_PARAM_FITTED,    /* sd > 0: by `stepcast calibrate`, from its centre */
     SC_PARAM_ELSEWHERE, /* fixed, but fitted elsewhere on the same rows */
+    SC_PARAM_ASSUMED,   /* nothing but plausible; the text says so */
     SC_PARAM_SOURCED,   /* datasheet, physics, literature */
     SC_N_PARAM_ORIGINS
 } sc_param_origin;

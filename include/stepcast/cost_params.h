@@ -48,6 +48,13 @@
     X(SC_P_FLASH_BWD, "flash_backward", "fraction", 0.75, 0, 0.1, 1,           \
       "backward rate of fused attention over its forward rate; Dao 2023, "     \
       "figures 4 to 6")                                                        \
+    X(SC_P_SCAN, "scan_traffic", "B", 68.7, 0, 0, 1000,                        \
+      "memory traffic of a Mamba-2 scan and its convolution per element that " \
+      "the projection before them makes, forward; 12 x 5.727, fitted "         \
+      "elsewhere on these rows (spec/accuracy.md B7, 10 %)")                   \
+    X(SC_P_IDLE_POWER, "idle_power", "fraction", 0.35, 0, 0, 1,                \
+      "of its power limit that a device draws while it waits, clocks up; "     \
+      "assumed")                                                               \
     X(SC_P_HOST_POWER, "norm_exponent", "-", 4, 0, 1, 16,                      \
       "exponent p of (host^p + device^p)^(1/p), the time of a layer whose "    \
       "kernels are issued while others run")
@@ -137,7 +144,8 @@
       "fitted elsewhere on these rows (spec/accuracy.md B7, 24 %)")            \
     X(SC_P_STEP_CAPTURED, "step_fixed_captured", "fraction", 0.1, 0, 0, 1,     \
       "of step_fixed, where the whole step is issued at once: the optimizer's "\
-      "some hundred launches and the logging are gone, data and clipping stay")\
+      "some hundred launches and the logging are gone, data and clipping "     \
+      "stay; assumed")\
     X(SC_P_STRAGGLER, "straggler", "fraction", 0.0022, 0, 0, 0.1,              \
       "extra time per doubling of the devices beyond 8: all wait for the "     \
       "slowest; fitted elsewhere on these rows (spec/accuracy.md B7, 67 %)")   \

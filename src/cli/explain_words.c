@@ -82,8 +82,8 @@ const cli_word cli_words[] = {
      "time_breakdown_s the fixed part of a step: data, clipping, logging"},
     {"host", "s", "the device waits for kernels to be issued"},
     {"energy_j_per_step", "J",
-     "board power limit x (0.35 idle + 0.65 busy "
-     "share) x devices, plus nodes, times PUE; not measured"},
+     "board power limit x (idle_power + (1 - idle_power) x busy share) x "
+     "devices, plus nodes, times PUE; not measured"},
     {"cost_usd_per_step", "USD", "--price x devices x step_time_s"},
     {"coverage", "fraction",
      "share of rows whose measurement lies inside their 80 % interval; "

@@ -87,12 +87,12 @@ static sc_status parameters_text(cli *c, sc_text *out)
         if (from == SC_PARAM_FITTED) sc_text_add(out, " from %g", p->centre);
         sc_text_add(out, " %s\n", p->text);
     }
-    sc_text_add(out, "\n%-8s %12s %18s %10s\n", "set", "fitted",
-                "fitted elsewhere", "source");
+    sc_text_add(out, "\n%-8s %12s %18s %10s %10s\n", "set", "fitted",
+                "fitted elsewhere", "assumed", "source");
     for (size_t k = 0; k < SC_COUNT(sets); k++)
-        sc_text_add(out, "%-8s %12u %18u %10u\n", sets[k],
+        sc_text_add(out, "%-8s %12u %18u %10u %10u\n", sets[k],
                     n[k][SC_PARAM_FITTED], n[k][SC_PARAM_ELSEWHERE],
-                    n[k][SC_PARAM_SOURCED]);
+                    n[k][SC_PARAM_ASSUMED], n[k][SC_PARAM_SOURCED]);
     return SC_OK;
 }
 

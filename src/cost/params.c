@@ -21,14 +21,14 @@ const sc_param_info sc_params[SC_N_PARAMS] = {
 };
 
 const char *const sc_param_origin_names[] = {"fitted", "fitted elsewhere",
-                                             "source", NULL};
+                                             "assumed", "source", NULL};
 
 sc_param_origin sc_param_origin_of(const sc_param_info *p)
 {
     if (p->sd > 0) return SC_PARAM_FITTED;
-    return strstr(p->text, "fitted elsewhere on these rows")
-               ? SC_PARAM_ELSEWHERE
-               : SC_PARAM_SOURCED;
+    if (strstr(p->text, "fitted elsewhere on these rows"))
+        return SC_PARAM_ELSEWHERE;
+    return strstr(p->text, "assumed") ? SC_PARAM_ASSUMED : SC_PARAM_SOURCED;
 }
 
 int sc_param_find(const char *name)

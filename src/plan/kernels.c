@@ -314,14 +314,15 @@ static void permute(plan_kernels *out, const sc_run *r, const sc_placed *o,
     memory(out, r, o->op->name, (backward ? 8 : 6) * copies, 4);
 }
 
-/* The scan and its convolution run over the state in several passes. */
+/* The scan and its convolution run over the state in several passes; backward
+ * as other memory-bound work (spec/accuracy.md B4). */
 static void state_space(plan_kernels *out, const sc_run *r, const sc_placed *o,
                         bool backward)
 {
     dims x = dims_of(r, o);
     double e = x.b * (double)r->seq * x.state;
-    double passes = o->op->type == SC_SCAN ? 24 : 6;
-    memory(out, r, o->op->name, (backward ? 1.6 : 1) * passes * e, 3);
+    memory(out, r, o->op->name,
+           (backward ? 1.6 : 1) * r->cost->p[SC_P_SCAN] * e, 3);
 }
 
 static void lookup(plan_kernels *out, const sc_run *r, const sc_placed *o,

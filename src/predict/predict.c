@@ -142,8 +142,8 @@ static void money(const state *x, sc_prediction *p)
             busy += p->time_breakdown_s[c];
     p->energy_j_per_step = NAN;
     if (hw->device->power_w > 0) {
-        /* A waiting device draws about 0.35 of its limit with clocks up. */
-        double share = 0.35 + 0.65 * busy / t;
+        double idle = r->cost->p[SC_P_IDLE_POWER];
+        double share = idle + (1 - idle) * busy / t;
         double watts = hw->n_devices * hw->device->power_w * share +
                        hw->n_nodes * hw->node_power_w;
         p->energy_j_per_step = watts * t * (hw->pue > 0 ? hw->pue : 1);
