@@ -158,7 +158,7 @@ static sc_status make_model(const calib_cells *c, sc_arena *a, calib_run *run,
     if (!fill_kind(c, &t))
         return not_modelled("model class", c->text[C_CLASS], a, run, err);
     if (has_word(run->model_name, "LoRA") ||
-        has_word(run->model_name, "lora") || has_word(run->family, "lora")) {
+        has_word(run->model_name, "lora")) {
         t.lora = 16;
         assume(run, "adapters of rank 16 beside attention's products");
     }

@@ -2,47 +2,25 @@
 /* Sharding of states on random runs: what is kept in smaller parts is never
  * faster, what is gathered further ahead never slower, and no more layers are
  * gathered than memory is counted for. */
-#include <stepcast/predict.h>
-
 #include "property.h"
-#include "unit.h"
+#include "world.h"
 
 #include <math.h>
 #include <string.h>
 
 #define PICK(p, list) ((list)[prop_below((p), SC_COUNT(list))])
 
-typedef struct world {
-    sc_arena load; /* what is loaded once */
-    const sc_model *model[3];
-    const sc_hw *hw[4];
-    const sc_software *sw[3];
-    sc_cost cost;
-} world;
-
 static bool load(world *w)
 {
-    static const char *const model[] = {"gpt2", "llama3-8b", "mixtral-8x7b"};
+    static const char *const model[] = {"gpt2", "llama3-8b", "mixtral-8x7b",
+                                        NULL};
     static const char *const hw[] = {
         "dgx-h100:2", "dgx-a100-80g:4",
         "switch8@450GB/s,1us x switch2@5GB/s,5us; device=h100-sxm",
-        "switch4@50GB/s,1us; device=a100-sxm-80g"};
+        "switch4@50GB/s,1us; device=a100-sxm-80g", NULL};
     static const char *const sw[] = {"megatron-core", "torchtitan-2024",
-                                     "megatron-lm-2022"};
-    sc_pos at = sc_pos_none();
-    sc_err err;
-    sc_err_init(&err);
-    sc_arena_init(&w->load, 0);
-    bool ok = sc_cost_builtin(&w->load, &w->cost, &err) == SC_OK;
-    for (size_t i = 0; i < SC_COUNT(model); i++)
-        ok = ok && !sc_model_load(model[i], at, &w->load, &w->model[i], &err);
-    for (size_t i = 0; i < SC_COUNT(hw); i++)
-        ok = ok && !sc_hw_build(hw[i], at, &w->load, &w->hw[i], &err);
-    for (size_t i = 0; i < SC_COUNT(sw); i++)
-        ok =
-            ok && !sc_software_find(sw[i], NULL, at, &w->load, &w->sw[i], &err);
-    if (!ok) print_message("%s\n", err.d[0].msg);
-    return ok;
+                                     "megatron-lm-2022", NULL};
+    return world_load(w, model, hw, sw);
 }
 
 typedef struct times {
@@ -104,9 +82,9 @@ static sc_run draw(prop *p, const world *w)
 {
     static const uint32_t two[] = {1, 2};
     sc_run r = {.cost = &w->cost,
-                .model = PICK(p, w->model),
-                .hw = PICK(p, w->hw),
-                .sw = PICK(p, w->sw),
+                .model = w->model[prop_below(p, w->n_models)],
+                .hw = w->hw[prop_below(p, w->n_hw)],
+                .sw = w->sw[prop_below(p, w->n_sw)],
                 .size = {1, 1, 1, 1, 1, 1},
                 .vpp = 1,
                 .precision = SC_BF16,

@@ -1,46 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Random configurations: a legal one is physical, an illegal one refused. */
-#include <stepcast/predict.h>
-
 #include "property.h"
-#include "unit.h"
+#include "world.h"
 
 #include <math.h>
 
 #define PICK(p, list) ((list)[prop_below((p), SC_COUNT(list))])
 
-typedef struct world {
-    sc_arena load; /* what is loaded once */
-    const sc_model *model[5];
-    const sc_hw *hw[4];
-    const sc_software *sw[6];
-    sc_cost cost;
-} world;
-
 static bool load(world *w)
 {
-    static const char *const model[] = {"gpt2", "gpt3-6.7b", "llama3-8b",
-                                        "llama3-70b", "mistral-7b"};
-    static const char *const hw[] = {"dgx-h100:2", "dgx-a100-80g:4",
-                                     "dgx1-v100:2",
-                                     "ring8@100GB/s; device=a100-sxm-40g"};
-    static const char *const sw[] = {
-        "megatron-core",    "megatron-lm-2022", "megatron-deepspeed-2022",
-        "llm-foundry-2023", "torchtitan-2024",  "torchtitan-2025"};
-    sc_pos at = sc_pos_none();
-    sc_err err;
-    sc_err_init(&err);
-    sc_arena_init(&w->load, 0);
-    bool ok = sc_cost_builtin(&w->load, &w->cost, &err) == SC_OK;
-    for (size_t i = 0; i < SC_COUNT(model); i++)
-        ok = ok && !sc_model_load(model[i], at, &w->load, &w->model[i], &err);
-    for (size_t i = 0; i < SC_COUNT(hw); i++)
-        ok = ok && !sc_hw_build(hw[i], at, &w->load, &w->hw[i], &err);
-    for (size_t i = 0; i < SC_COUNT(sw); i++)
-        ok =
-            ok && !sc_software_find(sw[i], NULL, at, &w->load, &w->sw[i], &err);
-    if (!ok) print_message("%s\n", err.d[0].msg);
-    return ok;
+    static const char *const model[] = {"gpt2",       "gpt3-6.7b",  "llama3-8b",
+                                        "llama3-70b", "mistral-7b", NULL};
+    static const char *const hw[] = {
+        "dgx-h100:2", "dgx-a100-80g:4", "dgx1-v100:2",
+        "ring8@100GB/s; device=a100-sxm-40g", NULL};
+    static const char *const sw[] = {"megatron-core",
+                                     "megatron-lm-2022",
+                                     "megatron-deepspeed-2022",
+                                     "llm-foundry-2023",
+                                     "torchtitan-2024",
+                                     "torchtitan-2025",
+                                     NULL};
+    return world_load(w, model, hw, sw);
 }
 
 /* What few runs ask for. */
@@ -139,9 +120,9 @@ static bool random_job(prop *p, void *ctx)
     sc_err err;
     sc_job job;
     sc_prediction r, again;
-    const sc_model *model = PICK(p, w->model);
-    const sc_hw *hw = PICK(p, w->hw);
-    const sc_software *sw = PICK(p, w->sw);
+    const sc_model *model = w->model[prop_below(p, w->n_models)];
+    const sc_hw *hw = w->hw[prop_below(p, w->n_hw)];
+    const sc_software *sw = w->sw[prop_below(p, w->n_sw)];
     sc_arena_init(&a, 0);
     sc_err_init(&err);
     draw(p, hw, &job);
@@ -186,8 +167,8 @@ static bool engines(prop *p, void *ctx)
     sc_err err;
     sc_job job;
     sc_prediction r;
-    const sc_model *model = PICK(p, w->model);
-    const sc_hw *hw = PICK(p, w->hw);
+    const sc_model *model = w->model[prop_below(p, w->n_models)];
+    const sc_hw *hw = w->hw[prop_below(p, w->n_hw)];
     sc_arena_init(&a, 0);
     sc_err_init(&err);
     draw(p, hw, &job);
