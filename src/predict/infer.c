@@ -115,11 +115,14 @@ static uint64_t pow2_below(double x)
     return n;
 }
 
-/* About four million tokens a step, as published runs of this size use; at
- * least one sample per device. */
+/* About four million tokens a step, as published runs of this size use, at least
+ * a sample for eight devices; a multiple of what is odd in their number, so that
+ * replicas need not leave a pipeline of three on three nodes. */
 static uint64_t usual_batch(const sc_hw *hw, uint64_t seq)
 {
-    uint64_t n = pow2_below(4194304.0 / (double)seq);
+    uint64_t odd = hw->n_devices;
+    while (odd % 2 == 0) odd /= 2;
+    uint64_t n = odd * pow2_below(4194304.0 / (double)seq / (double)odd);
     while (n < hw->n_devices / 8) n *= 2;
     return n;
 }

@@ -347,6 +347,24 @@ static void deterministic(void **state)
     assert_string_not_equal(one, two);
 }
 
+/* The batch that is left out divides by any machine: a model of 32 layers needs
+ * no pipeline of three, seven or nine. */
+static void odd_machines(void **state)
+{
+    (void)state;
+    static const char *const machine[] = {"dgx-h100:3", "dgx-h100:7",
+                                          "gb200-nvl72:1"};
+    for (size_t i = 0; i < SC_COUNT(machine); i++) {
+        ask("llama3-8b", machine[i]);
+        f.job.brief = true;
+        succeed();
+        assert_true(f.p.run.size[SC_AX_PP] <= 2);
+        assert_int_equal(f.p.run.gbs % sc_run_dp(&f.p.run), 0);
+        double tokens = (double)(f.p.run.gbs * f.p.run.seq);
+        assert_true(tokens > 2e6 && tokens < 4.2e6);
+    }
+}
+
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, set_up, tear_down)
 
 int main(void)
@@ -356,6 +374,7 @@ int main(void)
         TEST(given_is_kept),        TEST(given_with_an_open_mesh),
         TEST(recompute_as_needed),  TEST(refusals),
         TEST(suggestions),          TEST(warnings),
-        TEST(zero3_shards_weights), TEST(deterministic)};
+        TEST(zero3_shards_weights), TEST(deterministic),
+        TEST(odd_machines)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
