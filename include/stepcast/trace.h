@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * trace.h - execution traces in and out: Chakra ET (binary, plain or
+ * compressed by gzip or zstd) and its JSON form.
+ */
+#ifndef SC_TRACE_H
+#define SC_TRACE_H
+
+#include <stepcast/graph_workload.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct sc_trace_opts {
+    bool names;                  /* keep names of nodes */
+    uint32_t n_groups;           /* of a communicator-group file */
+    const sc_rank_group *groups; /* ranks relative to the job's first */
+} sc_trace_opts;
+
+/* PREFIX.<rank>.et (.et.gz, .et.zst, .json) for rank 0 .. n_ranks - 1, folded
+ * into classes.  Every file is parsed once, nothing is kept of a file whose
+ * class is known.  Errors: missing file of a rank, malformed bytes (byte
+ * offset), ids that occur twice, dependencies on missing nodes, cycles,
+ * groups that no file defines, ranks out of range. */
+sc_status sc_trace_read(const char *prefix, uint32_t n_ranks,
+                        const sc_trace_opts *o, sc_arena *a, sc_workload *out,
+                        sc_err *err);
+
+/* One file in memory as a workload of one rank (fuzzing, custom
+ * collectives): groups are not resolved, each name is a group without
+ * members. */
+sc_status sc_trace_read_one(const void *data, size_t len, const char *file,
+                            const sc_trace_opts *o, sc_arena *a,
+                            sc_workload *out, sc_err *err);
+
+/* Jobs side by side: ranks, groups and classes of each shifted behind those
+ * of the jobs before. */
+sc_status sc_workload_join(const sc_workload *jobs, uint32_t n, sc_arena *a,
+                           sc_workload *out, sc_err *err);
+
+/* Writes PREFIX.<rank>.et for every rank, and PREFIX.json with the groups if
+ * there are any.  What is written reads back as an equal workload. */
+sc_status sc_trace_write(const sc_workload *w, const char *prefix, sc_err *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
