@@ -27,59 +27,59 @@ extern "C" {
 #endif
 
 /* Values as in Chakra's schema (NodeType). */
-typedef enum sc_node_kind {
-    SC_NODE_INVALID,
-    SC_NODE_METADATA,
-    SC_NODE_LOAD,  /* remote memory -> device */
-    SC_NODE_STORE, /* device -> remote memory */
-    SC_NODE_COMP,
-    SC_NODE_SEND,
-    SC_NODE_RECV,
-    SC_NODE_COLL,
-    SC_N_NODE_KINDS
-} sc_node_kind;
+typedef enum sc_task_kind {
+    SC_TASK_INVALID,
+    SC_TASK_METADATA,
+    SC_TASK_LOAD,  /* remote memory -> device */
+    SC_TASK_STORE, /* device -> remote memory */
+    SC_TASK_COMP,
+    SC_TASK_SEND,
+    SC_TASK_RECV,
+    SC_TASK_COLL,
+    SC_N_TASK_KINDS
+} sc_task_kind;
 
 /* Values as in Chakra's schema (CollectiveCommType).  Sizes: what each member
  * puts in (all-reduce, reduce-scatter, all-to-all, reduce, scatter's root,
  * broadcast); all-gather and gather: one member's share. */
-typedef enum sc_node_coll {
-    SC_NC_ALL_REDUCE,
-    SC_NC_REDUCE,
-    SC_NC_ALL_GATHER,
-    SC_NC_GATHER,
-    SC_NC_SCATTER,
-    SC_NC_BROADCAST,
-    SC_NC_ALL_TO_ALL,
-    SC_NC_REDUCE_SCATTER,
-    SC_NC_REDUCE_SCATTER_BLOCK,
-    SC_NC_BARRIER,
-    SC_N_NODE_COLLS
-} sc_node_coll;
+typedef enum sc_task_coll {
+    SC_TC_ALL_REDUCE,
+    SC_TC_REDUCE,
+    SC_TC_ALL_GATHER,
+    SC_TC_GATHER,
+    SC_TC_SCATTER,
+    SC_TC_BROADCAST,
+    SC_TC_ALL_TO_ALL,
+    SC_TC_REDUCE_SCATTER,
+    SC_TC_REDUCE_SCATTER_BLOCK,
+    SC_TC_BARRIER,
+    SC_N_TASK_COLLS
+} sc_task_coll;
 
-extern const char *const sc_node_kind_names[]; /* "invalid" ...; NULL ends */
-extern const char *const sc_node_coll_names[]; /* "all_reduce" ...; NULL ends */
+extern const char *const sc_task_kind_names[]; /* "invalid" ...; NULL ends */
+extern const char *const sc_task_coll_names[]; /* "all_reduce" ...; NULL ends */
 
 enum {
-    SC_NODE_CPU = 1,     /* runs on the host */
-    SC_NODE_DIMS = 2,    /* `dims` was given; else all dimensions */
-    SC_NODE_NO_SIZE = 4, /* neither tensor_size nor comm_size was given */
-    SC_NODE_NO_OPS = 8   /* num_ops was not given */
+    SC_TASK_CPU = 1,     /* runs on the host */
+    SC_TASK_DIMS = 2,    /* `dims` was given; else all dimensions */
+    SC_TASK_NO_SIZE = 4, /* neither tensor_size nor comm_size was given */
+    SC_TASK_NO_OPS = 8   /* num_ops was not given */
 };
 
 /* The nodes of one class of ranks, by ascending id: of two ready nodes the
- * one of the smaller index is tried first.  Every array is [n_nodes]. */
-typedef struct sc_node_list {
-    uint32_t n_nodes, n_deps;
+ * one of the smaller index is tried first.  Every array is [n_tasks]. */
+typedef struct sc_task_list {
+    uint32_t n_tasks, n_deps;
     /* hot */
-    uint8_t *kind;       /* sc_node_kind */
-    uint8_t *coll;       /* sc_node_coll of COLL */
-    uint8_t *flags;      /* SC_NODE_* */
+    uint8_t *kind;       /* sc_task_kind */
+    uint8_t *coll;       /* sc_task_coll of COLL */
+    uint8_t *flags;      /* SC_TASK_* */
     uint32_t *n_preds;   /* distinct nodes it waits for */
-    uint32_t *succ_head; /* [n_nodes + 1] CSR offsets into succ */
+    uint32_t *succ_head; /* [n_tasks + 1] CSR offsets into succ */
     uint32_t *succ;      /* [n_deps] ascending per node, none twice */
     sc_time *duration;   /* recorded; 0: none */
     uint64_t *size;      /* bytes: comm_size, or tensor_size of others */
-    uint32_t *group;     /* slot of COLL; SC_NODE_WORLD: all ranks */
+    uint32_t *group;     /* slot of COLL; SC_TASK_WORLD: all ranks */
     uint32_t *peer;      /* slot of SEND's destination, RECV's source; of
                             rooted collectives the root's position in the
                             group itself, not a slot */
@@ -88,12 +88,12 @@ typedef struct sc_node_list {
     uint64_t *id;  /* as in the file */
     uint64_t *ops; /* FLOP of COMP */
     uint32_t *priority;
-    uint32_t *dims;    /* bit per dimension, where SC_NODE_DIMS */
+    uint32_t *dims;    /* bit per dimension, where SC_TASK_DIMS */
     const char **name; /* may be ""; NULL where names were not asked for */
     uint32_t n_groups, n_peers, n_tags; /* slots */
-} sc_node_list;
+} sc_task_list;
 
-#define SC_NODE_WORLD UINT32_MAX /* `group`: all ranks of the job */
+#define SC_TASK_WORLD UINT32_MAX /* `group`: all ranks of the job */
 
 /* A communicator.  The order of `rank` is the order of its members. */
 typedef struct sc_rank_group {
@@ -111,7 +111,7 @@ typedef struct sc_rank_trace {
     const uint32_t *tags;   /* [n_tags] */
 } sc_rank_trace;
 
-/* Ranks [first, first + n) are one job: its SC_NODE_WORLD. */
+/* Ranks [first, first + n) are one job: its SC_TASK_WORLD. */
 typedef struct sc_rank_job {
     const char *name; /* prefix of its files */
     uint32_t first, n;
@@ -119,7 +119,7 @@ typedef struct sc_rank_job {
 
 typedef struct sc_workload {
     uint32_t n_ranks, n_classes, n_groups, n_jobs;
-    sc_node_list *classes; /* [n_classes] */
+    sc_task_list *classes; /* [n_classes] */
     sc_rank_trace *ranks;  /* [n_ranks] */
     sc_rank_group *groups; /* [n_groups] */
     sc_rank_job *jobs;     /* [n_jobs] */
