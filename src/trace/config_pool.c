@@ -64,22 +64,23 @@ typedef struct need {
     const char *key;
     unsigned kinds; /* bit per sc_pool_kind */
     bool only;
+    bool rate; /* may be 0 where it is not needed */
 } need;
 
 #define IN(kind) (1u << SC_POOL_##kind)
 #define QUEUED   (IN(PER_NODE) | IN(HIERARCHICAL))
 
 static const need needs[] = {
-    {"remote-mem-bw", IN(PER_NPU) | IN(SHARED) | QUEUED, false},
-    {"num-nodes", QUEUED, false},
-    {"num-npus-per-node", QUEUED, false},
-    {"remote-mem-groups", IN(HIERARCHICAL), true},
-    {"in-node-bw", IN(HIERARCHICAL), true},
-    {"out-node-bw", IN(HIERARCHICAL), true},
-    {"in-node-latency", 0, true},
-    {"out-node-latency", 0, true},
-    {"chunk-size", 0, true},
-    {"in-switch-collectives", 0, true}};
+    {"remote-mem-bw", IN(PER_NPU) | IN(SHARED) | QUEUED, false, true},
+    {"num-nodes", QUEUED, false, false},
+    {"num-npus-per-node", QUEUED, false, false},
+    {"remote-mem-groups", IN(HIERARCHICAL), true, false},
+    {"in-node-bw", IN(HIERARCHICAL), true, true},
+    {"out-node-bw", IN(HIERARCHICAL), true, true},
+    {"in-node-latency", 0, true, false},
+    {"out-node-latency", 0, true, false},
+    {"chunk-size", 0, true, false},
+    {"in-switch-collectives", 0, true, false}};
 
 static bool is_zero(const sc_node *c)
 {
@@ -99,7 +100,7 @@ static sc_status check_need(const need *n, int kind, const sc_node *root,
     if (c == NULL && needed)
         return sc_error(err, SC_EINPUT, SC_C_MISSING, root->pos, NULL,
                         "%s needs %s", kind_names[kind], n->key);
-    if (c != NULL && needed && is_zero(c))
+    if (c != NULL && needed && n->rate && is_zero(c))
         return sc_error(err, SC_EINPUT, SC_C_RANGE, c->pos, NULL,
                         "%s is 0: nothing could move", n->key);
     if (c != NULL && n->only && kind != SC_POOL_HIERARCHICAL)
