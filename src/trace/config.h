@@ -31,6 +31,10 @@ sc_status trace_config_list(const sc_node *list, uint32_t max, sc_err *err);
 sc_status trace_config_entry(const sc_key *row, const sc_node *entry,
                              void *target, sc_arena *a, sc_err *err);
 
+/* Tables of the keys. */
+extern const sc_key trace_system_keys[];
+extern const sc_key trace_pool_keys[];
+
 /* ---- systems */
 
 /* What a system file names but does not hold. */

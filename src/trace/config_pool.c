@@ -34,7 +34,7 @@ typedef struct raw {
         .def = value, .help = text                                  \
     }
 
-static const sc_key keys[] = {
+const sc_key trace_pool_keys[] = {
     {.name = "memory-type",
      .type = SC_T_ENUM,
      .offset = offsetof(raw, kind),
@@ -119,7 +119,8 @@ static int kind_of(const sc_node *root, sc_arena *a)
     const sc_node *c = sc_node_get(root, "memory-type");
     sc_err_init(&none);
     if (c == NULL || c->kind != SC_N_SCALAR) return -1;
-    return sc_schema_set(&keys[0], c->text, c->pos, &r, a, &none) == SC_OK
+    return sc_schema_set(&trace_pool_keys[0], c->text, c->pos, &r, a, &none) ==
+                   SC_OK
                ? r.kind
                : -1;
 }
@@ -130,8 +131,8 @@ sc_status trace_pool_text(const char *text, size_t len, const char *file,
     const sc_node *root;
     raw r = {0};
     SC_TRY(trace_config_parse(text, len, file, a, &root, err));
-    SC_TRY(sc_schema_defaults(keys, &r, a, err));
-    sc_status first = sc_schema_read(keys, root, &r, NULL, a, err);
+    SC_TRY(sc_schema_defaults(trace_pool_keys, &r, a, err));
+    sc_status first = sc_schema_read(trace_pool_keys, root, &r, NULL, a, err);
     int kind = kind_of(root, a);
     for (size_t i = 0; kind >= 0 && i < SC_COUNT(needs); i++)
         trace_config_keep(&first, check_need(&needs[i], kind, root, err));

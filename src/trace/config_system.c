@@ -97,7 +97,7 @@ typedef struct raw {
 /* Streams of a collective are told apart by six decimal digits there. */
 #define SPLITS_MAX 1000000
 
-static const sc_key keys[] = {
+const sc_key trace_system_keys[] = {
     CHOICE("scheduling-policy", order, order_names, "LIFO",
            "which waiting collective goes first"),
     CHOICE("collective-optimization", optimization, optimizations, "baseline",
@@ -163,7 +163,7 @@ typedef struct warning {
 } warning;
 
 static const warning warned[] = {
-    {"boost-mode", "has no effect; all NPUs are simulated"},
+    {"boost-mode", "has no effect; no NPU is left out"},
     {"seprate-log", "is of old releases and has no effect"},
     {"packet-routing", "is of old releases and has no effect"},
     {"gap-denominator", "is of old releases and has no effect"},
@@ -295,7 +295,7 @@ static sc_status check_roofline(const sc_node *root, const raw *r, sc_err *err)
 
 static bool given(const sc_given *g, const char *name)
 {
-    return sc_given_has(g, keys, name);
+    return sc_given_has(g, trace_system_keys, name);
 }
 
 static void convert(const raw *r, const sc_given *g, sc_system *out)
@@ -338,8 +338,8 @@ sc_status trace_system_text(const char *text, size_t len, const char *file,
     sc_given g;
     trace_node_file node_file = {NULL, {0}};
     SC_TRY(trace_config_parse(text, len, file, a, &root, err));
-    SC_TRY(sc_schema_defaults(keys, &r, a, err));
-    sc_status first = sc_schema_read(keys, root, &r, &g, a, err);
+    SC_TRY(sc_schema_defaults(trace_system_keys, &r, a, err));
+    sc_status first = sc_schema_read(trace_system_keys, root, &r, &g, a, err);
     if (first == SC_OK)
         trace_config_keep(&first, check_roofline(root, &r, err));
     trace_config_keep(&first, read_lists(root, file, a, &sys, err));

@@ -316,6 +316,27 @@ static void files_beside(void **state)
     rmdir(dir);
 }
 
+/* docs/astra-sim.md says what each key means. */
+static void keys_are_described(void **state)
+{
+    (void)state;
+    static const sc_key *const tables[] = {trace_system_keys, trace_pool_keys};
+    char path[1000], word[80], *page;
+    size_t len;
+    const char *source = getenv("STEPCAST_SOURCE");
+    snprintf(path, sizeof path, "%s/docs/astra-sim.md", source ? source : ".");
+    if (sc_file_read(path, 1 << 20, &arena, &page, &len, &err) != SC_OK)
+        no_error();
+    for (size_t t = 0; t < SC_COUNT(tables); t++)
+        for (const sc_key *k = tables[t]; k->name != NULL; k++) {
+            size_t n = strlen(k->name);
+            bool custom = n > 7 && strcmp(k->name + n - 7, "-custom") == 0;
+            snprintf(word, sizeof word, "`%.*s`", (int)(custom ? n - 7 : n),
+                     k->name);
+            if (strstr(page, word) == NULL) fail_msg("no %s in %s", word, path);
+        }
+}
+
 /* ---- reference runs */
 
 static uint32_t each_file(const char *folder, void (*fn)(const char *path))
@@ -387,13 +408,18 @@ static void reference_files(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        TEST(system_defaults),  TEST(system_values),
-        TEST(algorithms),       TEST(ignored_keys_warn),
-        TEST(scheduling_names), TEST(in_network),
-        TEST(networks),         TEST(pools),
-        TEST(groups),           TEST(files_beside),
-        TEST(reference_files)};
+    const struct CMUnitTest tests[] = {TEST(system_defaults),
+                                       TEST(system_values),
+                                       TEST(algorithms),
+                                       TEST(ignored_keys_warn),
+                                       TEST(scheduling_names),
+                                       TEST(in_network),
+                                       TEST(networks),
+                                       TEST(pools),
+                                       TEST(groups),
+                                       TEST(files_beside),
+                                       TEST(keys_are_described),
+                                       TEST(reference_files)};
     sc_text_init(&warnings);
     int failures = cmocka_run_group_tests(tests, NULL, NULL);
     sc_text_free(&warnings);
