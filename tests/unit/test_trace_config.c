@@ -308,6 +308,15 @@ static void files_beside(void **state)
     assert_string_equal(s.node_ccl[0].ccl.prefix, "elsewhere/x");
     assert_int_equal(s.node_ccl[1].node, 12);
     assert_string_equal(s.node_ccl[1].ccl.prefix, path);
+    snprintf(path, sizeof path, "%s/s.json", dir);
+    write_file(path, "{\"endpoint-delay\": -1,\n"
+                     "\"per-node-custom-implementation\": \"gone.yml\"}");
+    assert_int_equal(sc_system_read(path, &arena, NULL, &s, &err), SC_EINPUT);
+    assert_int_equal(err.n, 2);
+    assert_int_equal(err.d[1].code, SC_C_REFERENCE);
+    assert_int_equal(err.d[1].line, 2);
+    assert_int_equal(err.d[1].col, 35);
+    assert_string_equal(err.d[1].file, path);
     static const char *const left[] = {"mine.0.et", "nodes.yml", "s.json"};
     for (size_t i = 0; i < SC_COUNT(left); i++) {
         snprintf(path, sizeof path, "%s/%s", dir, left[i]);
