@@ -283,7 +283,6 @@ static void tree_run(sim_world *w, sim_stream *s, bool received)
 void sim_alg_start(sim_world *w, sim_stream *s)
 {
     const sim_phase *p = phase_of(s);
-    s->place = s->member / p->stride % p->n;
     s->sent = s->inserted = s->received = s->left_bus = 0;
     s->fresh = s->rest = 0;
     s->idle = 0;
@@ -293,6 +292,7 @@ void sim_alg_start(sim_world *w, sim_stream *s)
         sim_custom_start(w, s);
         return;
     }
+    s->place = sim_place(s, p);
     if (p->kind == SC_CCL_DOUBLE_BINARY_TREE) {
         tree_run(w, s, false);
         return;

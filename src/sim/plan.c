@@ -13,6 +13,48 @@
 #include <stdio.h>
 #include <string.h>
 
+/* ---- what runs a collective ---------------------------------------------- */
+
+static const sc_ccl *node_ccl(const sc_system *s, uint64_t id)
+{
+    uint32_t lo = 0, hi = s->n_node_ccl;
+    while (lo < hi) {
+        uint32_t mid = lo + (hi - lo) / 2;
+        if (s->node_ccl[mid].node < id)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    if (lo < s->n_node_ccl && s->node_ccl[lo].node == id)
+        return &s->node_ccl[lo].ccl;
+    return NULL;
+}
+
+static int op_of(uint8_t coll)
+{
+    switch (coll) {
+    case SC_TC_ALL_REDUCE: return SC_OP_AR;
+    case SC_TC_ALL_GATHER: return SC_OP_AG;
+    case SC_TC_REDUCE_SCATTER:
+    case SC_TC_REDUCE_SCATTER_BLOCK: return SC_OP_RS;
+    case SC_TC_ALL_TO_ALL: return SC_OP_A2A;
+    default: return -1;
+    }
+}
+
+static bool is_flat(const sim_world *w, const sim_rank *r, uint32_t task)
+{
+    int op = op_of(r->tasks->coll[task]);
+    return op >= 0 && w->sys->ccl[op].n > 0 && w->sys->ccl[op].dim[0].flat;
+}
+
+static bool is_custom(const sim_world *w, const sim_rank *r, uint32_t task)
+{
+    int op = op_of(r->tasks->coll[task]);
+    return node_ccl(w->sys, r->tasks->id[task]) ||
+           (op >= 0 && w->sys->ccl_custom[op].n > 0);
+}
+
 /* ---- communicators ----------------------------------------------------- */
 
 /* Bit per dimension along which `task`, a collective of all ranks, moves. */
@@ -55,8 +97,7 @@ uint32_t sim_comm_member(const sim_world *w, const sim_comm *c, uint32_t rank)
         return m;
     }
     for (uint32_t d = w->n_dims; d-- > 0;)
-        if (c->mask >> d & 1)
-            m = m * w->dim[d].size + coordinate(w, rank, d);
+        if (c->mask >> d & 1) m = m * w->dim[d].size + coordinate(w, rank, d);
     return m;
 }
 
@@ -109,8 +150,7 @@ static sim_comm *world_comm(sim_world *w, uint32_t rank, uint32_t mask)
     uint64_t hash = sc_hash(key, sizeof key, 1);
     for (sim_comm *c = w->comm_cap ? w->comms[hash & (w->comm_cap - 1)] : NULL;
          c; c = c->chain)
-        if (!c->rank && c->mask == mask && c->base == base)
-            return c;
+        if (!c->rank && c->mask == mask && c->base == base) return c;
     sim_comm *c = add_comm(w, hash);
     if (!c) return NULL;
     c->mask = mask;
@@ -166,44 +206,14 @@ sim_comm *sim_comm_of(sim_world *w, sim_rank *r, uint32_t task)
     }
     uint32_t all = (1u << w->n_dims) - 1;
     uint32_t mask = slot == SC_TASK_WORLD ? mask_of(w, r, task) : all;
-    if (sim_flat_list(w, r, task)) mask = mask & 1 ? all : 0;
+    if (is_custom(w, r, task))
+        mask = all;
+    else if (is_flat(w, r, task))
+        mask = mask & 1 ? all : 0;
     return world_comm(w, r->id, mask);
 }
 
 /* ---- algorithms -------------------------------------------------------- */
-
-static const sc_ccl *node_ccl(const sc_system *s, uint64_t id)
-{
-    uint32_t lo = 0, hi = s->n_node_ccl;
-    while (lo < hi) {
-        uint32_t mid = lo + (hi - lo) / 2;
-        if (s->node_ccl[mid].node < id)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    if (lo < s->n_node_ccl && s->node_ccl[lo].node == id)
-        return &s->node_ccl[lo].ccl;
-    return NULL;
-}
-
-static int op_of(uint8_t coll)
-{
-    switch (coll) {
-    case SC_TC_ALL_REDUCE: return SC_OP_AR;
-    case SC_TC_ALL_GATHER: return SC_OP_AG;
-    case SC_TC_REDUCE_SCATTER:
-    case SC_TC_REDUCE_SCATTER_BLOCK: return SC_OP_RS;
-    case SC_TC_ALL_TO_ALL: return SC_OP_A2A;
-    default: return -1;
-    }
-}
-
-bool sim_flat_list(const sim_world *w, const sim_rank *r, uint32_t task)
-{
-    int op = op_of(r->tasks->coll[task]);
-    return op >= 0 && w->sys->ccl[op].n > 0 && w->sys->ccl[op].dim[0].flat;
-}
 
 /* Messages of halving-doubling (Thakur et al., 2005) in the order in which
  * one member inserts them: distances and sizes. */
@@ -257,8 +267,8 @@ static uint64_t finish_phase(sim_world *w, sim_phase *p)
 typedef struct draft {
     sim_plan *plan;
     const sc_ccl_list *list;
-    uint32_t n_dims;   /* of the list: logical dimensions */
-    uint64_t size;     /* of the chunk so far */
+    uint32_t n_dims; /* of the list: logical dimensions */
+    uint64_t size;   /* of the chunk so far */
     const sim_comm *comm;
 } draft;
 
@@ -323,10 +333,10 @@ static sc_status lacks(sim_world *w, const sim_rank *r, uint32_t task,
                        const char *key, const char *hint)
 {
     if (w->status == SC_OK)
-        w->status = sc_error(w->err, SC_EINPUT, SC_C_MISSING, (sc_pos){0}, hint,
-                             "rank %u, task %llu needs '%s' of the system file",
-                             r->id, (unsigned long long)r->tasks->id[task],
-                             key);
+        w->status =
+            sc_error(w->err, SC_EINPUT, SC_C_MISSING, (sc_pos){0}, hint,
+                     "rank %u, task %llu needs '%s' of the system file", r->id,
+                     (unsigned long long)r->tasks->id[task], key);
     return w->status;
 }
 
@@ -334,14 +344,27 @@ static const char *const op_keys[] = {
     "all-reduce-implementation", "all-gather-implementation",
     "reduce-scatter-implementation", "all-to-all-implementation"};
 
+/* The algorithm that was named for this very task. */
+static const sc_ccl *own_algorithm(const sim_world *w, const sim_rank *r,
+                                   sim_comm *c, uint32_t task, int op)
+{
+    const sc_ccl *own = node_ccl(w->sys, r->tasks->id[task]);
+    if (!c->flat || op < 0 || !w->rules->group_keeps_algorithm) return own;
+    if (!c->keeps[op]) {
+        c->keeps[op] = true;
+        c->kept[op] = own;
+    }
+    return c->kept[op];
+}
+
 /* What runs `task`: of its node, of all collectives of its kind, or the list
  * per dimension; a subgroup has one dimension, a list of several becomes a
  * ring there. */
-static bool choose(sim_world *w, const sim_rank *r, const sim_comm *c,
-                   uint32_t task, int op, sc_ccl_list *out)
+static bool choose(sim_world *w, const sim_rank *r, sim_comm *c, uint32_t task,
+                   int op, sc_ccl_list *out)
 {
     const sc_system *s = w->sys;
-    const sc_ccl *node = node_ccl(s, r->tasks->id[task]);
+    const sc_ccl *node = own_algorithm(w, r, c, task, op);
     if (node) {
         *out = (sc_ccl_list){.n = 1, .dim = {*node}};
         return true;
@@ -370,22 +393,24 @@ static bool choose(sim_world *w, const sim_rank *r, const sim_comm *c,
     return true;
 }
 
-static bool trees_fit(sim_world *w, const sim_plan *plan)
+static void unfit(sim_world *w, const char *hint, const char *what)
 {
-    for (uint32_t i = 0; i < plan->n_phases; i++) {
-        const sim_phase *p = &plan->phase[i];
-        if (p->kind != SC_CCL_DOUBLE_BINARY_TREE) continue;
-        if ((p->n & (p->n - 1)) == 0 && !p->local) continue;
-        if (w->status == SC_OK)
-            w->status =
-                sc_error(w->err, SC_EINPUT, SC_C_UNSUPPORTED, (sc_pos){0},
-                         "use ring or direct there",
-                         "doubleBinaryTree needs a whole dimension with a "
-                         "power of two of members, not %s %u",
-                         p->local ? "a subgroup of" : "", p->n);
-        return false;
-    }
-    return true;
+    if (w->status == SC_OK)
+        w->status = sc_error(w->err, SC_EINPUT, SC_C_UNSUPPORTED, (sc_pos){0},
+                             hint, "%s", what);
+}
+
+/* What an algorithm can't do. */
+static void check_phase(sim_world *w, const sim_phase *p)
+{
+    bool power = (p->n & (p->n - 1)) == 0;
+    if (p->kind == SC_CCL_HALVING_DOUBLING && p->op == SC_OP_A2A)
+        unfit(w, "use direct or ring",
+              "halvingDoubling has no form for all-to-all");
+    if (p->kind == SC_CCL_DOUBLE_BINARY_TREE && (!power || p->local))
+        unfit(w, "use ring or direct there",
+              "doubleBinaryTree needs a whole dimension whose size is a power "
+              "of two");
 }
 
 /* Chunks: the size is split evenly; chunks of less than a byte per rank are
@@ -408,11 +433,10 @@ static void fill(sim_world *w, sim_rank *r, sim_comm *c, uint32_t task,
     sc_ccl_list list;
     int op = op_of(r->tasks->coll[task]);
     if (op < 0) {
-        w->status = sc_error(
-            w->err, SC_EINPUT, SC_C_UNSUPPORTED, (sc_pos){0}, NULL,
-            "rank %u, task %llu: %s is not simulated", r->id,
-            (unsigned long long)r->tasks->id[task],
-            sc_task_coll_names[r->tasks->coll[task]]);
+        w->status = sc_error(w->err, SC_EINPUT, SC_C_UNSUPPORTED, (sc_pos){0},
+                             NULL, "rank %u, task %llu: %s is not simulated",
+                             r->id, (unsigned long long)r->tasks->id[task],
+                             sc_task_coll_names[r->tasks->coll[task]]);
         return;
     }
     if (!choose(w, r, c, task, op, &list)) return;
@@ -440,13 +464,14 @@ static void fill(sim_world *w, sim_rank *r, sim_comm *c, uint32_t task,
         all_reduce_phases(w, &d);
     else
         plain_phases(w, &d, op);
-    (void)trees_fit(w, plan);
+    for (uint32_t i = 0; i < plan->n_phases; i++)
+        check_phase(w, &plan->phase[i]);
 }
 
 sim_plan *sim_plan_of(sim_world *w, sim_rank *r, sim_comm *c, uint32_t task)
 {
     const sc_task_list *t = r->tasks;
-    const sc_ccl *node = node_ccl(w->sys, t->id[task]);
+    const sc_ccl *node = own_algorithm(w, r, c, task, op_of(t->coll[task]));
     for (sim_plan *p = c->plans; p; p = p->next)
         if (p->coll == t->coll[task] && p->size == t->size[task] &&
             p->node == node)

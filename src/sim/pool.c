@@ -5,6 +5,8 @@
  */
 #include "sim/world.h"
 
+#include <math.h>
+
 typedef struct request {
     struct request *next;
     sim_rank *rank;
@@ -33,8 +35,10 @@ static server *server_of(sim_world *w, const sim_rank *r)
 static void serve(sim_world *w, server *s, sim_rank *r, uint32_t task)
 {
     const sc_pool *p = w->pool;
+    double rate =
+        w->rules->quantum > 1 ? floor(p->bytes_per_ns) : p->bytes_per_ns;
     sc_time t = sim_ns(w, p->latency_ns) +
-                sim_ns(w, (double)r->tasks->size[task] / p->bytes_per_ns);
+                sim_ns(w, (double)r->tasks->size[task] / rate);
     r->out.memory += t;
     sim_later(w, r, t, SIM_CALL_TASK, NULL, 0, task);
     if (!s) return;

@@ -46,11 +46,13 @@ static sim_coll *instance(sim_world *w, sim_comm *comm, uint32_t ordinal,
 
 static void forget(sim_world *w, sim_coll *c)
 {
+    if (c->n_ended < c->comm->n_live || c->n_live > 0) return;
     sim_coll **at = &c->comm->open;
     while (*at != c) at = &(*at)->next;
     *at = c->next;
-    sim_give(w, c->stream, (size_t)c->comm->n_live * c->plan->n_streams *
-                               sizeof(sim_stream *));
+    sim_give(w, c->stream,
+             (size_t)c->comm->n_live * c->plan->n_streams *
+                 sizeof(sim_stream *));
     sim_give(w, c, sizeof *c);
 }
 
@@ -66,10 +68,12 @@ sim_stream *sim_stream_of(sim_world *w, sim_coll *c, uint32_t member,
     s->turn = sim_take(w, n);
     if (w->status != SC_OK) return NULL;
     s->coll = c;
-    s->member = member;
+    s->live = member;
+    s->member = c->comm->folded ? c->comm->stands_for : member;
     s->index = index;
-    s->rank = &w->rank[w->index[sim_comm_rank(w, c->comm, member)]];
+    s->rank = &w->rank[w->index[sim_comm_rank(w, c->comm, s->member)]];
     *at = s;
+    c->n_live++;
     return s;
 }
 
@@ -89,8 +93,27 @@ static void drop(sim_world *w, sim_stream *s)
     sim_give(w, s->box, plan->n_phases * sizeof *s->box);
     sim_give(w, s->queue, plan->n_phases * sizeof *s->queue);
     sim_give(w, s->turn, plan->n_phases);
-    s->coll->stream[(size_t)s->member * plan->n_streams + s->index] = NULL;
+    sim_coll *c = s->coll;
+    c->stream[(size_t)s->live * plan->n_streams + s->index] = NULL;
+    c->n_live--;
     sim_give(w, s, sizeof *s);
+    forget(w, c);
+}
+
+void sim_stream_paid(sim_world *w, sim_stream *s)
+{
+    if (s->ended && s->owed == 0) drop(w, s);
+}
+
+static void retire(sim_world *w, sim_stream *s)
+{
+    s->ended = true;
+    sim_stream_paid(w, s);
+}
+
+uint32_t sim_place(const sim_stream *s, const sim_phase *p)
+{
+    return s->member / p->stride % p->n;
 }
 
 /* ---- lanes ------------------------------------------------------------- */
@@ -155,20 +178,14 @@ void sim_stream_leave(sim_world *w, sim_stream *s)
         return;
     }
     sim_end *end = s->end;
-    bool last = --end->left == 0;
-    if (last) {
-        /* the stream stays in its lane until what follows is issued */
-        sim_coll *c = end->coll;
+    if (--end->left == 0) {
         uint32_t task = end->task;
         sim_give(w, end, sizeof *end);
+        s->coll->n_ended++;
         sim_task_done(w, r, task);
-        erase(s, lane);
-        drop(w, s);
-        if (++c->n_ended == c->comm->n_live) forget(w, c);
-    } else {
-        erase(s, lane);
-        drop(w, s);
     }
+    erase(s, lane);
+    retire(w, s);
     lane->running--;
     fill(w, lane);
 }
@@ -270,10 +287,13 @@ void sim_coll_issue(sim_world *w, sim_rank *r, uint32_t task)
         sim_later(w, r, 0, SIM_CALL_TASK, NULL, 0, task);
         return;
     }
-    uint32_t member = comm->folded ? 0 : sim_comm_member(w, comm, r->id);
+    uint32_t member = sim_comm_member(w, comm, r->id);
+    comm->stands_for = member;
+    if (comm->folded) member = 0;
     sim_coll *c = instance(w, comm, comm->count[member]++, plan);
     if (!c) return;
-    if (c->plan != plan)
+    if (c->plan != plan && !(plan->custom && plan->node == c->plan->node &&
+                             plan->coll == c->plan->coll))
         mismatch(w, r, task, c);
     else
         begin_member(w, c, r, member, task);

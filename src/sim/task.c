@@ -142,8 +142,8 @@ static void start_kernel(sim_world *w, sim_rank *r, uint32_t task)
         (t->size[task] == 0 && t->ops[task] == 0))
         d = recorded(w, t->duration[task]);
     else
-        d = sim_ns(w, roofline_ns(w, (double)t->ops[task],
-                                  (double)t->size[task]));
+        d = sim_ns(w,
+                   roofline_ns(w, (double)t->ops[task], (double)t->size[task]));
     sim_later(w, r, scaled(w, r, task, d), SIM_CALL_TASK, NULL, 0, task);
 }
 

@@ -30,8 +30,7 @@ static int32_t *balance(sim_world *w, sim_stream *s, uint32_t phase,
                         uint32_t slot)
 {
     int32_t **b = &s->box[phase].balance;
-    if (!*b)
-        *b = sim_take(w, sim_box_size(phase_at(s, phase)) * sizeof **b);
+    if (!*b) *b = sim_take(w, sim_box_size(phase_at(s, phase)) * sizeof **b);
     return *b ? &(*b)[slot] : (int32_t *)w->spare;
 }
 
@@ -39,23 +38,17 @@ static sim_permit *permit(sim_world *w, sim_stream *s, uint32_t phase,
                           uint32_t slot)
 {
     sim_permit **b = &s->box[phase].permit;
-    if (!*b)
-        *b = sim_take(w, sim_box_size(phase_at(s, phase)) * sizeof **b);
+    if (!*b) *b = sim_take(w, sim_box_size(phase_at(s, phase)) * sizeof **b);
     return *b ? &(*b)[slot] : (sim_permit *)w->spare;
 }
 
-static uint32_t member_at(const sim_stream *s, const sim_phase *p,
-                          uint32_t place)
+static void post(sim_world *w, sim_stream *s, uint32_t phase, uint32_t to,
+                 uint64_t size, uint8_t kind)
 {
-    return s->member - s->place * p->stride + place * p->stride;
-}
-
-static void post(sim_world *w, sim_stream *s, uint32_t to, uint64_t size,
-                 uint8_t kind)
-{
-    const sim_phase *p = phase_at(s, s->phase);
+    const sim_phase *p = phase_at(s, phase);
     const sim_comm *comm = s->coll->comm;
-    uint32_t member = member_at(s, p, to);
+    uint32_t place = sim_place(s, p);
+    uint32_t member = s->member - place * p->stride + to * p->stride;
     sim_stream *peer =
         sim_stream_of(w, s->coll, comm->folded ? 0 : member, s->index);
     sim_message *m = sim_take(w, sizeof *m);
@@ -66,9 +59,9 @@ static void post(sim_world *w, sim_stream *s, uint32_t to, uint64_t size,
     m->size = size;
     m->src = s->rank->id;
     m->dst = sim_comm_rank(w, comm, member);
-    m->slot = slot_of(p, s->place, to);
-    m->back = slot_of(p, to, s->place);
-    m->phase = (uint16_t)s->phase;
+    m->slot = slot_of(p, place, to);
+    m->back = slot_of(p, to, place);
+    m->phase = (uint16_t)phase;
     m->kind = kind;
     sim_wire_send(w, m);
 }
@@ -82,20 +75,31 @@ static void wake(sim_world *w, sim_stream *s, uint32_t kind, uint32_t slot,
     k->kind = kind;
     k->slot = slot;
     k->size = size;
+    k->phase = s->phase;
     sim_put(&w->q, &k->e, w->q.now);
 }
 
 void sim_transfer_send(sim_world *w, sim_stream *s, uint32_t to, uint64_t size)
 {
     if (!w->o->rendezvous) {
-        post(w, s, to, size, SIM_MSG_COLL);
+        post(w, s, s->phase, to, size, SIM_MSG_COLL);
         return;
     }
     const sim_phase *p = phase_at(s, s->phase);
     sim_permit *ask = permit(w, s, s->phase, slot_of(p, to, s->place));
     ask->size = size;
     ask->to = to;
+    s->owed++;
     if (--ask->count >= 0) wake(w, s, SIM_WAKE_SEND, to, size);
+}
+
+/* Sends what was asked for; the stream may have ended meanwhile. */
+static void pay(sim_world *w, sim_stream *s, uint32_t phase, uint32_t to,
+                uint64_t size)
+{
+    post(w, s, phase, to, size, SIM_MSG_COLL);
+    s->owed--;
+    sim_stream_paid(w, s);
 }
 
 /* Receives what has come, or waits for it. */
@@ -110,7 +114,7 @@ void sim_transfer_receive(sim_world *w, sim_stream *s, uint32_t from,
 {
     (void)size;
     if (w->o->rendezvous)
-        post(w, s, from, ASK_BYTES, SIM_MSG_COLL_ASK);
+        post(w, s, s->phase, from, ASK_BYTES, SIM_MSG_COLL_ASK);
     else
         listen(w, s, slot_of(phase_at(s, s->phase), from, s->place));
 }
@@ -124,16 +128,14 @@ void sim_transfer_arrive(sim_world *w, sim_message *m)
     }
     listen(w, m->from, m->back);
     sim_permit *ask = permit(w, s, m->phase, m->slot);
-    if (++ask->count <= 0) post(w, s, ask->to, ask->size, SIM_MSG_COLL);
+    if (++ask->count <= 0) pay(w, s, m->phase, ask->to, ask->size);
 }
 
 void sim_transfer_wake(sim_world *w, sim_wake *k)
 {
     switch (k->kind) {
     case SIM_WAKE_RECEIVE: sim_alg_receive(w, k->what); break;
-    case SIM_WAKE_SEND:
-        post(w, k->what, k->slot, k->size, SIM_MSG_COLL);
-        break;
+    case SIM_WAKE_SEND: pay(w, k->what, k->phase, k->slot, k->size); break;
     default: sim_pair_wake(w, k); break;
     }
     sim_give(w, k, sizeof *k);

@@ -103,36 +103,91 @@ static uint64_t next_link(const sim_world *w, sim_message *m, uint32_t i)
     }
     bool back = to < from;
     if (d->kind == SC_DIM_RING) (void)distance(d, from, to, &back);
-    uint32_t next = back ? (from + d->size - 1) % d->size
-                         : (from + 1) % d->size;
+    uint32_t next =
+        back ? (from + d->size - 1) % d->size : (from + 1) % d->size;
     m->at = m->at + (next - from) * d->stride;
     return base + 2 * (uint64_t)here + back;
+}
+
+static void account(sim_link *l, const sim_message *m, sc_time serial)
+{
+    l->busy += serial;
+    l->bytes += m->size;
+}
+
+/* The whole message is sent, then the link takes the next that waits. */
+static void forward(sim_world *w, sim_message *m, const sim_dim *d,
+                    uint64_t link)
+{
+    sim_link *l = &w->link[link];
+    double bytes = (double)m->size / d->bytes_per_ns;
+    sc_time serial = sim_ns(w, bytes);
+    account(l, m, serial);
+    l->taken = true;
+    m->link = link;
+    bool last = !m->inside && m->at == m->dst;
+    m->e.kind = last ? SIM_EV_ARRIVE : SIM_EV_HOP;
+    sim_put(&w->q, &m->e, w->q.now + sim_ns(w, d->latency_ns + bytes));
+    sim_free *f = sim_take(w, sizeof *f);
+    f->e.kind = SIM_EV_FREE;
+    f->e.rank = (uint32_t)(d - w->dim);
+    f->link = link;
+    sim_put(&w->q, &f->e, w->q.now + serial);
+}
+
+void sim_wire_free(sim_world *w, sim_free *f)
+{
+    sim_link *l = &w->link[f->link];
+    const sim_dim *d = &w->dim[f->e.rank];
+    sim_message *m = l->head;
+    sim_give(w, f, sizeof *f);
+    l->taken = false;
+    if (!m) return;
+    l->head = m->next;
+    if (!l->head) l->tail = NULL;
+    forward(w, m, d, m->link);
+}
+
+static void wait_for(sim_link *l, sim_message *m, uint64_t link)
+{
+    m->link = link;
+    m->next = NULL;
+    if (l->tail)
+        l->tail->next = m;
+    else
+        l->head = m;
+    l->tail = m;
+}
+
+/* The head goes on, the tail follows. */
+static void cut_through(sim_world *w, sim_message *m, const sim_dim *d,
+                        sim_link *l)
+{
+    sc_time now = w->q.now, start = l->free > now ? l->free : now;
+    sc_time serial = sim_ns(w, (double)m->size / d->bytes_per_ns);
+    sc_time latency = sim_ns(w, d->latency_ns);
+    sc_time tail = start + serial + latency;
+    l->free = start + serial;
+    account(l, m, serial);
+    m->tail += latency;
+    if (m->tail < tail) m->tail = tail;
+    bool last = !m->inside && m->at == m->dst;
+    m->e.kind = last ? SIM_EV_ARRIVE : SIM_EV_HOP;
+    sim_put(&w->q, &m->e, last ? m->tail : start + latency);
 }
 
 void sim_wire_hop(sim_world *w, sim_message *m)
 {
     uint32_t i = next_dim(w, m);
     const sim_dim *d = &w->dim[i];
-    sim_link *l = &w->link[next_link(w, m, i)];
-    double bytes = (double)m->size / d->bytes_per_ns;
-    sc_time now = w->q.now, start = l->free > now ? l->free : now;
-    sc_time serial = sim_ns(w, bytes);
-    l->free = start + serial;
-    l->busy += serial;
-    l->bytes += m->size;
-    sc_time due;
-    bool last = !m->inside && m->at == m->dst;
-    if (w->rules->store_and_forward) {
-        due = start + sim_ns(w, d->latency_ns + bytes);
-    } else {
-        sc_time latency = sim_ns(w, d->latency_ns);
-        sc_time tail = start + serial + latency;
-        m->tail += latency;
-        if (m->tail < tail) m->tail = tail;
-        due = last ? m->tail : start + latency;
-    }
-    m->e.kind = last ? SIM_EV_ARRIVE : SIM_EV_HOP;
-    sim_put(&w->q, &m->e, due);
+    uint64_t link = next_link(w, m, i);
+    sim_link *l = &w->link[link];
+    if (!w->rules->store_and_forward)
+        cut_through(w, m, d, l);
+    else if (l->taken)
+        wait_for(l, m, link);
+    else
+        forward(w, m, d, link);
 }
 
 /* ---- ------------------------------------------------------------------- */

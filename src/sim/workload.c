@@ -59,7 +59,8 @@ static void init_scalars(sim_world *w)
     uint32_t active = s->active_chunks ? s->active_chunks : 1;
     w->rules = w->o->rules;
     w->n_npus = w->net->n_ranks;
-    w->endpoint = sim_ns(w, s->endpoint_delay_ns * w->o->endpoint);
+    sc_time e = sim_ns(w, s->endpoint_delay_ns);
+    w->endpoint = sim_ns(w, (double)e / 1000 * w->o->endpoint);
     w->lane_limit = (active + w->o->queues - 1) / w->o->queues;
     w->comm_slots = 1;
 }

@@ -177,6 +177,7 @@ void sim_loop(sim_world *w)
         case SIM_EV_BATCH: run_batch(w, (sim_batch *)e); break;
         case SIM_EV_HOP: sim_wire_hop(w, (sim_message *)e); break;
         case SIM_EV_ARRIVE: sim_wire_arrive(w, (sim_message *)e); break;
+        case SIM_EV_FREE: sim_wire_free(w, (sim_free *)e); break;
         case SIM_EV_WAKE: sim_transfer_wake(w, (sim_wake *)e); break;
         }
     }

@@ -12,7 +12,7 @@
 #include <stepcast/sim_workload.h>
 #include <stepcast/trace.h>
 
-enum { SIM_EV_BATCH, SIM_EV_HOP, SIM_EV_ARRIVE, SIM_EV_WAKE };
+enum { SIM_EV_BATCH, SIM_EV_HOP, SIM_EV_ARRIVE, SIM_EV_WAKE, SIM_EV_FREE };
 
 typedef struct sim_event {
     sc_time due;
@@ -39,10 +39,10 @@ enum {
 
 typedef struct sim_call {
     struct sim_call *next;
-    void *what;      /* sim_stream, sim_coll_member ... */
+    void *what; /* sim_stream, sim_coll_member ... */
     uint64_t size;
     uint32_t kind;
-    uint32_t task;   /* or flags of the kind */
+    uint32_t task; /* or flags of the kind */
 } sim_call;
 
 typedef struct sim_batch {
@@ -69,21 +69,24 @@ typedef struct sim_pick { /* next queue of a dimension */
 
 enum { SIM_HOST, SIM_COMPUTE, SIM_COMM, SIM_RECV, SIM_SLOTS };
 
+typedef struct sim_bus sim_bus;
+
 typedef struct sim_rank {
     const sc_task_list *tasks;
     const sc_rank_trace *trace;
-    uint32_t id;          /* the rank it stands for */
-    uint32_t *left;       /* [n_tasks] predecessors to come */
+    uint32_t id;    /* the rank it stands for */
+    uint32_t *left; /* [n_tasks] predecessors to come */
     sim_heap ready[SIM_SLOTS];
-    sim_heap fresh;       /* became ready while tasks are issued */
+    sim_heap fresh; /* became ready while tasks are issued */
     uint32_t busy[SIM_SLOTS];
     uint32_t n_done;
     bool issuing, finished;
-    int32_t priority;     /* of the next collective */
+    int32_t priority; /* of the next collective */
     sim_batch *batches;
-    sim_lane *lanes;      /* [dims * queues] */
-    sim_pick *picks;      /* [dims] */
-    uint8_t *trees;       /* [ops * dims] which of two trees is next */
+    struct sim_bus *bus; /* NULL: not used yet */
+    sim_lane *lanes;     /* [dims * queues] */
+    sim_pick *picks;     /* [dims] */
+    uint8_t *trees;      /* [ops * dims] which of two trees is next */
     sc_time compute_since, comm_since, exposed_since;
     uint32_t computing, communicating;
     sc_rank_times out;
@@ -91,11 +94,11 @@ typedef struct sim_rank {
 
 /* One phase of a plan: an algorithm over one dimension. */
 typedef struct sim_phase {
-    uint8_t op;   /* sc_ccl_op */
-    uint8_t kind; /* sc_ccl_kind */
-    uint8_t dim;  /* whose queues it uses */
-    uint8_t pick; /* 0: any queue, 1: the way down, 2: the way up */
-    bool local;   /* of a subgroup */
+    uint8_t op;          /* sc_ccl_op */
+    uint8_t kind;        /* sc_ccl_kind */
+    uint8_t dim;         /* whose queues it uses */
+    uint8_t pick;        /* 0: any queue, 1: the way down, 2: the way up */
+    bool local;          /* of a subgroup */
     uint32_t n;          /* members */
     uint32_t stride;     /* between neighbours, in members of the group */
     uint32_t window;     /* direct: concurrent peers, <= n - 1 */
@@ -108,11 +111,11 @@ typedef struct sim_phase {
 
 typedef struct sim_plan {
     struct sim_plan *next; /* plans of one communicator shape */
-    const sc_ccl *node; /* algorithm of this very task, or NULL */
-    uint32_t coll;      /* sc_task_coll */
+    const sc_ccl *node;    /* algorithm of this very task, or NULL */
+    uint32_t coll;         /* sc_task_coll */
     uint64_t size, chunk;
     uint32_t n_streams, n_phases;
-    sim_phase *phase;   /* [n_phases] */
+    sim_phase *phase;          /* [n_phases] */
     const sc_workload *custom; /* a rank per member */
 } sim_plan;
 
@@ -122,14 +125,17 @@ typedef struct sim_comm {
     struct sim_comm *chain; /* same place in the table */
     uint64_t hash;
     uint32_t n, mask, base;
-    uint32_t group;             /* index in the workload; SC_TASK_WORLD */
-    bool flat;                  /* one dimension, a ring of its own */
-    bool folded;                /* one member stands for all */
-    const uint32_t *rank;       /* [n]; NULL: by mask */
-    uint32_t n_live;            /* members simulated: n, or 1 if folded */
-    uint32_t *count;            /* [n_live] collectives each has begun */
-    struct sim_coll *open;      /* instances by rising ordinal */
+    uint32_t group;        /* index in the workload; SC_TASK_WORLD */
+    bool flat;             /* one dimension, a ring of its own */
+    bool folded;           /* one member stands for all */
+    const uint32_t *rank;  /* [n]; NULL: by mask */
+    uint32_t n_live;       /* members simulated: n, or 1 if folded */
+    uint32_t stands_for;   /* folded: the member that is simulated */
+    uint32_t *count;       /* [n_live] collectives each has begun */
+    struct sim_coll *open; /* instances by rising ordinal */
     sim_plan *plans;
+    const sc_ccl *kept[SC_N_CCL_OPS]; /* see rules.group_keeps_algorithm */
+    bool keeps[SC_N_CCL_OPS];
 } sim_comm;
 
 /* One collective: all its members, all its chunks. */
@@ -139,6 +145,7 @@ typedef struct sim_coll {
     sim_plan *plan;
     uint32_t ordinal;
     uint32_t n_begun, n_ended;  /* members */
+    uint32_t n_live;            /* streams that exist */
     struct sim_stream **stream; /* [n_live * n_streams] when first touched */
 } sim_coll;
 
@@ -165,15 +172,19 @@ typedef struct sim_stream {
     struct sim_stream *next; /* in its lane */
     sim_coll *coll;
     sim_rank *rank;
-    sim_end *end;      /* NULL: the member has not begun */
-    sim_box *box;      /* [n_phases] made when first touched */
-    uint16_t *queue;   /* [n_phases] lane of each phase */
-    uint8_t *turn;     /* [n_phases] other direction, or other tree */
-    uint32_t index, member;
-    uint32_t phase;    /* next to come is phase + 1 */
+    sim_end *end;    /* NULL: the member has not begun */
+    sim_box *box;    /* [n_phases] made when first touched */
+    uint16_t *queue; /* [n_phases] lane of each phase */
+    uint8_t *turn;   /* [n_phases] other direction, or other tree */
+    uint32_t index;  /* chunk */
+    uint32_t member; /* position in the group */
+    uint32_t live;   /* among its members that are simulated */
+    uint32_t phase;  /* next to come is phase + 1 */
     int32_t priority;
     bool running;
     /* the algorithm of the phase */
+    uint32_t owed; /* messages that nobody has asked for yet */
+    bool ended;    /* but owes some */
     uint32_t to_send, sent, inserted, received, left_bus;
     int32_t idle; /* packets that left the bus and may be sent */
     uint32_t fresh, rest;
@@ -184,9 +195,11 @@ typedef struct sim_stream {
 } sim_stream;
 
 typedef struct sim_message {
-    sim_event e; /* rank: simulated rank that receives */
-    void *what;  /* sim_stream that receives, or sim_pair */
-    void *from;  /* sim_stream, or owner of the sending task */
+    sim_event e;              /* rank: simulated rank that receives */
+    void *what;               /* sim_stream that receives, or sim_pair */
+    void *from;               /* sim_stream, or owner of the sending task */
+    struct sim_message *next; /* in the queue of a link */
+    uint64_t link;            /* whose queue */
     uint64_t size;
     sc_time tail;      /* when the last byte has arrived where the head is */
     uint32_t src, dst; /* ranks of the network */
@@ -209,7 +222,7 @@ typedef struct sim_wake {
     void *what;  /* sim_stream or sim_pair */
     void *owner; /* of a pair's task: custom collective, or NULL */
     uint64_t size;
-    uint32_t kind;
+    uint32_t kind, phase;
     uint32_t slot; /* or task */
 } sim_wake;
 
@@ -217,7 +230,14 @@ typedef struct sim_link {
     sc_time free; /* when the next message may enter */
     sc_time busy;
     uint64_t bytes;
+    sim_message *head, *tail; /* store-and-forward: messages that wait */
+    bool taken;               /* a message is being sent */
 } sim_link;
+
+typedef struct sim_free { /* a link has sent its message */
+    sim_event e;
+    uint64_t link;
+} sim_free;
 
 typedef struct sim_dim { /* the network, converted */
     sc_dim_kind kind;
@@ -287,13 +307,13 @@ void sim_coll_issue(sim_world *w, sim_rank *r, uint32_t task);
 sim_comm *sim_comm_of(sim_world *w, sim_rank *r, uint32_t task);
 uint32_t sim_comm_rank(const sim_world *w, const sim_comm *c, uint32_t member);
 uint32_t sim_comm_member(const sim_world *w, const sim_comm *c, uint32_t rank);
-/* The list of algorithms joins all dimensions. */
-bool sim_flat_list(const sim_world *w, const sim_rank *r, uint32_t task);
 sim_plan *sim_plan_of(sim_world *w, sim_rank *r, sim_comm *c, uint32_t task);
 
 /* stream.c: chunks in their lanes */
 void sim_stream_leave(sim_world *w, sim_stream *s); /* a phase has ended */
+void sim_stream_paid(sim_world *w, sim_stream *s);  /* owes one less */
 uint32_t sim_box_size(const sim_phase *p);
+uint32_t sim_place(const sim_stream *s, const sim_phase *p); /* in its ring */
 sim_stream *sim_stream_of(sim_world *w, sim_coll *c, uint32_t member,
                           uint32_t index);
 
@@ -301,8 +321,8 @@ sim_stream *sim_stream_of(sim_world *w, sim_coll *c, uint32_t member,
 void sim_alg_start(sim_world *w, sim_stream *s);
 void sim_alg_bundle(sim_world *w, sim_stream *s); /* left the memory bus */
 void sim_alg_receive(sim_world *w, sim_stream *s);
-void sim_bundle(sim_world *w, sim_stream *s, bool out, bool reduce,
-                bool back, uint64_t size);
+void sim_bundle(sim_world *w, sim_stream *s, bool out, bool reduce, bool back,
+                uint64_t size);
 void sim_bundle_call(sim_world *w, sim_rank *r, sim_call *c);
 
 /* transfer.c: one message of a collective */
@@ -316,6 +336,7 @@ void sim_transfer_wake(sim_world *w, sim_wake *e);
 sc_status sim_wire_init(sim_world *w);
 void sim_wire_send(sim_world *w, sim_message *m);
 void sim_wire_hop(sim_world *w, sim_message *m);
+void sim_wire_free(sim_world *w, sim_free *f);
 void sim_wire_arrive(sim_world *w, sim_message *m);
 
 /* pair.c: sends and receives of tasks */

@@ -40,6 +40,8 @@ typedef struct sc_rules {
     /* Collectives start on each rank by itself and hold its slot; else all
      * members start together when the last is ready. */
     bool collectives_start_alone;
+    /* A subgroup runs all collectives of a kind as its first one. */
+    bool group_keeps_algorithm;
     /* A broadcast lasts what the trace recorded. */
     bool broadcast_replayed;
     /* Keys for the order of dimensions and of streams have no effect. */
