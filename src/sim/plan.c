@@ -150,7 +150,7 @@ static sim_comm *world_comm(sim_world *w, uint32_t rank, uint32_t mask)
     uint64_t hash = sc_hash(key, sizeof key, 1);
     for (sim_comm *c = w->comm_cap ? w->comms[hash & (w->comm_cap - 1)] : NULL;
          c; c = c->chain)
-        if (!c->rank && c->mask == mask && c->base == base) return c;
+        if (c->group == SC_TASK_WORLD && c->mask == mask && c->base == base) return c;
     sim_comm *c = add_comm(w, hash);
     if (!c) return NULL;
     c->mask = mask;
@@ -179,6 +179,20 @@ static sim_comm *list_comm(sim_world *w, uint32_t slot, const uint32_t *rank,
     return c;
 }
 
+/* A group of all ranks: as the world, but with collectives of its own. */
+static sim_comm *all_comm(sim_world *w, uint32_t slot)
+{
+    if (w->by_group[slot]) return w->by_group[slot];
+    sim_comm *c = add_comm(w, sc_hash(&slot, sizeof slot, 2));
+    if (!c) return NULL;
+    c->group = slot;
+    c->mask = (1u << w->n_dims) - 1;
+    c->n = w->n_npus;
+    finish_comm(w, c);
+    w->by_group[slot] = c;
+    return c;
+}
+
 /* A job that is not the whole network is a list of its ranks. */
 static sim_comm *job_comm(sim_world *w, uint32_t job)
 {
@@ -201,11 +215,11 @@ sim_comm *sim_comm_of(sim_world *w, sim_rank *r, uint32_t task)
         uint32_t g = r->trace->groups[slot];
         const sc_rank_group *group = &w->w->groups[g];
         if (group->n < w->n_npus) return list_comm(w, g, group->rank, group->n);
+        return all_comm(w, g);
     } else if (w->w->jobs[r->trace->job].n < w->n_npus) {
         return job_comm(w, r->trace->job);
     }
-    uint32_t all = (1u << w->n_dims) - 1;
-    uint32_t mask = slot == SC_TASK_WORLD ? mask_of(w, r, task) : all;
+    uint32_t all = (1u << w->n_dims) - 1, mask = mask_of(w, r, task);
     if (is_custom(w, r, task))
         mask = all;
     else if (is_flat(w, r, task))
@@ -349,7 +363,8 @@ static const sc_ccl *own_algorithm(const sim_world *w, const sim_rank *r,
                                    sim_comm *c, uint32_t task, int op)
 {
     const sc_ccl *own = node_ccl(w->sys, r->tasks->id[task]);
-    if (!c->flat || op < 0 || !w->rules->group_keeps_algorithm) return own;
+    bool group = c->group != SC_TASK_WORLD;
+    if (!group || op < 0 || !w->rules->group_keeps_algorithm) return own;
     if (!c->keeps[op]) {
         c->keeps[op] = true;
         c->kept[op] = own;
