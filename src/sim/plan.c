@@ -150,7 +150,8 @@ static sim_comm *world_comm(sim_world *w, uint32_t rank, uint32_t mask)
     uint64_t hash = sc_hash(key, sizeof key, 1);
     for (sim_comm *c = w->comm_cap ? w->comms[hash & (w->comm_cap - 1)] : NULL;
          c; c = c->chain)
-        if (c->group == SC_TASK_WORLD && c->mask == mask && c->base == base) return c;
+        if (c->group == SC_TASK_WORLD && c->mask == mask && c->base == base)
+            return c;
     sim_comm *c = add_comm(w, hash);
     if (!c) return NULL;
     c->mask = mask;

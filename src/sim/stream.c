@@ -100,15 +100,15 @@ static void drop(sim_world *w, sim_stream *s)
     forget(w, c);
 }
 
-void sim_stream_paid(sim_world *w, sim_stream *s)
+void sim_stream_let(sim_world *w, sim_stream *s)
 {
-    if (s->ended && s->owed == 0) drop(w, s);
+    if (s->ended && s->held == 0) drop(w, s);
 }
 
 static void retire(sim_world *w, sim_stream *s)
 {
     s->ended = true;
-    sim_stream_paid(w, s);
+    sim_stream_let(w, s);
 }
 
 uint32_t sim_place(const sim_stream *s, const sim_phase *p)

@@ -63,6 +63,7 @@ static void post(sim_world *w, sim_stream *s, uint32_t phase, uint32_t to,
     m->back = slot_of(p, to, place);
     m->phase = (uint16_t)phase;
     m->kind = kind;
+    peer->held++;
     sim_wire_send(w, m);
 }
 
@@ -89,7 +90,7 @@ void sim_transfer_send(sim_world *w, sim_stream *s, uint32_t to, uint64_t size)
     sim_permit *ask = permit(w, s, s->phase, slot_of(p, to, s->place));
     ask->size = size;
     ask->to = to;
-    s->owed++;
+    s->held++;
     if (--ask->count >= 0) wake(w, s, SIM_WAKE_SEND, to, size);
 }
 
@@ -98,8 +99,8 @@ static void pay(sim_world *w, sim_stream *s, uint32_t phase, uint32_t to,
                 uint64_t size)
 {
     post(w, s, phase, to, size, SIM_MSG_COLL);
-    s->owed--;
-    sim_stream_paid(w, s);
+    s->held--;
+    sim_stream_let(w, s);
 }
 
 /* Receives what has come, or waits for it. */
@@ -119,16 +120,22 @@ void sim_transfer_receive(sim_world *w, sim_stream *s, uint32_t from,
         listen(w, s, slot_of(phase_at(s, s->phase), from, s->place));
 }
 
-void sim_transfer_arrive(sim_world *w, sim_message *m)
+static void asked(sim_world *w, sim_stream *s, const sim_message *m)
 {
-    sim_stream *s = m->what;
-    if (m->kind == SIM_MSG_COLL) {
-        if (++*balance(w, s, m->phase, m->slot) <= 0) sim_alg_receive(w, s);
-        return;
-    }
     listen(w, m->from, m->back);
     sim_permit *ask = permit(w, s, m->phase, m->slot);
     if (++ask->count <= 0) pay(w, s, m->phase, ask->to, ask->size);
+}
+
+void sim_transfer_arrive(sim_world *w, sim_message *m)
+{
+    sim_stream *s = m->what;
+    if (m->kind == SIM_MSG_COLL_ASK)
+        asked(w, s, m);
+    else if (++*balance(w, s, m->phase, m->slot) <= 0)
+        sim_alg_receive(w, s);
+    s->held--;
+    sim_stream_let(w, s);
 }
 
 void sim_transfer_wake(sim_world *w, sim_wake *k)

@@ -183,8 +183,8 @@ typedef struct sim_stream {
     int32_t priority;
     bool running;
     /* the algorithm of the phase */
-    uint32_t owed; /* messages that nobody has asked for yet */
-    bool ended;    /* but owes some */
+    uint32_t held; /* by messages on their way, or not asked for yet */
+    bool ended;    /* but may be held */
     uint32_t to_send, sent, inserted, received, left_bus;
     int32_t idle; /* packets that left the bus and may be sent */
     uint32_t fresh, rest;
@@ -311,7 +311,7 @@ sim_plan *sim_plan_of(sim_world *w, sim_rank *r, sim_comm *c, uint32_t task);
 
 /* stream.c: chunks in their lanes */
 void sim_stream_leave(sim_world *w, sim_stream *s); /* a phase has ended */
-void sim_stream_paid(sim_world *w, sim_stream *s);  /* owes one less */
+void sim_stream_let(sim_world *w, sim_stream *s);   /* held by one less */
 uint32_t sim_box_size(const sim_phase *p);
 uint32_t sim_place(const sim_stream *s, const sim_phase *p); /* in its ring */
 sim_stream *sim_stream_of(sim_world *w, sim_coll *c, uint32_t member,
