@@ -41,15 +41,13 @@ static sc_status init_rank(sim_world *w, uint32_t i, uint32_t id)
 
 static sc_status init_ranks(sim_world *w)
 {
-    uint32_t n = w->w->n_ranks;
     SC_TRY(sim_fold(w));
     w->rank = sc_alloc(w->a, w->n_ranks, sizeof *w->rank);
     w->by_group = sc_alloc(w->a, (size_t)w->w->n_groups + w->w->n_jobs,
                            sizeof(sim_comm *));
     if (!w->rank || !w->by_group) return sc_error_nomem(w->err);
-    for (uint32_t id = 0; id < n; id++)
-        if (w->rank[w->index[id]].lanes == NULL)
-            SC_TRY(init_rank(w, w->index[id], id));
+    for (uint32_t i = 0; i < w->n_ranks; i++)
+        SC_TRY(init_rank(w, i, w->folded ? w->stand_in[i] : i));
     return SC_OK;
 }
 

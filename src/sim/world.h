@@ -258,10 +258,11 @@ typedef struct sim_world {
     sc_status status; /* of the first error while running */
     uint32_t n_dims, n_npus;
     sim_dim dim[SC_HW_DIMS];
-    uint32_t n_ranks; /* simulated */
-    sim_rank *rank;   /* [n_ranks] */
-    uint32_t *index;  /* [w->n_ranks] simulated rank that stands for it */
-    bool folded;      /* each simulated rank stands for its class */
+    uint32_t n_ranks;   /* simulated */
+    sim_rank *rank;     /* [n_ranks] */
+    uint32_t *index;    /* [w->n_ranks] simulated rank that stands for it */
+    bool folded;        /* each simulated rank stands for its class: */
+    uint32_t *stand_in; /* [n_ranks] the rank it is */
     sim_queue q;
     uint64_t n_events, n_messages, n_tasks;
     sc_time endpoint;
