@@ -38,8 +38,8 @@ typedef struct hw_spec {
     bool multicast;
     int64_t nics; /* per node; -1: not given */
     double nic_bw;
-    int64_t rails, leaf, group;
-    double oversubscription, node_power, pue;
+    int64_t rails, leaf, group, pod;
+    double oversubscription, core_oversubscription, node_power, pue;
     int cpu; /* index into hw_cpus */
     /* The collective library. */
     const char *nccl, *nccl_algo, *nccl_proto, *topology;
