@@ -145,14 +145,18 @@ typedef struct sc_hw {
     int nccl;          /* sc_nccl: the version whose constants hold */
     bool nccl_assumed; /* nobody named a release */
     const struct sc_nccl_options *nccl_options; /* NULL: none set */
-    const struct sc_topo *topo; /* the node as a file of NCCL describes it;
+    const struct sc_topo *topo;     /* the node as a file of NCCL describes it;
                                    NULL: `dim` says it all */
+    const struct sc_wiring *wiring; /* links and routes as a file states them,
+                              see hw_wiring.h, and the closed forms by `dim`
+                              still; NULL: by `dim`, too */
     struct hw_memo *memo; /* results that are expensive to find again; never
                              changes what is found; may be NULL */
 } sc_hw;
 
 struct sc_nccl_options;
 struct sc_topo;
+struct sc_wiring;
 struct hw_memo;
 
 /* What sits at place `device` < n_devices. */

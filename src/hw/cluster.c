@@ -117,6 +117,7 @@ const sc_key hw_cluster_keys[] = {
      .def = "false",
      .help = "the network's switches reduce (SHARP, CollNet)"},
     WORD("topology", topology, "NCCL topology XML of one node"),
+    WORD("wiring", wiring, "file of the whole network, link by link"),
     {.name = "groups",
      .type = SC_T_NODE,
      AT(groups),
@@ -215,7 +216,8 @@ sc_status hw_group_read(const sc_node *item, const hw_spec *of, hw_spec *s,
                                          "nccl_cross_nic",
                                          "nccl_pxn_disable",
                                          "sharp",
-                                         "topology"};
+                                         "topology",
+                                         "wiring"};
     hw_values base;
     hw_spec own = *of;
     if (item->kind == SC_N_MAP && sc_node_get(item, "node") != NULL)

@@ -42,7 +42,7 @@ typedef struct hw_spec {
     double oversubscription, core_oversubscription, node_power, pue;
     int cpu; /* index into hw_cpus */
     /* The collective library. */
-    const char *nccl, *nccl_algo, *nccl_proto, *topology;
+    const char *nccl, *nccl_algo, *nccl_proto, *topology, *wiring;
     int64_t nccl_min_channels, nccl_max_channels; /* 0: not given */
     int64_t nccl_cross_nic;                       /* -1: not given */
     bool nccl_pxn_disable, sharp;

@@ -17,6 +17,8 @@
  */
 #include "hw/link.h"
 
+#include <stepcast/hw_wiring.h>
+
 #include <math.h>
 #include <stdio.h>
 
@@ -360,19 +362,38 @@ bool hw_link_get(const sc_hw *hw, uint64_t link, hw_link *out)
 
 uint64_t sc_hw_n_links(const sc_hw *hw)
 {
+    if (hw->wiring != NULL) return hw->wiring->n_links;
     hw_axis x = hw_axis_of(hw, hw->n_dims - 1);
     return x.base + dim_links(hw, hw->n_dims - 1, &x);
+}
+
+/* A link of a file; NULL: links are by rule. */
+static const sc_wiring_link *wire(const sc_hw *hw, uint64_t link)
+{
+    static const sc_wiring_link none;
+    if (hw->wiring == NULL) return NULL;
+    return link < hw->wiring->n_links ? &hw->wiring->link[link] : &none;
 }
 
 double sc_hw_link_bw(const sc_hw *hw, uint64_t link)
 {
     hw_link l;
+    if (wire(hw, link) != NULL) return wire(hw, link)->bw;
     return hw_link_get(hw, link, &l) ? l.bw : 0;
+}
+
+/* Of a file's links those inside are between two devices of one node. */
+static sc_scope wire_scope(const sc_hw *hw, const sc_wiring_link *w)
+{
+    uint32_t n = hw->n_devices, size = hw->node_size;
+    bool inside = w->from < n && w->to < n && w->from / size == w->to / size;
+    return inside || hw->n_nodes == 1 ? SC_SCOPE_NODE : SC_SCOPE_NET;
 }
 
 sc_scope sc_hw_link_scope(const sc_hw *hw, uint64_t link)
 {
     hw_link l;
+    if (wire(hw, link) != NULL) return wire_scope(hw, wire(hw, link));
     bool net = hw_link_get(hw, link, &l) && hw->dim[l.dim].ports > 0;
     return net ? SC_SCOPE_NET : SC_SCOPE_NODE;
 }
@@ -380,6 +401,7 @@ sc_scope sc_hw_link_scope(const sc_hw *hw, uint64_t link)
 double sc_hw_link_latency(const sc_hw *hw, uint64_t link)
 {
     hw_link l;
+    if (wire(hw, link) != NULL) return wire(hw, link)->latency_s;
     if (!hw_link_get(hw, link, &l)) return 0;
     hw_vertex_kind a = l.from.kind, b = l.to.kind;
     double hop = hw->dim[l.dim].latency_s;
@@ -419,6 +441,13 @@ void sc_hw_link_name(const sc_hw *hw, uint64_t link, char *buf, size_t size)
     char from[40], to[40];
     if (size == 0) return;
     buf[0] = '\0';
+    const sc_wiring *w = hw->wiring;
+    if (w != NULL) {
+        if (link < w->n_links)
+            snprintf(buf, size, "%s>%s", w->name[w->link[link].from],
+                     w->name[w->link[link].to]);
+        return;
+    }
     if (!hw_link_get(hw, link, &l)) return;
     print_vertex(hw, l.from, from, sizeof from);
     print_vertex(hw, l.to, to, sizeof to);

@@ -7,6 +7,8 @@
  * its destination.  Without rails it leaves through its own NIC and arrives
  * through the destination's.
  */
+#include <stepcast/hw_wiring.h>
+
 #include "hw/link.h"
 
 typedef struct route {
@@ -178,6 +180,8 @@ static void net_route(route *r, const hw_net *t, uint64_t base, uint64_t src,
 uint32_t sc_hw_route(const sc_hw *hw, uint32_t src, uint32_t dst, uint64_t seed,
                      uint64_t *links, uint32_t cap)
 {
+    if (hw->wiring != NULL)
+        return sc_wiring_route(hw->wiring, src, dst, seed, links, cap);
     route r = {.cap = cap, .random = seed ^ ((uint64_t)src << 32 | dst)};
     r.links = links;
     uint32_t last = hw->n_dims - 1;
