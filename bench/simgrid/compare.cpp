@@ -55,9 +55,9 @@ static std::vector<sg::Host *> star(unsigned n)
         auto *link =
             zone->create_split_duplex_link("l" + std::to_string(i), bandwidth)
                 ->set_latency(latency);
-        zone->add_route(
-            host->get_netpoint(), nullptr, nullptr, nullptr,
-            {sg::LinkInRoute(link, sg::LinkInRoute::Direction::UP)}, true);
+        zone->add_route(host->get_netpoint(), nullptr, nullptr, nullptr,
+                        {sg::LinkInRoute(link, sg::LinkInRoute::Direction::UP)},
+                        true);
         hosts.push_back(host);
     }
     zone->seal();
@@ -182,8 +182,8 @@ static void all_at_once(world *w)
     std::vector<sg::CommPtr> sent;
     sent.reserve(w->messages.size());
     for (const message &m : w->messages)
-        sent.push_back(sg::Comm::sendto_async(w->hosts[m.from],
-                                              w->hosts[m.to], m.bytes));
+        sent.push_back(
+            sg::Comm::sendto_async(w->hosts[m.from], w->hosts[m.to], m.bytes));
     for (size_t i = 0; i < sent.size(); i++) {
         sent[i]->wait();
         w->messages[i].theirs = sent[i]->get_finish_time();
@@ -293,10 +293,11 @@ int main(int argc, char **argv)
     double apart = 0;
     for (const message &m : w.messages)
         apart = std::max(apart, std::fabs(m.ours - m.theirs) / m.theirs);
-    std::printf("%-6s %-5s %4u %-4s %8zu %10.5f %10.5f %8.1f %10.1e %10.1f %8.0f\n",
-                what.c_str(), where.c_str(), n, optim.c_str(), w.messages.size(), ours, theirs,
-                theirs / ours, apart, (double)rated / (double)w.messages.size(),
-                memory);
+    std::printf(
+        "%-6s %-5s %4u %-4s %8zu %10.5f %10.5f %8.1f %10.1e %10.1f %8.0f\n",
+        what.c_str(), where.c_str(), n, optim.c_str(), w.messages.size(), ours,
+        theirs, theirs / ours, apart, (double)rated / (double)w.messages.size(),
+        memory);
     sc_arena_free(&arena);
     return apart <= 1e-6 ? 0 : 1;
 }
