@@ -33,24 +33,21 @@ bool due_grow(net_due *d, uint32_t n, sc_arena *a)
     return true;
 }
 
-/* Depth first without a stack: the next leaf to look at is enough. */
-uint32_t due_find(const net_due *d, sc_time t, uint32_t *out)
+static uint32_t find_below(const net_due *d, uint32_t k, uint32_t node,
+                           sc_time t, uint32_t *out)
 {
     uint32_t n = 0;
-    for (uint64_t i = 0; i < d->cap;) {
-        uint32_t k = 0;
-        uint64_t span = 1;
-        /* the highest node that begins here and has nothing due */
-        if (d->at[0][i] <= t) {
-            out[n++] = (uint32_t)i++;
-            continue;
-        }
-        while (k + 1 < d->levels && i % (span * DUE_FAN) == 0 &&
-               d->at[k + 1][i / (span * DUE_FAN)] > t) {
-            span *= DUE_FAN;
-            k++;
-        }
-        i += span;
+    for (uint32_t i = node * DUE_FAN; i < (node + 1) * DUE_FAN; i++) {
+        if (d->at[k - 1][i] > t) continue;
+        if (k == 1)
+            out[n++] = i;
+        else
+            n += find_below(d, k - 1, i, t, out + n);
     }
     return n;
+}
+
+uint32_t due_find(const net_due *d, sc_time t, uint32_t *out)
+{
+    return find_below(d, d->levels - 1, 0, t, out);
 }

@@ -128,6 +128,7 @@ static void start(sc_flows *x, uint32_t i, sc_time t)
             }
             l->flow = flow;
         }
+        x->live += l->n == 0;
         l->flow[l->n++] = i;
         l->grew = true;
         seed(x, p->link[k]);

@@ -77,6 +77,7 @@ struct sc_flows {
 
     net_link *link; /* [n_links] */
     uint32_t n_links, link_cap;
+    uint32_t live, unseen; /* links with flows; of those, not in the solve */
 
     /* Since the last solve. */
     uint32_t *seed; /* [n_seeds] links, room for all */

@@ -39,6 +39,7 @@ static void see(sc_flows *x, uint32_t l)
 {
     if (x->link[l].seen) return;
     x->link[l].seen = true;
+    if (x->link[l].n > 0) x->unseen--;
     x->full[x->n_full++].link = l;
 }
 
@@ -52,8 +53,6 @@ static void open_link(sc_flows *x, net_link *l, double cut)
         uint32_t i = flow[k];
         net_share *s = &x->share[i];
         double level = s->level;
-        if (level == FLOW_GONE) continue;
-        flow[kept++] = i;
         if (level >= cut) {
             x->open[x->n_open++] = (net_open){level, i};
             s->level = level = FLOW_OPEN;
@@ -61,10 +60,14 @@ static void open_link(sc_flows *x, net_link *l, double cut)
         if (level == FLOW_OPEN) {
             weight += s->weight;
             open++;
+        } else if (level == FLOW_GONE) {
+            continue;
         } else {
             left -= level * s->weight;
         }
+        flow[kept++] = i;
     }
+    if (l->n > 0 && kept == 0) x->live--;
     l->n = kept;
     l->left = left > 0 ? left : 0;
     l->weight = weight;
@@ -76,13 +79,14 @@ static void open_all(sc_flows *x, double cut)
 {
     uint32_t next = 0, at = 0;
     x->n_open = x->n_full = 0;
+    x->unseen = x->live;
     for (uint32_t k = 0; k < x->n_seeds; k++) {
         x->link[x->seed[k]].seed = x->link[x->seed[k]].grew = false;
         see(x, x->seed[k]);
     }
     for (; at < x->n_full; at++) {
         open_link(x, &x->link[x->full[at].link], cut);
-        for (; next < x->n_open; next++) {
+        for (; next < x->n_open && x->unseen > 0; next++) {
             const net_path *p = &x->path[x->open[next].flow];
             for (uint32_t k = 0; k < p->n; k++) see(x, p->link[k]);
         }
