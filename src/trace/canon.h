@@ -39,6 +39,8 @@ typedef struct canon {
     uint64_t *group_at; /* [groups] where each is named first */
     uint32_t cap_at;
     const raw_node **order; /* [list.n_tasks] by ascending id */
+    uint64_t low, span;     /* least id, and how far the greatest is */
+    uint32_t *table;        /* [span + 1] index + 1 by id - low, or NULL */
     sc_task_list list;      /* in tmp */
 } canon;
 
