@@ -191,6 +191,7 @@ static sc_status define(comms *c, raw_trace *t, const sc_node *e,
     uint32_t *rank = NULL, count = 0;
     comm_def d;
     SC_TRY(members(c, t, list, n, &rank, &count));
+    if (c->n_ranks == 0) return SC_OK;
     SC_TRY(names_put(c->names, text, &d.name, t->err));
     SC_TRY(put_group(c, text, rank, count, &d.group, t->err));
     comm_def *v =
