@@ -13,6 +13,8 @@
  * distinct groups (peers, tags) its trace named before, in the order of its
  * nodes.  Each rank of the class translates slots by its own tables.
  *
+ * Columns that are equal in two classes may be one array.
+ *
  * Units: sizes bytes, work FLOP, time int64_t picoseconds.
  * Ownership: everything lives in the arena given to the producer and is
  * immutable afterwards.

@@ -95,7 +95,8 @@ static sc_status new_class(session *s, uint64_t hash, uint32_t *cls)
     if (v == NULL || latest == NULL) return sc_error_nomem(s->err);
     s->cls = v;
     s->latest = latest;
-    SC_TRY(canon_copy(&s->canon, s->a, &v[n], s->err));
+    const sc_task_list *like = n > 0 ? &v[n - 1] : NULL;
+    SC_TRY(canon_copy(&s->canon, s->a, like, &v[n], s->err));
     *cls = index_add(&s->index, hash);
     if (*cls == INDEX_NONE) return sc_error_nomem(s->err);
     latest[n] = INDEX_NONE;

@@ -167,6 +167,31 @@ static void shared_tables(void **state)
     assert_ptr_equal(w.ranks[0].groups, w.ranks[1].groups);
 }
 
+/* Classes that differ in one column share the others. */
+static void shared_columns(void **state)
+{
+    (void)state;
+    for (uint32_t r = 0; r < 3; r++) {
+        ck_file(&file);
+        ck_node(&node, 0, SC_TASK_COMP);
+        ck_text(&node, 2, r == 2 ? "b" : "a");
+        ck_num(&node, 7, r);
+        ck_message(&file, &node);
+        put(r, ".et", file.b, file.n);
+    }
+    sc_trace_opts o = {.names = true};
+    read_ranks(3, &o);
+    assert_int_equal(w.n_classes, 3);
+    const sc_task_list *l = w.classes;
+    for (uint32_t i = 1; i < 3; i++) {
+        assert_ptr_equal(l[0].size, l[i].size);
+        assert_ptr_equal(l[0].succ_head, l[i].succ_head);
+        assert_int_equal(l[i].duration[0], i * 1000000);
+    }
+    assert_ptr_equal(l[0].name, l[1].name);
+    assert_string_equal(l[2].name[0], "b");
+}
+
 static void wrong_ranks(void **state)
 {
     (void)state;
@@ -538,9 +563,11 @@ int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, start, teardown)
     const struct CMUnitTest tests[] = {
-        T(classes),    T(other_classes),  T(shared_tables), T(wrong_ranks),
-        T(group_zero), T(process_groups), T(round_trip),    T(renamed_groups),
-        T(compressed), T(json),           T(join),          T(check),
+        T(classes),        T(other_classes), T(shared_tables),
+        T(shared_columns), T(wrong_ranks),   T(group_zero),
+        T(process_groups), T(round_trip),    T(renamed_groups),
+        T(compressed),     T(json),          T(join),
+        T(check),
     };
     return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }
