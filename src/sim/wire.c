@@ -178,6 +178,10 @@ static void cut_through(sim_world *w, sim_message *m, const sim_dim *d,
 
 void sim_wire_hop(sim_world *w, sim_message *m)
 {
+    if (w->machine) {
+        sim_machine_hop(w, m);
+        return;
+    }
     uint32_t i = next_dim(w, m);
     const sim_dim *d = &w->dim[i];
     uint64_t link = next_link(w, m, i);
@@ -199,6 +203,8 @@ void sim_wire_send(sim_world *w, sim_message *m)
     if (m->src == m->dst) {
         m->e.kind = SIM_EV_ARRIVE;
         sim_put(&w->q, &m->e, w->q.now);
+    } else if (w->machine) {
+        sim_machine_send(w, m);
     } else if (w->o->links) {
         sim_wire_hop(w, m);
     } else {
@@ -232,9 +238,9 @@ sc_status sim_wire_init(sim_world *w)
         w->n_links += (uint64_t)w->n_npus * links_per_rank(d);
     }
     w->n_dims = w->net->n_dims;
-    if (!w->o->links) {
+    if (w->o->hw || !w->o->links) {
         w->n_links = 0;
-        return SC_OK;
+        return w->o->hw ? sim_machine_init(w) : SC_OK;
     }
     w->link = sc_alloc(w->a, w->n_links, sizeof *w->link);
     return w->link ? SC_OK : sc_error_nomem(w->err);

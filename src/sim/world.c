@@ -171,12 +171,15 @@ sc_time sim_ns(const sim_world *w, double ns)
 void sim_loop(sim_world *w)
 {
     sim_event *e;
-    while (w->status == SC_OK && (e = sim_get(&w->q)) != NULL) {
+    while (w->status == SC_OK) {
+        if (w->machine && !w->q.head[0]) sim_machine_settle(w);
+        if ((e = sim_get(&w->q)) == NULL) break;
         w->n_events++;
         switch (e->kind) {
         case SIM_EV_BATCH: run_batch(w, (sim_batch *)e); break;
         case SIM_EV_HOP: sim_wire_hop(w, (sim_message *)e); break;
         case SIM_EV_ARRIVE: sim_wire_arrive(w, (sim_message *)e); break;
+        case SIM_EV_FLOW: sim_machine_flow(w, e); break;
         case SIM_EV_FREE: sim_wire_free(w, (sim_free *)e); break;
         case SIM_EV_WAKE: sim_transfer_wake(w, (sim_wake *)e); break;
         }

@@ -12,7 +12,14 @@
 #include <stepcast/sim_workload.h>
 #include <stepcast/trace.h>
 
-enum { SIM_EV_BATCH, SIM_EV_HOP, SIM_EV_ARRIVE, SIM_EV_WAKE, SIM_EV_FREE };
+enum {
+    SIM_EV_BATCH,
+    SIM_EV_HOP,
+    SIM_EV_ARRIVE,
+    SIM_EV_WAKE,
+    SIM_EV_FREE,
+    SIM_EV_FLOW
+};
 
 typedef struct sim_event {
     sc_time due;
@@ -200,10 +207,12 @@ typedef struct sim_message {
     void *from;               /* sim_stream, or owner of the sending task */
     struct sim_message *next; /* in the queue of a link */
     uint64_t link;            /* whose queue */
+    const uint32_t *path;     /* [n_path] links of a machine */
+    uint32_t n_path;
     uint64_t size;
     sc_time tail;      /* when the last byte has arrived where the head is */
     uint32_t src, dst; /* ranks of the network */
-    uint32_t at;       /* where the head is */
+    uint32_t at;       /* where the head is: a rank, or a step of the path */
     uint32_t task;     /* that sends, or (asking) receives */
     uint32_t slot;     /* sender as the receiver's box knows it */
     uint32_t back;     /* and the other way */
@@ -270,7 +279,8 @@ typedef struct sim_world {
     uint32_t comm_slots; /* communications of a rank at once */
     sim_comm **comms;    /* hash table */
     uint32_t n_comms, comm_cap;
-    sim_comm **by_group; /* [n_groups + n_jobs] */
+    sim_comm **by_group;         /* [n_groups + n_jobs] */
+    struct sim_machine *machine; /* NULL: links of the dimensions */
     struct sim_pairs *pairs;
     struct sim_memory *memory;
     uint64_t n_links;
@@ -339,6 +349,14 @@ void sim_wire_send(sim_world *w, sim_message *m);
 void sim_wire_hop(sim_world *w, sim_message *m);
 void sim_wire_free(sim_world *w, sim_free *f);
 void sim_wire_arrive(sim_world *w, sim_message *m);
+
+/* machine.c: messages over the links of an sc_hw */
+sc_status sim_machine_init(sim_world *w);
+void sim_machine_send(sim_world *w, sim_message *m);
+void sim_machine_hop(sim_world *w, sim_message *m);
+/* Nothing more happens now: when do flows end? */
+void sim_machine_settle(sim_world *w);
+void sim_machine_flow(sim_world *w, sim_event *e);
 
 /* pair.c: sends and receives of tasks */
 sc_status sim_pair_init(sim_world *w);
