@@ -102,7 +102,7 @@ void sim_machine_hop(sim_world *w, sim_message *m)
     if (m->tail < tail) m->tail = tail;
     bool last = m->at == m->n_path;
     m->e.kind = last ? SIM_EV_ARRIVE : SIM_EV_HOP;
-    sim_put(&w->q, &m->e, last ? m->tail : start + latency);
+    sim_put(w, &m->e, last ? m->tail : start + latency);
 }
 
 /* ---- flows ------------------------------------------------------------- */
@@ -115,7 +115,7 @@ void sim_machine_settle(sim_world *w)
     sim_event *e = sim_take(w, sizeof *e);
     e->kind = SIM_EV_FLOW;
     x->due = due;
-    sim_put(&w->q, e, due > w->q.now ? due : w->q.now);
+    sim_put(w, e, due > w->q.now ? due : w->q.now);
 }
 
 /* A tick that another one has replaced finds nothing that is due. */

@@ -23,16 +23,28 @@ enum {
 
 typedef struct sim_event {
     sc_time due;
-    struct sim_event *next; /* in its bucket */
     uint32_t kind;
     uint32_t rank;
 } sim_event;
 
-/* A radix heap of lists: events of one time leave in the order they came. */
+typedef struct sim_item {
+    sc_time due;
+    sim_event *event;
+} sim_item;
+
+typedef struct sim_bucket {
+    sim_item *item;
+    uint32_t n, cap;
+} sim_bucket;
+
+/* A radix heap: bucket b > 0 holds what is due at a time that differs from
+ * `now` first in bit b - 1, bucket 0 what is due now.  Events of one time leave
+ * in the order they came. */
 typedef struct sim_queue {
     sc_time now;
-    uint64_t full; /* bit per bucket 1..64 that is not empty */
-    sim_event *head[65], *tail[65];
+    uint64_t full;  /* bit per bucket 1..64 that is not empty */
+    uint32_t taken; /* of bucket 0 */
+    sim_bucket bucket[65];
 } sim_queue;
 
 /* What a rank does at a time it chose. */
@@ -174,6 +186,16 @@ typedef struct sim_end {
     sim_coll *coll;
 } sim_end;
 
+/* What a message of a stream goes through; the last one is kept. */
+typedef struct sim_way {
+    bool known;
+    uint32_t phase, to;   /* position in the phase's ring */
+    uint32_t member, dst; /* of the group; rank */
+    uint32_t slot, back;  /* as boxes know the two ends */
+    uint64_t size;
+    sc_time delay; /* without links */
+} sim_way;
+
 /* One chunk of a collective on one member. */
 typedef struct sim_stream {
     struct sim_stream *next; /* in its lane */
@@ -198,6 +220,7 @@ typedef struct sim_stream {
     bool toggle;
     uint8_t state;
     uint32_t place; /* position in the phase's ring */
+    sim_way way;
     void *custom;
 } sim_stream;
 
@@ -295,8 +318,9 @@ void *sim_take(sim_world *w, size_t bytes);
 void sim_give(sim_world *w, void *p, size_t bytes);
 
 /* queue */
-void sim_put(sim_queue *q, sim_event *e, sc_time due);
-sim_event *sim_get(sim_queue *q); /* NULL: empty */
+void sim_put(sim_world *w, sim_event *e, sc_time due);
+sim_event *sim_get(sim_world *w);     /* NULL: empty */
+bool sim_pending(const sim_world *w); /* something is due now */
 
 /* `rank` does `kind` after `delay`; `what`, `size`, `task` are its data. */
 void sim_later(sim_world *w, sim_rank *r, sc_time delay, uint32_t kind,
@@ -345,7 +369,11 @@ void sim_transfer_wake(sim_world *w, sim_wake *e);
 
 /* wire.c */
 sc_status sim_wire_init(sim_world *w);
-void sim_wire_send(sim_world *w, sim_message *m);
+/* `delay`: sim_wire_time() of it. */
+void sim_wire_send(sim_world *w, sim_message *m, sc_time delay);
+/* How long a message takes where no links are asked for, else 0. */
+sc_time sim_wire_time(const sim_world *w, uint32_t src, uint32_t dst,
+                      uint64_t size);
 void sim_wire_hop(sim_world *w, sim_message *m);
 void sim_wire_free(sim_world *w, sim_free *f);
 void sim_wire_arrive(sim_world *w, sim_message *m);
