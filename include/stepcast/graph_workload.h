@@ -91,6 +91,15 @@ typedef struct sc_task_list {
     uint32_t *dims;    /* bit per dimension, where SC_TASK_DIMS */
     const char **name; /* may be ""; NULL where names were not asked for */
     uint32_t n_groups, n_peers, n_tags; /* slots */
+    /* tensors that nodes read and write, where they were asked for; else 0 and
+     * NULL.  Uses [use_head[i], use_out[i]) are the inputs of node i, from there
+     * to use_head[i + 1] its outputs. */
+    uint32_t n_tensors, n_uses;
+    uint32_t *use_head;   /* [n_tasks + 1] */
+    uint32_t *use_out;    /* [n_tasks] */
+    uint32_t *use_tensor; /* [n_uses] number of the tensor, as first named */
+    uint64_t *use_bytes;  /* [n_uses] */
+    const char **tensor;  /* [n_tensors] names in the class's first rank */
 } sc_task_list;
 
 #define SC_TASK_WORLD UINT32_MAX /* `group`: all ranks of the job */

@@ -14,9 +14,17 @@ extern "C" {
 
 typedef struct sc_trace_opts {
     bool names;                  /* keep names of nodes */
+    bool tensors;                /* keep what nodes read and write */
+    bool ids;                    /* ranks of a class have equal ids, too */
+    bool zero_is_world;          /* group "0" is all ranks even where the
+                                    groups below say otherwise; without a group
+                                    of that name it always is */
     uint32_t n_groups;           /* of a communicator-group file */
     const sc_rank_group *groups; /* ranks relative to the job's first */
 } sc_trace_opts;
+
+/* How many ranks have a file, counted from 0 up to the first that has none. */
+uint32_t sc_trace_ranks(const char *prefix);
 
 /* PREFIX.<rank>.et (.et.gz, .et.zst, .json) for rank 0 .. n_ranks - 1, folded
  * into classes.  Every file is parsed once, nothing is kept of a file whose

@@ -98,6 +98,12 @@ sc_pos sc_pos_file(const char *file)
     return p;
 }
 
+sc_pos sc_pos_byte(const char *file, uint64_t offset)
+{
+    sc_pos p = {file, 0, offset < UINT32_MAX ? (uint32_t)offset + 1 : 0};
+    return p;
+}
+
 #define CODE_NAME(id, str, help) str,
 #define CODE_HELP(id, str, help) help,
 
@@ -115,13 +121,16 @@ const char *sc_code_help(sc_code code)
 
 size_t sc_diag_format(const sc_diag *d, char *buf, size_t size)
 {
-    char line[16] = "", col[16] = "";
+    char line[16] = "", col[24] = "";
     if (d->line > 0) snprintf(line, sizeof line, ":%u", (unsigned)d->line);
     if (d->line > 0 && d->col > 0)
         snprintf(col, sizeof col, ":%u", (unsigned)d->col);
+    if (d->line == 0 && d->col > 0)
+        snprintf(col, sizeof col, "%sbyte %u", d->file[0] != '\0' ? ":" : "",
+                 (unsigned)d->col - 1);
     int n = snprintf(buf, size, "%s%s%s%serror: %s%s%s", d->file, line, col,
-                     d->file[0] != '\0' || d->line > 0 ? ": " : "", d->msg,
-                     d->hint[0] != '\0' ? "; " : "", d->hint);
+                     d->file[0] != '\0' || d->line + d->col > 0 ? ": " : "",
+                     d->msg, d->hint[0] != '\0' ? "; " : "", d->hint);
     return n < 0 ? 0 : (size_t)n;
 }
 

@@ -57,7 +57,9 @@ static void errors_json(const sc_err *err)
         sc_json_key(&j, "line");
         sc_json_uint(&j, d->line);
         sc_json_key(&j, "column");
-        sc_json_uint(&j, d->col);
+        sc_json_uint(&j, d->line ? d->col : 0);
+        if (d->line == 0 && d->col > 0)
+            sc_json_put_uint(&j, "byte", d->col - 1);
         sc_json_key(&j, "message");
         sc_json_string(&j, d->msg);
         sc_json_key(&j, "hint");

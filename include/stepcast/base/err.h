@@ -72,7 +72,8 @@ typedef enum sc_code { SC_CODES(SC_CODE_ENUM) SC_N_CODES } sc_code;
 #undef SC_CODE_ENUM
 
 /* Where in a file; line and column start at 1, 0 means "not known".  For a
- * command-line value `file` is the option with its value ("--tp 7"). */
+ * command-line value `file` is the option with its value ("--tp 7").  In a
+ * binary file `line` is 0 and `col` the byte's offset plus 1 (sc_pos_byte). */
 typedef struct sc_pos {
     const char *file; /* borrowed, may be NULL */
     uint32_t line, col;
@@ -129,12 +130,14 @@ sc_status sc_error_nomem(sc_err *err);
 /* "no position" */
 sc_pos sc_pos_none(void);
 sc_pos sc_pos_file(const char *file);
+/* `offset` from 0; beyond 4 GiB the place in the file is left out. */
+sc_pos sc_pos_byte(const char *file, uint64_t offset);
 
 const char *sc_code_name(sc_code code);
 const char *sc_code_help(sc_code code);
 
 /* Formats "FILE:LINE:COL: error: what; hint" (parts that are not known are
- * left out) into buf, always terminated.  Returns the length it needs. */
+ * left out; "FILE:byte N" in a binary file) into buf, always terminated.  Returns the length it needs. */
 size_t sc_diag_format(const sc_diag *d, char *buf, size_t size);
 
 /* The name in `names` (NULL-terminated array) nearest to `word` by edit

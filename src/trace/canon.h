@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * canon.h - one file's nodes in the form in which ranks are compared: by
+ * ascending id, dependencies as indices, names of groups, peers and tags as
+ * slots.
+ */
+#ifndef TRACE_CANON_H
+#define TRACE_CANON_H
+
+#include "trace/index.h"
+#include "trace/raw.h"
+
+/* Texts by number, the same for all ranks. */
+typedef struct trace_names {
+    trace_index index;
+    raw_text *text; /* [index.n] terminated, in index.a */
+    uint32_t cap;
+} trace_names;
+
+sc_status names_put(trace_names *s, raw_text text, uint32_t *number,
+                    sc_err *err);
+
+/* Values in the order in which a trace names them first. */
+typedef struct trace_slots {
+    trace_index index;
+    uint32_t *value; /* [index.n] */
+    uint32_t cap;
+} trace_slots;
+
+typedef struct canon {
+    sc_arena *keep, *tmp;     /* as in raw_trace */
+    uint32_t rank, n_ranks;   /* n_ranks 0: not known */
+    bool zero_is_world;       /* else group "0" is one like any other */
+    bool ids, names, tensors; /* what is kept */
+    trace_names group_names;
+    trace_slots groups; /* numbers of group names */
+    trace_slots peers, tags, tensor_slots;
+    trace_names tensor_names;
+    uint64_t *group_at; /* [groups] where each is named first */
+    uint32_t cap_at;
+    const raw_node **order; /* [list.n_tasks] by ascending id */
+    sc_task_list list;      /* in tmp */
+} canon;
+
+sc_status canon_build(canon *c, raw_trace *t);
+/* An error that names the nodes of a cycle, if there is one. */
+sc_status canon_cycle(const canon *c, raw_trace *t);
+
+/* Columns that make two ranks one class. */
+uint64_t canon_hash(const sc_task_list *l, bool ids);
+bool canon_equal(const sc_task_list *x, const sc_task_list *y, bool ids);
+/* Copies into `a`, with names if `c` keeps them. */
+sc_status canon_copy(const canon *c, sc_arena *a, sc_task_list *out,
+                     sc_err *err);
+
+#endif
