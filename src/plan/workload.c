@@ -183,7 +183,8 @@ static sc_status collective(work *w, work_side *s, const lower_transfer *t,
                        .size = t->coll == SC_ALL_GATHER ? (v + n - 1) / n : v,
                        .group = SC_TASK_WORLD,
                        .kind = SC_TASK_COLL,
-                       .coll = coll_of[t->coll]};
+                       .coll = coll_of[t->coll],
+                       .flags = SC_TASK_NO_OPS};
     if (n == r->hw->n_devices) return SC_OK;
     return slot_of(w, &s->axes, &s->n_groups, &s->cap_groups, axes,
                    &out->group);
@@ -196,7 +197,8 @@ static sc_status message(work *w, sc_op i, bool send, work_task *out)
     *out = (work_task){.name = send ? g->name[i] : "receive",
                        .duration = send ? g->work[i] : 0,
                        .size = whole_bytes((double)g->bytes[i]),
-                       .kind = send ? SC_TASK_SEND : SC_TASK_RECV};
+                       .kind = send ? SC_TASK_SEND : SC_TASK_RECV,
+                       .flags = SC_TASK_NO_OPS};
     SC_TRY(slot_of(w, &s->peer, &s->n_peers, &s->cap_peers,
                    send ? g->peer[i] : g->cls[i], &out->peer));
     return tag_slot(w, s, w->tag[i], &out->tag);
@@ -211,6 +213,7 @@ static work_task simple(const work *w, sc_op i)
     if (g->kind[i] == SC_OP_MEM) {
         t.kind = w->note[i].load ? SC_TASK_LOAD : SC_TASK_STORE;
         t.size = whole_bytes(bytes);
+        t.flags = SC_TASK_NO_OPS;
         return t;
     }
     t.kind = SC_TASK_COMP;
