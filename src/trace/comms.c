@@ -22,6 +22,8 @@ static bool rises(const uint32_t *v, uint32_t n)
 /* Members in ascending order: the array itself, or a copy. */
 static const uint32_t *sorted(const uint32_t *v, uint32_t n, sc_arena *a)
 {
+    static const uint32_t nobody = 0;
+    if (n == 0) return &nobody;
     if (rises(v, n)) return v;
     uint32_t *copy = SC_NEW_N(a, uint32_t, n);
     if (copy == NULL) return NULL;
@@ -95,12 +97,24 @@ static sc_status set_of_file(comms *c, uint32_t name, uint32_t group,
     return SC_OK;
 }
 
+static sc_status in_range(const comms *c, const sc_rank_group *g, sc_err *err)
+{
+    for (uint32_t i = 0; c->n_ranks > 0 && i < g->n; i++)
+        if (g->rank[i] >= c->n_ranks)
+            return sc_error(err, SC_EINPUT, SC_C_RANGE, sc_pos_none(), NULL,
+                            "communicator group \"%s\" has rank %u, but there "
+                            "are ranks 0..%u",
+                            g->name, g->rank[i], c->n_ranks - 1);
+    return SC_OK;
+}
+
 sc_status comms_init(comms *c, const sc_rank_group *g, uint32_t n, sc_err *err)
 {
     c->index.a = c->keep;
     for (uint32_t i = 0; i < n; i++) {
         raw_text text = {g[i].name, strlen(g[i].name)};
         uint32_t name, group;
+        SC_TRY(in_range(c, &g[i], err));
         SC_TRY(names_put(c->names, text, &name, err));
         SC_TRY(put_group(c, text, g[i].rank, g[i].n, &group, err));
         SC_TRY(set_of_file(c, name, group, err));

@@ -23,6 +23,7 @@ static const struct form {
     {".et", false, chakra_binary},
     {".et.zst", false, chakra_binary},
     {".et.gz", false, chakra_binary},
+    {".json", true, chakra_json},
 };
 
 typedef struct session {
