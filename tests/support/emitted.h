@@ -44,6 +44,7 @@ static inline sc_workload emitted(const char *cluster, const char *software,
     }
     if (s != SC_OK) print_message("%s: %s\n", f.err.d[0].file, f.err.d[0].msg);
     assert_int_equal(s, SC_OK);
+    assert_int_equal(sc_workload_check(&w, &f.err), SC_OK);
     return w;
 }
 
@@ -68,9 +69,13 @@ static inline const char *unequal_lists(const sc_task_list *x,
     if (memcmp(x->coll, y->coll, n) != 0) return "collectives";
     if (memcmp(x->flags, y->flags, n) != 0) return "flags";
     if (memcmp(x->size, y->size, n * sizeof *x->size) != 0) return "sizes";
-    if (memcmp(x->group, y->group, n * sizeof *x->group) != 0) return "groups";
-    if (memcmp(x->peer, y->peer, n * sizeof *x->peer) != 0) return "peers";
-    if (memcmp(x->tag, y->tag, n * sizeof *x->tag) != 0) return "tags";
+    for (uint32_t i = 0; i < n; i++) {
+        bool message = x->kind[i] == SC_TASK_SEND || x->kind[i] == SC_TASK_RECV;
+        if (x->kind[i] == SC_TASK_COLL && x->group[i] != y->group[i])
+            return "groups";
+        if (message && x->peer[i] != y->peer[i]) return "peers";
+        if (message && x->tag[i] != y->tag[i]) return "tags";
+    }
     if (memcmp(x->ops, y->ops, n * sizeof *x->ops) != 0) return "ops";
     if (memcmp(x->succ, y->succ, x->n_deps * sizeof *x->succ) != 0)
         return "dependencies";

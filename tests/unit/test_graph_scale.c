@@ -78,6 +78,7 @@ static void larger_ones_are_equal(void **state)
         sc_status s = sc_workload_scale(&small, want.n_ranks, NULL, &f.a, &t,
                                         &got, &f.err);
         if (s != SC_OK) fail_msg("%s: %s", v->name, f.err.d[0].msg);
+        assert_int_equal(sc_workload_check(&got, &f.err), SC_OK);
         without_optimizer(&got);
         without_optimizer(&want);
         const char *why = unequal(&got, &want, true);
