@@ -47,8 +47,9 @@ typedef enum sc_ccl_op { /* collectives with a configurable algorithm */
 } sc_ccl_op;
 
 typedef struct sc_ccl_list {
-    uint32_t n; /* 0: the key was absent */
+    uint32_t n; /* 0: the key was absent, or its list is empty */
     sc_ccl dim[SC_HW_DIMS];
+    sc_pos pos; /* of the list; of the file's mapping where it is absent */
 } sc_ccl_list;
 
 typedef struct sc_node_ccl { /* per-node-custom-implementation */
@@ -76,7 +77,11 @@ typedef enum sc_queue_order {
     SC_QUEUE_LESS_REMAINING_PHASE_FIRST
 } sc_queue_order;
 
+/* How a switch forwards a message (corrected mode). */
+typedef enum sc_switching { SC_CUT_THROUGH, SC_STORE_AND_FORWARD } sc_switching;
+
 typedef struct sc_system {
+    sc_pos pos;            /* of the file's mapping: what is absent is here */
     sc_stream_order order; /* scheduling-policy; default LIFO */
     bool order_given;
     bool local_bw_aware;      /* collective-optimization; else baseline */
@@ -97,6 +102,15 @@ typedef struct sc_system {
     sc_dim_order dim_order;     /* inter-dimension-scheduling */
     sc_queue_order queue_order; /* intra-dimension-scheduling */
     bool dim_order_given, queue_order_given;
+    /* Keys of stepcast's own, read by the corrected mode: */
+    uint32_t comm_slots;    /* communication-slots: communication nodes that run
+                             at once on one NPU, default 1 */
+    sc_switching switching; /* default cut-through */
+    uint32_t in_network;    /* in-network-collectives: bit per dimension whose
+                               switch reduces and multicasts */
+    sc_pos in_network_pos;
+    bool port_limit; /* default true: all messages of an NPU into one dimension
+                        share its port */
 } sc_system;
 
 /* One dimension of a network file: as it is written there. */
@@ -105,35 +119,54 @@ typedef struct sc_net_dim {
     uint32_t size;    /* >= 2 */
     double gib_per_s; /* of one link, one direction; 1 GB = 2^30 bytes */
     double latency_ns;
+    sc_pos pos; /* of its name in `topology` */
 } sc_net_dim;
 
 typedef struct sc_network {
     uint32_t n_dims, n_ranks; /* product of sizes */
     sc_net_dim dim[SC_HW_DIMS];
+    sc_pos pos; /* of the file's mapping */
 } sc_network;
 
 typedef enum sc_pool_kind {
-    SC_POOL_NONE,     /* NO_MEMORY_EXPANSION */
-    SC_POOL_PER_NPU,  /* no queue */
-    SC_POOL_PER_NODE, /* one FIFO a node */
-    SC_POOL_SHARED    /* MEMORY_POOL: one FIFO */
+    SC_POOL_NONE,        /* NO_MEMORY_EXPANSION */
+    SC_POOL_PER_NPU,     /* no queue */
+    SC_POOL_PER_NODE,    /* one FIFO a node */
+    SC_POOL_SHARED,      /* MEMORY_POOL: one FIFO */
+    SC_POOL_HIERARCHICAL /* HIERARCHICAL_POOL, below */
 } sc_pool_kind;
 
+/* HIERARCHICAL: the disaggregated pool of ASTRA-sim 2.0 (Won et al., ISPASS
+ * 2023, section on memory): groups of remote memory behind out-node switches,
+ * each node joined to them by one link, and an in-node switch that every GPU
+ * of the node hangs on.  A transfer passes group, out-node link and in-node
+ * link in turn, pipelined by chunks. */
 typedef struct sc_pool {
     sc_pool_kind kind;
-    double latency_ns;
-    double bytes_per_ns;
-    uint32_t nodes, npus_per_node; /* PER_NODE */
+    double latency_ns;             /* of the remote memory itself */
+    double bytes_per_ns;           /* of it; HIERARCHICAL: of one group */
+    uint32_t nodes, npus_per_node; /* PER_NODE, HIERARCHICAL */
+    /* HIERARCHICAL */
+    uint32_t groups; /* remote memory groups of the pool */
+    double in_node_bytes_per_ns, in_node_latency_ns;   /* GPU - its switch */
+    double out_node_bytes_per_ns, out_node_latency_ns; /* node - the pool */
+    uint64_t chunk_bytes;
+    bool in_switch_collectives; /* in-node switches gather and reduce on the
+                                   way */
+    sc_pos pos;                 /* of the file's mapping */
 } sc_pool;
 
-/* `warnings` collects one line per ignored key ("system.json:7:3: ..."). */
+/* All errors of a file are found in one pass; outputs are written only where
+ * there is none.  `warnings` collects one line per ignored key
+ * ("system.json:7:3: warning: ..."); it may be NULL. */
 sc_status sc_system_read(const char *path, sc_arena *a, sc_text *warnings,
                          sc_system *out, sc_err *err);
 sc_status sc_network_read(const char *path, sc_arena *a, sc_network *out,
                           sc_err *err);
 sc_status sc_pool_read(const char *path, sc_arena *a, sc_pool *out,
                        sc_err *err);
-/* {"1": [0, 1], ...}; names as written.  `n_ranks` bounds the members. */
+/* {"1": [0, 1], ...}; names and order of members as written.  Members are
+ * distinct and below `n_ranks`; a group has at least one. */
 sc_status sc_groups_read(const char *path, uint32_t n_ranks, sc_arena *a,
                          sc_rank_group **out, uint32_t *n, sc_err *err);
 

@@ -67,6 +67,7 @@ void cli_note(const cli *c, const char *fmt, ...) SC_PRINTF(2, 3);
 sc_status cli_predict(cli *c, int argc, char *const *argv);
 sc_status cli_validate(cli *c, int argc, char *const *argv);
 sc_status cli_calibrate(cli *c, int argc, char *const *argv);
+sc_status cli_simulate(cli *c, int argc, char *const *argv);
 sc_status cli_list(cli *c, int argc, char *const *argv);
 sc_status cli_show(cli *c, int argc, char *const *argv);
 sc_status cli_explain(cli *c, int argc, char *const *argv);

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+extern const sc_key cli_simulate_keys[];
 extern const sc_key cli_coll_keys[], cli_show_keys[], cli_validate_keys[],
     cli_calibrate_keys[];
 
@@ -22,6 +23,11 @@ static const page pages[] = {
      "usage: stepcast predict --model M --cluster C [options]\n"
      "       stepcast predict --megatron train.sh --cluster C [options]\n",
      {sc_job_keys, cli_predict_keys, NULL},
+     NULL},
+    {"simulate",
+     "usage: stepcast simulate --workload PREFIX --system FILE --network N "
+     "[options]\n",
+     {cli_simulate_keys, NULL, NULL},
      NULL},
     {"validate",
      "usage: stepcast validate FILE.csv... [options]\n",

@@ -131,7 +131,7 @@ static raw_text group_text(const raw_node *n)
     static const char key[] = "\"pg_name\"";
     raw_text s = n->values;
     if (n->kind != SC_TASK_METADATA || s.n < 4 + sizeof key) s.n = 4;
-    s.p += s.n > 4 ? 2 : 0;
+    if (s.n > 4) s.p += 2;
     s.n -= 4;
     size_t len = sizeof key - 1;
     for (size_t i = 0; i + len <= s.n; i++)

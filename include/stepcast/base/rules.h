@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rules.h - what a mode changes, as one row each.
+ *
+ * Code selects what it does by the fields of a row and never by its name.
+ */
+#ifndef SC_BASE_RULES_H
+#define SC_BASE_RULES_H
+
+#include <stepcast/base/units.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct sc_rules {
+    const char *name;
+    /* Durations are cut to whole multiples of this; 1: kept. */
+    sc_time quantum;
+    /* A message crosses one link after the other as a whole; else its head
+     * goes on while its tail still leaves (cut-through). */
+    bool store_and_forward;
+    /* Without links, a message pays only for the innermost dimension in which
+     * its ends differ. */
+    bool first_dim_only;
+    /* Without links, nothing limits how much a port carries at once. */
+    bool ports_unlimited;
+    /* A member of a subgroup pays this for entering the memory bus, whatever
+     * the system says; 0: what the system says. */
+    sc_time subgroup_endpoint;
+    /* Direct all-reduce starts its second exchange when everything has
+     * arrived, though the last parts are still being reduced. */
+    bool early_second_exchange;
+    /* Halving-doubling reduces the message it sends next instead of the one
+     * that came. */
+    bool reduce_next_message;
+    /* An all-to-all on a ring moves one share at a time: n (n - 1) / 2 steps
+     * instead of n - 1. */
+    bool ring_all_to_all_single;
+    /* Collectives start on each rank by itself and hold its slot; else all
+     * members start together when the last is ready. */
+    bool collectives_start_alone;
+    /* A subgroup runs all collectives of a kind as its first one. */
+    bool group_keeps_algorithm;
+    /* A broadcast lasts what the trace recorded. */
+    bool broadcast_replayed;
+    /* Keys for the order of dimensions and of streams have no effect. */
+    bool orders_ignored;
+    /* A work-free or size-free kernel costs nothing. */
+    bool empty_kernels_free;
+    /* Whatever is not compute counts as exposed communication. */
+    bool idle_is_exposed;
+} sc_rules;
+
+/* By name; NULL: there is none. `sc_rules_find(NULL)` is our own. */
+const sc_rules *sc_rules_find(const char *name);
+/* All rows, our own first. */
+const sc_rules *sc_rules_all(uint32_t *n);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sim_workload.h - runs a workload message by message.
+ *
+ * Each rank issues its tasks by rising index as soon as what they wait for is
+ * done and their slot (host, compute, communication) is free.  A collective is
+ * split into chunks; a chunk passes one phase per dimension of the network,
+ * waits in that dimension's queue, and sends the messages of the phase's
+ * algorithm.  What a mode changes stands in its row of sc_rules.
+ *
+ * Won et al., "ASTRA-sim2.0", ISPASS 2023; Rashidi et al., "Themis",
+ * ISCA 2022 (order of dimensions).
+ *
+ * Units: time int64_t picoseconds, sizes bytes.  Ownership: results live in
+ * the arena of the call.
+ */
+#ifndef SC_SIM_WORKLOAD_H
+#define SC_SIM_WORKLOAD_H
+
+#include <stepcast/base/rules.h>
+#include <stepcast/graph_workload.h>
+#include <stepcast/trace_system.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct sc_simulate_opts {
+    const sc_rules *rules;
+    bool links;          /* messages queue on links; else a closed form */
+    uint32_t queues;     /* per dimension, >= 1 */
+    double endpoint;     /* scale of endpoint-delay */
+    bool rendezvous;     /* an 8 KiB message asks for every other one */
+    bool fold;           /* simulate one rank of each class where exact */
+    const double *speed; /* [n_ranks] factor on compute times; NULL: 1 */
+    double jitter;       /* relative sigma of compute times; 0: none */
+    uint64_t seed;
+} sc_simulate_opts;
+
+typedef struct sc_rank_times {
+    bool finished;
+    sc_time finish;  /* of its last task */
+    sc_time compute; /* device computes */
+    sc_time comm;    /* a communication is in flight */
+    sc_time exposed; /* ... while the device computes nothing; under
+                        rules.idle_is_exposed finish - compute */
+    sc_time memory;  /* loads and stores of remote memory */
+} sc_rank_times;
+
+/* A directed link that carried something. */
+typedef struct sc_link_use {
+    uint64_t link; /* id, see sc_simulate_link_name */
+    uint64_t bytes;
+    sc_time busy;
+} sc_link_use;
+
+/* One edge of a cycle of waiting: `rank` at `task` waits for `on`. */
+typedef struct sc_wait {
+    uint32_t rank, on;
+    uint32_t task; /* index in the class, SC_TASK_WORLD: none */
+    const char *why;
+} sc_wait;
+
+typedef struct sc_simulate_result {
+    sc_time makespan;
+    uint32_t n_ranks, n_finished, n_simulated; /* ranks; simulated ones */
+    sc_rank_times *rank;                       /* [n_ranks] */
+    uint64_t n_events, n_messages, n_tasks;
+    uint64_t n_links;
+    sc_link_use *link; /* [n_links] by rising id; of all ranks */
+    uint32_t n_waits;  /* not all finished: who waits for whom, a cycle first */
+    sc_wait *wait;
+} sc_simulate_result;
+
+void sc_simulate_opts_init(sc_simulate_opts *o);
+
+/* Errors: SC_C_CONFLICT (more ranks than the network, lists of algorithms that
+ * don't fit the dimensions), SC_C_MISSING (a collective without algorithm,
+ * splits), SC_C_UNSUPPORTED, SC_C_RANGE, SC_C_MEMORY.  A workload that can't
+ * finish is no error here: n_finished < n_ranks and `wait` tell. */
+sc_status sc_simulate(const sc_workload *w, const sc_system *sys,
+                      const sc_network *net, const sc_pool *pool,
+                      const sc_simulate_opts *o, sc_arena *a,
+                      sc_simulate_result *out, sc_err *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pair.c - sends and receives between two ranks.
+ *
+ * The k-th send of a (source, destination, tag, size) meets the k-th receive.
+ * A send ends when its message has arrived, wanted or not.
+ */
+#include "sim/world.h"
+
+#define ASK_BYTES 8192
+#define TAGS      500000000u
+
+typedef struct waiting {
+    struct waiting *next;
+    void *owner; /* custom collective, or NULL: the rank's task */
+    uint32_t task;
+} waiting;
+
+typedef struct list {
+    waiting *head, *tail;
+} list;
+
+struct sim_pair {
+    struct sim_pair *chain; /* same place in the table */
+    sim_pair_key key;
+    int32_t balance; /* arrived, or waited for (< 0) */
+    int32_t permit;  /* rendezvous: asked for, or waiting to send (< 0) */
+    uint32_t flying; /* messages and wakes that name it */
+    list receives, sends;
+};
+
+struct sim_pairs {
+    sim_pair **table;
+    uint32_t n, cap;
+};
+
+static void append(sim_world *w, list *l, void *owner, uint32_t task)
+{
+    waiting *x = sim_take(w, sizeof *x);
+    x->owner = owner;
+    x->task = task;
+    if (l->tail)
+        l->tail->next = x;
+    else
+        l->head = x;
+    l->tail = x;
+}
+
+static waiting take_first(sim_world *w, list *l)
+{
+    waiting x = *l->head;
+    sim_give(w, l->head, sizeof x);
+    l->head = x.next;
+    if (!x.next) l->tail = NULL;
+    return x;
+}
+
+static uint64_t hash_of(const sim_pair_key *k)
+{
+    uint64_t h = (uint64_t)k->src << 32 | k->dst;
+    h ^= (h >> 29) * 0xbf58476d1ce4e5b9u;
+    h += (k->size ^ (uint64_t)k->tag << 40) * 0x9e3779b97f4a7c15u;
+    h += (uint64_t)(uintptr_t)k->space >> 4;
+    h = (h ^ h >> 30) * 0xbf58476d1ce4e5b9u;
+    return h ^ h >> 31;
+}
+
+static bool same(const sim_pair_key *a, const sim_pair_key *b)
+{
+    return a->space == b->space && a->src == b->src && a->dst == b->dst &&
+           a->tag == b->tag && a->size == b->size;
+}
+
+static bool grow(sim_world *w, sim_pairs *p)
+{
+    uint32_t cap = p->cap ? 2 * p->cap : 256;
+    sim_pair **t = sim_take(w, cap * sizeof(sim_pair *));
+    if (w->status != SC_OK) return false;
+    for (uint32_t i = 0; i < p->cap; i++)
+        for (sim_pair *x = p->table[i], *next; x; x = next) {
+            next = x->chain;
+            uint64_t at = hash_of(&x->key) & (cap - 1);
+            x->chain = t[at];
+            t[at] = x;
+        }
+    sim_give(w, p->table, p->cap * sizeof(sim_pair *));
+    p->table = t;
+    p->cap = cap;
+    return true;
+}
+
+static sim_pair *find(sim_world *w, sim_pair_key key)
+{
+    sim_pairs *p = w->pairs;
+    if (p->n >= p->cap && !grow(w, p)) return NULL;
+    sim_pair **at = &p->table[hash_of(&key) & (p->cap - 1)];
+    for (sim_pair *x = *at; x; x = x->chain)
+        if (same(&x->key, &key)) return x;
+    sim_pair *x = sim_take(w, sizeof *x);
+    if (w->status != SC_OK) return NULL;
+    x->key = key;
+    x->chain = *at;
+    *at = x;
+    p->n++;
+    return x;
+}
+
+/* Nothing under way and nobody waits: the pair is forgotten. */
+static void release(sim_world *w, sim_pair *x)
+{
+    if (x->flying || x->balance || x->permit) return;
+    sim_pairs *p = w->pairs;
+    sim_pair **at = &p->table[hash_of(&x->key) & (p->cap - 1)];
+    while (*at != x) at = &(*at)->chain;
+    *at = x->chain;
+    p->n--;
+    sim_give(w, x, sizeof *x);
+}
+
+static void done(sim_world *w, uint32_t rank, const waiting *x)
+{
+    if (x->owner)
+        sim_custom_done(w, x->owner, x->task);
+    else
+        sim_task_done(w, &w->rank[rank], x->task);
+}
+
+static void post(sim_world *w, sim_pair *x, waiting sender, bool ask)
+{
+    sim_message *m = sim_take(w, sizeof *m);
+    m->e.rank = w->index[ask ? x->key.src : x->key.dst];
+    m->what = x;
+    m->from = sender.owner;
+    m->task = sender.task;
+    m->size = ask ? ASK_BYTES : x->key.size;
+    m->src = ask ? x->key.dst : x->key.src;
+    m->dst = ask ? x->key.src : x->key.dst;
+    m->kind = ask ? SIM_MSG_PAIR_ASK : SIM_MSG_PAIR;
+    if (w->status != SC_OK) return;
+    x->flying++;
+    sim_wire_send(w, m);
+}
+
+static void wake(sim_world *w, sim_pair *x, uint32_t kind, const waiting *who)
+{
+    sim_wake *k = sim_take(w, sizeof *k);
+    k->e.kind = SIM_EV_WAKE;
+    k->what = x;
+    k->kind = kind;
+    k->owner = who->owner;
+    k->slot = who->task;
+    x->flying++;
+    sim_put(&w->q, &k->e, w->q.now);
+}
+
+void sim_pair_wake(sim_world *w, sim_wake *k)
+{
+    sim_pair *x = k->what;
+    waiting who = {NULL, k->owner, k->slot};
+    uint32_t dst = w->index[x->key.dst];
+    x->flying--;
+    if (k->kind == SIM_WAKE_PAIR_SEND) {
+        post(w, x, who, false);
+        return;
+    }
+    release(w, x);
+    done(w, dst, &who);
+}
+
+void sim_pair_send(sim_world *w, sim_pair_key key, void *owner, uint32_t task)
+{
+    key.tag %= TAGS;
+    sim_pair *x = find(w, key);
+    if (!x) return;
+    waiting who = {NULL, owner, task};
+    if (!w->o->rendezvous)
+        post(w, x, who, false);
+    else if (--x->permit >= 0)
+        wake(w, x, SIM_WAKE_PAIR_SEND, &who);
+    else
+        append(w, &x->sends, owner, task);
+}
+
+static void listen(sim_world *w, sim_pair *x, const waiting *who)
+{
+    if (--x->balance >= 0)
+        wake(w, x, SIM_WAKE_PAIR, who);
+    else
+        append(w, &x->receives, who->owner, who->task);
+}
+
+void sim_pair_receive(sim_world *w, sim_pair_key key, void *owner,
+                      uint32_t task)
+{
+    key.tag %= TAGS;
+    sim_pair *x = find(w, key);
+    if (!x) return;
+    waiting who = {NULL, owner, task};
+    if (w->o->rendezvous)
+        post(w, x, who, true);
+    else
+        listen(w, x, &who);
+}
+
+static void asked(sim_world *w, sim_pair *x, const waiting *receiver)
+{
+    listen(w, x, receiver);
+    if (++x->permit <= 0) post(w, x, take_first(w, &x->sends), false);
+}
+
+void sim_pair_arrive(sim_world *w, sim_message *m)
+{
+    sim_pair *x = m->what;
+    waiting sender = {NULL, m->from, m->task};
+    uint32_t src = w->index[x->key.src], dst = w->index[x->key.dst];
+    if (m->kind == SIM_MSG_PAIR_ASK) {
+        x->flying--;
+        asked(w, x, &sender);
+        return;
+    }
+    bool wanted = x->balance < 0;
+    done(w, src, &sender);
+    x->flying--;
+    x->balance++;
+    if (!wanted) return;
+    waiting receiver = take_first(w, &x->receives);
+    release(w, x);
+    done(w, dst, &receiver);
+}
+
+sc_status sim_pair_init(sim_world *w)
+{
+    w->pairs = SC_NEW(w->a, sim_pairs);
+    return w->pairs ? SC_OK : sc_error_nomem(w->err);
+}

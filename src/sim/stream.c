@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * stream.c - collectives in flight and the chunks they consist of.
+ *
+ * A chunk on one member is a stream.  It passes its phases in order; in each
+ * it waits in a lane of the phase's dimension, behind streams that run and
+ * those of at least its priority.
+ */
+#include "sim/world.h"
+
+/* ---- instances --------------------------------------------------------- */
+
+static void mismatch(sim_world *w, const sim_rank *r, uint32_t task,
+                     const sim_coll *c)
+{
+    if (w->status != SC_OK) return;
+    w->status = sc_error(
+        w->err, SC_EINPUT, SC_C_CONFLICT, (sc_pos){0},
+        "all members of a group must call its collectives in the same order",
+        "rank %u, task %llu: %s of %llu bytes is collective %u of its group, "
+        "where another member calls %s of %llu bytes",
+        r->id, (unsigned long long)r->tasks->id[task],
+        sc_task_coll_names[r->tasks->coll[task]],
+        (unsigned long long)r->tasks->size[task], c->ordinal,
+        sc_task_coll_names[c->plan->coll], (unsigned long long)c->plan->size);
+}
+
+/* The instance that `ordinal` names; made by whoever comes first. */
+static sim_coll *instance(sim_world *w, sim_comm *comm, uint32_t ordinal,
+                          sim_plan *plan)
+{
+    sim_coll **at = &comm->open;
+    while (*at && (*at)->ordinal < ordinal) at = &(*at)->next;
+    if (*at && (*at)->ordinal == ordinal) return *at;
+    sim_coll *c = sim_take(w, sizeof *c);
+    c->stream = sim_take(w, (size_t)comm->n_live * plan->n_streams *
+                                sizeof(sim_stream *));
+    if (w->status != SC_OK) return NULL;
+    c->comm = comm;
+    c->plan = plan;
+    c->ordinal = ordinal;
+    c->next = *at;
+    *at = c;
+    return c;
+}
+
+static void forget(sim_world *w, sim_coll *c)
+{
+    if (c->n_ended < c->comm->n_live || c->n_live > 0) return;
+    sim_coll **at = &c->comm->open;
+    while (*at != c) at = &(*at)->next;
+    *at = c->next;
+    sim_give(w, c->stream,
+             (size_t)c->comm->n_live * c->plan->n_streams *
+                 sizeof(sim_stream *));
+    sim_give(w, c, sizeof *c);
+}
+
+sim_stream *sim_stream_of(sim_world *w, sim_coll *c, uint32_t member,
+                          uint32_t index)
+{
+    sim_stream **at = &c->stream[(size_t)member * c->plan->n_streams + index];
+    if (*at) return *at;
+    sim_stream *s = sim_take(w, sizeof *s);
+    uint32_t n = c->plan->n_phases;
+    s->box = sim_take(w, n * sizeof *s->box);
+    s->queue = sim_take(w, n * sizeof *s->queue);
+    s->turn = sim_take(w, n);
+    if (w->status != SC_OK) return NULL;
+    s->coll = c;
+    s->live = member;
+    s->member = c->comm->folded ? c->comm->stands_for : member;
+    s->index = index;
+    s->rank = &w->rank[w->index[sim_comm_rank(w, c->comm, s->member)]];
+    *at = s;
+    c->n_live++;
+    return s;
+}
+
+uint32_t sim_box_size(const sim_phase *p)
+{
+    return p->kind == SC_CCL_RING ? 1 : p->n;
+}
+
+static void drop(sim_world *w, sim_stream *s)
+{
+    const sim_plan *plan = s->coll->plan;
+    for (uint32_t i = 0; i < plan->n_phases; i++) {
+        size_t n = sim_box_size(&plan->phase[i]);
+        sim_give(w, s->box[i].balance, n * sizeof(int32_t));
+        sim_give(w, s->box[i].permit, n * sizeof(sim_permit));
+    }
+    sim_give(w, s->box, plan->n_phases * sizeof *s->box);
+    sim_give(w, s->queue, plan->n_phases * sizeof *s->queue);
+    sim_give(w, s->turn, plan->n_phases);
+    sim_coll *c = s->coll;
+    c->stream[(size_t)s->live * plan->n_streams + s->index] = NULL;
+    c->n_live--;
+    sim_give(w, s, sizeof *s);
+    forget(w, c);
+}
+
+void sim_stream_let(sim_world *w, sim_stream *s)
+{
+    if (s->ended && s->held == 0) drop(w, s);
+}
+
+static void retire(sim_world *w, sim_stream *s)
+{
+    s->ended = true;
+    sim_stream_let(w, s);
+}
+
+uint32_t sim_place(const sim_stream *s, const sim_phase *p)
+{
+    return s->member / p->stride % p->n;
+}
+
+/* ---- lanes ------------------------------------------------------------- */
+
+static void insert(sim_stream *s, sim_lane *lane)
+{
+    sim_stream **at = &lane->head;
+    while (*at && ((*at)->running || (*at)->priority >= s->priority))
+        at = &(*at)->next;
+    s->next = *at;
+    *at = s;
+}
+
+static void erase(sim_stream *s, sim_lane *lane)
+{
+    sim_stream **at = &lane->head;
+    while (*at != s) at = &(*at)->next;
+    *at = s->next;
+}
+
+/* Those behind the running ones start while there is room. */
+static void fill(sim_world *w, sim_lane *lane)
+{
+    sim_stream *s = lane->head;
+    for (uint32_t i = 0; i < lane->running && s; i++) s = s->next;
+    while (s && lane->running < w->lane_limit && w->status == SC_OK) {
+        sim_stream *next = s->next;
+        s->running = true;
+        lane->running++;
+        sim_alg_start(w, s);
+        s = next;
+    }
+}
+
+static sim_lane *lane_of(sim_stream *s)
+{
+    return &s->rank->lanes[s->queue[s->phase]];
+}
+
+static void enter(sim_world *w, sim_stream *s, sim_lane *left)
+{
+    s->running = false;
+    sim_lane *lane = lane_of(s);
+    insert(s, lane);
+    if (left) {
+        left->running--;
+        fill(w, left);
+    }
+    fill(w, lane);
+}
+
+/* The member's collective ends with its last stream, which then still counts
+ * as running: what it lets start comes behind it. */
+void sim_stream_leave(sim_world *w, sim_stream *s)
+{
+    sim_rank *r = s->rank;
+    sim_lane *lane = lane_of(s);
+    if (s->phase + 1 < s->coll->plan->n_phases) {
+        erase(s, lane);
+        s->phase++;
+        enter(w, s, lane);
+        return;
+    }
+    sim_end *end = s->end;
+    if (--end->left == 0) {
+        uint32_t task = end->task;
+        sim_give(w, end, sizeof *end);
+        s->coll->n_ended++;
+        sim_task_done(w, r, task);
+    }
+    erase(s, lane);
+    retire(w, s);
+    lane->running--;
+    fill(w, lane);
+}
+
+/* ---- beginning --------------------------------------------------------- */
+
+/* Streams of several queues take them in turn; the way up uses the second
+ * half, and the other direction of a ring. */
+static void take_queue(const sim_world *w, sim_rank *r, const sim_phase *p,
+                       uint16_t *queue, uint8_t *turn)
+{
+    sim_pick *pick = &r->picks[p->dim];
+    uint32_t n = w->o->queues, at;
+    if (p->pick == 1) {
+        at = pick->first++;
+        if (pick->first >= n / 2) pick->first = 0;
+        *turn = 0;
+    } else if (p->pick == 2) {
+        at = pick->last++;
+        if (pick->last >= n) pick->last = n / 2;
+        *turn = 1;
+    } else {
+        *turn = n > 1 && pick->any >= n / 2;
+        at = pick->any++;
+        if (pick->any >= n) pick->any = 0;
+    }
+    *queue = (uint16_t)(p->dim * n + at);
+}
+
+static void take_tree(const sim_world *w, sim_rank *r, const sim_phase *p,
+                      uint8_t coll_op, uint8_t *turn)
+{
+    uint8_t *next = &r->trees[coll_op * w->n_dims + p->dim];
+    *turn = *next & 1;
+    ++*next;
+}
+
+static int32_t take_priority(const sim_world *w, sim_rank *r, uint32_t task)
+{
+    switch (w->sys->order) {
+    case SC_LIFO: return r->priority++;
+    case SC_FIFO: return r->priority--;
+    case SC_EXPLICIT: return (int32_t)r->tasks->priority[task];
+    }
+    return 0;
+}
+
+/* The operation whose logical topology a collective uses. */
+static uint8_t topology_op(uint32_t coll)
+{
+    switch (coll) {
+    case SC_TC_ALL_GATHER: return SC_OP_AG;
+    case SC_TC_REDUCE_SCATTER:
+    case SC_TC_REDUCE_SCATTER_BLOCK: return SC_OP_RS;
+    case SC_TC_ALL_TO_ALL: return SC_OP_A2A;
+    default: return SC_OP_AR;
+    }
+}
+
+static void begin_stream(sim_world *w, sim_stream *s)
+{
+    const sim_plan *plan = s->coll->plan;
+    for (uint32_t i = 0; i < plan->n_phases; i++) {
+        const sim_phase *p = &plan->phase[i];
+        if (p->kind == SC_CCL_CUSTOM) continue; /* the first queue */
+        take_queue(w, s->rank, p, &s->queue[i], &s->turn[i]);
+        if (p->kind == SC_CCL_DOUBLE_BINARY_TREE)
+            take_tree(w, s->rank, p, topology_op(plan->coll), &s->turn[i]);
+    }
+    enter(w, s, NULL);
+}
+
+static void begin_member(sim_world *w, sim_coll *c, sim_rank *r,
+                         uint32_t member, uint32_t task)
+{
+    const sim_plan *plan = c->plan;
+    sim_end *end = sim_take(w, sizeof *end);
+    end->task = task;
+    end->left = plan->n_streams;
+    end->coll = c;
+    int32_t priority = take_priority(w, r, task);
+    c->n_begun++;
+    for (uint32_t i = 0; i < plan->n_streams && w->status == SC_OK; i++) {
+        sim_stream *s = sim_stream_of(w, c, member, i);
+        if (!s) return;
+        s->end = end;
+        s->priority = priority;
+        begin_stream(w, s);
+    }
+}
+
+void sim_coll_issue(sim_world *w, sim_rank *r, uint32_t task)
+{
+    sim_comm *comm = sim_comm_of(w, r, task);
+    if (!comm) return;
+    sim_plan *plan = sim_plan_of(w, r, comm, task);
+    if (!plan) return;
+    if (plan->n_phases == 0) { /* nobody to talk to */
+        sim_later(w, r, 0, SIM_CALL_TASK, NULL, 0, task);
+        return;
+    }
+    uint32_t member = sim_comm_member(w, comm, r->id);
+    comm->stands_for = member;
+    if (comm->folded) member = 0;
+    sim_coll *c = instance(w, comm, comm->count[member]++, plan);
+    if (!c) return;
+    if (c->plan != plan && !(plan->custom && plan->node == c->plan->node &&
+                             plan->coll == c->plan->coll))
+        mismatch(w, r, task, c);
+    else
+        begin_member(w, c, r, member, task);
+}

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* task.c - which task of a rank starts when, and how long kernels take. */
+#include "sim/world.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- heaps of task indices --------------------------------------------- */
+
+static void push(sim_world *w, sim_heap *h, uint32_t task)
+{
+    if (h->n == h->cap) {
+        uint32_t cap = h->cap ? 2 * h->cap : 8;
+        uint32_t *more = sim_take(w, cap * sizeof *more);
+        if (w->status != SC_OK) return;
+        if (h->n) memcpy(more, h->task, h->n * sizeof *more);
+        sim_give(w, h->task, h->cap * sizeof *more);
+        h->task = more;
+        h->cap = cap;
+    }
+    uint32_t i = h->n++;
+    while (i > 0 && h->task[(i - 1) / 2] > task) {
+        h->task[i] = h->task[(i - 1) / 2];
+        i = (i - 1) / 2;
+    }
+    h->task[i] = task;
+}
+
+static uint32_t pop(sim_heap *h)
+{
+    uint32_t top = h->task[0], last = h->task[--h->n], i = 0;
+    for (uint32_t c; (c = 2 * i + 1) < h->n; i = c) {
+        if (c + 1 < h->n && h->task[c + 1] < h->task[c]) c++;
+        if (h->task[c] >= last) break;
+        h->task[i] = h->task[c];
+    }
+    if (h->n) h->task[i] = last;
+    return top;
+}
+
+/* What is neither of the host nor a kernel takes the slot of communication,
+ * but for a receive, which takes none. */
+static int slot_of(const sc_task_list *t, uint32_t task)
+{
+    if (t->flags[task] & SC_TASK_CPU) return SIM_HOST;
+    if (t->kind[task] == SC_TASK_COMP) return SIM_COMPUTE;
+    return t->kind[task] == SC_TASK_RECV ? SIM_RECV : SIM_COMM;
+}
+
+static void make_ready(sim_world *w, sim_rank *r, uint32_t task)
+{
+    push(w, r->issuing ? &r->fresh : &r->ready[slot_of(r->tasks, task)], task);
+}
+
+/* ---- times ------------------------------------------------------------- */
+
+static void split(sim_world *w, sim_rank *r)
+{
+    bool exposed = r->communicating && !r->computing;
+    if (r->exposed_since >= 0) r->out.exposed += w->q.now - r->exposed_since;
+    r->exposed_since = exposed ? w->q.now : -1;
+}
+
+static void compute_step(sim_world *w, sim_rank *r, int by)
+{
+    if (by > 0 && r->computing++ == 0) r->compute_since = w->q.now;
+    if (by < 0 && --r->computing == 0)
+        r->out.compute += w->q.now - r->compute_since;
+    split(w, r);
+}
+
+static void comm_begin(sim_world *w, sim_rank *r)
+{
+    if (r->communicating++ == 0) r->comm_since = w->q.now;
+    split(w, r);
+}
+
+static void comm_end(sim_world *w, sim_rank *r)
+{
+    if (--r->communicating == 0) r->out.comm += w->q.now - r->comm_since;
+    split(w, r);
+}
+
+/* Williams et al., "Roofline", CACM 2009: the lesser of peak and
+ * bandwidth x intensity. */
+static double roofline_ns(const sim_world *w, double ops, double bytes)
+{
+    double bw = w->sys->local_mem_bw, peak = w->sys->peak_flops;
+    if (ops == 0 && !w->rules->empty_kernels_free) return bytes / bw * 1e9;
+    double perf = fmin(bw * (ops / bytes), peak);
+    return perf > 0 ? ops / perf * 1e9 : 0;
+}
+
+/* Box-Muller; each task of each rank has its own number. */
+static double jitter(const sim_world *w, const sim_rank *r, uint32_t task)
+{
+    uint64_t state = w->o->seed ^ ((uint64_t)r->id << 32 | task);
+    double u = sc_random_unit(&state), v = sc_random_unit(&state);
+    double normal = sqrt(-2 * log(1 - u)) * cos(2 * 3.14159265358979323846 * v);
+    double f = 1 + w->o->jitter * normal;
+    return f > 0 ? f : 0;
+}
+
+static sc_time scaled(const sim_world *w, const sim_rank *r, uint32_t task,
+                      sc_time t)
+{
+    double f = 1;
+    if (w->o->speed) f *= w->o->speed[r->id];
+    if (w->o->jitter > 0) f *= jitter(w, r, task);
+    return f == 1 ? t : sim_ns(w, (double)t / 1000 * f);
+}
+
+static sc_time recorded(const sim_world *w, sc_time duration)
+{
+    return duration > 0 ? duration : w->rules->quantum;
+}
+
+/* ---- starting ---------------------------------------------------------- */
+
+static bool is_empty_kernel(const sim_world *w, const sim_rank *r,
+                            uint32_t task)
+{
+    return w->rules->empty_kernels_free && w->sys->roofline &&
+           !w->sys->replay_only && r->tasks->kind[task] == SC_TASK_COMP &&
+           !(r->tasks->flags[task] & SC_TASK_CPU) && r->tasks->size[task] == 0;
+}
+
+static bool is_instant(const sim_world *w, const sim_rank *r, uint32_t task)
+{
+    uint8_t kind = r->tasks->kind[task];
+    if (w->sys->replay_only) return false;
+    return kind == SC_TASK_INVALID || kind == SC_TASK_METADATA ||
+           is_empty_kernel(w, r, task);
+}
+
+static void start_kernel(sim_world *w, sim_rank *r, uint32_t task)
+{
+    const sc_task_list *t = r->tasks;
+    bool host = t->flags[task] & SC_TASK_CPU;
+    sc_time d;
+    if (host || !w->sys->roofline || w->sys->replay_only ||
+        (t->size[task] == 0 && t->ops[task] == 0))
+        d = recorded(w, t->duration[task]);
+    else
+        d = sim_ns(w,
+                   roofline_ns(w, (double)t->ops[task], (double)t->size[task]));
+    sim_later(w, r, scaled(w, r, task, d), SIM_CALL_TASK, NULL, 0, task);
+}
+
+static void start_pair(sim_world *w, sim_rank *r, uint32_t task)
+{
+    const sc_task_list *t = r->tasks;
+    bool send = t->kind[task] == SC_TASK_SEND;
+    uint32_t peer = r->trace->peers[t->peer[task]];
+    sim_pair_key key = {.size = t->size[task],
+                        .src = send ? r->id : peer,
+                        .dst = send ? peer : r->id,
+                        .tag = r->trace->tags[t->tag[task]]};
+    if (send)
+        sim_pair_send(w, key, NULL, task);
+    else
+        sim_pair_receive(w, key, NULL, task);
+}
+
+static void begin(sim_world *w, sim_rank *r, uint32_t task)
+{
+    const sc_task_list *t = r->tasks;
+    int slot = slot_of(t, task);
+    r->busy[slot]++;
+    if (slot == SIM_COMPUTE) compute_step(w, r, 1);
+    if (slot == SIM_COMM || slot == SIM_RECV) comm_begin(w, r);
+    if (w->sys->replay_only || t->kind[task] == SC_TASK_COMP) {
+        start_kernel(w, r, task);
+        return;
+    }
+    switch (t->kind[task]) {
+    case SC_TASK_LOAD:
+    case SC_TASK_STORE: sim_pool_issue(w, r, task); break;
+    case SC_TASK_SEND:
+    case SC_TASK_RECV: start_pair(w, r, task); break;
+    case SC_TASK_COLL:
+        if (t->coll[task] == SC_TC_BROADCAST && w->rules->broadcast_replayed)
+            sim_later(w, r, recorded(w, t->duration[task]), SIM_CALL_TASK, NULL,
+                      0, task);
+        else
+            sim_coll_issue(w, r, task);
+        break;
+    default: break;
+    }
+}
+
+static void release_successors(sim_world *w, sim_rank *r, uint32_t task)
+{
+    const sc_task_list *t = r->tasks;
+    r->n_done++;
+    w->n_tasks++;
+    for (uint32_t i = t->succ_head[task]; i < t->succ_head[task + 1]; i++)
+        if (--r->left[t->succ[i]] == 0) make_ready(w, r, t->succ[i]);
+}
+
+static uint32_t limit(const sim_world *w, int slot)
+{
+    return slot == SIM_COMM ? w->comm_slots : 1;
+}
+
+/* The smallest ready task whose slot is free; SC_TASK_WORLD: none. */
+static uint32_t next_task(const sim_world *w, const sim_rank *r, int *slot)
+{
+    uint32_t best = SC_TASK_WORLD;
+    for (int s = 0; s < SIM_SLOTS; s++) {
+        if (s != SIM_RECV && r->busy[s] >= limit(w, s)) continue;
+        if (r->ready[s].n && r->ready[s].task[0] < best) {
+            best = r->ready[s].task[0];
+            *slot = s;
+        }
+    }
+    return best;
+}
+
+/* What becomes ready on the way is tried only the next time. */
+static void issue(sim_world *w, sim_rank *r)
+{
+    r->issuing = true;
+    uint32_t task;
+    int slot = 0;
+    while (w->status == SC_OK &&
+           (task = next_task(w, r, &slot)) != SC_TASK_WORLD) {
+        (void)pop(&r->ready[slot]);
+        if (is_instant(w, r, task))
+            release_successors(w, r, task);
+        else
+            begin(w, r, task);
+    }
+    r->issuing = false;
+    while (r->fresh.n) make_ready(w, r, pop(&r->fresh));
+}
+
+/* ---- ending ------------------------------------------------------------ */
+
+static void task_end(sim_world *w, sim_rank *r, uint32_t task)
+{
+    int slot = slot_of(r->tasks, task);
+    r->busy[slot]--;
+    if (slot == SIM_COMPUTE) compute_step(w, r, -1);
+    if (slot == SIM_COMM || slot == SIM_RECV) comm_end(w, r);
+    release_successors(w, r, task);
+}
+
+static bool all_idle(const sim_rank *r)
+{
+    for (int s = 0; s < SIM_SLOTS; s++)
+        if (r->ready[s].n || r->busy[s]) return false;
+    return true;
+}
+
+/* The rank ends when nothing runs and nothing is ready. */
+static void check_end(sim_world *w, sim_rank *r)
+{
+    if (r->finished || !all_idle(r)) return;
+    r->finished = true;
+    r->out.finished = r->n_done == r->tasks->n_tasks;
+    r->out.finish = w->q.now;
+}
+
+void sim_task_done(sim_world *w, sim_rank *r, uint32_t task)
+{
+    task_end(w, r, task);
+    issue(w, r);
+    check_end(w, r);
+}
+
+void sim_task_begin(sim_world *w, sim_rank *r)
+{
+    issue(w, r);
+    check_end(w, r);
+}
+
+sc_status sim_tasks_init(sim_world *w)
+{
+    for (uint32_t i = 0; i < w->n_ranks; i++) {
+        sim_rank *r = &w->rank[i];
+        const sc_task_list *t = r->tasks;
+        r->exposed_since = -1;
+        r->left = sc_alloc(w->a, t->n_tasks, sizeof *r->left);
+        if (t->n_tasks && !r->left) return sc_error_nomem(w->err);
+        for (uint32_t k = 0; k < t->n_tasks; k++) {
+            r->left[k] = t->n_preds[k];
+            if (t->n_preds[k] == 0) make_ready(w, r, k);
+        }
+    }
+    return w->status;
+}

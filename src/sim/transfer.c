@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * transfer.c - one message of a collective, from member to member.
+ *
+ * What arrives before it is asked for waits in the receiver's box, which is
+ * there as soon as the first message comes, even if the member has not begun
+ * the collective.  With rendezvous a message is sent when the receiver has
+ * asked for it.
+ */
+#include "sim/world.h"
+
+#define ASK_BYTES 8192
+
+/* How the receiver's box knows a sender: by a number that is the same for
+ * every pair that is alike, so that one member can stand for all. */
+static uint32_t slot_of(const sim_phase *p, uint32_t from, uint32_t to)
+{
+    if (p->kind == SC_CCL_RING) return 0;
+    if (p->kind == SC_CCL_HALVING_DOUBLING && (p->n & (p->n - 1)) == 0)
+        return from ^ to;
+    return (to + p->n - from) % p->n;
+}
+
+static const sim_phase *phase_at(const sim_stream *s, uint32_t phase)
+{
+    return &s->coll->plan->phase[phase];
+}
+
+static int32_t *balance(sim_world *w, sim_stream *s, uint32_t phase,
+                        uint32_t slot)
+{
+    int32_t **b = &s->box[phase].balance;
+    if (!*b) *b = sim_take(w, sim_box_size(phase_at(s, phase)) * sizeof **b);
+    return *b ? &(*b)[slot] : (int32_t *)w->spare;
+}
+
+static sim_permit *permit(sim_world *w, sim_stream *s, uint32_t phase,
+                          uint32_t slot)
+{
+    sim_permit **b = &s->box[phase].permit;
+    if (!*b) *b = sim_take(w, sim_box_size(phase_at(s, phase)) * sizeof **b);
+    return *b ? &(*b)[slot] : (sim_permit *)w->spare;
+}
+
+static void post(sim_world *w, sim_stream *s, uint32_t phase, uint32_t to,
+                 uint64_t size, uint8_t kind)
+{
+    const sim_phase *p = phase_at(s, phase);
+    const sim_comm *comm = s->coll->comm;
+    uint32_t place = sim_place(s, p);
+    uint32_t member = s->member - place * p->stride + to * p->stride;
+    sim_stream *peer =
+        sim_stream_of(w, s->coll, comm->folded ? 0 : member, s->index);
+    sim_message *m = sim_take(w, sizeof *m);
+    if (w->status != SC_OK) return;
+    m->e.rank = (uint32_t)(peer->rank - w->rank);
+    m->what = peer;
+    m->from = s;
+    m->size = size;
+    m->src = s->rank->id;
+    m->dst = sim_comm_rank(w, comm, member);
+    m->slot = slot_of(p, place, to);
+    m->back = slot_of(p, to, place);
+    m->phase = (uint16_t)phase;
+    m->kind = kind;
+    peer->held++;
+    sim_wire_send(w, m);
+}
+
+static void wake(sim_world *w, sim_stream *s, uint32_t kind, uint32_t slot,
+                 uint64_t size)
+{
+    sim_wake *k = sim_take(w, sizeof *k);
+    k->e.kind = SIM_EV_WAKE;
+    k->what = s;
+    k->kind = kind;
+    k->slot = slot;
+    k->size = size;
+    k->phase = s->phase;
+    sim_put(&w->q, &k->e, w->q.now);
+}
+
+void sim_transfer_send(sim_world *w, sim_stream *s, uint32_t to, uint64_t size)
+{
+    if (!w->o->rendezvous) {
+        post(w, s, s->phase, to, size, SIM_MSG_COLL);
+        return;
+    }
+    const sim_phase *p = phase_at(s, s->phase);
+    sim_permit *ask = permit(w, s, s->phase, slot_of(p, to, s->place));
+    ask->size = size;
+    ask->to = to;
+    s->held++;
+    if (--ask->count >= 0) wake(w, s, SIM_WAKE_SEND, to, size);
+}
+
+/* Sends what was asked for; the stream may have ended meanwhile. */
+static void pay(sim_world *w, sim_stream *s, uint32_t phase, uint32_t to,
+                uint64_t size)
+{
+    post(w, s, phase, to, size, SIM_MSG_COLL);
+    s->held--;
+    sim_stream_let(w, s);
+}
+
+/* Receives what has come, or waits for it. */
+static void listen(sim_world *w, sim_stream *s, uint32_t slot)
+{
+    if (--*balance(w, s, s->phase, slot) >= 0)
+        wake(w, s, SIM_WAKE_RECEIVE, slot, 0);
+}
+
+void sim_transfer_receive(sim_world *w, sim_stream *s, uint32_t from,
+                          uint64_t size)
+{
+    (void)size;
+    if (w->o->rendezvous)
+        post(w, s, s->phase, from, ASK_BYTES, SIM_MSG_COLL_ASK);
+    else
+        listen(w, s, slot_of(phase_at(s, s->phase), from, s->place));
+}
+
+static void asked(sim_world *w, sim_stream *s, const sim_message *m)
+{
+    listen(w, m->from, m->back);
+    sim_permit *ask = permit(w, s, m->phase, m->slot);
+    if (++ask->count <= 0) pay(w, s, m->phase, ask->to, ask->size);
+}
+
+void sim_transfer_arrive(sim_world *w, sim_message *m)
+{
+    sim_stream *s = m->what;
+    if (m->kind == SIM_MSG_COLL_ASK)
+        asked(w, s, m);
+    else if (++*balance(w, s, m->phase, m->slot) <= 0)
+        sim_alg_receive(w, s);
+    s->held--;
+    sim_stream_let(w, s);
+}
+
+void sim_transfer_wake(sim_world *w, sim_wake *k)
+{
+    switch (k->kind) {
+    case SIM_WAKE_RECEIVE: sim_alg_receive(w, k->what); break;
+    case SIM_WAKE_SEND: pay(w, k->what, k->phase, k->slot, k->size); break;
+    default: sim_pair_wake(w, k); break;
+    }
+    sim_give(w, k, sizeof *k);
+}

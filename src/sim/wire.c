@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * wire.c - how long a message is under way.
+ *
+ * With links, each is a server in the order of arrival; a message crosses the
+ * dimensions in ascending order.  Store-and-forward: a message is sent on when
+ * all of it has come, and arrives after latency + bytes / rate per link.
+ * Cut-through: its head goes on after the latency, its tail follows when the
+ * slowest link so far has carried it.  Without links: hops x latency
+ * + bytes / rate.
+ */
+#include "sim/world.h"
+
+static uint32_t coordinate(const sim_dim *d, uint32_t rank)
+{
+    return rank / d->stride % d->size;
+}
+
+static uint32_t distance(const sim_dim *d, uint32_t from, uint32_t to,
+                         bool *back)
+{
+    uint32_t forward = (to + d->size - from) % d->size;
+    *back = d->size - forward < forward;
+    return *back ? d->size - forward : forward;
+}
+
+/* ---- closed form ------------------------------------------------------- */
+
+static double hops(const sim_dim *d, uint32_t from, uint32_t to)
+{
+    bool back;
+    switch (d->kind) {
+    case SC_DIM_RING: return distance(d, from, to, &back);
+    case SC_DIM_MESH: return from < to ? to - from : from - to;
+    case SC_DIM_SWITCH: return 2;
+    default: return 1;
+    }
+}
+
+static sc_time closed(const sim_world *w, const sim_message *m)
+{
+    double latency = 0, slowest = 0;
+    for (uint32_t i = 0; i < w->n_dims; i++) {
+        const sim_dim *d = &w->dim[i];
+        uint32_t from = coordinate(d, m->src), to = coordinate(d, m->dst);
+        if (from == to) continue;
+        double bytes = (double)m->size / d->bytes_per_ns;
+        if (w->rules->first_dim_only)
+            return sim_ns(w, hops(d, from, to) * d->latency_ns + bytes);
+        latency += hops(d, from, to) * d->latency_ns;
+        if (bytes > slowest) slowest = bytes;
+    }
+    return sim_ns(w, latency + slowest);
+}
+
+/* ---- links ------------------------------------------------------------- */
+
+/* Whose links a folded rank uses. */
+static uint32_t seat(const sim_world *w, uint32_t rank)
+{
+    return w->folded ? w->rank[w->index[rank]].id : rank;
+}
+
+static uint64_t links_per_rank(const sim_dim *d)
+{
+    return d->kind == SC_DIM_FULL ? d->size - 1 : 2;
+}
+
+/* The dimension a message moves in next, n_dims where it has arrived. */
+static uint32_t next_dim(const sim_world *w, const sim_message *m)
+{
+    uint32_t i = 0;
+    while (i < w->n_dims &&
+           coordinate(&w->dim[i], m->at) == coordinate(&w->dim[i], m->dst))
+        i++;
+    return i;
+}
+
+/* The next link and where it leads.  Inside a switch a message stays `at` the
+ * rank it came from until it has been carried down. */
+static uint64_t next_link(const sim_world *w, sim_message *m, uint32_t i)
+{
+    const sim_dim *d = &w->dim[i];
+    uint32_t from = coordinate(d, m->at), to = coordinate(d, m->dst);
+    uint32_t target = m->at + (to - from) * d->stride;
+    uint64_t base = d->first_link;
+    if (d->kind == SC_DIM_SWITCH && !m->inside) {
+        m->inside = true;
+        return base + 2 * (uint64_t)seat(w, m->at);
+    }
+    if (d->kind == SC_DIM_SWITCH) {
+        m->inside = false;
+        m->at = target;
+        return base + 2 * (uint64_t)seat(w, target) + 1;
+    }
+    uint32_t here = seat(w, m->at);
+    if (d->kind == SC_DIM_FULL) {
+        uint32_t at = coordinate(d, here);
+        uint32_t turn = (to + d->size - from) % d->size - 1;
+        (void)at;
+        m->at = target;
+        return base + (uint64_t)here * (d->size - 1) + turn;
+    }
+    bool back = to < from;
+    if (d->kind == SC_DIM_RING) (void)distance(d, from, to, &back);
+    uint32_t next =
+        back ? (from + d->size - 1) % d->size : (from + 1) % d->size;
+    m->at = m->at + (next - from) * d->stride;
+    return base + 2 * (uint64_t)here + back;
+}
+
+static void account(sim_link *l, const sim_message *m, sc_time serial)
+{
+    l->busy += serial;
+    l->bytes += m->size;
+}
+
+/* The whole message is sent, then the link takes the next that waits. */
+static void forward(sim_world *w, sim_message *m, const sim_dim *d,
+                    uint64_t link)
+{
+    sim_link *l = &w->link[link];
+    double bytes = (double)m->size / d->bytes_per_ns;
+    sc_time serial = sim_ns(w, bytes);
+    account(l, m, serial);
+    l->taken = true;
+    m->link = link;
+    bool last = !m->inside && m->at == m->dst;
+    m->e.kind = last ? SIM_EV_ARRIVE : SIM_EV_HOP;
+    sim_put(&w->q, &m->e, w->q.now + sim_ns(w, d->latency_ns + bytes));
+    sim_free *f = sim_take(w, sizeof *f);
+    f->e.kind = SIM_EV_FREE;
+    f->e.rank = (uint32_t)(d - w->dim);
+    f->link = link;
+    sim_put(&w->q, &f->e, w->q.now + serial);
+}
+
+void sim_wire_free(sim_world *w, sim_free *f)
+{
+    sim_link *l = &w->link[f->link];
+    const sim_dim *d = &w->dim[f->e.rank];
+    sim_message *m = l->head;
+    sim_give(w, f, sizeof *f);
+    l->taken = false;
+    if (!m) return;
+    l->head = m->next;
+    if (!l->head) l->tail = NULL;
+    forward(w, m, d, m->link);
+}
+
+static void wait_for(sim_link *l, sim_message *m, uint64_t link)
+{
+    m->link = link;
+    m->next = NULL;
+    if (l->tail)
+        l->tail->next = m;
+    else
+        l->head = m;
+    l->tail = m;
+}
+
+/* The head goes on, the tail follows. */
+static void cut_through(sim_world *w, sim_message *m, const sim_dim *d,
+                        sim_link *l)
+{
+    sc_time now = w->q.now, start = l->free > now ? l->free : now;
+    sc_time serial = sim_ns(w, (double)m->size / d->bytes_per_ns);
+    sc_time latency = sim_ns(w, d->latency_ns);
+    sc_time tail = start + serial + latency;
+    l->free = start + serial;
+    account(l, m, serial);
+    m->tail += latency;
+    if (m->tail < tail) m->tail = tail;
+    bool last = !m->inside && m->at == m->dst;
+    m->e.kind = last ? SIM_EV_ARRIVE : SIM_EV_HOP;
+    sim_put(&w->q, &m->e, last ? m->tail : start + latency);
+}
+
+void sim_wire_hop(sim_world *w, sim_message *m)
+{
+    uint32_t i = next_dim(w, m);
+    const sim_dim *d = &w->dim[i];
+    uint64_t link = next_link(w, m, i);
+    sim_link *l = &w->link[link];
+    if (!w->rules->store_and_forward)
+        cut_through(w, m, d, l);
+    else if (l->taken)
+        wait_for(l, m, link);
+    else
+        forward(w, m, d, link);
+}
+
+/* ---- ------------------------------------------------------------------- */
+
+void sim_wire_send(sim_world *w, sim_message *m)
+{
+    w->n_messages++;
+    m->at = m->src;
+    if (m->src == m->dst) {
+        m->e.kind = SIM_EV_ARRIVE;
+        sim_put(&w->q, &m->e, w->q.now);
+    } else if (w->o->links) {
+        sim_wire_hop(w, m);
+    } else {
+        m->e.kind = SIM_EV_ARRIVE;
+        sim_put(&w->q, &m->e, w->q.now + closed(w, m));
+    }
+}
+
+void sim_wire_arrive(sim_world *w, sim_message *m)
+{
+    if (m->kind == SIM_MSG_COLL || m->kind == SIM_MSG_COLL_ASK)
+        sim_transfer_arrive(w, m);
+    else
+        sim_pair_arrive(w, m);
+    sim_give(w, m, sizeof *m);
+}
+
+sc_status sim_wire_init(sim_world *w)
+{
+    uint32_t stride = 1;
+    for (uint32_t i = 0; i < w->net->n_dims; i++) {
+        const sc_net_dim *from = &w->net->dim[i];
+        sim_dim *d = &w->dim[i];
+        d->kind = from->kind;
+        d->size = from->size;
+        d->stride = stride;
+        d->latency_ns = from->latency_ns;
+        d->bytes_per_ns = from->gib_per_s * (1 << 30) / 1e9;
+        stride *= d->size;
+        d->first_link = w->n_links;
+        w->n_links += (uint64_t)w->n_npus * links_per_rank(d);
+    }
+    w->n_dims = w->net->n_dims;
+    if (!w->o->links) {
+        w->n_links = 0;
+        return SC_OK;
+    }
+    w->link = sc_alloc(w->a, w->n_links, sizeof *w->link);
+    return w->link ? SC_OK : sc_error_nomem(w->err);
+}

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* world.c - memory, the queue of events, and the loop over them. */
+#include "sim/world.h"
+
+#include <math.h>
+#include <string.h>
+
+static unsigned size_class(size_t bytes)
+{
+    unsigned c = 5;
+    while (((size_t)1 << c) < bytes) c++;
+    return c;
+}
+
+void *sim_take(sim_world *w, size_t bytes)
+{
+    unsigned c = size_class(bytes);
+    size_t size = (size_t)1 << c;
+    void *p = w->free_list[c];
+    if (p) {
+        memcpy(&w->free_list[c], p, sizeof(void *));
+        memset(p, 0, bytes);
+        return p;
+    }
+    p = sc_alloc(w->a, 1, size);
+    if (p) return p;
+    if (w->status == SC_OK) w->status = sc_error_nomem(w->err);
+    memset(w->spare, 0, sizeof w->spare);
+    return bytes <= sizeof w->spare ? w->spare : NULL;
+}
+
+void sim_give(sim_world *w, void *p, size_t bytes)
+{
+    if (!p || p == (void *)w->spare) return;
+    unsigned c = size_class(bytes);
+    memcpy(p, &w->free_list[c], sizeof(void *));
+    w->free_list[c] = p;
+}
+
+/* ---- the queue --------------------------------------------------------- */
+
+static void put_in(sim_queue *q, sim_event *e)
+{
+    uint64_t diff = (uint64_t)e->due ^ (uint64_t)q->now;
+    unsigned b = diff ? 64u - (unsigned)__builtin_clzll(diff) : 0;
+    e->next = NULL;
+    if (q->tail[b])
+        q->tail[b]->next = e;
+    else
+        q->head[b] = e;
+    q->tail[b] = e;
+    if (b) q->full |= 1ull << (b - 1);
+}
+
+void sim_put(sim_queue *q, sim_event *e, sc_time due)
+{
+    e->due = due;
+    put_in(q, e);
+}
+
+/* Lists keep the order in which events came: what is moved to a lower bucket
+ * is moved before anything of the same time can be put there. */
+static void settle(sim_queue *q)
+{
+    unsigned b = (unsigned)__builtin_ctzll(q->full) + 1;
+    sim_event *e = q->head[b];
+    sc_time min = e->due;
+    for (sim_event *k = e->next; k; k = k->next)
+        if (k->due < min) min = k->due;
+    q->now = min;
+    q->head[b] = q->tail[b] = NULL;
+    q->full &= ~(1ull << (b - 1));
+    for (sim_event *next; e; e = next) {
+        next = e->next;
+        put_in(q, e);
+    }
+}
+
+sim_event *sim_get(sim_queue *q)
+{
+    if (!q->head[0]) {
+        if (!q->full) return NULL;
+        settle(q);
+    }
+    sim_event *e = q->head[0];
+    q->head[0] = e->next;
+    if (!e->next) q->tail[0] = NULL;
+    return e;
+}
+
+/* ---- what a rank schedules for itself ---------------------------------- */
+
+static sim_batch *batch_at(sim_world *w, sim_rank *r, sc_time due)
+{
+    for (sim_batch *b = r->batches; b; b = b->next)
+        if (b->e.due == due) return b;
+    sim_batch *b = sim_take(w, sizeof *b);
+    b->e.kind = SIM_EV_BATCH;
+    b->e.rank = (uint32_t)(r - w->rank);
+    b->next = r->batches;
+    r->batches = b;
+    sim_put(&w->q, &b->e, due);
+    return b;
+}
+
+void sim_later(sim_world *w, sim_rank *r, sc_time delay, uint32_t kind,
+               void *what, uint64_t size, uint32_t task)
+{
+    if (delay < 0 || delay > SC_TIME_MAX / 4 - w->q.now) {
+        if (w->status == SC_OK)
+            w->status = sc_error(w->err, SC_EINPUT, SC_C_RANGE, (sc_pos){0},
+                                 "check durations, sizes and bandwidths",
+                                 "rank %u: a task ends beyond what time can "
+                                 "express",
+                                 r->id);
+        return;
+    }
+    sim_batch *b = batch_at(w, r, w->q.now + delay);
+    sim_call *c = sim_take(w, sizeof *c);
+    if (w->status != SC_OK) return;
+    c->kind = kind;
+    c->what = what;
+    c->size = size;
+    c->task = task;
+    if (b->last)
+        b->last->next = c;
+    else
+        b->first = c;
+    b->last = c;
+}
+
+static void call(sim_world *w, sim_rank *r, sim_call *c)
+{
+    switch (c->kind) {
+    case SIM_CALL_TASK: sim_task_done(w, r, c->task); break;
+    case SIM_CALL_BUNDLE: sim_bundle_call(w, r, c); break;
+    case SIM_CALL_POOL: sim_pool_next(w, c); break;
+    case SIM_CALL_CUSTOM: sim_custom_done(w, c->what, c->task); break;
+    case SIM_CALL_BUS: sim_bus_call(w, r, c); break;
+    }
+}
+
+/* Calls that are added for this very time while the batch runs belong to
+ * it. */
+static void run_batch(sim_world *w, sim_batch *b)
+{
+    sim_rank *r = &w->rank[b->e.rank];
+    while (b->first && w->status == SC_OK) {
+        sim_call *c = b->first;
+        call(w, r, c);
+        b->first = c->next;
+        sim_give(w, c, sizeof *c);
+    }
+    for (sim_batch **p = &r->batches; *p; p = &(*p)->next)
+        if (*p == b) {
+            *p = b->next;
+            break;
+        }
+    sim_give(w, b, sizeof *b);
+}
+
+sc_time sim_ns(const sim_world *w, double ns)
+{
+    sc_time q = w->rules->quantum;
+    double units = ns * (1000.0 / (double)q); /* exact for whole ns */
+    if (!(units > 0)) return 0;
+    if (units >= 4e18 / (double)q) return SC_TIME_MAX / 2;
+    return (sc_time)units * q;
+}
+
+void sim_loop(sim_world *w)
+{
+    sim_event *e;
+    while (w->status == SC_OK && (e = sim_get(&w->q)) != NULL) {
+        w->n_events++;
+        switch (e->kind) {
+        case SIM_EV_BATCH: run_batch(w, (sim_batch *)e); break;
+        case SIM_EV_HOP: sim_wire_hop(w, (sim_message *)e); break;
+        case SIM_EV_ARRIVE: sim_wire_arrive(w, (sim_message *)e); break;
+        case SIM_EV_FREE: sim_wire_free(w, (sim_free *)e); break;
+        case SIM_EV_WAKE: sim_transfer_wake(w, (sim_wake *)e); break;
+        }
+    }
+}

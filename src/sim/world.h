@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * world.h - the state of one simulated workload.
+ *
+ * Everything that happens is an event of one queue, in the order of time and,
+ * at one time, of insertion.  What a rank schedules for itself at one time is
+ * one event (a batch): it happens together, where the first of it was put.
+ */
+#ifndef SIM_WORLD_H
+#define SIM_WORLD_H
+
+#include <stepcast/sim_workload.h>
+#include <stepcast/trace.h>
+
+enum { SIM_EV_BATCH, SIM_EV_HOP, SIM_EV_ARRIVE, SIM_EV_WAKE, SIM_EV_FREE };
+
+typedef struct sim_event {
+    sc_time due;
+    struct sim_event *next; /* in its bucket */
+    uint32_t kind;
+    uint32_t rank;
+} sim_event;
+
+/* A radix heap of lists: events of one time leave in the order they came. */
+typedef struct sim_queue {
+    sc_time now;
+    uint64_t full; /* bit per bucket 1..64 that is not empty */
+    sim_event *head[65], *tail[65];
+} sim_queue;
+
+/* What a rank does at a time it chose. */
+enum {
+    SIM_CALL_TASK,   /* .task has ended */
+    SIM_CALL_BUNDLE, /* a packet of a stream left the memory bus */
+    SIM_CALL_POOL,   /* remote memory is free */
+    SIM_CALL_CUSTOM, /* .task of a custom collective has ended */
+    SIM_CALL_BUS     /* the shared memory bus moves on */
+};
+
+typedef struct sim_call {
+    struct sim_call *next;
+    void *what; /* sim_stream, sim_coll_member ... */
+    uint64_t size;
+    uint32_t kind;
+    uint32_t task; /* or flags of the kind */
+} sim_call;
+
+typedef struct sim_batch {
+    sim_event e;
+    sim_call *first, *last;
+    struct sim_batch *next; /* open batches of the rank */
+} sim_batch;
+
+/* A heap of task indices, smallest first. */
+typedef struct sim_heap {
+    uint32_t *task;
+    uint32_t n, cap;
+} sim_heap;
+
+/* Streams of one queue: those that run first, then by priority. */
+typedef struct sim_lane {
+    struct sim_stream *head;
+    uint32_t running;
+} sim_lane;
+
+typedef struct sim_pick { /* next queue of a dimension */
+    uint32_t any, first, last;
+} sim_pick;
+
+enum { SIM_HOST, SIM_COMPUTE, SIM_COMM, SIM_RECV, SIM_SLOTS };
+
+typedef struct sim_bus sim_bus;
+
+typedef struct sim_rank {
+    const sc_task_list *tasks;
+    const sc_rank_trace *trace;
+    uint32_t id;    /* the rank it stands for */
+    uint32_t *left; /* [n_tasks] predecessors to come */
+    sim_heap ready[SIM_SLOTS];
+    sim_heap fresh; /* became ready while tasks are issued */
+    uint32_t busy[SIM_SLOTS];
+    uint32_t n_done;
+    bool issuing, finished;
+    int32_t priority; /* of the next collective */
+    sim_batch *batches;
+    struct sim_bus *bus; /* NULL: not used yet */
+    sim_lane *lanes;     /* [dims * queues] */
+    sim_pick *picks;     /* [dims] */
+    uint8_t *trees;      /* [ops * dims] which of two trees is next */
+    sc_time compute_since, comm_since, exposed_since;
+    uint32_t computing, communicating;
+    sc_rank_times out;
+} sim_rank;
+
+/* One phase of a plan: an algorithm over one dimension. */
+typedef struct sim_phase {
+    uint8_t op;          /* sc_ccl_op */
+    uint8_t kind;        /* sc_ccl_kind */
+    uint8_t dim;         /* whose queues it uses */
+    uint8_t pick;        /* 0: any queue, 1: the way down, 2: the way up */
+    bool local;          /* of a subgroup */
+    uint32_t n;          /* members */
+    uint32_t stride;     /* between neighbours, in members of the group */
+    uint32_t window;     /* direct: concurrent peers, <= n - 1 */
+    uint64_t size;       /* of the chunk when it enters */
+    uint64_t message;    /* ring, direct */
+    uint32_t n_steps;    /* halving-doubling: table of messages */
+    uint64_t *step_size; /* [n_steps + 1] */
+    uint64_t *step_off;  /* [n_steps + 1] distance to the partner */
+} sim_phase;
+
+typedef struct sim_plan {
+    struct sim_plan *next; /* plans of one communicator shape */
+    const sc_ccl *node;    /* algorithm of this very task, or NULL */
+    uint32_t coll;         /* sc_task_coll */
+    uint64_t size, chunk;
+    uint32_t n_streams, n_phases;
+    sim_phase *phase;          /* [n_phases] */
+    const sc_workload *custom; /* a rank per member */
+} sim_plan;
+
+/* A communicator in use: a list of ranks, or the ranks of the whole network
+ * that agree outside `mask`. */
+typedef struct sim_comm {
+    struct sim_comm *chain; /* same place in the table */
+    uint64_t hash;
+    uint32_t n, mask, base;
+    uint32_t group;        /* index in the workload; SC_TASK_WORLD */
+    bool flat;             /* one dimension, a ring of its own */
+    bool folded;           /* one member stands for all */
+    const uint32_t *rank;  /* [n]; NULL: by mask */
+    uint32_t n_live;       /* members simulated: n, or 1 if folded */
+    uint32_t stands_for;   /* folded: the member that is simulated */
+    uint32_t *count;       /* [n_live] collectives each has begun */
+    struct sim_coll *open; /* instances by rising ordinal */
+    sim_plan *plans;
+    const sc_ccl *kept[SC_N_CCL_OPS]; /* see rules.group_keeps_algorithm */
+    bool keeps[SC_N_CCL_OPS];
+} sim_comm;
+
+/* One collective: all its members, all its chunks. */
+typedef struct sim_coll {
+    struct sim_coll *next;
+    sim_comm *comm;
+    sim_plan *plan;
+    uint32_t ordinal;
+    uint32_t n_begun, n_ended;  /* members */
+    uint32_t n_live;            /* streams that exist */
+    struct sim_stream **stream; /* [n_live * n_streams] when first touched */
+} sim_coll;
+
+typedef struct sim_permit {
+    int32_t count; /* requests, or messages that wait for one (< 0) */
+    uint32_t to;
+    uint64_t size; /* of such messages */
+} sim_permit;
+
+typedef struct sim_box {
+    int32_t *balance;   /* [n] arrived, or waited for (< 0) */
+    sim_permit *permit; /* [n] rendezvous */
+} sim_box;
+
+/* The end of a member's collective. */
+typedef struct sim_end {
+    uint32_t task, left; /* streams to finish */
+    sc_time begun;
+    sim_coll *coll;
+} sim_end;
+
+/* One chunk of a collective on one member. */
+typedef struct sim_stream {
+    struct sim_stream *next; /* in its lane */
+    sim_coll *coll;
+    sim_rank *rank;
+    sim_end *end;    /* NULL: the member has not begun */
+    sim_box *box;    /* [n_phases] made when first touched */
+    uint16_t *queue; /* [n_phases] lane of each phase */
+    uint8_t *turn;   /* [n_phases] other direction, or other tree */
+    uint32_t index;  /* chunk */
+    uint32_t member; /* position in the group */
+    uint32_t live;   /* among its members that are simulated */
+    uint32_t phase;  /* next to come is phase + 1 */
+    int32_t priority;
+    bool running;
+    /* the algorithm of the phase */
+    uint32_t held; /* by messages on their way, or not asked for yet */
+    bool ended;    /* but may be held */
+    uint32_t to_send, sent, inserted, received, left_bus;
+    int32_t idle; /* packets that left the bus and may be sent */
+    uint32_t fresh, rest;
+    bool toggle;
+    uint8_t state;
+    uint32_t place; /* position in the phase's ring */
+    void *custom;
+} sim_stream;
+
+typedef struct sim_message {
+    sim_event e;              /* rank: simulated rank that receives */
+    void *what;               /* sim_stream that receives, or sim_pair */
+    void *from;               /* sim_stream, or owner of the sending task */
+    struct sim_message *next; /* in the queue of a link */
+    uint64_t link;            /* whose queue */
+    uint64_t size;
+    sc_time tail;      /* when the last byte has arrived where the head is */
+    uint32_t src, dst; /* ranks of the network */
+    uint32_t at;       /* where the head is */
+    uint32_t task;     /* that sends, or (asking) receives */
+    uint32_t slot;     /* sender as the receiver's box knows it */
+    uint32_t back;     /* and the other way */
+    uint16_t phase;
+    uint8_t kind; /* SIM_MSG_* */
+    bool inside;  /* a switch */
+} sim_message;
+
+enum { SIM_MSG_COLL, SIM_MSG_PAIR, SIM_MSG_COLL_ASK, SIM_MSG_PAIR_ASK };
+
+/* Something that goes on at once, but after what is happening now. */
+enum { SIM_WAKE_RECEIVE, SIM_WAKE_SEND, SIM_WAKE_PAIR, SIM_WAKE_PAIR_SEND };
+
+typedef struct sim_wake {
+    sim_event e;
+    void *what;  /* sim_stream or sim_pair */
+    void *owner; /* of a pair's task: custom collective, or NULL */
+    uint64_t size;
+    uint32_t kind, phase;
+    uint32_t slot; /* or task */
+} sim_wake;
+
+typedef struct sim_link {
+    sc_time free; /* when the next message may enter */
+    sc_time busy;
+    uint64_t bytes;
+    sim_message *head, *tail; /* store-and-forward: messages that wait */
+    bool taken;               /* a message is being sent */
+} sim_link;
+
+typedef struct sim_free { /* a link has sent its message */
+    sim_event e;
+    uint64_t link;
+} sim_free;
+
+typedef struct sim_dim { /* the network, converted */
+    sc_dim_kind kind;
+    uint32_t size, stride;
+    double bytes_per_ns, latency_ns;
+    uint64_t first_link;
+} sim_dim;
+
+typedef struct sim_world {
+    const sc_workload *w;
+    const sc_system *sys;
+    const sc_network *net;
+    const sc_pool *pool;
+    const sc_simulate_opts *o;
+    const sc_rules *rules;
+    sc_arena *a;
+    sc_err *err;
+    sc_status status; /* of the first error while running */
+    uint32_t n_dims, n_npus;
+    sim_dim dim[SC_HW_DIMS];
+    uint32_t n_ranks; /* simulated */
+    sim_rank *rank;   /* [n_ranks] */
+    uint32_t *index;  /* [w->n_ranks] simulated rank that stands for it */
+    bool folded;      /* each simulated rank stands for its class */
+    sim_queue q;
+    uint64_t n_events, n_messages, n_tasks;
+    sc_time endpoint;
+    uint32_t lane_limit; /* streams that run at once in a lane */
+    uint32_t comm_slots; /* communications of a rank at once */
+    sim_comm **comms;    /* hash table */
+    uint32_t n_comms, comm_cap;
+    sim_comm **by_group; /* [n_groups + n_jobs] */
+    struct sim_pairs *pairs;
+    struct sim_memory *memory;
+    uint64_t n_links;
+    sim_link *link; /* [n_links] */
+    void *free_list[40];
+    uint64_t spare[64];
+} sim_world;
+
+/* memory: pieces that are given back; NULL only for more than 512 bytes, the
+ * world's status tells */
+void *sim_take(sim_world *w, size_t bytes);
+void sim_give(sim_world *w, void *p, size_t bytes);
+
+/* queue */
+void sim_put(sim_queue *q, sim_event *e, sc_time due);
+sim_event *sim_get(sim_queue *q); /* NULL: empty */
+
+/* `rank` does `kind` after `delay`; `what`, `size`, `task` are its data. */
+void sim_later(sim_world *w, sim_rank *r, sc_time delay, uint32_t kind,
+               void *what, uint64_t size, uint32_t task);
+void sim_loop(sim_world *w);
+/* Nanoseconds as a duration under the rules. */
+sc_time sim_ns(const sim_world *w, double ns);
+
+/* fold.c: fills n_ranks, index, folded */
+sc_status sim_fold(sim_world *w);
+
+/* task.c */
+sc_status sim_tasks_init(sim_world *w);
+void sim_task_begin(sim_world *w, sim_rank *r); /* at time 0 */
+void sim_task_done(sim_world *w, sim_rank *r, uint32_t task);
+
+/* plan.c, stream.c */
+void sim_coll_issue(sim_world *w, sim_rank *r, uint32_t task);
+sim_comm *sim_comm_of(sim_world *w, sim_rank *r, uint32_t task);
+uint32_t sim_comm_rank(const sim_world *w, const sim_comm *c, uint32_t member);
+uint32_t sim_comm_member(const sim_world *w, const sim_comm *c, uint32_t rank);
+sim_plan *sim_plan_of(sim_world *w, sim_rank *r, sim_comm *c, uint32_t task);
+
+/* stream.c: chunks in their lanes */
+void sim_stream_leave(sim_world *w, sim_stream *s); /* a phase has ended */
+void sim_stream_let(sim_world *w, sim_stream *s);   /* held by one less */
+uint32_t sim_box_size(const sim_phase *p);
+uint32_t sim_place(const sim_stream *s, const sim_phase *p); /* in its ring */
+sim_stream *sim_stream_of(sim_world *w, sim_coll *c, uint32_t member,
+                          uint32_t index);
+
+/* algorithm.c: messages of a phase */
+void sim_alg_start(sim_world *w, sim_stream *s);
+void sim_alg_bundle(sim_world *w, sim_stream *s); /* left the memory bus */
+void sim_alg_receive(sim_world *w, sim_stream *s);
+void sim_bundle(sim_world *w, sim_stream *s, bool out, bool reduce, bool back,
+                uint64_t size);
+void sim_bundle_call(sim_world *w, sim_rank *r, sim_call *c);
+
+/* transfer.c: one message of a collective */
+void sim_transfer_send(sim_world *w, sim_stream *s, uint32_t to, uint64_t size);
+void sim_transfer_receive(sim_world *w, sim_stream *s, uint32_t from,
+                          uint64_t size);
+void sim_transfer_arrive(sim_world *w, sim_message *m);
+void sim_transfer_wake(sim_world *w, sim_wake *e);
+
+/* wire.c */
+sc_status sim_wire_init(sim_world *w);
+void sim_wire_send(sim_world *w, sim_message *m);
+void sim_wire_hop(sim_world *w, sim_message *m);
+void sim_wire_free(sim_world *w, sim_free *f);
+void sim_wire_arrive(sim_world *w, sim_message *m);
+
+/* pair.c: sends and receives of tasks */
+sc_status sim_pair_init(sim_world *w);
+typedef struct sim_pair sim_pair;
+typedef struct sim_pairs sim_pairs;
+
+typedef struct sim_pair_key {
+    const void *space; /* whose tags: NULL: of tasks */
+    uint64_t size;
+    uint32_t src, dst, tag;
+} sim_pair_key;
+
+void sim_pair_send(sim_world *w, sim_pair_key key, void *owner, uint32_t task);
+void sim_pair_receive(sim_world *w, sim_pair_key key, void *owner,
+                      uint32_t task);
+void sim_pair_arrive(sim_world *w, sim_message *m);
+void sim_pair_wake(sim_world *w, sim_wake *k);
+
+/* custom.c: collectives whose messages stand in a trace */
+sc_workload *sim_custom_read(sim_world *w, const char *prefix, uint32_t n);
+void sim_custom_start(sim_world *w, sim_stream *s);
+void sim_custom_done(sim_world *w, void *custom, uint32_t task);
+
+/* bus.c: the shared memory bus */
+void sim_bus_request(sim_world *w, sim_stream *s, bool out, bool reduce,
+                     bool back, uint64_t size);
+void sim_bus_call(sim_world *w, sim_rank *r, sim_call *c);
+
+/* pool.c: remote memory */
+sc_status sim_pool_init(sim_world *w);
+void sim_pool_issue(sim_world *w, sim_rank *r, uint32_t task);
+void sim_pool_next(sim_world *w, sim_call *c);
+
+#endif
