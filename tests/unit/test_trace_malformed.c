@@ -5,7 +5,9 @@
 #include "chakra_bytes.h"
 #include "fixture.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <zstd.h>
 
 enum { FIRST = 8, BODY = 9 }; /* length and body of the first node */
 
@@ -203,6 +205,14 @@ static void packed_files(void **state)
                 "t.et.zst: error: compressed data ends too early");
     fails_bytes("\x28\xB5\x2F\xFD\x20\x05\x07\x00\x00xxxxxx", 15, "t.et.zst",
                 "t.et.zst: error: compressed data is damaged");
+    static uint8_t zeros[4 << 20], z[1000];
+    size_t n = ZSTD_compress(z, sizeof z, zeros, sizeof zeros, 3);
+    assert_false(ZSTD_isError(n));
+    char want[100];
+    snprintf(want, sizeof want,
+             "t.et.zst: error: unpacks to more than the limit of %zu bytes",
+             ((n + 1024) << 11) - 1);
+    fails_bytes(z, n, "t.et.zst", want);
 }
 
 static void json_fails(const char *text, const char *want)
