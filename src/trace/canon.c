@@ -224,8 +224,10 @@ static sc_status communication(canon *c, raw_trace *t, const raw_node *n,
         c->list.coll[i] = (uint8_t)n->v[RAW_COMM_TYPE];
     else
         c->list.flags[i] |= SC_TASK_NO_COMM;
-    if (given(n, RAW_COMM_ROOT))
+    if (given(n, RAW_COMM_ROOT)) {
         c->list.peer[i] = (uint32_t)n->v[RAW_COMM_ROOT];
+        c->rooted = true;
+    }
     return group_slot(c, t, n, &c->list.group[i]);
 }
 
@@ -372,6 +374,7 @@ sc_status canon_build(canon *c, raw_trace *t)
 {
     trace_slots *slots[] = {&c->groups, &c->peers, &c->tags, &c->tensor_slots};
     memset(&c->list, 0, sizeof c->list);
+    c->rooted = false;
     for (size_t i = 0; i < SC_COUNT(slots); i++) {
         slots[i]->index.a = c->keep;
         index_clear(&slots[i]->index);
