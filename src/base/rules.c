@@ -17,6 +17,7 @@ static const sc_rules rows[] = {
         .reduce_next_message = true,
         .ring_all_to_all_single = true,
         .collectives_start_alone = true,
+        .ready_waits = true,
         .group_keeps_algorithm = true,
         .broadcast_replayed = true,
         .orders_ignored = true,

@@ -48,11 +48,22 @@ static bool is_flat(const sim_world *w, const sim_rank *r, uint32_t task)
     return op >= 0 && w->sys->ccl[op].n > 0 && w->sys->ccl[op].dim[0].flat;
 }
 
-static bool is_custom(const sim_world *w, const sim_rank *r, uint32_t task)
+bool sim_is_custom(const sim_world *w, const sc_task_list *t, uint32_t task)
 {
-    int op = op_of(r->tasks->coll[task]);
-    return node_ccl(w->sys, r->tasks->id[task]) ||
+    int op = op_of(t->coll[task]);
+    return node_ccl(w->sys, t->id[task]) ||
            (op >= 0 && w->sys->ccl_custom[op].n > 0);
+}
+
+uint32_t sim_root_of(const sc_task_list *t, uint32_t task)
+{
+    switch (t->coll[task]) {
+    case SC_TC_REDUCE:
+    case SC_TC_GATHER:
+    case SC_TC_SCATTER:
+    case SC_TC_BROADCAST: return t->peer[task];
+    default: return 0;
+    }
 }
 
 /* ---- communicators ----------------------------------------------------- */
@@ -221,7 +232,7 @@ sim_comm *sim_comm_of(sim_world *w, sim_rank *r, uint32_t task)
         return job_comm(w, r->trace->job);
     }
     uint32_t all = (1u << w->n_dims) - 1, mask = mask_of(w, r, task);
-    if (is_custom(w, r, task))
+    if (sim_is_custom(w, r->tasks, task))
         mask = all;
     else if (is_flat(w, r, task))
         mask = mask & 1 ? all : 0;

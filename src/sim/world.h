@@ -67,7 +67,8 @@ typedef struct sim_pick { /* next queue of a dimension */
     uint32_t any, first, last;
 } sim_pick;
 
-enum { SIM_HOST, SIM_COMPUTE, SIM_COMM, SIM_RECV, SIM_SLOTS };
+/* Collectives that wait for their members (SIM_MEET) hold nothing. */
+enum { SIM_HOST, SIM_COMPUTE, SIM_COMM, SIM_RECV, SIM_MEET, SIM_SLOTS };
 
 typedef struct sim_bus sim_bus;
 
@@ -84,9 +85,13 @@ typedef struct sim_rank {
     int32_t priority; /* of the next collective */
     sim_batch *batches;
     struct sim_bus *bus; /* NULL: not used yet */
-    sim_lane *lanes;     /* [dims * queues] */
+    sim_lane *lanes;     /* [comm_slots * dims * queues] */
     sim_pick *picks;     /* [dims] */
     uint8_t *trees;      /* [ops * dims] which of two trees is next */
+    /* meet.c: complete collectives, the first `promised` have a slot */
+    struct sim_turn *line, *line_end;
+    uint32_t in_line, promised;
+    bool *lanes_used; /* [comm_slots] by a collective */
     sc_time compute_since, comm_since, exposed_since;
     uint32_t computing, communicating;
     sc_rank_times out;
@@ -163,6 +168,7 @@ typedef struct sim_box {
 /* The end of a member's collective. */
 typedef struct sim_end {
     uint32_t task, left; /* streams to finish */
+    uint32_t slot;       /* whose lanes it uses */
     sc_time begun;
     sim_coll *coll;
 } sim_end;
@@ -174,7 +180,7 @@ typedef struct sim_stream {
     sim_rank *rank;
     sim_end *end;    /* NULL: the member has not begun */
     sim_box *box;    /* [n_phases] made when first touched */
-    uint16_t *queue; /* [n_phases] lane of each phase */
+    uint32_t *queue; /* [n_phases] lane of each phase */
     uint8_t *turn;   /* [n_phases] other direction, or other tree */
     uint32_t index;  /* chunk */
     uint32_t member; /* position in the group */
@@ -272,6 +278,8 @@ typedef struct sim_world {
     uint32_t n_comms, comm_cap;
     sim_comm **by_group; /* [n_groups + n_jobs] */
     struct sim_pairs *pairs;
+    bool meets; /* collectives start on all members at once */
+    struct sim_meets *meeting;
     struct sim_memory *memory;
     uint64_t n_links;
     sim_link *link; /* [n_links] */
@@ -302,8 +310,26 @@ sc_status sim_fold(sim_world *w);
 sc_status sim_tasks_init(sim_world *w);
 void sim_task_begin(sim_world *w, sim_rank *r); /* at time 0 */
 void sim_task_done(sim_world *w, sim_rank *r, uint32_t task);
+void sim_task_starts(sim_world *w,
+                     sim_rank *r); /* a collective, after SIM_MEET */
+void sim_heap_push(sim_world *w, sim_heap *h, uint32_t task);
+uint32_t sim_heap_pop(sim_heap *h);
+
+/* meet.c: one start for all members */
+typedef struct sim_meet sim_meet;
+sc_status sim_meet_init(sim_world *w);
+bool sim_meets_at(const sim_world *w, const sc_task_list *t, uint32_t task);
+void sim_meet_come(sim_world *w, sim_rank *r, uint32_t task);
+/* Slots have become free, or less; `task` does not pass those in line. */
+void sim_meet_settle(sim_world *w, sim_rank *r);
+bool sim_meet_yields(const sim_world *w, const sim_rank *r, uint32_t task);
 
 /* plan.c, stream.c */
+bool sim_is_custom(const sim_world *w, const sc_task_list *t, uint32_t task);
+uint32_t sim_root_of(const sc_task_list *t, uint32_t task); /* 0: has none */
+sim_coll *sim_coll_new(sim_world *w, sim_comm *c, sim_plan *plan);
+void sim_coll_join(sim_world *w, sim_coll *c, sim_rank *r, uint32_t live,
+                   uint32_t task);
 void sim_coll_issue(sim_world *w, sim_rank *r, uint32_t task);
 sim_comm *sim_comm_of(sim_world *w, sim_rank *r, uint32_t task);
 uint32_t sim_comm_rank(const sim_world *w, const sim_comm *c, uint32_t member);

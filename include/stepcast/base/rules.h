@@ -40,6 +40,9 @@ typedef struct sc_rules {
     /* Collectives start on each rank by itself and hold its slot; else all
      * members start together when the last is ready. */
     bool collectives_start_alone;
+    /* What becomes ready while a rank starts its tasks is tried only when the
+     * next of them ends. */
+    bool ready_waits;
     /* A subgroup runs all collectives of a kind as its first one. */
     bool group_keeps_algorithm;
     /* A broadcast lasts what the trace recorded. */
