@@ -79,7 +79,7 @@ sim_stream *sim_stream_of(sim_world *w, sim_coll *c, uint32_t member,
 
 uint32_t sim_box_size(const sim_phase *p)
 {
-    return p->kind == SC_CCL_RING ? 1 : p->n;
+    return p->kind == SC_CCL_RING || p->kind == SIM_CHAIN ? 1 : p->n;
 }
 
 static void drop(sim_world *w, sim_stream *s)

@@ -53,6 +53,19 @@ static sc_time closed(const sim_world *w, const sim_message *m)
     return sim_ns(w, latency + slowest);
 }
 
+sc_time sim_wire_serial(const sim_world *w, uint32_t src, uint32_t dst,
+                        uint64_t size)
+{
+    double slowest = 0;
+    for (uint32_t i = 0; i < w->n_dims; i++) {
+        const sim_dim *d = &w->dim[i];
+        if (coordinate(d, src) == coordinate(d, dst)) continue;
+        double bytes = (double)size / d->bytes_per_ns;
+        if (bytes > slowest) slowest = bytes;
+    }
+    return sim_ns(w, slowest);
+}
+
 /* ---- links ------------------------------------------------------------- */
 
 /* Whose links a folded rank uses. */

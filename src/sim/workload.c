@@ -84,6 +84,7 @@ static sc_status collect(sim_world *w, sc_simulate_result *out)
     out->n_events = w->n_events;
     out->n_messages = w->n_messages;
     out->n_tasks = w->n_tasks;
+    out->warnings = w->warnings ? w->warnings : "";
     out->rank = sc_alloc(w->a, n, sizeof *out->rank);
     if (!out->rank) return sc_error_nomem(w->err);
     for (uint32_t i = 0; i < n; i++) {

@@ -97,10 +97,21 @@ typedef struct sim_rank {
     sc_rank_times out;
 } sim_rank;
 
+/* What rooted.c adds to sc_ccl_op and sc_ccl_kind. */
+enum {
+    SIM_OP_BROADCAST = SC_N_CCL_OPS,
+    SIM_OP_REDUCE,
+    SIM_OP_GATHER,
+    SIM_OP_SCATTER,
+    SIM_OP_BARRIER
+};
+
+enum { SIM_CHAIN = SC_N_CCL_KINDS, SIM_STAR, SIM_ROUNDS };
+
 /* One phase of a plan: an algorithm over one dimension. */
 typedef struct sim_phase {
-    uint8_t op;          /* sc_ccl_op */
-    uint8_t kind;        /* sc_ccl_kind */
+    uint8_t op;          /* sc_ccl_op, SIM_OP_* */
+    uint8_t kind;        /* sc_ccl_kind, SIM_CHAIN ... */
     uint8_t dim;         /* whose queues it uses */
     uint8_t pick;        /* 0: any queue, 1: the way down, 2: the way up */
     bool local;          /* of a subgroup */
@@ -108,7 +119,9 @@ typedef struct sim_phase {
     uint32_t stride;     /* between neighbours, in members of the group */
     uint32_t window;     /* direct: concurrent peers, <= n - 1 */
     uint64_t size;       /* of the chunk when it enters */
-    uint64_t message;    /* ring, direct */
+    uint64_t message;    /* ring, direct, rooted */
+    uint32_t root;       /* rooted: position in the communicator */
+    uint32_t pieces;     /* chain: messages of a chunk */
     uint32_t n_steps;    /* halving-doubling: table of messages */
     uint64_t *step_size; /* [n_steps + 1] */
     uint64_t *step_off;  /* [n_steps + 1] distance to the partner */
@@ -118,6 +131,8 @@ typedef struct sim_plan {
     struct sim_plan *next; /* plans of one communicator shape */
     const sc_ccl *node;    /* algorithm of this very task, or NULL */
     uint32_t coll;         /* sc_task_coll */
+    uint32_t asked_root;   /* as the trace names it */
+    uint32_t root;         /* position in the communicator */
     uint64_t size, chunk;
     uint32_t n_streams, n_phases;
     sim_phase *phase;          /* [n_phases] */
@@ -278,6 +293,8 @@ typedef struct sim_world {
     uint32_t n_comms, comm_cap;
     sim_comm **by_group; /* [n_groups + n_jobs] */
     struct sim_pairs *pairs;
+    uint32_t warned; /* bit per SIM_WARN_* */
+    const char *warnings;
     bool meets; /* collectives start on all members at once */
     struct sim_meets *meeting;
     struct sim_memory *memory;
@@ -302,6 +319,18 @@ void sim_later(sim_world *w, sim_rank *r, sc_time delay, uint32_t kind,
 void sim_loop(sim_world *w);
 /* Nanoseconds as a duration under the rules. */
 sc_time sim_ns(const sim_world *w, double ns);
+
+/* A line of the result's warnings; each `what` is said once. */
+enum {
+    SIM_WARN_SPLITS,
+    SIM_WARN_ALGORITHM, /* one per sc_ccl_op */
+    SIM_WARN_UNFIT = SIM_WARN_ALGORITHM + SC_N_CCL_OPS,
+    SIM_WARN_ROOTED,
+    SIM_WARN_ORDER
+};
+
+void sim_warn(sim_world *w, uint32_t what, const char *fmt, ...)
+    SC_PRINTF(3, 4);
 
 /* fold.c: fills n_ranks, index, folded */
 sc_status sim_fold(sim_world *w);
@@ -352,6 +381,12 @@ void sim_bundle(sim_world *w, sim_stream *s, bool out, bool reduce, bool back,
                 uint64_t size);
 void sim_bundle_call(sim_world *w, sim_rank *r, sim_call *c);
 
+/* rooted.c: collectives with a root, barriers */
+void sim_rooted_plan(sim_world *w, const sim_comm *c, sim_plan *plan);
+void sim_rooted_start(sim_world *w, sim_stream *s);
+void sim_rooted_bundle(sim_world *w, sim_stream *s);
+void sim_rooted_receive(sim_world *w, sim_stream *s);
+
 /* transfer.c: one message of a collective */
 void sim_transfer_send(sim_world *w, sim_stream *s, uint32_t to, uint64_t size);
 void sim_transfer_receive(sim_world *w, sim_stream *s, uint32_t from,
@@ -362,6 +397,9 @@ void sim_transfer_wake(sim_world *w, sim_wake *e);
 /* wire.c */
 sc_status sim_wire_init(sim_world *w);
 void sim_wire_send(sim_world *w, sim_message *m);
+/* How long a message occupies the slowest port on its way. */
+sc_time sim_wire_serial(const sim_world *w, uint32_t src, uint32_t dst,
+                        uint64_t size);
 void sim_wire_hop(sim_world *w, sim_message *m);
 void sim_wire_free(sim_world *w, sim_free *f);
 void sim_wire_arrive(sim_world *w, sim_message *m);
