@@ -74,6 +74,7 @@ typedef struct sc_simulate_result {
     uint32_t n_ranks, n_finished, n_simulated; /* ranks; simulated ones */
     sc_rank_times *rank;                       /* [n_ranks] */
     uint64_t n_events, n_messages, n_tasks;
+    const char *warnings; /* lines "warning: ...\n", in the arena; "" none */
     uint64_t n_links;
     sc_link_use *link; /* [n_links] by rising id; of all ranks */
     uint32_t n_waits;  /* not all finished: who waits for whom, a cycle first */

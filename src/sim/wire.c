@@ -55,6 +55,19 @@ sc_time sim_wire_time(const sim_world *w, uint32_t src, uint32_t dst,
     return sim_ns(w, latency + slowest);
 }
 
+sc_time sim_wire_serial(const sim_world *w, uint32_t src, uint32_t dst,
+                        uint64_t size)
+{
+    double slowest = 0;
+    for (uint32_t i = 0; i < w->n_dims; i++) {
+        const sim_dim *d = &w->dim[i];
+        if (coordinate(d, src) == coordinate(d, dst)) continue;
+        double bytes = (double)size / d->bytes_per_ns;
+        if (bytes > slowest) slowest = bytes;
+    }
+    return sim_ns(w, slowest);
+}
+
 /* ---- links ------------------------------------------------------------- */
 
 /* Whose links a folded rank uses. */
@@ -97,9 +110,7 @@ static uint64_t next_link(const sim_world *w, sim_message *m, uint32_t i)
     }
     uint32_t here = seat(w, m->at);
     if (d->kind == SC_DIM_FULL) {
-        uint32_t at = coordinate(d, here);
         uint32_t turn = (to + d->size - from) % d->size - 1;
-        (void)at;
         m->at = target;
         return base + (uint64_t)here * (d->size - 1) + turn;
     }

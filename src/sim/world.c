@@ -3,6 +3,8 @@
 #include "sim/world.h"
 
 #include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 static unsigned size_class(size_t bytes)
@@ -35,6 +37,20 @@ void sim_give(sim_world *w, void *p, size_t bytes)
     unsigned c = size_class(bytes);
     memcpy(p, &w->free_list[c], sizeof(void *));
     w->free_list[c] = p;
+}
+
+void sim_warn(sim_world *w, uint32_t what, const char *fmt, ...)
+{
+    if (w->warned >> what & 1) return;
+    w->warned |= 1u << what;
+    char line[400];
+    va_list args;
+    va_start(args, fmt);
+    (void)vsnprintf(line, sizeof line, fmt, args);
+    va_end(args);
+    const char *all = sc_sprintf(w->a, "%swarning: %s\n",
+                                 w->warnings ? w->warnings : "", line);
+    if (all) w->warnings = all;
 }
 
 /* ---- the queue --------------------------------------------------------- */

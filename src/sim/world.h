@@ -86,7 +86,8 @@ typedef struct sim_pick { /* next queue of a dimension */
     uint32_t any, first, last;
 } sim_pick;
 
-enum { SIM_HOST, SIM_COMPUTE, SIM_COMM, SIM_RECV, SIM_SLOTS };
+/* Collectives that wait for their members (SIM_MEET) hold nothing. */
+enum { SIM_HOST, SIM_COMPUTE, SIM_COMM, SIM_RECV, SIM_MEET, SIM_SLOTS };
 
 typedef struct sim_bus sim_bus;
 
@@ -103,18 +104,33 @@ typedef struct sim_rank {
     int32_t priority; /* of the next collective */
     sim_batch *batches;
     struct sim_bus *bus; /* NULL: not used yet */
-    sim_lane *lanes;     /* [dims * queues] */
+    sim_lane *lanes;     /* [comm_slots * dims * queues] */
     sim_pick *picks;     /* [dims] */
     uint8_t *trees;      /* [ops * dims] which of two trees is next */
+    /* meet.c: complete collectives, the first `promised` have a slot */
+    struct sim_turn *line, *line_end;
+    uint32_t in_line, promised;
+    bool *lanes_used; /* [comm_slots] by a collective */
     sc_time compute_since, comm_since, exposed_since;
     uint32_t computing, communicating;
     sc_rank_times out;
 } sim_rank;
 
+/* What rooted.c adds to sc_ccl_op and sc_ccl_kind. */
+enum {
+    SIM_OP_BROADCAST = SC_N_CCL_OPS,
+    SIM_OP_REDUCE,
+    SIM_OP_GATHER,
+    SIM_OP_SCATTER,
+    SIM_OP_BARRIER
+};
+
+enum { SIM_CHAIN = SC_N_CCL_KINDS, SIM_STAR, SIM_ROUNDS };
+
 /* One phase of a plan: an algorithm over one dimension. */
 typedef struct sim_phase {
-    uint8_t op;          /* sc_ccl_op */
-    uint8_t kind;        /* sc_ccl_kind */
+    uint8_t op;          /* sc_ccl_op, SIM_OP_* */
+    uint8_t kind;        /* sc_ccl_kind, SIM_CHAIN ... */
     uint8_t dim;         /* whose queues it uses */
     uint8_t pick;        /* 0: any queue, 1: the way down, 2: the way up */
     bool local;          /* of a subgroup */
@@ -122,7 +138,9 @@ typedef struct sim_phase {
     uint32_t stride;     /* between neighbours, in members of the group */
     uint32_t window;     /* direct: concurrent peers, <= n - 1 */
     uint64_t size;       /* of the chunk when it enters */
-    uint64_t message;    /* ring, direct */
+    uint64_t message;    /* ring, direct, rooted */
+    uint32_t root;       /* rooted: position in the communicator */
+    uint32_t pieces;     /* chain: messages of a chunk */
     uint32_t n_steps;    /* halving-doubling: table of messages */
     uint64_t *step_size; /* [n_steps + 1] */
     uint64_t *step_off;  /* [n_steps + 1] distance to the partner */
@@ -132,6 +150,8 @@ typedef struct sim_plan {
     struct sim_plan *next; /* plans of one communicator shape */
     const sc_ccl *node;    /* algorithm of this very task, or NULL */
     uint32_t coll;         /* sc_task_coll */
+    uint32_t asked_root;   /* as the trace names it */
+    uint32_t root;         /* position in the communicator */
     uint64_t size, chunk;
     uint32_t n_streams, n_phases;
     sim_phase *phase;          /* [n_phases] */
@@ -182,6 +202,7 @@ typedef struct sim_box {
 /* The end of a member's collective. */
 typedef struct sim_end {
     uint32_t task, left; /* streams to finish */
+    uint32_t slot;       /* whose lanes it uses */
     sc_time begun;
     sim_coll *coll;
 } sim_end;
@@ -203,7 +224,7 @@ typedef struct sim_stream {
     sim_rank *rank;
     sim_end *end;    /* NULL: the member has not begun */
     sim_box *box;    /* [n_phases] made when first touched */
-    uint16_t *queue; /* [n_phases] lane of each phase */
+    uint32_t *queue; /* [n_phases] lane of each phase */
     uint8_t *turn;   /* [n_phases] other direction, or other tree */
     uint32_t index;  /* chunk */
     uint32_t member; /* position in the group */
@@ -305,6 +326,10 @@ typedef struct sim_world {
     sim_comm **by_group;         /* [n_groups + n_jobs] */
     struct sim_machine *machine; /* NULL: links of the dimensions */
     struct sim_pairs *pairs;
+    uint32_t warned; /* bit per SIM_WARN_* */
+    const char *warnings;
+    bool meets; /* collectives start on all members at once */
+    struct sim_meets *meeting;
     struct sim_memory *memory;
     uint64_t n_links;
     sim_link *link; /* [n_links] */
@@ -329,6 +354,18 @@ void sim_loop(sim_world *w);
 /* Nanoseconds as a duration under the rules. */
 sc_time sim_ns(const sim_world *w, double ns);
 
+/* A line of the result's warnings; each `what` is said once. */
+enum {
+    SIM_WARN_SPLITS,
+    SIM_WARN_ALGORITHM, /* one per sc_ccl_op */
+    SIM_WARN_UNFIT = SIM_WARN_ALGORITHM + SC_N_CCL_OPS,
+    SIM_WARN_ROOTED,
+    SIM_WARN_ORDER
+};
+
+void sim_warn(sim_world *w, uint32_t what, const char *fmt, ...)
+    SC_PRINTF(3, 4);
+
 /* fold.c: fills n_ranks, index, folded */
 sc_status sim_fold(sim_world *w);
 
@@ -336,8 +373,26 @@ sc_status sim_fold(sim_world *w);
 sc_status sim_tasks_init(sim_world *w);
 void sim_task_begin(sim_world *w, sim_rank *r); /* at time 0 */
 void sim_task_done(sim_world *w, sim_rank *r, uint32_t task);
+void sim_task_starts(sim_world *w,
+                     sim_rank *r); /* a collective, after SIM_MEET */
+void sim_heap_push(sim_world *w, sim_heap *h, uint32_t task);
+uint32_t sim_heap_pop(sim_heap *h);
+
+/* meet.c: one start for all members */
+typedef struct sim_meet sim_meet;
+sc_status sim_meet_init(sim_world *w);
+bool sim_meets_at(const sim_world *w, const sc_task_list *t, uint32_t task);
+void sim_meet_come(sim_world *w, sim_rank *r, uint32_t task);
+/* Slots have become free, or less; `task` does not pass those in line. */
+void sim_meet_settle(sim_world *w, sim_rank *r);
+bool sim_meet_yields(const sim_world *w, const sim_rank *r, uint32_t task);
 
 /* plan.c, stream.c */
+bool sim_is_custom(const sim_world *w, const sc_task_list *t, uint32_t task);
+uint32_t sim_root_of(const sc_task_list *t, uint32_t task); /* 0: has none */
+sim_coll *sim_coll_new(sim_world *w, sim_comm *c, sim_plan *plan);
+void sim_coll_join(sim_world *w, sim_coll *c, sim_rank *r, uint32_t live,
+                   uint32_t task);
 void sim_coll_issue(sim_world *w, sim_rank *r, uint32_t task);
 sim_comm *sim_comm_of(sim_world *w, sim_rank *r, uint32_t task);
 uint32_t sim_comm_rank(const sim_world *w, const sim_comm *c, uint32_t member);
@@ -360,6 +415,12 @@ void sim_bundle(sim_world *w, sim_stream *s, bool out, bool reduce, bool back,
                 uint64_t size);
 void sim_bundle_call(sim_world *w, sim_rank *r, sim_call *c);
 
+/* rooted.c: collectives with a root, barriers */
+void sim_rooted_plan(sim_world *w, const sim_comm *c, sim_plan *plan);
+void sim_rooted_start(sim_world *w, sim_stream *s);
+void sim_rooted_bundle(sim_world *w, sim_stream *s);
+void sim_rooted_receive(sim_world *w, sim_stream *s);
+
 /* transfer.c: one message of a collective */
 void sim_transfer_send(sim_world *w, sim_stream *s, uint32_t to, uint64_t size);
 void sim_transfer_receive(sim_world *w, sim_stream *s, uint32_t from,
@@ -374,6 +435,9 @@ void sim_wire_send(sim_world *w, sim_message *m, sc_time delay);
 /* How long a message takes where no links are asked for, else 0. */
 sc_time sim_wire_time(const sim_world *w, uint32_t src, uint32_t dst,
                       uint64_t size);
+/* How long a message occupies the slowest port on its way. */
+sc_time sim_wire_serial(const sim_world *w, uint32_t src, uint32_t dst,
+                        uint64_t size);
 void sim_wire_hop(sim_world *w, sim_message *m);
 void sim_wire_free(sim_world *w, sim_free *f);
 void sim_wire_arrive(sim_world *w, sim_message *m);
