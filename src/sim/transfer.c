@@ -23,7 +23,7 @@ static uint32_t slot_of(const sim_phase *p, uint32_t from, uint32_t to)
 
 static const sim_phase *phase_at(const sim_stream *s, uint32_t phase)
 {
-    return &s->coll->plan->phase[phase];
+    return &s->phases[phase];
 }
 
 static int32_t *balance(sim_world *w, sim_stream *s, uint32_t phase,

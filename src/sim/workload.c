@@ -97,6 +97,24 @@ static sc_status collect(sim_world *w, sc_simulate_result *out)
     return SC_OK;
 }
 
+sc_status sim_world_init(sim_world *w)
+{
+    init_scalars(w);
+    SC_TRY(check(w));
+    SC_TRY(sim_wire_init(w));
+    SC_TRY(init_ranks(w));
+    SC_TRY(sim_meet_init(w));
+    SC_TRY(sim_tasks_init(w));
+    SC_TRY(sim_pair_init(w));
+    return sim_pool_init(w);
+}
+
+void sim_world_run(sim_world *w)
+{
+    for (uint32_t i = 0; i < w->n_ranks; i++) sim_task_begin(w, &w->rank[i]);
+    sim_loop(w);
+}
+
 sc_status sc_simulate(const sc_workload *w, const sc_system *sys,
                       const sc_network *net, const sc_pool *pool,
                       const sc_simulate_opts *o, sc_arena *a,
@@ -113,16 +131,8 @@ sc_status sc_simulate(const sc_workload *w, const sc_system *sys,
     x->o = o;
     x->a = a;
     x->err = err ? err : &own;
-    init_scalars(x);
-    SC_TRY(check(x));
-    SC_TRY(sim_wire_init(x));
-    SC_TRY(init_ranks(x));
-    SC_TRY(sim_meet_init(x));
-    SC_TRY(sim_tasks_init(x));
-    SC_TRY(sim_pair_init(x));
-    SC_TRY(sim_pool_init(x));
-    for (uint32_t i = 0; i < x->n_ranks; i++) sim_task_begin(x, &x->rank[i]);
-    sim_loop(x);
+    SC_TRY(sim_world_init(x));
+    sim_world_run(x);
     if (x->status != SC_OK) return x->status;
     *out = (sc_simulate_result){0};
     return collect(x, out);

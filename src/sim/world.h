@@ -154,8 +154,13 @@ typedef struct sim_plan {
     uint32_t root;         /* position in the communicator */
     uint64_t size, chunk;
     uint32_t n_streams, n_phases;
-    sim_phase *phase;          /* [n_phases] */
-    const sc_workload *custom; /* a rank per member */
+    uint32_t n_lists; /* ways through the dimensions */
+    sim_phase *phase; /* [n_lists * n_phases] */
+    uint32_t *list;   /* [n_streams] way of each; NULL: the first */
+    uint32_t *turn;   /* [n_streams * n_phases] place among all that start in
+                         the phase's dimension; NULL: as they come */
+    const struct sim_plan *base; /* it stands for in one collective, or NULL */
+    const sc_workload *custom;   /* a rank per member */
 } sim_plan;
 
 /* A communicator in use: a list of ranks, or the ranks of the whole network
@@ -205,6 +210,7 @@ typedef struct sim_end {
     uint32_t slot;       /* whose lanes it uses */
     sc_time begun;
     sim_coll *coll;
+    uint32_t turn[SC_HW_DIMS]; /* next to start in each dimension */
 } sim_end;
 
 /* What a message of a stream goes through; the last one is kept. */
@@ -220,6 +226,7 @@ typedef struct sim_way {
 /* One chunk of a collective on one member. */
 typedef struct sim_stream {
     struct sim_stream *next; /* in its lane */
+    const sim_phase *phases; /* of its way, [n_phases] of the plan */
     sim_coll *coll;
     sim_rank *rank;
     sim_end *end;    /* NULL: the member has not begun */
@@ -332,7 +339,9 @@ typedef struct sim_world {
     struct sim_meets *meeting;
     struct sim_memory *memory;
     uint64_t n_links;
-    sim_link *link; /* [n_links] */
+    sim_link *link;             /* [n_links] */
+    struct sim_trial *trial;    /* this world tries a plan out, or NULL */
+    struct sim_choice *choices; /* ways that were found */
     void *free_list[40];
     uint64_t spare[64];
 } sim_world;
@@ -398,6 +407,44 @@ sim_comm *sim_comm_of(sim_world *w, sim_rank *r, uint32_t task);
 uint32_t sim_comm_rank(const sim_world *w, const sim_comm *c, uint32_t member);
 uint32_t sim_comm_member(const sim_world *w, const sim_comm *c, uint32_t rank);
 sim_plan *sim_plan_of(sim_world *w, sim_rank *r, sim_comm *c, uint32_t task);
+
+/* A plan in the making. */
+typedef struct sim_draft {
+    sim_plan *plan;
+    const sc_ccl_list *list;
+    uint32_t n_dims; /* of the list: logical dimensions */
+    uint64_t size;   /* of the chunk so far */
+    const sim_comm *comm;
+} sim_draft;
+
+bool sim_draft_active(const sim_world *w, const sim_draft *d, uint32_t dim);
+/* The chunk passes `dim`; `pick` as in sim_phase. */
+void sim_draft_pass(sim_world *w, sim_draft *d, uint32_t dim, int op, int pick);
+
+/* order.c: ways of chunks through the dimensions */
+typedef struct sim_trial {
+    sim_plan *plan;
+    uint32_t *turn;            /* as of the plan, found out */
+    uint32_t next[SC_HW_DIMS]; /* turns given so far */
+} sim_trial;
+
+/* Gives the plan of `task` other ways than the ascending one, where the system
+ * asks for them. */
+void sim_order_plan(sim_world *w, sim_draft *d, int op);
+/* Whether `s` goes behind `other`, which stands behind `last`, in a queue. */
+bool sim_order_behind(const sim_world *w, const sim_stream *s,
+                      const sim_stream *other, const sim_stream *last);
+
+/* trial.c: the time a collective takes by a plan where all its members start
+ * at once and nothing else goes on; SC_TIME_MAX: not known.  Gives the plan its
+ * turns. */
+sc_time sim_order_try(sim_world *w, sim_plan *p, uint32_t mask);
+/* A stream starts a phase in a trial. */
+void sim_order_note(sim_world *w, const sim_stream *s);
+
+/* workload.c: all of a run but its result */
+sc_status sim_world_init(sim_world *w);
+void sim_world_run(sim_world *w);
 
 /* stream.c: chunks in their lanes */
 void sim_stream_leave(sim_world *w, sim_stream *s); /* a phase has ended */
