@@ -87,9 +87,11 @@ typedef struct sim_rank {
     sim_lane *lanes;     /* [dims * queues] */
     sim_pick *picks;     /* [dims] */
     uint8_t *trees;      /* [ops * dims] which of two trees is next */
-    sc_time compute_since, comm_since, exposed_since;
-    uint32_t computing, communicating;
+    sc_time compute_since, comm_since, waits_since;
+    sc_time *waits; /* of `out`, what counts since then; NULL: nothing */
+    uint32_t computing, communicating, loading;
     sc_rank_times out;
+    sc_task_span *span; /* [n_tasks] NULL: not recorded */
 } sim_rank;
 
 /* One phase of a plan: an algorithm over one dimension. */
@@ -338,6 +340,10 @@ void sim_wire_send(sim_world *w, sim_message *m);
 void sim_wire_hop(sim_world *w, sim_message *m);
 void sim_wire_free(sim_world *w, sim_free *f);
 void sim_wire_arrive(sim_world *w, sim_message *m);
+
+/* use.c: what links have carried */
+uint64_t sim_links_per_rank(sc_dim_kind kind, uint32_t size);
+sc_status sim_links_use(const sim_world *w, sc_simulate_result *out);
 
 /* pair.c: sends and receives of tasks */
 sc_status sim_pair_init(sim_world *w);
