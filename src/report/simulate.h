@@ -11,8 +11,7 @@ typedef struct report_tier {
     double mean, most; /* utilization over all its links, of the busiest one */
 } report_tier;
 
-void report_tiers(const sc_report_simulation *s,
-                  report_tier tier[SC_HW_DIMS]);
+void report_tiers(const sc_report_simulation *s, report_tier tier[SC_HW_DIMS]);
 
 /* Indices of the `n` busiest links, busiest first (of equals the lower id):
  * written to `out`; returns how many there are. */

@@ -114,9 +114,9 @@ static void other(const sc_report_simulation *s, sc_json *j)
     sc_json_bool(j, s->other.finished);
     if (s->other.finished) {
         put_ns(j, "makespan_ns", s->other.makespan);
-        sc_json_put_double(
-            j, "difference",
-            (double)s->other.makespan / (double)s->r->makespan - 1);
+        sc_json_put_double(j, "difference",
+                           (double)s->other.makespan / (double)s->r->makespan -
+                               1);
     }
     sc_json_end(j, '}');
 }

@@ -54,8 +54,7 @@ static void args(const sc_workload *w, uint32_t rank, uint32_t i, sc_json *j)
     if (l->size[i]) sc_json_put_uint(j, "bytes", l->size[i]);
     if (l->ops[i]) sc_json_put_uint(j, "flops", l->ops[i]);
     if (l->kind[i] == SC_TASK_COLL && l->group[i] != SC_TASK_WORLD)
-        sc_json_put_string(j, "group",
-                           w->groups[t->groups[l->group[i]]].name);
+        sc_json_put_string(j, "group", w->groups[t->groups[l->group[i]]].name);
     if (pair) sc_json_put_uint(j, "peer", t->peers[l->peer[i]]);
     sc_json_end(j, '}');
 }
