@@ -43,6 +43,7 @@ typedef struct sc_simulate_opts {
     const double *speed; /* [n_ranks] factor on compute times; NULL: 1 */
     double jitter;       /* relative sigma of compute times; 0: none */
     uint64_t seed;
+    bool record; /* when each task began and ended */
 } sc_simulate_opts;
 
 typedef struct sc_rank_times {
@@ -53,11 +54,20 @@ typedef struct sc_rank_times {
     sc_time exposed; /* ... while the device computes nothing; under
                         rules.idle_is_exposed finish - compute */
     sc_time memory;  /* loads and stores of remote memory */
+    sc_time
+        stalled;  /* ... while the device neither computes nor communicates */
+    sc_time idle; /* finish - compute - exposed - stalled: the host works, or
+                        nothing runs */
 } sc_rank_times;
+
+/* When a task ran; start < 0: never, end < 0: it has not ended. */
+typedef struct sc_task_span {
+    sc_time start, end;
+} sc_task_span;
 
 /* A directed link that carried something. */
 typedef struct sc_link_use {
-    uint64_t link; /* id, see sc_simulate_link_name */
+    uint64_t link; /* id, see sc_simulate_link_name(); of opts.hw its own */
     uint64_t bytes;
     sc_time busy;
 } sc_link_use;
@@ -79,6 +89,8 @@ typedef struct sc_simulate_result {
     sc_link_use *link; /* [n_links] by rising id; of all ranks */
     uint32_t n_waits;  /* not all finished: who waits for whom, a cycle first */
     sc_wait *wait;
+    sc_task_span **span; /* [n_ranks][n_tasks of its class]; NULL: not
+                            recorded.  Ranks that one stands for share its */
 } sc_simulate_result;
 
 void sc_simulate_opts_init(sc_simulate_opts *o);
@@ -91,6 +103,14 @@ sc_status sc_simulate(const sc_workload *w, const sc_system *sys,
                       const sc_network *net, const sc_pool *pool,
                       const sc_simulate_opts *o, sc_arena *a,
                       sc_simulate_result *out, sc_err *err);
+
+/* Names of links: "dim0 3->4" between NPUs, "dim1 up 17" from an NPU to its
+ * switch, "dim1 down 17" back.  Always terminated. */
+void sc_simulate_link_name(const sc_network *net, uint64_t link, char *buf,
+                           size_t size);
+uint32_t sc_simulate_link_dim(const sc_network *net, uint64_t link);
+/* Directed links that a dimension has in all. */
+uint64_t sc_simulate_dim_links(const sc_network *net, uint32_t dim);
 
 #ifdef __cplusplus
 }

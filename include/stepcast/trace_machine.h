@@ -6,7 +6,7 @@
 #ifndef SC_TRACE_MACHINE_H
 #define SC_TRACE_MACHINE_H
 
-#include <stepcast/hw.h>
+#include <stepcast/trace_system.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -26,6 +26,13 @@ typedef struct sc_trace_machine {
  * machine of one device, which has no network; SC_C_IO. */
 sc_status sc_trace_machine_write(const sc_trace_machine *m, const char *dir,
                                  sc_arena *a, sc_text *notes, sc_err *err);
+
+/* The same machine as a network whose messages queue on links: per-link
+ * bandwidths exactly as sc_hw_link_bw() has them, dimensions of one member left
+ * out.  Error: SC_C_UNSUPPORTED at `pos` of a machine that is not made of
+ * rings, switches, meshes and fully connected dimensions. */
+sc_status sc_trace_machine_network(const sc_hw *hw, sc_pos pos, sc_network *out,
+                                   sc_err *err);
 
 #ifdef __cplusplus
 }

@@ -76,6 +76,16 @@ static void init_scalars(sim_world *w)
     if (w->meets && s->comm_slots > 1) w->comm_slots = useful_slots(w);
 }
 
+static sc_status collect_spans(sim_world *w, sc_simulate_result *out)
+{
+    if (!w->o->record) return SC_OK;
+    out->span = SC_NEW_N(w->a, sc_task_span *, out->n_ranks);
+    if (!out->span) return sc_error_nomem(w->err);
+    for (uint32_t i = 0; i < out->n_ranks; i++)
+        out->span[i] = w->rank[w->index[i]].span;
+    return SC_OK;
+}
+
 static sc_status collect(sim_world *w, sc_simulate_result *out)
 {
     uint32_t n = w->w->n_ranks;
@@ -90,11 +100,16 @@ static sc_status collect(sim_world *w, sc_simulate_result *out)
     for (uint32_t i = 0; i < n; i++) {
         sc_rank_times *t = &out->rank[i];
         *t = w->rank[w->index[i]].out;
-        if (w->rules->idle_is_exposed) t->exposed = t->finish - t->compute;
+        t->idle = t->finish - t->compute - t->exposed - t->stalled;
+        if (w->rules->idle_is_exposed) {
+            t->exposed = t->finish - t->compute;
+            t->stalled = t->idle = 0;
+        }
         out->n_finished += t->finished;
         if (t->finished && t->finish > out->makespan) out->makespan = t->finish;
     }
-    return SC_OK;
+    SC_TRY(collect_spans(w, out));
+    return sim_links_use(w, out);
 }
 
 sc_status sim_world_init(sim_world *w)

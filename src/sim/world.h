@@ -111,9 +111,11 @@ typedef struct sim_rank {
     struct sim_turn *line, *line_end;
     uint32_t in_line, promised;
     bool *lanes_used; /* [comm_slots] by a collective */
-    sc_time compute_since, comm_since, exposed_since;
-    uint32_t computing, communicating;
+    sc_time compute_since, comm_since, waits_since;
+    sc_time *waits; /* of `out`, what counts since then; NULL: nothing */
+    uint32_t computing, communicating, loading;
     sc_rank_times out;
+    sc_task_span *span; /* [n_tasks] NULL: not recorded */
 } sim_rank;
 
 /* What rooted.c adds to sc_ccl_op and sc_ccl_kind. */
@@ -496,6 +498,11 @@ void sim_machine_hop(sim_world *w, sim_message *m);
 /* Nothing more happens now: when do flows end? */
 void sim_machine_settle(sim_world *w);
 void sim_machine_flow(sim_world *w, sim_event *e);
+sc_status sim_machine_use(const sim_world *w, sc_simulate_result *out);
+
+/* use.c: what links have carried */
+uint64_t sim_links_per_rank(sc_dim_kind kind, uint32_t size);
+sc_status sim_links_use(const sim_world *w, sc_simulate_result *out);
 
 /* pair.c: sends and receives of tasks */
 sc_status sim_pair_init(sim_world *w);
