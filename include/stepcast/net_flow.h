@@ -27,7 +27,7 @@
  * on every machine.
  *
  * Ownership: everything lives in the arena given to sc_flows_new(), which
- * only grows: some 90 bytes per flow in flight and 4 for each of its links.
+ * only grows: some 130 bytes per flow in flight and 4 for each of its links.
  * Not thread-safe: one machine, one thread.
  */
 #ifndef SC_NET_FLOW_H
