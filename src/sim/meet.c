@@ -85,10 +85,10 @@ static int by_kind_and_place(const void *a, const void *b)
 
 static call_key key_of(const sim_world *w, const sc_task_list *t, uint32_t i)
 {
+    bool whole = t->group[i] == SC_TASK_WORLD && w->w->jobs[0].n == w->n_npus;
     return (call_key){.size = size_of(w, t, i),
                       .group = t->group[i],
-                      .dims =
-                          t->flags[i] & SC_TASK_DIMS ? t->dims[i] : UINT32_MAX,
+                      .dims = whole ? sim_mask_of(w, t, i) : 0,
                       .root = sim_root_of(t, i),
                       .coll = t->coll[i],
                       .task = i};

@@ -262,6 +262,18 @@ static void take_queue(const sim_world *w, sim_rank *r, const sim_phase *p,
     *queue = p->dim * n + at;
 }
 
+/* By the chunk's number: the same on all members, whatever they ran before. */
+static void share_queue(const sim_world *w, const sim_phase *p, sim_stream *s,
+                        uint32_t i)
+{
+    uint32_t n = w->o->queues, half = n / 2, at = s->index % n;
+    if (p->pick == 1) at = half ? s->index % half : 0;
+    if (p->pick == 2) at = half + s->index % (n - half);
+    s->queue[i] = p->dim * n + at;
+    s->turn[i] = n > 1 && at >= half;
+    if (p->kind == SC_CCL_DOUBLE_BINARY_TREE) s->turn[i] = s->index & 1;
+}
+
 static void take_tree(const sim_world *w, sim_rank *r, const sim_phase *p,
                       uint8_t coll_op, uint8_t *turn)
 {
@@ -300,8 +312,12 @@ static void begin_stream(sim_world *w, sim_stream *s)
         uint32_t first = s->end->slot * w->n_dims * w->o->queues;
         s->queue[i] = first;
         if (p->kind == SC_CCL_CUSTOM) continue; /* the first queue */
+        if (w->meets) {
+            share_queue(w, p, s, i);
+            s->queue[i] += first;
+            continue;
+        }
         take_queue(w, s->rank, p, &s->queue[i], &s->turn[i]);
-        s->queue[i] += first;
         if (p->kind == SC_CCL_DOUBLE_BINARY_TREE)
             take_tree(w, s->rank, p, topology_op(plan->coll), &s->turn[i]);
     }

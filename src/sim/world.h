@@ -399,6 +399,8 @@ void sim_meet_settle(sim_world *w, sim_rank *r);
 bool sim_meet_yields(const sim_world *w, const sim_rank *r, uint32_t task);
 
 /* plan.c, stream.c */
+/* Bit per dimension along which a collective of all ranks moves. */
+uint32_t sim_mask_of(const sim_world *w, const sc_task_list *t, uint32_t task);
 bool sim_is_custom(const sim_world *w, const sc_task_list *t, uint32_t task);
 uint32_t sim_root_of(const sc_task_list *t, uint32_t task); /* 0: has none */
 sim_coll *sim_coll_new(sim_world *w, sim_comm *c, sim_plan *plan);
