@@ -348,8 +348,8 @@ bool sim_order_behind(const sim_world *w, const sim_stream *s,
 
 /* trial.c: the time a collective takes by a plan where all its members start
  * at once and nothing else goes on; SC_TIME_MAX: not known.  Gives the plan its
- * turns. */
-sc_time sim_order_try(sim_world *w, sim_plan *p, uint32_t mask);
+ * turns.  Without `must` not where it costs much. */
+sc_time sim_order_try(sim_world *w, sim_plan *p, uint32_t mask, bool must);
 /* A stream starts a phase in a trial. */
 void sim_order_note(sim_world *w, const sim_stream *s);
 
