@@ -20,6 +20,7 @@ static const sc_rules rows[] = {
         .group_keeps_algorithm = true,
         .broadcast_replayed = true,
         .orders_ignored = true,
+        .switches_only_forward = true,
         .empty_kernels_free = true,
         .idle_is_exposed = true,
     },

@@ -49,7 +49,11 @@ static double scatter_ns(const orders *o, uint32_t at, double size)
     double n = d->size, share = size / n, steps = n - 1,
            moved = (n - 1) * share;
     double hop = d->kind == SC_DIM_SWITCH ? 2 : 1;
-    if (c->kind == SC_CCL_HALVING_DOUBLING) {
+    uint32_t port = o->dim[at];
+    if (sim_offload_can(w, o->d, SC_OP_RS, &port)) {
+        steps = 1;
+        moved = size;
+    } else if (c->kind == SC_CCL_HALVING_DOUBLING) {
         steps = 0;
         for (uint32_t far = 1; far < d->size; far *= 2) steps++;
         if (d->kind == SC_DIM_RING) moved = steps * size / 2;
