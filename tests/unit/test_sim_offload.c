@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define GIB 1.073741824 /* bytes per ns of 1 GB/s of a network file */
+#define GIB ((1 << 30) / 1e9) /* bytes per ns of 1 GB/s of a network file */
 
 static void one_switch(tiny *t, uint32_t n, double bw, double latency)
 {
@@ -39,7 +39,8 @@ static void check(sc_task_coll coll, uint64_t size, uint64_t larger, bool links,
     one_switch(&t, 8, 100, 700);
     t.o.links = links;
     t.o.fold = fold;
-    sc_time want = ps((double)larger / (100 * GIB)) + ps(2 * 700 + 2 * 10);
+    sc_time want =
+        ps((double)larger / (100.0 * (1 << 30) / 1e9)) + ps(2 * 700 + 2 * 10);
     sc_time got = run_one(&t, coll, size);
     assert_int_equal(got, want);
     tiny_free(&t);
@@ -84,13 +85,15 @@ static void test_chunks(void **state)
         one_switch(&t, 8, 100, 700);
         t.sys.splits = 16;
         t.o.links = links;
-        sc_time chunk = ps((double)m / 16 / (100 * GIB)) + ps(1420);
+        sc_time chunk =
+            ps((double)m / 16 / (100.0 * (1 << 30) / 1e9)) + ps(1420);
         assert_int_equal(run_one(&t, SC_TC_ALL_REDUCE, m), 16 * chunk);
         tiny_free(&t);
         one_switch(&t, 8, 100, 700);
         t.sys.splits = t.sys.active_chunks = 16;
         t.o.links = links;
-        sc_time all = 16 * ps((double)m / 16 / (100 * GIB)) + ps(1420);
+        sc_time all =
+            16 * ps((double)m / 16 / (100.0 * (1 << 30) / 1e9)) + ps(1420);
         assert_int_equal(run_one(&t, SC_TC_ALL_REDUCE, m), all);
         tiny_free(&t);
     }
@@ -108,7 +111,7 @@ static void test_late(void **state)
                          {.kind = SC_TASK_COLL, .size = 64 << 20}};
     tiny_class(&t, tasks, 2);
     assert_int_equal(tiny_run(&t), SC_OK);
-    sc_time alone = ps((64 << 20) / (100 * GIB)) + ps(1420);
+    sc_time alone = ps((64 << 20) / (100.0 * (1 << 30) / 1e9)) + ps(1420);
     for (int i = 0; i < 8; i++)
         assert_int_equal(t.r.rank[i].finish, 700000000 + alone);
     tiny_free(&t);
@@ -152,7 +155,8 @@ static void test_group(void **state)
         t.w.classes[0].n_groups = 1;
         for (int r = 0; r < 8; r++) t.w.ranks[r].groups = &slot[r / 2];
         assert_int_equal(tiny_run(&t), SC_OK);
-        assert_int_equal(t.r.makespan, ps((1 << 20) / (100 * GIB)) + ps(1420));
+        assert_int_equal(t.r.makespan,
+                         ps((1 << 20) / (100.0 * (1 << 30) / 1e9)) + ps(1420));
         tiny_free(&t);
     }
 }
@@ -187,8 +191,8 @@ static void test_contention(void **state)
     }
     assert_int_equal(tiny_run(&t), SC_OK);
     assert_int_equal(t.r.n_finished, 4);
-    sc_time serial = ps((double)m / (100 * GIB));
-    sc_time before = ps((double)sent / (100 * GIB));
+    sc_time serial = ps((double)m / (100.0 * (1 << 30) / 1e9));
+    sc_time before = ps((double)sent / (100.0 * (1 << 30) / 1e9));
     assert_int_equal(t.r.rank[0].finish, serial + ps(1420));
     assert_int_equal(t.r.rank[1].finish, before + serial + ps(1410));
     tiny_free(&t);
