@@ -270,6 +270,13 @@ static bool halving_steps(sim_world *w, sim_phase *p)
     return true;
 }
 
+uint64_t sim_phase_leaves(const sim_phase *p)
+{
+    if (p->kind == SC_CCL_DOUBLE_BINARY_TREE) return p->size;
+    if (p->op == SC_OP_AG) return p->size * p->n;
+    return p->op == SC_OP_RS ? p->size / p->n : p->size;
+}
+
 /* Fills in what follows from op, kind, n and size; returns the size that the
  * chunk has afterwards. */
 static uint64_t finish_phase(sim_world *w, sim_phase *p)
@@ -278,12 +285,8 @@ static uint64_t finish_phase(sim_world *w, sim_phase *p)
     if (p->window == 0 || p->window > n - 1) p->window = n - 1;
     if (p->kind == SC_CCL_HALVING_DOUBLING) (void)halving_steps(w, p);
     p->message = p->op == SC_OP_AG ? p->size : p->size / n;
-    if (p->kind == SC_CCL_DOUBLE_BINARY_TREE) {
-        p->message = p->size;
-        return p->size;
-    }
-    if (p->op == SC_OP_AG) return p->size * n;
-    return p->op == SC_OP_RS ? p->size / n : p->size;
+    if (p->kind == SC_CCL_DOUBLE_BINARY_TREE) p->message = p->size;
+    return sim_phase_leaves(p);
 }
 
 static uint32_t dim_members(const sim_world *w, const sim_draft *d,
@@ -325,6 +328,7 @@ static bool fits(const sim_phase *p)
 void sim_draft_pass(sim_world *w, sim_draft *d, uint32_t dim, int op, int pick)
 {
     sim_phase *p = &d->plan->phase[d->plan->n_phases++];
+    uint32_t port = dim;
     p->op = (uint8_t)op;
     p->kind = (uint8_t)d->list->dim[dim].kind;
     p->dim = (uint8_t)dim;
@@ -338,6 +342,10 @@ void sim_draft_pass(sim_world *w, sim_draft *d, uint32_t dim, int op, int pick)
         sim_warn(w, SIM_WARN_UNFIT, "%s can't serve %u members, a ring does it",
                  kind_names[p->kind], p->n);
         p->kind = SC_CCL_RING;
+    }
+    if (sim_offload_can(w, d, op, &port)) {
+        p->kind = SIM_SWITCHED;
+        p->port = (uint8_t)port;
     }
     d->size = finish_phase(w, p);
 }

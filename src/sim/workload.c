@@ -117,6 +117,7 @@ sc_status sim_world_init(sim_world *w)
     init_scalars(w);
     SC_TRY(check(w));
     SC_TRY(sim_wire_init(w));
+    SC_TRY(sim_offload_init(w));
     SC_TRY(init_ranks(w));
     SC_TRY(sim_meet_init(w));
     SC_TRY(sim_tasks_init(w));

@@ -118,7 +118,7 @@ typedef struct sim_rank {
     sc_task_span *span; /* [n_tasks] NULL: not recorded */
 } sim_rank;
 
-/* What rooted.c adds to sc_ccl_op and sc_ccl_kind. */
+/* What rooted.c and offload.c add to sc_ccl_op and sc_ccl_kind. */
 enum {
     SIM_OP_BROADCAST = SC_N_CCL_OPS,
     SIM_OP_REDUCE,
@@ -127,10 +127,11 @@ enum {
     SIM_OP_BARRIER
 };
 
-enum { SIM_CHAIN = SC_N_CCL_KINDS, SIM_STAR, SIM_ROUNDS };
+enum { SIM_CHAIN = SC_N_CCL_KINDS, SIM_STAR, SIM_ROUNDS, SIM_SWITCHED };
 
 /* One phase of a plan: an algorithm over one dimension. */
 typedef struct sim_phase {
+    uint8_t port;        /* SIM_SWITCHED: dimension of the switch */
     uint8_t op;          /* sc_ccl_op, SIM_OP_* */
     uint8_t kind;        /* sc_ccl_kind, SIM_CHAIN ... */
     uint8_t dim;         /* whose queues it uses */
@@ -201,9 +202,12 @@ typedef struct sim_permit {
     uint64_t size; /* of such messages */
 } sim_permit;
 
+struct sim_meeting;
+
 typedef struct sim_box {
-    int32_t *balance;   /* [n] arrived, or waited for (< 0) */
-    sim_permit *permit; /* [n] rendezvous */
+    struct sim_meeting *meeting; /* at the switch */
+    int32_t *balance;            /* [n] arrived, or waited for (< 0) */
+    sim_permit *permit;          /* [n] rendezvous */
 } sim_box;
 
 /* The end of a member's collective. */
@@ -277,7 +281,14 @@ typedef struct sim_message {
 enum { SIM_MSG_COLL, SIM_MSG_PAIR, SIM_MSG_COLL_ASK, SIM_MSG_PAIR_ASK };
 
 /* Something that goes on at once, but after what is happening now. */
-enum { SIM_WAKE_RECEIVE, SIM_WAKE_SEND, SIM_WAKE_PAIR, SIM_WAKE_PAIR_SEND };
+enum {
+    SIM_WAKE_RECEIVE,
+    SIM_WAKE_SEND,
+    SIM_WAKE_PAIR,
+    SIM_WAKE_PAIR_SEND,
+    SIM_WAKE_SWITCH, /* the first bytes of all members are at the switch */
+    SIM_WAKE_LANDED  /* a member has what the switch sent */
+};
 
 typedef struct sim_wake {
     sim_event e;
@@ -341,7 +352,9 @@ typedef struct sim_world {
     struct sim_meets *meeting;
     struct sim_memory *memory;
     uint64_t n_links;
-    sim_link *link;             /* [n_links] */
+    sim_link *link; /* [n_links] */
+    sc_time *port;  /* without links, for switches that reduce: when each is
+                       free, [n_dims * n_npus * 2] */
     struct sim_trial *trial;    /* this world tries a plan out, or NULL */
     struct sim_choice *choices; /* ways that were found */
     void *free_list[40];
@@ -421,6 +434,8 @@ typedef struct sim_draft {
     const sim_comm *comm;
 } sim_draft;
 
+/* Bytes of a chunk after a phase. */
+uint64_t sim_phase_leaves(const sim_phase *p);
 bool sim_draft_active(const sim_world *w, const sim_draft *d, uint32_t dim);
 /* The chunk passes `dim`; `pick` as in sim_phase. */
 void sim_draft_pass(sim_world *w, sim_draft *d, uint32_t dim, int op, int pick);
@@ -441,8 +456,8 @@ bool sim_order_behind(const sim_world *w, const sim_stream *s,
 
 /* trial.c: the time a collective takes by a plan where all its members start
  * at once and nothing else goes on; SC_TIME_MAX: not known.  Gives the plan its
- * turns. */
-sc_time sim_order_try(sim_world *w, sim_plan *p, uint32_t mask);
+ * turns.  Without `must` not where it costs much. */
+sc_time sim_order_try(sim_world *w, sim_plan *p, uint32_t mask, bool must);
 /* A stream starts a phase in a trial. */
 void sim_order_note(sim_world *w, const sim_stream *s);
 
@@ -492,6 +507,20 @@ sc_time sim_wire_serial(const sim_world *w, uint32_t src, uint32_t dst,
 void sim_wire_hop(sim_world *w, sim_message *m);
 void sim_wire_free(sim_world *w, sim_free *f);
 void sim_wire_arrive(sim_world *w, sim_message *m);
+/* Takes the port of `rank` up to or down from its switch for `bytes`; when
+ * they start to cross it. */
+sc_time sim_wire_claim(sim_world *w, uint32_t dim, uint32_t rank, bool down,
+                       uint64_t bytes);
+
+/* offload.c: phases that a switch does */
+sc_status sim_offload_init(sim_world *w);
+/* Whether the switch of `dim`, which becomes the dimension of the network,
+ * does `op`. */
+bool sim_offload_can(const sim_world *w, const sim_draft *d, int op,
+                     uint32_t *dim);
+void sim_offload_start(sim_world *w, sim_stream *s);
+void sim_offload_bundle(sim_world *w, sim_stream *s);
+void sim_offload_wake(sim_world *w, const sim_wake *k);
 
 /* machine.c: messages over the links of an sc_hw */
 sc_status sim_machine_init(sim_world *w);
