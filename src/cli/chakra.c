@@ -80,6 +80,10 @@ sc_status cli_chakra(cli *c, const char *dir, const sc_prediction *p,
     sc_block *blocks = NULL;
     sc_workload w;
     uint32_t n = p->run.hw->n_devices;
+    if (n < 2)
+        return sc_error(c->err, SC_EINPUT, SC_C_UNSUPPORTED,
+                        sc_pos_option(c->arena, "--emit-chakra", dir), NULL,
+                        "one device exchanges nothing");
     if (n > MAX_RANKS) return too_large(c, dir, n, "files", MAX_RANKS);
     SC_TRY(sc_plan_build(&p->run, c->arena, &plan, c->err));
     SC_TRY(sc_blocks_price(&plan, c->arena, &blocks, c->err));

@@ -35,7 +35,6 @@ static sc_status find_rules(cli *c, simulate_run *r)
                     "no such mode");
 }
 
-/* `flow` is decided here and nowhere else. */
 static sc_status find_mode(cli *c, simulate_run *r)
 {
     static const char *const fidelities[] = {"chunk", "flow", "analytic"};
@@ -52,12 +51,8 @@ static sc_status find_mode(cli *c, simulate_run *r)
                         "--congestion aware has links, --congestion unaware "
                         "none",
                         "a compatible mode has its own");
-    if (!o->compat && o->fidelity == SIMULATE_FLOW)
-        return sc_error(c->err, SC_EINPUT, SC_C_UNSUPPORTED,
-                        sc_pos_file("--fidelity flow"), "chunk or analytic",
-                        "workloads are not simulated as flows yet");
     r->opts.links = o->compat ? o->congestion == SIMULATE_AWARE
-                              : o->fidelity == SIMULATE_CHUNK;
+                              : o->fidelity != SIMULATE_ANALYTIC;
     r->mode = o->compat ? sc_sprintf(c->arena, "%s, %s", o->compat,
                                      congestions[o->congestion])
                         : fidelities[o->fidelity];
@@ -80,17 +75,65 @@ static bool names_file(const char *text)
     return false;
 }
 
-static sc_status load_network(cli *c, simulate_run *r)
+/* A yml of dimensions has lists; other files describe machines. */
+static sc_status names_network(cli *c, const char *file, bool *out)
+{
+    static const char *const keys[] = {"node", "nodes", "devices", "links"};
+    char *text = NULL;
+    size_t len = 0;
+    sc_node *root = NULL;
+    sc_err err;
+    sc_err_init(&err);
+    *out = true;
+    SC_TRY(sc_file_read(file, SC_DOC_MAX_BYTES, c->arena, &text, &len, c->err));
+    if (sc_doc_parse(text, len, SC_FMT_AUTO, file, c->arena, &root, &err) !=
+            SC_OK ||
+        root->kind != SC_N_MAP)
+        return SC_OK; /* its reader says what is wrong */
+    for (size_t i = 0; i < SC_COUNT(keys); i++)
+        if (sc_node_get(root, keys[i])) *out = false;
+    return SC_OK;
+}
+
+static sc_status load_machine(cli *c, simulate_run *r, const sc_hw **hw)
 {
     const char *text = r->o->network;
-    const sc_hw *hw;
-    if (names_file(text)) {
-        SC_TRY(sc_network_read(text, c->arena, &r->network, c->err));
-    } else {
-        sc_pos pos = sc_pos_option(c->arena, "--network", text);
-        SC_TRY(sc_hw_build(text, pos, c->arena, &hw, c->err));
-        SC_TRY(sc_trace_machine_network(hw, pos, &r->network, c->err));
-    }
+    sc_pos pos = sc_pos_option(c->arena, "--network", text);
+    SC_TRY(sc_hw_build(text, pos, c->arena, hw, c->err));
+    SC_TRY(sc_trace_machine_network(*hw, pos, &r->network, c->err));
+    if (sc_trace_machine_is_network(*hw)) return SC_OK;
+    if (r->o->compat || !r->opts.links)
+        return sc_error(c->err, SC_EINPUT, SC_C_UNSUPPORTED, pos,
+                        "--fidelity chunk or flow follow its routes",
+                        "this machine is more than rings, meshes, switches and "
+                        "fully connected dimensions");
+    r->opts.hw = *hw;
+    r->machine = text;
+    return SC_OK;
+}
+
+/* Flows run over the links of a machine. */
+static sc_status load_flows(cli *c, simulate_run *r, const sc_hw *hw)
+{
+    r->opts.flows = true;
+    r->opts.hw = hw;
+    r->opts.routes.seed = (uint64_t)c->seed;
+    if (hw) return SC_OK;
+    return sc_network_machine(&r->network, c->arena, &r->opts.hw, c->err);
+}
+
+static sc_status load_network(cli *c, simulate_run *r)
+{
+    const sc_hw *hw = NULL;
+    bool network = false;
+    if (names_file(r->o->network))
+        SC_TRY(names_network(c, r->o->network, &network));
+    if (network)
+        SC_TRY(sc_network_read(r->o->network, c->arena, &r->network, c->err));
+    else
+        SC_TRY(load_machine(c, r, &hw));
+    if (!r->o->compat && r->o->fidelity == SIMULATE_FLOW)
+        SC_TRY(load_flows(c, r, hw));
     if (!r->o->compat || !r->opts.links || r->network.n_dims == 1) return SC_OK;
     return sc_error(c->err, SC_EINPUT, SC_C_CONFLICT, r->network.dim[1].pos,
                     "--congestion unaware takes several; so does the corrected "

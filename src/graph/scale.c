@@ -58,30 +58,53 @@ static uint64_t share(uint64_t whole, uint32_t of)
     return whole / of + (whole % of > 0);
 }
 
-/* Last task that scatters sums across replicas; n_tasks: none does. */
-static uint32_t last_scatter(const scaler *s, uint32_t rank,
-                             const sc_task_list *l)
+static bool scatters(const sc_task_list *l, uint32_t i)
 {
-    for (uint32_t i = l->n_tasks; i-- > 0;)
-        if ((l->coll[i] == SC_TC_REDUCE_SCATTER ||
-             l->coll[i] == SC_TC_REDUCE_SCATTER_BLOCK) &&
-            graph_replicas_across(s->w, &s->r, rank, i))
-            return i;
-    return l->n_tasks;
+    return l->coll[i] == SC_TC_REDUCE_SCATTER ||
+           l->coll[i] == SC_TC_REDUCE_SCATTER_BLOCK;
 }
 
-/* Kernels that wait for it work on what it left on this rank. */
+static bool gathers(const sc_task_list *l, uint32_t i)
+{
+    return l->coll[i] == SC_TC_ALL_GATHER || l->coll[i] == SC_TC_GATHER;
+}
+
+/* Of a task: it comes before a scatter across replicas, behind one, or behind
+ * a gather that is behind the last one. */
+enum { BEFORE = 1, BEHIND = 2, GATHERED = 4 };
+
+static void mark_shards(const scaler *s, uint32_t rank, const sc_task_list *l,
+                        uint8_t *mark)
+{
+    for (uint32_t i = l->n_tasks; i-- > 0;)
+        for (uint32_t k = l->succ_head[i]; k < l->succ_head[i + 1]; k++) {
+            uint32_t t = l->succ[k];
+            bool scatter =
+                scatters(l, t) && graph_replicas_across(s->w, &s->r, rank, t);
+            if (scatter || mark[t] & BEFORE) mark[i] |= BEFORE;
+        }
+    for (uint32_t i = 0; i < l->n_tasks; i++) {
+        bool across = graph_replicas_across(s->w, &s->r, rank, i);
+        uint8_t on = mark[i] & (BEHIND | GATHERED);
+        if (across && scatters(l, i)) on |= BEHIND;
+        if (across && gathers(l, i) && (mark[i] & (BEFORE | BEHIND)) == BEHIND)
+            on |= GATHERED;
+        for (uint32_t k = l->succ_head[i]; k < l->succ_head[i + 1]; k++)
+            mark[l->succ[k]] |= on;
+    }
+}
+
+/* Kernels that wait for a scatter, and no other scatter for them, work on what
+ * it left on this rank, until that is gathered. */
 static sc_status shrink_shards(scaler *s, uint32_t rank, sc_task_list *l)
 {
-    uint32_t from = last_scatter(s, rank, l), f = s->factor;
-    bool *behind = SC_NEW_N(s->a, bool, l->n_tasks);
-    if (!behind) return sc_error_nomem(s->err);
-    for (uint32_t i = from; i < l->n_tasks; i++) {
+    uint32_t f = s->factor;
+    uint8_t *mark = SC_NEW_N(s->a, uint8_t, l->n_tasks);
+    if (!mark) return sc_error_nomem(s->err);
+    mark_shards(s, rank, l, mark);
+    for (uint32_t i = 0; i < l->n_tasks; i++) {
         bool sized = !(l->flags[i] & SC_TASK_NO_SIZE) && l->size[i] > 0;
-        for (uint32_t k = l->succ_head[i];
-             (i == from || behind[i]) && k < l->succ_head[i + 1]; k++)
-            behind[l->succ[k]] = true;
-        if (!behind[i] || l->kind[i] != SC_TASK_COMP || !sized) continue;
+        if (mark[i] != BEHIND || l->kind[i] != SC_TASK_COMP || !sized) continue;
         l->size[i] = share(l->size[i], f);
         l->ops[i] = share(l->ops[i], f);
         l->duration[i] /= f;
@@ -98,9 +121,8 @@ static sc_status tasks(scaler *s, uint32_t rank)
     *l = s->w->classes[c];
     if (!copy_list(l, s->a)) return sc_error_nomem(s->err);
     for (uint32_t i = 0; i < l->n_tasks; i++) {
-        bool gathers =
-            l->coll[i] == SC_TC_ALL_GATHER || l->coll[i] == SC_TC_GATHER;
-        if (!gathers || !graph_replicas_across(s->w, &s->r, rank, i)) continue;
+        if (!gathers(l, i) || !graph_replicas_across(s->w, &s->r, rank, i))
+            continue;
         l->size[i] = share(l->size[i], s->factor);
         s->shares = true;
     }

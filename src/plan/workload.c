@@ -238,7 +238,7 @@ static sc_status lost(const work *w, sc_op i)
 /* The receive of a transfer, and the gather of its parts if it was split, just
  * before the first task that needs it.  It is posted when the device has run
  * what it runs before, without the sends: both ends of an exchange in opposite
- * directions are ready to receive.  Sends beside compute may be far ahead of
+ * directions are ready to receive.  Between chunks sends may be far ahead of
  * that, their receives are there from the start. */
 static sc_status arrive(work *w, sc_op i)
 {
@@ -248,7 +248,7 @@ static sc_status arrive(work *w, sc_op i)
     uint32_t *list = w->list, n = w->n_list, cap = w->cap;
     w->list = NULL;
     w->n_list = w->cap = 0;
-    if (w->g->stream[i] == SC_S_COMPUTE) SC_TRY(wait_for(w, s->posted));
+    if (w->p->run.vpp == 1) SC_TRY(wait_for(w, s->posted));
     SC_TRY(message(w, i, false, &t));
     SC_TRY(add(w, s, &t, false, &w->arrived[i]));
     if (w->note[i].n) {

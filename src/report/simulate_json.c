@@ -46,8 +46,8 @@ static void jobs(const sc_report_simulation *s, sc_json *j)
 static void link(const sc_report_simulation *s, uint64_t i, sc_json *j)
 {
     const sc_link_use *l = &s->r->link[i];
-    char name[48];
-    sc_simulate_link_name(s->net, l->link, name, sizeof name);
+    char name[96];
+    report_link_name(s, l, name, sizeof name);
     sc_json_begin(j, '{');
     sc_json_put_string(j, "name", name);
     sc_json_put_uint(j, "bytes", l->bytes);
@@ -72,14 +72,14 @@ static void links(const sc_report_simulation *s, sc_json *j)
 static void tiers(const sc_report_simulation *s, sc_json *j)
 {
     report_tier tier[SC_HW_DIMS];
-    report_tiers(s, tier);
+    uint32_t n = report_tiers(s, tier);
     sc_json_key(j, "tiers");
     sc_json_begin(j, '[');
-    for (uint32_t i = 0; s->opts->links && i < s->net->n_dims; i++) {
+    for (uint32_t i = 0; i < n; i++) {
         sc_json_begin(j, '{');
-        sc_json_put_uint(j, "dimension", i);
-        sc_json_put_string(j, "kind", report_net_kinds[s->net->dim[i].kind]);
-        sc_json_put_uint(j, "npus", s->net->dim[i].size);
+        sc_json_put_string(j, "name", tier[i].name);
+        sc_json_put_string(j, "kind", tier[i].kind);
+        sc_json_put_uint(j, "npus", tier[i].npus);
         sc_json_put_uint(j, "links", tier[i].links);
         sc_json_put_uint(j, "links_used", tier[i].used);
         sc_json_put_uint(j, "bytes", tier[i].bytes);

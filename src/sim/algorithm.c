@@ -13,9 +13,9 @@
 
 #include <math.h>
 
-static sim_phase *phase_of(const sim_stream *s)
+static const sim_phase *phase_of(const sim_stream *s)
 {
-    return &s->coll->plan->phase[s->phase];
+    return &s->phases[s->phase];
 }
 
 static uint32_t around(const sim_phase *p, uint32_t place, uint64_t off,
@@ -293,6 +293,10 @@ void sim_alg_start(sim_world *w, sim_stream *s)
         return;
     }
     s->place = sim_place(s, p);
+    if (p->kind >= SIM_CHAIN) {
+        sim_rooted_start(w, s);
+        return;
+    }
     if (p->kind == SC_CCL_DOUBLE_BINARY_TREE) {
         tree_run(w, s, false);
         return;
@@ -303,7 +307,9 @@ void sim_alg_start(sim_world *w, sim_stream *s)
 
 void sim_alg_bundle(sim_world *w, sim_stream *s)
 {
-    if (phase_of(s)->kind == SC_CCL_DOUBLE_BINARY_TREE)
+    if (phase_of(s)->kind >= SIM_CHAIN)
+        sim_rooted_bundle(w, s);
+    else if (phase_of(s)->kind == SC_CCL_DOUBLE_BINARY_TREE)
         tree_run(w, s, false);
     else
         packet_left(w, s);
@@ -312,7 +318,9 @@ void sim_alg_bundle(sim_world *w, sim_stream *s)
 void sim_alg_receive(sim_world *w, sim_stream *s)
 {
     s->received++;
-    if (phase_of(s)->kind == SC_CCL_DOUBLE_BINARY_TREE)
+    if (phase_of(s)->kind >= SIM_CHAIN)
+        sim_rooted_receive(w, s);
+    else if (phase_of(s)->kind == SC_CCL_DOUBLE_BINARY_TREE)
         tree_run(w, s, true);
     else
         insert(w, s);

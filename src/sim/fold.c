@@ -1,12 +1,330 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fold.c - which ranks stand for others. */
+/*
+ * fold.c - which ranks stand for others.
+ *
+ * One rank of a class is enough where nothing tells its ranks apart: their
+ * groups lie within the class and look the same from every member (the way to
+ * the k-th neighbour costs the same for all), their peers are ranks of other
+ * classes, one to one, over ways that cost the same, and no two of them meet
+ * at a link.  Then what arrives at one member is what it sends itself, and all
+ * ranks of the class do everything at the same time.  Where any of this fails
+ * every rank is simulated.
+ */
 #include "sim/world.h"
+
+typedef struct folding {
+    sim_world *w;
+    uint32_t *first;  /* [n_classes] smallest rank */
+    uint32_t *parent; /* [n_ranks] of the set of ranks joined by messages */
+    uint64_t checks;  /* pairs looked at */
+} folding;
+
+#define MAX_CHECKS (1u << 26)
+
+/* ---- ways -------------------------------------------------------------- */
+
+/* What a way between two ranks costs; equal numbers, equal cost. */
+typedef struct way {
+    bool plain; /* uses links of its two ends only */
+    uint32_t dim, hops;
+} way;
+
+static uint32_t coordinate(const sim_dim *d, uint32_t rank)
+{
+    return rank / d->stride % d->size;
+}
+
+static way way_between(const sim_world *w, uint32_t from, uint32_t to)
+{
+    way out = {true, w->n_dims, 0};
+    for (uint32_t i = 0; i < w->n_dims; i++) {
+        const sim_dim *d = &w->dim[i];
+        uint32_t a = coordinate(d, from), b = coordinate(d, to);
+        if (a == b) continue;
+        if (out.dim < w->n_dims) { /* a second dimension */
+            if (!w->rules->first_dim_only) out.plain = false;
+            break;
+        }
+        out.dim = i;
+        uint32_t ahead = (b + d->size - a) % d->size;
+        bool back = d->size - ahead < ahead;
+        out.hops =
+            d->kind == SC_DIM_RING ? (back ? d->size - ahead : ahead) : 1;
+        if (d->kind == SC_DIM_RING && w->o->links) {
+            if (out.hops > 1) out.plain = false;
+            out.hops = 1 + back; /* which of the two links */
+        }
+        if (d->kind == SC_DIM_MESH) out.plain = false;
+    }
+    return out;
+}
+
+static bool same_way(way a, way b)
+{
+    return a.plain && b.plain && a.dim == b.dim && a.hops == b.hops;
+}
+
+/* ---- groups ------------------------------------------------------------ */
+
+static bool shifted_alike(folding *f, const sc_rank_group *g, uint32_t off)
+{
+    way first = way_between(f->w, g->rank[0], g->rank[off % g->n]);
+    for (uint32_t i = 1; i < g->n; i++)
+        if (!same_way(first,
+                      way_between(f->w, g->rank[i], g->rank[(i + off) % g->n])))
+            return false;
+    f->checks += g->n;
+    return true;
+}
+
+static bool swapped_alike(folding *f, const sc_rank_group *g, uint32_t off)
+{
+    way first = way_between(f->w, g->rank[0], g->rank[off]);
+    for (uint32_t i = 1; i < g->n; i++)
+        if (!same_way(first, way_between(f->w, g->rank[i], g->rank[i ^ off])))
+            return false;
+    f->checks += g->n;
+    return true;
+}
+
+/* Every member sees the others as every other member does. */
+static bool group_alike(folding *f, const sc_rank_group *g, sc_ccl_kind kind)
+{
+    bool power = (g->n & (g->n - 1)) == 0;
+    switch (kind) {
+    case SC_CCL_RING:
+        return shifted_alike(f, g, 1) && shifted_alike(f, g, g->n - 1);
+    case SC_CCL_DIRECT:
+        for (uint32_t i = 1; i < g->n; i++)
+            if (f->checks > MAX_CHECKS || !shifted_alike(f, g, i)) return false;
+        return true;
+    case SC_CCL_HALVING_DOUBLING:
+        for (uint32_t i = 1; power && i < g->n; i *= 2)
+            if (!swapped_alike(f, g, i)) return false;
+        return power;
+    default: return false;
+    }
+}
+
+static bool groups_equal(folding *f, const sc_rank_group *a,
+                         const sc_rank_group *b, sc_ccl_kind kind)
+{
+    if (a->n != b->n) return false;
+    if (a == b || a->n < 2) return true;
+    uint32_t last = kind == SC_CCL_DIRECT ? a->n - 1 : 1;
+    if (kind == SC_CCL_HALVING_DOUBLING) last = a->n / 2;
+    for (uint32_t i = 1; i <= last;
+         i = kind == SC_CCL_HALVING_DOUBLING ? 2 * i : i + 1)
+        if (!same_way(way_between(f->w, a->rank[0], a->rank[i]),
+                      way_between(f->w, b->rank[0], b->rank[i])))
+            return false;
+    return true;
+}
+
+static bool in_class(const sim_world *w, const sc_rank_group *g, uint32_t cls)
+{
+    for (uint32_t i = 0; i < g->n; i++)
+        if (w->w->ranks[g->rank[i]].cls != cls) return false;
+    return true;
+}
+
+/* Slot `slot` of all ranks of a class, for one algorithm. */
+static bool slot_alike(folding *f, uint32_t cls, uint32_t slot,
+                       sc_ccl_kind kind)
+{
+    const sc_workload *w = f->w->w;
+    const sc_rank_group *first = NULL;
+    for (uint32_t r = f->first[cls]; r < w->n_ranks; r++) {
+        if (w->ranks[r].cls != cls) continue;
+        const sc_rank_group *g = &w->groups[w->ranks[r].groups[slot]];
+        if (g->n >= f->w->n_npus) return false; /* see whole_alike */
+        if (!first) first = g;
+        if (g->n > 1 && g->rank[0] == r &&
+            !(in_class(f->w, g, cls) && group_alike(f, g, kind)))
+            return false;
+        if (!groups_equal(f, first, g, kind)) return false;
+    }
+    return true;
+}
+
+/* ---- collectives of all ranks ------------------------------------------ */
+
+static bool dim_alike(const sim_world *w, const sc_ccl *c, uint32_t dim)
+{
+    const sim_dim *d = &w->dim[dim];
+    bool power = (d->size & (d->size - 1)) == 0;
+    if (d->kind != SC_DIM_RING && d->kind != SC_DIM_SWITCH &&
+        d->kind != SC_DIM_FULL)
+        return false;
+    if (c->flat && w->n_dims > 1 &&
+        (c->kind != SC_CCL_RING || !w->rules->first_dim_only))
+        return false;
+    bool far = d->kind == SC_DIM_RING && w->o->links && d->size > 3;
+    switch (c->kind) {
+    case SC_CCL_RING: return true;
+    case SC_CCL_DIRECT: return !far;
+    case SC_CCL_HALVING_DOUBLING: return power && !far;
+    default: return false;
+    }
+}
+
+static bool whole_alike(const sim_world *w, uint32_t op)
+{
+    const sc_ccl_list *l = &w->sys->ccl[op];
+    if (w->w->n_classes > 1 || w->w->n_jobs > 1 || l->n == 0 ||
+        w->w->n_ranks != w->n_npus)
+        return false;
+    for (uint32_t i = 0; i < l->n && i < w->n_dims; i++)
+        if (!dim_alike(w, &l->dim[i], i)) return false;
+    return true;
+}
+
+/* ---- tasks of a class -------------------------------------------------- */
+
+static int op_of(uint8_t coll)
+{
+    switch (coll) {
+    case SC_TC_ALL_REDUCE: return SC_OP_AR;
+    case SC_TC_ALL_GATHER: return SC_OP_AG;
+    case SC_TC_REDUCE_SCATTER: return SC_OP_RS;
+    case SC_TC_ALL_TO_ALL: return SC_OP_A2A;
+    default: return -1;
+    }
+}
+
+static bool coll_alike(folding *f, uint32_t cls, uint32_t task,
+                       uint64_t *seen_group, uint32_t *seen_whole)
+{
+    const sim_world *w = f->w;
+    const sc_task_list *t = &w->w->classes[cls];
+    uint32_t slot = t->group[task];
+    int op = op_of(t->coll[task]);
+    if (op < 0)
+        return t->coll[task] == SC_TC_BROADCAST && w->rules->broadcast_replayed;
+    if (slot == SC_TASK_WORLD) {
+        if (*seen_whole >> op & 1) return true;
+        *seen_whole |= 1u << op;
+        return whole_alike(w, (uint32_t)op);
+    }
+    if (slot < 64 && seen_group[op] >> slot & 1) return true;
+    if (slot < 64) seen_group[op] |= 1ull << slot;
+    const sc_ccl_list *l = &w->sys->ccl[op];
+    if (l->n == 0) return false;
+    sc_ccl_kind kind = l->n > 1 ? SC_CCL_RING : l->dim[0].kind;
+    return slot_alike(f, cls, slot, kind);
+}
+
+static bool tasks_alike(folding *f, uint32_t cls)
+{
+    const sim_world *w = f->w;
+    const sc_task_list *t = &w->w->classes[cls];
+    uint64_t seen_group[SC_N_CCL_OPS] = {0};
+    uint32_t seen_whole = 0;
+    bool alone =
+        w->pool->kind == SC_POOL_NONE || w->pool->kind == SC_POOL_PER_NPU;
+    for (uint32_t i = 0; i < t->n_tasks; i++) {
+        uint8_t kind = t->kind[i];
+        if ((kind == SC_TASK_LOAD || kind == SC_TASK_STORE) && !alone)
+            return false;
+        if (kind == SC_TASK_COLL && !w->sys->replay_only &&
+            !coll_alike(f, cls, i, seen_group, &seen_whole))
+            return false;
+    }
+    return true;
+}
+
+/* ---- messages between ranks -------------------------------------------- */
+
+static uint32_t root(folding *f, uint32_t r)
+{
+    while (f->parent[r] != r) {
+        f->parent[r] = f->parent[f->parent[r]];
+        r = f->parent[r];
+    }
+    return r;
+}
+
+static bool peers_alike(folding *f)
+{
+    const sc_workload *w = f->w->w;
+    for (uint32_t r = 0; r < w->n_ranks; r++) {
+        const sc_rank_trace *me = &w->ranks[r];
+        const uint32_t *first = w->ranks[f->first[me->cls]].peers;
+        for (uint32_t s = 0; s < w->classes[me->cls].n_peers; s++) {
+            uint32_t to = me->peers[s];
+            if (to >= w->n_ranks || to == r) return false;
+            if (w->ranks[to].cls != w->ranks[first[s]].cls) return false;
+            if (!same_way(way_between(f->w, r, to),
+                          way_between(f->w, f->first[me->cls], first[s])))
+                return false;
+            f->parent[root(f, to)] = root(f, r);
+        }
+    }
+    return true;
+}
+
+/* Takes the ranks joined with the first of each class as those that are
+ * simulated: none of them twice.  All ranks have peers alike, so a set of the
+ * same size is joined in the same way. */
+static bool choose(folding *f, uint32_t *stand_in)
+{
+    const sc_workload *w = f->w->w;
+    uint32_t *size = sc_alloc(f->w->a, w->n_ranks, sizeof *size);
+    if (!size) return false;
+    for (uint32_t r = 0; r < w->n_ranks; r++) size[root(f, r)]++;
+    for (uint32_t c = 0; c < w->n_classes; c++) stand_in[c] = SC_TASK_WORLD;
+    for (uint32_t c = 0; c < w->n_classes; c++) {
+        if (stand_in[c] != SC_TASK_WORLD) continue;
+        uint32_t set = root(f, f->first[c]);
+        for (uint32_t r = 0; r < w->n_ranks; r++) {
+            if (root(f, r) != set) continue;
+            if (stand_in[w->ranks[r].cls] != SC_TASK_WORLD) return false;
+            stand_in[w->ranks[r].cls] = r;
+        }
+    }
+    for (uint32_t r = 0; r < w->n_ranks; r++)
+        if (size[root(f, r)] != size[root(f, stand_in[w->ranks[r].cls])])
+            return false;
+    return true;
+}
+
+static bool can_fold(const sim_world *w)
+{
+    if (!w->o->fold || w->machine || w->o->speed || w->o->jitter > 0)
+        return false;
+    if (w->w->n_classes == w->w->n_ranks || w->sys->n_node_ccl) return false;
+    for (int op = 0; op < SC_N_CCL_OPS; op++)
+        if (w->sys->ccl_custom[op].n) return false;
+    return true;
+}
+
+static bool all_alike(folding *f, uint32_t *stand_in)
+{
+    const sc_workload *w = f->w->w;
+    for (uint32_t c = 0; c < w->n_classes; c++)
+        if (!tasks_alike(f, c)) return false;
+    return peers_alike(f) && choose(f, stand_in);
+}
 
 sc_status sim_fold(sim_world *w)
 {
-    w->n_ranks = w->w->n_ranks;
+    const sc_workload *x = w->w;
+    folding f = {.w = w};
+    w->n_ranks = x->n_ranks;
     w->index = sc_alloc(w->a, w->n_npus, sizeof *w->index);
-    if (!w->index) return sc_error_nomem(w->err);
-    for (uint32_t i = 0; i < w->n_ranks; i++) w->index[i] = i;
+    f.first = sc_alloc(w->a, 2 * (size_t)x->n_classes, sizeof *f.first);
+    f.parent = sc_alloc(w->a, x->n_ranks, sizeof *f.parent);
+    if (!w->index || !f.first || !f.parent) return sc_error_nomem(w->err);
+    uint32_t *stand_in = f.first + x->n_classes;
+    for (uint32_t i = x->n_ranks; i-- > 0;) {
+        w->index[i] = i;
+        f.parent[i] = i;
+        f.first[x->ranks[i].cls] = i;
+    }
+    if (!can_fold(w) || !all_alike(&f, stand_in)) return SC_OK;
+    w->folded = true;
+    w->n_ranks = x->n_classes;
+    for (uint32_t i = 0; i < x->n_ranks; i++) w->index[i] = x->ranks[i].cls;
+    w->stand_in = stand_in;
     return SC_OK;
 }

@@ -68,6 +68,7 @@ sim_stream *sim_stream_of(sim_world *w, sim_coll *c, uint32_t member,
     s->turn = sim_take(w, n);
     if (w->status != SC_OK) return NULL;
     s->coll = c;
+    s->phases = c->plan->phase + (c->plan->list ? c->plan->list[index] : 0) * n;
     s->live = member;
     s->member = c->comm->folded ? c->comm->stands_for : member;
     s->index = index;
@@ -79,14 +80,14 @@ sim_stream *sim_stream_of(sim_world *w, sim_coll *c, uint32_t member,
 
 uint32_t sim_box_size(const sim_phase *p)
 {
-    return p->kind == SC_CCL_RING ? 1 : p->n;
+    return p->kind == SC_CCL_RING || p->kind == SIM_CHAIN ? 1 : p->n;
 }
 
 static void drop(sim_world *w, sim_stream *s)
 {
     const sim_plan *plan = s->coll->plan;
     for (uint32_t i = 0; i < plan->n_phases; i++) {
-        size_t n = sim_box_size(&plan->phase[i]);
+        size_t n = sim_box_size(&s->phases[i]);
         sim_give(w, s->box[i].balance, n * sizeof(int32_t));
         sim_give(w, s->box[i].permit, n * sizeof(sim_permit));
     }
@@ -118,11 +119,13 @@ uint32_t sim_place(const sim_stream *s, const sim_phase *p)
 
 /* ---- lanes ------------------------------------------------------------- */
 
-static void insert(sim_stream *s, sim_lane *lane)
+static void insert(const sim_world *w, sim_stream *s, sim_lane *lane)
 {
-    sim_stream **at = &lane->head;
-    while (*at && ((*at)->running || (*at)->priority >= s->priority))
+    sim_stream **at = &lane->head, *last = NULL;
+    while (*at && ((*at)->running || sim_order_behind(w, s, *at, last))) {
+        last = *at;
         at = &(*at)->next;
+    }
     s->next = *at;
     *at = s;
 }
@@ -134,17 +137,60 @@ static void erase(sim_stream *s, sim_lane *lane)
     *at = s->next;
 }
 
-/* Those behind the running ones start while there is room. */
-static void fill(sim_world *w, sim_lane *lane)
+/* Where streams have turns, all members start them in the same order: else two
+ * could each hold a lane in which the other's partner waits. */
+static bool has_turn(const sim_stream *s)
+{
+    const sim_plan *plan = s->coll->plan;
+    if (!plan->turn) return true;
+    uint32_t dim = s->phases[s->phase].dim;
+    return plan->turn[s->index * plan->n_phases + s->phase] ==
+           s->end->turn[dim];
+}
+
+static sim_stream *first_waiting(const sim_lane *lane)
 {
     sim_stream *s = lane->head;
     for (uint32_t i = 0; i < lane->running && s; i++) s = s->next;
-    while (s && lane->running < w->lane_limit && w->status == SC_OK) {
-        sim_stream *next = s->next;
+    return s;
+}
+
+static void fill(sim_world *w, sim_lane *lane);
+
+/* Starts `s` out of the waiting ones; others may have their turn now. */
+static void take_turn(sim_world *w, sim_stream *s, sim_lane *lane)
+{
+    uint32_t dim = s->phases[s->phase].dim, n = w->o->queues;
+    sim_lane *first = &s->rank->lanes[dim * n];
+    erase(s, lane);
+    sim_stream **at = &lane->head;
+    for (uint32_t i = 0; i < lane->running; i++) at = &(*at)->next;
+    s->next = *at;
+    *at = s;
+    s->running = true;
+    lane->running++;
+    s->end->turn[dim]++;
+    sim_alg_start(w, s);
+    for (uint32_t i = 0; i < n; i++)
+        if (&first[i] != lane) fill(w, &first[i]);
+}
+
+/* Those behind the running ones start while there is room. */
+static void fill(sim_world *w, sim_lane *lane)
+{
+    sim_stream *s = first_waiting(lane), *next;
+    for (; s && lane->running < w->lane_limit && w->status == SC_OK; s = next) {
+        next = s->next;
+        if (!has_turn(s)) continue;
+        if (w->trial) sim_order_note(w, s);
+        if (s->coll->plan->turn) {
+            take_turn(w, s, lane);
+            next = first_waiting(lane);
+            continue;
+        }
         s->running = true;
         lane->running++;
         sim_alg_start(w, s);
-        s = next;
     }
 }
 
@@ -157,7 +203,7 @@ static void enter(sim_world *w, sim_stream *s, sim_lane *left)
 {
     s->running = false;
     sim_lane *lane = lane_of(s);
-    insert(s, lane);
+    insert(w, s, lane);
     if (left) {
         left->running--;
         fill(w, left);
@@ -180,6 +226,7 @@ void sim_stream_leave(sim_world *w, sim_stream *s)
     sim_end *end = s->end;
     if (--end->left == 0) {
         uint32_t task = end->task;
+        if (w->meets) r->lanes_used[end->slot] = false;
         sim_give(w, end, sizeof *end);
         s->coll->n_ended++;
         sim_task_done(w, r, task);
@@ -195,7 +242,7 @@ void sim_stream_leave(sim_world *w, sim_stream *s)
 /* Streams of several queues take them in turn; the way up uses the second
  * half, and the other direction of a ring. */
 static void take_queue(const sim_world *w, sim_rank *r, const sim_phase *p,
-                       uint16_t *queue, uint8_t *turn)
+                       uint32_t *queue, uint8_t *turn)
 {
     sim_pick *pick = &r->picks[p->dim];
     uint32_t n = w->o->queues, at;
@@ -212,7 +259,7 @@ static void take_queue(const sim_world *w, sim_rank *r, const sim_phase *p,
         at = pick->any++;
         if (pick->any >= n) pick->any = 0;
     }
-    *queue = (uint16_t)(p->dim * n + at);
+    *queue = p->dim * n + at;
 }
 
 static void take_tree(const sim_world *w, sim_rank *r, const sim_phase *p,
@@ -249,13 +296,27 @@ static void begin_stream(sim_world *w, sim_stream *s)
 {
     const sim_plan *plan = s->coll->plan;
     for (uint32_t i = 0; i < plan->n_phases; i++) {
-        const sim_phase *p = &plan->phase[i];
+        const sim_phase *p = &s->phases[i];
+        uint32_t first = s->end->slot * w->n_dims * w->o->queues;
+        s->queue[i] = first;
         if (p->kind == SC_CCL_CUSTOM) continue; /* the first queue */
         take_queue(w, s->rank, p, &s->queue[i], &s->turn[i]);
+        s->queue[i] += first;
         if (p->kind == SC_CCL_DOUBLE_BINARY_TREE)
             take_tree(w, s->rank, p, topology_op(plan->coll), &s->turn[i]);
     }
     enter(w, s, NULL);
+}
+
+/* Collectives that run at once have lanes of their own: in common ones, two
+ * members could let different ones pass. */
+static uint32_t take_lanes(const sim_world *w, sim_rank *r)
+{
+    uint32_t i = 0;
+    if (!w->meets) return 0;
+    while (i + 1 < w->comm_slots && r->lanes_used[i]) i++;
+    r->lanes_used[i] = true;
+    return i;
 }
 
 static void begin_member(sim_world *w, sim_coll *c, sim_rank *r,
@@ -266,6 +327,7 @@ static void begin_member(sim_world *w, sim_coll *c, sim_rank *r,
     end->task = task;
     end->left = plan->n_streams;
     end->coll = c;
+    end->slot = take_lanes(w, r);
     int32_t priority = take_priority(w, r, task);
     c->n_begun++;
     for (uint32_t i = 0; i < plan->n_streams && w->status == SC_OK; i++) {
@@ -275,6 +337,24 @@ static void begin_member(sim_world *w, sim_coll *c, sim_rank *r,
         s->priority = priority;
         begin_stream(w, s);
     }
+}
+
+sim_coll *sim_coll_new(sim_world *w, sim_comm *c, sim_plan *plan)
+{
+    return instance(w, c, c->count[0]++, plan);
+}
+
+/* A member of a group that has nothing to exchange is done. */
+void sim_coll_join(sim_world *w, sim_coll *c, sim_rank *r, uint32_t live,
+                   uint32_t task)
+{
+    if (c->plan->n_phases > 0) {
+        begin_member(w, c, r, live, task);
+        return;
+    }
+    sim_later(w, r, 0, SIM_CALL_TASK, NULL, 0, task);
+    c->n_ended++;
+    forget(w, c);
 }
 
 void sim_coll_issue(sim_world *w, sim_rank *r, uint32_t task)

@@ -26,14 +26,16 @@ static sc_status check(const sim_world *w)
 static sc_status init_rank(sim_world *w, uint32_t i, uint32_t id)
 {
     sim_rank *r = &w->rank[i];
-    uint32_t lanes = w->net->n_dims * w->o->queues;
+    uint32_t lanes = w->net->n_dims * w->o->queues * w->comm_slots;
     r->id = id;
     r->trace = &w->w->ranks[id];
     r->tasks = &w->w->classes[r->trace->cls];
     r->lanes = sc_alloc(w->a, lanes, sizeof *r->lanes);
     r->picks = sc_alloc(w->a, w->net->n_dims, sizeof *r->picks);
     r->trees = sc_alloc(w->a, SC_N_CCL_OPS * w->net->n_dims, 1);
-    if (!r->lanes || !r->picks || !r->trees) return sc_error_nomem(w->err);
+    r->lanes_used = sc_alloc(w->a, w->comm_slots, sizeof *r->lanes_used);
+    if (!r->lanes || !r->picks || !r->trees || !r->lanes_used)
+        return sc_error_nomem(w->err);
     for (uint32_t d = 0; d < w->net->n_dims; d++)
         r->picks[d].last = w->o->queues / 2;
     return SC_OK;
@@ -41,16 +43,23 @@ static sc_status init_rank(sim_world *w, uint32_t i, uint32_t id)
 
 static sc_status init_ranks(sim_world *w)
 {
-    uint32_t n = w->w->n_ranks;
     SC_TRY(sim_fold(w));
     w->rank = sc_alloc(w->a, w->n_ranks, sizeof *w->rank);
     w->by_group = sc_alloc(w->a, (size_t)w->w->n_groups + w->w->n_jobs,
                            sizeof(sim_comm *));
     if (!w->rank || !w->by_group) return sc_error_nomem(w->err);
-    for (uint32_t id = 0; id < n; id++)
-        if (w->rank[w->index[id]].lanes == NULL)
-            SC_TRY(init_rank(w, w->index[id], id));
+    for (uint32_t i = 0; i < w->n_ranks; i++)
+        SC_TRY(init_rank(w, i, w->folded ? w->stand_in[i] : i));
     return SC_OK;
+}
+
+/* More slots than a rank has tasks are never taken. */
+static uint32_t useful_slots(const sim_world *w)
+{
+    uint32_t most = 1;
+    for (uint32_t i = 0; i < w->w->n_classes; i++)
+        if (w->w->classes[i].n_tasks > most) most = w->w->classes[i].n_tasks;
+    return w->sys->comm_slots < most ? w->sys->comm_slots : most;
 }
 
 static void init_scalars(sim_world *w)
@@ -62,7 +71,9 @@ static void init_scalars(sim_world *w)
     sc_time e = sim_ns(w, s->endpoint_delay_ns);
     w->endpoint = sim_ns(w, (double)e / 1000 * w->o->endpoint);
     w->lane_limit = (active + w->o->queues - 1) / w->o->queues;
+    w->meets = !w->rules->collectives_start_alone && !s->replay_only;
     w->comm_slots = 1;
+    if (w->meets && s->comm_slots > 1) w->comm_slots = useful_slots(w);
 }
 
 static sc_status collect_spans(sim_world *w, sc_simulate_result *out)
@@ -83,6 +94,7 @@ static sc_status collect(sim_world *w, sc_simulate_result *out)
     out->n_events = w->n_events;
     out->n_messages = w->n_messages;
     out->n_tasks = w->n_tasks;
+    out->warnings = w->warnings ? w->warnings : "";
     out->rank = sc_alloc(w->a, n, sizeof *out->rank);
     if (!out->rank) return sc_error_nomem(w->err);
     for (uint32_t i = 0; i < n; i++) {
@@ -98,6 +110,24 @@ static sc_status collect(sim_world *w, sc_simulate_result *out)
     }
     SC_TRY(collect_spans(w, out));
     return sim_links_use(w, out);
+}
+
+sc_status sim_world_init(sim_world *w)
+{
+    init_scalars(w);
+    SC_TRY(check(w));
+    SC_TRY(sim_wire_init(w));
+    SC_TRY(init_ranks(w));
+    SC_TRY(sim_meet_init(w));
+    SC_TRY(sim_tasks_init(w));
+    SC_TRY(sim_pair_init(w));
+    return sim_pool_init(w);
+}
+
+void sim_world_run(sim_world *w)
+{
+    for (uint32_t i = 0; i < w->n_ranks; i++) sim_task_begin(w, &w->rank[i]);
+    sim_loop(w);
 }
 
 sc_status sc_simulate(const sc_workload *w, const sc_system *sys,
@@ -116,15 +146,8 @@ sc_status sc_simulate(const sc_workload *w, const sc_system *sys,
     x->o = o;
     x->a = a;
     x->err = err ? err : &own;
-    init_scalars(x);
-    SC_TRY(check(x));
-    SC_TRY(sim_wire_init(x));
-    SC_TRY(init_ranks(x));
-    SC_TRY(sim_tasks_init(x));
-    SC_TRY(sim_pair_init(x));
-    SC_TRY(sim_pool_init(x));
-    for (uint32_t i = 0; i < x->n_ranks; i++) sim_task_begin(x, &x->rank[i]);
-    sim_loop(x);
+    SC_TRY(sim_world_init(x));
+    sim_world_run(x);
     if (x->status != SC_OK) return x->status;
     *out = (sc_simulate_result){0};
     return collect(x, out);

@@ -12,20 +12,39 @@
 #include <stepcast/sim_workload.h>
 #include <stepcast/trace.h>
 
-enum { SIM_EV_BATCH, SIM_EV_HOP, SIM_EV_ARRIVE, SIM_EV_WAKE, SIM_EV_FREE };
+enum {
+    SIM_EV_BATCH,
+    SIM_EV_HOP,
+    SIM_EV_ARRIVE,
+    SIM_EV_WAKE,
+    SIM_EV_FREE,
+    SIM_EV_FLOW
+};
 
 typedef struct sim_event {
     sc_time due;
-    struct sim_event *next; /* in its bucket */
     uint32_t kind;
     uint32_t rank;
 } sim_event;
 
-/* A radix heap of lists: events of one time leave in the order they came. */
+typedef struct sim_item {
+    sc_time due;
+    sim_event *event;
+} sim_item;
+
+typedef struct sim_bucket {
+    sim_item *item;
+    uint32_t n, cap;
+} sim_bucket;
+
+/* A radix heap: bucket b > 0 holds what is due at a time that differs from
+ * `now` first in bit b - 1, bucket 0 what is due now.  Events of one time leave
+ * in the order they came. */
 typedef struct sim_queue {
     sc_time now;
-    uint64_t full; /* bit per bucket 1..64 that is not empty */
-    sim_event *head[65], *tail[65];
+    uint64_t full;  /* bit per bucket 1..64 that is not empty */
+    uint32_t taken; /* of bucket 0 */
+    sim_bucket bucket[65];
 } sim_queue;
 
 /* What a rank does at a time it chose. */
@@ -67,7 +86,8 @@ typedef struct sim_pick { /* next queue of a dimension */
     uint32_t any, first, last;
 } sim_pick;
 
-enum { SIM_HOST, SIM_COMPUTE, SIM_COMM, SIM_RECV, SIM_SLOTS };
+/* Collectives that wait for their members (SIM_MEET) hold nothing. */
+enum { SIM_HOST, SIM_COMPUTE, SIM_COMM, SIM_RECV, SIM_MEET, SIM_SLOTS };
 
 typedef struct sim_bus sim_bus;
 
@@ -84,9 +104,13 @@ typedef struct sim_rank {
     int32_t priority; /* of the next collective */
     sim_batch *batches;
     struct sim_bus *bus; /* NULL: not used yet */
-    sim_lane *lanes;     /* [dims * queues] */
+    sim_lane *lanes;     /* [comm_slots * dims * queues] */
     sim_pick *picks;     /* [dims] */
     uint8_t *trees;      /* [ops * dims] which of two trees is next */
+    /* meet.c: complete collectives, the first `promised` have a slot */
+    struct sim_turn *line, *line_end;
+    uint32_t in_line, promised;
+    bool *lanes_used; /* [comm_slots] by a collective */
     sc_time compute_since, comm_since, waits_since;
     sc_time *waits; /* of `out`, what counts since then; NULL: nothing */
     uint32_t computing, communicating, loading;
@@ -94,10 +118,21 @@ typedef struct sim_rank {
     sc_task_span *span; /* [n_tasks] NULL: not recorded */
 } sim_rank;
 
+/* What rooted.c adds to sc_ccl_op and sc_ccl_kind. */
+enum {
+    SIM_OP_BROADCAST = SC_N_CCL_OPS,
+    SIM_OP_REDUCE,
+    SIM_OP_GATHER,
+    SIM_OP_SCATTER,
+    SIM_OP_BARRIER
+};
+
+enum { SIM_CHAIN = SC_N_CCL_KINDS, SIM_STAR, SIM_ROUNDS };
+
 /* One phase of a plan: an algorithm over one dimension. */
 typedef struct sim_phase {
-    uint8_t op;          /* sc_ccl_op */
-    uint8_t kind;        /* sc_ccl_kind */
+    uint8_t op;          /* sc_ccl_op, SIM_OP_* */
+    uint8_t kind;        /* sc_ccl_kind, SIM_CHAIN ... */
     uint8_t dim;         /* whose queues it uses */
     uint8_t pick;        /* 0: any queue, 1: the way down, 2: the way up */
     bool local;          /* of a subgroup */
@@ -105,7 +140,9 @@ typedef struct sim_phase {
     uint32_t stride;     /* between neighbours, in members of the group */
     uint32_t window;     /* direct: concurrent peers, <= n - 1 */
     uint64_t size;       /* of the chunk when it enters */
-    uint64_t message;    /* ring, direct */
+    uint64_t message;    /* ring, direct, rooted */
+    uint32_t root;       /* rooted: position in the communicator */
+    uint32_t pieces;     /* chain: messages of a chunk */
     uint32_t n_steps;    /* halving-doubling: table of messages */
     uint64_t *step_size; /* [n_steps + 1] */
     uint64_t *step_off;  /* [n_steps + 1] distance to the partner */
@@ -115,10 +152,17 @@ typedef struct sim_plan {
     struct sim_plan *next; /* plans of one communicator shape */
     const sc_ccl *node;    /* algorithm of this very task, or NULL */
     uint32_t coll;         /* sc_task_coll */
+    uint32_t asked_root;   /* as the trace names it */
+    uint32_t root;         /* position in the communicator */
     uint64_t size, chunk;
     uint32_t n_streams, n_phases;
-    sim_phase *phase;          /* [n_phases] */
-    const sc_workload *custom; /* a rank per member */
+    uint32_t n_lists; /* ways through the dimensions */
+    sim_phase *phase; /* [n_lists * n_phases] */
+    uint32_t *list;   /* [n_streams] way of each; NULL: the first */
+    uint32_t *turn;   /* [n_streams * n_phases] place among all that start in
+                         the phase's dimension; NULL: as they come */
+    const struct sim_plan *base; /* it stands for in one collective, or NULL */
+    const sc_workload *custom;   /* a rank per member */
 } sim_plan;
 
 /* A communicator in use: a list of ranks, or the ranks of the whole network
@@ -165,18 +209,31 @@ typedef struct sim_box {
 /* The end of a member's collective. */
 typedef struct sim_end {
     uint32_t task, left; /* streams to finish */
+    uint32_t slot;       /* whose lanes it uses */
     sc_time begun;
     sim_coll *coll;
+    uint32_t turn[SC_HW_DIMS]; /* next to start in each dimension */
 } sim_end;
+
+/* What a message of a stream goes through; the last one is kept. */
+typedef struct sim_way {
+    bool known;
+    uint32_t phase, to;   /* position in the phase's ring */
+    uint32_t member, dst; /* of the group; rank */
+    uint32_t slot, back;  /* as boxes know the two ends */
+    uint64_t size;
+    sc_time delay; /* without links */
+} sim_way;
 
 /* One chunk of a collective on one member. */
 typedef struct sim_stream {
     struct sim_stream *next; /* in its lane */
+    const sim_phase *phases; /* of its way, [n_phases] of the plan */
     sim_coll *coll;
     sim_rank *rank;
     sim_end *end;    /* NULL: the member has not begun */
     sim_box *box;    /* [n_phases] made when first touched */
-    uint16_t *queue; /* [n_phases] lane of each phase */
+    uint32_t *queue; /* [n_phases] lane of each phase */
     uint8_t *turn;   /* [n_phases] other direction, or other tree */
     uint32_t index;  /* chunk */
     uint32_t member; /* position in the group */
@@ -193,6 +250,7 @@ typedef struct sim_stream {
     bool toggle;
     uint8_t state;
     uint32_t place; /* position in the phase's ring */
+    sim_way way;
     void *custom;
 } sim_stream;
 
@@ -202,10 +260,12 @@ typedef struct sim_message {
     void *from;               /* sim_stream, or owner of the sending task */
     struct sim_message *next; /* in the queue of a link */
     uint64_t link;            /* whose queue */
+    const uint32_t *path;     /* [n_path] links of a machine */
+    uint32_t n_path;
     uint64_t size;
     sc_time tail;      /* when the last byte has arrived where the head is */
     uint32_t src, dst; /* ranks of the network */
-    uint32_t at;       /* where the head is */
+    uint32_t at;       /* where the head is: a rank, or a step of the path */
     uint32_t task;     /* that sends, or (asking) receives */
     uint32_t slot;     /* sender as the receiver's box knows it */
     uint32_t back;     /* and the other way */
@@ -260,10 +320,11 @@ typedef struct sim_world {
     sc_status status; /* of the first error while running */
     uint32_t n_dims, n_npus;
     sim_dim dim[SC_HW_DIMS];
-    uint32_t n_ranks; /* simulated */
-    sim_rank *rank;   /* [n_ranks] */
-    uint32_t *index;  /* [w->n_ranks] simulated rank that stands for it */
-    bool folded;      /* each simulated rank stands for its class */
+    uint32_t n_ranks;   /* simulated */
+    sim_rank *rank;     /* [n_ranks] */
+    uint32_t *index;    /* [w->n_ranks] simulated rank that stands for it */
+    bool folded;        /* each simulated rank stands for its class: */
+    uint32_t *stand_in; /* [n_ranks] the rank it is */
     sim_queue q;
     uint64_t n_events, n_messages, n_tasks;
     sc_time endpoint;
@@ -271,11 +332,18 @@ typedef struct sim_world {
     uint32_t comm_slots; /* communications of a rank at once */
     sim_comm **comms;    /* hash table */
     uint32_t n_comms, comm_cap;
-    sim_comm **by_group; /* [n_groups + n_jobs] */
+    sim_comm **by_group;         /* [n_groups + n_jobs] */
+    struct sim_machine *machine; /* NULL: links of the dimensions */
     struct sim_pairs *pairs;
+    uint32_t warned; /* bit per SIM_WARN_* */
+    const char *warnings;
+    bool meets; /* collectives start on all members at once */
+    struct sim_meets *meeting;
     struct sim_memory *memory;
     uint64_t n_links;
-    sim_link *link; /* [n_links] */
+    sim_link *link;             /* [n_links] */
+    struct sim_trial *trial;    /* this world tries a plan out, or NULL */
+    struct sim_choice *choices; /* ways that were found */
     void *free_list[40];
     uint64_t spare[64];
 } sim_world;
@@ -286,8 +354,9 @@ void *sim_take(sim_world *w, size_t bytes);
 void sim_give(sim_world *w, void *p, size_t bytes);
 
 /* queue */
-void sim_put(sim_queue *q, sim_event *e, sc_time due);
-sim_event *sim_get(sim_queue *q); /* NULL: empty */
+void sim_put(sim_world *w, sim_event *e, sc_time due);
+sim_event *sim_get(sim_world *w);     /* NULL: empty */
+bool sim_pending(const sim_world *w); /* something is due now */
 
 /* `rank` does `kind` after `delay`; `what`, `size`, `task` are its data. */
 void sim_later(sim_world *w, sim_rank *r, sc_time delay, uint32_t kind,
@@ -296,6 +365,18 @@ void sim_loop(sim_world *w);
 /* Nanoseconds as a duration under the rules. */
 sc_time sim_ns(const sim_world *w, double ns);
 
+/* A line of the result's warnings; each `what` is said once. */
+enum {
+    SIM_WARN_SPLITS,
+    SIM_WARN_ALGORITHM, /* one per sc_ccl_op */
+    SIM_WARN_UNFIT = SIM_WARN_ALGORITHM + SC_N_CCL_OPS,
+    SIM_WARN_ROOTED,
+    SIM_WARN_ORDER
+};
+
+void sim_warn(sim_world *w, uint32_t what, const char *fmt, ...)
+    SC_PRINTF(3, 4);
+
 /* fold.c: fills n_ranks, index, folded */
 sc_status sim_fold(sim_world *w);
 
@@ -303,13 +384,68 @@ sc_status sim_fold(sim_world *w);
 sc_status sim_tasks_init(sim_world *w);
 void sim_task_begin(sim_world *w, sim_rank *r); /* at time 0 */
 void sim_task_done(sim_world *w, sim_rank *r, uint32_t task);
+void sim_task_starts(sim_world *w, sim_rank *r, uint32_t task); /* a collective, after SIM_MEET */
+void sim_heap_push(sim_world *w, sim_heap *h, uint32_t task);
+uint32_t sim_heap_pop(sim_heap *h);
+
+/* meet.c: one start for all members */
+typedef struct sim_meet sim_meet;
+sc_status sim_meet_init(sim_world *w);
+bool sim_meets_at(const sim_world *w, const sc_task_list *t, uint32_t task);
+void sim_meet_come(sim_world *w, sim_rank *r, uint32_t task);
+/* Slots have become free, or less; `task` does not pass those in line. */
+void sim_meet_settle(sim_world *w, sim_rank *r);
+bool sim_meet_yields(const sim_world *w, const sim_rank *r, uint32_t task);
 
 /* plan.c, stream.c */
+bool sim_is_custom(const sim_world *w, const sc_task_list *t, uint32_t task);
+uint32_t sim_root_of(const sc_task_list *t, uint32_t task); /* 0: has none */
+sim_coll *sim_coll_new(sim_world *w, sim_comm *c, sim_plan *plan);
+void sim_coll_join(sim_world *w, sim_coll *c, sim_rank *r, uint32_t live,
+                   uint32_t task);
 void sim_coll_issue(sim_world *w, sim_rank *r, uint32_t task);
 sim_comm *sim_comm_of(sim_world *w, sim_rank *r, uint32_t task);
 uint32_t sim_comm_rank(const sim_world *w, const sim_comm *c, uint32_t member);
 uint32_t sim_comm_member(const sim_world *w, const sim_comm *c, uint32_t rank);
 sim_plan *sim_plan_of(sim_world *w, sim_rank *r, sim_comm *c, uint32_t task);
+
+/* A plan in the making. */
+typedef struct sim_draft {
+    sim_plan *plan;
+    const sc_ccl_list *list;
+    uint32_t n_dims; /* of the list: logical dimensions */
+    uint64_t size;   /* of the chunk so far */
+    const sim_comm *comm;
+} sim_draft;
+
+bool sim_draft_active(const sim_world *w, const sim_draft *d, uint32_t dim);
+/* The chunk passes `dim`; `pick` as in sim_phase. */
+void sim_draft_pass(sim_world *w, sim_draft *d, uint32_t dim, int op, int pick);
+
+/* order.c: ways of chunks through the dimensions */
+typedef struct sim_trial {
+    sim_plan *plan;
+    uint32_t *turn;            /* as of the plan, found out */
+    uint32_t next[SC_HW_DIMS]; /* turns given so far */
+} sim_trial;
+
+/* Gives the plan of `task` other ways than the ascending one, where the system
+ * asks for them. */
+void sim_order_plan(sim_world *w, sim_draft *d, int op);
+/* Whether `s` goes behind `other`, which stands behind `last`, in a queue. */
+bool sim_order_behind(const sim_world *w, const sim_stream *s,
+                      const sim_stream *other, const sim_stream *last);
+
+/* trial.c: the time a collective takes by a plan where all its members start
+ * at once and nothing else goes on; SC_TIME_MAX: not known.  Gives the plan its
+ * turns. */
+sc_time sim_order_try(sim_world *w, sim_plan *p, uint32_t mask);
+/* A stream starts a phase in a trial. */
+void sim_order_note(sim_world *w, const sim_stream *s);
+
+/* workload.c: all of a run but its result */
+sc_status sim_world_init(sim_world *w);
+void sim_world_run(sim_world *w);
 
 /* stream.c: chunks in their lanes */
 void sim_stream_leave(sim_world *w, sim_stream *s); /* a phase has ended */
@@ -327,6 +463,12 @@ void sim_bundle(sim_world *w, sim_stream *s, bool out, bool reduce, bool back,
                 uint64_t size);
 void sim_bundle_call(sim_world *w, sim_rank *r, sim_call *c);
 
+/* rooted.c: collectives with a root, barriers */
+void sim_rooted_plan(sim_world *w, const sim_comm *c, sim_plan *plan);
+void sim_rooted_start(sim_world *w, sim_stream *s);
+void sim_rooted_bundle(sim_world *w, sim_stream *s);
+void sim_rooted_receive(sim_world *w, sim_stream *s);
+
 /* transfer.c: one message of a collective */
 void sim_transfer_send(sim_world *w, sim_stream *s, uint32_t to, uint64_t size);
 void sim_transfer_receive(sim_world *w, sim_stream *s, uint32_t from,
@@ -336,14 +478,30 @@ void sim_transfer_wake(sim_world *w, sim_wake *e);
 
 /* wire.c */
 sc_status sim_wire_init(sim_world *w);
-void sim_wire_send(sim_world *w, sim_message *m);
+/* `delay`: sim_wire_time() of it. */
+void sim_wire_send(sim_world *w, sim_message *m, sc_time delay);
+/* How long a message takes where no links are asked for, else 0. */
+sc_time sim_wire_time(const sim_world *w, uint32_t src, uint32_t dst,
+                      uint64_t size);
+/* How long a message occupies the slowest port on its way. */
+sc_time sim_wire_serial(const sim_world *w, uint32_t src, uint32_t dst,
+                        uint64_t size);
 void sim_wire_hop(sim_world *w, sim_message *m);
 void sim_wire_free(sim_world *w, sim_free *f);
 void sim_wire_arrive(sim_world *w, sim_message *m);
 
 /* use.c: what links have carried */
 uint64_t sim_links_per_rank(sc_dim_kind kind, uint32_t size);
-sc_status sim_links_use(const sim_world *w, sc_simulate_result *out);
+sc_status sim_links_use(sim_world *w, sc_simulate_result *out);
+
+/* machine.c: messages over the links of an sc_hw */
+sc_status sim_machine_init(sim_world *w);
+void sim_machine_send(sim_world *w, sim_message *m);
+void sim_machine_hop(sim_world *w, sim_message *m);
+/* Nothing more happens now: when do flows end? */
+void sim_machine_settle(sim_world *w);
+void sim_machine_flow(sim_world *w, sim_event *e);
+sc_status sim_machine_use(sim_world *w, sc_simulate_result *out);
 
 /* pair.c: sends and receives of tasks */
 sc_status sim_pair_init(sim_world *w);
