@@ -67,7 +67,8 @@ typedef struct sc_task_span {
 
 /* A directed link that carried something. */
 typedef struct sc_link_use {
-    uint64_t link; /* id, see sc_simulate_link_name(); of opts.hw its own */
+    uint64_t link; /* id, see sc_simulate_link_name(); with opts.hw that of
+                      sc_hw_link_name() */
     uint64_t bytes;
     sc_time busy;
 } sc_link_use;

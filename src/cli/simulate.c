@@ -102,9 +102,8 @@ static void compare(cli *c, const simulate_run *r, sc_report_other *out)
     sc_simulate_opts o = r->opts;
     sc_simulate_result x;
     sc_err err;
-    if (r->rules != rows || r->opts.hw || r->result.n_events > CHEAP_EVENTS ||
-        n < 2)
-        return;
+    if (r->machine) return; /* it has no such network */
+    if (r->rules != rows || r->result.n_events > CHEAP_EVENTS || n < 2) return;
     o.rules = &rows[1];
     o.links = r->opts.links && r->network.n_dims == 1;
     o.record = o.flows = false;
@@ -203,6 +202,8 @@ static sc_status go(cli *c, simulate_run *r)
     SC_TRY(cli_simulate_load(c, r));
     cli_note(c, "%s", r->warnings.buf);
     SC_TRY(simulate(c, r, &r->opts, &r->result, c->err));
+    cli_note(c, "%s", r->result.warnings);
+    sc_text_add(&r->warnings, "%s", r->result.warnings);
     if (r->result.n_finished < r->result.n_ranks)
         return cli_simulate_stuck(c, r);
     s.mode = r->mode;

@@ -53,9 +53,8 @@ static sc_status find_mode(cli *c, simulate_run *r)
                         "--congestion aware has links, --congestion unaware "
                         "none",
                         "a compatible mode has its own");
-    r->opts.flows = !o->compat && o->fidelity == SIMULATE_FLOW;
     r->opts.links = o->compat ? o->congestion == SIMULATE_AWARE
-                              : o->fidelity == SIMULATE_CHUNK;
+                              : o->fidelity != SIMULATE_ANALYTIC;
     r->mode = o->compat ? sc_sprintf(c->arena, "%s, %s", o->compat,
                                      congestions[o->congestion])
                         : fidelities[o->fidelity];
@@ -78,76 +77,65 @@ static bool names_file(const char *text)
     return false;
 }
 
-/* A file of ASTRA-sim's says how many NPUs a dimension has, one of ours is a
- * cluster. */
-static sc_status is_cluster(cli *c, const char *path, bool *out)
+/* A yml of dimensions has lists; other files describe machines. */
+static sc_status names_network(cli *c, const char *file, bool *out)
 {
-    char *text;
-    size_t len;
-    SC_TRY(sc_file_read(path, MAX_FILE, c->arena, &text, &len, c->err));
-    *out =
-        strstr(text, "npus_count") == NULL && strstr(text, "topology") == NULL;
+    static const char *const keys[] = {"node", "nodes", "devices", "links"};
+    char *text = NULL;
+    size_t len = 0;
+    sc_node *root = NULL;
+    sc_err err;
+    sc_err_init(&err);
+    *out = true;
+    SC_TRY(sc_file_read(file, SC_DOC_MAX_BYTES, c->arena, &text, &len, c->err));
+    if (sc_doc_parse(text, len, SC_FMT_AUTO, file, c->arena, &root, &err) !=
+            SC_OK ||
+        root->kind != SC_N_MAP)
+        return SC_OK; /* its reader says what is wrong */
+    for (size_t i = 0; i < SC_COUNT(keys); i++)
+        if (sc_node_get(root, keys[i])) *out = false;
     return SC_OK;
 }
 
-/* Nothing but what dimensions say decides over its links. */
-static bool plain(const sc_hw *hw)
+static sc_status load_machine(cli *c, simulate_run *r, const sc_hw **hw)
 {
-    if (hw->wiring || hw->topo) return false;
-    for (uint32_t i = 0; i < hw->n_dims; i++) {
-        const sc_dim *d = &hw->dim[i];
-        bool leaves = d->leaf && d->leaf < d->size;
-        bool shared = d->ports && d->ports != hw->node_size;
-        if (leaves || shared || d->group || d->oversub > 1) return false;
-    }
-    return true;
-}
-
-/* Into which dimensions collectives are split on a machine whose links
- * dimensions don't describe. */
-static void logical(const sc_hw *hw, sc_network *out)
-{
-    *out = (sc_network){.n_ranks = hw->n_devices};
-    for (uint32_t i = 0; i < hw->n_dims; i++) {
-        const sc_dim *d = &hw->dim[i];
-        if (d->size < 2) continue;
-        out->dim[out->n_dims++] =
-            (sc_net_dim){.kind = SC_DIM_SWITCH,
-                         .size = d->size,
-                         .gib_per_s = d->bw / (1 << 30),
-                         .latency_ns = d->latency_s * 5e8};
-    }
-}
-
-static sc_status load_machine(cli *c, simulate_run *r, const char *text)
-{
-    const sc_hw *hw;
+    const char *text = r->o->network;
     sc_pos pos = sc_pos_option(c->arena, "--network", text);
-    SC_TRY(sc_hw_build(text, pos, c->arena, &hw, c->err));
-    if (r->o->compat || plain(hw))
-        return sc_trace_machine_network(hw, pos, &r->network, c->err);
-    logical(hw, &r->network);
+    SC_TRY(sc_hw_build(text, pos, c->arena, hw, c->err));
+    SC_TRY(sc_trace_machine_network(*hw, pos, &r->network, c->err));
+    if (sc_trace_machine_is_network(*hw)) return SC_OK;
+    if (r->o->compat || !r->opts.links)
+        return sc_error(c->err, SC_EINPUT, SC_C_UNSUPPORTED, pos,
+                        "--fidelity chunk or flow follow its routes",
+                        "this machine is more than rings, meshes, switches and "
+                        "fully connected dimensions");
+    r->opts.hw = *hw;
     r->machine = text;
-    if (r->network.n_dims == 0)
-        return sc_error(c->err, SC_EINPUT, SC_C_UNSUPPORTED, pos, NULL,
-                        "a machine of one device has no network");
-    if (r->opts.links || r->opts.flows) r->opts.hw = hw;
     return SC_OK;
+}
+
+/* Flows run over the links of a machine. */
+static sc_status load_flows(cli *c, simulate_run *r, const sc_hw *hw)
+{
+    r->opts.flows = true;
+    r->opts.hw = hw;
+    r->opts.routes.seed = (uint64_t)c->seed;
+    if (hw) return SC_OK;
+    return sc_network_machine(&r->network, c->arena, &r->opts.hw, c->err);
 }
 
 static sc_status load_network(cli *c, simulate_run *r)
 {
-    const char *text = r->o->network;
-    bool cluster = true;
-    if (names_file(text)) SC_TRY(is_cluster(c, text, &cluster));
-    if (cluster)
-        SC_TRY(load_machine(c, r, text));
+    const sc_hw *hw = NULL;
+    bool network = false;
+    if (names_file(r->o->network))
+        SC_TRY(names_network(c, r->o->network, &network));
+    if (network)
+        SC_TRY(sc_network_read(r->o->network, c->arena, &r->network, c->err));
     else
-        SC_TRY(sc_network_read(text, c->arena, &r->network, c->err));
-    if (r->opts.flows && !r->opts.hw)
-        SC_TRY(sc_network_machine(&r->network, c->arena, &r->opts.hw, c->err));
-    r->opts.routes.rule = r->o->adaptive ? SC_ROUTE_ADAPTIVE : SC_ROUTE_ECMP;
-    r->opts.routes.seed = (uint64_t)c->seed;
+        SC_TRY(load_machine(c, r, &hw));
+    if (!r->o->compat && r->o->fidelity == SIMULATE_FLOW)
+        SC_TRY(load_flows(c, r, hw));
     if (!r->o->compat || !r->opts.links || r->network.n_dims == 1) return SC_OK;
     return sc_error(c->err, SC_EINPUT, SC_C_CONFLICT, r->network.dim[1].pos,
                     "--congestion unaware takes several; so does the corrected "

@@ -42,6 +42,18 @@ static const char *base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
+static void dimensions(const sc_network *net, sc_text *out)
+{
+    for (uint32_t i = 0; i < net->n_dims; i++) {
+        const sc_net_dim *d = &net->dim[i];
+        char bw[32];
+        sc_unit_print_short(d->gib_per_s * (1 << 30), SC_U_RATE, bw, sizeof bw);
+        sc_text_add(out, "%s%s %u of %s and %s a link", i ? " x " : "",
+                    report_net_kinds[d->kind], d->size, bw,
+                    time_of((sc_time)(d->latency_ns * 1000)).s);
+    }
+}
+
 static void head(const sc_report_simulation *s, sc_text *out)
 {
     const sc_workload *w = s->w;
@@ -50,15 +62,10 @@ static void head(const sc_report_simulation *s, sc_text *out)
     if (w->n_jobs > 4) sc_text_add(out, " + %u more", w->n_jobs - 4);
     sc_text_add(out, ", %u ranks of %u kind%s\n", w->n_ranks, w->n_classes,
                 w->n_classes == 1 ? "" : "s");
-    if (s->machine) sc_text_add(out, "%s", s->machine);
-    for (uint32_t i = 0; !s->machine && i < s->net->n_dims; i++) {
-        const sc_net_dim *d = &s->net->dim[i];
-        char bw[32];
-        sc_unit_print_short(d->gib_per_s * (1 << 30), SC_U_RATE, bw, sizeof bw);
-        sc_text_add(out, "%s%s %u of %s and %s a link", i ? " x " : "",
-                    report_net_kinds[d->kind], d->size, bw,
-                    time_of((sc_time)(d->latency_ns * 1000)).s);
-    }
+    if (s->machine)
+        sc_text_add(out, "%s", s->machine);
+    else
+        dimensions(s->net, out);
     sc_text_add(out, "  %s\n\n", s->mode);
 }
 
@@ -124,9 +131,22 @@ static void some_ranks(const sc_simulate_result *r, uint32_t n, bool last,
         rank_line(r, chosen[last ? c : have - 1 - c], out);
 }
 
+static bool all_equal(const sc_simulate_result *r)
+{
+    const sc_rank_times *a = &r->rank[0], *b = a;
+    for (uint32_t i = 1; i < r->n_ranks; i++, a = b) {
+        b = &r->rank[i];
+        if (a->finish != b->finish || a->compute != b->compute ||
+            a->exposed != b->exposed || a->stalled != b->stalled)
+            return false;
+    }
+    return true;
+}
+
 static void ranks(const sc_simulate_result *r, sc_text *out)
 {
     uint32_t n = r->n_ranks;
+    if (all_equal(r)) return;
     sc_text_add(out, "  %-13s  %10s %10s %13s %14s %10s\n", "rank", "finish",
                 "compute", "exposed comm", "remote memory", "idle");
     if (n <= 2 * SHOWN_RANKS) {
@@ -157,24 +177,19 @@ static void links(const sc_report_simulation *s, sc_text *out)
 {
     report_tier tier[SC_HW_DIMS];
     uint32_t top[SHOWN_LINKS];
-    uint32_t tiers = report_tiers(s, tier);
-    for (uint32_t i = 0; i < tiers; i++) {
-        char name[48];
-        if (tier[i].size)
-            snprintf(name, sizeof name, "dim%u %s", i, tier[i].kind);
-        else
-            snprintf(name, sizeof name, "%s", tier[i].kind);
-        sc_text_add(out,
-                    "  %-13s  %-20s %llu of %llu links used, %s, busy "
-                    "%.1f %% of the time\n",
-                    i ? "" : "links", name, (unsigned long long)tier[i].used,
-                    (unsigned long long)tier[i].links,
-                    bytes_of(tier[i].bytes).s, 100 * tier[i].mean);
-    }
+    uint32_t n_tiers = report_tiers(s, tier);
+    for (uint32_t i = 0; i < n_tiers; i++)
+        sc_text_add(
+            out,
+            "  %-13s  %-14s %-15s %llu of %llu links used, %s, busy "
+            "%.1f %%\n",
+            i ? "" : "links", tier[i].name, tier[i].kind ? tier[i].kind : "",
+            (unsigned long long)tier[i].used, (unsigned long long)tier[i].links,
+            bytes_of(tier[i].bytes).s, 100 * tier[i].mean);
     uint32_t n = report_busiest(s, SHOWN_LINKS, top);
     for (uint32_t i = 0; i < n; i++) {
         const sc_link_use *l = &s->r->link[top[i]];
-        char name[48];
+        char name[96];
         report_link_name(s, l, name, sizeof name);
         sc_text_add(out, "  %-13s  %-20s %10s, busy %.1f %%\n",
                     i ? "" : "busiest", name, bytes_of(l->bytes).s,
@@ -189,7 +204,7 @@ static void why_messages(const sc_report_simulation *s, sc_text *out)
     uint32_t top;
     if (report_busiest(s, 1, &top) == 1) {
         const sc_link_use *l = &s->r->link[top];
-        char name[48];
+        char name[96];
         report_link_name(s, l, name, sizeof name);
         double u = report_utilization(s, l);
         if (u >= FULL)
@@ -197,8 +212,8 @@ static void why_messages(const sc_report_simulation *s, sc_text *out)
                         name);
         else
             sc_text_add(out,
-                        "waits for messages though no link is busy more than "
-                        "%.0f %%: latency, or other ranks",
+                        "waits for messages, no link is busy above %.0f %%: "
+                        "latency, or other ranks",
                         100 * u);
     } else {
         sc_text_add(out, "waits for messages");
@@ -217,8 +232,8 @@ static void reason(const sc_report_simulation *s, uint32_t last, sc_text *out)
     else if (t->stalled >= t->idle)
         sc_text_add(out, "waits for remote memory");
     else
-        sc_text_add(out, "has nothing to run on its device: it waits for its "
-                         "host");
+        sc_text_add(out, "has nothing to run: it waits for other ranks or for "
+                         "its host");
     sc_text_add(out, "\n");
 }
 
@@ -241,7 +256,9 @@ void sc_report_simulation_text(const sc_report_simulation *s, sc_text *out)
     uint32_t last = extreme(r, true), first = extreme(r, false);
     head(s, out);
     sc_text_add(out, "  %-13s  %-10s ", "makespan", time_of(r->makespan).s);
-    if (r->rank[first].finish == r->rank[last].finish)
+    if (all_equal(r))
+        sc_text_add(out, "of all ranks alike\n");
+    else if (r->rank[first].finish == r->rank[last].finish)
         sc_text_add(out, "all ranks end together\n");
     else
         sc_text_add(out, "rank %u ends last, rank %u first, after %s\n", last,
@@ -252,9 +269,9 @@ void sc_report_simulation_text(const sc_report_simulation *s, sc_text *out)
     jobs(s, out);
     ranks(r, out);
     links(s, out);
-    sc_text_add(out, "  %-13s  %llu tasks, %llu messages, %llu events",
+    sc_text_add(out, "  %-13s  %llu task%s, %llu messages, %llu events",
                 "engine", (unsigned long long)r->n_tasks,
-                (unsigned long long)r->n_messages,
+                r->n_tasks == 1 ? "" : "s", (unsigned long long)r->n_messages,
                 (unsigned long long)r->n_events);
     if (r->n_simulated < r->n_ranks)
         sc_text_add(out, "; %u of %u ranks run and stand for all",

@@ -187,11 +187,11 @@ static void begin(sim_world *w, sim_rank *r, uint32_t task)
     const sc_task_list *t = r->tasks;
     int slot = slot_of(w, t, task);
     r->busy[slot]++;
-    if (r->span) r->span[task].start = w->q.now;
     if (slot == SIM_MEET) {
         sim_meet_come(w, r, task);
         return;
     }
+    if (r->span) r->span[task].start = w->q.now;
     count(w, r, task, slot, 1);
     if (w->sys->replay_only || t->kind[task] == SC_TASK_COMP) {
         start_kernel(w, r, task);
@@ -294,8 +294,9 @@ static void task_end(sim_world *w, sim_rank *r, uint32_t task)
 }
 
 /* A collective that waited for its members. */
-void sim_task_starts(sim_world *w, sim_rank *r)
+void sim_task_starts(sim_world *w, sim_rank *r, uint32_t task)
 {
+    if (r->span) r->span[task].start = w->q.now;
     r->busy[SIM_MEET]--;
     r->busy[SIM_COMM]++;
     comm_step(w, r, 1);

@@ -397,8 +397,7 @@ sc_status sim_fold(sim_world *w);
 sc_status sim_tasks_init(sim_world *w);
 void sim_task_begin(sim_world *w, sim_rank *r); /* at time 0 */
 void sim_task_done(sim_world *w, sim_rank *r, uint32_t task);
-void sim_task_starts(sim_world *w,
-                     sim_rank *r); /* a collective, after SIM_MEET */
+void sim_task_starts(sim_world *w, sim_rank *r, uint32_t task); /* a collective, after SIM_MEET */
 void sim_heap_push(sim_world *w, sim_heap *h, uint32_t task);
 uint32_t sim_heap_pop(sim_heap *h);
 
@@ -522,6 +521,10 @@ void sim_offload_start(sim_world *w, sim_stream *s);
 void sim_offload_bundle(sim_world *w, sim_stream *s);
 void sim_offload_wake(sim_world *w, const sim_wake *k);
 
+/* use.c: what links have carried */
+uint64_t sim_links_per_rank(sc_dim_kind kind, uint32_t size);
+sc_status sim_links_use(sim_world *w, sc_simulate_result *out);
+
 /* machine.c: messages over the links of an sc_hw */
 sc_status sim_machine_init(sim_world *w);
 void sim_machine_send(sim_world *w, sim_message *m);
@@ -529,11 +532,7 @@ void sim_machine_hop(sim_world *w, sim_message *m);
 /* Nothing more happens now: when do flows end? */
 void sim_machine_settle(sim_world *w);
 void sim_machine_flow(sim_world *w, sim_event *e);
-sc_status sim_machine_use(const sim_world *w, sc_simulate_result *out);
-
-/* use.c: what links have carried */
-uint64_t sim_links_per_rank(sc_dim_kind kind, uint32_t size);
-sc_status sim_links_use(const sim_world *w, sc_simulate_result *out);
+sc_status sim_machine_use(sim_world *w, sc_simulate_result *out);
 
 /* pair.c: sends and receives of tasks */
 sc_status sim_pair_init(sim_world *w);
