@@ -13,8 +13,6 @@ typedef struct report_tier {
     uint32_t npus;    /* members of the dimension */
     uint64_t links, used, bytes;
     double mean, most; /* utilization over all its links, of the busiest one */
-    const char *kind;
-    uint32_t size; /* of the dimension; 0: a scope */
 } report_tier;
 
 /* Returns their number; none where messages have no links. */
