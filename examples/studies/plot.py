@@ -13,7 +13,8 @@ def number(v):
     if v == 0:
         return "0"
     digits = max(0, 2 - math.floor(math.log10(abs(v))))
-    return f"{v:.{digits}f}"
+    text = f"{v:.{digits}f}"
+    return text[:-2] if text.endswith(".0") else text
 
 
 def ticks(top, about=5):
@@ -65,7 +66,7 @@ def bars(title, panels, stacked=False, columns=2, note=""):
     c = Canvas(900)
     c.text(20, 28, title, 16)
     y = c.legend([s for s, _ in panels[0][2]], 20, 54) if len(panels[0][2]) > 1 else 44
-    left = 12 + 7.2 * max(len(x) for p in panels for x in p[1])
+    left = 22 + 7.3 * max(len(x) for p in panels for x in p[1])
     wide, bottom = c.width / columns, y
     for i, (head, labels, series) in enumerate(panels):
         x0 = (i % columns) * wide
