@@ -348,7 +348,8 @@ typedef struct sim_world {
     struct sim_pairs *pairs;
     uint32_t warned; /* bit per SIM_WARN_* */
     const char *warnings;
-    bool meets; /* collectives start on all members at once */
+    const char *disorder; /* ranks disagree on what is called when */
+    bool meets;           /* collectives start on all members at once */
     struct sim_meets *meeting;
     struct sim_memory *memory;
     uint64_t n_links;
@@ -389,6 +390,27 @@ enum {
 
 void sim_warn(sim_world *w, uint32_t what, const char *fmt, ...)
     SC_PRINTF(3, 4);
+
+/* deadlock.c: who waits for whom, when nothing happens any more */
+enum {
+    SIM_WAITS_SEND,    /* a receive, for a message */
+    SIM_WAITS_RECEIVE, /* a send, to be asked for */
+    SIM_WAITS_MEMBER,  /* a collective, for `on` to come */
+    SIM_WAITS_MESSAGES /* a collective that all have begun */
+};
+
+typedef struct sim_waiting {
+    uint32_t rank, task, on; /* `task` of `rank` has started */
+    uint32_t kind, tag;
+    uint64_t size;
+} sim_waiting;
+
+typedef void sim_note(void *ctx, const sim_waiting *is);
+void sim_pair_waiting(sim_world *w, sim_note *note, void *ctx);
+void sim_meet_waiting(sim_world *w, sim_note *note, void *ctx);
+void sim_coll_waiting(sim_world *w, sim_note *note, void *ctx);
+/* Fills n_waits, wait and n_cycle; the world is not folded. */
+sc_status sim_deadlock(sim_world *w, sc_simulate_result *out);
 
 /* fold.c: fills n_ranks, index, folded */
 sc_status sim_fold(sim_world *w);
@@ -545,6 +567,7 @@ typedef struct sim_pair_key {
     uint32_t src, dst, tag;
 } sim_pair_key;
 
+uint32_t sim_tag(uint32_t tag); /* tags are counted modulo 5e8 */
 void sim_pair_send(sim_world *w, sim_pair_key key, void *owner, uint32_t task);
 void sim_pair_receive(sim_world *w, sim_pair_key key, void *owner,
                       uint32_t task);
