@@ -91,17 +91,20 @@ typedef struct sc_dim {
     double bw;        /* bytes/s per device, one direction, nominal */
     double latency_s; /* one hop */
     /* A dimension between nodes: */
-    uint32_t ports; /* NICs per node; 0 inside a node.  bw is then
+    uint32_t ports;      /* NICs per node; 0 inside a node.  bw is then
                           ports * port_bw / node_size */
-    double port_bw; /* bytes/s of one NIC, one direction */
-    double oversub; /* leaf to spine, or dragonfly group to the other
+    double port_bw;      /* bytes/s of one NIC, one direction */
+    double oversub;      /* leaf to spine, or dragonfly group to the other
                           groups: oversubscription, >= 1 */
-    uint32_t leaf;  /* nodes under one leaf switch; 0: all */
-    uint32_t group; /* nodes of one dragonfly group, of whole leaves; 0: no
+    uint32_t leaf;       /* nodes under one leaf switch; 0: all */
+    uint32_t group;      /* nodes of one dragonfly group, of whole leaves; 0: no
                           dragonfly, leaves join at spines */
-    uint32_t rails; /* leaf switches of such a group: NIC i of every node
+    uint32_t rails;      /* leaf switches of such a group: NIC i of every node
                           is on switch i * rails / ports; 1: no rails */
-    bool multicast; /* the switch reduces and multicasts (NVLS, SHARP) */
+    uint32_t pod;        /* nodes of one pod, of whole leaves, whose spines join
+                          the others' at cores; 0: no third tier */
+    double core_oversub; /* spine to core, >= 1 */
+    bool multicast;      /* the switch reduces and multicasts (NVLS, SHARP) */
 } sc_dim;
 
 #define SC_HW_DIMS 8
@@ -142,14 +145,18 @@ typedef struct sc_hw {
     int nccl;          /* sc_nccl: the version whose constants hold */
     bool nccl_assumed; /* nobody named a release */
     const struct sc_nccl_options *nccl_options; /* NULL: none set */
-    const struct sc_topo *topo; /* the node as a file of NCCL describes it;
+    const struct sc_topo *topo;     /* the node as a file of NCCL describes it;
                                    NULL: `dim` says it all */
+    const struct sc_wiring *wiring; /* links and routes as a file states them,
+                              see hw_wiring.h, and the closed forms by `dim`
+                              still; NULL: by `dim`, too */
     struct hw_memo *memo; /* results that are expensive to find again; never
                              changes what is found; may be NULL */
 } sc_hw;
 
 struct sc_nccl_options;
 struct sc_topo;
+struct sc_wiring;
 struct hw_memo;
 
 /* What sits at place `device` < n_devices. */
@@ -189,17 +196,22 @@ sc_status sc_hw_from_numbers(const char *device, uint32_t nodes,
  * returns the length it needs. */
 size_t sc_hw_print(const sc_hw *hw, char *buf, size_t size);
 
+/* Inside a node (its scale-up fabric), or between nodes. */
+typedef enum sc_scope { SC_SCOPE_NODE, SC_SCOPE_NET } sc_scope;
+
 /* Directed links of the route from device `src` to `dst`.  Link ids are
  * dense in [0, sc_hw_n_links()).  Returns the number of links (0 if src ==
  * dst), writes at most `cap`.  `seed` picks among equal paths (ECMP). */
 uint64_t sc_hw_n_links(const sc_hw *hw);
 double sc_hw_link_bw(const sc_hw *hw, uint64_t link);
+/* Seconds that a link adds to a message.  The latency of a dimension is that of
+ * one hop between neighbours: half of it for a link that ends at a switch or
+ * bridge, none for the link to a NIC. */
+double sc_hw_link_latency(const sc_hw *hw, uint64_t link);
 void sc_hw_link_name(const sc_hw *hw, uint64_t link, char *buf, size_t size);
+sc_scope sc_hw_link_scope(const sc_hw *hw, uint64_t link);
 uint32_t sc_hw_route(const sc_hw *hw, uint32_t src, uint32_t dst, uint64_t seed,
                      uint64_t *links, uint32_t cap);
-
-/* Inside a node (its scale-up fabric), or between nodes. */
-typedef enum sc_scope { SC_SCOPE_NODE, SC_SCOPE_NET } sc_scope;
 
 /* Where the members of a communicator sit: what a price depends on.  Where
  * they are not spread evenly, m is the largest number that divides every

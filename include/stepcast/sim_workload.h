@@ -19,6 +19,7 @@
 
 #include <stepcast/base/rules.h>
 #include <stepcast/graph_workload.h>
+#include <stepcast/net_fabric.h>
 #include <stepcast/trace_system.h>
 
 #ifdef __cplusplus
@@ -27,7 +28,14 @@ extern "C" {
 
 typedef struct sc_simulate_opts {
     const sc_rules *rules;
-    bool links;          /* messages queue on links; else a closed form */
+    bool links; /* messages queue on links; else a closed form */
+    /* The machine whose links and routes messages take; NULL: the links that
+     * the network's dimensions have.  Then the network only says into which
+     * dimensions collectives are split. */
+    const sc_hw *hw;
+    bool flows; /* with `hw`: messages share links at max-min fair rates
+                   instead of queueing */
+    sc_fabric_opts routes;
     uint32_t queues;     /* per dimension, >= 1 */
     double endpoint;     /* scale of endpoint-delay */
     bool rendezvous;     /* an 8 KiB message asks for every other one */
@@ -66,6 +74,7 @@ typedef struct sc_simulate_result {
     uint32_t n_ranks, n_finished, n_simulated; /* ranks; simulated ones */
     sc_rank_times *rank;                       /* [n_ranks] */
     uint64_t n_events, n_messages, n_tasks;
+    const char *warnings; /* lines "warning: ...\n", in the arena; "" none */
     uint64_t n_links;
     sc_link_use *link; /* [n_links] by rising id; of all ranks */
     uint32_t n_waits;  /* not all finished: who waits for whom, a cycle first */

@@ -170,6 +170,11 @@ sc_status sc_pool_read(const char *path, sc_arena *a, sc_pool *out,
 sc_status sc_groups_read(const char *path, uint32_t n_ranks, sc_arena *a,
                          sc_rank_group **out, uint32_t *n, sc_err *err);
 
+/* The same network as a machine with links and routes, for whatever needs an
+ * sc_hw; its device is assumed. */
+sc_status sc_network_machine(const sc_network *n, sc_arena *a,
+                             const sc_hw **out, sc_err *err);
+
 #ifdef __cplusplus
 }
 #endif

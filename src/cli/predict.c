@@ -32,6 +32,10 @@ const sc_key cli_predict_keys[] = {
     {"trace", SC_T_STRING, SC_U_NONE, OFF(trace), NULL, 0, 0, NULL, "--trace",
      "FILE", "the step's timeline as Chrome trace JSON; .gz: compressed",
      false},
+    {"emit-chakra", SC_T_STRING, SC_U_NONE, OFF(emit), NULL, 0, 0, NULL,
+     "--emit-chakra", "DIR",
+     "the step as Chakra traces of all ranks, with what ASTRA-sim runs them on",
+     false},
     {"profile", SC_T_STRING, SC_U_NONE, OFF(profile), NULL, 0, 0, NULL,
      "--profile", "FILE", "parameters as written by calibrate", false},
     {0},
@@ -125,6 +129,7 @@ static sc_status more_json(cli *c, const predict_opts *o,
     const bool wanted[] = {o->explain, o->why};
     sc_json_begin(j, '{');
     if (!isnan(m->step_s)) SC_TRY(cli_measured_json(c, m, p, j));
+    if (o->emitted) cli_chakra_json(o->emitted, c->arena, j);
     for (uint32_t i = 0; i < 2; i++) {
         sc_text t;
         if (!wanted[i]) continue;
@@ -154,7 +159,7 @@ static sc_status print_json(cli *c, const predict_opts *o, const sc_job *job,
     sc_json_init(&more, true);
     sc_report_prediction_json(job, p, m->step_s, &origin, &j);
     sc_status s = more_json(c, o, p, m, &more);
-    bool none = isnan(m->step_s) && !o->explain && !o->why;
+    bool none = isnan(m->step_s) && !o->explain && !o->why && !o->emitted;
     if (s == SC_OK) s = none ? cli_emit_json(c, &j) : emit_joined(c, &j, &more);
     sc_json_free(&j);
     sc_json_free(&more);
@@ -168,6 +173,7 @@ static sc_status print(cli *c, const predict_opts *o, const sc_job *job,
     if (c->json) return print_json(c, o, job, p, m);
     sc_text_init(&t);
     sc_report_prediction(job, p, m->step_s, &t);
+    if (o->emitted) cli_chakra_text(o->emitted, &t);
     sc_status s = cli_measured_text(c, m, p, &t);
     if (o->explain && s == SC_OK) s = why(p, false, c, &t);
     if (o->why && s == SC_OK) s = why(p, true, c, &t);
@@ -245,6 +251,7 @@ sc_status cli_predict(cli *c, int argc, char *const *argv)
     predict_opts o = {0};
     sc_prediction p;
     cli_measured measured;
+    cli_emitted emitted;
     sc_words words = {0};
     sc_job_init(&job);
     sc_opt_set sets[2] = {{sc_job_keys, &job, {{0}}},
@@ -263,6 +270,10 @@ sc_status cli_predict(cli *c, int argc, char *const *argv)
     SC_TRY(cli_predict_run(c, &job, &o, &p));
     cli_measured_settle(c, &p, &measured);
     if (o.trace) SC_TRY(write_trace(c, &o, &p));
+    if (o.emit) {
+        SC_TRY(cli_chakra(c, o.emit, &p, &emitted));
+        o.emitted = &emitted;
+    }
     SC_TRY(print(c, &o, &job, &p, &measured));
     return p.fits ? SC_OK : SC_NO;
 }

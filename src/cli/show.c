@@ -54,6 +54,9 @@ static void hw_text(const sc_hw *hw, sc_text *out)
         if (d->oversub > 1)
             sc_text_add(out, ", oversubscribed %g:1 above %u nodes", d->oversub,
                         d->leaf);
+        if (d->pod > 0)
+            sc_text_add(out, ", cores above pods of %u nodes, %g:1", d->pod,
+                        d->core_oversub);
         sc_text_add(out, "\n");
     }
     if (hw->device) device_text(hw->device, out);

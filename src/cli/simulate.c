@@ -16,7 +16,7 @@ typedef struct options {
     bool rendezvous, symmetry;
 } options;
 
-static const char *const congestion_names[] = {"aware", "unaware", NULL};
+static const char *const congestion_names[] = {"aware", "unaware", "flow", NULL};
 
 #define OFF(f) offsetof(options, f)
 const sc_key cli_simulate_keys[] = {
@@ -91,6 +91,10 @@ static sc_status run(cli *c, const options *o, job *j)
     j->opts.endpoint = o->injection;
     j->opts.rendezvous = o->rendezvous;
     j->opts.fold = o->symmetry;
+    if (o->congestion == 2) {
+        j->opts.flows = true;
+        SC_TRY(sc_network_machine(&j->network, c->arena, &j->opts.hw, c->err));
+    }
     j->opts.seed = (uint64_t)c->seed;
     clock_t t0 = clock();
     sc_status s = sc_simulate(&j->w, &j->system, &j->network, &j->pool,

@@ -27,6 +27,22 @@ sc_status hw_add_dim(sc_hw *hw, const sc_dim *dim, sc_pos pos, sc_err *err)
     return SC_OK;
 }
 
+static sc_status check_pod(const hw_spec *s, sc_err *err)
+{
+    sc_pos pos = hw_spec_pos(s, "pod");
+    if (s->pod == 0) return SC_OK;
+    if (s->group > 0)
+        return sc_error(err, SC_EINPUT, SC_C_CONFLICT, pos,
+                        "give group for a dragonfly, pod for a third tier",
+                        "pods of a dragonfly");
+    if (s->leaf > 0 && s->pod % s->leaf == 0) return SC_OK;
+    return sc_error(err, SC_EINPUT, SC_C_DIVIDE, pos,
+                    "give leaf: nodes under one leaf switch, of which a pod "
+                    "has a whole number",
+                    "leaves of %lld nodes don't divide a pod of %lld",
+                    (long long)s->leaf, (long long)s->pod);
+}
+
 sc_status hw_net_dim(const hw_spec *s, uint32_t node_size, uint32_t nodes,
                      double latency, sc_dim *out, sc_err *err)
 {
@@ -47,6 +63,7 @@ sc_status hw_net_dim(const hw_spec *s, uint32_t node_size, uint32_t nodes,
                         "a dragonfly group is a number of whole leaves",
                         "leaves of %lld nodes don't divide a group of %lld",
                         (long long)s->leaf, (long long)s->group);
+    SC_TRY(check_pod(s, err));
     *out = (sc_dim){.kind = SC_DIM_SWITCH,
                     .size = nodes,
                     .bw = (double)s->nics * s->nic_bw / node_size,
@@ -56,6 +73,8 @@ sc_status hw_net_dim(const hw_spec *s, uint32_t node_size, uint32_t nodes,
                     .oversub = s->oversubscription,
                     .leaf = (uint32_t)(s->leaf > 0 ? s->leaf : s->group),
                     .group = (uint32_t)s->group,
+                    .pod = (uint32_t)s->pod,
+                    .core_oversub = s->core_oversubscription,
                     .rails = (uint32_t)s->rails};
     return SC_OK;
 }
@@ -99,6 +118,7 @@ static uint64_t hash_dim(const sc_dim *d, uint64_t h)
     h = hash_uint(d->leaf, h);
     h = hash_uint(d->rails, h);
     if (d->group > 0) h = hash_uint(d->group, h);
+    if (d->pod > 0) h = hash_double(d->core_oversub, hash_uint(d->pod, h));
     return hash_uint(d->multicast, h);
 }
 

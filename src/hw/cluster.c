@@ -28,30 +28,34 @@ static const char *const unit_names[] = {"node", "chip", NULL};
         .def = preset, .min = lo, .max = hi, .help = about           \
     }
 
-#define LINE_KEYS                                                            \
-    WORD("device", device, "device of the catalogue"),                       \
-        WHOLE("nics", nics, NULL, 0, 4096, "network adapters of one node"),  \
-        NUMBER("nic_bw", nic_bw, SC_U_RATE, NULL, 1, 1e15,                   \
-               "one adapter, one direction"),                                \
-        WHOLE("rails", rails, "1", 1, 4096,                                  \
-              "leaf switches that a node's adapters are spread over"),       \
-        WHOLE("leaf", leaf, "0", 0, 0x1p31,                                  \
-              "nodes under one leaf switch; 0: all"),                        \
-        WHOLE("group", group, "0", 0, 0x1p31,                                \
-              "nodes of one dragonfly group; 0: leaves join at spines"),     \
-        WHOLE("host", host, "0", 0, 65536,                                   \
-              "devices of one host; 0: of the node"),                        \
-        NUMBER("oversubscription", oversubscription, SC_U_NONE, "1", 1, 1e6, \
-               "leaf ports to spine ports"),                                 \
-        {.name = "cpu",                                                      \
-         .type = SC_T_ENUM,                                                  \
-         AT(cpu),                                                            \
-         .def = "unknown",                                                   \
-         .names = hw_cpus,                                                   \
-         .help = "vendor of the host's processor"},                          \
-        NUMBER("node_power", node_power, SC_U_WATT, NULL, 0, 1e7,            \
-               "the host without its devices"),                              \
-        NUMBER("pue", pue, SC_U_NONE, NULL, 1, 10,                           \
+#define LINE_KEYS                                                              \
+    WORD("device", device, "device of the catalogue"),                         \
+        WHOLE("nics", nics, NULL, 0, 4096, "network adapters of one node"),    \
+        NUMBER("nic_bw", nic_bw, SC_U_RATE, NULL, 1, 1e15,                     \
+               "one adapter, one direction"),                                  \
+        WHOLE("rails", rails, "1", 1, 4096,                                    \
+              "leaf switches that a node's adapters are spread over"),         \
+        WHOLE("leaf", leaf, "0", 0, 0x1p31,                                    \
+              "nodes under one leaf switch; 0: all"),                          \
+        WHOLE("group", group, "0", 0, 0x1p31,                                  \
+              "nodes of one dragonfly group; 0: leaves join at spines"),       \
+        WHOLE("pod", pod, "0", 0, 0x1p31,                                      \
+              "nodes of one pod, whose spines join at cores; 0: no cores"),    \
+        NUMBER("core_oversubscription", core_oversubscription, SC_U_NONE, "1", \
+               1, 1e6, "spine ports to core ports"),                           \
+        WHOLE("host", host, "0", 0, 65536,                                     \
+              "devices of one host; 0: of the node"),                          \
+        NUMBER("oversubscription", oversubscription, SC_U_NONE, "1", 1, 1e6,   \
+               "leaf ports to spine ports"),                                   \
+        {.name = "cpu",                                                        \
+         .type = SC_T_ENUM,                                                    \
+         AT(cpu),                                                              \
+         .def = "unknown",                                                     \
+         .names = hw_cpus,                                                     \
+         .help = "vendor of the host's processor"},                            \
+        NUMBER("node_power", node_power, SC_U_WATT, NULL, 0, 1e7,              \
+               "the host without its devices"),                                \
+        NUMBER("pue", pue, SC_U_NONE, NULL, 1, 10,                             \
                "power usage effectiveness of the room")
 
 const sc_key hw_line_keys[] = {LINE_KEYS, {.name = NULL}};
@@ -113,6 +117,7 @@ const sc_key hw_cluster_keys[] = {
      .def = "false",
      .help = "the network's switches reduce (SHARP, CollNet)"},
     WORD("topology", topology, "NCCL topology XML of one node"),
+    WORD("wiring", wiring, "file of the whole network, link by link"),
     {.name = "groups",
      .type = SC_T_NODE,
      AT(groups),
@@ -196,6 +201,8 @@ sc_status hw_group_read(const sc_node *item, const hw_spec *of, hw_spec *s,
                                          "leaf",
                                          "group",
                                          "oversubscription",
+                                         "pod",
+                                         "core_oversubscription",
                                          "cpu",
                                          "pue",
                                          "nic_latency",
@@ -209,7 +216,8 @@ sc_status hw_group_read(const sc_node *item, const hw_spec *of, hw_spec *s,
                                          "nccl_cross_nic",
                                          "nccl_pxn_disable",
                                          "sharp",
-                                         "topology"};
+                                         "topology",
+                                         "wiring"};
     hw_values base;
     hw_spec own = *of;
     if (item->kind == SC_N_MAP && sc_node_get(item, "node") != NULL)
@@ -232,7 +240,9 @@ sc_status hw_group_read(const sc_node *item, const hw_spec *of, hw_spec *s,
     s->rails = of->rails;
     s->leaf = of->leaf;
     s->group = of->group;
+    s->pod = of->pod;
     s->oversubscription = of->oversubscription;
+    s->core_oversubscription = of->core_oversubscription;
     s->nic_latency = of->nic_latency;
     s->host = of->host;
     s->map = item;

@@ -38,11 +38,11 @@ typedef struct hw_spec {
     bool multicast;
     int64_t nics; /* per node; -1: not given */
     double nic_bw;
-    int64_t rails, leaf, group;
-    double oversubscription, node_power, pue;
+    int64_t rails, leaf, group, pod;
+    double oversubscription, core_oversubscription, node_power, pue;
     int cpu; /* index into hw_cpus */
     /* The collective library. */
-    const char *nccl, *nccl_algo, *nccl_proto, *topology;
+    const char *nccl, *nccl_algo, *nccl_proto, *topology, *wiring;
     int64_t nccl_min_channels, nccl_max_channels; /* 0: not given */
     int64_t nccl_cross_nic;                       /* -1: not given */
     bool nccl_pxn_disable, sharp;

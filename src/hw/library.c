@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* library.c - what a cluster says about its collective library. */
+#include <stepcast/hw_wiring.h>
+
 #include "hw/build.h"
 #include "hw/memo.h"
 #include "hw/nccl_graph.h"
@@ -91,12 +93,31 @@ static sc_status read_options(const hw_spec *s, sc_hw *hw, sc_arena *a,
 }
 
 /* A file beside the one that names it, unless the path is absolute. */
-static const char *beside(const hw_spec *s, sc_pos pos, sc_arena *a)
+static const char *beside(const char *path, sc_pos pos, sc_arena *a)
 {
     const char *file = pos.file != NULL ? pos.file : "";
     const char *slash = strrchr(file, '/');
-    if (s->topology[0] == '/' || slash == NULL) return s->topology;
-    return sc_sprintf(a, "%.*s/%s", (int)(slash - file), file, s->topology);
+    if (path[0] == '/' || slash == NULL) return path;
+    return sc_sprintf(a, "%.*s/%s", (int)(slash - file), file, path);
+}
+
+static sc_status read_wiring(const hw_spec *s, sc_hw *hw, sc_arena *a,
+                             sc_err *err)
+{
+    if (s->wiring == NULL) return SC_OK;
+    sc_pos pos = hw_spec_pos(s, "wiring");
+    const char *path = beside(s->wiring, pos, a);
+    char *text;
+    size_t len;
+    if (path == NULL) return sc_error_nomem(err);
+    SC_TRY(sc_file_read(path, (size_t)64 << 20, a, &text, &len, err));
+    SC_TRY(sc_wiring_read(text, len, path, a, &hw->wiring, err));
+    hw->hash = sc_hash(&hw->wiring->hash, sizeof hw->hash, hw->hash);
+    if (hw->wiring->n_devices == hw->n_devices) return SC_OK;
+    return sc_error(err, SC_EINPUT, SC_C_CONFLICT, pos,
+                    "the file describes the whole cluster",
+                    "the wiring has %u devices, the cluster %u",
+                    hw->wiring->n_devices, hw->n_devices);
 }
 
 static sc_status read_topology(const hw_spec *s, sc_hw *hw, sc_arena *a,
@@ -104,7 +125,7 @@ static sc_status read_topology(const hw_spec *s, sc_hw *hw, sc_arena *a,
 {
     if (s->topology == NULL) return SC_OK;
     sc_pos pos = hw_spec_pos(s, "topology");
-    const char *path = beside(s, pos, a);
+    const char *path = beside(s->topology, pos, a);
     char *text;
     size_t len;
     if (path == NULL) return sc_error_nomem(err);
@@ -144,6 +165,7 @@ sc_status hw_library(const hw_spec *s, sc_hw *hw, sc_arena *a, sc_err *err)
     SC_TRY(read_version(s, hw, err));
     SC_TRY(read_options(s, hw, a, err));
     SC_TRY(read_topology(s, hw, a, err));
+    SC_TRY(read_wiring(s, hw, a, err));
     hw->memo = hw_memo_new(a);
     if (hw->memo == NULL) return sc_error_nomem(err);
     hash_library(s, hw);

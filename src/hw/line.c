@@ -398,9 +398,17 @@ static void put_net(printer *o, const sc_dim *d)
         snprintf(text, sizeof text, "; group=%u", d->group);
         put(o, text);
     }
+    if (d->pod > 0) {
+        snprintf(text, sizeof text, "; pod=%u", d->pod);
+        put(o, text);
+    }
     if (d->oversub > 1) {
         put(o, "; oversubscription=");
         put_unit(o, d->oversub, SC_U_NONE);
+    }
+    if (d->pod > 0 && d->core_oversub > 1) {
+        put(o, "; core_oversubscription=");
+        put_unit(o, d->core_oversub, SC_U_NONE);
     }
 }
 

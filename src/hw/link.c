@@ -10,11 +10,14 @@
  *   tree     2 * device + (0 up, 1 down), then all pairs of bridges
  *   cube     4 * device + index in hw_cube
  *   network  host links 2 * device + (0 to the NIC, 1 from it), NIC ports
- *            2 * nic + (0 up, 1 down), then leaf to spine, or of a dragonfly
+ *            2 * nic + (0 up, 1 down), then leaf to spine and spine to core
+ *            2 * (lower * uppers + upper) + (0 up, 1 down), or of a dragonfly
  *            leaf * (switches - 1) + other and (group * (groups - 1) + other)
  *            * switches + switch
  */
 #include "hw/link.h"
+
+#include <stepcast/hw_wiring.h>
 
 #include <math.h>
 #include <stdio.h>
@@ -108,6 +111,16 @@ static void set_dragonfly(hw_net *t, const sc_dim *d, const hw_nics *wide)
     t->n = t->global_base + t->flies * (t->flies - 1) * t->switches;
 }
 
+/* A spine goes up with what comes from its leaves, divided by the
+ * oversubscription, over as many links as carry no more than those. */
+static void set_cores(hw_net *t, const sc_dim *d)
+{
+    double down = (double)(t->pod / t->leaf);
+    t->cores = (uint64_t)ceil(down / d->core_oversub);
+    t->core_bw = t->spine_bw * down / d->core_oversub / (double)t->cores;
+    t->n = t->core_base + 2 * t->pods * t->rails * t->spines * t->cores;
+}
+
 hw_net hw_net_of(const sc_hw *hw, uint32_t dim)
 {
     const sc_dim *d = &hw->dim[dim];
@@ -116,7 +129,8 @@ hw_net hw_net_of(const sc_hw *hw, uint32_t dim)
                 .node_size = hw->n_devices / d->size,
                 .ports = d->ports,
                 .rails = d->rails,
-                .leaf = d->leaf == 0 ? d->size : d->leaf};
+                .leaf = d->leaf == 0 ? d->size : d->leaf,
+                .pod = d->pod == 0 ? d->size : d->pod};
     hw_nics wide = {0, t.ports, d->port_bw}, last;
     t.attach = t.ports < t.node_size;
     for (uint32_t g = 0; g < hw->n_groups; g++) {
@@ -133,11 +147,14 @@ hw_net hw_net_of(const sc_hw *hw, uint32_t dim)
     t.spine_bw = wide.bw * down / d->oversub / (double)t.spines;
     t.nic_base = t.attach ? 2 * (uint64_t)hw->n_devices : 0;
     t.spine_base = t.nic_base + 2 * (last.first + last.n);
+    t.pods = (t.nodes + t.pod - 1) / t.pod;
     t.n = t.global_base = t.spine_base;
     if (d->group > 0)
         set_dragonfly(&t, d, &wide);
     else if (t.groups > 1)
         t.n += 2 * t.groups * t.rails * t.spines;
+    t.core_base = t.n;
+    if (t.pods > 1) set_cores(&t, d);
     return t;
 }
 
@@ -231,13 +248,21 @@ static void net_link(const sc_hw *hw, const hw_net *t, uint64_t i, hw_link *l)
         l->to =
             (hw_vertex){HW_V_LEAF, l->dim, node / t->leaf * t->rails + rail};
         l->bw = own.bw;
-    } else {
+    } else if (i < t->core_base) {
         uint64_t pair = (i - t->spine_base) / 2, leaf = pair / t->spines;
-        uint64_t rail = leaf % t->rails;
+        uint64_t pod = leaf / t->rails * t->leaf / t->pod;
+        uint64_t plane = pod * t->rails + leaf % t->rails;
         l->from = (hw_vertex){HW_V_LEAF, l->dim, leaf};
         l->to = (hw_vertex){HW_V_SPINE, l->dim,
-                            rail * t->spines + pair % t->spines};
+                            plane * t->spines + pair % t->spines};
         l->bw = t->spine_bw;
+    } else {
+        uint64_t pair = (i - t->core_base) / 2, spine = pair / t->cores;
+        uint64_t of_pod = spine % (t->rails * t->spines);
+        l->from = (hw_vertex){HW_V_SPINE, l->dim, spine};
+        l->to =
+            (hw_vertex){HW_V_CORE, l->dim, of_pod * t->cores + pair % t->cores};
+        l->bw = t->core_bw;
     }
     if (dir == 1) swap_ends(l);
 }
@@ -337,14 +362,53 @@ bool hw_link_get(const sc_hw *hw, uint64_t link, hw_link *out)
 
 uint64_t sc_hw_n_links(const sc_hw *hw)
 {
+    if (hw->wiring != NULL) return hw->wiring->n_links;
     hw_axis x = hw_axis_of(hw, hw->n_dims - 1);
     return x.base + dim_links(hw, hw->n_dims - 1, &x);
+}
+
+/* A link of a file; NULL: links are by rule. */
+static const sc_wiring_link *wire(const sc_hw *hw, uint64_t link)
+{
+    static const sc_wiring_link none;
+    if (hw->wiring == NULL) return NULL;
+    return link < hw->wiring->n_links ? &hw->wiring->link[link] : &none;
 }
 
 double sc_hw_link_bw(const sc_hw *hw, uint64_t link)
 {
     hw_link l;
+    if (wire(hw, link) != NULL) return wire(hw, link)->bw;
     return hw_link_get(hw, link, &l) ? l.bw : 0;
+}
+
+/* Of a file's links those inside are between two devices of one node. */
+static sc_scope wire_scope(const sc_hw *hw, const sc_wiring_link *w)
+{
+    uint32_t n = hw->n_devices, size = hw->node_size;
+    bool inside = w->from < n && w->to < n && w->from / size == w->to / size;
+    return inside || hw->n_nodes == 1 ? SC_SCOPE_NODE : SC_SCOPE_NET;
+}
+
+sc_scope sc_hw_link_scope(const sc_hw *hw, uint64_t link)
+{
+    hw_link l;
+    if (wire(hw, link) != NULL) return wire_scope(hw, wire(hw, link));
+    bool net = hw_link_get(hw, link, &l) && hw->dim[l.dim].ports > 0;
+    return net ? SC_SCOPE_NET : SC_SCOPE_NODE;
+}
+
+double sc_hw_link_latency(const sc_hw *hw, uint64_t link)
+{
+    hw_link l;
+    if (wire(hw, link) != NULL) return wire(hw, link)->latency_s;
+    if (!hw_link_get(hw, link, &l)) return 0;
+    hw_vertex_kind a = l.from.kind, b = l.to.kind;
+    double hop = hw->dim[l.dim].latency_s;
+    if (a == HW_V_DEVICE && b == HW_V_DEVICE) return hop;
+    bool host = (a == HW_V_DEVICE && b == HW_V_NIC) ||
+                (a == HW_V_NIC && b == HW_V_DEVICE);
+    return host ? 0 : hop / 2;
 }
 
 static int print_vertex(const sc_hw *hw, hw_vertex v, char *buf, size_t size)
@@ -365,6 +429,7 @@ static int print_vertex(const sc_hw *hw, hw_vertex v, char *buf, size_t size)
     case HW_V_LEAF:
         ports = hw->dim[v.dim].rails;
         return snprintf(buf, size, "leaf%llu.%llu", id / ports, id % ports);
+    case HW_V_CORE: return snprintf(buf, size, "core%llu", id);
     case HW_V_SPINE: break;
     }
     return snprintf(buf, size, "spine%llu", id);
@@ -376,6 +441,13 @@ void sc_hw_link_name(const sc_hw *hw, uint64_t link, char *buf, size_t size)
     char from[40], to[40];
     if (size == 0) return;
     buf[0] = '\0';
+    const sc_wiring *w = hw->wiring;
+    if (w != NULL) {
+        if (link < w->n_links)
+            snprintf(buf, size, "%s>%s", w->name[w->link[link].from],
+                     w->name[w->link[link].to]);
+        return;
+    }
     if (!hw_link_get(hw, link, &l)) return;
     print_vertex(hw, l.from, from, sizeof from);
     print_vertex(hw, l.to, to, sizeof to);

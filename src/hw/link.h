@@ -16,7 +16,8 @@ typedef enum hw_vertex_kind {
     HW_V_BRIDGE, /* dim, id: instance * bridges + bridge */
     HW_V_NIC,    /* id: of all NICs, node by node */
     HW_V_LEAF,   /* id: group of nodes * rails + rail */
-    HW_V_SPINE   /* id: rail * spines + spine */
+    HW_V_SPINE,  /* id: (pod * rails + rail) * spines + spine */
+    HW_V_CORE    /* id: (rail * spines + spine) * cores + core */
 } hw_vertex_kind;
 
 typedef struct hw_vertex {
@@ -54,10 +55,13 @@ typedef struct hw_net {
     /* A dragonfly has no spines: the `switches` of each of `flies` groups are
      * joined in pairs, switch i of one group with switch i of another. */
     uint64_t flies, switches;
+    /* With a third tier, spine i of every pod is joined with the same `cores`;
+     * without one all nodes are in one pod. */
+    uint64_t pod, pods, cores;
     /* Ids relative to the dimension. */
-    uint64_t nic_base, spine_base, global_base, n;
+    uint64_t nic_base, spine_base, global_base, core_base, n;
     double spine_bw; /* leaf to spine, or within a dragonfly group */
-    double global_bw;
+    double global_bw, core_bw;
 } hw_net;
 
 hw_net hw_net_of(const sc_hw *hw, uint32_t dim);

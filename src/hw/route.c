@@ -7,6 +7,8 @@
  * its destination.  Without rails it leaves through its own NIC and arrives
  * through the destination's.
  */
+#include <stepcast/hw_wiring.h>
+
 #include "hw/link.h"
 
 typedef struct route {
@@ -137,6 +139,14 @@ static void dragonfly_route(route *r, const hw_net *t, uint64_t base,
     local_hop(r, t, base, there * n + exit, to);
 }
 
+/* The way up from a spine of a pod to a core; the way down is the next id. */
+static uint64_t core_link(const hw_net *t, uint64_t pod, uint64_t rail,
+                          uint64_t spine, uint64_t core)
+{
+    uint64_t plane = pod * t->rails + rail;
+    return t->core_base + 2 * ((plane * t->spines + spine) * t->cores + core);
+}
+
 static void net_route(route *r, const hw_net *t, uint64_t base, uint64_t src,
                       uint64_t dst)
 {
@@ -154,6 +164,13 @@ static void net_route(route *r, const hw_net *t, uint64_t base, uint64_t src,
     } else if (a / t->leaf != b / t->leaf) {
         uint64_t spine = sc_random_below(&r->random, t->spines);
         add(r, base + t->spine_base + 2 * (from * t->spines + spine));
+        if (a / t->pod != b / t->pod) {
+            uint64_t core = sc_random_below(&r->random, t->cores);
+            add(r,
+                base + core_link(t, a / t->pod, from % t->rails, spine, core));
+            add(r, base + core_link(t, b / t->pod, to % t->rails, spine, core) +
+                       1);
+        }
         add(r, base + t->spine_base + 2 * (to * t->spines + spine) + 1);
     }
     add(r, base + t->nic_base + 2 * (there.first + down) + 1);
@@ -163,6 +180,8 @@ static void net_route(route *r, const hw_net *t, uint64_t base, uint64_t src,
 uint32_t sc_hw_route(const sc_hw *hw, uint32_t src, uint32_t dst, uint64_t seed,
                      uint64_t *links, uint32_t cap)
 {
+    if (hw->wiring != NULL)
+        return sc_wiring_route(hw->wiring, src, dst, seed, links, cap);
     route r = {.cap = cap, .random = seed ^ ((uint64_t)src << 32 | dst)};
     r.links = links;
     uint32_t last = hw->n_dims - 1;

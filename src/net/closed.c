@@ -67,10 +67,13 @@ static double node_bw(const sc_hw *hw, const sc_place *at, sc_pattern pattern)
     return bw;
 }
 
-/* How much longer the spines take for what has to cross them.  Rails meet only
- * there; without rails a group under one leaf never does. */
-static double detour(const sc_dim *d, bool leaves, sc_pattern pattern)
+/* How much longer the spines take for what has to cross them, or the cores for
+ * what leaves a pod.  Rails meet only there; without rails a group under one
+ * leaf never does. */
+static double detour(const sc_dim *d, bool leaves, bool pods,
+                     sc_pattern pattern)
 {
+    if (pods) return d->oversub * d->core_oversub;
     if (!(d->oversub > 1)) return 1;
     if (leaves) return d->oversub;
     if (pattern != SC_PATTERN_OTHER_RAILS || d->rails < 2) return 1;
@@ -101,7 +104,8 @@ static double nodes_bw(const sc_hw *hw, const sc_place *at, sc_pattern pattern)
         double b = nics_bw(hw, d, at, pattern);
         /* Outer dimensions are above a leaf by themselves. */
         bool leaves = i > inner || (d->leaf > 0 && at->dim_n[i] > d->leaf);
-        b /= detour(d, leaves, pattern);
+        bool pods = d->pod > 0 && (i > inner || at->dim_n[i] > d->pod);
+        b /= detour(d, leaves, pods, pattern);
         bw = bw > 0 ? least(bw, b) : b;
     }
     double host = hw->device->host_bw * at->m;

@@ -297,6 +297,10 @@ void sim_alg_start(sim_world *w, sim_stream *s)
         return;
     }
     s->place = sim_place(s, p);
+    if (p->kind >= SIM_CHAIN) {
+        sim_rooted_start(w, s);
+        return;
+    }
     if (p->kind == SC_CCL_DOUBLE_BINARY_TREE) {
         tree_run(w, s, false);
         return;
@@ -309,6 +313,8 @@ void sim_alg_bundle(sim_world *w, sim_stream *s)
 {
     if (phase_of(s)->kind == SIM_SWITCHED)
         sim_offload_bundle(w, s);
+    else if (phase_of(s)->kind >= SIM_CHAIN)
+        sim_rooted_bundle(w, s);
     else if (phase_of(s)->kind == SC_CCL_DOUBLE_BINARY_TREE)
         tree_run(w, s, false);
     else
@@ -318,7 +324,9 @@ void sim_alg_bundle(sim_world *w, sim_stream *s)
 void sim_alg_receive(sim_world *w, sim_stream *s)
 {
     s->received++;
-    if (phase_of(s)->kind == SC_CCL_DOUBLE_BINARY_TREE)
+    if (phase_of(s)->kind >= SIM_CHAIN)
+        sim_rooted_receive(w, s);
+    else if (phase_of(s)->kind == SC_CCL_DOUBLE_BINARY_TREE)
         tree_run(w, s, true);
     else
         insert(w, s);

@@ -91,7 +91,7 @@ static void wake(sim_world *w, sim_stream *s, uint32_t kind, sc_time at)
     k->what = s;
     k->kind = kind;
     k->phase = s->phase;
-    sim_put(&w->q, &k->e, at);
+    sim_put(w, &k->e, at);
 }
 
 static sc_time serial(const sim_world *w, const sim_dim *d, uint64_t bytes)

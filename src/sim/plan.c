@@ -48,11 +48,22 @@ static bool is_flat(const sim_world *w, const sim_rank *r, uint32_t task)
     return op >= 0 && w->sys->ccl[op].n > 0 && w->sys->ccl[op].dim[0].flat;
 }
 
-static bool is_custom(const sim_world *w, const sim_rank *r, uint32_t task)
+bool sim_is_custom(const sim_world *w, const sc_task_list *t, uint32_t task)
 {
-    int op = op_of(r->tasks->coll[task]);
-    return node_ccl(w->sys, r->tasks->id[task]) ||
+    int op = op_of(t->coll[task]);
+    return node_ccl(w->sys, t->id[task]) ||
            (op >= 0 && w->sys->ccl_custom[op].n > 0);
+}
+
+uint32_t sim_root_of(const sc_task_list *t, uint32_t task)
+{
+    switch (t->coll[task]) {
+    case SC_TC_REDUCE:
+    case SC_TC_GATHER:
+    case SC_TC_SCATTER:
+    case SC_TC_BROADCAST: return t->peer[task];
+    default: return 0;
+    }
 }
 
 /* ---- communicators ----------------------------------------------------- */
@@ -221,7 +232,7 @@ sim_comm *sim_comm_of(sim_world *w, sim_rank *r, uint32_t task)
         return job_comm(w, r->trace->job);
     }
     uint32_t all = (1u << w->n_dims) - 1, mask = mask_of(w, r, task);
-    if (is_custom(w, r, task))
+    if (sim_is_custom(w, r->tasks, task))
         mask = all;
     else if (is_flat(w, r, task))
         mask = mask & 1 ? all : 0;
@@ -305,6 +316,19 @@ static uint32_t dim_stride(const sim_world *w, const sim_draft *d, uint32_t dim)
     return stride;
 }
 
+static const char *const kind_names[] = {"ring", "direct", "halvingDoubling",
+                                         "doubleBinaryTree", "custom"};
+
+static bool fits(const sim_phase *p)
+{
+    bool power = (p->n & (p->n - 1)) == 0;
+    switch (p->kind) {
+    case SC_CCL_HALVING_DOUBLING: return power && p->op != SC_OP_A2A;
+    case SC_CCL_DOUBLE_BINARY_TREE: return power && p->op == SC_OP_AR;
+    default: return true;
+    }
+}
+
 void sim_draft_pass(sim_world *w, sim_draft *d, uint32_t dim, int op, int pick)
 {
     sim_phase *p = &d->plan->phase[d->plan->n_phases++];
@@ -321,6 +345,10 @@ void sim_draft_pass(sim_world *w, sim_draft *d, uint32_t dim, int op, int pick)
     if (sim_offload_can(w, d, op, &port)) {
         p->kind = SIM_SWITCHED;
         p->port = (uint8_t)port;
+    } else if (!w->rules->unfit_runs && !fits(p)) {
+        sim_warn(w, SIM_WARN_UNFIT, "%s can't serve %u members, a ring does it",
+                 kind_names[p->kind], p->n);
+        p->kind = SC_CCL_RING;
     }
     d->size = finish_phase(w, p);
 }
@@ -374,6 +402,46 @@ static const sc_ccl *own_algorithm(const sim_world *w, const sim_rank *r,
     return c->kept[op];
 }
 
+/* What a system that names no algorithm means: by kind of dimension. */
+static sc_ccl_list usual(sim_world *w, int op)
+{
+    sc_ccl_list l = {.n = w->n_dims};
+    for (uint32_t i = 0; i < w->n_dims; i++) {
+        bool line =
+            w->dim[i].kind == SC_DIM_RING || w->dim[i].kind == SC_DIM_MESH;
+        l.dim[i].kind = line ? SC_CCL_RING : SC_CCL_DIRECT;
+    }
+    sim_warn(w, SIM_WARN_ALGORITHM + (uint32_t)op,
+             "the system names no '%s': ring on rings and meshes, direct "
+             "elsewhere",
+             op_keys[op]);
+    return l;
+}
+
+/* The dimension along which the members of a subgroup lie; n_dims: several. */
+static uint32_t dim_along(const sim_world *w, const sim_comm *c)
+{
+    uint32_t found = w->n_dims;
+    for (uint32_t i = 0; i < w->n_dims; i++) {
+        uint32_t first = coordinate(w, c->rank[0], i), m = 1;
+        while (m < c->n && coordinate(w, c->rank[m], i) == first) m++;
+        if (m == c->n) continue;
+        if (found < w->n_dims) return w->n_dims;
+        found = i;
+    }
+    return found;
+}
+
+/* The one algorithm of a subgroup: of the dimension it lies in, or a ring. */
+static sc_ccl of_subgroup(const sim_world *w, const sim_comm *c,
+                          const sc_ccl_list *l)
+{
+    uint32_t dim = l->n == 1 ? 0 : w->n_dims;
+    if (l->n > 1 && !w->rules->subgroups_ring) dim = dim_along(w, c);
+    if (dim < l->n) return l->dim[dim];
+    return (sc_ccl){.kind = SC_CCL_RING};
+}
+
 /* What runs `task`: of its node, of all collectives of its kind, or the list
  * per dimension; a subgroup has one dimension, a list of several becomes a
  * ring there. */
@@ -390,16 +458,23 @@ static bool choose(sim_world *w, const sim_rank *r, sim_comm *c, uint32_t task,
         *out = s->ccl_custom[op];
         return true;
     }
-    if (!s->ccl[op].n) {
+    if (!s->ccl[op].n && !w->rules->all_given) {
+        *out = usual(w, op);
+    } else if (!s->ccl[op].n) {
         (void)lacks(w, r, task, op_keys[op],
                     "name an algorithm for each dimension");
         return false;
+    } else {
+        *out = s->ccl[op];
     }
-    *out = s->ccl[op];
-    if (c->flat && out->n > 1)
-        *out = (sc_ccl_list){.n = 1, .dim = {{.kind = SC_CCL_RING}}};
-    if (!c->flat && out->n > w->n_dims && !out->dim[0].flat) {
-        w->status = sc_error(w->err, SC_EINPUT, SC_C_CONFLICT, (sc_pos){0},
+    if (c->flat) {
+        *out = (sc_ccl_list){.n = 1, .dim = {of_subgroup(w, c, out)}};
+        return true;
+    }
+    bool wrong =
+        out->n > w->n_dims || (!w->rules->dims_left_out && out->n < w->n_dims);
+    if (wrong && !out->dim[0].flat) {
+        w->status = sc_error(w->err, SC_EINPUT, SC_C_CONFLICT, out->pos,
                              "name one algorithm for each dimension",
                              "'%s' names %u algorithms, the network has %u "
                              "dimensions",
@@ -424,16 +499,38 @@ static void check_phase(sim_world *w, const sim_phase *p)
     if (p->kind == SC_CCL_HALVING_DOUBLING && p->op == SC_OP_A2A)
         unfit(w, "use direct or ring",
               "halvingDoubling has no form for all-to-all");
-    if (p->kind == SC_CCL_DOUBLE_BINARY_TREE && (!power || p->local))
+    if (p->kind == SC_CCL_DOUBLE_BINARY_TREE &&
+        (!power || (p->local && w->rules->unfit_runs)))
         unfit(w, "use ring or direct there",
               "doubleBinaryTree needs a whole dimension whose size is a power "
               "of two");
 }
 
+/* Equal chunks, a whole number of bytes for each member. */
+static void split_evenly(sim_world *w, const sim_comm *c, sim_plan *plan,
+                         int op)
+{
+    uint64_t n = op == SC_OP_AG || plan->coll == SC_TC_GATHER ? 1 : c->n;
+    uint64_t share = plan->size ? (plan->size + n - 1) / n : 1;
+    uint64_t parts = w->sys->splits ? w->sys->splits : 1;
+    if (parts > share) parts = share;
+    plan->n_streams = (uint32_t)parts;
+    plan->chunk = (share + parts - 1) / parts * n;
+    if (!w->sys->splits && plan->coll != SC_TC_BARRIER)
+        sim_warn(w, SIM_WARN_SPLITS,
+                 "the system gives no 'preferred-dataset-splits': collectives "
+                 "go as one chunk");
+}
+
 /* Chunks: the size is split evenly; chunks of less than a byte per rank are
  * made larger, a remainder is one more chunk of full size. */
-static void split(const sim_world *w, sim_plan *plan, int op, uint64_t size)
+static void split(sim_world *w, const sim_comm *c, sim_plan *plan, int op)
 {
+    uint64_t size = plan->size;
+    if (!w->rules->chunks_cut || op < 0) {
+        split_evenly(w, c, plan, op);
+        return;
+    }
     uint64_t chunk = size / w->sys->splits;
     if (op != SC_OP_AG && w->n_npus > chunk) {
         chunk = w->n_npus;
@@ -444,16 +541,46 @@ static void split(const sim_world *w, sim_plan *plan, int op, uint64_t size)
     plan->n_streams = (uint32_t)((size + chunk - 1) / chunk);
 }
 
+/* The root stands as a position among all ranks, or in the group. */
+static uint32_t root_member(const sim_world *w, const sim_comm *c,
+                            uint32_t root)
+{
+    return c->rank ? root : sim_comm_member(w, c, root);
+}
+
+static void fill_rooted(sim_world *w, sim_rank *r, sim_comm *c, uint32_t task,
+                        sim_plan *plan)
+{
+    uint32_t root = sim_root_of(r->tasks, task);
+    if (root >= (c->rank ? c->n : w->n_npus)) {
+        w->status =
+            sc_error(w->err, SC_EINPUT, SC_C_RANGE, (sc_pos){0},
+                     "comm_root is a position in the group, from 0",
+                     "rank %u, task %llu: root %u of a group of %u", r->id,
+                     (unsigned long long)r->tasks->id[task], root, c->n);
+        return;
+    }
+    if (w->rules->broadcast_replayed)
+        sim_warn(w, SIM_WARN_ROOTED,
+                 "%s has no %s: it is simulated as messages", w->rules->name,
+                 sc_task_coll_names[plan->coll]);
+    plan->root = root_member(w, c, root);
+    plan->phase = SC_NEW_N(w->a, sim_phase, SC_HW_DIMS);
+    if (!plan->phase) {
+        w->status = sc_error_nomem(w->err);
+        return;
+    }
+    split(w, c, plan, -1);
+    sim_rooted_plan(w, c, plan);
+}
+
 static void fill(sim_world *w, sim_rank *r, sim_comm *c, uint32_t task,
                  sim_plan *plan)
 {
     sc_ccl_list list;
     int op = op_of(r->tasks->coll[task]);
     if (op < 0) {
-        w->status = sc_error(w->err, SC_EINPUT, SC_C_UNSUPPORTED, (sc_pos){0},
-                             NULL, "rank %u, task %llu: %s is not simulated",
-                             r->id, (unsigned long long)r->tasks->id[task],
-                             sc_task_coll_names[r->tasks->coll[task]]);
+        fill_rooted(w, r, c, task, plan);
         return;
     }
     if (!choose(w, r, c, task, op, &list)) return;
@@ -465,12 +592,12 @@ static void fill(sim_world *w, sim_rank *r, sim_comm *c, uint32_t task,
         if (plan->phase) plan->phase->kind = SC_CCL_CUSTOM;
         return;
     }
-    if (!w->sys->splits) {
+    if (!w->sys->splits && w->rules->all_given) {
         (void)lacks(w, r, task, "preferred-dataset-splits",
                     "say into how many chunks a collective is split");
         return;
     }
-    split(w, plan, op, r->tasks->size[task]);
+    split(w, c, plan, op);
     plan->phase = SC_NEW_N(w->a, sim_phase, 2 * SC_HW_DIMS);
     if (!plan->phase) {
         w->status = sc_error_nomem(w->err);
@@ -491,9 +618,10 @@ sim_plan *sim_plan_of(sim_world *w, sim_rank *r, sim_comm *c, uint32_t task)
     const sc_task_list *t = r->tasks;
     if (w->trial) return w->trial->plan;
     const sc_ccl *node = own_algorithm(w, r, c, task, op_of(t->coll[task]));
+    uint32_t root = sim_root_of(t, task);
     for (sim_plan *p = c->plans; p; p = p->next)
         if (p->coll == t->coll[task] && p->size == t->size[task] &&
-            p->node == node)
+            p->node == node && p->asked_root == root)
             return p;
     sim_plan *p = SC_NEW(w->a, sim_plan);
     if (!p) {
@@ -503,6 +631,7 @@ sim_plan *sim_plan_of(sim_world *w, sim_rank *r, sim_comm *c, uint32_t task)
     p->coll = t->coll[task];
     p->size = t->size[task];
     p->node = node;
+    p->asked_root = root;
     p->n_lists = 1;
     fill(w, r, c, task, p);
     p->next = c->plans;

@@ -80,7 +80,7 @@ sim_stream *sim_stream_of(sim_world *w, sim_coll *c, uint32_t member,
 
 uint32_t sim_box_size(const sim_phase *p)
 {
-    return p->kind == SC_CCL_RING ? 1 : p->n;
+    return p->kind == SC_CCL_RING || p->kind == SIM_CHAIN ? 1 : p->n;
 }
 
 static void drop(sim_world *w, sim_stream *s)
@@ -226,6 +226,7 @@ void sim_stream_leave(sim_world *w, sim_stream *s)
     sim_end *end = s->end;
     if (--end->left == 0) {
         uint32_t task = end->task;
+        if (w->meets) r->lanes_used[end->slot] = false;
         sim_give(w, end, sizeof *end);
         s->coll->n_ended++;
         sim_task_done(w, r, task);
@@ -241,7 +242,7 @@ void sim_stream_leave(sim_world *w, sim_stream *s)
 /* Streams of several queues take them in turn; the way up uses the second
  * half, and the other direction of a ring. */
 static void take_queue(const sim_world *w, sim_rank *r, const sim_phase *p,
-                       uint16_t *queue, uint8_t *turn)
+                       uint32_t *queue, uint8_t *turn)
 {
     sim_pick *pick = &r->picks[p->dim];
     uint32_t n = w->o->queues, at;
@@ -258,7 +259,7 @@ static void take_queue(const sim_world *w, sim_rank *r, const sim_phase *p,
         at = pick->any++;
         if (pick->any >= n) pick->any = 0;
     }
-    *queue = (uint16_t)(p->dim * n + at);
+    *queue = p->dim * n + at;
 }
 
 static void take_tree(const sim_world *w, sim_rank *r, const sim_phase *p,
@@ -296,12 +297,26 @@ static void begin_stream(sim_world *w, sim_stream *s)
     const sim_plan *plan = s->coll->plan;
     for (uint32_t i = 0; i < plan->n_phases; i++) {
         const sim_phase *p = &s->phases[i];
+        uint32_t first = s->end->slot * w->n_dims * w->o->queues;
+        s->queue[i] = first;
         if (p->kind == SC_CCL_CUSTOM) continue; /* the first queue */
         take_queue(w, s->rank, p, &s->queue[i], &s->turn[i]);
+        s->queue[i] += first;
         if (p->kind == SC_CCL_DOUBLE_BINARY_TREE)
             take_tree(w, s->rank, p, topology_op(plan->coll), &s->turn[i]);
     }
     enter(w, s, NULL);
+}
+
+/* Collectives that run at once have lanes of their own: in common ones, two
+ * members could let different ones pass. */
+static uint32_t take_lanes(const sim_world *w, sim_rank *r)
+{
+    uint32_t i = 0;
+    if (!w->meets) return 0;
+    while (i + 1 < w->comm_slots && r->lanes_used[i]) i++;
+    r->lanes_used[i] = true;
+    return i;
 }
 
 static void begin_member(sim_world *w, sim_coll *c, sim_rank *r,
@@ -312,6 +327,7 @@ static void begin_member(sim_world *w, sim_coll *c, sim_rank *r,
     end->task = task;
     end->left = plan->n_streams;
     end->coll = c;
+    end->slot = take_lanes(w, r);
     int32_t priority = take_priority(w, r, task);
     c->n_begun++;
     for (uint32_t i = 0; i < plan->n_streams && w->status == SC_OK; i++) {
@@ -321,6 +337,24 @@ static void begin_member(sim_world *w, sim_coll *c, sim_rank *r,
         s->priority = priority;
         begin_stream(w, s);
     }
+}
+
+sim_coll *sim_coll_new(sim_world *w, sim_comm *c, sim_plan *plan)
+{
+    return instance(w, c, c->count[0]++, plan);
+}
+
+/* A member of a group that has nothing to exchange is done. */
+void sim_coll_join(sim_world *w, sim_coll *c, sim_rank *r, uint32_t live,
+                   uint32_t task)
+{
+    if (c->plan->n_phases > 0) {
+        begin_member(w, c, r, live, task);
+        return;
+    }
+    sim_later(w, r, 0, SIM_CALL_TASK, NULL, 0, task);
+    c->n_ended++;
+    forget(w, c);
 }
 
 void sim_coll_issue(sim_world *w, sim_rank *r, uint32_t task)

@@ -7,7 +7,7 @@
 
 /* ---- heaps of task indices --------------------------------------------- */
 
-static void push(sim_world *w, sim_heap *h, uint32_t task)
+void sim_heap_push(sim_world *w, sim_heap *h, uint32_t task)
 {
     if (h->n == h->cap) {
         uint32_t cap = h->cap ? 2 * h->cap : 8;
@@ -26,7 +26,7 @@ static void push(sim_world *w, sim_heap *h, uint32_t task)
     h->task[i] = task;
 }
 
-static uint32_t pop(sim_heap *h)
+uint32_t sim_heap_pop(sim_heap *h)
 {
     uint32_t top = h->task[0], last = h->task[--h->n], i = 0;
     for (uint32_t c; (c = 2 * i + 1) < h->n; i = c) {
@@ -40,8 +40,9 @@ static uint32_t pop(sim_heap *h)
 
 /* What is neither of the host nor a kernel takes the slot of communication,
  * but for a receive, which takes none. */
-static int slot_of(const sc_task_list *t, uint32_t task)
+static int slot_of(const sim_world *w, const sc_task_list *t, uint32_t task)
 {
+    if (sim_meets_at(w, t, task)) return SIM_MEET;
     if (t->flags[task] & SC_TASK_CPU) return SIM_HOST;
     if (t->kind[task] == SC_TASK_COMP) return SIM_COMPUTE;
     return t->kind[task] == SC_TASK_RECV ? SIM_RECV : SIM_COMM;
@@ -49,7 +50,9 @@ static int slot_of(const sc_task_list *t, uint32_t task)
 
 static void make_ready(sim_world *w, sim_rank *r, uint32_t task)
 {
-    push(w, r->issuing ? &r->fresh : &r->ready[slot_of(r->tasks, task)], task);
+    sim_heap_push(
+        w, r->issuing ? &r->fresh : &r->ready[slot_of(w, r->tasks, task)],
+        task);
 }
 
 /* ---- times ------------------------------------------------------------- */
@@ -165,8 +168,12 @@ static void start_pair(sim_world *w, sim_rank *r, uint32_t task)
 static void begin(sim_world *w, sim_rank *r, uint32_t task)
 {
     const sc_task_list *t = r->tasks;
-    int slot = slot_of(t, task);
+    int slot = slot_of(w, t, task);
     r->busy[slot]++;
+    if (slot == SIM_MEET) {
+        sim_meet_come(w, r, task);
+        return;
+    }
     if (slot == SIM_COMPUTE) compute_step(w, r, 1);
     if (slot == SIM_COMM || slot == SIM_RECV) comm_begin(w, r);
     if (w->sys->replay_only || t->kind[task] == SC_TASK_COMP) {
@@ -198,9 +205,16 @@ static void release_successors(sim_world *w, sim_rank *r, uint32_t task)
         if (--r->left[t->succ[i]] == 0) make_ready(w, r, t->succ[i]);
 }
 
-static uint32_t limit(const sim_world *w, int slot)
+static bool has_room(const sim_world *w, const sim_rank *r, int slot)
 {
-    return slot == SIM_COMM ? w->comm_slots : 1;
+    switch (slot) {
+    case SIM_RECV:
+    case SIM_MEET: return true;
+    case SIM_COMM:
+        return r->busy[slot] < w->comm_slots &&
+               sim_meet_yields(w, r, r->ready[slot].task[0]);
+    default: return r->busy[slot] < 1;
+    }
 }
 
 /* The smallest ready task whose slot is free; SC_TASK_WORLD: none. */
@@ -208,8 +222,7 @@ static uint32_t next_task(const sim_world *w, const sim_rank *r, int *slot)
 {
     uint32_t best = SC_TASK_WORLD;
     for (int s = 0; s < SIM_SLOTS; s++) {
-        if (s != SIM_RECV && r->busy[s] >= limit(w, s)) continue;
-        if (r->ready[s].n && r->ready[s].task[0] < best) {
+        if (r->ready[s].n && r->ready[s].task[0] < best && has_room(w, r, s)) {
             best = r->ready[s].task[0];
             *slot = s;
         }
@@ -217,33 +230,52 @@ static uint32_t next_task(const sim_world *w, const sim_rank *r, int *slot)
     return best;
 }
 
-/* What becomes ready on the way is tried only the next time. */
-static void issue(sim_world *w, sim_rank *r)
+/* What becomes ready on the way comes after what was ready. */
+static void issue_ready(sim_world *w, sim_rank *r)
 {
     r->issuing = true;
     uint32_t task;
     int slot = 0;
     while (w->status == SC_OK &&
            (task = next_task(w, r, &slot)) != SC_TASK_WORLD) {
-        (void)pop(&r->ready[slot]);
+        (void)sim_heap_pop(&r->ready[slot]);
         if (is_instant(w, r, task))
             release_successors(w, r, task);
         else
             begin(w, r, task);
     }
     r->issuing = false;
-    while (r->fresh.n) make_ready(w, r, pop(&r->fresh));
+    while (r->fresh.n) make_ready(w, r, sim_heap_pop(&r->fresh));
+}
+
+static void issue(sim_world *w, sim_rank *r)
+{
+    uint32_t n;
+    do {
+        n = r->n_done;
+        issue_ready(w, r);
+    } while (r->n_done > n && !w->rules->ready_waits && w->status == SC_OK);
+    if (w->meets) sim_meet_settle(w, r);
 }
 
 /* ---- ending ------------------------------------------------------------ */
 
 static void task_end(sim_world *w, sim_rank *r, uint32_t task)
 {
-    int slot = slot_of(r->tasks, task);
+    int slot = slot_of(w, r->tasks, task);
+    if (slot == SIM_MEET) slot = SIM_COMM;
     r->busy[slot]--;
     if (slot == SIM_COMPUTE) compute_step(w, r, -1);
     if (slot == SIM_COMM || slot == SIM_RECV) comm_end(w, r);
     release_successors(w, r, task);
+}
+
+/* A collective that waited for its members. */
+void sim_task_starts(sim_world *w, sim_rank *r)
+{
+    r->busy[SIM_MEET]--;
+    r->busy[SIM_COMM]++;
+    comm_begin(w, r);
 }
 
 static bool all_idle(const sim_rank *r)

@@ -26,14 +26,16 @@ static sc_status check(const sim_world *w)
 static sc_status init_rank(sim_world *w, uint32_t i, uint32_t id)
 {
     sim_rank *r = &w->rank[i];
-    uint32_t lanes = w->net->n_dims * w->o->queues;
+    uint32_t lanes = w->net->n_dims * w->o->queues * w->comm_slots;
     r->id = id;
     r->trace = &w->w->ranks[id];
     r->tasks = &w->w->classes[r->trace->cls];
     r->lanes = sc_alloc(w->a, lanes, sizeof *r->lanes);
     r->picks = sc_alloc(w->a, w->net->n_dims, sizeof *r->picks);
     r->trees = sc_alloc(w->a, SC_N_CCL_OPS * w->net->n_dims, 1);
-    if (!r->lanes || !r->picks || !r->trees) return sc_error_nomem(w->err);
+    r->lanes_used = sc_alloc(w->a, w->comm_slots, sizeof *r->lanes_used);
+    if (!r->lanes || !r->picks || !r->trees || !r->lanes_used)
+        return sc_error_nomem(w->err);
     for (uint32_t d = 0; d < w->net->n_dims; d++)
         r->picks[d].last = w->o->queues / 2;
     return SC_OK;
@@ -51,6 +53,15 @@ static sc_status init_ranks(sim_world *w)
     return SC_OK;
 }
 
+/* More slots than a rank has tasks are never taken. */
+static uint32_t useful_slots(const sim_world *w)
+{
+    uint32_t most = 1;
+    for (uint32_t i = 0; i < w->w->n_classes; i++)
+        if (w->w->classes[i].n_tasks > most) most = w->w->classes[i].n_tasks;
+    return w->sys->comm_slots < most ? w->sys->comm_slots : most;
+}
+
 static void init_scalars(sim_world *w)
 {
     const sc_system *s = w->sys;
@@ -60,7 +71,9 @@ static void init_scalars(sim_world *w)
     sc_time e = sim_ns(w, s->endpoint_delay_ns);
     w->endpoint = sim_ns(w, (double)e / 1000 * w->o->endpoint);
     w->lane_limit = (active + w->o->queues - 1) / w->o->queues;
+    w->meets = !w->rules->collectives_start_alone && !s->replay_only;
     w->comm_slots = 1;
+    if (w->meets && s->comm_slots > 1) w->comm_slots = useful_slots(w);
 }
 
 static sc_status collect(sim_world *w, sc_simulate_result *out)
@@ -71,6 +84,7 @@ static sc_status collect(sim_world *w, sc_simulate_result *out)
     out->n_events = w->n_events;
     out->n_messages = w->n_messages;
     out->n_tasks = w->n_tasks;
+    out->warnings = w->warnings ? w->warnings : "";
     out->rank = sc_alloc(w->a, n, sizeof *out->rank);
     if (!out->rank) return sc_error_nomem(w->err);
     for (uint32_t i = 0; i < n; i++) {
@@ -90,6 +104,7 @@ sc_status sim_world_init(sim_world *w)
     SC_TRY(sim_wire_init(w));
     SC_TRY(sim_offload_init(w));
     SC_TRY(init_ranks(w));
+    SC_TRY(sim_meet_init(w));
     SC_TRY(sim_tasks_init(w));
     SC_TRY(sim_pair_init(w));
     return sim_pool_init(w);

@@ -12,20 +12,39 @@
 #include <stepcast/sim_workload.h>
 #include <stepcast/trace.h>
 
-enum { SIM_EV_BATCH, SIM_EV_HOP, SIM_EV_ARRIVE, SIM_EV_WAKE, SIM_EV_FREE };
+enum {
+    SIM_EV_BATCH,
+    SIM_EV_HOP,
+    SIM_EV_ARRIVE,
+    SIM_EV_WAKE,
+    SIM_EV_FREE,
+    SIM_EV_FLOW
+};
 
 typedef struct sim_event {
     sc_time due;
-    struct sim_event *next; /* in its bucket */
     uint32_t kind;
     uint32_t rank;
 } sim_event;
 
-/* A radix heap of lists: events of one time leave in the order they came. */
+typedef struct sim_item {
+    sc_time due;
+    sim_event *event;
+} sim_item;
+
+typedef struct sim_bucket {
+    sim_item *item;
+    uint32_t n, cap;
+} sim_bucket;
+
+/* A radix heap: bucket b > 0 holds what is due at a time that differs from
+ * `now` first in bit b - 1, bucket 0 what is due now.  Events of one time leave
+ * in the order they came. */
 typedef struct sim_queue {
     sc_time now;
-    uint64_t full; /* bit per bucket 1..64 that is not empty */
-    sim_event *head[65], *tail[65];
+    uint64_t full;  /* bit per bucket 1..64 that is not empty */
+    uint32_t taken; /* of bucket 0 */
+    sim_bucket bucket[65];
 } sim_queue;
 
 /* What a rank does at a time it chose. */
@@ -67,7 +86,8 @@ typedef struct sim_pick { /* next queue of a dimension */
     uint32_t any, first, last;
 } sim_pick;
 
-enum { SIM_HOST, SIM_COMPUTE, SIM_COMM, SIM_RECV, SIM_SLOTS };
+/* Collectives that wait for their members (SIM_MEET) hold nothing. */
+enum { SIM_HOST, SIM_COMPUTE, SIM_COMM, SIM_RECV, SIM_MEET, SIM_SLOTS };
 
 typedef struct sim_bus sim_bus;
 
@@ -84,22 +104,35 @@ typedef struct sim_rank {
     int32_t priority; /* of the next collective */
     sim_batch *batches;
     struct sim_bus *bus; /* NULL: not used yet */
-    sim_lane *lanes;     /* [dims * queues] */
+    sim_lane *lanes;     /* [comm_slots * dims * queues] */
     sim_pick *picks;     /* [dims] */
     uint8_t *trees;      /* [ops * dims] which of two trees is next */
+    /* meet.c: complete collectives, the first `promised` have a slot */
+    struct sim_turn *line, *line_end;
+    uint32_t in_line, promised;
+    bool *lanes_used; /* [comm_slots] by a collective */
     sc_time compute_since, comm_since, exposed_since;
     uint32_t computing, communicating;
     sc_rank_times out;
 } sim_rank;
 
-/* A phase that a switch does; with the values of sc_ccl_kind. */
-#define SIM_SWITCHED SC_N_CCL_KINDS
+/* What rooted.c adds to sc_ccl_op and sc_ccl_kind. */
+enum {
+    SIM_OP_BROADCAST = SC_N_CCL_OPS,
+    SIM_OP_REDUCE,
+    SIM_OP_GATHER,
+    SIM_OP_SCATTER,
+    SIM_OP_BARRIER
+};
+
+/* ... and offload.c: what a switch does. */
+enum { SIM_SWITCHED = SC_N_CCL_KINDS, SIM_CHAIN, SIM_STAR, SIM_ROUNDS };
 
 /* One phase of a plan: an algorithm over one dimension. */
 typedef struct sim_phase {
+    uint8_t op;          /* sc_ccl_op, SIM_OP_* */
+    uint8_t kind;        /* sc_ccl_kind, SIM_SWITCHED ... */
     uint8_t port;        /* SIM_SWITCHED: dimension of the switch */
-    uint8_t op;          /* sc_ccl_op */
-    uint8_t kind;        /* sc_ccl_kind, SIM_SWITCHED */
     uint8_t dim;         /* whose queues it uses */
     uint8_t pick;        /* 0: any queue, 1: the way down, 2: the way up */
     bool local;          /* of a subgroup */
@@ -107,7 +140,9 @@ typedef struct sim_phase {
     uint32_t stride;     /* between neighbours, in members of the group */
     uint32_t window;     /* direct: concurrent peers, <= n - 1 */
     uint64_t size;       /* of the chunk when it enters */
-    uint64_t message;    /* ring, direct */
+    uint64_t message;    /* ring, direct, rooted */
+    uint32_t root;       /* rooted: position in the communicator */
+    uint32_t pieces;     /* chain: messages of a chunk */
     uint32_t n_steps;    /* halving-doubling: table of messages */
     uint64_t *step_size; /* [n_steps + 1] */
     uint64_t *step_off;  /* [n_steps + 1] distance to the partner */
@@ -117,6 +152,8 @@ typedef struct sim_plan {
     struct sim_plan *next; /* plans of one communicator shape */
     const sc_ccl *node;    /* algorithm of this very task, or NULL */
     uint32_t coll;         /* sc_task_coll */
+    uint32_t asked_root;   /* as the trace names it */
+    uint32_t root;         /* position in the communicator */
     uint64_t size, chunk;
     uint32_t n_streams, n_phases;
     uint32_t n_lists; /* ways through the dimensions */
@@ -175,10 +212,21 @@ typedef struct sim_box {
 /* The end of a member's collective. */
 typedef struct sim_end {
     uint32_t task, left; /* streams to finish */
+    uint32_t slot;       /* whose lanes it uses */
     sc_time begun;
     sim_coll *coll;
     uint32_t turn[SC_HW_DIMS]; /* next to start in each dimension */
 } sim_end;
+
+/* What a message of a stream goes through; the last one is kept. */
+typedef struct sim_way {
+    bool known;
+    uint32_t phase, to;   /* position in the phase's ring */
+    uint32_t member, dst; /* of the group; rank */
+    uint32_t slot, back;  /* as boxes know the two ends */
+    uint64_t size;
+    sc_time delay; /* without links */
+} sim_way;
 
 /* One chunk of a collective on one member. */
 typedef struct sim_stream {
@@ -188,7 +236,7 @@ typedef struct sim_stream {
     sim_rank *rank;
     sim_end *end;    /* NULL: the member has not begun */
     sim_box *box;    /* [n_phases] made when first touched */
-    uint16_t *queue; /* [n_phases] lane of each phase */
+    uint32_t *queue; /* [n_phases] lane of each phase */
     uint8_t *turn;   /* [n_phases] other direction, or other tree */
     uint32_t index;  /* chunk */
     uint32_t member; /* position in the group */
@@ -205,6 +253,7 @@ typedef struct sim_stream {
     bool toggle;
     uint8_t state;
     uint32_t place; /* position in the phase's ring */
+    sim_way way;
     void *custom;
 } sim_stream;
 
@@ -214,10 +263,12 @@ typedef struct sim_message {
     void *from;               /* sim_stream, or owner of the sending task */
     struct sim_message *next; /* in the queue of a link */
     uint64_t link;            /* whose queue */
+    const uint32_t *path;     /* [n_path] links of a machine */
+    uint32_t n_path;
     uint64_t size;
     sc_time tail;      /* when the last byte has arrived where the head is */
     uint32_t src, dst; /* ranks of the network */
-    uint32_t at;       /* where the head is */
+    uint32_t at;       /* where the head is: a rank, or a step of the path */
     uint32_t task;     /* that sends, or (asking) receives */
     uint32_t slot;     /* sender as the receiver's box knows it */
     uint32_t back;     /* and the other way */
@@ -291,8 +342,13 @@ typedef struct sim_world {
     uint32_t comm_slots; /* communications of a rank at once */
     sim_comm **comms;    /* hash table */
     uint32_t n_comms, comm_cap;
-    sim_comm **by_group; /* [n_groups + n_jobs] */
+    sim_comm **by_group;         /* [n_groups + n_jobs] */
+    struct sim_machine *machine; /* NULL: links of the dimensions */
     struct sim_pairs *pairs;
+    uint32_t warned; /* bit per SIM_WARN_* */
+    const char *warnings;
+    bool meets; /* collectives start on all members at once */
+    struct sim_meets *meeting;
     struct sim_memory *memory;
     uint64_t n_links;
     sim_link *link; /* [n_links] */
@@ -310,8 +366,9 @@ void *sim_take(sim_world *w, size_t bytes);
 void sim_give(sim_world *w, void *p, size_t bytes);
 
 /* queue */
-void sim_put(sim_queue *q, sim_event *e, sc_time due);
-sim_event *sim_get(sim_queue *q); /* NULL: empty */
+void sim_put(sim_world *w, sim_event *e, sc_time due);
+sim_event *sim_get(sim_world *w);     /* NULL: empty */
+bool sim_pending(const sim_world *w); /* something is due now */
 
 /* `rank` does `kind` after `delay`; `what`, `size`, `task` are its data. */
 void sim_later(sim_world *w, sim_rank *r, sc_time delay, uint32_t kind,
@@ -320,6 +377,18 @@ void sim_loop(sim_world *w);
 /* Nanoseconds as a duration under the rules. */
 sc_time sim_ns(const sim_world *w, double ns);
 
+/* A line of the result's warnings; each `what` is said once. */
+enum {
+    SIM_WARN_SPLITS,
+    SIM_WARN_ALGORITHM, /* one per sc_ccl_op */
+    SIM_WARN_UNFIT = SIM_WARN_ALGORITHM + SC_N_CCL_OPS,
+    SIM_WARN_ROOTED,
+    SIM_WARN_ORDER
+};
+
+void sim_warn(sim_world *w, uint32_t what, const char *fmt, ...)
+    SC_PRINTF(3, 4);
+
 /* fold.c: fills n_ranks, index, folded */
 sc_status sim_fold(sim_world *w);
 
@@ -327,8 +396,26 @@ sc_status sim_fold(sim_world *w);
 sc_status sim_tasks_init(sim_world *w);
 void sim_task_begin(sim_world *w, sim_rank *r); /* at time 0 */
 void sim_task_done(sim_world *w, sim_rank *r, uint32_t task);
+void sim_task_starts(sim_world *w,
+                     sim_rank *r); /* a collective, after SIM_MEET */
+void sim_heap_push(sim_world *w, sim_heap *h, uint32_t task);
+uint32_t sim_heap_pop(sim_heap *h);
+
+/* meet.c: one start for all members */
+typedef struct sim_meet sim_meet;
+sc_status sim_meet_init(sim_world *w);
+bool sim_meets_at(const sim_world *w, const sc_task_list *t, uint32_t task);
+void sim_meet_come(sim_world *w, sim_rank *r, uint32_t task);
+/* Slots have become free, or less; `task` does not pass those in line. */
+void sim_meet_settle(sim_world *w, sim_rank *r);
+bool sim_meet_yields(const sim_world *w, const sim_rank *r, uint32_t task);
 
 /* plan.c, stream.c */
+bool sim_is_custom(const sim_world *w, const sc_task_list *t, uint32_t task);
+uint32_t sim_root_of(const sc_task_list *t, uint32_t task); /* 0: has none */
+sim_coll *sim_coll_new(sim_world *w, sim_comm *c, sim_plan *plan);
+void sim_coll_join(sim_world *w, sim_coll *c, sim_rank *r, uint32_t live,
+                   uint32_t task);
 void sim_coll_issue(sim_world *w, sim_rank *r, uint32_t task);
 sim_comm *sim_comm_of(sim_world *w, sim_rank *r, uint32_t task);
 uint32_t sim_comm_rank(const sim_world *w, const sim_comm *c, uint32_t member);
@@ -391,6 +478,12 @@ void sim_bundle(sim_world *w, sim_stream *s, bool out, bool reduce, bool back,
                 uint64_t size);
 void sim_bundle_call(sim_world *w, sim_rank *r, sim_call *c);
 
+/* rooted.c: collectives with a root, barriers */
+void sim_rooted_plan(sim_world *w, const sim_comm *c, sim_plan *plan);
+void sim_rooted_start(sim_world *w, sim_stream *s);
+void sim_rooted_bundle(sim_world *w, sim_stream *s);
+void sim_rooted_receive(sim_world *w, sim_stream *s);
+
 /* transfer.c: one message of a collective */
 void sim_transfer_send(sim_world *w, sim_stream *s, uint32_t to, uint64_t size);
 void sim_transfer_receive(sim_world *w, sim_stream *s, uint32_t from,
@@ -400,7 +493,14 @@ void sim_transfer_wake(sim_world *w, sim_wake *e);
 
 /* wire.c */
 sc_status sim_wire_init(sim_world *w);
-void sim_wire_send(sim_world *w, sim_message *m);
+/* `delay`: sim_wire_time() of it. */
+void sim_wire_send(sim_world *w, sim_message *m, sc_time delay);
+/* How long a message takes where no links are asked for, else 0. */
+sc_time sim_wire_time(const sim_world *w, uint32_t src, uint32_t dst,
+                      uint64_t size);
+/* How long a message occupies the slowest port on its way. */
+sc_time sim_wire_serial(const sim_world *w, uint32_t src, uint32_t dst,
+                        uint64_t size);
 void sim_wire_hop(sim_world *w, sim_message *m);
 void sim_wire_free(sim_world *w, sim_free *f);
 void sim_wire_arrive(sim_world *w, sim_message *m);
@@ -418,6 +518,14 @@ bool sim_offload_can(const sim_world *w, const sim_draft *d, int op,
 void sim_offload_start(sim_world *w, sim_stream *s);
 void sim_offload_bundle(sim_world *w, sim_stream *s);
 void sim_offload_wake(sim_world *w, const sim_wake *k);
+
+/* machine.c: messages over the links of an sc_hw */
+sc_status sim_machine_init(sim_world *w);
+void sim_machine_send(sim_world *w, sim_message *m);
+void sim_machine_hop(sim_world *w, sim_message *m);
+/* Nothing more happens now: when do flows end? */
+void sim_machine_settle(sim_world *w);
+void sim_machine_flow(sim_world *w, sim_event *e);
 
 /* pair.c: sends and receives of tasks */
 sc_status sim_pair_init(sim_world *w);

@@ -65,22 +65,70 @@ static int by_id(const void *x, const void *y)
     return a->at < b->at ? -1 : a->at > b->at;
 }
 
+static void twice(raw_trace *t, const raw_node *n)
+{
+    raw_error(t, SC_C_DUPLICATE, n->at, NULL, "node %" PRIu64 " occurs twice",
+              n->id);
+}
+
+/* Ids that are dense enough sort themselves into a table, which then finds them
+ * again. */
+static sc_status sort_by_table(canon *c, raw_trace *t)
+{
+    uint32_t *at = SC_NEW_N(c->tmp, uint32_t, c->span + 1), n = 0;
+    if (at == NULL) return nomem(t);
+    for (uint32_t i = 0; i < t->n; i++) {
+        uint32_t *cell = &at[t->node[i].id - c->low];
+        if (*cell != 0)
+            twice(t, &t->node[i]);
+        else
+            *cell = i + 1;
+    }
+    SC_TRY(t->first);
+    for (uint64_t k = 0; k <= c->span; k++) {
+        if (at[k] == 0) continue;
+        c->order[n++] = &t->node[at[k] - 1];
+        at[k] = n;
+    }
+    c->table = at;
+    return SC_OK;
+}
+
 static sc_status sort_nodes(canon *c, raw_trace *t)
 {
-    bool sorted = true;
+    uint64_t high = 0;
+    c->low = UINT64_MAX;
+    c->table = NULL;
     c->order = SC_NEW_N(c->tmp, const raw_node *, t->n);
     if (c->order == NULL) return nomem(t);
     for (uint32_t i = 0; i < t->n; i++) {
         c->order[i] = &t->node[i];
-        if (i > 0 && t->node[i].id <= t->node[i - 1].id) sorted = false;
+        if (t->node[i].id < c->low) c->low = t->node[i].id;
+        if (t->node[i].id > high) high = t->node[i].id;
     }
-    if (sorted) return SC_OK;
+    if (t->n == 0) return SC_OK;
+    c->span = high - c->low;
+    if (c->span < (uint64_t)t->n * 8 + 1024) return sort_by_table(c, t);
     qsort(c->order, t->n, sizeof(const raw_node *), by_id);
     for (uint32_t i = 1; i < t->n; i++)
-        if (c->order[i]->id == c->order[i - 1]->id)
-            raw_error(t, SC_C_DUPLICATE, c->order[i]->at, NULL,
-                      "node %" PRIu64 " occurs twice", c->order[i]->id);
+        if (c->order[i]->id == c->order[i - 1]->id) twice(t, c->order[i]);
     return t->first;
+}
+
+static uint32_t find(const canon *c, uint64_t id)
+{
+    const uint64_t *ids = c->list.id;
+    uint32_t low = 0, high = c->list.n_tasks;
+    if (id < c->low || id - c->low > c->span) return INDEX_NONE;
+    if (c->table != NULL) return c->table[id - c->low] - 1;
+    while (high - low > 1) {
+        uint32_t mid = low + (high - low) / 2;
+        if (ids[mid] <= id)
+            low = mid;
+        else
+            high = mid;
+    }
+    return ids[low] == id ? low : INDEX_NONE;
 }
 
 /* ---- columns */
@@ -112,13 +160,6 @@ static sc_status new_columns(sc_task_list *l, sc_arena *a, uint32_t n,
 static bool given(const raw_node *n, raw_attr attr)
 {
     return (n->given >> attr & 1) != 0;
-}
-
-static sc_status absent(raw_trace *t, const raw_node *n, const char *attr)
-{
-    return raw_error(t, SC_C_MISSING, n->at, NULL,
-                     "node %" PRIu64 " (%s) has no %s", n->id,
-                     sc_task_kind_names[n->kind], attr);
 }
 
 /* Group "" is all ranks; so is "0" unless it is defined otherwise. */
@@ -154,7 +195,10 @@ static sc_status peer_slot(canon *c, raw_trace *t, const raw_node *n,
     raw_attr other = send ? RAW_COMM_DST : RAW_COMM_SRC;
     raw_attr self = send ? RAW_COMM_SRC : RAW_COMM_DST;
     const char *name = send ? "comm_dst" : "comm_src";
-    if (!given(n, other)) return absent(t, n, name);
+    if (!given(n, other)) {
+        c->list.flags[i] |= SC_TASK_NO_COMM;
+        return SC_OK;
+    }
     if (c->n_ranks > 0 && n->v[other] >= c->n_ranks)
         return raw_error(t, SC_C_RANGE, n->at, NULL,
                          "node %" PRIu64 ": %s is %" PRIu64
@@ -176,10 +220,14 @@ static sc_status communication(canon *c, raw_trace *t, const raw_node *n,
                                uint32_t i)
 {
     if (n->kind != SC_TASK_COLL) return peer_slot(c, t, n, i);
-    if (!given(n, RAW_COMM_TYPE)) return absent(t, n, "comm_type");
-    c->list.coll[i] = (uint8_t)n->v[RAW_COMM_TYPE];
-    if (given(n, RAW_COMM_ROOT))
+    if (given(n, RAW_COMM_TYPE))
+        c->list.coll[i] = (uint8_t)n->v[RAW_COMM_TYPE];
+    else
+        c->list.flags[i] |= SC_TASK_NO_COMM;
+    if (given(n, RAW_COMM_ROOT)) {
         c->list.peer[i] = (uint32_t)n->v[RAW_COMM_ROOT];
+        c->rooted = true;
+    }
     return group_slot(c, t, n, &c->list.group[i]);
 }
 
@@ -230,55 +278,15 @@ static sc_status column(canon *c, raw_trace *t, const raw_node *n, uint32_t i)
 
 /* ---- dependencies */
 
-typedef struct finder {
-    const uint64_t *id;
-    uint32_t n;
-    uint32_t *direct; /* [span] index + 1 by id - id[0]; NULL: search */
-    uint64_t span;
-} finder;
-
-/* A table where ids are dense enough for one. */
-static sc_status finder_init(finder *f, const sc_task_list *l, sc_arena *tmp,
-                             sc_err *err)
-{
-    f->id = l->id;
-    f->n = l->n_tasks;
-    f->direct = NULL;
-    f->span = f->n > 0 ? l->id[f->n - 1] - l->id[0] : 0;
-    if (f->n == 0 || f->span >= (uint64_t)f->n * 8 + 1024) return SC_OK;
-    f->direct = SC_NEW_N(tmp, uint32_t, f->span + 1);
-    if (f->direct == NULL) return sc_error_nomem(err);
-    for (uint32_t i = 0; i < f->n; i++) f->direct[l->id[i] - l->id[0]] = i + 1;
-    return SC_OK;
-}
-
-static uint32_t find(const finder *f, uint64_t id)
-{
-    if (f->n == 0 || id < f->id[0]) return INDEX_NONE;
-    uint64_t at = id - f->id[0];
-    if (at > f->span) return INDEX_NONE;
-    if (f->direct != NULL) return f->direct[at] - 1;
-    uint32_t low = 0, high = f->n;
-    while (high - low > 1) {
-        uint32_t mid = low + (high - low) / 2;
-        if (f->id[mid] <= id)
-            low = mid;
-        else
-            high = mid;
-    }
-    return f->id[low] == id ? low : INDEX_NONE;
-}
-
 /* Ids to indices in place, and how many successors each node has. */
 static sc_status count_deps(canon *c, raw_trace *t, uint32_t *last)
 {
-    finder f;
     sc_task_list *l = &c->list;
-    SC_TRY(finder_init(&f, l, c->tmp, t->err));
     for (uint32_t i = 0; i < l->n_tasks; i++) {
-        uint64_t *dep = t->dep + c->order[i]->dep;
-        for (uint32_t k = 0; k < c->order[i]->n_deps; k++) {
-            uint32_t p = find(&f, dep[k]);
+        uint32_t n = c->order[i]->n_deps;
+        uint64_t *dep = n > 0 ? t->dep + c->order[i]->dep : NULL;
+        for (uint32_t k = 0; k < n; k++) {
+            uint32_t p = find(c, dep[k]);
             if (p == INDEX_NONE) {
                 raw_error(t, SC_C_REFERENCE, c->order[i]->at, NULL,
                           "node %" PRIu64 " depends on node %" PRIu64
@@ -312,12 +320,13 @@ static sc_status link_deps(canon *c, raw_trace *t)
     /* successors come in ascending order, so the last one tells repetitions */
     memset(last, 0, l->n_tasks * sizeof *last);
     for (uint32_t i = 0; i < l->n_tasks; i++) {
-        const uint64_t *dep = t->dep + c->order[i]->dep;
-        for (uint32_t k = 0; k < c->order[i]->n_deps; k++) {
-            uint32_t p = (uint32_t)dep[k], n = last[p];
-            if (n > 0 && l->succ[head[p] + n - 1] == i) continue;
-            l->succ[head[p] + n] = i;
-            last[p] = n + 1;
+        uint32_t n = c->order[i]->n_deps;
+        const uint64_t *dep = n > 0 ? t->dep + c->order[i]->dep : NULL;
+        for (uint32_t k = 0; k < n; k++) {
+            uint32_t p = (uint32_t)dep[k], m = last[p];
+            if (m > 0 && l->succ[head[p] + m - 1] == i) continue;
+            l->succ[head[p] + m] = i;
+            last[p] = m + 1;
         }
     }
     return SC_OK;
@@ -365,6 +374,7 @@ sc_status canon_build(canon *c, raw_trace *t)
 {
     trace_slots *slots[] = {&c->groups, &c->peers, &c->tags, &c->tensor_slots};
     memset(&c->list, 0, sizeof c->list);
+    c->rooted = false;
     for (size_t i = 0; i < SC_COUNT(slots); i++) {
         slots[i]->index.a = c->keep;
         index_clear(&slots[i]->index);

@@ -38,7 +38,10 @@ typedef struct canon {
     trace_names tensor_names;
     uint64_t *group_at; /* [groups] where each is named first */
     uint32_t cap_at;
+    bool rooted;            /* some collective names its root */
     const raw_node **order; /* [list.n_tasks] by ascending id */
+    uint64_t low, span;     /* least id, and how far the greatest is */
+    uint32_t *table;        /* [span + 1] index + 1 by id - low, or NULL */
     sc_task_list list;      /* in tmp */
 } canon;
 
@@ -49,8 +52,10 @@ sc_status canon_cycle(const canon *c, raw_trace *t);
 /* Columns that make two ranks one class. */
 uint64_t canon_hash(const sc_task_list *l, bool ids);
 bool canon_equal(const sc_task_list *x, const sc_task_list *y, bool ids);
-/* Copies into `a`, with names if `c` keeps them. */
-sc_status canon_copy(const canon *c, sc_arena *a, sc_task_list *out,
-                     sc_err *err);
+/* Copies into `a`, with names if `c` keeps them.  Columns that equal those of
+ * `like`, another class or NULL, are shared with it: classes often differ in one
+ * column. */
+sc_status canon_copy(const canon *c, sc_arena *a, const sc_task_list *like,
+                     sc_task_list *out, sc_err *err);
 
 #endif

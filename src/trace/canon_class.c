@@ -69,41 +69,61 @@ bool canon_equal(const sc_task_list *x, const sc_task_list *y, bool ids)
     return true;
 }
 
-static sc_status copy_names(const canon *c, sc_arena *a, sc_task_list *out)
+static bool same_text(const char *s, raw_text t)
 {
-    if (c->names) {
-        out->name = SC_NEW_N(a, const char *, out->n_tasks);
-        for (uint32_t i = 0; out->name && i < out->n_tasks; i++) {
-            raw_text s = c->order[i]->name;
-            out->name[i] = s.n == 0 ? "" : sc_strndup(a, s.p, s.n);
-            if (out->name[i] == NULL) return SC_ENOMEM;
-        }
-        if (out->name == NULL) return SC_ENOMEM;
-    }
-    out->tensor = c->tensors ? SC_NEW_N(a, const char *, out->n_tensors) : NULL;
-    if (c->tensors && out->tensor == NULL) return SC_ENOMEM;
-    for (uint32_t i = 0; i < out->n_tensors; i++) {
-        uint32_t name = c->tensor_slots.value[i];
-        out->tensor[i] = sc_strdup(a, c->tensor_names.text[name].p);
-        if (out->tensor[i] == NULL) return SC_ENOMEM;
-    }
-    return SC_OK;
+    return strncmp(s, t.p ? t.p : "", t.n) == 0 && s[t.n] == '\0';
 }
 
-sc_status canon_copy(const canon *c, sc_arena *a, sc_task_list *out,
-                     sc_err *err)
+/* The names of `like`, if they are the same; else copies. */
+static const char **names(const canon *c, sc_arena *a, const sc_task_list *like)
 {
-    *out = c->list;
-    for (size_t i = 0; i < SC_COUNT(columns); i++) {
-        size_t bytes;
-        const void *p = column_of(&c->list, i, &bytes);
-        if (p == NULL) continue;
-        void *copy = sc_alloc(a, bytes, 1);
-        if (copy == NULL) return sc_error_nomem(err);
-        if (bytes > 0) memcpy(copy, p, bytes);
-        memcpy((char *)out + columns[i].offset, &copy, sizeof copy);
+    uint32_t n = c->list.n_tasks, same = 0;
+    if (like != NULL && like->n_tasks == n)
+        while (same < n && same_text(like->name[same], c->order[same]->name))
+            same++;
+    if (like != NULL && same == n) return like->name;
+    const char **v = SC_NEW_N(a, const char *, n);
+    for (uint32_t i = 0; v && i < n; i++) {
+        raw_text s = c->order[i]->name;
+        v[i] = s.n == 0 ? "" : sc_strndup(a, s.p, s.n);
+        if (v[i] == NULL) return NULL;
     }
-    return copy_names(c, a, out) == SC_OK ? SC_OK : sc_error_nomem(err);
+    return v;
+}
+
+static const char **tensor_names(const canon *c, sc_arena *a)
+{
+    const char **v = SC_NEW_N(a, const char *, c->list.n_tensors);
+    for (uint32_t i = 0; v && i < c->list.n_tensors; i++) {
+        uint32_t name = c->tensor_slots.value[i];
+        v[i] = sc_strdup(a, c->tensor_names.text[name].p);
+        if (v[i] == NULL) return NULL;
+    }
+    return v;
+}
+
+sc_status canon_copy(const canon *c, sc_arena *a, const sc_task_list *like,
+                     sc_task_list *out, sc_err *err)
+{
+    sc_task_list l = c->list;
+    for (size_t i = 0; i < SC_COUNT(columns); i++) {
+        size_t bytes, other = 0;
+        const void *p = column_of(&c->list, i, &bytes);
+        const void *q = like == NULL ? NULL : column_of(like, i, &other);
+        if (p == NULL) continue;
+        bool same = q && bytes == other && (!bytes || !memcmp(p, q, bytes));
+        void *copy = same ? NULL : sc_alloc(a, bytes, 1);
+        if (copy != NULL && bytes > 0) memcpy(copy, p, bytes);
+        const void *column = same ? q : copy;
+        if (column == NULL) return sc_error_nomem(err);
+        memcpy((char *)&l + columns[i].offset, &column, sizeof column);
+    }
+    l.name = c->names ? names(c, a, like) : NULL;
+    l.tensor = c->tensors ? tensor_names(c, a) : NULL;
+    if ((c->names && !l.name) || (c->tensors && !l.tensor))
+        return sc_error_nomem(err);
+    *out = l;
+    return SC_OK;
 }
 
 /* ---- cycles */

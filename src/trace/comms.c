@@ -129,15 +129,13 @@ sc_status comms_init(comms *c, const sc_rank_group *g, uint32_t n, sc_err *err)
 static raw_text group_text(const raw_node *n)
 {
     static const char key[] = "\"pg_name\"";
-    raw_text s = n->values;
-    if (n->kind != SC_TASK_METADATA || s.n < 4 + sizeof key) s.n = 4;
-    if (s.n > 4) s.p += 2;
-    s.n -= 4;
+    static const raw_text nothing = {"", 0};
     size_t len = sizeof key - 1;
+    if (n->kind != SC_TASK_METADATA || n->values.n < len + 4) return nothing;
+    raw_text s = {n->values.p + 2, n->values.n - 4};
     for (size_t i = 0; i + len <= s.n; i++)
         if (s.p[i] == '"' && memcmp(s.p + i, key, len) == 0) return s;
-    s.n = 0;
-    return s;
+    return nothing;
 }
 
 static bool whole(const sc_node *n, uint64_t limit, uint32_t *out)
@@ -193,6 +191,7 @@ static sc_status define(comms *c, raw_trace *t, const sc_node *e,
     uint32_t *rank = NULL, count = 0;
     comm_def d;
     SC_TRY(members(c, t, list, n, &rank, &count));
+    if (c->n_ranks == 0) return SC_OK;
     SC_TRY(names_put(c->names, text, &d.name, t->err));
     SC_TRY(put_group(c, text, rank, count, &d.group, t->err));
     comm_def *v =
@@ -281,6 +280,25 @@ static sc_status unknown(comms *c, const canon *k, raw_trace *t, uint32_t slot,
                      "communicator group \"%s\" is not defined", name);
 }
 
+/* The root of every collective is a position in its group. */
+static sc_status check_roots(const comms *c, const canon *k, raw_trace *t,
+                             const uint32_t *groups)
+{
+    const sc_task_list *l = &k->list;
+    for (uint32_t i = 0; i < l->n_tasks; i++) {
+        if (l->kind[i] != SC_TASK_COLL) continue;
+        uint32_t n = l->group[i] == SC_TASK_WORLD
+                         ? c->n_ranks
+                         : c->group[groups[l->group[i]]].n;
+        if (l->peer[i] >= n)
+            raw_error(t, SC_C_RANGE, k->order[i]->at, NULL,
+                      "node %" PRIu64
+                      ": comm_root is %u in a group of %u members",
+                      l->id[i], l->peer[i], n);
+    }
+    return t->first;
+}
+
 /* Groups are not resolved: each name is one without members. */
 static sc_status bare(comms *c, uint32_t name, uint32_t *out, sc_err *err)
 {
@@ -306,5 +324,6 @@ sc_status comms_resolve(comms *c, const canon *k, raw_trace *t,
                       "no member",
                       k->rank, s);
     }
-    return t->first;
+    SC_TRY(t->first);
+    return k->rooted && c->n_ranks > 0 ? check_roots(c, k, t, groups) : SC_OK;
 }

@@ -52,7 +52,7 @@ raw_node *raw_add(raw_trace *t, uint64_t at)
     }
     t->node = v;
     raw_node *n = &v[t->n++];
-    memset(n, 0, sizeof *n);
+    memset(n, 0, offsetof(raw_node, v));
     n->at = at;
     n->dep = t->n_deps;
     return n;
@@ -104,36 +104,43 @@ static const struct {
     [RAW_OUTPUTS] = {"outputs", 0},
 };
 
-static raw_attr is(raw_attr a, const char *name, size_t len)
+/* Lengths are constant, so that a comparison is one or two instructions. */
+#define IS(name, attr) \
+    (memcmp(s, name, sizeof(name) - 1) == 0 ? (attr) : RAW_NONE)
+
+static raw_attr find_comm(const char *s, size_t len)
 {
-    return memcmp(attr_rows[a].name, name, len) == 0 ? a : RAW_NONE;
+    switch (len) {
+    case 8:
+        if (s[5] == 's') return IS("comm_src", RAW_COMM_SRC);
+        if (s[5] == 'd') return IS("comm_dst", RAW_COMM_DST);
+        return IS("comm_tag", RAW_COMM_TAG);
+    case 9:
+        if (s[5] == 't') return IS("comm_type", RAW_COMM_TYPE);
+        if (s[5] == 's') return IS("comm_size", RAW_COMM_SIZE);
+        return IS("comm_root", RAW_COMM_ROOT);
+    case 13: return IS("comm_priority", RAW_COMM_PRIORITY);
+    default: return RAW_NONE;
+    }
 }
 
 /* By length first: most attributes of most nodes are not ours. */
 raw_attr raw_attr_find(const char *s, size_t len)
 {
     switch (len) {
-    case 6: return is(RAW_INPUTS, s, len);
+    case 6: return IS("inputs", RAW_INPUTS);
     case 7:
-        return is(s[0] == 'n'   ? RAW_NUM_OPS
-                  : s[0] == 'o' ? RAW_OUTPUTS
-                                : RAW_PG_NAME,
-                  s, len);
-    case 8:
-        return is(s[5] == 's'   ? RAW_COMM_SRC
-                  : s[5] == 'd' ? RAW_COMM_DST
-                                : RAW_COMM_TAG,
-                  s, len);
+        if (s[0] == 'o') return IS("outputs", RAW_OUTPUTS);
+        if (s[0] == 'n') return IS("num_ops", RAW_NUM_OPS);
+        return IS("pg_name", RAW_PG_NAME);
     case 9:
-        return is(s[0] == 'i'   ? RAW_IS_CPU_OP
-                  : s[5] == 't' ? RAW_COMM_TYPE
-                  : s[5] == 's' ? RAW_COMM_SIZE
-                                : RAW_COMM_ROOT,
-                  s, len);
-    case 11: return is(s[0] == 't' ? RAW_TENSOR_SIZE : RAW_DURATION_PS, s, len);
-    case 12: return is(RAW_INVOLVED_DIM, s, len);
-    case 13: return is(RAW_COMM_PRIORITY, s, len);
-    default: return RAW_NONE;
+        if (s[0] == 'i') return IS("is_cpu_op", RAW_IS_CPU_OP);
+        return find_comm(s, len);
+    case 11:
+        if (s[0] == 't') return IS("tensor_size", RAW_TENSOR_SIZE);
+        return IS("duration_ps", RAW_DURATION_PS);
+    case 12: return IS("involved_dim", RAW_INVOLVED_DIM);
+    default: return find_comm(s, len);
     }
 }
 

@@ -64,13 +64,13 @@ typedef struct raw_node {
     uint64_t id;
     uint64_t at; /* where it stands: a byte, or line << 32 | column */
     uint64_t micros;
-    uint64_t v[RAW_N_NUMBERS]; /* where `given` has the attribute's bit */
     raw_text name, group, values;
     uint32_t dims;
     uint32_t given; /* 1 << raw_attr */
     uint32_t dep, n_deps;
     uint32_t in, n_in, out, n_out; /* tensors */
     uint8_t kind;
+    uint64_t v[RAW_N_NUMBERS]; /* where `given` has the attribute's bit */
 } raw_node;
 
 typedef struct raw_use {
@@ -96,7 +96,7 @@ typedef struct raw_trace {
 } raw_trace;
 
 void raw_begin(raw_trace *t, const char *file, bool text, sc_err *err);
-/* The next node, zeroed; NULL: out of memory or too many, reported. */
+/* The next node, zeroed up to `v`; NULL: out of memory or too many, reported. */
 raw_node *raw_add(raw_trace *t, uint64_t at);
 sc_status raw_add_dep(raw_trace *t, raw_node *n, uint64_t id);
 

@@ -34,6 +34,8 @@ static const char *const machines[] = {
     "fc2@9GB/s x switch24@5GB/s; rails=1; leaf=2; group=6",
     "fc4@9GB/s x switch21@5GB/s; nics=2; rails=2; leaf=2; group=4",
     "switch3@9GB/s x switch7@5GB/s; group=3; oversubscription=2",
+    "fc2@9GB/s x switch22@5GB/s; rails=1; leaf=2; pod=6",
+    "fc4@9GB/s x switch24@5GB/s; leaf=2; pod=8; core_oversubscription=3",
     "frontier:9408",
     "gb200-nvl72:9",
     "tpu-v5p:896",
@@ -229,6 +231,36 @@ static void spines(void **state)
     assert_int_equal(seen, ((uint64_t)1 << t.spines) - 1);
 }
 
+/* Three tiers: what leaves a pod is divided twice, and every pair of pods is
+ * joined by every core of its plane. */
+static void cores(void **state)
+{
+    (void)state;
+    const sc_hw *h =
+        machine("switch4@9GB/s x switch24@5GB/s,1us; nics=4; rails=2; leaf=2; "
+                "pod=8; oversubscription=2; core_oversubscription=2");
+    hw_net t = hw_net_of(h, 1);
+    uint64_t links[64], seen = 0;
+    assert_true(t.pods == 3 && t.spines == 2 && t.cores == 2);
+    /* 8 nodes of 4 NICs enter a pod */
+    assert_true(fabs((double)(t.rails * t.spines * t.cores) * t.core_bw * 4 /
+                         (8 * 4 * 5e9) -
+                     1) < 1e-12);
+    assert_int_equal(sc_hw_route(h, 0, 4, 1, links, 64), 2);  /* one leaf */
+    assert_int_equal(sc_hw_route(h, 0, 12, 1, links, 64), 4); /* one pod */
+    for (uint64_t seed = 0; seed < 200; seed++) {
+        double latency = 0;
+        assert_int_equal(sc_hw_route(h, 0, 92, seed, links, 64), 6);
+        hw_link l;
+        assert_true(hw_link_get(h, links[2], &l));
+        assert_int_equal(l.to.kind, HW_V_CORE);
+        seen |= (uint64_t)1 << l.to.id;
+        for (int i = 0; i < 6; i++) latency += sc_hw_link_latency(h, links[i]);
+        assert_true(fabs(latency - 3e-6) < 1e-15);
+    }
+    assert_int_equal(seen, 15); /* of one rail */
+}
+
 /* A dragonfly: links in a group, between groups, and what they carry. */
 static void dragonfly(void **state)
 {
@@ -281,6 +313,7 @@ int main(void)
                                        cmocka_unit_test(all_pairs_cover_links),
                                        cmocka_unit_test(lengths),
                                        cmocka_unit_test(spines),
+                                       cmocka_unit_test(cores),
                                        cmocka_unit_test(dragonfly),
                                        cmocka_unit_test(cube)};
     return cmocka_run_group_tests(tests, build_all, drop_all);

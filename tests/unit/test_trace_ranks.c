@@ -167,6 +167,31 @@ static void shared_tables(void **state)
     assert_ptr_equal(w.ranks[0].groups, w.ranks[1].groups);
 }
 
+/* Classes that differ in one column share the others. */
+static void shared_columns(void **state)
+{
+    (void)state;
+    for (uint32_t r = 0; r < 3; r++) {
+        ck_file(&file);
+        ck_node(&node, 0, SC_TASK_COMP);
+        ck_text(&node, 2, r == 2 ? "b" : "a");
+        ck_num(&node, 7, r);
+        ck_message(&file, &node);
+        put(r, ".et", file.b, file.n);
+    }
+    sc_trace_opts o = {.names = true};
+    read_ranks(3, &o);
+    assert_int_equal(w.n_classes, 3);
+    const sc_task_list *l = w.classes;
+    for (uint32_t i = 1; i < 3; i++) {
+        assert_ptr_equal(l[0].size, l[i].size);
+        assert_ptr_equal(l[0].succ_head, l[i].succ_head);
+        assert_int_equal(l[i].duration[0], i * 1000000);
+    }
+    assert_ptr_equal(l[0].name, l[1].name);
+    assert_string_equal(l[2].name[0], "b");
+}
+
 static void wrong_ranks(void **state)
 {
     (void)state;
@@ -370,8 +395,10 @@ static void put_everything(uint32_t r)
     ck_inside(&a, 28, &list);
     ck_inside(&node, 10, &a);
     ck_message(&file, &node);
-    ck_node(&node, 13, SC_TASK_LOAD);
-    ck_message(&file, &node);
+    for (unsigned k = SC_TASK_LOAD; k <= SC_TASK_COLL; k++) { /* bare ones */
+        ck_node(&node, 13 + k, k);
+        ck_message(&file, &node);
+    }
     put(r, ".et", file.b, file.n);
 }
 
@@ -465,7 +492,8 @@ static void json(void **state)
         "{\"name\": \"involved_dim\", \"bool_list\": [true, false, true]}, "
         "{\"name\": \"comm_size\", \"int64_val\": 64}]}]",
         "{\"workload_graph\": [{\"Id\": 0, \"Name\": \"a\", \"NodeType\": 4, "
-        "\"runtime\": 5, \"data_deps\": [], \"num_ops\": 77}, "
+        "\"runtime\": 5, \"data_deps\": [], \"ctrlDeps\": [9], \"num_ops\": "
+        "77}, "
         "{\"Id\": 1, \"Name\": \"b\", \"NodeType\": 7, \"is_cpu_op\": false, "
         "\"data_deps\": [0], \"comm_type\": 2, \"comm_size\": 64, "
         "\"pg_name\": \"1\", \"involved_dim\": [1, 0, 1]}]}"};
@@ -538,9 +566,11 @@ int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, start, teardown)
     const struct CMUnitTest tests[] = {
-        T(classes),    T(other_classes),  T(shared_tables), T(wrong_ranks),
-        T(group_zero), T(process_groups), T(round_trip),    T(renamed_groups),
-        T(compressed), T(json),           T(join),          T(check),
+        T(classes),        T(other_classes), T(shared_tables),
+        T(shared_columns), T(wrong_ranks),   T(group_zero),
+        T(process_groups), T(round_trip),    T(renamed_groups),
+        T(compressed),     T(json),          T(join),
+        T(check),
     };
     return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }

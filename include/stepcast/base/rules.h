@@ -40,6 +40,24 @@ typedef struct sc_rules {
     /* Collectives start on each rank by itself and hold its slot; else all
      * members start together when the last is ready. */
     bool collectives_start_alone;
+    /* What becomes ready while a rank starts its tasks is tried only when the
+     * next of them ends. */
+    bool ready_waits;
+    /* Chunks are cut without regard to the members; what is left is a whole
+     * chunk more.  Else all chunks are equal, a whole number of bytes per
+     * member. */
+    bool chunks_cut;
+    /* Algorithms run on any number of members, though they need a power of
+     * two; else a ring takes over. */
+    bool unfit_runs;
+    /* A subgroup runs a ring where several algorithms are listed; else that of
+     * the dimension in which its members lie. */
+    bool subgroups_ring;
+    /* A list of algorithms that is too short leaves dimensions out; else it is
+     * an error. */
+    bool dims_left_out;
+    /* Algorithms and splits have no default. */
+    bool all_given;
     /* A subgroup runs all collectives of a kind as its first one. */
     bool group_keeps_algorithm;
     /* A broadcast lasts what the trace recorded. */

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * due.h - the earliest of many times, most of which may change at once.
+ *
+ * A tree of minima of 16 children over an array of times.  A change marks the
+ * leaf's parent; due_settle() brings marked nodes up to date, level by level,
+ * so that n changes cost about n comparisons, not n log n.
+ */
+#ifndef NET_DUE_H
+#define NET_DUE_H
+
+#include <stepcast/base.h>
+
+#define DUE_FAN    16u
+#define DUE_LEVELS 9
+
+typedef struct net_due {
+    sc_time *at[DUE_LEVELS];     /* [0]: the times; the last one has one */
+    uint8_t *marked[DUE_LEVELS]; /* from level 1 on */
+    uint32_t *list;              /* marked nodes of level 1 */
+    uint32_t n_marked, cap, levels;
+} net_due;
+
+static inline void due_mark(net_due *d, uint32_t i)
+{
+    uint32_t node = i / DUE_FAN;
+    if (d->marked[1][node]) return;
+    d->marked[1][node] = 1;
+    d->list[d->n_marked++] = node;
+}
+
+static inline void due_set(net_due *d, uint32_t i, sc_time t)
+{
+    d->at[0][i] = t;
+    due_mark(d, i);
+}
+
+static inline sc_time due_least(const sc_time *t)
+{
+    sc_time a = t[0], b = t[1];
+    for (unsigned k = 2; k < DUE_FAN; k += 2) {
+        a = t[k] < a ? t[k] : a;
+        b = t[k + 1] < b ? t[k + 1] : b;
+    }
+    return a < b ? a : b;
+}
+
+/* The earliest time. */
+static inline sc_time due_settle(net_due *d)
+{
+    uint32_t n = d->n_marked;
+    for (uint32_t k = 1; k < d->levels && n > 0; k++) {
+        uint32_t up = 0;
+        for (uint32_t i = 0; i < n; i++) {
+            uint32_t node = d->list[i], parent = node / DUE_FAN;
+            sc_time t = due_least(&d->at[k - 1][node * DUE_FAN]);
+            d->marked[k][node] = 0;
+            if (t == d->at[k][node]) continue;
+            d->at[k][node] = t;
+            if (k + 1 == d->levels || d->marked[k + 1][parent]) continue;
+            d->marked[k + 1][parent] = 1;
+            d->list[up++] = parent;
+        }
+        n = up;
+    }
+    d->n_marked = 0;
+    return d->at[d->levels - 1][0];
+}
+
+/* Room for `n` times, SC_TIME_MAX where none was; settled. */
+bool due_grow(net_due *d, uint32_t n, sc_arena *a);
+
+/* Appends what is due by `t` to `out`, by index; `d` is settled. */
+uint32_t due_find(const net_due *d, sc_time t, uint32_t *out);
+
+#endif

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fabric.c - routes of a machine, kept per pair in use, as flows. */
+#include <stepcast/net_fabric.h>
+
+#include <string.h>
+
+#define DRAWS 16 /* routes that an adaptive choice knows */
+
+/* The routes of a pair (and label, for ECMP). */
+typedef struct routes {
+    uint32_t src, dst;
+    uint64_t label;
+    uint32_t n; /* 0: no entry */
+    sc_fabric_path *path;
+} routes;
+
+/* A link of the machine that is in use. */
+typedef struct used_link {
+    uint64_t hw;
+    uint32_t flow; /* its number in the flow machine, plus 1; 0: no entry */
+} used_link;
+
+struct sc_fabric {
+    const sc_hw *hw;
+    sc_fabric_opts o;
+    sc_arena *a;
+    sc_flows *flows;
+    routes *table; /* [size] open addressing, at most half full */
+    used_link *link;
+    uint64_t *link_of; /* [n_links] by number in the flow machine */
+    uint64_t *hop;     /* [hop_cap] room for one route */
+    uint32_t n, size, n_links, link_size, link_cap, hop_cap;
+};
+
+sc_status sc_fabric_new(const sc_hw *hw, const sc_fabric_opts *opts,
+                        sc_arena *a, sc_fabric **out, sc_err *err)
+{
+    sc_fabric *f = SC_NEW(a, sc_fabric);
+    if (f == NULL) return sc_error_nomem(err);
+    *f = (sc_fabric){.hw = hw, .o = *opts, .a = a};
+    for (int s = 0; s < 2; s++)
+        if (f->o.share[s] == 0) f->o.share[s] = 1;
+    SC_TRY(sc_flows_new(a, &f->flows, err));
+    f->size = f->link_size = 64;
+    f->hop_cap = 16;
+    f->table = SC_NEW_N(a, routes, f->size);
+    f->link = SC_NEW_N(a, used_link, f->link_size);
+    f->hop = SC_NEW_N(a, uint64_t, f->hop_cap);
+    if (f->table == NULL || f->link == NULL || f->hop == NULL)
+        return sc_error_nomem(err);
+    *out = f;
+    return SC_OK;
+}
+
+sc_flows *sc_fabric_flows(sc_fabric *f)
+{
+    return f->flows;
+}
+
+uint64_t sc_fabric_link(const sc_fabric *f, uint32_t link)
+{
+    return f->link_of[link];
+}
+
+static uint64_t mix(uint64_t a, uint64_t b)
+{
+    uint64_t state = a ^ b * 0x9e3779b97f4a7c15u;
+    return sc_random(&state);
+}
+
+/* ---- links ---- */
+
+static used_link *find_link(used_link *table, uint32_t size, uint64_t hw)
+{
+    uint32_t i = (uint32_t)mix(hw, 1) & (size - 1);
+    while (table[i].flow != 0 && table[i].hw != hw) i = (i + 1) & (size - 1);
+    return &table[i];
+}
+
+static bool grow_link_table(sc_fabric *f)
+{
+    uint32_t size = 2 * f->link_size;
+    used_link *table = SC_NEW_N(f->a, used_link, size);
+    if (table == NULL) return false;
+    for (uint32_t i = 0; i < f->link_size; i++)
+        if (f->link[i].flow != 0)
+            *find_link(table, size, f->link[i].hw) = f->link[i];
+    f->link = table;
+    f->link_size = size;
+    return true;
+}
+
+/* Number in the flow machine, SC_FLOW_NONE when out of memory. */
+static uint32_t flow_link(sc_fabric *f, uint64_t hw)
+{
+    used_link *l = find_link(f->link, f->link_size, hw);
+    if (l->flow != 0) return l->flow - 1;
+    if (2 * f->n_links >= f->link_size) {
+        if (!grow_link_table(f)) return SC_FLOW_NONE;
+        l = find_link(f->link, f->link_size, hw);
+    }
+    uint64_t *of =
+        sc_grow(f->a, f->link_of, f->n_links, &f->link_cap, 64, sizeof *of);
+    if (of == NULL) return SC_FLOW_NONE;
+    f->link_of = of;
+    double share = f->o.share[sc_hw_link_scope(f->hw, hw)];
+    uint32_t id = sc_flows_add_link(f->flows, sc_hw_link_bw(f->hw, hw) * share);
+    if (id == SC_FLOW_NONE) return id;
+    f->link_of[f->n_links++] = hw;
+    *l = (used_link){hw, id + 1};
+    return id;
+}
+
+/* ---- routes ---- */
+
+/* A route of the machine to `hop`; its length, or UINT32_MAX. */
+static uint32_t draw(sc_fabric *f, const routes *r, uint64_t seed)
+{
+    for (;;) {
+        uint32_t n =
+            sc_hw_route(f->hw, r->src, r->dst, seed, f->hop, f->hop_cap);
+        if (n <= f->hop_cap) return n;
+        f->hop = SC_NEW_N(f->a, uint64_t, n);
+        if (f->hop == NULL) return UINT32_MAX;
+        f->hop_cap = n;
+    }
+}
+
+static bool known(const sc_fabric *f, const routes *r, uint32_t n)
+{
+    for (uint32_t i = 0; i < r->n; i++) {
+        const sc_fabric_path *p = &r->path[i];
+        uint32_t k = 0;
+        if (p->n != n) continue;
+        while (k < n && f->link_of[p->links[k]] == f->hop[k]) k++;
+        if (k == n) return true;
+    }
+    return false;
+}
+
+/* The route in `hop` over links of the flow machine. */
+static bool take(sc_fabric *f, uint32_t n, sc_fabric_path *out)
+{
+    uint32_t *links = SC_NEW_N(f->a, uint32_t, n);
+    double latency = 0;
+    if (links == NULL) return false;
+    for (uint32_t k = 0; k < n; k++) {
+        links[k] = flow_link(f, f->hop[k]);
+        if (links[k] == SC_FLOW_NONE) return false;
+        latency += sc_hw_link_latency(f->hw, f->hop[k]);
+    }
+    *out = (sc_fabric_path){links, n, sc_time_from_s(latency)};
+    return true;
+}
+
+static bool draw_routes(sc_fabric *f, routes *r)
+{
+    uint32_t draws = f->o.rule == SC_ROUTE_ADAPTIVE ? DRAWS : 1;
+    sc_fabric_path path[DRAWS];
+    r->path = path;
+    for (uint32_t k = 0; k < draws; k++) {
+        uint32_t n = draw(f, r, mix(mix(f->o.seed, r->label), k));
+        if (n == UINT32_MAX) return false;
+        if (known(f, r, n)) continue;
+        if (!take(f, n, &path[r->n])) return false;
+        r->n++;
+    }
+    r->path = SC_NEW_N(f->a, sc_fabric_path, r->n);
+    if (r->path == NULL) return false;
+    memcpy(r->path, path, r->n * sizeof *path);
+    return true;
+}
+
+static routes *find(routes *table, uint32_t size, const routes *key)
+{
+    uint64_t pair = (uint64_t)key->src << 32 | key->dst;
+    uint32_t i = (uint32_t)mix(pair, key->label + 1) & (size - 1);
+    for (; table[i].n != 0; i = (i + 1) & (size - 1))
+        if (table[i].src == key->src && table[i].dst == key->dst &&
+            table[i].label == key->label)
+            break;
+    return &table[i];
+}
+
+static routes *routes_of(sc_fabric *f, const sc_message *m)
+{
+    routes key = {.src = m->src, .dst = m->dst};
+    if (f->o.rule == SC_ROUTE_ECMP) key.label = m->label;
+    routes *r = find(f->table, f->size, &key);
+    if (r->n != 0) return r;
+    if (2 * f->n >= f->size) {
+        routes *table = SC_NEW_N(f->a, routes, 2 * (size_t)f->size);
+        if (table == NULL) return NULL;
+        for (uint32_t i = 0; i < f->size; i++)
+            if (f->table[i].n != 0)
+                *find(table, 2 * f->size, &f->table[i]) = f->table[i];
+        f->table = table;
+        f->size *= 2;
+        r = find(table, f->size, &key);
+    }
+    if (!draw_routes(f, &key)) return NULL;
+    f->n++;
+    *r = key;
+    return r;
+}
+
+/* ---- choice ---- */
+
+typedef struct load {
+    double most, sum; /* messages per bytes/s, with this one */
+} load;
+
+static load load_of(const sc_fabric *f, const sc_fabric_path *p)
+{
+    load x = {0, 0};
+    for (uint32_t k = 0; k < p->n; k++) {
+        double one = (sc_flows_link_load(f->flows, p->links[k]) + 1.0) /
+                     sc_flows_link_bw(f->flows, p->links[k]);
+        if (one > x.most) x.most = one;
+        x.sum += one;
+    }
+    return x;
+}
+
+bool sc_fabric_route(sc_fabric *f, const sc_message *m, sc_fabric_path *out)
+{
+    if (m->src >= f->hw->n_devices || m->dst >= f->hw->n_devices) return false;
+    const routes *r = routes_of(f, m);
+    if (r == NULL) return false;
+    *out = r->path[0];
+    if (r->n == 1) return true;
+    load best = load_of(f, out);
+    for (uint32_t k = 1; k < r->n; k++) {
+        load x = load_of(f, &r->path[k]);
+        if (x.most > best.most || (x.most == best.most && x.sum >= best.sum))
+            continue;
+        best = x;
+        *out = r->path[k];
+    }
+    return true;
+}
+
+uint32_t sc_fabric_post(sc_fabric *f, const sc_message *m, sc_time t)
+{
+    sc_fabric_path p;
+    if (!sc_fabric_route(f, m, &p)) return SC_FLOW_NONE;
+    sc_flow flow = {.links = p.links,
+                    .n_links = p.n,
+                    .bytes = m->bytes,
+                    .weight = m->weight == 0 ? 1 : m->weight,
+                    .latency = p.latency,
+                    .tag = m->tag};
+    return sc_flows_post(f->flows, &flow, t);
+}

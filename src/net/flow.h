@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * flow.h - the flow machine inside: flows by slot, links with the flows that
+ * cross them, and what one solve works on.
+ *
+ * A level is a rate per weight, bytes/ps.  Flows that one link limits have one
+ * level, which is that link's.
+ */
+#ifndef NET_FLOW_H
+#define NET_FLOW_H
+
+#include <stepcast/net_flow.h>
+
+#include "net/due.h"
+
+/* Levels of flows that have none. */
+#define FLOW_OPEN (-1.0) /* in the solve, not limited yet */
+#define FLOW_GONE (-2.0) /* ended; its links still name it */
+#define FLOW_NEW  1e300  /* never rated: above every level */
+
+typedef struct net_share {
+    double level, weight;
+} net_share;
+
+typedef struct net_left {
+    double bytes; /* to move from `since` on */
+    sc_time since;
+} net_left;
+
+typedef enum net_state {
+    NET_FREE,
+    NET_WAITS, /* for its latency */
+    NET_MOVES,
+    NET_EMPTY /* ends when its latency is over */
+} net_state;
+
+typedef struct net_path {
+    const uint32_t *link;
+    uint32_t n;
+    net_state state;
+} net_path;
+
+typedef struct net_link {
+    double bw;     /* bytes/ps */
+    double left;   /* in a solve: bw for flows that are open ... */
+    double weight; /* ... their weight ... */
+    uint32_t open; /* ... and number */
+    uint32_t posted;
+    uint32_t *flow; /* [n] that move; in a solve also some that are gone */
+    uint32_t n, cap;
+    bool seed; /* in the list of links where something changed */
+    bool grew; /* a flow came since the last solve */
+    bool seen; /* in the solve */
+} net_link;
+
+/* A link by the level at which its open flows fill it: a lower bound, as it
+ * rises while they are limited elsewhere. */
+typedef struct net_full {
+    double level;
+    uint32_t link;
+} net_full;
+
+typedef struct net_open {
+    double before; /* its level, FLOW_NEW, or FLOW_GONE */
+    uint32_t flow;
+} net_open;
+
+struct sc_flows {
+    sc_arena *a;
+    sc_time now;
+    net_share *share; /* [cap] flows by slot */
+    net_left *left;
+    net_path *path;
+    uint64_t *tag; /* of a free slot: the next free one */
+    net_due due;
+    uint32_t cap, used, free;
+
+    net_link *link; /* [n_links] */
+    uint32_t n_links, link_cap;
+    uint32_t live, unseen; /* links with flows; of those, not in the solve */
+
+    /* Since the last solve. */
+    uint32_t *seed; /* [n_seeds] links, room for all */
+    uint32_t *gone; /* [n_gone] slots, room for `cap` */
+    uint32_t n_seeds, n_gone;
+    double cut; /* flows below this level can't notice what changed */
+
+    /* In a solve. */
+    net_open *open; /* [n_open], room for `cap` */
+    net_full *full; /* [n_full], room for all links; a heap */
+    uint32_t n_open, n_full;
+
+    sc_flow_end *end; /* [n_ends] */
+    uint32_t *found;  /* [cap] */
+    uint32_t n_ends, end_cap;
+    uint64_t rated;
+    bool whole;  /* tests: every solve rates every flow */
+    bool failed; /* out of memory */
+};
+
+/* Brings all rates and due times up to date. */
+void flow_solve(sc_flows *x);
+
+#endif

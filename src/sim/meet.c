@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * meet.c - collectives that start on all members at once.
+ *
+ * A collective holds no slot while it waits for members.  Calls of the same
+ * communicator, kind, size and root belong together by their number in each
+ * rank's trace (counted in an order that keeps dependencies and is the same
+ * whatever the times are), not by when they are issued.
+ *
+ * When the last member has come, the collective stands in line on every
+ * member, behind those that were complete before.  A rank promises its free
+ * slots to the first in its line; a collective that every member has promised
+ * a slot starts.  All lines have one order, so the oldest is never behind
+ * another that waits for it: no deadlock, and nobody waits for ever.  Sends,
+ * loads and stores pass it only where their index is smaller.
+ */
+#include "sim/world.h"
+
+#include <stdlib.h>
+
+/* One member in one rank's line. */
+typedef struct sim_turn {
+    struct sim_turn *next;
+    struct sim_meet *meet;
+    uint32_t task; /* SC_TASK_WORLD: has not come */
+} sim_turn;
+
+struct sim_meet {
+    struct sim_meet *chain; /* same place in the table */
+    uint64_t hash;
+    sim_comm *comm;
+    sim_plan *plan;
+    uint64_t size;
+    uint32_t coll, root, ordinal;
+    uint32_t n_came, n_promised;
+    sim_turn *turn; /* [comm->n_live] */
+};
+
+struct sim_meets {
+    sim_meet **table;
+    uint32_t n, cap;
+    uint32_t **ordinal; /* [n_classes][n_tasks] */
+};
+
+bool sim_meets_at(const sim_world *w, const sc_task_list *t, uint32_t task)
+{
+    return w->meets && t->kind[task] == SC_TASK_COLL &&
+           !(t->coll[task] == SC_TC_BROADCAST && w->rules->broadcast_replayed);
+}
+
+/* ---- which calls belong together --------------------------------------- */
+
+typedef struct call_key {
+    uint64_t size;
+    uint32_t group, dims, root, coll;
+    uint32_t place, task; /* in order of the trace */
+} call_key;
+
+static uint64_t size_of(const sim_world *w, const sc_task_list *t,
+                        uint32_t task)
+{
+    return sim_is_custom(w, t, task) ? 0 : t->size[task];
+}
+
+static int by_number(uint64_t a, uint64_t b)
+{
+    return a < b ? -1 : a > b;
+}
+
+static int by_kind(const call_key *x, const call_key *y)
+{
+    int d = by_number(x->size, y->size);
+    if (d == 0) d = by_number(x->group, y->group);
+    if (d == 0) d = by_number(x->dims, y->dims);
+    if (d == 0) d = by_number(x->root, y->root);
+    return d ? d : by_number(x->coll, y->coll);
+}
+
+static int by_kind_and_place(const void *a, const void *b)
+{
+    const call_key *x = a, *y = b;
+    int d = by_kind(x, y);
+    return d ? d : by_number(x->place, y->place);
+}
+
+static call_key key_of(const sim_world *w, const sc_task_list *t, uint32_t i)
+{
+    return (call_key){.size = size_of(w, t, i),
+                      .group = t->group[i],
+                      .dims =
+                          t->flags[i] & SC_TASK_DIMS ? t->dims[i] : UINT32_MAX,
+                      .root = sim_root_of(t, i),
+                      .coll = t->coll[i],
+                      .task = i};
+}
+
+/* The order in which a rank whose tasks take no time would start them. */
+static uint32_t in_order(sim_world *w, const sc_task_list *t, uint32_t *left,
+                         call_key *calls)
+{
+    sim_heap ready = {0};
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < t->n_tasks; i++) {
+        left[i] = t->n_preds[i];
+        if (left[i] == 0) sim_heap_push(w, &ready, i);
+    }
+    while (ready.n && w->status == SC_OK) {
+        uint32_t i = sim_heap_pop(&ready);
+        if (sim_meets_at(w, t, i)) {
+            calls[n] = key_of(w, t, i);
+            calls[n].place = n;
+            n++;
+        }
+        for (uint32_t k = t->succ_head[i]; k < t->succ_head[i + 1]; k++)
+            if (--left[t->succ[k]] == 0) sim_heap_push(w, &ready, t->succ[k]);
+    }
+    return n;
+}
+
+static void number(sim_world *w, const sc_task_list *t, uint32_t *ordinal)
+{
+    uint32_t *left = malloc((t->n_tasks + 1) * sizeof *left);
+    call_key *calls = malloc((t->n_tasks + 1) * sizeof *calls);
+    if (left && calls) {
+        uint32_t n = in_order(w, t, left, calls), same = 0;
+        qsort(calls, n, sizeof *calls, by_kind_and_place);
+        for (uint32_t i = 0; i < n; i++) {
+            same =
+                i > 0 && by_kind(&calls[i - 1], &calls[i]) == 0 ? same + 1 : 0;
+            ordinal[calls[i].task] = same;
+        }
+    } else {
+        w->status = sc_error_nomem(w->err);
+    }
+    free(left);
+    free(calls);
+}
+
+sc_status sim_meet_init(sim_world *w)
+{
+    if (!w->meets) return SC_OK;
+    const sc_workload *x = w->w;
+    w->meeting = SC_NEW(w->a, struct sim_meets);
+    if (!w->meeting) return sc_error_nomem(w->err);
+    w->meeting->ordinal = SC_NEW_N(w->a, uint32_t *, x->n_classes);
+    if (!w->meeting->ordinal) return sc_error_nomem(w->err);
+    for (uint32_t i = 0; i < x->n_classes && w->status == SC_OK; i++) {
+        uint32_t *o = SC_NEW_N(w->a, uint32_t, x->classes[i].n_tasks + 1);
+        if (!o) return sc_error_nomem(w->err);
+        w->meeting->ordinal[i] = o;
+        number(w, &x->classes[i], o);
+    }
+    return w->status;
+}
+
+/* ---- those that are open ----------------------------------------------- */
+
+static bool grow(sim_world *w, struct sim_meets *m)
+{
+    uint32_t cap = m->cap ? 2 * m->cap : 64;
+    sim_meet **table = sim_take(w, cap * sizeof(sim_meet *));
+    if (w->status != SC_OK) return false;
+    for (uint32_t i = 0; i < m->cap; i++)
+        for (sim_meet *x = m->table[i], *next; x; x = next) {
+            next = x->chain;
+            x->chain = table[x->hash & (cap - 1)];
+            table[x->hash & (cap - 1)] = x;
+        }
+    sim_give(w, m->table, m->cap * sizeof(sim_meet *));
+    m->table = table;
+    m->cap = cap;
+    return true;
+}
+
+static bool same(const sim_meet *a, const sim_meet *b)
+{
+    return a->hash == b->hash && a->comm == b->comm && a->size == b->size &&
+           a->coll == b->coll && a->root == b->root && a->ordinal == b->ordinal;
+}
+
+static sim_meet wanted(const sim_world *w, const sim_rank *r, sim_comm *comm,
+                       uint32_t task)
+{
+    const sc_task_list *t = r->tasks;
+    sim_meet key = {.comm = comm,
+                    .size = size_of(w, t, task),
+                    .coll = t->coll[task],
+                    .root = sim_root_of(t, task),
+                    .ordinal = w->meeting->ordinal[r->trace->cls][task]};
+    uint64_t words[] = {(uint64_t)(uintptr_t)comm, key.size,
+                        (uint64_t)key.coll << 32 | key.root, key.ordinal};
+    key.hash = sc_hash(words, sizeof words, 3);
+    return key;
+}
+
+static sim_meet *find(sim_world *w, const sim_meet *key)
+{
+    struct sim_meets *m = w->meeting;
+    if (m->n >= m->cap && !grow(w, m)) return NULL;
+    sim_meet **at = &m->table[key->hash & (m->cap - 1)];
+    for (sim_meet *x = *at; x; x = x->chain)
+        if (same(x, key)) return x;
+    sim_meet *x = sim_take(w, sizeof *x);
+    sim_turn *turn = sim_take(w, key->comm->n_live * sizeof *turn);
+    if (w->status != SC_OK) return NULL;
+    *x = *key;
+    x->turn = turn;
+    for (uint32_t i = 0; i < key->comm->n_live; i++) {
+        turn[i].meet = x;
+        turn[i].task = SC_TASK_WORLD;
+    }
+    x->chain = *at;
+    *at = x;
+    m->n++;
+    return x;
+}
+
+static void forget(sim_world *w, sim_meet *x)
+{
+    struct sim_meets *m = w->meeting;
+    sim_meet **at = &m->table[x->hash & (m->cap - 1)];
+    while (*at != x) at = &(*at)->chain;
+    *at = x->chain;
+    m->n--;
+    sim_give(w, x->turn, x->comm->n_live * sizeof *x->turn);
+    sim_give(w, x, sizeof *x);
+}
+
+/* ---- lines ------------------------------------------------------------- */
+
+static sim_rank *rank_of(sim_world *w, const sim_comm *c, uint32_t live)
+{
+    uint32_t member = c->folded ? c->stands_for : live;
+    return &w->rank[w->index[sim_comm_rank(w, c, member)]];
+}
+
+static uint32_t n_free(const sim_world *w, const sim_rank *r)
+{
+    return w->comm_slots - r->busy[SIM_COMM];
+}
+
+static void join(sim_rank *r, sim_turn *t)
+{
+    t->next = NULL;
+    if (r->line_end)
+        r->line_end->next = t;
+    else
+        r->line = t;
+    r->line_end = t;
+    r->in_line++;
+}
+
+static void leave(sim_rank *r, const sim_turn *t)
+{
+    sim_turn **at = &r->line, *before = NULL;
+    while (*at != t) {
+        before = *at;
+        at = &before->next;
+    }
+    *at = t->next;
+    if (r->line_end == t) r->line_end = before;
+    r->in_line--;
+    r->promised--;
+}
+
+static sim_turn *in_place(const sim_rank *r, uint32_t k)
+{
+    sim_turn *t = r->line;
+    while (k-- > 0) t = t->next;
+    return t;
+}
+
+static void start(sim_world *w, sim_meet *x)
+{
+    sim_comm *c = x->comm;
+    for (uint32_t i = 0; i < c->n_live; i++) {
+        sim_rank *r = rank_of(w, c, i);
+        leave(r, &x->turn[i]);
+        sim_task_starts(w, r);
+    }
+    sim_coll *coll = sim_coll_new(w, c, x->plan);
+    for (uint32_t i = 0; i < c->n_live && w->status == SC_OK; i++)
+        sim_coll_join(w, coll, rank_of(w, c, i), i, x->turn[i].task);
+    forget(w, x);
+}
+
+void sim_meet_settle(sim_world *w, sim_rank *r)
+{
+    while (r->promised > n_free(w, r))
+        in_place(r, --r->promised)->meet->n_promised--;
+    while (r->promised < r->in_line && r->promised < n_free(w, r) &&
+           w->status == SC_OK) {
+        sim_meet *x = in_place(r, r->promised++)->meet;
+        if (++x->n_promised == x->comm->n_live) start(w, x);
+    }
+}
+
+bool sim_meet_yields(const sim_world *w, const sim_rank *r, uint32_t task)
+{
+    return r->in_line == 0 || n_free(w, r) > r->in_line || task < r->line->task;
+}
+
+void sim_meet_come(sim_world *w, sim_rank *r, uint32_t task)
+{
+    sim_comm *comm = sim_comm_of(w, r, task);
+    sim_plan *plan = comm ? sim_plan_of(w, r, comm, task) : NULL;
+    if (!plan) return;
+    uint32_t member = sim_comm_member(w, comm, r->id);
+    comm->stands_for = member;
+    sim_meet key = wanted(w, r, comm, task), *x = find(w, &key);
+    if (!x) return;
+    if (!x->plan) x->plan = plan;
+    x->turn[comm->folded ? 0 : member].task = task;
+    if (++x->n_came < comm->n_live) return;
+    for (uint32_t i = 0; i < comm->n_live; i++)
+        join(rank_of(w, comm, i), &x->turn[i]);
+    for (uint32_t i = 0; i < comm->n_live; i++) { /* r itself when it is done */
+        sim_rank *other = rank_of(w, comm, i);
+        if (other != r) sim_meet_settle(w, other);
+    }
+}

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rooted.c - broadcast, reduce, gather, scatter and barrier as messages.
+ *
+ * Broadcast and reduce pass one dimension after the other; in each, a chunk
+ * goes down a chain of its members in as many pieces as there are members,
+ * each passed on (or added to) as it comes: about twice the chunk's time for
+ * any number of members.  Members of lines that the root's data does not pass
+ * are done at once.  Gather and scatter are messages to and from the root,
+ * which sends no faster than its port.  A barrier lets each member hear of all
+ * others in ceil(log2 n) rounds (Hensgen, Finkel and Manber, 1988).
+ */
+#include "sim/world.h"
+
+#define SIGNAL_BYTES 8 /* a round of a barrier */
+
+static const sim_phase *phase_of(const sim_stream *s)
+{
+    return &s->coll->plan->phase[s->phase];
+}
+
+static uint32_t after(const sim_phase *p, uint32_t place, uint32_t by)
+{
+    return (uint32_t)(((uint64_t)place + by) % p->n);
+}
+
+/* Steps along the chain, from the root's place. */
+static uint32_t distance(const sim_stream *s, const sim_phase *p)
+{
+    uint32_t root = p->root / p->stride % p->n;
+    bool back = s->turn[s->phase];
+    return back ? after(p, root, p->n - s->place)
+                : after(p, s->place, p->n - root);
+}
+
+static uint32_t neighbour(const sim_stream *s, const sim_phase *p, bool away)
+{
+    bool forward = away != (bool)s->turn[s->phase];
+    return after(p, s->place, forward ? 1 : p->n - 1);
+}
+
+/* Lower dimensions are where the root is: later (broadcast) or already
+ * (reduce) they have the data of one line only. */
+static bool in_line(const sim_stream *s, const sim_phase *p)
+{
+    return s->member % p->stride == p->root % p->stride;
+}
+
+static bool is_root(const sim_stream *s)
+{
+    return s->member == phase_of(s)->root;
+}
+
+/* After what a port needs for the message that was just sent. */
+static void go_on(sim_world *w, sim_stream *s, uint32_t to, uint64_t size)
+{
+    const sim_phase *p = phase_of(s);
+    uint32_t member = s->member - s->place * p->stride + to * p->stride;
+    sc_time t = sim_wire_serial(w, s->rank->id,
+                                sim_comm_rank(w, s->coll->comm, member), size);
+    sim_later(w, s->rank, t, SIM_CALL_BUNDLE, s, size, 0);
+}
+
+/* ---- chains ------------------------------------------------------------ */
+
+static bool is_source(const sim_stream *s, const sim_phase *p)
+{
+    uint32_t d = distance(s, p);
+    return p->op == SIM_OP_BROADCAST ? d == 0 : d == p->n - 1;
+}
+
+static bool is_last(const sim_stream *s, const sim_phase *p)
+{
+    uint32_t d = distance(s, p);
+    return p->op == SIM_OP_BROADCAST ? d == p->n - 1 : d == 0;
+}
+
+static void chain_start(sim_world *w, sim_stream *s, const sim_phase *p)
+{
+    bool away = p->op == SIM_OP_REDUCE; /* where data come from */
+    if (!in_line(s, p)) {
+        s->sent = p->pieces;
+        sim_later(w, s->rank, 0, SIM_CALL_BUNDLE, s, 0, 0);
+    } else if (is_source(s, p)) {
+        sim_bundle(w, s, true, false, false, p->message);
+    } else {
+        for (uint32_t i = 0; i < p->pieces; i++)
+            sim_transfer_receive(w, s, neighbour(s, p, away), p->message);
+    }
+}
+
+static void chain_step(sim_world *w, sim_stream *s, const sim_phase *p)
+{
+    bool away = p->op == SIM_OP_BROADCAST, in = in_line(s, p);
+    if (s->sent == p->pieces || (in && is_last(s, p))) {
+        if (s->sent == p->pieces || ++s->left_bus == p->pieces)
+            sim_stream_leave(w, s);
+        return;
+    }
+    uint32_t to = neighbour(s, p, away);
+    sim_transfer_send(w, s, to, p->message);
+    s->sent++;
+    if (is_source(s, p))
+        go_on(w, s, to, p->message);
+    else if (s->sent == p->pieces)
+        sim_stream_leave(w, s);
+}
+
+/* ---- stars ------------------------------------------------------------- */
+
+static void star_start(sim_world *w, sim_stream *s, const sim_phase *p)
+{
+    if (is_root(s) != (p->op == SIM_OP_GATHER)) {
+        sim_bundle(w, s, true, false, false, p->message);
+        return;
+    }
+    if (!is_root(s)) {
+        sim_transfer_receive(w, s, p->root, p->message);
+        return;
+    }
+    for (uint32_t i = 1; i < p->n; i++)
+        sim_transfer_receive(w, s, after(p, s->place, i), p->message);
+}
+
+static void star_step(sim_world *w, sim_stream *s, const sim_phase *p)
+{
+    if (p->op == SIM_OP_SCATTER && is_root(s)) {
+        if (++s->sent == p->n) {
+            sim_stream_leave(w, s);
+            return;
+        }
+        uint32_t to = after(p, s->place, s->sent);
+        sim_transfer_send(w, s, to, p->message);
+        go_on(w, s, to, p->message);
+    } else if (p->op == SIM_OP_GATHER && is_root(s)) {
+        if (++s->left_bus == p->n - 1) sim_stream_leave(w, s);
+    } else {
+        if (p->op == SIM_OP_GATHER)
+            sim_transfer_send(w, s, p->root, p->message);
+        sim_stream_leave(w, s);
+    }
+}
+
+/* ---- rounds ------------------------------------------------------------ */
+
+static void round_step(sim_world *w, sim_stream *s, const sim_phase *p)
+{
+    uint32_t off = 1u << s->received;
+    if (s->received >= 32 || off >= p->n) {
+        sim_stream_leave(w, s);
+        return;
+    }
+    sim_transfer_send(w, s, after(p, s->place, off), p->message);
+    sim_transfer_receive(w, s, after(p, s->place, p->n - off), p->message);
+}
+
+/* ---- entry points ------------------------------------------------------ */
+
+void sim_rooted_start(sim_world *w, sim_stream *s)
+{
+    const sim_phase *p = phase_of(s);
+    switch (p->kind) {
+    case SIM_CHAIN: chain_start(w, s, p); break;
+    case SIM_STAR: star_start(w, s, p); break;
+    default: sim_bundle(w, s, true, false, false, p->message); break;
+    }
+}
+
+void sim_rooted_bundle(sim_world *w, sim_stream *s)
+{
+    const sim_phase *p = phase_of(s);
+    switch (p->kind) {
+    case SIM_CHAIN: chain_step(w, s, p); break;
+    case SIM_STAR: star_step(w, s, p); break;
+    default: round_step(w, s, p); break;
+    }
+}
+
+void sim_rooted_receive(sim_world *w, sim_stream *s)
+{
+    const sim_phase *p = phase_of(s);
+    bool more = p->kind == SIM_CHAIN && !is_last(s, p);
+    sim_bundle(w, s, false, p->op == SIM_OP_REDUCE, more, p->message);
+}
+
+/* ---- plans ------------------------------------------------------------- */
+
+static sim_phase *add(sim_plan *plan, uint32_t op, uint32_t kind, uint32_t n,
+                      uint32_t stride)
+{
+    sim_phase *p = &plan->phase[plan->n_phases++];
+    p->op = (uint8_t)op;
+    p->kind = (uint8_t)kind;
+    p->root = plan->root;
+    p->n = n;
+    p->stride = stride;
+    p->size = plan->chunk;
+    p->message = plan->chunk;
+    return p;
+}
+
+static void chains(sim_world *w, const sim_comm *c, sim_plan *plan, uint32_t op)
+{
+    uint32_t stride[SC_HW_DIMS], at = 1;
+    for (uint32_t i = 0; i < w->n_dims; i++) {
+        stride[i] = at;
+        if (c->mask >> i & 1) at *= w->dim[i].size;
+    }
+    uint32_t n_dims = c->flat ? 1 : w->n_dims;
+    for (uint32_t k = 0; k < n_dims; k++) {
+        uint32_t i = op == SIM_OP_REDUCE ? k : n_dims - 1 - k;
+        uint32_t n = c->flat ? c->n : w->dim[i].size;
+        if (n < 2 || (!c->flat && !(c->mask >> i & 1))) continue;
+        sim_phase *p = add(plan, op, SIM_CHAIN, n, c->flat ? 1 : stride[i]);
+        p->dim = (uint8_t)i;
+        p->local = c->flat;
+        p->message = (plan->chunk + n - 1) / n;
+        p->pieces = n;
+    }
+}
+
+void sim_rooted_plan(sim_world *w, const sim_comm *c, sim_plan *plan)
+{
+    sim_phase *p = NULL;
+    if (c->n < 2) return;
+    switch (plan->coll) {
+    case SC_TC_BROADCAST: chains(w, c, plan, SIM_OP_BROADCAST); break;
+    case SC_TC_REDUCE: chains(w, c, plan, SIM_OP_REDUCE); break;
+    case SC_TC_GATHER: p = add(plan, SIM_OP_GATHER, SIM_STAR, c->n, 1); break;
+    case SC_TC_SCATTER:
+        p = add(plan, SIM_OP_SCATTER, SIM_STAR, c->n, 1);
+        p->message = plan->chunk / c->n;
+        break;
+    default:
+        p = add(plan, SIM_OP_BARRIER, SIM_ROUNDS, c->n, 1);
+        p->message = SIGNAL_BYTES;
+        plan->n_streams = 1;
+        break;
+    }
+    if (p) p->local = c->flat;
+}
