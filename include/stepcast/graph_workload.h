@@ -65,7 +65,9 @@ enum {
     SC_TASK_CPU = 1,     /* runs on the host */
     SC_TASK_DIMS = 2,    /* `dims` was given; else all dimensions */
     SC_TASK_NO_SIZE = 4, /* neither tensor_size nor comm_size was given */
-    SC_TASK_NO_OPS = 8   /* num_ops was not given */
+    SC_TASK_NO_OPS = 8,  /* num_ops was not given */
+    SC_TASK_NO_COMM = 16 /* COLL without comm_type, SEND without comm_dst, RECV
+                            without comm_src: can only be replayed */
 };
 
 /* The nodes of one class of ranks, by ascending id: of two ready nodes the

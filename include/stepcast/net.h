@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * net.h - how fast bytes move.
+ * net.h - how fast bytes move, in closed form: what one port of a scope
+ * carries when every sibling group (sc_place.peers) uses its share.
  *
- * This version has the closed form only: what one port of a scope carries
- * when every sibling group (sc_place.peers) uses its share.  The machine with
- * a clock (post, next, advance, cancel) joins it behind the same table.
+ * The machine with a clock, in which messages share links, is net_flow.h; over
+ * the links of an sc_hw, net_fabric.h.
  */
 #ifndef SC_NET_H
 #define SC_NET_H

@@ -18,6 +18,7 @@
 #define SC_PLAN_H
 
 #include <stepcast/graph.h>
+#include <stepcast/graph_workload.h>
 #include <stepcast/model.h>
 #include <stepcast/plan_software.h>
 
@@ -257,10 +258,16 @@ typedef struct sc_piece {
     const char *name;
     uint8_t kind, stream, cat; /* as in graph.h */
     bool wgrad;                /* belongs to the weight pass of a backward */
+    bool load;                 /* of a copy: back from the host */
     uint32_t axes;             /* of a collective: bit per axis */
     uint8_t coll;              /* sc_coll */
     double seconds, flops, bytes;
     uint32_t launches;
+    /* as a workload states it: the one collective that moves the same, its
+     * bytes V, and how many of the pieces before it it may run beside */
+    uint8_t like;
+    double whole;
+    uint32_t beside;
 } sc_piece;
 
 /* Bytes V and collective by communicator (bit per axis). */
@@ -328,14 +335,24 @@ sc_status sc_lower(const sc_plan *p, const sc_block *blocks,
                    const sc_lower_opts *o, sc_arena *a, sc_graph *out,
                    sc_err *err);
 
+/* The same step message by message: a class per pipeline device, nodes of
+ * single kernels and exchanges with their communicators, sizes and times.  Ids
+ * order the communication of every rank alike, and none can start before one
+ * of a smaller id could: programs with one slot for it don't deadlock. */
+sc_status sc_plan_workload(const sc_plan *p, const sc_block *blocks,
+                           sc_arena *a, sc_workload *out, sc_err *err);
+
 /* Step-level costs shared by lowering and the fast engine, seconds. */
 typedef struct sc_step_costs {
     double send_s; /* one activation transfer between stages */
     double send_bytes;
+    double send_whole; /* gathered over tp on arrival; 0: it is not split */
     bool send_blocks;
     double send_slow_s; /* a pass beside one transfer out and one in */
     double optimizer_s; /* of the stage with most parameters, per device */
-    double tied_s;      /* all-reduce of a tied embedding between stages */
+    double optimizer_bytes;
+    double tied_s; /* all-reduce of a tied embedding between stages */
+    double tied_bytes;
     double grad_s, grad_bytes; /* exchanges with nothing beside them */
     double pack_s;             /* kernels that compress what these move */
     double update_s, update_bytes;

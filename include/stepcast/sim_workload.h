@@ -19,6 +19,7 @@
 
 #include <stepcast/base/rules.h>
 #include <stepcast/graph_workload.h>
+#include <stepcast/net_fabric.h>
 #include <stepcast/trace_system.h>
 
 #ifdef __cplusplus
@@ -27,7 +28,14 @@ extern "C" {
 
 typedef struct sc_simulate_opts {
     const sc_rules *rules;
-    bool links;          /* messages queue on links; else a closed form */
+    bool links; /* messages queue on links; else a closed form */
+    /* The machine whose links and routes messages take; NULL: the links that
+     * the network's dimensions have.  Then the network only says into which
+     * dimensions collectives are split. */
+    const sc_hw *hw;
+    bool flows; /* with `hw`: messages share links at max-min fair rates
+                   instead of queueing */
+    sc_fabric_opts routes;
     uint32_t queues;     /* per dimension, >= 1 */
     double endpoint;     /* scale of endpoint-delay */
     bool rendezvous;     /* an 8 KiB message asks for every other one */
@@ -35,6 +43,7 @@ typedef struct sc_simulate_opts {
     const double *speed; /* [n_ranks] factor on compute times; NULL: 1 */
     double jitter;       /* relative sigma of compute times; 0: none */
     uint64_t seed;
+    bool record; /* when each task began and ended */
 } sc_simulate_opts;
 
 typedef struct sc_rank_times {
@@ -45,11 +54,20 @@ typedef struct sc_rank_times {
     sc_time exposed; /* ... while the device computes nothing; under
                         rules.idle_is_exposed finish - compute */
     sc_time memory;  /* loads and stores of remote memory */
+    sc_time
+        stalled;  /* ... while the device neither computes nor communicates */
+    sc_time idle; /* finish - compute - exposed - stalled: the host works, or
+                        nothing runs */
 } sc_rank_times;
+
+/* When a task ran; start < 0: never, end < 0: it has not ended. */
+typedef struct sc_task_span {
+    sc_time start, end;
+} sc_task_span;
 
 /* A directed link that carried something. */
 typedef struct sc_link_use {
-    uint64_t link; /* id, see sc_simulate_link_name */
+    uint64_t link; /* id, see sc_simulate_link_name(); of opts.hw its own */
     uint64_t bytes;
     sc_time busy;
 } sc_link_use;
@@ -75,6 +93,8 @@ typedef struct sc_simulate_result {
      * never happens. */
     uint32_t n_waits, n_cycle;
     sc_wait *wait;
+    sc_task_span **span; /* [n_ranks][n_tasks of its class]; NULL: not
+                            recorded.  Ranks that one stands for share its */
 } sc_simulate_result;
 
 void sc_simulate_opts_init(sc_simulate_opts *o);
@@ -95,6 +115,14 @@ sc_status sc_simulate(const sc_workload *w, const sc_system *sys,
  * each task of the cycle, located in its rank's file.  SC_OK: all finished. */
 sc_status sc_simulate_deadlock(const sc_workload *w,
                                const sc_simulate_result *r, sc_err *err);
+
+/* Names of links: "dim0 3->4" between NPUs, "dim1 up 17" from an NPU to its
+ * switch, "dim1 down 17" back.  Always terminated. */
+void sc_simulate_link_name(const sc_network *net, uint64_t link, char *buf,
+                           size_t size);
+uint32_t sc_simulate_link_dim(const sc_network *net, uint64_t link);
+/* Directed links that a dimension has in all. */
+uint64_t sc_simulate_dim_links(const sc_network *net, uint32_t dim);
 
 #ifdef __cplusplus
 }

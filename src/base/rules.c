@@ -27,6 +27,7 @@ static const sc_rules rows[] = {
         .broadcast_replayed = true,
         .orders_ignored = true,
         .empty_kernels_free = true,
+        .group_zero_is_world = true,
         .idle_is_exposed = true,
     },
 };

@@ -5,8 +5,9 @@
 #include <string.h>
 #include <zlib.h>
 #include <zstd.h>
+#include <zstd_errors.h>
 
-enum { GZIP_WINDOW = 15 + 16, PIECE = 1 << 30, WINDOW_LOG_MAX = 31 };
+enum { GZIP_WINDOW = 15 + 16, PIECE = 1 << 30 };
 
 /* Output that doubles when it is full; the last byte stays free for the NUL. */
 typedef struct output {
@@ -68,12 +69,13 @@ static sc_status unzstd(const char *buf, size_t len, ZSTD_DStream *z, output *o)
 {
     ZSTD_inBuffer in = {buf, len, 0};
     size_t left = 1;
-    ZSTD_DCtx_setParameter(z, ZSTD_d_windowLogMax, WINDOW_LOG_MAX);
     while (in.pos < len || left > 0) {
         SC_TRY(more(o));
         ZSTD_outBuffer out = {o->buf, o->cap, o->len};
         size_t before = in.pos;
         left = ZSTD_decompressStream(z, &out, &in);
+        if (ZSTD_getErrorCode(left) == ZSTD_error_frameParameter_windowTooLarge)
+            return broken(o, "needs a window of more than 128 MiB");
         if (ZSTD_isError(left)) return broken(o, "is damaged");
         if (out.pos == o->len && in.pos == before)
             return broken(o, "ends too early");

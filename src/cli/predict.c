@@ -32,6 +32,10 @@ const sc_key cli_predict_keys[] = {
     {"trace", SC_T_STRING, SC_U_NONE, OFF(trace), NULL, 0, 0, NULL, "--trace",
      "FILE", "the step's timeline as Chrome trace JSON; .gz: compressed",
      false},
+    {"emit-chakra", SC_T_STRING, SC_U_NONE, OFF(emit), NULL, 0, 0, NULL,
+     "--emit-chakra", "DIR",
+     "the step as Chakra traces of all ranks, with what ASTRA-sim runs them on",
+     false},
     {"profile", SC_T_STRING, SC_U_NONE, OFF(profile), NULL, 0, 0, NULL,
      "--profile", "FILE", "parameters as written by calibrate", false},
     {0},
@@ -54,11 +58,7 @@ static sc_status write_trace(cli *c, const predict_opts *o,
     sc_json j;
     sc_json_init(&j, false);
     sc_report_chrome_trace(&g, &r, &j);
-    size_t len = strlen(o->trace);
-    bool packed = len > 3 && strcmp(o->trace + len - 3, ".gz") == 0;
-    sc_status s = j.failed ? sc_error_nomem(c->err)
-                  : packed ? sc_file_write_gzip(o->trace, j.buf, j.len, c->err)
-                           : sc_file_write(o->trace, j.buf, j.len, c->err);
+    sc_status s = cli_write_json(c, o->trace, &j);
     sc_json_free(&j);
     return s;
 }
@@ -88,9 +88,8 @@ static sc_status emit_joined(cli *c, const sc_json *a, const sc_json *b)
     return text ? cli_emit(c, text, strlen(text)) : sc_error_nomem(c->err);
 }
 
-/* What a file holds that an option names, if it is one. */
-static sc_status add_input(cli *c, const char *option, const char *file,
-                           sc_report_input *in, uint32_t *n)
+sc_status cli_add_input(cli *c, const char *option, const char *file,
+                        sc_report_input *in, uint32_t *n)
 {
     struct stat st;
     char *text = NULL;
@@ -113,7 +112,7 @@ static sc_status inputs(cli *c, const predict_opts *o, const sc_job *job,
         {"--config", c->config}};
     *n = 0;
     for (uint32_t i = 0; i < MAX_INPUTS; i++)
-        SC_TRY(add_input(c, file[i][0], file[i][1], in, n));
+        SC_TRY(cli_add_input(c, file[i][0], file[i][1], in, n));
     return SC_OK;
 }
 
@@ -125,6 +124,7 @@ static sc_status more_json(cli *c, const predict_opts *o,
     const bool wanted[] = {o->explain, o->why};
     sc_json_begin(j, '{');
     if (!isnan(m->step_s)) SC_TRY(cli_measured_json(c, m, p, j));
+    if (o->emitted) cli_chakra_json(o->emitted, c->arena, j);
     for (uint32_t i = 0; i < 2; i++) {
         sc_text t;
         if (!wanted[i]) continue;
@@ -154,7 +154,7 @@ static sc_status print_json(cli *c, const predict_opts *o, const sc_job *job,
     sc_json_init(&more, true);
     sc_report_prediction_json(job, p, m->step_s, &origin, &j);
     sc_status s = more_json(c, o, p, m, &more);
-    bool none = isnan(m->step_s) && !o->explain && !o->why;
+    bool none = isnan(m->step_s) && !o->explain && !o->why && !o->emitted;
     if (s == SC_OK) s = none ? cli_emit_json(c, &j) : emit_joined(c, &j, &more);
     sc_json_free(&j);
     sc_json_free(&more);
@@ -168,6 +168,7 @@ static sc_status print(cli *c, const predict_opts *o, const sc_job *job,
     if (c->json) return print_json(c, o, job, p, m);
     sc_text_init(&t);
     sc_report_prediction(job, p, m->step_s, &t);
+    if (o->emitted) cli_chakra_text(o->emitted, &t);
     sc_status s = cli_measured_text(c, m, p, &t);
     if (o->explain && s == SC_OK) s = why(p, false, c, &t);
     if (o->why && s == SC_OK) s = why(p, true, c, &t);
@@ -245,6 +246,7 @@ sc_status cli_predict(cli *c, int argc, char *const *argv)
     predict_opts o = {0};
     sc_prediction p;
     cli_measured measured;
+    cli_emitted emitted;
     sc_words words = {0};
     sc_job_init(&job);
     sc_opt_set sets[2] = {{sc_job_keys, &job, {{0}}},
@@ -263,6 +265,10 @@ sc_status cli_predict(cli *c, int argc, char *const *argv)
     SC_TRY(cli_predict_run(c, &job, &o, &p));
     cli_measured_settle(c, &p, &measured);
     if (o.trace) SC_TRY(write_trace(c, &o, &p));
+    if (o.emit) {
+        SC_TRY(cli_chakra(c, o.emit, &p, &emitted));
+        o.emitted = &emitted;
+    }
     SC_TRY(print(c, &o, &job, &p, &measured));
     return p.fits ? SC_OK : SC_NO;
 }

@@ -4,20 +4,41 @@
 #define CLI_PREDICT_H
 
 #include <stepcast/predict_inputs.h>
+#include <stepcast/report.h>
 
 #include "cli/cli.h"
 
+/* What --emit-chakra wrote. */
+typedef struct cli_emitted {
+    const char *dir, *name; /* files are dir/name.<rank>.et ... */
+    uint32_t ranks, classes, groups;
+    uint64_t tasks;    /* of all ranks */
+    const char *notes; /* lines: what the machine's files leave out */
+} cli_emitted;
+
 typedef struct predict_opts {
-    const char *measured, *trace, *profile, *megatron;
+    const char *measured, *trace, *emit, *profile, *megatron;
     bool why, explain;
-    const sc_megatron *script; /* of --megatron, as read; NULL: none */
-    const sc_model *model;     /* of the script; NULL: the job names one */
+    const sc_megatron *script;  /* of --megatron, as read; NULL: none */
+    const sc_model *model;      /* of the script; NULL: the job names one */
+    const cli_emitted *emitted; /* NULL: nothing */
 } predict_opts;
 
 extern const sc_key cli_predict_keys[];
 
 sc_status cli_predict_run(cli *c, const sc_job *job, const predict_opts *o,
                           sc_prediction *p);
+
+/* What a file holds that an option names, if it is one: in[*n] more. */
+sc_status cli_add_input(cli *c, const char *option, const char *file,
+                        sc_report_input *in, uint32_t *n);
+
+/* Writes the step of `p` into folder `dir`, which is made if it is missing. */
+sc_status cli_chakra(cli *c, const char *dir, const sc_prediction *p,
+                     cli_emitted *out);
+void cli_chakra_text(const cli_emitted *e, sc_text *out);
+/* A member of a JSON object. */
+void cli_chakra_json(const cli_emitted *e, sc_arena *a, sc_json *out);
 
 /* Overrides parameters by those of --profile `file`; NULL: none. */
 sc_status cli_profile(cli *c, const char *file, sc_cost *inout);

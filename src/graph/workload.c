@@ -38,6 +38,7 @@ static const char *task_fault(const sc_task_list *l, uint32_t i)
         l->group[i] >= l->n_groups)
         return "a group beyond the slots";
     if (l->kind[i] != SC_TASK_SEND && l->kind[i] != SC_TASK_RECV) return NULL;
+    if ((l->flags[i] & SC_TASK_NO_COMM) != 0) return NULL;
     if (l->peer[i] >= l->n_peers) return "a peer beyond the slots";
     return l->tag[i] >= l->n_tags ? "a tag beyond the slots" : NULL;
 }

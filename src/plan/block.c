@@ -88,7 +88,10 @@ sc_status block_coll(emit *e, const char *name, sc_coll coll, uint32_t axes,
                     .seconds = beside(plan_units_share(&e->p->run, cp.channels),
                                       exposed(e, axes, cp.seconds), hidden_s),
                     .bytes = bytes,
-                    .launches = 1});
+                    .launches = 1,
+                    .like = (uint8_t)coll,
+                    .whole = bytes,
+                    .beside = hidden_s > 0 ? e->n - e->kernels : 0});
     return SC_OK;
 }
 
@@ -112,6 +115,7 @@ static double kernels(emit *e, const sc_placed *o, bool backward)
     const sc_run *r = &e->p->run;
     plan_kernels k;
     plan_op_kernels(r, o, backward, &k);
+    e->kernels = e->n;
     bool captured =
         r->sw->capture == SC_CAPTURE_STEP ||
         (r->sw->capture == SC_CAPTURE_LAYERS && !plan_is_routed(o->op));
@@ -177,7 +181,10 @@ static sc_status ring(emit *e, const char *name, const sc_move *m, double bytes,
                            beside(plan_units_share(&e->p->run, step.channels),
                                   step.seconds, beside_s / at->n),
                        .bytes = steps * part,
-                       .launches = (uint32_t)steps});
+                       .launches = (uint32_t)steps,
+                       .like = (uint8_t)m->coll,
+                       .whole = bytes,
+                       .beside = e->n - e->kernels});
     return SC_OK;
 }
 
@@ -396,7 +403,7 @@ static void host(emit *e)
 }
 
 /* Activations on their way to the host, or back, beside the layer. */
-static void offload(emit *e, double bytes)
+static void offload(emit *e, double bytes, bool load)
 {
     const sc_device *d = e->p->run.hw->device;
     double beside_s = 0, rate = d->host_bw;
@@ -408,8 +415,10 @@ static void offload(emit *e, double bytes)
                        .kind = SC_OP_MEM,
                        .stream = SC_S_COMPUTE,
                        .cat = SC_CAT_OFFLOAD,
+                       .load = load,
                        .seconds = beside(taken, bytes / rate, beside_s),
-                       .bytes = bytes});
+                       .bytes = bytes,
+                       .beside = e->n});
 }
 
 static sc_status freeze(emit *e, sc_arena *a, sc_piece **out, uint32_t *n,
@@ -466,13 +475,13 @@ sc_status sc_block_price(const sc_plan *p, uint32_t layer, sc_arena *a,
               .err = err};
     block_activations(&e, &b);
     SC_TRY(forward(&e));
-    offload(&e, b.offloaded);
+    offload(&e, b.offloaded, false);
     SC_TRY(freeze(&e, a, &b.fwd, &b.n_fwd, b.fwd_cat, &b.fwd_s, &b.flops));
     b.still = e.layer->still;
     if (!p->run.forward_only && !b.still) {
         e.n = 0;
         SC_TRY(backward(&e));
-        offload(&e, b.offloaded);
+        offload(&e, b.offloaded, true);
         SC_TRY(freeze(&e, a, &b.bwd, &b.n_bwd, b.bwd_cat, &b.bwd_s, &b.flops));
     }
     SC_TRY(block_weights(&e, &b));

@@ -12,6 +12,7 @@ typedef struct emit {
     const sc_placed *placed; /* [layer->n_ops] */
     sc_piece *piece;         /* room for the pieces of one pass */
     uint32_t n;
+    uint32_t kernels; /* first piece of the operator's latest kernels */
     sc_text *why;     /* recorder of prices, or NULL */
     sc_text *reasons; /* recorder of inferred collectives, or NULL */
     const char *pass; /* named in reasons */

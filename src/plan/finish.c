@@ -66,11 +66,16 @@ double sc_plan_overlap(const sc_plan *p, const sc_block *blocks)
     return share;
 }
 
+double plan_host_factor(const sc_run *r)
+{
+    return r->numa_unbound ? 1 + r->cost->p[SC_P_NUMA] : 1;
+}
+
 double sc_plan_slow_factor(const sc_run *r)
 {
     double nodes = r->hw->n_devices / 8.0;
     double wait = nodes > 1 ? r->cost->p[SC_P_STRAGGLER] * log2(nodes) : 0;
-    return (1 + wait) * (r->numa_unbound ? 1 + r->cost->p[SC_P_NUMA] : 1);
+    return (1 + wait) * plan_host_factor(r);
 }
 
 static double pack_seconds(const sc_block *b)
@@ -83,6 +88,27 @@ static double optim_params(const sc_block *b)
     return b->optim_kept;
 }
 
+void plan_exchange_add(sc_exchange *sum, const sc_exchange *x, double of)
+{
+    for (uint32_t m = 0; m < 1u << SC_N_AX; m++) {
+        sum->bytes[m] += of * x->bytes[m];
+        if (x->bytes[m] > 0) sum->coll[m] = x->coll[m];
+    }
+}
+
+void plan_exchange_sum(const sc_plan *p, const sc_block *blocks, uint32_t dev,
+                       bool update, sc_exchange *out)
+{
+    const sc_run *r = &p->run;
+    sc_exchange all = {{0}, {0}, 0};
+    for (uint32_t v = dev; v < p->n_stages; v += r->size[SC_AX_PP])
+        for (uint32_t l = 0; l < r->model->n_layers; l++)
+            plan_exchange_add(&all,
+                              update ? &blocks[l].update : &blocks[l].grad,
+                              p->stage[v].n[l]);
+    *out = all;
+}
+
 sc_status plan_exchange(const sc_plan *p, const sc_block *blocks, uint32_t dev,
                         bool update, double *seconds, double *bytes,
                         sc_err *err)
@@ -91,15 +117,8 @@ sc_status plan_exchange(const sc_plan *p, const sc_block *blocks, uint32_t dev,
     *seconds = *bytes = 0;
     bool beside = update ? r->sw->param_overlap : r->sw->grad_overlap;
     if (beside || r->zero >= 3 || r->forward_only) return SC_OK;
-    sc_exchange all = {{0}, {0}, 0};
-    for (uint32_t v = dev; v < p->n_stages; v += r->size[SC_AX_PP])
-        for (uint32_t l = 0; l < r->model->n_layers; l++) {
-            const sc_exchange *x = update ? &blocks[l].update : &blocks[l].grad;
-            for (uint32_t m = 0; m < 1u << SC_N_AX; m++) {
-                all.bytes[m] += p->stage[v].n[l] * x->bytes[m];
-                if (x->bytes[m] > 0) all.coll[m] = x->coll[m];
-            }
-        }
+    sc_exchange all;
+    plan_exchange_sum(p, blocks, dev, update, &all);
     SC_TRY(plan_exchange_price(p, &all, bytes, seconds, err));
     if (!update) {
         *seconds *= sc_run_reductions(r);
@@ -113,11 +132,12 @@ sc_status plan_exchange(const sc_plan *p, const sc_block *blocks, uint32_t dev,
 }
 
 /* The first and the last stage sum the gradients of a shared embedding. */
-static sc_status tied(const sc_plan *p, double *seconds, sc_err *err)
+static sc_status tied(const sc_plan *p, double *seconds, double *bytes,
+                      sc_err *err)
 {
     const sc_run *r = &p->run;
     uint32_t pp = r->size[SC_AX_PP];
-    *seconds = 0;
+    *seconds = *bytes = 0;
     bool frozen = r->model->layer[0].op[0].frozen;
     if (pp == 1 || !r->model->t.tied || r->forward_only || frozen) return SC_OK;
     uint32_t two = 2, stride = p->stride[SC_AX_PP] * (pp - 1);
@@ -127,6 +147,7 @@ static sc_status tied(const sc_plan *p, double *seconds, sc_err *err)
     sc_coll_price cp;
     SC_TRY(sc_cost_coll(r->cost, r->hw, SC_ALL_REDUCE, v, &at, -1, &cp, err));
     *seconds = cp.seconds;
+    *bytes = v;
     return SC_OK;
 }
 
@@ -155,6 +176,7 @@ static sc_status transfer(const sc_plan *p, sc_step_costs *c, sc_err *err)
     SC_TRY(sc_cost_coll(r->cost, r->hw, SC_ALL_GATHER, whole,
                         &p->place[1u << SC_AX_TP], -1, &cp, err));
     c->send_s += cp.seconds;
+    c->send_whole = whole;
     return SC_OK;
 }
 
@@ -164,7 +186,7 @@ sc_status sc_plan_step_costs(const sc_plan *p, const sc_block *blocks,
     const sc_run *r = &p->run;
     sc_step_costs c = {0};
     SC_TRY(transfer(p, &c, err));
-    SC_TRY(tied(p, &c.tied_s, err));
+    SC_TRY(tied(p, &c.tied_s, &c.tied_bytes, err));
     SC_TRY(
         plan_exchange(p, blocks, device, false, &c.grad_s, &c.grad_bytes, err));
     SC_TRY(plan_exchange(p, blocks, device, true, &c.update_s, &c.update_bytes,
@@ -178,6 +200,7 @@ sc_status sc_plan_step_costs(const sc_plan *p, const sc_block *blocks,
             .launches = 8,
             .bytes = r->sw->update_bytes *
                      sc_plan_device_sum(p, blocks, device, optim_params)};
+        c.optimizer_bytes = adam.bytes;
         c.optimizer_s = sc_cost_kernel(r->cost, r->hw->device, &adam).seconds;
         c.fixed_s = r->cost->p[SC_P_STEP_FIXED];
         if (r->sw->capture == SC_CAPTURE_STEP)
@@ -189,35 +212,39 @@ sc_status sc_plan_step_costs(const sc_plan *p, const sc_block *blocks,
 
 /* ---- the tail of the graph --------------------------------------------- */
 
-static sc_op once(lower *lw, uint32_t dev, const char *name, double seconds,
-                  double bytes, uint8_t kind, uint8_t cat, sc_op after)
+static sc_op once(lower *lw, uint32_t dev, const lower_op_desc *what,
+                  sc_op after)
 {
-    if (seconds <= 0) return after;
-    bool dp = kind == SC_OP_COLL && cat == SC_CAT_DP;
-    sc_op op =
-        lower_op(lw, dev,
-                 &(lower_op_desc){.name = name,
-                                  .seconds = seconds,
-                                  .bytes = bytes,
-                                  .group = dp ? lw->group[SC_AX_DP] : SC_NONE,
-                                  .peer = SC_NONE,
-                                  .kind = kind,
-                                  .stream = SC_S_COMPUTE,
-                                  .cat = cat});
+    if (what->seconds <= 0) return after;
+    lower_op_desc d = *what;
+    bool dp = d.kind == SC_OP_COLL && d.cat == SC_CAT_DP;
+    d.group = dp ? lw->group[SC_AX_DP] : SC_NONE;
+    d.peer = SC_NONE;
+    d.stream = SC_S_COMPUTE;
+    sc_op op = lower_op(lw, dev, &d);
     lower_after(lw, after, op);
     return op;
 }
 
-/* A moment that all devices reach together: the gradient norm. */
-static sc_op join(lower *lw, const sc_op *of, uint32_t n)
+/* A moment that several devices reach together.  The gradient's norm is summed
+ * over all stages, a number of NORM_BYTES; what else meets has sums of its own.
+ */
+enum { NORM_BYTES = 4 };
+
+static sc_op join(lower *lw, const sc_op *of, uint32_t n, bool norm)
 {
-    sc_op mark = lower_op(lw, 0,
-                          &(lower_op_desc){.name = "gradient norm",
-                                           .group = SC_NONE,
-                                           .peer = SC_NONE,
-                                           .kind = SC_OP_MARK,
-                                           .stream = SC_S_HOST,
-                                           .cat = SC_CAT_OTHER});
+    uint32_t pp = lw->p->run.size[SC_AX_PP];
+    sc_op mark =
+        lower_op(lw, 0,
+                 &(lower_op_desc){.name = "gradient norm",
+                                  .group = SC_NONE,
+                                  .peer = SC_NONE,
+                                  .kind = SC_OP_MARK,
+                                  .stream = SC_S_HOST,
+                                  .cat = SC_CAT_OTHER,
+                                  .coll = SC_ALL_REDUCE,
+                                  .axes = norm && pp > 1 ? 1u << SC_AX_PP : 0,
+                                  .whole = NORM_BYTES});
     for (uint32_t i = 0; i < n; i++) lower_after(lw, of[i], mark);
     return mark;
 }
@@ -225,20 +252,70 @@ static sc_op join(lower *lw, const sc_op *of, uint32_t n)
 static void reduce(lower *lw, uint32_t dev, sc_op *done)
 {
     const sc_step_costs *c = &lw->costs[dev];
-    done[dev] = once(lw, dev, "compress gradients", c->pack_s, 0, SC_OP_COMPUTE,
-                     SC_CAT_COMPUTE, done[dev]);
-    done[dev] = once(lw, dev, "reduce gradients", c->grad_s, c->grad_bytes,
-                     SC_OP_COLL, SC_CAT_DP, done[dev]);
+    sc_exchange one = {{0}, {0}, 0}, x = {{0}, {0}, 0};
+    if (lw->notes) plan_exchange_sum(lw->p, lw->blocks, dev, false, &one);
+    plan_exchange_add(&x, &one, sc_run_reductions(&lw->p->run));
+    done[dev] = once(lw, dev,
+                     &(lower_op_desc){.name = "compress gradients",
+                                      .seconds = c->pack_s,
+                                      .kind = SC_OP_COMPUTE,
+                                      .cat = SC_CAT_COMPUTE},
+                     done[dev]);
+    done[dev] = once(lw, dev,
+                     &(lower_op_desc){.name = "reduce gradients",
+                                      .seconds = c->grad_s,
+                                      .bytes = c->grad_bytes,
+                                      .kind = SC_OP_COLL,
+                                      .cat = SC_CAT_DP,
+                                      .x = &x},
+                     done[dev]);
 }
 
 static void update(lower *lw, uint32_t dev, sc_op norm)
 {
     const sc_step_costs *c = &lw->costs[dev];
-    sc_op op = once(lw, dev, "optimizer", c->optimizer_s, 0, SC_OP_COMPUTE,
-                    SC_CAT_OPTIMIZER, norm);
-    op = once(lw, dev, "gather updated weights", c->update_s, c->update_bytes,
-              SC_OP_COLL, SC_CAT_DP, op);
-    once(lw, dev, "step", c->fixed_s, 0, SC_OP_HOST, SC_CAT_OTHER, op);
+    sc_exchange x = {{0}, {0}, 0};
+    if (lw->notes) plan_exchange_sum(lw->p, lw->blocks, dev, true, &x);
+    sc_op op = once(lw, dev,
+                    &(lower_op_desc){.name = "optimizer",
+                                     .seconds = c->optimizer_s,
+                                     .kind = SC_OP_COMPUTE,
+                                     .cat = SC_CAT_OPTIMIZER,
+                                     .traffic = c->optimizer_bytes},
+                    norm);
+    op = once(lw, dev,
+              &(lower_op_desc){.name = "gather updated weights",
+                               .seconds = c->update_s,
+                               .bytes = c->update_bytes,
+                               .kind = SC_OP_COLL,
+                               .cat = SC_CAT_DP,
+                               .x = &x},
+              op);
+    once(lw, dev,
+         &(lower_op_desc){.name = "step",
+                          .seconds = c->fixed_s,
+                          .kind = SC_OP_HOST,
+                          .cat = SC_CAT_OTHER},
+         op);
+}
+
+/* First and last stage sum the gradient of the weight they share. */
+static void tie(lower *lw, sc_op *done)
+{
+    const sc_step_costs *c = &lw->costs[0];
+    uint32_t last = lw->p->run.size[SC_AX_PP] - 1;
+    if (c->tied_s <= 0) return;
+    sc_op both[2] = {done[0], done[last]};
+    sc_op met = join(lw, both, 2, false);
+    const lower_op_desc d = {.name = "tied embedding",
+                             .seconds = c->tied_s,
+                             .kind = SC_OP_COLL,
+                             .cat = SC_CAT_PP,
+                             .coll = SC_ALL_REDUCE,
+                             .axes = 1u << SC_AX_PP | LOWER_ENDS,
+                             .whole = c->tied_bytes};
+    done[0] = once(lw, 0, &d, met);
+    done[last] = once(lw, last, &d, met);
 }
 
 void lower_finish(lower *lw)
@@ -247,16 +324,8 @@ void lower_finish(lower *lw)
     if (lw->p->run.forward_only) return;
     sc_op *done = lw->tail;
     for (uint32_t dev = 0; dev < pp; dev++) reduce(lw, dev, done);
-    if (lw->costs[0].tied_s > 0) {
-        sc_op both[2] = {done[0], done[pp - 1]};
-        sc_op met = join(lw, both, 2);
-        double s = lw->costs[0].tied_s;
-        done[0] =
-            once(lw, 0, "tied embedding", s, 0, SC_OP_COLL, SC_CAT_PP, met);
-        done[pp - 1] = once(lw, pp - 1, "tied embedding", s, 0, SC_OP_COLL,
-                            SC_CAT_PP, met);
-    }
-    sc_op norm = join(lw, done, pp);
+    tie(lw, done);
+    sc_op norm = join(lw, done, pp, true);
     for (uint32_t dev = 0; dev < pp; dev++)
         lower_after(lw, lw->grad_tail[dev], norm);
     for (uint32_t dev = 0; dev < pp; dev++) update(lw, dev, norm);

@@ -31,7 +31,9 @@ sc_op lower_op(lower *lw, uint32_t dev, const lower_op_desc *d)
                     .kind = d->kind,
                     .stream = d->stream,
                     .cat = d->cat};
-    return sc_graph_add_op(lw->b, &o);
+    sc_op op = sc_graph_add_op(lw->b, &o);
+    if (lw->notes) lower_note_op(lw->notes, op, d);
+    return op;
 }
 
 void lower_after(lower *lw, sc_op before, sc_op after)
@@ -100,7 +102,12 @@ static sc_op pieces(lower *lw, uint32_t dev, const sc_piece *p, uint32_t n,
                                       .peer = SC_NONE,
                                       .kind = p[i].kind,
                                       .stream = p[i].stream,
-                                      .cat = p[i].cat});
+                                      .cat = p[i].cat,
+                                      .coll = p[i].like,
+                                      .load = p[i].load,
+                                      .axes = p[i].axes,
+                                      .beside = p[i].beside,
+                                      .whole = p[i].whole});
         if (last == SC_NONE) {
             lower_after(lw, after[0], op);
             lower_after(lw, after[1], op);
@@ -122,7 +129,8 @@ static sc_op one_layer(lower *lw, uint32_t dev, const sc_block *b, bool bwd,
 }
 
 static sc_op comm(lower *lw, uint32_t dev, const char *name, double seconds,
-                  double bytes, uint8_t stream, sc_op after)
+                  double bytes, const sc_exchange *x, uint8_t stream,
+                  sc_op after)
 {
     sc_op op = lower_op(lw, dev,
                         &(lower_op_desc){.name = name,
@@ -132,7 +140,8 @@ static sc_op comm(lower *lw, uint32_t dev, const char *name, double seconds,
                                          .peer = SC_NONE,
                                          .kind = SC_OP_COLL,
                                          .stream = stream,
-                                         .cat = SC_CAT_DP});
+                                         .cat = SC_CAT_DP,
+                                         .x = x});
     lower_after(lw, after, op);
     return op;
 }
@@ -152,7 +161,7 @@ static sc_op gather(lower *lw, uint32_t dev, const sc_block *b, sc_op gate)
 {
     if (b->gather_s <= 0) return SC_NONE;
     return comm(lw, dev, "gather weights", b->gather_s, b->gather_bytes,
-                SC_S_COMM, gate);
+                &b->gather, SC_S_COMM, gate);
 }
 
 /* What compresses a layer's gradients before they are exchanged. */
@@ -217,7 +226,7 @@ static sc_op open_zero3(lower *lw, uint32_t dev, uint32_t v, bool bwd,
         if (bwd && b->grad_s > 0) {
             last = packed(lw, dev, b, last);
             lw->grad_tail[dev] = comm(lw, dev, "scatter gradients", b->grad_s,
-                                      b->grad_bytes, SC_S_COMM, last);
+                                      b->grad_bytes, &b->grad, SC_S_COMM, last);
         }
     }
     return last;
@@ -230,23 +239,26 @@ static sc_op open_edges(lower *lw, uint32_t dev, uint32_t v, bool bwd,
 {
     uint32_t n = n_run(lw, v, bwd);
     double bucket = 0, bucket_s = 0;
+    sc_exchange x = {{0}, {0}, 0};
     sc_op last = input;
     for (uint32_t k = 0; k < n; k++) {
         const sc_block *b = run_of(lw, v, bwd, k);
         sc_op g = SC_NONE;
         if (!bwd && b->update_s > 0)
             g = comm(lw, dev, "gather updated weights", b->update_s,
-                     b->update_bytes, SC_S_COMM, SC_NONE);
+                     b->update_bytes, &b->update, SC_S_COMM, SC_NONE);
         last = one_layer(lw, dev, b, bwd, k == 0 ? input : SC_NONE, g);
         if (!bwd) continue;
         last = packed(lw, dev, b, last);
         bucket += b->grad_bytes;
         bucket_s += b->grad_s;
+        if (lw->notes) plan_exchange_add(&x, &b->grad, 1);
         if (bucket > 0 &&
             (k == n - 1 || bucket >= lw->p->run.sw->bucket_bytes)) {
             lw->grad_tail[dev] = comm(lw, dev, "reduce gradients", bucket_s,
-                                      bucket, SC_S_GRAD, last);
+                                      bucket, &x, SC_S_GRAD, last);
             bucket = bucket_s = 0;
+            x = (sc_exchange){{0}, {0}, 0};
         }
     }
     return last;
@@ -294,6 +306,9 @@ static sc_op send(lower *lw, uint32_t dev, uint32_t peer, bool bwd, sc_op done)
                          .bytes = c->send_bytes,
                          .group = SC_NONE,
                          .peer = peer,
+                         .coll = SC_ALL_GATHER,
+                         .axes = c->send_whole > 0 ? 1u << SC_AX_TP : 0,
+                         .whole = c->send_whole,
                          .kind = SC_OP_P2P,
                          .stream = c->send_blocks ? SC_S_COMPUTE : SC_S_P2P,
                          .cat = SC_CAT_PP});
@@ -428,14 +443,16 @@ static void mesh(lower *lw, sc_arena *a)
     }
 }
 
-sc_status sc_lower(const sc_plan *p, const sc_block *blocks,
-                   const sc_lower_opts *o, sc_arena *a, sc_graph *out,
-                   sc_err *err)
+sc_status lower_graph(const sc_plan *p, const sc_block *blocks, bool expand,
+                      lower_notes *notes, sc_arena *a, sc_graph *out,
+                      sc_err *err)
 {
     lower lw = {.p = p,
                 .blocks = blocks,
-                .expand = o && o->expand,
-                .slow = sc_plan_slow_factor(&p->run)};
+                .expand = expand,
+                .notes = notes,
+                .slow = notes ? plan_host_factor(&p->run)
+                              : sc_plan_slow_factor(&p->run)};
     lw.b = sc_graph_builder_new(a);
     if (!lw.b) return sc_error_nomem(err);
     SC_TRY(prepare(&lw, a, err));
@@ -443,4 +460,11 @@ sc_status sc_lower(const sc_plan *p, const sc_block *blocks,
     SC_TRY(run_schedule(&lw, err));
     lower_finish(&lw);
     return sc_graph_build(lw.b, a, out, err);
+}
+
+sc_status sc_lower(const sc_plan *p, const sc_block *blocks,
+                   const sc_lower_opts *o, sc_arena *a, sc_graph *out,
+                   sc_err *err)
+{
+    return lower_graph(p, blocks, o && o->expand, NULL, a, out, err);
 }

@@ -13,9 +13,9 @@
 
 #include <math.h>
 
-static sim_phase *phase_of(const sim_stream *s)
+static const sim_phase *phase_of(const sim_stream *s)
 {
-    return &s->coll->plan->phase[s->phase];
+    return &s->phases[s->phase];
 }
 
 static uint32_t around(const sim_phase *p, uint32_t place, uint64_t off,

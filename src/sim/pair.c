@@ -143,7 +143,7 @@ static void post(sim_world *w, sim_pair *x, waiting sender, bool ask)
     m->kind = ask ? SIM_MSG_PAIR_ASK : SIM_MSG_PAIR;
     if (w->status != SC_OK) return;
     x->flying++;
-    sim_wire_send(w, m);
+    sim_wire_send(w, m, sim_wire_time(w, m->src, m->dst, m->size));
 }
 
 static void wake(sim_world *w, sim_pair *x, uint32_t kind, const waiting *who)
@@ -155,7 +155,7 @@ static void wake(sim_world *w, sim_pair *x, uint32_t kind, const waiting *who)
     k->owner = who->owner;
     k->slot = who->task;
     x->flying++;
-    sim_put(&w->q, &k->e, w->q.now);
+    sim_put(w, &k->e, w->q.now);
 }
 
 void sim_pair_wake(sim_world *w, sim_wake *k)

@@ -286,28 +286,21 @@ static uint64_t finish_phase(sim_world *w, sim_phase *p)
     return p->op == SC_OP_RS ? p->size / n : p->size;
 }
 
-typedef struct draft {
-    sim_plan *plan;
-    const sc_ccl_list *list;
-    uint32_t n_dims; /* of the list: logical dimensions */
-    uint64_t size;   /* of the chunk so far */
-    const sim_comm *comm;
-} draft;
-
-static uint32_t dim_members(const sim_world *w, const draft *d, uint32_t dim)
+static uint32_t dim_members(const sim_world *w, const sim_draft *d,
+                            uint32_t dim)
 {
     if (d->comm->flat || d->list->dim[dim].flat) return d->comm->n;
     return w->dim[dim].size;
 }
 
-static bool dim_active(const sim_world *w, const draft *d, uint32_t dim)
+bool sim_draft_active(const sim_world *w, const sim_draft *d, uint32_t dim)
 {
     if (d->comm->flat || d->list->dim[dim].flat) return d->comm->n > 1;
     return d->comm->mask >> dim & 1 && w->dim[dim].size > 1;
 }
 
 /* Distance between neighbours of a dimension, in members. */
-static uint32_t dim_stride(const sim_world *w, const draft *d, uint32_t dim)
+static uint32_t dim_stride(const sim_world *w, const sim_draft *d, uint32_t dim)
 {
     uint32_t stride = 1;
     if (d->comm->flat || d->list->dim[dim].flat) return 1;
@@ -329,7 +322,7 @@ static bool fits(const sim_phase *p)
     }
 }
 
-static void add_phase(sim_world *w, draft *d, uint32_t dim, int op, int pick)
+void sim_draft_pass(sim_world *w, sim_draft *d, uint32_t dim, int op, int pick)
 {
     sim_phase *p = &d->plan->phase[d->plan->n_phases++];
     p->op = (uint8_t)op;
@@ -349,23 +342,23 @@ static void add_phase(sim_world *w, draft *d, uint32_t dim, int op, int pick)
     d->size = finish_phase(w, p);
 }
 
-static void all_reduce_phases(sim_world *w, draft *d)
+static void all_reduce_phases(sim_world *w, sim_draft *d)
 {
     uint32_t last = 0;
     for (uint32_t i = 0; i < d->n_dims; i++)
-        if (dim_active(w, d, i)) last = i;
+        if (sim_draft_active(w, d, i)) last = i;
     for (uint32_t i = 0; i < last; i++)
-        if (dim_active(w, d, i)) add_phase(w, d, i, SC_OP_RS, 1);
-    if (dim_active(w, d, last)) add_phase(w, d, last, SC_OP_AR, 1);
+        if (sim_draft_active(w, d, i)) sim_draft_pass(w, d, i, SC_OP_RS, 1);
+    if (sim_draft_active(w, d, last)) sim_draft_pass(w, d, last, SC_OP_AR, 1);
     for (uint32_t i = last; i-- > 0;)
-        if (dim_active(w, d, i)) add_phase(w, d, i, SC_OP_AG, 2);
+        if (sim_draft_active(w, d, i)) sim_draft_pass(w, d, i, SC_OP_AG, 2);
 }
 
-static void plain_phases(sim_world *w, draft *d, int op)
+static void plain_phases(sim_world *w, sim_draft *d, int op)
 {
     for (uint32_t k = 0; k < d->n_dims; k++) {
         uint32_t i = op == SC_OP_AG ? d->n_dims - 1 - k : k;
-        if (dim_active(w, d, i)) add_phase(w, d, i, op, 0);
+        if (sim_draft_active(w, d, i)) sim_draft_pass(w, d, i, op, 0);
     }
 }
 
@@ -599,11 +592,12 @@ static void fill(sim_world *w, sim_rank *r, sim_comm *c, uint32_t task,
         w->status = sc_error_nomem(w->err);
         return;
     }
-    draft d = {plan, &list, list.n, plan->chunk, c};
+    sim_draft d = {plan, &list, list.n, plan->chunk, c};
     if (op == SC_OP_AR && w->sys->local_bw_aware)
         all_reduce_phases(w, &d);
     else
         plain_phases(w, &d, op);
+    sim_order_plan(w, &d, op);
     for (uint32_t i = 0; i < plan->n_phases; i++)
         check_phase(w, &plan->phase[i]);
 }
@@ -611,6 +605,7 @@ static void fill(sim_world *w, sim_rank *r, sim_comm *c, uint32_t task,
 sim_plan *sim_plan_of(sim_world *w, sim_rank *r, sim_comm *c, uint32_t task)
 {
     const sc_task_list *t = r->tasks;
+    if (w->trial) return w->trial->plan;
     const sc_ccl *node = own_algorithm(w, r, c, task, op_of(t->coll[task]));
     uint32_t root = sim_root_of(t, task);
     for (sim_plan *p = c->plans; p; p = p->next)
@@ -626,6 +621,7 @@ sim_plan *sim_plan_of(sim_world *w, sim_rank *r, sim_comm *c, uint32_t task)
     p->size = t->size[task];
     p->node = node;
     p->asked_root = root;
+    p->n_lists = 1;
     fill(w, r, c, task, p);
     p->next = c->plans;
     c->plans = p;

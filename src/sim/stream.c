@@ -69,6 +69,7 @@ sim_stream *sim_stream_of(sim_world *w, sim_coll *c, uint32_t member,
     s->turn = sim_take(w, n);
     if (w->status != SC_OK) return NULL;
     s->coll = c;
+    s->phases = c->plan->phase + (c->plan->list ? c->plan->list[index] : 0) * n;
     s->live = member;
     s->member = c->comm->folded ? c->comm->stands_for : member;
     s->index = index;
@@ -87,7 +88,7 @@ static void drop(sim_world *w, sim_stream *s)
 {
     const sim_plan *plan = s->coll->plan;
     for (uint32_t i = 0; i < plan->n_phases; i++) {
-        size_t n = sim_box_size(&plan->phase[i]);
+        size_t n = sim_box_size(&s->phases[i]);
         sim_give(w, s->box[i].balance, n * sizeof(int32_t));
         sim_give(w, s->box[i].permit, n * sizeof(sim_permit));
     }
@@ -119,11 +120,13 @@ uint32_t sim_place(const sim_stream *s, const sim_phase *p)
 
 /* ---- lanes ------------------------------------------------------------- */
 
-static void insert(sim_stream *s, sim_lane *lane)
+static void insert(const sim_world *w, sim_stream *s, sim_lane *lane)
 {
-    sim_stream **at = &lane->head;
-    while (*at && ((*at)->running || (*at)->priority >= s->priority))
+    sim_stream **at = &lane->head, *last = NULL;
+    while (*at && ((*at)->running || sim_order_behind(w, s, *at, last))) {
+        last = *at;
         at = &(*at)->next;
+    }
     s->next = *at;
     *at = s;
 }
@@ -135,17 +138,60 @@ static void erase(sim_stream *s, sim_lane *lane)
     *at = s->next;
 }
 
-/* Those behind the running ones start while there is room. */
-static void fill(sim_world *w, sim_lane *lane)
+/* Where streams have turns, all members start them in the same order: else two
+ * could each hold a lane in which the other's partner waits. */
+static bool has_turn(const sim_stream *s)
+{
+    const sim_plan *plan = s->coll->plan;
+    if (!plan->turn) return true;
+    uint32_t dim = s->phases[s->phase].dim;
+    return plan->turn[s->index * plan->n_phases + s->phase] ==
+           s->end->turn[dim];
+}
+
+static sim_stream *first_waiting(const sim_lane *lane)
 {
     sim_stream *s = lane->head;
     for (uint32_t i = 0; i < lane->running && s; i++) s = s->next;
-    while (s && lane->running < w->lane_limit && w->status == SC_OK) {
-        sim_stream *next = s->next;
+    return s;
+}
+
+static void fill(sim_world *w, sim_lane *lane);
+
+/* Starts `s` out of the waiting ones; others may have their turn now. */
+static void take_turn(sim_world *w, sim_stream *s, sim_lane *lane)
+{
+    uint32_t dim = s->phases[s->phase].dim, n = w->o->queues;
+    sim_lane *first = &s->rank->lanes[dim * n];
+    erase(s, lane);
+    sim_stream **at = &lane->head;
+    for (uint32_t i = 0; i < lane->running; i++) at = &(*at)->next;
+    s->next = *at;
+    *at = s;
+    s->running = true;
+    lane->running++;
+    s->end->turn[dim]++;
+    sim_alg_start(w, s);
+    for (uint32_t i = 0; i < n; i++)
+        if (&first[i] != lane) fill(w, &first[i]);
+}
+
+/* Those behind the running ones start while there is room. */
+static void fill(sim_world *w, sim_lane *lane)
+{
+    sim_stream *s = first_waiting(lane), *next;
+    for (; s && lane->running < w->lane_limit && w->status == SC_OK; s = next) {
+        next = s->next;
+        if (!has_turn(s)) continue;
+        if (w->trial) sim_order_note(w, s);
+        if (s->coll->plan->turn) {
+            take_turn(w, s, lane);
+            next = first_waiting(lane);
+            continue;
+        }
         s->running = true;
         lane->running++;
         sim_alg_start(w, s);
-        s = next;
     }
 }
 
@@ -158,7 +204,7 @@ static void enter(sim_world *w, sim_stream *s, sim_lane *left)
 {
     s->running = false;
     sim_lane *lane = lane_of(s);
-    insert(s, lane);
+    insert(w, s, lane);
     if (left) {
         left->running--;
         fill(w, left);
@@ -263,7 +309,7 @@ static void begin_stream(sim_world *w, sim_stream *s)
 {
     const sim_plan *plan = s->coll->plan;
     for (uint32_t i = 0; i < plan->n_phases; i++) {
-        const sim_phase *p = &plan->phase[i];
+        const sim_phase *p = &s->phases[i];
         uint32_t first = s->end->slot * w->n_dims * w->o->queues;
         s->queue[i] = first;
         if (p->kind == SC_CCL_CUSTOM) continue; /* the first queue */

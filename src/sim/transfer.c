@@ -23,7 +23,7 @@ static uint32_t slot_of(const sim_phase *p, uint32_t from, uint32_t to)
 
 static const sim_phase *phase_at(const sim_stream *s, uint32_t phase)
 {
-    return &s->coll->plan->phase[phase];
+    return &s->phases[phase];
 }
 
 static int32_t *balance(sim_world *w, sim_stream *s, uint32_t phase,
@@ -42,15 +42,31 @@ static sim_permit *permit(sim_world *w, sim_stream *s, uint32_t phase,
     return *b ? &(*b)[slot] : (sim_permit *)w->spare;
 }
 
+/* The way to `to` in the present phase; a ring asks for the same one again
+ * and again. */
+static const sim_way *way_to(sim_world *w, sim_stream *s, uint32_t phase,
+                             uint32_t to, uint64_t size)
+{
+    sim_way *k = &s->way;
+    if (k->known && k->phase == phase && k->to == to && k->size == size)
+        return k;
+    const sim_phase *p = phase_at(s, phase);
+    uint32_t place = sim_place(s, p);
+    *k = (sim_way){.known = true, .phase = phase, .to = to, .size = size};
+    k->member = s->member - place * p->stride + to * p->stride;
+    k->dst = sim_comm_rank(w, s->coll->comm, k->member);
+    k->slot = slot_of(p, place, to);
+    k->back = slot_of(p, to, place);
+    k->delay = sim_wire_time(w, s->rank->id, k->dst, size);
+    return k;
+}
+
 static void post(sim_world *w, sim_stream *s, uint32_t phase, uint32_t to,
                  uint64_t size, uint8_t kind)
 {
-    const sim_phase *p = phase_at(s, phase);
-    const sim_comm *comm = s->coll->comm;
-    uint32_t place = sim_place(s, p);
-    uint32_t member = s->member - place * p->stride + to * p->stride;
-    sim_stream *peer =
-        sim_stream_of(w, s->coll, comm->folded ? 0 : member, s->index);
+    const sim_way *k = way_to(w, s, phase, to, size);
+    sim_stream *peer = sim_stream_of(
+        w, s->coll, s->coll->comm->folded ? 0 : k->member, s->index);
     sim_message *m = sim_take(w, sizeof *m);
     if (w->status != SC_OK) return;
     m->e.rank = (uint32_t)(peer->rank - w->rank);
@@ -58,13 +74,13 @@ static void post(sim_world *w, sim_stream *s, uint32_t phase, uint32_t to,
     m->from = s;
     m->size = size;
     m->src = s->rank->id;
-    m->dst = sim_comm_rank(w, comm, member);
-    m->slot = slot_of(p, place, to);
-    m->back = slot_of(p, to, place);
+    m->dst = k->dst;
+    m->slot = k->slot;
+    m->back = k->back;
     m->phase = (uint16_t)phase;
     m->kind = kind;
     peer->held++;
-    sim_wire_send(w, m);
+    sim_wire_send(w, m, k->delay);
 }
 
 static void wake(sim_world *w, sim_stream *s, uint32_t kind, uint32_t slot,
@@ -77,7 +93,7 @@ static void wake(sim_world *w, sim_stream *s, uint32_t kind, uint32_t slot,
     k->slot = slot;
     k->size = size;
     k->phase = s->phase;
-    sim_put(&w->q, &k->e, w->q.now);
+    sim_put(w, &k->e, w->q.now);
 }
 
 void sim_transfer_send(sim_world *w, sim_stream *s, uint32_t to, uint64_t size)

@@ -37,14 +37,16 @@ static double hops(const sim_dim *d, uint32_t from, uint32_t to)
     }
 }
 
-static sc_time closed(const sim_world *w, const sim_message *m)
+sc_time sim_wire_time(const sim_world *w, uint32_t src, uint32_t dst,
+                      uint64_t size)
 {
     double latency = 0, slowest = 0;
+    if (w->o->links || w->machine) return 0;
     for (uint32_t i = 0; i < w->n_dims; i++) {
         const sim_dim *d = &w->dim[i];
-        uint32_t from = coordinate(d, m->src), to = coordinate(d, m->dst);
+        uint32_t from = coordinate(d, src), to = coordinate(d, dst);
         if (from == to) continue;
-        double bytes = (double)m->size / d->bytes_per_ns;
+        double bytes = (double)size / d->bytes_per_ns;
         if (w->rules->first_dim_only)
             return sim_ns(w, hops(d, from, to) * d->latency_ns + bytes);
         latency += hops(d, from, to) * d->latency_ns;
@@ -72,11 +74,6 @@ sc_time sim_wire_serial(const sim_world *w, uint32_t src, uint32_t dst,
 static uint32_t seat(const sim_world *w, uint32_t rank)
 {
     return w->folded ? w->rank[w->index[rank]].id : rank;
-}
-
-static uint64_t links_per_rank(const sim_dim *d)
-{
-    return d->kind == SC_DIM_FULL ? d->size - 1 : 2;
 }
 
 /* The dimension a message moves in next, n_dims where it has arrived. */
@@ -108,9 +105,7 @@ static uint64_t next_link(const sim_world *w, sim_message *m, uint32_t i)
     }
     uint32_t here = seat(w, m->at);
     if (d->kind == SC_DIM_FULL) {
-        uint32_t at = coordinate(d, here);
         uint32_t turn = (to + d->size - from) % d->size - 1;
-        (void)at;
         m->at = target;
         return base + (uint64_t)here * (d->size - 1) + turn;
     }
@@ -140,12 +135,12 @@ static void forward(sim_world *w, sim_message *m, const sim_dim *d,
     m->link = link;
     bool last = !m->inside && m->at == m->dst;
     m->e.kind = last ? SIM_EV_ARRIVE : SIM_EV_HOP;
-    sim_put(&w->q, &m->e, w->q.now + sim_ns(w, d->latency_ns + bytes));
+    sim_put(w, &m->e, w->q.now + sim_ns(w, d->latency_ns + bytes));
     sim_free *f = sim_take(w, sizeof *f);
     f->e.kind = SIM_EV_FREE;
     f->e.rank = (uint32_t)(d - w->dim);
     f->link = link;
-    sim_put(&w->q, &f->e, w->q.now + serial);
+    sim_put(w, &f->e, w->q.now + serial);
 }
 
 void sim_wire_free(sim_world *w, sim_free *f)
@@ -186,11 +181,15 @@ static void cut_through(sim_world *w, sim_message *m, const sim_dim *d,
     if (m->tail < tail) m->tail = tail;
     bool last = !m->inside && m->at == m->dst;
     m->e.kind = last ? SIM_EV_ARRIVE : SIM_EV_HOP;
-    sim_put(&w->q, &m->e, last ? m->tail : start + latency);
+    sim_put(w, &m->e, last ? m->tail : start + latency);
 }
 
 void sim_wire_hop(sim_world *w, sim_message *m)
 {
+    if (w->machine) {
+        sim_machine_hop(w, m);
+        return;
+    }
     uint32_t i = next_dim(w, m);
     const sim_dim *d = &w->dim[i];
     uint64_t link = next_link(w, m, i);
@@ -205,18 +204,20 @@ void sim_wire_hop(sim_world *w, sim_message *m)
 
 /* ---- ------------------------------------------------------------------- */
 
-void sim_wire_send(sim_world *w, sim_message *m)
+void sim_wire_send(sim_world *w, sim_message *m, sc_time delay)
 {
     w->n_messages++;
     m->at = m->src;
     if (m->src == m->dst) {
         m->e.kind = SIM_EV_ARRIVE;
-        sim_put(&w->q, &m->e, w->q.now);
+        sim_put(w, &m->e, w->q.now);
+    } else if (w->machine) {
+        sim_machine_send(w, m);
     } else if (w->o->links) {
         sim_wire_hop(w, m);
     } else {
         m->e.kind = SIM_EV_ARRIVE;
-        sim_put(&w->q, &m->e, w->q.now + closed(w, m));
+        sim_put(w, &m->e, w->q.now + delay);
     }
 }
 
@@ -242,12 +243,12 @@ sc_status sim_wire_init(sim_world *w)
         d->bytes_per_ns = from->gib_per_s * (1 << 30) / 1e9;
         stride *= d->size;
         d->first_link = w->n_links;
-        w->n_links += (uint64_t)w->n_npus * links_per_rank(d);
+        w->n_links += w->n_npus * sim_links_per_rank(d->kind, d->size);
     }
     w->n_dims = w->net->n_dims;
-    if (!w->o->links) {
+    if (w->o->hw || !w->o->links) {
         w->n_links = 0;
-        return SC_OK;
+        return w->o->hw ? sim_machine_init(w) : SC_OK;
     }
     w->link = sc_alloc(w->a, w->n_links, sizeof *w->link);
     return w->link ? SC_OK : sc_error_nomem(w->err);

@@ -76,6 +76,16 @@ static void init_scalars(sim_world *w)
     if (w->meets && s->comm_slots > 1) w->comm_slots = useful_slots(w);
 }
 
+static sc_status collect_spans(sim_world *w, sc_simulate_result *out)
+{
+    if (!w->o->record) return SC_OK;
+    out->span = SC_NEW_N(w->a, sc_task_span *, out->n_ranks);
+    if (!out->span) return sc_error_nomem(w->err);
+    for (uint32_t i = 0; i < out->n_ranks; i++)
+        out->span[i] = w->rank[w->index[i]].span;
+    return SC_OK;
+}
+
 static sc_status collect(sim_world *w, sc_simulate_result *out)
 {
     uint32_t n = w->w->n_ranks;
@@ -90,11 +100,34 @@ static sc_status collect(sim_world *w, sc_simulate_result *out)
     for (uint32_t i = 0; i < n; i++) {
         sc_rank_times *t = &out->rank[i];
         *t = w->rank[w->index[i]].out;
-        if (w->rules->idle_is_exposed) t->exposed = t->finish - t->compute;
+        t->idle = t->finish - t->compute - t->exposed - t->stalled;
+        if (w->rules->idle_is_exposed) {
+            t->exposed = t->finish - t->compute;
+            t->stalled = t->idle = 0;
+        }
         out->n_finished += t->finished;
         if (t->finished && t->finish > out->makespan) out->makespan = t->finish;
     }
-    return SC_OK;
+    SC_TRY(collect_spans(w, out));
+    return sim_links_use(w, out);
+}
+
+sc_status sim_world_init(sim_world *w)
+{
+    init_scalars(w);
+    SC_TRY(check(w));
+    SC_TRY(sim_wire_init(w));
+    SC_TRY(init_ranks(w));
+    SC_TRY(sim_meet_init(w));
+    SC_TRY(sim_tasks_init(w));
+    SC_TRY(sim_pair_init(w));
+    return sim_pool_init(w);
+}
+
+void sim_world_run(sim_world *w)
+{
+    for (uint32_t i = 0; i < w->n_ranks; i++) sim_task_begin(w, &w->rank[i]);
+    sim_loop(w);
 }
 
 typedef struct request {
@@ -114,16 +147,8 @@ static sc_status run(const request *q, const sc_simulate_opts *o, sc_arena *a,
                      .o = o,
                      .a = a,
                      .err = err};
-    init_scalars(x);
-    SC_TRY(check(x));
-    SC_TRY(sim_wire_init(x));
-    SC_TRY(init_ranks(x));
-    SC_TRY(sim_meet_init(x));
-    SC_TRY(sim_tasks_init(x));
-    SC_TRY(sim_pair_init(x));
-    SC_TRY(sim_pool_init(x));
-    for (uint32_t i = 0; i < x->n_ranks; i++) sim_task_begin(x, &x->rank[i]);
-    sim_loop(x);
+    SC_TRY(sim_world_init(x));
+    sim_world_run(x);
     *out = (sc_simulate_result){0};
     if (x->disorder) return SC_OK;
     SC_TRY(x->status);
@@ -170,6 +195,7 @@ static sc_status run_together(const request *q, const sc_simulate_opts *o,
     sc_simulate_opts again = *o;
     rules.collectives_start_alone = false;
     rules.ready_waits = false;
+    rules.unfit_runs = false;
     again.rules = &rules;
     sim_world *y = SC_NEW(a, sim_world);
     if (!y) return sc_error_nomem(err);

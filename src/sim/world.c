@@ -55,53 +55,67 @@ void sim_warn(sim_world *w, uint32_t what, const char *fmt, ...)
 
 /* ---- the queue --------------------------------------------------------- */
 
-static void put_in(sim_queue *q, sim_event *e)
+static bool room(sim_world *w, sim_bucket *b)
 {
-    uint64_t diff = (uint64_t)e->due ^ (uint64_t)q->now;
+    if (b->n < b->cap) return true;
+    uint32_t cap = b->cap ? 2 * b->cap : 32;
+    sim_item *v = b->cap < UINT32_MAX / 2 ? sim_take(w, cap * sizeof *v) : NULL;
+    if (w->status != SC_OK || !v) return false;
+    if (b->n) memcpy(v, b->item, b->n * sizeof *v);
+    sim_give(w, b->item, b->cap * sizeof *v);
+    b->item = v;
+    b->cap = cap;
+    return true;
+}
+
+static void put_in(sim_world *w, sim_item x)
+{
+    sim_queue *q = &w->q;
+    uint64_t diff = (uint64_t)x.due ^ (uint64_t)q->now;
     unsigned b = diff ? 64u - (unsigned)__builtin_clzll(diff) : 0;
-    e->next = NULL;
-    if (q->tail[b])
-        q->tail[b]->next = e;
-    else
-        q->head[b] = e;
-    q->tail[b] = e;
+    sim_bucket *to = &q->bucket[b];
+    if (!room(w, to)) return;
+    to->item[to->n++] = x;
     if (b) q->full |= 1ull << (b - 1);
 }
 
-void sim_put(sim_queue *q, sim_event *e, sc_time due)
+void sim_put(sim_world *w, sim_event *e, sc_time due)
 {
     e->due = due;
-    put_in(q, e);
+    put_in(w, (sim_item){due, e});
 }
 
-/* Lists keep the order in which events came: what is moved to a lower bucket
+/* Buckets keep the order in which events came: what is moved to a lower one
  * is moved before anything of the same time can be put there. */
-static void settle(sim_queue *q)
+static void settle(sim_world *w)
 {
+    sim_queue *q = &w->q;
     unsigned b = (unsigned)__builtin_ctzll(q->full) + 1;
-    sim_event *e = q->head[b];
-    sc_time min = e->due;
-    for (sim_event *k = e->next; k; k = k->next)
-        if (k->due < min) min = k->due;
+    sim_bucket *from = &q->bucket[b];
+    sc_time min = from->item[0].due;
+    for (uint32_t i = 1; i < from->n; i++)
+        if (from->item[i].due < min) min = from->item[i].due;
     q->now = min;
-    q->head[b] = q->tail[b] = NULL;
     q->full &= ~(1ull << (b - 1));
-    for (sim_event *next; e; e = next) {
-        next = e->next;
-        put_in(q, e);
-    }
+    for (uint32_t i = 0; i < from->n; i++) put_in(w, from->item[i]);
+    from->n = 0;
 }
 
-sim_event *sim_get(sim_queue *q)
+bool sim_pending(const sim_world *w)
 {
-    if (!q->head[0]) {
+    return w->q.taken < w->q.bucket[0].n;
+}
+
+sim_event *sim_get(sim_world *w)
+{
+    sim_queue *q = &w->q;
+    if (!sim_pending(w)) {
+        q->taken = q->bucket[0].n = 0;
         if (!q->full) return NULL;
-        settle(q);
+        settle(w);
+        if (!sim_pending(w)) return NULL; /* out of memory */
     }
-    sim_event *e = q->head[0];
-    q->head[0] = e->next;
-    if (!e->next) q->tail[0] = NULL;
-    return e;
+    return q->bucket[0].item[q->taken++].event;
 }
 
 /* ---- what a rank schedules for itself ---------------------------------- */
@@ -115,7 +129,7 @@ static sim_batch *batch_at(sim_world *w, sim_rank *r, sc_time due)
     b->e.rank = (uint32_t)(r - w->rank);
     b->next = r->batches;
     r->batches = b;
-    sim_put(&w->q, &b->e, due);
+    sim_put(w, &b->e, due);
     return b;
 }
 
@@ -187,12 +201,15 @@ sc_time sim_ns(const sim_world *w, double ns)
 void sim_loop(sim_world *w)
 {
     sim_event *e;
-    while (w->status == SC_OK && (e = sim_get(&w->q)) != NULL) {
+    while (w->status == SC_OK) {
+        if (w->machine && !sim_pending(w)) sim_machine_settle(w);
+        if ((e = sim_get(w)) == NULL) break;
         w->n_events++;
         switch (e->kind) {
         case SIM_EV_BATCH: run_batch(w, (sim_batch *)e); break;
         case SIM_EV_HOP: sim_wire_hop(w, (sim_message *)e); break;
         case SIM_EV_ARRIVE: sim_wire_arrive(w, (sim_message *)e); break;
+        case SIM_EV_FLOW: sim_machine_flow(w, e); break;
         case SIM_EV_FREE: sim_wire_free(w, (sim_free *)e); break;
         case SIM_EV_WAKE: sim_transfer_wake(w, (sim_wake *)e); break;
         }

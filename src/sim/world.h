@@ -12,20 +12,39 @@
 #include <stepcast/sim_workload.h>
 #include <stepcast/trace.h>
 
-enum { SIM_EV_BATCH, SIM_EV_HOP, SIM_EV_ARRIVE, SIM_EV_WAKE, SIM_EV_FREE };
+enum {
+    SIM_EV_BATCH,
+    SIM_EV_HOP,
+    SIM_EV_ARRIVE,
+    SIM_EV_WAKE,
+    SIM_EV_FREE,
+    SIM_EV_FLOW
+};
 
 typedef struct sim_event {
     sc_time due;
-    struct sim_event *next; /* in its bucket */
     uint32_t kind;
     uint32_t rank;
 } sim_event;
 
-/* A radix heap of lists: events of one time leave in the order they came. */
+typedef struct sim_item {
+    sc_time due;
+    sim_event *event;
+} sim_item;
+
+typedef struct sim_bucket {
+    sim_item *item;
+    uint32_t n, cap;
+} sim_bucket;
+
+/* A radix heap: bucket b > 0 holds what is due at a time that differs from
+ * `now` first in bit b - 1, bucket 0 what is due now.  Events of one time leave
+ * in the order they came. */
 typedef struct sim_queue {
     sc_time now;
-    uint64_t full; /* bit per bucket 1..64 that is not empty */
-    sim_event *head[65], *tail[65];
+    uint64_t full;  /* bit per bucket 1..64 that is not empty */
+    uint32_t taken; /* of bucket 0 */
+    sim_bucket bucket[65];
 } sim_queue;
 
 /* What a rank does at a time it chose. */
@@ -92,9 +111,11 @@ typedef struct sim_rank {
     struct sim_turn *line, *line_end;
     uint32_t in_line, promised;
     bool *lanes_used; /* [comm_slots] by a collective */
-    sc_time compute_since, comm_since, exposed_since;
-    uint32_t computing, communicating;
+    sc_time compute_since, comm_since, waits_since;
+    sc_time *waits; /* of `out`, what counts since then; NULL: nothing */
+    uint32_t computing, communicating, loading;
     sc_rank_times out;
+    sc_task_span *span; /* [n_tasks] NULL: not recorded */
 } sim_rank;
 
 /* What rooted.c adds to sc_ccl_op and sc_ccl_kind. */
@@ -135,8 +156,13 @@ typedef struct sim_plan {
     uint32_t root;         /* position in the communicator */
     uint64_t size, chunk;
     uint32_t n_streams, n_phases;
-    sim_phase *phase;          /* [n_phases] */
-    const sc_workload *custom; /* a rank per member */
+    uint32_t n_lists; /* ways through the dimensions */
+    sim_phase *phase; /* [n_lists * n_phases] */
+    uint32_t *list;   /* [n_streams] way of each; NULL: the first */
+    uint32_t *turn;   /* [n_streams * n_phases] place among all that start in
+                         the phase's dimension; NULL: as they come */
+    const struct sim_plan *base; /* it stands for in one collective, or NULL */
+    const sc_workload *custom;   /* a rank per member */
 } sim_plan;
 
 /* A communicator in use: a list of ranks, or the ranks of the whole network
@@ -186,11 +212,23 @@ typedef struct sim_end {
     uint32_t slot;       /* whose lanes it uses */
     sc_time begun;
     sim_coll *coll;
+    uint32_t turn[SC_HW_DIMS]; /* next to start in each dimension */
 } sim_end;
+
+/* What a message of a stream goes through; the last one is kept. */
+typedef struct sim_way {
+    bool known;
+    uint32_t phase, to;   /* position in the phase's ring */
+    uint32_t member, dst; /* of the group; rank */
+    uint32_t slot, back;  /* as boxes know the two ends */
+    uint64_t size;
+    sc_time delay; /* without links */
+} sim_way;
 
 /* One chunk of a collective on one member. */
 typedef struct sim_stream {
     struct sim_stream *next; /* in its lane */
+    const sim_phase *phases; /* of its way, [n_phases] of the plan */
     sim_coll *coll;
     sim_rank *rank;
     sim_end *end;    /* NULL: the member has not begun */
@@ -212,6 +250,7 @@ typedef struct sim_stream {
     bool toggle;
     uint8_t state;
     uint32_t place; /* position in the phase's ring */
+    sim_way way;
     void *custom;
 } sim_stream;
 
@@ -221,10 +260,12 @@ typedef struct sim_message {
     void *from;               /* sim_stream, or owner of the sending task */
     struct sim_message *next; /* in the queue of a link */
     uint64_t link;            /* whose queue */
+    const uint32_t *path;     /* [n_path] links of a machine */
+    uint32_t n_path;
     uint64_t size;
     sc_time tail;      /* when the last byte has arrived where the head is */
     uint32_t src, dst; /* ranks of the network */
-    uint32_t at;       /* where the head is */
+    uint32_t at;       /* where the head is: a rank, or a step of the path */
     uint32_t task;     /* that sends, or (asking) receives */
     uint32_t slot;     /* sender as the receiver's box knows it */
     uint32_t back;     /* and the other way */
@@ -291,7 +332,8 @@ typedef struct sim_world {
     uint32_t comm_slots; /* communications of a rank at once */
     sim_comm **comms;    /* hash table */
     uint32_t n_comms, comm_cap;
-    sim_comm **by_group; /* [n_groups + n_jobs] */
+    sim_comm **by_group;         /* [n_groups + n_jobs] */
+    struct sim_machine *machine; /* NULL: links of the dimensions */
     struct sim_pairs *pairs;
     uint32_t warned; /* bit per SIM_WARN_* */
     const char *warnings;
@@ -300,7 +342,9 @@ typedef struct sim_world {
     struct sim_meets *meeting;
     struct sim_memory *memory;
     uint64_t n_links;
-    sim_link *link; /* [n_links] */
+    sim_link *link;             /* [n_links] */
+    struct sim_trial *trial;    /* this world tries a plan out, or NULL */
+    struct sim_choice *choices; /* ways that were found */
     void *free_list[40];
     uint64_t spare[64];
 } sim_world;
@@ -311,8 +355,9 @@ void *sim_take(sim_world *w, size_t bytes);
 void sim_give(sim_world *w, void *p, size_t bytes);
 
 /* queue */
-void sim_put(sim_queue *q, sim_event *e, sc_time due);
-sim_event *sim_get(sim_queue *q); /* NULL: empty */
+void sim_put(sim_world *w, sim_event *e, sc_time due);
+sim_event *sim_get(sim_world *w);     /* NULL: empty */
+bool sim_pending(const sim_world *w); /* something is due now */
 
 /* `rank` does `kind` after `delay`; `what`, `size`, `task` are its data. */
 void sim_later(sim_world *w, sim_rank *r, sc_time delay, uint32_t kind,
@@ -389,6 +434,44 @@ uint32_t sim_comm_rank(const sim_world *w, const sim_comm *c, uint32_t member);
 uint32_t sim_comm_member(const sim_world *w, const sim_comm *c, uint32_t rank);
 sim_plan *sim_plan_of(sim_world *w, sim_rank *r, sim_comm *c, uint32_t task);
 
+/* A plan in the making. */
+typedef struct sim_draft {
+    sim_plan *plan;
+    const sc_ccl_list *list;
+    uint32_t n_dims; /* of the list: logical dimensions */
+    uint64_t size;   /* of the chunk so far */
+    const sim_comm *comm;
+} sim_draft;
+
+bool sim_draft_active(const sim_world *w, const sim_draft *d, uint32_t dim);
+/* The chunk passes `dim`; `pick` as in sim_phase. */
+void sim_draft_pass(sim_world *w, sim_draft *d, uint32_t dim, int op, int pick);
+
+/* order.c: ways of chunks through the dimensions */
+typedef struct sim_trial {
+    sim_plan *plan;
+    uint32_t *turn;            /* as of the plan, found out */
+    uint32_t next[SC_HW_DIMS]; /* turns given so far */
+} sim_trial;
+
+/* Gives the plan of `task` other ways than the ascending one, where the system
+ * asks for them. */
+void sim_order_plan(sim_world *w, sim_draft *d, int op);
+/* Whether `s` goes behind `other`, which stands behind `last`, in a queue. */
+bool sim_order_behind(const sim_world *w, const sim_stream *s,
+                      const sim_stream *other, const sim_stream *last);
+
+/* trial.c: the time a collective takes by a plan where all its members start
+ * at once and nothing else goes on; SC_TIME_MAX: not known.  Gives the plan its
+ * turns. */
+sc_time sim_order_try(sim_world *w, sim_plan *p, uint32_t mask);
+/* A stream starts a phase in a trial. */
+void sim_order_note(sim_world *w, const sim_stream *s);
+
+/* workload.c: all of a run but its result */
+sc_status sim_world_init(sim_world *w);
+void sim_world_run(sim_world *w);
+
 /* stream.c: chunks in their lanes */
 void sim_stream_leave(sim_world *w, sim_stream *s); /* a phase has ended */
 void sim_stream_let(sim_world *w, sim_stream *s);   /* held by one less */
@@ -420,13 +503,30 @@ void sim_transfer_wake(sim_world *w, sim_wake *e);
 
 /* wire.c */
 sc_status sim_wire_init(sim_world *w);
-void sim_wire_send(sim_world *w, sim_message *m);
+/* `delay`: sim_wire_time() of it. */
+void sim_wire_send(sim_world *w, sim_message *m, sc_time delay);
+/* How long a message takes where no links are asked for, else 0. */
+sc_time sim_wire_time(const sim_world *w, uint32_t src, uint32_t dst,
+                      uint64_t size);
 /* How long a message occupies the slowest port on its way. */
 sc_time sim_wire_serial(const sim_world *w, uint32_t src, uint32_t dst,
                         uint64_t size);
 void sim_wire_hop(sim_world *w, sim_message *m);
 void sim_wire_free(sim_world *w, sim_free *f);
 void sim_wire_arrive(sim_world *w, sim_message *m);
+
+/* machine.c: messages over the links of an sc_hw */
+sc_status sim_machine_init(sim_world *w);
+void sim_machine_send(sim_world *w, sim_message *m);
+void sim_machine_hop(sim_world *w, sim_message *m);
+/* Nothing more happens now: when do flows end? */
+void sim_machine_settle(sim_world *w);
+void sim_machine_flow(sim_world *w, sim_event *e);
+sc_status sim_machine_use(const sim_world *w, sc_simulate_result *out);
+
+/* use.c: what links have carried */
+uint64_t sim_links_per_rank(sc_dim_kind kind, uint32_t size);
+sc_status sim_links_use(const sim_world *w, sc_simulate_result *out);
 
 /* pair.c: sends and receives of tasks */
 sc_status sim_pair_init(sim_world *w);

@@ -162,13 +162,6 @@ static bool given(const raw_node *n, raw_attr attr)
     return (n->given >> attr & 1) != 0;
 }
 
-static sc_status absent(raw_trace *t, const raw_node *n, const char *attr)
-{
-    return raw_error(t, SC_C_MISSING, n->at, NULL,
-                     "node %" PRIu64 " (%s) has no %s", n->id,
-                     sc_task_kind_names[n->kind], attr);
-}
-
 /* Group "" is all ranks; so is "0" unless it is defined otherwise. */
 static bool is_world(const canon *c, raw_text g)
 {
@@ -202,7 +195,10 @@ static sc_status peer_slot(canon *c, raw_trace *t, const raw_node *n,
     raw_attr other = send ? RAW_COMM_DST : RAW_COMM_SRC;
     raw_attr self = send ? RAW_COMM_SRC : RAW_COMM_DST;
     const char *name = send ? "comm_dst" : "comm_src";
-    if (!given(n, other)) return absent(t, n, name);
+    if (!given(n, other)) {
+        c->list.flags[i] |= SC_TASK_NO_COMM;
+        return SC_OK;
+    }
     if (c->n_ranks > 0 && n->v[other] >= c->n_ranks)
         return raw_error(t, SC_C_RANGE, n->at, NULL,
                          "node %" PRIu64 ": %s is %" PRIu64
@@ -224,10 +220,14 @@ static sc_status communication(canon *c, raw_trace *t, const raw_node *n,
                                uint32_t i)
 {
     if (n->kind != SC_TASK_COLL) return peer_slot(c, t, n, i);
-    if (!given(n, RAW_COMM_TYPE)) return absent(t, n, "comm_type");
-    c->list.coll[i] = (uint8_t)n->v[RAW_COMM_TYPE];
-    if (given(n, RAW_COMM_ROOT))
+    if (given(n, RAW_COMM_TYPE))
+        c->list.coll[i] = (uint8_t)n->v[RAW_COMM_TYPE];
+    else
+        c->list.flags[i] |= SC_TASK_NO_COMM;
+    if (given(n, RAW_COMM_ROOT)) {
         c->list.peer[i] = (uint32_t)n->v[RAW_COMM_ROOT];
+        c->rooted = true;
+    }
     return group_slot(c, t, n, &c->list.group[i]);
 }
 
@@ -374,6 +374,7 @@ sc_status canon_build(canon *c, raw_trace *t)
 {
     trace_slots *slots[] = {&c->groups, &c->peers, &c->tags, &c->tensor_slots};
     memset(&c->list, 0, sizeof c->list);
+    c->rooted = false;
     for (size_t i = 0; i < SC_COUNT(slots); i++) {
         slots[i]->index.a = c->keep;
         index_clear(&slots[i]->index);

@@ -38,6 +38,7 @@ typedef struct canon {
     trace_names tensor_names;
     uint64_t *group_at; /* [groups] where each is named first */
     uint32_t cap_at;
+    bool rooted;            /* some collective names its root */
     const raw_node **order; /* [list.n_tasks] by ascending id */
     uint64_t low, span;     /* least id, and how far the greatest is */
     uint32_t *table;        /* [span + 1] index + 1 by id - low, or NULL */

@@ -17,6 +17,7 @@ typedef struct reader {
     raw_trace *t;
     uint32_t line, col; /* of the value at hand in the file, from 0 */
     bool metadata;      /* the next object may be GlobalMetadata */
+    bool legacy;        /* a workload_graph, where only data_deps count */
 } reader;
 
 static uint64_t place(const reader *r, sc_pos pos)
@@ -25,9 +26,9 @@ static uint64_t place(const reader *r, sc_pos pos)
     return (uint64_t)(pos.line + r->line) << 32 | col;
 }
 
-static char fold(char c)
+static int fold(char c)
 {
-    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+    return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c;
 }
 
 /* `key` without case and underscores is `name`, which has none. */
@@ -194,6 +195,7 @@ static sc_status member(reader *r, raw_node *n, const sc_node *e)
 {
     if (is(e->key, "id")) return number(r, e, &n->id);
     if (is(e->key, "type") || is(e->key, "nodetype")) return kind(r, n, e);
+    if (is(e->key, "ctrldeps") && r->legacy) return SC_OK;
     if (is(e->key, "datadeps") || is(e->key, "ctrldeps")) return deps(r, n, e);
     if (is(e->key, "attr")) return attributes(r, n, e);
     if (is(e->key, "durationmicros") || is(e->key, "runtime"))
@@ -248,12 +250,18 @@ static sc_status nodes(reader *r, const sc_node *list)
 static sc_status top(reader *r, const sc_node *root)
 {
     if (root->kind == SC_N_SEQ) return nodes(r, root);
-    if (root->kind == SC_N_MAP)
-        for (const sc_node *e = root->child; e; e = e->next)
-            if (e->kind == SC_N_SEQ &&
-                (is(e->key, "nodes") || is(e->key, "node") ||
-                 is(e->key, "workloadgraph")))
-                return nodes(r, e);
+    if (root->kind != SC_N_MAP) return node(r, root);
+    const sc_node *schema = sc_node_get(root, "schema");
+    for (const sc_node *e = root->child; e; e = e->next) {
+        r->legacy = is(e->key, "workloadgraph");
+        if (e->kind != SC_N_SEQ ||
+            !(r->legacy || is(e->key, "nodes") || is(e->key, "node")))
+            continue;
+        if (!r->legacy && schema != NULL)
+            return raw_error(r->t, SC_C_TYPE, place(r, schema->pos), NULL,
+                             "a PyTorch execution trace, not a Chakra trace");
+        return nodes(r, e);
+    }
     return node(r, root);
 }
 

@@ -280,6 +280,25 @@ static sc_status unknown(comms *c, const canon *k, raw_trace *t, uint32_t slot,
                      "communicator group \"%s\" is not defined", name);
 }
 
+/* The root of every collective is a position in its group. */
+static sc_status check_roots(const comms *c, const canon *k, raw_trace *t,
+                             const uint32_t *groups)
+{
+    const sc_task_list *l = &k->list;
+    for (uint32_t i = 0; i < l->n_tasks; i++) {
+        if (l->kind[i] != SC_TASK_COLL) continue;
+        uint32_t n = l->group[i] == SC_TASK_WORLD
+                         ? c->n_ranks
+                         : c->group[groups[l->group[i]]].n;
+        if (l->peer[i] >= n)
+            raw_error(t, SC_C_RANGE, k->order[i]->at, NULL,
+                      "node %" PRIu64
+                      ": comm_root is %u in a group of %u members",
+                      l->id[i], l->peer[i], n);
+    }
+    return t->first;
+}
+
 /* Groups are not resolved: each name is one without members. */
 static sc_status bare(comms *c, uint32_t name, uint32_t *out, sc_err *err)
 {
@@ -305,5 +324,6 @@ sc_status comms_resolve(comms *c, const canon *k, raw_trace *t,
                       "no member",
                       k->rank, s);
     }
-    return t->first;
+    SC_TRY(t->first);
+    return k->rooted && c->n_ranks > 0 ? check_roots(c, k, t, groups) : SC_OK;
 }

@@ -175,6 +175,15 @@ static sc_status finish(session *s, const char *name, uint32_t n_ranks,
 
 /* ---- files */
 
+/* Traces pack well, but what packs a thousandfold and more is an attack. */
+static sc_status unpack(const char *buf, size_t len, const char *file,
+                        sc_arena *tmp, char **out, size_t *out_len, sc_err *err)
+{
+    size_t max =
+        len < (MAX_BYTES >> 11) - 1024 ? (len + 1024) << 11 : MAX_BYTES;
+    return sc_unpack(buf, len, max - 1, file, tmp, out, out_len, err);
+}
+
 /* The file of a rank: the suffix of the last one first.  NULL: there is none,
  * or memory is out. */
 static char *file_of(const char *prefix, uint32_t rank, const struct form **at,
@@ -262,8 +271,7 @@ sc_status sc_trace_read_one(const void *data, size_t len, const char *file,
         if (forms[i].text && ends_with(file, forms[i].suffix)) form = &forms[i];
     sc_status st = begin(&s, 1, 0, o, a, err);
     char *buf = NULL;
-    if (st == SC_OK)
-        st = sc_unpack(data, len, MAX_BYTES - 1, file, &s.tmp, &buf, &len, err);
+    if (st == SC_OK) st = unpack(data, len, file, &s.tmp, &buf, &len, err);
     if (st == SC_OK) st = take(&s, 0, form, file, buf, len);
     if (st == SC_OK) st = finish(&s, file, 1, out);
     end(&s);

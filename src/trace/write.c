@@ -137,8 +137,9 @@ static void attr_tensors(writer *w, const sc_task_list *l, const char *name,
 static void communication(writer *w, const sc_task_list *l,
                           const sc_rank_trace *r, uint32_t rank, uint32_t i)
 {
+    bool known = (l->flags[i] & SC_TASK_NO_COMM) == 0;
     if (l->kind[i] == SC_TASK_COLL) {
-        attr_number(w, "comm_type", F_INT64, l->coll[i]);
+        if (known) attr_number(w, "comm_type", F_INT64, l->coll[i]);
         if (l->group[i] != SC_TASK_WORLD) {
             const char *name = w->group_name[r->groups[l->group[i]]];
             attr_bytes(w, "pg_name", F_STRING, name, strlen(name));
@@ -146,6 +147,7 @@ static void communication(writer *w, const sc_task_list *l,
         if (l->peer[i] != 0) attr_number(w, "comm_root", F_UINT32, l->peer[i]);
         return;
     }
+    if (!known) return;
     bool send = l->kind[i] == SC_TASK_SEND;
     uint32_t peer = r->peers[l->peer[i]];
     attr_number(w, "comm_src", F_UINT32, send ? rank : peer);

@@ -10,8 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define LINKS 12
-#define FLOWS 40
+#define LINKS 48
+#define FLOWS 64
 
 typedef struct world {
     double bw[LINKS]; /* bytes/s */
@@ -28,9 +28,22 @@ static double some_weight(prop *p)
     return kind == 2 ? 1 + (double)prop_below(p, 3) : 1e-2 + 10 * prop_unit(p);
 }
 
+/* Links that all fill at one level, but for the rounding of its multiples. */
+static void make_even(world *w, double level)
+{
+    for (uint32_t l = 0; l < w->n_links; l++) {
+        double weight = 0;
+        for (uint32_t i = 0; i < w->n_flows; i++)
+            for (uint32_t k = 0; k < w->flow[i].n; k++)
+                if (w->flow[i].link[k] == l) weight += w->flow[i].weight;
+        w->bw[l] = weight > 0 ? level * weight : level;
+    }
+}
+
 static void random_world(prop *p, world *w, bool together)
 {
-    w->n_links = 1 + (uint32_t)prop_below(p, LINKS);
+    /* few links that all share, or many of which each change reaches some */
+    w->n_links = 1 + (uint32_t)prop_below(p, prop_below(p, 2) ? LINKS : 8);
     w->n_flows = 1 + (uint32_t)prop_below(p, FLOWS);
     for (uint32_t l = 0; l < w->n_links; l++)
         w->bw[l] = prop_below(p, 2) ? 1e9 * (1 + (double)prop_below(p, 3))
@@ -51,6 +64,7 @@ static void random_world(prop *p, world *w, bool together)
     }
     for (uint32_t i = 0; i < w->n_flows; i++)
         w->flow[i].start = sc_time_to_s(w->start[i] + w->latency[i]);
+    if (prop_below(p, 3) == 2) make_even(w, 1e9 * prop_unit(p) + 1e8);
 }
 
 static sc_flows *machine_of(const world *w, sc_arena *a)

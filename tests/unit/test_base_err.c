@@ -28,6 +28,9 @@ static void test_format(void **state)
     check_format(bare, NULL, ":3:9: error: bad 7");
     check_format(sc_pos_file("--tp 7"), "", "--tp 7: error: bad 7");
     check_format(sc_pos_none(), "h", "error: bad 7; h");
+    check_format(sc_pos_byte("t.et", 0), NULL, "t.et:byte 0: error: bad 7");
+    check_format(sc_pos_byte(NULL, 70), NULL, "byte 70: error: bad 7");
+    check_format(sc_pos_byte("t.et", UINT64_MAX), NULL, "t.et: error: bad 7");
 }
 
 static void test_format_truncates(void **state)

@@ -35,8 +35,7 @@ static const char *const machines[] = {
     "fc4@9GB/s x switch21@5GB/s; nics=2; rails=2; leaf=2; group=4",
     "switch3@9GB/s x switch7@5GB/s; group=3; oversubscription=2",
     "fc2@9GB/s x switch22@5GB/s; rails=1; leaf=2; pod=6",
-    "switch4@9GB/s x switch24@5GB/s; nics=4; rails=2; leaf=2; pod=8; "
-    "oversubscription=2; core_oversubscription=3",
+    "fc4@9GB/s x switch24@5GB/s; leaf=2; pod=8; core_oversubscription=3",
     "frontier:9408",
     "gb200-nvl72:9",
     "tpu-v5p:896",

@@ -247,6 +247,25 @@ static void repeated(void **state)
     assert_int_equal(l->duration[0], 4000000);
 }
 
+/* What PyTorch says of the host's side of a collective can only be replayed. */
+static void who_is_not_said(void **state)
+{
+    (void)state;
+    ck_file(&file);
+    for (unsigned k = SC_TASK_SEND; k <= SC_TASK_COLL; k++) {
+        ck_node(&node, k, k);
+        ck_num(&node, 7, 85);
+        ck_message(&file, &node);
+    }
+    const sc_task_list *l = read_with(NULL);
+    for (uint32_t i = 0; i < 3; i++) {
+        assert_int_equal(l->flags[i],
+                         SC_TASK_NO_COMM | SC_TASK_NO_SIZE | SC_TASK_NO_OPS);
+        assert_int_equal(l->duration[i], 85000000);
+    }
+    assert_int_equal(sc_workload_check(&w, &err), SC_OK);
+}
+
 static void no_nodes(void **state)
 {
     (void)state;
@@ -258,8 +277,9 @@ int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
-        T(fields),        T(scalars), T(dependencies), T(slots),
-        T(involved_dims), T(tensors), T(repeated),     T(no_nodes),
+        T(fields),   T(scalars),       T(dependencies),
+        T(slots),    T(involved_dims), T(tensors),
+        T(repeated), T(no_nodes),      T(who_is_not_said),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

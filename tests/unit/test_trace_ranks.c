@@ -395,8 +395,10 @@ static void put_everything(uint32_t r)
     ck_inside(&a, 28, &list);
     ck_inside(&node, 10, &a);
     ck_message(&file, &node);
-    ck_node(&node, 13, SC_TASK_LOAD);
-    ck_message(&file, &node);
+    for (unsigned k = SC_TASK_LOAD; k <= SC_TASK_COLL; k++) { /* bare ones */
+        ck_node(&node, 13 + k, k);
+        ck_message(&file, &node);
+    }
     put(r, ".et", file.b, file.n);
 }
 
@@ -490,7 +492,8 @@ static void json(void **state)
         "{\"name\": \"involved_dim\", \"bool_list\": [true, false, true]}, "
         "{\"name\": \"comm_size\", \"int64_val\": 64}]}]",
         "{\"workload_graph\": [{\"Id\": 0, \"Name\": \"a\", \"NodeType\": 4, "
-        "\"runtime\": 5, \"data_deps\": [], \"num_ops\": 77}, "
+        "\"runtime\": 5, \"data_deps\": [], \"ctrlDeps\": [9], \"num_ops\": "
+        "77}, "
         "{\"Id\": 1, \"Name\": \"b\", \"NodeType\": 7, \"is_cpu_op\": false, "
         "\"data_deps\": [0], \"comm_type\": 2, \"comm_size\": 64, "
         "\"pg_name\": \"1\", \"involved_dim\": [1, 0, 1]}]}"};

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* chakra.c - `stepcast predict --emit-chakra DIR`. */
+#include <stepcast/plan.h>
+#include <stepcast/trace.h>
+#include <stepcast/trace_machine.h>
+
+#include "cli/predict.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define MAX_RANKS 65536u
+#define MAX_BYTES ((uint64_t)64 << 30)
+/* What a task takes in a file, name and attributes, about. */
+#define TASK_BYTES 100u
+
+static sc_status too_large(cli *c, const char *dir, uint64_t n,
+                           const char *what, uint64_t limit)
+{
+    return sc_error(c->err, SC_EINPUT, SC_C_TOO_BIG,
+                    sc_pos_option(c->arena, "--emit-chakra", dir),
+                    "fewer micro-batches or replicas; replicas can be added to "
+                    "traces later",
+                    "the traces would be %" PRIu64 " %s, more than %" PRIu64, n,
+                    what, limit);
+}
+
+/* The model's name as part of a file's, other than those of its folder. */
+static const char *file_name(cli *c, const char *model)
+{
+    bool taken = strcmp(model, "system") == 0 || strcmp(model, "memory") == 0;
+    char *name = sc_sprintf(c->arena, "%s%s", model, taken ? "-1" : "");
+    for (char *at = name; at && *at; at++)
+        if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                    "0123456789._-",
+                    *at))
+            *at = '-';
+    return name;
+}
+
+static bool copies(const sc_workload *w)
+{
+    for (uint32_t k = 0; k < w->n_classes; k++)
+        for (uint32_t i = 0; i < w->classes[k].n_tasks; i++)
+            if (w->classes[k].kind[i] == SC_TASK_LOAD ||
+                w->classes[k].kind[i] == SC_TASK_STORE)
+                return true;
+    return false;
+}
+
+static sc_status make_folder(cli *c, const char *dir)
+{
+    if (mkdir(dir, 0777) == 0 || errno == EEXIST) return SC_OK;
+    return sc_error(c->err, SC_EIO, SC_C_IO, sc_pos_file(dir), NULL,
+                    "can't make the folder: %s", strerror(errno));
+}
+
+static sc_status write_files(cli *c, const sc_workload *w,
+                             const sc_prediction *p, cli_emitted *e)
+{
+    sc_trace_machine m = {p->run.hw, p->run.precision, copies(w)};
+    sc_text notes;
+    sc_text_init(&notes);
+    sc_status s = sc_trace_machine_write(&m, e->dir, c->arena, &notes, c->err);
+    e->notes = sc_strdup(c->arena, notes.buf);
+    if (s == SC_OK && (notes.failed || !e->notes)) s = sc_error_nomem(c->err);
+    sc_text_free(&notes);
+    SC_TRY(s);
+    const char *prefix = sc_sprintf(c->arena, "%s/%s", e->dir, e->name);
+    if (!prefix) return sc_error_nomem(c->err);
+    return sc_trace_write(w, prefix, c->err);
+}
+
+sc_status cli_chakra(cli *c, const char *dir, const sc_prediction *p,
+                     cli_emitted *out)
+{
+    sc_plan plan;
+    sc_block *blocks = NULL;
+    sc_workload w;
+    uint32_t n = p->run.hw->n_devices;
+    if (n < 2)
+        return sc_error(c->err, SC_EINPUT, SC_C_UNSUPPORTED,
+                        sc_pos_option(c->arena, "--emit-chakra", dir), NULL,
+                        "one device exchanges nothing");
+    if (n > MAX_RANKS) return too_large(c, dir, n, "files", MAX_RANKS);
+    SC_TRY(sc_plan_build(&p->run, c->arena, &plan, c->err));
+    SC_TRY(sc_blocks_price(&plan, c->arena, &blocks, c->err));
+    SC_TRY(sc_plan_workload(&plan, blocks, c->arena, &w, c->err));
+    cli_emitted e = {.dir = dir,
+                     .name = file_name(c, p->run.model->name),
+                     .ranks = n,
+                     .classes = w.n_classes,
+                     .groups = w.n_groups};
+    if (!e.name) return sc_error_nomem(c->err);
+    for (uint32_t r = 0; r < n; r++)
+        e.tasks += w.classes[w.ranks[r].cls].n_tasks;
+    if (e.tasks > MAX_BYTES / TASK_BYTES)
+        return too_large(c, dir, e.tasks * TASK_BYTES >> 30, "GiB",
+                         MAX_BYTES >> 30);
+    SC_TRY(make_folder(c, dir));
+    SC_TRY(write_files(c, &w, p, &e));
+    *out = e;
+    return SC_OK;
+}
+
+void cli_chakra_text(const cli_emitted *e, sc_text *out)
+{
+    sc_text_add(out,
+                "  chakra         %u ranks of %u kinds, %u communicators, "
+                "%" PRIu64 " tasks\n"
+                "                 %s/%s.0.et to %u.et%s%s%s,\n"
+                "                 system.json, network.yml, memory.json\n",
+                e->ranks, e->classes, e->groups, e->tasks, e->dir, e->name,
+                e->ranks - 1, e->groups ? ", " : "", e->groups ? e->name : "",
+                e->groups ? ".json" : "");
+    for (const char *at = e->notes; *at;) {
+        size_t n = strcspn(at, "\n");
+        sc_text_add(out, "                 network.yml: %.*s\n", (int)n, at);
+        at += n + (at[n] == '\n');
+    }
+}
+
+void cli_chakra_json(const cli_emitted *e, sc_arena *a, sc_json *out)
+{
+    sc_json_key(out, "chakra");
+    sc_json_begin(out, '{');
+    sc_json_put_string(out, "prefix", sc_sprintf(a, "%s/%s", e->dir, e->name));
+    sc_json_put_uint(out, "ranks", e->ranks);
+    sc_json_put_uint(out, "classes", e->classes);
+    sc_json_put_uint(out, "communicators", e->groups);
+    sc_json_put_uint(out, "tasks", e->tasks);
+    sc_json_key(out, "network");
+    cli_lines_json(e->notes, a, out);
+    sc_json_end(out, '}');
+}

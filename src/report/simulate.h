@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* simulate.h - what both forms of a simulated run show of its links. */
+#ifndef REPORT_SIMULATE_H
+#define REPORT_SIMULATE_H
+
+#include <stepcast/report_simulate.h>
+
+/* One dimension of the network. */
+typedef struct report_tier {
+    uint64_t links, used, bytes;
+    double mean, most; /* utilization over all its links, of the busiest one */
+    const char *kind;
+    uint32_t size; /* of the dimension; 0: a scope */
+} report_tier;
+
+/* Returns how many: of dimensions, or of a machine's scopes. */
+uint32_t report_tiers(const sc_report_simulation *s,
+                      report_tier tier[SC_HW_DIMS]);
+void report_link_name(const sc_report_simulation *s, const sc_link_use *l,
+                      char *buf, size_t size);
+
+/* Indices of the `n` busiest links, busiest first (of equals the lower id):
+ * written to `out`; returns how many there are. */
+uint32_t report_busiest(const sc_report_simulation *s, uint32_t n,
+                        uint32_t *out);
+
+double report_utilization(const sc_report_simulation *s, const sc_link_use *l);
+
+extern const char *const report_net_kinds[]; /* by sc_dim_kind */
+
+#endif

@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * order.c - in which order the chunks of a collective pass the dimensions.
+ *
+ * A chunk that is reduce-scattered shrinks on its way, so the dimension it
+ * passes first carries most of it.  Chunks that start in different dimensions
+ * share the load out (Rashidi et al., "Themis", ISCA 2022): each chunk in turn
+ * goes first where least has been loaded so far.  An all-gather runs the way
+ * backwards, an all-reduce there and back.
+ *
+ * What a sum of loads can't tell (how the pipeline fills and drains, how
+ * latencies overlap) is found out by running the collective once, alone, in a
+ * world of its own: of several ways the fastest is kept, the ascending one
+ * where no other is faster.  The order in which streams started there is the
+ * order in which all members start them, so that none waits for a partner
+ * that runs another chunk.
+ */
+#include "sim/world.h"
+
+#include <string.h>
+
+#define MAX_PERMUTED 5  /* dimensions of which all orders are looked at */
+#define SMALL_LOAD   16 /* a difference of 1/16 chunk is none */
+#define FLEX         4  /* flexible chunks are at most that much larger */
+
+/* ---- loads ------------------------------------------------------------- */
+
+typedef struct orders {
+    sim_world *w;
+    const sim_draft *d;
+    int op;
+    uint32_t k;              /* active dimensions */
+    uint8_t dim[SC_HW_DIMS]; /* they, ascending */
+    double load[SC_HW_DIMS]; /* ns so far, by position in dim */
+    uint64_t total;          /* bytes of all chunks when they start */
+    uint64_t whole;          /* one chunk's bytes where it is whole */
+} orders;
+
+/* ns that a reduce-scatter of `size` bytes occupies a dimension: its busiest
+ * link, or its steps where they can't overlap. */
+static double scatter_ns(const orders *o, uint32_t at, double size)
+{
+    const sim_world *w = o->w;
+    const sim_dim *d = &w->dim[o->dim[at]];
+    const sc_ccl *c = &o->d->list->dim[o->dim[at]];
+    double n = d->size, share = size / n, steps = n - 1,
+           moved = (n - 1) * share;
+    double hop = d->kind == SC_DIM_SWITCH ? 2 : 1;
+    if (c->kind == SC_CCL_HALVING_DOUBLING) {
+        steps = 0;
+        for (uint32_t far = 1; far < d->size; far *= 2) steps++;
+        if (d->kind == SC_DIM_RING) moved = steps * size / 2;
+    } else if (c->kind == SC_CCL_DIRECT) {
+        steps = 1;
+        if (d->kind == SC_DIM_FULL) moved = share;
+        if (d->kind == SC_DIM_RING || d->kind == SC_DIM_MESH)
+            moved = size * n / 8;
+    }
+    double busy = moved / d->bytes_per_ns;
+    double endpoint = (double)w->endpoint / 1000;
+    double alone = busy + steps * (hop * d->latency_ns + endpoint);
+    double overlapped = alone / w->lane_limit;
+    return busy > overlapped ? busy : overlapped;
+}
+
+/* Adds what a chunk of `size` loads along a way of reduce-scatters. */
+static void add_load(const orders *o, const uint8_t *way, uint64_t size,
+                     double *load)
+{
+    double left = (double)size;
+    for (uint32_t i = 0; i < o->k; i++) {
+        load[way[i]] += scatter_ns(o, way[i], left);
+        left /= o->w->dim[o->dim[way[i]]].size;
+    }
+}
+
+static void ascending(const orders *o, uint8_t *way)
+{
+    for (uint32_t i = 0; i < o->k; i++) way[i] = (uint8_t)i;
+}
+
+/* ---- ways of one chunk ------------------------------------------------- */
+
+typedef enum scheme { ASCENDING, ROTATE, GREEDY, FLEXIBLE, LEAST } scheme;
+
+/* Positions by rising load; equal ones ascend. */
+static void by_load(const orders *o, uint8_t *way)
+{
+    ascending(o, way);
+    for (uint32_t i = 1; i < o->k; i++)
+        for (uint32_t j = i; j > 0 && o->load[way[j]] < o->load[way[j - 1]];
+             j--) {
+            uint8_t t = way[j];
+            way[j] = way[j - 1];
+            way[j - 1] = t;
+        }
+}
+
+/* The next permutation in lexicographic order; false after the last. */
+static bool next_way(uint8_t *way, uint32_t k)
+{
+    uint32_t i = k - 1, j = k - 1;
+    while (i > 0 && way[i - 1] > way[i]) i--;
+    if (i == 0) return false;
+    while (way[j] < way[i - 1]) j--;
+    uint8_t t = way[i - 1];
+    way[i - 1] = way[j];
+    way[j] = t;
+    for (j = k - 1; i < j; i++, j--) {
+        t = way[i];
+        way[i] = way[j];
+        way[j] = t;
+    }
+    return true;
+}
+
+/* Of all ways the one after which the most loaded dimension is loaded least,
+ * then the sum. */
+static void least(const orders *o, uint64_t size, uint8_t *way)
+{
+    uint8_t try[SC_HW_DIMS];
+    double best = 0, best_sum = 0;
+    if (o->k > MAX_PERMUTED) {
+        by_load(o, way);
+        return;
+    }
+    ascending(o, try);
+    do {
+        double load[SC_HW_DIMS], most = 0, sum = 0;
+        memcpy(load, o->load, sizeof load);
+        add_load(o, try, size, load);
+        for (uint32_t i = 0; i < o->k; i++) {
+            if (load[i] > most) most = load[i];
+            sum += load[i];
+        }
+        if (best == 0 || most < best * (1 - 1e-9) ||
+            (most < best * (1 + 1e-9) && sum < best_sum * (1 - 1e-9))) {
+            best = most;
+            best_sum = sum;
+            memcpy(way, try, sizeof try);
+        }
+    } while (next_way(try, o->k));
+}
+
+/* Least loaded first, unless all are loaded about alike. */
+static void greedy(const orders *o, uint64_t size, uint8_t *way)
+{
+    by_load(o, way);
+    double least_load = o->load[way[0]], most = o->load[way[o->k - 1]];
+    if (most - least_load < scatter_ns(o, way[0], (double)size) / SMALL_LOAD)
+        ascending(o, way);
+}
+
+/* A chunk as large as levels the loads out. */
+static uint64_t flexible(const orders *o, uint64_t size, uint8_t *way)
+{
+    by_load(o, way);
+    double gap = o->load[way[o->k - 1]] - o->load[way[0]];
+    double parts = gap / scatter_ns(o, way[0], (double)size);
+    if (parts < 1) {
+        ascending(o, way);
+        return size;
+    }
+    return parts < FLEX ? (uint64_t)((double)size * parts) : FLEX * size;
+}
+
+static uint64_t choose_way(const orders *o, scheme s, uint32_t chunk,
+                           uint64_t size, uint8_t *way)
+{
+    switch (s) {
+    case ROTATE:
+        for (uint32_t i = 0; i < o->k; i++)
+            way[i] = (uint8_t)((i + chunk) % o->k);
+        break;
+    case GREEDY: greedy(o, size, way); break;
+    case FLEXIBLE: return flexible(o, size, way);
+    case LEAST: least(o, size, way); break;
+    case ASCENDING: ascending(o, way); break;
+    }
+    return size;
+}
+
+/* ---- a plan of such ways ----------------------------------------------- */
+
+typedef struct ways { /* of all chunks */
+    uint32_t n, cap;
+
+    struct one_way {
+        uint64_t size;
+        uint8_t way[SC_HW_DIMS];
+    } * chunk;
+} ways;
+
+/* Dimensions of an all-reduce that is done in each of them: none shrinks. */
+static bool shrinks(const orders *o)
+{
+    return o->op == SC_OP_RS || o->op == SC_OP_AG ||
+           (o->op == SC_OP_AR && o->w->sys->local_bw_aware);
+}
+
+/* Bytes of a chunk when it starts; an all-gather starts with a share. */
+static uint64_t at_start(const orders *o, uint64_t whole)
+{
+    uint64_t size = whole;
+    if (o->op != SC_OP_AG) return size;
+    for (uint32_t i = 0; i < o->k; i++) size /= o->w->dim[o->dim[i]].size;
+    return size > 0 ? size : 1;
+}
+
+static sc_status find_ways(orders *o, scheme s, sc_arena *a, ways *out)
+{
+    memset(o->load, 0, sizeof o->load);
+    *out = (ways){.cap = o->d->plan->n_streams};
+    out->chunk = SC_NEW_N(a, struct one_way, out->cap);
+    if (!out->chunk) return SC_ENOMEM;
+    uint64_t left = o->total, share = at_start(o, o->whole);
+    while (left > 0 && out->n < out->cap) {
+        struct one_way *c = &out->chunk[out->n];
+        uint64_t size = choose_way(o, s, out->n, o->whole, c->way);
+        c->size = at_start(o, size);
+        if (c->size > left || left - c->size < share) c->size = left;
+        left -= c->size;
+        add_load(o, c->way, size, o->load);
+        out->n++;
+    }
+    return SC_OK;
+}
+
+/* The phases of one way, behind those that the plan has. */
+static void lay_way(const orders *o, sim_plan *plan, const struct one_way *c,
+                    uint32_t list)
+{
+    sim_draft d = *o->d;
+    sim_plan one = {.phase = plan->phase + (size_t)list * plan->n_phases};
+    d.plan = &one;
+    d.size = c->size;
+    uint32_t k = o->k;
+    if (o->op == SC_OP_AR && shrinks(o)) {
+        for (uint32_t i = 0; i + 1 < k; i++)
+            sim_draft_pass(o->w, &d, o->dim[c->way[i]], SC_OP_RS, 1);
+        sim_draft_pass(o->w, &d, o->dim[c->way[k - 1]], SC_OP_AR, 1);
+        for (uint32_t i = k - 1; i-- > 0;)
+            sim_draft_pass(o->w, &d, o->dim[c->way[i]], SC_OP_AG, 2);
+        return;
+    }
+    for (uint32_t i = 0; i < k; i++) {
+        uint32_t at = o->op == SC_OP_AG ? k - 1 - i : i;
+        sim_draft_pass(o->w, &d, o->dim[c->way[at]], o->op, 0);
+    }
+}
+
+static uint32_t list_of(const ways *x, uint32_t chunk, const uint32_t *list)
+{
+    for (uint32_t i = chunk; i-- > 0;)
+        if (x->chunk[i].size == x->chunk[chunk].size &&
+            !memcmp(x->chunk[i].way, x->chunk[chunk].way, SC_HW_DIMS))
+            return list[i];
+    return UINT32_MAX;
+}
+
+static sim_plan *lay(const orders *o, const ways *x)
+{
+    sim_world *w = o->w;
+    sim_plan *p = SC_NEW(w->a, sim_plan);
+    if (!p) return NULL;
+    *p = *o->d->plan;
+    p->n_streams = x->n;
+    p->n_lists = 0;
+    p->list = SC_NEW_N(w->a, uint32_t, x->n);
+    p->turn = NULL;
+    if (!p->list) return NULL;
+    for (uint32_t i = 0; i < x->n; i++) {
+        p->list[i] = list_of(x, i, p->list);
+        if (p->list[i] == UINT32_MAX) p->list[i] = p->n_lists++;
+    }
+    p->phase = SC_NEW_N(w->a, sim_phase, (size_t)p->n_lists * p->n_phases);
+    if (!p->phase) return NULL;
+    for (uint32_t i = 0, made = 0; i < x->n; i++)
+        if (p->list[i] == made) lay_way(o, p, &x->chunk[i], made++);
+    return p;
+}
+
+/* ---- the choice -------------------------------------------------------- */
+
+/* What was found for collectives of one kind and size along `mask`. */
+typedef struct sim_choice {
+    struct sim_choice *next;
+    uint32_t mask, coll;
+    uint64_t size;
+    sim_plan plan;
+} sim_choice;
+
+static sim_choice *known(const sim_world *w, const sim_draft *d)
+{
+    for (sim_choice *c = w->choices; c; c = c->next)
+        if (c->mask == d->comm->mask && c->coll == d->plan->coll &&
+            c->size == d->plan->size)
+            return c;
+    return NULL;
+}
+
+static void keep(sim_world *w, const sim_draft *d)
+{
+    sim_choice *c = SC_NEW(w->a, sim_choice);
+    if (!c) return;
+    c->mask = d->comm->mask;
+    c->coll = d->plan->coll;
+    c->size = d->plan->size;
+    c->plan = *d->plan;
+    c->next = w->choices;
+    w->choices = c;
+}
+
+/* The fastest of some schemes. */
+static void fastest(orders *o, const scheme *s, uint32_t n)
+{
+    sim_world *w = o->w;
+    sc_time best = SC_TIME_MAX;
+    sim_plan found = *o->d->plan;
+    for (uint32_t i = 0; i < n && w->status == SC_OK; i++) {
+        sc_arena a;
+        ways x;
+        sim_plan *p = NULL;
+        sc_arena_init(&a, 0);
+        if (!find_ways(o, s[i], &a, &x)) p = lay(o, &x);
+        sc_arena_free(&a);
+        sc_time t = p ? sim_order_try(w, p, o->d->comm->mask) : SC_TIME_MAX;
+        if (!p && w->status == SC_OK) w->status = sc_error_nomem(w->err);
+        if (t < best) {
+            best = t;
+            found = s[i] == ASCENDING ? *o->d->plan : *p;
+        } else if (t == SC_TIME_MAX) {
+            break; /* the ways can't be compared */
+        }
+    }
+    *o->d->plan = found;
+}
+
+void sim_order_plan(sim_world *w, sim_draft *d, int op)
+{
+    static const scheme greedy_ones[] = {ASCENDING, GREEDY, LEAST, ROTATE,
+                                         FLEXIBLE};
+    static const scheme equal_ones[] = {ASCENDING, ROTATE};
+    sc_dim_order order = w->sys->dim_order;
+    if (w->rules->orders_ignored || order == SC_DIMS_ASCENDING ||
+        d->plan->n_lists != 1 || w->status != SC_OK)
+        return;
+    orders o = {.w = w, .d = d, .op = op};
+    o.whole = d->plan->chunk;
+    o.total = o.whole * d->plan->n_streams;
+    for (uint32_t i = 0; i < d->n_dims; i++)
+        if (sim_draft_active(w, d, i)) o.dim[o.k++] = (uint8_t)i;
+    for (uint32_t i = 0; i < o.k && op == SC_OP_AG; i++)
+        o.whole *= w->dim[o.dim[i]].size;
+    if (o.k < 2) return;
+    sim_choice *c = known(w, d);
+    if (c) {
+        *d->plan = c->plan;
+        return;
+    }
+    if (order == SC_DIMS_ROUND_ROBIN)
+        fastest(&o, &equal_ones[1], 1);
+    else if (!shrinks(&o))
+        fastest(&o, equal_ones, 2);
+    else
+        fastest(&o, greedy_ones, order == SC_DIMS_OFFLINE_GREEDY_FLEX ? 5 : 4);
+    keep(w, d);
+}
+
+/* ---- queues ------------------------------------------------------------ */
+
+/* The larger of what a phase starts and ends with. */
+static uint64_t bytes_of(const sim_stream *s)
+{
+    const sim_phase *p = &s->phases[s->phase];
+    return p->op == SC_OP_AG ? p->size * p->n : p->size;
+}
+
+static uint32_t to_go(const sim_stream *s)
+{
+    return s->coll->plan->n_phases - s->phase;
+}
+
+/* Reduce-scatters and all-gathers take turns: `s` goes between two of the other
+ * kind. */
+static bool fits_between(const sim_stream *last, const sim_stream *s,
+                         const sim_stream *other)
+{
+    if (!last) return false;
+    uint8_t op = s->phases[s->phase].op, before = last->phases[last->phase].op;
+    if (op != SC_OP_RS && op != SC_OP_AG) return false;
+    if (before != SC_OP_RS && before != SC_OP_AG) return false;
+    return before != op && other->phases[other->phase].op == before;
+}
+
+bool sim_order_behind(const sim_world *w, const sim_stream *s,
+                      const sim_stream *other, const sim_stream *last)
+{
+    if (other->priority != s->priority) return other->priority > s->priority;
+    if (w->rules->orders_ignored) return true;
+    switch (w->sys->queue_order) {
+    case SC_QUEUE_FIFO: return true;
+    case SC_QUEUE_RG: return !fits_between(last, s, other);
+    case SC_QUEUE_SMALLEST_FIRST: return bytes_of(other) <= bytes_of(s);
+    case SC_QUEUE_LESS_REMAINING_PHASE_FIRST: return to_go(other) <= to_go(s);
+    }
+    return true;
+}

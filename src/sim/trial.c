@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * trial.c - a collective run alone, in a world of its own, to see how long it
+ * takes by a plan and in which order its streams start.
+ */
+#include "sim/world.h"
+
+#define MAX_MESSAGES 2e6 /* where every rank is simulated */
+
+void sim_order_note(sim_world *w, const sim_stream *s)
+{
+    sim_trial *t = w->trial;
+    if (s->rank != w->rank) return;
+    uint32_t dim = s->phases[s->phase].dim;
+    t->turn[s->index * t->plan->n_phases + s->phase] = t->next[dim]++;
+}
+
+/* A workload of one collective of all ranks along `mask`. */
+static sc_status one_collective(const sim_plan *p, uint32_t mask, uint32_t n,
+                                sc_arena *a, sc_workload *out)
+{
+    static const char *const none = "";
+    sc_task_list *t = SC_NEW(a, sc_task_list);
+    uint32_t *word = SC_NEW_N(a, uint32_t, 8);
+    uint64_t *wide = SC_NEW_N(a, uint64_t, 3);
+    uint8_t *byte = SC_NEW_N(a, uint8_t, 3);
+    sc_rank_job *job = SC_NEW(a, sc_rank_job);
+    out->ranks = SC_NEW_N(a, sc_rank_trace, n);
+    if (!t || !word || !wide || !byte || !job || !out->ranks) return SC_ENOMEM;
+    byte[0] = SC_TASK_COLL;
+    byte[1] = (uint8_t)p->coll;
+    byte[2] = SC_TASK_DIMS;
+    wide[0] = p->size;
+    word[3] = SC_TASK_WORLD;
+    word[7] = mask;
+    *t = (sc_task_list){.n_tasks = 1,
+                        .kind = &byte[0],
+                        .coll = &byte[1],
+                        .flags = &byte[2],
+                        .n_preds = &word[0],
+                        .succ_head = &word[1],
+                        .succ = &word[1],
+                        .group = &word[3],
+                        .peer = &word[4],
+                        .tag = &word[5],
+                        .priority = &word[6],
+                        .dims = &word[7],
+                        .size = &wide[0],
+                        .id = &wide[1],
+                        .ops = &wide[2],
+                        .duration = SC_NEW(a, sc_time)};
+    *job = (sc_rank_job){none, 0, n};
+    out->n_ranks = n;
+    out->n_classes = out->n_jobs = 1;
+    out->classes = t;
+    out->jobs = job;
+    return t->duration ? SC_OK : SC_ENOMEM;
+}
+
+static double messages(const sim_world *w, const sim_plan *p)
+{
+    double n = 0;
+    for (uint32_t i = 0; i < p->n_phases; i++) n += 2.0 * p->phase[i].n;
+    return n * p->n_streams * w->n_npus;
+}
+
+static sc_time last_end(const sim_world *x)
+{
+    sc_time end = 0;
+    for (uint32_t i = 0; i < x->n_ranks; i++) {
+        if (!x->rank[i].out.finished) return SC_TIME_MAX;
+        if (x->rank[i].out.finish > end) end = x->rank[i].out.finish;
+    }
+    return end;
+}
+
+static sc_time run_alone(const sim_world *w, sim_trial *t,
+                         const sc_workload *one, sc_arena *a)
+{
+    sc_err err;
+    sc_err_init(&err);
+    sc_system sys = *w->sys;
+    sc_pool pool = {.kind = SC_POOL_NONE};
+    sc_simulate_opts o = *w->o;
+    o.speed = NULL;
+    o.jitter = 0;
+    o.fold = true;
+    sys.n_node_ccl = 0;
+    sys.replay_only = false;
+    for (int i = 0; i < SC_N_CCL_OPS; i++) sys.ccl_custom[i].n = 0;
+    sim_world *x = SC_NEW(a, sim_world);
+    if (!x) return SC_TIME_MAX;
+    *x = (sim_world){.w = one,
+                     .sys = &sys,
+                     .net = w->net,
+                     .pool = &pool,
+                     .o = &o,
+                     .a = a,
+                     .err = &err,
+                     .trial = t};
+    if (sim_world_init(x) ||
+        (!x->folded && messages(w, t->plan) > MAX_MESSAGES))
+        return SC_TIME_MAX;
+    sim_world_run(x);
+    return x->status ? SC_TIME_MAX : last_end(x);
+}
+
+sc_time sim_order_try(sim_world *w, sim_plan *p, uint32_t mask)
+{
+    size_t n = (size_t)p->n_streams * p->n_phases;
+    sim_trial t = {.plan = p, .turn = SC_NEW_N(w->a, uint32_t, n)};
+    sc_workload one = {0};
+    sc_time end = SC_TIME_MAX;
+    sc_arena a;
+    sc_arena_init(&a, 0);
+    if (t.turn && !one_collective(p, mask, w->n_npus, &a, &one))
+        end = run_alone(w, &t, &one, &a);
+    sc_arena_free(&a);
+    p->turn = t.turn;
+    return end;
+}

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* machine.c - the configuration files beside a workload. */
+#include <stepcast/trace_machine.h>
+
+#define GIB (1024.0 * 1024 * 1024)
+
+typedef struct block {
+    const char *name, *ccl, *all_to_all;
+    sc_net_dim dim;
+} block;
+
+/* Nominal links of a dimension; of what has no such links, those of a switch
+ * as wide.  One hop through a switch is two links. */
+static sc_net_dim links_of(const sc_dim *d)
+{
+    double ns = d->latency_s * 1e9;
+    sc_net_dim x = {.kind = d->kind,
+                    .size = d->size,
+                    .gib_per_s = d->bw / GIB,
+                    .latency_ns = ns};
+    switch (d->kind) {
+    case SC_DIM_RING:
+    case SC_DIM_MESH:
+        if (d->kind == SC_DIM_MESH || d->size > 2) x.gib_per_s /= 2;
+        return x;
+    case SC_DIM_FULL: x.gib_per_s /= d->size - 1; return x;
+    default: break;
+    }
+    x.kind = SC_DIM_SWITCH;
+    x.latency_ns /= 2;
+    return x;
+}
+
+/* A ring passes all-to-alls from neighbour to neighbour. */
+static const char ring[] = "ring", direct[] = "direct";
+
+static block block_of(const sc_dim *d, sc_text *notes)
+{
+    block b = {"Switch", ring, direct, links_of(d)};
+    switch (d->kind) {
+    case SC_DIM_MESH:
+        sc_text_add(notes, "mesh of %u: a Ring, its ends are joined\n",
+                    d->size);
+        /* fall through */
+    case SC_DIM_RING:
+        b.name = "Ring";
+        b.all_to_all = ring;
+        break;
+    case SC_DIM_FULL: b.name = "FullyConnected"; break;
+    case SC_DIM_TREE:
+    case SC_DIM_CUBE:
+        sc_text_add(notes, "%s of %u: a Switch\n", sc_dim_kind_names[d->kind],
+                    d->size);
+        break;
+    case SC_DIM_SWITCH: break;
+    }
+    if (d->oversub > 1)
+        sc_text_add(notes, "oversubscription of %g between %u nodes: none\n",
+                    d->oversub, d->size);
+    return b;
+}
+
+static sc_status unsupported(const sc_dim *d, sc_pos pos, sc_err *err)
+{
+    const char *what = d->kind == SC_DIM_TREE || d->kind == SC_DIM_CUBE
+                           ? sc_dim_kind_names[d->kind]
+                       : d->group > 0   ? "dragonfly"
+                       : d->oversub > 1 ? "oversubscription"
+                                        : NULL;
+    if (!what) return SC_OK;
+    return sc_error(err, SC_EINPUT, SC_C_UNSUPPORTED, pos,
+                    "ring, fc, switch and mesh have them",
+                    "a dimension of %u with %s has no links of its own each",
+                    d->size, what);
+}
+
+sc_status sc_trace_machine_network(const sc_hw *hw, sc_pos pos, sc_network *out,
+                                   sc_err *err)
+{
+    sc_network net = {.n_ranks = 1, .pos = pos};
+    for (uint32_t i = 0; i < hw->n_dims; i++) {
+        if (hw->dim[i].size < 2) continue;
+        SC_TRY(unsupported(&hw->dim[i], pos, err));
+        net.dim[net.n_dims] = links_of(&hw->dim[i]);
+        net.n_ranks *= net.dim[net.n_dims].size;
+        net.dim[net.n_dims++].pos = pos;
+    }
+    if (net.n_dims == 0 || net.n_ranks != hw->n_devices)
+        return sc_error(err, SC_EINPUT, SC_C_UNSUPPORTED, pos, NULL,
+                        "%u devices are no network of dimensions",
+                        hw->n_devices);
+    *out = net;
+    return SC_OK;
+}
+
+static sc_status write_json(const char *path, sc_json *j, sc_err *err)
+{
+    sc_status s = path && !j->failed ? sc_file_write(path, j->buf, j->len, err)
+                                     : sc_error_nomem(err);
+    sc_json_free(j);
+    return s;
+}
+
+static void algorithms(sc_json *j, const char *key, const block *b, uint32_t n,
+                       bool all_to_all)
+{
+    sc_json_key(j, key);
+    sc_json_begin(j, '[');
+    for (uint32_t i = 0; i < n; i++)
+        sc_json_string(j, all_to_all ? b[i].all_to_all : b[i].ccl);
+    sc_json_end(j, ']');
+}
+
+static sc_status system_file(const sc_trace_machine *m, const block *b,
+                             uint32_t n, const char *path, sc_err *err)
+{
+    const sc_device *d = m->hw->device;
+    double peak = d->peak[m->precision];
+    sc_json j;
+    sc_json_init(&j, true);
+    sc_json_begin(&j, '{');
+    sc_json_put_string(&j, "scheduling-policy", "LIFO");
+    sc_json_put_uint(&j, "endpoint-delay", 10);
+    sc_json_put_uint(&j, "active-chunks-per-dimension", 1);
+    sc_json_put_uint(&j, "preferred-dataset-splits", 4);
+    algorithms(&j, "all-reduce-implementation", b, n, false);
+    algorithms(&j, "all-gather-implementation", b, n, false);
+    algorithms(&j, "reduce-scatter-implementation", b, n, false);
+    algorithms(&j, "all-to-all-implementation", b, n, true);
+    sc_json_put_string(&j, "collective-optimization", "localBWAware");
+    sc_json_put_double(&j, "local-mem-bw", d->mem_bw / 1e9);
+    sc_json_put_double(&j, "peak-perf",
+                       (peak > 0 ? peak : d->vector_flops) / 1e12);
+    sc_json_put_uint(&j, "roofline-enabled", 0);
+    sc_json_end(&j, '}');
+    return write_json(path, &j, err);
+}
+
+static sc_status memory_file(const sc_trace_machine *m, const char *path,
+                             sc_err *err)
+{
+    sc_json j;
+    sc_json_init(&j, true);
+    sc_json_begin(&j, '{');
+    if (m->remote) {
+        sc_json_put_string(&j, "memory-type", "PER_NPU_MEMORY_EXPANSION");
+        sc_json_put_uint(&j, "remote-mem-latency", 0);
+        sc_json_put_double(&j, "remote-mem-bw", m->hw->device->host_bw / 1e9);
+    } else {
+        sc_json_put_string(&j, "memory-type", "NO_MEMORY_EXPANSION");
+    }
+    sc_json_end(&j, '}');
+    return write_json(path, &j, err);
+}
+
+static sc_status network_file(const sc_hw *hw, const block *b, uint32_t n,
+                              const char *path, sc_err *err)
+{
+    sc_text t;
+    sc_text_init(&t);
+    sc_text_add(&t, "# %s\ntopology: [ ", hw->name);
+    for (uint32_t i = 0; i < n; i++)
+        sc_text_add(&t, "%s%s", i ? ", " : "", b[i].name);
+    sc_text_add(&t, " ]\nnpus_count: [ ");
+    for (uint32_t i = 0; i < n; i++)
+        sc_text_add(&t, "%s%u", i ? ", " : "", b[i].dim.size);
+    sc_text_add(&t, " ]\nbandwidth: [ ");
+    for (uint32_t i = 0; i < n; i++)
+        sc_text_add(&t, "%s%.9g", i ? ", " : "", b[i].dim.gib_per_s);
+    sc_text_add(&t, " ] # of a link in one direction; GB/s of 2^30 bytes\n"
+                    "latency: [ ");
+    for (uint32_t i = 0; i < n; i++)
+        sc_text_add(&t, "%s%.9g", i ? ", " : "", b[i].dim.latency_ns);
+    sc_text_add(&t, " ] # of a link, ns\n");
+    sc_status s = path && !t.failed ? sc_file_write(path, t.buf, t.len, err)
+                                    : sc_error_nomem(err);
+    sc_text_free(&t);
+    return s;
+}
+
+sc_status sc_trace_machine_write(const sc_trace_machine *m, const char *dir,
+                                 sc_arena *a, sc_text *notes, sc_err *err)
+{
+    block b[SC_HW_DIMS];
+    uint32_t n = 0, ranks = 1;
+    for (uint32_t i = 0; i < m->hw->n_dims; i++) {
+        if (m->hw->dim[i].size < 2) continue;
+        b[n] = block_of(&m->hw->dim[i], notes);
+        ranks *= b[n++].dim.size;
+    }
+    if (n == 0 || ranks != m->hw->n_devices)
+        return sc_error(err, SC_EINPUT, SC_C_UNSUPPORTED, sc_pos_none(), NULL,
+                        "no network file describes %u devices as %u dimensions "
+                        "of %u",
+                        m->hw->n_devices, n, ranks);
+    SC_TRY(system_file(m, b, n, sc_sprintf(a, "%s/system.json", dir), err));
+    SC_TRY(
+        network_file(m->hw, b, n, sc_sprintf(a, "%s/network.yml", dir), err));
+    return memory_file(m, sc_sprintf(a, "%s/memory.json", dir), err);
+}
