@@ -341,6 +341,8 @@ typedef struct sim_world {
     bool meets;           /* collectives start on all members at once */
     struct sim_meets *meeting;
     struct sim_memory *memory;
+    bool served; /* messages queue: on links, or at ports */
+    bool store_and_forward;
     uint64_t n_links;
     sim_link *link;             /* [n_links] */
     struct sim_trial *trial;    /* this world tries a plan out, or NULL */
