@@ -216,6 +216,7 @@ static sc_status run_together(const request *q, const sc_simulate_opts *o,
     sc_simulate_opts again = *o;
     rules.collectives_start_alone = false;
     rules.ready_waits = false;
+    rules.unfit_runs = false;
     again.rules = &rules;
     sim_world *y = SC_NEW(a, sim_world);
     if (!y) return sc_error_nomem(err);

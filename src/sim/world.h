@@ -353,6 +353,8 @@ typedef struct sim_world {
     bool meets;           /* collectives start on all members at once */
     struct sim_meets *meeting;
     struct sim_memory *memory;
+    bool served; /* messages queue: on links, or at ports */
+    bool store_and_forward;
     uint64_t n_links;
     sim_link *link; /* [n_links] */
     sc_time *port;  /* without links, for switches that reduce: when each is
