@@ -9,6 +9,12 @@
 extern "C" {
 #endif
 
+/* A file that the question named. */
+typedef struct sc_report_input {
+    const char *option, *file; /* "--measured", "train.log" */
+    uint64_t hash;             /* sc_hash() of its bytes, seed 0 */
+} sc_report_input;
+
 /* The run as Chrome trace events, for Perfetto or chrome://tracing: one JSON
  * object appended to `out`.  A class is a process (pid = class id), a stream a
  * thread (tid = sc_stream), an op a complete event with ts and dur in

@@ -4,6 +4,7 @@
 #define SC_REPORT_PREDICT_H
 
 #include <stepcast/predict.h>
+#include <stepcast/report.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -15,12 +16,6 @@ void sc_report_prediction(const sc_job *job, const sc_prediction *p,
 
 /* What the fullest pipeline device holds at its worst moment (--why). */
 void sc_report_memory(const sc_prediction *p, sc_text *out);
-
-/* A file that the question named. */
-typedef struct sc_report_input {
-    const char *option, *file; /* "--measured", "train.log" */
-    uint64_t hash;             /* sc_hash() of its bytes, seed 0 */
-} sc_report_input;
 
 /* What a result must also say to be asked for again; all borrowed. */
 typedef struct sc_report_origin {

@@ -43,6 +43,7 @@ typedef struct sc_simulate_opts {
     const double *speed; /* [n_ranks] factor on compute times; NULL: 1 */
     double jitter;       /* relative sigma of compute times; 0: none */
     uint64_t seed;
+    bool record; /* when each task began and ended */
 } sc_simulate_opts;
 
 typedef struct sc_rank_times {
@@ -53,16 +54,27 @@ typedef struct sc_rank_times {
     sc_time exposed; /* ... while the device computes nothing; under
                         rules.idle_is_exposed finish - compute */
     sc_time memory;  /* loads and stores of remote memory */
+    sc_time
+        stalled;  /* ... while the device neither computes nor communicates */
+    sc_time idle; /* finish - compute - exposed - stalled: the host works, or
+                        nothing runs */
 } sc_rank_times;
+
+/* When a task ran; start < 0: never, end < 0: it has not ended. */
+typedef struct sc_task_span {
+    sc_time start, end;
+} sc_task_span;
 
 /* A directed link that carried something. */
 typedef struct sc_link_use {
-    uint64_t link; /* id, see sc_simulate_link_name */
+    uint64_t link; /* id, see sc_simulate_link_name(); with opts.hw that of
+                      sc_hw_link_name() */
     uint64_t bytes;
     sc_time busy;
 } sc_link_use;
 
-/* One edge of a cycle of waiting: `rank` at `task` waits for `on`. */
+/* One edge of waiting: `rank` at `task` waits for `on`; `why` completes "waits
+ * for ...". */
 typedef struct sc_wait {
     uint32_t rank, on;
     uint32_t task; /* index in the class, SC_TASK_WORLD: none */
@@ -77,8 +89,13 @@ typedef struct sc_simulate_result {
     const char *warnings; /* lines "warning: ...\n", in the arena; "" none */
     uint64_t n_links;
     sc_link_use *link; /* [n_links] by rising id; of all ranks */
-    uint32_t n_waits;  /* not all finished: who waits for whom, a cycle first */
+    /* Not all finished: who waits for whom.  First the n_cycle entries of a
+     * cycle, each for the next; if n_cycle is 0 first one that waits for what
+     * never happens. */
+    uint32_t n_waits, n_cycle;
     sc_wait *wait;
+    sc_task_span **span; /* [n_ranks][n_tasks of its class]; NULL: not
+                            recorded.  Ranks that one stands for share its */
 } sc_simulate_result;
 
 void sc_simulate_opts_init(sc_simulate_opts *o);
@@ -86,11 +103,27 @@ void sc_simulate_opts_init(sc_simulate_opts *o);
 /* Errors: SC_C_CONFLICT (more ranks than the network, lists of algorithms that
  * don't fit the dimensions), SC_C_MISSING (a collective without algorithm,
  * splits), SC_C_UNSUPPORTED, SC_C_RANGE, SC_C_MEMORY.  A workload that can't
- * finish is no error here: n_finished < n_ranks and `wait` tell. */
+ * finish is no error here: n_finished < n_ranks and `wait` tell.
+ * Under rules.collectives_start_alone ranks can block each other by the order
+ * of their collectives: then the result is that of members that start
+ * together, and `warnings` says so and why. */
 sc_status sc_simulate(const sc_workload *w, const sc_system *sys,
                       const sc_network *net, const sc_pool *pool,
                       const sc_simulate_opts *o, sc_arena *a,
                       sc_simulate_result *out, sc_err *err);
+
+/* Names of links: "dim0 3->4" between NPUs, "dim1 up 17" from an NPU to its
+ * switch, "dim1 down 17" back.  Always terminated. */
+void sc_simulate_link_name(const sc_network *net, uint64_t link, char *buf,
+                           size_t size);
+uint32_t sc_simulate_link_dim(const sc_network *net, uint64_t link);
+/* Directed links that a dimension has in all. */
+uint64_t sc_simulate_dim_links(const sc_network *net, uint32_t dim);
+
+/* The error that a result with n_finished < n_ranks is: one diagnostic for
+ * each task of the cycle, located in its rank's file.  SC_OK: all finished. */
+sc_status sc_simulate_deadlock(const sc_workload *w,
+                               const sc_simulate_result *r, sc_err *err);
 
 #ifdef __cplusplus
 }

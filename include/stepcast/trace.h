@@ -47,6 +47,10 @@ sc_status sc_trace_read_one(const void *data, size_t len, const char *file,
 sc_status sc_workload_join(const sc_workload *jobs, uint32_t n, sc_arena *a,
                            sc_workload *out, sc_err *err);
 
+/* `n` ranks that do nothing: what stands between jobs. */
+sc_status sc_workload_idle(uint32_t n, sc_arena *a, sc_workload *out,
+                           sc_err *err);
+
 /* Writes PREFIX.<rank>.et for every rank, and PREFIX.json with the groups if
  * there are any.  What is written reads back as an equal workload. */
 sc_status sc_trace_write(const sc_workload *w, const char *prefix, sc_err *err);

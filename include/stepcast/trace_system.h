@@ -109,6 +109,9 @@ typedef struct sc_system {
     uint32_t in_network;    /* in-network-collectives: bit per dimension whose
                                switch reduces and multicasts */
     sc_pos in_network_pos;
+    const char
+        *compat_warnings; /* lines as in `warnings`, of keys that only the
+                                    compatible mode ignores; "": none */
     bool port_limit; /* default true: all messages of an NPU into one dimension
                         share its port */
 } sc_system;
@@ -158,7 +161,8 @@ typedef struct sc_pool {
 
 /* All errors of a file are found in one pass; outputs are written only where
  * there is none.  `warnings` collects one line per ignored key
- * ("system.json:7:3: warning: ..."); it may be NULL. */
+ * ("system.json:7:3: warning: ..."); it may be NULL.  Keys that only
+ * ASTRA-sim ignores are in sc_system.compat_warnings. */
 sc_status sc_system_read(const char *path, sc_arena *a, sc_text *warnings,
                          sc_system *out, sc_err *err);
 sc_status sc_network_read(const char *path, sc_arena *a, sc_network *out,

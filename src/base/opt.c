@@ -90,7 +90,8 @@ static sc_status set_value(const parser *p, const option *o, const char *text)
         bool b;
         int e;
         const char *s;
-    } scratch;
+        const char **list;
+    } scratch = {0};
 
     check.offset = 0;
     sc_status s =
@@ -194,9 +195,12 @@ static void add_row(sc_text *t, const sc_key *k)
         for (int i = 0; k->names[i] != NULL; i++)
             sc_text_add(&left, "%s%s", i == 0 ? " " : "|", k->names[i]);
     } else if (k->type != SC_T_BOOL) {
-        sc_text_add(&left, " %s", k->type == SC_T_STRING ? "TEXT" : "N");
+        bool text = k->type == SC_T_STRING || k->type == SC_T_LIST;
+        sc_text_add(&left, " %s", text ? "TEXT" : "N");
     }
     sc_text_add(&right, "%s", k->help == NULL ? "" : k->help);
+    if (k->type == SC_T_LIST)
+        sc_text_add(&right, "%s(may be repeated)", right.len ? " " : "");
     if (k->def != NULL && k->def[0] != '\0' && strcmp(k->def, "false") != 0)
         sc_text_add(&right, " [%s]", k->def);
     if (left.len + 2 > HELP_COLUMN)

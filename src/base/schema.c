@@ -148,11 +148,26 @@ static sc_status parse_value(const sc_key *key, const char *text, sc_pos pos,
         return check_range(key, (double)v->whole, text, pos, err);
     case SC_T_BOOL: return parse_bool(key, text, pos, &v->truth, err);
     case SC_T_ENUM: return parse_enum(key, text, pos, &v->index, err);
-    case SC_T_STRING: return SC_OK;
+    case SC_T_STRING:
+    case SC_T_LIST: return SC_OK;
     case SC_T_NODE: break;
     }
     return sc_error(err, SC_EINPUT, SC_C_TYPE, pos, NULL,
                     "%s can't be written as one word", key->name);
+}
+
+static sc_status append(const char ***list, const char *text, sc_arena *a,
+                        sc_err *err)
+{
+    size_t n = 0;
+    while (*list != NULL && (*list)[n] != NULL) n++;
+    const char **more = SC_NEW_N(a, const char *, n + 2);
+    const char *copy = sc_strdup(a, text);
+    if (more == NULL || copy == NULL) return sc_error_nomem(err);
+    for (size_t i = 0; i < n; i++) more[i] = (*list)[i];
+    more[n] = copy;
+    *list = more;
+    return SC_OK;
 }
 
 sc_status sc_schema_set(const sc_key *key, const char *text, sc_pos pos,
@@ -171,6 +186,7 @@ sc_status sc_schema_set(const sc_key *key, const char *text, sc_pos pos,
         if ((copy = sc_strdup(a, text)) == NULL) return sc_error_nomem(err);
         *(const char **)field = copy;
         break;
+    case SC_T_LIST: return append(field, text, a, err);
     case SC_T_NODE: break;
     }
     return SC_OK;
@@ -211,12 +227,28 @@ static bool is_quoted_number(const sc_key *key, const sc_node *c)
     return len > 0 && number_span(c->text) == len;
 }
 
+static sc_status check_node(const sc_key *key, const sc_node *c, sc_err *err);
+
+static sc_status check_list(const sc_key *key, const sc_node *c, sc_err *err)
+{
+    sc_key entry = *key;
+    sc_status first = SC_OK;
+    entry.type = SC_T_STRING;
+    for (const sc_node *e = c->child; e != NULL; e = e->next) {
+        sc_status s = check_node(&entry, e, err);
+        if (first == SC_OK) first = s;
+    }
+    return first;
+}
+
 static sc_status check_node(const sc_key *key, const sc_node *c, sc_err *err)
 {
     static const char *const kinds[] = {"nothing", "a value", "a list",
                                         "a mapping"};
     value v = {0, 0, false, 0};
     if (key->type == SC_T_NODE) return SC_OK;
+    if (key->type == SC_T_LIST && c->kind == SC_N_SEQ)
+        return check_list(key, c, err);
     if (c->kind != SC_N_SCALAR)
         return sc_error(err, SC_EINPUT, SC_C_TYPE, c->pos, NULL,
                         "%s needs a value, this is %s", key->name,
@@ -248,6 +280,15 @@ static sc_status check_map(const sc_key *keys, const sc_node *map,
     return first;
 }
 
+sc_status sc_schema_set_node(const sc_key *key, const sc_node *c, void *target,
+                             sc_arena *a, sc_err *err)
+{
+    bool list = c->kind == SC_N_SEQ;
+    for (const sc_node *e = list ? c->child : c; e; e = list ? e->next : NULL)
+        SC_TRY(sc_schema_set(key, e->text, e->pos, target, a, err));
+    return SC_OK;
+}
+
 sc_status sc_schema_read(const sc_key *keys, const sc_node *node, void *target,
                          sc_given *given, sc_arena *a, sc_err *err)
 {
@@ -261,7 +302,7 @@ sc_status sc_schema_read(const sc_key *keys, const sc_node *node, void *target,
         if (k->type == SC_T_NODE)
             *(const sc_node **)(void *)((char *)target + k->offset) = c;
         else
-            SC_TRY(sc_schema_set(k, c->text, c->pos, target, a, err));
+            SC_TRY(sc_schema_set_node(k, c, target, a, err));
     }
     if (given != NULL) *given = seen;
     return SC_OK;
@@ -282,7 +323,8 @@ void sc_schema_print(const sc_key *key, const void *target, char *buf,
     case SC_T_BOOL: text = *(const bool *)field ? "true" : "false"; break;
     case SC_T_ENUM: text = key->names[*(const int *)field]; break;
     case SC_T_STRING: text = *(const char *const *)field; break;
-    case SC_T_NODE: break;
+    case SC_T_LIST:
+    case SC_T_NODE: break; /* more than a word */
     }
     snprintf(buf, size, "%s", text == NULL ? "" : text);
 }

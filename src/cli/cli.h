@@ -62,6 +62,8 @@ const char *cli_hint(const cli *c, const char *word, const char *const *names,
 sc_status cli_emit(const cli *c, const char *text, size_t len);
 sc_status cli_emit_text(cli *c, const sc_text *t);
 sc_status cli_emit_json(cli *c, const sc_json *j); /* appends a newline */
+/* Into a file, compressed where its name ends in .gz. */
+sc_status cli_write_json(cli *c, const char *path, const sc_json *j);
 void cli_note(const cli *c, const char *fmt, ...) SC_PRINTF(2, 3);
 
 sc_status cli_predict(cli *c, int argc, char *const *argv);

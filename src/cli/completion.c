@@ -29,6 +29,11 @@ static const char *catalogue(const sc_key *k)
     return NULL;
 }
 
+static bool is_text(const sc_key *k)
+{
+    return k->type == SC_T_STRING || k->type == SC_T_LIST;
+}
+
 static void words(const char *const *w, sc_text *out)
 {
     for (uint32_t i = 0; w && w[i]; i++)
@@ -46,8 +51,7 @@ static void bash_flag(const char *command, const sc_key *k, sc_text *out)
 static void bash_value(const char *command, const sc_key *k, sc_text *out)
 {
     const char *names = catalogue(k);
-    if (k->type == SC_T_BOOL ||
-        (k->type != SC_T_ENUM && !names && k->type != SC_T_STRING))
+    if (k->type == SC_T_BOOL || (k->type != SC_T_ENUM && !names && !is_text(k)))
         return;
     sc_text_add(out, "    %s,%s)", command, k->flag);
     if (k->type == SC_T_ENUM) {
@@ -107,7 +111,8 @@ static void zsh_key(const char *command, const sc_key *k, sc_text *out)
 {
     const char *names = catalogue(k);
     (void)command;
-    sc_text_add(out, "        '%s[", k->flag);
+    sc_text_add(out, "        '%s%s[", k->type == SC_T_LIST ? "*" : "",
+                k->flag);
     zsh_text(k->help ? k->help : "", out);
     sc_text_add(out, "]");
     if (k->type == SC_T_ENUM) {
@@ -116,7 +121,7 @@ static void zsh_key(const char *command, const sc_key *k, sc_text *out)
         sc_text_add(out, ")");
     } else if (names) {
         sc_text_add(out, ":%s:($(stepcast list %s))", k->name, names);
-    } else if (k->type == SC_T_STRING) {
+    } else if (is_text(k)) {
         sc_text_add(out, ":%s:_files", k->name);
     } else if (k->type != SC_T_BOOL) {
         sc_text_add(out, ":%s: ", k->name);
@@ -180,7 +185,7 @@ static void fish_key(const char *command, const sc_key *k, sc_text *out)
     } else if (names) {
         sc_text_add(out, " -r -a '(stepcast list %s)'", names);
     } else if (k->type != SC_T_BOOL) {
-        sc_text_add(out, k->type == SC_T_STRING ? " -r" : " -x");
+        sc_text_add(out, is_text(k) ? " -r" : " -x");
     }
     fish_text(k->help ? k->help : "", out);
     sc_text_add(out, "\n");

@@ -14,6 +14,15 @@ sc_status cli_emit(const cli *c, const char *text, size_t len)
                     "can't write the result");
 }
 
+sc_status cli_write_json(cli *c, const char *path, const sc_json *j)
+{
+    size_t n = strlen(path);
+    if (j->failed) return sc_error_nomem(c->err);
+    if (n > 3 && strcmp(path + n - 3, ".gz") == 0)
+        return sc_file_write_gzip(path, j->buf, j->len, c->err);
+    return sc_file_write(path, j->buf, j->len, c->err);
+}
+
 void cli_lines_json(const char *text, sc_arena *a, sc_json *j)
 {
     sc_json_begin(j, '[');

@@ -71,8 +71,7 @@ static sc_status store(cli *c, sc_node *n, sc_opt_set *sets, uint32_t n_sets)
                 return SC_OK;
             }
             sc_given_set(&sets[i].given, sets[i].keys, k->name);
-            return sc_schema_set(k, n->text, n->pos, sets[i].target, c->arena,
-                                 c->err);
+            return sc_schema_set_node(k, n, sets[i].target, c->arena, c->err);
         }
     return SC_OK;
 }
@@ -218,6 +217,12 @@ static void dump_value(const sc_key *k, const void *target, sc_json *j)
     char buf[64];
     if (k->type == SC_T_STRING) {
         sc_json_string(j, *(const char *const *)field);
+    } else if (k->type == SC_T_LIST) {
+        sc_json_begin(j, '[');
+        for (const char *const *s = *(const char *const *const *)field; s && *s;
+             s++)
+            sc_json_string(j, *s);
+        sc_json_end(j, ']');
     } else if (k->type == SC_T_BOOL) {
         sc_json_bool(j, *(const bool *)field);
     } else if (k->type == SC_T_INT) {

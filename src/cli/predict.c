@@ -58,11 +58,7 @@ static sc_status write_trace(cli *c, const predict_opts *o,
     sc_json j;
     sc_json_init(&j, false);
     sc_report_chrome_trace(&g, &r, &j);
-    size_t len = strlen(o->trace);
-    bool packed = len > 3 && strcmp(o->trace + len - 3, ".gz") == 0;
-    sc_status s = j.failed ? sc_error_nomem(c->err)
-                  : packed ? sc_file_write_gzip(o->trace, j.buf, j.len, c->err)
-                           : sc_file_write(o->trace, j.buf, j.len, c->err);
+    sc_status s = cli_write_json(c, o->trace, &j);
     sc_json_free(&j);
     return s;
 }
@@ -92,9 +88,8 @@ static sc_status emit_joined(cli *c, const sc_json *a, const sc_json *b)
     return text ? cli_emit(c, text, strlen(text)) : sc_error_nomem(c->err);
 }
 
-/* What a file holds that an option names, if it is one. */
-static sc_status add_input(cli *c, const char *option, const char *file,
-                           sc_report_input *in, uint32_t *n)
+sc_status cli_add_input(cli *c, const char *option, const char *file,
+                        sc_report_input *in, uint32_t *n)
 {
     struct stat st;
     char *text = NULL;
@@ -117,7 +112,7 @@ static sc_status inputs(cli *c, const predict_opts *o, const sc_job *job,
         {"--config", c->config}};
     *n = 0;
     for (uint32_t i = 0; i < MAX_INPUTS; i++)
-        SC_TRY(add_input(c, file[i][0], file[i][1], in, n));
+        SC_TRY(cli_add_input(c, file[i][0], file[i][1], in, n));
     return SC_OK;
 }
 

@@ -4,6 +4,7 @@
 #define CLI_PREDICT_H
 
 #include <stepcast/predict_inputs.h>
+#include <stepcast/report.h>
 
 #include "cli/cli.h"
 
@@ -27,6 +28,10 @@ extern const sc_key cli_predict_keys[];
 
 sc_status cli_predict_run(cli *c, const sc_job *job, const predict_opts *o,
                           sc_prediction *p);
+
+/* What a file holds that an option names, if it is one: in[*n] more. */
+sc_status cli_add_input(cli *c, const char *option, const char *file,
+                        sc_report_input *in, uint32_t *n);
 
 /* Writes the step of `p` into folder `dir`, which is made if it is missing. */
 sc_status cli_chakra(cli *c, const char *dir, const sc_prediction *p,

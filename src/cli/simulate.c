@@ -1,180 +1,253 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* simulate.c - `stepcast simulate`: execution traces on a system. */
-#include <stepcast/sim_workload.h>
-#include <stepcast/trace.h>
+#include "cli/simulate.h"
 
-#include "cli/cli.h"
+#include <stepcast/report_simulate.h>
+
+#include "cli/predict.h"
 
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 
-typedef struct options {
-    const char *workload, *system, *network, *memory, *groups, *compat;
-    int congestion;
-    int64_t queues;
-    double injection;
-    bool rendezvous, symmetry;
-} options;
+#define MAX_INPUTS   4
+#define CHEAP_EVENTS 1000000 /* of a run that another mode may repeat */
 
-static const char *const congestion_names[] = {"aware", "unaware", "flow", NULL};
+static const char *const fidelity_names[] = {"chunk", "flow", "analytic", NULL};
+static const char *const congestion_names[] = {"aware", "unaware", NULL};
+static const char *const links_names[] = {"busiest", "all", NULL};
 
-#define OFF(f) offsetof(options, f)
+#define OFF(f) offsetof(simulate_opts, f)
 const sc_key cli_simulate_keys[] = {
-    {"workload", SC_T_STRING, SC_U_NONE, OFF(workload), NULL, 0, 0, NULL,
-     "--workload", "PREFIX", "traces PREFIX.<rank>.et[.gz|.zst]", false},
-    {"system", SC_T_STRING, SC_U_NONE, OFF(system), NULL, 0, 0, NULL,
-     "--system", "FILE", "system JSON", false},
-    {"network", SC_T_STRING, SC_U_NONE, OFF(network), NULL, 0, 0, NULL,
-     "--network", "FILE", "network yml", false},
-    {"memory", SC_T_STRING, SC_U_NONE, OFF(memory), NULL, 0, 0, NULL,
-     "--memory", "FILE", "remote-memory JSON", false},
-    {"comm_groups", SC_T_STRING, SC_U_NONE, OFF(groups), NULL, 0, 0, NULL,
-     "--comm-groups", "FILE", "communicator groups", false},
-    {"compat", SC_T_STRING, SC_U_NONE, OFF(compat), NULL, 0, 0, NULL,
-     "--compat", "MODE", "reproduce another simulator exactly", false},
-    {"congestion", SC_T_ENUM, SC_U_NONE, OFF(congestion), "aware", 0, 0,
-     congestion_names, "--congestion", NULL, "links queue, or a closed form",
+    {"workload", SC_T_LIST, SC_U_NONE, OFF(workloads), NULL, 0, 0, NULL,
+     "--workload", "PREFIX[@RANK]",
+     "traces PREFIX.<rank>.et (.et.gz, .et.zst, .json); @: the first rank of "
+     "several jobs' each",
      false},
-    {"num_queues_per_dim", SC_T_INT, SC_U_COUNT, OFF(queues), "1", 1, 4096,
+    {"system", SC_T_STRING, SC_U_NONE, OFF(system), NULL, 0, 0, NULL,
+     "--system", "FILE", "system JSON of ASTRA-sim", false},
+    {"network", SC_T_STRING, SC_U_NONE, OFF(network), NULL, 0, 0, NULL,
+     "--network", "FILE|LINE",
+     "network yml of ASTRA-sim, or one line: ring8@100GB/s,500ns", false},
+    {"memory", SC_T_STRING, SC_U_NONE, OFF(memory), NULL, 0, 0, NULL,
+     "--memory", "FILE", "remote-memory JSON [none]", false},
+    {"comm-groups", SC_T_LIST, SC_U_NONE, OFF(groups), NULL, 0, 0, NULL,
+     "--comm-groups", "FILE", "communicator groups, or empty", false},
+    {"fidelity", SC_T_ENUM, SC_U_NONE, OFF(fidelity), "chunk", 0, 0,
+     fidelity_names, "--fidelity", NULL,
+     "messages queue on links, share them, or have a closed form", false},
+    {"compat", SC_T_STRING, SC_U_NONE, OFF(compat), NULL, 0, 0, NULL,
+     "--compat", "astra-sim", "reproduce its analytical backend exactly",
+     false},
+    {"congestion", SC_T_ENUM, SC_U_NONE, OFF(congestion), "aware", 0, 0,
+     congestion_names, "--congestion", NULL, "with --compat: which backend",
+     false},
+    {"scale-to", SC_T_INT, SC_U_COUNT, OFF(scale_to), NULL, 1, 1 << 24, NULL,
+     "--scale-to", "M", "as M ranks, with more data-parallel replicas", false},
+    {"straggler", SC_T_LIST, SC_U_NONE, OFF(stragglers), NULL, 0, 0, NULL,
+     "--straggler", "RANK:FACTOR", "its kernels take FACTOR times as long",
+     false},
+    {"jitter", SC_T_QUANTITY, SC_U_NONE, OFF(jitter), "0", 0, 10, NULL,
+     "--jitter", "F", "kernels vary by this relative deviation (--seed)",
+     false},
+    {"num-queues-per-dim", SC_T_INT, SC_U_COUNT, OFF(queues), "1", 1, 4096,
      NULL, "--num-queues-per-dim", "N", "queues of chunks per dimension",
      false},
-    {"injection_scale", SC_T_QUANTITY, SC_U_NONE, OFF(injection), "1", 0, 1e9,
+    {"injection-scale", SC_T_QUANTITY, SC_U_NONE, OFF(injection), "1", 0, 1e9,
      NULL, "--injection-scale", "X", "factor on endpoint-delay", false},
     {"rendezvous", SC_T_BOOL, SC_U_NONE, OFF(rendezvous), "false", 0, 0, NULL,
      "--rendezvous", NULL, "a message waits until it is asked for", false},
+    {"adaptive-routing", SC_T_BOOL, SC_U_NONE, OFF(adaptive), "false", 0, 0,
+     NULL, "--adaptive-routing", NULL,
+     "of equal routes the least loaded; else one drawn by --seed", false},
+    {"links", SC_T_ENUM, SC_U_NONE, OFF(links), "busiest", 0, 0, links_names,
+     "--links", NULL, "links in --json: the 100 busiest, or all", false},
     {"symmetry", SC_T_BOOL, SC_U_NONE, OFF(symmetry), "true", 0, 0, NULL,
-     "--symmetry", NULL, "one rank stands for equal ones where exact", false},
+     "--symmetry", NULL,
+     "one rank stands for equal ones where that is exact; --no-symmetry: never",
+     false},
+    {"trace", SC_T_STRING, SC_U_NONE, OFF(trace), NULL, 0, 0, NULL, "--trace",
+     "FILE", "a timeline as Chrome trace JSON; .gz: compressed", false},
     {0},
 };
 
-typedef struct job {
-    sc_workload w;
-    sc_system system;
-    sc_network network;
-    sc_pool pool;
-    sc_simulate_opts opts;
-    sc_simulate_result out;
-    double seconds;
-} job;
-
-static sc_status load(cli *c, const options *o, job *j)
+static double now_s(void)
 {
-    sc_rank_group *groups = NULL;
-    uint32_t n_groups = 0;
-    sc_text warnings;
-    sc_text_init(&warnings);
-    sc_status s =
-        sc_system_read(o->system, c->arena, &warnings, &j->system, c->err);
-    if (s == SC_OK) cli_note(c, "%s", warnings.buf);
-    sc_text_free(&warnings);
-    SC_TRY(s);
-    SC_TRY(sc_network_read(o->network, c->arena, &j->network, c->err));
-    if (o->memory) SC_TRY(sc_pool_read(o->memory, c->arena, &j->pool, c->err));
-    uint32_t n = j->network.n_ranks;
-    if (o->groups && strcmp(o->groups, "empty") != 0)
-        SC_TRY(
-            sc_groups_read(o->groups, n, c->arena, &groups, &n_groups, c->err));
-    sc_trace_opts t = {.n_groups = n_groups, .groups = groups};
-    return sc_trace_read(o->workload, n, &t, c->arena, &j->w, c->err);
+    struct timespec t;
+    if (clock_gettime(CLOCK_MONOTONIC, &t) != 0) return 0;
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-static sc_status run(cli *c, const options *o, job *j)
+static uint64_t peak_rss(void)
 {
-    sc_simulate_opts_init(&j->opts);
-    j->opts.rules = sc_rules_find(o->compat);
-    if (!j->opts.rules)
-        return sc_error(c->err, SC_EUSAGE, SC_C_UNKNOWN_NAME,
-                        sc_pos_option(c->arena, "--compat", o->compat), NULL,
-                        "no such mode");
-    j->opts.links = o->congestion == 0;
-    j->opts.queues = (uint32_t)o->queues;
-    j->opts.endpoint = o->injection;
-    j->opts.rendezvous = o->rendezvous;
-    j->opts.fold = o->symmetry;
-    if (o->congestion == 2) {
-        j->opts.flows = true;
-        SC_TRY(sc_network_machine(&j->network, c->arena, &j->opts.hw, c->err));
-    }
-    j->opts.seed = (uint64_t)c->seed;
-    clock_t t0 = clock();
-    sc_status s = sc_simulate(&j->w, &j->system, &j->network, &j->pool,
-                              &j->opts, c->arena, &j->out, c->err);
-    j->seconds = (double)(clock() - t0) / CLOCKS_PER_SEC;
+    struct rusage u;
+    if (getrusage(RUSAGE_SELF, &u) != 0) return 0;
+    return (uint64_t)u.ru_maxrss * 1024;
+}
+
+static sc_status simulate(cli *c, const simulate_run *r,
+                          const sc_simulate_opts *o, sc_simulate_result *out,
+                          sc_err *err)
+{
+    return sc_simulate(&r->w, &r->system, &r->network, &r->pool, o, c->arena,
+                       out, err);
+}
+
+/* What the compatible mode says of the same files, where that costs little:
+ * with links where it has them. */
+static void compare(cli *c, const simulate_run *r, sc_report_other *out)
+{
+    uint32_t n;
+    const sc_rules *rows = sc_rules_all(&n);
+    sc_simulate_opts o = r->opts;
+    sc_simulate_result x;
+    sc_err err;
+    if (r->machine) return; /* it has no such network */
+    if (r->rules != rows || r->result.n_events > CHEAP_EVENTS || n < 2) return;
+    o.rules = &rows[1];
+    o.links = r->opts.links && r->network.n_dims == 1;
+    o.record = o.flows = false;
+    o.hw = NULL;
+    sc_err_init(&err);
+    sc_arena_mark mark = sc_arena_save(c->arena);
+    sc_status s = simulate(c, r, &o, &x, &err);
+    sc_arena_restore(c->arena, mark);
+    const char *name = sc_sprintf(
+        c->arena, "%s, congestion %s", o.rules->name,
+        congestion_names[o.links ? SIMULATE_AWARE : SIMULATE_UNAWARE]);
+    if (s != SC_OK || !name) return;
+    *out = (sc_report_other){name, x.n_finished == x.n_ranks, x.makespan};
+}
+
+static sc_status write_trace(cli *c, const simulate_run *r)
+{
+    sc_json j;
+    if (!r->o->trace) return SC_OK;
+    sc_json_init(&j, false);
+    sc_report_simulation_trace(&r->w, &r->result, &j);
+    sc_status s = cli_write_json(c, r->o->trace, &j);
+    sc_json_free(&j);
     return s;
 }
 
-static void per_npu(const sc_simulate_result *r, sc_json *x)
+/* ---- printing -------------------------------------------------------------- */
+
+/* The lines of a text, as an array. */
+static sc_status lines(cli *c, const sc_text *t, const char *const **out,
+                       uint32_t *n)
 {
-    sc_json_key(x, "per_npu");
-    sc_json_begin(x, '[');
-    for (uint32_t i = 0; i < r->n_ranks; i++) {
-        const sc_rank_times *t = &r->rank[i];
-        sc_json_begin(x, '{');
-        sc_json_key(x, "rank");
-        sc_json_uint(x, i);
-        sc_json_key(x, "finish_ns");
-        if (t->finished)
-            sc_json_double(x, (double)t->finish / 1000);
-        else
-            sc_json_null(x);
-        sc_json_key(x, "compute_ns");
-        sc_json_double(x, (double)t->compute / 1000);
-        sc_json_key(x, "exposed_comm_ns");
-        sc_json_double(x, (double)t->exposed / 1000);
-        sc_json_key(x, "memory_ns");
-        sc_json_double(x, (double)t->memory / 1000);
-        sc_json_end(x, '}');
+    const char **line = SC_NEW_N(c->arena, const char *, t->len + 1);
+    *n = 0;
+    if (!line || t->failed) return sc_error_nomem(c->err);
+    for (const char *at = t->buf; *at;) {
+        size_t k = strcspn(at, "\n");
+        line[*n] = sc_strndup(c->arena, at, k);
+        if (!line[(*n)++]) return sc_error_nomem(c->err);
+        at += k + (at[k] == '\n');
     }
-    sc_json_end(x, ']');
+    *out = line;
+    return SC_OK;
 }
 
-static void result_json(const job *j, sc_json *x)
+static sc_status inputs(cli *c, const simulate_opts *o, sc_report_input *in,
+                        uint32_t *n)
 {
-    const sc_simulate_result *r = &j->out;
-    sc_json_begin(x, '{');
-    sc_json_key(x, "schema");
-    sc_json_string(x, "stepcast.simulate/1");
-    sc_json_key(x, "npus");
-    sc_json_uint(x, r->n_ranks);
-    sc_json_key(x, "makespan_ns");
-    sc_json_double(x, (double)r->makespan / 1000);
-    per_npu(r, x);
-    sc_json_key(x, "engine");
-    sc_json_begin(x, '{');
-    sc_json_key(x, "ops");
-    sc_json_uint(x, r->n_tasks);
-    sc_json_key(x, "events");
-    sc_json_uint(x, r->n_events);
-    sc_json_key(x, "messages");
-    sc_json_uint(x, r->n_messages);
-    sc_json_key(x, "classes");
-    sc_json_uint(x, j->w.n_classes);
-    sc_json_key(x, "simulated");
-    sc_json_uint(x, r->n_simulated);
-    sc_json_key(x, "wall_s");
-    sc_json_double(x, j->seconds);
-    sc_json_end(x, '}');
-    sc_json_end(x, '}');
+    *n = 0;
+    SC_TRY(cli_add_input(c, "--system", o->system, in, n));
+    SC_TRY(cli_add_input(c, "--network", o->network, in, n));
+    SC_TRY(cli_add_input(c, "--memory", o->memory, in, n));
+    for (uint32_t i = 0; o->groups && o->groups[i]; i++)
+        SC_TRY(cli_add_input(c, "--comm-groups", o->groups[i], in, n));
+    return cli_add_input(c, "--config", c->config, in, n);
+}
+
+static sc_status print(cli *c, const simulate_run *r, sc_report_simulation *s)
+{
+    uint32_t n_groups = 0;
+    while (r->o->groups && r->o->groups[n_groups]) n_groups++;
+    sc_report_input *in =
+        SC_NEW_N(c->arena, sc_report_input, (size_t)MAX_INPUTS + n_groups);
+    if (!in) return sc_error_nomem(c->err);
+    SC_TRY(inputs(c, r->o, in, &s->n_inputs));
+    s->input = in;
+    SC_TRY(lines(c, &r->warnings, &s->warnings, &s->n_warnings));
+    SC_TRY(lines(c, &r->assumptions, &s->assumptions, &s->n_assumptions));
+    sc_text t;
+    sc_json j;
+    sc_status status;
+    if (c->json) {
+        sc_json_init(&j, true);
+        sc_report_simulation_json(s, &j);
+        status = cli_emit_json(c, &j);
+        sc_json_free(&j);
+        return status;
+    }
+    sc_text_init(&t);
+    sc_report_simulation_text(s, &t);
+    status = t.failed ? sc_error_nomem(c->err) : cli_emit_text(c, &t);
+    sc_text_free(&t);
+    return status;
+}
+
+/* ---- the command ----------------------------------------------------------- */
+
+static sc_status go(cli *c, simulate_run *r)
+{
+    double begun = now_s();
+    sc_report_simulation s = {.w = &r->w,
+                              .net = &r->network,
+                              .opts = &r->opts,
+                              .r = &r->result,
+                              .all_links = r->o->links == 1};
+    SC_TRY(cli_simulate_load(c, r));
+    cli_note(c, "%s", r->warnings.buf);
+    SC_TRY(simulate(c, r, &r->opts, &r->result, c->err));
+    cli_note(c, "%s", r->result.warnings);
+    sc_text_add(&r->warnings, "%s", r->result.warnings);
+    if (r->result.n_finished < r->result.n_ranks)
+        return cli_simulate_stuck(c, r);
+    s.mode = r->mode;
+    s.machine = r->machine;
+    s.wall_s = now_s() - begun;
+    s.peak_rss_bytes = peak_rss();
+    compare(c, r, &s.other);
+    SC_TRY(write_trace(c, r));
+    return print(c, r, &s);
+}
+
+static sc_status check(cli *c, const simulate_opts *o, const sc_words *words)
+{
+    if (words->n)
+        return sc_error(c->err, SC_EUSAGE, SC_C_OPTION, sc_pos_none(),
+                        "`stepcast simulate --help` lists the options",
+                        "unexpected word \"%.60s\"", words->w[0]);
+    const char *missing = !o->workloads || !o->workloads[0] ? "--workload"
+                          : !o->system                      ? "--system"
+                          : !o->network                     ? "--network"
+                                                            : NULL;
+    if (!missing) return SC_OK;
+    return sc_error(c->err, SC_EUSAGE, SC_C_MISSING, sc_pos_none(),
+                    "simulate needs --workload, --system and --network",
+                    "%s is missing", missing);
 }
 
 sc_status cli_simulate(cli *c, int argc, char *const *argv)
 {
-    options o = {0};
+    simulate_opts o = {0};
     sc_opt_set set = {cli_simulate_keys, &o, {{0}}};
     sc_words words = {0};
-    job j = {0};
+    simulate_run r = {.o = &o};
     SC_TRY(sc_schema_defaults(cli_simulate_keys, &o, c->arena, c->err));
     SC_TRY(cli_parse(c, argc, argv, &set, 1, &words));
     if (c->dump_config) return cli_dump(c, &set, 1);
-    if (!o.workload || !o.system || !o.network)
-        return sc_error(c->err, SC_EUSAGE, SC_C_MISSING, sc_pos_none(), NULL,
-                        "simulate needs --workload, --system and --network");
-    SC_TRY(load(c, &o, &j));
-    SC_TRY(run(c, &o, &j));
-    sc_json x;
-    sc_json_init(&x, true);
-    result_json(&j, &x);
-    sc_status s = cli_emit_json(c, &x);
-    sc_json_free(&x);
+    SC_TRY(check(c, &o, &words));
+    o.fidelity_given = sc_given_has(&set.given, cli_simulate_keys, "fidelity");
+    o.congestion_given =
+        sc_given_has(&set.given, cli_simulate_keys, "congestion");
+    sc_text_init(&r.warnings);
+    sc_text_init(&r.assumptions);
+    sc_status s = go(c, &r);
+    sc_text_free(&r.warnings);
+    sc_text_free(&r.assumptions);
     return s;
 }

@@ -26,6 +26,7 @@ static bool equal(const sc_key *k, const sc_job *x, const sc_job *y)
         const char *s = *(const char *const *)a, *t = *(const char *const *)b;
         return s && t ? strcmp(s, t) == 0 : s == t;
     }
+    case SC_T_LIST:
     case SC_T_NODE: break;
     }
     return true;

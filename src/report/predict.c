@@ -2,60 +2,13 @@
 /* predict.c - a prediction as text. */
 #include <stepcast/report_predict.h>
 
+#include "report/row.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #define GIB 1073741824.0
-
-#define INDENT 17 /* of what stands beside a title */
-#define WIDTH  100
-
-/* A row of items that go on in the next line where they don't fit. */
-typedef struct row {
-    sc_text *out;
-    size_t col;
-} row;
-
-static row row_begin(const char *title, sc_text *out)
-{
-    sc_text_add(out, "  %-*s", INDENT - 2, title);
-    return (row){out, INDENT};
-}
-
-static void row_break(row *r)
-{
-    sc_text_add(r->out, "\n%*s", INDENT, "");
-    r->col = INDENT;
-}
-
-static void row_add(row *r, const char *gap, const char *item)
-{
-    size_t n = strlen(item);
-    if (r->col > INDENT && r->col + strlen(gap) + n > WIDTH) row_break(r);
-    if (r->col > INDENT) {
-        sc_text_add(r->out, "%s", gap);
-        r->col += strlen(gap);
-    }
-    sc_text_add(r->out, "%s", item);
-    r->col += n;
-}
-
-static void row_words(row *r, const char *text)
-{
-    char word[WIDTH];
-    for (text += strspn(text, " "); *text; text += strspn(text, " ")) {
-        size_t n = strcspn(text, " ");
-        snprintf(word, sizeof word, "%.*s", (int)n, text);
-        row_add(r, " ", word);
-        text += n < sizeof word ? n : sizeof word - 1;
-    }
-}
-
-static void row_end(row *r)
-{
-    sc_text_add(r->out, "\n");
-}
 
 /* 8.142, 139, 1.39K, 11.1M */
 static void short_number(double v, char *buf, size_t size)
@@ -161,20 +114,20 @@ static void memory(const sc_prediction *p, sc_text *out)
     };
 
     char item[64];
-    row r = row_begin("fits?", out);
+    report_row r = report_row_begin("fits?", out);
     snprintf(item, sizeof item, "%-9s %.1f of %.1f GiB", p->fits ? "yes" : "NO",
              m->peak / GIB, p->memory_capacity_bytes / GIB);
-    row_add(&r, " ", item);
+    report_row_add(&r, " ", item);
     snprintf(item, sizeof item, " on stage %u", stage);
-    if (p->n_stages > 1) row_add(&r, "", item);
-    row_end(&r);
-    r = row_begin("", out);
+    if (p->n_stages > 1) report_row_add(&r, "", item);
+    report_row_end(&r);
+    r = report_row_begin("", out);
     for (uint32_t i = 0; i < SC_COUNT(part); i++) {
         snprintf(item, sizeof item, "%s %.1f", part[i].name,
                  part[i].bytes / GIB);
-        if (part[i].bytes >= 0.05 * GIB) row_add(&r, "  ", item);
+        if (part[i].bytes >= 0.05 * GIB) report_row_add(&r, "  ", item);
     }
-    row_end(&r);
+    report_row_end(&r);
 }
 
 static void times(const sc_prediction *p, double measured, sc_text *out)
@@ -205,13 +158,13 @@ static void times(const sc_prediction *p, double measured, sc_text *out)
 static void breakdown(const sc_prediction *p, sc_text *out)
 {
     char item[64];
-    row r = row_begin("time goes to", out);
+    report_row r = report_row_begin("time goes to", out);
     for (uint32_t c = 0; c < SC_N_CATS; c++) {
         double share = 100 * p->time_breakdown_s[c] / p->step_time_s;
         snprintf(item, sizeof item, "%s %.1f %%", sc_cat_names[c], share);
-        if (share >= 0.05) row_add(&r, "  ", item);
+        if (share >= 0.05) report_row_add(&r, "  ", item);
     }
-    row_end(&r);
+    report_row_end(&r);
 }
 
 static void money(const sc_prediction *p, sc_text *out)
@@ -227,16 +180,6 @@ static void money(const sc_prediction *p, sc_text *out)
     if (!isnan(p->cost_usd_per_step))
         sc_text_add(out, "  cost           %-9.4g USD per step\n",
                     p->cost_usd_per_step);
-}
-
-static void list(const char *title, const char *const *text, uint32_t n,
-                 sc_text *out)
-{
-    for (uint32_t i = 0; i < n; i++) {
-        row r = row_begin(i ? "" : title, out);
-        row_words(&r, text[i]);
-        row_end(&r);
-    }
 }
 
 static void suggestions(const sc_prediction *p, sc_text *out)
@@ -278,7 +221,7 @@ void sc_report_prediction(const sc_job *job, const sc_prediction *p,
     breakdown(p, out);
     money(p, out);
     suggestions(p, out);
-    list("assumed", p->assumptions, p->n_assumptions, out);
-    list("warning", p->warnings, p->n_warnings, out);
+    report_row_list("assumed", p->assumptions, p->n_assumptions, out);
+    report_row_list("warning", p->warnings, p->n_warnings, out);
     engines(job, p, out);
 }

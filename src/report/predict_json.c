@@ -2,6 +2,8 @@
 /* predict_json.c - a prediction as stepcast.result/1. */
 #include <stepcast/report_predict.h>
 
+#include "report/origin.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stepcast_version.h>
@@ -109,27 +111,6 @@ static void suggestions(const sc_prediction *p, sc_json *j)
     sc_json_end(j, ']');
 }
 
-static void hex(sc_json *j, const char *key, uint64_t v)
-{
-    char buf[24];
-    snprintf(buf, sizeof buf, "%016llx", (unsigned long long)v);
-    sc_json_put_string(j, key, buf);
-}
-
-static void inputs(const sc_report_origin *o, sc_json *j)
-{
-    sc_json_key(j, "inputs");
-    sc_json_begin(j, '[');
-    for (uint32_t i = 0; o && i < o->n_inputs; i++) {
-        sc_json_begin(j, '{');
-        sc_json_put_string(j, "option", o->input[i].option);
-        sc_json_put_string(j, "file", o->input[i].file);
-        hex(j, "hash", o->input[i].hash);
-        sc_json_end(j, '}');
-    }
-    sc_json_end(j, ']');
-}
-
 static void provenance(const sc_prediction *p, const sc_report_origin *o,
                        sc_json *j)
 {
@@ -137,11 +118,11 @@ static void provenance(const sc_prediction *p, const sc_report_origin *o,
     sc_json_begin(j, '{');
     sc_json_put_string(j, "version", STEPCAST_VERSION);
     sc_json_put_string(j, "commit", STEPCAST_COMMIT);
-    hex(j, "fit_hash", p->run.cost->hash);
+    report_hex(j, "fit_hash", p->run.cost->hash);
     sc_json_put_uint(j, "seed", o ? o->seed : 0);
-    hex(j, "model_hash", p->run.model->hash);
-    hex(j, "cluster_hash", p->run.hw->hash);
-    inputs(o, j);
+    report_hex(j, "model_hash", p->run.model->hash);
+    report_hex(j, "cluster_hash", p->run.hw->hash);
+    report_inputs(o ? o->input : NULL, o ? o->n_inputs : 0, j);
     sc_json_put_uint(j, "candidates", p->n_candidates);
     sc_json_end(j, '}');
 }

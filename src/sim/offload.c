@@ -51,6 +51,12 @@ bool sim_offload_can(const sim_world *w, const sim_draft *d, int op,
 
 sc_status sim_offload_init(sim_world *w)
 {
+    if (w->o->hw && w->sys->in_network && !w->rules->switches_only_forward)
+        return sc_error(w->err, SC_EINPUT, SC_C_UNSUPPORTED,
+                        w->sys->in_network_pos,
+                        "choose --fidelity chunk on a network of dimensions",
+                        "switches reduce on the links of dimensions only, not "
+                        "on those of a machine or among flows");
     if (w->rules->switches_only_forward) return SC_OK;
     for (uint32_t d = 0; d < 32; d++) {
         if (!(w->sys->in_network >> d & 1)) continue;

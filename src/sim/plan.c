@@ -42,9 +42,9 @@ static int op_of(uint8_t coll)
     }
 }
 
-static bool is_flat(const sim_world *w, const sim_rank *r, uint32_t task)
+static bool is_flat(const sim_world *w, const sc_task_list *t, uint32_t task)
 {
-    int op = op_of(r->tasks->coll[task]);
+    int op = op_of(t->coll[task]);
     return op >= 0 && w->sys->ccl[op].n > 0 && w->sys->ccl[op].dim[0].flat;
 }
 
@@ -68,12 +68,13 @@ uint32_t sim_root_of(const sc_task_list *t, uint32_t task)
 
 /* ---- communicators ----------------------------------------------------- */
 
-/* Bit per dimension along which `task`, a collective of all ranks, moves. */
-static uint32_t mask_of(const sim_world *w, const sim_rank *r, uint32_t task)
+uint32_t sim_mask_of(const sim_world *w, const sc_task_list *t, uint32_t task)
 {
-    uint32_t all = (1u << w->n_dims) - 1;
-    if (!(r->tasks->flags[task] & SC_TASK_DIMS)) return all;
-    return r->tasks->dims[task] & all;
+    uint32_t all = (1u << w->n_dims) - 1, mask = all;
+    if (sim_is_custom(w, t, task)) return all;
+    if (t->flags[task] & SC_TASK_DIMS) mask = t->dims[task] & all;
+    if (is_flat(w, t, task)) return mask & 1 ? all : 0;
+    return mask;
 }
 
 static uint32_t coordinate(const sim_world *w, uint32_t rank, uint32_t d)
@@ -231,12 +232,7 @@ sim_comm *sim_comm_of(sim_world *w, sim_rank *r, uint32_t task)
     } else if (w->w->jobs[r->trace->job].n < w->n_npus) {
         return job_comm(w, r->trace->job);
     }
-    uint32_t all = (1u << w->n_dims) - 1, mask = mask_of(w, r, task);
-    if (sim_is_custom(w, r->tasks, task))
-        mask = all;
-    else if (is_flat(w, r, task))
-        mask = mask & 1 ? all : 0;
-    return world_comm(w, r->id, mask);
+    return world_comm(w, r->id, sim_mask_of(w, r->tasks, task));
 }
 
 /* ---- algorithms -------------------------------------------------------- */

@@ -43,6 +43,8 @@ uint32_t sim_heap_pop(sim_heap *h)
 static int slot_of(const sim_world *w, const sc_task_list *t, uint32_t task)
 {
     if (sim_meets_at(w, t, task)) return SIM_MEET;
+    if (w->meets && w->o->rendezvous && t->kind[task] == SC_TASK_SEND)
+        return SIM_RECV; /* it may wait for what needs the slot */
     if (t->flags[task] & SC_TASK_CPU) return SIM_HOST;
     if (t->kind[task] == SC_TASK_COMP) return SIM_COMPUTE;
     return t->kind[task] == SC_TASK_RECV ? SIM_RECV : SIM_COMM;
@@ -57,11 +59,15 @@ static void make_ready(sim_world *w, sim_rank *r, uint32_t task)
 
 /* ---- times ------------------------------------------------------------- */
 
+/* What time is counted as while the device computes nothing. */
 static void split(sim_world *w, sim_rank *r)
 {
-    bool exposed = r->communicating && !r->computing;
-    if (r->exposed_since >= 0) r->out.exposed += w->q.now - r->exposed_since;
-    r->exposed_since = exposed ? w->q.now : -1;
+    if (r->waits) *r->waits += w->q.now - r->waits_since;
+    r->waits = r->computing       ? NULL
+               : r->communicating ? &r->out.exposed
+               : r->loading       ? &r->out.stalled
+                                  : NULL;
+    r->waits_since = w->q.now;
 }
 
 static void compute_step(sim_world *w, sim_rank *r, int by)
@@ -72,16 +78,29 @@ static void compute_step(sim_world *w, sim_rank *r, int by)
     split(w, r);
 }
 
-static void comm_begin(sim_world *w, sim_rank *r)
+static void comm_step(sim_world *w, sim_rank *r, int by)
 {
-    if (r->communicating++ == 0) r->comm_since = w->q.now;
+    if (by > 0 && r->communicating++ == 0) r->comm_since = w->q.now;
+    if (by < 0 && --r->communicating == 0)
+        r->out.comm += w->q.now - r->comm_since;
     split(w, r);
 }
 
-static void comm_end(sim_world *w, sim_rank *r)
+static void load_step(sim_world *w, sim_rank *r, int by)
 {
-    if (--r->communicating == 0) r->out.comm += w->q.now - r->comm_since;
+    r->loading += (uint32_t)by;
     split(w, r);
+}
+
+static void count(sim_world *w, sim_rank *r, uint32_t task, int slot, int by)
+{
+    uint8_t kind = r->tasks->kind[task];
+    if (slot == SIM_COMPUTE) compute_step(w, r, by);
+    if (slot != SIM_COMM && slot != SIM_RECV) return;
+    if (kind == SC_TASK_LOAD || kind == SC_TASK_STORE)
+        load_step(w, r, by);
+    else
+        comm_step(w, r, by);
 }
 
 /* Williams et al., "Roofline", CACM 2009: the lesser of peak and
@@ -174,8 +193,8 @@ static void begin(sim_world *w, sim_rank *r, uint32_t task)
         sim_meet_come(w, r, task);
         return;
     }
-    if (slot == SIM_COMPUTE) compute_step(w, r, 1);
-    if (slot == SIM_COMM || slot == SIM_RECV) comm_begin(w, r);
+    if (r->span) r->span[task].start = w->q.now;
+    count(w, r, task, slot, 1);
     if (w->sys->replay_only || t->kind[task] == SC_TASK_COMP) {
         start_kernel(w, r, task);
         return;
@@ -196,11 +215,18 @@ static void begin(sim_world *w, sim_rank *r, uint32_t task)
     }
 }
 
+static void record_end(const sim_world *w, sc_task_span *s)
+{
+    s->end = w->q.now;
+    if (s->start < 0) s->start = s->end; /* took no time */
+}
+
 static void release_successors(sim_world *w, sim_rank *r, uint32_t task)
 {
     const sc_task_list *t = r->tasks;
     r->n_done++;
     w->n_tasks++;
+    if (r->span) record_end(w, &r->span[task]);
     for (uint32_t i = t->succ_head[task]; i < t->succ_head[task + 1]; i++)
         if (--r->left[t->succ[i]] == 0) make_ready(w, r, t->succ[i]);
 }
@@ -265,17 +291,17 @@ static void task_end(sim_world *w, sim_rank *r, uint32_t task)
     int slot = slot_of(w, r->tasks, task);
     if (slot == SIM_MEET) slot = SIM_COMM;
     r->busy[slot]--;
-    if (slot == SIM_COMPUTE) compute_step(w, r, -1);
-    if (slot == SIM_COMM || slot == SIM_RECV) comm_end(w, r);
+    count(w, r, task, slot, -1);
     release_successors(w, r, task);
 }
 
 /* A collective that waited for its members. */
-void sim_task_starts(sim_world *w, sim_rank *r)
+void sim_task_starts(sim_world *w, sim_rank *r, uint32_t task)
 {
+    if (r->span) r->span[task].start = w->q.now;
     r->busy[SIM_MEET]--;
     r->busy[SIM_COMM]++;
-    comm_begin(w, r);
+    comm_step(w, r, 1);
 }
 
 static bool all_idle(const sim_rank *r)
@@ -307,14 +333,23 @@ void sim_task_begin(sim_world *w, sim_rank *r)
     check_end(w, r);
 }
 
+static sc_status record(sim_world *w, sim_rank *r)
+{
+    uint32_t n = r->tasks->n_tasks;
+    r->span = SC_NEW_N(w->a, sc_task_span, n);
+    if (!r->span) return sc_error_nomem(w->err);
+    for (uint32_t i = 0; i < n; i++) r->span[i] = (sc_task_span){-1, -1};
+    return SC_OK;
+}
+
 sc_status sim_tasks_init(sim_world *w)
 {
     for (uint32_t i = 0; i < w->n_ranks; i++) {
         sim_rank *r = &w->rank[i];
         const sc_task_list *t = r->tasks;
-        r->exposed_since = -1;
         r->left = sc_alloc(w->a, t->n_tasks, sizeof *r->left);
         if (t->n_tasks && !r->left) return sc_error_nomem(w->err);
+        if (w->o->record) SC_TRY(record(w, r));
         for (uint32_t k = 0; k < t->n_tasks; k++) {
             r->left[k] = t->n_preds[k];
             if (t->n_preds[k] == 0) make_ready(w, r, k);

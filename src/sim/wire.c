@@ -76,11 +76,6 @@ static uint32_t seat(const sim_world *w, uint32_t rank)
     return w->folded ? w->rank[w->index[rank]].id : rank;
 }
 
-static uint64_t links_per_rank(const sim_dim *d)
-{
-    return d->kind == SC_DIM_FULL ? d->size - 1 : 2;
-}
-
 /* The dimension a message moves in next, n_dims where it has arrived. */
 static uint32_t next_dim(const sim_world *w, const sim_message *m)
 {
@@ -265,7 +260,7 @@ sc_status sim_wire_init(sim_world *w)
         d->bytes_per_ns = from->gib_per_s * (1 << 30) / 1e9;
         stride *= d->size;
         d->first_link = w->n_links;
-        w->n_links += (uint64_t)w->n_npus * links_per_rank(d);
+        w->n_links += w->n_npus * sim_links_per_rank(d->kind, d->size);
     }
     w->n_dims = w->net->n_dims;
     if (w->o->hw || !w->o->links) {

@@ -112,9 +112,11 @@ typedef struct sim_rank {
     struct sim_turn *line, *line_end;
     uint32_t in_line, promised;
     bool *lanes_used; /* [comm_slots] by a collective */
-    sc_time compute_since, comm_since, exposed_since;
-    uint32_t computing, communicating;
+    sc_time compute_since, comm_since, waits_since;
+    sc_time *waits; /* of `out`, what counts since then; NULL: nothing */
+    uint32_t computing, communicating, loading;
     sc_rank_times out;
+    sc_task_span *span; /* [n_tasks] NULL: not recorded */
 } sim_rank;
 
 /* What rooted.c adds to sc_ccl_op and sc_ccl_kind. */
@@ -348,7 +350,8 @@ typedef struct sim_world {
     struct sim_pairs *pairs;
     uint32_t warned; /* bit per SIM_WARN_* */
     const char *warnings;
-    bool meets; /* collectives start on all members at once */
+    const char *disorder; /* ranks disagree on what is called when */
+    bool meets;           /* collectives start on all members at once */
     struct sim_meets *meeting;
     struct sim_memory *memory;
     struct sim_tier *tier; /* of a pool in tiers, else NULL */
@@ -391,6 +394,27 @@ enum {
 void sim_warn(sim_world *w, uint32_t what, const char *fmt, ...)
     SC_PRINTF(3, 4);
 
+/* deadlock.c: who waits for whom, when nothing happens any more */
+enum {
+    SIM_WAITS_SEND,    /* a receive, for a message */
+    SIM_WAITS_RECEIVE, /* a send, to be asked for */
+    SIM_WAITS_MEMBER,  /* a collective, for `on` to come */
+    SIM_WAITS_MESSAGES /* a collective that all have begun */
+};
+
+typedef struct sim_waiting {
+    uint32_t rank, task, on; /* `task` of `rank` has started */
+    uint32_t kind, tag;
+    uint64_t size;
+} sim_waiting;
+
+typedef void sim_note(void *ctx, const sim_waiting *is);
+void sim_pair_waiting(sim_world *w, sim_note *note, void *ctx);
+void sim_meet_waiting(sim_world *w, sim_note *note, void *ctx);
+void sim_coll_waiting(sim_world *w, sim_note *note, void *ctx);
+/* Fills n_waits, wait and n_cycle; the world is not folded. */
+sc_status sim_deadlock(sim_world *w, sc_simulate_result *out);
+
 /* fold.c: fills n_ranks, index, folded */
 sc_status sim_fold(sim_world *w);
 
@@ -398,8 +422,8 @@ sc_status sim_fold(sim_world *w);
 sc_status sim_tasks_init(sim_world *w);
 void sim_task_begin(sim_world *w, sim_rank *r); /* at time 0 */
 void sim_task_done(sim_world *w, sim_rank *r, uint32_t task);
-void sim_task_starts(sim_world *w,
-                     sim_rank *r); /* a collective, after SIM_MEET */
+void sim_task_starts(sim_world *w, sim_rank *r,
+                     uint32_t task); /* a collective, after SIM_MEET */
 void sim_heap_push(sim_world *w, sim_heap *h, uint32_t task);
 uint32_t sim_heap_pop(sim_heap *h);
 
@@ -413,6 +437,8 @@ void sim_meet_settle(sim_world *w, sim_rank *r);
 bool sim_meet_yields(const sim_world *w, const sim_rank *r, uint32_t task);
 
 /* plan.c, stream.c */
+/* Bit per dimension along which a collective of all ranks moves. */
+uint32_t sim_mask_of(const sim_world *w, const sc_task_list *t, uint32_t task);
 bool sim_is_custom(const sim_world *w, const sc_task_list *t, uint32_t task);
 uint32_t sim_root_of(const sc_task_list *t, uint32_t task); /* 0: has none */
 sim_coll *sim_coll_new(sim_world *w, sim_comm *c, sim_plan *plan);
@@ -521,6 +547,10 @@ void sim_offload_start(sim_world *w, sim_stream *s);
 void sim_offload_bundle(sim_world *w, sim_stream *s);
 void sim_offload_wake(sim_world *w, const sim_wake *k);
 
+/* use.c: what links have carried */
+uint64_t sim_links_per_rank(sc_dim_kind kind, uint32_t size);
+sc_status sim_links_use(sim_world *w, sc_simulate_result *out);
+
 /* machine.c: messages over the links of an sc_hw */
 sc_status sim_machine_init(sim_world *w);
 void sim_machine_send(sim_world *w, sim_message *m);
@@ -528,6 +558,7 @@ void sim_machine_hop(sim_world *w, sim_message *m);
 /* Nothing more happens now: when do flows end? */
 void sim_machine_settle(sim_world *w);
 void sim_machine_flow(sim_world *w, sim_event *e);
+sc_status sim_machine_use(sim_world *w, sc_simulate_result *out);
 
 /* pair.c: sends and receives of tasks */
 sc_status sim_pair_init(sim_world *w);
@@ -540,6 +571,7 @@ typedef struct sim_pair_key {
     uint32_t src, dst, tag;
 } sim_pair_key;
 
+uint32_t sim_tag(uint32_t tag); /* tags are counted modulo 5e8 */
 void sim_pair_send(sim_world *w, sim_pair_key key, void *owner, uint32_t task);
 void sim_pair_receive(sim_world *w, sim_pair_key key, void *owner,
                       uint32_t task);

@@ -160,28 +160,36 @@ const sc_key trace_system_keys[] = {
 
 typedef struct warning {
     const char *key, *what;
+    bool compat; /* ignored by the compatible mode only */
 } warning;
 
+#define ONLY_OURS "is not of ASTRA-sim; its compatible mode ignores it"
+
 static const warning warned[] = {
-    {"boost-mode", "has no effect; no NPU is left out"},
-    {"seprate-log", "is of old releases and has no effect"},
-    {"packet-routing", "is of old releases and has no effect"},
-    {"gap-denominator", "is of old releases and has no effect"},
-    {"trace-enabled", "has no effect here; write a timeline with --trace FILE"},
+    {"boost-mode", "has no effect; no NPU is left out", false},
+    {"seprate-log", "is of old releases and has no effect", false},
+    {"packet-routing", "is of old releases and has no effect", false},
+    {"gap-denominator", "is of old releases and has no effect", false},
+    {"trace-enabled", "has no effect here; write a timeline with --trace FILE",
+     false},
     {"inter-dimension-scheduling",
-     "is ignored by ASTRA-sim and by its compatible mode; the corrected mode "
-     "follows it"},
+     "is ignored by ASTRA-sim and by its compatible mode", true},
     {"intra-dimension-scheduling",
-     "is ignored by ASTRA-sim and by its compatible mode; the corrected mode "
-     "follows it"},
-    {"comm-scale", "has no effect in a system file, and none in ASTRA-sim"},
-    {"compute-scale", "has no effect in a system file, and none in ASTRA-sim"},
+     "is ignored by ASTRA-sim and by its compatible mode", true},
+    {"communication-slots", ONLY_OURS, true},
+    {"switching", ONLY_OURS, true},
+    {"in-network-collectives", ONLY_OURS, true},
+    {"port-limit", ONLY_OURS, true},
+    {"comm-scale", "has no effect in a system file, and none in ASTRA-sim",
+     false},
+    {"compute-scale", "has no effect in a system file, and none in ASTRA-sim",
+     false},
     {"injection-scale",
-     "has no effect in a system file; write --injection-scale"},
+     "has no effect in a system file; write --injection-scale", false},
     {"rendezvous-protocol",
-     "has no effect in a system file; write --rendezvous"},
+     "has no effect in a system file; write --rendezvous", false},
     {"num-queues-per-dim",
-     "has no effect in a system file; write --num-queues-per-dim"}};
+     "has no effect in a system file; write --num-queues-per-dim", false}};
 
 static const char *const lists[SC_N_CCL_OPS] = {
     [SC_OP_AR] = "all-reduce-implementation",
@@ -194,15 +202,27 @@ static const char *const customs[SC_N_CCL_OPS] = {
     [SC_OP_RS] = "reduce-scatter-implementation-custom",
     [SC_OP_A2A] = "all-to-all-implementation-custom"};
 
-static void warn(const sc_node *root, sc_text *warnings)
+static void warn(const sc_node *root, bool compat, sc_text *warnings)
 {
     if (warnings == NULL) return;
     for (const sc_node *c = root->child; c != NULL; c = c->next)
         for (size_t i = 0; i < SC_COUNT(warned); i++)
-            if (strcmp(c->key, warned[i].key) == 0)
+            if (strcmp(c->key, warned[i].key) == 0 &&
+                warned[i].compat == compat)
                 sc_text_add(warnings, "%s:%u:%u: warning: %s %s\n",
                             c->key_pos.file, c->key_pos.line, c->key_pos.col,
                             c->key, warned[i].what);
+}
+
+static sc_status warn_compat(const sc_node *root, sc_arena *a, sc_system *out,
+                             sc_err *err)
+{
+    sc_text t;
+    sc_text_init(&t);
+    warn(root, true, &t);
+    out->compat_warnings = t.failed ? NULL : sc_strdup(a, t.buf);
+    sc_text_free(&t);
+    return out->compat_warnings ? SC_OK : sc_error_nomem(err);
 }
 
 static sc_status read_lists(const sc_node *root, const char *file, sc_arena *a,
@@ -351,8 +371,9 @@ sc_status trace_system_text(const char *text, size_t len, const char *file,
         trace_config_keep(&first, read_node_file(c, file, &node_file, a, err));
     *nodes = node_file;
     if (first != SC_OK) return first;
-    warn(root, warnings);
+    warn(root, false, warnings);
     convert(&r, &g, &sys);
+    SC_TRY(warn_compat(root, a, &sys, err));
     *out = sys;
     return SC_OK;
 }

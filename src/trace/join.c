@@ -96,3 +96,23 @@ sc_status sc_workload_join(const sc_workload *jobs, uint32_t n, sc_arena *a,
     *out = w;
     return SC_OK;
 }
+
+sc_status sc_workload_idle(uint32_t n, sc_arena *a, sc_workload *out,
+                           sc_err *err)
+{
+    sc_workload w = {.n_ranks = n, .n_classes = 1, .n_jobs = 1};
+    w.classes = SC_NEW(a, sc_task_list);
+    w.ranks = SC_NEW_N(a, sc_rank_trace, n);
+    w.groups = SC_NEW_N(a, sc_rank_group, 0);
+    w.jobs = SC_NEW(a, sc_rank_job);
+    uint32_t *none = SC_NEW(a, uint32_t);
+    if (!w.classes || !w.ranks || !w.groups || !w.jobs || !none)
+        return sc_error_nomem(err);
+    w.classes->succ_head = none;
+    *w.jobs = (sc_rank_job){.name = "idle", .n = n};
+    for (uint32_t r = 0; r < n; r++)
+        w.ranks[r] =
+            (sc_rank_trace){.groups = none, .peers = none, .tags = none};
+    *out = w;
+    return SC_OK;
+}

@@ -2,33 +2,51 @@
 /* machine.c - the configuration files beside a workload. */
 #include <stepcast/trace_machine.h>
 
+#define GIB (1024.0 * 1024 * 1024)
+
 typedef struct block {
     const char *name, *ccl, *all_to_all;
-    double link_bw;    /* bytes/s, one direction */
-    double latency_ns; /* of a link */
-    uint32_t size;
+    sc_net_dim dim;
 } block;
+
+/* Nominal links of a dimension; of what has no such links, those of a switch
+ * as wide.  One hop through a switch is two links. */
+static sc_net_dim links_of(const sc_dim *d)
+{
+    double ns = d->latency_s * 1e9;
+    sc_net_dim x = {.kind = d->kind,
+                    .size = d->size,
+                    .gib_per_s = d->bw / GIB,
+                    .latency_ns = ns};
+    switch (d->kind) {
+    case SC_DIM_RING:
+    case SC_DIM_MESH:
+        if (d->kind == SC_DIM_MESH || d->size > 2) x.gib_per_s /= 2;
+        return x;
+    case SC_DIM_FULL: x.gib_per_s /= d->size - 1; return x;
+    default: break;
+    }
+    x.kind = SC_DIM_SWITCH;
+    x.latency_ns /= 2;
+    return x;
+}
 
 /* A ring passes all-to-alls from neighbour to neighbour. */
 static const char ring[] = "ring", direct[] = "direct";
 
 static block block_of(const sc_dim *d, sc_text *notes)
 {
-    double ns = d->latency_s * 1e9;
-    block b = {"Switch", ring, direct, d->bw, ns / 2, d->size};
+    block b = {"Switch", ring, direct, links_of(d)};
     switch (d->kind) {
     case SC_DIM_MESH:
         sc_text_add(notes, "mesh of %u: a Ring, its ends are joined\n",
                     d->size);
         /* fall through */
     case SC_DIM_RING:
-        b = (block){"Ring", ring, ring, d->bw / 2, ns, d->size};
-        if (d->size == 2) b.link_bw = d->bw;
+        b.name = "Ring";
+        b.all_to_all = ring;
         break;
-    case SC_DIM_FULL:
-        b = (block){"FullyConnected",      ring, direct,
-                    d->bw / (d->size - 1), ns,   d->size};
-        break;
+    case SC_DIM_FULL: b.name = "FullyConnected"; break;
     case SC_DIM_TREE:
     case SC_DIM_CUBE:
         sc_text_add(notes, "%s of %u: a Switch\n", sc_dim_kind_names[d->kind],
@@ -40,6 +58,41 @@ static block block_of(const sc_dim *d, sc_text *notes)
         sc_text_add(notes, "oversubscription of %g between %u nodes: none\n",
                     d->oversub, d->size);
     return b;
+}
+
+/* A network between nodes: one rail per device, no tier that is narrower. */
+static bool is_plain(const sc_hw *hw, const sc_dim *d)
+{
+    if (d->kind == SC_DIM_TREE || d->kind == SC_DIM_CUBE) return false;
+    if (d->ports == 0) return true;
+    return d->ports == hw->node_size && d->rails == d->ports && d->group == 0 &&
+           !(d->oversub > 1) && !(d->core_oversub > 1);
+}
+
+bool sc_trace_machine_is_network(const sc_hw *hw)
+{
+    if (hw->wiring || hw->n_groups > 0) return false;
+    for (uint32_t i = 0; i < hw->n_dims; i++)
+        if (hw->dim[i].size > 1 && !is_plain(hw, &hw->dim[i])) return false;
+    return true;
+}
+
+sc_status sc_trace_machine_network(const sc_hw *hw, sc_pos pos, sc_network *out,
+                                   sc_err *err)
+{
+    sc_network net = {.n_ranks = 1, .pos = pos};
+    for (uint32_t i = 0; i < hw->n_dims; i++) {
+        if (hw->dim[i].size < 2) continue;
+        net.dim[net.n_dims] = links_of(&hw->dim[i]);
+        net.n_ranks *= net.dim[net.n_dims].size;
+        net.dim[net.n_dims++].pos = pos;
+    }
+    if (net.n_dims == 0 || net.n_ranks != hw->n_devices)
+        return sc_error(err, SC_EINPUT, SC_C_UNSUPPORTED, pos, NULL,
+                        "%u devices are no network of dimensions",
+                        hw->n_devices);
+    *out = net;
+    return SC_OK;
 }
 
 static sc_status write_json(const char *path, sc_json *j, sc_err *err)
@@ -112,15 +165,14 @@ static sc_status network_file(const sc_hw *hw, const block *b, uint32_t n,
         sc_text_add(&t, "%s%s", i ? ", " : "", b[i].name);
     sc_text_add(&t, " ]\nnpus_count: [ ");
     for (uint32_t i = 0; i < n; i++)
-        sc_text_add(&t, "%s%u", i ? ", " : "", b[i].size);
+        sc_text_add(&t, "%s%u", i ? ", " : "", b[i].dim.size);
     sc_text_add(&t, " ]\nbandwidth: [ ");
     for (uint32_t i = 0; i < n; i++)
-        sc_text_add(&t, "%s%.9g", i ? ", " : "",
-                    b[i].link_bw / (1024.0 * 1024 * 1024));
+        sc_text_add(&t, "%s%.9g", i ? ", " : "", b[i].dim.gib_per_s);
     sc_text_add(&t, " ] # of a link in one direction; GB/s of 2^30 bytes\n"
                     "latency: [ ");
     for (uint32_t i = 0; i < n; i++)
-        sc_text_add(&t, "%s%.9g", i ? ", " : "", b[i].latency_ns);
+        sc_text_add(&t, "%s%.9g", i ? ", " : "", b[i].dim.latency_ns);
     sc_text_add(&t, " ] # of a link, ns\n");
     sc_status s = path && !t.failed ? sc_file_write(path, t.buf, t.len, err)
                                     : sc_error_nomem(err);
@@ -136,7 +188,7 @@ sc_status sc_trace_machine_write(const sc_trace_machine *m, const char *dir,
     for (uint32_t i = 0; i < m->hw->n_dims; i++) {
         if (m->hw->dim[i].size < 2) continue;
         b[n] = block_of(&m->hw->dim[i], notes);
-        ranks *= b[n++].size;
+        ranks *= b[n++].dim.size;
     }
     if (n == 0 || ranks != m->hw->n_devices)
         return sc_error(err, SC_EINPUT, SC_C_UNSUPPORTED, sc_pos_none(), NULL,

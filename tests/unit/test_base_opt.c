@@ -245,6 +245,73 @@ static void test_help(void **state)
     sc_arena_free(&a);
 }
 
+/* Each of several equal options counts; a file has a word or a list. */
+typedef struct lists {
+    const char **jobs, **none;
+} lists;
+
+static const sc_key list_keys[] = {
+    {.name = "job",
+     .type = SC_T_LIST,
+     .offset = offsetof(lists, jobs),
+     .flag = "--job",
+     .meta = "NAME",
+     .help = "to run"},
+    {.name = "none",
+     .type = SC_T_LIST,
+     .offset = offsetof(lists, none),
+     .flag = "--none"},
+    {.name = NULL},
+};
+
+static void assert_jobs(const lists *l)
+{
+    assert_string_equal(l->jobs[0], "a");
+    assert_string_equal(l->jobs[1], "b@4");
+    assert_null(l->jobs[2]);
+    assert_null(l->none);
+}
+
+static void test_list(void **state)
+{
+    (void)state;
+    char *argv[] = {"--job", "a", "--job=b@4"};
+    sc_arena a;
+    sc_err err;
+    sc_words words;
+    lists l = {NULL, NULL};
+    sc_opt_set set = {list_keys, &l, {{0}}};
+    sc_arena_init(&a, 0);
+    sc_err_init(&err);
+    assert_int_equal(sc_opt_parse(3, argv, &set, 1, &words, &a, &err), SC_OK);
+    assert_jobs(&l);
+    assert_true(sc_given_has(&set.given, list_keys, "job"));
+    assert_string_equal(sc_schema_help(&list_keys[0], &a),
+                        "  --job NAME              to run (may be repeated)\n"
+                        "  --none TEXT             (may be repeated)\n");
+    static const char *const good[] = {"job: [a, b@4]", "job:\n- a\n- b@4"};
+    for (size_t i = 0; i < SC_COUNT(good); i++) {
+        sc_node *root;
+        l = (lists){NULL, NULL};
+        assert_int_equal(sc_doc_parse(good[i], strlen(good[i]), SC_FMT_YAML,
+                                      "f.yml", &a, &root, &err),
+                         SC_OK);
+        assert_int_equal(sc_schema_read(list_keys, root, &l, NULL, &a, &err),
+                         SC_OK);
+        assert_jobs(&l);
+    }
+    static const char bad[] = "job: [a, {b: c}, [d]]";
+    sc_node *root;
+    assert_int_equal(
+        sc_doc_parse(bad, strlen(bad), SC_FMT_YAML, "f.yml", &a, &root, &err),
+        SC_OK);
+    assert_int_equal(sc_schema_read(list_keys, root, &l, NULL, &a, &err),
+                     SC_EINPUT);
+    assert_int_equal(err.n, 2);
+    assert_int_equal(err.d[1].col, 18);
+    sc_arena_free(&a);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -254,6 +321,7 @@ int main(void)
         cmocka_unit_test(test_bad),
         cmocka_unit_test(test_all_errors_nothing_written),
         cmocka_unit_test(test_help),
+        cmocka_unit_test(test_list),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -141,6 +141,16 @@ static void algorithms(void **state)
     check_ccl(&s.ccl_custom[SC_OP_A2A].dim[0], SC_CCL_CUSTOM, false, 0);
 }
 
+static void check_lines(const char *text, const char *const *lines, uint32_t n)
+{
+    uint32_t seen = 0;
+    for (const char *p = text; *p != '\0'; p++) seen += *p == '\n';
+    assert_int_equal(seen, n);
+    for (uint32_t i = 0; i < n; i++)
+        if (strstr(text, lines[i]) == NULL)
+            fail_msg("no \"%s\" in:\n%s", lines[i], text);
+}
+
 static void ignored_keys_warn(void **state)
 {
     (void)state;
@@ -148,23 +158,22 @@ static void ignored_keys_warn(void **state)
                               "\"inter-dimension-scheduling\": \"themis\",\n"
                               "\"intra-dimension-scheduling\": \"SCF\",\n"
                               "\"trace-enabled\": 1, \"seprate-log\": 1,\n"
+                              "\"port-limit\": 0,\n"
                               "\"comm-scale\": [\"any\"]}");
     assert_int_equal(s.dim_order, SC_DIMS_OFFLINE_GREEDY);
     assert_int_equal(s.queue_order, SC_QUEUE_SMALLEST_FIRST);
     assert_true(s.dim_order_given && s.queue_order_given && s.trace);
-    static const char *const lines[] = {
+    static const char *const always[] = {
         "s.json:1:2: warning: boost-mode ",
-        "\ns.json:2:1: warning: inter-dimension-scheduling ",
-        "\ns.json:3:1: warning: intra-dimension-scheduling ",
         "\ns.json:4:1: warning: trace-enabled ",
         "\ns.json:4:21: warning: seprate-log ",
-        "\ns.json:5:1: warning: comm-scale "};
-    uint32_t n = 0;
-    for (const char *p = warnings.buf; *p != '\0'; p++) n += *p == '\n';
-    assert_int_equal(n, SC_COUNT(lines));
-    for (size_t i = 0; i < SC_COUNT(lines); i++)
-        if (strstr(warnings.buf, lines[i]) == NULL)
-            fail_msg("no \"%s\" in:\n%s", lines[i], warnings.buf);
+        "\ns.json:6:1: warning: comm-scale "};
+    static const char *const compat[] = {
+        "s.json:2:1: warning: inter-dimension-scheduling ",
+        "\ns.json:3:1: warning: intra-dimension-scheduling ",
+        "\ns.json:5:1: warning: port-limit "};
+    check_lines(warnings.buf, always, SC_COUNT(always));
+    check_lines(s.compat_warnings, compat, SC_COUNT(compat));
 }
 
 static void scheduling_names(void **state)

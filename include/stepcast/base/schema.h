@@ -22,6 +22,8 @@ typedef enum sc_type {
     SC_T_BOOL,     /* bool: true/false/yes/no/on/off */
     SC_T_STRING,   /* const char *, in the arena */
     SC_T_ENUM,     /* int: index into `names` (NULL-terminated) */
+    SC_T_LIST,     /* const char **, NULL-terminated, in the arena; NULL: none.
+                      Every value set is one more; in files a word or a list */
     SC_T_NODE      /* const sc_node *: left to the caller (files only) */
 } sc_type;
 
@@ -62,10 +64,15 @@ sc_status sc_schema_read(const sc_key *keys, const sc_node *node, void *target,
 sc_status sc_schema_set(const sc_key *key, const char *text, sc_pos pos,
                         void *target, sc_arena *a, sc_err *err);
 
+/* The same from a value that sc_schema_read() has found to be right: each word
+ * of it where it is a list. */
+sc_status sc_schema_set_node(const sc_key *key, const sc_node *value,
+                             void *target, sc_arena *a, sc_err *err);
+
 /* Command line.  Parses argv[0..argc) (without program and command name) as
  * options of the tables (several, each with its own target): "--flag value",
  * "--flag=value"; a bool flag takes no value ("--no-flag" clears it).  The last
- * of several equal options wins.  A word that is no option is positional:
+ * of several equal options wins, but for lists, which have them all.  A word that is no option is positional:
  * collected in `positional`.  "--" ends the options.  Every error is SC_EUSAGE;
  * unknown options name the nearest.  Targets and `given` (which the caller
  * has zeroed) are only written when there was no error. */

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* simulate.h - the parts of `stepcast simulate`. */
+#ifndef CLI_SIMULATE_H
+#define CLI_SIMULATE_H
+
+#include <stepcast/sim_workload.h>
+#include <stepcast/trace.h>
+
+#include "cli/cli.h"
+
+typedef struct simulate_opts {
+    const char **workloads, **groups, **stragglers;
+    const char *system, *network, *memory, *compat, *trace;
+    int fidelity, congestion, links;
+    int64_t scale_to, queues;
+    double injection, jitter;
+    bool rendezvous, symmetry, adaptive;
+    bool fidelity_given, congestion_given;
+} simulate_opts;
+
+enum { SIMULATE_CHUNK, SIMULATE_FLOW, SIMULATE_ANALYTIC }; /* fidelity */
+
+enum { SIMULATE_AWARE, SIMULATE_UNAWARE }; /* congestion */
+
+extern const sc_key cli_simulate_keys[];
+
+/* What was read, and how it is run. */
+typedef struct simulate_run {
+    const simulate_opts *o;
+    const sc_rules *rules;
+    const char *mode;
+    const char *machine; /* has links that no dimensions tell; NULL: none */
+    sc_workload w;
+    sc_system system;
+    sc_network network;
+    sc_pool pool;
+    sc_simulate_opts opts;
+    sc_simulate_result result;
+    sc_text warnings, assumptions; /* lines */
+} simulate_run;
+
+/* Rules, files, and options of the engine. */
+sc_status cli_simulate_load(cli *c, simulate_run *r);
+
+/* The traces alone, with what they call their nodes. */
+sc_status cli_simulate_names(cli *c, simulate_run *r);
+
+/* Not all ranks have ended: who waits for whom, as errors. */
+sc_status cli_simulate_stuck(cli *c, simulate_run *r);
+
+#endif

@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* simulate_stuck.c - a run that does not end, explained. */
+#include "cli/simulate.h"
+
+sc_status cli_simulate_stuck(cli *c, simulate_run *r)
+{
+    SC_TRY(cli_simulate_names(c, r));
+    return sc_simulate_deadlock(&r->w, &r->result, c->err);
+}

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* simulate.c - a simulated run as text. */
+#include "report/simulate.h"
+
+#include "report/row.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define SHOWN_RANKS 3 /* of the slowest, and of the fastest */
+#define SHOWN_LINKS 3
+#define FULL        0.9 /* of a link's time that makes it the reason */
+
+typedef struct shown {
+    char s[32];
+} shown;
+
+static shown time_of(sc_time t)
+{
+    shown x;
+    sc_unit_print_short(sc_time_to_s(t), SC_U_TIME, x.s, sizeof x.s);
+    return x;
+}
+
+static shown bytes_of(uint64_t v)
+{
+    shown x;
+    sc_unit_print_short((double)v, SC_U_BYTES, x.s, sizeof x.s);
+    return x;
+}
+
+static double percent(sc_time part, sc_time of)
+{
+    return of > 0 ? 100 * (double)part / (double)of : 0;
+}
+
+/* ---- what ran on what ------------------------------------------------------ */
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static void dimensions(const sc_network *net, sc_text *out)
+{
+    for (uint32_t i = 0; i < net->n_dims; i++) {
+        const sc_net_dim *d = &net->dim[i];
+        char bw[32];
+        sc_unit_print_short(d->gib_per_s * (1 << 30), SC_U_RATE, bw, sizeof bw);
+        sc_text_add(out, "%s%s %u of %s and %s a link", i ? " x " : "",
+                    report_net_kinds[d->kind], d->size, bw,
+                    time_of((sc_time)(d->latency_ns * 1000)).s);
+    }
+}
+
+static void head(const sc_report_simulation *s, sc_text *out)
+{
+    const sc_workload *w = s->w;
+    for (uint32_t i = 0; i < w->n_jobs && i < 4; i++)
+        sc_text_add(out, "%s%s", i ? " + " : "", base_name(w->jobs[i].name));
+    if (w->n_jobs > 4) sc_text_add(out, " + %u more", w->n_jobs - 4);
+    sc_text_add(out, ", %u ranks of %u kind%s\n", w->n_ranks, w->n_classes,
+                w->n_classes == 1 ? "" : "s");
+    if (s->machine)
+        sc_text_add(out, "%s", s->machine);
+    else
+        dimensions(s->net, out);
+    sc_text_add(out, "  %s\n\n", s->mode);
+}
+
+/* ---- ranks ----------------------------------------------------------------- */
+
+/* The rank that ends last, or first; of equals the lowest. */
+static uint32_t extreme(const sc_simulate_result *r, bool last)
+{
+    uint32_t best = 0;
+    for (uint32_t i = 1; i < r->n_ranks; i++)
+        if (last ? r->rank[i].finish > r->rank[best].finish
+                 : r->rank[i].finish < r->rank[best].finish)
+            best = i;
+    return best;
+}
+
+static void shares(const sc_rank_times *t, sc_text *out)
+{
+    const struct {
+        const char *name;
+        sc_time time;
+    } part[] = {{"compute", t->compute},
+                {"exposed communication", t->exposed},
+                {"remote memory", t->stalled},
+                {"idle", t->idle}};
+
+    char item[64];
+    report_row row = report_row_begin("time goes to", out);
+    for (size_t i = 0; i < SC_COUNT(part); i++) {
+        double v = percent(part[i].time, t->finish);
+        snprintf(item, sizeof item, "%s %.1f %%", part[i].name, v);
+        if (v >= 0.05) report_row_add(&row, "  ", item);
+    }
+    report_row_end(&row);
+}
+
+static void rank_line(const sc_simulate_result *r, uint32_t i, sc_text *out)
+{
+    const sc_rank_times *t = &r->rank[i];
+    sc_text_add(out, "  %13u  %10s %10s %13s %14s %10s\n", i,
+                time_of(t->finish).s, time_of(t->compute).s,
+                time_of(t->exposed).s, time_of(t->stalled).s,
+                time_of(t->idle).s);
+}
+
+/* `n` ranks by falling finish: those that end last, or first. */
+static void some_ranks(const sc_simulate_result *r, uint32_t n, bool last,
+                       sc_text *out)
+{
+    uint32_t chosen[2 * SHOWN_RANKS], have = 0;
+    for (uint32_t i = 0; i < r->n_ranks; i++) {
+        uint32_t at = have < n ? have++ : n;
+        while (at > 0) {
+            sc_time other = r->rank[chosen[at - 1]].finish;
+            sc_time own = r->rank[i].finish;
+            if (last ? own <= other : own > other) break;
+            if (at < n) chosen[at] = chosen[at - 1];
+            at--;
+        }
+        if (at < n) chosen[at] = i;
+    }
+    for (uint32_t c = 0; c < have; c++)
+        rank_line(r, chosen[last ? c : have - 1 - c], out);
+}
+
+static bool all_equal(const sc_simulate_result *r)
+{
+    const sc_rank_times *a = &r->rank[0], *b = a;
+    for (uint32_t i = 1; i < r->n_ranks; i++, a = b) {
+        b = &r->rank[i];
+        if (a->finish != b->finish || a->compute != b->compute ||
+            a->exposed != b->exposed || a->stalled != b->stalled)
+            return false;
+    }
+    return true;
+}
+
+static void ranks(const sc_simulate_result *r, sc_text *out)
+{
+    uint32_t n = r->n_ranks;
+    if (all_equal(r)) return;
+    sc_text_add(out, "  %-13s  %10s %10s %13s %14s %10s\n", "rank", "finish",
+                "compute", "exposed comm", "remote memory", "idle");
+    if (n <= 2 * SHOWN_RANKS) {
+        some_ranks(r, n, true, out);
+        return;
+    }
+    some_ranks(r, SHOWN_RANKS, true, out);
+    sc_text_add(out, "  %13s\n", "...");
+    some_ranks(r, SHOWN_RANKS, false, out);
+}
+
+static void jobs(const sc_report_simulation *s, sc_text *out)
+{
+    for (uint32_t i = 0; s->w->n_jobs > 1 && i < s->w->n_jobs; i++) {
+        const sc_rank_job *j = &s->w->jobs[i];
+        sc_time end = 0;
+        for (uint32_t r = j->first; r < j->first + j->n; r++)
+            if (s->r->rank[r].finish > end) end = s->r->rank[r].finish;
+        sc_text_add(out, "  %-13s  %-10s ranks %u to %u, %s\n", i ? "" : "jobs",
+                    time_of(end).s, j->first, j->first + j->n - 1,
+                    base_name(j->name));
+    }
+}
+
+/* ---- links ----------------------------------------------------------------- */
+
+static void links(const sc_report_simulation *s, sc_text *out)
+{
+    report_tier tier[SC_HW_DIMS];
+    uint32_t top[SHOWN_LINKS];
+    uint32_t n_tiers = report_tiers(s, tier);
+    for (uint32_t i = 0; i < n_tiers; i++)
+        sc_text_add(
+            out,
+            "  %-13s  %-14s %-15s %llu of %llu links used, %s, busy "
+            "%.1f %%\n",
+            i ? "" : "links", tier[i].name, tier[i].kind ? tier[i].kind : "",
+            (unsigned long long)tier[i].used, (unsigned long long)tier[i].links,
+            bytes_of(tier[i].bytes).s, 100 * tier[i].mean);
+    uint32_t n = report_busiest(s, SHOWN_LINKS, top);
+    for (uint32_t i = 0; i < n; i++) {
+        const sc_link_use *l = &s->r->link[top[i]];
+        char name[96];
+        report_link_name(s, l, name, sizeof name);
+        sc_text_add(out, "  %-13s  %-20s %10s, busy %.1f %%\n",
+                    i ? "" : "busiest", name, bytes_of(l->bytes).s,
+                    100 * report_utilization(s, l));
+    }
+}
+
+/* ---- why ------------------------------------------------------------------- */
+
+static void why_messages(const sc_report_simulation *s, sc_text *out)
+{
+    uint32_t top;
+    if (report_busiest(s, 1, &top) == 1) {
+        const sc_link_use *l = &s->r->link[top];
+        char name[96];
+        report_link_name(s, l, name, sizeof name);
+        double u = report_utilization(s, l);
+        if (u >= FULL)
+            sc_text_add(out, "waits for messages, and %s is full: bandwidth",
+                        name);
+        else
+            sc_text_add(out,
+                        "waits for messages, no link is busy above %.0f %%: "
+                        "latency, or other ranks",
+                        100 * u);
+    } else {
+        sc_text_add(out, "waits for messages");
+    }
+}
+
+static void reason(const sc_report_simulation *s, uint32_t last, sc_text *out)
+{
+    const sc_rank_times *t = &s->r->rank[last];
+    sc_text_add(out, "  %-13s  rank %u ", "because", last);
+    if (t->compute >= t->exposed && t->compute >= t->stalled &&
+        t->compute >= t->idle)
+        sc_text_add(out, "computes most of the time");
+    else if (t->exposed >= t->stalled && t->exposed >= t->idle)
+        why_messages(s, out);
+    else if (t->stalled >= t->idle)
+        sc_text_add(out, "waits for remote memory");
+    else
+        sc_text_add(out, "has nothing to run: it waits for other ranks or for "
+                         "its host");
+    sc_text_add(out, "\n");
+}
+
+static void other(const sc_report_simulation *s, sc_text *out)
+{
+    if (!s->other.name) return;
+    sc_text_add(out, "  %-13s  ", "compatible");
+    if (s->other.finished)
+        sc_text_add(
+            out, "%-10s %s: %+.1f %%\n", time_of(s->other.makespan).s,
+            s->other.name,
+            percent(s->other.makespan - s->r->makespan, s->r->makespan));
+    else
+        sc_text_add(out, "%s never ends: a deadlock\n", s->other.name);
+}
+
+void sc_report_simulation_text(const sc_report_simulation *s, sc_text *out)
+{
+    const sc_simulate_result *r = s->r;
+    uint32_t last = extreme(r, true), first = extreme(r, false);
+    head(s, out);
+    sc_text_add(out, "  %-13s  %-10s ", "makespan", time_of(r->makespan).s);
+    if (all_equal(r))
+        sc_text_add(out, "of all ranks alike\n");
+    else if (r->rank[first].finish == r->rank[last].finish)
+        sc_text_add(out, "all ranks end together\n");
+    else
+        sc_text_add(out, "rank %u ends last, rank %u first, after %s\n", last,
+                    first, time_of(r->rank[first].finish).s);
+    shares(&r->rank[last], out);
+    reason(s, last, out);
+    other(s, out);
+    jobs(s, out);
+    ranks(r, out);
+    links(s, out);
+    sc_text_add(out, "  %-13s  %llu task%s, %llu messages, %llu events",
+                "engine", (unsigned long long)r->n_tasks,
+                r->n_tasks == 1 ? "" : "s", (unsigned long long)r->n_messages,
+                (unsigned long long)r->n_events);
+    if (r->n_simulated < r->n_ranks)
+        sc_text_add(out, "; %u of %u ranks run and stand for all",
+                    r->n_simulated, r->n_ranks);
+    sc_text_add(out, "\n");
+    report_row_list("assumed", s->assumptions, s->n_assumptions, out);
+}
