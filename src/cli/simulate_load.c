@@ -29,10 +29,10 @@ static sc_status find_rules(cli *c, simulate_run *r)
     names[known] = NULL;
     r->rules = sc_rules_find(r->o->compat);
     if (r->rules && (!r->o->compat || r->rules != rows)) return SC_OK;
+    const char *one = sc_sprintf(c->arena, "write %s", names[0]);
     return sc_error(c->err, SC_EINPUT, SC_C_UNKNOWN_NAME,
                     sc_pos_option(c->arena, "--compat", r->o->compat),
-                    cli_hint(c, r->o->compat, names, "write astra-sim"),
-                    "no such mode");
+                    cli_hint(c, r->o->compat, names, one), "no such mode");
 }
 
 static sc_status find_mode(cli *c, simulate_run *r)

@@ -384,7 +384,8 @@ sc_status sim_fold(sim_world *w);
 sc_status sim_tasks_init(sim_world *w);
 void sim_task_begin(sim_world *w, sim_rank *r); /* at time 0 */
 void sim_task_done(sim_world *w, sim_rank *r, uint32_t task);
-void sim_task_starts(sim_world *w, sim_rank *r, uint32_t task); /* a collective, after SIM_MEET */
+void sim_task_starts(sim_world *w, sim_rank *r,
+                     uint32_t task); /* a collective, after SIM_MEET */
 void sim_heap_push(sim_world *w, sim_heap *h, uint32_t task);
 uint32_t sim_heap_pop(sim_heap *h);
 
