@@ -6,7 +6,7 @@
  * A flow is bytes on a set of links.  It first waits for its latency, then
  * moves at its weighted max-min fair rate: rates rise together, in proportion
  * to the weights, and a flow's rate stays where one of its links is full.  The
- * rates hold until a flow starts or ends; then only flows are rated again
+ * rates hold until a flow starts or ends; then those flows are rated again
  * that can notice, once for all that happens at one picosecond.
  *
  * The machine knows no graph and has no loop.  Whoever owns it says what time
@@ -27,7 +27,7 @@
  * on every machine.
  *
  * Ownership: everything lives in the arena given to sc_flows_new(), which
- * only grows: some 90 bytes per flow in flight and 4 for each of its links.
+ * only grows: some 130 bytes per flow in flight and 4 for each of its links.
  * Not thread-safe: one machine, one thread.
  */
 #ifndef SC_NET_FLOW_H

@@ -26,6 +26,7 @@ static const sc_rules rows[] = {
         .group_keeps_algorithm = true,
         .broadcast_replayed = true,
         .orders_ignored = true,
+        .switches_only_forward = true,
         .empty_kernels_free = true,
         .group_zero_is_world = true,
         .idle_is_exposed = true,

@@ -14,7 +14,7 @@ typedef struct simulate_opts {
     int fidelity, congestion, links;
     int64_t scale_to, queues;
     double injection, jitter;
-    bool rendezvous, symmetry;
+    bool rendezvous, symmetry, adaptive;
     bool fidelity_given, congestion_given;
 } simulate_opts;
 

@@ -117,7 +117,6 @@ static sc_status load_flows(cli *c, simulate_run *r, const sc_hw *hw)
 {
     r->opts.flows = true;
     r->opts.hw = hw;
-    r->opts.routes.seed = (uint64_t)c->seed;
     if (hw) return SC_OK;
     return sc_network_machine(&r->network, c->arena, &r->opts.hw, c->err);
 }
@@ -134,6 +133,8 @@ static sc_status load_network(cli *c, simulate_run *r)
         SC_TRY(load_machine(c, r, &hw));
     if (!r->o->compat && r->o->fidelity == SIMULATE_FLOW)
         SC_TRY(load_flows(c, r, hw));
+    r->opts.routes.rule = r->o->adaptive ? SC_ROUTE_ADAPTIVE : SC_ROUTE_ECMP;
+    r->opts.routes.seed = (uint64_t)c->seed;
     if (!r->o->compat || !r->opts.links || r->network.n_dims == 1) return SC_OK;
     return sc_error(c->err, SC_EINPUT, SC_C_CONFLICT, r->network.dim[1].pos,
                     "--congestion unaware takes several; so does the corrected "

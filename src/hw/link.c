@@ -115,7 +115,8 @@ static void set_dragonfly(hw_net *t, const sc_dim *d, const hw_nics *wide)
  * oversubscription, over as many links as carry no more than those. */
 static void set_cores(hw_net *t, const sc_dim *d)
 {
-    double down = (double)(t->pod / t->leaf);
+    uint64_t leaves = t->pod / t->leaf;
+    double down = (double)leaves;
     t->cores = (uint64_t)ceil(down / d->core_oversub);
     t->core_bw = t->spine_bw * down / d->core_oversub / (double)t->cores;
     t->n = t->core_base + 2 * t->pods * t->rails * t->spines * t->cores;

@@ -53,7 +53,7 @@ static inline sc_time due_settle(net_due *d)
         uint32_t up = 0;
         for (uint32_t i = 0; i < n; i++) {
             uint32_t node = d->list[i], parent = node / DUE_FAN;
-            sc_time t = due_least(&d->at[k - 1][node * DUE_FAN]);
+            sc_time t = due_least(&d->at[k - 1][(size_t)node * DUE_FAN]);
             d->marked[k][node] = 0;
             if (t == d->at[k][node]) continue;
             d->at[k][node] = t;

@@ -23,10 +23,15 @@ static bool grow_flows(sc_flows *x, uint32_t cap)
     net_path *path = copy(x->a, x->path, x->used, cap, sizeof *path);
     uint64_t *tag = copy(x->a, x->tag, x->used, cap, sizeof *tag);
     uint32_t *gone = copy(x->a, x->gone, x->n_gone, cap, sizeof *gone);
-    net_open *open = SC_NEW_N(x->a, net_open, cap);
+    uint32_t *solve = copy(x->a, x->solve, x->used, cap, sizeof *solve);
+    uint32_t *open = SC_NEW_N(x->a, uint32_t, cap);
+    double *before = SC_NEW_N(x->a, double, cap);
+    net_step *step = SC_NEW_N(x->a, net_step, cap);
+    sc_flow_end *end = SC_NEW_N(x->a, sc_flow_end, cap);
     uint32_t *found = SC_NEW_N(x->a, uint32_t, (size_t)cap + DUE_FAN);
     if (share == NULL || left == NULL || path == NULL || tag == NULL ||
-        gone == NULL || open == NULL || found == NULL ||
+        gone == NULL || solve == NULL || open == NULL || before == NULL ||
+        step == NULL || end == NULL || found == NULL ||
         !due_grow(&x->due, cap, x->a))
         return false;
     x->share = share;
@@ -34,7 +39,11 @@ static bool grow_flows(sc_flows *x, uint32_t cap)
     x->path = path;
     x->tag = tag;
     x->gone = gone;
+    x->solve = solve;
     x->open = open;
+    x->before = before;
+    x->flows.at = step;
+    x->end = end; /* who reads the last ones keeps the old array */
     x->found = found;
     x->cap = cap;
     return true;
@@ -44,11 +53,14 @@ static bool grow_links(sc_flows *x, uint32_t cap)
 {
     net_link *link = copy(x->a, x->link, x->n_links, cap, sizeof *link);
     uint32_t *seed = copy(x->a, x->seed, x->n_seeds, cap, sizeof *seed);
-    net_full *full = SC_NEW_N(x->a, net_full, cap);
-    if (link == NULL || seed == NULL || full == NULL) return false;
+    uint32_t *opened = SC_NEW_N(x->a, uint32_t, cap);
+    net_step *step = SC_NEW_N(x->a, net_step, cap);
+    if (link == NULL || seed == NULL || opened == NULL || step == NULL)
+        return false;
     x->link = link;
     x->seed = seed;
-    x->full = full;
+    x->opened = opened;
+    x->links.at = step;
     x->link_cap = cap;
     return true;
 }
@@ -78,7 +90,7 @@ uint32_t sc_flows_add_link(sc_flows *x, double bw)
     if (x->n_links == x->link_cap &&
         (x->n_links >= 1u << 30 || !grow_links(x, 2 * x->link_cap)))
         return SC_FLOW_NONE;
-    x->link[x->n_links] = (net_link){.bw = bw * PER_PS};
+    x->link[x->n_links] = (net_link){.bw = bw * PER_PS, .fill = FLOW_NEW};
     return x->n_links++;
 }
 
@@ -114,6 +126,7 @@ static void start(sc_flows *x, uint32_t i, sc_time t)
 {
     net_path *p = &x->path[i];
     p->state = NET_MOVES;
+    x->n_moving++;
     x->share[i].level = FLOW_NEW;
     x->left[i].since = t;
     due_set(&x->due, i, SC_TIME_MAX);
@@ -128,7 +141,6 @@ static void start(sc_flows *x, uint32_t i, sc_time t)
             }
             l->flow = flow;
         }
-        x->live += l->n == 0;
         l->flow[l->n++] = i;
         l->grew = true;
         seed(x, p->link[k]);
@@ -151,6 +163,7 @@ static void stop(sc_flows *x, uint32_t i)
         free_slot(x, i);
         return;
     }
+    x->n_moving--;
     if (x->share[i].level < x->cut) x->cut = x->share[i].level;
     x->share[i].level = FLOW_GONE;
     x->gone[x->n_gone++] = i;
@@ -214,15 +227,6 @@ sc_time sc_flows_next(sc_flows *x)
 
 static void finish(sc_flows *x, uint32_t i)
 {
-    if (x->n_ends == x->end_cap) {
-        sc_flow_end *end =
-            sc_grow(x->a, x->end, x->n_ends, &x->end_cap, 64, sizeof *end);
-        if (end == NULL) {
-            x->failed = true;
-            return;
-        }
-        x->end = end;
-    }
     x->end[x->n_ends++] = (sc_flow_end){x->tag[i], x->now, i};
     stop(x, i);
 }

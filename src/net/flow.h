@@ -16,7 +16,7 @@
 /* Levels of flows that have none. */
 #define FLOW_OPEN (-1.0) /* in the solve, not limited yet */
 #define FLOW_GONE (-2.0) /* ended; its links still name it */
-#define FLOW_NEW  1e300  /* never rated: above every level */
+#define FLOW_NEW  1e300 /* never rated: above every level.  Of links: not full */
 
 typedef struct net_share {
     double level, weight;
@@ -41,29 +41,32 @@ typedef struct net_path {
 } net_path;
 
 typedef struct net_link {
-    double bw;     /* bytes/ps */
-    double left;   /* in a solve: bw for flows that are open ... */
+    double bw;   /* bytes/ps */
+    double fill; /* the level of the flows that it limits, or FLOW_NEW */
+    /* In a solve, once opened: */
+    double was;    /* `fill` before it */
+    double left;   /* bw for flows that are open ... */
     double weight; /* ... their weight ... */
     uint32_t open; /* ... and number */
     uint32_t posted;
-    uint32_t *flow; /* [n] that move; in a solve also some that are gone */
+    uint32_t *flow; /* [n] that move; before a solve also some that are gone */
     uint32_t n, cap;
-    bool seed; /* in the list of links where something changed */
-    bool grew; /* a flow came since the last solve */
-    bool seen; /* in the solve */
+    bool seed;   /* in the list of links where something changed */
+    bool grew;   /* a flow came since the last solve */
+    bool opened; /* in the solve */
 } net_link;
 
-/* A link by the level at which its open flows fill it: a lower bound, as it
- * rises while they are limited elsewhere. */
-typedef struct net_full {
+/* What happens at a level: a link fills (not before it, as the level rises
+ * while its flows are limited elsewhere), or a flow comes to its old level. */
+typedef struct net_step {
     double level;
-    uint32_t link;
-} net_full;
+    uint32_t id;
+} net_step;
 
-typedef struct net_open {
-    double before; /* its level, FLOW_NEW, or FLOW_GONE */
-    uint32_t flow;
-} net_open;
+typedef struct net_heap {
+    net_step *at;
+    uint32_t n;
+} net_heap;
 
 struct sc_flows {
     sc_arena *a;
@@ -77,7 +80,6 @@ struct sc_flows {
 
     net_link *link; /* [n_links] */
     uint32_t n_links, link_cap;
-    uint32_t live, unseen; /* links with flows; of those, not in the solve */
 
     /* Since the last solve. */
     uint32_t *seed; /* [n_seeds] links, room for all */
@@ -86,13 +88,19 @@ struct sc_flows {
     double cut; /* flows below this level can't notice what changed */
 
     /* In a solve. */
-    net_open *open; /* [n_open], room for `cap` */
-    net_full *full; /* [n_full], room for all links; a heap */
-    uint32_t n_open, n_full;
+    uint32_t *open;   /* [n_open] slots of flows that were opened */
+    double *before;   /* [cap] level of those before, or FLOW_NEW */
+    uint32_t *solve;  /* [cap] the solve that last opened a flow */
+    uint32_t *opened; /* [n_opened] links */
+    net_heap links;   /* opened ones; room for all */
+    net_heap flows;   /* open ones with links that are not; room for all */
+    uint32_t n_open, n_opened, n_solves;
+    uint32_t n_moving; /* flows */
+    uint32_t at_once;  /* solves left that open all they can reach first */
 
-    sc_flow_end *end; /* [n_ends] */
+    sc_flow_end *end; /* [n_ends], room for all */
     uint32_t *found;  /* [cap] */
-    uint32_t n_ends, end_cap;
+    uint32_t n_ends;
     uint64_t rated;
     bool whole;  /* tests: every solve rates every flow */
     bool failed; /* out of memory */

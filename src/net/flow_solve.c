@@ -4,15 +4,32 @@
  *
  * Picture all levels rising together from 0 until links fill.  Below the level
  * of a flow that went, and below the level that a flow that came will get, the
- * picture is as it was.  So nothing below `cut` changes, and of what lies
- * above only what is reached from the changed links through flows that lie
- * above, too.  Those flows are opened, and filling goes on from `cut`.
+ * picture is as it was: filling goes on from there, at `cut`.
+ *
+ * Nor does it change everywhere above.  Only links on which a flow came, went
+ * or gets another level than before are opened, when the rising level comes to
+ * that: their flows that lie above are then open.  A link that is not opened
+ * fills where it did, so an open flow that it limited stops there, too.  An open
+ * flow that comes to its old level and is not stopped rises above it, and one
+ * that is stopped before is below it: then its other links are opened.
+ *
+ * Watching for that costs more than it saves where nearly everything changes:
+ * after a quarter of all flows, all that can be reached is opened at once, and so
+ * are the next solves.  Opening more than needed changes no result.
  */
 #include "net/flow.h"
 
+#include <string.h>
+
 /* Equal levels, computed on two ways, differ by rounding: what is this near
- * to the cut is rated again. */
+ * to the level of the moment is opened as well. */
 #define NEAR 1e-9
+
+/* Levels nearer than this are one. */
+#define SAME 1e-12
+
+/* Solves that open at once after one in which that was better. */
+#define AT_ONCE 16
 
 /* Parts of a duration that are taken for rounding. */
 #define NOISE 0x1p-45
@@ -35,17 +52,41 @@ static double find_cut(const sc_flows *x)
     return cut > 0 && !x->whole ? cut * (1 - NEAR) : 0;
 }
 
-static void see(sc_flows *x, uint32_t l)
+/* ---- heaps ---- */
+
+static void sink(net_heap *h, uint32_t i)
 {
-    if (x->link[l].seen) return;
-    x->link[l].seen = true;
-    if (x->link[l].n > 0) x->unseen--;
-    x->full[x->n_full++].link = l;
+    net_step *at = h->at, moved = at[i];
+    for (;;) {
+        uint32_t c = 2 * i + 1;
+        if (c >= h->n) break;
+        if (c + 1 < h->n && at[c + 1].level < at[c].level) c++;
+        if (!(at[c].level < moved.level)) break;
+        at[i] = at[c];
+        i = c;
+    }
+    at[i] = moved;
 }
 
-/* Opens the flows of a link that lie above the cut, forgets those that are
+static void push(net_heap *h, double level, uint32_t id)
+{
+    uint32_t i = h->n++;
+    for (; i > 0 && level < h->at[(i - 1) / 2].level; i = (i - 1) / 2)
+        h->at[i] = h->at[(i - 1) / 2];
+    h->at[i] = (net_step){level, id};
+}
+
+static void pop(net_heap *h)
+{
+    h->at[0] = h->at[--h->n];
+    sink(h, 0);
+}
+
+/* ---- opening ---- */
+
+/* Opens the flows of a link that lie above a level, forgets those that are
  * gone, and finds what is left for the open ones. */
-static void open_link(sc_flows *x, net_link *l, double cut)
+static void open_flows(sc_flows *x, net_link *l, double from)
 {
     uint32_t *flow = l->flow, kept = 0, open = 0;
     double left = l->bw, weight = 0;
@@ -53,8 +94,10 @@ static void open_link(sc_flows *x, net_link *l, double cut)
         uint32_t i = flow[k];
         net_share *s = &x->share[i];
         double level = s->level;
-        if (level >= cut) {
-            x->open[x->n_open++] = (net_open){level, i};
+        if (level >= from && x->solve[i] != x->n_solves) {
+            x->solve[i] = x->n_solves;
+            x->before[i] = level;
+            x->open[x->n_open++] = i;
             s->level = level = FLOW_OPEN;
         }
         if (level == FLOW_OPEN) {
@@ -67,46 +110,10 @@ static void open_link(sc_flows *x, net_link *l, double cut)
         }
         flow[kept++] = i;
     }
-    if (l->n > 0 && kept == 0) x->live--;
     l->n = kept;
     l->left = left > 0 ? left : 0;
     l->weight = weight;
     l->open = open;
-}
-
-/* Everything that can notice; the links of `full` grow meanwhile. */
-static void open_all(sc_flows *x, double cut)
-{
-    uint32_t next = 0, at = 0;
-    x->n_open = x->n_full = 0;
-    x->unseen = x->live;
-    for (uint32_t k = 0; k < x->n_seeds; k++) {
-        x->link[x->seed[k]].seed = x->link[x->seed[k]].grew = false;
-        see(x, x->seed[k]);
-    }
-    for (; at < x->n_full; at++) {
-        open_link(x, &x->link[x->full[at].link], cut);
-        for (; next < x->n_open && x->unseen > 0; next++) {
-            const net_path *p = &x->path[x->open[next].flow];
-            for (uint32_t k = 0; k < p->n; k++) see(x, p->link[k]);
-        }
-    }
-}
-
-/* ---- the heap of links ---- */
-
-static void sift(net_full *h, uint32_t n, uint32_t i)
-{
-    net_full moved = h[i];
-    for (;;) {
-        uint32_t c = 2 * i + 1;
-        if (c >= n) break;
-        if (c + 1 < n && h[c + 1].level < h[c].level) c++;
-        if (!(h[c].level < moved.level)) break;
-        h[i] = h[c];
-        i = c;
-    }
-    h[i] = moved;
 }
 
 static double filled_at(const net_link *l)
@@ -115,57 +122,161 @@ static double filled_at(const net_link *l)
     return level > 0 ? level : 0;
 }
 
-static void make_heap(sc_flows *x)
+/* Flows opened since `first` that other links may stop at their old level. */
+static void watch(sc_flows *x, uint32_t first)
 {
-    uint32_t n = 0;
-    for (uint32_t k = 0; k < x->n_full; k++) {
-        net_link *l = &x->link[x->full[k].link];
-        l->seen = false;
-        if (l->open == 0) continue;
-        x->full[n++] = (net_full){filled_at(l), x->full[k].link};
+    for (uint32_t k = first; k < x->n_open; k++) {
+        uint32_t i = x->open[k];
+        const net_path *p = &x->path[i];
+        for (uint32_t j = 0; j < p->n; j++) {
+            if (x->link[p->link[j]].opened) continue;
+            push(&x->flows, x->before[i], i);
+            break;
+        }
     }
-    x->n_full = n;
-    for (uint32_t i = n / 2; i-- > 0;) sift(x->full, n, i);
+}
+
+static void open_link(sc_flows *x, uint32_t id, double level)
+{
+    net_link *l = &x->link[id];
+    l->opened = true;
+    x->opened[x->n_opened++] = id;
+    open_flows(x, l, level * (1 - NEAR));
+    l->was = l->fill;
+    if (l->open > 0 || l->n == 0) l->fill = FLOW_NEW;
+}
+
+/* The links of a flow that is to get another level than before. */
+static void open_path(sc_flows *x, const net_path *p, double level)
+{
+    for (uint32_t k = 0; k < p->n; k++) {
+        uint32_t id = p->link[k], first = x->n_open;
+        const net_link *l = &x->link[id];
+        if (l->opened) continue;
+        open_link(x, id, level);
+        watch(x, first);
+        if (l->open > 0) push(&x->links, filled_at(l), id);
+    }
+}
+
+/* What is reached from open flows, so that none needs to be watched. */
+static void open_rest(sc_flows *x, double level)
+{
+    for (uint32_t at = 0; at < x->n_open; at++) {
+        const net_path *p = &x->path[x->open[at]];
+        if (x->share[x->open[at]].level != FLOW_OPEN) continue;
+        for (uint32_t k = 0; k < p->n; k++) {
+            uint32_t id = p->link[k];
+            const net_link *l = &x->link[id];
+            if (l->opened) continue;
+            open_link(x, id, level);
+            if (l->open > 0) push(&x->links, filled_at(l), id);
+        }
+    }
+    x->flows.n = 0;
+}
+
+static bool is_most(const sc_flows *x)
+{
+    return x->n_open > x->n_moving / 4;
+}
+
+static void open_seeds(sc_flows *x, double cut)
+{
+    x->n_open = x->n_opened = x->links.n = x->flows.n = 0;
+    if (++x->n_solves == 0) { /* 2^32 solves */
+        memset(x->solve, 0, x->cap * sizeof *x->solve);
+        x->n_solves = 1;
+    }
+    for (uint32_t k = 0; k < x->n_seeds; k++) {
+        open_link(x, x->seed[k], cut);
+        x->link[x->seed[k]].seed = x->link[x->seed[k]].grew = false;
+    }
+    for (uint32_t k = 0; k < x->n_seeds; k++) {
+        const net_link *l = &x->link[x->seed[k]];
+        if (l->open == 0) continue;
+        x->links.at[x->links.n++] = (net_step){filled_at(l), x->seed[k]};
+    }
+    for (uint32_t i = x->links.n / 2; i-- > 0;) sink(&x->links, i);
+    if (x->at_once > 0)
+        open_rest(x, cut);
+    else
+        watch(x, 0);
 }
 
 /* ---- filling ---- */
 
-static void limit_flows(sc_flows *x, const net_link *l, double level)
+static void stop_at(sc_flows *x, uint32_t flow, double level)
 {
-    for (uint32_t k = 0; k < l->n; k++) {
-        uint32_t i = l->flow[k];
-        net_share *s = &x->share[i];
-        if (s->level != FLOW_OPEN) continue;
-        const net_path *p = &x->path[i];
-        double weight = s->weight, rate = level * weight;
-        s->level = level;
-        for (uint32_t j = 0; j < p->n; j++) {
-            net_link *m = &x->link[p->link[j]];
-            m->left -= rate;
-            m->weight -= weight;
-            m->open--;
-        }
+    net_share *s = &x->share[flow];
+    const net_path *p = &x->path[flow];
+    double weight = s->weight, rate = level * weight;
+    s->level = level;
+    for (uint32_t k = 0; k < p->n; k++) {
+        net_link *m = &x->link[p->link[k]];
+        m->left -= rate;
+        m->weight -= weight;
+        m->open--;
     }
+}
+
+/* A link fills, unless it does so later than the heap had it. */
+static void fill_link(sc_flows *x, double *level)
+{
+    net_step *first = &x->links.at[0];
+    net_link *l = &x->link[first->id];
+    if (l->open > 0) {
+        double now = filled_at(l);
+        if (now > first->level) {
+            first->level = now;
+            sink(&x->links, 0);
+            return;
+        }
+        if (now > *level) *level = now;
+        double diff = *level - l->was;
+        bool same = diff <= SAME * *level && -diff <= SAME * *level;
+        l->fill = same ? l->was : *level;
+    }
+    pop(&x->links);
+    for (uint32_t k = 0; l->open > 0 && k < l->n; k++) {
+        uint32_t i = l->flow[k];
+        if (x->share[i].level != FLOW_OPEN) continue;
+        stop_at(x, i, l->fill);
+        if (x->before[i] != l->fill) open_path(x, &x->path[i], *level);
+    }
+}
+
+/* A flow comes to its old level. */
+static void reach_level(sc_flows *x, double *level)
+{
+    uint32_t i = x->flows.at[0].id;
+    const net_path *p = &x->path[i];
+    pop(&x->flows);
+    if (x->share[i].level != FLOW_OPEN) return;
+    if (x->before[i] > *level) *level = x->before[i];
+    for (uint32_t k = 0; k < p->n; k++) {
+        const net_link *l = &x->link[p->link[k]];
+        if (l->opened || l->fill > x->before[i] * (1 + SAME)) continue;
+        stop_at(x, i, x->before[i]);
+        return;
+    }
+    open_path(x, p, *level);
 }
 
 static void fill(sc_flows *x, double level)
 {
-    net_full *h = x->full;
-    uint32_t n = x->n_full;
-    while (n > 0) {
-        net_link *l = &x->link[h[0].link];
-        if (l->open > 0) {
-            double now = filled_at(l);
-            if (now > h[0].level) {
-                h[0].level = now;
-                sift(h, n, 0);
-                if (x->link + h[0].link != l) continue;
-            }
-            if (now > level) level = now;
-            limit_flows(x, l, level);
+    while (x->links.n > 0 || x->flows.n > 0) {
+        if (x->flows.n > 0 && is_most(x)) {
+            open_rest(x, level);
+            x->at_once = AT_ONCE + 1;
         }
-        h[0] = h[--n];
-        sift(h, n, 0);
+        bool link = x->flows.n == 0 ||
+                    (x->links.n > 0 &&
+                     x->links.at[0].level <= x->flows.at[0].level * (1 + SAME));
+        if (link)
+            fill_link(x, &level);
+        else
+            reach_level(x, &level);
     }
 }
 
@@ -184,15 +295,15 @@ static sc_time end_of(sc_time now, double bytes, double rate)
 static void rate_flows(sc_flows *x)
 {
     for (uint32_t k = 0; k < x->n_open; k++) {
-        net_open o = x->open[k];
-        const net_share *s = &x->share[o.flow];
-        if (s->level == o.before) continue;
-        net_left *l = &x->left[o.flow];
-        if (o.before != FLOW_NEW)
-            l->bytes -= o.before * s->weight * (double)(x->now - l->since);
+        uint32_t i = x->open[k];
+        const net_share *s = &x->share[i];
+        double before = x->before[i];
+        if (s->level == before) continue;
+        net_left *l = &x->left[i];
+        if (before != FLOW_NEW)
+            l->bytes -= before * s->weight * (double)(x->now - l->since);
         l->since = x->now;
-        due_set(&x->due, o.flow,
-                end_of(x->now, l->bytes, s->level * s->weight));
+        due_set(&x->due, i, end_of(x->now, l->bytes, s->level * s->weight));
     }
     x->rated += x->n_open;
 }
@@ -203,10 +314,12 @@ void flow_solve(sc_flows *x)
     if (x->whole)
         for (uint32_t l = 0; l < x->n_links; l++)
             if (!x->link[l].seed) x->seed[x->n_seeds++] = l;
-    open_all(x, cut);
-    make_heap(x);
+    open_seeds(x, cut);
     fill(x, cut);
+    if (x->at_once > 0) x->at_once = is_most(x) ? x->at_once - 1 : 0;
     rate_flows(x);
+    for (uint32_t k = 0; k < x->n_opened; k++)
+        x->link[x->opened[k]].opened = false;
     x->n_seeds = 0;
     x->cut = FLOW_NEW;
 }

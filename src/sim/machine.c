@@ -133,35 +133,34 @@ void sim_machine_flow(sim_world *w, sim_event *e)
         sim_wire_arrive(w, (sim_message *)(uintptr_t)end[i].tag);
 }
 
-/* What the links of a flow will have carried. */
-static void count(sim_world *w, struct sim_machine *x, const sc_message *m)
+static void flow(sim_world *w, const sim_message *m,
+                 const sc_fabric_path *route)
 {
-    sc_fabric_path route;
-    if (!sc_fabric_route(x->fabric, m, &route)) {
-        fail(w);
-        return;
+    struct sim_machine *x = w->machine;
+    sc_flow f = {.links = route->links,
+                 .n_links = route->n,
+                 .bytes = m->size,
+                 .weight = 1,
+                 .latency = route->latency,
+                 .tag = (uint64_t)(uintptr_t)m};
+    for (uint32_t i = 0; i < route->n; i++) {
+        if (!know_link(w, x, route->links[i])) return;
+        x->link[route->links[i]].bytes += m->size;
     }
-    for (uint32_t i = 0; i < route.n; i++) {
-        uint32_t link = route.links[i];
-        if (!know_link(w, x, link)) return;
-        x->link[link].bytes += m->bytes;
-        x->link[link].busy +=
-            sim_ns(w, (double)m->bytes * x->ns_per_byte[link]);
-    }
+    if (sc_flows_post(x->flows, &f, w->q.now) == SC_FLOW_NONE) fail(w);
 }
 
 void sim_machine_send(sim_world *w, sim_message *m)
 {
     struct sim_machine *x = w->machine;
     sc_message msg = plain(m);
-    if (w->o->flows) {
-        count(w, x, &msg);
-        if (sc_fabric_post(x->fabric, &msg, w->q.now) == SC_FLOW_NONE) fail(w);
-        return;
-    }
     sc_fabric_path route;
     if (!sc_fabric_route(x->fabric, &msg, &route)) {
         fail(w);
+        return;
+    }
+    if (w->o->flows) {
+        flow(w, m, &route);
         return;
     }
     m->path = route.links;
@@ -170,7 +169,7 @@ void sim_machine_send(sim_world *w, sim_message *m)
     sim_machine_hop(w, m);
 }
 
-/* ---- counters ---------------------------------------------------------- */
+/* ---- use --------------------------------------------------------------- */
 
 static int by_link(const void *a, const void *b)
 {
@@ -183,11 +182,13 @@ sc_status sim_machine_use(sim_world *w, sc_simulate_result *out)
     const struct sim_machine *x = w->machine;
     out->link = SC_NEW_N(w->a, sc_link_use, x->n_links);
     if (!out->link) return sc_error_nomem(w->err);
-    for (uint32_t i = 0; i < x->n_links; i++)
-        if (x->link[i].bytes || x->link[i].busy)
-            out->link[out->n_links++] =
-                (sc_link_use){sc_fabric_link(x->fabric, i), x->link[i].bytes,
-                              x->link[i].busy};
+    for (uint32_t i = 0; i < x->n_links; i++) {
+        const sim_link *l = &x->link[i];
+        if (l->bytes == 0) continue;
+        double ns = (double)l->bytes * x->ns_per_byte[i];
+        out->link[out->n_links++] = (sc_link_use){sc_fabric_link(x->fabric, i),
+                                                  l->bytes, sim_ns(w, ns)};
+    }
     if (out->n_links > 1)
         qsort(out->link, out->n_links, sizeof *out->link, by_link);
     return SC_OK;

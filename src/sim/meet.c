@@ -85,10 +85,10 @@ static int by_kind_and_place(const void *a, const void *b)
 
 static call_key key_of(const sim_world *w, const sc_task_list *t, uint32_t i)
 {
+    bool whole = t->group[i] == SC_TASK_WORLD && w->w->jobs[0].n == w->n_npus;
     return (call_key){.size = size_of(w, t, i),
                       .group = t->group[i],
-                      .dims =
-                          t->flags[i] & SC_TASK_DIMS ? t->dims[i] : UINT32_MAX,
+                      .dims = whole ? sim_mask_of(w, t, i) : 0,
                       .root = sim_root_of(t, i),
                       .coll = t->coll[i],
                       .task = i};
@@ -318,4 +318,30 @@ void sim_meet_come(sim_world *w, sim_rank *r, uint32_t task)
         sim_rank *other = rank_of(w, comm, i);
         if (other != r) sim_meet_settle(w, other);
     }
+}
+
+/* ---- when nothing happens any more ------------------------------------- */
+
+static void tell(sim_world *w, const sim_meet *x, sim_note *note, void *ctx)
+{
+    uint32_t n = x->comm->n_live, missing = 0;
+    while (missing < n && x->turn[missing].task != SC_TASK_WORLD) missing++;
+    if (missing == n) missing = 0; /* complete: waits for a slot somewhere */
+    for (uint32_t i = 0; i < n; i++) {
+        if (x->turn[i].task == SC_TASK_WORLD) continue;
+        sim_waiting is = {.rank = rank_of(w, x->comm, i)->id,
+                          .task = x->turn[i].task,
+                          .on = rank_of(w, x->comm, missing)->id,
+                          .kind = SIM_WAITS_MEMBER,
+                          .size = x->plan->size};
+        note(ctx, &is);
+    }
+}
+
+void sim_meet_waiting(sim_world *w, sim_note *note, void *ctx)
+{
+    if (!w->meets) return;
+    for (uint32_t i = 0; i < w->meeting->cap; i++)
+        for (const sim_meet *x = w->meeting->table[i]; x; x = x->chain)
+            tell(w, x, note, ctx);
 }

@@ -42,9 +42,9 @@ static int op_of(uint8_t coll)
     }
 }
 
-static bool is_flat(const sim_world *w, const sim_rank *r, uint32_t task)
+static bool is_flat(const sim_world *w, const sc_task_list *t, uint32_t task)
 {
-    int op = op_of(r->tasks->coll[task]);
+    int op = op_of(t->coll[task]);
     return op >= 0 && w->sys->ccl[op].n > 0 && w->sys->ccl[op].dim[0].flat;
 }
 
@@ -68,12 +68,13 @@ uint32_t sim_root_of(const sc_task_list *t, uint32_t task)
 
 /* ---- communicators ----------------------------------------------------- */
 
-/* Bit per dimension along which `task`, a collective of all ranks, moves. */
-static uint32_t mask_of(const sim_world *w, const sim_rank *r, uint32_t task)
+uint32_t sim_mask_of(const sim_world *w, const sc_task_list *t, uint32_t task)
 {
-    uint32_t all = (1u << w->n_dims) - 1;
-    if (!(r->tasks->flags[task] & SC_TASK_DIMS)) return all;
-    return r->tasks->dims[task] & all;
+    uint32_t all = (1u << w->n_dims) - 1, mask = all;
+    if (sim_is_custom(w, t, task)) return all;
+    if (t->flags[task] & SC_TASK_DIMS) mask = t->dims[task] & all;
+    if (is_flat(w, t, task)) return mask & 1 ? all : 0;
+    return mask;
 }
 
 static uint32_t coordinate(const sim_world *w, uint32_t rank, uint32_t d)
@@ -231,12 +232,7 @@ sim_comm *sim_comm_of(sim_world *w, sim_rank *r, uint32_t task)
     } else if (w->w->jobs[r->trace->job].n < w->n_npus) {
         return job_comm(w, r->trace->job);
     }
-    uint32_t all = (1u << w->n_dims) - 1, mask = mask_of(w, r, task);
-    if (sim_is_custom(w, r->tasks, task))
-        mask = all;
-    else if (is_flat(w, r, task))
-        mask = mask & 1 ? all : 0;
-    return world_comm(w, r->id, mask);
+    return world_comm(w, r->id, sim_mask_of(w, r->tasks, task));
 }
 
 /* ---- algorithms -------------------------------------------------------- */
@@ -274,6 +270,13 @@ static bool halving_steps(sim_world *w, sim_phase *p)
     return true;
 }
 
+uint64_t sim_phase_leaves(const sim_phase *p)
+{
+    if (p->kind == SC_CCL_DOUBLE_BINARY_TREE) return p->size;
+    if (p->op == SC_OP_AG) return p->size * p->n;
+    return p->op == SC_OP_RS ? p->size / p->n : p->size;
+}
+
 /* Fills in what follows from op, kind, n and size; returns the size that the
  * chunk has afterwards. */
 static uint64_t finish_phase(sim_world *w, sim_phase *p)
@@ -282,12 +285,8 @@ static uint64_t finish_phase(sim_world *w, sim_phase *p)
     if (p->window == 0 || p->window > n - 1) p->window = n - 1;
     if (p->kind == SC_CCL_HALVING_DOUBLING) (void)halving_steps(w, p);
     p->message = p->op == SC_OP_AG ? p->size : p->size / n;
-    if (p->kind == SC_CCL_DOUBLE_BINARY_TREE) {
-        p->message = p->size;
-        return p->size;
-    }
-    if (p->op == SC_OP_AG) return p->size * n;
-    return p->op == SC_OP_RS ? p->size / n : p->size;
+    if (p->kind == SC_CCL_DOUBLE_BINARY_TREE) p->message = p->size;
+    return sim_phase_leaves(p);
 }
 
 static uint32_t dim_members(const sim_world *w, const sim_draft *d,
@@ -329,6 +328,7 @@ static bool fits(const sim_phase *p)
 void sim_draft_pass(sim_world *w, sim_draft *d, uint32_t dim, int op, int pick)
 {
     sim_phase *p = &d->plan->phase[d->plan->n_phases++];
+    uint32_t port = dim;
     p->op = (uint8_t)op;
     p->kind = (uint8_t)d->list->dim[dim].kind;
     p->dim = (uint8_t)dim;
@@ -342,6 +342,10 @@ void sim_draft_pass(sim_world *w, sim_draft *d, uint32_t dim, int op, int pick)
         sim_warn(w, SIM_WARN_UNFIT, "%s can't serve %u members, a ring does it",
                  kind_names[p->kind], p->n);
         p->kind = SC_CCL_RING;
+    }
+    if (sim_offload_can(w, d, op, &port)) {
+        p->kind = SIM_SWITCHED;
+        p->port = (uint8_t)port;
     }
     d->size = finish_phase(w, p);
 }

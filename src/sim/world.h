@@ -118,7 +118,7 @@ typedef struct sim_rank {
     sc_task_span *span; /* [n_tasks] NULL: not recorded */
 } sim_rank;
 
-/* What rooted.c adds to sc_ccl_op and sc_ccl_kind. */
+/* What rooted.c and offload.c add to sc_ccl_op and sc_ccl_kind. */
 enum {
     SIM_OP_BROADCAST = SC_N_CCL_OPS,
     SIM_OP_REDUCE,
@@ -127,10 +127,11 @@ enum {
     SIM_OP_BARRIER
 };
 
-enum { SIM_CHAIN = SC_N_CCL_KINDS, SIM_STAR, SIM_ROUNDS };
+enum { SIM_CHAIN = SC_N_CCL_KINDS, SIM_STAR, SIM_ROUNDS, SIM_SWITCHED };
 
 /* One phase of a plan: an algorithm over one dimension. */
 typedef struct sim_phase {
+    uint8_t port;        /* SIM_SWITCHED: dimension of the switch */
     uint8_t op;          /* sc_ccl_op, SIM_OP_* */
     uint8_t kind;        /* sc_ccl_kind, SIM_CHAIN ... */
     uint8_t dim;         /* whose queues it uses */
@@ -201,9 +202,12 @@ typedef struct sim_permit {
     uint64_t size; /* of such messages */
 } sim_permit;
 
+struct sim_meeting;
+
 typedef struct sim_box {
-    int32_t *balance;   /* [n] arrived, or waited for (< 0) */
-    sim_permit *permit; /* [n] rendezvous */
+    struct sim_meeting *meeting; /* at the switch */
+    int32_t *balance;            /* [n] arrived, or waited for (< 0) */
+    sim_permit *permit;          /* [n] rendezvous */
 } sim_box;
 
 /* The end of a member's collective. */
@@ -277,7 +281,14 @@ typedef struct sim_message {
 enum { SIM_MSG_COLL, SIM_MSG_PAIR, SIM_MSG_COLL_ASK, SIM_MSG_PAIR_ASK };
 
 /* Something that goes on at once, but after what is happening now. */
-enum { SIM_WAKE_RECEIVE, SIM_WAKE_SEND, SIM_WAKE_PAIR, SIM_WAKE_PAIR_SEND };
+enum {
+    SIM_WAKE_RECEIVE,
+    SIM_WAKE_SEND,
+    SIM_WAKE_PAIR,
+    SIM_WAKE_PAIR_SEND,
+    SIM_WAKE_SWITCH, /* the first bytes of all members are at the switch */
+    SIM_WAKE_LANDED  /* a member has what the switch sent */
+};
 
 typedef struct sim_wake {
     sim_event e;
@@ -337,11 +348,14 @@ typedef struct sim_world {
     struct sim_pairs *pairs;
     uint32_t warned; /* bit per SIM_WARN_* */
     const char *warnings;
-    bool meets; /* collectives start on all members at once */
+    const char *disorder; /* ranks disagree on what is called when */
+    bool meets;           /* collectives start on all members at once */
     struct sim_meets *meeting;
     struct sim_memory *memory;
     uint64_t n_links;
-    sim_link *link;             /* [n_links] */
+    sim_link *link; /* [n_links] */
+    sc_time *port;  /* without links, for switches that reduce: when each is
+                       free, [n_dims * n_npus * 2] */
     struct sim_trial *trial;    /* this world tries a plan out, or NULL */
     struct sim_choice *choices; /* ways that were found */
     void *free_list[40];
@@ -377,6 +391,27 @@ enum {
 void sim_warn(sim_world *w, uint32_t what, const char *fmt, ...)
     SC_PRINTF(3, 4);
 
+/* deadlock.c: who waits for whom, when nothing happens any more */
+enum {
+    SIM_WAITS_SEND,    /* a receive, for a message */
+    SIM_WAITS_RECEIVE, /* a send, to be asked for */
+    SIM_WAITS_MEMBER,  /* a collective, for `on` to come */
+    SIM_WAITS_MESSAGES /* a collective that all have begun */
+};
+
+typedef struct sim_waiting {
+    uint32_t rank, task, on; /* `task` of `rank` has started */
+    uint32_t kind, tag;
+    uint64_t size;
+} sim_waiting;
+
+typedef void sim_note(void *ctx, const sim_waiting *is);
+void sim_pair_waiting(sim_world *w, sim_note *note, void *ctx);
+void sim_meet_waiting(sim_world *w, sim_note *note, void *ctx);
+void sim_coll_waiting(sim_world *w, sim_note *note, void *ctx);
+/* Fills n_waits, wait and n_cycle; the world is not folded. */
+sc_status sim_deadlock(sim_world *w, sc_simulate_result *out);
+
 /* fold.c: fills n_ranks, index, folded */
 sc_status sim_fold(sim_world *w);
 
@@ -399,6 +434,8 @@ void sim_meet_settle(sim_world *w, sim_rank *r);
 bool sim_meet_yields(const sim_world *w, const sim_rank *r, uint32_t task);
 
 /* plan.c, stream.c */
+/* Bit per dimension along which a collective of all ranks moves. */
+uint32_t sim_mask_of(const sim_world *w, const sc_task_list *t, uint32_t task);
 bool sim_is_custom(const sim_world *w, const sc_task_list *t, uint32_t task);
 uint32_t sim_root_of(const sc_task_list *t, uint32_t task); /* 0: has none */
 sim_coll *sim_coll_new(sim_world *w, sim_comm *c, sim_plan *plan);
@@ -419,6 +456,8 @@ typedef struct sim_draft {
     const sim_comm *comm;
 } sim_draft;
 
+/* Bytes of a chunk after a phase. */
+uint64_t sim_phase_leaves(const sim_phase *p);
 bool sim_draft_active(const sim_world *w, const sim_draft *d, uint32_t dim);
 /* The chunk passes `dim`; `pick` as in sim_phase. */
 void sim_draft_pass(sim_world *w, sim_draft *d, uint32_t dim, int op, int pick);
@@ -439,8 +478,8 @@ bool sim_order_behind(const sim_world *w, const sim_stream *s,
 
 /* trial.c: the time a collective takes by a plan where all its members start
  * at once and nothing else goes on; SC_TIME_MAX: not known.  Gives the plan its
- * turns. */
-sc_time sim_order_try(sim_world *w, sim_plan *p, uint32_t mask);
+ * turns.  Without `must` not where it costs much. */
+sc_time sim_order_try(sim_world *w, sim_plan *p, uint32_t mask, bool must);
 /* A stream starts a phase in a trial. */
 void sim_order_note(sim_world *w, const sim_stream *s);
 
@@ -490,6 +529,20 @@ sc_time sim_wire_serial(const sim_world *w, uint32_t src, uint32_t dst,
 void sim_wire_hop(sim_world *w, sim_message *m);
 void sim_wire_free(sim_world *w, sim_free *f);
 void sim_wire_arrive(sim_world *w, sim_message *m);
+/* Takes the port of `rank` up to or down from its switch for `bytes`; when
+ * they start to cross it. */
+sc_time sim_wire_claim(sim_world *w, uint32_t dim, uint32_t rank, bool down,
+                       uint64_t bytes);
+
+/* offload.c: phases that a switch does */
+sc_status sim_offload_init(sim_world *w);
+/* Whether the switch of `dim`, which becomes the dimension of the network,
+ * does `op`. */
+bool sim_offload_can(const sim_world *w, const sim_draft *d, int op,
+                     uint32_t *dim);
+void sim_offload_start(sim_world *w, sim_stream *s);
+void sim_offload_bundle(sim_world *w, sim_stream *s);
+void sim_offload_wake(sim_world *w, const sim_wake *k);
 
 /* use.c: what links have carried */
 uint64_t sim_links_per_rank(sc_dim_kind kind, uint32_t size);
@@ -515,6 +568,7 @@ typedef struct sim_pair_key {
     uint32_t src, dst, tag;
 } sim_pair_key;
 
+uint32_t sim_tag(uint32_t tag); /* tags are counted modulo 5e8 */
 void sim_pair_send(sim_world *w, sim_pair_key key, void *owner, uint32_t task);
 void sim_pair_receive(sim_world *w, sim_pair_key key, void *owner,
                       uint32_t task);

@@ -10,8 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define LINKS 12
-#define FLOWS 40
+#define LINKS 48
+#define FLOWS 64
 
 typedef struct world {
     double bw[LINKS]; /* bytes/s */
@@ -42,7 +42,8 @@ static void make_even(world *w, double level)
 
 static void random_world(prop *p, world *w, bool together)
 {
-    w->n_links = 1 + (uint32_t)prop_below(p, LINKS);
+    /* few links that all share, or many of which each change reaches some */
+    w->n_links = 1 + (uint32_t)prop_below(p, prop_below(p, 2) ? LINKS : 8);
     w->n_flows = 1 + (uint32_t)prop_below(p, FLOWS);
     for (uint32_t l = 0; l < w->n_links; l++)
         w->bw[l] = prop_below(p, 2) ? 1e9 * (1 + (double)prop_below(p, 3))

@@ -3,8 +3,10 @@
 #include <stepcast/net_fabric.h>
 
 #include "fixture.h"
+#include "net/flow.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 static sc_fabric *fabric(const char *spec, sc_fabric_opts o)
 {
@@ -139,11 +141,76 @@ static void labels(void **state)
     }
 }
 
+#define ROUNDS 6
+
+/* Every device sends uneven messages to random others, one after another. */
+static uint64_t wander(const char *spec, sc_fabric_opts o, bool whole,
+                       sc_time *end)
+{
+    sc_fabric *f = fabric(spec, o);
+    sc_flows *x = sc_fabric_flows(f);
+    const sc_flow_end *e;
+    uint32_t n = machine(spec)->n_devices, sent = n;
+    uint64_t seed[256], total = (uint64_t)n * ROUNDS;
+    x->whole = whole;
+    assert_true(n <= 256);
+    for (uint32_t d = 0; d < n; d++) seed[d] = d;
+    for (uint32_t d = 0; d < n; d++) {
+        sc_message m = {.src = d, .dst = (d + 1) % n, .bytes = 1000, .tag = d};
+        assert_true(sc_fabric_post(f, &m, 0) != SC_FLOW_NONE);
+    }
+    for (sc_time t; (t = sc_flows_next(x)) != SC_TIME_MAX;) {
+        uint32_t k = sc_flows_advance(x, t, &e);
+        for (uint32_t i = 0; i < k; i++) {
+            uint32_t d = (uint32_t)(e[i].tag % n);
+            end[e[i].tag] = t;
+            sc_message m = {.src = d, .tag = e[i].tag + n};
+            if (m.tag >= total) continue;
+            m.dst = (uint32_t)sc_random_below(&seed[d], n);
+            m.bytes = 1000000 + sc_random_below(&seed[d], 1000000);
+            m.weight = 1 + 0.37 * (double)(d % 3);
+            assert_true(sc_fabric_post(f, &m, t) != SC_FLOW_NONE);
+            sent++;
+        }
+    }
+    assert_int_equal(sent, total);
+    return sc_flows_rated(x);
+}
+
+/* On whole machines: rating what changes gives the times of rating all. */
+static void part_is_whole(void **state)
+{
+    (void)state;
+    static const char *const specs[] = {
+        "torus4x4x4@50GB/s,1us",
+        "mesh8@50GB/s,10ns x mesh6@40GB/s,10ns",
+        "dgx-h100:8",
+        "switch1@9GB/s x switch64@50GB/s,1us; leaf=8; oversubscription=2",
+        "fc2@90GB/s x switch48@50GB/s,1us; rails=1; leaf=4; pod=16; "
+        "core_oversubscription=2",
+        "fc4@50GB/s x switch32@25GB/s; rails=1; leaf=4; group=8"};
+    static sc_time part[256 * ROUNDS], whole[256 * ROUNDS];
+    for (size_t i = 0; i < SC_COUNT(specs); i++)
+        for (int rule = SC_ROUTE_ECMP; rule <= SC_ROUTE_ADAPTIVE; rule++) {
+            sc_fabric_opts o = {.rule = (sc_route_rule)rule, .seed = 3};
+            uint32_t n = machine(specs[i])->n_devices;
+            uint64_t some = wander(specs[i], o, false, part);
+            uint64_t all = wander(specs[i], o, true, whole);
+            assert_true(some < all);
+            for (uint32_t k = 0; k < n * ROUNDS; k++)
+                if (llabs((long long)(part[k] - whole[k])) >
+                    1 + whole[k] / 1000000000)
+                    fail_msg("%s, rule %d: %lld, not %lld", specs[i], rule,
+                             (long long)part[k], (long long)whole[k]);
+        }
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {TEST(alone), TEST(part_of_rates),
-                                       TEST(collisions), TEST(labels)};
+                                       TEST(collisions), TEST(labels),
+                                       TEST(part_is_whole)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -185,7 +185,7 @@ static void all_to_all(void **state)
     sc_flows *x = links(2 * N, 1e12);
     size_t before = arena.used;
     assert_int_equal(sc_flows_reserve(x, N * (N - 1), &err), SC_OK);
-    assert_true((arena.used - before) / (N * (N - 1)) <= 96);
+    assert_true((arena.used - before) / (N * (N - 1)) <= 136);
     for (uint32_t i = 0; i < N; i++)
         for (uint32_t k = 0; k < N; k++) {
             if (i == k) continue;

@@ -64,6 +64,8 @@ typedef struct sc_rules {
     bool broadcast_replayed;
     /* Keys for the order of dimensions and of streams have no effect. */
     bool orders_ignored;
+    /* No switch reduces or multicasts. */
+    bool switches_only_forward;
     /* A work-free or size-free kernel costs nothing. */
     bool empty_kernels_free;
     /* The group "0" is all ranks, whatever a file of groups says. */
