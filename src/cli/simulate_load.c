@@ -197,9 +197,15 @@ static sc_status scale(cli *c, simulate_run *r, job *j)
 {
     uint32_t from = j->w.n_ranks, to = (uint32_t)r->o->scale_to;
     sc_workload larger;
-    SC_TRY(sc_workload_scale(&j->w, to, NULL, c->arena, &r->assumptions,
-                             &larger, c->err));
-    sc_text_add(&r->assumptions, "%u ranks stand for %u: --scale-to\n", from,
+    sc_status s = sc_workload_scale(&j->w, to, NULL, c->arena, &r->assumptions,
+                                    &larger, c->err);
+    if (s != SC_OK) {
+        for (uint32_t i = 0; i < c->err->n; i++)
+            if (!c->err->d[i].file[0])
+                snprintf(c->err->d[i].file, sizeof c->err->d[i].file,
+                         "--scale-to %u", to);
+        return s;
+    }
                 to);
     j->w = larger;
     return SC_OK;
