@@ -195,7 +195,7 @@ static sc_status read_job(cli *c, const simulate_run *r, uint32_t i, bool names,
 
 static sc_status scale(cli *c, simulate_run *r, job *j)
 {
-    uint32_t from = j->w.n_ranks, to = (uint32_t)r->o->scale_to;
+    uint32_t to = (uint32_t)r->o->scale_to;
     sc_workload larger;
     sc_status s = sc_workload_scale(&j->w, to, NULL, c->arena, &r->assumptions,
                                     &larger, c->err);
@@ -206,7 +206,6 @@ static sc_status scale(cli *c, simulate_run *r, job *j)
                          "--scale-to %u", to);
         return s;
     }
-                to);
     j->w = larger;
     return SC_OK;
 }

@@ -265,11 +265,12 @@ sc_status sim_wire_init(sim_world *w)
     w->n_dims = w->net->n_dims;
     if (w->o->hw || !w->o->links) {
         w->n_links = 0;
-        if (w->o->hw) return sim_machine_init(w);
-        if (!w->sys->in_network) return SC_OK;
-        w->port =
-            sc_alloc(w->a, (size_t)w->n_dims * w->n_npus * 2, sizeof *w->port);
-        return w->port ? SC_OK : sc_error_nomem(w->err);
+        if (w->sys->in_network) {
+            w->port = sc_alloc(w->a, (size_t)w->n_dims * w->n_npus * 2,
+                               sizeof *w->port);
+            if (!w->port) return sc_error_nomem(w->err);
+        }
+        return w->o->hw ? sim_machine_init(w) : SC_OK;
     }
     w->link = sc_alloc(w->a, w->n_links, sizeof *w->link);
     return w->link ? SC_OK : sc_error_nomem(w->err);

@@ -118,7 +118,7 @@ typedef struct sim_rank {
     sc_task_span *span; /* [n_tasks] NULL: not recorded */
 } sim_rank;
 
-/* What rooted.c and offload.c add to sc_ccl_op and sc_ccl_kind. */
+/* What rooted.c adds to sc_ccl_op and sc_ccl_kind. */
 enum {
     SIM_OP_BROADCAST = SC_N_CCL_OPS,
     SIM_OP_REDUCE,
@@ -127,13 +127,14 @@ enum {
     SIM_OP_BARRIER
 };
 
-enum { SIM_CHAIN = SC_N_CCL_KINDS, SIM_STAR, SIM_ROUNDS, SIM_SWITCHED };
+/* ... and offload.c: what a switch does. */
+enum { SIM_SWITCHED = SC_N_CCL_KINDS, SIM_CHAIN, SIM_STAR, SIM_ROUNDS };
 
 /* One phase of a plan: an algorithm over one dimension. */
 typedef struct sim_phase {
-    uint8_t port;        /* SIM_SWITCHED: dimension of the switch */
     uint8_t op;          /* sc_ccl_op, SIM_OP_* */
-    uint8_t kind;        /* sc_ccl_kind, SIM_CHAIN ... */
+    uint8_t kind;        /* sc_ccl_kind, SIM_SWITCHED ... */
+    uint8_t port;        /* SIM_SWITCHED: dimension of the switch */
     uint8_t dim;         /* whose queues it uses */
     uint8_t pick;        /* 0: any queue, 1: the way down, 2: the way up */
     bool local;          /* of a subgroup */
