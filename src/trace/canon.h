@@ -53,6 +53,8 @@ sc_status canon_cycle(const canon *c, raw_trace *t);
 /* Columns that make two ranks one class. */
 uint64_t canon_hash(const sc_task_list *l, bool ids);
 bool canon_equal(const sc_task_list *x, const sc_task_list *y, bool ids);
+/* The names of a class with as many nodes are those of the file at hand. */
+bool canon_same_names(const canon *c, const sc_task_list *x);
 /* Copies into `a`, with names if `c` keeps them.  Columns that equal those of
  * `like`, another class or NULL, are shared with it: classes often differ in one
  * column. */
