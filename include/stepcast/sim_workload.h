@@ -73,7 +73,8 @@ typedef struct sc_link_use {
     sc_time busy;
 } sc_link_use;
 
-/* One edge of a cycle of waiting: `rank` at `task` waits for `on`. */
+/* One edge of waiting: `rank` at `task` waits for `on`; `why` completes "waits
+ * for ...". */
 typedef struct sc_wait {
     uint32_t rank, on;
     uint32_t task; /* index in the class, SC_TASK_WORLD: none */
@@ -88,7 +89,10 @@ typedef struct sc_simulate_result {
     const char *warnings; /* lines "warning: ...\n", in the arena; "" none */
     uint64_t n_links;
     sc_link_use *link; /* [n_links] by rising id; of all ranks */
-    uint32_t n_waits;  /* not all finished: who waits for whom, a cycle first */
+    /* Not all finished: who waits for whom.  First the n_cycle entries of a
+     * cycle, each for the next; if n_cycle is 0 first one that waits for what
+     * never happens. */
+    uint32_t n_waits, n_cycle;
     sc_wait *wait;
     sc_task_span **span; /* [n_ranks][n_tasks of its class]; NULL: not
                             recorded.  Ranks that one stands for share its */
@@ -99,11 +103,19 @@ void sc_simulate_opts_init(sc_simulate_opts *o);
 /* Errors: SC_C_CONFLICT (more ranks than the network, lists of algorithms that
  * don't fit the dimensions), SC_C_MISSING (a collective without algorithm,
  * splits), SC_C_UNSUPPORTED, SC_C_RANGE, SC_C_MEMORY.  A workload that can't
- * finish is no error here: n_finished < n_ranks and `wait` tell. */
+ * finish is no error here: n_finished < n_ranks and `wait` tell.
+ * Under rules.collectives_start_alone ranks can block each other by the order
+ * of their collectives: then the result is that of members that start
+ * together, and `warnings` says so and why. */
 sc_status sc_simulate(const sc_workload *w, const sc_system *sys,
                       const sc_network *net, const sc_pool *pool,
                       const sc_simulate_opts *o, sc_arena *a,
                       sc_simulate_result *out, sc_err *err);
+
+/* The error that a result with n_finished < n_ranks is: one diagnostic for
+ * each task of the cycle, located in its rank's file.  SC_OK: all finished. */
+sc_status sc_simulate_deadlock(const sc_workload *w,
+                               const sc_simulate_result *r, sc_err *err);
 
 /* Names of links: "dim0 3->4" between NPUs, "dim1 up 17" from an NPU to its
  * switch, "dim1 down 17" back.  Always terminated. */

@@ -319,3 +319,29 @@ void sim_meet_come(sim_world *w, sim_rank *r, uint32_t task)
         if (other != r) sim_meet_settle(w, other);
     }
 }
+
+/* ---- when nothing happens any more ------------------------------------- */
+
+static void tell(sim_world *w, const sim_meet *x, sim_note *note, void *ctx)
+{
+    uint32_t n = x->comm->n_live, missing = 0;
+    while (missing < n && x->turn[missing].task != SC_TASK_WORLD) missing++;
+    if (missing == n) missing = 0; /* complete: waits for a slot somewhere */
+    for (uint32_t i = 0; i < n; i++) {
+        if (x->turn[i].task == SC_TASK_WORLD) continue;
+        sim_waiting is = {.rank = rank_of(w, x->comm, i)->id,
+                          .task = x->turn[i].task,
+                          .on = rank_of(w, x->comm, missing)->id,
+                          .kind = SIM_WAITS_MEMBER,
+                          .size = x->plan->size};
+        note(ctx, &is);
+    }
+}
+
+void sim_meet_waiting(sim_world *w, sim_note *note, void *ctx)
+{
+    if (!w->meets) return;
+    for (uint32_t i = 0; i < w->meeting->cap; i++)
+        for (const sim_meet *x = w->meeting->table[i]; x; x = x->chain)
+            tell(w, x, note, ctx);
+}

@@ -55,6 +55,11 @@ static waiting take_first(sim_world *w, list *l)
     return x;
 }
 
+uint32_t sim_tag(uint32_t tag)
+{
+    return tag % TAGS;
+}
+
 static uint64_t hash_of(const sim_pair_key *k)
 {
     uint64_t h = (uint64_t)k->src << 32 | k->dst;
@@ -169,7 +174,7 @@ void sim_pair_wake(sim_world *w, sim_wake *k)
 
 void sim_pair_send(sim_world *w, sim_pair_key key, void *owner, uint32_t task)
 {
-    key.tag %= TAGS;
+    key.tag = sim_tag(key.tag);
     sim_pair *x = find(w, key);
     if (!x) return;
     waiting who = {NULL, owner, task};
@@ -192,7 +197,7 @@ static void listen(sim_world *w, sim_pair *x, const waiting *who)
 void sim_pair_receive(sim_world *w, sim_pair_key key, void *owner,
                       uint32_t task)
 {
-    key.tag %= TAGS;
+    key.tag = sim_tag(key.tag);
     sim_pair *x = find(w, key);
     if (!x) return;
     waiting who = {NULL, owner, task};
@@ -226,6 +231,30 @@ void sim_pair_arrive(sim_world *w, sim_message *m)
     waiting receiver = take_first(w, &x->receives);
     release(w, x);
     done(w, dst, &receiver);
+}
+
+static void tell(const sim_pair *x, const list *l, uint32_t kind,
+                 sim_note *note, void *ctx)
+{
+    bool send = kind == SIM_WAITS_RECEIVE;
+    sim_waiting is = {.rank = send ? x->key.src : x->key.dst,
+                      .on = send ? x->key.dst : x->key.src,
+                      .kind = kind,
+                      .tag = x->key.tag,
+                      .size = x->key.size};
+    for (const waiting *k = l->head; k; k = k->next) {
+        is.task = k->task;
+        if (!k->owner) note(ctx, &is);
+    }
+}
+
+void sim_pair_waiting(sim_world *w, sim_note *note, void *ctx)
+{
+    for (uint32_t i = 0; i < w->pairs->cap; i++)
+        for (const sim_pair *x = w->pairs->table[i]; x; x = x->chain) {
+            tell(x, &x->receives, SIM_WAITS_SEND, note, ctx);
+            tell(x, &x->sends, SIM_WAITS_RECEIVE, note, ctx);
+        }
 }
 
 sc_status sim_pair_init(sim_world *w)

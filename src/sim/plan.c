@@ -338,14 +338,13 @@ void sim_draft_pass(sim_world *w, sim_draft *d, uint32_t dim, int op, int pick)
     p->stride = dim_stride(w, d, dim);
     p->window = d->list->dim[dim].window;
     p->size = d->size;
-    if (!w->rules->unfit_runs && !fits(p)) {
-        sim_warn(w, SIM_WARN_UNFIT, "%s can't serve %u members, a ring does it",
-                 kind_names[p->kind], p->n);
-        p->kind = SC_CCL_RING;
-    }
     if (sim_offload_can(w, d, op, &port)) {
         p->kind = SIM_SWITCHED;
         p->port = (uint8_t)port;
+    } else if (!w->rules->unfit_runs && !fits(p)) {
+        sim_warn(w, SIM_WARN_UNFIT, "%s can't serve %u members, a ring does it",
+                 kind_names[p->kind], p->n);
+        p->kind = SC_CCL_RING;
     }
     d->size = finish_phase(w, p);
 }

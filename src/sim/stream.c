@@ -10,19 +10,20 @@
 
 /* ---- instances --------------------------------------------------------- */
 
+/* Ends the run: its collectives can't be told apart by their order. */
 static void mismatch(sim_world *w, const sim_rank *r, uint32_t task,
                      const sim_coll *c)
 {
     if (w->status != SC_OK) return;
-    w->status = sc_error(
-        w->err, SC_EINPUT, SC_C_CONFLICT, (sc_pos){0},
-        "all members of a group must call its collectives in the same order",
+    w->disorder = sc_sprintf(
+        w->a,
         "rank %u, task %llu: %s of %llu bytes is collective %u of its group, "
         "where another member calls %s of %llu bytes",
         r->id, (unsigned long long)r->tasks->id[task],
         sc_task_coll_names[r->tasks->coll[task]],
         (unsigned long long)r->tasks->size[task], c->ordinal,
         sc_task_coll_names[c->plan->coll], (unsigned long long)c->plan->size);
+    w->status = w->disorder ? SC_NO : sc_error_nomem(w->err);
 }
 
 /* The instance that `ordinal` names; made by whoever comes first. */
@@ -393,4 +394,53 @@ void sim_coll_issue(sim_world *w, sim_rank *r, uint32_t task)
         mismatch(w, r, task, c);
     else
         begin_member(w, c, r, member, task);
+}
+
+/* ---- when nothing happens any more ------------------------------------- */
+
+/* The stream of a member that has begun and not ended. */
+static const sim_stream *waits(const sim_coll *c, uint32_t member)
+{
+    const sim_plan *plan = c->plan;
+    for (uint32_t i = 0; i < plan->n_streams; i++) {
+        const sim_stream *s = c->stream[(size_t)member * plan->n_streams + i];
+        if (s && s->end && !s->ended) return s;
+    }
+    return NULL;
+}
+
+static bool has_begun(const sim_coll *c, uint32_t member)
+{
+    const sim_plan *plan = c->plan;
+    for (uint32_t i = 0; i < plan->n_streams; i++) {
+        const sim_stream *s = c->stream[(size_t)member * plan->n_streams + i];
+        if (s && s->end) return true;
+    }
+    return false;
+}
+
+static void tell(sim_world *w, const sim_coll *c, sim_note *note, void *ctx)
+{
+    uint32_t n = c->comm->n_live, missing = 0;
+    bool some = c->n_begun < n;
+    while (some && missing + 1 < n && has_begun(c, missing)) missing++;
+    for (uint32_t i = 0; i < n; i++) {
+        const sim_stream *s = waits(c, i);
+        if (!s) continue;
+        sim_waiting is = {.rank = s->rank->id,
+                          .task = s->end->task,
+                          .on = some ? sim_comm_rank(w, c->comm, missing)
+                                     : s->rank->id,
+                          .kind = some ? SIM_WAITS_MEMBER : SIM_WAITS_MESSAGES,
+                          .size = c->plan->size};
+        note(ctx, &is);
+    }
+}
+
+void sim_coll_waiting(sim_world *w, sim_note *note, void *ctx)
+{
+    for (uint32_t i = 0; i < w->comm_cap; i++)
+        for (const sim_comm *c = w->comms[i]; c; c = c->chain)
+            for (const sim_coll *k = c->open; k; k = k->next)
+                tell(w, k, note, ctx);
 }

@@ -43,6 +43,8 @@ uint32_t sim_heap_pop(sim_heap *h)
 static int slot_of(const sim_world *w, const sc_task_list *t, uint32_t task)
 {
     if (sim_meets_at(w, t, task)) return SIM_MEET;
+    if (w->meets && w->o->rendezvous && t->kind[task] == SC_TASK_SEND)
+        return SIM_RECV; /* it may wait for what needs the slot */
     if (t->flags[task] & SC_TASK_CPU) return SIM_HOST;
     if (t->kind[task] == SC_TASK_COMP) return SIM_COMPUTE;
     return t->kind[task] == SC_TASK_RECV ? SIM_RECV : SIM_COMM;

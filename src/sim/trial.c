@@ -85,6 +85,7 @@ static sc_time run_alone(const sim_world *w, sim_trial *t, bool must,
     o.speed = NULL;
     o.jitter = 0;
     o.fold = true;
+    if (sys.dim_order == SC_DIMS_ASCENDING) o.hw = NULL; /* turns only */
     sys.n_node_ccl = 0;
     sys.replay_only = false;
     for (int i = 0; i < SC_N_CCL_OPS; i++) sys.ccl_custom[i].n = 0;

@@ -13,6 +13,25 @@ void sc_simulate_opts_init(sc_simulate_opts *o)
                             .fold = true};
 }
 
+/* Exchanges of which the trace tells neither kind nor peer can be replayed
+ * only. */
+static sc_status check_tasks(const sim_world *w)
+{
+    for (uint32_t r = 0; r < w->w->n_ranks && !w->sys->replay_only; r++) {
+        uint32_t cls = w->w->ranks[r].cls;
+        const sc_task_list *t = &w->w->classes[cls];
+        if (r > 0 && cls <= w->w->ranks[r - 1].cls) continue; /* seen */
+        for (uint32_t i = 0; i < t->n_tasks; i++)
+            if (t->flags[i] & SC_TASK_NO_COMM)
+                return sc_error(w->err, SC_EINPUT, SC_C_MISSING, (sc_pos){0},
+                                "with replay-only its recorded time counts",
+                                "rank %u, task %llu: neither the kind of the "
+                                "exchange nor its peer is given",
+                                r, (unsigned long long)t->id[i]);
+    }
+    return SC_OK;
+}
+
 static sc_status check(const sim_world *w)
 {
     if (w->w->n_ranks > w->n_npus)
@@ -116,6 +135,7 @@ sc_status sim_world_init(sim_world *w)
 {
     init_scalars(w);
     SC_TRY(check(w));
+    SC_TRY(check_tasks(w));
     SC_TRY(sim_wire_init(w));
     SC_TRY(sim_offload_init(w));
     SC_TRY(init_ranks(w));
@@ -131,6 +151,85 @@ void sim_world_run(sim_world *w)
     sim_loop(w);
 }
 
+typedef struct request {
+    const sc_workload *w;
+    const sc_system *sys;
+    const sc_network *net;
+    const sc_pool *pool;
+} request;
+
+static sc_status run(const request *q, const sc_simulate_opts *o, sc_arena *a,
+                     sim_world *x, sc_simulate_result *out, sc_err *err)
+{
+    *x = (sim_world){.w = q->w,
+                     .sys = q->sys,
+                     .net = q->net,
+                     .pool = q->pool,
+                     .o = o,
+                     .a = a,
+                     .err = err};
+    SC_TRY(sim_world_init(x));
+    sim_world_run(x);
+    *out = (sc_simulate_result){0};
+    if (x->disorder) return SC_OK;
+    SC_TRY(x->status);
+    return collect(x, out);
+}
+
+static bool is_stuck(const sim_world *x, const sc_simulate_result *out)
+{
+    return x->disorder || out->n_finished < x->w->n_ranks;
+}
+
+/* As run(), and where it is stuck, all ranks told apart. */
+static sc_status run_apart(const request *q, sc_simulate_opts *o, sc_arena *a,
+                           sim_world *x, sc_simulate_result *out, sc_err *err)
+{
+    SC_TRY(run(q, o, a, x, out, err));
+    if (!is_stuck(x, out) || !x->folded) return SC_OK;
+    o->fold = false;
+    return run(q, o, a, x, out, err);
+}
+
+static const char *first_waits(sim_world *x, const sc_simulate_result *out)
+{
+    const char *text = "";
+    uint32_t n = out->n_cycle ? out->n_cycle : 1;
+    for (uint32_t i = 0; i < n && i < out->n_waits && i < 3; i++) {
+        const sc_wait *k = &out->wait[i];
+        text = sc_sprintf(
+            x->a, "%s%srank %u at task %llu waits for %s", text ? text : "",
+            i ? ", " : "", k->rank,
+            (unsigned long long)x->rank[k->rank].tasks->id[k->task], k->why);
+    }
+    return text ? text : "";
+}
+
+/* Ranks that wait for each other only because of the order in which they start
+ * collectives: members start together instead. */
+static sc_status run_together(const request *q, const sc_simulate_opts *o,
+                              sc_arena *a, sim_world *x,
+                              sc_simulate_result *out, sc_err *err)
+{
+    const char *why = x->disorder ? x->disorder : first_waits(x, out);
+    sc_rules rules = *o->rules;
+    sc_simulate_opts again = *o;
+    rules.collectives_start_alone = false;
+    rules.ready_waits = false;
+    rules.unfit_runs = false;
+    again.rules = &rules;
+    sim_world *y = SC_NEW(a, sim_world);
+    if (!y) return sc_error_nomem(err);
+    SC_TRY(run_apart(q, &again, a, y, out, err));
+    if (is_stuck(y, out)) return sim_deadlock(y, out);
+    sim_warn(y, SIM_WARN_ORDER,
+             "%s does not finish this workload (%s); this is the result where "
+             "collectives start when all members have come",
+             o->rules->name, why);
+    out->warnings = y->warnings ? y->warnings : "";
+    return SC_OK;
+}
+
 sc_status sc_simulate(const sc_workload *w, const sc_system *sys,
                       const sc_network *net, const sc_pool *pool,
                       const sc_simulate_opts *o, sc_arena *a,
@@ -138,18 +237,15 @@ sc_status sc_simulate(const sc_workload *w, const sc_system *sys,
 {
     sc_err own;
     sc_err_init(&own);
+    if (!err) err = &own;
+    request q = {w, sys, net, pool};
+    sc_simulate_opts plain = *o;
     sim_world *x = SC_NEW(a, sim_world);
     if (!x) return sc_error_nomem(err);
-    x->w = w;
-    x->sys = sys;
-    x->net = net;
-    x->pool = pool;
-    x->o = o;
-    x->a = a;
-    x->err = err ? err : &own;
-    SC_TRY(sim_world_init(x));
-    sim_world_run(x);
-    if (x->status != SC_OK) return x->status;
-    *out = (sc_simulate_result){0};
-    return collect(x, out);
+    SC_TRY(run_apart(&q, &plain, a, x, out, err));
+    if (!is_stuck(x, out)) return SC_OK;
+    if (!x->disorder) SC_TRY(sim_deadlock(x, out));
+    if (!o->rules->collectives_start_alone) return SC_OK;
+    plain.fold = o->fold;
+    return run_together(&q, &plain, a, x, out, err);
 }

@@ -18,7 +18,8 @@ enum {
     SIM_EV_ARRIVE,
     SIM_EV_WAKE,
     SIM_EV_FREE,
-    SIM_EV_FLOW
+    SIM_EV_FLOW,
+    SIM_EV_TIER
 };
 
 typedef struct sim_event {
@@ -118,7 +119,7 @@ typedef struct sim_rank {
     sc_task_span *span; /* [n_tasks] NULL: not recorded */
 } sim_rank;
 
-/* What rooted.c and offload.c add to sc_ccl_op and sc_ccl_kind. */
+/* What rooted.c adds to sc_ccl_op and sc_ccl_kind. */
 enum {
     SIM_OP_BROADCAST = SC_N_CCL_OPS,
     SIM_OP_REDUCE,
@@ -127,13 +128,14 @@ enum {
     SIM_OP_BARRIER
 };
 
-enum { SIM_CHAIN = SC_N_CCL_KINDS, SIM_STAR, SIM_ROUNDS, SIM_SWITCHED };
+/* ... and offload.c: what a switch does. */
+enum { SIM_SWITCHED = SC_N_CCL_KINDS, SIM_CHAIN, SIM_STAR, SIM_ROUNDS };
 
 /* One phase of a plan: an algorithm over one dimension. */
 typedef struct sim_phase {
-    uint8_t port;        /* SIM_SWITCHED: dimension of the switch */
     uint8_t op;          /* sc_ccl_op, SIM_OP_* */
-    uint8_t kind;        /* sc_ccl_kind, SIM_CHAIN ... */
+    uint8_t kind;        /* sc_ccl_kind, SIM_SWITCHED ... */
+    uint8_t port;        /* SIM_SWITCHED: dimension of the switch */
     uint8_t dim;         /* whose queues it uses */
     uint8_t pick;        /* 0: any queue, 1: the way down, 2: the way up */
     bool local;          /* of a subgroup */
@@ -348,9 +350,13 @@ typedef struct sim_world {
     struct sim_pairs *pairs;
     uint32_t warned; /* bit per SIM_WARN_* */
     const char *warnings;
-    bool meets; /* collectives start on all members at once */
+    const char *disorder; /* ranks disagree on what is called when */
+    bool meets;           /* collectives start on all members at once */
     struct sim_meets *meeting;
     struct sim_memory *memory;
+    bool served; /* messages queue: on links, or at ports */
+    bool store_and_forward;
+    struct sim_tier *tier; /* of a pool in tiers, else NULL */
     uint64_t n_links;
     sim_link *link; /* [n_links] */
     sc_time *port;  /* without links, for switches that reduce: when each is
@@ -390,6 +396,27 @@ enum {
 void sim_warn(sim_world *w, uint32_t what, const char *fmt, ...)
     SC_PRINTF(3, 4);
 
+/* deadlock.c: who waits for whom, when nothing happens any more */
+enum {
+    SIM_WAITS_SEND,    /* a receive, for a message */
+    SIM_WAITS_RECEIVE, /* a send, to be asked for */
+    SIM_WAITS_MEMBER,  /* a collective, for `on` to come */
+    SIM_WAITS_MESSAGES /* a collective that all have begun */
+};
+
+typedef struct sim_waiting {
+    uint32_t rank, task, on; /* `task` of `rank` has started */
+    uint32_t kind, tag;
+    uint64_t size;
+} sim_waiting;
+
+typedef void sim_note(void *ctx, const sim_waiting *is);
+void sim_pair_waiting(sim_world *w, sim_note *note, void *ctx);
+void sim_meet_waiting(sim_world *w, sim_note *note, void *ctx);
+void sim_coll_waiting(sim_world *w, sim_note *note, void *ctx);
+/* Fills n_waits, wait and n_cycle; the world is not folded. */
+sc_status sim_deadlock(sim_world *w, sc_simulate_result *out);
+
 /* fold.c: fills n_ranks, index, folded */
 sc_status sim_fold(sim_world *w);
 
@@ -397,7 +424,8 @@ sc_status sim_fold(sim_world *w);
 sc_status sim_tasks_init(sim_world *w);
 void sim_task_begin(sim_world *w, sim_rank *r); /* at time 0 */
 void sim_task_done(sim_world *w, sim_rank *r, uint32_t task);
-void sim_task_starts(sim_world *w, sim_rank *r, uint32_t task); /* a collective, after SIM_MEET */
+void sim_task_starts(sim_world *w, sim_rank *r,
+                     uint32_t task); /* a collective, after SIM_MEET */
 void sim_heap_push(sim_world *w, sim_heap *h, uint32_t task);
 uint32_t sim_heap_pop(sim_heap *h);
 
@@ -545,6 +573,7 @@ typedef struct sim_pair_key {
     uint32_t src, dst, tag;
 } sim_pair_key;
 
+uint32_t sim_tag(uint32_t tag); /* tags are counted modulo 5e8 */
 void sim_pair_send(sim_world *w, sim_pair_key key, void *owner, uint32_t task);
 void sim_pair_receive(sim_world *w, sim_pair_key key, void *owner,
                       uint32_t task);
@@ -565,5 +594,14 @@ void sim_bus_call(sim_world *w, sim_rank *r, sim_call *c);
 sc_status sim_pool_init(sim_world *w);
 void sim_pool_issue(sim_world *w, sim_rank *r, uint32_t task);
 void sim_pool_next(sim_world *w, sim_call *c);
+
+/* tier.c: remote memory in tiers */
+sc_status sim_tier_init(sim_world *w);
+void sim_tier_issue(sim_world *w, sim_rank *r, uint32_t task);
+/* Everything of this time has happened: when is the next end? */
+void sim_tier_settle(sim_world *w);
+void sim_tier_tick(sim_world *w, sim_event *e);
+/* Nothing can happen any more: true where somebody goes on. */
+bool sim_tier_release(sim_world *w);
 
 #endif
