@@ -84,7 +84,7 @@ def bars(title, panels, stacked=False, columns=2, note=""):
 def panel(c, x0, y, wide, left, head, labels, series, high, stacked):
     total = [sum(s[1][k] for s in series) for k in range(len(labels))]
     top = max(total if stacked else [v for s in series for v in s[1]])
-    grid = ticks(top, 4)
+    grid = ticks(top, 4 if wide < 600 else 8)
     scale = (wide - left - 76) / grid[-1]
     x = x0 + left + 8
     c.text(x0 + 20, y, head, 13, more=" font-weight='bold'")
@@ -113,19 +113,29 @@ def panel(c, x0, y, wide, left, head, labels, series, high, stacked):
     return end + 24
 
 
-def lines(title, xlabel, ylabel, xs, series, note="", log=True):
-    """Lines over xs (on a logarithmic axis where `log`), y from 0."""
+def decades(low, high):
+    """1, 2, 5, 10 ... around what is to be shown."""
+    steps = [k * 10.0 ** e for e in range(-6, 13) for k in (1, 2, 5)]
+    first = max(i for i, s in enumerate(steps) if s <= low)
+    last = min(i for i, s in enumerate(steps) if s >= high)
+    return steps[first:last + 1]
+
+
+def lines(title, xlabel, ylabel, xs, series, note=""):
+    """Lines, both axes logarithmic: what scales is straight."""
     c = Canvas(760)
     c.text(20, 28, title, 16)
     y0 = c.legend([s for s, _ in series], 20, 54) + 22
     x0, width, height = 80, 640, 300
-    grid = ticks(max(v for _, vs in series for v in vs))
-    place = (lambda v: math.log2(v)) if log else float
+    values = [v for _, vs in series for v in vs]
+    grid = decades(min(values), max(values))
+    place = math.log2
     span = place(xs[-1]) - place(xs[0])
     px = [x0 + (place(v) - place(xs[0])) / span * width for v in xs]
 
     def py(v):
-        return y0 + height - v / grid[-1] * height
+        return y0 + height * (1 - math.log(v / grid[0]) /
+                              math.log(grid[-1] / grid[0]))
 
     for g in grid:
         c.line(x0, py(g), x0 + width, py(g))

@@ -5,7 +5,8 @@ tables of results, and their copies in the pages.
     run [--fast] [--out DIR]   simulate, check what must hold, write result.csv
                                and plot.svg (beside the script without --out)
                                and the table between the page's markers
-    run --check                the page and the plot are those of result.csv
+    run --check                the page and the plot are those of result.csv,
+                               and what must hold holds there
 
 STEPCAST names the program (build/release/stepcast of this repository).
 """
@@ -193,9 +194,15 @@ def page_with(page, rows):
     return f"{head}{BEGIN}\n{markdown(rows)}{END}{tail}"
 
 
-def main(script, study, draw):
-    """`study(folder, fast)` gives the rows, `draw(rows)` the text of a plot
-    of what was read back."""
+def by_name(rows):
+    """Rows by their first column, the others as numbers."""
+    return {next(iter(r.values())):
+            {k: float(v) for k, v in list(r.items())[1:]} for r in rows}
+
+
+def main(script, study, claims, draw):
+    """`study(folder, fast)` gives the rows, `claims(by_name(rows))` what must
+    hold of them, `draw(rows)` the text of a plot."""
     home = Path(script).resolve().parent
     p = argparse.ArgumentParser(description=sys.modules["__main__"].__doc__)
     p.add_argument("--fast", action="store_true", help="a smaller form")
@@ -206,10 +213,11 @@ def main(script, study, draw):
     page = home / "README.md"
     if a.check:
         rows = read_csv(home / "result.csv")
-        check([(f"{page} has the table of result.csv",
-                page.read_text() == page_with(page.read_text(), rows)),
-               (f"{home / 'plot.svg'} is drawn from result.csv",
-                (home / "plot.svg").read_text() == draw(rows))])
+        check(claims(by_name(rows)) + [
+            (f"{page} has the table of result.csv",
+             page.read_text() == page_with(page.read_text(), rows)),
+            (f"{home / 'plot.svg'} is drawn from result.csv",
+             (home / "plot.svg").read_text() == draw(rows))])
         return
     if a.fast and not a.out:
         sys.exit("--fast needs --out: result.csv is of the full form")
@@ -228,3 +236,4 @@ def main(script, study, draw):
     if not a.out:
         page.write_text(page_with(page.read_text(), rows))
     print(markdown(rows), end="")
+    check(claims(by_name(rows)))
