@@ -290,7 +290,8 @@ static bool choose(folding *f, uint32_t *stand_in)
 
 static bool can_fold(const sim_world *w)
 {
-    if (!w->o->fold || w->machine || w->o->speed || w->o->jitter > 0)
+    if (!w->o->fold || w->machine || w->o->devices || w->o->speed ||
+        w->o->jitter > 0)
         return false;
     if (w->w->n_classes == w->w->n_ranks || w->sys->n_node_ccl) return false;
     for (int op = 0; op < SC_N_CCL_OPS; op++)

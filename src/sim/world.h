@@ -95,8 +95,9 @@ typedef struct sim_bus sim_bus;
 typedef struct sim_rank {
     const sc_task_list *tasks;
     const sc_rank_trace *trace;
-    uint32_t id;    /* the rank it stands for */
-    uint32_t *left; /* [n_tasks] predecessors to come */
+    uint32_t id;                  /* the rank it stands for */
+    double peak_share, mem_share; /* of the system's peak and bandwidth */
+    uint32_t *left;               /* [n_tasks] predecessors to come */
     sim_heap ready[SIM_SLOTS];
     sim_heap fresh; /* became ready while tasks are issued */
     uint32_t busy[SIM_SLOTS];
