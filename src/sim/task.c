@@ -192,6 +192,7 @@ static void begin(sim_world *w, sim_rank *r, uint32_t task)
     int slot = slot_of(w, t, task);
     r->busy[slot]++;
     if (slot == SIM_MEET) {
+        comm_step(w, r, 1); /* from now on it is what the rank waits for */
         sim_meet_come(w, r, task);
         return;
     }
@@ -303,7 +304,6 @@ void sim_task_starts(sim_world *w, sim_rank *r, uint32_t task)
     if (r->span) r->span[task].start = w->q.now;
     r->busy[SIM_MEET]--;
     r->busy[SIM_COMM]++;
-    comm_step(w, r, 1);
 }
 
 static bool all_idle(const sim_rank *r)

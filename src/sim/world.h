@@ -434,6 +434,8 @@ uint32_t sim_heap_pop(sim_heap *h);
 typedef struct sim_meet sim_meet;
 sc_status sim_meet_init(sim_world *w);
 bool sim_meets_at(const sim_world *w, const sc_task_list *t, uint32_t task);
+/* Nothing more comes at this time: who is complete stands in line. */
+void sim_meet_line_up(sim_world *w);
 void sim_meet_come(sim_world *w, sim_rank *r, uint32_t task);
 /* Slots have become free, or less; `task` does not pass those in line. */
 void sim_meet_settle(sim_world *w, sim_rank *r);
