@@ -203,6 +203,8 @@ static sc_status go(cli *c, simulate_run *r)
     SC_TRY(cli_simulate_load(c, r));
     cli_note(c, "%s", r->warnings.buf);
     SC_TRY(simulate(c, r, &r->opts, &r->result, c->err));
+    cli_note(c, "%s", r->result.warnings);
+    sc_text_add(&r->warnings, "%s", r->result.warnings);
     if (r->result.n_finished < r->result.n_ranks)
         return cli_simulate_stuck(c, r);
     s.mode = r->mode;
