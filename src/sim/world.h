@@ -165,8 +165,7 @@ typedef struct sim_plan {
     uint32_t *list;   /* [n_streams] way of each; NULL: the first */
     uint32_t *turn;   /* [n_streams * n_phases] place among all that start in
                          the phase's dimension; NULL: as they come */
-    const struct sim_plan *base; /* it stands for in one collective, or NULL */
-    const sc_workload *custom;   /* a rank per member */
+    const sc_workload *custom; /* a rank per member */
 } sim_plan;
 
 /* A communicator in use: a list of ranks, or the ranks of the whole network
@@ -480,6 +479,9 @@ typedef struct sim_trial {
 /* Gives the plan of `task` other ways than the ascending one, where the system
  * asks for them. */
 void sim_order_plan(sim_world *w, sim_draft *d, int op);
+/* The plan of a collective that starts now on all members: `plan`, or another
+ * one of the same chunks that heeds what the communicator has under way. */
+sim_plan *sim_order_now(sim_world *w, const sim_comm *c, sim_plan *plan);
 /* Whether `s` goes behind `other`, which stands behind `last`, in a queue. */
 bool sim_order_behind(const sim_world *w, const sim_stream *s,
                       const sim_stream *other, const sim_stream *last);
