@@ -184,7 +184,8 @@ static sc_status read_job(cli *c, const simulate_run *r, uint32_t i,
                           enum names names, job *j)
 {
     sc_trace_opts t = {.names = names != NAMES_NONE,
-                       .ids = names == NAMES_OWN,
+                       .ids = names == NAMES_OWN || r->system.n_node_ccl > 0,
+                       .micros = r->rules->durations_in_micros,
                        .zero_is_world = r->rules->group_zero_is_world};
     sc_rank_group *groups = NULL;
     const char *file = groups_of(r->o, i);

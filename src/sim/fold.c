@@ -50,7 +50,7 @@ static way way_between(const sim_world *w, uint32_t from, uint32_t to)
         bool back = d->size - ahead < ahead;
         out.hops =
             d->kind == SC_DIM_RING ? (back ? d->size - ahead : ahead) : 1;
-        if (d->kind == SC_DIM_RING && w->o->links) {
+        if (d->kind == SC_DIM_RING && w->served) {
             if (out.hops > 1) out.plain = false;
             out.hops = 1 + back; /* which of the two links */
         }
@@ -159,7 +159,7 @@ static bool dim_alike(const sim_world *w, const sc_ccl *c, uint32_t dim)
     if (c->flat && w->n_dims > 1 &&
         (c->kind != SC_CCL_RING || !w->rules->first_dim_only))
         return false;
-    bool far = d->kind == SC_DIM_RING && w->o->links && d->size > 3;
+    bool far = d->kind == SC_DIM_RING && w->served && d->size > 3;
     switch (c->kind) {
     case SC_CCL_RING: return true;
     case SC_CCL_DIRECT: return !far;

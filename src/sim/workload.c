@@ -13,6 +13,25 @@ void sc_simulate_opts_init(sc_simulate_opts *o)
                             .fold = true};
 }
 
+/* Exchanges of which the trace tells neither kind nor peer can be replayed
+ * only. */
+static sc_status check_tasks(const sim_world *w)
+{
+    for (uint32_t r = 0; r < w->w->n_ranks && !w->sys->replay_only; r++) {
+        uint32_t cls = w->w->ranks[r].cls;
+        const sc_task_list *t = &w->w->classes[cls];
+        if (r > 0 && cls <= w->w->ranks[r - 1].cls) continue; /* seen */
+        for (uint32_t i = 0; i < t->n_tasks; i++)
+            if (t->flags[i] & SC_TASK_NO_COMM)
+                return sc_error(w->err, SC_EINPUT, SC_C_MISSING, (sc_pos){0},
+                                "with replay-only its recorded time counts",
+                                "rank %u, task %llu: neither the kind of the "
+                                "exchange nor its peer is given",
+                                r, (unsigned long long)t->id[i]);
+    }
+    return SC_OK;
+}
+
 static sc_status check(const sim_world *w)
 {
     if (w->w->n_ranks > w->n_npus)
@@ -116,6 +135,7 @@ sc_status sim_world_init(sim_world *w)
 {
     init_scalars(w);
     SC_TRY(check(w));
+    SC_TRY(check_tasks(w));
     SC_TRY(sim_wire_init(w));
     SC_TRY(sim_offload_init(w));
     SC_TRY(init_ranks(w));
@@ -196,6 +216,7 @@ static sc_status run_together(const request *q, const sc_simulate_opts *o,
     sc_simulate_opts again = *o;
     rules.collectives_start_alone = false;
     rules.ready_waits = false;
+    rules.unfit_runs = false;
     again.rules = &rules;
     sim_world *y = SC_NEW(a, sim_world);
     if (!y) return sc_error_nomem(err);

@@ -203,13 +203,18 @@ void sim_loop(sim_world *w)
     sim_event *e;
     while (w->status == SC_OK) {
         if (w->machine && !sim_pending(w)) sim_machine_settle(w);
-        if ((e = sim_get(w)) == NULL) break;
+        if (w->tier && !sim_pending(w)) sim_tier_settle(w);
+        if ((e = sim_get(w)) == NULL) {
+            if (w->tier && sim_tier_release(w)) continue;
+            break;
+        }
         w->n_events++;
         switch (e->kind) {
         case SIM_EV_BATCH: run_batch(w, (sim_batch *)e); break;
         case SIM_EV_HOP: sim_wire_hop(w, (sim_message *)e); break;
         case SIM_EV_ARRIVE: sim_wire_arrive(w, (sim_message *)e); break;
         case SIM_EV_FLOW: sim_machine_flow(w, e); break;
+        case SIM_EV_TIER: sim_tier_tick(w, e); break;
         case SIM_EV_FREE: sim_wire_free(w, (sim_free *)e); break;
         case SIM_EV_WAKE: sim_transfer_wake(w, (sim_wake *)e); break;
         }

@@ -18,7 +18,8 @@ enum {
     SIM_EV_ARRIVE,
     SIM_EV_WAKE,
     SIM_EV_FREE,
-    SIM_EV_FLOW
+    SIM_EV_FLOW,
+    SIM_EV_TIER
 };
 
 typedef struct sim_event {
@@ -353,6 +354,9 @@ typedef struct sim_world {
     bool meets;           /* collectives start on all members at once */
     struct sim_meets *meeting;
     struct sim_memory *memory;
+    bool served; /* messages queue: on links, or at ports */
+    bool store_and_forward;
+    struct sim_tier *tier; /* of a pool in tiers, else NULL */
     uint64_t n_links;
     sim_link *link; /* [n_links] */
     sc_time *port;  /* without links, for switches that reduce: when each is
@@ -590,5 +594,14 @@ void sim_bus_call(sim_world *w, sim_rank *r, sim_call *c);
 sc_status sim_pool_init(sim_world *w);
 void sim_pool_issue(sim_world *w, sim_rank *r, uint32_t task);
 void sim_pool_next(sim_world *w, sim_call *c);
+
+/* tier.c: remote memory in tiers */
+sc_status sim_tier_init(sim_world *w);
+void sim_tier_issue(sim_world *w, sim_rank *r, uint32_t task);
+/* Everything of this time has happened: when is the next end? */
+void sim_tier_settle(sim_world *w);
+void sim_tier_tick(sim_world *w, sim_event *e);
+/* Nothing can happen any more: true where somebody goes on. */
+bool sim_tier_release(sim_world *w);
 
 #endif

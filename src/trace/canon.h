@@ -30,6 +30,7 @@ typedef struct trace_slots {
 typedef struct canon {
     sc_arena *keep, *tmp;     /* as in raw_trace */
     uint32_t rank, n_ranks;   /* n_ranks 0: not known */
+    bool micros;              /* duration_ps does not count */
     bool zero_is_world;       /* else group "0" is one like any other */
     bool ids, names, tensors; /* what is kept */
     trace_names group_names;

@@ -66,6 +66,7 @@ static sc_status begin(session *s, uint32_t n_ranks, uint32_t resolved,
     s->raw.tensors = s->canon.tensors = o->tensors;
     s->canon.names = o->names;
     s->canon.ids = o->ids;
+    s->canon.micros = o->micros;
     s->canon.n_ranks = resolved;
     s->canon.zero_is_world = zero_is_world(o, n_ranks);
     s->canon.group_names.index.a = s->canon.tensor_names.index.a = &s->keep;
