@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* chunks.cpp - the same communication as a workload, whose messages queue on
- * links. */
+ * links or have a closed form. */
 #include <stepcast/sim_workload.h>
 
 #include "compare.h"
@@ -81,10 +81,13 @@ double simulate(const sc_workload &w, const chunk_machine &m)
     net.n_ranks = m.hw->n_devices;
     net.dim[0].kind = SC_DIM_SWITCH;
     net.dim[0].size = m.hw->n_devices;
-    net.dim[0].gib_per_s = 1; /* routes are those of the machine */
+    net.dim[0].gib_per_s =
+        m.hw->dim[0].bw * m.routes.share[SC_SCOPE_NODE] / (1 << 30);
+    net.dim[0].latency_ns = m.hw->dim[0].latency_s / 2 * 1e9; /* of a link */
     sc_simulate_opts o;
     sc_simulate_opts_init(&o);
-    o.hw = m.hw;
+    o.links = !m.closed;
+    o.hw = m.closed ? nullptr : m.hw;
     o.routes = m.routes;
     o.fold = false;
     sc_simulate_result r = {};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * compare.cpp - the same messages as packets of ns-3, as flows and as queueing
- * chunks: when the last has arrived, and how far the ends are apart.
+ * compare.cpp - the same messages as packets of ns-3, as flows, as queueing
+ * chunks and in closed form: when the last has arrived, and how far the ends are apart.
  *
  *   compare incast|crossing|ring|even|uneven DEVICES BYTES
  *
@@ -10,8 +10,8 @@
  * sends on what it has received.  even: all-to-all of BYTES per device, all
  * messages at once; uneven: of half to one and a half times an even share.
  *
- * A link carries 400 Gb/s of packets.  Flows and chunks know no packets: they
- * get the part of the link that is payload.
+ * A link carries 400 Gb/s of packets.  The others know no packets: they get
+ * the part of the link that is payload.
  */
 #include "compare.h"
 
@@ -147,10 +147,9 @@ double last(const std::vector<message> &messages)
 void column(double seconds, double of)
 {
     if (seconds == 0)
-        std::printf(" %10s %7s", "-", "-");
+        std::printf(" %8s", "-");
     else
-        std::printf(" %10.2f %+6.2f%%", seconds * 1e6,
-                    100 * (seconds - of) / of);
+        std::printf(" %+7.2f%%", 100 * (seconds - of) / of);
 }
 
 const sc_hw *switch_of(unsigned n, sc_arena *a)
@@ -204,11 +203,13 @@ int main(int argc, char **argv)
     const double ours = cpu_seconds() - start;
 
     const double end = last(packets), flow = last(flows);
-    std::printf("%-8s %7u %9llu %8zu %10.2f", what.c_str(), n,
-                (unsigned long long)bytes, packets.size(), end * 1e6);
+    std::printf("%-8s %7u %8llu %9.2f %9.2f", what.c_str(), n,
+                (unsigned long long)bytes, end * 1e6, flow * 1e6);
     column(flow, end);
     column(run_chunks(m, what, bytes), end);
-    std::printf(" %6.2f%% %9llu %8.2f %8.1e\n", 100 * apart(flows, packets),
+    m.closed = true;
+    column(run_chunks(m, what, bytes), end);
+    std::printf(" %7.2f%% %7llu %6.2f %8.1e\n", 100 * apart(flows, packets),
                 (unsigned long long)p.packets, theirs, theirs / ours);
     sc_arena_free(&arena);
     return bytes >= large && std::fabs(flow - end) > limit * end;

@@ -36,10 +36,11 @@ struct packet_run {
 packet_run run_packets(const star &s, uint64_t window,
                        std::vector<message> &messages);
 
-/* Queues: seconds until all is done, 0 where it can't be run. */
+/* Seconds until all is done, 0 where it can't be run. */
 struct chunk_machine {
-    const sc_hw *hw;
+    const sc_hw *hw; /* one switch */
     sc_fabric_opts routes;
+    bool closed; /* messages have a closed form; else they queue on links */
     sc_arena *arena;
 };
 
