@@ -6,6 +6,7 @@
 #include <stepcast/sim_workload.h>
 #include <stepcast/trace.h>
 
+#include "archive.h"
 #include "unit.h"
 
 #include <math.h>
@@ -173,10 +174,8 @@ static void every_case(void **state)
     sc_err err;
     sc_arena_init(&tables, 0);
     sc_err_init(&err);
-    const char *root =
-        sc_sprintf(&tables, "%s/golden/astra-sim", (const char *)*state);
+    const char *root = *state;
     table list = {.a = &tables, .err = &err};
-    assert_non_null(root);
     read_table(sc_sprintf(&tables, "%s/manifest.csv", root), &list);
     bool slow = getenv("STEPCAST_SLOW") != NULL;
     uint32_t n = 0, bad = 0, n_exact = 0;
@@ -199,19 +198,6 @@ static void every_case(void **state)
     sc_arena_free(&tables);
 }
 
-/* The folder as it is called from everywhere; NULL: the test is skipped. */
-static const char *enter(char *buf, size_t size)
-{
-    const char *shared = getenv("STEPCAST_SHARED");
-    const char *traces = getenv("STEPCAST_TRACES");
-    char here[2048];
-    if (!shared || !traces || !getcwd(here, sizeof here)) return NULL;
-    bool absolute = shared[0] == '/';
-    snprintf(buf, size, "%s%s%s", absolute ? "" : here, absolute ? "" : "/",
-             shared);
-    return chdir(traces) == 0 ? buf : NULL;
-}
-
 /* What stopped there (collectives of several groups in other orders on other
  * ranks) ends in both modes, in the compatible one with a word about it. */
 static void what_stopped_ends(void **state)
@@ -220,8 +206,7 @@ static void what_stopped_ends(void **state)
     sc_err err;
     sc_arena_init(&a, 0);
     sc_err_init(&err);
-    const char *root =
-        sc_sprintf(&a, "%s/golden/astra-sim", (const char *)*state);
+    const char *root = *state;
     table list = {.a = &a, .err = &err};
     uint32_t n = 0;
     read_table(sc_sprintf(&a, "%s/manifest.csv", root), &list);
@@ -245,13 +230,54 @@ static void what_stopped_ends(void **state)
     sc_arena_free(&a);
 }
 
+/* ---- traces ----------------------------------------------------------------- */
+
+/* Every archive once, each into a folder of its name; a file beside it says
+ * that all of it is there. */
+static bool unpack(const char *root, const char *to)
+{
+    char path[4096], folder[4096], done[4200];
+    static const char tail[] = ".tar.zst";
+    sc_err err;
+    sc_err_init(&err);
+    snprintf(path, sizeof path, "%s/workloads", root);
+    DIR *d = opendir(path);
+    bool ok = d != NULL && sc_folder_make(to, &err) == SC_OK;
+    for (struct dirent *e; ok && (e = readdir(d)) != NULL;) {
+        size_t n = strlen(e->d_name), k = strlen(tail);
+        if (n <= k || strcmp(e->d_name + n - k, tail) != 0) continue;
+        snprintf(folder, sizeof folder, "%s/%.*s", to, (int)(n - k), e->d_name);
+        snprintf(done, sizeof done, "%s.done", folder);
+        if (access(done, F_OK) == 0) continue;
+        snprintf(path, sizeof path, "%s/workloads/%s", root, e->d_name);
+        ok = sc_folder_make(folder, &err) == SC_OK &&
+             archive_unpack(path, folder, &err) &&
+             sc_file_write(done, "", 0, &err) == SC_OK;
+    }
+    if (d) closedir(d);
+    return ok;
+}
+
+/* The reference data, by a name that holds in every folder; NULL: the test is
+ * skipped. */
+static char *enter(char *buf, size_t size)
+{
+    const char *shared = getenv("STEPCAST_SHARED");
+    const char *traces = getenv("STEPCAST_TRACES");
+    char here[2048];
+    if (!shared || !traces || !getcwd(here, sizeof here)) return NULL;
+    bool absolute = shared[0] == '/';
+    snprintf(buf, size, "%s%s%s/golden/astra-sim", absolute ? "" : here,
+             absolute ? "" : "/", shared);
+    return unpack(buf, traces) && chdir(traces) == 0 ? buf : NULL;
+}
+
 int main(void)
 {
-    char buf[4096];
-    void *root = enter(buf, sizeof buf) ? buf : NULL;
+    char buf[4096], *root = enter(buf, sizeof buf);
     if (!root) {
         printf("skipped: needs the reference data that STEPCAST_SHARED names, "
-               "unpacked where STEPCAST_TRACES says\n");
+               "and a folder STEPCAST_TRACES\n");
         return 77;
     }
     const struct CMUnitTest tests[] = {
