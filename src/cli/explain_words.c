@@ -186,7 +186,7 @@ const cli_word cli_words[] = {
     {"compute_ns", "ns", "the device runs kernels"},
     {"exposed_comm_ns", "ns",
      "a communication is in flight and the device computes nothing; with "
-     "--compat astra-sim finish_ns - compute_ns, as it counts"},
+     "--compat finish_ns - compute_ns, as ASTRA-sim counts"},
     {"memory_ns", "ns", "loads and stores of remote memory take"},
     {"idle_ns", "ns",
      "finish_ns without compute, exposed communication and exposed loads and "

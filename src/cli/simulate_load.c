@@ -286,6 +286,11 @@ static sc_status load_workloads(cli *c, simulate_run *r, enum names names)
         if (n == 1 && j[i].first < 0 && !o->scale_to)
             j[i].n = r->network.n_ranks;
         SC_TRY(read_job(c, r, i, names, &j[i]));
+        if (sc_trace_exists(j[i].prefix, j[i].n))
+            sc_text_add(&r->warnings,
+                        "%s: warning: traces of ranks from %u on are not "
+                        "read: the network has %u\n",
+                        j[i].prefix, j[i].n, r->network.n_ranks);
         if (o->scale_to) SC_TRY(scale(c, r, &j[i]));
     }
     return join(c, r, j, n);
