@@ -196,6 +196,20 @@ static void test_idle_ranks(void **state)
     tiny_free(&t);
 }
 
+static void test_limit(void **state)
+{
+    (void)state;
+    tiny t;
+    run_step(&t, SC_DIM_RING, SC_CCL_RING, true);
+    uint64_t n = t.o.max_events = t.r.n_events;
+    assert_int_equal(tiny_run(&t), SC_OK);
+    assert_true(t.r.n_events == n);
+    t.o.max_events = n - 1;
+    assert_int_equal(tiny_run(&t), SC_EINPUT);
+    assert_int_equal(t.err.d[0].code, SC_C_TOO_BIG);
+    tiny_free(&t);
+}
+
 /* A machine's nominal links, and whether they are all of it. */
 static void test_machines(void **state)
 {
@@ -248,6 +262,7 @@ int main(void)
         cmocka_unit_test(test_parts),
         cmocka_unit_test(test_idle),
         cmocka_unit_test(test_idle_ranks),
+        cmocka_unit_test(test_limit),
         cmocka_unit_test(test_machines),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
