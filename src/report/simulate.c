@@ -10,7 +10,7 @@
 #define SHOWN_RANKS 3 /* of the slowest, and of the fastest */
 #define SHOWN_LINKS 3
 #define SHOWN_JOBS  4
-#define FULL        0.9 /* of a link's time that makes it the reason */
+#define FULL        0.75 /* of a link's time that makes it the reason */
 
 typedef struct word {
     char s[32];
