@@ -36,6 +36,10 @@ typedef struct sc_simulate_opts {
     bool flows; /* with `hw`: messages share links at max-min fair rates
                    instead of queueing */
     sc_fabric_opts routes;
+    /* Ranks sit on different devices of this machine: peak-perf and
+     * local-mem-bw are those of rank 0's, the others' are in proportion.  NULL:
+     * all are alike. */
+    const sc_hw *devices;
     uint32_t queues;     /* per dimension, >= 1 */
     double endpoint;     /* scale of endpoint-delay */
     bool rendezvous;     /* an 8 KiB message asks for every other one */

@@ -100,6 +100,7 @@ static sc_status load_machine(cli *c, simulate_run *r, const sc_hw **hw)
     const char *text = r->o->network;
     sc_pos pos = sc_pos_option(c->arena, "--network", text);
     SC_TRY(sc_hw_build(text, pos, c->arena, hw, c->err));
+    if ((*hw)->n_groups > 0) r->opts.devices = *hw;
     SC_TRY(sc_trace_machine_network(*hw, pos, &r->network, c->err));
     if (sc_trace_machine_is_network(*hw)) return SC_OK;
     if (r->o->compat || !r->opts.links)

@@ -288,10 +288,23 @@ static bool choose(folding *f, uint32_t *stand_in)
     return true;
 }
 
+/* Chunks that go round both ways come to a port at one time, and which of them
+ * is first there is by the ranks' numbers; but for a ring's two directions. */
+static bool ways_meet(const sim_world *w)
+{
+    if (!w->served || w->o->queues < 2) return false;
+    for (int op = 0; op < SC_N_CCL_OPS; op++)
+        if (w->sys->ccl[op].n && w->sys->ccl[op].dim[0].kind != SC_CCL_RING)
+            return true;
+    return w->n_dims > 1 || w->dim[0].kind != SC_DIM_RING;
+}
+
 static bool can_fold(const sim_world *w)
 {
-    if (!w->o->fold || w->machine || w->o->speed || w->o->jitter > 0)
+    if (!w->o->fold || w->machine || w->o->devices || w->o->speed ||
+        w->o->jitter > 0)
         return false;
+    if (ways_meet(w)) return false;
     if (w->w->n_classes == w->w->n_ranks || w->sys->n_node_ccl) return false;
     for (int op = 0; op < SC_N_CCL_OPS; op++)
         if (w->sys->ccl_custom[op].n) return false;

@@ -32,11 +32,12 @@ typedef struct orders {
     sim_world *w;
     const sim_draft *d;
     int op;
-    uint32_t k;              /* active dimensions */
-    uint8_t dim[SC_HW_DIMS]; /* they, ascending */
-    double load[SC_HW_DIMS]; /* ns so far, by position in dim */
-    uint64_t total;          /* bytes of all chunks when they start */
-    uint64_t whole;          /* one chunk's bytes where it is whole */
+    uint32_t k;               /* active dimensions */
+    uint8_t dim[SC_HW_DIMS];  /* they, ascending */
+    double load[SC_HW_DIMS];  /* ns so far, by position in dim */
+    double start[SC_HW_DIMS]; /* before the first chunk */
+    uint64_t total;           /* bytes of all chunks when they start */
+    uint64_t whole;           /* one chunk's bytes where it is whole */
 } orders;
 
 /* ns that a reduce-scatter of `size` bytes occupies a dimension: its busiest
@@ -216,7 +217,7 @@ static uint64_t at_start(const orders *o, uint64_t whole)
 
 static sc_status find_ways(orders *o, scheme s, sc_arena *a, ways *out)
 {
-    memset(o->load, 0, sizeof o->load);
+    memcpy(o->load, o->start, sizeof o->load);
     *out = (ways){.cap = o->d->plan->n_streams};
     out->chunk = SC_NEW_N(a, struct one_way, out->cap);
     if (!out->chunk) return SC_ENOMEM;
@@ -287,6 +288,38 @@ static sim_plan *lay(const orders *o, const ways *x)
     return p;
 }
 
+/* ---- loads of a plan ---------------------------------------------------- */
+
+/* ns that a phase occupies its dimension. */
+static double phase_ns(const orders *o, uint32_t at, const sim_phase *p)
+{
+    double size = (double)p->size;
+    if (p->op == SC_OP_AG) size *= p->n;
+    return (p->op == SC_OP_AR ? 2 : 1) * scatter_ns(o, at, size);
+}
+
+static void add_phases(const orders *o, const sim_phase *p, uint32_t n,
+                       double *load)
+{
+    for (uint32_t i = 0; i < n; i++)
+        for (uint32_t at = 0; at < o->k; at++)
+            if (o->dim[at] == p[i].dim) load[at] += phase_ns(o, at, &p[i]);
+}
+
+/* Of the dimension that has most to do. */
+static double plan_load(const orders *o, const sim_plan *p)
+{
+    double load[SC_HW_DIMS], most = 0;
+    memcpy(load, o->start, sizeof load);
+    for (uint32_t i = 0; i < p->n_streams; i++) {
+        uint32_t list = p->list ? p->list[i] : 0;
+        add_phases(o, p->phase + (size_t)list * p->n_phases, p->n_phases, load);
+    }
+    for (uint32_t i = 0; i < o->k; i++)
+        if (load[i] > most) most = load[i];
+    return most;
+}
+
 /* ---- the choice -------------------------------------------------------- */
 
 /* What was found for collectives of one kind and size along `mask`. */
@@ -295,6 +328,10 @@ typedef struct sim_choice {
     uint32_t mask, coll;
     uint64_t size;
     sim_plan plan;
+    sc_ccl_list list;
+    int op;
+    sc_time ascending; /* how long the first scheme takes alone */
+    struct variant *variants;
 } sim_choice;
 
 static sim_choice *known(const sim_world *w, const sim_draft *d)
@@ -306,7 +343,7 @@ static sim_choice *known(const sim_world *w, const sim_draft *d)
     return NULL;
 }
 
-static void keep(sim_world *w, const sim_draft *d)
+static void keep(sim_world *w, const sim_draft *d, int op, sc_time first)
 {
     sim_choice *c = SC_NEW(w->a, sim_choice);
     if (!c) return;
@@ -314,15 +351,19 @@ static void keep(sim_world *w, const sim_draft *d)
     c->coll = d->plan->coll;
     c->size = d->plan->size;
     c->plan = *d->plan;
+    c->list = *d->list;
+    c->op = op;
+    c->ascending = first;
     c->next = w->choices;
     w->choices = c;
 }
 
-/* The fastest of some schemes. */
-static void fastest(orders *o, const scheme *s, uint32_t n)
+/* The fastest of some schemes; returns the time of the first. */
+static sc_time fastest(orders *o, const scheme *s, uint32_t n)
 {
     sim_world *w = o->w;
-    sc_time best = SC_TIME_MAX;
+    sc_time best = SC_TIME_MAX, first = SC_TIME_MAX;
+    double limit = 0;
     sim_plan found = *o->d->plan;
     for (uint32_t i = 0; i < n && w->status == SC_OK; i++) {
         sc_arena a;
@@ -335,7 +376,12 @@ static void fastest(orders *o, const scheme *s, uint32_t n)
         sc_time t =
             p ? sim_order_try(w, p, o->d->comm->mask, must) : SC_TIME_MAX;
         if (!p && w->status == SC_OK) w->status = sc_error_nomem(w->err);
-        if (t < best) {
+        double load = p ? plan_load(o, p) : 0;
+        if (i == 0) {
+            first = t;
+            limit = load * (1 + 1e-9);
+        }
+        if (t < best && load <= limit) {
             best = t;
             found = *p;
         } else if (t == SC_TIME_MAX) {
@@ -343,6 +389,19 @@ static void fastest(orders *o, const scheme *s, uint32_t n)
         }
     }
     *o->d->plan = found;
+    return first;
+}
+
+static orders begin(sim_world *w, const sim_draft *d, int op)
+{
+    orders o = {.w = w, .d = d, .op = op};
+    o.whole = d->plan->chunk;
+    o.total = o.whole * d->plan->n_streams;
+    for (uint32_t i = 0; i < d->n_dims; i++)
+        if (sim_draft_active(w, d, i)) o.dim[o.k++] = (uint8_t)i;
+    for (uint32_t i = 0; i < o.k && op == SC_OP_AG; i++)
+        o.whole *= w->dim[o.dim[i]].size;
+    return o;
 }
 
 void sim_order_plan(sim_world *w, sim_draft *d, int op)
@@ -355,28 +414,108 @@ void sim_order_plan(sim_world *w, sim_draft *d, int op)
     if (w->rules->orders_ignored || (plain && w->folded) ||
         d->plan->n_lists != 1 || w->status != SC_OK)
         return;
-    orders o = {.w = w, .d = d, .op = op};
-    o.whole = d->plan->chunk;
-    o.total = o.whole * d->plan->n_streams;
-    for (uint32_t i = 0; i < d->n_dims; i++)
-        if (sim_draft_active(w, d, i)) o.dim[o.k++] = (uint8_t)i;
-    for (uint32_t i = 0; i < o.k && op == SC_OP_AG; i++)
-        o.whole *= w->dim[o.dim[i]].size;
+    orders o = begin(w, d, op);
     if (o.k < 2) return;
     sim_choice *c = known(w, d);
     if (c) {
         *d->plan = c->plan;
         return;
     }
-    if (plain)
-        fastest(&o, equal_ones, 1);
-    else if (order == SC_DIMS_ROUND_ROBIN)
-        fastest(&o, &equal_ones[1], 1);
-    else if (!shrinks(&o))
-        fastest(&o, equal_ones, 2);
-    else
-        fastest(&o, greedy_ones, order == SC_DIMS_OFFLINE_GREEDY_FLEX ? 5 : 4);
-    keep(w, d);
+    const scheme *tried = shrinks(&o) ? greedy_ones : equal_ones;
+    uint32_t n = shrinks(&o) ? 4 : 2;
+    if (order == SC_DIMS_OFFLINE_GREEDY_FLEX && shrinks(&o)) n = 5;
+    if (plain) n = 1;
+    if (order == SC_DIMS_ROUND_ROBIN) {
+        tried = &equal_ones[1];
+        n = 1;
+    }
+    sc_time first = fastest(&o, tried, n);
+    keep(w, d, op, first);
+}
+
+/* ---- while others are under way ---------------------------------------- */
+
+#define LOAD_STEPS 8    /* in which loads are told apart */
+#define GAIN       0.95 /* of loads, for which another plan is taken */
+
+/* A plan for one set of loads that are there already. */
+typedef struct variant {
+    struct variant *next;
+    uint8_t steps[SC_HW_DIMS]; /* by position */
+    sim_plan *plan;
+} variant;
+
+/* What a communicator's collectives have still to do on its first member. */
+static void add_open(orders *o, const sim_comm *c)
+{
+    for (const sim_coll *x = c->open; x; x = x->next)
+        for (uint32_t i = 0; i < x->plan->n_streams; i++) {
+            const sim_stream *s = x->stream[i];
+            if (s && !s->ended)
+                add_phases(o, s->phases + s->phase,
+                           x->plan->n_phases - s->phase, o->start);
+        }
+}
+
+/* Loads in steps of an eighth of what the collective itself adds; only their
+ * differences count. */
+static bool in_steps(orders *o, const sim_plan *p, uint8_t *steps)
+{
+    double lowest = o->start[0], unit;
+    bool any = false;
+    for (uint32_t i = 1; i < o->k; i++)
+        if (o->start[i] < lowest) lowest = o->start[i];
+    orders none = *o;
+    memset(none.start, 0, sizeof none.start);
+    unit = plan_load(&none, p) / LOAD_STEPS;
+    for (uint32_t i = 0; i < o->k; i++) {
+        double n = (o->start[i] - lowest) / unit;
+        steps[i] = n < 4 * LOAD_STEPS ? (uint8_t)n : 4 * LOAD_STEPS;
+        o->start[i] = steps[i] * unit;
+        any = any || steps[i];
+    }
+    return any;
+}
+
+/* Only what is balanced better by some margin, and alone no slower than the
+ * ascending order. */
+static sim_plan *new_variant(orders *o, sim_plan *plan, sc_time ascending)
+{
+    sc_arena a;
+    ways x;
+    sim_plan *p = NULL;
+    sc_arena_init(&a, 0);
+    if (!find_ways(o, LEAST, &a, &x)) p = lay(o, &x);
+    sc_arena_free(&a);
+    if (!p || plan_load(o, p) > GAIN * plan_load(o, plan)) return plan;
+    sc_time t = sim_order_try(o->w, p, o->d->comm->mask, true);
+    return t > ascending ? plan : p;
+}
+
+sim_plan *sim_order_now(sim_world *w, const sim_comm *c, sim_plan *plan)
+{
+    uint8_t steps[SC_HW_DIMS] = {0};
+    if (w->rules->orders_ignored || !plan->turn || !c->open ||
+        w->sys->dim_order != SC_DIMS_ONLINE_GREEDY)
+        return plan;
+    sim_draft d = {.plan = plan, .comm = c, .size = plan->chunk};
+    sim_choice *known_one = known(w, &d);
+    if (!known_one) return plan;
+    d.list = &known_one->list;
+    d.n_dims = d.list->n;
+    orders o = begin(w, &d, known_one->op);
+    if (!shrinks(&o)) return plan;
+    add_open(&o, c);
+    if (!in_steps(&o, plan, steps)) return plan;
+    for (variant *v = known_one->variants; v; v = v->next)
+        if (!memcmp(v->steps, steps, sizeof steps)) return v->plan;
+    variant *v = SC_NEW(w->a, variant);
+    if (!v) return plan;
+    memcpy(v->steps, steps, sizeof steps);
+    v->plan = new_variant(&o, plan, known_one->ascending);
+    v->next = known_one->variants;
+    known_one->variants = v;
+    return v->plan;
 }
 
 /* ---- queues ------------------------------------------------------------ */

@@ -162,7 +162,7 @@ static void fill(sim_world *w, sim_lane *lane);
 static void take_turn(sim_world *w, sim_stream *s, sim_lane *lane)
 {
     uint32_t dim = s->phases[s->phase].dim, n = w->o->queues;
-    sim_lane *first = &s->rank->lanes[dim * n];
+    sim_lane *first = &s->rank->lanes[s->queue[s->phase] / n * n];
     erase(s, lane);
     sim_stream **at = &lane->head;
     for (uint32_t i = 0; i < lane->running; i++) at = &(*at)->next;
@@ -358,7 +358,7 @@ static void begin_member(sim_world *w, sim_coll *c, sim_rank *r,
 
 sim_coll *sim_coll_new(sim_world *w, sim_comm *c, sim_plan *plan)
 {
-    return instance(w, c, c->count[0]++, plan);
+    return instance(w, c, c->count[0]++, sim_order_now(w, c, plan));
 }
 
 /* A member of a group that has nothing to exchange is done. */

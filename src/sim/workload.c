@@ -42,6 +42,22 @@ static sc_status check(const sim_world *w)
     return SC_OK;
 }
 
+/* How fast the rank's device is beside rank 0's. */
+static void init_device(const sim_world *w, sim_rank *r)
+{
+    const sc_hw *hw = w->o->devices;
+    r->peak_share = r->mem_share = 1;
+    if (!hw || r->id >= hw->n_devices) return;
+    const sc_device *mine = sc_hw_device_at(hw, r->id);
+    const sc_device *first = sc_hw_device_at(hw, 0);
+    if (mine->peak[SC_BF16] > 0 && first->peak[SC_BF16] > 0)
+        r->peak_share = mine->peak[SC_BF16] / first->peak[SC_BF16];
+    else if (mine->peak[SC_FP16] > 0 && first->peak[SC_FP16] > 0)
+        r->peak_share = mine->peak[SC_FP16] / first->peak[SC_FP16];
+    if (mine->mem_bw > 0 && first->mem_bw > 0)
+        r->mem_share = mine->mem_bw / first->mem_bw;
+}
+
 static sc_status init_rank(sim_world *w, uint32_t i, uint32_t id)
 {
     sim_rank *r = &w->rank[i];
@@ -49,6 +65,7 @@ static sc_status init_rank(sim_world *w, uint32_t i, uint32_t id)
     r->id = id;
     r->trace = &w->w->ranks[id];
     r->tasks = &w->w->classes[r->trace->cls];
+    init_device(w, r);
     r->lanes = sc_alloc(w->a, lanes, sizeof *r->lanes);
     r->picks = sc_alloc(w->a, w->net->n_dims, sizeof *r->picks);
     r->trees = sc_alloc(w->a, SC_N_CCL_OPS * w->net->n_dims, 1);

@@ -95,8 +95,9 @@ typedef struct sim_bus sim_bus;
 typedef struct sim_rank {
     const sc_task_list *tasks;
     const sc_rank_trace *trace;
-    uint32_t id;    /* the rank it stands for */
-    uint32_t *left; /* [n_tasks] predecessors to come */
+    uint32_t id;                  /* the rank it stands for */
+    double peak_share, mem_share; /* of the system's peak and bandwidth */
+    uint32_t *left;               /* [n_tasks] predecessors to come */
     sim_heap ready[SIM_SLOTS];
     sim_heap fresh; /* became ready while tasks are issued */
     uint32_t busy[SIM_SLOTS];
@@ -164,8 +165,7 @@ typedef struct sim_plan {
     uint32_t *list;   /* [n_streams] way of each; NULL: the first */
     uint32_t *turn;   /* [n_streams * n_phases] place among all that start in
                          the phase's dimension; NULL: as they come */
-    const struct sim_plan *base; /* it stands for in one collective, or NULL */
-    const sc_workload *custom;   /* a rank per member */
+    const sc_workload *custom; /* a rank per member */
 } sim_plan;
 
 /* A communicator in use: a list of ranks, or the ranks of the whole network
@@ -433,6 +433,8 @@ uint32_t sim_heap_pop(sim_heap *h);
 typedef struct sim_meet sim_meet;
 sc_status sim_meet_init(sim_world *w);
 bool sim_meets_at(const sim_world *w, const sc_task_list *t, uint32_t task);
+/* Nothing more comes at this time: who is complete stands in line. */
+void sim_meet_line_up(sim_world *w);
 void sim_meet_come(sim_world *w, sim_rank *r, uint32_t task);
 /* Slots have become free, or less; `task` does not pass those in line. */
 void sim_meet_settle(sim_world *w, sim_rank *r);
@@ -477,6 +479,9 @@ typedef struct sim_trial {
 /* Gives the plan of `task` other ways than the ascending one, where the system
  * asks for them. */
 void sim_order_plan(sim_world *w, sim_draft *d, int op);
+/* The plan of a collective that starts now on all members: `plan`, or another
+ * one of the same chunks that heeds what the communicator has under way. */
+sim_plan *sim_order_now(sim_world *w, const sim_comm *c, sim_plan *plan);
 /* Whether `s` goes behind `other`, which stands behind `last`, in a queue. */
 bool sim_order_behind(const sim_world *w, const sim_stream *s,
                       const sim_stream *other, const sim_stream *last);

@@ -129,6 +129,58 @@ static bool never_loses(prop *p, void *order)
     return ok;
 }
 
+/* Several collectives at once, each of which knows of the others or not: the
+ * sum of gains. */
+static bool together(prop *p, void *sums)
+{
+    static const sc_dim_order orders[] = {
+        SC_DIMS_ASCENDING, SC_DIMS_OFFLINE_GREEDY, SC_DIMS_ONLINE_GREEDY};
+    drawn x;
+    double end[3], *sum = sums;
+    bool ok = true;
+    draw(p, &x);
+    tiny_task tasks[4];
+    uint32_t n = 2 + (uint32_t)prop_below(p, 3);
+    for (uint32_t i = 0; i < n; i++) {
+        tasks[i] = (tiny_task){.kind = SC_TASK_COLL,
+                               .coll = x.coll,
+                               .size = (1 + prop_below(p, 64)) << 18,
+                               .free = true};
+    }
+    for (int k = 0; k < 3; k++) {
+        tiny t;
+        tiny_init(&t);
+        for (int i = 0; i < 3; i++)
+            tiny_dim(&t, x.kind[i], x.size[i], x.bw[i], x.latency[i], x.ccl[i]);
+        t.sys.splits = 1 + x.splits % 8;
+        t.sys.active_chunks = x.active;
+        t.sys.comm_slots = n;
+        t.sys.dim_order = orders[k];
+        tiny_class(&t, tasks, n);
+        ok = ok && !tiny_run(&t) && t.r.n_finished == t.net.n_ranks;
+        end[k] = (double)t.r.makespan;
+        tiny_free(&t);
+    }
+    for (int k = 1; k < 3; k++) {
+        sum[k] += end[0] / end[k];
+        if (end[k] / end[0] > sum[2 + k]) sum[2 + k] = end[k] / end[0];
+    }
+    sum[0]++;
+    return ok;
+}
+
+static void test_together(void **state)
+{
+    (void)state;
+    double sums[5] = {0};
+    assert_true(prop_check("together", 200, together, sums));
+    printf("several at once: %.3f times as fast by greedy orders, %.3f online; "
+           "at worst %.3f and %.3f times as long\n",
+           sums[1] / sums[0], sums[2] / sums[0], sums[3], sums[4]);
+    assert_true(sums[1] > sums[0]);
+    assert_true(sums[2] > sums[0]);
+}
+
 /* Members that start at different times still start the chunks of a dimension
  * in one order: none waits for ever. */
 static bool ends(prop *p, void *order)
@@ -152,7 +204,8 @@ static bool ends(prop *p, void *order)
     tiny_task tasks[] = {
         {.kind = SC_TASK_COMP, .us = (double)prop_below(p, 3000)},
         {.kind = SC_TASK_COLL, .coll = x.coll, .size = x.bytes / 16},
-        {.kind = SC_TASK_COLL, .size = x.bytes / 64}};
+        {.kind = SC_TASK_COLL, .size = x.bytes / 64, .free = true}};
+    t.sys.comm_slots = 1 + (uint32_t)prop_below(p, 2);
     tiny_class(&t, tasks, 3);
     sc_status st = tiny_run(&t);
     bool ok = !st && t.r.n_finished == t.net.n_ranks;
@@ -186,10 +239,10 @@ static bool folds(prop *p, void *order)
 static void test_ends(void **state)
 {
     (void)state;
-    sc_dim_order all_of[] = {SC_DIMS_ASCENDING, SC_DIMS_ROUND_ROBIN,
-                             SC_DIMS_OFFLINE_GREEDY,
-                             SC_DIMS_OFFLINE_GREEDY_FLEX};
-    for (int i = 0; i < 4; i++)
+    sc_dim_order all_of[] = {
+        SC_DIMS_ASCENDING, SC_DIMS_ROUND_ROBIN, SC_DIMS_OFFLINE_GREEDY,
+        SC_DIMS_OFFLINE_GREEDY_FLEX, SC_DIMS_ONLINE_GREEDY};
+    for (int i = 0; i < 5; i++)
         assert_true(prop_check("ends", 100, ends, &all_of[i]));
 }
 
@@ -234,7 +287,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_greedy), cmocka_unit_test(test_flex),
-        cmocka_unit_test(test_online), cmocka_unit_test(test_ends),
-        cmocka_unit_test(test_folds)};
+        cmocka_unit_test(test_online), cmocka_unit_test(test_together),
+        cmocka_unit_test(test_ends),   cmocka_unit_test(test_folds)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
