@@ -190,7 +190,8 @@ const cli_word cli_words[] = {
     {"memory_ns", "ns", "loads and stores of remote memory take"},
     {"idle_ns", "ns",
      "finish_ns without compute, exposed communication and exposed loads and "
-     "stores: the host works, or the rank waits for others"},
+     "stores: the host works; waiting for others in a collective or a receive "
+     "is communication"},
     {"per_npu", "-", "one object per rank"},
     {"rank", "-", "place in the network, from 0"},
     {"jobs", "-", "one object per --workload, and for ranks without work"},
