@@ -78,7 +78,7 @@ static bool names_file(const char *text)
 /* A yml of dimensions has lists; other files describe machines. */
 static sc_status names_network(cli *c, const char *file, bool *out)
 {
-    static const char *const keys[] = {"node", "nodes", "devices", "links"};
+    static const char *const keys[] = {"node", "nodes", "device", "wiring"};
     char *text = NULL;
     size_t len = 0;
     sc_node *root = NULL;
