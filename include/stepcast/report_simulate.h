@@ -23,8 +23,8 @@ typedef struct sc_report_simulation {
     const sc_network *net;
     const sc_simulate_opts *opts;
     const sc_simulate_result *r;
+    const char *machine; /* as the user named it; NULL: `net` says it all */
     const char *mode;    /* "chunk", "analytic" or "astra-sim, ..." */
-    const char *machine; /* as written, where dimensions don't tell it */
     bool all_links;      /* else the 100 busiest */
     sc_report_other other;
     double wall_s; /* reading and running */

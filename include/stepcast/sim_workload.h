@@ -36,6 +36,10 @@ typedef struct sc_simulate_opts {
     bool flows; /* with `hw`: messages share links at max-min fair rates
                    instead of queueing */
     sc_fabric_opts routes;
+    /* Ranks sit on different devices of this machine: peak-perf and
+     * local-mem-bw are those of rank 0's, the others' are in proportion.  NULL:
+     * all are alike. */
+    const sc_hw *devices;
     uint32_t queues;     /* per dimension, >= 1 */
     double endpoint;     /* scale of endpoint-delay */
     bool rendezvous;     /* an 8 KiB message asks for every other one */
@@ -67,7 +71,8 @@ typedef struct sc_task_span {
 
 /* A directed link that carried something. */
 typedef struct sc_link_use {
-    uint64_t link; /* id, see sc_simulate_link_name(); of opts.hw its own */
+    uint64_t link; /* id, see sc_simulate_link_name(); with opts.hw that of
+                      sc_hw_link_name() */
     uint64_t bytes;
     sc_time busy;
 } sc_link_use;

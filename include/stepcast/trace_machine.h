@@ -27,12 +27,15 @@ typedef struct sc_trace_machine {
 sc_status sc_trace_machine_write(const sc_trace_machine *m, const char *dir,
                                  sc_arena *a, sc_text *notes, sc_err *err);
 
-/* The same machine as a network whose messages queue on links: per-link
- * bandwidths exactly as sc_hw_link_bw() has them, dimensions of one member left
- * out.  Error: SC_C_UNSUPPORTED at `pos` of a machine that is not made of
- * rings, switches, meshes and fully connected dimensions. */
+/* The same machine as a network of dimensions, those of one member left out:
+ * links of nominal bandwidth, those of a ring of two as one.  Error:
+ * SC_C_UNSUPPORTED at `pos` of a machine of one device. */
 sc_status sc_trace_machine_network(const sc_hw *hw, sc_pos pos, sc_network *out,
                                    sc_err *err);
+
+/* These links are all that there is to the machine: every dimension is a ring,
+ * a mesh, a switch or fully connected, and its messages meet nowhere else. */
+bool sc_trace_machine_is_network(const sc_hw *hw);
 
 #ifdef __cplusplus
 }

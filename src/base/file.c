@@ -109,6 +109,15 @@ static int open_beside(const char *path, char *tmp, size_t size)
     return -1;
 }
 
+sc_status sc_folder_make(const char *path, sc_err *err)
+{
+    struct stat st;
+    if (mkdir(path, 0777) == 0) return SC_OK;
+    if (errno == EEXIST && stat(path, &st) == 0 && S_ISDIR(st.st_mode))
+        return SC_OK;
+    return io_error("make the folder", path, errno, err);
+}
+
 sc_status sc_file_write(const char *path, const char *buf, size_t len,
                         sc_err *err)
 {

@@ -6,10 +6,8 @@
 
 #include "cli/predict.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #define MAX_RANKS 65536u
 #define MAX_BYTES ((uint64_t)64 << 30)
@@ -48,13 +46,6 @@ static bool copies(const sc_workload *w)
                 w->classes[k].kind[i] == SC_TASK_STORE)
                 return true;
     return false;
-}
-
-static sc_status make_folder(cli *c, const char *dir)
-{
-    if (mkdir(dir, 0777) == 0 || errno == EEXIST) return SC_OK;
-    return sc_error(c->err, SC_EIO, SC_C_IO, sc_pos_file(dir), NULL,
-                    "can't make the folder: %s", strerror(errno));
 }
 
 static sc_status write_files(cli *c, const sc_workload *w,
@@ -99,7 +90,7 @@ sc_status cli_chakra(cli *c, const char *dir, const sc_prediction *p,
     if (e.tasks > MAX_BYTES / TASK_BYTES)
         return too_large(c, dir, e.tasks * TASK_BYTES >> 30, "GiB",
                          MAX_BYTES >> 30);
-    SC_TRY(make_folder(c, dir));
+    SC_TRY(sc_folder_make(dir, c->err));
     SC_TRY(write_files(c, &w, p, &e));
     *out = e;
     return SC_OK;

@@ -37,8 +37,8 @@ const sc_key cli_simulate_keys[] = {
      fidelity_names, "--fidelity", NULL,
      "messages queue on links, share them, or have a closed form", false},
     {"compat", SC_T_STRING, SC_U_NONE, OFF(compat), NULL, 0, 0, NULL,
-     "--compat", "astra-sim", "reproduce its analytical backend exactly",
-     false},
+     "--compat", "MODE",
+     "reproduce another simulator exactly (docs/simulate.md)", false},
     {"congestion", SC_T_ENUM, SC_U_NONE, OFF(congestion), "aware", 0, 0,
      congestion_names, "--congestion", NULL, "with --compat: which backend",
      false},
@@ -102,9 +102,8 @@ static void compare(cli *c, const simulate_run *r, sc_report_other *out)
     sc_simulate_opts o = r->opts;
     sc_simulate_result x;
     sc_err err;
-    if (r->rules != rows || r->opts.hw || r->result.n_events > CHEAP_EVENTS ||
-        n < 2)
-        return;
+    if (r->machine) return; /* it has no such network */
+    if (r->rules != rows || r->result.n_events > CHEAP_EVENTS || n < 2) return;
     o.rules = &rows[1];
     o.links = r->opts.links && r->network.n_dims == 1;
     o.record = o.flows = false;

@@ -29,7 +29,7 @@ typedef struct simulate_run {
     const simulate_opts *o;
     const sc_rules *rules;
     const char *mode;
-    const char *machine; /* as written; NULL: dimensions say it all */
+    const char *machine; /* has links that no dimensions tell; NULL: none */
     sc_workload w;
     sc_system system;
     sc_network network;

@@ -10,8 +10,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define MAX_FILE (64u << 20)
-
 /* ---- modes ----------------------------------------------------------------- */
 
 static sc_status conflict(cli *c, const char *option, const char *hint,
@@ -31,10 +29,10 @@ static sc_status find_rules(cli *c, simulate_run *r)
     names[known] = NULL;
     r->rules = sc_rules_find(r->o->compat);
     if (r->rules && (!r->o->compat || r->rules != rows)) return SC_OK;
+    const char *one = sc_sprintf(c->arena, "write %s", names[0]);
     return sc_error(c->err, SC_EINPUT, SC_C_UNKNOWN_NAME,
                     sc_pos_option(c->arena, "--compat", r->o->compat),
-                    cli_hint(c, r->o->compat, names, "write astra-sim"),
-                    "no such mode");
+                    cli_hint(c, r->o->compat, names, one), "no such mode");
 }
 
 static sc_status find_mode(cli *c, simulate_run *r)
@@ -53,9 +51,8 @@ static sc_status find_mode(cli *c, simulate_run *r)
                         "--congestion aware has links, --congestion unaware "
                         "none",
                         "a compatible mode has its own");
-    r->opts.flows = !o->compat && o->fidelity == SIMULATE_FLOW;
     r->opts.links = o->compat ? o->congestion == SIMULATE_AWARE
-                              : o->fidelity == SIMULATE_CHUNK;
+                              : o->fidelity != SIMULATE_ANALYTIC;
     r->mode = o->compat ? sc_sprintf(c->arena, "%s, %s", o->compat,
                                      congestions[o->congestion])
                         : fidelities[o->fidelity];
@@ -78,74 +75,65 @@ static bool names_file(const char *text)
     return false;
 }
 
-/* A file of ASTRA-sim's says how many NPUs a dimension has, one of ours is a
- * cluster. */
-static sc_status is_cluster(cli *c, const char *path, bool *out)
+/* A yml of dimensions has lists; other files describe machines. */
+static sc_status names_network(cli *c, const char *file, bool *out)
 {
-    char *text;
-    size_t len;
-    SC_TRY(sc_file_read(path, MAX_FILE, c->arena, &text, &len, c->err));
-    *out =
-        strstr(text, "npus_count") == NULL && strstr(text, "topology") == NULL;
+    static const char *const keys[] = {"node", "nodes", "devices", "links"};
+    char *text = NULL;
+    size_t len = 0;
+    sc_node *root = NULL;
+    sc_err err;
+    sc_err_init(&err);
+    *out = true;
+    SC_TRY(sc_file_read(file, SC_DOC_MAX_BYTES, c->arena, &text, &len, c->err));
+    if (sc_doc_parse(text, len, SC_FMT_AUTO, file, c->arena, &root, &err) !=
+            SC_OK ||
+        root->kind != SC_N_MAP)
+        return SC_OK; /* its reader says what is wrong */
+    for (size_t i = 0; i < SC_COUNT(keys); i++)
+        if (sc_node_get(root, keys[i])) *out = false;
     return SC_OK;
 }
 
-/* Nothing but what dimensions say decides over its links. */
-static bool plain(const sc_hw *hw)
+static sc_status load_machine(cli *c, simulate_run *r, const sc_hw **hw)
 {
-    if (hw->wiring || hw->topo) return false;
-    for (uint32_t i = 0; i < hw->n_dims; i++) {
-        const sc_dim *d = &hw->dim[i];
-        bool leaves = d->leaf && d->leaf < d->size;
-        bool shared = d->ports && d->ports != hw->node_size;
-        if (leaves || shared || d->group || d->oversub > 1) return false;
-    }
-    return true;
-}
-
-/* Into which dimensions collectives are split on a machine whose links
- * dimensions don't describe. */
-static void logical(const sc_hw *hw, sc_network *out)
-{
-    *out = (sc_network){.n_ranks = hw->n_devices};
-    for (uint32_t i = 0; i < hw->n_dims; i++) {
-        const sc_dim *d = &hw->dim[i];
-        if (d->size < 2) continue;
-        out->dim[out->n_dims++] =
-            (sc_net_dim){.kind = SC_DIM_SWITCH,
-                         .size = d->size,
-                         .gib_per_s = d->bw / (1 << 30),
-                         .latency_ns = d->latency_s * 5e8};
-    }
-}
-
-static sc_status load_machine(cli *c, simulate_run *r, const char *text)
-{
-    const sc_hw *hw;
+    const char *text = r->o->network;
     sc_pos pos = sc_pos_option(c->arena, "--network", text);
-    SC_TRY(sc_hw_build(text, pos, c->arena, &hw, c->err));
-    if (r->o->compat || plain(hw))
-        return sc_trace_machine_network(hw, pos, &r->network, c->err);
-    logical(hw, &r->network);
+    SC_TRY(sc_hw_build(text, pos, c->arena, hw, c->err));
+    if ((*hw)->n_groups > 0) r->opts.devices = *hw;
+    SC_TRY(sc_trace_machine_network(*hw, pos, &r->network, c->err));
+    if (sc_trace_machine_is_network(*hw)) return SC_OK;
+    if (r->o->compat || !r->opts.links)
+        return sc_error(c->err, SC_EINPUT, SC_C_UNSUPPORTED, pos,
+                        "--fidelity chunk or flow follow its routes",
+                        "this machine is more than rings, meshes, switches and "
+                        "fully connected dimensions");
+    r->opts.hw = *hw;
     r->machine = text;
-    if (r->network.n_dims == 0)
-        return sc_error(c->err, SC_EINPUT, SC_C_UNSUPPORTED, pos, NULL,
-                        "a machine of one device has no network");
-    if (r->opts.links || r->opts.flows) r->opts.hw = hw;
     return SC_OK;
+}
+
+/* Flows run over the links of a machine. */
+static sc_status load_flows(cli *c, simulate_run *r, const sc_hw *hw)
+{
+    r->opts.flows = true;
+    r->opts.hw = hw;
+    if (hw) return SC_OK;
+    return sc_network_machine(&r->network, c->arena, &r->opts.hw, c->err);
 }
 
 static sc_status load_network(cli *c, simulate_run *r)
 {
-    const char *text = r->o->network;
-    bool cluster = true;
-    if (names_file(text)) SC_TRY(is_cluster(c, text, &cluster));
-    if (cluster)
-        SC_TRY(load_machine(c, r, text));
+    const sc_hw *hw = NULL;
+    bool network = false;
+    if (names_file(r->o->network))
+        SC_TRY(names_network(c, r->o->network, &network));
+    if (network)
+        SC_TRY(sc_network_read(r->o->network, c->arena, &r->network, c->err));
     else
-        SC_TRY(sc_network_read(text, c->arena, &r->network, c->err));
-    if (r->opts.flows && !r->opts.hw)
-        SC_TRY(sc_network_machine(&r->network, c->arena, &r->opts.hw, c->err));
+        SC_TRY(load_machine(c, r, &hw));
+    if (!r->o->compat && r->o->fidelity == SIMULATE_FLOW)
+        SC_TRY(load_flows(c, r, hw));
     r->opts.routes.rule = r->o->adaptive ? SC_ROUTE_ADAPTIVE : SC_ROUTE_ECMP;
     r->opts.routes.seed = (uint64_t)c->seed;
     if (!r->o->compat || !r->opts.links || r->network.n_dims == 1) return SC_OK;
@@ -158,6 +146,9 @@ static sc_status load_network(cli *c, simulate_run *r)
 }
 
 /* ---- workloads ------------------------------------------------------------- */
+
+/* What tasks are called. */
+enum names { NAMES_NONE, NAMES_OF_CLASS, NAMES_OWN };
 
 /* One --workload PREFIX[@FIRST_RANK]. */
 typedef struct job {
@@ -190,10 +181,12 @@ static const char *groups_of(const simulate_opts *o, uint32_t i)
     return file && strcmp(file, "empty") != 0 ? file : NULL;
 }
 
-static sc_status read_job(cli *c, const simulate_run *r, uint32_t i, bool names,
-                          job *j)
+static sc_status read_job(cli *c, const simulate_run *r, uint32_t i,
+                          enum names names, job *j)
 {
-    sc_trace_opts t = {.names = names,
+    sc_trace_opts t = {.names = names != NAMES_NONE,
+                       .ids = names == NAMES_OWN || r->system.n_node_ccl > 0,
+                       .micros = r->rules->durations_in_micros,
                        .zero_is_world = r->rules->group_zero_is_world};
     sc_rank_group *groups = NULL;
     const char *file = groups_of(r->o, i);
@@ -208,12 +201,17 @@ static sc_status read_job(cli *c, const simulate_run *r, uint32_t i, bool names,
 
 static sc_status scale(cli *c, simulate_run *r, job *j)
 {
-    uint32_t from = j->w.n_ranks, to = (uint32_t)r->o->scale_to;
+    uint32_t to = (uint32_t)r->o->scale_to;
     sc_workload larger;
-    SC_TRY(sc_workload_scale(&j->w, to, NULL, c->arena, &r->assumptions,
-                             &larger, c->err));
-    sc_text_add(&r->assumptions, "%u ranks stand for %u: --scale-to\n", from,
-                to);
+    sc_status s = sc_workload_scale(&j->w, to, NULL, c->arena, &r->assumptions,
+                                    &larger, c->err);
+    if (s != SC_OK) {
+        for (uint32_t i = 0; i < c->err->n; i++)
+            if (!c->err->d[i].file[0])
+                snprintf(c->err->d[i].file, sizeof c->err->d[i].file,
+                         "--scale-to %u", to);
+        return s;
+    }
     j->w = larger;
     return SC_OK;
 }
@@ -269,7 +267,7 @@ static sc_status join(cli *c, simulate_run *r, job *j, uint32_t n)
     return sc_workload_join(all, have, c->arena, &r->w, c->err);
 }
 
-static sc_status load_workloads(cli *c, simulate_run *r, bool names)
+static sc_status load_workloads(cli *c, simulate_run *r, enum names names)
 {
     const simulate_opts *o = r->o;
     uint32_t n = 0, n_groups = 0;
@@ -354,11 +352,13 @@ sc_status cli_simulate_load(cli *c, simulate_run *r)
     if (o->compat) sc_text_add(&r->warnings, "%s", r->system.compat_warnings);
     SC_TRY(load_network(c, r));
     if (o->memory) SC_TRY(sc_pool_read(o->memory, c->arena, &r->pool, c->err));
-    SC_TRY(load_workloads(c, r, o->trace != NULL));
+    SC_TRY(load_workloads(c, r, o->trace ? NAMES_OF_CLASS : NAMES_NONE));
     return set_opts(c, r);
 }
 
+/* Each rank's own: of what else it shares a class with may be called otherwise.
+ * Classes are then others, places of tasks in them the same. */
 sc_status cli_simulate_names(cli *c, simulate_run *r)
 {
-    return load_workloads(c, r, true);
+    return load_workloads(c, r, NAMES_OWN);
 }

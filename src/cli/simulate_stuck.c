@@ -2,7 +2,6 @@
 /* simulate_stuck.c - a run that does not end, explained. */
 #include "cli/simulate.h"
 
-/* Names of nodes are read only now that they are needed. */
 sc_status cli_simulate_stuck(cli *c, simulate_run *r)
 {
     SC_TRY(cli_simulate_names(c, r));

@@ -18,10 +18,14 @@ uint32_t work_members(const sc_run *r, uint32_t axes)
 /* Rank with the coordinates on `axes` set to 0. */
 static uint32_t base_of(const sc_plan *p, uint32_t axes, uint32_t rank)
 {
-    uint32_t base = rank;
-    for (uint32_t ax = 0; ax < SC_N_AX; ax++)
-        if (axes >> ax & 1)
-            base -= rank / p->stride[ax] % p->run.size[ax] * p->stride[ax];
+    uint32_t base = rank, left = rank;
+    for (uint32_t i = 0; i < SC_N_AX; i++) {
+        sc_axis ax = plan_inner_first[i];
+        uint32_t n = p->run.size[ax];
+        if (n < 2) continue;
+        if (axes >> ax & 1) base -= left % n * p->stride[ax];
+        left /= n;
+    }
     return base;
 }
 
@@ -223,8 +227,9 @@ sc_status work_finish(const sc_plan *p, const work_side *side, sc_arena *a,
     w.jobs[0] = (sc_rank_job){p->run.model->name, 0, n};
     for (uint32_t c = 0; c < pp; c++)
         SC_TRY(list(&side[c], &x[c], a, &w.classes[c], err));
-    for (uint32_t r = 0; r < n; r++) {
-        uint32_t c = r / p->stride[SC_AX_PP] % pp;
+    /* stages are outermost */
+    for (uint32_t r = 0, c = 0; r < n; r++) {
+        if (r == (c + 1) * p->stride[SC_AX_PP]) c++;
         w.ranks[r].cls = c;
         w.ranks[r].tags = x[c].tag.order;
         SC_TRY(rank_groups(p, &x[c], r, map, a, &w, &cap, err));

@@ -46,7 +46,7 @@ static void jobs(const sc_report_simulation *s, sc_json *j)
 static void link(const sc_report_simulation *s, uint64_t i, sc_json *j)
 {
     const sc_link_use *l = &s->r->link[i];
-    char name[48];
+    char name[96];
     report_link_name(s, l, name, sizeof name);
     sc_json_begin(j, '{');
     sc_json_put_string(j, "name", name);
@@ -77,9 +77,9 @@ static void tiers(const sc_report_simulation *s, sc_json *j)
     sc_json_begin(j, '[');
     for (uint32_t i = 0; i < n; i++) {
         sc_json_begin(j, '{');
-        sc_json_put_uint(j, "dimension", i);
+        sc_json_put_string(j, "name", tier[i].name);
         sc_json_put_string(j, "kind", tier[i].kind);
-        if (tier[i].size) sc_json_put_uint(j, "npus", tier[i].size);
+        sc_json_put_uint(j, "npus", tier[i].npus);
         sc_json_put_uint(j, "links", tier[i].links);
         sc_json_put_uint(j, "links_used", tier[i].used);
         sc_json_put_uint(j, "bytes", tier[i].bytes);

@@ -21,42 +21,44 @@ void report_link_name(const sc_report_simulation *s, const sc_link_use *l,
         sc_simulate_link_name(s->net, l->link, buf, size);
 }
 
-/* Links of a machine: inside nodes, between them. */
-static uint32_t machine_tiers(const sc_hw *hw, report_tier *tier)
+static uint32_t tiers_of(const sc_report_simulation *s, report_tier *tier)
 {
-    uint64_t n = sc_hw_n_links(hw);
-    for (uint64_t k = 0; k < n; k++) tier[sc_hw_link_scope(hw, k)].links++;
-    tier[SC_SCOPE_NODE].kind = "inside nodes";
-    tier[SC_SCOPE_NET].kind = "between nodes";
-    return tier[SC_SCOPE_NET].links ? 2 : 1;
-}
-
-static uint32_t dimension_tiers(const sc_network *net, report_tier *tier)
-{
-    for (uint32_t i = 0; i < net->n_dims; i++) {
-        tier[i].links = sc_simulate_dim_links(net, i);
-        tier[i].kind = report_net_kinds[net->dim[i].kind];
-        tier[i].size = net->dim[i].size;
+    static const char *const scopes[] = {
+        [SC_SCOPE_NODE] = "inside nodes", [SC_SCOPE_NET] = "between nodes"};
+    static const char *const dims[SC_HW_DIMS] = {
+        "dim0", "dim1", "dim2", "dim3", "dim4", "dim5", "dim6", "dim7"};
+    const sc_hw *hw = s->opts->hw;
+    if (!hw) {
+        for (uint32_t i = 0; i < s->net->n_dims; i++)
+            tier[i] =
+                (report_tier){.name = dims[i],
+                              .kind = report_net_kinds[s->net->dim[i].kind],
+                              .npus = s->net->dim[i].size,
+                              .links = sc_simulate_dim_links(s->net, i)};
+        return s->net->n_dims;
     }
-    return net->n_dims;
+    for (uint32_t i = 0; i < SC_COUNT(scopes); i++)
+        tier[i] = (report_tier){.name = scopes[i], .npus = hw->n_devices};
+    for (uint64_t l = 0; l < sc_hw_n_links(hw); l++)
+        tier[sc_hw_link_scope(hw, l)].links++;
+    return SC_COUNT(scopes);
 }
 
 uint32_t report_tiers(const sc_report_simulation *s,
                       report_tier tier[SC_HW_DIMS])
 {
-    const sc_hw *hw = s->opts->hw;
-    for (uint32_t i = 0; i < SC_HW_DIMS; i++) tier[i] = (report_tier){0};
-    if (!hw && !s->opts->links) return 0;
-    uint32_t n = hw ? machine_tiers(hw, tier) : dimension_tiers(s->net, tier);
+    if (!s->opts->links && !s->opts->hw) return 0;
+    uint32_t n = tiers_of(s, tier);
     for (uint64_t k = 0; k < s->r->n_links; k++) {
         const sc_link_use *l = &s->r->link[k];
-        report_tier *t = &tier[hw ? sc_hw_link_scope(hw, l->link)
-                                  : sc_simulate_link_dim(s->net, l->link)];
+        uint32_t at = s->opts->hw
+                          ? (uint32_t)sc_hw_link_scope(s->opts->hw, l->link)
+                          : sc_simulate_link_dim(s->net, l->link);
         double u = report_utilization(s, l);
-        t->used++;
-        t->bytes += l->bytes;
-        t->mean += u;
-        if (u > t->most) t->most = u;
+        tier[at].used++;
+        tier[at].bytes += l->bytes;
+        tier[at].mean += u;
+        if (u > tier[at].most) tier[at].most = u;
     }
     for (uint32_t i = 0; i < n; i++)
         if (tier[i].links) tier[i].mean /= (double)tier[i].links;

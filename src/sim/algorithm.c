@@ -292,6 +292,10 @@ void sim_alg_start(sim_world *w, sim_stream *s)
         sim_custom_start(w, s);
         return;
     }
+    if (p->kind == SIM_SWITCHED) {
+        sim_offload_start(w, s);
+        return;
+    }
     s->place = sim_place(s, p);
     if (p->kind >= SIM_CHAIN) {
         sim_rooted_start(w, s);
@@ -307,7 +311,9 @@ void sim_alg_start(sim_world *w, sim_stream *s)
 
 void sim_alg_bundle(sim_world *w, sim_stream *s)
 {
-    if (phase_of(s)->kind >= SIM_CHAIN)
+    if (phase_of(s)->kind == SIM_SWITCHED)
+        sim_offload_bundle(w, s);
+    else if (phase_of(s)->kind >= SIM_CHAIN)
         sim_rooted_bundle(w, s);
     else if (phase_of(s)->kind == SC_CCL_DOUBLE_BINARY_TREE)
         tree_run(w, s, false);

@@ -177,7 +177,7 @@ static int by_link(const void *a, const void *b)
     return (x->link > y->link) - (x->link < y->link);
 }
 
-sc_status sim_machine_use(const sim_world *w, sc_simulate_result *out)
+sc_status sim_machine_use(sim_world *w, sc_simulate_result *out)
 {
     const struct sim_machine *x = w->machine;
     out->link = SC_NEW_N(w->a, sc_link_use, x->n_links);
@@ -189,6 +189,7 @@ sc_status sim_machine_use(const sim_world *w, sc_simulate_result *out)
         out->link[out->n_links++] = (sc_link_use){sc_fabric_link(x->fabric, i),
                                                   l->bytes, sim_ns(w, ns)};
     }
-    qsort(out->link, out->n_links, sizeof *out->link, by_link);
+    if (out->n_links > 1)
+        qsort(out->link, out->n_links, sizeof *out->link, by_link);
     return SC_OK;
 }

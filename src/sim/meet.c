@@ -276,7 +276,7 @@ static void start(sim_world *w, sim_meet *x)
     for (uint32_t i = 0; i < c->n_live; i++) {
         sim_rank *r = rank_of(w, c, i);
         leave(r, &x->turn[i]);
-        sim_task_starts(w, r);
+        sim_task_starts(w, r, x->turn[i].task);
     }
     sim_coll *coll = sim_coll_new(w, c, x->plan);
     for (uint32_t i = 0; i < c->n_live && w->status == SC_OK; i++)

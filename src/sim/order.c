@@ -11,9 +11,12 @@
  * What a sum of loads can't tell (how the pipeline fills and drains, how
  * latencies overlap) is found out by running the collective once, alone, in a
  * world of its own: of several ways the fastest is kept, the ascending one
- * where no other is faster.  The order in which streams started there is the
- * order in which all members start them, so that none waits for a partner
- * that runs another chunk.
+ * where no other is faster.
+ *
+ * The order in which streams start there, in each dimension, is the order in
+ * which all members start them.  Each by itself would start what comes first,
+ * and where members don't begin together two can hold each other up for ever:
+ * each runs a chunk for which the other has no room.
  */
 #include "sim/world.h"
 
@@ -46,7 +49,11 @@ static double scatter_ns(const orders *o, uint32_t at, double size)
     double n = d->size, share = size / n, steps = n - 1,
            moved = (n - 1) * share;
     double hop = d->kind == SC_DIM_SWITCH ? 2 : 1;
-    if (c->kind == SC_CCL_HALVING_DOUBLING) {
+    uint32_t port = o->dim[at];
+    if (sim_offload_can(w, o->d, SC_OP_RS, &port)) {
+        steps = 1;
+        moved = size;
+    } else if (c->kind == SC_CCL_HALVING_DOUBLING) {
         steps = 0;
         for (uint32_t far = 1; far < d->size; far *= 2) steps++;
         if (d->kind == SC_DIM_RING) moved = steps * size / 2;
@@ -324,11 +331,13 @@ static void fastest(orders *o, const scheme *s, uint32_t n)
         sc_arena_init(&a, 0);
         if (!find_ways(o, s[i], &a, &x)) p = lay(o, &x);
         sc_arena_free(&a);
-        sc_time t = p ? sim_order_try(w, p, o->d->comm->mask) : SC_TIME_MAX;
+        bool must = i == 0; /* its turns are needed in any case */
+        sc_time t =
+            p ? sim_order_try(w, p, o->d->comm->mask, must) : SC_TIME_MAX;
         if (!p && w->status == SC_OK) w->status = sc_error_nomem(w->err);
         if (t < best) {
             best = t;
-            found = s[i] == ASCENDING ? *o->d->plan : *p;
+            found = *p;
         } else if (t == SC_TIME_MAX) {
             break; /* the ways can't be compared */
         }
@@ -342,7 +351,8 @@ void sim_order_plan(sim_world *w, sim_draft *d, int op)
                                          FLEXIBLE};
     static const scheme equal_ones[] = {ASCENDING, ROTATE};
     sc_dim_order order = w->sys->dim_order;
-    if (w->rules->orders_ignored || order == SC_DIMS_ASCENDING ||
+    bool plain = order == SC_DIMS_ASCENDING;
+    if (w->rules->orders_ignored || (plain && w->folded) ||
         d->plan->n_lists != 1 || w->status != SC_OK)
         return;
     orders o = {.w = w, .d = d, .op = op};
@@ -358,7 +368,9 @@ void sim_order_plan(sim_world *w, sim_draft *d, int op)
         *d->plan = c->plan;
         return;
     }
-    if (order == SC_DIMS_ROUND_ROBIN)
+    if (plain)
+        fastest(&o, equal_ones, 1);
+    else if (order == SC_DIMS_ROUND_ROBIN)
         fastest(&o, &equal_ones[1], 1);
     else if (!shrinks(&o))
         fastest(&o, equal_ones, 2);

@@ -288,6 +288,13 @@ static bool halving_steps(sim_world *w, sim_phase *p)
     return true;
 }
 
+uint64_t sim_phase_leaves(const sim_phase *p)
+{
+    if (p->kind == SC_CCL_DOUBLE_BINARY_TREE) return p->size;
+    if (p->op == SC_OP_AG) return p->size * p->n;
+    return p->op == SC_OP_RS ? p->size / p->n : p->size;
+}
+
 /* Fills in what follows from op, kind, n and size; returns the size that the
  * chunk has afterwards. */
 static uint64_t finish_phase(sim_world *w, sim_phase *p)
@@ -296,12 +303,8 @@ static uint64_t finish_phase(sim_world *w, sim_phase *p)
     if (p->window == 0 || p->window > n - 1) p->window = n - 1;
     if (p->kind == SC_CCL_HALVING_DOUBLING) (void)halving_steps(w, p);
     p->message = p->op == SC_OP_AG ? p->size : p->size / n;
-    if (p->kind == SC_CCL_DOUBLE_BINARY_TREE) {
-        p->message = p->size;
-        return p->size;
-    }
-    if (p->op == SC_OP_AG) return p->size * n;
-    return p->op == SC_OP_RS ? p->size / n : p->size;
+    if (p->kind == SC_CCL_DOUBLE_BINARY_TREE) p->message = p->size;
+    return sim_phase_leaves(p);
 }
 
 static uint32_t dim_members(const sim_world *w, const sim_draft *d,
@@ -343,6 +346,7 @@ static bool fits(const sim_phase *p)
 void sim_draft_pass(sim_world *w, sim_draft *d, uint32_t dim, int op, int pick)
 {
     sim_phase *p = &d->plan->phase[d->plan->n_phases++];
+    uint32_t port = dim;
     p->op = (uint8_t)op;
     p->kind = (uint8_t)d->list->dim[dim].kind;
     p->dim = (uint8_t)dim;
@@ -352,7 +356,10 @@ void sim_draft_pass(sim_world *w, sim_draft *d, uint32_t dim, int op, int pick)
     p->stride = dim_stride(w, d, dim);
     p->window = d->list->dim[dim].window;
     p->size = d->size;
-    if (!w->rules->unfit_runs && !fits(p)) {
+    if (sim_offload_can(w, d, op, &port)) {
+        p->kind = SIM_SWITCHED;
+        p->port = (uint8_t)port;
+    } else if (!w->rules->unfit_runs && !fits(p)) {
         sim_warn(w, SIM_WARN_UNFIT, "%s can't serve %u members, a ring does it",
                  kind_names[p->kind], p->n);
         p->kind = SC_CCL_RING;
@@ -426,13 +433,13 @@ static sc_ccl_list usual(sim_world *w, int op)
 }
 
 /* The dimension along which the members of a subgroup lie; n_dims: several. */
-static uint32_t dim_along(const sim_world *w, const sim_comm *c)
+static uint32_t dim_along(const sim_world *w, const uint32_t *rank, uint32_t n)
 {
     uint32_t found = w->n_dims;
     for (uint32_t i = 0; i < w->n_dims; i++) {
-        uint32_t first = coordinate(w, c->rank[0], i), m = 1;
-        while (m < c->n && coordinate(w, c->rank[m], i) == first) m++;
-        if (m == c->n) continue;
+        uint32_t first = coordinate(w, rank[0], i), m = 1;
+        while (m < n && coordinate(w, rank[m], i) == first) m++;
+        if (m == n) continue;
         if (found < w->n_dims) return w->n_dims;
         found = i;
     }
@@ -440,11 +447,11 @@ static uint32_t dim_along(const sim_world *w, const sim_comm *c)
 }
 
 /* The one algorithm of a subgroup: of the dimension it lies in, or a ring. */
-static sc_ccl of_subgroup(const sim_world *w, const sim_comm *c,
-                          const sc_ccl_list *l)
+sc_ccl sim_subgroup_ccl(const sim_world *w, const uint32_t *rank, uint32_t n,
+                        const sc_ccl_list *l)
 {
     uint32_t dim = l->n == 1 ? 0 : w->n_dims;
-    if (l->n > 1 && !w->rules->subgroups_ring) dim = dim_along(w, c);
+    if (l->n > 1 && !w->rules->subgroups_ring) dim = dim_along(w, rank, n);
     if (dim < l->n) return l->dim[dim];
     return (sc_ccl){.kind = SC_CCL_RING};
 }
@@ -475,7 +482,8 @@ static bool choose(sim_world *w, const sim_rank *r, sim_comm *c, uint32_t task,
         *out = s->ccl[op];
     }
     if (c->flat) {
-        *out = (sc_ccl_list){.n = 1, .dim = {of_subgroup(w, c, out)}};
+        *out = (sc_ccl_list){.n = 1,
+                             .dim = {sim_subgroup_ccl(w, c->rank, c->n, out)}};
         return true;
     }
     bool wrong =

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * pool.c - loads and stores of remote memory: latency + bytes / rate, one
- * after the other where ranks share it.
+ * after the other where ranks share it.  Memory in tiers: tier.c.
  */
 #include "sim/world.h"
 
@@ -56,6 +56,10 @@ void sim_pool_issue(sim_world *w, sim_rank *r, uint32_t task)
                              r->id, (unsigned long long)r->tasks->id[task]);
         return;
     }
+    if (w->tier) {
+        sim_tier_issue(w, r, task);
+        return;
+    }
     server *s = server_of(w, r);
     if (!s || !s->busy) {
         serve(w, s, r, task);
@@ -86,7 +90,9 @@ void sim_pool_next(sim_world *w, sim_call *c)
 sc_status sim_pool_init(sim_world *w)
 {
     uint32_t n = 1, per_node = w->pool->npus_per_node;
-    if (w->pool->kind == SC_POOL_PER_NODE) {
+    bool nodes = w->pool->kind == SC_POOL_PER_NODE ||
+                 w->pool->kind == SC_POOL_HIERARCHICAL;
+    if (nodes) {
         n = (w->n_npus + per_node - 1) / per_node;
         if (w->pool->nodes < n)
             return sc_error(w->err, SC_EINPUT, SC_C_CONFLICT, (sc_pos){0},
@@ -97,5 +103,6 @@ sc_status sim_pool_init(sim_world *w)
     }
     w->memory = SC_NEW(w->a, struct sim_memory);
     if (w->memory) w->memory->server = SC_NEW_N(w->a, server, n);
-    return w->memory && w->memory->server ? SC_OK : sc_error_nomem(w->err);
+    if (!w->memory || !w->memory->server) return sc_error_nomem(w->err);
+    return sim_tier_init(w);
 }

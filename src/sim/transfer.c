@@ -159,6 +159,8 @@ void sim_transfer_wake(sim_world *w, sim_wake *k)
     switch (k->kind) {
     case SIM_WAKE_RECEIVE: sim_alg_receive(w, k->what); break;
     case SIM_WAKE_SEND: pay(w, k->what, k->phase, k->slot, k->size); break;
+    case SIM_WAKE_SWITCH:
+    case SIM_WAKE_LANDED: sim_offload_wake(w, k); break;
     default: sim_pair_wake(w, k); break;
     }
     sim_give(w, k, sizeof *k);

@@ -74,7 +74,7 @@ static sc_time last_end(const sim_world *x)
     return end;
 }
 
-static sc_time run_alone(const sim_world *w, sim_trial *t,
+static sc_time run_alone(const sim_world *w, sim_trial *t, bool must,
                          const sc_workload *one, sc_arena *a)
 {
     sc_err err;
@@ -85,6 +85,7 @@ static sc_time run_alone(const sim_world *w, sim_trial *t,
     o.speed = NULL;
     o.jitter = 0;
     o.fold = true;
+    if (sys.dim_order == SC_DIMS_ASCENDING) o.hw = NULL; /* turns only */
     sys.n_node_ccl = 0;
     sys.replay_only = false;
     for (int i = 0; i < SC_N_CCL_OPS; i++) sys.ccl_custom[i].n = 0;
@@ -99,13 +100,13 @@ static sc_time run_alone(const sim_world *w, sim_trial *t,
                      .err = &err,
                      .trial = t};
     if (sim_world_init(x) ||
-        (!x->folded && messages(w, t->plan) > MAX_MESSAGES))
+        (!must && !x->folded && messages(w, t->plan) > MAX_MESSAGES))
         return SC_TIME_MAX;
     sim_world_run(x);
     return x->status ? SC_TIME_MAX : last_end(x);
 }
 
-sc_time sim_order_try(sim_world *w, sim_plan *p, uint32_t mask)
+sc_time sim_order_try(sim_world *w, sim_plan *p, uint32_t mask, bool must)
 {
     size_t n = (size_t)p->n_streams * p->n_phases;
     sim_trial t = {.plan = p, .turn = SC_NEW_N(w->a, uint32_t, n)};
@@ -114,8 +115,8 @@ sc_time sim_order_try(sim_world *w, sim_plan *p, uint32_t mask)
     sc_arena a;
     sc_arena_init(&a, 0);
     if (t.turn && !one_collective(p, mask, w->n_npus, &a, &one))
-        end = run_alone(w, &t, &one, &a);
+        end = run_alone(w, &t, must, &one, &a);
     sc_arena_free(&a);
-    p->turn = t.turn;
+    if (end != SC_TIME_MAX) p->turn = t.turn;
     return end;
 }

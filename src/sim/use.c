@@ -95,7 +95,7 @@ static uint64_t used(const sim_world *w, sc_link_use *out)
     return n;
 }
 
-sc_status sim_links_use(const sim_world *w, sc_simulate_result *out)
+sc_status sim_links_use(sim_world *w, sc_simulate_result *out)
 {
     if (w->machine) return sim_machine_use(w, out);
     if (!w->o->links) return SC_OK;

@@ -200,6 +200,23 @@ static void cut_through(sim_world *w, sim_message *m, const sim_dim *d,
     sim_put(w, &m->e, last ? m->tail : start + latency);
 }
 
+sc_time sim_wire_claim(sim_world *w, uint32_t dim, uint32_t rank, bool down,
+                       uint64_t bytes)
+{
+    const sim_dim *d = &w->dim[dim];
+    uint64_t at = 2 * (uint64_t)seat(w, rank) + down;
+    sim_link *l = w->link ? &w->link[d->first_link + at] : NULL;
+    sc_time *free = l ? &l->free : &w->port[dim * 2 * (uint64_t)w->n_npus + at];
+    sc_time serial = sim_ns(w, (double)bytes / d->bytes_per_ns);
+    sc_time start = *free > w->q.now ? *free : w->q.now;
+    *free = start + serial;
+    if (l) {
+        l->busy += serial;
+        l->bytes += bytes;
+    }
+    return start;
+}
+
 void sim_wire_hop(sim_world *w, sim_message *m)
 {
     if (w->machine) {
@@ -273,6 +290,11 @@ sc_status sim_wire_init(sim_world *w)
         (w->o->links && w->sys->switching == SC_STORE_AND_FORWARD);
     if (w->o->hw || !w->served) {
         w->n_links = 0;
+        if (w->sys->in_network) {
+            w->port = sc_alloc(w->a, (size_t)w->n_dims * w->n_npus * 2,
+                               sizeof *w->port);
+            if (!w->port) return sc_error_nomem(w->err);
+        }
         return w->o->hw ? sim_machine_init(w) : SC_OK;
     }
     w->link = sc_alloc(w->a, w->n_links, sizeof *w->link);

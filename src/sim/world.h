@@ -18,7 +18,8 @@ enum {
     SIM_EV_ARRIVE,
     SIM_EV_WAKE,
     SIM_EV_FREE,
-    SIM_EV_FLOW
+    SIM_EV_FLOW,
+    SIM_EV_TIER
 };
 
 typedef struct sim_event {
@@ -94,8 +95,9 @@ typedef struct sim_bus sim_bus;
 typedef struct sim_rank {
     const sc_task_list *tasks;
     const sc_rank_trace *trace;
-    uint32_t id;    /* the rank it stands for */
-    uint32_t *left; /* [n_tasks] predecessors to come */
+    uint32_t id;                  /* the rank it stands for */
+    double peak_share, mem_share; /* of the system's peak and bandwidth */
+    uint32_t *left;               /* [n_tasks] predecessors to come */
     sim_heap ready[SIM_SLOTS];
     sim_heap fresh; /* became ready while tasks are issued */
     uint32_t busy[SIM_SLOTS];
@@ -127,12 +129,14 @@ enum {
     SIM_OP_BARRIER
 };
 
-enum { SIM_CHAIN = SC_N_CCL_KINDS, SIM_STAR, SIM_ROUNDS };
+/* ... and offload.c: what a switch does. */
+enum { SIM_SWITCHED = SC_N_CCL_KINDS, SIM_CHAIN, SIM_STAR, SIM_ROUNDS };
 
 /* One phase of a plan: an algorithm over one dimension. */
 typedef struct sim_phase {
     uint8_t op;          /* sc_ccl_op, SIM_OP_* */
-    uint8_t kind;        /* sc_ccl_kind, SIM_CHAIN ... */
+    uint8_t kind;        /* sc_ccl_kind, SIM_SWITCHED ... */
+    uint8_t port;        /* SIM_SWITCHED: dimension of the switch */
     uint8_t dim;         /* whose queues it uses */
     uint8_t pick;        /* 0: any queue, 1: the way down, 2: the way up */
     bool local;          /* of a subgroup */
@@ -201,9 +205,12 @@ typedef struct sim_permit {
     uint64_t size; /* of such messages */
 } sim_permit;
 
+struct sim_meeting;
+
 typedef struct sim_box {
-    int32_t *balance;   /* [n] arrived, or waited for (< 0) */
-    sim_permit *permit; /* [n] rendezvous */
+    struct sim_meeting *meeting; /* at the switch */
+    int32_t *balance;            /* [n] arrived, or waited for (< 0) */
+    sim_permit *permit;          /* [n] rendezvous */
 } sim_box;
 
 /* The end of a member's collective. */
@@ -277,7 +284,14 @@ typedef struct sim_message {
 enum { SIM_MSG_COLL, SIM_MSG_PAIR, SIM_MSG_COLL_ASK, SIM_MSG_PAIR_ASK };
 
 /* Something that goes on at once, but after what is happening now. */
-enum { SIM_WAKE_RECEIVE, SIM_WAKE_SEND, SIM_WAKE_PAIR, SIM_WAKE_PAIR_SEND };
+enum {
+    SIM_WAKE_RECEIVE,
+    SIM_WAKE_SEND,
+    SIM_WAKE_PAIR,
+    SIM_WAKE_PAIR_SEND,
+    SIM_WAKE_SWITCH, /* the first bytes of all members are at the switch */
+    SIM_WAKE_LANDED  /* a member has what the switch sent */
+};
 
 typedef struct sim_wake {
     sim_event e;
@@ -343,8 +357,11 @@ typedef struct sim_world {
     struct sim_memory *memory;
     bool served; /* messages queue: on links, or at ports */
     bool store_and_forward;
+    struct sim_tier *tier; /* of a pool in tiers, else NULL */
     uint64_t n_links;
-    sim_link *link;             /* [n_links] */
+    sim_link *link; /* [n_links] */
+    sc_time *port;  /* without links, for switches that reduce: when each is
+                       free, [n_dims * n_npus * 2] */
     struct sim_trial *trial;    /* this world tries a plan out, or NULL */
     struct sim_choice *choices; /* ways that were found */
     void *free_list[40];
@@ -408,8 +425,8 @@ sc_status sim_fold(sim_world *w);
 sc_status sim_tasks_init(sim_world *w);
 void sim_task_begin(sim_world *w, sim_rank *r); /* at time 0 */
 void sim_task_done(sim_world *w, sim_rank *r, uint32_t task);
-void sim_task_starts(sim_world *w,
-                     sim_rank *r); /* a collective, after SIM_MEET */
+void sim_task_starts(sim_world *w, sim_rank *r,
+                     uint32_t task); /* a collective, after SIM_MEET */
 void sim_heap_push(sim_world *w, sim_heap *h, uint32_t task);
 uint32_t sim_heap_pop(sim_heap *h);
 
@@ -425,6 +442,9 @@ bool sim_meet_yields(const sim_world *w, const sim_rank *r, uint32_t task);
 /* plan.c, stream.c */
 /* Bit per dimension along which a collective of all ranks moves. */
 uint32_t sim_mask_of(const sim_world *w, const sc_task_list *t, uint32_t task);
+/* The one algorithm of a subgroup: of the dimension it lies in, or a ring. */
+sc_ccl sim_subgroup_ccl(const sim_world *w, const uint32_t *rank, uint32_t n,
+                        const sc_ccl_list *l);
 bool sim_is_custom(const sim_world *w, const sc_task_list *t, uint32_t task);
 uint32_t sim_root_of(const sc_task_list *t, uint32_t task); /* 0: has none */
 sim_coll *sim_coll_new(sim_world *w, sim_comm *c, sim_plan *plan);
@@ -445,6 +465,8 @@ typedef struct sim_draft {
     const sim_comm *comm;
 } sim_draft;
 
+/* Bytes of a chunk after a phase. */
+uint64_t sim_phase_leaves(const sim_phase *p);
 bool sim_draft_active(const sim_world *w, const sim_draft *d, uint32_t dim);
 /* The chunk passes `dim`; `pick` as in sim_phase. */
 void sim_draft_pass(sim_world *w, sim_draft *d, uint32_t dim, int op, int pick);
@@ -465,8 +487,8 @@ bool sim_order_behind(const sim_world *w, const sim_stream *s,
 
 /* trial.c: the time a collective takes by a plan where all its members start
  * at once and nothing else goes on; SC_TIME_MAX: not known.  Gives the plan its
- * turns. */
-sc_time sim_order_try(sim_world *w, sim_plan *p, uint32_t mask);
+ * turns.  Without `must` not where it costs much. */
+sc_time sim_order_try(sim_world *w, sim_plan *p, uint32_t mask, bool must);
 /* A stream starts a phase in a trial. */
 void sim_order_note(sim_world *w, const sim_stream *s);
 
@@ -516,6 +538,24 @@ sc_time sim_wire_serial(const sim_world *w, uint32_t src, uint32_t dst,
 void sim_wire_hop(sim_world *w, sim_message *m);
 void sim_wire_free(sim_world *w, sim_free *f);
 void sim_wire_arrive(sim_world *w, sim_message *m);
+/* Takes the port of `rank` up to or down from its switch for `bytes`; when
+ * they start to cross it. */
+sc_time sim_wire_claim(sim_world *w, uint32_t dim, uint32_t rank, bool down,
+                       uint64_t bytes);
+
+/* offload.c: phases that a switch does */
+sc_status sim_offload_init(sim_world *w);
+/* Whether the switch of `dim`, which becomes the dimension of the network,
+ * does `op`. */
+bool sim_offload_can(const sim_world *w, const sim_draft *d, int op,
+                     uint32_t *dim);
+void sim_offload_start(sim_world *w, sim_stream *s);
+void sim_offload_bundle(sim_world *w, sim_stream *s);
+void sim_offload_wake(sim_world *w, const sim_wake *k);
+
+/* use.c: what links have carried */
+uint64_t sim_links_per_rank(sc_dim_kind kind, uint32_t size);
+sc_status sim_links_use(sim_world *w, sc_simulate_result *out);
 
 /* machine.c: messages over the links of an sc_hw */
 sc_status sim_machine_init(sim_world *w);
@@ -524,11 +564,7 @@ void sim_machine_hop(sim_world *w, sim_message *m);
 /* Nothing more happens now: when do flows end? */
 void sim_machine_settle(sim_world *w);
 void sim_machine_flow(sim_world *w, sim_event *e);
-sc_status sim_machine_use(const sim_world *w, sc_simulate_result *out);
-
-/* use.c: what links have carried */
-uint64_t sim_links_per_rank(sc_dim_kind kind, uint32_t size);
-sc_status sim_links_use(const sim_world *w, sc_simulate_result *out);
+sc_status sim_machine_use(sim_world *w, sc_simulate_result *out);
 
 /* pair.c: sends and receives of tasks */
 sc_status sim_pair_init(sim_world *w);
@@ -562,5 +598,14 @@ void sim_bus_call(sim_world *w, sim_rank *r, sim_call *c);
 sc_status sim_pool_init(sim_world *w);
 void sim_pool_issue(sim_world *w, sim_rank *r, uint32_t task);
 void sim_pool_next(sim_world *w, sim_call *c);
+
+/* tier.c: remote memory in tiers */
+sc_status sim_tier_init(sim_world *w);
+void sim_tier_issue(sim_world *w, sim_rank *r, uint32_t task);
+/* Everything of this time has happened: when is the next end? */
+void sim_tier_settle(sim_world *w);
+void sim_tier_tick(sim_world *w, sim_event *e);
+/* Nothing can happen any more: true where somebody goes on. */
+bool sim_tier_release(sim_world *w);
 
 #endif

@@ -60,18 +60,21 @@ static block block_of(const sc_dim *d, sc_text *notes)
     return b;
 }
 
-static sc_status unsupported(const sc_dim *d, sc_pos pos, sc_err *err)
+/* A network between nodes: one rail per device, no tier that is narrower. */
+static bool is_plain(const sc_hw *hw, const sc_dim *d)
 {
-    const char *what = d->kind == SC_DIM_TREE || d->kind == SC_DIM_CUBE
-                           ? sc_dim_kind_names[d->kind]
-                       : d->group > 0   ? "dragonfly"
-                       : d->oversub > 1 ? "oversubscription"
-                                        : NULL;
-    if (!what) return SC_OK;
-    return sc_error(err, SC_EINPUT, SC_C_UNSUPPORTED, pos,
-                    "ring, fc, switch and mesh have them",
-                    "a dimension of %u with %s has no links of its own each",
-                    d->size, what);
+    if (d->kind == SC_DIM_TREE || d->kind == SC_DIM_CUBE) return false;
+    if (d->ports == 0) return true;
+    return d->ports == hw->node_size && d->rails == d->ports && d->group == 0 &&
+           !(d->oversub > 1) && !(d->core_oversub > 1);
+}
+
+bool sc_trace_machine_is_network(const sc_hw *hw)
+{
+    if (hw->wiring || hw->n_groups > 0) return false;
+    for (uint32_t i = 0; i < hw->n_dims; i++)
+        if (hw->dim[i].size > 1 && !is_plain(hw, &hw->dim[i])) return false;
+    return true;
 }
 
 sc_status sc_trace_machine_network(const sc_hw *hw, sc_pos pos, sc_network *out,
@@ -80,7 +83,6 @@ sc_status sc_trace_machine_network(const sc_hw *hw, sc_pos pos, sc_network *out,
     sc_network net = {.n_ranks = 1, .pos = pos};
     for (uint32_t i = 0; i < hw->n_dims; i++) {
         if (hw->dim[i].size < 2) continue;
-        SC_TRY(unsupported(&hw->dim[i], pos, err));
         net.dim[net.n_dims] = links_of(&hw->dim[i]);
         net.n_ranks *= net.dim[net.n_dims].size;
         net.dim[net.n_dims++].pos = pos;

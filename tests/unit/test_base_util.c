@@ -73,6 +73,9 @@ static void test_file_errors(void **state)
     assert_int_equal(sc_file_read(dir, 10, &a, &buf, &len, &err), SC_EIO);
     assert_non_null(strstr(err.d[1].msg, "directory"));
     path_of("no/such", path, sizeof path);
+    assert_int_equal(sc_folder_make(path, NULL), SC_EIO);
+    assert_int_equal(sc_folder_make(dir, NULL), SC_OK);
+    assert_int_equal(sc_folder_make("/dev/null", NULL), SC_EIO);
     assert_int_equal(sc_file_write(path, "x", 1, &err), SC_EIO);
     assert_int_equal(sc_file_write(dir, "x", 1, &err), SC_EIO);
     path_of("big", path, sizeof path);

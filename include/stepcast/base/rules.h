@@ -64,8 +64,12 @@ typedef struct sc_rules {
     bool broadcast_replayed;
     /* Keys for the order of dimensions and of streams have no effect. */
     bool orders_ignored;
+    /* No switch reduces or multicasts. */
+    bool switches_only_forward;
     /* A work-free or size-free kernel costs nothing. */
     bool empty_kernels_free;
+    /* Recorded times are whole microseconds. */
+    bool durations_in_micros;
     /* The group "0" is all ranks, whatever a file of groups says. */
     bool group_zero_is_world;
     /* Whatever is not compute counts as exposed communication. */

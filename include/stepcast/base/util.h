@@ -33,6 +33,9 @@ sc_status sc_file_write_gzip(const char *path, const char *buf, size_t len,
 sc_status sc_unpack(const char *buf, size_t len, size_t max, const char *file,
                     sc_arena *a, char **out, size_t *out_len, sc_err *err);
 
+/* The folder `path`, if it is not there; its parent has to be. */
+sc_status sc_folder_make(const char *path, sc_err *err);
+
 /* Where a command-line value stands: "--tp 7"; the option alone where `value` is
  * NULL or memory is out. */
 sc_pos sc_pos_option(sc_arena *a, const char *flag, const char *value);
