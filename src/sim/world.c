@@ -211,6 +211,7 @@ void sim_loop(sim_world *w)
 {
     sim_event *e;
     while (w->status == SC_OK) {
+        if (w->meets && !sim_pending(w) && sim_meet_end(w)) continue;
         if (w->machine && !sim_pending(w)) sim_machine_settle(w);
         if (w->tier && !sim_pending(w)) sim_tier_settle(w);
         if ((e = sim_get(w)) == NULL) {

@@ -140,7 +140,7 @@ static void draw_lines(world *x, prop *p)
     }
     x->s.n_ranks = n;
     x->s.one_class = true;
-    for (uint32_t k = 1; k > 0; k--) {
+    for (uint32_t k = 1 + (uint32_t)prop_below(p, 6); k > 0; k--) {
         uint32_t d = (uint32_t)prop_below(p, x->net.n_dims + 2);
         uint32_t coll = (uint32_t)prop_below(p, SC_N_TASK_COLLS);
         uint64_t size = 1 + prop_below(p, 1 << 20);
