@@ -128,17 +128,22 @@ static bool in_class(const sim_world *w, const sc_rank_group *g, uint32_t cls)
     return true;
 }
 
-/* Slot `slot` of all ranks of a class, for one algorithm. */
+/* Slot `slot` of all ranks of a class: groups in the same dimension have the
+ * same algorithm. */
 static bool slot_alike(folding *f, uint32_t cls, uint32_t slot,
-                       sc_ccl_kind kind)
+                       const sc_ccl_list *l)
 {
+    sc_ccl_kind kind = SC_CCL_RING;
     const sc_workload *w = f->w->w;
     const sc_rank_group *first = NULL;
     for (uint32_t r = f->first[cls]; r < w->n_ranks; r++) {
         if (w->ranks[r].cls != cls) continue;
         const sc_rank_group *g = &w->groups[w->ranks[r].groups[slot]];
         if (g->n >= f->w->n_npus) return false; /* see whole_alike */
-        if (!first) first = g;
+        if (!first) {
+            first = g;
+            kind = sim_subgroup_ccl(f->w, g->rank, g->n, l).kind;
+        }
         if (g->n > 1 && g->rank[0] == r &&
             !(in_class(f->w, g, cls) && group_alike(f, g, kind)))
             return false;
@@ -209,9 +214,7 @@ static bool coll_alike(folding *f, uint32_t cls, uint32_t task,
     if (slot < 64 && seen_group[op] >> slot & 1) return true;
     if (slot < 64) seen_group[op] |= 1ull << slot;
     const sc_ccl_list *l = &w->sys->ccl[op];
-    if (l->n == 0) return false;
-    sc_ccl_kind kind = l->n > 1 ? SC_CCL_RING : l->dim[0].kind;
-    return slot_alike(f, cls, slot, kind);
+    return l->n > 0 && slot_alike(f, cls, slot, l);
 }
 
 static bool tasks_alike(folding *f, uint32_t cls)

@@ -433,13 +433,13 @@ static sc_ccl_list usual(sim_world *w, int op)
 }
 
 /* The dimension along which the members of a subgroup lie; n_dims: several. */
-static uint32_t dim_along(const sim_world *w, const sim_comm *c)
+static uint32_t dim_along(const sim_world *w, const uint32_t *rank, uint32_t n)
 {
     uint32_t found = w->n_dims;
     for (uint32_t i = 0; i < w->n_dims; i++) {
-        uint32_t first = coordinate(w, c->rank[0], i), m = 1;
-        while (m < c->n && coordinate(w, c->rank[m], i) == first) m++;
-        if (m == c->n) continue;
+        uint32_t first = coordinate(w, rank[0], i), m = 1;
+        while (m < n && coordinate(w, rank[m], i) == first) m++;
+        if (m == n) continue;
         if (found < w->n_dims) return w->n_dims;
         found = i;
     }
@@ -447,11 +447,11 @@ static uint32_t dim_along(const sim_world *w, const sim_comm *c)
 }
 
 /* The one algorithm of a subgroup: of the dimension it lies in, or a ring. */
-static sc_ccl of_subgroup(const sim_world *w, const sim_comm *c,
-                          const sc_ccl_list *l)
+sc_ccl sim_subgroup_ccl(const sim_world *w, const uint32_t *rank, uint32_t n,
+                        const sc_ccl_list *l)
 {
     uint32_t dim = l->n == 1 ? 0 : w->n_dims;
-    if (l->n > 1 && !w->rules->subgroups_ring) dim = dim_along(w, c);
+    if (l->n > 1 && !w->rules->subgroups_ring) dim = dim_along(w, rank, n);
     if (dim < l->n) return l->dim[dim];
     return (sc_ccl){.kind = SC_CCL_RING};
 }
@@ -482,7 +482,8 @@ static bool choose(sim_world *w, const sim_rank *r, sim_comm *c, uint32_t task,
         *out = s->ccl[op];
     }
     if (c->flat) {
-        *out = (sc_ccl_list){.n = 1, .dim = {of_subgroup(w, c, out)}};
+        *out = (sc_ccl_list){.n = 1,
+                             .dim = {sim_subgroup_ccl(w, c->rank, c->n, out)}};
         return true;
     }
     bool wrong =

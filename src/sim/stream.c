@@ -162,7 +162,7 @@ static void fill(sim_world *w, sim_lane *lane);
 static void take_turn(sim_world *w, sim_stream *s, sim_lane *lane)
 {
     uint32_t dim = s->phases[s->phase].dim, n = w->o->queues;
-    sim_lane *first = &s->rank->lanes[s->queue[s->phase] / n * n];
+    sim_lane *first = &s->rank->lanes[(s->end->slot * w->n_dims + dim) * n];
     erase(s, lane);
     sim_stream **at = &lane->head;
     for (uint32_t i = 0; i < lane->running; i++) at = &(*at)->next;

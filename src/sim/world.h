@@ -112,6 +112,7 @@ typedef struct sim_rank {
     /* meet.c: complete collectives, the first `promised` have a slot */
     struct sim_turn *line, *line_end;
     uint32_t in_line, promised;
+    bool touched;
     bool *lanes_used; /* [comm_slots] by a collective */
     sc_time compute_since, comm_since, waits_since;
     sc_time *waits; /* of `out`, what counts since then; NULL: nothing */
@@ -426,6 +427,7 @@ void sim_task_begin(sim_world *w, sim_rank *r); /* at time 0 */
 void sim_task_done(sim_world *w, sim_rank *r, uint32_t task);
 void sim_task_starts(sim_world *w, sim_rank *r,
                      uint32_t task); /* a collective, after SIM_MEET */
+void sim_task_settle(sim_world *w, sim_rank *r); /* slots may be free */
 void sim_heap_push(sim_world *w, sim_heap *h, uint32_t task);
 uint32_t sim_heap_pop(sim_heap *h);
 
@@ -433,16 +435,20 @@ uint32_t sim_heap_pop(sim_heap *h);
 typedef struct sim_meet sim_meet;
 sc_status sim_meet_init(sim_world *w);
 bool sim_meets_at(const sim_world *w, const sc_task_list *t, uint32_t task);
-/* Nothing more comes at this time: who is complete stands in line. */
-void sim_meet_line_up(sim_world *w);
 void sim_meet_come(sim_world *w, sim_rank *r, uint32_t task);
 /* Slots have become free, or less; `task` does not pass those in line. */
 void sim_meet_settle(sim_world *w, sim_rank *r);
+/* Nothing else happens at this time: gives out slots.  False: none to give. */
+bool sim_meet_end(sim_world *w);
+bool sim_meet_settling(const sim_world *w);
 bool sim_meet_yields(const sim_world *w, const sim_rank *r, uint32_t task);
 
 /* plan.c, stream.c */
 /* Bit per dimension along which a collective of all ranks moves. */
 uint32_t sim_mask_of(const sim_world *w, const sc_task_list *t, uint32_t task);
+/* The one algorithm of a subgroup: of the dimension it lies in, or a ring. */
+sc_ccl sim_subgroup_ccl(const sim_world *w, const uint32_t *rank, uint32_t n,
+                        const sc_ccl_list *l);
 bool sim_is_custom(const sim_world *w, const sc_task_list *t, uint32_t task);
 uint32_t sim_root_of(const sc_task_list *t, uint32_t task); /* 0: has none */
 sim_coll *sim_coll_new(sim_world *w, sim_comm *c, sim_plan *plan);
