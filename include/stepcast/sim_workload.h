@@ -36,6 +36,10 @@ typedef struct sc_simulate_opts {
     bool flows; /* with `hw`: messages share links at max-min fair rates
                    instead of queueing */
     sc_fabric_opts routes;
+    /* Ranks sit on different devices of this machine: peak-perf and
+     * local-mem-bw are those of rank 0's, the others' are in proportion.  NULL:
+     * all are alike. */
+    const sc_hw *devices;
     uint32_t queues;     /* per dimension, >= 1 */
     double endpoint;     /* scale of endpoint-delay */
     bool rendezvous;     /* an 8 KiB message asks for every other one */
@@ -112,6 +116,11 @@ sc_status sc_simulate(const sc_workload *w, const sc_system *sys,
                       const sc_simulate_opts *o, sc_arena *a,
                       sc_simulate_result *out, sc_err *err);
 
+/* The error that a result with n_finished < n_ranks is: one diagnostic for
+ * each task of the cycle, located in its rank's file.  SC_OK: all finished. */
+sc_status sc_simulate_deadlock(const sc_workload *w,
+                               const sc_simulate_result *r, sc_err *err);
+
 /* Names of links: "dim0 3->4" between NPUs, "dim1 up 17" from an NPU to its
  * switch, "dim1 down 17" back.  Always terminated. */
 void sc_simulate_link_name(const sc_network *net, uint64_t link, char *buf,
@@ -119,11 +128,6 @@ void sc_simulate_link_name(const sc_network *net, uint64_t link, char *buf,
 uint32_t sc_simulate_link_dim(const sc_network *net, uint64_t link);
 /* Directed links that a dimension has in all. */
 uint64_t sc_simulate_dim_links(const sc_network *net, uint32_t dim);
-
-/* The error that a result with n_finished < n_ranks is: one diagnostic for
- * each task of the cycle, located in its rank's file.  SC_OK: all finished. */
-sc_status sc_simulate_deadlock(const sc_workload *w,
-                               const sc_simulate_result *r, sc_err *err);
 
 #ifdef __cplusplus
 }

@@ -15,10 +15,13 @@ extern "C" {
 typedef struct sc_trace_opts {
     bool names;                  /* keep names of nodes */
     bool tensors;                /* keep what nodes read and write */
-    bool ids;                    /* ranks of a class have equal ids, too */
+    bool ids;                    /* ranks of a class have equal ids, too, and
+                                    names where they are kept */
     bool zero_is_world;          /* group "0" is all ranks even where the
                                     groups below say otherwise; without a group
                                     of that name it always is */
+    bool micros;                 /* durations as duration_micros has them,
+                                    not as duration_ps */
     uint32_t n_groups;           /* of a communicator-group file */
     const sc_rank_group *groups; /* ranks relative to the job's first */
 } sc_trace_opts;

@@ -28,6 +28,7 @@ static const sc_rules rows[] = {
         .orders_ignored = true,
         .switches_only_forward = true,
         .empty_kernels_free = true,
+        .durations_in_micros = true,
         .group_zero_is_world = true,
         .idle_is_exposed = true,
     },

@@ -29,10 +29,10 @@ static sc_status find_rules(cli *c, simulate_run *r)
     names[known] = NULL;
     r->rules = sc_rules_find(r->o->compat);
     if (r->rules && (!r->o->compat || r->rules != rows)) return SC_OK;
+    const char *one = sc_sprintf(c->arena, "write %s", names[0]);
     return sc_error(c->err, SC_EINPUT, SC_C_UNKNOWN_NAME,
                     sc_pos_option(c->arena, "--compat", r->o->compat),
-                    cli_hint(c, r->o->compat, names, "write astra-sim"),
-                    "no such mode");
+                    cli_hint(c, r->o->compat, names, one), "no such mode");
 }
 
 static sc_status find_mode(cli *c, simulate_run *r)
@@ -100,6 +100,7 @@ static sc_status load_machine(cli *c, simulate_run *r, const sc_hw **hw)
     const char *text = r->o->network;
     sc_pos pos = sc_pos_option(c->arena, "--network", text);
     SC_TRY(sc_hw_build(text, pos, c->arena, hw, c->err));
+    if ((*hw)->n_groups > 0) r->opts.devices = *hw;
     SC_TRY(sc_trace_machine_network(*hw, pos, &r->network, c->err));
     if (sc_trace_machine_is_network(*hw)) return SC_OK;
     if (r->o->compat || !r->opts.links)
@@ -146,6 +147,9 @@ static sc_status load_network(cli *c, simulate_run *r)
 
 /* ---- workloads ------------------------------------------------------------- */
 
+/* What tasks are called. */
+enum names { NAMES_NONE, NAMES_OF_CLASS, NAMES_OWN };
+
 /* One --workload PREFIX[@FIRST_RANK]. */
 typedef struct job {
     const char *text, *prefix;
@@ -177,10 +181,12 @@ static const char *groups_of(const simulate_opts *o, uint32_t i)
     return file && strcmp(file, "empty") != 0 ? file : NULL;
 }
 
-static sc_status read_job(cli *c, const simulate_run *r, uint32_t i, bool names,
-                          job *j)
+static sc_status read_job(cli *c, const simulate_run *r, uint32_t i,
+                          enum names names, job *j)
 {
-    sc_trace_opts t = {.names = names,
+    sc_trace_opts t = {.names = names != NAMES_NONE,
+                       .ids = names == NAMES_OWN || r->system.n_node_ccl > 0,
+                       .micros = r->rules->durations_in_micros,
                        .zero_is_world = r->rules->group_zero_is_world};
     sc_rank_group *groups = NULL;
     const char *file = groups_of(r->o, i);
@@ -195,12 +201,17 @@ static sc_status read_job(cli *c, const simulate_run *r, uint32_t i, bool names,
 
 static sc_status scale(cli *c, simulate_run *r, job *j)
 {
-    uint32_t from = j->w.n_ranks, to = (uint32_t)r->o->scale_to;
+    uint32_t to = (uint32_t)r->o->scale_to;
     sc_workload larger;
-    SC_TRY(sc_workload_scale(&j->w, to, NULL, c->arena, &r->assumptions,
-                             &larger, c->err));
-    sc_text_add(&r->assumptions, "%u ranks stand for %u: --scale-to\n", from,
-                to);
+    sc_status s = sc_workload_scale(&j->w, to, NULL, c->arena, &r->assumptions,
+                                    &larger, c->err);
+    if (s != SC_OK) {
+        for (uint32_t i = 0; i < c->err->n; i++)
+            if (!c->err->d[i].file[0])
+                snprintf(c->err->d[i].file, sizeof c->err->d[i].file,
+                         "--scale-to %u", to);
+        return s;
+    }
     j->w = larger;
     return SC_OK;
 }
@@ -256,7 +267,7 @@ static sc_status join(cli *c, simulate_run *r, job *j, uint32_t n)
     return sc_workload_join(all, have, c->arena, &r->w, c->err);
 }
 
-static sc_status load_workloads(cli *c, simulate_run *r, bool names)
+static sc_status load_workloads(cli *c, simulate_run *r, enum names names)
 {
     const simulate_opts *o = r->o;
     uint32_t n = 0, n_groups = 0;
@@ -341,11 +352,13 @@ sc_status cli_simulate_load(cli *c, simulate_run *r)
     if (o->compat) sc_text_add(&r->warnings, "%s", r->system.compat_warnings);
     SC_TRY(load_network(c, r));
     if (o->memory) SC_TRY(sc_pool_read(o->memory, c->arena, &r->pool, c->err));
-    SC_TRY(load_workloads(c, r, o->trace != NULL));
+    SC_TRY(load_workloads(c, r, o->trace ? NAMES_OF_CLASS : NAMES_NONE));
     return set_opts(c, r);
 }
 
+/* Each rank's own: of what else it shares a class with may be called otherwise.
+ * Classes are then others, places of tasks in them the same. */
 sc_status cli_simulate_names(cli *c, simulate_run *r)
 {
-    return load_workloads(c, r, true);
+    return load_workloads(c, r, NAMES_OWN);
 }

@@ -9,22 +9,23 @@
 
 #define SHOWN_RANKS 3 /* of the slowest, and of the fastest */
 #define SHOWN_LINKS 3
+#define SHOWN_JOBS  4
 #define FULL        0.9 /* of a link's time that makes it the reason */
 
-typedef struct shown {
+typedef struct word {
     char s[32];
-} shown;
+} word;
 
-static shown time_of(sc_time t)
+static word time_of(sc_time t)
 {
-    shown x;
+    word x;
     sc_unit_print_short(sc_time_to_s(t), SC_U_TIME, x.s, sizeof x.s);
     return x;
 }
 
-static shown bytes_of(uint64_t v)
+static word bytes_of(uint64_t v)
 {
-    shown x;
+    word x;
     sc_unit_print_short((double)v, SC_U_BYTES, x.s, sizeof x.s);
     return x;
 }
@@ -54,32 +55,67 @@ static void dimensions(const sc_network *net, sc_text *out)
     }
 }
 
+/* Ranks between jobs do nothing. */
+static bool works(const sc_report_simulation *s, uint32_t rank)
+{
+    return s->w->classes[s->w->ranks[rank].cls].n_tasks > 0;
+}
+
+static uint32_t count_working(const sc_report_simulation *s)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < s->r->n_ranks; i++) n += works(s, i);
+    return n;
+}
+
+static bool is_job(const sc_report_simulation *s, const sc_rank_job *j)
+{
+    for (uint32_t i = j->first; i < j->first + j->n; i++)
+        if (works(s, i)) return true;
+    return false;
+}
+
 static void head(const sc_report_simulation *s, sc_text *out)
 {
     const sc_workload *w = s->w;
-    for (uint32_t i = 0; i < w->n_jobs && i < 4; i++)
-        sc_text_add(out, "%s%s", i ? " + " : "", base_name(w->jobs[i].name));
-    if (w->n_jobs > 4) sc_text_add(out, " + %u more", w->n_jobs - 4);
-    sc_text_add(out, ", %u ranks of %u kind%s\n", w->n_ranks, w->n_classes,
-                w->n_classes == 1 ? "" : "s");
+    uint32_t n = count_working(s), shown = 0, more = 0, kinds = 0;
+    for (uint32_t i = 0; i < w->n_jobs; i++) {
+        if (!is_job(s, &w->jobs[i])) continue;
+        if (shown == SHOWN_JOBS)
+            more++;
+        else
+            sc_text_add(out, "%s%s", shown++ ? " + " : "",
+                        base_name(w->jobs[i].name));
+    }
+    if (more) sc_text_add(out, " + %u more", more);
+    for (uint32_t i = 0; i < w->n_classes; i++)
+        kinds += w->classes[i].n_tasks > 0;
+    sc_text_add(out, ", %u ranks of %u kind%s", n, kinds,
+                kinds == 1 ? "" : "s");
+    if (n < w->n_ranks) sc_text_add(out, ", %u without work", w->n_ranks - n);
+    sc_text_add(out, "\n");
     if (s->machine)
         sc_text_add(out, "%s", s->machine);
     else
         dimensions(s->net, out);
-    sc_text_add(out, "  %s\n\n", s->mode);
+    bool own = s->opts->rules == sc_rules_find(NULL);
+    sc_text_add(out, "\n%s %s\n\n", own ? "fidelity" : "compatible with",
+                s->mode);
 }
 
 /* ---- ranks ----------------------------------------------------------------- */
 
 /* The rank that ends last, or first; of equals the lowest. */
-static uint32_t extreme(const sc_simulate_result *r, bool last)
+static uint32_t extreme(const sc_report_simulation *s, bool last)
 {
-    uint32_t best = 0;
-    for (uint32_t i = 1; i < r->n_ranks; i++)
-        if (last ? r->rank[i].finish > r->rank[best].finish
-                 : r->rank[i].finish < r->rank[best].finish)
+    const sc_rank_times *t = s->r->rank;
+    uint32_t best = UINT32_MAX;
+    for (uint32_t i = 0; i < s->r->n_ranks; i++)
+        if (works(s, i) &&
+            (best == UINT32_MAX || (last ? t[i].finish > t[best].finish
+                                         : t[i].finish < t[best].finish)))
             best = i;
-    return best;
+    return best == UINT32_MAX ? 0 : best;
 }
 
 static void shares(const sc_rank_times *t, sc_text *out)
@@ -112,62 +148,67 @@ static void rank_line(const sc_simulate_result *r, uint32_t i, sc_text *out)
 }
 
 /* `n` ranks by falling finish: those that end last, or first. */
-static void some_ranks(const sc_simulate_result *r, uint32_t n, bool last,
+static void some_ranks(const sc_report_simulation *s, uint32_t n, bool last,
                        sc_text *out)
 {
+    const sc_rank_times *t = s->r->rank;
     uint32_t chosen[2 * SHOWN_RANKS], have = 0;
-    for (uint32_t i = 0; i < r->n_ranks; i++) {
+    for (uint32_t i = 0; i < s->r->n_ranks; i++) {
+        if (!works(s, i)) continue;
         uint32_t at = have < n ? have++ : n;
         while (at > 0) {
-            sc_time other = r->rank[chosen[at - 1]].finish;
-            sc_time own = r->rank[i].finish;
-            if (last ? own <= other : own > other) break;
+            sc_time other = t[chosen[at - 1]].finish;
+            if (last ? t[i].finish <= other : t[i].finish > other) break;
             if (at < n) chosen[at] = chosen[at - 1];
             at--;
         }
         if (at < n) chosen[at] = i;
     }
     for (uint32_t c = 0; c < have; c++)
-        rank_line(r, chosen[last ? c : have - 1 - c], out);
+        rank_line(s->r, chosen[last ? c : have - 1 - c], out);
 }
 
-static bool all_equal(const sc_simulate_result *r)
+static bool all_equal(const sc_report_simulation *s)
 {
-    const sc_rank_times *a = &r->rank[0], *b = a;
-    for (uint32_t i = 1; i < r->n_ranks; i++, a = b) {
-        b = &r->rank[i];
-        if (a->finish != b->finish || a->compute != b->compute ||
-            a->exposed != b->exposed || a->stalled != b->stalled)
+    const sc_rank_times *a = NULL;
+    for (uint32_t i = 0; i < s->r->n_ranks; i++) {
+        const sc_rank_times *b = &s->r->rank[i];
+        if (!works(s, i)) continue;
+        if (a && (a->finish != b->finish || a->compute != b->compute ||
+                  a->exposed != b->exposed || a->stalled != b->stalled))
             return false;
+        a = b;
     }
     return true;
 }
 
-static void ranks(const sc_simulate_result *r, sc_text *out)
+static void ranks(const sc_report_simulation *s, sc_text *out)
 {
-    uint32_t n = r->n_ranks;
-    if (all_equal(r)) return;
+    if (all_equal(s)) return;
     sc_text_add(out, "  %-13s  %10s %10s %13s %14s %10s\n", "rank", "finish",
                 "compute", "exposed comm", "remote memory", "idle");
-    if (n <= 2 * SHOWN_RANKS) {
-        some_ranks(r, n, true, out);
+    if (count_working(s) <= 2 * SHOWN_RANKS) {
+        some_ranks(s, 2 * SHOWN_RANKS, true, out);
         return;
     }
-    some_ranks(r, SHOWN_RANKS, true, out);
+    some_ranks(s, SHOWN_RANKS, true, out);
     sc_text_add(out, "  %13s\n", "...");
-    some_ranks(r, SHOWN_RANKS, false, out);
+    some_ranks(s, SHOWN_RANKS, false, out);
 }
 
 static void jobs(const sc_report_simulation *s, sc_text *out)
 {
+    const char *title = "jobs";
     for (uint32_t i = 0; s->w->n_jobs > 1 && i < s->w->n_jobs; i++) {
         const sc_rank_job *j = &s->w->jobs[i];
         sc_time end = 0;
+        if (!is_job(s, j)) continue;
         for (uint32_t r = j->first; r < j->first + j->n; r++)
             if (s->r->rank[r].finish > end) end = s->r->rank[r].finish;
-        sc_text_add(out, "  %-13s  %-10s ranks %u to %u, %s\n", i ? "" : "jobs",
+        sc_text_add(out, "  %-13s  %-10s ranks %u to %u, %s\n", title,
                     time_of(end).s, j->first, j->first + j->n - 1,
                     base_name(j->name));
+        title = "";
     }
 }
 
@@ -178,7 +219,8 @@ static void links(const sc_report_simulation *s, sc_text *out)
     report_tier tier[SC_HW_DIMS];
     uint32_t top[SHOWN_LINKS];
     uint32_t n_tiers = report_tiers(s, tier);
-    for (uint32_t i = 0; i < n_tiers; i++)
+    for (uint32_t i = 0; i < n_tiers; i++) {
+        if (tier[i].links == 0) continue;
         sc_text_add(
             out,
             "  %-13s  %-14s %-15s %llu of %llu links used, %s, busy "
@@ -186,6 +228,7 @@ static void links(const sc_report_simulation *s, sc_text *out)
             i ? "" : "links", tier[i].name, tier[i].kind ? tier[i].kind : "",
             (unsigned long long)tier[i].used, (unsigned long long)tier[i].links,
             bytes_of(tier[i].bytes).s, 100 * tier[i].mean);
+    }
     uint32_t n = report_busiest(s, SHOWN_LINKS, top);
     for (uint32_t i = 0; i < n; i++) {
         const sc_link_use *l = &s->r->link[top[i]];
@@ -241,11 +284,12 @@ static void other(const sc_report_simulation *s, sc_text *out)
 {
     if (!s->other.name) return;
     sc_text_add(out, "  %-13s  ", "compatible");
+    double off = percent(s->other.makespan - s->r->makespan, s->r->makespan);
+    char by[32] = "equal";
+    if (off >= 0.05 || off <= -0.05) snprintf(by, sizeof by, "%+.1f %%", off);
     if (s->other.finished)
-        sc_text_add(
-            out, "%-10s %s: %+.1f %%\n", time_of(s->other.makespan).s,
-            s->other.name,
-            percent(s->other.makespan - s->r->makespan, s->r->makespan));
+        sc_text_add(out, "%-10s %s: %s\n", time_of(s->other.makespan).s,
+                    s->other.name, by);
     else
         sc_text_add(out, "%s never ends: a deadlock\n", s->other.name);
 }
@@ -253,10 +297,10 @@ static void other(const sc_report_simulation *s, sc_text *out)
 void sc_report_simulation_text(const sc_report_simulation *s, sc_text *out)
 {
     const sc_simulate_result *r = s->r;
-    uint32_t last = extreme(r, true), first = extreme(r, false);
+    uint32_t last = extreme(s, true), first = extreme(s, false);
     head(s, out);
     sc_text_add(out, "  %-13s  %-10s ", "makespan", time_of(r->makespan).s);
-    if (all_equal(r))
+    if (all_equal(s))
         sc_text_add(out, "of all ranks alike\n");
     else if (r->rank[first].finish == r->rank[last].finish)
         sc_text_add(out, "all ranks end together\n");
@@ -267,12 +311,11 @@ void sc_report_simulation_text(const sc_report_simulation *s, sc_text *out)
     reason(s, last, out);
     other(s, out);
     jobs(s, out);
-    ranks(r, out);
+    ranks(s, out);
     links(s, out);
-    sc_text_add(out, "  %-13s  %llu task%s, %llu messages, %llu events",
-                "engine", (unsigned long long)r->n_tasks,
-                r->n_tasks == 1 ? "" : "s", (unsigned long long)r->n_messages,
-                (unsigned long long)r->n_events);
+    sc_text_add(out, "  %-13s  %llu messages of %llu task%s", "engine",
+                (unsigned long long)r->n_messages,
+                (unsigned long long)r->n_tasks, r->n_tasks == 1 ? "" : "s");
     if (r->n_simulated < r->n_ranks)
         sc_text_add(out, "; %u of %u ranks run and stand for all",
                     r->n_simulated, r->n_ranks);

@@ -47,6 +47,14 @@ static bool is_pending(const sim_rank *r, uint32_t task)
     return r->left[task] > 0 || is_ready(r, task);
 }
 
+/* Has not started, or waits. */
+static bool is_open(const search *x, uint32_t rank, uint32_t task)
+{
+    for (const blocked *b = x->of[rank]; b; b = b->next)
+        if (b->is.task == task) return true;
+    return is_pending(&x->w->rank[rank], task);
+}
+
 /* Whether `task` comes after `from`, through what has not started. */
 static bool comes_after(search *x, const sim_rank *r, uint32_t from,
                         uint32_t task)
@@ -97,12 +105,14 @@ static uint32_t counterpart(const search *x, const sim_waiting *b,
     uint8_t kind = b->kind == SIM_WAITS_SEND ? SC_TASK_SEND : SC_TASK_RECV;
     *near = SC_TASK_WORLD;
     for (uint32_t i = 0; i < t->n_tasks; i++) {
-        if (t->kind[i] != kind || !is_pending(r, i) ||
+        if (t->kind[i] != kind || !is_open(x, b->on, i) ||
             r->trace->peers[t->peer[i]] != b->rank ||
             sim_tag(r->trace->tags[t->tag[i]]) != b->tag)
             continue;
-        if (t->size[i] == b->size) return i;
-        *near = i;
+        if (t->size[i] != b->size)
+            *near = i;
+        else if (is_pending(r, i))
+            return i;
     }
     return SC_TASK_WORLD;
 }
@@ -118,10 +128,12 @@ static uint32_t call_of(const search *x, const sim_waiting *b, uint32_t *near)
     *near = SC_TASK_WORLD;
     for (uint32_t i = 0; i < t->n_tasks; i++) {
         if (t->kind[i] != SC_TASK_COLL || t->coll[i] != coll ||
-            !is_pending(r, i) || sim_comm_of(w, r, i) != comm)
+            !is_open(x, b->on, i) || sim_comm_of(w, r, i) != comm)
             continue;
-        if (t->size[i] == b->size || sim_is_custom(w, t, i)) return i;
-        *near = i;
+        if (t->size[i] != b->size && !sim_is_custom(w, t, i))
+            *near = i;
+        else if (is_pending(r, i))
+            return i;
     }
     return SC_TASK_WORLD;
 }

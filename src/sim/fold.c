@@ -50,7 +50,7 @@ static way way_between(const sim_world *w, uint32_t from, uint32_t to)
         bool back = d->size - ahead < ahead;
         out.hops =
             d->kind == SC_DIM_RING ? (back ? d->size - ahead : ahead) : 1;
-        if (d->kind == SC_DIM_RING && w->o->links) {
+        if (d->kind == SC_DIM_RING && w->served) {
             if (out.hops > 1) out.plain = false;
             out.hops = 1 + back; /* which of the two links */
         }
@@ -159,7 +159,7 @@ static bool dim_alike(const sim_world *w, const sc_ccl *c, uint32_t dim)
     if (c->flat && w->n_dims > 1 &&
         (c->kind != SC_CCL_RING || !w->rules->first_dim_only))
         return false;
-    bool far = d->kind == SC_DIM_RING && w->o->links && d->size > 3;
+    bool far = d->kind == SC_DIM_RING && w->served && d->size > 3;
     switch (c->kind) {
     case SC_CCL_RING: return true;
     case SC_CCL_DIRECT: return !far;
@@ -288,10 +288,23 @@ static bool choose(folding *f, uint32_t *stand_in)
     return true;
 }
 
+/* Chunks that go round both ways come to a port at one time, and which of them
+ * is first there is by the ranks' numbers; but for a ring's two directions. */
+static bool ways_meet(const sim_world *w)
+{
+    if (!w->served || w->o->queues < 2) return false;
+    for (int op = 0; op < SC_N_CCL_OPS; op++)
+        if (w->sys->ccl[op].n && w->sys->ccl[op].dim[0].kind != SC_CCL_RING)
+            return true;
+    return w->n_dims > 1 || w->dim[0].kind != SC_DIM_RING;
+}
+
 static bool can_fold(const sim_world *w)
 {
-    if (!w->o->fold || w->machine || w->o->speed || w->o->jitter > 0)
+    if (!w->o->fold || w->machine || w->o->devices || w->o->speed ||
+        w->o->jitter > 0)
         return false;
+    if (ways_meet(w)) return false;
     if (w->w->n_classes == w->w->n_ranks || w->sys->n_node_ccl) return false;
     for (int op = 0; op < SC_N_CCL_OPS; op++)
         if (w->sys->ccl_custom[op].n) return false;

@@ -8,7 +8,8 @@
  * whatever the times are), not by when they are issued.
  *
  * When the last member has come, the collective stands in line on every
- * member, behind those that were complete before.  A rank promises its free
+ * member, behind those that were complete before; of several that were
+ * complete at one time the smallest index in their traces goes first.  A rank promises its free
  * slots to the first in its line; a collective that every member has promised
  * a slot starts.  All lines have one order, so the oldest is never behind
  * another that waits for it: no deadlock, and nobody waits for ever.  Sends,
@@ -33,12 +34,22 @@ struct sim_meet {
     uint64_t size;
     uint32_t coll, root, ordinal;
     uint32_t n_came, n_promised;
+    uint32_t first; /* smallest task of a member */
     sim_turn *turn; /* [comm->n_live] */
 };
+
+typedef struct complete {
+    sim_meet *meet;
+    sim_comm *comm;
+    uint32_t task; /* smallest of a member */
+    uint32_t seq;
+} complete;
 
 struct sim_meets {
     sim_meet **table;
     uint32_t n, cap;
+    complete *full; /* [n_full] since the present time began */
+    uint32_t n_full, full_cap;
     uint32_t **ordinal; /* [n_classes][n_tasks] */
 };
 
@@ -311,13 +322,39 @@ void sim_meet_come(sim_world *w, sim_rank *r, uint32_t task)
     if (!x) return;
     if (!x->plan) x->plan = plan;
     x->turn[comm->folded ? 0 : member].task = task;
+    if (x->n_came == 0 || task < x->first) x->first = task;
     if (++x->n_came < comm->n_live) return;
-    for (uint32_t i = 0; i < comm->n_live; i++)
-        join(rank_of(w, comm, i), &x->turn[i]);
-    for (uint32_t i = 0; i < comm->n_live; i++) { /* r itself when it is done */
-        sim_rank *other = rank_of(w, comm, i);
-        if (other != r) sim_meet_settle(w, other);
+    struct sim_meets *m = w->meeting;
+    complete *more =
+        sc_grow(w->a, m->full, m->n_full, &m->full_cap, 64, sizeof *more);
+    if (!more) {
+        w->status = sc_error_nomem(w->err);
+        return;
     }
+    m->full = more;
+    m->full[m->n_full] = (complete){x, comm, x->first, m->n_full};
+    m->n_full++;
+}
+
+static int by_task(const void *a, const void *b)
+{
+    const complete *x = a, *y = b;
+    int d = by_number(x->task, y->task);
+    return d ? d : by_number(x->seq, y->seq);
+}
+
+void sim_meet_line_up(sim_world *w)
+{
+    struct sim_meets *m = w->meeting;
+    uint32_t n = m->n_full;
+    if (n > 1) qsort(m->full, n, sizeof *m->full, by_task);
+    m->n_full = 0;
+    for (uint32_t k = 0; k < n; k++)
+        for (uint32_t i = 0; i < m->full[k].comm->n_live; i++)
+            join(rank_of(w, m->full[k].comm, i), &m->full[k].meet->turn[i]);
+    for (uint32_t k = 0; k < n; k++) /* meets that start are forgotten */
+        for (uint32_t i = 0; i < m->full[k].comm->n_live; i++)
+            sim_meet_settle(w, rank_of(w, m->full[k].comm, i));
 }
 
 /* ---- when nothing happens any more ------------------------------------- */

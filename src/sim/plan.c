@@ -237,6 +237,20 @@ sim_comm *sim_comm_of(sim_world *w, sim_rank *r, uint32_t task)
 
 /* ---- algorithms -------------------------------------------------------- */
 
+/* Halves that are whole: out along distances 1, 2, 4 ..., back the same way. */
+static void whole_steps(sim_phase *p)
+{
+    uint32_t out = p->op == SC_OP_AG ? 0 : p->n_steps;
+    if (p->op == SC_OP_AR) out /= 2;
+    for (uint32_t i = 0; i <= p->n_steps; i++) {
+        uint32_t left = p->n_steps - i; /* steps until all is back */
+        bool away = i < out;
+        p->step_off[i] = away ? 1ull << i : left ? 1ull << (left - 1) : 1;
+        p->step_size[i] = p->size >> (away ? i + 1 : left);
+        if (p->op == SC_OP_AG) p->step_size[i] = p->size << i;
+    }
+}
+
 /* Messages of halving-doubling (Thakur et al., 2005) in the order in which
  * one member inserts them: distances and sizes. */
 static bool halving_steps(sim_world *w, sim_phase *p)
@@ -249,6 +263,10 @@ static bool halving_steps(sim_world *w, sim_phase *p)
     if (!p->step_size || !p->step_off) {
         w->status = sc_error_nomem(w->err);
         return false;
+    }
+    if (!w->rules->chunks_cut) {
+        whole_steps(p);
+        return true;
     }
     uint64_t off = 1, size = p->size / 2;
     if (p->op == SC_OP_AG) {

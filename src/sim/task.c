@@ -105,9 +105,11 @@ static void count(sim_world *w, sim_rank *r, uint32_t task, int slot, int by)
 
 /* Williams et al., "Roofline", CACM 2009: the lesser of peak and
  * bandwidth x intensity. */
-static double roofline_ns(const sim_world *w, double ops, double bytes)
+static double roofline_ns(const sim_world *w, const sim_rank *r, double ops,
+                          double bytes)
 {
-    double bw = w->sys->local_mem_bw, peak = w->sys->peak_flops;
+    double bw = w->sys->local_mem_bw * r->mem_share;
+    double peak = w->sys->peak_flops * r->peak_share;
     if (ops == 0 && !w->rules->empty_kernels_free) return bytes / bw * 1e9;
     double perf = fmin(bw * (ops / bytes), peak);
     return perf > 0 ? ops / perf * 1e9 : 0;
@@ -164,8 +166,8 @@ static void start_kernel(sim_world *w, sim_rank *r, uint32_t task)
         (t->size[task] == 0 && t->ops[task] == 0))
         d = recorded(w, t->duration[task]);
     else
-        d = sim_ns(w,
-                   roofline_ns(w, (double)t->ops[task], (double)t->size[task]));
+        d = sim_ns(
+            w, roofline_ns(w, r, (double)t->ops[task], (double)t->size[task]));
     sim_later(w, r, scaled(w, r, task, d), SIM_CALL_TASK, NULL, 0, task);
 }
 
@@ -190,6 +192,7 @@ static void begin(sim_world *w, sim_rank *r, uint32_t task)
     int slot = slot_of(w, t, task);
     r->busy[slot]++;
     if (slot == SIM_MEET) {
+        comm_step(w, r, 1); /* from now on it is what the rank waits for */
         sim_meet_come(w, r, task);
         return;
     }
@@ -301,7 +304,6 @@ void sim_task_starts(sim_world *w, sim_rank *r, uint32_t task)
     if (r->span) r->span[task].start = w->q.now;
     r->busy[SIM_MEET]--;
     r->busy[SIM_COMM]++;
-    comm_step(w, r, 1);
 }
 
 static bool all_idle(const sim_rank *r)

@@ -6,8 +6,11 @@
  * dimensions in ascending order.  Store-and-forward: a message is sent on when
  * all of it has come, and arrives after latency + bytes / rate per link.
  * Cut-through: its head goes on after the latency, its tail follows when the
- * slowest link so far has carried it.  Without links: hops x latency
- * + bytes / rate.
+ * slowest link so far has carried it.
+ *
+ * Without links in between: of each dimension only the first and the last link
+ * of a way are served in order, the ports of its ends (cut-through); without
+ * these, too, a closed form: hops x latency + bytes / rate.
  */
 #include "sim/world.h"
 
@@ -41,7 +44,7 @@ sc_time sim_wire_time(const sim_world *w, uint32_t src, uint32_t dst,
                       uint64_t size)
 {
     double latency = 0, slowest = 0;
-    if (w->o->links || w->machine) return 0;
+    if (w->served || w->machine) return 0;
     for (uint32_t i = 0; i < w->n_dims; i++) {
         const sim_dim *d = &w->dim[i];
         uint32_t from = coordinate(d, src), to = coordinate(d, dst);
@@ -86,6 +89,18 @@ static uint32_t next_dim(const sim_world *w, const sim_message *m)
     return i;
 }
 
+/* Between ports: the link out of the sender, then that into the receiver,
+ * which may be the same. */
+static uint64_t port(sim_message *m, const sim_dim *d, uint32_t here, bool back)
+{
+    uint32_t from = coordinate(d, m->at), to = coordinate(d, m->dst);
+    uint32_t before = back ? (to + 1) % d->size : (to + d->size - 1) % d->size;
+    bool far = before != from;
+    m->inside = far;
+    m->at += ((far ? before : to) - from) * d->stride;
+    return d->first_link + 2 * (uint64_t)here + back;
+}
+
 /* The next link and where it leads.  Inside a switch a message stays `at` the
  * rank it came from until it has been carried down. */
 static uint64_t next_link(const sim_world *w, sim_message *m, uint32_t i)
@@ -111,6 +126,7 @@ static uint64_t next_link(const sim_world *w, sim_message *m, uint32_t i)
     }
     bool back = to < from;
     if (d->kind == SC_DIM_RING) (void)distance(d, from, to, &back);
+    if (!w->o->links) return port(m, d, here, back);
     uint32_t next =
         back ? (from + d->size - 1) % d->size : (from + 1) % d->size;
     m->at = m->at + (next - from) * d->stride;
@@ -169,11 +185,11 @@ static void wait_for(sim_link *l, sim_message *m, uint64_t link)
 
 /* The head goes on, the tail follows. */
 static void cut_through(sim_world *w, sim_message *m, const sim_dim *d,
-                        sim_link *l)
+                        sim_link *l, double latency_ns)
 {
     sc_time now = w->q.now, start = l->free > now ? l->free : now;
     sc_time serial = sim_ns(w, (double)m->size / d->bytes_per_ns);
-    sc_time latency = sim_ns(w, d->latency_ns);
+    sc_time latency = sim_ns(w, latency_ns);
     sc_time tail = start + serial + latency;
     l->free = start + serial;
     account(l, m, serial);
@@ -209,10 +225,14 @@ void sim_wire_hop(sim_world *w, sim_message *m)
     }
     uint32_t i = next_dim(w, m);
     const sim_dim *d = &w->dim[i];
+    uint32_t from = coordinate(d, m->at);
     uint64_t link = next_link(w, m, i);
     sim_link *l = &w->link[link];
-    if (!w->rules->store_and_forward)
-        cut_through(w, m, d, l);
+    double steps = 1;
+    if (!w->o->links && m->inside && d->kind != SC_DIM_SWITCH)
+        steps = hops(d, from, coordinate(d, m->at));
+    if (!w->store_and_forward)
+        cut_through(w, m, d, l, steps * d->latency_ns);
     else if (l->taken)
         wait_for(l, m, link);
     else
@@ -230,7 +250,7 @@ void sim_wire_send(sim_world *w, sim_message *m, sc_time delay)
         sim_put(w, &m->e, w->q.now);
     } else if (w->machine) {
         sim_machine_send(w, m);
-    } else if (w->o->links) {
+    } else if (w->served) {
         sim_wire_hop(w, m);
     } else {
         m->e.kind = SIM_EV_ARRIVE;
@@ -263,7 +283,12 @@ sc_status sim_wire_init(sim_world *w)
         w->n_links += w->n_npus * sim_links_per_rank(d->kind, d->size);
     }
     w->n_dims = w->net->n_dims;
-    if (w->o->hw || !w->o->links) {
+    w->served =
+        w->o->links || (!w->rules->ports_unlimited && w->sys->port_limit);
+    w->store_and_forward =
+        w->rules->store_and_forward ||
+        (w->o->links && w->sys->switching == SC_STORE_AND_FORWARD);
+    if (w->o->hw || !w->served) {
         w->n_links = 0;
         if (w->sys->in_network) {
             w->port = sc_alloc(w->a, (size_t)w->n_dims * w->n_npus * 2,

@@ -13,6 +13,25 @@ void sc_simulate_opts_init(sc_simulate_opts *o)
                             .fold = true};
 }
 
+/* Exchanges of which the trace tells neither kind nor peer can be replayed
+ * only. */
+static sc_status check_tasks(const sim_world *w)
+{
+    for (uint32_t r = 0; r < w->w->n_ranks && !w->sys->replay_only; r++) {
+        uint32_t cls = w->w->ranks[r].cls;
+        const sc_task_list *t = &w->w->classes[cls];
+        if (r > 0 && cls <= w->w->ranks[r - 1].cls) continue; /* seen */
+        for (uint32_t i = 0; i < t->n_tasks; i++)
+            if (t->flags[i] & SC_TASK_NO_COMM)
+                return sc_error(w->err, SC_EINPUT, SC_C_MISSING, (sc_pos){0},
+                                "with replay-only its recorded time counts",
+                                "rank %u, task %llu: neither the kind of the "
+                                "exchange nor its peer is given",
+                                r, (unsigned long long)t->id[i]);
+    }
+    return SC_OK;
+}
+
 static sc_status check(const sim_world *w)
 {
     if (w->w->n_ranks > w->n_npus)
@@ -23,6 +42,22 @@ static sc_status check(const sim_world *w)
     return SC_OK;
 }
 
+/* How fast the rank's device is beside rank 0's. */
+static void init_device(const sim_world *w, sim_rank *r)
+{
+    const sc_hw *hw = w->o->devices;
+    r->peak_share = r->mem_share = 1;
+    if (!hw || r->id >= hw->n_devices) return;
+    const sc_device *mine = sc_hw_device_at(hw, r->id);
+    const sc_device *first = sc_hw_device_at(hw, 0);
+    if (mine->peak[SC_BF16] > 0 && first->peak[SC_BF16] > 0)
+        r->peak_share = mine->peak[SC_BF16] / first->peak[SC_BF16];
+    else if (mine->peak[SC_FP16] > 0 && first->peak[SC_FP16] > 0)
+        r->peak_share = mine->peak[SC_FP16] / first->peak[SC_FP16];
+    if (mine->mem_bw > 0 && first->mem_bw > 0)
+        r->mem_share = mine->mem_bw / first->mem_bw;
+}
+
 static sc_status init_rank(sim_world *w, uint32_t i, uint32_t id)
 {
     sim_rank *r = &w->rank[i];
@@ -30,6 +65,7 @@ static sc_status init_rank(sim_world *w, uint32_t i, uint32_t id)
     r->id = id;
     r->trace = &w->w->ranks[id];
     r->tasks = &w->w->classes[r->trace->cls];
+    init_device(w, r);
     r->lanes = sc_alloc(w->a, lanes, sizeof *r->lanes);
     r->picks = sc_alloc(w->a, w->net->n_dims, sizeof *r->picks);
     r->trees = sc_alloc(w->a, SC_N_CCL_OPS * w->net->n_dims, 1);
@@ -116,6 +152,7 @@ sc_status sim_world_init(sim_world *w)
 {
     init_scalars(w);
     SC_TRY(check(w));
+    SC_TRY(check_tasks(w));
     SC_TRY(sim_wire_init(w));
     SC_TRY(sim_offload_init(w));
     SC_TRY(init_ranks(w));
@@ -196,6 +233,7 @@ static sc_status run_together(const request *q, const sc_simulate_opts *o,
     sc_simulate_opts again = *o;
     rules.collectives_start_alone = false;
     rules.ready_waits = false;
+    rules.unfit_runs = false;
     again.rules = &rules;
     sim_world *y = SC_NEW(a, sim_world);
     if (!y) return sc_error_nomem(err);

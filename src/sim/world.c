@@ -55,6 +55,16 @@ void sim_warn(sim_world *w, uint32_t what, const char *fmt, ...)
 
 /* ---- the queue --------------------------------------------------------- */
 
+static void too_late(sim_world *w, uint32_t rank)
+{
+    if (w->status == SC_OK)
+        w->status = sc_error(w->err, SC_EINPUT, SC_C_RANGE, (sc_pos){0},
+                             "check durations, sizes and bandwidths",
+                             "rank %u: something ends beyond 26 days, more "
+                             "than is simulated",
+                             rank);
+}
+
 static bool room(sim_world *w, sim_bucket *b)
 {
     if (b->n < b->cap) return true;
@@ -81,6 +91,10 @@ static void put_in(sim_world *w, sim_item x)
 
 void sim_put(sim_world *w, sim_event *e, sc_time due)
 {
+    if (due < w->q.now || due > SC_TIME_MAX / 4) {
+        too_late(w, e->rank < w->n_ranks ? w->rank[e->rank].id : 0);
+        due = w->q.now;
+    }
     e->due = due;
     put_in(w, (sim_item){due, e});
 }
@@ -137,12 +151,7 @@ void sim_later(sim_world *w, sim_rank *r, sc_time delay, uint32_t kind,
                void *what, uint64_t size, uint32_t task)
 {
     if (delay < 0 || delay > SC_TIME_MAX / 4 - w->q.now) {
-        if (w->status == SC_OK)
-            w->status = sc_error(w->err, SC_EINPUT, SC_C_RANGE, (sc_pos){0},
-                                 "check durations, sizes and bandwidths",
-                                 "rank %u: a task ends beyond what time can "
-                                 "express",
-                                 r->id);
+        too_late(w, r->id);
         return;
     }
     sim_batch *b = batch_at(w, r, w->q.now + delay);
@@ -202,6 +211,7 @@ void sim_loop(sim_world *w)
 {
     sim_event *e;
     while (w->status == SC_OK) {
+        if (w->meets && !sim_pending(w)) sim_meet_line_up(w);
         if (w->machine && !sim_pending(w)) sim_machine_settle(w);
         if (w->tier && !sim_pending(w)) sim_tier_settle(w);
         if ((e = sim_get(w)) == NULL) {

@@ -95,8 +95,9 @@ typedef struct sim_bus sim_bus;
 typedef struct sim_rank {
     const sc_task_list *tasks;
     const sc_rank_trace *trace;
-    uint32_t id;    /* the rank it stands for */
-    uint32_t *left; /* [n_tasks] predecessors to come */
+    uint32_t id;                  /* the rank it stands for */
+    double peak_share, mem_share; /* of the system's peak and bandwidth */
+    uint32_t *left;               /* [n_tasks] predecessors to come */
     sim_heap ready[SIM_SLOTS];
     sim_heap fresh; /* became ready while tasks are issued */
     uint32_t busy[SIM_SLOTS];
@@ -353,6 +354,8 @@ typedef struct sim_world {
     bool meets;           /* collectives start on all members at once */
     struct sim_meets *meeting;
     struct sim_memory *memory;
+    bool served; /* messages queue: on links, or at ports */
+    bool store_and_forward;
     struct sim_tier *tier; /* of a pool in tiers, else NULL */
     uint64_t n_links;
     sim_link *link; /* [n_links] */
@@ -430,6 +433,8 @@ uint32_t sim_heap_pop(sim_heap *h);
 typedef struct sim_meet sim_meet;
 sc_status sim_meet_init(sim_world *w);
 bool sim_meets_at(const sim_world *w, const sc_task_list *t, uint32_t task);
+/* Nothing more comes at this time: who is complete stands in line. */
+void sim_meet_line_up(sim_world *w);
 void sim_meet_come(sim_world *w, sim_rank *r, uint32_t task);
 /* Slots have become free, or less; `task` does not pass those in line. */
 void sim_meet_settle(sim_world *w, sim_rank *r);

@@ -231,9 +231,10 @@ static sc_status communication(canon *c, raw_trace *t, const raw_node *n,
     return group_slot(c, t, n, &c->list.group[i]);
 }
 
-static sc_status duration(raw_trace *t, const raw_node *n, sc_time *out)
+static sc_status duration(const canon *c, raw_trace *t, const raw_node *n,
+                          sc_time *out)
 {
-    if (given(n, RAW_DURATION_PS)) {
+    if (given(n, RAW_DURATION_PS) && !c->micros) {
         *out = (sc_time)n->v[RAW_DURATION_PS];
         return SC_OK;
     }
@@ -271,7 +272,7 @@ static sc_status column(canon *c, raw_trace *t, const raw_node *n, uint32_t i)
     if (given(n, RAW_COMM_PRIORITY))
         l->priority[i] = (uint32_t)n->v[RAW_COMM_PRIORITY];
     l->flags[i] = (uint8_t)flags;
-    sc_status s = duration(t, n, &l->duration[i]);
+    sc_status s = duration(c, t, n, &l->duration[i]);
     if (s == SC_OK && comm) s = communication(c, t, n, i);
     return s == SC_ENOMEM ? s : SC_OK; /* other errors wait in t->first */
 }

@@ -30,6 +30,7 @@ typedef struct trace_slots {
 typedef struct canon {
     sc_arena *keep, *tmp;     /* as in raw_trace */
     uint32_t rank, n_ranks;   /* n_ranks 0: not known */
+    bool micros;              /* duration_ps does not count */
     bool zero_is_world;       /* else group "0" is one like any other */
     bool ids, names, tensors; /* what is kept */
     trace_names group_names;
@@ -52,6 +53,8 @@ sc_status canon_cycle(const canon *c, raw_trace *t);
 /* Columns that make two ranks one class. */
 uint64_t canon_hash(const sc_task_list *l, bool ids);
 bool canon_equal(const sc_task_list *x, const sc_task_list *y, bool ids);
+/* The names of a class with as many nodes are those of the file at hand. */
+bool canon_same_names(const canon *c, const sc_task_list *x);
 /* Copies into `a`, with names if `c` keeps them.  Columns that equal those of
  * `like`, another class or NULL, are shared with it: classes often differ in one
  * column. */

@@ -74,6 +74,13 @@ static bool same_text(const char *s, raw_text t)
     return strncmp(s, t.p ? t.p : "", t.n) == 0 && s[t.n] == '\0';
 }
 
+bool canon_same_names(const canon *c, const sc_task_list *x)
+{
+    for (uint32_t i = 0; i < c->list.n_tasks; i++)
+        if (!same_text(x->name[i], c->order[i]->name)) return false;
+    return true;
+}
+
 /* The names of `like`, if they are the same; else copies. */
 static const char **names(const canon *c, sc_arena *a, const sc_task_list *like)
 {

@@ -66,6 +66,7 @@ static sc_status begin(session *s, uint32_t n_ranks, uint32_t resolved,
     s->raw.tensors = s->canon.tensors = o->tensors;
     s->canon.names = o->names;
     s->canon.ids = o->ids;
+    s->canon.micros = o->micros;
     s->canon.n_ranks = resolved;
     s->canon.zero_is_world = zero_is_world(o, n_ranks);
     s->canon.group_names.index.a = s->canon.tensor_names.index.a = &s->keep;
@@ -103,13 +104,19 @@ static sc_status new_class(session *s, uint64_t hash, uint32_t *cls)
     return SC_OK;
 }
 
+static bool is_of(const session *s, uint32_t i)
+{
+    const canon *c = &s->canon;
+    return canon_equal(&s->cls[i], &c->list, c->ids) &&
+           (!c->ids || !c->names || canon_same_names(c, &s->cls[i]));
+}
+
 static sc_status find_class(session *s, uint32_t *cls)
 {
     const sc_task_list *l = &s->canon.list;
     uint64_t hash = canon_hash(l, s->canon.ids);
     uint32_t i = index_first(&s->index, hash);
-    while (i != INDEX_NONE && !canon_equal(&s->cls[i], l, s->canon.ids))
-        i = index_after(&s->index, i);
+    while (i != INDEX_NONE && !is_of(s, i)) i = index_after(&s->index, i);
     *cls = i;
     return i == INDEX_NONE ? new_class(s, hash, cls) : SC_OK;
 }

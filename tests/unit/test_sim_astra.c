@@ -6,6 +6,7 @@
 #include <stepcast/sim_workload.h>
 #include <stepcast/trace.h>
 
+#include "archive.h"
 #include "unit.h"
 
 #include <math.h>
@@ -156,9 +157,14 @@ static bool run_case(run *x, bool *exact)
     return worst <= limit;
 }
 
+static bool ended_there(const table *list, uint32_t row)
+{
+    return strncmp(cell(list, row, "status"), "ok", 2) == 0;
+}
+
 static bool left_out(const table *list, uint32_t row, bool slow)
 {
-    if (strncmp(cell(list, row, "status"), "ok", 2) != 0) return true;
+    if (!ended_there(list, row)) return true;
     return slow && number(list, row, "user_s") > SLOW_S;
 }
 
@@ -168,10 +174,8 @@ static void every_case(void **state)
     sc_err err;
     sc_arena_init(&tables, 0);
     sc_err_init(&err);
-    const char *root =
-        sc_sprintf(&tables, "%s/golden/astra-sim", (const char *)*state);
+    const char *root = *state;
     table list = {.a = &tables, .err = &err};
-    assert_non_null(root);
     read_table(sc_sprintf(&tables, "%s/manifest.csv", root), &list);
     bool slow = getenv("STEPCAST_SLOW") != NULL;
     uint32_t n = 0, bad = 0, n_exact = 0;
@@ -194,29 +198,90 @@ static void every_case(void **state)
     sc_arena_free(&tables);
 }
 
-/* The folder as it is called from everywhere; NULL: the test is skipped. */
-static const char *enter(char *buf, size_t size)
+/* What stopped there (collectives of several groups in other orders on other
+ * ranks) ends in both modes, in the compatible one with a word about it. */
+static void what_stopped_ends(void **state)
+{
+    sc_arena a;
+    sc_err err;
+    sc_arena_init(&a, 0);
+    sc_err_init(&err);
+    const char *root = *state;
+    table list = {.a = &a, .err = &err};
+    uint32_t n = 0;
+    read_table(sc_sprintf(&a, "%s/manifest.csv", root), &list);
+    for (uint32_t i = 0; i < list.csv.n_rows; i++) {
+        run x = {.root = root, .list = &list, .row = i, .a = &a, .err = &err};
+        if (ended_there(&list, i)) continue;
+        set_options(&x);
+        assert_int_equal(load(&x), SC_OK);
+        for (int k = 0; k < 2; k++) {
+            if (k == 1) x.o.rules = sc_rules_find(NULL);
+            sc_status s = sc_simulate(&x.w, &x.system, &x.net, &x.pool, &x.o,
+                                      &a, &x.r, &err);
+            print_message("%s: %s\n", cell(&list, i, "case"),
+                          s == SC_OK ? "ends" : err.d[0].msg);
+            assert_int_equal(s, SC_OK);
+            assert_int_equal(x.r.n_finished, x.r.n_ranks);
+        }
+        n++;
+    }
+    assert_true(n > 0);
+    sc_arena_free(&a);
+}
+
+/* ---- traces ----------------------------------------------------------------- */
+
+/* Every archive once, each into a folder of its name; a file beside it says
+ * that all of it is there. */
+static bool unpack(const char *root, const char *to)
+{
+    char path[4096], folder[4096], done[4200];
+    static const char tail[] = ".tar.zst";
+    sc_err err;
+    sc_err_init(&err);
+    snprintf(path, sizeof path, "%s/workloads", root);
+    DIR *d = opendir(path);
+    bool ok = d != NULL && sc_folder_make(to, &err) == SC_OK;
+    for (struct dirent *e; ok && (e = readdir(d)) != NULL;) {
+        size_t n = strlen(e->d_name), k = strlen(tail);
+        if (n <= k || strcmp(e->d_name + n - k, tail) != 0) continue;
+        snprintf(folder, sizeof folder, "%s/%.*s", to, (int)(n - k), e->d_name);
+        snprintf(done, sizeof done, "%s.done", folder);
+        if (access(done, F_OK) == 0) continue;
+        snprintf(path, sizeof path, "%s/workloads/%s", root, e->d_name);
+        ok = sc_folder_make(folder, &err) == SC_OK &&
+             archive_unpack(path, folder, &err) &&
+             sc_file_write(done, "", 0, &err) == SC_OK;
+    }
+    if (d) closedir(d);
+    return ok;
+}
+
+/* The reference data, by a name that holds in every folder; NULL: the test is
+ * skipped. */
+static char *enter(char *buf, size_t size)
 {
     const char *shared = getenv("STEPCAST_SHARED");
     const char *traces = getenv("STEPCAST_TRACES");
     char here[2048];
     if (!shared || !traces || !getcwd(here, sizeof here)) return NULL;
     bool absolute = shared[0] == '/';
-    snprintf(buf, size, "%s%s%s", absolute ? "" : here, absolute ? "" : "/",
-             shared);
-    return chdir(traces) == 0 ? buf : NULL;
+    snprintf(buf, size, "%s%s%s/golden/astra-sim", absolute ? "" : here,
+             absolute ? "" : "/", shared);
+    return unpack(buf, traces) && chdir(traces) == 0 ? buf : NULL;
 }
 
 int main(void)
 {
-    char buf[4096];
-    void *root = enter(buf, sizeof buf) ? buf : NULL;
+    char buf[4096], *root = enter(buf, sizeof buf);
     if (!root) {
         printf("skipped: needs the reference data that STEPCAST_SHARED names, "
-               "unpacked where STEPCAST_TRACES says\n");
+               "and a folder STEPCAST_TRACES\n");
         return 77;
     }
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_prestate(every_case, root)};
+        cmocka_unit_test_prestate(every_case, root),
+        cmocka_unit_test_prestate(what_stopped_ends, root)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

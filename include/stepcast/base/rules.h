@@ -68,6 +68,8 @@ typedef struct sc_rules {
     bool switches_only_forward;
     /* A work-free or size-free kernel costs nothing. */
     bool empty_kernels_free;
+    /* Recorded times are whole microseconds. */
+    bool durations_in_micros;
     /* The group "0" is all ranks, whatever a file of groups says. */
     bool group_zero_is_world;
     /* Whatever is not compute counts as exposed communication. */

@@ -1,0 +1,426 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Random networks, systems and workloads in the default mode: everything ends,
+ * no port carries more than it can, links carry exactly what algorithms send,
+ * and what is only a way of computing (one rank for all, ports instead of
+ * links) changes nothing.
+ */
+#include "fixture.h"
+#include "property.h"
+#include "small_workload.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static const sc_pool no_pool;
+
+typedef struct world {
+    sc_arena a;
+    sc_err err;
+    sw s;
+    sc_system sys;
+    sc_network net;
+    sc_simulate_opts opts;
+    sc_simulate_result out;
+} world;
+
+static world *new_world(void)
+{
+    world *x = calloc(1, sizeof *x);
+    if (!x) abort();
+    sc_arena_init(&x->a, 0);
+    sc_err_init(&x->err);
+    sc_simulate_opts_init(&x->opts);
+    return x;
+}
+
+static bool done(world *x, prop *p, bool ok, const char *what)
+{
+    if (!ok && prop_reporting(p)) {
+        printf("%s:", what);
+        for (uint32_t i = 0; i < x->net.n_dims; i++)
+            printf(" %s %u (%g GiB/s, %g ns)",
+                   x->net.dim[i].kind == SC_DIM_RING     ? "ring"
+                   : x->net.dim[i].kind == SC_DIM_FULL   ? "full"
+                   : x->net.dim[i].kind == SC_DIM_SWITCH ? "switch"
+                                                         : "mesh",
+                   x->net.dim[i].size, x->net.dim[i].gib_per_s,
+                   x->net.dim[i].latency_ns);
+        printf("; splits %u, active %u, queues %u, makespan %.3f ns",
+               x->sys.splits, x->sys.active_chunks, x->opts.queues,
+               (double)x->out.makespan / 1000);
+        for (uint32_t i = 0; i < x->net.n_dims; i++)
+            printf(" %d", (int)x->sys.ccl[SC_OP_AR].dim[i].kind);
+        if (x->s.n[0])
+            printf("; %s of %llu bytes",
+                   sc_task_coll_names[x->s.node[0][0].coll],
+                   (unsigned long long)x->s.node[0][0].size);
+        printf("; %u of %u ranks finish%s%s\n", x->out.n_finished,
+               x->out.n_ranks, x->err.n ? ": " : "",
+               x->err.n ? x->err.d[0].msg : "");
+    }
+    sc_arena_free(&x->a);
+    free(x);
+    return ok;
+}
+
+static bool run(world *x)
+{
+    sc_status s = sc_simulate(&x->s.w, &x->sys, &x->net, &no_pool, &x->opts,
+                              &x->a, &x->out, &x->err);
+    return s == SC_OK && x->out.n_finished == x->out.n_ranks;
+}
+
+/* ---- what is drawn --------------------------------------------------------- */
+
+static const sc_ccl_kind kinds[] = {SC_CCL_RING, SC_CCL_DIRECT,
+                                    SC_CCL_HALVING_DOUBLING,
+                                    SC_CCL_DOUBLE_BINARY_TREE};
+
+static void draw_network(world *x, prop *p, bool mesh)
+{
+    static const sc_dim_kind dims[] = {SC_DIM_RING, SC_DIM_SWITCH, SC_DIM_FULL,
+                                       SC_DIM_MESH};
+    uint32_t n = 1 + (uint32_t)prop_below(p, 3);
+    x->net = (sc_network){.n_ranks = 1};
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t size = 2 + (uint32_t)prop_below(p, n == 1 ? 9 : 3);
+        sw_dim(&x->net, dims[prop_below(p, mesh ? 4 : 3)], size,
+               1 + (double)prop_below(p, 100), (double)prop_below(p, 1000));
+    }
+}
+
+static void draw_system(world *x, prop *p)
+{
+    uint32_t n = x->net.n_dims;
+    x->sys = sw_system(1 + (uint32_t)prop_below(p, 4), n, SC_CCL_RING);
+    x->sys.active_chunks = 1 + (uint32_t)prop_below(p, 3);
+    x->sys.local_bw_aware = prop_below(p, 2) == 1;
+    x->sys.order = (sc_stream_order)prop_below(p, 3);
+    x->sys.comm_slots = 1 + (uint32_t)prop_below(p, 3);
+    x->opts.queues = 1 + (uint32_t)prop_below(p, 3);
+    for (int op = 0; op < SC_N_CCL_OPS; op++)
+        for (uint32_t i = 0; i < n; i++) {
+            sc_ccl *c = &x->sys.ccl[op].dim[i];
+            c->kind = kinds[prop_below(p, op == SC_OP_AR ? 4 : 3)];
+            c->window =
+                c->kind == SC_CCL_DIRECT ? (uint32_t)prop_below(p, 4) : 0;
+        }
+}
+
+/* One collective of all ranks, of equal shares in every split. */
+static void draw_collective(world *x, prop *p, uint32_t n_colls)
+{
+    uint32_t coll = (uint32_t)prop_below(p, n_colls);
+    uint64_t unit = (uint64_t)x->net.n_ranks * x->sys.splits;
+    uint64_t size = unit * (1 + prop_below(p, 1 << 14));
+    x->s.n_ranks = x->net.n_ranks;
+    x->s.one_class = true;
+    for (uint32_t r = 0; r < x->s.n_ranks; r++)
+        (void)sw_coll(&x->s, r, coll, size, SC_TASK_WORLD);
+    sw_build(&x->s, &x->a);
+}
+
+/* ---- what ports and links carry -------------------------------------------- */
+
+/* Bytes that the members of one dimension send each, on average. */
+static double sent(sc_ccl_kind kind, int op, uint32_t n, double size)
+{
+    double share = size / n, all = n - 1;
+    bool power = (n & (n - 1)) == 0;
+    if (kind == SC_CCL_HALVING_DOUBLING && (!power || op == SC_OP_A2A))
+        kind = SC_CCL_RING;
+    if (kind == SC_CCL_DOUBLE_BINARY_TREE && power && op == SC_OP_AR)
+        return 2 * all * size / n;
+    switch (op) {
+    case SC_OP_RS: return all * share;
+    case SC_OP_AG: return all * size;
+    case SC_OP_AR: return 2 * all * share;
+    default: return kind == SC_CCL_RING ? n * all / 2 * share : all * share;
+    }
+}
+
+/* Per dimension, by the way a chunk goes through them. */
+static void sent_by_dim(const world *x, double *bytes)
+{
+    static const int ops[] = {[SC_TC_ALL_REDUCE] = SC_OP_AR,
+                              [SC_TC_ALL_GATHER] = SC_OP_AG,
+                              [SC_TC_REDUCE_SCATTER] = SC_OP_RS,
+                              [SC_TC_ALL_TO_ALL] = SC_OP_A2A};
+    const sw_node *c = &x->s.node[0][0];
+    uint32_t k = x->net.n_dims;
+    int op = ops[c->coll];
+    double size = (double)c->size;
+    const sc_ccl *l = x->sys.ccl[op].dim;
+    bool aware = op == SC_OP_AR && x->sys.local_bw_aware;
+    for (uint32_t i = 0; i < k; i++) {
+        uint32_t d = op == SC_OP_AG ? k - 1 - i : i, n = x->net.dim[d].size;
+        if (aware && i + 1 < k) {
+            bytes[d] = sent(l[d].kind, SC_OP_RS, n, size) +
+                       sent(l[d].kind, SC_OP_AG, n, size / n);
+            size /= n;
+            continue;
+        }
+        bytes[d] = sent(l[d].kind, op, n, size);
+        if (op == SC_OP_RS) size /= n;
+        if (op == SC_OP_AG) size *= n;
+    }
+}
+
+static double ports(const sc_net_dim *d)
+{
+    if (d->kind == SC_DIM_FULL) return d->size - 1;
+    return d->kind == SC_DIM_SWITCH ? 1 : 2;
+}
+
+static double bytes_per_ns(const sc_net_dim *d)
+{
+    return d->gib_per_s * 1.073741824;
+}
+
+/* No dimension moves its bytes faster than its ports. */
+static bool within_ports(const world *x, const double *bytes)
+{
+    double t = (double)x->out.makespan / 1000;
+    for (uint32_t i = 0; i < x->net.n_dims; i++) {
+        const sc_net_dim *d = &x->net.dim[i];
+        if (t < bytes[i] / (ports(d) * bytes_per_ns(d)) * (1 - 1e-9))
+            return false;
+    }
+    return true;
+}
+
+static bool reduces_or_moves(uint32_t coll)
+{
+    return coll == SC_TC_ALL_REDUCE || coll == SC_TC_ALL_GATHER ||
+           coll == SC_TC_REDUCE_SCATTER || coll == SC_TC_ALL_TO_ALL;
+}
+
+static bool ports_bound(prop *p, void *ctx)
+{
+    (void)ctx;
+    double bytes[SC_HW_DIMS] = {0};
+    world *x = new_world();
+    draw_network(x, p, false);
+    draw_system(x, p);
+    draw_collective(x, p, SC_N_TASK_COLLS);
+    uint32_t coll = x->s.node[0][0].coll;
+    for (int links = 0; links < 2; links++) {
+        x->opts.links = links == 1;
+        if (!run(x)) return done(x, p, false, "does not end");
+        if (reduces_or_moves(coll)) sent_by_dim(x, bytes);
+        if (!within_ports(x, bytes))
+            return done(x, p, false, links ? "beats links" : "beats ports");
+    }
+    return done(x, p, true, "");
+}
+
+/* Links of a dimension carry, in all, what is sent times the links of a way:
+ * 2 of a switch, 1 between neighbours. */
+static bool links_carry_it(prop *p, void *ctx)
+{
+    (void)ctx;
+    double bytes[SC_HW_DIMS] = {0}, carried[SC_HW_DIMS] = {0};
+    world *x = new_world();
+    draw_network(x, p, false);
+    draw_system(x, p);
+    draw_collective(x, p, SC_N_TASK_COLLS);
+    if (!reduces_or_moves(x->s.node[0][0].coll)) return done(x, p, true, "");
+    if (!run(x)) return done(x, p, false, "does not end");
+    sent_by_dim(x, bytes);
+    for (uint64_t i = 0; i < x->out.n_links; i++)
+        carried[sc_simulate_link_dim(&x->net, x->out.link[i].link)] +=
+            (double)x->out.link[i].bytes;
+    for (uint32_t i = 0; i < x->net.n_dims; i++) {
+        const sc_net_dim *d = &x->net.dim[i];
+        double all = bytes[i] * x->net.n_ranks;
+        if (d->kind == SC_DIM_SWITCH) all *= 2;
+        bool neighbours = d->kind != SC_DIM_RING || d->size <= 3;
+        if (neighbours ? carried[i] != all : carried[i] < all)
+            return done(x, p, false, "bytes are lost or made");
+    }
+    return done(x, p, true, "");
+}
+
+/* ---- two ways of computing -------------------------------------------------- */
+
+static bool one_for_all(prop *p, void *ctx)
+{
+    (void)ctx;
+    world *x = new_world();
+    draw_network(x, p, false);
+    draw_system(x, p);
+    draw_collective(x, p, SC_N_TASK_COLLS);
+    x->opts.links = prop_below(p, 2) == 1;
+    x->opts.rendezvous = prop_below(p, 4) == 1;
+    bool ok = run(x);
+    sc_simulate_result first = x->out;
+    x->opts.fold = false;
+    ok = ok && run(x) && x->out.makespan == first.makespan;
+    for (uint32_t r = 0; ok && r < x->out.n_ranks; r++)
+        ok = x->out.rank[r].finish == first.rank[r].finish;
+    return done(x, p, ok, "one rank for all gives another time");
+}
+
+/* Where messages cross one link, or an idle switch, links and ports are the
+ * same. */
+static bool ports_are_links(prop *p, void *ctx)
+{
+    (void)ctx;
+    world *x = new_world();
+    draw_network(x, p, false);
+    draw_system(x, p);
+    for (int op = 0; op < SC_N_CCL_OPS; op++)
+        for (uint32_t i = 0; i < x->net.n_dims; i++)
+            if (x->net.dim[i].kind == SC_DIM_RING)
+                x->sys.ccl[op].dim[i].kind = SC_CCL_RING;
+    draw_collective(x, p, SC_N_TASK_COLLS);
+    x->s.node[0][0].size <<= 10;
+    sw_build(&x->s, &x->a);
+    uint32_t coll = x->s.node[0][0].coll;
+    bool ok = run(x);
+    double links = (double)x->out.makespan;
+    x->opts.links = false;
+    ok = ok && run(x);
+    double apart = (double)x->out.makespan / links - 1;
+    if (coll == SC_TC_GATHER || coll == SC_TC_SCATTER) apart = 0;
+    return done(x, p, ok && apart < 0.02 && apart > -0.02,
+                "ports and links differ by more than 2 %");
+}
+
+/* ---- whole workloads ---------------------------------------------------------- */
+
+static uint32_t any_group(world *x, prop *p)
+{
+    uint32_t n = x->s.n_ranks, k = 1 + (uint32_t)prop_below(p, n);
+    uint32_t *rank = SC_NEW_N(&x->a, uint32_t, n);
+    for (uint32_t i = 0; i < n; i++) rank[i] = i;
+    for (uint32_t i = 0; i < k; i++) {
+        uint32_t other = i + (uint32_t)prop_below(p, n - i), t = rank[i];
+        rank[i] = rank[other];
+        rank[other] = t;
+    }
+    return sw_group(&x->s, k, rank);
+}
+
+/* In an order of things that can happen, each rank's nodes depend on some of
+ * its earlier ones; ranks then number them as they like. */
+typedef struct happening {
+    uint32_t at[SW_RANKS][SW_NODES]; /* node as numbered */
+} happening;
+
+static void depend(world *x, prop *p, uint32_t r, sw_node *node)
+{
+    uint32_t before = x->s.n[r] - 1;
+    for (uint32_t k = 0; k < 2 && before > 0; k++) {
+        uint32_t on = (uint32_t)prop_below(p, before);
+        if (prop_below(p, 2) || (node->n_deps && node->deps[0] == on)) continue;
+        sw_after(node, on);
+    }
+}
+
+static void happen(world *x, prop *p)
+{
+    uint32_t n = x->s.n_ranks, a = (uint32_t)prop_below(p, n);
+    uint32_t b = (a + 1 + (uint32_t)prop_below(p, n - 1)) % n;
+    uint64_t size = 1 + prop_below(p, 100000);
+    switch (prop_below(p, 3)) {
+    case 0: depend(x, p, a, sw_comp(&x->s, a, 1000 * (sc_time)size)); break;
+    case 1:
+        depend(x, p, a, sw_pair(&x->s, a, SC_TASK_SEND, b, size, 3));
+        depend(x, p, b, sw_pair(&x->s, b, SC_TASK_RECV, a, size, 3));
+        break;
+    default: {
+        uint32_t g = SC_TASK_WORLD, k = n, coll;
+        if (prop_below(p, 3)) g = any_group(x, p), k = x->s.group[g].n;
+        coll = (uint32_t)prop_below(p, SC_N_TASK_COLLS);
+        for (uint32_t i = 0; i < k; i++) {
+            uint32_t r = g == SC_TASK_WORLD ? i : x->s.group[g].rank[i];
+            depend(x, p, r, sw_coll(&x->s, r, coll, size, g));
+        }
+    }
+    }
+}
+
+/* Gives rank `r`'s nodes new numbers: dependencies stay. */
+static void renumber(world *x, prop *p, uint32_t r)
+{
+    uint32_t n = x->s.n[r], to[SW_NODES];
+    sw_node old[SW_NODES];
+    memcpy(old, x->s.node[r], sizeof old);
+    for (uint32_t i = 0; i < n; i++) to[i] = i;
+    for (uint32_t i = 0; i + 1 < n; i++) {
+        uint32_t other = i + (uint32_t)prop_below(p, n - i), t = to[i];
+        to[i] = to[other];
+        to[other] = t;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        sw_node *node = &x->s.node[r][to[i]];
+        *node = old[i];
+        for (uint32_t k = 0; k < node->n_deps; k++)
+            node->deps[k] = to[node->deps[k]];
+    }
+}
+
+static bool everything_ends(prop *p, void *ctx)
+{
+    (void)ctx;
+    world *x = new_world();
+    draw_network(x, p, true);
+    draw_system(x, p);
+    x->s.n_ranks = x->net.n_ranks;
+    uint32_t n = (uint32_t)prop_below(p, 20);
+    for (uint32_t i = 0; i < n; i++) happen(x, p);
+    bool shuffled = prop_below(p, 2) == 1;
+    for (uint32_t r = 0; shuffled && r < x->s.n_ranks; r++) renumber(x, p, r);
+    sw_build(&x->s, &x->a);
+    x->opts.links = prop_below(p, 2) == 1;
+    x->opts.rendezvous = prop_below(p, 4) == 1;
+    if (sc_workload_check(&x->s.w, &x->err)) return done(x, p, false, "wrong");
+    if (!run(x)) return done(x, p, false, "does not end");
+    sc_time makespan = x->out.makespan;
+    bool same = run(x) && x->out.makespan == makespan;
+    return done(x, p, same, "another time gives another result");
+}
+
+static void test_ports_bound(void **state)
+{
+    (void)state;
+    assert_true(prop_check("ports bound", 1500, ports_bound, NULL));
+}
+
+static void test_links_carry_it(void **state)
+{
+    (void)state;
+    assert_true(prop_check("links carry it", 1000, links_carry_it, NULL));
+}
+
+static void test_one_for_all(void **state)
+{
+    (void)state;
+    assert_true(prop_check("one for all", 1000, one_for_all, NULL));
+}
+
+static void test_ports_are_links(void **state)
+{
+    (void)state;
+    assert_true(prop_check("ports are links", 800, ports_are_links, NULL));
+}
+
+static void test_everything_ends(void **state)
+{
+    (void)state;
+    assert_true(prop_check("everything ends", 1000, everything_ends, NULL));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_ports_bound),
+        cmocka_unit_test(test_links_carry_it),
+        cmocka_unit_test(test_one_for_all),
+        cmocka_unit_test(test_ports_are_links),
+        cmocka_unit_test(test_everything_ends),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
