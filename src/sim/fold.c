@@ -29,17 +29,12 @@ typedef struct way {
     uint32_t dim, hops;
 } way;
 
-static uint32_t coordinate(const sim_dim *d, uint32_t rank)
-{
-    return rank / d->stride % d->size;
-}
-
 static way way_between(const sim_world *w, uint32_t from, uint32_t to)
 {
     way out = {true, w->n_dims, 0};
     for (uint32_t i = 0; i < w->n_dims; i++) {
         const sim_dim *d = &w->dim[i];
-        uint32_t a = coordinate(d, from), b = coordinate(d, to);
+        uint32_t a = sim_coordinate(d, from), b = sim_coordinate(d, to);
         if (a == b) continue;
         if (out.dim < w->n_dims) { /* a second dimension */
             if (!w->rules->first_dim_only) out.plain = false;
@@ -186,24 +181,13 @@ static bool whole_alike(const sim_world *w, uint32_t op)
 
 /* ---- tasks of a class -------------------------------------------------- */
 
-static int op_of(uint8_t coll)
-{
-    switch (coll) {
-    case SC_TC_ALL_REDUCE: return SC_OP_AR;
-    case SC_TC_ALL_GATHER: return SC_OP_AG;
-    case SC_TC_REDUCE_SCATTER: return SC_OP_RS;
-    case SC_TC_ALL_TO_ALL: return SC_OP_A2A;
-    default: return -1;
-    }
-}
-
 static bool coll_alike(folding *f, uint32_t cls, uint32_t task,
                        uint64_t *seen_group, uint32_t *seen_whole)
 {
     const sim_world *w = f->w;
     const sc_task_list *t = &w->w->classes[cls];
     uint32_t slot = t->group[task];
-    int op = op_of(t->coll[task]);
+    int op = sim_op_of(t->coll[task]);
     if (op < 0)
         return t->coll[task] == SC_TC_BROADCAST && w->rules->broadcast_replayed;
     if (slot == SC_TASK_WORLD) {

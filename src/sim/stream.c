@@ -296,13 +296,8 @@ static int32_t take_priority(const sim_world *w, sim_rank *r, uint32_t task)
 /* The operation whose logical topology a collective uses. */
 static uint8_t topology_op(uint32_t coll)
 {
-    switch (coll) {
-    case SC_TC_ALL_GATHER: return SC_OP_AG;
-    case SC_TC_REDUCE_SCATTER:
-    case SC_TC_REDUCE_SCATTER_BLOCK: return SC_OP_RS;
-    case SC_TC_ALL_TO_ALL: return SC_OP_A2A;
-    default: return SC_OP_AR;
-    }
+    int op = sim_op_of((uint8_t)coll);
+    return (uint8_t)(op < 0 ? SC_OP_AR : op);
 }
 
 static void begin_stream(sim_world *w, sim_stream *s)
