@@ -279,7 +279,9 @@ static bool choose(folding *f, uint32_t *stand_in)
  * is first there is by the ranks' numbers; but for a ring's two directions. */
 static bool ways_meet(const sim_world *w)
 {
-    if (!w->served || w->o->queues < 2) return false;
+    if (!w->served) return false;
+    if (w->comm_slots > 1) return true; /* of two collectives, too */
+    if (w->o->queues < 2) return false;
     for (int op = 0; op < SC_N_CCL_OPS; op++)
         if (w->sys->ccl[op].n && w->sys->ccl[op].dim[0].kind != SC_CCL_RING)
             return true;
