@@ -65,13 +65,6 @@ static bool halving_steps(sim_world *w, sim_phase *p)
     return true;
 }
 
-uint64_t sim_phase_leaves(const sim_phase *p)
-{
-    if (p->kind == SC_CCL_DOUBLE_BINARY_TREE) return p->size;
-    if (p->op == SC_OP_AG) return p->size * p->n;
-    return p->op == SC_OP_RS ? p->size / p->n : p->size;
-}
-
 /* Fills in what follows from op, kind, n and size; returns the size that the
  * chunk has afterwards. */
 static uint64_t finish_phase(sim_world *w, sim_phase *p)
