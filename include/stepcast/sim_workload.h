@@ -47,7 +47,8 @@ typedef struct sc_simulate_opts {
     const double *speed; /* [n_ranks] factor on compute times; NULL: 1 */
     double jitter;       /* relative sigma of compute times; 0: none */
     uint64_t seed;
-    bool record; /* when each task began and ended */
+    bool record;         /* when each task began and ended */
+    uint64_t max_events; /* more are an error (SC_C_TOO_BIG); 0: no limit */
 } sc_simulate_opts;
 
 typedef struct sc_rank_times {
@@ -98,6 +99,8 @@ typedef struct sc_simulate_result {
      * never happens. */
     uint32_t n_waits, n_cycle;
     sc_wait *wait;
+    bool together;       /* ranks would have blocked each other under
+                      rules.collectives_start_alone, see sc_simulate() */
     sc_task_span **span; /* [n_ranks][n_tasks of its class]; NULL: not
                             recorded.  Ranks that one stands for share its */
 } sc_simulate_result;

@@ -28,6 +28,8 @@ typedef struct sc_trace_opts {
 
 /* How many ranks have a file, counted from 0 up to the first that has none. */
 uint32_t sc_trace_ranks(const char *prefix);
+/* There is a file of that rank. */
+bool sc_trace_exists(const char *prefix, uint32_t rank);
 
 /* PREFIX.<rank>.et (.et.gz, .et.zst, .json) for rank 0 .. n_ranks - 1, folded
  * into classes.  Every file is parsed once, nothing is kept of a file whose

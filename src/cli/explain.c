@@ -5,6 +5,7 @@
 #include <stepcast/predict.h>
 
 #include "cli/predict.h"
+#include "cli/simulate.h"
 
 #include <string.h>
 
@@ -25,7 +26,7 @@ static bool same_key(const char *a, const char *b)
 static const sc_key *find_option(const char *name)
 {
     const sc_key *const tables[] = {sc_job_keys, cli_predict_keys,
-                                    cli_common_keys};
+                                    cli_simulate_keys, cli_common_keys};
     for (size_t i = 0; i < SC_COUNT(tables); i++)
         for (const sc_key *k = tables[i]; k->name; k++)
             if (same_key(name, k->name)) return k;

@@ -186,11 +186,12 @@ const cli_word cli_words[] = {
     {"compute_ns", "ns", "the device runs kernels"},
     {"exposed_comm_ns", "ns",
      "a communication is in flight and the device computes nothing; with "
-     "--compat astra-sim finish_ns - compute_ns, as it counts"},
+     "--compat finish_ns - compute_ns, as ASTRA-sim counts"},
     {"memory_ns", "ns", "loads and stores of remote memory take"},
     {"idle_ns", "ns",
      "finish_ns without compute, exposed communication and exposed loads and "
-     "stores: the host works, or the rank waits for others"},
+     "stores: the host works; waiting for others in a collective or a receive "
+     "is communication"},
     {"per_npu", "-", "one object per rank"},
     {"rank", "-", "place in the network, from 0"},
     {"jobs", "-", "one object per --workload, and for ranks without work"},

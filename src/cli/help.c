@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* help.c - usage lines and option tables of the commands. */
 #include "cli/predict.h"
+#include "cli/simulate.h"
 
 #include <string.h>
 
-extern const sc_key cli_simulate_keys[];
 extern const sc_key cli_coll_keys[], cli_show_keys[], cli_validate_keys[],
     cli_calibrate_keys[];
 

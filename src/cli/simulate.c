@@ -108,6 +108,7 @@ static void compare(cli *c, const simulate_run *r, sc_report_other *out)
     o.links = r->opts.links && r->network.n_dims == 1;
     o.record = o.flows = false;
     o.hw = NULL;
+    o.max_events = 2 * CHEAP_EVENTS;
     sc_err_init(&err);
     sc_arena_mark mark = sc_arena_save(c->arena);
     sc_status s = simulate(c, r, &o, &x, &err);
@@ -116,7 +117,8 @@ static void compare(cli *c, const simulate_run *r, sc_report_other *out)
         c->arena, "%s, congestion %s", o.rules->name,
         congestion_names[o.links ? SIMULATE_AWARE : SIMULATE_UNAWARE]);
     if (s != SC_OK || !name) return;
-    *out = (sc_report_other){name, x.n_finished == x.n_ranks, x.makespan};
+    bool ends = !x.together && x.n_finished == x.n_ranks;
+    *out = (sc_report_other){name, ends, x.makespan};
 }
 
 static sc_status write_trace(cli *c, const simulate_run *r)

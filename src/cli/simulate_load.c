@@ -78,7 +78,7 @@ static bool names_file(const char *text)
 /* A yml of dimensions has lists; other files describe machines. */
 static sc_status names_network(cli *c, const char *file, bool *out)
 {
-    static const char *const keys[] = {"node", "nodes", "devices", "links"};
+    static const char *const keys[] = {"node", "nodes", "device", "wiring"};
     char *text = NULL;
     size_t len = 0;
     sc_node *root = NULL;
@@ -287,6 +287,11 @@ static sc_status load_workloads(cli *c, simulate_run *r, enum names names)
         if (n == 1 && j[i].first < 0 && !o->scale_to)
             j[i].n = r->network.n_ranks;
         SC_TRY(read_job(c, r, i, names, &j[i]));
+        if (sc_trace_exists(j[i].prefix, j[i].n))
+            sc_text_add(&r->warnings,
+                        "%s: warning: traces of ranks from %u on are not "
+                        "read: the network has %u\n",
+                        j[i].prefix, j[i].n, r->network.n_ranks);
         if (o->scale_to) SC_TRY(scale(c, r, &j[i]));
     }
     return join(c, r, j, n);

@@ -10,7 +10,7 @@
 #define SHOWN_RANKS 3 /* of the slowest, and of the fastest */
 #define SHOWN_LINKS 3
 #define SHOWN_JOBS  4
-#define FULL        0.9 /* of a link's time that makes it the reason */
+#define FULL        0.75 /* of a link's time that makes it the reason */
 
 typedef struct word {
     char s[32];
@@ -275,8 +275,8 @@ static void reason(const sc_report_simulation *s, uint32_t last, sc_text *out)
     else if (t->stalled >= t->idle)
         sc_text_add(out, "waits for remote memory");
     else
-        sc_text_add(out, "has nothing to run: it waits for other ranks or for "
-                         "its host");
+        sc_text_add(out,
+                    "has nothing to run on its device: it waits for its host");
     sc_text_add(out, "\n");
 }
 

@@ -238,6 +238,7 @@ static sc_status run_together(const request *q, const sc_simulate_opts *o,
     sim_world *y = SC_NEW(a, sim_world);
     if (!y) return sc_error_nomem(err);
     SC_TRY(run_apart(q, &again, a, y, out, err));
+    out->together = true;
     if (is_stuck(y, out)) return sim_deadlock(y, out);
     sim_warn(y, SIM_WARN_ORDER,
              "%s does not finish this workload (%s); this is the result where "

@@ -207,18 +207,26 @@ sc_time sim_ns(const sim_world *w, double ns)
     return (sc_time)units * q;
 }
 
+static sc_status too_many_events(const sim_world *w)
+{
+    return sc_error(w->err, SC_EINPUT, SC_C_TOO_BIG, (sc_pos){0}, NULL,
+                    "more than %llu events",
+                    (unsigned long long)w->o->max_events);
+}
+
 void sim_loop(sim_world *w)
 {
+    uint64_t limit = w->o->max_events ? w->o->max_events : UINT64_MAX;
     sim_event *e;
     while (w->status == SC_OK) {
-        if (w->meets && !sim_pending(w)) sim_meet_line_up(w);
+        if (w->meets && !sim_pending(w) && sim_meet_end(w)) continue;
         if (w->machine && !sim_pending(w)) sim_machine_settle(w);
         if (w->tier && !sim_pending(w)) sim_tier_settle(w);
         if ((e = sim_get(w)) == NULL) {
             if (w->tier && sim_tier_release(w)) continue;
             break;
         }
-        w->n_events++;
+        if (w->n_events++ >= limit) w->status = too_many_events(w);
         switch (e->kind) {
         case SIM_EV_BATCH: run_batch(w, (sim_batch *)e); break;
         case SIM_EV_HOP: sim_wire_hop(w, (sim_message *)e); break;

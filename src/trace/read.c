@@ -220,6 +220,16 @@ uint32_t sc_trace_ranks(const char *prefix)
     return n;
 }
 
+bool sc_trace_exists(const char *prefix, uint32_t rank)
+{
+    sc_arena tmp;
+    const struct form *form = forms;
+    sc_arena_init(&tmp, 0);
+    bool found = file_of(prefix, rank, &form, &tmp) != NULL;
+    sc_arena_free(&tmp);
+    return found;
+}
+
 static sc_status missing(const char *prefix, uint32_t rank, sc_arena *tmp,
                          sc_err *err)
 {

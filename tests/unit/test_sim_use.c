@@ -147,7 +147,8 @@ static void test_parts(void **state)
     tiny_free(&t);
 }
 
-/* Rank 1 comes late to the collective: the others are idle until then. */
+/* Rank 1 comes late to the collective: the others wait in it.  A host that works
+ * before a kernel leaves the device idle. */
 static void test_idle(void **state)
 {
     (void)state;
@@ -158,11 +159,16 @@ static void test_idle(void **state)
     tiny_class(&t, step, SC_COUNT(step));
     t.o.speed = speed;
     assert_int_equal(tiny_run(&t), SC_OK);
+    for (uint32_t i = 0; i < 4; i++)
+        assert_true(t.r.rank[i].exposed ==
+                    t.r.rank[1].exposed + (i == 1 ? 0 : 100000000));
+    t.o.speed = NULL;
+    t.w.classes[0].flags[0] = SC_TASK_CPU;
+    assert_int_equal(tiny_run(&t), SC_OK);
     for (uint32_t i = 0; i < 4; i++) {
         const sc_rank_times *x = &t.r.rank[i];
-        assert_true(x->idle == (i == 1 ? 0 : 100000000));
-        assert_true(x->finish ==
-                    x->compute + x->exposed + x->stalled + x->idle);
+        assert_true(x->idle == 50000000 && x->compute == 20000000);
+        assert_true(x->finish == x->compute + x->exposed + x->idle);
     }
     tiny_free(&t);
 }
@@ -193,6 +199,20 @@ static void test_idle_ranks(void **state)
         assert_int_equal(t.r.rank[i].finish > 0, i < 2 || i > 4);
     assert_true(t.r.rank[0].finish == t.r.rank[6].finish);
     assert_int_equal(t.r.n_links, 4);
+    tiny_free(&t);
+}
+
+static void test_limit(void **state)
+{
+    (void)state;
+    tiny t;
+    run_step(&t, SC_DIM_RING, SC_CCL_RING, true);
+    uint64_t n = t.o.max_events = t.r.n_events;
+    assert_int_equal(tiny_run(&t), SC_OK);
+    assert_true(t.r.n_events == n);
+    t.o.max_events = n - 1;
+    assert_int_equal(tiny_run(&t), SC_EINPUT);
+    assert_int_equal(t.err.d[0].code, SC_C_TOO_BIG);
     tiny_free(&t);
 }
 
@@ -248,6 +268,7 @@ int main(void)
         cmocka_unit_test(test_parts),
         cmocka_unit_test(test_idle),
         cmocka_unit_test(test_idle_ranks),
+        cmocka_unit_test(test_limit),
         cmocka_unit_test(test_machines),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
