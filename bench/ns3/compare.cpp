@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * compare.cpp - the same messages as packets of ns-3, as flows, as queueing
- * chunks and in closed form: when the last has arrived, and how far the ends are apart.
+ * chunks and in closed form: when the last has arrived, and how far that is
+ * from ns-3.
  *
  *   compare incast|crossing|ring|even|uneven DEVICES BYTES
  *

@@ -25,6 +25,13 @@ static uint32_t around(const sim_phase *p, uint32_t place, uint64_t off,
     return back ? (place + n - o) % n : (place + o) % n;
 }
 
+uint64_t sim_phase_leaves(const sim_phase *p)
+{
+    if (p->kind == SC_CCL_DOUBLE_BINARY_TREE) return p->size;
+    if (p->op == SC_OP_AG) return p->size * p->n;
+    return p->op == SC_OP_RS ? p->size / p->n : p->size;
+}
+
 /* ---- packets ----------------------------------------------------------- */
 
 static uint32_t parallel(const sim_phase *p)

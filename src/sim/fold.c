@@ -29,17 +29,12 @@ typedef struct way {
     uint32_t dim, hops;
 } way;
 
-static uint32_t coordinate(const sim_dim *d, uint32_t rank)
-{
-    return rank / d->stride % d->size;
-}
-
 static way way_between(const sim_world *w, uint32_t from, uint32_t to)
 {
     way out = {true, w->n_dims, 0};
     for (uint32_t i = 0; i < w->n_dims; i++) {
         const sim_dim *d = &w->dim[i];
-        uint32_t a = coordinate(d, from), b = coordinate(d, to);
+        uint32_t a = sim_coordinate(d, from), b = sim_coordinate(d, to);
         if (a == b) continue;
         if (out.dim < w->n_dims) { /* a second dimension */
             if (!w->rules->first_dim_only) out.plain = false;
@@ -128,17 +123,22 @@ static bool in_class(const sim_world *w, const sc_rank_group *g, uint32_t cls)
     return true;
 }
 
-/* Slot `slot` of all ranks of a class, for one algorithm. */
+/* Slot `slot` of all ranks of a class: groups in the same dimension have the
+ * same algorithm. */
 static bool slot_alike(folding *f, uint32_t cls, uint32_t slot,
-                       sc_ccl_kind kind)
+                       const sc_ccl_list *l)
 {
+    sc_ccl_kind kind = SC_CCL_RING;
     const sc_workload *w = f->w->w;
     const sc_rank_group *first = NULL;
     for (uint32_t r = f->first[cls]; r < w->n_ranks; r++) {
         if (w->ranks[r].cls != cls) continue;
         const sc_rank_group *g = &w->groups[w->ranks[r].groups[slot]];
         if (g->n >= f->w->n_npus) return false; /* see whole_alike */
-        if (!first) first = g;
+        if (!first) {
+            first = g;
+            kind = sim_subgroup_ccl(f->w, g->rank, g->n, l).kind;
+        }
         if (g->n > 1 && g->rank[0] == r &&
             !(in_class(f->w, g, cls) && group_alike(f, g, kind)))
             return false;
@@ -181,24 +181,13 @@ static bool whole_alike(const sim_world *w, uint32_t op)
 
 /* ---- tasks of a class -------------------------------------------------- */
 
-static int op_of(uint8_t coll)
-{
-    switch (coll) {
-    case SC_TC_ALL_REDUCE: return SC_OP_AR;
-    case SC_TC_ALL_GATHER: return SC_OP_AG;
-    case SC_TC_REDUCE_SCATTER: return SC_OP_RS;
-    case SC_TC_ALL_TO_ALL: return SC_OP_A2A;
-    default: return -1;
-    }
-}
-
 static bool coll_alike(folding *f, uint32_t cls, uint32_t task,
                        uint64_t *seen_group, uint32_t *seen_whole)
 {
     const sim_world *w = f->w;
     const sc_task_list *t = &w->w->classes[cls];
     uint32_t slot = t->group[task];
-    int op = op_of(t->coll[task]);
+    int op = sim_op_of(t->coll[task]);
     if (op < 0)
         return t->coll[task] == SC_TC_BROADCAST && w->rules->broadcast_replayed;
     if (slot == SC_TASK_WORLD) {
@@ -209,9 +198,7 @@ static bool coll_alike(folding *f, uint32_t cls, uint32_t task,
     if (slot < 64 && seen_group[op] >> slot & 1) return true;
     if (slot < 64) seen_group[op] |= 1ull << slot;
     const sc_ccl_list *l = &w->sys->ccl[op];
-    if (l->n == 0) return false;
-    sc_ccl_kind kind = l->n > 1 ? SC_CCL_RING : l->dim[0].kind;
-    return slot_alike(f, cls, slot, kind);
+    return l->n > 0 && slot_alike(f, cls, slot, l);
 }
 
 static bool tasks_alike(folding *f, uint32_t cls)
@@ -292,7 +279,9 @@ static bool choose(folding *f, uint32_t *stand_in)
  * is first there is by the ranks' numbers; but for a ring's two directions. */
 static bool ways_meet(const sim_world *w)
 {
-    if (!w->served || w->o->queues < 2) return false;
+    if (!w->served) return false;
+    if (w->comm_slots > 1) return true; /* of two collectives, too */
+    if (w->o->queues < 2) return false;
     for (int op = 0; op < SC_N_CCL_OPS; op++)
         if (w->sys->ccl[op].n && w->sys->ccl[op].dim[0].kind != SC_CCL_RING)
             return true;

@@ -8,8 +8,10 @@
  * whatever the times are), not by when they are issued.
  *
  * When the last member has come, the collective stands in line on every
- * member, behind those that were complete before; of several that were
- * complete at one time the smallest index in their traces goes first.  A rank promises its free
+ * member, behind those that were complete before; of those that are complete
+ * at one time the one of smaller index is first.  What takes slots is decided
+ * when everything else has happened that happens at a time, so that it does
+ * not matter which rank came first.  A rank promises its free
  * slots to the first in its line; a collective that every member has promised
  * a slot starts.  All lines have one order, so the oldest is never behind
  * another that waits for it: no deadlock, and nobody waits for ever.  Sends,
@@ -28,29 +30,26 @@ typedef struct sim_turn {
 
 struct sim_meet {
     struct sim_meet *chain; /* same place in the table */
+    struct sim_meet *next;  /* complete, not in line */
+    uint64_t number;        /* in the order in which they were complete */
     uint64_t hash;
     sim_comm *comm;
     sim_plan *plan;
     uint64_t size;
     uint32_t coll, root, ordinal;
     uint32_t n_came, n_promised;
-    uint32_t first; /* smallest task of a member */
     sim_turn *turn; /* [comm->n_live] */
 };
-
-typedef struct complete {
-    sim_meet *meet;
-    sim_comm *comm;
-    uint32_t task; /* smallest of a member */
-    uint32_t seq;
-} complete;
 
 struct sim_meets {
     sim_meet **table;
     uint32_t n, cap;
-    complete *full; /* [n_full] since the present time began */
-    uint32_t n_full, full_cap;
     uint32_t **ordinal; /* [n_classes][n_tasks] */
+    sim_meet *complete; /* not in line yet, the latest first */
+    uint64_t n_complete;
+    sim_rank **touched; /* [w->n_ranks] slots are to be given */
+    uint32_t n_touched;
+    bool settling;
 };
 
 bool sim_meets_at(const sim_world *w, const sc_task_list *t, uint32_t task)
@@ -154,7 +153,9 @@ sc_status sim_meet_init(sim_world *w)
     w->meeting = SC_NEW(w->a, struct sim_meets);
     if (!w->meeting) return sc_error_nomem(w->err);
     w->meeting->ordinal = SC_NEW_N(w->a, uint32_t *, x->n_classes);
-    if (!w->meeting->ordinal) return sc_error_nomem(w->err);
+    w->meeting->touched = SC_NEW_N(w->a, sim_rank *, w->n_ranks);
+    if (!w->meeting->ordinal || !w->meeting->touched)
+        return sc_error_nomem(w->err);
     for (uint32_t i = 0; i < x->n_classes && w->status == SC_OK; i++) {
         uint32_t *o = SC_NEW_N(w->a, uint32_t, x->classes[i].n_tasks + 1);
         if (!o) return sc_error_nomem(w->err);
@@ -295,8 +296,24 @@ static void start(sim_world *w, sim_meet *x)
     forget(w, x);
 }
 
+bool sim_meet_settling(const sim_world *w)
+{
+    return w->meeting->settling;
+}
+
+static void touch(sim_world *w, sim_rank *r)
+{
+    if (r->touched) return;
+    r->touched = true;
+    w->meeting->touched[w->meeting->n_touched++] = r;
+}
+
 void sim_meet_settle(sim_world *w, sim_rank *r)
 {
+    if (!w->meeting->settling) {
+        touch(w, r);
+        return;
+    }
     while (r->promised > n_free(w, r))
         in_place(r, --r->promised)->meet->n_promised--;
     while (r->promised < r->in_line && r->promised < n_free(w, r) &&
@@ -322,39 +339,83 @@ void sim_meet_come(sim_world *w, sim_rank *r, uint32_t task)
     if (!x) return;
     if (!x->plan) x->plan = plan;
     x->turn[comm->folded ? 0 : member].task = task;
-    if (x->n_came == 0 || task < x->first) x->first = task;
     if (++x->n_came < comm->n_live) return;
-    struct sim_meets *m = w->meeting;
-    complete *more =
-        sc_grow(w->a, m->full, m->n_full, &m->full_cap, 64, sizeof *more);
-    if (!more) {
-        w->status = sc_error_nomem(w->err);
-        return;
+    x->number = w->meeting->n_complete++;
+    x->next = w->meeting->complete;
+    w->meeting->complete = x;
+}
+
+/* ---- at the end of a time ---------------------------------------------- */
+
+/* By index on the first member, then by its rank: no two have both. */
+static bool goes_before(sim_world *w, const sim_meet *a, const sim_meet *b)
+{
+    uint32_t x = a->turn[0].task, y = b->turn[0].task;
+    if (x != y) return x < y;
+    x = rank_of(w, a->comm, 0)->id;
+    y = rank_of(w, b->comm, 0)->id;
+    return x != y ? x < y : a->number < b->number;
+}
+
+static sim_meet *merge(sim_world *w, sim_meet *a, sim_meet *b)
+{
+    sim_meet *first = NULL, **at = &first;
+    while (a && b) {
+        sim_meet **from = goes_before(w, b, a) ? &b : &a;
+        *at = *from;
+        at = &(*at)->next;
+        *from = *at;
     }
-    m->full = more;
-    m->full[m->n_full] = (complete){x, comm, x->first, m->n_full};
-    m->n_full++;
+    *at = a ? a : b;
+    return first;
 }
 
-static int by_task(const void *a, const void *b)
+static sim_meet *sorted(sim_world *w, sim_meet *list)
 {
-    const complete *x = a, *y = b;
-    int d = by_number(x->task, y->task);
-    return d ? d : by_number(x->seq, y->seq);
+    sim_meet *run[64] = {0}, *all = NULL;
+    while (list) {
+        sim_meet *x = list;
+        uint32_t i = 0;
+        list = x->next;
+        x->next = NULL;
+        for (; run[i]; i++) {
+            x = merge(w, run[i], x);
+            run[i] = NULL;
+        }
+        run[i] = x;
+    }
+    for (uint32_t i = 0; i < 64; i++) all = merge(w, run[i], all);
+    return all;
 }
 
-void sim_meet_line_up(sim_world *w)
+static void stand_in_line(sim_world *w)
+{
+    sim_meet *x = sorted(w, w->meeting->complete);
+    w->meeting->complete = NULL;
+    for (; x; x = x->next)
+        for (uint32_t i = 0; i < x->comm->n_live; i++) {
+            sim_rank *r = rank_of(w, x->comm, i);
+            join(r, &x->turn[i]);
+            touch(w, r);
+        }
+}
+
+bool sim_meet_end(sim_world *w)
 {
     struct sim_meets *m = w->meeting;
-    uint32_t n = m->n_full;
-    if (n > 1) qsort(m->full, n, sizeof *m->full, by_task);
-    m->n_full = 0;
-    for (uint32_t k = 0; k < n; k++)
-        for (uint32_t i = 0; i < m->full[k].comm->n_live; i++)
-            join(rank_of(w, m->full[k].comm, i), &m->full[k].meet->turn[i]);
-    for (uint32_t k = 0; k < n; k++) /* meets that start are forgotten */
-        for (uint32_t i = 0; i < m->full[k].comm->n_live; i++)
-            sim_meet_settle(w, rank_of(w, m->full[k].comm, i));
+    if (!m || (!m->complete && m->n_touched == 0)) return false;
+    m->settling = true;
+    while ((m->complete || m->n_touched > 0) && w->status == SC_OK) {
+        stand_in_line(w);
+        uint32_t n = m->n_touched;
+        m->n_touched = 0;
+        for (uint32_t i = 0; i < n; i++) {
+            m->touched[i]->touched = false;
+            sim_task_settle(w, m->touched[i]);
+        }
+    }
+    m->settling = false;
+    return true;
 }
 
 /* ---- when nothing happens any more ------------------------------------- */

@@ -67,7 +67,8 @@ static double scatter_ns(const orders *o, uint32_t at, double size)
     double busy = moved / d->bytes_per_ns;
     double endpoint = (double)w->endpoint / 1000;
     double alone = busy + steps * (hop * d->latency_ns + endpoint);
-    double overlapped = alone / w->lane_limit;
+    /* also with what other collectives do meanwhile */
+    double overlapped = alone / (w->lane_limit * w->comm_slots);
     return busy > overlapped ? busy : overlapped;
 }
 

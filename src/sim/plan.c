@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plan.c - communicators, and how a collective on one is split into chunks
- * and phases.
+ * plan.c - how a collective is split into chunks and phases.
  *
  * A chunk of an all-reduce over dimensions 0..k is reduce-scattered along
  * 0..k-1, all-reduced along k and gathered along k-1..0; other collectives
@@ -12,228 +11,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-
-/* ---- what runs a collective ---------------------------------------------- */
-
-static const sc_ccl *node_ccl(const sc_system *s, uint64_t id)
-{
-    uint32_t lo = 0, hi = s->n_node_ccl;
-    while (lo < hi) {
-        uint32_t mid = lo + (hi - lo) / 2;
-        if (s->node_ccl[mid].node < id)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    if (lo < s->n_node_ccl && s->node_ccl[lo].node == id)
-        return &s->node_ccl[lo].ccl;
-    return NULL;
-}
-
-static int op_of(uint8_t coll)
-{
-    switch (coll) {
-    case SC_TC_ALL_REDUCE: return SC_OP_AR;
-    case SC_TC_ALL_GATHER: return SC_OP_AG;
-    case SC_TC_REDUCE_SCATTER:
-    case SC_TC_REDUCE_SCATTER_BLOCK: return SC_OP_RS;
-    case SC_TC_ALL_TO_ALL: return SC_OP_A2A;
-    default: return -1;
-    }
-}
-
-static bool is_flat(const sim_world *w, const sc_task_list *t, uint32_t task)
-{
-    int op = op_of(t->coll[task]);
-    return op >= 0 && w->sys->ccl[op].n > 0 && w->sys->ccl[op].dim[0].flat;
-}
-
-bool sim_is_custom(const sim_world *w, const sc_task_list *t, uint32_t task)
-{
-    int op = op_of(t->coll[task]);
-    return node_ccl(w->sys, t->id[task]) ||
-           (op >= 0 && w->sys->ccl_custom[op].n > 0);
-}
-
-uint32_t sim_root_of(const sc_task_list *t, uint32_t task)
-{
-    switch (t->coll[task]) {
-    case SC_TC_REDUCE:
-    case SC_TC_GATHER:
-    case SC_TC_SCATTER:
-    case SC_TC_BROADCAST: return t->peer[task];
-    default: return 0;
-    }
-}
-
-/* ---- communicators ----------------------------------------------------- */
-
-uint32_t sim_mask_of(const sim_world *w, const sc_task_list *t, uint32_t task)
-{
-    uint32_t all = (1u << w->n_dims) - 1, mask = all;
-    if (sim_is_custom(w, t, task)) return all;
-    if (t->flags[task] & SC_TASK_DIMS) mask = t->dims[task] & all;
-    if (is_flat(w, t, task)) return mask & 1 ? all : 0;
-    return mask;
-}
-
-static uint32_t coordinate(const sim_world *w, uint32_t rank, uint32_t d)
-{
-    return rank / w->dim[d].stride % w->dim[d].size;
-}
-
-static uint32_t base_of(const sim_world *w, uint32_t rank, uint32_t mask)
-{
-    for (uint32_t d = 0; d < w->n_dims; d++)
-        if (mask >> d & 1) rank -= coordinate(w, rank, d) * w->dim[d].stride;
-    return rank;
-}
-
-uint32_t sim_comm_rank(const sim_world *w, const sim_comm *c, uint32_t member)
-{
-    if (c->rank) return c->rank[member];
-    uint32_t rank = c->base;
-    for (uint32_t d = 0; d < w->n_dims; d++)
-        if (c->mask >> d & 1) {
-            rank += member % w->dim[d].size * w->dim[d].stride;
-            member /= w->dim[d].size;
-        }
-    return rank;
-}
-
-uint32_t sim_comm_member(const sim_world *w, const sim_comm *c, uint32_t rank)
-{
-    uint32_t m = 0;
-    if (c->rank) {
-        while (m < c->n && c->rank[m] != rank) m++;
-        return m;
-    }
-    for (uint32_t d = w->n_dims; d-- > 0;)
-        if (c->mask >> d & 1) m = m * w->dim[d].size + coordinate(w, rank, d);
-    return m;
-}
-
-static void grow_comms(sim_world *w)
-{
-    uint32_t cap = w->comm_cap ? 2 * w->comm_cap : 64;
-    sim_comm **table = sc_alloc(w->a, cap, sizeof(sim_comm *));
-    if (!table) {
-        w->status = sc_error_nomem(w->err);
-        return;
-    }
-    for (uint32_t i = 0; i < w->comm_cap; i++)
-        for (sim_comm *c = w->comms[i], *next; c; c = next) {
-            next = c->chain;
-            c->chain = table[c->hash & (cap - 1)];
-            table[c->hash & (cap - 1)] = c;
-        }
-    w->comms = table;
-    w->comm_cap = cap;
-}
-
-static sim_comm *add_comm(sim_world *w, uint64_t hash)
-{
-    if (w->n_comms >= w->comm_cap) grow_comms(w);
-    sim_comm *c = SC_NEW(w->a, sim_comm);
-    if (!c || w->status != SC_OK) {
-        if (w->status == SC_OK) w->status = sc_error_nomem(w->err);
-        return NULL;
-    }
-    c->hash = hash;
-    c->chain = w->comms[hash & (w->comm_cap - 1)];
-    w->comms[hash & (w->comm_cap - 1)] = c;
-    w->n_comms++;
-    return c;
-}
-
-static void finish_comm(sim_world *w, sim_comm *c)
-{
-    c->folded = w->folded;
-    c->n_live = c->folded ? 1 : c->n;
-    c->count = sc_alloc(w->a, c->n_live, sizeof *c->count);
-    if (!c->count) w->status = sc_error_nomem(w->err);
-}
-
-/* All ranks of the network that agree with `rank` outside `mask`. */
-static sim_comm *world_comm(sim_world *w, uint32_t rank, uint32_t mask)
-{
-    uint32_t base = base_of(w, rank, mask);
-    uint32_t key[2] = {mask, base};
-    uint64_t hash = sc_hash(key, sizeof key, 1);
-    for (sim_comm *c = w->comm_cap ? w->comms[hash & (w->comm_cap - 1)] : NULL;
-         c; c = c->chain)
-        if (c->group == SC_TASK_WORLD && c->mask == mask && c->base == base)
-            return c;
-    sim_comm *c = add_comm(w, hash);
-    if (!c) return NULL;
-    c->mask = mask;
-    c->base = base;
-    c->group = SC_TASK_WORLD;
-    c->n = 1;
-    for (uint32_t d = 0; d < w->n_dims; d++)
-        if (mask >> d & 1) c->n *= w->dim[d].size;
-    finish_comm(w, c);
-    return c;
-}
-
-static sim_comm *list_comm(sim_world *w, uint32_t slot, const uint32_t *rank,
-                           uint32_t n)
-{
-    if (w->by_group[slot]) return w->by_group[slot];
-    uint64_t hash = sc_hash(&slot, sizeof slot, 2);
-    sim_comm *c = add_comm(w, hash);
-    if (!c) return NULL;
-    c->group = slot;
-    c->flat = true;
-    c->n = n;
-    c->rank = rank;
-    finish_comm(w, c);
-    w->by_group[slot] = c;
-    return c;
-}
-
-/* A group of all ranks: as the world, but with collectives of its own. */
-static sim_comm *all_comm(sim_world *w, uint32_t slot)
-{
-    if (w->by_group[slot]) return w->by_group[slot];
-    sim_comm *c = add_comm(w, sc_hash(&slot, sizeof slot, 2));
-    if (!c) return NULL;
-    c->group = slot;
-    c->mask = (1u << w->n_dims) - 1;
-    c->n = w->n_npus;
-    finish_comm(w, c);
-    w->by_group[slot] = c;
-    return c;
-}
-
-/* A job that is not the whole network is a list of its ranks. */
-static sim_comm *job_comm(sim_world *w, uint32_t job)
-{
-    const sc_rank_job *j = &w->w->jobs[job];
-    uint32_t slot = w->w->n_groups + job;
-    if (w->by_group[slot]) return w->by_group[slot];
-    uint32_t *rank = sc_alloc(w->a, j->n, sizeof *rank);
-    if (!rank) {
-        w->status = sc_error_nomem(w->err);
-        return NULL;
-    }
-    for (uint32_t i = 0; i < j->n; i++) rank[i] = j->first + i;
-    return list_comm(w, slot, rank, j->n);
-}
-
-sim_comm *sim_comm_of(sim_world *w, sim_rank *r, uint32_t task)
-{
-    uint32_t slot = r->tasks->group[task];
-    if (slot != SC_TASK_WORLD) {
-        uint32_t g = r->trace->groups[slot];
-        const sc_rank_group *group = &w->w->groups[g];
-        if (group->n < w->n_npus) return list_comm(w, g, group->rank, group->n);
-        return all_comm(w, g);
-    } else if (w->w->jobs[r->trace->job].n < w->n_npus) {
-        return job_comm(w, r->trace->job);
-    }
-    return world_comm(w, r->id, sim_mask_of(w, r->tasks, task));
-}
 
 /* ---- algorithms -------------------------------------------------------- */
 
@@ -286,13 +63,6 @@ static bool halving_steps(sim_world *w, sim_phase *p)
         }
     }
     return true;
-}
-
-uint64_t sim_phase_leaves(const sim_phase *p)
-{
-    if (p->kind == SC_CCL_DOUBLE_BINARY_TREE) return p->size;
-    if (p->op == SC_OP_AG) return p->size * p->n;
-    return p->op == SC_OP_RS ? p->size / p->n : p->size;
 }
 
 /* Fills in what follows from op, kind, n and size; returns the size that the
@@ -406,7 +176,7 @@ static const char *const op_keys[] = {
 static const sc_ccl *own_algorithm(const sim_world *w, const sim_rank *r,
                                    sim_comm *c, uint32_t task, int op)
 {
-    const sc_ccl *own = node_ccl(w->sys, r->tasks->id[task]);
+    const sc_ccl *own = sim_node_ccl(w->sys, r->tasks->id[task]);
     bool group = c->group != SC_TASK_WORLD;
     if (!group || op < 0 || !w->rules->group_keeps_algorithm) return own;
     if (!c->keeps[op]) {
@@ -433,13 +203,13 @@ static sc_ccl_list usual(sim_world *w, int op)
 }
 
 /* The dimension along which the members of a subgroup lie; n_dims: several. */
-static uint32_t dim_along(const sim_world *w, const sim_comm *c)
+static uint32_t dim_along(const sim_world *w, const uint32_t *rank, uint32_t n)
 {
     uint32_t found = w->n_dims;
     for (uint32_t i = 0; i < w->n_dims; i++) {
-        uint32_t first = coordinate(w, c->rank[0], i), m = 1;
-        while (m < c->n && coordinate(w, c->rank[m], i) == first) m++;
-        if (m == c->n) continue;
+        uint32_t first = sim_coordinate(&w->dim[i], rank[0]), m = 1;
+        while (m < n && sim_coordinate(&w->dim[i], rank[m]) == first) m++;
+        if (m == n) continue;
         if (found < w->n_dims) return w->n_dims;
         found = i;
     }
@@ -447,11 +217,11 @@ static uint32_t dim_along(const sim_world *w, const sim_comm *c)
 }
 
 /* The one algorithm of a subgroup: of the dimension it lies in, or a ring. */
-static sc_ccl of_subgroup(const sim_world *w, const sim_comm *c,
-                          const sc_ccl_list *l)
+sc_ccl sim_subgroup_ccl(const sim_world *w, const uint32_t *rank, uint32_t n,
+                        const sc_ccl_list *l)
 {
     uint32_t dim = l->n == 1 ? 0 : w->n_dims;
-    if (l->n > 1 && !w->rules->subgroups_ring) dim = dim_along(w, c);
+    if (l->n > 1 && !w->rules->subgroups_ring) dim = dim_along(w, rank, n);
     if (dim < l->n) return l->dim[dim];
     return (sc_ccl){.kind = SC_CCL_RING};
 }
@@ -482,7 +252,8 @@ static bool choose(sim_world *w, const sim_rank *r, sim_comm *c, uint32_t task,
         *out = s->ccl[op];
     }
     if (c->flat) {
-        *out = (sc_ccl_list){.n = 1, .dim = {of_subgroup(w, c, out)}};
+        *out = (sc_ccl_list){.n = 1,
+                             .dim = {sim_subgroup_ccl(w, c->rank, c->n, out)}};
         return true;
     }
     bool wrong =
@@ -592,7 +363,7 @@ static void fill(sim_world *w, sim_rank *r, sim_comm *c, uint32_t task,
                  sim_plan *plan)
 {
     sc_ccl_list list;
-    int op = op_of(r->tasks->coll[task]);
+    int op = sim_op_of(r->tasks->coll[task]);
     if (op < 0) {
         fill_rooted(w, r, c, task, plan);
         return;
@@ -631,7 +402,7 @@ sim_plan *sim_plan_of(sim_world *w, sim_rank *r, sim_comm *c, uint32_t task)
 {
     const sc_task_list *t = r->tasks;
     if (w->trial) return w->trial->plan;
-    const sc_ccl *node = own_algorithm(w, r, c, task, op_of(t->coll[task]));
+    const sc_ccl *node = own_algorithm(w, r, c, task, sim_op_of(t->coll[task]));
     uint32_t root = sim_root_of(t, task);
     for (sim_plan *p = c->plans; p; p = p->next)
         if (p->coll == t->coll[task] && p->size == t->size[task] &&

@@ -162,7 +162,7 @@ static void fill(sim_world *w, sim_lane *lane);
 static void take_turn(sim_world *w, sim_stream *s, sim_lane *lane)
 {
     uint32_t dim = s->phases[s->phase].dim, n = w->o->queues;
-    sim_lane *first = &s->rank->lanes[s->queue[s->phase] / n * n];
+    sim_lane *first = &s->rank->lanes[(s->end->slot * w->n_dims + dim) * n];
     erase(s, lane);
     sim_stream **at = &lane->head;
     for (uint32_t i = 0; i < lane->running; i++) at = &(*at)->next;
@@ -296,13 +296,8 @@ static int32_t take_priority(const sim_world *w, sim_rank *r, uint32_t task)
 /* The operation whose logical topology a collective uses. */
 static uint8_t topology_op(uint32_t coll)
 {
-    switch (coll) {
-    case SC_TC_ALL_GATHER: return SC_OP_AG;
-    case SC_TC_REDUCE_SCATTER:
-    case SC_TC_REDUCE_SCATTER_BLOCK: return SC_OP_RS;
-    case SC_TC_ALL_TO_ALL: return SC_OP_A2A;
-    default: return SC_OP_AR;
-    }
+    int op = sim_op_of((uint8_t)coll);
+    return (uint8_t)(op < 0 ? SC_OP_AR : op);
 }
 
 static void begin_stream(sim_world *w, sim_stream *s)

@@ -240,6 +240,7 @@ static bool has_room(const sim_world *w, const sim_rank *r, int slot)
     case SIM_RECV:
     case SIM_MEET: return true;
     case SIM_COMM:
+        if (w->meets && !sim_meet_settling(w)) return false;
         return r->busy[slot] < w->comm_slots &&
                sim_meet_yields(w, r, r->ready[slot].task[0]);
     default: return r->busy[slot] < 1;
@@ -330,6 +331,12 @@ void sim_task_done(sim_world *w, sim_rank *r, uint32_t task)
 }
 
 void sim_task_begin(sim_world *w, sim_rank *r)
+{
+    issue(w, r);
+    check_end(w, r);
+}
+
+void sim_task_settle(sim_world *w, sim_rank *r)
 {
     issue(w, r);
     check_end(w, r);

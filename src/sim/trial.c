@@ -83,6 +83,7 @@ static sc_time run_alone(const sim_world *w, sim_trial *t, bool must,
     sc_pool pool = {.kind = SC_POOL_NONE};
     sc_simulate_opts o = *w->o;
     o.speed = NULL;
+    o.devices = NULL;
     o.jitter = 0;
     o.fold = true;
     if (sys.dim_order == SC_DIMS_ASCENDING) o.hw = NULL; /* turns only */

@@ -14,11 +14,6 @@
  */
 #include "sim/world.h"
 
-static uint32_t coordinate(const sim_dim *d, uint32_t rank)
-{
-    return rank / d->stride % d->size;
-}
-
 static uint32_t distance(const sim_dim *d, uint32_t from, uint32_t to,
                          bool *back)
 {
@@ -47,7 +42,7 @@ sc_time sim_wire_time(const sim_world *w, uint32_t src, uint32_t dst,
     if (w->served || w->machine) return 0;
     for (uint32_t i = 0; i < w->n_dims; i++) {
         const sim_dim *d = &w->dim[i];
-        uint32_t from = coordinate(d, src), to = coordinate(d, dst);
+        uint32_t from = sim_coordinate(d, src), to = sim_coordinate(d, dst);
         if (from == to) continue;
         double bytes = (double)size / d->bytes_per_ns;
         if (w->rules->first_dim_only)
@@ -64,7 +59,7 @@ sc_time sim_wire_serial(const sim_world *w, uint32_t src, uint32_t dst,
     double slowest = 0;
     for (uint32_t i = 0; i < w->n_dims; i++) {
         const sim_dim *d = &w->dim[i];
-        if (coordinate(d, src) == coordinate(d, dst)) continue;
+        if (sim_coordinate(d, src) == sim_coordinate(d, dst)) continue;
         double bytes = (double)size / d->bytes_per_ns;
         if (bytes > slowest) slowest = bytes;
     }
@@ -83,8 +78,8 @@ static uint32_t seat(const sim_world *w, uint32_t rank)
 static uint32_t next_dim(const sim_world *w, const sim_message *m)
 {
     uint32_t i = 0;
-    while (i < w->n_dims &&
-           coordinate(&w->dim[i], m->at) == coordinate(&w->dim[i], m->dst))
+    while (i < w->n_dims && sim_coordinate(&w->dim[i], m->at) ==
+                                sim_coordinate(&w->dim[i], m->dst))
         i++;
     return i;
 }
@@ -93,7 +88,7 @@ static uint32_t next_dim(const sim_world *w, const sim_message *m)
  * which may be the same. */
 static uint64_t port(sim_message *m, const sim_dim *d, uint32_t here, bool back)
 {
-    uint32_t from = coordinate(d, m->at), to = coordinate(d, m->dst);
+    uint32_t from = sim_coordinate(d, m->at), to = sim_coordinate(d, m->dst);
     uint32_t before = back ? (to + 1) % d->size : (to + d->size - 1) % d->size;
     bool far = before != from;
     m->inside = far;
@@ -106,7 +101,7 @@ static uint64_t port(sim_message *m, const sim_dim *d, uint32_t here, bool back)
 static uint64_t next_link(const sim_world *w, sim_message *m, uint32_t i)
 {
     const sim_dim *d = &w->dim[i];
-    uint32_t from = coordinate(d, m->at), to = coordinate(d, m->dst);
+    uint32_t from = sim_coordinate(d, m->at), to = sim_coordinate(d, m->dst);
     uint32_t target = m->at + (to - from) * d->stride;
     uint64_t base = d->first_link;
     if (d->kind == SC_DIM_SWITCH && !m->inside) {
@@ -225,12 +220,12 @@ void sim_wire_hop(sim_world *w, sim_message *m)
     }
     uint32_t i = next_dim(w, m);
     const sim_dim *d = &w->dim[i];
-    uint32_t from = coordinate(d, m->at);
+    uint32_t from = sim_coordinate(d, m->at);
     uint64_t link = next_link(w, m, i);
     sim_link *l = &w->link[link];
     double steps = 1;
     if (!w->o->links && m->inside && d->kind != SC_DIM_SWITCH)
-        steps = hops(d, from, coordinate(d, m->at));
+        steps = hops(d, from, sim_coordinate(d, m->at));
     if (!w->store_and_forward)
         cut_through(w, m, d, l, steps * d->latency_ns);
     else if (l->taken)

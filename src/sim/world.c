@@ -219,7 +219,7 @@ void sim_loop(sim_world *w)
     uint64_t limit = w->o->max_events ? w->o->max_events : UINT64_MAX;
     sim_event *e;
     while (w->status == SC_OK) {
-        if (w->meets && !sim_pending(w)) sim_meet_line_up(w);
+        if (w->meets && !sim_pending(w) && sim_meet_end(w)) continue;
         if (w->machine && !sim_pending(w)) sim_machine_settle(w);
         if (w->tier && !sim_pending(w)) sim_tier_settle(w);
         if ((e = sim_get(w)) == NULL) {

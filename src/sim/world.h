@@ -9,67 +9,9 @@
 #ifndef SIM_WORLD_H
 #define SIM_WORLD_H
 
-#include <stepcast/sim_workload.h>
 #include <stepcast/trace.h>
 
-enum {
-    SIM_EV_BATCH,
-    SIM_EV_HOP,
-    SIM_EV_ARRIVE,
-    SIM_EV_WAKE,
-    SIM_EV_FREE,
-    SIM_EV_FLOW,
-    SIM_EV_TIER
-};
-
-typedef struct sim_event {
-    sc_time due;
-    uint32_t kind;
-    uint32_t rank;
-} sim_event;
-
-typedef struct sim_item {
-    sc_time due;
-    sim_event *event;
-} sim_item;
-
-typedef struct sim_bucket {
-    sim_item *item;
-    uint32_t n, cap;
-} sim_bucket;
-
-/* A radix heap: bucket b > 0 holds what is due at a time that differs from
- * `now` first in bit b - 1, bucket 0 what is due now.  Events of one time leave
- * in the order they came. */
-typedef struct sim_queue {
-    sc_time now;
-    uint64_t full;  /* bit per bucket 1..64 that is not empty */
-    uint32_t taken; /* of bucket 0 */
-    sim_bucket bucket[65];
-} sim_queue;
-
-/* What a rank does at a time it chose. */
-enum {
-    SIM_CALL_TASK,   /* .task has ended */
-    SIM_CALL_BUNDLE, /* a packet of a stream left the memory bus */
-    SIM_CALL_POOL,   /* remote memory is free */
-    SIM_CALL_CUSTOM, /* .task of a custom collective has ended */
-    SIM_CALL_BUS     /* the shared memory bus moves on */
-};
-
-typedef struct sim_call {
-    struct sim_call *next;
-    void *what; /* sim_stream, sim_coll_member ... */
-    uint64_t size;
-    uint32_t kind;
-    uint32_t task; /* or flags of the kind */
-} sim_call;
-
-typedef struct sim_batch {
-    sim_event e;
-    sim_call *first, *last;
-    struct sim_batch *next; /* open batches of the rank */
-} sim_batch;
+#include "sim/collective.h"
 
 /* A heap of task indices, smallest first. */
 typedef struct sim_heap {
@@ -92,7 +34,7 @@ enum { SIM_HOST, SIM_COMPUTE, SIM_COMM, SIM_RECV, SIM_MEET, SIM_SLOTS };
 
 typedef struct sim_bus sim_bus;
 
-typedef struct sim_rank {
+struct sim_rank {
     const sc_task_list *tasks;
     const sc_rank_trace *trace;
     uint32_t id;                  /* the rank it stands for */
@@ -112,153 +54,14 @@ typedef struct sim_rank {
     /* meet.c: complete collectives, the first `promised` have a slot */
     struct sim_turn *line, *line_end;
     uint32_t in_line, promised;
+    bool touched;
     bool *lanes_used; /* [comm_slots] by a collective */
     sc_time compute_since, comm_since, waits_since;
     sc_time *waits; /* of `out`, what counts since then; NULL: nothing */
     uint32_t computing, communicating, loading;
     sc_rank_times out;
     sc_task_span *span; /* [n_tasks] NULL: not recorded */
-} sim_rank;
-
-/* What rooted.c adds to sc_ccl_op and sc_ccl_kind. */
-enum {
-    SIM_OP_BROADCAST = SC_N_CCL_OPS,
-    SIM_OP_REDUCE,
-    SIM_OP_GATHER,
-    SIM_OP_SCATTER,
-    SIM_OP_BARRIER
 };
-
-/* ... and offload.c: what a switch does. */
-enum { SIM_SWITCHED = SC_N_CCL_KINDS, SIM_CHAIN, SIM_STAR, SIM_ROUNDS };
-
-/* One phase of a plan: an algorithm over one dimension. */
-typedef struct sim_phase {
-    uint8_t op;          /* sc_ccl_op, SIM_OP_* */
-    uint8_t kind;        /* sc_ccl_kind, SIM_SWITCHED ... */
-    uint8_t port;        /* SIM_SWITCHED: dimension of the switch */
-    uint8_t dim;         /* whose queues it uses */
-    uint8_t pick;        /* 0: any queue, 1: the way down, 2: the way up */
-    bool local;          /* of a subgroup */
-    uint32_t n;          /* members */
-    uint32_t stride;     /* between neighbours, in members of the group */
-    uint32_t window;     /* direct: concurrent peers, <= n - 1 */
-    uint64_t size;       /* of the chunk when it enters */
-    uint64_t message;    /* ring, direct, rooted */
-    uint32_t root;       /* rooted: position in the communicator */
-    uint32_t pieces;     /* chain: messages of a chunk */
-    uint32_t n_steps;    /* halving-doubling: table of messages */
-    uint64_t *step_size; /* [n_steps + 1] */
-    uint64_t *step_off;  /* [n_steps + 1] distance to the partner */
-} sim_phase;
-
-typedef struct sim_plan {
-    struct sim_plan *next; /* plans of one communicator shape */
-    const sc_ccl *node;    /* algorithm of this very task, or NULL */
-    uint32_t coll;         /* sc_task_coll */
-    uint32_t asked_root;   /* as the trace names it */
-    uint32_t root;         /* position in the communicator */
-    uint64_t size, chunk;
-    uint32_t n_streams, n_phases;
-    uint32_t n_lists; /* ways through the dimensions */
-    sim_phase *phase; /* [n_lists * n_phases] */
-    uint32_t *list;   /* [n_streams] way of each; NULL: the first */
-    uint32_t *turn;   /* [n_streams * n_phases] place among all that start in
-                         the phase's dimension; NULL: as they come */
-    const sc_workload *custom; /* a rank per member */
-} sim_plan;
-
-/* A communicator in use: a list of ranks, or the ranks of the whole network
- * that agree outside `mask`. */
-typedef struct sim_comm {
-    struct sim_comm *chain; /* same place in the table */
-    uint64_t hash;
-    uint32_t n, mask, base;
-    uint32_t group;        /* index in the workload; SC_TASK_WORLD */
-    bool flat;             /* one dimension, a ring of its own */
-    bool folded;           /* one member stands for all */
-    const uint32_t *rank;  /* [n]; NULL: by mask */
-    uint32_t n_live;       /* members simulated: n, or 1 if folded */
-    uint32_t stands_for;   /* folded: the member that is simulated */
-    uint32_t *count;       /* [n_live] collectives each has begun */
-    struct sim_coll *open; /* instances by rising ordinal */
-    sim_plan *plans;
-    const sc_ccl *kept[SC_N_CCL_OPS]; /* see rules.group_keeps_algorithm */
-    bool keeps[SC_N_CCL_OPS];
-} sim_comm;
-
-/* One collective: all its members, all its chunks. */
-typedef struct sim_coll {
-    struct sim_coll *next;
-    sim_comm *comm;
-    sim_plan *plan;
-    uint32_t ordinal;
-    uint32_t n_begun, n_ended;  /* members */
-    uint32_t n_live;            /* streams that exist */
-    struct sim_stream **stream; /* [n_live * n_streams] when first touched */
-} sim_coll;
-
-typedef struct sim_permit {
-    int32_t count; /* requests, or messages that wait for one (< 0) */
-    uint32_t to;
-    uint64_t size; /* of such messages */
-} sim_permit;
-
-struct sim_meeting;
-
-typedef struct sim_box {
-    struct sim_meeting *meeting; /* at the switch */
-    int32_t *balance;            /* [n] arrived, or waited for (< 0) */
-    sim_permit *permit;          /* [n] rendezvous */
-} sim_box;
-
-/* The end of a member's collective. */
-typedef struct sim_end {
-    uint32_t task, left; /* streams to finish */
-    uint32_t slot;       /* whose lanes it uses */
-    sc_time begun;
-    sim_coll *coll;
-    uint32_t turn[SC_HW_DIMS]; /* next to start in each dimension */
-} sim_end;
-
-/* What a message of a stream goes through; the last one is kept. */
-typedef struct sim_way {
-    bool known;
-    uint32_t phase, to;   /* position in the phase's ring */
-    uint32_t member, dst; /* of the group; rank */
-    uint32_t slot, back;  /* as boxes know the two ends */
-    uint64_t size;
-    sc_time delay; /* without links */
-} sim_way;
-
-/* One chunk of a collective on one member. */
-typedef struct sim_stream {
-    struct sim_stream *next; /* in its lane */
-    const sim_phase *phases; /* of its way, [n_phases] of the plan */
-    sim_coll *coll;
-    sim_rank *rank;
-    sim_end *end;    /* NULL: the member has not begun */
-    sim_box *box;    /* [n_phases] made when first touched */
-    uint32_t *queue; /* [n_phases] lane of each phase */
-    uint8_t *turn;   /* [n_phases] other direction, or other tree */
-    uint32_t index;  /* chunk */
-    uint32_t member; /* position in the group */
-    uint32_t live;   /* among its members that are simulated */
-    uint32_t phase;  /* next to come is phase + 1 */
-    int32_t priority;
-    bool running;
-    /* the algorithm of the phase */
-    uint32_t held; /* by messages on their way, or not asked for yet */
-    bool ended;    /* but may be held */
-    uint32_t to_send, sent, inserted, received, left_bus;
-    int32_t idle; /* packets that left the bus and may be sent */
-    uint32_t fresh, rest;
-    bool toggle;
-    uint8_t state;
-    uint32_t place; /* position in the phase's ring */
-    sim_way way;
-    void *custom;
-} sim_stream;
 
 typedef struct sim_message {
     sim_event e;              /* rank: simulated rank that receives */
@@ -426,6 +229,7 @@ void sim_task_begin(sim_world *w, sim_rank *r); /* at time 0 */
 void sim_task_done(sim_world *w, sim_rank *r, uint32_t task);
 void sim_task_starts(sim_world *w, sim_rank *r,
                      uint32_t task); /* a collective, after SIM_MEET */
+void sim_task_settle(sim_world *w, sim_rank *r); /* slots may be free */
 void sim_heap_push(sim_world *w, sim_heap *h, uint32_t task);
 uint32_t sim_heap_pop(sim_heap *h);
 
@@ -433,22 +237,38 @@ uint32_t sim_heap_pop(sim_heap *h);
 typedef struct sim_meet sim_meet;
 sc_status sim_meet_init(sim_world *w);
 bool sim_meets_at(const sim_world *w, const sc_task_list *t, uint32_t task);
-/* Nothing more comes at this time: who is complete stands in line. */
-void sim_meet_line_up(sim_world *w);
 void sim_meet_come(sim_world *w, sim_rank *r, uint32_t task);
 /* Slots have become free, or less; `task` does not pass those in line. */
 void sim_meet_settle(sim_world *w, sim_rank *r);
+/* Nothing else happens at this time: gives out slots.  False: none to give. */
+bool sim_meet_end(sim_world *w);
+bool sim_meet_settling(const sim_world *w);
 bool sim_meet_yields(const sim_world *w, const sim_rank *r, uint32_t task);
 
 /* plan.c, stream.c */
 /* Bit per dimension along which a collective of all ranks moves. */
 uint32_t sim_mask_of(const sim_world *w, const sc_task_list *t, uint32_t task);
+/* The one algorithm of a subgroup: of the dimension it lies in, or a ring. */
+sc_ccl sim_subgroup_ccl(const sim_world *w, const uint32_t *rank, uint32_t n,
+                        const sc_ccl_list *l);
 bool sim_is_custom(const sim_world *w, const sc_task_list *t, uint32_t task);
 uint32_t sim_root_of(const sc_task_list *t, uint32_t task); /* 0: has none */
 sim_coll *sim_coll_new(sim_world *w, sim_comm *c, sim_plan *plan);
 void sim_coll_join(sim_world *w, sim_coll *c, sim_rank *r, uint32_t live,
                    uint32_t task);
 void sim_coll_issue(sim_world *w, sim_rank *r, uint32_t task);
+
+/* comm.c */
+/* Place of a rank in a dimension. */
+static inline uint32_t sim_coordinate(const sim_dim *d, uint32_t rank)
+{
+    return rank / d->stride % d->size;
+}
+
+/* sc_ccl_op of an sc_task_coll; -1: none of them. */
+int sim_op_of(uint8_t coll);
+/* The algorithm that a system names for one node; NULL: none. */
+const sc_ccl *sim_node_ccl(const sc_system *s, uint64_t id);
 sim_comm *sim_comm_of(sim_world *w, sim_rank *r, uint32_t task);
 uint32_t sim_comm_rank(const sim_world *w, const sim_comm *c, uint32_t member);
 uint32_t sim_comm_member(const sim_world *w, const sim_comm *c, uint32_t rank);

@@ -20,6 +20,16 @@ typedef struct drawn {
     bool links;
 } drawn;
 
+static void make_small(drawn *x)
+{
+    x->splits = 1 + x->splits % 8;
+    for (int i = 0; i < 3; i++) {
+        x->size[i] = 2 + x->size[i] % 3;
+        bool odd = x->ccl[i] == SC_CCL_HALVING_DOUBLING && x->size[i] == 3;
+        if (odd) x->ccl[i] = SC_CCL_RING;
+    }
+}
+
 static void draw(prop *p, drawn *x)
 {
     static const sc_dim_kind kinds[] = {SC_DIM_RING, SC_DIM_SWITCH,
@@ -49,6 +59,7 @@ static void draw(prop *p, drawn *x)
     x->coll = colls[prop_below(p, 3)];
     x->queue = (sc_queue_order)prop_below(p, 4);
     x->links = prop_below(p, 8) != 7;
+    if (x->queues > 1) make_small(x); /* one rank can't stand for all there */
 }
 
 static sc_time run(const drawn *x, sc_dim_order order, bool fold,
@@ -222,12 +233,7 @@ static bool folds(prop *p, void *order)
     drawn x;
     sc_status first, second;
     draw(p, &x);
-    x.splits = 1 + x.splits % 8;
-    for (int i = 0; i < 3; i++) {
-        x.size[i] = 2 + x.size[i] % 3;
-        bool odd = x.ccl[i] == SC_CCL_HALVING_DOUBLING && x.size[i] == 3;
-        if (odd) x.ccl[i] = SC_CCL_RING;
-    }
+    make_small(&x);
     sc_time one = run(&x, *(sc_dim_order *)order, true, &first);
     sc_time each = run(&x, *(sc_dim_order *)order, false, &second);
     if (one != each && prop_reporting(p))

@@ -51,10 +51,12 @@ static bool done(world *x, prop *p, bool ok, const char *what)
                (double)x->out.makespan / 1000);
         for (uint32_t i = 0; i < x->net.n_dims; i++)
             printf(" %d", (int)x->sys.ccl[SC_OP_AR].dim[i].kind);
-        if (x->s.n[0])
-            printf("; %s of %llu bytes",
-                   sc_task_coll_names[x->s.node[0][0].coll],
-                   (unsigned long long)x->s.node[0][0].size);
+        for (uint32_t i = 0; i < x->s.n[0]; i++) {
+            const sw_node *k = &x->s.node[0][i];
+            printf("; %s %s of %llu bytes, group %d",
+                   sc_task_kind_names[k->kind], sc_task_coll_names[k->coll],
+                   (unsigned long long)k->size, (int)k->group);
+        }
         printf("; %u of %u ranks finish%s%s\n", x->out.n_finished,
                x->out.n_ranks, x->err.n ? ": " : "",
                x->err.n ? x->err.d[0].msg : "");
@@ -118,6 +120,47 @@ static void draw_collective(world *x, prop *p, uint32_t n_colls)
     x->s.one_class = true;
     for (uint32_t r = 0; r < x->s.n_ranks; r++)
         (void)sw_coll(&x->s, r, coll, size, SC_TASK_WORLD);
+    sw_build(&x->s, &x->a);
+}
+
+/* Lines of a dimension as groups, the same nodes on every rank. */
+static void draw_lines(world *x, prop *p)
+{
+    uint32_t first[SC_HW_DIMS], stride = 1, n = x->net.n_ranks;
+    for (uint32_t d = 0; d < x->net.n_dims; d++) {
+        uint32_t size = x->net.dim[d].size;
+        first[d] = x->s.n_groups;
+        for (uint32_t r = 0; r < n; r++) {
+            if (r / stride % size) continue;
+            uint32_t *rank = SC_NEW_N(&x->a, uint32_t, size);
+            for (uint32_t i = 0; i < size; i++) rank[i] = r + i * stride;
+            (void)sw_group(&x->s, size, rank);
+        }
+        stride *= size;
+    }
+    x->s.n_ranks = n;
+    x->s.one_class = true;
+    for (uint32_t k = 1 + (uint32_t)prop_below(p, 6); k > 0; k--) {
+        uint32_t d = (uint32_t)prop_below(p, x->net.n_dims + 2);
+        uint32_t coll = (uint32_t)prop_below(p, SC_N_TASK_COLLS);
+        uint64_t size = 1 + prop_below(p, 1 << 20);
+        bool after = prop_below(p, 2) == 1;
+        for (uint32_t r = 0; r < n; r++) {
+            sw_node *node;
+            uint32_t inner = 1, before = x->s.n[r];
+            for (uint32_t i = 0; i < d && i < x->net.n_dims; i++)
+                inner *= x->net.dim[i].size;
+            if (d > x->net.n_dims)
+                node = sw_comp(&x->s, r, (sc_time)size);
+            else if (d == x->net.n_dims)
+                node = sw_coll(&x->s, r, coll, size, SC_TASK_WORLD);
+            else
+                node = sw_coll(&x->s, r, coll, size,
+                               first[d] + r % inner +
+                                   r / inner / x->net.dim[d].size * inner);
+            if (after && before) sw_after(node, before - 1);
+        }
+    }
     sw_build(&x->s, &x->a);
 }
 
@@ -250,10 +293,13 @@ static bool one_for_all(prop *p, void *ctx)
     world *x = new_world();
     draw_network(x, p, false);
     draw_system(x, p);
-    draw_collective(x, p, SC_N_TASK_COLLS);
+    if (prop_below(p, 2))
+        draw_lines(x, p);
+    else
+        draw_collective(x, p, SC_N_TASK_COLLS);
     x->opts.links = prop_below(p, 2) == 1;
     x->opts.rendezvous = prop_below(p, 4) == 1;
-    bool ok = run(x);
+    bool ok = sc_workload_check(&x->s.w, &x->err) == SC_OK && run(x);
     sc_simulate_result first = x->out;
     x->opts.fold = false;
     ok = ok && run(x) && x->out.makespan == first.makespan;

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * collective.h - collectives: how they are split, who takes part, and their
+ * chunks on the way.
+ */
+#ifndef SIM_COLLECTIVE_H
+#define SIM_COLLECTIVE_H
+
+#include "sim/events.h"
+
+/* What rooted.c adds to sc_ccl_op and sc_ccl_kind. */
+enum {
+    SIM_OP_BROADCAST = SC_N_CCL_OPS,
+    SIM_OP_REDUCE,
+    SIM_OP_GATHER,
+    SIM_OP_SCATTER,
+    SIM_OP_BARRIER
+};
+
+/* ... and offload.c: what a switch does. */
+enum { SIM_SWITCHED = SC_N_CCL_KINDS, SIM_CHAIN, SIM_STAR, SIM_ROUNDS };
+
+/* One phase of a plan: an algorithm over one dimension. */
+typedef struct sim_phase {
+    uint8_t op;          /* sc_ccl_op, SIM_OP_* */
+    uint8_t kind;        /* sc_ccl_kind, SIM_SWITCHED ... */
+    uint8_t port;        /* SIM_SWITCHED: dimension of the switch */
+    uint8_t dim;         /* whose queues it uses */
+    uint8_t pick;        /* 0: any queue, 1: the way down, 2: the way up */
+    bool local;          /* of a subgroup */
+    uint32_t n;          /* members */
+    uint32_t stride;     /* between neighbours, in members of the group */
+    uint32_t window;     /* direct: concurrent peers, <= n - 1 */
+    uint64_t size;       /* of the chunk when it enters */
+    uint64_t message;    /* ring, direct, rooted */
+    uint32_t root;       /* rooted: position in the communicator */
+    uint32_t pieces;     /* chain: messages of a chunk */
+    uint32_t n_steps;    /* halving-doubling: table of messages */
+    uint64_t *step_size; /* [n_steps + 1] */
+    uint64_t *step_off;  /* [n_steps + 1] distance to the partner */
+} sim_phase;
+
+typedef struct sim_plan {
+    struct sim_plan *next; /* plans of one communicator shape */
+    const sc_ccl *node;    /* algorithm of this very task, or NULL */
+    uint32_t coll;         /* sc_task_coll */
+    uint32_t asked_root;   /* as the trace names it */
+    uint32_t root;         /* position in the communicator */
+    uint64_t size, chunk;
+    uint32_t n_streams, n_phases;
+    uint32_t n_lists; /* ways through the dimensions */
+    sim_phase *phase; /* [n_lists * n_phases] */
+    uint32_t *list;   /* [n_streams] way of each; NULL: the first */
+    uint32_t *turn;   /* [n_streams * n_phases] place among all that start in
+                         the phase's dimension; NULL: as they come */
+    const sc_workload *custom; /* a rank per member */
+} sim_plan;
+
+/* A communicator in use: a list of ranks, or the ranks of the whole network
+ * that agree outside `mask`. */
+typedef struct sim_comm {
+    struct sim_comm *chain; /* same place in the table */
+    uint64_t hash;
+    uint32_t n, mask, base;
+    uint32_t group;        /* index in the workload; SC_TASK_WORLD */
+    bool flat;             /* one dimension, a ring of its own */
+    bool folded;           /* one member stands for all */
+    const uint32_t *rank;  /* [n]; NULL: by mask */
+    uint32_t n_live;       /* members simulated: n, or 1 if folded */
+    uint32_t stands_for;   /* folded: the member that is simulated */
+    uint32_t *count;       /* [n_live] collectives each has begun */
+    struct sim_coll *open; /* instances by rising ordinal */
+    sim_plan *plans;
+    const sc_ccl *kept[SC_N_CCL_OPS]; /* see rules.group_keeps_algorithm */
+    bool keeps[SC_N_CCL_OPS];
+} sim_comm;
+
+/* One collective: all its members, all its chunks. */
+typedef struct sim_coll {
+    struct sim_coll *next;
+    sim_comm *comm;
+    sim_plan *plan;
+    uint32_t ordinal;
+    uint32_t n_begun, n_ended;  /* members */
+    uint32_t n_live;            /* streams that exist */
+    struct sim_stream **stream; /* [n_live * n_streams] when first touched */
+} sim_coll;
+
+typedef struct sim_permit {
+    int32_t count; /* requests, or messages that wait for one (< 0) */
+    uint32_t to;
+    uint64_t size; /* of such messages */
+} sim_permit;
+
+struct sim_meeting;
+
+typedef struct sim_box {
+    struct sim_meeting *meeting; /* at the switch */
+    int32_t *balance;            /* [n] arrived, or waited for (< 0) */
+    sim_permit *permit;          /* [n] rendezvous */
+} sim_box;
+
+/* The end of a member's collective. */
+typedef struct sim_end {
+    uint32_t task, left; /* streams to finish */
+    uint32_t slot;       /* whose lanes it uses */
+    sc_time begun;
+    sim_coll *coll;
+    uint32_t turn[SC_HW_DIMS]; /* next to start in each dimension */
+} sim_end;
+
+/* What a message of a stream goes through; the last one is kept. */
+typedef struct sim_way {
+    bool known;
+    uint32_t phase, to;   /* position in the phase's ring */
+    uint32_t member, dst; /* of the group; rank */
+    uint32_t slot, back;  /* as boxes know the two ends */
+    uint64_t size;
+    sc_time delay; /* without links */
+} sim_way;
+
+/* One chunk of a collective on one member. */
+typedef struct sim_stream {
+    struct sim_stream *next; /* in its lane */
+    const sim_phase *phases; /* of its way, [n_phases] of the plan */
+    sim_coll *coll;
+    sim_rank *rank;
+    sim_end *end;    /* NULL: the member has not begun */
+    sim_box *box;    /* [n_phases] made when first touched */
+    uint32_t *queue; /* [n_phases] lane of each phase */
+    uint8_t *turn;   /* [n_phases] other direction, or other tree */
+    uint32_t index;  /* chunk */
+    uint32_t member; /* position in the group */
+    uint32_t live;   /* among its members that are simulated */
+    uint32_t phase;  /* next to come is phase + 1 */
+    int32_t priority;
+    bool running;
+    /* the algorithm of the phase */
+    uint32_t held; /* by messages on their way, or not asked for yet */
+    bool ended;    /* but may be held */
+    uint32_t to_send, sent, inserted, received, left_bus;
+    int32_t idle; /* packets that left the bus and may be sent */
+    uint32_t fresh, rest;
+    bool toggle;
+    uint8_t state;
+    uint32_t place; /* position in the phase's ring */
+    sim_way way;
+    void *custom;
+} sim_stream;
+
+#endif

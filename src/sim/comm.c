@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* comm.c - communicators in use, and what a task says of its collective. */
+#include "sim/world.h"
+
+#include <string.h>
+
+/* ---- what runs a collective ---------------------------------------------- */
+
+const sc_ccl *sim_node_ccl(const sc_system *s, uint64_t id)
+{
+    uint32_t lo = 0, hi = s->n_node_ccl;
+    while (lo < hi) {
+        uint32_t mid = lo + (hi - lo) / 2;
+        if (s->node_ccl[mid].node < id)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    if (lo < s->n_node_ccl && s->node_ccl[lo].node == id)
+        return &s->node_ccl[lo].ccl;
+    return NULL;
+}
+
+int sim_op_of(uint8_t coll)
+{
+    switch (coll) {
+    case SC_TC_ALL_REDUCE: return SC_OP_AR;
+    case SC_TC_ALL_GATHER: return SC_OP_AG;
+    case SC_TC_REDUCE_SCATTER:
+    case SC_TC_REDUCE_SCATTER_BLOCK: return SC_OP_RS;
+    case SC_TC_ALL_TO_ALL: return SC_OP_A2A;
+    default: return -1;
+    }
+}
+
+static bool is_flat(const sim_world *w, const sc_task_list *t, uint32_t task)
+{
+    int op = sim_op_of(t->coll[task]);
+    return op >= 0 && w->sys->ccl[op].n > 0 && w->sys->ccl[op].dim[0].flat;
+}
+
+bool sim_is_custom(const sim_world *w, const sc_task_list *t, uint32_t task)
+{
+    int op = sim_op_of(t->coll[task]);
+    return sim_node_ccl(w->sys, t->id[task]) ||
+           (op >= 0 && w->sys->ccl_custom[op].n > 0);
+}
+
+uint32_t sim_root_of(const sc_task_list *t, uint32_t task)
+{
+    switch (t->coll[task]) {
+    case SC_TC_REDUCE:
+    case SC_TC_GATHER:
+    case SC_TC_SCATTER:
+    case SC_TC_BROADCAST: return t->peer[task];
+    default: return 0;
+    }
+}
+
+/* ---- communicators ----------------------------------------------------- */
+
+uint32_t sim_mask_of(const sim_world *w, const sc_task_list *t, uint32_t task)
+{
+    uint32_t all = (1u << w->n_dims) - 1, mask = all;
+    if (sim_is_custom(w, t, task)) return all;
+    if (t->flags[task] & SC_TASK_DIMS) mask = t->dims[task] & all;
+    if (is_flat(w, t, task)) return mask & 1 ? all : 0;
+    return mask;
+}
+
+static uint32_t base_of(const sim_world *w, uint32_t rank, uint32_t mask)
+{
+    for (uint32_t d = 0; d < w->n_dims; d++)
+        if (mask >> d & 1)
+            rank -= sim_coordinate(&w->dim[d], rank) * w->dim[d].stride;
+    return rank;
+}
+
+uint32_t sim_comm_rank(const sim_world *w, const sim_comm *c, uint32_t member)
+{
+    if (c->rank) return c->rank[member];
+    uint32_t rank = c->base;
+    for (uint32_t d = 0; d < w->n_dims; d++)
+        if (c->mask >> d & 1) {
+            rank += member % w->dim[d].size * w->dim[d].stride;
+            member /= w->dim[d].size;
+        }
+    return rank;
+}
+
+uint32_t sim_comm_member(const sim_world *w, const sim_comm *c, uint32_t rank)
+{
+    uint32_t m = 0;
+    if (c->rank) {
+        while (m < c->n && c->rank[m] != rank) m++;
+        return m;
+    }
+    for (uint32_t d = w->n_dims; d-- > 0;)
+        if (c->mask >> d & 1)
+            m = m * w->dim[d].size + sim_coordinate(&w->dim[d], rank);
+    return m;
+}
+
+static void grow_comms(sim_world *w)
+{
+    uint32_t cap = w->comm_cap ? 2 * w->comm_cap : 64;
+    sim_comm **table = sc_alloc(w->a, cap, sizeof(sim_comm *));
+    if (!table) {
+        w->status = sc_error_nomem(w->err);
+        return;
+    }
+    for (uint32_t i = 0; i < w->comm_cap; i++)
+        for (sim_comm *c = w->comms[i], *next; c; c = next) {
+            next = c->chain;
+            c->chain = table[c->hash & (cap - 1)];
+            table[c->hash & (cap - 1)] = c;
+        }
+    w->comms = table;
+    w->comm_cap = cap;
+}
+
+static sim_comm *add_comm(sim_world *w, uint64_t hash)
+{
+    if (w->n_comms >= w->comm_cap) grow_comms(w);
+    sim_comm *c = SC_NEW(w->a, sim_comm);
+    if (!c || w->status != SC_OK) {
+        if (w->status == SC_OK) w->status = sc_error_nomem(w->err);
+        return NULL;
+    }
+    c->hash = hash;
+    c->chain = w->comms[hash & (w->comm_cap - 1)];
+    w->comms[hash & (w->comm_cap - 1)] = c;
+    w->n_comms++;
+    return c;
+}
+
+static void finish_comm(sim_world *w, sim_comm *c)
+{
+    c->folded = w->folded;
+    c->n_live = c->folded ? 1 : c->n;
+    c->count = sc_alloc(w->a, c->n_live, sizeof *c->count);
+    if (!c->count) w->status = sc_error_nomem(w->err);
+}
+
+/* All ranks of the network that agree with `rank` outside `mask`. */
+static sim_comm *world_comm(sim_world *w, uint32_t rank, uint32_t mask)
+{
+    uint32_t base = base_of(w, rank, mask);
+    uint32_t key[2] = {mask, base};
+    uint64_t hash = sc_hash(key, sizeof key, 1);
+    for (sim_comm *c = w->comm_cap ? w->comms[hash & (w->comm_cap - 1)] : NULL;
+         c; c = c->chain)
+        if (c->group == SC_TASK_WORLD && c->mask == mask && c->base == base)
+            return c;
+    sim_comm *c = add_comm(w, hash);
+    if (!c) return NULL;
+    c->mask = mask;
+    c->base = base;
+    c->group = SC_TASK_WORLD;
+    c->n = 1;
+    for (uint32_t d = 0; d < w->n_dims; d++)
+        if (mask >> d & 1) c->n *= w->dim[d].size;
+    finish_comm(w, c);
+    return c;
+}
+
+static sim_comm *list_comm(sim_world *w, uint32_t slot, const uint32_t *rank,
+                           uint32_t n)
+{
+    if (w->by_group[slot]) return w->by_group[slot];
+    uint64_t hash = sc_hash(&slot, sizeof slot, 2);
+    sim_comm *c = add_comm(w, hash);
+    if (!c) return NULL;
+    c->group = slot;
+    c->flat = true;
+    c->n = n;
+    c->rank = rank;
+    finish_comm(w, c);
+    w->by_group[slot] = c;
+    return c;
+}
+
+/* A group of all ranks: as the world, but with collectives of its own. */
+static sim_comm *all_comm(sim_world *w, uint32_t slot)
+{
+    if (w->by_group[slot]) return w->by_group[slot];
+    sim_comm *c = add_comm(w, sc_hash(&slot, sizeof slot, 2));
+    if (!c) return NULL;
+    c->group = slot;
+    c->mask = (1u << w->n_dims) - 1;
+    c->n = w->n_npus;
+    finish_comm(w, c);
+    w->by_group[slot] = c;
+    return c;
+}
+
+/* A job that is not the whole network is a list of its ranks. */
+static sim_comm *job_comm(sim_world *w, uint32_t job)
+{
+    const sc_rank_job *j = &w->w->jobs[job];
+    uint32_t slot = w->w->n_groups + job;
+    if (w->by_group[slot]) return w->by_group[slot];
+    uint32_t *rank = sc_alloc(w->a, j->n, sizeof *rank);
+    if (!rank) {
+        w->status = sc_error_nomem(w->err);
+        return NULL;
+    }
+    for (uint32_t i = 0; i < j->n; i++) rank[i] = j->first + i;
+    return list_comm(w, slot, rank, j->n);
+}
+
+sim_comm *sim_comm_of(sim_world *w, sim_rank *r, uint32_t task)
+{
+    uint32_t slot = r->tasks->group[task];
+    if (slot != SC_TASK_WORLD) {
+        uint32_t g = r->trace->groups[slot];
+        const sc_rank_group *group = &w->w->groups[g];
+        if (group->n < w->n_npus) return list_comm(w, g, group->rank, group->n);
+        return all_comm(w, g);
+    } else if (w->w->jobs[r->trace->job].n < w->n_npus) {
+        return job_comm(w, r->trace->job);
+    }
+    return world_comm(w, r->id, sim_mask_of(w, r->tasks, task));
+}
