@@ -29,6 +29,7 @@ typedef struct sc_report_simulation {
     sc_report_other other;
     double wall_s; /* reading and running */
     uint64_t peak_rss_bytes;
+    uint64_t workload_hash; /* sc_workload_hash() */
     uint32_t n_assumptions, n_warnings, n_inputs;
     const char *const *assumptions, *const *warnings; /* lines */
     const sc_report_input *input;

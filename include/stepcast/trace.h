@@ -56,6 +56,9 @@ sc_status sc_workload_join(const sc_workload *jobs, uint32_t n, sc_arena *a,
 sc_status sc_workload_idle(uint32_t n, sc_arena *a, sc_workload *out,
                            sc_err *err);
 
+/* Of tasks, groups and peers of all ranks; not of names and ids. */
+uint64_t sc_workload_hash(const sc_workload *w);
+
 /* Writes PREFIX.<rank>.et for every rank, and PREFIX.json with the groups if
  * there are any.  What is written reads back as an equal workload. */
 sc_status sc_trace_write(const sc_workload *w, const char *prefix, sc_err *err);

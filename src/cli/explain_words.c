@@ -229,6 +229,7 @@ const cli_word cli_words[] = {
     {"commit", "-", "of stepcast's source"},
     {"fit_hash", "-", "of the fitted parameters"},
     {"model_hash", "-", "of the model's numbers"},
+    {"workload_hash", "-", "of tasks, groups and peers of all ranks"},
     {"cluster_hash", "-", "of the cluster's numbers"},
     {"inputs", "-", "files that options name"},
     {"option", "-", "the option that names it"},

@@ -212,6 +212,7 @@ static sc_status go(cli *c, simulate_run *r)
     s.machine = r->machine;
     s.wall_s = now_s() - begun;
     s.peak_rss_bytes = peak_rss();
+    s.workload_hash = sc_workload_hash(&r->w);
     compare(c, r, &s.other);
     SC_TRY(write_trace(c, r));
     return print(c, r, &s);

@@ -136,6 +136,7 @@ static void provenance(const sc_report_simulation *s, sc_json *j)
     sc_json_put_string(j, "version", STEPCAST_VERSION);
     sc_json_put_string(j, "commit", STEPCAST_COMMIT);
     sc_json_put_uint(j, "seed", s->opts->seed);
+    report_hex(j, "workload_hash", s->workload_hash);
     report_inputs(s->input, s->n_inputs, j);
     sc_json_end(j, '}');
 }

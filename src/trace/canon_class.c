@@ -192,3 +192,28 @@ sc_status canon_cycle(const canon *c, raw_trace *t)
     }
     return n == l->n_tasks ? SC_OK : report_cycle(c, t, left);
 }
+
+static uint64_t hash_words(const uint32_t *v, uint32_t n, uint64_t h)
+{
+    return n ? sc_hash(v, n * sizeof *v, h) : h;
+}
+
+uint64_t sc_workload_hash(const sc_workload *w)
+{
+    uint64_t h = w->n_ranks;
+    for (uint32_t i = 0; i < w->n_classes; i++) {
+        uint64_t one = canon_hash(&w->classes[i], false);
+        h = sc_hash(&one, sizeof one, h);
+    }
+    for (uint32_t i = 0; i < w->n_groups; i++)
+        h = hash_words(w->groups[i].rank, w->groups[i].n, h);
+    for (uint32_t i = 0; i < w->n_ranks; i++) {
+        const sc_rank_trace *r = &w->ranks[i];
+        const sc_task_list *l = &w->classes[r->cls];
+        h = hash_words(&r->cls, 1, h);
+        h = hash_words(r->groups, l->n_groups, h);
+        h = hash_words(r->peers, l->n_peers, h);
+        h = hash_words(r->tags, l->n_tags, h);
+    }
+    return h;
+}

@@ -192,6 +192,15 @@ static void test_idle_ranks(void **state)
     assert_int_equal(sc_workload_join(part, 3, &t.a, &t.w, &t.err), SC_OK);
     assert_int_equal(sc_workload_check(&t.w, &t.err), SC_OK);
     assert_int_equal(t.w.n_ranks, 7);
+    uint64_t hash = sc_workload_hash(&t.w);
+    assert_true(hash == sc_workload_hash(&t.w));
+    t.w.classes[2].size[1]++;
+    assert_true(hash != sc_workload_hash(&t.w));
+    t.w.classes[2].size[1]--;
+    t.w.ranks[3].cls = 0;
+    assert_true(hash != sc_workload_hash(&t.w));
+    t.w.ranks[3].cls = 1;
+    assert_true(hash == sc_workload_hash(&t.w));
     t.net.dim[0].size = t.net.n_ranks = 8;
     assert_int_equal(tiny_run(&t), SC_OK);
     assert_int_equal(t.r.n_finished, 7);
