@@ -108,7 +108,7 @@ static void compare(cli *c, const simulate_run *r, sc_report_other *out)
     o.links = r->opts.links && r->network.n_dims == 1;
     o.record = o.flows = false;
     o.hw = NULL;
-    o.max_events = 2 * CHEAP_EVENTS;
+    o.max_events = (uint64_t)2 * CHEAP_EVENTS;
     sc_err_init(&err);
     sc_arena_mark mark = sc_arena_save(c->arena);
     sc_status s = simulate(c, r, &o, &x, &err);

@@ -258,7 +258,8 @@ static void net_link(const sc_hw *hw, const hw_net *t, uint64_t i, hw_link *l)
                             plane * t->spines + pair % t->spines};
         l->bw = t->spine_bw;
     } else {
-        uint64_t pair = (i - t->core_base) / 2, spine = pair / t->cores;
+        uint64_t cores = t->cores ? t->cores : 1;
+        uint64_t pair = (i - t->core_base) / 2, spine = pair / cores;
         uint64_t of_pod = spine % (t->rails * t->spines);
         l->from = (hw_vertex){HW_V_SPINE, l->dim, spine};
         l->to =

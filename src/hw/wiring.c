@@ -129,7 +129,7 @@ static sc_status add_names(reader *r, const sc_node *n, uint32_t some,
         for (uint32_t i = 0; i < some; i++) {
             const char *name = sc_sprintf(r->a, "%c%u", letter, i);
             if (name == NULL) return sc_error_nomem(r->err);
-            SC_TRY(add_name(r, name, n->pos));
+            SC_TRY(add_name(r, name, n ? n->pos : sc_pos_none()));
         }
         return SC_OK;
     }

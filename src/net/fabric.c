@@ -156,18 +156,15 @@ static bool take(sc_fabric *f, uint32_t n, sc_fabric_path *out)
 static bool draw_routes(sc_fabric *f, routes *r)
 {
     uint32_t draws = f->o.rule == SC_ROUTE_ADAPTIVE ? DRAWS : 1;
-    sc_fabric_path path[DRAWS];
-    r->path = path;
+    r->path = SC_NEW_N(f->a, sc_fabric_path, draws);
+    if (r->path == NULL) return false;
     for (uint32_t k = 0; k < draws; k++) {
         uint32_t n = draw(f, r, mix(mix(f->o.seed, r->label), k));
         if (n == UINT32_MAX) return false;
         if (known(f, r, n)) continue;
-        if (!take(f, n, &path[r->n])) return false;
+        if (!take(f, n, &r->path[r->n])) return false;
         r->n++;
     }
-    r->path = SC_NEW_N(f->a, sc_fabric_path, r->n);
-    if (r->path == NULL) return false;
-    memcpy(r->path, path, r->n * sizeof *path);
     return true;
 }
 

@@ -60,6 +60,7 @@ static void run(sim_world *w, sim_rank *r, int e, int event, request *q);
 
 static void append(queue *l, request *q)
 {
+    if (!q) return;
     q->next = NULL;
     if (l->tail)
         l->tail->next = q;
@@ -104,6 +105,7 @@ static request *make(sim_world *w, uint64_t size)
 /* Whoever waits for `q`, which has reached its goal, goes on. */
 static void reached(sim_world *w, sim_rank *r, request *q)
 {
+    if (!q) return;
     request k = *q;
     sim_give(w, q, sizeof *q);
     if (k.stream) {
@@ -124,7 +126,8 @@ static void send(sim_world *w, sim_rank *r, int e)
 {
     end *me = &r->bus->end[e], *to = &r->bus->end[partner(e)];
     double o = whole(w->sys->bus_o), g = whole(w->sys->bus_g);
-    double idle = (double)((w->q.now - me->last) / 1000), offset = o;
+    sc_time idle_ns = (w->q.now - me->last) / 1000;
+    double idle = (double)idle_ns, offset = o;
     if (me->before == SENDING && !(o + idle > g)) offset = g - idle;
     request *q = first(&me->sends);
     double bytes = ((double)q->size - 1) * me->G;
@@ -166,9 +169,8 @@ static void process(sim_world *w, sim_rank *r, int e)
     end *me = &r->bus->end[e];
     if (me->processing_now || me->processing.n == 0) return;
     double delay = whole(w->sys->local_reduction_delay_ns);
-    after(w, r,
-          (double)(me->processing.head->size / 100) * delay + REDUCE_FIXED, e,
-          PROCESS_DONE);
+    uint64_t hundreds = me->processing.head->size / 100;
+    after(w, r, (double)hundreds * delay + REDUCE_FIXED, e, PROCESS_DONE);
     me->processing_now = true;
 }
 

@@ -63,6 +63,7 @@ static bool same_way(way a, way b)
 
 static bool shifted_alike(folding *f, const sc_rank_group *g, uint32_t off)
 {
+    if (g->n < 2) return true;
     way first = way_between(f->w, g->rank[0], g->rank[off % g->n]);
     for (uint32_t i = 1; i < g->n; i++)
         if (!same_way(first,

@@ -129,8 +129,10 @@ void sim_machine_flow(sim_world *w, sim_event *e)
     x->due = -1;
     uint32_t n = sc_flows_advance(x->flows, w->q.now, &end);
     if (n == SC_FLOW_NONE) fail(w);
-    for (uint32_t i = 0; i < n && w->status == SC_OK; i++)
+    for (uint32_t i = 0; i < n && w->status == SC_OK; i++) {
+        /* NOLINTNEXTLINE(performance-no-int-to-ptr): a tag is the message */
         sim_wire_arrive(w, (sim_message *)(uintptr_t)end[i].tag);
+    }
 }
 
 static void flow(sim_world *w, const sim_message *m,

@@ -296,6 +296,7 @@ static void split_evenly(sim_world *w, const sim_comm *c, sim_plan *plan,
                          int op)
 {
     uint64_t n = op == SC_OP_AG || plan->coll == SC_TC_GATHER ? 1 : c->n;
+    if (n == 0) n = 1;
     uint64_t share = plan->size ? (plan->size + n - 1) / n : 1;
     uint64_t parts = w->sys->splits ? w->sys->splits : 1;
     if (parts > share) parts = share;
@@ -316,10 +317,11 @@ static void split(sim_world *w, const sim_comm *c, sim_plan *plan, int op)
         split_evenly(w, c, plan, op);
         return;
     }
-    uint64_t chunk = size / w->sys->splits;
+    uint64_t parts = w->sys->splits ? w->sys->splits : 1;
+    uint64_t chunk = size / parts;
     if (op != SC_OP_AG && w->n_npus > chunk) {
         chunk = w->n_npus;
-        size = w->sys->splits * chunk;
+        size = parts * chunk;
     }
     if (chunk == 0) chunk = 1;
     plan->chunk = chunk;
@@ -383,7 +385,7 @@ static void fill(sim_world *w, sim_rank *r, sim_comm *c, uint32_t task,
         return;
     }
     split(w, c, plan, op);
-    plan->phase = SC_NEW_N(w->a, sim_phase, 2 * SC_HW_DIMS);
+    plan->phase = SC_NEW_N(w->a, sim_phase, (size_t)2 * SC_HW_DIMS);
     if (!plan->phase) {
         w->status = sc_error_nomem(w->err);
         return;

@@ -69,7 +69,8 @@ sim_stream *sim_stream_of(sim_world *w, sim_coll *c, uint32_t member,
     s->turn = sim_take(w, n);
     if (w->status != SC_OK) return NULL;
     s->coll = c;
-    s->phases = c->plan->phase + (c->plan->list ? c->plan->list[index] : 0) * n;
+    size_t list = c->plan->list ? c->plan->list[index] : 0;
+    s->phases = c->plan->phase + list * n;
     s->live = member;
     s->member = c->comm->folded ? c->comm->stands_for : member;
     s->index = index;
@@ -162,7 +163,8 @@ static void fill(sim_world *w, sim_lane *lane);
 static void take_turn(sim_world *w, sim_stream *s, sim_lane *lane)
 {
     uint32_t dim = s->phases[s->phase].dim, n = w->o->queues;
-    sim_lane *first = &s->rank->lanes[(s->end->slot * w->n_dims + dim) * n];
+    size_t at_dim = (size_t)s->end->slot * w->n_dims + dim;
+    sim_lane *first = &s->rank->lanes[at_dim * n];
     erase(s, lane);
     sim_stream **at = &lane->head;
     for (uint32_t i = 0; i < lane->running; i++) at = &(*at)->next;

@@ -175,8 +175,10 @@ void sim_tier_tick(sim_world *w, sim_event *e)
         out_of_memory(w);
         return;
     }
-    for (uint32_t i = 0; i < n && w->status == SC_OK; i++)
+    for (uint32_t i = 0; i < n && w->status == SC_OK; i++) {
+        /* NOLINTNEXTLINE(performance-no-int-to-ptr): a tag is the transfer */
         advance(w, (transfer *)(uintptr_t)end[i].tag);
+    }
 }
 
 /* ---- requests ---------------------------------------------------------- */

@@ -201,7 +201,7 @@ sc_time sim_wire_claim(sim_world *w, uint32_t dim, uint32_t rank, bool down,
     const sim_dim *d = &w->dim[dim];
     uint64_t at = 2 * (uint64_t)seat(w, rank) + down;
     sim_link *l = w->link ? &w->link[d->first_link + at] : NULL;
-    sc_time *free = l ? &l->free : &w->port[dim * 2 * (uint64_t)w->n_npus + at];
+    sc_time *free = l ? &l->free : &w->port[(uint64_t)dim * 2 * w->n_npus + at];
     sc_time serial = sim_ns(w, (double)bytes / d->bytes_per_ns);
     sc_time start = *free > w->q.now ? *free : w->q.now;
     *free = start + serial;

@@ -68,7 +68,7 @@ static sc_status init_rank(sim_world *w, uint32_t i, uint32_t id)
     init_device(w, r);
     r->lanes = sc_alloc(w->a, lanes, sizeof *r->lanes);
     r->picks = sc_alloc(w->a, w->net->n_dims, sizeof *r->picks);
-    r->trees = sc_alloc(w->a, SC_N_CCL_OPS * w->net->n_dims, 1);
+    r->trees = sc_alloc(w->a, (size_t)SC_N_CCL_OPS * w->net->n_dims, 1);
     r->lanes_used = sc_alloc(w->a, w->comm_slots, sizeof *r->lanes_used);
     if (!r->lanes || !r->picks || !r->trees || !r->lanes_used)
         return sc_error_nomem(w->err);

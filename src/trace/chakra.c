@@ -307,7 +307,7 @@ static bool metadata(decoder *d, wire *w)
 {
     while (w->p < w->end) {
         const uint8_t *at = w->p;
-        uint64_t tag;
+        uint64_t tag = 0;
         if (!wire_tag(w, &tag)) return false;
         if (tag == TAG(1, WIRE_VARINT) || tag == TAG(3, WIRE_VARINT))
             return stop(d, raw_error(d->t, SC_C_TYPE, offset(d, at),

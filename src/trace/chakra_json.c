@@ -169,7 +169,7 @@ static sc_status deps(reader *r, raw_node *n, const sc_node *list)
         return raw_error(r->t, SC_C_TYPE, place(r, list->pos), NULL,
                          "%s is no list", list->key);
     for (const sc_node *e = list->child; e; e = e->next) {
-        uint64_t id;
+        uint64_t id = 0;
         SC_TRY(number(r, e, &id));
         SC_TRY(raw_add_dep(r->t, n, id));
     }

@@ -94,6 +94,7 @@ static inline bool wire_bytes(wire *w, wire *inner)
     uint64_t n;
     if (!wire_varint(w, &n) || !wire_take(w, n, &inner->p, at)) return false;
     inner->end = w->p;
+    inner->bad = inner->p;
     inner->fault = WIRE_FINE;
     return true;
 }
@@ -102,7 +103,7 @@ static inline bool wire_fixed(wire *w, unsigned n, uint64_t *v)
 {
     const uint8_t *from = NULL;
     if ((size_t)(w->end - w->p) < n) return wire_fail(w, WIRE_TRUNCATED, w->p);
-    wire_take(w, n, &from, w->p);
+    if (!wire_take(w, n, &from, w->p) || from == NULL) return false;
     uint64_t x = 0;
     for (unsigned i = 0; i < n; i++) x |= (uint64_t)from[i] << (8 * i);
     *v = x;

@@ -187,7 +187,8 @@ static void node(writer *w, const sc_task_list *l, const sc_rank_trace *r,
     if (l->name != NULL && l->name[i][0] != '\0')
         put_bytes(b, 2, l->name[i], strlen(l->name[i]));
     if (l->kind[i] != 0) put_number(b, 3, l->kind[i]);
-    for (uint32_t k = w->pred_head[i]; k < w->pred_head[i + 1]; k++)
+    for (uint32_t k = w->pred_head ? w->pred_head[i] : 0;
+         w->pred_head && k < w->pred_head[i + 1]; k++)
         put_varint(&w->list, l->id[w->pred[k]]);
     if (w->list.n > 0) put_bytes(b, 5, w->list.p, w->list.n);
     w->list.n = 0;
