@@ -262,8 +262,7 @@ static void net_link(const sc_hw *hw, const hw_net *t, uint64_t i, hw_link *l)
         uint64_t pair = (i - t->core_base) / 2, spine = pair / cores;
         uint64_t of_pod = spine % (t->rails * t->spines);
         l->from = (hw_vertex){HW_V_SPINE, l->dim, spine};
-        l->to =
-            (hw_vertex){HW_V_CORE, l->dim, of_pod * t->cores + pair % t->cores};
+        l->to = (hw_vertex){HW_V_CORE, l->dim, of_pod * cores + pair % cores};
         l->bw = t->core_bw;
     }
     if (dir == 1) swap_ends(l);

@@ -299,7 +299,7 @@ static void split_evenly(sim_world *w, const sim_comm *c, sim_plan *plan,
     if (n == 0) n = 1;
     uint64_t share = plan->size ? (plan->size + n - 1) / n : 1;
     uint64_t parts = w->sys->splits ? w->sys->splits : 1;
-    if (parts > share) parts = share;
+    if (parts > share && share > 0) parts = share;
     plan->n_streams = (uint32_t)parts;
     plan->chunk = (share + parts - 1) / parts * n;
     if (!w->sys->splits && plan->coll != SC_TC_BARRIER)

@@ -338,7 +338,7 @@ sc_status chakra_binary(const char *buf, size_t len, raw_trace *t)
 {
     decoder d = {.t = t, .base = buf};
     wire file = {.p = (const uint8_t *)buf, .end = (const uint8_t *)buf + len};
-    wire m;
+    wire m = {0};
     if (len == 0)
         return raw_error(t, SC_C_SYNTAX, 0, NULL, "the file is empty");
     SC_TRY(message(&d, &file, &m));

@@ -73,6 +73,7 @@ static inline bool wire_varint(wire *w, uint64_t *v)
 static inline bool wire_tag(wire *w, uint64_t *tag)
 {
     const uint8_t *at = w->p;
+    *tag = 0;
     if (!wire_varint(w, tag)) return false;
     if (*tag < 8 || *tag > UINT32_MAX) return wire_fail(w, WIRE_FIELD, at);
     return true;
@@ -91,7 +92,7 @@ static inline bool wire_take(wire *w, uint64_t n, const uint8_t **from,
 static inline bool wire_bytes(wire *w, wire *inner)
 {
     const uint8_t *at = w->p;
-    uint64_t n;
+    uint64_t n = 0;
     if (!wire_varint(w, &n) || !wire_take(w, n, &inner->p, at)) return false;
     inner->end = w->p;
     inner->bad = inner->p;
