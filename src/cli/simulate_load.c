@@ -355,6 +355,11 @@ sc_status cli_simulate_load(cli *c, simulate_run *r)
     SC_TRY(
         sc_system_read(o->system, c->arena, &r->warnings, &r->system, c->err));
     if (o->compat) sc_text_add(&r->warnings, "%s", r->system.compat_warnings);
+    if (r->system.track_local_mem)
+        sc_text_add(&r->warnings,
+                    "%.100s: warning: track-local-mem has no effect: lifetimes "
+                    "of tensors are not followed\n",
+                    o->system);
     SC_TRY(load_network(c, r));
     if (o->memory) SC_TRY(sc_pool_read(o->memory, c->arena, &r->pool, c->err));
     SC_TRY(load_workloads(c, r, o->trace ? NAMES_OF_CLASS : NAMES_NONE));
