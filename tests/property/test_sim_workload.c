@@ -334,6 +334,34 @@ static bool ports_are_links(prop *p, void *ctx)
                 "ports and links differ by more than 2 %");
 }
 
+/* Neighbours that pass large messages round a ring share no link: queues and
+ * fair shares are the same. */
+static bool flows_are_links(prop *p, void *ctx)
+{
+    (void)ctx;
+    world *x = new_world();
+    draw_network(x, p, false);
+    draw_system(x, p);
+    x->opts.queues = 1;
+    x->sys.active_chunks = 1;
+    for (int op = 0; op < SC_N_CCL_OPS; op++)
+        for (uint32_t i = 0; i < x->net.n_dims; i++)
+            x->sys.ccl[op].dim[i] = (sc_ccl){.kind = SC_CCL_RING};
+    draw_collective(x, p, 1 + SC_TC_ALL_REDUCE);
+    if (prop_below(p, 2)) x->s.node[0][0].coll = SC_TC_ALL_GATHER;
+    x->s.node[0][0].size <<= 10;
+    sw_build(&x->s, &x->a);
+    bool ok = run(x);
+    double links = (double)x->out.makespan;
+    x->opts.flows = true;
+    ok =
+        ok && sc_network_machine(&x->net, &x->a, &x->opts.hw, &x->err) == SC_OK;
+    ok = ok && run(x);
+    double apart = (double)x->out.makespan / links - 1;
+    return done(x, p, ok && apart < 0.02 && apart > -0.02,
+                "flows and links differ by more than 2 %");
+}
+
 /* ---- whole workloads ---------------------------------------------------------- */
 
 static uint32_t any_group(world *x, prop *p)
@@ -453,6 +481,12 @@ static void test_ports_are_links(void **state)
     assert_true(prop_check("ports are links", 800, ports_are_links, NULL));
 }
 
+static void test_flows_are_links(void **state)
+{
+    (void)state;
+    assert_true(prop_check("flows are links", 300, flows_are_links, NULL));
+}
+
 static void test_everything_ends(void **state)
 {
     (void)state;
@@ -466,6 +500,7 @@ int main(void)
         cmocka_unit_test(test_links_carry_it),
         cmocka_unit_test(test_one_for_all),
         cmocka_unit_test(test_ports_are_links),
+        cmocka_unit_test(test_flows_are_links),
         cmocka_unit_test(test_everything_ends),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
