@@ -186,8 +186,8 @@ static void part_is_whole(void **state)
         "mesh8@50GB/s,10ns x mesh6@40GB/s,10ns",
         "dgx-h100:8",
         "switch1@9GB/s x switch64@50GB/s,1us; leaf=8; oversubscription=2",
-        "fc2@90GB/s x switch48@50GB/s,1us; rails=1; leaf=4; pod=16; "
-        "core_oversubscription=2",
+        ("fc2@90GB/s x switch48@50GB/s,1us; rails=1; leaf=4; pod=16; "
+         "core_oversubscription=2"),
         "fc4@50GB/s x switch32@25GB/s; rails=1; leaf=4; group=8"};
     static sc_time part[256 * ROUNDS], whole[256 * ROUNDS];
     for (size_t i = 0; i < SC_COUNT(specs); i++)
