@@ -46,7 +46,7 @@ static sc_status find_mode(cli *c, simulate_run *r)
         return conflict(c, "--congestion",
                         "--fidelity chunk has links, --fidelity analytic none",
                         "only compatible modes have it");
-    if (o->compat && o->fidelity_given)
+    if (o->compat && o->fidelity_given && o->fidelity != SIMULATE_CHUNK)
         return conflict(c, "--fidelity",
                         "--congestion aware has links, --congestion unaware "
                         "none",
