@@ -133,7 +133,7 @@ static void send_next(sim_world *w, sim_stream *s, const sim_phase *p)
     partners(s, p, k, &to, &from);
     uint64_t size = packet_size(w, p, k);
     sim_transfer_send(w, s, to, size);
-    sim_transfer_receive(w, s, from, size);
+    sim_transfer_receive(w, s, from);
     s->to_send--;
     s->sent++;
     s->idle--;
@@ -198,7 +198,7 @@ static void exchange_up(sim_world *w, sim_stream *s, const tree_node *t)
     uint64_t size = phase_of(s)->message;
     s->state = WAIT_DOWN;
     sim_transfer_send(w, s, (uint32_t)t->parent, size);
-    sim_transfer_receive(w, s, (uint32_t)t->parent, size);
+    sim_transfer_receive(w, s, (uint32_t)t->parent);
 }
 
 static void leaf_run(sim_world *w, sim_stream *s, const tree_node *t)
@@ -225,7 +225,7 @@ static void root_run(sim_world *w, sim_stream *s, const tree_node *t)
     switch (s->state) {
     case AT_START:
         s->state = WAIT_ONE;
-        sim_transfer_receive(w, s, child, size);
+        sim_transfer_receive(w, s, child);
         break;
     case WAIT_ONE:
         s->state = SEND_DOWN;
@@ -258,8 +258,8 @@ static void inner_run(sim_world *w, sim_stream *s, const tree_node *t,
     uint64_t size = phase_of(s)->message;
     if (s->state == AT_START) {
         s->state = WAIT_TWO;
-        sim_transfer_receive(w, s, (uint32_t)t->left, size);
-        sim_transfer_receive(w, s, (uint32_t)t->right, size);
+        sim_transfer_receive(w, s, (uint32_t)t->left);
+        sim_transfer_receive(w, s, (uint32_t)t->right);
     } else if (received) {
         inner_received(w, s, size);
     } else if (s->left_bus++ < 1) {

@@ -307,13 +307,12 @@ sc_status sim_deadlock(sim_world *w, sc_simulate_result *out)
 
 /* ---- for people -------------------------------------------------------- */
 
-static const char *path_of(const sc_workload *w, uint32_t rank, char *buf,
-                           size_t size)
+sc_pos sim_rank_pos(const sc_workload *w, uint32_t rank, char *buf, size_t size)
 {
     const sc_rank_job *job = &w->jobs[w->ranks[rank].job];
-    if (!job->name) return NULL;
+    if (!job->name) return sc_pos_none();
     (void)snprintf(buf, size, "%s.%u.et", job->name, rank - job->first);
-    return buf;
+    return sc_pos_file(buf);
 }
 
 static void around(const sc_simulate_result *r, char *buf, size_t size)
@@ -338,7 +337,7 @@ sc_status sc_simulate_deadlock(const sc_workload *w,
         const sc_wait *k = &r->wait[i];
         const sc_task_list *t = &w->classes[w->ranks[k->rank].cls];
         const char *name = t->name && t->name[k->task] ? t->name[k->task] : "";
-        sc_pos pos = sc_pos_file(path_of(w, k->rank, file, sizeof file));
+        sc_pos pos = sim_rank_pos(w, k->rank, file, sizeof file);
         (void)sc_error(err, SC_EINPUT, SC_C_CYCLE, pos, i ? NULL : hint,
                        "task %" PRIu64 "%s%.60s%s waits for %s", t->id[k->task],
                        *name ? " \"" : "", name, *name ? "\"" : "", k->why);

@@ -162,7 +162,7 @@ static sc_status lacks(sim_world *w, const sim_rank *r, uint32_t task,
 {
     if (w->status == SC_OK)
         w->status =
-            sc_error(w->err, SC_EINPUT, SC_C_MISSING, (sc_pos){0}, hint,
+            sc_error(w->err, SC_EINPUT, SC_C_MISSING, w->sys->pos, hint,
                      "rank %u, task %llu needs '%s' of the system file", r->id,
                      (unsigned long long)r->tasks->id[task], key);
     return w->status;
@@ -270,23 +270,23 @@ static bool choose(sim_world *w, const sim_rank *r, sim_comm *c, uint32_t task,
     return true;
 }
 
-static void unfit(sim_world *w, const char *hint, const char *what)
+static void unfit(sim_world *w, sc_pos at, const char *hint, const char *what)
 {
     if (w->status == SC_OK)
-        w->status = sc_error(w->err, SC_EINPUT, SC_C_UNSUPPORTED, (sc_pos){0},
-                             hint, "%s", what);
+        w->status =
+            sc_error(w->err, SC_EINPUT, SC_C_UNSUPPORTED, at, hint, "%s", what);
 }
 
 /* What an algorithm can't do. */
-static void check_phase(sim_world *w, const sim_phase *p)
+static void check_phase(sim_world *w, const sim_phase *p, sc_pos at)
 {
     bool power = (p->n & (p->n - 1)) == 0;
     if (p->kind == SC_CCL_HALVING_DOUBLING && p->op == SC_OP_A2A)
-        unfit(w, "use direct or ring",
+        unfit(w, at, "use direct or ring",
               "halvingDoubling has no form for all-to-all");
     if (p->kind == SC_CCL_DOUBLE_BINARY_TREE &&
         (!power || (p->local && w->rules->unfit_runs)))
-        unfit(w, "use ring or direct there",
+        unfit(w, at, "use ring or direct there",
               "doubleBinaryTree needs a whole dimension whose size is a power "
               "of two");
 }
@@ -338,10 +338,12 @@ static uint32_t root_member(const sim_world *w, const sim_comm *c,
 static void fill_rooted(sim_world *w, sim_rank *r, sim_comm *c, uint32_t task,
                         sim_plan *plan)
 {
+    char file[SIM_PATH];
     uint32_t root = sim_root_of(r->tasks, task);
     if (root >= (c->rank ? c->n : w->n_npus)) {
         w->status =
-            sc_error(w->err, SC_EINPUT, SC_C_RANGE, (sc_pos){0},
+            sc_error(w->err, SC_EINPUT, SC_C_RANGE,
+                     sim_rank_pos(w->w, r->id, file, sizeof file),
                      "comm_root is a position in the group, from 0",
                      "rank %u, task %llu: root %u of a group of %u", r->id,
                      (unsigned long long)r->tasks->id[task], root, c->n);
@@ -397,7 +399,7 @@ static void fill(sim_world *w, sim_rank *r, sim_comm *c, uint32_t task,
         plain_phases(w, &d, op);
     sim_order_plan(w, &d, op);
     for (uint32_t i = 0; i < plan->n_phases; i++)
-        check_phase(w, &plan->phase[i]);
+        check_phase(w, &plan->phase[i], list.pos);
 }
 
 sim_plan *sim_plan_of(sim_world *w, sim_rank *r, sim_comm *c, uint32_t task)

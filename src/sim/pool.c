@@ -49,7 +49,9 @@ static void serve(sim_world *w, server *s, sim_rank *r, uint32_t task)
 void sim_pool_issue(sim_world *w, sim_rank *r, uint32_t task)
 {
     if (w->pool->kind == SC_POOL_NONE) {
-        w->status = sc_error(w->err, SC_EINPUT, SC_C_CONFLICT, (sc_pos){0},
+        char file[SIM_PATH];
+        w->status = sc_error(w->err, SC_EINPUT, SC_C_CONFLICT,
+                             sim_rank_pos(w->w, r->id, file, sizeof file),
                              "give --memory a file with a memory-type",
                              "rank %u, task %llu loads or stores remote "
                              "memory, and the system has none",
@@ -95,7 +97,7 @@ sc_status sim_pool_init(sim_world *w)
     if (nodes) {
         n = (w->n_npus + per_node - 1) / per_node;
         if (w->pool->nodes < n)
-            return sc_error(w->err, SC_EINPUT, SC_C_CONFLICT, (sc_pos){0},
+            return sc_error(w->err, SC_EINPUT, SC_C_CONFLICT, w->pool->pos,
                             "num-nodes x num-npus-per-node must cover all",
                             "the memory file has %u nodes of %u, the network "
                             "%u ranks",

@@ -85,7 +85,7 @@ static void chain_start(sim_world *w, sim_stream *s, const sim_phase *p)
         sim_bundle(w, s, true, false, false, p->message);
     } else {
         for (uint32_t i = 0; i < p->pieces; i++)
-            sim_transfer_receive(w, s, neighbour(s, p, away), p->message);
+            sim_transfer_receive(w, s, neighbour(s, p, away));
     }
 }
 
@@ -115,11 +115,11 @@ static void star_start(sim_world *w, sim_stream *s, const sim_phase *p)
         return;
     }
     if (!is_root(s)) {
-        sim_transfer_receive(w, s, p->root, p->message);
+        sim_transfer_receive(w, s, p->root);
         return;
     }
     for (uint32_t i = 1; i < p->n; i++)
-        sim_transfer_receive(w, s, after(p, s->place, i), p->message);
+        sim_transfer_receive(w, s, after(p, s->place, i));
 }
 
 static void star_step(sim_world *w, sim_stream *s, const sim_phase *p)
@@ -151,7 +151,7 @@ static void round_step(sim_world *w, sim_stream *s, const sim_phase *p)
         return;
     }
     sim_transfer_send(w, s, after(p, s->place, off), p->message);
-    sim_transfer_receive(w, s, after(p, s->place, p->n - off), p->message);
+    sim_transfer_receive(w, s, after(p, s->place, p->n - off));
 }
 
 /* ---- entry points ------------------------------------------------------ */

@@ -126,10 +126,8 @@ static void listen(sim_world *w, sim_stream *s, uint32_t slot)
         wake(w, s, SIM_WAKE_RECEIVE, slot, 0);
 }
 
-void sim_transfer_receive(sim_world *w, sim_stream *s, uint32_t from,
-                          uint64_t size)
+void sim_transfer_receive(sim_world *w, sim_stream *s, uint32_t from)
 {
-    (void)size;
     if (w->o->rendezvous)
         post(w, s, s->phase, from, ASK_BYTES, SIM_MSG_COLL_ASK);
     else

@@ -21,9 +21,11 @@ static sc_status check_tasks(const sim_world *w)
         uint32_t cls = w->w->ranks[r].cls;
         const sc_task_list *t = &w->w->classes[cls];
         if (r > 0 && cls <= w->w->ranks[r - 1].cls) continue; /* seen */
+        char file[SIM_PATH];
         for (uint32_t i = 0; i < t->n_tasks; i++)
             if (t->flags[i] & SC_TASK_NO_COMM)
-                return sc_error(w->err, SC_EINPUT, SC_C_MISSING, (sc_pos){0},
+                return sc_error(w->err, SC_EINPUT, SC_C_MISSING,
+                                sim_rank_pos(w->w, r, file, sizeof file),
                                 "with replay-only its recorded time counts",
                                 "rank %u, task %llu: neither the kind of the "
                                 "exchange nor its peer is given",
@@ -35,7 +37,7 @@ static sc_status check_tasks(const sim_world *w)
 static sc_status check(const sim_world *w)
 {
     if (w->w->n_ranks > w->n_npus)
-        return sc_error(w->err, SC_EINPUT, SC_C_CONFLICT, (sc_pos){0},
+        return sc_error(w->err, SC_EINPUT, SC_C_CONFLICT, w->net->pos,
                         "the product of its dimensions must be the ranks",
                         "%u ranks on a network of %u", w->w->n_ranks,
                         w->n_npus);

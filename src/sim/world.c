@@ -57,8 +57,10 @@ void sim_warn(sim_world *w, uint32_t what, const char *fmt, ...)
 
 static void too_late(sim_world *w, uint32_t rank)
 {
+    char file[SIM_PATH];
     if (w->status == SC_OK)
-        w->status = sc_error(w->err, SC_EINPUT, SC_C_RANGE, (sc_pos){0},
+        w->status = sc_error(w->err, SC_EINPUT, SC_C_RANGE,
+                             sim_rank_pos(w->w, rank, file, sizeof file),
                              "check durations, sizes and bandwidths",
                              "rank %u: something ends beyond 26 days, more "
                              "than is simulated",

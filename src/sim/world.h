@@ -199,6 +199,12 @@ enum {
 void sim_warn(sim_world *w, uint32_t what, const char *fmt, ...)
     SC_PRINTF(3, 4);
 
+/* Where errors of a rank's tasks are: its file, written to `buf` (which is
+ * copied when the error is told). */
+#define SIM_PATH 160
+sc_pos sim_rank_pos(const sc_workload *w, uint32_t rank, char *buf,
+                    size_t size);
+
 /* deadlock.c: who waits for whom, when nothing happens any more */
 enum {
     SIM_WAITS_SEND,    /* a receive, for a message */
@@ -341,8 +347,7 @@ void sim_rooted_receive(sim_world *w, sim_stream *s);
 
 /* transfer.c: one message of a collective */
 void sim_transfer_send(sim_world *w, sim_stream *s, uint32_t to, uint64_t size);
-void sim_transfer_receive(sim_world *w, sim_stream *s, uint32_t from,
-                          uint64_t size);
+void sim_transfer_receive(sim_world *w, sim_stream *s, uint32_t from);
 void sim_transfer_arrive(sim_world *w, sim_message *m);
 void sim_transfer_wake(sim_world *w, sim_wake *e);
 
