@@ -12,8 +12,7 @@
 
 struct sim_machine {
     sc_fabric *fabric;
-    sc_flows *flows;
-    sc_time due; /* of the latest tick in the queue; -1: none */
+    sim_ticker ticker;
     uint32_t n_links, cap;
     sim_link *link; /* [n_links] queues: links of the flow machine */
     double *ns_per_byte;
@@ -30,8 +29,9 @@ sc_status sim_machine_init(sim_world *w)
     struct sim_machine *x = SC_NEW(w->a, struct sim_machine);
     if (!x) return sc_error_nomem(w->err);
     SC_TRY(sc_fabric_new(w->o->hw, &w->o->routes, w->a, &x->fabric, w->err));
-    x->flows = sc_fabric_flows(x->fabric);
-    x->due = -1;
+    x->ticker.flows = sc_fabric_flows(x->fabric);
+    x->ticker.due = -1;
+    x->ticker.kind = SIM_EV_FLOW;
     w->machine = x;
     return SC_OK;
 }
@@ -81,7 +81,7 @@ static bool know_link(sim_world *w, struct sim_machine *x, uint32_t link)
     if (!more_links(w, x, link)) return false;
     for (uint32_t i = x->n_links; i <= link; i++) {
         uint64_t id = sc_fabric_link(x->fabric, i);
-        x->ns_per_byte[i] = 1e9 / sc_flows_link_bw(x->flows, i);
+        x->ns_per_byte[i] = 1e9 / sc_flows_link_bw(x->ticker.flows, i);
         x->latency[i] = sc_time_from_s(sc_hw_link_latency(w->o->hw, id));
     }
     x->n_links = link + 1;
@@ -111,24 +111,13 @@ void sim_machine_hop(sim_world *w, sim_message *m)
 
 void sim_machine_settle(sim_world *w)
 {
-    struct sim_machine *x = w->machine;
-    sc_time due = sc_flows_next(x->flows);
-    if (due == SC_TIME_MAX || due == x->due) return;
-    sim_event *e = sim_take(w, sizeof *e);
-    e->kind = SIM_EV_FLOW;
-    x->due = due;
-    sim_put(w, e, due > w->q.now ? due : w->q.now);
+    sim_ticker_settle(w, &w->machine->ticker);
 }
 
-/* A tick that another one has replaced finds nothing that is due. */
 void sim_machine_flow(sim_world *w, sim_event *e)
 {
-    struct sim_machine *x = w->machine;
     const sc_flow_end *end;
-    sim_give(w, e, sizeof *e);
-    x->due = -1;
-    uint32_t n = sc_flows_advance(x->flows, w->q.now, &end);
-    if (n == SC_FLOW_NONE) fail(w);
+    uint32_t n = sim_ticker_ends(w, &w->machine->ticker, e, &end);
     for (uint32_t i = 0; i < n && w->status == SC_OK; i++) {
         /* NOLINTNEXTLINE(performance-no-int-to-ptr): a tag is the message */
         sim_wire_arrive(w, (sim_message *)(uintptr_t)end[i].tag);
@@ -149,7 +138,7 @@ static void flow(sim_world *w, const sim_message *m,
         if (!know_link(w, x, route->links[i])) return;
         x->link[route->links[i]].bytes += m->size;
     }
-    if (sc_flows_post(x->flows, &f, w->q.now) == SC_FLOW_NONE) fail(w);
+    if (sc_flows_post(x->ticker.flows, &f, w->q.now) == SC_FLOW_NONE) fail(w);
 }
 
 void sim_machine_send(sim_world *w, sim_message *m)

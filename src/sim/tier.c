@@ -50,8 +50,7 @@ typedef struct node {
 } node;
 
 struct sim_tier {
-    sc_flows *flows;
-    sc_time due;               /* of the next tick, -1: none */
+    sim_ticker ticker;
     uint32_t n_nodes, out, in; /* first links */
     node *node;
     uint32_t **ordinal; /* [n_classes][n_tasks] of loads and stores */
@@ -126,7 +125,8 @@ static void post(sim_world *w, transfer *t)
         f.n_links = at == 2 ? t->n : 1;
     }
     if (f.bytes == 0) f.n_links = 0;
-    if (sc_flows_post(x->flows, &f, w->q.now) == SC_FLOW_NONE) out_of_memory(w);
+    if (sc_flows_post(x->ticker.flows, &f, w->q.now) == SC_FLOW_NONE)
+        out_of_memory(w);
 }
 
 static void finish(sim_world *w, transfer *t)
@@ -154,27 +154,13 @@ static void advance(sim_world *w, transfer *t)
 
 void sim_tier_settle(sim_world *w)
 {
-    struct sim_tier *x = w->tier;
-    sc_time due = sc_flows_next(x->flows);
-    if (due == SC_TIME_MAX || due == x->due) return;
-    sim_event *e = sim_take(w, sizeof *e);
-    e->kind = SIM_EV_TIER;
-    x->due = due;
-    sim_put(w, e, due > w->q.now ? due : w->q.now);
+    sim_ticker_settle(w, &w->tier->ticker);
 }
 
-/* A tick that another one has replaced finds nothing that is due. */
 void sim_tier_tick(sim_world *w, sim_event *e)
 {
-    struct sim_tier *x = w->tier;
     const sc_flow_end *end;
-    sim_give(w, e, sizeof *e);
-    x->due = -1;
-    uint32_t n = sc_flows_advance(x->flows, w->q.now, &end);
-    if (n == SC_FLOW_NONE) {
-        out_of_memory(w);
-        return;
-    }
+    uint32_t n = sim_ticker_ends(w, &w->tier->ticker, e, &end);
     for (uint32_t i = 0; i < n && w->status == SC_OK; i++) {
         /* NOLINTNEXTLINE(performance-no-int-to-ptr): a tag is the transfer */
         advance(w, (transfer *)(uintptr_t)end[i].tag);
@@ -269,7 +255,7 @@ bool sim_tier_release(sim_world *w)
 static void add_links(struct sim_tier *x, uint32_t n, double bytes_per_ns)
 {
     for (uint32_t i = 0; i < n; i++)
-        (void)sc_flows_add_link(x->flows, bytes_per_ns * 1e9);
+        (void)sc_flows_add_link(x->ticker.flows, bytes_per_ns * 1e9);
 }
 
 sc_status sim_tier_init(sim_world *w)
@@ -279,8 +265,9 @@ sc_status sim_tier_init(sim_world *w)
     uint32_t per_node = p->npus_per_node, n_ranks = w->w->n_ranks;
     struct sim_tier *x = w->tier = SC_NEW(w->a, struct sim_tier);
     if (!x) return sc_error_nomem(w->err);
-    SC_TRY(sc_flows_new(w->a, &x->flows, w->err));
-    x->due = -1;
+    SC_TRY(sc_flows_new(w->a, &x->ticker.flows, w->err));
+    x->ticker.due = -1;
+    x->ticker.kind = SIM_EV_TIER;
     x->n_nodes = (n_ranks + per_node - 1) / per_node;
     x->node = SC_NEW_N(w->a, node, x->n_nodes);
     x->out = 1;
@@ -288,7 +275,8 @@ sc_status sim_tier_init(sim_world *w)
     add_links(x, 1, p->bytes_per_ns * p->groups);
     add_links(x, 2 * x->n_nodes, p->out_node_bytes_per_ns);
     add_links(x, 2 * n_ranks - 1, p->in_node_bytes_per_ns);
-    uint32_t last = sc_flows_add_link(x->flows, p->in_node_bytes_per_ns * 1e9);
+    uint32_t last =
+        sc_flows_add_link(x->ticker.flows, p->in_node_bytes_per_ns * 1e9);
     if (last == SC_FLOW_NONE || !x->node || !number(w, x))
         return sc_error_nomem(w->err);
     for (uint32_t i = 0; p->in_switch_collectives && i < x->n_nodes; i++) {

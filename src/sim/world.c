@@ -216,6 +216,30 @@ static sc_status too_many_events(const sim_world *w)
                     (unsigned long long)w->o->max_events);
 }
 
+/* ---- machines with a clock from outside -------------------------------- */
+
+void sim_ticker_settle(sim_world *w, sim_ticker *x)
+{
+    sc_time due = sc_flows_next(x->flows);
+    if (due == SC_TIME_MAX || due == x->due) return;
+    sim_event *e = sim_take(w, sizeof *e);
+    e->kind = x->kind;
+    x->due = due;
+    sim_put(w, e, due > w->q.now ? due : w->q.now);
+}
+
+/* A tick that another one has replaced finds nothing that is due. */
+uint32_t sim_ticker_ends(sim_world *w, sim_ticker *x, sim_event *e,
+                         const sc_flow_end **end)
+{
+    sim_give(w, e, sizeof *e);
+    x->due = -1;
+    uint32_t n = sc_flows_advance(x->flows, w->q.now, end);
+    if (n != SC_FLOW_NONE) return n;
+    if (w->status == SC_OK) w->status = sc_error_nomem(w->err);
+    return 0;
+}
+
 void sim_loop(sim_world *w)
 {
     uint64_t limit = w->o->max_events ? w->o->max_events : UINT64_MAX;

@@ -184,6 +184,19 @@ bool sim_pending(const sim_world *w); /* something is due now */
 void sim_later(sim_world *w, sim_rank *r, sc_time delay, uint32_t kind,
                void *what, uint64_t size, uint32_t task);
 void sim_loop(sim_world *w);
+
+/* Flows beside the queue: one event, of `kind`, stands for their next end. */
+typedef struct sim_ticker {
+    sc_flows *flows;
+    sc_time due; /* of the latest event; -1: none */
+    uint32_t kind;
+} sim_ticker;
+
+/* Nothing more happens now: when does a flow end? */
+void sim_ticker_settle(sim_world *w, sim_ticker *x);
+/* The flows that have ended; `e` is given back. */
+uint32_t sim_ticker_ends(sim_world *w, sim_ticker *x, sim_event *e,
+                         const sc_flow_end **end);
 /* Nanoseconds as a duration under the rules. */
 sc_time sim_ns(const sim_world *w, double ns);
 
