@@ -182,6 +182,8 @@ typedef struct sc_transformer {
     int64_t image, patch, classes; /* ViT: pixels, pixels, outputs */
 } sc_transformer;
 
+struct sc_opgraph;
+
 /* Block kinds of a model are at most SC_LAYERS - 2. */
 #define SC_LAYERS 8
 
@@ -198,6 +200,9 @@ typedef struct sc_model {
     uint64_t trained_params; /* of these not frozen */
     uint64_t hash;
     sc_source source; /* of the published sizes; text NULL: the user's */
+    /* A network of another kind, see model_graph.h: then `t`, `layer` and
+     * `order` are empty.  NULL: generated from `t`. */
+    const struct sc_opgraph *graph;
 } sc_model;
 
 /* Operators by kind of layer, in this order; (what is in parentheses only

@@ -148,6 +148,8 @@ sc_status sc_compress_read(const char *text, sc_pos pos, sc_compress *out,
                            sc_err *err);
 void sc_compress_print(const sc_compress *c, char *buf, size_t size);
 
+struct sc_strategy;
+
 /* What is to run, every choice made. */
 typedef struct sc_run {
     const sc_hw *hw;
@@ -174,6 +176,9 @@ typedef struct sc_run {
     bool forward_only;
     bool launch_blocking; /* CUDA_LAUNCH_BLOCKING=1 */
     bool numa_unbound;    /* processes not bound to their GPU's NUMA node */
+    /* What a strategy file says beyond all this: rules behind those of the
+     * presets, cuts, a schedule from a file, pools; NULL: none. */
+    const struct sc_strategy *strategy;
 } sc_run;
 
 /* Data-parallel replicas as people count them. */
@@ -240,6 +245,13 @@ typedef struct sc_slot {
     uint16_t chunk;
     uint32_t mb;
 } sc_slot;
+
+/* Virtual stage that chunk `chunk` of device `dev` is, and the device that
+ * virtual stage `v` of micro-batch `mb` of `ga` runs on. */
+uint32_t sc_schedule_stage(sc_schedule s, uint32_t pp, uint32_t vpp,
+                           uint32_t dev, uint32_t chunk);
+uint32_t sc_schedule_device(sc_schedule s, uint32_t pp, uint32_t vpp,
+                            uint32_t v, uint32_t mb, uint32_t ga);
 
 /* Order of device `stage` of `pp`: returns the number of slots; `out` has
  * room for 2 * ga * vpp. */

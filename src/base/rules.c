@@ -32,6 +32,19 @@ static const sc_rules rows[] = {
         .group_zero_is_world = true,
         .idle_is_exposed = true,
     },
+    {
+        .name = "proteus",
+        .quantum = 1,
+        .launch_gap = 2000000,
+        .ready_order = true,
+        .overlap_whole = true,
+        .transfers_first = true,
+        .links_private = true,
+        .ring_simple = true,
+        .first_bucket = 1000000,
+        .buckets_counted_together = true,
+        .bias_partial = true,
+    },
 };
 
 const sc_rules *sc_rules_all(uint32_t *n)

@@ -37,6 +37,24 @@ static uint32_t warm_up(sc_schedule s, uint32_t pp, uint32_t vpp, uint32_t ga,
     return least(total, pp - stage - 1);
 }
 
+uint32_t sc_schedule_stage(sc_schedule s, uint32_t pp, uint32_t vpp,
+                           uint32_t dev, uint32_t chunk)
+{
+    (void)s;
+    (void)vpp;
+    return chunk * pp + dev;
+}
+
+uint32_t sc_schedule_device(sc_schedule s, uint32_t pp, uint32_t vpp,
+                            uint32_t v, uint32_t mb, uint32_t ga)
+{
+    (void)s;
+    (void)vpp;
+    (void)mb;
+    (void)ga;
+    return v % pp;
+}
+
 uint32_t sc_schedule_order(sc_schedule s, uint32_t pp, uint32_t vpp,
                            uint32_t ga, uint32_t stage, bool forward_only,
                            sc_slot *out)

@@ -74,6 +74,31 @@ typedef struct sc_rules {
     bool group_zero_is_world;
     /* Whatever is not compute counts as exposed communication. */
     bool idle_is_exposed;
+
+    /* ---- of operator graphs and their executor ---- */
+
+    /* Before every operator's kernels. */
+    sc_time launch_gap;
+    /* Streams take what became ready first, not what stands first. */
+    bool ready_order;
+    /* A kernel that would meet a gradient exchange is slowed as a whole, and
+     * that exchange as long as there is anything but gradients to do. */
+    bool overlap_whole;
+    /* Gradient exchanges wait while a transfer between stages can start. */
+    bool transfers_first;
+    /* Operations never share a link. */
+    bool links_private;
+    /* Collectives run as ring with the simple protocol, whatever their size,
+     * at the constants of NCCL 2.10.3. */
+    bool ring_simple;
+    /* The first bucket of gradients closes beyond this; 0: as all others. */
+    uint64_t first_bucket;
+    /* Buckets are counted over all communicators, and closed when they are
+     * full, not before they would be. */
+    bool buckets_counted_together;
+    /* The gradient of a bias is summed over axes that split a summed dim,
+     * though all ranks along them hold it whole. */
+    bool bias_partial;
 } sc_rules;
 
 /* By name; NULL: there is none. `sc_rules_find(NULL)` is our own. */

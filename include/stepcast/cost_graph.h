@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cost_graph.h - the price of an operator of a graph (model_graph.h) on one
+ * rank: its kernels by the same models as all others, or a table of times.
+ */
+#ifndef SC_COST_GRAPH_H
+#define SC_COST_GRAPH_H
+
+#include <stepcast/cost.h>
+#include <stepcast/model_graph.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum sc_gpass {
+    SC_GP_FWD,
+    SC_GP_BWD, /* both of the following: what tables state */
+    SC_GP_DGRAD,
+    SC_GP_WGRAD,
+    SC_GP_UPDATE /* the optimizer, of one weight */
+} sc_gpass;
+
+/* Times of operators by their shapes, as measured by others: Proteus's cost
+ * files {class: {"profile": {"<in shapes>_<out shapes>": ms}}}. */
+typedef struct sc_optable sc_optable;
+
+sc_status sc_optable_read(const char *text, size_t len, const char *file,
+                          sc_arena *a, const sc_optable **out, sc_err *err);
+sc_status sc_optable_load(const char *path, sc_arena *a, const sc_optable **out,
+                          sc_err *err);
+
+typedef struct sc_gwork {
+    const sc_opgraph *graph;
+    const sc_gop *op;
+    sc_gpass pass;
+    const double *extent;  /* [op->n_iter] of the iteration dims on this rank */
+    const uint32_t *parts; /* [op->n_iter] parts that each is cut in */
+    double samples;        /* of the whole micro-batch, for tensors' extents */
+    uint32_t weight;       /* of an update: which of the operator's weights */
+    double weight_parts;   /* of an update: parts that the state is cut in */
+    const char *optimizer; /* "adam" "sgd" "lamb" "adagrad" */
+    sc_precision precision;
+    bool fused;              /* element-wise operators join their producers */
+    const sc_optable *table; /* NULL: the models */
+} sc_gwork;
+
+/* Seconds, FLOP executed, bytes through memory and launches.  With a table,
+ * an operator that it lacks is an error (SC_C_UNKNOWN_NAME) that names class
+ * and shapes; views cost nothing with one. */
+sc_status sc_cost_gop(const sc_cost *c, const sc_device *d, const sc_gwork *w,
+                      sc_price *out, sc_err *err);
+/* The same as text. */
+sc_status sc_cost_explain_gop(const sc_cost *c, const sc_device *d,
+                              const sc_gwork *w, sc_text *out, sc_err *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * model_graph.h - any network as a graph of operators on tensors with named
+ * dimensions, before any parallelism.
+ *
+ * An operator is an iteration space: named dims with a kind, and for every
+ * tensor that it reads or writes a list saying which iteration dim indexes
+ * each dim of the tensor (Proteus, section 1.2).  Backward products use the
+ * same space with the roles swapped: the gradient of a tensor is summed over
+ * the iteration dims that do not index it.  Nothing else has to be said for
+ * collectives to follow.
+ *
+ * Extents count elements; those of a batch dim are per sample of a
+ * micro-batch (512 words of a sample: 512 with `batch` set), so that a graph
+ * does not depend on the batch.  All other extents are whole numbers of the
+ * graph: the length of a sequence and the size of an image are fixed in it.
+ *
+ * Operators stand in the order of the forward pass, each behind what it
+ * reads.  Ownership: everything lives in one arena and is immutable.
+ */
+#ifndef SC_MODEL_GRAPH_H
+#define SC_MODEL_GRAPH_H
+
+#include <stepcast/model.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum sc_gtype {
+    SC_G_LINEAR, /* y[.., out] = x[.., in] w[out, in] + b[out] */
+    SC_G_MATMUL, /* batched product of two values */
+    SC_G_CONV,   /* 1 to 3 dims; iter dims: batch, group, out, in, o1..o3,
+                    k1..k3 (group only where there are several) */
+    SC_G_CONV_TRANSPOSED,
+    SC_G_EMBED,      /* sums `lookups` rows of a table per output row */
+    SC_G_ATTENTION,  /* fused: scores, softmax, context */
+    SC_G_BATCH_NORM, /* statistics over the batch and all positions */
+    SC_G_NORM,       /* layer, group, instance, RMS: within a sample */
+    SC_G_ACT,
+    SC_G_SOFTMAX,
+    SC_G_DROPOUT,
+    SC_G_ELEMENTWISE, /* sum or product of its inputs; a broadcast one lacks
+                         the iteration dim */
+    SC_G_POOL,
+    SC_G_UPSAMPLE,
+    SC_G_CONCAT, /* of its inputs along one opaque dim */
+    SC_G_SLICE,
+    SC_G_VIEW, /* the same bytes under other dims: reshape, flatten; `copy`:
+                  moved in memory (a transposition) */
+    SC_G_LOSS,
+    SC_N_GTYPES
+} sc_gtype;
+
+extern const char *const sc_gtype_names[]; /* "linear" ...; NULL ends */
+
+typedef struct sc_gdim {
+    const char *name; /* "batch" "seq" "hidden" "cout" "h" ... */
+    uint64_t extent;  /* of a batch dim: per sample */
+    bool batch;
+} sc_gdim;
+
+#define SC_G_DIMS 6
+
+typedef enum sc_gkind {
+    SC_GT_INPUT,  /* data; needs no gradient */
+    SC_GT_WEIGHT, /* or bias, scale, table */
+    SC_GT_VALUE   /* made by an operator */
+} sc_gkind;
+
+typedef struct sc_gtensor {
+    const char *name; /* of a weight: "weight" "bias"; of a value: its
+                         operator's path; of an input: its own */
+    uint8_t kind;     /* sc_gkind */
+    uint8_t n_dim;
+    uint8_t bytes; /* per element; 0: the precision that the run computes in */
+    bool learns;   /* needs a gradient */
+    sc_gdim dim[SC_G_DIMS];
+    uint32_t op; /* that makes it; of a weight: that uses it first; SC_NONE of
+                    an input */
+} sc_gtensor;
+
+typedef struct sc_giter {
+    const char *name;
+    uint8_t kind; /* sc_iter_kind.  BATCH: a split of it is data parallelism;
+                     OPAQUE: can't be split */
+    bool batch;   /* extent is per sample */
+    uint64_t extent;
+    uint32_t units; /* indivisible parts (heads); 0: extent */
+} sc_giter;
+
+/* conv3d with groups: batch, group, out, in, o1..o3, k1..k3 */
+#define SC_G_ITERS   10
+#define SC_G_NO_ITER 255
+
+/* A tensor as an operator sees it. */
+typedef struct sc_gport {
+    uint32_t tensor;
+    uint8_t at[SC_G_DIMS]; /* iteration dim that indexes each tensor dim;
+                              SC_G_NO_ITER: whole on every rank (also dims
+                              whose extent is not that of the iteration dim
+                              may name it: both are cut in equally many
+                              parts) */
+} sc_gport;
+
+typedef struct sc_gop {
+    const char *path; /* "layer1.0.conv2" */
+    uint8_t type;     /* sc_gtype */
+    uint8_t n_iter, n_in, n_weight;
+    sc_giter iter[SC_G_ITERS];
+    sc_gport *in;     /* [n_in] */
+    sc_gport *weight; /* [n_weight]: weight, then bias */
+    sc_gport out;
+    bool copy;          /* of a view */
+    bool causal;        /* of attention */
+    uint32_t lookups;   /* of an embedding: rows per output row */
+    double flops;       /* per sample, forward; only of types LINEAR to
+                         ATTENTION (others: 0).  Backward: as much for each
+                         of values and weights that learn */
+    const char *detail; /* for people: "3x3, stride 2"; may be NULL */
+} sc_gop;
+
+typedef struct sc_opgraph {
+    const char *name;
+    uint32_t n_ops, n_tensors, n_inputs;
+    sc_gop *op;         /* [n_ops] */
+    sc_gtensor *tensor; /* [n_tensors] */
+    const char *sample; /* what one sample is: "image", "sequence" */
+    double params;      /* elements of all weights, shared ones once */
+    double learned;     /* of these that learn */
+    bool fixed;         /* batch dims came with a trace: one sample is all */
+} sc_opgraph;
+
+/* Errors of all functions below: SC_EINPUT with `pos` or a place in a file. */
+
+/* Operators of a generated model for sequences of `seq` tokens.  Block i has
+ * the paths "layers.i.*" in place of the "layers.*" of its kind.  `unfused`:
+ * attention as products, softmax and dropout of their own. */
+sc_status sc_opgraph_from_model(const sc_model *m, uint64_t seq, bool unfused,
+                                sc_arena *a, const sc_opgraph **out,
+                                sc_err *err);
+
+/* A user's graph: model.yml with `operators:` (docs/model-graph.md). */
+sc_status sc_opgraph_read(const char *text, size_t len, const char *file,
+                          sc_arena *a, const sc_opgraph **out, sc_err *err);
+/* As such a file; what is written reads back as an equal graph. */
+void sc_opgraph_write(const sc_opgraph *g, sc_text *out);
+
+/* A network of the zoo by name, NULL if there is none. */
+typedef struct sc_zoo_entry {
+    const char *name, *title;
+    sc_source source;
+} sc_zoo_entry;
+
+const sc_zoo_entry *sc_zoo_find(const char *name);
+const sc_zoo_entry *sc_zoo_all(uint32_t *n);
+sc_status sc_zoo_build(const sc_zoo_entry *z, sc_arena *a,
+                       const sc_opgraph **out, sc_err *err);
+
+/* Checks what readers and builders promise: order, references, extents, ports
+ * that fit; SC_C_BUG names the first that does not. */
+sc_status sc_opgraph_check(const sc_opgraph *g, sc_err *err);
+
+/* Elements of a tensor, and of an iteration dim, for `samples`. */
+double sc_gtensor_elements(const sc_gtensor *t, double samples);
+double sc_giter_extent(const sc_giter *it, double samples);
+
+/* Model FLOP of a step of `samples`: forward, and as much again for each of
+ * inputs and weights that learn. */
+double sc_opgraph_flops(const sc_opgraph *g, double samples, bool forward_only);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

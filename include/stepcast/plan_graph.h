@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plan_graph.h - a graph of operators under a strategy: layouts of all
+ * tensors on the named mesh, the collectives that follow, and the lowering to
+ * an execution on streams of devices (graph_exec.h).
+ *
+ * Blocks (plan.h) are for generated transformers on the six axes they know and
+ * fold any number of layers; this is for every other graph, mesh and rule.
+ * Both infer by one comparison of layouts and price by one list.
+ */
+#ifndef SC_PLAN_GRAPH_H
+#define SC_PLAN_GRAPH_H
+
+#include <stepcast/base/rules.h>
+#include <stepcast/cost_graph.h>
+#include <stepcast/graph_exec.h>
+#include <stepcast/plan.h>
+#include <stepcast/plan_strategy.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What is to run, every choice made. */
+typedef struct sc_gjob {
+    const sc_hw *hw;
+    const sc_opgraph *graph;
+    const sc_strategy *strategy; /* its mesh fills the machine */
+    const sc_software *sw;
+    const sc_cost *cost;
+    const sc_rules *rules;   /* NULL: our own */
+    const sc_optable *table; /* NULL */
+    uint64_t micro;          /* samples of one micro-batch on one replica */
+    uint32_t ga;             /* micro-batches of a replica per step */
+    sc_precision precision;
+    const char *optimizer;
+    double grad_bytes; /* per element of gradients on the wire; 0: as weights */
+    bool forward_only;
+    bool unfold; /* one device per rank */
+} sc_gjob;
+
+/* One tensor's layout: for each dim the axes that shard it, outermost first;
+ * axes over which values are partial sums; axes of one coordinate only. */
+typedef struct sc_glayout {
+    sc_axes shard[SC_G_DIMS];
+    uint32_t partial; /* bit per axis */
+} sc_glayout;
+
+/* One inferred exchange, per micro-batch (or step, of gradients). */
+typedef struct sc_gexchange {
+    const char *path;   /* operator */
+    const char *tensor; /* "out" "weight" "in:0" ... */
+    const char *why;    /* "partial sums, wanted whole" */
+    const char *origin; /* rule that made the layout wanted */
+    uint8_t pass;       /* sc_gpass */
+    uint8_t coll;       /* sc_coll */
+    bool p2p;           /* between meshes: `group` is (source, destination) */
+    bool grad;          /* of a gradient of a weight */
+    bool bucketed;      /* several gradients in one */
+    uint32_t stage;
+    uint32_t axes; /* bit per mesh axis; 0 of p2p */
+    uint32_t n_groups, size;
+    const uint32_t *rank; /* [n_groups * size] ranks */
+    double bytes;         /* V */
+    double seconds;
+} sc_gexchange;
+
+typedef struct sc_gcompute { /* of one operator, pass and rank, for tests */
+    const char *path;
+    uint8_t type, pass;
+    uint32_t stage;
+    double seconds;
+} sc_gcompute;
+
+typedef struct sc_gplan {
+    const sc_gjob *job;
+    uint32_t n_stages, n_ranks;
+    const uint32_t *stage_of; /* [graph->n_ops] */
+    uint32_t n_exchanges, n_computes;
+    sc_gexchange *exchange; /* [n_exchanges] in order of execution */
+    sc_gcompute *compute;   /* [n_computes] */
+    sc_exec exec;           /* the step */
+    uint32_t n_lifetimes;
+    sc_lifetime *lifetime;
+    double flops; /* executed by all ranks in a step */
+    double model_flops;
+} sc_gplan;
+
+/* Checks the strategy against graph and machine (SC_C_CONFLICT names both
+ * rules; SC_C_DIVIDE, SC_C_UNKNOWN_NAME for a rule that matches nothing, with
+ * the nearest path), resolves, infers, prices and lowers. */
+sc_status sc_gplan_build(const sc_gjob *job, sc_arena *a, sc_gplan *out,
+                         sc_err *err);
+
+/* Rules after expansion of presets, stages, and every exchange with its
+ * reason. */
+void sc_gplan_explain(const sc_gplan *p, sc_text *out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * graph.h - between inference on a graph (graph_infer*.c) and its lowering
+ * (graph_lower*.c): the program of one micro-batch.
+ *
+ * A value is a tensor in one layout on one rank of a stage.  An item computes
+ * one operator's pass or exchanges one value; items stand in program order.
+ * Lowering instantiates items along the schedule; what waits for what, and how
+ * long what lives, follows from the values.
+ */
+#ifndef PLAN_GRAPH_PROGRAM_H
+#define PLAN_GRAPH_PROGRAM_H
+
+#include <stepcast/plan_graph.h>
+
+typedef enum gp_what {
+    GP_INPUT,       /* data */
+    GP_ACT,         /* made in the forward pass (or again) */
+    GP_ACT_GRAD,    /* gradient of one */
+    GP_WEIGHT,      /* as it is kept: always there */
+    GP_WEIGHT_USED, /* gathered, or fetched, for use */
+    GP_WEIGHT_GRAD, /* as a micro-batch makes it; accumulated over them */
+    GP_GRAD_KEPT,   /* reduced: once a step, or per micro-batch where only a
+                       shard is kept */
+    GP_STATE,       /* optimizer's */
+    GP_WEIGHT_NEW   /* updated, before it is gathered again */
+} gp_what;
+
+typedef struct gp_value {
+    const char *name; /* "layer1.0.conv2 out" */
+    uint32_t tensor;  /* of the graph */
+    uint8_t what;     /* gp_what */
+    uint8_t tier;     /* sc_tier where it waits */
+    uint32_t stage;
+    double bytes;  /* on one rank (the fullest) */
+    uint32_t made; /* item; SC_NONE: there from the start */
+} gp_value;
+
+typedef struct gp_item {
+    uint8_t pass;      /* sc_gpass */
+    bool recomputed;   /* forward work repeated in the backward pass */
+    uint8_t cat;       /* sc_cat */
+    uint32_t stage;    /* of a transfer: the source */
+    uint32_t to;       /* of a transfer: the other stage; else SC_NONE */
+    uint32_t op;       /* of the graph */
+    uint32_t exchange; /* SC_NONE: kernels */
+    bool copy;         /* between memory tiers: neither */
+    bool once;         /* a step, not per micro-batch: gradient exchanges of
+                            ZeRO-0 and 1, updates, gathers of new weights */
+    sc_price price;    /* of kernels */
+    double seconds;    /* of exchanges and copies */
+    double latency;    /* of these, what no link limits */
+    double bytes;
+    uint32_t n_in;
+    const uint32_t *in; /* values */
+    uint32_t out;       /* value; SC_NONE: none */
+} gp_item;
+
+typedef struct gp_program {
+    uint32_t n_values, n_items;
+    gp_value *value;
+    gp_item *item; /* [n_items] by stage, then forward, backward (with what is
+                      made again first), once-a-step items */
+} gp_program;
+
+/* Resolves rules, propagates layouts, cuts stages, infers exchanges: fills
+ * everything of `p` but exec and lifetimes, and the program. */
+sc_status gp_infer(const sc_gjob *job, sc_arena *a, sc_gplan *p,
+                   gp_program *out, sc_err *err);
+
+/* Instantiates the program along the schedule: exec, lifetimes. */
+sc_status gp_lower(const gp_program *prog, sc_arena *a, sc_gplan *p,
+                   sc_err *err);
+
+#endif
