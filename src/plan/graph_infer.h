@@ -40,6 +40,8 @@ typedef struct gi_node {
     uint32_t turn; /* place among the operators of its rule */
     uint32_t stage;
     uint32_t segment; /* of what is made again; SC_NONE */
+    bool again;       /* has been */
+    uint32_t held[4]; /* weights gathered in the backward pass, + 1 */
 } gi_node;
 
 /* A tensor between operators. */
@@ -56,20 +58,31 @@ typedef struct gi_kept {
 typedef struct gi_form {
     struct gi_form *next;
     uint32_t value, stage;
+    uint32_t by; /* of a gradient: operator that made it */
+    bool lasts;  /* until the backward pass; else given up after use */
     layout l;
 } gi_form;
 
+/* Values that make up one, at most: of one rank's turns, of a weight's uses. */
+#define GI_USES 64
+
 /* Gradients of one weight on one stage. */
+
 typedef struct gi_wgrad {
     uint32_t tensor, stage;
-    const sc_gop *op; /* the last that added to it */
-    uint32_t port;
-    layout made, want;
+    uint32_t op, port; /* the last use that added to it */
+    layout used, made, want, state, kept;
     const char *origin;
-    uint32_t depth;
-    uint32_t n_values, value[4]; /* one per operator that uses the weight */
-    uint32_t reduced;            /* value; SC_NONE: nothing is exchanged */
+    bool once;                            /* exchanged once a step */
+    uint32_t depth;                       /* of that use in the backward pass */
+    uint32_t n_values, value[GI_USES];    /* one per use */
+    uint32_t n_reduced, reduced[GI_USES]; /* what the optimizer takes */
+    uint32_t last;                        /* item that made the last of them */
 } gi_wgrad;
+
+typedef struct gi_order {
+    uint32_t stage, phase, place, item;
+} gi_order;
 
 typedef struct infer {
     const sc_gjob *job;
@@ -96,9 +109,10 @@ typedef struct infer {
     uint32_t n_wgrads, cap_wgrads;
     gi_wgrad *wgrad;
     gp_program *prog;
-    uint8_t *phase; /* [n_items] 0 forward, 1 backward, 2 once a step */
-    uint32_t cap_values, cap_items, cap_phase, cap_exchanges, cap_computes;
+    gi_order *order; /* [n_items] */
+    uint32_t cap_values, cap_items, cap_order, cap_exchanges, cap_computes;
     struct gi_groups *groups;
+    bool no_memory;
 } infer;
 
 /* ---- graph_rules.c, graph_presets.c */
@@ -121,6 +135,8 @@ double gi_replicas(const infer *f);
 /* Parts that a list of axes makes. */
 uint32_t gi_parts(const infer *f, sc_axes list);
 sc_axes gi_without(sc_axes list, uint32_t mask);
+/* Origin of the strongest rule that splits an operator; NULL. */
+const char *gi_by(const infer *f, uint32_t op);
 const char *gi_axes_text(const infer *f, sc_axes list);
 
 /* ---- graph_spread.c, graph_keep.c, graph_cut.c */
@@ -139,20 +155,27 @@ layout gi_weight_grad(const infer *f, uint32_t op, uint32_t k);
 sc_status gi_place(const infer *f, const sc_gtensor *t, const gi_rule *r,
                    const layout *used, bool beside, layout *out);
 double gi_bytes(const infer *f, const sc_gtensor *t);
+/* Of these what one rank holds. */
+double gi_held(const infer *f, const sc_gtensor *t, const layout *l);
 double gi_elements(const infer *f, const sc_gtensor *t);
 
 /* ---- graph_program.c */
 
+enum { GI_FORWARD, GI_BACKWARD, GI_ONCE }; /* phases */
+
 uint32_t gi_value(infer *f, gp_value v);
 /* Values `in` are copied. */
 uint32_t gi_item(infer *f, gp_item it, const uint32_t *in, uint32_t phase);
+/* Moves an item to where another stands. */
+void gi_item_behind(infer *f, uint32_t item, uint32_t after);
 sc_status gi_finish(infer *f);
 sc_status gi_compute(infer *f, uint32_t op, sc_gpass pass, uint32_t weight,
                      double weight_parts, sc_price *out);
 sc_status gi_note(infer *f, uint32_t op, sc_gpass pass, double seconds);
+/* `l` NULL: any. */
 gi_form *gi_find(gi_form *list, uint32_t stage, const layout *l);
-sc_status gi_remember(infer *f, gi_form **list, uint32_t stage, uint32_t value,
-                      const layout *l);
+gi_form *gi_remember(infer *f, gi_form **list, uint32_t stage, uint32_t value,
+                     const layout *l);
 
 /* ---- graph_exchange.c */
 
@@ -167,10 +190,16 @@ typedef struct gi_why {
     bool grad, once, recomputed;
 } gi_why;
 
-/* Items that turn `from` into `to`; `bytes` of the whole tensor.  `*value` is
+/* Values that make up one: parts of a sum. */
+typedef struct gi_sum {
+    uint32_t n, value[GI_USES];
+    bool gathered; /* larger than before: not kept for the backward pass */
+} gi_sum;
+
+/* Items that turn `from` into `to`; `bytes` of the whole tensor.  `*v` is
  * moved on; unchanged where nothing has to be exchanged. */
 sc_status gi_convert(infer *f, const gi_why *w, const layout *from,
-                     const layout *to, double bytes, uint32_t *value);
+                     const layout *to, double bytes, gi_sum *v);
 
 /* One collective over `axes`, V `bytes`, of several values at once. */
 typedef struct gi_coll {
@@ -183,21 +212,45 @@ typedef struct gi_coll {
     bool bucketed;
 } gi_coll;
 
+/* Returns the item. */
 sc_status gi_collective(infer *f, const gi_why *w, const gi_coll *c,
-                        uint32_t *out);
-/* A value on its way from one stage to another. */
+                        uint32_t *item);
+/* Values on their way to another stage; `bytes` on one rank. */
 sc_status gi_send(infer *f, const gi_why *w, uint32_t to, double bytes,
-                  uint32_t *value);
-/* Sum over stages `stage` [n] of a shared weight's gradient. */
+                  gi_sum *v);
+/* Sum over stages of a shared weight's gradient: `out` has a value for each,
+ * one behind the other. */
 sc_status gi_tie(infer *f, const gi_why *w, const uint32_t *stage, uint32_t n,
-                 double bytes, const uint32_t *in, uint32_t *out);
+                 double bytes, const uint32_t *in, uint32_t n_in,
+                 uint32_t *out);
+/* Pipeline coordinate of a stage. */
+uint32_t gi_device(const infer *f, uint32_t stage);
 
-/* ---- graph_passes.c, graph_gradients.c */
+/* ---- graph_forward.c, graph_backward.c, graph_gradients.c */
 
 sc_status gi_forward(infer *f);
+/* The same of one operator, or all of its turn; again in the backward pass. */
+sc_status gi_forward_op(infer *f, uint32_t op, bool again);
+/* Input `k` as the operator works on it. */
+sc_status gi_input(infer *f, uint32_t op, uint32_t k, uint32_t phase,
+                   uint32_t *value);
+sc_status gi_weight_used(infer *f, uint32_t op, uint32_t k, uint32_t phase,
+                         uint32_t *value);
+/* Between the device and where a tensor waits. */
+sc_status gi_fetch(infer *f, const gi_why *w, int tier, double bytes,
+                   uint32_t *value);
+/* How a weight lies between uses. */
+sc_status gi_weight_kept(infer *f, uint32_t op, uint32_t k, layout *out,
+                         const gi_rule **by);
+/* Operators of the turn that `op` begins, itself included; 0 where another one
+ * does. */
+uint32_t gi_turns(const infer *f, uint32_t op);
+/* The i-th of them. */
+uint32_t gi_turn(const infer *f, uint32_t op, uint32_t i);
+
 sc_status gi_backward(infer *f);
-sc_status gi_gradients(infer *f);
-/* One use of a weight in the backward pass of `op` made `value`. */
+/* A use of weight `k` made `value` in the backward pass. */
 sc_status gi_add_wgrad(infer *f, uint32_t op, uint32_t k, uint32_t value);
+sc_status gi_gradients(infer *f);
 
 #endif

@@ -113,6 +113,16 @@ int gi_tier(const infer *f, uint32_t op, sc_rule_tensor what)
     return SC_TIER_DEVICE;
 }
 
+const char *gi_by(const infer *f, uint32_t op)
+{
+    const gi_node *n = &f->node[op];
+    const gi_rule *best = n->turn_rule;
+    for (uint32_t i = 0; i < f->g->op[op].n_iter; i++)
+        if (n->by[i] && n->split[i] && (!best || n->by[i] > best))
+            best = n->by[i];
+    return best ? best->r->origin : NULL;
+}
+
 /* ---- splits of iteration dims -------------------------------------------- */
 
 static sc_status can_split(const infer *f, uint32_t op, uint32_t it,
