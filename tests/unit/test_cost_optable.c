@@ -222,7 +222,7 @@ static void malformed(void **state)
     refuse(ONE("Conv2d", "((16, 8), (4, 9))_((16, 4, 2),)"), SC_C_TYPE, 23);
     refuse("{\"ReLU\":{\"profile\":{\"((16,),)_((16,),)\":-1}}}", SC_C_RANGE,
            41);
-    refuse("{\"ReLU\":{\"profile\":{\"((16,),)_((16,),)\":\"x\"}}}", SC_C_UNIT,
+    refuse("{\"ReLU\":{\"profile\":{\"((16,),)_((16,),)\":\"x\"}}}", SC_C_TYPE,
            41);
     refuse("{\"ReLU\":{\"profile\":{\"((16,),)_((16,),)\":[1]}}}", SC_C_TYPE,
            41);
