@@ -95,15 +95,14 @@ static bool backward(const sc_gwork *w)
     return dgrad(w) || wgrad(w);
 }
 
-/* The operator that made the first input that one made; views in between make
- * nothing. */
-static const sc_gop *producer(const sc_gwork *w)
+/* The operator that made the first input of `o`, NULL if none did; views in
+ * between make nothing. */
+static const sc_gop *producer(const sc_opgraph *g, const sc_gop *o)
 {
-    const sc_gop *o = w->op;
     while (o->n_in > 0) {
-        const sc_gtensor *t = &w->graph->tensor[o->in[0].tensor];
-        if (t->kind != SC_GT_VALUE || t->op >= w->graph->n_ops) return NULL;
-        o = &w->graph->op[t->op];
+        const sc_gtensor *t = &g->tensor[o->in[0].tensor];
+        if (t->kind != SC_GT_VALUE || t->op >= g->n_ops) return NULL;
+        o = &g->op[t->op];
         if (o->type != SC_G_VIEW || o->copy) return o;
     }
     return NULL;
@@ -111,7 +110,7 @@ static const sc_gop *producer(const sc_gwork *w)
 
 static bool joins(const sc_gwork *w)
 {
-    const sc_gop *p = w->fused ? producer(w) : NULL;
+    const sc_gop *p = w->fused ? producer(w->graph, w->op) : NULL;
     if (!p) return false;
     switch ((sc_gtype)p->type) {
     case SC_G_LINEAR:
@@ -126,9 +125,13 @@ static bool joins(const sc_gwork *w)
     }
 }
 
+/* Inside a normalization's kernel, with what else is there. */
 static bool behind_norm(const sc_gwork *w)
 {
-    const sc_gop *p = producer(w);
+    const sc_gop *p = producer(w->graph, w->op);
+    while (p && (p->type == SC_G_ELEMENTWISE || p->type == SC_G_DROPOUT ||
+                 p->type == SC_G_ACT))
+        p = producer(w->graph, p);
     return p && (p->type == SC_G_BATCH_NORM || p->type == SC_G_NORM);
 }
 
@@ -292,7 +295,7 @@ static void dropout(gop_kernels *out, const sc_cost *c, const sc_gwork *w)
 static void batch_norm(gop_kernels *out, const sc_cost *c, const sc_gwork *w)
 {
     double x = out_bytes(w);
-    const sc_gop *p = w->fused ? producer(w) : NULL;
+    const sc_gop *p = w->fused ? producer(w->graph, w->op) : NULL;
     bool given = p && (p->type == SC_G_CONV || p->type == SC_G_CONV_TRANSPOSED);
     if (w->pass == SC_GP_FWD)
         memory(out, c, w, given ? 2 * x : 3 * x, 2);
