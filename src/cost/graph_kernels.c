@@ -236,6 +236,13 @@ static void attention(gop_kernels *out, const sc_gwork *w)
 
 /* ---- tables ------------------------------------------------------------ */
 
+/* Tables that stand one behind the other are looked up by one kernel where
+ * programs fuse. */
+static bool same_kernel(const sc_gwork *w)
+{
+    return w->fused && w->op > w->graph->op && w->op[-1].type == SC_G_EMBED;
+}
+
 /* Rows are gathered and summed.  Backward: indices are sorted with their
  * positions (8 bytes, four passes of a radix sort, read and written), then
  * each looked-up row gets its gradient. */
@@ -244,19 +251,16 @@ static void embed(gop_kernels *out, const sc_gwork *w)
     const sc_gop *o = w->op;
     double lookups = o->lookups ? o->lookups : 1;
     double row = gop_elements(w, &o->out), table = gop_bytes(w, &o->weight[0]);
-    double index = in_bytes(w, 0);
-    sc_kernel k = {.kind = SC_K_LOOKUP,
-                   .precision = w->precision,
-                   .name = sc_gtype_names[o->type],
-                   .launches = 1};
-    if (w->pass == SC_GP_FWD) {
-        k.bytes = row * lookups * table + out_bytes(w) + index;
-        push(out, k);
-    }
-    if (!wgrad(w)) return;
-    k.bytes = 8 * index + out_bytes(w) + row * lookups * table;
-    k.launches = 5;
-    push(out, k);
+    double index = in_bytes(w, 0), y = out_bytes(w);
+    bool forward = w->pass == SC_GP_FWD;
+    if (!forward && !wgrad(w)) return;
+    push(out, (sc_kernel){.kind = SC_K_LOOKUP,
+                          .precision = w->precision,
+                          .name = sc_gtype_names[o->type],
+                          .bytes = row * lookups * table + y +
+                                   (forward ? 1 : 8) * index,
+                          .launches = forward ? 1 : 5});
+    out->joined[out->n - 1] = same_kernel(w);
 }
 
 /* ---- element by element ------------------------------------------------ */
