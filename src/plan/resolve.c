@@ -106,17 +106,26 @@ static sc_status check_parts(const sc_run *run, const char *path,
                     (unsigned long long)units);
 }
 
-/* Presets leave an axis that the file uses elsewhere in the operator. */
-static void make_way(const chosen *c, sc_layout *split)
+/* Of two rules of a file that use an axis, the more specific one has it, and
+ * any of them before a preset. */
+static bool gives_way(const sc_rule *r, const sc_rule *to)
 {
-    uint32_t taken = 0;
-    for (uint32_t d = 0; d < SC_N_DIMNAMES; d++)
-        if (is_own(c->split[d])) taken |= sc_axlist_mask(c->split[d]->axes);
+    if (!is_own(to)) return false;
+    return !is_own(r) ||
+           sc_path_specificity(r->match) < sc_path_specificity(to->match);
+}
+
+static void share_axes(const chosen *c, sc_layout *split)
+{
     for (uint32_t d = 0; d < SC_N_DIMNAMES; d++) {
+        uint32_t taken = 0;
         if (!c->split[d]) continue;
+        for (uint32_t i = 0; i < SC_N_DIMNAMES; i++)
+            if (c->split[i] && gives_way(c->split[d], c->split[i]))
+                taken |= sc_axlist_mask(c->split[i]->axes);
         for (sc_axlist list = c->split[d]->axes; list; list >>= 4) {
             uint32_t ax = (list & 15) - 1;
-            if (is_own(c->split[d]) || !(taken >> ax & 1))
+            if (!(taken >> ax & 1))
                 split->shard[d] = sc_axlist_add(split->shard[d], (sc_axis)ax);
         }
     }
@@ -163,7 +172,7 @@ sc_status plan_resolve(const sc_plan *p, uint32_t layer, const sc_operator *op,
     sc_placed o = {.op = op};
     plan_path(&p->run.model->layer[layer], op, path, sizeof path);
     choose(p, layer, op, &c);
-    make_way(&c, &o.split);
+    share_axes(&c, &o.split);
     SC_TRY(check_split(p, path, op, &c, &o.split, err));
     o.weight = c.weight ? c.weight->axes : 0;
     o.grad = c.grad ? c.grad->axes : 0;

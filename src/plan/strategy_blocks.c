@@ -172,7 +172,8 @@ bool sc_strategy_by_blocks(const sc_strategy *s, const char **why, sc_pos *at)
 uint32_t plan_strategy_room(const sc_strategy *s)
 {
     uint32_t n = 0;
-    for (uint32_t i = 0; i < s->n_rules; i++) n += s->rule[i].n_split + 2;
+    for (uint32_t i = 0; i < s->n_rules; i++)
+        n += s->rule[i].n_split + SC_N_DIMNAMES + 1;
     return n;
 }
 
@@ -216,8 +217,12 @@ static void one_rule(const sc_strategy *s, const sc_strategy_rule *r,
             one.dim = (uint8_t)block_dim(r->split[i].dim);
         rules[(*n)++] = one;
     }
-    if (r->has_split && r->n_split == 0 && base.aspect != SC_R_SPLIT)
-        rules[(*n)++] = base; /* place: {} */
+    bool whole = r->has_split && r->n_split == 0; /* split: {}, place: {} */
+    uint32_t dims = base.aspect == SC_R_SPLIT ? SC_N_DIMNAMES : 1;
+    for (uint32_t d = 0; whole && d < dims; d++) {
+        rules[*n] = base;
+        rules[(*n)++].dim = (uint8_t)d;
+    }
     if (r->recompute < 0) return;
     base.aspect = SC_R_RECOMPUTE;
     base.on = r->recompute;
