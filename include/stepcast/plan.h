@@ -402,6 +402,10 @@ typedef struct sc_step_costs {
  * units are 18.2 %. */
 double sc_plan_overlap(const sc_plan *p, const sc_block *blocks);
 
+/* Share of a device's units that a collective on so many channels takes from
+ * kernels beside it (one block of NCCL's kernel per channel and unit). */
+double sc_plan_units(const sc_device *d, uint32_t channels);
+
 /* Factor on every duration: what all ranks wait for the slowest of them, and
  * conditions that slow everything. */
 double sc_plan_slow_factor(const sc_run *r);
