@@ -123,12 +123,13 @@ typedef struct sc_gop {
 typedef struct sc_opgraph {
     const char *name;
     uint32_t n_ops, n_tensors, n_inputs;
-    sc_gop *op;         /* [n_ops] */
-    sc_gtensor *tensor; /* [n_tensors] */
-    const char *sample; /* what one sample is: "image", "sequence" */
-    double params;      /* elements of all weights, shared ones once */
-    double learned;     /* of these that learn */
-    bool fixed;         /* batch dims came with a trace: one sample is all */
+    sc_gop *op;            /* [n_ops] */
+    sc_gtensor *tensor;    /* [n_tensors] */
+    const char *sample;    /* what one sample is: "image", "sequence" */
+    double params;         /* elements of all weights, shared ones once */
+    double learned;        /* of these that learn */
+    const char *optimizer; /* usual one; NULL: not known */
+    bool fixed;            /* batch dims came with a trace: one sample is all */
 } sc_opgraph;
 
 /* Errors of all functions below: SC_EINPUT with `pos` or a place in a file. */

@@ -45,6 +45,9 @@ static const sc_rules rows[] = {
         .buckets_counted_together = true,
         .bias_partial = true,
         .loss_per_sample = true,
+        .exchanges_beside = true,
+        .gather_ahead = 2,
+        .copy_ahead = 3,
     },
 };
 
