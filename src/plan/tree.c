@@ -412,10 +412,18 @@ sc_status sc_plan_restage(const sc_plan *like, const sc_run *run, sc_arena *a,
     return SC_OK;
 }
 
+static sc_status not_blocks(const sc_model *m, sc_err *err)
+{
+    return sc_error(err, SC_EINPUT, SC_C_UNSUPPORTED, sc_pos_none(),
+                    "a strategy with a mesh and rules divides it",
+                    "%.60s is a graph of operators, not blocks", m->name);
+}
+
 sc_status sc_plan_build(const sc_run *run, sc_arena *a, sc_plan *out,
                         sc_err *err)
 {
     sc_plan p = {.run = settled(run)};
+    if (run->model->graph) return not_blocks(run->model, err);
     SC_TRY(check_run(run, err));
     run = &p.run;
     p.rules = SC_NEW_N(a, sc_rule, PLAN_RULES);
