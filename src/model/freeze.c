@@ -224,8 +224,11 @@ static sc_status mark(const sc_model *from, const char *patterns, bool freeze,
         .from = from, .m = m, .patterns = patterns, .freeze = freeze, .a = a};
     *m = *from;
     m->hash = sc_hash(patterns, strlen(patterns), from->hash + freeze);
-    *out = m;
-    if (from->graph && freeze) return mark_graph(&f, pos, err);
+    if (from->graph && freeze) {
+        SC_TRY(mark_graph(&f, pos, err));
+        *out = m;
+        return SC_OK;
+    }
     if (from->graph)
         return sc_error(err, SC_EINPUT, SC_C_UNSUPPORTED, pos, NULL,
                         "%.60s is a graph: all products have one format",
@@ -242,7 +245,9 @@ static sc_status mark(const sc_model *from, const char *patterns, bool freeze,
     m->layer[m->n_layers] = *head;
     (void)mark_layer(&f, &m->layer[m->n_layers++], 0);
     m->trained_params = trained(m);
-    return check(&f, pos, err);
+    SC_TRY(check(&f, pos, err));
+    *out = m;
+    return SC_OK;
 }
 
 sc_status sc_model_freeze(const sc_model *m, const char *patterns, sc_pos pos,
