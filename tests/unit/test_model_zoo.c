@@ -156,11 +156,21 @@ static void test_iter_names(void **state)
             assert_true(sc_gop_iter(op, "in") >= 0);
             assert_int_equal(sc_gop_iter(op, "head"), -1);
         }
+        if (strcmp(op->path, "layers.3.act") == 0) {
+            assert_int_equal(sc_gop_iter(op, "out"), sc_gop_iter(op, "ffn"));
+            assert_int_equal(sc_gop_iter(op, "in"), -1);
+        }
+        if (strcmp(op->path, "embedding.position") == 0)
+            assert_int_equal(sc_gop_iter(op, "out"), sc_gop_iter(op, "hidden"));
         if (strcmp(op->path, "embedding.embed") == 0)
             assert_int_equal(sc_gop_iter(op, "in"), sc_gop_iter(op, "vocab"));
         if (strcmp(op->path, "layers.3.norm1") == 0)
             assert_int_equal(sc_gop_iter(op, "out"), -1);
     }
+    const sc_opgraph *vgg = zoo("vgg19");
+    const sc_gop *relu = &vgg->op[1];
+    assert_string_equal(relu->path, "features.1");
+    assert_int_equal(sc_gop_iter(relu, "out"), sc_gop_iter(relu, "c"));
     const sc_gtensor *t = &g->tensor[g->op[0].weight[0].tensor];
     const sc_gop *last = &g->op[g->n_ops - 2];
     assert_string_equal(last->path, "head.lm_head");
