@@ -210,8 +210,10 @@ static bool find_weight(graph_reader *r, const place *p, graph_row *row,
     if (v == GRAPH_BROKEN) return false;
     const sc_gtensor *t = gb_tensor(&r->b, v);
     const sc_gop *op = t && t->op != SC_NONE ? &r->b.g.op[t->op] : NULL;
-    if (op && op->n_weight) {
+    bool conv = row->type == SC_G_CONV || row->type == SC_G_CONV_TRANSPOSED;
+    if (op && op->n_weight && (!conv || op->type == row->type)) {
         row->shared = op->weight[0].tensor;
+        row->like = v;
         return true;
     }
     const sc_node *at = sc_node_get(n, "weight");
@@ -326,7 +328,7 @@ static void read_module(graph_reader *r, place *p, const sc_node *n)
                     "one value comes into a module");
     if (row.in) inside.prev = in[0];
     const char *path = join(r, p, row.module);
-    sc_status before = r->status;
+    uint32_t before = r->err->n + r->err->n_more;
     for (int64_t i = 0; i < (row.repeat ? row.repeat : 1); i++) {
         inside.prefix = path;
         inside.entry = inside.prev;
@@ -338,7 +340,7 @@ static void read_module(graph_reader *r, place *p, const sc_node *n)
         }
         read_list(r, &inside, row.operators);
         if (row.repeat) graph_add_name(r, inside.prefix, inside.prev, n->pos);
-        if (r->status != before) break;
+        if (r->err->n + r->err->n_more != before) break;
     }
     graph_add_name(r, path, inside.prev, n->pos);
     p->prev = inside.prev;

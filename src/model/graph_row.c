@@ -57,7 +57,7 @@
       "indivisible parts")                                                    \
     X("out_units", out_units, INT, BIT(LINEAR), 1, BIG, NULL,                 \
       "indivisible parts")                                                    \
-    X("weight", weight, STRING, BIT(LINEAR), 0, 0, NULL,                      \
+    X("weight", weight, STRING, BIT(LINEAR) | CONVS, 0, 0, NULL,              \
       "operator whose weight it is, too")                                     \
     X("frozen", frozen, BOOL, ALL, 0, 0, NULL, "its weights do not learn")    \
     X("raw", raw, NODE, ALL, 0, 0, NULL, "iteration dims and ports as they are")
@@ -139,7 +139,23 @@ static const char *guard_attention(const graph_row *r, const gb_graph *b,
                 "as many keys as values");
 }
 
-static const char *guard_window(const graph_row *r, const sc_gtensor *x)
+static bool shared_fits(const graph_row *r, const sc_gtensor *x,
+                        const gb_graph *b)
+{
+    const sc_gtensor *w = gb_tensor(b, r->shared);
+    uint64_t groups = (uint64_t)(r->groups ? r->groups : 1);
+    if (!w) return true;
+    if (w->n_dim != x->n_dim || w->dim[0].extent != (uint64_t)r->out ||
+        w->dim[1].extent != x->dim[1].extent / groups)
+        return false;
+    for (unsigned i = 2; i < w->n_dim; i++)
+        if (w->dim[i].extent != (i + 1 == w->n_dim ? r->kw : r->k))
+            return false;
+    return true;
+}
+
+static const char *guard_window(const graph_row *r, const sc_gtensor *x,
+                                const gb_graph *b)
 {
     if (r->type == SC_G_BATCH_NORM) return NULL;
     if (r->type == SC_G_UPSAMPLE)
@@ -151,6 +167,8 @@ static const char *guard_window(const graph_row *r, const sc_gtensor *x)
     if (conv && (x->dim[1].extent > UINT32_MAX ||
                  x->dim[1].extent % (uint64_t)(r->groups ? r->groups : 1)))
         return "groups do not divide the channels";
+    if (conv && !shared_fits(r, x, b))
+        return "the weight that it shares has another shape";
     for (unsigned i = 2; i < x->n_dim; i++) {
         uint64_t room = x->dim[i].extent + 2 * (uint64_t)r->pad;
         uint64_t k = i + 1 == x->n_dim ? r->kw : r->k;
@@ -209,7 +227,7 @@ static const char *guard(const gb_graph *b, const graph_row *r,
                     "groups do not divide the channels");
     case SC_G_SOFTMAX:
         return need(!x->dim[x->n_dim - 1].batch, "nothing to sum over");
-    default: return needs_channels(r->type) ? guard_window(r, x) : NULL;
+    default: return needs_channels(r->type) ? guard_window(r, x, b) : NULL;
     }
 }
 
@@ -224,6 +242,7 @@ static gb_window window_of(const graph_row *r)
                        .pad = r->pad,
                        .dilation = (uint32_t)r->dilation,
                        .groups = (uint32_t)r->groups,
+                       .like = r->like,
                        .same = r->same,
                        .ceil = r->ceil,
                        .bias = bias};

@@ -34,6 +34,7 @@ typedef struct graph_row {
     uint32_t k, kw, pad;
     bool same;
     gb_value shared; /* that weight, or SC_NONE */
+    gb_value like;   /* that operator's result, or 0 */
     bool flat;
     unsigned n_dims; /* of a view */
     gb_dim view[SC_G_DIMS];

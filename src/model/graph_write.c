@@ -111,17 +111,22 @@ static bool guess_kernel(const writer *w, const sc_gop *op, graph_row *row)
     return true;
 }
 
-static bool guess_linear(const writer *w, const sc_gop *op, graph_row *row)
+/* Of a weight that another operator had first. */
+static void guess_shared(const writer *w, const sc_gop *op, graph_row *row)
+{
+    const sc_gop *first = &w->g->op[w->g->tensor[op->weight[0].tensor].op];
+    if (first == op) return;
+    row->shared = op->weight[0].tensor;
+    row->like = first->out.tensor;
+    row->weight = first->path;
+}
+
+static void guess_linear(const sc_gop *op, graph_row *row)
 {
     uint8_t from = op->n_iter > 1 ? (uint8_t)(op->n_iter - 2) : 0;
-    const sc_gtensor *t = &w->g->tensor[op->weight[0].tensor];
     row->out = (int64_t)op->iter[from + 1].extent;
     row->in_units = op->iter[from].units;
     row->out_units = op->iter[from + 1].units;
-    if (&w->g->op[t->op] == op) return true;
-    row->shared = op->weight[0].tensor;
-    row->weight = w->g->op[t->op].path;
-    return true;
 }
 
 static const char *opaque_dim(const sc_gop *op)
@@ -192,14 +197,16 @@ static bool guess(const writer *w, const sc_gop *op, graph_row *row)
     guess_width(w, op, row);
     guess_moves(w, op, row);
     bool conv = op->type == SC_G_CONV || op->type == SC_G_CONV_TRANSPOSED;
-    if (op->type == SC_G_LINEAR)
-        return op->n_weight && guess_linear(w, op, row);
+    bool products = conv || op->type == SC_G_LINEAR;
+    if (products && op->n_weight == 0) return false;
+    if (products) guess_shared(w, op, row);
+    if (op->type == SC_G_LINEAR) guess_linear(op, row);
     if (conv) {
         bool some = op->n_iter > 1 && strcmp(op->iter[1].name, "group") == 0;
         if (some) row->groups = (int64_t)op->iter[1].extent;
     }
     if (conv || (op->type == SC_G_POOL && !row->to))
-        return (!conv || op->n_weight) && guess_kernel(w, op, row);
+        return guess_kernel(w, op, row);
     return true;
 }
 

@@ -130,7 +130,7 @@ static void zoo(void **state)
         assert_int_equal(sc_zoo_build(&z[i], &arena, &g, &err), SC_OK);
         uint32_t raw = round_trip(g);
         /* People can read nearly all of it. */
-        if (10 * raw > g->n_ops)
+        if (20 * raw > g->n_ops)
             fail_msg("%s: %u of %u operators by parts", g->name, raw, g->n_ops);
     }
 }
@@ -300,8 +300,6 @@ static const bad broken[] = {
     {OPS "  - {path: a, type: upsample, in: x, factor: 60000}\n"
          "  - {path: b, type: upsample, factor: 60000}\n",
      4, 5, "4294967295"},
-    {OPS "  - {module: m, repeat: 100000, operators: [{path: a, type: act}]}\n",
-     2, 1, ""},
     {OPS "  - {module: m, repeat: 60000, operators: [{path: a, type: act, in: "
          "x}]}\n",
      3, 3, "65536"},
@@ -309,10 +307,10 @@ static const bad broken[] = {
      "\"z\""},
     {OPS "  - {module: m, repeat: 3, operators: [{path: a, type: act, in: z}],"
          " on: 1}\n",
-     3, 69, "on"},
+     3, 70, "on"},
     {OPS "  - {path: a, type: act, in: v, raw: {iter: [{name: b, kind: batch, "
          "extent: 1}], in: [[b, c]], dims: {b: 1}, at: [b]}}\n",
-     3, 92, "\"c\""},
+     3, 91, "\"c\""},
     {OPS "  - {path: a, type: act, in: v, raw: {iter: [{name: b, kind: free, "
          "extent: 1}], in: [[b, \"-\"]], dims: {b: 1}, at: [b]}}\n",
      1, 1, "batch dims do not meet"},
@@ -330,7 +328,7 @@ static void errors(void **state)
         assert_int_equal(err.status, SC_EINPUT);
         if (strstr(d->msg, b->says) == NULL || d->line != b->line ||
             (b->col != 0 && d->col != b->col))
-            printf("case %zu: %u:%u %s, not %u:%u %s", i, d->line, d->col,
+            fail_msg("case %zu: %u:%u %s, not %u:%u %s", i, d->line, d->col,
                      d->msg, b->line, b->col, b->says);
         assert_string_equal(d->file, "net.yml");
     }
@@ -348,7 +346,6 @@ static void many(void **state)
             "  - {module: m, repeat: 5, operators: [{path: d, type: act, in: "
             "v, paht: e}]}\n"
             "  - {path: f, type: pool, in: v, kernel: 2}\n"));
-    for (uint32_t i = 0; i < err.n; i++) printf("%u:%u %s\n", err.d[i].line, err.d[i].col, err.d[i].msg);
     assert_int_equal(err.n, 4);
     assert_non_null(strstr(err.d[1].msg, "nothing"));
     assert_non_null(strstr(err.d[2].hint, "path"));
