@@ -8,6 +8,8 @@
  */
 #include "plan/graph_lower.h"
 
+#include <stepcast/plan_schedule.h>
+
 #include <string.h>
 
 /* ---- operations ----------------------------------------------------------- */
@@ -108,15 +110,24 @@ static void after_user(gl *g, const gl_instance *at, uint32_t i,
     if (back && back <= n) gl_after(g, past(g, at->dev, n - back)[member], op);
 }
 
-/* What the schedule alone says, where streams take what is ready first: a
- * slot behind the one before it, work that is done again behind the backward
- * work in front of it. */
+/* To another stage. */
+static bool is_transfer(const gl *g, uint32_t i)
+{
+    return g->item[i].kind == SC_OP_P2P && g->prog->item[i].to != SC_NONE;
+}
+
+/* What the schedule alone says.  Programs send at the end of a pass.  Where
+ * streams take what is ready first, a slot stands behind the one before it,
+ * and what is done again behind the backward work in front of it. */
 static void after_order(gl *g, const gl_instance *at, uint32_t i,
                         uint32_t member, sc_op op)
 {
-    if (!g->rules->ready_order) return;
     sc_op tail = g->tail[at->dev * g->members + member];
     sc_op before = g->before[at->dev * g->members + member];
+    if (!g->rules->ready_order) {
+        if (is_transfer(g, i)) gl_after(g, tail, op);
+        return;
+    }
     if (g->item[i].source) gl_after(g, before, op);
     if (g->prog->item[i].recomputed && g->item[i].source) gl_after(g, tail, op);
 }
@@ -295,6 +306,26 @@ sc_status gl_emit(gl *g, const gl_instance *at, uint32_t mb, uint32_t i)
 
 /* ---- slots ---------------------------------------------------------------- */
 
+/* Items of a slot, transfers where they stand or after all others. */
+static sc_status pass(gl *g, const gl_instance *at, const gl_slot *s,
+                      const gl_list *l, bool at_once)
+{
+    uint32_t later = 0;
+    for (uint32_t k = 0; k < l->n; k++) {
+        uint32_t i = l->item[k];
+        if (!(g->item[i].part & s->parts)) continue;
+        bool waits = !at_once && is_transfer(g, i);
+        later += waits;
+        if (!waits) SC_TRY(gl_emit(g, at, s->mb, i));
+    }
+    for (uint32_t k = 0; later && k < l->n; k++) {
+        uint32_t i = l->item[k];
+        if (!(g->item[i].part & s->parts) || !is_transfer(g, i)) continue;
+        SC_TRY(gl_emit(g, at, s->mb, i));
+    }
+    return SC_OK;
+}
+
 static sc_status slot(gl *g, const gl_slot *s)
 {
     gl_instance *at = &g->inst[s->inst];
@@ -303,9 +334,7 @@ static sc_status slot(gl *g, const gl_slot *s)
     size_t mine = (size_t)s->dev * g->members;
     if (!at->begun) SC_TRY(gl_first_pass(g, at));
     memcpy(g->before + mine, g->tail + mine, g->members * sizeof *g->tail);
-    for (uint32_t k = 0; k < l->n; k++)
-        if (g->item[l->item[k]].part & s->parts)
-            SC_TRY(gl_emit(g, at, s->mb, l->item[k]));
+    SC_TRY(pass(g, at, s, l, g->rules->ready_order));
     at->begun = true;
     bool done = true;
     for (uint32_t part = 0; part < 3; part++) {
@@ -337,6 +366,7 @@ static sc_status shape(gl *g)
     g->schedule = s && s->schedule >= 0    ? (sc_schedule)s->schedule
                   : g->p->n_stages > g->pp ? SC_SCH_INTERLEAVED
                                            : SC_SCH_1F1B;
+    if (j->order) g->schedule = j->order->like;
     uint32_t vpp = g->p->n_stages / g->pp;
     g->chunks = sc_schedule_chunks(g->schedule, vpp ? vpp : 1);
     if (sc_schedule_stages(g->schedule, g->pp, g->chunks) != g->p->n_stages)

@@ -3,6 +3,8 @@
  * graph_lower_slots.c - slots of all devices in order of their ends, by the
  * sums of what their items take.  The times are for the order only.
  */
+#include <stepcast/plan_schedule.h>
+
 #include "plan/graph_lower.h"
 
 #include <stdlib.h>
@@ -113,14 +115,27 @@ static uint32_t most_in_flight(const gl *g, uint32_t dev)
     return s && dev < s->n_in_flight ? s->in_flight[dev] : 0;
 }
 
+static uint32_t from_file(const gl *g, uint32_t dev, sc_slot *out)
+{
+    const sc_schedule_file *f = g->job->order;
+    uint32_t n = 0;
+    for (uint32_t k = 0; k < f->n[dev]; k++)
+        if (!g->job->forward_only || f->slot[dev][k].pass == SC_FWD)
+            out[n++] = f->slot[dev][k];
+    return n;
+}
+
 static sc_status device_order(gl *g, uint32_t dev, orders *o)
 {
-    uint32_t room = sc_schedule_slots(g->schedule, g->chunks, g->ga);
+    const sc_schedule_file *f = g->job->order;
+    uint32_t room =
+        f ? f->n[dev] : sc_schedule_slots(g->schedule, g->chunks, g->ga);
     sc_slot *s = SC_NEW_N(g->a, sc_slot, room);
     if (!s) return sc_error_nomem(g->err);
     o->of[dev] = s;
-    o->n[dev] = sc_schedule_order(g->schedule, g->pp, g->chunks, g->ga, dev,
-                                  g->job->forward_only, s);
+    o->n[dev] = f ? from_file(g, dev, s)
+                  : sc_schedule_order(g->schedule, g->pp, g->chunks, g->ga, dev,
+                                      g->job->forward_only, s);
     uint32_t most = most_in_flight(g, dev);
     if (!most) return SC_OK;
     o->of[dev] = SC_NEW_N(g->a, sc_slot, room);
