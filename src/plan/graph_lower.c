@@ -116,6 +116,18 @@ static bool is_transfer(const gl *g, uint32_t i)
     return g->item[i].kind == SC_OP_P2P && g->prog->item[i].to != SC_NONE;
 }
 
+/* A pass begins when all is there that it reads of other stages. */
+static void after_arrivals(gl *g, const gl_instance *at, uint32_t i,
+                           uint32_t member, sc_op op)
+{
+    const gl_slot *s = g->opening;
+    if (!s || g->item[i].stream != SC_S_COMPUTE) return;
+    const gl_stage *st = &g->stage[at->stage];
+    for (uint32_t k = 0; k < st->n_arrivals; k++)
+        if (st->arrival_part[k] & s->parts)
+            gl_after(g, gl_ops(g, s->mb, st->arrival[k])[member], op);
+}
+
 /* What the schedule alone says.  Programs send at the end of a pass.  Where
  * streams take what is ready first, a slot stands behind the one before it,
  * and what is done again behind the backward work in front of it. */
@@ -126,6 +138,7 @@ static void after_order(gl *g, const gl_instance *at, uint32_t i,
     sc_op before = g->before[at->dev * g->members + member];
     if (!g->rules->ready_order) {
         if (is_transfer(g, i)) gl_after(g, tail, op);
+        after_arrivals(g, at, i, member, op);
         return;
     }
     if (g->item[i].source) gl_after(g, before, op);
@@ -311,13 +324,18 @@ static sc_status pass(gl *g, const gl_instance *at, const gl_slot *s,
                       const gl_list *l, bool at_once)
 {
     uint32_t later = 0;
+    g->opening = s;
     for (uint32_t k = 0; k < l->n; k++) {
         uint32_t i = l->item[k];
         if (!(g->item[i].part & s->parts)) continue;
         bool waits = !at_once && is_transfer(g, i);
         later += waits;
-        if (!waits) SC_TRY(gl_emit(g, at, s->mb, i));
+        if (waits) continue;
+        SC_TRY(gl_emit(g, at, s->mb, i));
+        if (g->item[i].stream == SC_S_COMPUTE && !g->item[i].none)
+            g->opening = NULL;
     }
+    g->opening = NULL;
     for (uint32_t k = 0; later && k < l->n; k++) {
         uint32_t i = l->item[k];
         if (!(g->item[i].part & s->parts) || !is_transfer(g, i)) continue;

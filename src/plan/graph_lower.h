@@ -50,6 +50,11 @@ typedef struct gl_stage {
         uint32_t stage;
         sc_time delay;
     } * needs;
+
+    uint32_t n_arrivals;
+    uint32_t *arrival;     /* [n_arrivals] items that bring what other stages
+                          made */
+    uint8_t *arrival_part; /* [n_arrivals] gl_part that reads it */
 } gl_stage;
 
 /* A stage on a device: where schedules run both ways, twice. */
@@ -109,12 +114,13 @@ typedef struct gl {
 
     sc_op *op; /* [rows][n_items][members]; a row is a micro-batch */
     uint32_t ahead;
-    sc_op *past;       /* [pp][ahead + 2][members] users, a ring */
-    uint32_t *n_past;  /* [pp] */
-    sc_op *tail;       /* [pp][members] last operation on the compute stream */
-    bool *issued;      /* [2][n_items] of items that run once */
-    sc_op *before;     /* [members] scratch */
-    uint32_t *scratch; /* [2 * members] */
+    sc_op *past;      /* [pp][ahead + 2][members] users, a ring */
+    uint32_t *n_past; /* [pp] */
+    sc_op *tail;      /* [pp][members] last operation on the compute stream */
+    const gl_slot *opening; /* slot of which no kernel is issued yet; NULL */
+    bool *issued;           /* [2][n_items] of items that run once */
+    sc_op *before;          /* [members] scratch */
+    uint32_t *scratch;      /* [2 * members] */
 
     uint32_t n_comms, cap_comms;
     gl_comm *comms;

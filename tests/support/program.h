@@ -15,8 +15,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define TOY_ITEMS  4096
-#define TOY_VALUES 4096
+#define TOY_ITEMS  8192
+#define TOY_VALUES 8192
 
 typedef struct toy {
     sc_schedule schedule;
