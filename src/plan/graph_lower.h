@@ -131,6 +131,9 @@ typedef struct gl {
  * of their own. */
 sc_status gl_tiers(const sc_gjob *job, const gp_program *in, sc_arena *a,
                    gp_program *out, sc_err *err);
+/* Bytes/s of one device to and from a memory; of its share of the host's. */
+double gl_tier_bw(const sc_gjob *job, sc_tier tier);
+double gl_host_bw(const sc_gjob *job);
 
 /* graph_lower_items.c */
 sc_status gl_items(gl *g);

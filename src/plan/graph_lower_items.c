@@ -42,9 +42,22 @@ static uint8_t activation_stream(const gl *g, const gp_item *it)
     return SC_S_COMPUTE;
 }
 
+/* The optimizer runs where its states are. */
+static bool on_host(const gl *g, const gp_item *it)
+{
+    if (it->pass != SC_GP_UPDATE || it->copy || it->exchange != SC_NONE)
+        return false;
+    for (uint32_t i = 0; i < it->n_in; i++) {
+        const gp_value *v = &g->prog->value[it->in[i]];
+        if (v->what == GP_STATE && v->tier != SC_TIER_DEVICE) return true;
+    }
+    return false;
+}
+
 static uint8_t stream_of(const gl *g, const gp_item *it)
 {
     if (it->copy) return SC_S_COPY;
+    if (on_host(g, it)) return SC_S_HOST;
     if (it->exchange == SC_NONE) return SC_S_COMPUTE;
     const sc_gexchange *x = &g->p->exchange[it->exchange];
     if (x->p2p && it->to != SC_NONE) {
@@ -62,6 +75,7 @@ static uint8_t stream_of(const gl *g, const gp_item *it)
 static uint8_t kind_of(const gl *g, const gp_item *it)
 {
     if (it->copy) return SC_OP_MEM;
+    if (on_host(g, it)) return SC_OP_HOST;
     if (it->exchange == SC_NONE) return SC_OP_COMPUTE;
     return g->p->exchange[it->exchange].p2p ? SC_OP_P2P : SC_OP_COLL;
 }
@@ -87,6 +101,19 @@ static const char *name_of(const gl *g, const gp_item *it)
                       x->bucketed ? " (bucket)" : "");
 }
 
+/* An update on the host moves as many bytes as on a device, through the
+ * memory of the host; states on NVMe come and go. */
+static double host_seconds(const gl *g, const gp_item *it)
+{
+    double s = it->price.bytes / gl_host_bw(g->job);
+    for (uint32_t i = 0; i < it->n_in; i++) {
+        const gp_value *v = &g->prog->value[it->in[i]];
+        if (v->what == GP_STATE && v->tier == SC_TIER_NVME)
+            s += 2 * v->bytes / gl_tier_bw(g->job, SC_TIER_NVME);
+    }
+    return s;
+}
+
 static void timed(const gl *g, const gp_item *it, gl_item *t)
 {
     if (t->kind == SC_OP_COMPUTE) {
@@ -94,6 +121,11 @@ static void timed(const gl *g, const gp_item *it, gl_item *t)
         t->work = sc_time_from_s(it->price.seconds);
         if (it->price.seconds > 0) t->work += g->rules->launch_gap;
         t->flops = it->price.flops;
+        t->bytes = (uint64_t)it->price.bytes;
+        return;
+    }
+    if (t->kind == SC_OP_HOST) {
+        t->work = sc_time_from_s(host_seconds(g, it));
         t->bytes = (uint64_t)it->price.bytes;
         return;
     }
@@ -129,7 +161,8 @@ static uint32_t device_of(const gl *g, uint32_t stage)
  * on to the next stage of the same device. */
 static bool in_place(const gl *g, const gp_item *it)
 {
-    if (it->copy || it->out == SC_NONE || it->n_in != 1) return false;
+    if (it->copy || it->out == SC_NONE || it->n_in != 1 || it->n_more)
+        return false;
     if (it->to != SC_NONE)
         return device_of(g, it->stage) == device_of(g, it->to);
     if (it->exchange != SC_NONE) {

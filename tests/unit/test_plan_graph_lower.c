@@ -341,6 +341,56 @@ static void transfers(void **state)
         }
 }
 
+/* ---- other memories ------------------------------------------------------- */
+
+/* Activations go when they have been copied out, and come back one operator
+ * before their use. */
+static void activations_away(void **state)
+{
+    (void)state;
+    toy t = pipeline(SC_SCH_1F1B, 1, 1, 1);
+    t.ops = 20;
+    t.fwd = t.dgrad = t.wgrad = 20;
+    t.act_bytes = 32e9; /* half a second at 64 GB/s */
+    t.machine = "h100-sxm:1";
+    toy away = t, half = t;
+    sc_exec_result r = run(&t);
+    assert_int_equal(r.makespan, ps(60));
+    assert_int_equal(most_alive(&t, &r, 0, " out, micro-batch"), 20);
+    away.tier = SC_TIER_CPU;
+    r = run(&away);
+    all_freed(&away);
+    uint32_t most = most_alive(&away, &r, 0, " out, micro-batch");
+    assert_true(most >= 2 && most <= 5);
+    assert_true(r.makespan >= ps(60) && r.makespan <= ps(62));
+    half.offload = 0.5;
+    r = run(&half);
+    most = most_alive(&half, &r, 0, " out, micro-batch");
+    assert_true(most >= 10 && most <= 13);
+}
+
+/* States on the host: gradients go there, weights come back, and the update
+ * takes as long as the host's memory needs. */
+static void optimizer_away(void **state)
+{
+    (void)state;
+    toy t = pipeline(SC_SCH_1F1B, 1, 1, 2);
+    t.ops = 4;
+    t.weight_bytes = 16e9; /* four are a second at 64 GB/s */
+    t.machine = "h100-sxm:1";
+    t.states = SC_TIER_CPU;
+    sc_exec_result r = run(&t);
+    all_freed(&t);
+    assert_true(always_there(&t, 0, SC_MEM_OPTIM) == 0);
+    assert_true(always_there(&t, 0, SC_MEM_WEIGHT) == 4 * 16e9);
+    /* the last gradient out, all weights in */
+    assert_true(r.makespan >= ps(6 + 0.25 + 1));
+    assert_true(r.makespan <= ps(6 + 1 + 1 + 0.01));
+    toy n = t;
+    n.states = SC_TIER_NVME;
+    assert_true(run(&n).makespan > r.makespan + ps(4 * 6 * 16e9 / 1.6e9));
+}
+
 /* ---- ranks ---------------------------------------------------------------- */
 
 static void unfolded(void **state)
@@ -374,13 +424,14 @@ int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
-        TEST(whole_passes),    TEST(zero_bubble),
-        TEST(both_ways),       TEST(forward_only),
-        TEST(limits),          TEST(too_few_in_flight),
-        TEST(in_flight),       TEST(kept),
-        TEST(made_again),      TEST(gradients),
-        TEST(updated_weights), TEST(sharded_weights),
-        TEST(transfers),       TEST(unfolded),
+        TEST(whole_passes),     TEST(zero_bubble),
+        TEST(both_ways),        TEST(forward_only),
+        TEST(limits),           TEST(too_few_in_flight),
+        TEST(in_flight),        TEST(kept),
+        TEST(made_again),       TEST(gradients),
+        TEST(updated_weights),  TEST(sharded_weights),
+        TEST(transfers),        TEST(unfolded),
+        TEST(activations_away), TEST(optimizer_away),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
