@@ -51,48 +51,50 @@ static uint32_t row_of(const gl *g, const gl_instance *at, uint32_t mb,
 static void after_all(gl *g, const gl_instance *at, uint32_t m, uint32_t member,
                       sc_op op)
 {
-    uint32_t v = g->prog->item[m].stage;
-    uint32_t part = g->item[m].part, k = part == GL_FWD ? 0
-                                         : part == GL_X ? 1
-                                                        : 2;
-    uint32_t dev = at->dev;
-    if (v != at->stage)
-        dev = sc_schedule_device(g->schedule, g->pp, g->chunks, v, 0, g->ga);
+    uint32_t v = g->prog->item[m].stage, part = g->item[m].part;
+    uint32_t dev = v == at->stage ? at->dev : gl_device(g, v, 0);
     const gl_instance *of = &g->inst[g->inst_of[dev * g->p->n_stages + v]];
-    uint32_t last = of->last[k];
+    uint32_t last = of->last[part == GL_FWD ? 0 : part == GL_X ? 1 : 2];
     if (last != SC_NONE && !g->rules->ready_order)
         gl_after(g, gl_ops(g, last, m)[member], op);
     for (uint32_t mb = 0; g->rules->ready_order && mb < g->ga; mb++)
-        if (sc_schedule_device(g->schedule, g->pp, g->chunks, v, mb, g->ga) ==
-            dev)
+        if (gl_device(g, v, mb) == dev)
             gl_after(g, gl_ops(g, mb, m)[member], op);
 }
 
-/* `dev` is where `member` is; of items over several stages, values of others
- * are not its own. */
+/* Weights that are gathered beside the first forward pass. */
+static void after_fresh(gl *g, const gl_instance *at, const gp_value *v,
+                        uint32_t member, sc_op op)
+{
+    uint32_t fresh = v->what == GP_WEIGHT ? g->fresh[v->tensor] : SC_NONE;
+    if (fresh == SC_NONE || at->begun) return;
+    if (g->prog->item[fresh].stage == at->stage)
+        gl_after(g, gl_ops(g, at->row, fresh)[member], op);
+}
+
+static void after_rare(gl *g, const gl_instance *at, uint32_t i,
+                       uint32_t member, sc_op op)
+{
+    const gp_item *it = &g->prog->item[i];
+    for (uint32_t k = 0; k < it->n_in; k++) {
+        const gp_value *v = &g->prog->value[it->in[k]];
+        uint32_t m = v->made;
+        if (m != SC_NONE && g->prog->item[m].once)
+            gl_after(g, gl_ops(g, row_of(g, at, 0, m), m)[member], op);
+        else if (m != SC_NONE && it->once)
+            after_all(g, at, m, member, op);
+        else if (m == SC_NONE && !it->once)
+            after_fresh(g, at, v, member, op);
+    }
+}
+
 void gl_after_values(gl *g, const gl_instance *at, uint32_t mb, uint32_t i,
                      uint32_t member, sc_op op)
 {
-    const gp_item *it = &g->prog->item[i];
-    sc_op last = SC_NONE;
-    for (uint32_t k = 0; k < it->n_in; k++) {
-        const gp_value *v = &g->prog->value[it->in[k]];
-        if (v->made == SC_NONE) {
-            uint32_t fresh =
-                v->what == GP_WEIGHT ? g->fresh[v->tensor] : SC_NONE;
-            if (fresh != SC_NONE && !at->begun && !it->once &&
-                g->prog->item[fresh].stage == at->stage)
-                gl_after(g, gl_ops(g, at->row, fresh)[member], op);
-            continue;
-        }
-        if (it->once && !g->prog->item[v->made].once) {
-            after_all(g, at, v->made, member, op);
-            continue;
-        }
-        sc_op before = gl_ops(g, row_of(g, at, mb, v->made), v->made)[member];
-        if (before != last) gl_after(g, before, op);
-        last = before;
-    }
+    const gl_item *t = &g->item[i];
+    for (uint32_t k = 0; k < t->n_after; k++)
+        gl_after(g, gl_ops(g, mb, t->after[k])[member], op);
+    if (t->rare) after_rare(g, at, i, member, op);
 }
 
 /* ---- what is fetched ahead ------------------------------------------------ */
@@ -290,8 +292,7 @@ sc_status gl_emit(gl *g, const gl_instance *at, uint32_t mb, uint32_t i)
     const gl_item *t = &g->item[i];
     uint32_t row = it->once ? at->row : mb, to = SC_NONE;
     if (it->to != SC_NONE) {
-        to = sc_schedule_device(g->schedule, g->pp, g->chunks, it->to, mb,
-                                g->ga);
+        to = gl_device(g, it->to, mb);
         /* Between stages of one device nothing moves. */
         if (to == at->dev) {
             emit_none(g, at, mb, i);
@@ -307,7 +308,7 @@ sc_status gl_emit(gl *g, const gl_instance *at, uint32_t mb, uint32_t i)
         return SC_OK;
     }
     const gl_comm *c;
-    SC_TRY(gl_comm_of(g, it, at->dev, to, &c));
+    SC_TRY(gl_comm_of(g, i, at->dev, to, &c));
     if (g->members == 1)
         emit_folded(g, at, mb, i, row, c);
     else if (t->kind == SC_OP_P2P)
@@ -369,6 +370,17 @@ static bool said(int strategy, bool software)
     return strategy < 0 ? software : strategy > 0;
 }
 
+static sc_status places(gl *g)
+{
+    g->device = SC_NEW_N(g->a, uint32_t, (size_t)g->p->n_stages * g->ga);
+    if (!g->device) return sc_error_nomem(g->err);
+    for (uint32_t v = 0; v < g->p->n_stages; v++)
+        for (uint32_t mb = 0; mb < g->ga; mb++)
+            g->device[(size_t)v * g->ga + mb] =
+                sc_schedule_device(g->schedule, g->pp, g->chunks, v, mb, g->ga);
+    return SC_OK;
+}
+
 static sc_status shape(gl *g)
 {
     const sc_gjob *j = g->job;
@@ -400,7 +412,7 @@ static sc_status shape(gl *g)
     g->p2p_beside = own || said(s ? s->p2p_overlap : -1,
                                 sw && sw->p2p_overlap && g->chunks > 1);
     g->weights_beside = sw && sw->param_overlap && !j->forward_only;
-    return SC_OK;
+    return places(g);
 }
 
 static sc_status instances(gl *g)
@@ -416,8 +428,7 @@ static sc_status instances(gl *g)
             at->dev = dev;
             at->stage =
                 sc_schedule_stage(g->schedule, g->pp, g->chunks, dev, c);
-            at->row = dev != sc_schedule_device(g->schedule, g->pp, g->chunks,
-                                                at->stage, 0, g->ga);
+            at->row = dev != gl_device(g, at->stage, 0);
             for (uint32_t k = 0; k < 3; k++) at->last[k] = SC_NONE;
             g->inst_of[dev * n + at->stage] = g->n_inst++;
         }

@@ -31,6 +31,11 @@ typedef struct gl_item {
     bool source;   /* first of its slot on the compute stream */
     uint32_t back; /* of what is fetched ahead: of the users that ran, the
                       one to wait for, from the last; 0: no fetch */
+    uint32_t n_after;
+    const uint32_t *after; /* [n_after] items of the same micro-batch that made
+                              what it reads */
+    bool rare;             /* reads what is there once a step, too */
+    uint32_t comm, comm_dev, comm_to; /* the last one asked for */
 } gl_item;
 
 /* Items of one stage in order of emission. */
@@ -108,6 +113,7 @@ typedef struct gl {
     uint32_t n_inst;
     gl_instance *inst; /* [n_inst] */
     uint32_t *inst_of; /* [pp * n_stages] */
+    uint32_t *device;  /* [n_stages * ga] of a stage and micro-batch */
 
     uint32_t n_slots;
     gl_slot *slot; /* [n_slots] in order of emission */
@@ -141,12 +147,17 @@ sc_status gl_items(gl *g);
 /* graph_lower_slots.c */
 sc_status gl_slots(gl *g);
 
-/* graph_lower_comm.c: communicator of an exchange as device `dev` runs it
+/* graph_lower_comm.c: communicator of item `i` as device `dev` runs it
  * (`to`: the other end of a transfer). */
-sc_status gl_comm_of(gl *g, const gp_item *it, uint32_t dev, uint32_t to,
+sc_status gl_comm_of(gl *g, uint32_t i, uint32_t dev, uint32_t to,
                      const gl_comm **out);
 uint32_t gl_rank(const gl *g, uint32_t dev, uint32_t member);
 void gl_place(const gl *g, uint32_t rank, uint32_t *dev, uint32_t *member);
+
+static inline uint32_t gl_device(const gl *g, uint32_t stage, uint32_t mb)
+{
+    return g->device[(size_t)stage * g->ga + mb];
+}
 
 /* graph_lower.c: the operations of item `i` in row `mb` on an instance. */
 sc_status gl_emit(gl *g, const gl_instance *at, uint32_t mb, uint32_t i);

@@ -15,8 +15,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#define TOY_ITEMS  8192
+#ifndef TOY_ITEMS
+#define TOY_ITEMS 8192
+#endif
+#ifndef TOY_VALUES
 #define TOY_VALUES 8192
+#endif
 
 typedef struct toy {
     sc_schedule schedule;
