@@ -106,13 +106,13 @@ void sc_schedule_ends(const sc_slot *order, uint32_t n, uint32_t chunk,
                       uint32_t *first, uint32_t *last)
 {
     *first = *last = UINT32_MAX;
-    for (uint32_t i = 0; i < n; i++) {
-        if (order[i].chunk != chunk) continue;
-        if (order[i].pass == SC_FWD && *first == UINT32_MAX)
+    for (uint32_t i = 0; i < n && *first == UINT32_MAX; i++)
+        if (order[i].chunk == chunk && order[i].pass == SC_FWD)
             *first = order[i].mb;
-        if (order[i].pass == SC_BWD || order[i].pass == SC_BWD_W)
-            *last = order[i].mb;
-    }
+    for (uint32_t i = n; i > 0 && *last == UINT32_MAX; i--)
+        if (order[i - 1].chunk == chunk && order[i - 1].pass != SC_FWD &&
+            order[i - 1].pass != SC_BWD_X)
+            *last = order[i - 1].mb;
 }
 
 double sc_schedule_held(const sc_slot *order, uint32_t n, const double *kept,

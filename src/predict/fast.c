@@ -189,8 +189,11 @@ typedef struct sweep {
     double *grad;            /* [pp] end of exchanges beside compute */
     uint32_t *pos, *n_order; /* [pp] */
     sc_slot **order;         /* [pp] */
+    /* of the chunks of each device */
     uint32_t chunks;
-    uint32_t *first, *last; /* [pp * chunks] sc_schedule_ends() */
+    uint32_t *first, *last, *stage; /* [pp * chunks] sc_schedule_ends() */
+    bool *up, *down; /* [pp * chunks] the next stage, and the one before, are on
+                        other devices */
 } sweep;
 
 static double duration(fast *x, const sweep *s, const sc_slot *o, uint32_t v,
@@ -219,11 +222,11 @@ static double duration(fast *x, const sweep *s, const sc_slot *o, uint32_t v,
 static bool weight_slot(fast *x, sweep *s, uint32_t dev, const sc_slot *o)
 {
     const sc_run *r = &x->p->run;
-    uint32_t v = sc_run_stage(r, dev, o->chunk);
+    uint32_t c = dev * s->chunks + o->chunk, v = s->stage[c];
     if (n_run(x, v, true) > 0) {
         double start = s->at[dev];
         double end = start + duration(x, s, o, v, dev, start);
-        bool last = o->mb == s->last[dev * s->chunks + o->chunk];
+        bool last = o->mb == s->last[c];
         s->at[dev] = end;
         if (last || (x->beside && sc_run_reductions(r) > 1) || r->zero >= 3)
             s->grad[dev] = fmax(s->grad[dev], end + x->tail[v]);
@@ -238,7 +241,7 @@ static bool slot(fast *x, sweep *s, uint32_t dev)
     uint32_t n = x->p->n_stages;
     const sc_slot *o = &s->order[dev][s->pos[dev]];
     if (o->pass == SC_BWD_W) return weight_slot(x, s, dev, o);
-    uint32_t v = sc_run_stage(r, dev, o->chunk);
+    uint32_t c = dev * s->chunks + o->chunk, v = s->stage[c];
     size_t i = (size_t)v * r->ga + o->mb;
     bool bwd = o->pass != SC_FWD;
     double in = 0;
@@ -255,10 +258,9 @@ static bool slot(fast *x, sweep *s, uint32_t dev)
         start + duration(x, s, o, v, dev, start) + x->c[dev].send_slow_s;
     double sent = end;
     bool last = bwd ? v == 0 || n_run(x, v - 1, true) == 0 : v + 1 == n;
-    if (!last && sc_run_device(r, bwd ? v - 1 : v + 1, o->mb) != dev)
-        sent += x->c[dev].send_s;
+    if (!last && (bwd ? s->down : s->up)[c]) sent += x->c[dev].send_s;
     s->at[dev] = x->c[dev].send_blocks ? sent : end;
-    bool ends = o->mb == s->last[dev * s->chunks + o->chunk];
+    bool ends = o->mb == s->last[c];
     if (o->pass == SC_BWD && (ends || (x->beside && sc_run_reductions(r) > 1)))
         s->grad[dev] = fmax(s->grad[dev], end + x->tail[v]);
     (bwd ? s->done_b : s->done_f)[i] = sent;
@@ -266,37 +268,49 @@ static bool slot(fast *x, sweep *s, uint32_t dev)
     return true;
 }
 
+/* What the slots of a device's chunks have in common. */
+static void chunks_of(const fast *x, uint32_t dev, sweep *s)
+{
+    const sc_run *r = &x->p->run;
+    for (uint32_t k = 0; k < s->chunks; k++) {
+        uint32_t c = dev * s->chunks + k, v = sc_run_stage(r, dev, k);
+        sc_schedule_ends(s->order[dev], s->n_order[dev], k, &s->first[c],
+                         &s->last[c]);
+        uint32_t mb = s->first[c];
+        s->stage[c] = v;
+        s->up[c] = v + 1 < x->p->n_stages && sc_run_device(r, v + 1, mb) != dev;
+        s->down[c] = v > 0 && sc_run_device(r, v - 1, mb) != dev;
+    }
+}
+
 static sc_status sweep_new(const fast *x, sc_arena *a, sweep *s, sc_err *err)
 {
     const sc_run *r = &x->p->run;
-    uint32_t pp = r->size[SC_AX_PP];
-    size_t n = (size_t)x->p->n_stages * r->ga;
-    *s = (sweep){SC_NEW_N(a, double, n),
-                 SC_NEW_N(a, double, n),
-                 SC_NEW_N(a, double, pp),
-                 SC_NEW_N(a, double, pp),
-                 SC_NEW_N(a, uint32_t, pp),
-                 SC_NEW_N(a, uint32_t, pp),
-                 SC_NEW_N(a, sc_slot *, pp),
-                 sc_run_chunks(r),
-                 NULL,
-                 NULL};
-    s->first = SC_NEW_N(a, uint32_t, (size_t)pp * s->chunks);
-    s->last = SC_NEW_N(a, uint32_t, (size_t)pp * s->chunks);
-    if (!s->first || !s->last) return sc_error_nomem(err);
+    uint32_t pp = r->size[SC_AX_PP], chunks = sc_run_chunks(r);
+    size_t n = (size_t)x->p->n_stages * r->ga, m = (size_t)pp * chunks;
+    *s = (sweep){.done_f = SC_NEW_N(a, double, n),
+                 .done_b = SC_NEW_N(a, double, n),
+                 .at = SC_NEW_N(a, double, pp),
+                 .grad = SC_NEW_N(a, double, pp),
+                 .pos = SC_NEW_N(a, uint32_t, pp),
+                 .n_order = SC_NEW_N(a, uint32_t, pp),
+                 .order = SC_NEW_N(a, sc_slot *, pp),
+                 .chunks = chunks,
+                 .first = SC_NEW_N(a, uint32_t, m),
+                 .last = SC_NEW_N(a, uint32_t, m),
+                 .stage = SC_NEW_N(a, uint32_t, m),
+                 .up = SC_NEW_N(a, bool, m),
+                 .down = SC_NEW_N(a, bool, m)};
     if (!s->done_f || !s->done_b || !s->at || !s->grad || !s->pos ||
-        !s->n_order || !s->order)
+        !s->n_order || !s->order || !s->first || !s->last || !s->stage ||
+        !s->up || !s->down)
         return sc_error_nomem(err);
     for (size_t i = 0; i < n; i++) s->done_f[i] = s->done_b[i] = -1;
     for (uint32_t dev = 0; dev < pp; dev++) {
         s->order[dev] = SC_NEW_N(a, sc_slot, sc_run_slots(r));
         if (!s->order[dev]) return sc_error_nomem(err);
-        uint32_t m = sc_run_order(r, dev, s->order[dev]);
-        for (uint32_t c = 0; c < s->chunks; c++)
-            sc_schedule_ends(s->order[dev], m, c,
-                             &s->first[dev * s->chunks + c],
-                             &s->last[dev * s->chunks + c]);
-        s->n_order[dev] = m;
+        s->n_order[dev] = sc_run_order(r, dev, s->order[dev]);
+        chunks_of(x, dev, s);
     }
     return SC_OK;
 }
