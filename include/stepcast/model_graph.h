@@ -123,12 +123,13 @@ typedef struct sc_gop {
 typedef struct sc_opgraph {
     const char *name;
     uint32_t n_ops, n_tensors, n_inputs;
-    sc_gop *op;         /* [n_ops] */
-    sc_gtensor *tensor; /* [n_tensors] */
-    const char *sample; /* what one sample is: "image", "sequence" */
-    double params;      /* elements of all weights, shared ones once */
-    double learned;     /* of these that learn */
-    bool fixed;         /* batch dims came with a trace: one sample is all */
+    sc_gop *op;            /* [n_ops] */
+    sc_gtensor *tensor;    /* [n_tensors] */
+    const char *sample;    /* what one sample is: "image", "sequence" */
+    double params;         /* elements of all weights, shared ones once */
+    double learned;        /* of these that learn */
+    const char *optimizer; /* usual one; NULL: not known */
+    bool fixed;            /* batch dims came with a trace: one sample is all */
 } sc_opgraph;
 
 /* Errors of all functions below: SC_EINPUT with `pos` or a place in a file. */
@@ -160,6 +161,11 @@ sc_status sc_zoo_build(const sc_zoo_entry *z, sc_arena *a,
 /* Checks what readers and builders promise: order, references, extents, ports
  * that fit; SC_C_BUG names the first that does not. */
 sc_status sc_opgraph_check(const sc_opgraph *g, sc_err *err);
+
+/* Iteration dim by name, -1: none.  "out" and "in" are also names of the dim
+ * of the weight that indexes the result, and of the one that is summed over,
+ * whatever they are called. */
+int sc_gop_iter(const sc_gop *op, const char *name);
 
 /* Elements of a tensor, and of an iteration dim, for `samples`. */
 double sc_gtensor_elements(const sc_gtensor *t, double samples);

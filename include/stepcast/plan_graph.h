@@ -82,7 +82,8 @@ typedef struct sc_gplan {
     sc_exec exec;           /* the step */
     uint32_t n_lifetimes;
     sc_lifetime *lifetime;
-    double flops; /* executed by all ranks in a step */
+    double samples; /* of a step, all replicas and micro-batches */
+    double flops;   /* executed by all ranks in a step */
     double model_flops;
 } sc_gplan;
 

@@ -78,20 +78,20 @@ sc_status block_coll(emit *e, const char *name, sc_coll coll, uint32_t axes,
         sc_cost_explain_coll(e->p->run.cost, e->p->run.hw, coll, bytes, at,
                              e->why);
     }
-    push(e,
-         (sc_piece){.name = name,
-                    .kind = SC_OP_COLL,
-                    .stream = SC_S_COMPUTE,
-                    .cat = cat_of_axes(axes),
-                    .axes = axes,
-                    .coll = (uint8_t)coll,
-                    .seconds = beside(plan_units_share(&e->p->run, cp.channels),
-                                      exposed(e, axes, cp.seconds), hidden_s),
-                    .bytes = bytes,
-                    .launches = 1,
-                    .like = (uint8_t)coll,
-                    .whole = bytes,
-                    .beside = hidden_s > 0 ? e->n - e->kernels : 0});
+    push(e, (sc_piece){.name = name,
+                       .kind = SC_OP_COLL,
+                       .stream = SC_S_COMPUTE,
+                       .cat = cat_of_axes(axes),
+                       .axes = axes,
+                       .coll = (uint8_t)coll,
+                       .seconds = beside(
+                           sc_plan_units(e->p->run.hw->device, cp.channels),
+                           exposed(e, axes, cp.seconds), hidden_s),
+                       .bytes = bytes,
+                       .launches = 1,
+                       .like = (uint8_t)coll,
+                       .whole = bytes,
+                       .beside = hidden_s > 0 ? e->n - e->kernels : 0});
     return SC_OK;
 }
 
@@ -177,9 +177,9 @@ static sc_status ring(emit *e, const char *name, const sc_move *m, double bytes,
                        .axes = m->axes,
                        .coll = SC_SENDRECV,
                        .seconds =
-                           steps *
-                           beside(plan_units_share(&e->p->run, step.channels),
-                                  step.seconds, beside_s / at->n),
+                           steps * beside(sc_plan_units(e->p->run.hw->device,
+                                                        step.channels),
+                                          step.seconds, beside_s / at->n),
                        .bytes = steps * part,
                        .launches = (uint32_t)steps,
                        .like = (uint8_t)m->coll,

@@ -36,10 +36,6 @@ void block_collect(emit *e, const char *what, const sc_layout *from,
 void block_gradient(emit *e, const sc_placed *o, const sc_layout *made,
                     const sc_layout *want, double elements, sc_block *b);
 
-/* Share of the device's units that a collective on so many channels takes from
- * kernels beside it (one block of NCCL's kernel per channel and unit). */
-double plan_units_share(const sc_run *r, uint32_t channels);
-
 /* Sums of an exchange over all communicators; sets x->channels. */
 sc_status plan_exchange_price(const sc_plan *p, sc_exchange *x, double *bytes,
                               double *seconds, sc_err *err);

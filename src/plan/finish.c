@@ -73,7 +73,8 @@ double sc_plan_overlap(const sc_plan *p, const sc_block *blocks)
         const sc_exchange *x[] = {&blocks[l].gather, &blocks[l].grad,
                                   &blocks[l].update};
         for (size_t i = 0; i < SC_COUNT(x); i++)
-            share = fmax(share, plan_units_share(&p->run, x[i]->channels));
+            share =
+                fmax(share, sc_plan_units(p->run.hw->device, x[i]->channels));
     }
     return share;
 }
@@ -186,7 +187,8 @@ static sc_status transfer(const sc_plan *p, sc_step_costs *c, sc_err *err)
     bool chunks = sc_run_chunks(r) > 1 || sc_run_splits(r);
     c->send_blocks = !(r->sw->p2p_overlap && chunks);
     if (!c->send_blocks)
-        c->send_slow_s = 2 * c->send_s * plan_units_share(r, cp.channels);
+        c->send_slow_s =
+            2 * c->send_s * sc_plan_units(r->hw->device, cp.channels);
     if (!split || r->sp) return SC_OK;
     SC_TRY(sc_cost_coll(r->cost, r->hw, SC_ALL_GATHER, whole,
                         &p->place[1u << SC_AX_TP], -1, &cp, err));

@@ -45,9 +45,8 @@ void block_collect(emit *e, const char *what, const sc_layout *from,
     }
 }
 
-double plan_units_share(const sc_run *r, uint32_t channels)
+double sc_plan_units(const sc_device *d, uint32_t channels)
 {
-    const sc_device *d = r->hw->device;
     /* Links of systolic arrays have engines of their own; no library lets its
      * channels take more than half of a small device. */
     if (d->array || d->units == 0) return 0;
