@@ -37,6 +37,8 @@ typedef struct sc_gjob {
     double grad_bytes; /* per element of gradients on the wire; 0: as weights */
     bool forward_only;
     bool unfold; /* one device per rank */
+    /* Of SC_SCH_FILE: who passes what when (plan_schedule.h); else NULL. */
+    const struct sc_schedule_file *order;
 } sc_gjob;
 
 /* One tensor's layout: for each dim the axes that shard it, outermost first;
