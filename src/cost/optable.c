@@ -203,7 +203,9 @@ static shape shape_of(const sc_gwork *w, const sc_gport *p)
 static void untranspose(const sc_gop *o, shape *w)
 {
     uint32_t n = w->n;
-    if (n < 2 || o->in[1].at[n - 2] != o->out.at[n - 1]) return;
+    uint8_t cols = o->out.at[n ? n - 1 : 0];
+    if (n < 2 || o->in[1].at[n - 2] != cols || o->in[1].at[n - 1] == cols)
+        return;
     double k = w->dim[n - 1];
     w->dim[n - 1] = w->dim[n - 2];
     w->dim[n - 2] = k;
