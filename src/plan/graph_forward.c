@@ -109,7 +109,7 @@ sc_status gi_input(infer *f, uint32_t op, uint32_t k, uint32_t phase,
         if (form && phase == GI_BACKWARD && !form->lasts) form = NULL;
     }
     if (!form) {
-        gi_form *base;
+        gi_form *base = NULL;
         SC_TRY(kept_form(f, op, p->tensor, inside ? bwd : fwd, &base));
         gi_why w = {.path = f->g->op[op].path,
                     .tensor = input_name(f, k),

@@ -106,6 +106,7 @@ typedef struct gl {
     uint32_t *use_head; /* [n_values + 1] CSR: items that read a value, or one
                            that is the same bytes */
     uint32_t *use;
+    bool *sum;       /* [n_values] of gradients: not added to another */
     uint32_t *fresh; /* [n_tensors] item that gathers the updated weight before
                         the first forward pass; SC_NONE */
     gl_stage *stage; /* [n_stages] */

@@ -157,6 +157,21 @@ static uint32_t *before(const gl *g, const gp_item *it, gl_item *t,
     return room;
 }
 
+/* What a pass towards the inputs reads belongs to it. */
+static void pull(gl *g)
+{
+    for (uint32_t i = g->prog->n_items; i-- > 0;) {
+        const gl_item *t = &g->item[i];
+        if (t->part != GL_X || g->prog->item[i].once) continue;
+        for (uint32_t k = 0; k < t->n_after; k++) {
+            uint32_t m = t->after[k];
+            if (g->item[m].part == GL_W &&
+                g->prog->item[m].stage == g->prog->item[i].stage)
+                g->item[m].part = GL_X;
+        }
+    }
+}
+
 static sc_status describe(gl *g)
 {
     uint32_t n = 0;
@@ -175,6 +190,7 @@ static sc_status describe(gl *g)
         t->comm = SC_NONE;
         room = before(g, it, t, room);
     }
+    pull(g);
     return SC_OK;
 }
 

@@ -26,21 +26,23 @@ static sc_status issue(gl *g, const gl_instance *at, uint32_t i)
     return gl_emit(g, at, 0, i);
 }
 
+static bool passes_done(const gl_instance *at)
+{
+    return !at->left[0] && !at->left[1] && !at->left[2];
+}
+
 /* Reads only what has been issued. */
 static bool ready(const gl *g, const gl_instance *at, const gp_item *it)
 {
     for (uint32_t k = 0; k < it->n_in; k++) {
         uint32_t m = g->prog->value[it->in[k]].made;
-        if (m == SC_NONE || !g->prog->item[m].once) continue;
+        if (m == SC_NONE) continue;
         const gl_instance *of = at;
         uint32_t v = g->prog->item[m].stage;
         if (v != at->stage)
-            of =
-                &g->inst[g->inst_of[sc_schedule_device(g->schedule, g->pp,
-                                                       g->chunks, v, 0, g->ga) *
-                                        g->p->n_stages +
-                                    v]];
-        if (!*issued(g, of, m)) return false;
+            of = &g->inst[g->inst_of[gl_device(g, v, 0) * g->p->n_stages + v]];
+        if (g->prog->item[m].once ? !*issued(g, of, m) : !passes_done(of))
+            return false;
     }
     return true;
 }
