@@ -481,6 +481,7 @@ sc_status gp_lower(const gp_program *prog, sc_arena *a, sc_gplan *p,
 {
     gp_program whole;
     SC_TRY(gl_tiers(p->job, prog, a, &whole, err));
+    SC_TRY(gl_split(p->job, &whole, a, err));
     gl g = {.job = p->job, .prog = &whole, .p = p, .a = a, .err = err};
     g.b = sc_exec_builder_new(a);
     if (!g.b) return sc_error_nomem(err);

@@ -116,6 +116,7 @@ typedef struct gl {
     uint32_t *inst_of; /* [pp * n_stages] */
     uint32_t *device;  /* [n_stages * ga] of a stage and micro-batch */
 
+    sc_time *busy; /* [pp] end of the last slot, about */
     uint32_t n_slots;
     gl_slot *slot; /* [n_slots] in order of emission */
 
@@ -141,6 +142,9 @@ sc_status gl_tiers(const sc_gjob *job, const gp_program *in, sc_arena *a,
 /* Bytes/s of one device to and from a memory; of its share of the host's. */
 double gl_tier_bw(const sc_gjob *job, sc_tier tier);
 double gl_host_bw(const sc_gjob *job);
+
+/* graph_lower_split.c: gathers of updated weights in buckets. */
+sc_status gl_split(const sc_gjob *job, gp_program *p, sc_arena *a, sc_err *err);
 
 /* graph_lower_items.c */
 sc_status gl_items(gl *g);
