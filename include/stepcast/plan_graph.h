@@ -76,6 +76,9 @@ typedef struct sc_gcompute { /* of one operator, pass and rank, for tests */
 
 typedef struct sc_gplan {
     const sc_gjob *job;
+    uint32_t n_rules;
+    const sc_strategy_rule **rule; /* [n_rules] those of presets and of the
+                                      file that match, the weakest first */
     uint32_t n_stages, n_ranks;
     const uint32_t *stage_of; /* [graph->n_ops] */
     uint32_t n_exchanges, n_computes;
