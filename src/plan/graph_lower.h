@@ -25,6 +25,7 @@ typedef struct gl_item {
     sc_time work, latency;
     uint64_t bytes;
     double flops;
+    double hidden; /* share of an exchange that runs beside a kernel */
     uint8_t kind, stream, part;
     bool none;     /* nothing to do: ready when what it reads is */
     bool user;     /* reads what is fetched ahead */
@@ -86,6 +87,14 @@ typedef struct gl_slot {
     sc_time end;
 } gl_slot;
 
+/* The compute stream of a device as far as it is issued; SC_NONE: nothing. */
+typedef struct gl_line {
+    sc_op tail, prior; /* the last operation, the one before it */
+    sc_op before;      /* the last of earlier slots */
+    sc_op rest, due;   /* of an exchange, runs beside the next kernel; has to
+                          be done before it */
+} gl_line;
+
 struct gl_memo;
 
 typedef struct gl {
@@ -122,12 +131,11 @@ typedef struct gl {
 
     sc_op *op; /* [rows][n_items][members]; a row is a micro-batch */
     uint32_t ahead;
-    sc_op *past;      /* [pp][ahead + 2][members] users, a ring */
-    uint32_t *n_past; /* [pp] */
-    sc_op *tail;      /* [pp][members] last operation on the compute stream */
+    sc_op *past;            /* [pp][ahead + 2][members] users, a ring */
+    uint32_t *n_past;       /* [pp] */
+    gl_line *line;          /* [pp][members] */
     const gl_slot *opening; /* slot of which no kernel is issued yet; NULL */
     bool *issued;           /* [2][n_items] of items that run once */
-    sc_op *before;          /* [members] scratch */
     uint32_t *scratch;      /* [2 * members] */
 
     uint32_t n_comms, cap_comms;
@@ -177,6 +185,16 @@ void gl_after(gl *g, sc_op before, sc_op after);
 /* What an operation of item `i` on one member waits for by what it reads. */
 void gl_after_values(gl *g, const gl_instance *at, uint32_t mb, uint32_t i,
                      uint32_t member, sc_op op);
+
+/* All that an operation of item `i` waits for; it is the last so far. */
+void gl_deps(gl *g, const gl_instance *at, uint32_t mb, uint32_t i,
+             uint32_t member, sc_op op);
+void gl_ran(gl *g, const gl_instance *at, uint32_t i, uint32_t member,
+            sc_op op);
+
+/* graph_lower_exchange.c */
+void gl_exchange(gl *g, const gl_instance *at, uint32_t mb, uint32_t i,
+                 const gl_comm *c);
 
 /* graph_lower_once.c */
 sc_status gl_first_pass(gl *g, gl_instance *at);

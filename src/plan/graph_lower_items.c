@@ -114,6 +114,16 @@ static double host_seconds(const gl *g, const gp_item *it)
     return s;
 }
 
+/* Parts of products are gathered and scattered beside them. */
+static double hidden_share(const gl *g, const gp_item *it)
+{
+    if (it->exchange == SC_NONE || it->cat != SC_CAT_TP || it->once) return 0;
+    if (!g->tp_beside || g->rules->exchanges_beside || !g->job->cost) return 0;
+    uint8_t coll = g->p->exchange[it->exchange].coll;
+    if (coll != SC_ALL_GATHER && coll != SC_REDUCE_SCATTER) return 0;
+    return 1 - g->job->cost->p[SC_P_TP_EXPOSED];
+}
+
 static void timed(const gl *g, const gp_item *it, gl_item *t)
 {
     if (t->kind == SC_OP_COMPUTE) {
@@ -129,6 +139,7 @@ static void timed(const gl *g, const gp_item *it, gl_item *t)
         t->bytes = (uint64_t)it->price.bytes;
         return;
     }
+    t->hidden = hidden_share(g, it);
     t->work = sc_time_from_s(it->seconds);
     t->latency = sc_time_from_s(it->latency);
     if (t->latency > t->work) t->latency = t->work;
