@@ -145,6 +145,13 @@ uint32_t layout_sequence(const layout *from, const layout *to,
             out[k] = out[k - 1];
             out[k - 1] = t;
         }
+    layout now = *from; /* V of each is by what those before it have left */
+    for (uint32_t i = 0; i < n; i++) {
+        double held = layout_fraction(&now, (1u << LAYOUT_DIMS) - 1, mesh);
+        layout_move_on(&now, to, &out[i]);
+        double after = layout_fraction(&now, (1u << LAYOUT_DIMS) - 1, mesh);
+        out[i].fraction = out[i].coll == SC_ALL_GATHER ? after : held;
+    }
     return n;
 }
 

@@ -36,7 +36,8 @@ uint32_t layout_moves(const layout *from, const layout *to,
                       const layout_mesh *mesh, layout_move *out);
 
 /* The same in the order in which they can follow each other: sums first, those
- * that move most before those that parts of a sum are left to, gathers last. */
+ * that move most before those that parts of a sum are left to, gathers last;
+ * V of each by what those before it have left. */
 uint32_t layout_sequence(const layout *from, const layout *to,
                          const layout_mesh *mesh, layout_move *out);
 
