@@ -223,8 +223,14 @@ static bool balances(prop *p, void *ctx)
     for (uint32_t k = 0; ok && k < w.x.n_devices; k++)
         ok = is_balanced(&w, k, &d[k]) &&
              d[k].fits == (o.capacity == 0 ||
-                           d[k].peak_reserved + o.context <= o.capacity ||
-                           (o.capacity < o.context && d[k].peak_reserved == 0));
+                           d[k].peak_reserved + o.context <= o.capacity);
+    if (!ok && prop_reporting(p))
+        printf("%u ops, %u tensors, capacity %llu, context %llu: fits %d, "
+               "reserved %llu, error %s\n",
+               w.x.n_ops, w.n, (unsigned long long)o.capacity,
+               (unsigned long long)o.context, d ? d[0].fits : -1,
+               d ? (unsigned long long)d[0].peak_reserved : 0,
+               w.err.n ? w.err.d[0].msg : "none");
     sc_arena_free(&w.a);
     return ok;
 }
