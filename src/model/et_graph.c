@@ -173,6 +173,12 @@ static void add_port(et_builder *g, sc_gop *op, unsigned i, const sc_gdim *dim,
         op->iter[0].units = (uint32_t)x->dim[0].extent;
 }
 
+/* A number in a tensor of its own. */
+static bool is_constant(et_builder *g, const et_tensor *t)
+{
+    return t->n_dim == 0 && et_is_leaf(g, t);
+}
+
 gb_value et_shaped(et_op *o, sc_gtype type, const et_tensor *out, double flops)
 {
     et_builder *g = o->g;
@@ -180,17 +186,22 @@ gb_value et_shaped(et_op *o, sc_gtype type, const et_tensor *out, double flops)
     sc_gdim dim[SC_G_DIMS];
     unsigned n;
     uint8_t at[SC_G_DIMS];
-    if (!et_dims(out, dim, &n) || o->n_in == 0) return SC_NONE;
+    uint32_t n_in = 0;
+    if (!et_dims(out, dim, &n)) return SC_NONE;
     for (uint32_t i = 0; i < o->n_in; i++) {
-        in[i] = et_use(g, &o->in[i]);
-        if (in[i] == SC_NONE) return SC_NONE;
+        if (is_constant(g, &o->in[i])) continue;
+        in[n_in] = et_use(g, &o->in[i]);
+        if (in[n_in] == SC_NONE) return SC_NONE;
+        const sc_gtensor *x = gb_tensor(&g->b, in[n_in++]);
+        if (same_dims(x, dim, n)) memcpy(dim, x->dim, n * sizeof *dim);
     }
-    uint64_t batch = batch_of(g, in, o->n_in);
+    if (n_in == 0) return SC_NONE;
+    uint64_t batch = batch_of(g, in, n_in);
     if (batch == 0) dim[0].batch = false;
-    sc_gop *op = gb_open(&g->b, o->path, type, o->n_in, in);
+    sc_gop *op = gb_open(&g->b, o->path, type, n_in, in);
     if (!op) return SC_NONE;
     add_iters(op, dim, n, batch, at);
-    for (uint32_t i = 0; i < o->n_in; i++) add_port(g, op, i, dim, n);
+    for (uint32_t i = 0; i < n_in; i++) add_port(g, op, i, dim, n);
     op->flops = flops;
     op->detail = o->what;
     return gb_close(&g->b, op, n, dim, at);
@@ -220,8 +231,8 @@ static void collect(et_op *o)
 /* Operators that give people's parameters a place among the values. */
 static bool starts_graph(const char *what)
 {
-    static const char *const words[] = {"conv",   "linear",    "mm",
-                                        "matmul", "embedding", NULL};
+    static const char *const words[] = {
+        "conv", "linear", "mm", "matmul", "embedding", "attention", NULL};
     for (const char *const *w = words; *w; w++)
         if (strstr(what, *w)) return true;
     return false;
@@ -255,7 +266,7 @@ static sc_status add_node(et_builder *g, const et_node *n, uint32_t index,
             sc_sprintf(g->a, "%s, not known: as moving its bytes", n->name);
         if (!op->detail) return sc_error_nomem(err);
     }
-    if (v == SC_NONE) return SC_OK;
+    if (v == SC_NONE) return SC_OK; /* a constant */
     g->b.g.tensor[v].bytes = n->out[0].bytes;
     for (uint32_t i = 0; i < n->n_out; i++)
         if (i == 0 || et_is_leaf(g, &n->out[i]))
