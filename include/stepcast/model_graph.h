@@ -141,7 +141,7 @@ sc_status sc_opgraph_from_model(const sc_model *m, uint64_t seq, bool unfused,
                                 sc_arena *a, const sc_opgraph **out,
                                 sc_err *err);
 
-/* A user's graph: model.yml with `operators:` (docs/model-graph.md). */
+/* A user's graph: model.yml with `operators:` (docs/model-file.md). */
 sc_status sc_opgraph_read(const char *text, size_t len, const char *file,
                           sc_arena *a, const sc_opgraph **out, sc_err *err);
 /* As such a file; what is written reads back as an equal graph. */
