@@ -79,7 +79,9 @@ typedef struct sc_rules {
 
     /* Before every operator's kernels. */
     sc_time launch_gap;
-    /* Streams take what became ready first, not what stands first. */
+    /* Streams take what became ready first, not what stands first.  That is
+     * counted in rounds in which every stream starts one op.  Links are not
+     * shared then, and no rate slows. */
     bool ready_order;
     /* A kernel that would meet a gradient exchange is slowed as a whole, and
      * that exchange as long as there is anything but gradients to do. */
@@ -99,6 +101,9 @@ typedef struct sc_rules {
     /* The gradient of a bias is summed over axes that split a summed dim,
      * though all ranks along them hold it whole. */
     bool bias_partial;
+    /* A loss over a divided vocabulary is one sum per sample; else maximum, sum
+     * and the label's value of every row are exchanged. */
+    bool loss_per_sample;
     /* Exchanges of activations and gradients have queues of their own,
      * whatever the software does. */
     bool exchanges_beside;
