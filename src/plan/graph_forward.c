@@ -83,7 +83,8 @@ static sc_status kept_form(infer *f, uint32_t op, uint32_t tensor,
                     .what = GP_ACT,
                     .phase = GI_FORWARD};
         gi_sum v = {.n = 1, .value = {there->value}};
-        SC_TRY(gi_send(f, &w, stage, gi_held(f, &f->g->tensor[tensor], l), &v));
+        SC_TRY(
+            gi_send(f, &w, stage, l, gi_held(f, &f->g->tensor[tensor], l), &v));
         form = gi_remember(f, list, stage, v.value[0], l);
     }
     *out = form;

@@ -254,6 +254,8 @@ static void build(const recorded *r, built *b)
     sc_cost_centres(&b->cost);
     b->sw = *sw;
     b->sw.early_stop = false;
+    b->sw.p2p_scatter = false;
+    b->sw.keep_gathered = false;
     uint64_t replicas = 1;
     for (uint32_t i = 0; i < s->n_axes; i++)
         if (strcmp(s->axis[i].name, "dp") == 0) replicas = s->axis[i].size;

@@ -193,6 +193,26 @@ static void stages(void **state)
     assert_int_equal(stage_at(&p, "head.loss"), 1);
 }
 
+/* What ranks of tensor parallelism all have, each sends a part of. */
+static void sent_in_parts(void **state)
+{
+    (void)state;
+    planned p;
+    double act = 2.0 * SEQ * HIDDEN;
+    for (int parts = 0; parts < 2; parts++) {
+        prepare(&p,
+                "mesh: {pp: 2, tp: 2}\npreset: {tensor_parallel: megatron}\n",
+                gpt(), 1, 4);
+        p.sw.p2p_scatter = parts;
+        (void)infer_only(&p);
+        no_error();
+        assert_int_equal(count(&p.plan, SC_GP_FWD, SC_ALL_GATHER), parts);
+        assert_int_equal(count(&p.plan, SC_GP_BWD, SC_ALL_GATHER), parts);
+        const sc_gexchange *x = exchange_of(&p.plan, "layers.1.add2", "out");
+        assert_true(x && x->p2p && near(x->bytes, act / (1 + parts)));
+    }
+}
+
 /* No other cut has a faster slowest stage. */
 static void balanced(void **state)
 {
@@ -393,6 +413,7 @@ int main(void)
                                        TEST(two_dims),
                                        TEST(waits_elsewhere),
                                        TEST(somewhere),
+                                       TEST(sent_in_parts),
                                        TEST(errors),
                                        TEST(explained)};
     return cmocka_run_group_tests(tests, NULL, NULL);
