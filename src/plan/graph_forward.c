@@ -3,8 +3,6 @@
  * pass. */
 #include "plan/graph_infer.h"
 
-#include <math.h>
-
 static sc_status done(const infer *f)
 {
     return f->no_memory ? sc_error_nomem(f->err) : SC_OK;
@@ -236,17 +234,6 @@ static sc_status read_all(infer *f, uint32_t op, uint32_t phase, operands *v)
     return SC_OK;
 }
 
-/* Where a result waits for the backward pass: of every n-th operator elsewhere
- * where a share of all does. */
-static uint8_t waits(const infer *f, uint32_t op)
-{
-    int tier = gi_tier(f, op, SC_RT_OUT);
-    double share = f->s->offload_activations;
-    if (tier != SC_TIER_DEVICE || !(share > 0)) return (uint8_t)tier;
-    bool turn = floor((op + 1) * share) > floor(op * share);
-    return turn ? SC_TIER_CPU : SC_TIER_DEVICE;
-}
-
 /* Kernels of the operators that ranks run at one turn; the longest counts. */
 static sc_status run(infer *f, uint32_t op, uint32_t first, uint32_t n,
                      bool again, uint32_t *value)
@@ -269,11 +256,11 @@ static sc_status run(infer *f, uint32_t op, uint32_t first, uint32_t n,
     const char *name = sc_sprintf(f->a, "%s out", o->path);
     if (!name) return sc_error_nomem(f->err);
     const sc_gtensor *t = &f->g->tensor[o->out.tensor];
-    uint8_t tier = again ? (uint8_t)SC_TIER_DEVICE : waits(f, op);
+    int tier = again ? SC_TIER_DEVICE : gi_tier(f, op, SC_RT_OUT);
     *value = gi_value(f, (gp_value){.name = name,
                                     .tensor = o->out.tensor,
                                     .what = GP_ACT,
-                                    .tier = tier,
+                                    .tier = (uint8_t)tier,
                                     .stage = node->stage,
                                     .bytes = gi_held(f, t, &made)});
     gp_item it = {.pass = SC_GP_FWD,
