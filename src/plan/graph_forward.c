@@ -108,8 +108,9 @@ sc_status gi_input(infer *f, uint32_t op, uint32_t k, uint32_t phase,
     bool inside = phase == GI_BACKWARD && same_segment(f, op, t->op);
     gi_form **fwd = &f->fwd[p->tensor], **bwd = &f->bwd[p->tensor];
     gi_form *form = NULL;
+    const gi_rule *r = phase == GI_FORWARD ? gi_said(f, op, SC_RT_IN, k) : NULL;
     if (phase == GI_BACKWARD) form = gi_find(*bwd, stage, &need);
-    if (!form && !inside) {
+    if (!form && !inside && !r) {
         form = gi_find(*fwd, stage, &need);
         if (form && phase == GI_BACKWARD && !form->lasts) form = NULL;
     }
@@ -128,7 +129,6 @@ sc_status gi_input(infer *f, uint32_t op, uint32_t k, uint32_t phase,
                     .recomputed = inside};
         gi_sum v = {.n = 1, .value = {base->value}};
         layout from = base->l, via;
-        const gi_rule *r = gi_said(f, op, SC_RT_IN, k);
         if (r) {
             SC_TRY(gi_place(f, t, r, NULL, false, &via));
             w.origin = r->r->origin;
