@@ -67,7 +67,8 @@ static sc_place place_of(const infer *f, uint32_t axes)
 }
 
 static struct gi_groups *add_groups(infer *f, uint32_t device, uint32_t axes,
-                                    uint32_t n, uint32_t size, uint32_t *rank)
+                                    uint32_t n, uint32_t size,
+                                    const uint32_t *rank)
 {
     struct gi_groups *g = SC_NEW(f->a, struct gi_groups);
     if (!g || !rank) return NULL;

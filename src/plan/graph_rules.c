@@ -264,14 +264,11 @@ static sc_status resolve(infer *f, uint32_t op)
 
 static bool tensor_of(const sc_gop *o, const sc_strategy_rule *r)
 {
-    switch (r->tensor) {
-    case SC_RT_WEIGHT: return o->n_weight > 0;
-    case SC_RT_GRAD:
-    case SC_RT_OPTIM: return o->n_weight > 0;
-    case SC_RT_BIAS: return o->n_weight > 1;
-    case SC_RT_IN: return r->input < o->n_in;
-    default: return true;
-    }
+    bool weight = r->tensor == SC_RT_WEIGHT || r->tensor == SC_RT_GRAD ||
+                  r->tensor == SC_RT_OPTIM;
+    if (weight) return o->n_weight > 0;
+    if (r->tensor == SC_RT_BIAS) return o->n_weight > 1;
+    return r->tensor != SC_RT_IN || r->input < o->n_in;
 }
 
 /* "layers.3.fc1" as people write it of all blocks: "layers.*.fc1". */
@@ -300,8 +297,8 @@ static sc_status matches_nothing(infer *f, const sc_strategy_rule *r)
         SC_NEW_N(f->a, const char *, 2 * (size_t)f->g->n_ops + 1);
     if (!names) return sc_error_nomem(f->err);
     for (uint32_t i = 0; i < f->g->n_ops; i++) {
-        names[2 * i] = of_all_blocks(f, f->g->op[i].path);
-        names[2 * i + 1] = f->g->op[i].path;
+        names[2 * (size_t)i] = of_all_blocks(f, f->g->op[i].path);
+        names[2 * (size_t)i + 1] = f->g->op[i].path;
     }
     const char *near = sc_nearest(r->match, names);
     const char *hint =

@@ -287,7 +287,7 @@ static void our_moves(const sc_gplan *p, moves *l)
         for (uint32_t g = 0; g < x->n_groups; g++) {
             uint32_t rank[64];
             assert_true(x->size <= 64);
-            memcpy(rank, x->rank + g * x->size, x->size * sizeof *rank);
+            memcpy(rank, x->rank + (size_t)g * x->size, x->size * sizeof *rank);
             add_move(l, (moved){pass_by(x->pass),
                                 x->p2p ? "p2p" : sc_coll_names[x->coll],
                                 group_text(rank, x->size, x->p2p), x->bytes});
