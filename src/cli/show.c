@@ -2,6 +2,7 @@
 /* show.c - `stepcast show`: catalogue entries, and the strategy or graph of a
  * configuration. */
 #include <stepcast/report_model.h>
+#include <stepcast/report_predict.h>
 
 #include "cli/predict.h"
 
@@ -225,6 +226,11 @@ static sc_status configuration(cli *c, const sc_job *job,
     sc_block *blocks = NULL;
     sc_graph g;
     SC_TRY(cli_predict_run(c, job, po, &p));
+    if (p.graph) {
+        if (o->strategy) sc_gplan_explain(&p.graph->plan, out);
+        if (o->graph) sc_report_exec(&p.graph->plan.exec, out);
+        return SC_OK;
+    }
     SC_TRY(sc_plan_build(&p.run, c->arena, &plan, c->err));
     if (o->strategy) sc_plan_explain(&plan, out);
     if (!o->graph) return SC_OK;
@@ -318,7 +324,10 @@ sc_status cli_show(cli *c, int argc, char *const *argv)
     if (config && words.n == 1 && !job.model) job.model = words.w[0];
     if (c->dump_config) return cli_dump(c, sets, 3);
     SC_TRY(check_options(c, &o, sets));
-    if (config) SC_TRY(cli_megatron(c, &sets[1], &job, &po));
+    if (config) {
+        SC_TRY(cli_megatron(c, &sets[1], &job, &po));
+        SC_TRY(sc_job_strategy(&job, &sets[1].given, c->arena, c->err));
+    }
     if (words.n > 1 || (!config && words.n == 0))
         return sc_error(c->err, SC_EUSAGE, SC_C_MISSING, sc_pos_none(),
                         "for example stepcast show dgx-a100-80g",

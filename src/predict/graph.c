@@ -17,7 +17,7 @@ static bool of_samples(const char *axis)
     return false;
 }
 
-static uint64_t replicas(const sc_strategy *s)
+uint64_t predict_replicas(const sc_strategy *s)
 {
     uint64_t n = 1;
     for (uint32_t i = 0; i < s->n_axes; i++)
@@ -155,8 +155,8 @@ static void exec_opts(const graph_state *x, const sc_gplan *p, sc_exec_opts *o)
 }
 
 /* The whole way for one micro-batch size. */
-static sc_status run_one(graph_state *x, uint64_t micro, uint32_t ga,
-                         sc_arena *a, sc_graph_step *out, sc_err *err)
+sc_status predict_graph_run(graph_state *x, uint64_t micro, uint32_t ga,
+                            sc_arena *a, sc_graph_step *out, sc_err *err)
 {
     sc_exec_opts o;
     sc_graph_step s = {.idle = x->idle};
@@ -177,7 +177,7 @@ static sc_status run_one(graph_state *x, uint64_t micro, uint32_t ga,
     return SC_OK;
 }
 
-static bool fits(const sc_graph_step *s)
+bool predict_graph_fits(const sc_graph_step *s)
 {
     for (uint32_t d = 0; d < s->plan.exec.n_devices; d++)
         if (!s->memory[d].fits) return false;
@@ -192,14 +192,15 @@ static sc_status offer(graph_state *x, uint64_t micro, uint32_t ga,
                        sc_graph_step *best, bool *any, sc_err *err)
 {
     sc_graph_step s;
-    SC_TRY(run_one(x, micro, ga, x->a, &s, err));
+    SC_TRY(predict_graph_run(x, micro, ga, x->a, &s, err));
     x->tried++;
     double each = (double)s.run.makespan / ((double)micro * ga);
     double kept = *any ? (double)best->run.makespan /
                              ((double)best->job->micro * best->job->ga)
                        : INFINITY;
-    bool better = !*any || (fits(&s) && !fits(best)) ||
-                  (fits(&s) == fits(best) && each < kept);
+    bool better =
+        !*any || (predict_graph_fits(&s) && !predict_graph_fits(best)) ||
+        (predict_graph_fits(&s) == predict_graph_fits(best) && each < kept);
     if (better) *best = s;
     *any = true;
     return SC_OK;
@@ -219,8 +220,8 @@ static sc_status infer_micro(graph_state *x, uint64_t batch,
         if (batch % ga != 0) continue;
         tries++;
         SC_TRY(offer(x, batch / ga, (uint32_t)ga, best, &any, err));
-        if (fits(best) && ga >= 2 * (uint64_t)stages) break;
-        if (fits(best) && stages == 1) break;
+        if (predict_graph_fits(best) && ga >= 2 * (uint64_t)stages) break;
+        if (predict_graph_fits(best) && stages == 1) break;
     }
     predict_note(&x->assume, "micro-batch %llu: the largest that fits",
                  (unsigned long long)best->job->micro);
@@ -238,18 +239,19 @@ static sc_status infer_batch(graph_state *x, sc_graph_step *best, sc_err *err)
         if (best->job->micro != micro || each > 0.98 * last) break;
         last = each;
     }
-    predict_note(&x->assume,
-                 "global batch %llu: %llu samples per replica, more gain less "
-                 "than 2 %%",
-                 (unsigned long long)(best->job->micro * replicas(&x->tree)),
-                 (unsigned long long)best->job->micro);
+    predict_note(
+        &x->assume,
+        "global batch %llu: %llu samples per replica, more gain less "
+        "than 2 %%",
+        (unsigned long long)(best->job->micro * predict_replicas(&x->tree)),
+        (unsigned long long)best->job->micro);
     return SC_OK;
 }
 
 static sc_status batch(graph_state *x, sc_graph_step *best, sc_err *err)
 {
     const sc_job *j = x->job;
-    uint64_t dp = replicas(&x->tree), gbs = (uint64_t)j->gbs;
+    uint64_t dp = predict_replicas(&x->tree), gbs = (uint64_t)j->gbs;
     uint64_t mbs = (uint64_t)j->mbs;
     if (x->gjob.graph->fixed && mbs > 1)
         return sc_error(err, SC_EINPUT, SC_C_CONFLICT,
@@ -269,7 +271,7 @@ static sc_status batch(graph_state *x, sc_graph_step *best, sc_err *err)
                         sc_pos_file("--micro-batch"), NULL,
                         "%llu does not divide the %llu samples of a replica",
                         (unsigned long long)mbs, (unsigned long long)each);
-    return run_one(x, mbs, (uint32_t)(each / mbs), x->a, best, err);
+    return predict_graph_run(x, mbs, (uint32_t)(each / mbs), x->a, best, err);
 }
 
 /* ---- the job ---------------------------------------------------------------- */
@@ -356,6 +358,8 @@ sc_status predict_graph(const sc_job *job, const sc_hw *hw,
     p.graph = step;
     p.n_candidates = x->tried;
     SC_TRY(predict_graph_result(x, step, &p, err));
+    if (!job->brief) SC_TRY(predict_graph_suggest(x, step, &p, err));
+    SC_TRY(predict_keep_notes(&x->assume, &x->warn, a, &p, err));
     *out = p;
     return SC_OK;
 }
