@@ -9,6 +9,7 @@
 
 typedef struct variant {
     const char *text;
+    bool micro; /* the micro-batch stands behind the text */
     int64_t zero;
     int recompute;
     uint32_t more_ga; /* times as many micro-batches */
@@ -16,12 +17,12 @@ typedef struct variant {
 
 /* From the smallest change on. */
 static const variant variants[] = {
-    {"--zero 1", 1, -1, 1},
-    {"--micro-batch %llu", -1, -1, 2},
-    {"--zero 3", 3, -1, 1},
-    {"--recompute full", -1, SC_RC_FULL, 1},
-    {"--zero 3 --recompute full", 3, SC_RC_FULL, 1},
-    {"--zero 3 --recompute full --micro-batch %llu", 3, SC_RC_FULL, 4},
+    {"--zero 1", false, 1, -1, 1},
+    {"--micro-batch", true, -1, -1, 2},
+    {"--zero 3", false, 3, -1, 1},
+    {"--recompute full", false, -1, SC_RC_FULL, 1},
+    {"--zero 3 --recompute full", false, 3, SC_RC_FULL, 1},
+    {"--zero 3 --recompute full --micro-batch", true, 3, SC_RC_FULL, 4},
 };
 
 static double peak_of(const sc_graph_step *s, double other)
@@ -61,7 +62,9 @@ static sc_status try_one(graph_state *x, const variant *v,
                sc_time_to_s(now->run.makespan);
     bool fits = predict_graph_fits(&s);
     if (!fits || (p->fits && t > FASTER * p->step_time_s)) return SC_OK;
-    const char *text = sc_sprintf(x->a, v->text, (unsigned long long)micro);
+    const char *text = v->micro ? sc_sprintf(x->a, "%s %llu", v->text,
+                                             (unsigned long long)micro)
+                                : v->text;
     if (!text) return sc_error_nomem(err);
     p->suggestion[p->n_suggestions++] =
         (sc_suggestion){text, t, peak_of(&s, x->sw->memory_overhead), fits};
