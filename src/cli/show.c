@@ -78,7 +78,7 @@ static void software_text(const sc_software *sw, sc_text *out)
 
 static sc_status parameters_text(cli *c, sc_text *out)
 {
-    static const char *const sets[] = {"kernel", "network", "step"};
+    static const char *const sets[] = {"kernel", "network", "step", "graph"};
     uint32_t n[SC_COUNT(sets)][SC_N_PARAM_ORIGINS] = {{0}};
     sc_cost cost;
     SC_TRY(sc_cost_builtin(c->arena, &cost, c->err));

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cost_params_graph.h - numbers that only operator graphs need; see cost.h.
+ */
+#ifndef SC_COST_PARAMS_GRAPH_H
+#define SC_COST_PARAMS_GRAPH_H
+
+/* clang-format off */
+
+/* Fitted on measured steps of operator graphs (data/validation/mlperf.csv). */
+#define SC_PARAMS_GRAPH(X)                                                     \
+    X(SC_P_CONV, "convolution", "factor", 0.8, 0.3, 0.1, 1.2,                  \
+      "rate of convolutions over that of equal products")
+
+/* clang-format on */
+
+#endif
