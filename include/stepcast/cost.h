@@ -125,7 +125,9 @@ typedef enum sc_kernel_kind {
     SC_K_FLASH,  /* fused attention; m = query rows, n = key rows, k = head
                     dim, batch = samples * heads on this device */
     SC_K_MEMORY, /* moves `bytes` through device memory */
-    SC_K_LOOKUP  /* gathers rows: `bytes` with random access */
+    SC_K_LOOKUP, /* gathers rows: `bytes` with random access */
+    SC_K_CONV    /* convolution as a product without its matrix: (m, n, k) in
+                    each of `batch` groups; `bytes` are all that it moves */
 } sc_kernel_kind;
 
 typedef struct sc_kernel {

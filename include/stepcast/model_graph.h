@@ -162,6 +162,11 @@ sc_status sc_zoo_build(const sc_zoo_entry *z, sc_arena *a,
  * that fit; SC_C_BUG names the first that does not. */
 sc_status sc_opgraph_check(const sc_opgraph *g, sc_err *err);
 
+/* Iteration dim by name, -1: none.  "out" and "in" are also names of the dim
+ * of the weight that indexes the result, and of the one that is summed over,
+ * whatever they are called. */
+int sc_gop_iter(const sc_gop *op, const char *name);
+
 /* Elements of a tensor, and of an iteration dim, for `samples`. */
 double sc_gtensor_elements(const sc_gtensor *t, double samples);
 double sc_giter_extent(const sc_giter *it, double samples);

@@ -118,7 +118,12 @@ typedef enum sc_recompute {
 typedef enum sc_schedule {
     SC_SCH_1F1B,
     SC_SCH_GPIPE,
-    SC_SCH_INTERLEAVED
+    SC_SCH_INTERLEAVED,
+    SC_SCH_ZB_H1,    /* backward passes split, the memory of 1F1B */
+    SC_SCH_ZB_V,     /* the same with two chunks per device, placed as a V */
+    SC_SCH_DUALPIPE, /* micro-batches from both ends, weights twice */
+    SC_SCH_FILE,     /* orders read from a file (plan_schedule.h) */
+    SC_N_SCHEDULES
 } sc_schedule;
 
 extern const char *const sc_recompute_names[];
@@ -149,6 +154,7 @@ sc_status sc_compress_read(const char *text, sc_pos pos, sc_compress *out,
 void sc_compress_print(const sc_compress *c, char *buf, size_t size);
 
 struct sc_strategy;
+struct sc_schedule_file;
 
 /* What is to run, every choice made. */
 typedef struct sc_run {
@@ -179,6 +185,7 @@ typedef struct sc_run {
     /* What a strategy file says beyond all this: rules behind those of the
      * presets, cuts, a schedule from a file, pools; NULL: none. */
     const struct sc_strategy *strategy;
+    const struct sc_schedule_file *order; /* of SC_SCH_FILE; else NULL */
 } sc_run;
 
 /* Data-parallel replicas as people count them. */
@@ -212,7 +219,7 @@ typedef struct sc_plan {
         uint32_t n[SC_LAYERS]; /* layers of each entry of the model */
         uint32_t blocks;       /* transformer blocks among them */
         bool embed, head;
-    } * stage; /* [n_stages]; stage v is on device v % pp */
+    } * stage; /* [n_stages]; sc_schedule_device() says where each is */
 } sc_plan;
 
 /* Checks divisibility and contradictions (all in one pass), expands presets
@@ -246,20 +253,38 @@ typedef struct sc_slot {
     uint32_t mb;
 } sc_slot;
 
+/* The functions of a schedule know all but SC_SCH_FILE, and any pp, vpp and ga
+ * (also ga < pp) of at least 1.  ZB-V and DualPipe have their own number of
+ * chunks, whatever vpp is. */
+
+/* Chunks of layers that a device holds: vpp; two of ZB-V and DualPipe. */
+uint32_t sc_schedule_chunks(sc_schedule s, uint32_t vpp);
+/* Virtual stages that layers are cut into: pp * vpp; 2 pp of ZB-V; of DualPipe
+ * pp, each held by two devices. */
+uint32_t sc_schedule_stages(sc_schedule s, uint32_t pp, uint32_t vpp);
+/* Whether (some) backward passes are SC_BWD_X and SC_BWD_W. */
+bool sc_schedule_splits(sc_schedule s);
+
 /* Virtual stage that chunk `chunk` of device `dev` is, and the device that
- * virtual stage `v` of micro-batch `mb` of `ga` runs on. */
+ * virtual stage `v` of micro-batch `mb` of `ga` runs on.  DualPipe sends the
+ * first (ga + 1) / 2 micro-batches in at device 0, chunk 0, and the others in
+ * at device pp - 1, chunk 1. */
 uint32_t sc_schedule_stage(sc_schedule s, uint32_t pp, uint32_t vpp,
                            uint32_t dev, uint32_t chunk);
 uint32_t sc_schedule_device(sc_schedule s, uint32_t pp, uint32_t vpp,
                             uint32_t v, uint32_t mb, uint32_t ga);
+/* The chunk of its device that this is. */
+uint32_t sc_schedule_chunk(sc_schedule s, uint32_t pp, uint32_t vpp, uint32_t v,
+                           uint32_t mb, uint32_t ga);
 
-/* Order of device `stage` of `pp`: returns the number of slots; `out` has
- * room for 2 * ga * vpp. */
+/* Slots of a device at most: room that sc_schedule_order() needs. */
+uint32_t sc_schedule_slots(sc_schedule s, uint32_t vpp, uint32_t ga);
+/* Order of device `stage` of `pp`: returns the number of slots. */
 uint32_t sc_schedule_order(sc_schedule s, uint32_t pp, uint32_t vpp,
                            uint32_t ga, uint32_t stage, bool forward_only,
                            sc_slot *out);
 /* Largest number of (micro-batch, chunk) pairs of `stage` whose forward has
- * run and whose backward has not finished. */
+ * run and whose last backward pass has not finished. */
 uint32_t sc_schedule_in_flight(sc_schedule s, uint32_t pp, uint32_t vpp,
                                uint32_t ga, uint32_t stage);
 

@@ -4,12 +4,13 @@
  *
  * Three layers, each optional: a named mesh with presets; rules by glob on
  * module paths that split iteration dims, place tensors, recompute; pipeline,
- * overlap and pools.  Of several rules that match, the one with more literal
- * characters holds, of equals the later.  docs/strategy-file.md has the keys.
+ * overlap and pools.  Rules of the file hold before those of presets; of
+ * several that match, the one with more literal characters holds, of equals
+ * the later.  docs/strategy-file.md has the keys.
  *
- * A strategy is only what was written, with positions.  sc_strategy_job() puts
- * what a job can say into an sc_job; rules go to the plan, which resolves them
- * with those of the presets.
+ * A strategy is only what was written, with positions.  sc_strategy_to_job()
+ * puts what a job can say into an sc_job; rules go to the plan, which resolves
+ * them with those of the presets.
  */
 #ifndef SC_PLAN_STRATEGY_H
 #define SC_PLAN_STRATEGY_H
@@ -71,7 +72,7 @@ typedef struct sc_strategy_rule {
     bool round_robin;     /* `assign: round_robin`: matching operators one
                              after the other whole on one rank of `axes` */
     sc_axes assign;
-    /* `devices: mesh[pp=1]`: coordinates on some axes; `devices: pool.h100` */
+    /* `devices: {pp: 1}`: coordinates on some axes; `devices: pool.h100` */
     uint32_t n_at;
 
     struct {
@@ -107,6 +108,7 @@ typedef struct sc_strategy_pool {
 
 typedef struct sc_strategy {
     const char *file;
+    const sc_node *doc; /* as written: positions of single keys */
     const char *model, *cluster, *software; /* NULL: not said */
     sc_pos model_pos, cluster_pos;
     uint32_t n_axes;
@@ -122,7 +124,7 @@ typedef struct sc_strategy {
     const char *zero_axis;        /* NULL: dp */
     int recompute;                /* -1, sc_recompute */
     const char *context_parallel; /* NULL, "ring" "all-gather" "ulysses" */
-    bool data_parallel; /* samples over dp, fsdp, ep and rep: unless `none` */
+    bool data_parallel; /* samples over dp, fsdp, ep and rep: unless `false` */
     /* pipeline */
     int schedule;              /* -1, sc_schedule */
     const char *schedule_file; /* NULL */
@@ -158,6 +160,11 @@ sc_status sc_strategy_read(const char *text, size_t len, const char *file,
 sc_status sc_strategy_load(const char *path, sc_arena *a,
                            const sc_strategy **out, sc_err *err);
 
+/* Place of `preset: {zero: 1}` by "preset", "zero"; of a key outside of
+ * sections by NULL and the key.  That of the file where it is not said. */
+sc_pos sc_strategy_pos(const sc_strategy *s, const char *section,
+                       const char *key);
+
 int sc_strategy_axis(const sc_strategy *s, const char *name); /* -1: none */
 sc_axes sc_axes_add(sc_axes list, uint32_t axis);
 uint32_t sc_axes_mask(sc_axes list);
@@ -169,9 +176,9 @@ uint64_t sc_strategy_ranks(const sc_strategy *s);
  * the first thing that blocks can't. */
 bool sc_strategy_by_blocks(const sc_strategy *s, const char **why, sc_pos *at);
 
-/* A glob on a subtree also matches what is below it. */
+/* As sc_path_match() and sc_path_specificity(): what is below a match matches
+ * too. */
 bool sc_rule_matches(const char *glob, const char *path);
-/* More literal characters are more specific. */
 size_t sc_rule_specificity(const char *glob);
 
 #ifdef __cplusplus

@@ -4,7 +4,8 @@
  *
  * GEMM: the cheapest of a few tile shapes and split-K factors, in whole waves
  * over the device's units, each tile with a prologue; at least the time to
- * move its operands.  Unfused attention products: batched, at their own rate.
+ * move its operands.  Convolutions: the same on the product that they are, with
+ * any split, and the traffic of the tensors themselves.  Unfused attention products: batched, at their own rate.
  * Fused attention: a rate per kernel generation.  Everything else: bytes.
  */
 #include <stepcast/cost.h>
@@ -111,9 +112,16 @@ typedef struct tile {
 static const tile tiles[] = {
     {256, 128, 0}, {128, 256, 0}, {128, 128, 1}, {64, 64, 3}};
 
+/* Libraries split the sum of a product in a few parts; that of a gradient of
+ * a convolution's weights, over all positions of all samples, in as many as
+ * fill the device. */
+#define GEMM_SPLIT 4
+#define CONV_SPLIT 1024
+
 static double tile_time(const sc_cost *c, const sc_device *d,
                         const sc_kernel *k, double rate, double bw)
 {
+    uint32_t split = k->kind == SC_K_CONV ? CONV_SPLIT : GEMM_SPLIT;
     double units = d->units ? d->units : 1;
     /* The prologue is a time: faster units lose more depth.  A systolic array
      * loses what fills and drains it. */
@@ -126,7 +134,7 @@ static double tile_time(const sc_cost *c, const sc_device *d,
                          (double)k->batch;
         double eff = 1;
         for (int i = 0; i < tiles[t].small; i++) eff *= c->p[SC_P_TILE_SMALL];
-        for (uint32_t q = 1; q <= 4; q *= 2) {
+        for (uint32_t q = 1; q <= split; q *= 2) {
             double waves = ceil(q * n_tiles / units);
             double s = waves * units * tm * tn * 2 * ((double)k->k / q + k0) /
                        (rate * eff);
@@ -177,6 +185,31 @@ static sc_price price_gemm(const sc_cost *c, const sc_device *d,
     double move = p.bytes / bw;
     if (move > t) p.limit = "memory";
     p.launches = k->launches ? k->launches : 1;
+    p.seconds = fmax(t, move) + c->p[SC_P_LAUNCH];
+    return p;
+}
+
+/* Groups of fewer channels than a fragment of the matrix units takes run on the
+ * vector units. */
+#define CONV_LEAST 8
+
+static sc_price price_conv(const sc_cost *c, const sc_device *d,
+                           const sc_kernel *k)
+{
+    double bw = d->mem_bw * c->p[SC_P_MEM_EFF];
+    double rate =
+        product_rate(c, d, k->precision, SC_SCALE_TENSOR) * c->p[SC_P_CONV];
+    sc_price p = {.flops = 2 * (double)k->batch * (double)k->m * (double)k->n *
+                           (double)k->k,
+                  .bytes = k->bytes,
+                  .launches = k->launches ? k->launches : 1,
+                  .limit = "compute"};
+    bool vector = k->batch > 1 && k->n < CONV_LEAST;
+    double t = vector ? p.flops / (d->vector_flops *
+                                   gemm_share(c, d, SC_FP32, SC_SCALE_TENSOR))
+                      : tile_time(c, d, k, rate, bw);
+    double move = p.bytes / bw;
+    if (move > t) p.limit = "memory";
     p.seconds = fmax(t, move) + c->p[SC_P_LAUNCH];
     return p;
 }
@@ -244,6 +277,7 @@ sc_price sc_cost_kernel(const sc_cost *c, const sc_device *d,
 {
     if (k->kind == SC_K_GEMM) return price_gemm(c, d, k);
     if (k->kind == SC_K_FLASH) return price_flash(c, d, k);
+    if (k->kind == SC_K_CONV) return price_conv(c, d, k);
     uint32_t n = k->launches ? k->launches : 1;
     sc_price p = {.bytes = k->bytes, .launches = n, .limit = "memory"};
     double move = k->bytes / (d->mem_bw * c->p[SC_P_MEM_EFF]);
@@ -269,10 +303,11 @@ void sc_cost_explain_kernel(const sc_cost *c, const sc_device *d,
     else
         sc_text_add(out, "  %4.1f %% of memory bandwidth, limited by %s",
                     100 * p.bytes / p.seconds / d->mem_bw, p.limit);
-    if (k->kind == SC_K_GEMM)
+    bool product = k->kind == SC_K_GEMM || k->kind == SC_K_CONV;
+    if (product)
         sc_text_add(out, "  (%llu x %llu x %llu", (unsigned long long)k->m,
                     (unsigned long long)k->n, (unsigned long long)k->k);
-    if (k->kind == SC_K_GEMM && k->batch > 1)
+    if (product && k->batch > 1)
         sc_text_add(out, ", batch %llu", (unsigned long long)k->batch);
-    sc_text_add(out, k->kind == SC_K_GEMM ? ")\n" : "\n");
+    sc_text_add(out, product ? ")\n" : "\n");
 }

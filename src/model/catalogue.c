@@ -7,6 +7,8 @@
  * searches the texts for the line of the name and parses only its file; a name
  * that has no line is compared without case and punctuation.
  */
+#include <stepcast/model_graph.h>
+
 #include "base/name.h"
 #include "model/read.h"
 
@@ -140,6 +142,10 @@ static sc_status all_names(bool aliases, sc_arena *a, name_list *l, sc_err *err)
         const sc_node *n = aliases && f.aliases ? f.aliases->child : NULL;
         for (; n; n = n->next) SC_TRY(add_name(l, n->key, a, err));
     }
+    uint32_t n_zoo;
+    const sc_zoo_entry *zoo = sc_zoo_all(&n_zoo);
+    for (uint32_t i = 0; i < n_zoo; i++)
+        SC_TRY(add_name(l, zoo[i].name, a, err));
     if (l->n) qsort(l->v, l->n, sizeof *l->v, by_name);
     SC_TRY(add_name(l, NULL, a, err));
     l->n--;

@@ -4,49 +4,9 @@
 #include <stepcast/model.h>
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- patterns ---------------------------------------------------------------- */
-
-/* "3" or "0-15" beside a number. */
-static bool in_range(const char *part, size_t len, const char *text,
-                     size_t n_text)
-{
-    char *end, *last;
-    unsigned long at = strtoul(text, &end, 10);
-    if (end != text + n_text || n_text == 0) return false;
-    unsigned long lo = strtoul(part, &last, 10), hi = lo;
-    if (last == part) return false;
-    if (*last == '-' && last + 1 < part + len)
-        hi = strtoul(last + 1, &last, 10);
-    return last == part + len && at >= lo && at <= hi;
-}
-
-static bool part_matches(const char *part, size_t len, const char *text,
-                         size_t n)
-{
-    char glob[64], word[64];
-    if (in_range(part, len, text, n)) return true;
-    if (len >= sizeof glob || n >= sizeof word) return false;
-    snprintf(glob, sizeof glob, "%.*s", (int)len, part);
-    snprintf(word, sizeof word, "%.*s", (int)n, text);
-    return sc_glob(glob, word);
-}
-
-/* Part by part; a pattern that ends before the path matches all below it. */
-static bool matches(const char *pattern, size_t len, const char *path)
-{
-    const char *end = pattern + len;
-    while (pattern < end && *path) {
-        size_t n = 0, k = strcspn(path, ".");
-        while (pattern + n < end && pattern[n] != '.') n++;
-        if (!part_matches(pattern, n, path, k)) return false;
-        pattern += n + (pattern + n < end);
-        path += k + (path[k] == '.');
-    }
-    return pattern >= end;
-}
 
 /* "layers.moe.*" and the number of a block: "layers.3.qkv". */
 static void path_of(const sc_layer *l, const sc_operator *op, uint32_t block,
@@ -73,7 +33,7 @@ static bool marked(marking *f, const char *path)
     uint32_t i = 0;
     for (const char *p = f->patterns; *p; i++) {
         size_t n = strcspn(p, ",");
-        if (matches(p, n, path)) {
+        if (sc_path_match(p, n, path)) {
             any = true;
             if (i < 64) f->hit |= UINT64_C(1) << i;
         }

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* load.c - a model by name or by file. */
+#include <stepcast/model_graph.h>
+
 #include "model/read.h"
 
 #include <string.h>
@@ -12,11 +14,57 @@ static bool ends_with(const char *s, const char *end)
     return n >= m && strcmp(s + n - m, end) == 0;
 }
 
+/* Of what runs: kinds, shapes and who reads what. */
+static uint64_t hash_of(const sc_opgraph *g)
+{
+    uint64_t h = sc_hash(&g->n_ops, sizeof g->n_ops, 0);
+    for (uint32_t i = 0; i < g->n_tensors; i++) {
+        const sc_gtensor *t = &g->tensor[i];
+        for (unsigned k = 0; k < t->n_dim; k++) {
+            const sc_gdim *d = &t->dim[k];
+            h = sc_hash(&d->extent, sizeof d->extent, h + d->batch);
+        }
+        h = sc_hash(&t->op, sizeof t->op, h + t->kind);
+    }
+    for (uint32_t i = 0; i < g->n_ops; i++) {
+        const sc_gop *op = &g->op[i];
+        h = sc_hash(&op->flops, sizeof op->flops, h + op->type);
+        for (unsigned k = 0; k < op->n_in; k++)
+            h = sc_hash(&op->in[k].tensor, sizeof op->in[k].tensor, h);
+    }
+    return h;
+}
+
+sc_status model_of_graph(const sc_opgraph *g, sc_source source, sc_arena *a,
+                         const sc_model **out, sc_err *err)
+{
+    sc_model *m = SC_NEW(a, sc_model);
+    if (!m) return sc_error_nomem(err);
+    m->name = g->name;
+    m->graph = g;
+    m->source = source;
+    m->params = m->active_params = (uint64_t)g->params;
+    m->trained_params = (uint64_t)g->learned;
+    m->hash = hash_of(g);
+    *out = m;
+    return SC_OK;
+}
+
+static sc_status load_zoo(const sc_zoo_entry *z, sc_arena *a,
+                          const sc_model **out, sc_err *err)
+{
+    const sc_opgraph *g;
+    SC_TRY(sc_zoo_build(z, a, &g, err));
+    return model_of_graph(g, z->source, a, out, err);
+}
+
 sc_status sc_model_load(const char *spec, sc_pos pos, sc_arena *a,
                         const sc_model **out, sc_err *err)
 {
     bool json = ends_with(spec, ".json");
     if (!json && !ends_with(spec, ".yml") && !ends_with(spec, ".yaml")) {
+        const sc_zoo_entry *z = sc_zoo_find(spec);
+        if (z) return load_zoo(z, a, out, err);
         return model_find(spec, pos, a, out, err);
     }
     char *text;

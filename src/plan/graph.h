@@ -54,6 +54,8 @@ typedef struct gp_item {
     uint32_t n_in;
     const uint32_t *in; /* values */
     uint32_t out;       /* value; SC_NONE: none */
+    uint32_t n_more;    /* values behind `out`, made with it: an operator has
+                           several gradients, a tied weight several stages */
 } gp_item;
 
 typedef struct gp_program {

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* layout.c - layouts on mesh axes and the collectives between them. */
+#include "plan/layout.h"
+
 #include "plan/plan_internal.h"
+
+#include <string.h>
 
 const char *const sc_axis_names[] = {"pp", "dp", "ep", "cp", "tp", "rep", NULL};
 
@@ -21,109 +25,154 @@ uint32_t sc_axlist_mask(sc_axlist list)
     return mask;
 }
 
-static uint32_t real_axes(uint32_t mask, const uint32_t size[SC_N_AX])
+/* ---- any mesh ------------------------------------------------------------ */
+
+static uint32_t axes_mask(sc_axes list)
 {
-    uint32_t out = 0;
-    for (uint32_t ax = 0; ax < SC_N_AX; ax++)
-        if (mask >> ax & 1 && size[ax] > 1) out |= 1u << ax;
-    return out;
+    uint32_t mask = 0;
+    for (; list; list >>= 4) mask |= 1u << ((list & 15) - 1);
+    return mask;
 }
 
-double sc_layout_fraction(const sc_layout *l, uint32_t dims,
-                          const uint32_t size[SC_N_AX])
+bool layout_equal(const layout *a, const layout *b)
+{
+    return a->partial == b->partial &&
+           memcmp(a->shard, b->shard, sizeof a->shard) == 0;
+}
+
+double layout_fraction(const layout *l, uint32_t dims, const layout_mesh *mesh)
 {
     double f = 1;
-    for (uint32_t d = 0; d < SC_N_DIMNAMES; d++) {
+    for (uint32_t d = 0; d < LAYOUT_DIMS; d++) {
         if (!(dims >> d & 1)) continue;
-        for (uint32_t list = l->shard[d]; list; list >>= 4)
-            f /= size[(list & 15) - 1];
+        for (sc_axes list = l->shard[d]; list; list >>= 4)
+            f /= mesh->size[(list & 15) - 1];
     }
     return f;
 }
 
-/* Where axis `ax` shards `l`; SC_N_DIMNAMES if nowhere. */
-static sc_dimname dim_of(const sc_layout *l, uint32_t ax)
+uint32_t layout_dim_of(const layout *l, uint32_t ax)
 {
-    for (uint32_t d = 0; d < SC_N_DIMNAMES; d++)
-        if (sc_axlist_mask(l->shard[d]) >> ax & 1) return (sc_dimname)d;
-    return SC_N_DIMNAMES;
+    for (uint32_t d = 0; d < LAYOUT_DIMS; d++)
+        if (axes_mask(l->shard[d]) >> ax & 1) return d;
+    return LAYOUT_DIMS;
 }
 
-static bool classify(const sc_layout *from, const sc_layout *to, uint32_t ax,
-                     sc_move *m)
+static bool classify(const layout *from, const layout *to, uint32_t ax,
+                     layout_move *m)
 {
-    sc_dimname a = dim_of(from, ax), b = dim_of(to, ax);
+    uint32_t a = layout_dim_of(from, ax), b = layout_dim_of(to, ax);
     bool partial = from->partial >> ax & 1 && !(to->partial >> ax & 1);
-    m->dim = SC_N_DIMNAMES;
-    if (partial && b == SC_N_DIMNAMES) {
+    m->dim = m->moved = LAYOUT_DIMS;
+    if (partial && b == LAYOUT_DIMS) {
         m->coll = SC_ALL_REDUCE;
     } else if (partial) {
         m->coll = SC_REDUCE_SCATTER;
         m->dim = b;
-    } else if (a != SC_N_DIMNAMES && b == SC_N_DIMNAMES) {
+    } else if (a != LAYOUT_DIMS && b == LAYOUT_DIMS) {
         m->coll = SC_ALL_GATHER;
         m->dim = a;
-    } else if (a != b && a != SC_N_DIMNAMES) {
+    } else if (a != b && a != LAYOUT_DIMS) {
         m->coll = SC_ALL_TO_ALL;
         m->dim = b;
+        m->moved = a;
     } else {
         return false; /* equal, or a slice of what is replicated */
     }
     return true;
 }
 
-static double total_fraction(const sc_layout *l, const uint32_t size[SC_N_AX])
-{
-    return sc_layout_fraction(l, (1u << SC_N_DIMNAMES) - 1, size);
-}
-
 /* Parts that reductions over axes inside of `ax` have left a tensor in: an
  * all-reduce over an outer axis moves one of them (HSDP). */
-static double scattered_inside(const sc_layout *from, const sc_layout *to,
-                               const uint32_t size[SC_N_AX], uint32_t ax)
+static double scattered_inside(const layout *from, const layout *to,
+                               const layout_mesh *mesh, uint32_t ax)
 {
     double parts = 1;
-    for (uint32_t i = 0; plan_inner_first[i] != ax; i++) {
-        sc_move m;
-        uint32_t in = plan_inner_first[i];
-        if (size[in] > 1 && classify(from, to, in, &m) &&
+    for (uint32_t i = 0; mesh->inner_first[i] != ax; i++) {
+        layout_move m;
+        uint32_t in = mesh->inner_first[i];
+        if (mesh->size[in] > 1 && classify(from, to, in, &m) &&
             m.coll == SC_REDUCE_SCATTER)
-            parts *= size[in];
+            parts *= mesh->size[in];
     }
     return parts;
 }
 
 /* Of one kind, and of one size where they are reductions. */
-static bool one_communicator(const sc_move *a, const sc_move *b)
+static bool one_communicator(const layout_move *a, const layout_move *b)
 {
     if (a->coll != b->coll) return false;
     if (a->coll == SC_ALL_REDUCE) return a->fraction == b->fraction;
     return a->dim == b->dim || a->coll == SC_ALL_TO_ALL;
 }
 
-uint32_t sc_layout_moves(const sc_layout *from, const sc_layout *to,
-                         const uint32_t size[SC_N_AX], sc_move out[SC_MOVES])
+uint32_t layout_moves(const layout *from, const layout *to,
+                      const layout_mesh *mesh, layout_move *out)
 {
     uint32_t n = 0;
-    for (uint32_t ax = 0; ax < SC_N_AX; ax++) {
-        sc_move m;
-        if (size[ax] <= 1 || !classify(from, to, ax, &m)) continue;
+    double held = layout_fraction(from, (1u << LAYOUT_DIMS) - 1, mesh);
+    for (uint32_t ax = 0; ax < mesh->n_axes; ax++) {
+        layout_move m;
+        if (mesh->size[ax] <= 1 || !classify(from, to, ax, &m)) continue;
         /* V is what a rank holds before a reduction or an exchange, and after
          * a gather. */
         m.axes = 1u << ax;
-        m.fraction = total_fraction(from, size);
-        if (m.coll == SC_ALL_GATHER) m.fraction *= size[ax];
+        m.fraction = held;
+        if (m.coll == SC_ALL_GATHER) m.fraction *= mesh->size[ax];
         if (m.coll == SC_ALL_REDUCE)
-            m.fraction /= scattered_inside(from, to, size, ax);
+            m.fraction /= scattered_inside(from, to, mesh, ax);
         uint32_t same = 0;
         while (same < n && !one_communicator(&out[same], &m)) same++;
         if (same < n) { /* one communicator over several axes */
             out[same].axes |= m.axes;
-            if (m.coll == SC_ALL_GATHER) out[same].fraction *= size[ax];
-        } else if (n < SC_MOVES) {
+            if (m.coll == SC_ALL_GATHER) out[same].fraction *= mesh->size[ax];
+        } else {
             out[n++] = m;
         }
     }
-    for (uint32_t i = 0; i < n; i++) out[i].axes = real_axes(out[i].axes, size);
+    return n;
+}
+
+/* ---- the axes of blocks -------------------------------------------------- */
+
+static layout general(const sc_layout *l)
+{
+    layout out = {{0}, l->partial};
+    for (uint32_t d = 0; d < SC_N_DIMNAMES; d++) out.shard[d] = l->shard[d];
+    return out;
+}
+
+static layout_mesh mesh_of(const uint32_t size[SC_N_AX])
+{
+    layout_mesh m = {.n_axes = SC_N_AX};
+    for (uint32_t i = 0; i < SC_N_AX; i++) {
+        m.size[i] = size[i];
+        m.inner_first[i] = (uint8_t)plan_inner_first[i];
+    }
+    return m;
+}
+
+double sc_layout_fraction(const sc_layout *l, uint32_t dims,
+                          const uint32_t size[SC_N_AX])
+{
+    layout of = general(l);
+    layout_mesh mesh = mesh_of(size);
+    return layout_fraction(&of, dims, &mesh);
+}
+
+uint32_t sc_layout_moves(const sc_layout *from, const sc_layout *to,
+                         const uint32_t size[SC_N_AX], sc_move out[SC_MOVES])
+{
+    layout_move m[SC_MESH_AXES];
+    layout a = general(from), b = general(to);
+    layout_mesh mesh = mesh_of(size);
+    uint32_t n = layout_moves(&a, &b, &mesh, m);
+    for (uint32_t i = 0; i < n; i++)
+        out[i] =
+            (sc_move){.coll = m[i].coll,
+                      .axes = m[i].axes,
+                      .dim = m[i].dim == LAYOUT_DIMS ? SC_N_DIMNAMES
+                                                     : (sc_dimname)m[i].dim,
+                      .fraction = m[i].fraction};
     return n;
 }

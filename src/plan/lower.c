@@ -413,7 +413,8 @@ static sc_status prepare(lower *lw, sc_arena *a, sc_err *err)
     for (size_t i = 0; i < n; i++) lw->fwd[i] = lw->bwd[i] = SC_NONE;
     for (uint32_t dev = 0; dev < pp; dev++) {
         lw->tail[dev] = lw->grad_tail[dev] = SC_NONE;
-        lw->order[dev] = SC_NEW_N(a, sc_slot, 2 * (size_t)r->ga * r->vpp);
+        lw->order[dev] =
+            SC_NEW_N(a, sc_slot, sc_schedule_slots(r->schedule, r->vpp, r->ga));
         if (!lw->order[dev]) return sc_error_nomem(err);
         lw->n_order[dev] =
             sc_schedule_order(r->schedule, pp, r->vpp, r->ga, dev,

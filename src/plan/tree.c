@@ -10,7 +10,6 @@
 
 const char *const sc_recompute_names[] = {"none", "selective", "full", "ops",
                                           NULL};
-const char *const sc_schedule_names[] = {"1f1b", "gpipe", "interleaved", NULL};
 
 void plan_path(const sc_layer *layer, const sc_operator *op, char *buf,
                size_t size)
@@ -295,6 +294,11 @@ static sc_status check_run(const sc_run *r, sc_err *err)
                       "of pp",
                       "%u micro-batches are no multiple of pp %llu", r->ga,
                       (unsigned long long)pp));
+    if (r->schedule > SC_SCH_INTERLEAVED)
+        keep(&first, sc_error(err, SC_EINPUT, SC_C_UNSUPPORTED,
+                              sc_pos_file("--schedule"), NULL,
+                              "blocks do not run the %s schedule",
+                              sc_schedule_names[r->schedule]));
     if (r->vpp > 1 && r->schedule != SC_SCH_INTERLEAVED)
         keep(&first, sc_error(err, SC_EINPUT, SC_C_CONFLICT,
                               sc_pos_file("--vp"), "add --schedule interleaved",

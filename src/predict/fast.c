@@ -226,7 +226,8 @@ static sc_status sweep_new(const fast *x, sc_arena *a, sweep *s, sc_err *err)
         return sc_error_nomem(err);
     for (size_t i = 0; i < n; i++) s->done_f[i] = s->done_b[i] = -1;
     for (uint32_t dev = 0; dev < pp; dev++) {
-        s->order[dev] = SC_NEW_N(a, sc_slot, 2 * (size_t)r->ga * r->vpp);
+        s->order[dev] =
+            SC_NEW_N(a, sc_slot, sc_schedule_slots(r->schedule, r->vpp, r->ga));
         if (!s->order[dev]) return sc_error_nomem(err);
         s->n_order[dev] = sc_schedule_order(r->schedule, pp, r->vpp, r->ga, dev,
                                             r->forward_only, s->order[dev]);

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* graph_op.c - price of one operator of a graph: by its kernels or a table. */
+#include "cost/graph_op.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+double gop_length(const sc_gwork *w, const sc_gport *p, uint32_t i)
+{
+    const sc_gdim *d = &w->graph->tensor[p->tensor].dim[i];
+    double all = (double)d->extent * (d->batch ? w->samples : 1);
+    uint8_t at = p->at[i];
+    if (at == SC_G_NO_ITER) return all;
+    double space = sc_giter_extent(&w->op->iter[at], w->samples);
+    return all == space ? w->extent[at] : all * w->extent[at] / space;
+}
+
+double gop_elements(const sc_gwork *w, const sc_gport *p)
+{
+    double n = 1;
+    for (uint32_t i = 0; i < w->graph->tensor[p->tensor].n_dim; i++)
+        n *= gop_length(w, p, i);
+    return n;
+}
+
+double gop_bytes(const sc_gwork *w, const sc_gport *p)
+{
+    const sc_gtensor *t = &w->graph->tensor[p->tensor];
+    if (t->bytes > 0) return t->bytes;
+    /* Lower precisions are those of products: values stay in 16 bits. */
+    return fmax(2, sc_precision_bytes(w->precision));
+}
+
+double gop_weight_elements(const sc_gwork *w)
+{
+    const sc_gtensor *t = &w->graph->tensor[w->op->weight[w->weight].tensor];
+    return sc_gtensor_elements(t, w->samples) / fmax(1, w->weight_parts);
+}
+
+bool gop_input_learns(const sc_gwork *w)
+{
+    for (uint32_t i = 0; i < w->op->n_in; i++)
+        if (w->graph->tensor[w->op->in[i].tensor].learns) return true;
+    return false;
+}
+
+bool gop_weight_learns(const sc_gwork *w)
+{
+    for (uint32_t i = 0; i < w->op->n_weight; i++)
+        if (w->graph->tensor[w->op->weight[i].tensor].learns) return true;
+    return false;
+}
+
+static bool has(const sc_gwork *w, const sc_gport *p, uint32_t iter)
+{
+    for (uint32_t i = 0; i < w->graph->tensor[p->tensor].n_dim; i++)
+        if (p->at[i] == iter) return true;
+    return false;
+}
+
+/* Iteration dims by what they index: the second operand and the output, n; all
+ * three, groups (a convolution's tensors have one dim for group and channel:
+ * its group is known by name).  The rest follows from elements and FLOP, so
+ * that windows and strides need no rule of their own. */
+gop_product gop_product_of(const sc_gwork *w)
+{
+    const sc_gop *o = w->op;
+    bool conv = o->type == SC_G_CONV || o->type == SC_G_CONV_TRANSPOSED;
+    const sc_gport *b = o->n_weight > 0 ? &o->weight[0] : &o->in[1];
+    gop_product p = {.groups = 1, .m = 1, .n = 1, .k = 1, .in = 1};
+    double part = 1, space = 1;
+    for (uint32_t i = 0; i < o->n_iter; i++) {
+        double all = sc_giter_extent(&o->iter[i], w->samples);
+        bool group = conv && strcmp(o->iter[i].name, "group") == 0;
+        part *= w->extent[i] / all;
+        space *= w->extent[i];
+        bool x = has(w, &o->in[0], i), y = has(w, &o->out, i);
+        if (!has(w, b, i)) continue;
+        if (group || (x && y))
+            p.groups *= w->extent[i];
+        else if (y)
+            p.n *= w->extent[i];
+        else if (x)
+            p.in *= w->extent[i];
+    }
+    double flops = o->flops * w->samples * part;
+    if (!(flops > 0)) flops = 2 * space;
+    p.m = gop_elements(w, &o->out) / (p.n * p.groups);
+    p.k = flops / (2 * p.m * p.n * p.groups);
+    return p;
+}
+
+static void add(sc_price *sum, const sc_price *p)
+{
+    if (p->seconds > 0 && (!sum->limit || p->seconds > sum->seconds))
+        sum->limit = p->limit;
+    sum->seconds += p->seconds;
+    sum->flops += p->flops;
+    sum->bytes += p->bytes;
+    sum->launches += p->launches;
+}
+
+static sc_price price_of(const sc_cost *c, const sc_device *d,
+                         const gop_kernels *l, uint32_t i)
+{
+    sc_price p = sc_cost_kernel(c, d, &l->k[i]);
+    if (l->joined[i]) {
+        p.seconds = fmax(0, p.seconds - p.launches * c->p[SC_P_LAUNCH]);
+        p.launches = 0;
+        p.limit = "memory";
+    }
+    return p;
+}
+
+static void list(const sc_cost *c, const sc_gwork *w, gop_kernels *out)
+{
+    out->n = 0;
+    if (w->pass == SC_GP_UPDATE)
+        gop_list_update(w, out);
+    else
+        gop_list(c, w, out);
+}
+
+/* Backward entries hold both gradients: half each where both learn. */
+static double share_of(const sc_gwork *w)
+{
+    bool in = gop_input_learns(w), weight = gop_weight_learns(w);
+    if (w->pass == SC_GP_DGRAD) return !in ? 0 : weight ? 0.5 : 1;
+    if (w->pass == SC_GP_WGRAD) return !weight ? 0 : in ? 0.5 : 1;
+    return w->pass == SC_GP_BWD && !in && !weight ? 0 : 1;
+}
+
+/* Views and slices are the same bytes under other names. */
+static bool needs_entry(const sc_gwork *w)
+{
+    return w->op->type != SC_G_VIEW && w->op->type != SC_G_SLICE;
+}
+
+static sc_status look_up(const sc_gwork *w, sc_price *out, sc_err *err)
+{
+    char key[GOP_KEY], first[GOP_KEY] = "";
+    double share = share_of(w);
+    *out = (sc_price){.limit = "table"};
+    if (share == 0) return SC_OK;
+    for (uint32_t i = 0; gop_table_key(w, i, key); i++) {
+        double ms = gop_table_ms(w->table, key);
+        if (i == 0) memcpy(first, key, sizeof first);
+        if (isnan(ms)) continue;
+        out->seconds = share * ms * 1e-3;
+        out->launches = 1;
+        return SC_OK;
+    }
+    if (!needs_entry(w)) return SC_OK;
+    return sc_error(err, SC_EINPUT, SC_C_UNKNOWN_NAME, sc_pos_file(w->op->path),
+                    "every operator needs an entry; without a table all are "
+                    "priced by the models",
+                    "the table of times has no %s", first);
+}
+
+sc_status sc_cost_gop(const sc_cost *c, const sc_device *d, const sc_gwork *w,
+                      sc_price *out, sc_err *err)
+{
+    gop_kernels l;
+    if (w->table) return look_up(w, out, err);
+    sc_price sum = {.limit = NULL};
+    list(c, w, &l);
+    for (uint32_t i = 0; i < l.n; i++) {
+        sc_price p = price_of(c, d, &l, i);
+        add(&sum, &p);
+    }
+    if (!sum.limit) sum.limit = "nothing";
+    *out = sum;
+    return SC_OK;
+}
+
+sc_status sc_cost_explain_gop(const sc_cost *c, const sc_device *d,
+                              const sc_gwork *w, sc_text *out, sc_err *err)
+{
+    gop_kernels l;
+    if (w->table) {
+        sc_price p;
+        SC_TRY(look_up(w, &p, err));
+        char t[32];
+        sc_unit_print_short(p.seconds, SC_U_TIME, t, sizeof t);
+        sc_text_add(out, "  %-22s %9s  from a table of times\n",
+                    sc_gtype_names[w->op->type], t);
+        return SC_OK;
+    }
+    list(c, w, &l);
+    for (uint32_t i = 0; i < l.n; i++) {
+        if (!l.joined[i]) {
+            sc_cost_explain_kernel(c, d, &l.k[i], out);
+            continue;
+        }
+        sc_price p = price_of(c, d, &l, i);
+        char t[32], b[32];
+        sc_unit_print_short(p.seconds, SC_U_TIME, t, sizeof t);
+        sc_unit_print_short(p.bytes, SC_U_BYTES, b, sizeof b);
+        sc_text_add(out, "  %-22s %9s  %9s  %9s  in another's kernel\n",
+                    l.k[i].name, t, "", b);
+    }
+    return SC_OK;
+}

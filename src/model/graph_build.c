@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* graph_build.c - operators by parts: iteration dims, ports, results. */
+#include "model/graph_build.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define SCOPE_MAX 121
+/* Weights of one operator: weight and bias. */
+#define WEIGHTS 2
+
+void gb_init(gb_graph *b, sc_arena *a, const char *name, const char *sample)
+{
+    *b = (gb_graph){.a = a, .g = {.sample = sample}};
+    b->g.name = sc_strdup(a, name);
+    b->no_memory = !b->g.name;
+}
+
+gb_value gb_wrong(gb_graph *b, const char *name, const char *why)
+{
+    if (!b->wrong) {
+        b->wrong = b->scope ? sc_sprintf(b->a, "%s.%s", b->scope, name)
+                            : sc_strdup(b->a, name);
+        b->why = why;
+    }
+    if (!b->wrong) b->no_memory = true;
+    return SC_NONE;
+}
+
+void gb_scope(gb_graph *b, const char *fmt, ...)
+{
+    char text[SCOPE_MAX];
+    va_list args;
+    va_start(args, fmt);
+    int n = vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    b->scope = NULL;
+    if (n <= 0) return;
+    b->scope = sc_strdup(b->a, text);
+    if (!b->scope) b->no_memory = true;
+}
+
+static bool failed(const gb_graph *b)
+{
+    return b->no_memory || b->wrong;
+}
+
+/* ---- tensors */
+
+static gb_value add_tensor(gb_graph *b, const sc_gtensor *t, unsigned n,
+                           const sc_gdim *dim)
+{
+    if (failed(b)) return SC_NONE;
+    if (n > SC_G_DIMS) return gb_wrong(b, t->name, "too many dims");
+    sc_gtensor *v = sc_grow(b->a, b->g.tensor, b->g.n_tensors, &b->cap_tensors,
+                            128, sizeof *v);
+    if (!v) {
+        b->no_memory = true;
+        return SC_NONE;
+    }
+    b->g.tensor = v;
+    v += b->g.n_tensors;
+    *v = *t;
+    v->n_dim = (uint8_t)n;
+    memcpy(v->dim, dim, n * sizeof *dim);
+    return b->g.n_tensors++;
+}
+
+const sc_gtensor *gb_tensor(const gb_graph *b, gb_value v)
+{
+    return v == SC_NONE ? NULL : &b->g.tensor[v];
+}
+
+uint64_t gb_extent(const gb_graph *b, gb_value v, unsigned dim)
+{
+    const sc_gtensor *t = gb_tensor(b, v);
+    return t && dim < t->n_dim ? t->dim[dim].extent : 0;
+}
+
+gb_value gb_input(gb_graph *b, const char *name, unsigned n_dim,
+                  const sc_gdim *dim, unsigned bytes)
+{
+    sc_gtensor t = {.name = name,
+                    .kind = SC_GT_INPUT,
+                    .bytes = (uint8_t)bytes,
+                    .op = SC_NONE};
+    b->g.n_inputs++;
+    return add_tensor(b, &t, n_dim, dim);
+}
+
+gb_value gb_image(gb_graph *b, unsigned channels, unsigned n, uint64_t side)
+{
+    static const char *const names[] = {"d", "h", "w"};
+    sc_gdim dim[5] = {{"batch", 1, true}, {"c", channels, false}};
+    for (unsigned i = 0; i < n; i++)
+        dim[2 + i] = (sc_gdim){names[3 - n + i], side, false};
+    return gb_input(b, "image", 2 + n, dim, 0);
+}
+
+gb_value gb_labels(gb_graph *b, const char *name, uint64_t per_sample)
+{
+    const sc_gdim dim[] = {{"batch", 1, true}, {"lookups", per_sample, false}};
+    return gb_input(b, name, per_sample > 1 ? 2 : 1, dim, 8);
+}
+
+/* ---- operators */
+
+sc_gop *gb_open(gb_graph *b, const char *name, sc_gtype type, unsigned n_in,
+                const gb_value *in)
+{
+    if (failed(b)) return NULL;
+    for (unsigned i = 0; i < n_in; i++) {
+        if (in[i] < b->g.n_tensors) continue;
+        (void)gb_wrong(b, name, "reads a value that is not there");
+        return NULL;
+    }
+    sc_gop *op =
+        sc_grow(b->a, b->g.op, b->g.n_ops, &b->cap_ops, 64, sizeof *op);
+    if (op) b->g.op = op;
+    if (op) op += b->g.n_ops;
+    sc_gport *port = SC_NEW_N(b->a, sc_gport, n_in + WEIGHTS);
+    const char *path = b->scope ? sc_sprintf(b->a, "%s.%s", b->scope, name)
+                                : sc_strdup(b->a, name);
+    if (!op || !port || !path) {
+        b->no_memory = true;
+        return NULL;
+    }
+    *op = (sc_gop){.path = path,
+                   .type = (uint8_t)type,
+                   .n_in = (uint8_t)n_in,
+                   .in = port,
+                   .weight = port + n_in};
+    for (unsigned i = 0; i < n_in + WEIGHTS; i++)
+        memset(port[i].at, SC_G_NO_ITER, sizeof port[i].at);
+    for (unsigned i = 0; i < n_in; i++) port[i].tensor = in[i];
+    memset(op->out.at, SC_G_NO_ITER, sizeof op->out.at);
+    b->g.n_ops++;
+    return op;
+}
+
+uint8_t gb_iter(sc_gop *op, const char *name, sc_iter_kind kind,
+                uint64_t extent)
+{
+    op->iter[op->n_iter] = (sc_giter){.name = name,
+                                      .kind = (uint8_t)kind,
+                                      .batch = kind == SC_I_BATCH,
+                                      .extent = extent};
+    return op->n_iter++;
+}
+
+void gb_iters_of(sc_gop *op, const sc_gtensor *t)
+{
+    for (unsigned i = 0; i < t->n_dim; i++) {
+        bool batch = t->dim[i].batch;
+        (void)gb_iter(op, t->dim[i].name, batch ? SC_I_BATCH : SC_I_FREE,
+                      t->dim[i].extent);
+    }
+}
+
+void gb_port(sc_gport *p, const uint8_t *at, unsigned n)
+{
+    memcpy(p->at, at, n);
+}
+
+void gb_weight_of(sc_gop *op, gb_value weight, unsigned n, const uint8_t *at)
+{
+    sc_gport *p = &op->weight[op->n_weight++];
+    p->tensor = weight;
+    gb_port(p, at, n);
+}
+
+gb_value gb_weight(gb_graph *b, sc_gop *op, const char *name, unsigned n,
+                   const sc_gdim *dim, const uint8_t *at)
+{
+    sc_gtensor t = {.name = name,
+                    .kind = SC_GT_WEIGHT,
+                    .learns = !b->frozen,
+                    .op = (uint32_t)(op - b->g.op)};
+    gb_value w = add_tensor(b, &t, n, dim);
+    if (w != SC_NONE) gb_weight_of(op, w, n, at);
+    return w;
+}
+
+gb_value gb_close(gb_graph *b, sc_gop *op, unsigned n, const sc_gdim *dim,
+                  const uint8_t *at)
+{
+    sc_gtensor t = {
+        .name = op->path, .kind = SC_GT_VALUE, .op = (uint32_t)(op - b->g.op)};
+    for (unsigned i = 0; i < op->n_in; i++)
+        t.learns |= b->g.tensor[op->in[i].tensor].learns;
+    for (unsigned i = 0; i < op->n_weight; i++)
+        t.learns |= b->g.tensor[op->weight[i].tensor].learns;
+    gb_value v = add_tensor(b, &t, n, dim);
+    op->out.tensor = v;
+    gb_port(&op->out, at, n);
+    return v;
+}
+
+sc_status gb_finish(gb_graph *b, const sc_opgraph **out, sc_err *err)
+{
+    if (b->no_memory) return sc_error_nomem(err);
+    if (b->wrong) {
+        return sc_error(err, SC_EBUG, SC_C_BUG, sc_pos_none(), NULL, "%s: %s",
+                        b->wrong, b->why);
+    }
+    sc_opgraph *g = SC_NEW(b->a, sc_opgraph);
+    if (!g) return sc_error_nomem(err);
+    *g = b->g;
+    for (uint32_t i = 0; i < g->n_tensors; i++) {
+        const sc_gtensor *t = &g->tensor[i];
+        if (t->kind != SC_GT_WEIGHT) continue;
+        double n = sc_gtensor_elements(t, 1.0);
+        g->params += n;
+        if (t->learns) g->learned += n;
+    }
+    SC_TRY(sc_opgraph_check(g, err));
+    *out = g;
+    return SC_OK;
+}

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * graph_build.h - inside model/: writes operator graphs, one call per
+ * operator, shapes inferred.
+ *
+ * A value is the index of its tensor; functions return that of what they make.
+ * After an error (memory, shapes that do not fit) they return SC_NONE, and
+ * accept it: only model_graph_finish() has to be looked at.
+ *
+ * Dims of a value: batch, then c and (d) h w of an image, or names of the
+ * caller's.  docs/model-graph.md has the names of iteration dims.
+ */
+#ifndef MODEL_GRAPH_BUILD_H
+#define MODEL_GRAPH_BUILD_H
+
+#include <stepcast/graph.h> /* SC_NONE */
+#include <stepcast/model_graph.h>
+
+typedef uint32_t gb_value;
+
+typedef struct gb_graph {
+    sc_arena *a;
+    const char *scope; /* prefix of paths; NULL: none */
+    bool frozen;       /* weights made from now on do not learn */
+    bool no_memory;
+    const char *wrong; /* first operator that did not fit */
+    const char *why;
+    sc_opgraph g;
+    uint32_t cap_ops, cap_tensors;
+} gb_graph;
+
+/* A sliding window; fields left 0 are what is usual. */
+typedef struct gb_window {
+    uint32_t k, kw;  /* kernel, and of the last dim where it differs */
+    uint32_t stride; /* 1 */
+    uint32_t pad;
+    uint32_t dilation; /* 1 */
+    uint32_t groups;   /* 1 */
+    bool same;         /* pads by k / 2 in each dim */
+    bool ceil;         /* a last window may hang over (pools) */
+    bool bias;
+} gb_window;
+
+typedef struct gb_dim {
+    const char *name;
+    uint64_t extent;
+    int from; /* of a view: dim of the input whose split it follows; -1: none */
+} gb_dim;
+
+void gb_init(gb_graph *b, sc_arena *a, const char *name, const char *sample);
+/* Counts parameters; `*out` has passed sc_opgraph_check(). */
+sc_status gb_finish(gb_graph *b, const sc_opgraph **out, sc_err *err);
+
+/* Paths of what follows start with this: printf of at most 120 bytes. */
+void gb_scope(gb_graph *b, const char *fmt, ...) SC_PRINTF(2, 3);
+
+/* Data.  `dim[0]` is the batch. */
+gb_value gb_input(gb_graph *b, const char *name, unsigned n_dim,
+                  const sc_gdim *dim, unsigned bytes);
+gb_value gb_image(gb_graph *b, unsigned channels, unsigned n, uint64_t side);
+/* Whole numbers, one or `per_sample` each. */
+gb_value gb_labels(gb_graph *b, const char *name, uint64_t per_sample);
+
+const sc_gtensor *gb_tensor(const gb_graph *b, gb_value v); /* NULL of none */
+uint64_t gb_extent(const gb_graph *b, gb_value v, unsigned dim);
+
+/* ---- layers; graph_layers.c and graph_window.c */
+
+gb_value gb_conv(gb_graph *b, const char *name, gb_value x, uint32_t out,
+                 gb_window w);
+gb_value gb_conv_transposed(gb_graph *b, const char *name, gb_value x,
+                            uint32_t out, gb_window w);
+gb_value gb_pool(gb_graph *b, const char *name, gb_value x, gb_window w);
+/* To `side` positions per dim, the mean over each part. */
+gb_value gb_pool_to(gb_graph *b, const char *name, gb_value x, uint64_t side);
+/* To exactly these positions (NULL: `factor` times as many per dim). */
+gb_value gb_upsample(gb_graph *b, const char *name, gb_value x,
+                     uint32_t factor);
+
+/* x[.., in] -> [.., out]; the new dim has the name of the last of x.  */
+gb_value gb_linear(gb_graph *b, const char *name, gb_value x, uint64_t out,
+                   bool bias);
+
+/* The same with a name for the new dim, and indivisible parts of both.
+ * `weight` != SC_NONE: a weight that is there already. */
+typedef struct gb_product {
+    const char *out_name;
+    uint64_t out;
+    uint32_t in_units, out_units;
+    gb_value weight; /* SC_NONE: one of its own */
+    bool bias;
+} gb_product;
+
+gb_value gb_linear_named(gb_graph *b, const char *name, gb_value x,
+                         const gb_product *p);
+/* [.., m, k] [.., k, n] -> [.., m, n]; `bt`: the second is [.., n, k]. */
+gb_value gb_matmul(gb_graph *b, const char *name, gb_value x, gb_value y,
+                   bool bt);
+gb_value gb_embed(gb_graph *b, const char *name, gb_value ids, uint64_t rows,
+                  uint64_t width, uint32_t lookups);
+
+typedef struct gb_attend {
+    gb_value q, k, v; /* k, v SC_NONE: all in q */
+    uint32_t heads;
+    uint64_t out;           /* width of the result */
+    uint64_t qk_dim, v_dim; /* per head */
+    uint64_t seen;          /* keys per query; 0: all */
+    bool causal;
+} gb_attend;
+
+gb_value gb_attention(gb_graph *b, const char *name, const gb_attend *at);
+
+gb_value gb_batch_norm(gb_graph *b, const char *name, gb_value x);
+/* Over the last dim. */
+gb_value gb_layer_norm(gb_graph *b, const char *name, gb_value x, bool bias);
+/* Over positions and the channels of a group; `groups` 0: one per channel. */
+gb_value gb_group_norm(gb_graph *b, const char *name, gb_value x,
+                       uint32_t groups);
+
+gb_value gb_act(gb_graph *b, const char *name, gb_value x, const char *what);
+gb_value gb_dropout(gb_graph *b, const char *name, gb_value x);
+gb_value gb_softmax(gb_graph *b, const char *name, gb_value x);
+/* Sum or product (`what`); y SC_NONE: of one.  y may lack trailing dims or
+ * have fewer of a dim, where it is broadcast. */
+gb_value gb_elementwise(gb_graph *b, const char *name, gb_value x, gb_value y,
+                        const char *what);
+
+static inline gb_value gb_add(gb_graph *b, const char *name, gb_value x,
+                              gb_value y)
+{
+    return gb_elementwise(b, name, x, y, "sum");
+}
+
+gb_value gb_concat(gb_graph *b, const char *name, const gb_value *v, unsigned n,
+                   unsigned dim);
+/* `extent` elements of a dim; `lead`: the other extents may be less too. */
+gb_value gb_slice(gb_graph *b, const char *name, gb_value x, unsigned dim,
+                  uint64_t extent);
+gb_value gb_view(gb_graph *b, const char *name, gb_value x, const gb_dim *dim,
+                 unsigned n, bool copy);
+/* [batch, c, ..] -> [batch, c * ..] */
+gb_value gb_flatten(gb_graph *b, const char *name, gb_value x);
+/* Mean loss of a sample's predictions against `target`; the last dim is whole
+ * (`reduce`: may be divided). */
+gb_value gb_loss(gb_graph *b, const char *name, gb_value x, gb_value target,
+                 bool reduce);
+
+/* ---- operators by parts, for what has no function */
+
+sc_gop *gb_open(gb_graph *b, const char *name, sc_gtype type, unsigned n_in,
+                const gb_value *in);
+uint8_t gb_iter(sc_gop *op, const char *name, sc_iter_kind kind,
+                uint64_t extent);
+/* Iteration dims of the dims of a tensor, batch first: FREE but the batch. */
+void gb_iters_of(sc_gop *op, const sc_gtensor *t);
+void gb_port(sc_gport *p, const uint8_t *at, unsigned n);
+/* Weights of an operator, in order. */
+gb_value gb_weight(gb_graph *b, sc_gop *op, const char *name, unsigned n,
+                   const sc_gdim *dim, const uint8_t *at);
+void gb_weight_of(sc_gop *op, gb_value weight, unsigned n, const uint8_t *at);
+/* The result: `at` and extents as the port says. */
+gb_value gb_close(gb_graph *b, sc_gop *op, unsigned n, const sc_gdim *dim,
+                  const uint8_t *at);
+gb_value gb_wrong(gb_graph *b, const char *name, const char *why);
+
+#endif

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* graph_check.c - what holds of every operator graph, and what its parts add
+ * up to. */
+#include <stepcast/graph.h> /* SC_NONE */
+#include <stepcast/model_graph.h>
+
+#include <math.h>
+#include <string.h>
+
+const char *const sc_gtype_names[] = {
+    "linear", "matmul",    "conv",       "conv-transposed",
+    "embed",  "attention", "batch-norm", "norm",
+    "act",    "softmax",   "dropout",    "elementwise",
+    "pool",   "upsample",  "concat",     "slice",
+    "view",   "loss",      NULL};
+
+double sc_gtensor_elements(const sc_gtensor *t, double samples)
+{
+    double n = 1.0;
+    for (unsigned i = 0; i < t->n_dim; i++)
+        n *= (double)t->dim[i].extent * (t->dim[i].batch ? samples : 1.0);
+    return n;
+}
+
+double sc_giter_extent(const sc_giter *it, double samples)
+{
+    return (double)it->extent * (it->batch ? samples : 1.0);
+}
+
+int sc_gop_iter(const sc_gop *op, const char *name)
+{
+    for (int i = 0; i < op->n_iter; i++)
+        if (strcmp(op->iter[i].name, name) == 0) return i;
+    bool in = strcmp(name, "in") == 0;
+    if ((!in && strcmp(name, "out") != 0) || op->n_weight == 0) return -1;
+    for (unsigned k = 0; k < SC_G_DIMS; k++) {
+        uint8_t at = op->weight[0].at[k];
+        if (at == SC_G_NO_ITER) continue;
+        bool made = memchr(op->out.at, at, SC_G_DIMS) != NULL;
+        if (made != in && op->iter[at].kind != SC_I_OPAQUE) return at;
+    }
+    return -1;
+}
+
+/* What learns beside the first; heads of attention come as one value or as
+ * three, for the same two products per product of the forward pass. */
+static double backward_passes(const sc_opgraph *g, const sc_gop *op)
+{
+    double n = 0.0;
+    for (unsigned i = 0; i < op->n_in; i++)
+        n += g->tensor[op->in[i].tensor].learns ? 1.0 : 0.0;
+    if (op->type == SC_G_ATTENTION) return n > 0.0 ? 2.0 : 0.0;
+    bool weight = op->n_weight && g->tensor[op->weight[0].tensor].learns;
+    return n + (weight ? 1.0 : 0.0);
+}
+
+double sc_opgraph_flops(const sc_opgraph *g, double samples, bool forward_only)
+{
+    double sum = 0.0;
+    for (uint32_t i = 0; i < g->n_ops; i++) {
+        const sc_gop *op = &g->op[i];
+        double passes = forward_only ? 1.0 : 1.0 + backward_passes(g, op);
+        sum += passes * op->flops;
+    }
+    return sum * samples;
+}
+
+/* ---- checks */
+
+typedef struct where {
+    const sc_opgraph *g;
+    sc_err *err;
+} where;
+
+static sc_status broken(const where *w, const char *path, const char *what)
+{
+    return sc_error(w->err, SC_EBUG, SC_C_BUG, sc_pos_none(), NULL,
+                    "graph %.60s, %.100s: %s", w->g->name ? w->g->name : "?",
+                    path ? path : "?", what);
+}
+
+static sc_status check_tensor(const where *w, const sc_gtensor *t)
+{
+    if (!t->name) return broken(w, NULL, "a tensor without a name");
+    if (t->kind > SC_GT_VALUE) return broken(w, t->name, "kind of tensor");
+    if (t->n_dim > SC_G_DIMS) return broken(w, t->name, "too many dims");
+    if ((t->op == SC_NONE) != (t->kind == SC_GT_INPUT))
+        return broken(w, t->name, "an input is made by nothing, else is");
+    if (t->op != SC_NONE && t->op >= w->g->n_ops)
+        return broken(w, t->name, "made by an operator that is not there");
+    if (t->kind == SC_GT_INPUT && t->learns)
+        return broken(w, t->name, "data that learns");
+    for (unsigned i = 0; i < t->n_dim; i++) {
+        if (!t->dim[i].name || t->dim[i].extent == 0)
+            return broken(w, t->name, "a dim without a name or an extent");
+        if (t->dim[i].batch && t->kind == SC_GT_WEIGHT)
+            return broken(w, t->name, "a weight per sample");
+    }
+    if (!isfinite(sc_gtensor_elements(t, 1.0)))
+        return broken(w, t->name, "too many elements");
+    return SC_OK;
+}
+
+static sc_status check_port(const where *w, const sc_gop *op, const sc_gport *p,
+                            bool weight)
+{
+    if (p->tensor >= w->g->n_tensors)
+        return broken(w, op->path, "uses a tensor that is not there");
+    const sc_gtensor *t = &w->g->tensor[p->tensor];
+    if (weight != (t->kind == SC_GT_WEIGHT))
+        return broken(w, op->path, "a weight among values, or the reverse");
+    for (unsigned i = 0; i < SC_G_DIMS; i++) {
+        uint8_t at = p->at[i];
+        if (at == SC_G_NO_ITER) {
+            if (i < t->n_dim && t->dim[i].batch)
+                return broken(w, op->path, "a batch dim that nothing indexes");
+            continue;
+        }
+        if (i >= t->n_dim || at >= op->n_iter)
+            return broken(w, op->path, "a port has dims that are not there");
+        if (t->dim[i].batch != op->iter[at].batch)
+            return broken(w, op->path, "batch dims do not meet");
+        if (memchr(p->at, at, i))
+            return broken(w, op->path, "an iteration dim indexes two dims");
+    }
+    return SC_OK;
+}
+
+static sc_status check_op(const where *w, uint32_t i)
+{
+    const sc_gop *op = &w->g->op[i];
+    if (!op->path) return broken(w, NULL, "an operator without a path");
+    if (op->type >= SC_N_GTYPES) return broken(w, op->path, "type");
+    if (op->n_iter > SC_G_ITERS) return broken(w, op->path, "iteration dims");
+    for (unsigned k = 0; k < op->n_iter; k++) {
+        const sc_giter *it = &op->iter[k];
+        if (!it->name || it->extent == 0 || it->kind > SC_I_OPAQUE)
+            return broken(w, op->path, "an iteration dim is not complete");
+        if (it->units > it->extent)
+            return broken(w, op->path, "more parts than elements");
+        for (unsigned j = 0; j < k; j++) {
+            if (strcmp(op->iter[j].name, it->name) == 0)
+                return broken(w, op->path, "two iteration dims of one name");
+        }
+    }
+    for (unsigned k = 0; k < op->n_in; k++) {
+        SC_TRY(check_port(w, op, &op->in[k], false));
+        uint32_t made = w->g->tensor[op->in[k].tensor].op;
+        if (made != SC_NONE && made >= i)
+            return broken(w, op->path, "reads what is made later");
+    }
+    for (unsigned k = 0; k < op->n_weight; k++) {
+        SC_TRY(check_port(w, op, &op->weight[k], true));
+        if (w->g->tensor[op->weight[k].tensor].op > i)
+            return broken(w, op->path, "a weight's first use is not this");
+    }
+    SC_TRY(check_port(w, op, &op->out, false));
+    if (w->g->tensor[op->out.tensor].op != i)
+        return broken(w, op->path, "its result is made by another");
+    bool works = op->type <= SC_G_ATTENTION;
+    if (!(op->flops >= 0.0) || isinf(op->flops) || (op->flops > 0 && !works))
+        return broken(w, op->path, "FLOP");
+    return SC_OK;
+}
+
+sc_status sc_opgraph_check(const sc_opgraph *g, sc_err *err)
+{
+    where w = {g, err};
+    uint32_t inputs = 0;
+    double params = 0.0, learned = 0.0;
+    for (uint32_t i = 0; i < g->n_tensors; i++) {
+        const sc_gtensor *t = &g->tensor[i];
+        SC_TRY(check_tensor(&w, t));
+        double n = t->kind == SC_GT_WEIGHT ? sc_gtensor_elements(t, 1.0) : 0.0;
+        inputs += t->kind == SC_GT_INPUT;
+        params += n;
+        learned += t->learns ? n : 0.0;
+    }
+    if (inputs != g->n_inputs) return broken(&w, NULL, "number of inputs");
+    if (fabs(params - g->params) > 0.5 || fabs(learned - g->learned) > 0.5)
+        return broken(&w, NULL, "number of parameters");
+    for (uint32_t i = 0; i < g->n_ops; i++) SC_TRY(check_op(&w, i));
+    return SC_OK;
+}

@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* graph_layers.c - operators without a window. */
+#include "model/graph_build.h"
+
+#include <string.h>
+
+static const uint8_t same[SC_G_DIMS] = {0, 1, 2, 3, 4, 5};
+
+/* ---- products */
+
+static sc_giter *units(sc_gop *op, uint8_t at, uint32_t n)
+{
+    op->iter[at].units = n == op->iter[at].extent ? 0 : n;
+    return &op->iter[at];
+}
+
+/* Iteration dims of all dims of `t` but the last `n`: batch, then free. */
+static unsigned leading(sc_gop *op, const sc_gtensor *t, unsigned n)
+{
+    sc_gtensor some = *t;
+    some.n_dim = (uint8_t)(t->n_dim - n);
+    gb_iters_of(op, &some);
+    return some.n_dim;
+}
+
+gb_value gb_linear_named(gb_graph *b, const char *name, gb_value x,
+                         const gb_product *p)
+{
+    sc_gop *op = gb_open(b, name, SC_G_LINEAR, 1, &x);
+    if (!op) return SC_NONE;
+    sc_gtensor t = *gb_tensor(b, x);
+    if (t.n_dim < 2) return gb_wrong(b, name, "nothing to multiply");
+    unsigned n = leading(op, &t, 1);
+    sc_gdim *last = &t.dim[n];
+    uint64_t in = last->extent;
+    const char *in_name = p->out_name ? last->name : "in";
+    const char *out_name = p->out_name ? p->out_name : "out";
+    const sc_gdim weight[] = {{out_name, p->out, false}, {in_name, in, false}};
+    if (strcmp(in_name, out_name) == 0) in_name = "in", out_name = "out";
+    uint8_t from = gb_iter(op, in_name, SC_I_REDUCE, in);
+    uint8_t to = gb_iter(op, out_name, SC_I_FREE, p->out);
+    if (p->in_units) (void)units(op, from, p->in_units);
+    if (p->out_units) (void)units(op, to, p->out_units);
+    const uint8_t ws[] = {to, from};
+    uint8_t at[SC_G_DIMS];
+    memcpy(at, same, sizeof at);
+    at[n] = from;
+    gb_port(&op->in[0], at, t.n_dim);
+    if (p->weight == SC_NONE) {
+        (void)gb_weight(b, op, "weight", 2, weight, ws);
+    } else {
+        gb_weight_of(op, p->weight, 2, ws);
+    }
+    if (p->bias) (void)gb_weight(b, op, "bias", 1, weight, ws);
+    double rows = 1.0;
+    for (unsigned i = 0; i < n; i++) rows *= (double)t.dim[i].extent;
+    op->flops = 2.0 * rows * (double)in * (double)p->out;
+    at[n] = to;
+    last->extent = p->out;
+    if (p->out_name) last->name = p->out_name;
+    return gb_close(b, op, t.n_dim, t.dim, at);
+}
+
+gb_value gb_linear(gb_graph *b, const char *name, gb_value x, uint64_t out,
+                   bool bias)
+{
+    gb_product p = {.out = out, .weight = SC_NONE, .bias = bias};
+    return gb_linear_named(b, name, x, &p);
+}
+
+gb_value gb_matmul(gb_graph *b, const char *name, gb_value x, gb_value y,
+                   bool bt)
+{
+    const gb_value in[] = {x, y};
+    sc_gop *op = gb_open(b, name, SC_G_MATMUL, 2, in);
+    if (!op) return SC_NONE;
+    sc_gtensor t = *gb_tensor(b, x);
+    const sc_gtensor *u = gb_tensor(b, y);
+    unsigned d = t.n_dim;
+    if (d < 3 || u->n_dim != d ||
+        u->dim[bt ? d - 1 : d - 2].extent != t.dim[d - 1].extent)
+        return gb_wrong(b, name, "the factors of a product do not fit");
+    unsigned n = leading(op, &t, 2);
+    sc_gdim cols = u->dim[bt ? d - 2 : d - 1];
+    uint8_t m = gb_iter(op, "m", SC_I_FREE, t.dim[n].extent);
+    uint8_t c = gb_iter(op, "n", SC_I_FREE, cols.extent);
+    uint8_t k = gb_iter(op, "k", SC_I_REDUCE, t.dim[d - 1].extent);
+    uint8_t xs[SC_G_DIMS], ys[SC_G_DIMS];
+    memcpy(xs, same, sizeof xs);
+    memcpy(ys, same, sizeof ys);
+    xs[n] = m;
+    xs[n + 1] = k;
+    ys[n] = bt ? c : k;
+    ys[n + 1] = bt ? k : c;
+    gb_port(&op->in[0], xs, d);
+    gb_port(&op->in[1], ys, d);
+    op->flops = 2.0 * sc_gtensor_elements(&t, 1.0) * (double)cols.extent;
+    t.dim[d - 1] = cols;
+    if (strcmp(cols.name, t.dim[n].name) == 0) t.dim[d - 1].name = "n";
+    xs[n + 1] = c;
+    return gb_close(b, op, d, t.dim, xs);
+}
+
+/* Vocabulary-parallel: each rank adds the rows that it has. */
+gb_value gb_embed(gb_graph *b, const char *name, gb_value ids, uint64_t rows,
+                  uint64_t width, uint32_t lookups)
+{
+    sc_gop *op = gb_open(b, name, SC_G_EMBED, 1, &ids);
+    if (!op) return SC_NONE;
+    sc_gtensor t = *gb_tensor(b, ids);
+    unsigned n = leading(op, &t, lookups > 1 ? 1 : 0);
+    uint8_t at[SC_G_DIMS];
+    memcpy(at, same, sizeof at);
+    if (lookups > 1) at[n] = gb_iter(op, "lookups", SC_I_OPAQUE, lookups);
+    gb_port(&op->in[0], at, t.n_dim);
+    const sc_gdim table[] = {{"vocab", rows, false}, {"hidden", width, false}};
+    const uint8_t ws[] = {gb_iter(op, "vocab", SC_I_REDUCE, rows),
+                          gb_iter(op, "hidden", SC_I_FREE, width)};
+    (void)gb_weight(b, op, "weight", 2, table, ws);
+    op->lookups = lookups;
+    t.dim[n] = table[1];
+    at[n] = ws[1];
+    return gb_close(b, op, n + 1, t.dim, at);
+}
+
+/* One value holds queries, keys and values: positions are whole.  Of three,
+ * queries may be divided. */
+gb_value gb_attention(gb_graph *b, const char *name, const gb_attend *w)
+{
+    const gb_value in[] = {w->q, w->k, w->v};
+    bool one = w->k == SC_NONE;
+    sc_gop *op = gb_open(b, name, SC_G_ATTENTION, one ? 1 : 3, in);
+    if (!op) return SC_NONE;
+    sc_gtensor t = *gb_tensor(b, w->q);
+    if (t.n_dim != 3) return gb_wrong(b, name, "attention of what has no rows");
+    gb_iters_of(op, &t);
+    if (one) op->iter[1].kind = SC_I_OPAQUE;
+    op->iter[2].extent = w->out;
+    (void)units(op, 2, w->heads);
+    gb_port(&op->in[0], same, 3);
+    uint64_t keys = gb_extent(b, in[one ? 0 : 1], 1);
+    if (!one) {
+        const uint8_t at[] = {0, gb_iter(op, "keys", SC_I_OPAQUE, keys), 2};
+        gb_port(&op->in[1], at, 3);
+        gb_port(&op->in[2], at, 3);
+    }
+    uint64_t seen = w->seen && w->seen < keys ? w->seen : keys;
+    op->causal = w->causal;
+    op->flops = 2.0 * (double)w->heads * (double)(w->qk_dim + w->v_dim) *
+                (double)t.dim[1].extent * (double)seen;
+    t.dim[2].extent = w->out;
+    return gb_close(b, op, 3, t.dim, same);
+}
+
+/* ---- norms */
+
+static void scale_and_shift(gb_graph *b, sc_gop *op, uint8_t at, bool bias)
+{
+    const sc_gdim dim = {op->iter[at].name, op->iter[at].extent, false};
+    (void)gb_weight(b, op, "weight", 1, &dim, &at);
+    if (bias) (void)gb_weight(b, op, "bias", 1, &dim, &at);
+}
+
+static sc_gop *open_same(gb_graph *b, const char *name, sc_gtype type,
+                         gb_value x, sc_gtensor *t)
+{
+    sc_gop *op = gb_open(b, name, type, 1, &x);
+    if (!op) return NULL;
+    *t = *gb_tensor(b, x);
+    gb_iters_of(op, t);
+    gb_port(&op->in[0], same, t->n_dim);
+    return op;
+}
+
+/* Every rank takes the statistics of its own samples, but of all positions. */
+gb_value gb_batch_norm(gb_graph *b, const char *name, gb_value x)
+{
+    sc_gtensor t;
+    sc_gop *op = open_same(b, name, SC_G_BATCH_NORM, x, &t);
+    if (!op) return SC_NONE;
+    for (unsigned i = 2; i < t.n_dim; i++) op->iter[i].kind = SC_I_REDUCE;
+    scale_and_shift(b, op, 1, true);
+    return gb_close(b, op, t.n_dim, t.dim, same);
+}
+
+gb_value gb_layer_norm(gb_graph *b, const char *name, gb_value x, bool bias)
+{
+    sc_gtensor t;
+    sc_gop *op = open_same(b, name, SC_G_NORM, x, &t);
+    if (!op) return SC_NONE;
+    uint8_t last = (uint8_t)(t.n_dim - 1);
+    op->iter[last].kind = SC_I_OPAQUE;
+    scale_and_shift(b, op, last, bias);
+    return gb_close(b, op, t.n_dim, t.dim, same);
+}
+
+gb_value gb_group_norm(gb_graph *b, const char *name, gb_value x,
+                       uint32_t groups)
+{
+    sc_gtensor t;
+    sc_gop *op = open_same(b, name, SC_G_NORM, x, &t);
+    if (!op) return SC_NONE;
+    if (groups) (void)units(op, 1, groups);
+    for (unsigned i = 2; i < t.n_dim; i++) op->iter[i].kind = SC_I_OPAQUE;
+    scale_and_shift(b, op, 1, true);
+    return gb_close(b, op, t.n_dim, t.dim, same);
+}
+
+/* ---- element by element */
+
+static gb_value pointwise(gb_graph *b, const char *name, sc_gtype type,
+                          gb_value x, const char *detail)
+{
+    sc_gtensor t;
+    sc_gop *op = open_same(b, name, type, x, &t);
+    if (!op) return SC_NONE;
+    op->detail = detail;
+    if (type == SC_G_SOFTMAX) op->iter[t.n_dim - 1].kind = SC_I_OPAQUE;
+    return gb_close(b, op, t.n_dim, t.dim, same);
+}
+
+gb_value gb_act(gb_graph *b, const char *name, gb_value x, const char *what)
+{
+    return pointwise(b, name, SC_G_ACT, x, what);
+}
+
+gb_value gb_dropout(gb_graph *b, const char *name, gb_value x)
+{
+    return pointwise(b, name, SC_G_DROPOUT, x, NULL);
+}
+
+gb_value gb_softmax(gb_graph *b, const char *name, gb_value x)
+{
+    return pointwise(b, name, SC_G_SOFTMAX, x, NULL);
+}
+
+gb_value gb_elementwise(gb_graph *b, const char *name, gb_value x, gb_value y,
+                        const char *what)
+{
+    if (y == SC_NONE) return pointwise(b, name, SC_G_ELEMENTWISE, x, what);
+    const gb_value in[] = {x, y};
+    sc_gop *op = gb_open(b, name, SC_G_ELEMENTWISE, 2, in);
+    if (!op) return SC_NONE;
+    sc_gtensor t = *gb_tensor(b, x);
+    const sc_gtensor *u = gb_tensor(b, y);
+    gb_iters_of(op, &t);
+    gb_port(&op->in[0], same, t.n_dim);
+    for (unsigned i = 0; i < u->n_dim; i++) {
+        bool whole = i < t.n_dim && u->dim[i].extent == t.dim[i].extent;
+        if (i >= t.n_dim || (!whole && u->dim[i].extent != 1))
+            return gb_wrong(b, name, "the terms do not fit");
+        if (whole) op->in[1].at[i] = (uint8_t)i;
+    }
+    op->detail = what;
+    return gb_close(b, op, t.n_dim, t.dim, same);
+}
+
+/* ---- moves */
+
+gb_value gb_concat(gb_graph *b, const char *name, const gb_value *v, unsigned n,
+                   unsigned dim)
+{
+    sc_gop *op = gb_open(b, name, SC_G_CONCAT, n, v);
+    if (!op) return SC_NONE;
+    sc_gtensor t = *gb_tensor(b, v[0]);
+    uint64_t sum = 0;
+    for (unsigned i = 0; i < n; i++) {
+        const sc_gtensor *u = gb_tensor(b, v[i]);
+        bool fits = u->n_dim == t.n_dim && dim < t.n_dim;
+        for (unsigned k = 0; fits && k < t.n_dim; k++)
+            fits = k == dim || u->dim[k].extent == t.dim[k].extent;
+        if (!fits) return gb_wrong(b, name, "the parts do not fit");
+        sum += u->dim[dim].extent;
+        gb_port(&op->in[i], same, t.n_dim);
+    }
+    t.dim[dim].extent = sum;
+    gb_iters_of(op, &t);
+    op->iter[dim].kind = SC_I_OPAQUE;
+    return gb_close(b, op, t.n_dim, t.dim, same);
+}
+
+gb_value gb_slice(gb_graph *b, const char *name, gb_value x, unsigned dim,
+                  uint64_t extent)
+{
+    sc_gtensor t;
+    sc_gop *op = open_same(b, name, SC_G_SLICE, x, &t);
+    if (!op) return SC_NONE;
+    if (dim >= t.n_dim || extent == 0 || extent > t.dim[dim].extent)
+        return gb_wrong(b, name, "a slice of more than there is");
+    t.dim[dim].extent = op->iter[dim].extent = extent;
+    op->iter[dim].kind = SC_I_OPAQUE;
+    return gb_close(b, op, t.n_dim, t.dim, same);
+}
+
+gb_value gb_view(gb_graph *b, const char *name, gb_value x, const gb_dim *dim,
+                 unsigned n, bool copy)
+{
+    sc_gtensor t;
+    sc_gop *op = open_same(b, name, SC_G_VIEW, x, &t);
+    if (!op) return SC_NONE;
+    if (n > SC_G_DIMS) return gb_wrong(b, name, "too many dims");
+    bool kept[SC_G_DIMS] = {false};
+    sc_gdim out[SC_G_DIMS];
+    uint8_t at[SC_G_DIMS];
+    double after = 1.0;
+    for (unsigned i = 0; i < n; i++) {
+        int from = dim[i].from;
+        bool batch = from >= 0 && t.dim[from].batch;
+        out[i] = (sc_gdim){dim[i].name, dim[i].extent, batch};
+        at[i] = from < 0 ? SC_G_NO_ITER : (uint8_t)from;
+        after *= (double)dim[i].extent;
+        if (from < 0) continue;
+        kept[from] = true;
+        /* what has fewer elements on one side is cut there */
+        if (dim[i].extent < op->iter[from].extent)
+            op->iter[from].units = (uint32_t)dim[i].extent;
+    }
+    if (after != sc_gtensor_elements(&t, 1.0))
+        return gb_wrong(b, name, "a view of other bytes");
+    for (unsigned i = 0; i < t.n_dim; i++)
+        if (!kept[i]) op->iter[i].kind = SC_I_OPAQUE;
+    op->copy = copy;
+    return gb_close(b, op, n, out, at);
+}
+
+gb_value gb_flatten(gb_graph *b, const char *name, gb_value x)
+{
+    const sc_gtensor *t = gb_tensor(b, x);
+    if (!t || t->n_dim < 2) return gb_wrong(b, name, "nothing to flatten");
+    const gb_dim dim[] = {
+        {"batch", 1, 0},
+        {t->dim[1].name, (uint64_t)sc_gtensor_elements(t, 1.0), 1}};
+    return gb_view(b, name, x, dim, 2, false);
+}
+
+gb_value gb_loss(gb_graph *b, const char *name, gb_value x, gb_value target,
+                 bool reduce)
+{
+    const gb_value in[] = {x, target};
+    sc_gop *op = gb_open(b, name, SC_G_LOSS, 2, in);
+    if (!op) return SC_NONE;
+    sc_gtensor t = *gb_tensor(b, x);
+    gb_iters_of(op, &t);
+    unsigned n = t.n_dim - 1U;
+    op->iter[n].kind = reduce ? SC_I_REDUCE : SC_I_OPAQUE;
+    gb_port(&op->in[0], same, t.n_dim);
+    const sc_gtensor *u = gb_tensor(b, target);
+    for (unsigned i = 0; i < u->n_dim; i++)
+        if (i < t.n_dim && u->dim[i].extent == t.dim[i].extent)
+            op->in[1].at[i] = (uint8_t)i;
+    return gb_close(b, op, n, t.dim, same);
+}

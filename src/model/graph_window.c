@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* graph_window.c - operators with a sliding window: convolutions, pools,
+ * upsampling. */
+#include "model/graph_build.h"
+
+#include <string.h>
+
+/* Positions have 1 to 3 dims, of these names. */
+static const char *const at_names[] = {"od", "oh", "ow"};
+static const char *const kernel_names[] = {"kd", "kh", "kw"};
+
+/* What a window makes of the positions of its input. */
+typedef struct shape {
+    unsigned n; /* position dims */
+    sc_gdim dim[SC_G_DIMS];
+    uint64_t kernel[3], points, taps; /* products of extents */
+} shape;
+
+static gb_window usual(gb_window w)
+{
+    if (!w.kw) w.kw = w.k;
+    if (!w.stride) w.stride = 1;
+    if (!w.dilation) w.dilation = 1;
+    if (!w.groups) w.groups = 1;
+    return w;
+}
+
+static uint64_t slid(uint64_t in, uint64_t k, const gb_window *w)
+{
+    uint64_t span = (k - 1) * w->dilation + 1;
+    uint64_t pad = w->same ? span / 2 : w->pad;
+    uint64_t room = in + 2 * pad;
+    if (room < span) return 0;
+    uint64_t out = (room - span + (w->ceil ? w->stride - 1 : 0)) / w->stride;
+    /* the last window has to start in the input or the padding before it */
+    if (w->ceil && out * w->stride >= in + pad) out--;
+    return out + 1;
+}
+
+static bool window_shape(gb_graph *b, const char *name, gb_value x,
+                         const gb_window *w, bool transposed, shape *s)
+{
+    const sc_gtensor *t = gb_tensor(b, x);
+    if (!t) return false;
+    *s = (shape){.points = 1, .taps = 1};
+    bool fits = t->n_dim >= 3 && t->n_dim <= 5 && t->dim[0].batch;
+    if (fits) s->n = t->n_dim - 2U;
+    memcpy(s->dim, t->dim, sizeof s->dim);
+    for (unsigned i = 0; i < s->n && fits; i++) {
+        uint64_t in = t->dim[2 + i].extent, k = i + 1 == s->n ? w->kw : w->k;
+        uint64_t out =
+            transposed ? (in - 1) * w->stride + k - 2 * w->pad : slid(in, k, w);
+        fits = out > 0 && out < UINT32_MAX;
+        s->dim[2 + i].extent = out;
+        s->kernel[i] = k;
+        s->points *= transposed ? in : out;
+        s->taps *= k;
+    }
+    if (!fits) (void)gb_wrong(b, name, "the window does not fit its input");
+    return fits;
+}
+
+static const char *describe(gb_graph *b, const shape *s, const gb_window *w)
+{
+    sc_text t;
+    sc_text_init(&t);
+    for (unsigned i = 0; i < s->n; i++)
+        sc_text_add(&t, "%s%u", i ? "x" : "", (unsigned)s->kernel[i]);
+    if (w->stride > 1) sc_text_add(&t, ", stride %u", w->stride);
+    if (w->dilation > 1) sc_text_add(&t, ", dilation %u", w->dilation);
+    if (w->groups > 1) sc_text_add(&t, ", %u groups", w->groups);
+    const char *text = t.failed ? NULL : sc_strdup(b->a, t.buf);
+    if (!text) b->no_memory = true;
+    sc_text_free(&t);
+    return text;
+}
+
+/* Iteration dims batch, (group), out, in, positions, kernel; of the ports, the
+ * channels are indexed by the group where there are several. */
+static gb_value convolve(gb_graph *b, const char *name, gb_value x,
+                         uint32_t out, gb_window w, bool transposed)
+{
+    shape s;
+    w = usual(w);
+    if (!window_shape(b, name, x, &w, transposed, &s)) return SC_NONE;
+    uint64_t in = s.dim[1].extent;
+    if (in % w.groups || out % w.groups || out == 0)
+        return gb_wrong(b, name, "groups do not divide the channels");
+    sc_gop *op =
+        gb_open(b, name, transposed ? SC_G_CONV_TRANSPOSED : SC_G_CONV, 1, &x);
+    if (!op) return SC_NONE;
+    bool some = w.groups > 1;
+    sc_iter_kind split = some ? SC_I_OPAQUE : SC_I_FREE;
+    uint8_t batch = gb_iter(op, "batch", SC_I_BATCH, 1), group = 0;
+    if (some) group = gb_iter(op, "group", SC_I_FREE, w.groups);
+    uint8_t to = gb_iter(op, "out", split, out / w.groups);
+    uint8_t from =
+        gb_iter(op, "in", some ? SC_I_OPAQUE : SC_I_REDUCE, in / w.groups);
+    uint8_t xs[SC_G_DIMS] = {batch, some ? group : from};
+    uint8_t ys[SC_G_DIMS] = {batch, some ? group : to};
+    uint8_t ws[SC_G_DIMS] = {ys[1], from};
+    for (unsigned i = 0; i < s.n; i++)
+        xs[2 + i] = ys[2 + i] = gb_iter(op, at_names[3 - s.n + i], SC_I_OPAQUE,
+                                        s.dim[2 + i].extent);
+    sc_gdim weight[5] = {{"out", out, false}, {"in", in / w.groups, false}};
+    for (unsigned i = 0; i < s.n; i++) {
+        const char *k = kernel_names[3 - s.n + i];
+        weight[2 + i] = (sc_gdim){k, s.kernel[i], false};
+        ws[2 + i] = gb_iter(op, k, SC_I_OPAQUE, s.kernel[i]);
+    }
+    gb_port(&op->in[0], xs, 2 + s.n);
+    (void)gb_weight(b, op, "weight", 2 + s.n, weight, ws);
+    if (w.bias) (void)gb_weight(b, op, "bias", 1, weight, ws);
+    op->detail = describe(b, &s, &w);
+    op->flops = 2.0 * (double)out * (double)(in / w.groups) * (double)s.taps *
+                (double)s.points;
+    s.dim[1].extent = out;
+    return gb_close(b, op, 2 + s.n, s.dim, ys);
+}
+
+gb_value gb_conv(gb_graph *b, const char *name, gb_value x, uint32_t out,
+                 gb_window w)
+{
+    return convolve(b, name, x, out, w, false);
+}
+
+gb_value gb_conv_transposed(gb_graph *b, const char *name, gb_value x,
+                            uint32_t out, gb_window w)
+{
+    return convolve(b, name, x, out, w, true);
+}
+
+/* Channels are independent, positions need their neighbours. */
+static gb_value per_channel(gb_graph *b, const char *name, sc_gtype type,
+                            gb_value x, const shape *s, bool neighbours,
+                            const char *detail)
+{
+    static const uint8_t same[SC_G_DIMS] = {0, 1, 2, 3, 4, 5};
+    sc_gop *op = gb_open(b, name, type, 1, &x);
+    if (!op) return SC_NONE;
+    (void)gb_iter(op, "batch", SC_I_BATCH, 1);
+    (void)gb_iter(op, s->dim[1].name, SC_I_FREE, s->dim[1].extent);
+    for (unsigned i = 0; i < s->n; i++)
+        (void)gb_iter(op, at_names[3 - s->n + i],
+                      neighbours ? SC_I_OPAQUE : SC_I_FREE,
+                      s->dim[2 + i].extent);
+    op->detail = detail;
+    gb_port(&op->in[0], same, 2 + s->n);
+    return gb_close(b, op, 2 + s->n, s->dim, same);
+}
+
+gb_value gb_pool(gb_graph *b, const char *name, gb_value x, gb_window w)
+{
+    shape s;
+    w = usual(w);
+    if (!window_shape(b, name, x, &w, false, &s)) return SC_NONE;
+    return per_channel(b, name, SC_G_POOL, x, &s, true, describe(b, &s, &w));
+}
+
+gb_value gb_pool_to(gb_graph *b, const char *name, gb_value x, uint64_t side)
+{
+    shape s;
+    gb_window w = usual((gb_window){.k = 1});
+    if (!window_shape(b, name, x, &w, false, &s)) return SC_NONE;
+    for (unsigned i = 0; i < s.n; i++) s.dim[2 + i].extent = side;
+    return per_channel(b, name, SC_G_POOL, x, &s, true, "adaptive");
+}
+
+gb_value gb_upsample(gb_graph *b, const char *name, gb_value x, uint32_t factor)
+{
+    shape s;
+    gb_window w = usual((gb_window){.k = 1});
+    if (!window_shape(b, name, x, &w, false, &s)) return SC_NONE;
+    for (unsigned i = 0; i < s.n; i++) s.dim[2 + i].extent *= factor;
+    return per_channel(b, name, SC_G_UPSAMPLE, x, &s, false, "nearest");
+}

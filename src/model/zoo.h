@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* zoo.h - inside model/: the networks, one function each (zoo_*.c). */
+#ifndef MODEL_ZOO_H
+#define MODEL_ZOO_H
+
+#include "model/graph_build.h"
+
+void zoo_alexnet(gb_graph *b);
+void zoo_vgg19(gb_graph *b);
+void zoo_resnet50(gb_graph *b);
+
+/* conv, batch norm, relu: parts of a path of their own. */
+gb_value zoo_conv_norm_relu(gb_graph *b, const char *const names[3], gb_value x,
+                            uint32_t out, gb_window w);
+/* The last layer's loss against one class per sample. */
+void zoo_class_loss(gb_graph *b, gb_value x);
+
+#endif

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * layout.h - the one comparison of layouts, for blocks and for graphs: which
+ * collectives turn how a tensor lies on a mesh into how it shall lie.
+ */
+#ifndef PLAN_LAYOUT_H
+#define PLAN_LAYOUT_H
+
+#include <stepcast/coll.h>
+#include <stepcast/plan_strategy.h>
+
+#define LAYOUT_DIMS 10
+
+typedef struct layout {
+    sc_axes shard[LAYOUT_DIMS]; /* axes of each dim, outermost first */
+    uint32_t partial;           /* bit per axis: values are partial sums */
+} layout;
+
+typedef struct layout_mesh {
+    uint32_t n_axes;                   /* at most SC_MESH_AXES */
+    uint32_t size[SC_MESH_AXES];       /* per axis; of 1 or less: no axis */
+    uint8_t inner_first[SC_MESH_AXES]; /* axes from neighbours outwards */
+} layout_mesh;
+
+/* One collective. */
+typedef struct layout_move {
+    sc_coll coll;
+    uint32_t axes;   /* bit per axis of the communicator */
+    uint32_t dim;    /* scattered or gathered; else LAYOUT_DIMS */
+    uint32_t moved;  /* of an all-to-all: dim that was sharded */
+    double fraction; /* of the whole tensor: local bytes V of the collective */
+} layout_move;
+
+/* Moves written to `out`, at most SC_MESH_AXES. */
+uint32_t layout_moves(const layout *from, const layout *to,
+                      const layout_mesh *mesh, layout_move *out);
+
+/* Share of the elements on one rank, by the dims of `dims` (bit per dim). */
+double layout_fraction(const layout *l, uint32_t dims, const layout_mesh *mesh);
+
+/* Dim that axis `ax` shards; LAYOUT_DIMS if none. */
+uint32_t layout_dim_of(const layout *l, uint32_t ax);
+
+bool layout_equal(const layout *a, const layout *b);
+
+#endif

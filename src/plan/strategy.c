@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* strategy.c - strategies in memory: defaults, axes, places, patterns. */
+#include "plan/strategy.h"
+
+#include <math.h>
+#include <string.h>
+
+const char *const sc_rule_tensor_names[] = {
+    "op", "weight", "bias", "grad", "optim", "out", "out_grad", "in", NULL};
+const char *const sc_tier_names[] = {"device", "cpu", "nvme", NULL};
+
+_Static_assert(SC_COUNT(sc_rule_tensor_names) == SC_N_RULE_TENSORS + 1,
+               "names");
+
+void sc_strategy_init(sc_strategy *s)
+{
+    *s = (sc_strategy){.tensor_parallel = -1,
+                       .zero = -1,
+                       .recompute = -1,
+                       .data_parallel = true,
+                       .schedule = -1,
+                       .grad_overlap = -1,
+                       .p2p_overlap = -1,
+                       .tp_overlap = -1,
+                       .gamma = NAN,
+                       .offload_activations = NAN,
+                       .optimizer_tier = -1};
+}
+
+int sc_strategy_axis(const sc_strategy *s, const char *name)
+{
+    for (uint32_t i = 0; i < s->n_axes; i++)
+        if (strcmp(s->axis[i].name, name) == 0) return (int)i;
+    return -1;
+}
+
+sc_axes sc_axes_add(sc_axes list, uint32_t axis)
+{
+    uint32_t shift = 0;
+    while (list >> shift & 15) shift += 4;
+    return list | (uint64_t)(axis + 1) << shift;
+}
+
+uint32_t sc_axes_mask(sc_axes list)
+{
+    uint32_t mask = 0;
+    for (; list; list >>= 4) mask |= 1u << ((list & 15) - 1);
+    return mask;
+}
+
+uint64_t sc_strategy_ranks(const sc_strategy *s)
+{
+    uint64_t n = 1;
+    for (uint32_t i = 0; i < s->n_axes; i++) n *= s->axis[i].size;
+    return n;
+}
+
+sc_pos sc_strategy_pos(const sc_strategy *s, const char *section,
+                       const char *key)
+{
+    const sc_node *n = s->doc;
+    if (n && section) n = sc_node_get(n, section);
+    if (n) n = sc_node_get(n, key);
+    return n ? n->pos : sc_pos_file(s->file);
+}
+
+bool sc_rule_matches(const char *glob, const char *path)
+{
+    return sc_path_match(glob, strlen(glob), path);
+}
+
+size_t sc_rule_specificity(const char *glob)
+{
+    return sc_path_specificity(glob);
+}
+
+sc_status sc_strategy_load(const char *path, sc_arena *a,
+                           const sc_strategy **out, sc_err *err)
+{
+    char *text = NULL;
+    size_t len = 0;
+    SC_TRY(sc_file_read(path, SC_DOC_MAX_BYTES, a, &text, &len, err));
+    sc_strategy *s = SC_NEW(a, sc_strategy);
+    if (!s) return sc_error_nomem(err);
+    SC_TRY(sc_strategy_read(text, len, path, a, s, err));
+    *out = s;
+    return SC_OK;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* strategy.h - between the readers of a strategy's sections. */
+#ifndef PLAN_STRATEGY_READ_H
+#define PLAN_STRATEGY_READ_H
+
+#include <stepcast/plan.h>
+#include <stepcast/plan_strategy.h>
+
+typedef struct strategy_reader {
+    sc_strategy *s;
+    sc_arena *a;
+    sc_err *err;
+    sc_status first; /* of all errors so far */
+    bool no_mesh;    /* names of axes can't be judged: the mesh is wrong */
+    bool no_sizes;   /* nor can their sizes */
+} strategy_reader;
+
+void strategy_wrong(strategy_reader *r, sc_code code, sc_pos pos,
+                    const char *hint, const char *fmt, ...) SC_PRINTF(5, 6);
+void strategy_keep(strategy_reader *r, sc_status s);
+
+/* "dp", [tp, cp], all, none. */
+sc_axes strategy_axes(strategy_reader *r, const sc_node *n);
+/* Index of an axis that a word names; -1, and an error, if there is none. */
+int strategy_axis_of(strategy_reader *r, const char *name, sc_pos pos);
+
+/* The lists; the mesh and everything in front of them has been read. */
+void strategy_read_pools(strategy_reader *r, const sc_node *list);
+void strategy_read_rules(strategy_reader *r, const sc_node *list);
+
+/* What keys say about each other. */
+void strategy_check(strategy_reader *r);
+
+#endif

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* strategy_check.c - strategy.yml: pools, and what keys say about each
+ * other. */
+#include "plan/strategy.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ---- pools ---------------------------------------------------------------- */
+
+typedef struct pool_words {
+    const char *name, *device;
+    int64_t stages, replicas, micro_batches;
+} pool_words;
+
+#define OFF(f) offsetof(pool_words, f)
+#define INT(key, text)                                             \
+    {                                                              \
+        .name = #key, .type = SC_T_INT, .unit = SC_U_COUNT,        \
+        .offset = OFF(key), .min = 1, .max = 1 << 20, .help = text \
+    }
+
+static const sc_key pool_keys[] = {
+    {.name = "name",
+     .type = SC_T_STRING,
+     .offset = OFF(name),
+     .help = "rules call it pool.NAME",
+     .required = true},
+    {.name = "device",
+     .type = SC_T_STRING,
+     .offset = OFF(device),
+     .help = "of the catalogue, such as h100-sxm",
+     .required = true},
+    INT(stages, "pipeline stages on it"),
+    INT(replicas, "data-parallel replicas on it"),
+    INT(micro_batches, "of each of its replicas per step"),
+    {0}};
+
+static void read_pool(strategy_reader *r, const sc_node *n,
+                      sc_strategy_pool *pool)
+{
+    pool_words w = {0};
+    strategy_keep(r, sc_schema_read(pool_keys, n, &w, NULL, r->a, r->err));
+    *pool = (sc_strategy_pool){w.name,
+                               w.device,
+                               (uint32_t)w.stages,
+                               (uint32_t)w.replicas,
+                               (uint32_t)w.micro_batches,
+                               n->pos};
+    if (!w.name) return;
+    if (!w.stages == !w.replicas)
+        strategy_wrong(r, SC_C_CONFLICT, n->pos,
+                       "pools are ranges of stages or of replicas",
+                       "pool %s has %s", w.name,
+                       w.stages ? "both stages and replicas"
+                                : "neither stages nor replicas");
+    if (w.stages && w.micro_batches)
+        strategy_wrong(r, SC_C_CONFLICT, n->pos,
+                       "micro_batches is of pools by replicas",
+                       "every stage runs all micro-batches");
+    for (uint32_t i = 0; i + 1 < r->s->n_pools; i++) {
+        const sc_strategy_pool *p = &r->s->pool[i];
+        if (p->name && strcmp(p->name, w.name) == 0)
+            strategy_wrong(r, SC_C_DUPLICATE, n->pos, NULL,
+                           "pool %s twice, first at %s:%u:%u", w.name,
+                           r->s->file, p->pos.line, p->pos.col);
+    }
+}
+
+void strategy_read_pools(strategy_reader *r, const sc_node *list)
+{
+    sc_strategy *s = r->s;
+    if (!list || list->kind == SC_N_NULL) return;
+    if (list->kind != SC_N_SEQ) {
+        strategy_wrong(r, SC_C_TYPE, list->pos,
+                       "- {name: a, device: h100-sxm, stages: 2}",
+                       "pools are a list");
+        return;
+    }
+    s->pool = SC_NEW_N(r->a, sc_strategy_pool, list->n);
+    if (!s->pool) {
+        strategy_keep(r, sc_error_nomem(r->err));
+        return;
+    }
+    for (const sc_node *n = list->child; n; n = n->next)
+        read_pool(r, n, &s->pool[s->n_pools++]);
+}
+
+/* Size of an axis; 1 if the mesh lacks it. */
+static uint64_t size_of(const sc_strategy *s, const char *name)
+{
+    int axis = sc_strategy_axis(s, name);
+    return axis < 0 ? 1 : s->axis[axis].size;
+}
+
+static void check_pools(strategy_reader *r)
+{
+    const sc_strategy *s = r->s;
+    uint64_t stages = 0, replicas = 0;
+    if (s->n_pools == 0) return;
+    sc_pos pos = sc_strategy_pos(s, NULL, "pools");
+    for (uint32_t i = 0; i < s->n_pools; i++) {
+        /* A sum with what could not be read says nothing. */
+        if (!s->pool[i].stages == !s->pool[i].replicas) return;
+        stages += s->pool[i].stages;
+        replicas += s->pool[i].replicas;
+    }
+    if (stages && replicas) {
+        strategy_wrong(r, SC_C_CONFLICT, pos, "the same for all pools",
+                       "some pools are by stages, some by replicas");
+        return;
+    }
+    const char *axis = stages ? "pp" : "dp",
+               *of = stages ? "stages" : "replicas";
+    uint64_t sum = stages ? stages : replicas, size = size_of(s, axis);
+    if (s->n_axes && sum != size)
+        strategy_wrong(r, SC_C_CONFLICT, pos, NULL,
+                       "pools have %llu %s, the mesh has %s: %llu",
+                       (unsigned long long)sum, of, axis,
+                       (unsigned long long)size);
+}
+
+/* ---- the mesh and what needs its axes ------------------------------------- */
+
+static void needs_axis(strategy_reader *r, const char *axis, const char *key,
+                       const char *value)
+{
+    char hint[80];
+    if (sc_strategy_axis(r->s, axis) >= 0) return;
+    snprintf(hint, sizeof hint, "add %s: 2 to the mesh", axis);
+    strategy_wrong(r, SC_C_CONFLICT, sc_strategy_pos(r->s, "preset", key), hint,
+                   "%s %s without an axis %s", key, value, axis);
+}
+
+static void check_presets(strategy_reader *r)
+{
+    const sc_strategy *s = r->s;
+    if (s->zero_axis)
+        (void)strategy_axis_of(r, s->zero_axis,
+                               sc_strategy_pos(s, "preset", "zero_axis"));
+    if (s->zero_axis && s->zero == 0)
+        strategy_wrong(r, SC_C_CONFLICT,
+                       sc_strategy_pos(s, "preset", "zero_axis"),
+                       "zero: 1, 2 or 3", "zero_axis, but nothing is sharded");
+    if (s->n_axes == 0) return;
+    if (s->tensor_parallel > 0)
+        needs_axis(r, "tp", "tensor_parallel",
+                   s->tensor_parallel == 1 ? "megatron" : "megatron-sp");
+    if (s->context_parallel)
+        needs_axis(r, "cp", "context_parallel", s->context_parallel);
+    if (s->zero > 0 && !s->zero_axis && sc_strategy_axis(s, "dp") < 0 &&
+        sc_strategy_axis(s, "fsdp") < 0)
+        strategy_wrong(r, SC_C_CONFLICT, sc_strategy_pos(s, "preset", "zero"),
+                       "add dp to the mesh, or zero_axis",
+                       "zero %lld without an axis to shard over",
+                       (long long)s->zero);
+}
+
+/* Counts are of stages, paths of what stands between them. */
+static void check_cuts(strategy_reader *r, uint64_t stages)
+{
+    const sc_strategy *s = r->s;
+    if (s->n_cuts == 0) return;
+    bool paths = s->cut[0].path != NULL;
+    uint64_t given = (uint64_t)s->n_cuts + paths;
+    if (given != stages)
+        strategy_wrong(r, SC_C_CONFLICT, sc_strategy_pos(s, "pipeline", "cuts"),
+                       paths ? "a path for every stage but the first"
+                             : "a number for every stage",
+                       "cuts make %llu stages, pp x virtual is %llu",
+                       (unsigned long long)given, (unsigned long long)stages);
+    for (uint32_t i = 0; paths && i < s->n_cuts; i++)
+        for (uint32_t k = 0; k < i; k++)
+            if (s->cut[i].path && s->cut[k].path &&
+                strcmp(s->cut[i].path, s->cut[k].path) == 0)
+                strategy_wrong(r, SC_C_DUPLICATE, s->cut[i].pos, NULL,
+                               "two stages begin at %.60s", s->cut[i].path);
+}
+
+static void check_pipeline(strategy_reader *r)
+{
+    const sc_strategy *s = r->s;
+    uint64_t pp = size_of(s, "pp");
+    uint64_t chunks = s->virtual_stages ? (uint64_t)s->virtual_stages : 1;
+    if (s->n_axes == 0) return;
+    check_cuts(r, pp * chunks);
+    if (s->n_in_flight && s->n_in_flight != pp)
+        strategy_wrong(r, SC_C_CONFLICT,
+                       sc_strategy_pos(s, "pipeline", "max_in_flight"),
+                       "a number for every stage, or auto",
+                       "max_in_flight has %u numbers for %llu stages",
+                       s->n_in_flight, (unsigned long long)pp);
+    if (chunks > 1 && pp == 1)
+        strategy_wrong(
+            r, SC_C_CONFLICT, sc_strategy_pos(s, "pipeline", "virtual"),
+            "add pp: 2 to the mesh", "virtual stages without a pipeline");
+}
+
+static void check_batch(strategy_reader *r)
+{
+    const sc_strategy *s = r->s;
+    if (s->global && s->micro && s->global % s->micro != 0)
+        strategy_wrong(r, SC_C_DIVIDE, sc_strategy_pos(s, "batch", "global"),
+                       "global batch = micro-batch x replicas x micro-batches",
+                       "global batch %lld is no multiple of micro-batch %lld",
+                       (long long)s->global, (long long)s->micro);
+}
+
+void strategy_check(strategy_reader *r)
+{
+    check_batch(r);
+    if (r->no_mesh) return;
+    check_presets(r);
+    if (r->no_sizes) return;
+    check_pipeline(r);
+    check_pools(r);
+}

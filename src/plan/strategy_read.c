@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * strategy_read.c - strategy.yml: the mesh and the sections of single keys.
+ *
+ * Every section is read whatever is wrong with others, so that one pass finds
+ * all errors.
+ */
+#include "plan/strategy.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MAX_SIZE  (1 << 24) /* of an axis */
+#define MAX_RANKS ((uint64_t)1 << 32)
+
+void strategy_keep(strategy_reader *r, sc_status s)
+{
+    if (r->first == SC_OK) r->first = s;
+}
+
+void strategy_wrong(strategy_reader *r, sc_code code, sc_pos pos,
+                    const char *hint, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    sc_error_v(r->err, &r->first, SC_EINPUT, code, pos, hint, fmt, args);
+    va_end(args);
+}
+
+/* ---- tables of keys ------------------------------------------------------- */
+
+/* A strategy, and beside it what its fields can't hold as it is read. */
+typedef struct words {
+    sc_strategy s;
+    int precision, optimizer, context_parallel;
+    bool grad, p2p, tp;
+    const sc_node *section, *cuts, *in_flight;
+} words;
+
+#define OFF(f) offsetof(words, f)
+#define WORD(key, field, text)                                               \
+    {                                                                        \
+        .name = key, .type = SC_T_STRING, .offset = OFF(field), .help = text \
+    }
+#define INT(key, field, lo, hi, text)                            \
+    {                                                            \
+        .name = key, .type = SC_T_INT, .unit = SC_U_COUNT,       \
+        .offset = OFF(field), .min = lo, .max = hi, .help = text \
+    }
+#define REAL(key, kind, field, lo, hi, text)                     \
+    {                                                            \
+        .name = key, .type = SC_T_QUANTITY, .unit = kind,        \
+        .offset = OFF(field), .min = lo, .max = hi, .help = text \
+    }
+#define ENUM(key, field, values, text)                                         \
+    {                                                                          \
+        .name = key, .type = SC_T_ENUM, .offset = OFF(field), .names = values, \
+        .help = text                                                           \
+    }
+#define BOOL(key, field, text)                                             \
+    {                                                                      \
+        .name = key, .type = SC_T_BOOL, .offset = OFF(field), .help = text \
+    }
+#define NODE(key, field, text)                                             \
+    {                                                                      \
+        .name = key, .type = SC_T_NODE, .offset = OFF(field), .help = text \
+    }
+
+static const char *const optimizer_names[] = {"adam", "sgd", "lamb", "adagrad",
+                                              NULL};
+static const char *const tp_names[] = {"none", "megatron", "megatron-sp", NULL};
+
+static const sc_key top_keys[] = {
+    WORD("model", s.model, "as --model"),
+    WORD("cluster", s.cluster, "as --cluster"),
+    WORD("software", s.software, "as --software"),
+    ENUM("precision", precision, sc_recipe_names, "of matrix products"),
+    ENUM("optimizer", optimizer, optimizer_names, "what updates weights"),
+    NODE("mesh", section, "axes with their sizes, outer to inner"),
+    NODE("batch", section, "samples and tokens"),
+    NODE("preset", section, "rules that are known by a name"),
+    NODE("pipeline", section, "stages and their order"),
+    NODE("overlap", section, "what runs beside what"),
+    NODE("offload", section, "what waits outside of devices"),
+    NODE("checkpoint", section, "how often state is saved"),
+    NODE("pools", section, "devices of several kinds"),
+    NODE("rules", section, "patterns on module paths"),
+    {0}};
+
+static const sc_key batch_keys[] = {
+    INT("global", s.global, 1, 0x1p40, "samples of a step"),
+    INT("micro", s.micro, 1, 1 << 30, "samples of a replica's micro-batch"),
+    INT("seq", s.seq, 1, 1 << 30, "tokens of a sample"),
+    {0}};
+
+static const sc_key preset_keys[] = {
+    ENUM("tensor_parallel", s.tensor_parallel, tp_names, "products over tp"),
+    INT("zero", s.zero, 0, 3, "ZeRO stage"),
+    WORD("zero_axis", s.zero_axis, "axis that ZeRO shards over"),
+    ENUM("recompute", s.recompute, sc_recompute_names, "as --recompute"),
+    ENUM("context_parallel", context_parallel, sc_cp_comm_names,
+         "how attention over cp gets all keys"),
+    BOOL("data_parallel", s.data_parallel, "samples over dp, fsdp, ep and rep"),
+    {0}};
+
+static const sc_key pipeline_keys[] = {
+    ENUM("schedule", s.schedule, sc_schedule_names, "order of passes"),
+    INT("virtual", s.virtual_stages, 1, 1 << 16, "stages per device"),
+    WORD("order", s.schedule_file, "file with the order of passes"),
+    NODE("cuts", cuts, "where stages begin"),
+    NODE("max_in_flight", in_flight, "micro-batches per stage"),
+    {0}};
+
+static const sc_key overlap_keys[] = {
+    REAL("grad_bucket", SC_U_BYTES, s.grad_bucket, 1, 1e15,
+         "gradients of one exchange"),
+    BOOL("grad", grad, "gradients beside the backward pass"),
+    BOOL("p2p", p2p, "transfers between stages beside compute"),
+    BOOL("tp", tp, "exchanges over tp beside products"),
+    REAL("gamma", SC_U_NONE, s.gamma, 0, 100, "slow-down of what overlaps"),
+    {0}};
+
+static const sc_key offload_keys[] = {
+    REAL("activations", SC_U_NONE, s.offload_activations, 0, 1,
+         "share of kept activations"),
+    ENUM("optimizer", s.optimizer_tier, sc_tier_names, "where states wait"),
+    {0}};
+
+static const sc_key checkpoint_keys[] = {
+    {.name = "every",
+     .type = SC_T_INT,
+     .unit = SC_U_COUNT,
+     .offset = OFF(s.checkpoint_every),
+     .min = 1,
+     .max = 1 << 30,
+     .help = "steps between checkpoints",
+     .required = true},
+    BOOL("async", s.checkpoint_async, "written while training goes on"),
+    ENUM("to", s.checkpoint_tier, sc_tier_names, "where it goes first"),
+    {0}};
+
+/* ---- sections ------------------------------------------------------------- */
+
+static sc_given section(strategy_reader *r, const sc_node *root,
+                        const char *name, const sc_key *keys, words *w)
+{
+    const sc_node *n = sc_node_get(root, name);
+    sc_given given = {{0}};
+    if (n) strategy_keep(r, sc_schema_read(keys, n, w, &given, r->a, r->err));
+    return given;
+}
+
+static const char *axis_name(strategy_reader *r, const sc_node *n)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyz";
+    static const char more[] = "abcdefghijklmnopqrstuvwxyz0123456789_";
+    size_t len = strlen(n->key);
+    bool reserved = strcmp(n->key, "all") == 0 || strcmp(n->key, "none") == 0;
+    if (reserved)
+        strategy_wrong(r, SC_C_CONFLICT, n->key_pos, "another name",
+                       "\"%s\" is not an axis: rules say it of axes", n->key);
+    else if (len == 0 || len > 15 || strspn(n->key, letters) == 0 ||
+             strspn(n->key, more) != len)
+        strategy_wrong(r, SC_C_TYPE, n->key_pos,
+                       "a small letter, then small letters, digits and _; at "
+                       "most 15",
+                       "\"%.40s\" is no name of an axis", n->key);
+    return n->key;
+}
+
+static void read_axis(strategy_reader *r, const sc_node *n)
+{
+    int64_t size = 1;
+    const sc_key key = {.name = n->key,
+                        .type = SC_T_INT,
+                        .unit = SC_U_COUNT,
+                        .min = 1,
+                        .max = MAX_SIZE};
+    const sc_key rows[] = {key, {0}};
+    sc_node one = *n;
+    one.next = NULL;
+    const sc_node map = {
+        .kind = SC_N_MAP, .pos = n->pos, .n = 1, .child = &one};
+    const char *name = axis_name(r, n);
+    sc_status s = sc_schema_read(rows, &map, &size, NULL, r->a, r->err);
+    strategy_keep(r, s);
+    r->no_sizes = r->no_sizes || s != SC_OK;
+    r->s->axis[r->s->n_axes++] =
+        (sc_mesh_axis){.name = name, .size = (uint32_t)size, .pos = n->key_pos};
+}
+
+static void read_mesh(strategy_reader *r, const sc_node *mesh)
+{
+    sc_strategy *s = r->s;
+    if (!mesh) return;
+    s->mesh_pos = mesh->pos;
+    if (mesh->kind != SC_N_MAP || mesh->n == 0) {
+        r->no_mesh = true;
+        strategy_wrong(r, SC_C_TYPE, mesh->pos,
+                       "mesh: {pp: 2, dp: 4, tp: 4}, outer to inner",
+                       "a mesh is a mapping of axes to their sizes");
+        return;
+    }
+    if (mesh->n > SC_MESH_AXES)
+        strategy_wrong(r, SC_C_TOO_BIG, mesh->pos, NULL,
+                       "a mesh of %u axes; at most %d", mesh->n, SC_MESH_AXES);
+    for (const sc_node *n = mesh->child; n && s->n_axes < SC_MESH_AXES;
+         n = n->next)
+        read_axis(r, n);
+    uint64_t ranks = 1;
+    for (uint32_t i = 0; i < s->n_axes && ranks <= MAX_RANKS; i++)
+        ranks *= s->axis[i].size;
+    if (ranks > MAX_RANKS)
+        strategy_wrong(r, SC_C_TOO_BIG, mesh->pos, NULL,
+                       "a mesh of more than %llu ranks",
+                       (unsigned long long)MAX_RANKS);
+}
+
+/* ---- pipeline ------------------------------------------------------------- */
+
+static bool whole(strategy_reader *r, const sc_node *n, const char *name,
+                  uint32_t *out)
+{
+    int64_t v = 0;
+    const sc_key key = {.name = name,
+                        .type = SC_T_INT,
+                        .unit = SC_U_COUNT,
+                        .min = 1,
+                        .max = 1 << 20};
+    sc_status s = SC_EINPUT;
+    if (n->kind == SC_N_SCALAR && !n->quoted)
+        s = sc_schema_set(&key, n->text, n->pos, &v, r->a, r->err);
+    else
+        strategy_wrong(r, SC_C_TYPE, n->pos, NULL, "%s is a whole number here",
+                       name);
+    strategy_keep(r, s);
+    *out = (uint32_t)v;
+    return s == SC_OK;
+}
+
+static void read_in_flight(strategy_reader *r, const sc_node *n)
+{
+    sc_strategy *s = r->s;
+    if (!n || (n->kind == SC_N_SCALAR && strcmp(n->text, "auto") == 0)) return;
+    if (n->kind != SC_N_SEQ || n->n == 0) {
+        strategy_wrong(r, SC_C_TYPE, n->pos, "auto or [4, 3, 2, 1]",
+                       "max_in_flight is a list, a number per stage");
+        return;
+    }
+    uint32_t *list = SC_NEW_N(r->a, uint32_t, n->n), i = 0;
+    if (!list) {
+        strategy_keep(r, sc_error_nomem(r->err));
+        return;
+    }
+    for (const sc_node *e = n->child; e; e = e->next)
+        (void)whole(r, e, "max_in_flight", &list[i++]);
+    s->in_flight = list;
+    s->n_in_flight = n->n;
+}
+
+static bool is_number(const sc_node *n)
+{
+    return n->kind == SC_N_SCALAR && !n->quoted &&
+           (n->text[0] == '-' || (n->text[0] >= '0' && n->text[0] <= '9'));
+}
+
+static void read_cut(strategy_reader *r, const sc_node *n, bool numbers,
+                     sc_strategy_cut *out)
+{
+    out->pos = n->pos;
+    if (is_number(n) != numbers || n->kind != SC_N_SCALAR)
+        strategy_wrong(r, SC_C_TYPE, n->pos,
+                       "[10, 14] or [layers.12, layers.24]",
+                       "cuts are blocks of every stage, or paths where the "
+                       "next one begins");
+    else if (numbers)
+        (void)whole(r, n, "cuts", &out->blocks);
+    else
+        out->path = n->text;
+}
+
+static void read_cuts(strategy_reader *r, const sc_node *n)
+{
+    static const char *const kinds[] = {[SC_CUT_EVEN] = "even",
+                                        [SC_CUT_LIST] = "",
+                                        [SC_CUT_BALANCED] = "balanced"};
+    sc_strategy *s = r->s;
+    if (!n) return;
+    for (unsigned i = 0; n->kind == SC_N_SCALAR && i < SC_COUNT(kinds); i++)
+        if (kinds[i][0] && strcmp(kinds[i], n->text) == 0) {
+            s->cuts = (sc_cut_kind)i;
+            return;
+        }
+    if (n->kind != SC_N_SEQ || n->n == 0) {
+        strategy_wrong(r, SC_C_TYPE, n->pos,
+                       "even, balanced, [10, 14] or [layers.12, layers.24]",
+                       "cuts are none of these");
+        return;
+    }
+    s->cut = SC_NEW_N(r->a, sc_strategy_cut, n->n);
+    if (!s->cut) {
+        strategy_keep(r, sc_error_nomem(r->err));
+        return;
+    }
+    for (const sc_node *e = n->child; e; e = e->next)
+        read_cut(r, e, is_number(n->child), &s->cut[s->n_cuts++]);
+    s->cuts = SC_CUT_LIST;
+}
+
+/* ---- the file ------------------------------------------------------------- */
+
+/* What was not said stays as it was initialised. */
+static void take_words(strategy_reader *r, const words *w)
+{
+    sc_strategy *s = r->s, own = *s;
+    *s = w->s;
+    s->file = own.file;
+    s->doc = own.doc;
+    s->precision = w->precision < 0 ? NULL : sc_recipe_names[w->precision];
+    s->optimizer = w->optimizer < 0 ? NULL : optimizer_names[w->optimizer];
+    if (w->context_parallel >= 0)
+        s->context_parallel = sc_cp_comm_names[w->context_parallel];
+    s->model_pos = sc_strategy_pos(s, NULL, "model");
+    s->cluster_pos = sc_strategy_pos(s, NULL, "cluster");
+}
+
+static void read_words(strategy_reader *r, const sc_node *root)
+{
+    words w = {
+        .s = *r->s, .precision = -1, .optimizer = -1, .context_parallel = -1};
+    strategy_keep(r, sc_schema_read(top_keys, root, &w, NULL, r->a, r->err));
+    (void)section(r, root, "batch", batch_keys, &w);
+    (void)section(r, root, "preset", preset_keys, &w);
+    (void)section(r, root, "pipeline", pipeline_keys, &w);
+    (void)section(r, root, "offload", offload_keys, &w);
+    (void)section(r, root, "checkpoint", checkpoint_keys, &w);
+    sc_given given = section(r, root, "overlap", overlap_keys, &w);
+    take_words(r, &w);
+    if (sc_given_has(&given, overlap_keys, "grad")) r->s->grad_overlap = w.grad;
+    if (sc_given_has(&given, overlap_keys, "p2p")) r->s->p2p_overlap = w.p2p;
+    if (sc_given_has(&given, overlap_keys, "tp")) r->s->tp_overlap = w.tp;
+    const sc_node *pipeline = sc_node_get(root, "pipeline");
+    if (!pipeline || pipeline->kind != SC_N_MAP) return;
+    read_cuts(r, sc_node_get(pipeline, "cuts"));
+    read_in_flight(r, sc_node_get(pipeline, "max_in_flight"));
+}
+
+sc_status sc_strategy_read(const char *text, size_t len, const char *file,
+                           sc_arena *a, sc_strategy *out, sc_err *err)
+{
+    sc_node *root = NULL;
+    sc_strategy s;
+    strategy_reader r = {.s = &s, .a = a, .err = err};
+    sc_strategy_init(&s);
+    SC_TRY(sc_doc_parse(text, len, SC_FMT_AUTO, file, a, &root, err));
+    s.file = root->pos.file;
+    if (root->kind != SC_N_MAP || root->n == 0)
+        return sc_error(err, SC_EINPUT, SC_C_MISSING, root->pos,
+                        "for example \"preset: {tensor_parallel: megatron}\"",
+                        "an empty strategy; keys are mesh, batch, preset, "
+                        "pipeline, overlap, rules ...");
+    s.doc = root;
+    read_words(&r, root);
+    read_mesh(&r, sc_node_get(root, "mesh"));
+    strategy_read_pools(&r, sc_node_get(root, "pools"));
+    strategy_read_rules(&r, sc_node_get(root, "rules"));
+    strategy_check(&r);
+    if (r.first == SC_OK) *out = s;
+    return r.first;
+}

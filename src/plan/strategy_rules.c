@@ -1,0 +1,427 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* strategy_rules.c - strategy.yml: the list of rules. */
+#include "plan/strategy.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define MAX_MATCH  120 /* characters of a pattern */
+#define MAX_INPUTS 16
+
+/* ---- axes ----------------------------------------------------------------- */
+
+static void unknown_axis(strategy_reader *r, const char *name, sc_pos pos)
+{
+    const sc_strategy *s = r->s;
+    const char *names[SC_MESH_AXES + 1] = {NULL};
+    char hint[200] = "axes are";
+    size_t at = strlen(hint);
+    if (s->n_axes == 0) {
+        r->no_mesh = true; /* once is enough */
+        strategy_wrong(r, SC_C_REFERENCE, pos, "add mesh: {dp: 4, tp: 4}",
+                       "axis \"%.40s\" in a strategy without a mesh", name);
+        return;
+    }
+    for (uint32_t i = 0; i < s->n_axes; i++) {
+        names[i] = s->axis[i].name;
+        at += (size_t)snprintf(hint + at, sizeof hint - at, "%s %s",
+                               i ? "," : "", names[i]);
+        if (at >= sizeof hint) break;
+    }
+    const char *near = sc_nearest(name, names);
+    if (near) snprintf(hint, sizeof hint, "did you mean %s?", near);
+    strategy_wrong(r, SC_C_REFERENCE, pos, hint,
+                   "the mesh has no axis \"%.40s\"", name);
+}
+
+int strategy_axis_of(strategy_reader *r, const char *name, sc_pos pos)
+{
+    int axis = sc_strategy_axis(r->s, name);
+    if (axis < 0 && !r->no_mesh) unknown_axis(r, name, pos);
+    return axis;
+}
+
+static sc_axes add_axis(strategy_reader *r, sc_axes list, const sc_node *n)
+{
+    if (n->kind != SC_N_SCALAR) {
+        strategy_wrong(r, SC_C_TYPE, n->pos, "dp or [tp, cp]",
+                       "the name of an axis was expected");
+        return list;
+    }
+    int axis = strategy_axis_of(r, n->text, n->pos);
+    if (axis < 0) return list;
+    if (sc_axes_mask(list) >> axis & 1) {
+        strategy_wrong(r, SC_C_CONFLICT, n->pos, NULL,
+                       "axis %s twice in one list", n->text);
+        return list;
+    }
+    return sc_axes_add(list, (uint32_t)axis);
+}
+
+/* Stages are no parts of an operator. */
+static sc_axes all_axes(const sc_strategy *s)
+{
+    sc_axes list = 0;
+    for (uint32_t i = 0; i < s->n_axes; i++)
+        if (strcmp(s->axis[i].name, "pp") != 0) list = sc_axes_add(list, i);
+    return list;
+}
+
+sc_axes strategy_axes(strategy_reader *r, const sc_node *n)
+{
+    sc_axes list = 0;
+    bool word = n->kind == SC_N_SCALAR;
+    if (word && strcmp(n->text, "none") == 0) return 0;
+    if (word && strcmp(n->text, "all") == 0) return all_axes(r->s);
+    if (n->kind != SC_N_SEQ) return add_axis(r, 0, n);
+    for (const sc_node *e = n->child; e; e = e->next)
+        list = add_axis(r, list, e);
+    return list;
+}
+
+/* ---- one rule ------------------------------------------------------------- */
+
+typedef struct rule_words {
+    const char *match, *tensor;
+    int assign;
+    bool recompute;
+    const sc_node *split, *place, *over, *devices;
+} rule_words;
+
+#define OFF(f) offsetof(rule_words, f)
+
+static const char *const assign_names[] = {"round_robin", NULL};
+
+static const sc_key rule_keys[] = {
+    {.name = "match",
+     .type = SC_T_STRING,
+     .offset = OFF(match),
+     .help = "pattern on module paths, such as layers.*.qkv",
+     .required = true},
+    {.name = "split",
+     .type = SC_T_NODE,
+     .offset = OFF(split),
+     .help = "dims of the operator, each over axes"},
+    {.name = "tensor",
+     .type = SC_T_STRING,
+     .offset = OFF(tensor),
+     .help = "what place speaks of"},
+    {.name = "place",
+     .type = SC_T_NODE,
+     .offset = OFF(place),
+     .help = "dims of the tensor, each over axes, or cpu, nvme, device"},
+    {.name = "recompute",
+     .type = SC_T_BOOL,
+     .offset = OFF(recompute),
+     .help = "made again in the backward pass"},
+    {.name = "assign",
+     .type = SC_T_ENUM,
+     .offset = OFF(assign),
+     .names = assign_names,
+     .help = "whole operators to single ranks"},
+    {.name = "over",
+     .type = SC_T_NODE,
+     .offset = OFF(over),
+     .help = "axes of assign"},
+    {.name = "devices",
+     .type = SC_T_NODE,
+     .offset = OFF(devices),
+     .help = "coordinates on axes, or pool.NAME"},
+    {0}};
+
+static void read_tensor(strategy_reader *r, const sc_node *n,
+                        sc_strategy_rule *rule)
+{
+    char hint[160] = "one of";
+    size_t at = strlen(hint);
+    if (!n || n->kind != SC_N_SCALAR) return;
+    const char *text = n->text;
+    bool input = strncmp(text, "in:", 3) == 0;
+    size_t digits = input ? strspn(text + 3, "0123456789") : 0;
+    if (input && digits && digits < 3 && !text[3 + digits]) {
+        uint32_t k = (uint32_t)(text[3] - '0');
+        if (digits == 2) k = 10 * k + (uint32_t)(text[4] - '0');
+        rule->tensor = SC_RT_IN;
+        rule->input = k;
+        if (k < MAX_INPUTS) return;
+    }
+    for (int i = SC_RT_WEIGHT; !input && i < SC_N_RULE_TENSORS; i++)
+        if (strcmp(text, sc_rule_tensor_names[i]) == 0) {
+            rule->tensor = (sc_rule_tensor)i;
+            return;
+        }
+    for (int i = SC_RT_WEIGHT; i < SC_N_RULE_TENSORS; i++)
+        at += (size_t)snprintf(hint + at, sizeof hint - at, "%s %s",
+                               i > SC_RT_WEIGHT ? "," : "",
+                               sc_rule_tensor_names[i]);
+    strategy_wrong(r, SC_C_UNKNOWN_NAME, n->pos, hint,
+                   "\"%.40s\" is no tensor of an operator", text);
+}
+
+/* One axis divides one dim: in any other place of the rule it says twice where
+ * its ranks stand. */
+static void axis_once(strategy_reader *r, const sc_strategy_rule *rule,
+                      const sc_rule_split *now, uint32_t before)
+{
+    for (uint32_t i = 0; i < before; i++) {
+        uint32_t both =
+            sc_axes_mask(rule->split[i].axes) & sc_axes_mask(now->axes);
+        for (uint32_t ax = 0; both >> ax; ax++)
+            if (both >> ax & 1)
+                strategy_wrong(
+                    r, SC_C_CONFLICT, now->pos, "one axis splits one dim",
+                    "axis %s splits both %s and %s", r->s->axis[ax].name,
+                    rule->split[i].dim, now->dim);
+    }
+}
+
+static void read_split(strategy_reader *r, const sc_node *map,
+                       sc_strategy_rule *rule)
+{
+    if (map->kind != SC_N_MAP) {
+        strategy_wrong(r, SC_C_TYPE, map->pos, "{batch: dp, out: [tp, cp]}",
+                       "%s is a mapping of dims to axes", map->key);
+        return;
+    }
+    rule->has_split = true;
+    rule->split = SC_NEW_N(r->a, sc_rule_split, map->n);
+    if (!rule->split) {
+        strategy_keep(r, sc_error_nomem(r->err));
+        return;
+    }
+    for (const sc_node *n = map->child; n; n = n->next) {
+        sc_rule_split *d = &rule->split[rule->n_split];
+        *d = (sc_rule_split){n->key, strategy_axes(r, n), n->key_pos};
+        axis_once(r, rule, d, rule->n_split++);
+    }
+}
+
+static void read_place(strategy_reader *r, const sc_node *n,
+                       sc_strategy_rule *rule)
+{
+    if (!n) return;
+    if (rule->tensor == SC_RT_OP)
+        strategy_wrong(r, SC_C_MISSING, n->pos,
+                       "tensor: weight, bias, grad, optim, out, out_grad or in",
+                       "place without the tensor that it is of");
+    if (n->kind != SC_N_SCALAR) {
+        read_split(r, n, rule);
+        return;
+    }
+    for (int i = 0; sc_tier_names[i]; i++)
+        if (strcmp(n->text, sc_tier_names[i]) == 0) rule->tier = i;
+    if (rule->tier < 0)
+        strategy_wrong(r, SC_C_UNKNOWN_NAME, n->pos,
+                       "device, cpu, nvme, or {dim0: dp}",
+                       "\"%.40s\" is no place for a tensor", n->text);
+}
+
+static void read_assign(strategy_reader *r, const sc_node *map,
+                        sc_strategy_rule *rule)
+{
+    const sc_node *assign = sc_node_get(map, "assign");
+    const sc_node *over = sc_node_get(map, "over");
+    if (assign && !over)
+        strategy_wrong(r, SC_C_MISSING, assign->pos, "over: dp",
+                       "assign without the axes whose ranks take turns");
+    if (over && !assign)
+        strategy_wrong(r, SC_C_MISSING, over->pos, "assign: round_robin",
+                       "over without assign");
+    if (!over) return;
+    rule->assign = strategy_axes(r, over);
+    bool none = over->kind == SC_N_SCALAR && strcmp(over->text, "none") == 0;
+    if (none || (over->kind == SC_N_SEQ && over->n == 0))
+        strategy_wrong(r, SC_C_MISSING, over->pos, "over: dp",
+                       "over names no axis");
+}
+
+static void read_pool(strategy_reader *r, const sc_node *n,
+                      sc_strategy_rule *rule)
+{
+    const sc_strategy *s = r->s;
+    const char *name = n->text + 5;
+    if (strncmp(n->text, "pool.", 5) != 0) {
+        strategy_wrong(r, SC_C_TYPE, n->pos, "{pp: 1} or pool.NAME",
+                       "\"%.40s\" names no devices", n->text);
+        return;
+    }
+    rule->pool = name;
+    for (uint32_t i = 0; i < s->n_pools; i++)
+        if (s->pool[i].name && strcmp(s->pool[i].name, name) == 0) return;
+    strategy_wrong(r, SC_C_REFERENCE, n->pos, "pools: lists them",
+                   "there is no pool \"%.40s\"", name);
+}
+
+static void read_coordinate(strategy_reader *r, const sc_node *n,
+                            sc_strategy_rule *rule)
+{
+    int64_t coord = 0;
+    int axis = strategy_axis_of(r, n->key, n->key_pos);
+    if (axis < 0 || rule->n_at == SC_MESH_AXES) return;
+    const sc_key key = {.name = n->key, .type = SC_T_INT, .unit = SC_U_COUNT};
+    bool bare = n->kind == SC_N_SCALAR && !n->quoted;
+    sc_status s = SC_OK;
+    if (!bare)
+        strategy_wrong(r, SC_C_TYPE, n->pos, NULL,
+                       "a coordinate on %s is a whole number", n->key);
+    else
+        s = sc_schema_set(&key, n->text, n->pos, &coord, r->a, r->err);
+    strategy_keep(r, s);
+    if (s != SC_OK || !bare) return;
+    uint32_t size = r->s->axis[axis].size;
+    if (coord < 0 || (coord >= (int64_t)size && !r->no_sizes)) {
+        strategy_wrong(r, SC_C_RANGE, n->pos, NULL,
+                       "coordinate %lld on axis %s, which has 0 to %u",
+                       (long long)coord, n->key, size - 1);
+        return;
+    }
+    rule->at[rule->n_at].axis = (uint8_t)axis;
+    rule->at[rule->n_at++].coord = (uint32_t)coord;
+}
+
+static void read_devices(strategy_reader *r, const sc_node *n,
+                         sc_strategy_rule *rule)
+{
+    if (!n) return;
+    if (n->kind == SC_N_SCALAR) {
+        read_pool(r, n, rule);
+        return;
+    }
+    if (n->kind != SC_N_MAP || n->n == 0) {
+        strategy_wrong(r, SC_C_TYPE, n->pos, "{pp: 1} or pool.NAME",
+                       "devices are coordinates on axes, or a pool");
+        return;
+    }
+    for (const sc_node *c = n->child; c; c = c->next)
+        read_coordinate(r, c, rule);
+}
+
+/* ---- what a rule says about itself ---------------------------------------- */
+
+static void check_match(strategy_reader *r, const sc_node *n)
+{
+    if (!n || n->kind != SC_N_SCALAR) return;
+    if (n->text[0] == '\0' || strlen(n->text) > MAX_MATCH ||
+        strpbrk(n->text, " ,\t[]{}"))
+        strategy_wrong(r, SC_C_TYPE, n->pos,
+                       "one path such as layers.0-11.qkv, with * and ? and "
+                       "ranges of numbers",
+                       "\"%.60s\" is no pattern on module paths", n->text);
+    else if (sc_path_empty(n->text))
+        strategy_wrong(r, SC_C_RANGE, n->pos, "from small to large: 0-11",
+                       "a range of \"%.60s\" has no number", n->text);
+}
+
+static void check_rule(strategy_reader *r, const sc_node *map,
+                       const sc_strategy_rule *rule)
+{
+    const sc_node *split = sc_node_get(map, "split");
+    const sc_node *place = sc_node_get(map, "place");
+    const sc_node *tensor = sc_node_get(map, "tensor");
+    const sc_node *assign = sc_node_get(map, "assign");
+    if (map->n < 2 && map->n == (sc_node_get(map, "match") != NULL))
+        strategy_wrong(r, SC_C_MISSING, rule->pos,
+                       "add split, place, recompute, assign or devices",
+                       "the rule says nothing");
+    if (split && tensor)
+        strategy_wrong(r, SC_C_CONFLICT, split->pos, "write place",
+                       "split divides operators, not a tensor of theirs");
+    if (tensor && !place && !split)
+        strategy_wrong(r, SC_C_MISSING, tensor->pos,
+                       "add place: {dim0: dp} or place: cpu",
+                       "a tensor, and nothing about its place");
+    if (split && assign)
+        strategy_wrong(r, SC_C_CONFLICT, split->pos, NULL,
+                       "split and assign in one rule: an operator is divided "
+                       "or whole on one rank");
+    for (uint32_t i = 0; i < rule->n_split; i++)
+        for (uint32_t k = 0; k < rule->n_at; k++)
+            if (sc_axes_mask(rule->split[i].axes) >> rule->at[k].axis & 1)
+                strategy_wrong(r, SC_C_CONFLICT, rule->split[i].pos, NULL,
+                               "%s is split over %s, of which devices take "
+                               "one coordinate",
+                               rule->split[i].dim,
+                               r->s->axis[rule->at[k].axis].name);
+}
+
+static void read_rule(strategy_reader *r, const sc_node *n,
+                      sc_strategy_rule *rule)
+{
+    rule_words w = {0};
+    *rule = (sc_strategy_rule){
+        .match = "", .pos = n->pos, .recompute = -1, .tier = -1};
+    rule->origin =
+        sc_sprintf(r->a, "%s:%u", r->s->file ? r->s->file : "?", n->pos.line);
+    if (!rule->origin) strategy_keep(r, sc_error_nomem(r->err));
+    sc_status s = sc_schema_read(rule_keys, n, &w, NULL, r->a, r->err);
+    strategy_keep(r, s);
+    if (n->kind != SC_N_MAP) return;
+    if (s == SC_OK) {
+        rule->match = w.match;
+        if (sc_node_get(n, "recompute")) rule->recompute = w.recompute;
+        rule->round_robin = sc_node_get(n, "assign") != NULL;
+    }
+    check_match(r, sc_node_get(n, "match"));
+    read_tensor(r, sc_node_get(n, "tensor"), rule);
+    if (sc_node_get(n, "split"))
+        read_split(r, sc_node_get(n, "split"), rule);
+    else
+        read_place(r, sc_node_get(n, "place"), rule);
+    read_assign(r, n, rule);
+    read_devices(r, sc_node_get(n, "devices"), rule);
+    check_rule(r, n, rule);
+}
+
+/* ---- all rules ------------------------------------------------------------ */
+
+/* Two rules on one pattern that differ in a dim: one of them was forgotten. */
+static void clash_dims(strategy_reader *r, const sc_strategy_rule *a,
+                       const sc_strategy_rule *b)
+{
+    for (uint32_t i = 0; i < a->n_split; i++)
+        for (uint32_t k = 0; k < b->n_split; k++) {
+            const sc_rule_split *x = &a->split[i], *y = &b->split[k];
+            if (strcmp(x->dim, y->dim) != 0 || x->axes == y->axes) continue;
+            strategy_wrong(r, SC_C_CONFLICT, y->pos, "keep one of them",
+                           "rule '%s' splits %s otherwise at %s:%u:%u",
+                           b->match, y->dim, r->s->file, x->pos.line,
+                           x->pos.col);
+        }
+}
+
+static void clash(strategy_reader *r, const sc_strategy_rule *a,
+                  const sc_strategy_rule *b)
+{
+    const char *what = NULL;
+    if (strcmp(a->match, b->match) != 0 || !a->match[0]) return;
+    if (a->recompute >= 0 && b->recompute >= 0 && a->recompute != b->recompute)
+        what = "recompute";
+    bool same = a->tensor == b->tensor && a->input == b->input;
+    if (same && a->tier >= 0 && b->tier >= 0 && a->tier != b->tier)
+        what = "place";
+    if (what)
+        strategy_wrong(r, SC_C_CONFLICT, b->pos, "keep one of them",
+                       "rule '%s' says another %s at %s:%u:%u", b->match, what,
+                       r->s->file, a->pos.line, a->pos.col);
+    if (same) clash_dims(r, a, b);
+}
+
+void strategy_read_rules(strategy_reader *r, const sc_node *list)
+{
+    sc_strategy *s = r->s;
+    if (!list || list->kind == SC_N_NULL) return;
+    if (list->kind != SC_N_SEQ) {
+        strategy_wrong(r, SC_C_TYPE, list->pos,
+                       "begin each with \"- {match: ...\"", "rules are a list");
+        return;
+    }
+    s->rule = SC_NEW_N(r->a, sc_strategy_rule, list->n);
+    if (!s->rule) {
+        strategy_keep(r, sc_error_nomem(r->err));
+        return;
+    }
+    for (const sc_node *n = list->child; n; n = n->next)
+        read_rule(r, n, &s->rule[s->n_rules++]);
+    for (uint32_t i = 0; i < s->n_rules && i < 1024; i++)
+        for (uint32_t k = 0; k < i; k++) clash(r, &s->rule[k], &s->rule[i]);
+}
