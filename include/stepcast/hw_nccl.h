@@ -120,6 +120,27 @@ sc_status sc_topo_read(const char *text, size_t len, const char *file,
                        sc_nccl version, sc_arena *a, const sc_topo **out,
                        sc_err *err);
 
+/* One node as `nvidia-smi topo -m` prints it: how near its devices are and how
+ * many NVLinks join them.  GPU<n> is dev n.  Rates, hosts and the GPUs'
+ * generation are those of `hw`; of the adapters as many as a node of it has,
+ * those nearest to GPUs first.  Errors as above. */
+sc_status sc_topo_read_matrix(const char *text, size_t len, const char *file,
+                              const sc_hw *hw, sc_arena *a, const sc_topo **out,
+                              sc_err *err);
+
+/* One node as hwloc writes it (`lstopo FILE.xml`, versions 1 to 3): its PCI
+ * devices, bridges and NUMA domains, and NVLinks where lstopo knew them, else
+ * those of `hw`.  Devs count GPUs by bus id.  `hw` says the rates of adapters,
+ * and how many count, as above. */
+sc_status sc_topo_read_hwloc(const char *text, size_t len, const char *file,
+                             const sc_hw *hw, sc_arena *a, const sc_topo **out,
+                             sc_err *err);
+
+/* Any of the three, told by its content. */
+sc_status sc_topo_read_any(const char *text, size_t len, const char *file,
+                           const sc_hw *hw, sc_arena *a, const sc_topo **out,
+                           sc_err *err);
+
 /* One node of a machine.  Between nodes it has its NICs; the PCI tree that a
  * machine does not state is two CPUs, a switch for every two devices, from
  * Hopper for each. */

@@ -253,6 +253,11 @@ sc_status sc_model_freeze(const sc_model *m, const char *patterns, sc_pos pos,
 sc_status sc_model_widen(const sc_model *m, const char *patterns, sc_pos pos,
                          sc_arena *a, const sc_model **out, sc_err *err);
 
+/* The same with blocks of one kind divided: only those with equal `label`
+ * [n_blocks] stay of one kind.  SC_C_TOO_BIG at `pos` beyond SC_LAYERS kinds. */
+sc_status sc_model_divide(const sc_model *m, const uint64_t *label, sc_pos pos,
+                          sc_arena *a, const sc_model **out, sc_err *err);
+
 /* Names of the catalogue without aliases, sorted. */
 sc_status sc_model_list(sc_arena *a, const char ***names, uint32_t *n,
                         sc_err *err);

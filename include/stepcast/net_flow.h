@@ -3,7 +3,7 @@
  * net_flow.h - messages as flows that share links: a machine with a clock
  * from outside.
  *
- * A flow is bytes on a set of links.  It first waits for its latency, then
+ * A flow is bytes on a set of links, of each as many, or its share of them.  It first waits for its latency, then
  * moves at its weighted max-min fair rate: rates rise together, in proportion
  * to the weights, and a flow's rate stays where one of its links is full.  The
  * rates hold until a flow starts or ends; then those flows are rated again
@@ -46,6 +46,8 @@ typedef struct sc_flows sc_flows;
 typedef struct sc_flow {
     const uint32_t *links; /* [n_links] borrowed until the flow has ended; one
                               named twice is crossed twice */
+    const double *share;   /* [n_links] borrowed as well: bytes that cross the
+                              link per byte of the flow, > 0; NULL: 1 each */
     uint32_t n_links;      /* 0: takes its latency only */
     uint64_t bytes;
     double weight;   /* > 0; of two flows that one link limits, the one of
@@ -97,7 +99,7 @@ uint32_t sc_flows_advance(sc_flows *x, sc_time t, const sc_flow_end **ends);
 /* Present rate of a flow, bytes/s; 0 before its latency is over. */
 double sc_flows_rate(sc_flows *x, uint32_t flow);
 
-/* Sum of the rates over a link, bytes/s. */
+/* What crosses a link at present, bytes/s. */
 double sc_flows_link_rate(sc_flows *x, uint32_t link);
 
 /* Flows posted over a link that have not ended, moving or not, and what the

@@ -78,15 +78,20 @@ typedef enum sc_aspect {
     SC_R_RECOMPUTE
 } sc_aspect;
 
+/* Dims of rules by their part in an operator: what only its output has, what
+ * it sums over. */
+enum { SC_D_OUT = SC_N_DIMNAMES, SC_D_IN };
+
 /* A node of the strategy tree: a glob on module paths
- * ("layers.*.qkv"), what it says, and which preset wrote it. */
+ * ("layers.*.qkv"), what it says, and which preset or file wrote it. */
 typedef struct sc_rule {
     const char *match;
     sc_aspect aspect;
-    sc_dimname dim;
+    uint8_t dim; /* sc_dimname, SC_D_OUT or SC_D_IN */
     sc_axlist axes;
     bool on;            /* of SC_R_RECOMPUTE */
-    const char *origin; /* "preset megatron-tp" */
+    const char *origin; /* "preset megatron-tp", "strategy.yml:12" */
+    sc_pos pos;         /* in a strategy's file; else line 0 */
 } sc_rule;
 
 /* What `--precision` names: the precision of matrix products and how low
@@ -223,7 +228,9 @@ typedef struct sc_plan {
 } sc_plan;
 
 /* Checks divisibility and contradictions (all in one pass), expands presets
- * to rules, resolves them for every operator, cuts stages. */
+ * to rules, resolves them for every operator, cuts stages.  With a strategy
+ * `run->model` is what sc_strategy_model() made of the model, and ZeRO in
+ * out->run is the stage that its rules come to, if that is more. */
 sc_status sc_plan_build(const sc_run *run, sc_arena *a, sc_plan *out,
                         sc_err *err);
 

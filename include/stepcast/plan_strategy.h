@@ -15,7 +15,7 @@
 #ifndef SC_PLAN_STRATEGY_H
 #define SC_PLAN_STRATEGY_H
 
-#include <stepcast/base.h>
+#include <stepcast/model.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -175,6 +175,17 @@ uint64_t sc_strategy_ranks(const sc_strategy *s);
  * rules of dims and tensors that blocks know.  Else `why` (may be NULL) gets
  * the first thing that blocks can't. */
 bool sc_strategy_by_blocks(const sc_strategy *s, const char **why, sc_pos *at);
+
+/* Size of an axis by name; 1 if the mesh lacks it. */
+uint64_t sc_strategy_degree(const sc_strategy *s, const char *name);
+
+/* What sc_plan_build() needs of the model of a run with this strategy: blocks
+ * that rules treat differently are kinds of their own (the model itself where
+ * there are none).  Errors at the rule: SC_C_UNKNOWN_NAME with the nearest path
+ * where it matches no operator, or no operator that has a dim of it;
+ * SC_C_TOO_BIG beyond SC_LAYERS kinds. */
+sc_status sc_strategy_model(const sc_strategy *s, const sc_model *m,
+                            sc_arena *a, const sc_model **out, sc_err *err);
 
 /* As sc_path_match() and sc_path_specificity(): what is below a match matches
  * too. */

@@ -8,6 +8,7 @@
 
 #include <stepcast/plan.h>
 #include <stepcast/plan_graph.h>
+#include <stepcast/plan_strategy.h>
 #include <stepcast/sim.h>
 #include <stepcast/sim_exec.h>
 
@@ -80,6 +81,20 @@ void sc_job_resolve(const sc_job *job, const sc_run *run, sc_job *out);
 /* The options that, appended to a command line that says `from`, make it say
  * `to`: "--zero 1 --no-fsdp".  In `a`; NULL: out of memory. */
 const char *sc_job_options(const sc_job *from, const sc_job *to, sc_arena *a);
+
+/* Puts into `job` what a strategy says that options can say too: mesh, batch,
+ * presets, model ...  `given` (NULL: none) are the options that `job` has from
+ * the command line; one that the file contradicts is SC_C_CONFLICT, naming
+ * both, all in one pass.  Axes: dp, rep, fsdp and ep multiply to dp; fsdp alone
+ * is ZeRO 3 unless `zero` is said, and beside dp (or rep) its ranks are a group
+ * of HSDP. */
+sc_status sc_strategy_to_job(const sc_strategy *s, const sc_given *given,
+                             sc_job *job, sc_arena *a, sc_err *err);
+
+/* What it says of the program beyond a job: buckets of gradients, transfers
+ * beside compute.  `*sw` is replaced where it says any of it. */
+sc_status sc_strategy_software(const sc_strategy *s, sc_arena *a,
+                               const sc_software **sw, sc_err *err);
 
 typedef struct sc_stage_memory {
     double weights, gradients, optimizer, activations, communication, other;

@@ -95,15 +95,14 @@ static bool backward(const sc_gwork *w)
     return dgrad(w) || wgrad(w);
 }
 
-/* The operator that made the first input that one made; views in between make
- * nothing. */
-static const sc_gop *producer(const sc_gwork *w)
+/* The operator that made the first input of `o`, NULL if none did; views in
+ * between make nothing. */
+static const sc_gop *producer(const sc_opgraph *g, const sc_gop *o)
 {
-    const sc_gop *o = w->op;
     while (o->n_in > 0) {
-        const sc_gtensor *t = &w->graph->tensor[o->in[0].tensor];
-        if (t->kind != SC_GT_VALUE || t->op >= w->graph->n_ops) return NULL;
-        o = &w->graph->op[t->op];
+        const sc_gtensor *t = &g->tensor[o->in[0].tensor];
+        if (t->kind != SC_GT_VALUE || t->op >= g->n_ops) return NULL;
+        o = &g->op[t->op];
         if (o->type != SC_G_VIEW || o->copy) return o;
     }
     return NULL;
@@ -111,7 +110,7 @@ static const sc_gop *producer(const sc_gwork *w)
 
 static bool joins(const sc_gwork *w)
 {
-    const sc_gop *p = w->fused ? producer(w) : NULL;
+    const sc_gop *p = w->fused ? producer(w->graph, w->op) : NULL;
     if (!p) return false;
     switch ((sc_gtype)p->type) {
     case SC_G_LINEAR:
@@ -126,9 +125,13 @@ static bool joins(const sc_gwork *w)
     }
 }
 
+/* Inside a normalization's kernel, with what else is there. */
 static bool behind_norm(const sc_gwork *w)
 {
-    const sc_gop *p = producer(w);
+    const sc_gop *p = producer(w->graph, w->op);
+    while (p && (p->type == SC_G_ELEMENTWISE || p->type == SC_G_DROPOUT ||
+                 p->type == SC_G_ACT))
+        p = producer(w->graph, p);
     return p && (p->type == SC_G_BATCH_NORM || p->type == SC_G_NORM);
 }
 
@@ -233,6 +236,13 @@ static void attention(gop_kernels *out, const sc_gwork *w)
 
 /* ---- tables ------------------------------------------------------------ */
 
+/* Tables that stand one behind the other are looked up by one kernel where
+ * programs fuse. */
+static bool same_kernel(const sc_gwork *w)
+{
+    return w->fused && w->op > w->graph->op && w->op[-1].type == SC_G_EMBED;
+}
+
 /* Rows are gathered and summed.  Backward: indices are sorted with their
  * positions (8 bytes, four passes of a radix sort, read and written), then
  * each looked-up row gets its gradient. */
@@ -241,19 +251,16 @@ static void embed(gop_kernels *out, const sc_gwork *w)
     const sc_gop *o = w->op;
     double lookups = o->lookups ? o->lookups : 1;
     double row = gop_elements(w, &o->out), table = gop_bytes(w, &o->weight[0]);
-    double index = in_bytes(w, 0);
-    sc_kernel k = {.kind = SC_K_LOOKUP,
-                   .precision = w->precision,
-                   .name = sc_gtype_names[o->type],
-                   .launches = 1};
-    if (w->pass == SC_GP_FWD) {
-        k.bytes = row * lookups * table + out_bytes(w) + index;
-        push(out, k);
-    }
-    if (!wgrad(w)) return;
-    k.bytes = 8 * index + out_bytes(w) + row * lookups * table;
-    k.launches = 5;
-    push(out, k);
+    double index = in_bytes(w, 0), y = out_bytes(w);
+    bool forward = w->pass == SC_GP_FWD;
+    if (!forward && !wgrad(w)) return;
+    push(out, (sc_kernel){.kind = SC_K_LOOKUP,
+                          .precision = w->precision,
+                          .name = sc_gtype_names[o->type],
+                          .bytes = row * lookups * table + y +
+                                   (forward ? 1 : 8) * index,
+                          .launches = forward ? 1 : 5});
+    out->joined[out->n - 1] = same_kernel(w);
 }
 
 /* ---- element by element ------------------------------------------------ */
@@ -292,7 +299,7 @@ static void dropout(gop_kernels *out, const sc_cost *c, const sc_gwork *w)
 static void batch_norm(gop_kernels *out, const sc_cost *c, const sc_gwork *w)
 {
     double x = out_bytes(w);
-    const sc_gop *p = w->fused ? producer(w) : NULL;
+    const sc_gop *p = w->fused ? producer(w->graph, w->op) : NULL;
     bool given = p && (p->type == SC_G_CONV || p->type == SC_G_CONV_TRANSPOSED);
     if (w->pass == SC_GP_FWD)
         memory(out, c, w, given ? 2 * x : 3 * x, 2);

@@ -59,30 +59,36 @@ static bool has(const sc_gwork *w, const sc_gport *p, uint32_t iter)
     return false;
 }
 
+/* A weight is (out, in per group, window); ports name one dim for group and
+ * channel. */
+static void channels(const sc_gwork *w, gop_product *p)
+{
+    const sc_gop *o = w->op;
+    for (uint32_t i = 0; i < o->n_iter; i++)
+        if (strcmp(o->iter[i].name, "group") == 0) p->groups = w->extent[i];
+    p->n = gop_length(w, &o->weight[0], 0) / p->groups;
+    p->in = gop_length(w, &o->weight[0], 1);
+}
+
 /* Iteration dims by what they index: the second operand and the output, n; all
- * three, groups (a convolution's tensors have one dim for group and channel:
- * its group is known by name).  The rest follows from elements and FLOP, so
- * that windows and strides need no rule of their own. */
+ * three, groups.  The rest follows from elements and FLOP, so that windows and
+ * strides need no rule of their own. */
 gop_product gop_product_of(const sc_gwork *w)
 {
     const sc_gop *o = w->op;
-    bool conv = o->type == SC_G_CONV || o->type == SC_G_CONV_TRANSPOSED;
     const sc_gport *b = o->n_weight > 0 ? &o->weight[0] : &o->in[1];
     gop_product p = {.groups = 1, .m = 1, .n = 1, .k = 1, .in = 1};
     double part = 1, space = 1;
+    bool conv = o->type == SC_G_CONV || o->type == SC_G_CONV_TRANSPOSED;
+    if (conv) channels(w, &p);
     for (uint32_t i = 0; i < o->n_iter; i++) {
-        double all = sc_giter_extent(&o->iter[i], w->samples);
-        bool group = conv && strcmp(o->iter[i].name, "group") == 0;
-        part *= w->extent[i] / all;
+        part *= w->extent[i] / sc_giter_extent(&o->iter[i], w->samples);
         space *= w->extent[i];
-        bool x = has(w, &o->in[0], i), y = has(w, &o->out, i);
-        if (!has(w, b, i)) continue;
-        if (group || (x && y))
+        if (conv || !has(w, b, i) || !has(w, &o->out, i)) continue;
+        if (has(w, &o->in[0], i))
             p.groups *= w->extent[i];
-        else if (y)
+        else
             p.n *= w->extent[i];
-        else if (x)
-            p.in *= w->extent[i];
     }
     double flops = o->flops * w->samples * part;
     if (!(flops > 0)) flops = 2 * space;

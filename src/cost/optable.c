@@ -56,6 +56,13 @@ static double most(const shape *s, uint32_t n)
     return best;
 }
 
+static double least(const shape *s, uint32_t n)
+{
+    double best = INFINITY;
+    for (uint32_t i = 0; i < n; i++) best = fmin(best, elements(&s[i]));
+    return best;
+}
+
 /* ---- the key ----------------------------------------------------------- */
 
 /* "BatchNorm2d" -> "BatchNorm": what counts is in the shapes.  "SliceFW" is the
@@ -103,6 +110,7 @@ typedef enum form {
     MATMUL,
     CONV,
     TABLE,
+    SCALED,  /* largest input, smallest input: the scale */
     LARGEST, /* largest tensor */
     PARTS    /* tensors of the side with several, largest tensor */
 } form;
@@ -112,10 +120,19 @@ static form form_of(const char *name)
     static const struct {
         const char *name;
         form f;
-    } forms[] = {{"Linear", LINEAR},   {"Matmul", MATMUL},
-                 {"Conv", CONV},       {"ConvTranspose", CONV},
-                 {"Embedding", TABLE}, {"CrossEntropy", LARGEST},
-                 {"Concat", PARTS},    {"Split", PARTS}};
+    } forms[] = {{"Linear", LINEAR},
+                 {"Matmul", MATMUL},
+                 {"Conv", CONV},
+                 {"ConvTranspose", CONV},
+                 {"Embedding", TABLE},
+                 {"BatchNorm", SCALED},
+                 {"LayerNorm", SCALED},
+                 {"GroupNorm", SCALED},
+                 {"InstanceNorm", SCALED},
+                 {"RMSNorm", SCALED},
+                 {"CrossEntropy", LARGEST},
+                 {"Concat", PARTS},
+                 {"Split", PARTS}};
 
     for (size_t i = 0; i < SC_COUNT(forms); i++)
         if (strcmp(forms[i].name, name) == 0) return forms[i].f;
@@ -158,6 +175,10 @@ static bool make_key(const char *name, bool backward, const shapes *s,
     case PARTS:
         append(key, ' ', s->n_in > s->n_out ? s->n_in : s->n_out);
         append(key, ',', fmax(most(s->in, s->n_in), most(s->out, s->n_out)));
+        return true;
+    case SCALED:
+        append(key, ' ', most(s->in, s->n_in));
+        append(key, ',', least(s->in, s->n_in));
         return true;
     case LARGEST:
         append(key, ' ', fmax(most(s->in, s->n_in), most(s->out, s->n_out)));
@@ -310,10 +331,13 @@ static bool number(cursor *c, double *out)
     double x = 0;
     uint32_t digits = 0;
     blanks(c);
+    const char *first = c->at;
     for (; *c->at >= '0' && *c->at <= '9' && digits < 16; c->at++, digits++)
         x = x * 10 + (*c->at - '0');
     *out = x;
-    return digits > 0 && x > 0 && x < 1e15;
+    if (digits > 0 && x > 0 && x < 1e15) return true;
+    c->at = first;
+    return false;
 }
 
 static bool tuple(cursor *c, shape *s)

@@ -5,110 +5,10 @@
 #include "graph/builder.h"
 #include "graph/map.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-/* ---- successors ---------------------------------------------------------- */
-
-/* CSR of all dependencies, in ids mapped by `id` (NULL: as given).  `head`
- * has n_ops + 2 entries, zeroed: while filling, head[i + 1] runs from the
- * start of i's list to its end, so that no cursors are needed. */
-static void csr_fill(const sc_graph_builder *b, const sc_op *id, uint32_t *head,
-                     sc_op *succ)
-{
-    for (const graph_dep_chunk *c = b->dep_first; c; c = c->next)
-        for (uint32_t k = 0; k < c->n; k++)
-            head[(id ? id[c->pair[k][0]] : c->pair[k][0]) + 2]++;
-    for (uint32_t i = 0; i < b->n_ops; i++) head[i + 2] += head[i + 1];
-    for (const graph_dep_chunk *c = b->dep_first; c; c = c->next) {
-        for (uint32_t k = 0; k < c->n; k++) {
-            sc_op p = c->pair[k][0], q = c->pair[k][1];
-            succ[head[(id ? id[p] : p) + 1]++] = id ? id[q] : q;
-        }
-    }
-}
-
-static int compare_ops(const void *x, const void *y)
-{
-    sc_op a = *(const sc_op *)x, b = *(const sc_op *)y;
-    return (a > b) - (a < b);
-}
-
-static void sort_ops(sc_op *v, uint32_t n)
-{
-    uint32_t i = 1;
-    while (i < n && v[i - 1] <= v[i]) i++;
-    if (i >= n) return;
-    if (n > 16) {
-        qsort(v, n, sizeof *v, compare_ops);
-        return;
-    }
-    for (; i < n; i++) {
-        sc_op x = v[i];
-        uint32_t j = i;
-        for (; j && v[j - 1] > x; j--) v[j] = v[j - 1];
-        v[j] = x;
-    }
-}
-
-/* Sorts each list, drops repeated dependencies, counts predecessors. */
-static void csr_tidy(sc_graph *g)
-{
-    uint32_t w = 0;
-    for (sc_op i = 0; i < g->n_ops; i++) {
-        uint32_t from = g->succ_head[i], to = g->succ_head[i + 1];
-        sort_ops(g->succ + from, to - from);
-        g->succ_head[i] = w;
-        for (uint32_t k = from; k < to; k++) {
-            sc_op s = g->succ[k];
-            if (w > g->succ_head[i] && g->succ[w - 1] == s) continue;
-            g->succ[w++] = s;
-            g->n_preds[s]++;
-        }
-    }
-    g->succ_head[g->n_ops] = g->n_deps = w;
-}
-
-/* ---- renumbering --------------------------------------------------------- */
-
-typedef struct order {
-    uint32_t *head; /* [n_ops + 2] CSR in old ids */
-    sc_op *succ;    /* [n_deps] */
-    sc_op *next;    /* [n_ops] next op of the same stream */
-    uint32_t *wait; /* [n_ops] predecessors not yet numbered */
-    sc_op *heap;    /* [n_ops] ready ops, smallest on top */
-    sc_op *id;      /* [n_ops] new id, SC_NONE: not yet */
-    uint32_t n_heap;
-} order;
-
-static void heap_push(order *o, sc_op x)
-{
-    uint32_t i = o->n_heap++;
-    while (i && o->heap[(i - 1) / 2] > x) {
-        o->heap[i] = o->heap[(i - 1) / 2];
-        i = (i - 1) / 2;
-    }
-    o->heap[i] = x;
-}
-
-static sc_op heap_pop(order *o)
-{
-    sc_op top = o->heap[0], x = o->heap[--o->n_heap];
-    uint32_t i = 0, n = o->n_heap;
-    for (;;) {
-        uint32_t c = 2 * i + 1;
-        if (c >= n) break;
-        if (c + 1 < n && o->heap[c + 1] < o->heap[c]) c++;
-        if (o->heap[c] >= x) break;
-        o->heap[i] = o->heap[c];
-        i = c;
-    }
-    o->heap[i] = x;
-    return top;
-}
-
-/* Links ops of a stream; marks belong to none. */
-static bool link_streams(const sc_graph_builder *b, sc_arena *a, sc_op *next)
+/* In-stream order as dependencies; marks belong to no stream. */
+static bool stream_deps(const sc_graph_builder *b, sc_arena *a, graph_deps *out)
 {
     size_t slots = (size_t)b->n_classes * SC_N_STREAMS;
     sc_op *last = SC_NEW_N(a, sc_op, slots);
@@ -117,32 +17,14 @@ static bool link_streams(const sc_graph_builder *b, sc_arena *a, sc_op *next)
     sc_op i = 0;
     for (const graph_op_chunk *c = b->op_first; c; c = c->next) {
         for (uint32_t k = 0; k < c->n; k++, i++) {
-            next[i] = SC_NONE;
             if (c->cols.kind[k] == SC_OP_MARK) continue;
             sc_op *l = &last[(size_t)c->cols.cls[k] * SC_N_STREAMS +
                              c->cols.stream[k]];
-            if (*l != SC_NONE) next[*l] = i;
+            if (*l != SC_NONE && !graph_deps_add(out, a, *l, i)) return false;
             *l = i;
         }
     }
     return true;
-}
-
-/* An op on a cycle: backwards from any op that got no number, through ops
- * that got none, one must come round. */
-static sc_op on_cycle(const order *o, uint32_t n)
-{
-    sc_op *pred = o->heap; /* empty by now */
-    sc_op at = SC_NONE;
-    for (sc_op i = 0; i < n; i++) {
-        if (o->id[i] != SC_NONE) continue;
-        at = i;
-        if (o->next[i] != SC_NONE) pred[o->next[i]] = i;
-        for (uint32_t k = o->head[i]; k < o->head[i + 1]; k++)
-            pred[o->succ[k]] = i;
-    }
-    for (uint32_t k = 0; k < n; k++) at = pred[at];
-    return at;
 }
 
 static const char *op_name(const sc_graph_builder *b, sc_op i)
@@ -152,38 +34,21 @@ static const char *op_name(const sc_graph_builder *b, sc_op i)
     return c->cols.name[i];
 }
 
-static sc_status renumber(const sc_graph_builder *b, sc_arena *a, order *o,
+static sc_status renumber(const sc_graph_builder *b, sc_arena *a, sc_op **id,
                           sc_err *err)
 {
-    uint32_t n = b->n_ops, done = 0;
-    if (!(o->head = SC_NEW_N(a, uint32_t, (size_t)n + 2)) ||
-        !(o->succ = SC_NEW_N(a, sc_op, b->n_deps)) ||
-        !(o->next = SC_NEW_N(a, sc_op, n)) ||
-        !(o->wait = SC_NEW_N(a, uint32_t, n)) ||
-        !(o->heap = SC_NEW_N(a, sc_op, n)) ||
-        !(o->id = SC_NEW_N(a, sc_op, n)) || !link_streams(b, a, o->next))
-        return sc_error_nomem(err);
-    memset(o->id, 0xff, n * sizeof *o->id);
-    csr_fill(b, NULL, o->head, o->succ);
-    for (uint32_t k = 0; k < b->n_deps; k++) o->wait[o->succ[k]]++;
-    for (sc_op i = 0; i < n; i++)
-        if (o->next[i] != SC_NONE) o->wait[o->next[i]]++;
-    for (sc_op i = 0; i < n; i++)
-        if (o->wait[i] == 0) heap_push(o, i);
-    while (o->n_heap) {
-        sc_op i = heap_pop(o), s = o->next[i];
-        o->id[i] = done++;
-        if (s != SC_NONE && --o->wait[s] == 0) heap_push(o, s);
-        for (uint32_t k = o->head[i]; k < o->head[i + 1]; k++)
-            if (--o->wait[o->succ[k]] == 0) heap_push(o, o->succ[k]);
-    }
-    if (done == n) return SC_OK;
-    sc_op at = on_cycle(o, n);
+    graph_deps streams = {0};
+    graph_cycle cycle = {0};
+    if (!stream_deps(b, a, &streams)) return sc_error_nomem(err);
+    const graph_deps *deps[] = {&b->deps, &streams};
+    SC_TRY(graph_order(deps, 2, b->n_ops, a, id, &cycle, err));
+    if (cycle.n == 0) return SC_OK;
     sc_pos pos = sc_pos_file(b->file);
-    if (b->line) pos.line = b->line[at];
+    if (b->line) pos.line = b->line[cycle.op[0]];
     return sc_error(err, SC_EINPUT, SC_C_CYCLE, pos,
                     "the order of ops on one stream counts as a dependency",
-                    "dependency cycle through op \"%.80s\"", op_name(b, at));
+                    "dependency cycle through op \"%.80s\"",
+                    op_name(b, cycle.op[0]));
 }
 
 /* ---- freezing ------------------------------------------------------------ */
@@ -279,18 +144,18 @@ static sc_status check_unique(const sc_graph *g, sc_arena *a, sc_err *err)
 sc_status sc_graph_build(sc_graph_builder *b, sc_arena *a, sc_graph *out,
                          sc_err *err)
 {
-    if (b->status)
-        return sc_error(err, b->status, b->code, sc_pos_file(b->file), NULL,
-                        "%s", b->msg);
-    if (b->n_deps && b->max_ref >= b->n_ops)
+    if (b->fault.status)
+        return sc_error(err, b->fault.status, b->fault.code,
+                        sc_pos_file(b->file), NULL, "%s", b->fault.msg);
+    if (b->deps.n && b->deps.max_ref >= b->n_ops)
         return sc_error(err, SC_EINPUT, SC_C_REFERENCE, sc_pos_file(b->file),
-                        NULL, "a dependency names op %u of %u", b->max_ref,
+                        NULL, "a dependency names op %u of %u", b->deps.max_ref,
                         b->n_ops);
     sc_graph g = {0};
     SC_TRY(freeze_mesh(b, a, &g, err));
     g.n_ops = b->n_ops;
-    bool reuse =
-        b->arena == a && !b->renumber && b->op_first && !b->op_first->next;
+    bool reuse = b->arena == a && !b->deps.backwards && b->op_first &&
+                 !b->op_first->next;
     if (reuse) {
         const sc_graph *cols = &b->op_first->cols;
         g.work = cols->work, g.cls = cols->cls, g.kind = cols->kind;
@@ -301,20 +166,19 @@ sc_status sc_graph_build(sc_graph_builder *b, sc_arena *a, sc_graph *out,
         return sc_error_nomem(err);
     }
     if (!(g.succ_head = SC_NEW_N(a, uint32_t, (size_t)g.n_ops + 2)) ||
-        !(g.succ = SC_NEW_N(a, sc_op, b->n_deps)) ||
+        !(g.succ = SC_NEW_N(a, sc_op, b->deps.n)) ||
         !(g.n_preds = SC_NEW_N(a, uint32_t, g.n_ops)))
         return sc_error_nomem(err);
 
     sc_arena_mark mark = sc_arena_save(a);
-    order o = {0};
+    sc_op *id = NULL;
     SC_TRY(check_unique(&g, a, err));
-    if (b->renumber) SC_TRY(renumber(b, a, &o, err));
-    csr_fill(b, o.id, g.succ_head, g.succ);
-    csr_tidy(&g);
+    if (b->deps.backwards) SC_TRY(renumber(b, a, &id, err));
+    g.n_deps = graph_csr(&b->deps, id, g.n_ops, g.succ_head, g.succ, g.n_preds);
     sc_op i = 0;
     for (const graph_op_chunk *c = b->op_first; c && !reuse; c = c->next)
         for (uint32_t k = 0; k < c->n; k++, i++)
-            copy_op(&g, o.id ? o.id[i] : i, &c->cols, k);
+            copy_op(&g, id ? id[i] : i, &c->cols, k);
     sc_arena_restore(a, mark);
     *out = g;
     return SC_OK;

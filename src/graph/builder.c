@@ -16,9 +16,6 @@ const char *const sc_cat_names[] = {
     "exposed_cp",     "exposed_ep", "bubble",     "host",
     "memory_offload", "optimizer",  "other",      NULL};
 
-#define FIRST_CHUNK 1024u
-#define LAST_CHUNK  (1u << 20) /* chunks stop growing: little is left over */
-
 uint8_t graph_default_stream(unsigned kind)
 {
     static const uint8_t stream[SC_N_OP_KINDS] = {
@@ -45,22 +42,34 @@ uint32_t graph_ranks(const uint32_t *axis_size, uint32_t n_axes, uint32_t fixed)
     return (uint32_t)n;
 }
 
-SC_PRINTF(3, 4)
-
-static void fail(sc_graph_builder *b, sc_code code, const char *fmt, ...)
+void graph_fail(graph_fault *f, sc_code code, const char *fmt, ...)
 {
-    if (b->status) return;
-    b->status = code == SC_C_MEMORY ? SC_ENOMEM : SC_EINPUT;
-    b->code = code;
+    if (f->status) return;
+    f->status = code == SC_C_MEMORY ? SC_ENOMEM : SC_EINPUT;
+    f->code = code;
     va_list ap;
     va_start(ap, fmt);
-    vsnprintf(b->msg, sizeof b->msg, fmt, ap);
+    vsnprintf(f->msg, sizeof f->msg, fmt, ap);
     va_end(ap);
 }
 
-static void fail_nomem(sc_graph_builder *b)
+void graph_fail_nomem(graph_fault *f)
 {
-    fail(b, SC_C_MEMORY, "out of memory building a graph");
+    graph_fail(f, SC_C_MEMORY, "out of memory building a graph");
+}
+
+const char *graph_op_fault(unsigned kind, unsigned stream, unsigned cat,
+                           sc_time work, double flops)
+{
+    if (kind >= SC_N_OP_KINDS) return "has no legal kind";
+    if (stream >= SC_N_STREAMS) return "has no legal stream";
+    if (cat >= SC_N_CATS || cat == SC_CAT_BUBBLE)
+        return "has no legal category";
+    if (work < 0) return "has negative work";
+    if (work && kind == SC_OP_MARK) return "is a mark with work";
+    if (!(flops >= 0) || flops - flops != 0)
+        return "has negative or infinite flops";
+    return NULL;
 }
 
 sc_graph_builder *sc_graph_builder_new(sc_arena *a)
@@ -68,23 +77,24 @@ sc_graph_builder *sc_graph_builder_new(sc_arena *a)
     sc_graph_builder *b = SC_NEW(a, sc_graph_builder);
     if (!b) return NULL;
     b->arena = a;
-    b->next_ops = b->next_deps = FIRST_CHUNK;
+    b->next_ops = graph_next_chunk(0);
     return b;
 }
 
 void sc_graph_reserve(sc_graph_builder *b, uint32_t n_ops, uint32_t n_deps)
 {
     if (!b->op_first && n_ops) b->next_ops = n_ops;
-    if (!b->dep_first && n_deps) b->next_deps = n_deps;
+    if (n_deps) graph_deps_reserve(&b->deps, n_deps);
 }
 
 uint32_t sc_graph_add_axis(sc_graph_builder *b, const char *name, uint32_t size)
 {
     if (b->n_axes == SC_AXES) {
-        fail(b, SC_C_TOO_BIG, "more than %d axes", SC_AXES);
+        graph_fail(&b->fault, SC_C_TOO_BIG, "more than %d axes", SC_AXES);
         return 0;
     }
-    if (size == 0) fail(b, SC_C_RANGE, "axis \"%.80s\" has size 0", name);
+    if (size == 0)
+        graph_fail(&b->fault, SC_C_RANGE, "axis \"%.80s\" has size 0", name);
     b->axis_name[b->n_axes] = name;
     b->axis_size[b->n_axes] = size;
     return b->n_axes++;
@@ -96,13 +106,14 @@ static void *grow(sc_graph_builder *b, void *old, uint32_t n, uint32_t *cap,
 {
     if (n < *cap) return old;
     if (n >= SC_NONE / 2) {
-        fail(b, SC_C_TOO_BIG, "more than %u classes or groups", SC_NONE / 2);
+        graph_fail(&b->fault, SC_C_TOO_BIG, "more than %u classes or groups",
+                   SC_NONE / 2);
         return NULL;
     }
     uint32_t want = n ? 2 * n : 8;
     void *p = sc_alloc(b->arena, want, size);
     if (!p) {
-        fail_nomem(b);
+        graph_fail_nomem(&b->fault);
         return NULL;
     }
     if (n) memcpy(p, old, n * size);
@@ -151,21 +162,16 @@ bool graph_columns_alloc(sc_arena *a, uint32_t n, sc_graph *g)
            (g->name = SC_NEW_N(a, const char *, n));
 }
 
-static uint32_t next_chunk(uint32_t cap)
-{
-    return cap < LAST_CHUNK / 2 ? 2 * cap : LAST_CHUNK;
-}
-
 static graph_op_chunk *op_room(sc_graph_builder *b)
 {
     if (b->op_last && b->op_last->n < b->op_last->cap) return b->op_last;
     graph_op_chunk *c = SC_NEW(b->arena, graph_op_chunk);
     if (!c || !graph_columns_alloc(b->arena, b->next_ops, &c->cols)) {
-        fail_nomem(b);
+        graph_fail_nomem(&b->fault);
         return NULL;
     }
     c->cap = b->next_ops;
-    b->next_ops = next_chunk(c->cap);
+    b->next_ops = graph_next_chunk(c->cap);
     if (b->op_last) b->op_last->next = c;
     if (!b->op_first) b->op_first = c;
     b->op_last = c;
@@ -176,28 +182,20 @@ static graph_op_chunk *op_room(sc_graph_builder *b)
 static const char *op_fault(const sc_graph_builder *b, const sc_op_desc *op)
 {
     if (b->n_ops >= SC_NONE - 1) return "is one too many (2^32 - 2 fit)";
-    if (op->kind >= SC_N_OP_KINDS) return "has no legal kind";
-    if (op->stream >= SC_N_STREAMS) return "has no legal stream";
-    if (op->cat >= SC_N_CATS || op->cat == SC_CAT_BUBBLE)
-        return "has no legal category";
-    if (op->work < 0) return "has negative work";
-    if (op->work && op->kind == SC_OP_MARK) return "is a mark with work";
-    if (!(op->flops >= 0) || op->flops - op->flops != 0)
-        return "has negative or infinite flops";
     if (op->cls >= b->n_classes) return "is of no known class";
     if (op->group != SC_NONE && op->group >= b->n_groups)
         return "is of no known group";
     if (op->peer != SC_NONE && op->peer >= b->n_classes)
         return "has no known peer";
-    return NULL;
+    return graph_op_fault(op->kind, op->stream, op->cat, op->work, op->flops);
 }
 
 sc_op sc_graph_add_op(sc_graph_builder *b, const sc_op_desc *op)
 {
     const char *fault = op_fault(b, op);
     if (fault) {
-        fail(b, SC_C_RANGE, "op %u \"%.80s\" %s", b->n_ops,
-             op->name ? op->name : "", fault);
+        graph_fail(&b->fault, SC_C_RANGE, "op %u \"%.80s\" %s", b->n_ops,
+                   op->name ? op->name : "", fault);
         return 0;
     }
     graph_op_chunk *c = op_room(b);
@@ -219,29 +217,8 @@ sc_op sc_graph_add_op(sc_graph_builder *b, const sc_op_desc *op)
 
 void sc_graph_add_dep(sc_graph_builder *b, sc_op before, sc_op after)
 {
-    graph_dep_chunk *c = b->dep_last;
-    if (!c || c->n == c->cap) {
-        c = SC_NEW(b->arena, graph_dep_chunk);
-        if (c) c->pair = sc_alloc(b->arena, b->next_deps, sizeof *c->pair);
-        if (!c || !c->pair) {
-            fail_nomem(b);
-            return;
-        }
-        c->cap = b->next_deps;
-        b->next_deps = next_chunk(c->cap);
-        if (b->dep_last) b->dep_last->next = c;
-        if (!b->dep_first) b->dep_first = c;
-        b->dep_last = c;
-    }
-    if (b->n_deps >= SC_NONE - 1) {
-        fail(b, SC_C_TOO_BIG, "more than 2^32 - 2 dependencies");
-        return;
-    }
-    c->pair[c->n][0] = before;
-    c->pair[c->n][1] = after;
-    c->n++;
-    b->n_deps++;
-    sc_op larger = before > after ? before : after;
-    if (larger > b->max_ref) b->max_ref = larger;
-    if (before >= after) b->renumber = true;
+    if (b->deps.n >= SC_NONE - 1)
+        graph_fail(&b->fault, SC_C_TOO_BIG, "more than 2^32 - 2 dependencies");
+    else if (!graph_deps_add(&b->deps, b->arena, before, after))
+        graph_fail_nomem(&b->fault);
 }

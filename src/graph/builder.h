@@ -9,7 +9,7 @@
 #ifndef GRAPH_BUILDER_H
 #define GRAPH_BUILDER_H
 
-#include <stepcast/graph.h>
+#include "graph/order.h"
 
 typedef struct graph_op_chunk graph_op_chunk;
 
@@ -19,22 +19,27 @@ struct graph_op_chunk {
     sc_graph cols; /* only the per-op columns are used */
 };
 
-typedef struct graph_dep_chunk graph_dep_chunk;
+/* The first error of a builder. */
+typedef struct graph_fault {
+    sc_status status;
+    sc_code code;
+    char msg[200];
+} graph_fault;
 
-struct graph_dep_chunk {
-    graph_dep_chunk *next;
-    uint32_t n, cap;
-    sc_op (*pair)[2]; /* [cap] before, after */
-};
+void graph_fail(graph_fault *f, sc_code code, const char *fmt, ...)
+    SC_PRINTF(3, 4);
+void graph_fail_nomem(graph_fault *f);
+
+/* A reason to refuse an op, or NULL. */
+const char *graph_op_fault(unsigned kind, unsigned stream, unsigned cat,
+                           sc_time work, double flops);
 
 struct sc_graph_builder {
     sc_arena *arena;
     graph_op_chunk *op_first, *op_last;
-    graph_dep_chunk *dep_first, *dep_last;
-    uint32_t n_ops, n_deps;
-    uint32_t next_ops, next_deps; /* capacity of the next chunk */
-    sc_op max_ref;                /* largest id in a dependency */
-    bool renumber;                /* a dependency points backwards */
+    graph_deps deps;
+    uint32_t n_ops;
+    uint32_t next_ops; /* capacity of the next chunk */
 
     sc_class *classes;
     sc_group *groups;
@@ -42,10 +47,7 @@ struct sc_graph_builder {
     const char *axis_name[SC_AXES];
     uint32_t axis_size[SC_AXES];
 
-    /* first error */
-    sc_status status;
-    sc_code code;
-    char msg[200];
+    graph_fault fault;
 
     /* set by the text reader: where the ops come from */
     const char *file;

@@ -130,7 +130,7 @@ static sc_status read_topology(const hw_spec *s, sc_hw *hw, sc_arena *a,
     size_t len;
     if (path == NULL) return sc_error_nomem(err);
     SC_TRY(sc_file_read(path, (size_t)16 << 20, a, &text, &len, err));
-    SC_TRY(sc_topo_read(text, len, path, (sc_nccl)hw->nccl, a, &hw->topo, err));
+    SC_TRY(sc_topo_read_any(text, len, path, hw, a, &hw->topo, err));
     uint32_t n = hw->topo->n[SC_TOPO_GPU];
     if (n == hw->node_size) return SC_OK;
     return sc_error(err, SC_EINPUT, SC_C_CONFLICT, pos,

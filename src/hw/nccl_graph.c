@@ -55,6 +55,40 @@ static float cpu_link(sc_nccl version, const sc_topo_node *cpu)
     return HW_LOCAL_WIDTH;
 }
 
+/* First row whose text starts the value. */
+typedef struct word {
+    const char *text;
+    int value;
+} word;
+
+static const word cpu_arches[] = {{"x86_64", SC_CPU_X86},
+                                  {"arm64", SC_CPU_ARM},
+                                  {"aarch64", SC_CPU_ARM},
+                                  {"ppc64", SC_CPU_POWER},
+                                  {NULL, SC_CPU_ARCH_UNKNOWN}};
+static const word cpu_vendors[] = {{"GenuineIntel", SC_CPU_INTEL},
+                                   {"AuthenticAMD", SC_CPU_AMD},
+                                   {"CentaurHauls", SC_CPU_ZHAOXIN},
+                                   {"  Shanghai  ", SC_CPU_ZHAOXIN},
+                                   {NULL, SC_CPU_VENDOR_UNKNOWN}};
+
+static int look_up(const word *row, const char *text)
+{
+    while (row->text != NULL &&
+           (text == NULL || strncmp(text, row->text, strlen(row->text)) != 0))
+        row++;
+    return row->value;
+}
+
+void hw_topo_cpu(sc_topo_node *cpu, const char *arch, const char *vendor,
+                 uint32_t model)
+{
+    cpu->arch = (sc_cpu_arch)look_up(cpu_arches, arch);
+    cpu->vendor = (sc_cpu_vendor)look_up(cpu_vendors, vendor);
+    if (cpu->arch != SC_CPU_X86) cpu->vendor = SC_CPU_VENDOR_UNKNOWN;
+    cpu->model = model;
+}
+
 sc_status hw_topo_init(hw_topo *b, sc_nccl version, uint32_t max_nodes,
                        sc_arena *a, sc_err *err)
 {

@@ -29,6 +29,10 @@ sc_status hw_topo_add(hw_topo *b, sc_topo_kind kind, uint64_t id, sc_pos pos,
 /* The node, or UINT32_MAX. */
 uint32_t hw_topo_find(const sc_topo *t, sc_topo_kind kind, uint64_t id);
 
+/* A CPU as the kernel names it; a vendor that is NULL or not known is none. */
+void hw_topo_cpu(sc_topo_node *cpu, const char *arch, const char *vendor,
+                 uint32_t model);
+
 /* A directed link; the width adds to that of an equal link. */
 sc_status hw_topo_link(hw_topo *b, uint32_t from, uint32_t to, sc_wire wire,
                        float width);

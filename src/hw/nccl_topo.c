@@ -128,16 +128,6 @@ static const word pci_speeds[SC_N_NCCLS][11] = {{{"2.5 GT/s", 15},
                                                  {"32.0 GT/s", 240},
                                                  {"64.0 GT/s", 480},
                                                  {NULL, 60}}};
-static const word cpu_arches[] = {{"x86_64", SC_CPU_X86},
-                                  {"arm64", SC_CPU_ARM},
-                                  {"aarch64", SC_CPU_ARM},
-                                  {"ppc64", SC_CPU_POWER},
-                                  {NULL, SC_CPU_ARCH_UNKNOWN}};
-static const word cpu_vendors[] = {{"GenuineIntel", SC_CPU_INTEL},
-                                   {"AuthenticAMD", SC_CPU_AMD},
-                                   {"CentaurHauls", SC_CPU_ZHAOXIN},
-                                   {"  Shanghai  ", SC_CPU_ZHAOXIN},
-                                   {NULL, SC_CPU_VENDOR_UNKNOWN}};
 
 /* Of a NIC, us; 0 where it is not given. */
 static float latency(reader *r, const hw_xml_node *n)
@@ -294,12 +284,9 @@ static void read_cpu(reader *r, const hw_xml_node *n)
     const char *vendor = hw_xml_get(n, "vendor");
     if (cpu == UINT32_MAX || arch == NULL) return;
     sc_topo_node *c = &r->b.t->node[cpu];
-    c->arch = (sc_cpu_arch)look_up(cpu_arches, arch);
-    c->vendor = (sc_cpu_vendor)look_up(cpu_vendors, vendor ? vendor : "");
-    if (c->arch != SC_CPU_X86) c->vendor = SC_CPU_VENDOR_UNKNOWN;
     uint32_t family = (uint32_t)number(r, n, "familyid", (range){-1, 255, 0});
     uint32_t model = (uint32_t)number(r, n, "modelid", (range){-1, 255, 0});
-    c->model = (family & 0xff) << 8 | (model & 0xff);
+    hw_topo_cpu(c, arch, vendor, (family & 0xff) << 8 | (model & 0xff));
     for (const hw_xml_node *x = n->child; x != NULL; x = x->next) {
         if (strcmp(x->name, "pci") == 0) read_pci(r, x, cpu);
         if (strcmp(x->name, "nic") != 0) continue;
@@ -443,7 +430,7 @@ sc_status sc_topo_read(const char *text, size_t len, const char *file,
                        sc_err *err)
 {
     reader r = {.err = err};
-    SC_TRY(hw_xml_parse(text, len, file, a, &r.doc, err));
+    SC_TRY(hw_xml_parse(text, len, file, NULL, a, &r.doc, err));
     SC_TRY(hw_topo_init(&r.b, version, r.doc.n + 2, a, err));
     if (!check_root(&r)) return r.status;
     for (const hw_xml_node *n = r.doc.root->child; n != NULL; n = n->next)

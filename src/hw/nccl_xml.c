@@ -19,6 +19,7 @@ typedef struct reader {
     sc_err *err;
     sc_status status; /* of the first error */
     xmlParserCtxtPtr parser;
+    const char *doctype; /* that may be named */
     hw_xml_node *open;
     uint32_t depth;
 } reader;
@@ -101,16 +102,30 @@ static void end_element(void *ctx, const xmlChar *name, const xmlChar *prefix,
     r->depth--;
 }
 
-static void refuse_dtd(void *ctx, const xmlChar *name, const xmlChar *public_id,
-                       const xmlChar *system_id)
+static void refuse(reader *r)
 {
-    reader *r = ctx;
-    (void)name, (void)public_id, (void)system_id;
     if (r->status != SC_OK) return;
     sc_pos at =
         utf8_position(r->doc->text, r->doc->len, tag_offset(r), r->doc->file);
     stop(r, sc_error(r->err, SC_EINPUT, SC_C_UNSUPPORTED, at,
                      "remove <!DOCTYPE ...>", "document types are not read"));
+}
+
+static void on_dtd(void *ctx, const xmlChar *name, const xmlChar *public_id,
+                   const xmlChar *system_id)
+{
+    reader *r = ctx;
+    (void)public_id, (void)system_id;
+    if (r->doctype == NULL || strcmp((const char *)name, r->doctype) != 0)
+        refuse(r);
+}
+
+static void on_entity(void *ctx, const xmlChar *name, int type,
+                      const xmlChar *public_id, const xmlChar *system_id,
+                      xmlChar *content)
+{
+    (void)name, (void)type, (void)public_id, (void)system_id, (void)content;
+    refuse(ctx);
 }
 
 #if LIBXML_VERSION >= 21200
@@ -142,7 +157,8 @@ static void run(reader *r)
     sax.initialized = XML_SAX2_MAGIC;
     sax.startElementNs = start_element;
     sax.endElementNs = end_element;
-    sax.internalSubset = refuse_dtd;
+    sax.internalSubset = on_dtd;
+    sax.entityDecl = on_entity;
     sax.serror = on_error;
     *r->parser->sax = sax;
     r->parser->userData = r;
@@ -153,7 +169,8 @@ static void run(reader *r)
 }
 
 sc_status hw_xml_parse(const char *text, size_t len, const char *file,
-                       sc_arena *a, hw_xml *out, sc_err *err)
+                       const char *doctype, sc_arena *a, hw_xml *out,
+                       sc_err *err)
 {
     hw_xml doc = {.file = file, .len = len};
     sc_pos start = {file, 1, 1};
@@ -166,7 +183,7 @@ sc_status hw_xml_parse(const char *text, size_t len, const char *file,
                         "bad XML: the file is empty");
     doc.text = sc_strndup(a, text, len);
     if (doc.text == NULL) return sc_error_nomem(err);
-    reader r = {.doc = &doc, .arena = a, .err = err};
+    reader r = {.doc = &doc, .arena = a, .err = err, .doctype = doctype};
     r.parser = xmlCreateMemoryParserCtxt(text, (int)len);
     if (r.parser == NULL) return sc_error_nomem(err);
     run(&r);
@@ -188,6 +205,24 @@ const char *hw_xml_get(const hw_xml_node *n, const char *key)
     for (uint32_t i = 0; i < n->n_attrs; i++)
         if (strcmp(n->attr[i].key, key) == 0) return n->attr[i].value;
     return NULL;
+}
+
+size_t hw_xml_content(const hw_xml *x, const hw_xml_node *n, size_t *len)
+{
+    size_t i = n->offset;
+    char quote = '\0';
+    *len = 0;
+    while (i < x->len && (quote != '\0' || x->text[i] != '>')) {
+        char c = x->text[i++];
+        if (quote == '\0' && (c == '"' || c == '\''))
+            quote = c;
+        else if (c == quote)
+            quote = '\0';
+    }
+    if (i == x->len || x->text[i - 1] == '/') return i;
+    i++;
+    while (i + *len < x->len && x->text[i + *len] != '<') ++*len;
+    return i;
 }
 
 /* Offset of an attribute's name in a well-formed tag, or of the tag. */

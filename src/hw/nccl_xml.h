@@ -31,12 +31,18 @@ typedef struct hw_xml {
     hw_xml_node *root;
 } hw_xml;
 
-/* Everything lives in the arena. */
+/* Everything lives in the arena.  `doctype`: the document type that may be
+ * named, which is not read all the same; NULL: none. */
 sc_status hw_xml_parse(const char *text, size_t len, const char *file,
-                       sc_arena *a, hw_xml *out, sc_err *err);
+                       const char *doctype, sc_arena *a, hw_xml *out,
+                       sc_err *err);
 
 /* NULL if it has none. */
 const char *hw_xml_get(const hw_xml_node *n, const char *key);
+
+/* What stands between the tags of an element without children, references to
+ * entities as they are written; an offset into the text. */
+size_t hw_xml_content(const hw_xml *x, const hw_xml_node *n, size_t *len);
 
 /* Of an attribute's name, or of the element where `key` is NULL or absent. */
 sc_pos hw_xml_pos(const hw_xml *x, const hw_xml_node *n, const char *key);

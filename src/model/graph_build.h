@@ -36,6 +36,8 @@ typedef struct gb_window {
     uint32_t pad;
     uint32_t dilation; /* 1 */
     uint32_t groups;   /* 1 */
+    gb_value like;     /* result of the operator whose weights these are; 0,
+                          which no operator makes: its own */
     bool same;         /* pads by k / 2 in each dim */
     bool ceil;         /* a last window may hang over (pools) */
     bool bias;
@@ -118,6 +120,9 @@ gb_value gb_group_norm(gb_graph *b, const char *name, gb_value x,
                        uint32_t groups);
 
 gb_value gb_act(gb_graph *b, const char *name, gb_value x, const char *what);
+/* Of two halves of the last dim, one scales the other. */
+gb_value gb_act_gated(gb_graph *b, const char *name, gb_value x,
+                      const char *what);
 gb_value gb_dropout(gb_graph *b, const char *name, gb_value x);
 gb_value gb_softmax(gb_graph *b, const char *name, gb_value x);
 /* Sum or product (`what`); y SC_NONE: of one.  y may lack trailing dims or

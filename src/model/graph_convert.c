@@ -187,15 +187,10 @@ static gb_value attention(convert *c, const sc_operator *op, gb_value x)
 
 static gb_value act(convert *c, const sc_operator *op, gb_value x)
 {
-    static const uint8_t at[] = {0, 1, 2};
-    sc_gop *g = gb_open(&c->b, op->name, SC_G_ACT, 1, &x);
-    if (!g) return SC_NONE;
-    sc_gtensor t = *gb_tensor(&c->b, x);
-    t.dim[2].extent = op->iter[2].extent; /* half of what is gated */
-    gb_iters_of(g, &t);
-    gb_port(&g->in[0], at, 3);
-    g->detail = sc_act_names[c->m->t.act];
-    return gb_close(&c->b, g, 3, t.dim, at);
+    const char *what = sc_act_names[c->m->t.act];
+    bool gated = gb_extent(&c->b, x, 2) == 2 * op->iter[2].extent;
+    return gated ? gb_act_gated(&c->b, op->name, x, what)
+                 : gb_act(&c->b, op->name, x, what);
 }
 
 static gb_value sum(convert *c, const sc_operator *op, gb_value x, gb_value y)

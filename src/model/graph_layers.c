@@ -224,6 +224,19 @@ gb_value gb_act(gb_graph *b, const char *name, gb_value x, const char *what)
     return pointwise(b, name, SC_G_ACT, x, what);
 }
 
+gb_value gb_act_gated(gb_graph *b, const char *name, gb_value x,
+                      const char *what)
+{
+    sc_gtensor t;
+    sc_gop *op = open_same(b, name, SC_G_ACT, x, &t);
+    if (!op) return SC_NONE;
+    unsigned last = t.n_dim - 1U;
+    t.dim[last].extent /= 2;
+    op->iter[last].extent = t.dim[last].extent;
+    op->detail = what;
+    return gb_close(b, op, t.n_dim, t.dim, same);
+}
+
 gb_value gb_dropout(gb_graph *b, const char *name, gb_value x)
 {
     return pointwise(b, name, SC_G_DROPOUT, x, NULL);

@@ -75,6 +75,19 @@ static const char *describe(gb_graph *b, const shape *s, const gb_window *w)
     return text;
 }
 
+static void weights(gb_graph *b, sc_gop *op, const gb_window *w, unsigned n,
+                    const sc_gdim *dim, const uint8_t *at)
+{
+    if (!w->like) {
+        (void)gb_weight(b, op, "weight", n, dim, at);
+        if (w->bias) (void)gb_weight(b, op, "bias", 1, dim, at);
+        return;
+    }
+    const sc_gop *from = &b->g.op[gb_tensor(b, w->like)->op];
+    for (unsigned i = 0; i < from->n_weight; i++)
+        gb_weight_of(op, from->weight[i].tensor, i ? 1 : n, at);
+}
+
 /* Iteration dims batch, (group), out, in, positions, kernel; of the ports, the
  * channels are indexed by the group where there are several. */
 static gb_value convolve(gb_graph *b, const char *name, gb_value x,
@@ -109,8 +122,7 @@ static gb_value convolve(gb_graph *b, const char *name, gb_value x,
         ws[2 + i] = gb_iter(op, k, SC_I_OPAQUE, s.kernel[i]);
     }
     gb_port(&op->in[0], xs, 2 + s.n);
-    (void)gb_weight(b, op, "weight", 2 + s.n, weight, ws);
-    if (w.bias) (void)gb_weight(b, op, "bias", 1, weight, ws);
+    weights(b, op, &w, 2 + s.n, weight, ws);
     op->detail = describe(b, &s, &w);
     op->flops = 2.0 * (double)out * (double)(in / w.groups) * (double)s.taps *
                 (double)s.points;

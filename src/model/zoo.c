@@ -4,34 +4,86 @@
 
 #include "base/name.h"
 
-#include <string.h>
-
 #define TORCHVISION "; shapes and parameters as in torchvision's models"
 
+#define MLPERF "MLPerf Training's reference, github.com/mlcommons/training "
+#define SEEN   "2026-11-22"
+
+/* Sorted by name. */
 static const sc_zoo_entry entries[] = {
     {"alexnet",
-     "AlexNet, one column, 224x224",
-     {"Krizhevsky, arXiv 1404.5997" TORCHVISION, "2026-11-20"}},
+     "AlexNet of one column, images of 224x224",
+     {"Krizhevsky, arXiv 1404.5997" TORCHVISION, SEEN}},
+    {"dlrm",
+     "DLRM with 8 tables of 1000000 x 64, dot interaction",
+     {"Naumov et al., arXiv 1906.00091; sizes of the example of Proteus, arXiv "
+      "2306.02267",
+      SEEN}},
+    {"dlrm-dcnv2",
+     "DLRM-DCNv2, Criteo 1TB with several look-ups per feature",
+     {"Wang et al., arXiv 2008.13535; sizes of " MLPERF
+      "recommendation_v2/torchrec_dlrm",
+      SEEN}},
+    {"inception-v3",
+     "Inception v3 with its auxiliary classifier, images of 299x299",
+     {"Szegedy et al., arXiv 1512.00567" TORCHVISION, SEEN}},
+    {"inception-v3-224",
+     "Inception v3 without its auxiliary classifier, images of 224x224",
+     {"Szegedy et al., arXiv 1512.00567; image and classifier of the example "
+      "of Proteus, arXiv 2306.02267",
+      SEEN}},
     {"resnet50",
-     "ResNet-50 v1.5, 224x224",
-     {"He et al., arXiv 1512.03385; stride in the 3x3 convolutions, as MLPerf "
-      "Training image classification" TORCHVISION,
-      "2026-11-20"}},
+     "ResNet-50 v1.5, images of 224x224",
+     {"He et al., arXiv 1512.03385; strides in the 3x3 convolutions" TORCHVISION
+      ", as " MLPERF "image_classification",
+      SEEN}},
+    {"retinanet",
+     "RetinaNet on ResNeXt-50 32x4d, images of 800x800, 264 classes",
+     {"Lin et al., arXiv 1708.02002; sizes and frozen layers of " MLPERF
+      "single_stage_detector/ssd",
+      SEEN}},
+    {"sd-unet",
+     "U-Net of Stable Diffusion v2, latents of 64x64, 77 words",
+     {"Rombach et al., arXiv 2112.10752; sizes of " MLPERF
+      "stable_diffusion/configs; without the frozen text encoder and "
+      "autoencoder",
+      SEEN}},
+    {"unet3d",
+     "3-D U-Net, volumes of 128x128x128, 3 classes",
+     {"Cicek et al., arXiv 1606.06650; sizes of " MLPERF
+      "image_segmentation/pytorch",
+      SEEN}},
     {"vgg19",
-     "VGG-19, 224x224",
-     {"Simonyan and Zisserman, arXiv 1409.1556" TORCHVISION, "2026-11-20"}},
+     "VGG-19, images of 224x224",
+     {"Simonyan and Zisserman, arXiv 1409.1556" TORCHVISION, SEEN}},
 };
+
+#define ALIASES 6
 
 typedef struct maker {
     void (*build)(gb_graph *b);
     const char *sample;
-    const char *alias[3]; /* as name_fold() leaves them; NULL ends */
+    const char *alias[ALIASES]; /* any spelling of these; NULL ends */
 } maker;
 
 static const maker makers[] = {
     {zoo_alexnet, "image", {0}},
-    {zoo_resnet50, "image", {"resnet50v1.5", "resnet", NULL}},
-    {zoo_vgg19, "image", {0}},
+    {zoo_dlrm, "sample", {"dlrm-dot", NULL}},
+    {zoo_dlrm_dcnv2,
+     "sample",
+     {"DLRM-DCNv2 (Criteo-1TB multihot)", "dcnv2", "dlrmv2", NULL}},
+    {zoo_inception, "image", {"inception", "googlenet-v3", NULL}},
+    {zoo_inception_224, "image", {0}},
+    {zoo_resnet50, "image", {"ResNet-50 v1.5", "resnet", NULL}},
+    {zoo_retinanet,
+     "image",
+     {"RetinaNet-ResNeXt50", "ssd", "retinanet-resnext50-32x4d", NULL}},
+    {zoo_sd_unet,
+     "image",
+     {"Stable Diffusion v2 (UNet 865M)", "Stable Diffusion v2", "sd-v2",
+      "stable-diffusion", "stable-diffusion-unet", NULL}},
+    {zoo_unet3d, "volume", {"3D U-Net", "3d-unet", "unet-3d", NULL}},
+    {zoo_vgg19, "image", {"vgg", NULL}},
 };
 
 const sc_zoo_entry *sc_zoo_all(uint32_t *n)
@@ -47,8 +99,9 @@ const sc_zoo_entry *sc_zoo_find(const char *name)
     if (folded[0] == '\0') return NULL;
     for (size_t i = 0; i < SC_COUNT(entries); i++) {
         if (name_is(folded, entries[i].name)) return &entries[i];
-        for (size_t k = 0; k < 3 && makers[i].alias[k]; k++)
-            if (strcmp(folded, makers[i].alias[k]) == 0) return &entries[i];
+        const char *const *alias = makers[i].alias;
+        for (; *alias; alias++)
+            if (name_is(folded, *alias)) return &entries[i];
     }
     return NULL;
 }

@@ -8,6 +8,13 @@
 void zoo_alexnet(gb_graph *b);
 void zoo_vgg19(gb_graph *b);
 void zoo_resnet50(gb_graph *b);
+void zoo_inception(gb_graph *b);     /* 299x299, auxiliary classifier */
+void zoo_inception_224(gb_graph *b); /* without it */
+void zoo_unet3d(gb_graph *b);
+void zoo_retinanet(gb_graph *b);
+void zoo_sd_unet(gb_graph *b);
+void zoo_dlrm(gb_graph *b);
+void zoo_dlrm_dcnv2(gb_graph *b);
 
 /* conv, batch norm, relu: parts of a path of their own. */
 gb_value zoo_conv_norm_relu(gb_graph *b, const char *const names[3], gb_value x,

@@ -122,6 +122,25 @@ static void seed(sc_flows *x, uint32_t l)
     x->seed[x->n_seeds++] = l;
 }
 
+/* Only links that a flow with shares has crossed have a list of shares. */
+static bool enter(sc_flows *x, net_link *l, uint32_t flow, const double *share)
+{
+    uint32_t had = l->cap;
+    uint32_t *flows = sc_grow(x->a, l->flow, l->n, &l->cap, 4, sizeof *flows);
+    if (flows == NULL) return false;
+    l->flow = flows;
+    if (share != NULL && l->share == NULL) {
+        l->share = SC_NEW_N(x->a, double, l->cap);
+        for (uint32_t k = 0; l->share != NULL && k < l->n; k++) l->share[k] = 1;
+    } else if (l->share != NULL && had < l->cap) {
+        l->share = copy(x->a, l->share, l->n, l->cap, sizeof *l->share);
+    }
+    if (share != NULL && l->share == NULL) return false;
+    if (l->share != NULL) l->share[l->n] = share != NULL ? *share : 1;
+    l->flow[l->n++] = flow;
+    return true;
+}
+
 static void start(sc_flows *x, uint32_t i, sc_time t)
 {
     net_path *p = &x->path[i];
@@ -132,16 +151,10 @@ static void start(sc_flows *x, uint32_t i, sc_time t)
     due_set(&x->due, i, SC_TIME_MAX);
     for (uint32_t k = 0; k < p->n; k++) {
         net_link *l = &x->link[p->link[k]];
-        if (l->n == l->cap) {
-            uint32_t *flow =
-                sc_grow(x->a, l->flow, l->n, &l->cap, 4, sizeof *flow);
-            if (flow == NULL) {
-                x->failed = true;
-                return;
-            }
-            l->flow = flow;
+        if (!enter(x, l, i, p->share == NULL ? NULL : &p->share[k])) {
+            x->failed = true;
+            return;
         }
-        l->flow[l->n++] = i;
         l->grew = true;
         seed(x, p->link[k]);
     }
@@ -175,7 +188,9 @@ static bool valid(const sc_flows *x, const sc_flow *f, sc_time t)
         return false;
     if (!(f->weight > 0 && f->weight <= 1e100) || x->failed) return false;
     for (uint32_t k = 0; k < f->n_links; k++)
-        if (f->links[k] >= x->n_links) return false;
+        if (f->links[k] >= x->n_links ||
+            (f->share != NULL && !(f->share[k] > 0 && f->share[k] <= 1e100)))
+            return false;
     return true;
 }
 
@@ -188,8 +203,8 @@ uint32_t sc_flows_post(sc_flows *x, const sc_flow *f, sc_time t)
     sc_time from = t + f->latency;
     x->share[i] = (net_share){FLOW_NEW, f->weight};
     x->left[i] = (net_left){(double)f->bytes, from};
-    x->path[i] =
-        (net_path){f->links, f->n_links, empty ? NET_EMPTY : NET_WAITS};
+    x->path[i] = (net_path){f->links, f->share, f->n_links,
+                            empty ? NET_EMPTY : NET_WAITS};
     x->tag[i] = f->tag;
     for (uint32_t k = 0; k < f->n_links; k++) x->link[f->links[k]].posted++;
     if (empty || from > x->now)
@@ -268,8 +283,10 @@ double sc_flows_link_rate(sc_flows *x, uint32_t l)
 {
     double sum = 0;
     settle(x);
-    for (uint32_t k = 0; k < x->link[l].n; k++)
-        sum += sc_flows_rate(x, x->link[l].flow[k]);
+    const net_link *at = &x->link[l];
+    for (uint32_t k = 0; k < at->n; k++)
+        sum += sc_flows_rate(x, at->flow[k]) *
+               (at->share == NULL ? 1 : at->share[k]);
     return sum;
 }
 

@@ -36,6 +36,7 @@ typedef enum net_state {
 
 typedef struct net_path {
     const uint32_t *link;
+    const double *share; /* NULL: 1 each */
     uint32_t n;
     net_state state;
 } net_path;
@@ -50,6 +51,7 @@ typedef struct net_link {
     uint32_t open; /* ... and number */
     uint32_t posted;
     uint32_t *flow; /* [n] that move; before a solve also some that are gone */
+    double *share;  /* [n] of each, NULL: 1 */
     uint32_t n, cap;
     bool seed;   /* in the list of links where something changed */
     bool grew;   /* a flow came since the last solve */

@@ -34,6 +34,12 @@
 /* Parts of a duration that are taken for rounding. */
 #define NOISE 0x1p-45
 
+/* What the flow at place k of a link takes of it per level. */
+static inline double weight_of(const net_link *l, uint32_t k, double weight)
+{
+    return l->share == NULL ? weight : weight * l->share[k];
+}
+
 /* A flow that came will be limited no lower than where all flows of one of its
  * links share it evenly. */
 static double find_cut(const sc_flows *x)
@@ -45,7 +51,7 @@ static double find_cut(const sc_flows *x)
         double total = 0;
         for (uint32_t i = 0; i < l->n; i++)
             if (x->share[l->flow[i]].level != FLOW_GONE)
-                total += x->share[l->flow[i]].weight;
+                total += weight_of(l, i, x->share[l->flow[i]].weight);
         double even = l->bw / total;
         if (!(even >= cut)) cut = even;
     }
@@ -101,13 +107,14 @@ static void open_flows(sc_flows *x, net_link *l, double from)
             s->level = level = FLOW_OPEN;
         }
         if (level == FLOW_OPEN) {
-            weight += s->weight;
+            weight += weight_of(l, k, s->weight);
             open++;
         } else if (level == FLOW_GONE) {
             continue;
         } else {
-            left -= level * s->weight;
+            left -= level * weight_of(l, k, s->weight);
         }
+        if (l->share != NULL) l->share[kept] = l->share[k];
         flow[kept++] = i;
     }
     l->n = kept;
@@ -210,11 +217,11 @@ static void stop_at(sc_flows *x, uint32_t flow, double level)
 {
     net_share *s = &x->share[flow];
     const net_path *p = &x->path[flow];
-    double weight = s->weight, rate = level * weight;
     s->level = level;
     for (uint32_t k = 0; k < p->n; k++) {
         net_link *m = &x->link[p->link[k]];
-        m->left -= rate;
+        double weight = p->share == NULL ? s->weight : s->weight * p->share[k];
+        m->left -= level * weight;
         m->weight -= weight;
         m->open--;
     }

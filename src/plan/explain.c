@@ -41,23 +41,29 @@ void block_reason(emit *e, const char *name, const sc_move *m, double bytes,
 
 static void rule_text(const sc_rule *r, sc_text *out)
 {
+    static const char *const more[] = {"out", "in"};
     char axes[32];
+    bool named = r->dim < SC_N_DIMNAMES;
+    const char *dim =
+        named ? sc_dimname_names[r->dim] : more[r->dim - SC_D_OUT];
     axes_text(sc_axlist_mask(r->axes), axes, sizeof axes);
+    if (!r->axes) snprintf(axes, sizeof axes, "nothing");
     sc_text_add(out, "  %-24s ", r->match);
     switch (r->aspect) {
     case SC_R_SPLIT:
         if (r->axes)
-            sc_text_add(out, "split %s over %s", sc_dimname_names[r->dim],
-                        axes);
+            sc_text_add(out, "split %s over %s", dim, axes);
         else
-            sc_text_add(out, "leave %s whole", sc_dimname_names[r->dim]);
+            sc_text_add(out, "leave %s whole", dim);
         break;
     case SC_R_WEIGHT: sc_text_add(out, "shard weights over %s", axes); break;
     case SC_R_GRAD: sc_text_add(out, "shard gradients over %s", axes); break;
     case SC_R_OPTIM:
         sc_text_add(out, "shard optimizer states over %s", axes);
         break;
-    case SC_R_RECOMPUTE: sc_text_add(out, "recompute"); break;
+    case SC_R_RECOMPUTE:
+        sc_text_add(out, "%s", r->on ? "recompute" : "do not recompute");
+        break;
     }
     sc_text_add(out, "   (%s)\n", r->origin);
 }

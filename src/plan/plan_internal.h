@@ -5,7 +5,8 @@
 
 #include <stepcast/plan.h>
 
-/* Presets to rules; *n rules are appended to `rules` (room for PLAN_RULES). */
+/* Presets to rules; *n rules are appended to `rules` (room for PLAN_RULES;
+ * SC_EBUG where that is too little). */
 #define PLAN_RULES 80
 sc_status plan_presets(const sc_run *run, sc_rule *rules, uint32_t *n,
                        sc_err *err);
@@ -20,11 +21,30 @@ double plan_routed(const sc_run *r);
 void plan_path(const sc_layer *layer, const sc_operator *op, char *buf,
                size_t size);
 
-/* Resolves the rules for one operator: the most specific wins, of equals the
- * later.  Two rules of one preset level that put the same axis on two dims of
- * one operator are a conflict. */
-sc_status plan_resolve(const sc_plan *p, const sc_layer *layer,
-                       const sc_operator *op, sc_placed *out, sc_err *err);
+/* The same of a strategy's rules that blocks can hold, behind those of the
+ * presets; room for plan_strategy_room() more.  SC_C_UNSUPPORTED where blocks
+ * can't. */
+struct sc_strategy;
+uint32_t plan_strategy_room(const struct sc_strategy *s);
+sc_status plan_strategy_rules(const struct sc_strategy *s, sc_rule *rules,
+                              uint32_t *n, sc_err *err);
+/* Stage of ZeRO that they come to. */
+int plan_strategy_zero(const struct sc_strategy *s);
+/* What has to hold of the layers of a plan with a strategy. */
+sc_status plan_strategy_check(const sc_plan *p, sc_err *err);
+
+/* Path of an operator of block `block` in a strategy's file: "layers.3.qkv". */
+void plan_own_path(const sc_layer *layer, uint32_t block, const sc_operator *op,
+                   char *buf, size_t size);
+/* The iteration dim that a rule's dim is in `op`; NULL: it has none. */
+const sc_iter *plan_rule_iter(const sc_operator *op, uint32_t dim);
+
+/* Resolves the rules for one operator of layer entry `layer`: those of a
+ * strategy's file hold before those of presets, then the most specific one, of
+ * equals the later.  Two rules of one of these levels that put the same axis on
+ * two dims of one operator are a conflict. */
+sc_status plan_resolve(const sc_plan *p, uint32_t layer, const sc_operator *op,
+                       sc_placed *out, sc_err *err);
 
 /* Layouts of an operator's tensors under its split.  `dims` are bits of
  * sc_operator.x/w/y.  An axis that splits an iteration dim outside `dims`

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* presets.c - presets expand to rules of the strategy tree. */
+#include <stepcast/plan_strategy.h>
+
 #include "plan/plan_internal.h"
 
 typedef struct split_rule {
@@ -58,7 +60,8 @@ static const char *const sequence_parallel_experts[] = {
 
 static void add(sc_rule *rules, uint32_t *n, sc_rule r)
 {
-    if (*n < PLAN_RULES) rules[(*n)++] = r;
+    if (*n < PLAN_RULES) rules[*n] = r;
+    ++*n;
 }
 
 static void split(sc_rule *rules, uint32_t *n, const char *match,
@@ -201,10 +204,10 @@ static void recompute(const sc_run *run, sc_rule *rules, uint32_t *n)
 sc_status plan_presets(const sc_run *run, sc_rule *rules, uint32_t *n,
                        sc_err *err)
 {
-    (void)err;
     sc_axlist batch = sc_axlist_add(sc_axlist_add(0, SC_AX_DP), SC_AX_EP);
     sc_axlist samples = sc_axlist_add(replicas(run), SC_AX_EP);
-    split(rules, n, "*", SC_D_BATCH, samples, "preset data-parallel");
+    if (!run->strategy || run->strategy->data_parallel)
+        split(rules, n, "*", SC_D_BATCH, samples, "preset data-parallel");
     if (run->size[SC_AX_CP] > 1)
         split(rules, n, "*", SC_D_SEQ, sc_axlist_add(0, SC_AX_CP),
               "preset context-parallel");
@@ -213,5 +216,7 @@ sc_status plan_presets(const sc_run *run, sc_rule *rules, uint32_t *n,
     if (run->model->t.experts) expert_parallel(run, rules, n);
     zero(run, sc_axlist_add(batch, SC_AX_CP), rules, n);
     recompute(run, rules, n);
-    return SC_OK;
+    if (*n <= PLAN_RULES) return SC_OK;
+    return sc_error(err, SC_EBUG, SC_C_BUG, sc_pos_none(), NULL,
+                    "presets write more than %d rules", PLAN_RULES);
 }

@@ -55,6 +55,12 @@ uint64_t sc_strategy_ranks(const sc_strategy *s)
     return n;
 }
 
+uint64_t sc_strategy_degree(const sc_strategy *s, const char *name)
+{
+    int axis = sc_strategy_axis(s, name);
+    return axis < 0 ? 1 : s->axis[axis].size;
+}
+
 sc_pos sc_strategy_pos(const sc_strategy *s, const char *section,
                        const char *key)
 {

@@ -86,13 +86,6 @@ void strategy_read_pools(strategy_reader *r, const sc_node *list)
         read_pool(r, n, &s->pool[s->n_pools++]);
 }
 
-/* Size of an axis; 1 if the mesh lacks it. */
-static uint64_t size_of(const sc_strategy *s, const char *name)
-{
-    int axis = sc_strategy_axis(s, name);
-    return axis < 0 ? 1 : s->axis[axis].size;
-}
-
 static void check_pools(strategy_reader *r)
 {
     const sc_strategy *s = r->s;
@@ -112,7 +105,8 @@ static void check_pools(strategy_reader *r)
     }
     const char *axis = stages ? "pp" : "dp",
                *of = stages ? "stages" : "replicas";
-    uint64_t sum = stages ? stages : replicas, size = size_of(s, axis);
+    uint64_t sum = stages ? stages : replicas,
+             size = sc_strategy_degree(s, axis);
     if (s->n_axes && sum != size)
         strategy_wrong(r, SC_C_CONFLICT, pos, NULL,
                        "pools have %llu %s, the mesh has %s: %llu",
@@ -180,7 +174,7 @@ static void check_cuts(strategy_reader *r, uint64_t stages)
 static void check_pipeline(strategy_reader *r)
 {
     const sc_strategy *s = r->s;
-    uint64_t pp = size_of(s, "pp");
+    uint64_t pp = sc_strategy_degree(s, "pp");
     uint64_t chunks = s->virtual_stages ? (uint64_t)s->virtual_stages : 1;
     if (s->n_axes == 0) return;
     check_cuts(r, pp * chunks);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tree.c - the strategy tree: checks a run, resolves rules for every
- * operator, cuts stages.
+ * tree.c - the strategy tree: checks a run, collects rules, cuts stages.
  */
+#include <stepcast/plan_strategy.h>
+
 #include "plan/plan_internal.h"
 
 #include <stdio.h>
@@ -15,119 +16,6 @@ void plan_path(const sc_layer *layer, const sc_operator *op, char *buf,
                size_t size)
 {
     snprintf(buf, size, "%s.%s", layer->path, op->name);
-}
-
-/* A glob on a subtree also matches what is below it: some prefix of the path
- * that ends before a dot. */
-static bool matches(const char *glob, const char *path)
-{
-    if (sc_glob(glob, path)) return true;
-    char prefix[128];
-    for (size_t n = 0; path[n] && n + 1 < sizeof prefix; n++) {
-        prefix[n] = 0;
-        if (path[n] == '.' && sc_glob(glob, prefix)) return true;
-        prefix[n] = path[n];
-    }
-    return false;
-}
-
-/* More literal characters are more specific. */
-static size_t specificity(const char *glob)
-{
-    size_t n = 0;
-    for (; *glob; glob++) n += *glob != '*' && *glob != '?';
-    return n;
-}
-
-typedef struct chosen {
-    const sc_rule *split[SC_N_DIMNAMES], *weight, *grad, *optim, *recompute;
-} chosen;
-
-static void offer(const sc_rule **slot, const sc_rule *r)
-{
-    if (!*slot || specificity(r->match) >= specificity((*slot)->match))
-        *slot = r;
-}
-
-static const sc_iter *iter_of(const sc_operator *op, sc_dimname d)
-{
-    for (uint32_t i = 0; i < op->n_iter; i++)
-        if (op->iter[i].name == d) return &op->iter[i];
-    return NULL;
-}
-
-static void choose(const sc_plan *p, const char *path, const sc_operator *op,
-                   chosen *c)
-{
-    for (uint32_t i = 0; i < p->n_rules; i++) {
-        const sc_rule *r = &p->rules[i];
-        if (r->aspect == SC_R_SPLIT && !iter_of(op, r->dim)) continue;
-        if (!matches(r->match, path)) continue;
-        switch (r->aspect) {
-        case SC_R_SPLIT: offer(&c->split[r->dim], r); break;
-        case SC_R_WEIGHT: offer(&c->weight, r); break;
-        case SC_R_GRAD: offer(&c->grad, r); break;
-        case SC_R_OPTIM: offer(&c->optim, r); break;
-        case SC_R_RECOMPUTE: offer(&c->recompute, r); break;
-        }
-    }
-}
-
-/* Attention reads keys and values whole, but its queries may be split. */
-static bool splittable(const sc_operator *op, const sc_iter *it)
-{
-    return it->kind != SC_I_OPAQUE ||
-           (op->type == SC_ATTENTION && it->name == SC_D_SEQ);
-}
-
-static sc_status check_split(const sc_plan *p, const char *path,
-                             const sc_operator *op, const chosen *c,
-                             sc_err *err)
-{
-    uint32_t seen = 0;
-    const sc_rule *owner[SC_N_AX] = {0};
-    for (uint32_t d = 0; d < SC_N_DIMNAMES; d++) {
-        const sc_rule *r = c->split[d];
-        if (!r) continue;
-        if (!splittable(op, iter_of(op, (sc_dimname)d)))
-            return sc_error(err, SC_EINPUT, SC_C_CONFLICT, sc_pos_none(), NULL,
-                            "rule '%s' (%s) splits dimension %s of %s, which "
-                            "can't be split",
-                            r->match, r->origin, sc_dimname_names[d], path);
-        uint32_t mask = sc_axlist_mask(r->axes);
-        for (uint32_t ax = 0; ax < SC_N_AX; ax++) {
-            if (!(mask >> ax & 1) || p->run.size[ax] == 1) continue;
-            if (seen >> ax & 1)
-                return sc_error(err, SC_EINPUT, SC_C_CONFLICT, sc_pos_none(),
-                                "one axis splits one dimension of an operator",
-                                "rules '%s' (%s) and '%s' (%s) both use axis "
-                                "%s on %s",
-                                owner[ax]->match, owner[ax]->origin, r->match,
-                                r->origin, sc_axis_names[ax], path);
-            seen |= 1u << ax;
-            owner[ax] = r;
-        }
-    }
-    return SC_OK;
-}
-
-sc_status plan_resolve(const sc_plan *p, const sc_layer *layer,
-                       const sc_operator *op, sc_placed *out, sc_err *err)
-{
-    char path[128];
-    chosen c = {{0}, 0, 0, 0, 0};
-    plan_path(layer, op, path, sizeof path);
-    choose(p, path, op, &c);
-    SC_TRY(check_split(p, path, op, &c, err));
-    sc_placed o = {.op = op};
-    for (uint32_t d = 0; d < SC_N_DIMNAMES; d++)
-        if (c.split[d]) o.split.shard[d] = c.split[d]->axes;
-    o.weight = c.weight ? c.weight->axes : 0;
-    o.grad = c.grad ? c.grad->axes : 0;
-    o.optim = c.optim ? c.optim->axes : 0;
-    o.recompute = c.recompute && c.recompute->on;
-    *out = o;
-    return SC_OK;
 }
 
 sc_layout plan_tensor(const sc_placed *o, uint8_t dims, bool made)
@@ -389,7 +277,8 @@ uint64_t sc_plan_key(const sc_run *r)
                       (uint64_t)(r->offload * 1e6),
                       r->forward_only,
                       r->launch_blocking,
-                      (uint64_t)r->compress.kind};
+                      (uint64_t)r->compress.kind,
+                      (uint64_t)(uintptr_t)r->strategy};
     const double share[] = {r->capacity, r->imbalance, r->compress.arg};
     return sc_hash(share, sizeof share, sc_hash(key, sizeof key, 0));
 }
@@ -397,7 +286,9 @@ uint64_t sc_plan_key(const sc_run *r)
 static sc_run settled(const sc_run *run)
 {
     sc_run r = *run;
+    int zero = run->strategy ? plan_strategy_zero(run->strategy) : 0;
     r.size[SC_AX_REP] = replicas(run);
+    if (zero > r.zero) r.zero = zero;
     return r;
 }
 
@@ -412,24 +303,36 @@ sc_status sc_plan_restage(const sc_plan *like, const sc_run *run, sc_arena *a,
     return SC_OK;
 }
 
+/* Presets by the stage of ZeRO that was asked for, `zero`; what rules of a
+ * strategy come to is not for all weights. */
+static sc_status collect(sc_plan *p, int zero, sc_arena *a, sc_err *err)
+{
+    const sc_strategy *s = p->run.strategy;
+    size_t own = s ? plan_strategy_room(s) : 0;
+    sc_run asked = p->run;
+    asked.zero = zero;
+    p->rules = SC_NEW_N(a, sc_rule, PLAN_RULES + own);
+    if (!p->rules) return sc_error_nomem(err);
+    SC_TRY(plan_presets(&asked, p->rules, &p->n_rules, err));
+    return s ? plan_strategy_rules(s, p->rules, &p->n_rules, err) : SC_OK;
+}
+
 sc_status sc_plan_build(const sc_run *run, sc_arena *a, sc_plan *out,
                         sc_err *err)
 {
     sc_plan p = {.run = settled(run)};
     SC_TRY(check_run(run, err));
+    SC_TRY(collect(&p, run->zero, a, err));
     run = &p.run;
-    p.rules = SC_NEW_N(a, sc_rule, PLAN_RULES);
-    if (!p.rules) return sc_error_nomem(err);
-    SC_TRY(plan_presets(run, p.rules, &p.n_rules, err));
     place_groups(&p);
     for (uint32_t l = 0; l < run->model->n_layers && l < SC_LAYERS; l++) {
         const sc_layer *layer = &run->model->layer[l];
         p.placed[l] = SC_NEW_N(a, sc_placed, layer->n_ops);
         if (!p.placed[l]) return sc_error_nomem(err);
         for (uint32_t i = 0; i < layer->n_ops; i++)
-            SC_TRY(
-                plan_resolve(&p, layer, &layer->op[i], &p.placed[l][i], err));
+            SC_TRY(plan_resolve(&p, l, &layer->op[i], &p.placed[l][i], err));
     }
+    SC_TRY(plan_strategy_check(&p, err));
     SC_TRY(cut_stages(&p, a, err));
     *out = p;
     return SC_OK;

@@ -353,6 +353,8 @@ sc_status predict_graph(const sc_job *job, const sc_hw *hw,
     x->cost = cost;
     x->a = a;
     x->assume.arena = x->warn.arena = a;
+    if (job->tree) SC_TRY(sc_strategy_software(job->tree, a, &x->sw, err));
+    p.run.sw = x->sw;
     SC_TRY(prepare(x, &p.run, err));
     SC_TRY(batch(x, step, err));
     p.graph = step;

@@ -306,7 +306,12 @@ sc_status sc_predict(const sc_job *job, const sc_hw *hw, const sc_model *model,
     SC_TRY(for_recipe(job, &sw, a, err));
     sw = adjusted(job, sw, a);
     if (!sw) return sc_error_nomem(err);
-    p.run = (sc_run){.hw = hw, .model = model, .sw = sw, .cost = cost};
+    if (job->tree) SC_TRY(sc_strategy_software(job->tree, a, &sw, err));
+    p.run = (sc_run){.hw = hw,
+                     .model = model,
+                     .sw = sw,
+                     .cost = cost,
+                     .strategy = job->tree};
     SC_TRY(predict_infer(job, a, &p.run, &assume, memo, &p.n_candidates, err));
     SC_TRY(sc_plan_build(&p.run, a, &x.plan, err));
     SC_TRY(sc_blocks_price(&x.plan, a, &x.blocks, err));

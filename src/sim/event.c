@@ -17,7 +17,6 @@
 #include "sim/radix.h"
 #include "sim/sim.h"
 
-#include <math.h>
 #include <string.h>
 
 typedef struct engine {
@@ -135,21 +134,10 @@ static inline void start(engine *e, sc_op i, sc_time now)
     mark_dirty(e, g->cls[i]);
 }
 
-/* New rate for one op.  What would end beyond sc_time is due at its end. */
 static inline void retime(engine *e, uint32_t s, double rate, sc_time now)
 {
-    sim_slot *x = &e->queue.slot[s];
-    sc_time room = SC_TIME_MAX - now, dt = e->g->work[x->op];
-    if (x->queued) radix_unlink(&e->queue, s);
-    x->left -= (double)(now - x->since) * x->rate;
-    if (x->rate > 0 || rate < 1) { /* else exact, also above 2^53 */
-        double d = x->left > 0 ? ceil(x->left / rate) : 0;
-        dt = d < (double)room ? (sc_time)d : room;
-    }
-    x->since = now;
-    x->rate = rate;
-    x->due = now + (dt < room ? dt : room);
-    radix_link(&e->queue, s);
+    sc_time work = e->g->work[e->queue.slot[s].op];
+    radix_retime(&e->queue, s, work, rate, now);
     e->r->n_events++;
 }
 

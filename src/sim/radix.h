@@ -13,6 +13,8 @@
 
 #include <stepcast/graph.h>
 
+#include <math.h>
+
 typedef struct sim_slot {
     sc_time due;         /* when the op completes at the present rate */
     sc_time since;       /* when that rate began */
@@ -84,6 +86,25 @@ static inline bool radix_settle(sim_radix *q)
         radix_link(q, s); /* into a lower bucket */
     }
     return true;
+}
+
+/* A new rate from `now` on for what is in a slot: `work` at full rate
+ * altogether.  What would end beyond sc_time is due at its end. */
+static inline void radix_retime(sim_radix *q, uint32_t s, sc_time work,
+                                double rate, sc_time now)
+{
+    sim_slot *x = &q->slot[s];
+    sc_time room = SC_TIME_MAX - now, dt = work;
+    if (x->queued) radix_unlink(q, s);
+    x->left -= (double)(now - x->since) * x->rate;
+    if (x->rate > 0 || rate < 1) { /* else exact, also above 2^53 */
+        double d = x->left > 0 ? ceil(x->left / rate) : 0;
+        dt = d < (double)room ? (sc_time)d : room;
+    }
+    x->since = now;
+    x->rate = rate;
+    x->due = now + (dt < room ? dt : room);
+    radix_link(q, s);
 }
 
 #endif

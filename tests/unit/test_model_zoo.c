@@ -26,7 +26,10 @@ static const struct {
 } published[] = {
     {"alexnet", 61100840, 0.71e9, 0.01e9},
     {"vgg19", 143667240, 19.63e9, 0.02e9},
-    {"resnet50", 25557032, 4.09e9, 0.01e9},
+    {"resnet50", 25557032, 4.089e9, 0.001e9},
+    {"inception-v3", 27161264, 5.713e9, 0.01e9},
+    {"inception-v3-224", 23834568, 2.838e9, 0.001e9},
+    {"sd-unet", 865910724, 402.1e9, 0.1e9},
 };
 
 static void test_published(void **state)

@@ -252,10 +252,9 @@ static void most_specific_wins(void **state)
 
     for (size_t i = 0; i < SC_COUNT(want); i++) {
         sc_placed o;
-        assert_int_equal(plan_resolve(&p, &p.run.model->layer[1],
-                                      op_named(p.run.model, want[i].op), &o,
-                                      &f.err),
-                         SC_OK);
+        assert_int_equal(
+            plan_resolve(&p, 1, op_named(p.run.model, want[i].op), &o, &f.err),
+            SC_OK);
         assert_int_equal(o.split.shard[SC_D_FFN], sc_axlist_add(0, want[i].ax));
     }
 }
@@ -270,8 +269,7 @@ static void conflict_names_both(void **state)
     sc_plan p = {.run = run_of(2, 1, false, 0), .rules = rules, .n_rules = 2};
     sc_placed o;
     const sc_operator *fc1 = op_named(p.run.model, "fc1");
-    const sc_layer *layer = &p.run.model->layer[1];
-    assert_int_equal(plan_resolve(&p, layer, fc1, &o, &f.err), SC_EINPUT);
+    assert_int_equal(plan_resolve(&p, 1, fc1, &o, &f.err), SC_EINPUT);
     assert_int_equal(f.err.n, 1);
     assert_int_equal(f.err.d[0].code, SC_C_CONFLICT);
     static const char *const parts[] = {"layers.*.fc1", "preset one",
@@ -279,7 +277,7 @@ static void conflict_names_both(void **state)
     for (size_t i = 0; i < SC_COUNT(parts); i++)
         assert_non_null(strstr(f.err.d[0].msg, parts[i]));
     p.run.size[SC_AX_TP] = 1; /* nothing is split then */
-    assert_int_equal(plan_resolve(&p, layer, fc1, &o, &f.err), SC_OK);
+    assert_int_equal(plan_resolve(&p, 1, fc1, &o, &f.err), SC_OK);
 }
 
 static void opaque_is_refused(void **state)
@@ -288,9 +286,9 @@ static void opaque_is_refused(void **state)
     sc_rule rule = split("layers.*.norm1", SC_D_HIDDEN, SC_AX_TP, "preset x");
     sc_plan p = {.run = run_of(2, 1, false, 0), .rules = &rule, .n_rules = 1};
     sc_placed o;
-    assert_int_equal(plan_resolve(&p, &p.run.model->layer[1],
-                                  op_named(p.run.model, "norm1"), &o, &f.err),
-                     SC_EINPUT);
+    assert_int_equal(
+        plan_resolve(&p, 1, op_named(p.run.model, "norm1"), &o, &f.err),
+        SC_EINPUT);
     assert_int_equal(f.err.d[0].code, SC_C_CONFLICT);
     assert_non_null(strstr(f.err.d[0].msg, "layers.*.norm1"));
 }

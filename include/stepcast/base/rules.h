@@ -99,6 +99,13 @@ typedef struct sc_rules {
     /* The gradient of a bias is summed over axes that split a summed dim,
      * though all ranks along them hold it whole. */
     bool bias_partial;
+    /* Exchanges of activations and gradients have queues of their own,
+     * whatever the software does. */
+    bool exchanges_beside;
+    /* Operators ahead of their use at which weights are gathered, and copied
+     * from another memory; 0: as many of those that need it as the software
+     * has layers. */
+    uint32_t gather_ahead, copy_ahead;
 } sc_rules;
 
 /* By name; NULL: there is none. `sc_rules_find(NULL)` is our own. */

@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * traffic.c - links that a collective loads, in bytes per byte of V.
+ *
+ * Members are put in order of their nodes.  Where a group spans nodes, as many
+ * rings run at once as the least of its nodes has members: each ring enters
+ * and leaves every node once, through another member (NCCL's rings use one
+ * NIC each).  Per ring edge an all-reduce moves 2 (n - 1) / n of V, an
+ * all-gather or reduce-scatter (n - 1) / n, a broadcast or reduce all of it
+ * but for one edge.
+ *
+ * A route costs constant time, so all of it is linear in the ranks, and in
+ * the pairs of an all-to-all of up to PAIRS members; a larger one takes that
+ * many distances between members to stand for all.
+ */
+#include <stepcast/cost_traffic.h>
+
+#include "hw/link.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define FIRST_LINKS 64u
+#define PAIRS       64u  /* distances in an all-to-all */
+#define KEPT_ALL    128u /* links; what has more is thinned out ... */
+#define KEPT_ALIKE  8u   /* ... to so many of those that are alike */
+
+typedef struct load {
+    uint64_t link;
+    double share; /* > 0; 0: no entry */
+} load;
+
+typedef struct loads {
+    const sc_hw *hw;
+    sc_arena *a; /* while loads are summed */
+    load *table; /* [size] open addressing, at most half full */
+    uint64_t *hop;
+    uint64_t seed;
+    uint32_t n, size, hop_cap;
+} loads;
+
+static uint64_t mix(uint64_t x)
+{
+    return sc_random(&x);
+}
+
+static load *find(load *table, uint32_t size, uint64_t link)
+{
+    uint32_t i = (uint32_t)mix(link) & (size - 1);
+    while (table[i].share > 0 && table[i].link != link)
+        i = (i + 1) & (size - 1);
+    return &table[i];
+}
+
+static bool add_load(loads *x, uint64_t link, double share)
+{
+    load *l = find(x->table, x->size, link);
+    if (!(l->share > 0)) {
+        if (2 * x->n >= x->size) {
+            load *table = SC_NEW_N(x->a, load, 2 * (size_t)x->size);
+            if (table == NULL) return false;
+            for (uint32_t i = 0; i < x->size; i++)
+                if (x->table[i].share > 0)
+                    *find(table, 2 * x->size, x->table[i].link) = x->table[i];
+            x->table = table;
+            x->size *= 2;
+            l = find(table, x->size, link);
+        }
+        x->n++;
+        l->link = link;
+    }
+    l->share += share;
+    return true;
+}
+
+/* `share` bytes from one rank to another. */
+static bool add_flow(loads *x, uint32_t src, uint32_t dst, double share)
+{
+    if (src == dst || !(share > 0)) return true;
+    uint32_t n;
+    while ((n = sc_hw_route(x->hw, src, dst, x->seed, x->hop, x->hop_cap)) >
+           x->hop_cap) {
+        if (!(x->hop = SC_NEW_N(x->a, uint64_t, n))) return false;
+        x->hop_cap = n;
+    }
+    for (uint32_t k = 0; k < n; k++)
+        if (!add_load(x, x->hop[k], share)) return false;
+    return true;
+}
+
+/* ---- one group ----------------------------------------------------------- */
+
+/* Members by node, in the order in which nodes and members come. */
+typedef struct group {
+    sc_coll coll;
+    uint32_t *rank; /* [n] */
+    uint32_t n;
+    uint32_t *first; /* [nodes + 1] into rank */
+    uint32_t nodes;
+    uint32_t rings;  /* members of the smallest node */
+    uint32_t *place; /* [hw->n_nodes] node's index + 1 */
+} group;
+
+static void sort_by_node(group *g, const uint32_t *rank, const sc_hw *hw)
+{
+    uint32_t size = hw->node_size;
+    g->nodes = 0;
+    for (uint32_t i = 0; i < g->n; i++) {
+        uint32_t *p = &g->place[rank[i] / size];
+        if (*p == 0) {
+            g->first[g->nodes] = 0;
+            *p = ++g->nodes;
+        }
+        g->first[*p - 1]++;
+    }
+    uint32_t at = 0;
+    g->rings = g->n;
+    for (uint32_t k = 0; k < g->nodes; k++) {
+        uint32_t members = g->first[k];
+        if (members < g->rings) g->rings = members;
+        g->first[k] = at;
+        at += members;
+    }
+    for (uint32_t i = 0; i < g->n; i++)
+        g->rank[g->first[g->place[rank[i] / size] - 1]++] = rank[i];
+    for (uint32_t k = g->nodes; k > 0; k--) g->first[k] = g->first[k - 1];
+    g->first[0] = 0;
+    for (uint32_t i = 0; i < g->n; i++) g->place[rank[i] / size] = 0;
+}
+
+/* Of V over each edge of all rings together. */
+static double edge_share(sc_coll coll, uint32_t n)
+{
+    double members = (double)n;
+    switch (coll) {
+    case SC_ALL_REDUCE: return 2 * (members - 1) / members;
+    case SC_ALL_GATHER:
+    case SC_REDUCE_SCATTER: return (members - 1) / members;
+    default: return 1;
+    }
+}
+
+/* The chain of a broadcast ends, that of a reduction begins, before the first
+ * member comes round again. */
+static bool is_cut(sc_coll coll, uint32_t from, uint32_t to)
+{
+    if (coll == SC_BROADCAST) return to == 0;
+    return coll == SC_REDUCE && from == 0;
+}
+
+static bool add_rings(loads *x, const group *g)
+{
+    double all = edge_share(g->coll, g->n), rings = (double)g->rings;
+    for (uint32_t k = 0; k < g->nodes; k++) {
+        uint32_t next = k + 1 < g->nodes ? k + 1 : 0;
+        const uint32_t *here = g->rank + g->first[k];
+        const uint32_t *there = g->rank + g->first[next];
+        uint32_t n = g->first[k + 1] - g->first[k];
+        uint32_t m = g->first[next + 1] - g->first[next];
+        bool one = g->nodes == 1;
+        /* each ring leaves one edge between the members of a node out */
+        double inside = one ? all : all * (1 - 1 / (double)n);
+        for (uint32_t i = 0; i < n && n > 1; i++) {
+            uint32_t j = i + 1 < n ? i + 1 : 0;
+            if (one && is_cut(g->coll, i, j)) continue;
+            if (!add_flow(x, here[i], here[j], inside)) return false;
+        }
+        if (one || is_cut(g->coll, k, next)) continue;
+        for (uint32_t r = 0; r < g->rings; r++)
+            if (!add_flow(x, here[r * n / g->rings], there[r * m / g->rings],
+                          all / rings))
+                return false;
+    }
+    return true;
+}
+
+static bool add_pairs(loads *x, const group *g)
+{
+    uint32_t n = g->n, steps = n - 1 < PAIRS ? n - 1 : PAIRS;
+    double share = (double)(n - 1) / n / steps;
+    for (uint32_t s = 0; s < steps; s++) {
+        uint64_t distance = 1 + (uint64_t)s * (n - 1) / steps;
+        for (uint32_t i = 0; i < n; i++)
+            if (!add_flow(x, g->rank[i], g->rank[(i + distance) % n], share))
+                return false;
+    }
+    return true;
+}
+
+static bool add_group(loads *x, const group *g, const uint32_t *rank)
+{
+    if (g->coll == SC_ALL_TO_ALL) return add_pairs(x, g);
+    if (g->coll != SC_SENDRECV) return add_rings(x, g);
+    if (g->n == 2) return add_flow(x, rank[0], rank[1], 1);
+    for (uint32_t i = 0; i < g->n; i++)
+        if (!add_flow(x, rank[i], rank[i + 1 < g->n ? i + 1 : 0], 1))
+            return false;
+    return true;
+}
+
+/* ---- the result ---------------------------------------------------------- */
+
+/* Links are alike that join the same kinds of things and carry as much. */
+typedef struct item {
+    uint64_t link, order;
+    double share, bw;
+    float like; /* share, but for the rounding of sums in another order */
+    uint32_t kind;
+} item;
+
+static uint32_t kind_of(const sc_hw *hw, uint64_t link)
+{
+    hw_link l;
+    if (hw->wiring != NULL || !hw_link_get(hw, link, &l))
+        return (uint32_t)sc_hw_link_scope(hw, link);
+    return (l.dim * 8 + (uint32_t)l.from.kind) * 8 + (uint32_t)l.to.kind;
+}
+
+static int compare_alike(const void *p, const void *q)
+{
+    const item *a = p, *b = q;
+    if (a->kind != b->kind) return a->kind < b->kind ? -1 : 1;
+    if (a->bw != b->bw) return a->bw < b->bw ? -1 : 1;
+    if (a->like != b->like) return a->like < b->like ? -1 : 1;
+    return (a->order > b->order) - (a->order < b->order);
+}
+
+static int compare_links(const void *p, const void *q)
+{
+    const item *a = p, *b = q;
+    return (a->link > b->link) - (a->link < b->link);
+}
+
+/* Of many links that are alike those stay whose numbers have the least hashes:
+ * where two collectives load much the same links, they keep common ones. */
+static uint32_t thin_out(item *all, uint32_t n)
+{
+    uint32_t kept = 0, alike = 0;
+    qsort(all, n, sizeof *all, compare_alike);
+    for (uint32_t i = 0; i < n; i++) {
+        bool same = kept > 0 && all[kept - 1].kind == all[i].kind &&
+                    all[kept - 1].bw == all[i].bw &&
+                    all[kept - 1].like == all[i].like;
+        alike = same ? alike + 1 : 0;
+        if (alike < KEPT_ALIKE) all[kept++] = all[i];
+    }
+    return kept;
+}
+
+static sc_status write_links(const loads *x, sc_arena *a, sc_traffic *out,
+                             sc_err *err)
+{
+    item *all = SC_NEW_N(x->a, item, x->n);
+    uint32_t n = 0;
+    if (all == NULL) return sc_error_nomem(err);
+    for (uint32_t i = 0; i < x->size; i++) {
+        const load *l = &x->table[i];
+        if (!(l->share > 0)) continue;
+        all[n++] = (item){.link = l->link,
+                          .order = mix(l->link ^ 0x5bd1e995),
+                          .share = l->share,
+                          .bw = sc_hw_link_bw(x->hw, l->link),
+                          .like = (float)l->share,
+                          .kind = kind_of(x->hw, l->link)};
+    }
+    if (n > KEPT_ALL) n = thin_out(all, n);
+    qsort(all, n, sizeof *all, compare_links);
+    uint64_t *link = SC_NEW_N(a, uint64_t, n);
+    double *share = SC_NEW_N(a, double, n);
+    if (link == NULL || share == NULL) return sc_error_nomem(err);
+    for (uint32_t i = 0; i < n; i++) {
+        link[i] = all[i].link;
+        share[i] = all[i].share;
+    }
+    *out = (sc_traffic){n, link, share};
+    return SC_OK;
+}
+
+static sc_status sum_groups(loads *x, group *g, const uint32_t *rank,
+                            uint32_t n_groups, sc_err *err)
+{
+    x->size = FIRST_LINKS;
+    x->hop_cap = 16;
+    x->table = SC_NEW_N(x->a, load, x->size);
+    x->hop = SC_NEW_N(x->a, uint64_t, x->hop_cap);
+    g->rank = SC_NEW_N(x->a, uint32_t, g->n);
+    g->first = SC_NEW_N(x->a, uint32_t, (size_t)g->n + 1);
+    g->place = SC_NEW_N(x->a, uint32_t, x->hw->n_nodes);
+    if (!x->table || !x->hop || !g->rank || !g->first || !g->place)
+        return sc_error_nomem(err);
+    for (uint32_t k = 0; k < n_groups; k++) {
+        const uint32_t *members = rank + (size_t)k * g->n;
+        sort_by_node(g, members, x->hw);
+        if (!add_group(x, g, members)) return sc_error_nomem(err);
+    }
+    return SC_OK;
+}
+
+sc_status sc_traffic_of(const sc_hw *hw, sc_coll coll, const uint32_t *rank,
+                        uint32_t n_groups, uint32_t size, uint64_t seed,
+                        sc_arena *a, sc_traffic *out, sc_err *err)
+{
+    for (size_t i = 0; i < (size_t)n_groups * size; i++)
+        if (rank[i] >= hw->n_devices)
+            return sc_error(err, SC_EINPUT, SC_C_RANGE, sc_pos_none(), NULL,
+                            "rank %u is not on a machine of %u devices",
+                            rank[i], hw->n_devices);
+    sc_traffic none = {0};
+    if (size < 2 || n_groups == 0) {
+        *out = none;
+        return SC_OK;
+    }
+    sc_arena scratch;
+    sc_arena_init(&scratch, 0);
+    loads x = {.hw = hw, .a = &scratch, .seed = seed};
+    group g = {.coll = coll, .n = size};
+    sc_status s = sum_groups(&x, &g, rank, n_groups, err);
+    if (s == SC_OK) s = write_links(&x, a, out, err);
+    sc_arena_free(&scratch);
+    return s;
+}

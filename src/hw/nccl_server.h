@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * nccl_server.h - the parts of a server's graph whose figures a machine of
+ * ours says: hosts, PCI links, adapters, the fabric.
+ *
+ * Whoever knows how they hang together (a rule, a file) adds them in NCCL's
+ * order, what is above before what is below.
+ */
+#ifndef HW_NCCL_SERVER_H
+#define HW_NCCL_SERVER_H
+
+#include "hw/nccl_graph.h"
+
+typedef struct hw_server {
+    hw_topo b;
+    const sc_hw *hw;
+    const sc_dim *net;  /* between nodes; NULL: there is one node only */
+    uint32_t inner;     /* dimensions inside the node */
+    uint32_t sm;        /* 0: not NVIDIA's */
+    uint32_t cpu_model; /* an Intel host of the device's time */
+    float pci;          /* GB/s of a device's PCI link, as NCCL counts */
+} hw_server;
+
+/* `most` nodes of the graph at most; its version is the machine's. */
+sc_status hw_server_init(hw_server *x, const sc_hw *hw, sc_nccl version,
+                         uint32_t most, sc_arena *a, sc_err *err);
+
+/* No scale-up fabric but the PCI tree. */
+bool hw_server_on_pci(const hw_server *x);
+
+/* Adapters of a node; 0 where it has no network. */
+uint32_t hw_server_ports(const hw_server *x);
+
+/* A NUMA domain with the host that the machine names. */
+sc_status hw_server_cpu(hw_server *x, uint64_t id, sc_pos pos, uint32_t *out);
+
+typedef struct hw_part {
+    uint64_t id;     /* on the bus */
+    uint32_t dev;    /* of a GPU or NIC */
+    uint32_t parent; /* node */
+    float width; /* of its PCI link, GB/s as NCCL counts; 0: the machine's */
+    sc_pos pos;  /* where it was described */
+} hw_part;
+
+sc_status hw_server_switch(hw_server *x, const hw_part *p, uint32_t *out);
+sc_status hw_server_gpu(hw_server *x, const hw_part *p);
+/* A port, and its adapter where that is new. */
+sc_status hw_server_nic(hw_server *x, const hw_part *p);
+
+/* The machine's scale-up fabric between the GPUs that were added, whose
+ * devs are their coordinates.  There have to be node_size of them. */
+sc_status hw_server_fabric(hw_server *x);
+
+/* The GPU with this dev, or UINT32_MAX. */
+uint32_t hw_server_find(const hw_server *x, uint32_t dev);
+
+#endif

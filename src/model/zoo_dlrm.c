@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* zoo_dlrm.c - recommendation: tables of embeddings beside dense features. */
+#include "model/zoo.h"
+
+#include <stdio.h>
+
+/* Linear layers of these widths; `last_relu`: behind the last one too. */
+static gb_value mlp(gb_graph *b, gb_value x, const uint32_t *width, unsigned n,
+                    bool last_relu)
+{
+    for (unsigned i = 0; i < n; i++) {
+        char name[2][16];
+        snprintf(name[0], sizeof name[0], "%u", 2 * i);
+        snprintf(name[1], sizeof name[1], "%u", 2 * i + 1);
+        x = gb_linear(b, name[0], x, width[i], true);
+        if (i + 1 < n || last_relu) x = gb_act(b, name[1], x, "relu");
+    }
+    return x;
+}
+
+static gb_value dense_input(gb_graph *b, uint64_t features)
+{
+    const sc_gdim dim[] = {{"batch", 1, true}, {"hidden", features, false}};
+    return gb_input(b, "dense", 2, dim, 0);
+}
+
+static gb_value table(gb_graph *b, unsigned i, uint64_t rows, uint64_t width,
+                      uint32_t lookups)
+{
+    char name[8];
+    snprintf(name, sizeof name, "%u", i);
+    const char *ids = sc_sprintf(b->a, "ids%u", i);
+    if (!ids) {
+        b->no_memory = true;
+        return SC_NONE;
+    }
+    return gb_embed(b, name, gb_labels(b, ids, lookups), rows, width, lookups);
+}
+
+/* ---- the first DLRM, in the sizes that Proteus' example has */
+
+enum { TABLES = 8, ROWS = 1000000, WIDTH = 64, FIELDS = TABLES + 1 };
+
+/* Products of all pairs of fields, each once. */
+static gb_value interact(gb_graph *b, const gb_value *field)
+{
+    const gb_dim rows[] = {
+        {"batch", 1, 0}, {"field", FIELDS, -1}, {"hidden", WIDTH, -1}};
+    const gb_dim turned[] = {
+        {"batch", 1, 0}, {"hidden", WIDTH, 2}, {"field", FIELDS, 1}};
+    const gb_dim flat[] = {{"batch", 1, 0}, {"hidden", FIELDS * FIELDS, -1}};
+    gb_value x = gb_concat(b, "concat", field, FIELDS, 1);
+    x = gb_view(b, "view", x, rows, 3, false);
+    gb_value xt = gb_view(b, "transpose", x, turned, 3, true);
+    x = gb_matmul(b, "matmul", x, xt, false);
+    x = gb_view(b, "flatten", x, flat, 2, false);
+    return gb_slice(b, "triangle", x, 1, FIELDS * (FIELDS - 1) / 2);
+}
+
+void zoo_dlrm(gb_graph *b)
+{
+    static const uint32_t bottom[] = {512, 512, 512, WIDTH};
+    static const uint32_t top[] = {1024, 1024, 1024, 1024, 1};
+    gb_value field[FIELDS];
+    gb_scope(b, "emb");
+    for (unsigned i = 0; i < TABLES; i++)
+        field[1 + i] = table(b, i, ROWS, WIDTH, 1);
+    gb_scope(b, "bottom");
+    field[0] = mlp(b, dense_input(b, 128), bottom, SC_COUNT(bottom), true);
+    gb_scope(b, "interaction");
+    const gb_value both[] = {field[0], interact(b, field)};
+    gb_value x = gb_concat(b, "join", both, 2, 1);
+    gb_scope(b, "top");
+    x = mlp(b, x, top, SC_COUNT(top), false);
+    x = gb_act(b, "sigmoid", x, "sigmoid");
+    zoo_class_loss(b, x);
+}
+
+/* ---- DLRM-DCNv2 */
+
+/* Rows and look-ups per sample of the 26 features of Criteo's click logs, as
+ * MLPerf's reference gives them. */
+static const struct {
+    uint32_t rows, lookups;
+} criteo[] = {{40000000, 3},   {39060, 2},     {17295, 1},   {7424, 2},
+              {20265, 6},      {3, 1},         {7122, 1},    {1543, 1},
+              {63, 1},         {40000000, 7},  {3067956, 3}, {405282, 8},
+              {10, 1},         {2209, 6},      {11938, 9},   {155, 5},
+              {4, 1},          {976, 1},       {14, 1},      {40000000, 12},
+              {40000000, 100}, {40000000, 27}, {590152, 10}, {12973, 3},
+              {108, 1},        {36, 1}};
+
+enum { CROSSES = 3, RANK = 512, CRITEO_WIDTH = 128 };
+
+/* x0 * (W V x + b) + x */
+static gb_value cross(gb_graph *b, gb_value x0, gb_value x, int i)
+{
+    uint64_t width = gb_extent(b, x0, 1);
+    gb_scope(b, "cross.%d", i);
+    gb_value y = gb_linear(b, "v", x, RANK, false);
+    y = gb_linear(b, "w", y, width, true);
+    y = gb_elementwise(b, "mul", y, x0, "product");
+    return gb_add(b, "add", y, x);
+}
+
+void zoo_dlrm_dcnv2(gb_graph *b)
+{
+    static const uint32_t bottom[] = {512, 256, CRITEO_WIDTH};
+    static const uint32_t top[] = {1024, 1024, 512, 256, 1};
+    gb_value field[1 + SC_COUNT(criteo)];
+    gb_scope(b, "emb");
+    for (unsigned i = 0; i < SC_COUNT(criteo); i++)
+        field[1 + i] =
+            table(b, i, criteo[i].rows, CRITEO_WIDTH, criteo[i].lookups);
+    gb_scope(b, "bottom");
+    field[0] = mlp(b, dense_input(b, 13), bottom, SC_COUNT(bottom), true);
+    gb_scope(b, "cross");
+    gb_value x0 = gb_concat(b, "concat", field, SC_COUNT(field), 1), x = x0;
+    for (int i = 0; i < CROSSES; i++) x = cross(b, x0, x, i);
+    gb_scope(b, "top");
+    zoo_class_loss(b, mlp(b, x, top, SC_COUNT(top), false));
+}

@@ -1,0 +1,438 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * graph_lower.c - instantiates a program along the pipeline schedule.
+ *
+ * What waits for what follows from the values: an item of a micro-batch waits
+ * for the items that made what it reads.  Kernels and whatever blocks them run
+ * on the compute stream in the order of the schedule.
+ */
+#include "plan/graph_lower.h"
+
+#include <string.h>
+
+/* ---- operations ----------------------------------------------------------- */
+
+void gl_after(gl *g, sc_op before, sc_op after)
+{
+    if (before != SC_NONE && before != after)
+        sc_exec_add_dep(g->b, before, after);
+}
+
+sc_op gl_add(gl *g, const gl_item *t, const sc_exec_op *o)
+{
+    sc_exec_op op = *o;
+    op.name = t->name;
+    op.work = t->work;
+    op.latency = t->latency;
+    op.kind = t->work ? t->kind : SC_OP_MARK;
+    op.stream = t->stream;
+    return sc_exec_add_op(g->b, &op);
+}
+
+/* Members of pipeline device `dev` are its devices from this one on. */
+static uint32_t first_device(const gl *g, uint32_t dev)
+{
+    return dev * g->members;
+}
+
+/* Row of `op` in which an instance finds what item `m` made. */
+static uint32_t row_of(const gl *g, const gl_instance *at, uint32_t mb,
+                       uint32_t m)
+{
+    const gp_item *it = &g->prog->item[m];
+    if (!it->once) return mb;
+    return it->stage == at->stage ? at->row : 0;
+}
+
+/* What a once-a-step item waits for where micro-batches accumulate: streams
+ * are in order, so the last; by readiness, all. */
+static void after_all(gl *g, const gl_instance *at, uint32_t m, uint32_t member,
+                      sc_op op)
+{
+    uint32_t v = g->prog->item[m].stage;
+    uint32_t part = g->item[m].part, k = part == GL_FWD ? 0
+                                         : part == GL_X ? 1
+                                                        : 2;
+    uint32_t dev = at->dev;
+    if (v != at->stage)
+        dev = sc_schedule_device(g->schedule, g->pp, g->chunks, v, 0, g->ga);
+    const gl_instance *of = &g->inst[g->inst_of[dev * g->p->n_stages + v]];
+    uint32_t last = of->last[k];
+    if (last != SC_NONE && !g->rules->ready_order)
+        gl_after(g, gl_ops(g, last, m)[member], op);
+    for (uint32_t mb = 0; g->rules->ready_order && mb < g->ga; mb++)
+        if (sc_schedule_device(g->schedule, g->pp, g->chunks, v, mb, g->ga) ==
+            dev)
+            gl_after(g, gl_ops(g, mb, m)[member], op);
+}
+
+/* `dev` is where `member` is; of items over several stages, values of others
+ * are not its own. */
+void gl_after_values(gl *g, const gl_instance *at, uint32_t mb, uint32_t i,
+                     uint32_t member, sc_op op)
+{
+    const gp_item *it = &g->prog->item[i];
+    sc_op last = SC_NONE;
+    for (uint32_t k = 0; k < it->n_in; k++) {
+        const gp_value *v = &g->prog->value[it->in[k]];
+        if (v->made == SC_NONE) {
+            uint32_t fresh =
+                v->what == GP_WEIGHT ? g->fresh[v->tensor] : SC_NONE;
+            if (fresh != SC_NONE && !at->begun && !it->once &&
+                g->prog->item[fresh].stage == at->stage)
+                gl_after(g, gl_ops(g, at->row, fresh)[member], op);
+            continue;
+        }
+        if (it->once && !g->prog->item[v->made].once) {
+            after_all(g, at, v->made, member, op);
+            continue;
+        }
+        sc_op before = gl_ops(g, row_of(g, at, mb, v->made), v->made)[member];
+        if (before != last) gl_after(g, before, op);
+        last = before;
+    }
+}
+
+/* ---- what is fetched ahead ------------------------------------------------ */
+
+static sc_op *past(const gl *g, uint32_t dev, uint32_t n)
+{
+    size_t ring = g->ahead + 2;
+    return g->past + (dev * ring + n % ring) * g->members;
+}
+
+static void after_user(gl *g, const gl_instance *at, uint32_t i,
+                       uint32_t member, sc_op op)
+{
+    uint32_t back = g->item[i].back, n = g->n_past[at->dev];
+    if (back && back <= n) gl_after(g, past(g, at->dev, n - back)[member], op);
+}
+
+/* What the schedule alone says, where streams take what is ready first: a
+ * slot behind the one before it, work that is done again behind the backward
+ * work in front of it. */
+static void after_order(gl *g, const gl_instance *at, uint32_t i,
+                        uint32_t member, sc_op op)
+{
+    if (!g->rules->ready_order) return;
+    sc_op tail = g->tail[at->dev * g->members + member];
+    sc_op before = g->before[at->dev * g->members + member];
+    if (g->item[i].source) gl_after(g, before, op);
+    if (g->prog->item[i].recomputed && g->item[i].source) gl_after(g, tail, op);
+}
+
+/* ---- items ---------------------------------------------------------------- */
+
+static void all_deps(gl *g, const gl_instance *at, uint32_t mb, uint32_t i,
+                     uint32_t member, sc_op op)
+{
+    gl_after_values(g, at, mb, i, member, op);
+    after_user(g, at, i, member, op);
+    after_order(g, at, i, member, op);
+}
+
+static void ran(gl *g, const gl_instance *at, uint32_t i, uint32_t member,
+                sc_op op)
+{
+    const gl_item *t = &g->item[i];
+    if (t->user) past(g, at->dev, g->n_past[at->dev])[member] = op;
+    if (t->stream == SC_S_COMPUTE) g->tail[at->dev * g->members + member] = op;
+}
+
+/* One operation for all that one device does. */
+static void emit_kernel(gl *g, const gl_instance *at, uint32_t mb, uint32_t i,
+                        uint32_t row)
+{
+    const gl_item *t = &g->item[i];
+    sc_op *ops = gl_ops(g, row, i);
+    for (uint32_t r = 0; r < g->members; r++) {
+        uint32_t dev = first_device(g, at->dev) + r;
+        sc_exec_op o = {.cat = g->prog->item[i].cat,
+                        .bytes = t->bytes,
+                        .flops = t->flops,
+                        .traffic = SC_NONE,
+                        .dev = &dev,
+                        .n_dev = 1};
+        ops[r] = gl_add(g, t, &o);
+        all_deps(g, at, mb, i, r, ops[r]);
+        ran(g, at, i, r, ops[r]);
+    }
+}
+
+/* Done when what it reads is: nothing of its own. */
+static void emit_none(gl *g, const gl_instance *at, uint32_t mb, uint32_t i)
+{
+    const gp_item *it = &g->prog->item[i];
+    uint32_t m = it->n_in ? g->prog->value[it->in[0]].made : SC_NONE;
+    if (m == SC_NONE) return;
+    memcpy(gl_ops(g, it->once ? at->row : mb, i),
+           gl_ops(g, row_of(g, at, mb, m), m), g->members * sizeof(sc_op));
+}
+
+/* Devices as one class each: all communicators at once. */
+static void emit_folded(gl *g, const gl_instance *at, uint32_t mb, uint32_t i,
+                        uint32_t row, const gl_comm *c)
+{
+    const gl_item *t = &g->item[i];
+    const gp_item *it = &g->prog->item[i];
+    bool pair = t->kind == SC_OP_P2P && it->to != SC_NONE;
+    uint32_t one = at->dev;
+    bool alone = c->n_dev == 0 ||
+                 (pair && (g->rules->transfers_first || t->stream != SC_S_P2P));
+    sc_exec_op o = {.cat = it->cat,
+                    .bytes = t->bytes,
+                    .traffic = c->traffic[0],
+                    .dev = alone ? &one : c->dev,
+                    .n_dev = alone ? 1 : c->n_dev};
+    sc_op op = gl_add(g, t, &o);
+    gl_ops(g, row, i)[0] = op;
+    all_deps(g, at, mb, i, 0, op);
+    ran(g, at, i, 0, op);
+}
+
+/* What arrives from several sources is there when all of it is. */
+static void arrive(gl *g, uint32_t dev, sc_op *at, sc_op op)
+{
+    if (*at == SC_NONE) {
+        *at = op;
+        return;
+    }
+    sc_exec_op o = {.name = "arrived",
+                    .kind = SC_OP_MARK,
+                    .stream = SC_S_HOST,
+                    .cat = SC_CAT_OTHER,
+                    .traffic = SC_NONE,
+                    .dev = &dev,
+                    .n_dev = 1};
+    sc_op mark = sc_exec_add_op(g->b, &o);
+    gl_after(g, *at, mark);
+    gl_after(g, op, mark);
+    *at = mark;
+}
+
+static void emit_pairs(gl *g, const gl_instance *at, uint32_t mb, uint32_t i,
+                       const gl_comm *c)
+{
+    const gl_item *t = &g->item[i];
+    const gp_item *it = &g->prog->item[i];
+    sc_op *ops = gl_ops(g, it->once ? at->row : mb, i);
+    bool alone = g->rules->transfers_first || t->stream == SC_S_COMPUTE;
+    for (uint32_t k = 0; k < c->n_groups; k++) {
+        uint32_t from, to, r, s;
+        gl_place(g, c->rank[2 * k], &from, &r);
+        gl_place(g, c->rank[2 * k + 1], &to, &s);
+        uint32_t dev[2] = {first_device(g, from) + r, first_device(g, to) + s};
+        sc_exec_op o = {.cat = it->cat,
+                        .bytes = t->bytes,
+                        .traffic = c->traffic[k],
+                        .dev = dev,
+                        .n_dev = alone || dev[0] == dev[1] ? 1 : 2};
+        sc_op op = gl_add(g, t, &o);
+        all_deps(g, at, mb, i, r, op);
+        ran(g, at, i, r, op);
+        arrive(g, dev[1], &ops[s], op);
+    }
+}
+
+static void emit_groups(gl *g, const gl_instance *at, uint32_t mb, uint32_t i,
+                        uint32_t row, const gl_comm *c)
+{
+    const gl_item *t = &g->item[i];
+    sc_op *ops = gl_ops(g, row, i);
+    for (uint32_t k = 0; k < c->n_groups; k++) {
+        uint32_t *dev = g->scratch, *member = g->scratch + c->size, where;
+        const uint32_t *rank = c->rank + (size_t)k * c->size;
+        for (uint32_t j = 0; j < c->size; j++) {
+            gl_place(g, rank[j], &where, &member[j]);
+            dev[j] = first_device(g, where) + member[j];
+        }
+        sc_exec_op o = {.cat = g->prog->item[i].cat,
+                        .bytes = t->bytes,
+                        .traffic = c->traffic[k],
+                        .dev = dev,
+                        .n_dev = c->size};
+        sc_op op = gl_add(g, t, &o);
+        for (uint32_t j = 0; j < c->size; j++) {
+            all_deps(g, at, mb, i, member[j], op);
+            ran(g, at, i, member[j], op);
+            ops[member[j]] = op;
+        }
+    }
+}
+
+sc_status gl_emit(gl *g, const gl_instance *at, uint32_t mb, uint32_t i)
+{
+    const gp_item *it = &g->prog->item[i];
+    const gl_item *t = &g->item[i];
+    uint32_t row = it->once ? at->row : mb, to = SC_NONE;
+    if (it->to != SC_NONE) {
+        to = sc_schedule_device(g->schedule, g->pp, g->chunks, it->to, mb,
+                                g->ga);
+        /* Between stages of one device nothing moves. */
+        if (to == at->dev) {
+            emit_none(g, at, mb, i);
+            return SC_OK;
+        }
+    }
+    if (it->exchange == SC_NONE || it->copy) {
+        if (t->none)
+            emit_none(g, at, mb, i);
+        else
+            emit_kernel(g, at, mb, i, row);
+        if (t->user) g->n_past[at->dev]++;
+        return SC_OK;
+    }
+    const gl_comm *c;
+    SC_TRY(gl_comm_of(g, it, at->dev, to, &c));
+    if (g->members == 1)
+        emit_folded(g, at, mb, i, row, c);
+    else if (t->kind == SC_OP_P2P)
+        emit_pairs(g, at, mb, i, c);
+    else
+        emit_groups(g, at, mb, i, row, c);
+    return SC_OK;
+}
+
+/* ---- slots ---------------------------------------------------------------- */
+
+static sc_status slot(gl *g, const gl_slot *s)
+{
+    gl_instance *at = &g->inst[s->inst];
+    const gl_stage *st = &g->stage[s->stage];
+    const gl_list *l = s->parts == GL_FWD ? &st->fwd : &st->bwd;
+    size_t mine = (size_t)s->dev * g->members;
+    if (!at->begun) SC_TRY(gl_first_pass(g, at));
+    memcpy(g->before + mine, g->tail + mine, g->members * sizeof *g->tail);
+    for (uint32_t k = 0; k < l->n; k++)
+        if (g->item[l->item[k]].part & s->parts)
+            SC_TRY(gl_emit(g, at, s->mb, l->item[k]));
+    at->begun = true;
+    bool done = true;
+    for (uint32_t part = 0; part < 3; part++) {
+        if (s->parts >> part & 1) at->left[part]--;
+        if (at->left[part]) done = false;
+    }
+    return done ? gl_last_pass(g, at) : SC_OK;
+}
+
+/* ---- shape ---------------------------------------------------------------- */
+
+static bool said(int strategy, bool software)
+{
+    return strategy < 0 ? software : strategy > 0;
+}
+
+static sc_status shape(gl *g)
+{
+    const sc_gjob *j = g->job;
+    const sc_strategy *s = j->strategy;
+    const sc_software *sw = j->sw;
+    int axis = s ? sc_strategy_axis(s, "pp") : -1;
+    g->rules = j->rules ? j->rules : sc_rules_find(NULL);
+    g->ga = j->ga ? j->ga : 1;
+    g->pp = axis < 0 ? 1 : s->axis[axis].size;
+    g->stride = 1;
+    for (uint32_t ax = (uint32_t)(axis + 1); s && ax < s->n_axes; ax++)
+        g->stride *= axis < 0 ? 1 : s->axis[ax].size;
+    g->schedule = s && s->schedule >= 0    ? (sc_schedule)s->schedule
+                  : g->p->n_stages > g->pp ? SC_SCH_INTERLEAVED
+                                           : SC_SCH_1F1B;
+    uint32_t vpp = g->p->n_stages / g->pp;
+    g->chunks = sc_schedule_chunks(g->schedule, vpp ? vpp : 1);
+    if (sc_schedule_stages(g->schedule, g->pp, g->chunks) != g->p->n_stages)
+        return sc_error(g->err, SC_EBUG, SC_C_BUG, sc_pos_none(), NULL,
+                        "%u stages on %u pipeline devices with schedule %s",
+                        g->p->n_stages, g->pp, sc_schedule_names[g->schedule]);
+    g->members = j->unfold ? g->p->n_ranks / g->pp : 1;
+    if (axis < 0) g->stride = g->p->n_ranks;
+    bool own = g->rules->exchanges_beside;
+    g->grad_beside =
+        own || said(s ? s->grad_overlap : -1, sw && sw->grad_overlap);
+    g->tp_beside = own || said(s ? s->tp_overlap : -1, sw && sw->tp_overlap);
+    g->p2p_beside = own || said(s ? s->p2p_overlap : -1,
+                                sw && sw->p2p_overlap && g->chunks > 1);
+    g->weights_beside = sw && sw->param_overlap && !j->forward_only;
+    return SC_OK;
+}
+
+static sc_status instances(gl *g)
+{
+    uint32_t n = g->p->n_stages;
+    g->inst = SC_NEW_N(g->a, gl_instance, (size_t)g->pp * g->chunks);
+    g->inst_of = SC_NEW_N(g->a, uint32_t, (size_t)g->pp * n);
+    if (!g->inst || !g->inst_of) return sc_error_nomem(g->err);
+    memset(g->inst_of, 0xff, (size_t)g->pp * n * sizeof *g->inst_of);
+    for (uint32_t dev = 0; dev < g->pp; dev++) {
+        for (uint32_t c = 0; c < g->chunks; c++) {
+            gl_instance *at = &g->inst[g->n_inst];
+            at->dev = dev;
+            at->stage =
+                sc_schedule_stage(g->schedule, g->pp, g->chunks, dev, c);
+            at->row = dev != sc_schedule_device(g->schedule, g->pp, g->chunks,
+                                                at->stage, 0, g->ga);
+            for (uint32_t k = 0; k < 3; k++) at->last[k] = SC_NONE;
+            g->inst_of[dev * n + at->stage] = g->n_inst++;
+        }
+    }
+    return SC_OK;
+}
+
+static sc_status devices(gl *g)
+{
+    for (uint32_t dev = 0; dev < g->pp; dev++) {
+        for (uint32_t r = 0; r < g->members; r++) {
+            uint32_t rank = gl_rank(g, dev, r);
+            char *name = sc_sprintf(g->a, g->members > 1 ? "rank%u" : "stage%u",
+                                    g->members > 1 ? rank : dev);
+            if (!name) return sc_error_nomem(g->err);
+            sc_exec_add_device(g->b, name, rank,
+                               g->p->n_ranks / g->pp / g->members);
+        }
+    }
+    return SC_OK;
+}
+
+static sc_status room(gl *g)
+{
+    uint64_t rows = g->ga < 2 ? 2 : g->ga;
+    uint64_t n = rows * g->prog->n_items * g->members;
+    size_t m = (size_t)g->pp * g->members;
+    if (n >= SC_NONE / 2)
+        return sc_error(g->err, SC_EINPUT, SC_C_TOO_BIG, sc_pos_none(),
+                        "simulate classes of ranks",
+                        "%u operators for %u micro-batches on %u ranks",
+                        g->prog->n_items, g->ga, g->members);
+    g->op = SC_NEW_N(g->a, sc_op, n);
+    g->past = SC_NEW_N(g->a, sc_op, (g->ahead + 2) * m);
+    g->n_past = SC_NEW_N(g->a, uint32_t, g->pp);
+    g->tail = SC_NEW_N(g->a, sc_op, m);
+    g->before = SC_NEW_N(g->a, sc_op, m);
+    g->issued = SC_NEW_N(g->a, bool, 2 * (size_t)g->prog->n_items);
+    g->scratch = SC_NEW_N(g->a, uint32_t, 2 * (size_t)g->p->n_ranks);
+    if (!g->op || !g->past || !g->n_past || !g->tail || !g->before ||
+        !g->issued || !g->scratch)
+        return sc_error_nomem(g->err);
+    memset(g->op, 0xff, n * sizeof *g->op);
+    memset(g->tail, 0xff, m * sizeof *g->tail);
+    return SC_OK;
+}
+
+sc_status gp_lower(const gp_program *prog, sc_arena *a, sc_gplan *p,
+                   sc_err *err)
+{
+    gp_program whole;
+    SC_TRY(gl_tiers(p->job, prog, a, &whole, err));
+    gl g = {.job = p->job, .prog = &whole, .p = p, .a = a, .err = err};
+    g.b = sc_exec_builder_new(a);
+    if (!g.b) return sc_error_nomem(err);
+    SC_TRY(shape(&g));
+    SC_TRY(gl_items(&g));
+    SC_TRY(instances(&g));
+    SC_TRY(gl_slots(&g));
+    SC_TRY(room(&g));
+    SC_TRY(devices(&g));
+    for (uint32_t k = 0; k < g.n_slots; k++) SC_TRY(slot(&g, &g.slot[k]));
+    SC_TRY(gl_finish(&g));
+    SC_TRY(gl_lifetimes(&g));
+    return sc_exec_build(g.b, a, &p->exec, err);
+}

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * graph_lower.h - state of the lowering of operator graphs.
+ *
+ * A pipeline device is a coordinate of mesh axis pp.  It has `members`
+ * devices of the execution: one that stands for all its ranks, or all its
+ * ranks.  A slot is one pass of one micro-batch through one stage; the items
+ * of slots become operations in order of the time at which slots end, so
+ * that streams that several devices share see them about as they get ready.
+ */
+#ifndef PLAN_GRAPH_LOWER_H
+#define PLAN_GRAPH_LOWER_H
+
+#include "plan/graph.h"
+
+/* Passes of a schedule as bits: which slots run an item. */
+typedef enum gl_part {
+    GL_FWD = 1,
+    GL_X = 2, /* towards the inputs, and what is made again for it */
+    GL_W = 4  /* of the weights */
+} gl_part;
+
+typedef struct gl_item {
+    const char *name;
+    sc_time work, latency;
+    uint64_t bytes;
+    double flops;
+    uint8_t kind, stream, part;
+    bool none;     /* nothing to do: ready when what it reads is */
+    bool user;     /* reads what is fetched ahead */
+    bool source;   /* first of its slot on the compute stream */
+    uint32_t back; /* of what is fetched ahead: of the users that ran, the
+                      one to wait for, from the last; 0: no fetch */
+} gl_item;
+
+/* Items of one stage in order of emission. */
+typedef struct gl_list {
+    uint32_t n;
+    uint32_t *item;
+} gl_list;
+
+typedef struct gl_stage {
+    gl_list fwd, bwd, once;
+    sc_time span[3];  /* of passes F, X, W on the compute stream, about */
+    uint32_t n_needs; /* slots of other stages that this one's wait for */
+
+    struct gl_need {
+        uint8_t part;   /* of this stage */
+        uint8_t before; /* gl_part of the other */
+        uint32_t stage;
+        sc_time delay;
+    } * needs;
+} gl_stage;
+
+/* A stage on a device: where schedules run both ways, twice. */
+typedef struct gl_instance {
+    uint32_t dev, stage;
+    uint32_t row;     /* of `op`, for items that run once */
+    uint32_t last[3]; /* micro-batch of the last slot F, X, W; SC_NONE */
+    uint32_t left[3]; /* slots to come */
+    bool begun;
+} gl_instance;
+
+/* Ranks that an exchange spans, on the devices that run it. */
+typedef struct gl_comm {
+    uint8_t coll;
+    uint32_t n_groups, size, n_dev;
+    const uint32_t *rank; /* [n_groups * size] */
+    uint32_t *dev;        /* [n_dev] pipeline devices */
+    uint32_t *traffic;    /* [1], or [n_groups] where ranks are devices */
+} gl_comm;
+
+typedef struct gl_slot {
+    uint32_t dev, stage, mb, inst, seq;
+    uint8_t parts;
+    sc_time end;
+} gl_slot;
+
+struct gl_memo;
+
+typedef struct gl {
+    const sc_gjob *job;
+    const sc_rules *rules;
+    const gp_program *prog;
+    sc_gplan *p;
+    sc_arena *a;
+    sc_err *err;
+    sc_exec_builder *b;
+
+    uint32_t pp, chunks, ga, stride, members;
+    sc_schedule schedule;
+    bool grad_beside, p2p_beside, tp_beside, weights_beside;
+
+    gl_item *item;      /* [n_items] */
+    uint32_t *root;     /* [n_values] the value whose bytes it is */
+    uint32_t *use_head; /* [n_values + 1] CSR: items that read a value, or one
+                           that is the same bytes */
+    uint32_t *use;
+    uint32_t *fresh; /* [n_tensors] item that gathers the updated weight before
+                        the first forward pass; SC_NONE */
+    gl_stage *stage; /* [n_stages] */
+
+    uint32_t n_inst;
+    gl_instance *inst; /* [n_inst] */
+    uint32_t *inst_of; /* [pp * n_stages] */
+
+    uint32_t n_slots;
+    gl_slot *slot; /* [n_slots] in order of emission */
+
+    sc_op *op; /* [rows][n_items][members]; a row is a micro-batch */
+    uint32_t ahead;
+    sc_op *past;       /* [pp][ahead + 2][members] users, a ring */
+    uint32_t *n_past;  /* [pp] */
+    sc_op *tail;       /* [pp][members] last operation on the compute stream */
+    bool *issued;      /* [2][n_items] of items that run once */
+    sc_op *before;     /* [members] scratch */
+    uint32_t *scratch; /* [2 * members] */
+
+    uint32_t n_comms, cap_comms;
+    gl_comm *comms;
+    struct gl_memo *memo;
+} gl;
+
+/* graph_lower_tiers.c: `in` with copies to and from other memories as items
+ * of their own. */
+sc_status gl_tiers(const sc_gjob *job, const gp_program *in, sc_arena *a,
+                   gp_program *out, sc_err *err);
+
+/* graph_lower_items.c */
+sc_status gl_items(gl *g);
+
+/* graph_lower_slots.c */
+sc_status gl_slots(gl *g);
+
+/* graph_lower_comm.c: communicator of an exchange as device `dev` runs it
+ * (`to`: the other end of a transfer). */
+sc_status gl_comm_of(gl *g, const gp_item *it, uint32_t dev, uint32_t to,
+                     const gl_comm **out);
+uint32_t gl_rank(const gl *g, uint32_t dev, uint32_t member);
+void gl_place(const gl *g, uint32_t rank, uint32_t *dev, uint32_t *member);
+
+/* graph_lower.c: the operations of item `i` in row `mb` on an instance. */
+sc_status gl_emit(gl *g, const gl_instance *at, uint32_t mb, uint32_t i);
+
+static inline sc_op *gl_ops(const gl *g, uint32_t row, uint32_t item)
+{
+    return g->op + ((size_t)row * g->prog->n_items + item) * g->members;
+}
+
+sc_op gl_add(gl *g, const gl_item *t, const sc_exec_op *o);
+void gl_after(gl *g, sc_op before, sc_op after);
+/* What an operation of item `i` on one member waits for by what it reads. */
+void gl_after_values(gl *g, const gl_instance *at, uint32_t mb, uint32_t i,
+                     uint32_t member, sc_op op);
+
+/* graph_lower_once.c */
+sc_status gl_first_pass(gl *g, gl_instance *at);
+sc_status gl_last_pass(gl *g, gl_instance *at);
+sc_status gl_finish(gl *g);
+
+/* graph_lower_memory.c */
+sc_status gl_lifetimes(gl *g);
+
+#endif

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * graph_lower_comm.c - which devices an exchange occupies and what it moves
+ * over which links, found once for every set of communicators.
+ */
+#include <stepcast/base/util.h>
+#include <stepcast/cost_traffic.h>
+
+#include "plan/graph_lower.h"
+
+#include <string.h>
+
+/* Communicators by their ranks, and by where inference keeps these. */
+struct gl_memo {
+    uint32_t n, cap; /* cap is a power of two */
+
+    struct gl_known {
+        uint64_t hash;
+        const uint32_t *at; /* NULL: by the ranks themselves */
+        uint32_t comm;
+    } * known;
+};
+
+uint32_t gl_rank(const gl *g, uint32_t dev, uint32_t member)
+{
+    uint32_t inner = member % g->stride, outer = member / g->stride;
+    return (outer * g->pp + dev) * g->stride + inner;
+}
+
+void gl_place(const gl *g, uint32_t rank, uint32_t *dev, uint32_t *member)
+{
+    uint32_t outer = rank / (g->stride * g->pp);
+    *dev = rank / g->stride % g->pp;
+    *member = outer * g->stride + rank % g->stride;
+}
+
+/* ---- the table ------------------------------------------------------------ */
+
+static bool same(const gl_comm *c, const gl_comm *d)
+{
+    return c->coll == d->coll && c->n_groups == d->n_groups &&
+           c->size == d->size &&
+           memcmp(c->rank, d->rank,
+                  (size_t)c->n_groups * c->size * sizeof *c->rank) == 0;
+}
+
+static struct gl_known *find(const gl *g, uint64_t hash, const uint32_t *at,
+                             const gl_comm *c)
+{
+    const struct gl_memo *m = g->memo;
+    if (!m || m->cap == 0) return NULL;
+    for (uint64_t i = hash; m->known[i & (m->cap - 1)].comm != SC_NONE; i++) {
+        struct gl_known *k = &m->known[i & (m->cap - 1)];
+        if (k->hash != hash || k->at != at) continue;
+        if (at || same(&g->comms[k->comm], c)) return k;
+    }
+    return NULL;
+}
+
+static void put(struct gl_memo *m, const struct gl_known *k)
+{
+    uint64_t i = k->hash;
+    while (m->known[i & (m->cap - 1)].comm != SC_NONE) i++;
+    m->known[i & (m->cap - 1)] = *k;
+}
+
+static sc_status keep(gl *g, uint64_t hash, const uint32_t *at, uint32_t comm)
+{
+    struct gl_memo *m = g->memo;
+    if (!m) m = g->memo = SC_NEW(g->a, struct gl_memo);
+    if (!m) return sc_error_nomem(g->err);
+    if (2 * m->n >= m->cap) {
+        struct gl_memo old = *m;
+        m->cap = m->cap ? 2 * m->cap : 256;
+        m->known = SC_NEW_N(g->a, struct gl_known, m->cap);
+        if (!m->known) return sc_error_nomem(g->err);
+        for (uint32_t i = 0; i < m->cap; i++) m->known[i].comm = SC_NONE;
+        for (uint32_t i = 0; i < old.cap; i++)
+            if (old.known[i].comm != SC_NONE) put(m, &old.known[i]);
+    }
+    put(m, &(struct gl_known){.hash = hash, .at = at, .comm = comm});
+    m->n++;
+    return SC_OK;
+}
+
+/* ---- new ones ------------------------------------------------------------- */
+
+static sc_status traffic(gl *g, const gl_comm *c, uint32_t group,
+                         uint32_t n_groups, uint32_t *out)
+{
+    *out = SC_NONE;
+    if (!g->job->hw || g->rules->links_private) return SC_OK;
+    sc_traffic *t = SC_NEW(g->a, sc_traffic);
+    if (!t) return sc_error_nomem(g->err);
+    SC_TRY(sc_traffic_of(g->job->hw, (sc_coll)c->coll,
+                         c->rank + (size_t)group * c->size, n_groups, c->size,
+                         0, g->a, t, g->err));
+    if (t->n) *out = sc_exec_add_traffic(g->b, t);
+    return SC_OK;
+}
+
+static sc_status devices(gl *g, gl_comm *c)
+{
+    uint32_t dev, member, n = c->n_groups * c->size;
+    c->dev = SC_NEW_N(g->a, uint32_t, g->pp);
+    if (!c->dev) return sc_error_nomem(g->err);
+    for (uint32_t i = 0; i < n; i++) {
+        gl_place(g, c->rank[i], &dev, &member);
+        uint32_t k = 0;
+        while (k < c->n_dev && c->dev[k] != dev) k++;
+        if (k == c->n_dev) c->dev[c->n_dev++] = dev;
+    }
+    return SC_OK;
+}
+
+static sc_status create(gl *g, const gl_comm *like, uint32_t *out)
+{
+    gl_comm c = *like;
+    SC_TRY(devices(g, &c));
+    uint32_t n = g->members > 1 ? c.n_groups : 1;
+    c.traffic = SC_NEW_N(g->a, uint32_t, n);
+    gl_comm *all =
+        sc_grow(g->a, g->comms, g->n_comms, &g->cap_comms, 64, sizeof *all);
+    if (!c.traffic || !all) return sc_error_nomem(g->err);
+    g->comms = all;
+    for (uint32_t i = 0; i < n; i++)
+        SC_TRY(traffic(g, &c, g->members > 1 ? i : 0,
+                       g->members > 1 ? 1 : c.n_groups, &c.traffic[i]));
+    all[g->n_comms] = c;
+    *out = g->n_comms++;
+    return SC_OK;
+}
+
+/* Where the inferred ranks are those of another device of the same stage,
+ * the same places on this one.  Collectives over several devices stay. */
+static sc_status moved(gl *g, const sc_gexchange *x, const gp_item *it,
+                       uint32_t dev, uint32_t to, gl_comm *c)
+{
+    uint32_t n = x->n_groups * x->size, at, member, first;
+    bool pair = x->p2p && it->to != SC_NONE, moves = false;
+    gl_place(g, x->rank[0], &first, &member);
+    for (uint32_t i = 0; i < n; i++) {
+        gl_place(g, x->rank[i], &at, &member);
+        if (!pair && at != first) return SC_OK;
+        moves = moves || at != (pair && i % 2 ? to : dev);
+    }
+    if (!moves) return SC_OK;
+    uint32_t *rank = SC_NEW_N(g->a, uint32_t, n);
+    if (!rank) return sc_error_nomem(g->err);
+    for (uint32_t i = 0; i < n; i++) {
+        gl_place(g, x->rank[i], &at, &member);
+        rank[i] = gl_rank(g, pair && i % 2 ? to : dev, member);
+    }
+    c->rank = rank;
+    return SC_OK;
+}
+
+sc_status gl_comm_of(gl *g, const gp_item *it, uint32_t dev, uint32_t to,
+                     const gl_comm **out)
+{
+    const sc_gexchange *x = &g->p->exchange[it->exchange];
+    uint64_t key[6] = {
+        (uintptr_t)x->rank, x->coll, x->n_groups, x->size, dev, to};
+    uint64_t hash = sc_hash(key, sizeof key, 0);
+    struct gl_known *k = find(g, hash, x->rank, NULL);
+    if (!k) {
+        gl_comm c = {.coll = x->coll,
+                     .n_groups = x->n_groups,
+                     .size = x->size,
+                     .rank = x->rank};
+        SC_TRY(moved(g, x, it, dev, to, &c));
+        uint64_t content =
+            sc_hash(c.rank, (size_t)c.n_groups * c.size * sizeof *c.rank,
+                    (uint64_t)c.coll << 32 | c.size);
+        const struct gl_known *twin = find(g, content, NULL, &c);
+        uint32_t id = twin ? twin->comm : 0;
+        if (!twin) {
+            SC_TRY(create(g, &c, &id));
+            SC_TRY(keep(g, content, NULL, id));
+        }
+        SC_TRY(keep(g, hash, x->rank, id));
+        *out = &g->comms[id];
+        return SC_OK;
+    }
+    *out = &g->comms[k->comm];
+    return SC_OK;
+}

@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * graph_lower_items.c - what every item of a program is on its device, before
+ * any micro-batch: operation, stream, who reads its values; and the items of
+ * each stage in the order in which they are issued.
+ *
+ * What is fetched for a use (weights gathered or copied, activations copied
+ * back) is issued some users before that use, so that it stands in its stream
+ * before exchanges that wait for them.
+ */
+#include "plan/graph_lower.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- operations ----------------------------------------------------------- */
+
+static bool reads(const gl *g, const gp_item *it, gp_what what)
+{
+    for (uint32_t i = 0; i < it->n_in; i++)
+        if (g->prog->value[it->in[i]].what == what) return true;
+    return false;
+}
+
+static gp_what makes(const gl *g, const gp_item *it)
+{
+    return it->out == SC_NONE ? GP_INPUT
+                              : (gp_what)g->prog->value[it->out].what;
+}
+
+/* Exchanges of activations block the kernels around them: beside others they
+ * run only where the program issues them so. */
+static uint8_t activation_stream(const gl *g, const gp_item *it)
+{
+    const sc_software *sw = g->job->sw;
+    if (g->rules->exchanges_beside) return SC_S_COMM;
+    if (it->cat == SC_CAT_TP && g->tp_beside) return SC_S_COMM;
+    if (it->cat == SC_CAT_EP && sw && sw->ep_overlap) return SC_S_COMM;
+    if (it->cat == SC_CAT_CP && (!sw || sw->cp_comm == SC_CP_RING))
+        return SC_S_COMM;
+    return SC_S_COMPUTE;
+}
+
+static uint8_t stream_of(const gl *g, const gp_item *it)
+{
+    if (it->copy) return SC_S_COPY;
+    if (it->exchange == SC_NONE) return SC_S_COMPUTE;
+    const sc_gexchange *x = &g->p->exchange[it->exchange];
+    if (x->p2p && it->to != SC_NONE) {
+        /* A transfer is one more exchange of its source there. */
+        if (g->rules->transfers_first) return SC_S_COMM;
+        return g->p2p_beside ? SC_S_P2P : SC_S_COMPUTE;
+    }
+    if (x->grad) return g->grad_beside ? SC_S_GRAD : SC_S_COMPUTE;
+    if (reads(g, it, GP_WEIGHT_NEW))
+        return g->weights_beside ? SC_S_GRAD : SC_S_COMPUTE;
+    if (makes(g, it) == GP_WEIGHT_USED) return SC_S_COMM;
+    return activation_stream(g, it);
+}
+
+static uint8_t kind_of(const gl *g, const gp_item *it)
+{
+    if (it->copy) return SC_OP_MEM;
+    if (it->exchange == SC_NONE) return SC_OP_COMPUTE;
+    return g->p->exchange[it->exchange].p2p ? SC_OP_P2P : SC_OP_COLL;
+}
+
+static uint8_t part_of(const gp_item *it)
+{
+    if (it->pass == SC_GP_FWD && !it->recomputed) return GL_FWD;
+    return it->pass == SC_GP_WGRAD ? GL_W : GL_X;
+}
+
+static const char *const pass_names[] = {"forward", "backward", "input grad",
+                                         "weight grad", "update"};
+
+static const char *name_of(const gl *g, const gp_item *it)
+{
+    const char *path = it->op == SC_NONE ? "" : g->job->graph->op[it->op].path;
+    if (it->exchange == SC_NONE)
+        return sc_sprintf(g->a, "%s %s%s", path, it->recomputed ? "again " : "",
+                          it->copy ? "copy" : pass_names[it->pass]);
+    const sc_gexchange *x = &g->p->exchange[it->exchange];
+    return sc_sprintf(g->a, "%s %s %s%s", x->path ? x->path : path, x->tensor,
+                      x->p2p ? "send" : sc_coll_names[x->coll],
+                      x->bucketed ? " (bucket)" : "");
+}
+
+static void timed(const gl *g, const gp_item *it, gl_item *t)
+{
+    if (t->kind == SC_OP_COMPUTE) {
+        t->none = it->price.seconds <= 0 && it->n_in <= 1;
+        t->work = sc_time_from_s(it->price.seconds);
+        if (it->price.seconds > 0) t->work += g->rules->launch_gap;
+        t->flops = it->price.flops;
+        t->bytes = (uint64_t)it->price.bytes;
+        return;
+    }
+    t->work = sc_time_from_s(it->seconds);
+    t->latency = sc_time_from_s(it->latency);
+    if (t->latency > t->work) t->latency = t->work;
+    t->bytes = (uint64_t)it->bytes;
+}
+
+static sc_status describe(gl *g)
+{
+    for (uint32_t i = 0; i < g->prog->n_items; i++) {
+        const gp_item *it = &g->prog->item[i];
+        gl_item *t = &g->item[i];
+        t->kind = kind_of(g, it);
+        t->stream = stream_of(g, it);
+        t->part = part_of(it);
+        t->name = name_of(g, it);
+        if (!t->name) return sc_error_nomem(g->err);
+        timed(g, it, t);
+    }
+    return SC_OK;
+}
+
+/* ---- values --------------------------------------------------------------- */
+
+static uint32_t device_of(const gl *g, uint32_t stage)
+{
+    return sc_schedule_device(g->schedule, g->pp, g->chunks, stage, 0, g->ga);
+}
+
+/* The result is the same bytes: a view, sums over ranks in place, what goes
+ * on to the next stage of the same device. */
+static bool in_place(const gl *g, const gp_item *it)
+{
+    if (it->copy || it->out == SC_NONE || it->n_in != 1) return false;
+    if (it->to != SC_NONE)
+        return device_of(g, it->stage) == device_of(g, it->to);
+    if (it->exchange != SC_NONE) {
+        const sc_gexchange *x = &g->p->exchange[it->exchange];
+        return !x->p2p && x->coll == SC_ALL_REDUCE;
+    }
+    if (it->op == SC_NONE) return false;
+    const sc_gop *op = &g->job->graph->op[it->op];
+    return op->type == SC_G_VIEW && !op->copy;
+}
+
+static void roots(gl *g)
+{
+    const gp_program *pr = g->prog;
+    for (uint32_t v = 0; v < pr->n_values; v++) g->root[v] = v;
+    for (uint32_t i = 0; i < pr->n_items; i++) {
+        const gp_item *it = &pr->item[i];
+        if (!in_place(g, it)) continue;
+        const gp_value *from = &pr->value[it->in[0]];
+        const gp_value *to = &pr->value[it->out];
+        if (from->tier == to->tier && to->bytes <= from->bytes)
+            g->root[it->out] = g->root[it->in[0]];
+    }
+}
+
+static sc_status uses(gl *g)
+{
+    const gp_program *pr = g->prog;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < pr->n_items; i++) n += pr->item[i].n_in;
+    g->root = SC_NEW_N(g->a, uint32_t, pr->n_values);
+    g->use_head = SC_NEW_N(g->a, uint32_t, (size_t)pr->n_values + 2);
+    g->use = SC_NEW_N(g->a, uint32_t, n);
+    if (!g->root || !g->use_head || !g->use) return sc_error_nomem(g->err);
+    roots(g);
+    for (uint32_t i = 0; i < pr->n_items; i++)
+        for (uint32_t k = 0; k < pr->item[i].n_in; k++)
+            g->use_head[g->root[pr->item[i].in[k]] + 2]++;
+    for (uint32_t v = 0; v < pr->n_values; v++)
+        g->use_head[v + 2] += g->use_head[v + 1];
+    for (uint32_t i = 0; i < pr->n_items; i++)
+        for (uint32_t k = 0; k < pr->item[i].n_in; k++)
+            g->use[g->use_head[g->root[pr->item[i].in[k]] + 1]++] = i;
+    return SC_OK;
+}
+
+/* ---- order of issue ------------------------------------------------------- */
+
+static bool fetched(const gl *g, const gp_item *it)
+{
+    gp_what w = makes(g, it);
+    if (it->once || it->out == SC_NONE) return false;
+    if (it->copy)
+        return w != GP_INPUT && g->prog->value[it->out].tier == SC_TIER_DEVICE;
+    return it->exchange != SC_NONE && w == GP_WEIGHT_USED;
+}
+
+static uint32_t depth_of(const gl *g, const gp_item *it)
+{
+    uint32_t ahead = it->copy ? g->rules->copy_ahead : g->rules->gather_ahead;
+    if (ahead) return ahead;
+    int64_t layers = g->job->sw ? g->job->sw->prefetch : 1;
+    return layers < 1                 ? 1
+           : layers > SC_PREFETCH_MAX ? SC_PREFETCH_MAX
+                                      : (uint32_t)layers;
+}
+
+typedef struct issue {
+    uint32_t *target;      /* [n_items] first user of what an item fetches, as a
+                         position among users; SC_NONE */
+    uint32_t *head, *next; /* [users + 1], [n_items]: what is issued before
+                              each user */
+    bool all;              /* every operator counts as a user */
+} issue;
+
+static void find_users(gl *g, const gl_list *l, const issue *s)
+{
+    for (uint32_t k = 0; k < l->n; k++) {
+        const gp_item *it = &g->prog->item[l->item[k]];
+        gl_item *t = &g->item[l->item[k]];
+        if (it->exchange != SC_NONE || it->copy || t->none) continue;
+        t->user = s->all;
+        for (uint32_t i = 0; i < it->n_in && !t->user; i++) {
+            uint32_t m = g->prog->value[it->in[i]].made;
+            t->user = m != SC_NONE && fetched(g, &g->prog->item[m]);
+        }
+    }
+}
+
+/* From the back, so that what a fetch is for is known when it is met. */
+static uint32_t find_targets(const gl *g, const gl_list *l, const issue *s)
+{
+    uint32_t users = 0, at;
+    for (uint32_t k = 0; k < l->n; k++) {
+        users += g->item[l->item[k]].user;
+        s->target[l->item[k]] = SC_NONE;
+    }
+    at = users;
+    for (uint32_t k = l->n; k-- > 0;) {
+        uint32_t i = l->item[k], to = s->target[i];
+        const gp_item *it = &g->prog->item[i];
+        if (g->item[i].user)
+            to = --at;
+        else if (it->exchange == SC_NONE && !it->copy)
+            to = at < users ? at : SC_NONE; /* a kernel between users */
+        for (uint32_t n = 0; to != SC_NONE && n < it->n_in; n++) {
+            uint32_t m = g->prog->value[it->in[n]].made;
+            if (m == SC_NONE || !fetched(g, &g->prog->item[m])) continue;
+            if (g->prog->item[m].stage == it->stage) s->target[m] = to;
+        }
+    }
+    return users;
+}
+
+/* Fetches move in front of the user that stands `depth` before theirs. */
+static sc_status reorder(gl *g, gl_list *l, const issue *s)
+{
+    uint32_t users = find_targets(g, l, s), n = 0, at = 0;
+    uint32_t *out = SC_NEW_N(g->a, uint32_t, l->n);
+    if (!out) return sc_error_nomem(g->err);
+    for (uint32_t u = 0; u <= users; u++) s->head[u] = SC_NONE;
+    for (uint32_t k = l->n; k-- > 0;) {
+        uint32_t i = l->item[k], t = s->target[i];
+        const gp_item *it = &g->prog->item[i];
+        if (!fetched(g, it) || t == SC_NONE) continue;
+        uint32_t d = depth_of(g, it), u = t > d ? t - d : 0;
+        g->item[i].back = 1 + (t < d ? d - t : 0);
+        s->next[i] = s->head[u];
+        s->head[u] = i;
+    }
+    for (uint32_t k = 0; k < l->n; k++) {
+        uint32_t i = l->item[k];
+        if (g->item[i].back) continue;
+        for (; g->item[i].user && s->head[at] != SC_NONE;
+             s->head[at] = s->next[s->head[at]])
+            out[n++] = s->head[at];
+        at += g->item[i].user;
+        out[n++] = i;
+    }
+    l->item = out;
+    return SC_OK;
+}
+
+/* First on the compute stream of a slot: reads nothing that another of the
+ * slot made. */
+static void find_sources(gl *g, const gl_list *l)
+{
+    for (uint32_t k = 0; k < l->n; k++) {
+        const gp_item *it = &g->prog->item[l->item[k]];
+        gl_item *t = &g->item[l->item[k]];
+        t->source = it->exchange == SC_NONE && !it->copy;
+        for (uint32_t i = 0; i < it->n_in && t->source; i++) {
+            uint32_t m = g->prog->value[it->in[i]].made;
+            if (m == SC_NONE || g->prog->item[m].stage != it->stage) continue;
+            if (g->item[m].part == t->part) t->source = false;
+        }
+    }
+}
+
+static gl_list *list_of(gl *g, uint32_t i)
+{
+    const gp_item *it = &g->prog->item[i];
+    gl_stage *s = &g->stage[it->stage];
+    if (it->once) return &s->once;
+    return g->item[i].part == GL_FWD ? &s->fwd : &s->bwd;
+}
+
+static sc_status lists(gl *g)
+{
+    const gp_program *pr = g->prog;
+    uint32_t *room = SC_NEW_N(g->a, uint32_t, pr->n_items);
+    if (!room) return sc_error_nomem(g->err);
+    for (uint32_t i = 0; i < pr->n_items; i++) list_of(g, i)->n++;
+    for (uint32_t v = 0; v < g->p->n_stages; v++) {
+        gl_list *of[] = {&g->stage[v].fwd, &g->stage[v].bwd, &g->stage[v].once};
+        for (size_t k = 0; k < SC_COUNT(of); k++) {
+            of[k]->item = room;
+            room += of[k]->n;
+            of[k]->n = 0;
+        }
+    }
+    for (uint32_t i = 0; i < pr->n_items; i++) {
+        gl_list *l = list_of(g, i);
+        l->item[l->n++] = i;
+    }
+    return SC_OK;
+}
+
+static sc_status order(gl *g)
+{
+    uint32_t n = g->prog->n_items;
+    issue s = {.target = SC_NEW_N(g->a, uint32_t, n),
+               .head = SC_NEW_N(g->a, uint32_t, (size_t)n + 1),
+               .next = SC_NEW_N(g->a, uint32_t, n),
+               .all = g->rules->gather_ahead > 0};
+    if (!s.target || !s.head || !s.next) return sc_error_nomem(g->err);
+    for (uint32_t v = 0; v < g->p->n_stages; v++) {
+        gl_stage *st = &g->stage[v];
+        find_users(g, &st->fwd, &s);
+        find_users(g, &st->bwd, &s);
+        SC_TRY(reorder(g, &st->fwd, &s));
+        SC_TRY(reorder(g, &st->bwd, &s));
+        if (!g->rules->ready_order) continue;
+        find_sources(g, &st->fwd);
+        find_sources(g, &st->bwd);
+    }
+    return SC_OK;
+}
+
+/* Weights that are gathered beside the first forward pass after the update,
+ * by tensor. */
+static sc_status find_fresh(gl *g)
+{
+    uint32_t n = g->job->graph->n_tensors;
+    g->fresh = SC_NEW_N(g->a, uint32_t, n);
+    if (!g->fresh) return sc_error_nomem(g->err);
+    for (uint32_t t = 0; t < n; t++) g->fresh[t] = SC_NONE;
+    if (!g->weights_beside) return SC_OK;
+    for (uint32_t i = 0; i < g->prog->n_items; i++) {
+        const gp_item *it = &g->prog->item[i];
+        if (!it->once || it->exchange == SC_NONE) continue;
+        for (uint32_t k = 0; k < it->n_in; k++) {
+            const gp_value *v = &g->prog->value[it->in[k]];
+            if (v->what == GP_WEIGHT_NEW) g->fresh[v->tensor] = i;
+        }
+    }
+    return SC_OK;
+}
+
+sc_status gl_items(gl *g)
+{
+    g->item = SC_NEW_N(g->a, gl_item, g->prog->n_items);
+    g->stage = SC_NEW_N(g->a, gl_stage, g->p->n_stages);
+    if (!g->item || !g->stage) return sc_error_nomem(g->err);
+    SC_TRY(describe(g));
+    SC_TRY(uses(g));
+    SC_TRY(lists(g));
+    SC_TRY(order(g));
+    uint32_t most = g->rules->copy_ahead > g->rules->gather_ahead
+                        ? g->rules->copy_ahead
+                        : g->rules->gather_ahead;
+    g->ahead = most > SC_PREFETCH_MAX ? most : SC_PREFETCH_MAX;
+    return find_fresh(g);
+}

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * graph_lower_memory.c - when the values of a program are in a device's
+ * memory.
+ *
+ * Weights, optimizer states and accumulated gradients always; what a
+ * micro-batch makes, from the operation that makes it to the last that reads
+ * it.  Gradients that are exchanged once a step are reduced where they are;
+ * where only a shard is kept, what a micro-batch makes goes with the exchange.
+ */
+#include "plan/graph_lower.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef enum span { SPAN_NONE, SPAN_ALWAYS, SPAN_STEP, SPAN_MICRO } span;
+
+/* Whether a gradient leaves as soon as a micro-batch has made it. */
+static bool reduced_at_once(const gl *g, uint32_t v)
+{
+    for (uint32_t k = g->use_head[v]; k < g->use_head[v + 1]; k++) {
+        const gp_item *it = &g->prog->item[g->use[k]];
+        if (!it->once && it->exchange != SC_NONE && it->out != SC_NONE &&
+            g->prog->value[it->out].what == GP_GRAD_KEPT)
+            return true;
+    }
+    return false;
+}
+
+static span span_of(const gl *g, uint32_t v)
+{
+    const gp_value *x = &g->prog->value[v];
+    bool once = x->made != SC_NONE && g->prog->item[x->made].once;
+    if (g->root[v] != v || x->tier != SC_TIER_DEVICE || x->bytes < 1)
+        return SPAN_NONE;
+    switch ((gp_what)x->what) {
+    case GP_WEIGHT:
+    case GP_STATE: return SPAN_ALWAYS;
+    case GP_WEIGHT_NEW: return SPAN_NONE; /* where the old one is */
+    case GP_WEIGHT_GRAD:
+        return reduced_at_once(g, v) ? SPAN_MICRO : SPAN_ALWAYS;
+    case GP_GRAD_KEPT: return once ? SPAN_NONE : SPAN_ALWAYS;
+    default:
+        if (x->made == SC_NONE) return SPAN_ALWAYS;
+        return once ? SPAN_STEP : SPAN_MICRO;
+    }
+}
+
+static uint8_t kind_of(const gp_value *x)
+{
+    static const uint8_t kind[] = {
+        SC_MEM_ACTIVATION, SC_MEM_ACTIVATION, SC_MEM_ACTIVATION,
+        SC_MEM_WEIGHT,     SC_MEM_WEIGHT,     SC_MEM_GRAD,
+        SC_MEM_GRAD,       SC_MEM_OPTIM,      SC_MEM_WEIGHT};
+    return kind[x->what];
+}
+
+/* "layer1.0.conv2 out, micro-batch 4" */
+static const char *name_of(gl *g, const char *name, size_t len, uint32_t mb)
+{
+    static const char between[] = ", micro-batch ";
+    char digit[10];
+    size_t n = 0;
+    do {
+        digit[n++] = (char)('0' + mb % 10);
+        mb /= 10;
+    } while (mb);
+    char *s = sc_alloc(g->a, len + sizeof between + n, 1);
+    if (!s) return NULL;
+    memcpy(s, name, len);
+    memcpy(s + len, between, sizeof between - 1);
+    char *at = s + len + sizeof between - 1;
+    while (n) *at++ = digit[--n];
+    return s;
+}
+
+typedef struct pools {
+    uint32_t n;
+    sc_op *last; /* next free */
+} pools;
+
+static void add(gl *g, pools *p, const sc_lifetime *l)
+{
+    g->p->lifetime[p->n++] = *l;
+}
+
+/* What reads a value of one micro-batch; nothing does: what makes it. */
+static void readers(const gl *g, pools *p, uint32_t v, uint32_t mb,
+                    uint32_t member, sc_lifetime *l)
+{
+    sc_op *first = p->last;
+    for (uint32_t k = g->use_head[v]; k < g->use_head[v + 1]; k++) {
+        const gp_item *it = &g->prog->item[g->use[k]];
+        sc_op op = gl_ops(g, it->once ? 0 : mb, g->use[k])[member];
+        if (op == SC_NONE || op == l->first) continue;
+        if (p->last == first || p->last[-1] != op) *p->last++ = op;
+    }
+    if (p->last == first) *p->last++ = l->first;
+    l->last = first;
+    l->n_last = (uint32_t)(p->last - first);
+}
+
+static sc_status micro(gl *g, pools *p, uint32_t v, uint32_t mb, uint32_t dev,
+                       size_t len)
+{
+    const gp_value *x = &g->prog->value[v];
+    const char *name = name_of(g, x->name, len, mb);
+    if (!name) return sc_error_nomem(g->err);
+    for (uint32_t r = 0; r < g->members; r++) {
+        sc_lifetime l = {.name = name,
+                         .device = dev * g->members + r,
+                         .kind = kind_of(x),
+                         .bytes = (uint64_t)ceil(x->bytes),
+                         .first = gl_ops(g, mb, x->made)[r]};
+        if (l.first == SC_NONE) continue;
+        readers(g, p, v, mb, r, &l);
+        add(g, p, &l);
+    }
+    return SC_OK;
+}
+
+static void always(gl *g, pools *p, uint32_t v, const gl_instance *at)
+{
+    const gp_value *x = &g->prog->value[v];
+    for (uint32_t r = 0; r < g->members; r++)
+        add(g, p,
+            &(sc_lifetime){.name = x->name,
+                           .device = at->dev * g->members + r,
+                           .kind = kind_of(x),
+                           .bytes = (uint64_t)ceil(x->bytes),
+                           .first = SC_NONE});
+}
+
+/* Made once, read by every micro-batch. */
+static void step(gl *g, pools *p, uint32_t v, const gl_instance *at)
+{
+    const gp_value *x = &g->prog->value[v];
+    for (uint32_t r = 0; r < g->members; r++) {
+        sc_lifetime l = {.name = x->name,
+                         .device = at->dev * g->members + r,
+                         .kind = kind_of(x),
+                         .bytes = (uint64_t)ceil(x->bytes),
+                         .first = gl_ops(g, at->row, x->made)[r]};
+        if (l.first == SC_NONE) continue;
+        l.last = p->last;
+        for (uint32_t k = g->use_head[v]; k < g->use_head[v + 1]; k++) {
+            bool once = g->prog->item[g->use[k]].once;
+            for (uint32_t mb = 0; mb < (once ? 1 : g->ga); mb++) {
+                sc_op op = gl_ops(g, once ? at->row : mb, g->use[k])[r];
+                if (op != SC_NONE) *p->last++ = op;
+            }
+        }
+        if (p->last == l.last) *p->last++ = l.first;
+        l.n_last = (uint32_t)(p->last - l.last);
+        add(g, p, &l);
+    }
+}
+
+static sc_status pools_new(gl *g, pools *p)
+{
+    uint64_t lives = 0, ends = 0, per;
+    for (uint32_t v = 0; v < g->prog->n_values; v++) {
+        span s = span_of(g, v);
+        if (s == SPAN_NONE) continue;
+        per = s == SPAN_MICRO ? g->ga : 2;
+        lives += per;
+        if (s == SPAN_MICRO || s == SPAN_STEP)
+            ends += (s == SPAN_STEP ? 2 * (uint64_t)g->ga : per) *
+                    (1 + g->use_head[v + 1] - g->use_head[v]);
+    }
+    lives *= g->members;
+    ends *= g->members;
+    if (lives >= SC_NONE)
+        return sc_error(g->err, SC_EINPUT, SC_C_TOO_BIG, sc_pos_none(),
+                        "simulate classes of ranks", "too many tensors");
+    g->p->lifetime = SC_NEW_N(g->a, sc_lifetime, lives);
+    p->last = SC_NEW_N(g->a, sc_op, ends);
+    return g->p->lifetime && p->last ? SC_OK : sc_error_nomem(g->err);
+}
+
+sc_status gl_lifetimes(gl *g)
+{
+    pools p = {0};
+    SC_TRY(pools_new(g, &p));
+    for (uint32_t v = 0; v < g->prog->n_values; v++) {
+        span s = span_of(g, v);
+        uint32_t stage = g->prog->value[v].stage;
+        size_t len = strlen(g->prog->value[v].name);
+        for (uint32_t mb = 0; s == SPAN_MICRO && mb < g->ga; mb++) {
+            uint32_t dev = sc_schedule_device(g->schedule, g->pp, g->chunks,
+                                              stage, mb, g->ga);
+            SC_TRY(micro(g, &p, v, mb, dev, len));
+        }
+        if (s != SPAN_ALWAYS && s != SPAN_STEP) continue;
+        for (uint32_t dev = 0; dev < g->pp; dev++) {
+            uint32_t k = g->inst_of[dev * g->p->n_stages + stage];
+            if (k == SC_NONE) continue;
+            if (s == SPAN_ALWAYS)
+                always(g, &p, v, &g->inst[k]);
+            else
+                step(g, &p, v, &g->inst[k]);
+        }
+    }
+    g->p->n_lifetimes = p.n;
+    return SC_OK;
+}

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * graph_lower_slots.c - slots of all devices in order of their ends, by the
+ * sums of what their items take.  The times are for the order only.
+ */
+#include "plan/graph_lower.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static uint32_t part_index(uint8_t part)
+{
+    return part == GL_FWD ? 0 : part == GL_X ? 1 : 2;
+}
+
+static uint8_t parts_of(uint8_t pass)
+{
+    static const uint8_t parts[] = {GL_FWD, GL_X | GL_W, GL_X, GL_W};
+    return parts[pass];
+}
+
+/* ---- what a slot takes, and what it waits for ------------------------------ */
+
+static bool blocks(const gl_item *t)
+{
+    return !t->none && !t->back && t->stream != SC_S_GRAD &&
+           t->stream != SC_S_COPY && t->stream != SC_S_P2P;
+}
+
+static sc_status need(gl *g, gl_stage *s, uint32_t *cap,
+                      const struct gl_need *want)
+{
+    for (uint32_t k = 0; k < s->n_needs; k++) {
+        struct gl_need *n = &s->needs[k];
+        if (n->part != want->part || n->before != want->before ||
+            n->stage != want->stage)
+            continue;
+        if (want->delay > n->delay) n->delay = want->delay;
+        return SC_OK;
+    }
+    struct gl_need *all =
+        sc_grow(g->a, s->needs, s->n_needs, cap, 8, sizeof *all);
+    if (!all) return sc_error_nomem(g->err);
+    s->needs = all;
+    all[s->n_needs++] = *want;
+    return SC_OK;
+}
+
+static sc_status item_needs(gl *g, gl_stage *s, uint32_t *cap, uint32_t i)
+{
+    const gp_item *it = &g->prog->item[i];
+    for (uint32_t k = 0; k < it->n_in; k++) {
+        uint32_t m = g->prog->value[it->in[k]].made;
+        if (m == SC_NONE || g->prog->item[m].once) continue;
+        if (g->prog->item[m].stage == it->stage &&
+            g->item[m].part == g->item[i].part)
+            continue;
+        sc_time delay = g->item[m].stream == SC_S_P2P ? g->item[m].work : 0;
+        SC_TRY(need(g, s, cap,
+                    &(struct gl_need){.part = g->item[i].part,
+                                      .before = g->item[m].part,
+                                      .stage = g->prog->item[m].stage,
+                                      .delay = delay}));
+    }
+    return SC_OK;
+}
+
+static sc_status stage_needs(gl *g, uint32_t v)
+{
+    gl_stage *s = &g->stage[v];
+    uint32_t cap = 0;
+    const gl_list *of[] = {&s->fwd, &s->bwd};
+    for (size_t l = 0; l < SC_COUNT(of); l++) {
+        for (uint32_t k = 0; k < of[l]->n; k++) {
+            uint32_t i = of[l]->item[k];
+            const gl_item *t = &g->item[i];
+            if (blocks(t)) s->span[part_index(t->part)] += t->work;
+            SC_TRY(item_needs(g, s, &cap, i));
+        }
+    }
+    /* Also a stage that computes nothing backward keeps the order. */
+    SC_TRY(need(g, s, &cap, &(struct gl_need){GL_X, GL_FWD, v, 0}));
+    return need(g, s, &cap, &(struct gl_need){GL_W, GL_X, v, 0});
+}
+
+/* ---- the orders of devices ------------------------------------------------- */
+
+typedef struct orders {
+    sc_slot **of;     /* [pp] */
+    uint32_t *n, *at; /* [pp] */
+    sc_time *free;    /* [pp] */
+    sc_time *end;     /* [3][n_stages * ga] by part; -1: not yet */
+} orders;
+
+/* As many forward passes before a backward pass as may be in flight; the order
+ * of either kind stays. */
+static void limit(const sc_slot *in, uint32_t n, uint32_t most, sc_slot *out)
+{
+    uint32_t f = 0, b = 0, flight = 0, k = 0;
+    while (k < n) {
+        while (f < n && in[f].pass != SC_FWD) f++;
+        while (b < n && in[b].pass == SC_FWD) b++;
+        bool forward = f < n && (flight < most || b == n);
+        if (forward) flight++;
+        if (!forward && in[b].pass != SC_BWD_X) flight--;
+        out[k++] = in[forward ? f++ : b++];
+    }
+}
+
+static uint32_t most_in_flight(const gl *g, uint32_t dev)
+{
+    const sc_strategy *s = g->job->strategy;
+    return s && dev < s->n_in_flight ? s->in_flight[dev] : 0;
+}
+
+static sc_status device_order(gl *g, uint32_t dev, orders *o)
+{
+    uint32_t room = sc_schedule_slots(g->schedule, g->chunks, g->ga);
+    sc_slot *s = SC_NEW_N(g->a, sc_slot, room);
+    if (!s) return sc_error_nomem(g->err);
+    o->of[dev] = s;
+    o->n[dev] = sc_schedule_order(g->schedule, g->pp, g->chunks, g->ga, dev,
+                                  g->job->forward_only, s);
+    uint32_t most = most_in_flight(g, dev);
+    if (!most) return SC_OK;
+    o->of[dev] = SC_NEW_N(g->a, sc_slot, room);
+    if (!o->of[dev]) return sc_error_nomem(g->err);
+    limit(s, o->n[dev], most, o->of[dev]);
+    return SC_OK;
+}
+
+static size_t cell(const gl *g, uint32_t part, uint32_t stage, uint32_t mb)
+{
+    return ((size_t)part * g->p->n_stages + stage) * g->ga + mb;
+}
+
+static sc_status prepare(gl *g, orders *o)
+{
+    size_t cells = cell(g, 3, 0, 0);
+    o->of = SC_NEW_N(g->a, sc_slot *, g->pp);
+    o->n = SC_NEW_N(g->a, uint32_t, g->pp);
+    o->at = SC_NEW_N(g->a, uint32_t, g->pp);
+    o->free = SC_NEW_N(g->a, sc_time, g->pp);
+    o->end = SC_NEW_N(g->a, sc_time, cells);
+    if (!o->of || !o->n || !o->at || !o->free || !o->end)
+        return sc_error_nomem(g->err);
+    memset(o->end, 0xff, cells * sizeof *o->end);
+    uint32_t total = 0;
+    for (uint32_t dev = 0; dev < g->pp; dev++) {
+        SC_TRY(device_order(g, dev, o));
+        total += o->n[dev];
+    }
+    g->slot = SC_NEW_N(g->a, gl_slot, total);
+    return g->slot ? SC_OK : sc_error_nomem(g->err);
+}
+
+/* False while it waits for a slot that has not been placed. */
+static bool starts(const gl *g, const orders *o, const gl_slot *s,
+                   sc_time *start)
+{
+    const gl_stage *st = &g->stage[s->stage];
+    *start = o->free[s->dev];
+    for (uint32_t k = 0; k < st->n_needs; k++) {
+        const struct gl_need *n = &st->needs[k];
+        if (!(n->part & s->parts)) continue;
+        if (n->stage == s->stage && n->before & s->parts) continue;
+        sc_time end = o->end[cell(g, part_index(n->before), n->stage, s->mb)];
+        if (end < 0) return false;
+        if (end + n->delay > *start) *start = end + n->delay;
+    }
+    return true;
+}
+
+static bool place(gl *g, orders *o, uint32_t dev)
+{
+    const sc_slot *in = &o->of[dev][o->at[dev]];
+    gl_slot s = {.dev = dev,
+                 .mb = in->mb,
+                 .parts = parts_of(in->pass),
+                 .stage = sc_schedule_stage(g->schedule, g->pp, g->chunks, dev,
+                                            in->chunk),
+                 .seq = g->n_slots};
+    sc_time start;
+    if (!starts(g, o, &s, &start)) return false;
+    s.end = start;
+    s.inst = g->inst_of[dev * g->p->n_stages + s.stage];
+    for (uint32_t part = 0; part < 3; part++) {
+        if (!(s.parts >> part & 1)) continue;
+        s.end += g->stage[s.stage].span[part];
+        gl_instance *at = &g->inst[s.inst];
+        at->last[part] = s.mb;
+        at->left[part]++;
+    }
+    for (uint32_t part = 0; part < 3; part++)
+        if (s.parts >> part & 1) o->end[cell(g, part, s.stage, s.mb)] = s.end;
+    o->free[dev] = s.end;
+    g->slot[g->n_slots++] = s;
+    o->at[dev]++;
+    return true;
+}
+
+static int by_end(const void *x, const void *y)
+{
+    const gl_slot *a = x, *b = y;
+    if (a->end != b->end) return a->end < b->end ? -1 : 1;
+    return a->seq < b->seq ? -1 : 1;
+}
+
+static sc_status stuck(const gl *g, uint32_t dev)
+{
+    const sc_strategy *s = g->job->strategy;
+    if (most_in_flight(g, dev))
+        return sc_error(g->err, SC_EINPUT, SC_C_CONFLICT, sc_pos_file(s->file),
+                        "raise in_flight",
+                        "the micro-batches in flight are too few for the "
+                        "schedule: device %u waits for ever",
+                        dev);
+    return sc_error(g->err, SC_EBUG, SC_C_BUG, sc_pos_none(), NULL,
+                    "the schedule of pipeline device %u can't go on", dev);
+}
+
+sc_status gl_slots(gl *g)
+{
+    orders o = {0};
+    for (uint32_t v = 0; v < g->p->n_stages; v++) SC_TRY(stage_needs(g, v));
+    SC_TRY(prepare(g, &o));
+    for (bool moved = true; moved;) {
+        moved = false;
+        for (uint32_t dev = 0; dev < g->pp; dev++)
+            while (o.at[dev] < o.n[dev] && place(g, &o, dev)) moved = true;
+    }
+    for (uint32_t dev = 0; dev < g->pp; dev++)
+        if (o.at[dev] < o.n[dev]) return stuck(g, dev);
+    qsort(g->slot, g->n_slots, sizeof *g->slot, by_end);
+    return SC_OK;
+}

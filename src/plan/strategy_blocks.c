@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * strategy_blocks.c - strategies of generated transformers: what blocks
+ * (plan.h) can hold of a strategy, and its rules in their terms.
+ */
+#include "plan/plan_internal.h"
+#include "plan/strategy.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- axes ----------------------------------------------------------------- */
+
+/* What a mesh calls replicas of groups that shard (HSDP) is dp where there is
+ * fsdp, whose ranks shard. */
+static int block_axis(const sc_strategy *s, uint32_t axis)
+{
+    const char *name = s->axis[axis].name;
+    bool fsdp = sc_strategy_axis(s, "fsdp") >= 0;
+    if (strcmp(name, "fsdp") == 0) return SC_AX_DP;
+    if (strcmp(name, "dp") == 0) return fsdp ? SC_AX_REP : SC_AX_DP;
+    for (int ax = 0; ax < SC_N_AX; ax++)
+        if (strcmp(name, sc_axis_names[ax]) == 0) return ax;
+    return -1;
+}
+
+/* Place from neighbours outwards. */
+static uint32_t depth_of(int ax)
+{
+    uint32_t i = 0;
+    while ((int)plan_inner_first[i] != ax) i++;
+    return i;
+}
+
+static sc_axlist block_axes(const sc_strategy *s, sc_axes axes)
+{
+    sc_axlist list = 0;
+    for (; axes; axes >>= 4) {
+        int ax = block_axis(s, (uint32_t)(axes & 15) - 1);
+        if (ax >= 0) list = sc_axlist_add(list, (sc_axis)ax);
+    }
+    return list;
+}
+
+/* ---- what blocks can say -------------------------------------------------- */
+
+typedef struct verdict {
+    const char *why; /* NULL: all of it so far */
+    sc_pos at;
+} verdict;
+
+static void cant(verdict *v, const char *why, sc_pos at)
+{
+    if (v->why) return;
+    v->why = why;
+    v->at = at;
+}
+
+static void judge_mesh(const sc_strategy *s, verdict *v)
+{
+    uint32_t used = 0, inner = SC_N_AX;
+    for (uint32_t i = 0; i < s->n_axes; i++) {
+        int ax = block_axis(s, i);
+        if (ax < 0) {
+            cant(v, "blocks know the axes pp, rep, dp, fsdp, ep, cp and tp",
+                 s->axis[i].pos);
+            continue;
+        }
+        if (used >> ax & 1)
+            cant(v, "blocks know one axis of replicas of groups that shard",
+                 s->axis[i].pos);
+        used |= 1u << ax;
+        if (s->axis[i].size == 1) continue;
+        if (depth_of(ax) > inner)
+            cant(v, "blocks have axes in the order pp, rep, dp, ep, cp, tp",
+                 s->axis[i].pos);
+        inner = depth_of(ax);
+    }
+}
+
+static uint32_t block_dim(const char *name)
+{
+    if (strcmp(name, "out") == 0) return SC_D_OUT;
+    if (strcmp(name, "in") == 0) return SC_D_IN;
+    for (uint32_t d = 0; d < SC_N_DIMNAMES; d++)
+        if (strcmp(name, sc_dimname_names[d]) == 0) return d;
+    return SC_N_DIMNAMES + 2;
+}
+
+static bool stages_split(const sc_strategy *s, sc_axes axes)
+{
+    int pp = sc_strategy_axis(s, "pp");
+    return pp >= 0 && sc_axes_mask(axes) >> pp & 1;
+}
+
+static void judge_split(const sc_strategy *s, const sc_strategy_rule *r,
+                        verdict *v)
+{
+    for (uint32_t i = 0; i < r->n_split; i++) {
+        const sc_rule_split *d = &r->split[i];
+        if (stages_split(s, d->axes))
+            cant(v, "blocks are not split over pp", d->pos);
+        else if (r->tensor != SC_RT_OP && strcmp(d->dim, "dim0") != 0)
+            cant(v, "blocks shard the first dim of a tensor, dim0", d->pos);
+        else if (r->tensor == SC_RT_OP && block_dim(d->dim) > SC_D_IN)
+            cant(v,
+                 "dims of blocks are batch, seq, hidden, head, ffn, vocab, "
+                 "expert, state, out and in",
+                 d->pos);
+    }
+}
+
+static void judge_rule(const sc_strategy *s, const sc_strategy_rule *r,
+                       verdict *v)
+{
+    bool state = r->tensor == SC_RT_OP || r->tensor == SC_RT_WEIGHT ||
+                 r->tensor == SC_RT_GRAD || r->tensor == SC_RT_OPTIM;
+    if (r->round_robin)
+        cant(v, "blocks have no operators on single ranks", r->pos);
+    if (r->n_at || r->pool)
+        cant(v, "operators of blocks have no devices of their own", r->pos);
+    if (r->tier > SC_TIER_DEVICE)
+        cant(v, "blocks keep single tensors on devices: see offload", r->pos);
+    if (!state) cant(v, "blocks place weights, grads and optim only", r->pos);
+    if (r->recompute >= 0 && s->recompute == SC_RC_OPS)
+        cant(v, "recompute: ops keeps every other product of all blocks",
+             r->pos);
+    judge_split(s, r, v);
+}
+
+/* Block at which a stage begins ("layers.12"); -1: none. */
+static int64_t block_of(const char *path)
+{
+    const char *digits = path + 7;
+    if (strncmp(path, "layers.", 7) != 0) return -1;
+    size_t n = strspn(digits, "0123456789");
+    if (n == 0 || n > 9 || digits[n] != '\0') return -1;
+    int64_t v = 0;
+    for (size_t i = 0; i < n; i++) v = 10 * v + (digits[i] - '0');
+    return v;
+}
+
+bool sc_strategy_by_blocks(const sc_strategy *s, const char **why, sc_pos *at)
+{
+    verdict v = {0};
+    judge_mesh(s, &v);
+    if (!s->data_parallel)
+        cant(&v, "replicas of blocks split the samples",
+             sc_strategy_pos(s, "preset", "data_parallel"));
+    if (s->optimizer && strcmp(s->optimizer, "adam") != 0)
+        cant(&v, "blocks are updated by adam",
+             sc_strategy_pos(s, NULL, "optimizer"));
+    const char *shards = sc_strategy_axis(s, "fsdp") >= 0 ? "fsdp" : "dp";
+    if (s->zero_axis && strcmp(s->zero_axis, shards) != 0)
+        cant(&v, "blocks are sharded over fsdp, over dp where there is none",
+             sc_strategy_pos(s, "preset", "zero_axis"));
+    if (!isnan(s->gamma))
+        cant(&v, "blocks have rates of overlap of their own",
+             sc_strategy_pos(s, "overlap", "gamma"));
+    for (uint32_t i = 0; i < s->n_cuts; i++)
+        if (s->cut[i].path && block_of(s->cut[i].path) < 0)
+            cant(&v, "blocks are cut between blocks: layers.12", s->cut[i].pos);
+    for (uint32_t i = 0; i < s->n_rules; i++) judge_rule(s, &s->rule[i], &v);
+    if (why) *why = v.why;
+    if (at) *at = v.why ? v.at : sc_pos_none();
+    return v.why == NULL;
+}
+
+/* ---- rules ---------------------------------------------------------------- */
+
+uint32_t plan_strategy_room(const sc_strategy *s)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < s->n_rules; i++)
+        n += s->rule[i].n_split + SC_N_DIMNAMES + 1;
+    return n;
+}
+
+static sc_aspect aspect_of(sc_rule_tensor t)
+{
+    switch (t) {
+    case SC_RT_WEIGHT: return SC_R_WEIGHT;
+    case SC_RT_GRAD: return SC_R_GRAD;
+    case SC_RT_OPTIM: return SC_R_OPTIM;
+    default: return SC_R_SPLIT;
+    }
+}
+
+int plan_strategy_zero(const sc_strategy *s)
+{
+    int zero = 0;
+    for (uint32_t i = 0; i < s->n_rules; i++) {
+        const sc_strategy_rule *r = &s->rule[i];
+        int level = r->tensor == SC_RT_WEIGHT  ? 3
+                    : r->tensor == SC_RT_GRAD  ? 2
+                    : r->tensor == SC_RT_OPTIM ? 1
+                                               : 0;
+        for (uint32_t k = 0; k < r->n_split; k++)
+            if (r->split[k].axes && level > zero) zero = level;
+    }
+    return zero;
+}
+
+static void one_rule(const sc_strategy *s, const sc_strategy_rule *r,
+                     sc_rule *rules, uint32_t *n)
+{
+    sc_rule base = {.match = r->match,
+                    .aspect = aspect_of(r->tensor),
+                    .origin = r->origin,
+                    .pos = r->pos};
+    for (uint32_t i = 0; i < r->n_split; i++) {
+        sc_rule one = base;
+        one.axes = block_axes(s, r->split[i].axes);
+        one.pos = r->split[i].pos;
+        if (base.aspect == SC_R_SPLIT)
+            one.dim = (uint8_t)block_dim(r->split[i].dim);
+        rules[(*n)++] = one;
+    }
+    bool whole = r->has_split && r->n_split == 0; /* split: {}, place: {} */
+    uint32_t dims = base.aspect == SC_R_SPLIT ? SC_N_DIMNAMES : 1;
+    for (uint32_t d = 0; whole && d < dims; d++) {
+        rules[*n] = base;
+        rules[(*n)++].dim = (uint8_t)d;
+    }
+    if (r->recompute < 0) return;
+    base.aspect = SC_R_RECOMPUTE;
+    base.on = r->recompute;
+    rules[(*n)++] = base;
+}
+
+sc_status plan_strategy_rules(const sc_strategy *s, sc_rule *rules, uint32_t *n,
+                              sc_err *err)
+{
+    const char *why = NULL;
+    sc_pos at;
+    if (!sc_strategy_by_blocks(s, &why, &at))
+        return sc_error(err, SC_EINPUT, SC_C_UNSUPPORTED, at, NULL, "%s", why);
+    for (uint32_t i = 0; i < s->n_rules; i++)
+        one_rule(s, &s->rule[i], rules, n);
+    return SC_OK;
+}
+
+/* ---- what the layers of a plan have to be --------------------------------- */
+
+/* Every block takes over what the one before it made, whichever that is. */
+static sc_status alike_at_ends(const sc_plan *p, sc_err *err)
+{
+    const sc_model *m = p->run.model;
+    sc_layout first = {{0}, 0};
+    for (uint32_t l = 1; l + 1 < m->n_layers; l++) {
+        const sc_placed *last = &p->placed[l][m->layer[l].n_ops - 1];
+        sc_layout y = plan_tensor(last, last->op->y, true);
+        sc_move move[SC_MOVES];
+        if (l == 1) first = y;
+        if (sc_layout_moves(&first, &y, p->run.size, move) == 0 &&
+            sc_layout_moves(&y, &first, p->run.size, move) == 0)
+            continue;
+        return sc_error(err, SC_EINPUT, SC_C_UNSUPPORTED,
+                        sc_strategy_pos(p->run.strategy, NULL, "rules"),
+                        "split the last operator of all blocks alike",
+                        "%s and %s leave their output in different layouts",
+                        m->layer[1].path, m->layer[l].path);
+    }
+    return SC_OK;
+}
+
+/* The first block of a kind stands for all. */
+static bool kinds_follow(const sc_model *m, const char *match)
+{
+    uint32_t first[SC_LAYERS] = {0}, seen = 0;
+    char one[128], other[128];
+    for (uint32_t i = 0; i < m->n_blocks; i++) {
+        const sc_layer *l = &m->layer[m->order[i]];
+        uint32_t *at = &first[m->order[i]];
+        if (!(seen >> m->order[i] & 1)) *at = i;
+        seen |= 1u << m->order[i];
+        for (uint32_t k = 0; k < l->n_ops; k++) {
+            plan_own_path(l, *at, &l->op[k], one, sizeof one);
+            plan_own_path(l, i, &l->op[k], other, sizeof other);
+            if (sc_rule_matches(match, one) != sc_rule_matches(match, other))
+                return false;
+        }
+    }
+    return true;
+}
+
+sc_status plan_strategy_check(const sc_plan *p, sc_err *err)
+{
+    const sc_strategy *s = p->run.strategy;
+    if (!s) return SC_OK;
+    for (uint32_t i = 0; i < s->n_rules; i++) {
+        const sc_strategy_rule *r = &s->rule[i];
+        if (!strpbrk(r->match, "0123456789?")) continue;
+        if (!kinds_follow(p->run.model, r->match))
+            return sc_error(err, SC_EBUG, SC_C_BUG, r->pos, NULL,
+                            "kinds of layers do not follow the rules");
+    }
+    return alike_at_ends(p, err);
+}

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* strategy_model.c - a strategy's rules meet the operators of a model. */
+#include "plan/plan_internal.h"
+#include "plan/strategy.h"
+
+#include <stdio.h>
+#include <string.h>
+
+typedef struct meeting {
+    const sc_strategy *s;
+    const sc_model *m;
+    sc_arena *a;
+    sc_err *err;
+    sc_status first;
+} meeting;
+
+typedef struct meets {
+    uint32_t ops;  /* operators that a rule matches */
+    uint64_t dims; /* bit per split of the rule: one of them has the dim */
+} meets;
+
+static bool has_dim(const sc_operator *op, const char *name)
+{
+    if (strcmp(name, "out") == 0) return plan_rule_iter(op, SC_D_OUT) != NULL;
+    if (strcmp(name, "in") == 0) return plan_rule_iter(op, SC_D_IN) != NULL;
+    for (uint32_t i = 0; i < op->n_iter; i++)
+        if (strcmp(name, sc_dimname_names[op->iter[i].name]) == 0) return true;
+    return false;
+}
+
+/* Which operators of a layer a rule matches, as a hash; counts them. */
+static uint64_t meet(const sc_strategy_rule *r, const sc_layer *l,
+                     uint32_t block, meets *found)
+{
+    uint64_t bits = 0;
+    char path[128];
+    for (uint32_t k = 0; k < l->n_ops; k++) {
+        const sc_operator *op = &l->op[k];
+        plan_own_path(l, block, op, path, sizeof path);
+        if (!sc_rule_matches(r->match, path)) continue;
+        bits |= UINT64_C(1) << k;
+        found->ops++;
+        for (uint32_t i = 0; i < r->n_split && i < 64; i++)
+            if (has_dim(op, r->split[i].dim)) found->dims |= UINT64_C(1) << i;
+    }
+    return bits;
+}
+
+_Static_assert(SC_LAYER_OPS <= 64, "a bit per operator");
+
+/* Paths that a pattern may have meant; NULL: out of memory. */
+static const char **paths(const meeting *x)
+{
+    const sc_model *m = x->m;
+    const char **list = SC_NEW_N(x->a, const char *,
+                                 (size_t)m->n_layers *(SC_LAYER_OPS + 1) + 1);
+    uint32_t n = 0;
+    for (uint32_t l = 0; list && l < m->n_layers; l++) {
+        const sc_layer *layer = &m->layer[l];
+        bool block = layer->kind == SC_LAYER_BLOCK;
+        const char *stem = block ? "layers.*" : layer->path;
+        list[n++] = stem;
+        for (uint32_t k = 0; k < layer->n_ops; k++) {
+            list[n] = sc_sprintf(x->a, "%s.%s", stem, layer->op[k].name);
+            if (!list[n++]) return NULL;
+        }
+    }
+    return list;
+}
+
+static void no_operator(meeting *x, const sc_strategy_rule *r)
+{
+    char hint[200];
+    const char **list = paths(x);
+    const char *near = list ? sc_nearest(r->match, list) : NULL;
+    if (near)
+        snprintf(hint, sizeof hint, "did you mean %s?", near);
+    else
+        snprintf(hint, sizeof hint,
+                 "paths such as layers.*.qkv, layers.0-%u, head; `stepcast "
+                 "show NAME --layers` lists operators",
+                 x->m->n_blocks - 1);
+    sc_status s =
+        sc_error(x->err, SC_EINPUT, SC_C_UNKNOWN_NAME, r->pos, hint,
+                 "rule '%s' matches no operator of %s", r->match, x->m->name);
+    if (x->first == SC_OK) x->first = s;
+}
+
+static void judge(meeting *x, const sc_strategy_rule *r, const meets *found)
+{
+    if (!found->ops) {
+        no_operator(x, r);
+        return;
+    }
+    for (uint32_t i = 0; i < r->n_split && i < 64; i++) {
+        if (found->dims >> i & 1 || r->tensor != SC_RT_OP) continue;
+        sc_status s = sc_error(
+            x->err, SC_EINPUT, SC_C_UNKNOWN_NAME, r->split[i].pos,
+            "dims are batch, seq, hidden, head, ffn, vocab, expert, state; "
+            "or out and in",
+            "no operator that '%s' matches has a dim %s", r->match,
+            r->split[i].dim);
+        if (x->first == SC_OK) x->first = s;
+    }
+}
+
+static bool divides(const sc_model *m, const uint64_t *label)
+{
+    for (uint32_t i = 0; i < m->n_blocks; i++)
+        for (uint32_t k = 0; k < i; k++) {
+            if (m->order[i] != m->order[k]) continue;
+            if (label[i] != label[k]) return true;
+            break; /* equal to the first of its kind */
+        }
+    return false;
+}
+
+sc_status sc_strategy_model(const sc_strategy *s, const sc_model *m,
+                            sc_arena *a, const sc_model **out, sc_err *err)
+{
+    meeting x = {.s = s, .m = m, .a = a, .err = err};
+    uint64_t *label = SC_NEW_N(a, uint64_t, m->n_blocks);
+    sc_pos pos = sc_pos_file(s->file);
+    if (!label) return sc_error_nomem(err);
+    for (uint32_t i = 0; i < s->n_rules; i++) {
+        const sc_strategy_rule *r = &s->rule[i];
+        meets found = {0, 0};
+        bool some = false;
+        (void)meet(r, &m->layer[0], 0, &found);
+        (void)meet(r, &m->layer[m->n_layers - 1], 0, &found);
+        for (uint32_t b = 0; b < m->n_blocks; b++) {
+            uint64_t bits = meet(r, &m->layer[m->order[b]], b, &found);
+            some = some || (b && !bits);
+            label[b] = sc_hash(&bits, sizeof bits, label[b]);
+        }
+        if (some && pos.line == 0) pos = r->pos;
+        judge(&x, r, &found);
+    }
+    SC_TRY(x.first);
+    *out = m;
+    return divides(m, label) ? sc_model_divide(m, label, pos, a, out, err)
+                             : SC_OK;
+}

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * strategy_job.c - what a strategy's file says that options can say too.
+ *
+ * The file becomes a job of its own with the keys that it gives; that job is
+ * laid over the one of the command line, where both may only say the same.
+ */
+#include <stepcast/predict.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef struct said {
+    const sc_strategy *s;
+    sc_job job;
+    sc_given given;
+    sc_pos at[256]; /* by row of sc_job_keys, as sc_given */
+    sc_status status;
+} said;
+
+static void say(said *w, const char *key, sc_pos at)
+{
+    for (uint32_t i = 0; sc_job_keys[i].name; i++)
+        if (strcmp(sc_job_keys[i].name, key) == 0 && i < SC_COUNT(w->at))
+            w->at[i] = at;
+    sc_given_set(&w->given, sc_job_keys, key);
+}
+
+static sc_pos place(const said *w, const char *section, const char *key)
+{
+    return sc_strategy_pos(w->s, section, key);
+}
+
+static void say_degree(said *w, const char *key, int64_t *field, uint64_t n,
+                       const char *axis)
+{
+    int i = sc_strategy_axis(w->s, axis);
+    *field = (int64_t)n;
+    say(w, key, i < 0 ? w->s->mesh_pos : w->s->axis[i].pos);
+}
+
+/* A mesh is whole: what it lacks is 1. */
+static void degrees(said *w)
+{
+    const sc_strategy *s = w->s;
+    if (s->n_axes == 0) return;
+    uint64_t tp = sc_strategy_degree(s, "tp"), ep = sc_strategy_degree(s, "ep");
+    uint64_t dp = sc_strategy_degree(s, "dp");
+    uint64_t fsdp = sc_strategy_degree(s, "fsdp");
+    uint64_t rep = sc_strategy_degree(s, "rep"), all = rep * dp * fsdp * ep;
+    bool sharded = sc_strategy_axis(s, "fsdp") >= 0;
+    uint64_t shard = (sharded ? fsdp : dp) * ep;
+    bool over = tp > 1 && ep > 1 && ep % tp == 0;
+    say_degree(w, "tp", &w->job.tp, tp, "tp");
+    say_degree(w, "pp", &w->job.pp, sc_strategy_degree(s, "pp"), "pp");
+    say_degree(w, "cp", &w->job.cp, sc_strategy_degree(s, "cp"), "cp");
+    say_degree(w, "dp", &w->job.dp, all, sharded ? "fsdp" : "dp");
+    if (ep > 1) /* experts take in the ranks of tp where that is so */
+        say_degree(w, "ep", &w->job.ep, over ? ep * tp : ep, "ep");
+    if (shard < all)
+        say_degree(w, "hsdp", &w->job.hsdp, shard, sharded ? "fsdp" : "dp");
+    if (sharded && s->zero < 0) {
+        w->job.zero = 3;
+        say(w, "zero", s->axis[sc_strategy_axis(s, "fsdp")].pos);
+    }
+}
+
+static void numbers(said *w)
+{
+    const sc_strategy *s = w->s;
+
+    const struct {
+        const char *key, *section, *name;
+        int64_t value, *field;
+        int64_t none;
+    } rows[] = {
+        {"global-batch", "batch", "global", s->global, &w->job.gbs, 0},
+        {"micro-batch", "batch", "micro", s->micro, &w->job.mbs, 0},
+        {"seq", "batch", "seq", s->seq, &w->job.seq, 0},
+        {"vp", "pipeline", "virtual", s->virtual_stages, &w->job.vpp, 0},
+        {"zero", "preset", "zero", s->zero, &w->job.zero, -1},
+    };
+
+    for (size_t i = 0; i < SC_COUNT(rows); i++) {
+        if (rows[i].value == rows[i].none) continue;
+        *rows[i].field = rows[i].value;
+        say(w, rows[i].key, place(w, rows[i].section, rows[i].name));
+    }
+}
+
+static int index_of(const char *const *names, const char *word)
+{
+    int i = 0;
+    while (names[i] && strcmp(names[i], word) != 0) i++;
+    return names[i] ? i : SC_INFER;
+}
+
+static void choices(said *w)
+{
+    const sc_strategy *s = w->s;
+    const sc_pos none = sc_pos_none();
+
+    const struct {
+        const char *key;
+        int value, *field;
+        sc_pos at;
+    } rows[] = {
+        {"recompute", s->recompute, &w->job.recompute,
+         place(w, "preset", "recompute")},
+        {"schedule", s->schedule, &w->job.schedule,
+         place(w, "pipeline", "schedule")},
+        {"precision",
+         s->precision ? index_of(sc_recipe_names, s->precision) : SC_INFER,
+         &w->job.precision, place(w, NULL, "precision")},
+        {"cp-comm",
+         s->context_parallel ? index_of(sc_cp_comm_names, s->context_parallel)
+                             : SC_INFER,
+         &w->job.cp_comm, place(w, "preset", "context_parallel")},
+        {"sp", s->tensor_parallel <= 0 ? SC_INFER : s->tensor_parallel == 2,
+         &w->job.sp, place(w, "preset", "tensor_parallel")},
+        {"overlap-grad-reduce", s->grad_overlap, &w->job.grad_overlap,
+         place(w, "overlap", "grad")},
+        {NULL, s->tp_overlap, &w->job.tp_overlap, none},
+    };
+
+    for (size_t i = 0; i < SC_COUNT(rows); i++) {
+        if (rows[i].value < 0) continue;
+        *rows[i].field = rows[i].value;
+        if (rows[i].key) say(w, rows[i].key, rows[i].at);
+    }
+    w->job.sp_flag = w->job.sp > 0;
+    w->job.overlap_flag = w->job.grad_overlap > 0;
+}
+
+static void words(said *w)
+{
+    const sc_strategy *s = w->s;
+    w->job.model = s->model;
+    w->job.cluster = s->cluster;
+    w->job.software = s->software;
+    if (s->model) say(w, "model", s->model_pos);
+    if (s->cluster) say(w, "cluster", s->cluster_pos);
+    if (s->software) say(w, "software", place(w, NULL, "software"));
+    if (isnan(s->offload_activations)) return;
+    w->job.offload = s->offload_activations;
+    say(w, "offload", place(w, "offload", "activations"));
+}
+
+/* "--tp 4: error: strategy.yml:3:9 says tp 8". */
+static void contradiction(said *w, const sc_key *k, const sc_job *job,
+                          sc_pos at, sc_arena *a, sc_err *err)
+{
+    char mine[80], theirs[80];
+    sc_schema_print(k, job, mine, sizeof mine);
+    sc_schema_print(k, &w->job, theirs, sizeof theirs);
+    bool flag = k->type == SC_T_BOOL;
+    bool no = flag && strcmp(mine, "false") == 0;
+    const char *option = sc_sprintf(a, "%s%s", no ? "--no-" : "--", k->name);
+    if (!option) return;
+    sc_status s = sc_error(err, SC_EINPUT, SC_C_CONFLICT,
+                           sc_pos_option(a, option, flag ? NULL : mine),
+                           "give one of them", "%s:%u:%u says %s %s", at.file,
+                           at.line, at.col, k->name, theirs);
+    if (w->status == SC_OK) w->status = s;
+}
+
+static bool equal(const sc_key *k, const sc_job *a, const sc_job *b)
+{
+    char x[400], y[400];
+    sc_schema_print(k, a, x, sizeof x);
+    sc_schema_print(k, b, y, sizeof y);
+    return strcmp(x, y) == 0;
+}
+
+static void take(const sc_key *k, const sc_job *from, sc_job *to)
+{
+    static const size_t size[] = {[SC_T_QUANTITY] = sizeof(double),
+                                  [SC_T_INT] = sizeof(int64_t),
+                                  [SC_T_BOOL] = sizeof(bool),
+                                  [SC_T_STRING] = sizeof(const char *),
+                                  [SC_T_ENUM] = sizeof(int)};
+    memcpy((char *)to + k->offset, (const char *)from + k->offset,
+           size[k->type]);
+}
+
+/* --fsdp is ZeRO 3. */
+static void check_fsdp(said *w, const sc_given *given, const sc_job *job,
+                       sc_err *err)
+{
+    if (!given || !sc_given_has(given, sc_job_keys, "fsdp") || !job->fsdp ||
+        !sc_given_has(&w->given, sc_job_keys, "zero") || w->job.zero == 3)
+        return;
+    uint32_t i = 0;
+    while (strcmp(sc_job_keys[i].name, "zero") != 0) i++;
+    sc_status s =
+        sc_error(err, SC_EINPUT, SC_C_CONFLICT, sc_pos_file("--fsdp"),
+                 "give one of them", "%s:%u:%u says zero %lld", w->at[i].file,
+                 w->at[i].line, w->at[i].col, (long long)w->job.zero);
+    if (w->status == SC_OK) w->status = s;
+}
+
+sc_status sc_strategy_to_job(const sc_strategy *s, const sc_given *given,
+                             sc_job *job, sc_arena *a, sc_err *err)
+{
+    said *w = SC_NEW(a, said);
+    sc_job out = *job;
+    if (!w) return sc_error_nomem(err);
+    w->s = s;
+    sc_job_init(&w->job);
+    degrees(w);
+    numbers(w);
+    choices(w);
+    words(w);
+    for (uint32_t i = 0; sc_job_keys[i].name; i++) {
+        const sc_key *k = &sc_job_keys[i];
+        if (!sc_given_has(&w->given, sc_job_keys, k->name)) continue;
+        bool both = given && sc_given_has(given, sc_job_keys, k->name);
+        if (!both)
+            take(k, &w->job, &out);
+        else if (!equal(k, job, &w->job))
+            contradiction(w, k, job, w->at[i], a, err);
+    }
+    check_fsdp(w, given, job, err);
+    if (w->status != SC_OK) return w->status;
+    if (w->job.tp_overlap >= 0) out.tp_overlap = w->job.tp_overlap;
+    sc_job_given(&out, &w->given);
+    *job = out;
+    return SC_OK;
+}
+
+sc_status sc_strategy_software(const sc_strategy *s, sc_arena *a,
+                               const sc_software **sw, sc_err *err)
+{
+    if (s->grad_bucket <= 0 && s->p2p_overlap < 0) return SC_OK;
+    sc_software *own = SC_NEW(a, sc_software);
+    if (!own) return sc_error_nomem(err);
+    *own = **sw;
+    if (s->grad_bucket > 0) own->bucket_bytes = s->grad_bucket;
+    if (s->p2p_overlap >= 0) own->p2p_overlap = s->p2p_overlap;
+    *sw = own;
+    return SC_OK;
+}

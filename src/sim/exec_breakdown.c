@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* exec_breakdown.c - where the time of one device went, as breakdown.c. */
+#include <stepcast/sim_exec.h>
+
+#include <string.h>
+
+typedef struct account {
+    const sc_exec *x;
+    const sc_exec_result *r;
+    uint32_t device;
+    sc_time *out; /* [SC_N_CATS] */
+} account;
+
+static bool is_on(const account *c, sc_op i)
+{
+    const sc_exec *x = c->x;
+    for (uint32_t p = x->dev_head[i]; p < x->dev_head[i + 1]; p++)
+        if (x->dev[p] == c->device) return true;
+    return false;
+}
+
+/* What the time of op `i`, on which the device waits, counts as.  `direct`:
+ * an op of the device itself waited for it. */
+static sc_cat reason(const account *c, sc_op i, bool own, bool direct)
+{
+    if (own) return (sc_cat)c->x->cat[i];
+    return c->x->kind[i] == SC_OP_P2P && direct ? SC_CAT_PP : SC_CAT_BUBBLE;
+}
+
+/* Charges [lo, hi), a wait that ended when op `i` completed. */
+static void charge_wait(const account *c, sc_time lo, sc_time hi, sc_op i)
+{
+    bool direct = true;
+    while (hi > lo && i != SC_NONE) {
+        bool own = is_on(c, i);
+        sc_time from = c->r->start[i] > lo ? c->r->start[i] : lo;
+        sc_cat cat = reason(c, i, own, direct);
+        /* an op may have waited in a queue after its cause */
+        sc_time end = c->r->end[i] < hi ? c->r->end[i] : hi;
+        if (end < hi && end >= lo) {
+            c->out[SC_CAT_BUBBLE] += hi - end;
+            hi = end;
+        }
+        if (from < hi) {
+            c->out[cat] += hi - from;
+            hi = from;
+        }
+        if (c->x->kind[i] != SC_OP_MARK) direct = own;
+        i = c->r->cause[i];
+    }
+    c->out[SC_CAT_BUBBLE] += hi - lo;
+}
+
+void sc_exec_breakdown(const sc_exec *x, const sc_exec_result *r,
+                       uint32_t device, sc_time until, sc_time out[SC_N_CATS])
+{
+    account c = {x, r, device, out};
+    sc_time at = 0;       /* everything before is charged */
+    sc_op last = SC_NONE; /* the op of the device that ends last */
+    memset(out, 0, SC_N_CATS * sizeof *out);
+    for (uint32_t k = 0; k < x->n_ops; k++) {
+        sc_op i = r->order ? r->order[k] : k;
+        if (!is_on(&c, i)) continue;
+        if (last == SC_NONE || r->end[i] >= r->end[last]) last = i;
+        if (x->stream[i] != SC_S_COMPUTE || x->kind[i] == SC_OP_MARK) continue;
+        sc_time from = r->start[i] < until ? r->start[i] : until;
+        sc_time to = r->end[i] < until ? r->end[i] : until;
+        if (from > at) charge_wait(&c, at, from, r->cause[i]);
+        out[x->cat[i]] += to - from;
+        at = to;
+    }
+    if (last != SC_NONE && r->end[last] > at) {
+        sc_time to = r->end[last] < until ? r->end[last] : until;
+        charge_wait(&c, at, to, last);
+        at = to;
+    }
+    out[SC_CAT_BUBBLE] += until - at;
+}

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * exec_net.c - the links that an execution shares, as flows.
+ *
+ * An op in flight is one flow of work: a byte of it is a picosecond of the
+ * op's time alone, and what crosses a link per such byte is the op's bytes
+ * there over that time.  A link of its own lets it go on no faster than alone,
+ * times its rate beside what overlaps.  Flows have weights such that those that
+ * one link limits move their bytes at the same rate.
+ *
+ * An op whose price alone would take more of a link than it carries fills that
+ * link, and no more.
+ *
+ * Links that the same traffic crosses with the same shares are one: the one
+ * that carries least.
+ */
+#include "sim/exec.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define PER_PS 1e-12
+#define FULL   1e12 /* bytes/s of an own link: one per picosecond */
+
+typedef struct use {
+    uint64_t link;
+    double share;
+    uint32_t traffic;
+} use;
+
+static int compare_uses(const void *p, const void *q)
+{
+    const use *a = p, *b = q;
+    if (a->link != b->link) return a->link < b->link ? -1 : 1;
+    return (a->traffic > b->traffic) - (a->traffic < b->traffic);
+}
+
+/* A link and who crosses it. */
+typedef struct crossing {
+    const use *use; /* [n] */
+    uint32_t n;
+    uint64_t hash; /* of traffic and shares */
+    double bw;     /* bytes/s */
+} crossing;
+
+static uint64_t hash_of(const crossing *c)
+{
+    uint64_t h = c->n;
+    for (uint32_t k = 0; k < c->n; k++) {
+        h = sc_hash(&c->use[k].traffic, sizeof c->use[k].traffic, h);
+        h = sc_hash(&c->use[k].share, sizeof c->use[k].share, h);
+    }
+    return h;
+}
+
+/* Equal crossings side by side, the least link first. */
+static int compare_crossings(const void *p, const void *q)
+{
+    const crossing *a = p, *b = q;
+    if (a->n != b->n) return a->n < b->n ? -1 : 1;
+    if (a->hash != b->hash) return a->hash < b->hash ? -1 : 1;
+    for (uint32_t k = 0; k < a->n; k++) {
+        const use *u = &a->use[k], *v = &b->use[k];
+        if (u->traffic != v->traffic) return u->traffic < v->traffic ? -1 : 1;
+        if (u->share != v->share) return u->share < v->share ? -1 : 1;
+    }
+    if (a->bw != b->bw) return a->bw < b->bw ? -1 : 1;
+    return (a->use->link > b->use->link) - (a->use->link < b->use->link);
+}
+
+static bool same_uses(const crossing *a, const crossing *b)
+{
+    if (a->n != b->n || a->hash != b->hash) return false;
+    for (uint32_t k = 0; k < a->n; k++)
+        if (a->use[k].traffic != b->use[k].traffic ||
+            a->use[k].share != b->use[k].share)
+            return false;
+    return true;
+}
+
+/* All (link, traffic) of traffic that an op has, by link. */
+static sc_status collect(const sc_exec *x, sc_arena *a, use **out, uint32_t *n,
+                         sc_err *err)
+{
+    bool *used = SC_NEW_N(a, bool, x->n_traffic);
+    if (!used) return sc_error_nomem(err);
+    for (sc_op i = 0; i < x->n_ops; i++)
+        if (x->traffic[i] != SC_NONE && x->bytes[i] > 0 &&
+            x->work[i] > x->latency[i])
+            used[x->traffic[i]] = true;
+    size_t all = 0;
+    for (uint32_t t = 0; t < x->n_traffic; t++)
+        if (used[t]) all += x->traffics[t].n;
+    if (all >= SC_NONE)
+        return sc_error(err, SC_EINPUT, SC_C_TOO_BIG, sc_pos_none(), NULL,
+                        "more than 2^32 - 2 links of all traffic");
+    use *u = SC_NEW_N(a, use, all);
+    if (!u) return sc_error_nomem(err);
+    all = 0;
+    for (uint32_t t = 0; t < x->n_traffic; t++) {
+        const sc_traffic *f = &x->traffics[t];
+        for (uint32_t k = 0; used[t] && k < f->n; k++)
+            if (f->share[k] > 0) u[all++] = (use){f->link[k], f->share[k], t};
+    }
+    qsort(u, all, sizeof *u, compare_uses);
+    size_t kept = 0; /* a link named twice is crossed once, with both shares */
+    for (size_t k = 0; k < all; k++) {
+        if (kept > 0 && compare_uses(&u[kept - 1], &u[k]) == 0)
+            u[kept - 1].share += u[k].share;
+        else
+            u[kept++] = u[k];
+    }
+    *out = u;
+    *n = (uint32_t)kept;
+    return SC_OK;
+}
+
+static sc_status find_crossings(const sc_hw *hw, const double share[2],
+                                const use *u, uint32_t n_uses, sc_arena *a,
+                                crossing **out, uint32_t *n, sc_err *err)
+{
+    uint32_t all = 0, kept = 0;
+    for (uint32_t k = 0; k < n_uses; k++)
+        all += k == 0 || u[k].link != u[k - 1].link;
+    crossing *c = SC_NEW_N(a, crossing, all);
+    if (!c) return sc_error_nomem(err);
+    all = 0;
+    for (uint32_t k = 0; k < n_uses; all++) {
+        uint64_t link = u[k].link;
+        uint32_t first = k;
+        if (link >= sc_hw_n_links(hw))
+            return sc_error(err, SC_EINPUT, SC_C_RANGE, sc_pos_none(), NULL,
+                            "traffic %u crosses link %llu, which the machine "
+                            "does not have",
+                            u[k].traffic, (unsigned long long)link);
+        while (k < n_uses && u[k].link == link) k++;
+        c[all] = (crossing){.use = u + first, .n = k - first};
+        c[all].hash = hash_of(&c[all]);
+        c[all].bw = sc_hw_link_bw(hw, link) * share[sc_hw_link_scope(hw, link)];
+    }
+    if (all) qsort(c, all, sizeof *c, compare_crossings);
+    for (uint32_t k = 0; k < all; k++)
+        if (c[k].bw > 0 && (kept == 0 || !same_uses(&c[kept - 1], &c[k])))
+            c[kept++] = c[k];
+    *out = c;
+    *n = kept;
+    return SC_OK;
+}
+
+/* Every traffic's list of links, from the links' lists of traffic. */
+static sc_status fill_routes(const crossing *c, uint32_t n, uint32_t n_traffic,
+                             sc_arena *a, exec_net *net, sc_err *err)
+{
+    net->route = SC_NEW_N(a, exec_route, n_traffic);
+    if (!net->route) return sc_error_nomem(err);
+    for (uint32_t l = 0; l < n; l++)
+        for (uint32_t k = 0; k < c[l].n; k++)
+            net->route[c[l].use[k].traffic].n++;
+    for (uint32_t t = 0; t < n_traffic; t++) {
+        exec_route *r = &net->route[t];
+        r->link = SC_NEW_N(a, uint32_t, r->n);
+        r->share = SC_NEW_N(a, double, r->n);
+        r->bw = SC_NEW_N(a, double, r->n);
+        if (!r->link || !r->share || !r->bw) return sc_error_nomem(err);
+        r->n = 0;
+    }
+    for (uint32_t l = 0; l < n; l++) {
+        uint32_t id = sc_flows_add_link(net->flows, c[l].bw);
+        if (id == SC_FLOW_NONE) return sc_error_nomem(err);
+        for (uint32_t k = 0; k < c[l].n; k++) {
+            exec_route *r = &net->route[c[l].use[k].traffic];
+            r->link[r->n] = id;
+            r->share[r->n] = c[l].use[k].share;
+            r->bw[r->n++] = c[l].bw * PER_PS;
+        }
+    }
+    return SC_OK;
+}
+
+sc_status exec_net_init(const sc_exec *x, const sc_exec_opts *o, sc_arena *a,
+                        exec_net *net, sc_err *err)
+{
+    use *u = NULL;
+    crossing *c = NULL;
+    uint32_t n_uses = 0, n = 0;
+    *net = (exec_net){.a = a};
+    SC_TRY(collect(x, a, &u, &n_uses, err));
+    if (n_uses == 0) return SC_OK;
+    SC_TRY(find_crossings(o->hw, o->link_share, u, n_uses, a, &c, &n, err));
+    SC_TRY(sc_flows_new(a, &net->flows, err));
+    return fill_routes(c, n, x->n_traffic, a, net, err);
+}
+
+/* ---- ops in flight ------------------------------------------------------- */
+
+static exec_path *path_new(exec_net *net, const exec_route *r)
+{
+    exec_path *p = SC_NEW(net->a, exec_path);
+    if (!p || !(p->link = SC_NEW_N(net->a, uint32_t, (size_t)r->n + 1)) ||
+        !(p->share = SC_NEW_N(net->a, double, (size_t)r->n + 1)))
+        return NULL;
+    memcpy(p->link, r->link, r->n * sizeof *p->link);
+    p->link[r->n] = sc_flows_add_link(net->flows, FULL);
+    p->share[r->n] = p->own = 1;
+    return p->link[r->n] == SC_FLOW_NONE ? NULL : p;
+}
+
+void exec_net_rate(exec_net *net, exec_path *p, uint32_t traffic, double rate)
+{
+    if (rate == p->own) return;
+    p->own = rate;
+    sc_flows_set_bw(net->flows, p->link[net->route[traffic].n], FULL * rate);
+}
+
+exec_path *exec_net_post(exec_net *net, const sc_exec *x, sc_op i, double rate,
+                         sc_time now)
+{
+    exec_route *r = &net->route[x->traffic[i]];
+    exec_path *p = r->free;
+    if (p)
+        r->free = p->next;
+    else if (!(p = path_new(net, r)))
+        return NULL;
+    exec_net_rate(net, p, x->traffic[i], rate);
+    uint64_t ps = (uint64_t)(x->work[i] - x->latency[i]);
+    double per_ps = (double)x->bytes[i] / (double)ps;
+    for (uint32_t k = 0; k < r->n; k++) {
+        double part = r->share[k] * per_ps;
+        p->share[k] = part < r->bw[k] ? part : r->bw[k];
+    }
+    sc_flow f = {.links = p->link,
+                 .share = p->share,
+                 .n_links = r->n + 1,
+                 .bytes = ps,
+                 .weight = 1 / per_ps,
+                 .tag = i};
+    return sc_flows_post(net->flows, &f, now) == SC_FLOW_NONE ? NULL : p;
+}
+
+void exec_net_free(exec_net *net, uint32_t traffic, exec_path *p)
+{
+    p->next = net->route[traffic].free;
+    net->route[traffic].free = p;
+}
