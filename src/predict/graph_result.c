@@ -163,7 +163,7 @@ sc_status predict_graph_result(graph_state *x, const sc_graph_step *step,
     predict_money(x->job, p);
     overflow(x, step);
     predict_interval(p, x->job->brief, &x->assume, &x->warn);
-    double flops;
+    double flops = 0;
     SC_TRY(busiest_flops(step, x->a, &flops, err));
     return predict_bounds(p, flops, err);
 }
