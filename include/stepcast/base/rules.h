@@ -99,11 +99,9 @@ typedef struct sc_rules {
     /* The gradient of a bias is summed over axes that split a summed dim,
      * though all ranks along them hold it whole. */
     bool bias_partial;
-<<<<<<< HEAD
     /* A loss over a divided vocabulary is one sum per sample; else maximum, sum
      * and the label's value of every row are exchanged. */
     bool loss_per_sample;
-=======
     /* Exchanges of activations and gradients have queues of their own,
      * whatever the software does. */
     bool exchanges_beside;
@@ -111,7 +109,6 @@ typedef struct sc_rules {
      * from another memory; 0: as many of those that need it as the software
      * has layers. */
     uint32_t gather_ahead, copy_ahead;
->>>>>>> main
 } sc_rules;
 
 /* By name; NULL: there is none. `sc_rules_find(NULL)` is our own. */
