@@ -164,7 +164,8 @@ sc_status sc_opgraph_check(const sc_opgraph *g, sc_err *err);
 
 /* Iteration dim by name, -1: none.  "out" and "in" are also names of the dim
  * of the weight that indexes the result, and of the one that is summed over,
- * whatever they are called. */
+ * whatever they are called; without a weight "out" is the channels, else the
+ * last dim of the result. */
 int sc_gop_iter(const sc_gop *op, const char *name);
 
 /* Elements of a tensor, and of an iteration dim, for `samples`. */

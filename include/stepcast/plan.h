@@ -346,6 +346,11 @@ typedef struct sc_block {
     double offloaded; /* copied to the host and back */
     double working;   /* transient peak inside the layer's backward */
     double logits;    /* of the head: what it hands to the loss */
+    /* A backward pass that is split: what the pass for weights takes of it, and
+     * what of `saved` and of gradients waits for it, bytes.  The kernels of
+     * embedding and head stay with the pass for inputs. */
+    double w_s, w_cat[SC_N_CATS];
+    double late;
 } sc_block;
 
 /* Prices layer entry `layer` (index into model->layer). */
@@ -401,6 +406,8 @@ typedef struct sc_step_costs {
     double pack_s;             /* kernels that compress what these move */
     double update_s, update_bytes;
     double fixed_s; /* data, logging, clipping, launch of the step */
+    /* of DualPipe: the copies of a stage on two devices sum their gradients */
+    double mirror_s, mirror_bytes;
 } sc_step_costs;
 
 /* Extra time per time in which kernels and the exchange of weights or gradients

@@ -48,8 +48,9 @@ static bool window_shape(gb_graph *b, const char *name, gb_value x,
     memcpy(s->dim, t->dim, sizeof s->dim);
     for (unsigned i = 0; i < s->n && fits; i++) {
         uint64_t in = t->dim[2 + i].extent, k = i + 1 == s->n ? w->kw : w->k;
-        uint64_t out =
-            transposed ? (in - 1) * w->stride + k - 2 * w->pad : slid(in, k, w);
+        uint64_t out = transposed
+                           ? (in - 1) * w->stride + k - 2 * (uint64_t)w->pad
+                           : slid(in, k, w);
         fits = out > 0 && out < UINT32_MAX;
         s->dim[2 + i].extent = out;
         s->kernel[i] = k;
@@ -124,7 +125,7 @@ static gb_value convolve(gb_graph *b, const char *name, gb_value x,
     gb_port(&op->in[0], xs, 2 + s.n);
     weights(b, op, &w, 2 + s.n, weight, ws);
     op->detail = describe(b, &s, &w);
-    op->flops = 2.0 * (double)out * (double)(in / w.groups) * (double)s.taps *
+    op->flops = 2.0 * (double)out * (double)weight[1].extent * (double)s.taps *
                 (double)s.points;
     s.dim[1].extent = out;
     return gb_close(b, op, 2 + s.n, s.dim, ys);

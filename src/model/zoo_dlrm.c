@@ -48,7 +48,8 @@ static gb_value interact(gb_graph *b, const gb_value *field)
         {"batch", 1, 0}, {"field", FIELDS, -1}, {"hidden", WIDTH, -1}};
     const gb_dim turned[] = {
         {"batch", 1, 0}, {"hidden", WIDTH, 2}, {"field", FIELDS, 1}};
-    const gb_dim flat[] = {{"batch", 1, 0}, {"hidden", FIELDS * FIELDS, -1}};
+    const gb_dim flat[] = {{"batch", 1, 0},
+                           {"hidden", (uint64_t)FIELDS * FIELDS, -1}};
     gb_value x = gb_concat(b, "concat", field, FIELDS, 1);
     x = gb_view(b, "view", x, rows, 3, false);
     gb_value xt = gb_view(b, "transpose", x, turned, 3, true);

@@ -385,8 +385,6 @@ static sc_status update(infer *f, const gi_wgrad *w, gathering **later)
                   .phase = GI_ONCE,
                   .once = true};
     in[w->n_reduced] = kept;
-    if (tier != SC_TIER_DEVICE)
-        SC_TRY(gi_fetch(f, &why, tier, state, &in[w->n_reduced]));
     SC_TRY(gi_compute(f, w->op, SC_GP_UPDATE, w->port, 1 / share, &price));
     SC_TRY(gi_note(f, w->op, SC_GP_UPDATE, price.seconds));
     layout_move m[SC_MESH_AXES];
@@ -401,17 +399,13 @@ static sc_status update(infer *f, const gi_wgrad *w, gathering **later)
                   .price = price,
                   .n_in = w->n_reduced + 1,
                   .out = SC_NONE};
-    if (n > 0 || tier != SC_TIER_DEVICE)
+    if (n > 0)
         it.out = gi_value(f, (gp_value){.name = path,
                                         .tensor = w->tensor,
                                         .what = GP_WEIGHT_NEW,
                                         .stage = w->stage,
                                         .bytes = gi_held(f, t, &w->state)});
     (void)gi_item(f, it, in, GI_ONCE);
-    if (tier != SC_TIER_DEVICE) {
-        uint32_t back = it.out;
-        SC_TRY(gi_fetch(f, &why, tier, state, &back));
-    }
     why.what = GP_WEIGHT_NEW;
     for (uint32_t i = 0; i < n; i++)
         SC_TRY(gather_later(f, later, &why, &m[i],

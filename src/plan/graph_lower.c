@@ -8,6 +8,8 @@
  */
 #include "plan/graph_lower.h"
 
+#include <stepcast/plan_schedule.h>
+
 #include <string.h>
 
 /* ---- operations ----------------------------------------------------------- */
@@ -49,48 +51,50 @@ static uint32_t row_of(const gl *g, const gl_instance *at, uint32_t mb,
 static void after_all(gl *g, const gl_instance *at, uint32_t m, uint32_t member,
                       sc_op op)
 {
-    uint32_t v = g->prog->item[m].stage;
-    uint32_t part = g->item[m].part, k = part == GL_FWD ? 0
-                                         : part == GL_X ? 1
-                                                        : 2;
-    uint32_t dev = at->dev;
-    if (v != at->stage)
-        dev = sc_schedule_device(g->schedule, g->pp, g->chunks, v, 0, g->ga);
+    uint32_t v = g->prog->item[m].stage, part = g->item[m].part;
+    uint32_t dev = v == at->stage ? at->dev : gl_device(g, v, 0);
     const gl_instance *of = &g->inst[g->inst_of[dev * g->p->n_stages + v]];
-    uint32_t last = of->last[k];
+    uint32_t last = of->last[part == GL_FWD ? 0 : part == GL_X ? 1 : 2];
     if (last != SC_NONE && !g->rules->ready_order)
         gl_after(g, gl_ops(g, last, m)[member], op);
     for (uint32_t mb = 0; g->rules->ready_order && mb < g->ga; mb++)
-        if (sc_schedule_device(g->schedule, g->pp, g->chunks, v, mb, g->ga) ==
-            dev)
+        if (gl_device(g, v, mb) == dev)
             gl_after(g, gl_ops(g, mb, m)[member], op);
 }
 
-/* `dev` is where `member` is; of items over several stages, values of others
- * are not its own. */
+/* Weights that are gathered beside the first forward pass. */
+static void after_fresh(gl *g, const gl_instance *at, const gp_value *v,
+                        uint32_t member, sc_op op)
+{
+    uint32_t fresh = v->what == GP_WEIGHT ? g->fresh[v->tensor] : SC_NONE;
+    if (fresh == SC_NONE || at->begun) return;
+    if (g->prog->item[fresh].stage == at->stage)
+        gl_after(g, gl_ops(g, at->row, fresh)[member], op);
+}
+
+static void after_rare(gl *g, const gl_instance *at, uint32_t i,
+                       uint32_t member, sc_op op)
+{
+    const gp_item *it = &g->prog->item[i];
+    for (uint32_t k = 0; k < it->n_in; k++) {
+        const gp_value *v = &g->prog->value[it->in[k]];
+        uint32_t m = v->made;
+        if (m != SC_NONE && g->prog->item[m].once)
+            gl_after(g, gl_ops(g, row_of(g, at, 0, m), m)[member], op);
+        else if (m != SC_NONE && it->once)
+            after_all(g, at, m, member, op);
+        else if (m == SC_NONE && !it->once)
+            after_fresh(g, at, v, member, op);
+    }
+}
+
 void gl_after_values(gl *g, const gl_instance *at, uint32_t mb, uint32_t i,
                      uint32_t member, sc_op op)
 {
-    const gp_item *it = &g->prog->item[i];
-    sc_op last = SC_NONE;
-    for (uint32_t k = 0; k < it->n_in; k++) {
-        const gp_value *v = &g->prog->value[it->in[k]];
-        if (v->made == SC_NONE) {
-            uint32_t fresh =
-                v->what == GP_WEIGHT ? g->fresh[v->tensor] : SC_NONE;
-            if (fresh != SC_NONE && !at->begun && !it->once &&
-                g->prog->item[fresh].stage == at->stage)
-                gl_after(g, gl_ops(g, at->row, fresh)[member], op);
-            continue;
-        }
-        if (it->once && !g->prog->item[v->made].once) {
-            after_all(g, at, v->made, member, op);
-            continue;
-        }
-        sc_op before = gl_ops(g, row_of(g, at, mb, v->made), v->made)[member];
-        if (before != last) gl_after(g, before, op);
-        last = before;
-    }
+    const gl_item *t = &g->item[i];
+    for (uint32_t k = 0; k < t->n_after; k++)
+        gl_after(g, gl_ops(g, mb, t->after[k])[member], op);
+    if (t->rare) after_rare(g, at, i, member, op);
 }
 
 /* ---- what is fetched ahead ------------------------------------------------ */
@@ -108,15 +112,37 @@ static void after_user(gl *g, const gl_instance *at, uint32_t i,
     if (back && back <= n) gl_after(g, past(g, at->dev, n - back)[member], op);
 }
 
-/* What the schedule alone says, where streams take what is ready first: a
- * slot behind the one before it, work that is done again behind the backward
- * work in front of it. */
+/* To another stage. */
+static bool is_transfer(const gl *g, uint32_t i)
+{
+    return g->item[i].kind == SC_OP_P2P && g->prog->item[i].to != SC_NONE;
+}
+
+/* A pass begins when all is there that it reads of other stages. */
+static void after_arrivals(gl *g, const gl_instance *at, uint32_t i,
+                           uint32_t member, sc_op op)
+{
+    const gl_slot *s = g->opening;
+    if (!s || g->item[i].stream != SC_S_COMPUTE) return;
+    const gl_stage *st = &g->stage[at->stage];
+    for (uint32_t k = 0; k < st->n_arrivals; k++)
+        if (st->arrival_part[k] & s->parts)
+            gl_after(g, gl_ops(g, s->mb, st->arrival[k])[member], op);
+}
+
+/* What the schedule alone says.  Programs send at the end of a pass.  Where
+ * streams take what is ready first, a slot stands behind the one before it,
+ * and what is done again behind the backward work in front of it. */
 static void after_order(gl *g, const gl_instance *at, uint32_t i,
                         uint32_t member, sc_op op)
 {
-    if (!g->rules->ready_order) return;
     sc_op tail = g->tail[at->dev * g->members + member];
     sc_op before = g->before[at->dev * g->members + member];
+    if (!g->rules->ready_order) {
+        if (is_transfer(g, i)) gl_after(g, tail, op);
+        after_arrivals(g, at, i, member, op);
+        return;
+    }
     if (g->item[i].source) gl_after(g, before, op);
     if (g->prog->item[i].recomputed && g->item[i].source) gl_after(g, tail, op);
 }
@@ -266,8 +292,7 @@ sc_status gl_emit(gl *g, const gl_instance *at, uint32_t mb, uint32_t i)
     const gl_item *t = &g->item[i];
     uint32_t row = it->once ? at->row : mb, to = SC_NONE;
     if (it->to != SC_NONE) {
-        to = sc_schedule_device(g->schedule, g->pp, g->chunks, it->to, mb,
-                                g->ga);
+        to = gl_device(g, it->to, mb);
         /* Between stages of one device nothing moves. */
         if (to == at->dev) {
             emit_none(g, at, mb, i);
@@ -283,7 +308,7 @@ sc_status gl_emit(gl *g, const gl_instance *at, uint32_t mb, uint32_t i)
         return SC_OK;
     }
     const gl_comm *c;
-    SC_TRY(gl_comm_of(g, it, at->dev, to, &c));
+    SC_TRY(gl_comm_of(g, i, at->dev, to, &c));
     if (g->members == 1)
         emit_folded(g, at, mb, i, row, c);
     else if (t->kind == SC_OP_P2P)
@@ -295,6 +320,31 @@ sc_status gl_emit(gl *g, const gl_instance *at, uint32_t mb, uint32_t i)
 
 /* ---- slots ---------------------------------------------------------------- */
 
+/* Items of a slot, transfers where they stand or after all others. */
+static sc_status pass(gl *g, const gl_instance *at, const gl_slot *s,
+                      const gl_list *l, bool at_once)
+{
+    uint32_t later = 0;
+    g->opening = s;
+    for (uint32_t k = 0; k < l->n; k++) {
+        uint32_t i = l->item[k];
+        if (!(g->item[i].part & s->parts)) continue;
+        bool waits = !at_once && is_transfer(g, i);
+        later += waits;
+        if (waits) continue;
+        SC_TRY(gl_emit(g, at, s->mb, i));
+        if (g->item[i].stream == SC_S_COMPUTE && !g->item[i].none)
+            g->opening = NULL;
+    }
+    g->opening = NULL;
+    for (uint32_t k = 0; later && k < l->n; k++) {
+        uint32_t i = l->item[k];
+        if (!(g->item[i].part & s->parts) || !is_transfer(g, i)) continue;
+        SC_TRY(gl_emit(g, at, s->mb, i));
+    }
+    return SC_OK;
+}
+
 static sc_status slot(gl *g, const gl_slot *s)
 {
     gl_instance *at = &g->inst[s->inst];
@@ -303,9 +353,7 @@ static sc_status slot(gl *g, const gl_slot *s)
     size_t mine = (size_t)s->dev * g->members;
     if (!at->begun) SC_TRY(gl_first_pass(g, at));
     memcpy(g->before + mine, g->tail + mine, g->members * sizeof *g->tail);
-    for (uint32_t k = 0; k < l->n; k++)
-        if (g->item[l->item[k]].part & s->parts)
-            SC_TRY(gl_emit(g, at, s->mb, l->item[k]));
+    SC_TRY(pass(g, at, s, l, g->rules->ready_order));
     at->begun = true;
     bool done = true;
     for (uint32_t part = 0; part < 3; part++) {
@@ -320,6 +368,17 @@ static sc_status slot(gl *g, const gl_slot *s)
 static bool said(int strategy, bool software)
 {
     return strategy < 0 ? software : strategy > 0;
+}
+
+static sc_status places(gl *g)
+{
+    g->device = SC_NEW_N(g->a, uint32_t, (size_t)g->p->n_stages * g->ga);
+    if (!g->device) return sc_error_nomem(g->err);
+    for (uint32_t v = 0; v < g->p->n_stages; v++)
+        for (uint32_t mb = 0; mb < g->ga; mb++)
+            g->device[(size_t)v * g->ga + mb] =
+                sc_schedule_device(g->schedule, g->pp, g->chunks, v, mb, g->ga);
+    return SC_OK;
 }
 
 static sc_status shape(gl *g)
@@ -337,6 +396,7 @@ static sc_status shape(gl *g)
     g->schedule = s && s->schedule >= 0    ? (sc_schedule)s->schedule
                   : g->p->n_stages > g->pp ? SC_SCH_INTERLEAVED
                                            : SC_SCH_1F1B;
+    if (j->order) g->schedule = j->order->like;
     uint32_t vpp = g->p->n_stages / g->pp;
     g->chunks = sc_schedule_chunks(g->schedule, vpp ? vpp : 1);
     if (sc_schedule_stages(g->schedule, g->pp, g->chunks) != g->p->n_stages)
@@ -352,7 +412,7 @@ static sc_status shape(gl *g)
     g->p2p_beside = own || said(s ? s->p2p_overlap : -1,
                                 sw && sw->p2p_overlap && g->chunks > 1);
     g->weights_beside = sw && sw->param_overlap && !j->forward_only;
-    return SC_OK;
+    return places(g);
 }
 
 static sc_status instances(gl *g)
@@ -368,8 +428,7 @@ static sc_status instances(gl *g)
             at->dev = dev;
             at->stage =
                 sc_schedule_stage(g->schedule, g->pp, g->chunks, dev, c);
-            at->row = dev != sc_schedule_device(g->schedule, g->pp, g->chunks,
-                                                at->stage, 0, g->ga);
+            at->row = dev != gl_device(g, at->stage, 0);
             for (uint32_t k = 0; k < 3; k++) at->last[k] = SC_NONE;
             g->inst_of[dev * n + at->stage] = g->n_inst++;
         }

@@ -187,9 +187,7 @@ sc_status gl_lifetimes(gl *g)
         uint32_t stage = g->prog->value[v].stage;
         size_t len = strlen(g->prog->value[v].name);
         for (uint32_t mb = 0; s == SPAN_MICRO && mb < g->ga; mb++) {
-            uint32_t dev = sc_schedule_device(g->schedule, g->pp, g->chunks,
-                                              stage, mb, g->ga);
-            SC_TRY(micro(g, &p, v, mb, dev, len));
+            SC_TRY(micro(g, &p, v, mb, gl_device(g, stage, mb), len));
         }
         if (s != SPAN_ALWAYS && s != SPAN_STEP) continue;
         for (uint32_t dev = 0; dev < g->pp; dev++) {

@@ -329,3 +329,14 @@ sc_status gi_rules(infer *f)
     take_turns(f);
     return first;
 }
+
+sc_status gi_expansion(infer *f)
+{
+    const sc_strategy_rule **list =
+        SC_NEW_N(f->a, const sc_strategy_rule *, f->n_rules);
+    if (!list) return sc_error_nomem(f->err);
+    for (uint32_t i = 0; i < f->n_rules; i++)
+        if (f->rule[i].matched) list[f->p->n_rules++] = f->rule[i].r;
+    f->p->rule = list;
+    return SC_OK;
+}

@@ -3,7 +3,7 @@
 #ifndef PLAN_INTERNAL_H
 #define PLAN_INTERNAL_H
 
-#include <stepcast/plan.h>
+#include <stepcast/plan_schedule.h>
 
 /* Presets to rules; *n rules are appended to `rules` (room for PLAN_RULES;
  * SC_EBUG where that is too little). */
@@ -77,6 +77,12 @@ bool plan_low(const sc_run *r, const sc_operator *op);
 
 /* Which products a recipe of low precision runs low; nothing of others. */
 void plan_recipe_text(const sc_run *r, sc_text *out);
+
+/* Whether the pipeline can run its schedule. */
+sc_status plan_check_schedule(const sc_run *r, sc_err *err);
+
+/* Embedding and head are on different devices. */
+bool plan_ends_apart(const sc_run *r);
 
 /* Elements of the tensor with these dims, whole. */
 double plan_elements(const sc_run *r, const sc_operator *op, uint8_t dims);

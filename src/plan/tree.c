@@ -168,7 +168,7 @@ static sc_status check_run(const sc_run *r, sc_err *err)
         keep(&first, need_divides(part, r->seq, "--cp: cp x tp",
                                   "tokens of a sequence", err));
     keep(&first, check_heads(r, err));
-    uint64_t stages = pp * r->vpp, blocks = r->model->n_blocks;
+    uint64_t stages = sc_run_stages(r), blocks = r->model->n_blocks;
     if (stages > blocks && (blocks + 2) % stages != 0)
         keep(&first,
              sc_error(err, SC_EINPUT, SC_C_RANGE, sc_pos_file("--pp"), NULL,
@@ -182,12 +182,8 @@ static sc_status check_run(const sc_run *r, sc_err *err)
                       "of pp",
                       "%u micro-batches are no multiple of pp %llu", r->ga,
                       (unsigned long long)pp));
-    if (r->schedule > SC_SCH_INTERLEAVED)
-        keep(&first, sc_error(err, SC_EINPUT, SC_C_UNSUPPORTED,
-                              sc_pos_file("--schedule"), NULL,
-                              "blocks do not run the %s schedule",
-                              sc_schedule_names[r->schedule]));
-    if (r->vpp > 1 && r->schedule != SC_SCH_INTERLEAVED)
+    keep(&first, plan_check_schedule(r, err));
+    if (r->vpp > 1 && r->schedule <= SC_SCH_GPIPE)
         keep(&first, sc_error(err, SC_EINPUT, SC_C_CONFLICT,
                               sc_pos_file("--vp"), "add --schedule interleaved",
                               "virtual stages need the interleaved schedule"));
@@ -214,7 +210,7 @@ static uint32_t blocks_of(const sc_run *r, uint32_t v, uint32_t n,
 static sc_status cut_stages(sc_plan *p, sc_arena *a, sc_err *err)
 {
     const sc_run *r = &p->run;
-    uint32_t n = r->size[SC_AX_PP] * r->vpp;
+    uint32_t n = sc_run_stages(r);
     uint32_t left = r->model->n_blocks, at = 0;
     struct sc_stage *st = SC_NEW_N(a, struct sc_stage, n);
     if (!st) return sc_error_nomem(err);
@@ -265,6 +261,7 @@ uint64_t sc_plan_key(const sc_run *r)
                       r->size[SC_AX_TP],
                       replicas(r),
                       r->size[SC_AX_PP] > 1,
+                      plan_ends_apart(r),
                       r->mbs,
                       r->seq,
                       r->ga > 1,
@@ -303,6 +300,13 @@ sc_status sc_plan_restage(const sc_plan *like, const sc_run *run, sc_arena *a,
     return SC_OK;
 }
 
+static sc_status not_blocks(const sc_model *m, sc_err *err)
+{
+    return sc_error(err, SC_EINPUT, SC_C_UNSUPPORTED, sc_pos_none(),
+                    "a strategy with a mesh and rules divides it",
+                    "%.60s is a graph of operators, not blocks", m->name);
+}
+
 /* Presets by the stage of ZeRO that was asked for, `zero`; what rules of a
  * strategy come to is not for all weights. */
 static sc_status collect(sc_plan *p, int zero, sc_arena *a, sc_err *err)
@@ -321,6 +325,7 @@ sc_status sc_plan_build(const sc_run *run, sc_arena *a, sc_plan *out,
                         sc_err *err)
 {
     sc_plan p = {.run = settled(run)};
+    if (run->model->graph) return not_blocks(run->model, err);
     SC_TRY(check_run(run, err));
     SC_TRY(collect(&p, run->zero, a, err));
     run = &p.run;

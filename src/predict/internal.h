@@ -3,6 +3,7 @@
 #ifndef PREDICT_INTERNAL_H
 #define PREDICT_INTERNAL_H
 
+#include <stepcast/plan_schedule.h>
 #include <stepcast/predict.h>
 
 /* One configuration, evaluated. */
@@ -31,6 +32,10 @@ typedef struct predict_memo {
  * lower bound.  Memory that outlives the call (memo) comes from `a`. */
 sc_status predict_evaluate(const sc_run *run, double beat_s, predict_memo *memo,
                            sc_arena *a, predict_eval *out, sc_err *err);
+
+/* Micro-batches that a chunk of a device runs: in the mean half of them where
+ * two devices hold it. */
+double predict_passes(const sc_run *r);
 
 /* Notes for a person, kept in the prediction. */
 typedef struct predict_notes {

@@ -54,11 +54,11 @@ static double device_time(const state *x, uint32_t dev, double cat[SC_N_CATS])
     double sum = 0;
     for (uint32_t c = 0; c < SC_N_CATS; c++) {
         cat[c] = 0;
-        for (uint32_t v = dev; v < x->plan.n_stages; v += r->size[SC_AX_PP])
+        for (uint32_t k = 0; k < sc_run_chunks(r); k++)
             for (uint32_t l = 0; l < r->model->n_layers; l++)
-                cat[c] += x->plan.stage[v].n[l] *
+                cat[c] += x->plan.stage[sc_run_stage(r, dev, k)].n[l] *
                           (x->blocks[l].fwd_cat[c] + x->blocks[l].bwd_cat[c]);
-        cat[c] *= r->ga;
+        cat[c] *= predict_passes(r);
         if (c == SC_CAT_COMPUTE)
             cat[c] += sc_run_reductions(r) *
                       sc_plan_device_sum(&x->plan, x->blocks, dev, packing);
@@ -177,7 +177,7 @@ static double device_flops(const state *x)
     for (uint32_t dev = 0; dev < x->plan.run.size[SC_AX_PP]; dev++)
         most = fmax(most,
                     sc_plan_device_sum(&x->plan, x->blocks, dev, block_flops));
-    return most * x->plan.run.ga;
+    return most * predict_passes(&x->plan.run);
 }
 
 sc_status predict_keep_notes(const predict_notes *assume,

@@ -15,8 +15,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#define TOY_ITEMS  4096
-#define TOY_VALUES 4096
+#ifndef TOY_ITEMS
+#define TOY_ITEMS 8192
+#endif
+#ifndef TOY_VALUES
+#define TOY_VALUES 8192
+#endif
 
 typedef struct toy {
     sc_schedule schedule;
@@ -30,6 +34,9 @@ typedef struct toy {
     uint8_t tier;                          /* of activations */
     double act_bytes, weight_bytes;
     bool grad_overlap, p2p_overlap;
+    double offload;            /* share of activations */
+    uint8_t states;            /* tier of the optimizer's */
+    const char *machine;       /* NULL: none */
     const uint32_t *in_flight; /* [pp]; NULL */
     const sc_rules *rules;
 
@@ -338,11 +345,13 @@ static inline void toy_build(toy *t)
         .grad_overlap = t->grad_overlap,
         .p2p_overlap = t->p2p_overlap,
         .tp_overlap = -1,
-        .optimizer_tier = -1,
+        .optimizer_tier = t->states ? t->states : -1,
+        .offload_activations = t->offload,
         .n_in_flight = t->in_flight ? t->pp : 0,
         .in_flight = t->in_flight};
     t->sw.prefetch = 1;
-    t->job = (sc_gjob){.graph = &t->graph,
+    t->job = (sc_gjob){.hw = t->machine ? machine(t->machine) : NULL,
+                       .graph = &t->graph,
                        .strategy = &t->strategy,
                        .sw = &t->sw,
                        .rules = t->rules,
