@@ -308,6 +308,22 @@ static sc_status check_options(cli *c, const show_opts *o,
     return first != SC_OK ? first : s;
 }
 
+/* One word names the model; a file the strategy, where the model is named
+ * beside it or in it. */
+static void named(cli *c, const char *word, sc_job *job)
+{
+    const sc_strategy *s = NULL;
+    sc_err quiet;
+    sc_err_init(&quiet);
+    if (job->model)
+        job->strategy = word;
+    else if (is_description(word) &&
+             sc_strategy_load(word, c->arena, &s, &quiet) == SC_OK && s->model)
+        job->strategy = word;
+    else
+        job->model = word;
+}
+
 sc_status cli_show(cli *c, int argc, char *const *argv)
 {
     show_opts o = {0};
@@ -321,7 +337,7 @@ sc_status cli_show(cli *c, int argc, char *const *argv)
     SC_TRY(cli_parse(c, argc, argv, sets, 3, &words));
     sc_job_given(&job, &sets[1].given);
     bool config = o.strategy || o.graph;
-    if (config && words.n == 1 && !job.model) job.model = words.w[0];
+    if (config && words.n == 1) named(c, words.w[0], &job);
     if (c->dump_config) return cli_dump(c, sets, 3);
     SC_TRY(check_options(c, &o, sets));
     if (config) {

@@ -62,6 +62,63 @@ static sc_status refuse_degrees(const graph_state *x, sc_err *err)
     return SC_OK;
 }
 
+/* ---- tables of embeddings --------------------------------------------------- */
+
+#define TABLE_SHARE 0.25 /* of a device's memory: more is not replicated */
+
+/* What the paths of all tables have in common, up to a dot: "emb."; its
+ * length, 0 if there is nothing. */
+static size_t common_prefix(const sc_opgraph *g, const char **path,
+                            double *params)
+{
+    size_t n = 0;
+    *path = NULL;
+    for (uint32_t i = 0; i < g->n_ops; i++) {
+        const sc_gop *op = &g->op[i];
+        if (op->type != SC_G_EMBED || op->n_weight == 0) continue;
+        *params += sc_gtensor_elements(&g->tensor[op->weight[0].tensor], 1);
+        if (!*path) {
+            *path = op->path;
+            n = strlen(op->path);
+        }
+        size_t same = 0;
+        while (same < n && (*path)[same] == op->path[same]) same++;
+        n = same;
+    }
+    while (n > 0 && (*path)[n - 1] != '.') n--;
+    return n;
+}
+
+/* Tables that no device could hold beside all else stand whole on one rank
+ * each, as programs for recommendation place them. */
+static sc_status place_tables(graph_state *x, sc_err *err)
+{
+    sc_strategy *s = &x->tree;
+    const sc_opgraph *g = x->gjob.graph;
+    const char *path;
+    double params = 0;
+    size_t n = common_prefix(g, &path, &params);
+    int dp = sc_strategy_axis(s, "dp");
+    if (n == 0 || dp < 0 || s->axis[dp].size < 2) return SC_OK;
+    if (4 * params < TABLE_SHARE * (double)x->hw->device->mem_bytes)
+        return SC_OK;
+    sc_strategy_rule *r = SC_NEW(x->a, sc_strategy_rule);
+    const char *match = sc_sprintf(x->a, "%.*s*", (int)n, path);
+    if (!r || !match) return sc_error_nomem(err);
+    *r = (sc_strategy_rule){.match = match,
+                            .origin = "tables too large for one device",
+                            .recompute = -1,
+                            .tier = -1,
+                            .round_robin = true,
+                            .assign = sc_axes_add(0, (uint32_t)dp)};
+    s->rule = r;
+    s->n_rules = 1;
+    predict_note(&x->assume,
+                 "tables %s whole on one rank each, in turn: all are %.1f GiB",
+                 match, 4 * params / 1073741824.0);
+    return SC_OK;
+}
+
 /* Pipeline by data parallelism over as many devices as samples allow. */
 static sc_status usual_mesh(graph_state *x, sc_err *err)
 {
@@ -91,7 +148,7 @@ static sc_status usual_mesh(graph_state *x, sc_err *err)
     add_axis(s, "pp", pp);
     add_axis(s, "dp", dp);
     if (s->n_axes == 0) s->axis[s->n_axes++] = (sc_mesh_axis){"dp", 1, {0}};
-    return SC_OK;
+    return place_tables(x, err);
 }
 
 static sc_status mesh(graph_state *x, sc_err *err)

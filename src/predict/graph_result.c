@@ -53,8 +53,8 @@ static void breakdown(const sc_graph_step *s, sc_prediction *p)
 static void fixed(const graph_state *x, sc_prediction *p)
 {
     if (x->job->compat) return;
-    double s = x->cost->p[SC_P_STEP_FIXED];
-    if (x->sw->capture == SC_CAPTURE_STEP) s *= x->cost->p[SC_P_STEP_CAPTURED];
+    bool captured = x->sw->capture == SC_CAPTURE_STEP;
+    double s = x->cost->p[captured ? SC_P_GRAPH_FIXED : SC_P_STEP_FIXED];
     p->time_breakdown_s[SC_CAT_OTHER] += s;
     p->step_time_s += s;
 }
