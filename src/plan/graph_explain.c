@@ -60,7 +60,8 @@ static void rule_text(const sc_strategy *s, const sc_strategy_rule *r,
         sep = ", ";
     }
     if (r->round_robin) {
-        sc_text_add(out, "%swhole, in turn on the ranks of ", sep);
+        sc_text_add(out, "%s%s on the ranks of ", sep,
+                    r->balanced ? "cut and spread evenly" : "whole, in turn");
         axes_text(s, r->assign, " x ", out);
         sep = ", ";
     }
