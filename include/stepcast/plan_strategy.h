@@ -69,8 +69,6 @@ typedef struct sc_strategy_rule {
     bool has_split;       /* `split: {}` says whole */
     int recompute;        /* -1 not said, 0, 1 */
     int tier;             /* -1 not said, sc_tier: where the tensor waits */
-    bool balanced;        /* `assign: balanced`: as round_robin, but cut where
-                             it takes that for all ranks to do as much */
     bool round_robin;     /* `assign: round_robin`: matching operators one
                              after the other whole on one rank of `axes` */
     sc_axes assign;

@@ -306,15 +306,14 @@ static sc_status for_weights(infer *f, uint32_t op, const gi_sum *dy,
 }
 
 /* Prices of both products: their own, or halves of what a table states. */
-static sc_status price_products(infer *f, uint32_t op, uint32_t first,
-                                uint32_t n, bool x, bool w, sc_price *for_x,
-                                sc_price *for_w)
+static sc_status price_products(infer *f, uint32_t op, bool x, bool w,
+                                sc_price *for_x, sc_price *for_w)
 {
     if (!f->job->table) {
-        if (x) SC_TRY(gi_compute_turns(f, op, first, n, SC_GP_DGRAD, for_x));
-        if (w) SC_TRY(gi_compute_turns(f, op, first, n, SC_GP_WGRAD, for_w));
+        if (x) SC_TRY(gi_compute(f, op, SC_GP_DGRAD, 0, 1, for_x));
+        if (w) SC_TRY(gi_compute(f, op, SC_GP_WGRAD, 0, 1, for_w));
     } else {
-        SC_TRY(gi_compute_turns(f, op, first, n, SC_GP_BWD, for_x));
+        SC_TRY(gi_compute(f, op, SC_GP_BWD, 0, 1, for_x));
         if (x && w) {
             for_x->seconds /= 2;
             for_x->flops /= 2;
@@ -322,7 +321,7 @@ static sc_status price_products(infer *f, uint32_t op, uint32_t first,
         }
         *for_w = *for_x;
     }
-    return gi_note(f, gi_turn(f, op, first), SC_GP_BWD,
+    return gi_note(f, op, SC_GP_BWD,
                    (x ? for_x->seconds : 0) + (w ? for_w->seconds : 0));
 }
 
@@ -340,8 +339,7 @@ static sc_status backward_op(infer *f, uint32_t op)
         const sc_gop *at = &f->g->op[turn];
         bool x = inputs_learn(f, at) > 0, w = weights_learn(f, at);
         sc_price for_x = {0}, for_w = {0};
-        uint32_t here = n - i < ranks ? n - i : ranks;
-        SC_TRY(price_products(f, op, i, here, x, w, &for_x, &for_w));
+        SC_TRY(price_products(f, turn, x, w, &for_x, &for_w));
         if (x) SC_TRY(for_inputs(f, turn, &dy, &for_x));
         if (w) SC_TRY(for_weights(f, turn, &dy, &for_w));
     }

@@ -60,8 +60,7 @@ static void rule_text(const sc_strategy *s, const sc_strategy_rule *r,
         sep = ", ";
     }
     if (r->round_robin) {
-        sc_text_add(out, "%s%s on the ranks of ", sep,
-                    r->balanced ? "cut and spread evenly" : "whole, in turn");
+        sc_text_add(out, "%swhole, in turn on the ranks of ", sep);
         axes_text(s, r->assign, " x ", out);
         sep = ", ";
     }

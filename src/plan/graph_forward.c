@@ -241,43 +241,20 @@ static uint8_t waits(const infer *f, uint32_t op)
 }
 
 /* Kernels of the operators that ranks run at one turn; the longest counts. */
-bool gi_balanced(const gi_node *n)
-{
-    return n->turn_rule && n->turn_rule->r->balanced;
-}
-
-sc_status gi_compute_turns(infer *f, uint32_t op, uint32_t first, uint32_t n,
-                           sc_gpass pass, sc_price *out)
-{
-    const gi_node *node = &f->node[op];
-    double ranks = gi_parts(f, node->robin);
-    sc_price most = {0}, sum = {0}, p;
-    for (uint32_t i = first; i < first + n; i++) {
-        SC_TRY(gi_compute(f, gi_turn(f, op, i), pass, 0, 1, &p));
-        if (i == first || p.seconds > most.seconds) most = p;
-        sum.seconds += p.seconds / ranks;
-        sum.flops += p.flops / ranks;
-        sum.bytes += p.bytes / ranks;
-    }
-    if (gi_balanced(node)) {
-        most.seconds = sum.seconds;
-        most.flops = sum.flops;
-        most.bytes = sum.bytes;
-    }
-    *out = most;
-    return SC_OK;
-}
-
 static sc_status run(infer *f, uint32_t op, uint32_t first, uint32_t n,
                      bool again, uint32_t *value)
 {
     const sc_gop *o = &f->g->op[gi_turn(f, op, first)];
     const gi_node *node = &f->node[op];
     uint32_t phase = again ? GI_BACKWARD : GI_FORWARD;
-    sc_price longest;
+    sc_price longest = {0};
     operands in = {0};
     SC_TRY(read_all(f, gi_turn(f, op, first), phase, &in));
-    SC_TRY(gi_compute_turns(f, op, first, n, SC_GP_FWD, &longest));
+    for (uint32_t i = first; i < first + n; i++) {
+        sc_price p;
+        SC_TRY(gi_compute(f, gi_turn(f, op, i), SC_GP_FWD, 0, 1, &p));
+        if (i == first || p.seconds > longest.seconds) longest = p;
+    }
     layout made = gi_port(f, op, &o->out, true);
     const char *name = sc_sprintf(f->a, "%s out", o->path);
     if (!name) return sc_error_nomem(f->err);
@@ -338,8 +315,7 @@ sc_status gi_forward_op(infer *f, uint32_t op, bool again)
         uint32_t here = n - i < ranks ? n - i : ranks;
         SC_TRY(run(f, op, i, here, again, &v.value[v.n++]));
     }
-    double parts = gi_balanced(node) ? n + ranks - 1.0 : v.n * (double)ranks;
-    double bytes = gi_bytes(f, &f->g->tensor[o->out.tensor]) * parts;
+    double bytes = gi_bytes(f, &f->g->tensor[o->out.tensor]) * v.n * ranks;
     layout made = gi_port(f, op, &o->out, true);
     gi_kept *kept = &f->kept[o->out.tensor];
     gi_why w = {.path = o->path,

@@ -169,12 +169,6 @@ double gi_elements(const infer *f, const sc_gtensor *t);
 
 enum { GI_FORWARD, GI_BACKWARD, GI_ONCE }; /* phases */
 
-/* Operators first, first + 1 ... of those that take turns with `op`: the
- * longest, or where they are cut to be even, each rank's part. */
-sc_status gi_compute_turns(infer *f, uint32_t op, uint32_t first, uint32_t n,
-                           sc_gpass pass, sc_price *out);
-bool gi_balanced(const gi_node *n);
-
 uint32_t gi_value(infer *f, gp_value v);
 /* Values `in` are copied. */
 uint32_t gi_item(infer *f, gp_item it, const uint32_t *in, uint32_t phase);
