@@ -13,6 +13,16 @@ static optable_shape shape_of(const sc_gwork *w, const sc_gport *p)
     return s;
 }
 
+/* The second factor of a product as tables have it: [.., k, n]. */
+static void untranspose(const sc_gop *o, optable_shape *w)
+{
+    uint32_t n = w->n;
+    if (n < 2 || o->in[1].at[n - 2] != o->out.at[n - 1]) return;
+    double k = w->dim[n - 1];
+    w->dim[n - 1] = w->dim[n - 2];
+    w->dim[n - 2] = k;
+}
+
 /* Classes that an operator may stand under; the first is what people see. */
 static const char *class_of(const sc_gwork *w, bool backward, uint32_t i)
 {
@@ -74,6 +84,7 @@ bool gop_table_key(const sc_gwork *w, uint32_t i, char key[GOP_KEY])
     bool whole = optable_form_of(name) != OPTABLE_ELEMENTS || !backward;
     for (uint32_t t = 0; t < n_in && whole; t++)
         s.in[s.n_in++] = shape_of(w, &o->in[t]);
+    if (o->type == SC_G_MATMUL && n_in == 2) untranspose(o, &s.in[s.n_in - 1]);
     for (uint32_t t = 0; t < o->n_weight && whole; t++)
         s.in[s.n_in++] = shape_of(w, &o->weight[t]);
     if (!backward) s.out[s.n_out++] = shape_of(w, &o->out);

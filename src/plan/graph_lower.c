@@ -31,12 +31,6 @@ sc_op gl_add(gl *g, const gl_item *t, const sc_exec_op *o)
     return sc_exec_add_op(g->b, &op);
 }
 
-/* Members of pipeline device `dev` are its devices from this one on. */
-static uint32_t first_device(const gl *g, uint32_t dev)
-{
-    return dev * g->members;
-}
-
 /* Row of `op` in which an instance finds what item `m` made. */
 static uint32_t row_of(const gl *g, const gl_instance *at, uint32_t mb,
                        uint32_t m)
@@ -136,33 +130,48 @@ static void after_arrivals(gl *g, const gl_instance *at, uint32_t i,
 static void after_order(gl *g, const gl_instance *at, uint32_t i,
                         uint32_t member, sc_op op)
 {
-    sc_op tail = g->tail[at->dev * g->members + member];
-    sc_op before = g->before[at->dev * g->members + member];
+    const gl_line *line = &g->line[at->dev * g->members + member];
     if (!g->rules->ready_order) {
-        if (is_transfer(g, i)) gl_after(g, tail, op);
+        if (is_transfer(g, i)) gl_after(g, line->tail, op);
         after_arrivals(g, at, i, member, op);
         return;
     }
-    if (g->item[i].source) gl_after(g, before, op);
-    if (g->prog->item[i].recomputed && g->item[i].source) gl_after(g, tail, op);
+    if (g->item[i].source) gl_after(g, line->before, op);
+    if (g->prog->item[i].recomputed && g->item[i].source)
+        gl_after(g, line->tail, op);
+}
+
+/* The rest of an exchange that runs beside the kernel that reads it is done
+ * when the next one starts. */
+static void after_rest(gl *g, const gl_instance *at, uint32_t i,
+                       uint32_t member, sc_op op)
+{
+    gl_line *line = &g->line[at->dev * g->members + member];
+    if (g->item[i].kind != SC_OP_COMPUTE) return;
+    gl_after(g, line->due, op);
+    line->due = line->rest;
+    line->rest = SC_NONE;
 }
 
 /* ---- items ---------------------------------------------------------------- */
 
-static void all_deps(gl *g, const gl_instance *at, uint32_t mb, uint32_t i,
-                     uint32_t member, sc_op op)
+void gl_deps(gl *g, const gl_instance *at, uint32_t mb, uint32_t i,
+             uint32_t member, sc_op op)
 {
     gl_after_values(g, at, mb, i, member, op);
     after_user(g, at, i, member, op);
     after_order(g, at, i, member, op);
+    after_rest(g, at, i, member, op);
 }
 
-static void ran(gl *g, const gl_instance *at, uint32_t i, uint32_t member,
-                sc_op op)
+void gl_ran(gl *g, const gl_instance *at, uint32_t i, uint32_t member, sc_op op)
 {
     const gl_item *t = &g->item[i];
     if (t->user) past(g, at->dev, g->n_past[at->dev])[member] = op;
-    if (t->stream == SC_S_COMPUTE) g->tail[at->dev * g->members + member] = op;
+    if (t->stream != SC_S_COMPUTE) return;
+    gl_line *line = &g->line[at->dev * g->members + member];
+    line->prior = line->tail;
+    line->tail = op;
 }
 
 /* One operation for all that one device does. */
@@ -172,7 +181,7 @@ static void emit_kernel(gl *g, const gl_instance *at, uint32_t mb, uint32_t i,
     const gl_item *t = &g->item[i];
     sc_op *ops = gl_ops(g, row, i);
     for (uint32_t r = 0; r < g->members; r++) {
-        uint32_t dev = first_device(g, at->dev) + r;
+        uint32_t dev = at->dev * g->members + r;
         sc_exec_op o = {.cat = g->prog->item[i].cat,
                         .bytes = t->bytes,
                         .flops = t->flops,
@@ -180,8 +189,8 @@ static void emit_kernel(gl *g, const gl_instance *at, uint32_t mb, uint32_t i,
                         .dev = &dev,
                         .n_dev = 1};
         ops[r] = gl_add(g, t, &o);
-        all_deps(g, at, mb, i, r, ops[r]);
-        ran(g, at, i, r, ops[r]);
+        gl_deps(g, at, mb, i, r, ops[r]);
+        gl_ran(g, at, i, r, ops[r]);
     }
 }
 
@@ -193,97 +202,6 @@ static void emit_none(gl *g, const gl_instance *at, uint32_t mb, uint32_t i)
     if (m == SC_NONE) return;
     memcpy(gl_ops(g, it->once ? at->row : mb, i),
            gl_ops(g, row_of(g, at, mb, m), m), g->members * sizeof(sc_op));
-}
-
-/* Devices as one class each: all communicators at once. */
-static void emit_folded(gl *g, const gl_instance *at, uint32_t mb, uint32_t i,
-                        uint32_t row, const gl_comm *c)
-{
-    const gl_item *t = &g->item[i];
-    const gp_item *it = &g->prog->item[i];
-    bool pair = t->kind == SC_OP_P2P && it->to != SC_NONE;
-    uint32_t one = at->dev;
-    bool alone = c->n_dev == 0 ||
-                 (pair && (g->rules->transfers_first || t->stream != SC_S_P2P));
-    sc_exec_op o = {.cat = it->cat,
-                    .bytes = t->bytes,
-                    .traffic = c->traffic[0],
-                    .dev = alone ? &one : c->dev,
-                    .n_dev = alone ? 1 : c->n_dev};
-    sc_op op = gl_add(g, t, &o);
-    gl_ops(g, row, i)[0] = op;
-    all_deps(g, at, mb, i, 0, op);
-    ran(g, at, i, 0, op);
-}
-
-/* What arrives from several sources is there when all of it is. */
-static void arrive(gl *g, uint32_t dev, sc_op *at, sc_op op)
-{
-    if (*at == SC_NONE) {
-        *at = op;
-        return;
-    }
-    sc_exec_op o = {.name = "arrived",
-                    .kind = SC_OP_MARK,
-                    .stream = SC_S_HOST,
-                    .cat = SC_CAT_OTHER,
-                    .traffic = SC_NONE,
-                    .dev = &dev,
-                    .n_dev = 1};
-    sc_op mark = sc_exec_add_op(g->b, &o);
-    gl_after(g, *at, mark);
-    gl_after(g, op, mark);
-    *at = mark;
-}
-
-static void emit_pairs(gl *g, const gl_instance *at, uint32_t mb, uint32_t i,
-                       const gl_comm *c)
-{
-    const gl_item *t = &g->item[i];
-    const gp_item *it = &g->prog->item[i];
-    sc_op *ops = gl_ops(g, it->once ? at->row : mb, i);
-    bool alone = g->rules->transfers_first || t->stream == SC_S_COMPUTE;
-    for (uint32_t k = 0; k < c->n_groups; k++) {
-        uint32_t from, to, r, s;
-        gl_place(g, c->rank[2 * k], &from, &r);
-        gl_place(g, c->rank[2 * k + 1], &to, &s);
-        uint32_t dev[2] = {first_device(g, from) + r, first_device(g, to) + s};
-        sc_exec_op o = {.cat = it->cat,
-                        .bytes = t->bytes,
-                        .traffic = c->traffic[k],
-                        .dev = dev,
-                        .n_dev = alone || dev[0] == dev[1] ? 1 : 2};
-        sc_op op = gl_add(g, t, &o);
-        all_deps(g, at, mb, i, r, op);
-        ran(g, at, i, r, op);
-        arrive(g, dev[1], &ops[s], op);
-    }
-}
-
-static void emit_groups(gl *g, const gl_instance *at, uint32_t mb, uint32_t i,
-                        uint32_t row, const gl_comm *c)
-{
-    const gl_item *t = &g->item[i];
-    sc_op *ops = gl_ops(g, row, i);
-    for (uint32_t k = 0; k < c->n_groups; k++) {
-        uint32_t *dev = g->scratch, *member = g->scratch + c->size, where;
-        const uint32_t *rank = c->rank + (size_t)k * c->size;
-        for (uint32_t j = 0; j < c->size; j++) {
-            gl_place(g, rank[j], &where, &member[j]);
-            dev[j] = first_device(g, where) + member[j];
-        }
-        sc_exec_op o = {.cat = g->prog->item[i].cat,
-                        .bytes = t->bytes,
-                        .traffic = c->traffic[k],
-                        .dev = dev,
-                        .n_dev = c->size};
-        sc_op op = gl_add(g, t, &o);
-        for (uint32_t j = 0; j < c->size; j++) {
-            all_deps(g, at, mb, i, member[j], op);
-            ran(g, at, i, member[j], op);
-            ops[member[j]] = op;
-        }
-    }
 }
 
 sc_status gl_emit(gl *g, const gl_instance *at, uint32_t mb, uint32_t i)
@@ -309,12 +227,7 @@ sc_status gl_emit(gl *g, const gl_instance *at, uint32_t mb, uint32_t i)
     }
     const gl_comm *c;
     SC_TRY(gl_comm_of(g, i, at->dev, to, &c));
-    if (g->members == 1)
-        emit_folded(g, at, mb, i, row, c);
-    else if (t->kind == SC_OP_P2P)
-        emit_pairs(g, at, mb, i, c);
-    else
-        emit_groups(g, at, mb, i, row, c);
+    gl_exchange(g, at, mb, i, c);
     return SC_OK;
 }
 
@@ -352,7 +265,8 @@ static sc_status slot(gl *g, const gl_slot *s)
     const gl_list *l = s->parts == GL_FWD ? &st->fwd : &st->bwd;
     size_t mine = (size_t)s->dev * g->members;
     if (!at->begun) SC_TRY(gl_first_pass(g, at));
-    memcpy(g->before + mine, g->tail + mine, g->members * sizeof *g->tail);
+    for (uint32_t r = 0; r < g->members; r++)
+        g->line[mine + r].before = g->line[mine + r].tail;
     SC_TRY(pass(g, at, s, l, g->rules->ready_order));
     at->begun = true;
     bool done = true;
@@ -464,15 +378,14 @@ static sc_status room(gl *g)
     g->op = SC_NEW_N(g->a, sc_op, n);
     g->past = SC_NEW_N(g->a, sc_op, (g->ahead + 2) * m);
     g->n_past = SC_NEW_N(g->a, uint32_t, g->pp);
-    g->tail = SC_NEW_N(g->a, sc_op, m);
-    g->before = SC_NEW_N(g->a, sc_op, m);
+    g->line = SC_NEW_N(g->a, gl_line, m);
     g->issued = SC_NEW_N(g->a, bool, 2 * (size_t)g->prog->n_items);
     g->scratch = SC_NEW_N(g->a, uint32_t, 2 * (size_t)g->p->n_ranks);
-    if (!g->op || !g->past || !g->n_past || !g->tail || !g->before ||
-        !g->issued || !g->scratch)
+    if (!g->op || !g->past || !g->n_past || !g->line || !g->issued ||
+        !g->scratch)
         return sc_error_nomem(g->err);
     memset(g->op, 0xff, n * sizeof *g->op);
-    memset(g->tail, 0xff, m * sizeof *g->tail);
+    memset(g->line, 0xff, m * sizeof *g->line);
     return SC_OK;
 }
 
@@ -481,6 +394,7 @@ sc_status gp_lower(const gp_program *prog, sc_arena *a, sc_gplan *p,
 {
     gp_program whole;
     SC_TRY(gl_tiers(p->job, prog, a, &whole, err));
+    SC_TRY(gl_split(p->job, &whole, a, err));
     gl g = {.job = p->job, .prog = &whole, .p = p, .a = a, .err = err};
     g.b = sc_exec_builder_new(a);
     if (!g.b) return sc_error_nomem(err);

@@ -114,6 +114,16 @@ static double host_seconds(const gl *g, const gp_item *it)
     return s;
 }
 
+/* Parts of products are gathered and scattered beside them. */
+static double hidden_share(const gl *g, const gp_item *it)
+{
+    if (it->exchange == SC_NONE || it->cat != SC_CAT_TP || it->once) return 0;
+    if (!g->tp_beside || g->rules->exchanges_beside || !g->job->cost) return 0;
+    uint8_t coll = g->p->exchange[it->exchange].coll;
+    if (coll != SC_ALL_GATHER && coll != SC_REDUCE_SCATTER) return 0;
+    return 1 - g->job->cost->p[SC_P_TP_EXPOSED];
+}
+
 static void timed(const gl *g, const gp_item *it, gl_item *t)
 {
     if (t->kind == SC_OP_COMPUTE) {
@@ -129,6 +139,7 @@ static void timed(const gl *g, const gp_item *it, gl_item *t)
         t->bytes = (uint64_t)it->price.bytes;
         return;
     }
+    t->hidden = hidden_share(g, it);
     t->work = sc_time_from_s(it->seconds);
     t->latency = sc_time_from_s(it->latency);
     if (t->latency > t->work) t->latency = t->work;
@@ -157,6 +168,21 @@ static uint32_t *before(const gl *g, const gp_item *it, gl_item *t,
     return room;
 }
 
+/* What a pass towards the inputs reads belongs to it. */
+static void pull(gl *g)
+{
+    for (uint32_t i = g->prog->n_items; i-- > 0;) {
+        const gl_item *t = &g->item[i];
+        if (t->part != GL_X || g->prog->item[i].once) continue;
+        for (uint32_t k = 0; k < t->n_after; k++) {
+            uint32_t m = t->after[k];
+            if (g->item[m].part == GL_W &&
+                g->prog->item[m].stage == g->prog->item[i].stage)
+                g->item[m].part = GL_X;
+        }
+    }
+}
+
 static sc_status describe(gl *g)
 {
     uint32_t n = 0;
@@ -175,6 +201,7 @@ static sc_status describe(gl *g)
         t->comm = SC_NONE;
         room = before(g, it, t, room);
     }
+    pull(g);
     return SC_OK;
 }
 

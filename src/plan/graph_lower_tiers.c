@@ -31,7 +31,9 @@ typedef struct edit {
     extra *extra;
     uint32_t *use_head; /* [n_values + 2] CSR: items that read a value */
     uint32_t *use;
-    bool *own; /* [n_items] its list of values is a copy */
+    bool *own;               /* [n_items] its list of values is a copy */
+    uint32_t *weight, *next; /* [n_tensors], [n_values] its weights, a list */
+    uint32_t *away; /* [n_values] copy of a gradient on the host; SC_NONE */
 } edit;
 
 /* Memory of a host: two sockets with eight channels of DDR4-3200, as the
@@ -224,32 +226,76 @@ static sc_status fetch(edit *e, uint32_t v, bool fwd)
     return SC_OK;
 }
 
+/* The weight that item `i` updates; NULL: not known. */
+static const gp_value *weight_of(const edit *e, uint32_t i)
+{
+    const gp_item *it = &e->from->item[i];
+    for (uint32_t k = 0; k < it->n_in; k++) {
+        const gp_value *x = &e->from->value[it->in[k]];
+        if (x->what != GP_STATE) continue;
+        uint32_t v = e->weight[x->tensor];
+        while (v != SC_NONE && e->from->value[v].stage != it->stage)
+            v = e->next[v];
+        if (v != SC_NONE) return &e->to->value[v];
+    }
+    return NULL;
+}
+
+static bool on_host(const edit *e, const gp_item *it)
+{
+    for (uint32_t k = 0; k < it->n_in; k++) {
+        const gp_value *x = &e->to->value[it->in[k]];
+        if (x->what == GP_STATE && x->tier != SC_TIER_DEVICE) return true;
+    }
+    return false;
+}
+
+/* What an update on the host has made comes to the device, unless the weight
+ * waits on the host itself. */
+static sc_status new_weight(edit *e, uint32_t i)
+{
+    const gp_item *it = &e->from->item[i];
+    const gp_value *w = weight_of(e, i);
+    uint32_t out = it->out, fresh;
+    gp_value x = {.what = GP_WEIGHT_NEW, .stage = it->stage};
+    if (w && w->tier != SC_TIER_DEVICE) return SC_OK;
+    if (out != SC_NONE) {
+        x = e->to->value[out];
+    } else if (w) {
+        x.name = w->name;
+        x.tensor = w->tensor;
+        x.bytes = w->bytes;
+        x.made = i;
+        SC_TRY(add_value(e, x, &out));
+        e->to->item[i].out = out;
+    } else {
+        return SC_OK;
+    }
+    e->to->value[out].tier = SC_TIER_CPU;
+    SC_TRY(copied(e, out, x, it, 2 * i + 1, &fresh));
+    if (it->out == SC_NONE) return SC_OK;
+    for (uint32_t k = e->use_head[out]; k < e->use_head[out + 1]; k++)
+        SC_TRY(reads_instead(e, e->use[k], out, fresh));
+    return SC_OK;
+}
+
 static sc_status updates(edit *e, uint32_t i)
 {
     const gp_item *it = &e->from->item[i];
-    bool host = false, weight = false;
+    if (!on_host(e, it)) return SC_OK;
     for (uint32_t k = 0; k < it->n_in; k++) {
-        const gp_value *x = &e->to->value[it->in[k]];
-        host = host || (x->what == GP_STATE && x->tier != SC_TIER_DEVICE);
-        weight = weight || (x->what == GP_WEIGHT && x->tier != SC_TIER_DEVICE);
-    }
-    if (!host) return SC_OK;
-    for (uint32_t k = 0; k < it->n_in; k++) {
-        uint32_t from = it->in[k], away;
+        uint32_t from = it->in[k], away = SC_NONE;
         gp_value x = e->to->value[from];
         if (x.what != GP_GRAD_KEPT && x.what != GP_WEIGHT_GRAD) continue;
-        x.tier = SC_TIER_CPU;
-        SC_TRY(copied(e, from, x, it, 2 * i, &away));
+        if (from < e->from->n_values) away = e->away[from];
+        if (away == SC_NONE) {
+            x.tier = SC_TIER_CPU;
+            SC_TRY(copied(e, from, x, it, 2 * i, &away));
+            e->away[from] = away;
+        }
         SC_TRY(reads_instead(e, i, from, away));
     }
-    if (weight || it->out == SC_NONE) return SC_OK;
-    gp_value x = e->to->value[it->out];
-    uint32_t fresh;
-    e->to->value[it->out].tier = SC_TIER_CPU;
-    SC_TRY(copied(e, it->out, x, it, 2 * i + 1, &fresh));
-    for (uint32_t k = e->use_head[it->out]; k < e->use_head[it->out + 1]; k++)
-        SC_TRY(reads_instead(e, e->use[k], it->out, fresh));
-    return SC_OK;
+    return new_weight(e, i);
 }
 
 static sc_status kept(edit *e)
@@ -281,14 +327,26 @@ static sc_status prepare(edit *e)
     e->use_head = SC_NEW_N(e->a, uint32_t, (size_t)p->n_values + 2);
     e->use = SC_NEW_N(e->a, uint32_t, n);
     e->own = SC_NEW_N(e->a, bool, p->n_items);
+    e->weight = SC_NEW_N(e->a, uint32_t, e->job->graph->n_tensors);
+    e->next = SC_NEW_N(e->a, uint32_t, p->n_values);
+    e->away = SC_NEW_N(e->a, uint32_t, p->n_values);
     e->to->item = SC_NEW_N(e->a, gp_item, p->n_items);
     e->to->value = SC_NEW_N(e->a, gp_value, p->n_values);
-    if (!e->use_head || !e->use || !e->own || !e->to->item || !e->to->value)
+    if (!e->weight || !e->next || !e->away || !e->use_head || !e->use ||
+        !e->own || !e->to->item || !e->to->value)
         return sc_error_nomem(e->err);
     memcpy(e->to->item, p->item, p->n_items * sizeof *p->item);
     memcpy(e->to->value, p->value, p->n_values * sizeof *p->value);
     e->to->n_items = p->n_items;
     e->to->n_values = e->cap_values = p->n_values;
+    for (uint32_t t = 0; t < e->job->graph->n_tensors; t++)
+        e->weight[t] = SC_NONE;
+    for (uint32_t v = 0; v < p->n_values; v++) {
+        e->away[v] = SC_NONE;
+        if (p->value[v].what != GP_WEIGHT) continue;
+        e->next[v] = e->weight[p->value[v].tensor];
+        e->weight[p->value[v].tensor] = v;
+    }
     for (uint32_t i = 0; i < p->n_items; i++)
         for (uint32_t k = 0; k < p->item[i].n_in; k++)
             e->use_head[p->item[i].in[k] + 2]++;

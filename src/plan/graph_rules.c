@@ -154,6 +154,17 @@ static sc_status can_split(const infer *f, uint32_t op, uint32_t it,
         d->name, o->path, r->match, r->origin);
 }
 
+/* Iteration dim by name; `out` of operators without weights is the last dim of
+ * their result. */
+static int iter_named(const infer *f, const sc_gop *o, const char *name)
+{
+    int it = sc_gop_iter(o, name);
+    if (it >= 0 || o->n_weight || strcmp(name, "out") != 0) return it;
+    uint32_t n = f->g->tensor[o->out.tensor].n_dim;
+    uint8_t last = n ? o->out.at[n - 1] : SC_G_NO_ITER;
+    return last == SC_G_NO_ITER || o->iter[last].batch ? -1 : last;
+}
+
 /* What one rule says of an operator's iteration space. */
 static void take_split(infer *f, uint32_t op, gi_rule *g)
 {
@@ -172,7 +183,7 @@ static void take_split(infer *f, uint32_t op, gi_rule *g)
         g->spoke = true;
     }
     for (uint32_t k = 0; k < r->n_split; k++) {
-        int it = sc_gop_iter(o, r->split[k].dim);
+        int it = iter_named(f, o, r->split[k].dim);
         if (it < 0) continue;
         /* Presets speak of whatever has such a dim. */
         if (!g->file && o->iter[it].kind == SC_I_OPAQUE) continue;

@@ -225,15 +225,19 @@ static uint32_t unit_of(const iteration *x, const proteus_task *t,
     return x->turn[(size_t)t->stage * run->micro_batches + batch];
 }
 
-static sc_status traffic_of(iteration *x, const proteus_task *t, uint32_t *out,
-                            sc_err *err)
+typedef struct proteus_traffic {
+    uint32_t id;
+    sc_traffic t;
+} proteus_traffic;
+
+static sc_status traffic_of(iteration *x, const proteus_task *t,
+                            proteus_traffic *out, sc_err *err)
 {
-    sc_traffic traffic;
-    *out = SC_NONE;
+    out->id = SC_NONE;
     if (!x->hw || t->kind != PROTEUS_COMM) return SC_OK;
     SC_TRY(sc_traffic_of(x->hw, t->coll, t->group, 1, t->n_group, 1, x->a,
-                         &traffic, err));
-    *out = sc_exec_add_traffic(x->b, &traffic);
+                         &out->t, err));
+    out->id = sc_exec_add_traffic(x->b, &out->t);
     return SC_OK;
 }
 
@@ -242,10 +246,24 @@ static sc_time ps(double ms)
     return sc_time_from_s(ms * 1e-3);
 }
 
-static void add_instance(iteration *x, const instance *it, uint32_t traffic)
+/* Its nodes are wired otherwise than the catalogue's: nothing is to be faster
+ * than its links. */
+static sc_time least_time(const iteration *x, const proteus_task *t,
+                          const sc_traffic *traffic)
+{
+    double s = 0;
+    for (uint32_t k = 0; x->hw && k < traffic->n; k++)
+        s = fmax(s, traffic->share[k] * (double)t->bytes /
+                        sc_hw_link_bw(x->hw, traffic->link[k]));
+    return sc_time_from_s(s) + 1;
+}
+
+static void add_instance(iteration *x, const instance *it,
+                         const proteus_traffic *traffic)
 {
     const proteus_task *t = &x->run->task[it->task];
-    sc_exec_op op = {.name = t->name, .traffic = traffic, .bytes = t->bytes};
+    sc_exec_op op = {
+        .name = t->name, .traffic = traffic->id, .bytes = t->bytes};
     double recorded = it->start;
     if (t->kind == PROTEUS_MEM) {
         op.kind = SC_OP_MARK;
@@ -261,7 +279,9 @@ static void add_instance(iteration *x, const instance *it, uint32_t traffic)
     } else { /* a transfer between stages keeps its source busy only */
         op.kind = t->p2p ? SC_OP_P2P : SC_OP_COLL;
         op.stream = t->grad ? SC_S_GRAD : SC_S_COMM;
+        sc_time least = least_time(x, t, &traffic->t);
         op.work = ps(t->base_cost);
+        if (x->hw && op.work < least) op.work = least;
         op.dev = t->group;
         op.n_dev = t->p2p ? 1 : t->n_group;
     }
@@ -311,8 +331,7 @@ static bool is_edge(const proteus_run *run, const proteus_task *t,
                     const proteus_task *next)
 {
     uint32_t opt = 2 * run->n_stages;
-    if (t->stage == opt)
-        return next->stage == opt && t->kind != PROTEUS_COMP;
+    if (t->stage == opt) return next->stage == opt && t->kind != PROTEUS_COMP;
     return t->stage == next->stage || t->kind != PROTEUS_MEM ||
            next->kind != PROTEUS_MEM;
 }
@@ -342,7 +361,7 @@ sc_status proteus_exec(const proteus_run *run, const sc_hw *hw, sc_arena *a,
     list_instances(&x);
     order_units(&x);
     x.op = SC_NEW_N(a, sc_op, n);
-    uint32_t *traffic = SC_NEW_N(a, uint32_t, run->n);
+    proteus_traffic *traffic = SC_NEW_N(a, proteus_traffic, run->n);
     x.recorded =
         SC_NEW_N(a, double, n + (size_t)run->n_devices * (x.units + 1));
     for (uint32_t d = 0; d < run->n_devices; d++)
@@ -350,7 +369,7 @@ sc_status proteus_exec(const proteus_run *run, const sc_hw *hw, sc_arena *a,
     for (uint32_t i = 0; i < run->n; i++)
         SC_TRY(traffic_of(&x, &run->task[i], &traffic[i], err));
     for (uint32_t k = 0; k < x.n; k++)
-        add_instance(&x, &x.all[k], traffic[x.all[k].task]);
+        add_instance(&x, &x.all[k], &traffic[x.all[k].task]);
     add_gates(&x);
     for (uint32_t k = 0; k < x.n; k++) add_edges(&x, &x.all[k]);
     SC_TRY(sc_exec_build(x.b, a, out, err));

@@ -48,7 +48,8 @@ bool proteus_shares(const proteus_run *run);
 
 /* The graph of an iteration: every task once per micro-batch, stages in the
  * order of 1F1B; tasks are numbered as they started in the record, which
- * settles what became ready at once.  `hw`: operations have traffic.  `start`
+ * settles what became ready at once.  `hw`: operations have traffic, and are no
+ * faster than its links.  `start`
  * gets the recorded start of every op, ms; NaN for what takes no time. */
 sc_status proteus_exec(const proteus_run *run, const sc_hw *hw, sc_arena *a,
                        sc_exec *out, const double **start, sc_err *err);

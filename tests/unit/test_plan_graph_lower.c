@@ -291,7 +291,13 @@ static void updated_weights(void **state)
     toy b = t;
     assert_int_equal(run(&t).makespan, ps(60.5));
     b.sw.param_overlap = true;
+    toy whole = b, cut;
     assert_int_equal(run(&b).makespan, ps(60.05));
+    whole.bucketed = true;
+    cut = whole;
+    assert_int_equal(run(&whole).makespan, ps(60.5));
+    cut.sw.bucket_bytes = 2 * cut.weight_bytes; /* two at a time */
+    assert_int_equal(run(&cut).makespan, ps(60.1));
 }
 
 /* Gathers hide beside the operator before; as many weights are whole as the
@@ -391,6 +397,25 @@ static void optimizer_away(void **state)
     assert_true(run(&n).makespan > r.makespan + ps(4 * 6 * 16e9 / 1.6e9));
 }
 
+/* 64 GB at 64 GB/s beside a step of six seconds, or in front of the update;
+ * storing them takes 40 s. */
+static void checkpoints(void **state)
+{
+    (void)state;
+    toy t = pipeline(SC_SCH_1F1B, 1, 1, 2);
+    t.weight_bytes = 64e9 / 7;
+    t.machine = "h100-sxm:1";
+    t.checkpoint_every = 4;
+    toy disk = t, away = t, often = t;
+    assert_int_equal(run(&t).makespan, ps(6.25));
+    disk.checkpoint_disk = true;
+    assert_int_equal(run(&disk).makespan, ps(6.25 + 10));
+    away.checkpoint_async = away.checkpoint_disk = true;
+    assert_int_equal(run(&away).makespan, ps(6 + (40 - 4 * 6) / 4.0));
+    often.checkpoint_async = true;
+    assert_int_equal(run(&often).makespan, ps(6));
+}
+
 /* ---- ranks ---------------------------------------------------------------- */
 
 static void unfolded(void **state)
@@ -424,14 +449,15 @@ int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
-        TEST(whole_passes),     TEST(zero_bubble),
-        TEST(both_ways),        TEST(forward_only),
-        TEST(limits),           TEST(too_few_in_flight),
-        TEST(in_flight),        TEST(kept),
-        TEST(made_again),       TEST(gradients),
-        TEST(updated_weights),  TEST(sharded_weights),
-        TEST(transfers),        TEST(unfolded),
-        TEST(activations_away), TEST(optimizer_away),
+        TEST(whole_passes),    TEST(zero_bubble),
+        TEST(both_ways),       TEST(forward_only),
+        TEST(limits),          TEST(too_few_in_flight),
+        TEST(in_flight),       TEST(kept),
+        TEST(made_again),      TEST(gradients),
+        TEST(updated_weights), TEST(sharded_weights),
+        TEST(transfers),       TEST(unfolded),
+        TEST(checkpoints),     TEST(activations_away),
+        TEST(optimizer_away),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
