@@ -71,6 +71,8 @@ typedef struct sc_strategy_rule {
     int tier;             /* -1 not said, sc_tier: where the tensor waits */
     bool round_robin;     /* `assign: round_robin`: matching operators one
                              after the other whole on one rank of `axes` */
+    bool balanced;        /* with it, `assign: balanced`: cut by rows and
+                             columns where that gives every rank as much */
     sc_axes assign;
     /* `devices: {pp: 1}`: coordinates on some axes; `devices: pool.h100` */
     uint32_t n_at;

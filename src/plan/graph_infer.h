@@ -177,6 +177,13 @@ void gi_item_behind(infer *f, uint32_t item, uint32_t after);
 sc_status gi_finish(infer *f);
 sc_status gi_compute(infer *f, uint32_t op, sc_gpass pass, uint32_t weight,
                      double weight_parts, sc_price *out);
+/* Of all operators that ranks run at the turn of `op`: the longest, or where
+ * they are balanced what each rank has of all. */
+sc_status gi_compute_turn(infer *f, uint32_t op, sc_gpass pass, uint32_t weight,
+                          double weight_parts, sc_price *out);
+/* What a rank holds, of all outputs, or weights, of that turn, over that of
+ * `op`: 1 but where they are balanced. */
+double gi_turn_share(const infer *f, uint32_t op, bool weight);
 sc_status gi_note(infer *f, uint32_t op, sc_gpass pass, double seconds);
 /* `l` NULL: any. */
 gi_form *gi_find(gi_form *list, uint32_t stage, const layout *l);

@@ -89,8 +89,9 @@ static size_t common_prefix(const sc_opgraph *g, const char **path,
     return n;
 }
 
-/* Tables that no device could hold beside all else stand whole on one rank
- * each, as programs for recommendation place them. */
+/* Tables that no device could hold beside all else are spread so that every
+ * rank looks up as much, as programs for recommendation place them: whole on
+ * one rank, or the large ones by rows and columns on several. */
 static sc_status place_tables(graph_state *x, sc_err *err)
 {
     sc_strategy *s = &x->tree;
@@ -110,11 +111,12 @@ static sc_status place_tables(graph_state *x, sc_err *err)
                             .recompute = -1,
                             .tier = -1,
                             .round_robin = true,
+                            .balanced = true,
                             .assign = sc_axes_add(0, (uint32_t)dp)};
     s->rule = r;
     s->n_rules = 1;
     predict_note(&x->assume,
-                 "tables %s whole on one rank each, in turn: all are %.1f GiB",
+                 "tables %s spread evenly over all ranks: all are %.1f GiB",
                  match, 4 * params / 1073741824.0);
     return SC_OK;
 }
