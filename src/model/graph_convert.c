@@ -5,8 +5,8 @@
 #include <math.h>
 #include <string.h>
 
-/* A graph of more is no help to anyone, and 2 GB. */
-#define OPERATORS_MAX (UINT64_C(1) << 20)
+/* A graph of more is no help to anyone, and 1 GB. */
+#define OPERATORS_MAX (UINT64_C(1) << 19)
 
 typedef struct convert {
     const sc_model *m;

@@ -245,6 +245,30 @@ static void test_refused(void **state)
     refused("gpt-oss-20b");
 }
 
+static void test_limits(void **state)
+{
+    (void)state;
+    sc_transformer t = {.name = "deep",
+                        .layers = 100000,
+                        .hidden = 64,
+                        .heads = 4,
+                        .vocab = 128,
+                        .max_seq = 64};
+    const sc_model *m = NULL;
+    const sc_opgraph *g = NULL;
+    assert_int_equal(
+        sc_model_from_transformer(&t, sc_pos_none(), &arena, &m, &err), SC_OK);
+    assert_int_equal(sc_opgraph_from_model(m, 64, true, &arena, &g, &err),
+                     SC_EINPUT);
+    assert_int_equal(err.d[0].code, SC_C_TOO_BIG);
+    sc_err_init(&err);
+    assert_int_equal(
+        sc_opgraph_from_model(model("gpt2"), 1, true, &arena, &g, &err),
+        SC_EINPUT);
+    assert_int_equal(err.d[0].code, SC_C_RANGE);
+    assert_null(g);
+}
+
 /* Each of these breaks one promise. */
 static void test_check(void **state)
 {
@@ -279,6 +303,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_frozen, setup, teardown),
         cmocka_unit_test_setup_teardown(test_iter_names, setup, teardown),
         cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_limits, setup, teardown),
         cmocka_unit_test_setup_teardown(test_check, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
