@@ -183,7 +183,7 @@ static gb_value up_block(net *n, gb_value x, int level, bool last)
 static gb_value text_layer(gb_graph *b, gb_value x)
 {
     gb_product qkv = {.out_name = "head",
-                      .out = 3 * TEXT_WIDTH,
+                      .out = (uint64_t)3 * TEXT_WIDTH,
                       .out_units = TEXT_HEADS,
                       .weight = SC_NONE,
                       .bias = true};
@@ -193,7 +193,7 @@ static gb_value text_layer(gb_graph *b, gb_value x)
                       .weight = SC_NONE,
                       .bias = true};
     gb_product up = {.out_name = "ffn",
-                     .out = 4 * TEXT_WIDTH,
+                     .out = (uint64_t)4 * TEXT_WIDTH,
                      .weight = SC_NONE,
                      .bias = true};
     gb_product down = {
