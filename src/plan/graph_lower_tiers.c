@@ -261,17 +261,19 @@ static sc_status new_weight(edit *e, uint32_t i)
     if (w && w->tier != SC_TIER_DEVICE) return SC_OK;
     if (out != SC_NONE) {
         x = e->to->value[out];
+        e->to->value[out].tier = SC_TIER_CPU;
     } else if (w) {
         x.name = w->name;
         x.tensor = w->tensor;
         x.bytes = w->bytes;
         x.made = i;
+        x.tier = SC_TIER_CPU;
         SC_TRY(add_value(e, x, &out));
         e->to->item[i].out = out;
+        x.tier = SC_TIER_DEVICE;
     } else {
         return SC_OK;
     }
-    e->to->value[out].tier = SC_TIER_CPU;
     SC_TRY(copied(e, out, x, it, 2 * i + 1, &fresh));
     if (it->out == SC_NONE) return SC_OK;
     for (uint32_t k = e->use_head[out]; k < e->use_head[out + 1]; k++)
