@@ -44,6 +44,7 @@ typedef struct toy {
     const sc_rules *rules;
 
     /* what is built of it */
+    sc_cost cost; /* where there is a machine */
     sc_gjob job;
     sc_strategy strategy;
     sc_software sw;
@@ -366,7 +367,9 @@ static inline void toy_build(toy *t)
         .n_in_flight = t->in_flight ? t->pp : 0,
         .in_flight = t->in_flight};
     t->sw.prefetch = 1;
+    sc_cost_centres(&t->cost);
     t->job = (sc_gjob){.hw = t->machine ? machine(t->machine) : NULL,
+                       .cost = t->machine ? &t->cost : NULL,
                        .graph = &t->graph,
                        .strategy = &t->strategy,
                        .sw = &t->sw,

@@ -118,6 +118,37 @@ static void both_ways(void **state)
     }
 }
 
+/* Both devices of a stage have the gradients of all micro-batches before they
+ * update. */
+static void both_ways_summed(void **state)
+{
+    (void)state;
+    toy t = pipeline(SC_SCH_DUALPIPE, 4, 1, 8);
+    t.update = 0.25;
+    t.dp = 2;
+    t.weight_bytes = 1e9;
+    t.machine = "h100-sxm:8";
+    toy u = t;
+    sc_exec_result r = run(&t);
+    const sc_exec *x = &t.plan.exec;
+    uint32_t sums = 0;
+    for (sc_op i = 0; i < x->n_ops; i++) {
+        if (strcmp(x->name[i], "sum of both ways") != 0) continue;
+        sums++;
+        assert_int_equal(x->bytes[i], 1000000000);
+        assert_int_equal(x->dev_head[i + 1] - x->dev_head[i], 2);
+        assert_true(x->traffic[i] != SC_NONE);
+        for (sc_op k = 0; k < x->n_ops; k++)
+            if (x->cat[k] == SC_CAT_OPTIMIZER &&
+                (x->dev[x->dev_head[k]] == x->dev[x->dev_head[i]] ||
+                 x->dev[x->dev_head[k]] == x->dev[x->dev_head[i] + 1]))
+                assert_true(r.start[k] >= r.end[i]);
+    }
+    assert_int_equal(sums, 4);
+    u.unfold = true;
+    assert_int_equal(run(&u).makespan, r.makespan);
+}
+
 static void forward_only(void **state)
 {
     (void)state;
@@ -449,15 +480,12 @@ int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
-        TEST(whole_passes),    TEST(zero_bubble),
-        TEST(both_ways),       TEST(forward_only),
-        TEST(limits),          TEST(too_few_in_flight),
-        TEST(in_flight),       TEST(kept),
-        TEST(made_again),      TEST(gradients),
-        TEST(updated_weights), TEST(sharded_weights),
-        TEST(transfers),       TEST(unfolded),
-        TEST(checkpoints),     TEST(activations_away),
-        TEST(optimizer_away),
+        TEST(whole_passes),      TEST(zero_bubble),      TEST(both_ways),
+        TEST(both_ways_summed),  TEST(forward_only),     TEST(limits),
+        TEST(too_few_in_flight), TEST(in_flight),        TEST(kept),
+        TEST(made_again),        TEST(gradients),        TEST(updated_weights),
+        TEST(sharded_weights),   TEST(transfers),        TEST(unfolded),
+        TEST(checkpoints),       TEST(activations_away), TEST(optimizer_away),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
