@@ -262,6 +262,21 @@ static const char *reason(const layout_move *m)
     }
 }
 
+/* Between all ranks and the one that runs the operator. */
+static void one_ended(const infer *f, const layout *before, const layout *after,
+                      const layout_move *m, double bytes, gi_coll *c)
+{
+    uint32_t dims = (1u << SC_G_DIMS) - 1;
+    double was = layout_fraction(before, dims, &f->mesh);
+    double is = layout_fraction(after, dims, &f->mesh);
+    c->coll = m->dim == GI_ROBIN && m->coll != SC_ALL_GATHER ? SC_REDUCE
+                                                             : SC_BROADCAST;
+    c->bytes = bytes * (was > is ? was : is);
+    c->out_bytes = bytes * is;
+    c->reason = c->coll == SC_REDUCE ? "wanted on one rank"
+                                     : "made on one rank, wanted by all";
+}
+
 sc_status gi_convert(infer *f, const gi_why *w, const layout *from,
                      const layout *to, double bytes, gi_sum *v)
 {
@@ -271,6 +286,7 @@ sc_status gi_convert(infer *f, const gi_why *w, const layout *from,
     uint32_t n = layout_sequence(from, to, &f->mesh, m);
     v->gathered = false;
     for (uint32_t i = 0; i < n; i++) {
+        layout before = now;
         layout_move_on(&now, to, &m[i]);
         double after = layout_fraction(&now, all, &f->mesh);
         gi_coll c = {.coll = m[i].coll,
@@ -281,6 +297,9 @@ sc_status gi_convert(infer *f, const gi_why *w, const layout *from,
                      .in = v->value,
                      .n_in = v->n};
         uint32_t item;
+        bool turn = m[i].dim == GI_ROBIN || m[i].moved == GI_ROBIN;
+        if (turn && f->node[w->op].single)
+            one_ended(f, &before, &now, &m[i], bytes, &c);
         SC_TRY(gi_collective(f, w, &c, &item));
         v->n = 1;
         v->value[0] = f->prog->item[item].out;

@@ -266,6 +266,29 @@ static void two_dims(void **state)
     assert_null(exchange_of(&p.plan, "layers.0.act", "in:0"));
 }
 
+/* An operator on one half of the mesh. */
+static void somewhere(void **state)
+{
+    (void)state;
+    planned p;
+    const sc_opgraph *g = gpt();
+    double act = 2.0 * SEQ * HIDDEN * 2;
+    plan_text(&p,
+              "mesh: {dp: 2, x: 2}\nrules:\n"
+              "  - {match: layers.1.fc2, devices: {x: 1}}\n",
+              g, 2, 1);
+    const sc_gexchange *x = exchange_of(&p.plan, "layers.1.fc2", "out");
+    assert_true(x && x->coll == SC_BROADCAST && x->size == 2);
+    assert_true(near(x->bytes, act));
+    x = exchange_of(&p.plan, "layers.1.fc2", "in grad");
+    assert_true(x && x->coll == SC_BROADCAST && near(x->bytes, 4 * act));
+    assert_int_equal(count(&p.plan, SC_GP_FWD, -1), 1);
+    /* Its gradients are summed over samples only. */
+    for (uint32_t i = 0; i < p.plan.n_exchanges; i++)
+        if (p.plan.exchange[i].grad)
+            assert_int_equal(p.plan.exchange[i].axes, 1);
+}
+
 static void waits_elsewhere(void **state)
 {
     (void)state;
@@ -369,6 +392,7 @@ int main(void)
                                        TEST(tables_in_turn),
                                        TEST(two_dims),
                                        TEST(waits_elsewhere),
+                                       TEST(somewhere),
                                        TEST(errors),
                                        TEST(explained)};
     return cmocka_run_group_tests(tests, NULL, NULL);
