@@ -44,6 +44,7 @@ typedef struct toy {
     bool tp_overlap;
     bool bucketed;             /* updated weights of a stage as one gather */
     const uint32_t *in_flight; /* [pp]; NULL */
+    const struct sc_schedule_file *order; /* NULL */
     const sc_rules *rules;
 
     /* what is built of it */
@@ -394,6 +395,7 @@ static inline void toy_build(toy *t)
                        .micro = 1,
                        .ga = t->ga,
                        .forward_only = t->forward_only,
+                       .order = t->order,
                        .unfold = t->unfold};
     t->plan = (sc_gplan){.job = &t->job,
                          .n_stages = t->n_stages,

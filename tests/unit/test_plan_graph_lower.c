@@ -5,6 +5,7 @@
  * flight, devices of classes against devices of ranks.
  */
 #include <stepcast/base/util.h>
+#include <stepcast/plan_schedule.h>
 #include <stepcast/sim_exec.h>
 
 #include "program.h"
@@ -157,6 +158,24 @@ static void forward_only(void **state)
     toy t = pipeline(SC_SCH_1F1B, 4, 1, 10);
     t.forward_only = true;
     assert_int_equal(run(&t).makespan, ps(10 + 4 - 1));
+}
+
+/* Written by hand: ZB-H1 of three micro-batches on two devices. */
+static void written(void **state)
+{
+    (void)state;
+    static const char text[] = "devices:\n"
+                               "  - F0 F1 B0 F2 B1 W0 B2 W1 W2\n"
+                               "  - F0 B0 F1 B1 W0 F2 B2 W1 W2\n";
+    toy t = pipeline(SC_SCH_INTERLEAVED, 2, 1, 3), w;
+    w = pipeline(SC_SCH_1F1B, 2, 1, 3);
+    (void)sc_schedule_read(text, sizeof text - 1, "mine.yml", &arena, &t.order,
+                           &err);
+    no_error();
+    sc_time mine = run(&t).makespan;
+    assert_int_equal(mine, ps(9 + 2)); /* device 0 waits twice */
+    assert_int_equal(run(&w).makespan, ps(12));
+    assert_int_equal(t.plan.exec.n_ops, w.plan.exec.n_ops);
 }
 
 /* A limit as of 1F1B turns all-forward into it. */
@@ -508,13 +527,16 @@ int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
-        TEST(whole_passes),      TEST(zero_bubble),  TEST(both_ways),
-        TEST(both_ways_summed),  TEST(forward_only), TEST(limits),
-        TEST(too_few_in_flight), TEST(in_flight),    TEST(kept),
-        TEST(made_again),        TEST(gradients),    TEST(updated_weights),
-        TEST(sharded_weights),   TEST(transfers),    TEST(products),
-        TEST(unfolded),          TEST(checkpoints),  TEST(activations_away),
-        TEST(optimizer_away),
+        TEST(whole_passes),     TEST(zero_bubble),
+        TEST(both_ways),        TEST(both_ways_summed),
+        TEST(forward_only),     TEST(limits),
+        TEST(written),          TEST(too_few_in_flight),
+        TEST(in_flight),        TEST(kept),
+        TEST(made_again),       TEST(gradients),
+        TEST(updated_weights),  TEST(sharded_weights),
+        TEST(transfers),        TEST(products),
+        TEST(unfolded),         TEST(checkpoints),
+        TEST(activations_away), TEST(optimizer_away),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
