@@ -56,6 +56,11 @@ uint32_t sc_run_order(const sc_run *r, uint32_t dev, sc_slot *out);
 uint32_t sc_run_stage(const sc_run *r, uint32_t dev, uint32_t chunk);
 uint32_t sc_run_device(const sc_run *r, uint32_t v, uint32_t mb);
 
+/* The micro-batches of chunk `chunk` whose forward pass is a device's first,
+ * and whose backward pass (of weights, where split) is its last. */
+void sc_schedule_ends(const sc_slot *order, uint32_t n, uint32_t chunk,
+                      uint32_t *first, uint32_t *last);
+
 /* Most that a device holds at once, if a forward pass of chunk c leaves
  * kept[c], and of it late[c] waits for the weight pass where there is one. */
 double sc_schedule_held(const sc_slot *order, uint32_t n, const double *kept,

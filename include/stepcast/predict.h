@@ -28,16 +28,17 @@ typedef struct sc_job {
     int recompute, schedule, precision;     /* SC_INFER or the enum */
     int grad_overlap;                       /* SC_INFER: the software's */
     int tp_overlap;                         /* SC_INFER: the software's */
-    double offload;       /* share of activations kept by the host; SC_INFER */
-    double grad_bytes;    /* 0: the software's */
-    int64_t hsdp;         /* data-parallel ranks that shard together; 0: all */
-    int64_t prefetch;     /* SC_INFER: the software's */
-    int cp_comm;          /* SC_INFER: the software's */
-    double capacity;      /* rows of an expert over balanced; 0: dropless */
-    double imbalance;     /* of the busiest rank's experts over the mean; 0 */
-    const char *compress; /* format of gradients; NULL: not compressed */
-    const char *freeze;   /* patterns of operators that do not learn; NULL */
-    const char *wide;     /* of products that stay in 16 bits; NULL */
+    double offload;    /* share of activations kept by the host; SC_INFER */
+    double grad_bytes; /* 0: the software's */
+    int64_t hsdp;      /* data-parallel ranks that shard together; 0: all */
+    int64_t prefetch;  /* SC_INFER: the software's */
+    int cp_comm;       /* SC_INFER: the software's */
+    double capacity;   /* rows of an expert over balanced; 0: dropless */
+    double imbalance;  /* of the busiest rank's experts over the mean; 0 */
+    const char *schedule_file; /* orders of passes; NULL */
+    const char *compress;      /* format of gradients; NULL: not compressed */
+    const char *freeze; /* patterns of operators that do not learn; NULL */
+    const char *wide;   /* of products that stay in 16 bits; NULL */
     bool sp_flag, overlap_flag; /* as given by --sp, --no-sp ...;
                                                see sc_job_given() */
     bool fsdp, forward_only;
@@ -87,6 +88,7 @@ typedef struct sc_stage_memory {
     double weights, gradients, optimizer, activations, communication, other;
     double allocated; /* sum of the above */
     double peak;      /* allocator-reserved plus context */
+    double capacity;  /* of the stage's device */
     /* of these, at the moment at which most is held: */
     double gathered;   /* weights in the layout of the products */
     double unreduced;  /* gradients that wait for their reduction */

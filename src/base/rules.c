@@ -44,6 +44,7 @@ static const sc_rules rows[] = {
         .first_bucket = 1000000,
         .buckets_counted_together = true,
         .bias_partial = true,
+        .loss_per_sample = true,
         .exchanges_beside = true,
         .gather_ahead = 2,
         .copy_ahead = 3,

@@ -463,6 +463,21 @@ static sc_status backward(emit *e)
     return SC_OK;
 }
 
+/* The part of the backward pass that may run later; the host issues it at the
+ * same rate as the rest. */
+static void weight_pass(const emit *e, sc_block *b)
+{
+    double host = b->bwd_cat[SC_CAT_HOST], kernels = 0;
+    if (e->layer->kind != SC_LAYER_BLOCK) return;
+    for (uint32_t i = 0; i < e->n; i++) {
+        if (e->piece[i].kind == SC_OP_COMPUTE) kernels += e->piece[i].seconds;
+        if (e->piece[i].wgrad) b->w_cat[SC_CAT_COMPUTE] += e->piece[i].seconds;
+    }
+    if (kernels > 0)
+        b->w_cat[SC_CAT_HOST] = host * b->w_cat[SC_CAT_COMPUTE] / kernels;
+    b->w_s = b->w_cat[SC_CAT_COMPUTE] + b->w_cat[SC_CAT_HOST];
+}
+
 sc_status sc_block_price(const sc_plan *p, uint32_t layer, sc_arena *a,
                          sc_block *out, sc_err *err)
 {
@@ -483,6 +498,7 @@ sc_status sc_block_price(const sc_plan *p, uint32_t layer, sc_arena *a,
         SC_TRY(backward(&e));
         offload(&e, b.offloaded, true);
         SC_TRY(freeze(&e, a, &b.bwd, &b.n_bwd, b.bwd_cat, &b.bwd_s, &b.flops));
+        weight_pass(&e, &b);
     }
     SC_TRY(block_weights(&e, &b));
     *out = b;

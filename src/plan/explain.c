@@ -73,7 +73,7 @@ static void stages_text(const sc_plan *p, sc_text *out)
     sc_text_add(out, "stages\n");
     for (uint32_t v = 0; v < p->n_stages; v++)
         sc_text_add(out, "  %u on device %u: %s%u blocks%s\n", v,
-                    v % p->run.size[SC_AX_PP],
+                    sc_run_device(&p->run, v, 0),
                     p->stage[v].embed ? "embedding, " : "", p->stage[v].blocks,
                     p->stage[v].head ? ", head" : "");
 }

@@ -24,40 +24,58 @@ uint32_t sc_plan_stage_entry(const sc_plan *p, uint32_t v, uint32_t i)
 double sc_plan_device_sum(const sc_plan *p, const sc_block *blocks,
                           uint32_t dev, sc_block_property of)
 {
+    const sc_block *own = sc_plan_blocks(p, blocks, dev);
     double sum = 0;
-    for (uint32_t v = dev; v < p->n_stages; v += p->run.size[SC_AX_PP])
+    for (uint32_t c = 0; c < sc_run_chunks(&p->run); c++) {
+        const struct sc_stage *st = &p->stage[sc_run_stage(&p->run, dev, c)];
         for (uint32_t l = 0; l < p->run.model->n_layers; l++)
-            if (p->stage[v].n[l]) sum += p->stage[v].n[l] * of(&blocks[l]);
+            if (st->n[l]) sum += st->n[l] * of(&own[l]);
+    }
     return sum;
 }
 
 sc_status sc_blocks_price(const sc_plan *p, sc_arena *a, sc_block **out,
                           sc_err *err)
 {
-    uint32_t n = p->run.model->n_layers;
-    sc_block *b = SC_NEW_N(a, sc_block, n);
+    uint32_t n = p->run.model->n_layers, kinds = p->n_kinds ? p->n_kinds : 1;
+    sc_block *b = SC_NEW_N(a, sc_block, (size_t)n * kinds);
     if (!b) return sc_error_nomem(err);
-    for (uint32_t l = 0; l < n; l++)
-        SC_TRY(sc_block_price(p, l, a, &b[l], err));
+    for (uint32_t k = 0; k < kinds; k++) {
+        sc_plan own = *p;
+        if (kinds > 1) own.run.hw = p->kind_hw[k];
+        for (uint32_t l = 0; l < n; l++)
+            SC_TRY(sc_block_price(&own, l, a, &b[k * n + l], err));
+    }
     *out = b;
     return SC_OK;
 }
 
+double plan_pass_cat(const sc_block *b, sc_pass pass, uint32_t cat)
+{
+    switch (pass) {
+    case SC_FWD: return b->fwd_cat[cat];
+    case SC_BWD: return b->bwd_cat[cat];
+    case SC_BWD_X: return b->bwd_cat[cat] - b->w_cat[cat];
+    case SC_BWD_W: break;
+    }
+    return b->w_cat[cat];
+}
+
 void plan_stage_cats(const sc_plan *p, const sc_block *blocks, uint32_t v,
-                     bool bwd, double cat[SC_N_CATS])
+                     sc_pass pass, double cat[SC_N_CATS])
 {
     for (uint32_t c = 0; c < SC_N_CATS; c++) {
         cat[c] = 0;
         for (uint32_t l = 0; l < p->run.model->n_layers; l++)
-            cat[c] += p->stage[v].n[l] *
-                      (bwd ? blocks[l].bwd_cat[c] : blocks[l].fwd_cat[c]);
+            cat[c] += p->stage[v].n[l] * plan_pass_cat(&blocks[l], pass, c);
     }
 }
 
 double sc_plan_overlap(const sc_plan *p, const sc_block *blocks)
 {
     double share = 0;
-    for (uint32_t l = 0; l < p->run.model->n_layers; l++) {
+    uint32_t kinds = p->n_kinds ? p->n_kinds : 1;
+    for (uint32_t l = 0; l < kinds * p->run.model->n_layers; l++) {
         const sc_exchange *x[] = {&blocks[l].gather, &blocks[l].grad,
                                   &blocks[l].update};
         for (size_t i = 0; i < SC_COUNT(x); i++)
@@ -101,12 +119,12 @@ void plan_exchange_sum(const sc_plan *p, const sc_block *blocks, uint32_t dev,
                        bool update, sc_exchange *out)
 {
     const sc_run *r = &p->run;
+    const sc_block *own = sc_plan_blocks(p, blocks, dev);
     sc_exchange all = {{0}, {0}, 0};
-    for (uint32_t v = dev; v < p->n_stages; v += r->size[SC_AX_PP])
+    for (uint32_t c = 0; c < sc_run_chunks(r); c++)
         for (uint32_t l = 0; l < r->model->n_layers; l++)
-            plan_exchange_add(&all,
-                              update ? &blocks[l].update : &blocks[l].grad,
-                              p->stage[v].n[l]);
+            plan_exchange_add(&all, update ? &own[l].update : &own[l].grad,
+                              p->stage[sc_run_stage(r, dev, c)].n[l]);
     *out = all;
 }
 
@@ -132,6 +150,20 @@ sc_status plan_exchange(const sc_plan *p, const sc_block *blocks, uint32_t dev,
     return SC_OK;
 }
 
+/* Gradient of a rank's part of the embedding. */
+static double table_bytes(const sc_plan *p)
+{
+    const sc_run *r = &p->run;
+    const sc_placed *table = &p->placed[0][0];
+    sc_layout l = plan_tensor(table, table->op->w, false);
+    double v = (double)r->model->t.vocab * (double)r->model->t.hidden *
+               r->sw->reduce_bytes;
+    for (uint32_t d = 0; d < SC_N_DIMNAMES; d++)
+        for (sc_axlist list = l.shard[d]; list; list >>= 4)
+            v /= r->size[(list & 15) - 1];
+    return v;
+}
+
 /* The first and the last stage sum the gradients of a shared embedding. */
 static sc_status tied(const sc_plan *p, double *seconds, double *bytes,
                       sc_err *err)
@@ -140,11 +172,11 @@ static sc_status tied(const sc_plan *p, double *seconds, double *bytes,
     uint32_t pp = r->size[SC_AX_PP];
     *seconds = *bytes = 0;
     bool frozen = r->model->layer[0].op[0].frozen;
-    if (pp == 1 || !r->model->t.tied || r->forward_only || frozen) return SC_OK;
+    if (!plan_ends_apart(r) || !r->model->t.tied || r->forward_only || frozen)
+        return SC_OK;
     uint32_t two = 2, stride = p->stride[SC_AX_PP] * (pp - 1);
     sc_place at = sc_hw_place(r->hw, 1, &two, &stride);
-    double v = (double)r->model->t.vocab * (double)r->model->t.hidden *
-               r->sw->reduce_bytes / r->size[SC_AX_TP];
+    double v = table_bytes(p);
     sc_coll_price cp;
     SC_TRY(sc_cost_coll(r->cost, r->hw, SC_ALL_REDUCE, v, &at, -1, &cp, err));
     *seconds = cp.seconds;
@@ -170,7 +202,9 @@ static sc_status transfer(const sc_plan *p, sc_step_costs *c, sc_err *err)
     SC_TRY(sc_cost_coll(r->cost, r->hw, SC_SENDRECV, c->send_bytes, &at, -1,
                         &cp, err));
     c->send_s = cp.seconds;
-    c->send_blocks = !(r->sw->p2p_overlap && r->vpp > 1);
+    /* split passes leave no time to wait */
+    bool chunks = sc_run_chunks(r) > 1 || sc_run_splits(r);
+    c->send_blocks = !(r->sw->p2p_overlap && chunks);
     if (!c->send_blocks)
         c->send_slow_s =
             2 * c->send_s * sc_plan_units(r->hw->device, cp.channels);
@@ -182,13 +216,38 @@ static sc_status transfer(const sc_plan *p, sc_step_costs *c, sc_err *err)
     return SC_OK;
 }
 
+/* The other copy of a device's stages. */
+static sc_status mirror(const sc_plan *p, const sc_block *blocks, uint32_t dev,
+                        sc_step_costs *c, sc_err *err)
+{
+    const sc_run *r = &p->run;
+    uint32_t pp = r->size[SC_AX_PP], other = pp - 1 - dev, two = 2;
+    if (sc_run_placement(r) != SC_SCH_DUALPIPE || r->forward_only) return SC_OK;
+    uint32_t apart = other > dev ? other - dev : dev - other;
+    uint32_t stride = p->stride[SC_AX_PP] * apart;
+    if (apart == 0) return SC_OK;
+    sc_place at = sc_hw_place(r->hw, 1, &two, &stride);
+    sc_coll_price cp;
+    c->mirror_bytes =
+        r->sw->reduce_bytes * sc_plan_device_sum(p, blocks, dev, optim_params);
+    SC_TRY(sc_cost_coll(r->cost, r->hw, SC_ALL_REDUCE, c->mirror_bytes, &at, -1,
+                        &cp, err));
+    c->mirror_s = cp.seconds;
+    return SC_OK;
+}
+
 sc_status sc_plan_step_costs(const sc_plan *p, const sc_block *blocks,
                              uint32_t device, sc_step_costs *out, sc_err *err)
 {
     const sc_run *r = &p->run;
+    sc_plan own = *p;
+    own.run.hw = sc_plan_hw(p, device);
+    p = &own;
+    r = &own.run;
     sc_step_costs c = {0};
     SC_TRY(transfer(p, &c, err));
     SC_TRY(tied(p, &c.tied_s, &c.tied_bytes, err));
+    SC_TRY(mirror(p, blocks, device, &c, err));
     SC_TRY(
         plan_exchange(p, blocks, device, false, &c.grad_s, &c.grad_bytes, err));
     SC_TRY(plan_exchange(p, blocks, device, true, &c.update_s, &c.update_bytes,
@@ -320,6 +379,30 @@ static void tie(lower *lw, sc_op *done)
     done[last] = once(lw, last, &d, met);
 }
 
+/* Two devices hold each stage of DualPipe: both wait for all gradients of
+ * their own, then sum them. */
+static void mirrored(lower *lw, sc_op *done)
+{
+    uint32_t pp = lw->p->run.size[SC_AX_PP];
+    for (uint32_t dev = 0; dev < pp / 2; dev++) {
+        const sc_step_costs *c = &lw->costs[dev];
+        uint32_t other = pp - 1 - dev;
+        if (c->mirror_s <= 0) continue;
+        sc_op of[4] = {done[dev], done[other], lw->grad_tail[dev],
+                       lw->grad_tail[other]};
+        sc_op met = join(lw, of, 4, false);
+        const lower_op_desc d = {.name = "sum of both copies",
+                                 .seconds = c->mirror_s,
+                                 .kind = SC_OP_COLL,
+                                 .cat = SC_CAT_PP,
+                                 .coll = SC_ALL_REDUCE,
+                                 .axes = 1u << SC_AX_PP | LOWER_MIRROR,
+                                 .whole = c->mirror_bytes};
+        done[dev] = once(lw, dev, &d, met);
+        done[other] = once(lw, other, &d, met);
+    }
+}
+
 void lower_finish(lower *lw)
 {
     uint32_t pp = lw->p->run.size[SC_AX_PP];
@@ -327,6 +410,7 @@ void lower_finish(lower *lw)
     sc_op *done = lw->tail;
     for (uint32_t dev = 0; dev < pp; dev++) reduce(lw, dev, done);
     tie(lw, done);
+    mirrored(lw, done);
     sc_op norm = join(lw, done, pp, true);
     for (uint32_t dev = 0; dev < pp; dev++)
         lower_after(lw, lw->grad_tail[dev], norm);

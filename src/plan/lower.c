@@ -10,6 +10,8 @@
  */
 #include "plan/lower.h"
 
+#include "plan/plan_internal.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -85,15 +87,40 @@ static sc_op closed(lower *lw, uint32_t dev, const char *name,
     return last;
 }
 
-static sc_op pieces(lower *lw, uint32_t dev, const sc_piece *p, uint32_t n,
+/* Share of a piece of the backward pass that belongs to `pass`. */
+static double share_of(const sc_block *b, const sc_piece *p, sc_pass pass)
+{
+    if (pass == SC_FWD || pass == SC_BWD) return 1;
+    double weights = p->wgrad ? 1 : 0, host = b->bwd_cat[SC_CAT_HOST];
+    if (p->kind == SC_OP_COMPUTE && b->w_s <= 0) weights = 0;
+    if (p->kind == SC_OP_HOST && host > 0)
+        weights = b->w_cat[SC_CAT_HOST] / host;
+    return pass == SC_BWD_W ? weights : 1 - weights;
+}
+
+/* Pieces of the pass among the `beside` before the i-th. */
+static uint32_t beside(const sc_block *b, const sc_piece *p, uint32_t i,
+                       sc_pass pass)
+{
+    uint32_t n = 0;
+    for (uint32_t k = 1; k <= p[i].beside && k <= i; k++)
+        n += share_of(b, &p[i - k], pass) > 0;
+    return n;
+}
+
+static sc_op pieces(lower *lw, uint32_t dev, const sc_block *b, sc_pass pass,
                     const sc_op after[2])
 {
+    const sc_piece *p = pass == SC_FWD ? b->fwd : b->bwd;
+    uint32_t n = pass == SC_FWD ? b->n_fwd : b->n_bwd;
     sc_op last = SC_NONE;
     for (uint32_t i = 0; i < n; i++) {
+        double share = share_of(b, &p[i], pass);
+        if (share <= 0) continue;
         sc_op op =
             lower_op(lw, dev,
                      &(lower_op_desc){.name = p[i].name,
-                                      .seconds = p[i].seconds,
+                                      .seconds = p[i].seconds * share,
                                       .bytes = p[i].bytes,
                                       .flops = p[i].flops,
                                       .group = p[i].kind == SC_OP_COLL
@@ -106,7 +133,7 @@ static sc_op pieces(lower *lw, uint32_t dev, const sc_piece *p, uint32_t n,
                                       .coll = p[i].like,
                                       .load = p[i].load,
                                       .axes = p[i].axes,
-                                      .beside = p[i].beside,
+                                      .beside = beside(b, p, i, pass),
                                       .whole = p[i].whole});
         if (last == SC_NONE) {
             lower_after(lw, after[0], op);
@@ -117,15 +144,17 @@ static sc_op pieces(lower *lw, uint32_t dev, const sc_piece *p, uint32_t n,
     return last;
 }
 
-static sc_op one_layer(lower *lw, uint32_t dev, const sc_block *b, bool bwd,
+static const char *const pass_names[] = {
+    "forward", "backward", "backward, inputs", "backward, weights"};
+
+static sc_op one_layer(lower *lw, uint32_t dev, const sc_block *b, sc_pass pass,
                        sc_op input, sc_op weights)
 {
     const sc_op after[2] = {input, weights};
-    if (lw->expand)
-        return pieces(lw, dev, bwd ? b->bwd : b->fwd, bwd ? b->n_bwd : b->n_fwd,
-                      after);
-    return closed(lw, dev, bwd ? "backward" : "forward",
-                  bwd ? b->bwd_cat : b->fwd_cat, after);
+    double cat[SC_N_CATS];
+    if (lw->expand) return pieces(lw, dev, b, pass, after);
+    for (uint32_t c = 0; c < SC_N_CATS; c++) cat[c] = plan_pass_cat(b, pass, c);
+    return closed(lw, dev, pass_names[pass], cat, after);
 }
 
 static sc_op comm(lower *lw, uint32_t dev, const char *name, double seconds,
@@ -146,10 +175,12 @@ static sc_op comm(lower *lw, uint32_t dev, const char *name, double seconds,
     return op;
 }
 
-/* Layer i of a virtual stage in forward order. */
-static const sc_block *layer_of(const lower *lw, uint32_t v, uint32_t i)
+/* Layer i of a virtual stage in forward order, on a device that has it. */
+static const sc_block *layer_of(const lower *lw, uint32_t dev, uint32_t v,
+                                uint32_t i)
 {
-    return &lw->blocks[sc_plan_stage_entry(lw->p, v, i)];
+    const sc_block *own = sc_plan_blocks(lw->p, lw->blocks, dev);
+    return &own[sc_plan_stage_entry(lw->p, v, i)];
 }
 
 static uint32_t n_layers(const lower *lw, uint32_t v)
@@ -185,13 +216,14 @@ static sc_op packed(lower *lw, uint32_t dev, const sc_block *b, sc_op after)
 static uint32_t n_run(const lower *lw, uint32_t v, bool bwd)
 {
     uint32_t n = n_layers(lw, v), skip = 0;
-    while (bwd && skip < n && layer_of(lw, v, skip)->still) skip++;
+    while (bwd && skip < n && layer_of(lw, 0, v, skip)->still) skip++;
     return n - skip;
 }
 
-static const sc_block *run_of(const lower *lw, uint32_t v, bool bwd, uint32_t k)
+static const sc_block *run_of(const lower *lw, uint32_t dev, uint32_t v,
+                              bool bwd, uint32_t k)
 {
-    return layer_of(lw, v, bwd ? n_layers(lw, v) - 1 - k : k);
+    return layer_of(lw, dev, v, bwd ? n_layers(lw, v) - 1 - k : k);
 }
 
 /* End of the layer that has to be done, and its weights dropped, before those
@@ -205,49 +237,71 @@ static sc_op gate(const lower *lw, uint32_t dev, uint32_t ahead)
                           : past->end[(past->n - back) % SC_COUNT(past->end)];
 }
 
+static sc_op scatter(lower *lw, uint32_t dev, const sc_block *b, sc_op last)
+{
+    if (b->grad_s <= 0) return last;
+    last = packed(lw, dev, b, last);
+    lw->grad_tail[dev] = comm(lw, dev, "scatter gradients", b->grad_s,
+                              b->grad_bytes, &b->grad, SC_S_COMM, last);
+    return last;
+}
+
 /* Weights gathered before use, gradients scattered after: ZeRO-3.  A gather
  * is issued before the layer at work runs, so that this layer's scatter does
  * not hold it up; the layer at work and `prefetch` more are gathered. */
-static sc_op open_zero3(lower *lw, uint32_t dev, uint32_t v, bool bwd,
+static sc_op open_zero3(lower *lw, uint32_t dev, uint32_t v, sc_pass pass,
                         sc_op input)
 {
+    bool bwd = pass != SC_FWD;
     uint32_t n = n_run(lw, v, bwd), next = 0;
     uint32_t depth = (uint32_t)lw->p->run.sw->prefetch;
     lower_past *past = &lw->past[dev];
     sc_op last = input, ready[SC_PREFETCH_MAX + 1] = {0};
     for (uint32_t k = 0; k < n; k++) {
-        const sc_block *b = run_of(lw, v, bwd, k);
+        const sc_block *b = run_of(lw, dev, v, bwd, k);
         for (; next < n && next <= k + depth; next++)
-            ready[next % (depth + 1)] = gather(
-                lw, dev, run_of(lw, v, bwd, next), gate(lw, dev, next - k));
-        last = one_layer(lw, dev, b, bwd, k == 0 ? input : SC_NONE,
+            ready[next % (depth + 1)] =
+                gather(lw, dev, run_of(lw, dev, v, bwd, next),
+                       gate(lw, dev, next - k));
+        last = one_layer(lw, dev, b, pass, k == 0 ? input : SC_NONE,
                          ready[k % (depth + 1)]);
         past->end[past->n++ % SC_COUNT(past->end)] = last;
-        if (bwd && b->grad_s > 0) {
-            last = packed(lw, dev, b, last);
-            lw->grad_tail[dev] = comm(lw, dev, "scatter gradients", b->grad_s,
-                                      b->grad_bytes, &b->grad, SC_S_COMM, last);
-        }
+        if (pass == SC_BWD) last = scatter(lw, dev, b, last);
+    }
+    return last;
+}
+
+/* The weight pass needs no weights. */
+static sc_op late_zero3(lower *lw, uint32_t dev, uint32_t v)
+{
+    sc_op last = SC_NONE;
+    for (uint32_t k = 0; k < n_run(lw, v, true); k++) {
+        const sc_block *b = run_of(lw, dev, v, true, k);
+        sc_op op = one_layer(lw, dev, b, SC_BWD_W, SC_NONE, SC_NONE);
+        if (op == SC_NONE) op = lw->tail[dev];
+        last = scatter(lw, dev, b, op);
     }
     return last;
 }
 
 /* The first forward behind the gathers of updated weights, or a backward with
  * gradient buckets beside it. */
-static sc_op open_edges(lower *lw, uint32_t dev, uint32_t v, bool bwd,
+static sc_op open_edges(lower *lw, uint32_t dev, uint32_t v, sc_pass pass,
                         sc_op input)
 {
+    bool bwd = pass != SC_FWD;
     uint32_t n = n_run(lw, v, bwd);
     double bucket = 0, bucket_s = 0;
     sc_exchange x = {{0}, {0}, 0};
     sc_op last = input;
     for (uint32_t k = 0; k < n; k++) {
-        const sc_block *b = run_of(lw, v, bwd, k);
+        const sc_block *b = run_of(lw, dev, v, bwd, k);
         sc_op g = SC_NONE;
         if (!bwd && b->update_s > 0)
             g = comm(lw, dev, "gather updated weights", b->update_s,
                      b->update_bytes, &b->update, SC_S_COMM, SC_NONE);
-        last = one_layer(lw, dev, b, bwd, k == 0 ? input : SC_NONE, g);
+        sc_op op = one_layer(lw, dev, b, pass, k == 0 ? input : SC_NONE, g);
+        last = op == SC_NONE && pass == SC_BWD_W ? last : op;
         if (!bwd) continue;
         last = packed(lw, dev, b, last);
         bucket += b->grad_bytes;
@@ -264,36 +318,44 @@ static sc_op open_edges(lower *lw, uint32_t dev, uint32_t v, bool bwd,
     return last;
 }
 
-static sc_op closed_stage(lower *lw, uint32_t dev, uint32_t v, bool bwd,
+static sc_op closed_stage(lower *lw, uint32_t dev, uint32_t v, sc_pass pass,
                           sc_op input)
 {
+    bool bwd = pass != SC_FWD;
     if (lw->expand) {
         sc_op last = input;
         uint32_t n = n_run(lw, v, bwd);
-        for (uint32_t k = 0; k < n; k++)
-            last = one_layer(lw, dev, run_of(lw, v, bwd, k), bwd,
-                             k == 0 ? input : SC_NONE, SC_NONE);
+        for (uint32_t k = 0; k < n; k++) {
+            sc_op op = one_layer(lw, dev, run_of(lw, dev, v, bwd, k), pass,
+                                 k == 0 ? input : SC_NONE, SC_NONE);
+            last = op == SC_NONE && pass == SC_BWD_W ? last : op;
+        }
         return last;
     }
     double cat[SC_N_CATS];
-    plan_stage_cats(lw->p, lw->blocks, v, bwd, cat);
+    plan_stage_cats(lw->p, sc_plan_blocks(lw->p, lw->blocks, dev), v, pass,
+                    cat);
     const sc_op after[2] = {input, SC_NONE};
-    sc_op last = closed(lw, dev, bwd ? "backward" : "forward", cat, after);
+    sc_op last = closed(lw, dev, pass_names[pass], cat, after);
     return last == SC_NONE ? input : last;
 }
 
 static sc_op stage_pass(lower *lw, uint32_t dev, const sc_slot *s, sc_op input)
 {
     const sc_run *r = &lw->p->run;
-    uint32_t v = s->chunk * r->size[SC_AX_PP] + dev;
-    bool bwd = s->pass != SC_FWD;
-    if (r->zero >= 3) return open_zero3(lw, dev, v, bwd, input);
-    bool exchange = s->mb == r->ga - 1 || sc_run_reductions(r) > 1;
-    bool edge = bwd ? exchange && r->sw->grad_overlap
-                    : s->mb == 0 && r->sw->param_overlap && r->zero > 0;
+    uint32_t v = sc_run_stage(r, dev, s->chunk);
+    uint32_t c = dev * lw->chunks + s->chunk;
+    sc_pass pass = (sc_pass)s->pass;
+    bool grads = pass == SC_BWD || pass == SC_BWD_W;
+    if (r->zero >= 3 && pass == SC_BWD_W) return late_zero3(lw, dev, v);
+    if (r->zero >= 3) return open_zero3(lw, dev, v, pass, input);
+    bool exchange = s->mb == lw->last[c] || sc_run_reductions(r) > 1;
+    bool edge = grads ? exchange && r->sw->grad_overlap
+                      : pass == SC_FWD && s->mb == lw->first[c] &&
+                            r->sw->param_overlap && r->zero > 0;
     if (edge && sc_run_dp(r) * r->size[SC_AX_CP] > 1)
-        return open_edges(lw, dev, v, bwd, input);
-    return closed_stage(lw, dev, v, bwd, input);
+        return open_edges(lw, dev, v, pass, input);
+    return closed_stage(lw, dev, v, pass, input);
 }
 
 static sc_op send(lower *lw, uint32_t dev, uint32_t peer, bool bwd, sc_op done)
@@ -339,13 +401,24 @@ static bool still(const lower *lw, uint32_t v)
     return n_run(lw, v, true) == 0;
 }
 
+/* Behind the pass for inputs on the same device; nobody waits for it. */
+static bool weight_slot(lower *lw, uint32_t dev, const sc_slot *s)
+{
+    uint32_t v = sc_run_stage(&lw->p->run, dev, s->chunk);
+    sc_op done = stage_pass(lw, dev, s, SC_NONE);
+    if (n_run(lw, v, true) > 0 && done != SC_NONE) lw->tail[dev] = done;
+    lw->at[dev]++;
+    return true;
+}
+
 /* Runs one slot of `dev` if its input exists. */
 static bool step_slot(lower *lw, uint32_t dev)
 {
     const sc_run *r = &lw->p->run;
-    uint32_t pp = r->size[SC_AX_PP], n = lw->p->n_stages;
+    uint32_t n = lw->p->n_stages;
     const sc_slot *s = &lw->order[dev][lw->at[dev]];
-    uint32_t v = s->chunk * pp + dev;
+    if (s->pass == SC_BWD_W) return weight_slot(lw, dev, s);
+    uint32_t v = sc_run_stage(r, dev, s->chunk);
     size_t i = (size_t)v * r->ga + s->mb;
     bool bwd = s->pass != SC_FWD;
     sc_op input = SC_NONE;
@@ -361,8 +434,9 @@ static bool step_slot(lower *lw, uint32_t dev)
     if (n_run(lw, v, bwd) > 0) lw->tail[dev] = done;
     uint32_t to = bwd ? v - 1 : v + 1;
     bool last = bwd ? v == 0 || still(lw, v - 1) : v + 1 == n;
-    if (!last && pp > 1) {
-        sc_op sent = send(lw, dev, to % pp, bwd, done);
+    uint32_t peer = last ? dev : sc_run_device(r, to, s->mb);
+    if (peer != dev) {
+        sc_op sent = send(lw, dev, peer, bwd, done);
         if (lw->costs[dev].send_blocks) lw->tail[dev] = sent;
         done = sent;
     }
@@ -410,15 +484,21 @@ static sc_status prepare(lower *lw, sc_arena *a, sc_err *err)
     if (!lw->fwd || !lw->bwd || !lw->order || !lw->n_order || !lw->at ||
         !lw->tail || !lw->grad_tail || !lw->costs)
         return sc_error_nomem(err);
+    lw->chunks = sc_run_chunks(r);
+    lw->first = SC_NEW_N(a, uint32_t, (size_t)pp * lw->chunks);
+    lw->last = SC_NEW_N(a, uint32_t, (size_t)pp * lw->chunks);
+    if (!lw->first || !lw->last) return sc_error_nomem(err);
     for (size_t i = 0; i < n; i++) lw->fwd[i] = lw->bwd[i] = SC_NONE;
     for (uint32_t dev = 0; dev < pp; dev++) {
         lw->tail[dev] = lw->grad_tail[dev] = SC_NONE;
-        lw->order[dev] =
-            SC_NEW_N(a, sc_slot, sc_schedule_slots(r->schedule, r->vpp, r->ga));
+        lw->order[dev] = SC_NEW_N(a, sc_slot, sc_run_slots(r));
         if (!lw->order[dev]) return sc_error_nomem(err);
-        lw->n_order[dev] =
-            sc_schedule_order(r->schedule, pp, r->vpp, r->ga, dev,
-                              r->forward_only, lw->order[dev]);
+        uint32_t m = sc_run_order(r, dev, lw->order[dev]);
+        for (uint32_t c = 0; c < lw->chunks; c++)
+            sc_schedule_ends(lw->order[dev], m, c,
+                             &lw->first[dev * lw->chunks + c],
+                             &lw->last[dev * lw->chunks + c]);
+        lw->n_order[dev] = m;
         SC_TRY(
             sc_plan_step_costs(lw->p, lw->blocks, dev, &lw->costs[dev], err));
     }

@@ -48,6 +48,8 @@ typedef struct lower {
     sc_step_costs *costs;   /* [pp] */
     lower_past *past;       /* [pp] */
     lower_notes *notes;     /* NULL: nobody asks */
+    uint32_t chunks;        /* of a device */
+    uint32_t *first, *last; /* [pp * chunks] sc_schedule_ends() */
 } lower;
 
 typedef struct lower_op_desc {
@@ -67,6 +69,8 @@ typedef struct lower_op_desc {
 
 /* The two ends of the pipeline only, beside bit SC_AX_PP. */
 #define LOWER_ENDS (1u << SC_N_AX)
+/* Devices d and pp - 1 - d only. */
+#define LOWER_MIRROR (1u << (SC_N_AX + 1))
 
 sc_op lower_op(lower *lw, uint32_t dev, const lower_op_desc *d);
 void lower_after(lower *lw, sc_op before, sc_op after);
@@ -86,9 +90,10 @@ void plan_exchange_add(sc_exchange *sum, const sc_exchange *x, double of);
 void plan_exchange_sum(const sc_plan *p, const sc_block *blocks, uint32_t dev,
                        bool update, sc_exchange *out);
 
-/* Seconds per category of virtual stage `v`. */
+/* Seconds per category of a pass of one layer, and of virtual stage `v`. */
+double plan_pass_cat(const sc_block *b, sc_pass pass, uint32_t cat);
 void plan_stage_cats(const sc_plan *p, const sc_block *blocks, uint32_t v,
-                     bool bwd, double cat[SC_N_CATS]);
+                     sc_pass pass, double cat[SC_N_CATS]);
 /* Of sc_plan_slow_factor(), what slows a rank by itself. */
 double plan_host_factor(const sc_run *r);
 /* One exchange of all of a device's gradients (or updated weights) at once,

@@ -3,13 +3,29 @@
 #ifndef PLAN_INTERNAL_H
 #define PLAN_INTERNAL_H
 
-#include <stepcast/plan.h>
+#include <stepcast/plan_schedule.h>
 
 /* Presets to rules; *n rules are appended to `rules` (room for PLAN_RULES;
  * SC_EBUG where that is too little). */
 #define PLAN_RULES 80
 sc_status plan_presets(const sc_run *run, sc_rule *rules, uint32_t *n,
                        sc_err *err);
+
+/* Rows of the tables of presets, for graphs of operators too; NULL or false
+ * behind the last. */
+typedef struct plan_split_rule {
+    const char *match;
+    sc_dimname dim;
+} plan_split_rule;
+
+typedef struct plan_recompute_row {
+    const char *match, *origin;
+} plan_recompute_row;
+
+const plan_split_rule *plan_megatron_row(uint32_t i);
+const char *plan_sequence_row(uint32_t i);
+bool plan_recompute_find(sc_recompute what, bool fused, uint32_t i,
+                         plan_recompute_row *out);
 
 /* Mesh axes from neighbours outwards. */
 extern const sc_axis plan_inner_first[SC_N_AX];
@@ -61,6 +77,18 @@ bool plan_low(const sc_run *r, const sc_operator *op);
 
 /* Which products a recipe of low precision runs low; nothing of others. */
 void plan_recipe_text(const sc_run *r, sc_text *out);
+
+/* Layers of each stage, and its kind of device.  Both are set again where the
+ * pipeline changes; the seconds of layers, which balanced cuts need, are kept. */
+sc_status plan_kinds(sc_plan *p, sc_arena *a, sc_err *err);
+sc_status plan_layer_seconds(sc_plan *p, sc_arena *a, sc_err *err);
+sc_status plan_cut_stages(sc_plan *p, sc_arena *a, sc_err *err);
+
+/* Whether the pipeline can run its schedule. */
+sc_status plan_check_schedule(const sc_run *r, sc_err *err);
+
+/* Embedding and head are on different devices. */
+bool plan_ends_apart(const sc_run *r);
 
 /* Elements of the tensor with these dims, whole. */
 double plan_elements(const sc_run *r, const sc_operator *op, uint8_t dims);

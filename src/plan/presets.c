@@ -4,14 +4,9 @@
 
 #include "plan/plan_internal.h"
 
-typedef struct split_rule {
-    const char *match;
-    sc_dimname dim;
-} split_rule;
-
 /* Shoeybi et al. 2019: column-parallel then row-parallel products, vocabulary
  * split of embedding and loss. */
-static const split_rule megatron_tp[] = {
+static const plan_split_rule megatron_tp[] = {
     {"embedding.embed", SC_D_VOCAB}, {"layers.*.qkv", SC_D_HEAD},
     {"layers.*.rope", SC_D_HEAD},    {"layers.*.attn", SC_D_HEAD},
     {"layers.*.proj", SC_D_HEAD},    {"layers.*.fc1", SC_D_FFN},
@@ -21,7 +16,7 @@ static const split_rule megatron_tp[] = {
 
 /* The same for latent and cross attention, shared experts, Mamba and adapters.
  */
-static const split_rule megatron_tp_more[] = {
+static const plan_split_rule megatron_tp_more[] = {
     {"layers.*.q_proj", SC_D_HEAD},      {"layers.*.q_up", SC_D_HEAD},
     {"layers.*.kv_up", SC_D_HEAD},       {"layers.*.shared_fc1", SC_D_FFN},
     {"layers.*.shared_act", SC_D_FFN},   {"layers.*.shared_fc2", SC_D_FFN},
@@ -70,7 +65,7 @@ static void split(sc_rule *rules, uint32_t *n, const char *match,
     add(rules, n,
         (sc_rule){.match = match,
                   .aspect = SC_R_SPLIT,
-                  .dim = dim,
+                  .dim = (uint8_t)dim,
                   .axes = axes,
                   .origin = origin});
 }
@@ -88,6 +83,8 @@ static void tensor_parallel(const sc_run *run, sc_rule *rules, uint32_t *n)
     const sc_transformer *t = &run->model->t;
     sc_axlist tp = sc_axlist_add(0, SC_AX_TP);
     static const char *const origin = "preset megatron-tp";
+    const sc_strategy *own = run->strategy;
+    if (own && own->n_axes && own->tensor_parallel < 1) return; /* its rules */
     for (size_t i = 0; i < SC_COUNT(megatron_tp); i++)
         split(rules, n, megatron_tp[i].match, megatron_tp[i].dim, tp, origin);
     /* Rules that no operator of the model matches say nothing. */
@@ -175,7 +172,8 @@ static const char *const cheap[] = {
 static const char *const attention[] = {"layers.*.attn"};
 static const char *const whole[] = {"layers.*"};
 
-static void recompute(const sc_run *run, sc_rule *rules, uint32_t *n)
+bool plan_recompute_find(sc_recompute what, bool fused, uint32_t i,
+                         plan_recompute_row *out)
 {
     static const struct {
         const char *const *match;
@@ -190,15 +188,50 @@ static void recompute(const sc_run *run, sc_rule *rules, uint32_t *n)
         {cheap, SC_COUNT(cheap), "preset selective recompute"},
     };
 
+    size_t set = what;
+    if (what == SC_RC_SELECTIVE && fused) set = SC_COUNT(sets) - 1;
+    if (i >= sets[set].n) return false;
+    out->match = sets[set].match[i];
+    out->origin = sets[set].origin;
+    return true;
+}
+
+static void recompute(const sc_run *run, sc_rule *rules, uint32_t *n)
+{
+    plan_recompute_row row;
     bool fused = run->sw->attention != SC_ATTN_UNFUSED;
-    size_t set = run->recompute;
-    if (run->recompute == SC_RC_SELECTIVE && fused) set = SC_COUNT(sets) - 1;
-    for (size_t i = 0; i < sets[set].n; i++)
+    for (uint32_t i = 0; plan_recompute_find(run->recompute, fused, i, &row);
+         i++)
         add(rules, n,
-            (sc_rule){.match = sets[set].match[i],
+            (sc_rule){.match = row.match,
                       .aspect = SC_R_RECOMPUTE,
                       .on = true,
-                      .origin = sets[set].origin});
+                      .origin = row.origin});
+}
+
+const plan_split_rule *plan_megatron_row(uint32_t i)
+{
+    if (i < SC_COUNT(megatron_tp)) return &megatron_tp[i];
+    i -= (uint32_t)SC_COUNT(megatron_tp);
+    return i < SC_COUNT(megatron_tp_more) ? &megatron_tp_more[i] : NULL;
+}
+
+const char *plan_sequence_row(uint32_t i)
+{
+    static const struct {
+        const char *const *match;
+        size_t n;
+    } lists[] = {
+        {sequence_parallel, SC_COUNT(sequence_parallel)},
+        {sequence_parallel_more, SC_COUNT(sequence_parallel_more)},
+        {sequence_parallel_experts, SC_COUNT(sequence_parallel_experts)},
+    };
+
+    for (size_t k = 0; k < SC_COUNT(lists); k++) {
+        if (i < lists[k].n) return lists[k].match[i];
+        i -= (uint32_t)lists[k].n;
+    }
+    return NULL;
 }
 
 sc_status plan_presets(const sc_run *run, sc_rule *rules, uint32_t *n,

@@ -153,6 +153,16 @@ static double worst_moment(const emit *e, const double *kept, double again)
     return worst;
 }
 
+/* A product whose weights wait for their gradient keeps its operand and the
+ * gradient of its result. */
+static double late(const emit *e, const sc_placed *o, double kept)
+{
+    const sc_operator *op = o->op;
+    bool product = op->type == SC_LINEAR || op->type == SC_EXPERT;
+    if (e->layer->kind != SC_LAYER_BLOCK || !product || op->frozen) return 0;
+    return kept + (plan_low(&e->p->run, op) ? 1 : 2) * on_rank(e, o, op->y);
+}
+
 void block_activations(emit *e, sc_block *b)
 {
     const sc_run *r = &e->p->run;
@@ -168,9 +178,11 @@ void block_activations(emit *e, sc_block *b)
         sum += kept[i];
         if (!made_again(e, o)) planned += plan_op_saved(r, o, in);
         largest = fmax(largest, 2 * in);
+        b->late += late(e, &once, kept[i]);
         if (o->op->type == SC_LOSS) b->logits += kept[i] / 2;
     }
     if (r->forward_only || e->layer->still) {
+        b->late = 0;
         b->working = 2 * largest;
         return;
     }

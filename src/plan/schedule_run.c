@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* schedule_run.c - what a run takes from its schedule, of either kind. */
-#include <stepcast/plan_schedule.h>
+#include "plan/plan_internal.h"
 
 sc_schedule sc_run_placement(const sc_run *r)
 {
@@ -55,6 +55,66 @@ uint32_t sc_run_device(const sc_run *r, uint32_t v, uint32_t mb)
                               mb, r->ga);
 }
 
+/* A schedule from a file is for one pipeline and one number of micro-batches. */
+static sc_status check_file(const sc_run *r, sc_err *err)
+{
+    const sc_schedule_file *f = r->order;
+    sc_pos pos = sc_pos_file(f ? f->file : "--schedule file");
+    if (!f)
+        return sc_error(err, SC_EINPUT, SC_C_MISSING, pos, NULL,
+                        "no orders of passes");
+    if (f->pp != r->size[SC_AX_PP])
+        return sc_error(err, SC_EINPUT, SC_C_CONFLICT, pos, NULL,
+                        "a schedule for %u devices; pp is %u", f->pp,
+                        r->size[SC_AX_PP]);
+    if (f->ga != r->ga)
+        return sc_error(err, SC_EINPUT, SC_C_CONFLICT, pos,
+                        "change --global-batch or --micro-batch",
+                        "a schedule for %u micro-batches; there are %u", f->ga,
+                        r->ga);
+    if (f->vpp == r->vpp) return SC_OK;
+    return sc_error(err, SC_EINPUT, SC_C_CONFLICT, pos, NULL,
+                    "a schedule for %u chunks per device, not %u", f->vpp,
+                    r->vpp);
+}
+
+sc_status plan_check_schedule(const sc_run *r, sc_err *err)
+{
+    uint32_t pp = r->size[SC_AX_PP], own = r->schedule == SC_SCH_ZB_V ? 2 : 1;
+    if (r->schedule == SC_SCH_FILE) return check_file(r, err);
+    if (r->schedule <= SC_SCH_INTERLEAVED) return SC_OK;
+    if (r->vpp != own)
+        return sc_error(err, SC_EINPUT, SC_C_CONFLICT, sc_pos_file("--vp"),
+                        NULL,
+                        "the %s schedule has %u chunks per device, not "
+                        "%u",
+                        sc_schedule_names[r->schedule], own, r->vpp);
+    if (r->schedule == SC_SCH_DUALPIPE && pp % 2 != 0)
+        return sc_error(
+            err, SC_EINPUT, SC_C_DIVIDE, sc_pos_file("--schedule dualpipe"),
+            NULL, "stages d and pp - 1 - d share a device: pp %u is odd", pp);
+    return SC_OK;
+}
+
+bool plan_ends_apart(const sc_run *r)
+{
+    sc_schedule s = sc_run_placement(r);
+    return r->size[SC_AX_PP] > 1 && s != SC_SCH_ZB_V && s != SC_SCH_DUALPIPE;
+}
+
+void sc_schedule_ends(const sc_slot *order, uint32_t n, uint32_t chunk,
+                      uint32_t *first, uint32_t *last)
+{
+    *first = *last = UINT32_MAX;
+    for (uint32_t i = 0; i < n && *first == UINT32_MAX; i++)
+        if (order[i].chunk == chunk && order[i].pass == SC_FWD)
+            *first = order[i].mb;
+    for (uint32_t i = n; i > 0 && *last == UINT32_MAX; i--)
+        if (order[i - 1].chunk == chunk && order[i - 1].pass != SC_FWD &&
+            order[i - 1].pass != SC_BWD_X)
+            *last = order[i - 1].mb;
+}
+
 double sc_schedule_held(const sc_slot *order, uint32_t n, const double *kept,
                         const double *late)
 {
@@ -62,9 +122,9 @@ double sc_schedule_held(const sc_slot *order, uint32_t n, const double *kept,
     for (uint32_t i = 0; i < n; i++) {
         uint32_t c = order[i].chunk;
         if (order[i].pass == SC_FWD) now += kept[c];
-        if (now > most) most = now;
         if (order[i].pass == SC_BWD) now -= kept[c];
         if (order[i].pass == SC_BWD_X) now -= kept[c] - late[c];
+        if (now > most) most = now;
         if (order[i].pass == SC_BWD_W) now -= late[c];
     }
     return most;

@@ -92,7 +92,7 @@ static double rail_factor(const sc_plan *p, const sc_exchange *x)
 static double weight_elements(const sc_run *r, const sc_operator *op)
 {
     if (op->params || !op->w) return (double)op->params;
-    return r->size[SC_AX_PP] > 1 ? plan_elements(r, op, op->w) : 0;
+    return plan_ends_apart(r) ? plan_elements(r, op, op->w) : 0;
 }
 
 sc_status block_weights(emit *e, sc_block *b)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tree.c - the strategy tree: checks a run, collects rules, cuts stages.
+ * tree.c - the strategy tree: checks a run, collects rules.
  */
 #include <stepcast/plan_strategy.h>
 
@@ -168,7 +168,7 @@ static sc_status check_run(const sc_run *r, sc_err *err)
         keep(&first, need_divides(part, r->seq, "--cp: cp x tp",
                                   "tokens of a sequence", err));
     keep(&first, check_heads(r, err));
-    uint64_t stages = pp * r->vpp, blocks = r->model->n_blocks;
+    uint64_t stages = sc_run_stages(r), blocks = r->model->n_blocks;
     if (stages > blocks && (blocks + 2) % stages != 0)
         keep(&first,
              sc_error(err, SC_EINPUT, SC_C_RANGE, sc_pos_file("--pp"), NULL,
@@ -182,54 +182,12 @@ static sc_status check_run(const sc_run *r, sc_err *err)
                       "of pp",
                       "%u micro-batches are no multiple of pp %llu", r->ga,
                       (unsigned long long)pp));
-    if (r->schedule > SC_SCH_INTERLEAVED)
-        keep(&first, sc_error(err, SC_EINPUT, SC_C_UNSUPPORTED,
-                              sc_pos_file("--schedule"), NULL,
-                              "blocks do not run the %s schedule",
-                              sc_schedule_names[r->schedule]));
-    if (r->vpp > 1 && r->schedule != SC_SCH_INTERLEAVED)
+    keep(&first, plan_check_schedule(r, err));
+    if (r->vpp > 1 && r->schedule <= SC_SCH_GPIPE)
         keep(&first, sc_error(err, SC_EINPUT, SC_C_CONFLICT,
                               sc_pos_file("--vp"), "add --schedule interleaved",
                               "virtual stages need the interleaved schedule"));
     return first;
-}
-
-/* ---- stages -------------------------------------------------------------- */
-
-/* Blocks per virtual stage.  Where they do not divide: embedding and head
- * count as layers if that comes out even (Llama 3 405B: 126 + 2 over 16);
- * otherwise the program's rule. */
-static uint32_t blocks_of(const sc_run *r, uint32_t v, uint32_t n,
-                          uint32_t left)
-{
-    uint32_t all = r->model->n_blocks, after = n - v - 1;
-    if (after == 0) return left;
-    if (all % n != 0 && (all + 2) % n == 0)
-        return (all + 2) / n - (v == 0 ? 1 : 0);
-    uint32_t take = r->sw->stage_split == SC_SPLIT_CEIL ? (all + n - 1) / n
-                                                        : left / (n - v);
-    return left - take < after || take > left ? left - after : take;
-}
-
-static sc_status cut_stages(sc_plan *p, sc_arena *a, sc_err *err)
-{
-    const sc_run *r = &p->run;
-    uint32_t n = r->size[SC_AX_PP] * r->vpp;
-    uint32_t left = r->model->n_blocks, at = 0;
-    struct sc_stage *st = SC_NEW_N(a, struct sc_stage, n);
-    if (!st) return sc_error_nomem(err);
-    for (uint32_t v = 0; v < n; v++) {
-        uint32_t take = blocks_of(r, v, n, left);
-        st[v] = (struct sc_stage){
-            .blocks = take, .embed = v == 0, .head = v == n - 1};
-        st[v].n[0] = st[v].embed;
-        st[v].n[r->model->n_layers - 1] = st[v].head;
-        for (uint32_t i = 0; i < take; i++) st[v].n[r->model->order[at++]]++;
-        left -= take;
-    }
-    p->stage = st;
-    p->n_stages = n;
-    return SC_OK;
 }
 
 static void place_groups(sc_plan *p)
@@ -265,6 +223,7 @@ uint64_t sc_plan_key(const sc_run *r)
                       r->size[SC_AX_TP],
                       replicas(r),
                       r->size[SC_AX_PP] > 1,
+                      plan_ends_apart(r),
                       r->mbs,
                       r->seq,
                       r->ga > 1,
@@ -298,9 +257,17 @@ sc_status sc_plan_restage(const sc_plan *like, const sc_run *run, sc_arena *a,
     sc_plan p = *like;
     SC_TRY(check_run(run, err));
     p.run = settled(run);
-    SC_TRY(cut_stages(&p, a, err));
+    SC_TRY(plan_kinds(&p, a, err));
+    SC_TRY(plan_cut_stages(&p, a, err));
     *out = p;
     return SC_OK;
+}
+
+static sc_status not_blocks(const sc_model *m, sc_err *err)
+{
+    return sc_error(err, SC_EINPUT, SC_C_UNSUPPORTED, sc_pos_none(),
+                    "a strategy with a mesh and rules divides it",
+                    "%.60s is a graph of operators, not blocks", m->name);
 }
 
 /* Presets by the stage of ZeRO that was asked for, `zero`; what rules of a
@@ -321,6 +288,7 @@ sc_status sc_plan_build(const sc_run *run, sc_arena *a, sc_plan *out,
                         sc_err *err)
 {
     sc_plan p = {.run = settled(run)};
+    if (run->model->graph) return not_blocks(run->model, err);
     SC_TRY(check_run(run, err));
     SC_TRY(collect(&p, run->zero, a, err));
     run = &p.run;
@@ -333,7 +301,8 @@ sc_status sc_plan_build(const sc_run *run, sc_arena *a, sc_plan *out,
             SC_TRY(plan_resolve(&p, l, &layer->op[i], &p.placed[l][i], err));
     }
     SC_TRY(plan_strategy_check(&p, err));
-    SC_TRY(cut_stages(&p, a, err));
+    SC_TRY(plan_kinds(&p, a, err));
+    SC_TRY(plan_cut_stages(&p, a, err));
     *out = p;
     return SC_OK;
 }

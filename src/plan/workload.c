@@ -12,6 +12,8 @@
  */
 #include "plan/workload.h"
 
+#include "plan/plan_internal.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -30,6 +32,7 @@ typedef struct work {
     uint32_t **met;              /* [n_ops] of marks that exchange: task
                                       by class */
     uint32_t *list, n_list, cap; /* what the next task waits for */
+    bool ahead;                  /* receives are there from the start */
 } work;
 
 /* ---- lists ----------------------------------------------------------------- */
@@ -166,10 +169,11 @@ static const uint8_t coll_of[SC_N_COLLS] = {
 /* Axes of one member say nothing; of two stages both are ends. */
 static uint32_t real_axes(const sc_run *r, uint32_t axes)
 {
-    uint32_t real = axes & LOWER_ENDS;
+    uint32_t real = axes & (LOWER_ENDS | LOWER_MIRROR);
     for (uint32_t ax = 0; ax < SC_N_AX; ax++)
         if (axes >> ax & 1 && r->size[ax] > 1) real |= 1u << ax;
-    return r->size[SC_AX_PP] == 2 ? real & ~LOWER_ENDS : real;
+    bool two = r->size[SC_AX_PP] == 2;
+    return two ? real & ~(LOWER_ENDS | LOWER_MIRROR) : real;
 }
 
 static sc_status collective(work *w, work_side *s, const lower_transfer *t,
@@ -239,7 +243,7 @@ static sc_status lost(const work *w, sc_op i)
  * before the first task that needs it.  It is posted when the device has run
  * what it runs before, without the sends: both ends of an exchange in opposite
  * directions are ready to receive.  Between chunks sends may be far ahead of
- * that, their receives are there from the start. */
+ * that, as between split passes: their receives are there from the start. */
 static sc_status arrive(work *w, sc_op i)
 {
     work_side *s = &w->side[w->g->peer[i]];
@@ -248,7 +252,7 @@ static sc_status arrive(work *w, sc_op i)
     uint32_t *list = w->list, n = w->n_list, cap = w->cap;
     w->list = NULL;
     w->n_list = w->cap = 0;
-    if (w->p->run.vpp == 1) SC_TRY(wait_for(w, s->posted));
+    if (!w->ahead) SC_TRY(wait_for(w, s->posted));
     SC_TRY(message(w, i, false, &t));
     SC_TRY(add(w, s, &t, false, &w->arrived[i]));
     if (w->note[i].n) {
@@ -446,6 +450,7 @@ sc_status sc_plan_workload(const sc_plan *p, const sc_block *blocks,
     sc_graph g;
     lower_notes notes = {.a = a};
     work w = {.p = p, .g = &g, .a = a, .err = err};
+    w.ahead = sc_run_chunks(&p->run) > 1 || sc_run_splits(&p->run);
     SC_TRY(lower_graph(p, blocks, true, &notes, a, &g, err));
     if (notes.failed) return sc_error_nomem(err);
     w.note = notes.at;

@@ -9,7 +9,7 @@
 uint32_t work_members(const sc_run *r, uint32_t axes)
 {
     uint32_t n = 1;
-    if (axes & LOWER_ENDS) return 2;
+    if (axes & (LOWER_ENDS | LOWER_MIRROR)) return 2;
     for (uint32_t ax = 0; ax < SC_N_AX; ax++)
         if (axes >> ax & 1) n *= r->size[ax];
     return n;
@@ -18,13 +18,17 @@ uint32_t work_members(const sc_run *r, uint32_t axes)
 /* Rank with the coordinates on `axes` set to 0. */
 static uint32_t base_of(const sc_plan *p, uint32_t axes, uint32_t rank)
 {
-    uint32_t base = rank, left = rank;
+    uint32_t base = rank, left = rank, pp = p->run.size[SC_AX_PP];
     for (uint32_t i = 0; i < SC_N_AX; i++) {
         sc_axis ax = plan_inner_first[i];
         uint32_t n = p->run.size[ax];
         if (n < 2) continue;
         if (axes >> ax & 1) base -= left % n * p->stride[ax];
         left /= n;
+    }
+    if (axes & LOWER_MIRROR) {
+        uint32_t at = (rank - base) / p->stride[SC_AX_PP];
+        base += (at < pp - 1 - at ? at : pp - 1 - at) * p->stride[SC_AX_PP];
     }
     return base;
 }
@@ -35,6 +39,11 @@ static void members(const sc_plan *p, uint32_t axes, uint32_t base,
 {
     uint32_t n = 1;
     out[0] = base;
+    if (axes & LOWER_MIRROR) {
+        uint32_t stride = p->stride[SC_AX_PP], at = base / stride;
+        out[1] = base + (p->run.size[SC_AX_PP] - 1 - 2 * at) * stride;
+        return;
+    }
     if (axes & LOWER_ENDS) {
         out[1] = base + p->stride[SC_AX_PP] * (p->run.size[SC_AX_PP] - 1);
         return;
@@ -173,10 +182,10 @@ static sc_status open_group(const sc_plan *p, uint32_t axes, uint32_t base,
     return SC_OK;
 }
 
-/* By axes, one bit per axis and LOWER_ENDS: number of the group of a rank's
+/* By axes, one bit per axis, LOWER_ENDS and LOWER_MIRROR: number of the group of a rank's
  * base, 0: not named yet. */
 typedef struct group_map {
-    uint32_t *of[LOWER_ENDS << 1];
+    uint32_t *of[LOWER_MIRROR << 1];
 } group_map;
 
 static sc_status rank_groups(const sc_plan *p, const slots *x, uint32_t rank,

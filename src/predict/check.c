@@ -135,17 +135,54 @@ static uint64_t micro_batches(const sc_job *j, uint64_t n)
     return (uint64_t)j->gbs / dp / (uint64_t)(j->mbs ? j->mbs : 1);
 }
 
+static bool one_stage(const sc_job *j, uint64_t n)
+{
+    bool rest = !j->pp && j->tp && j->dp && (uint64_t)(j->tp * j->dp) == n;
+    return j->pp == 1 || rest;
+}
+
+/* Schedules that have their own chunks. */
+static void own_chunks(check *c, const sc_job *j, uint64_t n)
+{
+    char option[64], what[120];
+    const char *name = sc_schedule_names[j->schedule];
+    snprintf(option, sizeof option, "--schedule %s", name);
+    if (j->schedule == SC_SCH_FILE && !j->schedule_file)
+        fail(c, SC_C_MISSING, option, "add --schedule-file FILE",
+             "no file is given");
+    if (one_stage(j, n) && j->schedule != SC_SCH_FILE)
+        fail(c, SC_C_CONFLICT, option, "use --pp 2 or more",
+             "a pipeline schedule without a pipeline");
+    if (j->schedule == SC_SCH_DUALPIPE && j->pp % 2 != 0 && j->pp > 1)
+        fail_at(c, SC_C_DIVIDE, "--pp", j->pp, "an even number of devices",
+                "dualpipe holds two stages on every device, d and pp - 1 - d");
+    int64_t chunks = j->schedule == SC_SCH_ZB_V ? 2 : 1;
+    if (j->schedule == SC_SCH_FILE || !j->vpp || j->vpp == chunks) return;
+    snprintf(what, sizeof what, "the %s schedule has %s", name,
+             chunks == 2 ? "two chunks per device" : "no virtual stages");
+    fail_at(c, SC_C_CONFLICT, "--vp", j->vpp,
+            chunks == 2 ? "leave it out, or --vp 2" : "use --schedule zb-v",
+            what);
+}
+
 static void pipeline(check *c, const sc_job *j, uint64_t n)
 {
     char what[120];
+    if (j->schedule_file && j->schedule >= 0 && j->schedule != SC_SCH_FILE)
+        fail(c, SC_C_CONFLICT, "--schedule-file", "give one of them",
+             "--schedule says another one");
+    if (j->schedule_file) return;
+    if (j->schedule > SC_SCH_INTERLEAVED) {
+        own_chunks(c, j, n);
+        return;
+    }
     bool vp = j->vpp > 1;
     const char *flag = "--schedule interleaved";
     char option[48];
     snprintf(option, sizeof option, "--vp %lld", (long long)j->vpp);
     if (vp) flag = option;
     if (!vp && j->schedule != SC_SCH_INTERLEAVED) return;
-    bool rest = !j->pp && j->tp && j->dp && (uint64_t)(j->tp * j->dp) == n;
-    if (j->pp == 1 || rest)
+    if (one_stage(j, n))
         fail(c, SC_C_CONFLICT, flag, "use --pp 2 or more",
              "virtual stages without a pipeline");
     if (vp && j->schedule >= 0 && j->schedule != SC_SCH_INTERLEAVED) {

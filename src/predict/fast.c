@@ -25,19 +25,22 @@ typedef struct fast {
     const sc_plan *p;
     const sc_block *blocks;
     double sigma;     /* extra time per overlapped time */
-    double *f, *b;    /* [n_stages] duration of a closed pass */
+    uint32_t chunks;  /* of a device */
+    double *f, *b;    /* [pp * chunks] duration of a closed pass */
+    double *w;        /* [pp * chunks] of b, the pass for weights */
     double *gathered; /* [pp] end of the gathers of updated weights */
     bool gathers;     /* they run beside the first forward */
     bool beside;      /* gradients are exchanged beside the last backward */
-    double *last_b;   /* [n_stages] with gradient exchange beside */
-    double *tail;     /* [n_stages] exchange left after the last backward */
+    double *tail;     /* [pp] exchange left after the latest backward */
     sc_step_costs *c; /* [pp] */
     past *past;       /* [pp] */
 } fast;
 
-static const sc_block *layer_of(const fast *x, uint32_t v, uint32_t i)
+static const sc_block *layer_of(const fast *x, uint32_t dev, uint32_t v,
+                                uint32_t i)
 {
-    return &x->blocks[sc_plan_stage_entry(x->p, v, i)];
+    const sc_block *own = sc_plan_blocks(x->p, x->blocks, dev);
+    return &own[sc_plan_stage_entry(x->p, v, i)];
 }
 
 static uint32_t n_layers(const fast *x, uint32_t v)
@@ -49,13 +52,14 @@ static uint32_t n_layers(const fast *x, uint32_t v)
 static uint32_t n_run(const fast *x, uint32_t v, bool bwd)
 {
     uint32_t n = n_layers(x, v), skip = 0;
-    while (bwd && skip < n && layer_of(x, v, skip)->still) skip++;
+    while (bwd && skip < n && layer_of(x, 0, v, skip)->still) skip++;
     return n - skip;
 }
 
-static const sc_block *run_of(const fast *x, uint32_t v, bool bwd, uint32_t k)
+static const sc_block *run_of(const fast *x, uint32_t dev, uint32_t v, bool bwd,
+                              uint32_t k)
 {
-    return layer_of(x, v, bwd ? n_layers(x, v) - 1 - k : k);
+    return layer_of(x, dev, v, bwd ? n_layers(x, v) - 1 - k : k);
 }
 
 /* End of the layer that has to be done before the weights of one `ahead`
@@ -68,23 +72,27 @@ static double gate(const past *h, uint32_t depth, uint32_t ahead)
 
 /* ZeRO-3: per layer compute beside the exchanges of its neighbours, those of
  * earlier passes included.  What overlaps slows both. */
-static double zero3(fast *x, uint32_t v, uint32_t dev, bool bwd, double start)
+static double zero3(fast *x, uint32_t v, uint32_t dev, sc_pass pass,
+                    double start)
 {
+    bool bwd = pass != SC_FWD;
     uint32_t n = n_run(x, v, bwd), next = 0;
     uint32_t depth = (uint32_t)x->p->run.sw->prefetch;
     past *h = &x->past[dev];
     double t = start, busy = h->busy, ready[SC_PREFETCH_MAX + 1] = {0};
     for (uint32_t k = 0; k < n; k++) {
-        const sc_block *b = run_of(x, v, bwd, k);
+        const sc_block *b = run_of(x, dev, v, bwd, k);
         for (; next < n && next <= k + depth; next++) {
-            double s = run_of(x, v, bwd, next)->gather_s;
+            double s = run_of(x, dev, v, bwd, next)->gather_s;
             if (s > 0) busy = fmax(busy, gate(h, depth, next - k)) + s;
             ready[next % (depth + 1)] = s > 0 ? busy : 0;
         }
         double c = bwd ? b->bwd_s + b->pack_s : b->fwd_s;
+        if (pass == SC_BWD_X) c -= b->w_s + b->pack_s;
         double from = fmax(t, ready[k % (depth + 1)]);
         /* Kernels come first in a block, and only they are slowed. */
         double own = (bwd ? b->bwd_cat : b->fwd_cat)[SC_CAT_COMPUTE];
+        if (pass == SC_BWD_X) own -= b->w_cat[SC_CAT_COMPUTE];
         double slow = x->sigma * fmin(own, fmax(0, busy - from));
         for (uint32_t i = k + 1; i < next; i++) {
             double *r = &ready[i % (depth + 1)];
@@ -93,10 +101,25 @@ static double zero3(fast *x, uint32_t v, uint32_t dev, bool bwd, double start)
         busy += slow;
         t = from + c + slow;
         h->end[h->n++ % SC_COUNT(h->end)] = t;
-        if (bwd && b->grad_s > 0) busy = fmax(busy, t) + b->grad_s;
+        if (pass == SC_BWD && b->grad_s > 0) busy = fmax(busy, t) + b->grad_s;
     }
     h->busy = busy;
-    x->tail[v] = bwd ? fmax(0, busy - t) : 0;
+    x->tail[dev] = bwd ? fmax(0, busy - t) : 0;
+    return t - start;
+}
+
+/* The weight pass needs no weights, and leaves gradients to be scattered. */
+static double late_zero3(fast *x, uint32_t v, uint32_t dev, double start)
+{
+    past *h = &x->past[dev];
+    double t = start;
+    for (uint32_t k = 0; k < n_run(x, v, true); k++) {
+        const sc_block *b = run_of(x, dev, v, true, k);
+        double own = b->w_cat[SC_CAT_COMPUTE] + b->pack_s;
+        t += b->w_s + b->pack_s + x->sigma * fmin(own, fmax(0, h->busy - t));
+        if (b->grad_s > 0) h->busy = fmax(h->busy, t) + b->grad_s;
+    }
+    x->tail[dev] = fmax(0, h->busy - t);
     return t - start;
 }
 
@@ -107,7 +130,7 @@ static double first_forward(fast *x, uint32_t v, uint32_t dev, double start)
     double t = start, gathered = x->gathered[dev], busy = 0;
     uint32_t n = n_layers(x, v);
     for (uint32_t k = 0; k < n; k++) {
-        const sc_block *b = layer_of(x, v, k);
+        const sc_block *b = layer_of(x, dev, v, k);
         gathered += b->update_s;
         t = fmax(t, gathered) + b->fwd_s;
         busy += b->fwd_s;
@@ -117,16 +140,17 @@ static double first_forward(fast *x, uint32_t v, uint32_t dev, double start)
     return t + x->sigma * beside - start;
 }
 
-static double last_backward(const fast *x, uint32_t v, double behind,
-                            double *tail)
+/* With the exchanges of gradients that it makes; `split`: for weights alone. */
+static double last_backward(fast *x, uint32_t dev, uint32_t v, bool split,
+                            double behind)
 {
     double t = 0, free_at = behind, bucket = 0, bucket_s = 0, sent = 0;
     double own = 0; /* kernels: only they are slowed */
     uint32_t n = n_run(x, v, true);
     for (uint32_t k = 0; k < n; k++) {
-        const sc_block *b = run_of(x, v, true, k);
-        t += b->bwd_s + b->pack_s;
-        own += b->bwd_cat[SC_CAT_COMPUTE] + b->pack_s;
+        const sc_block *b = run_of(x, dev, v, true, k);
+        t += (split ? b->w_s : b->bwd_s) + b->pack_s;
+        own += (split ? b->w_cat : b->bwd_cat)[SC_CAT_COMPUTE] + b->pack_s;
         bucket += b->grad_bytes;
         bucket_s += b->grad_s;
         if (bucket > 0 &&
@@ -138,7 +162,7 @@ static double last_backward(const fast *x, uint32_t v, double behind,
     }
     double beside = fmin(own, fmax(0, behind + sent - fmax(0, free_at - t)));
     /* Both run slower while they overlap. */
-    *tail = fmax(0, free_at - t);
+    x->tail[dev] = fmax(0, free_at - t);
     return t + x->sigma * beside;
 }
 
@@ -148,16 +172,14 @@ static void durations(fast *x)
     bool dp = sc_run_dp(r) * r->size[SC_AX_CP] > 1;
     x->beside = dp && r->zero < 3 && r->sw->grad_overlap;
     x->gathers = dp && r->zero > 0 && r->zero < 3 && r->sw->param_overlap;
-    for (uint32_t v = 0; v < x->p->n_stages; v++) {
-        x->tail[v] = 0;
-        x->f[v] = x->b[v] = 0;
+    for (uint32_t c = 0; c < r->size[SC_AX_PP] * x->chunks; c++) {
+        uint32_t dev = c / x->chunks, v = sc_run_stage(r, dev, c % x->chunks);
         for (uint32_t k = 0; k < n_layers(x, v); k++) {
-            x->f[v] += layer_of(x, v, k)->fwd_s;
-            x->b[v] += layer_of(x, v, k)->bwd_s;
+            const sc_block *b = layer_of(x, dev, v, k);
+            x->f[c] += b->fwd_s;
+            x->b[c] += b->bwd_s;
+            x->w[c] += b->w_s;
         }
-        x->last_b[v] = dp && r->zero < 3 && r->sw->grad_overlap
-                           ? last_backward(x, v, 0, &x->tail[v])
-                           : x->b[v];
     }
 }
 
@@ -167,32 +189,64 @@ typedef struct sweep {
     double *grad;            /* [pp] end of exchanges beside compute */
     uint32_t *pos, *n_order; /* [pp] */
     sc_slot **order;         /* [pp] */
+    /* of the chunks of each device */
+    uint32_t chunks;
+    uint32_t *first, *last, *stage; /* [pp * chunks] sc_schedule_ends() */
+    bool *up, *down; /* [pp * chunks] the next stage, and the one before, are on
+                        other devices */
 } sweep;
 
 static double duration(fast *x, const sweep *s, const sc_slot *o, uint32_t v,
                        uint32_t dev, double start)
 {
-    bool last = o->mb == x->p->run.ga - 1;
-    if (x->p->run.zero >= 3) return zero3(x, v, dev, o->pass != SC_FWD, start);
-    bool exchange = last || sc_run_reductions(&x->p->run) > 1;
-    if (o->pass != SC_FWD && exchange && x->beside) /* chunks share a stream */
-        return last_backward(x, v, fmax(0, s->grad[dev] - start), &x->tail[v]);
-    if (o->pass != SC_FWD) return last ? x->last_b[v] : x->b[v];
-    return o->mb == 0 && x->gathers ? first_forward(x, v, dev, start) : x->f[v];
+    const sc_run *r = &x->p->run;
+    uint32_t c = dev * s->chunks + o->chunk;
+    sc_pass pass = (sc_pass)o->pass;
+    bool grads = pass == SC_BWD || pass == SC_BWD_W, split = pass == SC_BWD_W;
+    bool last = o->mb == s->last[c];
+    if (r->zero >= 3)
+        return split ? late_zero3(x, v, dev, start)
+                     : zero3(x, v, dev, pass, start);
+    bool exchange = last || sc_run_reductions(r) > 1;
+    if (grads && exchange && x->beside) /* chunks share a stream */
+        return last_backward(x, dev, v, split, fmax(0, s->grad[dev] - start));
+    if (split) return x->w[c];
+    if (pass == SC_BWD_X) return x->b[c] - x->w[c];
+    if (pass == SC_BWD) return x->b[c];
+    return o->mb == s->first[c] && x->gathers ? first_forward(x, v, dev, start)
+                                              : x->f[c];
+}
+
+/* A pass for weights: nobody waits for it. */
+static bool weight_slot(fast *x, sweep *s, uint32_t dev, const sc_slot *o)
+{
+    const sc_run *r = &x->p->run;
+    uint32_t c = dev * s->chunks + o->chunk, v = s->stage[c];
+    if (n_run(x, v, true) > 0) {
+        double start = s->at[dev];
+        double end = start + duration(x, s, o, v, dev, start);
+        bool last = o->mb == s->last[c];
+        s->at[dev] = end;
+        if (last || (x->beside && sc_run_reductions(r) > 1) || r->zero >= 3)
+            s->grad[dev] = fmax(s->grad[dev], end + x->tail[dev]);
+    }
+    s->pos[dev]++;
+    return true;
 }
 
 static bool slot(fast *x, sweep *s, uint32_t dev)
 {
     const sc_run *r = &x->p->run;
-    uint32_t pp = r->size[SC_AX_PP], n = x->p->n_stages;
+    uint32_t n = x->p->n_stages;
     const sc_slot *o = &s->order[dev][s->pos[dev]];
-    uint32_t v = o->chunk * pp + dev;
+    if (o->pass == SC_BWD_W) return weight_slot(x, s, dev, o);
+    uint32_t c = dev * s->chunks + o->chunk, v = s->stage[c];
     size_t i = (size_t)v * r->ga + o->mb;
     bool bwd = o->pass != SC_FWD;
     double in = 0;
     if (!bwd && v > 0) in = s->done_f[i - r->ga];
     if (bwd) in = v + 1 < n ? s->done_b[i + r->ga] : s->done_f[i];
-    if (in < 0) return false;
+    if (in < 0 || (bwd && s->done_f[i] < 0)) return false;
     if (bwd && n_run(x, v, true) == 0) { /* nothing to do, nobody waits */
         s->done_b[i] = in;
         s->pos[dev]++;
@@ -203,36 +257,68 @@ static bool slot(fast *x, sweep *s, uint32_t dev)
         start + duration(x, s, o, v, dev, start) + x->c[dev].send_slow_s;
     double sent = end;
     bool last = bwd ? v == 0 || n_run(x, v - 1, true) == 0 : v + 1 == n;
-    if (!last && pp > 1) sent += x->c[dev].send_s;
+    if (!last && (bwd ? s->down : s->up)[c]) sent += x->c[dev].send_s;
     s->at[dev] = x->c[dev].send_blocks ? sent : end;
-    if (bwd && (o->mb == r->ga - 1 || (x->beside && sc_run_reductions(r) > 1)))
-        s->grad[dev] = fmax(s->grad[dev], end + x->tail[v]);
+    bool ends = o->mb == s->last[c];
+    if (o->pass == SC_BWD && (ends || (x->beside && sc_run_reductions(r) > 1)))
+        s->grad[dev] = fmax(s->grad[dev], end + x->tail[dev]);
     (bwd ? s->done_b : s->done_f)[i] = sent;
     s->pos[dev]++;
     return true;
 }
 
+/* What the slots of a device's chunks have in common. */
+static void chunks_of(const fast *x, uint32_t dev, sweep *s)
+{
+    const sc_run *r = &x->p->run;
+    for (uint32_t k = 0; k < s->chunks; k++) {
+        uint32_t c = dev * s->chunks + k, v = sc_run_stage(r, dev, k);
+        sc_schedule_ends(s->order[dev], s->n_order[dev], k, &s->first[c],
+                         &s->last[c]);
+        uint32_t mb = s->first[c];
+        s->stage[c] = v;
+        s->up[c] = v + 1 < x->p->n_stages && sc_run_device(r, v + 1, mb) != dev;
+        s->down[c] = v > 0 && sc_run_device(r, v - 1, mb) != dev;
+    }
+}
+
 static sc_status sweep_new(const fast *x, sc_arena *a, sweep *s, sc_err *err)
 {
     const sc_run *r = &x->p->run;
-    uint32_t pp = r->size[SC_AX_PP];
-    size_t n = (size_t)x->p->n_stages * r->ga;
-    *s = (sweep){SC_NEW_N(a, double, n),    SC_NEW_N(a, double, n),
-                 SC_NEW_N(a, double, pp),   SC_NEW_N(a, double, pp),
-                 SC_NEW_N(a, uint32_t, pp), SC_NEW_N(a, uint32_t, pp),
-                 SC_NEW_N(a, sc_slot *, pp)};
+    uint32_t pp = r->size[SC_AX_PP], chunks = sc_run_chunks(r);
+    size_t n = (size_t)x->p->n_stages * r->ga, m = (size_t)pp * chunks;
+    *s = (sweep){.done_f = SC_NEW_N(a, double, n),
+                 .done_b = SC_NEW_N(a, double, n),
+                 .at = SC_NEW_N(a, double, pp),
+                 .grad = SC_NEW_N(a, double, pp),
+                 .pos = SC_NEW_N(a, uint32_t, pp),
+                 .n_order = SC_NEW_N(a, uint32_t, pp),
+                 .order = SC_NEW_N(a, sc_slot *, pp),
+                 .chunks = chunks,
+                 .first = SC_NEW_N(a, uint32_t, m),
+                 .last = SC_NEW_N(a, uint32_t, m),
+                 .stage = SC_NEW_N(a, uint32_t, m),
+                 .up = SC_NEW_N(a, bool, m),
+                 .down = SC_NEW_N(a, bool, m)};
     if (!s->done_f || !s->done_b || !s->at || !s->grad || !s->pos ||
-        !s->n_order || !s->order)
+        !s->n_order || !s->order || !s->first || !s->last || !s->stage ||
+        !s->up || !s->down)
         return sc_error_nomem(err);
     for (size_t i = 0; i < n; i++) s->done_f[i] = s->done_b[i] = -1;
     for (uint32_t dev = 0; dev < pp; dev++) {
-        s->order[dev] =
-            SC_NEW_N(a, sc_slot, sc_schedule_slots(r->schedule, r->vpp, r->ga));
+        s->order[dev] = SC_NEW_N(a, sc_slot, sc_run_slots(r));
         if (!s->order[dev]) return sc_error_nomem(err);
-        s->n_order[dev] = sc_schedule_order(r->schedule, pp, r->vpp, r->ga, dev,
-                                            r->forward_only, s->order[dev]);
+        s->n_order[dev] = sc_run_order(r, dev, s->order[dev]);
+        chunks_of(x, dev, s);
     }
     return SC_OK;
+}
+
+/* End of a device's passes and of the exchanges of its gradients. */
+static double device_end(const fast *x, const sweep *s, uint32_t dev)
+{
+    double sum = x->c[dev].pack_s + x->c[dev].grad_s;
+    return fmax(s->at[dev] + sum, s->grad[dev]);
 }
 
 /* After the pipeline: exchanges, tied weights, optimizer. */
@@ -240,16 +326,23 @@ static double finish(const fast *x, const sweep *s)
 {
     const sc_run *r = &x->p->run;
     uint32_t pp = r->size[SC_AX_PP];
-    double norm = 0, after = 0, met = 0;
+    double norm = 0, after = 0, met = 0, summed = 0;
     for (uint32_t dev = 0; dev < pp; dev++) {
         double sum = x->c[dev].pack_s + x->c[dev].grad_s;
-        double end = fmax(s->at[dev] + sum, s->grad[dev]);
+        double end = device_end(x, s, dev);
         if (dev == 0 || dev == pp - 1) met = fmax(met, s->at[dev] + sum);
         norm = fmax(norm, end);
         after = fmax(after, x->c[dev].optimizer_s + x->c[dev].update_s +
                                 x->c[dev].fixed_s);
     }
     if (pp > 1) norm = fmax(norm, met + x->c[0].tied_s);
+    for (uint32_t dev = 0; dev < pp / 2; dev++) {
+        double other = device_end(x, s, pp - 1 - dev);
+        if (x->c[dev].mirror_s > 0)
+            summed = fmax(summed, fmax(device_end(x, s, dev), other) +
+                                      x->c[dev].mirror_s);
+    }
+    norm = fmax(norm, summed);
     return norm + after;
 }
 
@@ -272,20 +365,22 @@ static sc_status compose(fast *x, sc_arena *a, double *step_s, sc_err *err)
 sc_status sc_predict_fast(const sc_plan *p, const sc_block *blocks, sc_arena *a,
                           double *step_s, sc_err *err)
 {
-    uint32_t n = p->n_stages, pp = p->run.size[SC_AX_PP];
+    uint32_t pp = p->run.size[SC_AX_PP], chunks = sc_run_chunks(&p->run);
+    size_t n = (size_t)pp * chunks;
     sc_arena_mark mark = sc_arena_save(a);
-    double *d = SC_NEW_N(a, double, 4 * (size_t)n + pp);
+    double *d = SC_NEW_N(a, double, 3 * n + 2 * (size_t)pp);
     fast x = {.p = p,
               .blocks = blocks,
               .sigma = sc_plan_overlap(p, blocks),
+              .chunks = chunks,
               .c = SC_NEW_N(a, sc_step_costs, pp),
               .past = SC_NEW_N(a, past, pp)};
     if (!d || !x.c || !x.past) return sc_error_nomem(err);
     x.f = d;
     x.b = d + n;
-    x.last_b = d + 2 * (size_t)n;
-    x.tail = d + 3 * (size_t)n;
-    x.gathered = d + 4 * (size_t)n;
+    x.w = d + 2 * n;
+    x.tail = d + 3 * n;
+    x.gathered = d + 3 * n + pp;
     sc_status s = SC_OK;
     for (uint32_t dev = 0; dev < pp && s == SC_OK; dev++)
         s = sc_plan_step_costs(p, blocks, dev, &x.c[dev], err);

@@ -29,13 +29,19 @@ static double block_time(const sc_block *b)
     return b->fwd_s + b->bwd_s;
 }
 
+double predict_passes(const sc_run *r)
+{
+    bool both = sc_run_placement(r) == SC_SCH_DUALPIPE;
+    return both ? r->ga / 2.0 : r->ga;
+}
+
 /* No schedule ends before its busiest device has done all its passes. */
 static double busiest(const sc_plan *p, const sc_block *b)
 {
     double most = 0;
     for (uint32_t dev = 0; dev < p->run.size[SC_AX_PP]; dev++)
         most = fmax(most, sc_plan_device_sum(p, b, dev, block_time));
-    return most * p->run.ga;
+    return most * predict_passes(&p->run);
 }
 
 static sc_status memory_peak(const sc_plan *p, const sc_block *blocks,
@@ -45,8 +51,11 @@ static sc_status memory_peak(const sc_plan *p, const sc_block *blocks,
     sc_stage_memory *m = SC_NEW_N(a, sc_stage_memory, pp);
     if (!m) return sc_error_nomem(err);
     SC_TRY(sc_predict_memory(p, blocks, a, m, err));
-    for (uint32_t i = 0; i < pp; i++) e->peak = fmax(e->peak, m[i].peak);
-    e->fits = e->peak <= (double)p->run.hw->device->mem_bytes;
+    for (uint32_t i = 0; i < pp; i++) {
+        e->peak = fmax(e->peak, m[i].peak);
+        e->full = fmax(e->full, m[i].peak / m[i].capacity);
+    }
+    e->fits = e->full <= 1;
     return SC_OK;
 }
 
@@ -169,6 +178,16 @@ static sc_status settle_format(const sc_job *job, sc_run *r, sc_err *err)
                             err);
 }
 
+static sc_status settle_schedule(const sc_job *job, sc_arena *a, sc_run *r,
+                                 sc_err *err)
+{
+    if (job->schedule > SC_SCH_INTERLEAVED)
+        r->schedule = (sc_schedule)job->schedule;
+    if (!job->schedule_file) return SC_OK;
+    r->schedule = SC_SCH_FILE;
+    return sc_schedule_load(job->schedule_file, a, &r->order, err);
+}
+
 /* ---- the space of what is open ---------------------------------------------- */
 
 typedef struct space {
@@ -223,8 +242,7 @@ static sc_status try_one(space *x, const sc_run *r, bool *done)
     x->have_least = true;
     if (!e.fits) return SC_OK;
     /* Choices of ours leave 5 % for what the formulas do not know. */
-    if (open_choice(x->job) &&
-        e.peak > 0.95 * (double)r->hw->device->mem_bytes) {
+    if (open_choice(x->job) && e.full > 0.95) {
         if (!x->have_tight || e.step_s < x->tight.step_s) x->tight = e;
         x->have_tight = true;
         return SC_OK;
@@ -292,10 +310,25 @@ static bool usual_batches(const space *x, const sc_run *r, uint32_t vpp)
     return !open || r->ga == stages;
 }
 
+/* Schedules with a number of chunks of their own. */
+static sc_status try_own(space *x, sc_run r)
+{
+    r.vpp = r.order ? r.order->vpp : r.schedule == SC_SCH_ZB_V ? 2 : 1;
+    return try_recompute(x, r);
+}
+
+/* Given, and one that any number of devices can run. */
+static bool plain(const sc_job *job)
+{
+    return job->schedule >= 0 && job->schedule <= SC_SCH_INTERLEAVED;
+}
+
 static sc_status try_chunks(space *x, sc_run r)
 {
     static const uint32_t chunks[] = {1, 2, 3, 4, 5, 6, 8};
     uint32_t given = (uint32_t)x->job->vpp;
+    if (r.schedule > SC_SCH_INTERLEAVED && r.size[SC_AX_PP] > 1)
+        return try_own(x, r);
     for (size_t i = 0; i < SC_COUNT(chunks); i++) {
         uint32_t vpp = given ? given : chunks[i];
         if (given && i > 0) break;
@@ -303,9 +336,10 @@ static sc_status try_chunks(space *x, sc_run r)
         if (!(given && x->job->pp) && !chunks_legal(x, &r, vpp)) continue;
         if (!usual_batches(x, &r, vpp)) continue;
         r.vpp = vpp;
-        r.schedule = vpp > 1                 ? SC_SCH_INTERLEAVED
-                     : x->job->schedule >= 0 ? (sc_schedule)x->job->schedule
-                                             : SC_SCH_1F1B;
+        r.schedule = vpp > 1         ? SC_SCH_INTERLEAVED
+                     : plain(x->job) ? (sc_schedule)x->job->schedule
+                                     : SC_SCH_1F1B;
+        r.order = NULL;
         SC_TRY(try_recompute(x, r));
     }
     return SC_OK;
@@ -466,7 +500,7 @@ static void note_choice(const sc_job *job, const sc_run *r, bool fits,
     if (!job->mbs)
         predict_note(notes, "micro-batch %llu: %s", (unsigned long long)r->mbs,
                      how);
-    if (!job->vpp && r->size[SC_AX_PP] > 1)
+    if (!job->vpp && r->size[SC_AX_PP] > 1 && r->schedule <= SC_SCH_INTERLEAVED)
         predict_note(notes, "virtual stages %u: %s", r->vpp, how);
     if (job->recompute < 0)
         predict_note(notes, "recompute %s: %s",
@@ -487,8 +521,8 @@ static void note_choice(const sc_job *job, const sc_run *r, bool fits,
 static bool all_given(const sc_job *j, const sc_hw *hw)
 {
     return j->tp && j->pp && j->mbs && j->recompute >= 0 &&
-           (j->vpp || j->pp == 1 || j->schedule == SC_SCH_1F1B ||
-            j->schedule == SC_SCH_GPIPE) &&
+           (j->vpp || j->pp == 1 ||
+            (j->schedule >= 0 && j->schedule != SC_SCH_INTERLEAVED)) &&
            hw != NULL;
 }
 
@@ -504,6 +538,7 @@ sc_status predict_infer(const sc_job *job, sc_arena *a, sc_run *run,
         .hw = hw, .model = model, .sw = run->sw, .cost = run->cost, .vpp = 1};
     settle_values(job, hw, model, &x.base, notes);
     SC_TRY(settle_format(job, &x.base, err));
+    SC_TRY(settle_schedule(job, a, &x.base, err));
     SC_TRY(search(&x));
     /* Nothing fits: what one would rather not do. */
     x.wide = !x.have_best && !x.have_tight && (!job->pp || !job->ep);

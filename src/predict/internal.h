@@ -3,6 +3,7 @@
 #ifndef PREDICT_INTERNAL_H
 #define PREDICT_INTERNAL_H
 
+#include <stepcast/plan_schedule.h>
 #include <stepcast/predict.h>
 
 /* One configuration, evaluated. */
@@ -10,6 +11,7 @@ typedef struct predict_eval {
     sc_run run;
     double step_s; /* fast engine */
     double peak;   /* bytes, worst stage */
+    double full;   /* of its device's memory, worst stage */
     bool fits;
 } predict_eval;
 
@@ -31,6 +33,10 @@ typedef struct predict_memo {
  * lower bound.  Memory that outlives the call (memo) comes from `a`. */
 sc_status predict_evaluate(const sc_run *run, double beat_s, predict_memo *memo,
                            sc_arena *a, predict_eval *out, sc_err *err);
+
+/* Micro-batches that a chunk of a device runs: in the mean half of them where
+ * two devices hold it. */
+double predict_passes(const sc_run *r);
 
 /* Notes for a person, kept in the prediction. */
 typedef struct predict_notes {
@@ -80,7 +86,11 @@ sc_status predict_keep(const sc_job *job, const sc_job *next,
                        const predict_eval *e, sc_arena *a, sc_prediction *p,
                        sc_err *err);
 
-/* An internal error if the result breaks a physical bound. */
+/* No kernel of the precision is faster than this, FLOP/s. */
+double predict_best_peak(const sc_device *d, sc_precision p);
+
+/* An internal error if the result breaks a physical bound; `flops_device` of a
+ * device as slow as the machine's slowest. */
 sc_status predict_bounds(const sc_prediction *p, double flops_device,
                          sc_err *err);
 

@@ -72,6 +72,8 @@ const sc_key sc_job_keys[] = {
      false},
     ENUM("schedule", schedule, sc_schedule_names, "--schedule",
          "pipeline schedule"),
+    WORD("schedule-file", schedule_file, "--schedule-file", "FILE",
+         "passes of each pipeline device in order"),
     WORD("wide", wide, "--wide", "PATTERNS",
          "products that low-precision recipes leave in 16 bits: layers.0-1"),
     ENUM("precision", precision, sc_recipe_names, "--precision",

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* job_text.c - what a job says, field by field of its table. */
+#include <stepcast/plan_schedule.h>
 #include <stepcast/predict.h>
 
 #include <string.h>
@@ -110,6 +111,7 @@ void sc_job_resolve(const sc_job *job, const sc_run *run, sc_job *out)
     j.recompute = (int)run->recompute;
     bool none = run->schedule == SC_SCH_INTERLEAVED && j.pp == 1;
     j.schedule = (int)(none ? SC_SCH_1F1B : run->schedule);
+    j.schedule_file = run->order ? run->order->file : NULL;
     j.precision = (int)run->recipe;
     j.grad_overlap = j.overlap_flag = run->sw->grad_overlap;
     j.offload = run->offload;

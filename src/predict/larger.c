@@ -24,6 +24,7 @@ static bool spare(sc_job *j, const sc_run *r, uint32_t i)
     case 7: j->sp = j->sp_flag = true; break;
     case 8:
         j->schedule = SC_SCH_1F1B;
+        j->schedule_file = NULL;
         j->vpp = j->vpp ? 1 : 0;
         break;
     default: return false;

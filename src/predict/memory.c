@@ -89,18 +89,43 @@ static stage_sum sum_of(const sc_plan *p, const sc_block *blocks, uint32_t dev)
 {
     const sc_run *r = &p->run;
     stage_sum s = {0};
+    blocks = sc_plan_blocks(p, blocks, dev);
     for (int pass = 0; pass < 2; pass++)
-        for (uint32_t v = dev; v < p->n_stages; v += r->size[SC_AX_PP])
+        for (uint32_t c = 0; c < sc_run_chunks(r); c++)
             for (uint32_t l = 0; l < r->model->n_layers; l++) {
                 const sc_layer *layer = &r->model->layer[l];
-                if (!p->stage[v].n[l]) continue;
+                uint32_t n = p->stage[sc_run_stage(r, dev, c)].n[l];
+                if (!n) continue;
                 if (pass)
                     worst_layer(r, &s, layer, &blocks[l]);
                 else
-                    add_weights(r, &s, layer->kind, &blocks[l],
-                                p->stage[v].n[l]);
+                    add_weights(r, &s, layer->kind, &blocks[l], n);
             }
     return s;
+}
+
+/* The same by walking the device's order: of passes that are split, and of
+ * orders from a file. */
+static sc_status walked(const sc_plan *p, const sc_block *blocks, uint32_t dev,
+                        sc_arena *a, double *out, sc_err *err)
+{
+    const sc_run *r = &p->run;
+    uint32_t chunks = sc_run_chunks(r);
+    blocks = sc_plan_blocks(p, blocks, dev);
+    sc_arena_mark mark = sc_arena_save(a);
+    double *kept = SC_NEW_N(a, double, chunks);
+    double *late = SC_NEW_N(a, double, chunks);
+    sc_slot *order = SC_NEW_N(a, sc_slot, sc_run_slots(r));
+    if (!kept || !late || !order) return sc_error_nomem(err);
+    for (uint32_t c = 0; c < chunks; c++)
+        for (uint32_t l = 0; l < r->model->n_layers; l++) {
+            double n = p->stage[sc_run_stage(r, dev, c)].n[l];
+            kept[c] += n * blocks[l].saved;
+            late[c] += n * blocks[l].late;
+        }
+    *out = sc_schedule_held(order, sc_run_order(r, dev, order), kept, late);
+    sc_arena_restore(a, mark);
+    return SC_OK;
 }
 
 /* Bytes kept for the backward pass by all chunks of a device. */
@@ -109,6 +134,7 @@ static double activations(const sc_plan *p, const sc_block *blocks,
 {
     const sc_run *r = &p->run;
     uint32_t pp = r->size[SC_AX_PP];
+    blocks = sc_plan_blocks(p, blocks, dev);
     if (r->forward_only) return 0;
     double chunk = 0, ends = 0;
     for (uint32_t v = dev; v < p->n_stages; v += pp) {
@@ -150,7 +176,7 @@ static double transfers(const sc_run *r, const stage_sum *s,
     double ga = r->ga;
     if (r->size[SC_AX_PP] == 1 || !r->sw->batch_buffers || r->forward_only)
         return 4 * c->send_bytes;
-    return 2 * ga * r->vpp * c->send_bytes + (ga - 1) * s->logits;
+    return 2 * ga * sc_run_chunks(r) * c->send_bytes + (ga - 1) * s->logits;
 }
 
 /* Activations and gradients where both together need most: while the worst
@@ -176,7 +202,8 @@ static void worst_moment(const sc_run *r, const stage_sum *s, double kept,
 }
 
 static sc_stage_memory device_memory(const sc_plan *p, const sc_block *blocks,
-                                     uint32_t dev, const sc_step_costs *c)
+                                     uint32_t dev, double kept,
+                                     const sc_step_costs *c)
 {
     const sc_run *r = &p->run;
     const sc_software *sw = r->sw;
@@ -188,7 +215,7 @@ static sc_stage_memory device_memory(const sc_plan *p, const sc_block *blocks,
     double still = r->precision >= SC_FP8 ? 1 : low;
     m.weights =
         (s.params_kept - s.frozen) * each + s.frozen * still + m.gathered;
-    worst_moment(r, &s, activations(p, blocks, dev), &m);
+    worst_moment(r, &s, kept, &m);
     if (!r->forward_only) m.optimizer = s.optim * sw->optim_bytes;
     m.communication = transfers(r, &s, c);
     if (sc_run_dp(r) > 1 && !r->forward_only)
@@ -205,11 +232,16 @@ static sc_stage_memory device_memory(const sc_plan *p, const sc_block *blocks,
 sc_status sc_predict_memory(const sc_plan *p, const sc_block *blocks,
                             sc_arena *a, sc_stage_memory *out, sc_err *err)
 {
-    (void)a;
+    const sc_run *r = &p->run;
+    bool odd = p->uneven && r->vpp > 1; /* chunks differ */
+    bool walk = !r->forward_only && (r->order || odd || sc_run_splits(r));
     for (uint32_t dev = 0; dev < p->run.size[SC_AX_PP]; dev++) {
         sc_step_costs c;
         SC_TRY(sc_plan_step_costs(p, blocks, dev, &c, err));
-        out[dev] = device_memory(p, blocks, dev, &c);
+        double kept = walk ? 0 : activations(p, blocks, dev);
+        if (walk) SC_TRY(walked(p, blocks, dev, a, &kept, err));
+        out[dev] = device_memory(p, blocks, dev, kept, &c);
+        out[dev].capacity = (double)sc_plan_hw(p, dev)->device->mem_bytes;
     }
     return SC_OK;
 }

@@ -124,7 +124,9 @@ static bool change(sc_run *r, move m)
         r->zero = m.to;
         return true;
     case M_CHUNKS:
-        if (r->vpp == (uint32_t)m.to || r->size[SC_AX_PP] == 1) return false;
+        if (r->vpp == (uint32_t)m.to || r->size[SC_AX_PP] == 1 ||
+            r->schedule > SC_SCH_INTERLEAVED)
+            return false;
         r->vpp = (uint32_t)m.to;
         return true;
     case M_SP:
@@ -142,7 +144,7 @@ static bool change(sc_run *r, move m)
 static bool legal(const sc_run *r)
 {
     uint64_t dp = sc_run_dp(r), tp = r->size[SC_AX_TP];
-    uint64_t stages = (uint64_t)r->size[SC_AX_PP] * r->vpp;
+    uint64_t stages = sc_run_stages(r);
     const sc_transformer *t = &r->model->t;
     return dp >= 1 && r->mbs >= 1 && r->gbs % (r->mbs * dp) == 0 &&
            (uint64_t)t->heads % tp == 0 && (uint64_t)t->ffn % tp == 0 &&
@@ -156,6 +158,14 @@ static bool settle(sc_run *r, bool chunks)
 {
     if (!legal(r)) return false;
     r->ga = (uint32_t)(r->gbs / (r->mbs * sc_run_dp(r)));
+    bool own = r->schedule > SC_SCH_INTERLEAVED && r->size[SC_AX_PP] > 1;
+    if (!own && r->schedule > SC_SCH_INTERLEAVED) {
+        r->schedule = SC_SCH_1F1B;
+        r->order = NULL;
+        r->vpp = 1;
+    }
+    r->sp = r->sp && r->size[SC_AX_TP] > 1;
+    if (own) return true;
     if (r->size[SC_AX_PP] == 1 || r->ga % r->size[SC_AX_PP] != 0) {
         if (chunks && r->vpp > 1) return false;
         r->vpp = 1;
@@ -164,7 +174,6 @@ static bool settle(sc_run *r, bool chunks)
         r->schedule = SC_SCH_INTERLEAVED;
     else if (r->schedule == SC_SCH_INTERLEAVED)
         r->schedule = SC_SCH_1F1B;
-    r->sp = r->sp && r->size[SC_AX_TP] > 1;
     return true;
 }
 
@@ -188,6 +197,7 @@ static sc_job job_of(const sc_job *job, const sc_run *from, const sc_run *to,
     if (to->vpp != from->vpp && (chunks || j.vpp)) j.vpp = to->vpp;
     if (to->schedule != from->schedule && (schedule || j.schedule >= 0))
         j.schedule = (int)to->schedule;
+    if (!to->order) j.schedule_file = NULL;
     if (to->sp && !from->sp) j.sp = j.sp_flag = true;
     return j;
 }

@@ -39,6 +39,11 @@ static strategy draw(prop *p)
     j->ep = s.experts ? power(p, 2) : 1;
     j->vpp = 1 + (int64_t)prop_below(p, 2);
     j->schedule = j->vpp > 1 ? SC_SCH_INTERLEAVED : (int)prop_below(p, 2);
+    if (prop_below(p, 3) == 2) {
+        static const int split[] = {SC_SCH_ZB_H1, SC_SCH_ZB_V, SC_SCH_DUALPIPE};
+        j->schedule = split[prop_below(p, SC_COUNT(split))];
+        j->vpp = j->schedule == SC_SCH_ZB_V ? 2 : 1;
+    }
     j->mbs = 1;
     j->gbs = j->dp * j->pp * (1 + (int64_t)prop_below(p, 2));
     j->zero = (int64_t)prop_below(p, 4);
@@ -66,9 +71,10 @@ static void describe(prop *p, const strategy *s, const char *why)
 {
     const sc_job *j = &s->job;
     if (prop_reporting(p))
-        print_message("%s: %s tp %d pp %d dp %d cp %d ep %d vp %d zero %d\n",
+        print_message("%s: %s tp %d pp %d dp %d cp %d ep %d vp %d zero %d %s\n",
                       why, s->software, (int)j->tp, (int)j->pp, (int)j->dp,
-                      (int)j->cp, (int)j->ep, (int)j->vpp, (int)j->zero);
+                      (int)j->cp, (int)j->ep, (int)j->vpp, (int)j->zero,
+                      sc_schedule_names[j->schedule]);
 }
 
 static bool ends(prop *p, void *done)
@@ -101,6 +107,9 @@ static bool grows(prop *p, void *done)
     s.job.dp *= 2; /* replicas to be seen */
     s.job.gbs *= 2;
     s.ranks *= 2;
+    /* the copies of a stage exchange shards over dp, which a trace does not
+     * say */
+    if (s.job.schedule == SC_SCH_DUALPIPE) s.job.zero = 0;
     if (s.job.ep < s.job.dp && emit(&s, 1, &w) && emit(&s, 2, &want)) {
         if (sc_workload_scale(&w, want.n_ranks, NULL, &f.a, &t, &got, &f.err) ==
             SC_OK)

@@ -58,6 +58,11 @@ static void draw(prop *p, const sc_hw *hw, sc_job *j)
     j->sp = (int)prop_below(p, 2);
     j->recompute = (int)prop_below(p, 3);
     j->schedule = j->vpp > 1 ? (int)SC_SCH_INTERLEAVED : (int)prop_below(p, 2);
+    if (prop_below(p, 4) == 3) {
+        static const int split[] = {SC_SCH_ZB_H1, SC_SCH_ZB_V, SC_SCH_DUALPIPE};
+        j->schedule = PICK(p, split);
+        j->vpp = j->schedule == SC_SCH_ZB_V ? 2 : 1;
+    }
     j->engine = (int)prop_below(p, 2);
     j->forward_only = prop_below(p, 6) == 5;
     j->brief = true;
@@ -106,6 +111,8 @@ static bool monotone(const sc_job *job, const sc_hw *hw, const sc_model *model,
     other.recompute = SC_RC_FULL;
     if (sc_predict(&other, hw, model, sw, &w->cost, a, &two, &err))
         return false;
+    /* What is made again has to wait for the weight pass. */
+    if (job->schedule > SC_SCH_INTERLEAVED) return true;
     for (uint32_t i = 0; i < one->n_stages; i++)
         if (two.memory[i].activations >
             one->memory[i].activations * (1 + 1e-12))

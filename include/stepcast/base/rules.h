@@ -101,6 +101,9 @@ typedef struct sc_rules {
     /* The gradient of a bias is summed over axes that split a summed dim,
      * though all ranks along them hold it whole. */
     bool bias_partial;
+    /* A loss over a divided vocabulary is one sum per sample; else maximum, sum
+     * and the label's value of every row are exchanged. */
+    bool loss_per_sample;
     /* Exchanges of activations and gradients have queues of their own,
      * whatever the software does. */
     bool exchanges_beside;

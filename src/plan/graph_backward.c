@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * graph_backward.c - operators in the backward pass: what is made again, the
+ * gradient of the result brought into the operator's layout, products for
+ * inputs and for weights.
+ */
+#include "plan/graph_infer.h"
+
+#include <string.h>
+
+static sc_status done(const infer *f)
+{
+    return f->no_memory ? sc_error_nomem(f->err) : SC_OK;
+}
+
+/* ---- what the passes read ------------------------------------------------ */
+
+static bool multiplies(const sc_gop *o)
+{
+    return o->detail && strstr(o->detail, "product");
+}
+
+/* Inputs that the product for inputs needs again. */
+static bool reads_inputs(const sc_gop *o)
+{
+    switch ((sc_gtype)o->type) {
+    case SC_G_MATMUL:
+    case SC_G_ATTENTION:
+    case SC_G_BATCH_NORM:
+    case SC_G_NORM:
+    case SC_G_ACT:
+    case SC_G_POOL:
+    case SC_G_LOSS: return true;
+    case SC_G_ELEMENTWISE: return multiplies(o);
+    default: return false;
+    }
+}
+
+static bool reads_weight(const sc_gop *o)
+{
+    switch ((sc_gtype)o->type) {
+    case SC_G_LINEAR:
+    case SC_G_CONV:
+    case SC_G_CONV_TRANSPOSED:
+    case SC_G_BATCH_NORM:
+    case SC_G_NORM: return o->n_weight > 0;
+    default: return false;
+    }
+}
+
+/* The first input, for the product for weights. */
+static bool weight_reads_input(const sc_gop *o)
+{
+    return reads_weight(o) || o->type == SC_G_EMBED;
+}
+
+static bool reads_result(const sc_gop *o)
+{
+    return o->type == SC_G_SOFTMAX;
+}
+
+static bool weights_learn(const infer *f, const sc_gop *o)
+{
+    for (uint32_t k = 0; k < o->n_weight; k++)
+        if (f->g->tensor[o->weight[k].tensor].learns) return true;
+    return false;
+}
+
+static uint32_t inputs_learn(const infer *f, const sc_gop *o)
+{
+    uint32_t n = 0;
+    for (uint32_t k = 0; k < o->n_in; k++) n += f->kept[o->in[k].tensor].learns;
+    return n;
+}
+
+/* ---- made again ---------------------------------------------------------- */
+
+static void need(const infer *f, uint32_t tensor, uint32_t first, bool *needed)
+{
+    uint32_t from = f->g->tensor[tensor].op;
+    if (f->g->tensor[tensor].kind == SC_GT_VALUE && from >= first)
+        needed[from - first] = true;
+}
+
+/* Whether the backward pass of operators first .. last needs each again. */
+static void find_needed(const infer *f, uint32_t first, uint32_t last,
+                        bool *needed)
+{
+    for (uint32_t op = last + 1; op-- > first;) {
+        const sc_gop *o = &f->g->op[op];
+        bool learns = f->kept[o->out.tensor].learns;
+        if (learns && reads_result(o)) needed[op - first] = true;
+        bool reads = learns && inputs_learn(f, o) && reads_inputs(o);
+        for (uint32_t k = 0; k < o->n_in; k++) {
+            bool first_in =
+                k == 0 && weight_reads_input(o) && weights_learn(f, o);
+            if (needed[op - first] || reads || (learns && first_in))
+                need(f, o->in[k].tensor, first, needed);
+        }
+    }
+}
+
+static sc_status make_again(infer *f, uint32_t op)
+{
+    uint32_t segment = f->node[op].segment, first = op, last = op;
+    while (first > 0 && f->node[first - 1].segment == segment) first--;
+    while (last + 1 < f->g->n_ops && f->node[last + 1].segment == segment)
+        last++;
+    bool *needed = SC_NEW_N(f->a, bool, last - first + 1);
+    if (!needed) return sc_error_nomem(f->err);
+    if (f->job->sw->early_stop)
+        find_needed(f, first, last, needed);
+    else
+        memset(needed, 1, last - first + 1);
+    for (uint32_t i = first; i <= last; i++) {
+        f->node[i].again = true;
+        if (needed[i - first]) SC_TRY(gi_forward_op(f, i, true));
+    }
+    return SC_OK;
+}
+
+/* ---- the gradient of the result ------------------------------------------ */
+
+static sc_status join(infer *f, gi_sum *sum, const gi_sum *more)
+{
+    for (uint32_t i = 0; i < more->n; i++) {
+        if (sum->n == GI_USES)
+            return sc_error(f->err, SC_EINPUT, SC_C_TOO_BIG, sc_pos_none(),
+                            NULL, "more than %d gradients of one tensor",
+                            GI_USES);
+        sum->value[sum->n++] = more->value[i];
+    }
+    return SC_OK;
+}
+
+/* Gradients of one layout on one stage are summed where they are; then they
+ * become what is kept, and go to the stage that made the tensor. */
+static sc_status settle(infer *f, uint32_t tensor, gi_form *first, gi_sum *out)
+{
+    const sc_gtensor *t = &f->g->tensor[tensor];
+    gi_kept *kept = &f->kept[tensor];
+    gi_sum v = {0};
+    gi_why w = {.path = f->g->op[first->by].path,
+                .tensor = "in grad",
+                .origin =
+                    kept->grad_origin ? kept->grad_origin : gi_by(f, first->by),
+                .pass = SC_GP_DGRAD,
+                .op = first->by,
+                .stage = first->stage,
+                .of = tensor,
+                .what = GP_ACT_GRAD,
+                .phase = GI_BACKWARD};
+    layout l = first->l;
+    uint32_t stage = first->stage;
+    for (gi_form *g = first; g; g = g->next) {
+        if (g->value == SC_NONE || g->stage != stage ||
+            !layout_equal(&g->l, &l))
+            continue;
+        gi_sum one = {.n = 1, .value = {g->value}};
+        SC_TRY(join(f, &v, &one));
+        g->value = SC_NONE;
+    }
+    SC_TRY(gi_convert(f, &w, &l, &kept->grad, gi_bytes(f, t), &v));
+    if (stage != f->node[t->op].stage)
+        SC_TRY(gi_send(f, &w, f->node[t->op].stage, gi_held(f, t, &kept->grad),
+                       &v));
+    return join(f, out, &v);
+}
+
+/* In the layout that operator `op` works on. */
+static sc_status result_gradient(infer *f, uint32_t op, uint32_t n, gi_sum *v)
+{
+    const sc_gop *o = &f->g->op[op];
+    double bytes = 0;
+    v->n = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t t = f->g->op[gi_turn(f, op, i)].out.tensor;
+        for (gi_form *g = f->grad[t]; g; g = g->next)
+            if (g->value != SC_NONE) SC_TRY(settle(f, t, g, v));
+        bytes += gi_bytes(f, &f->g->tensor[t]);
+    }
+    gi_why w = {.path = o->path,
+                .tensor = "out grad",
+                .origin = gi_by(f, op),
+                .pass = SC_GP_DGRAD,
+                .op = op,
+                .stage = f->node[op].stage,
+                .of = o->out.tensor,
+                .what = GP_ACT_GRAD,
+                .phase = GI_BACKWARD};
+    layout to = gi_port(f, op, &o->out, false);
+    if (v->n == 0) return SC_OK;
+    return gi_convert(f, &w, &f->kept[o->out.tensor].grad, &to, bytes, v);
+}
+
+/* ---- products ------------------------------------------------------------ */
+
+typedef struct operands {
+    uint32_t n;
+    uint32_t *value;
+} operands;
+
+static sc_status start(infer *f, const sc_gop *o, const gi_sum *dy,
+                       operands *in)
+{
+    in->value = SC_NEW_N(f->a, uint32_t, (size_t)dy->n + o->n_in + 2);
+    if (!in->value) return sc_error_nomem(f->err);
+    memcpy(in->value, dy->value, dy->n * sizeof *in->value);
+    in->n = dy->n;
+    return SC_OK;
+}
+
+static uint32_t gradient_value(infer *f, uint32_t tensor, const layout *l,
+                               uint32_t op, gp_what what)
+{
+    const sc_gtensor *t = &f->g->tensor[tensor];
+    const char *whose = what == GP_ACT_GRAD ? t->name : f->g->op[op].path;
+    const char *name = what == GP_ACT_GRAD
+                           ? sc_sprintf(f->a, "%s grad", whose)
+                           : sc_sprintf(f->a, "%s %s grad", whose, t->name);
+    if (!name) f->no_memory = true;
+    double each = f->job->grad_bytes > 0 && what == GP_WEIGHT_GRAD
+                      ? f->job->grad_bytes * gi_elements(f, t) / gi_bytes(f, t)
+                      : 1;
+    return gi_value(f, (gp_value){.name = name,
+                                  .tensor = tensor,
+                                  .what = (uint8_t)what,
+                                  .stage = f->node[op].stage,
+                                  .bytes = each * gi_held(f, t, l)});
+}
+
+static gp_item product(const infer *f, uint32_t op, sc_gpass pass,
+                       const sc_price *price, const operands *in)
+{
+    return (gp_item){.pass = (uint8_t)pass,
+                     .cat = SC_CAT_COMPUTE,
+                     .stage = f->node[op].stage,
+                     .to = SC_NONE,
+                     .op = op,
+                     .exchange = SC_NONE,
+                     .price = *price,
+                     .n_in = in->n,
+                     .out = SC_NONE};
+}
+
+/* For the inputs that learn. */
+static sc_status for_inputs(infer *f, uint32_t op, const gi_sum *dy,
+                            const sc_price *price)
+{
+    const sc_gop *o = &f->g->op[op];
+    operands in;
+    SC_TRY(start(f, o, dy, &in));
+    for (uint32_t k = 0; k < o->n_in && reads_inputs(o); k++)
+        SC_TRY(gi_input(f, op, k, GI_BACKWARD, &in.value[in.n++]));
+    if (reads_weight(o))
+        SC_TRY(gi_weight_used(f, op, 0, GI_BACKWARD, &in.value[in.n++]));
+    if (reads_result(o)) {
+        bool again = f->node[op].segment != SC_NONE;
+        gi_form *list = (again ? f->bwd : f->fwd)[o->out.tensor];
+        gi_form *own =
+            gi_find(list, f->node[op].stage, &f->kept[o->out.tensor].l);
+        if (own) in.value[in.n++] = own->value;
+    }
+    gp_item it = product(f, op, SC_GP_DGRAD, price, &in);
+    for (uint32_t k = 0; k < o->n_in; k++) {
+        uint32_t t = o->in[k].tensor;
+        if (!f->kept[t].learns) continue;
+        layout l = gi_port(f, op, &o->in[k], true);
+        uint32_t v = gradient_value(f, t, &l, op, GP_ACT_GRAD);
+        gi_form *g = gi_remember(f, &f->grad[t], f->node[op].stage, v, &l);
+        if (!g) return done(f);
+        g->by = op;
+        if (it.out == SC_NONE)
+            it.out = v;
+        else
+            it.n_more++;
+    }
+    (void)gi_item(f, it, in.value, GI_BACKWARD);
+    return done(f);
+}
+
+static sc_status for_weights(infer *f, uint32_t op, const gi_sum *dy,
+                             const sc_price *price)
+{
+    const sc_gop *o = &f->g->op[op];
+    operands in;
+    uint32_t value[4] = {SC_NONE, SC_NONE, SC_NONE, SC_NONE};
+    SC_TRY(start(f, o, dy, &in));
+    if (weight_reads_input(o))
+        SC_TRY(gi_input(f, op, 0, GI_BACKWARD, &in.value[in.n++]));
+    gp_item it = product(f, op, SC_GP_WGRAD, price, &in);
+    for (uint32_t k = 0; k < o->n_weight && k < SC_COUNT(value); k++) {
+        uint32_t t = o->weight[k].tensor;
+        if (!f->g->tensor[t].learns) continue;
+        layout l = gi_weight_grad(f, op, k);
+        value[k] = gradient_value(f, t, &l, op, GP_WEIGHT_GRAD);
+        if (it.out == SC_NONE)
+            it.out = value[k];
+        else
+            it.n_more++;
+    }
+    (void)gi_item(f, it, in.value, GI_BACKWARD);
+    for (uint32_t k = 0; k < SC_COUNT(value); k++)
+        if (value[k] != SC_NONE) SC_TRY(gi_add_wgrad(f, op, k, value[k]));
+    return done(f);
+}
+
+/* Prices of both products: their own, or halves of what a table states. */
+static sc_status price_products(infer *f, uint32_t op, bool x, bool w,
+                                sc_price *for_x, sc_price *for_w)
+{
+    if (!f->job->table) {
+        if (x) SC_TRY(gi_compute(f, op, SC_GP_DGRAD, 0, 1, for_x));
+        if (w) SC_TRY(gi_compute(f, op, SC_GP_WGRAD, 0, 1, for_w));
+    } else {
+        SC_TRY(gi_compute(f, op, SC_GP_BWD, 0, 1, for_x));
+        if (x && w) {
+            for_x->seconds /= 2;
+            for_x->flops /= 2;
+            for_x->bytes /= 2;
+        }
+        *for_w = *for_x;
+    }
+    return gi_note(f, op, SC_GP_BWD,
+                   (x ? for_x->seconds : 0) + (w ? for_w->seconds : 0));
+}
+
+static sc_status backward_op(infer *f, uint32_t op)
+{
+    const sc_gop *o = &f->g->op[op];
+    gi_node *node = &f->node[op];
+    uint32_t n = gi_turns(f, op), ranks = gi_parts(f, node->robin);
+    if (n == 0 || !f->kept[o->out.tensor].learns) return SC_OK;
+    if (node->segment != SC_NONE && !node->again) SC_TRY(make_again(f, op));
+    gi_sum dy;
+    SC_TRY(result_gradient(f, op, n, &dy));
+    for (uint32_t i = 0; i < n; i += ranks) {
+        uint32_t turn = gi_turn(f, op, i);
+        const sc_gop *at = &f->g->op[turn];
+        bool x = inputs_learn(f, at) > 0, w = weights_learn(f, at);
+        sc_price for_x = {0}, for_w = {0};
+        SC_TRY(price_products(f, turn, x, w, &for_x, &for_w));
+        if (x) SC_TRY(for_inputs(f, turn, &dy, &for_x));
+        if (w) SC_TRY(for_weights(f, turn, &dy, &for_w));
+    }
+    return SC_OK;
+}
+
+/* Longest way from the end of the step. */
+static sc_status depths(infer *f)
+{
+    f->depth = SC_NEW_N(f->a, uint32_t, f->g->n_ops);
+    if (!f->depth) return sc_error_nomem(f->err);
+    for (uint32_t op = f->g->n_ops; op-- > 0;) {
+        const gi_kept *k = &f->kept[f->g->op[op].out.tensor];
+        for (uint32_t i = 0; i < k->n_users; i++)
+            if (f->depth[k->user[i]] + 1 > f->depth[op])
+                f->depth[op] = f->depth[k->user[i]] + 1;
+    }
+    return SC_OK;
+}
+
+sc_status gi_backward(infer *f)
+{
+    SC_TRY(depths(f));
+    for (uint32_t op = f->g->n_ops; op-- > 0;) SC_TRY(backward_op(f, op));
+    return SC_OK;
+}

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * graph_cut.c - pipeline stages, and what of them is made again.
+ *
+ * A graph is cut between units: blocks (paths up to the first number:
+ * "layers.3", "layer1.0") and, beside them, single modules, which stay with
+ * the block before them.
+ */
+#include "plan/graph_infer.h"
+
+#include <string.h>
+
+typedef struct unit {
+    uint32_t first; /* operator */
+    bool block;
+    double seconds; /* forward and backward, of one micro-batch */
+} unit;
+
+typedef struct cut {
+    infer *f;
+    uint32_t n;
+    unit *unit; /* [n] */
+} cut;
+
+static bool number(const char *p, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (p[i] < '0' || p[i] > '9') return false;
+    return n > 0;
+}
+
+/* Length of the unit's part of a path. */
+static size_t unit_length(const char *path, bool *block)
+{
+    const char *p = path;
+    *block = true;
+    for (;;) {
+        size_t n = strcspn(p, ".");
+        if (number(p, n)) return (size_t)(p - path) + n;
+        if (!p[n]) break;
+        p += n + 1;
+    }
+    *block = false;
+    return strcspn(path, ".");
+}
+
+static bool same_unit(const char *a, const char *b)
+{
+    bool x, y;
+    size_t n = unit_length(a, &x), m = unit_length(b, &y);
+    return x == y && n == m && memcmp(a, b, n) == 0;
+}
+
+static sc_status find_units(cut *c)
+{
+    const sc_opgraph *g = c->f->g;
+    c->unit = SC_NEW_N(c->f->a, unit, g->n_ops);
+    if (!c->unit) return sc_error_nomem(c->f->err);
+    for (uint32_t i = 0; i < g->n_ops; i++) {
+        bool block;
+        if (i > 0 && same_unit(g->op[i - 1].path, g->op[i].path)) continue;
+        (void)unit_length(g->op[i].path, &block);
+        c->unit[c->n++] = (unit){.first = i, .block = block};
+    }
+    return SC_OK;
+}
+
+static sc_status too_few(const cut *c, uint32_t blocks)
+{
+    return sc_error(c->f->err, SC_EINPUT, SC_C_RANGE, c->f->s->mesh_pos, NULL,
+                    "%u pipeline stages for %u blocks of %s", c->f->n_stages,
+                    blocks, c->f->g->name);
+}
+
+/* Stage `stage` begins at unit `u`. */
+static void begin(cut *c, uint32_t stage, uint32_t u)
+{
+    for (uint32_t i = c->unit[u].first; i < c->f->g->n_ops; i++)
+        c->f->node[i].stage = stage;
+}
+
+/* Stages of so many blocks each. */
+static sc_status by_blocks(cut *c, const uint32_t *blocks, bool single)
+{
+    uint32_t stage = 0, in = 0;
+    for (uint32_t u = 0; u < c->n; u++) {
+        if (!c->unit[u].block && !single) continue;
+        while (in == blocks[stage] && stage + 1 < c->f->n_stages) {
+            in = 0;
+            begin(c, ++stage, u);
+        }
+        in++;
+    }
+    return SC_OK;
+}
+
+static sc_status even(cut *c)
+{
+    uint32_t blocks = 0, stages = c->f->n_stages;
+    for (uint32_t u = 0; u < c->n; u++) blocks += c->unit[u].block;
+    bool single = blocks < stages;
+    if (single) blocks = c->n;
+    if (blocks < stages) return too_few(c, blocks);
+    uint32_t *each = SC_NEW_N(c->f->a, uint32_t, stages);
+    if (!each) return sc_error_nomem(c->f->err);
+    for (uint32_t s = 0; s < stages; s++)
+        each[s] = blocks / stages + (s < blocks % stages);
+    return by_blocks(c, each, single);
+}
+
+static sc_status by_path(cut *c, uint32_t stage, const sc_strategy_cut *at)
+{
+    const sc_opgraph *g = c->f->g;
+    uint32_t i = 0;
+    while (i < g->n_ops && !sc_rule_matches(at->path, g->op[i].path)) i++;
+    if (i == g->n_ops)
+        return sc_error(c->f->err, SC_EINPUT, SC_C_UNKNOWN_NAME, at->pos, NULL,
+                        "no operator '%s' to begin a stage with", at->path);
+    if (i == 0 || c->f->node[i].stage != stage - 1 ||
+        (stage > 1 && c->f->node[i - 1].stage < stage - 1))
+        return sc_error(c->f->err, SC_EINPUT, SC_C_RANGE, at->pos,
+                        "cuts stand in the order of the model",
+                        "the stage before '%s' would be empty", at->path);
+    for (; i < g->n_ops; i++) c->f->node[i].stage = stage;
+    return SC_OK;
+}
+
+static sc_status by_list(cut *c)
+{
+    const sc_strategy *s = c->f->s;
+    bool paths = s->n_cuts > 0 && s->cut[0].path;
+    uint32_t want = c->f->n_stages - (paths ? 1 : 0);
+    if (s->n_cuts != want)
+        return sc_error(c->f->err, SC_EINPUT, SC_C_CONFLICT,
+                        s->n_cuts ? s->cut[0].pos : s->mesh_pos, NULL,
+                        "%u cuts; %u stages need %u", s->n_cuts, c->f->n_stages,
+                        want);
+    if (paths) {
+        for (uint32_t i = 0; i < s->n_cuts; i++)
+            SC_TRY(by_path(c, i + 1, &s->cut[i]));
+        return SC_OK;
+    }
+    uint32_t blocks = 0, sum = 0;
+    uint32_t *each = SC_NEW_N(c->f->a, uint32_t, s->n_cuts);
+    if (!each) return sc_error_nomem(c->f->err);
+    for (uint32_t u = 0; u < c->n; u++) blocks += c->unit[u].block;
+    for (uint32_t i = 0; i < s->n_cuts; i++) sum += each[i] = s->cut[i].blocks;
+    if (sum != blocks)
+        return sc_error(c->f->err, SC_EINPUT, SC_C_CONFLICT, s->cut[0].pos,
+                        NULL, "the cuts have %u blocks; %s has %u", sum,
+                        c->f->g->name, blocks);
+    return by_blocks(c, each, false);
+}
+
+/* ---- balanced ------------------------------------------------------------ */
+
+static sc_status price_units(cut *c)
+{
+    infer *f = c->f;
+    for (uint32_t u = 0; u < c->n; u++) {
+        uint32_t end = u + 1 < c->n ? c->unit[u + 1].first : f->g->n_ops;
+        for (uint32_t op = c->unit[u].first; op < end; op++) {
+            sc_price p;
+            SC_TRY(gi_compute(f, op, SC_GP_FWD, 0, 1, &p));
+            c->unit[u].seconds += p.seconds;
+            if (!f->kept[f->g->op[op].out.tensor].learns) continue;
+            SC_TRY(gi_compute(f, op, SC_GP_BWD, 0, 1, &p));
+            c->unit[u].seconds += p.seconds;
+        }
+    }
+    return SC_OK;
+}
+
+/* Fewest seconds of the slowest of `s` stages that the first `i` units make:
+ * best[s][i] = min over j of max(best[s - 1][j], sum of j .. i). */
+static sc_status balanced(cut *c)
+{
+    infer *f = c->f;
+    uint32_t n = c->n, stages = f->n_stages;
+    if (n < stages) return too_few(c, n);
+    SC_TRY(price_units(c));
+    size_t row = (size_t)n + 1;
+    double *sum = SC_NEW_N(f->a, double, row);
+    double *best = SC_NEW_N(f->a, double, row *(stages + 1));
+    uint32_t *from = SC_NEW_N(f->a, uint32_t, row * (stages + 1));
+    if (!sum || !best || !from) return sc_error_nomem(f->err);
+    for (uint32_t i = 0; i < n; i++) sum[i + 1] = sum[i] + c->unit[i].seconds;
+    for (uint32_t i = 0; i <= n; i++) best[row + i] = sum[i];
+    for (uint32_t s = 2; s <= stages; s++)
+        for (uint32_t i = s; i <= n; i++) {
+            double *b = &best[s * row + i];
+            *b = -1;
+            for (uint32_t j = i - 1; j + 1 >= s; j--) {
+                double last = sum[i] - sum[j], prev = best[(s - 1) * row + j];
+                double worst = last > prev ? last : prev;
+                if (*b >= 0 && worst >= *b && last > *b) break;
+                if (*b < 0 || worst < *b) {
+                    *b = worst;
+                    from[s * row + i] = j;
+                }
+            }
+        }
+    uint32_t *at = SC_NEW_N(f->a, uint32_t, stages + 1);
+    if (!at) return sc_error_nomem(f->err);
+    for (uint32_t s = stages, i = n; s > 1; s--)
+        at[s - 1] = i = from[s * row + i];
+    for (uint32_t s = 1; s < stages; s++) begin(c, s, at[s]);
+    return SC_OK;
+}
+
+/* ---- by rules ------------------------------------------------------------ */
+
+static const sc_strategy_rule *placed(const infer *f, uint32_t op,
+                                      uint32_t *stage)
+{
+    const gi_node *n = &f->node[op];
+    for (uint32_t i = n->n_match; f->pp >= 0 && i-- > 0;) {
+        const sc_strategy_rule *r = f->rule[n->match[i]].r;
+        for (uint32_t k = 0; k < r->n_at; k++)
+            if (r->at[k].axis == (uint32_t)f->pp) {
+                *stage = r->at[k].coord;
+                return r;
+            }
+    }
+    return NULL;
+}
+
+/* Operators that rules place take the others behind them along. */
+static sc_status by_rules(infer *f, bool *any)
+{
+    uint32_t stage = 0;
+    for (uint32_t op = 0; op < f->g->n_ops; op++)
+        *any |= placed(f, op, &stage) != NULL;
+    stage = 0;
+    for (uint32_t op = 0; *any && op < f->g->n_ops; op++) {
+        const sc_strategy_rule *r = placed(f, op, &stage);
+        f->node[op].stage = stage;
+        for (uint32_t k = 0; r && k < f->g->op[op].n_in; k++) {
+            uint32_t from = f->g->tensor[f->g->op[op].in[k].tensor].op;
+            if (from == SC_NONE || f->node[from].stage <= stage) continue;
+            return sc_error(f->err, SC_EINPUT, SC_C_CONFLICT, r->pos,
+                            "stages follow the order of the model",
+                            "rule '%s' (%s) puts %s on stage %u, behind which "
+                            "%s, that it reads, is made",
+                            r->match, r->origin, f->g->op[op].path, stage,
+                            f->g->op[from].path);
+        }
+    }
+    return SC_OK;
+}
+
+static bool repeated(const infer *f, uint32_t op)
+{
+    const gi_node *n = &f->node[op];
+    for (uint32_t i = n->n_match; i-- > 0;) {
+        int said = f->rule[n->match[i]].r->recompute;
+        if (said >= 0) return said == 1;
+    }
+    return false;
+}
+
+/* What is made again at once: neighbours in one unit and stage. */
+static void segments(infer *f)
+{
+    uint32_t n = 0;
+    bool before = false;
+    for (uint32_t op = 0; op < f->g->n_ops; op++) {
+        bool again = repeated(f, op) && !f->job->forward_only;
+        if (again) {
+            bool joins = before && f->node[op - 1].stage == f->node[op].stage &&
+                         same_unit(f->g->op[op - 1].path, f->g->op[op].path);
+            f->node[op].segment = joins ? n - 1 : n++;
+        }
+        before = again;
+    }
+}
+
+sc_status gi_cut(infer *f)
+{
+    cut c = {.f = f};
+    bool ruled = false;
+    SC_TRY(by_rules(f, &ruled));
+    if (f->n_stages > 1 && !ruled) {
+        SC_TRY(find_units(&c));
+        switch (f->s->cuts) {
+        case SC_CUT_EVEN: SC_TRY(even(&c)); break;
+        case SC_CUT_LIST: SC_TRY(by_list(&c)); break;
+        case SC_CUT_BALANCED: SC_TRY(balanced(&c)); break;
+        }
+    }
+    segments(f);
+    uint32_t *stage = SC_NEW_N(f->a, uint32_t, f->g->n_ops);
+    if (!stage) return sc_error_nomem(f->err);
+    for (uint32_t op = 0; op < f->g->n_ops; op++) stage[op] = f->node[op].stage;
+    f->p->stage_of = stage;
+    f->p->n_stages = f->n_stages;
+    return SC_OK;
+}

@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* graph_exchange.c - what turns one layout into another, priced, with the
+ * ranks that take part. */
+#include <stepcast/cost_ring.h>
+
+#include "plan/graph_infer.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Communicators over the same axes at one place of the pipeline. */
+struct gi_groups {
+    struct gi_groups *next;
+    uint32_t device, axes;
+    uint32_t n, size;
+    const uint32_t *rank; /* [n * size] */
+    sc_place place;
+    bool searched;
+    sc_ring_group ring;
+    double latency[SC_N_COLLS]; /* seconds of next to no bytes; 0: not asked */
+};
+
+uint32_t gi_device(const infer *f, uint32_t stage)
+{
+    if (f->devices <= 1) return 0;
+    return sc_schedule_device(f->schedule, f->devices, f->chunks, stage, 0,
+                              f->job->ga);
+}
+
+static uint32_t group_size(const infer *f, uint32_t axes)
+{
+    uint32_t n = 1;
+    for (uint32_t ax = 0; ax < f->mesh.n_axes; ax++)
+        if (axes >> ax & 1) n *= f->mesh.size[ax];
+    return n;
+}
+
+/* Rank of the i-th place of the axes in `mask`, outermost first. */
+static uint32_t offset(const infer *f, uint32_t mask, uint32_t i)
+{
+    uint32_t sum = 0;
+    for (uint32_t ax = f->mesh.n_axes; ax-- > 0;) {
+        if (!(mask >> ax & 1)) continue;
+        sum += i % f->mesh.size[ax] * f->stride[ax];
+        i /= f->mesh.size[ax];
+    }
+    return sum;
+}
+
+static uint32_t other_axes(const infer *f, uint32_t axes)
+{
+    uint32_t all = (1u << f->mesh.n_axes) - 1;
+    if (f->pp >= 0) all &= ~(1u << f->pp);
+    return all & ~axes;
+}
+
+static sc_place place_of(const infer *f, uint32_t axes)
+{
+    uint32_t size[SC_MESH_AXES], stride[SC_MESH_AXES], n = 0;
+    for (uint32_t i = 0; i < f->mesh.n_axes; i++) {
+        uint32_t ax = f->mesh.inner_first[i];
+        if (!(axes >> ax & 1) || f->mesh.size[ax] <= 1) continue;
+        size[n] = f->mesh.size[ax];
+        stride[n++] = f->stride[ax];
+    }
+    return sc_hw_place(f->job->hw, n, size, stride);
+}
+
+static struct gi_groups *add_groups(infer *f, uint32_t device, uint32_t axes,
+                                    uint32_t n, uint32_t size, uint32_t *rank)
+{
+    struct gi_groups *g = SC_NEW(f->a, struct gi_groups);
+    if (!g || !rank) return NULL;
+    *g = (struct gi_groups){.next = f->groups,
+                            .device = device,
+                            .axes = axes,
+                            .n = n,
+                            .size = size,
+                            .rank = rank};
+    f->groups = g;
+    return g;
+}
+
+static struct gi_groups *groups(infer *f, uint32_t device, uint32_t axes)
+{
+    for (struct gi_groups *g = f->groups; g; g = g->next)
+        if (g->device == device && g->axes == axes) return g;
+    uint32_t others = other_axes(f, axes), size = group_size(f, axes);
+    uint32_t n = group_size(f, others);
+    uint32_t base = f->pp < 0 ? 0 : device * f->stride[f->pp];
+    uint32_t *rank = SC_NEW_N(f->a, uint32_t, (size_t)n * size);
+    for (uint32_t i = 0; rank && i < n; i++)
+        for (uint32_t k = 0; k < size; k++)
+            rank[i * size + k] =
+                base + offset(f, others, i) + offset(f, axes, k);
+    struct gi_groups *g = add_groups(f, device, axes, n, size, rank);
+    if (g) g->place = place_of(f, axes);
+    return g;
+}
+
+/* Ranks of several places of the pipeline with the same other coordinates. */
+static struct gi_groups *across(infer *f, const uint32_t *device, uint32_t n)
+{
+    uint32_t key = 0;
+    for (uint32_t i = 0; i < n; i++) key = key * 4099 + device[i] + 1;
+    key |= 1u << 31; /* no set of axes */
+    for (struct gi_groups *g = f->groups; g; g = g->next) {
+        bool same = g->axes == key && g->size == n;
+        for (uint32_t i = 0; same && i < n; i++)
+            same = g->rank[i] == device[i] * f->stride[f->pp];
+        if (same) return g;
+    }
+    uint32_t others = other_axes(f, 0), count = group_size(f, others);
+    uint32_t *rank = SC_NEW_N(f->a, uint32_t, (size_t)count * n);
+    for (uint32_t i = 0; rank && i < count; i++)
+        for (uint32_t k = 0; k < n; k++)
+            rank[i * n + k] =
+                device[k] * f->stride[f->pp] + offset(f, others, i);
+    struct gi_groups *g = add_groups(f, device[0], key, count, n, rank);
+    uint32_t far = device[n - 1] > device[0] ? device[n - 1] - device[0]
+                                             : device[0] - device[n - 1];
+    uint32_t stride = far * f->stride[f->pp] / (n - 1);
+    if (g) g->place = sc_hw_place(f->job->hw, 1, &n, &stride);
+    return g;
+}
+
+/* As the library chooses, or always as ring with the simple protocol. */
+static sc_status price_of(infer *f, struct gi_groups *g, sc_coll coll,
+                          double bytes, double *seconds)
+{
+    sc_coll_price p;
+    sc_ring_price r;
+    if (!f->rules->ring_simple) {
+        SC_TRY(sc_cost_coll(f->job->cost, f->job->hw, coll, bytes, &g->place,
+                            -1, &p, f->err));
+        *seconds = p.seconds;
+        return SC_OK;
+    }
+    if (!g->searched)
+        SC_TRY(sc_cost_ring_group(f->job->hw, g->rank, g->size, f->a, &g->ring,
+                                  f->err));
+    g->searched = true;
+    SC_TRY(sc_cost_ring_simple(&g->ring, coll, bytes, &r, f->err));
+    *seconds = r.seconds;
+    return SC_OK;
+}
+
+static sc_status price(infer *f, struct gi_groups *g, sc_coll coll,
+                       double bytes, double *seconds, double *latency)
+{
+    if (g->latency[coll] <= 0)
+        SC_TRY(price_of(f, g, coll, 8, &g->latency[coll]));
+    SC_TRY(price_of(f, g, coll, bytes, seconds));
+    *latency = fmin(g->latency[coll], *seconds);
+    return SC_OK;
+}
+
+/* ---- recording ----------------------------------------------------------- */
+
+static bool axis_is(const infer *f, uint32_t axes, const char *name)
+{
+    int ax = sc_strategy_axis(f->s, name);
+    return ax >= 0 && axes >> ax & 1;
+}
+
+static uint8_t cat_of(const infer *f, const gi_why *w, uint32_t axes)
+{
+    bool weight = f->g->tensor[w->of].kind == SC_GT_WEIGHT;
+    if (axes == 0) return weight ? SC_CAT_DP : SC_CAT_PP;
+    if (axis_is(f, axes, "tp")) return weight ? SC_CAT_DP : SC_CAT_TP;
+    if (weight) return SC_CAT_DP;
+    if (axis_is(f, axes, "cp")) return SC_CAT_CP;
+    if (axis_is(f, axes, "ep") || axis_is(f, axes, "dp")) return SC_CAT_EP;
+    return SC_CAT_TP;
+}
+
+static uint32_t record(infer *f, const gi_why *w, const gi_coll *c,
+                       const struct gi_groups *g, double seconds)
+{
+    sc_gplan *p = f->p;
+    sc_gexchange *grown = sc_grow(f->a, p->exchange, p->n_exchanges,
+                                  &f->cap_exchanges, 256, sizeof *grown);
+    if (!grown) {
+        f->no_memory = true;
+        return SC_NONE;
+    }
+    p->exchange = grown;
+    grown[p->n_exchanges] =
+        (sc_gexchange){.path = w->path,
+                       .tensor = w->tensor,
+                       .why = c->reason,
+                       .origin = w->origin,
+                       .pass = (uint8_t)(w->recomputed ? SC_GP_BWD : w->pass),
+                       .coll = (uint8_t)c->coll,
+                       .p2p = c->coll == SC_SENDRECV,
+                       .grad = w->grad,
+                       .bucketed = c->bucketed,
+                       .stage = w->stage,
+                       .axes = c->axes,
+                       .n_groups = g->n,
+                       .size = g->size,
+                       .rank = g->rank,
+                       .bytes = c->bytes,
+                       .seconds = seconds};
+    return p->n_exchanges++;
+}
+
+/* Exchange, item and the values that come out. */
+static sc_status emit(infer *f, const gi_why *w, const gi_coll *c,
+                      struct gi_groups *g, uint32_t to, uint32_t *item)
+{
+    double seconds, latency;
+    if (!g) return sc_error_nomem(f->err);
+    SC_TRY(price(f, g, c->coll, c->bytes, &seconds, &latency));
+    uint32_t x = record(f, w, c, g, seconds);
+    gp_item it = {.pass = (uint8_t)(w->recomputed ? SC_GP_FWD : w->pass),
+                  .recomputed = w->recomputed,
+                  .cat = cat_of(f, w, c->axes),
+                  .stage = w->stage,
+                  .to = to,
+                  .op = w->op,
+                  .exchange = x,
+                  .once = w->once,
+                  .seconds = seconds,
+                  .latency = latency,
+                  .bytes = c->bytes,
+                  .n_in = c->n_in};
+    const char *name = sc_sprintf(f->a, "%s %s", w->path, w->tensor);
+    if (!name) return sc_error_nomem(f->err);
+    it.out = gi_value(f, (gp_value){.name = name,
+                                    .tensor = w->of,
+                                    .what = w->what,
+                                    .stage = to == SC_NONE ? w->stage : to,
+                                    .bytes = c->out_bytes});
+    *item = gi_item(f, it, c->in, w->phase);
+    return f->no_memory ? sc_error_nomem(f->err) : SC_OK;
+}
+
+sc_status gi_collective(infer *f, const gi_why *w, const gi_coll *c,
+                        uint32_t *item)
+{
+    struct gi_groups *g = groups(f, gi_device(f, w->stage), c->axes);
+    return emit(f, w, c, g, SC_NONE, item);
+}
+
+/* ---- layouts ------------------------------------------------------------- */
+
+static void apply(layout *l, const layout *to, const layout_move *m)
+{
+    for (uint32_t d = 0; d < LAYOUT_DIMS; d++)
+        l->shard[d] = gi_without(l->shard[d], m->axes);
+    l->partial &= ~m->axes;
+    for (uint32_t d = 0; d < LAYOUT_DIMS; d++)
+        for (sc_axes list = to->shard[d]; list; list >>= 4) {
+            uint32_t ax = (uint32_t)(list & 15) - 1;
+            if (m->axes >> ax & 1) l->shard[d] = sc_axes_add(l->shard[d], ax);
+        }
+}
+
+static const char *reason(const layout_move *m)
+{
+    switch (m->coll) {
+    case SC_ALL_REDUCE: return "partial sums, wanted whole";
+    case SC_REDUCE_SCATTER: return "partial sums, wanted in parts";
+    case SC_ALL_GATHER:
+        return m->dim == GI_ROBIN ? "whole on one rank each, wanted by all"
+                                  : "in parts, wanted whole";
+    default:
+        return m->dim == GI_ROBIN ? "in parts, wanted whole on one rank each"
+               : m->moved == GI_ROBIN
+                   ? "whole on one rank each, wanted in parts"
+                   : "in parts, wanted in parts of another "
+                     "dimension";
+    }
+}
+
+/* Sums first, so that what follows moves less; gathers last. */
+static int urgency(const layout_move *m)
+{
+    switch (m->coll) {
+    case SC_REDUCE_SCATTER: return 0;
+    case SC_ALL_REDUCE: return 1;
+    case SC_ALL_TO_ALL: return 2;
+    default: return 3;
+    }
+}
+
+static void sort_moves(layout_move *m, uint32_t n)
+{
+    for (uint32_t i = 1; i < n; i++)
+        for (uint32_t k = i; k > 0 && urgency(&m[k]) < urgency(&m[k - 1]);
+             k--) {
+            layout_move t = m[k];
+            m[k] = m[k - 1];
+            m[k - 1] = t;
+        }
+}
+
+sc_status gi_convert(infer *f, const gi_why *w, const layout *from,
+                     const layout *to, double bytes, gi_sum *v)
+{
+    layout_move m[SC_MESH_AXES];
+    layout now = *from;
+    uint32_t all = (1u << LAYOUT_DIMS) - 1;
+    uint32_t n = layout_moves(from, to, &f->mesh, m);
+    v->gathered = false;
+    sort_moves(m, n);
+    for (uint32_t i = 0; i < n; i++) {
+        apply(&now, to, &m[i]);
+        double after = layout_fraction(&now, all, &f->mesh);
+        gi_coll c = {.coll = m[i].coll,
+                     .axes = m[i].axes,
+                     .bytes = m[i].fraction * bytes,
+                     .out_bytes = after * bytes,
+                     .reason = reason(&m[i]),
+                     .in = v->value,
+                     .n_in = v->n};
+        uint32_t item;
+        SC_TRY(gi_collective(f, w, &c, &item));
+        v->n = 1;
+        v->value[0] = f->prog->item[item].out;
+        v->gathered = m[i].coll == SC_ALL_GATHER;
+    }
+    return SC_OK;
+}
+
+/* ---- between stages ------------------------------------------------------ */
+
+sc_status gi_send(infer *f, const gi_why *w, uint32_t to, double bytes,
+                  gi_sum *v)
+{
+    uint32_t device[] = {gi_device(f, w->stage), gi_device(f, to)}, item;
+    if (device[0] == device[1]) return SC_OK;
+    gi_coll c = {.coll = SC_SENDRECV,
+                 .bytes = bytes,
+                 .out_bytes = bytes,
+                 .reason = "made on another stage",
+                 .in = v->value,
+                 .n_in = v->n};
+    SC_TRY(emit(f, w, &c, across(f, device, 2), to, &item));
+    v->n = 1;
+    v->value[0] = f->prog->item[item].out;
+    return SC_OK;
+}
+
+sc_status gi_tie(infer *f, const gi_why *w, const uint32_t *stage, uint32_t n,
+                 double bytes, const uint32_t *in, uint32_t n_in, uint32_t *out)
+{
+    uint32_t *device = SC_NEW_N(f->a, uint32_t, n), item;
+    if (!device) return sc_error_nomem(f->err);
+    for (uint32_t i = 0; i < n; i++) device[i] = gi_device(f, stage[i]);
+    gi_coll c = {.coll = SC_ALL_REDUCE,
+                 .bytes = bytes,
+                 .out_bytes = bytes,
+                 .reason = "stages share the weight",
+                 .in = in,
+                 .n_in = n_in};
+    SC_TRY(emit(f, w, &c, across(f, device, n), stage[n - 1], &item));
+    gp_item *it = &f->prog->item[item];
+    f->prog->value[it->out].stage = stage[0];
+    for (uint32_t i = 1; i < n; i++) {
+        gp_value v = f->prog->value[it->out];
+        v.stage = stage[i];
+        (void)gi_value(f, v);
+    }
+    it->n_more = n - 1;
+    *out = it->out;
+    return f->no_memory ? sc_error_nomem(f->err) : SC_OK;
+}

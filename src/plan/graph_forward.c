@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* graph_forward.c - operators in the forward pass, and again in the backward
+ * pass. */
+#include "plan/graph_infer.h"
+
+#include <math.h>
+
+static sc_status done(const infer *f)
+{
+    return f->no_memory ? sc_error_nomem(f->err) : SC_OK;
+}
+
+uint32_t gi_turns(const infer *f, uint32_t op)
+{
+    const gi_rule *r = f->node[op].turn_rule;
+    uint32_t n = 0;
+    if (!r) return 1;
+    if (f->node[op].turn > 0) return 0;
+    for (uint32_t i = op; i < f->g->n_ops; i++) n += f->node[i].turn_rule == r;
+    return n;
+}
+
+uint32_t gi_turn(const infer *f, uint32_t op, uint32_t i)
+{
+    const gi_rule *r = f->node[op].turn_rule;
+    if (!r) return op;
+    for (;; op++)
+        if (f->node[op].turn_rule == r && f->node[op].turn == i) return op;
+}
+
+/* ---- what an operator reads ---------------------------------------------- */
+
+static bool same_segment(const infer *f, uint32_t a, uint32_t b)
+{
+    return f->node[a].segment != SC_NONE &&
+           f->node[a].segment == f->node[b].segment;
+}
+
+static sc_status data(infer *f, uint32_t op, const sc_gport *p, uint32_t *value)
+{
+    const sc_gtensor *t = &f->g->tensor[p->tensor];
+    uint32_t stage = f->node[op].stage;
+    layout l = gi_port(f, op, p, false);
+    gi_form *form = gi_find(f->fwd[p->tensor], stage, NULL);
+    if (!form) {
+        uint32_t v = gi_value(f, (gp_value){.name = t->name,
+                                            .tensor = p->tensor,
+                                            .what = GP_INPUT,
+                                            .stage = stage,
+                                            .bytes = gi_held(f, t, &l),
+                                            .made = SC_NONE});
+        form = gi_remember(f, &f->fwd[p->tensor], stage, v, &l);
+    }
+    if (form) *value = form->value;
+    return done(f);
+}
+
+/* The tensor as it is kept, on the stage of `op`. */
+static sc_status kept_form(infer *f, uint32_t op, uint32_t tensor,
+                           gi_form **list, gi_form **out)
+{
+    uint32_t stage = f->node[op].stage, from = f->g->tensor[tensor].op;
+    const layout *l = &f->kept[tensor].l;
+    gi_form *form = gi_find(*list, stage, l);
+    if (!form) {
+        gi_form *there = gi_find(*list, f->node[from].stage, l);
+        if (!there)
+            return sc_error(f->err, SC_EBUG, SC_C_BUG, sc_pos_none(), NULL,
+                            "%s reads what has not been made",
+                            f->g->op[op].path);
+        gi_why w = {.path = f->g->op[from].path,
+                    .tensor = "out",
+                    .pass = SC_GP_FWD,
+                    .op = from,
+                    .stage = f->node[from].stage,
+                    .of = tensor,
+                    .what = GP_ACT,
+                    .phase = GI_FORWARD};
+        gi_sum v = {.n = 1, .value = {there->value}};
+        SC_TRY(gi_send(f, &w, stage, gi_held(f, &f->g->tensor[tensor], l), &v));
+        form = gi_remember(f, list, stage, v.value[0], l);
+    }
+    *out = form;
+    return done(f);
+}
+
+static const char *input_name(infer *f, uint32_t k)
+{
+    static const char *const names[] = {"in:0", "in:1", "in:2", "in:3"};
+    if (k < SC_COUNT(names)) return names[k];
+    const char *name = sc_sprintf(f->a, "in:%u", k);
+    return name ? name : "in";
+}
+
+sc_status gi_input(infer *f, uint32_t op, uint32_t k, uint32_t phase,
+                   uint32_t *value)
+{
+    const sc_gport *p = &f->g->op[op].in[k];
+    const sc_gtensor *t = &f->g->tensor[p->tensor];
+    uint32_t stage = f->node[op].stage;
+    if (t->kind == SC_GT_INPUT) return data(f, op, p, value);
+    layout need = gi_port(f, op, p, false);
+    bool inside = phase == GI_BACKWARD && same_segment(f, op, t->op);
+    gi_form **fwd = &f->fwd[p->tensor], **bwd = &f->bwd[p->tensor];
+    gi_form *form = NULL;
+    if (phase == GI_BACKWARD) form = gi_find(*bwd, stage, &need);
+    if (!form && !inside) {
+        form = gi_find(*fwd, stage, &need);
+        if (form && phase == GI_BACKWARD && !form->lasts) form = NULL;
+    }
+    if (!form) {
+        gi_form *base = NULL;
+        SC_TRY(kept_form(f, op, p->tensor, inside ? bwd : fwd, &base));
+        gi_why w = {.path = f->g->op[op].path,
+                    .tensor = input_name(f, k),
+                    .origin = gi_by(f, op),
+                    .pass = phase == GI_BACKWARD ? SC_GP_WGRAD : SC_GP_FWD,
+                    .op = op,
+                    .stage = stage,
+                    .of = p->tensor,
+                    .what = GP_ACT,
+                    .phase = (uint8_t)phase,
+                    .recomputed = inside};
+        gi_sum v = {.n = 1, .value = {base->value}};
+        layout from = base->l, via;
+        const gi_rule *r = gi_said(f, op, SC_RT_IN, k);
+        if (r) {
+            SC_TRY(gi_place(f, t, r, NULL, false, &via));
+            w.origin = r->r->origin;
+            SC_TRY(gi_convert(f, &w, &from, &via, gi_bytes(f, t), &v));
+            from = via;
+        }
+        bool gathered = v.gathered;
+        SC_TRY(gi_convert(f, &w, &from, &need, gi_bytes(f, t), &v));
+        form = gi_remember(f, phase == GI_BACKWARD ? bwd : fwd, stage,
+                           v.value[0], &need);
+        if (form)
+            form->lasts =
+                !(gathered || v.gathered) || f->job->sw->keep_gathered;
+    }
+    if (form) *value = form->value;
+    return done(f);
+}
+
+/* ---- weights ------------------------------------------------------------- */
+
+sc_status gi_weight_kept(infer *f, uint32_t op, uint32_t k, layout *out,
+                         const gi_rule **by)
+{
+    const sc_gport *p = &f->g->op[op].weight[k];
+    layout used = gi_port(f, op, p, false);
+    const gi_rule *r = gi_said(f, op, k ? SC_RT_BIAS : SC_RT_WEIGHT, 0);
+    *out = used;
+    *by = r;
+    if (!r) return SC_OK;
+    return gi_place(f, &f->g->tensor[p->tensor], r, &used, true, out);
+}
+
+/* As it is kept on the stage of `op`; the first of its users says how. */
+static gi_form *weight_form(infer *f, uint32_t op, uint32_t k, int tier,
+                            const layout *kept)
+{
+    const sc_gop *o = &f->g->op[op];
+    uint32_t tensor = o->weight[k].tensor, stage = f->node[op].stage;
+    const sc_gtensor *t = &f->g->tensor[tensor];
+    gi_form *form = gi_find(f->fwd[tensor], stage, NULL);
+    if (form) return form;
+    const char *name = sc_sprintf(f->a, "%s %s", o->path, t->name);
+    if (!name) f->no_memory = true;
+    uint32_t v = gi_value(f, (gp_value){.name = name,
+                                        .tensor = tensor,
+                                        .what = GP_WEIGHT,
+                                        .tier = (uint8_t)tier,
+                                        .stage = stage,
+                                        .bytes = gi_held(f, t, kept),
+                                        .made = SC_NONE});
+    return gi_remember(f, &f->fwd[tensor], stage, v, kept);
+}
+
+sc_status gi_weight_used(infer *f, uint32_t op, uint32_t k, uint32_t phase,
+                         uint32_t *value)
+{
+    const sc_gop *o = &f->g->op[op];
+    const sc_gtensor *t = &f->g->tensor[o->weight[k].tensor];
+    const gi_rule *by;
+    layout kept, used = gi_port(f, op, &o->weight[k], false);
+    gi_node *n = &f->node[op];
+    if (phase == GI_BACKWARD && k < 4 && n->held[k]) {
+        *value = n->held[k] - 1;
+        return SC_OK;
+    }
+    SC_TRY(gi_weight_kept(f, op, k, &kept, &by));
+    int tier = gi_tier(f, op, k ? SC_RT_BIAS : SC_RT_WEIGHT);
+    gi_form *form = weight_form(f, op, k, tier, &kept);
+    if (!form) return sc_error_nomem(f->err);
+    gi_why w = {.path = o->path,
+                .tensor = t->name,
+                .origin = by ? by->r->origin : NULL,
+                .pass = phase == GI_BACKWARD ? SC_GP_DGRAD : SC_GP_FWD,
+                .op = op,
+                .stage = n->stage,
+                .of = o->weight[k].tensor,
+                .what = GP_WEIGHT_USED,
+                .phase = (uint8_t)phase};
+    gi_sum v = {.n = 1, .value = {form->value}};
+    SC_TRY(gi_convert(f, &w, &form->l, &used, gi_bytes(f, t), &v));
+    *value = v.value[0];
+    if (phase == GI_BACKWARD && k < 4) n->held[k] = *value + 1;
+    return done(f);
+}
+
+/* ---- an operator --------------------------------------------------------- */
+
+typedef struct operands {
+    uint32_t n, cap;
+    uint32_t *value;
+} operands;
+
+static sc_status read_all(infer *f, uint32_t op, uint32_t phase, operands *v)
+{
+    const sc_gop *o = &f->g->op[op];
+    v->n = 0;
+    v->value = SC_NEW_N(f->a, uint32_t, (size_t)o->n_in + o->n_weight);
+    if (!v->value) return sc_error_nomem(f->err);
+    for (uint32_t k = 0; k < o->n_in; k++)
+        SC_TRY(gi_input(f, op, k, phase, &v->value[v->n++]));
+    for (uint32_t k = 0; k < o->n_weight; k++)
+        SC_TRY(gi_weight_used(f, op, k, phase, &v->value[v->n++]));
+    return SC_OK;
+}
+
+/* Where a result waits for the backward pass: of every n-th operator elsewhere
+ * where a share of all does. */
+static uint8_t waits(const infer *f, uint32_t op)
+{
+    int tier = gi_tier(f, op, SC_RT_OUT);
+    double share = f->s->offload_activations;
+    if (tier != SC_TIER_DEVICE || !(share > 0)) return (uint8_t)tier;
+    bool turn = floor((op + 1) * share) > floor(op * share);
+    return turn ? SC_TIER_CPU : SC_TIER_DEVICE;
+}
+
+/* Kernels of the operators that ranks run at one turn; the longest counts. */
+static sc_status run(infer *f, uint32_t op, uint32_t first, uint32_t n,
+                     bool again, uint32_t *value)
+{
+    const sc_gop *o = &f->g->op[gi_turn(f, op, first)];
+    const gi_node *node = &f->node[op];
+    uint32_t phase = again ? GI_BACKWARD : GI_FORWARD;
+    sc_price longest = {0};
+    operands in = {0};
+    SC_TRY(read_all(f, gi_turn(f, op, first), phase, &in));
+    for (uint32_t i = first; i < first + n; i++) {
+        sc_price p;
+        SC_TRY(gi_compute(f, gi_turn(f, op, i), SC_GP_FWD, 0, 1, &p));
+        if (i == first || p.seconds > longest.seconds) longest = p;
+    }
+    layout made = gi_port(f, op, &o->out, true);
+    const char *name = sc_sprintf(f->a, "%s out", o->path);
+    if (!name) return sc_error_nomem(f->err);
+    const sc_gtensor *t = &f->g->tensor[o->out.tensor];
+    uint8_t tier = again ? (uint8_t)SC_TIER_DEVICE : waits(f, op);
+    *value = gi_value(f, (gp_value){.name = name,
+                                    .tensor = o->out.tensor,
+                                    .what = GP_ACT,
+                                    .tier = tier,
+                                    .stage = node->stage,
+                                    .bytes = gi_held(f, t, &made)});
+    gp_item it = {.pass = SC_GP_FWD,
+                  .recomputed = again,
+                  .cat = SC_CAT_COMPUTE,
+                  .stage = node->stage,
+                  .to = SC_NONE,
+                  .op = gi_turn(f, op, first),
+                  .exchange = SC_NONE,
+                  .price = longest,
+                  .n_in = in.n,
+                  .out = *value};
+    (void)gi_item(f, it, in.value, phase);
+    SC_TRY(gi_note(f, it.op, again ? SC_GP_BWD : SC_GP_FWD, longest.seconds));
+    return done(f);
+}
+
+/* Rows of a vocabulary that ranks share are exchanged three times: the largest
+ * logit, the sum of exponentials, the label's logit. */
+static sc_status loss(infer *f, const gi_why *w, const layout *made,
+                      const layout *kept, gi_sum *v)
+{
+    const sc_gtensor *t = &f->g->tensor[w->of];
+    static const char *const parts[] = {"max", "sum", "out"};
+    bool once = f->rules->loss_per_sample || !made->partial;
+    double bytes =
+        4 * (f->rules->loss_per_sample ? f->samples : gi_elements(f, t));
+    for (uint32_t i = once ? 2 : 0; i < 3; i++) {
+        gi_why part = *w;
+        part.tensor = parts[i];
+        SC_TRY(gi_convert(f, &part, made, kept, bytes, v));
+    }
+    return SC_OK;
+}
+
+sc_status gi_forward_op(infer *f, uint32_t op, bool again)
+{
+    const sc_gop *o = &f->g->op[op];
+    const gi_node *node = &f->node[op];
+    uint32_t n = gi_turns(f, op), ranks = gi_parts(f, node->robin);
+    gi_sum v = {0};
+    if (n == 0) return SC_OK;
+    for (uint32_t i = 0; i < n; i += ranks) {
+        if (v.n == GI_USES)
+            return sc_error(f->err, SC_EINPUT, SC_C_TOO_BIG,
+                            node->turn_rule->r->pos, NULL,
+                            "rule '%s' gives a rank more than %d operators",
+                            node->turn_rule->r->match, GI_USES);
+        uint32_t here = n - i < ranks ? n - i : ranks;
+        SC_TRY(run(f, op, i, here, again, &v.value[v.n++]));
+    }
+    double bytes = gi_bytes(f, &f->g->tensor[o->out.tensor]) * v.n * ranks;
+    layout made = gi_port(f, op, &o->out, true);
+    gi_kept *kept = &f->kept[o->out.tensor];
+    gi_why w = {.path = o->path,
+                .tensor = "out",
+                .origin = kept->origin ? kept->origin : gi_by(f, op),
+                .pass = SC_GP_FWD,
+                .op = op,
+                .stage = node->stage,
+                .of = o->out.tensor,
+                .what = GP_ACT,
+                .phase = again ? GI_BACKWARD : GI_FORWARD,
+                .recomputed = again};
+    if (o->type == SC_G_LOSS)
+        SC_TRY(loss(f, &w, &made, &kept->l, &v));
+    else
+        SC_TRY(gi_convert(f, &w, &made, &kept->l, bytes, &v));
+    gi_form **lists = again ? f->bwd : f->fwd;
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t t = f->g->op[gi_turn(f, op, i)].out.tensor;
+        uint32_t slot = v.n > 1 ? i / ranks : 0;
+        (void)gi_remember(f, &lists[t], node->stage, v.value[slot],
+                          &f->kept[t].l);
+    }
+    return done(f);
+}
+
+sc_status gi_forward(infer *f)
+{
+    for (uint32_t op = 0; op < f->g->n_ops; op++)
+        SC_TRY(gi_forward_op(f, op, false));
+    return SC_OK;
+}

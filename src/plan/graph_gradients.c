@@ -1,0 +1,443 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * graph_gradients.c - gradients of weights: where they go, their buckets,
+ * weights that stages share, the optimizer, and its weights gathered again.
+ */
+#include "plan/graph_infer.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ALL_DIMS ((1u << SC_G_DIMS) - 1)
+
+static double gradient_bytes(const infer *f, uint32_t tensor)
+{
+    const sc_gtensor *t = &f->g->tensor[tensor];
+    return f->job->grad_bytes > 0 ? f->job->grad_bytes * gi_elements(f, t)
+                                  : gi_bytes(f, t);
+}
+
+/* The gradient is brought to where a rule of the file says, or else to where
+ * the optimizer works: by what places it, or the gradient, or the weight. */
+static sc_status destinations(infer *f, gi_wgrad *w)
+{
+    const sc_gtensor *t = &f->g->tensor[w->tensor];
+    const gi_rule *weight, *grad = gi_said(f, w->op, SC_RT_GRAD, 0);
+    const gi_rule *optim = gi_said(f, w->op, SC_RT_OPTIM, 0);
+    layout g;
+    SC_TRY(gi_weight_kept(f, w->op, w->port, &w->kept, &weight));
+    g = w->kept;
+    const gi_rule *by = weight;
+    if (grad && (!weight || grad > weight)) {
+        SC_TRY(gi_place(f, t, grad, &w->used, true, &g));
+        by = grad;
+    }
+    w->state = g;
+    if (optim) SC_TRY(gi_place(f, t, optim, &w->used, true, &w->state));
+    bool said = by && by->file;
+    w->want = optim && !said ? w->state : g;
+    w->origin = optim && !said ? optim->r->origin
+                : by           ? by->r->origin
+                               : gi_by(f, w->op);
+    bool parts = layout_fraction(&g, ALL_DIMS, &f->mesh) <
+                 layout_fraction(&w->used, ALL_DIMS, &f->mesh);
+    w->once = !parts || (f->n_stages > 1 && f->job->sw->stage_gather);
+    return SC_OK;
+}
+
+sc_status gi_add_wgrad(infer *f, uint32_t op, uint32_t k, uint32_t value)
+{
+    const sc_gport *p = &f->g->op[op].weight[k];
+    gi_wgrad *w = NULL;
+    for (uint32_t i = 0; i < f->n_wgrads && !w; i++)
+        if (f->wgrad[i].tensor == p->tensor &&
+            f->wgrad[i].stage == f->node[op].stage)
+            w = &f->wgrad[i];
+    if (!w) {
+        w = sc_grow(f->a, f->wgrad, f->n_wgrads, &f->cap_wgrads, 64, sizeof *w);
+        if (!w) return sc_error_nomem(f->err);
+        f->wgrad = w;
+        w += f->n_wgrads++;
+        *w = (gi_wgrad){.tensor = p->tensor, .stage = f->node[op].stage};
+    }
+    if (w->n_values == GI_USES)
+        return sc_error(f->err, SC_EINPUT, SC_C_TOO_BIG, sc_pos_none(), NULL,
+                        "more than %d operators share a weight", GI_USES);
+    w->op = op;
+    w->port = k;
+    w->used = gi_port(f, op, p, false);
+    w->made = gi_weight_grad(f, op, k);
+    w->value[w->n_values++] = value;
+    w->last = f->prog->value[value].made;
+    return destinations(f, w);
+}
+
+/* ---- buckets ------------------------------------------------------------- */
+
+typedef struct bucket {
+    struct bucket *next;
+    uint32_t stage, n_moves;
+    bool once;
+    layout_move move[SC_MESH_AXES];
+    double bytes[SC_MESH_AXES]; /* V of each move */
+    double out_bytes;
+    uint32_t n, cap;
+    uint32_t *wgrad; /* [n] */
+} bucket;
+
+typedef struct buckets {
+    infer *f;
+    bucket *open;
+    uint32_t closed; /* of all communicators */
+} buckets;
+
+static bool same_way(const bucket *b, const gi_wgrad *w, const layout_move *m,
+                     uint32_t n)
+{
+    if (b->stage != w->stage || b->once != w->once || b->n_moves != n)
+        return false;
+    for (uint32_t i = 0; i < n; i++)
+        if (b->move[i].coll != m[i].coll || b->move[i].axes != m[i].axes)
+            return false;
+    return true;
+}
+
+/* Each move in turn; what comes out is the gradient of all. */
+static sc_status emit(infer *f, const bucket *b)
+{
+    gi_wgrad *first = &f->wgrad[b->wgrad[0]], *end = first;
+    uint32_t n = 0, item = SC_NONE;
+    for (uint32_t i = 0; i < b->n; i++) n += f->wgrad[b->wgrad[i]].n_values;
+    uint32_t *in = SC_NEW_N(f->a, uint32_t, n);
+    if (!in) return sc_error_nomem(f->err);
+    n = 0;
+    for (uint32_t i = 0; i < b->n; i++) {
+        const gi_wgrad *w = &f->wgrad[b->wgrad[i]];
+        memcpy(in + n, w->value, w->n_values * sizeof *in);
+        n += w->n_values;
+        if (w->last > end->last) end = &f->wgrad[b->wgrad[i]];
+    }
+    const char *path = f->g->op[first->op].path;
+    if (b->n > 1)
+        path = sc_sprintf(f->a, "%s .. %s", path, f->g->op[end->op].path);
+    if (!path) return sc_error_nomem(f->err);
+    gi_why why = {.path = path,
+                  .tensor = "weight grad",
+                  .origin = first->origin,
+                  .pass = SC_GP_WGRAD,
+                  .op = end->op,
+                  .stage = b->stage,
+                  .of = end->tensor,
+                  .what = GP_GRAD_KEPT,
+                  .phase = b->once ? GI_ONCE : GI_BACKWARD,
+                  .grad = true,
+                  .once = b->once};
+    for (uint32_t i = 0; i < b->n_moves; i++) {
+        bool reduced = b->move[i].coll == SC_ALL_REDUCE;
+        gi_coll c = {
+            .coll = b->move[i].coll,
+            .axes = b->move[i].axes,
+            .bytes = b->bytes[i],
+            .out_bytes = i + 1 < b->n_moves ? b->bytes[i] : b->out_bytes,
+            .reason = reduced ? "sums of some samples, wanted whole"
+                              : "sums of some samples, wanted in parts",
+            .in = in,
+            .n_in = n,
+            .bucketed = b->n > 1};
+        SC_TRY(gi_collective(f, &why, &c, &item));
+        if (!b->once) gi_item_behind(f, item, end->last);
+        in[0] = f->prog->item[item].out;
+        n = 1;
+    }
+    for (uint32_t i = 0; i < b->n; i++) {
+        gi_wgrad *w = &f->wgrad[b->wgrad[i]];
+        w->n_reduced = 1;
+        w->reduced[0] = in[0];
+    }
+    return SC_OK;
+}
+
+static double limit(const buckets *s)
+{
+    const infer *f = s->f;
+    double bytes =
+        f->s->grad_bucket > 0 ? f->s->grad_bucket : f->job->sw->bucket_bytes;
+    if (s->closed == 0 && f->rules->first_bucket && f->s->grad_overlap != 0)
+        bytes = (double)f->rules->first_bucket;
+    return bytes > 0 ? bytes : HUGE_VAL;
+}
+
+static sc_status put(buckets *s, uint32_t i)
+{
+    infer *f = s->f;
+    gi_wgrad *w = &f->wgrad[i];
+    layout_move m[SC_MESH_AXES];
+    uint32_t n = layout_moves(&w->made, &w->want, &f->mesh, m);
+    if (n == 0) {
+        w->n_reduced = w->n_values;
+        memcpy(w->reduced, w->value, sizeof w->reduced);
+        return SC_OK;
+    }
+    bucket **at = &s->open;
+    while (*at && !same_way(*at, w, m, n)) at = &(*at)->next;
+    bucket *b = *at;
+    if (!b) {
+        b = *at = SC_NEW(f->a, bucket);
+        if (!b) return sc_error_nomem(f->err);
+        b->stage = w->stage;
+        b->once = w->once;
+        b->n_moves = n;
+        memcpy(b->move, m, n * sizeof *m);
+    }
+    uint32_t *list = sc_grow(f->a, b->wgrad, b->n, &b->cap, 8, sizeof *list);
+    if (!list) return sc_error_nomem(f->err);
+    b->wgrad = list;
+    list[b->n++] = i;
+    double bytes = gradient_bytes(f, w->tensor);
+    for (uint32_t k = 0; k < n; k++) b->bytes[k] += m[k].fraction * bytes;
+    b->out_bytes += bytes * layout_fraction(&w->want, ALL_DIMS, &f->mesh);
+    double full = limit(s);
+    bool beyond = f->rules->buckets_counted_together;
+    if (beyond ? b->bytes[0] <= full : b->bytes[0] < full) return SC_OK;
+    s->closed++;
+    *at = b->next;
+    return emit(f, b);
+}
+
+static sc_status flush(buckets *s)
+{
+    for (; s->open; s->open = s->open->next) SC_TRY(emit(s->f, s->open));
+    return SC_OK;
+}
+
+typedef struct ready {
+    uint32_t stage, depth, op, port, wgrad;
+    bool scattered;
+} ready;
+
+/* By stage; in each as the backward pass makes them, by the way that leads to
+ * them or as written; the last weight of an operator first. */
+static int by_readiness(const void *x, const void *y)
+{
+    const ready *a = x, *b = y;
+    if (a->stage != b->stage) return a->stage < b->stage ? -1 : 1;
+    if (a->scattered != b->scattered) return a->scattered ? 1 : -1;
+    if (a->depth != b->depth) return a->depth < b->depth ? -1 : 1;
+    if (a->op != b->op) return a->op > b->op ? -1 : 1;
+    return a->port > b->port ? -1 : a->port < b->port;
+}
+
+static sc_status reduce_all(infer *f)
+{
+    ready *r = SC_NEW_N(f->a, ready, f->n_wgrads);
+    if (!r) return sc_error_nomem(f->err);
+    bool together = f->rules->buckets_counted_together;
+    for (uint32_t i = 0; i < f->n_wgrads; i++) {
+        const gi_wgrad *w = &f->wgrad[i];
+        layout_move m[SC_MESH_AXES];
+        uint32_t n = layout_moves(&w->made, &w->want, &f->mesh, m);
+        r[i] = (ready){w->stage, together ? f->depth[w->op] : 0,
+                       w->op,    w->port,
+                       i,        n && m[0].coll == SC_REDUCE_SCATTER};
+    }
+    if (f->n_wgrads) qsort(r, f->n_wgrads, sizeof *r, by_readiness);
+    buckets s = {.f = f};
+    for (uint32_t i = 0; i < f->n_wgrads; i++) {
+        if (i > 0 && (r[i].stage != r[i - 1].stage ||
+                      r[i].scattered != r[i - 1].scattered)) {
+            SC_TRY(flush(&s));
+            s.closed = 0;
+        }
+        SC_TRY(put(&s, r[i].wgrad));
+    }
+    return flush(&s);
+}
+
+/* ---- weights of several stages ------------------------------------------- */
+
+static sc_status tie(infer *f, gi_wgrad **same, uint32_t n)
+{
+    gi_wgrad *w = same[0];
+    uint32_t *stage = SC_NEW_N(f->a, uint32_t, n), n_in = 0, out;
+    uint32_t *in = SC_NEW_N(f->a, uint32_t, (size_t)n * GI_USES);
+    if (!stage || !in) return sc_error_nomem(f->err);
+    for (uint32_t i = 0; i < n; i++) {
+        const gi_wgrad *x = same[i];
+        stage[i] = x->stage;
+        for (uint32_t k = 0; k < x->n_reduced; k++) in[n_in++] = x->reduced[k];
+    }
+    gi_why why = {.path = f->g->op[w->op].path,
+                  .tensor = "weight grad",
+                  .origin = w->origin,
+                  .pass = SC_GP_UPDATE,
+                  .op = w->op,
+                  .stage = stage[0],
+                  .of = w->tensor,
+                  .what = GP_GRAD_KEPT,
+                  .phase = GI_ONCE,
+                  .grad = true,
+                  .once = true};
+    double bytes = gradient_bytes(f, w->tensor) *
+                   layout_fraction(&w->want, ALL_DIMS, &f->mesh);
+    SC_TRY(gi_tie(f, &why, stage, n, bytes, in, n_in, &out));
+    for (uint32_t i = 0; i < n; i++) {
+        same[i]->tied = true;
+        same[i]->n_reduced = 1;
+        same[i]->reduced[0] = out + i;
+    }
+    return SC_OK;
+}
+
+static int by_stage(const void *x, const void *y)
+{
+    const gi_wgrad *a = *(const gi_wgrad *const *)x;
+    const gi_wgrad *b = *(const gi_wgrad *const *)y;
+    return a->stage < b->stage ? -1 : a->stage > b->stage;
+}
+
+static sc_status tie_all(infer *f)
+{
+    gi_wgrad **same = SC_NEW_N(f->a, gi_wgrad *, f->n_stages);
+    if (!same) return sc_error_nomem(f->err);
+    for (uint32_t i = 0; i < f->n_wgrads && f->n_stages > 1; i++) {
+        uint32_t n = 0;
+        if (f->wgrad[i].tied) continue;
+        for (uint32_t k = i; k < f->n_wgrads; k++)
+            if (f->wgrad[k].tensor == f->wgrad[i].tensor)
+                same[n++] = &f->wgrad[k];
+        if (n < 2) continue;
+        qsort(same, n, sizeof(gi_wgrad *), by_stage);
+        SC_TRY(tie(f, same, n));
+    }
+    return SC_OK;
+}
+
+/* ---- the optimizer ------------------------------------------------------- */
+
+/* Gathers of new weights over one communicator are one. */
+typedef struct gathering {
+    struct gathering *next;
+    uint32_t stage, axes, n, cap;
+    uint32_t *value;
+    gi_why why;
+    double bytes;
+} gathering;
+
+static sc_status gather_later(infer *f, gathering **list, const gi_why *w,
+                              const layout_move *m, double bytes, uint32_t v)
+{
+    gathering *g = *list;
+    while (g && (g->stage != w->stage || g->axes != m->axes)) g = g->next;
+    if (!g) {
+        g = SC_NEW(f->a, gathering);
+        if (!g) return sc_error_nomem(f->err);
+        *g = (gathering){
+            .next = *list, .stage = w->stage, .axes = m->axes, .why = *w};
+        *list = g;
+    }
+    uint32_t *grown = sc_grow(f->a, g->value, g->n, &g->cap, 16, sizeof *grown);
+    if (!grown) return sc_error_nomem(f->err);
+    g->value = grown;
+    grown[g->n++] = v;
+    g->bytes += bytes;
+    return SC_OK;
+}
+
+/* Of the states of one element: fp32 moments, and a copy of the weight where
+ * that is of less. */
+static double state_bytes(const infer *f)
+{
+    const char *o = f->job->optimizer;
+    bool two = !o || strcmp(o, "adam") == 0 || strcmp(o, "lamb") == 0;
+    return (two ? 8 : 4) + (sc_precision_bytes(f->job->precision) < 4 ? 4 : 0);
+}
+
+static int state_tier(const infer *f, uint32_t op)
+{
+    int tier = gi_tier(f, op, SC_RT_OPTIM);
+    return tier != SC_TIER_DEVICE || f->s->optimizer_tier < 0
+               ? tier
+               : f->s->optimizer_tier;
+}
+
+static sc_status update(infer *f, const gi_wgrad *w, gathering **later)
+{
+    const sc_gtensor *t = &f->g->tensor[w->tensor];
+    const char *path = f->g->op[w->op].path;
+    double share = layout_fraction(&w->state, ALL_DIMS, &f->mesh);
+    double state = state_bytes(f) * gi_elements(f, t) * share;
+    const char *name = sc_sprintf(f->a, "%s %s state", path, t->name);
+    uint32_t in[GI_USES + 1];
+    int tier = state_tier(f, w->op);
+    sc_price price;
+    if (!name) return sc_error_nomem(f->err);
+    memcpy(in, w->reduced, w->n_reduced * sizeof *in);
+    uint32_t kept = gi_value(f, (gp_value){.name = name,
+                                           .tensor = w->tensor,
+                                           .what = GP_STATE,
+                                           .tier = (uint8_t)tier,
+                                           .stage = w->stage,
+                                           .bytes = state,
+                                           .made = SC_NONE});
+    gi_why why = {.path = path,
+                  .tensor = t->name,
+                  .origin = w->origin,
+                  .pass = SC_GP_UPDATE,
+                  .op = w->op,
+                  .stage = w->stage,
+                  .of = w->tensor,
+                  .what = GP_STATE,
+                  .phase = GI_ONCE,
+                  .once = true};
+    in[w->n_reduced] = kept;
+    SC_TRY(gi_compute(f, w->op, SC_GP_UPDATE, w->port, 1 / share, &price));
+    SC_TRY(gi_note(f, w->op, SC_GP_UPDATE, price.seconds));
+    layout_move m[SC_MESH_AXES];
+    uint32_t n = layout_moves(&w->state, &w->kept, &f->mesh, m);
+    gp_item it = {.pass = SC_GP_UPDATE,
+                  .cat = SC_CAT_OPTIMIZER,
+                  .stage = w->stage,
+                  .to = SC_NONE,
+                  .op = w->op,
+                  .exchange = SC_NONE,
+                  .once = true,
+                  .price = price,
+                  .n_in = w->n_reduced + 1,
+                  .out = SC_NONE};
+    if (n > 0)
+        it.out = gi_value(f, (gp_value){.name = path,
+                                        .tensor = w->tensor,
+                                        .what = GP_WEIGHT_NEW,
+                                        .stage = w->stage,
+                                        .bytes = gi_held(f, t, &w->state)});
+    (void)gi_item(f, it, in, GI_ONCE);
+    why.what = GP_WEIGHT_NEW;
+    for (uint32_t i = 0; i < n; i++)
+        SC_TRY(gather_later(f, later, &why, &m[i],
+                            m[i].fraction * gi_bytes(f, t), it.out));
+    return f->no_memory ? sc_error_nomem(f->err) : SC_OK;
+}
+
+sc_status gi_gradients(infer *f)
+{
+    gathering *later = NULL;
+    SC_TRY(reduce_all(f));
+    SC_TRY(tie_all(f));
+    for (uint32_t i = 0; i < f->n_wgrads; i++)
+        SC_TRY(update(f, &f->wgrad[i], &later));
+    for (; later; later = later->next) {
+        uint32_t item;
+        later->why.tensor = "new weights";
+        gi_coll c = {.coll = SC_ALL_GATHER,
+                     .axes = later->axes,
+                     .bytes = later->bytes,
+                     .out_bytes = later->bytes,
+                     .reason = "updated in parts, kept whole",
+                     .in = later->value,
+                     .n_in = later->n,
+                     .bucketed = later->n > 1};
+        SC_TRY(gi_collective(f, &later->why, &c, &item));
+    }
+    return SC_OK;
+}

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * graph_infer.h - inside the inference on operator graphs.
+ *
+ *   graph_rules.c      presets and rules, what they say of each operator
+ *   graph_spread.c     from operators that rules speak of to all others
+ *   graph_keep.c       layouts in which tensors are kept between operators
+ *   graph_cut.c        pipeline stages
+ *   graph_program.c    values and items
+ *   graph_exchange.c   from one layout to another
+ *   graph_forward.c    operators in the forward pass
+ *   graph_backward.c   and in the backward pass
+ *   graph_gradients.c  buckets, tied weights, optimizer
+ *   graph_infer.c      all of it in order
+ */
+#ifndef PLAN_GRAPH_INFER_H
+#define PLAN_GRAPH_INFER_H
+
+#include "plan/graph.h"
+#include "plan/layout.h"
+
+/* Dim of layouts beside those of the tensor: which of several operators a rank
+ * has (`assign: round_robin`). */
+#define GI_ROBIN SC_G_DIMS
+
+typedef struct gi_rule {
+    const sc_strategy_rule *r;
+    bool file;    /* of the strategy: holds before all presets */
+    bool matched; /* the path of an operator */
+    bool spoke;   /* of something that an operator has */
+} gi_rule;
+
+/* One operator under the strategy. */
+typedef struct gi_node {
+    uint32_t n_match;
+    const uint32_t *match; /* [n_match] rules, weakest first */
+    sc_axes split[SC_G_ITERS];
+    const gi_rule *by[SC_G_ITERS]; /* rule that split it; NULL: none did */
+    uint32_t decided;              /* bit per axis: what it splits is settled */
+    sc_axes robin;                 /* whole on one rank of these */
+    const gi_rule *turn_rule;
+    uint32_t turn; /* place among the operators of its rule */
+    uint32_t stage;
+    uint32_t segment; /* of what is made again; SC_NONE */
+    bool again;       /* has been */
+    uint32_t held[4]; /* weights gathered in the backward pass, + 1 */
+} gi_node;
+
+/* A tensor between operators. */
+typedef struct gi_kept {
+    layout l, grad;
+    const char *origin; /* of the rule that wanted `l`; NULL: an operator's */
+    const char *grad_origin;
+    bool learns; /* needs a gradient */
+    uint32_t n_users;
+    const uint32_t *user; /* [n_users] operators that read it, rising */
+} gi_kept;
+
+/* A value that holds a tensor in some layout on a stage. */
+typedef struct gi_form {
+    struct gi_form *next;
+    uint32_t value, stage;
+    uint32_t by; /* of a gradient: operator that made it */
+    bool lasts;  /* until the backward pass; else given up after use */
+    layout l;
+} gi_form;
+
+/* Values that make up one, at most: of one rank's turns, of a weight's uses. */
+#define GI_USES 64
+
+/* Gradients of one weight on one stage. */
+
+typedef struct gi_wgrad {
+    uint32_t tensor, stage;
+    uint32_t op, port; /* the last use that added to it */
+    layout used, made, want, state, kept;
+    const char *origin;
+    bool once;                            /* exchanged once a step */
+    bool tied;                            /* summed over stages */
+    uint32_t n_values, value[GI_USES];    /* one per use */
+    uint32_t n_reduced, reduced[GI_USES]; /* what the optimizer takes */
+    uint32_t last;                        /* item that made the last of them */
+} gi_wgrad;
+
+typedef struct gi_order {
+    uint32_t stage, phase, place, item;
+} gi_order;
+
+typedef struct infer {
+    const sc_gjob *job;
+    const sc_opgraph *g;
+    const sc_strategy *s;
+    const sc_rules *rules;
+    sc_arena *a;
+    sc_gplan *p;
+    sc_err *err;
+    layout_mesh mesh;
+    uint32_t stride[SC_MESH_AXES];
+    int pp;           /* axis of the pipeline; -1 */
+    uint32_t devices; /* along it */
+    sc_schedule schedule;
+    uint32_t chunks; /* stages that a device holds */
+    uint32_t n_stages;
+    double samples; /* of a micro-batch on all replicas */
+    uint32_t n_rules;
+    gi_rule *rule;   /* [n_rules] weakest first */
+    gi_node *node;   /* [g->n_ops] */
+    gi_kept *kept;   /* [g->n_tensors] */
+    gi_form **fwd;   /* [g->n_tensors] forms made in the forward pass */
+    gi_form **bwd;   /* of these made (again) in the backward pass */
+    gi_form **grad;  /* gradients that consumers have made */
+    uint32_t *depth; /* [g->n_ops] of the backward pass */
+    uint32_t n_wgrads, cap_wgrads;
+    gi_wgrad *wgrad;
+    gp_program *prog;
+    gi_order *order; /* [n_items] */
+    uint32_t cap_values, cap_items, cap_order, cap_exchanges, cap_computes;
+    struct gi_groups *groups;
+    bool no_memory;
+} infer;
+
+/* ---- graph_rules.c, graph_presets.c */
+
+/* Presets as rules; appended to `out`. */
+typedef struct gi_list {
+    uint32_t n, cap;
+    sc_strategy_rule *rule;
+} gi_list;
+
+sc_status gi_presets(infer *f, gi_list *out);
+sc_status gi_rules(infer *f);
+/* Rules that matched, for people. */
+sc_status gi_expansion(infer *f);
+/* The strongest rule that places a tensor of an operator; NULL. */
+const gi_rule *gi_said(const infer *f, uint32_t op, sc_rule_tensor what,
+                       uint32_t input);
+/* Where it waits: sc_tier. */
+int gi_tier(const infer *f, uint32_t op, sc_rule_tensor what);
+/* Samples that all replicas have in a micro-batch, over those of one. */
+double gi_replicas(const infer *f);
+/* Parts that a list of axes makes. */
+uint32_t gi_parts(const infer *f, sc_axes list);
+sc_axes gi_without(sc_axes list, uint32_t mask);
+/* Origin of the strongest rule that splits an operator; NULL. */
+const char *gi_by(const infer *f, uint32_t op);
+const char *gi_axes_text(const infer *f, sc_axes list);
+
+/* ---- graph_spread.c, graph_keep.c, graph_cut.c */
+
+void gi_spread(infer *f);
+sc_status gi_keep(infer *f);
+sc_status gi_cut(infer *f);
+
+/* Layout of a tensor as an operator works on it; axes that split iteration
+ * dims outside of it are partial sums if it is `made`. */
+layout gi_port(const infer *f, uint32_t op, const sc_gport *p, bool made);
+/* The same of the gradient of weight `k`. */
+layout gi_weight_grad(const infer *f, uint32_t op, uint32_t k);
+/* A rule's placement: named dims with its axes, beside those of `used` where
+ * `beside`, else alone. */
+sc_status gi_place(const infer *f, const sc_gtensor *t, const gi_rule *r,
+                   const layout *used, bool beside, layout *out);
+double gi_bytes(const infer *f, const sc_gtensor *t);
+/* Of these what one rank holds. */
+double gi_held(const infer *f, const sc_gtensor *t, const layout *l);
+double gi_elements(const infer *f, const sc_gtensor *t);
+
+/* ---- graph_program.c */
+
+enum { GI_FORWARD, GI_BACKWARD, GI_ONCE }; /* phases */
+
+uint32_t gi_value(infer *f, gp_value v);
+/* Values `in` are copied. */
+uint32_t gi_item(infer *f, gp_item it, const uint32_t *in, uint32_t phase);
+/* Moves an item to where another stands. */
+void gi_item_behind(infer *f, uint32_t item, uint32_t after);
+sc_status gi_finish(infer *f);
+sc_status gi_compute(infer *f, uint32_t op, sc_gpass pass, uint32_t weight,
+                     double weight_parts, sc_price *out);
+sc_status gi_note(infer *f, uint32_t op, sc_gpass pass, double seconds);
+/* `l` NULL: any. */
+gi_form *gi_find(gi_form *list, uint32_t stage, const layout *l);
+gi_form *gi_remember(infer *f, gi_form **list, uint32_t stage, uint32_t value,
+                     const layout *l);
+
+/* ---- graph_exchange.c */
+
+/* What an exchange is for. */
+typedef struct gi_why {
+    const char *path, *tensor, *origin;
+    sc_gpass pass;
+    uint32_t op, stage;
+    uint32_t of;  /* tensor of the graph */
+    uint8_t what; /* gp_what of what comes out */
+    uint8_t phase;
+    bool grad, once, recomputed;
+} gi_why;
+
+/* Values that make up one: parts of a sum. */
+typedef struct gi_sum {
+    uint32_t n, value[GI_USES];
+    bool gathered; /* larger than before: not kept for the backward pass */
+} gi_sum;
+
+/* Items that turn `from` into `to`; `bytes` of the whole tensor.  `*v` is
+ * moved on; unchanged where nothing has to be exchanged. */
+sc_status gi_convert(infer *f, const gi_why *w, const layout *from,
+                     const layout *to, double bytes, gi_sum *v);
+
+/* One collective over `axes`, V `bytes`, of several values at once. */
+typedef struct gi_coll {
+    sc_coll coll;
+    uint32_t axes;
+    double bytes, out_bytes;
+    const char *reason;
+    const uint32_t *in;
+    uint32_t n_in;
+    bool bucketed;
+} gi_coll;
+
+/* Returns the item. */
+sc_status gi_collective(infer *f, const gi_why *w, const gi_coll *c,
+                        uint32_t *item);
+/* Values on their way to another stage; `bytes` on one rank. */
+sc_status gi_send(infer *f, const gi_why *w, uint32_t to, double bytes,
+                  gi_sum *v);
+/* Sum over stages of a shared weight's gradient: `out` has a value for each,
+ * one behind the other. */
+sc_status gi_tie(infer *f, const gi_why *w, const uint32_t *stage, uint32_t n,
+                 double bytes, const uint32_t *in, uint32_t n_in,
+                 uint32_t *out);
+/* Pipeline coordinate of a stage. */
+uint32_t gi_device(const infer *f, uint32_t stage);
+
+/* ---- graph_forward.c, graph_backward.c, graph_gradients.c */
+
+sc_status gi_forward(infer *f);
+/* The same of one operator, or all of its turn; again in the backward pass. */
+sc_status gi_forward_op(infer *f, uint32_t op, bool again);
+/* Input `k` as the operator works on it. */
+sc_status gi_input(infer *f, uint32_t op, uint32_t k, uint32_t phase,
+                   uint32_t *value);
+sc_status gi_weight_used(infer *f, uint32_t op, uint32_t k, uint32_t phase,
+                         uint32_t *value);
+/* How a weight lies between uses. */
+sc_status gi_weight_kept(infer *f, uint32_t op, uint32_t k, layout *out,
+                         const gi_rule **by);
+/* Operators of the turn that `op` begins, itself included; 0 where another one
+ * does. */
+uint32_t gi_turns(const infer *f, uint32_t op);
+/* The i-th of them. */
+uint32_t gi_turn(const infer *f, uint32_t op, uint32_t i);
+
+sc_status gi_backward(infer *f);
+/* A use of weight `k` made `value` in the backward pass. */
+sc_status gi_add_wgrad(infer *f, uint32_t op, uint32_t k, uint32_t value);
+sc_status gi_gradients(infer *f);
+
+#endif

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* graph_presets.c - presets of a strategy as rules on operator graphs. */
+#include "plan/graph_infer.h"
+#include "plan/plan_internal.h"
+
+#include <string.h>
+
+static sc_strategy_rule *add(infer *f, gi_list *out, const char *match,
+                             const char *origin)
+{
+    sc_strategy_rule *grown =
+        sc_grow(f->a, out->rule, out->n, &out->cap, 32, sizeof *grown);
+    if (!grown) return NULL;
+    out->rule = grown;
+    sc_strategy_rule *r = &grown[out->n++];
+    *r = (sc_strategy_rule){.match = match,
+                            .origin = origin,
+                            .pos = sc_pos_none(),
+                            .recompute = -1,
+                            .tier = -1};
+    return r;
+}
+
+/* One dim over some axes. */
+static sc_status split(infer *f, gi_list *out, const sc_strategy_rule *like,
+                       const char *dim, sc_axes axes)
+{
+    sc_strategy_rule *r = add(f, out, like->match, like->origin);
+    sc_rule_split *row = SC_NEW(f->a, sc_rule_split);
+    if (!r || !row) return sc_error_nomem(f->err);
+    *row = (sc_rule_split){.dim = dim, .axes = axes, .pos = sc_pos_none()};
+    r->tensor = like->tensor;
+    r->split = row;
+    r->n_split = 1;
+    r->has_split = true;
+    return SC_OK;
+}
+
+static sc_status split_op(infer *f, gi_list *out, const char *match,
+                          const char *dim, sc_axes axes, const char *origin)
+{
+    sc_strategy_rule like = {.match = match, .origin = origin};
+    return split(f, out, &like, dim, axes);
+}
+
+static sc_axes named(const infer *f, const char *const *names, size_t n)
+{
+    sc_axes list = 0;
+    for (uint32_t ax = 0; ax < f->s->n_axes; ax++)
+        for (size_t i = 0; i < n; i++)
+            if (strcmp(f->s->axis[ax].name, names[i]) == 0)
+                list = sc_axes_add(list, ax);
+    return list;
+}
+
+static sc_axes samples(const infer *f)
+{
+    static const char *const names[] = {"rep", "dp", "fsdp", "ep"};
+    return named(f, names, SC_COUNT(names));
+}
+
+static sc_axes one(const infer *f, const char *name)
+{
+    return named(f, &name, 1);
+}
+
+static sc_axes joined(sc_axes a, sc_axes b)
+{
+    for (; b; b >>= 4) a = sc_axes_add(a, (uint32_t)(b & 15) - 1);
+    return a;
+}
+
+static sc_status data_parallel(infer *f, gi_list *out)
+{
+    static const char *const origin = "preset data-parallel";
+    static const char *const others[] = {"rep", "dp", "fsdp"};
+    sc_axes ep = one(f, "ep"), all = samples(f);
+    if (!f->s->data_parallel || !all) return SC_OK;
+    SC_TRY(split_op(f, out, "*", "batch", all, origin));
+    if (!ep) return SC_OK;
+    SC_TRY(split_op(f, out, "*.experts_*", "batch",
+                    named(f, others, SC_COUNT(others)),
+                    "preset expert-parallel"));
+    return split_op(f, out, "*.experts_*", "expert", ep,
+                    "preset expert-parallel");
+}
+
+static sc_status context_parallel(infer *f, gi_list *out)
+{
+    sc_axes cp = one(f, "cp");
+    if (!cp) return SC_OK;
+    SC_TRY(split_op(f, out, "*", "seq", cp, "preset context-parallel"));
+    if (!f->s->context_parallel || strcmp(f->s->context_parallel, "ulysses"))
+        return SC_OK;
+    static const char *const origin = "preset ulysses";
+    SC_TRY(split_op(f, out, "layers.*.attn", "seq", 0, origin));
+    return split_op(f, out, "layers.*.attn", "head", joined(one(f, "tp"), cp),
+                    origin);
+}
+
+static sc_status tensor_parallel(infer *f, gi_list *out)
+{
+    sc_axes tp = one(f, "tp"), seq = joined(one(f, "cp"), tp);
+    if (f->s->tensor_parallel < 1 || !tp) return SC_OK;
+    const plan_split_rule *row;
+    for (uint32_t i = 0; (row = plan_megatron_row(i)) != NULL; i++)
+        SC_TRY(split_op(f, out, row->match, sc_dimname_names[row->dim], tp,
+                        "preset megatron-tp"));
+    if (f->s->tensor_parallel < 2) return SC_OK;
+    const char *match;
+    for (uint32_t i = 0; (match = plan_sequence_row(i)) != NULL; i++)
+        SC_TRY(split_op(f, out, match, "seq", seq, "preset sequence-parallel"));
+    return SC_OK;
+}
+
+static sc_status zero(infer *f, gi_list *out)
+{
+    static const struct {
+        sc_rule_tensor tensor;
+        int64_t from;
+        const char *origin;
+    } rows[] = {
+        {SC_RT_OPTIM, 1, "preset zero-1"},
+        {SC_RT_GRAD, 2, "preset zero-2"},
+        {SC_RT_WEIGHT, 3, "preset zero-3"},
+        {SC_RT_BIAS, 3, "preset zero-3"},
+    };
+
+    static const char *const replicas[] = {"dp", "ep", "cp"};
+    const char *axis = f->s->zero_axis;
+    int64_t stage = f->s->zero;
+    /* Ranks of fsdp shard, those of dp beside it are replicas. */
+    if (!axis && one(f, "fsdp")) {
+        axis = "fsdp";
+        if (stage < 0) stage = 3;
+    }
+    sc_axes over = axis ? one(f, axis) : named(f, replicas, SC_COUNT(replicas));
+    for (size_t i = 0; i < SC_COUNT(rows); i++) {
+        sc_strategy_rule like = {
+            .match = "*", .origin = rows[i].origin, .tensor = rows[i].tensor};
+        if (stage >= rows[i].from) SC_TRY(split(f, out, &like, "dim0", over));
+    }
+    return SC_OK;
+}
+
+static sc_status recompute(infer *f, gi_list *out)
+{
+    bool fused = f->job->sw->attention != SC_ATTN_UNFUSED;
+    if (f->s->recompute <= SC_RC_NONE) return SC_OK;
+    plan_recompute_row row;
+    for (uint32_t i = 0;
+         plan_recompute_find((sc_recompute)f->s->recompute, fused, i, &row);
+         i++) {
+        sc_strategy_rule *r = add(f, out, row.match, row.origin);
+        if (!r) return sc_error_nomem(f->err);
+        r->recompute = 1;
+    }
+    return SC_OK;
+}
+
+sc_status gi_presets(infer *f, gi_list *out)
+{
+    SC_TRY(data_parallel(f, out));
+    SC_TRY(context_parallel(f, out));
+    SC_TRY(tensor_parallel(f, out));
+    SC_TRY(zero(f, out));
+    return recompute(f, out);
+}

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* graph_program.c - values and items of the program, prices of kernels. */
+#include "plan/graph_infer.h"
+
+#include <stdlib.h>
+
+uint32_t gi_value(infer *f, gp_value v)
+{
+    gp_program *p = f->prog;
+    gp_value *grown = sc_grow(f->a, p->value, p->n_values, &f->cap_values, 1024,
+                              sizeof *grown);
+    if (!grown) {
+        f->no_memory = true;
+        return SC_NONE;
+    }
+    p->value = grown;
+    grown[p->n_values] = v;
+    return p->n_values++;
+}
+
+uint32_t gi_item(infer *f, gp_item it, const uint32_t *in, uint32_t phase)
+{
+    gp_program *p = f->prog;
+    uint32_t *list = SC_NEW_N(f->a, uint32_t, it.n_in);
+    gp_item *grown =
+        sc_grow(f->a, p->item, p->n_items, &f->cap_items, 512, sizeof *grown);
+    if (grown) p->item = grown;
+    gi_order *order =
+        sc_grow(f->a, f->order, p->n_items, &f->cap_order, 512, sizeof *order);
+    if (order) f->order = order;
+    if (!grown || !list || !order) {
+        f->no_memory = true;
+        return SC_NONE;
+    }
+    for (uint32_t i = 0; i < it.n_in; i++) list[i] = in[i];
+    it.in = list;
+    grown[p->n_items] = it;
+    order[p->n_items] = (gi_order){it.stage, phase, p->n_items, p->n_items};
+    if (it.out != SC_NONE)
+        for (uint32_t i = 0; i <= it.n_more; i++)
+            p->value[it.out + i].made = p->n_items;
+    return p->n_items++;
+}
+
+void gi_item_behind(infer *f, uint32_t item, uint32_t after)
+{
+    if (item != SC_NONE && after != SC_NONE)
+        f->order[item].place = f->order[after].place;
+}
+
+static bool before(const gi_order *a, const gi_order *b)
+{
+    if (a->stage != b->stage) return a->stage < b->stage;
+    if (a->phase != b->phase) return a->phase < b->phase;
+    if (a->place != b->place) return a->place < b->place;
+    return a->item < b->item;
+}
+
+static int by_order(const void *x, const void *y)
+{
+    const gi_order *a = x, *b = y;
+    return before(a, b) ? -1 : before(b, a);
+}
+
+/* By stage and pass, in each as written. */
+sc_status gi_finish(infer *f)
+{
+    gp_program *p = f->prog;
+    if (f->no_memory) return sc_error_nomem(f->err);
+    gp_item *item = SC_NEW_N(f->a, gp_item, p->n_items);
+    uint32_t *now = SC_NEW_N(f->a, uint32_t, p->n_items);
+    if (!item || !now) return sc_error_nomem(f->err);
+    if (p->n_items) qsort(f->order, p->n_items, sizeof *f->order, by_order);
+    for (uint32_t i = 0; i < p->n_items; i++) {
+        item[i] = p->item[f->order[i].item];
+        now[f->order[i].item] = i;
+    }
+    for (uint32_t v = 0; v < p->n_values; v++)
+        if (p->value[v].made != SC_NONE)
+            p->value[v].made = now[p->value[v].made];
+    p->item = item;
+    return SC_OK;
+}
+
+/* ---- kernels ------------------------------------------------------------- */
+
+sc_status gi_compute(infer *f, uint32_t op, sc_gpass pass, uint32_t weight,
+                     double weight_parts, sc_price *out)
+{
+    const sc_gop *o = &f->g->op[op];
+    double extent[SC_G_ITERS];
+    uint32_t parts[SC_G_ITERS];
+    for (uint32_t i = 0; i < o->n_iter; i++) {
+        parts[i] = gi_parts(f, f->node[op].split[i]);
+        extent[i] = sc_giter_extent(&o->iter[i], f->samples) / parts[i];
+    }
+    sc_gwork w = {.graph = f->g,
+                  .op = o,
+                  .pass = pass,
+                  .extent = extent,
+                  .parts = parts,
+                  .samples = f->samples,
+                  .weight = weight,
+                  .weight_parts = weight_parts,
+                  .optimizer = f->job->optimizer,
+                  .precision = f->job->precision,
+                  .fused = f->job->sw->fused,
+                  .table = f->job->table};
+    uint32_t at = f->pp < 0 ? 0 : gi_device(f, f->node[op].stage);
+    if (f->pp >= 0) at *= f->stride[f->pp];
+    return sc_cost_gop(f->job->cost, sc_hw_device_at(f->job->hw, at), &w, out,
+                       f->err);
+}
+
+sc_status gi_note(infer *f, uint32_t op, sc_gpass pass, double seconds)
+{
+    sc_gplan *p = f->p;
+    sc_gcompute *grown = sc_grow(f->a, p->compute, p->n_computes,
+                                 &f->cap_computes, 512, sizeof *grown);
+    if (!grown) return sc_error_nomem(f->err);
+    p->compute = grown;
+    grown[p->n_computes++] = (sc_gcompute){.path = f->g->op[op].path,
+                                           .type = f->g->op[op].type,
+                                           .pass = (uint8_t)pass,
+                                           .stage = f->node[op].stage,
+                                           .seconds = seconds};
+    return SC_OK;
+}
+
+/* ---- forms of tensors ---------------------------------------------------- */
+
+gi_form *gi_find(gi_form *list, uint32_t stage, const layout *l)
+{
+    for (; list; list = list->next)
+        if (list->stage == stage && (!l || layout_equal(&list->l, l)))
+            return list;
+    return NULL;
+}
+
+gi_form *gi_remember(infer *f, gi_form **list, uint32_t stage, uint32_t value,
+                     const layout *l)
+{
+    gi_form *form = SC_NEW(f->a, gi_form);
+    if (!form) {
+        f->no_memory = true;
+        return NULL;
+    }
+    *form = (gi_form){*list, value, stage, SC_NONE, true, *l};
+    *list = form;
+    return form;
+}

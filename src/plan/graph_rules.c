@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * graph_rules.c - what the rules of a strategy say of every operator.
+ *
+ * Rules of the file hold before those of presets, then the one with more
+ * literal characters, then the later.  They are sorted by that once, so that
+ * the last that matches is the one that holds.
+ */
+#include "plan/graph_infer.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+uint32_t gi_parts(const infer *f, sc_axes list)
+{
+    uint32_t n = 1;
+    for (; list; list >>= 4) n *= f->mesh.size[(list & 15) - 1];
+    return n;
+}
+
+sc_axes gi_without(sc_axes list, uint32_t mask)
+{
+    sc_axes out = 0;
+    for (; list; list >>= 4) {
+        uint32_t ax = (uint32_t)(list & 15) - 1;
+        if (!(mask >> ax & 1)) out = sc_axes_add(out, ax);
+    }
+    return out;
+}
+
+const char *gi_axes_text(const infer *f, sc_axes list)
+{
+    const char *text = "";
+    for (; list; list >>= 4) {
+        const char *name = f->s->axis[(list & 15) - 1].name;
+        const char *more =
+            sc_sprintf(f->a, "%s%s%s", text, *text ? " x " : "", name);
+        if (more) text = more;
+    }
+    return text;
+}
+
+/* ---- sorting and matching ------------------------------------------------ */
+
+static int weaker(const void *x, const void *y)
+{
+    const gi_rule *a = x, *b = y;
+    if (a->file != b->file) return a->file ? 1 : -1;
+    size_t p = sc_rule_specificity(a->r->match);
+    size_t q = sc_rule_specificity(b->r->match);
+    if (p != q) return p < q ? -1 : 1;
+    return a->r < b->r ? -1 : a->r > b->r;
+}
+
+/* Of equal standing: nothing says which of the two is meant. */
+static bool rivals(const gi_rule *a, const gi_rule *b)
+{
+    return a != b && a->file == b->file &&
+           sc_rule_specificity(a->r->match) == sc_rule_specificity(b->r->match);
+}
+
+static sc_status gather(infer *f)
+{
+    gi_list presets = {0};
+    SC_TRY(gi_presets(f, &presets));
+    f->n_rules = presets.n + f->s->n_rules;
+    f->rule = SC_NEW_N(f->a, gi_rule, f->n_rules);
+    if (!f->rule) return sc_error_nomem(f->err);
+    /* Both lists are arrays in which the later stands behind. */
+    for (uint32_t i = 0; i < presets.n; i++)
+        f->rule[i] = (gi_rule){.r = &presets.rule[i]};
+    for (uint32_t i = 0; i < f->s->n_rules; i++)
+        f->rule[presets.n + i] = (gi_rule){.r = &f->s->rule[i], .file = true};
+    if (f->n_rules) qsort(f->rule, f->n_rules, sizeof *f->rule, weaker);
+    return SC_OK;
+}
+
+static sc_status match(infer *f, uint32_t op, uint32_t *buf)
+{
+    gi_node *n = &f->node[op];
+    for (uint32_t i = 0; i < f->n_rules; i++) {
+        if (!sc_rule_matches(f->rule[i].r->match, f->g->op[op].path)) continue;
+        f->rule[i].matched = true;
+        buf[n->n_match++] = i;
+    }
+    uint32_t *list = SC_NEW_N(f->a, uint32_t, n->n_match);
+    if (!list) return sc_error_nomem(f->err);
+    memcpy(list, buf, n->n_match * sizeof *list);
+    n->match = list;
+    return SC_OK;
+}
+
+const gi_rule *gi_said(const infer *f, uint32_t op, sc_rule_tensor what,
+                       uint32_t input)
+{
+    const gi_node *n = &f->node[op];
+    for (uint32_t i = n->n_match; i-- > 0;) {
+        const gi_rule *g = &f->rule[n->match[i]];
+        if (g->r->tensor == what && g->r->has_split &&
+            (what != SC_RT_IN || g->r->input == input))
+            return g;
+    }
+    return NULL;
+}
+
+int gi_tier(const infer *f, uint32_t op, sc_rule_tensor what)
+{
+    const gi_node *n = &f->node[op];
+    for (uint32_t i = n->n_match; i-- > 0;) {
+        const sc_strategy_rule *r = f->rule[n->match[i]].r;
+        if (r->tensor == what && r->tier >= 0) return r->tier;
+    }
+    return SC_TIER_DEVICE;
+}
+
+const char *gi_by(const infer *f, uint32_t op)
+{
+    const gi_node *n = &f->node[op];
+    const gi_rule *best = n->turn_rule;
+    for (uint32_t i = 0; i < f->g->op[op].n_iter; i++)
+        if (n->by[i] && n->split[i] && (!best || n->by[i] > best))
+            best = n->by[i];
+    return best ? best->r->origin : NULL;
+}
+
+/* ---- splits of iteration dims -------------------------------------------- */
+
+static sc_status can_split(const infer *f, uint32_t op, uint32_t it,
+                           const gi_rule *g)
+{
+    const sc_gop *o = &f->g->op[op];
+    const sc_giter *d = &o->iter[it];
+    const sc_strategy_rule *r = g->r;
+    if (f->pp >= 0 && sc_axes_mask(f->node[op].split[it]) >> f->pp & 1)
+        return sc_error(f->err, SC_EINPUT, SC_C_CONFLICT, r->pos,
+                        "axis pp cuts the model into stages",
+                        "rule '%s' (%s) splits dimension %s of %s over pp",
+                        r->match, r->origin, d->name, o->path);
+    if (d->kind == SC_I_OPAQUE)
+        return sc_error(f->err, SC_EINPUT, SC_C_CONFLICT, r->pos, NULL,
+                        "rule '%s' (%s) splits dimension %s of %s, which can't "
+                        "be split",
+                        r->match, r->origin, d->name, o->path);
+    /* Programs that split a vocabulary pad it first. */
+    bool padded = !g->file && strcmp(d->name, "vocab") == 0;
+    if (d->batch || padded) return SC_OK;
+    uint64_t parts = gi_parts(f, f->node[op].split[it]);
+    uint64_t whole = d->units ? d->units : d->extent;
+    if (parts && whole % parts == 0) return SC_OK;
+    return sc_error(
+        f->err, SC_EINPUT, SC_C_DIVIDE, r->pos, NULL,
+        "%llu parts (%s) do not divide the %llu %s of dimension "
+        "%s of %s; rule '%s' (%s)",
+        (unsigned long long)parts, gi_axes_text(f, f->node[op].split[it]),
+        (unsigned long long)whole, d->units ? "indivisible parts" : "elements",
+        d->name, o->path, r->match, r->origin);
+}
+
+/* Iteration dim by name; `out` of operators without weights is the last dim of
+ * their result. */
+static int iter_named(const infer *f, const sc_gop *o, const char *name)
+{
+    int it = sc_gop_iter(o, name);
+    if (it >= 0 || o->n_weight || strcmp(name, "out") != 0) return it;
+    uint32_t n = f->g->tensor[o->out.tensor].n_dim;
+    uint8_t last = n ? o->out.at[n - 1] : SC_G_NO_ITER;
+    return last == SC_G_NO_ITER || o->iter[last].batch ? -1 : last;
+}
+
+/* What one rule says of an operator's iteration space. */
+static void take_split(infer *f, uint32_t op, gi_rule *g)
+{
+    const sc_gop *o = &f->g->op[op];
+    gi_node *n = &f->node[op];
+    const sc_strategy_rule *r = g->r;
+    if (r->round_robin) {
+        n->robin = r->assign;
+        n->turn_rule = g;
+        g->spoke = true;
+    }
+    if (r->tensor != SC_RT_OP || !r->has_split) return;
+    if (r->n_split == 0) {
+        memset(n->split, 0, sizeof n->split);
+        for (uint32_t i = 0; i < o->n_iter; i++) n->by[i] = g;
+        g->spoke = true;
+    }
+    for (uint32_t k = 0; k < r->n_split; k++) {
+        int it = iter_named(f, o, r->split[k].dim);
+        if (it < 0) continue;
+        /* Presets speak of whatever has such a dim. */
+        if (!g->file && o->iter[it].kind == SC_I_OPAQUE) continue;
+        n->split[it] = r->split[k].axes;
+        n->by[it] = g;
+        g->spoke = true;
+    }
+}
+
+/* An axis splits one dim of an operator: of two rules that use it the
+ * stronger has it. */
+static sc_status one_dim_each(infer *f, uint32_t op)
+{
+    const sc_gop *o = &f->g->op[op];
+    gi_node *n = &f->node[op];
+    for (uint32_t i = 0; i < o->n_iter; i++)
+        for (uint32_t j = i + 1; j < o->n_iter; j++) {
+            uint32_t both =
+                sc_axes_mask(n->split[i]) & sc_axes_mask(n->split[j]);
+            if (!both) continue;
+            const gi_rule *a = n->by[i], *b = n->by[j];
+            if (rivals(a, b))
+                return sc_error(
+                    f->err, SC_EINPUT, SC_C_CONFLICT, b->r->pos,
+                    "one axis splits one dimension of an operator",
+                    "rules '%s' (%s) and '%s' (%s) both use axis %s on %s",
+                    a->r->match, a->r->origin, b->r->match, b->r->origin,
+                    gi_axes_text(f, gi_without(n->split[i], ~both)), o->path);
+            uint32_t loser = a > b ? j : i;
+            n->split[loser] = gi_without(n->split[loser], both);
+        }
+    return SC_OK;
+}
+
+static sc_status resolve(infer *f, uint32_t op)
+{
+    const sc_gop *o = &f->g->op[op];
+    gi_node *n = &f->node[op];
+    for (uint32_t i = 0; i < n->n_match; i++)
+        take_split(f, op, &f->rule[n->match[i]]);
+    if (n->robin) {
+        memset(n->split, 0, sizeof n->split);
+        n->decided = ~0u;
+        return SC_OK;
+    }
+    SC_TRY(one_dim_each(f, op));
+    bool whole = o->n_iter > 0;
+    for (uint32_t i = 0; i < o->n_iter; i++) {
+        n->decided |= sc_axes_mask(n->split[i]);
+        whole &= n->by[i] && n->by[i]->r->n_split == 0;
+        if (n->split[i]) SC_TRY(can_split(f, op, i, n->by[i]));
+    }
+    if (whole) n->decided = ~0u;
+    return SC_OK;
+}
+
+/* ---- rules that say nothing ---------------------------------------------- */
+
+static bool tensor_of(const sc_gop *o, const sc_strategy_rule *r)
+{
+    switch (r->tensor) {
+    case SC_RT_WEIGHT: return o->n_weight > 0;
+    case SC_RT_GRAD:
+    case SC_RT_OPTIM: return o->n_weight > 0;
+    case SC_RT_BIAS: return o->n_weight > 1;
+    case SC_RT_IN: return r->input < o->n_in;
+    default: return true;
+    }
+}
+
+static sc_status said_nothing(infer *f, const gi_rule *g)
+{
+    const sc_strategy_rule *r = g->r;
+    if (!g->matched) {
+        const char **names = SC_NEW_N(f->a, const char *, f->g->n_ops + 1);
+        if (!names) return sc_error_nomem(f->err);
+        for (uint32_t i = 0; i < f->g->n_ops; i++) names[i] = f->g->op[i].path;
+        const char *near = sc_nearest(r->match, names);
+        const char *hint =
+            near ? sc_sprintf(f->a, "did you mean '%s'?", near) : NULL;
+        return sc_error(f->err, SC_EINPUT, SC_C_UNKNOWN_NAME, r->pos, hint,
+                        "rule '%s' matches no operator of %s", r->match,
+                        f->g->name);
+    }
+    return sc_error(
+        f->err, SC_EINPUT, SC_C_UNKNOWN_NAME, r->pos,
+        "`stepcast show MODEL --layers` names the dimensions",
+        "no operator that rule '%s' matches has %s%s%s", r->match,
+        r->tensor == SC_RT_OP ? "dimension " : "",
+        r->n_split && r->tensor == SC_RT_OP ? r->split[0].dim
+                                            : sc_rule_tensor_names[r->tensor],
+        r->n_split > 1 && r->tensor == SC_RT_OP ? " or the others" : "");
+}
+
+static sc_status check_spoke(infer *f)
+{
+    sc_status first = SC_OK;
+    for (uint32_t op = 0; op < f->g->n_ops; op++)
+        for (uint32_t i = 0; i < f->node[op].n_match; i++) {
+            gi_rule *g = &f->rule[f->node[op].match[i]];
+            bool splits = g->r->tensor == SC_RT_OP && g->r->n_split > 0;
+            if (!splits && tensor_of(&f->g->op[op], g->r)) g->spoke = true;
+        }
+    for (uint32_t i = 0; i < f->n_rules; i++) {
+        if (!f->rule[i].file || f->rule[i].spoke) continue;
+        sc_status s = said_nothing(f, &f->rule[i]);
+        if (first == SC_OK) first = s;
+    }
+    return first;
+}
+
+static void take_turns(infer *f)
+{
+    for (uint32_t i = 0; i < f->n_rules; i++) {
+        uint32_t turn = 0;
+        for (uint32_t op = 0; f->rule[i].r->round_robin && op < f->g->n_ops;
+             op++)
+            if (f->node[op].turn_rule == &f->rule[i]) f->node[op].turn = turn++;
+    }
+}
+
+double gi_replicas(const infer *f)
+{
+    sc_axes over = 0;
+    for (uint32_t i = 0; i < f->n_rules; i++) {
+        const sc_strategy_rule *r = f->rule[i].r;
+        if (r->tensor != SC_RT_OP) continue;
+        for (uint32_t k = 0; k < r->n_split; k++) {
+            if (strcmp(r->split[k].dim, "batch") != 0) continue;
+            for (sc_axes l = r->split[k].axes; l; l >>= 4)
+                if (!(sc_axes_mask(over) >> ((l & 15) - 1) & 1))
+                    over = sc_axes_add(over, (uint32_t)(l & 15) - 1);
+        }
+    }
+    return gi_parts(f, over);
+}
+
+sc_status gi_rules(infer *f)
+{
+    SC_TRY(gather(f));
+    f->samples = (double)f->job->micro * gi_replicas(f);
+    f->node = SC_NEW_N(f->a, gi_node, f->g->n_ops);
+    uint32_t *buf = SC_NEW_N(f->a, uint32_t, f->n_rules + 1);
+    if (!f->node || !buf) return sc_error_nomem(f->err);
+    sc_status first = SC_OK;
+    for (uint32_t op = 0; op < f->g->n_ops; op++) {
+        f->node[op].segment = SC_NONE;
+        SC_TRY(match(f, op, buf));
+        sc_status s = resolve(f, op);
+        if (first == SC_OK) first = s;
+    }
+    sc_status s = check_spoke(f);
+    if (first == SC_OK) first = s;
+    take_turns(f);
+    return first;
+}
+
+sc_status gi_expansion(infer *f)
+{
+    const sc_strategy_rule **list =
+        SC_NEW_N(f->a, const sc_strategy_rule *, f->n_rules);
+    if (!list) return sc_error_nomem(f->err);
+    for (uint32_t i = 0; i < f->n_rules; i++)
+        if (f->rule[i].matched) list[f->p->n_rules++] = f->rule[i].r;
+    f->p->rule = list;
+    return SC_OK;
+}
