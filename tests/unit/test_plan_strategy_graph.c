@@ -115,7 +115,7 @@ static void tables(void **state)
     assert_int_equal(tables, 0);
 }
 
-enum { HIDDEN = 2048, FFN = 8192, SEQ = 2048 };
+enum { HIDDEN = 5120, FFN = 20480, SEQ = 2048 };
 
 /* 2 bytes of `rows` x `cols`. */
 static double halves(double rows, double cols)
@@ -166,12 +166,12 @@ static void cube(void **state)
     const double x = halves(16 * SEQ, HIDDEN) / 2;
     const expected want[] = {
         {"layers.1.fc1", "in:0", SC_ALL_GATHER, 2, 2 * x},
-        {"layers.1.fc1", "weight", SC_ALL_GATHER, 2, 2 * HIDDEN * FFN / 4.0},
+        {"layers.1.fc1", "weight", SC_ALL_GATHER, 2, halves(HIDDEN, FFN / 4.0)},
         {"layers.1.fc1", "out", SC_REDUCE_SCATTER, 2, 8 * x},
     };
     const expected next[] = {
         {"layers.1.fc2", "in:0", SC_ALL_GATHER, 2, 8 * x},
-        {"layers.1.fc2", "weight", SC_ALL_GATHER, 2, 2 * HIDDEN * FFN / 4.0},
+        {"layers.1.fc2", "weight", SC_ALL_GATHER, 2, halves(HIDDEN, FFN / 4.0)},
         {"layers.1.fc2", "out", SC_REDUCE_SCATTER, 2, 2 * x},
     };
     sc_gplan p = plan_of("tensor-3d.yml");
