@@ -20,6 +20,12 @@ uint32_t gi_turns(const infer *f, uint32_t op)
     return n;
 }
 
+uint32_t gi_turn_ranks(const infer *f, uint32_t op)
+{
+    const gi_node *n = &f->node[op];
+    return n->single ? 1 : gi_parts(f, n->robin);
+}
+
 uint32_t gi_turn(const infer *f, uint32_t op, uint32_t i)
 {
     const gi_rule *r = f->node[op].turn_rule;
@@ -302,7 +308,7 @@ sc_status gi_forward_op(infer *f, uint32_t op, bool again)
 {
     const sc_gop *o = &f->g->op[op];
     const gi_node *node = &f->node[op];
-    uint32_t n = gi_turns(f, op), ranks = gi_parts(f, node->robin);
+    uint32_t n = gi_turns(f, op), ranks = gi_turn_ranks(f, op);
     gi_sum v = {0};
     if (n == 0) return SC_OK;
     for (uint32_t i = 0; i < n; i += ranks) {

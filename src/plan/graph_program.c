@@ -136,11 +136,11 @@ sc_status gi_compute_turn(infer *f, uint32_t op, sc_gpass pass, uint32_t weight,
         sum.bytes += p.bytes;
         if (!longest.limit || p.seconds > longest.seconds) longest = p;
     }
-    *out = longest;
-    if (!node->turn_rule->r->balanced) return SC_OK;
     double ranks = gi_parts(f, node->robin);
+    *out = longest;
+    out->flops = sum.flops / ranks; /* the ranks' mean */
+    if (!node->turn_rule->r->balanced) return SC_OK;
     out->seconds = sum.seconds / ranks;
-    out->flops = sum.flops / ranks;
     out->bytes = sum.bytes / ranks;
     return SC_OK;
 }

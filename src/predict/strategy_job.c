@@ -78,7 +78,8 @@ static void numbers(said *w)
         {"global-batch", "batch", "global", s->global, &w->job.gbs, 0},
         {"micro-batch", "batch", "micro", s->micro, &w->job.mbs, 0},
         {"seq", "batch", "seq", s->seq, &w->job.seq, 0},
-        {"vp", "pipeline", "virtual", s->virtual_stages, &w->job.vpp, 0},
+        {"vp", "pipeline", s->virtual_stages ? "virtual" : "cuts",
+         sc_strategy_chunks(s), &w->job.vpp, 0},
         {"zero", "preset", "zero", s->zero, &w->job.zero, -1},
     };
 
@@ -144,6 +145,9 @@ static void words(said *w)
     if (s->model) say(w, "model", s->model_pos);
     if (s->cluster) say(w, "cluster", s->cluster_pos);
     if (s->software) say(w, "software", place(w, NULL, "software"));
+    w->job.schedule_file = s->schedule_file;
+    if (s->schedule_file)
+        say(w, "schedule-file", place(w, "pipeline", "order"));
     if (isnan(s->offload_activations)) return;
     w->job.offload = s->offload_activations;
     say(w, "offload", place(w, "offload", "activations"));
