@@ -270,6 +270,27 @@ static void groups(check *c, const sc_job *j)
          "needs gradients that are summed whole, not in shards");
 }
 
+/* What goes to the host or to storage. */
+static void host_given(check *c, const sc_job *j, const sc_hw *hw)
+{
+    char option[64];
+    snprintf(option, sizeof option, "--offload-optimizer %s",
+             j->optimizer_tier > 0 ? sc_tier_names[j->optimizer_tier] : "");
+    if (j->optimizer_tier > 0 && hw->device && hw->device->host_bw <= 0)
+        fail(c, SC_C_CONFLICT, option, "host_bw of the device's file",
+             "the rate between device and host is not known");
+    if (j->optimizer_tier > 0 && j->forward_only)
+        fail(c, SC_C_CONFLICT, option, "leave out --forward-only",
+             "nothing is updated");
+    if (j->checkpoint_every && j->forward_only)
+        fail_at(c, SC_C_CONFLICT, "--checkpoint-every", j->checkpoint_every,
+                "leave out --forward-only", "nothing is learned");
+    if (!j->checkpoint_every && (j->checkpoint_async || j->storage_bw > 0))
+        fail(c, SC_C_MISSING,
+             j->checkpoint_async ? "--checkpoint-async" : "--storage-bw",
+             "add --checkpoint-every N", "no checkpoints");
+}
+
 static void combinations(check *c, const sc_job *j, const sc_hw *hw,
                          const sc_model *m)
 {
@@ -277,6 +298,7 @@ static void combinations(check *c, const sc_job *j, const sc_hw *hw,
     if (j->offload > 0 && hw->device && hw->device->host_bw <= 0)
         fail(c, SC_C_CONFLICT, "--offload", "host_bw of the device's file",
              "the rate between device and host is not known");
+    host_given(c, j, hw);
     if (j->ep > 1 && m->t.experts == 0)
         fail_at(c, SC_C_CONFLICT, "--ep", j->ep, "use --ep 1",
                 "the model has no experts");

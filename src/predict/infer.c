@@ -167,6 +167,12 @@ static void settle_values(const sc_job *job, const sc_hw *hw,
     r->forward_only = job->forward_only;
     r->launch_blocking = job->launch_blocking;
     r->numa_unbound = job->numa_unbound;
+    r->optim_tier = job->optimizer_tier > 0 ? job->optimizer_tier : 0;
+    r->checkpoint_every = (uint32_t)job->checkpoint_every;
+    r->checkpoint_async = job->checkpoint_async;
+    r->host_mem_bw = job->host_mem_bw;
+    r->nvme_bw = job->nvme_bw;
+    r->storage_bw = job->storage_bw;
 }
 
 static sc_status settle_format(const sc_job *job, sc_run *r, sc_err *err)
