@@ -33,7 +33,8 @@ typedef struct sc_exec {
     /* [n_ops] */
     const char **name;
     sc_time *work;    /* alone */
-    sc_time *latency; /* of work, what no link limits */
+    sc_time *latency; /* of work, at its start: what no link limits, nor an
+                         exchange of gradients slows (rules.overlap_whole) */
     uint8_t *kind;    /* sc_op_kind */
     uint8_t *stream;  /* sc_stream */
     uint8_t *cat;     /* sc_cat */

@@ -37,6 +37,8 @@ typedef struct sc_gjob {
     double grad_bytes; /* per element of gradients on the wire; 0: as weights */
     bool forward_only;
     bool unfold; /* one device per rank */
+    /* Of SC_SCH_FILE: who passes what when (plan_schedule.h); else NULL. */
+    const struct sc_schedule_file *order;
 } sc_gjob;
 
 /* One tensor's layout: for each dim the axes that shard it, outermost first;
@@ -74,6 +76,9 @@ typedef struct sc_gcompute { /* of one operator, pass and rank, for tests */
 
 typedef struct sc_gplan {
     const sc_gjob *job;
+    uint32_t n_rules;
+    const sc_strategy_rule **rule; /* [n_rules] those of presets and of the
+                                      file that match, the weakest first */
     uint32_t n_stages, n_ranks;
     const uint32_t *stage_of; /* [graph->n_ops] */
     uint32_t n_exchanges, n_computes;

@@ -47,8 +47,8 @@ typedef struct sc_exec_result {
     sc_time makespan;
     sc_time *start, *end; /* [n_ops] */
     sc_op *cause;         /* [n_ops] as sc_result */
-    const sc_op *order;   /* [n_ops] as they started; NULL: by id, on each
-                             stream */
+    const sc_op *order;   /* [n_ops] such that every stream ran its own in that
+                             order; NULL: by id */
     sc_time *finish;      /* [n_devices] */
     sc_time *shared;      /* [n_ops] longer than alone: waited on links */
     sc_time *overlapped;  /* [n_ops] longer than alone: beside others */
@@ -68,7 +68,7 @@ void sc_exec_breakdown(const sc_exec *x, const sc_exec_result *r,
 /* ---- memory by the lifetimes of tensors ---------------------------------- */
 
 typedef struct sc_mem_opts {
-    uint64_t capacity; /* bytes of a device */
+    uint64_t capacity; /* bytes of a device; 0: no limit */
     uint64_t context;  /* of the driver and libraries, on top */
 } sc_mem_opts;
 

@@ -2,6 +2,8 @@
 /* runs.c - the rows of measured training runs. */
 #include "calib/runs.h"
 
+#include <stepcast/model_graph.h>
+
 #include "base/number.h"
 
 #include <math.h>
@@ -154,18 +156,26 @@ static sc_status cache_put(reader *r, cache *c, cache_entry e)
     return SC_OK;
 }
 
-/* Submissions to one benchmark round run the software of the device's maker:
- * "mlperf 4.0 google" is looked for first. */
+/* Submissions to one benchmark round run the software of the device's maker,
+ * and of the network where that is none of the usual transformers: "mlperf 4.1
+ * google sd-unet" is looked for first, then what says less. */
 static sc_status find_software(reader *r, const char *name, const char *date,
-                               sc_pos pos, const sc_hw *hw,
+                               sc_pos pos, const calib_run *run,
                                const sc_software **out, sc_err *err)
 {
-    sc_err quiet;
-    sc_err_init(&quiet);
-    const char *own =
-        name && hw ? sc_sprintf(r->a, "%s %s", name, hw->device->vendor) : NULL;
-    if (own && sc_software_find(own, date, pos, r->a, out, &quiet) == SC_OK)
-        return SC_OK;
+    const char *vendor = run->hw->device->vendor;
+    const char *net = run->model->graph ? run->model->graph->name : NULL;
+    const char *own[3] = {NULL};
+    if (name && net) own[0] = sc_sprintf(r->a, "%s %s %s", name, vendor, net);
+    if (name && net) own[1] = sc_sprintf(r->a, "%s %s", name, net);
+    if (name) own[2] = sc_sprintf(r->a, "%s %s", name, vendor);
+    for (size_t i = 0; i < SC_COUNT(own); i++) {
+        sc_err quiet;
+        sc_err_init(&quiet);
+        if (own[i] &&
+            sc_software_find(own[i], date, pos, r->a, out, &quiet) == SC_OK)
+            return SC_OK;
+    }
     return sc_software_find(name, date, pos, r->a, out, err);
 }
 
@@ -176,6 +186,8 @@ static sc_status set_software(reader *r, const calib_cells *c, const char *name,
     const char *vendor = run->hw->device->vendor;
     uint64_t key = sc_hash(date, strlen(date) + 1, name != NULL);
     key = sc_hash(vendor, strlen(vendor) + 1, key);
+    const sc_opgraph *g = run->model->graph;
+    if (g) key = sc_hash(g->name, strlen(g->name) + 1, key);
     if (name) key = sc_hash(name, strlen(name) + 1, key);
     const cache_entry *hit = cache_get(&r->sw, key);
     if (!hit) {
@@ -183,8 +195,8 @@ static sc_status set_software(reader *r, const calib_cells *c, const char *name,
         sc_err_init(&why);
         const sc_software *sw = NULL;
         cache_entry e = {key, NULL, NULL};
-        sc_status s = find_software(r, name, date[0] ? date : NULL, c->pos,
-                                    run->hw, &sw, &why);
+        sc_status s = find_software(r, name, date[0] ? date : NULL, c->pos, run,
+                                    &sw, &why);
         SC_TRY(calib_row_reason(s, &why, r->a, &e.reason, r->err));
         e.value = sw;
         SC_TRY(cache_put(r, &r->sw, e));

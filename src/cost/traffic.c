@@ -7,15 +7,18 @@
  * and leaves every node once, through another member (NCCL's rings use one
  * NIC each).  Per ring edge an all-reduce moves 2 (n - 1) / n of V, an
  * all-gather or reduce-scatter (n - 1) / n, a broadcast or reduce all of it
- * but for one edge.
+ * but for one edge.  Inside nodes whose rings NCCL searches (cube meshes, nodes
+ * given as a file) they are those that it finds, one per channel.
  *
  * A route costs constant time, so all of it is linear in the ranks, and in
  * the pairs of an all-to-all of up to PAIRS members; a larger one takes that
  * many distances between members to stand for all.
  */
+#include <stepcast/coll_search.h>
 #include <stepcast/cost_traffic.h>
 
 #include "hw/link.h"
+#include "hw/memo.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -30,8 +33,19 @@ typedef struct load {
     double share; /* > 0; 0: no entry */
 } load;
 
+/* Rings that the search finds among some devices of a node. */
+typedef struct found {
+    struct found *next;
+    const uint32_t *dev; /* [n] */
+    uint32_t n, channels;
+    bool network;
+    const uint32_t *order; /* [channels * n] dev; NULL: none found */
+} found;
+
 typedef struct loads {
     const sc_hw *hw;
+    const sc_topo *topo; /* of a wired node, once it was needed */
+    found *found;
     sc_arena *a; /* while loads are summed */
     load *table; /* [size] open addressing, at most half full */
     uint64_t *hop;
@@ -148,8 +162,128 @@ static bool is_cut(sc_coll coll, uint32_t from, uint32_t to)
     return coll == SC_REDUCE && from == 0;
 }
 
+/* What is kept of a search for the machine's other collectives. */
+typedef struct kept_rings {
+    uint32_t channels;
+    uint8_t order[HW_MEMO_BYTES - sizeof(uint32_t)];
+} kept_rings;
+
+static uint64_t key_of(const found *f)
+{
+    uint64_t h = sc_hash("rings of a node", 15, f->network);
+    return sc_hash(f->dev, f->n * sizeof *f->dev, h) | 1;
+}
+
+static bool recall(const loads *x, found *f)
+{
+    kept_rings k;
+    if (!hw_memo_get(x->hw->memo, key_of(f), &k, sizeof k)) return false;
+    uint32_t *order = SC_NEW_N(x->a, uint32_t, k.channels * f->n);
+    for (uint32_t i = 0; order != NULL && i < k.channels * f->n; i++)
+        order[i] = k.order[i];
+    f->order = order;
+    f->channels = k.channels;
+    return order != NULL;
+}
+
+static void keep(const loads *x, const found *f)
+{
+    kept_rings k = {.channels = f->channels};
+    if (f->channels * f->n > sizeof k.order || x->hw->node_size > UINT8_MAX)
+        return;
+    for (uint32_t i = 0; i < f->channels * f->n; i++)
+        k.order[i] = (uint8_t)f->order[i];
+    hw_memo_put(x->hw->memo, key_of(f), &k, sizeof k);
+}
+
+/* Where the search can't tell, members go round in their order. */
+static void search_rings(loads *x, found *f, uint32_t nodes)
+{
+    sc_graphs graphs;
+    const sc_hw *hw = x->hw;
+    if (recall(x, f)) return;
+    if (x->topo == NULL &&
+        sc_topo_from_hw(hw, (sc_nccl)hw->nccl, x->a, &x->topo, NULL))
+        return;
+    if (sc_topo_graphs(x->topo, f->n, f->dev, nodes, hw->nccl_options, x->a,
+                       &graphs, NULL))
+        return;
+    f->order = graphs.ring.order;
+    f->channels = graphs.ring.n_channels;
+    keep(x, f);
+}
+
+static found *rings_of(loads *x, const group *g, uint32_t node)
+{
+    uint32_t n = g->first[node + 1] - g->first[node];
+    uint32_t *dev = SC_NEW_N(x->a, uint32_t, n);
+    bool network = g->nodes > 1;
+    if (dev == NULL) return NULL;
+    for (uint32_t i = 0; i < n; i++)
+        dev[i] = g->rank[g->first[node] + i] % x->hw->node_size;
+    for (found *f = x->found; f != NULL; f = f->next)
+        if (f->n == n && f->network == network &&
+            memcmp(f->dev, dev, n * sizeof *dev) == 0)
+            return f;
+    found *f = SC_NEW(x->a, found);
+    if (f == NULL) return NULL;
+    *f = (found){.next = x->found, .dev = dev, .n = n, .network = network};
+    x->found = f;
+    search_rings(x, f, g->nodes);
+    return f;
+}
+
+/* The rings of one node as they were found, and on to the next node. */
+static bool add_found(loads *x, const group *g, uint32_t node, const found *f,
+                      const found *next)
+{
+    uint32_t size = x->hw->node_size, to = node + 1 < g->nodes ? node + 1 : 0;
+    uint32_t base = g->rank[g->first[node]] / size * size;
+    uint32_t there = g->rank[g->first[to]] / size * size;
+    double share = edge_share(g->coll, g->n) / f->channels;
+    for (uint32_t c = 0; c < f->channels; c++) {
+        const uint32_t *o = f->order + (size_t)c * f->n;
+        uint32_t last = o[f->n - 1];
+        const uint32_t *in =
+            next->order + (size_t)(c % next->channels) * next->n;
+        uint32_t root = g->rank[0] % size;
+        for (uint32_t i = 0; i + 1 < f->n; i++) {
+            bool cut = g->nodes == 1 &&
+                       is_cut(g->coll, o[i] != root, o[i + 1] != root);
+            if (!cut && !add_flow(x, base + o[i], base + o[i + 1], share))
+                return false;
+        }
+        bool cut = g->nodes == 1 ? is_cut(g->coll, last != root, in[0] != root)
+                                 : is_cut(g->coll, node, to);
+        if (!cut && !add_flow(x, base + last, there + in[0], share))
+            return false;
+    }
+    return true;
+}
+
+static bool add_wired_rings(loads *x, const group *g, bool *done)
+{
+    *done = false;
+    for (uint32_t k = 0; k < g->nodes; k++) {
+        const found *f = rings_of(x, g, k);
+        if (f == NULL) return false;
+        if (f->order == NULL) return true;
+    }
+    for (uint32_t k = 0; k < g->nodes; k++) {
+        const found *f = rings_of(x, g, k);
+        const found *next = rings_of(x, g, k + 1 < g->nodes ? k + 1 : 0);
+        if (f == NULL || next == NULL || !add_found(x, g, k, f, next))
+            return false;
+    }
+    *done = true;
+    return true;
+}
+
 static bool add_rings(loads *x, const group *g)
 {
+    bool done = false;
+    if (sc_coll_wired(x->hw) && !add_wired_rings(x, g, &done)) return false;
+    if (done) return true;
     double all = edge_share(g->coll, g->n), rings = (double)g->rings;
     for (uint32_t k = 0; k < g->nodes; k++) {
         uint32_t next = k + 1 < g->nodes ? k + 1 : 0;
@@ -312,7 +446,7 @@ sc_status sc_traffic_of(const sc_hw *hw, sc_coll coll, const uint32_t *rank,
     }
     sc_arena scratch;
     sc_arena_init(&scratch, 0);
-    loads x = {.hw = hw, .a = &scratch, .seed = seed};
+    loads x = {.hw = hw, .topo = hw->topo, .a = &scratch, .seed = seed};
     group g = {.coll = coll, .n = size};
     sc_status s = sum_groups(&x, &g, rank, n_groups, err);
     if (s == SC_OK) s = write_links(&x, a, out, err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* flops.c - the work of operators and of whole models. */
-#include <stepcast/model.h>
+#include <stepcast/model_graph.h>
 
 uint64_t sc_iter_extent(const sc_iter *it, uint64_t batch, uint64_t seq)
 {
@@ -37,6 +37,8 @@ double sc_model_flops(const sc_model *m, uint64_t batch, uint64_t seq,
                       bool forward_only)
 {
     double sum = 0.0;
+    if (m->graph)
+        return sc_opgraph_flops(m->graph, (double)batch, forward_only);
     for (uint32_t i = 0; i < m->n_layers; i++) {
         const sc_layer *l = &m->layer[i];
         double layer = 0.0;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* freeze.c - a model of which some operators do not learn, or keep their
  * products in the wide format of a low-precision recipe. */
-#include <stepcast/model.h>
+#include <stepcast/graph.h> /* SC_NONE */
+#include <stepcast/model_graph.h>
 
 #include <stdio.h>
 #include <string.h>
@@ -173,6 +174,45 @@ static sc_status check(const marking *f, sc_pos pos, sc_err *err)
                     "nothing is left to learn");
 }
 
+/* ---- graphs */
+
+/* Weights of what matches do not learn; values learn where something that they
+ * are made of does. */
+static void freeze_graph(marking *f, sc_opgraph *g)
+{
+    g->learned = 0.0;
+    for (uint32_t i = 0; i < g->n_ops; i++) {
+        const sc_gop *op = &g->op[i];
+        bool hit = op->n_weight && marked(f, op->path), learns = false;
+        for (unsigned k = 0; k < op->n_weight; k++) {
+            sc_gtensor *w = &g->tensor[op->weight[k].tensor];
+            w->learns = w->learns && !hit;
+            learns = learns || w->learns;
+            if (w->op == i && w->learns)
+                g->learned += sc_gtensor_elements(w, 1);
+        }
+        for (unsigned k = 0; k < op->n_in; k++)
+            learns = learns || g->tensor[op->in[k].tensor].learns;
+        g->tensor[op->out.tensor].learns = learns;
+    }
+}
+
+static sc_status mark_graph(marking *f, sc_pos pos, sc_err *err)
+{
+    sc_opgraph *g = SC_NEW(f->a, sc_opgraph);
+    sc_gtensor *t = SC_NEW_N(f->a, sc_gtensor, f->from->graph->n_tensors);
+    if (!g || !t) return sc_error_nomem(err);
+    *g = *f->from->graph;
+    memcpy(t, g->tensor, g->n_tensors * sizeof *t);
+    g->tensor = t;
+    freeze_graph(f, g);
+    f->m->graph = g;
+    f->m->trained_params = (uint64_t)g->learned;
+    return check(f, pos, err);
+}
+
+/* ---- both */
+
 static sc_status mark(const sc_model *from, const char *patterns, bool freeze,
                       sc_pos pos, sc_arena *a, const sc_model **out,
                       sc_err *err)
@@ -182,8 +222,18 @@ static sc_status mark(const sc_model *from, const char *patterns, bool freeze,
     if (!m || !layer) return sc_error_nomem(err);
     marking f = {
         .from = from, .m = m, .patterns = patterns, .freeze = freeze, .a = a};
-    const sc_layer *head = &from->layer[from->n_layers - 1];
     *m = *from;
+    m->hash = sc_hash(patterns, strlen(patterns), from->hash + freeze);
+    if (from->graph && freeze) {
+        SC_TRY(mark_graph(&f, pos, err));
+        *out = m;
+        return SC_OK;
+    }
+    if (from->graph)
+        return sc_error(err, SC_EINPUT, SC_C_UNSUPPORTED, pos, NULL,
+                        "%.60s is a graph: all products have one format",
+                        from->name);
+    const sc_layer *head = &from->layer[from->n_layers - 1];
     m->layer = layer;
     m->order = SC_NEW_N(a, uint8_t, m->n_blocks);
     if (!m->order) return sc_error_nomem(err);
@@ -195,7 +245,6 @@ static sc_status mark(const sc_model *from, const char *patterns, bool freeze,
     m->layer[m->n_layers] = *head;
     (void)mark_layer(&f, &m->layer[m->n_layers++], 0);
     m->trained_params = trained(m);
-    m->hash = sc_hash(patterns, strlen(patterns), from->hash + freeze);
     SC_TRY(check(&f, pos, err));
     *out = m;
     return SC_OK;

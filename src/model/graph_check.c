@@ -27,19 +27,38 @@ double sc_giter_extent(const sc_giter *it, double samples)
     return (double)it->extent * (it->batch ? samples : 1.0);
 }
 
+/* The last dim of the weight that indexes the result, or that does not. */
+static int of_weight(const sc_gop *op, bool made)
+{
+    for (unsigned k = SC_G_DIMS; k-- > 0;) {
+        uint8_t at = op->weight[0].at[k];
+        if (at == SC_G_NO_ITER || op->iter[at].kind == SC_I_OPAQUE) continue;
+        if ((memchr(op->out.at, at, SC_G_DIMS) != NULL) == made) return at;
+    }
+    return -1;
+}
+
+/* Channels, or else the last dim of the result. */
+static int of_result(const sc_gop *op)
+{
+    int last = -1;
+    for (unsigned k = 0; k < SC_G_DIMS; k++) {
+        uint8_t at = op->out.at[k];
+        if (at == SC_G_NO_ITER) continue;
+        last = op->iter[at].batch || op->iter[at].kind == SC_I_OPAQUE ? -1 : at;
+        if (strcmp(op->iter[at].name, "c") == 0) break;
+    }
+    return last;
+}
+
 int sc_gop_iter(const sc_gop *op, const char *name)
 {
     for (int i = 0; i < op->n_iter; i++)
         if (strcmp(op->iter[i].name, name) == 0) return i;
-    bool in = strcmp(name, "in") == 0;
-    if ((!in && strcmp(name, "out") != 0) || op->n_weight == 0) return -1;
-    for (unsigned k = 0; k < SC_G_DIMS; k++) {
-        uint8_t at = op->weight[0].at[k];
-        if (at == SC_G_NO_ITER) continue;
-        bool made = memchr(op->out.at, at, SC_G_DIMS) != NULL;
-        if (made != in && op->iter[at].kind != SC_I_OPAQUE) return at;
-    }
-    return -1;
+    if (strcmp(name, "in") == 0)
+        return op->n_weight ? of_weight(op, false) : -1;
+    if (strcmp(name, "out") != 0) return -1;
+    return op->n_weight ? of_weight(op, true) : of_result(op);
 }
 
 /* What learns beside the first; heads of attention come as one value or as

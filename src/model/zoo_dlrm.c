@@ -39,41 +39,47 @@ static gb_value table(gb_graph *b, unsigned i, uint64_t rows, uint64_t width,
 
 /* ---- the first DLRM, in the sizes that Proteus' example has */
 
-enum { TABLES = 8, ROWS = 1000000, WIDTH = 64, FIELDS = TABLES + 1 };
+enum { TABLES = 8, ROWS = 1000000, WIDTH = 64, TABLES_MAX = 32 };
 
 /* Products of all pairs of fields, each once. */
-static gb_value interact(gb_graph *b, const gb_value *field)
+static gb_value interact(gb_graph *b, const gb_value *field, unsigned n)
 {
     const gb_dim rows[] = {
-        {"batch", 1, 0}, {"field", FIELDS, -1}, {"hidden", WIDTH, -1}};
+        {"batch", 1, 0}, {"field", n, -1}, {"hidden", WIDTH, -1}};
     const gb_dim turned[] = {
-        {"batch", 1, 0}, {"hidden", WIDTH, 2}, {"field", FIELDS, 1}};
-    const gb_dim flat[] = {{"batch", 1, 0}, {"hidden", FIELDS * FIELDS, -1}};
-    gb_value x = gb_concat(b, "concat", field, FIELDS, 1);
+        {"batch", 1, 0}, {"hidden", WIDTH, 2}, {"field", n, 1}};
+    const gb_dim flat[] = {{"batch", 1, 0}, {"hidden", (uint64_t)n * n, -1}};
+    gb_value x = gb_concat(b, "concat", field, n, 1);
     x = gb_view(b, "view", x, rows, 3, false);
     gb_value xt = gb_view(b, "transpose", x, turned, 3, true);
     x = gb_matmul(b, "matmul", x, xt, false);
     x = gb_view(b, "flatten", x, flat, 2, false);
-    return gb_slice(b, "triangle", x, 1, FIELDS * (FIELDS - 1) / 2);
+    return gb_slice(b, "triangle", x, 1, (uint64_t)n * (n - 1) / 2);
 }
 
-void zoo_dlrm(gb_graph *b)
+void zoo_dlrm_of(gb_graph *b, unsigned tables, uint64_t rows)
 {
     static const uint32_t bottom[] = {512, 512, 512, WIDTH};
     static const uint32_t top[] = {1024, 1024, 1024, 1024, 1};
-    gb_value field[FIELDS];
+    gb_value field[TABLES_MAX + 1];
+    if (tables > TABLES_MAX) tables = TABLES_MAX;
     gb_scope(b, "emb");
-    for (unsigned i = 0; i < TABLES; i++)
-        field[1 + i] = table(b, i, ROWS, WIDTH, 1);
+    for (unsigned i = 0; i < tables; i++)
+        field[1 + i] = table(b, i, rows, WIDTH, 1);
     gb_scope(b, "bottom");
     field[0] = mlp(b, dense_input(b, 128), bottom, SC_COUNT(bottom), true);
     gb_scope(b, "interaction");
-    const gb_value both[] = {field[0], interact(b, field)};
+    const gb_value both[] = {field[0], interact(b, field, tables + 1)};
     gb_value x = gb_concat(b, "join", both, 2, 1);
     gb_scope(b, "top");
     x = mlp(b, x, top, SC_COUNT(top), false);
     x = gb_act(b, "sigmoid", x, "sigmoid");
     zoo_class_loss(b, x);
+}
+
+void zoo_dlrm(gb_graph *b)
+{
+    zoo_dlrm_of(b, TABLES, ROWS);
 }
 
 /* ---- DLRM-DCNv2 */

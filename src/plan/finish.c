@@ -151,6 +151,20 @@ sc_status plan_exchange(const sc_plan *p, const sc_block *blocks, uint32_t dev,
     return SC_OK;
 }
 
+/* Gradient of a rank's part of the embedding. */
+static double table_bytes(const sc_plan *p)
+{
+    const sc_run *r = &p->run;
+    const sc_placed *table = &p->placed[0][0];
+    sc_layout l = plan_tensor(table, table->op->w, false);
+    double v = (double)r->model->t.vocab * (double)r->model->t.hidden *
+               r->sw->reduce_bytes;
+    for (uint32_t d = 0; d < SC_N_DIMNAMES; d++)
+        for (sc_axlist list = l.shard[d]; list; list >>= 4)
+            v /= r->size[(list & 15) - 1];
+    return v;
+}
+
 /* The first and the last stage sum the gradients of a shared embedding. */
 static sc_status tied(const sc_plan *p, double *seconds, double *bytes,
                       sc_err *err)
@@ -163,8 +177,7 @@ static sc_status tied(const sc_plan *p, double *seconds, double *bytes,
         return SC_OK;
     uint32_t two = 2, stride = p->stride[SC_AX_PP] * (pp - 1);
     sc_place at = sc_hw_place(r->hw, 1, &two, &stride);
-    double v = (double)r->model->t.vocab * (double)r->model->t.hidden *
-               r->sw->reduce_bytes / r->size[SC_AX_TP];
+    double v = table_bytes(p);
     sc_coll_price cp;
     SC_TRY(sc_cost_coll(r->cost, r->hw, SC_ALL_REDUCE, v, &at, -1, &cp, err));
     *seconds = cp.seconds;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* graph_exchange.c - what turns one layout into another, priced, with the
  * ranks that take part. */
+#include <stepcast/cost_ring.h>
+
 #include "plan/graph_infer.h"
 
 #include <math.h>
@@ -13,17 +15,16 @@ struct gi_groups {
     uint32_t n, size;
     const uint32_t *rank; /* [n * size] */
     sc_place place;
+    bool searched;
+    sc_ring_group ring;
     double latency[SC_N_COLLS]; /* seconds of next to no bytes; 0: not asked */
 };
 
 uint32_t gi_device(const infer *f, uint32_t stage)
 {
-    uint32_t chunks = f->n_stages / f->devices;
-    int schedule = f->s->schedule;
     if (f->devices <= 1) return 0;
-    return sc_schedule_device(schedule < 0 ? SC_SCH_1F1B
-                                           : (sc_schedule)schedule,
-                              f->devices, chunks, stage, 0, f->job->ga);
+    return sc_schedule_device(f->schedule, f->devices, f->chunks, stage, 0,
+                              f->job->ga);
 }
 
 static uint32_t group_size(const infer *f, uint32_t axes)
@@ -123,19 +124,34 @@ static struct gi_groups *across(infer *f, const uint32_t *device, uint32_t n)
     return g;
 }
 
+/* As the library chooses, or always as ring with the simple protocol. */
+static sc_status price_of(infer *f, struct gi_groups *g, sc_coll coll,
+                          double bytes, double *seconds)
+{
+    sc_coll_price p;
+    sc_ring_price r;
+    if (!f->rules->ring_simple) {
+        SC_TRY(sc_cost_coll(f->job->cost, f->job->hw, coll, bytes, &g->place,
+                            -1, &p, f->err));
+        *seconds = p.seconds;
+        return SC_OK;
+    }
+    if (!g->searched)
+        SC_TRY(sc_cost_ring_group(f->job->hw, g->rank, g->size, f->a, &g->ring,
+                                  f->err));
+    g->searched = true;
+    SC_TRY(sc_cost_ring_simple(&g->ring, coll, bytes, &r, f->err));
+    *seconds = r.seconds;
+    return SC_OK;
+}
+
 static sc_status price(infer *f, struct gi_groups *g, sc_coll coll,
                        double bytes, double *seconds, double *latency)
 {
-    sc_coll_price p;
-    if (g->latency[coll] <= 0) {
-        SC_TRY(sc_cost_coll(f->job->cost, f->job->hw, coll, 8, &g->place, -1,
-                            &p, f->err));
-        g->latency[coll] = p.seconds;
-    }
-    SC_TRY(sc_cost_coll(f->job->cost, f->job->hw, coll, bytes, &g->place, -1,
-                        &p, f->err));
-    *seconds = p.seconds;
-    *latency = fmin(g->latency[coll], p.seconds);
+    if (g->latency[coll] <= 0)
+        SC_TRY(price_of(f, g, coll, 8, &g->latency[coll]));
+    SC_TRY(price_of(f, g, coll, bytes, seconds));
+    *latency = fmin(g->latency[coll], *seconds);
     return SC_OK;
 }
 

@@ -3,7 +3,7 @@
  * pass. */
 #include "plan/graph_infer.h"
 
-#include <string.h>
+#include <math.h>
 
 static sc_status done(const infer *f)
 {
@@ -156,37 +156,6 @@ sc_status gi_weight_kept(infer *f, uint32_t op, uint32_t k, layout *out,
     return gi_place(f, &f->g->tensor[p->tensor], r, &used, true, out);
 }
 
-/* Between the host, or its disks, and the device. */
-sc_status gi_fetch(infer *f, const gi_why *w, int tier, double bytes,
-                   uint32_t *value)
-{
-    const sc_device *d = f->job->hw->device;
-    double rate = d->host_bw > 0 ? d->host_bw : d->mem_bw;
-    if (tier == SC_TIER_NVME) rate = rate > 6e9 ? 6e9 : rate;
-    gp_item it = {.pass = (uint8_t)w->pass,
-                  .cat = SC_CAT_OFFLOAD,
-                  .stage = w->stage,
-                  .to = SC_NONE,
-                  .op = w->op,
-                  .exchange = SC_NONE,
-                  .copy = true,
-                  .once = w->once,
-                  .seconds = bytes / rate,
-                  .bytes = bytes,
-                  .n_in = 1,
-                  .recomputed = w->recomputed};
-    const char *name = sc_sprintf(f->a, "%s %s", w->path, w->tensor);
-    if (!name) return sc_error_nomem(f->err);
-    it.out = gi_value(f, (gp_value){.name = name,
-                                    .tensor = w->of,
-                                    .what = w->what,
-                                    .stage = w->stage,
-                                    .bytes = bytes});
-    (void)gi_item(f, it, value, w->phase);
-    *value = it.out;
-    return done(f);
-}
-
 /* As it is kept on the stage of `op`; the first of its users says how. */
 static gi_form *weight_form(infer *f, uint32_t op, uint32_t k, int tier,
                             const layout *kept)
@@ -234,8 +203,6 @@ sc_status gi_weight_used(infer *f, uint32_t op, uint32_t k, uint32_t phase,
                 .what = GP_WEIGHT_USED,
                 .phase = (uint8_t)phase};
     gi_sum v = {.n = 1, .value = {form->value}};
-    if (tier != SC_TIER_DEVICE)
-        SC_TRY(gi_fetch(f, &w, tier, gi_held(f, t, &form->l), &v.value[0]));
     SC_TRY(gi_convert(f, &w, &form->l, &used, gi_bytes(f, t), &v));
     *value = v.value[0];
     if (phase == GI_BACKWARD && k < 4) n->held[k] = *value + 1;
@@ -262,6 +229,17 @@ static sc_status read_all(infer *f, uint32_t op, uint32_t phase, operands *v)
     return SC_OK;
 }
 
+/* Where a result waits for the backward pass: of every n-th operator elsewhere
+ * where a share of all does. */
+static uint8_t waits(const infer *f, uint32_t op)
+{
+    int tier = gi_tier(f, op, SC_RT_OUT);
+    double share = f->s->offload_activations;
+    if (tier != SC_TIER_DEVICE || !(share > 0)) return (uint8_t)tier;
+    bool turn = floor((op + 1) * share) > floor(op * share);
+    return turn ? SC_TIER_CPU : SC_TIER_DEVICE;
+}
+
 /* Kernels of the operators that ranks run at one turn; the longest counts. */
 static sc_status run(infer *f, uint32_t op, uint32_t first, uint32_t n,
                      bool again, uint32_t *value)
@@ -280,13 +258,14 @@ static sc_status run(infer *f, uint32_t op, uint32_t first, uint32_t n,
     layout made = gi_port(f, op, &o->out, true);
     const char *name = sc_sprintf(f->a, "%s out", o->path);
     if (!name) return sc_error_nomem(f->err);
-    *value = gi_value(
-        f,
-        (gp_value){.name = name,
-                   .tensor = o->out.tensor,
-                   .what = GP_ACT,
-                   .stage = node->stage,
-                   .bytes = gi_held(f, &f->g->tensor[o->out.tensor], &made)});
+    const sc_gtensor *t = &f->g->tensor[o->out.tensor];
+    uint8_t tier = again ? (uint8_t)SC_TIER_DEVICE : waits(f, op);
+    *value = gi_value(f, (gp_value){.name = name,
+                                    .tensor = o->out.tensor,
+                                    .what = GP_ACT,
+                                    .tier = tier,
+                                    .stage = node->stage,
+                                    .bytes = gi_held(f, t, &made)});
     gp_item it = {.pass = SC_GP_FWD,
                   .recomputed = again,
                   .cat = SC_CAT_COMPUTE,

@@ -8,8 +8,10 @@
  *   graph_cut.c        pipeline stages
  *   graph_program.c    values and items
  *   graph_exchange.c   from one layout to another
- *   graph_passes.c     the forward and backward pass of a stage
+ *   graph_forward.c    operators in the forward pass
+ *   graph_backward.c   and in the backward pass
  *   graph_gradients.c  buckets, tied weights, optimizer
+ *   graph_infer.c      all of it in order
  */
 #ifndef PLAN_GRAPH_INFER_H
 #define PLAN_GRAPH_INFER_H
@@ -74,7 +76,7 @@ typedef struct gi_wgrad {
     layout used, made, want, state, kept;
     const char *origin;
     bool once;                            /* exchanged once a step */
-    uint32_t depth;                       /* of that use in the backward pass */
+    bool tied;                            /* summed over stages */
     uint32_t n_values, value[GI_USES];    /* one per use */
     uint32_t n_reduced, reduced[GI_USES]; /* what the optimizer takes */
     uint32_t last;                        /* item that made the last of them */
@@ -96,6 +98,8 @@ typedef struct infer {
     uint32_t stride[SC_MESH_AXES];
     int pp;           /* axis of the pipeline; -1 */
     uint32_t devices; /* along it */
+    sc_schedule schedule;
+    uint32_t chunks; /* stages that a device holds */
     uint32_t n_stages;
     double samples; /* of a micro-batch on all replicas */
     uint32_t n_rules;
@@ -125,6 +129,8 @@ typedef struct gi_list {
 
 sc_status gi_presets(infer *f, gi_list *out);
 sc_status gi_rules(infer *f);
+/* Rules that matched, for people. */
+sc_status gi_expansion(infer *f);
 /* The strongest rule that places a tensor of an operator; NULL. */
 const gi_rule *gi_said(const infer *f, uint32_t op, sc_rule_tensor what,
                        uint32_t input);
@@ -236,9 +242,6 @@ sc_status gi_input(infer *f, uint32_t op, uint32_t k, uint32_t phase,
                    uint32_t *value);
 sc_status gi_weight_used(infer *f, uint32_t op, uint32_t k, uint32_t phase,
                          uint32_t *value);
-/* Between the device and where a tensor waits. */
-sc_status gi_fetch(infer *f, const gi_why *w, int tier, double bytes,
-                   uint32_t *value);
 /* How a weight lies between uses. */
 sc_status gi_weight_kept(infer *f, uint32_t op, uint32_t k, layout *out,
                          const gi_rule **by);

@@ -8,6 +8,8 @@
  */
 #include "plan/graph_lower.h"
 
+#include <stepcast/plan_schedule.h>
+
 #include <string.h>
 
 /* ---- operations ----------------------------------------------------------- */
@@ -29,12 +31,6 @@ sc_op gl_add(gl *g, const gl_item *t, const sc_exec_op *o)
     return sc_exec_add_op(g->b, &op);
 }
 
-/* Members of pipeline device `dev` are its devices from this one on. */
-static uint32_t first_device(const gl *g, uint32_t dev)
-{
-    return dev * g->members;
-}
-
 /* Row of `op` in which an instance finds what item `m` made. */
 static uint32_t row_of(const gl *g, const gl_instance *at, uint32_t mb,
                        uint32_t m)
@@ -49,48 +45,50 @@ static uint32_t row_of(const gl *g, const gl_instance *at, uint32_t mb,
 static void after_all(gl *g, const gl_instance *at, uint32_t m, uint32_t member,
                       sc_op op)
 {
-    uint32_t v = g->prog->item[m].stage;
-    uint32_t part = g->item[m].part, k = part == GL_FWD ? 0
-                                         : part == GL_X ? 1
-                                                        : 2;
-    uint32_t dev = at->dev;
-    if (v != at->stage)
-        dev = sc_schedule_device(g->schedule, g->pp, g->chunks, v, 0, g->ga);
+    uint32_t v = g->prog->item[m].stage, part = g->item[m].part;
+    uint32_t dev = v == at->stage ? at->dev : gl_device(g, v, 0);
     const gl_instance *of = &g->inst[g->inst_of[dev * g->p->n_stages + v]];
-    uint32_t last = of->last[k];
+    uint32_t last = of->last[part == GL_FWD ? 0 : part == GL_X ? 1 : 2];
     if (last != SC_NONE && !g->rules->ready_order)
         gl_after(g, gl_ops(g, last, m)[member], op);
     for (uint32_t mb = 0; g->rules->ready_order && mb < g->ga; mb++)
-        if (sc_schedule_device(g->schedule, g->pp, g->chunks, v, mb, g->ga) ==
-            dev)
+        if (gl_device(g, v, mb) == dev)
             gl_after(g, gl_ops(g, mb, m)[member], op);
 }
 
-/* `dev` is where `member` is; of items over several stages, values of others
- * are not its own. */
+/* Weights that are gathered beside the first forward pass. */
+static void after_fresh(gl *g, const gl_instance *at, const gp_value *v,
+                        uint32_t member, sc_op op)
+{
+    uint32_t fresh = v->what == GP_WEIGHT ? g->fresh[v->tensor] : SC_NONE;
+    if (fresh == SC_NONE || at->begun) return;
+    if (g->prog->item[fresh].stage == at->stage)
+        gl_after(g, gl_ops(g, at->row, fresh)[member], op);
+}
+
+static void after_rare(gl *g, const gl_instance *at, uint32_t i,
+                       uint32_t member, sc_op op)
+{
+    const gp_item *it = &g->prog->item[i];
+    for (uint32_t k = 0; k < it->n_in; k++) {
+        const gp_value *v = &g->prog->value[it->in[k]];
+        uint32_t m = v->made;
+        if (m != SC_NONE && g->prog->item[m].once)
+            gl_after(g, gl_ops(g, row_of(g, at, 0, m), m)[member], op);
+        else if (m != SC_NONE && it->once)
+            after_all(g, at, m, member, op);
+        else if (m == SC_NONE && !it->once)
+            after_fresh(g, at, v, member, op);
+    }
+}
+
 void gl_after_values(gl *g, const gl_instance *at, uint32_t mb, uint32_t i,
                      uint32_t member, sc_op op)
 {
-    const gp_item *it = &g->prog->item[i];
-    sc_op last = SC_NONE;
-    for (uint32_t k = 0; k < it->n_in; k++) {
-        const gp_value *v = &g->prog->value[it->in[k]];
-        if (v->made == SC_NONE) {
-            uint32_t fresh =
-                v->what == GP_WEIGHT ? g->fresh[v->tensor] : SC_NONE;
-            if (fresh != SC_NONE && !at->begun && !it->once &&
-                g->prog->item[fresh].stage == at->stage)
-                gl_after(g, gl_ops(g, at->row, fresh)[member], op);
-            continue;
-        }
-        if (it->once && !g->prog->item[v->made].once) {
-            after_all(g, at, v->made, member, op);
-            continue;
-        }
-        sc_op before = gl_ops(g, row_of(g, at, mb, v->made), v->made)[member];
-        if (before != last) gl_after(g, before, op);
-        last = before;
-    }
+    const gl_item *t = &g->item[i];
+    for (uint32_t k = 0; k < t->n_after; k++)
+        gl_after(g, gl_ops(g, mb, t->after[k])[member], op);
+    if (t->rare) after_rare(g, at, i, member, op);
 }
 
 /* ---- what is fetched ahead ------------------------------------------------ */
@@ -108,35 +106,72 @@ static void after_user(gl *g, const gl_instance *at, uint32_t i,
     if (back && back <= n) gl_after(g, past(g, at->dev, n - back)[member], op);
 }
 
-/* What the schedule alone says, where streams take what is ready first: a
- * slot behind the one before it, work that is done again behind the backward
- * work in front of it. */
+/* To another stage. */
+static bool is_transfer(const gl *g, uint32_t i)
+{
+    return g->item[i].kind == SC_OP_P2P && g->prog->item[i].to != SC_NONE;
+}
+
+/* A pass begins when all is there that it reads of other stages. */
+static void after_arrivals(gl *g, const gl_instance *at, uint32_t i,
+                           uint32_t member, sc_op op)
+{
+    const gl_slot *s = g->opening;
+    if (!s || g->item[i].stream != SC_S_COMPUTE) return;
+    const gl_stage *st = &g->stage[at->stage];
+    for (uint32_t k = 0; k < st->n_arrivals; k++)
+        if (st->arrival_part[k] & s->parts)
+            gl_after(g, gl_ops(g, s->mb, st->arrival[k])[member], op);
+}
+
+/* What the schedule alone says.  Programs send at the end of a pass.  Where
+ * streams take what is ready first, a slot stands behind the one before it,
+ * and what is done again behind the backward work in front of it. */
 static void after_order(gl *g, const gl_instance *at, uint32_t i,
                         uint32_t member, sc_op op)
 {
-    if (!g->rules->ready_order) return;
-    sc_op tail = g->tail[at->dev * g->members + member];
-    sc_op before = g->before[at->dev * g->members + member];
-    if (g->item[i].source) gl_after(g, before, op);
-    if (g->prog->item[i].recomputed && g->item[i].source) gl_after(g, tail, op);
+    const gl_line *line = &g->line[at->dev * g->members + member];
+    if (!g->rules->ready_order) {
+        if (is_transfer(g, i)) gl_after(g, line->tail, op);
+        after_arrivals(g, at, i, member, op);
+        return;
+    }
+    if (g->item[i].source) gl_after(g, line->before, op);
+    if (g->prog->item[i].recomputed && g->item[i].source)
+        gl_after(g, line->tail, op);
+}
+
+/* The rest of an exchange that runs beside the kernel that reads it is done
+ * when the next one starts. */
+static void after_rest(gl *g, const gl_instance *at, uint32_t i,
+                       uint32_t member, sc_op op)
+{
+    gl_line *line = &g->line[at->dev * g->members + member];
+    if (g->item[i].kind != SC_OP_COMPUTE) return;
+    gl_after(g, line->due, op);
+    line->due = line->rest;
+    line->rest = SC_NONE;
 }
 
 /* ---- items ---------------------------------------------------------------- */
 
-static void all_deps(gl *g, const gl_instance *at, uint32_t mb, uint32_t i,
-                     uint32_t member, sc_op op)
+void gl_deps(gl *g, const gl_instance *at, uint32_t mb, uint32_t i,
+             uint32_t member, sc_op op)
 {
     gl_after_values(g, at, mb, i, member, op);
     after_user(g, at, i, member, op);
     after_order(g, at, i, member, op);
+    after_rest(g, at, i, member, op);
 }
 
-static void ran(gl *g, const gl_instance *at, uint32_t i, uint32_t member,
-                sc_op op)
+void gl_ran(gl *g, const gl_instance *at, uint32_t i, uint32_t member, sc_op op)
 {
     const gl_item *t = &g->item[i];
     if (t->user) past(g, at->dev, g->n_past[at->dev])[member] = op;
-    if (t->stream == SC_S_COMPUTE) g->tail[at->dev * g->members + member] = op;
+    if (t->stream != SC_S_COMPUTE) return;
+    gl_line *line = &g->line[at->dev * g->members + member];
+    line->prior = line->tail;
+    line->tail = op;
 }
 
 /* One operation for all that one device does. */
@@ -146,7 +181,7 @@ static void emit_kernel(gl *g, const gl_instance *at, uint32_t mb, uint32_t i,
     const gl_item *t = &g->item[i];
     sc_op *ops = gl_ops(g, row, i);
     for (uint32_t r = 0; r < g->members; r++) {
-        uint32_t dev = first_device(g, at->dev) + r;
+        uint32_t dev = at->dev * g->members + r;
         sc_exec_op o = {.cat = g->prog->item[i].cat,
                         .bytes = t->bytes,
                         .flops = t->flops,
@@ -154,8 +189,8 @@ static void emit_kernel(gl *g, const gl_instance *at, uint32_t mb, uint32_t i,
                         .dev = &dev,
                         .n_dev = 1};
         ops[r] = gl_add(g, t, &o);
-        all_deps(g, at, mb, i, r, ops[r]);
-        ran(g, at, i, r, ops[r]);
+        gl_deps(g, at, mb, i, r, ops[r]);
+        gl_ran(g, at, i, r, ops[r]);
     }
 }
 
@@ -169,105 +204,13 @@ static void emit_none(gl *g, const gl_instance *at, uint32_t mb, uint32_t i)
            gl_ops(g, row_of(g, at, mb, m), m), g->members * sizeof(sc_op));
 }
 
-/* Devices as one class each: all communicators at once. */
-static void emit_folded(gl *g, const gl_instance *at, uint32_t mb, uint32_t i,
-                        uint32_t row, const gl_comm *c)
-{
-    const gl_item *t = &g->item[i];
-    const gp_item *it = &g->prog->item[i];
-    bool pair = t->kind == SC_OP_P2P && it->to != SC_NONE;
-    uint32_t one = at->dev;
-    bool alone = c->n_dev == 0 ||
-                 (pair && (g->rules->transfers_first || t->stream != SC_S_P2P));
-    sc_exec_op o = {.cat = it->cat,
-                    .bytes = t->bytes,
-                    .traffic = c->traffic[0],
-                    .dev = alone ? &one : c->dev,
-                    .n_dev = alone ? 1 : c->n_dev};
-    sc_op op = gl_add(g, t, &o);
-    gl_ops(g, row, i)[0] = op;
-    all_deps(g, at, mb, i, 0, op);
-    ran(g, at, i, 0, op);
-}
-
-/* What arrives from several sources is there when all of it is. */
-static void arrive(gl *g, uint32_t dev, sc_op *at, sc_op op)
-{
-    if (*at == SC_NONE) {
-        *at = op;
-        return;
-    }
-    sc_exec_op o = {.name = "arrived",
-                    .kind = SC_OP_MARK,
-                    .stream = SC_S_HOST,
-                    .cat = SC_CAT_OTHER,
-                    .traffic = SC_NONE,
-                    .dev = &dev,
-                    .n_dev = 1};
-    sc_op mark = sc_exec_add_op(g->b, &o);
-    gl_after(g, *at, mark);
-    gl_after(g, op, mark);
-    *at = mark;
-}
-
-static void emit_pairs(gl *g, const gl_instance *at, uint32_t mb, uint32_t i,
-                       const gl_comm *c)
-{
-    const gl_item *t = &g->item[i];
-    const gp_item *it = &g->prog->item[i];
-    sc_op *ops = gl_ops(g, it->once ? at->row : mb, i);
-    bool alone = g->rules->transfers_first || t->stream == SC_S_COMPUTE;
-    for (uint32_t k = 0; k < c->n_groups; k++) {
-        uint32_t from, to, r, s;
-        gl_place(g, c->rank[2 * k], &from, &r);
-        gl_place(g, c->rank[2 * k + 1], &to, &s);
-        uint32_t dev[2] = {first_device(g, from) + r, first_device(g, to) + s};
-        sc_exec_op o = {.cat = it->cat,
-                        .bytes = t->bytes,
-                        .traffic = c->traffic[k],
-                        .dev = dev,
-                        .n_dev = alone || dev[0] == dev[1] ? 1 : 2};
-        sc_op op = gl_add(g, t, &o);
-        all_deps(g, at, mb, i, r, op);
-        ran(g, at, i, r, op);
-        arrive(g, dev[1], &ops[s], op);
-    }
-}
-
-static void emit_groups(gl *g, const gl_instance *at, uint32_t mb, uint32_t i,
-                        uint32_t row, const gl_comm *c)
-{
-    const gl_item *t = &g->item[i];
-    sc_op *ops = gl_ops(g, row, i);
-    for (uint32_t k = 0; k < c->n_groups; k++) {
-        uint32_t *dev = g->scratch, *member = g->scratch + c->size, where;
-        const uint32_t *rank = c->rank + (size_t)k * c->size;
-        for (uint32_t j = 0; j < c->size; j++) {
-            gl_place(g, rank[j], &where, &member[j]);
-            dev[j] = first_device(g, where) + member[j];
-        }
-        sc_exec_op o = {.cat = g->prog->item[i].cat,
-                        .bytes = t->bytes,
-                        .traffic = c->traffic[k],
-                        .dev = dev,
-                        .n_dev = c->size};
-        sc_op op = gl_add(g, t, &o);
-        for (uint32_t j = 0; j < c->size; j++) {
-            all_deps(g, at, mb, i, member[j], op);
-            ran(g, at, i, member[j], op);
-            ops[member[j]] = op;
-        }
-    }
-}
-
 sc_status gl_emit(gl *g, const gl_instance *at, uint32_t mb, uint32_t i)
 {
     const gp_item *it = &g->prog->item[i];
     const gl_item *t = &g->item[i];
     uint32_t row = it->once ? at->row : mb, to = SC_NONE;
     if (it->to != SC_NONE) {
-        to = sc_schedule_device(g->schedule, g->pp, g->chunks, it->to, mb,
-                                g->ga);
+        to = gl_device(g, it->to, mb);
         /* Between stages of one device nothing moves. */
         if (to == at->dev) {
             emit_none(g, at, mb, i);
@@ -283,17 +226,37 @@ sc_status gl_emit(gl *g, const gl_instance *at, uint32_t mb, uint32_t i)
         return SC_OK;
     }
     const gl_comm *c;
-    SC_TRY(gl_comm_of(g, it, at->dev, to, &c));
-    if (g->members == 1)
-        emit_folded(g, at, mb, i, row, c);
-    else if (t->kind == SC_OP_P2P)
-        emit_pairs(g, at, mb, i, c);
-    else
-        emit_groups(g, at, mb, i, row, c);
+    SC_TRY(gl_comm_of(g, i, at->dev, to, &c));
+    gl_exchange(g, at, mb, i, c);
     return SC_OK;
 }
 
 /* ---- slots ---------------------------------------------------------------- */
+
+/* Items of a slot, transfers where they stand or after all others. */
+static sc_status pass(gl *g, const gl_instance *at, const gl_slot *s,
+                      const gl_list *l, bool at_once)
+{
+    uint32_t later = 0;
+    g->opening = s;
+    for (uint32_t k = 0; k < l->n; k++) {
+        uint32_t i = l->item[k];
+        if (!(g->item[i].part & s->parts)) continue;
+        bool waits = !at_once && is_transfer(g, i);
+        later += waits;
+        if (waits) continue;
+        SC_TRY(gl_emit(g, at, s->mb, i));
+        if (g->item[i].stream == SC_S_COMPUTE && !g->item[i].none)
+            g->opening = NULL;
+    }
+    g->opening = NULL;
+    for (uint32_t k = 0; later && k < l->n; k++) {
+        uint32_t i = l->item[k];
+        if (!(g->item[i].part & s->parts) || !is_transfer(g, i)) continue;
+        SC_TRY(gl_emit(g, at, s->mb, i));
+    }
+    return SC_OK;
+}
 
 static sc_status slot(gl *g, const gl_slot *s)
 {
@@ -302,10 +265,9 @@ static sc_status slot(gl *g, const gl_slot *s)
     const gl_list *l = s->parts == GL_FWD ? &st->fwd : &st->bwd;
     size_t mine = (size_t)s->dev * g->members;
     if (!at->begun) SC_TRY(gl_first_pass(g, at));
-    memcpy(g->before + mine, g->tail + mine, g->members * sizeof *g->tail);
-    for (uint32_t k = 0; k < l->n; k++)
-        if (g->item[l->item[k]].part & s->parts)
-            SC_TRY(gl_emit(g, at, s->mb, l->item[k]));
+    for (uint32_t r = 0; r < g->members; r++)
+        g->line[mine + r].before = g->line[mine + r].tail;
+    SC_TRY(pass(g, at, s, l, g->rules->ready_order));
     at->begun = true;
     bool done = true;
     for (uint32_t part = 0; part < 3; part++) {
@@ -320,6 +282,17 @@ static sc_status slot(gl *g, const gl_slot *s)
 static bool said(int strategy, bool software)
 {
     return strategy < 0 ? software : strategy > 0;
+}
+
+static sc_status places(gl *g)
+{
+    g->device = SC_NEW_N(g->a, uint32_t, (size_t)g->p->n_stages * g->ga);
+    if (!g->device) return sc_error_nomem(g->err);
+    for (uint32_t v = 0; v < g->p->n_stages; v++)
+        for (uint32_t mb = 0; mb < g->ga; mb++)
+            g->device[(size_t)v * g->ga + mb] =
+                sc_schedule_device(g->schedule, g->pp, g->chunks, v, mb, g->ga);
+    return SC_OK;
 }
 
 static sc_status shape(gl *g)
@@ -337,6 +310,7 @@ static sc_status shape(gl *g)
     g->schedule = s && s->schedule >= 0    ? (sc_schedule)s->schedule
                   : g->p->n_stages > g->pp ? SC_SCH_INTERLEAVED
                                            : SC_SCH_1F1B;
+    if (j->order) g->schedule = j->order->like;
     uint32_t vpp = g->p->n_stages / g->pp;
     g->chunks = sc_schedule_chunks(g->schedule, vpp ? vpp : 1);
     if (sc_schedule_stages(g->schedule, g->pp, g->chunks) != g->p->n_stages)
@@ -352,7 +326,7 @@ static sc_status shape(gl *g)
     g->p2p_beside = own || said(s ? s->p2p_overlap : -1,
                                 sw && sw->p2p_overlap && g->chunks > 1);
     g->weights_beside = sw && sw->param_overlap && !j->forward_only;
-    return SC_OK;
+    return places(g);
 }
 
 static sc_status instances(gl *g)
@@ -368,8 +342,7 @@ static sc_status instances(gl *g)
             at->dev = dev;
             at->stage =
                 sc_schedule_stage(g->schedule, g->pp, g->chunks, dev, c);
-            at->row = dev != sc_schedule_device(g->schedule, g->pp, g->chunks,
-                                                at->stage, 0, g->ga);
+            at->row = dev != gl_device(g, at->stage, 0);
             for (uint32_t k = 0; k < 3; k++) at->last[k] = SC_NONE;
             g->inst_of[dev * n + at->stage] = g->n_inst++;
         }
@@ -405,15 +378,14 @@ static sc_status room(gl *g)
     g->op = SC_NEW_N(g->a, sc_op, n);
     g->past = SC_NEW_N(g->a, sc_op, (g->ahead + 2) * m);
     g->n_past = SC_NEW_N(g->a, uint32_t, g->pp);
-    g->tail = SC_NEW_N(g->a, sc_op, m);
-    g->before = SC_NEW_N(g->a, sc_op, m);
+    g->line = SC_NEW_N(g->a, gl_line, m);
     g->issued = SC_NEW_N(g->a, bool, 2 * (size_t)g->prog->n_items);
     g->scratch = SC_NEW_N(g->a, uint32_t, 2 * (size_t)g->p->n_ranks);
-    if (!g->op || !g->past || !g->n_past || !g->tail || !g->before ||
-        !g->issued || !g->scratch)
+    if (!g->op || !g->past || !g->n_past || !g->line || !g->issued ||
+        !g->scratch)
         return sc_error_nomem(g->err);
     memset(g->op, 0xff, n * sizeof *g->op);
-    memset(g->tail, 0xff, m * sizeof *g->tail);
+    memset(g->line, 0xff, m * sizeof *g->line);
     return SC_OK;
 }
 
@@ -422,6 +394,7 @@ sc_status gp_lower(const gp_program *prog, sc_arena *a, sc_gplan *p,
 {
     gp_program whole;
     SC_TRY(gl_tiers(p->job, prog, a, &whole, err));
+    SC_TRY(gl_split(p->job, &whole, a, err));
     gl g = {.job = p->job, .prog = &whole, .p = p, .a = a, .err = err};
     g.b = sc_exec_builder_new(a);
     if (!g.b) return sc_error_nomem(err);

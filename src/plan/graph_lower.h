@@ -25,12 +25,18 @@ typedef struct gl_item {
     sc_time work, latency;
     uint64_t bytes;
     double flops;
+    double hidden; /* share of an exchange that runs beside a kernel */
     uint8_t kind, stream, part;
     bool none;     /* nothing to do: ready when what it reads is */
     bool user;     /* reads what is fetched ahead */
     bool source;   /* first of its slot on the compute stream */
     uint32_t back; /* of what is fetched ahead: of the users that ran, the
                       one to wait for, from the last; 0: no fetch */
+    uint32_t n_after;
+    const uint32_t *after; /* [n_after] items of the same micro-batch that made
+                              what it reads */
+    bool rare;             /* reads what is there once a step, too */
+    uint32_t comm, comm_dev, comm_to; /* the last one asked for */
 } gl_item;
 
 /* Items of one stage in order of emission. */
@@ -50,6 +56,11 @@ typedef struct gl_stage {
         uint32_t stage;
         sc_time delay;
     } * needs;
+
+    uint32_t n_arrivals;
+    uint32_t *arrival;     /* [n_arrivals] items that bring what other stages
+                          made */
+    uint8_t *arrival_part; /* [n_arrivals] gl_part that reads it */
 } gl_stage;
 
 /* A stage on a device: where schedules run both ways, twice. */
@@ -76,6 +87,14 @@ typedef struct gl_slot {
     sc_time end;
 } gl_slot;
 
+/* The compute stream of a device as far as it is issued; SC_NONE: nothing. */
+typedef struct gl_line {
+    sc_op tail, prior; /* the last operation, the one before it */
+    sc_op before;      /* the last of earlier slots */
+    sc_op rest, due;   /* of an exchange, runs beside the next kernel; has to
+                          be done before it */
+} gl_line;
+
 struct gl_memo;
 
 typedef struct gl {
@@ -96,6 +115,7 @@ typedef struct gl {
     uint32_t *use_head; /* [n_values + 1] CSR: items that read a value, or one
                            that is the same bytes */
     uint32_t *use;
+    bool *sum;       /* [n_values] of gradients: not added to another */
     uint32_t *fresh; /* [n_tensors] item that gathers the updated weight before
                         the first forward pass; SC_NONE */
     gl_stage *stage; /* [n_stages] */
@@ -103,18 +123,20 @@ typedef struct gl {
     uint32_t n_inst;
     gl_instance *inst; /* [n_inst] */
     uint32_t *inst_of; /* [pp * n_stages] */
+    uint32_t *device;  /* [n_stages * ga] of a stage and micro-batch */
 
+    sc_time *busy; /* [pp] end of the last slot, about */
     uint32_t n_slots;
     gl_slot *slot; /* [n_slots] in order of emission */
 
     sc_op *op; /* [rows][n_items][members]; a row is a micro-batch */
     uint32_t ahead;
-    sc_op *past;       /* [pp][ahead + 2][members] users, a ring */
-    uint32_t *n_past;  /* [pp] */
-    sc_op *tail;       /* [pp][members] last operation on the compute stream */
-    bool *issued;      /* [2][n_items] of items that run once */
-    sc_op *before;     /* [members] scratch */
-    uint32_t *scratch; /* [2 * members] */
+    sc_op *past;            /* [pp][ahead + 2][members] users, a ring */
+    uint32_t *n_past;       /* [pp] */
+    gl_line *line;          /* [pp][members] */
+    const gl_slot *opening; /* slot of which no kernel is issued yet; NULL */
+    bool *issued;           /* [2][n_items] of items that run once */
+    uint32_t *scratch;      /* [2 * members] */
 
     uint32_t n_comms, cap_comms;
     gl_comm *comms;
@@ -125,6 +147,12 @@ typedef struct gl {
  * of their own. */
 sc_status gl_tiers(const sc_gjob *job, const gp_program *in, sc_arena *a,
                    gp_program *out, sc_err *err);
+/* Bytes/s of one device to and from a memory; of its share of the host's. */
+double gl_tier_bw(const sc_gjob *job, sc_tier tier);
+double gl_host_bw(const sc_gjob *job);
+
+/* graph_lower_split.c: gathers of updated weights in buckets. */
+sc_status gl_split(const sc_gjob *job, gp_program *p, sc_arena *a, sc_err *err);
 
 /* graph_lower_items.c */
 sc_status gl_items(gl *g);
@@ -132,12 +160,17 @@ sc_status gl_items(gl *g);
 /* graph_lower_slots.c */
 sc_status gl_slots(gl *g);
 
-/* graph_lower_comm.c: communicator of an exchange as device `dev` runs it
+/* graph_lower_comm.c: communicator of item `i` as device `dev` runs it
  * (`to`: the other end of a transfer). */
-sc_status gl_comm_of(gl *g, const gp_item *it, uint32_t dev, uint32_t to,
+sc_status gl_comm_of(gl *g, uint32_t i, uint32_t dev, uint32_t to,
                      const gl_comm **out);
 uint32_t gl_rank(const gl *g, uint32_t dev, uint32_t member);
 void gl_place(const gl *g, uint32_t rank, uint32_t *dev, uint32_t *member);
+
+static inline uint32_t gl_device(const gl *g, uint32_t stage, uint32_t mb)
+{
+    return g->device[(size_t)stage * g->ga + mb];
+}
 
 /* graph_lower.c: the operations of item `i` in row `mb` on an instance. */
 sc_status gl_emit(gl *g, const gl_instance *at, uint32_t mb, uint32_t i);
@@ -152,6 +185,16 @@ void gl_after(gl *g, sc_op before, sc_op after);
 /* What an operation of item `i` on one member waits for by what it reads. */
 void gl_after_values(gl *g, const gl_instance *at, uint32_t mb, uint32_t i,
                      uint32_t member, sc_op op);
+
+/* All that an operation of item `i` waits for; it is the last so far. */
+void gl_deps(gl *g, const gl_instance *at, uint32_t mb, uint32_t i,
+             uint32_t member, sc_op op);
+void gl_ran(gl *g, const gl_instance *at, uint32_t i, uint32_t member,
+            sc_op op);
+
+/* graph_lower_exchange.c */
+void gl_exchange(gl *g, const gl_instance *at, uint32_t mb, uint32_t i,
+                 const gl_comm *c);
 
 /* graph_lower_once.c */
 sc_status gl_first_pass(gl *g, gl_instance *at);

@@ -155,33 +155,44 @@ static sc_status moved(gl *g, const sc_gexchange *x, const gp_item *it,
     return SC_OK;
 }
 
-sc_status gl_comm_of(gl *g, const gp_item *it, uint32_t dev, uint32_t to,
-                     const gl_comm **out)
+static sc_status look_up(gl *g, const gp_item *it, uint32_t dev, uint32_t to,
+                         uint32_t *id)
 {
     const sc_gexchange *x = &g->p->exchange[it->exchange];
     uint64_t key[6] = {
         (uintptr_t)x->rank, x->coll, x->n_groups, x->size, dev, to};
     uint64_t hash = sc_hash(key, sizeof key, 0);
-    struct gl_known *k = find(g, hash, x->rank, NULL);
-    if (!k) {
-        gl_comm c = {.coll = x->coll,
-                     .n_groups = x->n_groups,
-                     .size = x->size,
-                     .rank = x->rank};
-        SC_TRY(moved(g, x, it, dev, to, &c));
-        uint64_t content =
-            sc_hash(c.rank, (size_t)c.n_groups * c.size * sizeof *c.rank,
-                    (uint64_t)c.coll << 32 | c.size);
-        const struct gl_known *twin = find(g, content, NULL, &c);
-        uint32_t id = twin ? twin->comm : 0;
-        if (!twin) {
-            SC_TRY(create(g, &c, &id));
-            SC_TRY(keep(g, content, NULL, id));
-        }
-        SC_TRY(keep(g, hash, x->rank, id));
-        *out = &g->comms[id];
+    const struct gl_known *k = find(g, hash, x->rank, NULL);
+    if (k) {
+        *id = k->comm;
         return SC_OK;
     }
-    *out = &g->comms[k->comm];
+    gl_comm c = {.coll = x->coll,
+                 .n_groups = x->n_groups,
+                 .size = x->size,
+                 .rank = x->rank};
+    SC_TRY(moved(g, x, it, dev, to, &c));
+    uint64_t content =
+        sc_hash(c.rank, (size_t)c.n_groups * c.size * sizeof *c.rank,
+                (uint64_t)c.coll << 32 | c.size);
+    k = find(g, content, NULL, &c);
+    if (k) {
+        *id = k->comm;
+    } else {
+        SC_TRY(create(g, &c, id));
+        SC_TRY(keep(g, content, NULL, *id));
+    }
+    return keep(g, hash, x->rank, *id);
+}
+
+sc_status gl_comm_of(gl *g, uint32_t i, uint32_t dev, uint32_t to,
+                     const gl_comm **out)
+{
+    gl_item *t = &g->item[i];
+    if (t->comm == SC_NONE || t->comm_dev != dev || t->comm_to != to)
+        SC_TRY(look_up(g, &g->prog->item[i], dev, to, &t->comm));
+    t->comm_dev = dev;
+    t->comm_to = to;
+    *out = &g->comms[t->comm];
     return SC_OK;
 }

@@ -42,9 +42,22 @@ static uint8_t activation_stream(const gl *g, const gp_item *it)
     return SC_S_COMPUTE;
 }
 
+/* The optimizer runs where its states are. */
+static bool on_host(const gl *g, const gp_item *it)
+{
+    if (it->pass != SC_GP_UPDATE || it->copy || it->exchange != SC_NONE)
+        return false;
+    for (uint32_t i = 0; i < it->n_in; i++) {
+        const gp_value *v = &g->prog->value[it->in[i]];
+        if (v->what == GP_STATE && v->tier != SC_TIER_DEVICE) return true;
+    }
+    return false;
+}
+
 static uint8_t stream_of(const gl *g, const gp_item *it)
 {
     if (it->copy) return SC_S_COPY;
+    if (on_host(g, it)) return SC_S_HOST;
     if (it->exchange == SC_NONE) return SC_S_COMPUTE;
     const sc_gexchange *x = &g->p->exchange[it->exchange];
     if (x->p2p && it->to != SC_NONE) {
@@ -62,6 +75,7 @@ static uint8_t stream_of(const gl *g, const gp_item *it)
 static uint8_t kind_of(const gl *g, const gp_item *it)
 {
     if (it->copy) return SC_OP_MEM;
+    if (on_host(g, it)) return SC_OP_HOST;
     if (it->exchange == SC_NONE) return SC_OP_COMPUTE;
     return g->p->exchange[it->exchange].p2p ? SC_OP_P2P : SC_OP_COLL;
 }
@@ -87,6 +101,29 @@ static const char *name_of(const gl *g, const gp_item *it)
                       x->bucketed ? " (bucket)" : "");
 }
 
+/* An update on the host moves as many bytes as on a device, through the
+ * memory of the host; states on NVMe come and go. */
+static double host_seconds(const gl *g, const gp_item *it)
+{
+    double s = it->price.bytes / gl_host_bw(g->job);
+    for (uint32_t i = 0; i < it->n_in; i++) {
+        const gp_value *v = &g->prog->value[it->in[i]];
+        if (v->what == GP_STATE && v->tier == SC_TIER_NVME)
+            s += 2 * v->bytes / gl_tier_bw(g->job, SC_TIER_NVME);
+    }
+    return s;
+}
+
+/* Parts of products are gathered and scattered beside them. */
+static double hidden_share(const gl *g, const gp_item *it)
+{
+    if (it->exchange == SC_NONE || it->cat != SC_CAT_TP || it->once) return 0;
+    if (!g->tp_beside || g->rules->exchanges_beside || !g->job->cost) return 0;
+    uint8_t coll = g->p->exchange[it->exchange].coll;
+    if (coll != SC_ALL_GATHER && coll != SC_REDUCE_SCATTER) return 0;
+    return 1 - g->job->cost->p[SC_P_TP_EXPOSED];
+}
+
 static void timed(const gl *g, const gp_item *it, gl_item *t)
 {
     if (t->kind == SC_OP_COMPUTE) {
@@ -97,14 +134,61 @@ static void timed(const gl *g, const gp_item *it, gl_item *t)
         t->bytes = (uint64_t)it->price.bytes;
         return;
     }
+    if (t->kind == SC_OP_HOST) {
+        t->work = sc_time_from_s(host_seconds(g, it));
+        t->bytes = (uint64_t)it->price.bytes;
+        return;
+    }
+    t->hidden = hidden_share(g, it);
     t->work = sc_time_from_s(it->seconds);
     t->latency = sc_time_from_s(it->latency);
     if (t->latency > t->work) t->latency = t->work;
     t->bytes = (uint64_t)it->bytes;
 }
 
+/* Items that made what one reads: of its micro-batch, each once; the rest is
+ * rare. */
+static uint32_t *before(const gl *g, const gp_item *it, gl_item *t,
+                        uint32_t *room)
+{
+    t->after = room;
+    for (uint32_t k = 0; k < it->n_in; k++) {
+        const gp_value *v = &g->prog->value[it->in[k]];
+        uint32_t m = v->made, n = 0;
+        if (m == SC_NONE || it->once || g->prog->item[m].once) {
+            t->rare = t->rare || m != SC_NONE ||
+                      (v->what == GP_WEIGHT && g->fresh[v->tensor] != SC_NONE);
+            continue;
+        }
+        while (n < t->n_after && t->after[n] != m) n++;
+        if (n < t->n_after) continue;
+        *room++ = m;
+        t->n_after++;
+    }
+    return room;
+}
+
+/* What a pass towards the inputs reads belongs to it. */
+static void pull(gl *g)
+{
+    for (uint32_t i = g->prog->n_items; i-- > 0;) {
+        const gl_item *t = &g->item[i];
+        if (t->part != GL_X || g->prog->item[i].once) continue;
+        for (uint32_t k = 0; k < t->n_after; k++) {
+            uint32_t m = t->after[k];
+            if (g->item[m].part == GL_W &&
+                g->prog->item[m].stage == g->prog->item[i].stage)
+                g->item[m].part = GL_X;
+        }
+    }
+}
+
 static sc_status describe(gl *g)
 {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < g->prog->n_items; i++) n += g->prog->item[i].n_in;
+    uint32_t *room = SC_NEW_N(g->a, uint32_t, n);
+    if (!room) return sc_error_nomem(g->err);
     for (uint32_t i = 0; i < g->prog->n_items; i++) {
         const gp_item *it = &g->prog->item[i];
         gl_item *t = &g->item[i];
@@ -114,24 +198,23 @@ static sc_status describe(gl *g)
         t->name = name_of(g, it);
         if (!t->name) return sc_error_nomem(g->err);
         timed(g, it, t);
+        t->comm = SC_NONE;
+        room = before(g, it, t, room);
     }
+    pull(g);
     return SC_OK;
 }
 
 /* ---- values --------------------------------------------------------------- */
 
-static uint32_t device_of(const gl *g, uint32_t stage)
-{
-    return sc_schedule_device(g->schedule, g->pp, g->chunks, stage, 0, g->ga);
-}
-
 /* The result is the same bytes: a view, sums over ranks in place, what goes
  * on to the next stage of the same device. */
 static bool in_place(const gl *g, const gp_item *it)
 {
-    if (it->copy || it->out == SC_NONE || it->n_in != 1) return false;
+    if (it->copy || it->out == SC_NONE || it->n_in != 1 || it->n_more)
+        return false;
     if (it->to != SC_NONE)
-        return device_of(g, it->stage) == device_of(g, it->to);
+        return gl_device(g, it->stage, 0) == gl_device(g, it->to, 0);
     if (it->exchange != SC_NONE) {
         const sc_gexchange *x = &g->p->exchange[it->exchange];
         return !x->p2p && x->coll == SC_ALL_REDUCE;
@@ -364,6 +447,7 @@ sc_status gl_items(gl *g)
     g->item = SC_NEW_N(g->a, gl_item, g->prog->n_items);
     g->stage = SC_NEW_N(g->a, gl_stage, g->p->n_stages);
     if (!g->item || !g->stage) return sc_error_nomem(g->err);
+    SC_TRY(find_fresh(g));
     SC_TRY(describe(g));
     SC_TRY(uses(g));
     SC_TRY(lists(g));
@@ -372,5 +456,5 @@ sc_status gl_items(gl *g)
                         ? g->rules->copy_ahead
                         : g->rules->gather_ahead;
     g->ahead = most > SC_PREFETCH_MAX ? most : SC_PREFETCH_MAX;
-    return find_fresh(g);
+    return SC_OK;
 }

@@ -15,14 +15,15 @@
 
 typedef enum span { SPAN_NONE, SPAN_ALWAYS, SPAN_STEP, SPAN_MICRO } span;
 
-/* Whether a gradient leaves as soon as a micro-batch has made it. */
-static bool reduced_at_once(const gl *g, uint32_t v)
+/* Whether a gradient leaves as soon as a micro-batch has made it: into
+ * another value that is kept. */
+static bool leaves(const gl *g, uint32_t v)
 {
     for (uint32_t k = g->use_head[v]; k < g->use_head[v + 1]; k++) {
         const gp_item *it = &g->prog->item[g->use[k]];
-        if (!it->once && it->exchange != SC_NONE && it->out != SC_NONE &&
-            g->prog->value[it->out].what == GP_GRAD_KEPT)
-            return true;
+        if (it->once || it->exchange == SC_NONE || it->out == SC_NONE) continue;
+        if (g->prog->value[it->out].what != GP_GRAD_KEPT) continue;
+        if (g->root[it->out] != v) return true;
     }
     return false;
 }
@@ -38,12 +39,31 @@ static span span_of(const gl *g, uint32_t v)
     case GP_STATE: return SPAN_ALWAYS;
     case GP_WEIGHT_NEW: return SPAN_NONE; /* where the old one is */
     case GP_WEIGHT_GRAD:
-        return reduced_at_once(g, v) ? SPAN_MICRO : SPAN_ALWAYS;
-    case GP_GRAD_KEPT: return once ? SPAN_NONE : SPAN_ALWAYS;
+    case GP_GRAD_KEPT:
+        if (once) return SPAN_NONE; /* where it was summed */
+        if (leaves(g, v)) return SPAN_MICRO;
+        return g->sum[v] ? SPAN_ALWAYS : SPAN_NONE;
     default:
         if (x->made == SC_NONE) return SPAN_ALWAYS;
         return once ? SPAN_STEP : SPAN_MICRO;
     }
+}
+
+/* Uses of one weight on a stage add to one gradient. */
+static sc_status find_sums(gl *g)
+{
+    uint32_t n = g->prog->n_values, n_tensors = g->job->graph->n_tensors;
+    uint32_t *last = SC_NEW_N(g->a, uint32_t, n_tensors);
+    g->sum = SC_NEW_N(g->a, bool, n);
+    if (!last || !g->sum) return sc_error_nomem(g->err);
+    for (uint32_t t = 0; t < n_tensors; t++) last[t] = SC_NONE;
+    for (uint32_t v = 0; v < n; v++) {
+        const gp_value *x = &g->prog->value[v];
+        bool grad = x->what == GP_WEIGHT_GRAD;
+        g->sum[v] = !grad || last[x->tensor] != x->stage;
+        if (grad) last[x->tensor] = x->stage;
+    }
+    return SC_OK;
 }
 
 static uint8_t kind_of(const gp_value *x)
@@ -181,15 +201,14 @@ static sc_status pools_new(gl *g, pools *p)
 sc_status gl_lifetimes(gl *g)
 {
     pools p = {0};
+    SC_TRY(find_sums(g));
     SC_TRY(pools_new(g, &p));
     for (uint32_t v = 0; v < g->prog->n_values; v++) {
         span s = span_of(g, v);
         uint32_t stage = g->prog->value[v].stage;
         size_t len = strlen(g->prog->value[v].name);
         for (uint32_t mb = 0; s == SPAN_MICRO && mb < g->ga; mb++) {
-            uint32_t dev = sc_schedule_device(g->schedule, g->pp, g->chunks,
-                                              stage, mb, g->ga);
-            SC_TRY(micro(g, &p, v, mb, dev, len));
+            SC_TRY(micro(g, &p, v, mb, gl_device(g, stage, mb), len));
         }
         if (s != SPAN_ALWAYS && s != SPAN_STEP) continue;
         for (uint32_t dev = 0; dev < g->pp; dev++) {

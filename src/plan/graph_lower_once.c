@@ -8,7 +8,7 @@
  */
 #include "plan/graph_lower.h"
 
-#include <string.h>
+#include <math.h>
 
 static bool is_update(const gp_item *it)
 {
@@ -26,21 +26,23 @@ static sc_status issue(gl *g, const gl_instance *at, uint32_t i)
     return gl_emit(g, at, 0, i);
 }
 
+static bool passes_done(const gl_instance *at)
+{
+    return !at->left[0] && !at->left[1] && !at->left[2];
+}
+
 /* Reads only what has been issued. */
 static bool ready(const gl *g, const gl_instance *at, const gp_item *it)
 {
     for (uint32_t k = 0; k < it->n_in; k++) {
         uint32_t m = g->prog->value[it->in[k]].made;
-        if (m == SC_NONE || !g->prog->item[m].once) continue;
+        if (m == SC_NONE) continue;
         const gl_instance *of = at;
         uint32_t v = g->prog->item[m].stage;
         if (v != at->stage)
-            of =
-                &g->inst[g->inst_of[sc_schedule_device(g->schedule, g->pp,
-                                                       g->chunks, v, 0, g->ga) *
-                                        g->p->n_stages +
-                                    v]];
-        if (!*issued(g, of, m)) return false;
+            of = &g->inst[g->inst_of[gl_device(g, v, 0) * g->p->n_stages + v]];
+        if (g->prog->item[m].once ? !*issued(g, of, m) : !passes_done(of))
+            return false;
     }
     return true;
 }
@@ -156,10 +158,63 @@ static void update(gl *g, uint32_t dev, uint32_t member, uint8_t stream)
     }
 }
 
+/* ---- checkpoints ----------------------------------------------------------- */
+
+/* Bytes of weights and states that one member of a device holds, and those on
+ * the host beside them. */
+static void state_bytes(const gl *g, uint32_t dev, double *here, double *host)
+{
+    *here = *host = 0;
+    for (uint32_t v = 0; v < g->prog->n_values; v++) {
+        const gp_value *x = &g->prog->value[v];
+        if (x->what != GP_WEIGHT && x->what != GP_STATE) continue;
+        if (g->inst_of[dev * g->p->n_stages + x->stage] == SC_NONE) continue;
+        *(x->tier == SC_TIER_DEVICE ? here : host) += x->bytes;
+    }
+}
+
+/* What the step waits for, in the mean over steps.  A copy beside the step has
+ * until the update to leave the device, and until the next one to be stored;
+ * else everything waits for both. */
+static double exposed(const gl *g, uint32_t dev)
+{
+    const sc_strategy *s = g->job->strategy;
+    double here, host, every = (double)s->checkpoint_every;
+    double step = sc_time_to_s(g->busy[dev]);
+    double bw = gl_tier_bw(g->job, SC_TIER_CPU);
+    state_bytes(g, dev, &here, &host);
+    double copy = bw > 0 ? here / bw : 0;
+    double store = s->checkpoint_tier == SC_TIER_NVME
+                       ? (here + host) / gl_tier_bw(g->job, SC_TIER_NVME)
+                       : 0;
+    if (!s->checkpoint_async) return (copy + store) / every;
+    double late = fmax(0, copy - step) + fmax(0, store - every * step);
+    return late / every;
+}
+
+static void checkpoint(gl *g, uint32_t dev)
+{
+    const sc_strategy *s = g->job->strategy;
+    if (!s || s->checkpoint_every <= 0) return;
+    gl_item t = {.name = "checkpoint",
+                 .work = sc_time_from_s(exposed(g, dev)),
+                 .kind = SC_OP_MEM,
+                 .stream = SC_S_COMPUTE};
+    if (!t.work) return;
+    for (uint32_t r = 0; r < g->members; r++) {
+        uint32_t at = dev * g->members + r;
+        sc_exec_op o = {
+            .cat = SC_CAT_OTHER, .traffic = SC_NONE, .dev = &at, .n_dev = 1};
+        (void)gl_add(g, &t, &o);
+    }
+}
+
 sc_status gl_finish(gl *g)
 {
     static const uint8_t streams[] = {SC_S_COMPUTE, SC_S_HOST};
     SC_TRY(others(g));
+    for (uint32_t dev = 0; dev < g->pp && !g->job->forward_only; dev++)
+        checkpoint(g, dev);
     for (uint32_t dev = 0; dev < g->pp; dev++)
         for (uint32_t r = 0; r < g->members; r++)
             for (size_t s = 0; s < SC_COUNT(streams); s++)

@@ -3,6 +3,8 @@
  * graph_lower_slots.c - slots of all devices in order of their ends, by the
  * sums of what their items take.  The times are for the order only.
  */
+#include <stepcast/plan_schedule.h>
+
 #include "plan/graph_lower.h"
 
 #include <stdlib.h>
@@ -65,11 +67,46 @@ static sc_status item_needs(gl *g, gl_stage *s, uint32_t *cap, uint32_t i)
     return SC_OK;
 }
 
+static bool arrives(const gl *g, const gp_item *it, uint32_t k)
+{
+    uint32_t m = g->prog->value[it->in[k]].made;
+    return m != SC_NONE && !g->prog->item[m].once &&
+           g->prog->item[m].stage != it->stage;
+}
+
+static sc_status arrivals(gl *g, gl_stage *s, const gl_list *l)
+{
+    uint32_t n = s->n_arrivals;
+    for (uint32_t i = 0; i < l->n; i++)
+        for (uint32_t k = 0; k < g->prog->item[l->item[i]].n_in; k++)
+            n += arrives(g, &g->prog->item[l->item[i]], k);
+    uint32_t *item = SC_NEW_N(g->a, uint32_t, n);
+    uint8_t *part = SC_NEW_N(g->a, uint8_t, n);
+    if (!item || !part) return sc_error_nomem(g->err);
+    for (uint32_t k = 0; k < s->n_arrivals; k++) {
+        item[k] = s->arrival[k];
+        part[k] = s->arrival_part[k];
+    }
+    for (uint32_t i = 0; i < l->n; i++) {
+        const gp_item *it = &g->prog->item[l->item[i]];
+        for (uint32_t k = 0; k < it->n_in; k++) {
+            if (!arrives(g, it, k)) continue;
+            item[s->n_arrivals] = g->prog->value[it->in[k]].made;
+            part[s->n_arrivals++] = g->item[l->item[i]].part;
+        }
+    }
+    s->arrival = item;
+    s->arrival_part = part;
+    return SC_OK;
+}
+
 static sc_status stage_needs(gl *g, uint32_t v)
 {
     gl_stage *s = &g->stage[v];
     uint32_t cap = 0;
     const gl_list *of[] = {&s->fwd, &s->bwd};
+    SC_TRY(arrivals(g, s, &s->fwd));
+    SC_TRY(arrivals(g, s, &s->bwd));
     for (size_t l = 0; l < SC_COUNT(of); l++) {
         for (uint32_t k = 0; k < of[l]->n; k++) {
             uint32_t i = of[l]->item[k];
@@ -113,14 +150,27 @@ static uint32_t most_in_flight(const gl *g, uint32_t dev)
     return s && dev < s->n_in_flight ? s->in_flight[dev] : 0;
 }
 
+static uint32_t from_file(const gl *g, uint32_t dev, sc_slot *out)
+{
+    const sc_schedule_file *f = g->job->order;
+    uint32_t n = 0;
+    for (uint32_t k = 0; k < f->n[dev]; k++)
+        if (!g->job->forward_only || f->slot[dev][k].pass == SC_FWD)
+            out[n++] = f->slot[dev][k];
+    return n;
+}
+
 static sc_status device_order(gl *g, uint32_t dev, orders *o)
 {
-    uint32_t room = sc_schedule_slots(g->schedule, g->chunks, g->ga);
+    const sc_schedule_file *f = g->job->order;
+    uint32_t room =
+        f ? f->n[dev] : sc_schedule_slots(g->schedule, g->chunks, g->ga);
     sc_slot *s = SC_NEW_N(g->a, sc_slot, room);
     if (!s) return sc_error_nomem(g->err);
     o->of[dev] = s;
-    o->n[dev] = sc_schedule_order(g->schedule, g->pp, g->chunks, g->ga, dev,
-                                  g->job->forward_only, s);
+    o->n[dev] = f ? from_file(g, dev, s)
+                  : sc_schedule_order(g->schedule, g->pp, g->chunks, g->ga, dev,
+                                      g->job->forward_only, s);
     uint32_t most = most_in_flight(g, dev);
     if (!most) return SC_OK;
     o->of[dev] = SC_NEW_N(g->a, sc_slot, room);
@@ -231,6 +281,7 @@ sc_status gl_slots(gl *g)
     }
     for (uint32_t dev = 0; dev < g->pp; dev++)
         if (o.at[dev] < o.n[dev]) return stuck(g, dev);
+    g->busy = o.free;
     qsort(g->slot, g->n_slots, sizeof *g->slot, by_end);
     return SC_OK;
 }

@@ -141,7 +141,9 @@ static sc_status can_split(const infer *f, uint32_t op, uint32_t it,
                         "rule '%s' (%s) splits dimension %s of %s, which can't "
                         "be split",
                         r->match, r->origin, d->name, o->path);
-    if (d->batch) return SC_OK;
+    /* Programs that split a vocabulary pad it first. */
+    bool padded = !g->file && strcmp(d->name, "vocab") == 0;
+    if (d->batch || padded) return SC_OK;
     uint64_t parts = gi_parts(f, f->node[op].split[it]);
     uint64_t whole = d->units ? d->units : d->extent;
     if (parts && whole % parts == 0) return SC_OK;
@@ -152,6 +154,17 @@ static sc_status can_split(const infer *f, uint32_t op, uint32_t it,
         (unsigned long long)parts, gi_axes_text(f, f->node[op].split[it]),
         (unsigned long long)whole, d->units ? "indivisible parts" : "elements",
         d->name, o->path, r->match, r->origin);
+}
+
+/* Iteration dim by name; `out` of operators without weights is the last dim of
+ * their result. */
+static int iter_named(const infer *f, const sc_gop *o, const char *name)
+{
+    int it = sc_gop_iter(o, name);
+    if (it >= 0 || o->n_weight || strcmp(name, "out") != 0) return it;
+    uint32_t n = f->g->tensor[o->out.tensor].n_dim;
+    uint8_t last = n ? o->out.at[n - 1] : SC_G_NO_ITER;
+    return last == SC_G_NO_ITER || o->iter[last].batch ? -1 : last;
 }
 
 /* What one rule says of an operator's iteration space. */
@@ -172,7 +185,7 @@ static void take_split(infer *f, uint32_t op, gi_rule *g)
         g->spoke = true;
     }
     for (uint32_t k = 0; k < r->n_split; k++) {
-        int it = sc_gop_iter(o, r->split[k].dim);
+        int it = iter_named(f, o, r->split[k].dim);
         if (it < 0) continue;
         /* Presets speak of whatever has such a dim. */
         if (!g->file && o->iter[it].kind == SC_I_OPAQUE) continue;
@@ -328,4 +341,15 @@ sc_status gi_rules(infer *f)
     if (first == SC_OK) first = s;
     take_turns(f);
     return first;
+}
+
+sc_status gi_expansion(infer *f)
+{
+    const sc_strategy_rule **list =
+        SC_NEW_N(f->a, const sc_strategy_rule *, f->n_rules);
+    if (!list) return sc_error_nomem(f->err);
+    for (uint32_t i = 0; i < f->n_rules; i++)
+        if (f->rule[i].matched) list[f->p->n_rules++] = f->rule[i].r;
+    f->p->rule = list;
+    return SC_OK;
 }

@@ -13,26 +13,15 @@ const sc_axis plan_inner_first[SC_N_AX] = {SC_AX_TP, SC_AX_CP,  SC_AX_EP,
 
 sc_axlist sc_axlist_add(sc_axlist list, sc_axis ax)
 {
-    uint32_t shift = 0;
-    while (list >> shift & 15) shift += 4;
-    return list | ((uint32_t)ax + 1) << shift;
+    return (sc_axlist)sc_axes_add(list, (uint32_t)ax);
 }
 
 uint32_t sc_axlist_mask(sc_axlist list)
 {
-    uint32_t mask = 0;
-    for (; list; list >>= 4) mask |= 1u << ((list & 15) - 1);
-    return mask;
+    return sc_axes_mask(list);
 }
 
 /* ---- any mesh ------------------------------------------------------------ */
-
-static uint32_t axes_mask(sc_axes list)
-{
-    uint32_t mask = 0;
-    for (; list; list >>= 4) mask |= 1u << ((list & 15) - 1);
-    return mask;
-}
 
 bool layout_equal(const layout *a, const layout *b)
 {
@@ -54,7 +43,7 @@ double layout_fraction(const layout *l, uint32_t dims, const layout_mesh *mesh)
 uint32_t layout_dim_of(const layout *l, uint32_t ax)
 {
     for (uint32_t d = 0; d < LAYOUT_DIMS; d++)
-        if (axes_mask(l->shard[d]) >> ax & 1) return d;
+        if (sc_axes_mask(l->shard[d]) >> ax & 1) return d;
     return LAYOUT_DIMS;
 }
 

@@ -65,7 +65,7 @@ static void split(sc_rule *rules, uint32_t *n, const char *match,
     add(rules, n,
         (sc_rule){.match = match,
                   .aspect = SC_R_SPLIT,
-                  .dim = dim,
+                  .dim = (uint8_t)dim,
                   .axes = axes,
                   .origin = origin});
 }
@@ -83,6 +83,8 @@ static void tensor_parallel(const sc_run *run, sc_rule *rules, uint32_t *n)
     const sc_transformer *t = &run->model->t;
     sc_axlist tp = sc_axlist_add(0, SC_AX_TP);
     static const char *const origin = "preset megatron-tp";
+    const sc_strategy *own = run->strategy;
+    if (own && own->n_axes && own->tensor_parallel < 1) return; /* its rules */
     for (size_t i = 0; i < SC_COUNT(megatron_tp); i++)
         split(rules, n, megatron_tp[i].match, megatron_tp[i].dim, tp, origin);
     /* Rules that no operator of the model matches say nothing. */

@@ -356,11 +356,14 @@ sc_status sc_strategy_read(const char *text, size_t len, const char *file,
     sc_strategy_init(&s);
     SC_TRY(sc_doc_parse(text, len, SC_FMT_AUTO, file, a, &root, err));
     s.file = root->pos.file;
-    if (root->kind != SC_N_MAP || root->n == 0)
-        return sc_error(err, SC_EINPUT, SC_C_MISSING, root->pos,
-                        "for example \"preset: {tensor_parallel: megatron}\"",
-                        "an empty strategy; keys are mesh, batch, preset, "
-                        "pipeline, overlap, rules ...");
+    static const char hint[] =
+        "keys are mesh, batch, preset, pipeline, overlap, rules ...";
+    if (root->kind == SC_N_NULL || (root->kind == SC_N_MAP && root->n == 0))
+        return sc_error(err, SC_EINPUT, SC_C_MISSING, root->pos, hint,
+                        "the strategy says nothing");
+    if (root->kind != SC_N_MAP)
+        return sc_error(err, SC_EINPUT, SC_C_TYPE, root->pos, hint,
+                        "a strategy is a mapping of keys");
     s.doc = root;
     read_words(&r, root);
     read_mesh(&r, sc_node_get(root, "mesh"));

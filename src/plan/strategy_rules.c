@@ -196,11 +196,12 @@ static void read_split(strategy_reader *r, const sc_node *map,
     }
 }
 
-static void read_place(strategy_reader *r, const sc_node *n,
+static void read_place(strategy_reader *r, const sc_node *map,
                        sc_strategy_rule *rule)
 {
+    const sc_node *n = sc_node_get(map, "place");
     if (!n) return;
-    if (rule->tensor == SC_RT_OP)
+    if (!sc_node_get(map, "tensor"))
         strategy_wrong(r, SC_C_MISSING, n->pos,
                        "tensor: weight, bias, grad, optim, out, out_grad or in",
                        "place without the tensor that it is of");
@@ -366,7 +367,7 @@ static void read_rule(strategy_reader *r, const sc_node *n,
     if (sc_node_get(n, "split"))
         read_split(r, sc_node_get(n, "split"), rule);
     else
-        read_place(r, sc_node_get(n, "place"), rule);
+        read_place(r, n, rule);
     read_assign(r, n, rule);
     read_devices(r, sc_node_get(n, "devices"), rule);
     check_rule(r, n, rule);

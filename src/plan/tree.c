@@ -263,6 +263,13 @@ sc_status sc_plan_restage(const sc_plan *like, const sc_run *run, sc_arena *a,
     return SC_OK;
 }
 
+static sc_status not_blocks(const sc_model *m, sc_err *err)
+{
+    return sc_error(err, SC_EINPUT, SC_C_UNSUPPORTED, sc_pos_none(),
+                    "a strategy with a mesh and rules divides it",
+                    "%.60s is a graph of operators, not blocks", m->name);
+}
+
 /* Presets by the stage of ZeRO that was asked for, `zero`; what rules of a
  * strategy come to is not for all weights. */
 static sc_status collect(sc_plan *p, int zero, sc_arena *a, sc_err *err)
@@ -281,6 +288,7 @@ sc_status sc_plan_build(const sc_run *run, sc_arena *a, sc_plan *out,
                         sc_err *err)
 {
     sc_plan p = {.run = settled(run)};
+    if (run->model->graph) return not_blocks(run->model, err);
     SC_TRY(check_run(run, err));
     SC_TRY(collect(&p, run->zero, a, err));
     run = &p.run;

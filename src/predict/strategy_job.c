@@ -102,6 +102,8 @@ static void choices(said *w)
 {
     const sc_strategy *s = w->s;
     const sc_pos none = sc_pos_none();
+    /* A mesh is whole: nobody infers what its ranks do. */
+    bool tp = s->tensor_parallel >= 0 || s->n_axes > 0;
 
     const struct {
         const char *key;
@@ -119,8 +121,8 @@ static void choices(said *w)
          s->context_parallel ? index_of(sc_cp_comm_names, s->context_parallel)
                              : SC_INFER,
          &w->job.cp_comm, place(w, "preset", "context_parallel")},
-        {"sp", s->tensor_parallel <= 0 ? SC_INFER : s->tensor_parallel == 2,
-         &w->job.sp, place(w, "preset", "tensor_parallel")},
+        {"sp", tp ? s->tensor_parallel == 2 : SC_INFER, &w->job.sp,
+         place(w, "preset", "tensor_parallel")},
         {"overlap-grad-reduce", s->grad_overlap, &w->job.grad_overlap,
          place(w, "overlap", "grad")},
         {"offload-optimizer", s->optimizer_tier, &w->job.optimizer_tier,

@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* layers.c - what a model is made of, and what its operators work and move. */
-#include <stepcast/report_model.h>
+#include "report/layers.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { FORWARD, DGRAD, WGRAD, N_PASSES };
+enum {
+    FORWARD = REPORT_FORWARD,
+    DGRAD = REPORT_DGRAD,
+    WGRAD = REPORT_WGRAD,
+    N_PASSES = REPORT_PASSES
+};
 
 enum { NAME_WIDTH = 16 };
 
-typedef struct work {
-    double flop[N_PASSES], bytes[N_PASSES];
-    uint64_t params;
-} work;
+typedef report_work work;
 
-/* "1.23T"; columns carry their unit in the heading. */
-static void print_si(double v, char *buf, size_t size)
+void report_si(double v, char *buf, size_t size)
 {
     static const char suffix[] = " KMGTPEZY";
     int i = 0;
@@ -139,7 +140,7 @@ static work operator_work(const sc_model *m, const sc_layer *l,
     return k;
 }
 
-static void add_work(work *sum, const work *k, double times)
+void report_add_work(work *sum, const work *k, double times)
 {
     for (int p = 0; p < N_PASSES; p++) {
         sum->flop[p] += times * k->flop[p];
@@ -151,13 +152,13 @@ static void add_work(work *sum, const work *k, double times)
 static void print_cell(sc_text *out, double v)
 {
     char buf[32] = "-";
-    if (v > 0) print_si(v, buf, sizeof buf);
+    if (v > 0) report_si(v, buf, sizeof buf);
     sc_text_add(out, " %7s", buf);
 }
 
-static void print_row(sc_text *out, const char *name, const work *k)
+void report_row(sc_text *out, const char *name, int width, const work *k)
 {
-    sc_text_add(out, "%-*s", NAME_WIDTH, name);
+    sc_text_add(out, "%-*s", width, name);
     print_cell(out, (double)k->params);
     for (int p = 0; p < N_PASSES; p++) {
         sc_text_add(out, " ");
@@ -166,6 +167,11 @@ static void print_row(sc_text *out, const char *name, const work *k)
         print_cell(out, k->bytes[p] > 0 ? k->flop[p] / k->bytes[p] : 0);
     }
     sc_text_add(out, "\n");
+}
+
+static void print_row(sc_text *out, const char *name, const work *k)
+{
+    report_row(out, name, NAME_WIDTH, k);
 }
 
 static work print_layer(const sc_model *m, const sc_layer *l, uint64_t batch,
@@ -178,10 +184,10 @@ static work print_layer(const sc_model *m, const sc_layer *l, uint64_t batch,
         work k = operator_work(m, l, &l->op[i], batch, seq);
         snprintf(name, sizeof name, "  %s", l->op[i].name);
         print_row(out, name, &k);
-        add_work(&one, &k, 1);
+        report_add_work(&one, &k, 1);
     }
     print_row(out, "  layer", &one);
-    add_work(&all, &one, l->repeat);
+    report_add_work(&all, &one, l->repeat);
     if (l->repeat > 1) {
         snprintf(name, sizeof name, "  all %" PRIu32, l->repeat);
         print_row(out, name, &all);
@@ -189,38 +195,52 @@ static work print_layer(const sc_model *m, const sc_layer *l, uint64_t batch,
     return all;
 }
 
-void sc_report_layers(const sc_model *m, uint64_t batch, uint64_t seq,
-                      sc_text *out)
+void report_heading(sc_text *out, int width)
 {
     static const char *const passes[] = {"forward", "input gradient",
                                          "weight gradient"};
-    work total = {0};
-    sc_text_add(out,
-                "%s, batch %" PRIu64 ", sequence %" PRIu64
-                "; unsplit, 2 bytes per element\n\n%-24s",
-                m->name, batch, seq, "");
+    sc_text_add(out, "%-*s", width + 8, "");
     for (int p = 0; p < N_PASSES; p++) sc_text_add(out, "  %23s", passes[p]);
-    sc_text_add(out, "\n%-16s %7s", "", "params");
+    sc_text_add(out, "\n%-*s %7s", width, "", "params");
     for (int p = 0; p < N_PASSES; p++) {
         sc_text_add(out, "  %7s %7s %7s", "FLOP", "bytes", "FLOP/B");
     }
     sc_text_add(out, "\n");
+}
+
+void report_step(sc_text *out, const work *total, double flop, double per,
+                 const char *what)
+{
+    double bytes = 0;
+    for (int p = 0; p < N_PASSES; p++) bytes += total->bytes[p];
+    char text[3][32];
+    report_si(flop, text[0], sizeof text[0]);
+    report_si(bytes, text[1], sizeof text[1]);
+    report_si(flop / per, text[2], sizeof text[2]);
+    sc_text_add(out, "one step: %s FLOP (%s per %s), %s bytes, %.4g FLOP/B\n",
+                text[0], text[2], what, text[1], flop / bytes);
+}
+
+void sc_report_layers(const sc_model *m, uint64_t batch, uint64_t seq,
+                      sc_text *out)
+{
+    work total = {0};
+    if (m->graph) {
+        report_graph_layers(m, batch, out);
+        return;
+    }
+    sc_text_add(out,
+                "%s, batch %" PRIu64 ", sequence %" PRIu64
+                "; unsplit, 2 bytes per element\n\n",
+                m->name, batch, seq);
+    report_heading(out, NAME_WIDTH);
     for (uint32_t i = 0; i < m->n_layers; i++) {
         work k = print_layer(m, &m->layer[i], batch, seq, out);
-        add_work(&total, &k, 1);
+        report_add_work(&total, &k, 1);
     }
     print_row(out, "total", &total);
-
-    double bytes = 0;
-    for (int p = 0; p < N_PASSES; p++) bytes += total.bytes[p];
-    double flop = sc_model_flops(m, batch, seq, false);
-    char text[3][32];
-    print_si(flop, text[0], sizeof text[0]);
-    print_si(bytes, text[1], sizeof text[1]);
-    print_si(flop / ((double)batch * (double)seq), text[2], sizeof text[2]);
-    sc_text_add(out,
-                "one step: %s FLOP (%s per token), %s bytes, %.4g FLOP/B\n",
-                text[0], text[2], text[1], flop / bytes);
+    report_step(out, &total, sc_model_flops(m, batch, seq, false),
+                (double)batch * (double)seq, "token");
 }
 
 /* ---- summary */
@@ -230,11 +250,10 @@ static void print_number(sc_text *out, const char *name, int64_t v)
     if (v > 0) sc_text_add(out, "  %-12s %" PRId64 "\n", name, v);
 }
 
-static void print_params(sc_text *out, const char *name, uint64_t n,
-                         const char *note)
+void report_params(sc_text *out, const char *name, uint64_t n, const char *note)
 {
     char text[32];
-    print_si((double)n, text, sizeof text);
+    report_si((double)n, text, sizeof text);
     sc_text_add(out, "  %-12s %16" PRIu64 "  %7s%s\n", name, n, text, note);
 }
 
@@ -277,14 +296,14 @@ static void print_parts(const sc_model *m, sc_text *out)
         bool shared = i == HEAD && m->t.tied;
         bool rare = i == MAMBA || i == EXPERTS || i == ADAPTERS;
         if (rare && !part[i]) continue;
-        print_params(out, names[i], part[i],
-                     shared ? "  (shares the embedding)" : "");
+        report_params(out, names[i], part[i],
+                      shared ? "  (shares the embedding)" : "");
     }
-    print_params(out, "total", m->params, "");
+    report_params(out, "total", m->params, "");
     if (m->active_params != m->params)
-        print_params(out, "active", m->active_params, "  (of a token)");
+        report_params(out, "active", m->active_params, "  (of a token)");
     if (m->trained_params != m->params)
-        print_params(out, "trained", m->trained_params, "");
+        report_params(out, "trained", m->trained_params, "");
 }
 
 /* ---- kinds of models */
@@ -331,6 +350,10 @@ void sc_report_model(const sc_model *m, sc_text *out)
     if (m->source.text) {
         sc_text_add(out, "  %-12s %s (%s)\n", "source", m->source.text,
                     m->source.date ? m->source.date : "no date");
+    }
+    if (m->graph) {
+        report_graph(m, out);
+        return;
     }
     print_number(out, "layers", t->layers);
     print_number(out, "hidden", t->hidden);

@@ -17,6 +17,13 @@ sc_status exec_too_long(const sc_exec *x, sc_op i, sc_err *err)
                     "op %u \"%.80s\" ends later than 106 days", i, x->name[i]);
 }
 
+sc_status exec_stopped(const sc_exec *x, uint32_t n_done, sc_err *err)
+{
+    return sc_error(err, SC_EBUG, SC_C_BUG, sc_pos_none(), NULL,
+                    "the executor stopped after %u of %u ops", n_done,
+                    x->n_ops);
+}
+
 /* ---- the sweep ----------------------------------------------------------- */
 
 typedef struct queue {
@@ -88,26 +95,24 @@ static sc_status check_opts(const sc_exec_opts *o, sc_err *err)
     return SC_OK;
 }
 
-static double pair_rate(const sc_exec_opts *o, bool whole, unsigned a,
-                        unsigned b)
+static double pair_rate(const sc_exec_opts *o, unsigned a, unsigned b)
 {
     bool grad = (a == SC_OP_COMPUTE && b == EXEC_GRAD) ||
                 (a == EXEC_GRAD && b == SC_OP_COMPUTE);
-    if (grad && whole) return 1; /* slowed when they start, not by the rate */
     if (grad && o->gamma >= 0) return 1 / (1 + o->gamma);
     unsigned x = a == EXEC_GRAD ? SC_OP_COLL : a;
     unsigned y = b == EXEC_GRAD ? SC_OP_COLL : b;
     return o->rates.rate[x][y];
 }
 
-static void fill_rates(const sc_exec_opts *o, bool whole, exec_rates *out)
+static void fill_rates(const sc_exec_opts *o, exec_rates *out)
 {
     out->any = false;
     for (unsigned a = 0; a < EXEC_N_KINDS; a++) {
         for (unsigned set = 0; set < 1u << EXEC_N_KINDS; set++) {
             double least = 1;
             for (unsigned b = 0; b < EXEC_N_KINDS; b++) {
-                double rate = pair_rate(o, whole, a, b);
+                double rate = pair_rate(o, a, b);
                 if ((set >> b & 1) && rate < least) least = rate;
             }
             out->at[a][set] = least;
@@ -210,16 +215,18 @@ sc_status sc_exec_run(const sc_exec *x, const sc_exec_opts *o, sc_arena *a,
     exec_rates rates;
     exec_net net = {0};
     bool overlap;
-    exec_run run = {x, o->rules ? o->rules : sc_rules_find(NULL), &rates, &net};
+    exec_run run = {x, o->rules ? o->rules : sc_rules_find(NULL), &rates, &net,
+                    o->gamma};
     SC_TRY(check_opts(o, err));
     if (!result_alloc(x, a, &r)) return sc_error_nomem(err);
     SC_TRY(sum_links(x, a, &r, err));
-    fill_rates(o, run.rules->overlap_whole, &rates);
+    fill_rates(o, &rates);
     SC_TRY(interacts(x, &rates, a, &overlap, err));
     if (o->hw && !run.rules->links_private)
         SC_TRY(exec_net_init(x, o, a, &net, err));
-    if (overlap || net.flows || run.rules->ready_order ||
-        run.rules->overlap_whole || run.rules->transfers_first)
+    if (run.rules->ready_order)
+        SC_TRY(exec_rounds(&run, a, &r, err));
+    else if (overlap || net.flows)
         SC_TRY(exec_events(&run, a, &r, err));
     else
         SC_TRY(exec_sweep(x, a, &r, err));

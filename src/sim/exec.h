@@ -79,11 +79,17 @@ typedef struct exec_run {
     const sc_rules *rules;
     const exec_rates *rates;
     exec_net *net;
+    double gamma;
 } exec_run;
 
 sc_status exec_events(const exec_run *run, sc_arena *a, sc_exec_result *r,
                       sc_err *err);
 
+/* Rounds, see rules.ready_order; nothing shares or has rates. */
+sc_status exec_rounds(const exec_run *run, sc_arena *a, sc_exec_result *r,
+                      sc_err *err);
+
+sc_status exec_stopped(const sc_exec *x, uint32_t n_done, sc_err *err);
 sc_status exec_too_long(const sc_exec *x, sc_op i, sc_err *err);
 
 #endif

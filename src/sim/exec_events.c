@@ -4,9 +4,7 @@
  *
  * An op is in one queue on each of its devices and starts when it is first in
  * all of them.  What is behind it in a queue waits for its completion as for a
- * dependency, so that ready ops need no search.  Queues are linked before the
- * run, in the order of ids, or by the rules while it goes on: an op joins them
- * when all its dependencies have completed, those of one moment by their ids.
+ * dependency, so that ready ops need no search and nothing is chosen.
  *
  * At each timestamp everything due completes, then everything that can start
  * does, then the devices whose set of running ops changed get new rates, and
@@ -17,8 +15,6 @@
  */
 #include "sim/exec.h"
 
-#include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 typedef enum phase {
@@ -47,15 +43,11 @@ typedef struct engine {
     double *rate;     /* [slots] of what runs there, by its device */
     uint32_t *waits;  /* [n_ops] completions it still waits for */
     sc_op *next;      /* [places] op behind it in that queue */
-    uint32_t *last;   /* [slots] last place of the queue */
-    sc_op *ready;     /* [n_ops] dependencies have completed */
-    sc_op *go;        /* [n_ops] first in all queues */
-    sc_op *order;     /* [n_ops] as started; NULL: not asked for */
+    sc_op *go;        /* [n_ops] wait for nothing more */
     uint32_t *dirty;  /* [n_devices] stack */
     uint32_t *retime; /* [slots] stack of slots whose op is to be timed anew */
     uint8_t *marked;  /* [n_devices] is on that stack */
-    uint32_t n_ready, n_go, n_dirty, n_retime, n_started, n_done, ticker;
-    bool by_readiness;
+    uint32_t n_go, n_dirty, n_retime, n_done, ticker;
     bool failed; /* out of memory */
 } engine;
 
@@ -72,45 +64,28 @@ static inline uint32_t home_of(const engine *e, sc_op i)
 /* ---- queues -------------------------------------------------------------- */
 
 /* Op `i` goes to the end of its queues. */
-static void join_queues(engine *e, sc_op i)
+static void join_queues(engine *e, uint32_t *last, sc_op i)
 {
     const sc_exec *x = e->x;
     for (uint32_t p = x->dev_head[i]; p < x->dev_head[i + 1]; p++) {
-        uint32_t *last = &e->last[slot_of(e, i, p)];
-        if (*last != SC_NONE) {
-            e->next[*last] = i;
+        uint32_t *before = &last[slot_of(e, i, p)];
+        if (*before != SC_NONE) {
+            e->next[*before] = i;
             e->waits[i]++;
         }
-        *last = p;
+        *before = p;
     }
 }
 
-/* An op that queues by readiness waits for its turn as for one thing more. */
-static inline uint32_t turn_of(const engine *e, sc_op i)
-{
-    return e->by_readiness && e->x->kind[i] != SC_OP_MARK;
-}
-
-/* Nothing is left that op `i` depends on. */
-static inline void depends_no_more(engine *e, sc_op i)
-{
-    if (turn_of(e, i))
-        e->ready[e->n_ready++] = i;
-    else
-        e->go[e->n_go++] = i;
-}
-
-static void link_ops(engine *e)
+static void link_ops(engine *e, uint32_t *last)
 {
     const sc_exec *x = e->x;
     for (uint32_t k = 0; k < x->succ_head[x->n_ops]; k++)
         e->waits[x->succ[k]]++;
     for (sc_op i = 0; i < x->n_ops; i++) {
-        if (x->kind[i] != SC_OP_MARK && !e->by_readiness) join_queues(e, i);
-        e->waits[i] += turn_of(e, i);
+        if (x->kind[i] != SC_OP_MARK) join_queues(e, last, i);
+        if (e->waits[i] == 0) e->go[e->n_go++] = i;
     }
-    for (sc_op i = 0; i < x->n_ops; i++)
-        if (e->waits[i] == turn_of(e, i)) depends_no_more(e, i);
 }
 
 static bool engine_init(engine *e, const exec_run *run, sc_arena *a,
@@ -120,32 +95,26 @@ static bool engine_init(engine *e, const exec_run *run, sc_arena *a,
     uint32_t slots = x->n_devices * SC_N_STREAMS;
     uint32_t places = x->dev_head[x->n_ops];
     sim_slot *slot = SC_NEW_N(a, sim_slot, (size_t)slots + 1);
-    *e = (engine){.x = x,
-                  .rates = run->rates,
-                  .net = run->net,
-                  .r = r,
-                  .ticker = slots,
-                  .by_readiness = run->rules->ready_order};
+    *e = (engine){
+        .x = x, .rates = run->rates, .net = run->net, .r = r, .ticker = slots};
+    uint32_t *last; /* [slots] last place of the queue */
     if (!slot || !(e->flight = SC_NEW_N(a, flight, slots)) ||
         !(e->running = SC_NEW_N(a, sc_op, slots)) ||
         !(e->rate = SC_NEW_N(a, double, slots)) ||
         !(e->waits = SC_NEW_N(a, uint32_t, x->n_ops)) ||
         !(e->next = SC_NEW_N(a, sc_op, places)) ||
-        !(e->last = SC_NEW_N(a, uint32_t, slots)) ||
-        !(e->ready = SC_NEW_N(a, sc_op, x->n_ops)) ||
+        !(last = SC_NEW_N(a, uint32_t, slots)) ||
         !(e->go = SC_NEW_N(a, sc_op, x->n_ops)) ||
         !(e->dirty = SC_NEW_N(a, uint32_t, x->n_devices)) ||
         !(e->retime = SC_NEW_N(a, uint32_t, slots)) ||
         !(e->marked = SC_NEW_N(a, uint8_t, x->n_devices)))
         return false;
-    if (e->by_readiness && !(e->order = SC_NEW_N(a, sc_op, x->n_ops)))
-        return false;
     memset(e->next, 0xff, places * sizeof *e->next);
-    memset(e->last, 0xff, slots * sizeof *e->last);
+    memset(last, 0xff, slots * sizeof *last);
     memset(e->running, 0xff, slots * sizeof *e->running);
     for (uint32_t s = 0; s <= slots; s++) slot[s].op = SC_NONE;
     radix_init(&e->queue, slot);
-    link_ops(e);
+    link_ops(e, last);
     return true;
 }
 
@@ -165,34 +134,26 @@ static inline void mark_retime(engine *e, uint32_t home)
     e->retime[e->n_retime++] = home;
 }
 
-/* Op `i` has completed at `now`: one thing less for op `s` to wait for.
- * Returns how many are left. */
-static inline uint32_t release(engine *e, sc_op s, sc_op i, sc_time now)
+/* Op `i` has completed at `now`: one thing less for op `s` to wait for. */
+static inline void release(engine *e, sc_op s, sc_op i, sc_time now)
 {
     /* of all that it waits for, the last; of equals, the largest id */
     if (e->r->start[s] < now || i > e->r->cause[s]) e->r->cause[s] = i;
     e->r->start[s] = now;
-    return --e->waits[s];
+    if (--e->waits[s] == 0) e->go[e->n_go++] = s;
 }
 
 static void complete(engine *e, sc_op i, sc_time now)
 {
     const sc_exec *x = e->x;
-    bool queued = x->kind[i] != SC_OP_MARK;
     e->r->end[i] = now;
     if (now > e->r->makespan) e->r->makespan = now;
     e->n_done++;
-    for (uint32_t k = x->succ_head[i]; k < x->succ_head[i + 1]; k++) {
-        sc_op s = x->succ[k];
-        if (release(e, s, i, now) == turn_of(e, s)) depends_no_more(e, s);
-    }
+    for (uint32_t k = x->succ_head[i]; k < x->succ_head[i + 1]; k++)
+        release(e, x->succ[k], i, now);
     for (uint32_t p = x->dev_head[i]; p < x->dev_head[i + 1]; p++) {
-        uint32_t slot = slot_of(e, i, p);
-        sc_op s = e->next[p];
         e->r->finish[x->dev[p]] = now;
-        if (!queued) continue;
-        if (e->last[slot] == p) e->last[slot] = SC_NONE;
-        if (s != SC_NONE && release(e, s, i, now) == 0) e->go[e->n_go++] = s;
+        if (e->next[p] != SC_NONE) release(e, e->next[p], i, now);
     }
 }
 
@@ -247,30 +208,10 @@ static void complete_flows(engine *e, sc_time now)
 
 /* ---- start --------------------------------------------------------------- */
 
-static int compare_ops(const void *p, const void *q)
-{
-    sc_op a = *(const sc_op *)p, b = *(const sc_op *)q;
-    return (a > b) - (a < b);
-}
-
-static void join_ready(engine *e)
-{
-    if (e->n_ready > 1)
-        qsort(e->ready, e->n_ready, sizeof *e->ready, compare_ops);
-    for (uint32_t k = 0; k < e->n_ready; k++) {
-        sc_op i = e->ready[k];
-        join_queues(e, i);
-        if (--e->waits[i] == 0) e->go[e->n_go++] = i;
-    }
-    e->n_ready = 0;
-}
-
 static void start(engine *e, sc_op i, sc_time now)
 {
     const sc_exec *x = e->x;
     if (now == 0) e->r->cause[i] = SC_NONE;
-    e->r->start[i] = now;
-    if (e->order) e->order[e->n_started++] = i;
     if (x->work[i] == 0) {
         complete(e, i, now);
         return;
@@ -396,19 +337,12 @@ sc_status exec_events(const exec_run *run, sc_arena *a, sc_exec_result *r,
             return exec_too_long(e.x, first_running(&e), err);
         complete_due(&e, now);
         if (e.net->flows) complete_flows(&e, now);
-        while (e.n_ready || e.n_go) {
-            join_ready(&e);
-            for (uint32_t k = 0; k < e.n_go; k++) start(&e, e.go[k], now);
-            e.n_go = 0;
-        }
+        while (e.n_go) start(&e, e.go[--e.n_go], now);
         set_rates(&e, now);
         if (e.net->flows) set_ticker(&e);
         if (e.failed) return sc_error_nomem(err);
     } while (radix_settle(&e.queue));
     r->n_events += e.n_done;
-    r->order = e.order;
     if (e.n_done == e.x->n_ops) return SC_OK;
-    return sc_error(err, SC_EBUG, SC_C_BUG, sc_pos_none(), NULL,
-                    "the executor stopped after %u of %u ops", e.n_done,
-                    e.x->n_ops);
+    return exec_stopped(e.x, e.n_done, err);
 }

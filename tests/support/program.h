@@ -15,8 +15,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#define TOY_ITEMS  4096
-#define TOY_VALUES 4096
+#ifndef TOY_ITEMS
+#define TOY_ITEMS 8192
+#endif
+#ifndef TOY_VALUES
+#define TOY_VALUES 8192
+#endif
 
 typedef struct toy {
     sc_schedule schedule;
@@ -30,6 +34,12 @@ typedef struct toy {
     uint8_t tier;                          /* of activations */
     double act_bytes, weight_bytes;
     bool grad_overlap, p2p_overlap;
+    double offload;      /* share of activations */
+    uint8_t states;      /* tier of the optimizer's */
+    const char *machine; /* NULL: none */
+    int64_t checkpoint_every;
+    bool checkpoint_async, checkpoint_disk;
+    bool bucketed;             /* updated weights of a stage as one gather */
     const uint32_t *in_flight; /* [pp]; NULL */
     const sc_rules *rules;
 
@@ -268,12 +278,22 @@ static inline void toy_once(toy *t, uint32_t v, toy_op *o)
             toy_kernel(v, op, SC_GP_UPDATE, t->update / t->ops, a->fresh);
         u.once = true;
         toy_item(t, &u, a->weight, a->kept, a->state, SC_NONE);
-        if (t->zero != 1) continue;
+        if (t->zero != 1 || t->bucketed) continue;
         gp_item g = toy_exchange(t, v, SC_NONE, op, SC_ALL_GATHER, SC_GP_UPDATE,
                                  t->gather, t->weight_bytes, SC_NONE);
         g.once = true;
         toy_item(t, &g, a->fresh, SC_NONE, SC_NONE, SC_NONE);
     }
+    if (!t->bucketed) return;
+    uint32_t *in = SC_NEW_N(&arena, uint32_t, t->ops);
+    for (uint32_t k = 0; k < t->ops; k++) in[k] = o[v * t->ops + k].fresh;
+    gp_item g =
+        toy_exchange(t, v, SC_NONE, v * t->ops, SC_ALL_GATHER, SC_GP_UPDATE,
+                     t->gather * t->ops, t->weight_bytes * t->ops, SC_NONE);
+    g.once = true;
+    gp_item *own = toy_item(t, &g, in[0], SC_NONE, SC_NONE, SC_NONE);
+    own->in = in;
+    own->n_in = t->ops;
 }
 
 /* A value of stage `v` at its neighbour. */
@@ -338,11 +358,16 @@ static inline void toy_build(toy *t)
         .grad_overlap = t->grad_overlap,
         .p2p_overlap = t->p2p_overlap,
         .tp_overlap = -1,
-        .optimizer_tier = -1,
+        .optimizer_tier = t->states ? t->states : -1,
+        .offload_activations = t->offload,
+        .checkpoint_every = t->checkpoint_every,
+        .checkpoint_async = t->checkpoint_async,
+        .checkpoint_tier = t->checkpoint_disk ? SC_TIER_NVME : SC_TIER_CPU,
         .n_in_flight = t->in_flight ? t->pp : 0,
         .in_flight = t->in_flight};
     t->sw.prefetch = 1;
-    t->job = (sc_gjob){.graph = &t->graph,
+    t->job = (sc_gjob){.hw = t->machine ? machine(t->machine) : NULL,
+                       .graph = &t->graph,
                        .strategy = &t->strategy,
                        .sw = &t->sw,
                        .rules = t->rules,

@@ -7,6 +7,7 @@
 #include <stepcast/cost_ring.h>
 
 #include "fixture.h"
+#include "hw/memo.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -151,6 +152,7 @@ static void queries(void **state)
         snprintf(name, sizeof name, "%s/comm.json", runs[i].run);
         snprintf(file, sizeof file, "topo-n%u.xml", runs[i].size);
         sc_hw hw = cluster(runs[i].cluster, file, runs[i].nodes, runs[i].size);
+        hw.memo = hw_memo_new(&arena);
         const sc_node *all = document(name);
         for (const sc_node *q = all->child; q; q = q->next, checked++) {
             uint32_t rank[64];

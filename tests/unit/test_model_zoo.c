@@ -24,12 +24,16 @@ static const struct {
     const char *name;
     double params, macs, rounding;
 } published[] = {
-    {"alexnet", 61100840, 0.71e9, 0.01e9},
-    {"vgg19", 143667240, 19.63e9, 0.02e9},
+    {"alexnet", 61100840, 0.714e9, 0.001e9},
+    {"vgg19", 143667240, 19.632e9, 0.001e9},
     {"resnet50", 25557032, 4.089e9, 0.001e9},
     {"inception-v3", 27161264, 5.713e9, 0.01e9},
     {"inception-v3-224", 23834568, 2.838e9, 0.001e9},
     {"sd-unet", 865910724, 402.1e9, 0.1e9},
+    /* 128-512-512-512-64, all pairs of 9 by 64, 100-1024-1024-1024-1024-1 */
+    {"dlrm", 515877441, 622592 + 5184 + 3249152, 0.5},
+    /* 13-512-256-128, three crosses of 3456 by 512, 3456-1024-1024-512-256-1 */
+    {"dlrm-dcnv2", 26151671809, 170496 + 10616832 + 5243136, 0.5},
 };
 
 static void test_published(void **state)
@@ -43,6 +47,35 @@ static void test_published(void **state)
         if (fabs(macs - published[i].macs) > published[i].rounding)
             fail_msg("%s does %g multiplications", g->name, macs);
     }
+}
+
+/* torchvision prints 151.54 G for 91 classes on ResNet-50; 264 classes have
+ * more in the last convolution of their head, and ResNeXt-50 has 4.230 G for
+ * the 4.089 G of ResNet-50 at 224x224, of which 2.05 M in the classifier. */
+static void test_retinanet(void **state)
+{
+    (void)state;
+    double places = 100 * 100 + 50 * 50 + 25 * 25 + 13 * 13 + 7 * 7;
+    double head = places * 9 * 256 * 9 * (264 - 91);
+    double backbone = (4.230e9 - 4.089e9) * (800.0 / 224) * (800.0 / 224);
+    double macs = sc_opgraph_flops(zoo("retinanet"), 1, true) / 2;
+    assert_true(fabs(macs - (151.54e9 + head + backbone)) < 0.05e9);
+}
+
+/* Two convolutions of 27 taps per level on the way down and up, a doubling of
+ * 8 taps between levels, 3 classes. */
+static void test_unet3d(void **state)
+{
+    (void)state;
+    static const double width[] = {1, 32, 64, 128, 256, 320, 320};
+    double macs = 128.0 * 128 * 128 * 32 * 3;
+    for (int i = 1; i <= 6; i++) {
+        double side = 128 >> (i - 1), n = side * side * side, w = width[i];
+        macs += 27 * n * (width[i - 1] + w) * w;
+        if (i < 6) macs += 27 * n * 3 * w * w + n * width[i + 1] * w;
+    }
+    double got = sc_opgraph_flops(zoo("unet3d"), 1, true) / 2;
+    assert_true(fabs(got - macs) < 1.0);
 }
 
 /* ---- transformers */
@@ -83,11 +116,154 @@ static void test_transformers(void **state)
     }
 }
 
+/* ---- names, freezing, broken graphs */
+
+static void test_names(void **state)
+{
+    (void)state;
+    static const char *const pairs[][2] = {
+        {"ResNet-50 v1.5", "resnet50"},
+        {"resnet-50", "resnet50"},
+        {"VGG-19", "vgg19"},
+        {"Inception_V3", "inception-v3"},
+        {"3D U-Net", "unet3d"},
+        {"RetinaNet-ResNeXt50", "retinanet"},
+        {"DLRM-DCNv2 (Criteo-1TB multihot)", "dlrm-dcnv2"},
+        {"Stable Diffusion v2 (UNet 865M)", "sd-unet"},
+    };
+    for (size_t i = 0; i < SC_COUNT(pairs); i++) {
+        const sc_model *m = model(pairs[i][0]);
+        assert_string_equal(m->name, pairs[i][1]);
+        assert_non_null(m->graph);
+        assert_int_equal(m->n_layers, 0);
+        assert_non_null(m->source.text);
+        assert_non_null(m->source.date);
+        assert_int_equal(m->hash, model(pairs[i][1])->hash);
+    }
+    assert_null(sc_zoo_find("resnet51"));
+    assert_null(sc_zoo_find(""));
+    assert_true(model("resnet50")->hash != model("vgg19")->hash);
+}
+
+/* Gradients stop where nothing below learns. */
+static void test_frozen(void **state)
+{
+    (void)state;
+    const sc_model *m = model("resnet50"), *f = NULL, *g = NULL;
+    sc_pos at = sc_pos_file("--freeze");
+    double all = sc_model_flops(m, 2, 0, false);
+    assert_int_equal(sc_model_freeze(m, "conv1,bn1", at, &arena, &f, &err),
+                     SC_OK);
+    assert_int_equal(f->trained_params, m->params - 9408 - 128);
+    assert_int_equal(sc_opgraph_check(f->graph, &err), SC_OK);
+    assert_true(f->hash != m->hash);
+    /* conv1's own gradient, and those to what it makes */
+    double less = 0.0;
+    for (uint32_t i = 0; i < m->graph->n_ops; i++) {
+        const sc_gop *op = &m->graph->op[i];
+        if (strcmp(op->path, "conv1") == 0 ||
+            strcmp(op->path, "layer1.0.conv1") == 0 ||
+            strcmp(op->path, "layer1.0.downsample.0") == 0)
+            less += 2.0 * op->flops;
+    }
+    assert_true(fabs(all - sc_model_flops(f, 2, 0, false) - less) < 1.0);
+    assert_int_equal(sc_model_freeze(m, "layer9", at, &arena, &g, &err),
+                     SC_EINPUT);
+    assert_int_equal(err.d[0].code, SC_C_UNKNOWN_NAME);
+    assert_int_equal(sc_model_widen(m, "fc", at, &arena, &g, &err), SC_EINPUT);
+}
+
+/* Dims of weights that index the result, or are summed over. */
+static void test_iter_names(void **state)
+{
+    (void)state;
+    const sc_opgraph *g = NULL;
+    assert_int_equal(
+        sc_opgraph_from_model(model("gpt2"), 64, false, &arena, &g, &err),
+        SC_OK);
+    for (uint32_t i = 0; i < g->n_ops; i++) {
+        const sc_gop *op = &g->op[i];
+        if (strcmp(op->path, "layers.3.fc1") == 0) {
+            assert_int_equal(sc_gop_iter(op, "out"), sc_gop_iter(op, "ffn"));
+            assert_int_equal(sc_gop_iter(op, "in"), sc_gop_iter(op, "hidden"));
+            assert_true(sc_gop_iter(op, "in") >= 0);
+            assert_int_equal(sc_gop_iter(op, "head"), -1);
+        }
+        if (strcmp(op->path, "layers.3.act") == 0) {
+            assert_int_equal(sc_gop_iter(op, "out"), sc_gop_iter(op, "ffn"));
+            assert_int_equal(sc_gop_iter(op, "in"), -1);
+        }
+        if (strcmp(op->path, "embedding.position") == 0)
+            assert_int_equal(sc_gop_iter(op, "out"), sc_gop_iter(op, "hidden"));
+        if (strcmp(op->path, "embedding.embed") == 0)
+            assert_int_equal(sc_gop_iter(op, "in"), sc_gop_iter(op, "vocab"));
+        if (strcmp(op->path, "layers.3.norm1") == 0)
+            assert_int_equal(sc_gop_iter(op, "out"), -1);
+    }
+    const sc_opgraph *vgg = zoo("vgg19");
+    const sc_gop *relu = &vgg->op[1];
+    assert_string_equal(relu->path, "features.1");
+    assert_int_equal(sc_gop_iter(relu, "out"), sc_gop_iter(relu, "c"));
+    const sc_gtensor *t = &g->tensor[g->op[0].weight[0].tensor];
+    const sc_gop *last = &g->op[g->n_ops - 2];
+    assert_string_equal(last->path, "head.lm_head");
+    assert_ptr_equal(&g->tensor[last->weight[0].tensor], t);
+}
+
+static void refused(const char *name)
+{
+    const sc_opgraph *g = NULL;
+    sc_err_init(&err);
+    if (sc_opgraph_from_model(model(name), 128, false, &arena, &g, &err) !=
+        SC_EINPUT)
+        fail_msg("%s is not refused", name);
+    assert_int_equal(err.d[0].code, SC_C_UNSUPPORTED);
+}
+
+static void test_refused(void **state)
+{
+    (void)state;
+    refused("mixtral-8x7b");
+    refused("deepseek-v3");
+    refused("nemotron-h-8b");
+    refused("t5-small");
+    refused("gpt-oss-20b");
+}
+
+/* Each of these breaks one promise. */
+static void test_check(void **state)
+{
+    (void)state;
+    for (int k = 0; k < 8; k++) {
+        sc_opgraph g = *zoo("alexnet");
+        sc_gop *op = &g.op[3];
+        sc_gtensor *t = &g.tensor[op->out.tensor];
+        assert_int_equal(sc_opgraph_check(&g, &err), SC_OK);
+        if (k == 0) op->in[0].tensor = g.n_tensors - 1;
+        if (k == 1) op->in[0].at[0] = SC_G_NO_ITER;
+        if (k == 2) op->in[0].at[1] = op->in[0].at[2];
+        if (k == 3) op->iter[1].extent = 0;
+        if (k == 4) t->dim[1].extent = 0;
+        if (k == 5) g.params += 1;
+        if (k == 6) op->out.tensor = op->in[0].tensor;
+        if (k == 7) g.n_inputs++;
+        sc_err_init(&err);
+        if (sc_opgraph_check(&g, &err) != SC_EBUG) fail_msg("broken %d", k);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_published, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_retinanet, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_unet3d, setup, teardown),
         cmocka_unit_test_setup_teardown(test_transformers, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_names, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_frozen, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_iter_names, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_check, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

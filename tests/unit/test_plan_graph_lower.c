@@ -5,47 +5,18 @@
  * flight, devices of classes against devices of ranks.
  */
 #include <stepcast/base/util.h>
+#include <stepcast/sim_exec.h>
 
 #include "program.h"
 
-#include <math.h>
-
-/* Streams in order of ids, each operation at its own speed: ids are a
- * topological order, so one pass is enough. */
-typedef struct times {
-    sc_time *start, *end, makespan;
-} times;
-
-static times run(const sc_exec *x)
+static sc_exec_result run(toy *t)
 {
-    times t = {SC_NEW_N(&arena, sc_time, x->n_ops),
-               SC_NEW_N(&arena, sc_time, x->n_ops), 0};
-    sc_time *queue =
-        SC_NEW_N(&arena, sc_time, (size_t)x->n_devices * SC_N_STREAMS);
-    for (sc_op i = 0; i < x->n_ops; i++) {
-        bool queued = x->kind[i] != SC_OP_MARK;
-        uint32_t from = x->dev_head[i], to = x->dev_head[i + 1];
-        assert_true(to > from);
-        for (uint32_t k = from; queued && k < to; k++) {
-            sc_time free = queue[x->dev[k] * SC_N_STREAMS + x->stream[i]];
-            if (free > t.start[i]) t.start[i] = free;
-        }
-        t.end[i] = t.start[i] + x->work[i];
-        for (uint32_t k = from; queued && k < to; k++)
-            queue[x->dev[k] * SC_N_STREAMS + x->stream[i]] = t.end[i];
-        for (uint32_t k = x->succ_head[i]; k < x->succ_head[i + 1]; k++) {
-            assert_true(x->succ[k] > i);
-            if (t.start[x->succ[k]] < t.end[i]) t.start[x->succ[k]] = t.end[i];
-        }
-        if (t.end[i] > t.makespan) t.makespan = t.end[i];
-    }
-    return t;
-}
-
-static sc_time lasts(toy *t)
-{
+    sc_exec_result r;
+    sc_exec_opts o;
+    sc_exec_opts_init(&o);
     toy_lower(t);
-    return run(&t->plan.exec).makespan;
+    if (sc_exec_run(&t->plan.exec, &o, &arena, &r, &err) != SC_OK) no_error();
+    return r;
 }
 
 static sc_time ps(double seconds)
@@ -63,28 +34,430 @@ static toy pipeline(sc_schedule s, uint32_t pp, uint32_t vpp, uint32_t ga)
                  .dgrad = 1,
                  .wgrad = 1,
                  .act_bytes = 1000,
-                 .weight_bytes = 100};
+                 .weight_bytes = 128};
 }
 
-static void a_pipeline(void **state)
+/* ---- bubbles -------------------------------------------------------------- */
+
+/* Longest idle time of a device between its first and its last kernel. */
+static sc_time bubble(toy *t)
+{
+    sc_exec_result r = run(t);
+    const sc_exec *x = &t->plan.exec;
+    sc_time most = 0;
+    for (uint32_t d = 0; d < x->n_devices; d++) {
+        sc_time from = r.makespan, to = 0, busy = 0;
+        for (sc_op i = 0; i < x->n_ops; i++) {
+            if (x->kind[i] != SC_OP_COMPUTE || x->dev[x->dev_head[i]] != d)
+                continue;
+            from = r.start[i] < from ? r.start[i] : from;
+            to = r.end[i] > to ? r.end[i] : to;
+            busy += r.end[i] - r.start[i];
+        }
+        most = to - from - busy > most ? to - from - busy : most;
+    }
+    return most;
+}
+
+/* Narayanan et al. 2021: (p - 1)(t_f + t_b) of ga (t_f + t_b); of v chunks a
+ * v-th of it. */
+static void whole_passes(void **state)
 {
     (void)state;
-    static const uint32_t shape[][2] = {{1, 4}, {2, 2},  {2, 16}, {4, 8},
-                                        {8, 3}, {8, 64}, {12, 1}};
+    static const uint32_t shape[][3] = {{1, 1, 4},  {2, 1, 2},  {2, 1, 16},
+                                        {4, 1, 8},  {8, 1, 64}, {4, 2, 8},
+                                        {4, 3, 16}, {6, 4, 12}, {2, 12, 2}};
     for (size_t i = 0; i < SC_COUNT(shape); i++) {
-        uint32_t pp = shape[i][0], ga = shape[i][1];
-        toy t = pipeline(SC_SCH_1F1B, pp, 1, ga);
-        assert_int_equal(lasts(&t), ps(3.0 * (ga + pp - 1)));
+        uint32_t pp = shape[i][0], vpp = shape[i][1], ga = shape[i][2];
+        toy t =
+            pipeline(vpp > 1 ? SC_SCH_INTERLEAVED : SC_SCH_1F1B, pp, vpp, ga);
+        assert_int_equal(run(&t).makespan, ps(3.0 * (ga * vpp + pp - 1)));
+        if (vpp > 1) continue;
         toy j = pipeline(SC_SCH_GPIPE, pp, 1, ga);
-        j.joint = true;
-        assert_int_equal(lasts(&j), ps(3.0 * (ga + pp - 1)));
+        j.joint = true; /* one item for both gradients */
+        j.ops = 3;
+        j.dgrad = j.wgrad = 3;
+        j.fwd = 3;
+        assert_int_equal(run(&j).makespan, ps(9.0 * (ga + pp - 1)));
+    }
+}
+
+/* Qi et al. 2023, table 2: (p - 1)(t_f + t_b - t_w); ZB-V has none where all
+ * are equal. */
+static void zero_bubble(void **state)
+{
+    (void)state;
+    for (uint32_t pp = 2; pp <= 12; pp++) {
+        toy h = pipeline(SC_SCH_ZB_H1, pp, 1, 3 * pp);
+        h.fwd = 2;
+        h.dgrad = 2.5;
+        h.wgrad = 1.5;
+        h.ops = 2;
+        assert_int_equal(bubble(&h), ps(3.0 * (pp - 1)));
+        toy v = pipeline(SC_SCH_ZB_V, pp, 2, 3 * pp);
+        assert_int_equal(bubble(&v), 0);
+    }
+}
+
+/* DeepSeek-V3, table 2: at most (p / 2 - 1)(t_f&b + t_b - 3 t_w), t_b of a
+ * whole backward pass. */
+static void both_ways(void **state)
+{
+    (void)state;
+    for (uint32_t pp = 2; pp <= 12; pp += 2) {
+        toy t = pipeline(SC_SCH_DUALPIPE, pp, 1, 2 * pp);
+        assert_true(bubble(&t) <= ps((pp / 2.0 - 1) * (3 + 2 - 3)));
+        /* both devices of a stage learn */
+        toy u = pipeline(SC_SCH_DUALPIPE, pp, 1, 2 * pp);
+        u.update = 0.25;
+        run(&u);
+        uint32_t updates = 0;
+        for (sc_op i = 0; i < u.plan.exec.n_ops; i++)
+            updates += u.plan.exec.cat[i] == SC_CAT_OPTIMIZER;
+        assert_int_equal(updates, pp);
+    }
+}
+
+static void forward_only(void **state)
+{
+    (void)state;
+    toy t = pipeline(SC_SCH_1F1B, 4, 1, 10);
+    t.forward_only = true;
+    assert_int_equal(run(&t).makespan, ps(10 + 4 - 1));
+}
+
+/* A limit as of 1F1B turns all-forward into it. */
+static void limits(void **state)
+{
+    (void)state;
+    static const uint32_t flight[] = {4, 3, 2, 1}, none[] = {1, 1, 1, 1};
+    toy a = pipeline(SC_SCH_GPIPE, 4, 1, 8);
+    a.in_flight = flight;
+    sc_exec_result got = run(&a);
+    toy b = pipeline(SC_SCH_1F1B, 4, 1, 8);
+    assert_int_equal(got.makespan, run(&b).makespan);
+    assert_int_equal(a.plan.exec.n_ops, b.plan.exec.n_ops);
+    toy c = pipeline(SC_SCH_1F1B, 4, 1, 8);
+    c.in_flight = none; /* one after the other */
+    assert_int_equal(run(&c).makespan, ps(8 * 12));
+}
+
+/* One of each way: a chunk of the second round before the first has come. */
+static void too_few_in_flight(void **state)
+{
+    (void)state;
+    static const uint32_t flight[] = {1, 1};
+    toy t = pipeline(SC_SCH_INTERLEAVED, 2, 2, 4);
+    t.in_flight = flight;
+    toy_build(&t);
+    assert_int_equal(gp_lower(&t.prog, &arena, &t.plan, &err), SC_EINPUT);
+    assert_int_equal(err.d[0].code, SC_C_CONFLICT);
+}
+
+/* ---- memory --------------------------------------------------------------- */
+
+/* Most values of a name's end that a device holds at once. */
+static uint32_t most_alive(const toy *t, const sc_exec_result *r, uint32_t dev,
+                           const char *part)
+{
+    const sc_gplan *p = &t->plan;
+    uint32_t most = 0;
+    for (uint32_t i = 0; i < p->n_lifetimes; i++) {
+        const sc_lifetime *l = &p->lifetime[i];
+        if (l->device != dev || !strstr(l->name, part)) continue;
+        uint32_t n = 0;
+        sc_time at = r->start[l->first];
+        for (uint32_t k = 0; k < p->n_lifetimes; k++) {
+            const sc_lifetime *m = &p->lifetime[k];
+            if (m->device != dev || !strstr(m->name, part)) continue;
+            sc_time end = 0;
+            for (uint32_t e = 0; e < m->n_last; e++)
+                end = r->end[m->last[e]] > end ? r->end[m->last[e]] : end;
+            n += r->start[m->first] <= at && at < end;
+        }
+        most = n > most ? n : most;
+    }
+    return most;
+}
+
+static void in_flight(void **state)
+{
+    (void)state;
+    static const sc_schedule of[] = {SC_SCH_1F1B,     SC_SCH_GPIPE,
+                                     SC_SCH_ZB_H1,    SC_SCH_ZB_V,
+                                     SC_SCH_DUALPIPE, SC_SCH_INTERLEAVED};
+    for (size_t s = 0; s < SC_COUNT(of); s++) {
+        uint32_t vpp = of[s] == SC_SCH_INTERLEAVED ? 3 : 1;
+        toy t = pipeline(of[s], 4, vpp, 12);
+        t.ops = 2;
+        t.fwd = t.dgrad = t.wgrad = 2;
+        sc_exec_result r = run(&t);
+        for (uint32_t d = 0; d < 4; d++)
+            assert_int_equal(most_alive(&t, &r, d, ".o0 out, micro-batch"),
+                             sc_schedule_in_flight(of[s], 4, vpp, 12, d));
+    }
+}
+
+/* All values of a step go, but for what is kept between steps. */
+static void all_freed(const toy *t)
+{
+    const sc_gplan *p = &t->plan;
+    assert_true(p->n_lifetimes > 0);
+    for (uint32_t i = 0; i < p->n_lifetimes; i++) {
+        const sc_lifetime *l = &p->lifetime[i];
+        bool micro = strstr(l->name, "micro-batch") != NULL;
+        assert_true(l->device < p->exec.n_devices);
+        assert_int_equal(micro, l->first != SC_NONE);
+        assert_int_equal(micro, l->n_last > 0);
+        for (uint32_t k = 0; k < l->n_last; k++)
+            assert_true(l->last[k] >= l->first && l->last[k] < p->exec.n_ops);
+    }
+}
+
+static double always_there(const toy *t, uint32_t dev, sc_mem_kind kind)
+{
+    double sum = 0;
+    for (uint32_t i = 0; i < t->plan.n_lifetimes; i++) {
+        const sc_lifetime *l = &t->plan.lifetime[i];
+        if (l->first == SC_NONE && l->device == dev && l->kind == kind)
+            sum += (double)l->bytes;
+    }
+    return sum;
+}
+
+static void kept(void **state)
+{
+    (void)state;
+    for (int zero = 0; zero <= 3; zero = zero ? zero + 2 : 1) {
+        toy t = pipeline(SC_SCH_1F1B, 2, 1, 4);
+        t.ops = 3;
+        t.dp = 4;
+        t.zero = zero;
+        run(&t);
+        all_freed(&t);
+        double whole = 3 * 128, shard = whole / 4;
+        assert_true(always_there(&t, 0, SC_MEM_WEIGHT) ==
+                    (zero == 3 ? shard : whole));
+        assert_true(always_there(&t, 1, SC_MEM_GRAD) ==
+                    (zero == 3 ? shard : whole));
+        assert_true(always_there(&t, 1, SC_MEM_OPTIM) ==
+                    6 * (zero ? shard : whole));
+    }
+}
+
+/* What is made again is not kept. */
+static void made_again(void **state)
+{
+    (void)state;
+    toy t = pipeline(SC_SCH_1F1B, 4, 1, 8);
+    t.ops = 2;
+    t.checkpoint = true;
+    sc_exec_result r = run(&t);
+    assert_int_equal(r.makespan, ps(4.0 * (8 + 4 - 1)));
+    all_freed(&t);
+    for (uint32_t d = 0; d < 4; d++)
+        assert_true(most_alive(&t, &r, d, ".o0 out, micro-batch") <= 2);
+}
+
+/* ---- exchanges ------------------------------------------------------------ */
+
+/* Beside the last backward pass, or after it. */
+static void gradients(void **state)
+{
+    (void)state;
+    toy t = pipeline(SC_SCH_1F1B, 1, 1, 2);
+    t.ops = 10;
+    t.dp = 8;
+    t.dgrad = t.wgrad = 10;
+    t.reduce = 5;
+    t.update = 1;
+    assert_int_equal(run(&t).makespan, ps(2 * 21 + 5 + 1));
+    toy b = t;
+    b.n_stages = 0;
+    b.grad_overlap = true;
+    assert_int_equal(run(&b).makespan, ps(2 * 21 + 0.5 + 1));
+}
+
+/* Updated weights come beside the first forward pass of the next step. */
+static void updated_weights(void **state)
+{
+    (void)state;
+    toy t = pipeline(SC_SCH_1F1B, 1, 1, 2);
+    t.ops = 10;
+    t.dp = 8;
+    t.zero = 1;
+    t.gather = 0.05;
+    t.fwd = t.dgrad = t.wgrad = 10;
+    toy b = t;
+    assert_int_equal(run(&t).makespan, ps(60.5));
+    b.sw.param_overlap = true;
+    toy whole = b, cut;
+    assert_int_equal(run(&b).makespan, ps(60.05));
+    whole.bucketed = true;
+    cut = whole;
+    assert_int_equal(run(&whole).makespan, ps(60.5));
+    cut.sw.bucket_bytes = 2 * cut.weight_bytes; /* two at a time */
+    assert_int_equal(run(&cut).makespan, ps(60.1));
+}
+
+/* Gathers hide beside the operator before; as many weights are whole as the
+ * software looks ahead, and the one at work. */
+static void sharded_weights(void **state)
+{
+    (void)state;
+    toy t = pipeline(SC_SCH_1F1B, 1, 1, 3);
+    t.ops = 10;
+    t.dp = 8;
+    t.zero = 3;
+    t.grad_overlap = true;
+    t.fwd = t.dgrad = t.wgrad = 10;
+    t.gather = 0.5;
+    t.reduce = 5;
+    sc_exec_result r = run(&t);
+    assert_int_equal(r.makespan, ps(90 + 0.5 + 0.5));
+    assert_int_equal(most_alive(&t, &r, 0, "weight used"), 2);
+    /* a gather longer than an operator: the exchanges are what limits */
+    toy s = t;
+    s.gather = 4;
+    s.reduce = 0;
+    s.dgrad = s.wgrad = 5;
+    r = run(&s);
+    assert_true(r.makespan >= ps(3 * 20 * 4) &&
+                r.makespan <= ps(3 * 20 * 4 + 2));
+}
+
+/* A sender that blocks takes the transfer's time of its own. */
+static void transfers(void **state)
+{
+    (void)state;
+    toy t = pipeline(SC_SCH_1F1B, 2, 1, 16);
+    t.send = 0.25;
+    sc_time blocked = run(&t).makespan;
+    toy b = pipeline(SC_SCH_1F1B, 2, 1, 16);
+    b.send = 0.25;
+    b.p2p_overlap = true;
+    sc_time beside = run(&b).makespan;
+    assert_true(blocked > beside);
+    assert_true(beside >= ps(3.0 * 17 + 2 * 0.25));
+    const sc_exec *x = &b.plan.exec;
+    for (sc_op i = 0; i < x->n_ops; i++)
+        if (x->kind[i] == SC_OP_P2P) {
+            assert_int_equal(x->stream[i], SC_S_P2P);
+            assert_int_equal(x->dev_head[i + 1] - x->dev_head[i], 2);
+        }
+}
+
+/* ---- other memories ------------------------------------------------------- */
+
+/* Activations go when they have been copied out, and come back one operator
+ * before their use. */
+static void activations_away(void **state)
+{
+    (void)state;
+    toy t = pipeline(SC_SCH_1F1B, 1, 1, 1);
+    t.ops = 20;
+    t.fwd = t.dgrad = t.wgrad = 20;
+    t.act_bytes = 32e9; /* half a second at 64 GB/s */
+    t.machine = "h100-sxm:1";
+    toy away = t, half = t;
+    sc_exec_result r = run(&t);
+    assert_int_equal(r.makespan, ps(60));
+    assert_int_equal(most_alive(&t, &r, 0, " out, micro-batch"), 20);
+    away.tier = SC_TIER_CPU;
+    r = run(&away);
+    all_freed(&away);
+    uint32_t most = most_alive(&away, &r, 0, " out, micro-batch");
+    assert_true(most >= 2 && most <= 5);
+    assert_true(r.makespan >= ps(60) && r.makespan <= ps(62));
+    half.offload = 0.5;
+    r = run(&half);
+    most = most_alive(&half, &r, 0, " out, micro-batch");
+    assert_true(most >= 10 && most <= 13);
+}
+
+/* States on the host: gradients go there, weights come back, and the update
+ * takes as long as the host's memory needs. */
+static void optimizer_away(void **state)
+{
+    (void)state;
+    toy t = pipeline(SC_SCH_1F1B, 1, 1, 2);
+    t.ops = 4;
+    t.weight_bytes = 16e9; /* four are a second at 64 GB/s */
+    t.machine = "h100-sxm:1";
+    t.states = SC_TIER_CPU;
+    sc_exec_result r = run(&t);
+    all_freed(&t);
+    assert_true(always_there(&t, 0, SC_MEM_OPTIM) == 0);
+    assert_true(always_there(&t, 0, SC_MEM_WEIGHT) == 4 * 16e9);
+    /* the last gradient out, all weights in */
+    assert_true(r.makespan >= ps(6 + 0.25 + 1));
+    assert_true(r.makespan <= ps(6 + 1 + 1 + 0.01));
+    toy n = t;
+    n.states = SC_TIER_NVME;
+    assert_true(run(&n).makespan > r.makespan + ps(4 * 6 * 16e9 / 1.6e9));
+}
+
+/* 64 GB at 64 GB/s beside a step of six seconds, or in front of the update;
+ * storing them takes 40 s. */
+static void checkpoints(void **state)
+{
+    (void)state;
+    toy t = pipeline(SC_SCH_1F1B, 1, 1, 2);
+    t.weight_bytes = 64e9 / 7;
+    t.machine = "h100-sxm:1";
+    t.checkpoint_every = 4;
+    toy disk = t, away = t, often = t;
+    assert_int_equal(run(&t).makespan, ps(6.25));
+    disk.checkpoint_disk = true;
+    assert_int_equal(run(&disk).makespan, ps(6.25 + 10));
+    away.checkpoint_async = away.checkpoint_disk = true;
+    assert_int_equal(run(&away).makespan, ps(6 + (40 - 4 * 6) / 4.0));
+    often.checkpoint_async = true;
+    assert_int_equal(run(&often).makespan, ps(6));
+}
+
+/* ---- ranks ---------------------------------------------------------------- */
+
+static void unfolded(void **state)
+{
+    (void)state;
+    for (int zero = 0; zero <= 3; zero = zero ? zero + 2 : 1) {
+        toy t = pipeline(SC_SCH_1F1B, 4, 1, 6);
+        t.ops = 2;
+        t.dp = 4;
+        t.zero = zero;
+        t.gather = 0.125;
+        t.reduce = 0.5;
+        t.update = 0.25;
+        t.send = 0.0625;
+        t.grad_overlap = t.p2p_overlap = true;
+        toy u = t;
+        u.unfold = true;
+        sc_time want = run(&t).makespan;
+        assert_int_equal(run(&u).makespan, want);
+        assert_int_equal(t.plan.exec.n_devices, 4);
+        assert_int_equal(u.plan.exec.n_devices, 16);
+        assert_int_equal(u.plan.n_lifetimes, 4 * t.plan.n_lifetimes);
+        assert_int_equal(t.plan.exec.multiplicity[3], 4);
+        assert_int_equal(u.plan.exec.multiplicity[15], 1);
+        assert_int_equal(u.plan.exec.device_rank[5], 5);
+        all_freed(&u);
     }
 }
 
 int main(void)
 {
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_pipeline, setup, teardown),
+        TEST(whole_passes),    TEST(zero_bubble),
+        TEST(both_ways),       TEST(forward_only),
+        TEST(limits),          TEST(too_few_in_flight),
+        TEST(in_flight),       TEST(kept),
+        TEST(made_again),      TEST(gradients),
+        TEST(updated_weights), TEST(sharded_weights),
+        TEST(transfers),       TEST(unfolded),
+        TEST(checkpoints),     TEST(activations_away),
+        TEST(optimizer_away),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

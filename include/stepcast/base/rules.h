@@ -79,7 +79,9 @@ typedef struct sc_rules {
 
     /* Before every operator's kernels. */
     sc_time launch_gap;
-    /* Streams take what became ready first, not what stands first. */
+    /* Streams take what became ready first, not what stands first.  That is
+     * counted in rounds in which every stream starts one op.  Links are not
+     * shared then, and no rate slows. */
     bool ready_order;
     /* A kernel that would meet a gradient exchange is slowed as a whole, and
      * that exchange as long as there is anything but gradients to do. */

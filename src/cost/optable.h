@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * optable.h - keys of tables of times.
+ *
+ * A key does not depend on how tensors were laid out: a linear layer is (rows,
+ * in, out) whatever its rows were made of; others are their class and what
+ * tells two of its operators apart.
+ */
+#ifndef COST_OPTABLE_H
+#define COST_OPTABLE_H
+
+#include "cost/graph_op.h"
+
+#define OPTABLE_TENSORS 64
+#define OPTABLE_DIMS    8
+
+typedef struct optable_shape {
+    uint32_t n;
+    double dim[OPTABLE_DIMS];
+} optable_shape;
+
+typedef struct optable_shapes {
+    uint32_t n_in, n_out;
+    optable_shape in[OPTABLE_TENSORS], out[OPTABLE_TENSORS];
+} optable_shapes;
+
+/* What tells the operators of a class apart. */
+typedef enum optable_form {
+    OPTABLE_ELEMENTS, /* largest input, largest output */
+    OPTABLE_LINEAR,   /* rows, in, out */
+    OPTABLE_MATMUL,   /* batch, m, n, k */
+    OPTABLE_CONV,     /* dims of input, weight, output */
+    OPTABLE_TABLE,    /* rows looked up, rows there are, width */
+    OPTABLE_SCALED,   /* largest input, smallest input: the scale */
+    OPTABLE_LARGEST,  /* largest tensor */
+    OPTABLE_PARTS     /* tensors of the side with several, largest tensor */
+} optable_form;
+
+/* "BatchNorm2d" -> "BatchNorm": what counts is in the shapes.  "SliceFW" is the
+ * forward pass of "SliceBW". */
+#define OPTABLE_CLASS 64
+void optable_class(const char *class, char out[OPTABLE_CLASS], bool *backward);
+optable_form optable_form_of(const char *class);
+
+/* "Linear 512,128,64"; the backward pass has the output's gradient as first
+ * input.  False: shapes that the class can't have. */
+bool optable_key(const char *class, bool backward, const optable_shapes *s,
+                 char key[GOP_KEY]);
+
+/* Appends `x` as a whole number. */
+void optable_append(char key[GOP_KEY], char sep, double x);
+
+#endif

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* graph_dims.c - model.yml with `operators:`: names, dims and inputs. */
+#include "model/graph_read.h"
+
+#include <string.h>
+
+void graph_note(graph_reader *r, sc_status s)
+{
+    if (r->status == SC_OK) r->status = s;
+}
+
+void graph_error(graph_reader *r, sc_code code, sc_pos pos, const char *hint,
+                 const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    sc_error_v(r->err, &r->status, SC_EINPUT, code, pos, hint, fmt, args);
+    va_end(args);
+}
+
+/* ---- names */
+
+static uint32_t *slot_of(const graph_names *n, const char *name)
+{
+    uint32_t i = (uint32_t)sc_hash(name, strlen(name), 0) & (n->size - 1);
+    while (n->slot[i] && strcmp(n->name[n->slot[i] - 1], name) != 0)
+        i = (i + 1) & (n->size - 1);
+    return &n->slot[i];
+}
+
+gb_value graph_named(const graph_reader *r, const char *name)
+{
+    uint32_t i = *slot_of(&r->names, name);
+    return i ? r->names.value[i - 1] : SC_NONE;
+}
+
+void graph_add_name(graph_reader *r, const char *name, gb_value v, sc_pos pos)
+{
+    graph_names *n = &r->names;
+    uint32_t *slot = slot_of(n, name);
+    if (*slot) {
+        graph_error(r, SC_C_DUPLICATE, pos, NULL, "a second \"%.80s\"", name);
+        return;
+    }
+    n->name[n->n] = name;
+    n->value[n->n] = v;
+    *slot = ++n->n;
+}
+
+sc_status graph_names_init(graph_names *n, uint32_t most, sc_arena *a,
+                           sc_err *err)
+{
+    n->size = 64;
+    while (n->size < 2 * most) n->size *= 2;
+    n->name = SC_NEW_N(a, const char *, n->size / 2 + 1);
+    n->value = SC_NEW_N(a, gb_value, n->size / 2 + 1);
+    n->slot = SC_NEW_N(a, uint32_t, n->size);
+    return n->name && n->value && n->slot ? SC_OK : sc_error_nomem(err);
+}
+
+/* ---- dims */
+
+bool graph_read_extent(graph_reader *r, const sc_node *n, uint64_t *out)
+{
+    double v = 0.0;
+    *out = 1;
+    if (n->kind != SC_N_SCALAR) {
+        graph_error(r, SC_C_TYPE, n->pos, "write a whole number",
+                    "an extent that is no number");
+        return false;
+    }
+    sc_status s = sc_unit_parse(n->text, SC_U_COUNT, n->pos, &v, r->err);
+    graph_note(r, s);
+    if (s != SC_OK) return false;
+    if (!(v >= 1.0 && v <= GRAPH_MAX_EXTENT)) {
+        graph_error(r, SC_C_RANGE, n->pos, NULL,
+                    "an extent of %.40s is not in 1 to 4294967295", n->text);
+        return false;
+    }
+    *out = (uint64_t)v;
+    return true;
+}
+
+typedef struct dim_row {
+    const char *name;
+    const sc_node *extent;
+    bool batch;
+} dim_row;
+
+static const sc_key dim_keys[] = {{.name = "name",
+                                   .type = SC_T_STRING,
+                                   .offset = offsetof(dim_row, name),
+                                   .help = "of the dim",
+                                   .required = true},
+                                  {.name = "extent",
+                                   .type = SC_T_NODE,
+                                   .offset = offsetof(dim_row, extent),
+                                   .help = "elements",
+                                   .required = true},
+                                  {.name = "batch",
+                                   .type = SC_T_BOOL,
+                                   .offset = offsetof(dim_row, batch),
+                                   .help = "elements are per sample"},
+                                  {.name = NULL}};
+
+/* Of tensors with 1 to 5 dims. */
+static const char *usual_name(unsigned i, unsigned n)
+{
+    static const char *const image[] = {"d", "h", "w"};
+    if (i == 0) return "batch";
+    if (n == 3) return i == 1 ? "seq" : "hidden";
+    if (i == 1) return "c";
+    return n <= 5 ? image[i + 3 - n] : "x";
+}
+
+static bool read_dim(graph_reader *r, const sc_node *c, bool list, unsigned i,
+                     unsigned n, sc_gdim *out)
+{
+    if (c->kind == SC_N_MAP) {
+        dim_row row = {0};
+        sc_status s = sc_schema_read(dim_keys, c, &row, NULL, r->a, r->err);
+        graph_note(r, s);
+        if (s != SC_OK) return false;
+        out->name = row.name;
+        out->batch = row.batch;
+        return graph_read_extent(r, row.extent, &out->extent);
+    }
+    out->name = list ? usual_name(i, n) : c->key;
+    out->batch = i == 0;
+    if (list && i == 0 && c->kind == SC_N_SCALAR &&
+        strcmp(c->text, "batch") == 0) {
+        out->extent = 1;
+        return true;
+    }
+    return graph_read_extent(r, c, &out->extent);
+}
+
+bool graph_read_dims(graph_reader *r, const sc_node *n, bool input,
+                     sc_gdim dim[SC_G_DIMS], unsigned *n_dims)
+{
+    bool good = true, list = n->kind == SC_N_SEQ;
+    *n_dims = 0;
+    if ((!list && n->kind != SC_N_MAP) || n->n == 0 || n->n > SC_G_DIMS) {
+        graph_error(r, SC_C_TYPE, n->pos,
+                    "write {batch: 1, c: 3, h: 224, w: 224}",
+                    "a tensor has 1 to %d dims", SC_G_DIMS);
+        return false;
+    }
+    for (const sc_node *c = n->child; c; c = c->next) {
+        sc_gdim *d = &dim[*n_dims];
+        good &= read_dim(r, c, list, *n_dims, n->n, d);
+        if (!input && c->kind != SC_N_MAP) d->batch = false;
+        for (unsigned k = 0; k < *n_dims && good; k++) {
+            if (strcmp(dim[k].name, d->name) != 0) continue;
+            graph_error(r, SC_C_DUPLICATE, c->pos, NULL, "a second dim %.40s",
+                        d->name);
+            good = false;
+        }
+        ++*n_dims;
+    }
+    return good;
+}
+
+/* ---- inputs */
+
+typedef struct input_row {
+    const sc_node *dims;
+    int64_t bytes;
+} input_row;
+
+static const sc_key input_keys[] = {
+    {.name = "dims",
+     .type = SC_T_NODE,
+     .offset = offsetof(input_row, dims),
+     .help = "of the tensor",
+     .required = true},
+    {.name = "bytes",
+     .type = SC_T_INT,
+     .offset = offsetof(input_row, bytes),
+     .min = 0,
+     .max = 16,
+     .help = "of an element; 0: the precision of the run"},
+    {.name = NULL}};
+
+static gb_value read_input(graph_reader *r, const sc_node *n)
+{
+    input_row row = {.dims = n};
+    sc_gdim dim[SC_G_DIMS];
+    unsigned n_dims;
+    const sc_node *dims = n->kind == SC_N_MAP ? sc_node_get(n, "dims") : NULL;
+    if (dims && dims->kind != SC_N_SCALAR) {
+        sc_status s = sc_schema_read(input_keys, n, &row, NULL, r->a, r->err);
+        graph_note(r, s);
+        if (s != SC_OK) return GRAPH_BROKEN;
+    }
+    if (!graph_read_dims(r, row.dims, true, dim, &n_dims)) return GRAPH_BROKEN;
+    uint32_t before = r->b.g.n_tensors;
+    gb_value v = gb_input(&r->b, n->key, n_dims, dim, (unsigned)row.bytes);
+    const char *why = graph_row_too_large(&r->b, before);
+    if (!why) return v;
+    graph_error(r, SC_C_TOO_BIG, n->pos, NULL, "%s: %s", n->key, why);
+    return GRAPH_BROKEN;
+}
+
+void graph_read_inputs(graph_reader *r, const sc_node *inputs)
+{
+    if (inputs->kind != SC_N_MAP || inputs->n == 0) {
+        graph_error(r, SC_C_TYPE, inputs->pos,
+                    "write {image: {batch: 1, c: 3, h: 224, w: 224}}",
+                    "inputs are a mapping of names to dims");
+        return;
+    }
+    for (const sc_node *c = inputs->child; c; c = c->next)
+        graph_add_name(r, c->key, read_input(r, c), c->key_pos);
+}

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * graph_raw.c - `raw:` of an operator: its iteration dims, and for every
+ * tensor which of them indexes each dim ("-": none).
+ */
+#include "model/graph_read.h"
+
+#include <string.h>
+
+typedef struct raw_row {
+    const sc_node *iter, *in, *weights, *dims, *at;
+    int64_t bytes, lookups;
+    double flops;
+    bool learns, causal, copy;
+    const char *detail;
+} raw_row;
+
+#define ROW(s, label, field_, type_, text)                              \
+    .name = label, .type = SC_T_##type_, .offset = offsetof(s, field_), \
+    .help = text
+
+static const sc_key raw_keys[] = {
+    {ROW(raw_row, "iter", iter, NODE, "iteration dims"), .required = true},
+    {ROW(raw_row, "in", in, NODE, "of each input, who indexes its dims"),
+     .required = true},
+    {ROW(raw_row, "weights", weights, NODE, "at most two")},
+    {ROW(raw_row, "dims", dims, NODE, "of the result"), .required = true},
+    {ROW(raw_row, "at", at, NODE, "who indexes these"), .required = true},
+    {ROW(raw_row, "bytes", bytes, INT, "of an element of the result"),
+     .max = 16},
+    {ROW(raw_row, "learns", learns, BOOL, "the result has a gradient")},
+    {ROW(raw_row, "flops", flops, QUANTITY, "of a sample, forward"),
+     .unit = SC_U_NONE, .max = 1e30},
+    {ROW(raw_row, "lookups", lookups, INT, "rows that are summed"),
+     .max = GRAPH_MAX_EXTENT},
+    {ROW(raw_row, "causal", causal, BOOL, "of attention")},
+    {ROW(raw_row, "copy", copy, BOOL, "of a view")},
+    {ROW(raw_row, "detail", detail, STRING, "for people")},
+    {.name = NULL}};
+
+static const char *const kinds[] = {"batch", "free", "reduce", "opaque", NULL};
+
+typedef struct iter_row {
+    const char *name;
+    int kind; /* sc_iter_kind */
+    const sc_node *extent;
+    int64_t units;
+    bool batch;
+} iter_row;
+
+static const sc_key iter_keys[] = {
+    {ROW(iter_row, "name", name, STRING, "of the dim"), .required = true},
+    {ROW(iter_row, "kind", kind, ENUM, "how it may be divided"), .names = kinds,
+     .required = true},
+    {ROW(iter_row, "extent", extent, NODE, "elements"), .required = true},
+    {ROW(iter_row, "units", units, INT, "indivisible parts"),
+     .max = GRAPH_MAX_EXTENT},
+    {ROW(iter_row, "batch", batch, BOOL, "elements are per sample")},
+    {.name = NULL}};
+
+typedef struct weight_row {
+    const char *name, *of;
+    const sc_node *dims, *at;
+    int64_t bytes;
+    bool learns;
+} weight_row;
+
+static const sc_key weight_keys[] = {
+    {ROW(weight_row, "name", name, STRING, "weight or bias"), .required = true},
+    {ROW(weight_row, "of", of, STRING, "operator whose weight it is")},
+    {ROW(weight_row, "dims", dims, NODE, "of a weight of its own")},
+    {ROW(weight_row, "at", at, NODE, "who indexes these"), .required = true},
+    {ROW(weight_row, "bytes", bytes, INT, "of an element"), .max = 16},
+    {ROW(weight_row, "learns", learns, BOOL, "has a gradient"), .def = "true"},
+    {.name = NULL}};
+
+static bool read_schema(graph_reader *r, const sc_key *keys, const sc_node *n,
+                        void *out)
+{
+    sc_status s = sc_schema_defaults(keys, out, r->a, r->err);
+    if (s == SC_OK) s = sc_schema_read(keys, n, out, NULL, r->a, r->err);
+    graph_note(r, s);
+    return s == SC_OK;
+}
+
+static bool is_list(graph_reader *r, const sc_node *n, unsigned least,
+                    unsigned most)
+{
+    if (n->kind == SC_N_SEQ && n->n >= least && n->n <= most) return true;
+    graph_error(r, SC_C_TYPE, n->pos, NULL, "a list of %u to %u has to be here",
+                least, most);
+    return false;
+}
+
+static bool read_iters(graph_reader *r, sc_gop *op, const sc_node *list)
+{
+    if (!is_list(r, list, 1, SC_G_ITERS)) return false;
+    for (const sc_node *c = list->child; c; c = c->next) {
+        iter_row row = {0};
+        uint64_t extent;
+        const sc_node *batch =
+            c->kind == SC_N_MAP ? sc_node_get(c, "batch") : NULL;
+        if (!read_schema(r, iter_keys, c, &row) ||
+            !graph_read_extent(r, row.extent, &extent))
+            return false;
+        if ((uint64_t)row.units > extent) {
+            graph_error(r, SC_C_RANGE, c->pos, NULL,
+                        "more parts than elements");
+            return false;
+        }
+        uint8_t at = gb_iter(op, row.name, (sc_iter_kind)row.kind, extent);
+        op->iter[at].units = (uint32_t)row.units;
+        if (batch) op->iter[at].batch = row.batch;
+    }
+    return true;
+}
+
+/* Who indexes the dims of a tensor. */
+static bool read_at(graph_reader *r, const sc_gop *op, const sc_node *list,
+                    unsigned n, uint8_t at[SC_G_DIMS])
+{
+    if (!is_list(r, list, n, n)) return false;
+    unsigned i = 0;
+    for (const sc_node *c = list->child; c; c = c->next, i++) {
+        at[i] = SC_G_NO_ITER;
+        if (c->kind == SC_N_SCALAR && strcmp(c->text, "-") == 0) continue;
+        for (uint8_t k = 0; k < op->n_iter && c->kind == SC_N_SCALAR; k++)
+            if (strcmp(op->iter[k].name, c->text) == 0) at[i] = k;
+        if (at[i] != SC_G_NO_ITER) continue;
+        graph_error(r, SC_C_REFERENCE, c->pos, "write -: nothing indexes it",
+                    "no iteration dim has the name \"%.40s\"",
+                    c->kind == SC_N_SCALAR ? c->text : "");
+        return false;
+    }
+    return true;
+}
+
+static bool read_ports(graph_reader *r, sc_gop *op, const sc_node *list)
+{
+    if (!is_list(r, list, op->n_in, op->n_in)) return false;
+    unsigned i = 0;
+    for (const sc_node *c = list->child; c; c = c->next, i++) {
+        uint8_t at[SC_G_DIMS];
+        unsigned n = gb_tensor(&r->b, op->in[i].tensor)->n_dim;
+        if (!read_at(r, op, c, n, at)) return false;
+        gb_port(&op->in[i], at, n);
+    }
+    return true;
+}
+
+/* The weight of this name that an operator has, SC_NONE: none. */
+static gb_value weight_of(const graph_reader *r, const weight_row *w)
+{
+    const sc_gtensor *t = NULL;
+    gb_value v = graph_named(r, w->of);
+    if (v != SC_NONE && v != GRAPH_BROKEN) t = gb_tensor(&r->b, v);
+    if (!t || t->op == SC_NONE) return SC_NONE;
+    const sc_gop *op = &r->b.g.op[t->op];
+    for (unsigned i = 0; i < op->n_weight; i++)
+        if (strcmp(r->b.g.tensor[op->weight[i].tensor].name, w->name) == 0)
+            return op->weight[i].tensor;
+    return SC_NONE;
+}
+
+static bool read_weight(graph_reader *r, sc_gop *op, const sc_node *n)
+{
+    weight_row w = {0};
+    sc_gdim dim[SC_G_DIMS];
+    unsigned n_dims;
+    uint8_t at[SC_G_DIMS];
+    if (!read_schema(r, weight_keys, n, &w)) return false;
+    if (w.of) {
+        gb_value v = weight_of(r, &w);
+        if (v == SC_NONE) {
+            graph_error(r, SC_C_REFERENCE, n->pos, NULL,
+                        "no operator before has a %.40s and the name \"%.80s\"",
+                        w.name, w.of);
+            return false;
+        }
+        n_dims = gb_tensor(&r->b, v)->n_dim;
+        if (!read_at(r, op, w.at, n_dims, at)) return false;
+        gb_weight_of(op, v, n_dims, at);
+        return true;
+    }
+    if (!w.dims) {
+        graph_error(r, SC_C_MISSING, n->pos, NULL, "a weight without dims");
+        return false;
+    }
+    if (!graph_read_dims(r, w.dims, false, dim, &n_dims) ||
+        !read_at(r, op, w.at, n_dims, at))
+        return false;
+    bool frozen = r->b.frozen;
+    r->b.frozen = frozen || !w.learns;
+    gb_value v = gb_weight(&r->b, op, w.name, n_dims, dim, at);
+    r->b.frozen = frozen;
+    if (v == SC_NONE) return false;
+    r->b.g.tensor[v].bytes = (uint8_t)w.bytes;
+    return true;
+}
+
+static bool read_parts(graph_reader *r, sc_gop *op, const raw_row *row)
+{
+    if (!read_iters(r, op, row->iter) || !read_ports(r, op, row->in))
+        return false;
+    if (!row->weights) return true;
+    if (!is_list(r, row->weights, 0, 2)) return false;
+    for (const sc_node *c = row->weights->child; c; c = c->next)
+        if (!read_weight(r, op, c)) return false;
+    return true;
+}
+
+static gb_value read_result(graph_reader *r, sc_gop *op, const raw_row *row,
+                            const sc_node *n)
+{
+    sc_gdim dim[SC_G_DIMS];
+    unsigned n_dims;
+    uint8_t at[SC_G_DIMS];
+    if (!graph_read_dims(r, row->dims, false, dim, &n_dims) ||
+        !read_at(r, op, row->at, n_dims, at))
+        return SC_NONE;
+    if (row->flops > 0 && op->type > SC_G_ATTENTION) {
+        graph_error(r, SC_C_CONFLICT, n->pos, NULL,
+                    "flops: are those of products and attention");
+        return SC_NONE;
+    }
+    op->flops = row->flops;
+    op->lookups = (uint32_t)row->lookups;
+    op->causal = row->causal;
+    op->copy = row->copy;
+    op->detail = row->detail;
+    gb_value v = gb_close(&r->b, op, n_dims, dim, at);
+    if (v == SC_NONE) return SC_NONE;
+    sc_gtensor *t = &r->b.g.tensor[v];
+    t->bytes = (uint8_t)row->bytes;
+    if (sc_node_get(n, "learns")) t->learns = row->learns;
+    return v;
+}
+
+gb_value graph_read_raw(graph_reader *r, const graph_row *row,
+                        const gb_value *in, unsigned n_in)
+{
+    raw_row raw = {0};
+    uint32_t n_ops = r->b.g.n_ops, n_tensors = r->b.g.n_tensors;
+    if (!read_schema(r, raw_keys, row->raw, &raw)) return SC_NONE;
+    sc_gop *op = gb_open(&r->b, row->path, (sc_gtype)row->type, n_in, in);
+    gb_value v = SC_NONE;
+    if (op && read_parts(r, op, &raw)) v = read_result(r, op, &raw, row->raw);
+    const char *why =
+        v == SC_NONE ? r->b.why : graph_row_too_large(&r->b, n_tensors);
+    if (why)
+        graph_error(r, SC_C_TOO_BIG, row->raw->pos, NULL, "%.80s: %s",
+                    row->path, why);
+    if (v != SC_NONE && !why) return v;
+    graph_row_undo(&r->b, n_ops, n_tensors);
+    return SC_NONE;
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * graph_infer.c - a strategy on an operator graph: rules, layouts, stages and
+ * the exchanges that follow, in order.
+ */
+#include "plan/graph_infer.h"
+
+#include <string.h>
+
+static sc_status check_mesh(const infer *f)
+{
+    const sc_hw *hw = f->job->hw;
+    uint64_t ranks = sc_strategy_ranks(f->s);
+    if (ranks <= hw->n_devices) return SC_OK; /* the rest is idle */
+    return sc_error(f->err, SC_EINPUT, SC_C_CONFLICT, f->s->mesh_pos,
+                    "one rank for a device, at most",
+                    "the mesh has %llu ranks; %s has %u devices",
+                    (unsigned long long)ranks, hw->name, hw->n_devices);
+}
+
+static sc_status check_job(const infer *f)
+{
+    const sc_gjob *j = f->job;
+    if (j->micro > 0 && j->ga > 0) return SC_OK;
+    return sc_error(f->err, SC_EINPUT, SC_C_RANGE, sc_pos_none(), NULL,
+                    "%llu samples in each of %u micro-batches",
+                    (unsigned long long)j->micro, j->ga);
+}
+
+static void set_mesh(infer *f)
+{
+    const sc_strategy *s = f->s;
+    uint32_t stride = 1;
+    f->mesh.n_axes = s->n_axes;
+    for (uint32_t ax = s->n_axes; ax-- > 0;) {
+        f->mesh.size[ax] = s->axis[ax].size;
+        f->stride[ax] = stride;
+        stride *= s->axis[ax].size;
+    }
+    for (uint32_t i = 0; i < s->n_axes; i++)
+        f->mesh.inner_first[i] = (uint8_t)(s->n_axes - 1 - i);
+    f->pp = sc_strategy_axis(s, "pp");
+    f->devices = f->pp < 0 ? 1 : f->mesh.size[f->pp];
+    uint32_t vpp = s->virtual_stages > 0 ? (uint32_t)s->virtual_stages : 1;
+    f->schedule = s->schedule >= 0 ? (sc_schedule)s->schedule
+                  : vpp > 1        ? SC_SCH_INTERLEAVED
+                                   : SC_SCH_1F1B;
+    f->chunks = sc_schedule_chunks(f->schedule, vpp);
+    f->n_stages = sc_schedule_stages(f->schedule, f->devices, f->chunks);
+}
+
+static sc_status make_lists(infer *f)
+{
+    size_t n = f->g->n_tensors;
+    f->fwd = SC_NEW_N(f->a, gi_form *, n);
+    f->bwd = SC_NEW_N(f->a, gi_form *, n);
+    f->grad = SC_NEW_N(f->a, gi_form *, n);
+    if (!f->fwd || !f->bwd || !f->grad) return sc_error_nomem(f->err);
+    return SC_OK;
+}
+
+static void sums(infer *f)
+{
+    const gp_program *p = f->prog;
+    double ga = f->job->ga, each = 0;
+    for (uint32_t i = 0; i < p->n_items; i++)
+        each += p->item[i].price.flops * (p->item[i].once ? 1 : ga);
+    f->p->flops = each * (f->p->n_ranks / f->devices);
+    f->p->samples = f->samples * ga;
+    f->p->model_flops =
+        sc_opgraph_flops(f->g, f->p->samples, f->job->forward_only);
+}
+
+sc_status gp_infer(const sc_gjob *job, sc_arena *a, sc_gplan *p,
+                   gp_program *out, sc_err *err)
+{
+    gp_program prog = {0};
+    sc_gplan plan = {.job = job, .n_ranks = job->hw->n_devices};
+    infer f = {.job = job,
+               .g = job->graph,
+               .s = job->strategy,
+               .rules = job->rules ? job->rules : sc_rules_find(NULL),
+               .a = a,
+               .p = &plan,
+               .err = err,
+               .prog = &prog};
+    SC_TRY(check_job(&f));
+    SC_TRY(check_mesh(&f));
+    set_mesh(&f);
+    SC_TRY(gi_rules(&f));
+    SC_TRY(gi_keep(&f));
+    SC_TRY(gi_cut(&f));
+    SC_TRY(make_lists(&f));
+    SC_TRY(gi_forward(&f));
+    if (!job->forward_only) {
+        SC_TRY(gi_backward(&f));
+        SC_TRY(gi_gradients(&f));
+    }
+    SC_TRY(gi_finish(&f));
+    sums(&f);
+    SC_TRY(gi_expansion(&f));
+    *p = plan;
+    *out = prog;
+    return SC_OK;
+}
+
+sc_status sc_gplan_build(const sc_gjob *job, sc_arena *a, sc_gplan *out,
+                         sc_err *err)
+{
+    gp_program prog;
+    sc_gplan plan;
+    SC_TRY(gp_infer(job, a, &plan, &prog, err));
+    SC_TRY(gp_lower(&prog, a, &plan, err));
+    *out = plan;
+    return SC_OK;
+}

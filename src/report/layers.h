@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* layers.h - inside report/: tables of what operators work and move. */
+#ifndef REPORT_LAYERS_H
+#define REPORT_LAYERS_H
+
+#include <stepcast/report_model.h>
+
+enum { REPORT_FORWARD, REPORT_DGRAD, REPORT_WGRAD, REPORT_PASSES };
+
+typedef struct report_work {
+    double flop[REPORT_PASSES], bytes[REPORT_PASSES];
+    uint64_t params;
+} report_work;
+
+void report_add_work(report_work *sum, const report_work *k, double times);
+
+/* "1.23T"; columns carry their unit in the heading. */
+void report_si(double v, char *buf, size_t size);
+
+/* Two lines of headings, then rows; names have `width` columns. */
+void report_heading(sc_text *out, int width);
+void report_row(sc_text *out, const char *name, int width,
+                const report_work *k);
+/* The last line: FLOP of a step, and that over `per` of `what`. */
+void report_step(sc_text *out, const report_work *total, double flop,
+                 double per, const char *what);
+void report_params(sc_text *out, const char *name, uint64_t n,
+                   const char *note);
+
+/* Of a model that is a graph. */
+void report_graph_layers(const sc_model *m, uint64_t batch, sc_text *out);
+void report_graph(const sc_model *m, sc_text *out);
+
+#endif

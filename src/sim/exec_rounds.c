@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * exec_rounds.c - the executor where streams take what became ready first.
+ *
+ * What "first" means is counted in rounds.  In each round every queue whose
+ * first op is first in all its queues starts that op: exchanges, then those of
+ * gradients, then kernels.  What becomes ready in a round joins its queues
+ * before the next one, in the order of ids.  Times follow: an op starts when
+ * what it waits for has ended and its streams are free, so one that is first
+ * but waits long holds up what is ready behind it.
+ *
+ * A kernel slowed by gradients is slowed as a whole, if it would still run or
+ * begin during the first of its device's exchanges that has not ended when it
+ * starts; its latency, before the kernel, is not.
+ */
+#include "sim/exec.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct rounds {
+    const exec_run *run;
+    const sc_exec *x;
+    sc_exec_result *r;
+    uint32_t *waits; /* [n_ops] predecessors that have not ended */
+    bool *after;     /* [n_ops] waits for gradients, or is their exchange */
+    sc_op *op_at;    /* [places] */
+    uint32_t *next;  /* [places] place behind it in the queue */
+    uint32_t *head;  /* [slots] first place that has not started */
+    uint32_t *last;  /* [slots] last place */
+    uint32_t *live;  /* [n_devices] first exchange of gradients, by place, that
+                        had not ended when asked last */
+    sc_time *clock;  /* [slots] end of what started last */
+    sc_op *busy;     /* [slots] that op */
+    uint32_t *taken; /* [slots] round in which the slot last started one */
+    uint32_t *held;  /* [n_devices] round in which it keeps gradients back */
+    sc_op *ready;    /* [n_ops] */
+    sc_op *passed;   /* [n_ops] marks to pass on */
+    sc_op *order;    /* [n_ops] as started */
+    uint32_t n_ready, n_passed, n_started, n_done;
+    uint32_t n_other; /* ops left that have nothing to do with gradients */
+    uint32_t round;
+    sc_op too_long; /* SC_NONE: no op ends too late */
+} rounds;
+
+static inline uint32_t slot_of(const rounds *e, uint32_t place, sc_op i)
+{
+    return e->x->dev[place] * SC_N_STREAMS + e->x->stream[i];
+}
+
+static bool is_grad(const sc_exec *x, sc_op i)
+{
+    return exec_kind(x, i) == EXEC_GRAD;
+}
+
+static bool rounds_init(rounds *e, const exec_run *run, sc_arena *a,
+                        sc_exec_result *r)
+{
+    const sc_exec *x = run->x;
+    size_t slots = (size_t)x->n_devices * SC_N_STREAMS;
+    uint32_t places = x->dev_head[x->n_ops];
+    *e = (rounds){.run = run, .x = x, .r = r, .too_long = SC_NONE};
+    if (!(e->waits = SC_NEW_N(a, uint32_t, x->n_ops)) ||
+        !(e->after = SC_NEW_N(a, bool, x->n_ops)) ||
+        !(e->op_at = SC_NEW_N(a, sc_op, places)) ||
+        !(e->next = SC_NEW_N(a, uint32_t, places)) ||
+        !(e->head = SC_NEW_N(a, uint32_t, slots)) ||
+        !(e->last = SC_NEW_N(a, uint32_t, slots)) ||
+        !(e->live = SC_NEW_N(a, uint32_t, x->n_devices)) ||
+        !(e->clock = SC_NEW_N(a, sc_time, slots)) ||
+        !(e->busy = SC_NEW_N(a, sc_op, slots)) ||
+        !(e->taken = SC_NEW_N(a, uint32_t, slots)) ||
+        !(e->held = SC_NEW_N(a, uint32_t, x->n_devices)) ||
+        !(e->ready = SC_NEW_N(a, sc_op, x->n_ops)) ||
+        !(e->passed = SC_NEW_N(a, sc_op, x->n_ops)) ||
+        !(e->order = SC_NEW_N(a, sc_op, x->n_ops)))
+        return false;
+    memset(e->next, 0xff, places * sizeof *e->next);
+    memset(e->head, 0xff, slots * sizeof *e->head);
+    memset(e->last, 0xff, slots * sizeof *e->last);
+    memset(e->live, 0xff, x->n_devices * sizeof *e->live);
+    return true;
+}
+
+/* ---- readiness ----------------------------------------------------------- */
+
+static void set_ready(rounds *e, sc_op i)
+{
+    if (e->x->kind[i] == SC_OP_MARK)
+        e->passed[e->n_passed++] = i;
+    else
+        e->ready[e->n_ready++] = i;
+}
+
+static void complete(rounds *e, sc_op i, sc_time end)
+{
+    const sc_exec *x = e->x;
+    sc_exec_result *r = e->r;
+    r->end[i] = end;
+    if (end > r->makespan) r->makespan = end;
+    e->order[e->n_done++] = i;
+    for (uint32_t p = x->dev_head[i]; p < x->dev_head[i + 1]; p++)
+        if (end > r->finish[x->dev[p]]) r->finish[x->dev[p]] = end;
+    for (uint32_t k = x->succ_head[i]; k < x->succ_head[i + 1]; k++) {
+        sc_op s = x->succ[k];
+        if (end > r->start[s] || r->cause[s] == SC_NONE ||
+            (end == r->start[s] && i > r->cause[s]))
+            r->cause[s] = i;
+        if (end > r->start[s]) r->start[s] = end;
+        if (--e->waits[s] == 0) set_ready(e, s);
+    }
+}
+
+static void pass_marks(rounds *e)
+{
+    while (e->n_passed) {
+        sc_op i = e->passed[--e->n_passed];
+        if (e->r->start[i] == 0) e->r->cause[i] = SC_NONE;
+        complete(e, i, e->r->start[i]);
+    }
+}
+
+/* What waits for gradients can't keep them from being all that is left. */
+static void prepare(rounds *e)
+{
+    const sc_exec *x = e->x;
+    for (sc_op i = 0; i < x->n_ops; i++) {
+        e->r->cause[i] = SC_NONE;
+        if (is_grad(x, i)) e->after[i] = true;
+        for (uint32_t k = x->succ_head[i]; k < x->succ_head[i + 1]; k++) {
+            e->waits[x->succ[k]]++;
+            if (e->after[i]) e->after[x->succ[k]] = true;
+        }
+        e->n_other += !e->after[i] && x->kind[i] != SC_OP_MARK;
+        for (uint32_t p = x->dev_head[i]; p < x->dev_head[i + 1]; p++)
+            e->op_at[p] = i;
+    }
+    for (sc_op i = 0; i < x->n_ops; i++)
+        if (e->waits[i] == 0) set_ready(e, i);
+}
+
+static int compare_ops(const void *p, const void *q)
+{
+    sc_op a = *(const sc_op *)p, b = *(const sc_op *)q;
+    return (a > b) - (a < b);
+}
+
+static void join_queues(rounds *e)
+{
+    const sc_exec *x = e->x;
+    if (e->n_ready > 1)
+        qsort(e->ready, e->n_ready, sizeof *e->ready, compare_ops);
+    for (uint32_t k = 0; k < e->n_ready; k++) {
+        sc_op i = e->ready[k];
+        for (uint32_t p = x->dev_head[i]; p < x->dev_head[i + 1]; p++) {
+            uint32_t s = slot_of(e, p, i);
+            if (e->last[s] != SC_NONE) e->next[e->last[s]] = p;
+            if (e->head[s] == SC_NONE) e->head[s] = p;
+            if (x->stream[i] == SC_S_GRAD && e->live[x->dev[p]] == SC_NONE)
+                e->live[x->dev[p]] = p;
+            e->last[s] = p;
+        }
+    }
+    e->n_ready = 0;
+}
+
+/* ---- start --------------------------------------------------------------- */
+
+/* Would something that runs [from, to) on a device meet the first exchange of
+ * gradients there that has started and does not end before? */
+static bool meets_gradients(rounds *e, uint32_t device, sc_time from,
+                            sc_time to)
+{
+    uint32_t *live = &e->live[device];
+    uint32_t head = e->head[device * SC_N_STREAMS + SC_S_GRAD];
+    while (*live != head && (e->r->end[e->op_at[*live]] <= from ||
+                             !is_grad(e->x, e->op_at[*live])))
+        *live = e->next[*live];
+    return *live != head && e->r->start[e->op_at[*live]] < to;
+}
+
+/* How much longer than its work an op that starts at `at` takes. */
+static sc_time slowed_by(rounds *e, sc_op i, sc_time at)
+{
+    const sc_exec *x = e->x;
+    double gamma = e->run->gamma;
+    if (!e->run->rules->overlap_whole || !(gamma > 0)) return 0;
+    sc_time from = at + x->latency[i], to = at + x->work[i];
+    bool slowed = is_grad(x, i) && e->n_other > 0;
+    if (x->kind[i] == SC_OP_COMPUTE)
+        for (uint32_t p = x->dev_head[i]; p < x->dev_head[i + 1]; p++)
+            slowed = slowed || meets_gradients(e, x->dev[p], from, to);
+    if (!slowed) return 0;
+    if (is_grad(x, i)) from = at;
+    double longer = (double)(to - from) * gamma + 0.5;
+    return longer < (double)SC_TIME_MAX ? (sc_time)longer : SC_TIME_MAX;
+}
+
+static bool can_start(const rounds *e, sc_op i)
+{
+    const sc_exec *x = e->x;
+    for (uint32_t p = x->dev_head[i]; p < x->dev_head[i + 1]; p++) {
+        uint32_t s = slot_of(e, p, i);
+        if (e->head[s] != p || e->taken[s] == e->round) return false;
+        if (is_grad(x, i) && e->held[x->dev[p]] == e->round) return false;
+    }
+    return true;
+}
+
+/* A transfer has started: gradients let it pass. */
+static void hold_gradients(rounds *e, sc_op i, sc_time end)
+{
+    const sc_exec *x = e->x;
+    for (uint32_t p = x->dev_head[i]; p < x->dev_head[i + 1]; p++) {
+        uint32_t s = x->dev[p] * SC_N_STREAMS + SC_S_GRAD;
+        e->held[x->dev[p]] = e->round;
+        if (end <= e->clock[s]) continue;
+        e->clock[s] = end;
+        e->busy[s] = i;
+    }
+}
+
+static void start(rounds *e, sc_op i)
+{
+    const sc_exec *x = e->x;
+    sc_time at = e->r->start[i];
+    sc_op why = e->r->cause[i];
+    for (uint32_t p = x->dev_head[i]; p < x->dev_head[i + 1]; p++) {
+        uint32_t s = slot_of(e, p, i);
+        bool later = e->clock[s] > at;
+        if (later || (e->clock[s] == at && at > 0 &&
+                      (why == SC_NONE || e->busy[s] > why)))
+            why = e->busy[s];
+        if (later) at = e->clock[s];
+    }
+    sc_time room = SC_TIME_MAX - at - x->work[i];
+    sc_time longer = room > 0 ? slowed_by(e, i, at) : 0;
+    if (longer >= room) {
+        e->too_long = i;
+        return;
+    }
+    sc_time end = at + x->work[i] + longer;
+    e->r->start[i] = at;
+    e->r->cause[i] = at > 0 ? why : SC_NONE;
+    e->r->overlapped[i] = longer;
+    e->n_other -= !e->after[i];
+    for (uint32_t p = x->dev_head[i]; p < x->dev_head[i + 1]; p++) {
+        uint32_t s = slot_of(e, p, i);
+        e->head[s] = e->next[p];
+        e->clock[s] = end;
+        e->busy[s] = i;
+        e->taken[s] = e->round;
+    }
+    if (x->kind[i] == SC_OP_P2P && e->run->rules->transfers_first)
+        hold_gradients(e, i, end);
+    complete(e, i, end);
+}
+
+static bool start_stream(rounds *e, unsigned stream)
+{
+    bool any = false;
+    for (uint32_t d = 0; d < e->x->n_devices && e->too_long == SC_NONE; d++) {
+        uint32_t p = e->head[d * SC_N_STREAMS + stream];
+        /* of several devices, once: from the first */
+        if (p == SC_NONE || e->x->dev_head[e->op_at[p]] != p) continue;
+        if (!can_start(e, e->op_at[p])) continue;
+        start(e, e->op_at[p]);
+        any = true;
+    }
+    return any;
+}
+
+sc_status exec_rounds(const exec_run *run, sc_arena *a, sc_exec_result *r,
+                      sc_err *err)
+{
+    static const uint8_t turn[SC_N_STREAMS] = {
+        SC_S_COMM, SC_S_P2P, SC_S_COPY, SC_S_HOST, SC_S_GRAD, SC_S_COMPUTE};
+    rounds e;
+    if (!rounds_init(&e, run, a, r)) return sc_error_nomem(err);
+    prepare(&e);
+    for (bool any = true; any && e.too_long == SC_NONE;) {
+        any = false;
+        e.round++;
+        pass_marks(&e);
+        join_queues(&e);
+        for (unsigned k = 0; k < SC_N_STREAMS; k++)
+            any |= start_stream(&e, turn[k]);
+        any |= e.n_ready > 0 || e.n_passed > 0;
+    }
+    r->order = e.order;
+    r->n_events = e.n_done;
+    if (e.too_long != SC_NONE) return exec_too_long(e.x, e.too_long, err);
+    if (e.n_done == e.x->n_ops) return SC_OK;
+    return exec_stopped(e.x, e.n_done, err);
+}

@@ -1,0 +1,483 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rules of a strategy's file in the layers of generated models. */
+#include <stepcast/plan_strategy.h>
+
+#include "prediction.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const sc_strategy *strategy(const char *text)
+{
+    sc_strategy *s = SC_NEW(&f.a, sc_strategy);
+    assert_non_null(s);
+    if (sc_strategy_read(text, strlen(text), "s.yml", &f.a, s, &f.err) != SC_OK)
+        fail_msg("%s", f.err.d[0].msg);
+    return s;
+}
+
+/* tp 2, dp 4 of a small model. */
+static sc_run run_of(const char *model, uint32_t tp, uint32_t dp)
+{
+    sc_run r = {.size = {1, dp, 1, 1, tp},
+                .vpp = 1,
+                .mbs = 1,
+                .ga = 4,
+                .gbs = 4 * dp,
+                .seq = 1024,
+                .precision = SC_BF16,
+                .recipe = SC_RECIPE_BF16,
+                .sp = false};
+    char spec[64];
+    snprintf(spec, sizeof spec, "switch%u@450GB/s,1us; device=h100-sxm",
+             tp * dp);
+    load_run(&r, spec, model, NULL);
+    return r;
+}
+
+/* The run under a strategy. */
+static sc_run under(const sc_run *r, const char *text)
+{
+    sc_run own = *r;
+    own.strategy = strategy(text);
+    if (sc_strategy_model(own.strategy, r->model, &f.a, &own.model, &f.err) !=
+        SC_OK)
+        fail_msg("%s", f.err.d[0].msg);
+    return own;
+}
+
+static double memory_of(const sc_plan *p, const sc_block *b)
+{
+    sc_stage_memory m[8];
+    assert_true(p->run.size[SC_AX_PP] <= 8);
+    assert_int_equal(sc_predict_memory(p, b, &f.a, m, &f.err), SC_OK);
+    return m[0].peak;
+}
+
+/* Two runs take the same time and the same memory. */
+static void alike(const sc_run *a, const sc_run *b)
+{
+    sc_block *x, *y;
+    sc_plan p = priced(a, &x), q = priced(b, &y);
+    assert_true(fast_s(&p, x) == fast_s(&q, y));
+    assert_true(event_s(&p, x) == event_s(&q, y));
+    assert_true(memory_of(&p, x) == memory_of(&q, y));
+}
+
+static void refused(const sc_run *r, sc_code code, uint32_t line, uint32_t col,
+                    const char *text)
+{
+    sc_plan p;
+    sc_err_init(&f.err);
+    assert_int_not_equal(sc_plan_build(r, &f.a, &p, &f.err), SC_OK);
+    assert_int_equal(f.err.d[0].code, code);
+    assert_int_equal(f.err.d[0].line, line);
+    assert_int_equal(f.err.d[0].col, col);
+    if (!strstr(f.err.d[0].msg, text))
+        fail_msg("no '%s' in '%s'", text, f.err.d[0].msg);
+}
+
+/* ---- rules say what presets say -------------------------------------------- */
+
+static void presets_alone(void **state)
+{
+    (void)state;
+    sc_run r = run_of("gpt3-xl", 2, 4), own;
+    r.zero = 1;
+    own = under(&r, "mesh: {dp: 4, tp: 2}\n"
+                    "preset: {tensor_parallel: megatron, zero: 1}\n");
+    assert_ptr_equal(own.model, r.model);
+    alike(&r, &own);
+    own =
+        under(&r, "preset: {recompute: none}\n"); /* no mesh: as options say */
+    alike(&r, &own);
+}
+
+static void megatron_by_hand(void **state)
+{
+    (void)state;
+    sc_run r = run_of("llama3-8b", 2, 4);
+    sc_run own = under(&r, "mesh: {dp: 4, tp: 2}\n"
+                           "rules:\n"
+                           "  - {match: embedding.embed, split: {in: tp}}\n"
+                           "  - {match: 'layers.*.qkv', split: {out: tp}}\n"
+                           "  - {match: 'layers.*.rope', split: {head: tp}}\n"
+                           "  - {match: 'layers.*.attn', split: {head: tp}}\n"
+                           "  - {match: 'layers.*.proj', split: {in: tp}}\n"
+                           "  - {match: 'layers.*.fc1', split: {out: tp}}\n"
+                           "  - {match: 'layers.*.act', split: {out: tp}}\n"
+                           "  - {match: 'layers.*.fc2', split: {in: tp}}\n"
+                           "  - {match: head.lm_head, split: {out: tp}}\n"
+                           "  - {match: head.loss, split: {in: tp}}\n");
+    alike(&r, &own);
+    /* Without rules for it tp only replicates. */
+    sc_run none = under(&r, "mesh: {dp: 4, tp: 2}\n");
+    sc_plan p = built(&none), q = built(&r);
+    assert_true(p.n_rules < q.n_rules);
+    for (uint32_t i = 0; i < p.run.model->layer[1].n_ops; i++)
+        for (uint32_t d = 0; d < SC_N_DIMNAMES; d++)
+            assert_int_equal(
+                sc_axlist_mask(p.placed[1][i].split.shard[d]) >> SC_AX_TP & 1,
+                0);
+}
+
+static void zero_by_hand(void **state)
+{
+    (void)state;
+    static const char *const what[] = {"optim", "grad", "weight"};
+    for (int stage = 1; stage <= 3; stage++) {
+        sc_run r = run_of("llama3-8b", 1, 8), bare = r;
+        r.zero = stage;
+        const char *text =
+            sc_sprintf(&f.a,
+                       "mesh: {dp: 8}\nrules:\n"
+                       "  - {match: '*', tensor: %s, place: {dim0: dp}}\n",
+                       what[stage - 1]);
+        sc_run own = under(&bare, text);
+        alike(&r, &own);
+        sc_plan p = built(&own);
+        assert_int_equal(p.run.zero, stage);
+    }
+}
+
+/* Weights that a rule leaves whole are not gathered; all else is. */
+static void but_norms(void **state)
+{
+    (void)state;
+    sc_run r = run_of("llama3-8b", 1, 8);
+    r.zero = 3;
+    sc_run own = under(&r, "mesh: {dp: 8}\npreset: {zero: 3}\nrules:\n"
+                           "  - {match: 'layers.*.norm?', tensor: weight,"
+                           " place: {}}\n");
+    sc_block a = block(&r, 1), b = block(&own, 1);
+    double norms = 2 * 4096;
+    near(b.params_kept - a.params_kept, norms * 7 / 8);
+    near(a.gather_bytes - b.gather_bytes, 2 * norms);
+}
+
+/* ---- recomputation by subtree ---------------------------------------------- */
+
+static void all_blocks_again(void **state)
+{
+    (void)state;
+    sc_run r = run_of("llama3-8b", 2, 4), full = r;
+    full.recompute = SC_RC_FULL;
+    sc_run own = under(&r, "rules:\n  - {match: layers, recompute: true}\n");
+    alike(&full, &own);
+    sc_run not = under(&full, "rules:\n  - {match: layers, recompute: no}\n");
+    alike(&r, &not );
+    /* A file's rule holds before the more specific ones of presets. */
+    sc_run some = r;
+    some.recompute = SC_RC_SELECTIVE;
+    not = under(&some, "rules:\n  - {match: layers, recompute: no}\n");
+    alike(&r, &not );
+}
+
+static void some_blocks_again(void **state)
+{
+    (void)state;
+    sc_run r = run_of("llama3-8b", 2, 4), full = r;
+    sc_block *b[3];
+    full.recompute = SC_RC_FULL;
+    sc_run own = under(&r, "rules:\n"
+                           "  - {match: layers.0-15, recompute: true}\n"
+                           "  - {match: layers.3, recompute: false}\n");
+    assert_int_equal(own.model->n_layers, 5);
+    assert_string_equal(own.model->layer[1].path, "layers.0+.*");
+    assert_int_equal(own.model->layer[1].repeat, 15);
+    assert_string_equal(own.model->layer[2].path, "layers.3.*");
+    assert_string_equal(own.model->layer[3].path, "layers.16-31.*");
+    sc_plan none = priced(&r, &b[0]), some = priced(&own, &b[1]),
+            all = priced(&full, &b[2]);
+    assert_true(b[1][1].bwd_s == b[2][1].bwd_s);
+    assert_true(b[1][2].bwd_s == b[0][1].bwd_s);
+    assert_true(b[1][3].bwd_s == b[0][1].bwd_s);
+    assert_true(fast_s(&some, b[1]) > fast_s(&none, b[0]));
+    assert_true(fast_s(&some, b[1]) < fast_s(&all, b[2]));
+    assert_true(memory_of(&some, b[1]) < memory_of(&none, b[0]));
+    assert_true(memory_of(&some, b[1]) > memory_of(&all, b[2]));
+}
+
+/* ---- kinds of blocks ------------------------------------------------------- */
+
+static void kinds_by_range(void **state)
+{
+    (void)state;
+    sc_run r = run_of("gpt3-xl", 1, 8);
+    sc_run own = under(&r, "rules:\n"
+                           "  - {match: layers.0-7, recompute: true}\n"
+                           "  - {match: 'layers.23.fc?', recompute: true}\n");
+    const sc_model *m = own.model;
+    assert_int_equal(m->n_layers, 5);
+    assert_string_equal(m->layer[1].path, "layers.0-7.*");
+    assert_string_equal(m->layer[2].path, "layers.8-22.*");
+    assert_string_equal(m->layer[3].path, "layers.23.*");
+    assert_int_equal(m->layer[4].kind, SC_LAYER_HEAD);
+    assert_int_equal(m->order[7], 1);
+    assert_int_equal(m->order[22], 2);
+    assert_int_equal(m->order[23], 3);
+    assert_true(m->hash != r.model->hash);
+    sc_plan p = built(&own);
+    for (uint32_t i = 0; i < m->layer[3].n_ops; i++)
+        assert_int_equal(p.placed[3][i].recompute,
+                         strncmp(m->layer[3].op[i].name, "fc", 2) == 0);
+    /* the kinds of the model itself do not follow such rules */
+    own.model = r.model;
+    refused(&own, SC_C_BUG, 2, 5, "kinds of layers");
+}
+
+static sc_status meets(const char *model, const char *text)
+{
+    const sc_model *m = NULL;
+    sc_run r = {0};
+    load_run(&r, "switch2@1GB/s,1us; device=h100-sxm", model, NULL);
+    sc_err_init(&f.err);
+    return sc_strategy_model(strategy(text), r.model, &f.a, &m, &f.err);
+}
+
+static void too_many_kinds(void **state)
+{
+    (void)state;
+    assert_int_equal(meets("gpt3-xl",
+                           "rules:\n"
+                           "  - {match: layers, recompute: true}\n"
+                           "  - {match: layers.0.qkv, recompute: true}\n"
+                           "  - {match: layers.1.proj, recompute: true}\n"
+                           "  - {match: layers.2.fc1, recompute: true}\n"
+                           "  - {match: layers.3.fc2, recompute: true}\n"
+                           "  - {match: layers.4.act, recompute: true}\n"
+                           "  - {match: layers.5.attn, recompute: true}\n"),
+                     SC_EINPUT);
+    assert_int_equal(f.err.d[0].code, SC_C_TOO_BIG);
+    assert_string_equal(f.err.d[0].msg, "more than 6 kinds of layers");
+    assert_int_equal(f.err.d[0].line, 3);
+}
+
+static void diagnosed(uint32_t i, sc_code code, uint32_t line, uint32_t col,
+                      const char *msg, const char *hint)
+{
+    const sc_diag *d = &f.err.d[i];
+    assert_true(i < f.err.n);
+    assert_string_equal(d->msg, msg);
+    assert_string_equal(d->hint, hint);
+    assert_int_equal(d->code, code);
+    assert_int_equal(d->line, line);
+    assert_int_equal(d->col, col);
+}
+
+/* All rules in one pass. */
+static void matches_nothing(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "mesh: {tp: 2}\nrules:\n"
+        "  - {match: 'layers.*.qvk', split: {out: tp}}\n"
+        "  - {match: layers.24, recompute: true}\n"
+        "  - {match: 'layers.*.norm1', split: {seq: tp, ffn: none}}\n"
+        "  - {match: 'layers.*.act', split: {in: tp}}\n";
+    assert_int_equal(meets("gpt3-xl", text), SC_EINPUT);
+    assert_int_equal(f.err.n, 4);
+    diagnosed(0, SC_C_UNKNOWN_NAME, 3, 5,
+              "rule 'layers.*.qvk' matches no operator of gpt3-xl",
+              "did you mean layers.*.qkv?");
+    diagnosed(1, SC_C_UNKNOWN_NAME, 4, 5,
+              "rule 'layers.24' matches no operator of gpt3-xl",
+              "did you mean layers.*?");
+    static const char dims[] =
+        "dims are batch, seq, hidden, head, ffn, vocab, expert, state; or out "
+        "and in";
+    diagnosed(2, SC_C_UNKNOWN_NAME, 5, 48,
+              "no operator that 'layers.*.norm1' matches has a dim ffn", dims);
+    diagnosed(3, SC_C_UNKNOWN_NAME, 6, 37,
+              "no operator that 'layers.*.act' matches has a dim in", dims);
+}
+
+/* ---- which rule holds ------------------------------------------------------ */
+
+static const sc_placed *placed(const sc_plan *p, const char *name)
+{
+    const sc_layer *l = &p->run.model->layer[1];
+    uint32_t i = 0;
+    while (i < l->n_ops && strcmp(l->op[i].name, name) != 0) i++;
+    assert_true(i < l->n_ops);
+    return &p->placed[1][i];
+}
+
+static void most_specific(void **state)
+{
+    (void)state;
+    sc_run r = run_of("gpt3-xl", 2, 4);
+    sc_run own = under(&r, "mesh: {dp: 4, tp: 2}\n"
+                           "preset: {tensor_parallel: megatron}\n"
+                           "rules:\n"
+                           "  - {match: 'layers.*.fc1', split: {out: none}}\n"
+                           "  - {match: 'layers', split: {ffn: tp}}\n"
+                           "  - {match: 'layers.*.qkv', split: {in: tp}}\n"
+                           "  - {match: 'layers.*.attn', split: {}}\n"
+                           "  - {match: '*.proj', split: {seq: tp}}\n"
+                           "  - {match: 'layers.*.proj', split: {in: tp}}\n");
+    sc_plan p = built(&own);
+    sc_axlist tp = sc_axlist_add(0, SC_AX_TP);
+    assert_int_equal(placed(&p, "fc1")->split.shard[SC_D_FFN], 0);
+    assert_int_equal(placed(&p, "act")->split.shard[SC_D_FFN], tp);
+    /* the preset lets go of an axis that the file uses on another dim */
+    assert_int_equal(placed(&p, "qkv")->split.shard[SC_D_HIDDEN], tp);
+    assert_int_equal(placed(&p, "qkv")->split.shard[SC_D_HEAD], 0);
+    /* a general rule to a specific one */
+    assert_int_equal(placed(&p, "proj")->split.shard[SC_D_HEAD], tp);
+    assert_int_equal(placed(&p, "proj")->split.shard[SC_D_SEQ], 0);
+    for (uint32_t d = 0; d < SC_N_DIMNAMES; d++)
+        assert_int_equal(placed(&p, "attn")->split.shard[d], 0);
+}
+
+static void expansion_is_shown(void **state)
+{
+    (void)state;
+    sc_run r = run_of("gpt3-xl", 2, 4);
+    sc_run own =
+        under(&r, "mesh: {dp: 4, tp: 2}\n"
+                  "rules:\n"
+                  "  - {match: 'layers.*.fc1', split: {out: tp}}\n"
+                  "  - {match: 'layers.*.fc2', split: {in: tp, seq: none}}\n"
+                  "  - {match: 'layers.*.fc2', recompute: no}\n");
+    sc_plan p = built(&own);
+    sc_text t;
+    sc_text_init(&t);
+    sc_plan_explain(&p, &t);
+    static const char *const lines[] = {
+        "  layers.*.fc1             split out over tp   (s.yml:3)\n",
+        "  layers.*.fc2             split in over tp   (s.yml:4)\n",
+        "  layers.*.fc2             leave seq whole   (s.yml:4)\n",
+        "  layers.*.fc2             do not recompute   (s.yml:5)\n",
+    };
+    for (size_t i = 0; i < SC_COUNT(lines); i++)
+        if (!strstr(t.buf, lines[i])) fail_msg("no %sin\n%s", lines[i], t.buf);
+    sc_text_free(&t);
+}
+
+/* ---- what can't be --------------------------------------------------------- */
+
+static void conflicts(void **state)
+{
+    (void)state;
+    sc_run r = run_of("gpt3-xl", 2, 4);
+    sc_run own = under(&r, "mesh: {dp: 4, tp: 2}\nrules:\n"
+                           "  - {match: 'layers.*.fc1', split: {out: tp}}\n"
+                           "  - {match: 'layers*.fc1', split: {seq: dp}}\n"
+                           "  - {match: 'layers.**.fc1', split: {seq: tp}}\n");
+    refused(&own, SC_C_CONFLICT, 3, 37,
+            "rules 'layers.**.fc1' (s.yml:5) and 'layers.*.fc1' (s.yml:3) both "
+            "use axis tp on layers.*.fc1");
+    own = under(&r, "mesh: {dp: 4, tp: 2}\nrules:\n"
+                    "  - {match: 'layers.*.norm1', split: {hidden: tp}}\n");
+    refused(&own, SC_C_CONFLICT, 3, 39,
+            "rule 'layers.*.norm1' (s.yml:3) splits dimension hidden of "
+            "layers.*.norm1, which can't be split");
+    own = under(&r, "mesh: {dp: 4, tp: 2}\nrules:\n"
+                    "  - {match: 'layers.*.fc1', split: {out: [dp, tp]}}\n");
+    own.size[SC_AX_DP] = 3; /* 6 parts of 8192 */
+    own.gbs = 12;
+    sc_run six = run_of("gpt3-xl", 2, 3);
+    own.hw = six.hw;
+    refused(&own, SC_C_DIVIDE, 3, 37,
+            "6 parts do not divide dim ffn of layers.*.fc1, 8192");
+    own = under(&r, "mesh: {dp: 4, tp: 2}\nrules:\n"
+                    "  - {match: layers.0-5.add2, split: {seq: tp}}\n");
+    refused(&own, SC_C_UNSUPPORTED, 3, 3,
+            "layers.0-5.* and layers.6-23.* leave their output in different "
+            "layouts");
+}
+
+/* What only graphs of operators can do names the place of the first such
+ * thing. */
+static void beyond_blocks(void **state)
+{
+    (void)state;
+
+    static const struct {
+        const char *text, *why;
+        uint32_t line, col;
+    } rows[] = {
+        {"mesh: {dp: 4, x: 2}\n",
+         "blocks know the axes pp, rep, dp, fsdp, ep, cp and tp", 1, 15},
+        {"mesh: {tp: 2, dp: 4}\n",
+         "blocks have axes in the order pp, rep, dp, ep, cp, tp", 1, 15},
+        {"mesh: {rep: 2, dp: 2, fsdp: 2}\n",
+         "blocks know one axis of replicas of groups that shard", 1, 16},
+        {"mesh: {dp: 8}\nrules:\n"
+         "  - {match: head, assign: round_robin, over: dp}\n",
+         "blocks have no operators on single ranks", 3, 5},
+        {"mesh: {dp: 8}\nrules:\n"
+         "  - {match: head, tensor: optim, place: cpu}\n",
+         "blocks keep single tensors on devices: see offload", 3, 5},
+        {"mesh: {dp: 8}\nrules:\n"
+         "  - {match: head, tensor: out, place: {dim0: dp}}\n",
+         "blocks place weights, grads and optim only", 3, 5},
+        {"mesh: {dp: 8}\nrules:\n"
+         "  - {match: head, tensor: grad, place: {dim1: dp}}\n",
+         "blocks shard the first dim of a tensor, dim0", 3, 41},
+        {"mesh: {dp: 8}\nrules:\n  - {match: head, split: {cin: dp}}\n",
+         "dims of blocks are batch, seq, hidden, head, ffn, vocab, expert, "
+         "state, out and in",
+         3, 27},
+        {"mesh: {pp: 2, dp: 8}\nrules:\n"
+         "  - {match: head, split: {batch: pp}}\n",
+         "blocks are not split over pp", 3, 27},
+        {"mesh: {pp: 2, dp: 8}\nrules:\n"
+         "  - {match: head, devices: {pp: 1}}\n",
+         "operators of blocks have no devices of their own", 3, 5},
+        {"mesh: {pp: 2}\npipeline: {cuts: [head]}\n",
+         "blocks are cut between blocks: layers.12", 2, 19},
+        {"overlap: {gamma: 0.3}\n", "blocks have rates of overlap of their own",
+         1, 18},
+        {"optimizer: sgd\n", "blocks are updated by adam", 1, 12},
+        {"mesh: {dp: 2, fsdp: 4}\npreset: {zero: 3, zero_axis: dp}\n",
+         "blocks are sharded over fsdp, over dp where there is none", 2, 30},
+        {"preset: {recompute: ops}\nrules:\n"
+         "  - {match: layers.0, recompute: no}\n",
+         "recompute: ops keeps every other product of all blocks", 3, 5},
+        {"mesh: {dp: 8}\npreset: {data_parallel: false}\n",
+         "replicas of blocks split the samples", 2, 25},
+    };
+
+    sc_pos at;
+    const char *why;
+    for (size_t i = 0; i < SC_COUNT(rows); i++) {
+        assert_false(sc_strategy_by_blocks(strategy(rows[i].text), &why, &at));
+        assert_string_equal(why, rows[i].why);
+        assert_int_equal(at.line, rows[i].line);
+        assert_int_equal(at.col, rows[i].col);
+    }
+    /* axes of one rank are in nobody's way */
+    const sc_strategy *s = strategy("mesh: {tp: 1, pp: 2, dp: 2, cp: 2}\n");
+    assert_true(sc_strategy_by_blocks(s, &why, &at));
+    assert_null(why);
+    sc_run r = run_of("gpt3-xl", 1, 8);
+    r.strategy = strategy(rows[3].text);
+    refused(&r, SC_C_UNSUPPORTED, 3, 5, rows[3].why);
+}
+
+static void keys_differ(void **state)
+{
+    (void)state;
+    sc_run r = run_of("gpt3-xl", 1, 8);
+    sc_run a = under(&r, "rules:\n  - {match: layers, recompute: true}\n");
+    sc_run b = under(&r, "rules:\n  - {match: layers, recompute: no}\n");
+    assert_true(sc_plan_key(&a) == sc_plan_key(&a));
+    assert_true(sc_plan_key(&a) != sc_plan_key(&b));
+    assert_true(sc_plan_key(&a) != sc_plan_key(&r));
+}
+
+#define TEST(fn) cmocka_unit_test_setup_teardown(fn, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(presets_alone),  TEST(megatron_by_hand),   TEST(zero_by_hand),
+        TEST(but_norms),      TEST(all_blocks_again),   TEST(some_blocks_again),
+        TEST(kinds_by_range), TEST(too_many_kinds),     TEST(matches_nothing),
+        TEST(most_specific),  TEST(expansion_is_shown), TEST(conflicts),
+        TEST(beyond_blocks),  TEST(keys_differ),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
