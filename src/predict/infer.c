@@ -540,8 +540,12 @@ sc_status predict_infer(const sc_job *job, sc_arena *a, sc_run *run,
     const sc_model *model = run->model;
     space x = {.job = job, .a = a, .memo = memo, .err = err};
     sc_err_init(&x.refused);
-    x.base = (sc_run){
-        .hw = hw, .model = model, .sw = run->sw, .cost = run->cost, .vpp = 1};
+    x.base = (sc_run){.hw = hw,
+                      .model = model,
+                      .sw = run->sw,
+                      .cost = run->cost,
+                      .vpp = 1,
+                      .strategy = run->strategy};
     settle_values(job, hw, model, &x.base, notes);
     SC_TRY(settle_format(job, &x.base, err));
     SC_TRY(settle_schedule(job, a, &x.base, err));

@@ -4,6 +4,7 @@
 #define PREDICT_INTERNAL_H
 
 #include <stepcast/plan_schedule.h>
+#include <stepcast/plan_strategy.h>
 #include <stepcast/predict.h>
 
 /* One configuration, evaluated. */
@@ -37,6 +38,13 @@ sc_status predict_evaluate(const sc_run *run, double beat_s, predict_memo *memo,
 /* Micro-batches that a chunk of a device runs: in the mean half of them where
  * two devices hold it. */
 double predict_passes(const sc_run *r);
+
+struct predict_notes;
+
+/* Where a strategy has pools of replicas: changes `run`, every choice made, to
+ * the slowest replica's. */
+sc_status predict_replicas(sc_run *run, sc_arena *a,
+                           struct predict_notes *assume, sc_err *err);
 
 /* Notes for a person, kept in the prediction. */
 typedef struct predict_notes {

@@ -391,6 +391,7 @@ sc_status sc_predict(const sc_job *job, const sc_hw *hw, const sc_model *model,
     if (!sw) return sc_error_nomem(err);
     p.run = (sc_run){.hw = hw, .model = model, .sw = sw, .cost = cost};
     SC_TRY(predict_infer(job, a, &p.run, &assume, memo, &p.n_candidates, err));
+    SC_TRY(predict_replicas(&p.run, a, &assume, err));
     SC_TRY(sc_plan_build(&p.run, a, &x.plan, err));
     SC_TRY(sc_blocks_price(&x.plan, a, &x.blocks, err));
     x.flops_device = device_flops(&x);
@@ -398,7 +399,9 @@ sc_status sc_predict(const sc_job *job, const sc_hw *hw, const sc_model *model,
     SC_TRY(run_engines(&x, a, &p, err));
     SC_TRY(checkpoints(&x, &p, &assume, &warn, err));
     states_note(&x, &assume);
-    if (!job->brief) SC_TRY(predict_suggest(job, memo, a, &p, err));
+    /* other choices would deal other micro-batches */
+    bool dealt = p.run.ga * p.run.mbs * sc_run_dp(&p.run) != p.run.gbs;
+    if (!job->brief && !dealt) SC_TRY(predict_suggest(job, memo, a, &p, err));
     stage_note(&x.plan, &assume);
     notes(job, &p, &assume, &warn);
     SC_TRY(finish(&x, &assume, &warn, a, &p, err));
