@@ -165,7 +165,8 @@ static void own_chunks(check *c, const sc_job *j, uint64_t n)
             what);
 }
 
-static void pipeline(check *c, const sc_job *j, uint64_t n)
+static void pipeline(check *c, const sc_job *j, const sc_software *sw,
+                     uint64_t n)
 {
     char what[120];
     if (j->schedule_file && j->schedule >= 0 && j->schedule != SC_SCH_FILE)
@@ -191,7 +192,8 @@ static void pipeline(check *c, const sc_job *j, uint64_t n)
         fail(c, SC_C_CONFLICT, flag, "use --schedule interleaved", what);
     }
     uint64_t ga = micro_batches(j, n);
-    if (j->pp <= 1 || ga == 0 || ga % (uint64_t)j->pp == 0) return;
+    if (j->pp <= 1 || ga == 0 || sc_schedule_rounds(sw, (uint64_t)j->pp, ga))
+        return;
     snprintf(what, sizeof what, "%llu micro-batches are no multiple of pp %lld",
              (unsigned long long)ga, (long long)j->pp);
     fail(c, SC_C_DIVIDE, flag,
@@ -317,13 +319,14 @@ static void combinations(check *c, const sc_job *j, const sc_hw *hw,
 }
 
 sc_status predict_check(const sc_job *job, const sc_hw *hw,
-                        const sc_model *model, sc_err *err)
+                        const sc_model *model, const sc_software *sw,
+                        sc_err *err)
 {
     check c = {.err = err};
     device(&c, job, hw->device);
     combinations(&c, job, hw, model);
     degrees(&c, job, hw, &model->t);
     batches(&c, job, hw->n_devices);
-    pipeline(&c, job, hw->n_devices);
+    pipeline(&c, job, sw, hw->n_devices);
     return c.first;
 }

@@ -67,7 +67,8 @@ void predict_interval(sc_prediction *p, bool brief, predict_notes *assume,
 
 /* Contradictions of what is given, all of them. */
 sc_status predict_check(const sc_job *job, const sc_hw *hw,
-                        const sc_model *model, sc_err *err);
+                        const sc_model *model, const sc_software *sw,
+                        sc_err *err);
 
 /* The three smallest changes that help, of job `job` predicted as `p`. */
 sc_status predict_suggest(const sc_job *job, predict_memo *memo, sc_arena *a,

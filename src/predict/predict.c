@@ -385,7 +385,7 @@ sc_status sc_predict(const sc_job *job, const sc_hw *hw, const sc_model *model,
     predict_memo *memo = SC_NEW(a, predict_memo);
     if (!memo) return sc_error_nomem(err);
     SC_TRY(marked(job, a, &model, err));
-    SC_TRY(predict_check(job, hw, model, err));
+    SC_TRY(predict_check(job, hw, model, sw, err));
     SC_TRY(for_recipe(job, &sw, a, err));
     sw = adjusted(job, sw, a);
     if (!sw) return sc_error_nomem(err);
