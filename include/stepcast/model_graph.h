@@ -141,11 +141,18 @@ sc_status sc_opgraph_from_model(const sc_model *m, uint64_t seq, bool unfused,
                                 sc_arena *a, const sc_opgraph **out,
                                 sc_err *err);
 
-/* A user's graph: model.yml with `operators:` (docs/model-graph.md). */
+/* A user's graph: model.yml with `operators:` (docs/model-file.md). */
 sc_status sc_opgraph_read(const char *text, size_t len, const char *file,
                           sc_arena *a, const sc_opgraph **out, sc_err *err);
 /* As such a file; what is written reads back as an equal graph. */
 void sc_opgraph_write(const sc_opgraph *g, sc_text *out);
+
+/* The forward pass of a PyTorch execution trace (ExecutionTraceObserver, JSON
+ * of schema 1.0.1 to 1.1.1): `fixed`, the batch of the trace is one sample.
+ * Operators that are not known move their bytes; their `detail` says so. */
+sc_status sc_opgraph_read_trace(const char *text, size_t len, const char *file,
+                                sc_arena *a, const sc_opgraph **out,
+                                sc_err *err);
 
 /* A network of the zoo by name, NULL if there is none. */
 typedef struct sc_zoo_entry {

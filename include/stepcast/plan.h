@@ -225,6 +225,15 @@ typedef struct sc_plan {
         uint32_t blocks;       /* transformer blocks among them */
         bool embed, head;
     } * stage; /* [n_stages]; sc_schedule_device() says where each is */
+
+    bool uneven; /* cut as listed or balanced, not by the program's rule */
+    /* Pipeline devices of several kinds (a cluster of different nodes): the
+     * machine as if all were of one, kind 0 the slowest.  NULL: one kind. */
+    uint32_t n_kinds;
+    const sc_hw **kind_hw; /* [n_kinds] */
+    uint8_t *kind;         /* [pp] */
+    const double *layer_s; /* [n_kinds * n_layers] both passes of a layer; NULL:
+                              nobody asked */
 } sc_plan;
 
 /* Checks divisibility and contradictions (all in one pass), expands presets
@@ -375,7 +384,13 @@ typedef double (*sc_block_property)(const sc_block *);
 double sc_plan_device_sum(const sc_plan *p, const sc_block *blocks,
                           uint32_t dev, sc_block_property of);
 
-/* Prices all layer entries of the model; *out has model->n_layers. */
+/* The machine as a pipeline device sees it, and the blocks priced for it. */
+const sc_hw *sc_plan_hw(const sc_plan *p, uint32_t dev);
+const sc_block *sc_plan_blocks(const sc_plan *p, const sc_block *blocks,
+                               uint32_t dev);
+
+/* Prices all layer entries of the model for every kind of device; *out has
+ * model->n_layers for each.  Functions that take `blocks` take all of them. */
 sc_status sc_blocks_price(const sc_plan *p, sc_arena *a, sc_block **out,
                           sc_err *err);
 

@@ -101,6 +101,7 @@ typedef struct sc_stage_memory {
     double weights, gradients, optimizer, activations, communication, other;
     double allocated; /* sum of the above */
     double peak;      /* allocator-reserved plus context */
+    double capacity;  /* of the stage's device */
     /* of these, at the moment at which most is held: */
     double gathered;   /* weights in the layout of the products */
     double unreduced;  /* gradients that wait for their reduction */

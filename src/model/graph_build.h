@@ -72,6 +72,16 @@ gb_value gb_conv(gb_graph *b, const char *name, gb_value x, uint32_t out,
                  gb_window w);
 gb_value gb_conv_transposed(gb_graph *b, const char *name, gb_value x,
                             uint32_t out, gb_window w);
+
+/* Where the shapes are known and not inferred: of the window only groups, bias
+ * and `like` are looked at, and the words about stride and dilation. */
+typedef struct gb_known {
+    uint32_t out;
+    uint64_t kernel[3], to[3]; /* kernel and positions of the result */
+} gb_known;
+
+gb_value gb_conv_to(gb_graph *b, const char *name, gb_value x,
+                    const gb_known *k, gb_window w, bool transposed);
 gb_value gb_pool(gb_graph *b, const char *name, gb_value x, gb_window w);
 /* To `side` positions per dim, the mean over each part. */
 gb_value gb_pool_to(gb_graph *b, const char *name, gb_value x, uint64_t side);

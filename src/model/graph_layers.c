@@ -340,9 +340,10 @@ gb_value gb_flatten(gb_graph *b, const char *name, gb_value x)
 {
     const sc_gtensor *t = gb_tensor(b, x);
     if (!t || t->n_dim < 2) return gb_wrong(b, name, "nothing to flatten");
+    uint64_t batch = t->dim[0].extent;
     const gb_dim dim[] = {
-        {"batch", 1, 0},
-        {t->dim[1].name, (uint64_t)sc_gtensor_elements(t, 1.0), 1}};
+        {"batch", batch, 0},
+        {t->dim[1].name, (uint64_t)sc_gtensor_elements(t, 1.0) / batch, 1}};
     return gb_view(b, name, x, dim, 2, false);
 }
 

@@ -92,11 +92,8 @@ static void weights(gb_graph *b, sc_gop *op, const gb_window *w, unsigned n,
 /* Iteration dims batch, (group), out, in, positions, kernel; of the ports, the
  * channels are indexed by the group where there are several. */
 static gb_value convolve(gb_graph *b, const char *name, gb_value x,
-                         uint32_t out, gb_window w, bool transposed)
+                         uint32_t out, gb_window w, bool transposed, shape s)
 {
-    shape s;
-    w = usual(w);
-    if (!window_shape(b, name, x, &w, transposed, &s)) return SC_NONE;
     uint64_t in = s.dim[1].extent;
     if (in % w.groups || out % w.groups || out == 0)
         return gb_wrong(b, name, "groups do not divide the channels");
@@ -105,7 +102,8 @@ static gb_value convolve(gb_graph *b, const char *name, gb_value x,
     if (!op) return SC_NONE;
     bool some = w.groups > 1;
     sc_iter_kind split = some ? SC_I_OPAQUE : SC_I_FREE;
-    uint8_t batch = gb_iter(op, "batch", SC_I_BATCH, 1), group = 0;
+    uint8_t batch = gb_iter(op, "batch", SC_I_BATCH, s.dim[0].extent),
+            group = 0;
     if (some) group = gb_iter(op, "group", SC_I_FREE, w.groups);
     uint8_t to = gb_iter(op, "out", split, out / w.groups);
     uint8_t from =
@@ -126,21 +124,49 @@ static gb_value convolve(gb_graph *b, const char *name, gb_value x,
     weights(b, op, &w, 2 + s.n, weight, ws);
     op->detail = describe(b, &s, &w);
     op->flops = 2.0 * (double)out * (double)weight[1].extent * (double)s.taps *
-                (double)s.points;
+                (double)s.points * (double)s.dim[0].extent;
     s.dim[1].extent = out;
     return gb_close(b, op, 2 + s.n, s.dim, ys);
+}
+
+static gb_value slide(gb_graph *b, const char *name, gb_value x, uint32_t out,
+                      gb_window w, bool transposed)
+{
+    shape s;
+    w = usual(w);
+    if (!window_shape(b, name, x, &w, transposed, &s)) return SC_NONE;
+    return convolve(b, name, x, out, w, transposed, s);
 }
 
 gb_value gb_conv(gb_graph *b, const char *name, gb_value x, uint32_t out,
                  gb_window w)
 {
-    return convolve(b, name, x, out, w, false);
+    return slide(b, name, x, out, w, false);
 }
 
 gb_value gb_conv_transposed(gb_graph *b, const char *name, gb_value x,
                             uint32_t out, gb_window w)
 {
-    return convolve(b, name, x, out, w, true);
+    return slide(b, name, x, out, w, true);
+}
+
+gb_value gb_conv_to(gb_graph *b, const char *name, gb_value x,
+                    const gb_known *k, gb_window w, bool transposed)
+{
+    const sc_gtensor *t = gb_tensor(b, x);
+    shape s = {.points = 1, .taps = 1};
+    if (!t) return SC_NONE;
+    if (t->n_dim < 3 || t->n_dim > 5 || !t->dim[0].batch)
+        return gb_wrong(b, name, "the window does not fit its input");
+    s.n = t->n_dim - 2U;
+    memcpy(s.dim, t->dim, sizeof s.dim);
+    for (unsigned i = 0; i < s.n; i++) {
+        s.points *= transposed ? t->dim[2 + i].extent : k->to[i];
+        s.taps *= k->kernel[i];
+        s.kernel[i] = k->kernel[i];
+        s.dim[2 + i].extent = k->to[i];
+    }
+    return convolve(b, name, x, k->out, usual(w), transposed, s);
 }
 
 /* Channels are independent, positions need their neighbours. */
@@ -151,7 +177,7 @@ static gb_value per_channel(gb_graph *b, const char *name, sc_gtype type,
     static const uint8_t same[SC_G_DIMS] = {0, 1, 2, 3, 4, 5};
     sc_gop *op = gb_open(b, name, type, 1, &x);
     if (!op) return SC_NONE;
-    (void)gb_iter(op, "batch", SC_I_BATCH, 1);
+    (void)gb_iter(op, "batch", SC_I_BATCH, s->dim[0].extent);
     (void)gb_iter(op, s->dim[1].name, SC_I_FREE, s->dim[1].extent);
     for (unsigned i = 0; i < s->n; i++)
         (void)gb_iter(op, at_names[3 - s->n + i],

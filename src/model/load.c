@@ -2,11 +2,13 @@
 /* load.c - a model by name or by file. */
 #include <stepcast/model_graph.h>
 
+#include "model/et.h"
 #include "model/read.h"
 
 #include <string.h>
 
-#define FILE_MAX_BYTES ((size_t)4 << 20)
+#define FILE_MAX_BYTES  ((size_t)4 << 20)
+#define TRACE_MAX_BYTES ((size_t)256 << 20)
 
 static bool ends_with(const char *s, const char *end)
 {
@@ -58,11 +60,32 @@ static sc_status load_zoo(const sc_zoo_entry *z, sc_arena *a,
     return model_of_graph(g, z->source, a, out, err);
 }
 
+/* A config.json of HuggingFace, or an execution trace. */
+static sc_status load_json(const char *path, sc_arena *a, const sc_model **out,
+                           sc_err *err)
+{
+    char *text;
+    size_t len;
+    const sc_opgraph *g;
+    SC_TRY(sc_file_read(path, TRACE_MAX_BYTES, a, &text, &len, err));
+    SC_TRY(sc_unpack(text, len, TRACE_MAX_BYTES, path, a, &text, &len, err));
+    if (!et_is(text, len)) {
+        if (len <= FILE_MAX_BYTES)
+            return model_read_hf(text, len, path, a, out, err);
+        return sc_error(err, SC_EINPUT, SC_C_TOO_BIG, sc_pos_file(path),
+                        "an execution trace has a list of nodes",
+                        "larger than any config of a model");
+    }
+    SC_TRY(sc_opgraph_read_trace(text, len, path, a, &g, err));
+    return model_of_graph(g, (sc_source){0}, a, out, err);
+}
+
 sc_status sc_model_load(const char *spec, sc_pos pos, sc_arena *a,
                         const sc_model **out, sc_err *err)
 {
-    bool json = ends_with(spec, ".json");
-    if (!json && !ends_with(spec, ".yml") && !ends_with(spec, ".yaml")) {
+    if (ends_with(spec, ".json") || ends_with(spec, ".json.gz"))
+        return load_json(spec, a, out, err);
+    if (!ends_with(spec, ".yml") && !ends_with(spec, ".yaml")) {
         const sc_zoo_entry *z = sc_zoo_find(spec);
         if (z) return load_zoo(z, a, out, err);
         return model_find(spec, pos, a, out, err);
@@ -70,6 +93,5 @@ sc_status sc_model_load(const char *spec, sc_pos pos, sc_arena *a,
     char *text;
     size_t len;
     SC_TRY(sc_file_read(spec, FILE_MAX_BYTES, a, &text, &len, err));
-    return json ? model_read_hf(text, len, spec, a, out, err)
-                : model_read_yaml(text, len, spec, a, out, err);
+    return model_read_yaml(text, len, spec, a, out, err);
 }

@@ -24,11 +24,12 @@ uint32_t sc_plan_stage_entry(const sc_plan *p, uint32_t v, uint32_t i)
 double sc_plan_device_sum(const sc_plan *p, const sc_block *blocks,
                           uint32_t dev, sc_block_property of)
 {
+    const sc_block *own = sc_plan_blocks(p, blocks, dev);
     double sum = 0;
     for (uint32_t c = 0; c < sc_run_chunks(&p->run); c++) {
         const struct sc_stage *st = &p->stage[sc_run_stage(&p->run, dev, c)];
         for (uint32_t l = 0; l < p->run.model->n_layers; l++)
-            if (st->n[l]) sum += st->n[l] * of(&blocks[l]);
+            if (st->n[l]) sum += st->n[l] * of(&own[l]);
     }
     return sum;
 }
@@ -36,11 +37,15 @@ double sc_plan_device_sum(const sc_plan *p, const sc_block *blocks,
 sc_status sc_blocks_price(const sc_plan *p, sc_arena *a, sc_block **out,
                           sc_err *err)
 {
-    uint32_t n = p->run.model->n_layers;
-    sc_block *b = SC_NEW_N(a, sc_block, n);
+    uint32_t n = p->run.model->n_layers, kinds = p->n_kinds ? p->n_kinds : 1;
+    sc_block *b = SC_NEW_N(a, sc_block, (size_t)n * kinds);
     if (!b) return sc_error_nomem(err);
-    for (uint32_t l = 0; l < n; l++)
-        SC_TRY(sc_block_price(p, l, a, &b[l], err));
+    for (uint32_t k = 0; k < kinds; k++) {
+        sc_plan own = *p;
+        if (kinds > 1) own.run.hw = p->kind_hw[k];
+        for (uint32_t l = 0; l < n; l++)
+            SC_TRY(sc_block_price(&own, l, a, &b[k * n + l], err));
+    }
     *out = b;
     return SC_OK;
 }
@@ -69,7 +74,8 @@ void plan_stage_cats(const sc_plan *p, const sc_block *blocks, uint32_t v,
 double sc_plan_overlap(const sc_plan *p, const sc_block *blocks)
 {
     double share = 0;
-    for (uint32_t l = 0; l < p->run.model->n_layers; l++) {
+    uint32_t kinds = p->n_kinds ? p->n_kinds : 1;
+    for (uint32_t l = 0; l < kinds * p->run.model->n_layers; l++) {
         const sc_exchange *x[] = {&blocks[l].gather, &blocks[l].grad,
                                   &blocks[l].update};
         for (size_t i = 0; i < SC_COUNT(x); i++)
@@ -113,11 +119,11 @@ void plan_exchange_sum(const sc_plan *p, const sc_block *blocks, uint32_t dev,
                        bool update, sc_exchange *out)
 {
     const sc_run *r = &p->run;
+    const sc_block *own = sc_plan_blocks(p, blocks, dev);
     sc_exchange all = {{0}, {0}, 0};
     for (uint32_t c = 0; c < sc_run_chunks(r); c++)
         for (uint32_t l = 0; l < r->model->n_layers; l++)
-            plan_exchange_add(&all,
-                              update ? &blocks[l].update : &blocks[l].grad,
+            plan_exchange_add(&all, update ? &own[l].update : &own[l].grad,
                               p->stage[sc_run_stage(r, dev, c)].n[l]);
     *out = all;
 }
@@ -144,6 +150,20 @@ sc_status plan_exchange(const sc_plan *p, const sc_block *blocks, uint32_t dev,
     return SC_OK;
 }
 
+/* Gradient of a rank's part of the embedding. */
+static double table_bytes(const sc_plan *p)
+{
+    const sc_run *r = &p->run;
+    const sc_placed *table = &p->placed[0][0];
+    sc_layout l = plan_tensor(table, table->op->w, false);
+    double v = (double)r->model->t.vocab * (double)r->model->t.hidden *
+               r->sw->reduce_bytes;
+    for (uint32_t d = 0; d < SC_N_DIMNAMES; d++)
+        for (sc_axlist list = l.shard[d]; list; list >>= 4)
+            v /= r->size[(list & 15) - 1];
+    return v;
+}
+
 /* The first and the last stage sum the gradients of a shared embedding. */
 static sc_status tied(const sc_plan *p, double *seconds, double *bytes,
                       sc_err *err)
@@ -156,8 +176,7 @@ static sc_status tied(const sc_plan *p, double *seconds, double *bytes,
         return SC_OK;
     uint32_t two = 2, stride = p->stride[SC_AX_PP] * (pp - 1);
     sc_place at = sc_hw_place(r->hw, 1, &two, &stride);
-    double v = (double)r->model->t.vocab * (double)r->model->t.hidden *
-               r->sw->reduce_bytes / r->size[SC_AX_TP];
+    double v = table_bytes(p);
     sc_coll_price cp;
     SC_TRY(sc_cost_coll(r->cost, r->hw, SC_ALL_REDUCE, v, &at, -1, &cp, err));
     *seconds = cp.seconds;
@@ -221,6 +240,10 @@ sc_status sc_plan_step_costs(const sc_plan *p, const sc_block *blocks,
                              uint32_t device, sc_step_costs *out, sc_err *err)
 {
     const sc_run *r = &p->run;
+    sc_plan own = *p;
+    own.run.hw = sc_plan_hw(p, device);
+    p = &own;
+    r = &own.run;
     sc_step_costs c = {0};
     SC_TRY(transfer(p, &c, err));
     SC_TRY(tied(p, &c.tied_s, &c.tied_bytes, err));

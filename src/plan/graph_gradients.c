@@ -256,14 +256,14 @@ static sc_status reduce_all(infer *f)
 
 /* ---- weights of several stages ------------------------------------------- */
 
-static sc_status tie(infer *f, uint32_t *same, uint32_t n)
+static sc_status tie(infer *f, gi_wgrad **same, uint32_t n)
 {
-    gi_wgrad *w = &f->wgrad[same[0]];
+    gi_wgrad *w = same[0];
     uint32_t *stage = SC_NEW_N(f->a, uint32_t, n), n_in = 0, out;
     uint32_t *in = SC_NEW_N(f->a, uint32_t, (size_t)n * GI_USES);
     if (!stage || !in) return sc_error_nomem(f->err);
     for (uint32_t i = 0; i < n; i++) {
-        const gi_wgrad *x = &f->wgrad[same[i]];
+        const gi_wgrad *x = same[i];
         stage[i] = x->stage;
         for (uint32_t k = 0; k < x->n_reduced; k++) in[n_in++] = x->reduced[k];
     }
@@ -282,27 +282,33 @@ static sc_status tie(infer *f, uint32_t *same, uint32_t n)
                    layout_fraction(&w->want, ALL_DIMS, &f->mesh);
     SC_TRY(gi_tie(f, &why, stage, n, bytes, in, n_in, &out));
     for (uint32_t i = 0; i < n; i++) {
-        f->wgrad[same[i]].n_reduced = 1;
-        f->wgrad[same[i]].reduced[0] = out + i;
+        same[i]->tied = true;
+        same[i]->n_reduced = 1;
+        same[i]->reduced[0] = out + i;
     }
     return SC_OK;
 }
 
+static int by_stage(const void *x, const void *y)
+{
+    const gi_wgrad *a = *(const gi_wgrad *const *)x;
+    const gi_wgrad *b = *(const gi_wgrad *const *)y;
+    return a->stage < b->stage ? -1 : a->stage > b->stage;
+}
+
 static sc_status tie_all(infer *f)
 {
-    uint32_t *same = SC_NEW_N(f->a, uint32_t, f->n_stages);
-    bool *seen = SC_NEW_N(f->a, bool, f->g->n_tensors);
-    if (!same || !seen) return sc_error_nomem(f->err);
+    gi_wgrad **same = SC_NEW_N(f->a, gi_wgrad *, f->n_stages);
+    if (!same) return sc_error_nomem(f->err);
     for (uint32_t i = 0; i < f->n_wgrads && f->n_stages > 1; i++) {
         uint32_t n = 0;
-        if (seen[f->wgrad[i].tensor]) continue;
-        seen[f->wgrad[i].tensor] = true;
-        for (uint32_t s = 0; s < f->n_stages; s++)
-            for (uint32_t k = 0; k < f->n_wgrads; k++)
-                if (f->wgrad[k].tensor == f->wgrad[i].tensor &&
-                    f->wgrad[k].stage == s)
-                    same[n++] = k;
-        if (n > 1) SC_TRY(tie(f, same, n));
+        if (f->wgrad[i].tied) continue;
+        for (uint32_t k = i; k < f->n_wgrads; k++)
+            if (f->wgrad[k].tensor == f->wgrad[i].tensor)
+                same[n++] = &f->wgrad[k];
+        if (n < 2) continue;
+        qsort(same, n, sizeof(gi_wgrad *), by_stage);
+        SC_TRY(tie(f, same, n));
     }
     return SC_OK;
 }

@@ -76,7 +76,7 @@ typedef struct gi_wgrad {
     layout used, made, want, state, kept;
     const char *origin;
     bool once;                            /* exchanged once a step */
-    uint32_t depth;                       /* of that use in the backward pass */
+    bool tied;                            /* summed over stages */
     uint32_t n_values, value[GI_USES];    /* one per use */
     uint32_t n_reduced, reduced[GI_USES]; /* what the optimizer takes */
     uint32_t last;                        /* item that made the last of them */

@@ -126,13 +126,15 @@ static sc_status zero(infer *f, gi_list *out)
         {SC_RT_BIAS, 3, "preset zero-3"},
     };
 
-    sc_axes over = f->s->zero_axis ? one(f, f->s->zero_axis)
-                                   : joined(samples(f), one(f, "cp"));
+    static const char *const replicas[] = {"dp", "ep", "cp"};
+    const char *axis = f->s->zero_axis;
     int64_t stage = f->s->zero;
-    if (stage < 0 && one(f, "fsdp")) { /* the axis is named for it */
-        stage = 3;
-        over = f->s->zero_axis ? over : one(f, "fsdp");
+    /* Ranks of fsdp shard, those of dp beside it are replicas. */
+    if (!axis && one(f, "fsdp")) {
+        axis = "fsdp";
+        if (stage < 0) stage = 3;
     }
+    sc_axes over = axis ? one(f, axis) : named(f, replicas, SC_COUNT(replicas));
     for (size_t i = 0; i < SC_COUNT(rows); i++) {
         sc_strategy_rule like = {
             .match = "*", .origin = rows[i].origin, .tensor = rows[i].tensor};

@@ -141,7 +141,9 @@ static sc_status can_split(const infer *f, uint32_t op, uint32_t it,
                         "rule '%s' (%s) splits dimension %s of %s, which can't "
                         "be split",
                         r->match, r->origin, d->name, o->path);
-    if (d->batch) return SC_OK;
+    /* Programs that split a vocabulary pad it first. */
+    bool padded = !g->file && strcmp(d->name, "vocab") == 0;
+    if (d->batch || padded) return SC_OK;
     uint64_t parts = gi_parts(f, f->node[op].split[it]);
     uint64_t whole = d->units ? d->units : d->extent;
     if (parts && whole % parts == 0) return SC_OK;

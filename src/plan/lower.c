@@ -175,10 +175,12 @@ static sc_op comm(lower *lw, uint32_t dev, const char *name, double seconds,
     return op;
 }
 
-/* Layer i of a virtual stage in forward order. */
-static const sc_block *layer_of(const lower *lw, uint32_t v, uint32_t i)
+/* Layer i of a virtual stage in forward order, on a device that has it. */
+static const sc_block *layer_of(const lower *lw, uint32_t dev, uint32_t v,
+                                uint32_t i)
 {
-    return &lw->blocks[sc_plan_stage_entry(lw->p, v, i)];
+    const sc_block *own = sc_plan_blocks(lw->p, lw->blocks, dev);
+    return &own[sc_plan_stage_entry(lw->p, v, i)];
 }
 
 static uint32_t n_layers(const lower *lw, uint32_t v)
@@ -214,13 +216,14 @@ static sc_op packed(lower *lw, uint32_t dev, const sc_block *b, sc_op after)
 static uint32_t n_run(const lower *lw, uint32_t v, bool bwd)
 {
     uint32_t n = n_layers(lw, v), skip = 0;
-    while (bwd && skip < n && layer_of(lw, v, skip)->still) skip++;
+    while (bwd && skip < n && layer_of(lw, 0, v, skip)->still) skip++;
     return n - skip;
 }
 
-static const sc_block *run_of(const lower *lw, uint32_t v, bool bwd, uint32_t k)
+static const sc_block *run_of(const lower *lw, uint32_t dev, uint32_t v,
+                              bool bwd, uint32_t k)
 {
-    return layer_of(lw, v, bwd ? n_layers(lw, v) - 1 - k : k);
+    return layer_of(lw, dev, v, bwd ? n_layers(lw, v) - 1 - k : k);
 }
 
 /* End of the layer that has to be done, and its weights dropped, before those
@@ -255,10 +258,11 @@ static sc_op open_zero3(lower *lw, uint32_t dev, uint32_t v, sc_pass pass,
     lower_past *past = &lw->past[dev];
     sc_op last = input, ready[SC_PREFETCH_MAX + 1] = {0};
     for (uint32_t k = 0; k < n; k++) {
-        const sc_block *b = run_of(lw, v, bwd, k);
+        const sc_block *b = run_of(lw, dev, v, bwd, k);
         for (; next < n && next <= k + depth; next++)
-            ready[next % (depth + 1)] = gather(
-                lw, dev, run_of(lw, v, bwd, next), gate(lw, dev, next - k));
+            ready[next % (depth + 1)] =
+                gather(lw, dev, run_of(lw, dev, v, bwd, next),
+                       gate(lw, dev, next - k));
         last = one_layer(lw, dev, b, pass, k == 0 ? input : SC_NONE,
                          ready[k % (depth + 1)]);
         past->end[past->n++ % SC_COUNT(past->end)] = last;
@@ -272,7 +276,7 @@ static sc_op late_zero3(lower *lw, uint32_t dev, uint32_t v)
 {
     sc_op last = SC_NONE;
     for (uint32_t k = 0; k < n_run(lw, v, true); k++) {
-        const sc_block *b = run_of(lw, v, true, k);
+        const sc_block *b = run_of(lw, dev, v, true, k);
         sc_op op = one_layer(lw, dev, b, SC_BWD_W, SC_NONE, SC_NONE);
         if (op == SC_NONE) op = lw->tail[dev];
         last = scatter(lw, dev, b, op);
@@ -291,7 +295,7 @@ static sc_op open_edges(lower *lw, uint32_t dev, uint32_t v, sc_pass pass,
     sc_exchange x = {{0}, {0}, 0};
     sc_op last = input;
     for (uint32_t k = 0; k < n; k++) {
-        const sc_block *b = run_of(lw, v, bwd, k);
+        const sc_block *b = run_of(lw, dev, v, bwd, k);
         sc_op g = SC_NONE;
         if (!bwd && b->update_s > 0)
             g = comm(lw, dev, "gather updated weights", b->update_s,
@@ -322,14 +326,15 @@ static sc_op closed_stage(lower *lw, uint32_t dev, uint32_t v, sc_pass pass,
         sc_op last = input;
         uint32_t n = n_run(lw, v, bwd);
         for (uint32_t k = 0; k < n; k++) {
-            sc_op op = one_layer(lw, dev, run_of(lw, v, bwd, k), pass,
+            sc_op op = one_layer(lw, dev, run_of(lw, dev, v, bwd, k), pass,
                                  k == 0 ? input : SC_NONE, SC_NONE);
             last = op == SC_NONE && pass == SC_BWD_W ? last : op;
         }
         return last;
     }
     double cat[SC_N_CATS];
-    plan_stage_cats(lw->p, lw->blocks, v, pass, cat);
+    plan_stage_cats(lw->p, sc_plan_blocks(lw->p, lw->blocks, dev), v, pass,
+                    cat);
     const sc_op after[2] = {input, SC_NONE};
     sc_op last = closed(lw, dev, pass_names[pass], cat, after);
     return last == SC_NONE ? input : last;

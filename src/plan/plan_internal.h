@@ -78,6 +78,12 @@ bool plan_low(const sc_run *r, const sc_operator *op);
 /* Which products a recipe of low precision runs low; nothing of others. */
 void plan_recipe_text(const sc_run *r, sc_text *out);
 
+/* Layers of each stage, and its kind of device.  Both are set again where the
+ * pipeline changes; the seconds of layers, which balanced cuts need, are kept. */
+sc_status plan_kinds(sc_plan *p, sc_arena *a, sc_err *err);
+sc_status plan_layer_seconds(sc_plan *p, sc_arena *a, sc_err *err);
+sc_status plan_cut_stages(sc_plan *p, sc_arena *a, sc_err *err);
+
 /* Whether the pipeline can run its schedule. */
 sc_status plan_check_schedule(const sc_run *r, sc_err *err);
 

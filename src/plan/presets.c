@@ -65,7 +65,7 @@ static void split(sc_rule *rules, uint32_t *n, const char *match,
     add(rules, n,
         (sc_rule){.match = match,
                   .aspect = SC_R_SPLIT,
-                  .dim = dim,
+                  .dim = (uint8_t)dim,
                   .axes = axes,
                   .origin = origin});
 }

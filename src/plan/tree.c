@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tree.c - the strategy tree: checks a run, collects rules, cuts stages.
+ * tree.c - the strategy tree: checks a run, collects rules.
  */
 #include <stepcast/plan_strategy.h>
 
@@ -190,44 +190,6 @@ static sc_status check_run(const sc_run *r, sc_err *err)
     return first;
 }
 
-/* ---- stages -------------------------------------------------------------- */
-
-/* Blocks per virtual stage.  Where they do not divide: embedding and head
- * count as layers if that comes out even (Llama 3 405B: 126 + 2 over 16);
- * otherwise the program's rule. */
-static uint32_t blocks_of(const sc_run *r, uint32_t v, uint32_t n,
-                          uint32_t left)
-{
-    uint32_t all = r->model->n_blocks, after = n - v - 1;
-    if (after == 0) return left;
-    if (all % n != 0 && (all + 2) % n == 0)
-        return (all + 2) / n - (v == 0 ? 1 : 0);
-    uint32_t take = r->sw->stage_split == SC_SPLIT_CEIL ? (all + n - 1) / n
-                                                        : left / (n - v);
-    return left - take < after || take > left ? left - after : take;
-}
-
-static sc_status cut_stages(sc_plan *p, sc_arena *a, sc_err *err)
-{
-    const sc_run *r = &p->run;
-    uint32_t n = sc_run_stages(r);
-    uint32_t left = r->model->n_blocks, at = 0;
-    struct sc_stage *st = SC_NEW_N(a, struct sc_stage, n);
-    if (!st) return sc_error_nomem(err);
-    for (uint32_t v = 0; v < n; v++) {
-        uint32_t take = blocks_of(r, v, n, left);
-        st[v] = (struct sc_stage){
-            .blocks = take, .embed = v == 0, .head = v == n - 1};
-        st[v].n[0] = st[v].embed;
-        st[v].n[r->model->n_layers - 1] = st[v].head;
-        for (uint32_t i = 0; i < take; i++) st[v].n[r->model->order[at++]]++;
-        left -= take;
-    }
-    p->stage = st;
-    p->n_stages = n;
-    return SC_OK;
-}
-
 static void place_groups(sc_plan *p)
 {
     uint32_t stride = 1;
@@ -295,7 +257,8 @@ sc_status sc_plan_restage(const sc_plan *like, const sc_run *run, sc_arena *a,
     sc_plan p = *like;
     SC_TRY(check_run(run, err));
     p.run = settled(run);
-    SC_TRY(cut_stages(&p, a, err));
+    SC_TRY(plan_kinds(&p, a, err));
+    SC_TRY(plan_cut_stages(&p, a, err));
     *out = p;
     return SC_OK;
 }
@@ -338,7 +301,8 @@ sc_status sc_plan_build(const sc_run *run, sc_arena *a, sc_plan *out,
             SC_TRY(plan_resolve(&p, l, &layer->op[i], &p.placed[l][i], err));
     }
     SC_TRY(plan_strategy_check(&p, err));
-    SC_TRY(cut_stages(&p, a, err));
+    SC_TRY(plan_kinds(&p, a, err));
+    SC_TRY(plan_cut_stages(&p, a, err));
     *out = p;
     return SC_OK;
 }

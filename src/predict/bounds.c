@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-static double best_peak(const sc_device *d, sc_precision p)
+double predict_best_peak(const sc_device *d, sc_precision p)
 {
     double peak = d->peak[p] > 0 ? d->peak[p] : d->vector_flops;
     /* What a low-precision recipe leaves wide only runs slower. */
@@ -17,7 +17,7 @@ sc_status predict_bounds(const sc_prediction *p, double flops_device,
                          sc_err *err)
 {
     const sc_run *r = &p->run;
-    double peak = best_peak(r->hw->device, r->precision), sum = 0;
+    double peak = predict_best_peak(r->hw->device, r->precision), sum = 0;
     if (!(p->step_time_s > 0) || !isfinite(p->step_time_s))
         return sc_error(err, SC_EBUG, SC_C_BUG, sc_pos_none(), NULL,
                         "step time is %g s", p->step_time_s);

@@ -25,20 +25,22 @@ typedef struct fast {
     const sc_plan *p;
     const sc_block *blocks;
     double sigma;     /* extra time per overlapped time */
-    double *f, *b;    /* [n_stages] duration of a closed pass */
-    double *w;        /* [n_stages] of b, the pass for weights */
+    uint32_t chunks;  /* of a device */
+    double *f, *b;    /* [pp * chunks] duration of a closed pass */
+    double *w;        /* [pp * chunks] of b, the pass for weights */
     double *gathered; /* [pp] end of the gathers of updated weights */
     bool gathers;     /* they run beside the first forward */
     bool beside;      /* gradients are exchanged beside the last backward */
-    double *last_b;   /* [n_stages] with gradient exchange beside */
-    double *tail;     /* [n_stages] exchange left after the last backward */
+    double *tail;     /* [pp] exchange left after the latest backward */
     sc_step_costs *c; /* [pp] */
     past *past;       /* [pp] */
 } fast;
 
-static const sc_block *layer_of(const fast *x, uint32_t v, uint32_t i)
+static const sc_block *layer_of(const fast *x, uint32_t dev, uint32_t v,
+                                uint32_t i)
 {
-    return &x->blocks[sc_plan_stage_entry(x->p, v, i)];
+    const sc_block *own = sc_plan_blocks(x->p, x->blocks, dev);
+    return &own[sc_plan_stage_entry(x->p, v, i)];
 }
 
 static uint32_t n_layers(const fast *x, uint32_t v)
@@ -50,13 +52,14 @@ static uint32_t n_layers(const fast *x, uint32_t v)
 static uint32_t n_run(const fast *x, uint32_t v, bool bwd)
 {
     uint32_t n = n_layers(x, v), skip = 0;
-    while (bwd && skip < n && layer_of(x, v, skip)->still) skip++;
+    while (bwd && skip < n && layer_of(x, 0, v, skip)->still) skip++;
     return n - skip;
 }
 
-static const sc_block *run_of(const fast *x, uint32_t v, bool bwd, uint32_t k)
+static const sc_block *run_of(const fast *x, uint32_t dev, uint32_t v, bool bwd,
+                              uint32_t k)
 {
-    return layer_of(x, v, bwd ? n_layers(x, v) - 1 - k : k);
+    return layer_of(x, dev, v, bwd ? n_layers(x, v) - 1 - k : k);
 }
 
 /* End of the layer that has to be done before the weights of one `ahead`
@@ -78,9 +81,9 @@ static double zero3(fast *x, uint32_t v, uint32_t dev, sc_pass pass,
     past *h = &x->past[dev];
     double t = start, busy = h->busy, ready[SC_PREFETCH_MAX + 1] = {0};
     for (uint32_t k = 0; k < n; k++) {
-        const sc_block *b = run_of(x, v, bwd, k);
+        const sc_block *b = run_of(x, dev, v, bwd, k);
         for (; next < n && next <= k + depth; next++) {
-            double s = run_of(x, v, bwd, next)->gather_s;
+            double s = run_of(x, dev, v, bwd, next)->gather_s;
             if (s > 0) busy = fmax(busy, gate(h, depth, next - k)) + s;
             ready[next % (depth + 1)] = s > 0 ? busy : 0;
         }
@@ -101,7 +104,7 @@ static double zero3(fast *x, uint32_t v, uint32_t dev, sc_pass pass,
         if (pass == SC_BWD && b->grad_s > 0) busy = fmax(busy, t) + b->grad_s;
     }
     h->busy = busy;
-    x->tail[v] = bwd ? fmax(0, busy - t) : 0;
+    x->tail[dev] = bwd ? fmax(0, busy - t) : 0;
     return t - start;
 }
 
@@ -111,12 +114,12 @@ static double late_zero3(fast *x, uint32_t v, uint32_t dev, double start)
     past *h = &x->past[dev];
     double t = start;
     for (uint32_t k = 0; k < n_run(x, v, true); k++) {
-        const sc_block *b = run_of(x, v, true, k);
+        const sc_block *b = run_of(x, dev, v, true, k);
         double own = b->w_cat[SC_CAT_COMPUTE] + b->pack_s;
         t += b->w_s + b->pack_s + x->sigma * fmin(own, fmax(0, h->busy - t));
         if (b->grad_s > 0) h->busy = fmax(h->busy, t) + b->grad_s;
     }
-    x->tail[v] = fmax(0, h->busy - t);
+    x->tail[dev] = fmax(0, h->busy - t);
     return t - start;
 }
 
@@ -127,7 +130,7 @@ static double first_forward(fast *x, uint32_t v, uint32_t dev, double start)
     double t = start, gathered = x->gathered[dev], busy = 0;
     uint32_t n = n_layers(x, v);
     for (uint32_t k = 0; k < n; k++) {
-        const sc_block *b = layer_of(x, v, k);
+        const sc_block *b = layer_of(x, dev, v, k);
         gathered += b->update_s;
         t = fmax(t, gathered) + b->fwd_s;
         busy += b->fwd_s;
@@ -138,14 +141,14 @@ static double first_forward(fast *x, uint32_t v, uint32_t dev, double start)
 }
 
 /* With the exchanges of gradients that it makes; `split`: for weights alone. */
-static double last_backward(const fast *x, uint32_t v, bool split,
-                            double behind, double *tail)
+static double last_backward(fast *x, uint32_t dev, uint32_t v, bool split,
+                            double behind)
 {
     double t = 0, free_at = behind, bucket = 0, bucket_s = 0, sent = 0;
     double own = 0; /* kernels: only they are slowed */
     uint32_t n = n_run(x, v, true);
     for (uint32_t k = 0; k < n; k++) {
-        const sc_block *b = run_of(x, v, true, k);
+        const sc_block *b = run_of(x, dev, v, true, k);
         t += (split ? b->w_s : b->bwd_s) + b->pack_s;
         own += (split ? b->w_cat : b->bwd_cat)[SC_CAT_COMPUTE] + b->pack_s;
         bucket += b->grad_bytes;
@@ -159,7 +162,7 @@ static double last_backward(const fast *x, uint32_t v, bool split,
     }
     double beside = fmin(own, fmax(0, behind + sent - fmax(0, free_at - t)));
     /* Both run slower while they overlap. */
-    *tail = fmax(0, free_at - t);
+    x->tail[dev] = fmax(0, free_at - t);
     return t + x->sigma * beside;
 }
 
@@ -169,17 +172,14 @@ static void durations(fast *x)
     bool dp = sc_run_dp(r) * r->size[SC_AX_CP] > 1;
     x->beside = dp && r->zero < 3 && r->sw->grad_overlap;
     x->gathers = dp && r->zero > 0 && r->zero < 3 && r->sw->param_overlap;
-    for (uint32_t v = 0; v < x->p->n_stages; v++) {
-        x->tail[v] = 0;
-        x->f[v] = x->b[v] = x->w[v] = 0;
+    for (uint32_t c = 0; c < r->size[SC_AX_PP] * x->chunks; c++) {
+        uint32_t dev = c / x->chunks, v = sc_run_stage(r, dev, c % x->chunks);
         for (uint32_t k = 0; k < n_layers(x, v); k++) {
-            x->f[v] += layer_of(x, v, k)->fwd_s;
-            x->b[v] += layer_of(x, v, k)->bwd_s;
-            x->w[v] += layer_of(x, v, k)->w_s;
+            const sc_block *b = layer_of(x, dev, v, k);
+            x->f[c] += b->fwd_s;
+            x->b[c] += b->bwd_s;
+            x->w[c] += b->w_s;
         }
-        x->last_b[v] = dp && r->zero < 3 && r->sw->grad_overlap
-                           ? last_backward(x, v, false, 0, &x->tail[v])
-                           : x->b[v];
     }
 }
 
@@ -209,13 +209,12 @@ static double duration(fast *x, const sweep *s, const sc_slot *o, uint32_t v,
                      : zero3(x, v, dev, pass, start);
     bool exchange = last || sc_run_reductions(r) > 1;
     if (grads && exchange && x->beside) /* chunks share a stream */
-        return last_backward(x, v, split, fmax(0, s->grad[dev] - start),
-                             &x->tail[v]);
-    if (split) return x->w[v];
-    if (pass == SC_BWD_X) return x->b[v] - x->w[v];
-    if (pass == SC_BWD) return last ? x->last_b[v] : x->b[v];
+        return last_backward(x, dev, v, split, fmax(0, s->grad[dev] - start));
+    if (split) return x->w[c];
+    if (pass == SC_BWD_X) return x->b[c] - x->w[c];
+    if (pass == SC_BWD) return x->b[c];
     return o->mb == s->first[c] && x->gathers ? first_forward(x, v, dev, start)
-                                              : x->f[v];
+                                              : x->f[c];
 }
 
 /* A pass for weights: nobody waits for it. */
@@ -229,7 +228,7 @@ static bool weight_slot(fast *x, sweep *s, uint32_t dev, const sc_slot *o)
         bool last = o->mb == s->last[c];
         s->at[dev] = end;
         if (last || (x->beside && sc_run_reductions(r) > 1) || r->zero >= 3)
-            s->grad[dev] = fmax(s->grad[dev], end + x->tail[v]);
+            s->grad[dev] = fmax(s->grad[dev], end + x->tail[dev]);
     }
     s->pos[dev]++;
     return true;
@@ -262,7 +261,7 @@ static bool slot(fast *x, sweep *s, uint32_t dev)
     s->at[dev] = x->c[dev].send_blocks ? sent : end;
     bool ends = o->mb == s->last[c];
     if (o->pass == SC_BWD && (ends || (x->beside && sc_run_reductions(r) > 1)))
-        s->grad[dev] = fmax(s->grad[dev], end + x->tail[v]);
+        s->grad[dev] = fmax(s->grad[dev], end + x->tail[dev]);
     (bwd ? s->done_b : s->done_f)[i] = sent;
     s->pos[dev]++;
     return true;
@@ -366,21 +365,22 @@ static sc_status compose(fast *x, sc_arena *a, double *step_s, sc_err *err)
 sc_status sc_predict_fast(const sc_plan *p, const sc_block *blocks, sc_arena *a,
                           double *step_s, sc_err *err)
 {
-    uint32_t n = p->n_stages, pp = p->run.size[SC_AX_PP];
+    uint32_t pp = p->run.size[SC_AX_PP], chunks = sc_run_chunks(&p->run);
+    size_t n = (size_t)pp * chunks;
     sc_arena_mark mark = sc_arena_save(a);
-    double *d = SC_NEW_N(a, double, 5 * (size_t)n + pp);
+    double *d = SC_NEW_N(a, double, 3 * n + 2 * (size_t)pp);
     fast x = {.p = p,
               .blocks = blocks,
               .sigma = sc_plan_overlap(p, blocks),
+              .chunks = chunks,
               .c = SC_NEW_N(a, sc_step_costs, pp),
               .past = SC_NEW_N(a, past, pp)};
     if (!d || !x.c || !x.past) return sc_error_nomem(err);
     x.f = d;
     x.b = d + n;
-    x.last_b = d + 2 * (size_t)n;
-    x.tail = d + 3 * (size_t)n;
-    x.w = d + 4 * (size_t)n;
-    x.gathered = d + 5 * (size_t)n;
+    x.w = d + 2 * n;
+    x.tail = d + 3 * n;
+    x.gathered = d + 3 * n + pp;
     sc_status s = SC_OK;
     for (uint32_t dev = 0; dev < pp && s == SC_OK; dev++)
         s = sc_plan_step_costs(p, blocks, dev, &x.c[dev], err);

@@ -342,6 +342,23 @@ static const char *usual_optimizer(const sc_opgraph *g)
     return strcmp(g->sample, "sequence") == 0 ? "adam" : "sgd";
 }
 
+/* Programs with tensor parallelism pad the vocabulary to a multiple of 128 for
+ * every rank of it. */
+static sc_status pad_vocabulary(graph_state *x, sc_err *err)
+{
+    const sc_strategy *s = x->job->tree;
+    int tp = s && s->tensor_parallel > 0 ? sc_strategy_axis(s, "tp") : -1;
+    sc_transformer t = x->model->t;
+    int64_t parts = tp >= 0 ? (int64_t)s->axis[tp].size : 1;
+    if (t.vocab % parts == 0) return SC_OK;
+    t.vocab += 128 * parts - 1;
+    t.vocab -= t.vocab % (128 * parts);
+    predict_note(&x->assume, "vocabulary %lld: %lld padded for tp %lld",
+                 (long long)t.vocab, (long long)x->model->t.vocab,
+                 (long long)parts);
+    return sc_model_from_transformer(&t, s->axis[tp].pos, x->a, &x->model, err);
+}
+
 static sc_status graph_of(graph_state *x, sc_run *r, sc_err *err)
 {
     bool unfused = x->sw->attention == SC_ATTN_UNFUSED || x->job->compat;
@@ -356,6 +373,7 @@ static sc_status graph_of(graph_state *x, sc_run *r, sc_err *err)
         predict_note(&x->assume, "sequence %llu: the model's, 8192 at most",
                      (unsigned long long)r->seq);
     }
+    SC_TRY(pad_vocabulary(x, err));
     return sc_opgraph_from_model(x->model, r->seq, unfused, x->a,
                                  &x->gjob.graph, err);
 }

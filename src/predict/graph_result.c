@@ -128,7 +128,7 @@ static sc_status busiest_flops(const sc_graph_step *step, sc_arena *a,
 /* Tensors that fill a device on which the step does not fit. */
 static void overflow(graph_state *x, const sc_graph_step *step)
 {
-    char names[240];
+    char names[240] = "none";
     for (uint32_t d = 0; d < step->plan.exec.n_devices; d++) {
         const sc_mem_device *m = &step->memory[d];
         size_t at = 0;

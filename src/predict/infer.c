@@ -51,8 +51,11 @@ static sc_status memory_peak(const sc_plan *p, const sc_block *blocks,
     sc_stage_memory *m = SC_NEW_N(a, sc_stage_memory, pp);
     if (!m) return sc_error_nomem(err);
     SC_TRY(sc_predict_memory(p, blocks, a, m, err));
-    for (uint32_t i = 0; i < pp; i++) e->peak = fmax(e->peak, m[i].peak);
-    e->fits = e->peak <= (double)p->run.hw->device->mem_bytes;
+    for (uint32_t i = 0; i < pp; i++) {
+        e->peak = fmax(e->peak, m[i].peak);
+        e->full = fmax(e->full, m[i].peak / m[i].capacity);
+    }
+    e->fits = e->full <= 1;
     return SC_OK;
 }
 
@@ -245,8 +248,7 @@ static sc_status try_one(space *x, const sc_run *r, bool *done)
     x->have_least = true;
     if (!e.fits) return SC_OK;
     /* Choices of ours leave 5 % for what the formulas do not know. */
-    if (open_choice(x->job) &&
-        e.peak > 0.95 * (double)r->hw->device->mem_bytes) {
+    if (open_choice(x->job) && e.full > 0.95) {
         if (!x->have_tight || e.step_s < x->tight.step_s) x->tight = e;
         x->have_tight = true;
         return SC_OK;

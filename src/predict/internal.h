@@ -11,6 +11,7 @@ typedef struct predict_eval {
     sc_run run;
     double step_s; /* fast engine */
     double peak;   /* bytes, worst stage */
+    double full;   /* of its device's memory, worst stage */
     bool fits;
 } predict_eval;
 
@@ -103,6 +104,12 @@ sc_status predict_keep_notes(const predict_notes *assume,
                              sc_prediction *p, sc_err *err);
 
 /* An internal error if the result breaks a physical bound. */
+
+/* No kernel of the precision is faster than this, FLOP/s. */
+double predict_best_peak(const sc_device *d, sc_precision p);
+
+/* An internal error if the result breaks a physical bound; `flops_device` of a
+ * device as slow as the machine's slowest. */
 sc_status predict_bounds(const sc_prediction *p, double flops_device,
                          sc_err *err);
 

@@ -89,6 +89,7 @@ static stage_sum sum_of(const sc_plan *p, const sc_block *blocks, uint32_t dev)
 {
     const sc_run *r = &p->run;
     stage_sum s = {0};
+    blocks = sc_plan_blocks(p, blocks, dev);
     for (int pass = 0; pass < 2; pass++)
         for (uint32_t c = 0; c < sc_run_chunks(r); c++)
             for (uint32_t l = 0; l < r->model->n_layers; l++) {
@@ -110,6 +111,7 @@ static sc_status walked(const sc_plan *p, const sc_block *blocks, uint32_t dev,
 {
     const sc_run *r = &p->run;
     uint32_t chunks = sc_run_chunks(r);
+    blocks = sc_plan_blocks(p, blocks, dev);
     sc_arena_mark mark = sc_arena_save(a);
     double *kept = SC_NEW_N(a, double, chunks);
     double *late = SC_NEW_N(a, double, chunks);
@@ -132,6 +134,7 @@ static double activations(const sc_plan *p, const sc_block *blocks,
 {
     const sc_run *r = &p->run;
     uint32_t pp = r->size[SC_AX_PP];
+    blocks = sc_plan_blocks(p, blocks, dev);
     if (r->forward_only) return 0;
     double chunk = 0, ends = 0;
     for (uint32_t v = dev; v < p->n_stages; v += pp) {
@@ -230,13 +233,15 @@ sc_status sc_predict_memory(const sc_plan *p, const sc_block *blocks,
                             sc_arena *a, sc_stage_memory *out, sc_err *err)
 {
     const sc_run *r = &p->run;
-    bool walk = !r->forward_only && (r->order || sc_run_splits(r));
+    bool odd = p->uneven && r->vpp > 1; /* chunks differ */
+    bool walk = !r->forward_only && (r->order || odd || sc_run_splits(r));
     for (uint32_t dev = 0; dev < p->run.size[SC_AX_PP]; dev++) {
         sc_step_costs c;
         SC_TRY(sc_plan_step_costs(p, blocks, dev, &c, err));
         double kept = walk ? 0 : activations(p, blocks, dev);
         if (walk) SC_TRY(walked(p, blocks, dev, a, &kept, err));
         out[dev] = device_memory(p, blocks, dev, kept, &c);
+        out[dev].capacity = (double)sc_plan_hw(p, dev)->device->mem_bytes;
     }
     return SC_OK;
 }

@@ -51,13 +51,14 @@ static double packing(const sc_block *b)
 static double device_time(const state *x, uint32_t dev, double cat[SC_N_CATS])
 {
     const sc_run *r = &x->plan.run;
+    const sc_block *own = sc_plan_blocks(&x->plan, x->blocks, dev);
     double sum = 0;
     for (uint32_t c = 0; c < SC_N_CATS; c++) {
         cat[c] = 0;
         for (uint32_t k = 0; k < sc_run_chunks(r); k++)
             for (uint32_t l = 0; l < r->model->n_layers; l++)
                 cat[c] += x->plan.stage[sc_run_stage(r, dev, k)].n[l] *
-                          (x->blocks[l].fwd_cat[c] + x->blocks[l].bwd_cat[c]);
+                          (own[l].fwd_cat[c] + own[l].bwd_cat[c]);
         cat[c] *= predict_passes(r);
         if (c == SC_CAT_COMPUTE)
             cat[c] += sc_run_reductions(r) *
@@ -116,14 +117,26 @@ static double recomputed_flops(const state *x)
     return r->forward_only ? 0 : sum;
 }
 
+/* Of all devices. */
+static double mean_peak(const sc_plan *p, sc_precision precision)
+{
+    uint32_t pp = p->kind ? p->run.size[SC_AX_PP] : 1;
+    double sum = 0;
+    for (uint32_t dev = 0; dev < pp; dev++) {
+        const sc_device *d = sc_plan_hw(p, dev)->device;
+        double peak = d->peak[precision];
+        sum += peak > 0 ? peak : d->vector_flops;
+    }
+    return sum / pp;
+}
+
 static void rates(const state *x, sc_prediction *p)
 {
     const sc_run *r = &p->run;
     double n = r->hw->n_devices, t = p->step_time_s;
     double model = sc_model_flops(r->model, r->gbs, r->seq, r->forward_only);
     sc_precision pr = r->precision;
-    double peak = r->hw->device->peak[pr];
-    if (peak <= 0) peak = r->hw->device->vector_flops;
+    double peak = mean_peak(&x->plan, pr);
     p->samples_per_s = (double)r->gbs / t;
     p->tokens_per_s = p->samples_per_s * (double)r->seq;
     p->tokens_per_s_per_device = p->tokens_per_s / n;
@@ -162,7 +175,7 @@ static sc_status memory(const state *x, sc_arena *a, sc_prediction *p,
     p->memory_capacity_bytes = (double)p->run.hw->device->mem_bytes;
     p->fits = true;
     for (uint32_t i = 0; i < p->n_stages; i++)
-        if (p->memory[i].peak > p->memory_capacity_bytes) p->fits = false;
+        if (p->memory[i].peak > p->memory[i].capacity) p->fits = false;
     return SC_OK;
 }
 
@@ -173,10 +186,14 @@ static double block_flops(const sc_block *b)
 
 static double device_flops(const state *x)
 {
-    double most = 0;
-    for (uint32_t dev = 0; dev < x->plan.run.size[SC_AX_PP]; dev++)
-        most = fmax(most,
-                    sc_plan_device_sum(&x->plan, x->blocks, dev, block_flops));
+    const sc_run *r = &x->plan.run;
+    double most = 0, slow = predict_best_peak(r->hw->device, r->precision);
+    for (uint32_t dev = 0; dev < r->size[SC_AX_PP]; dev++) {
+        const sc_device *d = sc_plan_hw(&x->plan, dev)->device;
+        double sum = sc_plan_device_sum(&x->plan, x->blocks, dev, block_flops);
+        if (x->plan.kind) sum *= slow / predict_best_peak(d, r->precision);
+        most = fmax(most, sum);
+    }
     return most * predict_passes(&x->plan.run);
 }
 
@@ -279,6 +296,29 @@ static sc_status marked(const sc_job *job, sc_arena *a, const sc_model **model,
                           err);
 }
 
+/* Stages on devices of several kinds: which, and how many blocks each. */
+static void stage_note(const sc_plan *p, predict_notes *assume)
+{
+    char text[280];
+    size_t at = 0;
+    for (uint32_t v = 0; p->kind && v < p->n_stages; v++) {
+        uint32_t dev = sc_run_device(&p->run, v, 0);
+        const sc_device *d = sc_plan_hw(p, dev)->device;
+        bool same =
+            v > 0 && p->kind[dev] == p->kind[sc_run_device(&p->run, v - 1, 0)];
+        if (at + 80 > sizeof text) break;
+        at += (size_t)snprintf(text + at, sizeof text - at, "%s%s%s%u",
+                               v == 0 ? ""
+                               : same ? " "
+                                      : "; ",
+                               same ? "" : d->name, same ? "" : " ",
+                               p->stage[v].blocks);
+    }
+    if (at > 0)
+        predict_note(assume, "blocks of each stage, on its own device: %s",
+                     text);
+}
+
 static void notes(const sc_job *job, sc_prediction *p, predict_notes *assume,
                   predict_notes *warn)
 {
@@ -319,6 +359,7 @@ sc_status sc_predict(const sc_job *job, const sc_hw *hw, const sc_model *model,
     SC_TRY(memory(&x, a, &p, err));
     SC_TRY(run_engines(&x, a, &p, err));
     if (!job->brief) SC_TRY(predict_suggest(job, memo, a, &p, err));
+    stage_note(&x.plan, &assume);
     notes(job, &p, &assume, &warn);
     SC_TRY(finish(&x, &assume, &warn, a, &p, err));
     *out = p;

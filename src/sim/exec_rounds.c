@@ -156,7 +156,7 @@ static void join_queues(rounds *e)
             uint32_t s = slot_of(e, p, i);
             if (e->last[s] != SC_NONE) e->next[e->last[s]] = p;
             if (e->head[s] == SC_NONE) e->head[s] = p;
-            if (is_grad(x, i) && e->live[x->dev[p]] == SC_NONE)
+            if (x->stream[i] == SC_S_GRAD && e->live[x->dev[p]] == SC_NONE)
                 e->live[x->dev[p]] = p;
             e->last[s] = p;
         }
@@ -173,7 +173,8 @@ static bool meets_gradients(rounds *e, uint32_t device, sc_time from,
 {
     uint32_t *live = &e->live[device];
     uint32_t head = e->head[device * SC_N_STREAMS + SC_S_GRAD];
-    while (*live != head && e->r->end[e->op_at[*live]] <= from)
+    while (*live != head && (e->r->end[e->op_at[*live]] <= from ||
+                             !is_grad(e->x, e->op_at[*live])))
         *live = e->next[*live];
     return *live != head && e->r->start[e->op_at[*live]] < to;
 }

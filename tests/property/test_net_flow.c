@@ -35,7 +35,8 @@ static void make_even(world *w, double level)
         double weight = 0;
         for (uint32_t i = 0; i < w->n_flows; i++)
             for (uint32_t k = 0; k < w->flow[i].n; k++)
-                if (w->flow[i].link[k] == l) weight += w->flow[i].weight;
+                if (w->flow[i].link[k] == l)
+                    weight += w->flow[i].weight * w->flow[i].share[k];
         w->bw[l] = weight > 0 ? level * weight : level;
     }
 }
@@ -51,8 +52,11 @@ static void random_world(prop *p, world *w, bool together)
     for (uint32_t i = 0; i < w->n_flows; i++) {
         ref_flow *f = &w->flow[i];
         f->n = 1 + (uint32_t)prop_below(p, prop_below(p, 4) ? 3 : REF_LINKS);
-        for (uint32_t k = 0; k < f->n; k++)
+        bool whole = prop_below(p, 3) < 2;
+        for (uint32_t k = 0; k < f->n; k++) {
             f->link[k] = (uint32_t)prop_below(p, w->n_links);
+            f->share[k] = whole ? 1 : 0.1 + 3 * prop_unit(p);
+        }
         f->bytes = prop_below(p, 2) ? 1e8 * (double)prop_below(p, 4)
                                     : floor(1e9 * prop_unit(p));
         f->weight = some_weight(p);
@@ -79,7 +83,10 @@ static sc_flows *machine_of(const world *w, sc_arena *a)
 static uint32_t post(sc_flows *x, const world *w, uint32_t i)
 {
     const ref_flow *f = &w->flow[i];
+    bool whole = true;
+    for (uint32_t k = 0; k < f->n; k++) whole = whole && f->share[k] == 1;
     sc_flow flow = {.links = f->link,
+                    .share = whole ? NULL : f->share,
                     .n_links = f->n,
                     .bytes = (uint64_t)f->bytes,
                     .weight = f->weight,
@@ -208,7 +215,7 @@ static bool is_bounded(const world *w, const double *end)
         for (uint32_t i = 0; i < w->n_flows; i++)
             for (uint32_t k = 0; k < w->flow[i].n; k++) {
                 if (w->flow[i].link[k] != l || w->flow[i].bytes == 0) continue;
-                bytes += w->flow[i].bytes;
+                bytes += w->flow[i].bytes * w->flow[i].share[k];
                 first = fmin(first, w->flow[i].start);
                 last = fmax(last, end[i]);
             }

@@ -11,7 +11,8 @@ static bool moves(const ref_flow *f, double now)
 static double crossings(const ref_flow *f, uint32_t link)
 {
     double times = 0;
-    for (uint32_t k = 0; k < f->n; k++) times += f->link[k] == link;
+    for (uint32_t k = 0; k < f->n; k++)
+        if (f->link[k] == link) times += f->share[k];
     return times;
 }
 

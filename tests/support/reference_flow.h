@@ -13,6 +13,7 @@
 
 typedef struct ref_flow {
     uint32_t link[REF_LINKS], n;
+    double share[REF_LINKS]; /* bytes on the link per byte */
     double bytes, weight;
     double start; /* s, latency included */
     double end;   /* s; written */

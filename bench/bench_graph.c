@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * bench_graph.c - operator graphs under a strategy: layouts, exchanges,
+ * prices, lowering, and the run; the strategies of Proteus's reference runs
+ * and a step of 32,768 GPUs.
+ */
+#include <stepcast/plan_graph.h>
+#include <stepcast/sim_exec.h>
+
+#include "bench.h"
+
+#include <stdio.h>
+#include <string.h>
+
+typedef struct graph_case {
+    sc_arena made, run;
+    sc_err err;
+    sc_cost cost;
+    sc_gjob job;
+} graph_case;
+
+static void whole(void *ctx, uint64_t n)
+{
+    graph_case *x = ctx;
+    sc_exec_opts o;
+    sc_exec_opts_init(&o);
+    o.hw = x->job.hw;
+    for (uint64_t i = 0; i < n; i++) {
+        sc_gplan p;
+        sc_exec_result r;
+        sc_arena_reset(&x->run);
+        if (sc_gplan_build(&x->job, &x->run, &p, &x->err) ||
+            sc_exec_run(&p.exec, &o, &x->run, &r, &x->err))
+            bench_fail(x->err.d[0].msg);
+        bench_keep((double)r.makespan);
+    }
+}
+
+static bool load(graph_case *x, const char *model, const char *cluster,
+                 const char *strategy)
+{
+    sc_pos at = sc_pos_none();
+    sc_strategy *s = SC_NEW(&x->made, sc_strategy);
+    const sc_model *m;
+    if (!s ||
+        sc_strategy_read(strategy, strlen(strategy), "bench.yml", &x->made, s,
+                         &x->err) ||
+        sc_model_load(model, at, &x->made, &m, &x->err) ||
+        sc_hw_build(cluster, at, &x->made, &x->job.hw, &x->err) ||
+        sc_software_find(NULL, NULL, at, &x->made, &x->job.sw, &x->err) ||
+        sc_cost_builtin(&x->made, &x->cost, &x->err))
+        return false;
+    x->job.strategy = s;
+    x->job.graph = m->graph;
+    uint64_t seq = s->seq > 0 ? (uint64_t)s->seq : 1024;
+    return m->graph || sc_opgraph_from_model(m, seq, false, &x->made,
+                                             &x->job.graph, &x->err) == SC_OK;
+}
+
+static void measure(const char *model, const char *cluster,
+                    const char *strategy, uint32_t ga, uint64_t n)
+{
+    graph_case x = {
+        .job = {
+            .micro = 4, .ga = ga, .precision = SC_BF16, .optimizer = "adam"}};
+    char name[96];
+    sc_arena_init(&x.made, 0);
+    sc_arena_init(&x.run, 0);
+    sc_err_init(&x.err);
+    x.job.cost = &x.cost;
+    if (!load(&x, model, cluster, strategy)) bench_fail(x.err.d[0].msg);
+    snprintf(name, sizeof name, "graph.%s.%u", model, x.job.hw->n_devices);
+    bench_case(name, whole, &x, n);
+    sc_arena_free(&x.run);
+    sc_arena_free(&x.made);
+}
+
+void bench_main(void)
+{
+    measure("vgg19", "dgx1-v100:4", "mesh: {dp: 32}", 1, 5);
+    measure("resnet50", "dgx1-v100:1", "mesh: {dp: 8}", 1, 5);
+    measure("inception-v3", "dgx1-v100:1", "mesh: {dp: 8}", 1, 5);
+    measure("gpt2", "dgx1-v100:1", "mesh: {dp: 8}\npreset: {zero: 3}\n", 1, 5);
+    measure("gpt2", "dgx1-v100:2", "mesh: {dp: 16}\n", 1, 5);
+    measure("gpt2", "h100-sxm:4", "mesh: {pp: 4}\npipeline: {schedule: 1f1b}\n",
+            8, 5);
+    measure("llama3-405b", "dgx-h100:4096",
+            "mesh: {pp: 16, dp: 256, tp: 8}\n"
+            "batch: {seq: 4096}\n"
+            "preset: {tensor_parallel: megatron-sp, zero: 1}\n",
+            64, 1);
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* et_build.h - a trace's forward pass as a graph, between its files. */
+#ifndef MODEL_ET_BUILD_H
+#define MODEL_ET_BUILD_H
+
+#include "model/et.h"
+
+/* What a tensor of the trace is in the graph. */
+typedef struct et_value {
+    uint64_t id, storage;
+    gb_value value;  /* made by an operator, or data; SC_NONE: neither yet */
+    gb_value weight; /* of the leaf it is a view of, as a weight; SC_NONE */
+    gb_value user;   /* result of the operator that made this weight */
+    uint32_t leaf;   /* entry of the parameter or constant it is a view of */
+    bool used;
+} et_value;
+
+typedef struct et_builder {
+    gb_graph b;
+    const et_trace *t;
+    et_value *entry; /* [size] by hash of id and storage */
+    uint32_t size;   /* a power of two */
+    uint32_t inputs; /* made so far */
+    sc_arena *a;
+} et_builder;
+
+/* One operator as it is built. */
+typedef struct et_op {
+    et_builder *g;
+    const et_node *n;
+    const char *path;
+    const char *what; /* name without the namespace */
+    uint32_t n_in;
+    et_tensor in[ET_ARGS]; /* tensors among its arguments, in order */
+} et_op;
+
+et_value *et_entry(et_builder *g, const et_tensor *t);
+
+/* The tensor as a value, data if nothing made it; SC_NONE after an error. */
+gb_value et_use(et_builder *g, const et_tensor *t);
+
+/* True where nothing in the graph made it. */
+bool et_is_leaf(et_builder *g, const et_tensor *t);
+
+/* Dims of a tensor, batch first.  False: it has no elements. */
+bool et_dims(const et_tensor *t, sc_gdim dim[SC_G_DIMS], unsigned *n);
+
+/* Any operator whose dims are those of its result: what has not the extent of
+ * an input is not divided.  `flops` 0: none. */
+gb_value et_shaped(et_op *o, sc_gtype type, const et_tensor *out, double flops);
+
+/* The operator by its name; SC_NONE: nothing was added.  `*known` is false
+ * where the name is not in the tables. */
+gb_value et_add(et_op *o, bool *known);
+
+#endif

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * et_forward.c - which nodes of a trace are the forward pass of one step.
+ *
+ * Nodes form a tree: threads, steps and modules, operators, and what these
+ * call.  Of the first step that computes something, operators that no other
+ * operator calls are taken, up to the first of autograd's engine: what comes
+ * behind it on the same thread is the optimizer.
+ */
+#include "model/et.h"
+
+#include <string.h>
+
+static bool starts(const char *s, const char *with)
+{
+    return strncmp(s, with, strlen(with)) == 0;
+}
+
+static const et_node *parent_of(const et_trace *t, const et_node *n)
+{
+    uint32_t lo = 0, hi = t->n;
+    while (lo < hi) {
+        uint32_t mid = lo + (hi - lo) / 2;
+        if (t->node[mid].id < n->parent)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    if (lo == t->n || t->node[lo].id != n->parent || &t->node[lo] == n)
+        return NULL;
+    return &t->node[lo];
+}
+
+static bool is_op(const et_node *n)
+{
+    static const char *const others[] = {
+        "c10d::", "nccl:", "torch::", "profiler::", NULL};
+    if (n->backward || n->n_out == 0 || !strstr(n->name, "::")) return false;
+    for (const char *const *o = others; *o; o++)
+        if (starts(n->name, *o)) return false;
+    return true;
+}
+
+/* Not the forward pass, whatever is called in there. */
+static bool is_other(const et_node *n)
+{
+    return n->backward || starts(n->name, "Optimizer.") ||
+           strcmp(n->name, "## backward ##") == 0 ||
+           strcmp(n->name, "## optimizer ##") == 0;
+}
+
+/* Longest way to the root that a node may have. */
+enum { MAX_UP = 64 };
+
+static bool on_top(const et_trace *t, const et_node *n)
+{
+    const et_node *p = parent_of(t, n);
+    for (int i = 0; p && i < MAX_UP; i++, p = parent_of(t, p))
+        if (is_op(p) || is_other(p)) return false;
+    return !is_other(n);
+}
+
+static bool computes(const et_node *n)
+{
+    static const char *const words[] = {"conv", "linear", "mm", "matmul", NULL};
+    for (const char *const *w = words; *w; w++)
+        if (strstr(n->name, *w)) return true;
+    return false;
+}
+
+/* Nodes of [from, to) that are taken; NULL: only counted.  `works`: one of
+ * them multiplies. */
+static uint32_t take(const et_trace *t, uint32_t from, uint32_t to,
+                     uint32_t *index, bool *works)
+{
+    uint32_t n = 0;
+    *works = false;
+    for (uint32_t i = from; i < to && !t->node[i].backward; i++) {
+        const et_node *node = &t->node[i];
+        if (!is_op(node) || !on_top(t, node)) continue;
+        *works |= computes(node);
+        if (index) index[n] = i;
+        n++;
+    }
+    return n;
+}
+
+static uint32_t next_step(const et_trace *t, uint32_t i)
+{
+    while (i < t->n && !starts(t->node[i].name, "ProfilerStep")) i++;
+    return i;
+}
+
+sc_status et_forward(const et_trace *t, sc_arena *a, uint32_t **index,
+                     uint32_t *n, sc_err *err)
+{
+    bool works = false;
+    uint32_t from = next_step(t, 0), to = t->n;
+    while (from < t->n) {
+        to = next_step(t, from + 1);
+        if (take(t, from, to, NULL, &works) > 0 && works) break;
+        from = to;
+    }
+    if (!works) { /* steps are not marked */
+        from = 0;
+        to = t->n;
+        (void)take(t, from, to, NULL, &works);
+    }
+    sc_pos pos = t->n ? t->node[0].pos : sc_pos_none();
+    if (!works)
+        return sc_error(err, SC_EINPUT, SC_C_MISSING, pos,
+                        "record a whole step with ExecutionTraceObserver",
+                        "the trace has no forward pass with shapes");
+    *index = SC_NEW_N(a, uint32_t, to - from);
+    if (!*index) return sc_error_nomem(err);
+    *n = take(t, from, to, *index, &works);
+    return SC_OK;
+}

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * stages.c - which layers each virtual stage has: by the program's rule, as a
+ * strategy lists them, or so that the slowest stage takes least; and what kind
+ * of device each stage runs on.
+ */
+#include <stepcast/plan_strategy.h>
+
+#include "plan/plan_internal.h"
+
+#include <string.h>
+
+typedef struct cutter {
+    const sc_plan *p;
+    sc_arena *a;
+    sc_err *err;
+    uint32_t n;     /* virtual stages */
+    uint32_t *take; /* [n] blocks of each */
+} cutter;
+
+static uint32_t n_blocks(const cutter *c)
+{
+    return c->p->run.model->n_blocks;
+}
+
+/* ---- the program's rule ---------------------------------------------------- */
+
+/* Blocks per virtual stage.  Where they do not divide: embedding and head
+ * count as layers if that comes out even (Llama 3 405B: 126 + 2 over 16);
+ * otherwise the program's rule. */
+static uint32_t blocks_of(const sc_run *r, uint32_t v, uint32_t n,
+                          uint32_t left)
+{
+    uint32_t all = r->model->n_blocks, after = n - v - 1;
+    if (after == 0) return left;
+    if (all % n != 0 && (all + 2) % n == 0)
+        return (all + 2) / n - (v == 0 ? 1 : 0);
+    uint32_t take = r->sw->stage_split == SC_SPLIT_CEIL ? (all + n - 1) / n
+                                                        : left / (n - v);
+    return left - take < after || take > left ? left - after : take;
+}
+
+static sc_status by_rule(cutter *c)
+{
+    uint32_t left = n_blocks(c);
+    for (uint32_t v = 0; v < c->n; v++) {
+        c->take[v] = blocks_of(&c->p->run, v, c->n, left);
+        left -= c->take[v];
+    }
+    return SC_OK;
+}
+
+/* ---- as listed --------------------------------------------------------------- */
+
+/* The block that a stage begins with. */
+static sc_status begins(cutter *c, const sc_strategy_cut *cut, uint32_t *out)
+{
+    const sc_model *m = c->p->run.model;
+    for (*out = 0; *out < m->n_blocks; ++*out) {
+        char path[128];
+        const sc_layer *l = &m->layer[m->order[*out]];
+        plan_own_path(l, *out, &l->op[0], path, sizeof path);
+        if (sc_rule_matches(cut->path, path)) return SC_OK;
+    }
+    return sc_error(c->err, SC_EINPUT, SC_C_UNKNOWN_NAME, cut->pos,
+                    "stages begin with a block: layers.12", "no block \"%s\"",
+                    cut->path);
+}
+
+static sc_status by_paths(cutter *c, const sc_strategy *s)
+{
+    uint32_t from = 0;
+    if (s->n_cuts + 1 != c->n)
+        return sc_error(c->err, SC_EINPUT, SC_C_CONFLICT, s->cut[0].pos, NULL,
+                        "%u cuts make %u stages, not %u", s->n_cuts,
+                        s->n_cuts + 1, c->n);
+    for (uint32_t i = 0; i < s->n_cuts; i++) {
+        uint32_t at;
+        SC_TRY(begins(c, &s->cut[i], &at));
+        if (at < from || (at == from && i > 0))
+            return sc_error(c->err, SC_EINPUT, SC_C_CONFLICT, s->cut[i].pos,
+                            "cuts stand in the order of the model",
+                            "the stage before \"%s\" has nothing",
+                            s->cut[i].path);
+        c->take[i] = at - from;
+        from = at;
+    }
+    c->take[c->n - 1] = n_blocks(c) - from;
+    return SC_OK;
+}
+
+static sc_status by_list(cutter *c, const sc_strategy *s)
+{
+    uint64_t sum = 0;
+    if (s->n_cuts == 0) return by_rule(c);
+    if (s->cut[0].path) return by_paths(c, s);
+    for (uint32_t i = 0; i < s->n_cuts; i++) sum += s->cut[i].blocks;
+    if (s->n_cuts != c->n)
+        return sc_error(c->err, SC_EINPUT, SC_C_CONFLICT, s->cut[0].pos, NULL,
+                        "cuts for %u stages; there are %u", s->n_cuts, c->n);
+    if (sum != n_blocks(c))
+        return sc_error(c->err, SC_EINPUT, SC_C_CONFLICT, s->cut[0].pos, NULL,
+                        "the cuts have %llu blocks; the model has %u",
+                        (unsigned long long)sum, n_blocks(c));
+    for (uint32_t v = 0; v < c->n; v++) c->take[v] = s->cut[v].blocks;
+    return SC_OK;
+}
+
+/* ---- balanced --------------------------------------------------------------- */
+
+/* Seconds of the first `n` blocks on the device of each stage. */
+typedef struct balance {
+    cutter *c;
+    double *sum;    /* [kinds][blocks + 1] */
+    double *best;   /* [n + 1][blocks + 1] slowest of the first stages */
+    uint32_t *from; /* [n + 1][blocks + 1] blocks before the last of them */
+} balance;
+
+/* Stages of DualPipe run on two devices: the slower one counts. */
+static double stage_seconds(const balance *x, uint32_t v, uint32_t i,
+                            uint32_t j)
+{
+    const sc_plan *p = x->c->p;
+    uint32_t row = n_blocks(x->c) + 1, layers = p->run.model->n_layers;
+    uint32_t last_mb = p->run.ga - 1;
+    double most = 0;
+    for (int k = 0; k < 2; k++) {
+        uint32_t dev = sc_run_device(&p->run, v, k ? last_mb : 0);
+        uint32_t kind = p->kind ? p->kind[dev] : 0;
+        const double *s = &p->layer_s[kind * layers];
+        double t = x->sum[kind * row + j] - x->sum[kind * row + i];
+        if (v == 0) t += s[0];
+        if (v == x->c->n - 1) t += s[layers - 1];
+        if (t > most) most = t;
+    }
+    return most;
+}
+
+static void fill(balance *x, uint32_t v, uint32_t least)
+{
+    uint32_t all = n_blocks(x->c), row = all + 1;
+    for (uint32_t j = 0; j <= all; j++) {
+        double *b = &x->best[(v + 1) * row + j];
+        *b = -1;
+        for (uint32_t i = 0; i + least <= j; i++) {
+            double before = x->best[v * row + i];
+            double t = stage_seconds(x, v, i, j);
+            if (before < 0) continue;
+            if (before > t) t = before;
+            if (*b >= 0 && t >= *b) continue;
+            *b = t;
+            x->from[(v + 1) * row + j] = i;
+        }
+    }
+}
+
+/* Least time of the slowest stage, by dynamic programming over blocks.  The
+ * ends may have embedding or head alone. */
+static sc_status balanced(cutter *c)
+{
+    const sc_plan *p = c->p;
+    const sc_model *m = p->run.model;
+    uint32_t row = n_blocks(c) + 1, kinds = p->n_kinds ? p->n_kinds : 1;
+    sc_arena_mark mark = sc_arena_save(c->a);
+    balance x = {c, SC_NEW_N(c->a, double, (size_t)row *kinds),
+                 SC_NEW_N(c->a, double, (size_t)row *(c->n + 1)),
+                 SC_NEW_N(c->a, uint32_t, (size_t)row * (c->n + 1))};
+    if (!x.sum || !x.best || !x.from) return sc_error_nomem(c->err);
+    for (uint32_t k = 0; k < kinds; k++)
+        for (uint32_t i = 0; i + 1 < row; i++)
+            x.sum[k * row + i + 1] =
+                x.sum[k * row + i] + p->layer_s[k * m->n_layers + m->order[i]];
+    for (uint32_t j = 1; j < row; j++) x.best[j] = -1;
+    for (uint32_t v = 0; v < c->n; v++)
+        fill(&x, v, c->n > 1 && (v == 0 || v + 1 == c->n) ? 0 : 1);
+    uint32_t at = row - 1;
+    if (x.best[c->n * row + at] < 0)
+        return sc_error(c->err, SC_EINPUT, SC_C_RANGE, sc_pos_file("--pp"),
+                        NULL, "%u stages for %u layers", c->n, n_blocks(c));
+    for (uint32_t v = c->n; v > 0; v--) {
+        uint32_t i = x.from[v * row + at];
+        c->take[v - 1] = at - i;
+        at = i;
+    }
+    sc_arena_restore(c->a, mark);
+    return SC_OK;
+}
+
+/* Stages on devices of different speed are balanced unless they are listed. */
+static bool wants_balance(const sc_plan *p)
+{
+    const sc_strategy *s = p->run.strategy;
+    if (s && s->cuts != SC_CUT_EVEN) return s->cuts == SC_CUT_BALANCED;
+    for (uint32_t d = 1; p->kind && d < p->run.size[SC_AX_PP]; d++)
+        if (p->kind[d] != p->kind[0]) return true;
+    return false;
+}
+
+sc_status plan_cut_stages(sc_plan *p, sc_arena *a, sc_err *err)
+{
+    const sc_run *r = &p->run;
+    const sc_strategy *s = r->strategy;
+    uint32_t n = sc_run_stages(r), at = 0;
+    struct sc_stage *st = SC_NEW_N(a, struct sc_stage, n);
+    cutter c = {.p = p, .a = a, .err = err, .n = n};
+    c.take = SC_NEW_N(a, uint32_t, n);
+    if (!st || !c.take) return sc_error_nomem(err);
+    if (wants_balance(p)) {
+        SC_TRY(plan_layer_seconds(p, a, err));
+        SC_TRY(balanced(&c));
+    } else {
+        SC_TRY(s && s->cuts == SC_CUT_LIST ? by_list(&c, s) : by_rule(&c));
+    }
+    p->uneven = wants_balance(p) || (s && s->cuts == SC_CUT_LIST);
+    for (uint32_t v = 0; v < n; v++) {
+        st[v] = (struct sc_stage){
+            .blocks = c.take[v], .embed = v == 0, .head = v == n - 1};
+        st[v].n[0] = st[v].embed;
+        st[v].n[r->model->n_layers - 1] = st[v].head;
+        for (uint32_t i = 0; i < c.take[v]; i++)
+            st[v].n[r->model->order[at++]]++;
+    }
+    p->stage = st;
+    p->n_stages = n;
+    return SC_OK;
+}

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Lowering of random programs along all schedules: every kernel of every
+ * micro-batch once, no step shorter than what its devices do, nothing in
+ * memory but what is kept, and classes of ranks as ranks.
+ */
+#include <stepcast/base/util.h>
+#include <stepcast/sim_exec.h>
+
+#include "program.h"
+#include "property.h"
+
+static const double seconds[] = {1, 0.5, 0.25, 2, 0.125, 0};
+
+static double pick(prop *p)
+{
+    return seconds[prop_below(p, SC_COUNT(seconds))];
+}
+
+static toy draw(prop *p)
+{
+    static const int zero[] = {0, 1, 3};
+    toy t = {.schedule = (sc_schedule)prop_below(p, SC_SCH_FILE),
+             .pp = 1 + (uint32_t)prop_below(p, 5),
+             .ga = 1 + (uint32_t)prop_below(p, 9),
+             .dp = 1 + (uint32_t)prop_below(p, 3),
+             .ops = 1 + (uint32_t)prop_below(p, 3),
+             .vpp = 1,
+             .act_bytes = 1000,
+             .weight_bytes = 1200};
+    if (t.schedule == SC_SCH_INTERLEAVED)
+        t.vpp = 1 + (uint32_t)prop_below(p, 3);
+    t.fwd = 1 + pick(p);
+    t.dgrad = 1 + pick(p);
+    t.wgrad = 1 + pick(p);
+    t.zero = zero[prop_below(p, 3)];
+    t.send = pick(p) / 8;
+    t.reduce = pick(p);
+    t.gather = pick(p) / 8;
+    t.update = pick(p);
+    t.joint = prop_below(p, 2);
+    t.checkpoint = prop_below(p, 2);
+    t.grad_overlap = prop_below(p, 2);
+    t.p2p_overlap = prop_below(p, 2);
+    t.bucketed = prop_below(p, 2);
+    t.sw.param_overlap = prop_below(p, 2);
+    t.forward_only = prop_below(p, 8) == 7;
+    if (prop_below(p, 3) == 2) t.rules = sc_rules_find("proteus");
+    return t;
+}
+
+static bool lowered(toy *t, sc_exec_result *r)
+{
+    sc_exec_opts o;
+    sc_exec_opts_init(&o);
+    o.rules = t->rules;
+    toy_build(t);
+    return gp_lower(&t->prog, &arena, &t->plan, &err) == SC_OK &&
+           sc_exec_run(&t->plan.exec, &o, &arena, r, &err) == SC_OK;
+}
+
+/* Kernels of the step, all devices: forward, backward, update. */
+static bool all_kernels(const toy *t)
+{
+    const sc_exec *x = &t->plan.exec;
+    uint64_t kernels = 0, passes = t->joint ? 2 : 3;
+    if (t->forward_only) passes = 1;
+    if (t->checkpoint && !t->forward_only) passes++;
+    uint64_t want = passes * t->n_stages * t->ops * t->ga;
+    for (sc_op i = 0; i < x->n_ops; i++)
+        kernels += x->kind[i] == SC_OP_COMPUTE && x->cat[i] == SC_CAT_COMPUTE;
+    return kernels == want * (t->unfold ? t->dp : 1);
+}
+
+static bool no_shorter(const toy *t, const sc_exec_result *r)
+{
+    const sc_exec *x = &t->plan.exec;
+    sc_time *busy = SC_NEW_N(&arena, sc_time, x->n_devices * SC_N_STREAMS);
+    for (sc_op i = 0; i < x->n_ops; i++)
+        for (uint32_t k = x->dev_head[i]; k < x->dev_head[i + 1]; k++) {
+            sc_time *b = &busy[x->dev[k] * SC_N_STREAMS + x->stream[i]];
+            *b += x->work[i];
+            if (*b > r->makespan) return false;
+        }
+    return true;
+}
+
+static bool freed(const toy *t, const sc_exec_result *r)
+{
+    const sc_gplan *p = &t->plan;
+    for (uint32_t i = 0; i < p->n_lifetimes; i++) {
+        const sc_lifetime *l = &p->lifetime[i];
+        if (l->device >= p->exec.n_devices) return false;
+        if ((l->first == SC_NONE) != (l->n_last == 0)) return false;
+        for (uint32_t k = 0; k < l->n_last; k++)
+            if (l->last[k] < l->first ||
+                r->end[l->last[k]] < r->start[l->first])
+                return false;
+    }
+    return p->n_lifetimes > 0;
+}
+
+static bool lowers(prop *p, void *ctx)
+{
+    (void)ctx;
+    sc_exec_result r, each;
+    setup(NULL);
+    toy t = draw(p), u = t;
+    u.unfold = true;
+    bool ok = lowered(&t, &r) && lowered(&u, &each);
+    ok = ok && r.makespan == each.makespan;
+    ok = ok && all_kernels(&t) && all_kernels(&u);
+    ok = ok && no_shorter(&t, &r) && no_shorter(&u, &each);
+    ok = ok && freed(&t, &r) && freed(&u, &each);
+    ok = ok && u.plan.n_lifetimes == t.dp * t.plan.n_lifetimes;
+    if (!ok && prop_reporting(p))
+        print_message("%s pp %u vpp %u dp %u ga %u ops %u zero %d%s%s: %s\n",
+                      sc_schedule_names[t.schedule], t.pp, t.vpp, t.dp, t.ga,
+                      t.ops, t.zero, t.rules ? ", by readiness" : "",
+                      t.checkpoint ? ", again" : "",
+                      err.n ? err.d[0].msg : "differs");
+    teardown(NULL);
+    return ok;
+}
+
+static void test_lowers(void **state)
+{
+    (void)state;
+    assert_true(prop_check("programs are lowered", 400, lowers, NULL));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_lowers)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
