@@ -75,7 +75,8 @@ sc_status gp_infer(const sc_gjob *job, sc_arena *a, sc_gplan *p,
                    gp_program *out, sc_err *err)
 {
     gp_program prog = {0};
-    sc_gplan plan = {.job = job, .n_ranks = job->hw->n_devices};
+    sc_gplan plan = {.job = job,
+                     .n_ranks = (uint32_t)sc_strategy_ranks(job->strategy)};
     infer f = {.job = job,
                .g = job->graph,
                .s = job->strategy,
@@ -96,6 +97,7 @@ sc_status gp_infer(const sc_gjob *job, sc_arena *a, sc_gplan *p,
         SC_TRY(gi_backward(&f));
         SC_TRY(gi_gradients(&f));
     }
+    SC_TRY(gi_host(&f));
     SC_TRY(gi_finish(&f));
     sums(&f);
     SC_TRY(gi_expansion(&f));

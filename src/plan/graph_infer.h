@@ -136,8 +136,6 @@ const gi_rule *gi_said(const infer *f, uint32_t op, sc_rule_tensor what,
                        uint32_t input);
 /* Where it waits: sc_tier. */
 int gi_tier(const infer *f, uint32_t op, sc_rule_tensor what);
-/* Samples that all replicas have in a micro-batch, over those of one. */
-double gi_replicas(const infer *f);
 /* Parts that a list of axes makes. */
 uint32_t gi_parts(const infer *f, sc_axes list);
 sc_axes gi_without(sc_axes list, uint32_t mask);
@@ -168,6 +166,9 @@ double gi_elements(const infer *f, const sc_gtensor *t);
 /* ---- graph_program.c */
 
 enum { GI_FORWARD, GI_BACKWARD, GI_ONCE }; /* phases */
+
+/* What the program that issues kernels makes a pass longer. */
+sc_status gi_host(infer *f);
 
 uint32_t gi_value(infer *f, gp_value v);
 /* Values `in` are copied. */

@@ -8,23 +8,6 @@
 #include <math.h>
 #include <string.h>
 
-/* Axes whose ranks work on samples of their own. */
-static bool of_samples(const char *axis)
-{
-    static const char *const names[] = {"dp", "fsdp", "ep", "rep"};
-    for (size_t i = 0; i < SC_COUNT(names); i++)
-        if (strcmp(axis, names[i]) == 0) return true;
-    return false;
-}
-
-uint64_t predict_replicas(const sc_strategy *s)
-{
-    uint64_t n = 1;
-    for (uint32_t i = 0; i < s->n_axes; i++)
-        if (of_samples(s->axis[i].name)) n *= s->axis[i].size;
-    return n;
-}
-
 bool predict_by_graph(const sc_job *job, const sc_model *model)
 {
     const char *why;
@@ -302,7 +285,7 @@ static sc_status infer_batch(graph_state *x, sc_graph_step *best, sc_err *err)
         &x->assume,
         "global batch %llu: %llu samples per replica, more gain less "
         "than 2 %%",
-        (unsigned long long)(best->job->micro * predict_replicas(&x->tree)),
+        (unsigned long long)(best->job->micro * sc_strategy_replicas(&x->tree)),
         (unsigned long long)best->job->micro);
     return SC_OK;
 }
@@ -310,7 +293,7 @@ static sc_status infer_batch(graph_state *x, sc_graph_step *best, sc_err *err)
 static sc_status batch(graph_state *x, sc_graph_step *best, sc_err *err)
 {
     const sc_job *j = x->job;
-    uint64_t dp = predict_replicas(&x->tree), gbs = (uint64_t)j->gbs;
+    uint64_t dp = sc_strategy_replicas(&x->tree), gbs = (uint64_t)j->gbs;
     uint64_t mbs = (uint64_t)j->mbs;
     if (x->gjob.graph->fixed && mbs > 1)
         return sc_error(err, SC_EINPUT, SC_C_CONFLICT,
@@ -378,6 +361,13 @@ static sc_status graph_of(graph_state *x, sc_run *r, sc_err *err)
                                  &x->gjob.graph, err);
 }
 
+/* On the wire; a mode that follows another program has those of weights. */
+static double gradient_bytes(const graph_state *x)
+{
+    if (x->job->grad_bytes > 0) return x->job->grad_bytes;
+    return x->job->compat ? 0 : x->sw->reduce_bytes;
+}
+
 static sc_status prepare(graph_state *x, sc_run *r, sc_err *err)
 {
     sc_gjob *g = &x->gjob;
@@ -397,7 +387,7 @@ static sc_status prepare(graph_state *x, sc_run *r, sc_err *err)
                    .rules = x->rules,
                    .precision = r->precision,
                    .optimizer = x->job->optimizer,
-                   .grad_bytes = x->job->grad_bytes,
+                   .grad_bytes = gradient_bytes(x),
                    .forward_only = x->job->forward_only,
                    .unfold = x->job->no_symmetry};
     if (!g->optimizer) g->optimizer = x->tree.optimizer;

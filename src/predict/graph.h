@@ -20,9 +20,6 @@ typedef struct graph_state {
     predict_notes assume, warn;
 } graph_state;
 
-/* Ranks that work on samples of their own. */
-uint64_t predict_replicas(const sc_strategy *s);
-
 /* Inference, lowering, execution and memory of one batch. */
 sc_status predict_graph_run(graph_state *x, uint64_t micro, uint32_t ga,
                             sc_arena *a, sc_graph_step *out, sc_err *err);

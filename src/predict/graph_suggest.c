@@ -39,7 +39,7 @@ static bool changes(const graph_state *x, const variant *v,
     int64_t zero = x->tree.zero > 0 ? x->tree.zero : 0;
     if (now->job->micro % v->more_ga != 0) return false;
     if (v->zero >= 0 && v->zero <= zero) return false;
-    if (v->zero >= 0 && predict_replicas(&x->tree) < 2) return false;
+    if (v->zero >= 0 && sc_strategy_replicas(&x->tree) < 2) return false;
     return v->recompute < 0 || x->tree.recompute != v->recompute;
 }
 
