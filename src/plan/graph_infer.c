@@ -103,6 +103,7 @@ sc_status gp_infer(const sc_gjob *job, sc_arena *a, sc_gplan *p,
         SC_TRY(gi_backward(&f));
         SC_TRY(gi_gradients(&f));
     }
+    SC_TRY(gi_host(&f));
     SC_TRY(gi_finish(&f));
     sums(&f);
     SC_TRY(gi_expansion(&f));

@@ -102,3 +102,29 @@ sc_status sc_strategy_load(const char *path, sc_arena *a,
     *out = s;
     return SC_OK;
 }
+
+sc_axes sc_strategy_samples(const sc_strategy *s)
+{
+    static const char *const names[] = {"rep", "dp", "fsdp", "ep"};
+    sc_axes list = 0;
+    for (uint32_t ax = 0; ax < s->n_axes; ax++)
+        for (size_t i = 0; i < SC_COUNT(names); i++)
+            if (strcmp(s->axis[ax].name, names[i]) == 0)
+                list = sc_axes_add(list, ax);
+    return list;
+}
+
+uint64_t sc_strategy_replicas(const sc_strategy *s)
+{
+    uint32_t over = 0;
+    uint64_t n = 1;
+    if (s->data_parallel) over = sc_axes_mask(sc_strategy_samples(s));
+    for (uint32_t i = 0; i < s->n_rules; i++)
+        for (uint32_t k = 0; k < s->rule[i].n_split; k++)
+            if (s->rule[i].tensor == SC_RT_OP &&
+                strcmp(s->rule[i].split[k].dim, "batch") == 0)
+                over |= sc_axes_mask(s->rule[i].split[k].axes);
+    for (uint32_t ax = 0; ax < s->n_axes; ax++)
+        if (over >> ax & 1) n *= s->axis[ax].size;
+    return n;
+}
