@@ -105,7 +105,8 @@ sc_status gi_compute(infer *f, uint32_t op, sc_gpass pass, uint32_t weight,
                   .optimizer = f->job->optimizer,
                   .precision = f->job->precision,
                   .fused = f->job->sw->fused,
-                  .table = f->job->table};
+                  .table = f->job->table,
+                  .attention = (uint8_t)f->job->sw->attention};
     uint32_t at = f->pp < 0 ? 0 : gi_device(f, f->node[op].stage);
     if (f->pp >= 0) at *= f->stride[f->pp];
     return sc_cost_gop(f->job->cost, sc_hw_device_at(f->job->hw, at), &w, out,
