@@ -117,14 +117,14 @@ const sc_key sc_job_keys[] = {
     WORD("optimizer", optimizer, "--optimizer", "NAME",
          "of operator graphs: sgd, adam, lamb, adagrad"),
     WORD("compat", compat, "--compat", "MODE",
-         "proteus: as that simulator does it"),
+         "as another simulator does it (docs/executor.md)"),
     {"gamma", SC_T_QUANTITY, SC_U_NONE, OFF(gamma), NULL, 0, 10, NULL,
      "--gamma", "F",
      "of executed graphs: kernels beside gradient exchanges, and these, take 1 "
      "+ F times as long",
      false},
     WORD("op-times", op_times, "--op-times", "FILE",
-         "times of operators by shape, a cost file of Proteus"),
+         "times of operators by shape, as measured elsewhere"),
     {0},
 };
 
