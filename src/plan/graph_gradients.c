@@ -366,7 +366,8 @@ static sc_status update(infer *f, const gi_wgrad *w, gathering **later)
     const sc_gtensor *t = &f->g->tensor[w->tensor];
     const char *path = f->g->op[w->op].path;
     double share = layout_fraction(&w->state, ALL_DIMS, &f->mesh);
-    double state = state_bytes(f) * gi_elements(f, t) * share;
+    double state = state_bytes(f) * gi_elements(f, t) * share *
+                   gi_turn_share(f, w->op, true);
     const char *name = sc_sprintf(f->a, "%s %s state", path, t->name);
     uint32_t in[GI_USES + 1];
     int tier = state_tier(f, w->op);
@@ -391,7 +392,7 @@ static sc_status update(infer *f, const gi_wgrad *w, gathering **later)
                   .phase = GI_ONCE,
                   .once = true};
     in[w->n_reduced] = kept;
-    SC_TRY(gi_compute(f, w->op, SC_GP_UPDATE, w->port, 1 / share, &price));
+    SC_TRY(gi_compute_turn(f, w->op, SC_GP_UPDATE, w->port, 1 / share, &price));
     SC_TRY(gi_note(f, w->op, SC_GP_UPDATE, price.seconds));
     layout_move m[SC_MESH_AXES];
     uint32_t n = layout_sequence(&w->state, &w->kept, &f->mesh, m);

@@ -349,26 +349,10 @@ static void take_turns(infer *f)
     }
 }
 
-double gi_replicas(const infer *f)
-{
-    sc_axes over = 0;
-    for (uint32_t i = 0; i < f->n_rules; i++) {
-        const sc_strategy_rule *r = f->rule[i].r;
-        if (r->tensor != SC_RT_OP) continue;
-        for (uint32_t k = 0; k < r->n_split; k++) {
-            if (strcmp(r->split[k].dim, "batch") != 0) continue;
-            for (sc_axes l = r->split[k].axes; l; l >>= 4)
-                if (!(sc_axes_mask(over) >> ((l & 15) - 1) & 1))
-                    over = sc_axes_add(over, (uint32_t)(l & 15) - 1);
-        }
-    }
-    return gi_parts(f, over);
-}
-
 sc_status gi_rules(infer *f)
 {
     SC_TRY(gather(f));
-    f->samples = (double)f->job->micro * gi_replicas(f);
+    f->samples = (double)f->job->micro * (double)sc_strategy_replicas(f->s);
     f->node = SC_NEW_N(f->a, gi_node, f->g->n_ops);
     uint32_t *buf = SC_NEW_N(f->a, uint32_t, f->n_rules + 1);
     if (!f->node || !buf) return sc_error_nomem(f->err);

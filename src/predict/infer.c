@@ -136,17 +136,23 @@ static uint64_t usual_batch(const sc_hw *hw, uint64_t seq)
     return n;
 }
 
-static void settle_values(const sc_job *job, const sc_hw *hw,
-                          const sc_model *model, sc_run *r,
-                          predict_notes *notes)
+void predict_precision(const sc_job *job, sc_run *r, predict_notes *notes)
 {
+    const sc_device *d = r->hw->device;
     r->recipe = job->precision >= 0 ? (sc_recipe)job->precision
-                                    : usual_recipe(hw->device, r->sw);
+                                    : usual_recipe(d, r->sw);
     r->precision = sc_recipe_precision(r->recipe);
     if (job->precision < 0)
         predict_note(notes, "precision %s: the usual one of %s",
                      sc_recipe_names[r->recipe],
-                     r->sw->recipe ? r->sw->name : hw->device->name);
+                     r->sw->recipe ? r->sw->name : d->name);
+}
+
+static void settle_values(const sc_job *job, const sc_hw *hw,
+                          const sc_model *model, sc_run *r,
+                          predict_notes *notes)
+{
+    predict_precision(job, r, notes);
     r->seq = (uint64_t)job->seq;
     if (!job->seq) {
         r->seq = (uint64_t)(model->t.max_seq > 0 ? model->t.max_seq : 2048);
@@ -167,6 +173,12 @@ static void settle_values(const sc_job *job, const sc_hw *hw,
     r->forward_only = job->forward_only;
     r->launch_blocking = job->launch_blocking;
     r->numa_unbound = job->numa_unbound;
+    r->optim_tier = job->optimizer_tier > 0 ? job->optimizer_tier : 0;
+    r->checkpoint_every = (uint32_t)job->checkpoint_every;
+    r->checkpoint_async = job->checkpoint_async;
+    r->host_mem_bw = job->host_mem_bw;
+    r->nvme_bw = job->nvme_bw;
+    r->storage_bw = job->storage_bw;
 }
 
 static sc_status settle_format(const sc_job *job, sc_run *r, sc_err *err)
@@ -298,7 +310,9 @@ static bool chunks_legal(const space *x, const sc_run *r, uint32_t vpp)
         return false;
     bool whole = layers % ((uint64_t)pp * vpp) == 0 ||
                  (layers + 2) % ((uint64_t)pp * vpp) == 0;
-    return pp > 1 && r->ga % pp == 0 && (whole || x->job->vpp > 0) &&
+    bool own = r->ga % pp == 0 ||
+               (x->job->vpp > 0 && sc_schedule_rounds(r->sw, pp, r->ga));
+    return pp > 1 && own && (whole || x->job->vpp > 0) &&
            (uint64_t)pp * vpp <= layers + 2;
 }
 
@@ -534,8 +548,12 @@ sc_status predict_infer(const sc_job *job, sc_arena *a, sc_run *run,
     const sc_model *model = run->model;
     space x = {.job = job, .a = a, .memo = memo, .err = err};
     sc_err_init(&x.refused);
-    x.base = (sc_run){
-        .hw = hw, .model = model, .sw = run->sw, .cost = run->cost, .vpp = 1};
+    x.base = (sc_run){.hw = hw,
+                      .model = model,
+                      .sw = run->sw,
+                      .cost = run->cost,
+                      .vpp = 1,
+                      .strategy = run->strategy};
     settle_values(job, hw, model, &x.base, notes);
     SC_TRY(settle_format(job, &x.base, err));
     SC_TRY(settle_schedule(job, a, &x.base, err));

@@ -4,6 +4,7 @@
 #define PREDICT_INTERNAL_H
 
 #include <stepcast/plan_schedule.h>
+#include <stepcast/plan_strategy.h>
 #include <stepcast/predict.h>
 
 /* One configuration, evaluated. */
@@ -38,6 +39,13 @@ sc_status predict_evaluate(const sc_run *run, double beat_s, predict_memo *memo,
  * two devices hold it. */
 double predict_passes(const sc_run *r);
 
+struct predict_notes;
+
+/* Where a strategy has pools of replicas: changes `run`, every choice made, to
+ * the slowest replica's. */
+sc_status predict_replicas(sc_run *run, sc_arena *a,
+                           struct predict_notes *assume, sc_err *err);
+
 /* Notes for a person, kept in the prediction. */
 typedef struct predict_notes {
     sc_arena *arena;
@@ -59,7 +67,8 @@ void predict_interval(sc_prediction *p, bool brief, predict_notes *assume,
 
 /* Contradictions of what is given, all of them. */
 sc_status predict_check(const sc_job *job, const sc_hw *hw,
-                        const sc_model *model, sc_err *err);
+                        const sc_model *model, const sc_software *sw,
+                        sc_err *err);
 
 /* The three smallest changes that help, of job `job` predicted as `p`. */
 sc_status predict_suggest(const sc_job *job, predict_memo *memo, sc_arena *a,
@@ -85,6 +94,25 @@ bool predict_variant(const sc_job *next, const sc_hw *hw,
 sc_status predict_keep(const sc_job *job, const sc_job *next,
                        const predict_eval *e, sc_arena *a, sc_prediction *p,
                        sc_err *err);
+
+/* Whether a step is run operator by operator: the model is a graph, or the
+ * strategy or mode is beyond blocks. */
+bool predict_by_graph(const sc_job *job, const sc_model *model);
+/* sc_predict() of such a job. */
+sc_status predict_graph(const sc_job *job, const sc_hw *hw,
+                        const sc_model *model, const sc_software *sw,
+                        const sc_cost *cost, sc_arena *a, sc_prediction *out,
+                        sc_err *err);
+/* Precision of a run, and the note that says where it comes from. */
+void predict_precision(const sc_job *job, sc_run *run, predict_notes *notes);
+/* Energy and money of a step whose time by category is known. */
+void predict_money(const sc_job *job, sc_prediction *p);
+/* Notes to their arrays. */
+sc_status predict_keep_notes(const predict_notes *assume,
+                             const predict_notes *warn, sc_arena *a,
+                             sc_prediction *p, sc_err *err);
+
+/* An internal error if the result breaks a physical bound. */
 
 /* No kernel of the precision is faster than this, FLOP/s. */
 double predict_best_peak(const sc_device *d, sc_precision p);
