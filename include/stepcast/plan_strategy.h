@@ -179,6 +179,10 @@ bool sc_strategy_by_blocks(const sc_strategy *s, const char **why, sc_pos *at);
 /* Size of an axis by name; 1 if the mesh lacks it. */
 uint64_t sc_strategy_degree(const sc_strategy *s, const char *name);
 
+/* Stages per device that it says, by `virtual` or by the number of its cuts; 0:
+ * neither. */
+uint32_t sc_strategy_chunks(const sc_strategy *s);
+
 /* What sc_plan_build() needs of the model of a run with this strategy: blocks
  * that rules treat differently are kinds of their own (the model itself where
  * there are none).  Errors at the rule: SC_C_UNKNOWN_NAME with the nearest path

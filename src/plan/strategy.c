@@ -61,6 +61,16 @@ uint64_t sc_strategy_degree(const sc_strategy *s, const char *name)
     return axis < 0 ? 1 : s->axis[axis].size;
 }
 
+uint32_t sc_strategy_chunks(const sc_strategy *s)
+{
+    bool interleaved = s->schedule == SC_SCH_INTERLEAVED;
+    if (s->virtual_stages > 0) return (uint32_t)s->virtual_stages;
+    if (s->n_cuts == 0 || s->schedule > SC_SCH_INTERLEAVED) return 0;
+    uint64_t stages = s->n_cuts + (s->cut[0].path != NULL);
+    uint64_t per = stages / sc_strategy_degree(s, "pp");
+    return interleaved && per ? (uint32_t)per : 1;
+}
+
 sc_pos sc_strategy_pos(const sc_strategy *s, const char *section,
                        const char *key)
 {
