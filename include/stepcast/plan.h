@@ -191,6 +191,13 @@ typedef struct sc_run {
      * presets, cuts, a schedule from a file, pools; NULL: none. */
     const struct sc_strategy *strategy;
     const struct sc_schedule_file *order; /* of SC_SCH_FILE; else NULL */
+    int optim_tier;            /* sc_tier: where optimizer states are */
+    uint32_t checkpoint_every; /* steps; 0: none */
+    bool checkpoint_async;
+    /* bytes/s; 0: as docs/strategy.md says */
+    double host_mem_bw; /* of one host's memory */
+    double nvme_bw;     /* of one host's drives, each way */
+    double storage_bw;  /* of all storage, writing */
 } sc_run;
 
 /* Data-parallel replicas as people count them. */
@@ -423,6 +430,13 @@ typedef struct sc_step_costs {
     double fixed_s; /* data, logging, clipping, launch of the step */
     /* of DualPipe: the copies of a stage on two devices sum their gradients */
     double mirror_s, mirror_bytes;
+    /* optimizer states with the host: gradients out (what no backward pass
+     * hides), what the update takes beyond the weights' way back, and that way;
+     * bytes of either */
+    double host_out_s, host_update_s, host_in_s, host_bytes;
+    /* checkpoints, spread over their steps: copy to the host, writing that
+     * training waits for, and writing beside it */
+    double save_copy_s, save_write_s, save_beside_s, save_bytes;
 } sc_step_costs;
 
 /* Extra time per time in which kernels and the exchange of weights or gradients
@@ -438,6 +452,13 @@ double sc_plan_units(const sc_device *d, uint32_t channels);
 /* Factor on every duration: what all ranks wait for the slowest of them, and
  * conditions that slow everything. */
 double sc_plan_slow_factor(const sc_run *r);
+
+/* Bytes of optimizer states that a device keeps with its host, and that it
+ * saves in a checkpoint. */
+double sc_plan_host_states(const sc_plan *p, const sc_block *blocks,
+                           uint32_t dev);
+double sc_plan_checkpoint_bytes(const sc_plan *p, const sc_block *blocks,
+                                uint32_t dev);
 
 sc_status sc_plan_step_costs(const sc_plan *p, const sc_block *blocks,
                              uint32_t device, sc_step_costs *out, sc_err *err);

@@ -56,6 +56,10 @@ uint32_t sc_run_order(const sc_run *r, uint32_t dev, sc_slot *out);
 uint32_t sc_run_stage(const sc_run *r, uint32_t dev, uint32_t chunk);
 uint32_t sc_run_device(const sc_run *r, uint32_t v, uint32_t mb);
 
+/* Whether the program can interleave `ga` micro-batches over `pp` devices:
+ * rounds of pp, or as many equal ones as there are whole ones. */
+bool sc_schedule_rounds(const sc_software *sw, uint64_t pp, uint64_t ga);
+
 /* The micro-batches of chunk `chunk` whose forward pass is a device's first,
  * and whose backward pass (of weights, where split) is its last. */
 void sc_schedule_ends(const sc_slot *order, uint32_t n, uint32_t chunk,

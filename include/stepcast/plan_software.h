@@ -80,6 +80,8 @@ typedef struct sc_software {
     int64_t zero;          /* usual stage of ZeRO; -1: 1 where gradients
                                overlap, else 0 */
     bool no_pipeline;      /* models are not cut into stages */
+    bool long_rounds;      /* rounds of interleaved schedules may be longer
+                              than pp, all as long */
     bool stage_batches;    /* usually as many micro-batches as stages */
     bool root_group;       /* FSDP gathers embedding and head as one, for
                                the whole step */

@@ -28,6 +28,10 @@ typedef struct sc_job {
     int recompute, schedule, precision;     /* SC_INFER or the enum */
     int grad_overlap;                       /* SC_INFER: the software's */
     int tp_overlap;                         /* SC_INFER: the software's */
+    int optimizer_tier;                     /* sc_tier; SC_INFER: the device */
+    int64_t checkpoint_every;               /* steps; 0: no checkpoints */
+    bool checkpoint_async;
+    double host_mem_bw, nvme_bw, storage_bw; /* 0: see sc_run */
     double offload;    /* share of activations kept by the host; SC_INFER */
     double grad_bytes; /* 0: the software's */
     int64_t hsdp;      /* data-parallel ranks that shard together; 0: all */

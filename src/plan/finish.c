@@ -4,6 +4,7 @@
  * optimizer, gathers of updated weights, the fixed part.
  */
 #include "plan/block.h"
+#include "plan/host.h"
 #include "plan/lower.h"
 
 #include <math.h>
@@ -267,6 +268,7 @@ sc_status sc_plan_step_costs(const sc_plan *p, const sc_block *blocks,
         if (r->sw->capture == SC_CAPTURE_STEP)
             c.fixed_s *= r->cost->p[SC_P_STEP_CAPTURED];
     }
+    plan_host_costs(p, blocks, device, &c);
     *out = c;
     return SC_OK;
 }
@@ -332,6 +334,45 @@ static void reduce(lower *lw, uint32_t dev, sc_op *done)
                      done[dev]);
 }
 
+/* Optimizer states with the host. */
+static sc_op host_update(lower *lw, uint32_t dev, sc_op after)
+{
+    const sc_step_costs *c = &lw->costs[dev];
+    sc_op op = once(lw, dev,
+                    &(lower_op_desc){.name = "update by the host",
+                                     .seconds = c->host_update_s,
+                                     .kind = SC_OP_HOST,
+                                     .cat = SC_CAT_OFFLOAD},
+                    after);
+    return once(lw, dev,
+                &(lower_op_desc){.name = "weights from the host",
+                                 .seconds = c->host_in_s,
+                                 .bytes = c->host_bytes,
+                                 .load = true,
+                                 .kind = SC_OP_MEM,
+                                 .cat = SC_CAT_OFFLOAD},
+                op);
+}
+
+/* A checkpoint, spread over the steps between two. */
+static sc_op save(lower *lw, uint32_t dev, sc_op after)
+{
+    const sc_step_costs *c = &lw->costs[dev];
+    sc_op op = once(lw, dev,
+                    &(lower_op_desc){.name = "checkpoint to the host",
+                                     .seconds = c->save_copy_s,
+                                     .bytes = c->save_bytes,
+                                     .kind = SC_OP_MEM,
+                                     .cat = SC_CAT_OFFLOAD},
+                    after);
+    return once(lw, dev,
+                &(lower_op_desc){.name = "checkpoint written",
+                                 .seconds = c->save_write_s,
+                                 .kind = SC_OP_HOST,
+                                 .cat = SC_CAT_OTHER},
+                op);
+}
+
 static void update(lower *lw, uint32_t dev, sc_op norm)
 {
     const sc_step_costs *c = &lw->costs[dev];
@@ -344,6 +385,7 @@ static void update(lower *lw, uint32_t dev, sc_op norm)
                                      .cat = SC_CAT_OPTIMIZER,
                                      .traffic = c->optimizer_bytes},
                     norm);
+    op = host_update(lw, dev, op);
     op = once(lw, dev,
               &(lower_op_desc){.name = "gather updated weights",
                                .seconds = c->update_s,
@@ -352,6 +394,7 @@ static void update(lower *lw, uint32_t dev, sc_op norm)
                                .cat = SC_CAT_DP,
                                .x = &x},
               op);
+    op = save(lw, dev, op);
     once(lw, dev,
          &(lower_op_desc){.name = "step",
                           .seconds = c->fixed_s,
@@ -408,7 +451,16 @@ void lower_finish(lower *lw)
     uint32_t pp = lw->p->run.size[SC_AX_PP];
     if (lw->p->run.forward_only) return;
     sc_op *done = lw->tail;
-    for (uint32_t dev = 0; dev < pp; dev++) reduce(lw, dev, done);
+    for (uint32_t dev = 0; dev < pp; dev++) {
+        reduce(lw, dev, done);
+        done[dev] = once(lw, dev,
+                         &(lower_op_desc){.name = "gradients to the host",
+                                          .seconds = lw->costs[dev].host_out_s,
+                                          .bytes = lw->costs[dev].host_bytes,
+                                          .kind = SC_OP_MEM,
+                                          .cat = SC_CAT_OFFLOAD},
+                         done[dev]);
+    }
     tie(lw, done);
     mirrored(lw, done);
     sc_op norm = join(lw, done, pp, true);

@@ -20,6 +20,12 @@ uint32_t gi_turns(const infer *f, uint32_t op)
     return n;
 }
 
+uint32_t gi_turn_ranks(const infer *f, uint32_t op)
+{
+    const gi_node *n = &f->node[op];
+    return n->single ? 1 : gi_parts(f, n->robin);
+}
+
 uint32_t gi_turn(const infer *f, uint32_t op, uint32_t i)
 {
     const gi_rule *r = f->node[op].turn_rule;
@@ -248,13 +254,16 @@ static sc_status run(infer *f, uint32_t op, uint32_t first, uint32_t n,
     const gi_node *node = &f->node[op];
     uint32_t phase = again ? GI_BACKWARD : GI_FORWARD;
     sc_price longest = {0};
+    double flops = 0;
     operands in = {0};
     SC_TRY(read_all(f, gi_turn(f, op, first), phase, &in));
     for (uint32_t i = first; i < first + n; i++) {
         sc_price p;
         SC_TRY(gi_compute(f, gi_turn(f, op, i), SC_GP_FWD, 0, 1, &p));
+        flops += p.flops;
         if (i == first || p.seconds > longest.seconds) longest = p;
     }
+    longest.flops = flops / gi_parts(f, node->robin); /* the ranks' mean */
     layout made = gi_port(f, op, &o->out, true);
     const char *name = sc_sprintf(f->a, "%s out", o->path);
     if (!name) return sc_error_nomem(f->err);
@@ -303,7 +312,7 @@ sc_status gi_forward_op(infer *f, uint32_t op, bool again)
 {
     const sc_gop *o = &f->g->op[op];
     const gi_node *node = &f->node[op];
-    uint32_t n = gi_turns(f, op), ranks = gi_parts(f, node->robin);
+    uint32_t n = gi_turns(f, op), ranks = gi_turn_ranks(f, op);
     gi_sum v = {0};
     if (n == 0) return SC_OK;
     for (uint32_t i = 0; i < n; i += ranks) {

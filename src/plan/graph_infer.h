@@ -38,6 +38,7 @@ typedef struct gi_node {
     const gi_rule *by[SC_G_ITERS]; /* rule that split it; NULL: none did */
     uint32_t decided;              /* bit per axis: what it splits is settled */
     sc_axes robin;                 /* whole on one rank of these */
+    bool single;                   /* always the same: `devices:` */
     const gi_rule *turn_rule;
     uint32_t turn; /* place among the operators of its rule */
     uint32_t stage;
@@ -248,6 +249,8 @@ sc_status gi_weight_kept(infer *f, uint32_t op, uint32_t k, layout *out,
 /* Operators of the turn that `op` begins, itself included; 0 where another one
  * does. */
 uint32_t gi_turns(const infer *f, uint32_t op);
+/* Ranks that run different ones at a time. */
+uint32_t gi_turn_ranks(const infer *f, uint32_t op);
 /* The i-th of them. */
 uint32_t gi_turn(const infer *f, uint32_t op, uint32_t i);
 

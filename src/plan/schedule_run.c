@@ -55,6 +55,12 @@ uint32_t sc_run_device(const sc_run *r, uint32_t v, uint32_t mb)
                               mb, r->ga);
 }
 
+bool sc_schedule_rounds(const sc_software *sw, uint64_t pp, uint64_t ga)
+{
+    uint64_t rounds = ga < pp ? 1 : ga / pp;
+    return ga % pp == 0 || (sw->long_rounds && ga % rounds == 0);
+}
+
 /* A schedule from a file is for one pipeline and one number of micro-batches. */
 static sc_status check_file(const sc_run *r, sc_err *err)
 {

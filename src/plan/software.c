@@ -76,6 +76,8 @@ const sc_key sc_software_keys[] = {
     {"zero", SC_T_INT, SC_U_NONE, OFF(zero), "-1", -1, 3, NULL, NULL, "N",
      "usual stage of ZeRO; -1: 1 where gradients overlap, else 0", false},
     FLAG("no_pipeline", no_pipeline, "models are not cut into stages"),
+    FLAG("long_rounds", long_rounds,
+         "rounds of interleaved schedules may be longer than pp"),
     FLAG("stage_batches", stage_batches,
          "usually as many micro-batches as pipeline stages"),
     FLAG("root_group", root_group,

@@ -174,7 +174,8 @@ static sc_status check_run(const sc_run *r, sc_err *err)
              sc_error(err, SC_EINPUT, SC_C_RANGE, sc_pos_file("--pp"), NULL,
                       "%llu pipeline stages for %lld layers",
                       (unsigned long long)stages, (long long)t->layers));
-    if (r->schedule == SC_SCH_INTERLEAVED && r->ga % pp != 0)
+    if (r->schedule == SC_SCH_INTERLEAVED &&
+        !sc_schedule_rounds(r->sw, pp, r->ga))
         keep(&first,
              sc_error(err, SC_EINPUT, SC_C_DIVIDE,
                       sc_pos_file("--schedule interleaved"),

@@ -165,7 +165,8 @@ static void own_chunks(check *c, const sc_job *j, uint64_t n)
             what);
 }
 
-static void pipeline(check *c, const sc_job *j, uint64_t n)
+static void pipeline(check *c, const sc_job *j, const sc_software *sw,
+                     uint64_t n)
 {
     char what[120];
     if (j->schedule_file && j->schedule >= 0 && j->schedule != SC_SCH_FILE)
@@ -191,7 +192,8 @@ static void pipeline(check *c, const sc_job *j, uint64_t n)
         fail(c, SC_C_CONFLICT, flag, "use --schedule interleaved", what);
     }
     uint64_t ga = micro_batches(j, n);
-    if (j->pp <= 1 || ga == 0 || ga % (uint64_t)j->pp == 0) return;
+    if (j->pp <= 1 || ga == 0 || sc_schedule_rounds(sw, (uint64_t)j->pp, ga))
+        return;
     snprintf(what, sizeof what, "%llu micro-batches are no multiple of pp %lld",
              (unsigned long long)ga, (long long)j->pp);
     fail(c, SC_C_DIVIDE, flag,
@@ -270,6 +272,27 @@ static void groups(check *c, const sc_job *j)
          "needs gradients that are summed whole, not in shards");
 }
 
+/* What goes to the host or to storage. */
+static void host_given(check *c, const sc_job *j, const sc_hw *hw)
+{
+    char option[64];
+    snprintf(option, sizeof option, "--offload-optimizer %s",
+             j->optimizer_tier > 0 ? sc_tier_names[j->optimizer_tier] : "");
+    if (j->optimizer_tier > 0 && hw->device && hw->device->host_bw <= 0)
+        fail(c, SC_C_CONFLICT, option, "host_bw of the device's file",
+             "the rate between device and host is not known");
+    if (j->optimizer_tier > 0 && j->forward_only)
+        fail(c, SC_C_CONFLICT, option, "leave out --forward-only",
+             "nothing is updated");
+    if (j->checkpoint_every && j->forward_only)
+        fail_at(c, SC_C_CONFLICT, "--checkpoint-every", j->checkpoint_every,
+                "leave out --forward-only", "nothing is learned");
+    if (!j->checkpoint_every && (j->checkpoint_async || j->storage_bw > 0))
+        fail(c, SC_C_MISSING,
+             j->checkpoint_async ? "--checkpoint-async" : "--storage-bw",
+             "add --checkpoint-every N", "no checkpoints");
+}
+
 static void combinations(check *c, const sc_job *j, const sc_hw *hw,
                          const sc_model *m)
 {
@@ -277,6 +300,7 @@ static void combinations(check *c, const sc_job *j, const sc_hw *hw,
     if (j->offload > 0 && hw->device && hw->device->host_bw <= 0)
         fail(c, SC_C_CONFLICT, "--offload", "host_bw of the device's file",
              "the rate between device and host is not known");
+    host_given(c, j, hw);
     if (j->ep > 1 && m->t.experts == 0)
         fail_at(c, SC_C_CONFLICT, "--ep", j->ep, "use --ep 1",
                 "the model has no experts");
@@ -295,13 +319,14 @@ static void combinations(check *c, const sc_job *j, const sc_hw *hw,
 }
 
 sc_status predict_check(const sc_job *job, const sc_hw *hw,
-                        const sc_model *model, sc_err *err)
+                        const sc_model *model, const sc_software *sw,
+                        sc_err *err)
 {
     check c = {.err = err};
     device(&c, job, hw->device);
     combinations(&c, job, hw, model);
     degrees(&c, job, hw, &model->t);
     batches(&c, job, hw->n_devices);
-    pipeline(&c, job, hw->n_devices);
+    pipeline(&c, job, sw, hw->n_devices);
     return c.first;
 }

@@ -314,10 +314,17 @@ static sc_status sweep_new(const fast *x, sc_arena *a, sweep *s, sc_err *err)
     return SC_OK;
 }
 
+/* What the host adds once a step. */
+static double host_seconds(const sc_step_costs *c)
+{
+    return c->host_update_s + c->host_in_s + c->save_copy_s + c->save_write_s;
+}
+
 /* End of a device's passes and of the exchanges of its gradients. */
 static double device_end(const fast *x, const sweep *s, uint32_t dev)
 {
-    double sum = x->c[dev].pack_s + x->c[dev].grad_s;
+    const sc_step_costs *c = &x->c[dev];
+    double sum = c->pack_s + c->grad_s + c->host_out_s;
     return fmax(s->at[dev] + sum, s->grad[dev]);
 }
 
@@ -328,12 +335,12 @@ static double finish(const fast *x, const sweep *s)
     uint32_t pp = r->size[SC_AX_PP];
     double norm = 0, after = 0, met = 0, summed = 0;
     for (uint32_t dev = 0; dev < pp; dev++) {
-        double sum = x->c[dev].pack_s + x->c[dev].grad_s;
+        double sum = x->c[dev].pack_s + x->c[dev].grad_s + x->c[dev].host_out_s;
         double end = device_end(x, s, dev);
         if (dev == 0 || dev == pp - 1) met = fmax(met, s->at[dev] + sum);
         norm = fmax(norm, end);
         after = fmax(after, x->c[dev].optimizer_s + x->c[dev].update_s +
-                                x->c[dev].fixed_s);
+                                x->c[dev].fixed_s + host_seconds(&x->c[dev]));
     }
     if (pp > 1) norm = fmax(norm, met + x->c[0].tied_s);
     for (uint32_t dev = 0; dev < pp / 2; dev++) {

@@ -167,6 +167,12 @@ static void settle_values(const sc_job *job, const sc_hw *hw,
     r->forward_only = job->forward_only;
     r->launch_blocking = job->launch_blocking;
     r->numa_unbound = job->numa_unbound;
+    r->optim_tier = job->optimizer_tier > 0 ? job->optimizer_tier : 0;
+    r->checkpoint_every = (uint32_t)job->checkpoint_every;
+    r->checkpoint_async = job->checkpoint_async;
+    r->host_mem_bw = job->host_mem_bw;
+    r->nvme_bw = job->nvme_bw;
+    r->storage_bw = job->storage_bw;
 }
 
 static sc_status settle_format(const sc_job *job, sc_run *r, sc_err *err)
@@ -298,7 +304,9 @@ static bool chunks_legal(const space *x, const sc_run *r, uint32_t vpp)
         return false;
     bool whole = layers % ((uint64_t)pp * vpp) == 0 ||
                  (layers + 2) % ((uint64_t)pp * vpp) == 0;
-    return pp > 1 && r->ga % pp == 0 && (whole || x->job->vpp > 0) &&
+    bool own = r->ga % pp == 0 ||
+               (x->job->vpp > 0 && sc_schedule_rounds(r->sw, pp, r->ga));
+    return pp > 1 && own && (whole || x->job->vpp > 0) &&
            (uint64_t)pp * vpp <= layers + 2;
 }
 
@@ -534,8 +542,12 @@ sc_status predict_infer(const sc_job *job, sc_arena *a, sc_run *run,
     const sc_model *model = run->model;
     space x = {.job = job, .a = a, .memo = memo, .err = err};
     sc_err_init(&x.refused);
-    x.base = (sc_run){
-        .hw = hw, .model = model, .sw = run->sw, .cost = run->cost, .vpp = 1};
+    x.base = (sc_run){.hw = hw,
+                      .model = model,
+                      .sw = run->sw,
+                      .cost = run->cost,
+                      .vpp = 1,
+                      .strategy = run->strategy};
     settle_values(job, hw, model, &x.base, notes);
     SC_TRY(settle_format(job, &x.base, err));
     SC_TRY(settle_schedule(job, a, &x.base, err));

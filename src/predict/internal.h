@@ -4,6 +4,7 @@
 #define PREDICT_INTERNAL_H
 
 #include <stepcast/plan_schedule.h>
+#include <stepcast/plan_strategy.h>
 #include <stepcast/predict.h>
 
 /* One configuration, evaluated. */
@@ -38,6 +39,13 @@ sc_status predict_evaluate(const sc_run *run, double beat_s, predict_memo *memo,
  * two devices hold it. */
 double predict_passes(const sc_run *r);
 
+struct predict_notes;
+
+/* Where a strategy has pools of replicas: changes `run`, every choice made, to
+ * the slowest replica's. */
+sc_status predict_replicas(sc_run *run, sc_arena *a,
+                           struct predict_notes *assume, sc_err *err);
+
 /* Notes for a person, kept in the prediction. */
 typedef struct predict_notes {
     sc_arena *arena;
@@ -59,7 +67,8 @@ void predict_interval(sc_prediction *p, bool brief, predict_notes *assume,
 
 /* Contradictions of what is given, all of them. */
 sc_status predict_check(const sc_job *job, const sc_hw *hw,
-                        const sc_model *model, sc_err *err);
+                        const sc_model *model, const sc_software *sw,
+                        sc_err *err);
 
 /* The three smallest changes that help, of job `job` predicted as `p`. */
 sc_status predict_suggest(const sc_job *job, predict_memo *memo, sc_arena *a,

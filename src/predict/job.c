@@ -27,6 +27,12 @@ static const char *const fidelity_names[] = {"analytic", NULL};
             text, false                                                        \
     }
 
+#define RATE(key, field, flag, text)                                      \
+    {                                                                     \
+        key, SC_T_QUANTITY, SC_U_RATE, OFF(field), NULL, 1e6, 1e15, NULL, \
+            flag, "RATE", text, false                                     \
+    }
+
 const sc_key sc_job_keys[] = {
     WORD("model", model, "--model", "NAME|FILE",
          "catalogue name, HuggingFace config.json or model.yml"),
@@ -70,6 +76,17 @@ const sc_key sc_job_keys[] = {
     {"offload", SC_T_QUANTITY, SC_U_NONE, OFF(offload), NULL, 0, 1, NULL,
      "--offload", "SHARE", "of kept activations that wait in host memory",
      false},
+    ENUM("offload-optimizer", optimizer_tier, sc_tier_names,
+         "--offload-optimizer", "where optimizer states and their update are"),
+    RATE("host-mem-bw", host_mem_bw, "--host-mem-bw",
+         "of one host's memory, for updates there"),
+    RATE("nvme-bw", nvme_bw, "--nvme-bw", "of one host's NVMe drives"),
+    INT("checkpoint-every", checkpoint_every, "--checkpoint-every", 1, 1 << 30,
+        "steps from one checkpoint to the next"),
+    BOOL("checkpoint-async", checkpoint_async, "--checkpoint-async",
+         "written while training goes on"),
+    RATE("storage-bw", storage_bw, "--storage-bw",
+         "of all storage that checkpoints are written to"),
     ENUM("schedule", schedule, sc_schedule_names, "--schedule",
          "pipeline schedule"),
     WORD("schedule-file", schedule_file, "--schedule-file", "FILE",
@@ -104,6 +121,7 @@ void sc_job_init(sc_job *job)
                     .sp = SC_INFER,
                     .recompute = SC_INFER,
                     .offload = SC_INFER,
+                    .optimizer_tier = SC_INFER,
                     .schedule = SC_INFER,
                     .precision = SC_INFER,
                     .prefetch = SC_INFER,

@@ -115,6 +115,7 @@ void sc_job_resolve(const sc_job *job, const sc_run *run, sc_job *out)
     j.precision = (int)run->recipe;
     j.grad_overlap = j.overlap_flag = run->sw->grad_overlap;
     j.offload = run->offload;
+    if (run->optim_tier) j.optimizer_tier = run->optim_tier;
     if (run->size[SC_AX_REP] > 1)
         j.hsdp = sc_run_dp(run) / run->size[SC_AX_REP];
     if (run->zero >= 3) j.prefetch = run->sw->prefetch;

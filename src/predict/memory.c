@@ -9,6 +9,8 @@
  *              micro-batches in flight, plus what one layer needs at work
  * all at the moment of a step at which their sum is largest
  */
+#include <stepcast/plan_strategy.h>
+
 #include "predict/internal.h"
 
 #include <math.h>
@@ -198,7 +200,9 @@ static void worst_moment(const sc_run *r, const stage_sum *s, double kept,
     } else {
         m->unreduced += s->fresh;
     }
-    m->gradients = s->grads * gradient_bytes(r->sw) + m->unreduced;
+    /* summed by the host after each micro-batch */
+    bool host = r->optim_tier != SC_TIER_DEVICE && sc_run_reductions(r) > 1;
+    m->gradients = (host ? 0 : s->grads) * gradient_bytes(r->sw) + m->unreduced;
 }
 
 static sc_stage_memory device_memory(const sc_plan *p, const sc_block *blocks,
@@ -216,7 +220,8 @@ static sc_stage_memory device_memory(const sc_plan *p, const sc_block *blocks,
     m.weights =
         (s.params_kept - s.frozen) * each + s.frozen * still + m.gathered;
     worst_moment(r, &s, kept, &m);
-    if (!r->forward_only) m.optimizer = s.optim * sw->optim_bytes;
+    if (!r->forward_only && r->optim_tier == SC_TIER_DEVICE)
+        m.optimizer = s.optim * sw->optim_bytes;
     m.communication = transfers(r, &s, c);
     if (sc_run_dp(r) > 1 && !r->forward_only)
         m.communication += sw->bucket_bytes + sw->flat_bytes;

@@ -102,6 +102,59 @@ static sc_status run_engines(state *x, sc_arena *a, sc_prediction *p,
     return SC_OK;
 }
 
+/* Seconds that a step waits for the last asynchronous checkpoint: it can't be
+ * written faster than they come. */
+static double behind(double step_s, const sc_step_costs *c)
+{
+    return fmax(0, c->save_beside_s - step_s);
+}
+
+static sc_status checkpoints(const state *x, sc_prediction *p,
+                             predict_notes *assume, predict_notes *warn,
+                             sc_err *err)
+{
+    const sc_run *r = &x->plan.run;
+    double every = r->checkpoint_every, bytes = 0;
+    sc_step_costs c;
+    if (every <= 0 || r->forward_only) return SC_OK;
+    SC_TRY(sc_plan_step_costs(&x->plan, x->blocks, 0, &c, err));
+    for (uint32_t d = 0; d < r->size[SC_AX_PP]; d++)
+        bytes += sc_plan_checkpoint_bytes(&x->plan, x->blocks, d);
+    bytes *= (double)r->hw->n_devices / r->size[SC_AX_PP];
+    double wait = behind(p->step_time_s, &c);
+    p->step_time_s += wait;
+    p->time_breakdown_s[SC_CAT_OTHER] += wait;
+    p->other_engine_s += behind(p->other_engine_s, &c);
+    double write_s = (c.save_write_s + c.save_beside_s) * every;
+    predict_note(assume,
+                 "a checkpoint of %.4g GB every %.0f steps: %.3g s to copy to "
+                 "the host, %.3g s to write%s",
+                 bytes / 1e9, every, c.save_copy_s * every, write_s,
+                 r->checkpoint_async ? ", beside training" : "");
+    if (r->storage_bw <= 0)
+        predict_note(assume, "storage takes 2 GB/s of each host");
+    if (wait > 0)
+        predict_note(warn,
+                     "checkpoints come faster than storage takes them: steps "
+                     "wait %.3g s",
+                     wait);
+    return SC_OK;
+}
+
+/* Optimizer states that are not on the device. */
+static void states_note(const state *x, predict_notes *assume)
+{
+    double most = 0;
+    for (uint32_t d = 0; d < x->plan.run.size[SC_AX_PP]; d++)
+        most = fmax(most, sc_plan_host_states(&x->plan, x->blocks, d));
+    if (most > 0)
+        predict_note(assume, "optimizer states of up to %.4g GiB per device %s",
+                     most / (double)(1 << 30),
+                     x->plan.run.optim_tier == SC_TIER_NVME
+                         ? "on the NVMe drives of its host"
+                         : "in the memory of its host");
+}
+
 /* FLOP of the forward products that are made again. */
 static double recomputed_flops(const state *x)
 {
@@ -332,18 +385,23 @@ sc_status sc_predict(const sc_job *job, const sc_hw *hw, const sc_model *model,
     predict_memo *memo = SC_NEW(a, predict_memo);
     if (!memo) return sc_error_nomem(err);
     SC_TRY(marked(job, a, &model, err));
-    SC_TRY(predict_check(job, hw, model, err));
+    SC_TRY(predict_check(job, hw, model, sw, err));
     SC_TRY(for_recipe(job, &sw, a, err));
     sw = adjusted(job, sw, a);
     if (!sw) return sc_error_nomem(err);
     p.run = (sc_run){.hw = hw, .model = model, .sw = sw, .cost = cost};
     SC_TRY(predict_infer(job, a, &p.run, &assume, memo, &p.n_candidates, err));
+    SC_TRY(predict_replicas(&p.run, a, &assume, err));
     SC_TRY(sc_plan_build(&p.run, a, &x.plan, err));
     SC_TRY(sc_blocks_price(&x.plan, a, &x.blocks, err));
     x.flops_device = device_flops(&x);
     SC_TRY(memory(&x, a, &p, err));
     SC_TRY(run_engines(&x, a, &p, err));
-    if (!job->brief) SC_TRY(predict_suggest(job, memo, a, &p, err));
+    SC_TRY(checkpoints(&x, &p, &assume, &warn, err));
+    states_note(&x, &assume);
+    /* other choices would deal other micro-batches */
+    bool dealt = p.run.ga * p.run.mbs * sc_run_dp(&p.run) != p.run.gbs;
+    if (!job->brief && !dealt) SC_TRY(predict_suggest(job, memo, a, &p, err));
     stage_note(&x.plan, &assume);
     notes(job, &p, &assume, &warn);
     SC_TRY(finish(&x, &assume, &warn, a, &p, err));

@@ -81,6 +81,8 @@ static void numbers(said *w)
         {"vp", "pipeline", s->virtual_stages ? "virtual" : "cuts",
          sc_strategy_chunks(s), &w->job.vpp, 0},
         {"zero", "preset", "zero", s->zero, &w->job.zero, -1},
+        {"checkpoint-every", "checkpoint", "every", s->checkpoint_every,
+         &w->job.checkpoint_every, 0},
     };
 
     for (size_t i = 0; i < SC_COUNT(rows); i++) {
@@ -124,6 +126,8 @@ static void choices(said *w)
          place(w, "preset", "tensor_parallel")},
         {"overlap-grad-reduce", s->grad_overlap, &w->job.grad_overlap,
          place(w, "overlap", "grad")},
+        {"offload-optimizer", s->optimizer_tier, &w->job.optimizer_tier,
+         place(w, "offload", "optimizer")},
         {NULL, s->tp_overlap, &w->job.tp_overlap, none},
     };
 
@@ -148,6 +152,9 @@ static void words(said *w)
     w->job.schedule_file = s->schedule_file;
     if (s->schedule_file)
         say(w, "schedule-file", place(w, "pipeline", "order"));
+    w->job.checkpoint_async = s->checkpoint_async;
+    if (s->checkpoint_async)
+        say(w, "checkpoint-async", place(w, "checkpoint", "async"));
     if (isnan(s->offload_activations)) return;
     w->job.offload = s->offload_activations;
     say(w, "offload", place(w, "offload", "activations"));

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* host.h - optimizer states with the host, and checkpoints. */
+#ifndef PLAN_HOST_H
+#define PLAN_HOST_H
+
+#include <stepcast/plan.h>
+#include <stepcast/plan_strategy.h>
+
+/* Rates that hold where a run gives none, bytes/s: of a host's memory, of its
+ * NVMe drives (the 25 GB/s of ZeRO-Infinity's DGX-2), and of the storage that
+ * all hosts write to (2 GB/s for each: an assumption). */
+double plan_host_memory_bw(const sc_run *r);
+double plan_nvme_bw(const sc_run *r);
+double plan_storage_bw(const sc_run *r);
+
+/* Adds to the costs of a step; they have the device's optimizer already. */
+void plan_host_costs(const sc_plan *p, const sc_block *blocks, uint32_t dev,
+                     sc_step_costs *c);
+
+#endif

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * replicas.c - data-parallel replicas on devices of several kinds, each with
+ * micro-batches of its own number.
+ *
+ * Replicas meet once a step, when gradients are exchanged: the slowest one
+ * decides, and the step is priced as its step.  Numbers that a strategy does not
+ * give are those with which the slowest replica ends first.
+ */
+#include "predict/internal.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef struct kind {
+    const sc_strategy_pool *pool;
+    sc_hw *hw;
+    double one_s; /* a micro-batch */
+    uint32_t mbs; /* of each replica; of some one less */
+} kind;
+
+typedef struct spread {
+    const sc_run *run;
+    uint32_t n;
+    kind *k;      /* [n] */
+    uint64_t all; /* micro-batches of a step */
+} spread;
+
+static double both_passes(const sc_block *b)
+{
+    return b->fwd_s + b->bwd_s;
+}
+
+static sc_status price(const sc_run *run, kind *k, sc_arena *a, sc_err *err)
+{
+    sc_run r = *run;
+    sc_plan p;
+    sc_block *b;
+    sc_arena_mark mark = sc_arena_save(a);
+    r.hw = k->hw;
+    SC_TRY(sc_plan_build(&r, a, &p, err));
+    SC_TRY(sc_blocks_price(&p, a, &b, err));
+    k->one_s = sc_plan_device_sum(&p, b, 0, both_passes);
+    sc_arena_restore(a, mark);
+    return SC_OK;
+}
+
+/* The machine as if every node were of the pool's kind. */
+static sc_status open(const sc_run *run, const sc_strategy_pool *pool,
+                      uint32_t first, kind *k, sc_arena *a, sc_err *err)
+{
+    uint32_t each = run->hw->n_devices / sc_run_dp(run);
+    k->pool = pool;
+    k->hw = SC_NEW(a, sc_hw);
+    if (!k->hw) return sc_error_nomem(err);
+    *k->hw = *run->hw;
+    k->hw->memo = NULL;
+    k->hw->n_groups = 0;
+    k->hw->device = sc_hw_device_at(run->hw, first * each);
+    for (uint32_t i = first * each; i < (first + pool->replicas) * each; i++) {
+        const sc_device *d = sc_hw_device_at(run->hw, i);
+        if (strcmp(d->name,
+                   pool->device ? pool->device : k->hw->device->name) != 0)
+            return sc_error(err, SC_EINPUT, SC_C_CONFLICT, pool->pos,
+                            "groups of the cluster in the order of replicas",
+                            "device %u is a %s, not a %s", i, d->name,
+                            pool->device ? pool->device : k->hw->device->name);
+    }
+    return price(run, k, a, err);
+}
+
+static sc_status supported(const sc_run *r, const sc_strategy_pool *pool,
+                           uint32_t replicas, sc_err *err)
+{
+    if (replicas != sc_run_dp(r))
+        return sc_error(err, SC_EINPUT, SC_C_CONFLICT, pool->pos, NULL,
+                        "pools of %u replicas; dp is %u", replicas,
+                        sc_run_dp(r));
+    if (r->size[SC_AX_PP] > 1)
+        return sc_error(err, SC_EINPUT, SC_C_UNSUPPORTED, pool->pos,
+                        "pools of stages, or pp 1",
+                        "pools of replicas with a pipeline");
+    if (sc_run_reductions(r) > 1)
+        return sc_error(err, SC_EINPUT, SC_C_CONFLICT, pool->pos, "ZeRO 0 or 1",
+                        "ZeRO %d exchanges gradients after every micro-batch, "
+                        "of which replicas have different numbers",
+                        r->zero);
+    return SC_OK;
+}
+
+static sc_status given(spread *x, sc_err *err)
+{
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < x->n; i++) {
+        x->k[i].mbs = x->k[i].pool->micro_batches;
+        sum += (uint64_t)x->k[i].mbs * x->k[i].pool->replicas;
+        if (x->k[i].mbs == 0)
+            return sc_error(err, SC_EINPUT, SC_C_MISSING, x->k[i].pool->pos,
+                            "give them for every pool, or none",
+                            "pool %s has no micro_batches", x->k[i].pool->name);
+    }
+    if (sum == x->all) return SC_OK;
+    return sc_error(err, SC_EINPUT, SC_C_CONFLICT, x->k[0].pool->pos, NULL,
+                    "pools of %llu micro-batches; a step has %llu",
+                    (unsigned long long)sum, (unsigned long long)x->all);
+}
+
+/* One more for the pool whose replicas then end first, until all are dealt. */
+static void dealt(spread *x)
+{
+    uint64_t left = x->all;
+    while (left > 0) {
+        kind *best = &x->k[0];
+        for (uint32_t i = 1; i < x->n; i++)
+            if ((x->k[i].mbs + 1) * x->k[i].one_s <
+                (best->mbs + 1) * best->one_s)
+                best = &x->k[i];
+        best->mbs++;
+        left -= left < best->pool->replicas ? left : best->pool->replicas;
+    }
+}
+
+/* The slowest kind, with the least memory of all. */
+static sc_status slowest(spread *x, sc_run *run, sc_arena *a, sc_err *err)
+{
+    kind *most = &x->k[0];
+    uint64_t least = UINT64_MAX;
+    for (uint32_t i = 0; i < x->n; i++) {
+        kind *k = &x->k[i];
+        if (k->mbs * k->one_s > most->mbs * most->one_s) most = k;
+        if (k->hw->device->mem_bytes < least) least = k->hw->device->mem_bytes;
+    }
+    sc_device *d = SC_NEW(a, sc_device);
+    if (!d) return sc_error_nomem(err);
+    *d = *most->hw->device;
+    d->mem_bytes = least;
+    most->hw->device = d;
+    run->hw = most->hw;
+    run->ga = most->mbs;
+    return SC_OK;
+}
+
+static void note(const spread *x, predict_notes *assume)
+{
+    char text[240];
+    size_t at = 0;
+    for (uint32_t i = 0; i < x->n && at + 90 < sizeof text; i++)
+        at += (size_t)snprintf(
+            text + at, sizeof text - at, "%s%u of %.40s %u each", i ? ", " : "",
+            x->k[i].pool->replicas, x->k[i].hw->device->name, x->k[i].mbs);
+    predict_note(assume,
+                 "micro-batches of replicas: %s; the step is that of the "
+                 "slowest",
+                 text);
+}
+
+sc_status predict_replicas(sc_run *run, sc_arena *a, predict_notes *assume,
+                           sc_err *err)
+{
+    const sc_strategy *s = run->strategy;
+    uint32_t replicas = 0;
+    bool said = false;
+    spread x = {.run = run, .all = run->gbs / run->mbs};
+    for (uint32_t i = 0; s && i < s->n_pools; i++)
+        replicas += s->pool[i].replicas;
+    if (replicas == 0) return SC_OK;
+    SC_TRY(supported(run, &s->pool[0], replicas, err));
+    x.k = SC_NEW_N(a, kind, s->n_pools);
+    if (!x.k) return sc_error_nomem(err);
+    replicas = 0;
+    for (uint32_t i = 0; i < s->n_pools; i++) {
+        if (s->pool[i].replicas == 0) continue;
+        SC_TRY(open(run, &s->pool[i], replicas, &x.k[x.n++], a, err));
+        replicas += s->pool[i].replicas;
+        said = said || s->pool[i].micro_batches > 0;
+    }
+    if (said)
+        SC_TRY(given(&x, err));
+    else
+        dealt(&x);
+    note(&x, assume);
+    return slowest(&x, run, a, err);
+}
