@@ -147,15 +147,24 @@ sc_status sc_validate_leave_out(const sc_csv *tables, uint32_t n_tables,
                                 const char *by, const sc_validate_opts *o,
                                 sc_arena *a, sc_validation *out, sc_err *err);
 
-/* `calibrate --truth DIR`: fits the network set on DIR/network.csv, then the
- * step set on the tables of runs among DIR's *.csv; appends the text of
- * data/fit/network.yml and data/fit/step.yml, and a report.  The same tables
- * give the same bytes.  Errors: more than one fitted parameter per 20 rows. */
-sc_status sc_calibrate_truth(const char *dir, sc_arena *a, sc_text *network_yml,
-                             sc_text *step_yml, sc_text *report, sc_err *err);
+/* Texts of the files of data/fit. */
+typedef struct sc_fit_files {
+    sc_text network, step, graph;
+} sc_fit_files;
 
-/* `calibrate --truth DIR --held-out`: with the fit of FIT_DIR's network.yml and
- * step.yml, refits the step set without each family of the tables of runs in
+void sc_fit_files_init(sc_fit_files *f);
+void sc_fit_files_free(sc_fit_files *f);
+
+/* `calibrate --truth DIR`: fits the network set on DIR/network.csv, then the
+ * step set on the tables of runs among DIR's *.csv, then the graph set on the
+ * operator graphs among them; appends the text of each file, and a report.
+ * The same tables give the same bytes.  Errors: more than one fitted
+ * parameter per 20 rows. */
+sc_status sc_calibrate_truth(const char *dir, sc_arena *a, sc_fit_files *out,
+                             sc_text *report, sc_err *err);
+
+/* `calibrate --truth DIR --held-out`: with the fit of FIT_DIR's network.yml,
+ * step.yml and graph.yml, refits the set of a family without each family of the tables of runs in
  * turn and predicts it; appends the text of data/fit/held-out.yml, and a
  * report.  The same files give the same bytes. */
 sc_status sc_calibrate_held_out(const char *dir, const char *fit_dir,

@@ -3,9 +3,10 @@
  * cost.h - the price of one op.
  *
  * Pricing is a pure function of (machine, parameters, op).  Parameters come
- * in three sets, each in one table: `kernel` (physics and fits over kernel
+ * in four sets, each in one table: `kernel` (physics and fits over kernel
  * tables, fixed, each with its source), `network` (fitted on
- * data/validation/network.csv) and `step` (fitted on measured steps).  Fitted
+ * data/validation/network.csv), `step` (fitted on measured steps of
+ * transformers) and `graph` (on those of operator graphs, the others fixed).  Fitted
  * values stand in data/fit/<set>.yml, written by `stepcast calibrate --truth`
  * and by nothing else.
  *
@@ -18,6 +19,7 @@
 #include <stepcast/coll.h>
 #include <stepcast/cost_held_out.h>
 #include <stepcast/cost_params.h>
+#include <stepcast/cost_params_graph.h>
 #include <stepcast/net.h>
 
 #ifdef __cplusplus
@@ -32,7 +34,7 @@ extern "C" {
 
 typedef enum sc_param {
     SC_PARAMS_KERNEL(SC_PARAM_ENUM) SC_PARAMS_NETWORK(SC_PARAM_ENUM)
-        SC_PARAMS_STEP(SC_PARAM_ENUM) SC_N_PARAMS
+        SC_PARAMS_STEP(SC_PARAM_ENUM) SC_PARAMS_GRAPH(SC_PARAM_ENUM) SC_N_PARAMS
 } sc_param;
 
 #undef SC_PARAM_ENUM
@@ -40,7 +42,9 @@ typedef enum sc_param {
 typedef enum sc_param_set {
     SC_SET_KERNEL,
     SC_SET_NETWORK,
-    SC_SET_STEP
+    SC_SET_STEP,
+    SC_SET_GRAPH,
+    SC_N_SETS
 } sc_param_set;
 
 typedef struct sc_param_info {

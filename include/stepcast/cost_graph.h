@@ -43,6 +43,8 @@ typedef struct sc_gwork {
     sc_precision precision;
     bool fused;              /* element-wise operators join their producers */
     const sc_optable *table; /* NULL: the models */
+    uint8_t attention;       /* sc_attention_kernel of fused attention;
+                                SC_ATTN_UNFUSED: cuDNN's */
 } sc_gwork;
 
 /* Seconds, FLOP executed, bytes through memory and launches.  With a table,

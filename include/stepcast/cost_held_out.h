@@ -21,6 +21,8 @@ typedef enum sc_model_kind {
     SC_KIND_ENCODER,  /* bidirectional */
     SC_KIND_EXPERTS,  /* mixture of experts */
     SC_KIND_DENSE,
+    SC_KIND_GRAPH, /* of operators: no transformer; never counted with the
+                      others */
     SC_N_KINDS
 } sc_model_kind;
 

@@ -52,9 +52,6 @@
       "memory traffic of a Mamba-2 scan and its convolution per element that " \
       "the projection before them makes, forward; 12 x 5.727, fitted "         \
       "elsewhere on these rows (spec/accuracy.md B7, 10 %)")                   \
-    X(SC_P_CONV, "convolution", "factor", 0.8, 0, 0.1, 1.2,                    \
-      "rate of convolutions over that of equal products; cuDNN 8 on NHWC, "    \
-      "assumed")                                                               \
     X(SC_P_IDLE_POWER, "idle_power", "fraction", 0.35, 0, 0, 1,                \
       "of its power limit that a device draws while it waits, clocks up; "     \
       "assumed")                                                               \

@@ -233,8 +233,8 @@ sc_status sc_model_from_transformer(const sc_transformer *t, sc_pos pos,
                                     sc_arena *a, const sc_model **out,
                                     sc_err *err);
 
-/* A catalogue name ("llama3-70b"), a HuggingFace config (*.json) or a
- * model.yml (*.yml, *.yaml).  `pos` is used for names. */
+/* A catalogue name ("llama3-70b"), a HuggingFace config or PyTorch execution
+ * trace (*.json, *.json.gz) or a model.yml (*.yml, *.yaml).  `pos` is used for names. */
 sc_status sc_model_load(const char *spec, sc_pos pos, sc_arena *a,
                         const sc_model **out, sc_err *err);
 

@@ -130,6 +130,8 @@ typedef struct sc_opgraph {
     double learned;        /* of these that learn */
     const char *optimizer; /* usual one; NULL: not known */
     bool fixed;            /* batch dims came with a trace: one sample is all */
+    const char *note; /* for people: what a trace has that is not known; NULL:
+                         nothing to say.  Not written to files */
 } sc_opgraph;
 
 /* Errors of all functions below: SC_EINPUT with `pos` or a place in a file. */

@@ -71,6 +71,8 @@ typedef struct sc_strategy_rule {
     int tier;             /* -1 not said, sc_tier: where the tensor waits */
     bool round_robin;     /* `assign: round_robin`: matching operators one
                              after the other whole on one rank of `axes` */
+    bool balanced;        /* with it, `assign: balanced`: cut by rows and
+                             columns where that gives every rank as much */
     sc_axes assign;
     /* `devices: {pp: 1}`: coordinates on some axes; `devices: pool.h100` */
     uint32_t n_at;
@@ -170,6 +172,11 @@ sc_axes sc_axes_add(sc_axes list, uint32_t axis);
 uint32_t sc_axes_mask(sc_axes list);
 /* Ranks of the mesh. */
 uint64_t sc_strategy_ranks(const sc_strategy *s);
+/* The axes rep, dp, fsdp and ep that the mesh has: over them samples are
+ * divided unless the strategy says otherwise. */
+sc_axes sc_strategy_samples(const sc_strategy *s);
+/* Parts that samples are divided in: over these, and by rules over others. */
+uint64_t sc_strategy_replicas(const sc_strategy *s);
 
 /* Whether path A can say it: all axes among those of plan.h in their order,
  * rules of dims and tensors that blocks know.  Else `why` (may be NULL) gets
@@ -178,6 +185,10 @@ bool sc_strategy_by_blocks(const sc_strategy *s, const char **why, sc_pos *at);
 
 /* Size of an axis by name; 1 if the mesh lacks it. */
 uint64_t sc_strategy_degree(const sc_strategy *s, const char *name);
+
+/* Stages per device that it says, by `virtual` or by the number of its cuts; 0:
+ * neither. */
+uint32_t sc_strategy_chunks(const sc_strategy *s);
 
 /* What sc_plan_build() needs of the model of a run with this strategy: blocks
  * that rules treat differently are kinds of their own (the model itself where

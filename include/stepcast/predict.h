@@ -7,8 +7,10 @@
 #define SC_PREDICT_H
 
 #include <stepcast/plan.h>
+#include <stepcast/plan_graph.h>
 #include <stepcast/plan_strategy.h>
 #include <stepcast/sim.h>
+#include <stepcast/sim_exec.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -50,8 +52,14 @@ typedef struct sc_job {
     int engine;   /* sc_engine */
     int fidelity; /* 0 analytic */
     bool no_symmetry;
-    double price; /* USD per device and second; SC_INFER: not known */
-    bool brief;   /* only time and memory by the engine asked for: no second
+    double price;          /* USD per device and second; SC_INFER: not known */
+    const char *strategy;  /* a file; NULL */
+    const char *compat;    /* a row of sc_rules; NULL: our own */
+    double gamma;          /* of overlap, see sc_exec_opts; SC_INFER: rates */
+    const char *op_times;  /* file of operators' times; NULL */
+    const char *optimizer; /* NULL: the usual one of the model */
+    const sc_strategy *tree; /* the strategy, read; see sc_job_strategy() */
+    bool brief; /* only time and memory by the engine asked for: no second
                    engine, no suggestions (fits, sweeps) */
 } sc_job;
 
@@ -59,6 +67,11 @@ void sc_job_init(sc_job *job);
 /* After reading options or a file: moves given yes/no keys to their
  * three-valued fields. */
 void sc_job_given(sc_job *job, const sc_given *given);
+/* Reads the file that `strategy` names into `tree` and puts what a job can say
+ * into the job; what was given on the command line and contradicts the file is
+ * SC_C_CONFLICT.  Nothing without a file. */
+sc_status sc_job_strategy(sc_job *job, const sc_given *given, sc_arena *a,
+                          sc_err *err);
 /* Options of `predict`, keys of its --config file: one table. */
 extern const sc_key sc_job_keys[];
 
@@ -107,8 +120,20 @@ typedef struct sc_suggestion {
     bool fits;
 } sc_suggestion;
 
+/* What the executor says of a step of an operator graph. */
+typedef struct sc_graph_step {
+    const sc_gjob *job;
+    sc_gplan plan;
+    sc_exec_result run;
+    sc_mem_device *memory; /* [plan.exec.n_devices] */
+    uint32_t idle;         /* devices of the machine without work */
+} sc_graph_step;
+
 typedef struct sc_prediction {
-    sc_run run; /* every choice made */
+    sc_run run;                 /* every choice made */
+    const sc_graph_step *graph; /* NULL: composed of blocks.  Then `run` has
+                                   no layers, and of its mesh the axes it
+                                   knows, all others counted as dp */
     double step_time_s, step_time_low_s, step_time_high_s;
     double other_engine_s; /* step time by the engine that was not asked */
     double samples_per_s, tokens_per_s, tokens_per_s_per_device;

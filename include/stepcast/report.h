@@ -4,6 +4,7 @@
 #define SC_REPORT_H
 
 #include <stepcast/sim.h>
+#include <stepcast/sim_exec.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -24,6 +25,13 @@ typedef struct sc_report_input {
  * Out of memory sets out->failed. */
 void sc_report_chrome_trace(const sc_graph *g, const sc_result *r,
                             sc_json *out);
+
+/* The same of an execution: a device is a process, an operation an event on
+ * each of its devices; args: id, bytes, flops, the cause, and what sharing
+ * links and overlap added.  Memory is a counter per device ("live" and
+ * "reserved"); `memory` [x->n_devices] may be NULL. */
+void sc_report_chrome_exec(const sc_exec *x, const sc_exec_result *r,
+                           const sc_mem_device *memory, sc_json *out);
 
 #ifdef __cplusplus
 }

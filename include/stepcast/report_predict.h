@@ -17,6 +17,13 @@ void sc_report_prediction(const sc_job *job, const sc_prediction *p,
 /* What the fullest pipeline device holds at its worst moment (--why). */
 void sc_report_memory(const sc_prediction *p, sc_text *out);
 
+/* Of an executed graph: memory over the step and the tensors at its peak, and
+ * the links that carried most (--why). */
+void sc_report_graph(const sc_prediction *p, sc_text *out);
+
+/* An execution as text, a line per operation. */
+void sc_report_exec(const sc_exec *x, sc_text *out);
+
 /* What a result must also say to be asked for again; all borrowed. */
 typedef struct sc_report_origin {
     const char *megatron, *profile; /* files; NULL: none */

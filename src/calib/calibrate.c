@@ -169,15 +169,24 @@ static sc_status fit_rounds(const calib_run *run, uint32_t n, sc_cost *cost,
     return calib_fit_prepare(run, n, cost, a, set, err);
 }
 
-static void add_families(const calib_fit_set *set, sc_text *out)
+/* Rows that count, transformers or graphs. */
+static bool of_fit(const sc_valid_row *r, bool graphs)
+{
+    return r->counted && (r->kind == SC_KIND_GRAPH) == graphs;
+}
+
+static void add_families(const calib_fit_set *set, bool graphs, sc_text *out)
 {
     const char *sep = "";
-    for (uint32_t i = 0; i < set->n; i++) {
-        const char *family = set->fit[i].row->family;
+    for (uint32_t i = 0; i < set->n_rows; i++) {
+        const char *family = set->rows[i].family;
         uint32_t count = 0;
         bool first = true;
-        for (uint32_t j = 0; j < set->n; j++) {
-            if (strcmp(set->fit[j].row->family, family) != 0) continue;
+        if (!of_fit(&set->rows[i], graphs)) continue;
+        for (uint32_t j = 0; j < set->n_rows; j++) {
+            if (!of_fit(&set->rows[j], graphs) ||
+                strcmp(set->rows[j].family, family) != 0)
+                continue;
             if (j < i) first = false;
             count++;
         }
@@ -187,8 +196,8 @@ static void add_families(const calib_fit_set *set, sc_text *out)
     }
 }
 
-static sc_status describe(const truth *t, const calib_fit_set *set, sc_arena *a,
-                          const char **out, sc_err *err)
+static sc_status describe(const truth *t, const calib_fit_set *set, bool graphs,
+                          sc_arena *a, const char **out, sc_err *err)
 {
     sc_text text;
     sc_text_init(&text);
@@ -196,16 +205,35 @@ static sc_status describe(const truth *t, const calib_fit_set *set, sc_arena *a,
     for (uint32_t i = 0; i < t->n_runs; i++)
         sc_text_add(&text, "%s %s", i ? "," : "", t->names[i]);
     sc_text_add(&text, "; hash %016llx.\n%u configurations: ",
-                (unsigned long long)t->runs_hash, set->n);
-    add_families(set, &text);
+                (unsigned long long)t->runs_hash,
+                graphs ? set->n_graphs : set->n);
+    add_families(set, graphs, &text);
     sc_text_add(&text, ".");
     *out = text.failed ? NULL : sc_strdup(a, text.buf);
     sc_text_free(&text);
     return *out ? SC_OK : sc_error_nomem(err);
 }
 
-static sc_status fit_step(const truth *t, sc_cost *cost, sc_arena *a,
-                          sc_text *yml, sc_text *report, sc_err *err)
+/* Graphs are fitted when everything else stands. */
+static sc_status fit_graphs(const truth *t, const calib_run *run, uint32_t n,
+                            sc_cost *cost, calib_fit_set *set, sc_arena *a,
+                            sc_text *yml, sc_text *report, sc_err *err)
+{
+    sc_param which[SC_N_PARAMS];
+    const char *from = NULL;
+    sc_fit_result *fit = SC_NEW(a, sc_fit_result);
+    if (!fit) return sc_error_nomem(err);
+    SC_TRY(enough(calib_fit_free(SC_SET_GRAPH, which), set->n_graphs, err));
+    SC_TRY(calib_fit_graph(set, NULL, cost, fit, a, err));
+    SC_TRY(calib_fit_prepare(run, n, cost, a, set, err));
+    SC_TRY(describe(t, set, true, a, &from, err));
+    calib_fit_write(SC_SET_GRAPH, fit, from, yml);
+    calib_fit_report(SC_SET_GRAPH, fit, report);
+    return SC_OK;
+}
+
+static sc_status fit_runs(const truth *t, sc_cost *cost, sc_arena *a,
+                          sc_fit_files *out, sc_text *report, sc_err *err)
 {
     calib_run *run = NULL;
     uint32_t n = 0;
@@ -215,25 +243,42 @@ static sc_status fit_step(const truth *t, sc_cost *cost, sc_arena *a,
     if (!fit) return sc_error_nomem(err);
     SC_TRY(calib_runs_read(t->runs, t->n_runs, a, &run, &n, err));
     SC_TRY(fit_rounds(run, n, cost, &set, fit, a, err));
-    SC_TRY(describe(t, &set, a, &from, err));
-    calib_fit_write(SC_SET_STEP, fit, from, yml);
+    SC_TRY(describe(t, &set, false, a, &from, err));
+    calib_fit_write(SC_SET_STEP, fit, from, &out->step);
     calib_fit_report(SC_SET_STEP, fit, report);
+    if (set.n_graphs > 0)
+        SC_TRY(fit_graphs(t, run, n, cost, &set, a, &out->graph, report, err));
     sc_validation v = {.unit = "s", .n_rows = n, .rows = set.rows};
     SC_TRY(calib_summarise(&v, a, err));
     sc_validation_text(&v, false, report);
     return SC_OK;
 }
 
-sc_status sc_calibrate_truth(const char *dir, sc_arena *a, sc_text *network_yml,
-                             sc_text *step_yml, sc_text *report, sc_err *err)
+void sc_fit_files_init(sc_fit_files *f)
+{
+    sc_text_init(&f->network);
+    sc_text_init(&f->step);
+    sc_text_init(&f->graph);
+}
+
+void sc_fit_files_free(sc_fit_files *f)
+{
+    sc_text_free(&f->network);
+    sc_text_free(&f->step);
+    sc_text_free(&f->graph);
+}
+
+sc_status sc_calibrate_truth(const char *dir, sc_arena *a, sc_fit_files *out,
+                             sc_text *report, sc_err *err)
 {
     truth t = {0};
     sc_cost cost;
     sc_cost_centres(&cost);
     SC_TRY(read_truth(dir, a, &t, err));
-    SC_TRY(fit_network(&t, &cost, a, network_yml, report, err));
-    SC_TRY(fit_step(&t, &cost, a, step_yml, report, err));
-    if (network_yml->failed || step_yml->failed || report->failed)
+    SC_TRY(fit_network(&t, &cost, a, &out->network, report, err));
+    SC_TRY(fit_runs(&t, &cost, a, out, report, err));
+    if (out->network.failed || out->step.failed || out->graph.failed ||
+        report->failed)
         return sc_error_nomem(err);
     return SC_OK;
 }
@@ -244,7 +289,7 @@ sc_status sc_calibrate_truth(const char *dir, sc_arena *a, sc_text *network_yml,
 static sc_status read_fit(const char *dir, sc_arena *a, sc_cost *cost,
                           uint64_t *hash, sc_err *err)
 {
-    static const char *const names[] = {"network.yml", "step.yml"};
+    static const char *const names[] = {"network.yml", "step.yml", "graph.yml"};
     sc_cost_centres(cost);
     *hash = 0;
     for (size_t i = 0; i < SC_COUNT(names); i++) {
@@ -279,14 +324,17 @@ static int by_counted(const void *a, const void *b)
 static sc_status list_seen(const calib_fit_set *set, sc_arena *a,
                            sc_held_out *h, sc_err *err)
 {
-    sc_counted *arch = SC_NEW_N(a, sc_counted, (size_t)set->n + 1);
-    sc_counted *program = SC_NEW_N(a, sc_counted, (size_t)set->n + 1);
+    size_t most = (size_t)set->n + set->n_graphs + 1;
+    sc_counted *arch = SC_NEW_N(a, sc_counted, most);
+    sc_counted *program = SC_NEW_N(a, sc_counted, most);
     if (!arch || !program) return sc_error_nomem(err);
     for (uint32_t i = 0; i < set->n; i++) {
         const sc_run *r = &set->fit[i].plan.run;
         count(arch, &h->n_archs, r->hw->device->arch);
         count(program, &h->n_programs, r->sw->name);
     }
+    for (uint32_t i = 0; i < set->n_graphs; i++)
+        count(program, &h->n_programs, set->graph[i].run->sw->name);
     qsort(arch, h->n_archs, sizeof *arch, by_counted);
     qsort(program, h->n_programs, sizeof *program, by_counted);
     h->arch = arch;
@@ -312,7 +360,7 @@ sc_status sc_calibrate_held_out(const char *dir, const char *fit_dir,
     SC_TRY(calib_leave_families(run, n, &cost, a, &set, err));
     SC_TRY(calib_held_out_intervals(set.rows, n, NULL, a, &h, err));
     SC_TRY(list_seen(&set, a, &h, err));
-    SC_TRY(describe(&t, &set, a, &from, err));
+    SC_TRY(describe(&t, &set, false, a, &from, err));
     calib_held_out_write(&h, set.rows, n, from, yml);
     sc_validation v = {.unit = "s",
                        .n_rows = n,

@@ -27,7 +27,10 @@ typedef struct pool {
 
 static bool in_pool(const pool *p, const sc_valid_row *r, int kind)
 {
-    return r->counted && (kind == ALL_KINDS || r->kind == kind) &&
+    /* Graphs are fitted and judged apart. */
+    bool of_kind =
+        kind == ALL_KINDS ? r->kind != SC_KIND_GRAPH : r->kind == kind;
+    return r->counted && of_kind &&
            (!p->without || strcmp(r->family, p->without) != 0);
 }
 
@@ -80,7 +83,7 @@ sc_status calib_held_out_intervals(const sc_valid_row *rows, uint32_t n,
     quantiles(&p, ALL_KINDS, &out->all);
     for (int k = 0; k < (int)SC_N_KINDS; k++) {
         quantiles(&p, k, &out->kind[k]);
-        shrink(&out->kind[k], &out->all);
+        if (k != SC_KIND_GRAPH) shrink(&out->kind[k], &out->all);
     }
     out->unseen = CALIB_UNSEEN;
     return SC_OK;
@@ -198,7 +201,7 @@ void calib_held_out_write(const sc_held_out *h, const sc_valid_row *rows,
                      "# measured (src/calib/heldout.h).\n");
     put(out, "unseen", h->unseen);
     sc_text_add(out,
-                "\n# Hash of network.yml and step.yml.\n"
+                "\n# Hash of network.yml, step.yml and graph.yml.\n"
                 "fit: \"%016llx\"\n# Rows in the fit.\n",
                 (unsigned long long)h->fit);
     put_list(out, "architectures", h->arch, h->n_archs);

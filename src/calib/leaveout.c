@@ -52,19 +52,38 @@ static bool wanted(const study *s, const sc_valid_row *r)
            (!s->o->where || sc_glob(s->o->where, r->id));
 }
 
+/* Fits, without the rows called `name`, each set that has such rows. */
+static sc_status refit(const study *s, const char *name, sc_cost *cost,
+                       sc_arena *a, sc_err *err)
+{
+    const calib_fit_set *set = &s->set;
+    sc_fit_result *fit = SC_NEW(a, sc_fit_result);
+    bool *use = SC_NEW_N(a, bool, (size_t)set->n + set->n_graphs);
+    bool steps = false, graphs = false;
+    if (!use || !fit) return sc_error_nomem(err);
+    for (uint32_t i = 0; i < set->n; i++) {
+        use[i] = strcmp(s->label(set->fit[i].row), name) != 0;
+        steps = steps || !use[i];
+    }
+    if (steps) calib_fit_centre(SC_SET_STEP, cost);
+    if (steps) SC_TRY(calib_fit_step(set, use, cost, fit, a, err));
+    use += set->n;
+    for (uint32_t i = 0; i < set->n_graphs; i++) {
+        use[i] = strcmp(s->label(set->graph[i].row), name) != 0;
+        graphs = graphs || !use[i];
+    }
+    if (!graphs) return SC_OK;
+    calib_fit_centre(SC_SET_GRAPH, cost);
+    return calib_fit_graph(set, use, cost, fit, a, err);
+}
+
 /* Fits without the group of `name` and predicts it: rows of the set are
  * replaced. */
 static sc_status without(study *s, const char *name, sc_arena *a,
                          sc_arena *scratch, sc_err *err)
 {
     sc_cost cost = *s->start;
-    sc_fit_result fit;
-    bool *use = SC_NEW_N(a, bool, s->set.n);
-    if (!use) return sc_error_nomem(err);
-    for (uint32_t i = 0; i < s->set.n; i++)
-        use[i] = strcmp(s->label(s->set.fit[i].row), name) != 0;
-    calib_fit_centre(&cost);
-    SC_TRY(calib_fit_step(&s->set, use, &cost, &fit, a, err));
+    SC_TRY(refit(s, name, &cost, a, err));
     for (uint32_t i = 0; i < s->set.n_rows; i++) {
         sc_valid_row *r = &s->set.rows[i];
         if (r->reason || strcmp(s->label(r), name) != 0 || !wanted(s, r))
@@ -79,16 +98,27 @@ static sc_status without(study *s, const char *name, sc_arena *a,
     return SC_OK;
 }
 
+/* Rows that a fit of either set uses. */
+static uint32_t fitted(const study *s)
+{
+    return s->set.n + s->set.n_graphs;
+}
+
+static const sc_valid_row *fitted_row(const study *s, uint32_t i)
+{
+    return i < s->set.n ? s->set.fit[i].row : s->set.graph[i - s->set.n].row;
+}
+
 static sc_status each_group(study *s, sc_arena *a, sc_err *err)
 {
     sc_arena scratch;
     sc_arena_init(&scratch, a->limit);
     sc_status st = SC_OK;
-    for (uint32_t i = 0; i < s->set.n && st == SC_OK; i++) {
-        const char *name = s->label(s->set.fit[i].row);
+    for (uint32_t i = 0; i < fitted(s) && st == SC_OK; i++) {
+        const char *name = s->label(fitted_row(s, i));
         bool first = true, any = false;
-        for (uint32_t j = 0; j < s->set.n; j++) {
-            const sc_valid_row *r = s->set.fit[j].row;
+        for (uint32_t j = 0; j < fitted(s); j++) {
+            const sc_valid_row *r = fitted_row(s, j);
             if (strcmp(s->label(r), name) != 0) continue;
             if (j < i) first = false;
             if (wanted(s, r)) any = true;

@@ -84,7 +84,8 @@ static sc_status predict(const calib_run *run, const sc_cost *cost, int engine,
     SC_TRY(
         sc_predict(&job, run->hw, run->model, run->sw, cost, scratch, p, err));
     *mem = sc_predict_reported_memory(p);
-    if (run->mem_formula) SC_TRY(block_memory(p, scratch, mem, err));
+    if (run->mem_formula && !p->graph)
+        SC_TRY(block_memory(p, scratch, mem, err));
     return SC_OK;
 }
 

@@ -144,10 +144,29 @@ static sc_status known_model(const calib_cells *c, sc_arena *a, calib_run *run,
     return SC_OK;
 }
 
+/* Models that are no transformers are graphs of the catalogue. */
+static bool is_graph(const calib_cells *c)
+{
+    static const char *const classes[] = {"cnn", "recsys", "diffusion"};
+    for (size_t i = 0; i < SC_COUNT(classes); i++)
+        if (strcmp(c->text[C_CLASS], classes[i]) == 0) return true;
+    return false;
+}
+
+static sc_status known_graph(const calib_cells *c, sc_arena *a, calib_run *run,
+                             sc_err *err)
+{
+    sc_err why;
+    sc_err_init(&why);
+    sc_status s = sc_model_load(run->model_name, c->pos, a, &run->model, &why);
+    return calib_row_reason(s, &why, a, &run->reason, err);
+}
+
 static sc_status make_model(const calib_cells *c, sc_arena *a, calib_run *run,
                             sc_err *err)
 {
     sc_transformer t = {.name = run->model_name};
+    if (is_graph(c)) return known_graph(c, a, run, err);
     if (whole(c, C_LAYERS) == 0 || whole(c, C_HIDDEN) == 0 ||
         whole(c, C_SEQ) == 0) {
         run->reason = "layers, hidden or seq_len are not stated";

@@ -62,12 +62,17 @@ static sc_status predict_all(const calib_run *run, const sc_cost *at,
 }
 
 /* Plans of the rows that count, and what the event engine adds to each. */
-static sc_status keep_plans(const sc_run *choice, const sc_cost *at,
-                            sc_arena *a, sc_arena *scratch, calib_fit_set *set,
-                            sc_err *err)
+static sc_status keep_plans(const calib_run *run, const sc_run *choice,
+                            const sc_cost *at, sc_arena *a, sc_arena *scratch,
+                            calib_fit_set *set, sc_err *err)
 {
     for (uint32_t i = 0; i < set->n_rows; i++) {
         if (!set->rows[i].counted) continue;
+        if (run[i].model->graph) {
+            set->graph[set->n_graphs++] =
+                (calib_graph_row){&set->rows[i], &run[i], choice[i].mbs};
+            continue;
+        }
         calib_fit_row *f = &set->fit[set->n++];
         double log_fast;
         f->row = &set->rows[i];
@@ -85,11 +90,13 @@ sc_status calib_fit_prepare(const calib_run *run, uint32_t n, const sc_cost *at,
     sc_run *choice = SC_NEW_N(a, sc_run, n);
     set.rows = SC_NEW_N(a, sc_valid_row, n);
     set.fit = SC_NEW_N(a, calib_fit_row, n);
-    if (!choice || !set.rows || !set.fit) return sc_error_nomem(err);
+    set.graph = SC_NEW_N(a, calib_graph_row, n);
+    if (!choice || !set.rows || !set.fit || !set.graph)
+        return sc_error_nomem(err);
     sc_arena scratch;
     sc_arena_init(&scratch, a->limit);
     sc_status s = predict_all(run, at, a, &scratch, &set, choice, err);
-    if (s == SC_OK) s = keep_plans(choice, at, a, &scratch, &set, err);
+    if (s == SC_OK) s = keep_plans(run, choice, at, a, &scratch, &set, err);
     sc_arena_free(&scratch);
     if (s == SC_OK) *out = set;
     return s;
@@ -112,12 +119,17 @@ static sc_status price_all(void *ctx, const sc_cost *c, double *log_pred,
     return SC_OK;
 }
 
+double calib_family_weight(double rows)
+{
+    return CALIB_FAMILY_WEIGHT * fmin(1, rows / CALIB_FAMILY_FULL) / rows;
+}
+
 static double family_weight(const context *k, uint32_t i)
 {
     double rows = 0;
     for (uint32_t j = 0; j < k->n; j++)
         rows += strcmp(k->row[j]->row->family, k->row[i]->row->family) == 0;
-    return CALIB_FAMILY_WEIGHT * fmin(1, rows / CALIB_FAMILY_FULL) / rows;
+    return calib_family_weight(rows);
 }
 
 uint32_t calib_fit_free(sc_param_set set, sc_param *out)
@@ -130,10 +142,10 @@ uint32_t calib_fit_free(sc_param_set set, sc_param *out)
     return n;
 }
 
-void calib_fit_centre(sc_cost *inout)
+void calib_fit_centre(sc_param_set set, sc_cost *inout)
 {
     sc_param p[SC_N_PARAMS];
-    uint32_t n = calib_fit_free(SC_SET_STEP, p);
+    uint32_t n = calib_fit_free(set, p);
     for (uint32_t j = 0; j < n; j++) inout->p[p[j]] = sc_params[p[j]].centre;
 }
 

@@ -27,21 +27,39 @@ typedef struct calib_fit_row {
     double log_event;
 } calib_fit_row;
 
+/* A step of an operator graph: its choices as a job. */
+typedef struct calib_graph_row {
+    const sc_valid_row *row;
+    const calib_run *run;
+    uint64_t mbs;
+} calib_graph_row;
+
 typedef struct calib_fit_set {
     uint32_t n, n_rows; /* configurations to fit on; rows of the tables */
     calib_fit_row *fit; /* [n] */
-    sc_valid_row *rows; /* [n_rows] every row, predicted */
+    uint32_t n_graphs;
+    calib_graph_row *graph; /* [n_graphs] */
+    sc_valid_row *rows;     /* [n_rows] every row, predicted */
 } calib_fit_set;
 
 /* Predicts all runs at `at` and keeps the choices of those that count. */
 sc_status calib_fit_prepare(const calib_run *run, uint32_t n, const sc_cost *at,
                             sc_arena *a, calib_fit_set *out, sc_err *err);
 
-/* Sets them to their centres. */
-void calib_fit_centre(sc_cost *inout);
+/* Sets those of a set to their centres. */
+void calib_fit_centre(sc_param_set set, sc_cost *inout);
 
 /* Free parameters of a set, [SC_N_PARAMS]; returns their number. */
 uint32_t calib_fit_free(sc_param_set set, sc_param *out);
+
+/* Fits those of the graph set on set->graph[i] where use[i] (NULL: all),
+ * starting at `inout`, which keeps its other sets. */
+sc_status calib_fit_graph(const calib_fit_set *set, const bool *use,
+                          sc_cost *inout, sc_fit_result *out, sc_arena *a,
+                          sc_err *err);
+
+/* What a family counts in a fit, per row of its `rows`. */
+double calib_family_weight(double rows);
 
 /* Fits those of the step set on set->fit[i] where use[i] (NULL: all), starting at `inout`,
  * which keeps its other sets. */

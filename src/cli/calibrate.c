@@ -100,14 +100,15 @@ static void parameters_json(const sc_cost *cost, sc_json *j)
     sc_json_end(j, '}');
 }
 
-static sc_status print_json(cli *c, const sc_text *network, const sc_text *step)
+static sc_status print_json(cli *c, const sc_fit_files *f)
 {
     sc_cost cost;
+    const sc_text *const text[] = {&f->network, &f->step, &f->graph};
     sc_cost_centres(&cost);
-    SC_TRY(sc_cost_read(network->buf, network->len, "network.yml", c->arena,
-                        &cost, c->err));
-    SC_TRY(sc_cost_read(step->buf, step->len, "step.yml", c->arena, &cost,
-                        c->err));
+    for (size_t i = 0; i < SC_COUNT(text); i++)
+        if (text[i]->len)
+            SC_TRY(sc_cost_read(text[i]->buf, text[i]->len, "fit", c->arena,
+                                &cost, c->err));
     sc_json j;
     sc_json_init(&j, true);
     parameters_json(&cost, &j);
@@ -116,14 +117,14 @@ static sc_status print_json(cli *c, const sc_text *network, const sc_text *step)
     return s;
 }
 
-static sc_status calibrate(cli *c, const options *o, sc_text *network,
-                           sc_text *step, sc_text *report)
+static sc_status calibrate(cli *c, const options *o, sc_fit_files *f,
+                           sc_text *report)
 {
-    SC_TRY(
-        sc_calibrate_truth(o->truth, c->arena, network, step, report, c->err));
-    SC_TRY(write_fit(c, o->into, "network.yml", network));
-    SC_TRY(write_fit(c, o->into, "step.yml", step));
-    return c->json ? print_json(c, network, step) : cli_emit_text(c, report);
+    SC_TRY(sc_calibrate_truth(o->truth, c->arena, f, report, c->err));
+    SC_TRY(write_fit(c, o->into, "network.yml", &f->network));
+    SC_TRY(write_fit(c, o->into, "step.yml", &f->step));
+    if (f->graph.len) SC_TRY(write_fit(c, o->into, "graph.yml", &f->graph));
+    return c->json ? print_json(c, f) : cli_emit_text(c, report);
 }
 
 static void held_out_json(const sc_held_out *h, sc_json *j)
@@ -168,14 +169,13 @@ static sc_status held_out(cli *c, const options *o, sc_text *yml,
 
 static sc_status truth(cli *c, const options *o)
 {
-    sc_text network, step, report;
-    sc_text_init(&network);
-    sc_text_init(&step);
+    sc_fit_files fit;
+    sc_text report;
+    sc_fit_files_init(&fit);
     sc_text_init(&report);
-    sc_status s = o->held_out ? held_out(c, o, &step, &report)
-                              : calibrate(c, o, &network, &step, &report);
-    sc_text_free(&network);
-    sc_text_free(&step);
+    sc_status s = o->held_out ? held_out(c, o, &fit.step, &report)
+                              : calibrate(c, o, &fit, &report);
+    sc_fit_files_free(&fit);
     sc_text_free(&report);
     return s;
 }

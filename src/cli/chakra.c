@@ -71,6 +71,11 @@ sc_status cli_chakra(cli *c, const char *dir, const sc_prediction *p,
     sc_block *blocks = NULL;
     sc_workload w;
     uint32_t n = p->run.hw->n_devices;
+    if (p->graph)
+        return sc_error(c->err, SC_EINPUT, SC_C_UNSUPPORTED,
+                        sc_pos_option(c->arena, "--emit-chakra", dir),
+                        "its timeline is what --trace writes",
+                        "a step run operator by operator has no traces");
     if (n < 2)
         return sc_error(c->err, SC_EINPUT, SC_C_UNSUPPORTED,
                         sc_pos_option(c->arena, "--emit-chakra", dir), NULL,

@@ -192,6 +192,7 @@ sc_status cli_measured_text(cli *c, const cli_measured *m,
     if (isnan(m->step_s)) return SC_OK;
     if (m->from_log) log_text(m, p, out);
     gap_text(m, p, out);
+    if (p->graph) return SC_OK; /* the two below vary blocks */
     SC_TRY(inputs_text(c, m, p, out));
     return sensitivity_text(c, m, p, out);
 }
@@ -225,8 +226,10 @@ sc_status cli_measured_json(cli *c, const cli_measured *m,
     sc_input in[SC_INPUTS_MAX];
     uint32_t n = 0, n_in = 0;
     double gap = m->step_s - p->step_time_s, ratio = m->step_s / p->step_time_s;
-    SC_TRY(sc_predict_sensitivity(&p->run, c->arena, s, &n, c->err));
-    SC_TRY(sc_predict_inputs(&p->run, ratio, c->arena, in, &n_in, c->err));
+    if (!p->graph) {
+        SC_TRY(sc_predict_sensitivity(&p->run, c->arena, s, &n, c->err));
+        SC_TRY(sc_predict_inputs(&p->run, ratio, c->arena, in, &n_in, c->err));
+    }
     if (m->from_log) {
         sc_json_put_uint(out, "measured_steps", m->log.n_used);
         sc_json_put_double(out, "measured_spread_s", m->log.spread_s);

@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 
 #define MAX_INPUT  ((size_t)1 << 30)
-#define MAX_INPUTS 7
+#define MAX_INPUTS 9
 
 #define OFF(f) offsetof(predict_opts, f)
 
@@ -41,9 +41,23 @@ const sc_key cli_predict_keys[] = {
     {0},
 };
 
+static sc_status write_json(cli *c, const predict_opts *o, sc_json *j)
+{
+    sc_status s = cli_write_json(c, o->trace, j);
+    sc_json_free(j);
+    return s;
+}
+
 static sc_status write_trace(cli *c, const predict_opts *o,
                              const sc_prediction *p)
 {
+    sc_json j;
+    if (p->graph) {
+        sc_json_init(&j, false);
+        sc_report_chrome_exec(&p->graph->plan.exec, &p->graph->run,
+                              p->graph->memory, &j);
+        return write_json(c, o, &j);
+    }
     sc_plan plan;
     sc_block *blocks = NULL;
     sc_graph g;
@@ -55,17 +69,21 @@ static sc_status write_trace(cli *c, const predict_opts *o,
     SC_TRY(sc_lower(&plan, blocks, &lo, c->arena, &g, c->err));
     sc_predict_rates(&plan, blocks, &so);
     SC_TRY(sc_sim_run(&g, &so, c->arena, &r, c->err));
-    sc_json j;
     sc_json_init(&j, false);
     sc_report_chrome_trace(&g, &r, &j);
-    sc_status s = cli_write_json(c, o->trace, &j);
-    sc_json_free(&j);
-    return s;
+    return write_json(c, o, &j);
 }
 
 static sc_status why(const sc_prediction *p, bool prices, cli *c, sc_text *out)
 {
     sc_plan plan;
+    if (p->graph) {
+        if (prices)
+            sc_report_graph(p, out);
+        else
+            sc_gplan_explain(&p->graph->plan, out);
+        return SC_OK;
+    }
     SC_TRY(sc_plan_build(&p->run, c->arena, &plan, c->err));
     if (!prices) {
         sc_plan_explain(&plan, out);
@@ -109,7 +127,8 @@ static sc_status inputs(cli *c, const predict_opts *o, const sc_job *job,
         {"--model", job->model},       {"--cluster", job->cluster},
         {"--software", job->software}, {"--megatron", o->megatron},
         {"--measured", o->measured},   {"--profile", o->profile},
-        {"--config", c->config}};
+        {"--config", c->config},       {"--strategy", job->strategy},
+        {"--op-times", job->op_times}};
     *n = 0;
     for (uint32_t i = 0; i < MAX_INPUTS; i++)
         SC_TRY(cli_add_input(c, file[i][0], file[i][1], in, n));
@@ -259,6 +278,7 @@ sc_status cli_predict(cli *c, int argc, char *const *argv)
                         "unexpected word \"%.60s\"", words.w[0]);
     SC_TRY(cli_measured_read(c, o.measured, &measured));
     SC_TRY(cli_megatron(c, &sets[0], &job, &o));
+    SC_TRY(sc_job_strategy(&job, &sets[0].given, c->arena, c->err));
     if (c->dump_config)
         return o.script ? cli_megatron_dump(c, sets, &job, &o)
                         : cli_dump(c, sets, 2);

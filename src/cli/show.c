@@ -2,6 +2,7 @@
 /* show.c - `stepcast show`: catalogue entries, and the strategy or graph of a
  * configuration. */
 #include <stepcast/report_model.h>
+#include <stepcast/report_predict.h>
 
 #include "cli/predict.h"
 
@@ -77,7 +78,7 @@ static void software_text(const sc_software *sw, sc_text *out)
 
 static sc_status parameters_text(cli *c, sc_text *out)
 {
-    static const char *const sets[] = {"kernel", "network", "step"};
+    static const char *const sets[] = {"kernel", "network", "step", "graph"};
     uint32_t n[SC_COUNT(sets)][SC_N_PARAM_ORIGINS] = {{0}};
     sc_cost cost;
     SC_TRY(sc_cost_builtin(c->arena, &cost, c->err));
@@ -225,6 +226,11 @@ static sc_status configuration(cli *c, const sc_job *job,
     sc_block *blocks = NULL;
     sc_graph g;
     SC_TRY(cli_predict_run(c, job, po, &p));
+    if (p.graph) {
+        if (o->strategy) sc_gplan_explain(&p.graph->plan, out);
+        if (o->graph) sc_report_exec(&p.graph->plan.exec, out);
+        return SC_OK;
+    }
     SC_TRY(sc_plan_build(&p.run, c->arena, &plan, c->err));
     if (o->strategy) sc_plan_explain(&plan, out);
     if (!o->graph) return SC_OK;
@@ -302,6 +308,22 @@ static sc_status check_options(cli *c, const show_opts *o,
     return first != SC_OK ? first : s;
 }
 
+/* One word names the model; a file the strategy, where the model is named
+ * beside it or in it. */
+static void named(cli *c, const char *word, sc_job *job)
+{
+    const sc_strategy *s = NULL;
+    sc_err quiet;
+    sc_err_init(&quiet);
+    if (job->model)
+        job->strategy = word;
+    else if (is_description(word) &&
+             sc_strategy_load(word, c->arena, &s, &quiet) == SC_OK && s->model)
+        job->strategy = word;
+    else
+        job->model = word;
+}
+
 sc_status cli_show(cli *c, int argc, char *const *argv)
 {
     show_opts o = {0};
@@ -315,10 +337,13 @@ sc_status cli_show(cli *c, int argc, char *const *argv)
     SC_TRY(cli_parse(c, argc, argv, sets, 3, &words));
     sc_job_given(&job, &sets[1].given);
     bool config = o.strategy || o.graph;
-    if (config && words.n == 1 && !job.model) job.model = words.w[0];
+    if (config && words.n == 1) named(c, words.w[0], &job);
     if (c->dump_config) return cli_dump(c, sets, 3);
     SC_TRY(check_options(c, &o, sets));
-    if (config) SC_TRY(cli_megatron(c, &sets[1], &job, &po));
+    if (config) {
+        SC_TRY(cli_megatron(c, &sets[1], &job, &po));
+        SC_TRY(sc_job_strategy(&job, &sets[1].given, c->arena, c->err));
+    }
     if (words.n > 1 || (!config && words.n == 0))
         return sc_error(c->err, SC_EUSAGE, SC_C_MISSING, sc_pos_none(),
                         "for example stepcast show dgx-a100-80g",

@@ -228,7 +228,9 @@ static void attention(gop_kernels *out, const sc_gwork *w)
                           .m = whole(y / (samples * heads * width)),
                           .n = whole(keys),
                           .k = whole(width),
-                          .attention = SC_ATTN_CUDNN,
+                          .attention = w->attention == SC_ATTN_UNFUSED
+                                           ? SC_ATTN_CUDNN
+                                           : (sc_attention_kernel)w->attention,
                           .backward = w->pass != SC_GP_FWD,
                           .causal = o->causal,
                           .launches = w->pass == SC_GP_FWD ? 1 : 3});

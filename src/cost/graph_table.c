@@ -17,7 +17,8 @@ static optable_shape shape_of(const sc_gwork *w, const sc_gport *p)
 static void untranspose(const sc_gop *o, optable_shape *w)
 {
     uint32_t n = w->n;
-    if (n < 2 || o->in[1].at[n - 2] != o->out.at[n - 1]) return;
+    uint8_t column = o->out.at[n > 0 ? n - 1 : 0];
+    if (n < 2 || column == SC_G_NO_ITER || o->in[1].at[n - 2] != column) return;
     double k = w->dim[n - 1];
     w->dim[n - 1] = w->dim[n - 2];
     w->dim[n - 2] = k;

@@ -10,7 +10,7 @@
 #define MAX_FACTOR 10.0
 
 const char *const sc_model_kind_names[] = {"adapters", "encoder", "experts",
-                                           "dense", NULL};
+                                           "dense",    "graph",   NULL};
 
 void sc_held_out_none(sc_held_out *out)
 {

@@ -18,6 +18,9 @@ const sc_param_info sc_params[SC_N_PARAMS] = {
 #define SET SC_SET_STEP
             SC_PARAMS_STEP(INFO)
 #undef SET
+#define SET SC_SET_GRAPH
+                SC_PARAMS_GRAPH(INFO)
+#undef SET
 };
 
 const char *const sc_param_origin_names[] = {"fitted", "fitted elsewhere",
@@ -161,7 +164,8 @@ sc_status sc_cost_read(const char *text, size_t len, const char *file,
 
 sc_status sc_cost_builtin(sc_arena *a, sc_cost *out, sc_err *err)
 {
-    static const char *const files[] = {"fit/network.yml", "fit/step.yml"};
+    static const char *const files[] = {"fit/network.yml", "fit/step.yml",
+                                        "fit/graph.yml"};
     sc_cost c;
     sc_cost_centres(&c);
     for (size_t i = 0; i < SC_COUNT(files); i++) {

@@ -54,7 +54,7 @@ static size_t escape(const hw_matrix *m, size_t at)
     while (end < m->len && strchr("0123456789;:?", m->text[end]) != NULL &&
            m->text[end] != '\0')
         end++;
-    char last = end < m->len ? m->text[end] : '\n';
+    int last = end < m->len ? m->text[end] : '\n';
     bool letter = (last >= 'a' && last <= 'z') || (last >= 'A' && last <= 'Z');
     return end - at + (letter ? 1 : 0);
 }

@@ -9,7 +9,6 @@
 #include "hw/nccl_hwloc.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -50,12 +49,30 @@ bool hw_hwloc_number(hw_hwloc *h, const hw_xml_node *n, const char *key,
 
 /* ---- devices ---- */
 
+/* Exactly that many hexadecimal digits, and what has to stand before. */
+static bool digits(const char **at, const char *before, unsigned n,
+                   uint32_t *out)
+{
+    static const char hex[] = "0123456789abcdef0123456789ABCDEF";
+    size_t len = strlen(before);
+    if (strncmp(*at, before, len) != 0) return false;
+    *at += len;
+    *out = 0;
+    for (; n > 0; n--, ++*at) {
+        const char *d = **at == '\0' ? NULL : strchr(hex, **at);
+        if (d == NULL) return false;
+        *out = *out << 4 | (uint32_t)(d - hex) % 16;
+    }
+    return true;
+}
+
 /* "0302 [10de:1db8] [10de:131d] a1": class, and the two ids. */
 static bool pci_ids(const hw_xml_node *n, uint32_t out[5])
 {
-    const char *text = hw_xml_get(n, "pci_type");
-    return text != NULL && sscanf(text, "%4x [%4x:%4x] [%4x:%4x]", &out[0],
-                                  &out[1], &out[2], &out[3], &out[4]) == 5;
+    const char *at = hw_xml_get(n, "pci_type");
+    return at != NULL && digits(&at, "", 4, &out[0]) &&
+           digits(&at, " [", 4, &out[1]) && digits(&at, ":", 4, &out[2]) &&
+           digits(&at, "] [", 4, &out[3]) && digits(&at, ":", 4, &out[4]);
 }
 
 uint32_t hw_hwloc_class(const hw_xml_node *pci, uint32_t *vendor)
@@ -69,15 +86,15 @@ uint32_t hw_hwloc_class(const hw_xml_node *pci, uint32_t *vendor)
 /* "0000:18:00.0" as its digits, in the order of a bus scan. */
 static bool bus_id(const hw_xml_node *n, uint64_t *out)
 {
-    unsigned part[4];
-    int used = 0;
-    const char *text = hw_xml_get(n, "pci_busid");
-    if (text == NULL ||
-        sscanf(text, "%4x:%2x:%2x.%1x%n", &part[0], &part[1], &part[2],
-               &part[3], &used) != 4 ||
-        text[used] != '\0')
+    uint32_t domain, bus, device, function;
+    const char *at = hw_xml_get(n, "pci_busid");
+    const char *colon = at == NULL ? NULL : strchr(at, ':');
+    if (colon == NULL || colon - at > 8 ||
+        !digits(&at, "", (unsigned)(colon - at), &domain) ||
+        !digits(&at, ":", 2, &bus) || !digits(&at, ":", 2, &device) ||
+        !digits(&at, ".", 1, &function) || *at != '\0')
         return false;
-    *out = (uint64_t)part[0] << 20 | part[1] << 12 | part[2] << 4 | part[3];
+    *out = (uint64_t)domain << 20 | bus << 12 | device << 4 | function;
     return true;
 }
 
@@ -331,8 +348,8 @@ static sc_status check_root(hw_hwloc *h)
             "hwloc's XML starts with <topology>, not <%.40s>", root->name);
     h->major = 1; /* which did not say so */
     if (version == NULL) return SC_OK;
-    h->major = atoi(version);
-    if (h->major >= 1 && h->major <= 3) return SC_OK;
+    h->major = version[0] - '0';
+    if (h->major >= 1 && h->major <= 3 && version[1] == '.') return SC_OK;
     return sc_error(h->err, SC_EINPUT, SC_C_UNSUPPORTED,
                     hw_xml_pos(&h->doc, root, "version"), NULL,
                     "hwloc's XML of version %.20s; 1 to 3 are known", version);

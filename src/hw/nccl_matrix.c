@@ -160,7 +160,7 @@ static sc_status add_nics(builder *b)
     uint32_t left = hw_server_ports(&b->x), dev = 0;
     bool *use = SC_NEW_N(b->arena, bool, m->n);
     if (use == NULL) return sc_error_nomem(b->err);
-    for (uint8_t near = HW_NEAR_PIX; near <= HW_NEAR_SYS; near++)
+    for (int near = HW_NEAR_PIX; near <= HW_NEAR_SYS; near++)
         for (uint32_t i = 0; i < m->n && left > 0; i++)
             if (!m->gpu[i] && nearest_gpu(m, i) == near) {
                 use[i] = true;

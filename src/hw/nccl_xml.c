@@ -120,6 +120,7 @@ static void on_dtd(void *ctx, const xmlChar *name, const xmlChar *public_id,
         refuse(r);
 }
 
+/* NOLINTNEXTLINE(readability-non-const-parameter): libxml2's type */
 static void on_entity(void *ctx, const xmlChar *name, int type,
                       const xmlChar *public_id, const xmlChar *system_id,
                       xmlChar *content)

@@ -21,6 +21,8 @@ typedef struct et_builder {
     et_value *entry; /* [size] by hash of id and storage */
     uint32_t size;   /* a power of two */
     uint32_t inputs; /* made so far */
+    uint32_t n_unknown;
+    const char *unknown; /* name of the first */
     sc_arena *a;
 } et_builder;
 

@@ -265,6 +265,7 @@ static sc_status add_node(et_builder *g, const et_node *n, uint32_t index,
         op->detail =
             sc_sprintf(g->a, "%s, not known: as moving its bytes", n->name);
         if (!op->detail) return sc_error_nomem(err);
+        if (g->n_unknown++ == 0) g->unknown = n->name;
     }
     if (v == SC_NONE) return SC_OK; /* a constant */
     g->b.g.tensor[v].bytes = n->out[0].bytes;
@@ -301,6 +302,16 @@ static sc_status finish(et_builder *g, const char *file, const sc_opgraph **out,
 {
     sc_err found;
     sc_err_init(&found);
+    if (g->n_unknown > 0) {
+        bool some = g->n_unknown > 1;
+        g->b.g.note = sc_sprintf(
+            g->a,
+            "%u operator%s of the trace %s not known (%s%s) and counted "
+            "by the bytes moved",
+            g->n_unknown, some ? "s" : "", some ? "are" : "is", g->unknown,
+            some ? " ..." : "");
+        if (!g->b.g.note) return sc_error_nomem(err);
+    }
     sc_status s = gb_finish(&g->b, out, &found);
     if (s == SC_OK) return SC_OK;
     if (s == SC_ENOMEM) return sc_error_nomem(err);

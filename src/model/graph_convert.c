@@ -5,6 +5,9 @@
 #include <math.h>
 #include <string.h>
 
+/* A graph of more is no help to anyone, and 1 GB. */
+#define OPERATORS_MAX (UINT64_C(1) << 19)
+
 typedef struct convert {
     const sc_model *m;
     uint64_t seq;
@@ -24,6 +27,14 @@ static sc_status refuse(const sc_model *m, const char *what, sc_err *err)
 static sc_status expressible(const sc_model *m, sc_err *err)
 {
     const sc_transformer *t = &m->t;
+    uint64_t n = 0;
+    for (uint32_t i = 0; i < m->n_layers; i++)
+        n += (uint64_t)m->layer[i].n_ops * m->layer[i].repeat;
+    if (n > OPERATORS_MAX) {
+        return sc_error(err, SC_EINPUT, SC_C_TOO_BIG, sc_pos_none(), NULL,
+                        "%.60s has %llu operators", m->name,
+                        (unsigned long long)n);
+    }
     if (t->experts) return refuse(m, "experts are not there yet", err);
     if (t->pattern) return refuse(m, "Mamba blocks are not there yet", err);
     if (t->kv_rank) return refuse(m, "latent attention is not there yet", err);

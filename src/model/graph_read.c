@@ -309,7 +309,7 @@ static const sc_key module_keys[] = {
 static void read_module(graph_reader *r, place *p, const sc_node *n)
 {
     module_row row = {0};
-    gb_value in[GRAPH_MAX_INPUTS];
+    gb_value in[GRAPH_MAX_INPUTS] = {GRAPH_BROKEN};
     sc_status s = sc_schema_read(module_keys, n, &row, NULL, r->a, r->err);
     graph_note(r, s);
     if (s == SC_OK && p->depth == MAX_DEPTH) {

@@ -48,6 +48,12 @@ static const sc_zoo_entry entries[] = {
       "stable_diffusion/configs; without the frozen text encoder and "
       "autoencoder",
       SEEN}},
+    {"sd-v2",
+     "Stable Diffusion v2: frozen text encoder and U-Net, latents of 64x64",
+     {"Rombach et al., arXiv 2112.10752; sizes of " MLPERF
+      "stable_diffusion/configs, text encoder of OpenCLIP ViT-H-14; without "
+      "the frozen autoencoder",
+      SEEN}},
     {"unet3d",
      "3-D U-Net, volumes of 128x128x128, 3 classes",
      {"Cicek et al., arXiv 1606.06650; sizes of " MLPERF
@@ -80,8 +86,8 @@ static const maker makers[] = {
      {"RetinaNet-ResNeXt50", "ssd", "retinanet-resnext50-32x4d", NULL}},
     {zoo_sd_unet,
      "image",
-     {"Stable Diffusion v2 (UNet 865M)", "Stable Diffusion v2", "sd-v2",
-      "stable-diffusion", "stable-diffusion-unet", NULL}},
+     {"Stable Diffusion v2 (UNet 865M)", "stable-diffusion-unet", NULL}},
+    {zoo_sd_v2, "image", {"Stable Diffusion v2", "stable-diffusion", NULL}},
     {zoo_unet3d, "volume", {"3D U-Net", "3d-unet", "unet-3d", NULL}},
     {zoo_vgg19, "image", {"vgg", NULL}},
 };

@@ -13,6 +13,7 @@ void zoo_inception_224(gb_graph *b); /* without it */
 void zoo_unet3d(gb_graph *b);
 void zoo_retinanet(gb_graph *b);
 void zoo_sd_unet(gb_graph *b);
+void zoo_sd_v2(gb_graph *b);
 void zoo_dlrm(gb_graph *b);
 void zoo_dlrm_of(gb_graph *b, unsigned tables, uint64_t rows); /* up to 32 */
 void zoo_dlrm_dcnv2(gb_graph *b);

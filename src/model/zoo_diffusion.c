@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* zoo_diffusion.c - the U-Net of Stable Diffusion v2 on latents of 64x64, with
- * the paths of its checkpoints.  The text encoder and the autoencoder do not
- * learn and are not part of it: their results are inputs. */
+ * the paths of its checkpoints, alone or behind its text encoder.  What does
+ * not learn and is not there gives inputs: latents, the encoded text. */
 #include "model/zoo.h"
 
 #include <stdio.h>
@@ -13,6 +13,9 @@ enum {
     SIDE = 64,
     TEXT = 77,
     TEXT_WIDTH = 1024,
+    TEXT_LAYERS = 23, /* of 24: the last one's result is not used */
+    TEXT_HEADS = 16,
+    WORDS = 49408,
     EMB = 4 * CHANNELS,
     HEAD = 64,
     GROUPS = 32,
@@ -175,28 +178,95 @@ static gb_value up_block(net *n, gb_value x, int level, bool last)
     return gb_conv(n->b, "conv", x, mult[level] * CHANNELS, three);
 }
 
-static void inputs(net *n, gb_value *x, gb_value *noise)
+/* ---- the text encoder of OpenCLIP ViT-H */
+
+static gb_value text_layer(gb_graph *b, gb_value x)
 {
-    gb_graph *b = n->b;
+    gb_product qkv = {.out_name = "head",
+                      .out = (uint64_t)3 * TEXT_WIDTH,
+                      .out_units = TEXT_HEADS,
+                      .weight = SC_NONE,
+                      .bias = true};
+    gb_product out = {.out_name = "c",
+                      .out = TEXT_WIDTH,
+                      .in_units = TEXT_HEADS,
+                      .weight = SC_NONE,
+                      .bias = true};
+    gb_product up = {.out_name = "ffn",
+                     .out = (uint64_t)4 * TEXT_WIDTH,
+                     .weight = SC_NONE,
+                     .bias = true};
+    gb_product down = {
+        .out_name = "c", .out = TEXT_WIDTH, .weight = SC_NONE, .bias = true};
+    gb_attend at = {.k = SC_NONE,
+                    .v = SC_NONE,
+                    .heads = TEXT_HEADS,
+                    .out = TEXT_WIDTH,
+                    .qk_dim = HEAD,
+                    .v_dim = HEAD,
+                    .causal = true};
+    at.q = gb_linear_named(b, "attn.in_proj", gb_layer_norm(b, "ln_1", x, true),
+                           &qkv);
+    gb_value y = gb_attention(b, "attn.core", &at);
+    y = gb_linear_named(b, "attn.out_proj", y, &out);
+    x = gb_add(b, "add1", x, y);
+    y = gb_linear_named(b, "mlp.c_fc", gb_layer_norm(b, "ln_2", x, true), &up);
+    y = gb_act(b, "mlp.gelu", y, "gelu");
+    return gb_add(b, "add2", x, gb_linear_named(b, "mlp.c_proj", y, &down));
+}
+
+static gb_value positions(gb_graph *b, gb_value x)
+{
+    static const uint8_t at[] = {0, 1, 2};
+    sc_gop *op = gb_open(b, "positional_embedding", SC_G_ELEMENTWISE, 1, &x);
+    if (!op) return SC_NONE;
+    sc_gtensor t = *gb_tensor(b, x);
+    gb_iters_of(op, &t);
+    gb_port(&op->in[0], at, 3);
+    (void)gb_weight(b, op, "weight", 2, t.dim + 1, at + 1);
+    op->detail = "sum";
+    return gb_close(b, op, 3, t.dim, at);
+}
+
+static gb_value text_encoder(gb_graph *b)
+{
+    const sc_gdim words[] = {{"batch", 1, true}, {"text", TEXT, false}};
+    b->frozen = true;
+    gb_scope(b, "text");
+    gb_value x = gb_input(b, "words", 2, words, 8);
+    x = gb_embed(b, "token_embedding", x, WORDS, TEXT_WIDTH, 1);
+    x = positions(b, x);
+    for (int i = 0; i < TEXT_LAYERS; i++) {
+        gb_scope(b, "text.resblocks.%d", i);
+        x = text_layer(b, x);
+    }
+    gb_scope(b, "text");
+    x = gb_layer_norm(b, "ln_final", x, true);
+    b->frozen = false;
+    return x;
+}
+
+/* ---- both */
+
+static gb_value encoded_text(gb_graph *b)
+{
+    const sc_gdim text[] = {
+        {"batch", 1, true}, {"text", TEXT, false}, {"c", TEXT_WIDTH, false}};
+    return gb_input(b, "text", 3, text, 0);
+}
+
+static void unet(gb_graph *b, gb_value text)
+{
     const sc_gdim latent[] = {{"batch", 1, true},
                               {"c", LATENT, false},
                               {"h", SIDE, false},
                               {"w", SIDE, false}};
     const sc_gdim time[] = {{"batch", 1, true}, {"c", CHANNELS, false}};
-    const sc_gdim text[] = {
-        {"batch", 1, true}, {"text", TEXT, false}, {"c", TEXT_WIDTH, false}};
-    *x = gb_input(b, "latent", 4, latent, 0);
-    *noise = gb_input(b, "target", 4, latent, 0);
-    n->text = gb_input(b, "text", 3, text, 0);
-    n->emb = gb_input(b, "timestep", 2, time, 0);
-}
-
-void zoo_sd_unet(gb_graph *b)
-{
-    net n = {.b = b};
-    gb_value x, target;
-    inputs(&n, &x, &target);
+    net n = {.b = b, .text = text};
+    gb_value x = gb_input(b, "latent", 4, latent, 0);
+    gb_value target = gb_input(b, "target", 4, latent, 0);
     gb_scope(b, "time_embed");
+    n.emb = gb_input(b, "timestep", 2, time, 0);
     n.emb = gb_linear(b, "0", n.emb, EMB, true);
     n.emb = gb_act(b, "1", n.emb, "silu");
     n.emb = gb_linear(b, "2", n.emb, EMB, true);
@@ -214,4 +284,14 @@ void zoo_sd_unet(gb_graph *b)
     gb_scope(b, "%s", "");
     x = norm_act_conv(b, "out", x, LATENT);
     (void)gb_loss(b, "loss", x, target, false);
+}
+
+void zoo_sd_unet(gb_graph *b)
+{
+    unet(b, encoded_text(b));
+}
+
+void zoo_sd_v2(gb_graph *b)
+{
+    unet(b, text_encoder(b));
 }

@@ -222,6 +222,7 @@ static uint32_t gradient_value(infer *f, uint32_t tensor, const layout *l,
     double each = f->job->grad_bytes > 0 && what == GP_WEIGHT_GRAD
                       ? f->job->grad_bytes * gi_elements(f, t) / gi_bytes(f, t)
                       : 1;
+    if (what == GP_WEIGHT_GRAD) each *= gi_turn_share(f, op, true);
     return gi_value(f, (gp_value){.name = name,
                                   .tensor = tensor,
                                   .what = (uint8_t)what,
@@ -310,10 +311,10 @@ static sc_status price_products(infer *f, uint32_t op, bool x, bool w,
                                 sc_price *for_x, sc_price *for_w)
 {
     if (!f->job->table) {
-        if (x) SC_TRY(gi_compute(f, op, SC_GP_DGRAD, 0, 1, for_x));
-        if (w) SC_TRY(gi_compute(f, op, SC_GP_WGRAD, 0, 1, for_w));
+        if (x) SC_TRY(gi_compute_turn(f, op, SC_GP_DGRAD, 0, 1, for_x));
+        if (w) SC_TRY(gi_compute_turn(f, op, SC_GP_WGRAD, 0, 1, for_w));
     } else {
-        SC_TRY(gi_compute(f, op, SC_GP_BWD, 0, 1, for_x));
+        SC_TRY(gi_compute_turn(f, op, SC_GP_BWD, 0, 1, for_x));
         if (x && w) {
             for_x->seconds /= 2;
             for_x->flops /= 2;
@@ -329,7 +330,7 @@ static sc_status backward_op(infer *f, uint32_t op)
 {
     const sc_gop *o = &f->g->op[op];
     gi_node *node = &f->node[op];
-    uint32_t n = gi_turns(f, op), ranks = gi_parts(f, node->robin);
+    uint32_t n = gi_turns(f, op), ranks = gi_turn_ranks(f, op);
     if (n == 0 || !f->kept[o->out.tensor].learns) return SC_OK;
     if (node->segment != SC_NONE && !node->again) SC_TRY(make_again(f, op));
     gi_sum dy;
@@ -340,6 +341,9 @@ static sc_status backward_op(infer *f, uint32_t op)
         bool x = inputs_learn(f, at) > 0, w = weights_learn(f, at);
         sc_price for_x = {0}, for_w = {0};
         SC_TRY(price_products(f, turn, x, w, &for_x, &for_w));
+        double here = n - i < ranks ? n - i : ranks; /* the ranks' mean */
+        for_x.flops *= here / gi_parts(f, node->robin);
+        for_w.flops *= here / gi_parts(f, node->robin);
         if (x) SC_TRY(for_inputs(f, turn, &dy, &for_x));
         if (w) SC_TRY(for_weights(f, turn, &dy, &for_w));
     }

@@ -245,18 +245,6 @@ sc_status gi_collective(infer *f, const gi_why *w, const gi_coll *c,
 
 /* ---- layouts ------------------------------------------------------------- */
 
-static void apply(layout *l, const layout *to, const layout_move *m)
-{
-    for (uint32_t d = 0; d < LAYOUT_DIMS; d++)
-        l->shard[d] = gi_without(l->shard[d], m->axes);
-    l->partial &= ~m->axes;
-    for (uint32_t d = 0; d < LAYOUT_DIMS; d++)
-        for (sc_axes list = to->shard[d]; list; list >>= 4) {
-            uint32_t ax = (uint32_t)(list & 15) - 1;
-            if (m->axes >> ax & 1) l->shard[d] = sc_axes_add(l->shard[d], ax);
-        }
-}
-
 static const char *reason(const layout_move *m)
 {
     switch (m->coll) {
@@ -274,26 +262,19 @@ static const char *reason(const layout_move *m)
     }
 }
 
-/* Sums first, so that what follows moves less; gathers last. */
-static int urgency(const layout_move *m)
+/* Between all ranks and the one that runs the operator. */
+static void one_ended(const infer *f, const layout *before, const layout *after,
+                      const layout_move *m, double bytes, gi_coll *c)
 {
-    switch (m->coll) {
-    case SC_REDUCE_SCATTER: return 0;
-    case SC_ALL_REDUCE: return 1;
-    case SC_ALL_TO_ALL: return 2;
-    default: return 3;
-    }
-}
-
-static void sort_moves(layout_move *m, uint32_t n)
-{
-    for (uint32_t i = 1; i < n; i++)
-        for (uint32_t k = i; k > 0 && urgency(&m[k]) < urgency(&m[k - 1]);
-             k--) {
-            layout_move t = m[k];
-            m[k] = m[k - 1];
-            m[k - 1] = t;
-        }
+    uint32_t dims = (1u << SC_G_DIMS) - 1;
+    double was = layout_fraction(before, dims, &f->mesh);
+    double is = layout_fraction(after, dims, &f->mesh);
+    c->coll = m->dim == GI_ROBIN && m->coll != SC_ALL_GATHER ? SC_REDUCE
+                                                             : SC_BROADCAST;
+    c->bytes = bytes * (was > is ? was : is);
+    c->out_bytes = bytes * is;
+    c->reason = c->coll == SC_REDUCE ? "wanted on one rank"
+                                     : "made on one rank, wanted by all";
 }
 
 sc_status gi_convert(infer *f, const gi_why *w, const layout *from,
@@ -302,11 +283,11 @@ sc_status gi_convert(infer *f, const gi_why *w, const layout *from,
     layout_move m[SC_MESH_AXES];
     layout now = *from;
     uint32_t all = (1u << LAYOUT_DIMS) - 1;
-    uint32_t n = layout_moves(from, to, &f->mesh, m);
+    uint32_t n = layout_sequence(from, to, &f->mesh, m);
     v->gathered = false;
-    sort_moves(m, n);
     for (uint32_t i = 0; i < n; i++) {
-        apply(&now, to, &m[i]);
+        layout before = now;
+        layout_move_on(&now, to, &m[i]);
         double after = layout_fraction(&now, all, &f->mesh);
         gi_coll c = {.coll = m[i].coll,
                      .axes = m[i].axes,
@@ -316,6 +297,9 @@ sc_status gi_convert(infer *f, const gi_why *w, const layout *from,
                      .in = v->value,
                      .n_in = v->n};
         uint32_t item;
+        bool turn = m[i].dim == GI_ROBIN || m[i].moved == GI_ROBIN;
+        if (turn && f->node[w->op].single)
+            one_ended(f, &before, &now, &m[i], bytes, &c);
         SC_TRY(gi_collective(f, w, &c, &item));
         v->n = 1;
         v->value[0] = f->prog->item[item].out;

@@ -60,7 +60,9 @@ static void rule_text(const sc_strategy *s, const sc_strategy_rule *r,
         sep = ", ";
     }
     if (r->round_robin) {
-        sc_text_add(out, "%swhole, in turn on the ranks of ", sep);
+        sc_text_add(out, "%s%s", sep,
+                    r->balanced ? "in parts, as much on all ranks of "
+                                : "whole, in turn on the ranks of ");
         axes_text(s, r->assign, " x ", out);
         sep = ", ";
     }

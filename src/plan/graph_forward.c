@@ -20,6 +20,12 @@ uint32_t gi_turns(const infer *f, uint32_t op)
     return n;
 }
 
+uint32_t gi_turn_ranks(const infer *f, uint32_t op)
+{
+    const gi_node *n = &f->node[op];
+    return n->single ? 1 : gi_parts(f, n->robin);
+}
+
 uint32_t gi_turn(const infer *f, uint32_t op, uint32_t i)
 {
     const gi_rule *r = f->node[op].turn_rule;
@@ -167,13 +173,14 @@ static gi_form *weight_form(infer *f, uint32_t op, uint32_t k, int tier,
     if (form) return form;
     const char *name = sc_sprintf(f->a, "%s %s", o->path, t->name);
     if (!name) f->no_memory = true;
-    uint32_t v = gi_value(f, (gp_value){.name = name,
-                                        .tensor = tensor,
-                                        .what = GP_WEIGHT,
-                                        .tier = (uint8_t)tier,
-                                        .stage = stage,
-                                        .bytes = gi_held(f, t, kept),
-                                        .made = SC_NONE});
+    uint32_t v = gi_value(
+        f, (gp_value){.name = name,
+                      .tensor = tensor,
+                      .what = GP_WEIGHT,
+                      .tier = (uint8_t)tier,
+                      .stage = stage,
+                      .bytes = gi_held(f, t, kept) * gi_turn_share(f, op, true),
+                      .made = SC_NONE});
     return gi_remember(f, &f->fwd[tensor], stage, v, kept);
 }
 
@@ -240,21 +247,18 @@ static uint8_t waits(const infer *f, uint32_t op)
     return turn ? SC_TIER_CPU : SC_TIER_DEVICE;
 }
 
-/* Kernels of the operators that ranks run at one turn; the longest counts. */
-static sc_status run(infer *f, uint32_t op, uint32_t first, uint32_t n,
-                     bool again, uint32_t *value)
+/* Kernels of the operators that ranks run at one turn. */
+static sc_status run(infer *f, uint32_t op, uint32_t first, bool again,
+                     uint32_t *value)
 {
     const sc_gop *o = &f->g->op[gi_turn(f, op, first)];
     const gi_node *node = &f->node[op];
     uint32_t phase = again ? GI_BACKWARD : GI_FORWARD;
-    sc_price longest = {0};
+    uint32_t turn = gi_turn(f, op, first);
+    sc_price price;
     operands in = {0};
-    SC_TRY(read_all(f, gi_turn(f, op, first), phase, &in));
-    for (uint32_t i = first; i < first + n; i++) {
-        sc_price p;
-        SC_TRY(gi_compute(f, gi_turn(f, op, i), SC_GP_FWD, 0, 1, &p));
-        if (i == first || p.seconds > longest.seconds) longest = p;
-    }
+    SC_TRY(read_all(f, turn, phase, &in));
+    SC_TRY(gi_compute_turn(f, turn, SC_GP_FWD, 0, 1, &price));
     layout made = gi_port(f, op, &o->out, true);
     const char *name = sc_sprintf(f->a, "%s out", o->path);
     if (!name) return sc_error_nomem(f->err);
@@ -265,19 +269,20 @@ static sc_status run(infer *f, uint32_t op, uint32_t first, uint32_t n,
                                     .what = GP_ACT,
                                     .tier = tier,
                                     .stage = node->stage,
-                                    .bytes = gi_held(f, t, &made)});
+                                    .bytes = gi_held(f, t, &made) *
+                                             gi_turn_share(f, turn, false)});
     gp_item it = {.pass = SC_GP_FWD,
                   .recomputed = again,
                   .cat = SC_CAT_COMPUTE,
                   .stage = node->stage,
                   .to = SC_NONE,
-                  .op = gi_turn(f, op, first),
+                  .op = turn,
                   .exchange = SC_NONE,
-                  .price = longest,
+                  .price = price,
                   .n_in = in.n,
                   .out = *value};
     (void)gi_item(f, it, in.value, phase);
-    SC_TRY(gi_note(f, it.op, again ? SC_GP_BWD : SC_GP_FWD, longest.seconds));
+    SC_TRY(gi_note(f, it.op, again ? SC_GP_BWD : SC_GP_FWD, price.seconds));
     return done(f);
 }
 
@@ -303,7 +308,7 @@ sc_status gi_forward_op(infer *f, uint32_t op, bool again)
 {
     const sc_gop *o = &f->g->op[op];
     const gi_node *node = &f->node[op];
-    uint32_t n = gi_turns(f, op), ranks = gi_parts(f, node->robin);
+    uint32_t n = gi_turns(f, op), ranks = gi_turn_ranks(f, op);
     gi_sum v = {0};
     if (n == 0) return SC_OK;
     for (uint32_t i = 0; i < n; i += ranks) {
@@ -312,10 +317,11 @@ sc_status gi_forward_op(infer *f, uint32_t op, bool again)
                             node->turn_rule->r->pos, NULL,
                             "rule '%s' gives a rank more than %d operators",
                             node->turn_rule->r->match, GI_USES);
-        uint32_t here = n - i < ranks ? n - i : ranks;
-        SC_TRY(run(f, op, i, here, again, &v.value[v.n++]));
+        SC_TRY(run(f, op, i, again, &v.value[v.n++]));
     }
-    double bytes = gi_bytes(f, &f->g->tensor[o->out.tensor]) * v.n * ranks;
+    bool even = node->turn_rule && node->turn_rule->r->balanced;
+    double bytes =
+        gi_bytes(f, &f->g->tensor[o->out.tensor]) * (even ? n : v.n * ranks);
     layout made = gi_port(f, op, &o->out, true);
     gi_kept *kept = &f->kept[o->out.tensor];
     gi_why w = {.path = o->path,

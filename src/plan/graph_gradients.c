@@ -173,7 +173,7 @@ static sc_status put(buckets *s, uint32_t i)
     infer *f = s->f;
     gi_wgrad *w = &f->wgrad[i];
     layout_move m[SC_MESH_AXES];
-    uint32_t n = layout_moves(&w->made, &w->want, &f->mesh, m);
+    uint32_t n = layout_sequence(&w->made, &w->want, &f->mesh, m);
     if (n == 0) {
         w->n_reduced = w->n_values;
         memcpy(w->reduced, w->value, sizeof w->reduced);
@@ -236,7 +236,7 @@ static sc_status reduce_all(infer *f)
     for (uint32_t i = 0; i < f->n_wgrads; i++) {
         const gi_wgrad *w = &f->wgrad[i];
         layout_move m[SC_MESH_AXES];
-        uint32_t n = layout_moves(&w->made, &w->want, &f->mesh, m);
+        uint32_t n = layout_sequence(&w->made, &w->want, &f->mesh, m);
         r[i] = (ready){w->stage, together ? f->depth[w->op] : 0,
                        w->op,    w->port,
                        i,        n && m[0].coll == SC_REDUCE_SCATTER};
@@ -366,7 +366,8 @@ static sc_status update(infer *f, const gi_wgrad *w, gathering **later)
     const sc_gtensor *t = &f->g->tensor[w->tensor];
     const char *path = f->g->op[w->op].path;
     double share = layout_fraction(&w->state, ALL_DIMS, &f->mesh);
-    double state = state_bytes(f) * gi_elements(f, t) * share;
+    double state = state_bytes(f) * gi_elements(f, t) * share *
+                   gi_turn_share(f, w->op, true);
     const char *name = sc_sprintf(f->a, "%s %s state", path, t->name);
     uint32_t in[GI_USES + 1];
     int tier = state_tier(f, w->op);
@@ -391,10 +392,10 @@ static sc_status update(infer *f, const gi_wgrad *w, gathering **later)
                   .phase = GI_ONCE,
                   .once = true};
     in[w->n_reduced] = kept;
-    SC_TRY(gi_compute(f, w->op, SC_GP_UPDATE, w->port, 1 / share, &price));
+    SC_TRY(gi_compute_turn(f, w->op, SC_GP_UPDATE, w->port, 1 / share, &price));
     SC_TRY(gi_note(f, w->op, SC_GP_UPDATE, price.seconds));
     layout_move m[SC_MESH_AXES];
-    uint32_t n = layout_moves(&w->state, &w->kept, &f->mesh, m);
+    uint32_t n = layout_sequence(&w->state, &w->kept, &f->mesh, m);
     gp_item it = {.pass = SC_GP_UPDATE,
                   .cat = SC_CAT_OPTIMIZER,
                   .stage = w->stage,

@@ -5,6 +5,8 @@
  */
 #include "plan/graph_infer.h"
 
+#include <stepcast/plan_schedule.h>
+
 #include <string.h>
 
 static sc_status check_mesh(const infer *f)
@@ -45,6 +47,10 @@ static void set_mesh(infer *f)
     f->schedule = s->schedule >= 0 ? (sc_schedule)s->schedule
                   : vpp > 1        ? SC_SCH_INTERLEAVED
                                    : SC_SCH_1F1B;
+    if (f->job->order) {
+        f->schedule = f->job->order->like;
+        vpp = f->job->order->vpp;
+    }
     f->chunks = sc_schedule_chunks(f->schedule, vpp);
     f->n_stages = sc_schedule_stages(f->schedule, f->devices, f->chunks);
 }
@@ -75,7 +81,8 @@ sc_status gp_infer(const sc_gjob *job, sc_arena *a, sc_gplan *p,
                    gp_program *out, sc_err *err)
 {
     gp_program prog = {0};
-    sc_gplan plan = {.job = job, .n_ranks = job->hw->n_devices};
+    sc_gplan plan = {.job = job,
+                     .n_ranks = (uint32_t)sc_strategy_ranks(job->strategy)};
     infer f = {.job = job,
                .g = job->graph,
                .s = job->strategy,
@@ -96,6 +103,7 @@ sc_status gp_infer(const sc_gjob *job, sc_arena *a, sc_gplan *p,
         SC_TRY(gi_backward(&f));
         SC_TRY(gi_gradients(&f));
     }
+    SC_TRY(gi_host(&f));
     SC_TRY(gi_finish(&f));
     sums(&f);
     SC_TRY(gi_expansion(&f));

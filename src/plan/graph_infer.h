@@ -38,6 +38,7 @@ typedef struct gi_node {
     const gi_rule *by[SC_G_ITERS]; /* rule that split it; NULL: none did */
     uint32_t decided;              /* bit per axis: what it splits is settled */
     sc_axes robin;                 /* whole on one rank of these */
+    bool single;                   /* always the same: `devices:` */
     const gi_rule *turn_rule;
     uint32_t turn; /* place among the operators of its rule */
     uint32_t stage;
@@ -136,8 +137,6 @@ const gi_rule *gi_said(const infer *f, uint32_t op, sc_rule_tensor what,
                        uint32_t input);
 /* Where it waits: sc_tier. */
 int gi_tier(const infer *f, uint32_t op, sc_rule_tensor what);
-/* Samples that all replicas have in a micro-batch, over those of one. */
-double gi_replicas(const infer *f);
 /* Parts that a list of axes makes. */
 uint32_t gi_parts(const infer *f, sc_axes list);
 sc_axes gi_without(sc_axes list, uint32_t mask);
@@ -169,6 +168,9 @@ double gi_elements(const infer *f, const sc_gtensor *t);
 
 enum { GI_FORWARD, GI_BACKWARD, GI_ONCE }; /* phases */
 
+/* What the program that issues kernels makes a pass longer. */
+sc_status gi_host(infer *f);
+
 uint32_t gi_value(infer *f, gp_value v);
 /* Values `in` are copied. */
 uint32_t gi_item(infer *f, gp_item it, const uint32_t *in, uint32_t phase);
@@ -177,6 +179,13 @@ void gi_item_behind(infer *f, uint32_t item, uint32_t after);
 sc_status gi_finish(infer *f);
 sc_status gi_compute(infer *f, uint32_t op, sc_gpass pass, uint32_t weight,
                      double weight_parts, sc_price *out);
+/* Of all operators that ranks run at the turn of `op`: the longest, or where
+ * they are balanced what each rank has of all. */
+sc_status gi_compute_turn(infer *f, uint32_t op, sc_gpass pass, uint32_t weight,
+                          double weight_parts, sc_price *out);
+/* What a rank holds, of all outputs, or weights, of that turn, over that of
+ * `op`: 1 but where they are balanced. */
+double gi_turn_share(const infer *f, uint32_t op, bool weight);
 sc_status gi_note(infer *f, uint32_t op, sc_gpass pass, double seconds);
 /* `l` NULL: any. */
 gi_form *gi_find(gi_form *list, uint32_t stage, const layout *l);
@@ -248,6 +257,8 @@ sc_status gi_weight_kept(infer *f, uint32_t op, uint32_t k, layout *out,
 /* Operators of the turn that `op` begins, itself included; 0 where another one
  * does. */
 uint32_t gi_turns(const infer *f, uint32_t op);
+/* Ranks that run different ones at a time. */
+uint32_t gi_turn_ranks(const infer *f, uint32_t op);
 /* The i-th of them. */
 uint32_t gi_turn(const infer *f, uint32_t op, uint32_t i);
 

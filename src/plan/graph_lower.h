@@ -131,9 +131,10 @@ typedef struct gl {
 
     sc_op *op; /* [rows][n_items][members]; a row is a micro-batch */
     uint32_t ahead;
-    sc_op *past;            /* [pp][ahead + 2][members] users, a ring */
-    uint32_t *n_past;       /* [pp] */
-    gl_line *line;          /* [pp][members] */
+    sc_op *past;      /* [pp][ahead + 2][members] users, a ring */
+    uint32_t *n_past; /* [pp] */
+    sc_op *twin;      /* [n_stages][members] sum over both devices; SC_NONE */
+    gl_line *line;    /* [pp][members] */
     const gl_slot *opening; /* slot of which no kernel is issued yet; NULL */
     bool *issued;           /* [2][n_items] of items that run once */
     uint32_t *scratch;      /* [2 * members] */
@@ -200,6 +201,10 @@ void gl_exchange(gl *g, const gl_instance *at, uint32_t mb, uint32_t i,
 sc_status gl_first_pass(gl *g, gl_instance *at);
 sc_status gl_last_pass(gl *g, gl_instance *at);
 sc_status gl_finish(gl *g);
+bool gl_is_update(const gp_item *it);
+
+/* graph_lower_twins.c */
+sc_status gl_twins(gl *g);
 
 /* graph_lower_memory.c */
 sc_status gl_lifetimes(gl *g);

@@ -52,7 +52,7 @@ static struct gl_known *find(const gl *g, uint64_t hash, const uint32_t *at,
     for (uint64_t i = hash; m->known[i & (m->cap - 1)].comm != SC_NONE; i++) {
         struct gl_known *k = &m->known[i & (m->cap - 1)];
         if (k->hash != hash || k->at != at) continue;
-        if (at || same(&g->comms[k->comm], c)) return k;
+        if (!c || same(&g->comms[k->comm], c)) return k;
     }
     return NULL;
 }

@@ -160,8 +160,9 @@ static void pairs(gl *g, const gl_instance *at, uint32_t mb, uint32_t i,
     sc_op *ops = gl_ops(g, g->prog->item[i].once ? at->row : mb, i);
     for (uint32_t k = 0; k < c->n_groups; k++) {
         uint32_t from, to, r, s;
-        gl_place(g, c->rank[2 * k], &from, &r);
-        gl_place(g, c->rank[2 * k + 1], &to, &s);
+        const uint32_t *rank = c->rank + 2 * (size_t)k;
+        gl_place(g, rank[0], &from, &r);
+        gl_place(g, rank[1], &to, &s);
         uint32_t dev[2] = {from * g->members + r, to * g->members + s};
         party who = {.dev = dev,
                      .n_dev = alone(g, i) || dev[0] == dev[1] ? 1 : 2,

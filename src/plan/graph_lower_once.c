@@ -10,7 +10,7 @@
 
 #include <math.h>
 
-static bool is_update(const gp_item *it)
+bool gl_is_update(const gp_item *it)
 {
     return it->pass == SC_GP_UPDATE && it->exchange == SC_NONE && !it->copy;
 }
@@ -93,7 +93,7 @@ static sc_status sweep(gl *g, const gl_instance *at, uint32_t *n,
     for (uint32_t k = 0; k < l->n; k++) {
         uint32_t i = l->item[k];
         const gp_item *it = &g->prog->item[i];
-        if (*issued(g, at, i) || is_update(it)) continue;
+        if (*issued(g, at, i) || gl_is_update(it)) continue;
         if (!ready(g, at, it)) {
             ++*left;
             continue;
@@ -127,7 +127,8 @@ static void update(gl *g, uint32_t dev, uint32_t member, uint8_t stream)
         if (g->inst[k].dev != dev) continue;
         for (uint32_t n = 0; n < l->n; n++) {
             const gl_item *t = &g->item[l->item[n]];
-            if (!is_update(&g->prog->item[l->item[n]]) || t->stream != stream)
+            if (!gl_is_update(&g->prog->item[l->item[n]]) ||
+                t->stream != stream)
                 continue;
             sum.kind = t->kind;
             sum.work += t->work;
@@ -145,11 +146,13 @@ static void update(gl *g, uint32_t dev, uint32_t member, uint8_t stream)
                     .n_dev = 1};
     sc_op op = gl_add(g, &sum, &o);
     for (uint32_t k = 0; k < g->n_inst; k++) {
-        const gl_list *l = &g->stage[g->inst[k].stage].once;
+        uint32_t v = g->inst[k].stage;
+        const gl_list *l = &g->stage[v].once;
         if (g->inst[k].dev != dev) continue;
+        gl_after(g, g->twin[(size_t)v * g->members + member], op);
         for (uint32_t n = 0; n < l->n; n++) {
             uint32_t i = l->item[n];
-            if (!is_update(&g->prog->item[i]) || g->item[i].stream != stream)
+            if (!gl_is_update(&g->prog->item[i]) || g->item[i].stream != stream)
                 continue;
             *issued(g, &g->inst[k], i) = true;
             gl_ops(g, g->inst[k].row, i)[member] = op;
@@ -213,6 +216,7 @@ sc_status gl_finish(gl *g)
 {
     static const uint8_t streams[] = {SC_S_COMPUTE, SC_S_HOST};
     SC_TRY(others(g));
+    SC_TRY(gl_twins(g));
     for (uint32_t dev = 0; dev < g->pp && !g->job->forward_only; dev++)
         checkpoint(g, dev);
     for (uint32_t dev = 0; dev < g->pp; dev++)
@@ -222,7 +226,7 @@ sc_status gl_finish(gl *g)
     for (uint32_t k = 0; k < g->n_inst; k++) {
         const gl_list *l = &g->stage[g->inst[k].stage].once;
         for (uint32_t n = 0; n < l->n; n++)
-            if (is_update(&g->prog->item[l->item[n]]))
+            if (gl_is_update(&g->prog->item[l->item[n]]))
                 *issued(g, &g->inst[k], l->item[n]) = true;
     }
     return others(g);

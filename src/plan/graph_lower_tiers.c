@@ -226,8 +226,8 @@ static sc_status fetch(edit *e, uint32_t v, bool fwd)
     return SC_OK;
 }
 
-/* The weight that item `i` updates; NULL: not known. */
-static const gp_value *weight_of(const edit *e, uint32_t i)
+/* The weight that item `i` updates; SC_NONE: not known. */
+static uint32_t weight_of(const edit *e, uint32_t i)
 {
     const gp_item *it = &e->from->item[i];
     for (uint32_t k = 0; k < it->n_in; k++) {
@@ -236,9 +236,9 @@ static const gp_value *weight_of(const edit *e, uint32_t i)
         uint32_t v = e->weight[x->tensor];
         while (v != SC_NONE && e->from->value[v].stage != it->stage)
             v = e->next[v];
-        if (v != SC_NONE) return &e->to->value[v];
+        if (v != SC_NONE) return v;
     }
-    return NULL;
+    return SC_NONE;
 }
 
 static bool on_host(const edit *e, const gp_item *it)
@@ -255,23 +255,23 @@ static bool on_host(const edit *e, const gp_item *it)
 static sc_status new_weight(edit *e, uint32_t i)
 {
     const gp_item *it = &e->from->item[i];
-    const gp_value *w = weight_of(e, i);
-    uint32_t out = it->out, fresh;
-    gp_value x = {.what = GP_WEIGHT_NEW, .stage = it->stage};
-    if (w && w->tier != SC_TIER_DEVICE) return SC_OK;
+    uint32_t out = it->out, w = weight_of(e, i), fresh;
+    gp_value x;
+    if (w != SC_NONE && e->to->value[w].tier != SC_TIER_DEVICE) return SC_OK;
     if (out != SC_NONE) {
         x = e->to->value[out];
-    } else if (w) {
-        x.name = w->name;
-        x.tensor = w->tensor;
-        x.bytes = w->bytes;
+        e->to->value[out].tier = SC_TIER_CPU;
+    } else if (w != SC_NONE) {
+        x = e->to->value[w];
+        x.what = GP_WEIGHT_NEW;
         x.made = i;
+        x.tier = SC_TIER_CPU;
         SC_TRY(add_value(e, x, &out));
         e->to->item[i].out = out;
+        x.tier = SC_TIER_DEVICE;
     } else {
         return SC_OK;
     }
-    e->to->value[out].tier = SC_TIER_CPU;
     SC_TRY(copied(e, out, x, it, 2 * i + 1, &fresh));
     if (it->out == SC_NONE) return SC_OK;
     for (uint32_t k = e->use_head[out]; k < e->use_head[out + 1]; k++)

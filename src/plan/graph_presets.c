@@ -55,8 +55,7 @@ static sc_axes named(const infer *f, const char *const *names, size_t n)
 
 static sc_axes samples(const infer *f)
 {
-    static const char *const names[] = {"rep", "dp", "fsdp", "ep"};
-    return named(f, names, SC_COUNT(names));
+    return sc_strategy_samples(f->s);
 }
 
 static sc_axes one(const infer *f, const char *name)

@@ -105,11 +105,63 @@ sc_status gi_compute(infer *f, uint32_t op, sc_gpass pass, uint32_t weight,
                   .optimizer = f->job->optimizer,
                   .precision = f->job->precision,
                   .fused = f->job->sw->fused,
-                  .table = f->job->table};
+                  .table = f->job->table,
+                  .attention = (uint8_t)f->job->sw->attention};
     uint32_t at = f->pp < 0 ? 0 : gi_device(f, f->node[op].stage);
     if (f->pp >= 0) at *= f->stride[f->pp];
     return sc_cost_gop(f->job->cost, sc_hw_device_at(f->job->hw, at), &w, out,
                        f->err);
+}
+
+/* Operators of the rule whose turn comes with that of `op`. */
+static bool together(const infer *f, uint32_t op, uint32_t other)
+{
+    const gi_node *a = &f->node[op], *b = &f->node[other];
+    uint32_t ranks = gi_parts(f, a->robin);
+    return a->turn_rule == b->turn_rule && a->turn / ranks == b->turn / ranks;
+}
+
+sc_status gi_compute_turn(infer *f, uint32_t op, sc_gpass pass, uint32_t weight,
+                          double weight_parts, sc_price *out)
+{
+    const gi_node *node = &f->node[op];
+    sc_price sum = {0}, longest = {0};
+    if (!node->turn_rule)
+        return gi_compute(f, op, pass, weight, weight_parts, out);
+    for (uint32_t i = 0; i < f->g->n_ops; i++) {
+        sc_price p;
+        if (!together(f, op, i)) continue;
+        SC_TRY(gi_compute(f, i, pass, weight, weight_parts, &p));
+        sum.seconds += p.seconds;
+        sum.flops += p.flops;
+        sum.bytes += p.bytes;
+        if (!longest.limit || p.seconds > longest.seconds) longest = p;
+    }
+    double ranks = gi_parts(f, node->robin);
+    *out = longest;
+    out->flops = sum.flops / ranks; /* the ranks' mean */
+    if (!node->turn_rule->r->balanced) return SC_OK;
+    out->seconds = sum.seconds / ranks;
+    out->bytes = sum.bytes / ranks;
+    return SC_OK;
+}
+
+static double turn_elements(const infer *f, uint32_t op, bool weight)
+{
+    const sc_gop *o = &f->g->op[op];
+    if (!weight) return gi_elements(f, &f->g->tensor[o->out.tensor]);
+    return gi_elements(f, &f->g->tensor[o->weight[0].tensor]);
+}
+
+double gi_turn_share(const infer *f, uint32_t op, bool weight)
+{
+    const gi_node *node = &f->node[op];
+    double sum = 0;
+    if (!node->turn_rule || !node->turn_rule->r->balanced) return 1;
+    if (weight && f->g->op[op].n_weight == 0) return 1;
+    for (uint32_t i = 0; i < f->g->n_ops; i++)
+        if (together(f, op, i)) sum += turn_elements(f, i, weight);
+    return sum / turn_elements(f, op, weight) / gi_parts(f, node->robin);
 }
 
 sc_status gi_note(infer *f, uint32_t op, sc_gpass pass, double seconds)

@@ -167,6 +167,18 @@ static int iter_named(const infer *f, const sc_gop *o, const char *name)
     return last == SC_G_NO_ITER || o->iter[last].batch ? -1 : last;
 }
 
+/* One coordinate on some axes; that on pp is a stage (graph_cut.c). */
+static void take_place(const infer *f, gi_node *n, gi_rule *g)
+{
+    n->robin = 0;
+    for (uint32_t i = 0; i < g->r->n_at; i++)
+        if ((int)g->r->at[i].axis != f->pp)
+            n->robin = sc_axes_add(n->robin, g->r->at[i].axis);
+    n->single = n->robin != 0;
+    n->turn_rule = NULL;
+    g->spoke = true;
+}
+
 /* What one rule says of an operator's iteration space. */
 static void take_split(infer *f, uint32_t op, gi_rule *g)
 {
@@ -175,9 +187,11 @@ static void take_split(infer *f, uint32_t op, gi_rule *g)
     const sc_strategy_rule *r = g->r;
     if (r->round_robin) {
         n->robin = r->assign;
+        n->single = false;
         n->turn_rule = g;
         g->spoke = true;
     }
+    if (r->n_at) take_place(f, n, g);
     if (r->tensor != SC_RT_OP || !r->has_split) return;
     if (r->n_split == 0) {
         memset(n->split, 0, sizeof n->split);
@@ -226,7 +240,11 @@ static sc_status resolve(infer *f, uint32_t op)
     gi_node *n = &f->node[op];
     for (uint32_t i = 0; i < n->n_match; i++)
         take_split(f, op, &f->rule[n->match[i]]);
-    if (n->robin) {
+    if (n->single) {
+        n->decided = sc_axes_mask(n->robin);
+        for (uint32_t i = 0; i < o->n_iter; i++)
+            n->split[i] = gi_without(n->split[i], n->decided);
+    } else if (n->robin) {
         memset(n->split, 0, sizeof n->split);
         n->decided = ~0u;
         return SC_OK;
@@ -307,26 +325,10 @@ static void take_turns(infer *f)
     }
 }
 
-double gi_replicas(const infer *f)
-{
-    sc_axes over = 0;
-    for (uint32_t i = 0; i < f->n_rules; i++) {
-        const sc_strategy_rule *r = f->rule[i].r;
-        if (r->tensor != SC_RT_OP) continue;
-        for (uint32_t k = 0; k < r->n_split; k++) {
-            if (strcmp(r->split[k].dim, "batch") != 0) continue;
-            for (sc_axes l = r->split[k].axes; l; l >>= 4)
-                if (!(sc_axes_mask(over) >> ((l & 15) - 1) & 1))
-                    over = sc_axes_add(over, (uint32_t)(l & 15) - 1);
-        }
-    }
-    return gi_parts(f, over);
-}
-
 sc_status gi_rules(infer *f)
 {
     SC_TRY(gather(f));
-    f->samples = (double)f->job->micro * gi_replicas(f);
+    f->samples = (double)f->job->micro * (double)sc_strategy_replicas(f->s);
     f->node = SC_NEW_N(f->a, gi_node, f->g->n_ops);
     uint32_t *buf = SC_NEW_N(f->a, uint32_t, f->n_rules + 1);
     if (!f->node || !buf) return sc_error_nomem(f->err);

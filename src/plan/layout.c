@@ -122,6 +122,54 @@ uint32_t layout_moves(const layout *from, const layout *to,
     return n;
 }
 
+/* Whether `a` comes before `b`. */
+static bool earlier(const layout_move *a, const layout_move *b)
+{
+    static const int rank[SC_N_COLLS] = {[SC_ALL_REDUCE] = 0,
+                                         [SC_REDUCE_SCATTER] = 0,
+                                         [SC_ALL_TO_ALL] = 1,
+                                         [SC_ALL_GATHER] = 2};
+    if (rank[a->coll] != rank[b->coll]) return rank[a->coll] < rank[b->coll];
+    if (rank[a->coll] > 0) return false;
+    if (a->fraction != b->fraction) return a->fraction > b->fraction;
+    return a->coll == SC_ALL_REDUCE && b->coll != SC_ALL_REDUCE;
+}
+
+uint32_t layout_sequence(const layout *from, const layout *to,
+                         const layout_mesh *mesh, layout_move *out)
+{
+    uint32_t n = layout_moves(from, to, mesh, out);
+    for (uint32_t i = 1; i < n; i++)
+        for (uint32_t k = i; k > 0 && earlier(&out[k], &out[k - 1]); k--) {
+            layout_move t = out[k];
+            out[k] = out[k - 1];
+            out[k - 1] = t;
+        }
+    layout now = *from; /* V of each is by what those before it have left */
+    for (uint32_t i = 0; i < n; i++) {
+        double held = layout_fraction(&now, (1u << LAYOUT_DIMS) - 1, mesh);
+        layout_move_on(&now, to, &out[i]);
+        double after = layout_fraction(&now, (1u << LAYOUT_DIMS) - 1, mesh);
+        out[i].fraction = out[i].coll == SC_ALL_GATHER ? after : held;
+    }
+    return n;
+}
+
+void layout_move_on(layout *l, const layout *to, const layout_move *m)
+{
+    for (uint32_t d = 0; d < LAYOUT_DIMS; d++) {
+        sc_axes rest = 0;
+        for (sc_axes list = l->shard[d]; list; list >>= 4)
+            if (!(m->axes >> ((list & 15) - 1) & 1))
+                rest = sc_axes_add(rest, (uint32_t)(list & 15) - 1);
+        for (sc_axes list = to->shard[d]; list; list >>= 4)
+            if (m->axes >> ((list & 15) - 1) & 1)
+                rest = sc_axes_add(rest, (uint32_t)(list & 15) - 1);
+        l->shard[d] = rest;
+    }
+    l->partial &= ~m->axes;
+}
+
 /* ---- the axes of blocks -------------------------------------------------- */
 
 static layout general(const sc_layout *l)

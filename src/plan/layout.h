@@ -35,6 +35,15 @@ typedef struct layout_move {
 uint32_t layout_moves(const layout *from, const layout *to,
                       const layout_mesh *mesh, layout_move *out);
 
+/* The same in the order in which they can follow each other: sums first, those
+ * that move most before those that parts of a sum are left to, gathers last;
+ * V of each by what those before it have left. */
+uint32_t layout_sequence(const layout *from, const layout *to,
+                         const layout_mesh *mesh, layout_move *out);
+
+/* What a move on the way to `to` makes of a layout. */
+void layout_move_on(layout *l, const layout *to, const layout_move *m);
+
 /* Share of the elements on one rank, by the dims of `dims` (bit per dim). */
 double layout_fraction(const layout *l, uint32_t dims, const layout_mesh *mesh);
 

@@ -61,6 +61,16 @@ uint64_t sc_strategy_degree(const sc_strategy *s, const char *name)
     return axis < 0 ? 1 : s->axis[axis].size;
 }
 
+uint32_t sc_strategy_chunks(const sc_strategy *s)
+{
+    bool interleaved = s->schedule == SC_SCH_INTERLEAVED;
+    if (s->virtual_stages > 0) return (uint32_t)s->virtual_stages;
+    if (s->n_cuts == 0 || s->schedule > SC_SCH_INTERLEAVED) return 0;
+    uint64_t stages = s->n_cuts + (s->cut[0].path != NULL);
+    uint64_t per = stages / sc_strategy_degree(s, "pp");
+    return interleaved && per ? (uint32_t)per : 1;
+}
+
 sc_pos sc_strategy_pos(const sc_strategy *s, const char *section,
                        const char *key)
 {
@@ -91,4 +101,30 @@ sc_status sc_strategy_load(const char *path, sc_arena *a,
     SC_TRY(sc_strategy_read(text, len, path, a, s, err));
     *out = s;
     return SC_OK;
+}
+
+sc_axes sc_strategy_samples(const sc_strategy *s)
+{
+    static const char *const names[] = {"rep", "dp", "fsdp", "ep"};
+    sc_axes list = 0;
+    for (uint32_t ax = 0; ax < s->n_axes; ax++)
+        for (size_t i = 0; i < SC_COUNT(names); i++)
+            if (strcmp(s->axis[ax].name, names[i]) == 0)
+                list = sc_axes_add(list, ax);
+    return list;
+}
+
+uint64_t sc_strategy_replicas(const sc_strategy *s)
+{
+    uint32_t over = 0;
+    uint64_t n = 1;
+    if (s->data_parallel) over = sc_axes_mask(sc_strategy_samples(s));
+    for (uint32_t i = 0; i < s->n_rules; i++)
+        for (uint32_t k = 0; k < s->rule[i].n_split; k++)
+            if (s->rule[i].tensor == SC_RT_OP &&
+                strcmp(s->rule[i].split[k].dim, "batch") == 0)
+                over |= sc_axes_mask(s->rule[i].split[k].axes);
+    for (uint32_t ax = 0; ax < s->n_axes; ax++)
+        if (over >> ax & 1) n *= s->axis[ax].size;
+    return n;
 }

@@ -151,17 +151,22 @@ static void check_presets(strategy_reader *r)
 }
 
 /* Counts are of stages, paths of what stands between them. */
-static void check_cuts(strategy_reader *r, uint64_t stages)
+static void check_cuts(strategy_reader *r)
 {
     const sc_strategy *s = r->s;
-    if (s->n_cuts == 0) return;
+    uint32_t chunks = sc_strategy_chunks(s);
+    sc_schedule schedule =
+        s->schedule < 0 ? SC_SCH_1F1B : (sc_schedule)s->schedule;
+    if (s->n_cuts == 0 || s->schedule_file || schedule == SC_SCH_FILE) return;
+    uint64_t stages = sc_schedule_stages(
+        schedule, (uint32_t)sc_strategy_degree(s, "pp"), chunks ? chunks : 1);
     bool paths = s->cut[0].path != NULL;
     uint64_t given = (uint64_t)s->n_cuts + paths;
     if (given != stages)
         strategy_wrong(r, SC_C_CONFLICT, sc_strategy_pos(s, "pipeline", "cuts"),
                        paths ? "a path for every stage but the first"
                              : "a number for every stage",
-                       "cuts make %llu stages, pp x virtual is %llu",
+                       "cuts make %llu stages, the pipeline has %llu",
                        (unsigned long long)given, (unsigned long long)stages);
     for (uint32_t i = 0; paths && i < s->n_cuts; i++)
         for (uint32_t k = 0; k < i; k++)
@@ -175,19 +180,31 @@ static void check_pipeline(strategy_reader *r)
 {
     const sc_strategy *s = r->s;
     uint64_t pp = sc_strategy_degree(s, "pp");
-    uint64_t chunks = s->virtual_stages ? (uint64_t)s->virtual_stages : 1;
     if (s->n_axes == 0) return;
-    check_cuts(r, pp * chunks);
+    check_cuts(r);
     if (s->n_in_flight && s->n_in_flight != pp)
         strategy_wrong(r, SC_C_CONFLICT,
                        sc_strategy_pos(s, "pipeline", "max_in_flight"),
                        "a number for every stage, or auto",
                        "max_in_flight has %u numbers for %llu stages",
                        s->n_in_flight, (unsigned long long)pp);
-    if (chunks > 1 && pp == 1)
+    if (s->virtual_stages > 1 && pp == 1)
         strategy_wrong(
             r, SC_C_CONFLICT, sc_strategy_pos(s, "pipeline", "virtual"),
             "add pp: 2 to the mesh", "virtual stages without a pipeline");
+}
+
+static void check_order(strategy_reader *r)
+{
+    const sc_strategy *s = r->s;
+    sc_pos at = sc_strategy_pos(s, "pipeline", "schedule");
+    if (s->schedule == SC_SCH_FILE && !s->schedule_file)
+        strategy_wrong(r, SC_C_MISSING, at, "add order: FILE",
+                       "schedule file without a file");
+    if (s->schedule_file && s->schedule >= 0 && s->schedule != SC_SCH_FILE)
+        strategy_wrong(r, SC_C_CONFLICT, at, "leave one of them out",
+                       "schedule %s and an order from %.60s",
+                       sc_schedule_names[s->schedule], s->schedule_file);
 }
 
 static void check_batch(strategy_reader *r)
@@ -203,6 +220,7 @@ static void check_batch(strategy_reader *r)
 void strategy_check(strategy_reader *r)
 {
     check_batch(r);
+    check_order(r);
     if (r->no_mesh) return;
     check_presets(r);
     if (r->no_sizes) return;

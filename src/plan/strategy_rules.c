@@ -90,7 +90,7 @@ typedef struct rule_words {
 
 #define OFF(f) offsetof(rule_words, f)
 
-static const char *const assign_names[] = {"round_robin", NULL};
+static const char *const assign_names[] = {"round_robin", "balanced", NULL};
 
 static const sc_key rule_keys[] = {
     {.name = "match",
@@ -361,6 +361,7 @@ static void read_rule(strategy_reader *r, const sc_node *n,
         rule->match = w.match;
         if (sc_node_get(n, "recompute")) rule->recompute = w.recompute;
         rule->round_robin = sc_node_get(n, "assign") != NULL;
+        rule->balanced = rule->round_robin && w.assign == 1;
     }
     check_match(r, sc_node_get(n, "match"));
     read_tensor(r, sc_node_get(n, "tensor"), rule);

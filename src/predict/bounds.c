@@ -44,6 +44,7 @@ sc_status predict_bounds(const sc_prediction *p, double flops_device,
 
 sc_model_kind sc_predict_kind(const sc_model *m)
 {
+    if (m->graph) return SC_KIND_GRAPH;
     if (m->t.lora > 0) return SC_KIND_ADAPTERS;
     if (m->t.encoder) return SC_KIND_ENCODER;
     return m->t.experts > 0 ? SC_KIND_EXPERTS : SC_KIND_DENSE;
@@ -70,6 +71,7 @@ static sc_interval widest(const sc_held_out *h)
 {
     sc_interval v = h->all;
     for (int k = 0; k < (int)SC_N_KINDS; k++) {
+        if (k == SC_KIND_GRAPH) continue;
         v.low = fmin(v.low, h->kind[k].low);
         v.high = fmax(v.high, h->kind[k].high);
     }

@@ -136,17 +136,23 @@ static uint64_t usual_batch(const sc_hw *hw, uint64_t seq)
     return n;
 }
 
-static void settle_values(const sc_job *job, const sc_hw *hw,
-                          const sc_model *model, sc_run *r,
-                          predict_notes *notes)
+void predict_precision(const sc_job *job, sc_run *r, predict_notes *notes)
 {
+    const sc_device *d = r->hw->device;
     r->recipe = job->precision >= 0 ? (sc_recipe)job->precision
-                                    : usual_recipe(hw->device, r->sw);
+                                    : usual_recipe(d, r->sw);
     r->precision = sc_recipe_precision(r->recipe);
     if (job->precision < 0)
         predict_note(notes, "precision %s: the usual one of %s",
                      sc_recipe_names[r->recipe],
-                     r->sw->recipe ? r->sw->name : hw->device->name);
+                     r->sw->recipe ? r->sw->name : d->name);
+}
+
+static void settle_values(const sc_job *job, const sc_hw *hw,
+                          const sc_model *model, sc_run *r,
+                          predict_notes *notes)
+{
+    predict_precision(job, r, notes);
     r->seq = (uint64_t)job->seq;
     if (!job->seq) {
         r->seq = (uint64_t)(model->t.max_seq > 0 ? model->t.max_seq : 2048);

@@ -95,6 +95,25 @@ sc_status predict_keep(const sc_job *job, const sc_job *next,
                        const predict_eval *e, sc_arena *a, sc_prediction *p,
                        sc_err *err);
 
+/* Whether a step is run operator by operator: the model is a graph, or the
+ * strategy or mode is beyond blocks. */
+bool predict_by_graph(const sc_job *job, const sc_model *model);
+/* sc_predict() of such a job. */
+sc_status predict_graph(const sc_job *job, const sc_hw *hw,
+                        const sc_model *model, const sc_software *sw,
+                        const sc_cost *cost, sc_arena *a, sc_prediction *out,
+                        sc_err *err);
+/* Precision of a run, and the note that says where it comes from. */
+void predict_precision(const sc_job *job, sc_run *run, predict_notes *notes);
+/* Energy and money of a step whose time by category is known. */
+void predict_money(const sc_job *job, sc_prediction *p);
+/* Notes to their arrays. */
+sc_status predict_keep_notes(const predict_notes *assume,
+                             const predict_notes *warn, sc_arena *a,
+                             sc_prediction *p, sc_err *err);
+
+/* An internal error if the result breaks a physical bound. */
+
 /* No kernel of the precision is faster than this, FLOP/s. */
 double predict_best_peak(const sc_device *d, sc_precision p);
 

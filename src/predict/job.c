@@ -112,6 +112,19 @@ const sc_key sc_job_keys[] = {
          "one rank class per rank (slow; same result)"),
     {"price", SC_T_QUANTITY, SC_U_PRICE, OFF(price), NULL, 0, 1e6, NULL,
      "--price", "USD/h", "per device", false},
+    WORD("strategy", strategy, "--strategy", "FILE",
+         "how the model is divided (docs/strategy-file.md)"),
+    WORD("optimizer", optimizer, "--optimizer", "NAME",
+         "of operator graphs: sgd, adam, lamb, adagrad"),
+    WORD("compat", compat, "--compat", "MODE",
+         "as another simulator does it (docs/executor.md)"),
+    {"gamma", SC_T_QUANTITY, SC_U_NONE, OFF(gamma), NULL, 0, 10, NULL,
+     "--gamma", "F",
+     "of executed graphs: kernels beside gradient exchanges, and these, take 1 "
+     "+ F times as long",
+     false},
+    WORD("op-times", op_times, "--op-times", "FILE",
+         "times of operators by shape, as measured elsewhere"),
     {0},
 };
 
@@ -128,6 +141,7 @@ void sc_job_init(sc_job *job)
                     .cp_comm = SC_INFER,
                     .tp_overlap = SC_INFER,
                     .price = SC_INFER,
+                    .gamma = SC_INFER,
                     .grad_overlap = SC_INFER};
 }
 

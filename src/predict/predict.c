@@ -198,7 +198,7 @@ static void rates(const state *x, sc_prediction *p)
     p->hfu = (model + recomputed_flops(x)) / t / n / peak;
 }
 
-static void money(const state *x, sc_prediction *p)
+void predict_money(const sc_job *job, sc_prediction *p)
 {
     const sc_run *r = &p->run;
     const sc_hw *hw = r->hw;
@@ -215,7 +215,7 @@ static void money(const state *x, sc_prediction *p)
         p->energy_j_per_step = watts * t * (hw->pue > 0 ? hw->pue : 1);
     }
     p->cost_usd_per_step =
-        x->job->price >= 0 ? x->job->price * hw->n_devices * t : NAN;
+        job->price >= 0 ? job->price * hw->n_devices * t : NAN;
 }
 
 static sc_status memory(const state *x, sc_arena *a, sc_prediction *p,
@@ -250,12 +250,10 @@ static double device_flops(const state *x)
     return most * predict_passes(&x->plan.run);
 }
 
-static sc_status finish(const state *x, const predict_notes *assume,
-                        const predict_notes *warn, sc_arena *a,
-                        sc_prediction *p, sc_err *err)
+sc_status predict_keep_notes(const predict_notes *assume,
+                             const predict_notes *warn, sc_arena *a,
+                             sc_prediction *p, sc_err *err)
 {
-    rates(x, p);
-    money(x, p);
     p->assumptions = SC_NEW_N(a, const char *, assume->n);
     p->warnings = SC_NEW_N(a, const char *, warn->n);
     if (!p->assumptions || !p->warnings) return sc_error_nomem(err);
@@ -263,6 +261,16 @@ static sc_status finish(const state *x, const predict_notes *assume,
     memcpy(p->warnings, warn->text, warn->n * sizeof *warn->text);
     p->n_assumptions = assume->n;
     p->n_warnings = warn->n;
+    return SC_OK;
+}
+
+static sc_status finish(const state *x, const predict_notes *assume,
+                        const predict_notes *warn, sc_arena *a,
+                        sc_prediction *p, sc_err *err)
+{
+    rates(x, p);
+    predict_money(x->job, p);
+    SC_TRY(predict_keep_notes(assume, warn, a, p, err));
     return predict_bounds(p, x->flops_device, err);
 }
 
@@ -384,12 +392,19 @@ sc_status sc_predict(const sc_job *job, const sc_hw *hw, const sc_model *model,
     predict_notes assume = {.arena = a}, warn = {.arena = a};
     predict_memo *memo = SC_NEW(a, predict_memo);
     if (!memo) return sc_error_nomem(err);
+    if (predict_by_graph(job, model))
+        return predict_graph(job, hw, model, sw, cost, a, out, err);
     SC_TRY(marked(job, a, &model, err));
     SC_TRY(predict_check(job, hw, model, sw, err));
     SC_TRY(for_recipe(job, &sw, a, err));
     sw = adjusted(job, sw, a);
     if (!sw) return sc_error_nomem(err);
-    p.run = (sc_run){.hw = hw, .model = model, .sw = sw, .cost = cost};
+    if (job->tree) SC_TRY(sc_strategy_software(job->tree, a, &sw, err));
+    p.run = (sc_run){.hw = hw,
+                     .model = model,
+                     .sw = sw,
+                     .cost = cost,
+                     .strategy = job->tree};
     SC_TRY(predict_infer(job, a, &p.run, &assume, memo, &p.n_candidates, err));
     SC_TRY(predict_replicas(&p.run, a, &assume, err));
     SC_TRY(sc_plan_build(&p.run, a, &x.plan, err));

@@ -1,26 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* chrome.c - the Trace Event Format as Chrome and Perfetto read it. */
-#include <stepcast/report.h>
+#include "report/chrome.h"
 
-static void put_us(sc_json *j, const char *key, sc_time ps)
+void chrome_us(sc_json *j, const char *key, sc_time ps)
 {
     sc_json_put_double(j, key, (double)ps / 1e6);
 }
 
-static void put_place(sc_json *j, uint32_t cls, unsigned stream)
+void chrome_place(sc_json *j, uint32_t cls, unsigned stream)
 {
     sc_json_put_uint(j, "pid", cls);
     sc_json_put_uint(j, "tid", stream);
 }
 
-/* {"ph": "M", "name": WHAT, "args": {"name": NAME}} */
-static void put_meta(sc_json *j, const char *what, uint32_t cls,
-                     unsigned stream, const char *name)
+void chrome_meta(sc_json *j, const char *what, uint32_t cls, unsigned stream,
+                 const char *name)
 {
     sc_json_begin(j, '{');
     sc_json_put_string(j, "ph", "M");
     sc_json_put_string(j, "name", what);
-    put_place(j, cls, stream);
+    chrome_place(j, cls, stream);
     sc_json_key(j, "args");
     sc_json_begin(j, '{');
     sc_json_put_string(j, "name", name);
@@ -52,12 +51,12 @@ static void put_op(const sc_graph *g, const sc_result *r, sc_op i, sc_json *j)
     sc_json_put_string(j, "ph", mark ? "i" : "X");
     sc_json_put_string(j, "name", g->name[i]);
     sc_json_put_string(j, "cat", sc_cat_names[g->cat[i]]);
-    put_place(j, g->cls[i], g->stream[i]);
-    put_us(j, "ts", r->start[i]);
+    chrome_place(j, g->cls[i], g->stream[i]);
+    chrome_us(j, "ts", r->start[i]);
     if (mark)
         sc_json_put_string(j, "s", "p"); /* drawn across its process */
     else
-        put_us(j, "dur", r->end[i] - r->start[i]);
+        chrome_us(j, "dur", r->end[i] - r->start[i]);
     put_args(g, r, i, j);
     sc_json_end(j, '}');
 }
@@ -71,8 +70,8 @@ static void put_flow(const sc_graph *g, sc_op transfer, sc_op at, sc_time when,
     sc_json_put_string(j, "name", g->name[transfer]);
     sc_json_put_string(j, "cat", "p2p");
     sc_json_put_uint(j, "id", transfer);
-    put_place(j, g->cls[at], g->stream[at]);
-    put_us(j, "ts", when);
+    chrome_place(j, g->cls[at], g->stream[at]);
+    chrome_us(j, "ts", when);
     if (*ph == 'f') sc_json_put_string(j, "bp", "e");
     sc_json_end(j, '}');
 }
@@ -97,9 +96,9 @@ void sc_report_chrome_trace(const sc_graph *g, const sc_result *r, sc_json *out)
     sc_json_key(out, "traceEvents");
     sc_json_begin(out, '[');
     for (uint32_t c = 0; c < g->n_classes; c++) {
-        put_meta(out, "process_name", c, 0, g->classes[c].name);
+        chrome_meta(out, "process_name", c, 0, g->classes[c].name);
         for (unsigned s = 0; s < SC_N_STREAMS; s++)
-            put_meta(out, "thread_name", c, s, sc_stream_names[s]);
+            chrome_meta(out, "thread_name", c, s, sc_stream_names[s]);
     }
     for (sc_op i = 0; i < g->n_ops; i++) {
         put_op(g, r, i, out);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* predict.c - a prediction as text. */
-#include <stepcast/report_predict.h>
-
+#include "report/graph.h"
 #include "report/row.h"
 
 #include <math.h>
@@ -28,6 +27,10 @@ static void head(const sc_prediction *p, sc_text *out)
                 r->model->name, params / (small ? 1e6 : 1e9),
                 small ? "million" : "billion", r->hw->n_devices,
                 r->hw->device->name, r->hw->name);
+    if (p->graph) {
+        report_graph_head(p, out);
+        return;
+    }
     sc_text_add(out, "TP%u PP%u DP%u", r->size[SC_AX_TP], r->size[SC_AX_PP],
                 sc_run_dp(r));
     if (sc_run_ep(r) > 1) sc_text_add(out, " EP%u", sc_run_ep(r));
@@ -81,6 +84,10 @@ static void held(const char *name, double all, double part, const char *what,
 void sc_report_memory(const sc_prediction *p, sc_text *out)
 {
     uint32_t stage;
+    if (p->graph) {
+        sc_report_graph(p, out);
+        return;
+    }
     const sc_stage_memory *m = fullest(p, &stage);
     sc_text_add(out, "memory of stage %u, most of all while %s runs%s\n", stage,
                 m->worst,
@@ -145,10 +152,12 @@ static void times(const sc_prediction *p, double measured, sc_text *out)
         sc_text_add(out, "  measured       %-9s predicted is %+.1f %%\n", m,
                     100 * (p->step_time_s / measured - 1));
     }
-    short_number(p->tokens_per_s_per_device, t, sizeof t);
-    short_number(p->tokens_per_s, lo, sizeof lo);
-    sc_text_add(out, "  throughput     %-9s tokens/s per device, %s in all\n",
-                t, lo);
+    bool tokens = p->run.seq > 1;
+    double all = tokens ? p->tokens_per_s : p->samples_per_s;
+    short_number(all / p->run.hw->n_devices, t, sizeof t);
+    short_number(all, lo, sizeof lo);
+    sc_text_add(out, "  throughput     %-9s %s/s per device, %s in all\n", t,
+                tokens ? "tokens" : "samples", lo);
     sc_text_add(out,
                 "  model FLOP/s   %-9.1f TFLOP/s per device, MFU %.1f %%, HFU "
                 "%.1f %%\n",

@@ -4,6 +4,8 @@
 #ifndef TESTS_FUZZ_MODEL_H
 #define TESTS_FUZZ_MODEL_H
 
+#include <stepcast/model_graph.h>
+
 #include "model/read.h"
 
 #include <stdlib.h>
@@ -32,6 +34,21 @@ static inline bool holds_together(const sc_model *m)
     return left == 0;
 }
 
+/* As operators it is refused or whole. */
+static inline void fuzz_convert(const sc_model *m, uint64_t seq, sc_arena *a)
+{
+    const sc_opgraph *g = NULL;
+    for (int unfused = 0; unfused < 2; unfused++) {
+        sc_err err;
+        sc_err_init(&err);
+        sc_status s = sc_opgraph_from_model(m, seq, unfused, a, &g, &err);
+        if (s == SC_EBUG || (s != SC_OK && err.n == 0)) abort();
+        if (s != SC_OK) return;
+        if (sc_opgraph_check(g, &err) != SC_OK) abort();
+        if (g->params != (double)m->params) abort();
+    }
+}
+
 typedef sc_status (*fuzz_reader)(const char *text, size_t len, const char *file,
                                  sc_arena *a, const sc_model **out,
                                  sc_err *err);
@@ -49,7 +66,10 @@ static inline void fuzz_model(fuzz_reader read, const char *file,
     if (s != SC_OK) {
         /* an error says what, and writes nothing */
         if (err.n == 0 || m != NULL || s == SC_EBUG) abort();
+    } else if (m->graph) {
+        if (sc_opgraph_check(m->graph, &err) != SC_OK) abort();
     } else {
+        fuzz_convert(m, 64, &a);
         if (!(sc_model_flops(m, 1, 1, false) > 0)) abort();
         if (!holds_together(m)) abort();
         /* a completed transformer is its own completion */

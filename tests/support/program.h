@@ -39,11 +39,16 @@ typedef struct toy {
     const char *machine; /* NULL: none */
     int64_t checkpoint_every;
     bool checkpoint_async, checkpoint_disk;
+    double parts; /* seconds of a gather in front of each operator, and of a
+                     scatter behind it */
+    bool tp_overlap;
     bool bucketed;             /* updated weights of a stage as one gather */
     const uint32_t *in_flight; /* [pp]; NULL */
+    const struct sc_schedule_file *order; /* NULL */
     const sc_rules *rules;
 
     /* what is built of it */
+    sc_cost cost; /* where there is a machine */
     sc_gjob job;
     sc_strategy strategy;
     sc_software sw;
@@ -165,6 +170,19 @@ static inline void toy_graph(toy *t)
             .type = SC_G_LINEAR};
 }
 
+/* Over tensor-parallel ranks. */
+static inline uint32_t toy_parts(toy *t, uint32_t op, sc_coll coll, uint32_t x)
+{
+    uint32_t v = op / t->ops;
+    if (t->parts <= 0) return x;
+    uint32_t out = toy_value(t, GP_ACT, v, 2 * op + 1, t->act_bytes, "parts");
+    gp_item e = toy_exchange(t, v, SC_NONE, op, coll, SC_GP_FWD, t->parts,
+                             t->act_bytes, out);
+    e.cat = SC_CAT_TP;
+    toy_item(t, &e, x, SC_NONE, SC_NONE, SC_NONE);
+    return out;
+}
+
 /* What one operator has for the whole step. */
 typedef struct toy_op {
     uint32_t weight, used, grad, kept, state, fresh, out, again, out_grad;
@@ -196,10 +214,11 @@ static inline void toy_forward(toy *t, uint32_t v, toy_op *o, uint32_t *x,
         t->prog.value[out].tier = again ? SC_TIER_DEVICE : t->tier;
         gp_item f = toy_kernel(v, op, SC_GP_FWD, t->fwd / t->ops, out);
         f.recomputed = again;
+        *x = toy_parts(t, op, SC_ALL_GATHER, *x);
         toy_item(t, &f, *x, a->used, SC_NONE, SC_NONE);
         if (!again) a->out = out;
         a->again = out;
-        *x = out;
+        *x = toy_parts(t, op, SC_REDUCE_SCATTER, out);
     }
 }
 
@@ -357,7 +376,7 @@ static inline void toy_build(toy *t)
         .schedule = (int)t->schedule,
         .grad_overlap = t->grad_overlap,
         .p2p_overlap = t->p2p_overlap,
-        .tp_overlap = -1,
+        .tp_overlap = t->tp_overlap,
         .optimizer_tier = t->states ? t->states : -1,
         .offload_activations = t->offload,
         .checkpoint_every = t->checkpoint_every,
@@ -366,7 +385,9 @@ static inline void toy_build(toy *t)
         .n_in_flight = t->in_flight ? t->pp : 0,
         .in_flight = t->in_flight};
     t->sw.prefetch = 1;
+    sc_cost_centres(&t->cost);
     t->job = (sc_gjob){.hw = t->machine ? machine(t->machine) : NULL,
+                       .cost = t->machine ? &t->cost : NULL,
                        .graph = &t->graph,
                        .strategy = &t->strategy,
                        .sw = &t->sw,
@@ -374,6 +395,7 @@ static inline void toy_build(toy *t)
                        .micro = 1,
                        .ga = t->ga,
                        .forward_only = t->forward_only,
+                       .order = t->order,
                        .unfold = t->unfold};
     t->plan = (sc_gplan){.job = &t->job,
                          .n_stages = t->n_stages,

@@ -43,21 +43,21 @@ static void data_fit_is_current(void **state)
     if (!root) root = ".";
     sc_arena a;
     sc_err err;
-    sc_text network, step, report;
+    sc_fit_files fit;
+    sc_text report;
     sc_arena_init(&a, (size_t)1 << 30);
     sc_err_init(&err);
-    sc_text_init(&network);
-    sc_text_init(&step);
+    sc_fit_files_init(&fit);
     sc_text_init(&report);
     const char *dir = sc_sprintf(&a, "%s/data/validation", root);
     assert_non_null(dir);
-    if (sc_calibrate_truth(dir, &a, &network, &step, &report, &err) != SC_OK)
+    if (sc_calibrate_truth(dir, &a, &fit, &report, &err) != SC_OK)
         fail_msg("%s", err.d[0].msg);
     assert_non_null(strstr(report.buf, "gemm_ampere"));
-    compare(root, "network.yml", &network, &a);
-    compare(root, "step.yml", &step, &a);
-    sc_text_free(&network);
-    sc_text_free(&step);
+    compare(root, "network.yml", &fit.network, &a);
+    compare(root, "step.yml", &fit.step, &a);
+    compare(root, "graph.yml", &fit.graph, &a);
+    sc_fit_files_free(&fit);
     sc_text_free(&report);
     sc_arena_free(&a);
 }
@@ -68,11 +68,13 @@ static void errors(void **state)
     sc_arena a;
     sc_err err;
     sc_text t;
+    sc_fit_files fit;
     sc_arena_init(&a, (size_t)64 << 20);
     sc_err_init(&err);
     sc_text_init(&t);
+    sc_fit_files_init(&fit);
     assert_int_equal(
-        sc_calibrate_truth("no/such/directory", &a, &t, &t, &t, &err), SC_EIO);
+        sc_calibrate_truth("no/such/directory", &a, &fit, &t, &err), SC_EIO);
     assert_int_equal(err.n, 1);
     assert_int_equal(t.len, 0);
     const char *root = getenv("STEPCAST_SOURCE");
@@ -80,7 +82,8 @@ static void errors(void **state)
         sc_sprintf(&a, "%s/tests/fuzz/corpus/truth", root ? root : ".");
     assert_non_null(dir);
     sc_err_init(&err);
-    assert_int_equal(sc_calibrate_truth(dir, &a, &t, &t, &t, &err), SC_EINPUT);
+    assert_int_equal(sc_calibrate_truth(dir, &a, &fit, &t, &err), SC_EINPUT);
+    sc_fit_files_free(&fit);
     sc_text_free(&t);
     sc_arena_free(&a);
 }

@@ -259,6 +259,10 @@ static void attention(void **state)
         double keys = i == 1 ? 4096 : 77;
         sc_price p = price(&w);
         assert_true(p.flops == 4 * SAMPLES * 4096 * 320 * keys);
+        w.attention = SC_ATTN_FLASH1; /* does not know this device */
+        if (i == 1) assert_true(price(&w).seconds > p.seconds);
+        w.attention = SC_ATTN_CUDNN;
+        assert_true(price(&w).seconds == p.seconds);
         w.pass = SC_GP_BWD;
         assert_true(price(&w).flops == 2.5 * p.flops);
     }

@@ -62,6 +62,9 @@ static void cnn(void **state)
         assert_true(fc->flops == 2.0 * 4 * 16 * 10);
         const sc_gop *other = op(g, 5, "swish_glu.5", SC_G_ELEMENTWISE);
         assert_non_null(strstr(other->detail, "not known"));
+        assert_string_equal(
+            g->note, "1 operator of the trace is not known "
+                     "(mylib::swish_glu) and counted by the bytes moved");
         op(g, 6, "cross_entropy_loss.6", SC_G_LOSS);
         assert_true(g->params == 16 * 27 + 160 + 10);
     }

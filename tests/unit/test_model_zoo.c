@@ -31,6 +31,8 @@ static const struct {
     {"inception-v3-224", 23834568, 2.838e9, 0.001e9},
     {"sd-unet", 865910724, 402.1e9, 0.1e9},
     /* 128-512-512-512-64, all pairs of 9 by 64, 100-1024-1024-1024-1024-1 */
+    /* and a text encoder of 340387840 */
+    {"sd-v2", 1206298564, 402.1e9 + 22.6e9, 0.2e9},
     {"dlrm", 515877441, 622592 + 5184 + 3249152, 0.5},
     /* 13-512-256-128, three crosses of 3456 by 512, 3456-1024-1024-512-256-1 */
     {"dlrm-dcnv2", 26151671809, 170496 + 10616832 + 5243136, 0.5},
@@ -76,6 +78,19 @@ static void test_unet3d(void **state)
     }
     double got = sc_opgraph_flops(zoo("unet3d"), 1, true) / 2;
     assert_true(fabs(got - macs) < 1.0);
+}
+
+/* The encoder runs forward only. */
+static void test_frozen_text(void **state)
+{
+    (void)state;
+    const sc_opgraph *g = zoo("sd-v2"), *unet = zoo("sd-unet");
+    assert_true(g->learned == unet->params);
+    double more =
+        sc_opgraph_flops(g, 1, true) - sc_opgraph_flops(unet, 1, true);
+    double step =
+        sc_opgraph_flops(g, 1, false) - sc_opgraph_flops(unet, 1, false);
+    assert_true(more > 0 && fabs(more - step) < 1.0);
 }
 
 /* ---- transformers */
@@ -230,6 +245,30 @@ static void test_refused(void **state)
     refused("gpt-oss-20b");
 }
 
+static void test_limits(void **state)
+{
+    (void)state;
+    sc_transformer t = {.name = "deep",
+                        .layers = 100000,
+                        .hidden = 64,
+                        .heads = 4,
+                        .vocab = 128,
+                        .max_seq = 64};
+    const sc_model *m = NULL;
+    const sc_opgraph *g = NULL;
+    assert_int_equal(
+        sc_model_from_transformer(&t, sc_pos_none(), &arena, &m, &err), SC_OK);
+    assert_int_equal(sc_opgraph_from_model(m, 64, true, &arena, &g, &err),
+                     SC_EINPUT);
+    assert_int_equal(err.d[0].code, SC_C_TOO_BIG);
+    sc_err_init(&err);
+    assert_int_equal(
+        sc_opgraph_from_model(model("gpt2"), 1, true, &arena, &g, &err),
+        SC_EINPUT);
+    assert_int_equal(err.d[0].code, SC_C_RANGE);
+    assert_null(g);
+}
+
 /* Each of these breaks one promise. */
 static void test_check(void **state)
 {
@@ -258,11 +297,13 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_published, setup, teardown),
         cmocka_unit_test_setup_teardown(test_retinanet, setup, teardown),
         cmocka_unit_test_setup_teardown(test_unet3d, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_frozen_text, setup, teardown),
         cmocka_unit_test_setup_teardown(test_transformers, setup, teardown),
         cmocka_unit_test_setup_teardown(test_names, setup, teardown),
         cmocka_unit_test_setup_teardown(test_frozen, setup, teardown),
         cmocka_unit_test_setup_teardown(test_iter_names, setup, teardown),
         cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_limits, setup, teardown),
         cmocka_unit_test_setup_teardown(test_check, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

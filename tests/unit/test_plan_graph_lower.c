@@ -5,9 +5,12 @@
  * flight, devices of classes against devices of ranks.
  */
 #include <stepcast/base/util.h>
+#include <stepcast/plan_schedule.h>
 #include <stepcast/sim_exec.h>
 
 #include "program.h"
+
+#include <stdlib.h>
 
 static sc_exec_result run(toy *t)
 {
@@ -118,12 +121,61 @@ static void both_ways(void **state)
     }
 }
 
+/* Both devices of a stage have the gradients of all micro-batches before they
+ * update. */
+static void both_ways_summed(void **state)
+{
+    (void)state;
+    toy t = pipeline(SC_SCH_DUALPIPE, 4, 1, 8);
+    t.update = 0.25;
+    t.dp = 2;
+    t.weight_bytes = 1e9;
+    t.machine = "h100-sxm:8";
+    toy u = t;
+    sc_exec_result r = run(&t);
+    const sc_exec *x = &t.plan.exec;
+    uint32_t sums = 0;
+    for (sc_op i = 0; i < x->n_ops; i++) {
+        if (strcmp(x->name[i], "sum of both ways") != 0) continue;
+        sums++;
+        assert_int_equal(x->bytes[i], 1000000000);
+        assert_int_equal(x->dev_head[i + 1] - x->dev_head[i], 2);
+        assert_true(x->traffic[i] != SC_NONE);
+        for (sc_op k = 0; k < x->n_ops; k++)
+            if (x->cat[k] == SC_CAT_OPTIMIZER &&
+                (x->dev[x->dev_head[k]] == x->dev[x->dev_head[i]] ||
+                 x->dev[x->dev_head[k]] == x->dev[x->dev_head[i] + 1]))
+                assert_true(r.start[k] >= r.end[i]);
+    }
+    assert_int_equal(sums, 4);
+    u.unfold = true;
+    assert_int_equal(run(&u).makespan, r.makespan);
+}
+
 static void forward_only(void **state)
 {
     (void)state;
     toy t = pipeline(SC_SCH_1F1B, 4, 1, 10);
     t.forward_only = true;
     assert_int_equal(run(&t).makespan, ps(10 + 4 - 1));
+}
+
+/* Written by hand: ZB-H1 of three micro-batches on two devices. */
+static void written(void **state)
+{
+    (void)state;
+    static const char text[] = "devices:\n"
+                               "  - F0 F1 B0 F2 B1 W0 B2 W1 W2\n"
+                               "  - F0 B0 F1 B1 W0 F2 B2 W1 W2\n";
+    toy t = pipeline(SC_SCH_INTERLEAVED, 2, 1, 3), w;
+    w = pipeline(SC_SCH_1F1B, 2, 1, 3);
+    (void)sc_schedule_read(text, sizeof text - 1, "mine.yml", &arena, &t.order,
+                           &err);
+    no_error();
+    sc_time mine = run(&t).makespan;
+    assert_int_equal(mine, ps(9 + 2)); /* device 0 waits twice */
+    assert_int_equal(run(&w).makespan, ps(12));
+    assert_int_equal(t.plan.exec.n_ops, w.plan.exec.n_ops);
 }
 
 /* A limit as of 1F1B turns all-forward into it. */
@@ -326,6 +378,32 @@ static void sharded_weights(void **state)
                 r.makespan <= ps(3 * 20 * 4 + 2));
 }
 
+/* Of exchanges that run beside products a share stands between them; where
+ * they are longer than the products, they limit. */
+static void products(void **state)
+{
+    (void)state;
+    toy t = pipeline(SC_SCH_1F1B, 1, 1, 1);
+    t.ops = 10;
+    t.fwd = 10;
+    t.dp = 4;
+    t.forward_only = true;
+    t.machine = "h100-sxm:4";
+    t.parts = 0.25;
+    toy b = t, u, s;
+    double shown = 0.3, step = 10 * (1 + 2 * 0.25 * shown);
+    assert_int_equal(run(&t).makespan, ps(10 * (1 + 2 * 0.25)));
+    b.tp_overlap = true;
+    u = s = b;
+    sc_exec_result r = run(&b);
+    assert_true(b.cost.p[SC_P_TP_EXPOSED] == shown);
+    assert_true(llabs(r.makespan - ps(step)) < 100);
+    u.unfold = true;
+    assert_int_equal(run(&u).makespan, r.makespan);
+    s.parts = 2;
+    assert_true(run(&s).makespan >= ps(10 * 2 * 2));
+}
+
 /* A sender that blocks takes the transfer's time of its own. */
 static void transfers(void **state)
 {
@@ -449,15 +527,16 @@ int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
-        TEST(whole_passes),    TEST(zero_bubble),
-        TEST(both_ways),       TEST(forward_only),
-        TEST(limits),          TEST(too_few_in_flight),
-        TEST(in_flight),       TEST(kept),
-        TEST(made_again),      TEST(gradients),
-        TEST(updated_weights), TEST(sharded_weights),
-        TEST(transfers),       TEST(unfolded),
-        TEST(checkpoints),     TEST(activations_away),
-        TEST(optimizer_away),
+        TEST(whole_passes),     TEST(zero_bubble),
+        TEST(both_ways),        TEST(both_ways_summed),
+        TEST(forward_only),     TEST(limits),
+        TEST(written),          TEST(too_few_in_flight),
+        TEST(in_flight),        TEST(kept),
+        TEST(made_again),       TEST(gradients),
+        TEST(updated_weights),  TEST(sharded_weights),
+        TEST(transfers),        TEST(products),
+        TEST(unfolded),         TEST(checkpoints),
+        TEST(activations_away), TEST(optimizer_away),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -32,7 +32,7 @@ static const char all_sections[] =
     "optimizer: adam\n"
     "preset: {tensor_parallel: megatron-sp, zero: 1, zero_axis: dp,\n"
     "         recompute: selective, data_parallel: false}\n"
-    "pipeline: {schedule: 1f1b, virtual: 2, cuts: [10, 14, 12, 12],\n"
+    "pipeline: {virtual: 2, cuts: [10, 14, 12, 12],\n"
     "           max_in_flight: [4, 3], order: order.yml}\n"
     "overlap: {grad_bucket: 25MB, grad: yes, p2p: off, gamma: 0.3}\n"
     "offload: {activations: 0.5, optimizer: cpu}\n"
@@ -79,7 +79,6 @@ static void pipeline_and_overlap(void **state)
 {
     (void)state;
     const sc_strategy *s = read(all_sections);
-    assert_int_equal(s->schedule, SC_SCH_1F1B);
     assert_int_equal(s->virtual_stages, 2);
     assert_string_equal(s->schedule_file, "order.yml");
     assert_int_equal(s->cuts, SC_CUT_LIST);
@@ -98,7 +97,8 @@ static void pipeline_and_overlap(void **state)
     assert_int_equal(at.col, 58);
     at = sc_strategy_pos(s, "overlap", "tp"); /* not said */
     assert_int_equal(at.line, 0);
-    s = read("mesh: {pp: 2}\npipeline: {cuts: [layers.12]}\n");
+    s = read("mesh: {pp: 2}\npipeline: {schedule: gpipe, cuts: [layers.12]}\n");
+    assert_int_equal(s->schedule, SC_SCH_GPIPE);
     assert_string_equal(s->cut[0].path, "layers.12");
     s = read("pipeline: {cuts: balanced, max_in_flight: auto}\n");
     assert_int_equal(s->cuts, SC_CUT_BALANCED);

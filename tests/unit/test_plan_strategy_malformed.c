@@ -72,13 +72,13 @@ static const struct {
                   "clash.yml:8:5; keep one of them\n"},
     {"cut.yml", "cut.yml:2:6: error: bad YAML: did not find expected ',' or "
                 "'}' while parsing a flow mapping\n"},
-    {"cuts-count.yml", "cuts-count.yml:2:18: error: cuts make 3 stages, pp x "
-                       "virtual is 2; a number for every stage\n"},
+    {"cuts-count.yml", "cuts-count.yml:2:18: error: cuts make 3 stages, the "
+                       "pipeline has 2; a number for every stage\n"},
     {"cuts-mixed.yml",
      "cuts-mixed.yml:2:23: error: cuts are blocks of every stage, or paths "
      "where the next one begins; [10, 14] or [layers.12, layers.24]\n"},
     {"cuts-paths.yml",
-     "cuts-paths.yml:2:30: error: cuts make 5 stages, pp x virtual is 4; a "
+     "cuts-paths.yml:2:30: error: cuts make 5 stages, the pipeline has 4; a "
      "path for every stage but the first\n"
      "cuts-paths.yml:2:52: error: two stages begin at layers.8\n"},
     {"cuts-word.yml", "cuts-word.yml:2:18: error: cuts are none of these; "
@@ -139,6 +139,10 @@ static const struct {
                      "gamma is from 0 to 100\n"
                      "negative.yml:5:31: error: max_in_flight is out of range: "
                      "-1; max_in_flight is from 1 to 1048576\n"},
+    {"order-none.yml", "order-none.yml:2:22: error: schedule file without a "
+                       "file; add order: FILE\n"},
+    {"order.yml", "order.yml:2:22: error: schedule 1f1b and an order from "
+                  "passes.yml; leave one of them out\n"},
     {"patterns.yml",
      "patterns.yml:3:13: error: \"\" is no pattern on module paths; one path "
      "such as layers.0-11.qkv, with * and ? and ranges of numbers\n"

@@ -13,8 +13,8 @@ static const sc_counted programs[] = {{"megatron-bridge-25.09", 5}};
 /* Every kind another interval, encoders below and experts above the rest. */
 static void intervals(sc_held_out *h)
 {
-    static const double low[] = {-0.11, -0.4, -0.12, -0.1};
-    static const double high[] = {0.2, 0.21, 0.3, 0.1};
+    static const double low[] = {-0.11, -0.4, -0.12, -0.1, -0.6};
+    static const double high[] = {0.2, 0.21, 0.3, 0.1, 0.6};
     sc_held_out_none(h);
     for (int k = 0; k < (int)SC_N_KINDS; k++)
         h->kind[k] = (sc_interval){low[k], high[k], 30, 3};

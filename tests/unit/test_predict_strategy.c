@@ -73,11 +73,28 @@ static void the_rest(void **state)
     assert_int_equal(j.recompute, SC_INFER);
     assert_int_equal(j.gbs, 0);
     assert_int_equal(j.grad_overlap, SC_INFER);
+    j = job_of("pipeline: {order: passes.yml}\n");
+    assert_string_equal(j.schedule_file, "passes.yml");
+    assert_int_equal(j.schedule, SC_INFER);
     j = job_of("preset: {zero: 2}\n");
     assert_int_equal(j.dp, 0);
     assert_int_equal(j.tp, 0);
     assert_int_equal(j.sp, SC_INFER);
     assert_int_equal(j.zero, 2);
+}
+
+/* So many chunks as cuts are for. */
+static void chunks_of_cuts(void **state)
+{
+    (void)state;
+    sc_job j = job_of("mesh: {pp: 2}\npipeline: {schedule: interleaved,"
+                      " cuts: [4, 8, 8, 4]}\n");
+    assert_int_equal(j.vpp, 2);
+    j = job_of("mesh: {pp: 2}\npipeline: {cuts: [layers.10]}\n");
+    assert_int_equal(j.vpp, 1);
+    j = job_of("mesh: {pp: 2}\npipeline: {schedule: zb-v,"
+               " cuts: [4, 8, 8, 4]}\n");
+    assert_int_equal(j.vpp, 0);
 }
 
 static void replicas_of_groups(void **state)
@@ -298,6 +315,7 @@ int main(void)
         TEST(everything),
         TEST(the_rest),
         TEST(replicas_of_groups),
+        TEST(chunks_of_cuts),
         TEST(options_beside_a_file),
         TEST(program),
         TEST(file_or_options),

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * graph_host.c - a program that issues kernels one by one runs beside them: of
+ * a pass of g seconds of kernels, issued in c seconds, (g^p + c^p)^(1/p) is
+ * seen, as of the layers of blocks.  What is beyond g stands as an item of its
+ * own at the end of the pass.
+ */
+#include "plan/graph_infer.h"
+
+#include <math.h>
+
+#define PHASES 3
+
+typedef struct pass {
+    double seconds, launches;
+    uint32_t last; /* item */
+} pass;
+
+static void wait(infer *f, const pass *p, uint32_t phase)
+{
+    const sc_gjob *j = f->job;
+    double c = p->launches * j->cost->p[SC_P_HOST_KERNEL];
+    double power = j->cost->p[SC_P_HOST_POWER], g = p->seconds;
+    if (g <= 0 || c <= 0) return;
+    const gp_item *last = &f->prog->item[p->last];
+    gp_item it = {.pass = last->pass,
+                  .cat = SC_CAT_HOST,
+                  .stage = last->stage,
+                  .to = SC_NONE,
+                  .op = last->op,
+                  .exchange = SC_NONE,
+                  .once = last->once,
+                  .out = SC_NONE};
+    it.price.seconds = g * pow(1 + pow(c / g, power), 1 / power) - g;
+    (void)gi_item(f, it, NULL, phase);
+}
+
+sc_status gi_host(infer *f)
+{
+    uint32_t n = f->prog->n_items;
+    /* A table's times are whole. */
+    if (f->job->sw->capture == SC_CAPTURE_STEP || f->job->table ||
+        f->rules->launch_gap)
+        return SC_OK;
+    pass *all = SC_NEW_N(f->a, pass, (size_t)f->n_stages * PHASES);
+    if (!all) return sc_error_nomem(f->err);
+    for (uint32_t i = 0; i < n; i++) {
+        const gp_item *it = &f->prog->item[i];
+        pass *p = &all[it->stage * PHASES + f->order[i].phase];
+        if (it->exchange != SC_NONE || it->copy) continue;
+        p->seconds += it->price.seconds;
+        p->launches += it->price.launches;
+        p->last = i;
+    }
+    for (uint32_t s = 0; s < f->n_stages; s++)
+        for (uint32_t k = 0; k < PHASES; k++) wait(f, &all[s * PHASES + k], k);
+    return f->no_memory ? sc_error_nomem(f->err) : SC_OK;
+}

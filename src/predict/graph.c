@@ -1,0 +1,434 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * graph.c - a step of an operator graph: mesh and batch that were left out,
+ * then inference, lowering, execution and memory.
+ */
+#include "predict/graph.h"
+
+#include <math.h>
+#include <string.h>
+
+bool predict_by_graph(const sc_job *job, const sc_model *model)
+{
+    const char *why;
+    sc_pos at;
+    if (model->graph || job->compat) return true;
+    return job->tree && !sc_strategy_by_blocks(job->tree, &why, &at);
+}
+
+/* ---- mesh ------------------------------------------------------------------ */
+
+static void add_axis(sc_strategy *s, const char *name, uint64_t size)
+{
+    if (size > 1)
+        s->axis[s->n_axes++] =
+            (sc_mesh_axis){name, (uint32_t)size, sc_pos_none()};
+}
+
+/* Degrees that only rules can give a meaning. */
+static sc_status refuse_degrees(const graph_state *x, sc_err *err)
+{
+    const struct {
+        const char *flag;
+        int64_t n;
+    } degree[] = {
+        {"--tp", x->job->tp}, {"--cp", x->job->cp}, {"--ep", x->job->ep}};
+
+    for (size_t i = 0; i < SC_COUNT(degree); i++)
+        if (degree[i].n > 1)
+            return sc_error(err, SC_EINPUT, SC_C_CONFLICT,
+                            sc_pos_file(degree[i].flag),
+                            "write its rules in a --strategy file",
+                            "%s is a graph of operators: no preset says what "
+                            "such an axis divides",
+                            x->model->name);
+    return SC_OK;
+}
+
+/* ---- tables of embeddings --------------------------------------------------- */
+
+#define TABLE_SHARE 0.25 /* of a device's memory: more is not replicated */
+
+/* What the paths of all tables have in common, up to a dot: "emb."; its
+ * length, 0 if there is nothing. */
+static size_t common_prefix(const sc_opgraph *g, const char **path,
+                            double *params)
+{
+    size_t n = 0;
+    *path = NULL;
+    for (uint32_t i = 0; i < g->n_ops; i++) {
+        const sc_gop *op = &g->op[i];
+        if (op->type != SC_G_EMBED || op->n_weight == 0) continue;
+        *params += sc_gtensor_elements(&g->tensor[op->weight[0].tensor], 1);
+        if (!*path) {
+            *path = op->path;
+            n = strlen(op->path);
+        }
+        size_t same = 0;
+        while (same < n && (*path)[same] == op->path[same]) same++;
+        n = same;
+    }
+    while (n > 0 && (*path)[n - 1] != '.') n--;
+    return n;
+}
+
+/* Tables that no device could hold beside all else are spread so that every
+ * rank looks up as much, as programs for recommendation place them: whole on
+ * one rank, or the large ones by rows and columns on several. */
+static sc_status place_tables(graph_state *x, sc_err *err)
+{
+    sc_strategy *s = &x->tree;
+    const sc_opgraph *g = x->gjob.graph;
+    const char *path;
+    double params = 0;
+    size_t n = common_prefix(g, &path, &params);
+    int dp = sc_strategy_axis(s, "dp");
+    if (n == 0 || dp < 0 || s->axis[dp].size < 2) return SC_OK;
+    if (4 * params < TABLE_SHARE * (double)x->hw->device->mem_bytes)
+        return SC_OK;
+    sc_strategy_rule *r = SC_NEW(x->a, sc_strategy_rule);
+    const char *match = sc_sprintf(x->a, "%.*s*", (int)n, path);
+    if (!r || !match) return sc_error_nomem(err);
+    *r = (sc_strategy_rule){.match = match,
+                            .origin = "tables too large for one device",
+                            .recompute = -1,
+                            .tier = -1,
+                            .round_robin = true,
+                            .balanced = true,
+                            .assign = sc_axes_add(0, (uint32_t)dp)};
+    s->rule = r;
+    s->n_rules = 1;
+    predict_note(&x->assume,
+                 "tables %s spread evenly over all ranks: all are %.1f GiB",
+                 match, 4 * params / 1073741824.0);
+    return SC_OK;
+}
+
+/* Pipeline by data parallelism over as many devices as samples allow. */
+static sc_status usual_mesh(graph_state *x, sc_err *err)
+{
+    sc_strategy *s = &x->tree;
+    uint64_t n = x->hw->n_devices, pp = x->job->pp ? (uint64_t)x->job->pp : 1;
+    SC_TRY(refuse_degrees(x, err));
+    if (n % pp != 0)
+        return sc_error(err, SC_EINPUT, SC_C_DIVIDE, sc_pos_file("--pp"), NULL,
+                        "%llu does not divide %llu devices",
+                        (unsigned long long)pp, (unsigned long long)n);
+    uint64_t dp = n / pp, gbs = (uint64_t)x->job->gbs;
+    if (x->job->dp && (uint64_t)x->job->dp > dp)
+        return sc_error(err, SC_EINPUT, SC_C_CONFLICT, sc_pos_file("--dp"),
+                        NULL, "%lld replicas of %llu stages on %llu devices",
+                        (long long)x->job->dp, (unsigned long long)pp,
+                        (unsigned long long)n);
+    if (x->job->dp) dp = (uint64_t)x->job->dp;
+    if (gbs && gbs < dp) dp = gbs;
+    if (gbs)
+        while (gbs % dp != 0) dp--;
+    x->idle = (uint32_t)(n - dp * pp);
+    if (x->idle)
+        predict_note(&x->assume,
+                     "%u of %u devices idle: %llu samples are not enough, or "
+                     "do not divide",
+                     x->idle, x->hw->n_devices, (unsigned long long)gbs);
+    add_axis(s, "pp", pp);
+    add_axis(s, "dp", dp);
+    if (s->n_axes == 0) s->axis[s->n_axes++] = (sc_mesh_axis){"dp", 1, {0}};
+    return place_tables(x, err);
+}
+
+static sc_status mesh(graph_state *x, sc_err *err)
+{
+    sc_strategy *s = &x->tree;
+    if (x->job->tree) {
+        *s = *x->job->tree;
+    } else {
+        sc_strategy_init(s);
+        if (x->job->zero >= 0) s->zero = x->job->zero;
+        if (x->job->fsdp) s->zero = 3;
+        if (x->job->schedule >= 0) s->schedule = x->job->schedule;
+        if (x->job->recompute >= 0) s->recompute = x->job->recompute;
+        if (x->job->vpp) s->virtual_stages = x->job->vpp;
+        if (x->job->grad_overlap >= 0) s->grad_overlap = x->job->grad_overlap;
+    }
+    if (s->n_axes == 0) return usual_mesh(x, err);
+    uint64_t n = sc_strategy_ranks(s);
+    if (n != x->hw->n_devices)
+        return sc_error(err, SC_EINPUT, SC_C_CONFLICT, s->mesh_pos,
+                        "change the mesh or --cluster",
+                        "the mesh has %llu ranks, the machine %u devices",
+                        (unsigned long long)n, x->hw->n_devices);
+    return SC_OK;
+}
+
+/* ---- one candidate ---------------------------------------------------------- */
+
+/* Share of a device's units that the largest gradient exchange takes. */
+static double overlap(const sc_gplan *p)
+{
+    const sc_gjob *j = p->job;
+    const sc_gexchange *most = NULL;
+    for (uint32_t i = 0; i < p->n_exchanges; i++) {
+        const sc_gexchange *e = &p->exchange[i];
+        if (!e->p2p && e->grad && (!most || e->bytes > most->bytes)) most = e;
+    }
+    if (!most || most->size < 2) return 0;
+    uint32_t stride = most->rank[1] - most->rank[0];
+    sc_place at = sc_hw_place(j->hw, 1, &most->size, &stride);
+    sc_coll_price price;
+    sc_err ignored;
+    sc_err_init(&ignored);
+    if (sc_cost_coll(j->cost, j->hw, (sc_coll)most->coll, most->bytes, &at, -1,
+                     &price, &ignored) != SC_OK)
+        return 0;
+    return sc_plan_units(j->hw->device, price.channels);
+}
+
+static void exec_opts(const graph_state *x, const sc_gplan *p, sc_exec_opts *o)
+{
+    sc_exec_opts_init(o);
+    double rate = 1 / (1 + overlap(p)), gamma = x->job->gamma;
+    o->hw = x->hw;
+    o->rules = x->rules;
+    if (x->job->tree && !isnan(x->job->tree->gamma))
+        gamma = x->job->tree->gamma;
+    if (gamma >= 0) o->gamma = gamma;
+    o->rates.rate[SC_OP_COMPUTE][SC_OP_COLL] = rate;
+    o->rates.rate[SC_OP_COLL][SC_OP_COMPUTE] = rate;
+}
+
+/* The whole way for one micro-batch size. */
+sc_status predict_graph_run(graph_state *x, uint64_t micro, uint32_t ga,
+                            sc_arena *a, sc_graph_step *out, sc_err *err)
+{
+    sc_exec_opts o;
+    sc_graph_step s = {.idle = x->idle};
+    sc_gjob *job = SC_NEW(a, sc_gjob);
+    if (!job) return sc_error_nomem(err);
+    *job = x->gjob;
+    job->micro = micro;
+    job->ga = ga;
+    s.job = job;
+    SC_TRY(sc_gplan_build(job, a, &s.plan, err));
+    exec_opts(x, &s.plan, &o);
+    SC_TRY(sc_exec_run(&s.plan.exec, &o, a, &s.run, err));
+    sc_mem_opts m = {x->hw->device->mem_bytes,
+                     (uint64_t)x->sw->memory_overhead};
+    SC_TRY(sc_memory_run(&s.plan.exec, &s.run, s.plan.lifetime,
+                         s.plan.n_lifetimes, &m, a, &s.memory, err));
+    *out = s;
+    return SC_OK;
+}
+
+bool predict_graph_fits(const sc_graph_step *s)
+{
+    for (uint32_t d = 0; d < s->plan.exec.n_devices; d++)
+        if (!s->memory[d].fits) return false;
+    return true;
+}
+
+/* ---- batch ------------------------------------------------------------------ */
+
+/* Tries a micro-batch; keeps it if it fits where the kept one does not, or is
+ * faster per sample. */
+static sc_status offer(graph_state *x, uint64_t micro, uint32_t ga,
+                       sc_graph_step *best, bool *any, sc_err *err)
+{
+    sc_graph_step s;
+    SC_TRY(predict_graph_run(x, micro, ga, x->a, &s, err));
+    x->tried++;
+    double each = (double)s.run.makespan / ((double)micro * ga);
+    double kept = *any ? (double)best->run.makespan /
+                             ((double)best->job->micro * best->job->ga)
+                       : INFINITY;
+    bool better =
+        !*any || (predict_graph_fits(&s) && !predict_graph_fits(best)) ||
+        (predict_graph_fits(&s) == predict_graph_fits(best) && each < kept);
+    if (better) *best = s;
+    *any = true;
+    return SC_OK;
+}
+
+/* Divisors of the replica's batch from the whole downwards, until one fits and
+ * no smaller one can be faster. */
+static sc_status infer_micro(graph_state *x, uint64_t batch,
+                             sc_graph_step *best, sc_err *err)
+{
+    bool any = false;
+    uint32_t tries = 0, stages = 1;
+    for (uint32_t i = 0; i < x->tree.n_axes; i++)
+        if (strcmp(x->tree.axis[i].name, "pp") == 0)
+            stages = x->tree.axis[i].size;
+    for (uint64_t ga = 1; ga <= batch && tries < 12; ga++) {
+        if (batch % ga != 0) continue;
+        tries++;
+        SC_TRY(offer(x, batch / ga, (uint32_t)ga, best, &any, err));
+        if (predict_graph_fits(best) && ga >= 2 * (uint64_t)stages) break;
+        if (predict_graph_fits(best) && stages == 1) break;
+    }
+    predict_note(&x->assume, "micro-batch %llu: the largest that fits",
+                 (unsigned long long)best->job->micro);
+    return SC_OK;
+}
+
+/* Powers of two of samples per device until the next no longer pays. */
+static sc_status infer_batch(graph_state *x, sc_graph_step *best, sc_err *err)
+{
+    bool any = false;
+    double last = INFINITY;
+    for (uint64_t micro = 1; micro <= 1024; micro *= 2) {
+        SC_TRY(offer(x, micro, 1, best, &any, err));
+        double each = (double)best->run.makespan / (double)best->job->micro;
+        if (best->job->micro != micro || each > 0.98 * last) break;
+        last = each;
+    }
+    predict_note(
+        &x->assume,
+        "global batch %llu: %llu samples per replica, more gain less "
+        "than 2 %%",
+        (unsigned long long)(best->job->micro * sc_strategy_replicas(&x->tree)),
+        (unsigned long long)best->job->micro);
+    return SC_OK;
+}
+
+static sc_status batch(graph_state *x, sc_graph_step *best, sc_err *err)
+{
+    const sc_job *j = x->job;
+    uint64_t dp = sc_strategy_replicas(&x->tree), gbs = (uint64_t)j->gbs;
+    uint64_t mbs = (uint64_t)j->mbs;
+    if (x->gjob.graph->fixed && mbs > 1)
+        return sc_error(err, SC_EINPUT, SC_C_CONFLICT,
+                        sc_pos_file("--micro-batch"), NULL,
+                        "the trace has one batch: it is one sample");
+    if (!gbs && !mbs) return infer_batch(x, best, err);
+    if (!gbs) gbs = mbs * dp;
+    if (gbs % dp != 0)
+        return sc_error(err, SC_EINPUT, SC_C_DIVIDE,
+                        sc_pos_file("--global-batch"), NULL,
+                        "%llu replicas do not divide %llu samples",
+                        (unsigned long long)dp, (unsigned long long)gbs);
+    uint64_t each = gbs / dp;
+    if (!mbs) return infer_micro(x, each, best, err);
+    if (each % mbs != 0)
+        return sc_error(err, SC_EINPUT, SC_C_DIVIDE,
+                        sc_pos_file("--micro-batch"), NULL,
+                        "%llu does not divide the %llu samples of a replica",
+                        (unsigned long long)mbs, (unsigned long long)each);
+    return predict_graph_run(x, mbs, (uint32_t)(each / mbs), x->a, best, err);
+}
+
+/* ---- the job ---------------------------------------------------------------- */
+
+/* Sequences are learned by Adam, images and clicks by SGD, unless said. */
+static const char *usual_optimizer(const sc_opgraph *g)
+{
+    if (g->optimizer) return g->optimizer;
+    return strcmp(g->sample, "sequence") == 0 ? "adam" : "sgd";
+}
+
+/* Programs with tensor parallelism pad the vocabulary to a multiple of 128 for
+ * every rank of it. */
+static sc_status pad_vocabulary(graph_state *x, sc_err *err)
+{
+    const sc_strategy *s = x->job->tree;
+    int tp = s && s->tensor_parallel > 0 ? sc_strategy_axis(s, "tp") : -1;
+    sc_transformer t = x->model->t;
+    int64_t parts = tp >= 0 ? (int64_t)s->axis[tp].size : 1;
+    if (t.vocab % parts == 0) return SC_OK;
+    t.vocab += 128 * parts - 1;
+    t.vocab -= t.vocab % (128 * parts);
+    predict_note(&x->assume, "vocabulary %lld: %lld padded for tp %lld",
+                 (long long)t.vocab, (long long)x->model->t.vocab,
+                 (long long)parts);
+    return sc_model_from_transformer(&t, s->axis[tp].pos, x->a, &x->model, err);
+}
+
+static sc_status graph_of(graph_state *x, sc_run *r, sc_err *err)
+{
+    bool unfused = x->sw->attention == SC_ATTN_UNFUSED || x->job->compat;
+    if (x->model->graph) {
+        x->gjob.graph = x->model->graph;
+        return SC_OK;
+    }
+    r->seq = x->job->seq ? (uint64_t)x->job->seq : 0;
+    if (!r->seq) {
+        int64_t most = x->model->t.max_seq;
+        r->seq = most > 0 && most < 8192 ? (uint64_t)most : 8192;
+        predict_note(&x->assume, "sequence %llu: the model's, 8192 at most",
+                     (unsigned long long)r->seq);
+    }
+    SC_TRY(pad_vocabulary(x, err));
+    return sc_opgraph_from_model(x->model, r->seq, unfused, x->a,
+                                 &x->gjob.graph, err);
+}
+
+/* On the wire; a mode that follows another program has those of weights. */
+static double gradient_bytes(const graph_state *x)
+{
+    if (x->job->grad_bytes > 0) return x->job->grad_bytes;
+    return x->job->compat ? 0 : x->sw->reduce_bytes;
+}
+
+static sc_status prepare(graph_state *x, sc_run *r, sc_err *err)
+{
+    sc_gjob *g = &x->gjob;
+    x->rules = sc_rules_find(x->job->compat);
+    if (!x->rules)
+        return sc_error(err, SC_EINPUT, SC_C_UNKNOWN_NAME,
+                        sc_pos_option(x->a, "--compat", x->job->compat), NULL,
+                        "there is no mode \"%.40s\"", x->job->compat);
+    predict_precision(x->job, r, &x->assume);
+    SC_TRY(graph_of(x, r, err));
+    SC_TRY(mesh(x, err));
+    *g = (sc_gjob){.hw = x->hw,
+                   .graph = g->graph,
+                   .strategy = &x->tree,
+                   .sw = x->sw,
+                   .cost = x->cost,
+                   .rules = x->rules,
+                   .precision = r->precision,
+                   .optimizer = x->job->optimizer,
+                   .grad_bytes = gradient_bytes(x),
+                   .forward_only = x->job->forward_only,
+                   .unfold = x->job->no_symmetry};
+    if (!g->optimizer) g->optimizer = x->tree.optimizer;
+    if (!g->optimizer) {
+        g->optimizer = usual_optimizer(g->graph);
+        predict_note(&x->assume, "optimizer %s: usual for a model of %ss",
+                     g->optimizer, g->graph->sample);
+    }
+    if (!x->job->op_times) return SC_OK;
+    return sc_optable_load(x->job->op_times, x->a, &g->table, err);
+}
+
+sc_status predict_graph(const sc_job *job, const sc_hw *hw,
+                        const sc_model *model, const sc_software *sw,
+                        const sc_cost *cost, sc_arena *a, sc_prediction *out,
+                        sc_err *err)
+{
+    graph_state *x = SC_NEW(a, graph_state);
+    sc_graph_step *step = SC_NEW(a, sc_graph_step);
+    sc_prediction p = {.run = {.hw = hw,
+                               .model = model,
+                               .sw = sw,
+                               .cost = cost,
+                               .strategy = job->tree}};
+    if (!x || !step) return sc_error_nomem(err);
+    x->job = job;
+    x->hw = hw;
+    x->model = model;
+    x->sw = sw;
+    x->cost = cost;
+    x->a = a;
+    x->assume.arena = x->warn.arena = a;
+    if (job->tree) SC_TRY(sc_strategy_software(job->tree, a, &x->sw, err));
+    p.run.sw = x->sw;
+    SC_TRY(prepare(x, &p.run, err));
+    SC_TRY(batch(x, step, err));
+    p.graph = step;
+    p.n_candidates = x->tried;
+    SC_TRY(predict_graph_result(x, step, &p, err));
+    if (!job->brief) SC_TRY(predict_graph_suggest(x, step, &p, err));
+    SC_TRY(predict_keep_notes(&x->assume, &x->warn, a, &p, err));
+    *out = p;
+    return SC_OK;
+}

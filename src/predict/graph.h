@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* graph.h - shared by the files that predict operator graphs. */
+#ifndef PREDICT_GRAPH_H
+#define PREDICT_GRAPH_H
+
+#include "predict/internal.h"
+
+typedef struct graph_state {
+    const sc_job *job;
+    const sc_hw *hw;
+    const sc_model *model;
+    const sc_software *sw;
+    const sc_cost *cost;
+    const sc_rules *rules;
+    sc_arena *a;
+    sc_strategy tree; /* the job's, its mesh settled */
+    sc_gjob gjob;     /* but for the batch */
+    uint32_t idle;    /* devices */
+    uint32_t tried;
+    predict_notes assume, warn;
+} graph_state;
+
+/* Inference, lowering, execution and memory of one batch. */
+sc_status predict_graph_run(graph_state *x, uint64_t micro, uint32_t ga,
+                            sc_arena *a, sc_graph_step *out, sc_err *err);
+bool predict_graph_fits(const sc_graph_step *s);
+
+/* The smallest changes that help. */
+sc_status predict_graph_suggest(graph_state *x, const sc_graph_step *now,
+                                sc_prediction *p, sc_err *err);
+
+/* Everything of `p` that follows from the step. */
+sc_status predict_graph_result(graph_state *x, const sc_graph_step *step,
+                               sc_prediction *p, sc_err *err);
+
+#endif

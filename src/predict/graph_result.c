@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* graph_result.c - what an executed step means: rates, memory, parts. */
+#include "predict/graph.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Axes that a run knows; the others count as data parallelism. */
+static void axes(const sc_strategy *s, sc_run *r)
+{
+    for (uint32_t ax = 0; ax < SC_N_AX; ax++) r->size[ax] = 1;
+    for (uint32_t i = 0; i < s->n_axes; i++) {
+        sc_axis at = SC_AX_DP;
+        for (uint32_t ax = 0; ax < SC_N_AX; ax++)
+            if (strcmp(s->axis[i].name, sc_axis_names[ax]) == 0)
+                at = (sc_axis)ax;
+        r->size[at] *= s->axis[i].size;
+    }
+}
+
+static void choices(const graph_state *x, const sc_graph_step *step, sc_run *r)
+{
+    const sc_gjob *g = step->job;
+    axes(&x->tree, r);
+    r->vpp = x->tree.virtual_stages > 0 ? (uint32_t)x->tree.virtual_stages : 1;
+    r->mbs = g->micro;
+    r->ga = g->ga;
+    r->zero = x->tree.zero > 0 ? (int)x->tree.zero : 0;
+    r->recompute =
+        x->tree.recompute > 0 ? (sc_recompute)x->tree.recompute : SC_RC_NONE;
+    r->schedule =
+        x->tree.schedule >= 0 ? (sc_schedule)x->tree.schedule : SC_SCH_1F1B;
+    r->forward_only = g->forward_only;
+    r->gbs = (uint64_t)llround(step->plan.samples);
+    if (r->seq == 0) r->seq = 1;
+}
+
+/* The device that waits least: the slowest. */
+static void breakdown(const sc_graph_step *s, sc_prediction *p)
+{
+    sc_time least = -1, cat[SC_N_CATS];
+    for (uint32_t d = 0; d < s->plan.exec.n_devices; d++) {
+        sc_exec_breakdown(&s->plan.exec, &s->run, d, s->run.makespan, cat);
+        if (least >= 0 && cat[SC_CAT_BUBBLE] >= least) continue;
+        least = cat[SC_CAT_BUBBLE];
+        for (uint32_t c = 0; c < SC_N_CATS; c++)
+            p->time_breakdown_s[c] = sc_time_to_s(cat[c]);
+    }
+}
+
+/* What no kernel or link explains: data, logging, launching the step. */
+static void fixed(const graph_state *x, sc_prediction *p)
+{
+    if (x->job->compat) return;
+    bool captured = x->sw->capture == SC_CAPTURE_STEP;
+    double s = x->cost->p[captured ? SC_P_GRAPH_FIXED : SC_P_STEP_FIXED];
+    p->time_breakdown_s[SC_CAT_OTHER] += s;
+    p->step_time_s += s;
+}
+
+static void rates(const sc_graph_step *step, sc_prediction *p)
+{
+    const sc_run *r = &p->run;
+    double n = r->hw->n_devices, t = p->step_time_s;
+    double peak = r->hw->device->peak[r->precision];
+    double model = step->plan.model_flops;
+    if (peak <= 0) peak = r->hw->device->vector_flops;
+    p->samples_per_s = (double)r->gbs / t;
+    p->tokens_per_s = p->samples_per_s * (double)r->seq;
+    p->tokens_per_s_per_device = p->tokens_per_s / n;
+    p->model_tflops_per_device = model / t / n / 1e12;
+    p->mfu = model / t / n / peak;
+    p->hfu = step->plan.flops / t / n / peak;
+}
+
+/* Devices of an unfolded run by stage: the fullest stands for it. */
+static sc_status memory(const graph_state *x, const sc_graph_step *step,
+                        sc_prediction *p, sc_err *err)
+{
+    const sc_exec *e = &step->plan.exec;
+    uint32_t stages = p->run.size[SC_AX_PP];
+    uint32_t each = e->n_devices / stages;
+    p->n_stages = stages;
+    p->memory = SC_NEW_N(x->a, sc_stage_memory, stages);
+    if (!p->memory) return sc_error_nomem(err);
+    p->memory_capacity_bytes = (double)x->hw->device->mem_bytes;
+    p->fits = true;
+    for (uint32_t d = 0; d < e->n_devices; d++) {
+        const sc_mem_device *m = &step->memory[d];
+        uint32_t at = each ? d / each : 0;
+        sc_stage_memory *s = &p->memory[at < stages ? at : stages - 1];
+        double other = x->sw->memory_overhead;
+        double peak = (double)m->peak_reserved + other;
+        if (!m->fits) p->fits = false;
+        if (peak < s->peak) continue;
+        const uint64_t *k = m->by_kind;
+        *s = (sc_stage_memory){
+            .weights = (double)k[SC_MEM_WEIGHT],
+            .gradients = (double)k[SC_MEM_GRAD],
+            .optimizer = (double)k[SC_MEM_OPTIM],
+            .activations = (double)k[SC_MEM_ACTIVATION],
+            .communication = (double)k[SC_MEM_COMM],
+            .other = (double)k[SC_MEM_OTHER] + other,
+            .allocated = (double)m->peak_live + other,
+            .peak = peak,
+            .worst = m->n_top ? step->plan.lifetime[m->top[0]].name : "nothing",
+        };
+    }
+    return SC_OK;
+}
+
+/* FLOP of the device that executes most. */
+static sc_status busiest_flops(const sc_graph_step *step, sc_arena *a,
+                               double *most, sc_err *err)
+{
+    const sc_exec *e = &step->plan.exec;
+    double *sum = SC_NEW_N(a, double, e->n_devices);
+    if (!sum) return sc_error_nomem(err);
+    for (sc_op i = 0; i < e->n_ops; i++)
+        for (uint32_t k = e->dev_head[i]; k < e->dev_head[i + 1]; k++)
+            sum[e->dev[k]] += e->flops[i];
+    *most = 0;
+    for (uint32_t d = 0; d < e->n_devices; d++) *most = fmax(*most, sum[d]);
+    return SC_OK;
+}
+
+/* Tensors that fill a device on which the step does not fit. */
+static void overflow(graph_state *x, const sc_graph_step *step)
+{
+    char names[240] = "none";
+    for (uint32_t d = 0; d < step->plan.exec.n_devices; d++) {
+        const sc_mem_device *m = &step->memory[d];
+        size_t at = 0;
+        if (m->fits) continue;
+        for (uint32_t i = 0; i < m->n_top && i < 4; i++) {
+            const sc_lifetime *t = &step->plan.lifetime[m->top[i]];
+            char size[32];
+            sc_unit_print_short((double)t->bytes, SC_U_BYTES, size,
+                                sizeof size);
+            int n = snprintf(names + at, sizeof names - at, "%s%s %s",
+                             i ? ", " : "", t->name, size);
+            if (n < 0 || (size_t)n >= sizeof names - at) break;
+            at += (size_t)n;
+        }
+        predict_note(&x->warn, "does not fit on %s at %.4g ms: largest are %s",
+                     step->plan.exec.device_name[d], 1e-9 * (double)m->peak_t,
+                     names);
+        return;
+    }
+}
+
+sc_status predict_graph_result(graph_state *x, const sc_graph_step *step,
+                               sc_prediction *p, sc_err *err)
+{
+    choices(x, step, &p->run);
+    p->step_time_s = sc_time_to_s(step->run.makespan);
+    p->other_engine_s = NAN;
+    breakdown(step, p);
+    fixed(x, p);
+    rates(step, p);
+    SC_TRY(memory(x, step, p, err));
+    predict_money(x->job, p);
+    overflow(x, step);
+    predict_interval(p, x->job->brief, &x->assume, &x->warn);
+    double flops = 0;
+    SC_TRY(busiest_flops(step, x->a, &flops, err));
+    return predict_bounds(p, flops, err);
+}

@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_plan_graph_infer.c - which exchanges follow from a strategy on an
+ * operator graph: how many, over whom, of how much. */
+#include "graph_plan.h"
+
+#include <math.h>
+
+enum { LAYERS = 4, HIDDEN = 64, SEQ = 32, VOCAB = 512 };
+
+static const sc_opgraph *gpt(void)
+{
+    sc_transformer t = {.name = "small",
+                        .layers = LAYERS,
+                        .hidden = HIDDEN,
+                        .heads = 4,
+                        .vocab = VOCAB,
+                        .max_seq = SEQ,
+                        .tied = true,
+                        .bias = true,
+                        .qkv_bias = true,
+                        .norm_bias = true,
+                        .dropout = true};
+    const sc_model *m = NULL;
+    const sc_opgraph *g = NULL;
+    (void)sc_model_from_transformer(&t, sc_pos_none(), &arena, &m, &err);
+    no_error();
+    (void)sc_opgraph_from_model(m, SEQ, true, &arena, &g, &err);
+    no_error();
+    return g;
+}
+
+static const sc_opgraph *zoo(const char *name)
+{
+    const sc_opgraph *g = NULL;
+    (void)sc_zoo_build(sc_zoo_find(name), &arena, &g, &err);
+    no_error();
+    return g;
+}
+
+static bool near(double a, double b)
+{
+    return fabs(a - b) <= 1e-9 * fabs(b);
+}
+
+/* Bytes of all learned weights. */
+static double weight_bytes(const sc_opgraph *g)
+{
+    return 2 * g->learned;
+}
+
+static void one_rank(void **state)
+{
+    (void)state;
+    planned p;
+    plan_text(&p, "mesh: {dp: 1, tp: 1}\npreset: {zero: 3}\n", gpt(), 2, 1);
+    assert_int_equal(p.plan.n_exchanges, 0);
+    plan_text(&p, "mesh: {dp: 1}\n", zoo("resnet50"), 2, 1);
+    assert_int_equal(p.plan.n_exchanges, 0);
+    assert_true(near(p.plan.flops, p.plan.model_flops));
+}
+
+static void data_parallel(void **state)
+{
+    (void)state;
+    planned p;
+    const sc_opgraph *g = zoo("resnet50");
+    plan_text(&p, "mesh: {dp: 8}\noverlap: {grad_bucket: 20MB}\n", g, 4, 2);
+    assert_int_equal(count(&p.plan, SC_GP_FWD, -1), 0);
+    assert_int_equal(count(&p.plan, SC_GP_UPDATE, -1), 0);
+    assert_true(count(&p.plan, SC_GP_BWD, SC_ALL_REDUCE) > 1);
+    assert_true(
+        near(total(&p.plan, SC_GP_BWD, SC_ALL_REDUCE), weight_bytes(g)));
+    for (uint32_t i = 0; i + 1 < p.plan.n_exchanges; i++)
+        assert_true(p.plan.exchange[i].bytes >= 20e6 &&
+                    p.plan.exchange[i].grad);
+    assert_true(near(p.plan.samples, 4 * 8 * 2));
+}
+
+static void tensor_parallel(void **state)
+{
+    (void)state;
+    planned p;
+    plan_text(&p, "mesh: {tp: 4}\npreset: {tensor_parallel: megatron}\n", gpt(),
+              2, 1);
+    double act = 2.0 * SEQ * HIDDEN * 2;
+    /* Two per layer, the embedding, three of the loss; no gradient is summed
+     * over ranks that make it alike. */
+    assert_int_equal(count(&p.plan, SC_GP_FWD, SC_ALL_REDUCE), 2 * LAYERS + 4);
+    assert_int_equal(count(&p.plan, SC_GP_BWD, SC_ALL_REDUCE), 2 * LAYERS + 1);
+    assert_int_equal(count(&p.plan, SC_GP_BWD, -1), 2 * LAYERS + 1);
+    const sc_gexchange *x = exchange_of(&p.plan, "layers.1.proj", "out");
+    assert_true(x && near(x->bytes, act) && x->n_groups == 1 && x->size == 4);
+    assert_string_equal(x->origin, "preset megatron-tp");
+}
+
+static void sequence_parallel(void **state)
+{
+    (void)state;
+    planned p;
+    plan_text(&p, "mesh: {tp: 4}\npreset: {tensor_parallel: megatron-sp}\n",
+              gpt(), 2, 1);
+    uint32_t n = 2 * LAYERS + 1;
+    assert_int_equal(count(&p.plan, SC_GP_FWD, SC_REDUCE_SCATTER), n);
+    assert_int_equal(count(&p.plan, SC_GP_FWD, SC_ALL_GATHER), n);
+    assert_int_equal(count(&p.plan, SC_GP_FWD, SC_ALL_REDUCE), 3);
+    assert_int_equal(count(&p.plan, SC_GP_BWD, SC_REDUCE_SCATTER), n);
+    /* of gradients, and of inputs again for the weights */
+    assert_int_equal(count(&p.plan, SC_GP_BWD, SC_ALL_GATHER), 2 * n);
+    p.sw.keep_gathered = true;
+    (void)infer_only(&p);
+    no_error();
+    assert_int_equal(count(&p.plan, SC_GP_BWD, SC_ALL_GATHER), n);
+}
+
+static void zero(void **state)
+{
+    (void)state;
+    planned p;
+    const sc_opgraph *g = gpt();
+    double w = weight_bytes(g);
+    plan_text(&p, "mesh: {dp: 4}\npreset: {zero: 1}\n", g, 1, 2);
+    assert_true(near(total(&p.plan, SC_GP_BWD, SC_REDUCE_SCATTER), w));
+    assert_true(near(total(&p.plan, SC_GP_UPDATE, SC_ALL_GATHER), w));
+    assert_int_equal(count(&p.plan, SC_GP_UPDATE, -1), 1);
+    assert_int_equal(count(&p.plan, SC_GP_FWD, -1), 0);
+    plan_text(&p, "mesh: {dp: 4}\npreset: {zero: 3}\n", g, 1, 2);
+    assert_true(near(total(&p.plan, SC_GP_BWD, SC_REDUCE_SCATTER), w));
+    assert_int_equal(count(&p.plan, SC_GP_UPDATE, -1), 0);
+    /* The shared table is gathered for both of its uses. */
+    assert_true(near(total(&p.plan, SC_GP_FWD, SC_ALL_GATHER),
+                     w + 2.0 * VOCAB * HIDDEN));
+    for (uint32_t i = 0; i < p.prog.n_items; i++)
+        if (p.prog.item[i].pass == SC_GP_WGRAD)
+            assert_false(p.prog.item[i].once);
+    /* Ranks of fsdp shard, those of dp are replicas of each other. */
+    plan_text(&p, "mesh: {dp: 2, fsdp: 4}\n", g, 1, 1);
+    assert_true(near(total(&p.plan, SC_GP_BWD, SC_REDUCE_SCATTER), w));
+    assert_true(near(total(&p.plan, SC_GP_BWD, SC_ALL_REDUCE), w / 4));
+}
+
+static void made_again(void **state)
+{
+    (void)state;
+    planned p;
+    static const char text[] =
+        "mesh: {tp: 2}\npreset: {tensor_parallel: megatron, recompute: full}\n";
+    prepare(&p, text, gpt(), 1, 1);
+    p.sw.early_stop = false;
+    (void)infer_only(&p);
+    no_error();
+    assert_int_equal(count(&p.plan, SC_GP_BWD, SC_ALL_REDUCE), 4 * LAYERS + 1);
+    /* What follows the last product is not needed, nor its sum. */
+    p.sw.early_stop = true;
+    (void)infer_only(&p);
+    no_error();
+    assert_int_equal(count(&p.plan, SC_GP_BWD, SC_ALL_REDUCE), 3 * LAYERS + 1);
+}
+
+static uint32_t stage_at(const planned *p, const char *path)
+{
+    for (uint32_t i = 0; i < p->job.graph->n_ops; i++)
+        if (strcmp(p->job.graph->op[i].path, path) == 0)
+            return p->plan.stage_of[i];
+    fail_msg("no %s", path);
+    return 0;
+}
+
+static void stages(void **state)
+{
+    (void)state;
+    planned p;
+    const sc_opgraph *g = gpt();
+    plan_text(&p, "mesh: {pp: 2, dp: 2}\n", g, 1, 4);
+    assert_int_equal(stage_at(&p, "layers.1.add2"), 0);
+    assert_int_equal(stage_at(&p, "layers.2.norm1"), 1);
+    assert_int_equal(count(&p.plan, SC_GP_FWD, -2), 1);
+    assert_int_equal(count(&p.plan, SC_GP_BWD, -2), 1);
+    /* The shared table's gradient is summed over both stages. */
+    assert_int_equal(count(&p.plan, SC_GP_UPDATE, SC_ALL_REDUCE), 1);
+    const sc_gexchange *x = exchange_of(&p.plan, "layers.1.add2", "out");
+    assert_true(x && x->p2p && x->rank[0] == 0 && x->rank[1] == 2);
+    plan_text(&p, "mesh: {pp: 2}\npipeline: {cuts: [layers.3]}\n", g, 1, 4);
+    assert_int_equal(stage_at(&p, "layers.2.add2"), 0);
+    assert_int_equal(stage_at(&p, "layers.3.norm1"), 1);
+    plan_text(&p, "mesh: {pp: 2}\npipeline: {cuts: [3, 1]}\n", g, 1, 4);
+    assert_int_equal(stage_at(&p, "layers.3.norm1"), 1);
+    assert_int_equal(stage_at(&p, "layers.2.add2"), 0);
+    plan_text(&p,
+              "mesh: {pp: 2}\nrules:\n"
+              "  - {match: layers.1, devices: {pp: 1}}\n",
+              g, 1, 4);
+    assert_int_equal(stage_at(&p, "layers.0.add2"), 0);
+    assert_int_equal(stage_at(&p, "head.loss"), 1);
+}
+
+/* No other cut has a faster slowest stage. */
+static void balanced(void **state)
+{
+    (void)state;
+    planned p;
+    const sc_opgraph *g = zoo("vgg19");
+    plan_text(&p, "mesh: {pp: 3}\npipeline: {cuts: balanced}\n", g, 8, 4);
+    double sum[3] = {0}, *op = SC_NEW_N(&arena, double, g->n_ops);
+    for (uint32_t i = 0; i < p.plan.n_computes; i++)
+        for (uint32_t k = 0; k < g->n_ops; k++)
+            if (p.plan.compute[i].pass != SC_GP_UPDATE &&
+                p.plan.compute[i].path == g->op[k].path)
+                op[k] += p.plan.compute[i].seconds;
+    double worst = 0, best = HUGE_VAL;
+    for (uint32_t k = 0; k < g->n_ops; k++) {
+        sum[p.plan.stage_of[k]] += op[k];
+        worst = fmax(worst, sum[p.plan.stage_of[k]]);
+    }
+    for (uint32_t a = 1; a < g->n_ops; a++)
+        for (uint32_t b = a + 1; b < g->n_ops; b++) {
+            double s[3] = {0};
+            for (uint32_t k = 0; k < g->n_ops; k++)
+                s[k >= b ? 2 : k >= a] += op[k];
+            best = fmin(best, fmax(s[0], fmax(s[1], s[2])));
+        }
+    assert_true(worst <= best * 1.0001);
+}
+
+static void tables_in_turn(void **state)
+{
+    (void)state;
+    planned p;
+    const sc_opgraph *g = zoo("dlrm");
+    static const char text[] = "mesh: {dp: %d}\nrules:\n"
+                               "  - {match: 'emb.*', assign: round_robin, "
+                               "over: dp}\n";
+    static const int ranks[] = {8, 4, 2};
+    for (size_t i = 0; i < SC_COUNT(ranks); i++) {
+        char s[200];
+        snprintf(s, sizeof s, text, ranks[i]);
+        plan_text(&p, s, g, 16, 1);
+        assert_int_equal(count(&p.plan, SC_GP_FWD, -1), 1);
+        assert_int_equal(count(&p.plan, SC_GP_BWD, SC_ALL_TO_ALL), 1);
+        /* All of a rank's tables have rows for all samples. */
+        double v = 8.0 / ranks[i] * 16 * ranks[i] * 64 * 2;
+        assert_true(near(total(&p.plan, SC_GP_FWD, SC_ALL_TO_ALL), v));
+        assert_true(near(total(&p.plan, SC_GP_BWD, SC_ALL_TO_ALL), v));
+    }
+}
+
+/* Shards of weights are gathered for use, activations split in two ways. */
+static void two_dims(void **state)
+{
+    (void)state;
+    planned p;
+    const sc_opgraph *g = gpt();
+    plan_text(&p,
+              "mesh: {x: 2, y: 2}\npreset: {data_parallel: false}\nrules:\n"
+              "  - {match: '*', split: {batch: x}}\n"
+              "  - {match: 'layers.*.fc1', split: {out: y}}\n"
+              "  - {match: 'layers.*.fc1', tensor: weight, "
+              "place: {dim0: y, dim1: x}}\n",
+              g, 2, 1);
+    assert_true(near(p.plan.samples, 4));
+    const sc_gexchange *x = exchange_of(&p.plan, "layers.0.fc1", "weight");
+    assert_true(x && x->coll == SC_ALL_GATHER && x->size == 2);
+    assert_true(near(x->bytes, 2.0 * HIDDEN * 4 * HIDDEN / 2));
+    /* fc2 follows: its input is split, its sum partial. */
+    x = exchange_of(&p.plan, "layers.0.fc2", "out");
+    assert_true(x && x->coll == SC_ALL_REDUCE);
+    assert_null(exchange_of(&p.plan, "layers.0.act", "in:0"));
+}
+
+/* An operator on one half of the mesh. */
+static void somewhere(void **state)
+{
+    (void)state;
+    planned p;
+    const sc_opgraph *g = gpt();
+    double act = 2.0 * SEQ * HIDDEN * 2;
+    plan_text(&p,
+              "mesh: {dp: 2, x: 2}\nrules:\n"
+              "  - {match: layers.1.fc2, devices: {x: 1}}\n",
+              g, 2, 1);
+    const sc_gexchange *x = exchange_of(&p.plan, "layers.1.fc2", "out");
+    assert_true(x && x->coll == SC_BROADCAST && x->size == 2);
+    assert_true(near(x->bytes, act));
+    x = exchange_of(&p.plan, "layers.1.fc2", "in grad");
+    assert_true(x && x->coll == SC_BROADCAST && near(x->bytes, 4 * act));
+    assert_int_equal(count(&p.plan, SC_GP_FWD, -1), 1);
+    /* Its gradients are summed over samples only. */
+    for (uint32_t i = 0; i < p.plan.n_exchanges; i++)
+        if (p.plan.exchange[i].grad)
+            assert_int_equal(p.plan.exchange[i].axes, 1);
+}
+
+static void waits_elsewhere(void **state)
+{
+    (void)state;
+    planned p;
+    uint32_t out = 0, states = 0;
+    plan_text(&p,
+              "mesh: {dp: 2}\noffload: {optimizer: cpu}\nrules:\n"
+              "  - {match: layers.0.fc1, tensor: weight, place: nvme}\n",
+              gpt(), 1, 1);
+    for (uint32_t i = 0; i < p.prog.n_values; i++) {
+        const gp_value *v = &p.prog.value[i];
+        out += v->what == GP_WEIGHT && v->tier == SC_TIER_NVME;
+        states += v->what == GP_STATE && v->tier == SC_TIER_CPU;
+    }
+    assert_int_equal(out, 1);
+    assert_true(states > 10);
+}
+
+/* ---- errors -------------------------------------------------------------- */
+
+static void refused(const char *text, const sc_opgraph *g, sc_code code,
+                    const char *a, const char *b)
+{
+    planned p;
+    prepare(&p, text, g, 1, 1);
+    assert_int_equal(infer_only(&p), SC_EINPUT);
+    assert_int_equal(err.d[0].code, code);
+    if (!strstr(err.d[0].msg, a) && !strstr(err.d[0].hint, a))
+        fail_msg("%s (%s) lacks %s", err.d[0].msg, err.d[0].hint, a);
+    if (!strstr(err.d[0].msg, b) && !strstr(err.d[0].hint, b))
+        fail_msg("%s (%s) lacks %s", err.d[0].msg, err.d[0].hint, b);
+    sc_err_init(&err);
+}
+
+static void errors(void **state)
+{
+    (void)state;
+    const sc_opgraph *g = gpt();
+    refused("mesh: {tp: 2}\nrules:\n  - {match: 'layers.0.q*', split: {head: "
+            "tp}}\n  - {match: 'layers.*.qk', split: {hidden: tp}}\n",
+            g, SC_C_UNKNOWN_NAME, "layers.*.qk", "no operator");
+    refused("mesh: {tp: 2}\nrules:\n  - {match: '*ayers.0.qkv', split: {head: "
+            "tp}}\n  - {match: 'layers.0.qk*', split: {hidden: tp}}\n",
+            g, SC_C_CONFLICT, "s.yml:3", "s.yml:4");
+    refused("mesh: {tp: 8}\npreset: {tensor_parallel: megatron}\n", g,
+            SC_C_DIVIDE, "head", "preset megatron-tp");
+    refused("mesh: {tp: 2}\nrules:\n  - {match: layers.0.norm1, split: "
+            "{hidden: tp}}\n",
+            g, SC_C_CONFLICT, "hidden", "can't be split");
+    refused("mesh: {pp: 2}\nrules:\n  - {match: layers.0.fc1, split: "
+            "{out: pp}}\n",
+            g, SC_C_CONFLICT, "pp", "layers.0.fc1");
+    refused("mesh: {tp: 2}\nrules:\n  - {match: layers.0.fc1, split: "
+            "{width: tp}}\n",
+            g, SC_C_UNKNOWN_NAME, "width", "layers.0.fc1");
+    refused("mesh: {pp: 8}\n", g, SC_C_RANGE, "8 pipeline stages", "small");
+    refused("mesh: {pp: 2}\npipeline: {cuts: [layers.9]}\n", g,
+            SC_C_UNKNOWN_NAME, "layers.9", "stage");
+    refused("mesh: {pp: 2}\nrules:\n  - {match: layers.0, devices: {pp: 1}}\n"
+            "  - {match: layers.2, devices: {pp: 0}}\n",
+            g, SC_C_CONFLICT, "layers.2", "stage");
+}
+
+static void explained(void **state)
+{
+    (void)state;
+    planned p;
+    sc_text t;
+    plan_text(&p,
+              "mesh: {pp: 2, dp: 2, tp: 2}\npreset: {tensor_parallel: megatron,"
+              " zero: 1}\nrules:\n  - {match: layers.3.act, recompute: true}\n",
+              gpt(), 1, 2);
+    sc_text_init(&t);
+    sc_gplan_explain(&p.plan, &t);
+    static const char *const lines[] = {
+        "mesh  pp=2  dp=2  tp=2\n",
+        "split head over tp   (preset megatron-tp)\n",
+        "recompute   (s.yml:4)\n",
+        "shard optimizer states dim0 over dp   (preset zero-1)\n",
+        "partial sums, wanted whole",
+        "made on another stage",
+        "stages share the weight",
+        "updated in parts, kept whole"};
+    for (size_t i = 0; i < SC_COUNT(lines); i++)
+        if (!strstr(t.buf, lines[i])) fail_msg("no \"%s\"", lines[i]);
+    sc_text_free(&t);
+}
+
+#define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {TEST(one_rank),
+                                       TEST(data_parallel),
+                                       TEST(tensor_parallel),
+                                       TEST(sequence_parallel),
+                                       TEST(zero),
+                                       TEST(made_again),
+                                       TEST(stages),
+                                       TEST(balanced),
+                                       TEST(tables_in_turn),
+                                       TEST(two_dims),
+                                       TEST(waits_elsewhere),
+                                       TEST(somewhere),
+                                       TEST(errors),
+                                       TEST(explained)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
