@@ -162,8 +162,8 @@ static sc_status settle(infer *f, uint32_t tensor, gi_form *first, gi_sum *out)
     }
     SC_TRY(gi_convert(f, &w, &l, &kept->grad, gi_bytes(f, t), &v));
     if (stage != f->node[t->op].stage)
-        SC_TRY(gi_send(f, &w, f->node[t->op].stage, gi_held(f, t, &kept->grad),
-                       &v));
+        SC_TRY(gi_send(f, &w, f->node[t->op].stage, &kept->grad,
+                       gi_held(f, t, &kept->grad), &v));
     return join(f, out, &v);
 }
 

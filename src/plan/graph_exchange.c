@@ -67,7 +67,8 @@ static sc_place place_of(const infer *f, uint32_t axes)
 }
 
 static struct gi_groups *add_groups(infer *f, uint32_t device, uint32_t axes,
-                                    uint32_t n, uint32_t size, uint32_t *rank)
+                                    uint32_t n, uint32_t size,
+                                    const uint32_t *rank)
 {
     struct gi_groups *g = SC_NEW(f->a, struct gi_groups);
     if (!g || !rank) return NULL;
@@ -140,6 +141,8 @@ static sc_status price_of(infer *f, struct gi_groups *g, sc_coll coll,
         SC_TRY(sc_cost_ring_group(f->job->hw, g->rank, g->size, f->a, &g->ring,
                                   f->err));
     g->searched = true;
+    /* Its all-to-all sends one share at a time. */
+    if (coll == SC_ALL_TO_ALL) bytes /= g->size;
     SC_TRY(sc_cost_ring_simple(&g->ring, coll, bytes, &r, f->err));
     *seconds = r.seconds;
     return SC_OK;
@@ -310,19 +313,44 @@ sc_status gi_convert(infer *f, const gi_why *w, const layout *from,
 
 /* ---- between stages ------------------------------------------------------ */
 
-sc_status gi_send(infer *f, const gi_why *w, uint32_t to, double bytes,
-                  gi_sum *v)
+/* Axes of tensor parallelism along which ranks hold the same: each may send a
+ * part (Narayanan et al. 2021, section 4.1). */
+static uint32_t sent_in_parts(const infer *f, const layout *l)
+{
+    int tp = sc_strategy_axis(f->s, "tp");
+    if (!f->job->sw->p2p_scatter || tp < 0 || f->mesh.size[tp] <= 1) return 0;
+    bool whole = layout_dim_of(l, (uint32_t)tp) == LAYOUT_DIMS &&
+                 !(l->partial >> tp & 1);
+    return whole ? 1u << tp : 0;
+}
+
+sc_status gi_send(infer *f, const gi_why *w, uint32_t to, const layout *l,
+                  double bytes, gi_sum *v)
 {
     uint32_t device[] = {gi_device(f, w->stage), gi_device(f, to)}, item;
     if (device[0] == device[1]) return SC_OK;
+    uint32_t axes = sent_in_parts(f, l);
+    double part = bytes / group_size(f, axes);
     gi_coll c = {.coll = SC_SENDRECV,
-                 .bytes = bytes,
-                 .out_bytes = bytes,
+                 .bytes = part,
+                 .out_bytes = part,
                  .reason = "made on another stage",
                  .in = v->value,
                  .n_in = v->n};
     SC_TRY(emit(f, w, &c, across(f, device, 2), to, &item));
     v->n = 1;
+    v->value[0] = f->prog->item[item].out;
+    if (!axes) return SC_OK;
+    gi_why there = *w;
+    there.stage = to;
+    gi_coll gather = {.coll = SC_ALL_GATHER,
+                      .axes = axes,
+                      .bytes = bytes,
+                      .out_bytes = bytes,
+                      .reason = "sent in parts",
+                      .in = v->value,
+                      .n_in = 1};
+    SC_TRY(gi_collective(f, &there, &gather, &item));
     v->value[0] = f->prog->item[item].out;
     return SC_OK;
 }

@@ -3,8 +3,6 @@
  * pass. */
 #include "plan/graph_infer.h"
 
-#include <math.h>
-
 static sc_status done(const infer *f)
 {
     return f->no_memory ? sc_error_nomem(f->err) : SC_OK;
@@ -83,7 +81,8 @@ static sc_status kept_form(infer *f, uint32_t op, uint32_t tensor,
                     .what = GP_ACT,
                     .phase = GI_FORWARD};
         gi_sum v = {.n = 1, .value = {there->value}};
-        SC_TRY(gi_send(f, &w, stage, gi_held(f, &f->g->tensor[tensor], l), &v));
+        SC_TRY(
+            gi_send(f, &w, stage, l, gi_held(f, &f->g->tensor[tensor], l), &v));
         form = gi_remember(f, list, stage, v.value[0], l);
     }
     *out = form;
@@ -109,8 +108,9 @@ sc_status gi_input(infer *f, uint32_t op, uint32_t k, uint32_t phase,
     bool inside = phase == GI_BACKWARD && same_segment(f, op, t->op);
     gi_form **fwd = &f->fwd[p->tensor], **bwd = &f->bwd[p->tensor];
     gi_form *form = NULL;
+    const gi_rule *r = phase == GI_FORWARD ? gi_said(f, op, SC_RT_IN, k) : NULL;
     if (phase == GI_BACKWARD) form = gi_find(*bwd, stage, &need);
-    if (!form && !inside) {
+    if (!form && !inside && !r) {
         form = gi_find(*fwd, stage, &need);
         if (form && phase == GI_BACKWARD && !form->lasts) form = NULL;
     }
@@ -129,7 +129,6 @@ sc_status gi_input(infer *f, uint32_t op, uint32_t k, uint32_t phase,
                     .recomputed = inside};
         gi_sum v = {.n = 1, .value = {base->value}};
         layout from = base->l, via;
-        const gi_rule *r = gi_said(f, op, SC_RT_IN, k);
         if (r) {
             SC_TRY(gi_place(f, t, r, NULL, false, &via));
             w.origin = r->r->origin;
@@ -236,17 +235,6 @@ static sc_status read_all(infer *f, uint32_t op, uint32_t phase, operands *v)
     return SC_OK;
 }
 
-/* Where a result waits for the backward pass: of every n-th operator elsewhere
- * where a share of all does. */
-static uint8_t waits(const infer *f, uint32_t op)
-{
-    int tier = gi_tier(f, op, SC_RT_OUT);
-    double share = f->s->offload_activations;
-    if (tier != SC_TIER_DEVICE || !(share > 0)) return (uint8_t)tier;
-    bool turn = floor((op + 1) * share) > floor(op * share);
-    return turn ? SC_TIER_CPU : SC_TIER_DEVICE;
-}
-
 /* Kernels of the operators that ranks run at one turn. */
 static sc_status run(infer *f, uint32_t op, uint32_t first, bool again,
                      uint32_t *value)
@@ -263,11 +251,11 @@ static sc_status run(infer *f, uint32_t op, uint32_t first, bool again,
     const char *name = sc_sprintf(f->a, "%s out", o->path);
     if (!name) return sc_error_nomem(f->err);
     const sc_gtensor *t = &f->g->tensor[o->out.tensor];
-    uint8_t tier = again ? (uint8_t)SC_TIER_DEVICE : waits(f, op);
+    int tier = again ? SC_TIER_DEVICE : gi_tier(f, op, SC_RT_OUT);
     *value = gi_value(f, (gp_value){.name = name,
                                     .tensor = o->out.tensor,
                                     .what = GP_ACT,
-                                    .tier = tier,
+                                    .tier = (uint8_t)tier,
                                     .stage = node->stage,
                                     .bytes = gi_held(f, t, &made) *
                                              gi_turn_share(f, turn, false)});

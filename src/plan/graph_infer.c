@@ -71,7 +71,7 @@ static void sums(infer *f)
     double ga = f->job->ga, each = 0;
     for (uint32_t i = 0; i < p->n_items; i++)
         each += p->item[i].price.flops * (p->item[i].once ? 1 : ga);
-    f->p->flops = each * (f->p->n_ranks / f->devices);
+    f->p->flops = each * f->p->n_ranks / f->devices;
     f->p->samples = f->samples * ga;
     f->p->model_flops =
         sc_opgraph_flops(f->g, f->p->samples, f->job->forward_only);

@@ -230,9 +230,9 @@ typedef struct gi_coll {
 /* Returns the item. */
 sc_status gi_collective(infer *f, const gi_why *w, const gi_coll *c,
                         uint32_t *item);
-/* Values on their way to another stage; `bytes` on one rank. */
-sc_status gi_send(infer *f, const gi_why *w, uint32_t to, double bytes,
-                  gi_sum *v);
+/* Values of layout `l` on their way to another stage; `bytes` on one rank. */
+sc_status gi_send(infer *f, const gi_why *w, uint32_t to, const layout *l,
+                  double bytes, gi_sum *v);
 /* Sum over stages of a shared weight's gradient: `out` has a value for each,
  * one behind the other. */
 sc_status gi_tie(infer *f, const gi_why *w, const uint32_t *stage, uint32_t n,

@@ -5,7 +5,6 @@
  */
 #include "plan/graph_infer.h"
 
-#include <stdio.h>
 #include <string.h>
 
 double gi_elements(const infer *f, const sc_gtensor *t)
@@ -66,11 +65,12 @@ layout gi_weight_grad(const infer *f, uint32_t op, uint32_t k)
 
 static int dim_named(const sc_gtensor *t, const char *name)
 {
-    unsigned d;
     for (uint32_t i = 0; i < t->n_dim; i++)
         if (strcmp(t->dim[i].name, name) == 0) return (int)i;
-    if (sscanf(name, "dim%u", &d) == 1 && d < t->n_dim) return (int)d;
-    return -1;
+    if (strncmp(name, "dim", 3) != 0 || name[3] < '0' || name[3] > '9')
+        return -1;
+    int d = name[3] - '0';
+    return !name[4] && d < t->n_dim ? d : -1;
 }
 
 sc_status gi_place(const infer *f, const sc_gtensor *t, const gi_rule *r,

@@ -89,7 +89,8 @@ static sc_status context_parallel(infer *f, gi_list *out)
     sc_axes cp = one(f, "cp");
     if (!cp) return SC_OK;
     SC_TRY(split_op(f, out, "*", "seq", cp, "preset context-parallel"));
-    if (!f->s->context_parallel || strcmp(f->s->context_parallel, "ulysses"))
+    if (!f->s->context_parallel ||
+        strcmp(f->s->context_parallel, "ulysses") != 0)
         return SC_OK;
     static const char *const origin = "preset ulysses";
     SC_TRY(split_op(f, out, "layers.*.attn", "seq", 0, origin));

@@ -30,7 +30,8 @@ static bool may_split(const infer *f, uint32_t op, uint8_t it, uint32_t ax)
     const sc_giter *d = &f->g->op[op].iter[it];
     if (d->kind == SC_I_OPAQUE || f->node[op].by[it]) return false;
     if (d->batch) return true;
-    uint64_t parts = gi_parts(f, f->node[op].split[it]) * f->mesh.size[ax];
+    uint64_t parts = gi_parts(f, f->node[op].split[it]);
+    parts *= f->mesh.size[ax];
     return (d->units ? d->units : d->extent) % parts == 0;
 }
 

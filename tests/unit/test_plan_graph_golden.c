@@ -254,6 +254,8 @@ static void build(const recorded *r, built *b)
     sc_cost_centres(&b->cost);
     b->sw = *sw;
     b->sw.early_stop = false;
+    b->sw.p2p_scatter = false;
+    b->sw.keep_gathered = false;
     uint64_t replicas = 1;
     for (uint32_t i = 0; i < s->n_axes; i++)
         if (strcmp(s->axis[i].name, "dp") == 0) replicas = s->axis[i].size;
@@ -285,7 +287,7 @@ static void our_moves(const sc_gplan *p, moves *l)
         for (uint32_t g = 0; g < x->n_groups; g++) {
             uint32_t rank[64];
             assert_true(x->size <= 64);
-            memcpy(rank, x->rank + g * x->size, x->size * sizeof *rank);
+            memcpy(rank, x->rank + (size_t)g * x->size, x->size * sizeof *rank);
             add_move(l, (moved){pass_by(x->pass),
                                 x->p2p ? "p2p" : sc_coll_names[x->coll],
                                 group_text(rank, x->size, x->p2p), x->bytes});

@@ -193,6 +193,26 @@ static void stages(void **state)
     assert_int_equal(stage_at(&p, "head.loss"), 1);
 }
 
+/* What ranks of tensor parallelism all have, each sends a part of. */
+static void sent_in_parts(void **state)
+{
+    (void)state;
+    planned p;
+    double act = 2.0 * SEQ * HIDDEN;
+    for (int parts = 0; parts < 2; parts++) {
+        prepare(&p,
+                "mesh: {pp: 2, tp: 2}\npreset: {tensor_parallel: megatron}\n",
+                gpt(), 1, 4);
+        p.sw.p2p_scatter = parts;
+        (void)infer_only(&p);
+        no_error();
+        assert_int_equal(count(&p.plan, SC_GP_FWD, SC_ALL_GATHER), parts);
+        assert_int_equal(count(&p.plan, SC_GP_BWD, SC_ALL_GATHER), parts);
+        const sc_gexchange *x = exchange_of(&p.plan, "layers.1.add2", "out");
+        assert_true(x && x->p2p && near(x->bytes, act / (1 + parts)));
+    }
+}
+
 /* No other cut has a faster slowest stage. */
 static void balanced(void **state)
 {
@@ -289,6 +309,30 @@ static void somewhere(void **state)
             assert_int_equal(p.plan.exchange[i].axes, 1);
 }
 
+/* What rules say of tensors between operators holds on the way. */
+static void kept_as_said(void **state)
+{
+    (void)state;
+    planned p;
+    double act = 2.0 * 4 * SEQ * HIDDEN;
+    plan_text(&p,
+              "mesh: {dp: 2}\nrules:\n"
+              "  - {match: layers.0.fc1, tensor: in:0, place: {}}\n"
+              "  - {match: layers.2.add2, tensor: out, place: {}}\n"
+              "  - {match: layers.2.add2, tensor: out_grad, "
+              "place: {batch: dp}}\n",
+              gpt(), 2, 1);
+    const sc_gexchange *x = exchange_of(&p.plan, "layers.0.fc1", "in:0");
+    assert_true(x && x->coll == SC_ALL_GATHER && near(x->bytes, act));
+    assert_string_equal(x->origin, "s.yml:3");
+    x = exchange_of(&p.plan, "layers.2.add2", "out");
+    assert_true(x && x->coll == SC_ALL_GATHER && near(x->bytes, act));
+    assert_string_equal(x->origin, "s.yml:4");
+    /* Gradients stay with the samples: of activations nothing is exchanged. */
+    for (uint32_t i = 0; i < p.plan.n_exchanges; i++)
+        assert_true(p.plan.exchange[i].pass != SC_GP_DGRAD);
+}
+
 static void waits_elsewhere(void **state)
 {
     (void)state;
@@ -329,7 +373,7 @@ static void errors(void **state)
     const sc_opgraph *g = gpt();
     refused("mesh: {tp: 2}\nrules:\n  - {match: 'layers.0.q*', split: {head: "
             "tp}}\n  - {match: 'layers.*.qk', split: {hidden: tp}}\n",
-            g, SC_C_UNKNOWN_NAME, "layers.*.qk", "no operator");
+            g, SC_C_UNKNOWN_NAME, "layers.*.qk", "'layers.*.qkv'");
     refused("mesh: {tp: 2}\nrules:\n  - {match: '*ayers.0.qkv', split: {head: "
             "tp}}\n  - {match: 'layers.0.qk*', split: {hidden: tp}}\n",
             g, SC_C_CONFLICT, "s.yml:3", "s.yml:4");
@@ -393,6 +437,8 @@ int main(void)
                                        TEST(two_dims),
                                        TEST(waits_elsewhere),
                                        TEST(somewhere),
+                                       TEST(kept_as_said),
+                                       TEST(sent_in_parts),
                                        TEST(errors),
                                        TEST(explained)};
     return cmocka_run_group_tests(tests, NULL, NULL);
