@@ -341,9 +341,6 @@ static sc_status backward_op(infer *f, uint32_t op)
         bool x = inputs_learn(f, at) > 0, w = weights_learn(f, at);
         sc_price for_x = {0}, for_w = {0};
         SC_TRY(price_products(f, turn, x, w, &for_x, &for_w));
-        double here = n - i < ranks ? n - i : ranks; /* the ranks' mean */
-        for_x.flops *= here / gi_parts(f, node->robin);
-        for_w.flops *= here / gi_parts(f, node->robin);
         if (x) SC_TRY(for_inputs(f, turn, &dy, &for_x));
         if (w) SC_TRY(for_weights(f, turn, &dy, &for_w));
     }

@@ -126,8 +126,12 @@ sc_status gi_compute_turn(infer *f, uint32_t op, sc_gpass pass, uint32_t weight,
 {
     const gi_node *node = &f->node[op];
     sc_price sum = {0}, longest = {0};
-    if (!node->turn_rule)
-        return gi_compute(f, op, pass, weight, weight_parts, out);
+    double ranks = gi_parts(f, node->robin);
+    if (!node->turn_rule) {
+        SC_TRY(gi_compute(f, op, pass, weight, weight_parts, out));
+        out->flops /= ranks; /* the ranks' mean: one of them runs it */
+        return SC_OK;
+    }
     for (uint32_t i = 0; i < f->g->n_ops; i++) {
         sc_price p;
         if (!together(f, op, i)) continue;
@@ -137,9 +141,8 @@ sc_status gi_compute_turn(infer *f, uint32_t op, sc_gpass pass, uint32_t weight,
         sum.bytes += p.bytes;
         if (!longest.limit || p.seconds > longest.seconds) longest = p;
     }
-    double ranks = gi_parts(f, node->robin);
     *out = longest;
-    out->flops = sum.flops / ranks; /* the ranks' mean */
+    out->flops = sum.flops / ranks;
     if (!node->turn_rule->r->balanced) return SC_OK;
     out->seconds = sum.seconds / ranks;
     out->bytes = sum.bytes / ranks;

@@ -260,6 +260,7 @@ static void tables_in_turn(void **state)
         double v = 8.0 / ranks[i] * 16 * ranks[i] * 64 * 2;
         assert_true(near(total(&p.plan, SC_GP_FWD, SC_ALL_TO_ALL), v));
         assert_true(near(total(&p.plan, SC_GP_BWD, SC_ALL_TO_ALL), v));
+        assert_true(near(p.plan.flops, p.plan.model_flops));
     }
 }
 
