@@ -14,8 +14,8 @@
       "FP32 table without Winograd, medians of five devices 0.85 to 1.09 of "  \
       "the measured time")                                                     \
     X(SC_P_GRAPH_FIXED, "graph_step_fixed", "s", 5e-4, 0.7, 1e-5, 0.1,         \
-      "of a step whose kernels are issued from one recorded graph: what no "   \
-      "kernel or link explains")
+      "of a step of an operator graph: what no kernel, link or launch "        \
+      "explains")
 
 /* clang-format on */
 

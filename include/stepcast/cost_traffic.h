@@ -14,8 +14,20 @@ extern "C" {
 
 /* Traffic of a collective or transfer over real ranks: `n_groups` groups of
  * `size` ranks each (rank[group * size + i], in ring order), all at work at
- * once.  Rings and trees move along neighbours, all-to-all between all pairs,
- * a transfer from rank 0 to rank 1 of the group.  `share` per byte of V. */
+ * once.  `share` per byte of V.
+ *
+ * Reductions, gathers and broadcasts move along rings: in a node from member to
+ * member, or as the topology search finds them where the node is wired
+ * (coll_search.h); between nodes as many at once as the smallest node has
+ * members, each through another.  A broadcast or reduction is rooted at rank 0.
+ * All-to-all moves between all pairs, beyond 65 members between some that stand
+ * for them.  SC_SENDRECV is a transfer from rank 0 to rank 1 of a group of two,
+ * in a larger group from every rank to the next.
+ *
+ * Of more than 128 links those that are alike (same ends, rate and load) are
+ * thinned out to 8: the same ones for all collectives that load the same.
+ * Time is linear in the ranks, for an all-to-all in min(size, 65) of each.
+ * Errors: SC_C_RANGE, a rank beyond the machine; SC_C_MEMORY. */
 sc_status sc_traffic_of(const sc_hw *hw, sc_coll coll, const uint32_t *rank,
                         uint32_t n_groups, uint32_t size, uint64_t seed,
                         sc_arena *a, sc_traffic *out, sc_err *err);

@@ -11,7 +11,9 @@
  * device's rates for that pair, communication at the smaller of that and its
  * weighted max-min fair share of every link that it crosses; both are timed
  * anew when what runs on a device or link changes.  An operation's own speed
- * alone (its price) is never exceeded.
+ * alone (its price) is never exceeded, and alone it is kept: one that is
+ * priced faster than a link fills that link.  Of operations that one link
+ * limits all move their bytes (sc_exec.bytes, of one group) at the same rate.
  *
  * Devices are ranks, or classes of ranks that do the same: then the traffic of
  * an operation is that of all its siblings.
@@ -58,6 +60,11 @@ typedef struct sc_exec_result {
     uint64_t n_events;
 } sc_exec_result;
 
+/* Where nothing overlaps or shares, one pass over the ids; else events; by
+ * readiness (rules.ready_order) rounds.  Errors: SC_C_RANGE (an option, a link
+ * that the machine does not have, an op that ends beyond sc_time),
+ * SC_C_TOO_BIG, SC_C_MEMORY; SC_C_BUG for an execution not by
+ * sc_exec_build(). */
 sc_status sc_exec_run(const sc_exec *x, const sc_exec_opts *o, sc_arena *a,
                       sc_exec_result *out, sc_err *err);
 
@@ -92,7 +99,10 @@ typedef struct sc_mem_device {
 
 /* PyTorch's caching allocator: 512-byte blocks; segments of 2 MiB for what is
  * up to 1 MiB, of 20 MiB up to 10 MiB, of multiples of 2 MiB beyond; a free
- * block that is large enough is split, best fit first. */
+ * block that is large enough is split, best fit first, and whole free segments
+ * are given back only before a device would be full.  At one moment frees come
+ * before allocations.  Errors: SC_C_TOO_BIG, SC_C_MEMORY; SC_C_BUG for a
+ * tensor whose op or device does not exist. */
 sc_status sc_memory_run(const sc_exec *x, const sc_exec_result *r,
                         const sc_lifetime *tensors, uint32_t n,
                         const sc_mem_opts *o, sc_arena *a,

@@ -287,6 +287,11 @@ sc_status sc_hw_build(const char *spec, sc_pos pos, sc_arena *a,
     char *text;
     size_t len;
     if (hw_is_line(spec)) return hw_build_line(spec, pos, a, out, err);
+    if (ends_with(spec, ".xml") || ends_with(spec, ".txt"))
+        return sc_error(err, SC_EINPUT, SC_C_TYPE, pos,
+                        "write a cluster file: node: dgx-a100-80g, nodes: 2, "
+                        "topology: FILE",
+                        "the wiring of a node is not yet a cluster");
     if (!ends_with(spec, ".yml") && !ends_with(spec, ".yaml") &&
         !ends_with(spec, ".json"))
         return build_name(spec, pos, a, out, err);

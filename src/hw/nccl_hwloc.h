@@ -29,7 +29,7 @@ void hw_hwloc_note(hw_hwloc *h, sc_status s);
 bool hw_hwloc_number(hw_hwloc *h, const hw_xml_node *n, const char *key,
                      uint64_t most, uint64_t *out);
 
-/* Vendor and device of a PCIDev; 0 where they can't be read. */
+/* Class and vendor of a PCIDev; 0 where they can't be read. */
 uint32_t hw_hwloc_class(const hw_xml_node *pci, uint32_t *vendor);
 
 /* The matrix "NVLinkBandwidth", where the file has one. */

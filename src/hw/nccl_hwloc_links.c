@@ -62,7 +62,10 @@ static end end_of(const matrix *m, const hw_xml_node *n)
     e.kind = END_NONE;
     for (uint32_t i = 0; i < m->h->n_gpus; i++)
         if (m->h->gpu[i].pci == n) e = (end){END_GPU, m->h->gpu[i].node};
-    if (e.kind == END_NONE && hw_hwloc_class(n, &vendor) == 0x0680)
+    /* One that could not be asked for its class has its name still. */
+    const char *what = hw_xml_get(n, "subtype");
+    bool named = what != NULL && strcmp(what, "NVSwitch") == 0;
+    if (e.kind == END_NONE && (named || hw_hwloc_class(n, &vendor) == 0x0680))
         e.kind = END_SWITCH;
     return e;
 }

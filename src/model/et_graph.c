@@ -8,6 +8,7 @@
  * parameter, or data.  The batch of the trace is in the extents.
  */
 #include "model/et_build.h"
+#include "model/graph_row.h"
 #include "model/read.h"
 
 #include <stdio.h>
@@ -296,12 +297,9 @@ static sc_status init(et_builder *g, const et_trace *t, const uint32_t *index,
     return SC_OK;
 }
 
-/* What the checks find is the file's fault. */
 static sc_status finish(et_builder *g, const char *file, const sc_opgraph **out,
                         sc_err *err)
 {
-    sc_err found;
-    sc_err_init(&found);
     if (g->n_unknown > 0) {
         bool some = g->n_unknown > 1;
         g->b.g.note = sc_sprintf(
@@ -312,11 +310,7 @@ static sc_status finish(et_builder *g, const char *file, const sc_opgraph **out,
             some ? " ..." : "");
         if (!g->b.g.note) return sc_error_nomem(err);
     }
-    sc_status s = gb_finish(&g->b, out, &found);
-    if (s == SC_OK) return SC_OK;
-    if (s == SC_ENOMEM) return sc_error_nomem(err);
-    return sc_error(err, SC_EINPUT, SC_C_CONFLICT, sc_pos_file(file), NULL,
-                    "%s", found.n ? found.d[0].msg : "the graph does not fit");
+    return graph_row_finish(&g->b, sc_pos_file(file), out, err);
 }
 
 sc_status sc_opgraph_read_trace(const char *text, size_t len, const char *file,

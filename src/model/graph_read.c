@@ -417,19 +417,6 @@ static const sc_key file_keys[] = {
      .help = "the batch is in the extents, as one sample"},
     {.name = NULL}};
 
-/* What the builder's check finds is the file's fault, too. */
-static sc_status finish(graph_reader *r, const sc_node *root,
-                        const sc_opgraph **out)
-{
-    sc_err found;
-    sc_err_init(&found);
-    sc_status s = gb_finish(&r->b, out, &found);
-    if (s == SC_OK) return SC_OK;
-    if (s == SC_ENOMEM) return sc_error_nomem(r->err);
-    return sc_error(r->err, SC_EINPUT, SC_C_CONFLICT, root->pos, NULL, "%s",
-                    found.n ? found.d[0].msg : "the graph does not fit");
-}
-
 sc_status graph_read_map(const sc_node *root, const char *fallback, sc_arena *a,
                          const sc_opgraph **out, sc_err *err)
 {
@@ -451,7 +438,7 @@ sc_status graph_read_map(const sc_node *root, const char *fallback, sc_arena *a,
     if (n_inputs == 1) top.prev = top.entry = r.names.value[0];
     read_list(&r, &top, f.operators);
     SC_TRY(r.status);
-    return finish(&r, root, out);
+    return graph_row_finish(&r.b, root->pos, out, err);
 }
 
 sc_status sc_opgraph_read(const char *text, size_t len, const char *file,

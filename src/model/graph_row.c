@@ -367,3 +367,15 @@ gb_value graph_row_build(gb_graph *b, const graph_row *row, const gb_value *in,
     graph_row_undo(b, n_ops, n_tensors);
     return SC_NONE;
 }
+
+sc_status graph_row_finish(gb_graph *b, sc_pos pos, const sc_opgraph **out,
+                           sc_err *err)
+{
+    sc_err found;
+    sc_err_init(&found);
+    sc_status s = gb_finish(b, out, &found);
+    if (s == SC_OK) return SC_OK;
+    if (s == SC_ENOMEM) return sc_error_nomem(err);
+    return sc_error(err, SC_EINPUT, SC_C_CONFLICT, pos, NULL, "%s",
+                    found.n ? found.d[0].msg : "the graph does not fit");
+}

@@ -53,6 +53,11 @@ extern const uint32_t graph_row_types[];
 gb_value graph_row_build(gb_graph *b, const graph_row *row, const gb_value *in,
                          unsigned n_in, const char **why);
 
+/* gb_finish() of a graph that a file describes: what its check finds is the
+ * file's fault. */
+sc_status graph_row_finish(gb_graph *b, sc_pos pos, const sc_opgraph **out,
+                           sc_err *err);
+
 /* Takes back what was added behind these counts. */
 void graph_row_undo(gb_graph *b, uint32_t n_ops, uint32_t n_tensors);
 

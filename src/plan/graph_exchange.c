@@ -141,6 +141,8 @@ static sc_status price_of(infer *f, struct gi_groups *g, sc_coll coll,
         SC_TRY(sc_cost_ring_group(f->job->hw, g->rank, g->size, f->a, &g->ring,
                                   f->err));
     g->searched = true;
+    /* Its all-to-all sends one share at a time. */
+    if (coll == SC_ALL_TO_ALL) bytes /= g->size;
     SC_TRY(sc_cost_ring_simple(&g->ring, coll, bytes, &r, f->err));
     *seconds = r.seconds;
     return SC_OK;

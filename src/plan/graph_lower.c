@@ -295,6 +295,17 @@ static sc_status places(gl *g)
     return SC_OK;
 }
 
+static sc_status check_order(const gl *g)
+{
+    const sc_schedule_file *f = g->job->order;
+    if (!f || (f->pp == g->pp && f->ga == g->ga)) return SC_OK;
+    return sc_error(g->err, SC_EINPUT, SC_C_CONFLICT, sc_pos_file(f->file),
+                    NULL,
+                    "the schedule is of %u devices and %u micro-batches, the "
+                    "run of %u and %u",
+                    f->pp, f->ga, g->pp, g->ga);
+}
+
 static sc_status shape(gl *g)
 {
     const sc_gjob *j = g->job;
@@ -310,6 +321,7 @@ static sc_status shape(gl *g)
     g->schedule = s && s->schedule >= 0    ? (sc_schedule)s->schedule
                   : g->p->n_stages > g->pp ? SC_SCH_INTERLEAVED
                                            : SC_SCH_1F1B;
+    SC_TRY(check_order(g));
     if (j->order) g->schedule = j->order->like;
     uint32_t vpp = g->p->n_stages / g->pp;
     g->chunks = sc_schedule_chunks(g->schedule, vpp ? vpp : 1);

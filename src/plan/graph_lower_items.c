@@ -129,7 +129,8 @@ static void timed(const gl *g, const gp_item *it, gl_item *t)
     if (t->kind == SC_OP_COMPUTE) {
         t->none = it->price.seconds <= 0 && it->n_in <= 1;
         t->work = sc_time_from_s(it->price.seconds);
-        if (it->price.seconds > 0) t->work += g->rules->launch_gap;
+        if (it->price.seconds > 0) t->latency = g->rules->launch_gap;
+        t->work += t->latency;
         t->flops = it->price.flops;
         t->bytes = (uint64_t)it->price.bytes;
         return;

@@ -23,8 +23,8 @@
 
 enum { UPDATE_BYTES = 28, STATE_BYTES = 12, HALF_BYTES = 2 };
 
-/* CPU-Adam's 1e9 parameters in 0.22 s on two Xeon 8168 with six channels of
- * DDR4-2666 each, 256 GB/s (ZeRO-Offload, table 4), over 28 bytes each. */
+/* Of the memory's nominal rate: an assumption.  Updates stream seven arrays,
+ * some of them from the other socket. */
 static const double update_share = 0.5;
 
 double plan_host_memory_bw(const sc_run *r)

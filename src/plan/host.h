@@ -7,8 +7,8 @@
 #include <stepcast/plan_strategy.h>
 
 /* Rates that hold where a run gives none, bytes/s: of a host's memory, of its
- * NVMe drives (the 25 GB/s of ZeRO-Infinity's DGX-2), and of the storage that
- * all hosts write to (2 GB/s for each: an assumption). */
+ * NVMe drives (25 GB/s each way), and of the storage that all hosts write to
+ * (2 GB/s for each); the last two are assumptions. */
 double plan_host_memory_bw(const sc_run *r);
 double plan_nvme_bw(const sc_run *r);
 double plan_storage_bw(const sc_run *r);

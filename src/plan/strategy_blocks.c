@@ -243,6 +243,14 @@ sc_status plan_strategy_rules(const sc_strategy *s, sc_rule *rules, uint32_t *n,
 
 /* ---- what the layers of a plan have to be --------------------------------- */
 
+static bool splits(const sc_strategy *s)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < s->n_rules; i++)
+        any = any || (s->rule[i].tensor == SC_RT_OP && s->rule[i].has_split);
+    return any;
+}
+
 /* Every block takes over what the one before it made, whichever that is. */
 static sc_status alike_at_ends(const sc_plan *p, sc_err *err)
 {
@@ -296,5 +304,5 @@ sc_status plan_strategy_check(const sc_plan *p, sc_err *err)
             return sc_error(err, SC_EBUG, SC_C_BUG, r->pos, NULL,
                             "kinds of layers do not follow the rules");
     }
-    return alike_at_ends(p, err);
+    return splits(s) ? alike_at_ends(p, err) : SC_OK;
 }

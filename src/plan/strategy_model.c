@@ -115,6 +115,21 @@ static bool divides(const sc_model *m, const uint64_t *label)
     return false;
 }
 
+/* Joins what a rule matches of every block to the blocks' labels; says if it
+ * is of some blocks only. */
+static bool label_blocks(const sc_strategy_rule *r, const sc_model *m,
+                         uint64_t *label, meets *found)
+{
+    bool some = false, all = true;
+    for (uint32_t b = 0; b < m->n_blocks; b++) {
+        uint64_t bits = meet(r, &m->layer[m->order[b]], b, found);
+        label[b] = sc_hash(&bits, sizeof bits, label[b]);
+        some = some || bits;
+        all = all && bits;
+    }
+    return some && !all;
+}
+
 sc_status sc_strategy_model(const sc_strategy *s, const sc_model *m,
                             sc_arena *a, const sc_model **out, sc_err *err)
 {
@@ -122,22 +137,20 @@ sc_status sc_strategy_model(const sc_strategy *s, const sc_model *m,
     uint64_t *label = SC_NEW_N(a, uint64_t, m->n_blocks);
     sc_pos pos = sc_pos_file(s->file);
     if (!label) return sc_error_nomem(err);
+    if (m->graph) { /* has no layers; graphs meet rules themselves */
+        *out = m;
+        return SC_OK;
+    }
     for (uint32_t i = 0; i < s->n_rules; i++) {
         const sc_strategy_rule *r = &s->rule[i];
         meets found = {0, 0};
-        bool some = false;
         (void)meet(r, &m->layer[0], 0, &found);
         (void)meet(r, &m->layer[m->n_layers - 1], 0, &found);
-        for (uint32_t b = 0; b < m->n_blocks; b++) {
-            uint64_t bits = meet(r, &m->layer[m->order[b]], b, &found);
-            some = some || (b && !bits);
-            label[b] = sc_hash(&bits, sizeof bits, label[b]);
-        }
-        if (some && pos.line == 0) pos = r->pos;
+        if (label_blocks(r, m, label, &found) && pos.line == 0) pos = r->pos;
         judge(&x, r, &found);
     }
     SC_TRY(x.first);
+    if (divides(m, label)) return sc_model_divide(m, label, pos, a, out, err);
     *out = m;
-    return divides(m, label) ? sc_model_divide(m, label, pos, a, out, err)
-                             : SC_OK;
+    return SC_OK;
 }

@@ -420,6 +420,9 @@ sc_status predict_graph(const sc_job *job, const sc_hw *hw,
     x->cost = cost;
     x->a = a;
     x->assume.arena = x->warn.arena = a;
+    if (model->graph && !job->software)
+        SC_TRY(sc_software_find("pytorch-ddp", NULL, sc_pos_none(), a, &x->sw,
+                                err));
     if (job->tree) SC_TRY(sc_strategy_software(job->tree, a, &x->sw, err));
     p.run.sw = x->sw;
     SC_TRY(prepare(x, &p.run, err));

@@ -53,8 +53,9 @@ static void breakdown(const sc_graph_step *s, sc_prediction *p)
 static void fixed(const graph_state *x, sc_prediction *p)
 {
     if (x->job->compat) return;
-    bool captured = x->sw->capture == SC_CAPTURE_STEP;
-    double s = x->cost->p[captured ? SC_P_GRAPH_FIXED : SC_P_STEP_FIXED];
+    double s = x->cost->p[x->model->graph ? SC_P_GRAPH_FIXED : SC_P_STEP_FIXED];
+    if (!x->model->graph && x->sw->capture == SC_CAPTURE_STEP)
+        s *= x->cost->p[SC_P_STEP_CAPTURED];
     p->time_breakdown_s[SC_CAT_OTHER] += s;
     p->step_time_s += s;
 }

@@ -392,14 +392,17 @@ sc_status sc_predict(const sc_job *job, const sc_hw *hw, const sc_model *model,
     predict_notes assume = {.arena = a}, warn = {.arena = a};
     predict_memo *memo = SC_NEW(a, predict_memo);
     if (!memo) return sc_error_nomem(err);
+    SC_TRY(marked(job, a, &model, err));
     if (predict_by_graph(job, model))
         return predict_graph(job, hw, model, sw, cost, a, out, err);
-    SC_TRY(marked(job, a, &model, err));
     SC_TRY(predict_check(job, hw, model, sw, err));
     SC_TRY(for_recipe(job, &sw, a, err));
     sw = adjusted(job, sw, a);
     if (!sw) return sc_error_nomem(err);
-    if (job->tree) SC_TRY(sc_strategy_software(job->tree, a, &sw, err));
+    if (job->tree) {
+        SC_TRY(sc_strategy_model(job->tree, model, a, &model, err));
+        SC_TRY(sc_strategy_software(job->tree, a, &sw, err));
+    }
     p.run = (sc_run){.hw = hw,
                      .model = model,
                      .sw = sw,

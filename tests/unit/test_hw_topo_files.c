@@ -312,6 +312,10 @@ static void in_a_cluster(void **state)
     assert_true(file.ring.intra == rule.ring.intra);
     remove(path);
     remove(dir);
+    assert_int_equal(
+        sc_hw_build("node.xml", sc_pos_file("--cluster"), &arena, &hw, &err),
+        SC_EINPUT);
+    assert_non_null(strstr(err.d[0].hint, "topology: FILE"));
 }
 
 int main(void)

@@ -176,6 +176,12 @@ static void written(void **state)
     assert_int_equal(mine, ps(9 + 2)); /* device 0 waits twice */
     assert_int_equal(run(&w).makespan, ps(12));
     assert_int_equal(t.plan.exec.n_ops, w.plan.exec.n_ops);
+    toy other = pipeline(SC_SCH_INTERLEAVED, 2, 1, 4);
+    other.order = t.order; /* of three micro-batches */
+    toy_build(&other);
+    assert_int_equal(gp_lower(&other.prog, &arena, &other.plan, &err),
+                     SC_EINPUT);
+    assert_int_equal(err.d[0].code, SC_C_CONFLICT);
 }
 
 /* A limit as of 1F1B turns all-forward into it. */
