@@ -81,7 +81,7 @@ typedef struct bucket {
     bool once;
     layout_move move[SC_MESH_AXES];
     double bytes[SC_MESH_AXES]; /* V of each move */
-    double out_bytes;
+    double out[SC_MESH_AXES];   /* what it leaves on a rank */
     uint32_t n, cap;
     uint32_t *wgrad; /* [n] */
 } bucket;
@@ -135,16 +135,16 @@ static sc_status emit(infer *f, const bucket *b)
                   .once = b->once};
     for (uint32_t i = 0; i < b->n_moves; i++) {
         bool reduced = b->move[i].coll == SC_ALL_REDUCE;
-        gi_coll c = {
-            .coll = b->move[i].coll,
-            .axes = b->move[i].axes,
-            .bytes = b->bytes[i],
-            .out_bytes = i + 1 < b->n_moves ? b->bytes[i] : b->out_bytes,
-            .reason = reduced ? "sums of some samples, wanted whole"
-                              : "sums of some samples, wanted in parts",
-            .in = in,
-            .n_in = n,
-            .bucketed = b->n > 1};
+        gi_coll c = {.coll = b->move[i].coll,
+                     .axes = b->move[i].axes,
+                     .bytes = b->bytes[i],
+                     .out_bytes = b->out[i],
+                     .reason = reduced
+                                   ? "sums of some samples, wanted whole"
+                                   : "sums of some samples, wanted in parts",
+                     .in = in,
+                     .n_in = n,
+                     .bucketed = b->n > 1};
         SC_TRY(gi_collective(f, &why, &c, &item));
         if (!b->once) gi_item_behind(f, item, end->last);
         in[0] = f->prog->item[item].out;
@@ -195,8 +195,13 @@ static sc_status put(buckets *s, uint32_t i)
     b->wgrad = list;
     list[b->n++] = i;
     double bytes = gradient_bytes(f, w->tensor);
-    for (uint32_t k = 0; k < n; k++) b->bytes[k] += m[k].fraction * bytes;
-    b->out_bytes += bytes * layout_fraction(&w->want, ALL_DIMS, &f->mesh);
+    layout now = w->made;
+    for (uint32_t k = 0; k < n; k++) {
+        layout_move_on(&now, &w->want, &m[k]);
+        if (k + 1 == n) now = w->want;
+        b->bytes[k] += m[k].fraction * bytes;
+        b->out[k] += bytes * layout_fraction(&now, ALL_DIMS, &f->mesh);
+    }
     double full = limit(s);
     bool beyond = f->rules->buckets_counted_together;
     if (beyond ? b->bytes[0] <= full : b->bytes[0] < full) return SC_OK;

@@ -42,7 +42,8 @@ static void draw_graph(prop *p, drawn *d)
     for (uint32_t i = 0; i < n; i++) {
         gb_scope(&b, "m.%u", i);
         width = 8 * (1 + prop_below(p, 4));
-        x = gb_linear(&b, "fc", x, width, prop_below(p, 2));
+        bool bias = prop_below(p, 2);
+        x = gb_linear(&b, "fc", x, width, bias);
         switch (prop_below(p, 5)) {
         case 1: x = gb_act(&b, "act", x, "gelu"); break;
         case 2: x = gb_layer_norm(&b, "norm", x, true); break;
@@ -72,16 +73,17 @@ static void draw_rules(prop *p, drawn *d)
     static const char *const tensor[] = {"weight", "grad", "optim"};
     for (uint32_t i = 0; i < 6 && prop_below(p, 3); i++) {
         uint64_t at = prop_below(p, 5);
-        if (prop_below(p, 3) > 0)
+        bool op = prop_below(p, 3) > 0;
+        uint64_t what = prop_below(p, 3);
+        const char *axes = some_axes(p);
+        if (op)
             sc_text_add(&d->text, "  - {match: m.%llu.fc, split: {%s: %s}}\n",
-                        (unsigned long long)at, split[prop_below(p, 3)],
-                        some_axes(p));
+                        (unsigned long long)at, split[what], axes);
         else
             sc_text_add(&d->text,
                         "  - {match: m.%llu.fc, tensor: %s, place: {dim0: %s}}"
                         "\n",
-                        (unsigned long long)at, tensor[prop_below(p, 3)],
-                        some_axes(p));
+                        (unsigned long long)at, tensor[what], axes);
     }
     if (prop_below(p, 4) == 1)
         sc_text_add(&d->text, "  - {match: 'm.*', recompute: true}\n");
@@ -282,7 +284,7 @@ static void test_sums_up(void **state)
 {
     (void)state;
     uint32_t kept = 0;
-    assert_true(prop_check("plans of graphs", 1500, sums_up, &kept));
+    assert_true(prop_check("plans of graphs", 3000, sums_up, &kept));
     print_message("%u plans\n", kept);
     assert_true(kept > 300);
 }
