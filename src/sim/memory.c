@@ -86,33 +86,69 @@ static int compare_events(const void *p, const void *q)
     return (a->tensor > b->tensor) - (a->tensor < b->tensor);
 }
 
+/* Runs of one kind of events, one for each device. */
+typedef struct runs {
+    event *at;
+    uint32_t *first; /* [n_devices + 1] */
+} runs;
+
+/* Allocations mostly come in order. */
+static void sort(event *e, uint32_t n)
+{
+    uint32_t k = 1;
+    while (k < n && compare_events(&e[k - 1], &e[k]) <= 0) k++;
+    if (k < n) qsort(e, n, sizeof *e, compare_events);
+}
+
+/* First (0) or second (1) events of all tensors. */
+static bool fill_runs(const memory *m, const sc_exec *x,
+                      const sc_exec_result *r, uint32_t which, runs *out)
+{
+    event e[2];
+    out->at = SC_NEW_N(m->a, event, m->n);
+    out->first = SC_NEW_N(m->a, uint32_t, (size_t)x->n_devices + 2);
+    if (!out->at || !out->first) return false;
+    for (uint32_t i = 0; i < m->n; i++) {
+        const sc_lifetime *t = &m->tensor[i];
+        bool has = t->bytes > 0 && (which == 0 || t->n_last > 0);
+        out->first[t->device + 2] += has;
+    }
+    for (uint32_t d = 0; d < x->n_devices; d++)
+        out->first[d + 2] += out->first[d + 1];
+    for (uint32_t i = 0; i < m->n; i++)
+        if (events_of(r, &m->tensor[i], i, e) > which)
+            out->at[out->first[m->tensor[i].device + 1]++] = e[which];
+    for (uint32_t d = 0; d < x->n_devices; d++)
+        sort(out->at + out->first[d], out->first[d + 1] - out->first[d]);
+    return true;
+}
+
 static sc_status list_events(memory *m, const sc_exec *x,
                              const sc_exec_result *r, sc_err *err)
 {
-    event e[2];
+    runs from, to;
     if (m->n > SC_NONE / 2)
         return sc_error(err, SC_EINPUT, SC_C_TOO_BIG, sc_pos_none(), NULL,
                         "more than %u tensors", SC_NONE / 2);
+    for (uint32_t i = 0; i < m->n; i++) SC_TRY(check(x, &m->tensor[i], i, err));
     m->event = SC_NEW_N(m->a, event, 2 * (size_t)m->n);
-    m->first = SC_NEW_N(m->a, uint32_t, (size_t)x->n_devices + 2);
+    m->first = SC_NEW_N(m->a, uint32_t, (size_t)x->n_devices + 1);
     m->block = SC_NEW_N(m->a, uint32_t, m->n);
     m->until = SC_NEW_N(m->a, uint32_t, m->n);
-    if (!m->event || !m->first || !m->block || !m->until)
+    if (!m->event || !m->first || !m->block || !m->until ||
+        !fill_runs(m, x, r, 0, &from) || !fill_runs(m, x, r, 1, &to))
         return sc_error_nomem(err);
-    for (uint32_t i = 0; i < m->n; i++) {
-        SC_TRY(check(x, &m->tensor[i], i, err));
-        m->first[m->tensor[i].device + 2] += events_of(r, &m->tensor[i], i, e);
+    uint32_t n = 0;
+    for (uint32_t d = 0; d < x->n_devices; d++) {
+        uint32_t i = from.first[d], j = to.first[d];
+        while (i < from.first[d + 1] || j < to.first[d + 1]) {
+            bool frees = i == from.first[d + 1] ||
+                         (j < to.first[d + 1] &&
+                          compare_events(&to.at[j], &from.at[i]) < 0);
+            m->event[n++] = frees ? to.at[j++] : from.at[i++];
+        }
+        m->first[d + 1] = n;
     }
-    for (uint32_t d = 0; d < x->n_devices; d++)
-        m->first[d + 2] += m->first[d + 1];
-    for (uint32_t i = 0; i < m->n; i++) {
-        uint32_t n = events_of(r, &m->tensor[i], i, e);
-        uint32_t *at = &m->first[m->tensor[i].device + 1];
-        for (uint32_t k = 0; k < n; k++) m->event[(*at)++] = e[k];
-    }
-    for (uint32_t d = 0; d < x->n_devices; d++)
-        qsort(m->event + m->first[d], m->first[d + 1] - m->first[d],
-              sizeof *m->event, compare_events);
     return SC_OK;
 }
 
