@@ -311,6 +311,8 @@ static void idle_options(const sc_job *job, const sc_run *r,
         predict_note(warn, "--prefetch changes nothing below ZeRO-3");
     if (job->cp_comm >= 0 && r->size[SC_AX_CP] == 1)
         predict_note(warn, "--cp-comm changes nothing at cp 1");
+    if (job->schedule >= 0 && r->size[SC_AX_PP] == 1)
+        predict_note(warn, "--schedule changes nothing at pp 1");
     if (job->wide && r->precision < SC_FP8)
         predict_note(warn, "--wide changes nothing in %s",
                      sc_recipe_names[r->recipe]);
