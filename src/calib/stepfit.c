@@ -51,13 +51,35 @@ static sc_status price(calib_fit_row *f, const sc_cost *c, sc_arena *scratch,
     return SC_OK;
 }
 
+/* A step of a graph takes a while: one of a configuration that came before has
+ * the same.  (Of transformers, remarks say things too.) */
+static bool same_graph(const calib_run *run, uint32_t i, sc_valid_row *rows,
+                       sc_run *choice)
+{
+    if (run[i].reason || !run[i].model->graph) return false;
+    for (uint32_t j = 0; j < i; j++) {
+        if (run[j].reason || run[j].config_key != run[i].config_key) continue;
+        rows[i] = rows[j];
+        choice[i] = choice[j];
+        rows[i].id = run[i].id;
+        rows[i].measured = rows[i].median = run[i].measured;
+        rows[i].error = rows[i].predicted / run[i].measured - 1;
+        rows[i].mem_measured = run[i].mem_measured;
+        rows[i].counted = false;
+        return rows[j].reason == NULL && !run[i].unscored;
+    }
+    return false;
+}
+
 static sc_status predict_all(const calib_run *run, const sc_cost *at,
                              sc_arena *a, sc_arena *scratch, calib_fit_set *set,
                              sc_run *choice, sc_err *err)
 {
-    for (uint32_t i = 0; i < set->n_rows; i++)
+    for (uint32_t i = 0; i < set->n_rows; i++) {
+        if (same_graph(run, i, set->rows, choice)) continue;
         SC_TRY(calib_row_predict(&run[i], at, SC_ENGINE_EVENT, a, scratch,
                                  &set->rows[i], &choice[i], err));
+    }
     return calib_mark_repeats(set->rows, set->n_rows, a, err);
 }
 
