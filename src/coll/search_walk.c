@@ -58,17 +58,17 @@ static uint32_t book(search *s, const search_path *p, uint32_t n, float speed)
 {
     float pci = p->through_intel ? speed * 6 / 5 : speed;
     for (uint32_t i = 0; i < n; i++) {
-        search_link *l = &s->map.link[p->link[i]];
+        const search_link *l = &s->map.link[p->link[i]];
+        float *width = &s->left[p->link[i]];
         float forth = l->wire == SC_WIRE_PCI ? pci : speed, back = 0;
         if (l->old_gpu && !p->from_gpu) back = forth / 8;
         if (l->both) back = forth;
-        if (l->width < forth) return i;
+        if (*width < forth) return i;
         if (back != 0) {
-            float *width = &s->map.link[l->back].width;
-            if (*width < back) return i;
-            take(width, back);
+            if (s->left[l->back] < back) return i;
+            take(&s->left[l->back], back);
         }
-        take(&l->width, forth);
+        take(width, forth);
     }
     return n;
 }
@@ -114,8 +114,8 @@ static float pci_left(const search *s, uint32_t gpu)
     for (uint32_t k = s->map.first[node]; k < s->map.first[node + 1]; k++) {
         const search_link *l = &s->map.link[k];
         if (l->wire != SC_WIRE_PCI) continue;
-        float back = s->map.link[l->back].width;
-        return back < l->width ? back : l->width;
+        float forth = s->left[k], back = s->left[l->back];
+        return back < forth ? back : forth;
     }
     return -1;
 }
@@ -290,25 +290,25 @@ static void next_channel(search *s, int64_t *budget);
 static void visit(search *s, uint32_t gpu, uint32_t step, turn t,
                   int64_t *budget);
 
-static bool improves(const search *s)
+static bool improves(const search *s, search_reach x)
 {
     const search_state *a = &s->now, *b = &s->best;
-    if (a->n_channels < a->min_channels) return false;
+    if (x.channels < a->min_channels) return false;
     if (a->pattern == SC_TOPO_NVLS)
-        return a->n_channels > b->n_channels ||
-               (float)a->n_channels * a->inter >
-                   (float)b->n_channels * b->inter;
-    float mine = (float)a->n_channels * a->intra;
+        return x.channels > b->n_channels ||
+               (float)x.channels * a->inter > (float)b->n_channels * b->inter;
+    float mine = (float)x.channels * a->intra;
     float its = (float)b->n_channels * b->intra;
     if (mine != its) return mine > its;
     return a->pattern == b->pattern && a->cross_nic == b->cross_nic &&
-           a->hops < b->hops;
+           x.hops < b->hops;
 }
 
 static void complete(search *s, int64_t *budget)
 {
-    s->now.n_channels++;
-    if (improves(s)) {
+    search_reach x = {++s->now.n_channels, s->now.hops};
+    search_reach_add(&s->memo.reach, x);
+    if (improves(s, x)) {
         search_copy(s, &s->best, &s->now);
         if (s->now.n_channels == s->now.max_channels) *budget = -1;
     }
@@ -429,6 +429,87 @@ static void visit(search *s, uint32_t gpu, uint32_t step, turn t,
     }
 }
 
+/* ---- parts that are known */
+
+static uint64_t mix(uint64_t h, uint64_t word)
+{
+    h = (h ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+    return h ^ h >> 29;
+}
+
+static uint64_t mix_floats(uint64_t h, const float *x, uint32_t n)
+{
+    uint64_t word;
+    for (; n > 1; n -= 2, x += 2) {
+        memcpy(&word, x, sizeof word);
+        h = mix(h, word);
+    }
+    word = 0;
+    memcpy(&word, x, n * sizeof *x);
+    return mix(h, word);
+}
+
+/* All that the free search of one channel and those behind it depends on;
+ * `net`: where it comes in. */
+static uint64_t key_of(const search *s, uint32_t net)
+{
+    const search_state *n = &s->now;
+    uint64_t h = mix(s->memo.limits, (uint64_t)n->n_channels << 32 | net);
+    h = mix_floats(h, s->left, s->map.n_links);
+    h = mix_floats(h, s->net_width, s->map.n_nets);
+    for (uint32_t i = 0; i < s->map.n_nets; i++) h = mix(h, s->net_channels[i]);
+    if (n->cross_nic == 2 && n->n_channels > 0)
+        h = mix(h, n->net[n->n_channels - 1].in);
+    return h | 1;
+}
+
+typedef struct part {
+    uint64_t key;
+    int32_t hops;
+    int64_t budget;
+    search_reach outer;
+} part;
+
+/* Before a part is walked; true: it is known and needn't be. */
+static bool skip_part(search *s, uint32_t net, part *p, int64_t *budget)
+{
+    search_memo *m = &s->memo;
+    *p = (part){.outer = m->reach, .hops = s->now.hops, .budget = *budget};
+    if (m->off || *budget <= 0) return *budget <= 0;
+    p->key = key_of(s, net);
+    const search_part *k = search_memo_get(m, p->key);
+    if (k != NULL) {
+        search_reach x = {k->reach.channels, k->reach.hops + p->hops};
+        if (x.channels == 0 || !improves(s, x)) {
+            int64_t steps = k->steps < *budget ? k->steps : *budget;
+            *budget -= steps;
+            s->visits += (uint64_t)steps;
+            search_reach_add(&m->reach, x);
+            return true;
+        }
+    }
+    m->reach = (search_reach){0, 0};
+    return false;
+}
+
+/* After it was walked: keeps it if it came to its end and left all widths as
+ * they were. */
+static void end_part(search *s, uint32_t net, const part *p,
+                     const int64_t *budget)
+{
+    search_memo *m = &s->memo;
+    search_reach x = m->reach;
+    if (m->off) return;
+    m->reach = p->outer;
+    search_reach_add(&m->reach, x);
+    if (*budget <= 0 || key_of(s, net) != p->key) return;
+    x.hops -= p->hops;
+    search_memo_put(
+        m, (search_part){p->key, (uint32_t)(p->budget - *budget), x});
+}
+
+/* ---- where channels start */
+
 /* The GPUs nearest to a network, those first whose PCI link has room. */
 static void try_nearest(search *s, uint32_t net, int speed, turn t,
                         int64_t *budget)
@@ -452,6 +533,18 @@ static void try_nearest(search *s, uint32_t net, int speed, turn t,
                 (pci_left(s, g) > 0 ? 0 : 1) == full)
                 try_gpu(s, p, false, g, 0, t, budget);
         }
+}
+
+/* A network's own GPU, then those that reach it as well. */
+static void try_local(search *s, uint32_t net, turn t, int64_t *budget)
+{
+    uint32_t mine = s->map.local_gpu[net];
+    try_gpu(s, in_path(s, net, mine), false, mine, 0, t, budget);
+    for (uint32_t g = 0; g < s->map.n_gpus; g++) {
+        const search_path *p = in_path(s, net, g), *q = in_path(s, net, mine);
+        if (g != mine && p->type == q->type && p->width >= q->width)
+            try_gpu(s, p, false, g, 0, t, budget);
+    }
 }
 
 static void from_net(search *s, uint32_t net, int speed, turn t,
@@ -479,18 +572,14 @@ static void from_net(search *s, uint32_t net, int speed, turn t,
         try_gpu(s, in_path(s, net, 0), false, 0, 0, t, &own);
         if (own == -1) *budget = -1;
     }
+    part p;
+    if (skip_part(s, net, &p, budget)) return;
     t.order = FREE;
-    if (old) {
+    if (old)
         try_nearest(s, net, speed, t, budget);
-        return;
-    }
-    uint32_t mine = s->map.local_gpu[net];
-    try_gpu(s, in_path(s, net, mine), false, mine, 0, t, budget);
-    for (uint32_t g = 0; g < s->map.n_gpus; g++) {
-        const search_path *p = in_path(s, net, g), *q = in_path(s, net, mine);
-        if (g != mine && p->type == q->type && p->width >= q->width)
-            try_gpu(s, p, false, g, 0, t, budget);
-    }
+    else
+        try_local(s, net, t, budget);
+    end_part(s, net, &p, budget);
 }
 
 /* NICs are booked in whole GB/s, all ports of one card that share a port. */
@@ -540,8 +629,11 @@ static void start_at_gpus(search *s, turn t, int64_t *budget)
     if (c > 0) first = s->now.order[(size_t)(c - 1) * gpus];
     try_gpu(s, NULL, true, first, 0, t, budget);
     if (c > 0 && s->now.same_channels) return;
+    part p;
+    if (skip_part(s, 0, &p, budget)) return;
     t.order = FREE;
     for (uint32_t g = 0; g < gpus; g++) try_gpu(s, NULL, true, g, 0, t, budget);
+    end_part(s, 0, &p, budget);
 }
 
 static void next_channel(search *s, int64_t *budget)
@@ -567,6 +659,7 @@ sc_status search_init(search *s, const sc_topo *t, bool pxn, sc_arena *a,
         if (state[i]->order == NULL || state[i]->net == NULL)
             return sc_error_nomem(err);
     }
+    s->left = SC_NEW_N(a, float, s->map.n_links);
     s->used = SC_NEW_N(a, uint64_t, gpus);
     s->net_width = SC_NEW_N(a, float, nets);
     s->net_channels = SC_NEW_N(a, uint32_t, nets);
@@ -576,18 +669,42 @@ sc_status search_init(search *s, const sc_topo *t, bool pxn, sc_arena *a,
     s->nets = SC_NEW_N(a, uint32_t, SC_MAX_CHANNELS * nets);
     if (s->used == NULL || s->net_width == NULL || s->net_channels == NULL ||
         s->candidates == NULL || s->nets == NULL || s->peers == NULL ||
-        s->n_peers == NULL)
+        s->n_peers == NULL || s->left == NULL)
         return sc_error_nomem(err);
+    for (uint32_t i = 0; i < s->map.n_links; i++)
+        s->left[i] = s->map.link[i].width;
     for (size_t n = 0; n < nets; n++) {
         s->net_width[n] = t->node[t->of[SC_TOPO_NET][n]].width;
         s->net_channels[n] = t->node[t->of[SC_TOPO_NET][n]].channels;
     }
     sort_peers(s);
-    return SC_OK;
+    return search_memo_init(&s->memo, a, err);
+}
+
+/* A state has the latency of the network at which a channel started last. */
+static bool same_latency(const search *s)
+{
+    for (uint32_t n = 1; n < s->map.n_nets; n++)
+        if (net_node(s, n)->latency_us != net_node(s, 0)->latency_us)
+            return false;
+    return true;
+}
+
+/* What one run keeps constant.  Types that no path has limit nothing. */
+static uint64_t limits_of(const search *s)
+{
+    const search_state *n = &s->now;
+    uint64_t h = mix(1, (uint64_t)n->pattern << 32 | n->cross_nic);
+    h = mix(h, (uint64_t)n->max_channels << 32 | n->same_channels);
+    h = mix_floats(h, &n->intra, 1);
+    h = mix_floats(h, &n->inter, 1);
+    return mix(h, (uint64_t)n->type_intra << 32 | n->type_inter);
 }
 
 void search_run(search *s)
 {
     s->now.n_channels = 0;
+    s->memo.limits = limits_of(s);
+    s->memo.off = s->now.pattern == SC_TOPO_NVLS || !same_latency(s);
     next_channel(s, &s->budget);
 }

@@ -3,6 +3,7 @@
 #ifndef COLL_SEARCH_WALK_H
 #define COLL_SEARCH_WALK_H
 
+#include "coll/search_memo.h"
 #include "coll/search_path.h"
 
 /* The NETs by which a channel comes and leaves. */
@@ -27,6 +28,7 @@ typedef struct search_state {
 typedef struct search {
     search_map map;
     search_state now, best;
+    float *left;            /* [n_links] width that is not booked */
     uint64_t *used;         /* [n_gpus] bit c: visited in channel c */
     float *net_width;       /* [n_nets] what is left */
     uint32_t *net_channels; /* [n_nets] */
@@ -36,6 +38,7 @@ typedef struct search {
     uint32_t *nets;         /* [SC_MAX_CHANNELS][n_nets] to start from */
     int64_t budget;         /* steps left; -1: a perfect solution */
     uint64_t visits;
+    search_memo memo;
 } search;
 
 sc_status search_init(search *s, const sc_topo *t, bool pxn, sc_arena *a,
