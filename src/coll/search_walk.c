@@ -690,15 +690,29 @@ static bool same_latency(const search *s)
     return true;
 }
 
+/* The farthest of paths that a limit allows. */
+static sc_path_type farthest(const search_path *p, size_t n, sc_path_type limit)
+{
+    sc_path_type most = SC_PATH_LOC;
+    for (size_t i = 0; i < n; i++)
+        if (p[i].type <= limit && p[i].type > most) most = p[i].type;
+    return most;
+}
+
 /* What one run keeps constant.  Types that no path has limit nothing. */
 static uint64_t limits_of(const search *s)
 {
     const search_state *n = &s->now;
+    const search_map *m = &s->map;
+    size_t gpus = m->n_gpus, ways = gpus * m->n_nets;
+    sc_path_type inside = farthest(m->gpu_gpu, gpus * gpus, n->type_intra);
+    sc_path_type out = farthest(m->gpu_net, ways, n->type_inter);
+    sc_path_type in = farthest(m->net_gpu, ways, n->type_inter);
     uint64_t h = mix(1, (uint64_t)n->pattern << 32 | n->cross_nic);
     h = mix(h, (uint64_t)n->max_channels << 32 | n->same_channels);
     h = mix_floats(h, &n->intra, 1);
     h = mix_floats(h, &n->inter, 1);
-    return mix(h, (uint64_t)n->type_intra << 32 | n->type_inter);
+    return mix(h, (uint64_t)inside << 16 | (uint64_t)out << 8 | in);
 }
 
 void search_run(search *s)
