@@ -15,8 +15,8 @@ typedef struct search_link {
     sc_wire wire;
     uint32_t back; /* the first link of `to` that leads to `from` */
     float width;
-    bool old_gpu;  /* `to` is a GPU that acknowledges what it is sent */
-    bool both;     /* a CPU's NVLink: as much flows back */
+    bool old_gpu; /* `to` is a GPU that acknowledges what it is sent */
+    bool both;    /* a CPU's NVLink: as much flows back */
 } search_link;
 
 typedef struct search_path {

@@ -30,11 +30,6 @@ void search_copy(const search *s, search_state *to, const search_state *from)
     to->net = net;
 }
 
-static const sc_topo_node *gpu_node(const search *s, uint32_t gpu)
-{
-    return &s->map.t->node[s->map.t->of[SC_TOPO_GPU][gpu]];
-}
-
 static const sc_topo_node *net_node(const search *s, uint32_t net)
 {
     return &s->map.t->node[s->map.t->of[SC_TOPO_NET][net]];
@@ -90,198 +85,9 @@ static bool follow(search *s, const search_path *p, bool inside, float times)
     return true;
 }
 
-static const search_path *gpu_path(const search *s, uint32_t from, uint32_t to)
-{
-    return &s->map.gpu_gpu[(size_t)from * s->map.n_gpus + to];
-}
-
 static const search_path *out_path(const search *s, uint32_t gpu, uint32_t net)
 {
     return &s->map.gpu_net[(size_t)gpu * s->map.n_nets + net];
-}
-
-static const search_path *in_path(const search *s, uint32_t net, uint32_t gpu)
-{
-    return &s->map.net_gpu[(size_t)net * s->map.n_gpus + gpu];
-}
-
-/* ---- what to try next */
-
-/* What is left of a GPU's PCI link, the narrower direction; -1: it has none. */
-static float pci_left(const search *s, uint32_t gpu)
-{
-    uint32_t node = s->map.t->of[SC_TOPO_GPU][gpu];
-    for (uint32_t k = s->map.first[node]; k < s->map.first[node + 1]; k++) {
-        const search_link *l = &s->map.link[k];
-        if (l->wire != SC_WIRE_PCI) continue;
-        float forth = s->left[k], back = s->left[l->back];
-        return back < forth ? back : forth;
-    }
-    return -1;
-}
-
-/* Most important last. */
-typedef struct score {
-    int gpu, start, hops, width, net_hops, net_pci, net_width;
-} score;
-
-static bool before(const score *x, const score *y)
-{
-    if (x->net_width != y->net_width) return x->net_width > y->net_width;
-    if (x->net_pci != y->net_pci) return x->net_pci > y->net_pci;
-    if (x->net_hops != y->net_hops) return x->net_hops < y->net_hops;
-    if (x->width != y->width) return x->width > y->width;
-    if (x->hops != y->hops) return x->hops < y->hops;
-    return x->start < y->start;
-}
-
-/* Few and nearly sorted. */
-static void sort_scores(score *list, uint32_t n)
-{
-    for (uint32_t i = 1; i < n; i++) {
-        score x = list[i];
-        uint32_t k = i;
-        for (; k > 0 && before(&x, &list[k - 1]); k--) list[k] = list[k - 1];
-        list[k] = x;
-    }
-}
-
-static bool all_near(const score *x, uint32_t n)
-{
-    for (uint32_t i = 1; i < n; i++)
-        if (x[i].width != x[0].width || x[i].hops != x[0].hops) return false;
-    return true;
-}
-
-/* An NVSwitch prefers few peers: only the neighbours are tried. */
-static uint32_t neighbours_first(const search *s, uint32_t gpu, uint8_t *next,
-                                 uint32_t n)
-{
-    uint32_t gpus = s->map.n_gpus, count = 2, kept = 0;
-    uint32_t first[2] = {(gpu + 1) % gpus, (gpu + gpus - 1) % gpus};
-    if (s->now.pattern == SC_TOPO_BALANCED_TREE) {
-        first[0] = (gpu + gpus - 1) % gpus;
-        first[1] = (gpu + 1) % gpus;
-    } else if (s->now.pattern != SC_TOPO_RING) {
-        count = 1;
-    }
-    if (first[0] == first[1]) count = 1;
-    for (uint32_t k = 0; k < count; k++) {
-        uint32_t i = 0;
-        while (i < n && next[i] != first[k]) i++;
-        if (i == n) continue;
-        for (; i > 0; i--) next[i] = next[i - 1];
-        next[0] = (uint8_t)first[k];
-        kept++;
-    }
-    return kept;
-}
-
-static score score_of(const search *s, uint32_t gpu, uint32_t i)
-{
-    uint32_t g = (gpu + i) % s->map.n_gpus;
-    const search_path *p = gpu_path(s, gpu, g);
-    return (score){.gpu = (int)g,
-                   .start = (int)i,
-                   .hops = (int)p->hops,
-                   .width = (int)p->width};
-}
-
-/* The order of all other GPUs where no network matters: it never changes. */
-static void sort_peers(search *s)
-{
-    uint32_t gpus = s->map.n_gpus;
-    for (uint32_t g = 0; g < gpus; g++) {
-        score list[SC_TOPO_GPUS];
-        uint32_t n = 0;
-        for (uint32_t i = 1; i < gpus; i++) {
-            list[n] = score_of(s, g, i);
-            if (list[n].hops > 0) n++;
-        }
-        sort_scores(list, n);
-        s->n_peers[g] = (uint8_t)n;
-        for (uint32_t i = 0; i < n; i++)
-            s->peers[g * gpus + i] = (uint8_t)list[i].gpu;
-    }
-}
-
-static uint32_t free_peers(const search *s, uint32_t gpu, uint8_t *next)
-{
-    const uint8_t *peer = s->peers + (size_t)gpu * s->map.n_gpus;
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < s->n_peers[gpu]; i++)
-        if (!(s->used[peer[i]] >> s->now.n_channels & 1)) next[n++] = peer[i];
-    return n;
-}
-
-/* The same towards a network: `net_sort` 1: the next GPU goes there; -1: a
- * later one. */
-static uint32_t net_peers(const search *s, uint32_t gpu, int net_sort,
-                          uint8_t *next)
-{
-    score list[SC_TOPO_GPUS];
-    uint32_t n = 0, net = s->now.net[s->now.n_channels].in;
-    for (uint32_t i = 1; i < s->map.n_gpus; i++) {
-        score x = score_of(s, gpu, i);
-        uint32_t g = (uint32_t)x.gpu;
-        if (x.hops == 0 || (s->used[g] >> s->now.n_channels & 1)) continue;
-        const search_path *q = in_path(s, net, g);
-        x.net_hops = (int)q->hops;
-        x.net_pci = (int)pci_left(s, g);
-        x.net_width = (int)q->width;
-        list[n++] = x;
-    }
-    sort_scores(list, n);
-    bool reverse = net_sort == -1 && all_near(list, n);
-    for (uint32_t i = 0; i < n; i++)
-        next[i] = (uint8_t)list[reverse ? n - 1 - i : i].gpu;
-    return n;
-}
-
-/* GPUs to go to from here, best first. */
-static uint32_t rank_gpus(const search *s, uint32_t gpu, int net_sort,
-                          uint8_t *next)
-{
-    uint32_t n = net_sort == 0 ? free_peers(s, gpu, next)
-                               : net_peers(s, gpu, net_sort, next);
-    if (s->map.t->version == SC_NCCL_2_10_3 || s->map.t->n[SC_TOPO_NVS] == 0)
-        return n;
-    return neighbours_first(s, gpu, next, n);
-}
-
-/* Networks with the widest way to a GPU, nearest first; equally near ones are
- * turned by the first GPU's number, so that single GPUs spread over them. */
-static uint32_t rank_nets(const search *s, uint32_t *nets)
-{
-    uint32_t n = 0, hops[SC_TOPO_KIND];
-    float widest = 0;
-    for (uint32_t k = 0; k < s->map.n_nets; k++) {
-        float width = 0;
-        hops[k] = 255;
-        for (uint32_t g = 0; g < s->map.n_gpus; g++) {
-            const search_path *p = in_path(s, k, g);
-            if (p->width < width || (p->width == width && p->hops >= hops[k]))
-                continue;
-            width = p->width;
-            hops[k] = p->hops;
-        }
-        if (n > 0 && width < widest) continue;
-        if (n > 0 && width > widest) n = 0;
-        widest = width;
-        uint32_t i = n++;
-        for (; i > 0 && hops[k] < hops[nets[i - 1]]; i--) nets[i] = nets[i - 1];
-        nets[i] = k;
-    }
-    uint32_t dev = gpu_node(s, 0)->dev, turned[SC_TOPO_KIND];
-    for (uint32_t start = 0, end; start < n; start = end) {
-        end = start + 1;
-        while (end < n && hops[nets[end]] == hops[nets[start]]) end++;
-        uint32_t len = end - start;
-        for (uint32_t i = 0; i < len; i++)
-            turned[start + i] = nets[start + (i + dev) % len];
-    }
-    if (n > 0) memcpy(nets, turned, n * sizeof *nets);
-    return n;
 }
 
 /* ---- the search itself */
@@ -375,9 +181,9 @@ static void go_on(search *s, uint32_t gpu, uint32_t step, turn t,
     else if (t.order == LAST_CHANNEL)
         next[0] = s->now.order[(size_t)(c - 1) * gpus + step + 1];
     else
-        n = rank_gpus(s, gpu, sort, next);
+        n = search_rank_gpus(s, gpu, sort, next);
     for (uint32_t i = 0; i < n; i++)
-        try_gpu(s, gpu_path(s, gpu, next[i]), true, next[i], step + 1, t,
+        try_gpu(s, search_gpu_path(s, gpu, next[i]), true, next[i], step + 1, t,
                 budget);
 }
 
@@ -420,7 +226,7 @@ static void visit(search *s, uint32_t gpu, uint32_t step, turn t,
     } else if (step < gpus - 1) {
         go_on(s, gpu, step, t, budget);
     } else if ((int32_t)step == t.to_first) {
-        const search_path *p = gpu_path(s, gpu, order[0]);
+        const search_path *p = search_gpu_path(s, gpu, order[0]);
         if (!follow(s, p, true, 1)) return;
         visit(s, order[0], step + 1, (turn){t.to_net, -1, t.order}, budget);
         follow(s, p, true, -1);
@@ -504,8 +310,8 @@ static void end_part(search *s, uint32_t net, const part *p,
     search_reach_add(&m->reach, x);
     if (*budget <= 0 || key_of(s, net) != p->key) return;
     x.hops -= p->hops;
-    search_memo_put(
-        m, (search_part){p->key, (uint32_t)(p->budget - *budget), x});
+    search_memo_put(m,
+                    (search_part){p->key, (uint32_t)(p->budget - *budget), x});
 }
 
 /* ---- where channels start */
@@ -517,7 +323,7 @@ static void try_nearest(search *s, uint32_t net, int speed, turn t,
     float widest = 0;
     uint32_t least = UINT32_MAX;
     for (uint32_t g = 0; g < s->map.n_gpus; g++) {
-        const search_path *p = in_path(s, net, g);
+        const search_path *p = search_in_path(s, net, g);
         if (p->width > widest) {
             widest = p->width;
             least = p->hops;
@@ -528,9 +334,9 @@ static void try_nearest(search *s, uint32_t net, int speed, turn t,
     if (widest < (float)speed) return;
     for (int full = 0; full < 2; full++)
         for (uint32_t g = 0; g < s->map.n_gpus; g++) {
-            const search_path *p = in_path(s, net, g);
+            const search_path *p = search_in_path(s, net, g);
             if (p->width == widest && p->hops == least &&
-                (pci_left(s, g) > 0 ? 0 : 1) == full)
+                (search_pci_left(s, g) > 0 ? 0 : 1) == full)
                 try_gpu(s, p, false, g, 0, t, budget);
         }
 }
@@ -539,9 +345,10 @@ static void try_nearest(search *s, uint32_t net, int speed, turn t,
 static void try_local(search *s, uint32_t net, turn t, int64_t *budget)
 {
     uint32_t mine = s->map.local_gpu[net];
-    try_gpu(s, in_path(s, net, mine), false, mine, 0, t, budget);
+    try_gpu(s, search_in_path(s, net, mine), false, mine, 0, t, budget);
     for (uint32_t g = 0; g < s->map.n_gpus; g++) {
-        const search_path *p = in_path(s, net, g), *q = in_path(s, net, mine);
+        const search_path *p = search_in_path(s, net, g),
+                          *q = search_in_path(s, net, mine);
         if (g != mine && p->type == q->type && p->width >= q->width)
             try_gpu(s, p, false, g, 0, t, budget);
     }
@@ -556,20 +363,20 @@ static void from_net(search *s, uint32_t net, int speed, turn t,
         uint32_t head = s->map.local_gpu[net];
         for (uint32_t i = 0; i < c; i++)
             if (s->now.order[(size_t)i * s->map.n_gpus] == head) return;
-        try_gpu(s, in_path(s, net, head), false, head, 0, t, budget);
+        try_gpu(s, search_in_path(s, net, head), false, head, 0, t, budget);
         return;
     }
     if (c > 0 && (old || s->now.same_channels)) {
         uint32_t g = s->now.order[(size_t)(c - 1) * s->map.n_gpus];
         t.order = LAST_CHANNEL;
-        try_gpu(s, in_path(s, net, g), false, g, 0, t, budget);
+        try_gpu(s, search_in_path(s, net, g), false, g, 0, t, budget);
     }
     if (c > 0 && s->now.same_channels) return;
     if (c == 0 && (old || s->map.t->n[SC_TOPO_NVS] == 0)) {
         /* A first reference, on a budget of its own. */
         int64_t own = 1 << 10;
         t.order = PCI_ORDER;
-        try_gpu(s, in_path(s, net, 0), false, 0, 0, t, &own);
+        try_gpu(s, search_in_path(s, net, 0), false, 0, 0, t, &own);
         if (own == -1) *budget = -1;
     }
     part p;
@@ -598,10 +405,8 @@ static void start_at_nets(search *s, turn t, int64_t *budget)
     bool old = s->map.t->version == SC_NCCL_2_10_3;
     int speed = (int)s->now.inter;
     uint32_t c = s->now.n_channels;
-    uint32_t *nets = s->nets + (size_t)c * s->map.n_nets;
-    uint32_t n = rank_nets(s, nets);
-    for (uint32_t i = 0; i < n; i++) {
-        uint32_t net = nets[old ? i : (c + i) % n];
+    for (uint32_t i = 0; i < s->n_starts; i++) {
+        uint32_t net = s->nets[old ? i : (c + i) % s->n_starts];
         if (s->net_width[net] < (float)speed || s->net_channels[net] == 0)
             continue;
         if (s->now.pattern == SC_TOPO_RING && s->now.cross_nic == 2 &&
@@ -666,10 +471,13 @@ sc_status search_init(search *s, const sc_topo *t, bool pxn, sc_arena *a,
     s->candidates = SC_NEW_N(a, uint8_t, SC_MAX_CHANNELS * gpus * gpus);
     s->peers = SC_NEW_N(a, uint8_t, gpus * gpus);
     s->n_peers = SC_NEW_N(a, uint8_t, gpus);
-    s->nets = SC_NEW_N(a, uint32_t, SC_MAX_CHANNELS * nets);
+    s->distances = SC_NEW_N(a, uint8_t, gpus * gpus);
+    s->pci = SC_NEW_N(a, uint32_t, gpus);
+    s->nets = SC_NEW_N(a, uint32_t, nets);
     if (s->used == NULL || s->net_width == NULL || s->net_channels == NULL ||
         s->candidates == NULL || s->nets == NULL || s->peers == NULL ||
-        s->n_peers == NULL || s->left == NULL)
+        s->n_peers == NULL || s->left == NULL || s->distances == NULL ||
+        s->pci == NULL)
         return sc_error_nomem(err);
     for (uint32_t i = 0; i < s->map.n_links; i++)
         s->left[i] = s->map.link[i].width;
@@ -677,7 +485,7 @@ sc_status search_init(search *s, const sc_topo *t, bool pxn, sc_arena *a,
         s->net_width[n] = t->node[t->of[SC_TOPO_NET][n]].width;
         s->net_channels[n] = t->node[t->of[SC_TOPO_NET][n]].channels;
     }
-    sort_peers(s);
+    search_rank_init(s);
     return search_memo_init(&s->memo, a, err);
 }
 
