@@ -50,7 +50,13 @@ model() {
     esac
 }
 
-# cpu - milliseconds of "$@", its mean
+# predict WORD... - false without a step; what does not fit has one
+predict() {
+    "$program" "$@" >"$work/out" 2>&1
+    grep -q '"step_time_s": [0-9]' "$work/out"
+}
+
+# cpu WORD... - milliseconds of "$@", its mean
 cpu() {
     { time -p sh -c 'i=0
         while [ $((i += 1)) -le '"$repeats"' ]; do
@@ -73,10 +79,10 @@ for run; do
     prices=table
     command="$common --op-times $recorded/opcost.json"
     # shellcheck disable=SC2086 # words
-    if ! "$program" $command >"$work/out" 2>&1; then
+    if ! predict $command; then
         prices=models command=$common
-        if ! "$program" $command >"$work/out" 2>&1; then
-            printf '%-32s failed: %s\n' "$run" "$(head -n 1 "$work/out")"
+        if ! predict $command; then
+            printf '%-32s failed: %s\n' "$run" "$(head -c 200 "$work/out")"
             failed=1
             continue
         fi
