@@ -6,8 +6,9 @@
 # The strategies of examples/proteus run with --compat proteus on the recorded
 # description of a node.  Kernels are priced by the recorded table where it has
 # all of the model's operators ("table"), else by our models ("models"): then
-# only the CPU time compares.  CPU is user + system of the whole program, mean
-# of REPEATS; Proteus's time is the recorded wall time of its whole run.
+# only the CPU time compares.  gpt15b runs as gpt2.  CPU is user + system of the
+# whole program, mean of REPEATS; Proteus's time is the recorded wall time of
+# its whole run.
 set -u
 export LC_ALL=C
 repeats=${REPEATS:-10}
