@@ -251,7 +251,7 @@ static uint64_t mix_floats(uint64_t h, const float *x, uint32_t n)
         h = mix(h, word);
     }
     word = 0;
-    memcpy(&word, x, n * sizeof *x);
+    if (n > 0) memcpy(&word, x, sizeof *x);
     return mix(h, word);
 }
 
