@@ -361,21 +361,18 @@ static bool exists(const outer *o, sc_topo_pattern pattern)
             o->s.map.t->n[SC_TOPO_NVS] > 0);
 }
 
-static sc_status find(const sc_topo *t, sc_topo_pattern pattern,
-                      uint32_t min_channels, uint32_t max_channels,
-                      const sc_nccl_options *options, sc_arena *a,
-                      sc_search *out, sc_err *err)
+/* `scratch` lives as long as the search. */
+static sc_status find_in(sc_arena *scratch, const sc_topo *t,
+                         sc_topo_pattern pattern, uint32_t channels[2],
+                         const sc_nccl_options *options, sc_arena *a,
+                         sc_search *out, sc_err *err)
 {
     outer o = {.old = t->version == SC_NCCL_2_10_3, .min_sm = least_sm(t)};
     sc_search result = {.pattern = pattern, .n_gpus = t->n[SC_TOPO_GPU]};
-    if (max_channels < 1 || max_channels > SC_MAX_CHANNELS)
-        return sc_error(err, SC_EINPUT, SC_C_RANGE, sc_pos_none(), NULL,
-                        "%u channels are not in 1 to %d", max_channels,
-                        SC_MAX_CHANNELS);
     bool pxn = options == NULL || !options->pxn_disable;
-    SC_TRY(search_init(&o.s, t, pxn, a, err));
+    SC_TRY(search_init(&o.s, t, pxn, scratch, err));
     if (exists(&o, pattern)) {
-        set_up(&o, pattern, min_channels, max_channels, options);
+        set_up(&o, pattern, channels[0], channels[1], options);
         do run(&o);
         while (!is_best_possible(&o) && relax(&o));
         second_pass(&o);
@@ -384,6 +381,23 @@ static sc_status find(const sc_topo *t, sc_topo_pattern pattern,
     }
     *out = result;
     return SC_OK;
+}
+
+static sc_status find(const sc_topo *t, sc_topo_pattern pattern,
+                      uint32_t min_channels, uint32_t max_channels,
+                      const sc_nccl_options *options, sc_arena *a,
+                      sc_search *out, sc_err *err)
+{
+    sc_arena scratch;
+    uint32_t channels[2] = {min_channels, max_channels};
+    if (max_channels < 1 || max_channels > SC_MAX_CHANNELS)
+        return sc_error(err, SC_EINPUT, SC_C_RANGE, sc_pos_none(), NULL,
+                        "%u channels are not in 1 to %d", max_channels,
+                        SC_MAX_CHANNELS);
+    sc_arena_init(&scratch, 0);
+    sc_status s = find_in(&scratch, t, pattern, channels, options, a, out, err);
+    sc_arena_free(&scratch);
+    return s;
 }
 
 sc_status sc_topo_search(const sc_topo *t, sc_topo_pattern pattern,

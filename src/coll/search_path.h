@@ -14,9 +14,9 @@ typedef struct search_link {
     uint32_t from, to; /* nodes */
     sc_wire wire;
     uint32_t back; /* the first link of `to` that leads to `from` */
-    float width;   /* what is left of it; the search books here */
-    bool old_gpu;  /* `to` is a GPU that acknowledges what it is sent */
-    bool both;     /* a CPU's NVLink: as much flows back */
+    float width;
+    bool old_gpu; /* `to` is a GPU that acknowledges what it is sent */
+    bool both;    /* a CPU's NVLink: as much flows back */
 } search_link;
 
 typedef struct search_path {

@@ -30,11 +30,6 @@ void search_copy(const search *s, search_state *to, const search_state *from)
     to->net = net;
 }
 
-static const sc_topo_node *gpu_node(const search *s, uint32_t gpu)
-{
-    return &s->map.t->node[s->map.t->of[SC_TOPO_GPU][gpu]];
-}
-
 static const sc_topo_node *net_node(const search *s, uint32_t net)
 {
     return &s->map.t->node[s->map.t->of[SC_TOPO_NET][net]];
@@ -58,17 +53,17 @@ static uint32_t book(search *s, const search_path *p, uint32_t n, float speed)
 {
     float pci = p->through_intel ? speed * 6 / 5 : speed;
     for (uint32_t i = 0; i < n; i++) {
-        search_link *l = &s->map.link[p->link[i]];
+        const search_link *l = &s->map.link[p->link[i]];
+        float *width = &s->left[p->link[i]];
         float forth = l->wire == SC_WIRE_PCI ? pci : speed, back = 0;
         if (l->old_gpu && !p->from_gpu) back = forth / 8;
         if (l->both) back = forth;
-        if (l->width < forth) return i;
+        if (*width < forth) return i;
         if (back != 0) {
-            float *width = &s->map.link[l->back].width;
-            if (*width < back) return i;
-            take(width, back);
+            if (s->left[l->back] < back) return i;
+            take(&s->left[l->back], back);
         }
-        take(&l->width, forth);
+        take(width, forth);
     }
     return n;
 }
@@ -90,198 +85,9 @@ static bool follow(search *s, const search_path *p, bool inside, float times)
     return true;
 }
 
-static const search_path *gpu_path(const search *s, uint32_t from, uint32_t to)
-{
-    return &s->map.gpu_gpu[(size_t)from * s->map.n_gpus + to];
-}
-
 static const search_path *out_path(const search *s, uint32_t gpu, uint32_t net)
 {
     return &s->map.gpu_net[(size_t)gpu * s->map.n_nets + net];
-}
-
-static const search_path *in_path(const search *s, uint32_t net, uint32_t gpu)
-{
-    return &s->map.net_gpu[(size_t)net * s->map.n_gpus + gpu];
-}
-
-/* ---- what to try next */
-
-/* What is left of a GPU's PCI link, the narrower direction; -1: it has none. */
-static float pci_left(const search *s, uint32_t gpu)
-{
-    uint32_t node = s->map.t->of[SC_TOPO_GPU][gpu];
-    for (uint32_t k = s->map.first[node]; k < s->map.first[node + 1]; k++) {
-        const search_link *l = &s->map.link[k];
-        if (l->wire != SC_WIRE_PCI) continue;
-        float back = s->map.link[l->back].width;
-        return back < l->width ? back : l->width;
-    }
-    return -1;
-}
-
-/* Most important last. */
-typedef struct score {
-    int gpu, start, hops, width, net_hops, net_pci, net_width;
-} score;
-
-static bool before(const score *x, const score *y)
-{
-    if (x->net_width != y->net_width) return x->net_width > y->net_width;
-    if (x->net_pci != y->net_pci) return x->net_pci > y->net_pci;
-    if (x->net_hops != y->net_hops) return x->net_hops < y->net_hops;
-    if (x->width != y->width) return x->width > y->width;
-    if (x->hops != y->hops) return x->hops < y->hops;
-    return x->start < y->start;
-}
-
-/* Few and nearly sorted. */
-static void sort_scores(score *list, uint32_t n)
-{
-    for (uint32_t i = 1; i < n; i++) {
-        score x = list[i];
-        uint32_t k = i;
-        for (; k > 0 && before(&x, &list[k - 1]); k--) list[k] = list[k - 1];
-        list[k] = x;
-    }
-}
-
-static bool all_near(const score *x, uint32_t n)
-{
-    for (uint32_t i = 1; i < n; i++)
-        if (x[i].width != x[0].width || x[i].hops != x[0].hops) return false;
-    return true;
-}
-
-/* An NVSwitch prefers few peers: only the neighbours are tried. */
-static uint32_t neighbours_first(const search *s, uint32_t gpu, uint8_t *next,
-                                 uint32_t n)
-{
-    uint32_t gpus = s->map.n_gpus, count = 2, kept = 0;
-    uint32_t first[2] = {(gpu + 1) % gpus, (gpu + gpus - 1) % gpus};
-    if (s->now.pattern == SC_TOPO_BALANCED_TREE) {
-        first[0] = (gpu + gpus - 1) % gpus;
-        first[1] = (gpu + 1) % gpus;
-    } else if (s->now.pattern != SC_TOPO_RING) {
-        count = 1;
-    }
-    if (first[0] == first[1]) count = 1;
-    for (uint32_t k = 0; k < count; k++) {
-        uint32_t i = 0;
-        while (i < n && next[i] != first[k]) i++;
-        if (i == n) continue;
-        for (; i > 0; i--) next[i] = next[i - 1];
-        next[0] = (uint8_t)first[k];
-        kept++;
-    }
-    return kept;
-}
-
-static score score_of(const search *s, uint32_t gpu, uint32_t i)
-{
-    uint32_t g = (gpu + i) % s->map.n_gpus;
-    const search_path *p = gpu_path(s, gpu, g);
-    return (score){.gpu = (int)g,
-                   .start = (int)i,
-                   .hops = (int)p->hops,
-                   .width = (int)p->width};
-}
-
-/* The order of all other GPUs where no network matters: it never changes. */
-static void sort_peers(search *s)
-{
-    uint32_t gpus = s->map.n_gpus;
-    for (uint32_t g = 0; g < gpus; g++) {
-        score list[SC_TOPO_GPUS];
-        uint32_t n = 0;
-        for (uint32_t i = 1; i < gpus; i++) {
-            list[n] = score_of(s, g, i);
-            if (list[n].hops > 0) n++;
-        }
-        sort_scores(list, n);
-        s->n_peers[g] = (uint8_t)n;
-        for (uint32_t i = 0; i < n; i++)
-            s->peers[g * gpus + i] = (uint8_t)list[i].gpu;
-    }
-}
-
-static uint32_t free_peers(const search *s, uint32_t gpu, uint8_t *next)
-{
-    const uint8_t *peer = s->peers + (size_t)gpu * s->map.n_gpus;
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < s->n_peers[gpu]; i++)
-        if (!(s->used[peer[i]] >> s->now.n_channels & 1)) next[n++] = peer[i];
-    return n;
-}
-
-/* The same towards a network: `net_sort` 1: the next GPU goes there; -1: a
- * later one. */
-static uint32_t net_peers(const search *s, uint32_t gpu, int net_sort,
-                          uint8_t *next)
-{
-    score list[SC_TOPO_GPUS];
-    uint32_t n = 0, net = s->now.net[s->now.n_channels].in;
-    for (uint32_t i = 1; i < s->map.n_gpus; i++) {
-        score x = score_of(s, gpu, i);
-        uint32_t g = (uint32_t)x.gpu;
-        if (x.hops == 0 || (s->used[g] >> s->now.n_channels & 1)) continue;
-        const search_path *q = in_path(s, net, g);
-        x.net_hops = (int)q->hops;
-        x.net_pci = (int)pci_left(s, g);
-        x.net_width = (int)q->width;
-        list[n++] = x;
-    }
-    sort_scores(list, n);
-    bool reverse = net_sort == -1 && all_near(list, n);
-    for (uint32_t i = 0; i < n; i++)
-        next[i] = (uint8_t)list[reverse ? n - 1 - i : i].gpu;
-    return n;
-}
-
-/* GPUs to go to from here, best first. */
-static uint32_t rank_gpus(const search *s, uint32_t gpu, int net_sort,
-                          uint8_t *next)
-{
-    uint32_t n = net_sort == 0 ? free_peers(s, gpu, next)
-                               : net_peers(s, gpu, net_sort, next);
-    if (s->map.t->version == SC_NCCL_2_10_3 || s->map.t->n[SC_TOPO_NVS] == 0)
-        return n;
-    return neighbours_first(s, gpu, next, n);
-}
-
-/* Networks with the widest way to a GPU, nearest first; equally near ones are
- * turned by the first GPU's number, so that single GPUs spread over them. */
-static uint32_t rank_nets(const search *s, uint32_t *nets)
-{
-    uint32_t n = 0, hops[SC_TOPO_KIND];
-    float widest = 0;
-    for (uint32_t k = 0; k < s->map.n_nets; k++) {
-        float width = 0;
-        hops[k] = 255;
-        for (uint32_t g = 0; g < s->map.n_gpus; g++) {
-            const search_path *p = in_path(s, k, g);
-            if (p->width < width || (p->width == width && p->hops >= hops[k]))
-                continue;
-            width = p->width;
-            hops[k] = p->hops;
-        }
-        if (n > 0 && width < widest) continue;
-        if (n > 0 && width > widest) n = 0;
-        widest = width;
-        uint32_t i = n++;
-        for (; i > 0 && hops[k] < hops[nets[i - 1]]; i--) nets[i] = nets[i - 1];
-        nets[i] = k;
-    }
-    uint32_t dev = gpu_node(s, 0)->dev, turned[SC_TOPO_KIND];
-    for (uint32_t start = 0, end; start < n; start = end) {
-        end = start + 1;
-        while (end < n && hops[nets[end]] == hops[nets[start]]) end++;
-        uint32_t len = end - start;
-        for (uint32_t i = 0; i < len; i++)
-            turned[start + i] = nets[start + (i + dev) % len];
-    }
-    if (n > 0) memcpy(nets, turned, n * sizeof *nets);
-    return n;
 }
 
 /* ---- the search itself */
@@ -290,25 +96,25 @@ static void next_channel(search *s, int64_t *budget);
 static void visit(search *s, uint32_t gpu, uint32_t step, turn t,
                   int64_t *budget);
 
-static bool improves(const search *s)
+static bool improves(const search *s, search_reach x)
 {
     const search_state *a = &s->now, *b = &s->best;
-    if (a->n_channels < a->min_channels) return false;
+    if (x.channels < a->min_channels) return false;
     if (a->pattern == SC_TOPO_NVLS)
-        return a->n_channels > b->n_channels ||
-               (float)a->n_channels * a->inter >
-                   (float)b->n_channels * b->inter;
-    float mine = (float)a->n_channels * a->intra;
+        return x.channels > b->n_channels ||
+               (float)x.channels * a->inter > (float)b->n_channels * b->inter;
+    float mine = (float)x.channels * a->intra;
     float its = (float)b->n_channels * b->intra;
     if (mine != its) return mine > its;
     return a->pattern == b->pattern && a->cross_nic == b->cross_nic &&
-           a->hops < b->hops;
+           x.hops < b->hops;
 }
 
 static void complete(search *s, int64_t *budget)
 {
-    s->now.n_channels++;
-    if (improves(s)) {
+    search_reach x = {++s->now.n_channels, s->now.hops};
+    search_reach_add(&s->memo.reach, x);
+    if (improves(s, x)) {
         search_copy(s, &s->best, &s->now);
         if (s->now.n_channels == s->now.max_channels) *budget = -1;
     }
@@ -375,9 +181,9 @@ static void go_on(search *s, uint32_t gpu, uint32_t step, turn t,
     else if (t.order == LAST_CHANNEL)
         next[0] = s->now.order[(size_t)(c - 1) * gpus + step + 1];
     else
-        n = rank_gpus(s, gpu, sort, next);
+        n = search_rank_gpus(s, gpu, sort, next);
     for (uint32_t i = 0; i < n; i++)
-        try_gpu(s, gpu_path(s, gpu, next[i]), true, next[i], step + 1, t,
+        try_gpu(s, search_gpu_path(s, gpu, next[i]), true, next[i], step + 1, t,
                 budget);
 }
 
@@ -420,7 +226,7 @@ static void visit(search *s, uint32_t gpu, uint32_t step, turn t,
     } else if (step < gpus - 1) {
         go_on(s, gpu, step, t, budget);
     } else if ((int32_t)step == t.to_first) {
-        const search_path *p = gpu_path(s, gpu, order[0]);
+        const search_path *p = search_gpu_path(s, gpu, order[0]);
         if (!follow(s, p, true, 1)) return;
         visit(s, order[0], step + 1, (turn){t.to_net, -1, t.order}, budget);
         follow(s, p, true, -1);
@@ -429,6 +235,87 @@ static void visit(search *s, uint32_t gpu, uint32_t step, turn t,
     }
 }
 
+/* ---- parts that are known */
+
+static uint64_t mix(uint64_t h, uint64_t word)
+{
+    h = (h ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+    return h ^ h >> 29;
+}
+
+static uint64_t mix_floats(uint64_t h, const float *x, uint32_t n)
+{
+    uint64_t word;
+    for (; n > 1; n -= 2, x += 2) {
+        memcpy(&word, x, sizeof word);
+        h = mix(h, word);
+    }
+    word = 0;
+    if (n > 0) memcpy(&word, x, sizeof *x);
+    return mix(h, word);
+}
+
+/* All that the free search of one channel and those behind it depends on;
+ * `net`: where it comes in. */
+static uint64_t key_of(const search *s, uint32_t net)
+{
+    const search_state *n = &s->now;
+    uint64_t h = mix(s->memo.limits, (uint64_t)n->n_channels << 32 | net);
+    h = mix_floats(h, s->left, s->map.n_links);
+    h = mix_floats(h, s->net_width, s->map.n_nets);
+    for (uint32_t i = 0; i < s->map.n_nets; i++) h = mix(h, s->net_channels[i]);
+    if (n->cross_nic == 2 && n->n_channels > 0)
+        h = mix(h, n->net[n->n_channels - 1].in);
+    return h | 1;
+}
+
+typedef struct part {
+    uint64_t key;
+    int32_t hops;
+    int64_t budget;
+    search_reach outer;
+} part;
+
+/* Before a part is walked; true: it is known and needn't be. */
+static bool skip_part(search *s, uint32_t net, part *p, int64_t *budget)
+{
+    search_memo *m = &s->memo;
+    *p = (part){.outer = m->reach, .hops = s->now.hops, .budget = *budget};
+    if (m->off || *budget <= 0) return *budget <= 0;
+    p->key = key_of(s, net);
+    const search_part *k = search_memo_get(m, p->key);
+    if (k != NULL) {
+        search_reach x = {k->reach.channels, k->reach.hops + p->hops};
+        if (x.channels == 0 || !improves(s, x)) {
+            int64_t steps = k->steps < *budget ? k->steps : *budget;
+            *budget -= steps;
+            s->visits += (uint64_t)steps;
+            search_reach_add(&m->reach, x);
+            return true;
+        }
+    }
+    m->reach = (search_reach){0, 0};
+    return false;
+}
+
+/* After it was walked: keeps it if it came to its end and left all widths as
+ * they were. */
+static void end_part(search *s, uint32_t net, const part *p,
+                     const int64_t *budget)
+{
+    search_memo *m = &s->memo;
+    search_reach x = m->reach;
+    if (m->off) return;
+    m->reach = p->outer;
+    search_reach_add(&m->reach, x);
+    if (*budget <= 0 || key_of(s, net) != p->key) return;
+    x.hops -= p->hops;
+    search_memo_put(m,
+                    (search_part){p->key, (uint32_t)(p->budget - *budget), x});
+}
+
+/* ---- where channels start */
+
 /* The GPUs nearest to a network, those first whose PCI link has room. */
 static void try_nearest(search *s, uint32_t net, int speed, turn t,
                         int64_t *budget)
@@ -436,7 +323,7 @@ static void try_nearest(search *s, uint32_t net, int speed, turn t,
     float widest = 0;
     uint32_t least = UINT32_MAX;
     for (uint32_t g = 0; g < s->map.n_gpus; g++) {
-        const search_path *p = in_path(s, net, g);
+        const search_path *p = search_in_path(s, net, g);
         if (p->width > widest) {
             widest = p->width;
             least = p->hops;
@@ -447,11 +334,24 @@ static void try_nearest(search *s, uint32_t net, int speed, turn t,
     if (widest < (float)speed) return;
     for (int full = 0; full < 2; full++)
         for (uint32_t g = 0; g < s->map.n_gpus; g++) {
-            const search_path *p = in_path(s, net, g);
+            const search_path *p = search_in_path(s, net, g);
             if (p->width == widest && p->hops == least &&
-                (pci_left(s, g) > 0 ? 0 : 1) == full)
+                (search_pci_left(s, g) > 0 ? 0 : 1) == full)
                 try_gpu(s, p, false, g, 0, t, budget);
         }
+}
+
+/* A network's own GPU, then those that reach it as well. */
+static void try_local(search *s, uint32_t net, turn t, int64_t *budget)
+{
+    uint32_t mine = s->map.local_gpu[net];
+    try_gpu(s, search_in_path(s, net, mine), false, mine, 0, t, budget);
+    for (uint32_t g = 0; g < s->map.n_gpus; g++) {
+        const search_path *p = search_in_path(s, net, g),
+                          *q = search_in_path(s, net, mine);
+        if (g != mine && p->type == q->type && p->width >= q->width)
+            try_gpu(s, p, false, g, 0, t, budget);
+    }
 }
 
 static void from_net(search *s, uint32_t net, int speed, turn t,
@@ -463,34 +363,30 @@ static void from_net(search *s, uint32_t net, int speed, turn t,
         uint32_t head = s->map.local_gpu[net];
         for (uint32_t i = 0; i < c; i++)
             if (s->now.order[(size_t)i * s->map.n_gpus] == head) return;
-        try_gpu(s, in_path(s, net, head), false, head, 0, t, budget);
+        try_gpu(s, search_in_path(s, net, head), false, head, 0, t, budget);
         return;
     }
     if (c > 0 && (old || s->now.same_channels)) {
         uint32_t g = s->now.order[(size_t)(c - 1) * s->map.n_gpus];
         t.order = LAST_CHANNEL;
-        try_gpu(s, in_path(s, net, g), false, g, 0, t, budget);
+        try_gpu(s, search_in_path(s, net, g), false, g, 0, t, budget);
     }
     if (c > 0 && s->now.same_channels) return;
     if (c == 0 && (old || s->map.t->n[SC_TOPO_NVS] == 0)) {
         /* A first reference, on a budget of its own. */
         int64_t own = 1 << 10;
         t.order = PCI_ORDER;
-        try_gpu(s, in_path(s, net, 0), false, 0, 0, t, &own);
+        try_gpu(s, search_in_path(s, net, 0), false, 0, 0, t, &own);
         if (own == -1) *budget = -1;
     }
+    part p;
+    if (skip_part(s, net, &p, budget)) return;
     t.order = FREE;
-    if (old) {
+    if (old)
         try_nearest(s, net, speed, t, budget);
-        return;
-    }
-    uint32_t mine = s->map.local_gpu[net];
-    try_gpu(s, in_path(s, net, mine), false, mine, 0, t, budget);
-    for (uint32_t g = 0; g < s->map.n_gpus; g++) {
-        const search_path *p = in_path(s, net, g), *q = in_path(s, net, mine);
-        if (g != mine && p->type == q->type && p->width >= q->width)
-            try_gpu(s, p, false, g, 0, t, budget);
-    }
+    else
+        try_local(s, net, t, budget);
+    end_part(s, net, &p, budget);
 }
 
 /* NICs are booked in whole GB/s, all ports of one card that share a port. */
@@ -509,10 +405,8 @@ static void start_at_nets(search *s, turn t, int64_t *budget)
     bool old = s->map.t->version == SC_NCCL_2_10_3;
     int speed = (int)s->now.inter;
     uint32_t c = s->now.n_channels;
-    uint32_t *nets = s->nets + (size_t)c * s->map.n_nets;
-    uint32_t n = rank_nets(s, nets);
-    for (uint32_t i = 0; i < n; i++) {
-        uint32_t net = nets[old ? i : (c + i) % n];
+    for (uint32_t i = 0; i < s->n_starts; i++) {
+        uint32_t net = s->nets[old ? i : (c + i) % s->n_starts];
         if (s->net_width[net] < (float)speed || s->net_channels[net] == 0)
             continue;
         if (s->now.pattern == SC_TOPO_RING && s->now.cross_nic == 2 &&
@@ -540,8 +434,11 @@ static void start_at_gpus(search *s, turn t, int64_t *budget)
     if (c > 0) first = s->now.order[(size_t)(c - 1) * gpus];
     try_gpu(s, NULL, true, first, 0, t, budget);
     if (c > 0 && s->now.same_channels) return;
+    part p;
+    if (skip_part(s, 0, &p, budget)) return;
     t.order = FREE;
     for (uint32_t g = 0; g < gpus; g++) try_gpu(s, NULL, true, g, 0, t, budget);
+    end_part(s, 0, &p, budget);
 }
 
 static void next_channel(search *s, int64_t *budget)
@@ -567,27 +464,69 @@ sc_status search_init(search *s, const sc_topo *t, bool pxn, sc_arena *a,
         if (state[i]->order == NULL || state[i]->net == NULL)
             return sc_error_nomem(err);
     }
+    s->left = SC_NEW_N(a, float, s->map.n_links);
     s->used = SC_NEW_N(a, uint64_t, gpus);
     s->net_width = SC_NEW_N(a, float, nets);
     s->net_channels = SC_NEW_N(a, uint32_t, nets);
     s->candidates = SC_NEW_N(a, uint8_t, SC_MAX_CHANNELS * gpus * gpus);
     s->peers = SC_NEW_N(a, uint8_t, gpus * gpus);
     s->n_peers = SC_NEW_N(a, uint8_t, gpus);
-    s->nets = SC_NEW_N(a, uint32_t, SC_MAX_CHANNELS * nets);
+    s->distances = SC_NEW_N(a, uint8_t, gpus * gpus);
+    s->pci = SC_NEW_N(a, uint32_t, gpus);
+    s->nets = SC_NEW_N(a, uint32_t, nets);
     if (s->used == NULL || s->net_width == NULL || s->net_channels == NULL ||
         s->candidates == NULL || s->nets == NULL || s->peers == NULL ||
-        s->n_peers == NULL)
+        s->n_peers == NULL || s->left == NULL || s->distances == NULL ||
+        s->pci == NULL)
         return sc_error_nomem(err);
+    for (uint32_t i = 0; i < s->map.n_links; i++)
+        s->left[i] = s->map.link[i].width;
     for (size_t n = 0; n < nets; n++) {
         s->net_width[n] = t->node[t->of[SC_TOPO_NET][n]].width;
         s->net_channels[n] = t->node[t->of[SC_TOPO_NET][n]].channels;
     }
-    sort_peers(s);
-    return SC_OK;
+    search_rank_init(s);
+    return search_memo_init(&s->memo, a, err);
+}
+
+/* A state has the latency of the network at which a channel started last. */
+static bool same_latency(const search *s)
+{
+    for (uint32_t n = 1; n < s->map.n_nets; n++)
+        if (net_node(s, n)->latency_us != net_node(s, 0)->latency_us)
+            return false;
+    return true;
+}
+
+/* The farthest of paths that a limit allows. */
+static sc_path_type farthest(const search_path *p, size_t n, sc_path_type limit)
+{
+    sc_path_type most = SC_PATH_LOC;
+    for (size_t i = 0; i < n; i++)
+        if (p[i].type <= limit && p[i].type > most) most = p[i].type;
+    return most;
+}
+
+/* What one run keeps constant.  Types that no path has limit nothing. */
+static uint64_t limits_of(const search *s)
+{
+    const search_state *n = &s->now;
+    const search_map *m = &s->map;
+    size_t gpus = m->n_gpus, ways = gpus * m->n_nets;
+    sc_path_type inside = farthest(m->gpu_gpu, gpus * gpus, n->type_intra);
+    sc_path_type out = farthest(m->gpu_net, ways, n->type_inter);
+    sc_path_type in = farthest(m->net_gpu, ways, n->type_inter);
+    uint64_t h = mix(1, (uint64_t)n->pattern << 32 | n->cross_nic);
+    h = mix(h, (uint64_t)n->max_channels << 32 | n->same_channels);
+    h = mix_floats(h, &n->intra, 1);
+    h = mix_floats(h, &n->inter, 1);
+    return mix(h, (uint64_t)inside << 16 | (uint64_t)out << 8 | in);
 }
 
 void search_run(search *s)
 {
     s->now.n_channels = 0;
+    s->memo.limits = limits_of(s);
+    s->memo.off = s->now.pattern == SC_TOPO_NVLS || !same_latency(s);
     next_channel(s, &s->budget);
 }

@@ -3,6 +3,7 @@
 #ifndef COLL_SEARCH_WALK_H
 #define COLL_SEARCH_WALK_H
 
+#include "coll/search_memo.h"
 #include "coll/search_path.h"
 
 /* The NETs by which a channel comes and leaves. */
@@ -27,19 +28,48 @@ typedef struct search_state {
 typedef struct search {
     search_map map;
     search_state now, best;
+    float *left;            /* [n_links] width that is not booked */
     uint64_t *used;         /* [n_gpus] bit c: visited in channel c */
     float *net_width;       /* [n_nets] what is left */
     uint32_t *net_channels; /* [n_nets] */
     uint8_t *candidates;    /* [SC_MAX_CHANNELS][n_gpus][n_gpus] */
     uint8_t *peers;         /* [n_gpus][n_gpus] best first */
     uint8_t *n_peers;       /* [n_gpus] */
-    uint32_t *nets;         /* [SC_MAX_CHANNELS][n_nets] to start from */
-    int64_t budget;         /* steps left; -1: a perfect solution */
+    uint8_t *distances;     /* [n_gpus][n_gpus] of peers: equal if as far */
+    uint32_t *pci;          /* [n_gpus] its PCI link, or SEARCH_NONE */
+    uint32_t *nets;         /* [n_nets] to start from, n_starts of them */
+    uint32_t n_starts;
+    int64_t budget; /* steps left; -1: a perfect solution */
     uint64_t visits;
+    search_memo memo;
 } search;
 
 sc_status search_init(search *s, const sc_topo *t, bool pxn, sc_arena *a,
                       sc_err *err);
+
+static inline const search_path *search_gpu_path(const search *s, uint32_t from,
+                                                 uint32_t to)
+{
+    return &s->map.gpu_gpu[(size_t)from * s->map.n_gpus + to];
+}
+
+static inline const search_path *search_in_path(const search *s, uint32_t net,
+                                                uint32_t gpu)
+{
+    return &s->map.net_gpu[(size_t)net * s->map.n_gpus + gpu];
+}
+
+/* What is left of a GPU's PCI link, the narrower direction; -1: it has none. */
+float search_pci_left(const search *s, uint32_t gpu);
+
+/* Before the first rank. */
+void search_rank_init(search *s);
+
+/* GPUs to go to from here, best first.  `net_sort` 0: no network matters; 1:
+ * the next GPU goes there; -1: a later one. */
+uint32_t search_rank_gpus(const search *s, uint32_t gpu, int net_sort,
+                          uint8_t *next);
+
 void search_copy(const search *s, search_state *to, const search_state *from);
 
 /* Searches channels from the first; improves `best`. */

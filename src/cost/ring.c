@@ -2,7 +2,7 @@
 /* ring.c - NCCL's ring and simple protocol as alpha and beta. */
 #include <stepcast/cost_ring.h>
 
-#include "hw/memo.h"
+#include "cost/node_graphs.h"
 
 /* Devices of the first rank's node that take part; nodes that the group
  * touches, each counted at its first member. */
@@ -20,35 +20,14 @@ static uint32_t members(const sc_hw *hw, const uint32_t *rank, uint32_t n,
     return local;
 }
 
-/* What a search in the node's graph depends on. */
-static uint64_t key_of(const sc_hw *hw, const uint32_t *dev, uint32_t n,
-                       bool net)
-{
-    const void *from[] = {hw->topo, hw->nccl_options};
-    uint64_t h = sc_hash(from, sizeof from, hw->hash + net);
-    h = sc_hash(dev, n * sizeof *dev, h);
-    return h == 0 ? 1 : h;
-}
-
-_Static_assert(sizeof(sc_graphs) <= HW_MEMO_BYTES, "graphs fit into a memo");
-
 static sc_status search(const sc_hw *hw, const uint32_t *rank, uint32_t n,
                         sc_arena *a, sc_graphs *g, sc_err *err)
 {
-    const sc_topo *t = hw->topo;
     uint32_t nodes, *dev = SC_NEW_N(a, uint32_t, n);
     if (!dev) return sc_error_nomem(err);
     uint32_t local = members(hw, rank, n, dev, &nodes);
-    uint64_t key = key_of(hw, dev, local, nodes > 1);
-    if (!hw_memo_get(hw->memo, key, g, sizeof *g)) {
-        if (!t) SC_TRY(sc_topo_from_hw(hw, SC_NCCL_2_10_3, a, &t, err));
-        SC_TRY(
-            sc_topo_graphs(t, local, dev, nodes, hw->nccl_options, a, g, err));
-        sc_search *s[] = {&g->ring, &g->tree, &g->nvls};
-        for (size_t i = 0; i < SC_COUNT(s); i++) s[i]->order = s[i]->net = NULL;
-        hw_memo_put(hw->memo, key, g, sizeof *g);
-    }
-    g->nodes = nodes;
+    SC_TRY(cost_node_graphs(hw, SC_NCCL_2_10_3, dev, local, nodes, a, g, err));
+    g->ring.order = NULL; /* given back */
     return SC_OK;
 }
 

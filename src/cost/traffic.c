@@ -17,8 +17,8 @@
 #include <stepcast/coll_search.h>
 #include <stepcast/cost_traffic.h>
 
+#include "cost/node_graphs.h"
 #include "hw/link.h"
-#include "hw/memo.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -44,7 +44,6 @@ typedef struct found {
 
 typedef struct loads {
     const sc_hw *hw;
-    const sc_topo *topo; /* of a wired node, once it was needed */
     found *found;
     sc_arena *a; /* while loads are summed */
     load *table; /* [size] open addressing, at most half full */
@@ -162,55 +161,16 @@ static bool is_cut(sc_coll coll, uint32_t from, uint32_t to)
     return coll == SC_REDUCE && from == 0;
 }
 
-/* What is kept of a search for the machine's other collectives. */
-typedef struct kept_rings {
-    uint32_t channels;
-    uint8_t order[HW_MEMO_BYTES - sizeof(uint32_t)];
-} kept_rings;
-
-static uint64_t key_of(const found *f)
-{
-    uint64_t h = sc_hash("rings of a node", 15, f->network);
-    return sc_hash(f->dev, f->n * sizeof *f->dev, h) | 1;
-}
-
-static bool recall(const loads *x, found *f)
-{
-    kept_rings k;
-    if (!hw_memo_get(x->hw->memo, key_of(f), &k, sizeof k)) return false;
-    uint32_t *order = SC_NEW_N(x->a, uint32_t, k.channels * f->n);
-    for (uint32_t i = 0; order != NULL && i < k.channels * f->n; i++)
-        order[i] = k.order[i];
-    f->order = order;
-    f->channels = k.channels;
-    return order != NULL;
-}
-
-static void keep(const loads *x, const found *f)
-{
-    kept_rings k = {.channels = f->channels};
-    if (f->channels * f->n > sizeof k.order || x->hw->node_size > UINT8_MAX)
-        return;
-    for (uint32_t i = 0; i < f->channels * f->n; i++)
-        k.order[i] = (uint8_t)f->order[i];
-    hw_memo_put(x->hw->memo, key_of(f), &k, sizeof k);
-}
-
 /* Where the search can't tell, members go round in their order. */
 static void search_rings(loads *x, found *f, uint32_t nodes)
 {
-    sc_graphs graphs;
+    sc_graphs g;
     const sc_hw *hw = x->hw;
-    if (recall(x, f)) return;
-    if (x->topo == NULL &&
-        sc_topo_from_hw(hw, (sc_nccl)hw->nccl, x->a, &x->topo, NULL))
+    if (cost_node_graphs(hw, (sc_nccl)hw->nccl, f->dev, f->n, nodes, x->a, &g,
+                         NULL))
         return;
-    if (sc_topo_graphs(x->topo, f->n, f->dev, nodes, hw->nccl_options, x->a,
-                       &graphs, NULL))
-        return;
-    f->order = graphs.ring.order;
-    f->channels = graphs.ring.n_channels;
-    keep(x, f);
+    f->order = g.ring.order;
+    f->channels = g.ring.n_channels;
 }
 
 static found *rings_of(loads *x, const group *g, uint32_t node)
@@ -446,7 +406,7 @@ sc_status sc_traffic_of(const sc_hw *hw, sc_coll coll, const uint32_t *rank,
     }
     sc_arena scratch;
     sc_arena_init(&scratch, 0);
-    loads x = {.hw = hw, .topo = hw->topo, .a = &scratch, .seed = seed};
+    loads x = {.hw = hw, .a = &scratch, .seed = seed};
     group g = {.coll = coll, .n = size};
     sc_status s = sum_groups(&x, &g, rank, n_groups, err);
     if (s == SC_OK) s = write_links(&x, a, out, err);

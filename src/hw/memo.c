@@ -5,7 +5,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-enum { SLOTS = 16 };
+enum { SLOTS = 32 };
 
 typedef struct slot {
     atomic_uint_least64_t key; /* 0: free */

@@ -11,7 +11,7 @@
 
 #include <stepcast/hw.h>
 
-#define HW_MEMO_BYTES 512 /* most bytes of one result */
+#define HW_MEMO_BYTES 1024 /* most bytes of one result */
 
 struct hw_memo *hw_memo_new(sc_arena *a);
 

@@ -109,6 +109,29 @@ static void test_full_wiring(void **state)
     }
 }
 
+/* What the search walks when it remembers nothing, counted once: what it
+ * skips costs as many steps of the budgets. */
+static void test_steps(void **state)
+{
+    (void)state;
+
+    static const struct {
+        const char *spec;
+        uint32_t n, nodes;
+        uint64_t ring, tree;
+    } want[] = {{"dgx1-v100:2", 7, 2, 1706708, 1727935},
+                {"dgx1-v100:2", 8, 1, 268388, 9578},
+                {"dgx-h100:2", 8, 2, 2256250, 1886732},
+                {"tree8@16GB/s", 8, 1, 482234, 1185}};
+
+    for (size_t i = 0; i < SC_COUNT(want); i++) {
+        sc_graphs g =
+            search(want[i].spec, SC_NCCL_2_10_3, want[i].n, want[i].nodes);
+        assert_int_equal(g.ring.visits, want[i].ring);
+        assert_int_equal(g.tree.visits, want[i].tree);
+    }
+}
+
 static void test_pci_tree(void **state)
 {
     (void)state;
@@ -212,6 +235,7 @@ int main(void)
         cmocka_unit_test(test_switch),
         cmocka_unit_test(test_ring_wiring),
         cmocka_unit_test(test_full_wiring),
+        cmocka_unit_test(test_steps),
         cmocka_unit_test(test_pci_tree),
         cmocka_unit_test(test_several_nodes),
         cmocka_unit_test(test_options),

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * search_memo.h - parts of the search that were walked before.
+ *
+ * Channels found in another order leave the same widths, and what can be
+ * added to them freely depends on nothing else.  Where such a part found
+ * nothing better than the best there is, it isn't walked again: its steps are
+ * counted against the budget as if it were.  Results, budgets and steps are
+ * those of the search without memo.
+ */
+#ifndef COLL_SEARCH_MEMO_H
+#define COLL_SEARCH_MEMO_H
+
+#include <stepcast/base.h>
+
+/* The most channels that a part completed and the fewest hops of those. */
+typedef struct search_reach {
+    uint32_t channels; /* 0: none */
+    int32_t hops;
+} search_reach;
+
+typedef struct search_part {
+    uint64_t key; /* 0: free */
+    uint32_t steps;
+    search_reach reach; /* hops: beyond those before the part */
+} search_part;
+
+typedef struct search_memo {
+    bool off;
+    uint64_t limits;    /* hash of what one run keeps constant */
+    search_part *part;  /* a newer one displaces an older */
+    search_reach reach; /* of the part that is walked */
+} search_memo;
+
+/* What was kept under `key`, or NULL. */
+const search_part *search_memo_get(const search_memo *m, uint64_t key);
+void search_memo_put(search_memo *m, search_part part);
+
+void search_reach_add(search_reach *to, search_reach more);
+
+sc_status search_memo_init(search_memo *m, sc_arena *a, sc_err *err);
+
+#endif
