@@ -146,6 +146,14 @@ const char *gi_axes_text(const infer *f, sc_axes list);
 
 /* ---- graph_spread.c, graph_keep.c, graph_cut.c */
 
+/* graph_pools.c: whether the machine has what the strategy's pools say. */
+sc_status gi_pools(const infer *f);
+/* By name, with its first stage or replica; NULL: none. */
+const sc_strategy_pool *gi_pool(const infer *f, const char *name,
+                                uint32_t *first);
+/* What runs a stage's kernels; where ranks differ, one as slow as any. */
+const sc_device *gi_slowest(const infer *f, uint32_t stage);
+
 void gi_spread(infer *f);
 sc_status gi_keep(infer *f);
 sc_status gi_cut(infer *f);

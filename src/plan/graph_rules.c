@@ -192,6 +192,7 @@ static void take_split(infer *f, uint32_t op, gi_rule *g)
         g->spoke = true;
     }
     if (r->n_at) take_place(f, n, g);
+    if (r->pool) g->spoke = true; /* graph_cut.c */
     if (r->tensor != SC_RT_OP || !r->has_split) return;
     if (r->n_split == 0) {
         memset(n->split, 0, sizeof n->split);
