@@ -68,6 +68,13 @@ static sc_status kept_form(infer *f, uint32_t op, uint32_t tensor,
     gi_form *form = gi_find(*list, stage, l);
     if (!form) {
         gi_form *there = gi_find(*list, f->node[from].stage, l);
+        const gi_rule *turns = f->node[op].turn_rule;
+        if (!there && turns)
+            return sc_error(f->err, SC_EINPUT, SC_C_UNSUPPORTED, turns->r->pos,
+                            "assign operators that stand beside each other",
+                            "rule '%s' runs operators at once, of which %s "
+                            "reads what others make",
+                            turns->r->match, f->g->op[op].path);
         if (!there)
             return sc_error(f->err, SC_EBUG, SC_C_BUG, sc_pos_none(), NULL,
                             "%s reads what has not been made",

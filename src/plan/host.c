@@ -53,7 +53,7 @@ double plan_storage_bw(const sc_run *r)
     if (plan_checkpoint_tier(r) == SC_TIER_CPU) return INFINITY;
     if (plan_checkpoint_tier(r) == SC_TIER_NVME)
         return plan_nvme_bw(r) * fmax(1, hosts);
-    return r->storage_bw > 0 ? r->storage_bw : 2e9 * fmax(1, hosts);
+    return r->storage_bw > 0 ? r->storage_bw : PLAN_STORAGE_BW * fmax(1, hosts);
 }
 
 static double optim_elements(const sc_block *b)

@@ -6,6 +6,9 @@
 #include <stepcast/plan.h>
 #include <stepcast/plan_strategy.h>
 
+/* Of storage for checkpoints, for each host that writes to it. */
+#define PLAN_STORAGE_BW 2e9
+
 /* Rates that hold where a run gives none, bytes/s: of a host's memory, of its
  * NVMe drives (25 GB/s each way), and of the storage that all hosts write to
  * (2 GB/s for each); the last two are assumptions. */

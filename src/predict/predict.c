@@ -312,6 +312,13 @@ static void idle_options(const sc_job *job, const sc_run *r,
         predict_note(warn, "--prefetch changes nothing below ZeRO-3");
     if (job->cp_comm >= 0 && r->size[SC_AX_CP] == 1)
         predict_note(warn, "--cp-comm changes nothing at cp 1");
+    if (job->tree && job->tree->tp_overlap > 0 && !r->sp) {
+        sc_pos at = sc_strategy_pos(job->tree, "overlap", "tp");
+        predict_note(warn,
+                     "%s:%u:%u: tp changes nothing without megatron-sp: sums "
+                     "stand between products",
+                     at.file, at.line, at.col);
+    }
     if (job->optimizer && strcmp(job->optimizer, "adam") != 0)
         predict_note(warn, "--optimizer changes nothing: blocks are updated by "
                            "adam");

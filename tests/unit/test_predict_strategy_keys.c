@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Every key of a strategy's file, for blocks and for graphs of operators:
+ * another value is another prediction, or is said to change nothing.
+ */
+#include "prediction.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TEXT = 4000 };
+
+static const char *const sections[] = {
+    "software", "precision", "optimizer", "mesh",       "batch", "preset",
+    "pipeline", "overlap",   "offload",   "checkpoint", "pools", "rules"};
+
+/* Values by section, alternating with its name; NULL ends. */
+typedef const char *const file[2 * SC_COUNT(sections) + 1];
+
+static const char *value(const char *const *of, const char *section)
+{
+    for (; of && of[0]; of += 2)
+        if (strcmp(of[0], section) == 0) return of[1];
+    return NULL;
+}
+
+/* An axis that blocks do not know makes it a graph of operators. */
+static void compose(const char *const *base, const char *const *over,
+                    bool graph, char *text)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < SC_COUNT(sections); i++) {
+        const char *v = value(over, sections[i]);
+        if (!v) v = value(base, sections[i]);
+        if (v && *v)
+            n += (size_t)snprintf(text + n, TEXT - n, "%s: %s\n", sections[i],
+                                  v);
+        if (v && graph && strcmp(sections[i], "mesh") == 0)
+            n += (size_t)snprintf(text + n - 2, TEXT - n, ", x: 1}\n") - 2;
+        assert_true(n < TEXT);
+    }
+}
+
+/* What comes of a file: numbers, or the first error; `graph` may be NULL. */
+static void outcome(const char *model, const char *cluster, const char *text,
+                    char *out, bool *graph, bool *idle)
+{
+    sc_strategy *s = SC_NEW(&f.a, sc_strategy);
+    sc_prediction p;
+    sc_job job;
+    sc_job_init(&job);
+    sc_err_init(&f.err);
+    job.brief = true;
+    job.tree = s;
+    job.model = model;
+    job.cluster = cluster;
+    sc_status st =
+        sc_strategy_read(text, strlen(text), "s.yml", &f.a, s, &f.err);
+    if (st == SC_OK) st = sc_strategy_to_job(s, NULL, &job, &f.a, &f.err);
+    if (st == SC_OK) st = sc_predict_job(&job, &f.a, &p, &f.err);
+    *idle = false;
+    if (st != SC_OK) {
+        if (st == SC_EBUG) fail_msg("%s%s", text, f.err.d[0].msg);
+        snprintf(out, TEXT, "error: %s", f.err.d[0].msg);
+        return;
+    }
+    size_t n = (size_t)snprintf(out, TEXT, "%.9g %.9g", p.step_time_s,
+                                p.samples_per_s);
+    for (uint32_t i = 0; i < p.n_stages; i++)
+        n += (size_t)snprintf(out + n, TEXT - n, " %.9g %.9g", p.memory[i].peak,
+                              p.memory[i].optimizer);
+    for (uint32_t i = 0; i < SC_N_CATS; i++)
+        n +=
+            (size_t)snprintf(out + n, TEXT - n, " %.9g", p.time_breakdown_s[i]);
+    for (uint32_t i = 0; i < p.n_warnings; i++)
+        *idle |= strstr(p.warnings[i], "changes nothing") != NULL;
+    *graph = p.graph != NULL;
+}
+
+typedef struct row {
+    const char *key;
+    file one, other; /* beside the base */
+} row;
+
+typedef struct path {
+    const char *model, *cluster;
+    bool graph;
+    file base;
+} path;
+
+static void differ(const path *p, const row *rows, size_t n)
+{
+    char text[TEXT], a[TEXT], b[TEXT];
+    uint32_t bad = 0;
+    for (size_t i = 0; i < n; i++) {
+        bool graph = p->graph, idle;
+        compose(p->base, rows[i].one, p->graph, text);
+        outcome(p->model, p->cluster, text, a, &graph, &idle);
+        if (strncmp(a, "error", 5) == 0 || graph != p->graph) {
+            print_message("%s: %s%s\n", rows[i].key, text, a);
+            bad++;
+        }
+        compose(p->base, rows[i].other, p->graph, text);
+        outcome(p->model, p->cluster, text, b, &graph, &idle);
+        if (getenv("SHOW"))
+            print_message("%s %d: %.150s\n", rows[i].key, graph, b);
+        if (strcmp(a, b) != 0 || idle) continue;
+        print_message("%s changes nothing: %s%s\n", rows[i].key, text, a);
+        bad++;
+    }
+    assert_int_equal(bad, 0);
+}
+
+/* A model of blocks on two nodes. */
+static const path blocks = {
+    "gpt3-xl",
+    "dgx-a100-80g:2",
+    false,
+    {"software", "megatron-core", "mesh", "{pp: 2, dp: 2, tp: 4}", "batch",
+     "{global: 32, micro: 2, seq: 1024}", "preset",
+     "{tensor_parallel: megatron-sp, zero: 1, recompute: none}", NULL}};
+
+#define CP "mesh", "{pp: 2, dp: 2, cp: 2, tp: 2}"
+
+static const row of_blocks[] = {
+    {"software", {NULL}, {"software", "megatron-lm-2022", NULL}},
+    {"precision", {NULL}, {"precision", "fp32", NULL}},
+    {"optimizer", {NULL}, {"optimizer", "sgd", NULL}},
+    {"mesh", {NULL}, {"mesh", "{pp: 4, dp: 2, tp: 2}", NULL}},
+    {"batch.global",
+     {NULL},
+     {"batch", "{global: 64, micro: 2, seq: 1024}", NULL}},
+    {"batch.micro",
+     {NULL},
+     {"batch", "{global: 32, micro: 1, seq: 1024}", NULL}},
+    {"batch.seq", {NULL}, {"batch", "{global: 32, micro: 2, seq: 2048}", NULL}},
+    {"tensor_parallel",
+     {NULL},
+     {"preset", "{tensor_parallel: megatron, zero: 1, recompute: none}", NULL}},
+    {"zero",
+     {NULL},
+     {"preset", "{tensor_parallel: megatron-sp, zero: 0, recompute: none}",
+      NULL}},
+    {"zero_axis",
+     {NULL},
+     {"preset",
+      "{tensor_parallel: megatron-sp, zero: 1, zero_axis: tp, recompute: none}",
+      NULL}},
+    {"recompute",
+     {NULL},
+     {"preset", "{tensor_parallel: megatron-sp, zero: 1, recompute: full}",
+      NULL}},
+    {"context_parallel",
+     {CP, NULL},
+     {CP, "preset",
+      "{tensor_parallel: megatron-sp, zero: 1, recompute: none, "
+      "context_parallel: ulysses}",
+      NULL}},
+    {"context_parallel",
+     {CP, NULL},
+     {CP, "preset",
+      "{tensor_parallel: megatron-sp, zero: 1, recompute: none, "
+      "context_parallel: all-gather}",
+      NULL}},
+    {"data_parallel",
+     {NULL},
+     {"preset",
+      "{tensor_parallel: megatron-sp, zero: 1, recompute: none, data_parallel: "
+      "false}",
+      NULL}},
+    {"schedule", {NULL}, {"pipeline", "{schedule: gpipe}", NULL}},
+    {"virtual",
+     {NULL},
+     {"pipeline", "{schedule: interleaved, virtual: 2}", NULL}},
+    {"order", {NULL}, {"pipeline", "{order: absent.yml}", NULL}},
+    {"cuts", {NULL}, {"pipeline", "{cuts: [10, 14]}", NULL}},
+    {"cuts", {NULL}, {"pipeline", "{cuts: [layers.9]}", NULL}},
+    {"max_in_flight", {NULL}, {"pipeline", "{max_in_flight: [1, 1]}", NULL}},
+    {"grad_bucket", {NULL}, {"overlap", "{grad_bucket: 1MB}", NULL}},
+    {"grad",
+     {"overlap", "{grad: true}", NULL},
+     {"overlap", "{grad: false}", NULL}},
+    {"p2p",
+     {"overlap", "{p2p: false}", NULL},
+     {"overlap", "{p2p: true}", NULL}},
+    {"p2p of chunks",
+     {"pipeline", "{virtual: 2}", "overlap", "{p2p: false}", NULL},
+     {"pipeline", "{virtual: 2}", "overlap", "{p2p: true}", NULL}},
+    {"tp", {"overlap", "{tp: false}", NULL}, {"overlap", "{tp: true}", NULL}},
+    {"tp without sp",
+     {"preset", "{tensor_parallel: megatron}", "overlap", "{tp: false}", NULL},
+     {"preset", "{tensor_parallel: megatron}", "overlap", "{tp: true}", NULL}},
+    {"gamma", {NULL}, {"overlap", "{gamma: 0.5}", NULL}},
+    {"activations", {NULL}, {"offload", "{activations: 0.5}", NULL}},
+    {"offload.optimizer", {NULL}, {"offload", "{optimizer: cpu}", NULL}},
+    {"offload.optimizer",
+     {"offload", "{optimizer: cpu}", NULL},
+     {"offload", "{optimizer: nvme}", NULL}},
+    {"checkpoint.every", {NULL}, {"checkpoint", "{every: 10}", NULL}},
+    {"checkpoint.async",
+     {"checkpoint", "{every: 10}", NULL},
+     {"checkpoint", "{every: 10, async: true}", NULL}},
+    {"checkpoint.to",
+     {"checkpoint", "{every: 10}", NULL},
+     {"checkpoint", "{every: 10, to: cpu}", NULL}},
+    {"checkpoint.to",
+     {"checkpoint", "{every: 10, to: cpu}", NULL},
+     {"checkpoint", "{every: 10, to: nvme}", NULL}},
+    {"checkpoint.to",
+     {"checkpoint", "{every: 10}", NULL},
+     {"checkpoint", "{every: 10, to: device}", NULL}},
+    {"pools.device",
+     {NULL},
+     {"pools", "[{name: a, device: h100-sxm, stages: 2}]", NULL}},
+    {"pools.replicas",
+     {NULL},
+     {"pools", "[{name: a, device: h100-sxm, replicas: 2}]", NULL}},
+    {"rules.split",
+     {NULL},
+     {"rules",
+      "[{match: 'layers.*.fc1', split: {}}, {match: 'layers.*.fc2', split: "
+      "{}}]",
+      NULL}},
+    {"rules.weight",
+     {NULL},
+     {"rules", "[{match: '*', tensor: weight, place: {dim0: dp}}]", NULL}},
+    {"rules.bias",
+     {NULL},
+     {"rules", "[{match: '*', tensor: bias, place: {dim0: dp}}]", NULL}},
+    {"rules.grad",
+     {NULL},
+     {"rules", "[{match: '*', tensor: grad, place: {dim0: dp}}]", NULL}},
+    {"rules.optim",
+     {NULL},
+     {"rules", "[{match: '*', tensor: optim, place: {}}]", NULL}},
+    {"rules.tier",
+     {NULL},
+     {"rules", "[{match: '*', tensor: optim, place: cpu}]", NULL}},
+    {"rules.recompute",
+     {NULL},
+     {"rules", "[{match: layers.0-5, recompute: true}]", NULL}},
+    {"rules.devices",
+     {NULL},
+     {"rules", "[{match: layers.9, devices: {pp: 1}}]", NULL}},
+    {"rules.assign",
+     {NULL},
+     {"rules", "[{match: 'layers.*.fc1', assign: round_robin, over: tp}]",
+      NULL}},
+};
+
+/* The same as a graph of operators: with an axis that blocks do not know. */
+static const row of_graphs[] = {
+    {"offload at rest",
+     {"offload", "{activations: 0.2}", NULL},
+     {"offload", "{activations: 0.9}", NULL}},
+    {"optimizer", {"optimizer", "adam", NULL}, {"optimizer", "adagrad", NULL}},
+    {"rules.devices",
+     {NULL},
+     {"rules", "[{match: layers.9, devices: {tp: 0}}]", NULL}},
+    {"rules.out",
+     {NULL},
+     {"rules", "[{match: 'layers.*.fc1', tensor: out, place: {}}]", NULL}},
+    {"rules.out_grad",
+     {NULL},
+     {"rules", "[{match: 'layers.*.fc1', tensor: out_grad, place: {}}]", NULL}},
+    {"rules.in",
+     {NULL},
+     {"rules", "[{match: 'layers.*.fc2', tensor: in, place: {}}]", NULL}},
+    {"rules.out on the host",
+     {NULL},
+     {"rules", "[{match: 'layers.*.fc1', tensor: out, place: cpu}]", NULL}},
+    {"rules.weight on the host",
+     {NULL},
+     {"rules", "[{match: 'layers.*.fc1', tensor: weight, place: cpu}]", NULL}},
+    {"rules.grad on the host",
+     {NULL},
+     {"rules", "[{match: 'layers.*.fc1', tensor: grad, place: cpu}]", NULL}},
+    {"cuts", {NULL}, {"pipeline", "{cuts: balanced}", NULL}},
+    {"chunks of cuts",
+     {NULL},
+     {"pipeline", "{schedule: interleaved, cuts: [5, 6, 6, 7]}", NULL}},
+};
+
+static void blocks_follow(void **state)
+{
+    (void)state;
+    differ(&blocks, of_blocks, SC_COUNT(of_blocks));
+}
+
+static void graphs_follow(void **state)
+{
+    (void)state;
+    path graph = blocks;
+    graph.graph = true;
+    differ(&graph, of_blocks, SC_COUNT(of_blocks));
+    differ(&graph, of_graphs, SC_COUNT(of_graphs));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(blocks_follow, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(graphs_follow, set_up, tear_down),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
