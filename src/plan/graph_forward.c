@@ -203,7 +203,7 @@ sc_status gi_weight_used(infer *f, uint32_t op, uint32_t k, uint32_t phase,
         return SC_OK;
     }
     SC_TRY(gi_weight_kept(f, op, k, &kept, &by));
-    int tier = gi_tier(f, op, k ? SC_RT_BIAS : SC_RT_WEIGHT);
+    int tier = gi_tier(f, op, k ? SC_RT_BIAS : SC_RT_WEIGHT, NULL);
     gi_form *form = weight_form(f, op, k, tier, &kept);
     if (!form) return sc_error_nomem(f->err);
     gi_why w = {.path = o->path,
@@ -258,11 +258,14 @@ static sc_status run(infer *f, uint32_t op, uint32_t first, bool again,
     const char *name = sc_sprintf(f->a, "%s out", o->path);
     if (!name) return sc_error_nomem(f->err);
     const sc_gtensor *t = &f->g->tensor[o->out.tensor];
-    int tier = again ? SC_TIER_DEVICE : gi_tier(f, op, SC_RT_OUT);
+    bool said;
+    int tier = gi_tier(f, op, SC_RT_OUT, &said);
+    if (again) tier = SC_TIER_DEVICE;
     *value = gi_value(f, (gp_value){.name = name,
                                     .tensor = o->out.tensor,
                                     .what = GP_ACT,
                                     .tier = (uint8_t)tier,
+                                    .stays = said && tier == SC_TIER_DEVICE,
                                     .stage = node->stage,
                                     .bytes = gi_held(f, t, &made) *
                                              gi_turn_share(f, turn, false)});

@@ -135,8 +135,8 @@ sc_status gi_expansion(infer *f);
 /* The strongest rule that places a tensor of an operator; NULL. */
 const gi_rule *gi_said(const infer *f, uint32_t op, sc_rule_tensor what,
                        uint32_t input);
-/* Where it waits: sc_tier. */
-int gi_tier(const infer *f, uint32_t op, sc_rule_tensor what);
+/* Where it waits: sc_tier.  `said` (may be NULL): a rule says so. */
+int gi_tier(const infer *f, uint32_t op, sc_rule_tensor what, bool *said);
 /* Parts that a list of axes makes. */
 uint32_t gi_parts(const infer *f, sc_axes list);
 sc_axes gi_without(sc_axes list, uint32_t mask);
