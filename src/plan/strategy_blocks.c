@@ -120,7 +120,8 @@ static void judge_rule(const sc_strategy *s, const sc_strategy_rule *r,
         cant(v, "blocks have no operators on single ranks", r->pos);
     if (r->n_at || r->pool)
         cant(v, "operators of blocks have no devices of their own", r->pos);
-    if (r->tier > SC_TIER_DEVICE)
+    bool apart = r->tier == SC_TIER_DEVICE && s->optimizer_tier > r->tier;
+    if (r->tier > SC_TIER_DEVICE || apart)
         cant(v, "blocks keep single tensors on devices: see offload", r->pos);
     if (!state) cant(v, "blocks place weights, grads and optim only", r->pos);
     if (r->recompute >= 0 && s->recompute == SC_RC_OPS)

@@ -3,10 +3,10 @@
  * Every key of a strategy's file, for blocks and for graphs of operators:
  * another value is another prediction, or is said to change nothing.
  */
+#include "hw/build.h"
 #include "prediction.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { TEXT = 4000 };
@@ -42,6 +42,21 @@ static void compose(const char *const *base, const char *const *over,
     }
 }
 
+/* What is predicted; `idle`: something is said to change nothing. */
+static void numbers(const sc_prediction *p, char *out, bool *idle)
+{
+    size_t n = (size_t)snprintf(out, TEXT, "%.9g %.9g %.9g", p->step_time_s,
+                                p->samples_per_s, p->cost_usd_per_step);
+    for (uint32_t i = 0; i < p->n_stages; i++)
+        n += (size_t)snprintf(out + n, TEXT - n, " %.9g %.9g",
+                              p->memory[i].peak, p->memory[i].optimizer);
+    for (uint32_t i = 0; i < SC_N_CATS; i++)
+        n += (size_t)snprintf(out + n, TEXT - n, " %.9g",
+                              p->time_breakdown_s[i]);
+    for (uint32_t i = 0; i < p->n_warnings; i++)
+        *idle |= strstr(p->warnings[i], "changes nothing") != NULL;
+}
+
 /* What comes of a file: numbers, or the first error; `graph` may be NULL. */
 static void outcome(const char *model, const char *cluster, const char *text,
                     char *out, bool *graph, bool *idle)
@@ -65,16 +80,7 @@ static void outcome(const char *model, const char *cluster, const char *text,
         snprintf(out, TEXT, "error: %s", f.err.d[0].msg);
         return;
     }
-    size_t n = (size_t)snprintf(out, TEXT, "%.9g %.9g", p.step_time_s,
-                                p.samples_per_s);
-    for (uint32_t i = 0; i < p.n_stages; i++)
-        n += (size_t)snprintf(out + n, TEXT - n, " %.9g %.9g", p.memory[i].peak,
-                              p.memory[i].optimizer);
-    for (uint32_t i = 0; i < SC_N_CATS; i++)
-        n +=
-            (size_t)snprintf(out + n, TEXT - n, " %.9g", p.time_breakdown_s[i]);
-    for (uint32_t i = 0; i < p.n_warnings; i++)
-        *idle |= strstr(p.warnings[i], "changes nothing") != NULL;
+    numbers(&p, out, idle);
     *graph = p.graph != NULL;
 }
 
@@ -103,8 +109,6 @@ static void differ(const path *p, const row *rows, size_t n)
         }
         compose(p->base, rows[i].other, p->graph, text);
         outcome(p->model, p->cluster, text, b, &graph, &idle);
-        if (getenv("SHOW"))
-            print_message("%s %d: %.150s\n", rows[i].key, graph, b);
         if (strcmp(a, b) != 0 || idle) continue;
         print_message("%s changes nothing: %s%s\n", rows[i].key, text, a);
         bad++;
@@ -297,11 +301,289 @@ static void graphs_follow(void **state)
     differ(&graph, of_graphs, SC_COUNT(of_graphs));
 }
 
+/* ---- options of a graph of operators --------------------------------------- */
+
+typedef struct option {
+    const char *key, *one, *other; /* `one` NULL: not given */
+    const char *with;              /* "key=value" beside both; NULL: nothing */
+} option;
+
+static const option options[] = {
+    {"model", "resnet50", "resnet152", NULL},
+    {"cluster", "dgx-h100:1", "dgx-a100-80g:1", NULL},
+    {"software", NULL, "mlperf-mxnet", NULL},
+    {"tp", NULL, "2", NULL},
+    {"pp", NULL, "2", NULL},
+    {"dp", NULL, "4", NULL},
+    {"cp", NULL, "2", NULL},
+    {"ep", NULL, "2", NULL},
+    {"vp", NULL, "2", "pp=2"},
+    {"global-batch", NULL, "512", NULL},
+    {"micro-batch", NULL, "8", NULL},
+    {"seq", NULL, "128", NULL},
+    {"zero", NULL, "1", NULL},
+    {"fsdp", NULL, "true", NULL},
+    {"hsdp", NULL, "2", NULL},
+    {"prefetch", NULL, "3", NULL},
+    {"cp-comm", NULL, "ulysses", NULL},
+    {"capacity-factor", NULL, "1.5", NULL},
+    {"expert-imbalance", NULL, "1.5", NULL},
+    {"grad-compress", NULL, "fp8", NULL},
+    {"freeze", NULL, "layer1.*", NULL},
+    {"freeze", NULL, "nothing.of.it", NULL},
+    {"sp", NULL, "true", NULL},
+    {"recompute", NULL, "selective", NULL},
+    {"recompute", NULL, "full", NULL},
+    {"offload", NULL, "0.5", NULL},
+    {"offload-optimizer", NULL, "cpu", NULL},
+    {"host-mem-bw", NULL, "1GB/s", NULL},
+    {"nvme-bw", NULL, "1GB/s", NULL},
+    {"checkpoint-every", NULL, "10", NULL},
+    {"checkpoint-async", NULL, "true", NULL},
+    {"checkpoint-async", NULL, "true", "checkpoint-every=10"},
+    {"storage-bw", NULL, "1GB/s", "checkpoint-every=10"},
+    {"schedule", NULL, "gpipe", "pp=2"},
+    {"schedule", NULL, "file", "pp=2"},
+    {"schedule-file", NULL, "absent.yml", NULL},
+    {"wide", NULL, "layer1.*", NULL},
+    {"precision", NULL, "fp32", NULL},
+    {"overlap-grad-reduce", "true", "false", NULL},
+    {"grad-bytes", "4B", "2B", NULL},
+    {"forward-only", NULL, "true", NULL},
+    {"launch-blocking", NULL, "true", NULL},
+    {"numa-unbound", NULL, "true", NULL},
+    {"engine", NULL, "fast", NULL},
+    {"price", "1", "2", NULL},
+    {"optimizer", NULL, "lamb", NULL},
+    {"compat", NULL, "proteus", NULL},
+    {"gamma", "0.5", "1", NULL},
+    {"op-times", NULL, "absent.csv", NULL},
+};
+
+static void set(sc_job *job, sc_given *given, const char *key, const char *text)
+{
+    const sc_key *k = sc_job_keys;
+    while (k->name && strcmp(k->name, key) != 0) k++;
+    assert_non_null(k->name);
+    sc_given_set(given, sc_job_keys, key);
+    if (sc_schema_set(k, text, sc_pos_none(), job, &f.a, &f.err) != SC_OK)
+        fail_msg("--%s %s: %s", key, text, f.err.d[0].msg);
+}
+
+static void predicted(const option *o, const char *text, char *out, bool *idle)
+{
+    char with[80] = "";
+    sc_given given = {{0}};
+    sc_prediction p;
+    sc_job job;
+    sc_job_init(&job);
+    sc_err_init(&f.err);
+    job.brief = true;
+    set(&job, &given, "model", "resnet50");
+    set(&job, &given, "cluster", "dgx-h100:1");
+    set(&job, &given, "global-batch", "256");
+    set(&job, &given, "micro-batch", "16");
+    if (o->with) snprintf(with, sizeof with, "%s", o->with);
+    if (o->with) {
+        char *eq = strchr(with, '=');
+        *eq = '\0';
+        set(&job, &given, with, eq + 1);
+    }
+    if (text) set(&job, &given, o->key, text);
+    sc_job_given(&job, &given);
+    sc_status st = sc_predict_job(&job, &f.a, &p, &f.err);
+    *idle = false;
+    if (st != SC_OK) {
+        if (st == SC_EBUG) fail_msg("%s: %s", o->key, f.err.d[0].msg);
+        snprintf(out, TEXT, "error: %s", f.err.d[0].msg);
+        return;
+    }
+    numbers(&p, out, idle);
+}
+
+/* Those that make the same step another way, or say where it is written. */
+static bool no_effect(const char *key)
+{
+    return strcmp(key, "fidelity") == 0 || strcmp(key, "no-symmetry") == 0 ||
+           strcmp(key, "strategy") == 0;
+}
+
+static void options_follow(void **state)
+{
+    (void)state;
+    uint32_t bad = 0;
+    for (const sc_key *k = sc_job_keys; k->name; k++) {
+        bool listed = no_effect(k->name);
+        for (size_t i = 0; i < SC_COUNT(options); i++)
+            listed |= strcmp(k->name, options[i].key) == 0;
+        if (!listed) print_message("%s is not in the table\n", k->name);
+        bad += !listed;
+    }
+    for (size_t i = 0; i < SC_COUNT(options); i++) {
+        char a[TEXT], b[TEXT];
+        bool idle;
+        predicted(&options[i], options[i].one, a, &idle);
+        if (strncmp(a, "error", 5) == 0) fail_msg("%s: %s", options[i].key, a);
+        predicted(&options[i], options[i].other, b, &idle);
+        if (strcmp(a, b) != 0 || idle) continue;
+        print_message("--%s changes nothing: %s\n", options[i].key, a);
+        bad++;
+    }
+    assert_int_equal(bad, 0);
+}
+
+/* ---- devices of several kinds ---------------------------------------------- */
+
+static sc_status mixed(const char *over, sc_prediction *p)
+{
+    static const char cluster[] = "rails: 8\ngroups:\n"
+                                  "  - {node: dgx-h100, nodes: 1}\n"
+                                  "  - {node: dgx-a100-80g, nodes: 1}\n";
+    char text[TEXT];
+    sc_strategy *s = SC_NEW(&f.a, sc_strategy);
+    const sc_hw *hw = NULL;
+    sc_inputs in;
+    sc_job job;
+    sc_job_init(&job);
+    sc_err_init(&f.err);
+    job.brief = true;
+    job.tree = s;
+    job.model = "gpt3-xl";
+    job.cluster = "dgx-h100:2";
+    snprintf(text, sizeof text, "batch: {global: 32, micro: 2, seq: 1024}\n%s",
+             over);
+    assert_int_equal(
+        sc_strategy_read(text, strlen(text), "s.yml", &f.a, s, &f.err), SC_OK);
+    assert_int_equal(sc_strategy_to_job(s, NULL, &job, &f.a, &f.err), SC_OK);
+    assert_int_equal(sc_predict_load(&job, &f.a, &in, &f.err), SC_OK);
+    assert_int_equal(
+        hw_build_text(cluster, sizeof cluster - 1, "c.yml", &f.a, &hw, &f.err),
+        SC_OK);
+    return sc_predict(&job, hw, in.model, in.sw, in.cost, &f.a, p, &f.err);
+}
+
+/* FLOP of all kernels on a device. */
+static double work_of(const sc_prediction *p, uint32_t device)
+{
+    const sc_exec *e = &p->graph->plan.exec;
+    double sum = 0;
+    for (sc_op i = 0; i < e->n_ops; i++)
+        if (e->dev[e->dev_head[i]] == device) sum += e->flops[i];
+    return sum;
+}
+
+#define STAGES "mesh: {pp: 2, dp: 8, x: 1}\n"
+#define POOLS                                                \
+    "pools:\n  - {name: new, device: h100-sxm, stages: 1}\n" \
+    "  - {name: old, device: a100-sxm-80g, stages: 1}\n"
+
+static void pools_of_stages(void **state)
+{
+    (void)state;
+    sc_prediction even, pools, cut;
+    assert_int_equal(mixed(STAGES, &even), SC_OK);
+    assert_int_equal(mixed(STAGES POOLS, &pools), SC_OK);
+    assert_true(pools.step_time_s == even.step_time_s);
+    assert_int_equal(mixed(STAGES POOLS
+                           "rules:\n"
+                           "  - {match: layers.16-23, devices: pool.old}\n",
+                           &cut),
+                     SC_OK);
+    assert_true(cut.step_time_s < even.step_time_s);
+    assert_true(work_of(&cut, 0) > 1.3 * work_of(&even, 0));
+    assert_int_equal(
+        mixed(STAGES "pools:\n  - {name: a, device: h100-sxm, stages: 2}\n",
+              &pools),
+        SC_EINPUT);
+    assert_int_equal(f.err.d[0].code, SC_C_CONFLICT);
+    assert_int_equal(f.err.d[0].line, 4);
+}
+
+/* The slowest replica's kernels. */
+static void pools_of_replicas(void **state)
+{
+    (void)state;
+#define REPLICAS "mesh: {dp: 16, x: 1}\npools:\n"
+    sc_prediction p;
+    assert_int_equal(
+        mixed(REPLICAS "  - {name: new, device: h100-sxm, replicas: 8}\n"
+                       "  - {name: old, device: a100-sxm-80g, replicas: 8}\n",
+              &p),
+        SC_OK);
+    double step = p.step_time_s;
+    assert_int_equal(mixed("mesh: {dp: 16, x: 1}\n", &p), SC_OK);
+    assert_true(p.step_time_s == step);
+    assert_int_equal(mixed(REPLICAS
+                           "  - {name: new, device: h100-sxm, replicas: 8,"
+                           " micro_batches: 1}\n"
+                           "  - {name: old, device: a100-sxm-80g, replicas: 8,"
+                           " micro_batches: 1}\n",
+                           &p),
+                     SC_EINPUT);
+    assert_int_equal(f.err.d[0].code, SC_C_UNSUPPORTED);
+    assert_int_equal(
+        mixed(REPLICAS "  - {name: new, device: h100-sxm, replicas: 8}\n"
+                       "  - {name: old, device: a100-sxm-80g, replicas: 8}\n"
+                       "rules: [{match: embedding, devices: pool.new}]\n",
+              &p),
+        SC_EINPUT);
+    assert_int_equal(f.err.d[0].code, SC_C_UNSUPPORTED);
+}
+
+/* ---- two holders of a stage ------------------------------------------------- */
+
+/* Both update with the gradients of all replicas of both: the sum over dp is
+ * done before theirs, theirs before either updates. */
+static void holders_sum_gradients(void **state)
+{
+    (void)state;
+    sc_prediction p;
+    assert_int_equal(mixed("mesh: {pp: 2, dp: 8, x: 1}\n"
+                           "preset: {zero: 0}\n"
+                           "pipeline: {schedule: dualpipe}\n",
+                           &p),
+                     SC_OK);
+    const sc_exec *e = &p.graph->plan.exec;
+    const sc_exec_result *r = &p.graph->run;
+    sc_time first = INT64_MAX, last = 0, reduced = 0, update = INT64_MAX;
+    uint32_t sums = 0, updates = 0;
+    uint64_t bytes = 0;
+    for (sc_op i = 0; i < e->n_ops; i++) {
+        bool sum = strcmp(e->name[i], "sum of both ways") == 0;
+        if (sum) {
+            sums++;
+            bytes += e->bytes[i];
+            assert_int_equal(e->dev_head[i + 1] - e->dev_head[i], 2);
+            first = r->start[i] < first ? r->start[i] : first;
+            last = r->end[i] > last ? r->end[i] : last;
+        } else if (e->cat[i] == SC_CAT_DP && r->end[i] > reduced) {
+            reduced = r->end[i];
+        } else if (e->cat[i] == SC_CAT_OPTIMIZER) {
+            updates++;
+            update = r->start[i] < update ? r->start[i] : update;
+        }
+    }
+    assert_int_equal(sums, 2);
+    assert_true(updates >= 2);
+    assert_true(update >= last);
+    /* four bytes of every gradient; both ends hold the embedding */
+    double each =
+        (double)bytes / ((double)p.run.model->params + 2048 * 50257.0);
+    if (fabs(each / 4 - 1) > 0.01) fail_msg("%g bytes each", each);
+    assert_true(reduced > 0 && last >= reduced);
+    assert_true(first < last);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(blocks_follow, set_up, tear_down),
         cmocka_unit_test_setup_teardown(graphs_follow, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(options_follow, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(pools_of_stages, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(pools_of_replicas, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(holders_sum_gradients, set_up,
+                                        tear_down),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
