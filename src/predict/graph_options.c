@@ -96,7 +96,7 @@ static const option options[] = {
     {"hsdp", mesh_said, by_mesh},
     {"grad-compress", never, "--grad-bytes says what an element takes"},
     {"freeze", generated, "leave it out"},
-    {"wide", generated, NULL},
+    {"wide", never, NULL},
     {"seq", generated, NULL},
     {"sp", mesh_said, NULL},
     {"recompute", repeats, NULL},

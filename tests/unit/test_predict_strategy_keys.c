@@ -353,7 +353,7 @@ static const option options[] = {
     {"launch-blocking", NULL, "true", NULL},
     {"numa-unbound", NULL, "true", NULL},
     {"engine", NULL, "fast", NULL},
-    {"price", "1", "2", NULL},
+    {"price", "1USD/h", "2USD/h", NULL},
     {"optimizer", NULL, "lamb", NULL},
     {"compat", NULL, "proteus", NULL},
     {"gamma", "0.5", "1", NULL},
