@@ -221,7 +221,7 @@ static void check_checkpoint(strategy_reader *r)
 {
     const sc_node *c = sc_node_get(r->s->doc, "checkpoint");
     const sc_node *to = c && c->kind == SC_N_MAP ? sc_node_get(c, "to") : NULL;
-    if (to && r->s->checkpoint_tier == SC_TIER_DEVICE)
+    if (to && to->text && strcmp(to->text, "device") == 0)
         strategy_wrong(r, SC_C_UNSUPPORTED, to->pos,
                        "cpu or nvme; without `to`: storage",
                        "a checkpoint on the device");
