@@ -5,9 +5,10 @@
 #include <string.h>
 
 static const sc_rules rows[] = {
-    {.name = "stepcast", .quantum = 1},
+    {.name = "stepcast", .of_traces = true, .of_steps = true, .quantum = 1},
     {
         .name = "astra-sim",
+        .of_traces = true,
         .quantum = 1000,
         .store_and_forward = true,
         .first_dim_only = true,
@@ -34,6 +35,7 @@ static const sc_rules rows[] = {
     },
     {
         .name = "proteus",
+        .of_steps = true,
         .quantum = 1,
         .launch_gap = 2000000,
         .ready_order = true,

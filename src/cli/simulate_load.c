@@ -25,10 +25,11 @@ static sc_status find_rules(cli *c, simulate_run *r)
     uint32_t n, known = 0;
     const sc_rules *rows = sc_rules_all(&n);
     for (uint32_t i = 1; i < n && known < 15; i++)
-        names[known++] = rows[i].name;
+        if (rows[i].of_traces) names[known++] = rows[i].name;
     names[known] = NULL;
     r->rules = sc_rules_find(r->o->compat);
-    if (r->rules && (!r->o->compat || r->rules != rows)) return SC_OK;
+    bool fits = r->rules && r->rules->of_traces;
+    if (fits && (!r->o->compat || r->rules != rows)) return SC_OK;
     const char *one = sc_sprintf(c->arena, "write %s", names[0]);
     return sc_error(c->err, SC_EINPUT, SC_C_UNKNOWN_NAME,
                     sc_pos_option(c->arena, "--compat", r->o->compat),

@@ -342,14 +342,25 @@ static double gradient_bytes(const graph_state *x)
     return x->job->compat ? 0 : x->sw->reduce_bytes;
 }
 
+static sc_status unknown_mode(const graph_state *x, sc_err *err)
+{
+    const char *names[8] = {NULL};
+    uint32_t n = 0;
+    const sc_rules *rows = sc_rules_all(&n);
+    for (uint32_t i = 0, at = 0; i < n && at + 1 < SC_COUNT(names); i++)
+        if (rows[i].of_steps) names[at++] = rows[i].name;
+    const char *near = sc_nearest(x->job->compat, names);
+    const char *hint = near ? sc_sprintf(x->a, "did you mean %s?", near) : NULL;
+    return sc_error(err, SC_EINPUT, SC_C_UNKNOWN_NAME,
+                    sc_pos_option(x->a, "--compat", x->job->compat), hint,
+                    "there is no mode \"%.40s\"", x->job->compat);
+}
+
 static sc_status prepare(graph_state *x, sc_run *r, sc_err *err)
 {
     sc_gjob *g = &x->gjob;
     x->rules = sc_rules_find(x->job->compat);
-    if (!x->rules)
-        return sc_error(err, SC_EINPUT, SC_C_UNKNOWN_NAME,
-                        sc_pos_option(x->a, "--compat", x->job->compat), NULL,
-                        "there is no mode \"%.40s\"", x->job->compat);
+    if (!x->rules || !x->rules->of_steps) return unknown_mode(x, err);
     predict_precision(x->job, r, &x->assume);
     SC_TRY(predict_check_graph(x->job, x->hw, err));
     SC_TRY(predict_graph_refuse(x, err));

@@ -151,6 +151,7 @@ static void malformed(void **state)
         "  encoder: {low: -0.1, high: 0.1, rows: 9, families: 2}\n"
         "  experts: {low: -0.1, high: 0.1, rows: 9, families: 2}\n"
         "  dense: {low: -0.1, high: 0.1, rows: 9, families: 2}\n"
+        "  graph: {low: -0.1, high: 0.1, rows: 9, families: 2}\n"
         "unseen: 1.5\nfit: \"0123456789abcdef\"\n"
         "architectures: {ampere: 9}\nsoftware: {x: 9}\n";
 
@@ -163,11 +164,11 @@ static void malformed(void **state)
         {"low: -0.1", "low: 0.1", SC_C_RANGE, 2, 1},
         {"high: 0.1, rows: 9", "high: 9, rows: 9e10", SC_C_RANGE, 2, 2},
         {"  experts:", "  expert:", SC_C_MISSING, 2, 1},
-        {"unseen: 1.5", "unseen: 0.5", SC_C_RANGE, 7, 1},
-        {"0123456789abcdef", "0123456789abcdeg", SC_C_TYPE, 8, 1},
+        {"unseen: 1.5", "unseen: 0.5", SC_C_RANGE, 8, 1},
+        {"0123456789abcdef", "0123456789abcdeg", SC_C_TYPE, 9, 1},
         {"{ampere: 9}", "[ampere]", SC_C_MISSING, 1, 1},
-        {"{x: 9}", "{x: {y: 9}}", SC_C_MISSING, 10, 1},
-        {"{x: 9}", "{x: -1}", SC_C_RANGE, 10, 1},
+        {"{x: 9}", "{x: {y: 9}}", SC_C_MISSING, 11, 1},
+        {"{x: 9}", "{x: -1}", SC_C_RANGE, 11, 1},
     };
 
     sc_held_out h;

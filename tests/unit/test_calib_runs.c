@@ -254,7 +254,7 @@ static void reasons(void **state)
         cell change;
         const char *reason;
     } cases[] = {
-        {{C_CLASS, "cnn"}, "model class \"cnn\" is not modelled"},
+        {{C_CLASS, "gnn"}, "model class \"gnn\" is not modelled"},
         {{C_EXPERTS, "8"}, "no model is called"},
         {{C_QUALITY, "C"}, "quality C or D"},
         {{C_ITER, ""}, "no measured step time"},

@@ -15,6 +15,8 @@ extern "C" {
 
 typedef struct sc_rules {
     const char *name;
+    /* What the mode is of: traces (`simulate`), steps (`predict`). */
+    bool of_traces, of_steps;
     /* Durations are cut to whole multiples of this; 1: kept. */
     sc_time quantum;
     /* A message crosses one link after the other as a whole; else its head
