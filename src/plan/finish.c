@@ -205,6 +205,8 @@ static sc_status transfer(const sc_plan *p, sc_step_costs *c, sc_err *err)
     c->send_s = cp.seconds;
     /* split passes leave no time to wait */
     bool chunks = sc_run_chunks(r) > 1 || sc_run_splits(r);
+    /* a strategy that says so has them beside compute without these, too */
+    if (r->strategy && r->strategy->p2p_overlap > 0) chunks = true;
     c->send_blocks = !(r->sw->p2p_overlap && chunks);
     if (!c->send_blocks)
         c->send_slow_s =

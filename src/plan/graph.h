@@ -31,6 +31,7 @@ typedef struct gp_value {
     uint32_t tensor;  /* of the graph */
     uint8_t what;     /* gp_what */
     uint8_t tier;     /* sc_tier where it waits */
+    bool stays;       /* there, whatever shares are moved */
     uint32_t stage;
     double bytes;  /* on one rank (the fullest) */
     uint32_t made; /* item; SC_NONE: there from the start */

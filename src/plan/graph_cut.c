@@ -210,12 +210,35 @@ static sc_status balanced(cut *c)
 
 /* ---- by rules ------------------------------------------------------------ */
 
-static const sc_strategy_rule *placed(const infer *f, uint32_t op,
+/* Units that a rule puts on the stages of a pool, evenly, in order. */
+typedef struct dealt {
+    uint32_t units, seen;
+    uint32_t last; /* operator; SC_NONE */
+} dealt;
+
+static uint32_t pool_stage(const infer *f, const char *name, const dealt *d)
+{
+    uint32_t first;
+    const sc_strategy_pool *p = gi_pool(f, name, &first);
+    uint64_t n = p ? p->stages : 1;
+    return first + (uint32_t)((d->seen - 1) * n / d->units);
+}
+
+/* The rule that says where an operator is; NULL: none. */
+static const sc_strategy_rule *placed(const infer *f, uint32_t op, dealt *all,
                                       uint32_t *stage)
 {
     const gi_node *n = &f->node[op];
     for (uint32_t i = n->n_match; f->pp >= 0 && i-- > 0;) {
         const sc_strategy_rule *r = f->rule[n->match[i]].r;
+        if (r->pool) {
+            dealt *d = &all[n->match[i]];
+            d->seen += d->last == SC_NONE ||
+                       !same_unit(f->g->op[d->last].path, f->g->op[op].path);
+            d->last = op;
+            if (d->units) *stage = pool_stage(f, r->pool, d);
+            return r;
+        }
         for (uint32_t k = 0; k < r->n_at; k++)
             if (r->at[k].axis == (uint32_t)f->pp) {
                 *stage = r->at[k].coord;
@@ -229,11 +252,16 @@ static const sc_strategy_rule *placed(const infer *f, uint32_t op,
 static sc_status by_rules(infer *f, bool *any)
 {
     uint32_t stage = 0;
+    dealt *all = SC_NEW_N(f->a, dealt, f->n_rules);
+    if (!all) return sc_error_nomem(f->err);
+    for (uint32_t i = 0; i < f->n_rules; i++) all[i].last = SC_NONE;
     for (uint32_t op = 0; op < f->g->n_ops; op++)
-        *any |= placed(f, op, &stage) != NULL;
+        *any |= placed(f, op, all, &stage) != NULL;
+    for (uint32_t i = 0; i < f->n_rules; i++)
+        all[i] = (dealt){.units = all[i].seen, .last = SC_NONE};
     stage = 0;
     for (uint32_t op = 0; *any && op < f->g->n_ops; op++) {
-        const sc_strategy_rule *r = placed(f, op, &stage);
+        const sc_strategy_rule *r = placed(f, op, all, &stage);
         f->node[op].stage = stage;
         for (uint32_t k = 0; r && k < f->g->op[op].n_in; k++) {
             uint32_t from = f->g->tensor[f->g->op[op].in[k].tensor].op;

@@ -68,6 +68,13 @@ static sc_status kept_form(infer *f, uint32_t op, uint32_t tensor,
     gi_form *form = gi_find(*list, stage, l);
     if (!form) {
         gi_form *there = gi_find(*list, f->node[from].stage, l);
+        const gi_rule *turns = f->node[op].turn_rule;
+        if (!there && turns)
+            return sc_error(f->err, SC_EINPUT, SC_C_UNSUPPORTED, turns->r->pos,
+                            "assign operators that stand beside each other",
+                            "rule '%s' runs operators at once, of which %s "
+                            "reads what others make",
+                            turns->r->match, f->g->op[op].path);
         if (!there)
             return sc_error(f->err, SC_EBUG, SC_C_BUG, sc_pos_none(), NULL,
                             "%s reads what has not been made",
@@ -196,7 +203,7 @@ sc_status gi_weight_used(infer *f, uint32_t op, uint32_t k, uint32_t phase,
         return SC_OK;
     }
     SC_TRY(gi_weight_kept(f, op, k, &kept, &by));
-    int tier = gi_tier(f, op, k ? SC_RT_BIAS : SC_RT_WEIGHT);
+    int tier = gi_tier(f, op, k ? SC_RT_BIAS : SC_RT_WEIGHT, NULL);
     gi_form *form = weight_form(f, op, k, tier, &kept);
     if (!form) return sc_error_nomem(f->err);
     gi_why w = {.path = o->path,
@@ -251,11 +258,14 @@ static sc_status run(infer *f, uint32_t op, uint32_t first, bool again,
     const char *name = sc_sprintf(f->a, "%s out", o->path);
     if (!name) return sc_error_nomem(f->err);
     const sc_gtensor *t = &f->g->tensor[o->out.tensor];
-    int tier = again ? SC_TIER_DEVICE : gi_tier(f, op, SC_RT_OUT);
+    bool said;
+    int tier = gi_tier(f, op, SC_RT_OUT, &said);
+    if (again) tier = SC_TIER_DEVICE;
     *value = gi_value(f, (gp_value){.name = name,
                                     .tensor = o->out.tensor,
                                     .what = GP_ACT,
                                     .tier = (uint8_t)tier,
+                                    .stays = said && tier == SC_TIER_DEVICE,
                                     .stage = node->stage,
                                     .bytes = gi_held(f, t, &made) *
                                              gi_turn_share(f, turn, false)});

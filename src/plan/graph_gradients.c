@@ -360,10 +360,9 @@ static double state_bytes(const infer *f)
 
 static int state_tier(const infer *f, uint32_t op)
 {
-    int tier = gi_tier(f, op, SC_RT_OPTIM);
-    return tier != SC_TIER_DEVICE || f->s->optimizer_tier < 0
-               ? tier
-               : f->s->optimizer_tier;
+    bool said;
+    int tier = gi_tier(f, op, SC_RT_OPTIM, &said);
+    return said || f->s->optimizer_tier < 0 ? tier : f->s->optimizer_tier;
 }
 
 static sc_status update(infer *f, const gi_wgrad *w, gathering **later)
@@ -383,6 +382,7 @@ static sc_status update(infer *f, const gi_wgrad *w, gathering **later)
                                            .tensor = w->tensor,
                                            .what = GP_STATE,
                                            .tier = (uint8_t)tier,
+                                           .stays = true,
                                            .stage = w->stage,
                                            .bytes = state,
                                            .made = SC_NONE});

@@ -94,6 +94,7 @@ sc_status gp_infer(const sc_gjob *job, sc_arena *a, sc_gplan *p,
     SC_TRY(check_job(&f));
     SC_TRY(check_mesh(&f));
     set_mesh(&f);
+    SC_TRY(gi_pools(&f));
     SC_TRY(gi_rules(&f));
     SC_TRY(gi_keep(&f));
     SC_TRY(gi_cut(&f));

@@ -135,8 +135,8 @@ sc_status gi_expansion(infer *f);
 /* The strongest rule that places a tensor of an operator; NULL. */
 const gi_rule *gi_said(const infer *f, uint32_t op, sc_rule_tensor what,
                        uint32_t input);
-/* Where it waits: sc_tier. */
-int gi_tier(const infer *f, uint32_t op, sc_rule_tensor what);
+/* Where it waits: sc_tier.  `said` (may be NULL): a rule says so. */
+int gi_tier(const infer *f, uint32_t op, sc_rule_tensor what, bool *said);
 /* Parts that a list of axes makes. */
 uint32_t gi_parts(const infer *f, sc_axes list);
 sc_axes gi_without(sc_axes list, uint32_t mask);
@@ -145,6 +145,14 @@ const char *gi_by(const infer *f, uint32_t op);
 const char *gi_axes_text(const infer *f, sc_axes list);
 
 /* ---- graph_spread.c, graph_keep.c, graph_cut.c */
+
+/* graph_pools.c: whether the machine has what the strategy's pools say. */
+sc_status gi_pools(const infer *f);
+/* By name, with its first stage or replica; NULL: none. */
+const sc_strategy_pool *gi_pool(const infer *f, const char *name,
+                                uint32_t *first);
+/* What runs a stage's kernels; where ranks differ, one as slow as any. */
+const sc_device *gi_slowest(const infer *f, uint32_t stage);
 
 void gi_spread(infer *f);
 sc_status gi_keep(infer *f);

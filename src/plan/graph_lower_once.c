@@ -7,6 +7,7 @@
  * pass are gathered at its start.
  */
 #include "plan/graph_lower.h"
+#include "plan/host.h"
 
 #include <math.h>
 
@@ -176,6 +177,17 @@ static void state_bytes(const gl *g, uint32_t dev, double *here, double *host)
     }
 }
 
+/* Of one device: to NVMe, to nowhere behind the host, or to storage. */
+static double store_bw(const sc_gjob *job, const sc_strategy *s)
+{
+    uint32_t n = job->hw ? job->hw->host_size : 1;
+    switch (s->checkpoint_tier) {
+    case SC_TIER_CPU: return INFINITY;
+    case SC_TIER_NVME: return gl_tier_bw(job, SC_TIER_NVME);
+    default: return PLAN_STORAGE_BW / (n ? n : 1);
+    }
+}
+
 /* What the step waits for, in the mean over steps.  A copy beside the step has
  * until the update to leave the device, and until the next one to be stored;
  * else everything waits for both. */
@@ -187,9 +199,7 @@ static double exposed(const gl *g, uint32_t dev)
     double bw = gl_tier_bw(g->job, SC_TIER_CPU);
     state_bytes(g, dev, &here, &host);
     double copy = bw > 0 ? here / bw : 0;
-    double store = s->checkpoint_tier == SC_TIER_NVME
-                       ? (here + host) / gl_tier_bw(g->job, SC_TIER_NVME)
-                       : 0;
+    double store = (here + host) / store_bw(g->job, s);
     if (!s->checkpoint_async) return (copy + store) / every;
     double late = fmax(0, copy - step) + fmax(0, store - every * step);
     return late / every;

@@ -158,6 +158,7 @@ static bool is_saved(const edit *e, uint32_t v, uses *u)
 {
     const gp_value *x = &e->from->value[v];
     if (x->what != GP_ACT || x->made == SC_NONE || x->bytes <= 0) return false;
+    if (x->stays) return false;
     if (!forward(&e->from->item[x->made])) return false;
     *u = uses_of(e, v);
     return u->first_bwd != SC_NONE;
@@ -304,7 +305,8 @@ static sc_status kept(edit *e)
     bool host = s && s->optimizer_tier > SC_TIER_DEVICE;
     for (uint32_t v = 0; v < e->from->n_values; v++) {
         const gp_value *x = &e->from->value[v];
-        if (host && x->what == GP_STATE && x->tier == SC_TIER_DEVICE)
+        if (host && x->what == GP_STATE && x->tier == SC_TIER_DEVICE &&
+            !x->stays)
             e->to->value[v].tier = (uint8_t)s->optimizer_tier;
         if (x->what != GP_WEIGHT || x->tier == SC_TIER_DEVICE) continue;
         SC_TRY(fetch(e, v, true));

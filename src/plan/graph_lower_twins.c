@@ -12,6 +12,18 @@ static bool is_gradient(const gp_value *v)
     return v->what == GP_WEIGHT_GRAD || v->what == GP_GRAD_KEPT;
 }
 
+/* A gradient of a bucket that others of its bucket are read in, too: stages
+ * that share its weight have summed it. */
+static bool in_bucket(const gl *g, uint32_t v, const bool *seen)
+{
+    uint32_t made = g->prog->value[v].made;
+    if (made == SC_NONE) return false;
+    const gp_item *it = &g->prog->item[made];
+    for (uint32_t k = 0; k < it->n_in; k++)
+        if (seen[it->in[k]]) return true;
+    return false;
+}
+
 /* Bytes of what the updates of a stage read, each once. */
 static sc_status gradient_bytes(const gl *g, uint32_t stage, double *out)
 {
@@ -23,13 +35,11 @@ static sc_status gradient_bytes(const gl *g, uint32_t stage, double *out)
     for (uint32_t k = 0; k < l->n; k++) {
         const gp_item *it = &g->prog->item[l->item[k]];
         if (!gl_is_update(it)) continue;
-        for (uint32_t n = 0; n < it->n_in; n++) {
-            const gp_value *v = &g->prog->value[it->in[n]];
-            if (seen[it->in[n]] || !is_gradient(v)) continue;
-            seen[it->in[n]] = true;
-            *out += v->bytes;
-        }
+        for (uint32_t n = 0; n < it->n_in; n++)
+            seen[it->in[n]] = is_gradient(&g->prog->value[it->in[n]]);
     }
+    for (uint32_t v = 0; v < g->prog->n_values; v++)
+        if (seen[v] && !in_bucket(g, v, seen)) *out += g->prog->value[v].bytes;
     sc_arena_restore(g->a, mark);
     return SC_OK;
 }

@@ -107,9 +107,7 @@ sc_status gi_compute(infer *f, uint32_t op, sc_gpass pass, uint32_t weight,
                   .fused = f->job->sw->fused,
                   .table = f->job->table,
                   .attention = (uint8_t)f->job->sw->attention};
-    uint32_t at = f->pp < 0 ? 0 : gi_device(f, f->node[op].stage);
-    if (f->pp >= 0) at *= f->stride[f->pp];
-    return sc_cost_gop(f->job->cost, sc_hw_device_at(f->job->hw, at), &w, out,
+    return sc_cost_gop(f->job->cost, gi_slowest(f, f->node[op].stage), &w, out,
                        f->err);
 }
 

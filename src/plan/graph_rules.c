@@ -103,13 +103,17 @@ const gi_rule *gi_said(const infer *f, uint32_t op, sc_rule_tensor what,
     return NULL;
 }
 
-int gi_tier(const infer *f, uint32_t op, sc_rule_tensor what)
+int gi_tier(const infer *f, uint32_t op, sc_rule_tensor what, bool *said)
 {
+    bool none;
+    if (!said) said = &none;
+    *said = true;
     const gi_node *n = &f->node[op];
     for (uint32_t i = n->n_match; i-- > 0;) {
         const sc_strategy_rule *r = f->rule[n->match[i]].r;
         if (r->tensor == what && r->tier >= 0) return r->tier;
     }
+    *said = false;
     return SC_TIER_DEVICE;
 }
 
@@ -192,6 +196,7 @@ static void take_split(infer *f, uint32_t op, gi_rule *g)
         g->spoke = true;
     }
     if (r->n_at) take_place(f, n, g);
+    if (r->pool) g->spoke = true; /* graph_cut.c */
     if (r->tensor != SC_RT_OP || !r->has_split) return;
     if (r->n_split == 0) {
         memset(n->split, 0, sizeof n->split);
@@ -339,6 +344,18 @@ static sc_status check_spoke(infer *f)
     return first;
 }
 
+/* Of what a step makes for one use nothing is copied away. */
+static sc_status check_tier(const infer *f, const sc_strategy_rule *r)
+{
+    static const uint32_t away = 1u << SC_RT_WEIGHT | 1u << SC_RT_BIAS |
+                                 1u << SC_RT_OPTIM | 1u << SC_RT_OUT;
+    if (r->tier <= SC_TIER_DEVICE || away >> r->tensor & 1) return SC_OK;
+    return sc_error(f->err, SC_EINPUT, SC_C_UNSUPPORTED, r->pos,
+                    "place weight, bias, optim or out there",
+                    "rule '%s' keeps %s in %s", r->match,
+                    sc_rule_tensor_names[r->tensor], sc_tier_names[r->tier]);
+}
+
 static void take_turns(infer *f)
 {
     for (uint32_t i = 0; i < f->n_rules; i++) {
@@ -365,6 +382,10 @@ sc_status gi_rules(infer *f)
     }
     sc_status s = check_spoke(f);
     if (first == SC_OK) first = s;
+    for (uint32_t i = 0; i < f->n_rules; i++) {
+        s = check_tier(f, f->rule[i].r);
+        if (first == SC_OK) first = s;
+    }
     take_turns(f);
     return first;
 }

@@ -42,10 +42,18 @@ double plan_nvme_bw(const sc_run *r)
     return r->nvme_bw > 0 ? r->nvme_bw : 25e9;
 }
 
+sc_tier plan_checkpoint_tier(const sc_run *r)
+{
+    return r->strategy ? (sc_tier)r->strategy->checkpoint_tier : SC_TIER_DEVICE;
+}
+
 double plan_storage_bw(const sc_run *r)
 {
     double hosts = (double)r->hw->n_devices / r->hw->host_size;
-    return r->storage_bw > 0 ? r->storage_bw : 2e9 * fmax(1, hosts);
+    if (plan_checkpoint_tier(r) == SC_TIER_CPU) return INFINITY;
+    if (plan_checkpoint_tier(r) == SC_TIER_NVME)
+        return plan_nvme_bw(r) * fmax(1, hosts);
+    return r->storage_bw > 0 ? r->storage_bw : PLAN_STORAGE_BW * fmax(1, hosts);
 }
 
 static double optim_elements(const sc_block *b)

@@ -120,13 +120,26 @@ static void judge_rule(const sc_strategy *s, const sc_strategy_rule *r,
         cant(v, "blocks have no operators on single ranks", r->pos);
     if (r->n_at || r->pool)
         cant(v, "operators of blocks have no devices of their own", r->pos);
-    if (r->tier > SC_TIER_DEVICE)
+    bool apart = r->tier == SC_TIER_DEVICE && s->optimizer_tier > r->tier;
+    if (r->tier > SC_TIER_DEVICE || apart)
         cant(v, "blocks keep single tensors on devices: see offload", r->pos);
     if (!state) cant(v, "blocks place weights, grads and optim only", r->pos);
     if (r->recompute >= 0 && s->recompute == SC_RC_OPS)
         cant(v, "recompute: ops keeps every other product of all blocks",
              r->pos);
     judge_split(s, r, v);
+}
+
+/* Limits that 1F1B keeps by itself change nothing; blocks keep no others. */
+static void judge_in_flight(const sc_strategy *s, verdict *v)
+{
+    uint64_t pp = sc_strategy_degree(s, "pp");
+    bool plain = s->schedule < 0 || s->schedule == SC_SCH_1F1B;
+    plain = plain && sc_strategy_chunks(s) <= 1 && !s->schedule_file;
+    for (uint32_t d = 0; d < s->n_in_flight; d++)
+        if (!plain || d >= pp || s->in_flight[d] < pp - d)
+            cant(v, "blocks run as many passes ahead as their schedule has",
+                 sc_strategy_pos(s, "pipeline", "max_in_flight"));
 }
 
 /* Block at which a stage begins ("layers.12"); -1: none. */
@@ -158,6 +171,7 @@ bool sc_strategy_by_blocks(const sc_strategy *s, const char **why, sc_pos *at)
     if (!isnan(s->gamma))
         cant(&v, "blocks have rates of overlap of their own",
              sc_strategy_pos(s, "overlap", "gamma"));
+    judge_in_flight(s, &v);
     for (uint32_t i = 0; i < s->n_cuts; i++)
         if (s->cut[i].path && block_of(s->cut[i].path) < 0)
             cant(&v, "blocks are cut between blocks: layers.12", s->cut[i].pos);

@@ -217,8 +217,19 @@ static void check_batch(strategy_reader *r)
                        (long long)s->global, (long long)s->micro);
 }
 
+static void check_checkpoint(strategy_reader *r)
+{
+    const sc_node *c = sc_node_get(r->s->doc, "checkpoint");
+    const sc_node *to = c && c->kind == SC_N_MAP ? sc_node_get(c, "to") : NULL;
+    if (to && to->text && strcmp(to->text, "device") == 0)
+        strategy_wrong(r, SC_C_UNSUPPORTED, to->pos,
+                       "cpu or nvme; without `to`: storage",
+                       "a checkpoint on the device");
+}
+
 void strategy_check(strategy_reader *r)
 {
+    check_checkpoint(r);
     check_batch(r);
     check_order(r);
     if (r->no_mesh) return;

@@ -276,6 +276,9 @@ static void groups(check *c, const sc_job *j)
 static void host_given(check *c, const sc_job *j, const sc_hw *hw)
 {
     char option[64];
+    if (j->offload > 0 && hw->device && hw->device->host_bw <= 0)
+        fail(c, SC_C_CONFLICT, "--offload", "host_bw of the device's file",
+             "the rate between device and host is not known");
     snprintf(option, sizeof option, "--offload-optimizer %s",
              j->optimizer_tier > 0 ? sc_tier_names[j->optimizer_tier] : "");
     if (j->optimizer_tier > 0 && hw->device && hw->device->host_bw <= 0)
@@ -297,9 +300,6 @@ static void combinations(check *c, const sc_job *j, const sc_hw *hw,
                          const sc_model *m)
 {
     char what[200];
-    if (j->offload > 0 && hw->device && hw->device->host_bw <= 0)
-        fail(c, SC_C_CONFLICT, "--offload", "host_bw of the device's file",
-             "the rate between device and host is not known");
     host_given(c, j, hw);
     if (j->ep > 1 && m->t.experts == 0)
         fail_at(c, SC_C_CONFLICT, "--ep", j->ep, "use --ep 1",
@@ -316,6 +316,16 @@ static void combinations(check *c, const sc_job *j, const sc_hw *hw,
                  (long long)j->seq, m->name, (long long)m->t.max_seq);
         fail_at(c, SC_C_RANGE, "--seq", j->seq, NULL, what);
     }
+}
+
+sc_status predict_check_graph(const sc_job *job, const sc_hw *hw, sc_err *err)
+{
+    check c = {.err = err};
+    device(&c, job, hw->device);
+    host_given(&c, job, hw);
+    if (!job->schedule_file && job->schedule > SC_SCH_INTERLEAVED)
+        own_chunks(&c, job, hw->n_devices);
+    return c.first;
 }
 
 sc_status predict_check(const sc_job *job, const sc_hw *hw,

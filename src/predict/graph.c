@@ -25,26 +25,6 @@ static void add_axis(sc_strategy *s, const char *name, uint64_t size)
             (sc_mesh_axis){name, (uint32_t)size, sc_pos_none()};
 }
 
-/* Degrees that only rules can give a meaning. */
-static sc_status refuse_degrees(const graph_state *x, sc_err *err)
-{
-    const struct {
-        const char *flag;
-        int64_t n;
-    } degree[] = {
-        {"--tp", x->job->tp}, {"--cp", x->job->cp}, {"--ep", x->job->ep}};
-
-    for (size_t i = 0; i < SC_COUNT(degree); i++)
-        if (degree[i].n > 1)
-            return sc_error(err, SC_EINPUT, SC_C_CONFLICT,
-                            sc_pos_file(degree[i].flag),
-                            "write its rules in a --strategy file",
-                            "%s is a graph of operators: no preset says what "
-                            "such an axis divides",
-                            x->model->name);
-    return SC_OK;
-}
-
 /* ---- tables of embeddings --------------------------------------------------- */
 
 #define TABLE_SHARE 0.25 /* of a device's memory: more is not replicated */
@@ -109,7 +89,6 @@ static sc_status usual_mesh(graph_state *x, sc_err *err)
 {
     sc_strategy *s = &x->tree;
     uint64_t n = x->hw->n_devices, pp = x->job->pp ? (uint64_t)x->job->pp : 1;
-    SC_TRY(refuse_degrees(x, err));
     if (n % pp != 0)
         return sc_error(err, SC_EINPUT, SC_C_DIVIDE, sc_pos_file("--pp"), NULL,
                         "%llu does not divide %llu devices",
@@ -143,13 +122,8 @@ static sc_status mesh(graph_state *x, sc_err *err)
         *s = *x->job->tree;
     } else {
         sc_strategy_init(s);
-        if (x->job->zero >= 0) s->zero = x->job->zero;
-        if (x->job->fsdp) s->zero = 3;
-        if (x->job->schedule >= 0) s->schedule = x->job->schedule;
-        if (x->job->recompute >= 0) s->recompute = x->job->recompute;
-        if (x->job->vpp) s->virtual_stages = x->job->vpp;
-        if (x->job->grad_overlap >= 0) s->grad_overlap = x->job->grad_overlap;
     }
+    predict_graph_settle(x->job, s);
     if (s->n_axes == 0) return usual_mesh(x, err);
     uint64_t n = sc_strategy_ranks(s);
     if (n != x->hw->n_devices)
@@ -388,8 +362,12 @@ static sc_status prepare(graph_state *x, sc_run *r, sc_err *err)
     x->rules = sc_rules_find(x->job->compat);
     if (!x->rules || !x->rules->of_steps) return unknown_mode(x, err);
     predict_precision(x->job, r, &x->assume);
+    SC_TRY(predict_check_graph(x->job, x->hw, err));
+    SC_TRY(predict_graph_refuse(x, err));
     SC_TRY(graph_of(x, r, err));
     SC_TRY(mesh(x, err));
+    if (x->job->schedule_file)
+        SC_TRY(sc_schedule_load(x->job->schedule_file, x->a, &r->order, err));
     *g = (sc_gjob){.hw = x->hw,
                    .graph = g->graph,
                    .strategy = &x->tree,
@@ -400,7 +378,8 @@ static sc_status prepare(graph_state *x, sc_run *r, sc_err *err)
                    .optimizer = x->job->optimizer,
                    .grad_bytes = gradient_bytes(x),
                    .forward_only = x->job->forward_only,
-                   .unfold = x->job->no_symmetry};
+                   .unfold = x->job->no_symmetry,
+                   .order = r->order};
     if (!g->optimizer) g->optimizer = x->tree.optimizer;
     if (!g->optimizer) {
         g->optimizer = usual_optimizer(g->graph);
@@ -434,6 +413,8 @@ sc_status predict_graph(const sc_job *job, const sc_hw *hw,
     if (model->graph && !job->software)
         SC_TRY(sc_software_find("pytorch-ddp", NULL, sc_pos_none(), a, &x->sw,
                                 err));
+    x->sw = predict_software(job, x->sw, a);
+    if (!x->sw) return sc_error_nomem(err);
     if (job->tree) SC_TRY(sc_strategy_software(job->tree, a, &x->sw, err));
     p.run.sw = x->sw;
     SC_TRY(prepare(x, &p.run, err));
@@ -441,6 +422,7 @@ sc_status predict_graph(const sc_job *job, const sc_hw *hw,
     p.graph = step;
     p.n_candidates = x->tried;
     SC_TRY(predict_graph_result(x, step, &p, err));
+    predict_graph_idle(x, step);
     if (!job->brief) SC_TRY(predict_graph_suggest(x, step, &p, err));
     SC_TRY(predict_keep_notes(&x->assume, &x->warn, a, &p, err));
     *out = p;

@@ -25,6 +25,12 @@ sc_status predict_graph_run(graph_state *x, uint64_t micro, uint32_t ga,
                             sc_arena *a, sc_graph_step *out, sc_err *err);
 bool predict_graph_fits(const sc_graph_step *s);
 
+/* graph_options.c: what options say that `s` can hold. */
+void predict_graph_settle(const sc_job *job, sc_strategy *s);
+/* Options that a graph of operators can't follow: errors, and warnings. */
+sc_status predict_graph_refuse(const graph_state *x, sc_err *err);
+void predict_graph_idle(graph_state *x, const sc_graph_step *step);
+
 /* The smallest changes that help. */
 sc_status predict_graph_suggest(graph_state *x, const sc_graph_step *now,
                                 sc_prediction *p, sc_err *err);

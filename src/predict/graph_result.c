@@ -29,8 +29,9 @@ static void choices(const graph_state *x, const sc_graph_step *step, sc_run *r)
     r->zero = x->tree.zero > 0 ? (int)x->tree.zero : 0;
     r->recompute =
         x->tree.recompute > 0 ? (sc_recompute)x->tree.recompute : SC_RC_NONE;
-    r->schedule =
-        x->tree.schedule >= 0 ? (sc_schedule)x->tree.schedule : SC_SCH_1F1B;
+    r->schedule = r->order                ? SC_SCH_FILE
+                  : x->tree.schedule >= 0 ? (sc_schedule)x->tree.schedule
+                                          : SC_SCH_1F1B;
     r->forward_only = g->forward_only;
     r->gbs = (uint64_t)llround(step->plan.samples);
     if (r->seq == 0) r->seq = 1;

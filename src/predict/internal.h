@@ -70,6 +70,13 @@ sc_status predict_check(const sc_job *job, const sc_hw *hw,
                         const sc_model *model, const sc_software *sw,
                         sc_err *err);
 
+/* Of these, what holds for graphs of operators too. */
+sc_status predict_check_graph(const sc_job *job, const sc_hw *hw, sc_err *err);
+
+/* The program as the job changes it; NULL: out of memory. */
+const sc_software *predict_software(const sc_job *job, const sc_software *sw,
+                                    sc_arena *a);
+
 /* The three smallest changes that help, of job `job` predicted as `p`. */
 sc_status predict_suggest(const sc_job *job, predict_memo *memo, sc_arena *a,
                           sc_prediction *p, sc_err *err);

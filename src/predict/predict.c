@@ -131,7 +131,8 @@ static sc_status checkpoints(const state *x, sc_prediction *p,
                  "the host, %.3g s to write%s",
                  bytes / 1e9, every, c.save_copy_s * every, write_s,
                  r->checkpoint_async ? ", beside training" : "");
-    if (r->storage_bw <= 0)
+    if (r->storage_bw <= 0 &&
+        (!r->strategy || r->strategy->checkpoint_tier == SC_TIER_DEVICE))
         predict_note(assume, "storage takes 2 GB/s of each host");
     if (wait > 0)
         predict_note(warn,
@@ -274,8 +275,8 @@ static sc_status finish(const state *x, const predict_notes *assume,
     return predict_bounds(p, x->flops_device, err);
 }
 
-static const sc_software *adjusted(const sc_job *job, const sc_software *sw,
-                                   sc_arena *a)
+const sc_software *predict_software(const sc_job *job, const sc_software *sw,
+                                    sc_arena *a)
 {
     if (job->grad_overlap < 0 && job->tp_overlap < 0 && job->grad_bytes <= 0 &&
         job->prefetch < 0 && job->cp_comm < 0)
@@ -311,6 +312,22 @@ static void idle_options(const sc_job *job, const sc_run *r,
         predict_note(warn, "--prefetch changes nothing below ZeRO-3");
     if (job->cp_comm >= 0 && r->size[SC_AX_CP] == 1)
         predict_note(warn, "--cp-comm changes nothing at cp 1");
+    if (job->tree && job->tree->tp_overlap > 0 && !r->sp) {
+        sc_pos at = sc_strategy_pos(job->tree, "overlap", "tp");
+        predict_note(warn,
+                     "%s:%u:%u: tp changes nothing without megatron-sp: sums "
+                     "stand between products",
+                     at.file, at.line, at.col);
+    }
+    if (job->optimizer && strcmp(job->optimizer, "adam") != 0)
+        predict_note(warn, "--optimizer changes nothing: blocks are updated by "
+                           "adam");
+    if (job->gamma >= 0)
+        predict_note(warn, "--gamma changes nothing: blocks have rates of "
+                           "overlap of their own");
+    if (job->op_times)
+        predict_note(warn, "--op-times changes nothing: blocks have prices of "
+                           "their own");
     if (job->schedule >= 0 && r->size[SC_AX_PP] == 1)
         predict_note(warn, "--schedule changes nothing at pp 1");
     if (job->wide && r->precision < SC_FP8)
@@ -399,7 +416,7 @@ sc_status sc_predict(const sc_job *job, const sc_hw *hw, const sc_model *model,
         return predict_graph(job, hw, model, sw, cost, a, out, err);
     SC_TRY(predict_check(job, hw, model, sw, err));
     SC_TRY(for_recipe(job, &sw, a, err));
-    sw = adjusted(job, sw, a);
+    sw = predict_software(job, sw, a);
     if (!sw) return sc_error_nomem(err);
     if (job->tree) {
         SC_TRY(sc_strategy_model(job->tree, model, a, &model, err));

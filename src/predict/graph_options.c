@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * graph_options.c - options of a step that runs operator by operator: they are
+ * laid over what the strategy's file leaves open; those that mean nothing there
+ * are errors where they would change the model or its mesh, else warnings.
+ */
+#include "predict/graph.h"
+
+#include <stdio.h>
+#include <string.h>
+
+void predict_graph_settle(const sc_job *j, sc_strategy *s)
+{
+    if (j->zero >= 0) s->zero = j->zero;
+    if (j->fsdp) s->zero = 3;
+    if (j->schedule >= 0) s->schedule = j->schedule;
+    if (j->recompute >= 0) s->recompute = j->recompute;
+    if (j->vpp) s->virtual_stages = j->vpp;
+    if (j->grad_overlap >= 0) s->grad_overlap = j->grad_overlap;
+    if (j->cp_comm >= 0) s->context_parallel = sc_cp_comm_names[j->cp_comm];
+    if (j->offload >= 0) s->offload_activations = j->offload;
+    if (j->optimizer_tier >= 0) s->optimizer_tier = j->optimizer_tier;
+    if (j->checkpoint_every) s->checkpoint_every = j->checkpoint_every;
+    if (j->checkpoint_async) s->checkpoint_async = true;
+}
+
+/* ---- what has a meaning ----------------------------------------------------- */
+
+typedef bool acts_fn(const graph_state *x, const sc_graph_step *step);
+
+static bool never(const graph_state *x, const sc_graph_step *step)
+{
+    (void)x;
+    (void)step;
+    return false;
+}
+
+/* Then an option can only repeat it. */
+static bool mesh_said(const graph_state *x, const sc_graph_step *step)
+{
+    (void)step;
+    return x->job->tree && x->job->tree->n_axes > 0;
+}
+
+static bool generated(const graph_state *x, const sc_graph_step *step)
+{
+    (void)step;
+    return x->model->graph == NULL;
+}
+
+static bool gathers(const graph_state *x, const sc_graph_step *step)
+{
+    (void)x;
+    for (uint32_t i = 0; i < step->plan.n_exchanges; i++) {
+        const sc_gexchange *e = &step->plan.exchange[i];
+        if (!e->grad && e->coll == SC_ALL_GATHER &&
+            strcmp(e->tensor, "weight") == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool has_cp(const graph_state *x, const sc_graph_step *step)
+{
+    (void)step;
+    return sc_strategy_degree(&x->tree, "cp") > 1;
+}
+
+static bool repeats(const graph_state *x, const sc_graph_step *step)
+{
+    bool any = x->job->recompute <= SC_RC_NONE;
+    for (uint32_t i = 0; i < step->plan.n_rules; i++)
+        any = any || step->plan.rule[i]->recompute == 1;
+    return any;
+}
+
+static bool one_engine(const graph_state *x, const sc_graph_step *step)
+{
+    (void)step;
+    return x->job->engine == SC_ENGINE_EVENT;
+}
+
+typedef struct option {
+    const char *key; /* of sc_job_keys */
+    acts_fn *acts;
+    const char *hint; /* of an error; NULL: a warning */
+} option;
+
+static const char by_rules[] = "write its rules in a --strategy file";
+static const char by_mesh[] = "write dp and fsdp as axes of a --strategy file";
+
+static const option options[] = {
+    {"tp", mesh_said, by_rules},
+    {"cp", mesh_said, by_rules},
+    {"ep", mesh_said, by_rules},
+    {"hsdp", mesh_said, by_mesh},
+    {"grad-compress", never, "--grad-bytes says what an element takes"},
+    {"freeze", generated, "leave it out"},
+    {"wide", never, NULL},
+    {"seq", generated, NULL},
+    {"sp", mesh_said, NULL},
+    {"recompute", repeats, NULL},
+    {"prefetch", gathers, NULL},
+    {"cp-comm", has_cp, NULL},
+    {"capacity-factor", never, NULL},
+    {"expert-imbalance", never, NULL},
+    {"host-mem-bw", never, NULL},
+    {"nvme-bw", never, NULL},
+    {"storage-bw", never, NULL},
+    {"launch-blocking", never, NULL},
+    {"numa-unbound", never, NULL},
+    {"engine", one_engine, NULL},
+};
+
+static const sc_key *key_of(const char *name)
+{
+    const sc_key *k = sc_job_keys;
+    while (k->name && strcmp(k->name, name) != 0) k++;
+    return k;
+}
+
+/* A degree of 1 divides nothing. */
+static bool given(const sc_job *job, const sc_key *k)
+{
+    const void *field = (const char *)job + k->offset;
+    if (!sc_job_has(job, k)) return false;
+    return strlen(k->name) > 2 || k->type != SC_T_INT ||
+           *(const int64_t *)field > 1;
+}
+
+sc_status predict_graph_refuse(const graph_state *x, sc_err *err)
+{
+    for (size_t i = 0; i < SC_COUNT(options); i++) {
+        const option *o = &options[i];
+        const sc_key *k = key_of(o->key);
+        if (!o->hint || !given(x->job, k) || o->acts(x, NULL)) continue;
+        return sc_error(err, SC_EINPUT, SC_C_CONFLICT, sc_pos_file(k->flag),
+                        o->hint,
+                        "%s is a graph of operators, of which this says "
+                        "nothing",
+                        x->model->name);
+    }
+    return SC_OK;
+}
+
+void predict_graph_idle(graph_state *x, const sc_graph_step *step)
+{
+    const sc_strategy *s = x->job->tree;
+    for (size_t i = 0; i < SC_COUNT(options); i++) {
+        const option *o = &options[i];
+        const sc_key *k = key_of(o->key);
+        char place[120] = "";
+        if (o->hint || !given(x->job, k) || o->acts(x, step)) continue;
+        if (s && s->seq && strcmp(o->key, "seq") == 0) {
+            sc_pos at = sc_strategy_pos(s, "batch", "seq");
+            snprintf(place, sizeof place, "%.80s:%u:%u: ", at.file, at.line,
+                     at.col);
+        }
+        predict_note(&x->warn, "%s%s changes nothing for a graph of operators",
+                     place, place[0] ? k->name : k->flag);
+    }
+}
