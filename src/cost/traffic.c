@@ -178,7 +178,7 @@ static bool recall(const loads *x, found *f)
 {
     kept_rings k;
     if (!hw_memo_get(x->hw->memo, key_of(f), &k, sizeof k)) return false;
-    uint32_t *order = SC_NEW_N(x->a, uint32_t, k.channels * f->n);
+    uint32_t *order = SC_NEW_N(x->a, uint32_t, (size_t)k.channels * f->n);
     for (uint32_t i = 0; order != NULL && i < k.channels * f->n; i++)
         order[i] = k.order[i];
     f->order = order;
@@ -189,7 +189,8 @@ static bool recall(const loads *x, found *f)
 static void keep(const loads *x, const found *f)
 {
     kept_rings k = {.channels = f->channels};
-    if (f->channels * f->n > sizeof k.order || x->hw->node_size > UINT8_MAX)
+    if ((size_t)f->channels * f->n > sizeof k.order ||
+        x->hw->node_size > UINT8_MAX)
         return;
     for (uint32_t i = 0; i < f->channels * f->n; i++)
         k.order[i] = (uint8_t)f->order[i];
@@ -410,8 +411,8 @@ static sc_status write_links(const loads *x, sc_arena *a, sc_traffic *out,
     return SC_OK;
 }
 
-static sc_status sum_groups(loads *x, group *g, const uint32_t *rank,
-                            uint32_t n_groups, sc_err *err)
+static sc_status sum_groups(loads *x, group *g, const sc_traffic_groups *of,
+                            sc_err *err)
 {
     x->size = FIRST_LINKS;
     x->hop_cap = 16;
@@ -422,33 +423,33 @@ static sc_status sum_groups(loads *x, group *g, const uint32_t *rank,
     g->place = SC_NEW_N(x->a, uint32_t, x->hw->n_nodes);
     if (!x->table || !x->hop || !g->rank || !g->first || !g->place)
         return sc_error_nomem(err);
-    for (uint32_t k = 0; k < n_groups; k++) {
-        const uint32_t *members = rank + (size_t)k * g->n;
+    for (uint32_t k = 0; k < of->n; k++) {
+        const uint32_t *members = of->rank + (size_t)k * g->n;
         sort_by_node(g, members, x->hw);
         if (!add_group(x, g, members)) return sc_error_nomem(err);
     }
     return SC_OK;
 }
 
-sc_status sc_traffic_of(const sc_hw *hw, sc_coll coll, const uint32_t *rank,
-                        uint32_t n_groups, uint32_t size, uint64_t seed,
-                        sc_arena *a, sc_traffic *out, sc_err *err)
+sc_status sc_traffic_of(const sc_hw *hw, sc_coll coll,
+                        const sc_traffic_groups *of, uint64_t seed, sc_arena *a,
+                        sc_traffic *out, sc_err *err)
 {
-    for (size_t i = 0; i < (size_t)n_groups * size; i++)
-        if (rank[i] >= hw->n_devices)
+    for (size_t i = 0; i < (size_t)of->n * of->size; i++)
+        if (of->rank[i] >= hw->n_devices)
             return sc_error(err, SC_EINPUT, SC_C_RANGE, sc_pos_none(), NULL,
                             "rank %u is not on a machine of %u devices",
-                            rank[i], hw->n_devices);
+                            of->rank[i], hw->n_devices);
     sc_traffic none = {0};
-    if (size < 2 || n_groups == 0) {
+    if (of->size < 2 || of->n == 0) {
         *out = none;
         return SC_OK;
     }
     sc_arena scratch;
     sc_arena_init(&scratch, 0);
     loads x = {.hw = hw, .topo = hw->topo, .a = &scratch, .seed = seed};
-    group g = {.coll = coll, .n = size};
-    sc_status s = sum_groups(&x, &g, rank, n_groups, err);
+    group g = {.coll = coll, .n = of->size};
+    sc_status s = sum_groups(&x, &g, of, err);
     if (s == SC_OK) s = write_links(&x, a, out, err);
     sc_arena_free(&scratch);
     return s;
