@@ -57,8 +57,9 @@ static void make(bench_case_data *x, uint32_t ops, bool traffic)
     }
     for (uint32_t g = 0; g < 16 && traffic; g++) {
         const uint32_t *rank = g < 8 ? all + 8 * g : across + 8 * (g - 8);
-        need(x, !sc_traffic_of(x->o.hw, SC_ALL_REDUCE, rank, 1, 8, 1, &x->keep,
-                               &t, &x->err));
+        sc_traffic_groups of = {rank, 1, 8};
+        need(x, !sc_traffic_of(x->o.hw, SC_ALL_REDUCE, &of, 1, &x->keep, &t,
+                               &x->err));
         sc_exec_add_traffic(b, &t);
     }
     sc_op before = 0;
@@ -165,8 +166,9 @@ static void run_traffic(void *ctx, uint64_t n)
     for (uint64_t i = 0; i < n; i++) {
         sc_traffic t;
         sc_arena_reset(&x->scratch);
-        need(x, !sc_traffic_of(x->o.hw, SC_ALL_REDUCE, x->rank, 8, RANKS / 8, 1,
-                               &x->scratch, &t, &x->err));
+        sc_traffic_groups of = {x->rank, 8, RANKS / 8};
+        need(x, !sc_traffic_of(x->o.hw, SC_ALL_REDUCE, &of, 1, &x->scratch, &t,
+                               &x->err));
         bench_keep((double)t.n);
     }
 }

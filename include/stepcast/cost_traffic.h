@@ -12,8 +12,13 @@
 extern "C" {
 #endif
 
-/* Traffic of a collective or transfer over real ranks: `n_groups` groups of
- * `size` ranks each (rank[group * size + i], in ring order), all at work at
+/* Groups of as many ranks each. */
+typedef struct sc_traffic_groups {
+    const uint32_t *rank; /* [n][size], a group's in ring order */
+    uint32_t n, size;
+} sc_traffic_groups;
+
+/* Traffic of a collective or transfer over real ranks, all groups at work at
  * once.  `share` per byte of V.
  *
  * Reductions, gathers and broadcasts move along rings: in a node from member to
@@ -28,9 +33,9 @@ extern "C" {
  * thinned out to 8: the same ones for all collectives that load the same.
  * Time is linear in the ranks, for an all-to-all in min(size, 65) of each.
  * Errors: SC_C_RANGE, a rank beyond the machine; SC_C_MEMORY. */
-sc_status sc_traffic_of(const sc_hw *hw, sc_coll coll, const uint32_t *rank,
-                        uint32_t n_groups, uint32_t size, uint64_t seed,
-                        sc_arena *a, sc_traffic *out, sc_err *err);
+sc_status sc_traffic_of(const sc_hw *hw, sc_coll coll,
+                        const sc_traffic_groups *of, uint64_t seed, sc_arena *a,
+                        sc_traffic *out, sc_err *err);
 
 #ifdef __cplusplus
 }

@@ -21,6 +21,8 @@ typedef struct truth {
     uint64_t runs_hash, network_hash;
     sc_csv network;
     bool has_network;
+    calib_run *run; /* [n_rows] of all tables of runs */
+    uint32_t n_rows;
 } truth;
 
 /* ---- files ---------------------------------------------------------------------- */
@@ -215,9 +217,9 @@ static sc_status describe(const truth *t, const calib_fit_set *set, bool graphs,
 }
 
 /* Graphs are fitted when everything else stands. */
-static sc_status fit_graphs(const truth *t, const calib_run *run, uint32_t n,
-                            sc_cost *cost, calib_fit_set *set, sc_arena *a,
-                            sc_text *yml, sc_text *report, sc_err *err)
+static sc_status fit_graphs(const truth *t, sc_cost *cost, calib_fit_set *set,
+                            sc_arena *a, sc_text *yml, sc_text *report,
+                            sc_err *err)
 {
     sc_param which[SC_N_PARAMS];
     const char *from = NULL;
@@ -225,30 +227,28 @@ static sc_status fit_graphs(const truth *t, const calib_run *run, uint32_t n,
     if (!fit) return sc_error_nomem(err);
     SC_TRY(enough(calib_fit_free(SC_SET_GRAPH, which), set->n_graphs, err));
     SC_TRY(calib_fit_graph(set, NULL, cost, fit, a, err));
-    SC_TRY(calib_fit_prepare(run, n, cost, a, set, err));
+    SC_TRY(calib_fit_prepare(t->run, t->n_rows, cost, a, set, err));
     SC_TRY(describe(t, set, true, a, &from, err));
     calib_fit_write(SC_SET_GRAPH, fit, from, yml);
     calib_fit_report(SC_SET_GRAPH, fit, report);
     return SC_OK;
 }
 
-static sc_status fit_runs(const truth *t, sc_cost *cost, sc_arena *a,
+static sc_status fit_runs(truth *t, sc_cost *cost, sc_arena *a,
                           sc_fit_files *out, sc_text *report, sc_err *err)
 {
-    calib_run *run = NULL;
-    uint32_t n = 0;
     calib_fit_set set = {0};
     const char *from = NULL;
     sc_fit_result *fit = SC_NEW(a, sc_fit_result);
     if (!fit) return sc_error_nomem(err);
-    SC_TRY(calib_runs_read(t->runs, t->n_runs, a, &run, &n, err));
-    SC_TRY(fit_rounds(run, n, cost, &set, fit, a, err));
+    SC_TRY(calib_runs_read(t->runs, t->n_runs, a, &t->run, &t->n_rows, err));
+    SC_TRY(fit_rounds(t->run, t->n_rows, cost, &set, fit, a, err));
     SC_TRY(describe(t, &set, false, a, &from, err));
     calib_fit_write(SC_SET_STEP, fit, from, &out->step);
     calib_fit_report(SC_SET_STEP, fit, report);
     if (set.n_graphs > 0)
-        SC_TRY(fit_graphs(t, run, n, cost, &set, a, &out->graph, report, err));
-    sc_validation v = {.unit = "s", .n_rows = n, .rows = set.rows};
+        SC_TRY(fit_graphs(t, cost, &set, a, &out->graph, report, err));
+    sc_validation v = {.unit = "s", .n_rows = t->n_rows, .rows = set.rows};
     SC_TRY(calib_summarise(&v, a, err));
     sc_validation_text(&v, false, report);
     return SC_OK;

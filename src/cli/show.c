@@ -315,10 +315,11 @@ static void named(cli *c, const char *word, sc_job *job)
     const sc_strategy *s = NULL;
     sc_err quiet;
     sc_err_init(&quiet);
-    if (job->model)
-        job->strategy = word;
-    else if (is_description(word) &&
-             sc_strategy_load(word, c->arena, &s, &quiet) == SC_OK && s->model)
+    bool strategy =
+        job->model ||
+        (is_description(word) &&
+         sc_strategy_load(word, c->arena, &s, &quiet) == SC_OK && s->model);
+    if (strategy)
         job->strategy = word;
     else
         job->model = word;

@@ -22,11 +22,10 @@ static double state_bytes(const char *optimizer)
     return 8; /* momentum; accumulator */
 }
 
-static bool touches_rows(const sc_gwork *w)
+static bool touches_rows(const sc_gwork *w, const char *optimizer)
 {
     return w->op->type == SC_G_EMBED && w->weight == 0 &&
-           (strcmp(w->optimizer, "adagrad") == 0 ||
-            strcmp(w->optimizer, "sgd") == 0);
+           (strcmp(optimizer, "adagrad") == 0 || strcmp(optimizer, "sgd") == 0);
 }
 
 void gop_list_update(const sc_gwork *w, gop_kernels *out)
@@ -37,7 +36,7 @@ void gop_list_update(const sc_gwork *w, gop_kernels *out)
     double used = gop_bytes(w, &w->op->weight[w->weight]);
     double grad = t->bytes > 0 ? t->bytes : used;
     double bytes = grad + 8 + state_bytes(optimizer) + (used < 4 ? used : 0);
-    bool rows = touches_rows(w);
+    bool rows = touches_rows(w, optimizer);
     if (!t->learns) return;
     if (rows) {
         double l = w->op->lookups ? w->op->lookups : 1;

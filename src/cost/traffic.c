@@ -370,8 +370,8 @@ static sc_status write_links(const loads *x, sc_arena *a, sc_traffic *out,
     return SC_OK;
 }
 
-static sc_status sum_groups(loads *x, group *g, const uint32_t *rank,
-                            uint32_t n_groups, sc_err *err)
+static sc_status sum_groups(loads *x, group *g, const sc_traffic_groups *of,
+                            sc_err *err)
 {
     x->size = FIRST_LINKS;
     x->hop_cap = 16;
@@ -382,33 +382,33 @@ static sc_status sum_groups(loads *x, group *g, const uint32_t *rank,
     g->place = SC_NEW_N(x->a, uint32_t, x->hw->n_nodes);
     if (!x->table || !x->hop || !g->rank || !g->first || !g->place)
         return sc_error_nomem(err);
-    for (uint32_t k = 0; k < n_groups; k++) {
-        const uint32_t *members = rank + (size_t)k * g->n;
+    for (uint32_t k = 0; k < of->n; k++) {
+        const uint32_t *members = of->rank + (size_t)k * g->n;
         sort_by_node(g, members, x->hw);
         if (!add_group(x, g, members)) return sc_error_nomem(err);
     }
     return SC_OK;
 }
 
-sc_status sc_traffic_of(const sc_hw *hw, sc_coll coll, const uint32_t *rank,
-                        uint32_t n_groups, uint32_t size, uint64_t seed,
-                        sc_arena *a, sc_traffic *out, sc_err *err)
+sc_status sc_traffic_of(const sc_hw *hw, sc_coll coll,
+                        const sc_traffic_groups *of, uint64_t seed, sc_arena *a,
+                        sc_traffic *out, sc_err *err)
 {
-    for (size_t i = 0; i < (size_t)n_groups * size; i++)
-        if (rank[i] >= hw->n_devices)
+    for (size_t i = 0; i < (size_t)of->n * of->size; i++)
+        if (of->rank[i] >= hw->n_devices)
             return sc_error(err, SC_EINPUT, SC_C_RANGE, sc_pos_none(), NULL,
                             "rank %u is not on a machine of %u devices",
-                            rank[i], hw->n_devices);
+                            of->rank[i], hw->n_devices);
     sc_traffic none = {0};
-    if (size < 2 || n_groups == 0) {
+    if (of->size < 2 || of->n == 0) {
         *out = none;
         return SC_OK;
     }
     sc_arena scratch;
     sc_arena_init(&scratch, 0);
     loads x = {.hw = hw, .a = &scratch, .seed = seed};
-    group g = {.coll = coll, .n = size};
-    sc_status s = sum_groups(&x, &g, rank, n_groups, err);
+    group g = {.coll = coll, .n = of->size};
+    sc_status s = sum_groups(&x, &g, of, err);
     if (s == SC_OK) s = write_links(&x, a, out, err);
     sc_arena_free(&scratch);
     return s;

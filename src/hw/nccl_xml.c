@@ -120,9 +120,10 @@ static void on_dtd(void *ctx, const xmlChar *name, const xmlChar *public_id,
         refuse(r);
 }
 
-/* NOLINTNEXTLINE(readability-non-const-parameter): libxml2's type */
+/* libxml2's type, not const where it could be */
 static void on_entity(void *ctx, const xmlChar *name, int type,
                       const xmlChar *public_id, const xmlChar *system_id,
+                      /* NOLINTNEXTLINE(readability-non-const-parameter) */
                       xmlChar *content)
 {
     (void)name, (void)type, (void)public_id, (void)system_id, (void)content;

@@ -242,11 +242,10 @@ static sc_status mirror(const sc_plan *p, const sc_block *blocks, uint32_t dev,
 sc_status sc_plan_step_costs(const sc_plan *p, const sc_block *blocks,
                              uint32_t device, sc_step_costs *out, sc_err *err)
 {
-    const sc_run *r = &p->run;
     sc_plan own = *p;
     own.run.hw = sc_plan_hw(p, device);
+    const sc_run *r = &own.run;
     p = &own;
-    r = &own.run;
     sc_step_costs c = {0};
     SC_TRY(transfer(p, &c, err));
     SC_TRY(tied(p, &c.tied_s, &c.tied_bytes, err));

@@ -120,7 +120,8 @@ static struct gi_groups *across(infer *f, const uint32_t *device, uint32_t n)
     struct gi_groups *g = add_groups(f, device[0], key, count, n, rank);
     uint32_t far = device[n - 1] > device[0] ? device[n - 1] - device[0]
                                              : device[0] - device[n - 1];
-    uint32_t stride = far * f->stride[f->pp] / (n - 1);
+    uint32_t steps = n > 1 ? n - 1 : 1;
+    uint32_t stride = far * f->stride[f->pp] / steps;
     if (g) g->place = sc_hw_place(f->job->hw, 1, &n, &stride);
     return g;
 }

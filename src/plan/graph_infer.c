@@ -77,6 +77,27 @@ static void sums(infer *f)
         sc_opgraph_flops(f->g, f->p->samples, f->job->forward_only);
 }
 
+static sc_status infer_all(infer *f)
+{
+    SC_TRY(check_job(f));
+    SC_TRY(check_mesh(f));
+    set_mesh(f);
+    SC_TRY(gi_pools(f));
+    SC_TRY(gi_rules(f));
+    SC_TRY(gi_keep(f));
+    SC_TRY(gi_cut(f));
+    SC_TRY(make_lists(f));
+    SC_TRY(gi_forward(f));
+    if (!f->job->forward_only) {
+        SC_TRY(gi_backward(f));
+        SC_TRY(gi_gradients(f));
+    }
+    SC_TRY(gi_host(f));
+    SC_TRY(gi_finish(f));
+    sums(f);
+    return gi_expansion(f);
+}
+
 sc_status gp_infer(const sc_gjob *job, sc_arena *a, sc_gplan *p,
                    gp_program *out, sc_err *err)
 {
@@ -91,23 +112,7 @@ sc_status gp_infer(const sc_gjob *job, sc_arena *a, sc_gplan *p,
                .p = &plan,
                .err = err,
                .prog = &prog};
-    SC_TRY(check_job(&f));
-    SC_TRY(check_mesh(&f));
-    set_mesh(&f);
-    SC_TRY(gi_pools(&f));
-    SC_TRY(gi_rules(&f));
-    SC_TRY(gi_keep(&f));
-    SC_TRY(gi_cut(&f));
-    SC_TRY(make_lists(&f));
-    SC_TRY(gi_forward(&f));
-    if (!job->forward_only) {
-        SC_TRY(gi_backward(&f));
-        SC_TRY(gi_gradients(&f));
-    }
-    SC_TRY(gi_host(&f));
-    SC_TRY(gi_finish(&f));
-    sums(&f);
-    SC_TRY(gi_expansion(&f));
+    SC_TRY(infer_all(&f));
     *p = plan;
     *out = prog;
     return SC_OK;

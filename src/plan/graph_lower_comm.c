@@ -92,9 +92,10 @@ static sc_status traffic(gl *g, const gl_comm *c, uint32_t group,
     if (!g->job->hw || g->rules->links_private) return SC_OK;
     sc_traffic *t = SC_NEW(g->a, sc_traffic);
     if (!t) return sc_error_nomem(g->err);
-    SC_TRY(sc_traffic_of(g->job->hw, (sc_coll)c->coll,
-                         c->rank + (size_t)group * c->size, n_groups, c->size,
-                         0, g->a, t, g->err));
+    sc_traffic_groups of = {c->rank + (size_t)group * c->size, n_groups,
+                            c->size};
+    SC_TRY(
+        sc_traffic_of(g->job->hw, (sc_coll)c->coll, &of, 0, g->a, t, g->err));
     if (t->n) *out = sc_exec_add_traffic(g->b, t);
     return SC_OK;
 }

@@ -50,8 +50,8 @@ static sc_status traffic(gl *g, const uint32_t *rank, uint32_t n, uint32_t *out)
     if (g->rules->links_private) return SC_OK;
     sc_traffic *t = SC_NEW(g->a, sc_traffic);
     if (!t) return sc_error_nomem(g->err);
-    SC_TRY(sc_traffic_of(g->job->hw, SC_ALL_REDUCE, rank, n, 2, 0, g->a, t,
-                         g->err));
+    sc_traffic_groups of = {rank, n, 2};
+    SC_TRY(sc_traffic_of(g->job->hw, SC_ALL_REDUCE, &of, 0, g->a, t, g->err));
     if (t->n) *out = sc_exec_add_traffic(g->b, t);
     return SC_OK;
 }

@@ -259,7 +259,7 @@ static sc_status resolve(infer *f, uint32_t op)
     for (uint32_t i = 0; i < o->n_iter; i++) {
         n->decided |= sc_axes_mask(n->split[i]);
         whole &= n->by[i] && n->by[i]->r->n_split == 0;
-        if (n->split[i]) SC_TRY(can_split(f, op, i, n->by[i]));
+        if (n->by[i] && n->split[i]) SC_TRY(can_split(f, op, i, n->by[i]));
     }
     if (whole) n->decided = ~0u;
     return SC_OK;

@@ -178,10 +178,9 @@ static sc_status devices(reader *r)
 /* ---- checks ----------------------------------------------------------------- */
 
 /* Passes of a device if all are there. */
-static uint64_t pairs(const reader *r, uint32_t dev)
+static uint64_t pairs(const reader *r)
 {
     uint64_t ga = r->ga;
-    (void)dev;
     return r->placement == 2 ? ga : ga * r->chunks;
 }
 
@@ -234,12 +233,12 @@ static void check_missing(reader *r, uint32_t dev, const sc_node *n)
 
 static sc_status check_device(reader *r, uint32_t dev, const sc_node *n)
 {
-    if (pairs(r, dev) * 2 > (uint64_t)r->n[dev]) {
+    unsigned long long least = 2 * pairs(r);
+    if (least > r->n[dev]) {
         fail(r, SC_C_MISSING, n->pos, NULL,
              "device %u has %u passes; %u micro-batches of %u chunks need "
              "%llu or more",
-             dev, r->n[dev], r->ga, r->chunks,
-             (unsigned long long)(2 * pairs(r, dev)));
+             dev, r->n[dev], r->ga, r->chunks, least);
         return SC_OK;
     }
     r->seen[dev] = SC_NEW_N(r->a, uint8_t, (size_t)r->chunks * r->ga);
@@ -276,7 +275,7 @@ static bool ready(const reader *r, uint8_t *const *done, uint32_t dev,
 static sc_status check_circle(reader *r)
 {
     uint32_t *at = SC_NEW_N(r->a, uint32_t, r->pp), on = 0;
-    sc_slot lacks;
+    sc_slot lacks = {0};
     if (!at) return sc_error_nomem(r->err);
     for (uint32_t d = 0; d < r->pp; d++)
         memset(r->seen[d], 0, (size_t)r->chunks * r->ga);

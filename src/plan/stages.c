@@ -126,7 +126,7 @@ static double stage_seconds(const balance *x, uint32_t v, uint32_t i,
     double most = 0;
     for (int k = 0; k < 2; k++) {
         uint32_t dev = sc_run_device(&p->run, v, k ? last_mb : 0);
-        uint32_t kind = p->kind ? p->kind[dev] : 0;
+        size_t kind = p->kind ? p->kind[dev] : 0;
         const double *s = &p->layer_s[kind * layers];
         double t = x->sum[kind * row + j] - x->sum[kind * row + i];
         if (v == 0) t += s[0];

@@ -40,7 +40,8 @@ static void members(const sc_plan *p, uint32_t axes, uint32_t base,
     uint32_t n = 1;
     out[0] = base;
     if (axes & LOWER_MIRROR) {
-        uint32_t stride = p->stride[SC_AX_PP], at = base / stride;
+        uint32_t stride = p->stride[SC_AX_PP];
+        uint32_t at = stride > 0 ? base / stride : 0;
         out[1] = base + (p->run.size[SC_AX_PP] - 1 - 2 * at) * stride;
         return;
     }

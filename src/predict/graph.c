@@ -255,12 +255,11 @@ static sc_status infer_batch(graph_state *x, sc_graph_step *best, sc_err *err)
         if (best->job->micro != micro || each > 0.98 * last) break;
         last = each;
     }
-    predict_note(
-        &x->assume,
-        "global batch %llu: %llu samples per replica, more gain less "
-        "than 2 %%",
-        (unsigned long long)(best->job->micro * sc_strategy_replicas(&x->tree)),
-        (unsigned long long)best->job->micro);
+    unsigned long long each = best->job->micro;
+    predict_note(&x->assume,
+                 "global batch %llu: %llu samples per replica, more gain less "
+                 "than 2 %%",
+                 each * sc_strategy_replicas(&x->tree), each);
     return SC_OK;
 }
 

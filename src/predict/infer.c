@@ -308,11 +308,12 @@ static bool chunks_legal(const space *x, const sc_run *r, uint32_t vpp)
         return x->job->schedule != SC_SCH_INTERLEAVED || x->job->vpp == 1;
     if (x->job->schedule >= 0 && x->job->schedule != SC_SCH_INTERLEAVED)
         return false;
+    if (pp < 2) return false;
     bool whole = layers % ((uint64_t)pp * vpp) == 0 ||
                  (layers + 2) % ((uint64_t)pp * vpp) == 0;
     bool own = r->ga % pp == 0 ||
                (x->job->vpp > 0 && sc_schedule_rounds(r->sw, pp, r->ga));
-    return pp > 1 && own && (whole || x->job->vpp > 0) &&
+    return own && (whole || x->job->vpp > 0) &&
            (uint64_t)pp * vpp <= layers + 2;
 }
 

@@ -402,6 +402,29 @@ static void notes(const sc_job *job, sc_prediction *p, predict_notes *assume,
                      hw->device->name);
 }
 
+/* The model and the program as the job changes them. */
+static sc_status change(const sc_job *job, const sc_hw *hw,
+                        const sc_model **model, const sc_software **sw,
+                        sc_arena *a, sc_err *err)
+{
+    SC_TRY(predict_check(job, hw, *model, *sw, err));
+    SC_TRY(for_recipe(job, sw, a, err));
+    *sw = predict_software(job, *sw, a);
+    if (!*sw) return sc_error_nomem(err);
+    if (!job->tree) return SC_OK;
+    SC_TRY(sc_strategy_model(job->tree, *model, a, model, err));
+    return sc_strategy_software(job->tree, a, sw, err);
+}
+
+static sc_status run_plan(state *x, sc_arena *a, sc_prediction *p, sc_err *err)
+{
+    SC_TRY(sc_plan_build(&p->run, a, &x->plan, err));
+    SC_TRY(sc_blocks_price(&x->plan, a, &x->blocks, err));
+    x->flops_device = device_flops(x);
+    SC_TRY(memory(x, a, p, err));
+    return run_engines(x, a, p, err);
+}
+
 sc_status sc_predict(const sc_job *job, const sc_hw *hw, const sc_model *model,
                      const sc_software *sw, const sc_cost *cost, sc_arena *a,
                      sc_prediction *out, sc_err *err)
@@ -414,14 +437,7 @@ sc_status sc_predict(const sc_job *job, const sc_hw *hw, const sc_model *model,
     SC_TRY(marked(job, a, &model, err));
     if (predict_by_graph(job, model))
         return predict_graph(job, hw, model, sw, cost, a, out, err);
-    SC_TRY(predict_check(job, hw, model, sw, err));
-    SC_TRY(for_recipe(job, &sw, a, err));
-    sw = predict_software(job, sw, a);
-    if (!sw) return sc_error_nomem(err);
-    if (job->tree) {
-        SC_TRY(sc_strategy_model(job->tree, model, a, &model, err));
-        SC_TRY(sc_strategy_software(job->tree, a, &sw, err));
-    }
+    SC_TRY(change(job, hw, &model, &sw, a, err));
     p.run = (sc_run){.hw = hw,
                      .model = model,
                      .sw = sw,
@@ -429,11 +445,7 @@ sc_status sc_predict(const sc_job *job, const sc_hw *hw, const sc_model *model,
                      .strategy = job->tree};
     SC_TRY(predict_infer(job, a, &p.run, &assume, memo, &p.n_candidates, err));
     SC_TRY(predict_replicas(&p.run, a, &assume, err));
-    SC_TRY(sc_plan_build(&p.run, a, &x.plan, err));
-    SC_TRY(sc_blocks_price(&x.plan, a, &x.blocks, err));
-    x.flops_device = device_flops(&x);
-    SC_TRY(memory(&x, a, &p, err));
-    SC_TRY(run_engines(&x, a, &p, err));
+    SC_TRY(run_plan(&x, a, &p, err));
     SC_TRY(checkpoints(&x, &p, &assume, &warn, err));
     states_note(&x, &assume);
     /* other choices would deal other micro-batches */

@@ -47,8 +47,8 @@ static sc_status price(const sc_run *run, kind *k, sc_arena *a, sc_err *err)
 }
 
 /* The machine as if every node were of the pool's kind. */
-static sc_status open(const sc_run *run, const sc_strategy_pool *pool,
-                      uint32_t first, kind *k, sc_arena *a, sc_err *err)
+static sc_status kind_open(const sc_run *run, const sc_strategy_pool *pool,
+                           uint32_t first, kind *k, sc_arena *a, sc_err *err)
 {
     uint32_t each = run->hw->n_devices / sc_run_dp(run);
     k->pool = pool;
@@ -171,7 +171,7 @@ sc_status predict_replicas(sc_run *run, sc_arena *a, predict_notes *assume,
     replicas = 0;
     for (uint32_t i = 0; i < s->n_pools; i++) {
         if (s->pool[i].replicas == 0) continue;
-        SC_TRY(open(run, &s->pool[i], replicas, &x.k[x.n++], a, err));
+        SC_TRY(kind_open(run, &s->pool[i], replicas, &x.k[x.n++], a, err));
         replicas += s->pool[i].replicas;
         said = said || s->pool[i].micro_batches > 0;
     }

@@ -166,7 +166,7 @@ static bool settle(sc_run *r, bool chunks)
     }
     r->sp = r->sp && r->size[SC_AX_TP] > 1;
     if (own) return true;
-    if (r->size[SC_AX_PP] == 1 || r->ga % r->size[SC_AX_PP] != 0) {
+    if (r->size[SC_AX_PP] < 2 || r->ga % r->size[SC_AX_PP] != 0) {
         if (chunks && r->vpp > 1) return false;
         r->vpp = 1;
     }

@@ -235,8 +235,8 @@ static sc_status traffic_of(iteration *x, const proteus_task *t,
 {
     out->id = SC_NONE;
     if (!x->hw || t->kind != PROTEUS_COMM) return SC_OK;
-    SC_TRY(sc_traffic_of(x->hw, t->coll, t->group, 1, t->n_group, 1, x->a,
-                         &out->t, err));
+    sc_traffic_groups of = {t->group, 1, t->n_group};
+    SC_TRY(sc_traffic_of(x->hw, t->coll, &of, 1, x->a, &out->t, err));
     out->id = sc_exec_add_traffic(x->b, &out->t);
     return SC_OK;
 }

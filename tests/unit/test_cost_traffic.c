@@ -14,8 +14,8 @@ static sc_traffic t;
 static void traffic(sc_coll coll, const uint32_t *rank, uint32_t n_groups,
                     uint32_t size)
 {
-    if (sc_traffic_of(hw, coll, rank, n_groups, size, 1, &arena, &t, &err))
-        no_error();
+    sc_traffic_groups of = {rank, n_groups, size};
+    if (sc_traffic_of(hw, coll, &of, 1, &arena, &t, &err)) no_error();
 }
 
 /* Ranks 0 to n - 1, and with a step. */
@@ -186,8 +186,8 @@ static void refuses(void **state)
 {
     (void)state;
     hw = machine("switch8@100GB/s");
-    assert_int_equal(sc_traffic_of(hw, SC_ALL_REDUCE, ranks(3, 4), 1, 3, 1,
-                                   &arena, &t, &err),
+    sc_traffic_groups of = {ranks(3, 4), 1, 3};
+    assert_int_equal(sc_traffic_of(hw, SC_ALL_REDUCE, &of, 1, &arena, &t, &err),
                      SC_EINPUT);
     assert_non_null(strstr(err.d[0].msg, "rank 8"));
 }

@@ -217,7 +217,7 @@ static sc_rule split(const char *match, sc_dimname d, sc_axis ax,
 {
     return (sc_rule){.match = match,
                      .aspect = SC_R_SPLIT,
-                     .dim = d,
+                     .dim = (uint8_t)d,
                      .axes = sc_axlist_add(0, ax),
                      .origin = origin};
 }
