@@ -159,6 +159,7 @@ void sc_strategy_init(sc_strategy *s);
  * mesh without axes, contradictions between keys. */
 sc_status sc_strategy_read(const char *text, size_t len, const char *file,
                            sc_arena *a, sc_strategy *out, sc_err *err);
+/* The same of a file; other files that it names are found beside it. */
 sc_status sc_strategy_load(const char *path, sc_arena *a,
                            const sc_strategy **out, sc_err *err);
 

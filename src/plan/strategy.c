@@ -90,6 +90,23 @@ size_t sc_rule_specificity(const char *glob)
     return sc_path_specificity(glob);
 }
 
+/* Files that a strategy names lie beside it, names of a catalogue nowhere. */
+static sc_status beside(const char *path, const char **name, sc_arena *a,
+                        sc_err *err)
+{
+    static const char *const ends[] = {".yml", ".yaml", ".json", ".xml"};
+    const char *slash = strrchr(path, '/');
+    bool file = false;
+    if (!*name || !slash || **name == '/') return SC_OK;
+    for (size_t i = 0; i < SC_COUNT(ends); i++) {
+        size_t n = strlen(*name), k = strlen(ends[i]);
+        file |= n > k && strcmp(*name + n - k, ends[i]) == 0;
+    }
+    if (!file) return SC_OK;
+    *name = sc_sprintf(a, "%.*s/%s", (int)(slash - path), path, *name);
+    return *name ? SC_OK : sc_error_nomem(err);
+}
+
 sc_status sc_strategy_load(const char *path, sc_arena *a,
                            const sc_strategy **out, sc_err *err)
 {
@@ -99,6 +116,9 @@ sc_status sc_strategy_load(const char *path, sc_arena *a,
     sc_strategy *s = SC_NEW(a, sc_strategy);
     if (!s) return sc_error_nomem(err);
     SC_TRY(sc_strategy_read(text, len, path, a, s, err));
+    SC_TRY(beside(path, &s->model, a, err));
+    SC_TRY(beside(path, &s->cluster, a, err));
+    SC_TRY(beside(path, &s->schedule_file, a, err));
     *out = s;
     return SC_OK;
 }
