@@ -6,14 +6,11 @@
  * gradients out and updated weights in around an optimizer on the host.
  */
 #include "plan/graph_lower.h"
+#include "plan/host.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Bytes/s to and from NVMe per device: 16 drives of a DGX-2 and its 16 devices
- * (Rajbhandari et al. 2021, ZeRO-Infinity, figure 2b). */
-#define NVME_BW 1.6e9
 
 typedef struct extra {
     uint32_t key; /* 2 i: in front of item i, 2 i + 1: behind it */
@@ -36,21 +33,25 @@ typedef struct edit {
     uint32_t *away; /* [n_values] copy of a gradient on the host; SC_NONE */
 } edit;
 
-/* Memory of a host: two sockets with eight channels of DDR4-3200, as the
- * EPYC 7742 of a DGX A100 states (204.8 GB/s each). */
-#define HOST_BW 409.6e9
+static double hosted(const sc_gjob *job)
+{
+    return job->hw && job->hw->host_size ? job->hw->host_size : 1;
+}
 
 /* Devices of a host update their weights at once. */
 double gl_host_bw(const sc_gjob *job)
 {
-    uint32_t n = job->hw ? job->hw->host_size : 1;
-    return HOST_BW / (n ? n : 1);
+    const sc_device *d = job->hw ? job->hw->device : NULL;
+    double n = hosted(job);
+    return d ? plan_host_memory(d, (uint32_t)n) * PLAN_UPDATE_SHARE / n
+             : INFINITY;
 }
 
 double gl_tier_bw(const sc_gjob *job, sc_tier tier)
 {
     double bw = job->hw && job->hw->device ? job->hw->device->host_bw : 0;
-    return tier == SC_TIER_NVME && (bw <= 0 || bw > NVME_BW) ? NVME_BW : bw;
+    double nvme = PLAN_NVME_BW / hosted(job);
+    return tier == SC_TIER_NVME && (bw <= 0 || bw > nvme) ? nvme : bw;
 }
 
 /* ---- editing -------------------------------------------------------------- */

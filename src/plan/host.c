@@ -23,23 +23,24 @@
 
 enum { UPDATE_BYTES = 28, STATE_BYTES = 12, HALF_BYTES = 2 };
 
-/* Of the memory's nominal rate: an assumption.  Updates stream seven arrays,
- * some of them from the other socket. */
-static const double update_share = 0.5;
-
-double plan_host_memory_bw(const sc_run *r)
+double plan_host_memory(const sc_device *d, uint32_t host_size)
 {
-    const sc_device *d = r->hw->device;
-    if (r->host_mem_bw > 0) return r->host_mem_bw;
     /* A CPU on the module: Grace, LPDDR5X, 500 GB/s for each device. */
-    if (d->host_bw > 100e9) return 500e9 * r->hw->host_size;
+    if (d->host_bw > 100e9) return 500e9 * host_size;
     /* two sockets of eight channels: DDR5-4800 beside PCIe 5, else DDR4-3200 */
     return d->host_bw > 40e9 ? 614.4e9 : 409.6e9;
 }
 
+double plan_host_memory_bw(const sc_run *r)
+{
+    return r->host_mem_bw > 0
+               ? r->host_mem_bw
+               : plan_host_memory(r->hw->device, r->hw->host_size);
+}
+
 double plan_nvme_bw(const sc_run *r)
 {
-    return r->nvme_bw > 0 ? r->nvme_bw : 25e9;
+    return r->nvme_bw > 0 ? r->nvme_bw : PLAN_NVME_BW;
 }
 
 sc_tier plan_checkpoint_tier(const sc_run *r)
@@ -99,7 +100,7 @@ static void optimizer(const sc_plan *p, const sc_block *blocks, uint32_t dev,
                         ? sc_plan_device_sum(p, blocks, dev, backward_seconds)
                         : 0;
     double once = HALF_BYTES * n / link;
-    double host = own_share(r, plan_host_memory_bw(r)) * update_share;
+    double host = own_share(r, plan_host_memory_bw(r)) * PLAN_UPDATE_SHARE;
     double update = UPDATE_BYTES * n / host;
     if (r->optim_tier == SC_TIER_NVME)
         update =

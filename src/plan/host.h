@@ -12,6 +12,17 @@
 /* Rates that hold where a run gives none, bytes/s: of a host's memory, of its
  * NVMe drives (25 GB/s each way), and of the storage that all hosts write to
  * (2 GB/s for each); the last two are assumptions. */
+/* Nominal, of a host with such devices, bytes/s. */
+double plan_host_memory(const sc_device *d, uint32_t host_size);
+
+/* Of that rate what updates reach: an assumption.  They stream seven arrays,
+ * some of them from the other socket. */
+#define PLAN_UPDATE_SHARE 0.5
+
+/* Bytes/s of the NVMe drives of a host: those of a DGX-2 move 1.6 GB/s for each
+ * of its 16 devices (Rajbhandari et al. 2021, ZeRO-Infinity, figure 2b). */
+#define PLAN_NVME_BW 25e9
+
 double plan_host_memory_bw(const sc_run *r);
 double plan_nvme_bw(const sc_run *r);
 double plan_storage_bw(const sc_run *r);
