@@ -65,6 +65,7 @@ typedef struct sc_gexchange {
     const uint32_t *rank; /* [n_groups * size] ranks */
     double bytes;         /* V */
     double seconds;
+    uint32_t channels; /* units of a device that it takes while it runs */
 } sc_gexchange;
 
 typedef struct sc_gcompute { /* of one operator, pass and rank, for tests */

@@ -126,16 +126,21 @@ static struct gi_groups *across(infer *f, const uint32_t *device, uint32_t n)
     return g;
 }
 
+typedef struct exchange_price {
+    double seconds, latency; /* of these, what no link limits */
+    uint32_t channels;
+} exchange_price;
+
 /* As the library chooses, or always as ring with the simple protocol. */
 static sc_status price_of(infer *f, struct gi_groups *g, sc_coll coll,
-                          double bytes, double *seconds)
+                          double bytes, exchange_price *out)
 {
     sc_coll_price p;
     sc_ring_price r;
     if (!f->rules->ring_simple) {
         SC_TRY(sc_cost_coll(f->job->cost, f->job->hw, coll, bytes, &g->place,
                             -1, &p, f->err));
-        *seconds = p.seconds;
+        *out = (exchange_price){.seconds = p.seconds, .channels = p.channels};
         return SC_OK;
     }
     if (!g->searched)
@@ -145,17 +150,19 @@ static sc_status price_of(infer *f, struct gi_groups *g, sc_coll coll,
     /* Its all-to-all sends one share at a time. */
     if (coll == SC_ALL_TO_ALL) bytes /= g->size;
     SC_TRY(sc_cost_ring_simple(&g->ring, coll, bytes, &r, f->err));
-    *seconds = r.seconds;
+    *out = (exchange_price){.seconds = r.seconds};
     return SC_OK;
 }
 
 static sc_status price(infer *f, struct gi_groups *g, sc_coll coll,
-                       double bytes, double *seconds, double *latency)
+                       double bytes, exchange_price *out)
 {
-    if (g->latency[coll] <= 0)
-        SC_TRY(price_of(f, g, coll, 8, &g->latency[coll]));
-    SC_TRY(price_of(f, g, coll, bytes, seconds));
-    *latency = fmin(g->latency[coll], *seconds);
+    if (g->latency[coll] <= 0) {
+        SC_TRY(price_of(f, g, coll, 8, out));
+        g->latency[coll] = out->seconds;
+    }
+    SC_TRY(price_of(f, g, coll, bytes, out));
+    out->latency = fmin(g->latency[coll], out->seconds);
     return SC_OK;
 }
 
@@ -179,7 +186,7 @@ static uint8_t cat_of(const infer *f, const gi_why *w, uint32_t axes)
 }
 
 static uint32_t record(infer *f, const gi_why *w, const gi_coll *c,
-                       const struct gi_groups *g, double seconds)
+                       const struct gi_groups *g, const exchange_price *price)
 {
     sc_gplan *p = f->p;
     sc_gexchange *grown = sc_grow(f->a, p->exchange, p->n_exchanges,
@@ -205,7 +212,8 @@ static uint32_t record(infer *f, const gi_why *w, const gi_coll *c,
                        .size = g->size,
                        .rank = g->rank,
                        .bytes = c->bytes,
-                       .seconds = seconds};
+                       .seconds = price->seconds,
+                       .channels = price->channels};
     return p->n_exchanges++;
 }
 
@@ -213,10 +221,10 @@ static uint32_t record(infer *f, const gi_why *w, const gi_coll *c,
 static sc_status emit(infer *f, const gi_why *w, const gi_coll *c,
                       struct gi_groups *g, uint32_t to, uint32_t *item)
 {
-    double seconds, latency;
+    exchange_price cost;
     if (!g) return sc_error_nomem(f->err);
-    SC_TRY(price(f, g, c->coll, c->bytes, &seconds, &latency));
-    uint32_t x = record(f, w, c, g, seconds);
+    SC_TRY(price(f, g, c->coll, c->bytes, &cost));
+    uint32_t x = record(f, w, c, g, &cost);
     gp_item it = {.pass = (uint8_t)(w->recomputed ? SC_GP_FWD : w->pass),
                   .recomputed = w->recomputed,
                   .cat = cat_of(f, w, c->axes),
@@ -225,8 +233,8 @@ static sc_status emit(infer *f, const gi_why *w, const gi_coll *c,
                   .op = w->op,
                   .exchange = x,
                   .once = w->once,
-                  .seconds = seconds,
-                  .latency = latency,
+                  .seconds = cost.seconds,
+                  .latency = cost.latency,
                   .bytes = c->bytes,
                   .n_in = c->n_in};
     const char *name = sc_sprintf(f->a, "%s %s", w->path, w->tensor);

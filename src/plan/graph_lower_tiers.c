@@ -14,7 +14,7 @@
 
 typedef struct extra {
     uint32_t key; /* 2 i: in front of item i, 2 i + 1: behind it */
-    uint32_t id;  /* for now: n_items + the place in the list */
+    uint32_t id;  /* n_items + the place in the list */
     gp_item item;
 } extra;
 
