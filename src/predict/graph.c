@@ -27,7 +27,10 @@ static void add_axis(sc_strategy *s, const char *name, uint64_t size)
 
 /* ---- tables of embeddings --------------------------------------------------- */
 
-#define TABLE_SHARE 0.25 /* of a device's memory: more is not replicated */
+/* Of a device's memory: tables that take more, in fp32, are not replicated (an
+ * assumption; optimizer states are as large again). */
+#define TABLE_SHARE 0.25
+#define TABLE_BYTES 4
 
 /* What the paths of all tables have in common, up to a dot: "emb."; its
  * length, 0 if there is nothing. */
@@ -64,7 +67,7 @@ static sc_status place_tables(graph_state *x, sc_err *err)
     size_t n = common_prefix(g, &path, &params);
     int dp = sc_strategy_axis(s, "dp");
     if (n == 0 || dp < 0 || s->axis[dp].size < 2) return SC_OK;
-    if (4 * params < TABLE_SHARE * (double)x->hw->device->mem_bytes)
+    if (TABLE_BYTES * params < TABLE_SHARE * (double)x->hw->device->mem_bytes)
         return SC_OK;
     sc_strategy_rule *r = SC_NEW(x->a, sc_strategy_rule);
     const char *match = sc_sprintf(x->a, "%.*s*", (int)n, path);
@@ -80,7 +83,7 @@ static sc_status place_tables(graph_state *x, sc_err *err)
     s->n_rules = 1;
     predict_note(&x->assume,
                  "tables %s spread evenly over all ranks: all are %.1f GiB",
-                 match, 4 * params / 1073741824.0);
+                 match, TABLE_BYTES * params / 1073741824.0);
     return SC_OK;
 }
 
@@ -139,22 +142,12 @@ static sc_status mesh(graph_state *x, sc_err *err)
 /* Share of a device's units that the largest gradient exchange takes. */
 static double overlap(const sc_gplan *p)
 {
-    const sc_gjob *j = p->job;
     const sc_gexchange *most = NULL;
     for (uint32_t i = 0; i < p->n_exchanges; i++) {
         const sc_gexchange *e = &p->exchange[i];
         if (!e->p2p && e->grad && (!most || e->bytes > most->bytes)) most = e;
     }
-    if (!most || most->size < 2) return 0;
-    uint32_t stride = most->rank[1] - most->rank[0];
-    sc_place at = sc_hw_place(j->hw, 1, &most->size, &stride);
-    sc_coll_price price;
-    sc_err ignored;
-    sc_err_init(&ignored);
-    if (sc_cost_coll(j->cost, j->hw, (sc_coll)most->coll, most->bytes, &at, -1,
-                     &price, &ignored) != SC_OK)
-        return 0;
-    return sc_plan_units(j->hw->device, price.channels);
+    return most ? sc_plan_units(p->job->hw->device, most->channels) : 0;
 }
 
 static void exec_opts(const graph_state *x, const sc_gplan *p, sc_exec_opts *o)
@@ -222,6 +215,10 @@ static sc_status offer(graph_state *x, uint64_t micro, uint32_t ga,
     return SC_OK;
 }
 
+/* Micro-batches of a step, beyond which none are tried: so many that a pipeline
+ * of a hundred stages is full nearly all of the time. */
+#define MAX_TRIED 4096
+
 /* Divisors of the replica's batch from the whole downwards, until one fits and
  * no smaller one can be faster. */
 static sc_status infer_micro(graph_state *x, uint64_t batch,
@@ -232,15 +229,18 @@ static sc_status infer_micro(graph_state *x, uint64_t batch,
     for (uint32_t i = 0; i < x->tree.n_axes; i++)
         if (strcmp(x->tree.axis[i].name, "pp") == 0)
             stages = x->tree.axis[i].size;
-    for (uint64_t ga = 1; ga <= batch && tries < 12; ga++) {
+    for (uint64_t ga = 1; ga <= batch && ga <= MAX_TRIED && tries < 12; ga++) {
         if (batch % ga != 0) continue;
         tries++;
         SC_TRY(offer(x, batch / ga, (uint32_t)ga, best, &any, err));
         if (predict_graph_fits(best) && ga >= 2 * (uint64_t)stages) break;
         if (predict_graph_fits(best) && stages == 1) break;
     }
-    predict_note(&x->assume, "micro-batch %llu: the largest that fits",
-                 (unsigned long long)best->job->micro);
+    predict_note(&x->assume, "micro-batch %llu: %s",
+                 (unsigned long long)best->job->micro,
+                 !predict_graph_fits(best) ? "the fastest, none tried fits"
+                 : stages > 1              ? "the fastest that fits"
+                                           : "the largest that fits");
     return SC_OK;
 }
 
@@ -262,6 +262,9 @@ static sc_status infer_batch(graph_state *x, sc_graph_step *best, sc_err *err)
                  each * sc_strategy_replicas(&x->tree), each);
     return SC_OK;
 }
+
+/* Each is run by itself, kernel by kernel. */
+#define MAX_GA 65536
 
 static sc_status batch(graph_state *x, sc_graph_step *best, sc_err *err)
 {
@@ -286,6 +289,11 @@ static sc_status batch(graph_state *x, sc_graph_step *best, sc_err *err)
                         sc_pos_file("--micro-batch"), NULL,
                         "%llu does not divide the %llu samples of a replica",
                         (unsigned long long)mbs, (unsigned long long)each);
+    if (each / mbs > MAX_GA)
+        return sc_error(err, SC_EINPUT, SC_C_TOO_BIG,
+                        sc_pos_file("--global-batch"),
+                        "larger micro-batches, or fewer samples",
+                        "more than %d micro-batches of a replica", MAX_GA);
     return predict_graph_run(x, mbs, (uint32_t)(each / mbs), x->a, best, err);
 }
 
@@ -317,7 +325,8 @@ static sc_status pad_vocabulary(graph_state *x, sc_err *err)
 
 static sc_status graph_of(graph_state *x, sc_run *r, sc_err *err)
 {
-    bool unfused = x->sw->attention == SC_ATTN_UNFUSED || x->job->compat;
+    bool unfused =
+        x->sw->attention == SC_ATTN_UNFUSED || x->rules->attention_unfused;
     if (x->model->graph) {
         x->gjob.graph = x->model->graph;
         return SC_OK;
@@ -334,11 +343,11 @@ static sc_status graph_of(graph_state *x, sc_run *r, sc_err *err)
                                  &x->gjob.graph, err);
 }
 
-/* On the wire; a mode that follows another program has those of weights. */
+/* Per element on the wire; 0: as of weights. */
 static double gradient_bytes(const graph_state *x)
 {
     if (x->job->grad_bytes > 0) return x->job->grad_bytes;
-    return x->job->compat ? 0 : x->sw->reduce_bytes;
+    return x->rules->gradients_as_weights ? 0 : x->sw->reduce_bytes;
 }
 
 static sc_status unknown_mode(const graph_state *x, sc_err *err)
@@ -410,8 +419,8 @@ sc_status predict_graph(const sc_job *job, const sc_hw *hw,
     x->a = a;
     x->assume.arena = x->warn.arena = a;
     if (model->graph && !job->software)
-        SC_TRY(sc_software_find("pytorch-ddp", NULL, sc_pos_none(), a, &x->sw,
-                                err));
+        SC_TRY(sc_software_find("default of graphs", NULL, sc_pos_none(), a,
+                                &x->sw, err));
     x->sw = predict_software(job, x->sw, a);
     if (!x->sw) return sc_error_nomem(err);
     if (job->tree) SC_TRY(sc_strategy_software(job->tree, a, &x->sw, err));

@@ -42,6 +42,11 @@ static bool mesh_said(const graph_state *x, const sc_graph_step *step)
     return x->job->tree && x->job->tree->n_axes > 0;
 }
 
+static bool mesh_said_or_no_sp(const graph_state *x, const sc_graph_step *step)
+{
+    return x->job->sp != 1 || mesh_said(x, step);
+}
+
 static bool generated(const graph_state *x, const sc_graph_step *step)
 {
     (void)step;
@@ -98,7 +103,7 @@ static const option options[] = {
     {"freeze", generated, "leave it out"},
     {"wide", never, NULL},
     {"seq", generated, NULL},
-    {"sp", mesh_said, NULL},
+    {"sp", mesh_said_or_no_sp, NULL},
     {"recompute", repeats, NULL},
     {"prefetch", gathers, NULL},
     {"cp-comm", has_cp, NULL},

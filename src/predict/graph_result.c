@@ -6,16 +6,17 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Axes that a run knows; the others count as data parallelism. */
+/* Axes that a run knows, as sc_strategy_to_job() names them: a job with them
+ * says nothing else than the file. */
 static void axes(const sc_strategy *s, sc_run *r)
 {
     for (uint32_t ax = 0; ax < SC_N_AX; ax++) r->size[ax] = 1;
     for (uint32_t i = 0; i < s->n_axes; i++) {
-        sc_axis at = SC_AX_DP;
+        const char *name = s->axis[i].name;
         for (uint32_t ax = 0; ax < SC_N_AX; ax++)
-            if (strcmp(s->axis[i].name, sc_axis_names[ax]) == 0)
-                at = (sc_axis)ax;
-        r->size[at] *= s->axis[i].size;
+            if (strcmp(name, sc_axis_names[ax]) == 0)
+                r->size[ax] *= s->axis[i].size;
+        if (strcmp(name, "fsdp") == 0) r->size[SC_AX_DP] *= s->axis[i].size;
     }
 }
 
@@ -33,6 +34,10 @@ static void choices(const graph_state *x, const sc_graph_step *step, sc_run *r)
                   : x->tree.schedule >= 0 ? (sc_schedule)x->tree.schedule
                                           : SC_SCH_1F1B;
     r->forward_only = g->forward_only;
+    if (!isnan(x->tree.offload_activations))
+        r->offload = x->tree.offload_activations;
+    if (x->tree.optimizer_tier > 0)
+        r->optim_tier = (uint8_t)x->tree.optimizer_tier;
     r->gbs = (uint64_t)llround(step->plan.samples);
     if (r->seq == 0) r->seq = 1;
 }
@@ -53,7 +58,7 @@ static void breakdown(const sc_graph_step *s, sc_prediction *p)
 /* What no kernel or link explains: data, logging, launching the step. */
 static void fixed(const graph_state *x, sc_prediction *p)
 {
-    if (x->job->compat) return;
+    if (x->rules->nothing_fixed) return;
     double s = x->cost->p[x->model->graph ? SC_P_GRAPH_FIXED : SC_P_STEP_FIXED];
     if (!x->model->graph && x->sw->capture == SC_CAPTURE_STEP)
         s *= x->cost->p[SC_P_STEP_CAPTURED];
@@ -76,13 +81,22 @@ static void rates(const sc_graph_step *step, sc_prediction *p)
     p->hfu = step->plan.flops / t / n / peak;
 }
 
-/* Devices of an unfolded run by stage: the fullest stands for it. */
+/* Coordinate on the pipeline's axis. */
+static uint32_t stage_of(const sc_strategy *s, uint32_t rank)
+{
+    for (uint32_t ax = s->n_axes; ax-- > 0;) {
+        if (strcmp(s->axis[ax].name, "pp") == 0) return rank % s->axis[ax].size;
+        rank /= s->axis[ax].size;
+    }
+    return 0;
+}
+
+/* Several devices of a stage (one per rank): the fullest stands for it. */
 static sc_status memory(const graph_state *x, const sc_graph_step *step,
                         sc_prediction *p, sc_err *err)
 {
     const sc_exec *e = &step->plan.exec;
     uint32_t stages = p->run.size[SC_AX_PP];
-    uint32_t each = e->n_devices / stages;
     p->n_stages = stages;
     p->memory = SC_NEW_N(x->a, sc_stage_memory, stages);
     if (!p->memory) return sc_error_nomem(err);
@@ -90,8 +104,7 @@ static sc_status memory(const graph_state *x, const sc_graph_step *step,
     p->fits = true;
     for (uint32_t d = 0; d < e->n_devices; d++) {
         const sc_mem_device *m = &step->memory[d];
-        uint32_t at = each ? d / each : 0;
-        sc_stage_memory *s = &p->memory[at < stages ? at : stages - 1];
+        sc_stage_memory *s = &p->memory[stage_of(&x->tree, e->device_rank[d])];
         double other = x->sw->memory_overhead;
         double peak = (double)m->peak_reserved + other;
         if (!m->fits) p->fits = false;
@@ -142,7 +155,10 @@ static void overflow(graph_state *x, const sc_graph_step *step)
                                 sizeof size);
             int n = snprintf(names + at, sizeof names - at, "%s%s %s",
                              i ? ", " : "", t->name, size);
-            if (n < 0 || (size_t)n >= sizeof names - at) break;
+            if (n < 0 || (size_t)n >= sizeof names - at) {
+                names[at] = '\0'; /* no part of a name */
+                break;
+            }
             at += (size_t)n;
         }
         predict_note(&x->warn, "does not fit on %s at %.4g ms: largest are %s",

@@ -105,7 +105,8 @@ void sc_job_resolve(const sc_job *job, const sc_run *run, sc_job *out)
     j.vpp = run->vpp;
     j.gbs = (int64_t)run->gbs;
     j.mbs = (int64_t)run->mbs;
-    j.seq = (int64_t)run->seq;
+    /* Graphs of operators have their own. */
+    if (!run->model->graph) j.seq = (int64_t)run->seq;
     j.zero = run->zero;
     j.sp = j.sp_flag = run->sp;
     j.recompute = (int)run->recompute;

@@ -328,7 +328,7 @@ static void idle_options(const sc_job *job, const sc_run *r,
     if (job->op_times)
         predict_note(warn, "--op-times changes nothing: blocks have prices of "
                            "their own");
-    if (job->schedule >= 0 && r->size[SC_AX_PP] == 1)
+    if (job->schedule > SC_SCH_1F1B && r->size[SC_AX_PP] == 1)
         predict_note(warn, "--schedule changes nothing at pp 1");
     if (job->wide && r->precision < SC_FP8)
         predict_note(warn, "--wide changes nothing in %s",

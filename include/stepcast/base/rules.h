@@ -79,6 +79,13 @@ typedef struct sc_rules {
 
     /* ---- of operator graphs and their executor ---- */
 
+    /* Attention is products, softmax and dropout of their own, whatever the
+     * software does. */
+    bool attention_unfused;
+    /* Gradients travel in the precision of weights. */
+    bool gradients_as_weights;
+    /* A step is its kernels and exchanges: nothing for data or logging. */
+    bool nothing_fixed;
     /* Before every operator's kernels. */
     sc_time launch_gap;
     /* Streams take what became ready first, not what stands first.  That is
