@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * emu_log.h - what a real rank did, operation by operation: written while the
+ * program runs (mapped memory, so that nothing is lost when it is killed), read
+ * by the launcher for results, steps and traces.
+ *
+ * One file per real rank: a header, then records of 64 bytes in the machine's
+ * byte order.  Files stay on the machine that wrote them.
+ */
+#ifndef SC_EMU_LOG_H
+#define SC_EMU_LOG_H
+
+#include <stepcast/emu.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* An operation, as the program saw it. */
+typedef struct sc_emu_record {
+    uint8_t coll;    /* sc_emu_coll */
+    uint8_t flags;   /* SC_EMU_ASYNC ... */
+    uint32_t group;  /* of the log's groups */
+    uint32_t peer;   /* rank: root, partner */
+    uint32_t stream; /* which of the program's queues; 0 */
+    uint64_t bytes;
+    sc_time post;    /* the program came to it */
+    sc_time begin;   /* all members had come */
+    sc_time end;     /* SC_TIME_MAX: it had not when the log ended */
+    sc_time waited;  /* time in which the program did nothing but wait for it */
+    sc_time resumed; /* the program had it: end of the (last) wait for it */
+} sc_emu_record;
+
+enum {
+    SC_EMU_ASYNC = 1,   /* the program went on meanwhile */
+    SC_EMU_CANCELED = 2 /* aborted */
+};
+
+typedef struct sc_emu_log sc_emu_log;
+
+/* A writer; lives in the arena.  Thread-safe only from one thread at a time. */
+sc_status sc_emu_log_open(const char *path, uint32_t rank, uint32_t world,
+                          sc_arena *a, sc_emu_log **out, sc_err *err);
+/* A group as the log names it: `group` of records that follow.  Lists are
+ * stored as runs (first, stride, n).  False: disk full; the log ends there. */
+bool sc_emu_log_group(sc_emu_log *l, uint32_t group, const uint32_t *rank,
+                      uint32_t n);
+/* Appends; the index can be filled in later with sc_emu_log_set(). */
+uint64_t sc_emu_log_add(sc_emu_log *l, const sc_emu_record *r);
+void sc_emu_log_set(sc_emu_log *l, uint64_t index, const sc_emu_record *r);
+
+/* Totals, kept up to date: CPU time and peak memory are the launcher's. */
+typedef struct sc_emu_totals {
+    sc_time now;      /* of the emulation's clock, when last written */
+    sc_time overhead; /* time that the interposer took for itself */
+    sc_time late;     /* sum over operations: released after their end */
+    uint64_t n_late;  /* operations of which that is known */
+    uint64_t passed;  /* calls handed to the real library unmodelled */
+    uint32_t ended;   /* the program ended by itself */
+} sc_emu_totals;
+
+void sc_emu_log_totals(sc_emu_log *l, const sc_emu_totals *t);
+/* A warning or error of the interposer, for people; cut at 200 bytes. */
+void sc_emu_log_say(sc_emu_log *l, bool error, const char *text);
+
+/* The whole log, read back. */
+typedef struct sc_emu_run {
+    uint32_t rank, world;
+    sc_emu_totals totals;
+    uint32_t n_groups;
+    sc_rank_group *group; /* [n_groups] by number; n 0: never named */
+    uint64_t n_records;
+    sc_emu_record *record; /* [n_records] in the order of posts */
+    uint32_t n_texts;
+    const char **text; /* [n_texts] "warning: ..." */
+} sc_emu_run;
+
+/* Errors: SC_C_SYNTAX with the byte's offset (not a log, a record that is no
+ * record), SC_C_RANGE.  A log that was cut off is read up to there. */
+sc_status sc_emu_log_read(const void *data, size_t len, const char *file,
+                          sc_arena *a, sc_emu_run *out, sc_err *err);
+
+/* ---- steps ---------------------------------------------------------------------- */
+
+typedef struct sc_emu_step {
+    sc_time begin, end;
+    uint64_t first, n; /* records */
+} sc_emu_step;
+
+/* The repeated sequence of operations in a run: `period` operations (0: the
+ * shortest sequence that the run ends with, at least twice in a row; what
+ * comes before is start-up).  A step lasts from the end of the last operation
+ * of the one before to the end of its own last one.  None found: *n = 0. */
+sc_status sc_emu_steps(const sc_emu_run *r, uint64_t period, sc_arena *a,
+                       sc_emu_step **out, uint32_t *n, sc_err *err);
+
+/* The runs of real ranks as a workload: operations as communication nodes with
+ * their recorded times, what the program did between them as compute nodes;
+ * ranks without a run follow `like` (world entries: index into runs).  `steps`
+ * limits it to whole steps. */
+typedef struct sc_emu_trace_opts {
+    const uint32_t *like; /* [world]; NULL: only the real ranks do anything */
+    bool steps; /* leave out start-up and what follows the last step */
+    uint64_t period;
+} sc_emu_trace_opts;
+
+sc_status sc_emu_workload(const sc_emu_run *runs, uint32_t n,
+                          const sc_emu_trace_opts *o, sc_arena *a,
+                          sc_workload *out, sc_err *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
