@@ -9,10 +9,15 @@
  */
 #include "common/inside.h"
 
+#include <sys/prctl.h>
 #include <time.h>
 
-/* Sleep ends so long before the time, the rest is spun. */
+/* A sleep ends late, the later the longer it was: some 5 us after 50 us, 50 us
+ * after 5 ms on an idle core.  A long one is cut in two; the last so much is
+ * spun. */
 #define SPIN_PS 60000000LL
+#define FAR_PS  400000000LL
+#define NEAR_PS 250000000LL
 /* Nothing moves: after so long people are told why. */
 #define STUCK_PS (5 * SC_PS_PER_S)
 
@@ -33,14 +38,18 @@ void live_slot_done(live *l, live_slot *s, sc_time resumed)
     sc_emu_log_totals(l->log, &l->totals);
 }
 
-/* Without the mutex, until `t` of CLOCK_MONOTONIC or until woken. */
+/* Without the mutex, until `t` of CLOCK_MONOTONIC or until woken.  A thread's
+ * timers may be put off by 50 us for others' sake, but not here. */
 static void sleep_until(live *l, sc_time t)
 {
     struct timespec at = {.tv_sec = t / SC_PS_PER_S,
                           .tv_nsec = t % SC_PS_PER_S / 1000};
+    int slack = prctl(PR_GET_TIMERSLACK);
+    prctl(PR_SET_TIMERSLACK, 1);
     l->n_waiting++;
     pthread_cond_timedwait(&l->moved, &l->mutex, &at);
     l->n_waiting--;
+    if (slack > 1) prctl(PR_SET_TIMERSLACK, slack);
 }
 
 /* The same until due times may have moved. */
@@ -54,6 +63,17 @@ static void spin_until(live *l, sc_time t)
     pthread_mutex_lock(&l->mutex);
 }
 
+/* About until `t`, `now` it is. */
+static void pause_until(live *l, sc_time now, sc_time t)
+{
+    if (t - now > FAR_PS)
+        sleep_until(l, l->start + t - NEAR_PS);
+    else if (t - now > SPIN_PS)
+        sleep_until(l, l->start + t - SPIN_PS);
+    else
+        spin_until(l, l->start + t);
+}
+
 /* Why nothing moves. */
 static void tell_stuck(live *l, const live_slot *s)
 {
@@ -65,96 +85,101 @@ static void tell_stuck(live *l, const live_slot *s)
     sc_text_free(&why);
 }
 
-static void wait_real(live *l, live_ticket k, sc_time by)
+/* Returns the time it is then. */
+static sc_time wait_real(live *l, live_ticket k, sc_time now, sc_time by)
 {
-    sc_time stuck = live_now(l) + STUCK_PS;
-    for (;;) {
+    sc_time stuck = now + STUCK_PS;
+    for (;; now = live_now(l)) {
         live_slot *s = live_slot_find(l, k);
-        sc_time now = live_now(l);
         live_world_look(l, now);
-        if (!s || live_slot_ended(s) || now >= by) return;
+        if (!s || live_slot_ended(s) || now >= by) return now;
         sc_time next = l->next < by ? l->next : by;
         if (next == SC_TIME_MAX && now >= stuck) {
             tell_stuck(l, s);
             stuck = SC_TIME_MAX / 2;
         }
         if (next > stuck) next = stuck;
-        if (next - now > SPIN_PS)
-            sleep_until(l, l->start + next - SPIN_PS);
-        else
-            spin_until(l, l->start + next);
+        pause_until(l, now, next);
     }
 }
 
-static void wait_virtual(live *l, live_ticket k, sc_time by)
+static sc_time wait_virtual(live *l, live_ticket k, sc_time now, sc_time by)
 {
     sc_time stuck = live_clock_mono() + STUCK_PS;
-    live_world_look(l, live_now(l));
+    live_world_look(l, now);
     for (;;) {
         live_slot *s = live_slot_find(l, k);
-        if (!s || live_slot_ended(s)) return;
+        if (!s) return now;
+        if (live_slot_ended(s)) return now > s->end ? now : s->end;
         if (l->next <= by && l->next != SC_TIME_MAX) {
             live_world_look(l, l->next);
-        } else if (by != SC_TIME_MAX) {
-            live_clock_forward(l->start + by);
-            return;
-        } else {
-            /* Another thread of the program has to move something. */
-            sleep_until(l, stuck);
-            if (live_clock_mono() < stuck) continue;
-            if (live_slot_find(l, k) == s) tell_stuck(l, s);
-            stuck = SC_TIME_MAX / 2;
+            continue;
         }
+        if (by != SC_TIME_MAX) return now > by ? now : by;
+        /* Another thread of the program has to move something. */
+        sleep_until(l, stuck);
+        if (live_clock_mono() < stuck) continue;
+        if (live_slot_find(l, k) == s) tell_stuck(l, s);
+        stuck = SC_TIME_MAX / 2;
     }
 }
 
-/* CPU time that the host spends on the operation. */
-static void burn(live *l, live_ticket k)
+/* CPU time that the host spends on the operation; false: none. */
+static bool burn(live *l, live_slot *s)
 {
-    live_slot *s = live_slot_find(l, k);
-    if (s->burnt || s->op.silent) return;
+    if (s->burnt || s->op.silent) return false;
     s->burnt = true;
     sc_time cpu = live_world_cpu(l, s);
-    if (cpu <= 0) return;
+    if (cpu <= 0) return false;
     if (l->virt) {
         live_clock_forward(live_clock_virtual() + cpu);
-        return;
+        return true;
     }
     pthread_mutex_unlock(&l->mutex);
     live_clock_burn(cpu);
     pthread_mutex_lock(&l->mutex);
+    return true;
 }
 
+/* The wait for `s` from `from` to `now` is over: it has ended, or the program
+ * gave up. */
+static void account(live *l, live_slot *s, sc_time from, sc_time now,
+                    bool program)
+{
+    sc_time end = live_slot_ended(s) && s->end < now ? s->end : now;
+    if (program && now > from) {
+        live_world_waited(l, from, now);
+        s->waited += now - from;
+    }
+    if (l->virt)
+        live_clock_forward(l->start + now);
+    else if (end > from)
+        live_clock_waited(end - from);
+    if (!live_slot_ended(s)) return;
+    if (s->end >= from && !s->op.silent) {
+        l->totals.late += now - s->end;
+        l->totals.n_late++;
+    }
+    live_slot_done(l, s, now);
+}
+
+/* `program`: it is the program that waits, not a thread for it. */
 static bool wait_for(live *l, live_ticket k, sc_time by, bool program)
 {
     live_enter(l);
     pthread_mutex_lock(&l->mutex);
     bool done = true;
-    sc_time from = live_now(l);
-    if (live_slot_find(l, k)) {
-        live_world_release(l, from);
-        burn(l, k);
-        if (l->virt)
-            wait_virtual(l, k, by);
-        else
-            wait_real(l, k, by);
-    }
     live_slot *s = live_slot_find(l, k);
     if (s) {
-        done = live_slot_ended(s);
-        if (done && l->virt) live_clock_forward(l->start + s->end);
-        sc_time now = live_now(l);
-        if (program) {
-            live_world_waited(l, from, now);
-            s->waited += now - from;
+        sc_time from = live_now(l), now = from;
+        live_world_release(l, from);
+        if (burn(l, s)) now = live_now(l);
+        now = l->virt ? wait_virtual(l, k, now, by) : wait_real(l, k, now, by);
+        s = live_slot_find(l, k);
+        if (s) {
+            done = live_slot_ended(s);
+            account(l, s, from, now, program);
         }
-        sc_time until = done && !l->virt && s->end < now ? s->end : now;
-        if (until > from) live_clock_waited(until - from);
-        if (done && s->end >= from && !s->op.silent) {
-            l->totals.late += now - s->end;
-            l->totals.n_late++;
-        }
-        if (done) live_slot_done(l, s, now);
     }
     pthread_mutex_unlock(&l->mutex);
     live_leave(l);
@@ -179,7 +204,8 @@ void live_serve(live *l, live_ticket k)
     }
     live_enter(l);
     pthread_mutex_lock(&l->mutex);
-    if (live_slot_find(l, k)) burn(l, k);
+    live_slot *s = live_slot_find(l, k);
+    if (s) burn(l, s);
     pthread_mutex_unlock(&l->mutex);
     live_leave(l);
 }
