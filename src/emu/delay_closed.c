@@ -126,7 +126,7 @@ static bool send(delay_closed *x, closed_flight *f, sc_time t, sc_arena *a)
                     .share = f->share,
                     .n_links = r->n + 1,
                     .bytes = f->work,
-                    .weight = 1 / f->per_ps,
+                    .weight = f->weight,
                     .latency = f->starts > t ? f->starts - t : 0,
                     .tag = f->id};
     f->flow = sc_flows_post(x->flows, &flow, t);
@@ -165,7 +165,9 @@ sc_status delay_closed_post(emu_delay *d, const emu_flight *op, sc_time t,
     f->tag = op->tag;
     f->work = (uint64_t)p->work;
     f->starts = t + latency;
-    f->per_ps = p->work > 0 && bytes > 0 ? bytes / (double)p->work : 1;
+    f->weight = 1;
+    if (p->work > 0 && bytes > 0) f->weight = (double)p->work / bytes;
+    f->per_ps = x->file == NULL ? 1 / f->weight : 1;
     if (!send(x, f, t, d->a)) return sc_error_nomem(err);
     return SC_OK;
 }

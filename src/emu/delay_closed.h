@@ -37,7 +37,8 @@ typedef struct closed_flight {
     uint32_t at;        /* in delay_closed.moving */
     uint32_t flow, version;
     sc_time starts; /* latency is over */
-    double per_ps;  /* bytes per picosecond of work */
+    double per_ps;  /* of its traffic, per picosecond of work */
+    double weight;
     uint32_t *link; /* [room] */
     double *share;
     uint32_t room;
