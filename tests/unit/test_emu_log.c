@@ -274,7 +274,7 @@ static const wrong wrongs[] = {
     {"its group", 384 + 4, 1, SC_C_RANGE, 385},
     {"its peer", 384 + 8, 8, SC_C_RANGE, 385},
     {"its time", 384 + 24 + 7, 0xff, SC_C_RANGE, 385},
-    {"length of a text", 448 + 8, 255, SC_C_RANGE, 449},
+    {"length of a text", 448 + 8, 0, SC_C_RANGE, 449},
     {"piece of a text", 448 + 2, 99, SC_C_SYNTAX, 449},
 };
 
