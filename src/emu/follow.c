@@ -70,6 +70,7 @@ static bool kind_of(const sc_task_list *l, uint32_t i, sc_emu_coll *out)
         [SC_TC_REDUCE_SCATTER] = SC_EMU_REDUCE_SCATTER,
         [SC_TC_REDUCE_SCATTER_BLOCK] = SC_EMU_REDUCE_SCATTER,
         [SC_TC_BARRIER] = SC_EMU_BARRIER};
+    if (l->flags[i] & SC_TASK_NO_COMM) return false;
     if (l->kind[i] == SC_TASK_SEND)
         *out = SC_EMU_SEND;
     else if (l->kind[i] == SC_TASK_RECV)
