@@ -80,6 +80,8 @@ bool live_wait_by(live *l, live_ticket k, sc_time by);
  * may be at work meanwhile (Gloo's workers): on the virtual clock it does not
  * wait, and the ticket lives on until the program's live_wait(). */
 void live_serve(live *l, live_ticket k);
+/* The same, but gives up at `by`; see live_wait_by(). */
+bool live_serve_by(live *l, live_ticket k, sc_time by);
 /* Whether it has ended by now; then the ticket is gone. */
 bool live_test(live *l, live_ticket k);
 /* Nobody waits for it (a send that the library has buffered); the ticket is

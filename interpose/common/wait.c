@@ -196,18 +196,21 @@ bool live_wait_by(live *l, live_ticket k, sc_time by)
     return wait_for(l, k, by, true);
 }
 
-void live_serve(live *l, live_ticket k)
+bool live_serve_by(live *l, live_ticket k, sc_time by)
 {
-    if (!l->virt) {
-        wait_for(l, k, SC_TIME_MAX, false);
-        return;
-    }
+    if (!l->virt) return wait_for(l, k, by, false);
     live_enter(l);
     pthread_mutex_lock(&l->mutex);
     live_slot *s = live_slot_find(l, k);
     if (s) burn(l, s);
     pthread_mutex_unlock(&l->mutex);
     live_leave(l);
+    return true;
+}
+
+void live_serve(live *l, live_ticket k)
+{
+    live_serve_by(l, k, SC_TIME_MAX);
 }
 
 void live_wait_until(live *l, sc_time t)
