@@ -219,8 +219,11 @@ typedef struct sc_emu_end {
 } sc_emu_end;
 
 /* As sc_flows_advance(): the ends since the last call, by time and then by
- * ticket; one per real member's post.  SC_FLOW_NONE: out of memory. */
+ * ticket; one per real member's post.  SC_FLOW_NONE (net_flow.h): the delay
+ * model has given up, or memory is out; sc_emu_failed() says why, and every
+ * later call fails, too. */
 uint32_t sc_emu_advance(sc_emu *e, sc_time t, const sc_emu_end **ends);
+sc_status sc_emu_failed(const sc_emu *e, sc_err *err);
 
 /* Forgets the operation at the time last advanced to (of all its members). */
 void sc_emu_cancel(sc_emu *e, uint64_t ticket);

@@ -3,13 +3,18 @@
  * emu_data.h - what absent ranks contribute to a collective, in host memory.
  *
  * mirror: every peer has what a real rank has (the real members in turn), so
- * that a sum over n ranks is n times x, a mean x, a maximum x.  noise: peer p
- * has x + sigma * s * e(p), s the standard deviation of x's elements and e
- * standard normal, drawn anew for each operation and element from the seed:
- * the mean over n peers deviates from x by sigma * s / sqrt(n), as that of n
- * independent batches deviates from the expected gradient (McCandlish et al.,
- * arXiv 1812.06162, eq. 2.6).  none: nothing is written.  Integers are never
- * noisy.
+ * that a sum over n ranks is n times x, a mean x, a maximum x; products are
+ * powers.  none: nothing is written.
+ *
+ * noise: an absent peer p has x + sigma * s * e(p), s the standard deviation of
+ * x's elements and e standard normal, drawn anew for each operation and element
+ * from the seed; real ranks have what they have.  The mean over n ranks of which
+ * one is real then deviates from x by sigma * s * sqrt(n - 1) / n per element,
+ * for many ranks sigma * s / sqrt(n): as the mean over n independent batches
+ * deviates from the expected gradient (McCandlish et al., arXiv 1812.06162,
+ * eq. 2.6), with x in the place of that.  What is drawn is that sum, not its
+ * terms.  Of a maximum or minimum it is the outermost of the peers' numbers.
+ * Products, integers and single elements are never noisy.
  */
 #ifndef SC_EMU_DATA_H
 #define SC_EMU_DATA_H
@@ -64,7 +69,11 @@ typedef struct sc_emu_data {
 
 /* The reduction over n ranks: `n_real` >= 1 of them have contributed real[i]
  * ([count] elements each), the others mirror them in turn.  `out` may be one
- * of them.  False: no such reduction of such a type (bitwise of floats). */
+ * of them.  Floating types are added up in double precision and rounded once,
+ * to the nearest even: n a power of two gives the bits of repeated doubling.
+ * Integers wrap; their mean is the sum over n, cut towards 0.  False: no such
+ * reduction of such a type (bitwise and logical of floats; of SC_EMU_BYTES all
+ * but bitwise), or n < n_real. */
 bool sc_emu_data_reduce(sc_emu_data *d, const void *const *real,
                         uint32_t n_real, uint32_t n, size_t count,
                         sc_emu_type type, sc_emu_reduce op, void *out);

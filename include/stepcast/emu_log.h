@@ -45,9 +45,13 @@ sc_status sc_emu_log_open(const char *path, uint32_t rank, uint32_t world,
  * stored as runs (first, stride, n).  False: disk full; the log ends there. */
 bool sc_emu_log_group(sc_emu_log *l, uint32_t group, const uint32_t *rank,
                       uint32_t n);
-/* Appends; the index can be filled in later with sc_emu_log_set(). */
+/* Appends; the index can be filled in later with sc_emu_log_set().
+ * UINT64_MAX: disk full; sc_emu_log_set() takes that too. */
 uint64_t sc_emu_log_add(sc_emu_log *l, const sc_emu_record *r);
 void sc_emu_log_set(sc_emu_log *l, uint64_t index, const sc_emu_record *r);
+/* Unmaps the file and cuts it to what is used.  A process that ends without
+ * loses nothing. */
+void sc_emu_log_close(sc_emu_log *l);
 
 /* Totals, kept up to date: CPU time and peak memory are the launcher's. */
 typedef struct sc_emu_totals {

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * data.h - elements in blocks: floating ones as doubles, integers as 64 bits
+ * (signed ones extended), so that there is one loop per operation, not one per
+ * operation and type.
+ */
+#ifndef EMU_DATA_H
+#define EMU_DATA_H
+
+#include <stepcast/emu_data.h>
+
+#define DATA_BLOCK ((size_t)256)
+
+static inline bool data_is_float(sc_emu_type t)
+{
+    return t >= SC_EMU_F16 && t <= SC_EMU_F64;
+}
+
+static inline bool data_is_signed(sc_emu_type t)
+{
+    return t == SC_EMU_I8 || t == SC_EMU_I16 || t == SC_EMU_I32 ||
+           t == SC_EMU_I64;
+}
+
+/* Elements [at, at + n) of a buffer of floating type; n <= DATA_BLOCK.  Storing
+ * rounds to the nearest, ties to even, once. */
+void data_load_float(sc_emu_type t, const void *src, size_t at, size_t n,
+                     double *x);
+void data_store_float(sc_emu_type t, void *dst, size_t at, size_t n,
+                      const double *x);
+
+/* The same of the other types; storing drops high bits. */
+void data_load_int(sc_emu_type t, const void *src, size_t at, size_t n,
+                   uint64_t *x);
+void data_store_int(sc_emu_type t, void *dst, size_t at, size_t n,
+                    const uint64_t *x);
+
+/* ---- noise ---------------------------------------------------------------------- */
+
+/* Marsaglia and Tsang's ziggurat of 128 layers under exp(-x^2 / 2): the right
+ * ends of the layers, falling, the first that of the rectangle which stands
+ * for the tail. */
+#define DATA_LAYERS 128
+
+typedef struct data_ziggurat {
+    double x[DATA_LAYERS + 1];
+} data_ziggurat;
+
+void data_ziggurat_build(data_ziggurat *z);
+/* One standard normal number. */
+double data_normal(const data_ziggurat *z, uint64_t *state);
+/* The largest of `n` >= 1 independent ones. */
+double data_normal_max(uint64_t *state, uint32_t n);
+
+/* Standard deviation of the elements (divided by count); 0 where it is not
+ * finite. */
+double data_spread(sc_emu_type t, const void *src, size_t count);
+
+#endif

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * log.c - the writer of a real rank's log: a mapped file that grows in steps.
+ *
+ * Pages that were written belong to the kernel, so a program that is killed
+ * loses none.  Room is reserved before it is mapped (a full disk must not
+ * become a SIGBUS), and no descriptor stays open: programs close and reuse
+ * numbers that they think are theirs.
+ */
+#include "emu/log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define STEP_MIN ((size_t)1 << 20)
+#define STEP_MAX ((size_t)64 << 20)
+
+struct sc_emu_log {
+    const char *path;
+    dev_t dev; /* it is still the same file */
+    ino_t ino;
+    size_t size; /* mapped */
+    uint8_t *map;
+    uint64_t used, room; /* slots behind the header */
+    bool full;
+};
+
+static log_head *head_of(sc_emu_log *l)
+{
+    return (log_head *)(void *)l->map;
+}
+
+static log_slot *slot_of(sc_emu_log *l, uint64_t i)
+{
+    return (log_slot *)(void *)l->map + LOG_HEAD + i;
+}
+
+/* Maps the file with `size` bytes, all of them on disk. */
+static bool map(sc_emu_log *l, int fd, size_t size)
+{
+    if (posix_fallocate(fd, 0, (off_t)size) != 0) return false;
+    void *m = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (m == MAP_FAILED) return false;
+    if (l->map) munmap(l->map, l->size);
+    l->map = m;
+    l->size = size;
+    l->room = size / LOG_SLOT - LOG_HEAD;
+    return true;
+}
+
+static bool grow(sc_emu_log *l)
+{
+    struct stat st;
+    size_t step = l->size < STEP_MAX ? l->size : STEP_MAX;
+    int fd = open(l->path, O_RDWR | O_CLOEXEC);
+    bool ok = fd >= 0 && fstat(fd, &st) == 0 && st.st_dev == l->dev &&
+              st.st_ino == l->ino && map(l, fd, l->size + step);
+    if (fd >= 0) close(fd);
+    l->full = !ok;
+    return ok;
+}
+
+static sc_status refused(const char *path, sc_err *err)
+{
+    return sc_error(err, SC_EIO, SC_C_IO, sc_pos_file(path), NULL,
+                    "can't write the log: %s", strerror(errno));
+}
+
+sc_status sc_emu_log_open(const char *path, uint32_t rank, uint32_t world,
+                          sc_arena *a, sc_emu_log **out, sc_err *err)
+{
+    struct stat st;
+    sc_emu_log *l = SC_NEW(a, sc_emu_log);
+    char *name = sc_strdup(a, path);
+    if (!l || !name) return sc_error_nomem(err);
+    l->path = name;
+    int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (fd < 0) return refused(path, err);
+    bool ok = fstat(fd, &st) == 0 && map(l, fd, STEP_MIN);
+    int saved = errno;
+    close(fd);
+    errno = saved;
+    if (!ok) return refused(path, err);
+    l->dev = st.st_dev;
+    l->ino = st.st_ino;
+    log_head *h = head_of(l);
+    memcpy(h->magic, LOG_MAGIC, sizeof h->magic);
+    h->version = LOG_VERSION;
+    h->order = LOG_ORDER;
+    h->rank = rank;
+    h->world = world;
+    *out = l;
+    return SC_OK;
+}
+
+void sc_emu_log_close(sc_emu_log *l)
+{
+    struct stat st;
+    off_t size = (off_t)((LOG_HEAD + l->used) * LOG_SLOT);
+    munmap(l->map, l->size);
+    l->map = NULL;
+    l->full = true;
+    int fd = open(l->path, O_RDWR | O_CLOEXEC);
+    if (fd < 0) return;
+    /* what can't be cut is only longer than it need be */
+    if (fstat(fd, &st) == 0 && st.st_dev == l->dev && st.st_ino == l->ino &&
+        ftruncate(fd, size) != 0)
+        errno = 0;
+    close(fd);
+}
+
+/* Room for `n` slots behind what is used. */
+static log_slot *room(sc_emu_log *l, uint64_t n)
+{
+    while (!l->full && l->room - l->used < n) (void)grow(l);
+    return l->full ? NULL : slot_of(l, l->used);
+}
+
+/* The slots that room() gave are written: they count from now on. */
+static void publish(sc_emu_log *l, uint64_t n)
+{
+    atomic_signal_fence(memory_order_release);
+    l->used += n;
+    head_of(l)->used = l->used;
+}
+
+/* How many of the ranks at `rank` are first, first + stride, ... */
+static log_run run_at(const uint32_t *rank, uint32_t n)
+{
+    log_run r = {rank[0], 0, 1};
+    if (n == 1) return r;
+    int64_t stride = (int64_t)rank[1] - rank[0];
+    if (stride > INT32_MAX || stride < INT32_MIN) return r;
+    r.stride = (int32_t)stride;
+    while (r.n < n && (int64_t)rank[r.n] - rank[r.n - 1] == stride) r.n++;
+    return r;
+}
+
+bool sc_emu_log_group(sc_emu_log *l, uint32_t group, const uint32_t *rank,
+                      uint32_t n)
+{
+    uint32_t runs = 0;
+    if (l->full || group >= LOG_GROUP_MAX) return false;
+    for (uint32_t i = 0; i < n; runs++) i += run_at(rank + i, n - i).n;
+    uint32_t slots = (runs + LOG_RUNS - 1) / LOG_RUNS;
+    log_slot *s = room(l, 1 + (uint64_t)slots);
+    if (!s) return false;
+    s->g = (log_group){.kind = LOG_GROUP, .group = group, .members = n};
+    for (uint32_t i = 0; i < n;) {
+        log_group g = {.kind = LOG_MEMBERS, .group = group};
+        for (; g.n < LOG_RUNS && i < n; g.n++) {
+            g.u.run[g.n] = run_at(rank + i, n - i);
+            i += g.u.run[g.n].n;
+        }
+        (++s)->g = g;
+    }
+    publish(l, 1 + (uint64_t)slots);
+    return true;
+}
+
+/* All but `end`, and that last: until then the operation has not ended. */
+static void fill(log_op *o, const sc_emu_record *r)
+{
+    o->kind = LOG_OP;
+    o->coll = r->coll;
+    o->flags = r->flags;
+    o->group = r->group;
+    o->peer = r->peer;
+    o->stream = r->stream;
+    o->bytes = r->bytes;
+    o->post = r->post;
+    o->begin = r->begin;
+    o->waited = r->waited;
+    o->resumed = r->resumed;
+    atomic_signal_fence(memory_order_release);
+    o->end = r->end;
+}
+
+uint64_t sc_emu_log_add(sc_emu_log *l, const sc_emu_record *r)
+{
+    log_slot *s = room(l, 1);
+    if (!s) return UINT64_MAX;
+    fill(&s->op, r);
+    publish(l, 1);
+    return l->used - 1;
+}
+
+void sc_emu_log_set(sc_emu_log *l, uint64_t index, const sc_emu_record *r)
+{
+    if (l->map && index < l->used && slot_of(l, index)->kind == LOG_OP)
+        fill(&slot_of(l, index)->op, r);
+}
+
+void sc_emu_log_totals(sc_emu_log *l, const sc_emu_totals *t)
+{
+    if (!l->map) return;
+    log_head *h = head_of(l);
+    h->now = t->now;
+    h->overhead = t->overhead;
+    h->late = t->late;
+    h->n_late = t->n_late;
+    h->passed = t->passed;
+    h->ended = t->ended;
+}
+
+void sc_emu_log_say(sc_emu_log *l, bool error, const char *text)
+{
+    size_t len = strnlen(text, LOG_TEXT_MAX);
+    uint32_t slots = (uint32_t)((len + LOG_TEXT - 1) / LOG_TEXT);
+    if (slots == 0) return;
+    log_slot *s = room(l, slots);
+    if (!s) return;
+    for (uint32_t i = 0; i < slots; i++) {
+        size_t from = (size_t)i * LOG_TEXT, n = len - from;
+        if (n > LOG_TEXT) n = LOG_TEXT;
+        log_group g = {.kind = i == 0 ? LOG_SAID : LOG_MORE,
+                       .error = error,
+                       .n = (uint16_t)n,
+                       .members = (uint32_t)len};
+        memcpy(g.u.text, text + from, n);
+        s[i].g = g;
+    }
+    publish(l, slots);
+}
