@@ -109,6 +109,24 @@ bool live_test(live *l, live_ticket k)
     return done;
 }
 
+void live_forget(live *l, live_ticket k)
+{
+    live_enter(l);
+    pthread_mutex_lock(&l->mutex);
+    live_slot *s = live_slot_find(l, k);
+    if (s) {
+        sc_time now = live_now(l);
+        live_world_release(l, now);
+        live_world_look(l, now);
+        if (live_slot_ended(s))
+            live_slot_done(l, s, s->end);
+        else
+            s->dropped = true;
+    }
+    pthread_mutex_unlock(&l->mutex);
+    live_leave(l);
+}
+
 void live_cancel(live *l, live_ticket k)
 {
     live_enter(l);
