@@ -357,8 +357,7 @@ static sc_status make(emu_groups *s, const sc_emu_config *c, emu_peers *p,
     SC_TRY(index_members(g, a, err));
     SC_TRY(find_real(g, c, a, err));
     SC_TRY(find_place(g, c, a, err));
-    if (g->n_real > 0 && m->n_absent > 0)
-        SC_TRY(emu_peers_count(p, g, &m->share, &m->n_shares, err));
+    if (g->n_real > 0 && m->n_absent > 0) SC_TRY(emu_peers_count(p, g, m, err));
     *out = g;
     return SC_OK;
 }

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "nccl/member.h"
+
+#include <limits.h>
+#include <stdlib.h>
+
+uint32_t member_strides(uint32_t world, uint32_t r, uint32_t n, uint32_t p,
+                        uint32_t out[MEMBER_CHOICES])
+{
+    uint32_t k = 0;
+    if (!n || n > world || p >= n) return 0;
+    for (uint32_t s = 1; s <= world / n && k < MEMBER_CHOICES; s++)
+        if (world % n == 0 && world / n % s == 0 && r / s % n == p)
+            out[k++] = s;
+    /* Not a mesh of the world: a part of it, as a run. */
+    for (uint32_t s = 1; !k && s <= world / n; s++)
+        if (r >= p * s && r + (uint64_t)(n - 1 - p) * s < world) out[k++] = s;
+    return k;
+}
+
+static bool has(const member_run *m, uint32_t r)
+{
+    return r >= m->first && (r - m->first) % m->stride == 0 &&
+           (r - m->first) / m->stride < m->n;
+}
+
+static uint32_t in_common(const member_run *a, const member_run *b)
+{
+    uint32_t k = 0;
+    for (uint32_t i = 0; i < a->n; i++) k += has(b, a->first + i * a->stride);
+    return k;
+}
+
+/* The nth stride of that size in "2:1,4:2"; 0: none. */
+static uint32_t wished(const char *list, uint32_t n, uint32_t nth)
+{
+    uint32_t stride = 0, k = 0;
+    for (const char *at = list; at && *at;) {
+        char *end;
+        unsigned long size = strtoul(at, &end, 10);
+        if (end == at || *end != ':') return 0;
+        unsigned long s = strtoul(end + 1, &end, 10);
+        if (size == n && k++ <= nth && s <= UINT32_MAX) stride = (uint32_t)s;
+        if (*end && *end != ',') return 0;
+        at = *end ? end + 1 : end;
+    }
+    return stride;
+}
+
+member_run member_choose(uint32_t world, uint32_t r, uint32_t n, uint32_t p,
+                         const member_run *known, uint32_t n_known,
+                         const char *wish, uint32_t nth, bool *sure)
+{
+    uint32_t stride[MEMBER_CHOICES], best = 0, least = UINT32_MAX;
+    uint32_t k = member_strides(world, r, n, p, stride);
+    uint32_t want = wished(wish, n, nth);
+    *sure = k == 1;
+    if (want && r >= (uint64_t)p * want &&
+        r + (uint64_t)(n - 1 - p) * want < world) {
+        *sure = true;
+        return (member_run){r - p * want, want, n};
+    }
+    if (!k) return (member_run){0, 0, n};
+    for (uint32_t i = 0; i < k; i++) {
+        member_run m = {r - p * stride[i], stride[i], n};
+        uint32_t shared = 0;
+        for (uint32_t j = 0; j < n_known; j++) {
+            uint32_t c = in_common(&m, &known[j]);
+            if (known[j].n < world && c > shared) shared = c;
+        }
+        /* The same group again is as likely as an orthogonal one. */
+        if (shared == n && n > 1) shared = 2;
+        if (shared >= least) continue;
+        least = shared;
+        best = i;
+    }
+    return (member_run){r - p * stride[best], stride[best], n};
+}
+
+/* ---- splits ------------------------------------------------------------------------ */
+
+/* PyTorch (c10d, genNcclSplitColor) folds a list of ranks as boost's
+ * hash_combine() does. */
+int member_color(const member_run *m)
+{
+    uint64_t h = 0;
+    for (uint32_t i = 0; i < m->n; i++) {
+        uint64_t rank = m->first + (uint64_t)i * m->stride;
+        h ^= rank + 0x9e3779b9U + (h << 6) + (h >> 2);
+    }
+    uint64_t size = h > INT64_MAX ? -h : h;
+    return (int)(size % INT_MAX);
+}
+
+bool member_of_color(uint32_t world, uint32_t r, int color, member_run *out)
+{
+    for (uint32_t n = 1; n <= world; n++)
+        for (uint32_t s = 1; world % n == 0 && s <= world / n; s++) {
+            if (world / n % s) continue;
+            member_run m = {r - r / s % n * s, s, n};
+            if (member_color(&m) != color) continue;
+            *out = m;
+            return true;
+        }
+    return false;
+}
+
+bool member_of_split(uint32_t n, uint32_t p, int color, member_run *out,
+                     bool *sure)
+{
+    uint32_t found = 0;
+    for (uint32_t k = n; k >= 1 && color >= 0; k--) {
+        if (n % k) continue;
+        bool block = p / k == (uint32_t)color;
+        bool comb = k > 1 && k < n && p % k == (uint32_t)color;
+        if (block && !found++) *out = (member_run){p / k * k, 1, k};
+        if (comb && !found++) *out = (member_run){p % k, k, n / k};
+    }
+    *sure = found == 1;
+    return found > 0;
+}

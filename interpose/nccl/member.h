@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * member.h - which ranks of the world a communicator joins.
+ *
+ * A program says how many there are and which of them it is, no more; the
+ * others, who would say who they are, are absent.  Programs cut their world
+ * along the axes of a mesh, so that members are first + i * stride, where
+ * n * stride divides the world and its blocks are aligned.  Often only one
+ * stride puts this rank at its place.  Where several do, those that share no
+ * other rank with an earlier communicator come first (axes of a mesh are
+ * orthogonal), then the smallest, and the program's user is told.
+ */
+#ifndef NCCL_MEMBER_H
+#define NCCL_MEMBER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct member_run {
+    uint32_t first, stride, n;
+} member_run;
+
+#define MEMBER_CHOICES 64
+
+/* Strides that put world rank r at place p of n members, smallest first. */
+uint32_t member_strides(uint32_t world, uint32_t r, uint32_t n, uint32_t p,
+                        uint32_t out[MEMBER_CHOICES]);
+
+/* The choice among them: *sure where there is only one.  `wish`: the user's
+ * list "SIZE:STRIDE,...", of which the `nth` entry of this size counts (the
+ * last one for all that follow), or NULL.  Stride 0: none fits; then members
+ * are r - p + i, modulo the world. */
+member_run member_choose(uint32_t world, uint32_t r, uint32_t n, uint32_t p,
+                         const member_run *known, uint32_t n_known,
+                         const char *wish, uint32_t nth, bool *sure);
+
+/* The run with member r of which PyTorch's colour for a split is `color` (a
+ * hash of the ranks' list).  False: none. */
+bool member_of_color(uint32_t world, uint32_t r, int color, member_run *out);
+int member_color(const member_run *m);
+
+/* A split of n ranks by place / k or place % k: the one that gives colour c to
+ * place p, *sure where it is the only one.  Places in the parent. */
+bool member_of_split(uint32_t n, uint32_t p, int color, member_run *out,
+                     bool *sure);
+
+#endif
