@@ -41,13 +41,15 @@ static bool no_block(int fd)
 
 static bool room(server *v)
 {
-    uint32_t cap = v->cap ? 2 * v->cap : 16;
-    if (v->n + 2 < v->cap) return true;
-    struct pollfd *fd = SC_NEW_N(v->a, struct pollfd, cap);
-    sc_store_client **client = SC_NEW_N(v->a, sc_store_client *, cap);
-    if (!fd || !client) return false;
-    if (v->cap) memcpy(client, v->client, v->cap * sizeof(*client));
-    if (v->cap) memcpy(fd, v->fd, v->cap * sizeof *fd);
+    uint32_t cap = v->cap, n = v->n + 2;
+    struct pollfd *fd = sc_grow(v->a, v->fd, n, &cap, 16, sizeof *fd);
+    sc_store_client **client = v->client;
+    if (!fd) return false;
+    if (cap != v->cap) {
+        client = SC_NEW_N(v->a, sc_store_client *, cap);
+        if (!client) return false;
+        if (n > 0 && v->client) memcpy(client, v->client, n * sizeof *client);
+    }
     v->fd = fd;
     v->client = client;
     v->cap = cap;
