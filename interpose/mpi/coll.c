@@ -43,8 +43,8 @@ static int deliver_all(const mp_call *k, live_ticket t)
     int code = mp_contribution(k, &mine);
     for (uint32_t i = 0; i < c->n_real; i++) {
         given[i] = (mp_view){0};
-        given[i].p = live_peer(mp.l, t, mp_world_rank(c, c->real[i]),
-                               &given[i].len);
+        given[i].p =
+            live_peer(mp.l, t, mp_world_rank(c, c->real[i]), &given[i].len);
     }
     given[c->me_real] = mine;
     if (code == MPI_SUCCESS) code = mp_deliver(k, given);
@@ -148,32 +148,32 @@ bool mp_call_done(mp_request *r, bool wait)
 /* ---- the calls --------------------------------------------------------------------- */
 
 #define LIST(...) __VA_ARGS__
-#define ENTER(list, name, kind_, real, run, ...)                               \
-    mp_comm *c_ = mp_ours(comm);                                               \
-    if (!c_) return real;                                                      \
-    const mp_call k_ = {.kind = kind_, .name = name, .c = c_, __VA_ARGS__};    \
+#define ENTER(text, kind_, real, run, ...)                                  \
+    mp_comm *c_ = mp_ours(comm);                                            \
+    if (!c_) return real;                                                   \
+    const mp_call k_ = {.kind = kind_, .name = text, .c = c_, __VA_ARGS__}; \
     return run
 
-#define TWO(f, i, kind_, params, args, ...)                                    \
-    int MPI_##f(LIST params)                                                   \
-    {                                                                          \
-        ENTER(params, "MPI_" #f, kind_, PMPI_##f(LIST args), blocking(&k_),    \
-              __VA_ARGS__);                                                    \
-    }                                                                          \
-    int MPI_##i(LIST params, MPI_Request *request)                             \
-    {                                                                          \
-        ENTER(params, "MPI_" #i, kind_, PMPI_##i(LIST args, request),          \
-              start(&k_, request, false), __VA_ARGS__);                        \
+#define TWO(f, i, kind_, params, args, ...)                         \
+    int MPI_##f(LIST params)                                        \
+    {                                                               \
+        ENTER("MPI_" #f, kind_, PMPI_##f(LIST args), blocking(&k_), \
+              __VA_ARGS__);                                         \
+    }                                                               \
+    int MPI_##i(LIST params, MPI_Request *request)                  \
+    {                                                               \
+        ENTER("MPI_" #i, kind_, PMPI_##i(LIST args, request),       \
+              start(&k_, request, false), __VA_ARGS__);             \
     }
 
 #if MPI_VERSION >= 4
-#define COLL(f, i, kind_, params, args, ...)                                   \
-    TWO(f, i, kind_, params, args, __VA_ARGS__)                                \
-    int MPI_##f##_init(LIST params, MPI_Info info, MPI_Request *request)       \
-    {                                                                          \
-        ENTER(params, "MPI_" #f "_init", kind_,                                \
-              PMPI_##f##_init(LIST args, info, request),                       \
-              start(&k_, request, true), __VA_ARGS__);                         \
+#define COLL(f, i, kind_, params, args, ...)                             \
+    TWO(f, i, kind_, params, args, __VA_ARGS__)                          \
+    int MPI_##f##_init(LIST params, MPI_Info info, MPI_Request *request) \
+    {                                                                    \
+        ENTER("MPI_" #f "_init", kind_,                                  \
+              PMPI_##f##_init(LIST args, info, request),                 \
+              start(&k_, request, true), __VA_ARGS__);                   \
     }
 #else
 #define COLL TWO
@@ -187,8 +187,8 @@ COLL(Bcast, Ibcast, MP_BCAST,
      (buffer, count, datatype, root, comm), .send_type = MPI_DATATYPE_NULL,
      .recv = buffer, .n_recv = count, .recv_type = datatype, .root = root)
 
-#define REDUCED                                                                \
-    .send_type = MPI_DATATYPE_NULL, .send = sendbuf, .recv = recvbuf,          \
+#define REDUCED                                                       \
+    .send_type = MPI_DATATYPE_NULL, .send = sendbuf, .recv = recvbuf, \
     .recv_type = datatype, .op = op
 
 COLL(Reduce, Ireduce, MP_REDUCE,
@@ -197,11 +197,11 @@ COLL(Reduce, Ireduce, MP_REDUCE,
      (sendbuf, recvbuf, count, datatype, op, root, comm), REDUCED,
      .n_recv = count, .root = root)
 
-#define REDUCE_LIKE(f, i, kind_)                                               \
-    COLL(f, i, kind_,                                                          \
-         (const void *sendbuf, void *recvbuf, int count,                       \
-          MPI_Datatype datatype, MPI_Op op, MPI_Comm comm),                    \
-         (sendbuf, recvbuf, count, datatype, op, comm), REDUCED,               \
+#define REDUCE_LIKE(f, i, kind_)                                 \
+    COLL(f, i, kind_,                                            \
+         (const void *sendbuf, void *recvbuf, int count,         \
+          MPI_Datatype datatype, MPI_Op op, MPI_Comm comm),      \
+         (sendbuf, recvbuf, count, datatype, op, comm), REDUCED, \
          .n_recv = count)
 
 REDUCE_LIKE(Allreduce, Iallreduce, MP_ALLREDUCE)
@@ -220,8 +220,8 @@ COLL(Reduce_scatter, Ireduce_scatter, MP_REDUCE_SCATTER,
      (sendbuf, recvbuf, recvcounts, datatype, op, comm), REDUCED,
      .recvs = recvcounts)
 
-#define BOTH                                                                   \
-    .send = sendbuf, .recv = recvbuf, .send_type = sendtype,                   \
+#define BOTH                                                 \
+    .send = sendbuf, .recv = recvbuf, .send_type = sendtype, \
     .recv_type = recvtype
 
 COLL(Allgather, Iallgather, MP_ALLGATHER,

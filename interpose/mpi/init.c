@@ -8,9 +8,15 @@
 
 mp_all mp = {.eager = 65536};
 
-void mp_lock(void) { pthread_mutex_lock(&mp.lock); }
+void mp_lock(void)
+{
+    pthread_mutex_lock(&mp.lock);
+}
 
-void mp_unlock(void) { pthread_mutex_unlock(&mp.lock); }
+void mp_unlock(void)
+{
+    pthread_mutex_unlock(&mp.lock);
+}
 
 void *mp_alloc(size_t n)
 {

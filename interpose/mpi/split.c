@@ -72,8 +72,7 @@ static uint32_t node_size(void)
 }
 
 /* Higher is likelier. */
-static uint64_t likely(const mp_comm *c, split_rule s,
-                       const split_choice *real)
+static uint64_t likely(const mp_comm *c, split_rule s, const split_choice *real)
 {
     uint64_t v = s.how == SPLIT_DIV ? s.k : c->n / s.k;
     if (s.k == node_size()) v += UINT64_C(1) << 40;

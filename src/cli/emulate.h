@@ -23,6 +23,20 @@ typedef struct emulate_opts {
 
 extern const sc_key cli_emulate_keys[];
 
+/* ---- --plan --------------------------------------------------------------------- */
+
+struct predict_opts;
+
+/* What was asked: a model as `predict` takes it, or traces. */
+typedef struct emulate_plan {
+    const sc_emu_options *emu;
+    struct sc_job *job;
+    sc_opt_set *job_set; /* of sc_job_keys */
+    struct predict_opts *predict;
+} emulate_plan;
+
+sc_status cli_emulate_plan(cli *c, emulate_plan *x);
+
 /* ---- what is started ---------------------------------------------------------- */
 
 /* A preloaded library of ours. */

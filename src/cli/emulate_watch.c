@@ -47,9 +47,12 @@ sc_status cli_emulate_signals(emulate_run *r)
 {
     struct sigaction ignore = {.sa_handler = SIG_IGN};
     sigset_t ours, more;
+    struct sigaction now;
     sigemptyset(&ours);
     for (size_t i = 0; i < SC_COUNT(passed_on); i++)
-        sigaddset(&ours, passed_on[i]);
+        if (sigaction(passed_on[i], NULL, &now) == 0 &&
+            now.sa_handler != SIG_IGN) /* nohup; a shell's background */
+            sigaddset(&ours, passed_on[i]);
     sigaddset(&ours, SIGCHLD);
     more = ours;
     sigaddset(&more, SIGTTOU); /* we may take the terminal back */

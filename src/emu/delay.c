@@ -70,7 +70,14 @@ sc_status emu_delay_new(const sc_emu_config *c, sc_arena *a, emu_delay **out,
     emu_delay *d = SC_NEW(a, emu_delay);
     if (d == NULL) return sc_error_nomem(err);
     *d = (emu_delay){.c = c, .a = a, .what = what_of(c)};
-    SC_TRY(delay_closed_new(d, err));
+    switch (c->delay) {
+    case SC_EMU_DELAY_CHUNK:
+    case SC_EMU_DELAY_FLOW: SC_TRY(delay_messages_new(d, err)); break;
+    case SC_EMU_DELAY_PLUGIN: SC_TRY(delay_plugin_new(d, err)); break;
+    case SC_EMU_DELAY_ANALYTIC:
+    case SC_EMU_DELAY_ALPHA_BETA:
+    case SC_EMU_DELAY_TABLE: SC_TRY(delay_closed_new(d, err)); break;
+    }
     *out = d;
     return SC_OK;
 }
@@ -78,26 +85,36 @@ sc_status emu_delay_new(const sc_emu_config *c, sc_arena *a, emu_delay **out,
 sc_status emu_delay_post(emu_delay *d, const emu_flight *f, sc_time t,
                          sc_time credit, sc_err *err)
 {
-    return delay_closed_post(d, f, t, credit, err);
+    if (d->closed) return delay_closed_post(d, f, t, credit, err);
+    if (d->messages) return delay_messages_post(d, f, t, credit, err);
+    return delay_plugin_post(d, f, t, credit, err);
 }
 
 sc_time emu_delay_next(emu_delay *d)
 {
-    return delay_closed_next(d);
+    if (d->closed) return delay_closed_next(d);
+    return d->messages ? delay_messages_next(d) : delay_plugin_next(d);
 }
 
 uint32_t emu_delay_advance(emu_delay *d, sc_time t, const emu_delay_end **ends)
 {
-    return delay_closed_advance(d, t, ends);
+    if (d->closed) return delay_closed_advance(d, t, ends);
+    return d->messages ? delay_messages_advance(d, t, ends)
+                       : delay_plugin_advance(d, t, ends);
 }
 
 void emu_delay_cancel(emu_delay *d, uint64_t tag)
 {
-    delay_closed_cancel(d, tag);
+    if (d->closed)
+        delay_closed_cancel(d, tag);
+    else if (d->messages)
+        delay_messages_cancel(d, tag);
+    else
+        delay_plugin_cancel(d, tag);
 }
 
 sc_time emu_delay_cpu(const emu_delay *d, const emu_group *g, sc_emu_coll coll,
                       uint64_t bytes)
 {
-    return delay_closed_cpu(d, g, coll, bytes);
+    return d->closed ? delay_closed_cpu(d, g, coll, bytes) : 0;
 }

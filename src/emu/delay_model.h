@@ -61,4 +61,24 @@ void delay_closed_cancel(emu_delay *d, uint64_t tag);
 sc_time delay_closed_cpu(const emu_delay *d, const emu_group *g,
                          sc_emu_coll coll, uint64_t bytes);
 
+/* ---- messages between devices ------------------------------------------------- */
+
+sc_status delay_messages_new(emu_delay *d, sc_err *err);
+sc_status delay_messages_post(emu_delay *d, const emu_flight *f, sc_time t,
+                              sc_time credit, sc_err *err);
+sc_time delay_messages_next(emu_delay *d);
+uint32_t delay_messages_advance(emu_delay *d, sc_time t,
+                                const emu_delay_end **ends);
+void delay_messages_cancel(emu_delay *d, uint64_t tag);
+
+/* ---- the user's functions ----------------------------------------------------- */
+
+sc_status delay_plugin_new(emu_delay *d, sc_err *err);
+sc_status delay_plugin_post(emu_delay *d, const emu_flight *f, sc_time t,
+                            sc_time credit, sc_err *err);
+sc_time delay_plugin_next(emu_delay *d);
+uint32_t delay_plugin_advance(emu_delay *d, sc_time t,
+                              const emu_delay_end **ends);
+void delay_plugin_cancel(emu_delay *d, uint64_t tag);
+
 #endif

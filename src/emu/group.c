@@ -206,13 +206,13 @@ static sc_status find_place(emu_group *g, const sc_emu_config *c, sc_arena *a,
 {
     axes x;
     g->n_siblings = 1;
-    if (!find_axes(g, &x) || !on_mesh(&x, emu_group_rank_at(g, 0))) {
+    if (!find_axes(g, &x) || !on_mesh(&x, emu_group_rank_at(g, 0)) ||
+        c->world % block_of(&x) != 0) {
         g->place = counted(g, c->hw, a);
         return g->place.n ? SC_OK : sc_error_nomem(err);
     }
     g->place = sc_hw_place(c->hw, x.k, x.size, x.stride);
-    if (c->siblings && c->world % block_of(&x) == 0)
-        g->n_siblings = c->world / g->n;
+    if (c->siblings) g->n_siblings = c->world / g->n;
     if (g->place.peers > g->n_siblings) g->place.peers = g->n_siblings;
     return SC_OK;
 }
@@ -357,8 +357,7 @@ static sc_status make(emu_groups *s, const sc_emu_config *c, emu_peers *p,
     SC_TRY(index_members(g, a, err));
     SC_TRY(find_real(g, c, a, err));
     SC_TRY(find_place(g, c, a, err));
-    if (g->n_real > 0 && m->n_absent > 0)
-        SC_TRY(emu_peers_count(p, g, &m->share, &m->n_shares, err));
+    if (g->n_real > 0 && m->n_absent > 0) SC_TRY(emu_peers_count(p, g, m, err));
     *out = g;
     return SC_OK;
 }

@@ -11,7 +11,7 @@
  * Deviations of n ranks are independent; only the largest counts, and that is
  * one draw: its probability to stay below z is that of one to the power of n.
  */
-#include "emu/world.h"
+#include "emu/follow.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -31,8 +31,9 @@ static bool same_stalls(const emu_behaviour *x, const emu_behaviour *y)
 static sc_status find_behaviour(emu_peers *p, const emu_behaviour *b,
                                 uint32_t *out, sc_err *err)
 {
-    for (*out = p->n_behaviours; *out-- > 0;) {
-        const emu_behaviour *x = &p->v[*out];
+    for (uint32_t i = 0; i < p->n_behaviours; i++) {
+        const emu_behaviour *x = &p->v[i];
+        *out = i;
         if (x->factor == b->factor && x->fail == b->fail && same_stalls(x, b))
             return SC_OK;
     }
@@ -57,7 +58,8 @@ static sc_status behaviour_of(emu_peers *p, uint32_t rank, emu_behaviour *b,
 {
     const sc_emu_config *c = p->c;
     *b = (emu_behaviour){.factor = 1, .fail = UINT64_MAX};
-    if (c->compute_factor && emu_real_number(c, rank) == EMU_NONE)
+    bool traced = emu_follow_has(p->follow, rank);
+    if (c->compute_factor && !traced && emu_real_number(c, rank) == EMU_NONE)
         b->factor = c->compute_factor[rank];
     b->stall = SC_NEW_N(p->a, emu_stall, c->n_whatif);
     if (!b->stall) return sc_error_nomem(err);
@@ -80,10 +82,40 @@ static bool is_of_rank(sc_emu_what what)
            what == SC_EMU_FAIL;
 }
 
+static sc_status set_follower(emu_peers *p, uint32_t rank,
+                              const emu_behaviour *b, sc_err *err)
+{
+    emu_behaviour *own = SC_NEW(p->a, emu_behaviour);
+    if (!own) return sc_error_nomem(err);
+    *own = *b;
+    p->follower[rank].b = own;
+    return SC_OK;
+}
+
+/* Its stalls and failure are counted over its own operations. */
+static sc_status set_followers(emu_peers *p, sc_err *err)
+{
+    emu_behaviour alike = {.factor = 1, .fail = UINT64_MAX};
+    uint32_t n = p->c->world;
+    SC_TRY(emu_follow_new(p->c, p->a, &p->follow, err));
+    if (!p->follow) return SC_OK;
+    p->follower = SC_NEW_N(p->a, emu_follower, n);
+    if (!p->follower) return sc_error_nomem(err);
+    for (uint32_t r = 0; r < n; r++)
+        if (emu_follow_has(p->follow, r) &&
+            emu_real_number(p->c, r) == EMU_NONE)
+            SC_TRY(set_follower(p, r, &alike, err));
+    return SC_OK;
+}
+
 static sc_status set_rank(emu_peers *p, uint32_t rank, sc_err *err)
 {
     emu_behaviour b;
     SC_TRY(behaviour_of(p, rank, &b, err));
+    if (p->follower && p->follower[rank].b) {
+        SC_TRY(set_follower(p, rank, &b, err));
+        b = (emu_behaviour){.factor = b.factor, .fail = UINT64_MAX};
+    }
     return find_behaviour(p, &b, &p->of[rank], err);
 }
 
@@ -101,6 +133,7 @@ static sc_status set_behaviours(emu_peers *p, sc_err *err)
     if (!p->of) return sc_error_nomem(err);
     for (uint32_t r = 0; c->compute_factor && r < c->world; r++) {
         emu_behaviour b = {.factor = c->compute_factor[r], .fail = UINT64_MAX};
+        if (emu_follow_has(p->follow, r)) b.factor = 1;
         SC_TRY(find_behaviour(p, &b, &p->of[r], err));
     }
     for (uint32_t i = 0; i < c->n_whatif; i++)
@@ -113,6 +146,7 @@ sc_status emu_peers_new(const sc_emu_config *c, sc_arena *a, emu_peers *out,
                         sc_err *err)
 {
     *out = (emu_peers){.c = c, .a = a};
+    SC_TRY(set_followers(out, err));
     SC_TRY(set_behaviours(out, err));
     for (uint32_t i = 0; i < c->n_whatif; i++)
         if (c->whatif[i].what == SC_EMU_JITTER)
@@ -132,26 +166,45 @@ sc_status emu_peers_new(const sc_emu_config *c, sc_arena *a, emu_peers *out,
     return SC_OK;
 }
 
-sc_status emu_peers_count(emu_peers *p, const emu_group *g, emu_share **out,
-                          uint32_t *n, sc_err *err)
+static bool follows(const emu_peers *p, uint32_t rank)
 {
-    uint32_t k = p->n_behaviours, used = 0;
-    *n = 0;
-    *out = NULL;
-    if (!p->of && p->sigma == 0) return SC_OK; /* never later than it */
-    emu_share *v = SC_NEW_N(p->a, emu_share, k);
+    return p->follower && p->follower[rank].b;
+}
+
+static sc_status count_shares(emu_peers *p, const emu_group *g, emu_meet *m,
+                              sc_err *err)
+{
+    emu_share *v = SC_NEW_N(p->a, emu_share, p->n_behaviours);
     if (!v) return sc_error_nomem(err);
     for (uint32_t i = 0; i < g->n; i++) {
         uint32_t rank = emu_group_rank_at(g, i);
         uint32_t b = p->of ? p->of[rank] : 0;
-        if (emu_real_number(p->c, rank) != EMU_NONE) continue;
+        if (emu_real_number(p->c, rank) != EMU_NONE || follows(p, rank))
+            continue;
         if (v[b].n++ == 0) v[b].rank = rank;
         v[b].behaviour = b;
     }
-    for (uint32_t b = 0; b < k; b++)
-        if (v[b].n > 0) v[used++] = v[b];
-    *out = v;
-    *n = used;
+    for (uint32_t b = 0; b < p->n_behaviours; b++)
+        if (v[b].n > 0) v[m->n_shares++] = v[b];
+    m->share = v;
+    return SC_OK;
+}
+
+sc_status emu_peers_count(emu_peers *p, const emu_group *g, emu_meet *m,
+                          sc_err *err)
+{
+    uint32_t n = 0;
+    /* Who mirrors exactly never comes later. */
+    if (p->of || p->sigma > 0) SC_TRY(count_shares(p, g, m, err));
+    if (!p->follow) return SC_OK;
+    m->traced = emu_follow_group(p->follow, g);
+    for (uint32_t i = 0; i < g->n; i++)
+        n += follows(p, emu_group_rank_at(g, i));
+    m->follower = SC_NEW_N(p->a, uint32_t, n);
+    if (!m->follower) return sc_error_nomem(err);
+    for (uint32_t i = 0; i < g->n; i++)
+        if (follows(p, emu_group_rank_at(g, i)))
+            m->follower[m->n_followers++] = emu_group_rank_at(g, i);
     return SC_OK;
 }
 
@@ -243,37 +296,96 @@ static double draw_unit(uint64_t draw, uint32_t rank)
     return u > 0 ? u : 0x1p-54;
 }
 
+static void take_arrival(emu_arrival *x, uint32_t rank, sc_time t)
+{
+    if (t <= x->t) return;
+    x->t = t;
+    if (!x->fails) x->rank = rank;
+}
+
+static void take_failure(emu_arrival *x, uint32_t rank, uint64_t at)
+{
+    if (x->fails && x->at <= at) return;
+    x->fails = true;
+    x->rank = rank;
+    x->at = at;
+}
+
+/* How far off the largest of `n` compute times is that take `d` each. */
+static double deviation(const emu_peers *p, double d, uint64_t draw,
+                        uint32_t rank, uint32_t n)
+{
+    if (p->sigma <= 0 || d <= 0) return 0;
+    double z = emu_normal_max(draw_unit(draw, rank), n) * p->sigma;
+    return floor(d * (z > -1 ? z : -1)); /* none is shorter than nothing */
+}
+
+static sc_time mirrored(const emu_peers *p, const emu_mirror *m, sc_time t,
+                        const emu_share *s, uint64_t draw)
+{
+    double d = ratio(p, m, s->behaviour) * (double)m->compute;
+    t = saturated(t, (double)m->lag[s->behaviour]);
+    return saturated(t, deviation(p, d, draw, s->rank, s->n));
+}
+
 static void come(const emu_peers *p, const emu_mirror *m, sc_time t,
                  const emu_share *s, uint64_t draw, emu_arrival *x)
 {
-    const emu_behaviour *b = &p->v[s->behaviour];
-    if (b->fail <= m->posts && (!x->fails || b->fail < x->at)) {
-        x->fails = true;
-        x->rank = s->rank;
-        x->at = b->fail;
-    }
-    t = saturated(t, (double)m->lag[s->behaviour]);
-    if (p->sigma > 0 && m->compute > 0) {
-        double d = ratio(p, m, s->behaviour) * (double)m->compute;
-        double z = emu_normal_max(draw_unit(draw, s->rank), s->n) * p->sigma;
-        t = saturated(t, floor(d * (z > -1 ? z : -1)));
-    }
-    if (t <= x->t) return;
-    x->t = t;
-    if (!x->fails) x->rank = s->rank;
+    uint64_t fail = p->v[s->behaviour].fail;
+    if (fail <= m->posts) take_failure(x, s->rank, fail);
+    take_arrival(x, s->rank, mirrored(p, m, t, s, draw));
 }
 
-void emu_peers_arrive(const emu_peers *p, uint32_t real, sc_time t,
-                      const emu_share *share, uint32_t n, uint64_t draw,
-                      emu_arrival *inout)
+/* Its clock goes on to its next operation of this kind, or to when it comes if
+ * its trace has none. */
+static sc_status follow(emu_peers *p, const emu_mirror *m, sc_time t,
+                        uint32_t rank, const emu_called *x, uint64_t draw,
+                        emu_arrival *inout, sc_err *err)
 {
-    for (uint32_t i = 0; i < n; i++)
-        come(p, &p->mirror[real], t, &share[i], draw, inout);
+    emu_follower *f = &p->follower[rank];
+    emu_share one = {p->of ? p->of[rank] : 0, 1, rank};
+    emu_step s;
+    double off = 0, factor = f->b->factor;
+    SC_TRY(emu_follow_step(p->follow, rank, x, &s, err));
+    if (f->b->fail <= f->posts) take_failure(inout, rank, f->b->fail);
+    if (s.found) {
+        f->clock = saturated(f->clock, floor(factor * (double)s.before));
+        if (s.waits && f->clock < m->woken) f->clock = m->woken;
+        f->clock = saturated(f->clock, floor(factor * (double)s.after));
+        off =
+            deviation(p, factor * (double)(s.before + s.after), draw, rank, 1);
+    } else {
+        t = mirrored(p, m, t, &one, draw);
+        if (t > f->clock) f->clock = t;
+    }
+    for (; f->n_stalled < f->b->n_stalls &&
+           f->b->stall[f->n_stalled].at <= f->posts;
+         f->n_stalled++)
+        f->clock = saturated(f->clock, (double)f->b->stall[f->n_stalled].t);
+    f->posts++;
+    take_arrival(inout, rank, saturated(f->clock, off));
+    return SC_OK;
 }
 
-void emu_peers_arrive_one(const emu_peers *p, uint32_t real, sc_time t,
-                          uint32_t rank, uint64_t draw, emu_arrival *inout)
+sc_status emu_peers_arrive(emu_peers *p, uint32_t real, sc_time t,
+                           const emu_meet *m, const emu_called *x,
+                           uint64_t draw, emu_arrival *inout, sc_err *err)
+{
+    const emu_mirror *mirror = &p->mirror[real];
+    for (uint32_t i = 0; i < m->n_shares; i++)
+        come(p, mirror, t, &m->share[i], draw, inout);
+    for (uint32_t i = 0; i < m->n_followers; i++)
+        SC_TRY(follow(p, mirror, t, m->follower[i], x, draw, inout, err));
+    return SC_OK;
+}
+
+sc_status emu_peers_arrive_one(emu_peers *p, uint32_t real, sc_time t,
+                               uint32_t rank, const emu_called *x,
+                               uint64_t draw, emu_arrival *inout, sc_err *err)
 {
     emu_share s = {p->of ? p->of[rank] : 0, 1, rank};
+    if (follows(p, rank))
+        return follow(p, &p->mirror[real], t, rank, x, draw, inout, err);
     come(p, &p->mirror[real], t, &s, draw, inout);
+    return SC_OK;
 }

@@ -9,6 +9,7 @@
  */
 #include <stepcast/net_flow.h>
 
+#include "emu/follow.h"
 #include "emu/meet.h"
 
 #include <stdlib.h>
@@ -184,20 +185,22 @@ static uint64_t draw_of(const sc_emu *e, uint32_t real)
 }
 
 /* When the absent members come that mirror who posts. */
-static void expect_absent(sc_emu *e, emu_op *o, const sc_emu_op *op,
-                          uint32_t real, sc_time t)
+static sc_status expect_absent(sc_emu *e, emu_op *o, const sc_emu_op *op,
+                               uint32_t real, sc_time t, sc_err *err)
 {
     const emu_meet *m = o->g->world;
-    if (!m->n_absent) return;
+    emu_called x = {op->coll, op->bytes, o->g->n, m->traced};
     if (!emu_is_message(op->coll)) {
-        if (m->number[0] == real)
-            emu_peers_arrive(&e->peers, real, t, m->share, m->n_shares,
-                             m->n_shares ? draw_of(e, real) : 0, &o->absent);
-        return;
+        if (m->number[0] != real || m->n_shares + m->n_followers == 0)
+            return SC_OK;
+        return emu_peers_arrive(&e->peers, real, t, m, &x, draw_of(e, real),
+                                &o->absent, err);
     }
-    if (emu_real_number(&e->c, op->peer) == EMU_NONE)
-        emu_peers_arrive_one(&e->peers, real, t, op->peer, draw_of(e, real),
-                             &o->absent);
+    if (emu_real_number(&e->c, op->peer) != EMU_NONE) return SC_OK;
+    x.coll = op->coll == SC_EMU_SEND ? SC_EMU_RECV : SC_EMU_SEND;
+    x.what = emu_follow_pair(op->coll == SC_EMU_RECV, op->rank);
+    return emu_peers_arrive_one(&e->peers, real, t, op->peer, &x,
+                                draw_of(e, real), &o->absent, err);
 }
 
 sc_status sc_emu_post(sc_emu *e, const sc_emu_op *op, sc_time t,
@@ -212,7 +215,7 @@ sc_status sc_emu_post(sc_emu *e, const sc_emu_op *op, sc_time t,
     SC_TRY(add_post(e, i, op->rank, ticket, err));
     emu_op *o = &e->op[i];
     emu_peers_post(&e->peers, real, t);
-    expect_absent(e, o, op, real, t);
+    SC_TRY(expect_absent(e, o, op, real, t, err));
     emu_peers_posted(&e->peers, real);
     if (t > o->begin) o->begin = t;
     return all ? met(e, i, err) : SC_OK;
