@@ -319,7 +319,7 @@ bool watch_start(live *l, const char **why)
     if (!ok) {
         w.l = l;
         w.owner = getpid();
-        w.poll = setting("STEPCAST_NCCL_POLL_US", 20 * US);
+        w.poll = setting("STEPCAST_NCCL_POLL_US", 5 * US);
         w.spin = setting("STEPCAST_NCCL_SPIN_US", 60 * US);
         ok = sem_init(&w.wake, 0, 0) == 0 && sem_init(&w.up, 0, 0) == 0 &&
              pthread_create(&w.thread, NULL, watch, NULL) == 0;
