@@ -173,6 +173,7 @@ static live *open_rank(const char *folder)
     sc_err_init(&l->err);
     if (open_world(l, folder, &l->err) != SC_OK) live_fail_err(&l->err);
     l->next = sc_emu_next(l->emu);
+    l->idle = -1;
     l->start = l->virt ? live_clock_virtual() : live_clock_mono();
     return l;
 }
