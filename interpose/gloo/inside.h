@@ -10,7 +10,6 @@
 #define GLOO_INSIDE_H
 
 #include "abi.h"
-
 #include "common/live.h"
 
 #include <pthread.h>
@@ -24,16 +23,19 @@ typedef enum gloo_lib { LIB_GLOO, LIB_TORCH, LIB_CXX } gloo_lib;
 void *gloo_real(gloo_lib lib, const char *symbol);
 
 /* The function that the program meant, found once. */
-#define GLOO_REAL(type, lib, symbol)                                           \
-    __extension__({                                                            \
-        static void *_Atomic at_;                                              \
-        void *p_ = atomic_load_explicit(&at_, memory_order_acquire);           \
-        if (!p_) {                                                             \
-            p_ = gloo_real(lib, symbol);                                       \
-            atomic_store_explicit(&at_, p_, memory_order_release);             \
-        }                                                                      \
-        (type)p_;                                                              \
+#define GLOO_REAL(type, lib, symbol)                                 \
+    __extension__({                                                  \
+        static void *_Atomic at_;                                    \
+        void *p_ = atomic_load_explicit(&at_, memory_order_acquire); \
+        if (!p_) {                                                   \
+            p_ = gloo_real(lib, symbol);                             \
+            atomic_store_explicit(&at_, p_, memory_order_release);   \
+        }                                                            \
+        (type) p_;                                                   \
     })
+
+/* Of a C++ function that ours stands for: under its name. */
+#define GLOO_HOOK(symbol) __asm__(symbol) __attribute__((visibility("default")))
 
 /* The rank, if this process is emulated; at first use looks whether the
  * loaded libraries are those that abi.h describes, and refuses others. */
@@ -58,7 +60,7 @@ typedef struct gloo_group {
     const void *owner; /* c10d's process group; NULL: made without one */
     uint32_t id;       /* of live_group() */
     uint32_t rank, size;
-    uint32_t *world; /* [size] ranks */
+    uint32_t *world;        /* [size] ranks */
     uint32_t n_real, *real; /* [n_real] positions in the group, rising */
     uint32_t stream;        /* of the log: which communicator */
     gloo_turn *turn;
@@ -133,8 +135,8 @@ uint32_t gloo_call_like(const gloo_call *c, uint32_t m);
 
 /* The reduction of all members, of which the real ones have contributed `real`
  * [n_real]. */
-void gloo_reduce_all(gloo_call *c, const cxx_function *f, const void *const *real,
-                     size_t n, size_t size, void *out);
+void gloo_reduce_all(gloo_call *c, const cxx_function *f,
+                     const void *const *real, size_t n, size_t size, void *out);
 /* What an absent rank sends: the last buffer of that length that this rank
  * sent, or zeros. */
 void gloo_sent_before(live *l, void *out, size_t len);

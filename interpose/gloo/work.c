@@ -94,22 +94,22 @@ typedef bool is_float(const void *);
     "_ZN4c10d16ProcessGroupGlooC" c                                            \
     "ERKN3c1013intrusive_ptrINS_5StoreENS1_6detail34intrusive_target_default_" \
     "null_typeIS3_EEEEiiNS2_INS0_7OptionsENS5_ISA_EEEE"
-#define MAKE_WORK                                                              \
-    "_ZN4c10d16ProcessGroupGloo9AsyncWorkC2ESt6vectorIS2_IN2at6TensorESaIS4_"  \
+#define MAKE_WORK                                                             \
+    "_ZN4c10d16ProcessGroupGloo9AsyncWorkC2ESt6vectorIS2_IN2at6TensorESaIS4_" \
     "EESaIS6_EEPKcRKN3c108optionalIS6_EE"
-#define PUT_WORK                                                               \
-    "_ZN4c10d16ProcessGroupGloo7enqueueEN3c1013intrusive_ptrINS0_"             \
+#define PUT_WORK                                                   \
+    "_ZN4c10d16ProcessGroupGloo7enqueueEN3c1013intrusive_ptrINS0_" \
     "9AsyncWorkENS1_6detail34intrusive_target_default_null_typeIS3_EEEE"
-#define RUN_WORK                                                               \
-    "_ZN4c10d16ProcessGroupGloo9AsyncWork7executeEN3c1013intrusive_ptrIS1_"    \
+#define RUN_WORK                                                            \
+    "_ZN4c10d16ProcessGroupGloo9AsyncWork7executeEN3c1013intrusive_ptrIS1_" \
     "NS2_6detail34intrusive_target_default_null_typeIS1_EEEE"
 
 void c10d_make_group(void *pg, const void *store, int rank, int size,
-                     void *options) __asm__(MAKE_GROUP("1"));
+                     void *options) GLOO_HOOK(MAKE_GROUP("1"));
 void c10d_make_work(void *work, cxx_vector *out, const char *title,
-                    const void *in) __asm__(MAKE_WORK);
-void c10d_put_work(void *pg, void **work) __asm__(PUT_WORK);
-void c10d_run_work(void **work) __asm__(RUN_WORK);
+                    const void *in) GLOO_HOOK(MAKE_WORK);
+void c10d_put_work(void *pg, void **work) GLOO_HOOK(PUT_WORK);
+void c10d_run_work(void **work) GLOO_HOOK(RUN_WORK);
 
 void c10d_make_group(void *pg, const void *store, int rank, int size,
                      void *options)
@@ -141,8 +141,7 @@ void c10d_make_work(void *work, cxx_vector *out, const char *title,
     if (l) {
         live_enter(l);
         w = take(work); /* one that never ran */
-        if (!w && !(w = malloc(sizeof(*w))))
-            live_die(l, "gloo: out of memory");
+        if (!w && !(w = malloc(sizeof(*w)))) live_die(l, "gloo: out of memory");
         *w = (gloo_work){
             .work = work, .floats = gives_floats(out), .queued = -1};
         put(w);

@@ -165,6 +165,47 @@ sc_status msg_send(emu_delay *d, msg_flight *f, const msg *key,
     return m->flow == SC_FLOW_NONE ? sc_error_nomem(err) : SC_OK;
 }
 
+/* ---- states ---------------------------------------------------------------- */
+
+bool msg_states(msg_flight *f, uint32_t members, sc_arena *a)
+{
+    uint64_t own = (uint64_t)f->chunks * f->n_phases * members;
+    uint64_t n = own * f->group->siblings;
+    if (n > f->room) {
+        f->state = SC_NEW_N(a, msg_state, n);
+        f->room = f->state == NULL ? 0 : n;
+    }
+    if (f->state == NULL) return false;
+    memset(f->state, 0, n * sizeof *f->state);
+    f->members = members;
+    f->left = n;
+    f->own = own;
+    return true;
+}
+
+bool msg_ready(const msg_flight *f, const msg *at, uint32_t member)
+{
+    msg before = *at;
+    if (at->chunk >= f->chunks || at->phase >= f->n_phases) return false;
+    if (at->phase > 0) {
+        before.phase--;
+        if (!msg_state_of(f, &before, member)->done) return false;
+        before.phase++;
+    }
+    if (at->chunk == 0) return true;
+    before.chunk--;
+    return msg_state_of(f, &before, member)->done;
+}
+
+void msg_done(msg_flight *f, const msg *at, uint32_t member)
+{
+    msg_state_of(f, at, member)->done = true;
+    f->left--;
+    f->own -= at->sibling == 0;
+}
+
+/* ---- operations ------------------------------------------------------------ */
+
 /* Groups of one, and who sends to itself: ends at once. */
 static sc_status post_nothing(emu_delay *d, msg_flight *f, sc_time t,
                               sc_err *err)
@@ -217,13 +258,12 @@ sc_status delay_messages_post(emu_delay *d, const emu_flight *op, sc_time t,
     f->tag = op->tag;
     f->group = g;
     f->credit = credit;
-    f->steady = true;
+    f->members = 0;
     if (g->n < 2 || (is_pair(op) && op->root == op->to))
         return post_nothing(d, f, t, err);
     if (is_pair(op)) return post_pair(d, f, op, t, err);
     f->root = g->at[op->root];
     msg_plan(g, op->coll, op->bytes, f);
-    f->steady = !x->steps;
     return x->steps ? msg_steps_post(d, f, t, err)
                     : msg_flow_post(d, f, t, err);
 }
@@ -244,11 +284,13 @@ static sc_status arrive(emu_delay *d, const sc_flow_end *e, sc_err *err)
     uint64_t own = f->own;
     msg at = *m;
     free_msg(x, m);
-    if (f->steady) {
+    if (f->members == 0) { /* no phases */
         f->left--;
         f->own -= at.sibling == 0;
-    } else {
+    } else if (x->steps) {
         SC_TRY(msg_steps_end(d, &at, e->t, err));
+    } else {
+        SC_TRY(msg_flow_end(d, &at, e->t, err));
     }
     if (own > 0 && f->own == 0) {
         if (!delay_ends(d, x->n_ends + 1)) return sc_error_nomem(err);
