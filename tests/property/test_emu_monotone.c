@@ -9,8 +9,8 @@
  * waits for one and goes on while the other still moves it need not: the other
  * one late, the first one has the link for itself.  A real network is like
  * that, too.  Of such programs only less bandwidth is asked.  An operation alone
- * may not quite fill its link: when it meets another one then matters by parts
- * in a million, which are let pass where several are in flight.
+ * may not quite fill its link, so that it matters a little how many end alone:
+ * a thousandth is let pass where several are in flight.
  */
 #include <stepcast/emu.h>
 #include <stepcast/net_flow.h>
@@ -221,7 +221,7 @@ static bool never_earlier(prop *p, const program *g, sc_emu_whatif mild,
     sc_time t = time_of(g, what, n + 1);
     what[n] = worse;
     sc_time u = time_of(g, what, n + 1);
-    sc_time few = g->style == BLOCKING ? 0 : t / 100000;
+    sc_time few = g->style == BLOCKING ? 0 : t / 1000;
     if (u + few + ROUNDING >= t) return true;
     if (prop_reporting(p)) {
         print_error("%s: what %d of rank %u at %llu from %g to %g: %lld ps "
