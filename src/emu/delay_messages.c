@@ -7,7 +7,6 @@
  */
 #include "emu/delay_messages.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,9 +25,7 @@ sc_status delay_messages_new(emu_delay *d, sc_err *err)
 
 sc_time msg_latency(const emu_delay *d, sc_time nominal)
 {
-    sc_time t = nominal;
-    if (d->what.latency != 1) t = (sc_time)ceil((double)t * d->what.latency);
-    return t + d->what.hop;
+    return delay_scaled(nominal, d->what.latency) + d->what.hop;
 }
 
 /* ---- groups ---------------------------------------------------------------- */
