@@ -17,7 +17,7 @@ typedef struct buffer {
     gloo_context *context;
     gloo_call call;
     size_t offset, len;
-    uint64_t slot;   /* gloo's tag */
+    uint64_t slot;    /* gloo's tag */
     uint32_t partner; /* position in the group */
     bool pending, receives;
 } buffer;
@@ -140,12 +140,13 @@ static void fill(buffer *b)
     if (got < sizeof(e)) live_die(c->l, "gloo: a message of %zu bytes", got);
     memcpy(&e, m, sizeof(e));
     if (e.slot != b->slot)
-        live_die(c->l, "gloo: rank %u receives from rank %u in another order "
-                       "of tags than that one sends",
-                 (unsigned)live_rank(c->l),
-                 (unsigned)c->g->world[b->partner]);
+        live_die(c->l,
+                 "gloo: rank %u receives from rank %u in another order "
+                 "of tags than that one sends",
+                 (unsigned)live_rank(c->l), (unsigned)c->g->world[b->partner]);
     if (e.len > b->len)
-        gloo_throw("gloo: %" PRIu64 " bytes for a buffer of %zu", e.len, b->len);
+        gloo_throw("gloo: %" PRIu64 " bytes for a buffer of %zu", e.len,
+                   b->len);
     memcpy(to, m + sizeof(e), (size_t)e.len);
 }
 
@@ -157,7 +158,7 @@ static bool finish(buffer *b, int *rank, int64_t timeout, bool receives)
     if (timeout >= 0) c->timeout = timeout;
     live_enter(c->l);
     b->pending = false;
-    gloo_call_wait(c);
+    gloo_call_serve(c, false);
     if (receives) fill(b);
     gloo_call_done(c);
     live_leave(c->l);
@@ -177,8 +178,7 @@ static bool buffer_wait_send(buffer *b, int *rank, int64_t timeout)
 
 static void buffer_abort(buffer *b)
 {
-    if (!b->pending) return;
-    live_cancel(b->call.l, b->call.ticket);
+    if (b->pending) gloo_call_cancel(&b->call);
     b->pending = false;
 }
 
@@ -186,9 +186,7 @@ static void buffer_abort(buffer *b)
 
 static void buffer_destroy(buffer *b)
 {
-    if (b->pending && !live_test(b->call.l, b->call.ticket))
-        live_cancel(b->call.l, b->call.ticket);
-    b->pending = false;
+    buffer_abort(b);
 }
 
 static void buffer_delete(buffer *b)
@@ -246,9 +244,9 @@ void gloo_buffer_free(gloo_buffer *b)
 
 typedef void *make_buffer(void **, gloo_context *, void *, size_t);
 
-void *gloo_make_buffer(void **out, gloo_context *c, void *ptr,
-                       size_t size) __asm__("_ZN4gloo7Context19createUnboundBuf"
-                                            "ferEPvm");
+void *gloo_make_buffer(void **out, gloo_context *c, void *ptr, size_t size)
+    GLOO_HOOK("_ZN4gloo7Context19createUnboundBuf"
+              "ferEPvm");
 
 /* `out`: the place of the std::unique_ptr that it returns. */
 void *gloo_make_buffer(void **out, gloo_context *c, void *ptr, size_t size)

@@ -39,8 +39,8 @@ typedef struct py {
 
 static bool find(py *p)
 {
-#define FIND(field, name)                                                      \
-    *(void **)&p->field = dlsym(RTLD_DEFAULT, name);                           \
+#define FIND(field, name)                            \
+    *(void **)&p->field = dlsym(RTLD_DEFAULT, name); \
     if (!p->field) return false
     FIND(is_initialized, "Py_IsInitialized");
     FIND(ensure, "PyGILState_Ensure");
