@@ -105,8 +105,6 @@ typedef struct emulate_store {
 } emulate_store;
 
 typedef struct emulate_world {
-    void *so; /* of the plug-in */
-    stepcast_delay_plugin plugin;
     sc_emu_shared *shared; /* NULL: the only real rank has the world */
     bool serving;
     pthread_t thread;
