@@ -167,6 +167,7 @@ static live *open_rank(const char *folder)
         l->start = live_clock_virtual();
     else
         l->start = l->share ? share_start(l) : live_clock_mono();
+    l->idle = -1;
     return l;
 }
 
