@@ -71,10 +71,15 @@ typedef struct gloo_group {
 gloo_group *gloo_group_of(live *l, const gloo_context *c);
 /* Whose turn it is in a process group; NULL: unknown. */
 gloo_turn *gloo_group_turn(const void *owner);
+/* Whether that member of the process group is emulated. */
+bool gloo_group_absent(const void *owner, int64_t member);
 
 /* Ranks that the Python code which creates a process group names, as many as
  * `size`; false: no Python, or it doesn't say (python.c). */
 bool gloo_python_ranks(uint32_t size, uint32_t *rank, bool *whole);
+/* Fills what the Python code that calls an object collective with an absent
+ * root is about to get; false: it doesn't. */
+bool gloo_python_objects(void);
 
 /* ---- work of c10d (work.c) ---------------------------------------------------- */
 
@@ -85,6 +90,7 @@ typedef struct gloo_work {
     sc_time queued;   /* the program came to it; -1: it is in no queue */
     uint64_t turn;
     bool turned; /* its turn is over */
+    bool filled; /* what it gets from an absent root is there */
     gloo_turn *turns;
     struct gloo_work *next;
 } gloo_work;

@@ -263,6 +263,8 @@ bool gloo_virtual_wait(gloo_call *c, sc_time by)
             idle = 0;
             continue;
         }
+        /* The program may look at a future again and again. */
+        if (awake[ROLE_WORKER] == 0 && step(c->l, false)) continue;
         idle = sleeps_elsewhere() ? idle + 1 : 0;
         if (idle < 3) continue;
         step(c->l, true);
