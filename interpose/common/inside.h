@@ -50,6 +50,7 @@ void live_clock_fork(int stage);
 
 typedef enum slot_state {
     SLOT_FREE,
+    SLOT_NEW,
     SLOT_HELD,   /* weak progress: the world does not know it yet */
     SLOT_FLYING, /* posted */
     SLOT_ENDED,
@@ -98,7 +99,7 @@ struct live {
 
     live_slot **page; /* [n_slots / LIVE_PAGE] */
     uint32_t n_slots;
-    slot_list unused, held, ended, polled;
+    slot_list unused, held, flying, ended, polled;
     uint32_t *index; /* open hash of the world's tickets: slot + 1 */
     uint32_t n_index, n_indexed;
     bool *named; /* [n_named] groups that the log knows */
@@ -135,6 +136,7 @@ void live_world_look(live *l, sc_time now);
 void live_world_release(live *l, sc_time now); /* held operations begin */
 void live_slot_log(live *l, const live_slot *s, sc_time end, sc_time resumed);
 
+void live_slot_end(live *l, live_slot *s, sc_time begin, sc_time end);
 void live_world_cancel(live *l, live_slot *s);
 void live_world_waited(live *l, sc_time from, sc_time to);
 sc_time live_world_cpu(live *l, const live_slot *s);
@@ -143,6 +145,9 @@ void live_world_why(live *l, const live_slot *s, sc_text *out);
 /* wait.c */
 bool live_slot_ended(const live_slot *s);
 void live_slot_done(live *l, live_slot *s, sc_time resumed);
+
+/* Why nothing moves, to people. */
+void live_tell_stuck(live *l, const live_slot *s);
 
 /* talk.c */
 void live_die_err(live *l, const sc_err *err);

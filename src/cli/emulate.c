@@ -93,6 +93,7 @@ static sc_status ranks(emulate_run *r)
 static sc_status live(emulate_run *r)
 {
     SC_TRY(cli_emulate_folder(r));
+    SC_TRY(cli_emulate_world(r));
     SC_TRY(cli_emulate_store(r));
     return cli_emulate_watch(r);
 }
@@ -105,6 +106,7 @@ static sc_status go(emulate_run *r, char *const *argv)
     sc_status s = cli_emulate_signals(r);
     if (s == SC_OK) s = live(r);
     cli_emulate_store_stop(r);
+    cli_emulate_world_stop(r);
     if (s == SC_OK) s = cli_emulate_result(r);
     if (r->o->keep && r->folder)
         cli_note(r->c, "note: the run's folder is %s\n", r->folder);

@@ -5,6 +5,7 @@
 
 #include <stepcast/emu.h>
 #include <stepcast/emu_program.h>
+#include <stepcast/emu_shared.h>
 #include <stepcast/report_emulate.h>
 
 #include "cli/cli.h"
@@ -102,6 +103,16 @@ typedef struct emulate_store {
     sc_err err;
 } emulate_store;
 
+typedef struct emulate_world {
+    void *so; /* of the plug-in */
+    stepcast_delay_plugin plugin;
+    sc_emu_shared *shared; /* NULL: the only real rank has the world */
+    bool serving;
+    pthread_t thread;
+    sc_arena arena; /* the thread's */
+    sc_err err;
+} emulate_world;
+
 typedef struct emulate_run {
     cli *c;
     const emulate_opts *o;
@@ -111,6 +122,7 @@ typedef struct emulate_run {
     emulate_program program;
     const char *folder; /* NULL: not made */
     emulate_store store;
+    emulate_world world;
     uint32_t n;
     emulate_rank *rank; /* [n] */
     emulate_end end;
@@ -136,6 +148,11 @@ void cli_emulate_folder_remove(const emulate_run *r);
 /* Rendezvous: its server in a thread. */
 sc_status cli_emulate_store(emulate_run *r);
 void cli_emulate_store_stop(emulate_run *r);
+
+/* Whether there can be such a world; that of several real ranks, in a thread. */
+sc_status cli_emulate_world(emulate_run *r);
+void cli_emulate_world_gone(emulate_run *r, uint32_t rank); /* has ended */
+void cli_emulate_world_stop(emulate_run *r);
 
 /* Starts rank r->rank[i]; `in` and streams are the caller's. */
 sc_status cli_emulate_spawn(emulate_run *r, uint32_t i);

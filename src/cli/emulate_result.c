@@ -104,11 +104,13 @@ static void log_warnings(result *x)
     }
 }
 
+/* The page on stderr has it too. */
 static void own_warning(result *x, const char *text)
 {
+    const cli *c = x->r->c;
     if (!text) return;
     warn(x, text);
-    cli_note(x->r->c, "warning: %s\n", text);
+    if (c->json || c->output) cli_note(c, "warning: %s\n", text);
 }
 
 static void warnings(result *x)

@@ -208,6 +208,7 @@ static void rank_ended(watch *w, emulate_rank *k, int status,
 {
     k->ended = true;
     k->status = status;
+    cli_emulate_world_gone(w->r, k->rank);
     k->cpu_s = (double)u->ru_utime.tv_sec + (double)u->ru_utime.tv_usec / 1e6 +
                (double)u->ru_stime.tv_sec + (double)u->ru_stime.tv_usec / 1e6;
     k->peak_rss = (uint64_t)u->ru_maxrss * 1024;

@@ -235,12 +235,13 @@ bool emu_follow_has(const emu_follow *f, uint32_t rank)
     return f && f->program[f->w->ranks[rank].cls].n > 0;
 }
 
-/* From where the rank is to exchange `x` of that round. */
+/* From where the rank is to exchange `x` of that round.  A trace begins again
+ * when all that it called has ended. */
 static void walk(position *p, const program *g, const exchange *x,
                  uint64_t round, emu_step *out)
 {
     sc_time first = (sc_time)round * g->total, at = first + x->at;
-    uint64_t waits = round * g->waits + x->waits;
+    uint64_t waits = round * ((uint64_t)g->waits + 1) + x->waits;
     sc_time from = p->at;
     if (at < from) at = from; /* it was called out of order */
     out->waits = waits > p->waits;

@@ -206,13 +206,13 @@ static sc_status find_place(emu_group *g, const sc_emu_config *c, sc_arena *a,
 {
     axes x;
     g->n_siblings = 1;
-    if (!find_axes(g, &x) || !on_mesh(&x, emu_group_rank_at(g, 0))) {
+    if (!find_axes(g, &x) || !on_mesh(&x, emu_group_rank_at(g, 0)) ||
+        c->world % block_of(&x) != 0) {
         g->place = counted(g, c->hw, a);
         return g->place.n ? SC_OK : sc_error_nomem(err);
     }
     g->place = sc_hw_place(c->hw, x.k, x.size, x.stride);
-    if (c->siblings && c->world % block_of(&x) == 0)
-        g->n_siblings = c->world / g->n;
+    if (c->siblings) g->n_siblings = c->world / g->n;
     if (g->place.peers > g->n_siblings) g->place.peers = g->n_siblings;
     return SC_OK;
 }

@@ -31,8 +31,9 @@ static bool same_stalls(const emu_behaviour *x, const emu_behaviour *y)
 static sc_status find_behaviour(emu_peers *p, const emu_behaviour *b,
                                 uint32_t *out, sc_err *err)
 {
-    for (*out = p->n_behaviours; *out-- > 0;) {
-        const emu_behaviour *x = &p->v[*out];
+    for (uint32_t i = 0; i < p->n_behaviours; i++) {
+        const emu_behaviour *x = &p->v[i];
+        *out = i;
         if (x->factor == b->factor && x->fail == b->fail && same_stalls(x, b))
             return SC_OK;
     }
