@@ -41,7 +41,7 @@ static bool no_block(int fd)
 
 static bool room(server *v)
 {
-    uint32_t cap = v->cap, n = v->n + 2;
+    uint32_t cap = v->cap, n = v->fd ? v->n + 2 : 0;
     struct pollfd *fd = sc_grow(v->a, v->fd, n, &cap, 16, sizeof *fd);
     sc_store_client **client = v->client;
     if (!fd) return false;
