@@ -34,8 +34,11 @@ void *gloo_real(gloo_lib lib, const char *symbol);
         (type) p_;                                                   \
     })
 
-/* Of a C++ function that ours stands for: under its name. */
-#define GLOO_HOOK(symbol) __asm__(symbol) __attribute__((visibility("default")))
+/* Of a C++ function that ours stands for: under its name, and at an even
+ * address, since a pointer to a member function tells by the odd ones that it
+ * is virtual. */
+#define GLOO_HOOK(symbol) \
+    __asm__(symbol) __attribute__((visibility("default"), aligned(16)))
 
 /* The rank, if this process is emulated; at first use looks whether the
  * loaded libraries are those that abi.h describes, and refuses others. */
@@ -117,6 +120,7 @@ typedef struct gloo_call {
     live_op op;
     live_ticket ticket;
     int64_t timeout; /* ms */
+    uint64_t number; /* of all posts */
     sc_time end;     /* virtual clock: when it ended */
 } gloo_call;
 
