@@ -136,7 +136,7 @@ static bool burn(live *l, live_slot *s)
 {
     if (s->burnt || s->op.silent) return false;
     s->burnt = true;
-    sc_time cpu = live_world_cpu(l, s);
+    sc_time cpu = live_world_cpu(l, s) - s->spent;
     if (cpu <= 0) return false;
     if (l->virt) {
         live_clock_forward(live_clock_virtual() + cpu);
