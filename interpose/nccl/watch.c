@@ -27,8 +27,8 @@ typedef struct queue {
 
 static struct {
     pthread_mutex_t lock;
-    sem_t wake;
-    bool sleeping; /* waits for `wake` */
+    sem_t wake, up; /* something to do; the thread runs */
+    bool sleeping;  /* waits for `wake` */
     bool running;
     atomic_bool over, ended; /* the process ends; the thread has ended */
     pid_t owner;
@@ -257,6 +257,7 @@ static void *watch(void *unused)
     /* The kernel may wake it this late, in ns; usual are 50 us. */
     prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
     prctl(PR_SET_NAME, "stepcast-nccl");
+    sem_post(&w.up);
     pthread_mutex_lock(&w.lock);
     while (!atomic_load(&w.over)) {
         if (!w.n_queued && !w.captured) {
@@ -314,21 +315,22 @@ static sc_time setting(const char *name, sc_time usual)
 bool watch_start(live *l, const char **why)
 {
     pthread_mutex_lock(&w.lock);
-    bool ok = w.running;
+    bool ok = w.running, started = false;
     if (!ok) {
         w.l = l;
         w.owner = getpid();
-        w.poll = setting("STEPCAST_NCCL_POLL_US", 20 * US);
+        w.poll = setting("STEPCAST_NCCL_POLL_US", 5 * US);
         w.spin = setting("STEPCAST_NCCL_SPIN_US", 60 * US);
-        ok = sem_init(&w.wake, 0, 0) == 0 &&
+        ok = sem_init(&w.wake, 0, 0) == 0 && sem_init(&w.up, 0, 0) == 0 &&
              pthread_create(&w.thread, NULL, watch, NULL) == 0;
-        w.running = ok;
+        w.running = started = ok;
         if (ok)
             atexit(at_exit);
         else
             *why = "no thread can be started";
     }
     pthread_mutex_unlock(&w.lock);
+    if (started) sem_wait(&w.up);
     return ok;
 }
 

@@ -23,16 +23,21 @@ typedef struct roles {
 
 /* ---- of a model -------------------------------------------------------------- */
 
-/* Devices of an executed graph are classes of ranks already. */
-static sc_status of_graph(cli *c, const sc_exec *x, roles *out)
+/* Devices of an executed graph are classes of ranks already, by stage. */
+static sc_status of_graph(cli *c, const sc_gplan *p, roles *out)
 {
+    const sc_exec *x = &p->exec;
     out->role = SC_NEW_N(c->arena, sc_emu_role, x->n_devices);
     if (!out->role) return sc_error_nomem(c->err);
-    for (uint32_t i = 0; i < x->n_devices; i++)
-        out->role[out->n++] =
-            (sc_emu_role){.rank = x->device_rank[i],
-                          .n = x->multiplicity[i],
-                          .text = x->device_name[i] ? x->device_name[i] : ""};
+    for (uint32_t i = 0; i < x->n_devices; i++) {
+        const char *text = x->n_devices == 1
+                               ? "every rank does the same"
+                               : sc_sprintf(c->arena, "pipeline stage %u of %u",
+                                            i, x->n_devices);
+        if (!text) return sc_error_nomem(c->err);
+        out->role[out->n++] = (sc_emu_role){
+            .rank = x->device_rank[i], .n = x->multiplicity[i], .text = text};
+    }
     return SC_OK;
 }
 
@@ -61,8 +66,7 @@ static sc_status of_model(cli *c, emulate_plan *x, roles *out)
     out->name = x->predict->model ? x->predict->model->name : job->model;
     out->assumptions = p->assumptions;
     out->n_assumptions = p->n_assumptions;
-    return p->graph ? of_graph(c, &p->graph->plan.exec, out)
-                    : of_blocks(c, p, out);
+    return p->graph ? of_graph(c, &p->graph->plan, out) : of_blocks(c, p, out);
 }
 
 /* ---- of traces --------------------------------------------------------------- */
@@ -103,9 +107,9 @@ static void print_text(const roles *x, const char *list, sc_text *out)
     sc_text_add(out, "%s, %u ranks", x->name, x->world);
     if (x->machine) sc_text_add(out, " on %s", x->machine);
     sc_text_add(out,
-                "\n%u %s for real: --ranks %s\n\n"
+                "\n%u real rank%s every distinct role: --ranks %s\n\n"
                 "  %8s  %10s  %s\n",
-                x->n, x->n == 1 ? "does" : "do", list, "rank", "stands for",
+                x->n, x->n == 1 ? " has" : "s have", list, "rank", "stands for",
                 "role");
     for (uint32_t i = 0; i < x->n; i++)
         sc_text_add(out, "  %8u  %10u  %s\n", x->role[i].rank, x->role[i].n,

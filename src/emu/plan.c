@@ -5,7 +5,7 @@
  * Two ranks have one role if they are of one class (they compute the same and
  * exchange as many bytes in the same order), their groups have the same sizes,
  * and their partners stand at the same places relative to them: so many members
- * on, going round, in the smallest group that holds both.
+ * on, going round, in the smallest group that holds both, or among all.
  */
 #include <stepcast/emu.h>
 
@@ -65,11 +65,11 @@ static void relative(const plan *p, uint32_t rank, uint32_t peer, uint32_t *out)
 {
     const sc_rank_trace *r = &p->w->ranks[rank];
     const sc_task_list *l = &p->w->classes[r->cls];
-    out[0] = 0;
-    out[1] = peer - rank;
+    out[0] = p->w->n_ranks;
+    out[1] = (peer + out[0] - rank) % out[0];
     for (uint32_t i = 0; i < l->n_groups; i++) {
         uint32_t g = r->groups[i], n = p->w->groups[g].n;
-        if (out[0] != 0 && n >= out[0]) continue;
+        if (n >= out[0]) continue;
         uint32_t mine = place_in(p, g, rank), its = place_in(p, g, peer);
         if (mine == n || its == n) continue;
         out[0] = n;
