@@ -164,7 +164,7 @@ static void account(live *l, live_slot *s, sc_time from, sc_time now,
         live_clock_waited(end - from);
     if (!live_slot_ended(s)) return;
     if (s->end >= from && !s->op.silent) {
-        l->totals.late += now - s->end;
+        l->totals.late += now - end;
         l->totals.n_late++;
     }
     live_slot_done(l, s, now);
