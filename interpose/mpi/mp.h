@@ -162,7 +162,7 @@ typedef struct mp_call {
     MPI_Op op;
     int root;
     bool reduces;
-    bool early; /* a user's operation, which may be freed meanwhile */
+    bool early;           /* a user's operation, which may be freed meanwhile */
     MPI_Datatype held[2]; /* copies, where derived types may go meanwhile */
 } mp_call;
 
