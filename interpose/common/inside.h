@@ -88,6 +88,8 @@ struct live {
 
     pthread_mutex_t mutex; /* recursive */
     pthread_cond_t moved;
+    sc_time idle;         /* the program waits since then; -1: it doesn't */
+    sc_time idle_told;    /* operations have been told up to there */
     uint32_t n_waiting;   /* in `moved` */
     _Atomic uint32_t era; /* counts what may move due times */
 

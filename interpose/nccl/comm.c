@@ -347,7 +347,7 @@ NCCL_API(ncclResult_t, ncclCommFinalize, ncclComm_t comm)
                          comm->revoked ? "revoked" : "finalized already");
     comm->finalized = true;
     const struct timespec t = {0, 50000};
-    while (comm->blocking && watch_open(comm)) nanosleep(&t, NULL);
+    while (comm->blocking && atomic_load(&comm->open)) nanosleep(&t, NULL);
     return comm->blocking ? ncclSuccess : ncclInProgress;
 }
 
@@ -422,7 +422,8 @@ NCCL_API(ncclResult_t, ncclCommGetAsyncError, ncclComm_t comm,
 {
     if (!comm || !error)
         return comm_fail(ncclInvalidArgument, "ncclCommGetAsyncError: none");
-    *error = comm->finalized && watch_open(comm) ? ncclInProgress : ncclSuccess;
+    *error = comm->finalized && atomic_load(&comm->open) ? ncclInProgress
+                                                         : ncclSuccess;
     return ncclSuccess;
 }
 

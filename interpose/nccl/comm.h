@@ -37,6 +37,7 @@ struct ncclComm {
     uint32_t group;   /* live.h's */
     uint32_t n_real;
     atomic_int refs;
+    atomic_uint open;    /* eager operations that have not ended */
     atomic_bool aborted; /* or revoked: its operations end at once */
     bool revoked, finalized, suspended, blocking;
     uint32_t n_splits; /* children so far */

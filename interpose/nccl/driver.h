@@ -94,6 +94,8 @@ typedef struct gpu {
     uint32_t n_scratch;                                    /* tensors so far */
     bool calibrated;
     int64_t ahead; /* ps to add to the device's clock */
+    int64_t least; /* difference of the last n_seen looks */
+    uint32_t n_seen;
     struct gpu *next;
 } gpu;
 

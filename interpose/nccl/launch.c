@@ -26,7 +26,6 @@ static live_op describe(const nccl_call *c)
         .group = m->group,
         .peer = m->world[c->peer],
         .bytes = call_bytes(c),
-        .stream = watch_stream(m->g, c->stream),
         .async = true,
     };
 }

@@ -75,10 +75,11 @@ nccl_slot *slot_take(gpu *g, CUdeviceptr *at)
 {
     nccl_slot *s = NULL;
     pthread_mutex_lock(&lock);
-    bool few = n_free < RESTING;
-    pthread_mutex_unlock(&lock);
-    if (few) grow(g);
-    pthread_mutex_lock(&lock);
+    if (n_free < RESTING) {
+        pthread_mutex_unlock(&lock);
+        grow(g);
+        pthread_mutex_lock(&lock);
+    }
     if (n_free) {
         s = ring[front];
         front = (front + 1) % room;

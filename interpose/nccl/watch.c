@@ -27,13 +27,14 @@ typedef struct queue {
 
 static struct {
     pthread_mutex_t lock;
-    sem_t wake, up; /* something to do; the thread runs */
-    bool sleeping;  /* waits for `wake` */
+    sem_t wake, up;       /* something to do; the thread runs */
+    atomic_bool sleeping; /* waits for `wake` */
     bool running;
     atomic_bool over, ended; /* the process ends; the thread has ended */
     pid_t owner;
     pthread_t thread;
     live *l;
+    unit *_Atomic incoming; /* queued and not yet seen, the latest first */
     queue *queues;
     unit *captured;
     uint32_t n_queued; /* eager units that are not released */
@@ -47,27 +48,44 @@ static struct {
 
 /* ---- the device's clock ---------------------------------------------------------- */
 
-static sc_time moment_of(unit *u, sc_time now)
+/* What is seen was there at most one look ago, so that the least of many
+ * differences is that of the clocks, which drift. */
+static void follow_drift(gpu *g, sc_time difference)
+{
+    if (w.poll > 10 * US) return;
+    if (!g->n_seen++ || difference < g->least) g->least = difference;
+    if (g->n_seen < 32) return;
+    g->ahead = g->least;
+    g->n_seen = 0;
+}
+
+static sc_time moment_of(unit *u)
 {
     gpu *g = u->g;
+    sc_time now = live_now(w.l);
     if (g->values) return now;
-    sc_time t =
+    sc_time there =
         (sc_time)atomic_load_explicit(&u->slot->time, memory_order_relaxed) *
-            NS +
-        g->ahead;
-    /* It was not there at the last look and is at this one: what contradicts
-     * that is the clocks' drift. */
+        NS;
+    follow_drift(g, now - there);
+    sc_time t = there + g->ahead;
+    /* It was not there at the last look and is at this one. */
     sc_time moved = t > now ? now - t : t < w.last ? w.last - t : 0;
     g->ahead += moved;
     return t + moved;
 }
 
-static bool mark_and_wait(gpu *g, cudaStream_t s, CUdeviceptr at)
+/* The host's time when it saw the mark, without waiting for the driver. */
+static bool mark_and_see(live *l, gpu *g, cudaStream_t s, nccl_slot *slot,
+                         CUdeviceptr at, sc_time *seen)
 {
-    uint32_t gen = 0;
+    uint32_t gen = 0, was = atomic_load(&slot->started);
     void *args[] = {&at, &gen};
-    return gpu_launch(g, g->fixed[KERNEL_MARK], 1, 1, s, args) == 0 &&
-           g->d->stream_sync(s) == 0;
+    if (gpu_launch(g, g->fixed[KERNEL_MARK], 1, 1, s, args)) return false;
+    for (uint32_t i = 0; i < 1U << 24; i++)
+        if (atomic_load(&slot->started) != was) break;
+    *seen = live_now(l);
+    return g->d->stream_sync(s) == 0;
 }
 
 bool watch_calibrate(live *l, gpu *g)
@@ -80,14 +98,13 @@ bool watch_calibrate(live *l, gpu *g)
     if (!slot) return false;
     if (g->d->capture_mode) g->d->capture_mode(&mode);
     bool ok = g->d->stream_new(&s, 1) == 0;
-    sc_time least = SC_TIME_MAX;
-    for (int i = 0; ok && i < 8; i++) {
-        sc_time t0 = live_now(l);
-        ok = mark_and_wait(g, s, at);
-        sc_time t1 = live_now(l);
-        if (!ok || t1 - t0 >= least) continue;
-        least = t1 - t0;
-        g->ahead = t0 + least / 2 - (sc_time)slot->time * NS;
+    g->ahead = SC_TIME_MAX;
+    for (int i = 0; ok && i < 16; i++) {
+        sc_time seen;
+        ok = mark_and_see(l, g, s, slot, at, &seen);
+        if (!ok) break;
+        sc_time difference = seen - (sc_time)slot->time * NS;
+        if (difference < g->ahead) g->ahead = difference;
     }
     if (s) g->d->stream_free(s);
     if (g->d->capture_mode) g->d->capture_mode(&mode);
@@ -134,45 +151,98 @@ static bool push_started(unit *u, sc_time t, uint32_t *n)
     return true;
 }
 
-static uint32_t look(sc_time now)
-{
-    uint32_t n = 0;
-    for (queue *q = w.queues; q; q = q->next) {
-        unit *u = q->first;
-        if (!u || q->active == u || !has_started(u)) continue;
-        q->active = u;
-        push_started(u, moment_of(u, now), &n);
-    }
-    for (unit *u = w.captured; u; u = u->next)
-        if (has_started(u)) push_started(u, moment_of(u, now), &n);
-    return n;
-}
-
 /* ---- ends -------------------------------------------------------------------------- */
 
 static void free_unit(unit *u)
 {
-    for (uint32_t i = 0; i < u->n; i++)
-        if (u->op[i].comm) comm_release(u->op[i].comm);
+    slot_give(u->slot);
+    for (uint32_t i = 0; i < u->n; i++) {
+        if (!u->captured) atomic_fetch_sub(&u->op[i].comm->open, 1);
+        comm_release(u->op[i].comm);
+    }
     free(u);
 }
 
-static void take_out(unit *u)
+/* The first of its queue. */
+static void take_out(queue *q)
 {
-    queue *q = w.queues;
-    while (q && (q->g != u->g || q->stream != u->stream)) q = q->next;
-    if (!q) return;
-    for (unit **p = &q->first, *before = NULL; *p; p = &(*p)->next) {
-        if (*p == u) {
-            *p = u->next;
-            if (q->last == u) q->last = before;
-            w.n_queued--;
-            break;
-        }
-        before = *p;
-    }
-    if (q->active == u) q->active = NULL;
+    q->first = q->first->next;
+    if (!q->first) q->last = NULL;
+    q->active = NULL;
+    w.n_queued--;
 }
+
+/* ---- queues ------------------------------------------------------------------------ */
+
+static queue *queue_of(gpu *g, cudaStream_t s)
+{
+    for (queue *q = w.queues; q; q = q->next)
+        if (q->g == g && q->stream == s) return q;
+    queue *q = calloc(1, sizeof *q);
+    if (!q) live_die(w.l, "out of memory");
+    q->g = g;
+    q->stream = s;
+    q->number = w.n_queues++;
+    q->next = w.queues;
+    w.queues = q;
+    return q;
+}
+
+static void enqueue(unit *u)
+{
+    queue *q = u->queue = queue_of(u->g, u->stream);
+    for (uint32_t i = 0; i < u->n; i++) u->op[i].op.stream = q->number;
+    u->next = NULL;
+    if (u->captured) {
+        u->next = w.captured;
+        w.captured = u;
+        return;
+    }
+    if (q->last)
+        q->last->next = u;
+    else
+        q->first = u;
+    q->last = u;
+    w.n_queued++;
+}
+
+/* What came since the last look, in its order. */
+static void drain(void)
+{
+    unit *late = atomic_exchange(&w.incoming, NULL), *first = NULL;
+    while (late) {
+        unit *u = late;
+        late = u->next;
+        u->next = first;
+        first = u;
+    }
+    while (first) {
+        unit *u = first;
+        first = u->next;
+        enqueue(u);
+    }
+}
+
+static uint32_t look(void)
+{
+    uint32_t n = 0;
+    for (queue *q = w.queues; q; q = q->next) {
+        while (q->first && atomic_load(&q->first->dropped)) {
+            unit *u = q->first;
+            take_out(q);
+            free_unit(u);
+        }
+        unit *u = q->first;
+        if (!u || q->active == u || !has_started(u)) continue;
+        q->active = u;
+        push_started(u, moment_of(u), &n);
+    }
+    for (unit *u = w.captured; u; u = u->next)
+        if (has_started(u)) push_started(u, moment_of(u), &n);
+    return n;
+}
+
+/* ---- release ---------------------------------------------------------------------- */
 
 /* The stream goes on. */
 static void release(unit *u)
@@ -180,8 +250,7 @@ static void release(unit *u)
     uint32_t to = u->g->values ? 1 : u->gen;
     atomic_store_explicit(&u->slot->released, to, memory_order_release);
     if (u->captured) return;
-    take_out(u);
-    slot_give(u->slot);
+    take_out(u->queue);
     free_unit(u);
 }
 
@@ -212,7 +281,7 @@ static void post(unit *u, sc_time t)
     u->left = 0;
     for (uint32_t i = 0; i < u->n; i++) {
         unit_op *o = &u->op[i];
-        o->flying = !u->canceled && !atomic_load(&o->comm->aborted);
+        o->flying = !atomic_load(&o->comm->aborted);
         if (!o->flying) continue;
         o->ticket = live_post(w.l, &o->op, t);
         u->left++;
@@ -251,6 +320,16 @@ static void rest(sc_time next)
     nanosleep(&t, NULL);
 }
 
+static void sleep_until_queued(void)
+{
+    atomic_store(&w.sleeping, true);
+    pthread_mutex_unlock(&w.lock);
+    bool none = !atomic_load(&w.incoming) && !atomic_load(&w.over);
+    /* Whoever takes `sleeping` back also posts. */
+    if (none || !atomic_exchange(&w.sleeping, false)) sem_wait(&w.wake);
+    pthread_mutex_lock(&w.lock);
+}
+
 static void *watch(void *unused)
 {
     (void)unused;
@@ -260,15 +339,13 @@ static void *watch(void *unused)
     sem_post(&w.up);
     pthread_mutex_lock(&w.lock);
     while (!atomic_load(&w.over)) {
+        drain();
         if (!w.n_queued && !w.captured) {
-            w.sleeping = true;
-            pthread_mutex_unlock(&w.lock);
-            sem_wait(&w.wake);
-            pthread_mutex_lock(&w.lock);
+            sleep_until_queued();
             continue;
         }
         sc_time now = live_now(w.l);
-        uint32_t n = look(now);
+        uint32_t n = look();
         for (uint32_t i = 0; i < n; i++) post(w.started[i], w.when[i]);
         sc_time next = settle(now);
         pthread_mutex_unlock(&w.lock);
@@ -294,7 +371,7 @@ static void at_exit(void)
     atomic_store(&w.over, true);
     slot_release_all();
     if (pthread_equal(pthread_self(), w.thread)) return;
-    sem_post(&w.wake);
+    if (atomic_exchange(&w.sleeping, false)) sem_post(&w.wake);
     for (int i = 0; i < 1000 && !atomic_load(&w.ended); i++) nap();
     slot_release_all();
 }
@@ -336,28 +413,6 @@ bool watch_start(live *l, const char **why)
 
 /* ---- what callers do ---------------------------------------------------------------- */
 
-static queue *queue_of(gpu *g, cudaStream_t s)
-{
-    for (queue *q = w.queues; q; q = q->next)
-        if (q->g == g && q->stream == s) return q;
-    queue *q = calloc(1, sizeof *q);
-    if (!q) live_die(w.l, "out of memory");
-    q->g = g;
-    q->stream = s;
-    q->number = w.n_queues++;
-    q->next = w.queues;
-    w.queues = q;
-    return q;
-}
-
-uint32_t watch_stream(gpu *g, cudaStream_t s)
-{
-    pthread_mutex_lock(&w.lock);
-    uint32_t number = queue_of(g, s)->number;
-    pthread_mutex_unlock(&w.lock);
-    return number;
-}
-
 unit *watch_take(gpu *g, cudaStream_t s, uint32_t n, bool captured)
 {
     unit *u = calloc(1, sizeof *u + n * sizeof u->op[0]);
@@ -378,38 +433,16 @@ unit *watch_take(gpu *g, cudaStream_t s, uint32_t n, bool captured)
 
 void watch_queue(unit *u)
 {
-    pthread_mutex_lock(&w.lock);
-    if (u->captured) {
-        u->next = w.captured;
-        w.captured = u;
-    } else {
-        queue *q = queue_of(u->g, u->stream);
-        if (q->last)
-            q->last->next = u;
-        else
-            q->first = u;
-        q->last = u;
-        w.n_queued++;
-    }
-    bool wake = w.sleeping;
-    w.sleeping = false;
-    pthread_mutex_unlock(&w.lock);
-    if (wake) sem_post(&w.wake);
+    for (uint32_t i = 0; i < u->n; i++)
+        if (!u->captured) atomic_fetch_add(&u->op[i].comm->open, 1);
+    u->next = atomic_load(&w.incoming);
+    while (!atomic_compare_exchange_weak(&w.incoming, &u->next, u)) continue;
+    if (atomic_exchange(&w.sleeping, false)) sem_post(&w.wake);
 }
 
 void watch_drop(unit *u)
 {
-    pthread_mutex_lock(&w.lock);
-    if (u->captured) {
-        unit **p = &w.captured;
-        while (*p && *p != u) p = &(*p)->next;
-        if (*p) *p = u->next;
-    } else {
-        take_out(u);
-    }
-    slot_give(u->slot);
-    free_unit(u);
-    pthread_mutex_unlock(&w.lock);
+    atomic_store(&u->dropped, true);
 }
 
 static void abort_unit(unit *u, const struct ncclComm *c)
@@ -429,23 +462,9 @@ void watch_abort(struct ncclComm *c)
 {
     atomic_store(&c->aborted, true);
     pthread_mutex_lock(&w.lock);
+    drain();
     for (queue *q = w.queues; q; q = q->next)
         if (q->active) abort_unit(q->active, c);
     for (unit *u = w.captured; u; u = u->next) abort_unit(u, c);
     pthread_mutex_unlock(&w.lock);
-}
-
-uint32_t watch_open(struct ncclComm *c)
-{
-    uint32_t n = 0;
-    pthread_mutex_lock(&w.lock);
-    for (queue *q = w.queues; q; q = q->next)
-        for (unit *u = q->first; u; u = u->next)
-            for (uint32_t i = 0; i < u->n; i++)
-                if (u->op[i].comm == c) {
-                    n++;
-                    break;
-                }
-    pthread_mutex_unlock(&w.lock);
-    return n;
 }

@@ -36,17 +36,20 @@ typedef struct unit_op {
     bool flying;
 } unit_op;
 
+struct queue;
+
 typedef struct unit {
     struct unit *next;
+    struct queue *queue;
     gpu *g;
     cudaStream_t stream;
     nccl_slot *slot;
-    CUdeviceptr at;  /* of the slot */
-    uint32_t gen;    /* eager: what the slot counts to; captured: last seen */
-    bool captured;   /* runs once per replay */
-    bool canceled;   /* given up before the stream came to it */
-    uint32_t left;   /* operations in flight */
-    uint32_t blocks; /* that the stream's kernel takes meanwhile */
+    CUdeviceptr at; /* of the slot */
+    uint32_t gen;   /* eager: what the slot counts to; captured: last seen */
+    bool captured;  /* runs once per replay */
+    atomic_bool dropped; /* its launches failed */
+    uint32_t left;       /* operations in flight */
+    uint32_t blocks;     /* that the stream's kernel takes meanwhile */
     uint32_t n;
     unit_op op[];
 } unit;
@@ -56,20 +59,15 @@ bool watch_start(live *l, const char **why);
 
 /* A unit with room for n operations; NULL: no memory. */
 unit *watch_take(gpu *g, cudaStream_t s, uint32_t n, bool captured);
-/* Before its launches: the thread looks at it from now on.  Units of one
- * stream are queued in the order in which they are launched. */
+/* Before its launches: the thread looks at it from now on, and frees it.  Units
+ * of one stream are queued in the order in which they are launched.  Never
+ * waits for the thread. */
 void watch_queue(unit *u);
 /* Launches failed: it will never start. */
 void watch_drop(unit *u);
 
 /* Every operation of the communicator ends now, and all later ones at once. */
 void watch_abort(struct ncclComm *c);
-/* Eager units with operations of `c` that have not ended. */
-uint32_t watch_open(struct ncclComm *c);
-
-/* Numbers of streams in the log. */
-uint32_t watch_stream(gpu *g, cudaStream_t s);
-
 /* The device's clock against live_now(), by a few launches of mark. */
 bool watch_calibrate(live *l, gpu *g);
 
