@@ -8,7 +8,6 @@
  */
 #include "common/share.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -68,22 +67,6 @@ static sc_status read_options(const char *folder, sc_arena *a,
     *out = o.emu;
     out->seed = o.seed;
     return SC_OK;
-}
-
-static void open_plugin(live *l)
-{
-    static stepcast_delay_plugin p; /* one world per process */
-    const char *path = l->config.delay_file;
-    void *so = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (!so) live_fail("--delay-model %s: %s", path, dlerror());
-    *(void **)&p.post = dlsym(so, "stepcast_delay_post");
-    *(void **)&p.next = dlsym(so, "stepcast_delay_next");
-    *(void **)&p.advance = dlsym(so, "stepcast_delay_advance");
-    if (!p.post || !p.next || !p.advance)
-        live_fail("--delay-model %s: it does not export the three functions of "
-                  "stepcast/emu_plugin.h",
-                  path);
-    l->config.plugin = &p;
 }
 
 /* ---- one process per rank -------------------------------------------------------- */
@@ -159,7 +142,9 @@ static sc_status open_world(live *l, const char *folder, sc_err *err)
     if (l->config.n_real > 1) {
         share_open(l, shared);
     } else {
-        if (l->config.delay == SC_EMU_DELAY_PLUGIN) open_plugin(l);
+        if (l->config.delay == SC_EMU_DELAY_PLUGIN)
+            SC_TRY(sc_emu_plugin_open(l->config.delay_file, &l->arena,
+                                      &l->config.plugin, err));
         SC_TRY(sc_emu_new(&l->config, &l->arena, &l->emu, err));
     }
     return sc_emu_log_open(path, l->rank, l->world, &l->arena, &l->log, err);

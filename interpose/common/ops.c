@@ -80,7 +80,8 @@ live_ticket live_post(live *l, const live_op *op, sc_time t)
 static void poll_costs(live *l, sc_time now)
 {
     bool idle = now - l->polled_at < POLL_PS;
-    sc_time step = idle ? 2 * l->poll_step : POLL_PS;
+    sc_time step = idle ? 2 * l->poll_step : 0;
+    if (step < POLL_PS) step = POLL_PS;
     if (step > POLL_MAX_PS) step = POLL_MAX_PS;
     l->poll_step = step;
     if (step > l->next - now) step = l->next - now;

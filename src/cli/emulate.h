@@ -27,6 +27,7 @@ extern const sc_key cli_emulate_keys[];
 /* ---- --plan --------------------------------------------------------------------- */
 
 struct predict_opts;
+struct cli_emitted;
 
 /* What was asked: a model as `predict` takes it, or traces. */
 typedef struct emulate_plan {
@@ -104,8 +105,6 @@ typedef struct emulate_store {
 } emulate_store;
 
 typedef struct emulate_world {
-    void *so; /* of the plug-in */
-    stepcast_delay_plugin plugin;
     sc_emu_shared *shared; /* NULL: the only real rank has the world */
     bool serving;
     pthread_t thread;
@@ -162,6 +161,11 @@ sc_status cli_emulate_watch(emulate_run *r);
 
 /* Ends all that descends from this process: processes found. */
 uint32_t cli_emulate_sweep(double grace_s);
+
+/* --record: whether there is a place for it; what the ranks did, written. */
+sc_status cli_emulate_record_check(emulate_run *r);
+sc_status cli_emulate_record(emulate_run *r, const sc_report_real *real,
+                             struct cli_emitted *out);
 
 /* "SIGSEGV"; NULL: out of memory. */
 const char *cli_emulate_signal(cli *c, int number);

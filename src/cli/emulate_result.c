@@ -20,6 +20,7 @@ typedef struct result {
     const char *warning[MAX_LINES], *assumption[MAX_LINES];
     sc_report_input input[MAX_INPUTS];
     sc_report_emu_sum sum;
+    cli_emitted recorded; /* dir NULL: nothing */
     sc_report_emulation s;
 } result;
 
@@ -256,6 +257,7 @@ static sc_status print_json(const result *x)
     sc_json_put_string(&j, "schema", "stepcast.emulate/1");
     config_json(x->r, &j);
     sc_report_emulation_json(&x->s, &j);
+    if (x->recorded.dir) cli_chakra_json(&x->recorded, x->r->c->arena, &j);
     sc_json_end(&j, '}');
     sc_status s = cli_emit_json(x->r->c, &j);
     sc_json_free(&j);
@@ -269,6 +271,7 @@ static sc_status print_text(const result *x)
     sc_text t;
     sc_text_init(&t);
     sc_report_emulation_text(&x->s, &t);
+    if (x->recorded.dir) cli_chakra_text(&x->recorded, &t);
     sc_status s = t.failed ? sc_error_nomem(c->err) : SC_OK;
     if (s == SC_OK && c->output)
         s = cli_emit_text(c, &t);
@@ -278,14 +281,34 @@ static sc_status print_text(const result *x)
     return s;
 }
 
+static void say_error(const char *text)
+{
+    fprintf(stderr, "stepcast emulate: error: %s\n", text);
+}
+
+/* What can't be recorded does not take the result with it. */
+static sc_status record(result *x)
+{
+    emulate_run *r = x->r;
+    char line[800];
+    if (!r->o->record) return SC_OK;
+    sc_status s = cli_emulate_record(r, x->real, &x->recorded);
+    for (uint32_t i = 0; i < r->c->err->n; i++) {
+        sc_diag_format(&r->c->err->d[i], line, sizeof line);
+        sc_text_add(&r->warnings, "%s\n", line);
+    }
+    sc_err_init(r->c->err);
+    return s;
+}
+
 sc_status cli_emulate_result(emulate_run *r)
 {
     result x = {.r = r};
     SC_TRY(read_ranks(&x));
+    sc_status recorded = record(&x);
     SC_TRY(fill(&x));
-    if (x.s.failure)
-        fprintf(stderr, "stepcast emulate: error: %s\n", x.s.failure);
+    if (x.s.failure) say_error(x.s.failure);
     SC_TRY(r->c->json ? print_json(&x) : print_text(&x));
     if (r->end == EMULATE_SIGNAL) return SC_EINTR;
-    return x.s.failure ? SC_NO : SC_OK;
+    return x.s.failure ? SC_NO : recorded;
 }

@@ -21,20 +21,6 @@ sc_coll delay_coll(sc_emu_coll coll)
     return (sc_coll)table[coll];
 }
 
-sc_place delay_pair_place(const sc_hw *hw, uint32_t src, uint32_t dst)
-{
-    bool near = src / hw->node_size == dst / hw->node_size;
-    sc_place p = {.n = 2, .m = near ? 2 : 1, .nodes = near ? 1 : 2, .peers = 1};
-    uint32_t last = 0, inner = 1;
-    for (uint32_t i = 0; i < SC_HW_DIMS; i++) p.dim_n[i] = 1;
-    for (uint32_t i = 0; i < hw->n_dims; i++) {
-        if (src / inner != dst / inner) last = i;
-        inner *= hw->dim[i].size;
-    }
-    p.dim_n[last] = src == dst ? 1 : 2;
-    return p;
-}
-
 static delay_what what_of(const sc_emu_config *c)
 {
     delay_what w = {.latency = 1, .bandwidth = 1};

@@ -46,9 +46,6 @@ static inline uint32_t delay_rank(const emu_group *g, uint32_t k)
 /* The collective whose traffic and physics an operation has. */
 sc_coll delay_coll(sc_emu_coll coll);
 
-/* The two ranks of a SEND or RECV, of whichever sibling group, as a place. */
-sc_place delay_pair_place(const sc_hw *hw, uint32_t src, uint32_t dst);
-
 /* ---- closed models: a price alone, links that are shared -------------------- */
 
 sc_status delay_closed_new(emu_delay *d, sc_err *err);
