@@ -266,16 +266,13 @@ static ncclResult_t child(struct ncclComm *parent, uint32_t n, uint32_t rank,
 static bool split_members(const struct ncclComm *p, int color, member_run *m)
 {
     bool sure = false;
-    uint32_t world = live_world(p->l);
-    const char *wish = getenv("STEPCAST_NCCL_GROUPS");
-    if (p->n == world && member_of_color(world, p->rank, color, m)) return true;
+    if (member_of_color(p->n, p->rank, p->world, color, m)) return true;
     if (!member_of_split(p->n, p->rank, color, m, &sure)) return false;
     if (!sure)
         live_warn(p->l,
                   "NCCL: colour %d at place %u of %u may come from several "
                   "ways to split; taken: %u members, every %u from place %u on",
                   color, p->rank, p->n, m->n, m->stride, m->first);
-    (void)wish;
     return true;
 }
 

@@ -79,26 +79,47 @@ member_run member_choose(uint32_t world, uint32_t r, uint32_t n, uint32_t p,
 
 /* ---- splits ------------------------------------------------------------------------ */
 
-/* PyTorch (c10d, genNcclSplitColor) folds a list of ranks as boost's
- * hash_combine() does. */
-int member_color(const member_run *m)
+/* C++ (c10d): a list is folded as boost's hash_combine() does. */
+static int color_of_c10d(const member_run *m, const uint32_t *rank)
 {
     uint64_t h = 0;
     for (uint32_t i = 0; i < m->n; i++) {
-        uint64_t rank = m->first + (uint64_t)i * m->stride;
-        h ^= rank + 0x9e3779b9U + (h << 6) + (h >> 2);
+        uint32_t place = m->first + i * m->stride;
+        h ^= (rank ? rank[place] : place) + 0x9e3779b9U + (h << 6) + (h >> 2);
     }
     uint64_t size = h > INT64_MAX ? -h : h;
     return (int)(size % INT_MAX);
 }
 
-bool member_of_color(uint32_t world, uint32_t r, int color, member_run *out)
+/* Python: hash() of a tuple of small integers, since 3.8 (its mixing is that of
+ * xxHash), modulo 2^31. */
+static int color_of_python(const member_run *m, const uint32_t *rank)
 {
-    for (uint32_t n = 1; n <= world; n++)
-        for (uint32_t s = 1; world % n == 0 && s <= world / n; s++) {
-            if (world / n % s) continue;
-            member_run m = {r - r / s % n * s, s, n};
-            if (member_color(&m) != color) continue;
+    const uint64_t p1 = 11400714785074694791U, p2 = 14029467366897019727U,
+                   p5 = 2870177450012600261U;
+    uint64_t h = p5;
+    for (uint32_t i = 0; i < m->n; i++) {
+        uint32_t place = m->first + i * m->stride;
+        h += (rank ? rank[place] : place) * p2;
+        h = (h << 31 | h >> 33) * p1;
+    }
+    h += m->n ^ (p5 ^ 3527539U);
+    if (h == UINT64_MAX) h = 1546275796;
+    return (int)((h > INT64_MAX ? -h : h) & INT32_MAX);
+}
+
+bool member_has_color(const member_run *m, const uint32_t *rank, int color)
+{
+    return color_of_python(m, rank) == color || color_of_c10d(m, NULL) == color;
+}
+
+bool member_of_color(uint32_t n, uint32_t p, const uint32_t *rank, int color,
+                     member_run *out)
+{
+    for (uint32_t k = 1; k <= n; k++)
+        for (uint32_t s = 1; n % k == 0 && s <= n / k; s++) {
+            member_run m = {p - p / s % k * s, s, k};
+            if (n / k % s || !member_has_color(&m, rank, color)) continue;
             *out = m;
             return true;
         }

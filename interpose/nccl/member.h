@@ -34,10 +34,12 @@ member_run member_choose(uint32_t world, uint32_t r, uint32_t n, uint32_t p,
                          const member_run *known, uint32_t n_known,
                          const char *wish, uint32_t nth, bool *sure);
 
-/* The run with member r of which PyTorch's colour for a split is `color` (a
- * hash of the ranks' list).  False: none. */
-bool member_of_color(uint32_t world, uint32_t r, int color, member_run *out);
-int member_color(const member_run *m);
+/* PyTorch's colour for a split is a hash of the list of ranks (`rank` [n]: that
+ * of a place in the parent; NULL: the same): the run with place p that has it.
+ * False: none. */
+bool member_of_color(uint32_t n, uint32_t p, const uint32_t *rank, int color,
+                     member_run *out);
+bool member_has_color(const member_run *m, const uint32_t *rank, int color);
 
 /* A split of n ranks by place / k or place % k: the one that gives colour c to
  * place p, *sure where it is the only one.  Places in the parent. */
