@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which ranks a communicator joins. */
 #include "nccl/member.h"
+#include "unit.h"
 
-/* clang-format off */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <cmocka.h>
-/* clang-format on */
 
 #define WORLD 64
 
