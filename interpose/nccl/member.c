@@ -47,34 +47,55 @@ static uint32_t wished(const char *list, uint32_t n, uint32_t nth)
     return stride;
 }
 
-member_run member_choose(uint32_t world, uint32_t r, uint32_t n, uint32_t p,
-                         const member_run *known, uint32_t n_known,
-                         const char *wish, uint32_t nth, bool *sure)
+/* Not against what is known of other real ranks. */
+static bool allowed(const member_facts *f, const member_run *m, bool *open)
 {
-    uint32_t stride[MEMBER_CHOICES], best = 0, least = UINT32_MAX;
-    uint32_t k = member_strides(world, r, n, p, stride);
-    uint32_t want = wished(wish, n, nth);
-    *sure = k == 1;
-    if (want && r >= (uint64_t)p * want &&
-        r + (uint64_t)(n - 1 - p) * want < world) {
-        *sure = true;
-        return (member_run){r - p * want, want, n};
+    for (uint32_t i = 0; i < f->n_at; i++)
+        if (f->at[i].rank != m->first + f->at[i].place * m->stride)
+            return false;
+    for (uint32_t i = 0; f->real && i < f->n_real; i++) {
+        bool came = f->real[i] == f->rank || !has(m, f->real[i]);
+        for (uint32_t k = 0; k < f->n_at && !came; k++)
+            came = f->at[k].rank == f->real[i];
+        if (!came && f->all_came) return false;
+        if (!came) *open = true;
     }
-    if (!k) return (member_run){0, 0, n};
+    return true;
+}
+
+static uint32_t most_shared(const member_facts *f, const member_run *m)
+{
+    uint32_t most = 0;
+    for (uint32_t j = 0; j < f->n_known; j++) {
+        uint32_t c = in_common(m, &f->known[j]);
+        if (f->known[j].n < f->world && c > most) most = c;
+    }
+    /* The same group again is as likely as an orthogonal one. */
+    return most == m->n && m->n > 1 ? 2 : most;
+}
+
+member_run member_choose(const member_facts *f, bool *sure)
+{
+    uint32_t stride[MEMBER_CHOICES], least = UINT32_MAX, left = 0, p = f->place;
+    uint32_t k = member_strides(f->world, f->rank, f->n, p, stride);
+    uint32_t want = wished(f->wish, f->n, f->nth);
+    member_run best = {0, 0, f->n};
+    bool open = false;
+    *sure = true;
+    if (want && f->rank >= (uint64_t)p * want &&
+        f->rank + (uint64_t)(f->n - 1 - p) * want < f->world)
+        return (member_run){f->rank - p * want, want, f->n};
     for (uint32_t i = 0; i < k; i++) {
-        member_run m = {r - p * stride[i], stride[i], n};
-        uint32_t shared = 0;
-        for (uint32_t j = 0; j < n_known; j++) {
-            uint32_t c = in_common(&m, &known[j]);
-            if (known[j].n < world && c > shared) shared = c;
-        }
-        /* The same group again is as likely as an orthogonal one. */
-        if (shared == n && n > 1) shared = 2;
+        member_run m = {f->rank - p * stride[i], stride[i], f->n};
+        if (!allowed(f, &m, &open)) continue;
+        left++;
+        uint32_t shared = most_shared(f, &m);
         if (shared >= least) continue;
         least = shared;
-        best = i;
+        best = m;
     }
-    return (member_run){r - p * stride[best], stride[best], n};
+    *sure = left == 1 && !open;
+    return best;
 }
 
 /* ---- splits ------------------------------------------------------------------------ */

@@ -3,7 +3,6 @@
 #include "nccl/member.h"
 #include "unit.h"
 
-
 #define WORLD 64
 
 /* Axes of 8 nodes of 8: every group of the mesh is among the choices. */
@@ -28,7 +27,15 @@ static member_run choose(uint32_t r, uint32_t n, uint32_t p,
                          const member_run *known, uint32_t n_known,
                          const char *wish, uint32_t nth, bool *sure)
 {
-    return member_choose(WORLD, r, n, p, known, n_known, wish, nth, sure);
+    member_facts f = {.world = WORLD,
+                      .rank = r,
+                      .n = n,
+                      .place = p,
+                      .known = known,
+                      .n_known = n_known,
+                      .wish = wish,
+                      .nth = nth};
+    return member_choose(&f, sure);
 }
 
 static void choices(void **state)
@@ -59,6 +66,26 @@ static void choices(void **state)
     assert_true(m.first == 4 && m.stride == 1);
     m = choose(0, 3, 2, NULL, 0, NULL, 0, &sure);
     assert_int_equal(m.stride, 0);
+}
+
+/* Ranks 0 and 4 of 8 are real, and meet at places 0 and 1 of 2: or they don't. */
+static void real_ranks(void **state)
+{
+    (void)state;
+    const uint32_t real[] = {0, 4};
+    const member_at other = {1, 4};
+    bool sure;
+    member_facts f = {.world = 8, .n = 2, .real = real, .n_real = 2};
+    member_choose(&f, &sure);
+    assert_false(sure);
+    f.at = &other;
+    f.n_at = 1;
+    member_run m = member_choose(&f, &sure);
+    assert_true(sure && m.first == 0 && m.stride == 4);
+    f.n_at = 0;
+    f.all_came = true;
+    m = member_choose(&f, &sure);
+    assert_true(!sure && m.stride == 1); /* 1 and 2 are left */
 }
 
 static void colors(void **state)
@@ -95,9 +122,8 @@ static void splits(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(meshes),
-        cmocka_unit_test(choices),
-        cmocka_unit_test(colors),
+        cmocka_unit_test(meshes),     cmocka_unit_test(choices),
+        cmocka_unit_test(real_ranks), cmocka_unit_test(colors),
         cmocka_unit_test(splits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
