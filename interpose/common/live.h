@@ -95,6 +95,9 @@ void live_wait_until(live *l, sc_time t);
 /* The program did nothing but wait from `from` to `to` in a way that no other
  * function here has seen. */
 void live_waited(live *l, sc_time from, sc_time to);
+/* Real clock: the program does nothing but wait from now on (`waits`), or no
+ * longer, while threads of the library's own live_serve(). */
+void live_idle(live *l, bool waits);
 
 /* For a host thread that looks after operations of device streams: everything
  * that has ended by `now`, and when to look again (SC_TIME_MAX: nothing is in

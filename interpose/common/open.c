@@ -163,6 +163,7 @@ static live *open_rank(const char *folder)
     sc_err_init(&l->err);
     if (open_world(l, folder, &l->err) != SC_OK) live_fail_err(&l->err);
     l->next = l->share ? SC_TIME_MAX : sc_emu_next(l->emu);
+    l->idle = -1;
     if (l->virt)
         l->start = live_clock_virtual();
     else

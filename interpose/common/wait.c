@@ -158,6 +158,11 @@ static void account(live *l, live_slot *s, sc_time from, sc_time now,
         live_world_waited(l, from, now);
         s->waited += now - from;
     }
+    if (!program && l->idle >= 0) {
+        sc_time since = l->idle_told > s->post ? l->idle_told : s->post;
+        if (now > since) s->waited += now - since;
+        l->idle_told = now;
+    }
     if (l->virt)
         live_clock_forward(l->start + now);
     else if (end > from)
@@ -236,5 +241,15 @@ void live_waited(live *l, sc_time from, sc_time to)
 {
     pthread_mutex_lock(&l->mutex);
     live_world_waited(l, from, to);
+    pthread_mutex_unlock(&l->mutex);
+}
+
+void live_idle(live *l, bool waits)
+{
+    pthread_mutex_lock(&l->mutex);
+    sc_time now = live_now(l);
+    if (!waits && l->idle >= 0) live_world_waited(l, l->idle, now);
+    l->idle = waits ? now : -1;
+    l->idle_told = now;
     pthread_mutex_unlock(&l->mutex);
 }

@@ -100,7 +100,7 @@ static void carry(gloo_call *c, exchange *x)
         gloo_call_put(c, x->message, x->message_len);
     }
     if (alone) give_exchanged(c, x);
-    gloo_call_serve(c);
+    gloo_call_serve(c, true);
     if (!alone) give_exchanged(c, x);
     free(x->message);
     gloo_call_done(c);
@@ -175,7 +175,7 @@ void gloo_barrier(gloo_barrier_opts *o)
         return;
     }
     gloo_call_post(&c, SC_EMU_BARRIER, -1, 0);
-    gloo_call_serve(&c);
+    gloo_call_serve(&c, true);
     gloo_call_done(&c);
     live_leave(c.l);
 }

@@ -158,7 +158,7 @@ static bool finish(buffer *b, int *rank, int64_t timeout, bool receives)
     if (timeout >= 0) c->timeout = timeout;
     live_enter(c->l);
     b->pending = false;
-    gloo_call_wait(c);
+    gloo_call_serve(c, false);
     if (receives) fill(b);
     gloo_call_done(c);
     live_leave(c->l);
@@ -178,8 +178,7 @@ static bool buffer_wait_send(buffer *b, int *rank, int64_t timeout)
 
 static void buffer_abort(buffer *b)
 {
-    if (!b->pending) return;
-    live_cancel(b->call.l, b->call.ticket);
+    if (b->pending) gloo_call_cancel(&b->call);
     b->pending = false;
 }
 
@@ -187,9 +186,7 @@ static void buffer_abort(buffer *b)
 
 static void buffer_destroy(buffer *b)
 {
-    if (b->pending && !live_test(b->call.l, b->call.ticket))
-        live_cancel(b->call.l, b->call.ticket);
-    b->pending = false;
+    buffer_abort(b);
 }
 
 static void buffer_delete(buffer *b)

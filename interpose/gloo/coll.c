@@ -33,7 +33,7 @@ static void carry(gloo_call *c, const void *own, size_t len, give_data *give,
 {
     gloo_call_put(c, own, len);
     if (alone(c)) give(c, arg);
-    gloo_call_serve(c);
+    gloo_call_serve(c, true);
     if (!alone(c)) give(c, arg);
     finish(c);
 }

@@ -91,8 +91,12 @@ typedef struct gloo_work {
 
 /* The process group that the calling thread is making. */
 const void *gloo_work_owner(void);
+/* Whether any work is in a queue or with a worker. */
+bool gloo_work_any(void);
 /* NULL: not a worker, or c10d was not asked. */
 gloo_work *gloo_work_now(void);
+/* Virtual clock: this thread's last operation ended then. */
+void gloo_work_ended(sc_time end);
 /* When the operation that this thread is about to post was come to. */
 sc_time gloo_work_time(live *l);
 /* Waits for its turn, and passes it on. */
@@ -107,6 +111,7 @@ typedef struct gloo_call {
     live_op op;
     live_ticket ticket;
     int64_t timeout; /* ms */
+    sc_time end;     /* virtual clock: when it ended */
 } gloo_call;
 
 /* Enters; false: the process is not emulated. */
@@ -118,10 +123,10 @@ void gloo_call_post(gloo_call *c, sc_emu_coll coll, int root, uint64_t bytes);
 void gloo_call_put(gloo_call *c, const void *data, size_t len);
 /* A buffer's memory, once it is posted, at least `len` bytes. */
 char *gloo_call_memory(gloo_call *c, const gloo_buffer *b, size_t len);
-/* Until it has ended: a worker, the program.  Both leave and throw when gloo's
- * time limit comes first. */
-void gloo_call_serve(gloo_call *c);
-void gloo_call_wait(gloo_call *c);
+/* Until it has ended, in a worker of c10d or the program itself; leaves and
+ * throws when gloo's time limit comes first. */
+void gloo_call_serve(gloo_call *c, bool worker);
+void gloo_call_cancel(gloo_call *c);
 /* What the real member at this position contributed; ends the process where it
  * is not `len` bytes (SIZE_MAX: any).  Own data are `own`. */
 const void *gloo_call_peer(gloo_call *c, uint32_t member, const void *own,
@@ -130,6 +135,15 @@ void gloo_call_done(gloo_call *c);
 
 /* The real member whose data member `m` has or mirrors. */
 uint32_t gloo_call_like(const gloo_call *c, uint32_t m);
+
+/* ---- the virtual clock (virtual.c) ----------------------------------------------- */
+
+/* The calling thread is the program's: tells everyone what has ended by now. */
+void gloo_virtual_catch_up(live *l);
+/* Sleeps until it has ended; false: not before `by`. */
+bool gloo_virtual_wait(gloo_call *c, sc_time by);
+/* No one will wait for it any more. */
+void gloo_virtual_forget(live_ticket k);
 
 /* ---- data (reduce.c) -------------------------------------------------------------- */
 

@@ -13,12 +13,14 @@
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static gloo_work *works; /* made, not yet begun; under the mutex */
+static _Atomic uint32_t n_queued;
 
 static _Thread_local struct {
     const void *owner; /* process group in the making */
     gloo_work *now;
+    sc_time ended;      /* virtual clock: its last operation; -1: none */
     sc_time idle_since; /* this worker */
-} self;
+} self = {.ended = -1};
 
 const void *gloo_work_owner(void)
 {
@@ -36,8 +38,18 @@ sc_time gloo_work_time(live *l)
     if (!w || w->queued < 0) return live_now(l);
     /* A second operation of one piece of work follows the first; one that no
      * worker was free for begins when one was. */
-    if (w->turned) return live_now(l);
+    if (w->turned) return self.ended >= 0 ? self.ended : live_now(l);
     return w->queued > self.idle_since ? w->queued : self.idle_since;
+}
+
+bool gloo_work_any(void)
+{
+    return atomic_load_explicit(&n_queued, memory_order_relaxed) > 0;
+}
+
+void gloo_work_ended(sc_time end)
+{
+    self.ended = end;
 }
 
 void gloo_work_turn(gloo_work *w)
@@ -154,6 +166,7 @@ void c10d_put_work(void *pg, void **work)
 {
     live *l = gloo_live();
     if (l) {
+        gloo_virtual_catch_up(l);
         live_enter(l);
         gloo_work *w = take(*work);
         if (w) {
@@ -164,6 +177,7 @@ void c10d_put_work(void *pg, void **work)
                 pthread_mutex_unlock(&w->turns->mutex);
             }
             w->queued = live_now(l);
+            atomic_fetch_add(&n_queued, 1);
             put(w);
         }
         live_leave(l);
@@ -179,8 +193,9 @@ void c10d_run_work(void **work)
     GLOO_REAL(run_work *, LIB_TORCH, RUN_WORK)(work);
     self.now = NULL;
     if (!w) return;
+    if (w->queued >= 0) atomic_fetch_sub(&n_queued, 1);
     gloo_work_turn(w); /* it may have failed before it called gloo */
     gloo_work_turned(w);
     free(w);
-    self.idle_since = live_now(l);
+    self.idle_since = self.ended >= 0 ? self.ended : live_now(l);
 }

@@ -2,6 +2,8 @@
 /* delay.c - the delay models behind one set of verbs. */
 #include "emu/delay_model.h"
 
+#include <math.h>
+
 sc_coll delay_coll(sc_emu_coll coll)
 {
     static const uint8_t table[SC_N_EMU_COLLS] = {
@@ -21,13 +23,29 @@ sc_coll delay_coll(sc_emu_coll coll)
     return (sc_coll)table[coll];
 }
 
+sc_time delay_scaled(sc_time t, double factor)
+{
+    if (factor == 1) return t < DELAY_LONGEST ? t : DELAY_LONGEST;
+    double v = ceil((double)t * factor);
+    return v < (double)DELAY_LONGEST ? (sc_time)v : DELAY_LONGEST;
+}
+
+sc_time delay_sum(uint32_t n, sc_time t)
+{
+    if (n > 0 && t > DELAY_LONGEST / n) return DELAY_LONGEST;
+    return n * t;
+}
+
 static delay_what what_of(const sc_emu_config *c)
 {
     delay_what w = {.latency = 1, .bandwidth = 1};
     for (uint32_t i = 0; i < c->n_whatif; i++) {
         double value = c->whatif[i].value;
         switch (c->whatif[i].what) {
-        case SC_EMU_LATENCY_ADD: w.hop += sc_time_from_s(value); break;
+        case SC_EMU_LATENCY_ADD:
+            w.hop =
+                delay_scaled(w.hop, 1) + delay_scaled(sc_time_from_s(value), 1);
+            break;
         case SC_EMU_LATENCY_TIMES: w.latency *= value; break;
         case SC_EMU_BANDWIDTH_TIMES: w.bandwidth *= value; break;
         case SC_EMU_STRAGGLER:
@@ -36,6 +54,7 @@ static delay_what what_of(const sc_emu_config *c)
         case SC_EMU_FAIL: break; /* of ranks, not of the network */
         }
     }
+    w.hop = delay_scaled(w.hop, 1);
     return w;
 }
 

@@ -87,13 +87,13 @@ static bool latency_of(emu_delay *d, const msg_flight *f, const msg *at,
             m.dst = to_whom(f, p, i, k);
             if (!route(d, f, &m, &path)) return false;
             if (path.latency > most) most = path.latency;
-            all += msg_latency(d, path.latency);
+            all = delay_scaled(all + msg_latency(d, path.latency), 1);
             double s = serial(d, &path, msg_bytes(f, p, at->chunk, i, 0));
             if (s > slowest) slowest = s;
             filled += s;
         }
-    *out = (sc_time)hops(p) * msg_latency(d, most);
-    if (chain) *out = all + sc_time_from_s(filled - slowest);
+    *out = delay_sum(hops(p), msg_latency(d, most));
+    if (chain) *out = all + delay_scaled(sc_time_from_s(filled - slowest), 1);
     if (at->chunk == 0 && at->phase == 0)
         *out = *out > f->credit ? *out - f->credit : 0;
     return true;

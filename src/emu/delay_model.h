@@ -11,6 +11,8 @@
 
 #include "emu/delay.h"
 
+#define DELAY_LONGEST (1LL << 60) /* ps, of any part of a delay; 13 days */
+
 /* All what-ifs on the network in one. */
 typedef struct delay_what {
     double latency;   /* factor */
@@ -33,6 +35,10 @@ struct emu_delay {
     delay_messages *messages;
     delay_plugin *plugin;
 };
+
+/* Times a factor, or so many times; neither beyond DELAY_LONGEST. */
+sc_time delay_scaled(sc_time t, double factor);
+sc_time delay_sum(uint32_t n, sc_time t);
 
 /* Room for `n` ends; false when out of memory. */
 bool delay_ends(emu_delay *d, uint32_t n);

@@ -168,9 +168,10 @@ uint32_t msg_needs(const msg_flight *f, const msg_phase *p, uint32_t member,
 uint32_t msg_to(const msg_flight *f, const msg_phase *p, uint32_t member,
                 uint32_t k)
 {
-    uint32_t i = place(p, member), to = i;
-    uint32_t v = distance(f, p, i);
+    uint32_t i = place(p, member), v = distance(f, p, i);
+    uint32_t to = p->to_root ? f->root : member_at(f, p, k + 1);
     switch (p->pattern) {
+    case MSG_STAR: break;
     case MSG_RING: to = (i + 1) % p->n; break;
     case MSG_PAIRS: to = (uint32_t)(((uint64_t)i + 1 + k) % p->n); break;
     case MSG_ROUNDS: to = (uint32_t)((i + ((uint64_t)1 << k)) % p->n); break;
@@ -181,7 +182,6 @@ uint32_t msg_to(const msg_flight *f, const msg_phase *p, uint32_t member,
         else
             to = member_at(f, p, v + (1u << ((v ? floor_log2(v) + 1 : 0) + k)));
         break;
-    case MSG_STAR: to = p->to_root ? f->root : member_at(f, p, k + 1); break;
     }
     return member - i * p->stride + to * p->stride;
 }

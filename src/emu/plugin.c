@@ -15,6 +15,7 @@ sc_status sc_emu_plugin_open(const char *path, sc_arena *a,
     if (p == NULL) return sc_error_nomem(err);
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (library == NULL)
+        /* NOLINTNEXTLINE(concurrency-mt-unsafe): each thread has its own */
         return sc_error(err, SC_EINPUT, SC_C_IO, pos, NULL, "%s", dlerror());
     void *found[SC_COUNT(names)];
     sc_status first = SC_OK;

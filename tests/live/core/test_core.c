@@ -428,7 +428,6 @@ static void test_several_differ(void **state)
     uint32_t told = r.status[0] == 3 ? 0 : 1;
     assert_int_equal(r.status[told], 3);
     assert_int_equal(r.status[1 - told], 0);
-    print_message("%s", read_file(&r, told ? "err.1" : "err.0"));
     assert_non_null(strstr(read_file(&r, told ? "err.1" : "err.0"),
                            "call 0 of the group of ranks 0-7"));
     end_run(&r);
