@@ -165,6 +165,12 @@ typedef struct sc_emu_config {
 sc_status sc_emu_resolve(const sc_emu_options *o, sc_arena *a,
                          sc_emu_config *out, sc_err *err);
 
+/* Opens a plug-in for sc_emu_config.plugin (emu_plugin.h); it stays open for
+ * the process' life.  Errors at --delay-model: SC_C_IO, why it can't be
+ * loaded; SC_C_MISSING, each function that it lacks. */
+sc_status sc_emu_plugin_open(const char *path, sc_arena *a,
+                             const stepcast_delay_plugin **out, sc_err *err);
+
 /* ---- the world ---------------------------------------------------------------- */
 
 typedef struct sc_emu sc_emu;

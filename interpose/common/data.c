@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* data.c - what peers have: draws, and the buffers that were last sent. */
-#include "common/inside.h"
+#include "common/share.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -91,17 +91,32 @@ const void *live_last_sent(live *l, size_t len)
 
 void live_put(live *l, live_ticket k, const void *data, size_t len)
 {
-    (void)l, (void)k, (void)data, (void)len;
+    if (!l->share) return;
+    live_enter(l);
+    pthread_mutex_lock(&l->mutex);
+    share_put(l, k, data, len);
+    pthread_mutex_unlock(&l->mutex);
+    live_leave(l);
 }
 
 const void *live_peer(live *l, live_ticket k, uint32_t rank, size_t *len)
 {
-    (void)l, (void)k, (void)rank;
     *len = 0;
-    return NULL;
+    if (!l->share) return NULL;
+    live_enter(l);
+    pthread_mutex_lock(&l->mutex);
+    const void *p = share_peer(l, k, rank, len);
+    pthread_mutex_unlock(&l->mutex);
+    live_leave(l);
+    return p;
 }
 
 void live_drop(live *l, live_ticket k)
 {
-    (void)l, (void)k;
+    if (!l->share) return;
+    live_enter(l);
+    pthread_mutex_lock(&l->mutex);
+    share_drop(l, k);
+    pthread_mutex_unlock(&l->mutex);
+    live_leave(l);
 }

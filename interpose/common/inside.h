@@ -10,6 +10,7 @@
 
 #include <stepcast/emu_log.h>
 
+#include "common/clock.h"
 #include "common/live.h"
 
 #include <pthread.h>
@@ -28,17 +29,13 @@ typedef struct live_cpu {
 
 void live_clock_source(const live_cpu *cpu);
 
-sc_time live_clock_mono(void);    /* CLOCK_MONOTONIC, ps */
-sc_time live_clock_thread(void);  /* CPU time of this thread, ps */
-sc_time live_clock_virtual(void); /* never runs backwards */
-/* Virtual time goes on to `t`, if it is not there yet. */
-void live_clock_forward(sc_time t);
+sc_time live_clock_mono(void);   /* CLOCK_MONOTONIC, ps */
+sc_time live_clock_thread(void); /* CPU time of this thread, ps */
 
 /* What this thread does from here on is not the program's; they nest.  The
  * outermost leave returns how much time it was, less what was waited. */
 void live_clock_enter(bool virt);
 sc_time live_clock_leave(bool virt);
-bool live_clock_inside(void);
 /* Of the time since live_clock_enter(), so much was spent in waiting. */
 void live_clock_waited(sc_time ps);
 
@@ -50,6 +47,7 @@ void live_clock_fork(int stage);
 
 typedef enum slot_state {
     SLOT_FREE,
+    SLOT_NEW,
     SLOT_HELD,   /* weak progress: the world does not know it yet */
     SLOT_FLYING, /* posted */
     SLOT_ENDED,
@@ -65,6 +63,8 @@ typedef struct live_slot {
     uint32_t next, prev; /* of the list that its state says */
     uint8_t state;       /* slot_state */
     bool burnt;          /* its CPU time is spent */
+    sc_time spent;       /* ... so much of it before any wait */
+    bool noted;          /* share_hold() */
     bool dropped;        /* no one will wait: free it when it has ended */
     bool canceled;
 } live_slot;
@@ -85,6 +85,8 @@ struct live {
 
     pthread_mutex_t mutex; /* recursive */
     pthread_cond_t moved;
+    sc_time idle;         /* the program waits since then; -1: it doesn't */
+    sc_time idle_told;    /* operations have been told up to there */
     uint32_t n_waiting;   /* in `moved` */
     _Atomic uint32_t era; /* counts what may move due times */
 
@@ -96,7 +98,7 @@ struct live {
 
     live_slot **page; /* [n_slots / LIVE_PAGE] */
     uint32_t n_slots;
-    slot_list unused, held, ended, polled;
+    slot_list unused, held, flying, ended, polled;
     uint32_t *index; /* open hash of the world's tickets: slot + 1 */
     uint32_t n_index, n_indexed;
     bool *named; /* [n_named] groups that the log knows */
@@ -133,6 +135,7 @@ void live_world_look(live *l, sc_time now);
 void live_world_release(live *l, sc_time now); /* held operations begin */
 void live_slot_log(live *l, const live_slot *s, sc_time end, sc_time resumed);
 
+void live_slot_end(live *l, live_slot *s, sc_time begin, sc_time end);
 void live_world_cancel(live *l, live_slot *s);
 void live_world_waited(live *l, sc_time from, sc_time to);
 sc_time live_world_cpu(live *l, const live_slot *s);
@@ -141,6 +144,9 @@ void live_world_why(live *l, const live_slot *s, sc_text *out);
 /* wait.c */
 bool live_slot_ended(const live_slot *s);
 void live_slot_done(live *l, live_slot *s, sc_time resumed);
+
+/* Why nothing moves, to people. */
+void live_tell_stuck(live *l, const live_slot *s);
 
 /* talk.c */
 void live_die_err(live *l, const sc_err *err);

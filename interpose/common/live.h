@@ -84,6 +84,9 @@ void live_serve(live *l, live_ticket k);
 bool live_serve_by(live *l, live_ticket k, sc_time by);
 /* Whether it has ended by now; then the ticket is gone. */
 bool live_test(live *l, live_ticket k);
+/* Real clock: of the operation's CPU time, the calling thread has spent so much
+ * already, by moving its data. */
+void live_spent(live *l, live_ticket k, sc_time ps);
 /* Nobody waits for it (a send that the library has buffered); the ticket is
  * gone. */
 void live_forget(live *l, live_ticket k);
@@ -95,6 +98,9 @@ void live_wait_until(live *l, sc_time t);
 /* The program did nothing but wait from `from` to `to` in a way that no other
  * function here has seen. */
 void live_waited(live *l, sc_time from, sc_time to);
+/* Real clock: the program does nothing but wait from now on (`waits`), or no
+ * longer, while threads of the library's own live_serve(). */
+void live_idle(live *l, bool waits);
 
 /* For a host thread that looks after operations of device streams: everything
  * that has ended by `now`, and when to look again (SC_TIME_MAX: nothing is in

@@ -6,9 +6,8 @@
  * loaders of data); the one that first calls a collective is the rank.  It
  * holds a lock on rank.<N> of the run's folder until it ends, however it ends.
  */
-#include "common/inside.h"
+#include "common/share.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -68,22 +67,6 @@ static sc_status read_options(const char *folder, sc_arena *a,
     *out = o.emu;
     out->seed = o.seed;
     return SC_OK;
-}
-
-static void open_plugin(live *l)
-{
-    static stepcast_delay_plugin p; /* one world per process */
-    const char *path = l->config.delay_file;
-    void *so = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (!so) live_fail("--delay-model %s: %s", path, dlerror());
-    *(void **)&p.post = dlsym(so, "stepcast_delay_post");
-    *(void **)&p.next = dlsym(so, "stepcast_delay_next");
-    *(void **)&p.advance = dlsym(so, "stepcast_delay_advance");
-    if (!p.post || !p.next || !p.advance)
-        live_fail("--delay-model %s: it does not export the three functions of "
-                  "stepcast/emu_plugin.h",
-                  path);
-    l->config.plugin = &p;
 }
 
 /* ---- one process per rank -------------------------------------------------------- */
@@ -153,10 +136,17 @@ static sc_status open_world(live *l, const char *folder, sc_err *err)
     for (uint32_t i = 0; i < l->config.n_real; i++)
         real = real || l->config.real[i] == l->rank;
     if (!real) live_fail("STEPCAST_RANK: %u is none of --ranks", l->rank);
-    if (l->config.delay == SC_EMU_DELAY_PLUGIN) open_plugin(l);
-    SC_TRY(sc_emu_new(&l->config, &l->arena, &l->emu, err));
+    const char *shared = sc_sprintf(&l->arena, "%s/shared", folder);
     const char *path = sc_sprintf(&l->arena, "%s/log.%u", folder, l->rank);
-    if (!path) return sc_error_nomem(err);
+    if (!path || !shared) return sc_error_nomem(err);
+    if (l->config.n_real > 1) {
+        share_open(l, shared);
+    } else {
+        if (l->config.delay == SC_EMU_DELAY_PLUGIN)
+            SC_TRY(sc_emu_plugin_open(l->config.delay_file, &l->arena,
+                                      &l->config.plugin, err));
+        SC_TRY(sc_emu_new(&l->config, &l->arena, &l->emu, err));
+    }
     return sc_emu_log_open(path, l->rank, l->world, &l->arena, &l->log, err);
 }
 
@@ -168,12 +158,16 @@ static live *open_rank(const char *folder)
     lock_rank(folder, l->rank);
     init_threads(l);
     sc_arena_init(&l->arena, 0);
-    l->unused = l->held = l->ended = l->polled =
+    l->unused = l->held = l->flying = l->ended = l->polled =
         (slot_list){LIVE_NONE, LIVE_NONE};
     sc_err_init(&l->err);
     if (open_world(l, folder, &l->err) != SC_OK) live_fail_err(&l->err);
-    l->next = sc_emu_next(l->emu);
-    l->start = l->virt ? live_clock_virtual() : live_clock_mono();
+    l->next = l->share ? SC_TIME_MAX : sc_emu_next(l->emu);
+    l->idle = -1;
+    if (l->virt)
+        l->start = live_clock_virtual();
+    else
+        l->start = l->share ? share_start(l) : live_clock_mono();
     return l;
 }
 
@@ -230,6 +224,7 @@ __attribute__((destructor)) static void unloaded(void)
     l->totals.ended = 1;
     sc_emu_log_totals(l->log, &l->totals);
     sc_emu_log_close(l->log);
+    if (l->share) share_leave(l);
     pthread_mutex_unlock(&l->mutex);
 }
 

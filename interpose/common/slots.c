@@ -18,6 +18,7 @@ static slot_list *list_of(live *l, unsigned state)
     switch (state) {
     case SLOT_FREE: return &l->unused;
     case SLOT_HELD: return &l->held;
+    case SLOT_FLYING: return &l->flying;
     case SLOT_ENDED: return &l->ended;
     case SLOT_POLLED: return &l->polled;
     default: return NULL;
@@ -81,7 +82,7 @@ live_slot *live_slot_new(live *l, live_ticket *k)
     live_slot *s = live_slot_at(l, l->unused.first);
     list_take(l, &l->unused, s);
     uint32_t self = s->self, gen = s->gen;
-    *s = (live_slot){.self = self, .gen = gen, .state = SLOT_FLYING};
+    *s = (live_slot){.self = self, .gen = gen, .state = SLOT_NEW};
     *k = live_slot_ticket(s);
     return s;
 }

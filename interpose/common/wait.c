@@ -7,7 +7,7 @@
  * Virtual clock: the world goes on until the operation has ended, and then the
  * clock does.
  */
-#include "common/inside.h"
+#include "common/share.h"
 
 #include <sys/prctl.h>
 #include <time.h>
@@ -75,7 +75,7 @@ static void pause_until(live *l, sc_time now, sc_time t)
 }
 
 /* Why nothing moves. */
-static void tell_stuck(live *l, const live_slot *s)
+void live_tell_stuck(live *l, const live_slot *s)
 {
     sc_text why;
     sc_text_init(&why);
@@ -95,22 +95,29 @@ static sc_time wait_real(live *l, live_ticket k, sc_time now, sc_time by)
         if (!s || live_slot_ended(s) || now >= by) return now;
         sc_time next = l->next < by ? l->next : by;
         if (next == SC_TIME_MAX && now >= stuck) {
-            tell_stuck(l, s);
+            live_tell_stuck(l, s);
             stuck = SC_TIME_MAX / 2;
         }
         if (next > stuck) next = stuck;
-        pause_until(l, now, next);
+        if (l->share)
+            share_wait(l, k, by, stuck - now);
+        else
+            pause_until(l, now, next);
     }
 }
 
 static sc_time wait_virtual(live *l, live_ticket k, sc_time now, sc_time by)
 {
     sc_time stuck = live_clock_mono() + STUCK_PS;
-    live_world_look(l, now);
+    if (l->share)
+        share_wait(l, k, by, STUCK_PS);
+    else
+        live_world_look(l, now);
     for (;;) {
         live_slot *s = live_slot_find(l, k);
         if (!s) return now;
         if (live_slot_ended(s)) return now > s->end ? now : s->end;
+        if (l->share) return by;
         if (l->next <= by && l->next != SC_TIME_MAX) {
             live_world_look(l, l->next);
             continue;
@@ -119,7 +126,7 @@ static sc_time wait_virtual(live *l, live_ticket k, sc_time now, sc_time by)
         /* Another thread of the program has to move something. */
         sleep_until(l, stuck);
         if (live_clock_mono() < stuck) continue;
-        if (live_slot_find(l, k) == s) tell_stuck(l, s);
+        if (live_slot_find(l, k) == s) live_tell_stuck(l, s);
         stuck = SC_TIME_MAX / 2;
     }
 }
@@ -129,7 +136,7 @@ static bool burn(live *l, live_slot *s)
 {
     if (s->burnt || s->op.silent) return false;
     s->burnt = true;
-    sc_time cpu = live_world_cpu(l, s);
+    sc_time cpu = live_world_cpu(l, s) - s->spent;
     if (cpu <= 0) return false;
     if (l->virt) {
         live_clock_forward(live_clock_virtual() + cpu);
@@ -151,13 +158,18 @@ static void account(live *l, live_slot *s, sc_time from, sc_time now,
         live_world_waited(l, from, now);
         s->waited += now - from;
     }
+    if (!program && l->idle >= 0) {
+        sc_time since = l->idle_told > s->post ? l->idle_told : s->post;
+        if (now > since) s->waited += now - since;
+        l->idle_told = now;
+    }
     if (l->virt)
         live_clock_forward(l->start + now);
     else if (end > from)
         live_clock_waited(end - from);
     if (!live_slot_ended(s)) return;
     if (s->end >= from && !s->op.silent) {
-        l->totals.late += now - s->end;
+        l->totals.late += now - end;
         l->totals.n_late++;
     }
     live_slot_done(l, s, now);
@@ -229,5 +241,15 @@ void live_waited(live *l, sc_time from, sc_time to)
 {
     pthread_mutex_lock(&l->mutex);
     live_world_waited(l, from, to);
+    pthread_mutex_unlock(&l->mutex);
+}
+
+void live_idle(live *l, bool waits)
+{
+    pthread_mutex_lock(&l->mutex);
+    sc_time now = live_now(l);
+    if (!waits && l->idle >= 0) live_world_waited(l, l->idle, now);
+    l->idle = waits ? now : -1;
+    l->idle_told = now;
     pthread_mutex_unlock(&l->mutex);
 }

@@ -2,7 +2,7 @@
 /* world.c - operations go to the world, ends come back. */
 #include <stepcast/net_flow.h>
 
-#include "common/inside.h"
+#include "common/share.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -38,6 +38,10 @@ void live_world_post(live *l, live_slot *s, sc_time t)
 {
     sc_emu_op op = world_op(l, s);
     uint64_t ticket;
+    if (l->share) {
+        share_post(l, s, t);
+        return;
+    }
     sc_err_init(&l->err);
     if (sc_emu_post(l->emu, &op, t, &ticket, &l->err) != SC_OK)
         live_die_err(l, &l->err);
@@ -47,27 +51,36 @@ void live_world_post(live *l, live_slot *s, sc_time t)
     atomic_fetch_add(&l->era, 1);
 }
 
-static void ended(live *l, const sc_emu_end *e)
+static void world_failed(live *l)
 {
-    live_slot *s = live_index_take(l, e->ticket);
-    if (!s) return;
-    s->begin = e->begin;
-    s->end = e->end;
+    sc_err_init(&l->err);
+    sc_emu_failed(l->emu, &l->err);
+    live_die_err(l, &l->err);
+}
+
+void live_slot_end(live *l, live_slot *s, sc_time begin, sc_time end)
+{
+    s->begin = begin;
+    s->end = end;
     live_slot_move(l, s, SLOT_ENDED);
-    if (s->dropped) {
-        live_slot_log(l, s, s->end, s->end);
-        live_slot_free(l, s);
-    }
+    if (s->dropped) live_slot_done(l, s, end);
 }
 
 void live_world_look(live *l, sc_time now)
 {
     bool any = false;
+    if (l->share) {
+        share_look(l, now);
+        return;
+    }
     while (l->next <= now && l->next != SC_TIME_MAX) {
         const sc_emu_end *ends;
         uint32_t n = sc_emu_advance(l->emu, l->next, &ends);
-        if (n == SC_FLOW_NONE) live_die(l, "out of memory");
-        for (uint32_t i = 0; i < n; i++) ended(l, &ends[i]);
+        if (n == SC_FLOW_NONE) world_failed(l);
+        for (uint32_t i = 0; i < n; i++) {
+            live_slot *s = live_index_take(l, ends[i].ticket);
+            if (s) live_slot_end(l, s, ends[i].begin, ends[i].end);
+        }
         any = any || n > 0;
         l->next = sc_emu_next(l->emu);
     }
@@ -82,6 +95,10 @@ void live_world_release(live *l, sc_time now)
 
 void live_world_cancel(live *l, live_slot *s)
 {
+    if (l->share) {
+        share_cancel(l, s);
+        return;
+    }
     sc_emu_cancel(l->emu, s->ticket);
     l->next = sc_emu_next(l->emu);
     atomic_fetch_add(&l->era, 1);
@@ -89,18 +106,27 @@ void live_world_cancel(live *l, live_slot *s)
 
 void live_world_waited(live *l, sc_time from, sc_time to)
 {
-    if (to > from) sc_emu_waited(l->emu, l->rank, from, to);
+    if (to <= from) return;
+    if (l->share)
+        share_waited(l, from, to);
+    else
+        sc_emu_waited(l->emu, l->rank, from, to);
 }
 
 sc_time live_world_cpu(live *l, const live_slot *s)
 {
     sc_emu_op op = world_op(l, s);
+    if (l->share) return share_cpu(l, s);
     return sc_emu_cpu(l->emu, &op);
 }
 
 void live_world_why(live *l, const live_slot *s, sc_text *out)
 {
-    if (s->state == SLOT_FLYING) sc_emu_why(l->emu, s->ticket, out);
+    if (s->state != SLOT_FLYING) return;
+    if (l->share)
+        share_why(l, s, out);
+    else
+        sc_emu_why(l->emu, s->ticket, out);
 }
 
 /* ---- groups ------------------------------------------------------------------- */
@@ -142,7 +168,9 @@ uint32_t live_group(live *l, const uint32_t *rank, uint32_t n)
     live_enter(l);
     pthread_mutex_lock(&l->mutex);
     sc_err_init(&l->err);
-    if (sc_emu_group(l->emu, rank, n, &group, &l->err) != SC_OK)
+    if (l->share)
+        group = share_group(l, rank, n);
+    else if (sc_emu_group(l->emu, rank, n, &group, &l->err) != SC_OK)
         live_die_err(l, &l->err);
     name_group(l, group, rank, n);
     pthread_mutex_unlock(&l->mutex);
@@ -153,7 +181,8 @@ uint32_t live_group(live *l, const uint32_t *rank, uint32_t n)
 uint32_t live_group_real(live *l, uint32_t group)
 {
     pthread_mutex_lock(&l->mutex);
-    uint32_t n = sc_emu_group_real(l->emu, group);
+    uint32_t n = l->share ? share_group_real(l, group)
+                          : sc_emu_group_real(l->emu, group);
     pthread_mutex_unlock(&l->mutex);
     return n;
 }

@@ -139,38 +139,38 @@ typedef struct gloo_barrier_opts {
 } gloo_barrier_opts;
 
 /* Type, field, offset by the headers of the version named above. */
-#define GLOO_LAYOUT(X)                                                         \
-    X(gloo_context, size, 12)                                                  \
-    X(gloo_context, timeout, 64)                                               \
-    X(gloo_allreduce_opts, timeout, 16)                                        \
-    X(gloo_allreduce_opts, in, 32)                                             \
-    X(gloo_allreduce_opts, out, 56)                                            \
-    X(gloo_allreduce_opts, elements, 80)                                       \
-    X(gloo_allreduce_opts, reduce, 96)                                         \
-    X(gloo_allreduce_opts, tag, 128)                                           \
-    X(gloo_broadcast_opts, root, 48)                                           \
-    X(gloo_broadcast_opts, timeout, 56)                                        \
-    X(gloo_allgather_opts, element_size, 32)                                   \
-    X(gloo_allgather_opts, timeout, 48)                                        \
-    X(gloo_allgatherv_opts, elements, 32)                                      \
-    X(gloo_allgatherv_opts, element_size, 56)                                  \
-    X(gloo_allgatherv_opts, timeout, 72)                                       \
-    X(gloo_gather_opts, root, 40)                                              \
-    X(gloo_gather_opts, timeout, 48)                                           \
-    X(gloo_reduce_opts, root, 48)                                              \
-    X(gloo_reduce_opts, reduce, 56)                                            \
-    X(gloo_reduce_opts, timeout, 104)                                          \
-    X(gloo_scatter_opts, out, 40)                                              \
-    X(gloo_scatter_opts, root, 56)                                             \
-    X(gloo_scatter_opts, timeout, 64)                                          \
-    X(gloo_alltoallv_opts, in_offset, 32)                                      \
-    X(gloo_alltoallv_opts, out_length, 104)                                    \
-    X(gloo_alltoallv_opts, element_size, 128)                                  \
-    X(gloo_alltoallv_opts, timeout, 144)                                       \
-    X(gloo_barrier_opts, buffer, 16)                                           \
+#define GLOO_LAYOUT(X)                        \
+    X(gloo_context, size, 12)                 \
+    X(gloo_context, timeout, 64)              \
+    X(gloo_allreduce_opts, timeout, 16)       \
+    X(gloo_allreduce_opts, in, 32)            \
+    X(gloo_allreduce_opts, out, 56)           \
+    X(gloo_allreduce_opts, elements, 80)      \
+    X(gloo_allreduce_opts, reduce, 96)        \
+    X(gloo_allreduce_opts, tag, 128)          \
+    X(gloo_broadcast_opts, root, 48)          \
+    X(gloo_broadcast_opts, timeout, 56)       \
+    X(gloo_allgather_opts, element_size, 32)  \
+    X(gloo_allgather_opts, timeout, 48)       \
+    X(gloo_allgatherv_opts, elements, 32)     \
+    X(gloo_allgatherv_opts, element_size, 56) \
+    X(gloo_allgatherv_opts, timeout, 72)      \
+    X(gloo_gather_opts, root, 40)             \
+    X(gloo_gather_opts, timeout, 48)          \
+    X(gloo_reduce_opts, root, 48)             \
+    X(gloo_reduce_opts, reduce, 56)           \
+    X(gloo_reduce_opts, timeout, 104)         \
+    X(gloo_scatter_opts, out, 40)             \
+    X(gloo_scatter_opts, root, 56)            \
+    X(gloo_scatter_opts, timeout, 64)         \
+    X(gloo_alltoallv_opts, in_offset, 32)     \
+    X(gloo_alltoallv_opts, out_length, 104)   \
+    X(gloo_alltoallv_opts, element_size, 128) \
+    X(gloo_alltoallv_opts, timeout, 144)      \
+    X(gloo_barrier_opts, buffer, 16)          \
     X(gloo_barrier_opts, timeout, 32)
 
-#define GLOO_LAYOUT_CHECK(type, field, at)                                     \
+#define GLOO_LAYOUT_CHECK(type, field, at) \
     _Static_assert(offsetof(type, field) == at, #type "." #field);
 GLOO_LAYOUT(GLOO_LAYOUT_CHECK)
 

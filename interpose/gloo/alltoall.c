@@ -13,8 +13,8 @@
 typedef struct exchange {
     char *in, *out;
     const size_t *in_at, *in_len, *out_at, *out_len; /* [n]; NULL: equal */
-    size_t part; /* of equal ones */
-    size_t size; /* of an element */
+    size_t part;                                     /* of equal ones */
+    size_t size;                                     /* of an element */
     char *message; /* to other real ranks: n lengths, then the parts */
     size_t message_len;
 } exchange;
@@ -68,7 +68,8 @@ static void give_mirrored(gloo_call *c, const exchange *x, const char *from,
 {
     if (has == 0) memset(out, 0, len);
     for (size_t i = 0; has && i < len; i += has)
-        gloo_peer_data(c, from, len - i < has ? len - i : has, x->size, out + i);
+        gloo_peer_data(c, from, len - i < has ? len - i : has, x->size,
+                       out + i);
 }
 
 static void give_exchanged(gloo_call *c, exchange *x)
@@ -99,7 +100,7 @@ static void carry(gloo_call *c, exchange *x)
         gloo_call_put(c, x->message, x->message_len);
     }
     if (alone) give_exchanged(c, x);
-    gloo_call_serve(c);
+    gloo_call_serve(c, true);
     if (!alone) give_exchanged(c, x);
     free(x->message);
     gloo_call_done(c);
@@ -109,8 +110,8 @@ static void carry(gloo_call *c, exchange *x)
 /* ---- what c10d calls ----------------------------------------------------------------- */
 
 typedef void real_alltoall(gloo_allgather_opts *);
-void gloo_alltoall(gloo_allgather_opts *o) __asm__(
-    "_ZN4gloo8alltoallERNS_15AlltoallOptionsE");
+void gloo_alltoall(gloo_allgather_opts *o)
+    GLOO_HOOK("_ZN4gloo8alltoallERNS_15AlltoallOptionsE");
 
 void gloo_alltoall(gloo_allgather_opts *o)
 {
@@ -130,8 +131,8 @@ void gloo_alltoall(gloo_allgather_opts *o)
 }
 
 typedef void real_alltoallv(gloo_alltoallv_opts *);
-void gloo_alltoallv(gloo_alltoallv_opts *o) __asm__(
-    "_ZN4gloo9alltoallvERNS_16AlltoallvOptionsE");
+void gloo_alltoallv(gloo_alltoallv_opts *o)
+    GLOO_HOOK("_ZN4gloo9alltoallvERNS_16AlltoallvOptionsE");
 
 void gloo_alltoallv(gloo_alltoallv_opts *o)
 {
@@ -161,8 +162,8 @@ void gloo_alltoallv(gloo_alltoallv_opts *o)
 }
 
 typedef void real_barrier(gloo_barrier_opts *);
-void gloo_barrier(gloo_barrier_opts *o) __asm__(
-    "_ZN4gloo7barrierERNS_14BarrierOptionsE");
+void gloo_barrier(gloo_barrier_opts *o)
+    GLOO_HOOK("_ZN4gloo7barrierERNS_14BarrierOptionsE");
 
 void gloo_barrier(gloo_barrier_opts *o)
 {
@@ -174,7 +175,7 @@ void gloo_barrier(gloo_barrier_opts *o)
         return;
     }
     gloo_call_post(&c, SC_EMU_BARRIER, -1, 0);
-    gloo_call_serve(&c);
+    gloo_call_serve(&c, true);
     gloo_call_done(&c);
     live_leave(c.l);
 }

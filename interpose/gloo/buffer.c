@@ -17,7 +17,7 @@ typedef struct buffer {
     gloo_context *context;
     gloo_call call;
     size_t offset, len;
-    uint64_t slot;   /* gloo's tag */
+    uint64_t slot;    /* gloo's tag */
     uint32_t partner; /* position in the group */
     bool pending, receives;
 } buffer;
@@ -91,29 +91,35 @@ static void buffer_recv(buffer *b, int from, uint64_t slot, size_t offset,
     live_leave(b->call.l);
 }
 
-/* Of several who may send, absent ones do in turn. */
+/* Of several who may send: the next in turn, absent ones first, since those
+ * always do. */
+static int choose(const gloo_group *g, const int *rank, size_t n)
+{
+    static _Atomic uint32_t turn;
+    uint32_t at = atomic_fetch_add(&turn, 1);
+    int real = -1;
+    for (size_t i = 0; i < n; i++) {
+        int r = rank[(at + i) % n];
+        if (r < 0 || (uint32_t)r == g->rank) continue;
+        if (!is_real(g, (uint32_t)r)) return r;
+        if (real < 0) real = r;
+    }
+    if (real < 0) gloo_throw("gloo: receive from no other rank");
+    return real;
+}
+
 static void buffer_recv_any(buffer *b, const cxx_vector *from, uint64_t slot,
                             size_t offset, size_t len)
 {
-    static _Atomic uint32_t turn;
     live *l = b->call.l;
-    const int *rank = from->begin;
-    size_t n = cxx_count(from, sizeof(int));
     const gloo_group *g = gloo_group_of(l, b->context);
-    if (n == 0) gloo_throw("gloo: receive from no rank");
-    if (g->n_real > 1)
-        live_warn(l, "gloo: a receive from any of several ranks is matched "
-                     "with absent ones only");
-    uint32_t at = atomic_fetch_add(&turn, 1);
-    int chosen = rank[at % n];
-    for (size_t i = 0; i < n; i++) {
-        int r = rank[(at + i) % n];
-        if (r >= 0 && !is_real(g, (uint32_t)r)) {
-            chosen = r;
-            break;
-        }
-    }
-    buffer_recv(b, chosen, slot, offset, len);
+    if (g->n_real > 2 || (g->n_real == 2 && g->size > 2))
+        live_warn(l,
+                  "gloo: a receive from any of several ranks is matched "
+                  "with %s only",
+                  g->n_real < g->size ? "absent ones" : "one in turn");
+    int r = choose(g, from->begin, cxx_count(from, sizeof(int)));
+    buffer_recv(b, r, slot, offset, len);
 }
 
 void gloo_sent_before(live *l, void *out, size_t len)
@@ -140,12 +146,13 @@ static void fill(buffer *b)
     if (got < sizeof(e)) live_die(c->l, "gloo: a message of %zu bytes", got);
     memcpy(&e, m, sizeof(e));
     if (e.slot != b->slot)
-        live_die(c->l, "gloo: rank %u receives from rank %u in another order "
-                       "of tags than that one sends",
-                 (unsigned)live_rank(c->l),
-                 (unsigned)c->g->world[b->partner]);
+        live_die(c->l,
+                 "gloo: rank %u receives from rank %u in another order "
+                 "of tags than that one sends",
+                 (unsigned)live_rank(c->l), (unsigned)c->g->world[b->partner]);
     if (e.len > b->len)
-        gloo_throw("gloo: %" PRIu64 " bytes for a buffer of %zu", e.len, b->len);
+        gloo_throw("gloo: %" PRIu64 " bytes for a buffer of %zu", e.len,
+                   b->len);
     memcpy(to, m + sizeof(e), (size_t)e.len);
 }
 
@@ -157,7 +164,7 @@ static bool finish(buffer *b, int *rank, int64_t timeout, bool receives)
     if (timeout >= 0) c->timeout = timeout;
     live_enter(c->l);
     b->pending = false;
-    gloo_call_wait(c);
+    gloo_call_serve(c, false);
     if (receives) fill(b);
     gloo_call_done(c);
     live_leave(c->l);
@@ -177,8 +184,7 @@ static bool buffer_wait_send(buffer *b, int *rank, int64_t timeout)
 
 static void buffer_abort(buffer *b)
 {
-    if (!b->pending) return;
-    live_cancel(b->call.l, b->call.ticket);
+    if (b->pending) gloo_call_cancel(&b->call);
     b->pending = false;
 }
 
@@ -186,9 +192,7 @@ static void buffer_abort(buffer *b)
 
 static void buffer_destroy(buffer *b)
 {
-    if (b->pending && !live_test(b->call.l, b->call.ticket))
-        live_cancel(b->call.l, b->call.ticket);
-    b->pending = false;
+    buffer_abort(b);
 }
 
 static void buffer_delete(buffer *b)
@@ -246,9 +250,9 @@ void gloo_buffer_free(gloo_buffer *b)
 
 typedef void *make_buffer(void **, gloo_context *, void *, size_t);
 
-void *gloo_make_buffer(void **out, gloo_context *c, void *ptr,
-                       size_t size) __asm__("_ZN4gloo7Context19createUnboundBuf"
-                                            "ferEPvm");
+void *gloo_make_buffer(void **out, gloo_context *c, void *ptr, size_t size)
+    GLOO_HOOK("_ZN4gloo7Context19createUnboundBuf"
+              "ferEPvm");
 
 /* `out`: the place of the std::unique_ptr that it returns. */
 void *gloo_make_buffer(void **out, gloo_context *c, void *ptr, size_t size)

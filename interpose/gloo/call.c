@@ -30,7 +30,9 @@ char *gloo_call_memory(gloo_call *c, const gloo_buffer *b, size_t len)
 
 void gloo_call_post(gloo_call *c, sc_emu_coll coll, int root, uint64_t bytes)
 {
+    static _Atomic uint64_t posts;
     gloo_work *w = gloo_work_now();
+    c->number = atomic_fetch_add(&posts, 1);
     c->op = (live_op){
         .coll = coll,
         .group = c->g->id,
@@ -49,24 +51,32 @@ void gloo_call_put(gloo_call *c, const void *data, size_t len)
     if (c->g->n_real > 1) live_put(c->l, c->ticket, data, len);
 }
 
-static void give_up(gloo_call *c)
+static _Noreturn void give_up(gloo_call *c)
 {
-    live_cancel(c->l, c->ticket);
+    gloo_call_cancel(c);
     live_leave(c->l);
     gloo_throw("gloo: %s timed out after %" PRId64 " ms (emulated)",
                sc_emu_coll_names[c->op.coll], c->timeout);
 }
 
-void gloo_call_serve(gloo_call *c)
+void gloo_call_cancel(gloo_call *c)
 {
-    sc_time by = live_now(c->l) + c->timeout * MS;
-    if (!live_serve_by(c->l, c->ticket, by)) give_up(c);
+    live_cancel(c->l, c->ticket);
+    gloo_virtual_forget(c->ticket);
 }
 
-void gloo_call_wait(gloo_call *c)
+void gloo_call_serve(gloo_call *c, bool worker)
 {
+    const bool virt = live_config(c->l)->clock == SC_EMU_VIRTUAL;
     sc_time by = live_now(c->l) + c->timeout * MS;
-    if (!live_wait_by(c->l, c->ticket, by)) give_up(c);
+    bool done = true;
+    if (virt || worker) done = live_serve_by(c->l, c->ticket, by);
+    if (virt)
+        done = gloo_virtual_wait(c, by);
+    else if (!worker)
+        done = live_wait_by(c->l, c->ticket, by);
+    if (!done) give_up(c);
+    if (virt && worker) gloo_work_ended(c->end);
 }
 
 uint32_t gloo_call_like(const gloo_call *c, uint32_t m)

@@ -33,7 +33,7 @@ static void carry(gloo_call *c, const void *own, size_t len, give_data *give,
 {
     gloo_call_put(c, own, len);
     if (alone(c)) give(c, arg);
-    gloo_call_serve(c);
+    gloo_call_serve(c, true);
     if (!alone(c)) give(c, arg);
     finish(c);
 }
@@ -49,7 +49,7 @@ typedef struct reduction {
 static void give_reduced(gloo_call *c, void *arg)
 {
     reduction *r = arg;
-    const void *few[8], **real = few;
+    const void *few[8] = {NULL}, **real = few;
     uint32_t n = c->g->n_real;
     if (n > 8 && !(real = malloc(n * sizeof(*real))))
         live_die(c->l, "gloo: out of memory");
@@ -61,8 +61,8 @@ static void give_reduced(gloo_call *c, void *arg)
 }
 
 typedef void real_allreduce(const gloo_allreduce_opts *);
-void gloo_allreduce(const gloo_allreduce_opts *o) __asm__(
-    "_ZN4gloo9allreduceERKNS_16AllreduceOptionsE");
+void gloo_allreduce(const gloo_allreduce_opts *o)
+    GLOO_HOOK("_ZN4gloo9allreduceERKNS_16AllreduceOptionsE");
 
 /* Several buffers of one rank count as one: their reduction. */
 static void fold(gloo_call *c, const gloo_allreduce_opts *o, char *to,
@@ -101,8 +101,8 @@ void gloo_allreduce(const gloo_allreduce_opts *o)
 }
 
 typedef void real_reduce(gloo_reduce_opts *);
-void gloo_reduce(gloo_reduce_opts *o) __asm__(
-    "_ZN4gloo6reduceERNS_13ReduceOptionsE");
+void gloo_reduce(gloo_reduce_opts *o)
+    GLOO_HOOK("_ZN4gloo6reduceERNS_13ReduceOptionsE");
 
 static void give_to_root(gloo_call *c, void *arg)
 {
@@ -170,8 +170,8 @@ static void give_parts(gloo_call *c, void *arg)
 }
 
 typedef void real_allgather(gloo_allgather_opts *);
-void gloo_allgather(gloo_allgather_opts *o) __asm__(
-    "_ZN4gloo9allgatherERNS_16AllgatherOptionsE");
+void gloo_allgather(gloo_allgather_opts *o)
+    GLOO_HOOK("_ZN4gloo9allgatherERNS_16AllgatherOptionsE");
 
 void gloo_allgather(gloo_allgather_opts *o)
 {
@@ -191,8 +191,8 @@ void gloo_allgather(gloo_allgather_opts *o)
 }
 
 typedef void real_allgatherv(gloo_allgatherv_opts *);
-void gloo_allgatherv(gloo_allgatherv_opts *o) __asm__(
-    "_ZN4gloo10allgathervERNS_17AllgathervOptionsE");
+void gloo_allgatherv(gloo_allgatherv_opts *o)
+    GLOO_HOOK("_ZN4gloo10allgathervERNS_17AllgathervOptionsE");
 
 void gloo_allgatherv(gloo_allgatherv_opts *o)
 {
@@ -218,8 +218,8 @@ void gloo_allgatherv(gloo_allgatherv_opts *o)
 }
 
 typedef void real_gather(gloo_gather_opts *);
-void gloo_gather(gloo_gather_opts *o) __asm__(
-    "_ZN4gloo6gatherERNS_13GatherOptionsE");
+void gloo_gather(gloo_gather_opts *o)
+    GLOO_HOOK("_ZN4gloo6gatherERNS_13GatherOptionsE");
 
 static void give_parts_to_root(gloo_call *c, void *arg)
 {
@@ -239,7 +239,8 @@ void gloo_gather(gloo_gather_opts *o)
     gloo_call_post(&c, SC_EMU_GATHER, o->root, len * c.g->size);
     parts p = {.own_len = len, .size = o->element_size};
     p.own = gloo_call_memory(&c, o->in, len);
-    if (c.op.peer == live_rank(c.l)) p.out = gloo_call_memory(&c, o->out, len * c.g->size);
+    if (c.op.peer == live_rank(c.l))
+        p.out = gloo_call_memory(&c, o->out, len * c.g->size);
     carry(&c, p.own, len, give_parts_to_root, &p);
 }
 
@@ -276,12 +277,14 @@ static void give_from_root(gloo_call *c, void *arg)
 static void give_part_from_root(gloo_call *c, void *arg)
 {
     spread *s = arg;
-    if (!give_sent(c, s)) gloo_sent_before(c->l, s->out, s->len);
+    const gloo_work *w = gloo_work_now();
+    if (!give_sent(c, s) && !(w && w->filled))
+        gloo_sent_before(c->l, s->out, s->len);
 }
 
 typedef void real_broadcast(gloo_broadcast_opts *);
-void gloo_broadcast(gloo_broadcast_opts *o) __asm__(
-    "_ZN4gloo9broadcastERNS_16BroadcastOptionsE");
+void gloo_broadcast(gloo_broadcast_opts *o)
+    GLOO_HOOK("_ZN4gloo9broadcastERNS_16BroadcastOptionsE");
 
 void gloo_broadcast(gloo_broadcast_opts *o)
 {
@@ -302,8 +305,8 @@ void gloo_broadcast(gloo_broadcast_opts *o)
 }
 
 typedef void real_scatter(gloo_scatter_opts *);
-void gloo_scatter(gloo_scatter_opts *o) __asm__(
-    "_ZN4gloo7scatterERNS_14ScatterOptionsE");
+void gloo_scatter(gloo_scatter_opts *o)
+    GLOO_HOOK("_ZN4gloo7scatterERNS_14ScatterOptionsE");
 
 void gloo_scatter(gloo_scatter_opts *o)
 {

@@ -35,8 +35,10 @@ static void find_ranks(live *l, const gloo_context *c, gloo_group *g)
     bool whole = false, said = gloo_python_ranks(n, g->world, &whole);
     if (said && !whole) {
         if (g->world[g->rank] == live_rank(l)) return;
-        live_die(l, "gloo: member %d of a process group of %d is rank %u, not "
-                    "this rank %u", c->rank, c->size, (unsigned)g->world[g->rank],
+        live_die(l,
+                 "gloo: member %d of a process group of %d is rank %u, not "
+                 "this rank %u",
+                 c->rank, c->size, (unsigned)g->world[g->rank],
                  (unsigned)live_rank(l));
     }
     if (n == world) {
@@ -44,12 +46,16 @@ static void find_ranks(live *l, const gloo_context *c, gloo_group *g)
         return;
     }
     if (whole)
-        live_die(l, "gloo: the program's world has %u ranks, the emulated one "
-                    "%u", (unsigned)n, (unsigned)world);
+        live_die(l,
+                 "gloo: the program's world has %u ranks, the emulated one "
+                 "%u",
+                 (unsigned)n, (unsigned)world);
     guess(l, g->rank, n, g->world);
-    live_warn(l, "gloo: ranks of a process group of %u are not known; taken: "
-                 "%u, %u, ... %u", (unsigned)n, (unsigned)g->world[0],
-              (unsigned)g->world[n > 1], (unsigned)g->world[n - 1]);
+    live_warn(l,
+              "gloo: ranks of a process group of %u are not known; taken: "
+              "%u, %u, ... %u",
+              (unsigned)n, (unsigned)g->world[0], (unsigned)g->world[n > 1],
+              (unsigned)g->world[n - 1]);
 }
 
 static void find_real(live *l, gloo_group *g)
@@ -125,11 +131,20 @@ gloo_turn *gloo_group_turn(const void *owner)
     return g ? g->turn : NULL;
 }
 
+bool gloo_group_absent(const void *owner, int64_t member)
+{
+    const gloo_group *g = find(NULL, owner);
+    if (!g) return false;
+    for (uint32_t i = 0; i < g->n_real; i++)
+        if (g->real[i] == member) return false;
+    return true;
+}
+
 /* ---- what gloo calls -------------------------------------------------------------- */
 
 typedef void connect_all(gloo_context *, void *, void *);
 
-void gloo_connect(gloo_context *c, void *store, void *device) __asm__(
+void gloo_connect(gloo_context *c, void *store, void *device) GLOO_HOOK(
     "_ZN4gloo10rendezvous7Context15connectFullMeshERNS0_5StoreERSt10shared_"
     "ptrINS_9transport6DeviceEE");
 

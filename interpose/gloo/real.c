@@ -16,8 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SUPPORTED                                                              \
-    "; this is for the gloo of Debian 12's python3-torch 1.13.1 "              \
+#define SUPPORTED                                                 \
+    "; this is for the gloo of Debian 12's python3-torch 1.13.1 " \
     "(libgloo.so.0.5.0, libtorch_cpu.so.1.13)"
 
 static const char *const soname[] = {"libgloo.so.0", "libtorch_cpu.so.1.13",
@@ -53,35 +53,36 @@ static bool layout_is_ours(void)
         gloo_context c;
         unsigned char b[192];
     } x;
+
     union {
         gloo_barrier_opts o;
         unsigned char b[192];
     } b;
+
     union {
         gloo_allgatherv_opts o;
         unsigned char b[192];
     } v;
+
     memset(&x, 0xA5, sizeof(x));
     memset(&b, 0xA5, sizeof(b));
     memset(&v, 0, sizeof(v));
-    ((context_new *)gloo_real(LIB_GLOO,
-                              "_ZN4gloo10rendezvous7ContextC1Eiii"))(&x, 5, 9,
-                                                                     3);
+    ((context_new *)gloo_real(LIB_GLOO, "_ZN4gloo10rendezvous7ContextC1Eiii"))(
+        &x, 5, 9, 3);
     if (x.c.rank != 5 || x.c.size != 9 || x.c.base != 3 || x.c.device.p ||
         x.c.transport.p || x.b[sizeof(gloo_context)] != 0xA5)
         return false;
     cxx_shared s = {.p = &x};
     ((barrier_new *)gloo_real(
-        LIB_GLOO,
-        "_ZN4gloo14BarrierOptionsC1ERKSt10shared_ptrINS_7ContextEE"))(&b, &s);
+        LIB_GLOO, "_ZN4gloo14BarrierOptionsC1ERKSt10shared_ptrINS_7ContextEE"))(
+        &b, &s);
     bool ok = b.o.context == &x.c && gloo_buffer_ours(b.o.buffer) &&
               b.o.tag == 0 && b.o.timeout == x.c.timeout &&
               b.b[sizeof(b.o)] == 0xA5;
     if (ok) gloo_buffer_free(b.o.buffer);
     v.o.context = &x.c;
-    ((set_input *)gloo_real(LIB_GLOO,
-                            "_ZN4gloo17AllgathervOptions8setInputEPvmm"))(
-        &v, &x, 3, 4);
+    ((set_input *)gloo_real(
+        LIB_GLOO, "_ZN4gloo17AllgathervOptions8setInputEPvmm"))(&v, &x, 3, 4);
     ok = ok && gloo_buffer_ours(v.o.in) && v.o.in->ptr == &x &&
          v.o.in->size == 12 && v.o.element_size == 4;
     if (gloo_buffer_ours(v.o.in)) gloo_buffer_free(v.o.in);

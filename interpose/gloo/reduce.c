@@ -65,9 +65,10 @@ static void numbers(size_t size, uint64_t a[TRIES], uint64_t b[TRIES])
 
 static known identify(const cxx_function *f, size_t size)
 {
-    static const sc_emu_type types[] = {
-        SC_EMU_F32, SC_EMU_F64, SC_EMU_F16, SC_EMU_BF16, SC_EMU_I8, SC_EMU_U8,
-        SC_EMU_I16, SC_EMU_U16, SC_EMU_I32, SC_EMU_U32,  SC_EMU_I64, SC_EMU_U64};
+    static const sc_emu_type types[] = {SC_EMU_F32,  SC_EMU_F64, SC_EMU_F16,
+                                        SC_EMU_BF16, SC_EMU_I8,  SC_EMU_U8,
+                                        SC_EMU_I16,  SC_EMU_U16, SC_EMU_I32,
+                                        SC_EMU_U32,  SC_EMU_I64, SC_EMU_U64};
     static const sc_emu_reduce ops[] = {SC_EMU_SUM,  SC_EMU_PROD, SC_EMU_MIN,
                                         SC_EMU_MAX,  SC_EMU_BAND, SC_EMU_BOR,
                                         SC_EMU_BXOR, SC_EMU_LAND, SC_EMU_LOR};
@@ -142,8 +143,8 @@ static void reduce_by_function(gloo_call *c, const cxx_function *f,
     if (!m) live_die(c->l, "gloo: out of memory");
     char *one = m + n * size, *spare = one + n * size;
     for (uint32_t i = 0; i < c->g->n_real; i++) {
-        uint32_t times = 1 + absent / c->g->n_real +
-                         (i < absent % c->g->n_real ? 1 : 0);
+        uint32_t times =
+            1 + absent / c->g->n_real + (i < absent % c->g->n_real ? 1 : 0);
         power(f, real[i], times, n, size, i ? one : m, spare);
         if (i) apply(f, m, m, one, n);
     }

@@ -13,12 +13,15 @@
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static gloo_work *works; /* made, not yet begun; under the mutex */
+static _Atomic uint32_t n_queued;
 
 static _Thread_local struct {
     const void *owner; /* process group in the making */
+    bool filled;       /* so is the work */
     gloo_work *now;
+    sc_time ended;      /* virtual clock: its last operation; -1: none */
     sc_time idle_since; /* this worker */
-} self;
+} self = {.ended = -1};
 
 const void *gloo_work_owner(void)
 {
@@ -36,8 +39,18 @@ sc_time gloo_work_time(live *l)
     if (!w || w->queued < 0) return live_now(l);
     /* A second operation of one piece of work follows the first; one that no
      * worker was free for begins when one was. */
-    if (w->turned) return live_now(l);
+    if (w->turned) return self.ended >= 0 ? self.ended : live_now(l);
     return w->queued > self.idle_since ? w->queued : self.idle_since;
+}
+
+bool gloo_work_any(void)
+{
+    return atomic_load_explicit(&n_queued, memory_order_relaxed) > 0;
+}
+
+void gloo_work_ended(sc_time end)
+{
+    self.ended = end;
 }
 
 void gloo_work_turn(gloo_work *w)
@@ -94,22 +107,29 @@ typedef bool is_float(const void *);
     "_ZN4c10d16ProcessGroupGlooC" c                                            \
     "ERKN3c1013intrusive_ptrINS_5StoreENS1_6detail34intrusive_target_default_" \
     "null_typeIS3_EEEEiiNS2_INS0_7OptionsENS5_ISA_EEEE"
-#define MAKE_WORK                                                              \
-    "_ZN4c10d16ProcessGroupGloo9AsyncWorkC2ESt6vectorIS2_IN2at6TensorESaIS4_"  \
+#define BROADCAST                                                              \
+    "_ZN4c10d16ProcessGroupGloo9broadcastERSt6vectorIN2at6TensorESaIS3_EERKNS" \
+    "_16BroadcastOptionsE"
+#define SCATTER                                                              \
+    "_ZN4c10d16ProcessGroupGloo7scatterERSt6vectorIN2at6TensorESaIS3_EERS1_" \
+    "IS5_SaIS5_EERKNS_14ScatterOptionsE"
+#define IS_COMPLETED "_ZN4c10d4Work11isCompletedEv"
+#define MAKE_WORK                                                             \
+    "_ZN4c10d16ProcessGroupGloo9AsyncWorkC2ESt6vectorIS2_IN2at6TensorESaIS4_" \
     "EESaIS6_EEPKcRKN3c108optionalIS6_EE"
-#define PUT_WORK                                                               \
-    "_ZN4c10d16ProcessGroupGloo7enqueueEN3c1013intrusive_ptrINS0_"             \
+#define PUT_WORK                                                   \
+    "_ZN4c10d16ProcessGroupGloo7enqueueEN3c1013intrusive_ptrINS0_" \
     "9AsyncWorkENS1_6detail34intrusive_target_default_null_typeIS3_EEEE"
-#define RUN_WORK                                                               \
-    "_ZN4c10d16ProcessGroupGloo9AsyncWork7executeEN3c1013intrusive_ptrIS1_"    \
+#define RUN_WORK                                                            \
+    "_ZN4c10d16ProcessGroupGloo9AsyncWork7executeEN3c1013intrusive_ptrIS1_" \
     "NS2_6detail34intrusive_target_default_null_typeIS1_EEEE"
 
 void c10d_make_group(void *pg, const void *store, int rank, int size,
-                     void *options) __asm__(MAKE_GROUP("1"));
+                     void *options) GLOO_HOOK(MAKE_GROUP("1"));
 void c10d_make_work(void *work, cxx_vector *out, const char *title,
-                    const void *in) __asm__(MAKE_WORK);
-void c10d_put_work(void *pg, void **work) __asm__(PUT_WORK);
-void c10d_run_work(void **work) __asm__(RUN_WORK);
+                    const void *in) GLOO_HOOK(MAKE_WORK);
+void c10d_put_work(void *pg, void **work) GLOO_HOOK(PUT_WORK);
+void c10d_run_work(void **work) GLOO_HOOK(RUN_WORK);
 
 void c10d_make_group(void *pg, const void *store, int rank, int size,
                      void *options)
@@ -141,10 +161,11 @@ void c10d_make_work(void *work, cxx_vector *out, const char *title,
     if (l) {
         live_enter(l);
         w = take(work); /* one that never ran */
-        if (!w && !(w = malloc(sizeof(*w))))
-            live_die(l, "gloo: out of memory");
-        *w = (gloo_work){
-            .work = work, .floats = gives_floats(out), .queued = -1};
+        if (!w && !(w = malloc(sizeof(*w)))) live_die(l, "gloo: out of memory");
+        *w = (gloo_work){.work = work,
+                         .floats = gives_floats(out),
+                         .filled = self.filled,
+                         .queued = -1};
         put(w);
         live_leave(l);
     }
@@ -155,6 +176,7 @@ void c10d_put_work(void *pg, void **work)
 {
     live *l = gloo_live();
     if (l) {
+        gloo_virtual_catch_up(l);
         live_enter(l);
         gloo_work *w = take(*work);
         if (w) {
@@ -165,6 +187,7 @@ void c10d_put_work(void *pg, void **work)
                 pthread_mutex_unlock(&w->turns->mutex);
             }
             w->queued = live_now(l);
+            atomic_fetch_add(&n_queued, 1);
             put(w);
         }
         live_leave(l);
@@ -180,8 +203,56 @@ void c10d_run_work(void **work)
     GLOO_REAL(run_work *, LIB_TORCH, RUN_WORK)(work);
     self.now = NULL;
     if (!w) return;
+    if (w->queued >= 0) atomic_fetch_sub(&n_queued, 1);
     gloo_work_turn(w); /* it may have failed before it called gloo */
     gloo_work_turned(w);
     free(w);
-    self.idle_since = live_now(l);
+    self.idle_since = self.ended >= 0 ? self.ended : live_now(l);
+}
+
+/* `opts` begin with the root. */
+static void from_root(const void *pg, const void *opts)
+{
+    live *l = gloo_live();
+    if (!l || !gloo_group_absent(pg, *(const int *)opts)) return;
+    live_enter(l);
+    self.filled = gloo_python_objects();
+    live_leave(l);
+}
+
+typedef void *broadcast_fn(void *, void *, void *, const void *);
+void *c10d_broadcast(void *out, void *pg, void *tensors, const void *opts)
+    GLOO_HOOK(BROADCAST);
+
+/* `out`: the place of the pointer that it returns. */
+void *c10d_broadcast(void *out, void *pg, void *tensors, const void *opts)
+{
+    from_root(pg, opts);
+    GLOO_REAL(broadcast_fn *, LIB_TORCH, BROADCAST)(out, pg, tensors, opts);
+    self.filled = false;
+    return out;
+}
+
+typedef void *scatter_fn(void *, void *, void *, void *, const void *);
+void *c10d_scatter(void *out, void *pg, void *tensors, void *parts,
+                   const void *opts) GLOO_HOOK(SCATTER);
+
+void *c10d_scatter(void *out, void *pg, void *tensors, void *parts,
+                   const void *opts)
+{
+    from_root(pg, opts);
+    GLOO_REAL(scatter_fn *, LIB_TORCH, SCATTER)(out, pg, tensors, parts, opts);
+    self.filled = false;
+    return out;
+}
+
+typedef bool is_completed_fn(void *);
+bool c10d_is_completed(void *work) GLOO_HOOK(IS_COMPLETED);
+
+/* The program polls. */
+bool c10d_is_completed(void *work)
+{
+    live *l = gloo_live();
+    if (l) gloo_virtual_catch_up(l);
+    return GLOO_REAL(is_completed_fn *, LIB_TORCH, IS_COMPLETED)(work);
 }

@@ -54,17 +54,27 @@ static void add(MPI_Datatype t, int nature)
 void mp_types_start(void)
 {
     const MPI_Datatype is_signed[] = {
-        MPI_SIGNED_CHAR, MPI_SHORT,   MPI_INT,     MPI_LONG,   MPI_LONG_LONG,
-        MPI_INT8_T,      MPI_INT16_T, MPI_INT32_T, MPI_INT64_T, MPI_AINT,
-        MPI_OFFSET,      MPI_COUNT};
+        MPI_SIGNED_CHAR, MPI_SHORT,  MPI_INT,     MPI_LONG,
+        MPI_LONG_LONG,   MPI_INT8_T, MPI_INT16_T, MPI_INT32_T,
+        MPI_INT64_T,     MPI_AINT,   MPI_OFFSET,  MPI_COUNT};
     const MPI_Datatype is_unsigned[] = {
-        MPI_UNSIGNED_CHAR, MPI_UNSIGNED_SHORT, MPI_UNSIGNED,
+        MPI_UNSIGNED_CHAR, MPI_UNSIGNED_SHORT,     MPI_UNSIGNED,
         MPI_UNSIGNED_LONG, MPI_UNSIGNED_LONG_LONG, MPI_UINT8_T,
-        MPI_UINT16_T, MPI_UINT32_T, MPI_UINT64_T, MPI_BYTE};
-    const MPI_Datatype other[] = {
-        MPI_CHAR, MPI_WCHAR, MPI_C_BOOL, MPI_LONG_DOUBLE, MPI_PACKED,
-        MPI_C_FLOAT_COMPLEX, MPI_C_DOUBLE_COMPLEX, MPI_2INT, MPI_FLOAT_INT,
-        MPI_DOUBLE_INT, MPI_LONG_INT, MPI_SHORT_INT, MPI_LONG_DOUBLE_INT};
+        MPI_UINT16_T,      MPI_UINT32_T,           MPI_UINT64_T,
+        MPI_BYTE};
+    const MPI_Datatype other[] = {MPI_CHAR,
+                                  MPI_WCHAR,
+                                  MPI_C_BOOL,
+                                  MPI_LONG_DOUBLE,
+                                  MPI_PACKED,
+                                  MPI_C_FLOAT_COMPLEX,
+                                  MPI_C_DOUBLE_COMPLEX,
+                                  MPI_2INT,
+                                  MPI_FLOAT_INT,
+                                  MPI_DOUBLE_INT,
+                                  MPI_LONG_INT,
+                                  MPI_SHORT_INT,
+                                  MPI_LONG_DOUBLE_INT};
     for (size_t i = 0; i < SC_COUNT(is_signed); i++) add(is_signed[i], SIGNED);
     for (size_t i = 0; i < SC_COUNT(is_unsigned); i++)
         add(is_unsigned[i], UNSIGNED);
@@ -93,11 +103,11 @@ int mp_type_of(MPI_Datatype t, mp_type *out)
 sc_emu_reduce mp_op_of(MPI_Op op)
 {
     const MPI_Op known[SC_N_EMU_REDUCES] = {
-        [SC_EMU_SUM] = MPI_SUM,   [SC_EMU_PROD] = MPI_PROD,
-        [SC_EMU_MIN] = MPI_MIN,   [SC_EMU_MAX] = MPI_MAX,
+        [SC_EMU_SUM] = MPI_SUM,     [SC_EMU_PROD] = MPI_PROD,
+        [SC_EMU_MIN] = MPI_MIN,     [SC_EMU_MAX] = MPI_MAX,
         [SC_EMU_AVG] = MPI_OP_NULL, [SC_EMU_BAND] = MPI_BAND,
-        [SC_EMU_BOR] = MPI_BOR,   [SC_EMU_BXOR] = MPI_BXOR,
-        [SC_EMU_LAND] = MPI_LAND, [SC_EMU_LOR] = MPI_LOR,
+        [SC_EMU_BOR] = MPI_BOR,     [SC_EMU_BXOR] = MPI_BXOR,
+        [SC_EMU_LAND] = MPI_LAND,   [SC_EMU_LOR] = MPI_LOR,
         [SC_EMU_LXOR] = MPI_LXOR};
     for (int i = 0; i < SC_N_EMU_REDUCES; i++)
         if (known[i] == op && op != MPI_OP_NULL) return (sc_emu_reduce)i;

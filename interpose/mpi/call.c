@@ -11,7 +11,10 @@ static bool rooted(const mp_call *k)
            k->kind == MP_GATHER || k->kind == MP_SCATTER;
 }
 
-static bool is_root(const mp_call *k) { return k->root == (int)k->c->me; }
+static bool is_root(const mp_call *k)
+{
+    return k->root == (int)k->c->me;
+}
 
 /* The call looks at its receive side (or its send side) at all. */
 static bool receives(const mp_call *k)
@@ -38,18 +41,18 @@ int mp_check(const mp_call *k)
     const mp_comm *c = k->c;
     if (k->kind == MP_BARRIER) return MPI_SUCCESS;
     if (rooted(k) && (k->root < 0 || (uint32_t)k->root >= c->n))
-        return mp_fail(c, MPI_ERR_ROOT, "%s: no root %d in a communicator of "
-                       "%u ranks", k->name, k->root, c->n);
+        return mp_fail(c, MPI_ERR_ROOT,
+                       "%s: no root %d in a communicator of "
+                       "%u ranks",
+                       k->name, k->root, c->n);
     if ((sends(k) && negative(k, k->sends, k->n_send)) ||
         (receives(k) && negative(k, k->recvs, k->n_recv)))
         return mp_fail(c, MPI_ERR_COUNT, "%s: a negative count", k->name);
-    if ((sends(k) && !k->send_types && k->send_type == MPI_DATATYPE_NULL) ||
+    if ((sends(k) && !k->reduces && !k->send_types &&
+         k->send_type == MPI_DATATYPE_NULL) ||
         (receives(k) && !k->recv_types && k->recv_type == MPI_DATATYPE_NULL))
         return mp_fail(c, MPI_ERR_TYPE, "%s: no datatype", k->name);
-    bool reduces = k->kind == MP_REDUCE || k->kind == MP_ALLREDUCE ||
-                   k->kind == MP_REDUCE_SCATTER || k->kind == MP_SCAN ||
-                   k->kind == MP_EXSCAN;
-    if (reduces && k->op == MPI_OP_NULL)
+    if (k->reduces && k->op == MPI_OP_NULL)
         return mp_fail(c, MPI_ERR_OP, "%s: no operation", k->name);
     return MPI_SUCCESS;
 }
@@ -214,10 +217,10 @@ int mp_contribution(const mp_call *k, mp_view *out)
     }
     case MP_ALLGATHER:
     case MP_GATHER:
-        if (k->send == MPI_IN_PLACE) return pack_block(recv_block(k, c->me), out);
+        if (k->send == MPI_IN_PLACE)
+            return pack_block(recv_block(k, c->me), out);
         return mp_pack(k->send, k->n_send, k->send_type, out);
-    case MP_SCATTER:
-        return is_root(k) ? pack_blocks(k, out) : MPI_SUCCESS;
+    case MP_SCATTER: return is_root(k) ? pack_blocks(k, out) : MPI_SUCCESS;
     case MP_ALLTOALL:
         return c->n_real > 1 ? pack_blocks(k, out)
                              : pack_block(send_block(k, c->me), out);
@@ -263,9 +266,9 @@ static int fill(const mp_call *k, const mp_view *given, bool by_block)
     for (uint32_t i = 0; i < c->n && code == MPI_SUCCESS; i++) {
         block b = recv_block(k, i);
         mp_view from = v[mp_source(c, i)];
-        code = mp_is_real(c, i) ? mp_place(b.p, b.count, b.type, from.p,
-                                           from.len)
-                                : place_peer(b, from);
+        code = mp_is_real(c, i)
+                   ? mp_place(b.p, b.count, b.type, from.p, from.len)
+                   : place_peer(b, from);
     }
     free(v[c->me_real].own);
     free(v);

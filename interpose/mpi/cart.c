@@ -8,8 +8,8 @@
 static mp_comm *grid(mp_comm *c, const char *name, int *code)
 {
     if (c->cart.n) return c;
-    *code = mp_fail(c, MPI_ERR_TOPOLOGY, "%s: the communicator has no grid",
-                    name);
+    *code =
+        mp_fail(c, MPI_ERR_TOPOLOGY, "%s: the communicator has no grid", name);
     return NULL;
 }
 
@@ -43,8 +43,11 @@ int MPI_Cart_create(MPI_Comm old_comm, int ndims, const int dims[],
                                 comm_cart);
     uint64_t n = 1;
     for (int d = 0; d < ndims; d++) {
-        if (dims[d] < 1) return mp_fail(c, MPI_ERR_DIMS, "MPI_Cart_create: a "
-                                        "dimension of %d", dims[d]);
+        if (dims[d] < 1)
+            return mp_fail(c, MPI_ERR_DIMS,
+                           "MPI_Cart_create: a "
+                           "dimension of %d",
+                           dims[d]);
         n *= (uint64_t)dims[d];
         if (n > c->n)
             return mp_fail(c, MPI_ERR_DIMS,
@@ -62,10 +65,10 @@ int MPI_Cart_create(MPI_Comm old_comm, int ndims, const int dims[],
 }
 
 /* A grid may be one of one rank: then too it is ours to answer. */
-#define GRID(comm, name, real)                                                 \
-    int code_ = MPI_SUCCESS;                                                   \
-    mp_comm *c = mp_find(comm);                                                \
-    if (!c || (c->n == 1 && !c->cart.n)) return real;                          \
+#define GRID(comm, name, real)                        \
+    int code_ = MPI_SUCCESS;                          \
+    mp_comm *c = mp_find(comm);                       \
+    if (!c || (c->n == 1 && !c->cart.n)) return real; \
     if (!grid(c, name, &code_)) return code_
 
 int MPI_Cartdim_get(MPI_Comm comm, int *ndims)
@@ -92,13 +95,15 @@ int MPI_Cart_rank(MPI_Comm comm, const int coords[], int *rank)
 {
     GRID(comm, "MPI_Cart_rank", PMPI_Cart_rank(comm, coords, rank));
     if (rank_at(&c->cart, coords, rank)) return MPI_SUCCESS;
-    return mp_fail(c, MPI_ERR_ARG, "MPI_Cart_rank: coordinates outside a "
-                                   "dimension that does not wrap");
+    return mp_fail(c, MPI_ERR_ARG,
+                   "MPI_Cart_rank: coordinates outside a "
+                   "dimension that does not wrap");
 }
 
 int MPI_Cart_coords(MPI_Comm comm, int rank, int maxdims, int coords[])
 {
-    GRID(comm, "MPI_Cart_coords", PMPI_Cart_coords(comm, rank, maxdims, coords));
+    GRID(comm, "MPI_Cart_coords",
+         PMPI_Cart_coords(comm, rank, maxdims, coords));
     if (rank < 0 || (uint32_t)rank >= c->n)
         return mp_fail(c, MPI_ERR_RANK, "MPI_Cart_coords: no rank %d of %u",
                        rank, c->n);
@@ -139,8 +144,8 @@ static uint32_t slice(const mp_comm *c, const int *remain, uint32_t *rank,
     for (uint32_t i = 0; i < c->n; i++) {
         bool in = true;
         for (int d = 0; in && d < c->cart.n; d++)
-            in = remain[d] || coordinate(&c->cart, i, d) ==
-                                  coordinate(&c->cart, c->me, d);
+            in = remain[d] ||
+                 coordinate(&c->cart, i, d) == coordinate(&c->cart, c->me, d);
         if (!in) continue;
         if (i == c->me) *me = n;
         rank[n++] = mp_world_rank(c, i);

@@ -43,8 +43,8 @@ static int deliver_all(const mp_call *k, live_ticket t)
     int code = mp_contribution(k, &mine);
     for (uint32_t i = 0; i < c->n_real; i++) {
         given[i] = (mp_view){0};
-        given[i].p = live_peer(mp.l, t, mp_world_rank(c, c->real[i]),
-                               &given[i].len);
+        given[i].p =
+            live_peer(mp.l, t, mp_world_rank(c, c->real[i]), &given[i].len);
     }
     given[c->me_real] = mine;
     if (code == MPI_SUCCESS) code = mp_deliver(k, given);
@@ -64,11 +64,31 @@ static int deliver_mine(const mp_call *k)
     return code;
 }
 
+static bool on_real_clock(void)
+{
+    return live_config(mp.l)->clock == SC_EMU_REAL;
+}
+
+/* Less is moved in less time than it takes to look at the clock twice. */
+#define TIMED_BYTES 4096
+
+/* On the real clock the time that takes is part of the operation's. */
+static int deliver_timed(const mp_call *k, live_ticket t)
+{
+    if (!on_real_clock() || mp_volume(k) < TIMED_BYTES) return deliver_mine(k);
+    sc_time from = live_now(mp.l);
+    int code = deliver_mine(k);
+    live_spent(mp.l, t, live_now(mp.l) - from);
+    return code;
+}
+
 static int give(const mp_call *k, live_ticket t)
 {
     mp_view mine;
     int code = mp_contribution(k, &mine);
-    if (code == MPI_SUCCESS && mine.len) live_put(mp.l, t, mine.p, mine.len);
+    /* Others wait for it even where it is nothing. */
+    if (code == MPI_SUCCESS)
+        live_put(mp.l, t, mine.len ? mine.p : "", mine.len);
     free(mine.own);
     return code;
 }
@@ -80,7 +100,7 @@ static int blocking(const mp_call *k)
     live_enter(mp.l);
     live_ticket t = post(k, false);
     bool several = k->c->n_real > 1;
-    code = several ? give(k, t) : deliver_mine(k);
+    code = several ? give(k, t) : deliver_timed(k, t);
     live_wait(mp.l, t);
     if (several && code == MPI_SUCCESS) code = deliver_all(k, t);
     live_leave(mp.l);
@@ -117,28 +137,40 @@ static int start(const mp_call *k, MPI_Request *out, bool persistent)
     r->call = *k;
     mp_comm_hold(k->c);
     r->call.held[0] = r->call.held[1] = MPI_DATATYPE_NULL;
-    if (persistent || k->c->n_real > 1) hold_types(&r->call);
+    r->call.early = k->reduces && mp_op_of(k->op) == SC_N_EMU_REDUCES;
+    if (persistent || k->c->n_real > 1 || on_real_clock()) hold_types(&r->call);
     if (!persistent) code = mp_call_start(r);
     live_leave(mp.l);
     return code;
 }
 
+/* Data of absent members is moved by the call that ends the operation on the
+ * real clock, so that it takes no time from what the program computes
+ * meanwhile; the virtual clock doesn't see it. */
+static bool moves_late(const mp_request *r)
+{
+    return on_real_clock() && r->call.c->n_real == 1 && !r->call.early;
+}
+
 int mp_call_start(mp_request *r)
 {
+    const mp_call *k = &r->call;
     r->state = MP_ACTIVE;
-    r->ticket = post(&r->call, true);
+    r->ticket = post(k, true);
     r->pending = true;
-    r->error = r->call.c->n_real > 1 ? give(&r->call, r->ticket)
-                                     : deliver_mine(&r->call);
+    r->error = k->c->n_real > 1 ? give(k, r->ticket)
+               : moves_late(r)  ? MPI_SUCCESS
+                                : deliver_mine(k);
     return r->error;
 }
 
 bool mp_call_done(mp_request *r, bool wait)
 {
-    if (wait)
-        live_wait(mp.l, r->ticket);
-    else if (!live_test(mp.l, r->ticket))
-        return false;
+    bool late = moves_late(r);
+    bool ended = (!wait || late) && live_test(mp.l, r->ticket);
+    if (!wait && !ended) return false;
+    if (late) r->error = deliver_timed(&r->call, r->ticket);
+    if (!ended) live_wait(mp.l, r->ticket);
     r->pending = false;
     if (r->call.c->n_real > 1 && r->error == MPI_SUCCESS)
         r->error = deliver_all(&r->call, r->ticket);
@@ -148,32 +180,32 @@ bool mp_call_done(mp_request *r, bool wait)
 /* ---- the calls --------------------------------------------------------------------- */
 
 #define LIST(...) __VA_ARGS__
-#define ENTER(list, name, kind_, real, run, ...)                               \
-    mp_comm *c_ = mp_ours(comm);                                               \
-    if (!c_) return real;                                                      \
-    const mp_call k_ = {.kind = kind_, .name = name, .c = c_, __VA_ARGS__};    \
+#define ENTER(text, kind_, real, run, ...)                                  \
+    mp_comm *c_ = mp_ours(comm);                                            \
+    if (!c_) return real;                                                   \
+    const mp_call k_ = {.kind = kind_, .name = text, .c = c_, __VA_ARGS__}; \
     return run
 
-#define TWO(f, i, kind_, params, args, ...)                                    \
-    int MPI_##f(LIST params)                                                   \
-    {                                                                          \
-        ENTER(params, "MPI_" #f, kind_, PMPI_##f(LIST args), blocking(&k_),    \
-              __VA_ARGS__);                                                    \
-    }                                                                          \
-    int MPI_##i(LIST params, MPI_Request *request)                             \
-    {                                                                          \
-        ENTER(params, "MPI_" #i, kind_, PMPI_##i(LIST args, request),          \
-              start(&k_, request, false), __VA_ARGS__);                        \
+#define TWO(f, i, kind_, params, args, ...)                         \
+    int MPI_##f(LIST params)                                        \
+    {                                                               \
+        ENTER("MPI_" #f, kind_, PMPI_##f(LIST args), blocking(&k_), \
+              __VA_ARGS__);                                         \
+    }                                                               \
+    int MPI_##i(LIST params, MPI_Request *request)                  \
+    {                                                               \
+        ENTER("MPI_" #i, kind_, PMPI_##i(LIST args, request),       \
+              start(&k_, request, false), __VA_ARGS__);             \
     }
 
 #if MPI_VERSION >= 4
-#define COLL(f, i, kind_, params, args, ...)                                   \
-    TWO(f, i, kind_, params, args, __VA_ARGS__)                                \
-    int MPI_##f##_init(LIST params, MPI_Info info, MPI_Request *request)       \
-    {                                                                          \
-        ENTER(params, "MPI_" #f "_init", kind_,                                \
-              PMPI_##f##_init(LIST args, info, request),                       \
-              start(&k_, request, true), __VA_ARGS__);                         \
+#define COLL(f, i, kind_, params, args, ...)                             \
+    TWO(f, i, kind_, params, args, __VA_ARGS__)                          \
+    int MPI_##f##_init(LIST params, MPI_Info info, MPI_Request *request) \
+    {                                                                    \
+        ENTER("MPI_" #f "_init", kind_,                                  \
+              PMPI_##f##_init(LIST args, info, request),                 \
+              start(&k_, request, true), __VA_ARGS__);                   \
     }
 #else
 #define COLL TWO
@@ -187,9 +219,9 @@ COLL(Bcast, Ibcast, MP_BCAST,
      (buffer, count, datatype, root, comm), .send_type = MPI_DATATYPE_NULL,
      .recv = buffer, .n_recv = count, .recv_type = datatype, .root = root)
 
-#define REDUCED                                                                \
-    .send_type = MPI_DATATYPE_NULL, .send = sendbuf, .recv = recvbuf,          \
-    .recv_type = datatype, .op = op
+#define REDUCED                                                       \
+    .send_type = MPI_DATATYPE_NULL, .send = sendbuf, .recv = recvbuf, \
+    .recv_type = datatype, .op = op, .reduces = true
 
 COLL(Reduce, Ireduce, MP_REDUCE,
      (const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype,
@@ -197,11 +229,11 @@ COLL(Reduce, Ireduce, MP_REDUCE,
      (sendbuf, recvbuf, count, datatype, op, root, comm), REDUCED,
      .n_recv = count, .root = root)
 
-#define REDUCE_LIKE(f, i, kind_)                                               \
-    COLL(f, i, kind_,                                                          \
-         (const void *sendbuf, void *recvbuf, int count,                       \
-          MPI_Datatype datatype, MPI_Op op, MPI_Comm comm),                    \
-         (sendbuf, recvbuf, count, datatype, op, comm), REDUCED,               \
+#define REDUCE_LIKE(f, i, kind_)                                 \
+    COLL(f, i, kind_,                                            \
+         (const void *sendbuf, void *recvbuf, int count,         \
+          MPI_Datatype datatype, MPI_Op op, MPI_Comm comm),      \
+         (sendbuf, recvbuf, count, datatype, op, comm), REDUCED, \
          .n_recv = count)
 
 REDUCE_LIKE(Allreduce, Iallreduce, MP_ALLREDUCE)
@@ -220,8 +252,8 @@ COLL(Reduce_scatter, Ireduce_scatter, MP_REDUCE_SCATTER,
      (sendbuf, recvbuf, recvcounts, datatype, op, comm), REDUCED,
      .recvs = recvcounts)
 
-#define BOTH                                                                   \
-    .send = sendbuf, .recv = recvbuf, .send_type = sendtype,                   \
+#define BOTH                                                 \
+    .send = sendbuf, .recv = recvbuf, .send_type = sendtype, \
     .recv_type = recvtype
 
 COLL(Allgather, Iallgather, MP_ALLGATHER,

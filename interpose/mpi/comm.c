@@ -4,6 +4,7 @@
  * with linear probing.
  */
 #include "mpi/comm.h"
+
 #include "mpi/handle.h"
 
 #include <stdlib.h>
@@ -140,8 +141,8 @@ static mp_comm *new_comm(MPI_Comm handle, uint32_t *rank, uint32_t n,
 
 void mp_comm_start(void)
 {
-    mp.world = new_comm(MPI_COMM_WORLD, NULL, live_world(mp.l),
-                        live_rank(mp.l), 1);
+    mp.world =
+        new_comm(MPI_COMM_WORLD, NULL, live_world(mp.l), live_rank(mp.l), 1);
 }
 
 uint64_t mp_mix(uint64_t a, uint64_t b)
@@ -150,7 +151,10 @@ uint64_t mp_mix(uint64_t a, uint64_t b)
     return a ^ (a >> 31);
 }
 
-uint64_t mp_context(mp_comm *c) { return mp_mix(c->context, ++c->n_made); }
+uint64_t mp_context(mp_comm *c)
+{
+    return mp_mix(c->context, ++c->n_made);
+}
 
 int mp_comm_make(mp_comm *from, const uint32_t *rank, uint32_t n, uint32_t me,
                  uint64_t context, MPI_Comm *out)

@@ -62,8 +62,7 @@ static void ask_real(mp_comm *c, split_choice mine, split_choice *real)
     live_wait(mp.l, k);
     for (uint32_t i = 0; i < c->n_real; i++) {
         size_t len = 0;
-        const void *p =
-            live_peer(mp.l, k, mp_world_rank(c, c->real[i]), &len);
+        const void *p = live_peer(mp.l, k, mp_world_rank(c, c->real[i]), &len);
         if (p && len == sizeof mine) memcpy(&real[i], p, sizeof mine);
     }
     live_drop(mp.l, k);
@@ -71,8 +70,8 @@ static void ask_real(mp_comm *c, split_choice mine, split_choice *real)
 
 /* Real members sort by their true keys among themselves: absent ones keep
  * their places. */
-static void by_key(const mp_comm *c, const split_choice *real,
-                   uint32_t *member, uint32_t n)
+static void by_key(const mp_comm *c, const split_choice *real, uint32_t *member,
+                   uint32_t n)
 {
     uint32_t *at = mp_alloc(c->n_real * sizeof *at), k = 0;
     uint32_t *who = mp_alloc(c->n_real * sizeof *who);

@@ -67,8 +67,7 @@ static int no_group(const char *name)
 
 int MPI_Comm_group(MPI_Comm comm, MPI_Group *group)
 {
-    if (!mp.ready || comm == MPI_COMM_NULL)
-        return PMPI_Comm_group(comm, group);
+    if (!mp.ready || comm == MPI_COMM_NULL) return PMPI_Comm_group(comm, group);
     const mp_comm *c = mp_find(comm);
     uint32_t n = c ? c->n : 1, *rank = mp_alloc(n * sizeof *rank);
     for (uint32_t i = 0; i < n; i++)
@@ -160,12 +159,11 @@ int MPI_Comm_compare(MPI_Comm comm1, MPI_Comm comm2, int *result)
 {
     const mp_comm *a = mp_find(comm1), *b = mp_find(comm2);
     if (!a || !b || a == b || (a->n == 1 && b->n == 1))
-        return a && b ? PMPI_Comm_compare(comm1, comm2, result)
-               : a || b
-                   ? (*result = (a ? a : b)->n == 1 ? MPI_CONGRUENT
-                                                    : MPI_UNEQUAL,
-                      MPI_SUCCESS)
-                   : PMPI_Comm_compare(comm1, comm2, result);
+        return a && b   ? PMPI_Comm_compare(comm1, comm2, result)
+               : a || b ? (*result = (a ? a : b)->n == 1 ? MPI_CONGRUENT
+                                                         : MPI_UNEQUAL,
+                           MPI_SUCCESS)
+                        : PMPI_Comm_compare(comm1, comm2, result);
     MPI_Group g1, g2;
     MPI_Comm_group(comm1, &g1);
     MPI_Comm_group(comm2, &g2);
@@ -281,8 +279,10 @@ static int by_ranges(MPI_Group group, int n, int ranges[][3], bool in,
             at[k++] = (uint32_t)r;
         if (!step || k > g->n) {
             free(at);
-            return mp_fail(NULL, MPI_ERR_ARG, "%s: a stride of 0, or ranks "
-                           "twice", name);
+            return mp_fail(NULL, MPI_ERR_ARG,
+                           "%s: a stride of 0, or ranks "
+                           "twice",
+                           name);
         }
     }
     int code = choose(g, at, k, in, name, newgroup);
@@ -301,6 +301,5 @@ int MPI_Group_range_excl(MPI_Group group, int n, int ranges[][3],
                          MPI_Group *newgroup)
 {
     if (!mp.ready) return PMPI_Group_range_excl(group, n, ranges, newgroup);
-    return by_ranges(group, n, ranges, false, "MPI_Group_range_excl",
-                     newgroup);
+    return by_ranges(group, n, ranges, false, "MPI_Group_range_excl", newgroup);
 }

@@ -8,9 +8,15 @@
 
 mp_all mp = {.eager = 65536};
 
-void mp_lock(void) { pthread_mutex_lock(&mp.lock); }
+void mp_lock(void)
+{
+    pthread_mutex_lock(&mp.lock);
+}
 
-void mp_unlock(void) { pthread_mutex_unlock(&mp.lock); }
+void mp_unlock(void)
+{
+    pthread_mutex_unlock(&mp.lock);
+}
 
 void *mp_alloc(size_t n)
 {
@@ -62,6 +68,7 @@ static void start(void)
         mp.eager = (size_t)v;
     }
     live_enter(l);
+    live_set_progress(l, true); /* neither library has threads for it */
     mp_types_start();
     mp_comm_start();
     mp.ready = true;

@@ -89,8 +89,8 @@ static int start_send(mp_request *r)
         m->c->last_tag = m->tag;
     }
     /* The library has taken it over. */
-    bool eager = m->mode == MP_BUFFERED ||
-                 (m->mode == MP_STANDARD && v.len <= mp.eager);
+    bool eager =
+        m->mode == MP_BUFFERED || (m->mode == MP_STANDARD && v.len <= mp.eager);
     if (r->pending && eager) {
         live_forget(mp.l, r->ticket);
         r->pending = false;
@@ -148,8 +148,7 @@ static int finish_receive(mp_message *m)
         return mp_fail(m->c, MPI_ERR_TRUNCATE,
                        "a message of %zu bytes of rank %u for a buffer of %zu",
                        n->len, n->from, room);
-    return mp_place(m->buf, whole, m->type, n->data,
-                    (size_t)whole * y.size);
+    return mp_place(m->buf, whole, m->type, n->data, (size_t)whole * y.size);
 }
 
 int mp_message_start(mp_request *r)
@@ -176,8 +175,9 @@ static bool arrived(mp_request *r, bool wait)
     while (!m->note) {
         if (m->member == m->c->me) {
             if (!wait) return false;
-            live_die(mp.l, "rank %u waits for a message to itself that it has "
-                           "not sent",
+            live_die(mp.l,
+                     "rank %u waits for a message to itself that it has "
+                     "not sent",
                      live_rank(mp.l));
         }
         if (!mp_pump(m->c, mp_world_rank(m->c, m->member),
@@ -218,7 +218,7 @@ void mp_message_status(const mp_request *r, MPI_Status *s)
     mp_type y;
     mp_type_of(m->type, &y);
     s->MPI_SOURCE = (int)m->member;
-    s->MPI_TAG = m->note                   ? m->note->tag
+    s->MPI_TAG = m->note                 ? m->note->tag
                  : m->tag == MPI_ANY_TAG ? m->c->last_tag
                                          : m->tag;
     int whole = m->count;
@@ -264,35 +264,35 @@ static int run(mp_message m, const char *name, MPI_Status *status)
     return code;
 }
 
-#define SEND_PARAMS                                                            \
-    const void *buf, int count, MPI_Datatype datatype, int dest, int tag,      \
+#define SEND_PARAMS                                                       \
+    const void *buf, int count, MPI_Datatype datatype, int dest, int tag, \
         MPI_Comm comm
 #define SEND_ARGS buf, count, datatype, dest, tag, comm
-#define SEND_MESSAGE(mode_)                                                    \
-    (mp_message)                                                               \
-    {                                                                          \
-        .c = c, .send = true, .mode = mode_, .buf = (void *)buf,               \
-        .count = count, .type = datatype, .peer = dest, .tag = tag             \
+#define SEND_MESSAGE(mode_)                                        \
+    (mp_message)                                                   \
+    {                                                              \
+        .c = c, .send = true, .mode = mode_, .buf = (void *)buf,   \
+        .count = count, .type = datatype, .peer = dest, .tag = tag \
     }
 
-#define SENDS(f, i, mode)                                                      \
-    int MPI_##f(SEND_PARAMS)                                                   \
-    {                                                                          \
-        mp_comm *c = mp_ours(comm);                                            \
-        if (!c) return PMPI_##f(SEND_ARGS);                                    \
-        return run(SEND_MESSAGE(mode), "MPI_" #f, MPI_STATUS_IGNORE);          \
-    }                                                                          \
-    int MPI_##i(SEND_PARAMS, MPI_Request *request)                             \
-    {                                                                          \
-        mp_comm *c = mp_ours(comm);                                            \
-        if (!c) return PMPI_##i(SEND_ARGS, request);                           \
-        return begin(SEND_MESSAGE(mode), "MPI_" #i, false, request);           \
-    }                                                                          \
-    int MPI_##f##_init(SEND_PARAMS, MPI_Request *request)                      \
-    {                                                                          \
-        mp_comm *c = mp_ours(comm);                                            \
-        if (!c) return PMPI_##f##_init(SEND_ARGS, request);                    \
-        return begin(SEND_MESSAGE(mode), "MPI_" #f "_init", true, request);    \
+#define SENDS(f, i, mode)                                                   \
+    int MPI_##f(SEND_PARAMS)                                                \
+    {                                                                       \
+        mp_comm *c = mp_ours(comm);                                         \
+        if (!c) return PMPI_##f(SEND_ARGS);                                 \
+        return run(SEND_MESSAGE(mode), "MPI_" #f, MPI_STATUS_IGNORE);       \
+    }                                                                       \
+    int MPI_##i(SEND_PARAMS, MPI_Request *request)                          \
+    {                                                                       \
+        mp_comm *c = mp_ours(comm);                                         \
+        if (!c) return PMPI_##i(SEND_ARGS, request);                        \
+        return begin(SEND_MESSAGE(mode), "MPI_" #i, false, request);        \
+    }                                                                       \
+    int MPI_##f##_init(SEND_PARAMS, MPI_Request *request)                   \
+    {                                                                       \
+        mp_comm *c = mp_ours(comm);                                         \
+        if (!c) return PMPI_##f##_init(SEND_ARGS, request);                 \
+        return begin(SEND_MESSAGE(mode), "MPI_" #f "_init", true, request); \
     }
 
 SENDS(Send, Isend, MP_STANDARD)
@@ -300,11 +300,11 @@ SENDS(Rsend, Irsend, MP_STANDARD)
 SENDS(Ssend, Issend, MP_SYNCHRONOUS)
 SENDS(Bsend, Ibsend, MP_BUFFERED)
 
-#define RECV_MESSAGE                                                           \
-    (mp_message)                                                               \
-    {                                                                          \
-        .c = c, .buf = buf, .count = count, .type = datatype, .peer = source,  \
-        .tag = tag                                                             \
+#define RECV_MESSAGE                                                          \
+    (mp_message)                                                              \
+    {                                                                         \
+        .c = c, .buf = buf, .count = count, .type = datatype, .peer = source, \
+        .tag = tag                                                            \
     }
 
 int MPI_Recv(void *buf, int count, MPI_Datatype datatype, int source, int tag,
@@ -448,8 +448,9 @@ int MPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status *status)
     }
     live_enter(mp.l);
     if (!probe(c, source, tag, true, status))
-        live_die(mp.l, "rank %u waits for a message to itself that it has not "
-                       "sent",
+        live_die(mp.l,
+                 "rank %u waits for a message to itself that it has not "
+                 "sent",
                  live_rank(mp.l));
     live_leave(mp.l);
     return MPI_SUCCESS;

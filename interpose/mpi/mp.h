@@ -17,11 +17,11 @@
 #ifndef MP_H
 #define MP_H
 
-#include <stddef.h>
-
 #include "common/live.h"
+
 #include <mpi.h>
 #include <pthread.h>
+#include <stddef.h>
 
 /* ---- communicators ---------------------------------------------------------- */
 
@@ -119,6 +119,7 @@ int mp_pack(const void *buf, int count, MPI_Datatype t, mp_view *out);
  * none: with zeros.  May overlap. */
 int mp_place(void *buf, int count, MPI_Datatype t, const void *p, size_t len);
 void *mp_alloc(size_t n); /* dies where there is none */
+
 static inline const void *mp_at(const void *buf, MPI_Aint index,
                                 MPI_Aint extent)
 {
@@ -160,6 +161,8 @@ typedef struct mp_call {
     const MPI_Datatype *send_types, *recv_types; /* displacements are bytes */
     MPI_Op op;
     int root;
+    bool reduces;
+    bool early;           /* a user's operation, which may be freed meanwhile */
     MPI_Datatype held[2]; /* copies, where derived types may go meanwhile */
 } mp_call;
 

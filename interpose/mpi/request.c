@@ -20,8 +20,7 @@ static struct {
 static void grow(void)
 {
     mp_request **more = mp_alloc((table.n_pages + 1) * sizeof *more);
-    if (table.n_pages)
-        memcpy(more, table.page, table.n_pages * sizeof *more);
+    if (table.n_pages) memcpy(more, table.page, table.n_pages * sizeof *more);
     free(table.page);
     table.page = more;
     mp_request *p = mp_alloc(PAGE * sizeof *p);
@@ -54,9 +53,8 @@ mp_request *mp_request_of(MPI_Request h)
     uint32_t i;
     if (!handle_is(handle_bits(h), HANDLE_REQUEST, &i)) return NULL;
     mp_lock();
-    mp_request *r = i < table.n_pages * PAGE
-                        ? &table.page[i / PAGE][i % PAGE]
-                        : NULL;
+    mp_request *r =
+        i < table.n_pages * PAGE ? &table.page[i / PAGE][i % PAGE] : NULL;
     mp_unlock();
     if (!r || r->state == MP_FREE)
         live_die(mp.l, "a request was used after it had been freed");
@@ -100,8 +98,9 @@ void mp_leftovers(void)
         n++;
     }
     if (n)
-        live_warn(mp.l, "rank %u called MPI_Finalize with %u operations in "
-                        "flight",
+        live_warn(mp.l,
+                  "rank %u called MPI_Finalize with %u operations in "
+                  "flight",
                   live_rank(mp.l), n);
 }
 
@@ -232,8 +231,7 @@ int MPI_Start(MPI_Request *request)
     mp_request *r = mp_request_of(*request);
     const mp_comm *c = r->is_call ? r->call.c : r->msg.c;
     if (!r->persistent || r->state != MP_INACTIVE)
-        return mp_fail(c, MPI_ERR_REQUEST,
-                       "MPI_Start: the request is %s",
+        return mp_fail(c, MPI_ERR_REQUEST, "MPI_Start: the request is %s",
                        r->persistent ? "active already" : "not persistent");
     live_enter(mp.l);
     int code = r->is_call ? mp_call_start(r) : mp_message_start(r);

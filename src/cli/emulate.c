@@ -2,6 +2,8 @@
 /* emulate.c - `stepcast emulate`: a live program as a few ranks of a world. */
 #include "cli/emulate.h"
 
+#include "cli/predict.h"
+
 #include <string.h>
 #include <sys/wait.h>
 
@@ -16,9 +18,9 @@ const sc_key cli_emulate_keys[] = {
      "--record", "DIR",
      "the run as Chakra traces, with what `stepcast simulate` runs them on",
      false},
-    {"timeout", SC_T_QUANTITY, SC_U_TIME, OFF(timeout), NULL, 1e-3, 1e9, NULL,
-     "--timeout", "TIME", "end a program that takes longer", false},
-    {"grace", SC_T_QUANTITY, SC_U_TIME, OFF(grace), "5s", 0, 1e6, NULL,
+    {"timeout", SC_T_QUANTITY, SC_U_TIME, OFF(timeout), NULL, 1e-3, 31536000,
+     NULL, "--timeout", "TIME", "end a program that takes longer", false},
+    {"grace", SC_T_QUANTITY, SC_U_TIME, OFF(grace), "5s", 0, 31536000, NULL,
      "--grace", "TIME",
      "between asking a program to end and killing it, and between the failure "
      "of one rank and the end of the others",
@@ -26,6 +28,11 @@ const sc_key cli_emulate_keys[] = {
     {"store-port", SC_T_INT, SC_U_COUNT, OFF(store_port), NULL, 1, 65535, NULL,
      "--store-port", "PORT",
      "of the rendezvous, where the program names it itself [a free one]",
+     false},
+    {"local-rank", SC_T_INT, SC_U_COUNT, OFF(local_rank), NULL, 0, 65535, NULL,
+     "--local-rank", "N",
+     "LOCAL_RANK of the first real rank, the others follow [its place on the "
+     "node]: which of this machine's devices it takes",
      false},
     {"keep", SC_T_BOOL, SC_U_NONE, OFF(keep), "false", 0, 0, NULL, "--keep",
      NULL, "leave the folder of the run, with its logs", false},
@@ -91,6 +98,7 @@ static sc_status ranks(emulate_run *r)
 static sc_status live(emulate_run *r)
 {
     SC_TRY(cli_emulate_folder(r));
+    SC_TRY(cli_emulate_world(r));
     SC_TRY(cli_emulate_store(r));
     return cli_emulate_watch(r);
 }
@@ -100,9 +108,11 @@ static sc_status go(emulate_run *r, char *const *argv)
     SC_TRY(sc_emu_resolve(r->e, r->c->arena, &r->config, r->c->err));
     SC_TRY(cli_emulate_program(r->c, &r->config, argv, &r->program));
     SC_TRY(ranks(r));
+    SC_TRY(cli_emulate_record_check(r));
     sc_status s = cli_emulate_signals(r);
     if (s == SC_OK) s = live(r);
     cli_emulate_store_stop(r);
+    cli_emulate_world_stop(r);
     if (s == SC_OK) s = cli_emulate_result(r);
     if (r->o->keep && r->folder)
         cli_note(r->c, "note: the run's folder is %s\n", r->folder);
@@ -127,20 +137,102 @@ static sc_status emulate(cli *c, emulate_run *r, const sc_words *words)
     return s;
 }
 
+/* ---- what belongs together ------------------------------------------------------ */
+
+static bool among(const char *name, const char *const *names)
+{
+    for (; *names; names++)
+        if (strcmp(name, *names) == 0) return true;
+    return false;
+}
+
+/* Options that say nothing here are errors, all of them. */
+static sc_status unused(cli *c, const sc_opt_set *set, const char *const *used,
+                        const char *hint)
+{
+    sc_status first = SC_OK;
+    for (const sc_key *k = set->keys; k->name; k++) {
+        if (!sc_given_has(&set->given, set->keys, k->name) ||
+            among(k->name, used))
+            continue;
+        sc_status s =
+            sc_error(c->err, SC_EUSAGE, SC_C_OPTION, sc_pos_file(k->flag), hint,
+                     "the option has no effect here");
+        if (first == SC_OK) first = s;
+    }
+    return first;
+}
+
+enum { EMU, OWN, JOB, PREDICT, N_SETS };
+
+/* With --plan: the options of the model, of the world only what is asked. */
+static sc_status check_plan(cli *c, const sc_opt_set sets[N_SETS],
+                            const sc_words *words)
+{
+    static const char *const emu[] = {"cluster", "world-size", "peers", NULL};
+    static const char *const own[] = {"plan", NULL};
+    static const char *const job[] = {"megatron", "profile", NULL};
+    static const char hint[] = "--plan starts no program";
+    sc_status s[] = {
+        unused(c, &sets[EMU], emu, hint), unused(c, &sets[OWN], own, hint),
+        unused(c, &sets[PREDICT], job, "it belongs to `stepcast predict`")};
+    for (size_t i = 0; i < SC_COUNT(s); i++) SC_TRY(s[i]);
+    if (words->n == 0) return SC_OK;
+    return sc_error(c->err, SC_EUSAGE, SC_C_CONFLICT, sc_pos_file("--plan"),
+                    "leave out what stands behind --", "%s", hint);
+}
+
+static sc_status check_run(cli *c, const sc_opt_set sets[N_SETS])
+{
+    static const char *const none[] = {NULL};
+    static const char hint[] = "it describes a model, which --plan takes";
+    sc_status s[] = {unused(c, &sets[JOB], none, hint),
+                     unused(c, &sets[PREDICT], none, hint)};
+    for (size_t i = 0; i < SC_COUNT(s); i++) SC_TRY(s[i]);
+    return SC_OK;
+}
+
+/* --cluster is the world's, and the model's. */
+static void share_cluster(const sc_emu_options *e, sc_job *job,
+                          sc_opt_set sets[N_SETS])
+{
+    job->cluster = e->cluster;
+    if (e->cluster) sc_given_set(&sets[JOB].given, sc_job_keys, "cluster");
+}
+
+static sc_status plan(cli *c, emulate_plan *x, sc_opt_set sets[N_SETS],
+                      const sc_words *words)
+{
+    SC_TRY(check_plan(c, sets, words));
+    sc_job_given(x->job, &sets[JOB].given);
+    share_cluster(x->emu, x->job, sets);
+    return cli_emulate_plan(c, x);
+}
+
 sc_status cli_emulate(cli *c, int argc, char *const *argv)
 {
     sc_emu_options e = {0};
     emulate_opts o = {0};
+    predict_opts po = {0};
+    sc_job job;
     sc_words words = {0};
-    sc_opt_set sets[2] = {{sc_emu_keys, &e, {{0}}},
-                          {cli_emulate_keys, &o, {{0}}}};
-    emulate_run r = {.c = c, .o = &o, .e = &e, .set = &sets[0]};
+    sc_job_init(&job);
+    sc_opt_set sets[N_SETS] = {[EMU] = {sc_emu_keys, &e, {{0}}},
+                               [OWN] = {cli_emulate_keys, &o, {{0}}},
+                               [JOB] = {sc_job_keys, &job, {{0}}},
+                               [PREDICT] = {cli_predict_keys, &po, {{0}}}};
+    emulate_run r = {.c = c, .o = &o, .e = &e, .set = sets};
+    emulate_plan x = {&e, &job, &sets[JOB], &po};
     SC_TRY(sc_schema_defaults(sc_emu_keys, &e, c->arena, c->err));
     SC_TRY(sc_schema_defaults(cli_emulate_keys, &o, c->arena, c->err));
-    SC_TRY(cli_parse(c, find_dashes(argc, argv), argv, sets, 2, &words));
+    SC_TRY(cli_parse(c, find_dashes(argc, argv), argv, sets, N_SETS, &words));
     SC_TRY(command_words(c, argc, argv, &words));
+    o.local_given =
+        sc_given_has(&sets[OWN].given, cli_emulate_keys, "local-rank");
     c->words = words;
     e.seed = c->seed;
-    if (c->dump_config) return cli_dump(c, sets, 2);
+    if (c->dump_config) return cli_dump(c, sets, N_SETS);
+    if (o.plan) return plan(c, &x, sets, &words);
+    SC_TRY(check_run(c, sets));
     return emulate(c, &r, &words);
 }

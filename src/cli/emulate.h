@@ -5,6 +5,7 @@
 
 #include <stepcast/emu.h>
 #include <stepcast/emu_program.h>
+#include <stepcast/emu_shared.h>
 #include <stepcast/report_emulate.h>
 
 #include "cli/cli.h"
@@ -18,10 +19,26 @@ typedef struct emulate_opts {
     const char *record;
     double timeout, grace; /* seconds; timeout 0: none */
     int64_t store_port;    /* 0: the kernel chooses */
-    bool plan, keep;
+    int64_t local_rank;    /* of the first real rank, if it is given */
+    bool local_given, plan, keep;
 } emulate_opts;
 
 extern const sc_key cli_emulate_keys[];
+
+/* ---- --plan --------------------------------------------------------------------- */
+
+struct predict_opts;
+struct cli_emitted;
+
+/* What was asked: a model as `predict` takes it, or traces. */
+typedef struct emulate_plan {
+    const sc_emu_options *emu;
+    struct sc_job *job;
+    sc_opt_set *job_set; /* of sc_job_keys */
+    struct predict_opts *predict;
+} emulate_plan;
+
+sc_status cli_emulate_plan(cli *c, emulate_plan *x);
 
 /* ---- what is started ---------------------------------------------------------- */
 
@@ -88,6 +105,14 @@ typedef struct emulate_store {
     sc_err err;
 } emulate_store;
 
+typedef struct emulate_world {
+    sc_emu_shared *shared; /* NULL: the only real rank has the world */
+    bool serving;
+    pthread_t thread;
+    sc_arena arena; /* the thread's */
+    sc_err err;
+} emulate_world;
+
 typedef struct emulate_run {
     cli *c;
     const emulate_opts *o;
@@ -97,6 +122,7 @@ typedef struct emulate_run {
     emulate_program program;
     const char *folder; /* NULL: not made */
     emulate_store store;
+    emulate_world world;
     uint32_t n;
     emulate_rank *rank; /* [n] */
     emulate_end end;
@@ -104,6 +130,7 @@ typedef struct emulate_run {
     uint32_t failed; /* of EMULATE_RANK: index of the first that failed */
     uint32_t n_left; /* processes that the program left behind */
     double wall_s;
+    bool terminal; /* the only rank is the foreground of our terminal */
     int signals;   /* signalfd, between take and give_back */
     sigset_t mask; /* before it */
     struct sigaction pipe_action;
@@ -123,6 +150,11 @@ void cli_emulate_folder_remove(const emulate_run *r);
 sc_status cli_emulate_store(emulate_run *r);
 void cli_emulate_store_stop(emulate_run *r);
 
+/* Whether there can be such a world; that of several real ranks, in a thread. */
+sc_status cli_emulate_world(emulate_run *r);
+void cli_emulate_world_gone(emulate_run *r, uint32_t rank); /* has ended */
+void cli_emulate_world_stop(emulate_run *r);
+
 /* Starts rank r->rank[i]; `in` and streams are the caller's. */
 sc_status cli_emulate_spawn(emulate_run *r, uint32_t i);
 
@@ -131,6 +163,11 @@ sc_status cli_emulate_watch(emulate_run *r);
 
 /* Ends all that descends from this process: processes found. */
 uint32_t cli_emulate_sweep(double grace_s);
+
+/* --record: whether there is a place for it; what the ranks did, written. */
+sc_status cli_emulate_record_check(emulate_run *r);
+sc_status cli_emulate_record(emulate_run *r, const sc_report_real *real,
+                             struct cli_emitted *out);
 
 /* "SIGSEGV"; NULL: out of memory. */
 const char *cli_emulate_signal(cli *c, int number);

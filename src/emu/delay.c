@@ -2,6 +2,8 @@
 /* delay.c - the delay models behind one set of verbs. */
 #include "emu/delay_model.h"
 
+#include <math.h>
+
 sc_coll delay_coll(sc_emu_coll coll)
 {
     static const uint8_t table[SC_N_EMU_COLLS] = {
@@ -21,18 +23,17 @@ sc_coll delay_coll(sc_emu_coll coll)
     return (sc_coll)table[coll];
 }
 
-sc_place delay_pair_place(const sc_hw *hw, uint32_t src, uint32_t dst)
+sc_time delay_scaled(sc_time t, double factor)
 {
-    bool near = src / hw->node_size == dst / hw->node_size;
-    sc_place p = {.n = 2, .m = near ? 2 : 1, .nodes = near ? 1 : 2, .peers = 1};
-    uint32_t last = 0, inner = 1;
-    for (uint32_t i = 0; i < SC_HW_DIMS; i++) p.dim_n[i] = 1;
-    for (uint32_t i = 0; i < hw->n_dims; i++) {
-        if (src / inner != dst / inner) last = i;
-        inner *= hw->dim[i].size;
-    }
-    p.dim_n[last] = src == dst ? 1 : 2;
-    return p;
+    if (factor == 1) return t < DELAY_LONGEST ? t : DELAY_LONGEST;
+    double v = ceil((double)t * factor);
+    return v < (double)DELAY_LONGEST ? (sc_time)v : DELAY_LONGEST;
+}
+
+sc_time delay_sum(uint32_t n, sc_time t)
+{
+    if (n > 0 && t > DELAY_LONGEST / n) return DELAY_LONGEST;
+    return n * t;
 }
 
 static delay_what what_of(const sc_emu_config *c)
@@ -41,7 +42,10 @@ static delay_what what_of(const sc_emu_config *c)
     for (uint32_t i = 0; i < c->n_whatif; i++) {
         double value = c->whatif[i].value;
         switch (c->whatif[i].what) {
-        case SC_EMU_LATENCY_ADD: w.hop += sc_time_from_s(value); break;
+        case SC_EMU_LATENCY_ADD:
+            w.hop =
+                delay_scaled(w.hop, 1) + delay_scaled(sc_time_from_s(value), 1);
+            break;
         case SC_EMU_LATENCY_TIMES: w.latency *= value; break;
         case SC_EMU_BANDWIDTH_TIMES: w.bandwidth *= value; break;
         case SC_EMU_STRAGGLER:
@@ -50,6 +54,7 @@ static delay_what what_of(const sc_emu_config *c)
         case SC_EMU_FAIL: break; /* of ranks, not of the network */
         }
     }
+    w.hop = delay_scaled(w.hop, 1);
     return w;
 }
 

@@ -17,7 +17,7 @@ typedef struct entry {
 } entry;
 
 #define FIELD(field) offsetof(entry, field)
-#define MAX_S        1e6
+#define MAX_S        86400.0
 
 static const sc_key entry_keys[] = {
     {.name = "alpha",

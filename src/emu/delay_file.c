@@ -56,7 +56,7 @@ static uint32_t hops_of(sc_emu_coll coll, uint32_t n)
 }
 
 #define NONE SC_N_EMU_COLLS
-#define KIN  3
+#define KIN  4
 
 /* Operations that stand for one that is not in the file, the first that is. */
 static const uint8_t kin[SC_N_EMU_COLLS][KIN] = {
@@ -64,16 +64,19 @@ static const uint8_t kin[SC_N_EMU_COLLS][KIN] = {
     [SC_EMU_ALL_GATHER] = {SC_EMU_REDUCE_SCATTER, SC_EMU_ALL_REDUCE, NONE},
     [SC_EMU_REDUCE_SCATTER] = {SC_EMU_ALL_GATHER, SC_EMU_ALL_REDUCE, NONE},
     [SC_EMU_ALL_TO_ALL] = {SC_EMU_ALL_GATHER, SC_EMU_REDUCE_SCATTER,
-                           SC_EMU_ALL_REDUCE},
-    [SC_EMU_BROADCAST] = {SC_EMU_REDUCE, SC_EMU_ALL_GATHER, SC_EMU_ALL_REDUCE},
+                           SC_EMU_ALL_REDUCE, NONE},
+    [SC_EMU_BROADCAST] = {SC_EMU_REDUCE, SC_EMU_ALL_GATHER, SC_EMU_ALL_REDUCE,
+                          NONE},
     [SC_EMU_REDUCE] = {SC_EMU_BROADCAST, SC_EMU_REDUCE_SCATTER,
+                       SC_EMU_ALL_REDUCE, NONE},
+    [SC_EMU_GATHER] = {SC_EMU_SCATTER, SC_EMU_BROADCAST, SC_EMU_ALL_GATHER,
                        SC_EMU_ALL_REDUCE},
-    [SC_EMU_GATHER] = {SC_EMU_SCATTER, SC_EMU_BROADCAST, SC_EMU_ALL_GATHER},
-    [SC_EMU_SCATTER] = {SC_EMU_GATHER, SC_EMU_BROADCAST, SC_EMU_ALL_GATHER},
+    [SC_EMU_SCATTER] = {SC_EMU_GATHER, SC_EMU_BROADCAST, SC_EMU_ALL_GATHER,
+                        SC_EMU_ALL_REDUCE},
     [SC_EMU_SCAN] = {SC_EMU_ALL_REDUCE, SC_EMU_REDUCE, NONE},
     [SC_EMU_BARRIER] = {SC_EMU_ALL_REDUCE, SC_EMU_ALL_GATHER, NONE},
-    [SC_EMU_SEND] = {SC_EMU_RECV, NONE, NONE},
-    [SC_EMU_RECV] = {SC_EMU_SEND, NONE, NONE},
+    [SC_EMU_SEND] = {SC_EMU_RECV, NONE},
+    [SC_EMU_RECV] = {SC_EMU_SEND, NONE},
 };
 
 static double bus(sc_emu_coll coll, uint32_t n)

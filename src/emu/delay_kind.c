@@ -137,10 +137,12 @@ static sc_status make(emu_delay *d, closed_kind *k, bool *longer, sc_err *err)
     const emu_group *g = k->group;
     k->n = is_pair(k->coll) ? 2 : g->n;
     k->place = g->place;
-    if (is_pair(k->coll))
-        k->place = delay_pair_place(d->c->hw, delay_rank(g, k->from),
-                                    delay_rank(g, k->to));
-    if (k->from == k->to && is_pair(k->coll)) k->n = 1;
+    if (is_pair(k->coll)) {
+        uint32_t a = delay_rank(g, k->from), b = delay_rank(g, k->to);
+        uint32_t rank[2] = {a < b ? a : b, a < b ? b : a};
+        if (a == b) k->n = 1;
+        k->place = sc_hw_place_ranks(d->c->hw, k->n, rank);
+    }
     sc_arena_init(&scratch, 0);
     if (k->n < 2)
         ;

@@ -7,7 +7,7 @@
  */
 #include "emu/delay_messages.h"
 
-#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 sc_status delay_messages_new(emu_delay *d, sc_err *err)
@@ -25,52 +25,55 @@ sc_status delay_messages_new(emu_delay *d, sc_err *err)
 
 sc_time msg_latency(const emu_delay *d, sc_time nominal)
 {
-    sc_time t = nominal;
-    if (d->what.latency != 1) t = (sc_time)ceil((double)t * d->what.latency);
-    return t + d->what.hop;
+    return delay_scaled(nominal, d->what.latency) + d->what.hop;
 }
 
 /* ---- groups ---------------------------------------------------------------- */
 
-/* Positions by node, in the order in which nodes come; `m` of each. */
-static void sort_by_node(const uint32_t *rank, uint32_t n, uint32_t size,
-                         uint32_t *order, uint32_t *m)
+static int compare_keys(const void *p, const void *q)
 {
-    uint32_t put = 0;
-    *m = 0;
+    uint64_t a = *(const uint64_t *)p, b = *(const uint64_t *)q;
+    return (a > b) - (a < b);
+}
+
+/* Positions by node and then as they are; members of each node, 0 where
+ * nodes have not as many. */
+static uint32_t sort_by_node(const uint32_t *rank, uint32_t n, uint32_t size,
+                             uint64_t *order)
+{
+    uint32_t m = 0, run = 0;
+    for (uint32_t i = 0; i < n; i++)
+        order[i] = (uint64_t)(rank[i] / size) << 32 | i;
+    qsort(order, n, sizeof *order, compare_keys);
     for (uint32_t i = 0; i < n; i++) {
-        bool known = false;
-        for (uint32_t k = 0; k < put && !known; k++)
-            known = rank[order[k]] / size == rank[i] / size;
-        if (known) continue;
-        uint32_t first = put;
-        for (uint32_t k = i; k < n; k++)
-            if (rank[k] / size == rank[i] / size) order[put++] = k;
-        if (first == 0) *m = put;
-        if (put - first != *m) *m = UINT32_MAX;
+        run++;
+        if (i + 1 < n && order[i + 1] >> 32 == order[i] >> 32) continue;
+        if (m == 0) m = run;
+        if (run != m) return 0;
+        run = 0;
     }
-    if (*m == UINT32_MAX) *m = 0;
+    return m;
 }
 
 static bool fill(const emu_group *g, const sc_hw *hw, msg_group *out,
-                 sc_arena *a)
+                 sc_arena *a, sc_arena *tmp)
 {
-    uint32_t n = g->n, s_n = g->siblings == NULL ? 1 : g->n_siblings, m = 0;
+    uint32_t n = g->n, s_n = g->siblings == NULL ? 1 : g->n_siblings;
     *out = (msg_group){.n = n, .siblings = s_n};
     out->rank = SC_NEW_N(a, uint32_t, (size_t)n * s_n);
     out->at = SC_NEW_N(a, uint32_t, n);
-    uint32_t *order = SC_NEW_N(a, uint32_t, n), *r = SC_NEW_N(a, uint32_t, n);
+    uint64_t *order = SC_NEW_N(tmp, uint64_t, n);
+    uint32_t *r = SC_NEW_N(tmp, uint32_t, n);
     if (!out->rank || !out->at || !order || !r) return false;
     for (uint32_t s = s_n; s-- > 0;) {
         for (uint32_t i = 0; i < n; i++)
             r[i] = g->siblings == NULL ? delay_rank(g, i)
                                        : g->siblings[(size_t)s * n + i];
-        sort_by_node(r, n, hw->node_size, order, &m);
+        out->m = sort_by_node(r, n, hw->node_size, order);
         for (uint32_t i = 0; i < n; i++)
-            out->rank[(size_t)s * n + i] = r[order[i]];
+            out->rank[(size_t)s * n + i] = r[(uint32_t)order[i]];
     }
-    for (uint32_t i = 0; i < n; i++) out->at[order[i]] = i;
-    out->m = m;
+    for (uint32_t i = 0; i < n; i++) out->at[(uint32_t)order[i]] = i;
     return true;
 }
 
@@ -87,9 +90,12 @@ static sc_status group_of(emu_delay *d, emu_group *g, msg_group **out,
             "use analytic for groups as large",
             "%u groups of %u ranks as messages", g->n_siblings, g->n);
     if (*kept == NULL) {
+        sc_arena tmp;
+        sc_arena_init(&tmp, 0);
         msg_group *m = SC_NEW(d->a, msg_group);
-        if (m == NULL || !fill(g, d->c->hw, m, d->a))
-            return sc_error_nomem(err);
+        bool ok = m != NULL && fill(g, d->c->hw, m, d->a, &tmp);
+        sc_arena_free(&tmp);
+        if (!ok) return sc_error_nomem(err);
         *kept = m;
     }
     *out = *kept;
@@ -165,6 +171,47 @@ sc_status msg_send(emu_delay *d, msg_flight *f, const msg *key,
     return m->flow == SC_FLOW_NONE ? sc_error_nomem(err) : SC_OK;
 }
 
+/* ---- states ---------------------------------------------------------------- */
+
+bool msg_states(msg_flight *f, uint32_t members, sc_arena *a)
+{
+    uint64_t own = (uint64_t)f->chunks * f->n_phases * members;
+    uint64_t n = own * f->group->siblings;
+    if (n > f->room) {
+        f->state = SC_NEW_N(a, msg_state, n);
+        f->room = f->state == NULL ? 0 : n;
+    }
+    if (f->state == NULL) return false;
+    memset(f->state, 0, n * sizeof *f->state);
+    f->members = members;
+    f->left = n;
+    f->own = own;
+    return true;
+}
+
+bool msg_ready(const msg_flight *f, const msg *at, uint32_t member)
+{
+    msg before = *at;
+    if (at->chunk >= f->chunks || at->phase >= f->n_phases) return false;
+    if (at->phase > 0) {
+        before.phase--;
+        if (!msg_state_of(f, &before, member)->done) return false;
+        before.phase++;
+    }
+    if (at->chunk == 0) return true;
+    before.chunk--;
+    return msg_state_of(f, &before, member)->done;
+}
+
+void msg_done(msg_flight *f, const msg *at, uint32_t member)
+{
+    msg_state_of(f, at, member)->done = true;
+    f->left--;
+    f->own -= at->sibling == 0;
+}
+
+/* ---- operations ------------------------------------------------------------ */
+
 /* Groups of one, and who sends to itself: ends at once. */
 static sc_status post_nothing(emu_delay *d, msg_flight *f, sc_time t,
                               sc_err *err)
@@ -217,15 +264,16 @@ sc_status delay_messages_post(emu_delay *d, const emu_flight *op, sc_time t,
     f->tag = op->tag;
     f->group = g;
     f->credit = credit;
-    f->steady = true;
+    f->members = 0;
     if (g->n < 2 || (is_pair(op) && op->root == op->to))
         return post_nothing(d, f, t, err);
     if (is_pair(op)) return post_pair(d, f, op, t, err);
     f->root = g->at[op->root];
     msg_plan(g, op->coll, op->bytes, f);
-    f->steady = !x->steps;
-    return x->steps ? msg_steps_post(d, f, t, err)
-                    : msg_flow_post(d, f, t, err);
+    sc_status s =
+        x->steps ? msg_steps_post(d, f, t, err) : msg_flow_post(d, f, t, err);
+    if (s != SC_OK && f->msgs == NULL) give_back(x, f);
+    return s;
 }
 
 /* ---- the clock ------------------------------------------------------------- */
@@ -244,11 +292,13 @@ static sc_status arrive(emu_delay *d, const sc_flow_end *e, sc_err *err)
     uint64_t own = f->own;
     msg at = *m;
     free_msg(x, m);
-    if (f->steady) {
+    if (f->members == 0) { /* no phases */
         f->left--;
         f->own -= at.sibling == 0;
-    } else {
+    } else if (x->steps) {
         SC_TRY(msg_steps_end(d, &at, e->t, err));
+    } else {
+        SC_TRY(msg_flow_end(d, &at, e->t, err));
     }
     if (own > 0 && f->own == 0) {
         if (!delay_ends(d, x->n_ends + 1)) return sc_error_nomem(err);

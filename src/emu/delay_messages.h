@@ -15,7 +15,7 @@
 
 typedef enum msg_pattern {
     MSG_RING,   /* to the next; a step needs what the one before brought */
-    MSG_PAIRS,  /* step k to the k-th next */
+    MSG_PAIRS,  /* from everyone to everyone */
     MSG_ROUNDS, /* step k to the 2^k-th next: a barrier */
     MSG_CHAIN,  /* pieces from the root to the next ones, or back */
     MSG_TREE,   /* binomial, from the root or to it */
@@ -41,9 +41,9 @@ typedef struct msg_group {
     uint32_t m;     /* members in each node; 0: not as many in all */
 } msg_group;
 
-/* A member in a phase of a chunk. */
+/* A member in a phase of a chunk, or all members (flow). */
 typedef struct msg_state {
-    uint32_t sent, arrived, received;
+    uint32_t sent, left_port, received;
     bool started, done;
 } msg_state;
 
@@ -55,12 +55,12 @@ typedef struct msg_flight {
     uint32_t root; /* place in the group's order */
     uint32_t n_phases, chunks;
     msg_phase phase[MSG_PHASES];
-    uint64_t left, own; /* states, or flows, to be done: all; of the group */
-    msg_state *state;   /* [siblings][chunks][n_phases][n]; chunk model */
+    uint64_t left, own; /* states to be done: all; of the group */
+    uint32_t members;   /* that have states: n; 1: one for all; 0: none */
+    msg_state *state;   /* [siblings][chunks][n_phases][members] */
     uint64_t room;
-    struct msg *msgs; /* under way */
     sc_time credit;   /* of first messages */
-    bool steady;      /* ends with its messages; else with its states */
+    struct msg *msgs; /* under way */
 } msg_flight;
 
 typedef struct msg {
@@ -68,6 +68,8 @@ typedef struct msg {
     msg_flight *flight;
     uint32_t id, flow;
     uint32_t sibling, chunk, phase, src, dst;
+    sc_time latency; /* after its bytes have left, where it is not before */
+    bool arrives;    /* only latency is left */
 } msg;
 
 struct delay_messages {
@@ -105,12 +107,30 @@ sc_status msg_send(emu_delay *d, msg_flight *f, const msg *m,
 /* Latency of a message by a route, as the what-ifs have it. */
 sc_time msg_latency(const emu_delay *d, sc_time nominal);
 
+/* ---- states ---- */
+
+/* Room for all of them, none done; false when out of memory. */
+bool msg_states(msg_flight *f, uint32_t members, sc_arena *a);
+
+static inline msg_state *msg_state_of(const msg_flight *f, const msg *at,
+                                      uint32_t member)
+{
+    uint64_t k = (uint64_t)at->sibling * f->chunks + at->chunk;
+    return &f->state[(k * f->n_phases + at->phase) * f->members + member];
+}
+
+/* Whether the phase may begin: its state exists, the phase before and the
+ * chunk before are done. */
+bool msg_ready(const msg_flight *f, const msg *at, uint32_t member);
+void msg_done(msg_flight *f, const msg *at, uint32_t member);
+
 /* ---- the two ways ---- */
 
 sc_status msg_flow_post(emu_delay *d, msg_flight *f, sc_time t, sc_err *err);
+/* `m` has arrived. */
+sc_status msg_flow_end(emu_delay *d, const msg *m, sc_time t, sc_err *err);
 
 sc_status msg_steps_post(emu_delay *d, msg_flight *f, sc_time t, sc_err *err);
-/* `m` has arrived. */
 sc_status msg_steps_end(emu_delay *d, const msg *m, sc_time t, sc_err *err);
 
 #endif

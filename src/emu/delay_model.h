@@ -11,6 +11,8 @@
 
 #include "emu/delay.h"
 
+#define DELAY_LONGEST (1LL << 60) /* ps, of any part of a delay; 13 days */
+
 /* All what-ifs on the network in one. */
 typedef struct delay_what {
     double latency;   /* factor */
@@ -34,6 +36,10 @@ struct emu_delay {
     delay_plugin *plugin;
 };
 
+/* Times a factor, or so many times; neither beyond DELAY_LONGEST. */
+sc_time delay_scaled(sc_time t, double factor);
+sc_time delay_sum(uint32_t n, sc_time t);
+
 /* Room for `n` ends; false when out of memory. */
 bool delay_ends(emu_delay *d, uint32_t n);
 
@@ -45,9 +51,6 @@ static inline uint32_t delay_rank(const emu_group *g, uint32_t k)
 
 /* The collective whose traffic and physics an operation has. */
 sc_coll delay_coll(sc_emu_coll coll);
-
-/* The two ranks of a SEND or RECV, of whichever sibling group, as a place. */
-sc_place delay_pair_place(const sc_hw *hw, uint32_t src, uint32_t dst);
 
 /* ---- closed models: a price alone, links that are shared -------------------- */
 

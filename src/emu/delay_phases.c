@@ -4,15 +4,15 @@
  *
  * As `stepcast simulate` does them on the files of a machine (trace_machine.h,
  * sim/algorithm.c, sim/rooted.c): rings inside the nodes, then between them,
- * an operation in four chunks that follow each other through the phases.
- * Small broadcasts and reductions go by a binomial tree.
+ * an operation in four chunks that follow each other through the phases (where
+ * there is but one phase, in one chunk).  Broadcasts and reductions too small
+ * for a chain of all members go by a binomial tree.
  */
 #include "emu/delay_messages.h"
 
 #define CHUNKS    4u
-#define PIECE     ((uint64_t)128 << 10) /* bytes, of a chain, or more ... */
-#define PIECES    64u                   /* ... and no more of them */
-#define SIGNAL    8u                    /* bytes of a barrier's round */
+#define PIECE     ((uint64_t)16 << 10) /* bytes, of a chain, or more */
+#define SIGNAL    8u                   /* bytes of a barrier's round */
 #define TREE_BITS 32u
 
 static uint32_t floor_log2(uint32_t n)
@@ -61,20 +61,34 @@ static void rings(const msg_group *g, sc_emu_coll coll, msg_flight *f)
 static msg_phase rooted(const msg_group *g, sc_emu_coll coll, uint64_t bytes)
 {
     msg_phase p = {.pattern = MSG_STAR, .n = g->n, .stride = 1, .whole = 1};
-    uint64_t pieces = bytes / PIECE;
+    uint64_t pieces = bytes / PIECE, most = 4 * (uint64_t)g->n;
     p.to_root = coll == SC_EMU_REDUCE || coll == SC_EMU_GATHER;
     if (coll == SC_EMU_GATHER || coll == SC_EMU_SCATTER) {
         p.steps = 1;
         p.part = g->n;
-    } else if (pieces < 2) {
+    } else if (pieces < g->n) {
         p.pattern = MSG_TREE;
         p.steps = ceil_log2(g->n);
         p.part = 1;
     } else {
         p.pattern = MSG_CHAIN;
-        p.steps = p.part = pieces < PIECES ? (uint32_t)pieces : PIECES;
+        p.steps = p.part = (uint32_t)(pieces < most ? pieces : most);
     }
     return p;
+}
+
+static msg_phase rounds(uint32_t n, uint32_t stride)
+{
+    return (msg_phase){MSG_ROUNDS, false, n, stride, ceil_log2(n), 1, 1};
+}
+
+/* Each hears of all others: inside the node, then of other nodes. */
+static void barrier(const msg_group *g, msg_flight *f)
+{
+    uint32_t m = g->m > 1 && g->n > g->m ? g->m : g->n;
+    f->bytes = SIGNAL;
+    f->phase[0] = rounds(m, 1);
+    if (m < g->n) f->phase[f->n_phases++] = rounds(g->n / m, m);
 }
 
 void msg_plan(const msg_group *g, sc_emu_coll coll, uint64_t bytes,
@@ -91,10 +105,7 @@ void msg_plan(const msg_group *g, sc_emu_coll coll, uint64_t bytes,
     case SC_EMU_REDUCE:
     case SC_EMU_GATHER:
     case SC_EMU_SCATTER: *p = rooted(g, coll, bytes); break;
-    case SC_EMU_BARRIER:
-        *p = (msg_phase){MSG_ROUNDS, false, g->n, 1, ceil_log2(g->n), 1, 1};
-        f->bytes = SIGNAL;
-        break;
+    case SC_EMU_BARRIER: barrier(g, f); break;
     default: rings(g, coll, f); break; /* sends have no phases */
     }
 }
@@ -148,6 +159,7 @@ uint32_t msg_expects(const msg_flight *f, const msg_phase *p, uint32_t member)
 uint32_t msg_needs(const msg_flight *f, const msg_phase *p, uint32_t member,
                    uint32_t k)
 {
+    if (p->pattern == MSG_PAIRS) return 0;
     if (p->pattern <= MSG_ROUNDS) return k;
     uint32_t all = msg_expects(f, p, member);
     return p->pattern == MSG_CHAIN && all > 0 ? k + 1 : all;
@@ -156,9 +168,10 @@ uint32_t msg_needs(const msg_flight *f, const msg_phase *p, uint32_t member,
 uint32_t msg_to(const msg_flight *f, const msg_phase *p, uint32_t member,
                 uint32_t k)
 {
-    uint32_t i = place(p, member), to = i;
-    uint32_t v = distance(f, p, i);
+    uint32_t i = place(p, member), v = distance(f, p, i);
+    uint32_t to = p->to_root ? f->root : member_at(f, p, k + 1);
     switch (p->pattern) {
+    case MSG_STAR: break;
     case MSG_RING: to = (i + 1) % p->n; break;
     case MSG_PAIRS: to = (uint32_t)(((uint64_t)i + 1 + k) % p->n); break;
     case MSG_ROUNDS: to = (uint32_t)((i + ((uint64_t)1 << k)) % p->n); break;
@@ -169,7 +182,6 @@ uint32_t msg_to(const msg_flight *f, const msg_phase *p, uint32_t member,
         else
             to = member_at(f, p, v + (1u << ((v ? floor_log2(v) + 1 : 0) + k)));
         break;
-    case MSG_STAR: to = p->to_root ? f->root : member_at(f, p, k + 1); break;
     }
     return member - i * p->stride + to * p->stride;
 }

@@ -4,8 +4,7 @@
 
 #include <math.h>
 
-#define FEW_BYTES 8.0         /* what they take is latency */
-#define LONGEST   (1LL << 61) /* of either part; 26 days */
+#define FEW_BYTES 8.0 /* what they take is latency */
 
 double closed_bytes(sc_emu_coll coll, uint64_t bytes)
 {
@@ -66,26 +65,14 @@ static void from_file(const closed_kind *k, double bytes, nominal *out)
 
 /* ---- what-ifs -------------------------------------------------------------- */
 
-static sc_time scaled(sc_time t, double factor)
-{
-    if (factor == 1) return t;
-    double v = ceil((double)t * factor);
-    return v < (double)LONGEST ? (sc_time)v : LONGEST;
-}
-
 static void apply(const delay_what *w, const nominal *p, closed_price *out)
 {
-    sc_time whole = sc_time_from_s(p->whole);
+    sc_time whole = delay_scaled(sc_time_from_s(p->whole), 1);
     sc_time latency = sc_time_from_s(p->latency);
-    if (whole > LONGEST) whole = LONGEST;
     if (latency > whole) latency = whole;
-    out->work = scaled(whole - latency, 1 / w->bandwidth);
-    out->latency = scaled(latency, w->latency);
-    sc_time most = LONGEST - out->latency;
-    if (p->hops > 0 && w->hop > most / p->hops)
-        out->latency = LONGEST;
-    else
-        out->latency += (sc_time)p->hops * w->hop;
+    out->work = delay_scaled(whole - latency, 1 / w->bandwidth);
+    out->latency =
+        delay_scaled(latency, w->latency) + delay_sum(p->hops, w->hop);
 }
 
 sc_status closed_price_of(emu_delay *d, const closed_kind *k, uint64_t bytes,

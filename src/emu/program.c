@@ -50,6 +50,9 @@ static sc_status file_offset(const image *m, uint64_t address, uint64_t *out)
         if (p.p_type != PT_LOAD || address < p.p_vaddr ||
             address - p.p_vaddr >= p.p_filesz)
             continue;
+        if (p.p_offset > m->len)
+            return broken(m, m->head.e_phoff,
+                          "a segment lies outside the file");
         *out = p.p_offset + (address - p.p_vaddr);
         return SC_OK;
     }

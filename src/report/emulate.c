@@ -73,7 +73,7 @@ static void operations(const sc_report_emu_sum *m, sc_text *out)
         sc_text_add(out, "  %-15s %10s %8u %8" PRIu64 " %11s %11s\n",
                     sc_emu_coll_names[k->coll], bytes(k->bytes).s,
                     k->group_size, k->count,
-                    seconds(mean(k->modelled, k->count)).s,
+                    seconds(mean(k->modelled, k->ended)).s,
                     seconds(mean(k->waited, k->count)).s);
     }
     if (m->n_calls > SHOWN_CALLS)
@@ -105,9 +105,10 @@ static void ranks(const sc_report_emulation *s, sc_text *out)
 static void cost(const sc_report_emu_sum *m, sc_text *out)
 {
     if (m->n_ops == 0) return;
-    sc_text_add(out, "  %-13s  %s, %s per operation", "overhead",
-                seconds(m->overhead_s).s,
-                seconds(m->overhead_s / (double)m->n_ops).s);
+    sc_text_add(out,
+                "  %-13s  %s in %" PRIu64 " operations, new groups and "
+                "sizes included",
+                "overhead", seconds(m->overhead_s).s, m->n_ops);
     if (!isnan(m->late_s))
         sc_text_add(out, "; released %s late on average", seconds(m->late_s).s);
     sc_text_add(out, "\n");

@@ -1,0 +1,508 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * store.c - the rendezvous store: what each message does, who waits for what.
+ *
+ * A client that waits goes through its keys in order and stands at the first
+ * that is neither set nor an absent rank's to set.  Where all real ranks wait,
+ * no real one will set anything: programs make groups in the same order
+ * everywhere, so whoever is behind the others waits for an absent rank.
+ */
+#include "emu/store_message.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    STOP_WAITING = 0,
+    WAIT_CANCELED = 1,
+    READY = 0,
+    NOT_READY = 1,
+    KEY_UPDATED = 0,
+    KEY_CREATED = 1,
+    KEY_DELETED = 2,
+    KEY_REGISTERED = 3
+};
+
+#define SOON_MS 200
+#define LATE_MS 10000
+
+struct sc_store_client {
+    sc_store_client *next, *prev;
+    store_dialect dialect;
+    bool spoke;         /* a message came */
+    uint64_t offset;    /* of `in` in the connection */
+    store_buf in, out;  /* not yet understood; not yet sent */
+    size_t need, taken; /* bytes of a message; of `out` already sent */
+    store_buf keys;     /* it waits for; empty: it does not wait */
+    store_bytes rest;   /* of them, from the first that is not there */
+    int64_t since;      /* it has stood there, ms; < 0: not known */
+    store_buf watched;  /* keys, as in a list */
+};
+
+struct sc_store {
+    store_pool pool;
+    store_table table;
+    store_world world;
+    sc_store_client *first;
+    sc_store_client *spare;
+};
+
+sc_status sc_store_new(uint32_t world, const uint32_t *real, uint32_t n_real,
+                       sc_arena *a, sc_store **out, sc_err *err)
+{
+    for (uint32_t i = 0; i < n_real; i++)
+        if (real[i] >= world || (i > 0 && real[i] <= real[i - 1]))
+            return sc_error(err, SC_EINPUT, SC_C_RANGE, sc_pos_none(), NULL,
+                            "rank %u of a world of %u", real[i], world);
+    if (n_real == 0)
+        return sc_error(err, SC_EINPUT, SC_C_RANGE, sc_pos_none(), NULL,
+                        "a store for no real rank");
+    sc_store *s = SC_NEW(a, sc_store);
+    uint32_t *copy = SC_NEW_N(a, uint32_t, n_real);
+    if (!s || !copy) return sc_error_nomem(err);
+    memcpy(copy, real, n_real * sizeof *copy);
+    s->pool.a = a;
+    s->table.pool = &s->pool;
+    s->world = (store_world){world, n_real, copy};
+    *out = s;
+    return SC_OK;
+}
+
+sc_store_client *sc_store_connect(sc_store *s)
+{
+    sc_store_client *c = s->spare;
+    if (c)
+        s->spare = c->next;
+    else if ((c = SC_NEW(s->pool.a, sc_store_client)) == NULL)
+        return NULL;
+    *c = (sc_store_client){.next = s->first, .since = -1};
+    if (s->first) s->first->prev = c;
+    s->first = c;
+    return c;
+}
+
+void sc_store_close(sc_store *s, sc_store_client *c)
+{
+    store_buf_free(&s->pool, &c->in);
+    store_buf_free(&s->pool, &c->out);
+    store_buf_free(&s->pool, &c->keys);
+    store_buf_free(&s->pool, &c->watched);
+    if (c->prev)
+        c->prev->next = c->next;
+    else
+        s->first = c->next;
+    if (c->next) c->next->prev = c->prev;
+    c->next = s->spare;
+    s->spare = c;
+}
+
+bool sc_store_has_output(const sc_store_client *c)
+{
+    return c->out.len > c->taken;
+}
+
+size_t store_peek(const sc_store_client *c, void *buf, size_t cap)
+{
+    size_t n = c->out.len - c->taken;
+    if (n > cap) n = cap;
+    if (n != 0) memcpy(buf, c->out.at + c->taken, n);
+    return n;
+}
+
+size_t sc_store_output(sc_store_client *c, void *buf, size_t cap)
+{
+    size_t n = store_peek(c, buf, cap);
+    c->taken += n;
+    if (c->taken == c->out.len) c->out.len = c->taken = 0;
+    return n;
+}
+
+/* ---- answers ---------------------------------------------------------------------- */
+
+static bool say(sc_store *s, sc_store_client *c, const void *data, size_t len)
+{
+    return store_buf_add(&s->pool, &c->out, data, len);
+}
+
+static bool say_byte(sc_store *s, sc_store_client *c, uint8_t v)
+{
+    return say(s, c, &v, sizeof v);
+}
+
+static bool say_number(sc_store *s, sc_store_client *c, int64_t v)
+{
+    return say(s, c, &v, sizeof v);
+}
+
+static bool say_bytes(sc_store *s, sc_store_client *c, store_bytes v)
+{
+    uint64_t len = v.len;
+    return say(s, c, &len, sizeof len) && say(s, c, v.at, v.len);
+}
+
+static bool say_value(sc_store *s, sc_store_client *c, store_bytes key)
+{
+    const store_entry *e = store_find(&s->table, key);
+    if (e && e->set)
+        return say_bytes(s, c, (store_bytes){e->value.at, e->value.len});
+    store_buf made = {0};
+    bool ok = store_made_up(&s->world, &s->table, key, &s->pool, &made) &&
+              say_bytes(s, c, (store_bytes){made.at, made.len});
+    store_buf_free(&s->pool, &made);
+    return ok;
+}
+
+/* ---- waiting ---------------------------------------------------------------------- */
+
+static bool present(const sc_store *s, store_bytes key)
+{
+    const store_entry *e = store_find(&s->table, key);
+    return e && (e->set || e->n_items != 0);
+}
+
+static store_bytes standing_at(const sc_store_client *c)
+{
+    store_bytes rest = c->rest;
+    return store_next(&rest, NULL);
+}
+
+static void wait_over(sc_store *s, sc_store_client *c)
+{
+    store_buf_free(&s->pool, &c->keys);
+    c->rest = (store_bytes){0};
+    c->since = -1;
+}
+
+/* Goes on through its keys, the first one in any case where `forced`; tells it
+ * where that was the last.  False: no memory. */
+static bool go_on(sc_store *s, sc_store_client *c, bool forced)
+{
+    while (c->rest.len != 0) {
+        store_bytes rest = c->rest, key = store_next(&rest, NULL);
+        if (!forced && !present(s, key) &&
+            store_who(&s->world, &s->table, key) != STORE_NOW)
+            return true;
+        forced = false;
+        c->rest = rest;
+        c->since = -1;
+    }
+    wait_over(s, c);
+    return say_byte(s, c, STOP_WAITING);
+}
+
+/* Whose turn it is where all real ranks wait; NULL: not all do. */
+static sc_store_client *behind(const sc_store *s)
+{
+    sc_store_client *least = NULL;
+    uint32_t n = 0;
+    for (sc_store_client *c = s->first; c; c = c->next) {
+        if (c->rest.len == 0) continue;
+        store_bytes key = standing_at(c);
+        store_ghost who = store_who(&s->world, &s->table, key);
+        if (who == STORE_NEVER) continue;
+        n++;
+        if (who == STORE_REAL) continue;
+        if (!least || store_order(key, standing_at(least)) < 0) least = c;
+    }
+    return n >= s->world.n_real ? least : NULL;
+}
+
+/* Something was set, or someone came to wait. */
+static bool settle(sc_store *s)
+{
+    sc_store_client *c;
+    for (c = s->first; c; c = c->next)
+        if (c->rest.len != 0 && !go_on(s, c, false)) return false;
+    while ((c = behind(s)) != NULL)
+        if (!go_on(s, c, true)) return false;
+    return true;
+}
+
+int store_tick(sc_store *s, int64_t now_ms)
+{
+    int64_t next = -1;
+    for (sc_store_client *c = s->first; c; c = c->next) {
+        while (c->rest.len != 0) {
+            store_ghost who = store_who(&s->world, &s->table, standing_at(c));
+            if (who != STORE_SOON && who != STORE_LATE) break;
+            if (c->since < 0) c->since = now_ms;
+            int64_t left =
+                c->since - now_ms + (who == STORE_SOON ? SOON_MS : LATE_MS);
+            if (left > 0) {
+                if (next < 0 || left < next) next = left;
+                break;
+            }
+            if (!go_on(s, c, true)) break;
+        }
+    }
+    return (int)next;
+}
+
+/* ---- changes ---------------------------------------------------------------------- */
+
+static bool watches(const sc_store_client *c, store_bytes key)
+{
+    store_bytes list = {c->watched.at, c->watched.len};
+    while (list.len != 0) {
+        store_bytes k = store_next(&list, NULL);
+        if (k.len == key.len &&
+            (k.len == 0 || memcmp(k.at, key.at, k.len) == 0))
+            return true;
+    }
+    return false;
+}
+
+/* To those who asked for WATCH_KEY. */
+static bool tell(sc_store *s, store_bytes key, uint8_t what, store_bytes old,
+                 store_bytes now)
+{
+    for (sc_store_client *c = s->first; c; c = c->next)
+        if (watches(c, key) && !(say_byte(s, c, what) && say_bytes(s, c, key) &&
+                                 say_bytes(s, c, old) && say_bytes(s, c, now)))
+            return false;
+    return true;
+}
+
+static bool change(sc_store *s, store_bytes key, store_bytes value)
+{
+    store_entry *e = store_make(&s->table, key);
+    if (!e) return false;
+    uint8_t what = e->set ? KEY_UPDATED : KEY_CREATED;
+    store_bytes old = {e->value.at, e->value.len};
+    return tell(s, key, what, old, value) && store_set(&s->table, e, value) &&
+           settle(s);
+}
+
+static int64_t number_of(const store_entry *e)
+{
+    char text[24] = "";
+    size_t n = e->value.len < sizeof text - 1 ? e->value.len : sizeof text - 1;
+    if (!e->set || n == 0) return 0;
+    memcpy(text, e->value.at, n);
+    return strtoll(text, NULL, 10);
+}
+
+static bool add(sc_store *s, sc_store_client *c, const store_message *m)
+{
+    char text[24];
+    store_entry *e = store_make(&s->table, m->key);
+    if (!e) return false;
+    uint64_t by = (uint64_t)m->amount;
+    if (m->amount == 1) {
+        by = (uint64_t)(store_share(&s->world, e->ones + 1) -
+                        store_share(&s->world, e->ones));
+        e->ones++;
+    }
+    int64_t sum = (int64_t)((uint64_t)number_of(e) + by);
+    int n = snprintf(text, sizeof text, "%" PRId64, sum);
+    return say_number(s, c, sum) &&
+           change(s, m->key, (store_bytes){(uint8_t *)text, (size_t)n});
+}
+
+static bool compare_set(sc_store *s, sc_store_client *c, const store_message *m)
+{
+    const store_entry *e = store_find(&s->table, m->key);
+    store_bytes now = {0};
+    if (e && e->set) {
+        now = (store_bytes){e->value.at, e->value.len};
+        if (now.len != m->value.len ||
+            (now.len != 0 && memcmp(now.at, m->value.at, now.len) != 0))
+            return say_bytes(s, c, now);
+    } else if (m->value.len != 0) {
+        return say_bytes(s, c, m->value);
+    }
+    return say_bytes(s, c, m->wanted) && change(s, m->key, m->wanted);
+}
+
+static bool append(sc_store *s, const store_message *m)
+{
+    store_buf all = {0};
+    const store_entry *e = store_find(&s->table, m->key);
+    bool ok = true;
+    if (e && e->set)
+        ok = store_buf_add(&s->pool, &all, e->value.at, e->value.len);
+    ok = ok && store_buf_add(&s->pool, &all, m->value.at, m->value.len) &&
+         change(s, m->key, (store_bytes){all.at, all.len});
+    store_buf_free(&s->pool, &all);
+    return ok;
+}
+
+static bool erase(sc_store *s, sc_store_client *c, store_bytes key)
+{
+    store_entry *e = store_find(&s->table, key);
+    bool was = e && e->set;
+    if (was) {
+        store_bytes old = {e->value.at, e->value.len};
+        if (!tell(s, key, KEY_DELETED, old, (store_bytes){0})) return false;
+        store_unset(&s->table, e);
+    }
+    return say_number(s, c, was);
+}
+
+/* ---- queues ------------------------------------------------------------------------ */
+
+static bool push(sc_store *s, const store_message *m)
+{
+    store_buf block = {0}, value = {0};
+    store_entry *e = store_make(&s->table, m->key);
+    store_item item = {0}, *at;
+    if (!e || !store_buf_add(&s->pool, &value, m->value.at, m->value.len))
+        return false;
+    item.value = value;
+    if (!store_buf_add(&s->pool, &block, &item, sizeof item)) return false;
+    at = (store_item *)(void *)block.at;
+    if (e->last)
+        e->last->next = at;
+    else
+        e->first = at;
+    e->last = at;
+    e->n_items++;
+    return settle(s);
+}
+
+static bool pop(sc_store *s, sc_store_client *c, store_bytes key)
+{
+    store_entry *e = store_find(&s->table, key);
+    if (!say_number(s, c, e ? (int64_t)e->n_items : 0)) return false;
+    if (!e || e->n_items == 0) return true;
+    store_item *i = e->first;
+    store_buf value = i->value, block = {(uint8_t *)i, sizeof *i, sizeof *i};
+    e->first = i->next;
+    if (!e->first) e->last = NULL;
+    e->n_items--;
+    bool ok = say_bytes(s, c, (store_bytes){value.at, value.len});
+    store_buf_free(&s->pool, &value);
+    store_buf_free(&s->pool, &block);
+    return ok;
+}
+
+static bool queue_len(sc_store *s, sc_store_client *c, store_bytes key)
+{
+    const store_entry *e = store_find(&s->table, key);
+    return say_number(s, c, e ? (int64_t)e->n_items : 0);
+}
+
+/* ---- messages ---------------------------------------------------------------------- */
+
+/* Truth, but for what an absent rank would have set as a real one did. */
+static bool check(sc_store *s, sc_store_client *c, store_bytes list)
+{
+    bool all = true;
+    while (list.len != 0 && all) {
+        store_bytes key = store_next(&list, NULL);
+        all = present(s, key) || store_mirrored(&s->world, &s->table, key);
+    }
+    return say_byte(s, c, all ? READY : NOT_READY);
+}
+
+static bool wait_for(sc_store *s, sc_store_client *c, store_bytes list)
+{
+    store_buf_free(&s->pool, &c->keys);
+    if (!store_buf_add(&s->pool, &c->keys, list.at, list.len)) return false;
+    c->rest = (store_bytes){c->keys.at, list.len};
+    c->since = -1;
+    return go_on(s, c, false) && settle(s);
+}
+
+static bool multi_get(sc_store *s, sc_store_client *c, store_bytes list)
+{
+    while (list.len != 0)
+        if (!say_value(s, c, store_next(&list, NULL))) return false;
+    return true;
+}
+
+static bool multi_set(sc_store *s, store_bytes list)
+{
+    while (list.len != 0) {
+        store_bytes value, key = store_next(&list, &value);
+        if (!change(s, key, value)) return false;
+    }
+    return true;
+}
+
+static bool watch(sc_store *s, sc_store_client *c, store_bytes key)
+{
+    uint64_t len = key.len;
+    return store_buf_add(&s->pool, &c->watched, &len, sizeof len) &&
+           store_buf_add(&s->pool, &c->watched, key.at, key.len) &&
+           say_byte(s, c, KEY_REGISTERED);
+}
+
+/* False: no memory. */
+static bool answer(sc_store *s, sc_store_client *c, const store_message *m)
+{
+    switch (m->ask) {
+    case STORE_SET: return change(s, m->key, m->value);
+    case STORE_COMPARE_SET: return compare_set(s, c, m);
+    case STORE_GET: return say_value(s, c, m->key);
+    case STORE_ADD: return add(s, c, m);
+    case STORE_CHECK: return check(s, c, m->list);
+    case STORE_WAIT: return wait_for(s, c, m->list);
+    case STORE_NUM_KEYS: return say_number(s, c, (int64_t)s->table.n_set);
+    case STORE_WATCH: return watch(s, c, m->key);
+    case STORE_DELETE: return erase(s, c, m->key);
+    case STORE_APPEND: return append(s, m);
+    case STORE_MULTI_GET: return multi_get(s, c, m->list);
+    case STORE_MULTI_SET: return multi_set(s, m->list);
+    case STORE_CANCEL_WAIT: return say_byte(s, c, WAIT_CANCELED);
+    case STORE_PING: return say(s, c, &m->nonce, sizeof m->nonce);
+    case STORE_QUEUE_PUSH: return push(s, m);
+    case STORE_QUEUE_POP: return pop(s, c, m->key);
+    case STORE_QUEUE_LEN: return queue_len(s, c, m->key);
+    case STORE_VALIDATE:
+    case STORE_N_ASKS: break;
+    }
+    return true;
+}
+
+static sc_status full(sc_store_client *c, sc_err *err)
+{
+    return sc_error(
+        err, SC_EINPUT, SC_C_TOO_BIG, sc_pos_byte("store", c->offset), NULL,
+        "more than %u MiB in the store", (unsigned)(STORE_BYTES_MAX >> 20));
+}
+
+/* Understands what has come as far as it goes. */
+static sc_status consume(sc_store *s, sc_store_client *c, sc_err *err)
+{
+    size_t done = 0;
+    sc_status status = SC_OK;
+    c->need = 1;
+    while (done < c->in.len) {
+        store_message m;
+        store_bytes in = {c->in.at + done, c->in.len - done};
+        store_parsed p =
+            store_parse(in, !c->spoke, c->rest.len != 0, &c->dialect, &m);
+        c->need = m.size;
+        if (p == STORE_MORE) break;
+        if (p == STORE_NONSENSE)
+            return sc_error(err, SC_EINPUT, SC_C_SYNTAX,
+                            sc_pos_byte("store", c->offset), NULL,
+                            "no message of a TCPStore's client");
+        c->spoke = true;
+        /* who asks on has given up waiting */
+        if (c->rest.len != 0) wait_over(s, c);
+        if (!answer(s, c, &m)) {
+            status = full(c, err);
+            break;
+        }
+        done += m.size;
+        c->offset += m.size;
+        c->need = 1;
+    }
+    c->in.len -= done;
+    if (c->in.len == 0)
+        store_buf_free(&s->pool, &c->in);
+    else if (done != 0)
+        memmove(c->in.at, c->in.at + done, c->in.len);
+    return status;
+}
+
+sc_status sc_store_input(sc_store *s, sc_store_client *c, const void *data,
+                         size_t len, sc_err *err)
+{
+    if (!store_buf_add(&s->pool, &c->in, data, len)) return full(c, err);
+    return c->in.len >= c->need ? consume(s, c, err) : SC_OK;
+}

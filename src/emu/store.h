@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * store.h - parts of the rendezvous store: its table, what it says for absent
+ * ranks, its messages.
+ */
+#ifndef EMU_STORE_H
+#define EMU_STORE_H
+
+#include <stepcast/emu_store.h>
+
+#define STORE_KEY_MAX   ((uint64_t)8 << 10)
+#define STORE_VALUE_MAX ((uint64_t)32 << 20)
+#define STORE_KEYS_MAX  ((uint64_t)128 << 10) /* in one message */
+#define STORE_BYTES_MAX ((uint64_t)256 << 20) /* of everything it holds */
+#define STORE_UID       ((size_t)128)         /* of an ncclUniqueId */
+
+/* Bytes of someone else. */
+typedef struct store_bytes {
+    const uint8_t *at;
+    size_t len;
+} store_bytes;
+
+/* Bytes that grow, in blocks of powers of two that go back to the pool. */
+typedef struct store_buf {
+    uint8_t *at;
+    size_t len, cap;
+} store_buf;
+
+typedef struct store_pool {
+    sc_arena *a;
+    void *spare[40]; /* lists of blocks of 2^i bytes */
+    uint64_t held;   /* bytes in use */
+} store_pool;
+
+/* False: out of memory, or beyond STORE_BYTES_MAX. */
+bool store_buf_add(store_pool *p, store_buf *b, const void *data, size_t len);
+void store_buf_free(store_pool *p, store_buf *b);
+
+/* An element of a queue. */
+typedef struct store_item store_item;
+
+struct store_item {
+    store_item *next;
+    store_buf value;
+};
+
+typedef struct store_entry {
+    uint64_t hash;
+    store_buf key, value;
+    uint64_t ones; /* times that 1 was added to it */
+    bool used, set;
+    store_item *first, *last; /* a queue under that name */
+    uint64_t n_items;
+} store_entry;
+
+typedef struct store_table {
+    store_pool *pool;
+    store_entry *entry;
+    size_t cap, n, n_set; /* cap: 0 or a power of two */
+} store_table;
+
+uint64_t store_hash(store_bytes key);
+/* NULL: not there. */
+store_entry *store_find(const store_table *t, store_bytes key);
+/* Makes it; NULL: out of memory.  Moves other entries. */
+store_entry *store_make(store_table *t, store_bytes key);
+/* False: out of memory. */
+bool store_set(store_table *t, store_entry *e, store_bytes value);
+void store_unset(store_table *t, store_entry *e);
+
+/* ---- absent ranks ------------------------------------------------------------- */
+
+typedef struct store_world {
+    uint32_t world, n_real;
+    const uint32_t *real; /* [n_real] rising */
+} store_world;
+
+/* What a counter has grown by when real ranks have added 1 to it `ones` times:
+ * all ranks of the world for every n_real of them. */
+int64_t store_share(const store_world *w, uint64_t ones);
+
+typedef enum store_ghost {
+    STORE_NEVER, /* tells of a failure: nobody sets it */
+    STORE_REAL,  /* names a real rank, who will */
+    STORE_SOON,  /* whoever is to set it, if real, does so at once */
+    STORE_LATE,  /* a real rank may still be about to */
+    STORE_NOW    /* only absent ranks would */
+} store_ghost;
+
+/* Whether a real rank has set the same key under its own number. */
+bool store_mirrored(const store_world *w, const store_table *t,
+                    store_bytes key);
+/* Who would set a key that is not there.  Milliseconds to wait for a real rank
+ * follow from that. */
+store_ghost store_who(const store_world *w, const store_table *t,
+                      store_bytes key);
+/* What an absent rank would have set, appended to `out`.  False: no memory. */
+bool store_made_up(const store_world *w, const store_table *t, store_bytes key,
+                   store_pool *p, store_buf *out);
+
+/* As people order them: numbers by value.  <0, 0, >0. */
+int store_order(store_bytes x, store_bytes y);
+
+/* What is to be sent, as sc_store_output(), but it stays. */
+size_t store_peek(const sc_store_client *c, void *buf, size_t cap);
+
+/* For a server with a clock: waits that have lasted too long are answered for
+ * absent ranks.  Gives the milliseconds until it should be called again, -1:
+ * no need. */
+int store_tick(sc_store *s, int64_t now_ms);
+
+#endif

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* store_table.c - keys and values of the rendezvous store, and their memory. */
+#include "emu/store.h"
+
+#include <string.h>
+
+#define BLOCK_MIN 5 /* 2^5 bytes */
+
+static int size_class(size_t len)
+{
+    int i = BLOCK_MIN;
+    while (((size_t)1 << i) < len) i++;
+    return i;
+}
+
+static void *take(store_pool *p, int class)
+{
+    size_t size = (size_t)1 << class;
+    if (p->held + size > STORE_BYTES_MAX) return NULL;
+    void *block = p->spare[class];
+    if (block)
+        memcpy(&p->spare[class], block, sizeof block);
+    else if ((block = sc_alloc(p->a, 1, size)) == NULL)
+        return NULL;
+    p->held += size;
+    return block;
+}
+
+static void give(store_pool *p, void *block, int class)
+{
+    memcpy(block, &p->spare[class], sizeof block);
+    p->spare[class] = block;
+    p->held -= (size_t)1 << class;
+}
+
+void store_buf_free(store_pool *p, store_buf *b)
+{
+    if (b->at) give(p, b->at, size_class(b->cap));
+    *b = (store_buf){0};
+}
+
+bool store_buf_add(store_pool *p, store_buf *b, const void *data, size_t len)
+{
+    if (b->len + len > b->cap) {
+        int class = size_class(b->len + len);
+        uint8_t *at = class < (int)SC_COUNT(p->spare) ? take(p, class) : NULL;
+        if (!at) return false;
+        if (b->at) {
+            memcpy(at, b->at, b->len);
+            give(p, b->at, size_class(b->cap));
+        }
+        b->at = at;
+        b->cap = (size_t)1 << class;
+    }
+    if (len != 0) memcpy(b->at + b->len, data, len);
+    b->len += len;
+    return true;
+}
+
+uint64_t store_hash(store_bytes key)
+{
+    return sc_hash(key.at, key.len, 0);
+}
+
+static store_entry *place(const store_table *t, store_bytes key, uint64_t hash)
+{
+    size_t i = hash & (t->cap - 1);
+    for (;; i = (i + 1) & (t->cap - 1)) {
+        store_entry *e = &t->entry[i];
+        if (!e->used ||
+            (e->hash == hash && e->key.len == key.len &&
+             (key.len == 0 || memcmp(e->key.at, key.at, key.len) == 0)))
+            return e;
+    }
+}
+
+store_entry *store_find(const store_table *t, store_bytes key)
+{
+    if (t->cap == 0) return NULL;
+    store_entry *e = place(t, key, store_hash(key));
+    return e->used ? e : NULL;
+}
+
+/* Twice the room. */
+static bool rehash(store_table *t)
+{
+    store_table big = *t;
+    size_t size = sizeof *big.entry;
+    big.cap = t->cap ? t->cap * 2 : 64;
+    big.entry = take(t->pool, size_class(big.cap * size));
+    if (!big.entry) return false;
+    memset(big.entry, 0, big.cap * size);
+    for (size_t i = 0; i < t->cap; i++) {
+        const store_entry *e = &t->entry[i];
+        if (!e->used) continue;
+        store_bytes key = {e->key.at, e->key.len};
+        *place(&big, key, e->hash) = *e;
+    }
+    if (t->entry) give(t->pool, t->entry, size_class(t->cap * size));
+    *t = big;
+    return true;
+}
+
+store_entry *store_make(store_table *t, store_bytes key)
+{
+    uint64_t hash = store_hash(key);
+    store_entry *e = store_find(t, key);
+    if (e) return e;
+    if (t->n + 1 > t->cap / 2 && !rehash(t)) return NULL;
+    e = place(t, key, hash);
+    if (!store_buf_add(t->pool, &e->key, key.at, key.len)) return NULL;
+    e->hash = hash;
+    e->used = true;
+    t->n++;
+    return e;
+}
+
+bool store_set(store_table *t, store_entry *e, store_bytes value)
+{
+    store_buf b = {0};
+    if (!store_buf_add(t->pool, &b, value.at, value.len)) return false;
+    store_buf_free(t->pool, &e->value);
+    e->value = b;
+    t->n_set += !e->set;
+    e->set = true;
+    return true;
+}
+
+void store_unset(store_table *t, store_entry *e)
+{
+    store_buf_free(t->pool, &e->value);
+    t->n_set -= e->set;
+    e->set = false;
+    e->ones = 0;
+}
