@@ -19,7 +19,8 @@ typedef struct emulate_opts {
     const char *record;
     double timeout, grace; /* seconds; timeout 0: none */
     int64_t store_port;    /* 0: the kernel chooses */
-    bool plan, keep;
+    int64_t local_rank;    /* of the first real rank, if it is given */
+    bool local_given, plan, keep;
 } emulate_opts;
 
 extern const sc_key cli_emulate_keys[];
@@ -27,6 +28,7 @@ extern const sc_key cli_emulate_keys[];
 /* ---- --plan --------------------------------------------------------------------- */
 
 struct predict_opts;
+struct cli_emitted;
 
 /* What was asked: a model as `predict` takes it, or traces. */
 typedef struct emulate_plan {
@@ -104,8 +106,6 @@ typedef struct emulate_store {
 } emulate_store;
 
 typedef struct emulate_world {
-    void *so; /* of the plug-in */
-    stepcast_delay_plugin plugin;
     sc_emu_shared *shared; /* NULL: the only real rank has the world */
     bool serving;
     pthread_t thread;
@@ -130,6 +130,7 @@ typedef struct emulate_run {
     uint32_t failed; /* of EMULATE_RANK: index of the first that failed */
     uint32_t n_left; /* processes that the program left behind */
     double wall_s;
+    bool terminal; /* the only rank is the foreground of our terminal */
     int signals;   /* signalfd, between take and give_back */
     sigset_t mask; /* before it */
     struct sigaction pipe_action;
@@ -162,6 +163,11 @@ sc_status cli_emulate_watch(emulate_run *r);
 
 /* Ends all that descends from this process: processes found. */
 uint32_t cli_emulate_sweep(double grace_s);
+
+/* --record: whether there is a place for it; what the ranks did, written. */
+sc_status cli_emulate_record_check(emulate_run *r);
+sc_status cli_emulate_record(emulate_run *r, const sc_report_real *real,
+                             struct cli_emitted *out);
 
 /* "SIGSEGV"; NULL: out of memory. */
 const char *cli_emulate_signal(cli *c, int number);

@@ -20,6 +20,7 @@ typedef struct result {
     const char *warning[MAX_LINES], *assumption[MAX_LINES];
     sc_report_input input[MAX_INPUTS];
     sc_report_emu_sum sum;
+    cli_emitted recorded; /* dir NULL: nothing */
     sc_report_emulation s;
 } result;
 
@@ -61,9 +62,22 @@ static sc_status read_log(emulate_run *r, sc_report_real *k)
     return SC_OK;
 }
 
+/* What went wrong does not take the rest with it: it becomes warnings. */
+static sc_status keep_going(emulate_run *r, sc_status s)
+{
+    char line[800];
+    for (uint32_t i = 0; i < r->c->err->n; i++) {
+        sc_diag_format(&r->c->err->d[i], line, sizeof line);
+        sc_text_add(&r->warnings, "%s\n", line);
+    }
+    sc_err_init(r->c->err);
+    return s;
+}
+
 static sc_status read_ranks(result *x)
 {
     emulate_run *r = x->r;
+    sc_status first = SC_OK;
     x->real = SC_NEW_N(r->c->arena, sc_report_real, r->n);
     if (!x->real) return sc_error_nomem(r->c->err);
     for (uint32_t i = 0; i < r->n; i++) {
@@ -76,9 +90,10 @@ static sc_status read_ranks(result *x)
             .status = exited ? WEXITSTATUS(k->status) : -1,
             .signal =
                 exited ? NULL : cli_emulate_signal(r->c, WTERMSIG(k->status))};
-        SC_TRY(read_log(r, &x->real[i]));
+        sc_status s = keep_going(r, read_log(r, &x->real[i]));
+        if (first == SC_OK) first = s;
     }
-    return SC_OK;
+    return first;
 }
 
 /* ---- words --------------------------------------------------------------------------- */
@@ -256,6 +271,7 @@ static sc_status print_json(const result *x)
     sc_json_put_string(&j, "schema", "stepcast.emulate/1");
     config_json(x->r, &j);
     sc_report_emulation_json(&x->s, &j);
+    if (x->recorded.dir) cli_chakra_json(&x->recorded, x->r->c->arena, &j);
     sc_json_end(&j, '}');
     sc_status s = cli_emit_json(x->r->c, &j);
     sc_json_free(&j);
@@ -269,6 +285,7 @@ static sc_status print_text(const result *x)
     sc_text t;
     sc_text_init(&t);
     sc_report_emulation_text(&x->s, &t);
+    if (x->recorded.dir) cli_chakra_text(&x->recorded, &t);
     sc_status s = t.failed ? sc_error_nomem(c->err) : SC_OK;
     if (s == SC_OK && c->output)
         s = cli_emit_text(c, &t);
@@ -278,14 +295,21 @@ static sc_status print_text(const result *x)
     return s;
 }
 
+static void say_error(const char *text)
+{
+    fprintf(stderr, "stepcast emulate: error: %s\n", text);
+}
+
 sc_status cli_emulate_result(emulate_run *r)
 {
     result x = {.r = r};
-    SC_TRY(read_ranks(&x));
+    sc_status s = read_ranks(&x);
+    if (!x.real) return sc_error_nomem(r->c->err);
+    if (s == SC_OK && r->o->record)
+        s = keep_going(r, cli_emulate_record(r, x.real, &x.recorded));
     SC_TRY(fill(&x));
-    if (x.s.failure)
-        fprintf(stderr, "stepcast emulate: error: %s\n", x.s.failure);
+    if (x.s.failure) say_error(x.s.failure);
     SC_TRY(r->c->json ? print_json(&x) : print_text(&x));
     if (r->end == EMULATE_SIGNAL) return SC_EINTR;
-    return x.s.failure ? SC_NO : SC_OK;
+    return x.s.failure ? SC_NO : s;
 }

@@ -6,52 +6,9 @@
  */
 #include "cli/emulate.h"
 
-#include <dlfcn.h>
-#include <errno.h>
 #include <string.h>
 
 #define WORLD_SIZE ((size_t)16 << 30)
-
-/* ---- the user's delay model ----------------------------------------------------- */
-
-static sc_status no_plugin(emulate_run *r, const char *why)
-{
-    cli *c = r->c;
-    const char *file = r->config.delay_file;
-    size_t n = strlen(file);
-    if (strncmp(why, file, n) == 0 && why[n] == ':') why += n + 2;
-    return sc_error(c->err, SC_EINPUT, SC_C_REFERENCE,
-                    sc_pos_option(c->arena, "--delay-model", file),
-                    strchr(file, '/') ? "include/stepcast/emu_plugin.h says "
-                                        "what it exports"
-                                      : "write ./NAME.so for one in this "
-                                        "folder",
-                    "%.160s", why);
-}
-
-/* Functions are data to dlsym(). */
-static bool find_function(void *so, const char *name, void *pointer)
-{
-    void *at = dlsym(so, name);
-    memcpy(pointer, &at, sizeof at);
-    return at != NULL;
-}
-
-static sc_status open_plugin(emulate_run *r)
-{
-    stepcast_delay_plugin *p = &r->world.plugin;
-    if (r->config.delay != SC_EMU_DELAY_PLUGIN) return SC_OK;
-    void *so = dlopen(r->config.delay_file, RTLD_NOW | RTLD_LOCAL);
-    if (!so) return no_plugin(r, dlerror());
-    r->world.so = so;
-    r->config.plugin = p;
-    if (!find_function(so, "stepcast_delay_post", &p->post) ||
-        !find_function(so, "stepcast_delay_next", &p->next) ||
-        !find_function(so, "stepcast_delay_advance", &p->advance))
-        return no_plugin(r, "it does not export stepcast_delay_post, _next and "
-                            "_advance");
-    return SC_OK;
-}
 
 /* ---- one real rank: the world is in its process --------------------------------- */
 
@@ -94,7 +51,9 @@ static sc_status share(emulate_run *r)
 
 sc_status cli_emulate_world(emulate_run *r)
 {
-    SC_TRY(open_plugin(r));
+    if (r->config.delay == SC_EMU_DELAY_PLUGIN)
+        SC_TRY(sc_emu_plugin_open(r->config.delay_file, r->c->arena,
+                                  &r->config.plugin, r->c->err));
     return r->n > 1 ? share(r) : try_out(r);
 }
 
@@ -115,6 +74,4 @@ void cli_emulate_world_stop(emulate_run *r)
     w->shared = NULL;
     w->serving = false;
     sc_arena_free(&w->arena);
-    if (w->so) dlclose(w->so);
-    w->so = NULL;
 }

@@ -29,12 +29,16 @@ static void settle(server_rank *r, shared_cell *c, shared_state state)
     r->answered = true;
 }
 
+/* The first thing that went wrong is what the rank ends with. */
 static void fail(server_rank *r, shared_cell *c, const sc_err *err)
 {
     const sc_diag *d = &err->d[0];
-    snprintf(r->port->text, sizeof r->port->text, "%s%s%s",
-             err->n ? d->msg : "out of memory",
-             err->n && d->hint[0] ? "; " : "", err->n ? d->hint : "");
+    bool hint = err->n && d->hint[0];
+    if (!r->failed)
+        snprintf(r->port->text, sizeof r->port->text, "%s%s%s",
+                 err->n ? d->msg : "out of memory", hint ? "; " : "",
+                 hint ? d->hint : "");
+    r->failed = true;
     settle(r, c, CELL_FAILED);
 }
 
@@ -210,7 +214,8 @@ static void why(sc_emu_shared *s, server_rank *r, shared_cell *c)
     const shared_cell *o = &r->port->cell[c->other % SHARED_CELLS];
     sc_text_init(&t);
     if (o->kind == SHARED_POST) sc_emu_why(s->emu, o->ticket, &t);
-    snprintf(r->port->text, sizeof r->port->text, "%s", t.buf);
+    if (!r->failed)
+        snprintf(r->port->text, sizeof r->port->text, "%s", t.buf);
     sc_text_free(&t);
     settle(r, c, CELL_DONE);
 }

@@ -193,7 +193,7 @@ sc_status sc_emu_port_group(sc_emu_port *p, const uint32_t *rank, uint32_t n,
                             sc_time now, uint32_t *group, uint32_t *n_real,
                             sc_err *err)
 {
-    sc_emu_cell k;
+    sc_emu_cell k = 0;
     if (rank && n > p->head->world)
         return sc_error(err, SC_EINPUT, SC_C_RANGE, sc_pos_none(), NULL,
                         "a group of %u ranks in a world of %u", n,
@@ -213,7 +213,7 @@ sc_status sc_emu_port_group(sc_emu_port *p, const uint32_t *rank, uint32_t n,
 sc_status sc_emu_port_cpu(sc_emu_port *p, const sc_emu_op *op, sc_time now,
                           sc_time *cpu, sc_err *err)
 {
-    sc_emu_cell k;
+    sc_emu_cell k = 0;
     SC_TRY(take_cell(p, SHARED_CPU, now, &k, err));
     p->port->cell[k].op = *op;
     SC_TRY(ask_now(p, k, err));
@@ -225,7 +225,7 @@ sc_status sc_emu_port_cpu(sc_emu_port *p, const sc_emu_op *op, sc_time now,
 sc_status sc_emu_port_why(sc_emu_port *p, sc_emu_cell cell, sc_time now,
                           sc_text *out, sc_err *err)
 {
-    sc_emu_cell k;
+    sc_emu_cell k = 0;
     SC_TRY(take_cell(p, SHARED_WHY, now, &k, err));
     p->port->cell[k].other = cell;
     SC_TRY(ask_now(p, k, err));
@@ -236,7 +236,7 @@ sc_status sc_emu_port_why(sc_emu_port *p, sc_emu_cell cell, sc_time now,
 
 sc_status sc_emu_port_look(sc_emu_port *p, sc_time now, sc_err *err)
 {
-    sc_emu_cell k;
+    sc_emu_cell k = 0;
     SC_TRY(take_cell(p, SHARED_LOOK, now, &k, err));
     SC_TRY(ask_now(p, k, err));
     sc_emu_port_free(p, k);
@@ -255,7 +255,7 @@ sc_status sc_emu_port_post(sc_emu_port *p, const sc_emu_op *op, bool silent,
 sc_status sc_emu_port_waited(sc_emu_port *p, sc_time from, sc_time to,
                              sc_err *err)
 {
-    sc_emu_cell k;
+    sc_emu_cell k = 0;
     SC_TRY(take_cell(p, SHARED_WAITED, to, &k, err));
     p->port->cell[k].begin = from;
     p->port->cell[k].end = to;
@@ -266,7 +266,7 @@ sc_status sc_emu_port_waited(sc_emu_port *p, sc_time from, sc_time to,
 sc_status sc_emu_port_cancel(sc_emu_port *p, sc_emu_cell cell, sc_time now,
                              sc_err *err)
 {
-    sc_emu_cell k;
+    sc_emu_cell k = 0;
     SC_TRY(take_cell(p, SHARED_CANCEL, now, &k, err));
     p->port->cell[k].other = cell;
     ask(p, k);

@@ -23,6 +23,7 @@ typedef struct server_rank {
     uint16_t flying[SHARED_CELLS]; /* cells of operations under way */
     uint16_t await[SHARED_CELLS];  /* cells of questions for their ends */
     bool answered;                 /* since it was last woken */
+    bool failed;                   /* an operation of its was refused */
 
     /* virtual clock */
     sc_time bound; /* it asks nothing for earlier times */
