@@ -146,6 +146,11 @@ static void test_virtual_order(void **state)
     until_done(0, w, &begin, &end);
     assert_false(is_done(0, a, &begin, &end));
     assert_int_equal(sc_emu_port_cancel(f.port[0], a, 300 * US, &f.err), SC_OK);
+    /* Cancelled while it is waited for: the wait is over. */
+    a = post(0, 1000, 310 * US);
+    w = await(0, a, 310 * US, SC_TIME_MAX);
+    assert_int_equal(sc_emu_port_cancel(f.port[0], a, 320 * US, &f.err), SC_OK);
+    until_done(0, w, &begin, &end);
     sc_emu_port_leave(f.port[0]);
     assert_int_equal(sc_emu_port_look(f.port[1], 400 * US, &f.err), SC_OK);
     assert_false(is_done(1, b, &begin, &end));
