@@ -107,13 +107,15 @@ static ncclResult_t launch_stream(const nccl_call *call, uint32_t n,
     unit *u = make_unit(call, n, of);
     if (!u)
         return comm_fail(ncclSystemError, "no memory shared with the device");
+    /* It may have ended, and be gone, before its last launch. */
+    const unit place = *u;
     pthread_mutex_lock(&lock);
     watch_queue(u);
-    CUresult rc = begin(u);
+    CUresult rc = begin(&place);
     bool begun = rc == 0;
     if (!rc) rc = fill(call, n, of->stream);
     if (begun) {
-        CUresult rc2 = finish(u);
+        CUresult rc2 = finish(&place);
         if (!rc) rc = rc2;
     } else {
         watch_drop(u);
