@@ -9,7 +9,7 @@
 
 int clock_gettime(clockid_t id, struct timespec *out)
 {
-    sc_time t;
+    clock_ns t;
     if (!clock_read(id, &t)) return clock_system()->clock_gettime(id, out);
     *out = clock_timespec(t);
     return 0;
@@ -50,7 +50,7 @@ int clock_nanosleep(clockid_t id, int flags, const struct timespec *t,
                     struct timespec *left)
 {
     clock_limit l;
-    sc_time now;
+    clock_ns now;
     if (!is_valid(t) || !clock_read(id, &now))
         return clock_system()->clock_nanosleep(id, flags, t, left);
     if (flags & TIMER_ABSTIME)

@@ -12,19 +12,19 @@
 /* Others are at work who use more than a 20th of the time. */
 #define WORK 20
 /* A sleep of the main thread looks around for so long. */
-#define LOOK_PS 100000000LL
-#define NAP_PS  20000000LL
+#define LOOK 100000LL
+#define NAP  20000LL
 /* No slice is longer: threads at work may use CPU time faster than real time
  * goes by. */
-#define SLICE_PS (SC_PS_PER_S / 20)
+#define SLICE (CLOCK_S / 20)
 
 #define N_ANSWERED 6
 
 /* Clocks that are answered for, and what they said when the clock said `zero`. */
 static struct {
     atomic_bool ready;
-    sc_time zero;
-    sc_time anchor[N_ANSWERED];
+    clock_ns zero;
+    clock_ns anchor[N_ANSWERED];
 } the;
 
 static const clockid_t answered[N_ANSWERED] = {
@@ -64,39 +64,43 @@ const clock_functions *clock_system(void)
     return &found;
 }
 
-static sc_time system_time(clockid_t id)
+static clock_ns system_time(clockid_t id)
 {
     struct timespec t;
     clock_system()->clock_gettime(id, &t);
     return clock_of(&t);
 }
 
-sc_time clock_of(const struct timespec *t)
+clock_ns clock_of(const struct timespec *t)
 {
     /* Times that no one lives to see are all the same. */
-    if (t->tv_sec > SC_TIME_MAX / SC_PS_PER_S / 4) return SC_TIME_MAX / 4;
-    return (sc_time)t->tv_sec * SC_PS_PER_S + (sc_time)t->tv_nsec * 1000;
+    if (t->tv_sec > INT64_MAX / CLOCK_S / 2) return INT64_MAX / 2;
+    return (clock_ns)t->tv_sec * CLOCK_S + (clock_ns)t->tv_nsec;
 }
 
-struct timespec clock_timespec(sc_time t)
+struct timespec clock_timespec(clock_ns t)
 {
-    return (struct timespec){.tv_sec = t / SC_PS_PER_S,
-                             .tv_nsec = t % SC_PS_PER_S / 1000};
+    return (struct timespec){.tv_sec = t / CLOCK_S, .tv_nsec = t % CLOCK_S};
 }
 
-struct timespec clock_in(sc_time ps)
+struct timespec clock_in(clock_ns t)
 {
-    return clock_timespec(system_time(CLOCK_MONOTONIC) + ps);
+    return clock_timespec(system_time(CLOCK_MONOTONIC) + t);
 }
 
 /* ---- virtual time ------------------------------------------------------------- */
+
+static clock_ns virtual_now(void)
+{
+    return live_clock_virtual() / 1000;
+}
 
 __attribute__((constructor)) static void loaded(void)
 {
     if (!getenv("STEPCAST_EMULATE")) return;
     for (int i = 0; i < N_ANSWERED; i++)
         the.anchor[i] = system_time(answered[i]);
-    the.zero = live_clock_virtual();
+    the.zero = virtual_now();
     atomic_store(&the.ready, true);
 }
 
@@ -113,11 +117,11 @@ static int clock_index(clockid_t id)
     return i;
 }
 
-bool clock_read(clockid_t id, sc_time *out)
+bool clock_read(clockid_t id, clock_ns *out)
 {
     int i = clock_index(id);
     if (i == N_ANSWERED || !clock_is_virtual()) return false;
-    *out = the.anchor[i] + live_clock_virtual() - the.zero;
+    *out = the.anchor[i] + virtual_now() - the.zero;
     return true;
 }
 
@@ -129,55 +133,56 @@ static bool is_main(void)
 }
 
 /* CPU time of all other threads. */
-static sc_time cpu_of_others(void)
+static clock_ns cpu_of_others(void)
 {
     return system_time(CLOCK_PROCESS_CPUTIME_ID) -
            system_time(CLOCK_THREAD_CPUTIME_ID);
 }
 
-static void begin(clock_limit *l, sc_time now, sc_time due)
+static void begin(clock_limit *l, clock_ns now, clock_ns due)
 {
     *l = (clock_limit){.due = due, .least = due - now, .main = is_main()};
 }
 
-void clock_limit_in(clock_limit *l, sc_time relative)
+void clock_limit_in(clock_limit *l, clock_ns relative)
 {
-    sc_time now = live_clock_virtual();
+    clock_ns now = virtual_now();
     begin(l, now, now + relative);
 }
 
 void clock_limit_at(clock_limit *l, clockid_t id, const struct timespec *t)
 {
     int i = clock_index(id);
-    begin(l, live_clock_virtual(), clock_of(t) - the.anchor[i] + the.zero);
+    begin(l, virtual_now(), clock_of(t) - the.anchor[i] + the.zero);
 }
 
-sc_time clock_limit_slice(clock_limit *l)
+clock_ns clock_limit_slice(clock_limit *l)
 {
-    sc_time left = l->due - live_clock_virtual();
+    clock_ns left = l->due - virtual_now();
     if (left <= 0) return 0;
     l->cpu = cpu_of_others();
     l->slice = system_time(CLOCK_MONOTONIC);
-    return left < SLICE_PS ? left : SLICE_PS;
+    return left < SLICE ? left : SLICE;
 }
 
 bool clock_limit_passed(clock_limit *l)
 {
-    sc_time real = system_time(CLOCK_MONOTONIC) - l->slice;
+    clock_ns real = system_time(CLOCK_MONOTONIC) - l->slice;
     bool work = cpu_of_others() - l->cpu > real / WORK;
     l->idle = l->main && work ? 0 : l->idle + real;
-    if (live_clock_virtual() >= l->due) return true;
+    if (virtual_now() >= l->due) return true;
     if (l->idle < l->least) return false;
-    if (l->main) live_clock_forward(l->due);
+    if (l->main && l->due < SC_TIME_MAX / 1000)
+        live_clock_forward(l->due * 1000);
     return true;
 }
 
 void clock_sleep(clock_limit *l)
 {
-    sc_time slice;
-    if (l->main && l->least > LOOK_PS) l->least = LOOK_PS;
+    clock_ns slice;
+    if (l->main && l->least > LOOK) l->least = LOOK;
     while ((slice = clock_limit_slice(l)) > 0) {
-        if (l->main && slice > NAP_PS) slice = NAP_PS;
+        if (l->main && slice > NAP) slice = NAP;
         struct timespec t = clock_timespec(slice);
         clock_system()->nanosleep(&t, NULL);
         if (clock_limit_passed(l)) break;

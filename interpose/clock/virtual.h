@@ -28,6 +28,11 @@
 #include <sys/select.h>
 #include <time.h>
 
+/* Times of day don't fit sc_time. */
+typedef int64_t clock_ns;
+
+#define CLOCK_S 1000000000LL
+
 /* The functions of the system that are answered for here. */
 typedef struct clock_functions {
     int (*clock_gettime)(clockid_t, struct timespec *);
@@ -52,30 +57,30 @@ const clock_functions *clock_system(void);
 
 /* Whether the calling thread sees virtual time. */
 bool clock_is_virtual(void);
-/* Virtual time as the clock `id` would tell it, ps; false: it is no clock that
+/* Virtual time as the clock `id` would tell it; false: it is no clock that
  * is answered for. */
-bool clock_read(clockid_t id, sc_time *out);
+bool clock_read(clockid_t id, clock_ns *out);
 
-sc_time clock_of(const struct timespec *t);
-struct timespec clock_timespec(sc_time t);
+clock_ns clock_of(const struct timespec *t);
+struct timespec clock_timespec(clock_ns t);
 /* CLOCK_MONOTONIC in so long, for waits of the system. */
-struct timespec clock_in(sc_time ps);
+struct timespec clock_in(clock_ns t);
 
 /* A wait with a limit. */
 typedef struct clock_limit {
-    sc_time due;   /* live_clock_virtual() when it passes */
-    sc_time least; /* real time that it may last though the clock stands */
-    sc_time cpu;   /* of other threads, when the present slice began */
-    sc_time slice; /* real time when it began */
-    sc_time idle;  /* real time in a row in which nobody was at work */
+    clock_ns due;   /* virtual time when it passes */
+    clock_ns least; /* real time that it may last though the clock stands */
+    clock_ns cpu;   /* of other threads, when the present slice began */
+    clock_ns slice; /* real time when it began */
+    clock_ns idle;  /* real time in a row in which nobody was at work */
     bool main;
 } clock_limit;
 
-void clock_limit_in(clock_limit *l, sc_time relative);
+void clock_limit_in(clock_limit *l, clock_ns relative);
 /* At an absolute time of clock `id`. */
 void clock_limit_at(clock_limit *l, clockid_t id, const struct timespec *t);
 /* How long really to wait next; 0: it has passed. */
-sc_time clock_limit_slice(clock_limit *l);
+clock_ns clock_limit_slice(clock_limit *l);
 /* A slice is over and nothing came.  True: the limit has passed. */
 bool clock_limit_passed(clock_limit *l);
 

@@ -18,7 +18,7 @@ int ppoll(struct pollfd *fd, nfds_t n, const struct timespec *t,
           const sigset_t *mask)
 {
     clock_limit l;
-    sc_time slice;
+    clock_ns slice;
     if (!is_limited(t)) return clock_system()->ppoll(fd, n, t, mask);
     clock_limit_in(&l, clock_of(t));
     while ((slice = clock_limit_slice(&l)) > 0) {
@@ -40,12 +40,12 @@ int epoll_pwait(int fd, struct epoll_event *event, int n, int ms,
                 const sigset_t *mask)
 {
     clock_limit l;
-    sc_time slice;
+    clock_ns slice;
     if (ms <= 0 || !clock_is_virtual())
         return clock_system()->epoll_pwait(fd, event, n, ms, mask);
-    clock_limit_in(&l, ms * (SC_PS_PER_S / 1000));
+    clock_limit_in(&l, ms * (CLOCK_S / 1000));
     while ((slice = clock_limit_slice(&l)) > 0) {
-        int part = (int)(slice / (SC_PS_PER_S / 1000)) + 1;
+        int part = (int)(slice / (CLOCK_S / 1000)) + 1;
         int rc = clock_system()->epoll_pwait(fd, event, n, part, mask);
         if (rc != 0) return rc;
         if (clock_limit_passed(&l)) break;
@@ -79,7 +79,7 @@ int pselect(int n, fd_set *r, fd_set *w, fd_set *x, const struct timespec *t,
             const sigset_t *mask)
 {
     clock_limit l;
-    sc_time slice;
+    clock_ns slice;
     sets s = {.at = {r, w, x}};
     if (!is_limited(t) || n > FD_SETSIZE)
         return clock_system()->pselect(n, r, w, x, t, mask);
@@ -113,11 +113,11 @@ int pthread_cond_clockwait(pthread_cond_t *c, pthread_mutex_t *m, clockid_t id,
                            const struct timespec *t)
 {
     clock_limit l;
-    sc_time now;
+    clock_ns now;
     if (!clock_read(id, &now))
         return clock_system()->cond_clockwait(c, m, id, t);
     clock_limit_at(&l, id, t);
-    sc_time slice = clock_limit_slice(&l);
+    clock_ns slice = clock_limit_slice(&l);
     if (slice <= 0) return ETIMEDOUT;
     if (l.least > slice) slice = l.least;
     struct timespec at = clock_in(slice);
@@ -130,7 +130,7 @@ int pthread_cond_clockwait(pthread_cond_t *c, pthread_mutex_t *m, clockid_t id,
  * other. */
 static clockid_t clock_meant(const struct timespec *t)
 {
-    sc_time day;
+    clock_ns day;
     if (!clock_read(CLOCK_REALTIME, &day)) return CLOCK_REALTIME;
     return clock_of(t) > day / 2 ? CLOCK_REALTIME : CLOCK_MONOTONIC;
 }
@@ -157,7 +157,7 @@ int cnd_timedwait(cnd_t *restrict c, mtx_t *restrict m,
 int sem_clockwait(sem_t *s, clockid_t id, const struct timespec *t)
 {
     clock_limit l;
-    sc_time now, slice;
+    clock_ns now, slice;
     if (!clock_read(id, &now)) return clock_system()->sem_clockwait(s, id, t);
     if (sem_trywait(s) == 0) return 0;
     clock_limit_at(&l, id, t);
@@ -180,7 +180,7 @@ int pthread_mutex_clocklock(pthread_mutex_t *m, clockid_t id,
                             const struct timespec *t)
 {
     clock_limit l;
-    sc_time now, slice;
+    clock_ns now, slice;
     if (!clock_read(id, &now)) return clock_system()->mutex_clocklock(m, id, t);
     int rc = pthread_mutex_trylock(m);
     if (rc != EBUSY) return rc;

@@ -63,6 +63,8 @@ typedef struct live_slot {
     uint32_t next, prev; /* of the list that its state says */
     uint8_t state;       /* slot_state */
     bool burnt;          /* its CPU time is spent */
+    sc_time spent;       /* ... so much of it before any wait */
+    bool noted;          /* share_hold() */
     bool dropped;        /* no one will wait: free it when it has ended */
     bool canceled;
 } live_slot;

@@ -136,7 +136,7 @@ static bool burn(live *l, live_slot *s)
 {
     if (s->burnt || s->op.silent) return false;
     s->burnt = true;
-    sc_time cpu = live_world_cpu(l, s);
+    sc_time cpu = live_world_cpu(l, s) - s->spent;
     if (cpu <= 0) return false;
     if (l->virt) {
         live_clock_forward(live_clock_virtual() + cpu);
@@ -169,7 +169,7 @@ static void account(live *l, live_slot *s, sc_time from, sc_time now,
         live_clock_waited(end - from);
     if (!live_slot_ended(s)) return;
     if (s->end >= from && !s->op.silent) {
-        l->totals.late += now - s->end;
+        l->totals.late += now - end;
         l->totals.n_late++;
     }
     live_slot_done(l, s, now);

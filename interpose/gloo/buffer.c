@@ -91,29 +91,35 @@ static void buffer_recv(buffer *b, int from, uint64_t slot, size_t offset,
     live_leave(b->call.l);
 }
 
-/* Of several who may send, absent ones do in turn. */
+/* Of several who may send: the next in turn, absent ones first, since those
+ * always do. */
+static int choose(const gloo_group *g, const int *rank, size_t n)
+{
+    static _Atomic uint32_t turn;
+    uint32_t at = atomic_fetch_add(&turn, 1);
+    int real = -1;
+    for (size_t i = 0; i < n; i++) {
+        int r = rank[(at + i) % n];
+        if (r < 0 || (uint32_t)r == g->rank) continue;
+        if (!is_real(g, (uint32_t)r)) return r;
+        if (real < 0) real = r;
+    }
+    if (real < 0) gloo_throw("gloo: receive from no other rank");
+    return real;
+}
+
 static void buffer_recv_any(buffer *b, const cxx_vector *from, uint64_t slot,
                             size_t offset, size_t len)
 {
-    static _Atomic uint32_t turn;
     live *l = b->call.l;
-    const int *rank = from->begin;
-    size_t n = cxx_count(from, sizeof(int));
     const gloo_group *g = gloo_group_of(l, b->context);
-    if (n == 0) gloo_throw("gloo: receive from no rank");
-    if (g->n_real > 1)
-        live_warn(l, "gloo: a receive from any of several ranks is matched "
-                     "with absent ones only");
-    uint32_t at = atomic_fetch_add(&turn, 1);
-    int chosen = rank[at % n];
-    for (size_t i = 0; i < n; i++) {
-        int r = rank[(at + i) % n];
-        if (r >= 0 && !is_real(g, (uint32_t)r)) {
-            chosen = r;
-            break;
-        }
-    }
-    buffer_recv(b, chosen, slot, offset, len);
+    if (g->n_real > 2 || (g->n_real == 2 && g->size > 2))
+        live_warn(l,
+                  "gloo: a receive from any of several ranks is matched "
+                  "with %s only",
+                  g->n_real < g->size ? "absent ones" : "one in turn");
+    int r = choose(g, from->begin, cxx_count(from, sizeof(int)));
+    buffer_recv(b, r, slot, offset, len);
 }
 
 void gloo_sent_before(live *l, void *out, size_t len)

@@ -30,7 +30,9 @@ char *gloo_call_memory(gloo_call *c, const gloo_buffer *b, size_t len)
 
 void gloo_call_post(gloo_call *c, sc_emu_coll coll, int root, uint64_t bytes)
 {
+    static _Atomic uint64_t posts;
     gloo_work *w = gloo_work_now();
+    c->number = atomic_fetch_add(&posts, 1);
     c->op = (live_op){
         .coll = coll,
         .group = c->g->id,

@@ -131,6 +131,15 @@ gloo_turn *gloo_group_turn(const void *owner)
     return g ? g->turn : NULL;
 }
 
+bool gloo_group_absent(const void *owner, int64_t member)
+{
+    const gloo_group *g = find(NULL, owner);
+    if (!g) return false;
+    for (uint32_t i = 0; i < g->n_real; i++)
+        if (g->real[i] == member) return false;
+    return true;
+}
+
 /* ---- what gloo calls -------------------------------------------------------------- */
 
 typedef void connect_all(gloo_context *, void *, void *);

@@ -34,8 +34,11 @@ void *gloo_real(gloo_lib lib, const char *symbol);
         (type) p_;                                                   \
     })
 
-/* Of a C++ function that ours stands for: under its name. */
-#define GLOO_HOOK(symbol) __asm__(symbol) __attribute__((visibility("default")))
+/* Of a C++ function that ours stands for: under its name, and at an even
+ * address, since a pointer to a member function tells by the odd ones that it
+ * is virtual. */
+#define GLOO_HOOK(symbol) \
+    __asm__(symbol) __attribute__((visibility("default"), aligned(16)))
 
 /* The rank, if this process is emulated; at first use looks whether the
  * loaded libraries are those that abi.h describes, and refuses others. */
@@ -71,10 +74,15 @@ typedef struct gloo_group {
 gloo_group *gloo_group_of(live *l, const gloo_context *c);
 /* Whose turn it is in a process group; NULL: unknown. */
 gloo_turn *gloo_group_turn(const void *owner);
+/* Whether that member of the process group is emulated. */
+bool gloo_group_absent(const void *owner, int64_t member);
 
 /* Ranks that the Python code which creates a process group names, as many as
  * `size`; false: no Python, or it doesn't say (python.c). */
 bool gloo_python_ranks(uint32_t size, uint32_t *rank, bool *whole);
+/* Fills what the Python code that calls an object collective with an absent
+ * root is about to get; false: it doesn't. */
+bool gloo_python_objects(void);
 
 /* ---- work of c10d (work.c) ---------------------------------------------------- */
 
@@ -85,6 +93,7 @@ typedef struct gloo_work {
     sc_time queued;   /* the program came to it; -1: it is in no queue */
     uint64_t turn;
     bool turned; /* its turn is over */
+    bool filled; /* what it gets from an absent root is there */
     gloo_turn *turns;
     struct gloo_work *next;
 } gloo_work;
@@ -111,6 +120,7 @@ typedef struct gloo_call {
     live_op op;
     live_ticket ticket;
     int64_t timeout; /* ms */
+    uint64_t number; /* of all posts */
     sc_time end;     /* virtual clock: when it ended */
 } gloo_call;
 

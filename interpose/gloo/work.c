@@ -17,6 +17,7 @@ static _Atomic uint32_t n_queued;
 
 static _Thread_local struct {
     const void *owner; /* process group in the making */
+    bool filled;       /* so is the work */
     gloo_work *now;
     sc_time ended;      /* virtual clock: its last operation; -1: none */
     sc_time idle_since; /* this worker */
@@ -106,6 +107,13 @@ typedef bool is_float(const void *);
     "_ZN4c10d16ProcessGroupGlooC" c                                            \
     "ERKN3c1013intrusive_ptrINS_5StoreENS1_6detail34intrusive_target_default_" \
     "null_typeIS3_EEEEiiNS2_INS0_7OptionsENS5_ISA_EEEE"
+#define BROADCAST                                                              \
+    "_ZN4c10d16ProcessGroupGloo9broadcastERSt6vectorIN2at6TensorESaIS3_EERKNS" \
+    "_16BroadcastOptionsE"
+#define SCATTER                                                              \
+    "_ZN4c10d16ProcessGroupGloo7scatterERSt6vectorIN2at6TensorESaIS3_EERS1_" \
+    "IS5_SaIS5_EERKNS_14ScatterOptionsE"
+#define IS_COMPLETED "_ZN4c10d4Work11isCompletedEv"
 #define MAKE_WORK                                                             \
     "_ZN4c10d16ProcessGroupGloo9AsyncWorkC2ESt6vectorIS2_IN2at6TensorESaIS4_" \
     "EESaIS6_EEPKcRKN3c108optionalIS6_EE"
@@ -154,8 +162,10 @@ void c10d_make_work(void *work, cxx_vector *out, const char *title,
         live_enter(l);
         w = take(work); /* one that never ran */
         if (!w && !(w = malloc(sizeof(*w)))) live_die(l, "gloo: out of memory");
-        *w = (gloo_work){
-            .work = work, .floats = gives_floats(out), .queued = -1};
+        *w = (gloo_work){.work = work,
+                         .floats = gives_floats(out),
+                         .filled = self.filled,
+                         .queued = -1};
         put(w);
         live_leave(l);
     }
@@ -198,4 +208,51 @@ void c10d_run_work(void **work)
     gloo_work_turned(w);
     free(w);
     self.idle_since = self.ended >= 0 ? self.ended : live_now(l);
+}
+
+/* `opts` begin with the root. */
+static void from_root(const void *pg, const void *opts)
+{
+    live *l = gloo_live();
+    if (!l || !gloo_group_absent(pg, *(const int *)opts)) return;
+    live_enter(l);
+    self.filled = gloo_python_objects();
+    live_leave(l);
+}
+
+typedef void *broadcast_fn(void *, void *, void *, const void *);
+void *c10d_broadcast(void *out, void *pg, void *tensors, const void *opts)
+    GLOO_HOOK(BROADCAST);
+
+/* `out`: the place of the pointer that it returns. */
+void *c10d_broadcast(void *out, void *pg, void *tensors, const void *opts)
+{
+    from_root(pg, opts);
+    GLOO_REAL(broadcast_fn *, LIB_TORCH, BROADCAST)(out, pg, tensors, opts);
+    self.filled = false;
+    return out;
+}
+
+typedef void *scatter_fn(void *, void *, void *, void *, const void *);
+void *c10d_scatter(void *out, void *pg, void *tensors, void *parts,
+                   const void *opts) GLOO_HOOK(SCATTER);
+
+void *c10d_scatter(void *out, void *pg, void *tensors, void *parts,
+                   const void *opts)
+{
+    from_root(pg, opts);
+    GLOO_REAL(scatter_fn *, LIB_TORCH, SCATTER)(out, pg, tensors, parts, opts);
+    self.filled = false;
+    return out;
+}
+
+typedef bool is_completed_fn(void *);
+bool c10d_is_completed(void *work) GLOO_HOOK(IS_COMPLETED);
+
+/* The program polls. */
+bool c10d_is_completed(void *work)
+{
+    live *l = gloo_live();
+    if (l) gloo_virtual_catch_up(l);
+    return GLOO_REAL(is_completed_fn *, LIB_TORCH, IS_COMPLETED)(work);
 }
