@@ -4,9 +4,8 @@
 
 #include <pthread.h>
 
-/* Threads of a block: NCCL's kernels have as many (its registers' share of a
- * multiprocessor is what keeps other blocks out). */
-#define HOLD_THREADS 512
+/* Of a block, as NCCL's largest kernels have; see HOLD for the registers. */
+#define HOLD_THREADS 640
 
 /* Units of a stream are queued and launched in one order. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

@@ -75,7 +75,7 @@ class Machine:
     def thread(self, name, params, block, tid, threads, blocks):
         _, code, labels = self.entries[name]
         reg = {"%tid.x": tid, "%ctaid.x": block, "%ntid.x": threads,
-               "%nctaid.x": blocks, "part": 0}
+               "%nctaid.x": blocks, "part": 0, "%clock": 5}
         pc = steps = 0
         while True:
             steps += 1
