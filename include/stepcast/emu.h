@@ -165,6 +165,12 @@ typedef struct sc_emu_config {
 sc_status sc_emu_resolve(const sc_emu_options *o, sc_arena *a,
                          sc_emu_config *out, sc_err *err);
 
+/* Opens a plug-in for sc_emu_config.plugin (emu_plugin.h); it stays open for
+ * the process' life.  Errors at --delay-model: SC_C_IO, why it can't be
+ * loaded; SC_C_MISSING, each function that it lacks. */
+sc_status sc_emu_plugin_open(const char *path, sc_arena *a,
+                             const stepcast_delay_plugin **out, sc_err *err);
+
 /* ---- the world ---------------------------------------------------------------- */
 
 typedef struct sc_emu sc_emu;
@@ -219,8 +225,11 @@ typedef struct sc_emu_end {
 } sc_emu_end;
 
 /* As sc_flows_advance(): the ends since the last call, by time and then by
- * ticket; one per real member's post.  SC_FLOW_NONE: out of memory. */
+ * ticket; one per real member's post.  SC_FLOW_NONE (net_flow.h): the delay
+ * model has given up, or memory is out; sc_emu_failed() says why, and every
+ * later call fails, too. */
 uint32_t sc_emu_advance(sc_emu *e, sc_time t, const sc_emu_end **ends);
+sc_status sc_emu_failed(const sc_emu *e, sc_err *err);
 
 /* Forgets the operation at the time last advanced to (of all its members). */
 void sc_emu_cancel(sc_emu *e, uint64_t ticket);

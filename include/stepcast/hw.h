@@ -231,6 +231,9 @@ typedef struct sc_place {
 sc_place sc_hw_place(const sc_hw *hw, uint32_t n_axes, const uint32_t *size,
                      const uint32_t *stride);
 
+/* Members are `rank` [n], rising devices, n >= 1; nobody else is at work. */
+sc_place sc_hw_place_ranks(const sc_hw *hw, uint32_t n, const uint32_t *rank);
+
 /* Names for `list`; all live in static data or the arena. */
 sc_status sc_hw_list(bool devices, sc_arena *a, const char ***names,
                      uint32_t *n, sc_err *err);

@@ -99,6 +99,9 @@ uint32_t sc_flows_advance(sc_flows *x, sc_time t, const sc_flow_end **ends);
 /* Present rate of a flow, bytes/s; 0 before its latency is over. */
 double sc_flows_rate(sc_flows *x, uint32_t flow);
 
+/* What a flow has still to move at the time last advanced to, bytes. */
+double sc_flows_left(sc_flows *x, uint32_t flow);
+
 /* What crosses a link at present, bytes/s. */
 double sc_flows_link_rate(sc_flows *x, uint32_t link);
 

@@ -20,6 +20,7 @@ typedef struct sc_trace_opts {
     bool zero_is_world;          /* group "0" is all ranks even where the
                                     groups below say otherwise; without a group
                                     of that name it always is */
+    bool sparse;                 /* a rank without a file does nothing */
     bool micros;                 /* durations as duration_micros has them,
                                     not as duration_ps */
     uint32_t n_groups;           /* of a communicator-group file */

@@ -36,6 +36,11 @@ sc_emu_data *live_data(live *l); /* of the calling thread: draws repeat */
 
 sc_time live_now(live *l);
 
+/* How the interposed library goes on with what the program does not wait for:
+ * decides where the user left it to SC_EMU_PROGRESS_AUTO.  Weak: an asynchronous
+ * operation begins only when the program next waits for or tests any. */
+void live_set_progress(live *l, bool weak);
+
 /* Around everything that an interposed function does: its own time, but for
  * what live_wait() waits, is overhead, not the program's.  They nest. */
 void live_enter(live *l);
@@ -68,17 +73,34 @@ live_ticket live_post(live *l, const live_op *op, sc_time t);
  * CPU time of the operation (sc_emu_cpu()) is burnt in it.  The ticket is gone
  * afterwards. */
 void live_wait(live *l, live_ticket k);
+/* The same, but gives up at `by` (on the virtual clock: when nothing ends
+ * before).  False: it has not ended, and the ticket lives on. */
+bool live_wait_by(live *l, live_ticket k, sc_time by);
 /* The same for a thread of the library's own, on behalf of which the program
  * may be at work meanwhile (Gloo's workers): on the virtual clock it does not
- * wait; the program's live_wait_end() does. */
+ * wait, and the ticket lives on until the program's live_wait(). */
 void live_serve(live *l, live_ticket k);
+/* The same, but gives up at `by`; see live_wait_by(). */
+bool live_serve_by(live *l, live_ticket k, sc_time by);
 /* Whether it has ended by now; then the ticket is gone. */
 bool live_test(live *l, live_ticket k);
+/* Real clock: of the operation's CPU time, the calling thread has spent so much
+ * already, by moving its data. */
+void live_spent(live *l, live_ticket k, sc_time ps);
+/* Nobody waits for it (a send that the library has buffered); the ticket is
+ * gone. */
+void live_forget(live *l, live_ticket k);
 /* Program aborts the operation. */
 void live_cancel(live *l, live_ticket k);
 
 /* Virtual clock: the calling thread waited for what ended at `t`. */
 void live_wait_until(live *l, sc_time t);
+/* The program did nothing but wait from `from` to `to` in a way that no other
+ * function here has seen. */
+void live_waited(live *l, sc_time from, sc_time to);
+/* Real clock: the program does nothing but wait from now on (`waits`), or no
+ * longer, while threads of the library's own live_serve(). */
+void live_idle(live *l, bool waits);
 
 /* For a host thread that looks after operations of device streams: everything
  * that has ended by `now`, and when to look again (SC_TIME_MAX: nothing is in

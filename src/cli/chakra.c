@@ -14,13 +14,11 @@
 /* What a task takes in a file, name and attributes, about. */
 #define TASK_BYTES 100u
 
-static sc_status too_large(cli *c, const char *dir, uint64_t n,
+static sc_status too_large(cli *c, const cli_traces *t, uint64_t n,
                            const char *what, uint64_t limit)
 {
     return sc_error(c->err, SC_EINPUT, SC_C_TOO_BIG,
-                    sc_pos_option(c->arena, "--emit-chakra", dir),
-                    "fewer micro-batches or replicas; replicas can be added to "
-                    "traces later",
+                    sc_pos_option(c->arena, t->flag, t->dir), t->hint,
                     "the traces would be %" PRIu64 " %s, more than %" PRIu64, n,
                     what, limit);
 }
@@ -48,10 +46,9 @@ static bool copies(const sc_workload *w)
     return false;
 }
 
-static sc_status write_files(cli *c, const sc_workload *w,
-                             const sc_prediction *p, cli_emitted *e)
+static sc_status write_files(cli *c, const cli_traces *t, cli_emitted *e)
 {
-    sc_trace_machine m = {p->run.hw, p->run.precision, copies(w)};
+    sc_trace_machine m = {t->hw, t->precision, copies(t->workload)};
     sc_text notes;
     sc_text_init(&notes);
     sc_status s = sc_trace_machine_write(&m, e->dir, c->arena, &notes, c->err);
@@ -61,7 +58,37 @@ static sc_status write_files(cli *c, const sc_workload *w,
     SC_TRY(s);
     const char *prefix = sc_sprintf(c->arena, "%s/%s", e->dir, e->name);
     if (!prefix) return sc_error_nomem(c->err);
-    return sc_trace_write(w, prefix, c->err);
+    return sc_trace_write(t->workload, prefix, c->err);
+}
+
+sc_status cli_chakra_check(cli *c, const cli_traces *t, uint32_t n)
+{
+    if (n < 2)
+        return sc_error(c->err, SC_EINPUT, SC_C_UNSUPPORTED,
+                        sc_pos_option(c->arena, t->flag, t->dir), NULL,
+                        "one device exchanges nothing");
+    if (n > MAX_RANKS) return too_large(c, t, n, "files", MAX_RANKS);
+    return SC_OK;
+}
+
+sc_status cli_chakra_write(cli *c, const cli_traces *t, cli_emitted *out)
+{
+    const sc_workload *w = t->workload;
+    cli_emitted e = {.dir = t->dir,
+                     .name = file_name(c, t->name),
+                     .ranks = w->n_ranks,
+                     .classes = w->n_classes,
+                     .groups = w->n_groups};
+    if (!e.name) return sc_error_nomem(c->err);
+    for (uint32_t r = 0; r < w->n_ranks; r++)
+        e.tasks += w->classes[w->ranks[r].cls].n_tasks;
+    if (e.tasks > MAX_BYTES / TASK_BYTES)
+        return too_large(c, t, e.tasks * TASK_BYTES >> 30, "GiB",
+                         MAX_BYTES >> 30);
+    SC_TRY(sc_folder_make(t->dir, c->err));
+    SC_TRY(write_files(c, t, &e));
+    *out = e;
+    return SC_OK;
 }
 
 sc_status cli_chakra(cli *c, const char *dir, const sc_prediction *p,
@@ -70,35 +97,24 @@ sc_status cli_chakra(cli *c, const char *dir, const sc_prediction *p,
     sc_plan plan;
     sc_block *blocks = NULL;
     sc_workload w;
-    uint32_t n = p->run.hw->n_devices;
+    cli_traces t = {.flag = "--emit-chakra",
+                    .dir = dir,
+                    .hint = "fewer micro-batches or replicas; replicas can be "
+                            "added to traces later",
+                    .hw = p->run.hw,
+                    .precision = p->run.precision,
+                    .workload = &w};
     if (p->graph)
         return sc_error(c->err, SC_EINPUT, SC_C_UNSUPPORTED,
-                        sc_pos_option(c->arena, "--emit-chakra", dir),
+                        sc_pos_option(c->arena, t.flag, dir),
                         "its timeline is what --trace writes",
                         "a step run operator by operator has no traces");
-    if (n < 2)
-        return sc_error(c->err, SC_EINPUT, SC_C_UNSUPPORTED,
-                        sc_pos_option(c->arena, "--emit-chakra", dir), NULL,
-                        "one device exchanges nothing");
-    if (n > MAX_RANKS) return too_large(c, dir, n, "files", MAX_RANKS);
+    t.name = p->run.model->name;
+    SC_TRY(cli_chakra_check(c, &t, p->run.hw->n_devices));
     SC_TRY(sc_plan_build(&p->run, c->arena, &plan, c->err));
     SC_TRY(sc_blocks_price(&plan, c->arena, &blocks, c->err));
     SC_TRY(sc_plan_workload(&plan, blocks, c->arena, &w, c->err));
-    cli_emitted e = {.dir = dir,
-                     .name = file_name(c, p->run.model->name),
-                     .ranks = n,
-                     .classes = w.n_classes,
-                     .groups = w.n_groups};
-    if (!e.name) return sc_error_nomem(c->err);
-    for (uint32_t r = 0; r < n; r++)
-        e.tasks += w.classes[w.ranks[r].cls].n_tasks;
-    if (e.tasks > MAX_BYTES / TASK_BYTES)
-        return too_large(c, dir, e.tasks * TASK_BYTES >> 30, "GiB",
-                         MAX_BYTES >> 30);
-    SC_TRY(sc_folder_make(dir, c->err));
-    SC_TRY(write_files(c, &w, p, &e));
-    *out = e;
-    return SC_OK;
+    return cli_chakra_write(c, &t, out);
 }
 
 void cli_chakra_text(const cli_emitted *e, sc_text *out)

@@ -49,6 +49,10 @@ void cli_dump_common(const cli *c, sc_text *t, sc_json *all);
 /* A line of such a file for each option given, `but` one (NULL: all). */
 void cli_dump_lines(const sc_opt_set *set, const char *but, sc_text *out);
 
+/* The options that hold, as members of a result's config ("world_size"), but
+ * some (NULL: all). */
+void cli_config_json(const sc_opt_set *set, const char *const *but, sc_json *j);
+
 /* `text` in lines of at most 80 columns, indented by `indent` blanks. */
 void cli_wrap(sc_text *out, int indent, const char *text);
 
@@ -70,6 +74,7 @@ sc_status cli_predict(cli *c, int argc, char *const *argv);
 sc_status cli_validate(cli *c, int argc, char *const *argv);
 sc_status cli_calibrate(cli *c, int argc, char *const *argv);
 sc_status cli_simulate(cli *c, int argc, char *const *argv);
+sc_status cli_emulate(cli *c, int argc, char *const *argv);
 sc_status cli_list(cli *c, int argc, char *const *argv);
 sc_status cli_show(cli *c, int argc, char *const *argv);
 sc_status cli_explain(cli *c, int argc, char *const *argv);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* help.c - usage lines and option tables of the commands. */
+#include "cli/emulate.h"
 #include "cli/predict.h"
 #include "cli/simulate.h"
 
@@ -28,6 +29,13 @@ static const page pages[] = {
      "usage: stepcast simulate --workload PREFIX --system FILE --network N "
      "[options]\n",
      {cli_simulate_keys, NULL, NULL},
+     NULL},
+    {"emulate",
+     "usage: stepcast emulate --cluster C --world-size N [options] -- CMD...\n"
+     "       stepcast emulate --plan --model M --cluster C [options of "
+     "predict]\n"
+     "       stepcast emulate --plan --peers PREFIX [options]\n",
+     {sc_emu_keys, cli_emulate_keys, NULL},
      NULL},
     {"validate",
      "usage: stepcast validate FILE.csv... [options]\n",

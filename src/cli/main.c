@@ -10,6 +10,7 @@
 const cli_command cli_commands[] = {
     {"predict", cli_predict, "one configuration: fits? how long? why?"},
     {"simulate", cli_simulate, "Chakra execution traces on a system"},
+    {"emulate", cli_emulate, "a live program as a few ranks of a large world"},
     {"validate", cli_validate, "predict every measured row of a table"},
     {"calibrate", cli_calibrate, "fit cost models to measurements"},
     {"coll", cli_coll, "one collective on one cluster over sizes"},

@@ -76,7 +76,7 @@ static sc_status store(cli *c, sc_node *n, sc_opt_set *sets, uint32_t n_sets)
     return SC_OK;
 }
 
-/* A result of `predict`: its config, under the names that options have, without
+/* A result of a command: its config, under the names that options have, without
  * what only follows from them. */
 static sc_node *config_of(cli *c, sc_node *root)
 {
@@ -85,7 +85,8 @@ static sc_node *config_of(cli *c, sc_node *root)
     const sc_node *schema = sc_node_get(root, "schema");
     sc_node *config = NULL, **at;
     if (!schema || schema->kind != SC_N_SCALAR ||
-        strcmp(schema->text, "stepcast.result/1") != 0)
+        (strcmp(schema->text, "stepcast.result/1") != 0 &&
+         strcmp(schema->text, "stepcast.emulate/1") != 0))
         return root;
     for (sc_node *n = root->child; n; n = n->next)
         if (strcmp(n->key, "config") == 0) config = n;
@@ -246,6 +247,22 @@ void cli_dump_lines(const sc_opt_set *set, const char *but, sc_text *out)
         sc_text_add(out, "%s: %s\n", k->name, one.buf);
         out->failed = out->failed || one.failed;
         sc_json_free(&one);
+    }
+}
+
+void cli_config_json(const sc_opt_set *set, const char *const *but, sc_json *j)
+{
+    for (const sc_key *k = set->keys; k->name; k++) {
+        char key[64];
+        bool skip = !k->def && !sc_given_has(&set->given, set->keys, k->name);
+        for (size_t i = 0; but && but[i]; i++)
+            skip = skip || strcmp(but[i], k->name) == 0;
+        if (skip) continue;
+        snprintf(key, sizeof key, "%s", k->name);
+        for (char *s = key; *s; s++)
+            if (*s == '-') *s = '_';
+        sc_json_key(j, key);
+        dump_value(k, set->target, j);
     }
 }
 

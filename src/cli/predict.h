@@ -33,6 +33,20 @@ sc_status cli_predict_run(cli *c, const sc_job *job, const predict_opts *o,
 sc_status cli_add_input(cli *c, const char *option, const char *file,
                         sc_report_input *in, uint32_t *n);
 
+/* What is written as Chakra traces of every rank, and where. */
+typedef struct cli_traces {
+    const char *flag, *dir; /* "--record", the folder; made if it is missing */
+    const char *name;       /* of the files, but for what no name may have */
+    const char *hint;       /* what makes fewer of them */
+    const sc_hw *hw;
+    sc_precision precision;
+    const sc_workload *workload;
+} cli_traces;
+
+/* Whether traces of `n` ranks can be written; `workload` is not read. */
+sc_status cli_chakra_check(cli *c, const cli_traces *t, uint32_t n);
+sc_status cli_chakra_write(cli *c, const cli_traces *t, cli_emitted *out);
+
 /* Writes the step of `p` into folder `dir`, which is made if it is missing. */
 sc_status cli_chakra(cli *c, const char *dir, const sc_prediction *p,
                      cli_emitted *out);

@@ -108,27 +108,46 @@ static uint64_t share_of_all(const axis *x, uint32_t k, uint64_t n,
     return share == 0 ? 1 : share;
 }
 
-/* A counted group runs along the outermost dimension of its node and the
- * network, as far as a price can tell. */
-static void count_place(const sc_hw *hw, const axis *x, uint32_t k, bool nested,
-                        sc_place *p)
+/* A counted group, `m` members in each node, runs along the outermost dimension
+ * of its node and the network, as far as a price can tell. */
+static void lay_counted(const sc_hw *hw, uint64_t m, sc_place *p)
 {
     uint32_t last = hw->n_dims - 1;
     bool net = hw->dim[last].ports > 0;
-    uint64_t m = 1;
-    if (!net)
-        m = p->n;
-    else if (nested)
-        m = share_of_all(x, k, p->n, hw->node_size, hw->n_devices);
-    p->m = (uint32_t)m;
+    p->m = net ? (uint32_t)m : p->n;
     p->nodes = p->n / p->m;
-    for (uint32_t d = 0; d < hw->n_dims; d++) p->dim_n[d] = 1;
+    for (uint32_t d = 0; d < SC_HW_DIMS; d++) p->dim_n[d] = 1;
     if (!net || last == 0) {
         p->dim_n[last] = p->n;
         return;
     }
     p->dim_n[last] = p->nodes;
     p->dim_n[last - 1] = p->m;
+}
+
+static void count_place(const sc_hw *hw, const axis *x, uint32_t k, bool nested,
+                        sc_place *p)
+{
+    bool net = hw->dim[hw->n_dims - 1].ports > 0;
+    uint64_t m = 1;
+    if (net && nested)
+        m = share_of_all(x, k, p->n, hw->node_size, hw->n_devices);
+    lay_counted(hw, m, p);
+}
+
+sc_place sc_hw_place_ranks(const sc_hw *hw, uint32_t n, const uint32_t *rank)
+{
+    sc_place p = {.n = n, .m = 1, .nodes = 1, .peers = 1};
+    uint64_t share = 0, run = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        if (i > 0 && rank[i] / hw->node_size != rank[i - 1] / hw->node_size) {
+            share = sc_gcd(share, run);
+            run = 0;
+        }
+        run++;
+    }
+    lay_counted(hw, sc_gcd(share, run), &p);
+    return p;
 }
 
 sc_place sc_hw_place(const sc_hw *hw, uint32_t n_axes, const uint32_t *size,

@@ -279,6 +279,13 @@ double sc_flows_rate(sc_flows *x, uint32_t i)
     return x->share[i].level * x->share[i].weight / PER_PS;
 }
 
+double sc_flows_left(sc_flows *x, uint32_t i)
+{
+    double rate = sc_flows_rate(x, i) * PER_PS;
+    double left = x->left[i].bytes - rate * (double)(x->now - x->left[i].since);
+    return left > 0 ? left : 0;
+}
+
 double sc_flows_link_rate(sc_flows *x, uint32_t l)
 {
     double sum = 0;

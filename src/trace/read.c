@@ -39,7 +39,10 @@ typedef struct session {
     uint32_t *latest; /* [classes] the last rank of each */
     uint32_t cap_latest;
     sc_rank_trace *ranks; /* [n_ranks] */
+    bool idle;            /* some have no file, their class is IDLE */
 } session;
+
+#define IDLE UINT32_MAX
 
 /* A file may say "0" and mean some ranks only. */
 static bool zero_is_world(const sc_trace_opts *o, uint32_t n_ranks)
@@ -161,11 +164,32 @@ static sc_status take(session *s, uint32_t rank, const struct form *form,
     return rank_of_class(s, rank);
 }
 
+/* Ranks without a file are a class of their own, which is the last one. */
+static sc_status add_idle(session *s, uint32_t n_ranks, uint32_t *n_classes)
+{
+    sc_workload one;
+    uint32_t n = s->index.n;
+    sc_task_list *v = sc_grow(s->a, s->cls, n, &s->cap_cls, 4, sizeof *v);
+    if (v == NULL) return sc_error_nomem(s->err);
+    SC_TRY(sc_workload_idle(1, s->a, &one, s->err));
+    s->cls = v;
+    v[n] = one.classes[0];
+    *n_classes = n + 1;
+    for (uint32_t r = 0; r < n_ranks; r++)
+        if (s->ranks[r].cls == IDLE) {
+            s->ranks[r] = one.ranks[0];
+            s->ranks[r].cls = n;
+        }
+    return SC_OK;
+}
+
 static sc_status finish(session *s, const char *name, uint32_t n_ranks,
                         sc_workload *out)
 {
+    uint32_t n_classes = s->index.n;
+    if (s->idle) SC_TRY(add_idle(s, n_ranks, &n_classes));
     sc_workload w = {.n_ranks = n_ranks,
-                     .n_classes = s->index.n,
+                     .n_classes = n_classes,
                      .n_groups = s->comms.n,
                      .n_jobs = 1,
                      .classes = s->cls,
@@ -265,8 +289,14 @@ sc_status sc_trace_read(const char *prefix, uint32_t n_ranks,
     session s;
     const struct form *form = forms;
     sc_status st = begin(&s, n_ranks, n_ranks, o, a, err);
-    for (uint32_t r = 0; st == SC_OK && r < n_ranks; r++)
-        st = read_rank(&s, prefix, r, &form);
+    for (uint32_t r = 0; st == SC_OK && r < n_ranks; r++) {
+        bool idle = o != NULL && o->sparse && !sc_trace_exists(prefix, r);
+        if (idle)
+            s.ranks[r].cls = IDLE;
+        else
+            st = read_rank(&s, prefix, r, &form);
+        s.idle = s.idle || idle;
+    }
     if (st == SC_OK) st = finish(&s, prefix, n_ranks, out);
     end(&s);
     return st;

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * clock.c - the machine's clock, and the virtual one: CPU time of the process
+ * without what the interposers used, plus what was waited.
+ *
+ * The virtual clock is the process's, not a rank's: the library that answers
+ * time calls reads it before the first collective is called.
+ */
+#include "common/inside.h"
+
+#include <time.h>
+
+static sc_time read_clock(clockid_t id)
+{
+    struct timespec t;
+    clock_gettime(id, &t);
+    return (sc_time)t.tv_sec * SC_PS_PER_S + (sc_time)t.tv_nsec * 1000;
+}
+
+static sc_time cpu_process(void)
+{
+    return read_clock(CLOCK_PROCESS_CPUTIME_ID);
+}
+
+static sc_time cpu_thread(void)
+{
+    return read_clock(CLOCK_THREAD_CPUTIME_ID);
+}
+
+static struct {
+    live_cpu cpu;
+    _Atomic sc_time skipped; /* put forward */
+    _Atomic sc_time own;     /* CPU time of the interposers */
+    _Atomic sc_time last;    /* latest time that anyone was told */
+    sc_time at_fork;         /* CPU time of the parent */
+} the = {.cpu = {cpu_process, cpu_thread}};
+
+static _Thread_local struct {
+    uint32_t depth;
+    sc_time since;  /* of the outermost enter */
+    sc_time waited; /* since then */
+} mine;
+
+void live_clock_source(const live_cpu *cpu)
+{
+    the.cpu = *cpu;
+}
+
+sc_time live_clock_mono(void)
+{
+    return read_clock(CLOCK_MONOTONIC);
+}
+
+sc_time live_clock_thread(void)
+{
+    return the.cpu.thread();
+}
+
+sc_time live_clock_virtual(void)
+{
+    sc_time t = the.cpu.process() - atomic_load(&the.own);
+    if (mine.depth > 0) t -= the.cpu.thread() - mine.since;
+    t += atomic_load(&the.skipped);
+    /* What another thread has used inside is known only when it leaves: then
+     * the clock stands until time has caught up. */
+    sc_time last = atomic_load(&the.last);
+    while (t > last)
+        if (atomic_compare_exchange_weak(&the.last, &last, t)) return t;
+    return last;
+}
+
+void live_clock_forward(sc_time t)
+{
+    sc_time now = live_clock_virtual();
+    if (t > now) atomic_fetch_add(&the.skipped, t - now);
+}
+
+void live_clock_enter(bool virt)
+{
+    if (mine.depth++ > 0) return;
+    mine.waited = 0;
+    mine.since = virt ? the.cpu.thread() : live_clock_mono();
+}
+
+sc_time live_clock_leave(bool virt)
+{
+    if (--mine.depth > 0) return 0;
+    sc_time now = virt ? the.cpu.thread() : live_clock_mono();
+    sc_time own = now - mine.since;
+    if (virt) atomic_fetch_add(&the.own, own);
+    own -= mine.waited;
+    return own > 0 ? own : 0;
+}
+
+bool live_clock_inside(void)
+{
+    return mine.depth > 0;
+}
+
+void live_clock_waited(sc_time ps)
+{
+    mine.waited += ps;
+}
+
+void live_clock_burn(sc_time ps)
+{
+    sc_time until = the.cpu.thread() + ps;
+    while (the.cpu.thread() < until) {
+    }
+}
+
+void live_clock_fork(int stage)
+{
+    if (stage == 0) the.at_fork = the.cpu.process();
+    /* The child's CPU time begins at 0. */
+    if (stage == 1) atomic_fetch_add(&the.skipped, the.at_fork);
+}

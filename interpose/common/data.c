@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* data.c - what peers have: draws, and the buffers that were last sent. */
+#include "common/share.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+sc_emu_data *live_data(live *l)
+{
+    static _Thread_local sc_emu_data data;
+    static _Thread_local bool drawn;
+    if (!drawn) {
+        uint64_t thread = atomic_fetch_add(&l->n_threads, 1);
+        uint64_t who[2] = {l->rank, thread};
+        data.kind = l->config.data;
+        data.sigma = l->config.sigma;
+        data.state = sc_hash(who, sizeof who, l->config.seed);
+        drawn = true;
+    }
+    return &data;
+}
+
+/* Lengths that a program sends are few; beyond so many bytes those that were
+ * not used for longest are forgotten. */
+#define SENT_BYTES ((size_t)64 << 20)
+
+struct sent {
+    struct sent *next; /* latest first */
+    size_t len;
+    unsigned char data[];
+};
+
+static struct sent *sent_take(live *l, size_t len)
+{
+    for (struct sent **at = &l->sent; *at; at = &(*at)->next) {
+        struct sent *s = *at;
+        if (s->len != len) continue;
+        *at = s->next;
+        return s;
+    }
+    return NULL;
+}
+
+static void sent_trim(live *l)
+{
+    while (l->sent_bytes > SENT_BYTES && l->sent && l->sent->next) {
+        struct sent **at = &l->sent;
+        while ((*at)->next) at = &(*at)->next;
+        l->sent_bytes -= (*at)->len;
+        free(*at);
+        *at = NULL;
+    }
+}
+
+static void sent_keep(live *l, const void *data, size_t len)
+{
+    struct sent *s = sent_take(l, len);
+    if (!s) {
+        s = malloc(sizeof *s + len);
+        if (!s) return; /* then it is zeros */
+        s->len = len;
+        l->sent_bytes += len;
+    }
+    memcpy(s->data, data, len);
+    s->next = l->sent;
+    l->sent = s;
+    sent_trim(l);
+}
+
+void live_sent(live *l, const void *data, size_t len)
+{
+    live_enter(l);
+    pthread_mutex_lock(&l->mutex);
+    sent_keep(l, data, len);
+    pthread_mutex_unlock(&l->mutex);
+    live_leave(l);
+}
+
+const void *live_last_sent(live *l, size_t len)
+{
+    live_enter(l);
+    pthread_mutex_lock(&l->mutex);
+    const struct sent *s = l->sent;
+    while (s && s->len != len) s = s->next;
+    pthread_mutex_unlock(&l->mutex);
+    live_leave(l);
+    return s ? s->data : NULL;
+}
+
+/* ---- between real ranks ------------------------------------------------------------ */
+
+void live_put(live *l, live_ticket k, const void *data, size_t len)
+{
+    if (!l->share) return;
+    live_enter(l);
+    pthread_mutex_lock(&l->mutex);
+    share_put(l, k, data, len);
+    pthread_mutex_unlock(&l->mutex);
+    live_leave(l);
+}
+
+const void *live_peer(live *l, live_ticket k, uint32_t rank, size_t *len)
+{
+    *len = 0;
+    if (!l->share) return NULL;
+    live_enter(l);
+    pthread_mutex_lock(&l->mutex);
+    const void *p = share_peer(l, k, rank, len);
+    pthread_mutex_unlock(&l->mutex);
+    live_leave(l);
+    return p;
+}
+
+void live_drop(live *l, live_ticket k)
+{
+    if (!l->share) return;
+    live_enter(l);
+    pthread_mutex_lock(&l->mutex);
+    share_drop(l, k);
+    pthread_mutex_unlock(&l->mutex);
+    live_leave(l);
+}

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * inside.h - what the files behind live.h share.
+ *
+ * A slot is an operation from its post until the program has it.  Everything
+ * in `live` but what is atomic is under its mutex.
+ */
+#ifndef LIVE_INSIDE_H
+#define LIVE_INSIDE_H
+
+#include <stepcast/emu_log.h>
+
+#include "common/clock.h"
+#include "common/live.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#define LIVE_NONE UINT32_MAX
+
+/* ---- clocks (clock.c) -------------------------------------------------------- */
+
+/* Where virtual time comes from: CPU time of the process and of the calling
+ * thread, ps.  Tests put their own here before anything else is called. */
+typedef struct live_cpu {
+    sc_time (*process)(void);
+    sc_time (*thread)(void);
+} live_cpu;
+
+void live_clock_source(const live_cpu *cpu);
+
+sc_time live_clock_mono(void);   /* CLOCK_MONOTONIC, ps */
+sc_time live_clock_thread(void); /* CPU time of this thread, ps */
+
+/* What this thread does from here on is not the program's; they nest.  The
+ * outermost leave returns how much time it was, less what was waited. */
+void live_clock_enter(bool virt);
+sc_time live_clock_leave(bool virt);
+/* Of the time since live_clock_enter(), so much was spent in waiting. */
+void live_clock_waited(sc_time ps);
+
+void live_clock_burn(sc_time ps); /* CPU time of this thread */
+/* Around fork(): 0 in the parent before, 1 in the child after. */
+void live_clock_fork(int stage);
+
+/* ---- operations ---------------------------------------------------------------- */
+
+typedef enum slot_state {
+    SLOT_FREE,
+    SLOT_NEW,
+    SLOT_HELD,   /* weak progress: the world does not know it yet */
+    SLOT_FLYING, /* posted */
+    SLOT_ENDED,
+    SLOT_POLLED /* handed out by live_poll(), kept for live_resumed() */
+} slot_state;
+
+typedef struct live_slot {
+    live_op op;
+    sc_time post, begin, end, waited;
+    uint64_t ticket;     /* the world's */
+    uint64_t log;        /* index; UINT64_MAX: not logged */
+    uint32_t self, gen;  /* together its live_ticket */
+    uint32_t next, prev; /* of the list that its state says */
+    uint8_t state;       /* slot_state */
+    bool burnt;          /* its CPU time is spent */
+    sc_time spent;       /* ... so much of it before any wait */
+    bool noted;          /* share_hold() */
+    bool dropped;        /* no one will wait: free it when it has ended */
+    bool canceled;
+} live_slot;
+
+typedef struct slot_list {
+    uint32_t first, last;
+} slot_list;
+
+typedef struct live_share live_share; /* share.c: a world in the launcher */
+
+#define LIVE_PAGE 256 /* slots at once */
+
+struct live {
+    uint32_t rank, world;
+    sc_emu_config config;
+    bool virt, weak, weak_set;
+    sc_time start; /* of its clock, at 0 of the emulation's */
+
+    pthread_mutex_t mutex; /* recursive */
+    pthread_cond_t moved;
+    sc_time idle;         /* the program waits since then; -1: it doesn't */
+    sc_time idle_told;    /* operations have been told up to there */
+    uint32_t n_waiting;   /* in `moved` */
+    _Atomic uint32_t era; /* counts what may move due times */
+
+    sc_arena arena;
+    sc_err err; /* scratch */
+    sc_emu *emu;
+    live_share *share; /* NULL: the world is `emu` */
+    sc_time next;      /* of the world; valid until the next post */
+
+    live_slot **page; /* [n_slots / LIVE_PAGE] */
+    uint32_t n_slots;
+    slot_list unused, held, flying, ended, polled;
+    uint32_t *index; /* open hash of the world's tickets: slot + 1 */
+    uint32_t n_index, n_indexed;
+    bool *named; /* [n_named] groups that the log knows */
+    uint32_t n_named;
+
+    sc_time polled_at, poll_step; /* virtual clock: tests in a row */
+
+    sc_emu_log *log;
+    sc_emu_totals totals;
+    _Atomic sc_time overhead;
+    _Atomic uint64_t passed;
+    uint32_t n_told; /* texts that were said, by hash */
+    uint64_t told[64];
+
+    _Atomic uint32_t n_threads; /* that drew data */
+    struct sent *sent;          /* data.c: latest first */
+    size_t sent_bytes;
+};
+
+/* slots.c */
+live_slot *live_slot_new(live *l, live_ticket *k);
+live_slot *live_slot_find(live *l, live_ticket k); /* NULL: it is gone */
+live_ticket live_slot_ticket(const live_slot *s);
+void live_slot_free(live *l, live_slot *s);
+void live_slot_move(live *l, live_slot *s, slot_state to);
+live_slot *live_slot_at(const live *l, uint32_t i);
+void live_index_add(live *l, uint64_t ticket, live_slot *s);
+live_slot *live_index_take(live *l, uint64_t ticket);
+
+/* world.c: the world in this process or in the launcher; under the mutex */
+void live_world_post(live *l, live_slot *s, sc_time t);
+/* Everything that ends up to `now`; l->next is right afterwards. */
+void live_world_look(live *l, sc_time now);
+void live_world_release(live *l, sc_time now); /* held operations begin */
+void live_slot_log(live *l, const live_slot *s, sc_time end, sc_time resumed);
+
+void live_slot_end(live *l, live_slot *s, sc_time begin, sc_time end);
+void live_world_cancel(live *l, live_slot *s);
+void live_world_waited(live *l, sc_time from, sc_time to);
+sc_time live_world_cpu(live *l, const live_slot *s);
+void live_world_why(live *l, const live_slot *s, sc_text *out);
+
+/* wait.c */
+bool live_slot_ended(const live_slot *s);
+void live_slot_done(live *l, live_slot *s, sc_time resumed);
+
+/* Why nothing moves, to people. */
+void live_tell_stuck(live *l, const live_slot *s);
+
+/* talk.c */
+void live_die_err(live *l, const sc_err *err);
+/* Before there is a rank: says it and ends the process. */
+void live_fail(const char *fmt, ...) SC_PRINTF(1, 2);
+void live_fail_err(const sc_err *err);
+
+#endif

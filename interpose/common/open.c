@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * open.c - the process's rank: opened at first use, closed at exit.
+ *
+ * Many processes have the environment of a rank (shells, torchrun's agent,
+ * loaders of data); the one that first calls a collective is the rank.  It
+ * holds a lock on rank.<N> of the run's folder until it ends, however it ends.
+ */
+#include "common/share.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef enum open_state {
+    NOT_ASKED,
+    NO_RANK, /* not under `stepcast emulate`, or a forked child */
+    OPEN
+} open_state;
+
+static struct {
+    _Atomic int state; /* open_state */
+    pthread_mutex_t mutex;
+    live *live;
+} the = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+
+/* ---- what the launcher left ------------------------------------------------------ */
+
+typedef struct run_options {
+    sc_emu_options emu;
+    int64_t seed;
+} run_options;
+
+/* The keys of emulate.yml: those of the command, and the common --seed. */
+static sc_key *run_keys(sc_arena *a)
+{
+    static const sc_key seed = {.name = "seed",
+                                .type = SC_T_INT,
+                                .offset = offsetof(run_options, seed),
+                                .def = "0"};
+    uint32_t n = 0;
+    while (sc_emu_keys[n].name) n++;
+    sc_key *keys = SC_NEW_N(a, sc_key, n + 2);
+    if (!keys) return NULL;
+    memcpy(keys, sc_emu_keys, n * sizeof *keys);
+    keys[n] = seed;
+    return keys;
+}
+
+static sc_status read_options(const char *folder, sc_arena *a,
+                              sc_emu_options *out, sc_err *err)
+{
+    char *text;
+    size_t len;
+    sc_node *root;
+    run_options o = {0};
+    sc_key *keys = run_keys(a);
+    const char *path = sc_sprintf(a, "%s/emulate.yml", folder);
+    if (!keys || !path) return sc_error_nomem(err);
+    SC_TRY(sc_file_read(path, SC_DOC_MAX_BYTES, a, &text, &len, err));
+    SC_TRY(sc_doc_parse(text, len, SC_FMT_YAML, path, a, &root, err));
+    SC_TRY(sc_schema_defaults(keys, &o, a, err));
+    SC_TRY(sc_schema_read(keys, root, &o, NULL, a, err));
+    *out = o.emu;
+    out->seed = o.seed;
+    return SC_OK;
+}
+
+/* ---- one process per rank -------------------------------------------------------- */
+
+static void lock_rank(const char *folder, uint32_t rank)
+{
+    char path[4096], who[32];
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    int n = snprintf(path, sizeof path, "%s/rank.%u", folder, rank);
+    if (n < 0 || (size_t)n >= sizeof path) live_fail("a path is too long");
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    if (fd < 0) live_fail("%s: %s", path, strerror(errno));
+    /* Programs close low numbers that they think are theirs. */
+    int high = fcntl(fd, F_DUPFD_CLOEXEC, 900);
+    if (high >= 0) {
+        close(fd);
+        fd = high;
+    }
+    if (fcntl(fd, F_SETLK, &lock) != 0) {
+        fcntl(fd, F_GETLK, &lock);
+        live_fail("process %ld calls collectives as rank %u, which process "
+                  "%ld already is; start the command once per real rank",
+                  (long)getpid(), rank, (long)lock.l_pid);
+    }
+    n = snprintf(who, sizeof who, "%ld\n", (long)getpid());
+    if (ftruncate(fd, 0) != 0 || write(fd, who, (size_t)n) != n)
+        live_fail("%s: %s", path, strerror(errno));
+}
+
+static uint32_t rank_of_environment(void)
+{
+    const char *text = getenv("STEPCAST_RANK");
+    char *end = NULL;
+    errno = 0;
+    unsigned long v = text ? strtoul(text, &end, 10) : 0;
+    if (!text || *text < '0' || *text > '9' || *end || errno || v >= UINT32_MAX)
+        live_fail("STEPCAST_RANK: \"%s\" is no rank; it is set by "
+                  "`stepcast emulate`",
+                  text ? text : "");
+    return (uint32_t)v;
+}
+
+static void init_threads(live *l)
+{
+    pthread_condattr_t cond;
+    pthread_mutexattr_t mutex;
+    if (pthread_condattr_init(&cond) != 0 ||
+        pthread_condattr_setclock(&cond, CLOCK_MONOTONIC) != 0 ||
+        pthread_cond_init(&l->moved, &cond) != 0 ||
+        pthread_mutexattr_init(&mutex) != 0 ||
+        pthread_mutexattr_settype(&mutex, PTHREAD_MUTEX_RECURSIVE) != 0 ||
+        pthread_mutex_init(&l->mutex, &mutex) != 0)
+        live_fail("no mutex can be had");
+    pthread_condattr_destroy(&cond);
+    pthread_mutexattr_destroy(&mutex);
+}
+
+static sc_status open_world(live *l, const char *folder, sc_err *err)
+{
+    sc_emu_options o;
+    SC_TRY(read_options(folder, &l->arena, &o, err));
+    SC_TRY(sc_emu_resolve(&o, &l->arena, &l->config, err));
+    l->world = l->config.world;
+    l->virt = l->config.clock == SC_EMU_VIRTUAL;
+    l->weak = l->config.progress == SC_EMU_PROGRESS_WEAK;
+    bool real = false;
+    for (uint32_t i = 0; i < l->config.n_real; i++)
+        real = real || l->config.real[i] == l->rank;
+    if (!real) live_fail("STEPCAST_RANK: %u is none of --ranks", l->rank);
+    const char *shared = sc_sprintf(&l->arena, "%s/shared", folder);
+    const char *path = sc_sprintf(&l->arena, "%s/log.%u", folder, l->rank);
+    if (!path || !shared) return sc_error_nomem(err);
+    if (l->config.n_real > 1) {
+        share_open(l, shared);
+    } else {
+        if (l->config.delay == SC_EMU_DELAY_PLUGIN)
+            SC_TRY(sc_emu_plugin_open(l->config.delay_file, &l->arena,
+                                      &l->config.plugin, err));
+        SC_TRY(sc_emu_new(&l->config, &l->arena, &l->emu, err));
+    }
+    return sc_emu_log_open(path, l->rank, l->world, &l->arena, &l->log, err);
+}
+
+static live *open_rank(const char *folder)
+{
+    live *l = calloc(1, sizeof *l);
+    if (!l) live_fail("out of memory");
+    l->rank = rank_of_environment();
+    lock_rank(folder, l->rank);
+    init_threads(l);
+    sc_arena_init(&l->arena, 0);
+    l->unused = l->held = l->flying = l->ended = l->polled =
+        (slot_list){LIVE_NONE, LIVE_NONE};
+    sc_err_init(&l->err);
+    if (open_world(l, folder, &l->err) != SC_OK) live_fail_err(&l->err);
+    l->next = l->share ? SC_TIME_MAX : sc_emu_next(l->emu);
+    l->idle = -1;
+    if (l->virt)
+        l->start = live_clock_virtual();
+    else
+        l->start = l->share ? share_start(l) : live_clock_mono();
+    return l;
+}
+
+static void before_fork(void)
+{
+    live_clock_fork(0);
+}
+
+static void in_child(void)
+{
+    live_clock_fork(1);
+    atomic_store(&the.state, NO_RANK);
+}
+
+static live *first_use(void)
+{
+    pthread_mutex_lock(&the.mutex);
+    if (atomic_load(&the.state) == NOT_ASKED) {
+        const char *folder = getenv("STEPCAST_EMULATE");
+        if (folder && *folder) {
+            /* Nothing of it is the program's time. */
+            live_clock_enter(true);
+            the.live = open_rank(folder);
+            live_clock_leave(true);
+            atomic_store(&the.state, OPEN);
+        } else {
+            atomic_store(&the.state, NO_RANK);
+        }
+    }
+    pthread_mutex_unlock(&the.mutex);
+    return atomic_load(&the.state) == OPEN ? the.live : NULL;
+}
+
+live *live_get(void)
+{
+    int state = atomic_load_explicit(&the.state, memory_order_acquire);
+    if (state == OPEN) return the.live;
+    return state == NO_RANK ? NULL : first_use();
+}
+
+__attribute__((constructor)) static void loaded(void)
+{
+    pthread_atfork(before_fork, NULL, in_child);
+}
+
+__attribute__((destructor)) static void unloaded(void)
+{
+    if (atomic_load(&the.state) != OPEN) return;
+    live *l = the.live;
+    pthread_mutex_lock(&l->mutex);
+    l->totals.now = live_now(l);
+    l->totals.overhead = atomic_load(&l->overhead);
+    l->totals.passed = atomic_load(&l->passed);
+    l->totals.ended = 1;
+    sc_emu_log_totals(l->log, &l->totals);
+    sc_emu_log_close(l->log);
+    if (l->share) share_leave(l);
+    pthread_mutex_unlock(&l->mutex);
+}
+
+uint32_t live_rank(const live *l)
+{
+    return l->rank;
+}
+
+uint32_t live_world(const live *l)
+{
+    return l->world;
+}
+
+const sc_emu_config *live_config(const live *l)
+{
+    return &l->config;
+}

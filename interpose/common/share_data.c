@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * share_data.c - data of real ranks: who gives what to whom, and which operation
+ * it belongs to.
+ */
+#include "common/share_in.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* So long a rank may take between its post and what it contributes. */
+#define LATE_PS SC_PS_PER_S
+
+/* ---- which operation ------------------------------------------------------------ */
+
+static uint32_t place_of(const live_share *h, const sc_emu_key *k)
+{
+    uint64_t v[3] = {k->group, k->from, k->to};
+    return (uint32_t)sc_hash(v, sizeof v, 0) & (h->n_counts - 1);
+}
+
+static share_count *find_count(live_share *h, const sc_emu_key *k)
+{
+    uint32_t at = place_of(h, k);
+    for (;; at = (at + 1) & (h->n_counts - 1)) {
+        share_count *c = &h->count[at];
+        if (c->n == 0 || (c->key.group == k->group && c->key.from == k->from &&
+                          c->key.to == k->to))
+            return c;
+    }
+}
+
+static void more_counts(live *l)
+{
+    live_share *h = l->share;
+    share_count *old = h->count;
+    uint32_t n_old = h->n_counts, n = n_old ? 2 * n_old : 64;
+    h->count = calloc(n, sizeof *h->count);
+    if (!h->count) live_die(l, "out of memory");
+    h->n_counts = n;
+    for (uint32_t i = 0; i < n_old; i++)
+        if (old[i].n) *find_count(h, &old[i].key) = old[i];
+    free(old);
+}
+
+static uint64_t next_of(live *l, const sc_emu_key *k)
+{
+    live_share *h = l->share;
+    if (2 * h->n_counted >= h->n_counts) more_counts(l);
+    share_count *c = find_count(h, k);
+    if (c->n == 0) {
+        c->key = *k;
+        h->n_counted++;
+    }
+    return c->n++;
+}
+
+static bool is_message(sc_emu_coll c)
+{
+    return c == SC_EMU_SEND || c == SC_EMU_RECV;
+}
+
+static bool is_member(const share_group_of *g, uint32_t rank)
+{
+    for (uint32_t i = 0; i < g->n_real; i++)
+        if (g->real[i] == rank) return true;
+    return false;
+}
+
+share_given *share_note(live *l, const live_slot *s)
+{
+    live_share *h = l->share;
+    const share_group_of *g = share_group_at(l, s->op.group);
+    bool message = is_message(s->op.coll), send = s->op.coll == SC_EMU_SEND;
+    if (g->n_real < 2 || (message && !is_member(g, s->op.peer))) return NULL;
+    share_given *v = &h->given[h->n_given++ % SHARE_GIVEN];
+    v->ticket = live_slot_ticket(s);
+    v->op = s->op;
+    /* Silent ones are counted by themselves. */
+    v->key.group = 2 * s->op.group + s->op.silent;
+    v->key.from = !message ? SC_EMU_NO_CELL : send ? l->rank : s->op.peer;
+    v->key.to = !message ? SC_EMU_NO_CELL : send ? s->op.peer : l->rank;
+    v->key.seq = next_of(l, &v->key);
+    return v;
+}
+
+void share_hold(live *l, live_slot *s)
+{
+    share_note(l, s);
+    s->noted = true;
+}
+
+/* The latest ones are asked for most. */
+static share_given *find_given(live_share *h, live_ticket k)
+{
+    uint32_t n = h->n_given < SHARE_GIVEN ? h->n_given : SHARE_GIVEN;
+    for (uint32_t i = 1; i <= n; i++) {
+        share_given *v = &h->given[(h->n_given - i) % SHARE_GIVEN];
+        if (v->ticket == k) return v;
+    }
+    return NULL;
+}
+
+/* ---- who gives to whom ------------------------------------------------------------- */
+
+static bool gives(const live_op *op, uint32_t me, uint32_t from, uint32_t to)
+{
+    switch (op->coll) {
+    case SC_EMU_BARRIER: return false;
+    case SC_EMU_SEND: return from == me && to == op->peer;
+    case SC_EMU_RECV: return from == op->peer && to == me;
+    default: break;
+    }
+    if (op->bytes == 0 && !op->silent) return false;
+    switch (op->coll) {
+    case SC_EMU_BROADCAST:
+    case SC_EMU_SCATTER: return from == op->peer;
+    case SC_EMU_REDUCE:
+    case SC_EMU_GATHER: return to == op->peer || from == to;
+    default: return true;
+    }
+}
+
+void share_put(live *l, live_ticket k, const void *data, size_t len)
+{
+    live_share *h = l->share;
+    const share_given *v = find_given(h, k);
+    if (!v) return;
+    const share_group_of *g = share_group_at(l, v->op.group);
+    uint32_t readers = 0;
+    for (uint32_t i = 0; i < g->n_real; i++)
+        readers += gives(&v->op, l->rank, l->rank, g->real[i]);
+    if (readers == 0) return;
+    sc_err_init(&l->err);
+    if (sc_emu_port_put(h->port, &v->key, data, len, readers, &l->err) != SC_OK)
+        live_die_err(l, &l->err);
+}
+
+const void *share_peer(live *l, live_ticket k, uint32_t rank, size_t *len)
+{
+    live_share *h = l->share;
+    const share_given *v = find_given(h, k);
+    *len = 0;
+    if (!v || !gives(&v->op, l->rank, rank, l->rank)) return NULL;
+    sc_emu_key key = v->key;
+    sc_time until = live_clock_mono() + LATE_PS;
+    for (;;) {
+        const void *p = sc_emu_port_peek(h->port, rank, &key, len);
+        if (p || rank == l->rank || live_clock_mono() > until) return p;
+        /* What a rank puts before it ends is there. */
+        if (sc_emu_port_is_gone(h->port, rank))
+            return sc_emu_port_peek(h->port, rank, &key, len);
+        pthread_mutex_unlock(&l->mutex);
+        nanosleep(&(struct timespec){.tv_nsec = 1000}, NULL);
+        pthread_mutex_lock(&l->mutex);
+    }
+}
+
+/* What was dropped before it was there. */
+static void pay_debts(live_share *h)
+{
+    uint32_t n = h->n_debts < SHARE_DEBTS ? h->n_debts : SHARE_DEBTS, left = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        share_debt *d = &h->debt[i];
+        if (d->open && sc_emu_port_drop(h->port, d->rank, &d->key))
+            d->open = false;
+        left += d->open;
+    }
+    if (left == 0) h->n_debts = 0;
+}
+
+void share_drop(live *l, live_ticket k)
+{
+    live_share *h = l->share;
+    share_given *v = find_given(h, k);
+    if (!v) return;
+    const share_group_of *g = share_group_at(l, v->op.group);
+    if (h->n_debts) pay_debts(h);
+    for (uint32_t i = 0; i < g->n_real; i++) {
+        uint32_t from = g->real[i];
+        if (!gives(&v->op, l->rank, from, l->rank)) continue;
+        if (sc_emu_port_drop(h->port, from, &v->key) || from == l->rank)
+            continue;
+        h->debt[h->n_debts++ % SHARE_DEBTS] = (share_debt){v->key, from, true};
+    }
+    v->ticket = 0;
+}

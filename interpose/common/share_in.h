@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* share_in.h - what share.c and share_data.c have between them. */
+#ifndef LIVE_SHARE_IN_H
+#define LIVE_SHARE_IN_H
+
+#include "common/share.h"
+
+#define SHARE_GIVEN 4096 /* operations with other real members that are known */
+#define SHARE_DEBTS 1024
+
+typedef struct share_group_of {
+    uint32_t *real; /* [n_real] world ranks, in the group's order */
+    uint32_t n_real;
+} share_group_of;
+
+/* An operation with other real members, until live_drop(). */
+typedef struct share_given {
+    live_ticket ticket; /* 0: none */
+    live_op op;
+    sc_emu_key key;
+} share_given;
+
+/* Something that its rank has not put yet, but is not wanted any more. */
+typedef struct share_debt {
+    sc_emu_key key;
+    uint32_t rank;
+    bool open;
+} share_debt;
+
+/* How many operations of a group, or messages of a pair, there were. */
+typedef struct share_count {
+    sc_emu_key key; /* seq 0 */
+    uint64_t n;
+} share_count;
+
+typedef struct share_cpu_of {
+    uint64_t key;
+    sc_time cpu;
+} share_cpu_of;
+
+struct live_share {
+    sc_emu_port *port;
+    uint32_t seen; /* answers that were looked at */
+    share_group_of *group;
+    uint32_t n_groups;
+    share_cpu_of cpu[64];
+    share_count *count; /* [n_counts] open hash */
+    uint32_t n_counts, n_counted;
+    share_given given[SHARE_GIVEN];
+    uint32_t n_given;
+    share_debt debt[SHARE_DEBTS];
+    uint32_t n_debts;
+};
+
+const share_group_of *share_group_at(const live *l, uint32_t group);
+
+/* Counts the operation of the slot; NULL: it has no other real member. */
+share_given *share_note(live *l, const live_slot *s);
+
+#endif

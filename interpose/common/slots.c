@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * slots.c - operations that the program knows: pages of slots that never move,
+ * lists through them, and the way from the world's tickets to slots.
+ */
+#include "common/inside.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+live_slot *live_slot_at(const live *l, uint32_t i)
+{
+    return &l->page[i / LIVE_PAGE][i % LIVE_PAGE];
+}
+
+static slot_list *list_of(live *l, unsigned state)
+{
+    switch (state) {
+    case SLOT_FREE: return &l->unused;
+    case SLOT_HELD: return &l->held;
+    case SLOT_FLYING: return &l->flying;
+    case SLOT_ENDED: return &l->ended;
+    case SLOT_POLLED: return &l->polled;
+    default: return NULL;
+    }
+}
+
+static void list_take(live *l, slot_list *list, live_slot *s)
+{
+    if (s->prev == LIVE_NONE)
+        list->first = s->next;
+    else
+        live_slot_at(l, s->prev)->next = s->next;
+    if (s->next == LIVE_NONE)
+        list->last = s->prev;
+    else
+        live_slot_at(l, s->next)->prev = s->prev;
+}
+
+static void list_put(live *l, slot_list *list, live_slot *s)
+{
+    uint32_t i = s->self;
+    s->prev = list->last;
+    s->next = LIVE_NONE;
+    if (list->last == LIVE_NONE)
+        list->first = i;
+    else
+        live_slot_at(l, list->last)->next = i;
+    list->last = i;
+}
+
+void live_slot_move(live *l, live_slot *s, slot_state to)
+{
+    slot_list *from = list_of(l, s->state), *into = list_of(l, to);
+    if (from) list_take(l, from, s);
+    s->state = (uint8_t)to;
+    if (into) list_put(l, into, s);
+}
+
+static bool more_slots(live *l)
+{
+    uint32_t pages = l->n_slots / LIVE_PAGE;
+    live_slot **page = realloc(l->page, (pages + 1) * sizeof *page);
+    if (!page) return false;
+    l->page = page;
+    page[pages] = calloc(LIVE_PAGE, sizeof **page);
+    if (!page[pages]) return false;
+    l->n_slots += LIVE_PAGE;
+    for (uint32_t i = 0; i < LIVE_PAGE; i++) {
+        live_slot *s = &page[pages][i];
+        s->self = pages * LIVE_PAGE + i;
+        s->gen = 1;
+        list_put(l, &l->unused, s);
+    }
+    return true;
+}
+
+live_slot *live_slot_new(live *l, live_ticket *k)
+{
+    if (l->unused.first == LIVE_NONE && !more_slots(l))
+        live_die(l, "out of memory");
+    live_slot *s = live_slot_at(l, l->unused.first);
+    list_take(l, &l->unused, s);
+    uint32_t self = s->self, gen = s->gen;
+    *s = (live_slot){.self = self, .gen = gen, .state = SLOT_NEW};
+    *k = live_slot_ticket(s);
+    return s;
+}
+
+live_ticket live_slot_ticket(const live_slot *s)
+{
+    return (live_ticket)s->gen << 32 | s->self;
+}
+
+live_slot *live_slot_find(live *l, live_ticket k)
+{
+    uint32_t i = (uint32_t)k;
+    if (i >= l->n_slots) return NULL;
+    live_slot *s = live_slot_at(l, i);
+    bool there = s->state != SLOT_FREE && s->gen == (uint32_t)(k >> 32);
+    return there ? s : NULL;
+}
+
+void live_slot_free(live *l, live_slot *s)
+{
+    if (s->state == SLOT_FLYING) live_index_take(l, s->ticket);
+    live_slot_move(l, s, SLOT_FREE);
+    s->gen++;
+}
+
+/* ---- from the world's tickets ---------------------------------------------- */
+
+static uint32_t place_of(const live *l, uint64_t ticket)
+{
+    return (uint32_t)(ticket * 0x9e3779b97f4a7c15u >> 32) & (l->n_index - 1);
+}
+
+static void index_put(live *l, uint64_t ticket, uint32_t i)
+{
+    uint32_t at = place_of(l, ticket);
+    while (l->index[at]) at = (at + 1) & (l->n_index - 1);
+    l->index[at] = i + 1;
+}
+
+static bool more_index(live *l)
+{
+    uint32_t *old = l->index, n_old = l->n_index;
+    uint32_t n = n_old ? 2 * n_old : 64;
+    l->index = calloc(n, sizeof *l->index);
+    if (!l->index) {
+        l->index = old;
+        return false;
+    }
+    l->n_index = n;
+    for (uint32_t i = 0; i < n_old; i++)
+        if (old[i])
+            index_put(l, live_slot_at(l, old[i] - 1)->ticket, old[i] - 1);
+    free(old);
+    return true;
+}
+
+void live_index_add(live *l, uint64_t ticket, live_slot *s)
+{
+    if (2 * l->n_indexed >= l->n_index && !more_index(l))
+        live_die(l, "out of memory");
+    s->ticket = ticket;
+    index_put(l, ticket, s->self);
+    l->n_indexed++;
+}
+
+live_slot *live_index_take(live *l, uint64_t ticket)
+{
+    if (l->n_index == 0) return NULL;
+    uint32_t mask = l->n_index - 1, at = place_of(l, ticket);
+    while (l->index[at] && live_slot_at(l, l->index[at] - 1)->ticket != ticket)
+        at = (at + 1) & mask;
+    if (!l->index[at]) return NULL;
+    live_slot *s = live_slot_at(l, l->index[at] - 1);
+    l->index[at] = 0;
+    l->n_indexed--;
+    /* Those behind it may have been pushed past its place. */
+    for (uint32_t i = (at + 1) & mask; l->index[i]; i = (i + 1) & mask) {
+        uint32_t moved = l->index[i];
+        l->index[i] = 0;
+        index_put(l, live_slot_at(l, moved - 1)->ticket, moved - 1);
+    }
+    return s;
+}

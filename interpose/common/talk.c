@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* talk.c - what people are told, on stderr and in the log. */
+#include "common/inside.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define EXIT_DIED 3
+
+/* In one piece, whatever the program does with its own stderr meanwhile. */
+static void say(const char *kind, const char *text)
+{
+    char line[700];
+    int n = snprintf(line, sizeof line, "stepcast: %s: %s\n", kind, text);
+    if (n < 0) return;
+    size_t len = (size_t)n;
+    if (len >= sizeof line) {
+        len = sizeof line - 1;
+        line[len - 1] = '\n';
+    }
+    while (len > 0) {
+        ssize_t done = write(STDERR_FILENO, line, len);
+        if (done <= 0) return;
+        len -= (size_t)done;
+        memmove(line, line + done, len);
+    }
+}
+
+/* The program's own output first; a lock that some thread holds is left. */
+_Noreturn static void leave(void)
+{
+    if (ftrylockfile(stdout) == 0) {
+        fflush(stdout);
+        funlockfile(stdout);
+    }
+    _exit(EXIT_DIED);
+}
+
+/* Whether the text is new.  Whoever says too much different things repeats
+ * himself. */
+static bool is_new(live *l, const char *text)
+{
+    uint64_t hash = sc_hash(text, strlen(text), 0);
+    uint32_t kept =
+        l->n_told < SC_COUNT(l->told) ? l->n_told : SC_COUNT(l->told);
+    for (uint32_t i = 0; i < kept; i++)
+        if (l->told[i] == hash) return false;
+    l->told[l->n_told++ % SC_COUNT(l->told)] = hash;
+    return true;
+}
+
+void live_warn(live *l, const char *fmt, ...)
+{
+    char text[600];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    pthread_mutex_lock(&l->mutex);
+    if (is_new(l, text)) {
+        say("warning", text);
+        if (l->log) sc_emu_log_say(l->log, false, text);
+    }
+    pthread_mutex_unlock(&l->mutex);
+}
+
+void live_die(live *l, const char *fmt, ...)
+{
+    char text[600];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    pthread_mutex_lock(&l->mutex); /* for good: no one goes on */
+    say("error", text);
+    if (l->log) sc_emu_log_say(l->log, true, text);
+    leave();
+}
+
+void live_fail(const char *fmt, ...)
+{
+    char text[600];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    say("error", text);
+    leave();
+}
+
+static void first_text(const sc_err *err, char *buf, size_t size)
+{
+    snprintf(buf, size, "%s", "something went wrong");
+    if (err->n == 0) return;
+    const sc_diag *d = &err->d[0];
+    snprintf(buf, size, "%s%s%s%s%s", d->file, d->file[0] ? ": " : "", d->msg,
+             d->hint[0] ? "; " : "", d->hint);
+}
+
+void live_die_err(live *l, const sc_err *err)
+{
+    char text[600];
+    first_text(err, text, sizeof text);
+    live_die(l, "%s", text);
+}
+
+void live_fail_err(const sc_err *err)
+{
+    char text[600];
+    first_text(err, text, sizeof text);
+    live_fail("%s", text);
+}
+
+void live_passed(live *l)
+{
+    atomic_fetch_add_explicit(&l->passed, 1, memory_order_relaxed);
+}

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * wait.c - threads that wait for an operation.
+ *
+ * Real clock: a thread sleeps until shortly before anything may end, and spins
+ * for the rest; whoever posts or cancels wakes it, since due times then move.
+ * Virtual clock: the world goes on until the operation has ended, and then the
+ * clock does.
+ */
+#include "common/share.h"
+
+#include <sys/prctl.h>
+#include <time.h>
+
+/* A sleep ends late, the later the longer it was: some 5 us after 50 us, 50 us
+ * after 5 ms on an idle core.  A long one is cut in two; the last so much is
+ * spun. */
+#define SPIN_PS 60000000LL
+#define FAR_PS  400000000LL
+#define NEAR_PS 250000000LL
+/* Nothing moves: after so long people are told why. */
+#define STUCK_PS (5 * SC_PS_PER_S)
+
+bool live_slot_ended(const live_slot *s)
+{
+    return s->state == SLOT_ENDED || s->state == SLOT_POLLED;
+}
+
+/* The program has it, at `resumed`. */
+void live_slot_done(live *l, live_slot *s, sc_time resumed)
+{
+    live_slot_log(l, s, live_slot_ended(s) ? s->end : SC_TIME_MAX, resumed);
+    live_slot_free(l, s);
+    if (!l->log) return;
+    l->totals.now = resumed;
+    l->totals.overhead =
+        atomic_load_explicit(&l->overhead, memory_order_relaxed);
+    sc_emu_log_totals(l->log, &l->totals);
+}
+
+/* Without the mutex, until `t` of CLOCK_MONOTONIC or until woken.  A thread's
+ * timers may be put off by 50 us for others' sake, but not here. */
+static void sleep_until(live *l, sc_time t)
+{
+    struct timespec at = {.tv_sec = t / SC_PS_PER_S,
+                          .tv_nsec = t % SC_PS_PER_S / 1000};
+    int slack = prctl(PR_GET_TIMERSLACK);
+    prctl(PR_SET_TIMERSLACK, 1);
+    l->n_waiting++;
+    pthread_cond_timedwait(&l->moved, &l->mutex, &at);
+    l->n_waiting--;
+    if (slack > 1) prctl(PR_SET_TIMERSLACK, slack);
+}
+
+/* The same until due times may have moved. */
+static void spin_until(live *l, sc_time t)
+{
+    uint32_t era = atomic_load(&l->era);
+    pthread_mutex_unlock(&l->mutex);
+    while (live_clock_mono() < t &&
+           atomic_load_explicit(&l->era, memory_order_relaxed) == era) {
+    }
+    pthread_mutex_lock(&l->mutex);
+}
+
+/* About until `t`, `now` it is. */
+static void pause_until(live *l, sc_time now, sc_time t)
+{
+    if (t - now > FAR_PS)
+        sleep_until(l, l->start + t - NEAR_PS);
+    else if (t - now > SPIN_PS)
+        sleep_until(l, l->start + t - SPIN_PS);
+    else
+        spin_until(l, l->start + t);
+}
+
+/* Why nothing moves. */
+void live_tell_stuck(live *l, const live_slot *s)
+{
+    sc_text why;
+    sc_text_init(&why);
+    live_world_why(l, s, &why);
+    if (why.len > 0)
+        live_warn(l, "%s waits: %s", sc_emu_coll_names[s->op.coll], why.buf);
+    sc_text_free(&why);
+}
+
+/* Returns the time it is then. */
+static sc_time wait_real(live *l, live_ticket k, sc_time now, sc_time by)
+{
+    sc_time stuck = now + STUCK_PS;
+    for (;; now = live_now(l)) {
+        live_slot *s = live_slot_find(l, k);
+        live_world_look(l, now);
+        if (!s || live_slot_ended(s) || now >= by) return now;
+        sc_time next = l->next < by ? l->next : by;
+        if (next == SC_TIME_MAX && now >= stuck) {
+            live_tell_stuck(l, s);
+            stuck = SC_TIME_MAX / 2;
+        }
+        if (next > stuck) next = stuck;
+        if (l->share)
+            share_wait(l, k, by, stuck - now);
+        else
+            pause_until(l, now, next);
+    }
+}
+
+static sc_time wait_virtual(live *l, live_ticket k, sc_time now, sc_time by)
+{
+    sc_time stuck = live_clock_mono() + STUCK_PS;
+    if (l->share)
+        share_wait(l, k, by, STUCK_PS);
+    else
+        live_world_look(l, now);
+    for (;;) {
+        live_slot *s = live_slot_find(l, k);
+        if (!s) return now;
+        if (live_slot_ended(s)) return now > s->end ? now : s->end;
+        if (l->share) return by;
+        if (l->next <= by && l->next != SC_TIME_MAX) {
+            live_world_look(l, l->next);
+            continue;
+        }
+        if (by != SC_TIME_MAX) return now > by ? now : by;
+        /* Another thread of the program has to move something. */
+        sleep_until(l, stuck);
+        if (live_clock_mono() < stuck) continue;
+        if (live_slot_find(l, k) == s) live_tell_stuck(l, s);
+        stuck = SC_TIME_MAX / 2;
+    }
+}
+
+/* CPU time that the host spends on the operation; false: none. */
+static bool burn(live *l, live_slot *s)
+{
+    if (s->burnt || s->op.silent) return false;
+    s->burnt = true;
+    sc_time cpu = live_world_cpu(l, s) - s->spent;
+    if (cpu <= 0) return false;
+    if (l->virt) {
+        live_clock_forward(live_clock_virtual() + cpu);
+        return true;
+    }
+    pthread_mutex_unlock(&l->mutex);
+    live_clock_burn(cpu);
+    pthread_mutex_lock(&l->mutex);
+    return true;
+}
+
+/* The wait for `s` from `from` to `now` is over: it has ended, or the program
+ * gave up. */
+static void account(live *l, live_slot *s, sc_time from, sc_time now,
+                    bool program)
+{
+    sc_time end = live_slot_ended(s) && s->end < now ? s->end : now;
+    if (program && now > from) {
+        live_world_waited(l, from, now);
+        s->waited += now - from;
+    }
+    if (!program && l->idle >= 0) {
+        sc_time since = l->idle_told > s->post ? l->idle_told : s->post;
+        if (now > since) s->waited += now - since;
+        l->idle_told = now;
+    }
+    if (l->virt)
+        live_clock_forward(l->start + now);
+    else if (end > from)
+        live_clock_waited(end - from);
+    if (!live_slot_ended(s)) return;
+    if (s->end >= from && !s->op.silent) {
+        l->totals.late += now - end;
+        l->totals.n_late++;
+    }
+    live_slot_done(l, s, now);
+}
+
+/* `program`: it is the program that waits, not a thread for it. */
+static bool wait_for(live *l, live_ticket k, sc_time by, bool program)
+{
+    live_enter(l);
+    pthread_mutex_lock(&l->mutex);
+    bool done = true;
+    live_slot *s = live_slot_find(l, k);
+    if (s) {
+        sc_time from = live_now(l), now = from;
+        live_world_release(l, from);
+        if (burn(l, s)) now = live_now(l);
+        now = l->virt ? wait_virtual(l, k, now, by) : wait_real(l, k, now, by);
+        s = live_slot_find(l, k);
+        if (s) {
+            done = live_slot_ended(s);
+            account(l, s, from, now, program);
+        }
+    }
+    pthread_mutex_unlock(&l->mutex);
+    live_leave(l);
+    return done;
+}
+
+void live_wait(live *l, live_ticket k)
+{
+    wait_for(l, k, SC_TIME_MAX, true);
+}
+
+bool live_wait_by(live *l, live_ticket k, sc_time by)
+{
+    return wait_for(l, k, by, true);
+}
+
+bool live_serve_by(live *l, live_ticket k, sc_time by)
+{
+    if (!l->virt) return wait_for(l, k, by, false);
+    live_enter(l);
+    pthread_mutex_lock(&l->mutex);
+    live_slot *s = live_slot_find(l, k);
+    if (s) burn(l, s);
+    pthread_mutex_unlock(&l->mutex);
+    live_leave(l);
+    return true;
+}
+
+void live_serve(live *l, live_ticket k)
+{
+    live_serve_by(l, k, SC_TIME_MAX);
+}
+
+void live_wait_until(live *l, sc_time t)
+{
+    if (!l->virt) return;
+    live_enter(l);
+    sc_time from = live_now(l);
+    if (t > from) {
+        live_clock_forward(l->start + t);
+        live_waited(l, from, t);
+    }
+    live_leave(l);
+}
+
+void live_waited(live *l, sc_time from, sc_time to)
+{
+    pthread_mutex_lock(&l->mutex);
+    live_world_waited(l, from, to);
+    pthread_mutex_unlock(&l->mutex);
+}
+
+void live_idle(live *l, bool waits)
+{
+    pthread_mutex_lock(&l->mutex);
+    sc_time now = live_now(l);
+    if (!waits && l->idle >= 0) live_world_waited(l, l->idle, now);
+    l->idle = waits ? now : -1;
+    l->idle_told = now;
+    pthread_mutex_unlock(&l->mutex);
+}

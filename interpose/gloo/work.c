@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * work.c - c10d's queue of operations: when the program came to each, of what
+ * type its elements are, and in which order they are posted.
+ *
+ * c10d::ProcessGroupGloo makes an AsyncWork, puts it into its queue
+ * (enqueue()), and one of the group's threads runs it (execute()), which calls
+ * gloo's function.
+ */
+#include "inside.h"
+
+#include <stdlib.h>
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static gloo_work *works; /* made, not yet begun; under the mutex */
+static _Atomic uint32_t n_queued;
+
+static _Thread_local struct {
+    const void *owner; /* process group in the making */
+    bool filled;       /* so is the work */
+    gloo_work *now;
+    sc_time ended;      /* virtual clock: its last operation; -1: none */
+    sc_time idle_since; /* this worker */
+} self = {.ended = -1};
+
+const void *gloo_work_owner(void)
+{
+    return self.owner;
+}
+
+gloo_work *gloo_work_now(void)
+{
+    return self.now;
+}
+
+sc_time gloo_work_time(live *l)
+{
+    const gloo_work *w = self.now;
+    if (!w || w->queued < 0) return live_now(l);
+    /* A second operation of one piece of work follows the first; one that no
+     * worker was free for begins when one was. */
+    if (w->turned) return self.ended >= 0 ? self.ended : live_now(l);
+    return w->queued > self.idle_since ? w->queued : self.idle_since;
+}
+
+bool gloo_work_any(void)
+{
+    return atomic_load_explicit(&n_queued, memory_order_relaxed) > 0;
+}
+
+void gloo_work_ended(sc_time end)
+{
+    self.ended = end;
+}
+
+void gloo_work_turn(gloo_work *w)
+{
+    if (w->turned || !w->turns) return;
+    gloo_turn *t = w->turns;
+    pthread_mutex_lock(&t->mutex);
+    while (t->served != w->turn) pthread_cond_wait(&t->moved, &t->mutex);
+    pthread_mutex_unlock(&t->mutex);
+}
+
+void gloo_work_turned(gloo_work *w)
+{
+    if (w->turned) return;
+    w->turned = true;
+    gloo_turn *t = w->turns;
+    if (!t) return;
+    pthread_mutex_lock(&t->mutex);
+    t->served++;
+    pthread_cond_broadcast(&t->moved);
+    pthread_mutex_unlock(&t->mutex);
+}
+
+/* ---- works by c10d's object --------------------------------------------------------- */
+
+static gloo_work *take(const void *work)
+{
+    pthread_mutex_lock(&mutex);
+    gloo_work **at = &works;
+    while (*at && (*at)->work != work) at = &(*at)->next;
+    gloo_work *w = *at;
+    if (w) *at = w->next;
+    pthread_mutex_unlock(&mutex);
+    return w;
+}
+
+static void put(gloo_work *w)
+{
+    pthread_mutex_lock(&mutex);
+    w->next = works;
+    works = w;
+    pthread_mutex_unlock(&mutex);
+}
+
+/* ---- what c10d calls ------------------------------------------------------------------- */
+
+typedef void make_group(void *, const void *, int, int, void *);
+typedef void make_work(void *, cxx_vector *, const char *, const void *);
+typedef void put_work(void *, void **);
+typedef void run_work(void **);
+typedef bool is_float(const void *);
+
+#define MAKE_GROUP(c)                                                          \
+    "_ZN4c10d16ProcessGroupGlooC" c                                            \
+    "ERKN3c1013intrusive_ptrINS_5StoreENS1_6detail34intrusive_target_default_" \
+    "null_typeIS3_EEEEiiNS2_INS0_7OptionsENS5_ISA_EEEE"
+#define BROADCAST                                                              \
+    "_ZN4c10d16ProcessGroupGloo9broadcastERSt6vectorIN2at6TensorESaIS3_EERKNS" \
+    "_16BroadcastOptionsE"
+#define SCATTER                                                              \
+    "_ZN4c10d16ProcessGroupGloo7scatterERSt6vectorIN2at6TensorESaIS3_EERS1_" \
+    "IS5_SaIS5_EERKNS_14ScatterOptionsE"
+#define IS_COMPLETED "_ZN4c10d4Work11isCompletedEv"
+#define MAKE_WORK                                                             \
+    "_ZN4c10d16ProcessGroupGloo9AsyncWorkC2ESt6vectorIS2_IN2at6TensorESaIS4_" \
+    "EESaIS6_EEPKcRKN3c108optionalIS6_EE"
+#define PUT_WORK                                                   \
+    "_ZN4c10d16ProcessGroupGloo7enqueueEN3c1013intrusive_ptrINS0_" \
+    "9AsyncWorkENS1_6detail34intrusive_target_default_null_typeIS3_EEEE"
+#define RUN_WORK                                                            \
+    "_ZN4c10d16ProcessGroupGloo9AsyncWork7executeEN3c1013intrusive_ptrIS1_" \
+    "NS2_6detail34intrusive_target_default_null_typeIS1_EEEE"
+
+void c10d_make_group(void *pg, const void *store, int rank, int size,
+                     void *options) GLOO_HOOK(MAKE_GROUP("1"));
+void c10d_make_work(void *work, cxx_vector *out, const char *title,
+                    const void *in) GLOO_HOOK(MAKE_WORK);
+void c10d_put_work(void *pg, void **work) GLOO_HOOK(PUT_WORK);
+void c10d_run_work(void **work) GLOO_HOOK(RUN_WORK);
+
+void c10d_make_group(void *pg, const void *store, int rank, int size,
+                     void *options)
+{
+    make_group *real = GLOO_REAL(make_group *, LIB_TORCH, MAKE_GROUP("1"));
+    (void)gloo_live(); /* refuses a torch that it doesn't know */
+    self.owner = pg;
+    real(pg, store, rank, size, options);
+    self.owner = NULL;
+}
+
+/* Whether c10d's work gives floating point numbers; `out`: its tensors, a list
+ * of lists of pointers. */
+static bool gives_floats(const cxx_vector *out)
+{
+    if (out->begin == out->end) return false;
+    const cxx_vector *first = out->begin;
+    if (first->begin == first->end || !*(void **)first->begin) return false;
+    return GLOO_REAL(is_float *, LIB_TORCH,
+                     "_ZN2at6native17is_floating_pointERKNS_6TensorE")(
+        first->begin);
+}
+
+void c10d_make_work(void *work, cxx_vector *out, const char *title,
+                    const void *in)
+{
+    live *l = gloo_live();
+    gloo_work *w = NULL;
+    if (l) {
+        live_enter(l);
+        w = take(work); /* one that never ran */
+        if (!w && !(w = malloc(sizeof(*w)))) live_die(l, "gloo: out of memory");
+        *w = (gloo_work){.work = work,
+                         .floats = gives_floats(out),
+                         .filled = self.filled,
+                         .queued = -1};
+        put(w);
+        live_leave(l);
+    }
+    GLOO_REAL(make_work *, LIB_TORCH, MAKE_WORK)(work, out, title, in);
+}
+
+void c10d_put_work(void *pg, void **work)
+{
+    live *l = gloo_live();
+    if (l) {
+        gloo_virtual_catch_up(l);
+        live_enter(l);
+        gloo_work *w = take(*work);
+        if (w) {
+            w->turns = gloo_group_turn(pg);
+            if (w->turns) {
+                pthread_mutex_lock(&w->turns->mutex);
+                w->turn = w->turns->taken++;
+                pthread_mutex_unlock(&w->turns->mutex);
+            }
+            w->queued = live_now(l);
+            atomic_fetch_add(&n_queued, 1);
+            put(w);
+        }
+        live_leave(l);
+    }
+    GLOO_REAL(put_work *, LIB_TORCH, PUT_WORK)(pg, work);
+}
+
+void c10d_run_work(void **work)
+{
+    live *l = gloo_live();
+    gloo_work *w = l ? take(*work) : NULL;
+    self.now = w;
+    GLOO_REAL(run_work *, LIB_TORCH, RUN_WORK)(work);
+    self.now = NULL;
+    if (!w) return;
+    if (w->queued >= 0) atomic_fetch_sub(&n_queued, 1);
+    gloo_work_turn(w); /* it may have failed before it called gloo */
+    gloo_work_turned(w);
+    free(w);
+    self.idle_since = self.ended >= 0 ? self.ended : live_now(l);
+}
+
+/* `opts` begin with the root. */
+static void from_root(const void *pg, const void *opts)
+{
+    live *l = gloo_live();
+    if (!l || !gloo_group_absent(pg, *(const int *)opts)) return;
+    live_enter(l);
+    self.filled = gloo_python_objects();
+    live_leave(l);
+}
+
+typedef void *broadcast_fn(void *, void *, void *, const void *);
+void *c10d_broadcast(void *out, void *pg, void *tensors, const void *opts)
+    GLOO_HOOK(BROADCAST);
+
+/* `out`: the place of the pointer that it returns. */
+void *c10d_broadcast(void *out, void *pg, void *tensors, const void *opts)
+{
+    from_root(pg, opts);
+    GLOO_REAL(broadcast_fn *, LIB_TORCH, BROADCAST)(out, pg, tensors, opts);
+    self.filled = false;
+    return out;
+}
+
+typedef void *scatter_fn(void *, void *, void *, void *, const void *);
+void *c10d_scatter(void *out, void *pg, void *tensors, void *parts,
+                   const void *opts) GLOO_HOOK(SCATTER);
+
+void *c10d_scatter(void *out, void *pg, void *tensors, void *parts,
+                   const void *opts)
+{
+    from_root(pg, opts);
+    GLOO_REAL(scatter_fn *, LIB_TORCH, SCATTER)(out, pg, tensors, parts, opts);
+    self.filled = false;
+    return out;
+}
+
+typedef bool is_completed_fn(void *);
+bool c10d_is_completed(void *work) GLOO_HOOK(IS_COMPLETED);
+
+/* The program polls. */
+bool c10d_is_completed(void *work)
+{
+    live *l = gloo_live();
+    if (l) gloo_virtual_catch_up(l);
+    return GLOO_REAL(is_completed_fn *, LIB_TORCH, IS_COMPLETED)(work);
+}

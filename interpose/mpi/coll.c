@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * coll.c - collectives: each has a blocking, a non-blocking, and from MPI 4 on
+ * a persistent form with the same arguments.
+ */
+#include "mpi/mp.h"
+
+#include <stdlib.h>
+
+static sc_emu_coll coll_of(mp_kind k)
+{
+    static const sc_emu_coll of[] = {
+        [MP_BARRIER] = SC_EMU_BARRIER,
+        [MP_BCAST] = SC_EMU_BROADCAST,
+        [MP_REDUCE] = SC_EMU_REDUCE,
+        [MP_ALLREDUCE] = SC_EMU_ALL_REDUCE,
+        [MP_REDUCE_SCATTER] = SC_EMU_REDUCE_SCATTER,
+        [MP_ALLGATHER] = SC_EMU_ALL_GATHER,
+        [MP_GATHER] = SC_EMU_GATHER,
+        [MP_SCATTER] = SC_EMU_SCATTER,
+        [MP_ALLTOALL] = SC_EMU_ALL_TO_ALL,
+        [MP_SCAN] = SC_EMU_SCAN,
+        [MP_EXSCAN] = SC_EMU_SCAN,
+    };
+    return of[k];
+}
+
+static live_ticket post(const mp_call *k, bool async)
+{
+    live_op op = {.coll = coll_of(k->kind),
+                  .group = k->c->group,
+                  .peer = mp_world_rank(k->c, (uint32_t)k->root),
+                  .bytes = mp_volume(k),
+                  .async = async};
+    return live_post(mp.l, &op, live_now(mp.l));
+}
+
+/* With other real members: their data, once it has ended. */
+static int deliver_all(const mp_call *k, live_ticket t)
+{
+    const mp_comm *c = k->c;
+    mp_view mine, *given = mp_alloc(c->n_real * sizeof *given);
+    int code = mp_contribution(k, &mine);
+    for (uint32_t i = 0; i < c->n_real; i++) {
+        given[i] = (mp_view){0};
+        given[i].p =
+            live_peer(mp.l, t, mp_world_rank(c, c->real[i]), &given[i].len);
+    }
+    given[c->me_real] = mine;
+    if (code == MPI_SUCCESS) code = mp_deliver(k, given);
+    free(mine.own);
+    free(given);
+    live_drop(mp.l, t);
+    return code;
+}
+
+/* Alone among absent ones, whose data needs no waiting for. */
+static int deliver_mine(const mp_call *k)
+{
+    mp_view mine;
+    int code = mp_contribution(k, &mine);
+    if (code == MPI_SUCCESS) code = mp_deliver(k, &mine);
+    free(mine.own);
+    return code;
+}
+
+static bool on_real_clock(void)
+{
+    return live_config(mp.l)->clock == SC_EMU_REAL;
+}
+
+/* Less is moved in less time than it takes to look at the clock twice. */
+#define TIMED_BYTES 4096
+
+/* On the real clock the time that takes is part of the operation's. */
+static int deliver_timed(const mp_call *k, live_ticket t)
+{
+    if (!on_real_clock() || mp_volume(k) < TIMED_BYTES) return deliver_mine(k);
+    sc_time from = live_now(mp.l);
+    int code = deliver_mine(k);
+    live_spent(mp.l, t, live_now(mp.l) - from);
+    return code;
+}
+
+static int give(const mp_call *k, live_ticket t)
+{
+    mp_view mine;
+    int code = mp_contribution(k, &mine);
+    /* Others wait for it even where it is nothing. */
+    if (code == MPI_SUCCESS)
+        live_put(mp.l, t, mine.len ? mine.p : "", mine.len);
+    free(mine.own);
+    return code;
+}
+
+static int blocking(const mp_call *k)
+{
+    int code = mp_check(k);
+    if (code != MPI_SUCCESS) return code;
+    live_enter(mp.l);
+    live_ticket t = post(k, false);
+    bool several = k->c->n_real > 1;
+    code = several ? give(k, t) : deliver_timed(k, t);
+    live_wait(mp.l, t);
+    if (several && code == MPI_SUCCESS) code = deliver_all(k, t);
+    live_leave(mp.l);
+    return code == MPI_SUCCESS
+               ? code
+               : mp_fail(k->c, code, "%s: its data can't be moved", k->name);
+}
+
+/* ---- those that go on meanwhile ------------------------------------------------- */
+
+/* A derived type may be freed as soon as the call returns. */
+static void hold_types(mp_call *k)
+{
+    MPI_Datatype *of[2] = {&k->send_type, &k->recv_type};
+    for (int i = 0; i < 2; i++) {
+        mp_type y;
+        k->held[i] = MPI_DATATYPE_NULL;
+        if (*of[i] == MPI_DATATYPE_NULL ||
+            mp_type_of(*of[i], &y) != MPI_SUCCESS || y.flat ||
+            PMPI_Type_dup(*of[i], &k->held[i]) != MPI_SUCCESS)
+            continue;
+        *of[i] = k->held[i];
+    }
+}
+
+static int start(const mp_call *k, MPI_Request *out, bool persistent)
+{
+    int code = mp_check(k);
+    if (code != MPI_SUCCESS) return code;
+    live_enter(mp.l);
+    mp_request *r = mp_request_new(out);
+    r->is_call = true;
+    r->persistent = persistent;
+    r->call = *k;
+    mp_comm_hold(k->c);
+    r->call.held[0] = r->call.held[1] = MPI_DATATYPE_NULL;
+    r->call.early = k->reduces && mp_op_of(k->op) == SC_N_EMU_REDUCES;
+    if (persistent || k->c->n_real > 1 || on_real_clock()) hold_types(&r->call);
+    if (!persistent) code = mp_call_start(r);
+    live_leave(mp.l);
+    return code;
+}
+
+/* Data of absent members is moved by the call that ends the operation on the
+ * real clock, so that it takes no time from what the program computes
+ * meanwhile; the virtual clock doesn't see it. */
+static bool moves_late(const mp_request *r)
+{
+    return on_real_clock() && r->call.c->n_real == 1 && !r->call.early;
+}
+
+int mp_call_start(mp_request *r)
+{
+    const mp_call *k = &r->call;
+    r->state = MP_ACTIVE;
+    r->ticket = post(k, true);
+    r->pending = true;
+    r->error = k->c->n_real > 1 ? give(k, r->ticket)
+               : moves_late(r)  ? MPI_SUCCESS
+                                : deliver_mine(k);
+    return r->error;
+}
+
+bool mp_call_done(mp_request *r, bool wait)
+{
+    bool late = moves_late(r);
+    bool ended = (!wait || late) && live_test(mp.l, r->ticket);
+    if (!wait && !ended) return false;
+    if (late) r->error = deliver_timed(&r->call, r->ticket);
+    if (!ended) live_wait(mp.l, r->ticket);
+    r->pending = false;
+    if (r->call.c->n_real > 1 && r->error == MPI_SUCCESS)
+        r->error = deliver_all(&r->call, r->ticket);
+    return true;
+}
+
+/* ---- the calls --------------------------------------------------------------------- */
+
+#define LIST(...) __VA_ARGS__
+#define ENTER(text, kind_, real, run, ...)                                  \
+    mp_comm *c_ = mp_ours(comm);                                            \
+    if (!c_) return real;                                                   \
+    const mp_call k_ = {.kind = kind_, .name = text, .c = c_, __VA_ARGS__}; \
+    return run
+
+#define TWO(f, i, kind_, params, args, ...)                         \
+    int MPI_##f(LIST params)                                        \
+    {                                                               \
+        ENTER("MPI_" #f, kind_, PMPI_##f(LIST args), blocking(&k_), \
+              __VA_ARGS__);                                         \
+    }                                                               \
+    int MPI_##i(LIST params, MPI_Request *request)                  \
+    {                                                               \
+        ENTER("MPI_" #i, kind_, PMPI_##i(LIST args, request),       \
+              start(&k_, request, false), __VA_ARGS__);             \
+    }
+
+#if MPI_VERSION >= 4
+#define COLL(f, i, kind_, params, args, ...)                             \
+    TWO(f, i, kind_, params, args, __VA_ARGS__)                          \
+    int MPI_##f##_init(LIST params, MPI_Info info, MPI_Request *request) \
+    {                                                                    \
+        ENTER("MPI_" #f "_init", kind_,                                  \
+              PMPI_##f##_init(LIST args, info, request),                 \
+              start(&k_, request, true), __VA_ARGS__);                   \
+    }
+#else
+#define COLL TWO
+#endif
+
+COLL(Barrier, Ibarrier, MP_BARRIER, (MPI_Comm comm), (comm),
+     .send_type = MPI_DATATYPE_NULL, .recv_type = MPI_DATATYPE_NULL)
+
+COLL(Bcast, Ibcast, MP_BCAST,
+     (void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm),
+     (buffer, count, datatype, root, comm), .send_type = MPI_DATATYPE_NULL,
+     .recv = buffer, .n_recv = count, .recv_type = datatype, .root = root)
+
+#define REDUCED                                                       \
+    .send_type = MPI_DATATYPE_NULL, .send = sendbuf, .recv = recvbuf, \
+    .recv_type = datatype, .op = op, .reduces = true
+
+COLL(Reduce, Ireduce, MP_REDUCE,
+     (const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype,
+      MPI_Op op, int root, MPI_Comm comm),
+     (sendbuf, recvbuf, count, datatype, op, root, comm), REDUCED,
+     .n_recv = count, .root = root)
+
+#define REDUCE_LIKE(f, i, kind_)                                 \
+    COLL(f, i, kind_,                                            \
+         (const void *sendbuf, void *recvbuf, int count,         \
+          MPI_Datatype datatype, MPI_Op op, MPI_Comm comm),      \
+         (sendbuf, recvbuf, count, datatype, op, comm), REDUCED, \
+         .n_recv = count)
+
+REDUCE_LIKE(Allreduce, Iallreduce, MP_ALLREDUCE)
+REDUCE_LIKE(Scan, Iscan, MP_SCAN)
+REDUCE_LIKE(Exscan, Iexscan, MP_EXSCAN)
+
+COLL(Reduce_scatter_block, Ireduce_scatter_block, MP_REDUCE_SCATTER,
+     (const void *sendbuf, void *recvbuf, int recvcount, MPI_Datatype datatype,
+      MPI_Op op, MPI_Comm comm),
+     (sendbuf, recvbuf, recvcount, datatype, op, comm), REDUCED,
+     .n_recv = recvcount)
+
+COLL(Reduce_scatter, Ireduce_scatter, MP_REDUCE_SCATTER,
+     (const void *sendbuf, void *recvbuf, const int recvcounts[],
+      MPI_Datatype datatype, MPI_Op op, MPI_Comm comm),
+     (sendbuf, recvbuf, recvcounts, datatype, op, comm), REDUCED,
+     .recvs = recvcounts)
+
+#define BOTH                                                 \
+    .send = sendbuf, .recv = recvbuf, .send_type = sendtype, \
+    .recv_type = recvtype
+
+COLL(Allgather, Iallgather, MP_ALLGATHER,
+     (const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
+      int recvcount, MPI_Datatype recvtype, MPI_Comm comm),
+     (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm), BOTH,
+     .n_send = sendcount, .n_recv = recvcount)
+
+COLL(Allgatherv, Iallgatherv, MP_ALLGATHER,
+     (const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
+      const int recvcounts[], const int displs[], MPI_Datatype recvtype,
+      MPI_Comm comm),
+     (sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype,
+      comm),
+     BOTH, .n_send = sendcount, .recvs = recvcounts, .recv_at = displs)
+
+COLL(Gather, Igather, MP_GATHER,
+     (const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
+      int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm),
+     (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm),
+     BOTH, .n_send = sendcount, .n_recv = recvcount, .root = root)
+
+COLL(Gatherv, Igatherv, MP_GATHER,
+     (const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
+      const int recvcounts[], const int displs[], MPI_Datatype recvtype,
+      int root, MPI_Comm comm),
+     (sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root,
+      comm),
+     BOTH, .n_send = sendcount, .recvs = recvcounts, .recv_at = displs,
+     .root = root)
+
+COLL(Scatter, Iscatter, MP_SCATTER,
+     (const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
+      int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm),
+     (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm),
+     BOTH, .n_send = sendcount, .n_recv = recvcount, .root = root)
+
+COLL(Scatterv, Iscatterv, MP_SCATTER,
+     (const void *sendbuf, const int sendcounts[], const int displs[],
+      MPI_Datatype sendtype, void *recvbuf, int recvcount,
+      MPI_Datatype recvtype, int root, MPI_Comm comm),
+     (sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root,
+      comm),
+     BOTH, .sends = sendcounts, .send_at = displs, .n_recv = recvcount,
+     .root = root)
+
+COLL(Alltoall, Ialltoall, MP_ALLTOALL,
+     (const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
+      int recvcount, MPI_Datatype recvtype, MPI_Comm comm),
+     (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm), BOTH,
+     .n_send = sendcount, .n_recv = recvcount)
+
+COLL(Alltoallv, Ialltoallv, MP_ALLTOALL,
+     (const void *sendbuf, const int sendcounts[], const int sdispls[],
+      MPI_Datatype sendtype, void *recvbuf, const int recvcounts[],
+      const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm),
+     (sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls,
+      recvtype, comm),
+     BOTH, .sends = sendcounts, .send_at = sdispls, .recvs = recvcounts,
+     .recv_at = rdispls)
+
+COLL(Alltoallw, Ialltoallw, MP_ALLTOALL,
+     (const void *sendbuf, const int sendcounts[], const int sdispls[],
+      const MPI_Datatype sendtypes[], void *recvbuf, const int recvcounts[],
+      const int rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm),
+     (sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls,
+      recvtypes, comm),
+     .send = sendbuf, .recv = recvbuf, .send_type = MPI_DATATYPE_NULL,
+     .recv_type = MPI_DATATYPE_NULL, .sends = sendcounts, .send_at = sdispls,
+     .send_types = sendtypes, .recvs = recvcounts, .recv_at = rdispls,
+     .recv_types = recvtypes)

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * comm.c - communicators of the emulated world: by handle, in a hash table
+ * with linear probing.
+ */
+#include "mpi/comm.h"
+
+#include "mpi/handle.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static struct {
+    mp_comm **slot; /* [1 << bits] */
+    unsigned bits;
+    uint32_t n;
+} table;
+
+static uint32_t place_of(MPI_Comm c)
+{
+    return (uint32_t)((handle_bits(c) * UINT64_C(0x9e3779b97f4a7c15)) >>
+                      (64 - table.bits));
+}
+
+mp_comm *mp_find(MPI_Comm c)
+{
+    if (!mp.ready) return NULL;
+    mp_comm *found = NULL;
+    mp_lock();
+    uint32_t mask = (1U << table.bits) - 1;
+    for (uint32_t i = place_of(c); table.slot[i]; i = (i + 1) & mask) {
+        if (table.slot[i]->handle == c) {
+            found = table.slot[i];
+            break;
+        }
+    }
+    mp_unlock();
+    return found;
+}
+
+mp_comm *mp_ours(MPI_Comm c)
+{
+    mp_comm *m = mp_find(c);
+    return m && m->n > 1 ? m : NULL;
+}
+
+static void insert(mp_comm *m)
+{
+    uint32_t mask = (1U << table.bits) - 1, i = place_of(m->handle);
+    while (table.slot[i]) i = (i + 1) & mask;
+    table.slot[i] = m;
+}
+
+static void enter(mp_comm *m)
+{
+    if (!table.slot || 2 * (table.n + 1) > 1U << table.bits) {
+        mp_comm **old = table.slot;
+        uint32_t n_old = old ? 1U << table.bits : 0;
+        table.bits = old ? table.bits + 1 : 4;
+        size_t size = ((size_t)1 << table.bits) * sizeof *table.slot;
+        table.slot = memset(mp_alloc(size), 0, size);
+        for (uint32_t i = 0; i < n_old; i++)
+            if (old[i]) insert(old[i]);
+        free(old);
+    }
+    insert(m);
+    table.n++;
+}
+
+/* Out of the table: what follows it in its run moves up. */
+static void leave(const mp_comm *m)
+{
+    uint32_t mask = (1U << table.bits) - 1, i = place_of(m->handle);
+    while (table.slot[i] != m) i = (i + 1) & mask;
+    table.slot[i] = NULL;
+    table.n--;
+    for (i = (i + 1) & mask; table.slot[i]; i = (i + 1) & mask) {
+        mp_comm *moved = table.slot[i];
+        table.slot[i] = NULL;
+        insert(moved);
+    }
+}
+
+void mp_comm_hold(mp_comm *c)
+{
+    mp_lock();
+    c->refs++;
+    mp_unlock();
+}
+
+void mp_comm_drop(mp_comm *c)
+{
+    mp_lock();
+    uint32_t left = --c->refs;
+    mp_unlock();
+    if (left) return;
+    free((uint32_t *)c->rank);
+    free(c->real);
+    free(c->cart.dims);
+    free(c->cart.periods);
+    free(c);
+}
+
+static int by_value(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Positions of the real ranks among the members. */
+static void find_real(mp_comm *c)
+{
+    const sc_emu_config *f = live_config(mp.l);
+    c->real = mp_alloc(f->n_real * sizeof *c->real);
+    for (uint32_t i = 0; !c->rank && i < f->n_real; i++)
+        c->real[c->n_real++] = f->real[i];
+    for (uint32_t i = 0; c->rank && i < c->n; i++)
+        if (bsearch(&c->rank[i], f->real, f->n_real, sizeof *f->real, by_value))
+            c->real[c->n_real++] = i;
+    while (c->real[c->me_real] != c->me) c->me_real++;
+}
+
+/* Takes `rank` over. */
+static mp_comm *new_comm(MPI_Comm handle, uint32_t *rank, uint32_t n,
+                         uint32_t me, uint64_t context)
+{
+    mp_comm *c = mp_alloc(sizeof *c);
+    *c = (mp_comm){.handle = handle,
+                   .n = n,
+                   .me = me,
+                   .rank = rank,
+                   .context = context,
+                   .refs = 1};
+    find_real(c);
+    c->group = n > 1 ? live_group(mp.l, rank, n) : 0;
+    mp_lock();
+    enter(c);
+    mp_unlock();
+    return c;
+}
+
+void mp_comm_start(void)
+{
+    mp.world =
+        new_comm(MPI_COMM_WORLD, NULL, live_world(mp.l), live_rank(mp.l), 1);
+}
+
+uint64_t mp_mix(uint64_t a, uint64_t b)
+{
+    a = (a ^ (b + UINT64_C(0x9e3779b97f4a7c15))) * UINT64_C(0xbf58476d1ce4e5b9);
+    return a ^ (a >> 31);
+}
+
+uint64_t mp_context(mp_comm *c)
+{
+    return mp_mix(c->context, ++c->n_made);
+}
+
+int mp_comm_make(mp_comm *from, const uint32_t *rank, uint32_t n, uint32_t me,
+                 uint64_t context, MPI_Comm *out)
+{
+    if (!n) {
+        *out = MPI_COMM_NULL;
+        return MPI_SUCCESS;
+    }
+    int code = PMPI_Comm_split(from->handle, 0, 0, out);
+    if (code != MPI_SUCCESS) return code;
+    uint32_t *copy = mp_alloc(n * sizeof *copy);
+    memcpy(copy, rank, n * sizeof *copy);
+    new_comm(*out, copy, n, me, context);
+    return MPI_SUCCESS;
+}
+
+int comm_twin(mp_comm *from, MPI_Comm handle)
+{
+    uint32_t *copy = NULL;
+    if (from->rank) {
+        copy = mp_alloc(from->n * sizeof *copy);
+        memcpy(copy, from->rank, from->n * sizeof *copy);
+    }
+    mp_comm *c = new_comm(handle, copy, from->n, from->me, mp_context(from));
+    comm_set_cart(c, from->cart.n, from->cart.dims, from->cart.periods);
+    return MPI_SUCCESS;
+}
+
+void comm_set_cart(mp_comm *c, int n, const int *dims, const int *periods)
+{
+    if (n <= 0) return;
+    size_t size = (size_t)n * sizeof *dims;
+    c->cart.n = n;
+    c->cart.dims = memcpy(mp_alloc(size), dims, size);
+    c->cart.periods = memcpy(mp_alloc(size), periods, size);
+}
+
+uint32_t mp_source(const mp_comm *c, uint32_t member)
+{
+    if (c->n_real == 1) return 0;
+    uint32_t before = 0; /* real members before it */
+    while (before < c->n_real && c->real[before] < member) before++;
+    if (before < c->n_real && c->real[before] == member) return before;
+    return (member - before) % c->n_real;
+}
+
+bool mp_is_real(const mp_comm *c, uint32_t member)
+{
+    if (c->n_real == 1) return member == c->me;
+    return bsearch(&member, c->real, c->n_real, sizeof *c->real, by_value);
+}
+
+int MPI_Comm_free(MPI_Comm *comm)
+{
+    mp_comm *m = comm ? mp_find(*comm) : NULL;
+    if (!m || m == mp.world) return PMPI_Comm_free(comm);
+    mp_lock();
+    leave(m);
+    mp_unlock();
+    mp_comm_drop(m);
+    return PMPI_Comm_free(comm);
+}
+
+int MPI_Comm_disconnect(MPI_Comm *comm)
+{
+    mp_comm *m = comm ? mp_find(*comm) : NULL;
+    if (!m || m == mp.world) return PMPI_Comm_disconnect(comm);
+    return MPI_Comm_free(comm);
+}

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* derive.c - communicators from communicators. */
+#include "mpi/comm.h"
+#include "mpi/split.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int MPI_Comm_size(MPI_Comm comm, int *size)
+{
+    const mp_comm *c = mp_ours(comm);
+    if (!c) return PMPI_Comm_size(comm, size);
+    *size = (int)c->n;
+    return MPI_SUCCESS;
+}
+
+int MPI_Comm_rank(MPI_Comm comm, int *rank)
+{
+    const mp_comm *c = mp_ours(comm);
+    if (!c) return PMPI_Comm_rank(comm, rank);
+    *rank = (int)c->me;
+    return MPI_SUCCESS;
+}
+
+int MPI_Comm_dup(MPI_Comm comm, MPI_Comm *newcomm)
+{
+    mp_comm *c = mp_ours(comm);
+    int code = PMPI_Comm_dup(comm, newcomm);
+    return c && code == MPI_SUCCESS ? comm_twin(c, *newcomm) : code;
+}
+
+int MPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm)
+{
+    mp_comm *c = mp_ours(comm);
+    int code = PMPI_Comm_dup_with_info(comm, info, newcomm);
+    return c && code == MPI_SUCCESS ? comm_twin(c, *newcomm) : code;
+}
+
+/* Done at once, so that its request is one of nothing. */
+int MPI_Comm_idup(MPI_Comm comm, MPI_Comm *newcomm, MPI_Request *request)
+{
+    mp_comm *c = mp_ours(comm);
+    if (!c) return PMPI_Comm_idup(comm, newcomm, request);
+    int code = MPI_Comm_dup(comm, newcomm);
+    if (code != MPI_SUCCESS) return code;
+    mp_request *r = mp_request_new(request);
+    r->state = MP_DONE;
+    r->msg = (mp_message){.c = c, .send = true, .peer = MPI_PROC_NULL};
+    mp_comm_hold(c);
+    return MPI_SUCCESS;
+}
+
+/* What real members say about themselves, truly. */
+static void ask_real(mp_comm *c, split_choice mine, split_choice *real)
+{
+    real[c->me_real] = mine;
+    if (c->n_real == 1) return;
+    live_op op = {.coll = SC_EMU_ALL_GATHER, .group = c->group, .silent = true};
+    op.bytes = sizeof mine * (uint64_t)c->n;
+    live_ticket k = live_post(mp.l, &op, live_now(mp.l));
+    live_put(mp.l, k, &mine, sizeof mine);
+    live_wait(mp.l, k);
+    for (uint32_t i = 0; i < c->n_real; i++) {
+        size_t len = 0;
+        const void *p = live_peer(mp.l, k, mp_world_rank(c, c->real[i]), &len);
+        if (p && len == sizeof mine) memcpy(&real[i], p, sizeof mine);
+    }
+    live_drop(mp.l, k);
+}
+
+/* Real members sort by their true keys among themselves: absent ones keep
+ * their places. */
+static void by_key(const mp_comm *c, const split_choice *real, uint32_t *member,
+                   uint32_t n)
+{
+    uint32_t *at = mp_alloc(c->n_real * sizeof *at), k = 0;
+    uint32_t *who = mp_alloc(c->n_real * sizeof *who);
+    for (uint32_t i = 0; i < n; i++) {
+        for (uint32_t j = 0; j < c->n_real; j++) {
+            if (c->real[j] != member[i]) continue;
+            at[k] = i;
+            who[k++] = j;
+        }
+    }
+    for (uint32_t i = 1; i < k; i++) {
+        for (uint32_t j = i; j && real[who[j]].key < real[who[j - 1]].key;
+             j--) {
+            uint32_t w = who[j];
+            who[j] = who[j - 1];
+            who[j - 1] = w;
+        }
+    }
+    for (uint32_t i = 0; i < k; i++) member[at[i]] = c->real[who[i]];
+    free(at);
+    free(who);
+}
+
+/* Positions in `c` -> a communicator. */
+static int part(mp_comm *c, uint32_t *member, uint32_t n, uint64_t context,
+                MPI_Comm *out)
+{
+    uint32_t me = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        if (member[i] == c->me) me = i;
+        member[i] = mp_world_rank(c, member[i]);
+    }
+    if (n) context = mp_mix(context, member[0]);
+    return mp_comm_make(c, member, n, me, context, out);
+}
+
+int MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm *newcomm)
+{
+    mp_comm *c = mp_ours(comm);
+    if (!c) return PMPI_Comm_split(comm, color, key, newcomm);
+    if (color < 0 && color != MPI_UNDEFINED)
+        return mp_fail(c, MPI_ERR_ARG, "MPI_Comm_split: colour %d", color);
+    live_enter(mp.l);
+    split_choice *real = mp_alloc(c->n_real * sizeof *real);
+    uint32_t *member = mp_alloc(c->n * sizeof *member);
+    uint64_t context = mp_context(c);
+    ask_real(c, (split_choice){color, key}, real);
+    uint32_t n = color == MPI_UNDEFINED ? 0 : split_members(c, real, member);
+    by_key(c, real, member, n);
+    int code = part(c, member, n, context, newcomm);
+    free(real);
+    free(member);
+    live_leave(mp.l);
+    return code;
+}
+
+int MPI_Comm_split_type(MPI_Comm comm, int split_type, int key, MPI_Info info,
+                        MPI_Comm *newcomm)
+{
+    mp_comm *c = mp_ours(comm);
+    if (!c) return PMPI_Comm_split_type(comm, split_type, key, info, newcomm);
+    if (split_type != MPI_COMM_TYPE_SHARED && split_type != MPI_UNDEFINED)
+        return mp_refuse(comm, "MPI_Comm_split_type by another type than "
+                               "MPI_COMM_TYPE_SHARED");
+    live_enter(mp.l);
+    const sc_hw *hw = live_config(mp.l)->hw;
+    uint32_t size = hw->host_size ? hw->host_size : 1, n = 0;
+    uint32_t mine = mp_world_rank(c, c->me) / size;
+    uint32_t *member = mp_alloc(c->n * sizeof *member);
+    for (uint32_t i = 0; split_type != MPI_UNDEFINED && i < c->n; i++)
+        if (mp_world_rank(c, i) / size == mine) member[n++] = i;
+    int code = part(c, member, n, mp_context(c), newcomm);
+    free(member);
+    live_leave(mp.l);
+    return code;
+}
+
+/* The group's members, of which this rank may be one, of `c`. */
+static int by_group(mp_comm *c, MPI_Group group, uint64_t context,
+                    const char *name, MPI_Comm *newcomm)
+{
+    const mp_group *g = mp_group_of(group);
+    if (!g) return mp_fail(c, MPI_ERR_GROUP, "%s: no valid group", name);
+    uint32_t me = mp_group_find(g, live_rank(mp.l));
+    if (me == UINT32_MAX) {
+        *newcomm = MPI_COMM_NULL;
+        return MPI_SUCCESS;
+    }
+    return mp_comm_make(c, g->rank, g->n, me, mp_mix(context, g->rank[0]),
+                        newcomm);
+}
+
+/* A communicator of one rank: with groups, which are ours. */
+static int of_one(MPI_Comm comm, MPI_Group group, MPI_Comm *newcomm)
+{
+    const mp_group *g = mp_group_of(group);
+    bool in = g && mp_group_find(g, live_rank(mp.l)) != UINT32_MAX;
+    return PMPI_Comm_split(comm, in ? 0 : MPI_UNDEFINED, 0, newcomm);
+}
+
+int MPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm *newcomm)
+{
+    if (!mp.ready) return PMPI_Comm_create(comm, group, newcomm);
+    mp_comm *c = mp_ours(comm);
+    if (!c) return of_one(comm, group, newcomm);
+    return by_group(c, group, mp_context(c), "MPI_Comm_create", newcomm);
+}
+
+int MPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag,
+                          MPI_Comm *newcomm)
+{
+    if (!mp.ready) return PMPI_Comm_create_group(comm, group, tag, newcomm);
+    mp_comm *c = mp_ours(comm);
+    if (!c) return of_one(comm, group, newcomm);
+    return by_group(c, group, mp_mix(c->context, (uint64_t)tag << 32),
+                    "MPI_Comm_create_group", newcomm);
+}

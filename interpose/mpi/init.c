@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* init.c - beginning and end, time, and what goes wrong. */
+#include "mpi/mp.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+mp_all mp = {.eager = 65536};
+
+void mp_lock(void)
+{
+    pthread_mutex_lock(&mp.lock);
+}
+
+void mp_unlock(void)
+{
+    pthread_mutex_unlock(&mp.lock);
+}
+
+void *mp_alloc(size_t n)
+{
+    void *p = malloc(n ? n : 1);
+    if (!p) live_die(mp.l, "out of memory: %zu bytes for a message", n);
+    return p;
+}
+
+int mp_fail(const mp_comm *c, int code, const char *fmt, ...)
+{
+    char text[400];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    live_warn(mp.l, "%s", text);
+    return PMPI_Comm_call_errhandler(c ? c->handle : MPI_COMM_WORLD, code) ==
+                   MPI_SUCCESS
+               ? code
+               : MPI_ERR_OTHER;
+}
+
+int mp_refuse(MPI_Comm c, const char *name)
+{
+    const mp_comm *m = mp_find(c);
+    return mp_fail(m, MPI_ERR_UNSUPPORTED_OPERATION,
+                   "%s has no emulated form (see docs/emulation.md); only "
+                   "communicators of one rank may call it",
+                   name);
+}
+
+static void start(void)
+{
+    live *l = live_get();
+    if (!l || mp.ready) return;
+    pthread_mutexattr_t a;
+    pthread_mutexattr_init(&a);
+    pthread_mutexattr_settype(&a, PTHREAD_MUTEX_RECURSIVE);
+    pthread_mutex_init(&mp.lock, &a);
+    pthread_mutexattr_destroy(&a);
+    mp.l = l;
+    const char *eager = getenv("STEPCAST_MPI_EAGER");
+    if (eager) {
+        char *end;
+        unsigned long long v = strtoull(eager, &end, 10);
+        if (end == eager || *end)
+            live_die(l, "STEPCAST_MPI_EAGER=%s is not a number of bytes",
+                     eager);
+        mp.eager = (size_t)v;
+    }
+    live_enter(l);
+    live_set_progress(l, true); /* neither library has threads for it */
+    mp_types_start();
+    mp_comm_start();
+    mp.ready = true;
+    live_leave(l);
+}
+
+/* A singleton of Open MPI would start a daemon to look after it. */
+static void alone(void)
+{
+#ifdef OPEN_MPI
+    if (live_get()) setenv("OMPI_MCA_ess_singleton_isolated", "1", 0);
+#endif
+}
+
+int MPI_Init(int *argc, char ***argv)
+{
+    alone();
+    int code = PMPI_Init(argc, argv);
+    if (code == MPI_SUCCESS) start();
+    return code;
+}
+
+int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
+{
+    alone();
+    int code = PMPI_Init_thread(argc, argv, required, provided);
+    if (code == MPI_SUCCESS) start();
+    return code;
+}
+
+int MPI_Finalize(void)
+{
+    if (mp.ready) {
+        live_enter(mp.l);
+        mp_leftovers();
+        mp.ready = false;
+        live_leave(mp.l);
+    }
+    return PMPI_Finalize();
+}
+
+int MPI_Abort(MPI_Comm comm, int errorcode)
+{
+    if (mp.ready)
+        live_warn(mp.l, "rank %u called MPI_Abort with code %d",
+                  live_rank(mp.l), errorcode);
+    return PMPI_Abort(comm, errorcode);
+}
+
+double MPI_Wtime(void)
+{
+    if (!mp.ready || live_config(mp.l)->clock == SC_EMU_REAL)
+        return PMPI_Wtime();
+    return (double)live_now(mp.l) * 1e-12;
+}
+
+double MPI_Wtick(void)
+{
+    return mp.ready && live_config(mp.l)->clock == SC_EMU_VIRTUAL
+               ? 1e-9
+               : PMPI_Wtick();
+}

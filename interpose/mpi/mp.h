@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * mp.h - a world of MPI ranks of which one process is real.
+ *
+ * The program runs as a singleton: for the real library the world has one
+ * rank.  Every communicator derived from MPI_COMM_WORLD is a communicator of
+ * the real library, of size 1, which carries attributes, names, error handlers
+ * and info; what it means in the emulated world stands in an mp_comm beside
+ * it.  Communicators of one rank, MPI_COMM_SELF for one, are left to the real
+ * library.  Groups, and requests of our operations, are handles of our own,
+ * which no handle of the library equals (handle.h).
+ *
+ * Every function of MPI that takes one of them is in symbols.txt (ours, or
+ * known to be harmless), or refused by a function that the build makes from
+ * the library's own header (refuse.awk).
+ */
+#ifndef MP_H
+#define MP_H
+
+#include "common/live.h"
+
+#include <mpi.h>
+#include <pthread.h>
+#include <stddef.h>
+
+/* ---- communicators ---------------------------------------------------------- */
+
+typedef struct mp_cart {
+    int n;
+    int *dims, *periods; /* [n] */
+} mp_cart;
+
+typedef struct mp_comm {
+    MPI_Comm handle;
+    uint32_t n, me;       /* members; own position */
+    const uint32_t *rank; /* [n] world ranks; NULL: 0 .. n-1 */
+    uint32_t group;       /* of live.h; not of one rank */
+    uint32_t n_real;
+    uint32_t *real;    /* [n_real] positions of real members, rising */
+    uint32_t me_real;  /* real[me_real] == me */
+    uint64_t context;  /* the same on all real members */
+    uint32_t n_made;   /* communicators made from it by all members */
+    uint32_t any;      /* how many receives have not named their source */
+    uint32_t split_by; /* how it was last split: a divisor; 0: not known */
+    bool split_mod;
+    mp_cart cart;     /* n 0: none */
+    size_t last_sent; /* length of the last message to an absent member */
+    int last_tag;
+    uint32_t refs; /* the handle, and requests in flight */
+} mp_comm;
+
+/* The communicator's emulated self; NULL: the real library's business (also
+ * where nothing is emulated, and before MPI_Init and after MPI_Finalize, of
+ * which the library complains itself). */
+mp_comm *mp_ours(MPI_Comm c);
+/* The same with those of one rank; NULL: not derived from MPI_COMM_WORLD. */
+mp_comm *mp_find(MPI_Comm c);
+
+void mp_comm_start(void);
+void mp_comm_hold(mp_comm *c);
+void mp_comm_drop(mp_comm *c);
+/* Derives one of these world ranks ([n], copied; `me` is the own position;
+ * n 0: MPI_COMM_NULL) from `from`. */
+int mp_comm_make(mp_comm *from, const uint32_t *rank, uint32_t n, uint32_t me,
+                 uint64_t context, MPI_Comm *out);
+/* The context of the next one that all members make. */
+uint64_t mp_context(mp_comm *c);
+uint64_t mp_mix(uint64_t a, uint64_t b);
+
+static inline uint32_t mp_world_rank(const mp_comm *c, uint32_t member)
+{
+    return c->rank ? c->rank[member] : member;
+}
+
+/* The real member (index into c->real) whose data `member` has: itself, or
+ * absent ones in turn. */
+uint32_t mp_source(const mp_comm *c, uint32_t member);
+bool mp_is_real(const mp_comm *c, uint32_t member);
+
+/* How the members' colours go, by own rank and colour (split.c).  `rank` [n]
+ * gets positions in `c`; returns how many. */
+uint32_t mp_split(mp_comm *c, int colour, int key, uint32_t *rank);
+
+/* ---- groups ------------------------------------------------------------------- */
+
+typedef struct mp_group {
+    uint32_t n;
+    uint32_t *rank; /* [n] world ranks */
+} mp_group;
+
+/* NULL: no group of ours. */
+const mp_group *mp_group_of(MPI_Group g);
+/* Takes `rank` over. */
+int mp_group_make(uint32_t *rank, uint32_t n, MPI_Group *out);
+uint32_t mp_group_find(const mp_group *g, uint32_t rank); /* UINT32_MAX: not */
+
+/* ---- buffers -------------------------------------------------------------------- */
+
+typedef struct mp_type {
+    size_t size;
+    MPI_Aint extent;
+    bool flat;        /* elements lie side by side, without gaps */
+    sc_emu_type kind; /* SC_N_EMU_TYPES: no number that emu_data.h knows */
+} mp_type;
+
+void mp_types_start(void);
+int mp_type_of(MPI_Datatype t, mp_type *out);
+sc_emu_reduce mp_op_of(MPI_Op op); /* SC_N_EMU_REDUCES: another */
+
+/* A buffer's bytes, one after the other: where they are, or a copy. */
+typedef struct mp_view {
+    const void *p;
+    size_t len;
+    void *own; /* to be freed */
+} mp_view;
+
+int mp_pack(const void *buf, int count, MPI_Datatype t, mp_view *out);
+/* Fills the buffer with the bytes, again and again where there are fewer;
+ * none: with zeros.  May overlap. */
+int mp_place(void *buf, int count, MPI_Datatype t, const void *p, size_t len);
+void *mp_alloc(size_t n); /* dies where there is none */
+
+static inline const void *mp_at(const void *buf, MPI_Aint index,
+                                MPI_Aint extent)
+{
+    return (const char *)buf + index * extent;
+}
+
+/* out = x[0]^m[0] op x[1]^m[1] ...: n arrays of count elements, by the
+ * library's own reduction, doubling. */
+int mp_reduce_local(const void *const *x, const uint32_t *times, uint32_t n,
+                    int count, MPI_Datatype t, MPI_Op op, void *out);
+
+/* ---- collectives ------------------------------------------------------------------ */
+
+typedef enum mp_kind {
+    MP_BARRIER,
+    MP_BCAST,
+    MP_REDUCE,
+    MP_ALLREDUCE,
+    MP_REDUCE_SCATTER,
+    MP_ALLGATHER,
+    MP_GATHER,
+    MP_SCATTER,
+    MP_ALLTOALL,
+    MP_SCAN,
+    MP_EXSCAN
+} mp_kind;
+
+/* Arguments of a collective; the v and w forms have arrays, which are the
+ * program's and stay until the operation has ended. */
+typedef struct mp_call {
+    mp_kind kind;
+    const char *name;
+    mp_comm *c;
+    const void *send;
+    void *recv;
+    int n_send, n_recv;
+    const int *sends, *recvs, *send_at, *recv_at;
+    MPI_Datatype send_type, recv_type;
+    const MPI_Datatype *send_types, *recv_types; /* displacements are bytes */
+    MPI_Op op;
+    int root;
+    bool reduces;
+    bool early;           /* a user's operation, which may be freed meanwhile */
+    MPI_Datatype held[2]; /* copies, where derived types may go meanwhile */
+} mp_call;
+
+int mp_check(const mp_call *k);
+uint64_t mp_volume(const mp_call *k);
+/* What this rank gives other real ranks. */
+int mp_contribution(const mp_call *k, mp_view *out);
+/* given[i]: contribution of the i-th real member. */
+int mp_deliver(const mp_call *k, const mp_view *given);
+
+/* ---- requests --------------------------------------------------------------------- */
+
+typedef struct mp_note mp_note; /* a message that came (match.c) */
+
+typedef enum mp_mode { MP_STANDARD, MP_SYNCHRONOUS, MP_BUFFERED } mp_mode;
+
+typedef struct mp_message {
+    mp_comm *c;
+    bool send;
+    mp_mode mode;
+    void *buf;
+    int count;
+    MPI_Datatype type;
+    bool held;       /* `type` is a copy */
+    int peer, tag;   /* as the program named them */
+    uint32_t member; /* where it goes to or comes from; own: c->me */
+    mp_note *note;
+} mp_message;
+
+typedef enum mp_state { MP_FREE, MP_INACTIVE, MP_ACTIVE, MP_DONE } mp_state;
+
+typedef struct mp_request {
+    uint32_t index;
+    mp_state state;
+    bool persistent, is_call, dropped, canceled;
+    bool pending; /* `ticket` is in flight */
+    live_ticket ticket;
+    mp_call call;
+    mp_message msg;
+    int error;
+    struct mp_request *next; /* free, or posted receives */
+} mp_request;
+
+mp_request *mp_request_new(MPI_Request *out);
+mp_request *mp_request_of(MPI_Request r); /* NULL: the library's */
+void mp_request_drop(mp_request *r);
+/* Whether it has ended; `wait`: until it has. */
+bool mp_request_done(mp_request *r, bool wait);
+void mp_leftovers(void); /* at MPI_Finalize */
+
+int mp_call_start(mp_request *r);
+bool mp_call_done(mp_request *r, bool wait);
+int mp_message_start(mp_request *r);
+bool mp_message_done(mp_request *r, bool wait);
+void mp_message_status(const mp_request *r, MPI_Status *s);
+
+/* ---- messages to oneself and between real ranks -------------------------------- */
+
+struct mp_note {
+    mp_note *next;
+    uint64_t context;
+    uint32_t from; /* world rank */
+    int tag;
+    size_t len;
+    unsigned char data[];
+};
+
+mp_note *mp_note_new(uint64_t context, uint32_t from, int tag, size_t len);
+/* It came: to the first posted receive that it matches, or kept. */
+void mp_note_arrive(mp_note *n);
+/* A kept one, for which no receive waits; taken out of the kept if `take`. */
+mp_note *mp_note_kept(const mp_comm *c, uint32_t from, int tag, bool take);
+void mp_post_receive(mp_request *r);
+void mp_unpost(mp_request *r);
+/* Lets messages of a real rank come; false: none has (without waiting). */
+bool mp_pump(const mp_comm *c, uint32_t from, size_t bytes, bool wait);
+void mp_expect(const mp_comm *c, uint32_t from, size_t bytes);
+
+/* ---- the whole ---------------------------------------------------------------------- */
+
+typedef struct mp_state_all {
+    live *l;
+    bool ready; /* between MPI_Init and MPI_Finalize of an emulated rank */
+    pthread_mutex_t lock; /* recursive; never held while waiting */
+    size_t eager;         /* standard sends up to here don't wait */
+    mp_comm *world;
+} mp_all;
+
+extern mp_all mp;
+
+void mp_lock(void);
+void mp_unlock(void);
+
+/* Through the communicator's error handler; returns `code`. */
+int mp_fail(const mp_comm *c, int code, const char *fmt, ...) SC_PRINTF(3, 4);
+/* The call has no emulated form. */
+int mp_refuse(MPI_Comm c, const char *name);
+
+#endif

@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * request.c - requests: ours in pages that don't move, by handle; the
+ * library's own mix with them in all calls.
+ */
+#include "mpi/handle.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define PAGE 256
+
+static struct {
+    mp_request **page;
+    uint32_t n_pages;
+    mp_request *unused;
+} table;
+
+/* Another page, all unused. */
+static void grow(void)
+{
+    mp_request **more = mp_alloc((table.n_pages + 1) * sizeof *more);
+    if (table.n_pages) memcpy(more, table.page, table.n_pages * sizeof *more);
+    free(table.page);
+    table.page = more;
+    mp_request *p = mp_alloc(PAGE * sizeof *p);
+    memset(p, 0, PAGE * sizeof *p);
+    for (uint32_t i = PAGE; i--;) {
+        p[i].index = table.n_pages * PAGE + i;
+        p[i].next = table.unused;
+        table.unused = &p[i];
+    }
+    table.page[table.n_pages++] = p;
+    if (table.n_pages * PAGE > HANDLE_ROOM)
+        live_die(mp.l, "more than %u requests at once", HANDLE_ROOM);
+}
+
+mp_request *mp_request_new(MPI_Request *out)
+{
+    mp_lock();
+    if (!table.unused) grow();
+    mp_request *r = table.unused;
+    table.unused = r->next;
+    uint32_t index = r->index;
+    *r = (mp_request){.index = index, .state = MP_INACTIVE};
+    mp_unlock();
+    *out = handle_make(MPI_Request, HANDLE_REQUEST, index);
+    return r;
+}
+
+mp_request *mp_request_of(MPI_Request h)
+{
+    uint32_t i;
+    if (!handle_is(handle_bits(h), HANDLE_REQUEST, &i)) return NULL;
+    mp_lock();
+    mp_request *r =
+        i < table.n_pages * PAGE ? &table.page[i / PAGE][i % PAGE] : NULL;
+    mp_unlock();
+    if (!r || r->state == MP_FREE)
+        live_die(mp.l, "a request was used after it had been freed");
+    return r;
+}
+
+void mp_request_drop(mp_request *r)
+{
+    mp_comm *c = r->is_call ? r->call.c : r->msg.c;
+    for (int i = 0; r->is_call && i < 2; i++)
+        if (r->call.held[i] != MPI_DATATYPE_NULL)
+            PMPI_Type_free(&r->call.held[i]);
+    if (!r->is_call) {
+        free(r->msg.note);
+        if (r->msg.held) PMPI_Type_free(&r->msg.type);
+    }
+    mp_comm_drop(c);
+    mp_lock();
+    r->state = MP_FREE;
+    r->next = table.unused;
+    table.unused = r;
+    mp_unlock();
+}
+
+bool mp_request_done(mp_request *r, bool wait)
+{
+    if (r->state != MP_ACTIVE) return true;
+    if (!(r->is_call ? mp_call_done(r, wait) : mp_message_done(r, wait)))
+        return false;
+    r->state = MP_DONE;
+    return true;
+}
+
+void mp_leftovers(void)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < table.n_pages * PAGE; i++) {
+        mp_request *r = &table.page[i / PAGE][i % PAGE];
+        if (r->state != MP_ACTIVE) continue;
+        if (r->pending) live_cancel(mp.l, r->ticket);
+        n++;
+    }
+    if (n)
+        live_warn(mp.l,
+                  "rank %u called MPI_Finalize with %u operations in "
+                  "flight",
+                  live_rank(mp.l), n);
+}
+
+/* ---- status ------------------------------------------------------------------------ */
+
+static void empty(MPI_Status *s)
+{
+    if (s == MPI_STATUS_IGNORE) return;
+    s->MPI_SOURCE = MPI_ANY_SOURCE;
+    s->MPI_TAG = MPI_ANY_TAG;
+    s->MPI_ERROR = MPI_SUCCESS;
+    PMPI_Status_set_elements(s, MPI_BYTE, 0);
+    PMPI_Status_set_cancelled(s, 0);
+}
+
+static void describe(const mp_request *r, MPI_Status *s)
+{
+    if (s == MPI_STATUS_IGNORE) return;
+    empty(s);
+    if (!r->is_call && r->state == MP_DONE) mp_message_status(r, s);
+    if (r->canceled) PMPI_Status_set_cancelled(s, 1);
+}
+
+/* The program learns of a request that is done. */
+static int hand_over(mp_request *r, MPI_Request *h, MPI_Status *s)
+{
+    describe(r, s);
+    int code = r->error;
+    if (r->persistent) {
+        r->state = MP_INACTIVE;
+        r->canceled = false;
+        if (!r->is_call) {
+            free(r->msg.note);
+            r->msg.note = NULL;
+        }
+    } else {
+        mp_request_drop(r);
+        *h = MPI_REQUEST_NULL;
+    }
+    return code;
+}
+
+static bool any_of_ours(int n, const MPI_Request *h)
+{
+    uint32_t i;
+    for (int k = 0; k < n && mp.ready; k++)
+        if (handle_is(handle_bits(h[k]), HANDLE_REQUEST, &i)) return true;
+    return false;
+}
+
+static MPI_Status *nth(MPI_Status *s, int i)
+{
+    return s == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : s + i;
+}
+
+/* ---- one ----------------------------------------------------------------------------- */
+
+int MPI_Wait(MPI_Request *request, MPI_Status *status)
+{
+    if (!any_of_ours(1, request)) return PMPI_Wait(request, status);
+    live_enter(mp.l);
+    mp_request *r = mp_request_of(*request);
+    mp_request_done(r, true);
+    int code = hand_over(r, request, status);
+    live_leave(mp.l);
+    return code;
+}
+
+int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
+{
+    if (!any_of_ours(1, request)) return PMPI_Test(request, flag, status);
+    live_enter(mp.l);
+    mp_request *r = mp_request_of(*request);
+    *flag = mp_request_done(r, false);
+    int code = *flag ? hand_over(r, request, status) : MPI_SUCCESS;
+    live_leave(mp.l);
+    return code;
+}
+
+int MPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *status)
+{
+    if (!any_of_ours(1, &request))
+        return PMPI_Request_get_status(request, flag, status);
+    live_enter(mp.l);
+    mp_request *r = mp_request_of(request);
+    *flag = mp_request_done(r, false);
+    if (*flag) describe(r, status);
+    live_leave(mp.l);
+    return MPI_SUCCESS;
+}
+
+int MPI_Request_free(MPI_Request *request)
+{
+    if (!any_of_ours(1, request)) return PMPI_Request_free(request);
+    live_enter(mp.l);
+    mp_request *r = mp_request_of(*request);
+    if (r->state == MP_ACTIVE && r->pending) live_forget(mp.l, r->ticket);
+    if (r->state == MP_ACTIVE && !r->is_call && !r->msg.send) mp_unpost(r);
+    mp_request_drop(r);
+    *request = MPI_REQUEST_NULL;
+    live_leave(mp.l);
+    return MPI_SUCCESS;
+}
+
+/* Receives are canceled, sends have gone. */
+int MPI_Cancel(MPI_Request *request)
+{
+    if (!any_of_ours(1, request)) return PMPI_Cancel(request);
+    mp_request *r = mp_request_of(*request);
+    if (r->is_call)
+        return mp_fail(r->call.c, MPI_ERR_REQUEST,
+                       "MPI_Cancel: %s can't be canceled", r->call.name);
+    if (r->state != MP_ACTIVE || r->msg.send || r->msg.note) return MPI_SUCCESS;
+    live_enter(mp.l);
+    mp_unpost(r);
+    if (r->pending) live_cancel(mp.l, r->ticket);
+    r->pending = false;
+    r->canceled = true;
+    r->msg.count = 0;
+    r->state = MP_DONE;
+    live_leave(mp.l);
+    return MPI_SUCCESS;
+}
+
+int MPI_Start(MPI_Request *request)
+{
+    if (!any_of_ours(1, request)) return PMPI_Start(request);
+    mp_request *r = mp_request_of(*request);
+    const mp_comm *c = r->is_call ? r->call.c : r->msg.c;
+    if (!r->persistent || r->state != MP_INACTIVE)
+        return mp_fail(c, MPI_ERR_REQUEST, "MPI_Start: the request is %s",
+                       r->persistent ? "active already" : "not persistent");
+    live_enter(mp.l);
+    int code = r->is_call ? mp_call_start(r) : mp_message_start(r);
+    live_leave(mp.l);
+    return code;
+}
+
+int MPI_Startall(int count, MPI_Request array_of_requests[])
+{
+    int code = MPI_SUCCESS;
+    if (!any_of_ours(count, array_of_requests))
+        return PMPI_Startall(count, array_of_requests);
+    for (int i = 0; i < count && code == MPI_SUCCESS; i++)
+        code = MPI_Start(&array_of_requests[i]);
+    return code;
+}
+
+/* ---- several ------------------------------------------------------------------------ */
+
+int MPI_Waitall(int count, MPI_Request array_of_requests[],
+                MPI_Status array_of_statuses[])
+{
+    if (!any_of_ours(count, array_of_requests))
+        return PMPI_Waitall(count, array_of_requests, array_of_statuses);
+    bool failed = false;
+    live_enter(mp.l);
+    for (int i = 0; i < count; i++) {
+        MPI_Status *s = nth(array_of_statuses, i);
+        int code = MPI_Wait(&array_of_requests[i], s);
+        if (s != MPI_STATUS_IGNORE) s->MPI_ERROR = code;
+        failed |= code != MPI_SUCCESS;
+    }
+    live_leave(mp.l);
+    return failed ? MPI_ERR_IN_STATUS : MPI_SUCCESS;
+}
+
+/* No one waits for it: null, or of ours and not started. */
+static bool idle(MPI_Request h)
+{
+    uint32_t i;
+    if (h == MPI_REQUEST_NULL) return true;
+    return handle_is(handle_bits(h), HANDLE_REQUEST, &i) &&
+           mp_request_of(h)->state == MP_INACTIVE;
+}
+
+/* Whether a request of either kind has ended, without taking it. */
+static int ended(MPI_Request h, bool *done)
+{
+    mp_request *r = any_of_ours(1, &h) ? mp_request_of(h) : NULL;
+    int flag = 0, code = MPI_SUCCESS;
+    if (r)
+        flag = mp_request_done(r, false);
+    else
+        code = PMPI_Request_get_status(h, &flag, MPI_STATUS_IGNORE);
+    *done = flag;
+    return code;
+}
+
+int MPI_Testall(int count, MPI_Request array_of_requests[], int *flag,
+                MPI_Status array_of_statuses[])
+{
+    if (!any_of_ours(count, array_of_requests))
+        return PMPI_Testall(count, array_of_requests, flag, array_of_statuses);
+    live_enter(mp.l);
+    bool all = true;
+    int code = MPI_SUCCESS;
+    for (int i = 0; i < count && all; i++)
+        if (!idle(array_of_requests[i]))
+            code = ended(array_of_requests[i], &all);
+    *flag = all;
+    if (all && code == MPI_SUCCESS)
+        code = MPI_Waitall(count, array_of_requests, array_of_statuses);
+    live_leave(mp.l);
+    return code;
+}
+
+/* The first that has ended; *index MPI_UNDEFINED: none is active. */
+static int first(int count, MPI_Request *h, int *index, bool *done,
+                 MPI_Status *s)
+{
+    bool active = false;
+    *done = false;
+    *index = MPI_UNDEFINED;
+    for (int i = 0; i < count; i++) {
+        if (idle(h[i])) continue;
+        active = true;
+        int code = ended(h[i], done);
+        if (code != MPI_SUCCESS) return code;
+        if (!*done) continue;
+        *index = i;
+        return MPI_Wait(&h[i], s);
+    }
+    if (!active) {
+        *done = true;
+        empty(s);
+    }
+    return MPI_SUCCESS;
+}
+
+int MPI_Testany(int count, MPI_Request array_of_requests[], int *index,
+                int *flag, MPI_Status *status)
+{
+    if (!any_of_ours(count, array_of_requests))
+        return PMPI_Testany(count, array_of_requests, index, flag, status);
+    bool done;
+    live_enter(mp.l);
+    int code = first(count, array_of_requests, index, &done, status);
+    live_leave(mp.l);
+    *flag = done;
+    return code;
+}
+
+int MPI_Waitany(int count, MPI_Request array_of_requests[], int *index,
+                MPI_Status *status)
+{
+    if (!any_of_ours(count, array_of_requests))
+        return PMPI_Waitany(count, array_of_requests, index, status);
+    bool done = false;
+    int code = MPI_SUCCESS;
+    live_enter(mp.l);
+    while (!done && code == MPI_SUCCESS)
+        code = first(count, array_of_requests, index, &done, status);
+    live_leave(mp.l);
+    return code;
+}
+
+static int some(int n, MPI_Request *h, int *n_out, int *indices, MPI_Status *s)
+{
+    bool active = false, failed = false;
+    *n_out = 0;
+    for (int i = 0; i < n; i++) {
+        bool done;
+        if (idle(h[i])) continue;
+        active = true;
+        if (ended(h[i], &done) != MPI_SUCCESS || !done) continue;
+        MPI_Status *at = nth(s, *n_out);
+        int code = MPI_Wait(&h[i], at);
+        if (at != MPI_STATUS_IGNORE) at->MPI_ERROR = code;
+        failed |= code != MPI_SUCCESS;
+        indices[(*n_out)++] = i;
+    }
+    if (!active) *n_out = MPI_UNDEFINED;
+    return failed ? MPI_ERR_IN_STATUS : MPI_SUCCESS;
+}
+
+int MPI_Testsome(int incount, MPI_Request array_of_requests[], int *outcount,
+                 int array_of_indices[], MPI_Status array_of_statuses[])
+{
+    if (!any_of_ours(incount, array_of_requests))
+        return PMPI_Testsome(incount, array_of_requests, outcount,
+                             array_of_indices, array_of_statuses);
+    live_enter(mp.l);
+    int code = some(incount, array_of_requests, outcount, array_of_indices,
+                    array_of_statuses);
+    live_leave(mp.l);
+    return code;
+}
+
+int MPI_Waitsome(int incount, MPI_Request array_of_requests[], int *outcount,
+                 int array_of_indices[], MPI_Status array_of_statuses[])
+{
+    if (!any_of_ours(incount, array_of_requests))
+        return PMPI_Waitsome(incount, array_of_requests, outcount,
+                             array_of_indices, array_of_statuses);
+    int code = MPI_SUCCESS;
+    live_enter(mp.l);
+    do {
+        code = some(incount, array_of_requests, outcount, array_of_indices,
+                    array_of_statuses);
+    } while (code == MPI_SUCCESS && *outcount == 0);
+    live_leave(mp.l);
+    return code;
+}

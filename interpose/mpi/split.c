@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * split.c - what colours absent members have.  Nobody knows; but programs
+ * split by arithmetic of the rank: all alike, rank / K or rank % K for a K
+ * that divides the size.  Of those by which every real member has the colour
+ * that it gave, in this order:
+ *
+ *   what STEPCAST_MPI_SPLIT says ("div:8,mod:8,all": one per split, in order;
+ *   the last one holds on);
+ *   the one whose counterpart is the key (rank / K by rank % K);
+ *   the counterpart of how this communicator was split before;
+ *   K ranks of a node, then that of the largest groups.
+ */
+#include "mpi/split.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef enum split_how { SPLIT_DIV, SPLIT_MOD } split_how;
+
+/* All alike: DIV by the size.  Alone: DIV by 1. */
+typedef struct split_rule {
+    split_how how;
+    uint32_t k;
+} split_rule;
+
+static uint32_t colour_by(split_rule s, uint32_t member)
+{
+    return s.how == SPLIT_DIV ? member / s.k : member % s.k;
+}
+
+static void say(char *out, size_t size, split_rule s, uint32_t n)
+{
+    if (s.how == SPLIT_DIV && s.k == n)
+        snprintf(out, size, "all");
+    else
+        snprintf(out, size, "%s:%u", s.how == SPLIT_DIV ? "div" : "mod", s.k);
+}
+
+/* The colours of real members as the rule has them.  All alike and all alone
+ * may use any number. */
+static bool fits(const mp_comm *c, split_rule s, const split_choice *real)
+{
+    for (uint32_t i = 0; i < c->n_real; i++) {
+        if (s.how == SPLIT_DIV && s.k == c->n) {
+            if (real[i].colour != real[0].colour) return false;
+        } else if (real[i].colour < 0 ||
+                   (uint32_t)real[i].colour != colour_by(s, c->real[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool key_says(const mp_comm *c, split_rule s, const split_choice *real)
+{
+    split_rule other = {s.how == SPLIT_DIV ? SPLIT_MOD : SPLIT_DIV, s.k};
+    bool telling = false;
+    for (uint32_t i = 0; i < c->n_real; i++) {
+        uint32_t key = colour_by(other, c->real[i]);
+        if (real[i].key < 0 || (uint32_t)real[i].key != key) return false;
+        telling |= key && key != c->real[i];
+    }
+    return telling;
+}
+
+static uint32_t node_size(void)
+{
+    const sc_hw *hw = live_config(mp.l)->hw;
+    return hw && hw->node_size ? hw->node_size : 1;
+}
+
+/* Higher is likelier. */
+static uint64_t likely(const mp_comm *c, split_rule s, const split_choice *real)
+{
+    uint64_t v = s.how == SPLIT_DIV ? s.k : c->n / s.k;
+    /* All alike is mostly all 0. */
+    if (v == c->n && real[c->me_real].colour) return 1;
+    if (s.k == node_size()) v += UINT64_C(1) << 40;
+    if (c->split_by == s.k && c->split_mod == (s.how == SPLIT_DIV))
+        v += UINT64_C(1) << 41;
+    if (key_says(c, s, real)) v += UINT64_C(1) << 42;
+    return 2 * v + (s.how == SPLIT_DIV);
+}
+
+/* What the user said about the communicator's split; false: nothing. */
+static bool told(split_rule *out, uint32_t n)
+{
+    static uint32_t asked;
+    const char *p = getenv("STEPCAST_MPI_SPLIT");
+    if (!p || !*p) return false;
+    for (uint32_t i = 0; i < asked && strchr(p, ','); i++)
+        p = strchr(p, ',') + 1;
+    asked++;
+    *out = (split_rule){SPLIT_DIV, n};
+    if (!strncmp(p, "all", 3) && (!p[3] || p[3] == ',')) return true;
+    char *end = NULL;
+    unsigned long k = 0;
+    if (!strncmp(p, "div:", 4) || !strncmp(p, "mod:", 4))
+        k = strtoul(p + 4, &end, 10);
+    if (!k || k > n || (*end && *end != ','))
+        live_die(mp.l,
+                 "STEPCAST_MPI_SPLIT: \"%s\" is not all, div:K or mod:K with "
+                 "K up to the %u ranks that are split",
+                 p, n);
+    *out = (split_rule){*p == 'd' ? SPLIT_DIV : SPLIT_MOD, (uint32_t)k};
+    return true;
+}
+
+static split_rule find_rule(const mp_comm *c, const split_choice *real,
+                            uint32_t *n_fit, split_rule *second)
+{
+    split_rule best = {SPLIT_DIV, c->n};
+    uint64_t best_v = 0, second_v = 0;
+    *n_fit = 0;
+    for (uint32_t k = 1; k <= c->n; k++) {
+        if (c->n % k) continue;
+        for (int how = SPLIT_DIV; how <= SPLIT_MOD; how++) {
+            split_rule s = {(split_how)how, k};
+            /* mod 1 is all, mod n alone: said by div already */
+            if (how == SPLIT_MOD && (k == 1 || k == c->n)) continue;
+            if (!fits(c, s, real)) continue;
+            uint64_t v = likely(c, s, real);
+            ++*n_fit;
+            if (v > best_v) {
+                *second = best;
+                second_v = best_v;
+                best = s;
+                best_v = v;
+            } else if (v > second_v) {
+                *second = s;
+                second_v = v;
+            }
+        }
+    }
+    return best;
+}
+
+static void doubts(const mp_comm *c, split_rule s, split_rule second,
+                   uint32_t n_fit, int colour)
+{
+    char is[32], other[32];
+    say(is, sizeof is, s, c->n);
+    say(other, sizeof other, second, c->n);
+    if (n_fit > 1)
+        live_warn(mp.l,
+                  "MPI_Comm_split: colour %d of rank %u of %u fits %u ways; "
+                  "took %s, not %s: say which with STEPCAST_MPI_SPLIT",
+                  colour, c->me, c->n, n_fit, is, other);
+}
+
+uint32_t split_members(mp_comm *c, const split_choice *real, uint32_t *member)
+{
+    split_rule s, second = {0};
+    uint32_t n_fit = 0;
+    if (told(&s, c->n)) {
+        second = s;
+    } else {
+        s = find_rule(c, real, &n_fit, &second);
+        doubts(c, s, second, n_fit, real[c->me_real].colour);
+    }
+    if (s.k != 1 && s.k != c->n) {
+        c->split_by = s.k;
+        c->split_mod = s.how == SPLIT_MOD;
+    }
+    uint32_t n = 0, mine = colour_by(s, c->me);
+    for (uint32_t i = 0; i < c->n; i++)
+        if (colour_by(s, i) == mine) member[n++] = i;
+    return n;
+}

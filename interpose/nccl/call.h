@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * call.h - a collective as the program called it, on its way to a stream.
+ */
+#ifndef NCCL_CALL_H
+#define NCCL_CALL_H
+
+#include "nccl/comm.h"
+
+typedef struct nccl_call {
+    sc_emu_coll coll;
+    struct ncclComm *comm;
+    CUdeviceptr send, recv;
+    size_t count; /* as in the call: of one member's share where shares are */
+    ncclDataType_t type;
+    ncclRedOp_t op;
+    uint32_t peer; /* place: root, partner; unused elsewhere */
+    cudaStream_t stream;
+    uint32_t max_blocks; /* of this call alone; 0: the communicator's */
+    bool part;           /* of a grouped exchange with all members, which
+                            another call of the group stands for */
+    uint64_t bytes;      /* of that exchange (0: by `count`) */
+} nccl_call;
+
+size_t call_type_size(ncclDataType_t type); /* 0: no such type */
+/* A number of that type in host memory. */
+double call_scalar(const void *at, ncclDataType_t type);
+/* nccl-tests' V, of all members together for gather and scatter. */
+uint64_t call_bytes(const nccl_call *c);
+
+/* ---- group.c ------------------------------------------------------------------------ */
+
+/* Launches it, or keeps it until the group ends. */
+ncclResult_t call_submit(const nccl_call *c, const char *name);
+
+/* ---- launch.c ----------------------------------------------------------------------- */
+
+/* All at once; calls on one stream become one unit. */
+ncclResult_t call_launch(nccl_call *call, uint32_t n);
+
+/* ---- data.c: what the buffers hold afterwards ----------------------------------------- */
+
+/* In the stream; `all` [n]: the calls of the group, of which c is one. */
+CUresult data_fill(const nccl_call *c, const nccl_call *all, uint32_t n);
+
+/* ---- price.c ------------------------------------------------------------------------ */
+
+/* Blocks that NCCL's kernel would take; at least 1. */
+uint32_t price_blocks(const nccl_call *c);
+/* Seconds that it would take alone, 0 where that is unknown. */
+double price_seconds(const nccl_call *c);
+
+#endif

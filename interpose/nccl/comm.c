@@ -1,0 +1,483 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "nccl/comm.h"
+
+#include "nccl/detect.h"
+#include "nccl/member.h"
+#include "nccl/roll.h"
+#include "nccl/watch.h"
+
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define KNOWN 256
+
+/* What an id of this library begins with. */
+#define ID_TAG     "stepcast"
+#define ID_TAG_LEN 8
+
+static _Thread_local char last_error[512];
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER; /* one at a time */
+/* Communicators so far, for the choice of the next one's members. */
+static member_run known[KNOWN];
+static uint32_t n_known;
+static uint32_t n_ids;
+
+ncclResult_t comm_fail(ncclResult_t rc, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(last_error, sizeof last_error, fmt, args);
+    va_end(args);
+    live *l = live_get();
+    if (l) live_warn(l, "NCCL: %s", last_error);
+    return rc;
+}
+
+NCCL_API(const char *, ncclGetLastError, ncclComm_t comm)
+{
+    (void)comm;
+    return last_error;
+}
+
+ncclResult_t comm_usable(const struct ncclComm *c, const char *call)
+{
+    if (!c) return comm_fail(ncclInvalidArgument, "%s: no communicator", call);
+    if (atomic_load(&c->aborted))
+        return comm_fail(ncclInvalidUsage, "%s: the communicator is %s", call,
+                         c->revoked ? "revoked" : "aborted");
+    if (c->finalized || c->suspended)
+        return comm_fail(ncclInvalidUsage, "%s: the communicator is %s", call,
+                         c->finalized ? "finalized" : "suspended");
+    return ncclSuccess;
+}
+
+void comm_hold(struct ncclComm *c)
+{
+    atomic_fetch_add(&c->refs, 1);
+}
+
+void comm_release(struct ncclComm *c)
+{
+    if (atomic_fetch_sub(&c->refs, 1) != 1) return;
+    free(c->world);
+    free(c);
+}
+
+/* ---- making one -------------------------------------------------------------------- */
+
+static ncclResult_t read_config(struct ncclComm *c, const ncclConfig_t *f)
+{
+    if (!f) return ncclSuccess;
+    if (f->magic != NCCL_MAGIC)
+        return comm_fail(ncclInvalidArgument,
+                         "a configuration was not initialized");
+    if (f->size >= offsetof(ncclConfig_t, net_name)) {
+        if (f->blocking != NCCL_UNDEF) c->blocking = f->blocking != 0;
+        if (f->min_ctas > 0) c->min_blocks = (uint32_t)f->min_ctas;
+        if (f->max_ctas > 0) c->max_blocks = (uint32_t)f->max_ctas;
+    }
+    return ncclSuccess;
+}
+
+/* n members, which the caller fills in. */
+static ncclResult_t new_comm(live *l, gpu *g, uint32_t n, uint32_t rank,
+                             struct ncclComm **out)
+{
+    struct ncclComm *c = calloc(1, sizeof *c);
+    uint32_t *world = malloc(n * sizeof *world);
+    if (!c || !world) {
+        free(c);
+        free(world);
+        return comm_fail(ncclSystemError, "out of memory");
+    }
+    *c =
+        (struct ncclComm){.l = l, .g = g, .n = n, .rank = rank, .world = world};
+    c->blocking = true;
+    atomic_store(&c->refs, 1);
+    *out = c;
+    return ncclSuccess;
+}
+
+static void remember(member_run m)
+{
+    pthread_mutex_lock(&lock);
+    if (n_known < KNOWN && m.stride) known[n_known++] = m;
+    pthread_mutex_unlock(&lock);
+}
+
+static void join(struct ncclComm *c)
+{
+    c->group = live_group(c->l, c->world, c->n);
+    c->n_real = live_group_real(c->l, c->group);
+    if (c->n_real > 1)
+        live_warn(c->l,
+                  "NCCL: real ranks meet in time, but not in data: each sees "
+                  "its peers as mirrors of itself");
+}
+
+static uint32_t same_size(uint32_t n)
+{
+    uint32_t k = 0;
+    for (uint32_t i = 0; i < n_known; i++) k += known[i].n == n;
+    return k;
+}
+
+static void fill(struct ncclComm *c, const member_run *m)
+{
+    uint32_t world = live_world(c->l), r = live_rank(c->l);
+    for (uint32_t i = 0; i < c->n; i++)
+        c->world[i] = m->stride ? m->first + i * m->stride
+                                : (r + world - c->rank + i) % world;
+}
+
+/* Where several ranks are real they say in the run's folder who has come with
+ * this id, and wait a moment for each other if it matters. */
+static member_run choose(struct ncclComm *c, const ncclUniqueId *id, bool *sure)
+{
+    member_at at[ROLL_MOST];
+    const sc_emu_config *config = live_config(c->l);
+    const struct timespec moment = {0, 20000000};
+    member_facts f = {.world = live_world(c->l),
+                      .rank = live_rank(c->l),
+                      .n = c->n,
+                      .place = c->rank,
+                      .known = known,
+                      .n_known = n_known,
+                      .wish = getenv("STEPCAST_NCCL_GROUPS"),
+                      .nth = same_size(c->n),
+                      .at = at};
+    bool meet = id && config->n_real > 1 && memcmp(id, ID_TAG, ID_TAG_LEN) == 0;
+    if (meet) {
+        f.real = config->real;
+        f.n_real = config->n_real;
+        roll_sign(id, f.n, f.place, f.rank);
+    }
+    for (int i = 0; i < 100 && meet; i++) {
+        f.n_at = roll_read(id, f.n, f.rank, at);
+        member_run m = member_choose(&f, sure);
+        if (*sure) return m;
+        nanosleep(&moment, NULL);
+    }
+    f.all_came = true;
+    return member_choose(&f, sure);
+}
+
+/* By the number of members and the own place. */
+static void find_members(struct ncclComm *c, const ncclUniqueId *id)
+{
+    uint32_t world = live_world(c->l), r = live_rank(c->l);
+    bool sure = false;
+    member_run m = choose(c, id, &sure);
+    if (c->n == world && c->rank != r) m.stride = 0;
+    fill(c, &m);
+    remember(m);
+    if (!m.stride)
+        live_warn(c->l,
+                  "NCCL: rank %u is place %u of %u members: no regular group "
+                  "does that; taken are the ranks around it",
+                  r, c->rank, c->n);
+    else if (!sure)
+        live_warn(c->l,
+                  "NCCL: a communicator of %u with rank %u at place %u may "
+                  "have one of several strides; taken: every %u from %u on "
+                  "(to say it: STEPCAST_NCCL_GROUPS=SIZE:STRIDE,... in the "
+                  "order of creation)",
+                  c->n, r, c->rank, m.stride, m.first);
+}
+
+static ncclResult_t environment(live **l, gpu **g, const char *call)
+{
+    const char *why = NULL;
+    *l = live_get();
+    if (!*l)
+        return comm_fail(ncclInvalidUsage,
+                         "%s: this NCCL only works under `stepcast emulate`",
+                         call);
+    if (live_config(*l)->clock == SC_EMU_VIRTUAL)
+        live_die(*l, "--clock virtual: device streams run in real time; use "
+                     "--clock real");
+    *g = gpu_get(&why);
+    if (!*g || !watch_start(*l, &why))
+        return comm_fail(ncclUnhandledCudaError, "%s: %s", call, why);
+    if (!watch_calibrate(*l, *g))
+        return comm_fail(ncclUnhandledCudaError,
+                         "%s: the device does not run kernels", call);
+    detect_bypass(*l);
+    return ncclSuccess;
+}
+
+static ncclResult_t init(ncclComm_t *out, int n, int rank,
+                         const ncclUniqueId *id, const ncclConfig_t *config,
+                         const char *call)
+{
+    live *l;
+    gpu *g = NULL;
+    struct ncclComm *c = NULL;
+    if (!out) return comm_fail(ncclInvalidArgument, "%s: no result", call);
+    *out = NULL;
+    ncclResult_t rc = environment(&l, &g, call);
+    if (rc) return rc;
+    if (n < 1 || rank < 0 || rank >= n || (uint32_t)n > live_world(l))
+        return comm_fail(ncclInvalidArgument,
+                         "%s: rank %d of %d, in a world of %u", call, rank, n,
+                         live_world(l));
+    rc = new_comm(l, g, (uint32_t)n, (uint32_t)rank, &c);
+    if (!rc) rc = read_config(c, config);
+    if (rc) return rc;
+    pthread_mutex_lock(&making);
+    find_members(c, id);
+    pthread_mutex_unlock(&making);
+    join(c);
+    *out = c;
+    return c->blocking ? ncclSuccess : ncclInProgress;
+}
+
+NCCL_API(ncclResult_t, ncclGetUniqueId, ncclUniqueId *id)
+{
+    live *l = live_get();
+    if (!id)
+        return comm_fail(ncclInvalidArgument, "ncclGetUniqueId: no result");
+    memset(id, 0, sizeof *id);
+    pthread_mutex_lock(&lock);
+    uint32_t mine[2] = {l ? live_rank(l) : 0, ++n_ids};
+    pthread_mutex_unlock(&lock);
+    memcpy(id->internal, ID_TAG, ID_TAG_LEN);
+    memcpy(id->internal + ID_TAG_LEN, mine, sizeof mine);
+    return ncclSuccess;
+}
+
+NCCL_API(ncclResult_t, ncclCommInitRank, ncclComm_t *comm, int nranks,
+         ncclUniqueId id, int rank)
+{
+    return init(comm, nranks, rank, &id, NULL, "ncclCommInitRank");
+}
+
+NCCL_API(ncclResult_t, ncclCommInitRankConfig, ncclComm_t *comm, int nranks,
+         ncclUniqueId id, int rank, ncclConfig_t *config)
+{
+    return init(comm, nranks, rank, &id, config, "ncclCommInitRankConfig");
+}
+
+NCCL_API(ncclResult_t, ncclCommInitRankScalable, ncclComm_t *comm, int nranks,
+         int rank, int n_ids_given, ncclUniqueId *ids, ncclConfig_t *config)
+{
+    if (n_ids_given < 1 || !ids)
+        return comm_fail(ncclInvalidArgument,
+                         "ncclCommInitRankScalable: no unique id");
+    return init(comm, nranks, rank, ids, config, "ncclCommInitRankScalable");
+}
+
+NCCL_API(ncclResult_t, ncclCommInitAll, ncclComm_t *comm, int ndev,
+         const int *devices)
+{
+    (void)devices;
+    if (ndev != 1)
+        return comm_fail(ncclInvalidUsage,
+                         "ncclCommInitAll: a process is one rank of the "
+                         "emulated world, not %d",
+                         ndev);
+    return init(comm, 1, 0, NULL, NULL, "ncclCommInitAll");
+}
+
+/* ---- from another one -------------------------------------------------------------- */
+
+static ncclResult_t child(struct ncclComm *parent, uint32_t n, uint32_t rank,
+                          const ncclConfig_t *config, struct ncclComm **out)
+{
+    ncclResult_t rc = new_comm(parent->l, parent->g, n, rank, out);
+    if (rc) return rc;
+    (*out)->blocking = parent->blocking;
+    (*out)->min_blocks = parent->min_blocks;
+    (*out)->max_blocks = parent->max_blocks;
+    return read_config(*out, config);
+}
+
+/* Places in the parent that get the same colour. */
+static bool split_members(const struct ncclComm *p, int color, member_run *m)
+{
+    bool sure = false;
+    if (member_of_color(p->n, p->rank, p->world, color, m)) return true;
+    if (!member_of_split(p->n, p->rank, color, m, &sure)) return false;
+    if (!sure)
+        live_warn(p->l,
+                  "NCCL: colour %d at place %u of %u may come from several "
+                  "ways to split; taken: %u members, every %u from place %u on",
+                  color, p->rank, p->n, m->n, m->stride, m->first);
+    return true;
+}
+
+NCCL_API(ncclResult_t, ncclCommSplit, ncclComm_t comm, int color, int key,
+         ncclComm_t *out, ncclConfig_t *config)
+{
+    (void)key; /* order is that of the parent */
+    if (out) *out = NULL;
+    ncclResult_t rc = comm_usable(comm, "ncclCommSplit");
+    if (rc || color == NCCL_NO_COLOR) return rc;
+    member_run m;
+    if (!split_members(comm, color, &m))
+        return comm_fail(ncclInvalidUsage,
+                         "ncclCommSplit: the members of colour %d, which are "
+                         "absent, can't be found out; use a communicator of "
+                         "its own (PyTorch: without device_id)",
+                         color);
+    struct ncclComm *c;
+    rc = child(comm, m.n, (comm->rank - m.first) / m.stride, config, &c);
+    if (rc) return rc;
+    for (uint32_t i = 0; i < m.n; i++)
+        c->world[i] = comm->world[m.first + i * m.stride];
+    if (comm->n == live_world(comm->l)) remember(m);
+    join(c);
+    *out = c;
+    return c->blocking ? ncclSuccess : ncclInProgress;
+}
+
+NCCL_API(ncclResult_t, ncclCommShrink, ncclComm_t comm, int *exclude,
+         int n_exclude, ncclComm_t *out, ncclConfig_t *config, int flags)
+{
+    if (!comm || !out || n_exclude < 0 || (n_exclude && !exclude))
+        return comm_fail(ncclInvalidArgument, "ncclCommShrink: no list");
+    *out = NULL;
+    if (flags & NCCL_SHRINK_ABORT) watch_abort(comm);
+    struct ncclComm *c;
+    ncclResult_t rc = child(comm, comm->n, 0, config, &c);
+    if (rc) return rc;
+    uint32_t n = 0;
+    bool inside = false;
+    for (uint32_t i = 0; i < comm->n; i++) {
+        bool gone = false;
+        for (int k = 0; k < n_exclude; k++) gone |= exclude[k] == (int)i;
+        if (gone) continue;
+        if (i == comm->rank) {
+            c->rank = n;
+            inside = true;
+        }
+        c->world[n++] = comm->world[i];
+    }
+    if (!inside) {
+        comm_release(c);
+        return comm_fail(ncclInvalidUsage,
+                         "ncclCommShrink: called by an excluded rank");
+    }
+    c->n = n;
+    join(c);
+    *out = c;
+    return c->blocking ? ncclSuccess : ncclInProgress;
+}
+
+/* ---- its end ----------------------------------------------------------------------- */
+
+NCCL_API(ncclResult_t, ncclCommFinalize, ncclComm_t comm)
+{
+    if (!comm) return comm_fail(ncclInvalidArgument, "ncclCommFinalize: none");
+    if (comm->revoked || comm->finalized)
+        return comm_fail(ncclInvalidUsage, "ncclCommFinalize: it is %s",
+                         comm->revoked ? "revoked" : "finalized already");
+    comm->finalized = true;
+    const struct timespec t = {0, 50000};
+    while (comm->blocking && atomic_load(&comm->open)) nanosleep(&t, NULL);
+    return comm->blocking ? ncclSuccess : ncclInProgress;
+}
+
+static void free_sent(struct ncclComm *c)
+{
+    bool entered = gpu_enter(c->g);
+    for (uint32_t i = 0; i < c->n_sent; i++) c->g->d->free(c->sent[i].at);
+    c->n_sent = 0;
+    gpu_leave(c->g, entered);
+}
+
+NCCL_API(ncclResult_t, ncclCommDestroy, ncclComm_t comm)
+{
+    if (!comm) return ncclSuccess;
+    free_sent(comm);
+    comm_release(comm);
+    return ncclSuccess;
+}
+
+NCCL_API(ncclResult_t, ncclCommAbort, ncclComm_t comm)
+{
+    if (!comm) return ncclSuccess;
+    watch_abort(comm);
+    free_sent(comm);
+    comm_release(comm);
+    return ncclSuccess;
+}
+
+NCCL_API(ncclResult_t, ncclCommRevoke, ncclComm_t comm, int flags)
+{
+    if (!comm || flags)
+        return comm_fail(ncclInvalidArgument, "ncclCommRevoke: %s",
+                         comm ? "unknown flags" : "no communicator");
+    comm->revoked = true;
+    watch_abort(comm);
+    return comm->blocking ? ncclSuccess : ncclInProgress;
+}
+
+NCCL_API(ncclResult_t, ncclCommSuspend, ncclComm_t comm, int flags)
+{
+    (void)flags; /* it has no memory to give back */
+    ncclResult_t rc = comm_usable(comm, "ncclCommSuspend");
+    if (!rc) comm->suspended = true;
+    return rc;
+}
+
+NCCL_API(ncclResult_t, ncclCommResume, ncclComm_t comm)
+{
+    if (!comm || !comm->suspended)
+        return comm_fail(ncclInvalidUsage,
+                         "ncclCommResume: it is not suspended");
+    comm->suspended = false;
+    return ncclSuccess;
+}
+
+/* ---- questions --------------------------------------------------------------------- */
+
+NCCL_API(ncclResult_t, ncclCommMemStats, ncclComm_t comm, int stat,
+         uint64_t *value)
+{
+    if (!comm || !value || stat < 0 || stat > 3)
+        return comm_fail(ncclInvalidArgument,
+                         "ncclCommMemStats: no such value");
+    uint64_t total = 0;
+    for (uint32_t i = 0; i < comm->n_sent; i++) total += comm->sent[i].bytes;
+    *value = stat == 1 ? comm->suspended : stat == 0 ? 0 : total;
+    return ncclSuccess;
+}
+
+NCCL_API(ncclResult_t, ncclCommGetAsyncError, ncclComm_t comm,
+         ncclResult_t *error)
+{
+    if (!comm || !error)
+        return comm_fail(ncclInvalidArgument, "ncclCommGetAsyncError: none");
+    *error = comm->finalized && atomic_load(&comm->open) ? ncclInProgress
+                                                         : ncclSuccess;
+    return ncclSuccess;
+}
+
+static ncclResult_t answer(const struct ncclComm *c, int *out, int value)
+{
+    if (!c || !out)
+        return comm_fail(ncclInvalidArgument, "no communicator or no result");
+    *out = value;
+    return ncclSuccess;
+}
+
+NCCL_API(ncclResult_t, ncclCommCount, const ncclComm_t comm, int *count)
+{
+    return answer(comm, count, comm ? (int)comm->n : 0);
+}
+
+NCCL_API(ncclResult_t, ncclCommCuDevice, const ncclComm_t comm, int *device)
+{
+    return answer(comm, device, comm ? comm->g->device : 0);
+}
+
+NCCL_API(ncclResult_t, ncclCommUserRank, const ncclComm_t comm, int *rank)
+{
+    return answer(comm, rank, comm ? (int)comm->rank : 0);
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * driver.h - the few entry points of CUDA's driver that the library needs,
+ * found by name in the libcuda.so.1 of the process; and per context what it
+ * has put there: kernels, and their view of the slots.
+ */
+#ifndef NCCL_DRIVER_H
+#define NCCL_DRIVER_H
+
+#include "nccl/api.h"
+
+typedef int CUresult;
+typedef int CUdevice;
+typedef uint64_t CUdeviceptr;
+typedef struct CUctx_st *CUcontext;
+typedef struct CUmod_st *CUmodule;
+typedef struct CUfunc_st *CUfunction;
+
+enum {
+    CU_CAPTURE_RELAXED = 2,
+    CU_HOSTALLOC_PORTABLE = 1,
+    CU_HOSTALLOC_MAPPED = 2,
+    CU_WAIT_GEQ = 0,
+    CU_ATTRIBUTE_SMS = 16,
+    CU_ATTRIBUTE_MAJOR = 75
+};
+
+/* field, name, needed, arguments; later names of the same field are tried in
+ * turn by the loader. */
+#define DRIVER_CALLS(X)                                                        \
+    X(ctx_get, "cuCtxGetCurrent", 1, (CUcontext *))                            \
+    X(ctx_push, "cuCtxPushCurrent_v2", 1, (CUcontext))                         \
+    X(ctx_pop, "cuCtxPopCurrent_v2", 1, (CUcontext *))                         \
+    X(ctx_device, "cuCtxGetDevice", 1, (CUdevice *))                           \
+    X(retain, "cuDevicePrimaryCtxRetain", 0, (CUcontext *, CUdevice))          \
+    X(attribute, "cuDeviceGetAttribute", 0, (int *, int, CUdevice))            \
+    X(error_name, "cuGetErrorName", 0, (CUresult, const char **))              \
+    X(host_alloc, "cuMemHostAlloc", 1, (void **, size_t, unsigned))            \
+    X(host_device, "cuMemHostGetDevicePointer_v2", 1,                          \
+      (CUdeviceptr *, void *, unsigned))                                       \
+    X(alloc, "cuMemAlloc_v2", 1, (CUdeviceptr *, size_t))                      \
+    X(free, "cuMemFree_v2", 1, (CUdeviceptr))                                  \
+    X(copy, "cuMemcpyDtoDAsync_v2", 1,                                         \
+      (CUdeviceptr, CUdeviceptr, size_t, cudaStream_t))                        \
+    X(set, "cuMemsetD8Async", 1,                                               \
+      (CUdeviceptr, unsigned char, size_t, cudaStream_t))                      \
+    X(stream_new, "cuStreamCreate", 1, (cudaStream_t *, unsigned))             \
+    X(stream_free, "cuStreamDestroy_v2", 1, (cudaStream_t))                    \
+    X(stream_sync, "cuStreamSynchronize", 1, (cudaStream_t))                   \
+    X(capturing, "cuStreamIsCapturing", 0, (cudaStream_t, int *))              \
+    X(capture_mode, "cuThreadExchangeStreamCaptureMode", 0, (int *))           \
+    X(module_load, "cuModuleLoadData", 0, (CUmodule *, const void *))          \
+    X(module_get, "cuModuleGetFunction", 0,                                    \
+      (CUfunction *, CUmodule, const char *))                                  \
+    X(launch, "cuLaunchKernel", 0,                                             \
+      (CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, \
+       unsigned, cudaStream_t, void **, void **))                              \
+    X(write_value, "cuStreamWriteValue32_v2", 0,                               \
+      (cudaStream_t, CUdeviceptr, uint32_t, unsigned))                         \
+    X(wait_value, "cuStreamWaitValue32_v2", 0,                                 \
+      (cudaStream_t, CUdeviceptr, uint32_t, unsigned))
+
+typedef struct driver {
+#define X(field, name, needed, args) CUresult(*field) args;
+    DRIVER_CALLS(X)
+#undef X
+} driver;
+
+/* NULL: there is none; *why says what is missing. */
+const driver *driver_get(const char **why);
+const char *driver_error(const driver *d, CUresult rc);
+
+/* ---- one context --------------------------------------------------------------- */
+
+enum { KERNEL_MARK, KERNEL_HOLD, KERNEL_SPREAD, KERNEL_FIXED };
+
+/* Partial sums of a tensor's moments: two doubles per block; as many tensors
+ * at a time have their own. */
+#define MOMENTS_BLOCKS  64
+#define MOMENTS_TENSORS 256
+#define MOMENTS_BYTES   ((size_t)16 * MOMENTS_BLOCKS * MOMENTS_TENSORS)
+
+typedef struct gpu {
+    const driver *d;
+    CUcontext ctx;
+    CUdevice device;
+    uint32_t sms;
+    bool kernels; /* the driver took them */
+    bool values;  /* streams are held by write and wait values */
+    CUfunction fixed[KERNEL_FIXED];
+    CUfunction scale[NCCL_N_TYPES];
+    CUfunction moments[NCCL_N_TYPES], noise[NCCL_N_TYPES]; /* floats only */
+    CUdeviceptr scratch;                                   /* MOMENTS_BYTES */
+    uint32_t n_scratch;                                    /* tensors so far */
+    bool calibrated;
+    int64_t ahead; /* ps to add to the device's clock */
+    int64_t least; /* difference of the last n_seen looks */
+    uint32_t n_seen;
+    struct gpu *next;
+} gpu;
+
+/* The one of the calling thread's current context (of device 0's primary one,
+ * where there is none), set up at first use.  NULL: *why says what is wrong. */
+gpu *gpu_get(const char **why);
+
+/* Around calls that need g's context: nothing is done where it is current. */
+bool gpu_enter(gpu *g);
+void gpu_leave(gpu *g, bool entered);
+
+CUresult gpu_launch(gpu *g, CUfunction f, uint32_t blocks, uint32_t threads,
+                    cudaStream_t s, void **args);
+
+#endif

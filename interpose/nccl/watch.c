@@ -1,0 +1,470 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "nccl/watch.h"
+
+#include "nccl/comm.h"
+#include "nccl/slot.h"
+
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#define NS ((sc_time)1000)
+#define US (1000 * NS)
+
+/* Eager units of one stream: it comes to them in this order. */
+typedef struct queue {
+    struct queue *next;
+    gpu *g;
+    cudaStream_t stream;
+    uint32_t number;
+    unit *first, *last;
+    unit *active; /* started, not released */
+} queue;
+
+static struct {
+    pthread_mutex_t lock;
+    sem_t wake, up;       /* something to do; the thread runs */
+    atomic_bool sleeping; /* waits for `wake` */
+    bool running;
+    atomic_bool over, ended; /* the process ends; the thread has ended */
+    pid_t owner;
+    pthread_t thread;
+    live *l;
+    unit *_Atomic incoming; /* queued and not yet seen, the latest first */
+    queue *queues;
+    unit *captured;
+    uint32_t n_queued; /* eager units that are not released */
+    uint32_t n_queues;
+    sc_time poll, spin; /* between two looks; before a release */
+    sc_time last;       /* what live_poll() was last told */
+    unit **started;     /* of this look */
+    sc_time *when;
+    uint32_t room;
+} w = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* ---- the device's clock ---------------------------------------------------------- */
+
+/* What is seen was there at most one look ago, so that the least of many
+ * differences is that of the clocks, which drift. */
+static void follow_drift(gpu *g, sc_time difference)
+{
+    if (w.poll > 10 * US) return;
+    if (!g->n_seen++ || difference < g->least) g->least = difference;
+    if (g->n_seen < 32) return;
+    g->ahead = g->least;
+    g->n_seen = 0;
+}
+
+static sc_time moment_of(unit *u)
+{
+    gpu *g = u->g;
+    sc_time now = live_now(w.l);
+    if (g->values) return now;
+    sc_time there =
+        (sc_time)atomic_load_explicit(&u->slot->time, memory_order_relaxed) *
+        NS;
+    follow_drift(g, now - there);
+    sc_time t = there + g->ahead;
+    /* It was not there at the last look and is at this one. */
+    sc_time moved = t > now ? now - t : t < w.last ? w.last - t : 0;
+    g->ahead += moved;
+    return t + moved;
+}
+
+/* The host's time when it saw the mark, without waiting for the driver. */
+static bool mark_and_see(live *l, gpu *g, cudaStream_t s, nccl_slot *slot,
+                         CUdeviceptr at, sc_time *seen)
+{
+    uint32_t gen = 0, was = atomic_load(&slot->started);
+    void *args[] = {&at, &gen};
+    if (gpu_launch(g, g->fixed[KERNEL_MARK], 1, 1, s, args)) return false;
+    for (uint32_t i = 0; i < 1U << 24; i++)
+        if (atomic_load(&slot->started) != was) break;
+    *seen = live_now(l);
+    return g->d->stream_sync(s) == 0;
+}
+
+bool watch_calibrate(live *l, gpu *g)
+{
+    CUdeviceptr at = 0;
+    cudaStream_t s = NULL;
+    int mode = CU_CAPTURE_RELAXED;
+    if (g->values || g->calibrated) return true;
+    nccl_slot *slot = slot_take(g, &at);
+    if (!slot) return false;
+    if (g->d->capture_mode) g->d->capture_mode(&mode);
+    bool ok = g->d->stream_new(&s, 1) == 0;
+    g->ahead = SC_TIME_MAX;
+    for (int i = 0; ok && i < 16; i++) {
+        sc_time seen;
+        ok = mark_and_see(l, g, s, slot, at, &seen);
+        if (!ok) break;
+        sc_time difference = seen - (sc_time)slot->time * NS;
+        if (difference < g->ahead) g->ahead = difference;
+    }
+    if (s) g->d->stream_free(s);
+    if (g->d->capture_mode) g->d->capture_mode(&mode);
+    slot_give(slot);
+    g->calibrated = ok;
+    return ok;
+}
+
+/* ---- what the streams have come to ------------------------------------------------ */
+
+/* A unit that its stream has come to since the last look. */
+static bool has_started(unit *u)
+{
+    uint32_t s = atomic_load_explicit(&u->slot->started, memory_order_acquire);
+    if (u->g->values) {
+        if (s != 1) return false;
+        atomic_store(&u->slot->started, 0);
+        return true;
+    }
+    if (!u->captured) return s == u->gen;
+    if (s == u->gen) return false;
+    u->gen = s;
+    return true;
+}
+
+static bool push_started(unit *u, sc_time t, uint32_t *n)
+{
+    if (*n == w.room) {
+        uint32_t room = w.room ? 2 * w.room : 64;
+        unit **s = realloc(w.started, room * sizeof *s);
+        if (s) w.started = s;
+        sc_time *t2 = realloc(w.when, room * sizeof *t2);
+        if (t2) w.when = t2;
+        if (!s || !t2) live_die(w.l, "out of memory");
+        w.room = room;
+    }
+    uint32_t i = (*n)++;
+    for (; i > 0 && w.when[i - 1] > t; i--) { /* few: by insertion */
+        w.started[i] = w.started[i - 1];
+        w.when[i] = w.when[i - 1];
+    }
+    w.started[i] = u;
+    w.when[i] = t;
+    return true;
+}
+
+/* ---- ends -------------------------------------------------------------------------- */
+
+static void free_unit(unit *u)
+{
+    slot_give(u->slot);
+    for (uint32_t i = 0; i < u->n; i++) {
+        if (!u->captured) atomic_fetch_sub(&u->op[i].comm->open, 1);
+        comm_release(u->op[i].comm);
+    }
+    free(u);
+}
+
+/* The first of its queue. */
+static void take_out(queue *q)
+{
+    q->first = q->first->next;
+    if (!q->first) q->last = NULL;
+    q->active = NULL;
+    w.n_queued--;
+}
+
+/* ---- queues ------------------------------------------------------------------------ */
+
+static queue *queue_of(gpu *g, cudaStream_t s)
+{
+    for (queue *q = w.queues; q; q = q->next)
+        if (q->g == g && q->stream == s) return q;
+    queue *q = calloc(1, sizeof *q);
+    if (!q) live_die(w.l, "out of memory");
+    q->g = g;
+    q->stream = s;
+    q->number = w.n_queues++;
+    q->next = w.queues;
+    w.queues = q;
+    return q;
+}
+
+static void enqueue(unit *u)
+{
+    queue *q = u->queue = queue_of(u->g, u->stream);
+    for (uint32_t i = 0; i < u->n; i++) u->op[i].op.stream = q->number;
+    u->next = NULL;
+    if (u->captured) {
+        u->next = w.captured;
+        w.captured = u;
+        return;
+    }
+    if (q->last)
+        q->last->next = u;
+    else
+        q->first = u;
+    q->last = u;
+    w.n_queued++;
+}
+
+/* What came since the last look, in its order. */
+static void drain(void)
+{
+    unit *late = atomic_exchange(&w.incoming, NULL), *first = NULL;
+    while (late) {
+        unit *u = late;
+        late = u->next;
+        u->next = first;
+        first = u;
+    }
+    while (first) {
+        unit *u = first;
+        first = u->next;
+        enqueue(u);
+    }
+}
+
+static uint32_t look(void)
+{
+    uint32_t n = 0;
+    for (queue *q = w.queues; q; q = q->next) {
+        while (q->first && atomic_load(&q->first->dropped)) {
+            unit *u = q->first;
+            take_out(q);
+            free_unit(u);
+        }
+        unit *u = q->first;
+        if (!u || q->active == u || !has_started(u)) continue;
+        q->active = u;
+        push_started(u, moment_of(u), &n);
+    }
+    for (unit *u = w.captured; u; u = u->next)
+        if (has_started(u)) push_started(u, moment_of(u), &n);
+    return n;
+}
+
+/* ---- release ---------------------------------------------------------------------- */
+
+/* The stream goes on. */
+static void release(unit *u)
+{
+    uint32_t to = u->g->values ? 1 : u->gen;
+    atomic_store_explicit(&u->slot->released, to, memory_order_release);
+    if (u->captured) return;
+    take_out(u->queue);
+    free_unit(u);
+}
+
+static unit *flying(live_ticket k, uint32_t *at)
+{
+    unit *lists[2] = {NULL, w.captured};
+    for (queue *q = w.queues; q; q = q->next) {
+        lists[0] = q->active;
+        if (!q->active) continue;
+        for (*at = 0; *at < q->active->n; ++*at)
+            if (q->active->op[*at].flying && q->active->op[*at].ticket == k)
+                return q->active;
+    }
+    for (unit *u = lists[1]; u; u = u->next)
+        for (*at = 0; u->left && *at < u->n; ++*at)
+            if (u->op[*at].flying && u->op[*at].ticket == k) return u;
+    return NULL;
+}
+
+static void land(unit *u, uint32_t i)
+{
+    u->op[i].flying = false;
+    if (--u->left == 0) release(u);
+}
+
+static void post(unit *u, sc_time t)
+{
+    u->left = 0;
+    for (uint32_t i = 0; i < u->n; i++) {
+        unit_op *o = &u->op[i];
+        o->flying = !atomic_load(&o->comm->aborted);
+        if (!o->flying) continue;
+        o->ticket = live_post(w.l, &o->op, t);
+        u->left++;
+    }
+    if (!u->left) release(u);
+}
+
+/* All that has ended by now; returns when to look again at the latest. */
+static sc_time settle(sc_time now)
+{
+    live_ended ended[32];
+    sc_time next = SC_TIME_MAX;
+    uint32_t n;
+    do {
+        n = live_poll(w.l, now, ended, 32, &next);
+        for (uint32_t i = 0; i < n; i++) {
+            uint32_t at = 0;
+            unit *u = flying(ended[i].ticket, &at);
+            if (u) land(u, at);
+            live_resumed(w.l, ended[i].ticket, 0, live_now(w.l));
+        }
+    } while (n == 32);
+    w.last = now;
+    return next;
+}
+
+/* ---- the thread -------------------------------------------------------------------- */
+
+static void rest(sc_time next)
+{
+    sc_time now = live_now(w.l), until = now + w.poll;
+    if (next != SC_TIME_MAX && next - w.spin < until) until = next - w.spin;
+    if (until <= now) return;
+    sc_time ns = (until - now + NS - 1) / NS;
+    struct timespec t = {ns / 1000000000, ns % 1000000000};
+    nanosleep(&t, NULL);
+}
+
+static void sleep_until_queued(void)
+{
+    atomic_store(&w.sleeping, true);
+    pthread_mutex_unlock(&w.lock);
+    bool none = !atomic_load(&w.incoming) && !atomic_load(&w.over);
+    /* Whoever takes `sleeping` back also posts. */
+    if (none || !atomic_exchange(&w.sleeping, false)) sem_wait(&w.wake);
+    pthread_mutex_lock(&w.lock);
+}
+
+static void *watch(void *unused)
+{
+    (void)unused;
+    /* The kernel may wake it this late, in ns; usual are 50 us. */
+    prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
+    prctl(PR_SET_NAME, "stepcast-nccl");
+    sem_post(&w.up);
+    pthread_mutex_lock(&w.lock);
+    while (!atomic_load(&w.over)) {
+        drain();
+        if (!w.n_queued && !w.captured) {
+            sleep_until_queued();
+            continue;
+        }
+        sc_time now = live_now(w.l);
+        uint32_t n = look();
+        for (uint32_t i = 0; i < n; i++) post(w.started[i], w.when[i]);
+        sc_time next = settle(now);
+        pthread_mutex_unlock(&w.lock);
+        rest(next);
+        pthread_mutex_lock(&w.lock);
+    }
+    pthread_mutex_unlock(&w.lock);
+    atomic_store(&w.ended, true);
+    return NULL;
+}
+
+static void nap(void)
+{
+    const struct timespec t = {0, 100000};
+    nanosleep(&t, NULL);
+}
+
+/* Nothing on the device waits any longer.  Whoever ends the process may hold
+ * the lock, or be the thread itself: it is not waited for then. */
+static void at_exit(void)
+{
+    if (getpid() != w.owner) return;
+    atomic_store(&w.over, true);
+    slot_release_all();
+    if (pthread_equal(pthread_self(), w.thread)) return;
+    if (atomic_exchange(&w.sleeping, false)) sem_post(&w.wake);
+    for (int i = 0; i < 1000 && !atomic_load(&w.ended); i++) nap();
+    slot_release_all();
+}
+
+static sc_time setting(const char *name, sc_time usual)
+{
+    const char *text = getenv(name);
+    char *end = NULL;
+    if (!text || !*text) return usual;
+    double us = strtod(text, &end);
+    if (*end || !(us >= 0) || us > 1e6) {
+        live_warn(w.l, "%s=%s: microseconds are expected", name, text);
+        return usual;
+    }
+    return (sc_time)(us * (double)US);
+}
+
+bool watch_start(live *l, const char **why)
+{
+    pthread_mutex_lock(&w.lock);
+    bool ok = w.running, started = false;
+    if (!ok) {
+        w.l = l;
+        w.owner = getpid();
+        w.poll = setting("STEPCAST_NCCL_POLL_US", 5 * US);
+        w.spin = setting("STEPCAST_NCCL_SPIN_US", 60 * US);
+        ok = sem_init(&w.wake, 0, 0) == 0 && sem_init(&w.up, 0, 0) == 0 &&
+             pthread_create(&w.thread, NULL, watch, NULL) == 0;
+        w.running = started = ok;
+        if (ok)
+            atexit(at_exit);
+        else
+            *why = "no thread can be started";
+    }
+    pthread_mutex_unlock(&w.lock);
+    if (started) sem_wait(&w.up);
+    return ok;
+}
+
+/* ---- what callers do ---------------------------------------------------------------- */
+
+unit *watch_take(gpu *g, cudaStream_t s, uint32_t n, bool captured)
+{
+    unit *u = calloc(1, sizeof *u + n * sizeof u->op[0]);
+    if (!u) return NULL;
+    u->g = g;
+    u->stream = s;
+    u->n = n;
+    u->captured = captured;
+    u->slot = slot_take(g, &u->at);
+    if (!u->slot) {
+        free(u);
+        return NULL;
+    }
+    u->gen = atomic_load(&u->slot->started);
+    if (!g->values && !captured) u->gen++;
+    return u;
+}
+
+void watch_queue(unit *u)
+{
+    for (uint32_t i = 0; i < u->n; i++)
+        if (!u->captured) atomic_fetch_add(&u->op[i].comm->open, 1);
+    u->next = atomic_load(&w.incoming);
+    while (!atomic_compare_exchange_weak(&w.incoming, &u->next, u)) continue;
+    if (atomic_exchange(&w.sleeping, false)) sem_post(&w.wake);
+}
+
+void watch_drop(unit *u)
+{
+    atomic_store(&u->dropped, true);
+}
+
+static void abort_unit(unit *u, const struct ncclComm *c)
+{
+    bool hit = false;
+    for (uint32_t i = 0; i < u->n; i++) {
+        if (u->op[i].comm != c || !u->op[i].flying) continue;
+        live_cancel(w.l, u->op[i].ticket);
+        u->op[i].flying = false;
+        u->left--;
+        hit = true;
+    }
+    if (hit && !u->left) release(u);
+}
+
+void watch_abort(struct ncclComm *c)
+{
+    atomic_store(&c->aborted, true);
+    pthread_mutex_lock(&w.lock);
+    drain();
+    for (queue *q = w.queues; q; q = q->next)
+        if (q->active) abort_unit(q->active, c);
+    for (unit *u = w.captured; u; u = u->next) abort_unit(u, c);
+    pthread_mutex_unlock(&w.lock);
+}

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* emulate.c - `stepcast emulate`: a live program as a few ranks of a world. */
+#include "cli/emulate.h"
+
+#include "cli/predict.h"
+
+#include <string.h>
+#include <sys/wait.h>
+
+#define OFF(f) offsetof(emulate_opts, f)
+const sc_key cli_emulate_keys[] = {
+    {"plan", SC_T_BOOL, SC_U_NONE, OFF(plan), "false", 0, 0, NULL, "--plan",
+     NULL,
+     "the fewest ranks that have every distinct role, of a model (options of "
+     "predict) or of the traces of --peers",
+     false},
+    {"record", SC_T_STRING, SC_U_NONE, OFF(record), NULL, 0, 0, NULL,
+     "--record", "DIR",
+     "the run as Chakra traces, with what `stepcast simulate` runs them on",
+     false},
+    {"timeout", SC_T_QUANTITY, SC_U_TIME, OFF(timeout), NULL, 1e-3, 31536000,
+     NULL, "--timeout", "TIME", "end a program that takes longer", false},
+    {"grace", SC_T_QUANTITY, SC_U_TIME, OFF(grace), "5s", 0, 31536000, NULL,
+     "--grace", "TIME",
+     "between asking a program to end and killing it, and between the failure "
+     "of one rank and the end of the others",
+     false},
+    {"store-port", SC_T_INT, SC_U_COUNT, OFF(store_port), NULL, 1, 65535, NULL,
+     "--store-port", "PORT",
+     "of the rendezvous, where the program names it itself [a free one]",
+     false},
+    {"local-rank", SC_T_INT, SC_U_COUNT, OFF(local_rank), NULL, 0, 65535, NULL,
+     "--local-rank", "N",
+     "LOCAL_RANK of the first real rank, the others follow [its place on the "
+     "node]: which of this machine's devices it takes",
+     false},
+    {"keep", SC_T_BOOL, SC_U_NONE, OFF(keep), "false", 0, 0, NULL, "--keep",
+     NULL, "leave the folder of the run, with its logs", false},
+    {0},
+};
+
+/* ---- the command's words --------------------------------------------------------- */
+
+static int find_dashes(int argc, char *const *argv)
+{
+    int i = 0;
+    while (i < argc && strcmp(argv[i], "--") != 0) i++;
+    return i;
+}
+
+static bool typed(const char *word, int argc, char *const *argv)
+{
+    for (int i = 0; i < argc; i++)
+        if (argv[i] == word) return true;
+    return false;
+}
+
+/* CMD stands behind --, or among the words of --config's file. */
+static sc_status command_words(cli *c, int argc, char *const *argv,
+                               sc_words *words)
+{
+    int dashes = find_dashes(argc, argv);
+    if (words->n && typed(words->w[0], dashes, argv))
+        return sc_error(c->err, SC_EUSAGE, SC_C_OPTION, sc_pos_none(),
+                        "the program and its arguments stand behind --",
+                        "unexpected word \"%.60s\"", words->w[0]);
+    if (dashes == argc) return SC_OK;
+    words->n = (uint32_t)(argc - dashes - 1);
+    words->w = SC_NEW_N(c->arena, const char *, (size_t)words->n + 1);
+    if (!words->w) return sc_error_nomem(c->err);
+    for (uint32_t i = 0; i < words->n; i++)
+        words->w[i] = argv[dashes + 1 + (int)i];
+    return SC_OK;
+}
+
+/* As main() has it: strings that exec takes. */
+static char **vector(cli *c, const sc_words *words)
+{
+    char **v = SC_NEW_N(c->arena, char *, (size_t)words->n + 1);
+    for (uint32_t i = 0; v && i < words->n; i++) {
+        v[i] = sc_strdup(c->arena, words->w[i]);
+        if (!v[i]) return NULL;
+    }
+    return v;
+}
+
+/* ---- a run ----------------------------------------------------------------------- */
+
+static sc_status ranks(emulate_run *r)
+{
+    r->n = r->config.n_real;
+    r->rank = SC_NEW_N(r->c->arena, emulate_rank, r->n);
+    if (!r->rank) return sc_error_nomem(r->c->err);
+    for (uint32_t i = 0; i < r->n; i++) r->rank[i].rank = r->config.real[i];
+    return SC_OK;
+}
+
+static sc_status live(emulate_run *r)
+{
+    SC_TRY(cli_emulate_folder(r));
+    SC_TRY(cli_emulate_world(r));
+    SC_TRY(cli_emulate_store(r));
+    return cli_emulate_watch(r);
+}
+
+static sc_status go(emulate_run *r, char *const *argv)
+{
+    SC_TRY(sc_emu_resolve(r->e, r->c->arena, &r->config, r->c->err));
+    SC_TRY(cli_emulate_program(r->c, &r->config, argv, &r->program));
+    SC_TRY(ranks(r));
+    SC_TRY(cli_emulate_record_check(r));
+    sc_status s = cli_emulate_signals(r);
+    if (s == SC_OK) s = live(r);
+    cli_emulate_store_stop(r);
+    cli_emulate_world_stop(r);
+    if (s == SC_OK) s = cli_emulate_result(r);
+    if (r->o->keep && r->folder)
+        cli_note(r->c, "note: the run's folder is %s\n", r->folder);
+    else
+        cli_emulate_folder_remove(r);
+    cli_emulate_signals_back(r);
+    return s;
+}
+
+static sc_status emulate(cli *c, emulate_run *r, const sc_words *words)
+{
+    if (words->n == 0)
+        return sc_error(c->err, SC_EUSAGE, SC_C_MISSING, sc_pos_none(),
+                        "for example stepcast emulate --cluster dgx-h100:2 "
+                        "--world-size 16 -- python3 train.py",
+                        "emulate needs a program, behind --");
+    char **argv = vector(c, words);
+    if (!argv) return sc_error_nomem(c->err);
+    sc_text_init(&r->warnings);
+    sc_status s = go(r, argv);
+    sc_text_free(&r->warnings);
+    return s;
+}
+
+/* ---- what belongs together ------------------------------------------------------ */
+
+static bool among(const char *name, const char *const *names)
+{
+    for (; *names; names++)
+        if (strcmp(name, *names) == 0) return true;
+    return false;
+}
+
+/* Options that say nothing here are errors, all of them. */
+static sc_status unused(cli *c, const sc_opt_set *set, const char *const *used,
+                        const char *hint)
+{
+    sc_status first = SC_OK;
+    for (const sc_key *k = set->keys; k->name; k++) {
+        if (!sc_given_has(&set->given, set->keys, k->name) ||
+            among(k->name, used))
+            continue;
+        sc_status s =
+            sc_error(c->err, SC_EUSAGE, SC_C_OPTION, sc_pos_file(k->flag), hint,
+                     "the option has no effect here");
+        if (first == SC_OK) first = s;
+    }
+    return first;
+}
+
+enum { EMU, OWN, JOB, PREDICT, N_SETS };
+
+/* With --plan: the options of the model, of the world only what is asked. */
+static sc_status check_plan(cli *c, const sc_opt_set sets[N_SETS],
+                            const sc_words *words)
+{
+    static const char *const emu[] = {"cluster", "world-size", "peers", NULL};
+    static const char *const own[] = {"plan", NULL};
+    static const char *const job[] = {"megatron", "profile", NULL};
+    static const char hint[] = "--plan starts no program";
+    sc_status s[] = {
+        unused(c, &sets[EMU], emu, hint), unused(c, &sets[OWN], own, hint),
+        unused(c, &sets[PREDICT], job, "it belongs to `stepcast predict`")};
+    for (size_t i = 0; i < SC_COUNT(s); i++) SC_TRY(s[i]);
+    if (words->n == 0) return SC_OK;
+    return sc_error(c->err, SC_EUSAGE, SC_C_CONFLICT, sc_pos_file("--plan"),
+                    "leave out what stands behind --", "%s", hint);
+}
+
+static sc_status check_run(cli *c, const sc_opt_set sets[N_SETS])
+{
+    static const char *const none[] = {NULL};
+    static const char hint[] = "it describes a model, which --plan takes";
+    sc_status s[] = {unused(c, &sets[JOB], none, hint),
+                     unused(c, &sets[PREDICT], none, hint)};
+    for (size_t i = 0; i < SC_COUNT(s); i++) SC_TRY(s[i]);
+    return SC_OK;
+}
+
+/* --cluster is the world's, and the model's. */
+static void share_cluster(const sc_emu_options *e, sc_job *job,
+                          sc_opt_set sets[N_SETS])
+{
+    job->cluster = e->cluster;
+    if (e->cluster) sc_given_set(&sets[JOB].given, sc_job_keys, "cluster");
+}
+
+static sc_status plan(cli *c, emulate_plan *x, sc_opt_set sets[N_SETS],
+                      const sc_words *words)
+{
+    SC_TRY(check_plan(c, sets, words));
+    sc_job_given(x->job, &sets[JOB].given);
+    share_cluster(x->emu, x->job, sets);
+    return cli_emulate_plan(c, x);
+}
+
+sc_status cli_emulate(cli *c, int argc, char *const *argv)
+{
+    sc_emu_options e = {0};
+    emulate_opts o = {0};
+    predict_opts po = {0};
+    sc_job job;
+    sc_words words = {0};
+    sc_job_init(&job);
+    sc_opt_set sets[N_SETS] = {[EMU] = {sc_emu_keys, &e, {{0}}},
+                               [OWN] = {cli_emulate_keys, &o, {{0}}},
+                               [JOB] = {sc_job_keys, &job, {{0}}},
+                               [PREDICT] = {cli_predict_keys, &po, {{0}}}};
+    emulate_run r = {.c = c, .o = &o, .e = &e, .set = sets};
+    emulate_plan x = {&e, &job, &sets[JOB], &po};
+    SC_TRY(sc_schema_defaults(sc_emu_keys, &e, c->arena, c->err));
+    SC_TRY(sc_schema_defaults(cli_emulate_keys, &o, c->arena, c->err));
+    SC_TRY(cli_parse(c, find_dashes(argc, argv), argv, sets, N_SETS, &words));
+    SC_TRY(command_words(c, argc, argv, &words));
+    o.local_given =
+        sc_given_has(&sets[OWN].given, cli_emulate_keys, "local-rank");
+    c->words = words;
+    e.seed = c->seed;
+    if (c->dump_config) return cli_dump(c, sets, N_SETS);
+    if (o.plan) return plan(c, &x, sets, &words);
+    SC_TRY(check_run(c, sets));
+    return emulate(c, &r, &words);
+}

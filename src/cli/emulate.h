@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* emulate.h - the parts of `stepcast emulate`. */
+#ifndef CLI_EMULATE_H
+#define CLI_EMULATE_H
+
+#include <stepcast/emu.h>
+#include <stepcast/emu_program.h>
+#include <stepcast/emu_shared.h>
+#include <stepcast/report_emulate.h>
+
+#include "cli/cli.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <sys/types.h>
+
+/* Of the command alone; those of the world are sc_emu_keys. */
+typedef struct emulate_opts {
+    const char *record;
+    double timeout, grace; /* seconds; timeout 0: none */
+    int64_t store_port;    /* 0: the kernel chooses */
+    int64_t local_rank;    /* of the first real rank, if it is given */
+    bool local_given, plan, keep;
+} emulate_opts;
+
+extern const sc_key cli_emulate_keys[];
+
+/* ---- --plan --------------------------------------------------------------------- */
+
+struct predict_opts;
+struct cli_emitted;
+
+/* What was asked: a model as `predict` takes it, or traces. */
+typedef struct emulate_plan {
+    const sc_emu_options *emu;
+    struct sc_job *job;
+    sc_opt_set *job_set; /* of sc_job_keys */
+    struct predict_opts *predict;
+} emulate_plan;
+
+sc_status cli_emulate_plan(cli *c, emulate_plan *x);
+
+/* ---- what is started ---------------------------------------------------------- */
+
+/* A preloaded library of ours. */
+typedef enum emulate_lib {
+    EMULATE_NCCL,
+    EMULATE_GLOO,
+    EMULATE_OPENMPI,
+    EMULATE_MPICH,
+    EMULATE_CLOCK,
+    EMULATE_N_LIBS
+} emulate_lib;
+
+typedef struct emulate_program {
+    char *const *argv;   /* as the user wrote it; NULL ends */
+    const char *path;    /* what is executed */
+    const char *name;    /* its last part */
+    sc_program file;     /* of a script: of its interpreter */
+    uint32_t libs;       /* bit per emulate_lib */
+    const char *why;     /* for people: why these */
+    const char *preload; /* LD_PRELOAD: paths, joined by colons */
+} emulate_program;
+
+/* Finds the program and what stands in for its libraries. */
+sc_status cli_emulate_program(cli *c, const sc_emu_config *e, char *const *argv,
+                              emulate_program *out);
+
+extern const char *const cli_emulate_libs[]; /* their files, by emulate_lib */
+
+/* ---- the run -------------------------------------------------------------------- */
+
+/* A stream of a rank that is passed on with its name before each line. */
+typedef struct emulate_pipe {
+    int from, to;
+    size_t len;
+    char line[4096]; /* begun */
+} emulate_pipe;
+
+typedef struct emulate_rank {
+    uint32_t rank;
+    pid_t pid;
+    bool ended;
+    int status; /* as waitpid() gives it, once ended */
+    double cpu_s;
+    uint64_t peak_rss; /* bytes */
+    emulate_pipe pipe[2];
+} emulate_rank;
+
+/* Why a run was brought to its end. */
+typedef enum emulate_end {
+    EMULATE_ITSELF,
+    EMULATE_TIMEOUT,
+    EMULATE_SIGNAL, /* stepcast got one */
+    EMULATE_RANK    /* another rank failed */
+} emulate_end;
+
+typedef struct emulate_store {
+    int listener, stop[2];
+    uint16_t port;
+    bool started;
+    pthread_t thread;
+    struct sc_store *store;
+    sc_arena arena; /* the thread's */
+    sc_err err;
+} emulate_store;
+
+typedef struct emulate_world {
+    sc_emu_shared *shared; /* NULL: the only real rank has the world */
+    bool serving;
+    pthread_t thread;
+    sc_arena arena; /* the thread's */
+    sc_err err;
+} emulate_world;
+
+typedef struct emulate_run {
+    cli *c;
+    const emulate_opts *o;
+    const sc_emu_options *e;
+    const sc_opt_set *set; /* [2] of sc_emu_keys, of cli_emulate_keys */
+    sc_emu_config config;
+    emulate_program program;
+    const char *folder; /* NULL: not made */
+    emulate_store store;
+    emulate_world world;
+    uint32_t n;
+    emulate_rank *rank; /* [n] */
+    emulate_end end;
+    int signal;      /* of EMULATE_SIGNAL */
+    uint32_t failed; /* of EMULATE_RANK: index of the first that failed */
+    uint32_t n_left; /* processes that the program left behind */
+    double wall_s;
+    bool terminal; /* the only rank is the foreground of our terminal */
+    int signals;   /* signalfd, between take and give_back */
+    sigset_t mask; /* before it */
+    struct sigaction pipe_action;
+    sc_text warnings; /* lines */
+} emulate_run;
+
+/* Signals are read, not delivered, from before there is anything to clean up
+ * until all is cleaned up. */
+sc_status cli_emulate_signals(emulate_run *r);
+void cli_emulate_signals_back(emulate_run *r);
+
+/* Folder of the run in TMPDIR, with emulate.yml; gone again. */
+sc_status cli_emulate_folder(emulate_run *r);
+void cli_emulate_folder_remove(const emulate_run *r);
+
+/* Rendezvous: its server in a thread. */
+sc_status cli_emulate_store(emulate_run *r);
+void cli_emulate_store_stop(emulate_run *r);
+
+/* Whether there can be such a world; that of several real ranks, in a thread. */
+sc_status cli_emulate_world(emulate_run *r);
+void cli_emulate_world_gone(emulate_run *r, uint32_t rank); /* has ended */
+void cli_emulate_world_stop(emulate_run *r);
+
+/* Starts rank r->rank[i]; `in` and streams are the caller's. */
+sc_status cli_emulate_spawn(emulate_run *r, uint32_t i);
+
+/* Starts all ranks and waits for them; nothing of them is left afterwards. */
+sc_status cli_emulate_watch(emulate_run *r);
+
+/* Ends all that descends from this process: processes found. */
+uint32_t cli_emulate_sweep(double grace_s);
+
+/* --record: whether there is a place for it; what the ranks did, written. */
+sc_status cli_emulate_record_check(emulate_run *r);
+sc_status cli_emulate_record(emulate_run *r, const sc_report_real *real,
+                             struct cli_emitted *out);
+
+/* "SIGSEGV"; NULL: out of memory. */
+const char *cli_emulate_signal(cli *c, int number);
+
+/* Reads the logs and prints what they say; SC_NO where the program failed. */
+sc_status cli_emulate_result(emulate_run *r);
+
+/* Why the run ended as it did, for people: "rank 8 was killed by SIGSEGV"; NULL:
+ * it ended well, or memory is out.  `real` [r->n]. */
+const char *cli_emulate_failure(const emulate_run *r,
+                                const sc_report_real *real);
+
+#endif

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* emulate_failure.c - why a run ended as it did, in words. */
+#include "cli/emulate.h"
+
+#include <string.h>
+
+/* "exit code 3", "SIGSEGV". */
+static const char *end_of(cli *c, const sc_report_real *k)
+{
+    if (k->signal) return sc_sprintf(c->arena, "was ended by %s", k->signal);
+    return sc_sprintf(c->arena, "ended with exit code %d", k->status);
+}
+
+/* What the interposer said last before it ended the process. */
+static const char *said(const sc_report_real *k)
+{
+    static const char mark[] = "error: ";
+    const sc_emu_run *run = k->run;
+    for (uint32_t i = run ? run->n_texts : 0; i > 0; i--)
+        if (strncmp(run->text[i - 1], mark, sizeof mark - 1) == 0)
+            return run->text[i - 1] + sizeof mark - 1;
+    return NULL;
+}
+
+/* "in all_reduce of 4MB over 8 ranks"; "" where nothing was under way. */
+static const char *under_way(cli *c, const sc_report_real *k)
+{
+    const sc_emu_run *run = k->run;
+    char size[32];
+    for (uint64_t i = run ? run->n_records : 0; i > 0; i--) {
+        const sc_emu_record *x = &run->record[i - 1];
+        if (x->end != SC_TIME_MAX || x->flags & SC_EMU_CANCELED) continue;
+        uint32_t n = x->group < run->n_groups ? run->group[x->group].n : 0;
+        sc_unit_print_short((double)x->bytes, SC_U_BYTES, size, sizeof size);
+        return sc_sprintf(c->arena, ", in %s of %s over %u ranks",
+                          sc_emu_coll_names[x->coll], size, n);
+    }
+    return "";
+}
+
+static const char *of_rank(cli *c, const sc_report_real *k)
+{
+    const char *end = end_of(c, k), *words = said(k);
+    if (!end) return NULL;
+    if (words)
+        return sc_sprintf(c->arena, "rank %u %s: %s", k->rank, end, words);
+    return sc_sprintf(c->arena, "rank %u %s%s", k->rank, end,
+                      k->signal ? under_way(c, k) : "");
+}
+
+/* The ranks that had not ended when the time was up. */
+static const char *timeout(const emulate_run *r, const sc_report_real *real)
+{
+    cli *c = r->c;
+    char limit[32];
+    sc_unit_print_short(r->o->timeout, SC_U_TIME, limit, sizeof limit);
+    for (uint32_t i = 0; i < r->n; i++) {
+        if (!real[i].signal && real[i].status == 0) continue;
+        return sc_sprintf(c->arena,
+                          "--timeout: rank %u had not ended after %s%s",
+                          real[i].rank, limit, under_way(c, &real[i]));
+    }
+    return sc_sprintf(c->arena, "--timeout: not ended after %s", limit);
+}
+
+const char *cli_emulate_failure(const emulate_run *r,
+                                const sc_report_real *real)
+{
+    cli *c = r->c;
+    switch (r->end) {
+    case EMULATE_TIMEOUT: return timeout(r, real);
+    case EMULATE_SIGNAL:
+        return sc_sprintf(c->arena, "interrupted by %s",
+                          cli_emulate_signal(c, r->signal));
+    case EMULATE_RANK: return of_rank(c, &real[r->failed]);
+    case EMULATE_ITSELF: break;
+    }
+    return NULL;
+}

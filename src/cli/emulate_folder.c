@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * emulate_folder.c - the folder through which launcher and ranks know of each
+ * other (interpose/common/live.h says what stands in it).
+ */
+#define _XOPEN_SOURCE 700 /* realpath() */
+#include "cli/emulate.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static sc_status failed(cli *c, const char *path, const char *what)
+{
+    return sc_error(c->err, SC_EIO, SC_C_IO, sc_pos_file(path),
+                    "TMPDIR names another folder for it", "%s: %s", what,
+                    strerror(errno));
+}
+
+/* The program may leave the folder that it was started in. */
+static const char *absolute(cli *c, const char *path)
+{
+    char *real = realpath(path, NULL);
+    char *out = sc_strdup(c->arena, real ? real : path);
+    free(real);
+    return out;
+}
+
+/* What stands behind the colon of "table:FILE"; a plug-in's path. */
+static const char *delay_model(cli *c, const char *text)
+{
+    const char *colon = strchr(text, ':');
+    if (!text[0]) return text;
+    if (!colon) return strchr(text, '/') ? absolute(c, text) : text;
+    const char *file = absolute(c, colon + 1);
+    if (!file) return NULL;
+    return sc_sprintf(c->arena, "%.*s%s", (int)(colon - text) + 1, text, file);
+}
+
+/* "dir/prefix" of traces: the folder is there, the prefix is no file. */
+static const char *prefix(cli *c, const char *text)
+{
+    const char *slash = strrchr(text, '/');
+    if (strcmp(text, "mirror") == 0) return text;
+    const char *dir =
+        slash ? sc_strndup(c->arena, text, (size_t)(slash - text) + 1) : ".";
+    dir = dir ? absolute(c, dir) : NULL;
+    return dir ? sc_sprintf(c->arena, "%s/%s", dir, slash ? slash + 1 : text)
+               : NULL;
+}
+
+static sc_status options_file(emulate_run *r)
+{
+    cli *c = r->c;
+    sc_emu_options o = *r->e;
+    struct stat st;
+    if (o.cluster && stat(o.cluster, &st) == 0)
+        o.cluster = absolute(c, o.cluster);
+    if (o.delay_model) o.delay_model = delay_model(c, o.delay_model);
+    if (o.peers) o.peers = prefix(c, o.peers);
+    sc_opt_set set = {sc_emu_keys, &o, r->set->given};
+    sc_text t;
+    sc_text_init(&t);
+    cli_dump_lines(&set, NULL, &t);
+    sc_text_add(&t, "seed: %lld\n", (long long)c->seed);
+    const char *path = sc_sprintf(c->arena, "%s/emulate.yml", r->folder);
+    sc_status s = !path || t.failed ? sc_error_nomem(c->err)
+                                    : sc_file_write(path, t.buf, t.len, c->err);
+    sc_text_free(&t);
+    return s;
+}
+
+sc_status cli_emulate_folder(emulate_run *r)
+{
+    cli *c = r->c;
+    const char *tmp = getenv("TMPDIR");
+    if (!tmp || !*tmp) tmp = "/tmp";
+    tmp = absolute(c, tmp);
+    char *path = tmp ? sc_sprintf(c->arena, "%s/stepcast-XXXXXX", tmp) : NULL;
+    if (!path) return sc_error_nomem(c->err);
+    if (!mkdtemp(path)) return failed(c, path, "can't make the run's folder");
+    r->folder = path;
+    return options_file(r);
+}
+
+void cli_emulate_folder_remove(const emulate_run *r)
+{
+    char path[4096];
+    DIR *d = r->folder ? opendir(r->folder) : NULL;
+    if (!d) return;
+    for (struct dirent *e = readdir(d); e; e = readdir(d)) {
+        snprintf(path, sizeof path, "%s/%s", r->folder, e->d_name);
+        if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
+            unlink(path);
+    }
+    closedir(d);
+    if (rmdir(r->folder) != 0)
+        cli_note(r->c, "note: %s could not be removed: %s\n", r->folder,
+                 strerror(errno));
+}

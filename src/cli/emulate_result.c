@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* emulate_result.c - the logs of a run, read and printed. */
+#include "cli/emulate.h"
+#include "cli/predict.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define MAX_LOG    ((size_t)4 << 30)
+#define MAX_INPUTS 4
+#define MAX_LINES  64
+
+/* What is printed, and where it stands meanwhile. */
+typedef struct result {
+    emulate_run *r;
+    sc_report_real *real; /* [r->n] */
+    const char *warning[MAX_LINES], *assumption[MAX_LINES];
+    sc_report_input input[MAX_INPUTS];
+    sc_report_emu_sum sum;
+    cli_emitted recorded; /* dir NULL: nothing */
+    sc_report_emulation s;
+} result;
+
+static const struct {
+    int number;
+    const char *name;
+} signals[] = {{SIGHUP, "SIGHUP"},   {SIGINT, "SIGINT"},   {SIGQUIT, "SIGQUIT"},
+               {SIGILL, "SIGILL"},   {SIGTRAP, "SIGTRAP"}, {SIGABRT, "SIGABRT"},
+               {SIGBUS, "SIGBUS"},   {SIGFPE, "SIGFPE"},   {SIGKILL, "SIGKILL"},
+               {SIGUSR1, "SIGUSR1"}, {SIGSEGV, "SIGSEGV"}, {SIGUSR2, "SIGUSR2"},
+               {SIGPIPE, "SIGPIPE"}, {SIGALRM, "SIGALRM"}, {SIGTERM, "SIGTERM"},
+               {SIGXCPU, "SIGXCPU"}, {SIGSYS, "SIGSYS"}};
+
+const char *cli_emulate_signal(cli *c, int number)
+{
+    for (size_t i = 0; i < SC_COUNT(signals); i++)
+        if (signals[i].number == number) return signals[i].name;
+    return sc_sprintf(c->arena, "signal %d", number);
+}
+
+/* ---- reading ------------------------------------------------------------------------ */
+
+static sc_status read_log(emulate_run *r, sc_report_real *k)
+{
+    cli *c = r->c;
+    char *data = NULL;
+    size_t len = 0;
+    const char *path = sc_sprintf(c->arena, "%s/log.%u", r->folder, k->rank);
+    sc_emu_run *run = SC_NEW(c->arena, sc_emu_run);
+    sc_emu_step *step = NULL;
+    if (!path || !run) return sc_error_nomem(c->err);
+    if (access(path, R_OK) != 0) return SC_OK;
+    SC_TRY(sc_file_read(path, MAX_LOG, c->arena, &data, &len, c->err));
+    SC_TRY(sc_emu_log_read(data, len, path, c->arena, run, c->err));
+    SC_TRY(sc_emu_steps(run, r->config.step_collectives, c->arena, &step,
+                        &k->n_steps, c->err));
+    k->run = run;
+    k->step = step;
+    return SC_OK;
+}
+
+/* What went wrong does not take the rest with it: it becomes warnings. */
+static sc_status keep_going(emulate_run *r, sc_status s)
+{
+    char line[800];
+    for (uint32_t i = 0; i < r->c->err->n; i++) {
+        sc_diag_format(&r->c->err->d[i], line, sizeof line);
+        sc_text_add(&r->warnings, "%s\n", line);
+    }
+    sc_err_init(r->c->err);
+    return s;
+}
+
+static sc_status read_ranks(result *x)
+{
+    emulate_run *r = x->r;
+    sc_status first = SC_OK;
+    x->real = SC_NEW_N(r->c->arena, sc_report_real, r->n);
+    if (!x->real) return sc_error_nomem(r->c->err);
+    for (uint32_t i = 0; i < r->n; i++) {
+        const emulate_rank *k = &r->rank[i];
+        bool exited = WIFEXITED(k->status);
+        x->real[i] = (sc_report_real){
+            .rank = k->rank,
+            .cpu_s = k->cpu_s,
+            .peak_rss_bytes = k->peak_rss,
+            .status = exited ? WEXITSTATUS(k->status) : -1,
+            .signal =
+                exited ? NULL : cli_emulate_signal(r->c, WTERMSIG(k->status))};
+        sc_status s = keep_going(r, read_log(r, &x->real[i]));
+        if (first == SC_OK) first = s;
+    }
+    return first;
+}
+
+/* ---- words --------------------------------------------------------------------------- */
+
+static void warn(result *x, const char *text)
+{
+    sc_report_emulation *s = &x->s;
+    if (!text) return;
+    for (uint32_t i = 0; i < s->n_warnings; i++)
+        if (strcmp(x->warning[i], text) == 0) return;
+    if (s->n_warnings < MAX_LINES) x->warning[s->n_warnings++] = text;
+}
+
+/* What the ranks themselves said stands on stderr already. */
+static void log_warnings(result *x)
+{
+    static const char mark[] = "warning: ";
+    for (uint32_t i = 0; i < x->r->n; i++) {
+        const sc_emu_run *run = x->real[i].run;
+        for (uint32_t k = 0; run && k < run->n_texts; k++)
+            if (strncmp(run->text[k], mark, sizeof mark - 1) == 0)
+                warn(x, run->text[k] + sizeof mark - 1);
+    }
+}
+
+/* The page on stderr has it too. */
+static void own_warning(result *x, const char *text)
+{
+    const cli *c = x->r->c;
+    if (!text) return;
+    warn(x, text);
+    if (c->json || c->output) cli_note(c, "warning: %s\n", text);
+}
+
+static void warnings(result *x)
+{
+    const emulate_run *r = x->r;
+    sc_arena *a = r->c->arena;
+    const sc_report_emu_sum *m = &x->sum;
+    log_warnings(x);
+    if (m->n_ops == 0)
+        own_warning(x, sc_sprintf(a,
+                                  "%s called no collective that was seen "
+                                  "(libraries that were stood in for: %s)",
+                                  r->program.name, x->s.library));
+    else if (m->n_steps == 0)
+        own_warning(x, "no repeated sequence of operations: --step-collectives "
+                       "says how many make a step");
+    if (m->passed > 0)
+        own_warning(x, sc_sprintf(a,
+                                  "%llu calls went to the real library and "
+                                  "took no modelled time",
+                                  (unsigned long long)m->passed));
+    if (r->n_left > 0)
+        own_warning(x, sc_sprintf(a,
+                                  "%u process%s that the program had left "
+                                  "behind %s ended",
+                                  r->n_left, r->n_left == 1 ? "" : "es",
+                                  r->n_left == 1 ? "was" : "were"));
+    for (const char *at = r->warnings.buf; *at;) {
+        size_t n = strcspn(at, "\n");
+        own_warning(x, sc_strndup(a, at, n));
+        at += n + (at[n] == '\n');
+    }
+}
+
+static void assume(result *x, const char *text)
+{
+    if (text && x->s.n_assumptions < MAX_LINES)
+        x->assumption[x->s.n_assumptions++] = text;
+}
+
+static void assumptions(result *x)
+{
+    const emulate_run *r = x->r;
+    const sc_emu_options *e = r->e;
+    sc_arena *a = r->c->arena;
+    assume(x,
+           sc_sprintf(a, "stood in for %s: %s", x->s.library, r->program.why));
+    assume(x, r->config.clock == SC_EMU_VIRTUAL
+                  ? "virtual clock: CPU time of the program plus modelled waits"
+                  : "real clock: operations take their modelled time on this "
+                    "machine's clock, the program computes at its own speed");
+    assume(x, sc_sprintf(a, "delay model %s", e->delay_model));
+    assume(x, r->config.peers
+                  ? sc_sprintf(a,
+                               "emulated ranks come to operations as the "
+                               "traces %s say",
+                               e->peers)
+                  : "emulated ranks compute as long as the real ones");
+    if (r->config.compute_factor)
+        assume(x, "on other devices than the first real rank's in the ratio of "
+                  "predicted times");
+    assume(x, r->config.siblings
+                  ? "groups outside that are shaped as a real one do the same "
+                    "at the same time"
+                  : "groups of emulated ranks alone leave the network alone");
+    assume(x, sc_sprintf(a, "emulated ranks contribute %s data", e->peer_data));
+    for (uint32_t i = 0; e->what_if && e->what_if[i]; i++)
+        assume(x, sc_sprintf(a, "what if: %s", e->what_if[i]));
+}
+
+static const char *library(const emulate_run *r)
+{
+    static const char *const names[] = {"NCCL", "Gloo", "MPI (Open MPI)",
+                                        "MPI (MPICH)"};
+    const char *out = "";
+    for (size_t i = 0; out && i < SC_COUNT(names); i++)
+        if (r->program.libs & 1u << i)
+            out = sc_sprintf(r->c->arena, "%s%s%s", out, *out ? ", " : "",
+                             names[i]);
+    return out;
+}
+
+/* The rank whose end is the run's: the first that failed by itself. */
+static uint32_t command(const result *x)
+{
+    const emulate_run *r = x->r;
+    if (r->end == EMULATE_RANK) return r->failed;
+    for (uint32_t i = 0; i < r->n; i++)
+        if (x->real[i].status != 0) return i;
+    return 0;
+}
+
+static sc_status fill(result *x)
+{
+    emulate_run *r = x->r;
+    cli *c = r->c;
+    sc_report_emulation *s = &x->s;
+    *s = (sc_report_emulation){.config = &r->config,
+                               .machine = r->e->cluster,
+                               .library = library(r),
+                               .n = r->n,
+                               .rank = x->real,
+                               .command = command(x),
+                               .failure = cli_emulate_failure(r, x->real),
+                               .wall_s = r->wall_s,
+                               .sum = &x->sum,
+                               .seed = (uint64_t)c->seed,
+                               .assumptions = x->assumption,
+                               .warnings = x->warning,
+                               .input = x->input};
+    if (!s->library) return sc_error_nomem(c->err);
+    SC_TRY(sc_report_emulation_sum(s, c->arena, &x->sum, c->err));
+    warnings(x);
+    assumptions(x);
+    SC_TRY(
+        cli_add_input(c, "--cluster", r->e->cluster, x->input, &s->n_inputs));
+    SC_TRY(cli_add_input(c, "--delay-model", r->config.delay_file, x->input,
+                         &s->n_inputs));
+    return cli_add_input(c, "--config", c->config, x->input, &s->n_inputs);
+}
+
+/* ---- printing ------------------------------------------------------------------------ */
+
+static void config_json(const emulate_run *r, sc_json *j)
+{
+    static const char *const but[] = {"plan", "record", "keep", NULL};
+    sc_text unused;
+    sc_text_init(&unused);
+    sc_json_key(j, "config");
+    sc_json_begin(j, '{');
+    cli_config_json(&r->set[0], NULL, j);
+    cli_config_json(&r->set[1], but, j);
+    cli_dump_common(r->c, &unused, j);
+    sc_json_end(j, '}');
+    sc_text_free(&unused);
+}
+
+static sc_status print_json(const result *x)
+{
+    sc_json j;
+    sc_json_init(&j, true);
+    sc_json_begin(&j, '{');
+    sc_json_put_string(&j, "schema", "stepcast.emulate/1");
+    config_json(x->r, &j);
+    sc_report_emulation_json(&x->s, &j);
+    if (x->recorded.dir) cli_chakra_json(&x->recorded, x->r->c->arena, &j);
+    sc_json_end(&j, '}');
+    sc_status s = cli_emit_json(x->r->c, &j);
+    sc_json_free(&j);
+    return s;
+}
+
+/* CMD keeps stdout: the page goes to stderr, or to the file of -o. */
+static sc_status print_text(const result *x)
+{
+    cli *c = x->r->c;
+    sc_text t;
+    sc_text_init(&t);
+    sc_report_emulation_text(&x->s, &t);
+    if (x->recorded.dir) cli_chakra_text(&x->recorded, &t);
+    sc_status s = t.failed ? sc_error_nomem(c->err) : SC_OK;
+    if (s == SC_OK && c->output)
+        s = cli_emit_text(c, &t);
+    else if (s == SC_OK)
+        cli_note(c, "\n%s", t.buf);
+    sc_text_free(&t);
+    return s;
+}
+
+static void say_error(const char *text)
+{
+    fprintf(stderr, "stepcast emulate: error: %s\n", text);
+}
+
+sc_status cli_emulate_result(emulate_run *r)
+{
+    result x = {.r = r};
+    sc_status s = read_ranks(&x);
+    if (!x.real) return sc_error_nomem(r->c->err);
+    if (s == SC_OK && r->o->record)
+        s = keep_going(r, cli_emulate_record(r, x.real, &x.recorded));
+    SC_TRY(fill(&x));
+    if (x.s.failure) say_error(x.s.failure);
+    SC_TRY(r->c->json ? print_json(&x) : print_text(&x));
+    if (r->end == EMULATE_SIGNAL) return SC_EINTR;
+    return x.s.failure ? SC_NO : s;
+}

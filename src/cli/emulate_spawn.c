@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* emulate_spawn.c - one real rank: environment, streams, process. */
+#define _DEFAULT_SOURCE /* environ's neighbours: prctl() */
+#include "cli/emulate.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+extern char **environ;
+
+#define VARIABLES 32
+
+/* Set by a launcher around us, which knows other ranks than the program is to
+ * see. */
+static const char *const dropped[] = {"OMPI_", "PMI_", "PMIX_", "PMI2_", NULL};
+
+typedef struct environment {
+    cli *c;
+    const char **v;
+    uint32_t n;
+    bool failed;
+} environment;
+
+static void put(environment *e, const char *name, const char *value)
+{
+    const char *entry = sc_sprintf(e->c->arena, "%s=%s", name, value);
+    size_t len = strlen(name) + 1;
+    if (!entry) {
+        e->failed = true;
+        return;
+    }
+    for (uint32_t i = 0; i < e->n; i++)
+        if (strncmp(e->v[i], entry, len) == 0) {
+            e->v[i] = entry;
+            return;
+        }
+    e->v[e->n++] = entry;
+}
+
+static void put_number(environment *e, const char *name, uint64_t value)
+{
+    char text[24];
+    snprintf(text, sizeof text, "%llu", (unsigned long long)value);
+    put(e, name, text);
+}
+
+static bool is_dropped(const char *entry)
+{
+    for (size_t i = 0; dropped[i]; i++)
+        if (strncmp(entry, dropped[i], strlen(dropped[i])) == 0) return true;
+    return false;
+}
+
+/* What torchrun sets, MPI programs need none of it. */
+static void put_world(environment *e, const emulate_run *r, uint32_t i)
+{
+    uint32_t rank = r->rank[i].rank;
+    uint32_t world = r->config.world, node = r->config.hw->node_size;
+    if (node == 0 || node > world) node = world;
+    uint32_t nodes = (world + node - 1) / node;
+    uint32_t last = world - (nodes - 1) * node; /* ranks of the last node */
+    uint64_t local =
+        r->o->local_given ? (uint64_t)r->o->local_rank + i : rank % node;
+    put_number(e, "RANK", rank);
+    put_number(e, "WORLD_SIZE", world);
+    put_number(e, "LOCAL_RANK", local);
+    put_number(e, "LOCAL_WORLD_SIZE", rank / node + 1 == nodes ? last : node);
+    put_number(e, "GROUP_RANK", rank / node);
+    put_number(e, "NODE_RANK", rank / node);
+    put_number(e, "GROUP_WORLD_SIZE", nodes);
+    put_number(e, "ROLE_RANK", rank);
+    put_number(e, "ROLE_WORLD_SIZE", world);
+    put(e, "ROLE_NAME", "default");
+    put(e, "MASTER_ADDR", "127.0.0.1");
+    put_number(e, "MASTER_PORT", r->store.port);
+    put(e, "TORCHELASTIC_USE_AGENT_STORE", "True");
+    put(e, "TORCHELASTIC_RESTART_COUNT", "0");
+    put(e, "TORCHELASTIC_MAX_RESTARTS", "0");
+    put(e, "TORCHELASTIC_RUN_ID", "stepcast");
+}
+
+static const char **environment_of(const emulate_run *r, uint32_t i)
+{
+    environment e = {.c = r->c};
+    uint32_t n = 0;
+    while (environ[n]) n++;
+    e.v = SC_NEW_N(r->c->arena, const char *, (size_t)n + VARIABLES);
+    if (!e.v) return NULL;
+    for (uint32_t k = 0; k < n; k++)
+        if (!is_dropped(environ[k])) e.v[e.n++] = environ[k];
+    put_world(&e, r, i);
+    put(&e, "STEPCAST_EMULATE", r->folder);
+    put_number(&e, "STEPCAST_RANK", r->rank[i].rank);
+    put(&e, "STEPCAST_MASTER_ADDR", "127.0.0.1");
+    put_number(&e, "STEPCAST_MASTER_PORT", r->store.port);
+    if (*r->program.preload) put(&e, "LD_PRELOAD", r->program.preload);
+    return e.failed ? NULL : e.v;
+}
+
+/* ---- the process ----------------------------------------------------------------- */
+
+typedef struct child {
+    const emulate_run *r;
+    const char **env;
+    pid_t launcher;
+    int out, err;  /* its streams */
+    int report[2]; /* errno of an exec that failed; closed by one that works */
+} child;
+
+/* Its streams; with --json our stdout is the document's. */
+static bool streams(const child *x)
+{
+    int out = x->out >= 0 ? x->out : STDOUT_FILENO;
+    int err = x->err >= 0 ? x->err : STDERR_FILENO;
+    if (x->out < 0 && x->r->c->json && !x->r->c->output) out = STDERR_FILENO;
+    return dup2(out, STDOUT_FILENO) >= 0 && dup2(err, STDERR_FILENO) >= 0;
+}
+
+static void in_child(const child *x)
+{
+    int failed = 0;
+    setpgid(0, 0);
+    /* Should the launcher be killed: nobody would look after the rank. */
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != x->launcher) _exit(127);
+    if (x->r->terminal) tcsetpgrp(STDIN_FILENO, getpid());
+    sigaction(SIGPIPE, &x->r->pipe_action, NULL);
+    if (streams(x)) {
+        union {
+            const char **in;
+            char *const *out;
+        } env = {x->env};
+
+        sigprocmask(SIG_SETMASK, &x->r->mask, NULL);
+        execve(x->r->program.path, x->r->program.argv, env.out);
+    }
+    failed = errno;
+    if (write(x->report[1], &failed, sizeof failed) < 0) _exit(126);
+    _exit(127);
+}
+
+static sc_status cant(cli *c, const char *what, int error)
+{
+    return sc_error(c->err, SC_EIO, SC_C_IO, sc_pos_none(), NULL,
+                    "can't %s: %s", what, strerror(error));
+}
+
+static void close_all(const int *fd, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (fd[i] >= 0) close(fd[i]);
+}
+
+/* Waits until the program runs, or could not. */
+static sc_status started(emulate_run *r, int report)
+{
+    int error = 0;
+    ssize_t n;
+    do n = read(report, &error, sizeof error);
+    while (n < 0 && errno == EINTR);
+    if (n <= 0) return SC_OK;
+    return sc_error(r->c->err, SC_EINPUT, SC_C_UNSUPPORTED,
+                    sc_pos_file(r->program.path), NULL, "can't be run: %s",
+                    strerror(error));
+}
+
+static bool make_pipe(int fd[2])
+{
+    fd[0] = fd[1] = -1;
+    return pipe(fd) == 0 && fcntl(fd[0], F_SETFD, FD_CLOEXEC) == 0 &&
+           fcntl(fd[1], F_SETFD, FD_CLOEXEC) == 0;
+}
+
+sc_status cli_emulate_spawn(emulate_run *r, uint32_t i)
+{
+    emulate_rank *k = &r->rank[i];
+    int out[2] = {-1, -1}, err[2] = {-1, -1};
+    child x = {.r = r, .launcher = getpid(), .report = {-1, -1}};
+    x.env = environment_of(r, i);
+    if (!x.env) return sc_error_nomem(r->c->err);
+    bool piped = r->n > 1;
+    if (!make_pipe(x.report) || (piped && (!make_pipe(out) || !make_pipe(err))))
+        return cant(r->c, "open a pipe", errno);
+    x.out = out[1];
+    x.err = err[1];
+    fflush(NULL);
+    pid_t pid = fork();
+    if (pid < 0) return cant(r->c, "start a process", errno);
+    if (pid == 0) in_child(&x);
+    setpgid(pid, pid);
+    k->pid = pid;
+    close_all((const int[]){x.report[1], out[1], err[1]}, 3);
+    bool apart = r->c->json && !r->c->output;
+    k->pipe[0] = (emulate_pipe){.from = out[0],
+                                .to = apart ? STDERR_FILENO : STDOUT_FILENO};
+    k->pipe[1] = (emulate_pipe){.from = err[0], .to = STDERR_FILENO};
+    sc_status s = started(r, x.report[0]);
+    close(x.report[0]);
+    return s;
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * emulate_sweep.c - ends everything that descends from this process.
+ *
+ * The launcher is a subreaper: what loses its parent becomes its child, so that
+ * all that a program has started is below it in the process table, also what
+ * has a session of its own.
+ */
+#define _DEFAULT_SOURCE /* wait4() */
+#include "cli/emulate.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define PAUSE_NS 5000000L
+#define LAST_S   10.0 /* what does not die of SIGKILL in that time is stuck */
+#define LEAVE_S  0.5  /* helpers of a program end a little later than it */
+
+typedef struct process {
+    pid_t pid, parent;
+    bool ours, dead;
+} process;
+
+typedef struct table {
+    process *p;
+    size_t n, cap;
+} table;
+
+static double now_s(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/* "123 (name) S 45 ...": the name may hold anything. */
+static bool read_stat(const char *pid, process *out)
+{
+    char path[64], text[512];
+    if (strlen(pid) > 20) return false;
+    memcpy(path, "/proc/", 6);
+    memcpy(path + 6, pid, strlen(pid));
+    memcpy(path + 6 + strlen(pid), "/stat", 6);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return false;
+    ssize_t n = read(fd, text, sizeof text - 1);
+    close(fd);
+    if (n <= 0) return false;
+    text[n] = '\0';
+    const char *at = strrchr(text, ')');
+    if (!at || strlen(at) < 4) return false;
+    *out = (process){.pid = (pid_t)strtol(pid, NULL, 10),
+                     .parent = (pid_t)strtol(at + 4, NULL, 10),
+                     .dead = at[2] == 'Z' || at[2] == 'X'};
+    return true;
+}
+
+static bool add(table *t, process p)
+{
+    if (t->n == t->cap) {
+        size_t cap = t->cap ? 2 * t->cap : 256;
+        process *more = realloc(t->p, cap * sizeof *more);
+        if (!more) return false;
+        t->p = more;
+        t->cap = cap;
+    }
+    t->p[t->n++] = p;
+    return true;
+}
+
+static void read_table(table *t)
+{
+    DIR *d = opendir("/proc");
+    process p;
+    t->n = 0;
+    for (struct dirent *e = d ? readdir(d) : NULL; e; e = readdir(d))
+        if (isdigit((unsigned char)e->d_name[0]) && read_stat(e->d_name, &p) &&
+            !add(t, p))
+            break;
+    if (d) closedir(d);
+}
+
+/* Marks what is below this process. */
+static void mark(table *t)
+{
+    pid_t self = getpid();
+    for (bool more = true; more;) {
+        more = false;
+        for (size_t i = 0; i < t->n; i++) {
+            if (t->p[i].ours) continue;
+            bool ours = t->p[i].parent == self;
+            for (size_t k = 0; k < t->n && !ours; k++)
+                ours = t->p[k].ours && t->p[k].pid == t->p[i].parent;
+            t->p[i].ours = ours;
+            more = more || ours;
+        }
+    }
+}
+
+/* Sends them a signal; how many live. */
+static uint32_t signal_all(table *t, int sig)
+{
+    uint32_t n = 0;
+    read_table(t);
+    mark(t);
+    for (size_t i = 0; i < t->n; i++) {
+        if (!t->p[i].ours || t->p[i].dead) continue;
+        if (sig) kill(t->p[i].pid, sig);
+        if (sig == SIGTERM) kill(t->p[i].pid, SIGCONT);
+        n++;
+    }
+    return n;
+}
+
+static void reap(void)
+{
+    pid_t pid;
+    do pid = waitpid(-1, NULL, WNOHANG);
+    while (pid > 0 || (pid < 0 && errno == EINTR));
+}
+
+/* Until `end`, or until nothing is left; how many live. */
+static uint32_t wait_for(table *t, int sig, double end)
+{
+    const struct timespec pause = {.tv_nsec = PAUSE_NS};
+    for (;;) {
+        reap();
+        uint32_t left = signal_all(t, sig);
+        if (left == 0 || now_s() >= end) return left;
+        nanosleep(&pause, NULL);
+    }
+}
+
+uint32_t cli_emulate_sweep(double grace_s)
+{
+    table t = {0};
+    uint32_t found = wait_for(&t, 0, now_s() + LEAVE_S);
+    if (found > 0) {
+        signal_all(&t, SIGTERM);
+        if (wait_for(&t, 0, now_s() + grace_s) > 0)
+            wait_for(&t, SIGKILL, now_s() + LAST_S);
+    }
+    reap();
+    free(t.p);
+    return found;
+}

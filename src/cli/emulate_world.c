@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * emulate_world.c - the emulated world, as far as the launcher has to do with
+ * it: whether there can be one, and, where several ranks are real, the one that
+ * they share, served in a thread.
+ */
+#include "cli/emulate.h"
+
+#include <string.h>
+
+#define WORLD_SIZE ((size_t)16 << 30)
+
+/* ---- one real rank: the world is in its process --------------------------------- */
+
+/* What is wrong with a table or a plug-in is to be heard before CMD starts. */
+static sc_status try_out(emulate_run *r)
+{
+    sc_arena a;
+    sc_emu *e = NULL;
+    sc_arena_init(&a, WORLD_SIZE);
+    sc_status s = sc_emu_new(&r->config, &a, &e, r->c->err);
+    sc_arena_free(&a);
+    return s;
+}
+
+/* ---- several: it is here ---------------------------------------------------------- */
+
+static void *serve(void *arg)
+{
+    emulate_world *w = arg;
+    sc_emu_serve_world(w->shared, &w->err);
+    return NULL;
+}
+
+static sc_status share(emulate_run *r)
+{
+    cli *c = r->c;
+    emulate_world *w = &r->world;
+    const char *path = sc_sprintf(c->arena, "%s/shared", r->folder);
+    if (!path) return sc_error_nomem(c->err);
+    sc_arena_init(&w->arena, WORLD_SIZE);
+    sc_err_init(&w->err);
+    SC_TRY(sc_emu_shared_new(path, &r->config, &w->arena, &w->shared, c->err));
+    int rc = pthread_create(&w->thread, NULL, serve, w);
+    if (rc != 0)
+        return sc_error(c->err, SC_EIO, SC_C_IO, sc_pos_none(), NULL,
+                        "can't start a thread: %s", strerror(rc));
+    w->serving = true;
+    return SC_OK;
+}
+
+sc_status cli_emulate_world(emulate_run *r)
+{
+    if (r->config.delay == SC_EMU_DELAY_PLUGIN)
+        SC_TRY(sc_emu_plugin_open(r->config.delay_file, r->c->arena,
+                                  &r->config.plugin, r->c->err));
+    return r->n > 1 ? share(r) : try_out(r);
+}
+
+void cli_emulate_world_gone(emulate_run *r, uint32_t rank)
+{
+    if (r->world.serving) sc_emu_shared_gone(r->world.shared, rank);
+}
+
+void cli_emulate_world_stop(emulate_run *r)
+{
+    emulate_world *w = &r->world;
+    if (w->serving) {
+        sc_emu_shared_stop(w->shared);
+        pthread_join(w->thread, NULL);
+        if (w->err.n) sc_text_add(&r->warnings, "%s\n", w->err.d[0].msg);
+    }
+    if (w->shared) sc_emu_shared_close(w->shared);
+    w->shared = NULL;
+    w->serving = false;
+    sc_arena_free(&w->arena);
+}

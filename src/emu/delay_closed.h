@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * delay_closed.h - the closed models inside: kinds of operations, their
+ * prices, flights.
+ */
+#ifndef EMU_DELAY_CLOSED_H
+#define EMU_DELAY_CLOSED_H
+
+#include <stepcast/cost.h>
+
+#include "emu/delay_file.h"
+#include "emu/delay_links.h"
+#include "emu/delay_model.h"
+
+/* An operation of a group, or between two of its members. */
+typedef struct closed_kind {
+    const emu_group *group;
+    sc_emu_coll coll;
+    uint32_t from, to; /* positions, of SEND and RECV */
+    uint32_t n;        /* members that take part */
+    sc_place place;
+    delay_route *route;
+    delay_fit fit; /* of files */
+} closed_kind;
+
+typedef struct closed_price {
+    const closed_kind *kind; /* NULL: no entry */
+    uint64_t bytes;
+    sc_time latency, work;
+} closed_price;
+
+/* An operation under way.  Its first link is its own. */
+typedef struct closed_flight {
+    const closed_kind *kind;
+    uint64_t tag, work; /* work: picoseconds */
+    uint32_t id;        /* in delay_closed.flight, also when it is free */
+    uint32_t at;        /* in delay_closed.moving */
+    uint32_t flow, version;
+    sc_time starts; /* latency is over */
+    double per_ps;  /* of its traffic, per picosecond of work */
+    double weight;
+    uint32_t *link; /* [room] */
+    double *share;
+    uint32_t room;
+} closed_flight;
+
+#define CLOSED_PRICES 512
+
+struct delay_closed {
+    sc_flows *flows;
+    sc_time now; /* last advanced to */
+    delay_links *links;
+    delay_file *file; /* NULL: analytic */
+
+    closed_flight **flight; /* [n_flights] by tag of their flows */
+    uint32_t *moving;       /* [n_moving] ids in flight ... */
+    uint32_t *free;         /* [n_free] ... and of those that are not */
+    uint32_t n_flights, flight_cap, moving_cap, free_cap, n_moving, n_free;
+
+    closed_kind **pair; /* [pair_size] SEND and RECV, open addressing */
+    uint32_t n_pairs, pair_size;
+
+    closed_price price[CLOSED_PRICES]; /* by hash */
+};
+
+/* The kind of an operation, made when it first appears.  `*longer`: routes of
+ * others have become longer. */
+sc_status closed_kind_of(emu_delay *d, const emu_flight *f, closed_kind **out,
+                         bool *longer, sc_err *err);
+
+/* What the operation takes alone, what-ifs included; valid until the next
+ * call. */
+sc_status closed_price_of(emu_delay *d, const closed_kind *k, uint64_t bytes,
+                          const closed_price **out, sc_err *err);
+
+/* What sc_cost_coll() prices: barriers have bytes, too. */
+double closed_bytes(sc_emu_coll coll, uint64_t bytes);
+
+#endif

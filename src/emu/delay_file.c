@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* delay_file.c - curves, and which of them stands for an operation. */
+#include "emu/delay_file.h"
+
+#include "emu/delay_model.h"
+
+#include <math.h>
+#include <stdio.h>
+
+double delay_curve_at(const delay_curve *c, double bytes)
+{
+    if (c->n == 0) return 0;
+    uint32_t low = 0, high = c->n - 1;
+    if (bytes <= c->bytes[0])
+        return fmax(c->value[0] - c->head * (c->bytes[0] - bytes), 0);
+    if (bytes >= c->bytes[high])
+        return c->value[high] + c->tail * (bytes - c->bytes[high]);
+    while (high - low > 1) {
+        uint32_t mid = low + (high - low) / 2;
+        if (c->bytes[mid] <= bytes)
+            low = mid;
+        else
+            high = mid;
+    }
+    double b0 = c->bytes[low], b1 = c->bytes[high];
+    double v0 = c->value[low], v1 = c->value[high];
+    if (!(b0 > 0 && v0 > 0)) return v0 + (v1 - v0) * (bytes - b0) / (b1 - b0);
+    double v = v0 * pow(v1 / v0, log(bytes / b0) / log(b1 / b0));
+    return fmin(fmax(v, v0), v1);
+}
+
+/* ---- other groups, other operations ----------------------------------------- */
+
+/* Sequential hops: of a ring, of a binary tree, or one. */
+static uint32_t hops_of(sc_emu_coll coll, uint32_t n)
+{
+    uint32_t tree = 1;
+    switch (coll) {
+    case SC_EMU_ALL_REDUCE:
+    case SC_EMU_SCAN:
+    case SC_EMU_BARRIER: return 2 * (n - 1);
+    case SC_EMU_ALL_GATHER:
+    case SC_EMU_REDUCE_SCATTER:
+    case SC_EMU_ALL_TO_ALL: return n - 1;
+    case SC_EMU_BROADCAST:
+    case SC_EMU_REDUCE:
+    case SC_EMU_GATHER:
+    case SC_EMU_SCATTER:
+        while (tree < 31 && 1u << tree < n) tree++;
+        return tree;
+    case SC_EMU_SEND:
+    case SC_EMU_RECV:
+    case SC_N_EMU_COLLS: break;
+    }
+    return 1;
+}
+
+#define NONE SC_N_EMU_COLLS
+#define KIN  4
+
+/* Operations that stand for one that is not in the file, the first that is. */
+static const uint8_t kin[SC_N_EMU_COLLS][KIN] = {
+    [SC_EMU_ALL_REDUCE] = {SC_EMU_REDUCE_SCATTER, SC_EMU_ALL_GATHER, NONE},
+    [SC_EMU_ALL_GATHER] = {SC_EMU_REDUCE_SCATTER, SC_EMU_ALL_REDUCE, NONE},
+    [SC_EMU_REDUCE_SCATTER] = {SC_EMU_ALL_GATHER, SC_EMU_ALL_REDUCE, NONE},
+    [SC_EMU_ALL_TO_ALL] = {SC_EMU_ALL_GATHER, SC_EMU_REDUCE_SCATTER,
+                           SC_EMU_ALL_REDUCE, NONE},
+    [SC_EMU_BROADCAST] = {SC_EMU_REDUCE, SC_EMU_ALL_GATHER, SC_EMU_ALL_REDUCE,
+                          NONE},
+    [SC_EMU_REDUCE] = {SC_EMU_BROADCAST, SC_EMU_REDUCE_SCATTER,
+                       SC_EMU_ALL_REDUCE, NONE},
+    [SC_EMU_GATHER] = {SC_EMU_SCATTER, SC_EMU_BROADCAST, SC_EMU_ALL_GATHER,
+                       SC_EMU_ALL_REDUCE},
+    [SC_EMU_SCATTER] = {SC_EMU_GATHER, SC_EMU_BROADCAST, SC_EMU_ALL_GATHER,
+                        SC_EMU_ALL_REDUCE},
+    [SC_EMU_SCAN] = {SC_EMU_ALL_REDUCE, SC_EMU_REDUCE, NONE},
+    [SC_EMU_BARRIER] = {SC_EMU_ALL_REDUCE, SC_EMU_ALL_GATHER, NONE},
+    [SC_EMU_SEND] = {SC_EMU_RECV, NONE},
+    [SC_EMU_RECV] = {SC_EMU_SEND, NONE},
+};
+
+static double bus(sc_emu_coll coll, uint32_t n)
+{
+    return sc_coll_bus_factor(delay_coll(coll), n);
+}
+
+/* The largest group measured that is not above `n`, else the smallest. */
+static const delay_rows *nearest(const delay_op_rows *o, uint32_t n)
+{
+    uint32_t k = 0;
+    while (k + 1 < o->n && o->at[k + 1].ranks <= n) k++;
+    return &o->at[k];
+}
+
+static sc_status missing(const delay_file *f, sc_emu_coll coll, sc_err *err)
+{
+    const char *first = sc_emu_coll_names[coll];
+    const char *second = sc_emu_coll_names[kin[coll][0]];
+    char hint[120];
+    snprintf(hint, sizeof hint,
+             f->table ? "measure %s or %s, too" : "add %s, %s or default",
+             first, second);
+    return sc_error(
+        err, SC_EINPUT, SC_C_MISSING, sc_pos_file(f->name), hint,
+        "the program calls %s, of which nothing here gives the time", first);
+}
+
+sc_status delay_file_fit(const delay_file *f, sc_emu_coll coll, uint32_t n,
+                         delay_fit *out, sc_err *err)
+{
+    const delay_op_rows *o = &f->op[coll];
+    sc_emu_coll of = coll;
+    if (o->n == 0) o = &f->other;
+    for (uint32_t k = 0; k < KIN && o->n == 0 && kin[coll][k] != NONE; k++) {
+        of = (sc_emu_coll)kin[coll][k];
+        o = &f->op[of];
+    }
+    if (o->n == 0) return missing(f, coll, err);
+    const delay_rows *r = nearest(o, n);
+    uint32_t m = r->ranks == 0 ? n : r->ranks;
+    out->rows = r;
+    out->hops = hops_of(coll, n);
+    out->latency = (double)out->hops / hops_of(of, m);
+    out->work = bus(coll, n) / bus(of, m);
+    return SC_OK;
+}

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * delay_kind.c - which links an operation crosses.
+ *
+ * Analytic: those of its traffic and that of its siblings (cost_traffic.h).  A
+ * link carries what the largest operations get of it alone rather than its
+ * nominal rate, so that two of them at once take twice the work.
+ *
+ * Files: a port per device inside a node, or per node between nodes, and
+ * direction.  Whoever is alone fills it.
+ */
+#include <stepcast/cost_traffic.h>
+
+#include "emu/delay_closed.h"
+
+#include <stdlib.h>
+
+#define LARGE 1e12 /* bytes: latency does not count */
+#define FULL  1e12 /* bytes/s: one per picosecond of work */
+
+static bool is_pair(sc_emu_coll coll)
+{
+    return coll == SC_EMU_SEND || coll == SC_EMU_RECV;
+}
+
+/* ---- links of the machine -------------------------------------------------- */
+
+/* Ranks of the kind, of all siblings; *size of each, *n groups. */
+static const uint32_t *ranks_of(const closed_kind *k, sc_arena *a, uint32_t *n,
+                                uint32_t *size)
+{
+    const emu_group *g = k->group;
+    bool pair = is_pair(k->coll);
+    *n = g->siblings == NULL ? 1 : g->n_siblings;
+    *size = pair ? 2 : g->n;
+    if (!pair && g->siblings != NULL) return g->siblings;
+    uint32_t *r = SC_NEW_N(a, uint32_t, (size_t)*n * *size);
+    for (uint32_t s = 0; r != NULL && s < *n; s++)
+        for (uint32_t i = 0; i < *size; i++) {
+            uint32_t at = pair ? (i == 0 ? k->from : k->to) : i;
+            r[(size_t)s * *size + i] = g->siblings == NULL
+                                           ? delay_rank(g, at)
+                                           : g->siblings[(size_t)s * g->n + at];
+        }
+    return r;
+}
+
+/* The part of the fullest link's rate that the largest operations get. */
+static sc_status part_of(const emu_delay *d, const closed_kind *k,
+                         const sc_traffic *t, double *out, sc_err *err)
+{
+    sc_coll_price p;
+    SC_TRY(sc_cost_coll(d->c->cost, d->c->hw, delay_coll(k->coll), LARGE,
+                        &k->place, -1, &p, err));
+    *out = 0;
+    for (uint32_t i = 0; i < t->n; i++) {
+        double part = t->share[i] * LARGE / p.seconds /
+                      sc_hw_link_bw(d->c->hw, t->link[i]);
+        if (part > *out) *out = part;
+    }
+    if (!(*out > 0 && *out < 1)) *out = 1;
+    return SC_OK;
+}
+
+static sc_status machine_links(emu_delay *d, closed_kind *k, sc_arena *a,
+                               delay_use **out, uint32_t *n, sc_err *err)
+{
+    sc_traffic t = {0};
+    sc_traffic_groups of;
+    double part = 1;
+    of.rank = ranks_of(k, a, &of.n, &of.size);
+    if (of.rank == NULL) return sc_error_nomem(err);
+    SC_TRY(sc_traffic_of(d->c->hw, delay_coll(k->coll), &of, d->c->seed, a, &t,
+                         err));
+    if (t.n > 0) SC_TRY(part_of(d, k, &t, &part, err));
+    delay_use *u = SC_NEW_N(a, delay_use, t.n);
+    if (u == NULL) return sc_error_nomem(err);
+    for (uint32_t i = 0; i < t.n; i++)
+        u[i] = (delay_use){t.link[i], t.share[i] / part,
+                           sc_hw_link_bw(d->c->hw, t.link[i])};
+    *out = u;
+    *n = t.n;
+    return SC_OK;
+}
+
+/* ---- ports ----------------------------------------------------------------- */
+
+static int compare_numbers(const void *p, const void *q)
+{
+    uint32_t a = *(const uint32_t *)p, b = *(const uint32_t *)q;
+    return (a > b) - (a < b);
+}
+
+static uint64_t port(bool net, bool in, uint32_t number)
+{
+    return (uint64_t)net << 33 | (uint64_t)in << 32 | number;
+}
+
+static sc_status ports(const emu_delay *d, const closed_kind *k, sc_arena *a,
+                       delay_use **out, uint32_t *n, sc_err *err)
+{
+    bool net = k->place.nodes > 1, pair = is_pair(k->coll);
+    uint32_t *number = SC_NEW_N(a, uint32_t, k->n), kept = 0;
+    delay_use *u = SC_NEW_N(a, delay_use, 2 * (size_t)k->n);
+    if (number == NULL || u == NULL) return sc_error_nomem(err);
+    for (uint32_t i = 0; i < k->n; i++) {
+        uint32_t at = pair ? (i == 0 ? k->from : k->to) : i;
+        uint32_t rank = delay_rank(k->group, at);
+        number[i] = net ? rank / d->c->hw->node_size : rank;
+    }
+    if (pair) {
+        u[0] = (delay_use){port(net, false, number[0]), 1, FULL};
+        u[1] = (delay_use){port(net, true, number[1]), 1, FULL};
+        *out = u;
+        *n = 2;
+        return SC_OK;
+    }
+    qsort(number, k->n, sizeof *number, compare_numbers);
+    for (uint32_t i = 0; i < k->n; i++) {
+        if (i > 0 && number[i] == number[i - 1]) continue;
+        u[kept++] = (delay_use){port(net, false, number[i]), 1, FULL};
+        u[kept++] = (delay_use){port(net, true, number[i]), 1, FULL};
+    }
+    *out = u;
+    *n = kept;
+    return SC_OK;
+}
+
+/* ---- kinds ----------------------------------------------------------------- */
+
+static sc_status make(emu_delay *d, closed_kind *k, bool *longer, sc_err *err)
+{
+    delay_use *use = NULL;
+    uint32_t n = 0;
+    sc_arena scratch;
+    sc_status s = SC_OK;
+    const emu_group *g = k->group;
+    k->n = is_pair(k->coll) ? 2 : g->n;
+    k->place = g->place;
+    if (is_pair(k->coll)) {
+        uint32_t a = delay_rank(g, k->from), b = delay_rank(g, k->to);
+        uint32_t rank[2] = {a < b ? a : b, a < b ? b : a};
+        if (a == b) k->n = 1;
+        k->place = sc_hw_place_ranks(d->c->hw, k->n, rank);
+    }
+    sc_arena_init(&scratch, 0);
+    if (k->n < 2)
+        ;
+    else if (d->closed->file == NULL)
+        s = machine_links(d, k, &scratch, &use, &n, err);
+    else if ((s = delay_file_fit(d->closed->file, k->coll, k->n, &k->fit,
+                                 err)) == SC_OK)
+        s = ports(d, k, &scratch, &use, &n, err);
+    if (s == SC_OK) {
+        k->route = delay_links_add(d->closed->links, use, n, longer);
+        if (k->route == NULL) s = sc_error_nomem(err);
+    }
+    sc_arena_free(&scratch);
+    return s;
+}
+
+static closed_kind **pair_slot(closed_kind **table, uint32_t size,
+                               const closed_kind *key)
+{
+    uint64_t state = (uint64_t)key->from << 32 | key->to;
+    state ^= key->group->id * 0x9e3779b97f4a7c15u;
+    uint32_t i = (uint32_t)sc_random(&state) & (size - 1);
+    for (; table[i] != NULL; i = (i + 1) & (size - 1))
+        if (table[i]->group == key->group && table[i]->from == key->from &&
+            table[i]->to == key->to && table[i]->coll == key->coll)
+            break;
+    return &table[i];
+}
+
+static bool grow_pairs(delay_closed *x, sc_arena *a)
+{
+    uint32_t size = 2 * x->pair_size;
+    closed_kind **table = SC_NEW_N(a, closed_kind *, size);
+    if (table == NULL) return false;
+    for (uint32_t i = 0; i < x->pair_size; i++)
+        if (x->pair[i] != NULL)
+            *pair_slot(table, size, x->pair[i]) = x->pair[i];
+    x->pair = table;
+    x->pair_size = size;
+    return true;
+}
+
+sc_status closed_kind_of(emu_delay *d, const emu_flight *f, closed_kind **out,
+                         bool *longer, sc_err *err)
+{
+    delay_closed *x = d->closed;
+    bool pair = is_pair(f->coll);
+    closed_kind key = {.group = f->group, .coll = f->coll};
+    *longer = false;
+    if (pair) {
+        key.from = f->root;
+        key.to = f->to;
+        *out = *pair_slot(x->pair, x->pair_size, &key);
+    } else {
+        *out = f->group->delay[f->coll];
+    }
+    if (*out != NULL) return SC_OK;
+    if (pair && 2 * x->n_pairs >= x->pair_size && !grow_pairs(x, d->a))
+        return sc_error_nomem(err);
+    closed_kind *k = SC_NEW(d->a, closed_kind);
+    if (k == NULL) return sc_error_nomem(err);
+    *k = key;
+    SC_TRY(make(d, k, longer, err));
+    if (pair) {
+        *pair_slot(x->pair, x->pair_size, k) = k;
+        x->n_pairs++;
+    } else {
+        f->group->delay[f->coll] = k;
+    }
+    *out = k;
+    return SC_OK;
+}

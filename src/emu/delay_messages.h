@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * delay_messages.h - operations as messages between devices: their phases, and
+ * what is under way.
+ *
+ * Members stand in the order of their nodes.  A phase is one pattern within
+ * lines of `n` members, `stride` apart in that order.
+ */
+#ifndef EMU_DELAY_MESSAGES_H
+#define EMU_DELAY_MESSAGES_H
+
+#include <stepcast/net_fabric.h>
+
+#include "emu/delay_model.h"
+
+typedef enum msg_pattern {
+    MSG_RING,   /* to the next; a step needs what the one before brought */
+    MSG_PAIRS,  /* from everyone to everyone */
+    MSG_ROUNDS, /* step k to the 2^k-th next: a barrier */
+    MSG_CHAIN,  /* pieces from the root to the next ones, or back */
+    MSG_TREE,   /* binomial, from the root or to it */
+    MSG_STAR    /* between the root and everyone */
+} msg_pattern;
+
+typedef struct msg_phase {
+    msg_pattern pattern;
+    bool to_root;
+    uint32_t n, stride;
+    uint32_t steps; /* messages that a member sends at most */
+    uint32_t part;  /* messages are 1 / part of what is exchanged ... */
+    uint32_t whole; /* ... which is 1 / whole of the operation's bytes */
+} msg_phase;
+
+#define MSG_PHASES 3
+
+/* Members of a group by node, siblings one after the other. */
+typedef struct msg_group {
+    uint32_t n, siblings;
+    uint32_t *rank; /* [siblings][n] */
+    uint32_t *at;   /* [n] place in that order by position in the group */
+    uint32_t m;     /* members in each node; 0: not as many in all */
+} msg_group;
+
+/* A member in a phase of a chunk, or all members (flow). */
+typedef struct msg_state {
+    uint32_t sent, left_port, received;
+    bool started, done;
+} msg_state;
+
+typedef struct msg_flight {
+    struct msg_flight *next; /* free ones, or all under way */
+    struct msg_flight *prev;
+    uint64_t tag, bytes;
+    const msg_group *group;
+    uint32_t root; /* place in the group's order */
+    uint32_t n_phases, chunks;
+    msg_phase phase[MSG_PHASES];
+    uint64_t left, own; /* states to be done: all; of the group */
+    uint32_t members;   /* that have states: n; 1: one for all; 0: none */
+    msg_state *state;   /* [siblings][chunks][n_phases][members] */
+    uint64_t room;
+    sc_time credit;   /* of first messages */
+    struct msg *msgs; /* under way */
+} msg_flight;
+
+typedef struct msg {
+    struct msg *next, *prev; /* of the flight, or free */
+    msg_flight *flight;
+    uint32_t id, flow;
+    uint32_t sibling, chunk, phase, src, dst;
+    sc_time latency; /* after its bytes have left, where it is not before */
+    bool arrives;    /* only latency is left */
+} msg;
+
+struct delay_messages {
+    bool steps; /* every message of every step; else steady flows */
+    sc_fabric *fabric;
+    sc_flows *flows;
+    sc_time now;
+    msg **msg; /* [n_msgs] by id */
+    msg *free;
+    uint32_t n_msgs, msg_cap;
+    msg_flight *flight, *free_flight;
+    uint32_t n_ends;
+};
+
+/* What `f` is made of: phase, n_phases, chunks. */
+void msg_plan(const msg_group *g, sc_emu_coll coll, uint64_t bytes,
+              msg_flight *f);
+
+/* Messages of a phase that a member sends, in order; what it must have
+ * received before the k-th, and in all; to whom that goes (place in the line),
+ * and how large it is. */
+uint32_t msg_sends(const msg_flight *f, const msg_phase *p, uint32_t member);
+uint32_t msg_needs(const msg_flight *f, const msg_phase *p, uint32_t member,
+                   uint32_t k);
+uint32_t msg_expects(const msg_flight *f, const msg_phase *p, uint32_t member);
+uint32_t msg_to(const msg_flight *f, const msg_phase *p, uint32_t member,
+                uint32_t k);
+uint64_t msg_bytes(const msg_flight *f, const msg_phase *p, uint32_t chunk,
+                   uint32_t member, uint32_t k);
+
+/* A message of the flight at `t`, `m` filled in but for its ids. */
+sc_status msg_send(emu_delay *d, msg_flight *f, const msg *m,
+                   const sc_flow *flow, sc_time t, sc_err *err);
+
+/* Latency of a message by a route, as the what-ifs have it. */
+sc_time msg_latency(const emu_delay *d, sc_time nominal);
+
+/* ---- states ---- */
+
+/* Room for all of them, none done; false when out of memory. */
+bool msg_states(msg_flight *f, uint32_t members, sc_arena *a);
+
+static inline msg_state *msg_state_of(const msg_flight *f, const msg *at,
+                                      uint32_t member)
+{
+    uint64_t k = (uint64_t)at->sibling * f->chunks + at->chunk;
+    return &f->state[(k * f->n_phases + at->phase) * f->members + member];
+}
+
+/* Whether the phase may begin: its state exists, the phase before and the
+ * chunk before are done. */
+bool msg_ready(const msg_flight *f, const msg *at, uint32_t member);
+void msg_done(msg_flight *f, const msg *at, uint32_t member);
+
+/* ---- the two ways ---- */
+
+sc_status msg_flow_post(emu_delay *d, msg_flight *f, sc_time t, sc_err *err);
+/* `m` has arrived. */
+sc_status msg_flow_end(emu_delay *d, const msg *m, sc_time t, sc_err *err);
+
+sc_status msg_steps_post(emu_delay *d, msg_flight *f, sc_time t, sc_err *err);
+sc_status msg_steps_end(emu_delay *d, const msg *m, sc_time t, sc_err *err);
+
+#endif

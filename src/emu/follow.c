@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * follow.c - the programs of absent ranks, as traces have them.
+ *
+ * A trace becomes the list of its exchanges, each with the compute time that
+ * lies before it in the order of ids, and with the last point at which
+ * something waited for an earlier exchange.  A program runs on from exchange to
+ * exchange that a real rank calls; those between it has with nobody real only
+ * add what it computes around them.
+ */
+#include "emu/follow.h"
+
+#include <string.h>
+
+#define WORLD_WHAT  ((uint64_t)UINT32_MAX)
+#define MESSAGE_BIT ((uint64_t)1 << 63)
+
+typedef struct exchange {
+    sc_emu_coll coll;
+    uint32_t slot; /* of the group, or of the peer */
+    uint64_t size;
+    sc_time at;     /* computed before it */
+    sc_time woken;  /* the same at the last wait before it */
+    uint32_t waits; /* how many there were */
+} exchange;
+
+typedef struct program {
+    exchange *v;
+    uint32_t n, waits;
+    sc_time total; /* what it computes in all */
+} program;
+
+/* Where in its program a rank is. */
+typedef struct position {
+    sc_time at;
+    uint64_t waits;
+} position;
+
+/* Where a rank is in its exchanges of one kind. */
+typedef struct cursor {
+    uint32_t rank, next;
+    uint64_t what, round;
+} cursor;
+
+struct emu_follow {
+    const sc_workload *w;
+    sc_arena *a;
+    program *program; /* [n_classes] */
+    uint32_t *same;   /* [n_groups] the first group of the same ranks */
+    uint32_t *slot;   /* [mask + 1] groups by their ranks + 1 */
+    uint32_t mask;
+    position *pos; /* [n_ranks] */
+    cursor *cursor;
+    uint32_t n, cap, cursor_mask;
+    uint32_t *cursor_slot;
+};
+
+/* ---- programs ------------------------------------------------------------ */
+
+static bool kind_of(const sc_task_list *l, uint32_t i, sc_emu_coll *out)
+{
+    static const sc_emu_coll table[SC_N_TASK_COLLS] = {
+        [SC_TC_ALL_REDUCE] = SC_EMU_ALL_REDUCE,
+        [SC_TC_REDUCE] = SC_EMU_REDUCE,
+        [SC_TC_ALL_GATHER] = SC_EMU_ALL_GATHER,
+        [SC_TC_GATHER] = SC_EMU_GATHER,
+        [SC_TC_SCATTER] = SC_EMU_SCATTER,
+        [SC_TC_BROADCAST] = SC_EMU_BROADCAST,
+        [SC_TC_ALL_TO_ALL] = SC_EMU_ALL_TO_ALL,
+        [SC_TC_REDUCE_SCATTER] = SC_EMU_REDUCE_SCATTER,
+        [SC_TC_REDUCE_SCATTER_BLOCK] = SC_EMU_REDUCE_SCATTER,
+        [SC_TC_BARRIER] = SC_EMU_BARRIER};
+    if (l->flags[i] & SC_TASK_NO_COMM) return false;
+    if (l->kind[i] == SC_TASK_SEND)
+        *out = SC_EMU_SEND;
+    else if (l->kind[i] == SC_TASK_RECV)
+        *out = SC_EMU_RECV;
+    else if (l->kind[i] == SC_TASK_COLL)
+        *out = table[l->coll[i]];
+    else
+        return false;
+    return true;
+}
+
+static sc_status read_program(const sc_task_list *l, sc_arena *a, program *p,
+                              sc_err *err)
+{
+    uint8_t *woken = SC_NEW_N(a, uint8_t, l->n_tasks);
+    sc_time last = 0;
+    sc_emu_coll coll;
+    for (uint32_t i = 0; i < l->n_tasks; i++) p->n += kind_of(l, i, &coll);
+    p->v = SC_NEW_N(a, exchange, p->n);
+    if (!woken || !p->v) return sc_error_nomem(err);
+    p->n = 0;
+    for (uint32_t i = 0; i < l->n_tasks; i++) {
+        bool exchanges = kind_of(l, i, &coll);
+        if (woken[i]) {
+            last = p->total;
+            p->waits++;
+        }
+        if (!exchanges) {
+            if (l->kind[i] == SC_TASK_COMP) p->total += l->duration[i];
+            continue;
+        }
+        bool message = coll == SC_EMU_SEND || coll == SC_EMU_RECV;
+        p->v[p->n++] =
+            (exchange){coll,       message ? l->peer[i] : l->group[i],
+                       l->size[i], p->total,
+                       last,       p->waits};
+        for (uint32_t k = l->succ_head[i]; k < l->succ_head[i + 1]; k++)
+            woken[l->succ[k]] = 1;
+    }
+    return SC_OK;
+}
+
+/* ---- groups -------------------------------------------------------------- */
+
+static bool same_ranks(const sc_rank_group *g, const uint32_t *rank, uint32_t n)
+{
+    return g->n == n && memcmp(g->rank, rank, n * sizeof *rank) == 0;
+}
+
+/* The first group of these ranks, which `i` becomes if there is none (and it
+ * is not EMU_NONE). */
+static uint32_t find_group(const emu_follow *f, const uint32_t *rank,
+                           uint32_t n, uint32_t i)
+{
+    uint32_t at = (uint32_t)sc_hash(rank, n * sizeof *rank, 0) & f->mask;
+    for (; f->slot[at]; at = (at + 1) & f->mask)
+        if (same_ranks(&f->w->groups[f->slot[at] - 1], rank, n))
+            return f->slot[at] - 1;
+    if (i != EMU_NONE) f->slot[at] = i + 1;
+    return i;
+}
+
+static bool is_world(const sc_workload *w, const sc_rank_group *g)
+{
+    if (g->n != w->n_ranks) return false;
+    for (uint32_t i = 0; i < g->n; i++)
+        if (g->rank[i] != i) return false;
+    return true;
+}
+
+static sc_status index_groups(emu_follow *f, sc_err *err)
+{
+    const sc_workload *w = f->w;
+    f->mask = 15;
+    while (f->mask / 2 < w->n_groups) f->mask = 2 * f->mask + 1;
+    f->slot = SC_NEW_N(f->a, uint32_t, (size_t)f->mask + 1);
+    f->same = SC_NEW_N(f->a, uint32_t, w->n_groups);
+    if (!f->slot || !f->same) return sc_error_nomem(err);
+    for (uint32_t i = 0; i < w->n_groups; i++)
+        f->same[i] = is_world(w, &w->groups[i])
+                         ? SC_TASK_WORLD
+                         : find_group(f, w->groups[i].rank, w->groups[i].n, i);
+    return SC_OK;
+}
+
+uint64_t emu_follow_group(const emu_follow *f, const emu_group *g)
+{
+    if (!g->rank && g->n == f->w->n_ranks) return WORLD_WHAT;
+    if (!g->rank) return EMU_NO_WHAT;
+    uint32_t i = find_group(f, g->rank, g->n, EMU_NONE);
+    return i == EMU_NONE ? EMU_NO_WHAT : i;
+}
+
+uint64_t emu_follow_pair(bool sends, uint32_t partner)
+{
+    return MESSAGE_BIT | (uint64_t)sends << 32 | partner;
+}
+
+/* ---- cursors ------------------------------------------------------------- */
+
+static uint32_t place_of(const emu_follow *f, uint32_t rank, uint64_t what)
+{
+    uint64_t key[2] = {rank, what};
+    return (uint32_t)sc_hash(key, sizeof key, 0) & f->cursor_mask;
+}
+
+static bool grow_cursors(emu_follow *f)
+{
+    if (f->cursor_slot && f->n < f->cursor_mask / 2) return true;
+    uint32_t size = f->cursor_slot ? 2 * (f->cursor_mask + 1) : 64;
+    uint32_t *slot = SC_NEW_N(f->a, uint32_t, size);
+    if (!slot) return false;
+    f->cursor_slot = slot;
+    f->cursor_mask = size - 1;
+    for (uint32_t i = 0; i < f->n; i++) {
+        uint32_t at = place_of(f, f->cursor[i].rank, f->cursor[i].what);
+        while (slot[at]) at = (at + 1) & f->cursor_mask;
+        slot[at] = i + 1;
+    }
+    return true;
+}
+
+static cursor *find_cursor(emu_follow *f, uint32_t rank, uint64_t what)
+{
+    if (!grow_cursors(f)) return NULL;
+    uint32_t at = place_of(f, rank, what);
+    for (; f->cursor_slot[at]; at = (at + 1) & f->cursor_mask) {
+        cursor *c = &f->cursor[f->cursor_slot[at] - 1];
+        if (c->rank == rank && c->what == what) return c;
+    }
+    cursor *v = sc_grow(f->a, f->cursor, f->n, &f->cap, 64, sizeof *v);
+    if (!v) return NULL;
+    f->cursor = v;
+    v[f->n] = (cursor){.rank = rank, .what = what};
+    f->cursor_slot[at] = f->n + 1;
+    return &v[f->n++];
+}
+
+/* ---- steps --------------------------------------------------------------- */
+
+static uint64_t what_of(const emu_follow *f, uint32_t rank, const exchange *x)
+{
+    const sc_rank_trace *r = &f->w->ranks[rank];
+    if (x->coll == SC_EMU_SEND || x->coll == SC_EMU_RECV)
+        return emu_follow_pair(x->coll == SC_EMU_SEND, r->peers[x->slot]);
+    if (x->slot == SC_TASK_WORLD) return WORLD_WHAT;
+    return f->same[r->groups[x->slot]];
+}
+
+static bool is_it(const emu_follow *f, uint32_t rank, const exchange *x,
+                  const emu_called *c)
+{
+    bool share = c->coll == SC_EMU_ALL_GATHER || c->coll == SC_EMU_GATHER;
+    uint64_t bytes = share ? x->size * c->n : x->size;
+    if (x->coll != c->coll) return false;
+    if (bytes != c->bytes && c->coll != SC_EMU_BARRIER) return false;
+    return what_of(f, rank, x) == c->what;
+}
+
+bool emu_follow_has(const emu_follow *f, uint32_t rank)
+{
+    return f && f->program[f->w->ranks[rank].cls].n > 0;
+}
+
+/* From where the rank is to exchange `x` of that round.  A trace begins again
+ * when all that it called has ended. */
+static void walk(position *p, const program *g, const exchange *x,
+                 uint64_t round, emu_step *out)
+{
+    sc_time first = (sc_time)round * g->total, at = first + x->at;
+    uint64_t waits = round * ((uint64_t)g->waits + 1) + x->waits;
+    sc_time from = p->at;
+    if (at < from) at = from; /* it was called out of order */
+    out->waits = waits > p->waits;
+    sc_time woken = first + x->woken;
+    if (!out->waits || woken < from) woken = out->waits ? from : at;
+    out->before = woken - from;
+    out->after = at - woken;
+    p->at = at;
+    if (out->waits) p->waits = waits;
+}
+
+sc_status emu_follow_step(emu_follow *f, uint32_t rank, const emu_called *x,
+                          emu_step *out, sc_err *err)
+{
+    const program *g = &f->program[f->w->ranks[rank].cls];
+    *out = (emu_step){.found = false};
+    if (x->what == EMU_NO_WHAT) return SC_OK;
+    cursor *c = find_cursor(f, rank, x->what);
+    if (!c) return sc_error_nomem(err);
+    uint32_t i = c->next;
+    uint64_t round = c->round;
+    for (uint32_t k = 0; k < g->n; k++, i++) {
+        if (i == g->n) {
+            i = 0;
+            round++;
+        }
+        if (!is_it(f, rank, &g->v[i], x)) continue;
+        c->next = i + 1;
+        c->round = round;
+        out->found = true;
+        walk(&f->pos[rank], g, &g->v[i], round, out);
+        return SC_OK;
+    }
+    return SC_OK;
+}
+
+sc_status emu_follow_new(const sc_emu_config *c, sc_arena *a, emu_follow **out,
+                         sc_err *err)
+{
+    const sc_workload *w = c->peers;
+    *out = NULL;
+    if (!w) return SC_OK;
+    emu_follow *f = SC_NEW(a, emu_follow);
+    if (!f) return sc_error_nomem(err);
+    *f = (emu_follow){.w = w, .a = a};
+    f->program = SC_NEW_N(a, program, w->n_classes);
+    f->pos = SC_NEW_N(a, position, w->n_ranks);
+    if (!f->program || !f->pos) return sc_error_nomem(err);
+    for (uint32_t i = 0; i < w->n_classes; i++)
+        SC_TRY(read_program(&w->classes[i], a, &f->program[i], err));
+    SC_TRY(index_groups(f, err));
+    *out = f;
+    return SC_OK;
+}

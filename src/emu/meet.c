@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * meet.c - which calls are one operation.
+ *
+ * The n-th collective that a member calls on a group meets the n-th of every
+ * other member.  Open meetings of a group are a list in that order; each real
+ * member knows the first one that it has not joined.  Messages meet in order,
+ * too, by sender and receiver: those that wait have all been called by the same
+ * side.
+ */
+#include "emu/meet.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ---- conflicts ------------------------------------------------------------- */
+
+void emu_group_print(const emu_group *g, char *buf, size_t size)
+{
+    const emu_meet *m = g->world;
+    if (g->n == 1) {
+        snprintf(buf, size, "rank %u", emu_group_rank_at(g, 0));
+        return;
+    }
+    if (m->regular && m->stride == 1) {
+        snprintf(buf, size, "ranks %u-%u", m->base, m->base + g->n - 1);
+        return;
+    }
+    size_t at = (size_t)snprintf(buf, size, "ranks ");
+    for (uint32_t i = 0; i < g->n && i < 4 && at < size; i++)
+        at += (size_t)snprintf(buf + at, size - at, "%s%u", i ? ", " : "",
+                               emu_group_rank_at(g, i));
+    if (g->n > 4 && at < size) snprintf(buf + at, size - at, "... (%u)", g->n);
+}
+
+static void print_call(const emu_group *g, sc_emu_coll coll, uint32_t root,
+                       uint64_t bytes, char *buf, size_t size)
+{
+    char with[40] = "";
+    bool into = coll == SC_EMU_REDUCE || coll == SC_EMU_GATHER;
+    if (emu_is_rooted(coll))
+        snprintf(with, sizeof with, " %s rank %u", into ? "to" : "from",
+                 emu_group_rank_at(g, root));
+    snprintf(buf, size, "%s%s of %llu B", sc_emu_coll_names[coll], with,
+             (unsigned long long)bytes);
+}
+
+static sc_status differ(const sc_emu *e, const emu_op *o, const sc_emu_op *op,
+                        uint32_t root, uint64_t call, sc_err *err)
+{
+    char mine[96], other[96], group[80];
+    print_call(o->g, op->coll, root, op->bytes, mine, sizeof mine);
+    print_call(o->g, o->coll, o->root, o->bytes, other, sizeof other);
+    emu_group_print(o->g, group, sizeof group);
+    return sc_error(err, SC_EINPUT, SC_C_CONFLICT, sc_pos_none(),
+                    "all members call the same operations in the same order",
+                    "rank %u calls %s where rank %u called %s, call %llu of "
+                    "the group of %s",
+                    op->rank, mine, e->post[o->first].rank, other,
+                    (unsigned long long)call, group);
+}
+
+/* ---- collectives ----------------------------------------------------------- */
+
+/* Members may have uneven shares of these and know only their own. */
+static bool may_differ(sc_emu_coll c)
+{
+    return c == SC_EMU_ALL_TO_ALL || c == SC_EMU_GATHER ||
+           c == SC_EMU_SCATTER || c == SC_EMU_BARRIER;
+}
+
+static emu_op *open_meeting(sc_emu *e, emu_group *g, const sc_emu_op *op,
+                            uint32_t root, uint32_t *out, sc_err *err)
+{
+    emu_op *o = emu_op_take(e, out, err);
+    if (!o) return NULL;
+    o->g = g;
+    o->coll = op->coll;
+    o->root = root;
+    o->bytes = op->bytes;
+    o->state = EMU_OPEN;
+    o->expected = g->n_real;
+    return o;
+}
+
+static void append(sc_emu *e, emu_meet *m, uint32_t n_real, uint32_t i)
+{
+    if (m->tail == EMU_NONE)
+        m->head = i;
+    else
+        e->op[m->tail].next = i;
+    m->tail = i;
+    for (uint32_t k = 0; k < n_real; k++)
+        if (m->next[k] == EMU_NONE) m->next[k] = i;
+}
+
+static sc_status join_collective(sc_emu *e, emu_group *g, const sc_emu_op *op,
+                                 uint32_t *out, bool *all, sc_err *err)
+{
+    emu_meet *m = g->world;
+    uint32_t k = 0, root = 0;
+    while (g->real[k] != op->rank) k++;
+    if (emu_is_rooted(op->coll)) root = emu_group_member(g, op->peer);
+    *out = m->next[k];
+    if (*out == EMU_NONE) {
+        if (!open_meeting(e, g, op, root, out, err)) return SC_ENOMEM;
+        if (g->n_real > 1) append(e, m, g->n_real, *out);
+    }
+    emu_op *o = &e->op[*out];
+    m->posts[k]++;
+    if (o->state != EMU_DROPPED &&
+        (o->coll != op->coll || o->root != root ||
+         (o->bytes != op->bytes && !may_differ(op->coll))))
+        return differ(e, o, op, root, m->posts[k] - 1, err);
+    if (op->bytes > o->bytes) o->bytes = op->bytes;
+    *all = o->n_posts + 1 == o->expected;
+    if (g->n_real == 1) return SC_OK;
+    m->next[k] = o->next;
+    if (!*all) return SC_OK;
+    m->head = o->next; /* whoever joins this one has joined those before */
+    if (m->head == EMU_NONE) m->tail = EMU_NONE;
+    return SC_OK;
+}
+
+/* ---- messages -------------------------------------------------------------- */
+
+static uint64_t pair_hash(uint32_t group, uint32_t from, uint32_t to)
+{
+    uint32_t key[3] = {group, from, to};
+    return sc_hash(key, sizeof key, 0);
+}
+
+static bool grow_pairs(sc_emu *e)
+{
+    if (e->pair_slot && e->n_pairs < e->pair_mask / 2) return true;
+    uint32_t size = e->pair_slot ? 2 * (e->pair_mask + 1) : 16;
+    uint32_t *slot = SC_NEW_N(e->a, uint32_t, size);
+    if (!slot) return false;
+    e->pair_slot = slot;
+    e->pair_mask = size - 1;
+    for (uint32_t i = 0; i < e->n_pairs; i++) {
+        const emu_pair *p = &e->pair[i];
+        uint32_t at =
+            (uint32_t)pair_hash(p->group, p->from, p->to) & e->pair_mask;
+        while (slot[at]) at = (at + 1) & e->pair_mask;
+        slot[at] = i + 1;
+    }
+    return true;
+}
+
+static emu_pair *find_pair(sc_emu *e, uint32_t group, uint32_t from,
+                           uint32_t to, sc_err *err)
+{
+    uint32_t at;
+    emu_pair *v = NULL;
+    if (grow_pairs(e))
+        v = sc_grow(e->a, e->pair, e->n_pairs, &e->cap_pairs, 16, sizeof *v);
+    if (!v) {
+        sc_error_nomem(err);
+        return NULL;
+    }
+    e->pair = v;
+    at = (uint32_t)pair_hash(group, from, to) & e->pair_mask;
+    for (; e->pair_slot[at]; at = (at + 1) & e->pair_mask) {
+        emu_pair *p = &v[e->pair_slot[at] - 1];
+        if (p->group == group && p->from == from && p->to == to) return p;
+    }
+    v[e->n_pairs] = (emu_pair){group, from, to, EMU_NONE, EMU_NONE, false, 0};
+    e->pair_slot[at] = e->n_pairs + 1;
+    return &v[e->n_pairs++];
+}
+
+/* A buffer to receive into may be larger than what comes. */
+static sc_status fits(const sc_emu *e, emu_op *o, const sc_emu_op *op,
+                      uint64_t call, sc_err *err)
+{
+    bool sends = op->coll == SC_EMU_SEND;
+    uint64_t sent = sends ? op->bytes : o->bytes;
+    uint64_t room = sends ? o->bytes : op->bytes;
+    char group[80];
+    emu_group_print(o->g, group, sizeof group);
+    o->bytes = sent;
+    if (sent <= room) return SC_OK;
+    return sc_error(err, SC_EINPUT, SC_C_CONFLICT, sc_pos_none(), NULL,
+                    "rank %u calls %s of %llu B where rank %u called %s of "
+                    "%llu B, message %llu of the two in the group of %s",
+                    op->rank, sc_emu_coll_names[op->coll],
+                    (unsigned long long)op->bytes, e->post[o->first].rank,
+                    sc_emu_coll_names[sends ? SC_EMU_RECV : SC_EMU_SEND],
+                    (unsigned long long)(sends ? room : sent),
+                    (unsigned long long)call, group);
+}
+
+static sc_status meet_message(sc_emu *e, emu_pair *p, const sc_emu_op *op,
+                              uint32_t *out, bool *all, sc_err *err)
+{
+    bool sends = op->coll == SC_EMU_SEND;
+    *all = p->head != EMU_NONE && p->sent != sends;
+    if (!*all) {
+        emu_op *o = emu_op_take(e, out, err);
+        if (!o) return SC_ENOMEM;
+        o->expected = 2;
+        if (p->head == EMU_NONE)
+            p->head = *out;
+        else
+            e->op[p->tail].next = *out;
+        p->tail = *out;
+        p->sent = sends;
+        return SC_OK;
+    }
+    *out = p->head;
+    p->head = e->op[*out].next;
+    if (e->op[*out].state == EMU_DROPPED) return SC_OK;
+    return fits(e, &e->op[*out], op, p->calls++, err);
+}
+
+static sc_status join_message(sc_emu *e, emu_group *g, const sc_emu_op *op,
+                              uint32_t *out, bool *all, sc_err *err)
+{
+    uint32_t mine = emu_group_member(g, op->rank);
+    uint32_t other = emu_group_member(g, op->peer);
+    bool sends = op->coll == SC_EMU_SEND;
+    uint32_t from = sends ? mine : other, to = sends ? other : mine;
+    *all = true;
+    if (emu_real_number(&e->c, op->peer) != EMU_NONE) {
+        emu_pair *p = find_pair(e, g->id, from, to, err);
+        if (!p) return SC_ENOMEM;
+        SC_TRY(meet_message(e, p, op, out, all, err));
+        if (*all) return SC_OK;
+    } else {
+        emu_op *o = emu_op_take(e, out, err);
+        if (!o) return SC_ENOMEM;
+        o->expected = 1;
+    }
+    emu_op *o = &e->op[*out];
+    o->g = g;
+    o->coll = SC_EMU_SEND;
+    o->root = from;
+    o->to = to;
+    o->bytes = op->bytes;
+    o->state = EMU_OPEN;
+    return SC_OK;
+}
+
+sc_status emu_meet_join(sc_emu *e, const sc_emu_op *op, uint32_t *out,
+                        bool *all, sc_err *err)
+{
+    emu_group *g = e->groups.v[op->group];
+    return emu_is_message(op->coll) ? join_message(e, g, op, out, all, err)
+                                    : join_collective(e, g, op, out, all, err);
+}

@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * peers.c - when absent ranks come to an operation.
+ *
+ * An absent rank runs the program of the real rank that it mirrors: it computes
+ * `factor` times as long between the same operations, and waits where that one
+ * waits.  What is kept is by how much it is later (`lag`), for all ranks that
+ * behave alike at once: computing changes it, a stall adds to it, and a wait
+ * takes away what it is long, for who comes later waits less.
+ *
+ * Deviations of n ranks are independent; only the largest counts, and that is
+ * one draw: its probability to stay below z is that of one to the power of n.
+ */
+#include "emu/follow.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- behaviours ---------------------------------------------------------- */
+
+static sc_status add_behaviour(emu_peers *p, const emu_behaviour *b,
+                               uint32_t *out, sc_err *err)
+{
+    emu_behaviour *v =
+        sc_grow(p->a, p->v, p->n_behaviours, &p->cap, 4, sizeof *v);
+    if (!v) return sc_error_nomem(err);
+    p->v = v;
+    *out = p->n_behaviours++;
+    v[*out] = *b;
+    return SC_OK;
+}
+
+/* That of all ranks on devices that compute by `factor` longer. */
+static sc_status of_factor(emu_peers *p, double factor, uint32_t *out,
+                           sc_err *err)
+{
+    emu_behaviour b = {.factor = factor, .fail = UINT64_MAX};
+    for (*out = 0; *out < p->n_behaviours; ++*out)
+        if (p->v[*out].factor == factor) return SC_OK;
+    return add_behaviour(p, &b, out, err);
+}
+
+static int by_at(const void *a, const void *b)
+{
+    const emu_stall *x = a, *y = b;
+    if (x->at != y->at) return x->at < y->at ? -1 : 1;
+    return (x->t > y->t) - (x->t < y->t);
+}
+
+/* All that is said of one rank. */
+static sc_status behaviour_of(emu_peers *p, uint32_t rank, emu_behaviour *b,
+                              sc_err *err)
+{
+    const sc_emu_config *c = p->c;
+    *b = (emu_behaviour){.factor = 1, .fail = UINT64_MAX};
+    bool traced = emu_follow_has(p->follow, rank);
+    if (c->compute_factor && !traced && emu_real_number(c, rank) == EMU_NONE)
+        b->factor = c->compute_factor[rank];
+    b->stall = SC_NEW_N(p->a, emu_stall, c->n_whatif);
+    if (!b->stall) return sc_error_nomem(err);
+    for (uint32_t i = 0; i < c->n_whatif; i++) {
+        const sc_emu_whatif *w = &c->whatif[i];
+        if (w->rank != rank) continue;
+        if (w->what == SC_EMU_STRAGGLER) b->factor *= w->value;
+        if (w->what == SC_EMU_FAIL && w->at < b->fail) b->fail = w->at;
+        if (w->what == SC_EMU_STALL)
+            b->stall[b->n_stalls++] =
+                (emu_stall){w->at, sc_time_from_s(w->value)};
+    }
+    qsort(b->stall, b->n_stalls, sizeof *b->stall, by_at);
+    return SC_OK;
+}
+
+static bool is_of_rank(sc_emu_what what)
+{
+    return what == SC_EMU_STRAGGLER || what == SC_EMU_STALL ||
+           what == SC_EMU_FAIL;
+}
+
+static sc_status set_follower(emu_peers *p, uint32_t rank,
+                              const emu_behaviour *b, sc_err *err)
+{
+    emu_behaviour *own = SC_NEW(p->a, emu_behaviour);
+    if (!own) return sc_error_nomem(err);
+    *own = *b;
+    p->follower[rank].b = own;
+    return SC_OK;
+}
+
+/* Its stalls and failure are counted over its own operations. */
+static sc_status set_followers(emu_peers *p, sc_err *err)
+{
+    emu_behaviour alike = {.factor = 1, .fail = UINT64_MAX};
+    uint32_t n = p->c->world;
+    SC_TRY(emu_follow_new(p->c, p->a, &p->follow, err));
+    if (!p->follow) return SC_OK;
+    p->follower = SC_NEW_N(p->a, emu_follower, n);
+    if (!p->follower) return sc_error_nomem(err);
+    for (uint32_t r = 0; r < n; r++)
+        if (emu_follow_has(p->follow, r) &&
+            emu_real_number(p->c, r) == EMU_NONE)
+            SC_TRY(set_follower(p, r, &alike, err));
+    return SC_OK;
+}
+
+/* A rank of which something is said never shares a behaviour: what is drawn for
+ * the others does not depend on how much it is. */
+static sc_status set_rank(emu_peers *p, uint32_t rank, sc_err *err)
+{
+    emu_behaviour b;
+    SC_TRY(behaviour_of(p, rank, &b, err));
+    if (p->follower && p->follower[rank].b) {
+        SC_TRY(set_follower(p, rank, &b, err));
+        b = (emu_behaviour){.factor = b.factor, .fail = UINT64_MAX};
+    }
+    return add_behaviour(p, &b, &p->of[rank], err);
+}
+
+/* What-if number `i` is the first one of its rank. */
+static bool first_of_rank(const sc_emu_config *c, uint32_t i)
+{
+    if (!is_of_rank(c->whatif[i].what)) return false;
+    for (uint32_t k = 0; k < i; k++)
+        if (is_of_rank(c->whatif[k].what) &&
+            c->whatif[k].rank == c->whatif[i].rank)
+            return false;
+    return true;
+}
+
+static sc_status set_behaviours(emu_peers *p, sc_err *err)
+{
+    const sc_emu_config *c = p->c;
+    bool differ = c->compute_factor != NULL;
+    uint32_t alike;
+    for (uint32_t i = 0; i < c->n_whatif; i++)
+        differ = differ || is_of_rank(c->whatif[i].what);
+    SC_TRY(of_factor(p, 1, &alike, err));
+    if (!differ) return SC_OK;
+    p->of = SC_NEW_N(p->a, uint32_t, c->world);
+    if (!p->of) return sc_error_nomem(err);
+    for (uint32_t r = 0; c->compute_factor && r < c->world; r++)
+        if (!emu_follow_has(p->follow, r))
+            SC_TRY(of_factor(p, c->compute_factor[r], &p->of[r], err));
+    for (uint32_t i = 0; i < c->n_whatif; i++)
+        if (first_of_rank(c, i)) SC_TRY(set_rank(p, c->whatif[i].rank, err));
+    return SC_OK;
+}
+
+sc_status emu_peers_new(const sc_emu_config *c, sc_arena *a, emu_peers *out,
+                        sc_err *err)
+{
+    *out = (emu_peers){.c = c, .a = a};
+    SC_TRY(set_followers(out, err));
+    SC_TRY(set_behaviours(out, err));
+    for (uint32_t i = 0; i < c->n_whatif; i++)
+        if (c->whatif[i].what == SC_EMU_JITTER)
+            out->sigma = hypot(out->sigma, c->whatif[i].value);
+    out->mirror = SC_NEW_N(a, emu_mirror, c->n_real);
+    if (!out->mirror) return sc_error_nomem(err);
+    for (uint32_t i = 0; i < c->n_real; i++) {
+        emu_mirror *m = &out->mirror[i];
+        m->factor = 1;
+        for (uint32_t k = 0; k < c->n_whatif; k++)
+            if (c->whatif[k].what == SC_EMU_STRAGGLER &&
+                c->whatif[k].rank == c->real[i])
+                m->factor *= c->whatif[k].value;
+        m->lag = SC_NEW_N(a, sc_time, out->n_behaviours);
+        if (!m->lag) return sc_error_nomem(err);
+    }
+    return SC_OK;
+}
+
+static bool follows(const emu_peers *p, uint32_t rank)
+{
+    return p->follower && p->follower[rank].b;
+}
+
+static sc_status count_shares(emu_peers *p, const emu_group *g, emu_meet *m,
+                              sc_err *err)
+{
+    emu_share *v = SC_NEW_N(p->a, emu_share, p->n_behaviours);
+    if (!v) return sc_error_nomem(err);
+    for (uint32_t i = 0; i < g->n; i++) {
+        uint32_t rank = emu_group_rank_at(g, i);
+        uint32_t b = p->of ? p->of[rank] : 0;
+        if (emu_real_number(p->c, rank) != EMU_NONE || follows(p, rank))
+            continue;
+        if (v[b].n++ == 0) v[b].rank = rank;
+        v[b].behaviour = b;
+    }
+    for (uint32_t b = 0; b < p->n_behaviours; b++)
+        if (v[b].n > 0) v[m->n_shares++] = v[b];
+    m->share = v;
+    return SC_OK;
+}
+
+sc_status emu_peers_count(emu_peers *p, const emu_group *g, emu_meet *m,
+                          sc_err *err)
+{
+    uint32_t n = 0;
+    /* Who mirrors exactly never comes later. */
+    if (p->of || p->sigma > 0) SC_TRY(count_shares(p, g, m, err));
+    if (!p->follow) return SC_OK;
+    m->traced = emu_follow_group(p->follow, g);
+    for (uint32_t i = 0; i < g->n; i++)
+        n += follows(p, emu_group_rank_at(g, i));
+    m->follower = SC_NEW_N(p->a, uint32_t, n);
+    if (!m->follower) return sc_error_nomem(err);
+    for (uint32_t i = 0; i < g->n; i++)
+        if (follows(p, emu_group_rank_at(g, i)))
+            m->follower[m->n_followers++] = emu_group_rank_at(g, i);
+    return SC_OK;
+}
+
+/* ---- clocks -------------------------------------------------------------- */
+
+static sc_time saturated(sc_time a, double b)
+{
+    double sum = (double)a + b;
+    if (sum >= 9.2e18) return SC_TIME_MAX;
+    return sum <= -9.2e18 ? -SC_TIME_MAX : a + (sc_time)b;
+}
+
+static double ratio(const emu_peers *p, const emu_mirror *m, uint32_t b)
+{
+    return p->v[b].factor / m->factor;
+}
+
+/* The program computed up to `t`. */
+static void computed(const emu_peers *p, emu_mirror *m, sc_time t)
+{
+    if (t <= m->seen) return;
+    sc_time d = t - m->seen;
+    m->seen = t;
+    m->compute += d;
+    for (uint32_t b = 0; b < p->n_behaviours; b++) {
+        double more = ratio(p, m, b) - 1;
+        if (more != 0)
+            m->lag[b] = saturated(m->lag[b], floor(more * (double)d));
+    }
+}
+
+void emu_peers_post(emu_peers *p, uint32_t real, sc_time t)
+{
+    emu_mirror *m = &p->mirror[real];
+    computed(p, m, t);
+    for (uint32_t b = 1; b < p->n_behaviours; b++)
+        for (uint32_t i = 0; i < p->v[b].n_stalls; i++)
+            if (p->v[b].stall[i].at == m->posts)
+                m->lag[b] = saturated(m->lag[b], (double)p->v[b].stall[i].t);
+}
+
+void emu_peers_posted(emu_peers *p, uint32_t real)
+{
+    p->mirror[real].posts++;
+    p->mirror[real].compute = 0;
+}
+
+void emu_peers_waited(emu_peers *p, uint32_t real, sc_time from, sc_time to)
+{
+    emu_mirror *m = &p->mirror[real];
+    computed(p, m, from);
+    if (to <= m->seen) return;
+    sc_time wait = to - m->seen;
+    m->seen = m->woken = to;
+    for (uint32_t b = 0; b < p->n_behaviours; b++)
+        m->lag[b] = m->lag[b] > wait ? m->lag[b] - wait : 0;
+}
+
+/* ---- arrivals ------------------------------------------------------------ */
+
+/* Quantile of the standard normal distribution at the probability `q` of its
+ * upper tail, 0 < q <= 0.5: Hastings' rational approximation (Approximations
+ * for Digital Computers, 1955, sheet 68), made exact by Newton's steps on
+ * erfc(). */
+static double upper(double q)
+{
+    double t = sqrt(-2 * log(q));
+    double z = t - ((0.010328 * t + 0.802853) * t + 2.515517) /
+                       (((0.001308 * t + 0.189269) * t + 1.432788) * t + 1);
+    for (int i = 0; i < 2; i++) {
+        double tail = erfc(z * 0.7071067811865476) / 2;
+        double density = exp(-z * z / 2) * 0.3989422804014327; /* 1/sqrt(2pi) */
+        z += (tail - q) / density;
+    }
+    return z;
+}
+
+double emu_normal_max(double u, double n)
+{
+    double tail = -expm1(log(u) / n); /* 1 - u^(1/n), also close to 1 */
+    if (tail <= 0.5) return upper(tail);
+    return -upper(exp(log(u) / n));
+}
+
+static double draw_unit(uint64_t draw, uint64_t who)
+{
+    uint64_t state = sc_hash(&who, sizeof who, draw);
+    double u = sc_random_unit(&state);
+    return u > 0 ? u : 0x1p-54;
+}
+
+static void take_arrival(emu_arrival *x, uint32_t rank, sc_time t)
+{
+    if (t <= x->t) return;
+    x->t = t;
+    if (!x->fails) x->rank = rank;
+}
+
+static void take_failure(emu_arrival *x, uint32_t rank, uint64_t at)
+{
+    if (x->fails && x->at <= at) return;
+    x->fails = true;
+    x->rank = rank;
+    x->at = at;
+}
+
+/* How far off the largest of `n` compute times is that take `d` each. */
+static double deviation(const emu_peers *p, double d, uint64_t draw,
+                        const emu_share *s)
+{
+    if (p->sigma <= 0 || d <= 0) return 0;
+    uint64_t who = s->n > 1 ? s->behaviour : (uint64_t)1 << 32 | s->rank;
+    double z = emu_normal_max(draw_unit(draw, who), s->n) * p->sigma;
+    return floor(d * (z > -1 ? z : -1)); /* none is shorter than nothing */
+}
+
+static sc_time mirrored(const emu_peers *p, const emu_mirror *m, sc_time t,
+                        const emu_share *s, uint64_t draw)
+{
+    double d = ratio(p, m, s->behaviour) * (double)m->compute;
+    t = saturated(t, (double)m->lag[s->behaviour]);
+    return saturated(t, deviation(p, d, draw, s));
+}
+
+static void come(const emu_peers *p, const emu_mirror *m, sc_time t,
+                 const emu_share *s, uint64_t draw, emu_arrival *x)
+{
+    uint64_t fail = p->v[s->behaviour].fail;
+    if (fail <= m->posts) take_failure(x, s->rank, fail);
+    take_arrival(x, s->rank, mirrored(p, m, t, s, draw));
+}
+
+/* Its clock goes on to its next operation of this kind, or to when it comes if
+ * its trace has none. */
+static sc_status follow(emu_peers *p, const emu_mirror *m, sc_time t,
+                        uint32_t rank, const emu_called *x, uint64_t draw,
+                        emu_arrival *inout, sc_err *err)
+{
+    emu_follower *f = &p->follower[rank];
+    emu_share one = {p->of ? p->of[rank] : 0, 1, rank};
+    emu_step s;
+    double off = 0, factor = f->b->factor;
+    SC_TRY(emu_follow_step(p->follow, rank, x, &s, err));
+    if (f->b->fail <= f->posts) take_failure(inout, rank, f->b->fail);
+    if (s.found) {
+        f->clock = saturated(f->clock, floor(factor * (double)s.before));
+        if (s.waits && f->clock < m->woken) f->clock = m->woken;
+        f->clock = saturated(f->clock, floor(factor * (double)s.after));
+        off = deviation(p, factor * (double)(s.before + s.after), draw, &one);
+    } else {
+        t = mirrored(p, m, t, &one, draw);
+        if (t > f->clock) f->clock = t;
+    }
+    for (; f->n_stalled < f->b->n_stalls &&
+           f->b->stall[f->n_stalled].at <= f->posts;
+         f->n_stalled++)
+        f->clock = saturated(f->clock, (double)f->b->stall[f->n_stalled].t);
+    f->posts++;
+    take_arrival(inout, rank, saturated(f->clock, off));
+    return SC_OK;
+}
+
+sc_status emu_peers_arrive(emu_peers *p, uint32_t real, sc_time t,
+                           const emu_meet *m, const emu_called *x,
+                           uint64_t draw, emu_arrival *inout, sc_err *err)
+{
+    const emu_mirror *mirror = &p->mirror[real];
+    for (uint32_t i = 0; i < m->n_shares; i++)
+        come(p, mirror, t, &m->share[i], draw, inout);
+    for (uint32_t i = 0; i < m->n_followers; i++)
+        SC_TRY(follow(p, mirror, t, m->follower[i], x, draw, inout, err));
+    return SC_OK;
+}
+
+sc_status emu_peers_arrive_one(emu_peers *p, uint32_t real, sc_time t,
+                               uint32_t rank, const emu_called *x,
+                               uint64_t draw, emu_arrival *inout, sc_err *err)
+{
+    emu_share s = {p->of ? p->of[rank] : 0, 1, rank};
+    if (follows(p, rank))
+        return follow(p, &p->mirror[real], t, rank, x, draw, inout, err);
+    come(p, &p->mirror[real], t, &s, draw, inout);
+    return SC_OK;
+}

@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plan.c - which ranks to run for real: one of every role.
+ *
+ * Two ranks have one role if they are of one class (they compute the same and
+ * exchange as many bytes in the same order), their groups have the same sizes,
+ * and their partners stand at the same places relative to them: so many members
+ * on, going round, in the smallest group that holds both, or among all.
+ */
+#include <stepcast/emu.h>
+
+#include <string.h>
+
+#define NO_STAGE UINT32_MAX
+
+/* What makes a role, as numbers: class, sizes of groups, places of partners. */
+typedef struct signature {
+    uint32_t *v;
+    uint32_t n, role;
+} signature;
+
+typedef struct facts {
+    sc_time compute;
+    uint64_t flop, bytes;
+    uint32_t exchanges, least, most; /* groups' sizes */
+} facts;
+
+typedef struct plan {
+    const sc_workload *w;
+    sc_arena *a;
+    sc_err *err;
+    uint8_t *rising;  /* [n_groups] */
+    uint32_t *of;     /* [n_ranks] role */
+    uint32_t *stage;  /* [n_ranks] along a chain of messages; NO_STAGE */
+    uint32_t *stages; /* [n_ranks] length of the chain */
+    signature *table; /* [mask + 1] */
+    uint32_t mask;
+    sc_emu_role *role; /* [cap] */
+    facts *facts;      /* [cap] */
+    uint32_t n, cap, cap_facts;
+} plan;
+
+/* ---- places in groups ---------------------------------------------------- */
+
+static uint32_t place_in(const plan *p, uint32_t group, uint32_t rank)
+{
+    const sc_rank_group *g = &p->w->groups[group];
+    uint32_t lo = 0, hi = g->n;
+    if (!p->rising[group]) {
+        while (lo < g->n && g->rank[lo] != rank) lo++;
+        return lo;
+    }
+    while (lo < hi) {
+        uint32_t mid = lo + (hi - lo) / 2;
+        if (g->rank[mid] < rank)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo < g->n && g->rank[lo] == rank ? lo : g->n;
+}
+
+/* Where `peer` is as `rank` sees it: size of the group, members on. */
+static void relative(const plan *p, uint32_t rank, uint32_t peer, uint32_t *out)
+{
+    const sc_rank_trace *r = &p->w->ranks[rank];
+    const sc_task_list *l = &p->w->classes[r->cls];
+    out[0] = p->w->n_ranks;
+    out[1] = (peer + out[0] - rank) % out[0];
+    for (uint32_t i = 0; i < l->n_groups; i++) {
+        uint32_t g = r->groups[i], n = p->w->groups[g].n;
+        if (n >= out[0]) continue;
+        uint32_t mine = place_in(p, g, rank), its = place_in(p, g, peer);
+        if (mine == n || its == n) continue;
+        out[0] = n;
+        out[1] = (its + n - mine) % n;
+    }
+}
+
+/* ---- roles --------------------------------------------------------------- */
+
+static sc_status sign(plan *p, uint32_t rank, signature *s)
+{
+    const sc_rank_trace *r = &p->w->ranks[rank];
+    const sc_task_list *l = &p->w->classes[r->cls];
+    s->n = 1 + l->n_groups + 2 * l->n_peers;
+    s->v = SC_NEW_N(p->a, uint32_t, s->n);
+    if (!s->v) return sc_error_nomem(p->err);
+    uint32_t *v = s->v;
+    *v++ = r->cls;
+    for (uint32_t i = 0; i < l->n_groups; i++)
+        *v++ = p->w->groups[r->groups[i]].n;
+    for (uint32_t i = 0; i < l->n_peers; i++, v += 2)
+        relative(p, rank, r->peers[i], v);
+    return SC_OK;
+}
+
+static signature *find(plan *p, const signature *s)
+{
+    uint64_t h = sc_hash(s->v, s->n * sizeof *s->v, 0);
+    for (uint32_t at = (uint32_t)h & p->mask;; at = (at + 1) & p->mask) {
+        signature *x = &p->table[at];
+        if (!x->v) return x;
+        if (x->n == s->n && memcmp(x->v, s->v, s->n * sizeof *s->v) == 0)
+            return x;
+    }
+}
+
+static sc_status add_role(plan *p, uint32_t rank)
+{
+    sc_emu_role *r = sc_grow(p->a, p->role, p->n, &p->cap, 8, sizeof *r);
+    facts *f = sc_grow(p->a, p->facts, p->n, &p->cap_facts, 8, sizeof *f);
+    if (!r || !f) return sc_error_nomem(p->err);
+    p->role = r;
+    p->facts = f;
+    r[p->n] = (sc_emu_role){.rank = rank};
+    f[p->n++] = (facts){.least = UINT32_MAX};
+    return SC_OK;
+}
+
+static sc_status find_roles(plan *p)
+{
+    for (uint32_t r = 0; r < p->w->n_ranks; r++) {
+        sc_arena_mark mark = sc_arena_save(p->a);
+        signature s = {.n = 0};
+        SC_TRY(sign(p, r, &s));
+        signature *x = find(p, &s);
+        if (x->v) {
+            sc_arena_restore(p->a, mark);
+        } else {
+            *x = s;
+            x->role = p->n;
+            SC_TRY(add_role(p, r));
+        }
+        p->of[r] = x->role;
+        p->role[x->role].n++;
+    }
+    return SC_OK;
+}
+
+/* ---- stages -------------------------------------------------------------- */
+
+/* The other partner of `rank` than `from`; `rank` itself: there is none;
+ * NO_STAGE: there are several. */
+static uint32_t next_of(const plan *p, uint32_t rank, uint32_t from)
+{
+    const sc_rank_trace *r = &p->w->ranks[rank];
+    uint32_t n = p->w->classes[r->cls].n_peers, next = rank;
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t peer = r->peers[i];
+        if (peer == from || peer == rank || peer == next) continue;
+        if (next != rank) return NO_STAGE;
+        next = peer;
+    }
+    return next;
+}
+
+/* Length of the chain from `end` on, to which one came from `from`, up to its
+ * other end or back to `end`; 0: it is none. */
+static uint32_t chain_from(const plan *p, uint32_t end, uint32_t from)
+{
+    uint32_t at = end;
+    for (uint32_t n = 1; n <= p->w->n_ranks; n++) {
+        uint32_t next = next_of(p, at, from);
+        if (next == NO_STAGE) return 0;
+        if (next == at || next == end) return n;
+        from = at;
+        at = next;
+    }
+    return 0;
+}
+
+/* Of a rank with two partners the larger one, so that a ring starts towards the
+ * smaller; else the rank itself. */
+static uint32_t before(const plan *p, uint32_t rank)
+{
+    const sc_rank_trace *r = &p->w->ranks[rank];
+    uint32_t n = p->w->classes[r->cls].n_peers, most = rank;
+    if (next_of(p, rank, rank) != NO_STAGE) return rank;
+    for (uint32_t i = 0; i < n; i++)
+        if (most == rank || r->peers[i] > most) most = r->peers[i];
+    return most;
+}
+
+/* Numbers the chain that begins at `end`, or the ring whose lowest rank it
+ * is. */
+static void number_chain(plan *p, uint32_t end, bool ring)
+{
+    uint32_t from = before(p, end), at = end;
+    if (p->stage[end] != NO_STAGE || (from != end) != ring) return;
+    uint32_t n = chain_from(p, end, from);
+    for (uint32_t i = 0; n > 1 && i < n; i++) {
+        p->stage[at] = i;
+        p->stages[at] = n;
+        uint32_t next = next_of(p, at, from);
+        from = at;
+        at = next;
+    }
+}
+
+/* ---- texts --------------------------------------------------------------- */
+
+static void find_facts(const plan *p, uint32_t role, facts *f)
+{
+    const sc_rank_trace *r = &p->w->ranks[p->role[role].rank];
+    const sc_task_list *l = &p->w->classes[r->cls];
+    for (uint32_t i = 0; i < l->n_tasks; i++) {
+        if (l->kind[i] == SC_TASK_COMP) {
+            f->compute += l->duration[i];
+            f->flop += l->ops[i];
+        } else if (l->kind[i] == SC_TASK_COLL || l->kind[i] == SC_TASK_SEND ||
+                   l->kind[i] == SC_TASK_RECV) {
+            f->bytes += l->size[i];
+            f->exchanges++;
+        }
+        if (l->kind[i] != SC_TASK_COLL) continue;
+        uint32_t n = l->group[i] == SC_TASK_WORLD
+                         ? p->w->n_ranks
+                         : p->w->groups[r->groups[l->group[i]]].n;
+        if (n < f->least) f->least = n;
+        if (n > f->most) f->most = n;
+    }
+}
+
+static void stage_text(const plan *p, uint32_t role, sc_text *t)
+{
+    uint32_t lo = NO_STAGE, hi = 0, n = 0;
+    for (uint32_t r = 0; r < p->w->n_ranks; r++) {
+        if (p->of[r] != role) continue;
+        if (p->stage[r] == NO_STAGE) return;
+        if (p->stage[r] < lo) lo = p->stage[r];
+        if (p->stage[r] > hi) hi = p->stage[r];
+        n = p->stages[r];
+    }
+    if (lo == hi)
+        sc_text_add(t, "pipeline stage %u of %u", lo, n);
+    else
+        sc_text_add(t, "pipeline stages %u to %u of %u", lo, hi, n);
+}
+
+static void amount(sc_text *t, const char *what, double v, sc_unit unit)
+{
+    char s[32];
+    sc_unit_print_short(v, unit, s, sizeof s);
+    sc_text_add(t, "%s%s %s", t->len ? ", " : "", what, s);
+}
+
+/* What tells it apart from others; what all have is not said. */
+static void role_text(const plan *p, uint32_t role, const facts *differ,
+                      sc_text *t)
+{
+    const facts *f = &p->facts[role];
+    if (p->n == 1) {
+        sc_text_add(t, "every rank does the same");
+        return;
+    }
+    stage_text(p, role, t);
+    if (differ->compute)
+        amount(t, "computes", sc_time_to_s(f->compute), SC_U_TIME);
+    else if (differ->flop)
+        amount(t, "computes", (double)f->flop, SC_U_FLOP);
+    if (differ->bytes || differ->exchanges) {
+        amount(t, "exchanges", (double)f->bytes, SC_U_BYTES);
+        sc_text_add(t, " in %u operation%s", f->exchanges,
+                    f->exchanges == 1 ? "" : "s");
+    }
+    if ((differ->least || differ->most) && f->most > 0) {
+        sc_text_add(t, "%sin groups of %u", t->len ? ", " : "", f->least);
+        if (f->least != f->most) sc_text_add(t, " to %u", f->most);
+    }
+    if (t->len == 0)
+        sc_text_add(t, "with other partners than rank %u",
+                    role == 0 ? p->role[1].rank : p->role[0].rank);
+}
+
+static facts differing(const plan *p)
+{
+    facts d = {0};
+    for (uint32_t i = 1; i < p->n; i++) {
+        const facts *x = &p->facts[i], *y = &p->facts[0];
+        d.compute |= x->compute != y->compute;
+        d.flop |= x->flop != y->flop;
+        d.bytes |= x->bytes != y->bytes;
+        d.exchanges |= x->exchanges != y->exchanges;
+        d.least |= x->least != y->least;
+        d.most |= x->most != y->most;
+    }
+    return d;
+}
+
+static sc_status write_texts(plan *p)
+{
+    for (uint32_t i = 0; i < p->n; i++) find_facts(p, i, &p->facts[i]);
+    facts differ = differing(p);
+    for (uint32_t i = 0; i < p->n; i++) {
+        sc_text t;
+        sc_text_init(&t);
+        role_text(p, i, &differ, &t);
+        p->role[i].text = t.failed ? NULL : sc_strdup(p->a, t.buf);
+        sc_text_free(&t);
+        if (!p->role[i].text) return sc_error_nomem(p->err);
+    }
+    return SC_OK;
+}
+
+/* ---- all ----------------------------------------------------------------- */
+
+static sc_status begin(plan *p)
+{
+    const sc_workload *w = p->w;
+    p->mask = 15;
+    while (p->mask / 2 < w->n_ranks) p->mask = 2 * p->mask + 1;
+    p->table = SC_NEW_N(p->a, signature, (size_t)p->mask + 1);
+    p->rising = SC_NEW_N(p->a, uint8_t, w->n_groups);
+    p->of = SC_NEW_N(p->a, uint32_t, w->n_ranks);
+    p->stage = SC_NEW_N(p->a, uint32_t, w->n_ranks);
+    p->stages = SC_NEW_N(p->a, uint32_t, w->n_ranks);
+    if (!p->table || !p->rising || !p->of || !p->stage || !p->stages)
+        return sc_error_nomem(p->err);
+    for (uint32_t r = 0; r < w->n_ranks; r++) p->stage[r] = NO_STAGE;
+    for (uint32_t g = 0; g < w->n_groups; g++) {
+        p->rising[g] = 1;
+        for (uint32_t i = 1; i < w->groups[g].n; i++)
+            if (w->groups[g].rank[i] <= w->groups[g].rank[i - 1])
+                p->rising[g] = 0;
+    }
+    return SC_OK;
+}
+
+sc_status sc_emu_plan(const sc_workload *w, sc_arena *a, sc_emu_role **out,
+                      uint32_t *n, sc_err *err)
+{
+    plan p = {.w = w, .a = a, .err = err};
+    SC_TRY(begin(&p));
+    SC_TRY(find_roles(&p));
+    for (uint32_t i = 0; i < 2 && p.n > 1; i++) /* open chains first */
+        for (uint32_t r = 0; r < w->n_ranks; r++) number_chain(&p, r, i == 1);
+    SC_TRY(write_texts(&p));
+    *out = p.role;
+    *n = p.n;
+    return SC_OK;
+}

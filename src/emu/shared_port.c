@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* shared_port.c - a real rank's side of the memory. */
+#define _GNU_SOURCE /* MAP_NORESERVE */
+#include "emu/shared_rank.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* ---- opening ------------------------------------------------------------------- */
+
+static sc_status refused(const char *what, sc_err *err)
+{
+    return sc_error(err, SC_EIO, SC_C_IO, sc_pos_none(),
+                    "the launcher's memory is reached through /proc", "%s: %s",
+                    what, strerror(errno));
+}
+
+void *port_map(long pid, int fd, size_t size)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%ld/fd/%d", pid, fd);
+    int own = open(path, O_RDWR | O_CLOEXEC);
+    if (own < 0) return NULL;
+    void *m = mmap(NULL, size, PROT_READ | PROT_WRITE,
+                   MAP_SHARED | MAP_NORESERVE, own, 0);
+    int saved = errno;
+    close(own);
+    errno = saved;
+    return m == MAP_FAILED ? NULL : m;
+}
+
+/* "PID FD RANK:FD..." */
+static sc_status read_where(sc_emu_port *p, const char *path, sc_arena *a,
+                            int *fd, sc_err *err)
+{
+    char *text;
+    size_t len;
+    int n = 0;
+    SC_TRY(sc_file_read(path, 1 << 20, a, &text, &len, err));
+    bool ok = sscanf(text, "%ld %d%n", &p->pid, fd, &n) == 2;
+    for (const char *at = text + n; ok && *at && *at != '\n'; at += n) {
+        port_peer x = {0};
+        port_peer *v =
+            sc_grow(a, p->peer, p->n_peers, &p->cap_peers, 4, sizeof *v);
+        if (!v) return sc_error_nomem(err);
+        p->peer = v;
+        ok = sscanf(at, " %u:%d%n", &x.rank, &x.fd, &n) == 2;
+        v[p->n_peers++] = x;
+    }
+    if (ok) return SC_OK;
+    return sc_error(err, SC_EINPUT, SC_C_SYNTAX, sc_pos_file(path), NULL,
+                    "this does not say where the memory is");
+}
+
+static sc_status attach(sc_emu_port *p, sc_err *err)
+{
+    uint32_t none = 0;
+    if (atomic_compare_exchange_strong(&p->port->attached, &none, 1)) {
+        atomic_store(&p->port->pid, (int32_t)getpid());
+        return SC_OK;
+    }
+    return sc_error(err, SC_EINPUT, SC_C_CONFLICT, sc_pos_none(), NULL,
+                    "rank %u has run already: among several real ranks none "
+                    "can begin again",
+                    p->rank);
+}
+
+sc_status sc_emu_port_open(const char *path, uint32_t rank, sc_arena *a,
+                           sc_emu_port **out, sc_err *err)
+{
+    int fd;
+    sc_emu_port *p = SC_NEW(a, sc_emu_port);
+    if (!p) return sc_error_nomem(err);
+    p->rank = rank;
+    SC_TRY(read_where(p, path, a, &fd, err));
+    shared_head *h = port_map(p->pid, fd, sizeof *h);
+    if (!h) return refused("the world of several real ranks is not there", err);
+    bool ok = h->magic == SHARED_MAGIC && h->n_real == p->n_peers;
+    size_t size = h->size;
+    munmap(h, sizeof *h);
+    p->head = ok ? port_map(p->pid, fd, size) : NULL;
+    if (!p->head)
+        return refused("the world of several real ranks is another one", err);
+    while (p->number < p->n_peers && p->peer[p->number].rank != rank)
+        p->number++;
+    if (p->number == p->n_peers)
+        return sc_error(err, SC_EINPUT, SC_C_RANGE, sc_pos_none(), NULL,
+                        "rank %u is not a real one", rank);
+    p->port = shared_port_at(p->head, p->number);
+    SC_TRY(attach(p, err));
+    *out = p;
+    return SC_OK;
+}
+
+/* ---- cells ----------------------------------------------------------------------- */
+
+static sc_status take_cell(sc_emu_port *p, shared_kind kind, sc_time t,
+                           sc_emu_cell *out, sc_err *err)
+{
+    for (uint32_t i = 0; i < SHARED_CELLS; i++) {
+        uint32_t k = (p->hint + i) % SHARED_CELLS;
+        shared_cell *c = &p->port->cell[k];
+        if (atomic_load_explicit(&c->state, memory_order_acquire) != CELL_FREE)
+            continue;
+        p->hint = k + 1;
+        c->kind = (uint8_t)kind;
+        c->t = t;
+        *out = k;
+        return SC_OK;
+    }
+    return sc_error(err, SC_EINPUT, SC_C_TOO_BIG, sc_pos_none(), NULL,
+                    "more than %u operations at once with several real ranks",
+                    SHARED_CELLS);
+}
+
+/* The cell is filled in. */
+static void ask(sc_emu_port *p, sc_emu_cell cell)
+{
+    shared_port *port = p->port;
+    shared_head *h = p->head;
+    uint32_t put = atomic_load_explicit(&port->put, memory_order_relaxed);
+    atomic_store_explicit(&port->cell[cell].state, CELL_ASKED,
+                          memory_order_relaxed);
+    port->ring[put % SHARED_CELLS] = cell;
+    atomic_store_explicit(&port->put, put + 1, memory_order_release);
+    atomic_fetch_add(&h->asked, 1);
+    if (atomic_load(&h->asleep)) shared_wake(&h->asked);
+}
+
+static sc_status said(const char *text, sc_err *err)
+{
+    return sc_error(err, SC_EINPUT, SC_C_CONFLICT, sc_pos_none(), NULL, "%s",
+                    text);
+}
+
+sc_status sc_emu_port_done(sc_emu_port *p, sc_emu_cell cell, bool *done,
+                           sc_time *begin, sc_time *end, sc_err *err)
+{
+    shared_cell *c = &p->port->cell[cell];
+    uint32_t state = atomic_load_explicit(&c->state, memory_order_acquire);
+    *done = state == CELL_DONE;
+    if (state == CELL_FAILED) return said(p->port->text, err);
+    if (!*done && atomic_load(&p->head->failed))
+        return said(p->head->text, err);
+    *begin = c->begin;
+    *end = c->end;
+    return SC_OK;
+}
+
+void sc_emu_port_free(sc_emu_port *p, sc_emu_cell cell)
+{
+    atomic_store_explicit(&p->port->cell[cell].state, CELL_FREE,
+                          memory_order_release);
+}
+
+/* Asks, and waits for the answer. */
+static sc_status ask_now(sc_emu_port *p, sc_emu_cell cell, sc_err *err)
+{
+    bool done = false;
+    sc_time begin, end;
+    sc_status status = SC_OK;
+    ask(p, cell);
+    while (status == SC_OK) {
+        uint32_t seen = sc_emu_port_seen(p);
+        status = sc_emu_port_done(p, cell, &done, &begin, &end, err);
+        if (status != SC_OK || done) break;
+        sc_emu_port_sleep(p, seen, SC_TIME_MAX);
+    }
+    return status;
+}
+
+uint32_t sc_emu_port_seen(const sc_emu_port *p)
+{
+    return atomic_load(&p->port->answers);
+}
+
+void sc_emu_port_sleep(sc_emu_port *p, uint32_t seen, sc_time at_most)
+{
+    shared_port *port = p->port;
+    atomic_fetch_add(&port->sleepers, 1);
+    if (atomic_load(&port->answers) == seen)
+        shared_sleep(&port->answers, seen, at_most);
+    atomic_fetch_sub(&port->sleepers, 1);
+}
+
+/* ---- questions --------------------------------------------------------------------- */
+
+sc_status sc_emu_port_group(sc_emu_port *p, const uint32_t *rank, uint32_t n,
+                            sc_time now, uint32_t *group, uint32_t *n_real,
+                            sc_err *err)
+{
+    sc_emu_cell k = 0;
+    if (rank && n > p->head->world)
+        return sc_error(err, SC_EINPUT, SC_C_RANGE, sc_pos_none(), NULL,
+                        "a group of %u ranks in a world of %u", n,
+                        p->head->world);
+    SC_TRY(take_cell(p, SHARED_GROUP, now, &k, err));
+    shared_cell *c = &p->port->cell[k];
+    c->other = rank ? n : 0;
+    if (rank)
+        memcpy(shared_list_at(p->head, p->number), rank, n * sizeof *rank);
+    SC_TRY(ask_now(p, k, err));
+    *group = c->reply[0];
+    *n_real = c->reply[1];
+    sc_emu_port_free(p, k);
+    return SC_OK;
+}
+
+sc_status sc_emu_port_cpu(sc_emu_port *p, const sc_emu_op *op, sc_time now,
+                          sc_time *cpu, sc_err *err)
+{
+    sc_emu_cell k = 0;
+    SC_TRY(take_cell(p, SHARED_CPU, now, &k, err));
+    p->port->cell[k].op = *op;
+    SC_TRY(ask_now(p, k, err));
+    *cpu = p->port->cell[k].end;
+    sc_emu_port_free(p, k);
+    return SC_OK;
+}
+
+sc_status sc_emu_port_why(sc_emu_port *p, sc_emu_cell cell, sc_time now,
+                          sc_text *out, sc_err *err)
+{
+    sc_emu_cell k = 0;
+    SC_TRY(take_cell(p, SHARED_WHY, now, &k, err));
+    p->port->cell[k].other = cell;
+    SC_TRY(ask_now(p, k, err));
+    sc_text_add(out, "%s", p->port->text);
+    sc_emu_port_free(p, k);
+    return SC_OK;
+}
+
+sc_status sc_emu_port_look(sc_emu_port *p, sc_time now, sc_err *err)
+{
+    sc_emu_cell k = 0;
+    SC_TRY(take_cell(p, SHARED_LOOK, now, &k, err));
+    SC_TRY(ask_now(p, k, err));
+    sc_emu_port_free(p, k);
+    return SC_OK;
+}
+
+sc_status sc_emu_port_post(sc_emu_port *p, const sc_emu_op *op, bool silent,
+                           sc_time t, sc_emu_cell *out, sc_err *err)
+{
+    SC_TRY(take_cell(p, silent ? SHARED_MEET : SHARED_POST, t, out, err));
+    p->port->cell[*out].op = *op;
+    ask(p, *out);
+    return SC_OK;
+}
+
+sc_status sc_emu_port_waited(sc_emu_port *p, sc_time from, sc_time to,
+                             sc_err *err)
+{
+    sc_emu_cell k = 0;
+    SC_TRY(take_cell(p, SHARED_WAITED, to, &k, err));
+    p->port->cell[k].begin = from;
+    p->port->cell[k].end = to;
+    ask(p, k);
+    return SC_OK;
+}
+
+sc_status sc_emu_port_cancel(sc_emu_port *p, sc_emu_cell cell, sc_time now,
+                             sc_err *err)
+{
+    sc_emu_cell k = 0;
+    SC_TRY(take_cell(p, SHARED_CANCEL, now, &k, err));
+    p->port->cell[k].other = cell;
+    ask(p, k);
+    return SC_OK;
+}
+
+sc_status sc_emu_port_await(sc_emu_port *p, sc_emu_cell cell, sc_time now,
+                            sc_time by, sc_emu_cell *out, sc_err *err)
+{
+    SC_TRY(take_cell(p, SHARED_AWAIT, now, out, err));
+    p->port->cell[*out].other = cell;
+    p->port->cell[*out].end = by;
+    ask(p, *out);
+    return SC_OK;
+}
+
+void sc_emu_port_leave(sc_emu_port *p)
+{
+    atomic_store(&p->port->attached, 2);
+    atomic_fetch_add(&p->head->asked, 1);
+    if (atomic_load(&p->head->asleep)) shared_wake(&p->head->asked);
+}
+
+sc_time sc_emu_port_start(const sc_emu_port *p)
+{
+    return p->head->start;
+}
+
+sc_time sc_emu_port_next(const sc_emu_port *p)
+{
+    return atomic_load_explicit(&p->head->next, memory_order_relaxed);
+}
+
+bool sc_emu_port_is_gone(const sc_emu_port *p, uint32_t rank)
+{
+    for (uint32_t i = 0; i < p->n_peers; i++) {
+        const shared_port *o = shared_port_at(p->head, i);
+        if (p->peer[i].rank == rank)
+            return atomic_load(&o->gone) || atomic_load(&o->attached) == 2;
+    }
+    return true;
+}

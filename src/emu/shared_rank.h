@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* shared_rank.h - what a real rank keeps of the memory it shares. */
+#ifndef EMU_SHARED_RANK_H
+#define EMU_SHARED_RANK_H
+
+#include "emu/shared.h"
+
+typedef struct port_peer {
+    uint32_t rank;
+    int fd;              /* the launcher's, of what it puts */
+    unsigned char *data; /* [SHARED_ROOM] mapped at first use */
+} port_peer;
+
+struct sc_emu_port {
+    uint32_t rank, number; /* among the real ones */
+    long pid;              /* the launcher's */
+    shared_head *head;
+    shared_port *port;
+    uint32_t hint;   /* where a free cell may be */
+    port_peer *peer; /* [n_peers] the real ranks, this one among them */
+    uint32_t n_peers, cap_peers;
+};
+
+/* Maps what the launcher holds open; NULL, errno. */
+void *port_map(long pid, int fd, size_t size);
+
+#endif

@@ -1,0 +1,464 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * world.c - operations from the first member's call to the end.
+ *
+ * An operation is open until all real members have called it; then it is known
+ * when the last absent one comes.  It waits for that time in a heap, is handed
+ * to the delay model, and ends when that says so.  Records are used again: once
+ * there is room for what is under way at once, nothing is allocated.
+ */
+#include <stepcast/net_flow.h>
+
+#include "emu/follow.h"
+#include "emu/meet.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- records ------------------------------------------------------------- */
+
+emu_op *emu_op_take(sc_emu *e, uint32_t *out, sc_err *err)
+{
+    if (e->free_op == EMU_NONE) {
+        emu_op *v = sc_grow(e->a, e->op, e->n_ops, &e->cap_ops, 16, sizeof *v);
+        if (!v) {
+            sc_error_nomem(err);
+            return NULL;
+        }
+        e->op = v;
+        v[e->n_ops].next = EMU_NONE;
+        e->free_op = e->n_ops++;
+    }
+    *out = e->free_op;
+    emu_op *o = &e->op[*out];
+    e->free_op = o->next;
+    *o = (emu_op){.begin = INT64_MIN,
+                  .absent.t = INT64_MIN,
+                  .first = EMU_NONE,
+                  .last = EMU_NONE,
+                  .next = EMU_NONE,
+                  .seq = e->seq++};
+    return o;
+}
+
+static void free_posts(sc_emu *e, emu_op *o)
+{
+    while (o->first != EMU_NONE) {
+        emu_posted *p = &e->post[o->first];
+        uint32_t next = p->next;
+        p->ticket = UINT64_MAX;
+        p->next = e->free_post;
+        e->free_post = o->first;
+        o->first = next;
+    }
+    o->last = EMU_NONE;
+}
+
+static void free_op(sc_emu *e, uint32_t i)
+{
+    free_posts(e, &e->op[i]);
+    e->op[i].state = EMU_FREE;
+    e->op[i].next = e->free_op;
+    e->free_op = i;
+}
+
+static sc_status add_post(sc_emu *e, uint32_t op, uint32_t rank,
+                          uint64_t *ticket, sc_err *err)
+{
+    if (e->free_post == EMU_NONE) {
+        emu_posted *v =
+            sc_grow(e->a, e->post, e->n_posts, &e->cap_posts, 16, sizeof *v);
+        if (!v) return sc_error_nomem(err);
+        if (e->n_posts >> EMU_SLOT_BITS)
+            return sc_error(err, SC_EINPUT, SC_C_TOO_BIG, sc_pos_none(), NULL,
+                            "more than %u operations at once", e->n_posts);
+        e->post = v;
+        v[e->n_posts].next = EMU_NONE;
+        e->free_post = e->n_posts++;
+    }
+    uint32_t i = e->free_post;
+    emu_posted *p = &e->post[i];
+    emu_op *o = &e->op[op];
+    e->free_post = p->next;
+    *p = (emu_posted){e->tickets++ << EMU_SLOT_BITS | i, rank, op, EMU_NONE};
+    if (o->last == EMU_NONE)
+        o->first = i;
+    else
+        e->post[o->last].next = i;
+    o->last = i;
+    o->n_posts++;
+    *ticket = p->ticket;
+    return SC_OK;
+}
+
+/* ---- from meeting to flight ------------------------------------------------ */
+
+static bool earlier(const sc_emu *e, uint32_t x, uint32_t y)
+{
+    const emu_op *a = &e->op[x], *b = &e->op[y];
+    return a->begin != b->begin ? a->begin < b->begin : a->seq < b->seq;
+}
+
+static void sift(sc_emu *e, uint32_t at, uint32_t v)
+{
+    uint32_t *h = e->heap, n = e->n_heap;
+    for (; at > 0 && earlier(e, v, h[(at - 1) / 2]); at = (at - 1) / 2)
+        h[at] = h[(at - 1) / 2];
+    for (uint32_t k; (k = 2 * at + 1) < n; at = k) {
+        if (k + 1 < n && earlier(e, h[k + 1], h[k])) k++;
+        if (!earlier(e, h[k], v)) break;
+        h[at] = h[k];
+    }
+    h[at] = v;
+}
+
+static void heap_remove(sc_emu *e, uint32_t at)
+{
+    uint32_t v = e->heap[--e->n_heap];
+    if (at < e->n_heap) sift(e, at, v);
+}
+
+static sc_status fly(sc_emu *e, uint32_t i, sc_time t, sc_err *err)
+{
+    emu_op *o = &e->op[i];
+    emu_meet *m = o->g->world;
+    if (!m->siblings_known) SC_TRY(emu_group_siblings(o->g, &e->c, e->a, err));
+    emu_flight f = {.group = o->g,
+                    .coll = o->coll,
+                    .root = o->root,
+                    .to = o->to,
+                    .bytes = o->bytes,
+                    .tag = i};
+    o->state = EMU_FLYING;
+    return emu_delay_post(e->delay, &f, t, t - o->begin, err);
+}
+
+/* All real members have come. */
+static sc_status met(sc_emu *e, uint32_t i, sc_err *err)
+{
+    emu_op *o = &e->op[i];
+    if (o->state == EMU_DROPPED) return SC_OK;
+    if (o->absent.fails) {
+        o->state = EMU_STUCK;
+        return SC_OK;
+    }
+    if (o->absent.t > o->begin) o->begin = o->absent.t;
+    if (o->begin <= e->now) return fly(e, i, e->now, err);
+    uint32_t *h =
+        sc_grow(e->a, e->heap, e->n_heap, &e->cap_heap, 16, sizeof *h);
+    if (!h) return sc_error_nomem(err);
+    e->heap = h;
+    o->state = EMU_PENDING;
+    sift(e, e->n_heap++, i);
+    return SC_OK;
+}
+
+/* ---- posts ----------------------------------------------------------------- */
+
+static sc_status check(const sc_emu *e, const sc_emu_op *op, sc_err *err)
+{
+    const char *what = NULL;
+    if (op->group >= e->groups.n || (unsigned)op->coll >= SC_N_EMU_COLLS)
+        return sc_error(err, SC_EINPUT, SC_C_RANGE, sc_pos_none(), NULL,
+                        "there is no group %u, or no operation %d", op->group,
+                        (int)op->coll);
+    const emu_group *g = e->groups.v[op->group];
+    bool peer = emu_is_rooted(op->coll) || emu_is_message(op->coll);
+    if (emu_real_number(&e->c, op->rank) == EMU_NONE)
+        what = "is not a real one";
+    else if (emu_group_member(g, op->rank) == EMU_NONE)
+        what = "is not in the group";
+    if (what)
+        return sc_error(err, SC_EINPUT, SC_C_RANGE, sc_pos_none(), NULL,
+                        "rank %u calls %s, but %s", op->rank,
+                        sc_emu_coll_names[op->coll], what);
+    if (!peer || emu_group_member(g, op->peer) != EMU_NONE) return SC_OK;
+    return sc_error(err, SC_EINPUT, SC_C_RANGE, sc_pos_none(), NULL,
+                    "rank %u calls %s with rank %u, which is not in the group",
+                    op->rank, sc_emu_coll_names[op->coll], op->peer);
+}
+
+static uint64_t draw_of(const sc_emu *e, uint32_t real)
+{
+    uint64_t key[2] = {real, e->peers.mirror[real].posts};
+    return sc_hash(key, sizeof key, e->c.seed);
+}
+
+/* When the absent members come that mirror who posts. */
+static sc_status expect_absent(sc_emu *e, emu_op *o, const sc_emu_op *op,
+                               uint32_t real, sc_time t, sc_err *err)
+{
+    const emu_meet *m = o->g->world;
+    emu_called x = {op->coll, op->bytes, o->g->n, m->traced};
+    if (!emu_is_message(op->coll)) {
+        if (m->number[0] != real || m->n_shares + m->n_followers == 0)
+            return SC_OK;
+        return emu_peers_arrive(&e->peers, real, t, m, &x, draw_of(e, real),
+                                &o->absent, err);
+    }
+    if (emu_real_number(&e->c, op->peer) != EMU_NONE) return SC_OK;
+    x.coll = op->coll == SC_EMU_SEND ? SC_EMU_RECV : SC_EMU_SEND;
+    x.what = emu_follow_pair(op->coll == SC_EMU_RECV, op->rank);
+    return emu_peers_arrive_one(&e->peers, real, t, op->peer, &x,
+                                draw_of(e, real), &o->absent, err);
+}
+
+sc_status sc_emu_post(sc_emu *e, const sc_emu_op *op, sc_time t,
+                      uint64_t *ticket, sc_err *err)
+{
+    uint32_t i, real;
+    bool all;
+    if (e->failed != SC_OK) return sc_emu_failed(e, err);
+    SC_TRY(check(e, op, err));
+    real = emu_real_number(&e->c, op->rank);
+    SC_TRY(emu_meet_join(e, op, &i, &all, err));
+    SC_TRY(add_post(e, i, op->rank, ticket, err));
+    emu_op *o = &e->op[i];
+    emu_peers_post(&e->peers, real, t);
+    SC_TRY(expect_absent(e, o, op, real, t, err));
+    emu_peers_posted(&e->peers, real);
+    if (t > o->begin) o->begin = t;
+    return all ? met(e, i, err) : SC_OK;
+}
+
+void sc_emu_waited(sc_emu *e, uint32_t rank, sc_time from, sc_time to)
+{
+    uint32_t real = emu_real_number(&e->c, rank);
+    if (real != EMU_NONE) emu_peers_waited(&e->peers, real, from, to);
+}
+
+sc_time sc_emu_cpu(const sc_emu *e, const sc_emu_op *op)
+{
+    if (op->group >= e->groups.n) return 0;
+    return emu_delay_cpu(e->delay, e->groups.v[op->group], op->coll, op->bytes);
+}
+
+/* ---- time ------------------------------------------------------------------ */
+
+sc_time sc_emu_next(sc_emu *e)
+{
+    if (e->failed != SC_OK) return e->now;
+    sc_time t = emu_delay_next(e->delay);
+    if (e->n_heap == 0) return t;
+    sc_time begin = e->op[e->heap[0]].begin;
+    return begin < t ? begin : t;
+}
+
+static bool ended(sc_emu *e, uint32_t i, sc_time t)
+{
+    const emu_op *o = &e->op[i];
+    for (uint32_t k = o->first; k != EMU_NONE; k = e->post[k].next) {
+        sc_emu_end *v =
+            sc_grow(e->a, e->end, e->n_ends, &e->cap_ends, 16, sizeof *v);
+        if (!v) return false;
+        e->end = v;
+        v[e->n_ends++] =
+            (sc_emu_end){e->post[k].ticket, e->post[k].rank, o->begin, t};
+    }
+    free_op(e, i);
+    return true;
+}
+
+static bool run(sc_emu *e, sc_time t)
+{
+    const emu_delay_end *end;
+    uint32_t n = emu_delay_advance(e->delay, t, &end);
+    bool ok = n != SC_FLOW_NONE;
+    e->now = t;
+    for (uint32_t i = 0; ok && i < n; i++)
+        ok = ended(e, (uint32_t)end[i].tag, end[i].t);
+    if (!ok) e->failed = sc_error_nomem(&e->err);
+    return ok;
+}
+
+static int by_time(const void *a, const void *b)
+{
+    const sc_emu_end *x = a, *y = b;
+    if (x->end != y->end) return x->end < y->end ? -1 : 1;
+    return (x->ticket > y->ticket) - (x->ticket < y->ticket);
+}
+
+static void sort_ends(sc_emu *e)
+{
+    for (uint32_t i = 1; i < e->n_ends; i++)
+        if (by_time(&e->end[i - 1], &e->end[i]) > 0) {
+            qsort(e->end, e->n_ends, sizeof *e->end, by_time);
+            return;
+        }
+}
+
+uint32_t sc_emu_advance(sc_emu *e, sc_time t, const sc_emu_end **ends)
+{
+    e->n_ends = 0;
+    if (t < e->now) t = e->now;
+    while (e->failed == SC_OK && e->n_heap > 0 &&
+           e->op[e->heap[0]].begin <= t) {
+        uint32_t i = e->heap[0];
+        sc_time begin = e->op[i].begin;
+        if (begin > e->now && !run(e, begin)) break;
+        heap_remove(e, 0);
+        e->failed = fly(e, i, e->now, &e->err);
+    }
+    if (e->failed != SC_OK || !run(e, t)) return SC_FLOW_NONE;
+    sort_ends(e);
+    *ends = e->end;
+    return e->n_ends;
+}
+
+sc_status sc_emu_failed(const sc_emu *e, sc_err *err)
+{
+    if (e->failed == SC_OK || !err) return e->failed;
+    for (uint32_t i = 0; i < e->err.n; i++) {
+        const sc_diag *d = &e->err.d[i];
+        sc_pos pos = {d->file[0] ? d->file : NULL, d->line, d->col};
+        sc_error(err, e->failed, d->code, pos, d->hint[0] ? d->hint : NULL,
+                 "%s", d->msg);
+    }
+    return e->failed;
+}
+
+/* ---- cancelling ------------------------------------------------------------ */
+
+/* The post of a ticket; NULL: it has ended. */
+static const emu_posted *find_post(const sc_emu *e, uint64_t ticket)
+{
+    uint64_t i = ticket & ((1u << EMU_SLOT_BITS) - 1);
+    const emu_posted *p = i < e->n_posts ? &e->post[i] : NULL;
+    return p && p->ticket == ticket ? p : NULL;
+}
+
+static void leave_heap(sc_emu *e, uint32_t op)
+{
+    for (uint32_t i = 0; i < e->n_heap; i++)
+        if (e->heap[i] == op) {
+            heap_remove(e, i);
+            return;
+        }
+}
+
+void sc_emu_cancel(sc_emu *e, uint64_t ticket)
+{
+    const emu_posted *p = find_post(e, ticket);
+    if (!p) return;
+    uint32_t i = p->op;
+    emu_op *o = &e->op[i];
+    if (o->n_posts < o->expected) { /* the others are still to call it */
+        o->state = EMU_DROPPED;
+        free_posts(e, o);
+        return;
+    }
+    if (o->state == EMU_PENDING) leave_heap(e, i);
+    if (o->state == EMU_FLYING) emu_delay_cancel(e->delay, i);
+    free_op(e, i);
+}
+
+/* ---- why ------------------------------------------------------------------- */
+
+static bool has_called(const sc_emu *e, const emu_op *o, uint32_t rank)
+{
+    for (uint32_t k = o->first; k != EMU_NONE; k = e->post[k].next)
+        if (e->post[k].rank == rank) return true;
+    return false;
+}
+
+static void why_open(const sc_emu *e, const emu_op *o, sc_text *out)
+{
+    if (o->coll == SC_EMU_SEND) {
+        uint32_t from = emu_group_rank_at(o->g, o->root);
+        bool sent = has_called(e, o, from);
+        sc_text_add(out, "real rank %u has not called its %s",
+                    sent ? emu_group_rank_at(o->g, o->to) : from,
+                    sent ? "receive" : "send");
+        return;
+    }
+    uint32_t n = 0, first = 0;
+    for (uint32_t k = o->g->n_real; k-- > 0;)
+        if (!has_called(e, o, o->g->real[k])) {
+            first = o->g->real[k];
+            n++;
+        }
+    sc_text_add(out, "real rank %u", first);
+    if (n > 1)
+        sc_text_add(out, " and %u other%s have not called it", n - 1,
+                    n > 2 ? "s" : "");
+    else
+        sc_text_add(out, " has not called it");
+}
+
+void sc_emu_why(const sc_emu *e, uint64_t ticket, sc_text *out)
+{
+    const emu_posted *p = find_post(e, ticket);
+    char t[32];
+    if (!p) return;
+    const emu_op *o = &e->op[p->op];
+    sc_unit_print_short(sc_time_to_s(o->absent.t), SC_U_TIME, t, sizeof t);
+    if (o->state == EMU_OPEN)
+        why_open(e, o, out);
+    else if (o->state == EMU_DROPPED)
+        sc_text_add(out, "another member has cancelled it");
+    else if (o->state == EMU_STUCK)
+        sc_text_add(out, "rank %u never comes: --what-if fail=%u@%llu",
+                    o->absent.rank, o->absent.rank,
+                    (unsigned long long)o->absent.at);
+    else if (o->state == EMU_PENDING && o->absent.t == o->begin)
+        sc_text_add(out, "rank %u comes at %s", o->absent.rank, t);
+    else if (o->state == EMU_PENDING)
+        sc_text_add(out, "it begins when the last member has come");
+}
+
+/* ---- the world ------------------------------------------------------------- */
+
+sc_status sc_emu_group(sc_emu *e, const uint32_t *rank, uint32_t n,
+                       uint32_t *out, sc_err *err)
+{
+    if (!rank) {
+        *out = 0;
+        return SC_OK;
+    }
+    return emu_groups_get(&e->groups, &e->c, &e->peers, rank, n, e->a, out,
+                          err);
+}
+
+uint32_t sc_emu_group_size(const sc_emu *e, uint32_t group)
+{
+    return e->groups.v[group]->n;
+}
+
+uint32_t sc_emu_group_rank(const sc_emu *e, uint32_t group, uint32_t member)
+{
+    return emu_group_rank_at(e->groups.v[group], member);
+}
+
+uint32_t sc_emu_group_real(const sc_emu *e, uint32_t group)
+{
+    return e->groups.v[group]->n_real;
+}
+
+static sc_status add_world(sc_emu *e, sc_err *err)
+{
+    sc_arena tmp;
+    uint32_t group;
+    sc_arena_init(&tmp, 0);
+    uint32_t *all = SC_NEW_N(&tmp, uint32_t, e->c.world);
+    for (uint32_t i = 0; all && i < e->c.world; i++) all[i] = i;
+    sc_status s = all ? sc_emu_group(e, all, e->c.world, &group, err)
+                      : sc_error_nomem(err);
+    sc_arena_free(&tmp);
+    return s;
+}
+
+sc_status sc_emu_new(const sc_emu_config *c, sc_arena *a, sc_emu **out,
+                     sc_err *err)
+{
+    sc_emu *e = SC_NEW(a, sc_emu);
+    if (!e) return sc_error_nomem(err);
+    e->c = *c;
+    e->a = a;
+    e->free_op = e->free_post = EMU_NONE;
+    sc_err_init(&e->err);
+    SC_TRY(emu_peers_new(&e->c, a, &e->peers, err));
+    SC_TRY(emu_delay_new(&e->c, a, &e->delay, err));
+    SC_TRY(add_world(e, err));
+    *out = e;
+    return SC_OK;
+}

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * world.h - what the parts of an emulated world share.
+ *
+ * Real ranks are numbered by their place in sc_emu_config.real.  Absent ranks
+ * that behave alike (factor, stalls, failure) are one behaviour; a group knows
+ * how many of its absent members have which.
+ */
+#ifndef EMU_WORLD_H
+#define EMU_WORLD_H
+
+#include "emu/delay.h"
+
+#define EMU_NONE UINT32_MAX
+
+/* Absent members of one group that behave alike. */
+typedef struct emu_share {
+    uint32_t behaviour, n, rank; /* the first of them */
+} emu_share;
+
+/* What world.c keeps of a group (emu_group.world). */
+typedef struct emu_meet {
+    uint32_t *place;     /* [n_real] position of real members in the group */
+    uint32_t *number;    /* [n_real] their numbers among the real ranks */
+    uint32_t *next;      /* [n_real] first open meeting that it has not joined;
+                          EMU_NONE: the next one to be opened */
+    uint64_t *posts;     /* [n_real] operations so far */
+    uint32_t head, tail; /* open meetings, EMU_NONE: none */
+    uint32_t n_shares;
+    emu_share *share; /* of absent members; none where all mirror exactly */
+    uint32_t n_followers;
+    uint32_t *follower; /* absent members that have a trace */
+    uint64_t traced;    /* the group in the traces */
+    uint32_t n_absent;  /* members that are not real */
+    bool regular;       /* base + stride * i */
+    uint32_t base, stride;
+    uint64_t *order; /* [n] rank << 32 | position, rising; NULL: regular */
+    bool siblings_known;
+} emu_meet;
+
+/* ---- peers.c: when absent ranks come ---------------------------------------- */
+
+typedef struct emu_stall {
+    uint64_t at;
+    sc_time t;
+} emu_stall;
+
+typedef struct emu_behaviour {
+    double factor;     /* of compute times */
+    uint64_t fail;     /* first operation it doesn't come to; UINT64_MAX */
+    uint32_t n_stalls; /* of `stall`, by rising `at` */
+    emu_stall *stall;
+} emu_behaviour;
+
+/* A real rank's program, as far as its peers need it. */
+typedef struct emu_mirror {
+    sc_time seen;    /* accounted for up to here */
+    sc_time compute; /* since its last operation, waits left out */
+    sc_time woken;   /* end of its last wait */
+    uint64_t posts;  /* operations so far */
+    double factor;   /* compute time of its own over that of its device */
+    sc_time *lag;    /* [n_behaviours] how much later than it they are */
+} emu_mirror;
+
+/* An absent rank with a trace. */
+typedef struct emu_follower {
+    sc_time clock;          /* of its program */
+    uint64_t posts;         /* operations with real ranks so far */
+    uint32_t n_stalled;     /* of its stalls, those that are over */
+    const emu_behaviour *b; /* NULL: it has no trace */
+} emu_follower;
+
+typedef struct emu_follow emu_follow;
+
+typedef struct emu_peers {
+    const sc_emu_config *c;
+    sc_arena *a;
+    uint32_t n_behaviours, cap;
+    emu_behaviour *v;       /* [0]: as the mirrored rank */
+    uint32_t *of;           /* [world] behaviour; NULL: all are 0 */
+    emu_mirror *mirror;     /* [n_real] */
+    double sigma;           /* of jitter */
+    emu_follow *follow;     /* NULL: there are no traces */
+    emu_follower *follower; /* [world] */
+} emu_peers;
+
+/* When the last absent member came, as its behaviour had it. */
+typedef struct emu_arrival {
+    sc_time t;     /* of the last one; INT64_MIN: none are absent */
+    uint32_t rank; /* who */
+    bool fails;    /* it never comes */
+    uint64_t at;   /* from which operation on */
+} emu_arrival;
+
+sc_status emu_peers_new(const sc_emu_config *c, sc_arena *a, emu_peers *out,
+                        sc_err *err);
+
+/* Fills in the absent members of a group by their behaviours, and those that
+ * have traces. */
+sc_status emu_peers_count(emu_peers *p, const emu_group *g, emu_meet *m,
+                          sc_err *err);
+
+/* Real rank number `real` came to an operation at `t`: its peers' clocks go on,
+ * before any emu_peers_arrive() of it. */
+void emu_peers_post(emu_peers *p, uint32_t real, sc_time t);
+/* The operation has begun to be counted: after emu_peers_arrive(). */
+void emu_peers_posted(emu_peers *p, uint32_t real);
+void emu_peers_waited(emu_peers *p, uint32_t real, sc_time from, sc_time to);
+
+/* A call, as an absent member makes it. */
+typedef struct emu_called {
+    sc_emu_coll coll; /* SEND where a real one receives */
+    uint64_t bytes;   /* as sc_emu_op */
+    uint32_t n;       /* members of the group */
+    uint64_t what;    /* emu_follow_group() or emu_follow_pair() */
+} emu_called;
+
+/* Real rank number `real` posts at `t`: when the absent members come that
+ * mirror it.  `draw` seeds the jitter. */
+sc_status emu_peers_arrive(emu_peers *p, uint32_t real, sc_time t,
+                           const emu_meet *m, const emu_called *x,
+                           uint64_t draw, emu_arrival *inout, sc_err *err);
+/* The same for one absent rank. */
+sc_status emu_peers_arrive_one(emu_peers *p, uint32_t real, sc_time t,
+                               uint32_t rank, const emu_called *x,
+                               uint64_t draw, emu_arrival *inout, sc_err *err);
+
+/* The standard normal deviation that the largest of `n` stays below with
+ * probability `u` in (0, 1). */
+double emu_normal_max(double u, double n);
+
+/* ---- group.c ------------------------------------------------------------------ */
+
+typedef struct emu_groups {
+    emu_group **v;
+    uint32_t n, cap;
+    uint32_t *slot; /* [mask + 1] group + 1; 0: empty */
+    uint64_t *hash; /* [cap] */
+    uint32_t mask;
+} emu_groups;
+
+/* The number of `rank` among the real ones; EMU_NONE: it is absent. */
+uint32_t emu_real_number(const sc_emu_config *c, uint32_t rank);
+
+/* Finds the group or makes it. */
+sc_status emu_groups_get(emu_groups *s, const sc_emu_config *c, emu_peers *p,
+                         const uint32_t *rank, uint32_t n, sc_arena *a,
+                         uint32_t *out, sc_err *err);
+
+uint32_t emu_group_rank_at(const emu_group *g, uint32_t member);
+/* Position of `rank`; EMU_NONE: it is no member. */
+uint32_t emu_group_member(const emu_group *g, uint32_t rank);
+
+/* Writes the ranks of sibling groups where the model follows flows. */
+sc_status emu_group_siblings(emu_group *g, const sc_emu_config *c, sc_arena *a,
+                             sc_err *err);
+
+#endif

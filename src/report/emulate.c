@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* emulate.c - a live run as text. */
+#include <stepcast/report_emulate.h>
+
+#include "report/row.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+
+#define SHOWN_CALLS 8
+#define SHOWN_RANKS 8
+
+typedef struct word {
+    char s[32];
+} word;
+
+static word seconds(double s)
+{
+    word x;
+    sc_unit_print_short(s, SC_U_TIME, x.s, sizeof x.s);
+    return x;
+}
+
+static word bytes(uint64_t v)
+{
+    word x;
+    sc_unit_print_short((double)v, SC_U_BYTES, x.s, sizeof x.s);
+    return x;
+}
+
+static double mean(sc_time sum, uint64_t n)
+{
+    return n ? sc_time_to_s(sum) / (double)n : 0;
+}
+
+static void head(const sc_report_emulation *s, sc_text *out)
+{
+    sc_text_add(out, "%u ranks on %s, real: ", s->config->world, s->machine);
+    for (uint32_t i = 0; i < s->n && i < SHOWN_RANKS; i++)
+        sc_text_add(out, "%s%u", i ? ", " : "", s->rank[i].rank);
+    if (s->n > SHOWN_RANKS) sc_text_add(out, " ... (%u)", s->n);
+    sc_text_add(out, "; %s, %s clock\n\n", s->library,
+                s->config->clock == SC_EMU_VIRTUAL ? "virtual" : "real");
+}
+
+static void step(const sc_report_emulation *s, sc_text *out)
+{
+    const sc_report_emu_sum *m = s->sum;
+    if (isnan(m->step_s)) {
+        sc_text_add(out, "  %-13s  none found in %" PRIu64 " operations\n",
+                    "steps", m->n_ops);
+        return;
+    }
+    sc_text_add(out,
+                "  %-13s  %s, median of %" PRIu64 " step%s (quartiles %s, "
+                "%s)\n",
+                "step time", seconds(m->step_s).s, m->n_steps,
+                m->n_steps == 1 ? "" : "s", seconds(m->step_q1_s).s,
+                seconds(m->step_q3_s).s);
+    sc_text_add(out, "  %-13s  %.1f %% of it: %s per step on average\n",
+                "waiting", m->step_s > 0 ? 100 * m->waited_s / m->step_s : 0,
+                seconds(m->waited_s).s);
+}
+
+static void operations(const sc_report_emu_sum *m, sc_text *out)
+{
+    if (m->n_calls == 0) return;
+    sc_text_add(out, "\n  %-15s %10s %8s %8s %11s %11s\n", "operation", "bytes",
+                "group", "calls", "modelled", "waited");
+    for (uint32_t i = 0; i < m->n_calls && i < SHOWN_CALLS; i++) {
+        const sc_report_calls *k = &m->calls[i];
+        sc_text_add(out, "  %-15s %10s %8u %8" PRIu64 " %11s %11s\n",
+                    sc_emu_coll_names[k->coll], bytes(k->bytes).s,
+                    k->group_size, k->count,
+                    seconds(mean(k->modelled, k->ended)).s,
+                    seconds(mean(k->waited, k->count)).s);
+    }
+    if (m->n_calls > SHOWN_CALLS)
+        sc_text_add(out, "  and %u more kinds; times are per call\n",
+                    m->n_calls - SHOWN_CALLS);
+    else
+        sc_text_add(out, "  times are per call\n");
+}
+
+static void ranks(const sc_report_emulation *s, sc_text *out)
+{
+    sc_text_add(out, "\n");
+    for (uint32_t i = 0; i < s->n && i < SHOWN_RANKS; i++) {
+        const sc_report_real *k = &s->rank[i];
+        char name[24];
+        snprintf(name, sizeof name, "rank %u", k->rank);
+        sc_text_add(out, "  %-13s  %s of CPU time, %s of memory", name,
+                    seconds(k->cpu_s).s, bytes(k->peak_rss_bytes).s);
+        if (k->signal)
+            sc_text_add(out, ", %s", k->signal);
+        else if (k->status)
+            sc_text_add(out, ", exit code %d", k->status);
+        sc_text_add(out, "\n");
+    }
+    if (s->n > SHOWN_RANKS)
+        sc_text_add(out, "  and %u more\n", s->n - SHOWN_RANKS);
+}
+
+static void cost(const sc_report_emu_sum *m, sc_text *out)
+{
+    if (m->n_ops == 0) return;
+    sc_text_add(out,
+                "  %-13s  %s in %" PRIu64 " operations, new groups and "
+                "sizes included",
+                "overhead", seconds(m->overhead_s).s, m->n_ops);
+    if (!isnan(m->late_s))
+        sc_text_add(out, "; released %s late on average", seconds(m->late_s).s);
+    sc_text_add(out, "\n");
+}
+
+void sc_report_emulation_text(const sc_report_emulation *s, sc_text *out)
+{
+    head(s, out);
+    step(s, out);
+    operations(s->sum, out);
+    ranks(s, out);
+    cost(s->sum, out);
+    report_row_list("assumed", s->assumptions, s->n_assumptions, out);
+    report_row_list("warning", s->warnings, s->n_warnings, out);
+}

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* emulate_sum.c - what the logs of a run add up to. */
+#include <stepcast/report_emulate.h>
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct adding {
+    sc_arena *a;
+    sc_report_emu_sum *sum;
+    uint32_t cap;
+    uint32_t *index; /* [n_index] open hash: call + 1 */
+    uint32_t n_index;
+} adding;
+
+static uint64_t hash_of(const sc_report_calls *k)
+{
+    const uint64_t key[] = {(uint64_t)k->coll, k->group_size, k->bytes};
+    return sc_hash(key, sizeof key, 0);
+}
+
+static bool same(const sc_report_calls *x, const sc_report_calls *y)
+{
+    return x->coll == y->coll && x->group_size == y->group_size &&
+           x->bytes == y->bytes;
+}
+
+/* Its place in the index. */
+static uint32_t *place(const adding *d, const sc_report_calls *k)
+{
+    uint32_t i = (uint32_t)hash_of(k) & (d->n_index - 1);
+    while (d->index[i] && !same(&d->sum->calls[d->index[i] - 1], k))
+        i = (i + 1) & (d->n_index - 1);
+    return &d->index[i];
+}
+
+static bool make_room(adding *d)
+{
+    if (d->n_index > 2 * d->sum->n_calls) return true;
+    d->n_index = d->n_index ? 2 * d->n_index : 64;
+    d->index = SC_NEW_N(d->a, uint32_t, d->n_index);
+    for (uint32_t i = 0; d->index && i < d->sum->n_calls; i++)
+        *place(d, &d->sum->calls[i]) = i + 1;
+    return d->index != NULL;
+}
+
+static sc_report_calls *row_of(adding *d, const sc_report_calls *k)
+{
+    if (!make_room(d)) return NULL;
+    uint32_t *at = place(d, k);
+    if (*at) return &d->sum->calls[*at - 1];
+    sc_report_calls *calls = sc_grow(d->a, d->sum->calls, d->sum->n_calls,
+                                     &d->cap, 16, sizeof *calls);
+    if (!calls) return NULL;
+    d->sum->calls = calls;
+    calls[d->sum->n_calls++] = *k;
+    *at = d->sum->n_calls;
+    return &calls[d->sum->n_calls - 1];
+}
+
+static bool add_run(adding *d, const sc_emu_run *r)
+{
+    for (uint64_t i = 0; i < r->n_records; i++) {
+        const sc_emu_record *x = &r->record[i];
+        uint32_t size = x->group < r->n_groups ? r->group[x->group].n : 0;
+        sc_report_calls key = {.coll = (sc_emu_coll)x->coll,
+                               .group_size = size,
+                               .bytes = x->bytes};
+        sc_report_calls *row = row_of(d, &key);
+        if (!row) return false;
+        row->count++;
+        row->waited += x->waited;
+        if (x->end == SC_TIME_MAX) {
+            d->sum->n_open++;
+            continue;
+        }
+        row->ended++;
+        row->modelled += x->end - x->begin;
+    }
+    d->sum->n_ops += r->n_records;
+    return true;
+}
+
+static int by_time(const void *a, const void *b)
+{
+    const sc_report_calls *x = a, *y = b;
+    if (x->modelled != y->modelled) return x->modelled > y->modelled ? -1 : 1;
+    if (x->coll != y->coll) return x->coll < y->coll ? -1 : 1;
+    if (x->bytes != y->bytes) return x->bytes > y->bytes ? -1 : 1;
+    return (x->group_size > y->group_size) - (x->group_size < y->group_size);
+}
+
+/* ---- steps ------------------------------------------------------------------------- */
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double quantile(const double *v, uint64_t n, double q)
+{
+    double at = q * (double)(n - 1), low = floor(at);
+    uint64_t i = (uint64_t)low;
+    return i + 1 < n ? v[i] + (at - low) * (v[i + 1] - v[i]) : v[i];
+}
+
+/* The first step of a rank has what only happens once. */
+static uint32_t first_step(const sc_report_real *k)
+{
+    return k->n_steps > 1 ? 1 : 0;
+}
+
+static sc_time waited_in(const sc_emu_run *r, const sc_emu_step *s)
+{
+    sc_time t = 0;
+    for (uint64_t i = 0; i < s->n; i++) t += r->record[s->first + i].waited;
+    return t;
+}
+
+static sc_status steps(const sc_report_emulation *s, sc_arena *a,
+                       sc_report_emu_sum *sum, sc_err *err)
+{
+    uint64_t n = 0;
+    sc_time waited = 0;
+    for (uint32_t i = 0; i < s->n; i++)
+        n += s->rank[i].n_steps - first_step(&s->rank[i]);
+    sum->n_steps = n;
+    if (n == 0) return SC_OK;
+    double *v = SC_NEW_N(a, double, n);
+    if (!v) return sc_error_nomem(err);
+    n = 0;
+    for (uint32_t i = 0; i < s->n; i++) {
+        const sc_report_real *k = &s->rank[i];
+        for (uint32_t j = first_step(k); j < k->n_steps; j++) {
+            v[n++] = sc_time_to_s(k->step[j].end - k->step[j].begin);
+            waited += waited_in(k->run, &k->step[j]);
+        }
+    }
+    qsort(v, n, sizeof *v, by_value);
+    sum->step_s = quantile(v, n, 0.5);
+    sum->step_q1_s = quantile(v, n, 0.25);
+    sum->step_q3_s = quantile(v, n, 0.75);
+    sum->waited_s = sc_time_to_s(waited) / (double)n;
+    return SC_OK;
+}
+
+sc_status sc_report_emulation_sum(const sc_report_emulation *s, sc_arena *a,
+                                  sc_report_emu_sum *out, sc_err *err)
+{
+    adding d = {.a = a, .sum = out};
+    sc_time late = 0;
+    uint64_t n_late = 0;
+    *out = (sc_report_emu_sum){.step_s = NAN,
+                               .step_q1_s = NAN,
+                               .step_q3_s = NAN,
+                               .waited_s = NAN,
+                               .late_s = NAN};
+    for (uint32_t i = 0; i < s->n; i++) {
+        const sc_emu_run *r = s->rank[i].run;
+        if (!r) continue;
+        if (!add_run(&d, r)) return sc_error_nomem(err);
+        out->overhead_s += sc_time_to_s(r->totals.overhead);
+        out->passed += r->totals.passed;
+        late += r->totals.late;
+        n_late += r->totals.n_late;
+    }
+    if (n_late > 0) out->late_s = sc_time_to_s(late) / (double)n_late;
+    if (out->n_calls > 0)
+        qsort(out->calls, out->n_calls, sizeof *out->calls, by_time);
+    return steps(s, a, out, err);
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Any bytes as times of operations by alpha and beta: curves that never fall, or located
+ * errors. */
+#include "fuzz_delay.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    sc_arena a;
+    sc_err err;
+    delay_file f = {0};
+    if (size > 65536) return 0;
+    sc_arena_init(&a, (size_t)256 << 20);
+    sc_err_init(&err);
+    check_read(
+        delay_alpha_beta_read((const char *)data, size, "ab.yml", &a, &f, &err),
+        &f, &err);
+    sc_arena_free(&a);
+    return 0;
+}

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Absent ranks that follow traces: what meets what, and when they come. */
+#include <stepcast/trace.h>
+
+#include "emu_world.h"
+#include "small_workload.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+static sw s;
+
+static void start(uint32_t n_ranks)
+{
+    memset(&s, 0, sizeof s);
+    s.n_ranks = n_ranks;
+}
+
+static sc_emu *follow(const asked *q, const sc_workload *w)
+{
+    sc_emu_config c = config_of(q);
+    sc_emu *e = NULL;
+    c.peers = w;
+    plug_n = 0;
+    if (sc_emu_new(&c, &arena, &e, &err) != SC_OK) no_error();
+    return e;
+}
+
+static sc_emu *follow_all(const asked *q)
+{
+    sw_build(&s, &arena);
+    return follow(q, &s.w);
+}
+
+static sc_emu_end reduce(sc_emu *e, uint64_t bytes, sc_time t)
+{
+    return block(e, (sc_emu_op){.coll = SC_EMU_ALL_REDUCE, .bytes = bytes}, t);
+}
+
+/* Rank 1: 50 us, all-reduce, 30 us that wait for it, all-reduce. */
+static void step_of(uint32_t rank)
+{
+    sw_comp(&s, rank, 50 * US);
+    sw_after(sw_coll(&s, rank, SC_TC_ALL_REDUCE, 1000, SC_TASK_WORLD), 0);
+    sw_after(sw_comp(&s, rank, 30 * US), 1);
+    sw_after(sw_coll(&s, rank, SC_TC_ALL_REDUCE, 2000, SC_TASK_WORLD), 2);
+}
+
+static void blocking(void **state)
+{
+    (void)state;
+    start(2);
+    step_of(1);
+    sc_emu *e = follow_all(&(asked){.world = 2});
+    sc_emu_end x = reduce(e, 1000, 10 * US);
+    assert_true(x.begin == 50 * US && x.end == 61 * US);
+    x = reduce(e, 2000, 71 * US); /* the trace: 61 + 30 */
+    assert_true(x.begin == 91 * US && x.end == 103 * US);
+    x = reduce(e, 1000, 110 * US); /* its next step: 103 + 50 */
+    assert_true(x.begin == 153 * US && x.end == 164 * US);
+    x = reduce(e, 2000, 300 * US); /* the real one is later */
+    assert_true(x.begin == 300 * US);
+}
+
+/* What waits for nothing goes on meanwhile. */
+static void not_waiting(void **state)
+{
+    (void)state;
+    start(2);
+    step_of(1);
+    s.node[1][2].n_deps = 0;
+    sc_emu *e = follow_all(&(asked){.world = 2});
+    sc_emu_end x = reduce(e, 1000, 10 * US);
+    assert_true(x.begin == 50 * US && x.end == 61 * US);
+    x = reduce(e, 2000, 62 * US);
+    assert_true(x.begin == 80 * US);
+}
+
+/* Operations that the trace has not are mirrored, and it goes on from there. */
+static void mirrored(void **state)
+{
+    (void)state;
+    start(2);
+    step_of(1);
+    sc_emu *e = follow_all(&(asked){.world = 2, .whatif = {"straggler=1:2"}});
+    sc_emu_end x = reduce(e, 64, 10 * US); /* of another size */
+    assert_true(x.begin == 20 * US && x.end == 20 * US + plug_takes(64));
+    sc_time t = x.end;
+    x = reduce(e, 1000, t + US);
+    assert_true(x.begin == 20 * US + 100 * US); /* it did not wait */
+    x = reduce(e, 2000, x.end);
+    assert_true(x.begin == 120 * US + plug_takes(1000) + 60 * US);
+}
+
+/* Groups by what they hold; what lies between two operations with real ranks
+ * is computed all the same. */
+static void own_groups(void **state)
+{
+    (void)state;
+    static const uint32_t low[2] = {0, 2}, high[2] = {1, 2},
+                          all[4] = {0, 1, 2, 3};
+    start(4);
+    uint32_t g = sw_group(&s, 2, high), h = sw_group(&s, 2, low);
+    uint32_t w = sw_group(&s, 4, all);
+    sw_comp(&s, 2, 10 * US);
+    sw_after(sw_coll(&s, 2, SC_TC_ALL_GATHER, 500, g), 0);
+    sw_after(sw_comp(&s, 2, 20 * US), 1);
+    sw_after(sw_coll(&s, 2, SC_TC_ALL_GATHER, 500, h), 2);
+    sw_after(sw_comp(&s, 2, 40 * US), 3);
+    sw_after(sw_coll(&s, 2, SC_TC_BARRIER, 0, w), 4);
+    sc_emu *e = follow_all(&(asked){.world = 4});
+    uint32_t i = group_of(e, low, 2);
+    sc_emu_op op = {.coll = SC_EMU_ALL_GATHER, .group = i, .bytes = 1000};
+    sc_emu_end x = block(e, op, US);
+    assert_true(x.begin == 30 * US);
+    x = block(e, (sc_emu_op){.coll = SC_EMU_BARRIER}, x.end);
+    assert_true(x.begin == 30 * US + plug_takes(1000) + 40 * US);
+    /* Both of the next step, in another order than the trace has them.  What it
+     * waited for last is with nobody real: taken to be where the real one did. */
+    sc_time step = x.begin;
+    x = block(e, (sc_emu_op){.coll = SC_EMU_BARRIER}, x.end);
+    assert_true(x.begin == step + 70 * US);
+    sc_time t = x.end;
+    x = block(e, op, t);
+    assert_true(x.begin == t);
+}
+
+static void messages(void **state)
+{
+    (void)state;
+    start(4);
+    sw_comp(&s, 1, 25 * US);
+    sw_after(sw_pair(&s, 1, SC_TASK_SEND, 0, 3000, 0), 0);
+    sw_after(sw_comp(&s, 1, 5 * US), 1);
+    sw_after(sw_pair(&s, 1, SC_TASK_SEND, 3, 3000, 0), 2);
+    sw_pair(&s, 1, SC_TASK_RECV, 0, 4000, 0);
+    sc_emu *e = follow_all(&(asked){.world = 4});
+    sc_emu_op recv = {.coll = SC_EMU_RECV, .peer = 1, .bytes = 3000};
+    sc_emu_op send = {.coll = SC_EMU_SEND, .peer = 1, .bytes = 4000};
+    sc_emu_end x = block(e, recv, US);
+    assert_true(x.begin == 25 * US && x.end == 38 * US);
+    x = block(e, send, 38 * US); /* 38 + 5 */
+    assert_true(x.begin == 43 * US && x.end == 57 * US);
+    assert_true(block(e, recv, 60 * US).begin == 82 * US); /* 57 + 25 */
+}
+
+/* Counted over its own operations. */
+static void stall_and_failure(void **state)
+{
+    (void)state;
+    start(4);
+    step_of(1);
+    sc_emu *e = follow_all(
+        &(asked){.world = 4, .whatif = {"stall=1:7us@1", "fail=1@2"}});
+    uint32_t pair[2] = {0, 3};
+    uint32_t g = group_of(e, pair, 2);
+    block(e, (sc_emu_op){.coll = SC_EMU_BARRIER, .group = g}, 0);
+    sc_emu_end x = reduce(e, 1000, 12 * US);
+    assert_true(x.begin == 50 * US);
+    x = reduce(e, 2000, x.end);
+    assert_true(x.begin == 61 * US + 30 * US + 7 * US);
+    sc_text t;
+    sc_text_init(&t);
+    sc_emu_why(e, all_reduce(e, 0, 0, 1000, MS), &t);
+    assert_string_equal(t.buf, "rank 1 never comes: --what-if fail=1@2");
+    sc_text_free(&t);
+}
+
+static void jitter(void **state)
+{
+    (void)state;
+    start(2);
+    step_of(1);
+    sc_time first[2];
+    for (int i = 0; i < 2; i++) {
+        sc_emu *e = follow_all(
+            &(asked){.world = 2, .whatif = {"jitter=0.1"}, .seed = 5});
+        first[i] = reduce(e, 1000, 10 * US).begin;
+        assert_true(first[i] != 50 * US);
+        assert_true(llabs(first[i] - 50 * US) < 20 * US);
+    }
+    assert_true(first[0] == first[1]);
+}
+
+/* ---- files ----------------------------------------------------------------- */
+
+static char dir[40], prefix[60];
+
+static void write_traces(void)
+{
+    strcpy(dir, "/tmp/stepcast-emu-XXXXXX");
+    assert_non_null(mkdtemp(dir));
+    snprintf(prefix, sizeof prefix, "%s/t", dir);
+    sw_build(&s, &arena);
+    if (sc_trace_write(&s.w, prefix, &err) != SC_OK) no_error();
+}
+
+static void forget(uint32_t rank)
+{
+    char path[80];
+    snprintf(path, sizeof path, "%s.%u.et", prefix, rank);
+    unlink(path);
+}
+
+static void drop_traces(void)
+{
+    char path[80];
+    for (uint32_t r = 0; r < s.n_ranks; r++) forget(r);
+    snprintf(path, sizeof path, "%s.json", prefix);
+    unlink(path);
+    assert_int_equal(rmdir(dir), 0);
+}
+
+/* Ranks without a file mirror, wherever they are. */
+static void some_files(void **state)
+{
+    (void)state;
+    static const uint32_t low[3] = {0, 2, 3};
+    start(4);
+    uint32_t g = sw_group(&s, 3, low);
+    for (uint32_t r = 0; r < 4; r++) {
+        sw_comp(&s, r, 100 * US);
+        if (r != 1) sw_coll(&s, r, SC_TC_ALL_REDUCE, 1000, g);
+    }
+    s.node[2][0].duration = 40 * US;
+    write_traces();
+    forget(3);
+    sc_emu_options o = {0};
+    assert_int_equal(sc_schema_defaults(sc_emu_keys, &o, &arena, &err), SC_OK);
+    o.cluster = "dgx-h100:1";
+    o.world_size = 4;
+    o.peers = prefix;
+    sc_emu_config c;
+    if (sc_emu_resolve(&o, &arena, &c, &err) != SC_OK) no_error();
+    assert_int_equal(c.peers->n_ranks, 4);
+    assert_int_equal(c.peers->classes[c.peers->ranks[3].cls].n_tasks, 0);
+    assert_int_equal(sc_workload_check(c.peers, &err), SC_OK);
+    sc_emu *e = follow(&(asked){.world = 4}, c.peers);
+    sc_emu_op op = {
+        .coll = SC_EMU_ALL_REDUCE, .group = group_of(e, low, 3), .bytes = 1000};
+    assert_true(block(e, op, 10 * US).begin == 40 * US);
+    drop_traces();
+}
+
+static void no_durations(void **state)
+{
+    (void)state;
+    char want[200];
+    start(2);
+    for (uint32_t r = 0; r < 2; r++) sw_comp(&s, r, 0);
+    write_traces();
+    sc_emu_options o = {.cluster = "dgx-h100:1", .world_size = 2};
+    o.peers = prefix;
+    sc_emu_config c;
+    assert_int_equal(sc_emu_resolve(&o, &arena, &c, &err), SC_EINPUT);
+    assert_int_equal(err.n, 1);
+    assert_int_equal(err.d[0].code, SC_C_MISSING);
+    snprintf(want, sizeof want, "--peers %s", prefix);
+    assert_string_equal(err.d[0].file, want);
+    assert_string_equal(err.d[0].msg,
+                        "no kernel of these traces has a duration");
+    drop_traces();
+}
+
+int main(void)
+{
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        T(blocking),   T(not_waiting), T(mirrored),
+        T(own_groups), T(messages),    T(stall_and_failure),
+        T(jitter),     T(some_files),  T(no_durations),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
