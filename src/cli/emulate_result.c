@@ -129,6 +129,17 @@ static void own_warning(result *x, const char *text)
     if (c->json || c->output) cli_note(c, "warning: %s\n", text);
 }
 
+/* A loop over layers looks the same as one over steps. */
+static bool steps_of_one(const result *x)
+{
+    uint32_t n = 0;
+    if (x->r->config.step_collectives) return false;
+    for (uint32_t i = 0; i < x->r->n; i++)
+        for (uint32_t k = 0; k < x->real[i].n_steps; k++, n++)
+            if (x->real[i].step[k].n != 1) return false;
+    return n > 1;
+}
+
 static void warnings(result *x)
 {
     const emulate_run *r = x->r;
@@ -143,6 +154,10 @@ static void warnings(result *x)
     else if (m->n_steps == 0)
         own_warning(x, "no repeated sequence of operations: --step-collectives "
                        "says how many make a step");
+    if (steps_of_one(x))
+        own_warning(x, "every operation counts as a step, as all are alike: "
+                       "where a step has several, --step-collectives says how "
+                       "many");
     if (m->passed > 0)
         own_warning(x, sc_sprintf(a,
                                   "%llu calls went to the real library and "
