@@ -151,7 +151,8 @@ static member_run choose(struct ncclComm *c, const ncclUniqueId *id, bool *sure)
                       .wish = getenv("STEPCAST_NCCL_GROUPS"),
                       .nth = same_size(c->n),
                       .at = at};
-    bool meet = id && config->n_real > 1 && memcmp(id, ID_TAG, ID_TAG_LEN) == 0;
+    bool meet = id && config->n_real > 1 && c->n < f.world &&
+                memcmp(id, ID_TAG, ID_TAG_LEN) == 0;
     if (meet) {
         f.real = config->real;
         f.n_real = config->n_real;
@@ -164,6 +165,10 @@ static member_run choose(struct ncclComm *c, const ncclUniqueId *id, bool *sure)
         nanosleep(&moment, NULL);
     }
     f.all_came = true;
+    member_run m = member_choose(&f, sure);
+    if (m.stride) return m;
+    f.real = NULL; /* what they say fits nothing */
+    f.n_at = 0;
     return member_choose(&f, sure);
 }
 

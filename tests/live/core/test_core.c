@@ -180,6 +180,18 @@ static void test_virtual(void **state)
     passes("sent", "clock: virtual");
 }
 
+/* Memory is for the whole process, which does nothing else. */
+static void test_large(void **state)
+{
+    (void)state;
+    run r;
+    make_run(&r, "");
+    write_file(&r, "emulate.yml",
+               "cluster: 'dgx-h100:512'\nworld-size: 4096\nclock: virtual\n");
+    assert_int_equal(alone(&r, "large"), 0);
+    end_run(&r);
+}
+
 static void test_threads(void **state)
 {
     (void)state;
@@ -471,6 +483,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_real),
         cmocka_unit_test(test_virtual),
+        cmocka_unit_test(test_large),
         cmocka_unit_test(test_threads),
         cmocka_unit_test(test_forks),
         cmocka_unit_test(test_none),

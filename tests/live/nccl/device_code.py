@@ -66,7 +66,7 @@ class Machine:
         assert len(params) == len(args), (name, params)
         values = {p[1]: (p[0], a) for p, a in zip(params, args)}
         for block in range(blocks):
-            self.shared = bytearray(4096)
+            self.shared = bytearray(16384)
             todo = [self.thread(name, values, block, t, threads, blocks)
                     for t in range(threads)]
             while todo:
@@ -75,7 +75,8 @@ class Machine:
     def thread(self, name, params, block, tid, threads, blocks):
         _, code, labels = self.entries[name]
         reg = {"%tid.x": tid, "%ctaid.x": block, "%ntid.x": threads,
-               "%nctaid.x": blocks, "part": 0}
+               "%nctaid.x": blocks, "part": 0, "%clock": 5,
+               "space": 0}
         pc = steps = 0
         while True:
             steps += 1
