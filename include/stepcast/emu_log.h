@@ -91,17 +91,23 @@ typedef struct sc_emu_step {
     uint64_t first, n; /* records */
 } sc_emu_step;
 
-/* The repeated sequence of operations in a run: `period` operations (0: the
- * shortest sequence that the run ends with, at least twice in a row; what
- * comes before is start-up).  A step lasts from the end of the last operation
- * of the one before to the end of its own last one.  None found: *n = 0. */
+/* The repeated sequence of operations in a run: `period` operations (0: that
+ * of the longest repetition; where a shorter sequence of different operations
+ * makes up all of it but for some of at most 4 KiB, e.g. a logged loss every
+ * tenth step, that one).  What comes before and behind is start-up and the
+ * end.  With `period` given, steps end where the repetition does if it is one of
+ * that length, else with the run.  A step lasts from the end of the last
+ * operation of the one before to the end of its own last one, so the very first
+ * has none where no operation comes before it.  None found: *n = 0. */
 sc_status sc_emu_steps(const sc_emu_run *r, uint64_t period, sc_arena *a,
                        sc_emu_step **out, uint32_t *n, sc_err *err);
 
-/* The runs of real ranks as a workload: operations as communication nodes with
- * their recorded times, what the program did between them as compute nodes;
- * ranks without a run follow `like` (world entries: index into runs).  `steps`
- * limits it to whole steps. */
+/* The runs of real ranks as a workload: operations as communication nodes that
+ * last from their post to their end, what the program did between them as
+ * compute nodes; replayed, every operation is posted and ends when it was.
+ * Ranks without a run follow `like` (world entries: index into runs), their
+ * groups and partners shifted to them.  `steps` limits it to whole steps.
+ * Sizes are Chakra's (graph_workload.h). */
 typedef struct sc_emu_trace_opts {
     const uint32_t *like; /* [world]; NULL: only the real ranks do anything */
     bool steps; /* leave out start-up and what follows the last step */
@@ -111,6 +117,16 @@ typedef struct sc_emu_trace_opts {
 sc_status sc_emu_workload(const sc_emu_run *runs, uint32_t n,
                           const sc_emu_trace_opts *o, sc_arena *a,
                           sc_workload *out, sc_err *err);
+
+/* Writes into the folder `dir`: NAME.<rank>.et and NAME.json (groups), and
+ * network.yml, memory.json of the machine `hw`; system.json, with which the
+ * traces replay (recorded times, for as many operations at once as there were),
+ * and system-simulate.json, with which operations are simulated on the network:
+ * for --scale-to and other machines.  `notes`: as sc_trace_machine_write(). */
+sc_status sc_emu_trace_write(const sc_workload *w, const sc_hw *hw,
+                             sc_precision precision, const char *dir,
+                             const char *name, sc_arena *a, sc_text *notes,
+                             sc_err *err);
 
 #ifdef __cplusplus
 }

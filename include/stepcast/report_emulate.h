@@ -26,8 +26,8 @@ typedef struct sc_report_real {
 typedef struct sc_report_calls {
     sc_emu_coll coll;
     uint32_t group_size;
-    uint64_t bytes, count;
-    sc_time modelled, waited; /* from begin to end; the program did nothing
+    uint64_t bytes, count, ended; /* of `count` */
+    sc_time modelled, waited;     /* from begin to end; the program did nothing
                                  else */
 } sc_report_calls;
 

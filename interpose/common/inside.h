@@ -10,6 +10,7 @@
 
 #include <stepcast/emu_log.h>
 
+#include "common/clock.h"
 #include "common/live.h"
 
 #include <pthread.h>
@@ -28,17 +29,13 @@ typedef struct live_cpu {
 
 void live_clock_source(const live_cpu *cpu);
 
-sc_time live_clock_mono(void);    /* CLOCK_MONOTONIC, ps */
-sc_time live_clock_thread(void);  /* CPU time of this thread, ps */
-sc_time live_clock_virtual(void); /* never runs backwards */
-/* Virtual time goes on to `t`, if it is not there yet. */
-void live_clock_forward(sc_time t);
+sc_time live_clock_mono(void);   /* CLOCK_MONOTONIC, ps */
+sc_time live_clock_thread(void); /* CPU time of this thread, ps */
 
 /* What this thread does from here on is not the program's; they nest.  The
  * outermost leave returns how much time it was, less what was waited. */
 void live_clock_enter(bool virt);
 sc_time live_clock_leave(bool virt);
-bool live_clock_inside(void);
 /* Of the time since live_clock_enter(), so much was spent in waiting. */
 void live_clock_waited(sc_time ps);
 
@@ -66,6 +63,8 @@ typedef struct live_slot {
     uint32_t next, prev; /* of the list that its state says */
     uint8_t state;       /* slot_state */
     bool burnt;          /* its CPU time is spent */
+    sc_time spent;       /* ... so much of it before any wait */
+    bool noted;          /* share_hold() */
     bool dropped;        /* no one will wait: free it when it has ended */
     bool canceled;
 } live_slot;

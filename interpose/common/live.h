@@ -84,6 +84,9 @@ void live_serve(live *l, live_ticket k);
 bool live_serve_by(live *l, live_ticket k, sc_time by);
 /* Whether it has ended by now; then the ticket is gone. */
 bool live_test(live *l, live_ticket k);
+/* Real clock: of the operation's CPU time, the calling thread has spent so much
+ * already, by moving its data. */
+void live_spent(live *l, live_ticket k, sc_time ps);
 /* Nobody waits for it (a send that the library has buffered); the ticket is
  * gone. */
 void live_forget(live *l, live_ticket k);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ops.c - posts, waits, tests. */
 #include "common/inside.h"
+#include "common/share.h"
 
 /* Weak progress: a message of up to so many bytes goes off at once. */
 #define EAGER_BYTES 4096
@@ -49,6 +50,7 @@ static void post(live *l, live_slot *s, sc_time t)
         live_slot_log(l, s, SC_TIME_MAX, SC_TIME_MAX);
     }
     if (is_held(l, &s->op)) {
+        if (l->share) share_hold(l, s);
         live_slot_move(l, s, SLOT_HELD);
         return;
     }
@@ -84,7 +86,7 @@ static void poll_costs(live *l, sc_time now)
     if (step < POLL_PS) step = POLL_PS;
     if (step > POLL_MAX_PS) step = POLL_MAX_PS;
     l->poll_step = step;
-    if (step > l->next - now) step = l->next - now;
+    if (l->next > now && step > l->next - now) step = l->next - now;
     live_clock_forward(l->start + now + step);
     l->polled_at = now + step;
 }
@@ -108,6 +110,14 @@ bool live_test(live *l, live_ticket k)
     pthread_mutex_unlock(&l->mutex);
     live_leave(l);
     return done;
+}
+
+void live_spent(live *l, live_ticket k, sc_time ps)
+{
+    pthread_mutex_lock(&l->mutex);
+    live_slot *s = live_slot_find(l, k);
+    if (s) s->spent += ps;
+    pthread_mutex_unlock(&l->mutex);
 }
 
 void live_forget(live *l, live_ticket k)

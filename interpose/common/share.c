@@ -104,7 +104,7 @@ void share_post(live *l, live_slot *s, sc_time t)
 {
     sc_emu_op op = op_of(l, s);
     sc_emu_cell cell;
-    share_given *given = share_note(l, s);
+    share_given *given = s->noted ? NULL : share_note(l, s);
     if (s->op.silent) {
         if (!given) { /* nobody else is there */
             live_slot_move(l, s, SLOT_ENDED);

@@ -19,6 +19,8 @@ uint32_t share_group_real(const live *l, uint32_t group);
 
 /* Silent operations among real members take part, others have ended. */
 void share_post(live *l, live_slot *s, sc_time t);
+/* It is posted later, but what it contributes may be put before. */
+void share_hold(live *l, live_slot *s);
 /* What has ended, on the virtual clock by `now`. */
 void share_look(live *l, sc_time now);
 void share_cancel(live *l, live_slot *s);

@@ -85,6 +85,12 @@ share_given *share_note(live *l, const live_slot *s)
     return v;
 }
 
+void share_hold(live *l, live_slot *s)
+{
+    share_note(l, s);
+    s->noted = true;
+}
+
 /* The latest ones are asked for most. */
 static share_given *find_given(live_share *h, live_ticket k)
 {

@@ -39,9 +39,6 @@ static bool negative(const mp_call *k, const int *counts, int one)
 int mp_check(const mp_call *k)
 {
     const mp_comm *c = k->c;
-    bool reduces = k->kind == MP_REDUCE || k->kind == MP_ALLREDUCE ||
-                   k->kind == MP_REDUCE_SCATTER || k->kind == MP_SCAN ||
-                   k->kind == MP_EXSCAN;
     if (k->kind == MP_BARRIER) return MPI_SUCCESS;
     if (rooted(k) && (k->root < 0 || (uint32_t)k->root >= c->n))
         return mp_fail(c, MPI_ERR_ROOT,
@@ -51,11 +48,11 @@ int mp_check(const mp_call *k)
     if ((sends(k) && negative(k, k->sends, k->n_send)) ||
         (receives(k) && negative(k, k->recvs, k->n_recv)))
         return mp_fail(c, MPI_ERR_COUNT, "%s: a negative count", k->name);
-    if ((sends(k) && !reduces && !k->send_types &&
+    if ((sends(k) && !k->reduces && !k->send_types &&
          k->send_type == MPI_DATATYPE_NULL) ||
         (receives(k) && !k->recv_types && k->recv_type == MPI_DATATYPE_NULL))
         return mp_fail(c, MPI_ERR_TYPE, "%s: no datatype", k->name);
-    if (reduces && k->op == MPI_OP_NULL)
+    if (k->reduces && k->op == MPI_OP_NULL)
         return mp_fail(c, MPI_ERR_OP, "%s: no operation", k->name);
     return MPI_SUCCESS;
 }

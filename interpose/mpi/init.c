@@ -68,6 +68,7 @@ static void start(void)
         mp.eager = (size_t)v;
     }
     live_enter(l);
+    live_set_progress(l, true); /* neither library has threads for it */
     mp_types_start();
     mp_comm_start();
     mp.ready = true;

@@ -161,6 +161,8 @@ typedef struct mp_call {
     const MPI_Datatype *send_types, *recv_types; /* displacements are bytes */
     MPI_Op op;
     int root;
+    bool reduces;
+    bool early;           /* a user's operation, which may be freed meanwhile */
     MPI_Datatype held[2]; /* copies, where derived types may go meanwhile */
 } mp_call;
 

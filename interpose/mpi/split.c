@@ -75,6 +75,8 @@ static uint32_t node_size(void)
 static uint64_t likely(const mp_comm *c, split_rule s, const split_choice *real)
 {
     uint64_t v = s.how == SPLIT_DIV ? s.k : c->n / s.k;
+    /* All alike is mostly all 0. */
+    if (v == c->n && real[c->me_real].colour) return 1;
     if (s.k == node_size()) v += UINT64_C(1) << 40;
     if (c->split_by == s.k && c->split_mod == (s.how == SPLIT_DIV))
         v += UINT64_C(1) << 41;

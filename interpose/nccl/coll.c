@@ -12,13 +12,6 @@ typedef struct ncclCollConfig {
     int min_ctas, max_ctas;
 } ncclCollConfig_t;
 
-size_t call_type_size(ncclDataType_t type)
-{
-    static const uint8_t size[NCCL_N_TYPES] = {1, 1, 4, 4, 8, 8,
-                                               2, 4, 8, 2, 1, 1};
-    return type < 0 || type >= NCCL_N_TYPES ? 0 : size[type];
-}
-
 uint64_t call_bytes(const nccl_call *c)
 {
     uint64_t share = c->count * call_type_size(c->type);

@@ -3,6 +3,7 @@
 
 #include "nccl/detect.h"
 #include "nccl/member.h"
+#include "nccl/roll.h"
 #include "nccl/watch.h"
 
 #include <pthread.h>
@@ -14,8 +15,13 @@
 
 #define KNOWN 256
 
+/* What an id of this library begins with. */
+#define ID_TAG     "stepcast"
+#define ID_TAG_LEN 8
+
 static _Thread_local char last_error[512];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER; /* one at a time */
 /* Communicators so far, for the choice of the next one's members. */
 static member_run known[KNOWN];
 static uint32_t n_known;
@@ -129,16 +135,49 @@ static void fill(struct ncclComm *c, const member_run *m)
                                 : (r + world - c->rank + i) % world;
 }
 
+/* Where several ranks are real they say in the run's folder who has come with
+ * this id, and wait a moment for each other if it matters. */
+static member_run choose(struct ncclComm *c, const ncclUniqueId *id, bool *sure)
+{
+    member_at at[ROLL_MOST];
+    const sc_emu_config *config = live_config(c->l);
+    const struct timespec moment = {0, 20000000};
+    member_facts f = {.world = live_world(c->l),
+                      .rank = live_rank(c->l),
+                      .n = c->n,
+                      .place = c->rank,
+                      .known = known,
+                      .n_known = n_known,
+                      .wish = getenv("STEPCAST_NCCL_GROUPS"),
+                      .nth = same_size(c->n),
+                      .at = at};
+    bool meet = id && config->n_real > 1 && c->n < f.world &&
+                memcmp(id, ID_TAG, ID_TAG_LEN) == 0;
+    if (meet) {
+        f.real = config->real;
+        f.n_real = config->n_real;
+        roll_sign(id, f.n, f.place, f.rank);
+    }
+    for (int i = 0; i < 100 && meet; i++) {
+        f.n_at = roll_read(id, f.n, f.rank, at);
+        member_run m = member_choose(&f, sure);
+        if (*sure) return m;
+        nanosleep(&moment, NULL);
+    }
+    f.all_came = true;
+    member_run m = member_choose(&f, sure);
+    if (m.stride) return m;
+    f.real = NULL; /* what they say fits nothing */
+    f.n_at = 0;
+    return member_choose(&f, sure);
+}
+
 /* By the number of members and the own place. */
-static void find_members(struct ncclComm *c)
+static void find_members(struct ncclComm *c, const ncclUniqueId *id)
 {
     uint32_t world = live_world(c->l), r = live_rank(c->l);
     bool sure = false;
-    pthread_mutex_lock(&lock);
-    member_run m =
-        member_choose(world, r, c->n, c->rank, known, n_known,
-                      getenv("STEPCAST_NCCL_GROUPS"), same_size(c->n), &sure);
-    pthread_mutex_unlock(&lock);
+    member_run m = choose(c, id, &sure);
     if (c->n == world && c->rank != r) m.stride = 0;
     fill(c, &m);
     remember(m);
@@ -178,7 +217,8 @@ static ncclResult_t environment(live **l, gpu **g, const char *call)
 }
 
 static ncclResult_t init(ncclComm_t *out, int n, int rank,
-                         const ncclConfig_t *config, const char *call)
+                         const ncclUniqueId *id, const ncclConfig_t *config,
+                         const char *call)
 {
     live *l;
     gpu *g = NULL;
@@ -194,7 +234,9 @@ static ncclResult_t init(ncclComm_t *out, int n, int rank,
     rc = new_comm(l, g, (uint32_t)n, (uint32_t)rank, &c);
     if (!rc) rc = read_config(c, config);
     if (rc) return rc;
-    find_members(c);
+    pthread_mutex_lock(&making);
+    find_members(c, id);
+    pthread_mutex_unlock(&making);
     join(c);
     *out = c;
     return c->blocking ? ncclSuccess : ncclInProgress;
@@ -209,23 +251,21 @@ NCCL_API(ncclResult_t, ncclGetUniqueId, ncclUniqueId *id)
     pthread_mutex_lock(&lock);
     uint32_t mine[2] = {l ? live_rank(l) : 0, ++n_ids};
     pthread_mutex_unlock(&lock);
-    memcpy(id->internal, "stepcast", 8);
-    memcpy(id->internal + 8, mine, sizeof mine);
+    memcpy(id->internal, ID_TAG, ID_TAG_LEN);
+    memcpy(id->internal + ID_TAG_LEN, mine, sizeof mine);
     return ncclSuccess;
 }
 
 NCCL_API(ncclResult_t, ncclCommInitRank, ncclComm_t *comm, int nranks,
          ncclUniqueId id, int rank)
 {
-    (void)id;
-    return init(comm, nranks, rank, NULL, "ncclCommInitRank");
+    return init(comm, nranks, rank, &id, NULL, "ncclCommInitRank");
 }
 
 NCCL_API(ncclResult_t, ncclCommInitRankConfig, ncclComm_t *comm, int nranks,
          ncclUniqueId id, int rank, ncclConfig_t *config)
 {
-    (void)id;
-    return init(comm, nranks, rank, config, "ncclCommInitRankConfig");
+    return init(comm, nranks, rank, &id, config, "ncclCommInitRankConfig");
 }
 
 NCCL_API(ncclResult_t, ncclCommInitRankScalable, ncclComm_t *comm, int nranks,
@@ -234,7 +274,7 @@ NCCL_API(ncclResult_t, ncclCommInitRankScalable, ncclComm_t *comm, int nranks,
     if (n_ids_given < 1 || !ids)
         return comm_fail(ncclInvalidArgument,
                          "ncclCommInitRankScalable: no unique id");
-    return init(comm, nranks, rank, config, "ncclCommInitRankScalable");
+    return init(comm, nranks, rank, ids, config, "ncclCommInitRankScalable");
 }
 
 NCCL_API(ncclResult_t, ncclCommInitAll, ncclComm_t *comm, int ndev,
@@ -246,7 +286,7 @@ NCCL_API(ncclResult_t, ncclCommInitAll, ncclComm_t *comm, int ndev,
                          "ncclCommInitAll: a process is one rank of the "
                          "emulated world, not %d",
                          ndev);
-    return init(comm, 1, 0, NULL, "ncclCommInitAll");
+    return init(comm, 1, 0, NULL, NULL, "ncclCommInitAll");
 }
 
 /* ---- from another one -------------------------------------------------------------- */
@@ -266,16 +306,13 @@ static ncclResult_t child(struct ncclComm *parent, uint32_t n, uint32_t rank,
 static bool split_members(const struct ncclComm *p, int color, member_run *m)
 {
     bool sure = false;
-    uint32_t world = live_world(p->l);
-    const char *wish = getenv("STEPCAST_NCCL_GROUPS");
-    if (p->n == world && member_of_color(world, p->rank, color, m)) return true;
+    if (member_of_color(p->n, p->rank, p->world, color, m)) return true;
     if (!member_of_split(p->n, p->rank, color, m, &sure)) return false;
     if (!sure)
         live_warn(p->l,
                   "NCCL: colour %d at place %u of %u may come from several "
                   "ways to split; taken: %u members, every %u from place %u on",
                   color, p->rank, p->n, m->n, m->stride, m->first);
-    (void)wish;
     return true;
 }
 

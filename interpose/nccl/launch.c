@@ -4,9 +4,8 @@
 
 #include <pthread.h>
 
-/* Threads of a block: NCCL's kernels have as many (its registers' share of a
- * multiprocessor is what keeps other blocks out). */
-#define HOLD_THREADS 512
+/* Of a block, as NCCL's largest kernels have; see HOLD for the registers. */
+#define HOLD_THREADS 640
 
 /* Units of a stream are queued and launched in one order. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -107,13 +106,15 @@ static ncclResult_t launch_stream(const nccl_call *call, uint32_t n,
     unit *u = make_unit(call, n, of);
     if (!u)
         return comm_fail(ncclSystemError, "no memory shared with the device");
+    /* It may have ended, and be gone, before its last launch. */
+    const unit place = *u;
     pthread_mutex_lock(&lock);
     watch_queue(u);
-    CUresult rc = begin(u);
+    CUresult rc = begin(&place);
     bool begun = rc == 0;
     if (!rc) rc = fill(call, n, of->stream);
     if (begun) {
-        CUresult rc2 = finish(u);
+        CUresult rc2 = finish(&place);
         if (!rc) rc = rc2;
     } else {
         watch_drop(u);

@@ -47,58 +47,100 @@ static uint32_t wished(const char *list, uint32_t n, uint32_t nth)
     return stride;
 }
 
-member_run member_choose(uint32_t world, uint32_t r, uint32_t n, uint32_t p,
-                         const member_run *known, uint32_t n_known,
-                         const char *wish, uint32_t nth, bool *sure)
+/* Not against what is known of other real ranks. */
+static bool allowed(const member_facts *f, const member_run *m, bool *open)
 {
-    uint32_t stride[MEMBER_CHOICES], best = 0, least = UINT32_MAX;
-    uint32_t k = member_strides(world, r, n, p, stride);
-    uint32_t want = wished(wish, n, nth);
-    *sure = k == 1;
-    if (want && r >= (uint64_t)p * want &&
-        r + (uint64_t)(n - 1 - p) * want < world) {
-        *sure = true;
-        return (member_run){r - p * want, want, n};
+    for (uint32_t i = 0; i < f->n_at; i++)
+        if (f->at[i].rank != m->first + f->at[i].place * m->stride)
+            return false;
+    for (uint32_t i = 0; f->real && i < f->n_real; i++) {
+        bool came = f->real[i] == f->rank || !has(m, f->real[i]);
+        for (uint32_t k = 0; k < f->n_at && !came; k++)
+            came = f->at[k].rank == f->real[i];
+        if (!came && f->all_came) return false;
+        if (!came) *open = true;
     }
-    if (!k) return (member_run){0, 0, n};
+    return true;
+}
+
+static uint32_t most_shared(const member_facts *f, const member_run *m)
+{
+    uint32_t most = 0;
+    for (uint32_t j = 0; j < f->n_known; j++) {
+        uint32_t c = in_common(m, &f->known[j]);
+        if (f->known[j].n < f->world && c > most) most = c;
+    }
+    /* The same group again is as likely as an orthogonal one. */
+    return most == m->n && m->n > 1 ? 2 : most;
+}
+
+member_run member_choose(const member_facts *f, bool *sure)
+{
+    uint32_t stride[MEMBER_CHOICES], least = UINT32_MAX, left = 0, p = f->place;
+    uint32_t k = member_strides(f->world, f->rank, f->n, p, stride);
+    uint32_t want = wished(f->wish, f->n, f->nth);
+    member_run best = {0, 0, f->n};
+    bool open = false;
+    *sure = true;
+    if (want && f->rank >= (uint64_t)p * want &&
+        f->rank + (uint64_t)(f->n - 1 - p) * want < f->world)
+        return (member_run){f->rank - p * want, want, f->n};
     for (uint32_t i = 0; i < k; i++) {
-        member_run m = {r - p * stride[i], stride[i], n};
-        uint32_t shared = 0;
-        for (uint32_t j = 0; j < n_known; j++) {
-            uint32_t c = in_common(&m, &known[j]);
-            if (known[j].n < world && c > shared) shared = c;
-        }
-        /* The same group again is as likely as an orthogonal one. */
-        if (shared == n && n > 1) shared = 2;
+        member_run m = {f->rank - p * stride[i], stride[i], f->n};
+        if (!allowed(f, &m, &open)) continue;
+        left++;
+        uint32_t shared = most_shared(f, &m);
         if (shared >= least) continue;
         least = shared;
-        best = i;
+        best = m;
     }
-    return (member_run){r - p * stride[best], stride[best], n};
+    *sure = left == 1 && !open;
+    return best;
 }
 
 /* ---- splits ------------------------------------------------------------------------ */
 
-/* PyTorch (c10d, genNcclSplitColor) folds a list of ranks as boost's
- * hash_combine() does. */
-int member_color(const member_run *m)
+/* C++ (c10d): a list is folded as boost's hash_combine() does. */
+static int color_of_c10d(const member_run *m, const uint32_t *rank)
 {
     uint64_t h = 0;
     for (uint32_t i = 0; i < m->n; i++) {
-        uint64_t rank = m->first + (uint64_t)i * m->stride;
-        h ^= rank + 0x9e3779b9U + (h << 6) + (h >> 2);
+        uint32_t place = m->first + i * m->stride;
+        h ^= (rank ? rank[place] : place) + 0x9e3779b9U + (h << 6) + (h >> 2);
     }
     uint64_t size = h > INT64_MAX ? -h : h;
     return (int)(size % INT_MAX);
 }
 
-bool member_of_color(uint32_t world, uint32_t r, int color, member_run *out)
+/* Python: hash() of a tuple of small integers, since 3.8 (its mixing is that of
+ * xxHash), modulo 2^31. */
+static int color_of_python(const member_run *m, const uint32_t *rank)
 {
-    for (uint32_t n = 1; n <= world; n++)
-        for (uint32_t s = 1; world % n == 0 && s <= world / n; s++) {
-            if (world / n % s) continue;
-            member_run m = {r - r / s % n * s, s, n};
-            if (member_color(&m) != color) continue;
+    const uint64_t p1 = 11400714785074694791U, p2 = 14029467366897019727U,
+                   p5 = 2870177450012600261U;
+    uint64_t h = p5;
+    for (uint32_t i = 0; i < m->n; i++) {
+        uint32_t place = m->first + i * m->stride;
+        h += (rank ? rank[place] : place) * p2;
+        h = (h << 31 | h >> 33) * p1;
+    }
+    h += m->n ^ (p5 ^ 3527539U);
+    if (h == UINT64_MAX) h = 1546275796;
+    return (int)((h > INT64_MAX ? -h : h) & INT32_MAX);
+}
+
+bool member_has_color(const member_run *m, const uint32_t *rank, int color)
+{
+    return color_of_python(m, rank) == color || color_of_c10d(m, NULL) == color;
+}
+
+bool member_of_color(uint32_t n, uint32_t p, const uint32_t *rank, int color,
+                     member_run *out)
+{
+    for (uint32_t k = 1; k <= n; k++)
+        for (uint32_t s = 1; n % k == 0 && s <= n / k; s++) {
+            member_run m = {p - p / s % k * s, s, k};
+            if (n / k % s || !member_has_color(&m, rank, color)) continue;
             *out = m;
             return true;
         }

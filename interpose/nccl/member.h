@@ -26,18 +26,36 @@ typedef struct member_run {
 uint32_t member_strides(uint32_t world, uint32_t r, uint32_t n, uint32_t p,
                         uint32_t out[MEMBER_CHOICES]);
 
-/* The choice among them: *sure where there is only one.  `wish`: the user's
- * list "SIZE:STRIDE,...", of which the `nth` entry of this size counts (the
- * last one for all that follow), or NULL.  Stride 0: none fits; then members
- * are r - p + i, modulo the world. */
-member_run member_choose(uint32_t world, uint32_t r, uint32_t n, uint32_t p,
-                         const member_run *known, uint32_t n_known,
-                         const char *wish, uint32_t nth, bool *sure);
+typedef struct member_at {
+    uint32_t place, rank;
+} member_at;
 
-/* The run with member r of which PyTorch's colour for a split is `color` (a
- * hash of the ranks' list).  False: none. */
-bool member_of_color(uint32_t world, uint32_t r, int color, member_run *out);
-int member_color(const member_run *m);
+typedef struct member_facts {
+    uint32_t world, rank; /* of this process */
+    uint32_t n, place;
+    const member_run *known; /* earlier communicators */
+    uint32_t n_known;
+    const char *wish; /* the user's list "SIZE:STRIDE,...", of which the `nth`
+                         entry of this size counts (the last one for all that
+                         follow); NULL: none */
+    uint32_t nth;
+    const member_at *at; /* other real ranks that are known to be in it */
+    uint32_t n_at;
+    const uint32_t *real; /* all real ranks; NULL: not asked */
+    uint32_t n_real;
+    bool all_came; /* a real rank that is not in `at` is not in it */
+} member_facts;
+
+/* The choice among them: *sure where there is only one.  Stride 0: none fits;
+ * then members are rank - place + i, modulo the world. */
+member_run member_choose(const member_facts *f, bool *sure);
+
+/* PyTorch's colour for a split is a hash of the list of ranks (`rank` [n]: that
+ * of a place in the parent; NULL: the same): the run with place p that has it.
+ * False: none. */
+bool member_of_color(uint32_t n, uint32_t p, const uint32_t *rank, int color,
+                     member_run *out);
+bool member_has_color(const member_run *m, const uint32_t *rank, int color);
 
 /* A split of n ranks by place / k or place % k: the one that gives colour c to
  * place p, *sure where it is the only one.  Places in the parent. */

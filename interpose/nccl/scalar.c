@@ -4,6 +4,13 @@
 #include <math.h>
 #include <string.h>
 
+size_t call_type_size(ncclDataType_t type)
+{
+    static const uint8_t size[NCCL_N_TYPES] = {1, 1, 4, 4, 8, 8,
+                                               2, 4, 8, 2, 1, 1};
+    return type < 0 || type >= NCCL_N_TYPES ? 0 : size[type];
+}
+
 /* A number with a sign bit, `e` bits of exponent and `m` of mantissa. */
 static double small_float(uint32_t bits, int e, int m)
 {

@@ -373,6 +373,7 @@ static void at_exit(void)
     if (pthread_equal(pthread_self(), w.thread)) return;
     if (atomic_exchange(&w.sleeping, false)) sem_post(&w.wake);
     for (int i = 0; i < 1000 && !atomic_load(&w.ended); i++) nap();
+    if (atomic_load(&w.ended)) pthread_join(w.thread, NULL);
     slot_release_all();
 }
 

@@ -29,6 +29,11 @@ const sc_key cli_emulate_keys[] = {
      "--store-port", "PORT",
      "of the rendezvous, where the program names it itself [a free one]",
      false},
+    {"local-rank", SC_T_INT, SC_U_COUNT, OFF(local_rank), NULL, 0, 65535, NULL,
+     "--local-rank", "N",
+     "LOCAL_RANK of the first real rank, the others follow [its place on the "
+     "node]: which of this machine's devices it takes",
+     false},
     {"keep", SC_T_BOOL, SC_U_NONE, OFF(keep), "false", 0, 0, NULL, "--keep",
      NULL, "leave the folder of the run, with its logs", false},
     {0},
@@ -222,6 +227,8 @@ sc_status cli_emulate(cli *c, int argc, char *const *argv)
     SC_TRY(sc_schema_defaults(cli_emulate_keys, &o, c->arena, c->err));
     SC_TRY(cli_parse(c, find_dashes(argc, argv), argv, sets, N_SETS, &words));
     SC_TRY(command_words(c, argc, argv, &words));
+    o.local_given =
+        sc_given_has(&sets[OWN].given, cli_emulate_keys, "local-rank");
     c->words = words;
     e.seed = c->seed;
     if (c->dump_config) return cli_dump(c, sets, N_SETS);

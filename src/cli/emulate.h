@@ -19,7 +19,8 @@ typedef struct emulate_opts {
     const char *record;
     double timeout, grace; /* seconds; timeout 0: none */
     int64_t store_port;    /* 0: the kernel chooses */
-    bool plan, keep;
+    int64_t local_rank;    /* of the first real rank, if it is given */
+    bool local_given, plan, keep;
 } emulate_opts;
 
 extern const sc_key cli_emulate_keys[];
@@ -129,6 +130,7 @@ typedef struct emulate_run {
     uint32_t failed; /* of EMULATE_RANK: index of the first that failed */
     uint32_t n_left; /* processes that the program left behind */
     double wall_s;
+    bool terminal; /* the only rank is the foreground of our terminal */
     int signals;   /* signalfd, between take and give_back */
     sigset_t mask; /* before it */
     struct sigaction pipe_action;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* emulate_plan.c - `stepcast emulate --plan`: which ranks are worth running. */
+#include <stepcast/emu_plan.h>
 #include <stepcast/plan.h>
-#include <stepcast/plan_graph.h>
 #include <stepcast/trace.h>
 #include <stepcast/trace_system.h>
 
@@ -22,24 +22,6 @@ typedef struct roles {
 } roles;
 
 /* ---- of a model -------------------------------------------------------------- */
-
-/* Devices of an executed graph are classes of ranks already, by stage. */
-static sc_status of_graph(cli *c, const sc_gplan *p, roles *out)
-{
-    const sc_exec *x = &p->exec;
-    out->role = SC_NEW_N(c->arena, sc_emu_role, x->n_devices);
-    if (!out->role) return sc_error_nomem(c->err);
-    for (uint32_t i = 0; i < x->n_devices; i++) {
-        const char *text = x->n_devices == 1
-                               ? "every rank does the same"
-                               : sc_sprintf(c->arena, "pipeline stage %u of %u",
-                                            i, x->n_devices);
-        if (!text) return sc_error_nomem(c->err);
-        out->role[out->n++] = (sc_emu_role){
-            .rank = x->device_rank[i], .n = x->multiplicity[i], .text = text};
-    }
-    return SC_OK;
-}
 
 static sc_status of_blocks(cli *c, const sc_prediction *p, roles *out)
 {
@@ -66,7 +48,9 @@ static sc_status of_model(cli *c, emulate_plan *x, roles *out)
     out->name = x->predict->model ? x->predict->model->name : job->model;
     out->assumptions = p->assumptions;
     out->n_assumptions = p->n_assumptions;
-    return p->graph ? of_graph(c, &p->graph->plan, out) : of_blocks(c, p, out);
+    if (!p->graph) return of_blocks(c, p, out);
+    return sc_emu_plan_graph(&p->graph->plan, c->arena, &out->role, &out->n,
+                             c->err);
 }
 
 /* ---- of traces --------------------------------------------------------------- */

@@ -62,9 +62,22 @@ static sc_status read_log(emulate_run *r, sc_report_real *k)
     return SC_OK;
 }
 
+/* What went wrong does not take the rest with it: it becomes warnings. */
+static sc_status keep_going(emulate_run *r, sc_status s)
+{
+    char line[800];
+    for (uint32_t i = 0; i < r->c->err->n; i++) {
+        sc_diag_format(&r->c->err->d[i], line, sizeof line);
+        sc_text_add(&r->warnings, "%s\n", line);
+    }
+    sc_err_init(r->c->err);
+    return s;
+}
+
 static sc_status read_ranks(result *x)
 {
     emulate_run *r = x->r;
+    sc_status first = SC_OK;
     x->real = SC_NEW_N(r->c->arena, sc_report_real, r->n);
     if (!x->real) return sc_error_nomem(r->c->err);
     for (uint32_t i = 0; i < r->n; i++) {
@@ -77,9 +90,10 @@ static sc_status read_ranks(result *x)
             .status = exited ? WEXITSTATUS(k->status) : -1,
             .signal =
                 exited ? NULL : cli_emulate_signal(r->c, WTERMSIG(k->status))};
-        SC_TRY(read_log(r, &x->real[i]));
+        sc_status s = keep_going(r, read_log(r, &x->real[i]));
+        if (first == SC_OK) first = s;
     }
-    return SC_OK;
+    return first;
 }
 
 /* ---- words --------------------------------------------------------------------------- */
@@ -286,29 +300,16 @@ static void say_error(const char *text)
     fprintf(stderr, "stepcast emulate: error: %s\n", text);
 }
 
-/* What can't be recorded does not take the result with it. */
-static sc_status record(result *x)
-{
-    emulate_run *r = x->r;
-    char line[800];
-    if (!r->o->record) return SC_OK;
-    sc_status s = cli_emulate_record(r, x->real, &x->recorded);
-    for (uint32_t i = 0; i < r->c->err->n; i++) {
-        sc_diag_format(&r->c->err->d[i], line, sizeof line);
-        sc_text_add(&r->warnings, "%s\n", line);
-    }
-    sc_err_init(r->c->err);
-    return s;
-}
-
 sc_status cli_emulate_result(emulate_run *r)
 {
     result x = {.r = r};
-    SC_TRY(read_ranks(&x));
-    sc_status recorded = record(&x);
+    sc_status s = read_ranks(&x);
+    if (!x.real) return sc_error_nomem(r->c->err);
+    if (s == SC_OK && r->o->record)
+        s = keep_going(r, cli_emulate_record(r, x.real, &x.recorded));
     SC_TRY(fill(&x));
     if (x.s.failure) say_error(x.s.failure);
     SC_TRY(r->c->json ? print_json(&x) : print_text(&x));
     if (r->end == EMULATE_SIGNAL) return SC_EINTR;
-    return x.s.failure ? SC_NO : recorded;
+    return x.s.failure ? SC_NO : s;
 }

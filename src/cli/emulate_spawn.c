@@ -57,15 +57,18 @@ static bool is_dropped(const char *entry)
 }
 
 /* What torchrun sets, MPI programs need none of it. */
-static void put_world(environment *e, const emulate_run *r, uint32_t rank)
+static void put_world(environment *e, const emulate_run *r, uint32_t i)
 {
+    uint32_t rank = r->rank[i].rank;
     uint32_t world = r->config.world, node = r->config.hw->node_size;
     if (node == 0 || node > world) node = world;
     uint32_t nodes = (world + node - 1) / node;
     uint32_t last = world - (nodes - 1) * node; /* ranks of the last node */
+    uint64_t local =
+        r->o->local_given ? (uint64_t)r->o->local_rank + i : rank % node;
     put_number(e, "RANK", rank);
     put_number(e, "WORLD_SIZE", world);
-    put_number(e, "LOCAL_RANK", rank % node);
+    put_number(e, "LOCAL_RANK", local);
     put_number(e, "LOCAL_WORLD_SIZE", rank / node + 1 == nodes ? last : node);
     put_number(e, "GROUP_RANK", rank / node);
     put_number(e, "NODE_RANK", rank / node);
@@ -81,18 +84,18 @@ static void put_world(environment *e, const emulate_run *r, uint32_t rank)
     put(e, "TORCHELASTIC_RUN_ID", "stepcast");
 }
 
-static const char **environment_of(const emulate_run *r, uint32_t rank)
+static const char **environment_of(const emulate_run *r, uint32_t i)
 {
     environment e = {.c = r->c};
     uint32_t n = 0;
     while (environ[n]) n++;
     e.v = SC_NEW_N(r->c->arena, const char *, (size_t)n + VARIABLES);
     if (!e.v) return NULL;
-    for (uint32_t i = 0; i < n; i++)
-        if (!is_dropped(environ[i])) e.v[e.n++] = environ[i];
-    put_world(&e, r, rank);
+    for (uint32_t k = 0; k < n; k++)
+        if (!is_dropped(environ[k])) e.v[e.n++] = environ[k];
+    put_world(&e, r, i);
     put(&e, "STEPCAST_EMULATE", r->folder);
-    put_number(&e, "STEPCAST_RANK", rank);
+    put_number(&e, "STEPCAST_RANK", r->rank[i].rank);
     put(&e, "STEPCAST_MASTER_ADDR", "127.0.0.1");
     put_number(&e, "STEPCAST_MASTER_PORT", r->store.port);
     if (*r->program.preload) put(&e, "LD_PRELOAD", r->program.preload);
@@ -125,6 +128,7 @@ static void in_child(const child *x)
     /* Should the launcher be killed: nobody would look after the rank. */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != x->launcher) _exit(127);
+    if (x->r->terminal) tcsetpgrp(STDIN_FILENO, getpid());
     sigaction(SIGPIPE, &x->r->pipe_action, NULL);
     if (streams(x)) {
         union {
@@ -177,7 +181,7 @@ sc_status cli_emulate_spawn(emulate_run *r, uint32_t i)
     emulate_rank *k = &r->rank[i];
     int out[2] = {-1, -1}, err[2] = {-1, -1};
     child x = {.r = r, .launcher = getpid(), .report = {-1, -1}};
-    x.env = environment_of(r, k->rank);
+    x.env = environment_of(r, i);
     if (!x.env) return sc_error_nomem(r->c->err);
     bool piped = r->n > 1;
     if (!make_pipe(x.report) || (piped && (!make_pipe(out) || !make_pipe(err))))

@@ -22,7 +22,7 @@
 
 typedef struct watch {
     emulate_run *r;
-    bool terminal;                /* the rank has it */
+    bool lent;
     double begun, ending, killed; /* seconds; NaN: not yet */
 } watch;
 
@@ -172,24 +172,28 @@ static void close_streams(const watch *w)
 /* ---- the terminal ------------------------------------------------------------------ */
 
 /* One rank that reads from a terminal is the foreground's. */
+static bool has_terminal(const emulate_run *r)
+{
+    return r->n == 1 && isatty(STDIN_FILENO) &&
+           tcgetpgrp(STDIN_FILENO) == getpgrp();
+}
+
 static void lend_terminal(watch *w)
 {
-    if (w->r->n != 1 || !isatty(STDIN_FILENO) ||
-        tcgetpgrp(STDIN_FILENO) != getpgrp())
-        return;
-    w->terminal = tcsetpgrp(STDIN_FILENO, w->r->rank[0].pid) == 0;
+    if (w->r->terminal)
+        w->lent = tcsetpgrp(STDIN_FILENO, w->r->rank[0].pid) == 0;
 }
 
 static void take_terminal(watch *w)
 {
-    if (w->terminal) tcsetpgrp(STDIN_FILENO, getpgrp());
-    w->terminal = false;
+    if (w->lent) tcsetpgrp(STDIN_FILENO, getpgrp());
+    w->lent = false;
 }
 
 /* ^Z: the rank has stopped, so do we, and go on with it. */
 static void stop_with(watch *w, const emulate_rank *k)
 {
-    if (!w->terminal) return;
+    if (!w->lent) return;
     take_terminal(w);
     kill(getpid(), SIGSTOP);
     lend_terminal(w);
@@ -213,7 +217,7 @@ static void rank_ended(watch *w, emulate_rank *k, int status,
                (double)u->ru_stime.tv_sec + (double)u->ru_stime.tv_usec / 1e6;
     k->peak_rss = (uint64_t)u->ru_maxrss * 1024;
     if (!failed(k)) return;
-    if (w->terminal && WIFSIGNALED(status) && WTERMSIG(status) == SIGINT) {
+    if (w->lent && WIFSIGNALED(status) && WTERMSIG(status) == SIGINT) {
         w->r->end = EMULATE_SIGNAL; /* ^C went to the rank itself */
         w->r->signal = SIGINT;
     }
@@ -310,6 +314,7 @@ static sc_status start(watch *w)
     emulate_run *r = w->r;
     for (uint32_t i = 0; i < r->n; i++)
         r->rank[i].pipe[0].from = r->rank[i].pipe[1].from = -1;
+    r->terminal = has_terminal(r);
     for (uint32_t i = 0; i < r->n; i++) SC_TRY(cli_emulate_spawn(r, i));
     lend_terminal(w);
     return SC_OK;

@@ -19,30 +19,26 @@
 
 /* ---- behaviours ---------------------------------------------------------- */
 
-static bool same_stalls(const emu_behaviour *x, const emu_behaviour *y)
+static sc_status add_behaviour(emu_peers *p, const emu_behaviour *b,
+                               uint32_t *out, sc_err *err)
 {
-    if (x->n_stalls != y->n_stalls) return false;
-    for (uint32_t i = 0; i < x->n_stalls; i++)
-        if (x->stall[i].at != y->stall[i].at || x->stall[i].t != y->stall[i].t)
-            return false;
-    return true;
-}
-
-static sc_status find_behaviour(emu_peers *p, const emu_behaviour *b,
-                                uint32_t *out, sc_err *err)
-{
-    for (uint32_t i = 0; i < p->n_behaviours; i++) {
-        const emu_behaviour *x = &p->v[i];
-        *out = i;
-        if (x->factor == b->factor && x->fail == b->fail && same_stalls(x, b))
-            return SC_OK;
-    }
     emu_behaviour *v =
         sc_grow(p->a, p->v, p->n_behaviours, &p->cap, 4, sizeof *v);
     if (!v) return sc_error_nomem(err);
     p->v = v;
-    v[ *out = p->n_behaviours++] = *b;
+    *out = p->n_behaviours++;
+    v[*out] = *b;
     return SC_OK;
+}
+
+/* That of all ranks on devices that compute by `factor` longer. */
+static sc_status of_factor(emu_peers *p, double factor, uint32_t *out,
+                           sc_err *err)
+{
+    emu_behaviour b = {.factor = factor, .fail = UINT64_MAX};
+    for (*out = 0; *out < p->n_behaviours; ++*out)
+        if (p->v[*out].factor == factor) return SC_OK;
+    return add_behaviour(p, &b, out, err);
 }
 
 static int by_at(const void *a, const void *b)
@@ -50,6 +46,15 @@ static int by_at(const void *a, const void *b)
     const emu_stall *x = a, *y = b;
     if (x->at != y->at) return x->at < y->at ? -1 : 1;
     return (x->t > y->t) - (x->t < y->t);
+}
+
+double sc_emu_straggler(const sc_emu_config *c, uint32_t rank)
+{
+    double factor = 1;
+    for (uint32_t i = 0; i < c->n_whatif; i++)
+        if (c->whatif[i].what == SC_EMU_STRAGGLER && c->whatif[i].rank == rank)
+            factor *= c->whatif[i].value;
+    return factor;
 }
 
 /* All that is said of one rank. */
@@ -66,12 +71,12 @@ static sc_status behaviour_of(emu_peers *p, uint32_t rank, emu_behaviour *b,
     for (uint32_t i = 0; i < c->n_whatif; i++) {
         const sc_emu_whatif *w = &c->whatif[i];
         if (w->rank != rank) continue;
-        if (w->what == SC_EMU_STRAGGLER) b->factor *= w->value;
         if (w->what == SC_EMU_FAIL && w->at < b->fail) b->fail = w->at;
         if (w->what == SC_EMU_STALL)
             b->stall[b->n_stalls++] =
                 (emu_stall){w->at, sc_time_from_s(w->value)};
     }
+    b->factor *= sc_emu_straggler(c, rank);
     qsort(b->stall, b->n_stalls, sizeof *b->stall, by_at);
     return SC_OK;
 }
@@ -108,6 +113,8 @@ static sc_status set_followers(emu_peers *p, sc_err *err)
     return SC_OK;
 }
 
+/* A rank of which something is said never shares a behaviour: what is drawn for
+ * the others does not depend on how much it is. */
 static sc_status set_rank(emu_peers *p, uint32_t rank, sc_err *err)
 {
     emu_behaviour b;
@@ -116,29 +123,36 @@ static sc_status set_rank(emu_peers *p, uint32_t rank, sc_err *err)
         SC_TRY(set_follower(p, rank, &b, err));
         b = (emu_behaviour){.factor = b.factor, .fail = UINT64_MAX};
     }
-    return find_behaviour(p, &b, &p->of[rank], err);
+    return add_behaviour(p, &b, &p->of[rank], err);
+}
+
+/* What-if number `i` is the first one of its rank. */
+static bool first_of_rank(const sc_emu_config *c, uint32_t i)
+{
+    if (!is_of_rank(c->whatif[i].what)) return false;
+    for (uint32_t k = 0; k < i; k++)
+        if (is_of_rank(c->whatif[k].what) &&
+            c->whatif[k].rank == c->whatif[i].rank)
+            return false;
+    return true;
 }
 
 static sc_status set_behaviours(emu_peers *p, sc_err *err)
 {
     const sc_emu_config *c = p->c;
     bool differ = c->compute_factor != NULL;
+    uint32_t alike;
     for (uint32_t i = 0; i < c->n_whatif; i++)
         differ = differ || is_of_rank(c->whatif[i].what);
-    emu_behaviour alike = {.factor = 1, .fail = UINT64_MAX};
-    uint32_t first;
-    SC_TRY(find_behaviour(p, &alike, &first, err));
+    SC_TRY(of_factor(p, 1, &alike, err));
     if (!differ) return SC_OK;
     p->of = SC_NEW_N(p->a, uint32_t, c->world);
     if (!p->of) return sc_error_nomem(err);
-    for (uint32_t r = 0; c->compute_factor && r < c->world; r++) {
-        emu_behaviour b = {.factor = c->compute_factor[r], .fail = UINT64_MAX};
-        if (emu_follow_has(p->follow, r)) b.factor = 1;
-        SC_TRY(find_behaviour(p, &b, &p->of[r], err));
-    }
+    for (uint32_t r = 0; c->compute_factor && r < c->world; r++)
+        if (!emu_follow_has(p->follow, r))
+            SC_TRY(of_factor(p, c->compute_factor[r], &p->of[r], err));
     for (uint32_t i = 0; i < c->n_whatif; i++)
-        if (is_of_rank(c->whatif[i].what))
-            SC_TRY(set_rank(p, c->whatif[i].rank, err));
+        if (first_of_rank(c, i)) SC_TRY(set_rank(p, c->whatif[i].rank, err));
     return SC_OK;
 }
 
@@ -155,11 +169,7 @@ sc_status emu_peers_new(const sc_emu_config *c, sc_arena *a, emu_peers *out,
     if (!out->mirror) return sc_error_nomem(err);
     for (uint32_t i = 0; i < c->n_real; i++) {
         emu_mirror *m = &out->mirror[i];
-        m->factor = 1;
-        for (uint32_t k = 0; k < c->n_whatif; k++)
-            if (c->whatif[k].what == SC_EMU_STRAGGLER &&
-                c->whatif[k].rank == c->real[i])
-                m->factor *= c->whatif[k].value;
+        m->factor = sc_emu_straggler(c, c->real[i]);
         m->lag = SC_NEW_N(a, sc_time, out->n_behaviours);
         if (!m->lag) return sc_error_nomem(err);
     }
@@ -289,9 +299,9 @@ double emu_normal_max(double u, double n)
     return -upper(exp(log(u) / n));
 }
 
-static double draw_unit(uint64_t draw, uint32_t rank)
+static double draw_unit(uint64_t draw, uint64_t who)
 {
-    uint64_t state = sc_hash(&rank, sizeof rank, draw);
+    uint64_t state = sc_hash(&who, sizeof who, draw);
     double u = sc_random_unit(&state);
     return u > 0 ? u : 0x1p-54;
 }
@@ -313,10 +323,11 @@ static void take_failure(emu_arrival *x, uint32_t rank, uint64_t at)
 
 /* How far off the largest of `n` compute times is that take `d` each. */
 static double deviation(const emu_peers *p, double d, uint64_t draw,
-                        uint32_t rank, uint32_t n)
+                        const emu_share *s)
 {
     if (p->sigma <= 0 || d <= 0) return 0;
-    double z = emu_normal_max(draw_unit(draw, rank), n) * p->sigma;
+    uint64_t who = s->n > 1 ? s->behaviour : (uint64_t)1 << 32 | s->rank;
+    double z = emu_normal_max(draw_unit(draw, who), s->n) * p->sigma;
     return floor(d * (z > -1 ? z : -1)); /* none is shorter than nothing */
 }
 
@@ -325,7 +336,7 @@ static sc_time mirrored(const emu_peers *p, const emu_mirror *m, sc_time t,
 {
     double d = ratio(p, m, s->behaviour) * (double)m->compute;
     t = saturated(t, (double)m->lag[s->behaviour]);
-    return saturated(t, deviation(p, d, draw, s->rank, s->n));
+    return saturated(t, deviation(p, d, draw, s));
 }
 
 static void come(const emu_peers *p, const emu_mirror *m, sc_time t,
@@ -352,8 +363,7 @@ static sc_status follow(emu_peers *p, const emu_mirror *m, sc_time t,
         f->clock = saturated(f->clock, floor(factor * (double)s.before));
         if (s.waits && f->clock < m->woken) f->clock = m->woken;
         f->clock = saturated(f->clock, floor(factor * (double)s.after));
-        off =
-            deviation(p, factor * (double)(s.before + s.after), draw, rank, 1);
+        off = deviation(p, factor * (double)(s.before + s.after), draw, &one);
     } else {
         t = mirrored(p, m, t, &one, draw);
         if (t > f->clock) f->clock = t;

@@ -39,16 +39,18 @@ static bool no_block(int fd)
            fcntl(fd, F_SETFD, FD_CLOEXEC) == 0;
 }
 
+/* For one more client. */
 static bool room(server *v)
 {
-    uint32_t cap = v->cap, n = v->fd ? v->n + 2 : 0;
-    struct pollfd *fd = sc_grow(v->a, v->fd, n, &cap, 16, sizeof *fd);
-    sc_store_client **client = v->client;
-    if (!fd) return false;
-    if (cap != v->cap) {
-        client = SC_NEW_N(v->a, sc_store_client *, cap);
-        if (!client) return false;
-        if (n > 0 && v->client) memcpy(client, v->client, n * sizeof *client);
+    uint32_t n = v->n + 2, cap = v->cap ? v->cap : 16;
+    while (cap <= n) cap *= 2;
+    if (cap == v->cap) return true;
+    struct pollfd *fd = SC_NEW_N(v->a, struct pollfd, cap);
+    sc_store_client **client = SC_NEW_N(v->a, sc_store_client *, cap);
+    if (!fd || !client) return false;
+    if (v->cap != 0) {
+        memcpy(fd, v->fd, n * sizeof *fd);
+        memcpy(client, v->client, n * sizeof *client);
     }
     v->fd = fd;
     v->client = client;

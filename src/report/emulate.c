@@ -73,7 +73,7 @@ static void operations(const sc_report_emu_sum *m, sc_text *out)
         sc_text_add(out, "  %-15s %10s %8u %8" PRIu64 " %11s %11s\n",
                     sc_emu_coll_names[k->coll], bytes(k->bytes).s,
                     k->group_size, k->count,
-                    seconds(mean(k->modelled, k->count)).s,
+                    seconds(mean(k->modelled, k->ended)).s,
                     seconds(mean(k->waited, k->count)).s);
     }
     if (m->n_calls > SHOWN_CALLS)

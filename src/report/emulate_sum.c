@@ -71,10 +71,12 @@ static bool add_run(adding *d, const sc_emu_run *r)
         if (!row) return false;
         row->count++;
         row->waited += x->waited;
-        if (x->end == SC_TIME_MAX)
+        if (x->end == SC_TIME_MAX) {
             d->sum->n_open++;
-        else
-            row->modelled += x->end - x->begin;
+            continue;
+        }
+        row->ended++;
+        row->modelled += x->end - x->begin;
     }
     d->sum->n_ops += r->n_records;
     return true;

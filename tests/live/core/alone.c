@@ -209,6 +209,34 @@ static void sent(live *l)
     PROBE(d == live_data(l) && d->kind == SC_EMU_DATA_MIRROR);
 }
 
+static long resident_kb(void)
+{
+    char line[200];
+    long kb = -1;
+    FILE *f = fopen("/proc/self/status", "r");
+    PROBE(f);
+    while (kb < 0 && fgets(line, sizeof line, f))
+        if (strncmp(line, "VmRSS:", 6) == 0) kb = strtol(line + 6, NULL, 10);
+    fclose(f);
+    return kb;
+}
+
+/* Most of the world is a number. */
+static void large(live *l)
+{
+    uint32_t n = live_world(l), *v = malloc(n * sizeof *v);
+    PROBE(v && n >= 4096);
+    for (uint32_t i = 0; i < n / 8; i++) v[i] = 8 * i;
+    live_op op = {.coll = SC_EMU_ALL_REDUCE,
+                  .group = live_group(l, v, n / 8),
+                  .bytes = 1 << 20};
+    live_wait(l, live_post(l, &op, live_now(l)));
+    probe_run(l, SC_EMU_BROADCAST, 1000);
+    free(v);
+    PROBE(live_now(l) > 0);
+    PROBE(resident_kb() < 50 * 1024);
+}
+
 /* What a worker of torchrun sees. */
 static void environment(live *l)
 {
@@ -229,12 +257,19 @@ static void environment(live *l)
     }
 }
 
-const probe_scenario probe_alone[] = {
-    {"none", none},       {"hold", hold},
-    {"real", real_clock}, {"virtual", virtual_clock},
-    {"polling", polling}, {"weak", weak},
-    {"cancel", cancel},   {"streams", streams},
-    {"forks", forks},     {"talk", talk},
-    {"failing", failing}, {"threads", threads},
-    {"sent", sent},       {"environment", environment},
-    {NULL, NULL}};
+const probe_scenario probe_alone[] = {{"none", none},
+                                      {"hold", hold},
+                                      {"real", real_clock},
+                                      {"virtual", virtual_clock},
+                                      {"polling", polling},
+                                      {"weak", weak},
+                                      {"cancel", cancel},
+                                      {"streams", streams},
+                                      {"forks", forks},
+                                      {"talk", talk},
+                                      {"failing", failing},
+                                      {"threads", threads},
+                                      {"sent", sent},
+                                      {"large", large},
+                                      {"environment", environment},
+                                      {NULL, NULL}};

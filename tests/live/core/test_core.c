@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_core.c PROBE - real ranks as processes; the test is their launcher. */
+/* test_core.c PROBE CLOCK_PROBE CLOCK.so - real ranks as processes; the test is their launcher. */
 #include <stepcast/emu_log.h>
 #include <stepcast/emu_shared.h>
 
@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static const char *probe; /* the program */
+static const char *probe, *clock_probe, *clock_library;
 
 typedef struct run {
     char folder[256];
@@ -180,6 +180,18 @@ static void test_virtual(void **state)
     passes("sent", "clock: virtual");
 }
 
+/* Memory is for the whole process, which does nothing else. */
+static void test_large(void **state)
+{
+    (void)state;
+    run r;
+    make_run(&r, "");
+    write_file(&r, "emulate.yml",
+               "cluster: 'dgx-h100:512'\nworld-size: 4096\nclock: virtual\n");
+    assert_int_equal(alone(&r, "large"), 0);
+    end_run(&r);
+}
+
 static void test_threads(void **state)
 {
     (void)state;
@@ -287,6 +299,24 @@ static void test_environment(void **state)
                         "RANK=5 WORLD_SIZE=8 MASTER_PORT=1234 LOCAL_RANK=0 ");
     unsetenv("PROBE_AGENT");
     unsetenv("TORCHELASTIC_RUN_ID");
+    end_run(&r);
+}
+
+/* Time calls, with the library that answers them. */
+static void test_time(void **state)
+{
+    (void)state;
+    run r;
+    make_run(&r, "clock: virtual");
+    const char *kept = probe;
+    probe = clock_probe;
+    setenv("LD_PRELOAD", clock_library, 1);
+    int status = alone(&r, "");
+    unsetenv("LD_PRELOAD");
+    probe = kept;
+    if (status != 0) print_error("%s", read_file(&r, "err.0"));
+    assert_int_equal(status, 0);
+    assert_string_equal(read_file(&r, "out.0"), "time\n");
     end_run(&r);
 }
 
@@ -453,6 +483,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_real),
         cmocka_unit_test(test_virtual),
+        cmocka_unit_test(test_large),
         cmocka_unit_test(test_threads),
         cmocka_unit_test(test_forks),
         cmocka_unit_test(test_none),
@@ -460,6 +491,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_claims),
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_environment),
+        cmocka_unit_test(test_time),
         cmocka_unit_test(test_several_data),
         cmocka_unit_test(test_several_time),
         cmocka_unit_test(test_several_repeat),
@@ -467,7 +499,9 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_several_differ),
         cmocka_unit_test(test_several_again),
     };
-    if (argc != 2) return 2;
+    if (argc != 4) return 2;
     probe = argv[1];
+    clock_probe = argv[2];
+    clock_library = argv[3];
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

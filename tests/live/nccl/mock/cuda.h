@@ -65,6 +65,7 @@ typedef struct CUgraphExec_st *CUgraphExec;
 #define X(name, args) CUresult name args;
 CUDA_CALLS(X)
 #undef X
+CUresult cuMemAllocManaged(CUdeviceptr *, size_t, unsigned); /* not the mock */
 
 /* ---- the mock's own ----------------------------------------------------------------- */
 

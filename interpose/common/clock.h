@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* clock.h - virtual time, for the library that answers time calls with it. */
+#ifndef LIVE_CLOCK_H
+#define LIVE_CLOCK_H
+
+#include <stepcast/base.h>
+
+/* CPU time of the process, ps, without what the interposers used and with what
+ * was waited; never runs backwards, also over fork(). */
+sc_time live_clock_virtual(void);
+/* It goes on to `t`, if it is not there yet. */
+void live_clock_forward(sc_time t);
+/* Whether the calling thread is inside an interposer, whose calls are not the
+ * program's. */
+bool live_clock_inside(void);
+
+#endif

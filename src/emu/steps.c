@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * steps.c - the repeated sequence of operations in a run.
+ *
+ * Operations are letters (kind, group, bytes, peer).  For a few places in the
+ * run, the longest stretch through each that repeats with period p is known for
+ * all p from two tables of common prefixes (Main and Lorentz 1984), so a run of
+ * n operations takes O(n).  The longest stretch of all is the training.  Where
+ * a shorter sequence of different operations makes up all of it but for
+ * operations of a few bytes, those are logging between steps.
+ */
+#include <stepcast/emu_log.h>
+
+#include <string.h>
+
+#define PLACES    15u
+#define TINY      ((uint64_t)4096) /* bytes of an operation between steps */
+#define ONE_OFFS  8u               /* in a row */
+#define LEAST_RUN 2u               /* repetitions */
+
+typedef struct stretch {
+    uint64_t from, to, period; /* [from, to) */
+} stretch;
+
+typedef struct search {
+    const sc_emu_run *r;
+    uint64_t n;
+    uint64_t *letter;       /* [n] */
+    uint64_t *text;         /* [2 n + 1] */
+    uint64_t *ahead, *back; /* [2 n + 1] lengths of common prefixes */
+} search;
+
+static uint64_t letter_of(const sc_emu_record *o)
+{
+    const uint64_t parts[] = {o->coll, o->group, o->bytes, o->peer};
+    return sc_hash(parts, sizeof parts, 0) | 1;
+}
+
+/* z[i]: how far text[i...] agrees with text[0...]. */
+static void prefixes(const uint64_t *text, uint64_t n, uint64_t *z)
+{
+    uint64_t l = 0, r = 0;
+    if (n > 0) z[0] = n;
+    for (uint64_t i = 1; i < n; i++) {
+        uint64_t k = i < r ? (z[i - l] < r - i ? z[i - l] : r - i) : 0;
+        while (i + k < n && text[k] == text[i + k]) k++;
+        z[i] = k;
+        if (i + k > r) {
+            l = i;
+            r = i + k;
+        }
+    }
+}
+
+/* Stretches through `at`: calls of keep() with each period's. */
+static void through(search *s, uint64_t at, uint64_t most, stretch *best)
+{
+    uint64_t n = s->n;
+    prefixes(s->letter + at, n - at, s->ahead);
+    /* what stands before `at`, and before at + p, backwards */
+    for (uint64_t i = 0; i < at; i++) s->text[i] = s->letter[at - 1 - i];
+    s->text[at] = 0;
+    for (uint64_t i = 0; i < n; i++) s->text[at + 1 + i] = s->letter[n - 1 - i];
+    prefixes(s->text, at + 1 + n, s->back);
+    for (uint64_t p = 1; p <= most && at + p < n; p++) {
+        uint64_t b = at ? s->back[at + 1 + (n - (at + p))] : 0;
+        uint64_t from = at - b, to = at + p + s->ahead[p];
+        if (to - from < LEAST_RUN * p || to - from <= best->to - best->from)
+            continue;
+        *best = (stretch){from, to, p};
+    }
+}
+
+/* The longest stretch with a period up to `most`; period 0: none. */
+static stretch longest(search *s, uint64_t from, uint64_t to, uint64_t most)
+{
+    stretch best = {0};
+    for (uint32_t k = 1; k <= PLACES; k++)
+        through(s, from + (to - from) * k / (PLACES + 1), most, &best);
+    return best;
+}
+
+/* ---- a sequence and where else it stands -------------------------------------- */
+
+static bool stands(const search *s, uint64_t pattern, uint64_t p, uint64_t at)
+{
+    return at + p <= s->n && memcmp(s->letter + pattern, s->letter + at,
+                                    p * sizeof *s->letter) == 0;
+}
+
+/* Nothing of the program's is in flight when it comes to record `at`. */
+static bool quiet(const search *s, uint64_t at, uint64_t p)
+{
+    const sc_emu_record *o = s->r->record;
+    if (at >= s->n) return true;
+    for (uint64_t i = at > p ? at - p : 0; i < at; i++)
+        if ((o[i].flags & SC_EMU_ASYNC) &&
+            (o[i].resumed ? o[i].resumed : o[i].end) > o[at].post)
+            return false;
+    return true;
+}
+
+/* Of different operations, and nothing in flight across its ends. */
+static bool is_step(const search *s, uint64_t pattern, uint64_t p)
+{
+    bool same = true;
+    for (uint64_t i = 1; i < p; i++)
+        same = same && s->letter[pattern + i] == s->letter[pattern];
+    return !same && quiet(s, pattern + p, p);
+}
+
+static bool tiny(const search *s, uint64_t at)
+{
+    return s->r->record[at].bytes <= TINY;
+}
+
+/* Where the sequence stands again, at `at` or behind one-offs; UINT64_MAX. */
+static uint64_t again(const search *s, uint64_t pattern, uint64_t p,
+                      uint64_t at)
+{
+    for (uint32_t k = 0; k <= ONE_OFFS && at < s->n; k++, at++) {
+        if (stands(s, pattern, p, at)) return at;
+        if (!tiny(s, at)) break;
+    }
+    return UINT64_MAX;
+}
+
+/* The same to the left: it ends at `to` or before one-offs. */
+static uint64_t before(const search *s, uint64_t pattern, uint64_t p,
+                       uint64_t to)
+{
+    for (uint32_t k = 0; k <= ONE_OFFS && to >= p; k++, to--) {
+        if (stands(s, pattern, p, to - p)) return to - p;
+        if (!tiny(s, to - 1)) break;
+    }
+    return UINT64_MAX;
+}
+
+/* How far repetitions reach, with one-offs between them. */
+static stretch reach(const search *s, uint64_t pattern, uint64_t p)
+{
+    stretch x = {pattern, pattern + p, p};
+    for (uint64_t at; (at = before(s, pattern, p, x.from)) != UINT64_MAX;)
+        x.from = at;
+    for (uint64_t at; (at = again(s, pattern, p, x.to)) != UINT64_MAX;)
+        x.to = at + p;
+    return x;
+}
+
+/* Where a repetition begins: steps end with the last operation of the stretch,
+ * or where nothing is in flight. */
+static uint64_t aligned(const search *s, const stretch *x)
+{
+    uint64_t last = x->to - x->period;
+    for (uint64_t k = 0; k < x->period && last - k >= x->from; k++) {
+        if (quiet(s, last - k, x->period)) return last - k;
+        if (last == k) break;
+    }
+    return last;
+}
+
+/* A shorter sequence of which the stretch consists but for one-offs. */
+static bool refined(search *s, const stretch *whole, uint64_t *pattern,
+                    stretch *out)
+{
+    stretch best = longest(s, whole->from, whole->to, whole->period / 2);
+    if (best.period == 0) return false;
+    for (uint64_t k = 0; k < best.period; k++) {
+        uint64_t at = best.to - best.period - k;
+        if (at < best.from || !is_step(s, at, best.period)) continue;
+        stretch x = reach(s, at, best.period);
+        /* rests of it at the ends are no repetition */
+        if (x.from < whole->from + best.period &&
+            x.to + best.period > whole->to) {
+            *pattern = at;
+            *out = x;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool find(search *s, uint64_t period, uint64_t *pattern, stretch *out)
+{
+    if (s->n == 0 || period > s->n) return false;
+    stretch x = longest(s, 0, s->n, period ? period : s->n / 2);
+    if (period) {
+        uint64_t end = x.period && period % x.period == 0 ? x.to : s->n;
+        if (end < period) end = s->n;
+        *pattern = end - period;
+        *out = (stretch){end % period, end, period};
+        return true;
+    }
+    if (x.period == 0) return false;
+    if (refined(s, &x, pattern, out)) return true;
+    *pattern = aligned(s, &x);
+    *out = reach(s, *pattern, x.period);
+    return true;
+}
+
+/* ---- steps ---------------------------------------------------------------------- */
+
+/* When the last of the records ended; SC_TIME_MAX: one has not. */
+static sc_time ended(const search *s, uint64_t first, uint64_t n)
+{
+    sc_time end = 0;
+    for (uint64_t i = first; i < first + n; i++)
+        if (s->r->record[i].end > end) end = s->r->record[i].end;
+    return end;
+}
+
+static sc_status list(const search *s, uint64_t pattern, const stretch *x,
+                      bool forced, sc_arena *a, sc_emu_step **out, uint32_t *n,
+                      sc_err *err)
+{
+    sc_emu_step *step = NULL;
+    uint32_t cap = 0, count = 0;
+    uint64_t p = x->period, at = x->from;
+    sc_time last = at > 0 ? ended(s, at - 1, 1) : SC_TIME_MAX;
+    while (at != UINT64_MAX && at + p <= x->to) {
+        sc_time end = ended(s, at, p);
+        if (end == SC_TIME_MAX) break;
+        if (last != SC_TIME_MAX && last <= end) {
+            step = sc_grow(a, step, count, &cap, 64, sizeof *step);
+            if (!step) return sc_error_nomem(err);
+            step[count++] = (sc_emu_step){last, end, at, p};
+        }
+        last = end;
+        at = forced ? at + p : again(s, pattern, p, at + p);
+    }
+    *out = step;
+    *n = count;
+    return SC_OK;
+}
+
+sc_status sc_emu_steps(const sc_emu_run *r, uint64_t period, sc_arena *a,
+                       sc_emu_step **out, uint32_t *n, sc_err *err)
+{
+    search s = {.r = r, .n = r->n_records};
+    uint64_t pattern = 0;
+    stretch x = {0};
+    *out = NULL;
+    *n = 0;
+    s.letter = SC_NEW_N(a, uint64_t, s.n + 1);
+    s.text = SC_NEW_N(a, uint64_t, 2 * s.n + 2);
+    s.ahead = SC_NEW_N(a, uint64_t, s.n + 1);
+    s.back = SC_NEW_N(a, uint64_t, 2 * s.n + 2);
+    if (!s.letter || !s.text || !s.ahead || !s.back) return sc_error_nomem(err);
+    for (uint64_t i = 0; i < s.n; i++) s.letter[i] = letter_of(&r->record[i]);
+    if (!find(&s, period, &pattern, &x)) return SC_OK;
+    return list(&s, pattern, &x, period != 0, a, out, n, err);
+}

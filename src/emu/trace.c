@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * trace.c - runs of real ranks as a workload.
+ *
+ * A run is a sequence of moments: the program comes to an operation, begins to
+ * wait for one.  Between moments it computes: a compute node for each such time
+ * behind all that the program had by then, the last compute node and the
+ * operations it has waited for since.  So each node begins, in a replay, when
+ * it began; and on another network waits become longer or shorter, computing
+ * does not.
+ */
+#include "emu/trace.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- nodes of a run ------------------------------------------------------------ */
+
+static sc_status node(trace_class *c, const trace_node *what, uint32_t *out)
+{
+    trace_node *at = sc_grow(c->a, c->node, c->n, &c->cap, 256, sizeof *at);
+    if (!at) return sc_error_nomem(c->err);
+    c->node = at;
+    c->node[c->n] = *what;
+    c->node[c->n].dep = c->n_deps;
+    *out = c->n++;
+    return SC_OK;
+}
+
+/* The node last made waits for `on`. */
+static sc_status depend(trace_class *c, uint32_t on)
+{
+    trace_node *last = &c->node[c->n - 1];
+    for (uint32_t i = 0; i < last->n_deps; i++)
+        if (c->dep[last->dep + i] == on) return SC_OK;
+    uint32_t *at =
+        sc_grow(c->a, c->dep, c->n_deps, &c->cap_deps, 256, sizeof *at);
+    if (!at) return sc_error_nomem(c->err);
+    c->dep = at;
+    c->dep[c->n_deps++] = on;
+    last->n_deps++;
+    return SC_OK;
+}
+
+/* What the program has, so that it can go on. */
+static sc_status has(trace_class *c, uint32_t on)
+{
+    uint32_t *at = sc_grow(c->a, c->had, c->n_had, &c->cap_had, 16, sizeof *at);
+    if (!at) return sc_error_nomem(c->err);
+    c->had = at;
+    c->had[c->n_had++] = on;
+    return SC_OK;
+}
+
+static sc_status behind(trace_class *c)
+{
+    for (uint32_t i = 0; i < c->n_had; i++) SC_TRY(depend(c, c->had[i]));
+    return SC_OK;
+}
+
+/* The program computes until `t`. */
+static sc_status compute(trace_class *c, sc_time t)
+{
+    uint32_t at;
+    if (t <= c->now) return SC_OK;
+    trace_node what = {.kind = SC_TASK_COMP, .duration = t - c->now};
+    SC_TRY(node(c, &what, &at));
+    SC_TRY(behind(c));
+    c->n_had = 0;
+    c->now = t;
+    return has(c, at);
+}
+
+/* ---- moments ---------------------------------------------------------------------- */
+
+/* Posts and beginnings of waits.  At one time: posts and blocking calls that are
+ * over at once in the order of the records, then waits for what has ended, what
+ * takes time last. */
+static int by_time(const void *x, const void *y)
+{
+    const trace_moment *a = x, *b = y;
+    if (a->t != b->t) return a->t < b->t ? -1 : 1;
+    if (a->late != b->late) return a->late - b->late;
+    if (a->record != b->record) return a->record < b->record ? -1 : 1;
+    return a->wait - b->wait;
+}
+
+static sc_time end_of(const trace_class *c, const sc_emu_record *o)
+{
+    sc_time end = o->end;
+    if (end == SC_TIME_MAX)
+        end = o->resumed > 0 ? o->resumed : c->run->totals.now;
+    return end > o->post ? end : o->post;
+}
+
+static uint32_t moments(const trace_class *c, trace_moment *m)
+{
+    uint32_t n = 0;
+    for (uint64_t i = c->first; i < c->last; i++) {
+        const sc_emu_record *o = &c->run->record[i];
+        sc_time post = o->post > c->begin ? o->post : c->begin;
+        m[n++] = (trace_moment){post, i, false, 0};
+        if (o->resumed == 0) continue; /* nobody waited for it */
+        sc_time from = post;
+        bool async = o->flags & SC_EMU_ASYNC;
+        if (async && o->resumed - o->waited > post)
+            from = o->resumed - o->waited;
+        m[n++] = (trace_moment){from, i, true, o->resumed > from ? 2 : async};
+    }
+    qsort(m, n, sizeof *m, by_time);
+    return n;
+}
+
+static const uint8_t coll_of[SC_N_EMU_COLLS] = {
+    [SC_EMU_ALL_REDUCE] = SC_TC_ALL_REDUCE,
+    [SC_EMU_ALL_GATHER] = SC_TC_ALL_GATHER,
+    [SC_EMU_REDUCE_SCATTER] = SC_TC_REDUCE_SCATTER,
+    [SC_EMU_ALL_TO_ALL] = SC_TC_ALL_TO_ALL,
+    [SC_EMU_BROADCAST] = SC_TC_BROADCAST,
+    [SC_EMU_REDUCE] = SC_TC_REDUCE,
+    [SC_EMU_GATHER] = SC_TC_GATHER,
+    [SC_EMU_SCATTER] = SC_TC_SCATTER,
+    [SC_EMU_SCAN] = SC_TC_ALL_REDUCE, /* Chakra has none */
+    [SC_EMU_BARRIER] = SC_TC_BARRIER,
+};
+
+static uint32_t slot(uint32_t *slots, uint32_t *n, uint32_t value)
+{
+    for (uint32_t i = 0; i < *n; i++)
+        if (slots[i] == value) return i;
+    slots[*n] = value;
+    return (*n)++;
+}
+
+/* Of the root in its group. */
+static uint32_t position(const sc_rank_group *g, uint32_t rank)
+{
+    for (uint32_t i = 0; i < g->n; i++)
+        if (g->rank[i] == rank) return i;
+    return 0;
+}
+
+static trace_node message(trace_class *c, const sc_emu_record *o)
+{
+    bool send = o->coll == SC_EMU_SEND;
+    return (trace_node){.kind = send ? SC_TASK_SEND : SC_TASK_RECV,
+                        .size = o->bytes,
+                        .peer = slot(c->peers, &c->n_peers, o->peer)};
+}
+
+static trace_node collective(trace_class *c, const sc_emu_record *o)
+{
+    const sc_rank_group *g = &c->run->group[o->group];
+    trace_node t = {.kind = SC_TASK_COLL,
+                    .coll = coll_of[o->coll],
+                    .size = o->bytes,
+                    .group = SC_TASK_WORLD,
+                    .peer = position(g, o->peer)};
+    if (o->coll == SC_EMU_ALL_GATHER || o->coll == SC_EMU_GATHER)
+        t.size = (o->bytes + g->n - 1) / g->n;
+    if (g->n != c->run->world)
+        t.group = slot(c->groups, &c->n_groups, o->group);
+    return t;
+}
+
+static sc_status post(trace_class *c, const trace_moment *m, uint32_t *nodes)
+{
+    const sc_emu_record *o = &c->run->record[m->record];
+    bool p2p = o->coll == SC_EMU_SEND || o->coll == SC_EMU_RECV;
+    SC_TRY(compute(c, m->t));
+    trace_node t = p2p ? message(c, o) : collective(c, o);
+    t.duration = end_of(c, o) - m->t;
+    if (t.duration < 0) t.duration = 0;
+    uint32_t *at = &nodes[m->record - c->first];
+    SC_TRY(node(c, &t, at));
+    SC_TRY(behind(c));
+    /* a device's queue, which the program does not wait for */
+    if (o->stream == 0 || o->stream >= TRACE_STREAMS) return SC_OK;
+    uint32_t last = c->queue[o->stream];
+    if (last != 0 && c->queue_end[o->stream] <= m->t)
+        SC_TRY(depend(c, last - 1));
+    c->queue[o->stream] = *at + 1;
+    c->queue_end[o->stream] = end_of(c, o);
+    return SC_OK;
+}
+
+static sc_status wait_for(trace_class *c, const trace_moment *m,
+                          const uint32_t *nodes)
+{
+    sc_time end = end_of(c, &c->run->record[m->record]);
+    SC_TRY(compute(c, m->t));
+    if (end > c->now) c->now = end;
+    return has(c, nodes[m->record - c->first]);
+}
+
+/* The records that the options ask for, and when the first one's time began. */
+static sc_status extent(trace_class *c, const sc_emu_trace_opts *o)
+{
+    sc_emu_step *step = NULL;
+    uint32_t n = 0;
+    c->last = c->run->n_records;
+    c->until = c->run->totals.now;
+    if (!o->steps) return SC_OK;
+    SC_TRY(sc_emu_steps(c->run, o->period, c->a, &step, &n, c->err));
+    if (n == 0)
+        return sc_error(c->err, SC_EINPUT, SC_C_MISSING, sc_pos_none(),
+                        "say how many operations a step has",
+                        "rank %u: no step repeats", c->run->rank);
+    c->first = step[0].first;
+    c->last = step[n - 1].first + step[n - 1].n;
+    c->begin = step[0].begin;
+    c->until = step[n - 1].end;
+    return SC_OK;
+}
+
+sc_status trace_nodes(trace_class *c, const sc_emu_trace_opts *o)
+{
+    SC_TRY(extent(c, o));
+    uint64_t n = c->last - c->first;
+    if (n > TRACE_RECORDS)
+        return sc_error(c->err, SC_EINPUT, SC_C_TOO_BIG, sc_pos_none(), NULL,
+                        "rank %u has %llu operations", c->run->rank,
+                        (unsigned long long)n);
+    trace_moment *m = SC_NEW_N(c->a, trace_moment, 2 * n);
+    uint32_t *nodes = SC_NEW_N(c->a, uint32_t, n);
+    c->now = c->begin;
+    c->groups = SC_NEW_N(c->a, uint32_t, c->run->n_groups);
+    c->peers = SC_NEW_N(c->a, uint32_t, c->run->world);
+    if (!m || !nodes || !c->groups || !c->peers) return sc_error_nomem(c->err);
+    uint32_t n_moments = moments(c, m);
+    for (uint32_t i = 0; i < n_moments && m[i].t <= c->until; i++)
+        SC_TRY(m[i].wait ? wait_for(c, &m[i], nodes) : post(c, &m[i], nodes));
+    /* what it did behind its last operation */
+    return o->steps ? SC_OK : compute(c, c->until);
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* trace.h - nodes of a run while they are collected: trace.c makes them,
+ * trace_ranks.c the workload of all ranks. */
+#ifndef EMU_TRACE_H
+#define EMU_TRACE_H
+
+#include <stepcast/emu_log.h>
+
+#define TRACE_STREAMS 64u                 /* queues whose order is kept */
+#define TRACE_RECORDS ((uint64_t)1 << 28) /* operations of a rank */
+
+typedef struct trace_node {
+    sc_time duration;
+    uint64_t size;
+    uint32_t group, peer; /* slots; the root's position */
+    uint32_t dep, n_deps; /* in trace_class.dep */
+    uint8_t kind, coll;
+} trace_node;
+
+typedef struct trace_moment {
+    sc_time t;
+    uint64_t record;
+    bool wait; /* it begins to wait for it; else it posts it */
+    int late;  /* of moments at one time, the later ones */
+} trace_moment;
+
+typedef struct trace_class {
+    const sc_emu_run *run;
+    sc_arena *a;
+    sc_err *err;
+    uint64_t first, last; /* records */
+    sc_time begin, until, now;
+    trace_node *node;
+    uint32_t *dep, *had; /* had: what the program has, to go on */
+    uint32_t n, cap, n_deps, cap_deps, n_had, cap_had;
+    uint32_t *groups, *peers; /* by slot: group of the run; rank */
+    uint32_t n_groups, n_peers;
+    uint32_t queue[TRACE_STREAMS]; /* last node + 1 of a queue; 0: none */
+    sc_time queue_end[TRACE_STREAMS];
+} trace_class;
+
+sc_status trace_nodes(trace_class *c, const sc_emu_trace_opts *o);
+
+#endif

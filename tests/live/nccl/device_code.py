@@ -1,0 +1,329 @@
+# SPDX-License-Identifier: Apache-2.0
+"""device_code.py PRINTER - runs the device code that PRINTER prints, instruction
+by instruction and thread by thread, and checks what it leaves in memory."""
+import math
+import re
+import struct
+import subprocess
+import sys
+
+WIDTH = {"8": 1, "16": 2, "32": 4, "64": 8}
+MASK64 = (1 << 64) - 1
+
+
+def f32(x):
+    try:
+        return struct.unpack("<f", struct.pack("<f", x))[0]
+    except OverflowError:
+        return math.copysign(math.inf, x)
+
+
+def f16_bits(x):
+    if math.isnan(x):
+        return 0x7FFF
+    try:
+        return struct.unpack("<H", struct.pack("<e", x))[0]
+    except OverflowError:
+        return 0x7C00 | (0x8000 if x < 0 else 0)
+
+
+def parse(text):
+    """{name: (parameters, instructions, labels)}"""
+    entries = {}
+    for m in re.finditer(r"\.entry (\w+)\((.*?)\)\s*\n?\{\n(.*?)\nret;\n\}",
+                         text, re.S):
+        params = re.findall(r"\.param \.(\w+) (\w+)", m[2])
+        code, labels = [], {}
+        for line in (m[3] + "\nret;").split("\n"):
+            while (label := re.match(r"(\w+):\s*", line)):
+                labels[label[1]] = len(code)
+                line = line[label.end():]
+            for one in filter(None, (s.strip() for s in re.findall(
+                    r"(?:[^;{}]|\{[^}]*\})+", line))):
+                if not one.startswith("."):
+                    code.append(decode(one))
+        entries[m[1]] = (params, code, labels)
+    return entries
+
+
+def decode(text):
+    guard = None
+    if text.startswith("@"):
+        guard, text = text[1:].split(None, 1)
+    op, _, rest = text.partition(" ")
+    args = [a.strip() for a in re.findall(r"\s*(\{[^}]*\}|[^,]+)", rest)]
+    return guard, op.split("."), args
+
+
+class Machine:
+    def __init__(self, text):
+        self.entries = parse(text)
+        self.mem = bytearray(1 << 16)
+        self.clock = 1000
+
+    def launch(self, name, blocks, threads, *args):
+        params = self.entries[name][0]
+        assert len(params) == len(args), (name, params)
+        values = {p[1]: (p[0], a) for p, a in zip(params, args)}
+        for block in range(blocks):
+            self.shared = bytearray(16384)
+            todo = [self.thread(name, values, block, t, threads, blocks)
+                    for t in range(threads)]
+            while todo:
+                todo = [t for t in todo if next(t, None) == "bar"]
+
+    def thread(self, name, params, block, tid, threads, blocks):
+        _, code, labels = self.entries[name]
+        reg = {"%tid.x": tid, "%ctaid.x": block, "%ntid.x": threads,
+               "%nctaid.x": blocks, "part": 0, "%clock": 5,
+               "space": 0}
+        pc = steps = 0
+        while True:
+            steps += 1
+            assert steps < 200000, name
+            guard, op, args = code[pc]
+            pc += 1
+            if guard and not reg[guard]:
+                continue
+            if op[0] == "ret":
+                return
+            if op[0] == "bra":
+                pc = labels[args[0]]
+            elif op[0] == "bar":
+                yield "bar"
+            elif op[0] != "membar":
+                self.step(reg, op, args, params)
+
+    def value(self, reg, arg, kind):
+        if arg == "%globaltimer":
+            self.clock += 7
+            return self.clock
+        if arg.startswith("0f"):
+            return struct.unpack(">f", bytes.fromhex(arg[2:]))[0]
+        if arg.startswith("0d"):
+            return struct.unpack(">d", bytes.fromhex(arg[2:]))[0]
+        v = reg[arg] if arg[0] in "%p" else int(arg, 0)
+        if kind == "f32" and not isinstance(v, float):
+            return struct.unpack("<f", struct.pack("<I", v & 0xFFFFFFFF))[0]
+        if kind[0] != "f" and isinstance(v, float):
+            return struct.unpack("<I", struct.pack("<f", v))[0]
+        if kind[0] == "s":
+            bits = int(kind[1:])
+            v &= (1 << bits) - 1
+            v -= (v >> (bits - 1)) << bits
+        elif kind[0] in "ub":
+            v &= (1 << int(kind[1:])) - 1
+        return v
+
+    def address(self, reg, arg):
+        base, _, off = arg.strip("[]").partition("+")
+        return (reg[base] & MASK64) + int(off or 0)
+
+    def load(self, mem, at, kind):
+        n = WIDTH[kind[1:]]
+        raw = bytes(mem[at:at + n])
+        if kind[0] == "f":
+            return struct.unpack("<f" if n == 4 else "<d", raw)[0]
+        return int.from_bytes(raw, "little", signed=kind[0] == "s")
+
+    def store(self, mem, at, kind, v):
+        n = WIDTH[kind[1:]]
+        if kind[0] == "f":
+            mem[at:at + n] = struct.pack("<f" if n == 4 else "<d", v)
+        else:
+            mem[at:at + n] = (v & ((1 << 8 * n) - 1)).to_bytes(n, "little")
+
+    def step(self, reg, op, args, params):
+        kind = op[-1]
+        if op[0] == "ld" and op[1] == "param":
+            held, v = params[args[1].strip("[]")]
+            if kind[0] == "f" and isinstance(v, int):
+                v = struct.unpack("<d", struct.pack("<Q", v & MASK64))[0]
+            reg[args[0]] = v
+        elif op[0] in ("ld", "st"):
+            mem = self.shared if "shared" in op else self.mem
+            self.move(reg, op, args, mem, kind)
+        elif op[0] == "setp":
+            self.compare(reg, op, args, kind)
+        elif op[0] == "cvt":
+            self.convert(reg, op, args)
+        elif op[0] == "mov" and args[1].startswith("%z") and "{" in args[0]:
+            lo, hi = args[0].strip("{}").split(",")
+            z = reg[args[1]]
+            reg[lo.strip()], reg[hi.strip()] = z & 0xFFFFFFFF, z >> 32
+        else:
+            self.compute(reg, op, args, kind)
+
+    def move(self, reg, op, args, mem, kind):
+        load = op[0] == "ld"
+        at = self.address(reg, args[1] if load else args[0])
+        names = [a.strip() for a in args[0 if load else 1].strip("{}").split(",")]
+        for k, name in enumerate(names):
+            where = at + k * WIDTH[kind[1:]]
+            assert where % WIDTH[kind[1:]] == 0, "unaligned"
+            if load:
+                reg[name] = self.load(mem, where, kind)
+            else:
+                self.store(mem, where, kind,
+                           self.value(reg, name, kind if kind[0] == "f" else "b64"))
+
+    def compare(self, reg, op, args, kind):
+        a, b = (self.value(reg, x, kind) for x in args[1:])
+        reg[args[0]] = {"eq": a == b, "ne": a != b, "lt": a < b, "ge": a >= b,
+                        "nan": a != a or b != b}[op[1]]
+
+    def convert(self, reg, op, args):
+        to, frm = op[-2], op[-1]
+        v = reg[args[1]]
+        if frm == "f16":
+            v = struct.unpack("<e", struct.pack("<H", v & 0xFFFF))[0]
+        else:
+            v = self.value(reg, args[1], frm)
+        reg[args[0]] = (f16_bits(v) if to == "f16" else f32(float(v))
+                        if to == "f32" else float(v) if to == "f64" else v)
+
+    def compute(self, reg, op, args, kind):
+        v = [self.value(reg, a, kind) for a in args[1:]]
+        name = op[0]
+        if name == "mad" and op[1] == "wide":
+            v[2] = reg[args[3]]
+        out = {
+            "mov": lambda: v[0], "add": lambda: v[0] + v[1],
+            "sub": lambda: v[0] - v[1], "mul": lambda: v[0] * v[1],
+            "mad": lambda: v[0] * v[1] + v[2], "fma": lambda: v[0] * v[1] + v[2],
+            "div": lambda: v[0] / v[1], "sqrt": lambda: math.sqrt(v[0]),
+            "min": lambda: min(v), "max": lambda: max(v),
+            "and": lambda: v[0] & v[1], "or": lambda: v[0] | v[1],
+            "xor": lambda: v[0] ^ v[1], "shl": lambda: v[0] << v[1],
+            "shr": lambda: v[0] >> v[1], "lg2": lambda: math.log2(v[0]),
+            "cos": lambda: math.cos(v[0])}[name]()
+        if kind == "f32":
+            out = f32(out)
+        elif kind[0] != "f":
+            out &= MASK64 if "wide" in op else (1 << int(kind[1:])) - 1
+        reg[args[0]] = out
+
+
+# ---- numbers of a type -----------------------------------------------------------
+
+
+def small(bits, e, m):
+    mant, exp = bits & ((1 << m) - 1), bits >> m & ((1 << e) - 1)
+    sign, bias = -1.0 if bits >> (e + m) & 1 else 1.0, (1 << (e - 1)) - 1
+    if exp == 0:
+        return sign * mant * 2.0 ** (1 - bias - m)
+    if exp == (1 << e) - 1 and (m != 3 or mant == 7):
+        return math.nan if mant else sign * math.inf
+    return sign * (mant + (1 << m)) * 2.0 ** (exp - bias - m)
+
+
+FLOATS = {"f16": (2, 5, 10), "bf16": (2, 8, 7), "e4m3": (1, 4, 3),
+          "e5m2": (1, 5, 2), "f32": (4, 8, 23), "f64": (8, 11, 52)}
+INTS = {"i8": 1, "u8": 1, "i32": 4, "u32": 4, "i64": 8, "u64": 8}
+
+
+def nearest(want, size, e, m):
+    """All finite values of a narrow type, and the bits of the nearest one."""
+    best = min((b for b in range(1 << 8 * size) if math.isfinite(small(b, e, m))),
+               key=lambda b: (abs(small(b, e, m) - want), b & 1))
+    return small(best, e, m)
+
+
+def check_scale_floats(m):
+    for name, (size, e, bits) in FLOATS.items():
+        patterns = range(256) if size == 1 else range(0, 1 << 16, 257)
+        if size > 2:
+            patterns = [struct.unpack("<Q" if size == 8 else "<I", struct.pack(
+                "<d" if size == 8 else "<f", v))[0] for v in
+                (0.0, 1.5, -2.25, 3e30, 1e-30)]
+        patterns = list(patterns)
+        for i, p in enumerate(patterns):
+            m.store(m.mem, 1024 + i * size, "u%d" % (8 * size), p)
+        m.launch("stepcast_scale_" + name, 2, 32, 8192, 1024, len(patterns),
+                 3.0, 0, 0)
+        for i, p in enumerate(patterns):
+            got = small(m.load(m.mem, 8192 + i * size, "u%d" % (8 * size)), e, bits)
+            x = small(p, e, bits)
+            if not math.isfinite(x):
+                continue
+            if size == 1:
+                want = nearest(3 * x, size, e, bits)
+                assert got == want, (name, x, got, want)
+            elif abs(3 * x) < 6e4:
+                assert abs(got - 3 * x) <= abs(3 * x) * 2.0 ** -(bits + 1) + \
+                    2.0 ** -24 * (e == 5), (name, x, got)
+
+
+def check_scale_ints(m):
+    for name, size in INTS.items():
+        kind = ("s" if name[0] == "i" else "u") + str(8 * size)
+        values = [0, 1, 5, 40, -3 if name[0] == "i" else 7]
+        for i, v in enumerate(values):
+            m.store(m.mem, 1024 + i * size, kind, v)
+        m.store(m.mem, 512, kind, 2)
+        for scalar, power, f in ((0, 0, lambda v: 3 * v), (512, 0, lambda v: 6 * v),
+                                 (0, 3, lambda v: v ** 3)):
+            m.launch("stepcast_scale_" + name, 1, 4, 8192, 1024, len(values), 3,
+                     scalar, power)
+            for i, v in enumerate(values):
+                got = m.load(m.mem, 8192 + i * size, kind)
+                assert (got - f(v)) % (1 << 8 * size) == 0, (name, v, got)
+
+
+def check_spread(m):
+    for size in (1, 4, 7, 12, 16, 48, 61):
+        for dst, src in ((8192, 1024), (8193, 1024), (8196, 1028)):
+            m.mem[src:src + size] = bytes((i * 37 + 1) % 256 for i in range(size))
+            m.mem[8000:9000] = bytes(1000)
+            m.launch("stepcast_spread", 1, 8, dst, src, size, 3)
+            assert m.mem[dst:dst + 3 * size] == m.mem[src:src + size] * 3
+            assert not any(m.mem[dst + 3 * size:9000])
+    m.mem[8192:8192 + 96] = bytes(96)  # in place: the second of three
+    m.mem[8224:8256] = bytes(range(32))
+    m.launch("stepcast_spread", 1, 2, 8192, 8224, 32, 3)
+    assert m.mem[8192:8288] == bytes(range(32)) * 3
+
+
+def check_words(m):
+    m.store(m.mem, 72, "u32", 0)
+    for gen, want in ((5, 5), (0, 6), (0, 7)):
+        before = m.clock
+        m.launch("stepcast_mark", 1, 1, 64, gen)
+        assert m.load(m.mem, 72, "u32") == want
+        assert m.load(m.mem, 64, "u64") > before
+        m.store(m.mem, 76, "u32", want)
+        m.launch("stepcast_hold", 3, 32, 64, gen)
+
+
+def check_noise(m):
+    for name in ("f32", "f64", "bf16", "f16"):
+        size, e, bits = FLOATS[name]
+        kind, n = "u%d" % (8 * size), 1500
+        bits_of = {"f32": (0x40400000, 0xBF800000), "bf16": (0x4040, 0xBF80),
+                   "f16": (0x4200, 0xBC00),
+                   "f64": (0x4008 << 48, 0xBFF0 << 48)}[name]  # 3 and -1
+        for i in range(n):
+            m.store(m.mem, 8192 + i * size, kind, bits_of[i % 2])
+        m.launch("stepcast_moments_" + name, 3, 64, 8192, n, 256)
+        sums = [m.load(m.mem, 256 + 8 * i, "f64") for i in range(6)]
+        assert abs(sum(sums[::2]) - n) < 1e-9 and abs(sum(sums[1::2]) - 5 * n) < 1e-9
+        m.launch("stepcast_noise_" + name, 2, 64, 8192, n, 256, 3, n, 0.25, 99)
+        dev = [small(m.load(m.mem, 8192 + i * size, kind), e, bits) - (-1, 3)[i % 2 == 0]
+               for i in range(n)]
+        mean = sum(dev) / n
+        sigma = math.sqrt(sum(d * d for d in dev) / n)
+        assert abs(mean) < 0.06 and abs(sigma - 0.5) < 0.04, (name, mean, sigma)
+
+
+def main():
+    m = Machine(subprocess.run([sys.argv[1]], capture_output=True, text=True,
+                               check=True).stdout)
+    print(len(m.entries), "kernels")
+    assert len(m.entries) == 3 + 12 + 2 * 6
+    for check in (check_words, check_spread, check_scale_ints,
+                  check_scale_floats, check_noise):
+        check(m)
+        print(check.__name__, "right")
+
+
+main()
