@@ -73,7 +73,9 @@ CUresult cuMemAllocManaged(CUdeviceptr *, size_t, unsigned); /* not the mock */
 int64_t mock_now(void);
 /* A kernel of the program's that takes so long. */
 CUresult mock_work(CUstream s, int64_t ns);
-/* Threads of all blocks of the last hold kernel, and how many there were. */
+/* The same by so many blocks, each with a multiprocessor of its own. */
+CUresult device_work(CUstream s, int64_t ns, unsigned blocks);
+/* Of the last hold kernel. */
 unsigned mock_hold_blocks(void);
 /* The host's program computes. */
 void mock_host_work(int64_t ns);

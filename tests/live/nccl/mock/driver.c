@@ -165,6 +165,12 @@ CUresult mock_work(CUstream s, int64_t ns)
     return push(s, &(item){.kind = ITEM_WORK, .ns = ns});
 }
 
+/* 132 multiprocessors, whatever else they do. */
+CUresult device_work(CUstream s, int64_t ns, unsigned blocks)
+{
+    return mock_work(s, ns * ((blocks + 131) / 132));
+}
+
 /* ---- modules: .visible .entry NAME(.param .uNN ..., ...) --------------------------------------- */
 
 CUresult cuModuleLoadData(CUmodule *out, const void *text)
