@@ -32,6 +32,7 @@ typedef struct CUgraphExec_st *CUgraphExec;
     X(cuCtxGetDevice, (CUdevice *))                                            \
     X(cuGetErrorName, (CUresult, const char **))                               \
     X(cuMemAlloc_v2, (CUdeviceptr *, size_t))                                  \
+    X(cuMemAllocManaged, (CUdeviceptr *, size_t, unsigned))                    \
     X(cuMemFree_v2, (CUdeviceptr))                                             \
     X(cuMemHostAlloc, (void **, size_t, unsigned))                             \
     X(cuMemHostGetDevicePointer_v2, (CUdeviceptr *, void *, unsigned))         \
@@ -65,7 +66,6 @@ typedef struct CUgraphExec_st *CUgraphExec;
 #define X(name, args) CUresult name args;
 CUDA_CALLS(X)
 #undef X
-CUresult cuMemAllocManaged(CUdeviceptr *, size_t, unsigned); /* not the mock */
 
 /* ---- the mock's own ----------------------------------------------------------------- */
 
