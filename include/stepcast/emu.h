@@ -171,6 +171,10 @@ sc_status sc_emu_resolve(const sc_emu_options *o, sc_arena *a,
 sc_status sc_emu_plugin_open(const char *path, sc_arena *a,
                              const stepcast_delay_plugin **out, sc_err *err);
 
+/* How many times as long `rank` computes, by its what-ifs.  Whoever owns a real
+ * rank's virtual clock makes it go by so much faster. */
+double sc_emu_straggler(const sc_emu_config *c, uint32_t rank);
+
 /* ---- the world ---------------------------------------------------------------- */
 
 typedef struct sc_emu sc_emu;

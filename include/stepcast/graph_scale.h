@@ -16,8 +16,10 @@ extern "C" {
  * (places of the members relative to the first) are taken away: parts that are
  * equal rank for rank, each with as many members of every such communicator.
  * A shape whose sums go into kernels that lead to further sums of it, or that
- * exchanges by all-to-all, belongs to a replica; of several ways the one whose
- * replicas lie furthest apart is taken.  `group` names a communicator that is
+ * exchanges by all-to-all, belongs to a replica (kernels of which neither work
+ * nor size is given are what a recorded program did for a time: of what they
+ * use nothing is known); of several ways the one whose replicas lie furthest
+ * apart is taken.  `group` names a communicator that is
  * to run across replicas; NULL: found.
  *
  * What is assumed is added to `assumed`, a line each: every replica keeps its

@@ -56,11 +56,16 @@ sc_time live_clock_thread(void)
     return the.cpu.thread();
 }
 
-sc_time live_clock_virtual(void)
+static sc_time unbounded(void)
 {
     sc_time t = the.cpu.process() - atomic_load(&the.own);
     if (mine.depth > 0) t -= the.cpu.thread() - mine.since;
-    t += atomic_load(&the.skipped);
+    return t + atomic_load(&the.skipped);
+}
+
+sc_time live_clock_virtual(void)
+{
+    sc_time t = unbounded();
     /* What another thread has used inside is known only when it leaves: then
      * the clock stands until time has caught up. */
     sc_time last = atomic_load(&the.last);
@@ -71,7 +76,8 @@ sc_time live_clock_virtual(void)
 
 void live_clock_forward(sc_time t)
 {
-    sc_time now = live_clock_virtual();
+    /* Also where the clock stands: or it would fall short of `t`. */
+    sc_time now = unbounded();
     if (t > now) atomic_fetch_add(&the.skipped, t - now);
 }
 

@@ -86,7 +86,7 @@ static void poll_costs(live *l, sc_time now)
     if (step < POLL_PS) step = POLL_PS;
     if (step > POLL_MAX_PS) step = POLL_MAX_PS;
     l->poll_step = step;
-    if (step > l->next - now) step = l->next - now;
+    if (l->next > now && step > l->next - now) step = l->next - now;
     live_clock_forward(l->start + now + step);
     l->polled_at = now + step;
 }

@@ -153,7 +153,6 @@ static bool burn(live *l, live_slot *s)
 static void account(live *l, live_slot *s, sc_time from, sc_time now,
                     bool program)
 {
-    sc_time end = live_slot_ended(s) && s->end < now ? s->end : now;
     if (program && now > from) {
         live_world_waited(l, from, now);
         s->waited += now - from;
@@ -165,11 +164,11 @@ static void account(live *l, live_slot *s, sc_time from, sc_time now,
     }
     if (l->virt)
         live_clock_forward(l->start + now);
-    else if (end > from)
-        live_clock_waited(end - from);
+    else
+        live_clock_waited(now - from); /* what came late is known as such */
     if (!live_slot_ended(s)) return;
     if (s->end >= from && !s->op.silent) {
-        l->totals.late += now - end;
+        l->totals.late += now > s->end ? now - s->end : 0;
         l->totals.n_late++;
     }
     live_slot_done(l, s, now);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* chakra.c - `stepcast predict --emit-chakra DIR`. */
+#include <stepcast/emu_log.h>
 #include <stepcast/plan.h>
 #include <stepcast/trace.h>
 #include <stepcast/trace_machine.h>
@@ -46,19 +47,28 @@ static bool copies(const sc_workload *w)
     return false;
 }
 
-static sc_status write_files(cli *c, const cli_traces *t, cli_emitted *e)
+static sc_status write_step(cli *c, const cli_traces *t, const cli_emitted *e,
+                            sc_text *notes)
 {
     sc_trace_machine m = {t->hw, t->precision, copies(t->workload)};
+    const char *prefix = sc_sprintf(c->arena, "%s/%s", e->dir, e->name);
+    if (!prefix) return sc_error_nomem(c->err);
+    SC_TRY(sc_trace_machine_write(&m, e->dir, c->arena, notes, c->err));
+    return sc_trace_write(t->workload, prefix, c->err);
+}
+
+static sc_status write_files(cli *c, const cli_traces *t, cli_emitted *e)
+{
     sc_text notes;
     sc_text_init(&notes);
-    sc_status s = sc_trace_machine_write(&m, e->dir, c->arena, &notes, c->err);
+    sc_status s =
+        t->live ? sc_emu_trace_write(t->workload, t->hw, t->precision, e->dir,
+                                     e->name, c->arena, &notes, c->err)
+                : write_step(c, t, e, &notes);
     e->notes = sc_strdup(c->arena, notes.buf);
     if (s == SC_OK && (notes.failed || !e->notes)) s = sc_error_nomem(c->err);
     sc_text_free(&notes);
-    SC_TRY(s);
-    const char *prefix = sc_sprintf(c->arena, "%s/%s", e->dir, e->name);
-    if (!prefix) return sc_error_nomem(c->err);
-    return sc_trace_write(t->workload, prefix, c->err);
+    return s;
 }
 
 sc_status cli_chakra_check(cli *c, const cli_traces *t, uint32_t n)

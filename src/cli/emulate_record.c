@@ -14,6 +14,7 @@ static cli_traces traces(const emulate_run *r)
     bool bf16 = !d || d->peak[SC_BF16] > 0;
     return (cli_traces){.flag = "--record",
                         .dir = r->o->record,
+                        .live = true,
                         .name = r->program.name,
                         .hint = "fewer ranks: `stepcast simulate --scale-to` "
                                 "makes them more; or fewer steps",

@@ -38,6 +38,7 @@ typedef struct cli_traces {
     const char *flag, *dir; /* "--record", the folder; made if it is missing */
     const char *name;       /* of the files, but for what no name may have */
     const char *hint;       /* what makes fewer of them */
+    bool live; /* of a live program, to be replayed (sc_emu_trace_write()) */
     const sc_hw *hw;
     sc_precision precision;
     const sc_workload *workload;

@@ -43,13 +43,13 @@ double data_normal(const data_ziggurat *z, uint64_t *state)
     for (;;) {
         uint64_t draw = sc_random(state);
         uint32_t i = draw & (DATA_LAYERS - 1);
-        double sign = draw & DATA_LAYERS ? -1 : 1;
-        double x = (double)(draw >> 11) * 0x1p-53 * z->x[i];
-        if (x < z->x[i + 1]) return sign * x;
-        if (i == 0) return sign * tail(state);
+        /* of either sign, without a branch that can't be foreseen */
+        double x =
+            (double)(int64_t)(draw & ~(uint64_t)2047) * 0x1p-63 * z->x[i];
+        if (fabs(x) < z->x[i + 1]) return x;
+        if (i == 0) return copysign(tail(state), x);
         double low = density(z->x[i]), high = density(z->x[i + 1]);
-        if (low + sc_random_unit(state) * (high - low) < density(x))
-            return sign * x;
+        if (low + sc_random_unit(state) * (high - low) < density(x)) return x;
     }
 }
 

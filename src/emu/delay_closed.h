@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * delay_closed.h - the closed models inside: kinds of operations, their
- * prices, flights.
+ * delay_closed.h - the closed models inside: kinds of operations and their
+ * prices.
  */
 #ifndef EMU_DELAY_CLOSED_H
 #define EMU_DELAY_CLOSED_H
@@ -9,7 +9,7 @@
 #include <stepcast/cost.h>
 
 #include "emu/delay_file.h"
-#include "emu/delay_links.h"
+#include "emu/delay_flight.h"
 #include "emu/delay_model.h"
 
 /* An operation of a group, or between two of its members. */
@@ -29,33 +29,11 @@ typedef struct closed_price {
     sc_time latency, work;
 } closed_price;
 
-/* An operation under way.  Its first link is its own. */
-typedef struct closed_flight {
-    const closed_kind *kind;
-    uint64_t tag, work; /* work: picoseconds */
-    uint32_t id;        /* in delay_closed.flight, also when it is free */
-    uint32_t at;        /* in delay_closed.moving */
-    uint32_t flow, version;
-    sc_time starts; /* latency is over */
-    double per_ps;  /* of its traffic, per picosecond of work */
-    double weight;
-    uint32_t *link; /* [room] */
-    double *share;
-    uint32_t room;
-} closed_flight;
-
 #define CLOSED_PRICES 512
 
 struct delay_closed {
-    sc_flows *flows;
-    sc_time now; /* last advanced to */
-    delay_links *links;
+    delay_flights flights;
     delay_file *file; /* NULL: analytic */
-
-    closed_flight **flight; /* [n_flights] by tag of their flows */
-    uint32_t *moving;       /* [n_moving] ids in flight ... */
-    uint32_t *free;         /* [n_free] ... and of those that are not */
-    uint32_t n_flights, flight_cap, moving_cap, free_cap, n_moving, n_free;
 
     closed_kind **pair; /* [pair_size] SEND and RECV, open addressing */
     uint32_t n_pairs, pair_size;

@@ -4,99 +4,142 @@
  * together, as steady flows that begin to move after the latencies of all
  * steps.
  *
- * A phase begins at all members at once.
+ * The flows of a phase, those of the siblings too, move in step, at the rate
+ * of the slowest: together they are one flow over all links, of each its
+ * share.  Which those are is found once for each pattern of a group.
  */
 #include "emu/delay_messages.h"
 
-#define MOST  ((uint64_t)1 << 16) /* flows of one operation */
+#include <math.h>
+
+#define MOST  ((uint64_t)1 << 16) /* flows of one pattern */
 #define PAIRS 64u /* distances that stand for all of an all-to-all */
 
-/* Sequential messages of a phase. */
-static uint32_t hops(const msg_phase *p)
-{
-    return p->pattern == MSG_STAR || p->pattern == MSG_PAIRS ? 1 : p->steps;
-}
+/* A pattern of a group, as links. */
+typedef struct msg_line {
+    struct msg_line *next;
+    msg_phase phase;
+    uint32_t root, to; /* MSG_PAIR: from root to `to` */
+    delay_route *route;
+    double weight;     /* of all: flows that a link limits are alike */
+    sc_time most, all; /* latency of a message, nominal: the longest; all */
+    uint32_t n;        /* messages in `all` */
+    double fill;       /* of a chain: seconds before it is full, per byte of
+                           a piece */
+} msg_line;
 
-/* Flows of a member: the k-th to whom, and its bytes; 0 flows: none. */
-static uint32_t flows_of(const msg_flight *f, const msg_phase *p, uint32_t i)
+/* ---- flows of a pattern ---------------------------------------------------- */
+
+static uint32_t flows_of(const msg_flight *f, const msg_line *l, uint32_t i)
 {
+    const msg_phase *p = &l->phase;
+    if (p->pattern == MSG_PAIR) return i == l->root;
     uint32_t n = msg_sends(f, p, i);
     if (p->pattern == MSG_RING || p->pattern == MSG_CHAIN) return n > 0;
     return p->pattern == MSG_PAIRS && n > PAIRS ? PAIRS : n;
 }
 
-static uint32_t to_whom(const msg_flight *f, const msg_phase *p, uint32_t i,
+static uint32_t to_whom(const msg_flight *f, const msg_line *l, uint32_t i,
                         uint32_t k)
 {
-    uint32_t n = msg_sends(f, p, i);
-    if (p->pattern == MSG_PAIRS && n > PAIRS)
+    if (l->phase.pattern == MSG_PAIR) return l->to;
+    uint32_t n = msg_sends(f, &l->phase, i);
+    if (l->phase.pattern == MSG_PAIRS && n > PAIRS)
         k = (uint32_t)((uint64_t)k * n / PAIRS);
-    return msg_to(f, p, i, k);
+    return msg_to(f, &l->phase, i, k);
 }
 
-static uint64_t bytes_of(const msg_flight *f, const msg_phase *p, uint32_t i,
-                         uint32_t c, uint32_t k)
+/* Bytes of a flow per byte of the chunk. */
+static double share_of(const msg_phase *p, uint32_t k)
 {
-    uint32_t n = msg_sends(f, p, i), from = k, to = k + 1;
-    uint64_t sum = 0;
-    if (p->pattern == MSG_RING || p->pattern == MSG_CHAIN) {
-        from = 0;
-        to = n;
-    } else if (p->pattern == MSG_PAIRS && n > PAIRS) {
-        from = (uint32_t)((uint64_t)k * n / PAIRS);
-        to = (uint32_t)(((uint64_t)k + 1) * n / PAIRS);
+    uint64_t n = p->steps, from = k * n / PAIRS, to = (k + 1) * n / PAIRS;
+    double parts = (double)p->part * p->whole;
+    if (p->pattern == MSG_RING) return (double)n / parts;
+    if (p->pattern == MSG_PAIRS && n > PAIRS)
+        return (double)(to - from) / parts;
+    if (p->pattern == MSG_PAIRS || p->pattern == MSG_STAR) return 1 / parts;
+    return 1;
+}
+
+/* ---- their links ----------------------------------------------------------- */
+
+typedef struct uses {
+    sc_arena *a;
+    delay_use *at;
+    uint64_t *hop;
+    uint32_t n, cap, n_hops, hop_cap;
+} uses;
+
+static bool find_route(const emu_delay *d, uses *u, uint32_t src, uint32_t dst)
+{
+    const sc_hw *hw = d->c->hw;
+    while ((u->n_hops = sc_hw_route(hw, src, dst, d->c->seed, u->hop,
+                                    u->hop_cap)) > u->hop_cap) {
+        u->hop_cap = u->n_hops;
+        if (!(u->hop = SC_NEW_N(u->a, uint64_t, u->hop_cap))) return false;
     }
-    for (uint32_t j = from; j < to; j++) sum += msg_bytes(f, p, c, i, j);
-    return sum;
-}
-
-static bool route(emu_delay *d, const msg_flight *f, const msg *m,
-                  sc_fabric_path *out)
-{
-    const uint32_t *rank = f->group->rank + (size_t)m->sibling * f->group->n;
-    sc_message to = {.src = rank[m->src], .dst = rank[m->dst]};
-    return sc_fabric_route(d->messages->fabric, &to, out);
-}
-
-/* Seconds that bytes take on a way of their own. */
-static double serial(const emu_delay *d, const sc_fabric_path *path,
-                     uint64_t bytes)
-{
-    double most = 0;
-    for (uint32_t k = 0; k < path->n; k++) {
-        double bw = sc_flows_link_bw(d->messages->flows, path->links[k]);
-        if ((double)bytes / bw > most) most = (double)bytes / bw;
-    }
-    return most;
-}
-
-/* Before anything moves at its steady rate: the longest way that a message of
- * the phase has, as often as there are steps; of a chain, what the first piece
- * takes to its end. */
-static bool latency_of(emu_delay *d, const msg_flight *f, const msg *at,
-                       sc_time *out)
-{
-    const msg_phase *p = &f->phase[at->phase];
-    bool chain = p->pattern == MSG_CHAIN;
-    sc_time most = 0, all = 0;
-    double slowest = 0, filled = 0;
-    for (uint32_t i = 0; i < f->group->n; i++)
-        for (uint32_t k = 0; k < flows_of(f, p, i); k++) {
-            msg m = {.sibling = at->sibling, .src = i};
-            sc_fabric_path path;
-            m.dst = to_whom(f, p, i, k);
-            if (!route(d, f, &m, &path)) return false;
-            if (path.latency > most) most = path.latency;
-            all = delay_scaled(all + msg_latency(d, path.latency), 1);
-            double s = serial(d, &path, msg_bytes(f, p, at->chunk, i, 0));
-            if (s > slowest) slowest = s;
-            filled += s;
-        }
-    *out = delay_sum(hops(p), msg_latency(d, most));
-    if (chain) *out = all + delay_scaled(sc_time_from_s(filled - slowest), 1);
-    if (at->chunk == 0 && at->phase == 0)
-        *out = *out > f->credit ? *out - f->credit : 0;
     return true;
+}
+
+static bool add_uses(const emu_delay *d, uses *u, double share)
+{
+    for (uint32_t k = 0; k < u->n_hops; k++) {
+        delay_use *at = sc_grow(u->a, u->at, u->n, &u->cap, 64, sizeof *at);
+        if (at == NULL) return false;
+        u->at = at;
+        u->at[u->n++] =
+            (delay_use){u->hop[k], share, sc_hw_link_bw(d->c->hw, u->hop[k])};
+    }
+    return true;
+}
+
+/* What the route just found adds to the latency. */
+static void add_latency(const emu_delay *d, const uses *u, msg_line *l,
+                        double *slowest)
+{
+    double s = 0, per_byte = 0;
+    for (uint32_t k = 0; k < u->n_hops; k++) {
+        double bw = sc_hw_link_bw(d->c->hw, u->hop[k]) * d->what.bandwidth;
+        s += sc_hw_link_latency(d->c->hw, u->hop[k]);
+        per_byte = fmax(per_byte, 1 / bw);
+    }
+    sc_time t = sc_time_from_s(s);
+    if (t > l->most) l->most = t;
+    l->all = delay_scaled(l->all + delay_scaled(t, 1), 1);
+    l->n++;
+    l->fill += per_byte;
+    *slowest = fmax(*slowest, per_byte);
+}
+
+static bool walk(const emu_delay *d, const msg_flight *f, msg_line *l, uses *u)
+{
+    const msg_group *g = f->group;
+    double slowest = 0;
+    for (uint32_t s = 0; s < g->siblings; s++)
+        for (uint32_t i = 0; i < g->n; i++)
+            for (uint32_t k = 0; k < flows_of(f, l, i); k++) {
+                const uint32_t *rank = g->rank + (size_t)s * g->n;
+                uint32_t to = to_whom(f, l, i, k);
+                if (!find_route(d, u, rank[i], rank[to]) ||
+                    !add_uses(d, u, share_of(&l->phase, k)))
+                    return false;
+                if (s == 0) add_latency(d, u, l, &slowest);
+            }
+    l->fill -= slowest;
+    return true;
+}
+
+/* ---- patterns -------------------------------------------------------------- */
+
+static bool same(const msg_line *l, const msg_phase *p, uint32_t root,
+                 uint32_t to)
+{
+    const msg_phase *q = &l->phase;
+    bool chain = p->pattern == MSG_CHAIN; /* whose pieces make no difference */
+    return q->pattern == p->pattern && q->to_root == p->to_root &&
+           q->n == p->n && q->stride == p->stride && q->whole == p->whole &&
+           (chain || (q->steps == p->steps && q->part == p->part)) &&
+           (p->pattern <= MSG_ROUNDS || (l->root == root && l->to == to));
 }
 
 static sc_status too_many(const msg_flight *f, uint64_t n, sc_err *err)
@@ -110,56 +153,125 @@ static sc_status too_many(const msg_flight *f, uint64_t n, sc_err *err)
                     (unsigned long long)MOST);
 }
 
-static sc_status start(emu_delay *d, msg_flight *f, msg m, sc_time t,
+static sc_status make(emu_delay *d, const msg_flight *f, msg_line *l,
+                      sc_err *err)
+{
+    delay_flights *x = &d->messages->flights;
+    uint64_t n = 0;
+    bool longer = false;
+    for (uint32_t i = 0; i < f->group->n; i++) n += flows_of(f, l, i);
+    n *= f->group->siblings;
+    if (n > MOST) return too_many(f, n, err);
+    sc_arena scratch;
+    sc_arena_init(&scratch, 0);
+    uses u = {.a = &scratch, .hop_cap = 16};
+    u.hop = SC_NEW_N(&scratch, uint64_t, u.hop_cap);
+    if (u.hop != NULL && walk(d, f, l, &u))
+        l->route = delay_links_add(x->links, u.at, u.n, &longer);
+    sc_arena_free(&scratch);
+    l->weight = 1 / share_of(&l->phase, 0);
+    if (l->route == NULL || (longer && !delay_flights_reroute(x)))
+        return sc_error_nomem(err);
+    return SC_OK;
+}
+
+static sc_status line_of(emu_delay *d, const msg_flight *f, const msg_phase *p,
+                         uint32_t root, uint32_t to, msg_line **out,
+                         sc_err *err)
+{
+    msg_group *g = f->group;
+    for (msg_line **at = &g->lines; *at != NULL; at = &(*at)->next) {
+        msg_line *l = *at;
+        if (!same(l, p, root, to)) continue;
+        *at = l->next; /* to the front: it may well come again */
+        l->next = g->lines;
+        g->lines = l;
+        *out = l;
+        return SC_OK;
+    }
+    msg_line *l = SC_NEW(d->a, msg_line);
+    if (l == NULL) return sc_error_nomem(err);
+    *l = (msg_line){.phase = *p, .root = root, .to = to};
+    SC_TRY(make(d, f, l, err));
+    l->next = g->lines;
+    g->lines = l;
+    *out = l;
+    return SC_OK;
+}
+
+/* ---- flights --------------------------------------------------------------- */
+
+static sc_status send(emu_delay *d, msg_flight *f, const msg *key,
+                      const msg_line *l, uint64_t bytes, sc_time latency,
+                      sc_time t, sc_err *err)
+{
+    msg *m = msg_record(d, f, key);
+    if (m == NULL) return sc_error_nomem(err);
+    delay_flight go = {.route = l->route,
+                       .tag = m->id,
+                       .bytes = bytes,
+                       .starts = t + latency,
+                       .weight = l->weight};
+    m->flow = delay_flights_send(&d->messages->flights, &go, t);
+    return m->flow == SC_FLOW_NONE ? sc_error_nomem(err) : SC_OK;
+}
+
+/* Before anything moves at its steady rate: the longest way that a message of
+ * the phase has, as often as there are steps; of a chain, what the first piece
+ * takes to its end. */
+static sc_time latency_of(const emu_delay *d, const msg_flight *f,
+                          const msg_line *l, const msg *at, uint64_t chunk)
+{
+    const msg_phase *p = &f->phase[at->phase];
+    bool at_once = p->pattern == MSG_STAR || p->pattern == MSG_PAIRS;
+    uint32_t hops = at_once ? 1 : p->steps;
+    sc_time t = delay_sum(hops, msg_latency(d, l->most));
+    if (p->pattern == MSG_CHAIN) {
+        double fill = l->fill * (double)chunk / p->part;
+        t = delay_scaled(l->all, d->what.latency) +
+            delay_sum(l->n, d->what.hop) +
+            delay_scaled(sc_time_from_s(fill), 1);
+    }
+    if (at->chunk == 0 && at->phase == 0) t = t > f->credit ? t - f->credit : 0;
+    return t;
+}
+
+static sc_status start(emu_delay *d, msg_flight *f, const msg *m, sc_time t,
                        sc_err *err)
 {
-    if (!msg_ready(f, &m, 0)) return SC_OK;
-    const msg_phase *p = &f->phase[m.phase];
-    msg_state *s = msg_state_of(f, &m, 0);
-    sc_time latency = 0;
-    s->started = true;
-    if (!latency_of(d, f, &m, &latency)) return sc_error_nomem(err);
-    for (m.src = 0; m.src < f->group->n; m.src++)
-        for (uint32_t k = 0; k < flows_of(f, p, m.src); k++) {
-            sc_fabric_path path;
-            m.dst = to_whom(f, p, m.src, k);
-            if (!route(d, f, &m, &path)) return sc_error_nomem(err);
-            sc_flow flow = {.links = path.links,
-                            .n_links = path.n,
-                            .bytes = bytes_of(f, p, m.src, m.chunk, k),
-                            .weight = 1,
-                            .latency = latency};
-            SC_TRY(msg_send(d, f, &m, &flow, t, err));
-            s->sent++;
-        }
-    return SC_OK;
+    msg_line *l = NULL;
+    if (!msg_ready(f, m, 0)) return SC_OK;
+    SC_TRY(line_of(d, f, &f->phase[m->phase], f->root, 0, &l, err));
+    uint64_t chunk = f->bytes / f->chunks + (m->chunk < f->bytes % f->chunks);
+    msg_state_of(f, m, 0)->started = true;
+    return send(d, f, m, l, chunk, latency_of(d, f, l, m, chunk), t, err);
 }
 
 sc_status msg_flow_end(emu_delay *d, const msg *m, sc_time t, sc_err *err)
 {
     msg_flight *f = m->flight;
-    msg_state *s = msg_state_of(f, m, 0);
-    if (++s->received < s->sent) return SC_OK;
-    msg_done(f, m, 0);
     msg after = *m, behind = *m;
+    msg_done(f, m, 0);
     after.phase++;
     behind.chunk++;
-    SC_TRY(start(d, f, after, t, err));
-    return start(d, f, behind, t, err);
+    SC_TRY(start(d, f, &after, t, err));
+    return start(d, f, &behind, t, err);
 }
 
 sc_status msg_flow_post(emu_delay *d, msg_flight *f, sc_time t, sc_err *err)
 {
-    const msg_group *g = f->group;
-    uint64_t n = 0;
-    for (uint32_t p = 0; p < f->n_phases; p++)
-        for (uint32_t i = 0; i < g->n; i++) n += flows_of(f, &f->phase[p], i);
-    n *= (uint64_t)f->chunks * g->siblings;
-    if (n > MOST) return too_many(f, n, err);
-    if (!msg_states(f, 1, d->a)) return sc_error_nomem(err);
-    for (uint32_t s = 0; s < g->siblings; s++) {
-        msg m = {.flight = f, .sibling = s};
-        SC_TRY(start(d, f, m, t, err));
-    }
-    return SC_OK;
+    const msg m = {.flight = f};
+    if (!msg_states(f, 1, 1, d->a)) return sc_error_nomem(err);
+    return start(d, f, &m, t, err);
+}
+
+sc_status msg_flow_pair(emu_delay *d, msg_flight *f, const msg *m, sc_time t,
+                        sc_err *err)
+{
+    const msg_phase pair = {.pattern = MSG_PAIR, .part = 1, .whole = 1};
+    msg_line *l = NULL;
+    SC_TRY(line_of(d, f, &pair, m->src, m->dst, &l, err));
+    sc_time latency = m->src == m->dst ? 0 : msg_latency(d, l->most);
+    latency = latency > f->credit ? latency - f->credit : 0;
+    return send(d, f, m, l, m->src == m->dst ? 0 : f->bytes, latency, t, err);
 }

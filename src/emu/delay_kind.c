@@ -152,7 +152,7 @@ static sc_status make(emu_delay *d, closed_kind *k, bool *longer, sc_err *err)
                                  err)) == SC_OK)
         s = ports(d, k, &scratch, &use, &n, err);
     if (s == SC_OK) {
-        k->route = delay_links_add(d->closed->links, use, n, longer);
+        k->route = delay_links_add(d->closed->flights.links, use, n, longer);
         if (k->route == NULL) s = sc_error_nomem(err);
     }
     sc_arena_free(&scratch);

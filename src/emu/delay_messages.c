@@ -16,9 +16,14 @@ sc_status delay_messages_new(emu_delay *d, sc_err *err)
     if (x == NULL) return sc_error_nomem(err);
     double share = d->what.bandwidth;
     sc_fabric_opts o = {.seed = d->c->seed, .share = {share, share}};
-    SC_TRY(sc_fabric_new(d->c->hw, &o, d->a, &x->fabric, err));
-    x->flows = sc_fabric_flows(x->fabric);
     x->steps = d->c->delay == SC_EMU_DELAY_CHUNK;
+    if (x->steps) {
+        SC_TRY(sc_fabric_new(d->c->hw, &o, d->a, &x->fabric, err));
+        x->flows = sc_fabric_flows(x->fabric);
+    } else {
+        SC_TRY(delay_flights_init(&x->flights, share, d->a, err));
+        x->flows = x->flights.flows;
+    }
     d->messages = x;
     return SC_OK;
 }
@@ -151,15 +156,11 @@ static void free_msg(delay_messages *x, msg *m)
     x->free = m;
 }
 
-sc_status msg_send(emu_delay *d, msg_flight *f, const msg *key,
-                   const sc_flow *flow, sc_time t, sc_err *err)
+msg *msg_record(emu_delay *d, msg_flight *f, const msg *key)
 {
-    delay_messages *x = d->messages;
-    msg *m = take_msg(x, d->a);
-    if (m == NULL) return sc_error_nomem(err);
+    msg *m = take_msg(d->messages, d->a);
+    if (m == NULL) return NULL;
     uint32_t id = m->id;
-    sc_flow tagged = *flow;
-    tagged.tag = id;
     *m = *key;
     m->id = id;
     m->flight = f;
@@ -167,16 +168,26 @@ sc_status msg_send(emu_delay *d, msg_flight *f, const msg *key,
     m->next = f->msgs;
     if (f->msgs != NULL) f->msgs->prev = m;
     f->msgs = m;
-    m->flow = sc_flows_post(x->flows, &tagged, t);
+    return m;
+}
+
+sc_status msg_send(emu_delay *d, msg_flight *f, const msg *key,
+                   const sc_flow *flow, sc_time t, sc_err *err)
+{
+    msg *m = msg_record(d, f, key);
+    sc_flow tagged = *flow;
+    if (m == NULL) return sc_error_nomem(err);
+    tagged.tag = m->id;
+    m->flow = sc_flows_post(d->messages->flows, &tagged, t);
     return m->flow == SC_FLOW_NONE ? sc_error_nomem(err) : SC_OK;
 }
 
 /* ---- states ---------------------------------------------------------------- */
 
-bool msg_states(msg_flight *f, uint32_t members, sc_arena *a)
+bool msg_states(msg_flight *f, uint32_t siblings, uint32_t members, sc_arena *a)
 {
     uint64_t own = (uint64_t)f->chunks * f->n_phases * members;
-    uint64_t n = own * f->group->siblings;
+    uint64_t n = own * siblings;
     if (n > f->room) {
         f->state = SC_NEW_N(a, msg_state, n);
         f->room = f->state == NULL ? 0 : n;
@@ -212,39 +223,33 @@ void msg_done(msg_flight *f, const msg *at, uint32_t member)
 
 /* ---- operations ------------------------------------------------------------ */
 
-/* Groups of one, and who sends to itself: ends at once. */
-static sc_status post_nothing(emu_delay *d, msg_flight *f, sc_time t,
-                              sc_err *err)
-{
-    const msg m = {.sibling = 0};
-    const sc_flow flow = {.weight = 1};
-    f->left = f->own = 1;
-    return msg_send(d, f, &m, &flow, t, err);
-}
-
-/* SEND and RECV: one message, of each sibling. */
-static sc_status post_pair(emu_delay *d, msg_flight *f, const emu_flight *op,
+/* SEND and RECV: one message, of each sibling.  To oneself, and in groups of
+ * one: nothing, which ends at once. */
+static sc_status post_pair(emu_delay *d, msg_flight *f, const msg *of,
                            sc_time t, sc_err *err)
 {
     const msg_group *g = f->group;
-    f->left = g->siblings;
-    f->own = 1;
+    f->left = f->own = 1;
+    f->members = 0;
+    if (!d->messages->steps) return msg_flow_pair(d, f, of, t, err);
     for (uint32_t s = 0; s < g->siblings; s++) {
         const uint32_t *r = g->rank + (size_t)s * g->n;
-        msg m = {.sibling = s, .src = g->at[op->root], .dst = g->at[op->to]};
+        msg m = *of;
         sc_message to = {.src = r[m.src], .dst = r[m.dst]};
         sc_fabric_path path;
+        m.sibling = s;
         if (!sc_fabric_route(d->messages->fabric, &to, &path))
             return sc_error_nomem(err);
-        sc_time latency = msg_latency(d, path.latency);
+        sc_time latency = m.src == m.dst ? 0 : msg_latency(d, path.latency);
         sc_flow flow = {.links = path.links,
                         .n_links = path.n,
-                        .bytes = op->bytes,
+                        .bytes = f->bytes,
                         .weight = 1,
                         .latency =
                             latency > f->credit ? latency - f->credit : 0};
         SC_TRY(msg_send(d, f, &m, &flow, t, err));
     }
+    f->left = g->siblings;
     return SC_OK;
 }
 
@@ -264,10 +269,15 @@ sc_status delay_messages_post(emu_delay *d, const emu_flight *op, sc_time t,
     f->tag = op->tag;
     f->group = g;
     f->credit = credit;
-    f->members = 0;
-    if (g->n < 2 || (is_pair(op) && op->root == op->to))
-        return post_nothing(d, f, t, err);
-    if (is_pair(op)) return post_pair(d, f, op, t, err);
+    f->bytes = op->bytes;
+    if (g->n < 2 || is_pair(op)) {
+        msg m = {.flight = f};
+        if (is_pair(op)) {
+            m.src = g->at[op->root];
+            m.dst = g->at[op->to];
+        }
+        return post_pair(d, f, &m, t, err);
+    }
     f->root = g->at[op->root];
     msg_plan(g, op->coll, op->bytes, f);
     sc_status s =
@@ -287,7 +297,12 @@ sc_time delay_messages_next(emu_delay *d)
 static sc_status arrive(emu_delay *d, const sc_flow_end *e, sc_err *err)
 {
     delay_messages *x = d->messages;
-    msg *m = x->msg[e->tag];
+    uint64_t id = e->tag;
+    if (!x->steps) {
+        id = x->flights.flight[e->tag]->tag;
+        delay_flights_free(&x->flights, (uint32_t)e->tag);
+    }
+    msg *m = x->msg[id];
     msg_flight *f = m->flight;
     uint64_t own = f->own;
     msg at = *m;
@@ -319,7 +334,9 @@ uint32_t delay_messages_advance(emu_delay *d, sc_time t,
     for (bool more = true; more;) {
         sc_time next = sc_flows_next(x->flows);
         more = next <= t;
-        n = sc_flows_advance(x->flows, more ? next : t, &end);
+        sc_time to = more ? next : t;
+        n = x->steps ? sc_flows_advance(x->flows, to, &end)
+                     : delay_flights_advance(&x->flights, to, &end);
         if (n == SC_FLOW_NONE) return n;
         for (uint32_t k = 0; k < n; k++)
             if (arrive(d, &end[k], NULL) != SC_OK) return SC_FLOW_NONE;
@@ -336,7 +353,10 @@ void delay_messages_cancel(emu_delay *d, uint64_t tag)
     while (f != NULL && (f->tag != tag || f->own == 0)) f = f->next;
     if (f == NULL) return;
     while (f->msgs != NULL) {
-        sc_flows_cancel(x->flows, f->msgs->flow);
+        if (x->steps)
+            sc_flows_cancel(x->flows, f->msgs->flow);
+        else
+            delay_flights_cancel(&x->flights, f->msgs->flow);
         free_msg(x, f->msgs);
     }
     give_back(x, f);

@@ -11,6 +11,7 @@
 
 #include <stepcast/net_fabric.h>
 
+#include "emu/delay_flight.h"
 #include "emu/delay_model.h"
 
 typedef enum msg_pattern {
@@ -19,7 +20,8 @@ typedef enum msg_pattern {
     MSG_ROUNDS, /* step k to the 2^k-th next: a barrier */
     MSG_CHAIN,  /* pieces from the root to the next ones, or back */
     MSG_TREE,   /* binomial, from the root or to it */
-    MSG_STAR    /* between the root and everyone */
+    MSG_STAR,   /* between the root and everyone */
+    MSG_PAIR    /* flow: from one member to another */
 } msg_pattern;
 
 typedef struct msg_phase {
@@ -35,6 +37,7 @@ typedef struct msg_phase {
 
 /* Members of a group by node, siblings one after the other. */
 typedef struct msg_group {
+    struct msg_line *lines; /* flow: patterns that were there before */
     uint32_t n, siblings;
     uint32_t *rank; /* [siblings][n] */
     uint32_t *at;   /* [n] place in that order by position in the group */
@@ -51,7 +54,7 @@ typedef struct msg_flight {
     struct msg_flight *next; /* free ones, or all under way */
     struct msg_flight *prev;
     uint64_t tag, bytes;
-    const msg_group *group;
+    msg_group *group;
     uint32_t root; /* place in the group's order */
     uint32_t n_phases, chunks;
     msg_phase phase[MSG_PHASES];
@@ -66,16 +69,17 @@ typedef struct msg_flight {
 typedef struct msg {
     struct msg *next, *prev; /* of the flight, or free */
     msg_flight *flight;
-    uint32_t id, flow;
+    uint32_t id, flow; /* flow: steady ones are numbered by delay_flights */
     uint32_t sibling, chunk, phase, src, dst;
     sc_time latency; /* after its bytes have left, where it is not before */
     bool arrives;    /* only latency is left */
 } msg;
 
 struct delay_messages {
-    bool steps; /* every message of every step; else steady flows */
-    sc_fabric *fabric;
-    sc_flows *flows;
+    bool steps;            /* every message of every step; else steady flows */
+    sc_fabric *fabric;     /* of steps */
+    delay_flights flights; /* of steady flows */
+    sc_flows *flows;       /* of either */
     sc_time now;
     msg **msg; /* [n_msgs] by id */
     msg *free;
@@ -100,8 +104,11 @@ uint32_t msg_to(const msg_flight *f, const msg_phase *p, uint32_t member,
 uint64_t msg_bytes(const msg_flight *f, const msg_phase *p, uint32_t chunk,
                    uint32_t member, uint32_t k);
 
-/* A message of the flight at `t`, `m` filled in but for its ids. */
-sc_status msg_send(emu_delay *d, msg_flight *f, const msg *m,
+/* A record of a message, a copy of `key`, among those of the flight. */
+msg *msg_record(emu_delay *d, msg_flight *f, const msg *key);
+
+/* A message of the flight at `t`, or what steady flows stand for. */
+sc_status msg_send(emu_delay *d, msg_flight *f, const msg *key,
                    const sc_flow *flow, sc_time t, sc_err *err);
 
 /* Latency of a message by a route, as the what-ifs have it. */
@@ -110,7 +117,8 @@ sc_time msg_latency(const emu_delay *d, sc_time nominal);
 /* ---- states ---- */
 
 /* Room for all of them, none done; false when out of memory. */
-bool msg_states(msg_flight *f, uint32_t members, sc_arena *a);
+bool msg_states(msg_flight *f, uint32_t siblings, uint32_t members,
+                sc_arena *a);
 
 static inline msg_state *msg_state_of(const msg_flight *f, const msg *at,
                                       uint32_t member)
@@ -127,6 +135,8 @@ void msg_done(msg_flight *f, const msg *at, uint32_t member);
 /* ---- the two ways ---- */
 
 sc_status msg_flow_post(emu_delay *d, msg_flight *f, sc_time t, sc_err *err);
+sc_status msg_flow_pair(emu_delay *d, msg_flight *f, const msg *m, sc_time t,
+                        sc_err *err);
 /* `m` has arrived. */
 sc_status msg_flow_end(emu_delay *d, const msg *m, sc_time t, sc_err *err);
 

@@ -171,7 +171,8 @@ uint32_t msg_to(const msg_flight *f, const msg_phase *p, uint32_t member,
     uint32_t i = place(p, member), v = distance(f, p, i);
     uint32_t to = p->to_root ? f->root : member_at(f, p, k + 1);
     switch (p->pattern) {
-    case MSG_STAR: break;
+    case MSG_STAR:
+    case MSG_PAIR: break;
     case MSG_RING: to = (i + 1) % p->n; break;
     case MSG_PAIRS: to = (uint32_t)(((uint64_t)i + 1 + k) % p->n); break;
     case MSG_ROUNDS: to = (uint32_t)((i + ((uint64_t)1 << k)) % p->n); break;

@@ -112,7 +112,7 @@ sc_status msg_steps_post(emu_delay *d, msg_flight *f, sc_time t, sc_err *err)
     for (uint32_t p = 0; p < f->n_phases; p++)
         n += (uint64_t)f->phase[p].steps * f->chunks * g->n * g->siblings;
     if (n > MOST) return too_many(f, n, err);
-    if (!msg_states(f, g->n, d->a)) return sc_error_nomem(err);
+    if (!msg_states(f, g->siblings, g->n, d->a)) return sc_error_nomem(err);
     for (uint32_t s = 0; s < g->siblings; s++)
         for (uint32_t i = 0; i < g->n; i++) {
             msg at = {.flight = f, .sibling = s, .src = i};

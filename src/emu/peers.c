@@ -48,6 +48,15 @@ static int by_at(const void *a, const void *b)
     return (x->t > y->t) - (x->t < y->t);
 }
 
+double sc_emu_straggler(const sc_emu_config *c, uint32_t rank)
+{
+    double factor = 1;
+    for (uint32_t i = 0; i < c->n_whatif; i++)
+        if (c->whatif[i].what == SC_EMU_STRAGGLER && c->whatif[i].rank == rank)
+            factor *= c->whatif[i].value;
+    return factor;
+}
+
 /* All that is said of one rank. */
 static sc_status behaviour_of(emu_peers *p, uint32_t rank, emu_behaviour *b,
                               sc_err *err)
@@ -62,12 +71,12 @@ static sc_status behaviour_of(emu_peers *p, uint32_t rank, emu_behaviour *b,
     for (uint32_t i = 0; i < c->n_whatif; i++) {
         const sc_emu_whatif *w = &c->whatif[i];
         if (w->rank != rank) continue;
-        if (w->what == SC_EMU_STRAGGLER) b->factor *= w->value;
         if (w->what == SC_EMU_FAIL && w->at < b->fail) b->fail = w->at;
         if (w->what == SC_EMU_STALL)
             b->stall[b->n_stalls++] =
                 (emu_stall){w->at, sc_time_from_s(w->value)};
     }
+    b->factor *= sc_emu_straggler(c, rank);
     qsort(b->stall, b->n_stalls, sizeof *b->stall, by_at);
     return SC_OK;
 }
@@ -160,11 +169,7 @@ sc_status emu_peers_new(const sc_emu_config *c, sc_arena *a, emu_peers *out,
     if (!out->mirror) return sc_error_nomem(err);
     for (uint32_t i = 0; i < c->n_real; i++) {
         emu_mirror *m = &out->mirror[i];
-        m->factor = 1;
-        for (uint32_t k = 0; k < c->n_whatif; k++)
-            if (c->whatif[k].what == SC_EMU_STRAGGLER &&
-                c->whatif[k].rank == c->real[i])
-                m->factor *= c->whatif[k].value;
+        m->factor = sc_emu_straggler(c, c->real[i]);
         m->lag = SC_NEW_N(a, sc_time, out->n_behaviours);
         if (!m->lag) return sc_error_nomem(err);
     }

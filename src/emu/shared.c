@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* shared.c - the launcher's side: the memory, and the thread that serves. */
-#define _GNU_SOURCE /* memfd_create() */
 #include "emu/shared_server.h"
 
 #include <errno.h>
@@ -19,8 +18,10 @@
 
 static sc_status refused(const char *what, sc_err *err)
 {
+    /* NOLINTNEXTLINE(concurrency-mt-unsafe): each thread has its own */
+    const char *why = strerror(errno);
     return sc_error(err, SC_EIO, SC_C_IO, sc_pos_none(), NULL, "%s: %s", what,
-                    strerror(errno));
+                    why);
 }
 
 static sc_status lend(const char *name, size_t size, int *fd, sc_err *err)

@@ -48,25 +48,29 @@ static void list_remove(uint16_t *list, uint32_t *n, uint32_t at)
     --*n;
 }
 
-/* The operation of the cell has ended: whoever awaits it runs on. */
-static void ended(server_rank *r, shared_cell *c, sc_time begin, sc_time end)
+/* Whoever awaits the cell runs on, from `t`. */
+static void release(server_rank *r, uint32_t cell, sc_time t)
 {
-    uint32_t number = cell_number(r, c);
-    c->begin = begin;
-    c->end = end;
-    settle(r, c, CELL_DONE);
     for (uint32_t i = 0; i < r->n_awaits;) {
         shared_cell *a = &r->port->cell[r->await[i]];
-        if (a->other != number) {
+        if (a->other != cell) {
             i++;
             continue;
         }
-        a->end = end;
+        a->end = t;
         settle(r, a, CELL_DONE);
         list_remove(r->await, &r->n_awaits, i);
         r->blocked = false;
-        if (end > r->bound) r->bound = end;
+        if (t > r->bound) r->bound = t;
     }
+}
+
+static void ended(server_rank *r, shared_cell *c, sc_time begin, sc_time end)
+{
+    c->begin = begin;
+    c->end = end;
+    settle(r, c, CELL_DONE);
+    release(r, cell_number(r, c), end);
 }
 
 void server_give_up(sc_emu_shared *s, sc_time by)
@@ -214,8 +218,7 @@ static void why(sc_emu_shared *s, server_rank *r, shared_cell *c)
     const shared_cell *o = &r->port->cell[c->other % SHARED_CELLS];
     sc_text_init(&t);
     if (o->kind == SHARED_POST) sc_emu_why(s->emu, o->ticket, &t);
-    if (!r->failed)
-        snprintf(r->port->text, sizeof r->port->text, "%s", t.buf);
+    if (!r->failed) snprintf(r->port->text, sizeof r->port->text, "%s", t.buf);
     sc_text_free(&t);
     settle(r, c, CELL_DONE);
 }
@@ -229,6 +232,7 @@ static void cancel(sc_emu_shared *s, server_rank *r, shared_cell *c)
             list_remove(r->flying, &r->n_flying, k);
             break;
         }
+    release(r, other, c->t);
     settle(r, &r->port->cell[other], CELL_FREE);
     settle(r, c, CELL_FREE);
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* shared_port.c - a real rank's side of the memory. */
-#define _GNU_SOURCE /* MAP_NORESERVE */
 #include "emu/shared_rank.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -14,9 +15,11 @@
 
 static sc_status refused(const char *what, sc_err *err)
 {
+    /* NOLINTNEXTLINE(concurrency-mt-unsafe): each thread has its own */
+    const char *why = strerror(errno);
     return sc_error(err, SC_EIO, SC_C_IO, sc_pos_none(),
                     "the launcher's memory is reached through /proc", "%s: %s",
-                    what, strerror(errno));
+                    what, why);
 }
 
 void *port_map(long pid, int fd, size_t size)
@@ -33,23 +36,38 @@ void *port_map(long pid, int fd, size_t size)
     return m == MAP_FAILED ? NULL : m;
 }
 
+static bool read_number(const char **at, long max, long *out)
+{
+    char *end;
+    errno = 0;
+    *out = strtol(*at, &end, 10);
+    bool ok = end != *at && errno == 0 && *out >= 0 && *out <= max;
+    *at = end;
+    return ok;
+}
+
 /* "PID FD RANK:FD..." */
 static sc_status read_where(sc_emu_port *p, const char *path, sc_arena *a,
                             int *fd, sc_err *err)
 {
     char *text;
     size_t len;
-    int n = 0;
+    long rank, other;
     SC_TRY(sc_file_read(path, 1 << 20, a, &text, &len, err));
-    bool ok = sscanf(text, "%ld %d%n", &p->pid, fd, &n) == 2;
-    for (const char *at = text + n; ok && *at && *at != '\n'; at += n) {
-        port_peer x = {0};
+    const char *at = text;
+    bool ok =
+        read_number(&at, INT_MAX, &p->pid) && read_number(&at, INT_MAX, &other);
+    *fd = ok ? (int)other : -1;
+    while (ok && *at && *at != '\n') {
         port_peer *v =
             sc_grow(a, p->peer, p->n_peers, &p->cap_peers, 4, sizeof *v);
         if (!v) return sc_error_nomem(err);
         p->peer = v;
-        ok = sscanf(at, " %u:%d%n", &x.rank, &x.fd, &n) == 2;
-        v[p->n_peers++] = x;
+        ok = read_number(&at, UINT32_MAX, &rank) && *at++ == ':' &&
+             read_number(&at, INT_MAX, &other);
+        if (ok)
+            v[p->n_peers++] =
+                (port_peer){.rank = (uint32_t)rank, .fd = (int)other};
     }
     if (ok) return SC_OK;
     return sc_error(err, SC_EINPUT, SC_C_SYNTAX, sc_pos_file(path), NULL,

@@ -8,7 +8,6 @@
  * once no rank that runs has a bound before it; a question only when the bound is
  * later, since another one for the same time may have to come first (by rank).
  */
-#define _GNU_SOURCE /* clock_getcpuclockid() */
 #include "emu/shared_server.h"
 
 /* A rank that was silent for so long is looked at; it is at work if it used so

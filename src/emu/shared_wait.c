@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* shared_wait.c - sleeping on a word that processes share. */
-#define _GNU_SOURCE /* syscall() */
 #include "emu/shared.h"
 
 #include <limits.h>

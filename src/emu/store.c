@@ -39,6 +39,7 @@ struct sc_store_client {
     store_bytes rest;   /* of them, from the first that is not there */
     int64_t since;      /* it has stood there, ms; < 0: not known */
     store_buf watched;  /* keys, as in a list */
+    store_buf polled;   /* counter that it last asked for; empty: another ask */
 };
 
 struct sc_store {
@@ -89,6 +90,7 @@ void sc_store_close(sc_store *s, sc_store_client *c)
     store_buf_free(&s->pool, &c->out);
     store_buf_free(&s->pool, &c->keys);
     store_buf_free(&s->pool, &c->watched);
+    store_buf_free(&s->pool, &c->polled);
     if (c->prev)
         c->prev->next = c->next;
     else
@@ -192,12 +194,22 @@ static bool go_on(sc_store *s, sc_store_client *c, bool forced)
     return say_byte(s, c, STOP_WAITING);
 }
 
+/* PyTorch 1.x asks for a barrier's counter until it is complete. */
+static bool polls(const sc_store *s, const sc_store_client *c)
+{
+    if (c->polled.len == 0) return false;
+    const store_entry *e =
+        store_find(&s->table, (store_bytes){c->polled.at, c->polled.len});
+    return e && e->ones % s->world.n_real != 0;
+}
+
 /* Whose turn it is where all real ranks wait; NULL: not all do. */
 static sc_store_client *behind(const sc_store *s)
 {
     sc_store_client *least = NULL;
     uint32_t n = 0;
     for (sc_store_client *c = s->first; c; c = c->next) {
+        n += polls(s, c);
         if (c->rest.len == 0) continue;
         store_bytes key = standing_at(c);
         store_ghost who = store_who(&s->world, &s->table, key);
@@ -290,6 +302,8 @@ static bool add(sc_store *s, sc_store_client *c, const store_message *m)
     store_entry *e = store_make(&s->table, m->key);
     if (!e) return false;
     uint64_t by = (uint64_t)m->amount;
+    if (by == 0 && !store_buf_add(&s->pool, &c->polled, m->key.at, m->key.len))
+        return false;
     if (m->amount == 1) {
         by = (uint64_t)(store_share(&s->world, e->ones + 1) -
                         store_share(&s->world, e->ones));
@@ -484,6 +498,7 @@ static sc_status consume(sc_store *s, sc_store_client *c, sc_err *err)
         c->spoke = true;
         /* who asks on has given up waiting */
         if (c->rest.len != 0) wait_over(s, c);
+        store_buf_free(&s->pool, &c->polled);
         if (!answer(s, c, &m)) {
             status = full(c, err);
             break;

@@ -73,13 +73,14 @@ static sc_status compute(trace_class *c, sc_time t)
 
 /* ---- moments ---------------------------------------------------------------------- */
 
-/* Posts and beginnings of waits.  At one time: what is over at once in the
- * order of the records, what blocks last. */
+/* Posts and beginnings of waits.  At one time: posts and blocking calls that are
+ * over at once in the order of the records, then waits for what has ended, what
+ * takes time last. */
 static int by_time(const void *x, const void *y)
 {
     const trace_moment *a = x, *b = y;
     if (a->t != b->t) return a->t < b->t ? -1 : 1;
-    if (a->blocks != b->blocks) return a->blocks - b->blocks;
+    if (a->late != b->late) return a->late - b->late;
     if (a->record != b->record) return a->record < b->record ? -1 : 1;
     return a->wait - b->wait;
 }
@@ -98,12 +99,13 @@ static uint32_t moments(const trace_class *c, trace_moment *m)
     for (uint64_t i = c->first; i < c->last; i++) {
         const sc_emu_record *o = &c->run->record[i];
         sc_time post = o->post > c->begin ? o->post : c->begin;
-        m[n++] = (trace_moment){post, i, false, false};
+        m[n++] = (trace_moment){post, i, false, 0};
         if (o->resumed == 0) continue; /* nobody waited for it */
         sc_time from = post;
-        if ((o->flags & SC_EMU_ASYNC) && o->resumed - o->waited > post)
+        bool async = o->flags & SC_EMU_ASYNC;
+        if (async && o->resumed - o->waited > post)
             from = o->resumed - o->waited;
-        m[n++] = (trace_moment){from, i, true, o->resumed > from};
+        m[n++] = (trace_moment){from, i, true, o->resumed > from ? 2 : async};
     }
     qsort(m, n, sizeof *m, by_time);
     return n;

@@ -20,8 +20,8 @@ typedef struct trace_node {
 typedef struct trace_moment {
     sc_time t;
     uint64_t record;
-    bool wait;   /* it begins to wait for it; else it posts it */
-    bool blocks; /* the wait takes time */
+    bool wait; /* it begins to wait for it; else it posts it */
+    int late;  /* of moments at one time, the later ones */
 } trace_moment;
 
 typedef struct trace_class {

@@ -72,9 +72,16 @@ static bool sums(const sc_task_list *l, uint32_t i)
             l->coll[i] == SC_TC_REDUCE_SCATTER_BLOCK);
 }
 
+/* What a recorded program did for a time: nothing is known of what it used. */
+static bool is_opaque(const sc_task_list *l, uint32_t i)
+{
+    return (l->flags[i] & SC_TASK_NO_SIZE) && (l->flags[i] & SC_TASK_NO_OPS);
+}
+
 /* Shapes that belong to a replica, by the tasks of one rank.  `leads`: shapes
- * summed over after a task. */
-static void find_inside(finder *f, uint32_t rank, uint32_t *leads)
+ * summed over after a task; `kernels`: those of them behind a kernel. */
+static void find_inside(finder *f, uint32_t rank, uint32_t *leads,
+                        uint32_t *kernels)
 {
     const sc_task_list *l = &f->w->classes[f->w->ranks[rank].cls];
     for (uint32_t i = l->n_tasks; i-- > 0;) {
@@ -83,9 +90,11 @@ static void find_inside(finder *f, uint32_t rank, uint32_t *leads)
             uint32_t s = l->succ[k];
             uint32_t its = sums(l, s) ? bit_of(f, rank, l, s) : 0;
             after |= leads[s] | its;
-            if (l->kind[s] == SC_TASK_COMP) through |= leads[s];
+            if (l->kind[s] == SC_TASK_COMP)
+                through |= is_opaque(l, s) ? kernels[s] : leads[s];
         }
         leads[i] = after;
+        kernels[i] = through;
         if (sums(l, i)) f->inside |= bit & through;
         if (l->kind[i] == SC_TASK_COLL && l->coll[i] == SC_TC_ALL_TO_ALL)
             f->inside |= bit;
@@ -277,6 +286,7 @@ static sc_status prepare(finder *f, sc_arena *a)
     for (uint32_t c = 0; c < w->n_classes; c++)
         if (w->classes[c].n_tasks > most) most = w->classes[c].n_tasks;
     uint32_t *leads = SC_NEW_N(a, uint32_t, most);
+    uint32_t *kernels = SC_NEW_N(a, uint32_t, most);
     bool *done = SC_NEW_N(a, bool, w->n_classes);
     f->first = SC_NEW_N(a, uint32_t, w->n_classes);
     f->r.shape = SC_NEW_N(a, uint32_t, w->n_groups);
@@ -285,15 +295,15 @@ static sc_status prepare(finder *f, sc_arena *a)
     f->r.rank = SC_NEW_N(a, uint32_t, n);
     f->parent = SC_NEW_N(a, uint32_t, n);
     f->seen = SC_NEW_N(a, uint32_t, n);
-    if (!leads || !done || !f->first || !f->r.shape || !f->r.of || !f->r.at ||
-        !f->r.rank || !f->parent || !f->seen)
+    if (!leads || !kernels || !done || !f->first || !f->r.shape || !f->r.of ||
+        !f->r.at || !f->r.rank || !f->parent || !f->seen)
         return sc_error_nomem(f->err);
     SC_TRY(find_shapes(f));
     for (uint32_t r = 0; r < n; r++) {
         uint32_t c = w->ranks[r].cls;
         if (done[c]) continue;
         f->first[c] = r;
-        find_inside(f, r, leads);
+        find_inside(f, r, leads, kernels);
         done[c] = true;
     }
     return SC_OK;

@@ -111,7 +111,8 @@ static void init_scalars(sim_world *w)
     w->lane_limit = (active + w->o->queues - 1) / w->o->queues;
     w->meets = !w->rules->collectives_start_alone && !s->replay_only;
     w->comm_slots = 1;
-    if (w->meets && s->comm_slots > 1) w->comm_slots = useful_slots(w);
+    if (!w->rules->collectives_start_alone && s->comm_slots > 1)
+        w->comm_slots = useful_slots(w);
 }
 
 static sc_status collect_spans(sim_world *w, sc_simulate_result *out)

@@ -43,7 +43,9 @@ static job random_job(prop *p)
 static void use_model(sc_emu_delay_kind kind, const sc_emu_whatif *w,
                       uint32_t n)
 {
-    use_machine("dgx-a100-80g:2", kind);
+    n_groups = 0;
+    conf.delay = kind;
+    conf.delay_file = NULL;
     if (kind == SC_EMU_DELAY_TABLE) conf.delay_file = file_of(table);
     if (kind == SC_EMU_DELAY_ALPHA_BETA) conf.delay_file = file_of(alpha_beta);
     conf.whatif = w;
@@ -81,6 +83,7 @@ static bool never_faster_than_alone(prop *p, void *ctx)
     sc_time together[OPS];
     bool holds = true;
     setup(NULL);
+    use_machine("dgx-a100-80g:2", SC_EMU_DELAY_ANALYTIC);
     job j = random_job(p);
     sc_emu_delay_kind kind = kinds[prop_below(p, SC_COUNT(kinds))];
     (void)ctx;
@@ -103,6 +106,7 @@ static bool less_is_never_faster(prop *p, void *ctx)
 {
     bool holds = true;
     setup(NULL);
+    use_machine("dgx-a100-80g:2", SC_EMU_DELAY_ANALYTIC);
     job j = random_job(p);
     sc_emu_delay_kind kind = kinds[prop_below(p, SC_COUNT(kinds))];
     sc_emu_whatif w = {.what = (sc_emu_what)prop_below(p, 3)};

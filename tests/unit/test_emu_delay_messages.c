@@ -55,7 +55,7 @@ static void nothing_is_lost(void **state)
     for (uint32_t k = 0; k < SC_COUNT(sizes) * SC_COUNT(all); k++) {
         uint32_t n = sizes[k / SC_COUNT(all)][0], root = k % n;
         sc_emu_coll coll = all[k % SC_COUNT(all)];
-        msg_group g = {n, 1, rank, at, sizes[k / SC_COUNT(all)][1]};
+        msg_group g = {NULL, n, 1, rank, at, sizes[k / SC_COUNT(all)][1]};
         msg_flight f = {.group = &g, .root = root};
         uint64_t v = coll == SC_EMU_ALL_TO_ALL ? n * 1000 : n * 4800, sum = 0;
         for (int large = 0; large < 2; large++) {
@@ -160,6 +160,39 @@ static void share(void **state)
     }
 }
 
+/* A ring over four adapters of a node, and one through one of them: the pair
+ * has half of that link until it is done. */
+static void patterns_meet(void **state)
+{
+    (void)state;
+    const sc_emu_delay_kind kinds[] = {SC_EMU_DELAY_FLOW, SC_EMU_DELAY_CHUNK};
+    for (int k = 0; k < 2; k++) {
+        use("dgx-h100:4", kinds[k]);
+        emu_group *rail = ranks(0, 4, 8);
+        double gather = seconds(rail, SC_EMU_ALL_GATHER, 4 * GB);
+        double send = seconds(rail, SC_EMU_SEND, GB);
+        sc_time at = now;
+        post(rail, SC_EMU_ALL_GATHER, 4 * GB, 1, at);
+        post(rail, SC_EMU_SEND, GB, 2, at + 100000000);
+        finish();
+        assert_true(near(sc_time_to_s(ended[2] - at), 2 * send, 0.02));
+        assert_true(near(sc_time_to_s(ended[1] - at), gather + send, 0.02));
+    }
+}
+
+/* What a whole cluster sends is found once and takes no room. */
+static void large_worlds(void **state)
+{
+    (void)state;
+    use("dgx-h100:512", SC_EMU_DELAY_FLOW);
+    size_t before = arena.used;
+    emu_group *world = ranks(0, 4096, 1);
+    double t = seconds(world, SC_EMU_ALL_REDUCE, GB);
+    assert_true(t > 0.003 && t < 0.02);
+    assert_true(seconds(world, SC_EMU_BARRIER, 0) < 1e-3);
+    assert_true(arena.used - before < 8 * MB);
+}
+
 /* Four adapters for eight devices: two rails meet at each. */
 static void siblings_meet(void **state)
 {
@@ -252,13 +285,13 @@ static void memory_stays(void **state)
         use("dgx-h100:4", kinds[k]);
         emu_group *g = ranks(0, 16, 1), *low = ranks(0, 4, 1);
         size_t used = 0;
-        for (int i = 0; i < 60; i++) {
+        for (int i = 0; i < 400; i++) {
             post(g, all[i % (int)SC_COUNT(all)], MB, 1, now);
             post(low, SC_EMU_ALL_REDUCE, MB, 2, now);
             post(low, SC_EMU_SEND, MB, 3, now);
             if (i % 4 == 3) emu_delay_cancel(model_of_delay, 1);
             finish();
-            if (i == 29) used = arena.used;
+            if (i == 199) used = arena.used;
         }
         assert_int_equal(arena.used, used);
     }
@@ -274,6 +307,8 @@ int main(void)
         TEST(through_phases),
         TEST(share),
         TEST(siblings_meet),
+        TEST(patterns_meet),
+        TEST(large_worlds),
         TEST(late_and_forgotten),
         TEST(what_ifs),
         TEST(too_large),

@@ -386,6 +386,14 @@ static void all_wait(void **state)
     exchange(1, ".0 '/p/10//cuda//0' 'real'", "");
     comes(0, ".0");
     exchange(0, ".2 '/p/10//cuda//0'", "'real'");
+    /* asking for a barrier again and again is waiting, until it is complete */
+    exchange(0, ".3 'b' #1", "#8");
+    exchange(0, ".3 'b' #0", "#8");
+    exchange(1, ".5 #1 '/p/12//cuda//0'", ".0");
+    exchange(1, ".3 'b' #1", "#16");
+    exchange(1, ".5 #1 '/p/13//cuda//0'", "");
+    exchange(0, ".0 '/p/13//cuda//0' 'real'", "");
+    comes(1, ".0");
     /* watchdogs don't count */
     exchange(2, ".5 #1 '/NCCLABORTEDCOMM:x'", "");
     exchange(0, ".5 #1 '/p/11//cuda//0'", "");

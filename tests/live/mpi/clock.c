@@ -15,6 +15,7 @@ static void work(void)
 {
     volatile double v = 0;
     for (int i = 0; i < 200000; i++) v += i;
+    (void)v;
 }
 
 int main(int argc, char **argv)
@@ -38,6 +39,7 @@ int main(int argc, char **argv)
     for (int i = 0; i < 50; i++) {
         volatile double v = 0;
         for (int k = 0; k < 1000; k++) v += k;
+        (void)v;
         MPI_Allreduce(x, y, N, MPI_FLOAT, MPI_SUM, w);
     }
     printf("total %.3f\n", 1e6 * (MPI_Wtime() - t0));
