@@ -56,7 +56,7 @@ static sc_status read_log(emulate_run *r, sc_report_real *k)
     SC_TRY(sc_file_read(path, MAX_LOG, c->arena, &data, &len, c->err));
     SC_TRY(sc_emu_log_read(data, len, path, c->arena, run, c->err));
     SC_TRY(sc_emu_steps(run, r->config.step_collectives, c->arena, &step,
-                        &k->n_steps, c->err));
+                        &k->n_steps, &k->sure, c->err));
     k->run = run;
     k->step = step;
     return SC_OK;
@@ -142,6 +142,14 @@ static void warnings(result *x)
     else if (m->n_steps == 0)
         own_warning(x, "no repeated sequence of operations: --step-collectives "
                        "says how many make a step");
+    for (uint32_t i = 0; i < r->n; i++)
+        if (x->real[i].n_steps > 0 && !x->real[i].sure)
+            own_warning(x, sc_sprintf(a,
+                                      "rank %u: that a step has %llu "
+                                      "operations is not sure: "
+                                      "--step-collectives says how many it has",
+                                      x->real[i].rank,
+                                      (unsigned long long)x->real[i].step->n));
     if (m->passed > 0)
         own_warning(x, sc_sprintf(a,
                                   "%llu calls went to the real library and "
