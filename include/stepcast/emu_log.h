@@ -100,7 +100,7 @@ typedef struct sc_emu_step {
  * operation of the one before to the end of its own last one, so the very first
  * has none where no operation comes before it.  None found: *n = 0. */
 sc_status sc_emu_steps(const sc_emu_run *r, uint64_t period, sc_arena *a,
-                       sc_emu_step **out, uint32_t *n, sc_err *err);
+                       sc_emu_step **out, uint32_t *n, bool *sure, sc_err *err);
 
 /* The runs of real ranks as a workload: operations as communication nodes that
  * last from their post to their end, what the program did between them as
