@@ -22,7 +22,7 @@ typedef struct sc_emu_record {
     uint8_t flags;   /* SC_EMU_ASYNC ... */
     uint32_t group;  /* of the log's groups */
     uint32_t peer;   /* rank: root, partner */
-    uint32_t stream; /* which of the program's queues; 0 */
+    uint32_t stream; /* of a device, from 1; 0: the host */
     uint64_t bytes;
     sc_time post;    /* the program came to it */
     sc_time begin;   /* all members had come */

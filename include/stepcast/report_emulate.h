@@ -13,7 +13,8 @@ extern "C" {
 /* One real rank. */
 typedef struct sc_report_real {
     uint32_t rank;
-    double cpu_s; /* its processes */
+    double cpu_s;         /* its processes */
+    uint64_t preemptions; /* they lost the processor to others */
     uint64_t peak_rss_bytes;
     int status;            /* of its end; -1: by a signal */
     const char *signal;    /* "SIGSEGV"; NULL */
@@ -41,9 +42,14 @@ typedef struct sc_report_emu_sum {
     uint64_t n_steps;       /* that the following are of: without the first
                                of each rank, where it has more */
     double step_s, step_q1_s, step_q3_s; /* median, quartiles; NaN: no step */
-    double waited_s;                     /* per step, mean */
-    double overhead_s;                   /* of all real ranks */
-    double late_s;                       /* per operation, mean; NaN */
+    double step_mean_s, step_max_s;
+    /* per step, mean.  Waited NaN: operations on a device's streams, for which
+     * nobody was seen waiting. */
+    double waited_s;
+    double waited_for_ranks_s; /* of it, until the last member came */
+    double in_flight_s;        /* at least one operation was */
+    double overhead_s;         /* of all real ranks */
+    double late_s;             /* per operation, mean; NaN */
     uint64_t passed;
 } sc_report_emu_sum;
 

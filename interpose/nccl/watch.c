@@ -182,7 +182,7 @@ static queue *queue_of(gpu *g, cudaStream_t s)
     if (!q) live_die(w.l, "out of memory");
     q->g = g;
     q->stream = s;
-    q->number = w.n_queues++;
+    q->number = ++w.n_queues; /* 0 is the host */
     q->next = w.queues;
     w.queues = q;
     return q;

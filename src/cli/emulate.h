@@ -83,6 +83,7 @@ typedef struct emulate_rank {
     bool ended;
     int status; /* as waitpid() gives it, once ended */
     double cpu_s;
+    uint64_t preemptions;
     uint64_t peak_rss; /* bytes */
     emulate_pipe pipe[2];
 } emulate_rank;

@@ -4,6 +4,7 @@
 
 #include "report/origin.h"
 
+#include <math.h>
 #include <stepcast_version.h>
 
 static void put_time(sc_json *j, const char *key, sc_time t)
@@ -27,6 +28,7 @@ static void rank(const sc_report_real *k, sc_json *j)
     put_end(j, "status", "signal", k);
     sc_json_put_double(j, "cpu_s", k->cpu_s);
     sc_json_put_uint(j, "peak_rss_bytes", k->peak_rss_bytes);
+    sc_json_put_uint(j, "preemptions", k->preemptions);
     sc_json_put_uint(j, "operations", k->run ? k->run->n_records : 0);
     sc_json_put_uint(j, "steps", k->n_steps);
     put_time(j, "clock_s", k->run ? k->run->totals.now : 0);
@@ -38,15 +40,20 @@ static void step(const sc_report_real *k, uint32_t i, sc_json *j)
 {
     const sc_emu_step *s = &k->step[i];
     sc_time waited = 0;
-    for (uint64_t n = 0; n < s->n; n++)
-        waited += k->run->record[s->first + n].waited;
+    bool seen = true; /* nobody is seen waiting for a device's streams */
+    for (uint64_t n = 0; n < s->n; n++) {
+        const sc_emu_record *o = &k->run->record[s->first + n];
+        waited += o->waited;
+        seen = seen && o->stream == 0;
+    }
+    double w = seen ? sc_time_to_s(waited) : NAN;
     sc_json_begin(j, '{');
     sc_json_put_uint(j, "rank", k->rank);
     sc_json_put_uint(j, "index", i);
     put_time(j, "begin_s", s->begin);
     put_time(j, "step_s", s->end - s->begin);
-    put_time(j, "waited_s", waited);
-    put_time(j, "compute_s", s->end - s->begin - waited);
+    sc_json_put_double(j, "waited_s", w);
+    sc_json_put_double(j, "compute_s", sc_time_to_s(s->end - s->begin) - w);
     sc_json_put_uint(j, "operations", s->n);
     sc_json_end(j, '}');
 }
@@ -109,7 +116,11 @@ void sc_report_emulation_json(const sc_report_emulation *s, sc_json *j)
     sc_json_put_double(j, "step_time_s", m->step_s);
     sc_json_put_double(j, "step_time_q1_s", m->step_q1_s);
     sc_json_put_double(j, "step_time_q3_s", m->step_q3_s);
+    sc_json_put_double(j, "step_time_mean_s", m->step_mean_s);
+    sc_json_put_double(j, "step_time_max_s", m->step_max_s);
     sc_json_put_double(j, "waited_s", m->waited_s);
+    sc_json_put_double(j, "waited_for_ranks_s", m->waited_for_ranks_s);
+    sc_json_put_double(j, "in_flight_s", m->in_flight_s);
     sc_json_put_double(j, "overhead_s", m->overhead_s);
     sc_json_put_double(j, "late_s", m->late_s);
     sc_json_put_uint(j, "unmodelled_calls", m->passed);
