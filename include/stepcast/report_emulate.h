@@ -29,6 +29,7 @@ typedef struct sc_report_calls {
     uint64_t bytes, count, ended; /* of `count` */
     sc_time modelled, waited;     /* from begin to end; the program did nothing
                                  else */
+    bool device; /* SC_EMU_DEVICE: what was waited isn't known */
 } sc_report_calls;
 
 /* What the numbers add up to. */
@@ -40,9 +41,13 @@ typedef struct sc_report_emu_sum {
     uint64_t n_steps;       /* that the following are of: without the first
                                of each rank, where it has more */
     double step_s, step_q1_s, step_q3_s; /* median, quartiles; NaN: no step */
-    double waited_s;                     /* per step, mean */
-    double overhead_s;                   /* of all real ranks */
-    double late_s;                       /* per operation, mean; NaN */
+    double waited_s;                     /* per step, mean; NaN where any
+                                            operation is SC_EMU_DEVICE */
+    double in_flight_s; /* the same: any operation had been come to and had not
+                           ended */
+    bool device;        /* SC_EMU_DEVICE */
+    double overhead_s;  /* of all real ranks */
+    double late_s;      /* per operation, mean; NaN */
     uint64_t passed;
 } sc_report_emu_sum;
 

@@ -26,6 +26,7 @@ static live_op describe(const nccl_call *c)
         .peer = m->world[c->peer],
         .bytes = call_bytes(c),
         .async = true,
+        .device = true,
     };
 }
 

@@ -33,6 +33,7 @@ typedef struct unit_op {
     live_op op;
     struct ncclComm *comm; /* counted */
     live_ticket ticket;
+    sc_time post;
     bool flying;
 } unit_op;
 

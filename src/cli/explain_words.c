@@ -240,6 +240,10 @@ const cli_word cli_words[] = {
     {"waited_s", "s",
      "time in which a live program did nothing but wait for its collectives: "
      "of one step (of a result: their mean), or of all calls of one kind"},
+    {"in_flight_s", "s",
+     "time with an operation that a live program or its device's stream had "
+     "come to and that had not ended, of one step (of a result: their mean); "
+     "where streams wait it stands for waited_s, which isn't known"},
     {"overhead_s", "s",
      "time that standing in for the library took itself, all calls of the real "
      "ranks together"},

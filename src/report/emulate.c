@@ -58,9 +58,10 @@ static void step(const sc_report_emulation *s, sc_text *out)
                 "step time", seconds(m->step_s).s, m->n_steps,
                 m->n_steps == 1 ? "" : "s", seconds(m->step_q1_s).s,
                 seconds(m->step_q3_s).s);
+    double t = m->device ? m->in_flight_s : m->waited_s;
     sc_text_add(out, "  %-13s  %.1f %% of it: %s per step on average\n",
-                "waiting", m->step_s > 0 ? 100 * m->waited_s / m->step_s : 0,
-                seconds(m->waited_s).s);
+                m->device ? "in flight" : "waiting",
+                m->step_s > 0 ? 100 * t / m->step_s : 0, seconds(t).s);
 }
 
 static void operations(const sc_report_emu_sum *m, sc_text *out)
@@ -70,11 +71,11 @@ static void operations(const sc_report_emu_sum *m, sc_text *out)
                 "group", "calls", "modelled", "waited");
     for (uint32_t i = 0; i < m->n_calls && i < SHOWN_CALLS; i++) {
         const sc_report_calls *k = &m->calls[i];
-        sc_text_add(out, "  %-15s %10s %8u %8" PRIu64 " %11s %11s\n",
-                    sc_emu_coll_names[k->coll], bytes(k->bytes).s,
-                    k->group_size, k->count,
-                    seconds(mean(k->modelled, k->ended)).s,
-                    seconds(mean(k->waited, k->count)).s);
+        sc_text_add(
+            out, "  %-15s %10s %8u %8" PRIu64 " %11s %11s\n",
+            sc_emu_coll_names[k->coll], bytes(k->bytes).s, k->group_size,
+            k->count, seconds(mean(k->modelled, k->ended)).s,
+            k->device ? "unknown" : seconds(mean(k->waited, k->count)).s);
     }
     if (m->n_calls > SHOWN_CALLS)
         sc_text_add(out, "  and %u more kinds; times are per call\n",

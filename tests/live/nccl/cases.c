@@ -141,6 +141,28 @@ static void case_shared(void)
     NEAR(sync_at(b) - t, 4.02 * MS, 15 * US);
 }
 
+/* ---- a peer that computes longer ------------------------------------------------------------ */
+
+/* What mirrors this rank takes half as long again for what it computes, but not
+ * for what it waits. */
+static void case_straggler(void)
+{
+    start(&(setup){.world = 8, .more = "what-if: ['straggler=3:1.5']\n"});
+    CUstream s = stream();
+    ncclComm_t c = comm_of(8, 0);
+    void *p = device(4000000);
+    double before = 0;
+    for (int k = 0; k < 4; k++) {
+        OK(mock_work(s, (int64_t)(2 * MS)));
+        OK(nccl.AllReduce(p, p, 1000000, F32, NCCL_SUM, c, s));
+        double t = sync_at(s);
+        /* The host sees the end when it looks, and so peers compute from there
+         * on. */
+        if (k > 0) NEAR(t - before, (3 + 4.01) * MS, 60 * US);
+        before = t;
+    }
+}
+
 /* ---- captured ----------------------------------------------------------------------------- */
 
 static void graph_of_ddp(const char *hold, double tolerance)
@@ -431,23 +453,15 @@ static const struct {
     const char *name;
     void (*run)(void);
 } cases[] = {
-    {"ddp", case_ddp},
-    {"ddp_hidden", case_ddp_hidden},
-    {"ddp_1024", case_ddp_1024},
-    {"real", case_real},
-    {"values", case_values},
-    {"no_kernels", case_no_kernels},
-    {"shared", case_shared},
-    {"graph", case_graph},
-    {"graph_values", case_graph_values},
-    {"group", case_group},
-    {"pipeline", case_pipeline},
-    {"data", case_data},
-    {"noise", case_noise},
-    {"abort", case_abort},
-    {"leave", case_leave},
-    {"errors", case_errors},
-    {"version", case_version},
+    {"ddp", case_ddp},           {"ddp_hidden", case_ddp_hidden},
+    {"ddp_1024", case_ddp_1024}, {"real", case_real},
+    {"values", case_values},     {"no_kernels", case_no_kernels},
+    {"shared", case_shared},     {"straggler", case_straggler},
+    {"graph", case_graph},       {"graph_values", case_graph_values},
+    {"group", case_group},       {"pipeline", case_pipeline},
+    {"data", case_data},         {"noise", case_noise},
+    {"abort", case_abort},       {"leave", case_leave},
+    {"errors", case_errors},     {"version", case_version},
     {"members", case_members},
 };
 
