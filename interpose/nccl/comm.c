@@ -65,6 +65,7 @@ void comm_release(struct ncclComm *c)
 {
     if (atomic_fetch_sub(&c->refs, 1) != 1) return;
     free(c->world);
+    free(c->real);
     free(c);
 }
 
@@ -114,10 +115,16 @@ static void join(struct ncclComm *c)
 {
     c->group = live_group(c->l, c->world, c->n);
     c->n_real = live_group_real(c->l, c->group);
-    if (c->n_real > 1)
-        live_warn(c->l,
-                  "NCCL: real ranks meet in time, but not in data: each sees "
-                  "its peers as mirrors of itself");
+    if (c->n_real < 2) return;
+    const sc_emu_config *f = live_config(c->l);
+    uint32_t n = 0;
+    c->real = calloc(c->n_real, sizeof *c->real);
+    if (!c->real) live_die(c->l, "out of memory");
+    for (uint32_t i = 0; i < c->n; i++) {
+        uint32_t k = 0;
+        while (k < f->n_real && f->real[k] != c->world[i]) k++;
+        if (k < f->n_real && n < c->n_real) c->real[n++] = i;
+    }
 }
 
 static uint32_t same_size(uint32_t n)

@@ -307,6 +307,7 @@ static void post(unit *u, sc_time t)
         tell_waited(t);
         o->post = t;
         o->ticket = live_post(w.l, &o->op, t);
+        exchange_give(w.l, o->ticket, &o->x);
         w.n_flying++;
         u->left++;
     }
@@ -328,6 +329,8 @@ static sc_time settle(sc_time now)
             if (u) {
                 tell_waited(seen);
                 waited = share_of(&u->op[at], seen);
+                exchange_take(w.l, ended[i].ticket, u->op[at].comm,
+                              &u->op[at].x);
                 land(u, at);
             }
             live_resumed(w.l, ended[i].ticket, waited, seen);
