@@ -4,6 +4,8 @@
  * what the program does and of alpha + bytes / beta: exact in virtual time but
  * for the clock's nanosecond.
  */
+#include <stepcast/emu_store.h>
+
 #include "harness.h"
 
 #include <math.h>
@@ -440,6 +442,18 @@ static void case_members(void)
     ncclComm_t dp = comm_of(4, 2); /* 1 3 5 7 */
     NEAR(one_reduce(tp), 1 * MS + 14 * US, 100);
     NEAR(one_reduce(dp), 1 * MS + 14 * US, 100);
+    /* Messages between 5 and 6, as the store says. */
+    ncclUniqueId id = {SC_STORE_ID_TAG};
+    const uint32_t pair[2] = {5, 6};
+    ncclComm_t message;
+    memcpy(id.internal + 112, SC_STORE_ID_PAIR, 8);
+    memcpy(id.internal + 120, pair, 8);
+    OK(nccl.CommInitRank(&message, 2, id, 0));
+    CUstream never = stream();
+    void *p = device(4000);
+    OK(nccl.Send(p, 1000, F32, 1, message, never));
+    mock_host_work((int64_t)(100 * MS));
+    CHECK(cuStreamQuery(never) != 0);
     ncclComm_t world = comm_of(8, 5), half, s;
     OK(nccl.CommSplit(world, 1, 5, &half, NULL)); /* by place / 4 */
     int n, r;
