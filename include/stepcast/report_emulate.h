@@ -31,6 +31,7 @@ typedef struct sc_report_calls {
     uint64_t bytes, count, ended; /* of `count` */
     sc_time modelled, waited;     /* from begin to end; the program did nothing
                                  else */
+    bool device; /* SC_EMU_DEVICE: what was waited isn't known */
 } sc_report_calls;
 
 /* What the numbers add up to. */
@@ -43,13 +44,13 @@ typedef struct sc_report_emu_sum {
                                of each rank, where it has more */
     double step_s, step_q1_s, step_q3_s; /* median, quartiles; NaN: no step */
     double step_mean_s, step_max_s;
-    /* per step, mean.  Waited NaN: operations on a device's streams, for which
-     * nobody was seen waiting. */
-    double waited_s;
-    double waited_for_ranks_s; /* of it, until the last member came */
-    double in_flight_s;        /* at least one operation was */
-    double overhead_s;         /* of all real ranks */
-    double late_s;             /* per operation, mean; NaN */
+    /* per step, mean; waited NaN where any operation is SC_EMU_DEVICE */
+    double waited_s, waited_for_ranks_s; /* of it, until the last member came */
+    double in_flight_s; /* at least one operation: from when its members had
+                           come (a device's stream: from its own coming) */
+    bool device;        /* SC_EMU_DEVICE */
+    double overhead_s;  /* of all real ranks */
+    double late_s;      /* per operation, mean; NaN */
     uint64_t passed;
 } sc_report_emu_sum;
 

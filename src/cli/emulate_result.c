@@ -242,6 +242,11 @@ static void assumptions(result *x)
                                "traces %s say",
                                e->peers)
                   : "emulated ranks compute as long as the real ones");
+    if (x->sum.device)
+        assume(x, "a device's streams wait for operations; what it computes "
+                  "meanwhile isn't known, so that waited_s is not: in_flight_s "
+                  "is at least as long, and emulated ranks take that for "
+                  "waiting");
     if (r->config.compute_factor)
         assume(x, "on other devices than the first real rank's in the ratio of "
                   "predicted times");

@@ -240,14 +240,15 @@ const cli_word cli_words[] = {
     {"waited_s", "s",
      "time in which a live program did nothing but wait for its collectives: "
      "of one step (of a result: their mean), or of all calls of one kind; null "
-     "where operations are waited for on a device's streams"},
+     "where a device's streams wait: then in_flight_s stands for it"},
     {"step_time_mean_s", "s", "mean of these steps"},
     {"step_time_max_s", "s", "the longest of these steps"},
     {"waited_for_ranks_s", "s",
      "of waited_s, until the last member had come to the operation"},
     {"in_flight_s", "s",
-     "mean time of a step in which at least one operation was in flight, from "
-     "when all its members had come to its end"},
+     "time with at least one operation in flight, of one step (of a result: "
+     "their mean): from when all its members had come (where a device's stream "
+     "waits: from when that had come to it) to its end"},
     {"overhead_s", "s",
      "time that standing in for the library took itself, all calls of the real "
      "ranks together"},

@@ -52,12 +52,12 @@ static double percent(double part, double of)
 /* What a step's time goes to. */
 static void waiting(const sc_report_emu_sum *m, sc_text *out)
 {
-    if (isnan(m->waited_s)) {
+    if (m->device) {
         sc_text_add(out,
-                    "  %-13s  not seen: operations are waited for on the "
-                    "device's streams\n"
-                    "  %-13s  %s of a step on average\n",
-                    "waiting", "in flight", seconds(m->in_flight_s).s);
+                    "  %-13s  %s of a step on average (%.1f %%): streams wait, "
+                    "or compute beside it\n",
+                    "in flight", seconds(m->in_flight_s).s,
+                    percent(m->in_flight_s, m->step_mean_s));
         return;
     }
     double hidden = m->in_flight_s - (m->waited_s - m->waited_for_ranks_s);
@@ -97,11 +97,11 @@ static void operations(const sc_report_emu_sum *m, sc_text *out)
                 "group", "calls", "modelled", "waited");
     for (uint32_t i = 0; i < m->n_calls && i < SHOWN_CALLS; i++) {
         const sc_report_calls *k = &m->calls[i];
-        sc_text_add(out, "  %-15s %10s %8u %8" PRIu64 " %11s %11s\n",
-                    sc_emu_coll_names[k->coll], bytes(k->bytes).s,
-                    k->group_size, k->count,
-                    seconds(mean(k->modelled, k->ended)).s,
-                    seconds(mean(k->waited, k->count)).s);
+        sc_text_add(
+            out, "  %-15s %10s %8u %8" PRIu64 " %11s %11s\n",
+            sc_emu_coll_names[k->coll], bytes(k->bytes).s, k->group_size,
+            k->count, seconds(mean(k->modelled, k->ended)).s,
+            k->device ? "unknown" : seconds(mean(k->waited, k->count)).s);
     }
     if (m->n_calls > SHOWN_CALLS)
         sc_text_add(out, "  and %u more kinds; times are per call\n",

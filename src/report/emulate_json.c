@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* emulate_json.c - a live run as stepcast.emulate/1. */
-#include <stepcast/report_emulate.h>
-
+#include "report/emulate_sum.h"
 #include "report/origin.h"
 
 #include <math.h>
@@ -10,6 +9,12 @@
 static void put_time(sc_json *j, const char *key, sc_time t)
 {
     sc_json_put_double(j, key, sc_time_to_s(t));
+}
+
+/* Null where it isn't known. */
+static void put_known(sc_json *j, const char *key, bool known, sc_time t)
+{
+    sc_json_put_double(j, key, known ? sc_time_to_s(t) : NAN);
 }
 
 static void put_end(sc_json *j, const char *status, const char *signal,
@@ -40,20 +45,19 @@ static void step(const sc_report_real *k, uint32_t i, sc_json *j)
 {
     const sc_emu_step *s = &k->step[i];
     sc_time waited = 0;
-    bool seen = true; /* nobody is seen waiting for a device's streams */
+    bool device = false;
     for (uint64_t n = 0; n < s->n; n++) {
-        const sc_emu_record *o = &k->run->record[s->first + n];
-        waited += o->waited;
-        seen = seen && o->stream == 0;
+        waited += k->run->record[s->first + n].waited;
+        device |= k->run->record[s->first + n].flags & SC_EMU_DEVICE;
     }
-    double w = seen ? sc_time_to_s(waited) : NAN;
     sc_json_begin(j, '{');
     sc_json_put_uint(j, "rank", k->rank);
     sc_json_put_uint(j, "index", i);
     put_time(j, "begin_s", s->begin);
     put_time(j, "step_s", s->end - s->begin);
-    sc_json_put_double(j, "waited_s", w);
-    sc_json_put_double(j, "compute_s", sc_time_to_s(s->end - s->begin) - w);
+    put_known(j, "waited_s", !device, waited);
+    put_known(j, "compute_s", !device, s->end - s->begin - waited);
+    put_time(j, "in_flight_s", report_emulate_in_flight(k->run, s));
     sc_json_put_uint(j, "operations", s->n);
     sc_json_end(j, '}');
 }
@@ -66,7 +70,7 @@ static void calls(const sc_report_calls *k, sc_json *j)
     sc_json_put_uint(j, "group_size", k->group_size);
     sc_json_put_uint(j, "count", k->count);
     put_time(j, "modelled_s", k->modelled);
-    put_time(j, "waited_s", k->waited);
+    put_known(j, "waited_s", !k->device, k->waited);
     sc_json_end(j, '}');
 }
 

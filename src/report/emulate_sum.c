@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* emulate_sum.c - what the logs of a run add up to. */
-#include <stepcast/report_emulate.h>
+#include "report/emulate_sum.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -71,6 +71,7 @@ static bool add_run(adding *d, const sc_emu_run *r)
         if (!row) return false;
         row->count++;
         row->waited += x->waited;
+        if (x->flags & SC_EMU_DEVICE) row->device = d->sum->device = true;
         if (x->end == SC_TIME_MAX) {
             d->sum->n_open++;
             continue;
@@ -112,34 +113,6 @@ static uint32_t first_step(const sc_report_real *k)
     return k->n_steps > 1 ? 1 : 0;
 }
 
-/* What operations of all steps add up to. */
-typedef struct adding_steps {
-    sc_time length, waited, for_ranks, in_flight;
-    bool on_streams; /* of a device, for which nobody was seen waiting */
-    const sc_emu_record **by_begin; /* [longest step] */
-} adding_steps;
-
-static int by_begin(const void *a, const void *b)
-{
-    const sc_emu_record *x = *(sc_emu_record *const *)a,
-                        *y = *(sc_emu_record *const *)b;
-    return (x->begin > y->begin) - (x->begin < y->begin);
-}
-
-/* While one of them or more were in flight. */
-static sc_time in_flight(const sc_emu_record **o, uint64_t n)
-{
-    sc_time sum = 0, until = 0;
-    qsort(o, n, sizeof *o, by_begin);
-    for (uint64_t i = 0; i < n; i++) {
-        sc_time from = o[i]->begin > until ? o[i]->begin : until;
-        if (o[i]->end <= from || o[i]->end == SC_TIME_MAX) continue;
-        sum += o[i]->end - from;
-        until = o[i]->end;
-    }
-    return sum;
-}
-
 /* Of the time that the program waited for it, what passed before all its
  * members had come. */
 static sc_time for_ranks(const sc_emu_record *o)
@@ -149,42 +122,54 @@ static sc_time for_ranks(const sc_emu_record *o)
     return o->begin - from < o->waited ? o->begin - from : o->waited;
 }
 
-static void add_step(adding_steps *d, const sc_emu_run *r, const sc_emu_step *s)
+/* `late`: goes up by what was waited for ranks. */
+static sc_time waited_in(const sc_emu_run *r, const sc_emu_step *s,
+                         sc_time *late)
 {
+    sc_time t = 0;
     for (uint64_t i = 0; i < s->n; i++) {
-        const sc_emu_record *o = &r->record[s->first + i];
-        d->waited += o->waited;
-        d->for_ranks += for_ranks(o);
-        d->on_streams |= o->stream != 0;
-        d->by_begin[i] = o;
+        t += r->record[s->first + i].waited;
+        *late += for_ranks(&r->record[s->first + i]);
     }
-    d->in_flight += in_flight(d->by_begin, s->n);
-    d->length += s->end - s->begin;
+    return t;
+}
+
+/* Several streams: records are in the order of posts, which is nearly that of
+ * their times.  What begins before what is counted adds nothing. */
+sc_time report_emulate_in_flight(const sc_emu_run *r, const sc_emu_step *s)
+{
+    sc_time t = 0, to = s->begin;
+    for (uint64_t i = 0; i < s->n; i++) {
+        const sc_emu_record *x = &r->record[s->first + i];
+        sc_time from = x->flags & SC_EMU_DEVICE ? x->post : x->begin;
+        if (from < to) from = to;
+        sc_time end = x->end < s->end ? x->end : s->end;
+        if (end <= from) continue;
+        t += end - from;
+        to = end;
+    }
+    return t;
 }
 
 static sc_status steps(const sc_report_emulation *s, sc_arena *a,
                        sc_report_emu_sum *sum, sc_err *err)
 {
     uint64_t n = 0;
-    uint64_t longest = 0;
-    adding_steps d = {0};
-    for (uint32_t i = 0; i < s->n; i++) {
-        const sc_report_real *k = &s->rank[i];
-        n += k->n_steps - first_step(k);
-        for (uint32_t j = 0; j < k->n_steps; j++)
-            if (k->step[j].n > longest) longest = k->step[j].n;
-    }
+    sc_time length = 0, waited = 0, late = 0, in_flight = 0;
+    for (uint32_t i = 0; i < s->n; i++)
+        n += s->rank[i].n_steps - first_step(&s->rank[i]);
     sum->n_steps = n;
     if (n == 0) return SC_OK;
     double *v = SC_NEW_N(a, double, n);
-    d.by_begin = SC_NEW_N(a, const sc_emu_record *, longest);
-    if (!v || !d.by_begin) return sc_error_nomem(err);
+    if (!v) return sc_error_nomem(err);
     n = 0;
     for (uint32_t i = 0; i < s->n; i++) {
         const sc_report_real *k = &s->rank[i];
         for (uint32_t j = first_step(k); j < k->n_steps; j++) {
             v[n++] = sc_time_to_s(k->step[j].end - k->step[j].begin);
-            add_step(&d, k->run, &k->step[j]);
+            length += k->step[j].end - k->step[j].begin;
+            in_flight += report_emulate_in_flight(k->run, &k->step[j]);
+            waited += waited_in(k->run, &k->step[j], &late);
         }
     }
     qsort(v, n, sizeof *v, by_value);
@@ -192,11 +177,11 @@ static sc_status steps(const sc_report_emulation *s, sc_arena *a,
     sum->step_q1_s = quantile(v, n, 0.25);
     sum->step_q3_s = quantile(v, n, 0.75);
     sum->step_max_s = v[n - 1];
-    sum->step_mean_s = sc_time_to_s(d.length) / (double)n;
-    sum->in_flight_s = sc_time_to_s(d.in_flight) / (double)n;
-    if (d.on_streams) return SC_OK;
-    sum->waited_s = sc_time_to_s(d.waited) / (double)n;
-    sum->waited_for_ranks_s = sc_time_to_s(d.for_ranks) / (double)n;
+    sum->step_mean_s = sc_time_to_s(length) / (double)n;
+    sum->in_flight_s = sc_time_to_s(in_flight) / (double)n;
+    if (sum->device) return SC_OK;
+    sum->waited_s = sc_time_to_s(waited) / (double)n;
+    sum->waited_for_ranks_s = sc_time_to_s(late) / (double)n;
     return SC_OK;
 }
 
