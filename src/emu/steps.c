@@ -18,7 +18,7 @@
 #define PLACES    15u
 #define TINY      ((uint64_t)4096) /* bytes of an operation between steps */
 #define ONE_OFFS  8u               /* in a row */
-#define LEAST_RUN 2u               /* repetitions */
+#define LEAST_RUN ((uint64_t)2)    /* repetitions */
 #define LOOPS     6u /* that show that no place in them is special */
 
 typedef struct stretch {

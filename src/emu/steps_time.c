@@ -49,8 +49,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SEEN   4u     /* times a cycle */
-#define WINDOW 16384u /* repetitions */
+#define SEEN   ((uint64_t)4) /* times a cycle */
+#define WINDOW 16384u        /* repetitions */
 #define CHANCE 1e-3
 #define DOUBT  0.01   /* of that likelihood by chance: not sure */
 #define CUT    4.0    /* spreads */
@@ -158,6 +158,13 @@ static double normalize(clock_of *c, double *v, uint64_t n)
     return spread;
 }
 
+/* How many of n are in class r of m. */
+static double members(uint64_t n, uint64_t m, uint64_t r)
+{
+    uint64_t whole = (n - r + m - 1) / m;
+    return (double)whole;
+}
+
 /* Sums of v by class; what they explain of its variance around 0. */
 static double classes(const double *v, uint64_t n, uint64_t m, double *sum)
 {
@@ -168,8 +175,7 @@ static double classes(const double *v, uint64_t n, uint64_t m, double *sum)
         sum[r] += v[k];
         if (++r == m) r = 0;
     }
-    for (r = 0; r < m; r++)
-        between += sum[r] * sum[r] / (double)((n - r + m - 1) / m);
+    for (r = 0; r < m; r++) between += sum[r] * sum[r] / members(n, m, r);
     return between;
 }
 
@@ -193,7 +199,7 @@ static uint64_t longest_class(const double *sum, uint64_t n, uint64_t m,
     double most = -HUGE_VAL, least = HUGE_VAL;
     uint64_t at = 0;
     for (uint64_t r = 0; r < m; r++) {
-        double mean = sum[r] / (double)((n - r + m - 1) / m);
+        double mean = sum[r] / members(n, m, r);
         if (mean > most) {
             most = mean;
             at = r;
@@ -242,7 +248,7 @@ static double stands_out(const clock_of *c, const series *s, uint64_t m)
         if (++r == m) r = 0;
     }
     for (r = 0; r < m; r++) {
-        double n = (double)((s->n - r + m - 1) / m);
+        double n = members(s->n, m, r);
         double all = n * log(c->least[r]);
         double but_one = (n - 1) * log(c->next[r]) + log(n);
         best = fmin(best, fmin(all, but_one) + log((double)m));
@@ -339,7 +345,7 @@ static uint64_t first_of(clock_of *c, const steps_unit *u, uint64_t m)
     normalize(c, c->gap, n);
     double most = -HUGE_VAL;
     for (uint64_t r = 0; r < m; r++) {
-        double gap = 0, quiet = 0, of = (double)((n - r + m - 1) / m);
+        double gap = 0, quiet = 0, of = members(n, m, r);
         for (uint64_t k = r; k < n; k += m) {
             gap += c->gap[k];
             quiet += c->quiet[u->at[k]];
