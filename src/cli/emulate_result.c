@@ -162,7 +162,7 @@ static void step_warnings(result *x)
 
 #define SPREAD   0.1 /* between quartiles, of the median */
 #define ENOUGH   4   /* steps to speak of quartiles */
-#define PREEMPTS 50  /* per second of CPU time: a few, on a quiet machine */
+#define PREEMPTS 100 /* per second of CPU time: under 50 on a quiet machine */
 
 /* How far the numbers are this machine's, not the program's. */
 static void machine_warnings(result *x)

@@ -18,7 +18,7 @@
 #define PLACES    15u
 #define TINY      ((uint64_t)4096) /* bytes of an operation between steps */
 #define ONE_OFFS  8u               /* in a row */
-#define LEAST_RUN 2u               /* repetitions */
+#define LEAST_RUN ((uint64_t)2)    /* repetitions */
 #define LOOPS     6u /* that show that no place in them is special */
 
 typedef struct stretch {
@@ -194,6 +194,15 @@ static sc_status in_time(search *s, uint64_t *pattern, stretch *x,
     return SC_OK;
 }
 
+/* Rests of a repetition at the ends of the whole are none, nor are one-offs. */
+static bool covers(const search *s, const stretch *x, const stretch *whole)
+{
+    uint64_t from = x->from, to = x->to;
+    while (from > whole->from && tiny(s, from - 1)) from--;
+    while (to < whole->to && tiny(s, to)) to++;
+    return from < whole->from + x->period && to + x->period > whole->to;
+}
+
 /* A shorter sequence of which the stretch consists but for one-offs; `steps`:
  * one that can be a step by itself. */
 static bool refined(search *s, const stretch *whole, bool steps,
@@ -205,9 +214,7 @@ static bool refined(search *s, const stretch *whole, bool steps,
         uint64_t at = best.to - best.period - k;
         if (at < best.from || (steps && !is_step(s, at, best.period))) continue;
         stretch x = reach(s, at, best.period);
-        /* rests of it at the ends are no repetition */
-        if (x.from < whole->from + best.period &&
-            x.to + best.period > whole->to) {
+        if (covers(s, &x, whole)) {
             *pattern = at;
             *out = x;
             return true;

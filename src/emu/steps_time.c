@@ -14,19 +14,27 @@
  *
  * 2. Program time: what passes from one repetition to the next without what the
  *    program waited.  An optimizer, a forward pass or a data loader stand once
- *    in a step.  Of the logarithm x of that time, what m classes (repetitions k
- *    of equal k mod m) explain is tested by the F statistic of a one-way
- *    analysis of variance.  Times of a real machine have outliers: x is taken
- *    in units of its own spread (median absolute deviation, at least 5%) around
- *    its median and cut at 4 of them, so that a single one weighs no more than
- *    a true pause, and only what comes again at the same place in the cycle
- *    counts.  m is significant if chance gives as much less than once in
- *    10^4 / (number of m tried) cases, and some class takes 10% longer than
- *    another.  Classes of m/2 explain half of what those of m do, classes of 2m
- *    no more: the smallest significant m is taken that explains 0.8 of what the
- *    best does (variance within classes, without bias).  A cycle can be part of
- *    a longer one (forward and backward pass of a layer, layers of a step), so
- *    the same is asked of units of m repetitions, until nothing is significant.
+ *    in a step.  Times of a real machine have outliers: the logarithm of a time
+ *    is taken in units of its own spread (median absolute deviation, at least
+ *    5%) around its median and cut at 4 of them, so that a single one weighs no
+ *    more than a true pause, and only what comes again at the same place in the
+ *    cycle counts.  For each m the repetitions fall into m classes (k mod m).
+ *    Two tests, as normal deviates, the larger one counts:
+ *    - the F statistic of an analysis of variance, for cycles of many times;
+ *    - the chance that all values of a class, or all but one, are as large as
+ *      they are, whatever their distribution: for the one pause in a step of
+ *      many layers, seen a few times.
+ *    m counts if chance gives as much less than once in 10^3 / (number of m
+ *    tried) cases and some class takes 10% longer than another.  Where the
+ *    cycle is m, classes of m / 2 explain half as much or less and those of 2 m
+ *    no more with twice the parameters, so both deviate less: the m that
+ *    deviates most is taken, or its smallest divisor that deviates 0.85 as much
+ *    and than which m is not surely better (F of nested models).  A cycle can be
+ *    part of a longer one (the two halves of a layer, layers of a step), so the
+ *    same is asked of units of m repetitions, until nothing is found.
+ *
+ * Not sure: where the best m is better than chance in 1 of 100 cases, not in 1
+ * of 1000; or operations are in flight without a rule, and time says nothing.
  *
  * Every cycle has to be seen 4 times.  Of longer runs the last 16384 repetitions
  * are looked at, which bounds the work; cycles up to a quarter of that are found.
@@ -41,14 +49,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SEEN   4u     /* times a cycle */
-#define WINDOW 16384u /* repetitions */
-#define CHANCE 1e-4
-#define DOUBT  0.02   /* of that likelihood by chance: not sure */
+#define SEEN   ((uint64_t)4) /* times a cycle */
+#define WINDOW 16384u        /* repetitions */
+#define CHANCE 1e-3
+#define DOUBT  0.01   /* of that likelihood by chance: not sure */
 #define CUT    4.0    /* spreads */
 #define SPREAD 0.05   /* least, of log time */
 #define EFFECT 0.0953 /* log 1.1 */
-#define ENOUGH 0.8    /* of what the best explains */
+#define BETTER 3.2    /* deviates by which m is, than a divisor of it */
+#define LESSER 0.85   /* of the deviate of m, a divisor's that will do */
 #define AGAIN  0.9    /* of repetitions that come with nothing in flight */
 #define SPARSE 8u     /* cycles per such repetition */
 
@@ -56,7 +65,7 @@ typedef struct clock_of {
     const sc_emu_run *r;
     sc_time *own; /* [n_records] program time at each post: without waits */
     bool *quiet;  /* [n_records] nothing was in flight */
-    double *x, *gap, *sorted, *sum; /* [n] */
+    double *x, *gap, *sorted, *sum, *least, *next; /* [n] */
 } clock_of;
 
 /* ---- the program's own time ------------------------------------------------- */
@@ -149,6 +158,13 @@ static double normalize(clock_of *c, double *v, uint64_t n)
     return spread;
 }
 
+/* How many of n are in class r of m. */
+static double members(uint64_t n, uint64_t m, uint64_t r)
+{
+    uint64_t whole = (n - r + m - 1) / m;
+    return (double)whole;
+}
+
 /* Sums of v by class; what they explain of its variance around 0. */
 static double classes(const double *v, uint64_t n, uint64_t m, double *sum)
 {
@@ -159,8 +175,7 @@ static double classes(const double *v, uint64_t n, uint64_t m, double *sum)
         sum[r] += v[k];
         if (++r == m) r = 0;
     }
-    for (r = 0; r < m; r++)
-        between += sum[r] * sum[r] / (double)((n - r + m - 1) / m);
+    for (r = 0; r < m; r++) between += sum[r] * sum[r] / members(n, m, r);
     return between;
 }
 
@@ -184,7 +199,7 @@ static uint64_t longest_class(const double *sum, uint64_t n, uint64_t m,
     double most = -HUGE_VAL, least = HUGE_VAL;
     uint64_t at = 0;
     for (uint64_t r = 0; r < m; r++) {
-        double mean = sum[r] / (double)((n - r + m - 1) / m);
+        double mean = sum[r] / members(n, m, r);
         if (mean > most) {
             most = mean;
             at = r;
@@ -195,53 +210,117 @@ static uint64_t longest_class(const double *sum, uint64_t n, uint64_t m,
     return at;
 }
 
-typedef struct tried {
-    double explains, deviate;
-} tried;
+/* Values around 0, which share of all is as large or larger, the sum of
+ * squares. */
+typedef struct series {
+    double *v, *top;
+    uint64_t n;
+    double total, spread;
+} series;
 
-static tried try_cycle(const clock_of *c, const double *v, uint64_t n,
-                       uint64_t m, double total)
+/* How surely m classes explain more than `few` do, which explain `by`: the F
+ * statistic of nested models. */
+static double surely(const series *s, uint64_t m, double explained,
+                     uint64_t few, double by)
 {
-    double between = classes(v, n, m, c->sum);
-    double d1 = (double)(m - 1), d2 = (double)(n - m);
-    double within = (total - between) / d2;
-    if (within < 1e-6 * total / (double)n) within = 1e-6 * total / (double)n;
-    return (tried){1 - within * (double)(n - 1) / total,
-                   deviate(between / d1 / within, d1, d2)};
+    double d1 = (double)(m - few), d2 = (double)(s->n - m);
+    double within = (s->total - explained) / d2;
+    double least = 1e-6 * s->total / (double)s->n;
+    double f = (explained - by) / d1 / fmax(within, least);
+    return deviate(fmax(f, 0), d1, d2);
+}
+
+/* The chance of a class all of whose values are that large, or all but one, as
+ * a normal deviate: what a single pause in a step is seen by. */
+static double stands_out(const clock_of *c, const series *s, uint64_t m)
+{
+    double best = 0;
+    uint64_t r = 0;
+    memset(c->least, 0, m * sizeof(double));
+    memset(c->next, 0, m * sizeof(double));
+    for (uint64_t k = 0; k < s->n; k++) {
+        double x = s->top[k];
+        if (x > c->least[r]) {
+            c->next[r] = c->least[r];
+            c->least[r] = x;
+        } else if (x > c->next[r])
+            c->next[r] = x;
+        if (++r == m) r = 0;
+    }
+    for (r = 0; r < m; r++) {
+        double n = members(s->n, m, r);
+        double all = n * log(c->least[r]);
+        double but_one = (n - 1) * log(c->next[r]) + log(n);
+        best = fmin(best, fmin(all, but_one) + log((double)m));
+    }
+    return sqrt(-2 * best);
+}
+
+/* How surely there is a cycle of m: the larger of both; 0: of no effect. */
+static double deviate_of(clock_of *c, const series *s, uint64_t m,
+                         double *explained)
+{
+    double range;
+    *explained = classes(s->v, s->n, m, c->sum);
+    longest_class(c->sum, s->n, m, &range);
+    if (range * s->spread < EFFECT) return 0;
+    return fmax(surely(s, m, *explained, 1, 0), stands_out(c, s, m));
+}
+
+/* The smallest divisor of m than which m is not surely better. */
+static uint64_t least_of(clock_of *c, const series *s, uint64_t m)
+{
+    double explained, by;
+    double enough = LESSER * deviate_of(c, s, m, &explained);
+    for (uint64_t d = 2; d <= m / 2; d++)
+        if (m % d == 0 && deviate_of(c, s, d, &by) >= enough &&
+            surely(s, m, explained, d, by) < BETTER)
+            return d;
+    return m;
+}
+
+static series series_of(clock_of *c, double *v, uint64_t n)
+{
+    series s = {.v = v, .top = c->gap, .n = n, .spread = normalize(c, v, n)};
+    double mean = 0;
+    memcpy(c->sorted, v, n * sizeof *v);
+    qsort(c->sorted, n, sizeof *v, by_size);
+    for (uint64_t k = 0; k < n; k++) {
+        uint64_t low = 0, high = n; /* the first that is not smaller */
+        while (low < high) {
+            uint64_t mid = (low + high) / 2;
+            if (c->sorted[mid] < v[k])
+                low = mid + 1;
+            else
+                high = mid;
+        }
+        s.top[k] = (double)(n - low) / (double)n;
+    }
+    for (uint64_t k = 0; k < n; k++) mean += v[k] / (double)n;
+    for (uint64_t k = 0; k < n; k++) {
+        v[k] -= mean;
+        s.total += v[k] * v[k];
+    }
+    return s;
 }
 
 /* The cycle of v[n]; 1: none.  *doubt: perhaps there is one. */
 static uint64_t cycle(clock_of *c, double *v, uint64_t n, bool *doubt)
 {
-    uint64_t most = n / SEEN;
-    double mean = 0, total = 0, best = 0, range;
+    uint64_t most = n / SEEN, best = 1;
     if (most < 2) return 1;
-    double spread = normalize(c, v, n);
-    for (uint64_t k = 0; k < n; k++) mean += v[k] / (double)n;
-    for (uint64_t k = 0; k < n; k++) {
-        v[k] -= mean;
-        total += v[k] * v[k];
-    }
-    if (!(total > 0)) return 1;
-    double sure = least_deviate(CHANCE, most);
-    double perhaps = least_deviate(DOUBT, most);
+    series s = series_of(c, v, n);
+    if (!(s.total > 0)) return 1;
+    double sure = least_deviate(CHANCE, most), unused;
+    double top = least_deviate(DOUBT, most);
     for (uint64_t m = 2; m <= most; m++) {
-        tried t = try_cycle(c, v, n, m, total);
-        if (t.deviate < perhaps) continue;
-        longest_class(c->sum, n, m, &range);
-        if (range * spread < EFFECT) continue;
-        *doubt = true;
-        if (t.deviate >= sure && t.explains > best) best = t.explains;
+        double d = deviate_of(c, &s, m, &unused);
+        if (d <= top) continue;
+        top = d;
+        best = m;
     }
-    for (uint64_t m = 2; best > 0 && m <= most; m++) {
-        tried t = try_cycle(c, v, n, m, total);
-        if (t.deviate < sure || t.explains < ENOUGH * best) continue;
-        longest_class(c->sum, n, m, &range);
-        if (range * spread < EFFECT) continue;
-        *doubt = false;
-        return m;
-    }
-    return 1;
+    *doubt = best > 1 && top < sure;
+    return *doubt || best == 1 ? 1 : least_of(c, &s, best);
 }
 
 /* Program time from each of the last n + 1 repetitions to the next. */
@@ -266,7 +345,7 @@ static uint64_t first_of(clock_of *c, const steps_unit *u, uint64_t m)
     normalize(c, c->gap, n);
     double most = -HUGE_VAL;
     for (uint64_t r = 0; r < m; r++) {
-        double gap = 0, quiet = 0, of = (double)((n - r + m - 1) / m);
+        double gap = 0, quiet = 0, of = members(n, m, r);
         for (uint64_t k = r; k < n; k += m) {
             gap += c->gap[k];
             quiet += c->quiet[u->at[k]];
@@ -316,7 +395,10 @@ sc_status steps_unit_find(const sc_emu_run *r, sc_arena *a, steps_unit *u,
     c.gap = SC_NEW_N(a, double, u->n);
     c.sorted = SC_NEW_N(a, double, u->n);
     c.sum = SC_NEW_N(a, double, u->n);
-    if (!w || !c.own || !c.quiet || !c.x || !c.gap || !c.sorted || !c.sum)
+    c.least = SC_NEW_N(a, double, u->n);
+    c.next = SC_NEW_N(a, double, u->n);
+    if (!w || !c.own || !c.quiet || !c.x || !c.gap || !c.sorted || !c.sum ||
+        !c.least || !c.next)
         return sc_error_nomem(err);
     own_time(&c, w);
     uint64_t m = drained(&c, u);
