@@ -37,6 +37,9 @@ sc_time gloo_work_time(live *l)
 {
     const gloo_work *w = self.now;
     if (!w || w->queued < 0) return live_now(l);
+    /* On the machine's clock an operation begins when a processor is free for
+     * its worker, as it does without us. */
+    if (live_config(l)->clock == SC_EMU_REAL) return live_now(l);
     /* A second operation of one piece of work follows the first; one that no
      * worker was free for begins when one was. */
     if (w->turned) return self.ended >= 0 ? self.ended : live_now(l);

@@ -68,6 +68,7 @@ static sc_status keep_going(emulate_run *r, sc_status s)
     char line[800];
     for (uint32_t i = 0; i < r->c->err->n; i++) {
         sc_diag_format(&r->c->err->d[i], line, sizeof line);
+        fprintf(stderr, "%s\n", line);
         sc_text_add(&r->warnings, "%s\n", line);
     }
     sc_err_init(r->c->err);
@@ -128,6 +129,17 @@ static void own_warning(result *x, const char *text)
     if (c->json || c->output) cli_note(c, "warning: %s\n", text);
 }
 
+/* A loop over layers looks the same as one over steps. */
+static bool steps_of_one(const result *x)
+{
+    uint32_t n = 0;
+    if (x->r->config.step_collectives) return false;
+    for (uint32_t i = 0; i < x->r->n; i++)
+        for (uint32_t k = 0; k < x->real[i].n_steps; k++, n++)
+            if (x->real[i].step[k].n != 1) return false;
+    return n > 1;
+}
+
 static void warnings(result *x)
 {
     const emulate_run *r = x->r;
@@ -142,6 +154,10 @@ static void warnings(result *x)
     else if (m->n_steps == 0)
         own_warning(x, "no repeated sequence of operations: --step-collectives "
                        "says how many make a step");
+    if (steps_of_one(x))
+        own_warning(x, "every operation counts as a step, as all are alike: "
+                       "where a step has several, --step-collectives says how "
+                       "many");
     if (m->passed > 0)
         own_warning(x, sc_sprintf(a,
                                   "%llu calls went to the real library and "
@@ -278,6 +294,19 @@ static sc_status print_json(const result *x)
     return s;
 }
 
+static void recorded_text(const cli_emitted *e, sc_text *out)
+{
+    if (!e->dir) return;
+    cli_chakra_text(e, out);
+    sc_text_add(out,
+                "  replay         stepcast simulate --workload %s/%s --system "
+                "%s/system.json --network %s/network.yml",
+                e->dir, e->name, e->dir, e->dir);
+    if (e->groups)
+        sc_text_add(out, " --comm-groups %s/%s.json", e->dir, e->name);
+    sc_text_add(out, "\n");
+}
+
 /* CMD keeps stdout: the page goes to stderr, or to the file of -o. */
 static sc_status print_text(const result *x)
 {
@@ -285,7 +314,7 @@ static sc_status print_text(const result *x)
     sc_text t;
     sc_text_init(&t);
     sc_report_emulation_text(&x->s, &t);
-    if (x->recorded.dir) cli_chakra_text(&x->recorded, &t);
+    recorded_text(&x->recorded, &t);
     sc_status s = t.failed ? sc_error_nomem(c->err) : SC_OK;
     if (s == SC_OK && c->output)
         s = cli_emit_text(c, &t);

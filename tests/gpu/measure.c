@@ -17,8 +17,6 @@
 #define REPEATS 200
 #define MAX     NCCL_MAX /* has no data to write: a delay and nothing else */
 
-CUresult device_work(CUstream s, int64_t ns, unsigned blocks);
-
 static int by_size(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;

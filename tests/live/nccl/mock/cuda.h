@@ -32,6 +32,7 @@ typedef struct CUgraphExec_st *CUgraphExec;
     X(cuCtxGetDevice, (CUdevice *))                                            \
     X(cuGetErrorName, (CUresult, const char **))                               \
     X(cuMemAlloc_v2, (CUdeviceptr *, size_t))                                  \
+    X(cuMemAllocManaged, (CUdeviceptr *, size_t, unsigned))                    \
     X(cuMemFree_v2, (CUdeviceptr))                                             \
     X(cuMemHostAlloc, (void **, size_t, unsigned))                             \
     X(cuMemHostGetDevicePointer_v2, (CUdeviceptr *, void *, unsigned))         \
@@ -65,7 +66,6 @@ typedef struct CUgraphExec_st *CUgraphExec;
 #define X(name, args) CUresult name args;
 CUDA_CALLS(X)
 #undef X
-CUresult cuMemAllocManaged(CUdeviceptr *, size_t, unsigned); /* not the mock */
 
 /* ---- the mock's own ----------------------------------------------------------------- */
 
@@ -73,7 +73,9 @@ CUresult cuMemAllocManaged(CUdeviceptr *, size_t, unsigned); /* not the mock */
 int64_t mock_now(void);
 /* A kernel of the program's that takes so long. */
 CUresult mock_work(CUstream s, int64_t ns);
-/* Threads of all blocks of the last hold kernel, and how many there were. */
+/* The same by so many blocks, each with a multiprocessor of its own. */
+CUresult device_work(CUstream s, int64_t ns, unsigned blocks);
+/* Of the last hold kernel. */
 unsigned mock_hold_blocks(void);
 /* The host's program computes. */
 void mock_host_work(int64_t ns);

@@ -89,6 +89,12 @@ CUresult cuMemAlloc_v2(CUdeviceptr *out, size_t size)
     return p ? 0 : 2;
 }
 
+CUresult cuMemAllocManaged(CUdeviceptr *out, size_t size, unsigned flags)
+{
+    (void)flags;
+    return cuMemAlloc_v2(out, size);
+}
+
 CUresult cuMemFree_v2(CUdeviceptr p)
 {
     free((void *)(uintptr_t)p);
@@ -165,6 +171,12 @@ CUresult mock_work(CUstream s, int64_t ns)
     return push(s, &(item){.kind = ITEM_WORK, .ns = ns});
 }
 
+/* 132 multiprocessors, whatever else they do. */
+CUresult device_work(CUstream s, int64_t ns, unsigned blocks)
+{
+    return mock_work(s, ns * ((blocks + 131) / 132));
+}
+
 /* ---- modules: .visible .entry NAME(.param .uNN ..., ...) --------------------------------------- */
 
 CUresult cuModuleLoadData(CUmodule *out, const void *text)
@@ -206,6 +218,10 @@ CUresult cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz,
     for (uint32_t k = 0; k < f->n_args; k++)
         memcpy(&i.arg[k], args[k], f->size[k]);
     if (strcmp(f->name, "stepcast_hold") == 0) hold_blocks = gx;
+    if (strcmp(f->name, "work") == 0) { /* of tests/gpu/device.c */
+        i.kind = ITEM_WORK;
+        i.ns = (int64_t)i.arg[0];
+    }
     return push(s, &i);
 }
 

@@ -105,6 +105,13 @@ static void scale(const item *i, const char *type)
     double factor =
         type[0] == 'i' ? (double)(int64_t)i->arg[3] : as_double(i->arg[3]);
     if (i->arg[4]) factor *= load(type, (const char *)(uintptr_t)i->arg[4]);
+    if (strcmp(type, "f32") == 0 && !i->arg[5]) { /* most are, and large */
+        const float *x = (const float *)(uintptr_t)i->arg[1];
+        float *y = (float *)(uintptr_t)i->arg[0];
+        for (uint64_t k = 0; k < i->arg[2]; k++)
+            y[k] = (float)((double)x[k] * factor);
+        return;
+    }
     for (uint64_t k = 0; k < i->arg[2]; k++) {
         double x = load(type, from + k * size), y = x * factor;
         if (i->arg[5]) y = pow(x, (double)(uint32_t)i->arg[5]);
