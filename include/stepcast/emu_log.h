@@ -22,18 +22,22 @@ typedef struct sc_emu_record {
     uint8_t flags;   /* SC_EMU_ASYNC ... */
     uint32_t group;  /* of the log's groups */
     uint32_t peer;   /* rank: root, partner */
-    uint32_t stream; /* which of the program's queues; 0 */
+    uint32_t stream; /* of a device, from 1; 0: the host */
     uint64_t bytes;
     sc_time post;    /* the program came to it */
     sc_time begin;   /* all members had come */
     sc_time end;     /* SC_TIME_MAX: it had not when the log ended */
-    sc_time waited;  /* time in which the program did nothing but wait for it */
+    sc_time waited;  /* time in which the program did nothing but wait for it;
+                        SC_EMU_DEVICE: in which it was in flight, without what
+                        counts as an earlier operation's */
     sc_time resumed; /* the program had it: end of the (last) wait for it */
 } sc_emu_record;
 
 enum {
-    SC_EMU_ASYNC = 1,   /* the program went on meanwhile */
-    SC_EMU_CANCELED = 2 /* aborted */
+    SC_EMU_ASYNC = 1,    /* the program went on meanwhile */
+    SC_EMU_CANCELED = 2, /* aborted */
+    SC_EMU_DEVICE = 4    /* a device's stream waited for it; what else the
+                            device did meanwhile isn't known */
 };
 
 typedef struct sc_emu_log sc_emu_log;

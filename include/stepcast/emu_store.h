@@ -20,6 +20,13 @@
 extern "C" {
 #endif
 
+/* The identity of an NCCL communicator that an absent rank would have made up,
+ * 128 bytes: this tag, then others for every key.  Where the key names the two
+ * partners of messages ("3:5") the last 16 are SC_STORE_ID_PAIR (8 with its
+ * zeros) and these two numbers (uint32_t in the machine's byte order). */
+#define SC_STORE_ID_TAG  "stepcast"
+#define SC_STORE_ID_PAIR "partner"
+
 typedef struct sc_store sc_store;
 typedef struct sc_store_client sc_store_client;
 

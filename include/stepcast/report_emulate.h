@@ -13,7 +13,8 @@ extern "C" {
 /* One real rank. */
 typedef struct sc_report_real {
     uint32_t rank;
-    double cpu_s; /* its processes */
+    double cpu_s;         /* its processes */
+    uint64_t preemptions; /* they lost the processor to others */
     uint64_t peak_rss_bytes;
     int status;            /* of its end; -1: by a signal */
     const char *signal;    /* "SIGSEGV"; NULL */
@@ -30,6 +31,7 @@ typedef struct sc_report_calls {
     uint64_t bytes, count, ended; /* of `count` */
     sc_time modelled, waited;     /* from begin to end; the program did nothing
                                  else */
+    bool device; /* SC_EMU_DEVICE: what was waited isn't known */
 } sc_report_calls;
 
 /* What the numbers add up to. */
@@ -41,9 +43,14 @@ typedef struct sc_report_emu_sum {
     uint64_t n_steps;       /* that the following are of: without the first
                                of each rank, where it has more */
     double step_s, step_q1_s, step_q3_s; /* median, quartiles; NaN: no step */
-    double waited_s;                     /* per step, mean */
-    double overhead_s;                   /* of all real ranks */
-    double late_s;                       /* per operation, mean; NaN */
+    double step_mean_s, step_max_s;
+    /* per step, mean; waited NaN where any operation is SC_EMU_DEVICE */
+    double waited_s, waited_for_ranks_s; /* of it, until the last member came */
+    double in_flight_s; /* at least one operation: from when its members had
+                           come (a device's stream: from its own coming) */
+    bool device;        /* SC_EMU_DEVICE */
+    double overhead_s;  /* of all real ranks */
+    double late_s;      /* per operation, mean; NaN */
     uint64_t passed;
 } sc_report_emu_sum;
 

@@ -59,6 +59,7 @@ typedef struct live_op {
     uint64_t bytes;
     uint32_t stream; /* of the log */
     bool async;      /* the program goes on meanwhile */
+    bool device;     /* SC_EMU_DEVICE */
     bool silent;     /* the library's own (set-up): takes no time, not logged */
 } live_op;
 
@@ -112,7 +113,8 @@ typedef struct live_ended {
 
 uint32_t live_poll(live *l, sc_time now, live_ended *out, uint32_t cap,
                    sc_time *next);
-/* When the program really had it, for the log; before the next live_poll(). */
+/* When the program really had it, for the log and for what is known of late
+ * releases; before the next live_poll(). */
 void live_resumed(live *l, live_ticket k, sc_time waited, sc_time at);
 
 /* ---- data between real ranks -------------------------------------------------- */

@@ -191,6 +191,10 @@ void live_resumed(live *l, live_ticket k, sc_time waited, sc_time at)
     live_slot *s = live_slot_find(l, k);
     if (s && live_slot_ended(s)) {
         s->waited += waited;
+        if (s->op.device) {
+            l->totals.late += at > s->end ? at - s->end : 0;
+            l->totals.n_late++;
+        }
         live_slot_done(l, s, at);
     }
     pthread_mutex_unlock(&l->mutex);

@@ -12,6 +12,7 @@ void live_slot_log(live *l, const live_slot *s, sc_time end, sc_time resumed)
     if (s->log == UINT64_MAX || !l->log) return;
     sc_emu_record r = {.coll = (uint8_t)s->op.coll,
                        .flags = (uint8_t)((s->op.async ? SC_EMU_ASYNC : 0) |
+                                          (s->op.device ? SC_EMU_DEVICE : 0) |
                                           (s->canceled ? SC_EMU_CANCELED : 0)),
                        .group = s->op.group,
                        .peer = s->op.peer,

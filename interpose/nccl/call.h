@@ -6,6 +6,7 @@
 #define NCCL_CALL_H
 
 #include "nccl/comm.h"
+#include "nccl/exchange.h"
 
 typedef struct nccl_call {
     sc_emu_coll coll;
@@ -20,6 +21,7 @@ typedef struct nccl_call {
     bool part;           /* of a grouped exchange with all members, which
                             another call of the group stands for */
     uint64_t bytes;      /* of that exchange (0: by `count`) */
+    exchange x;
 } nccl_call;
 
 size_t call_type_size(ncclDataType_t type); /* 0: no such type */
@@ -42,6 +44,18 @@ ncclResult_t call_launch(nccl_call *call, uint32_t n);
 
 /* In the stream; `all` [n]: the calls of the group, of which c is one. */
 CUresult data_fill(const nccl_call *c, const nccl_call *all, uint32_t n);
+
+/* ---- exchange.c: between real ranks --------------------------------------------------- */
+
+/* Fills c->x but for where it lies; returns its size there, 0: nothing. */
+size_t exchange_plan(nccl_call *c);
+/* Returns the same. */
+size_t exchange_place(nccl_call *c, unsigned char *at);
+/* What the call receives comes from there, not from data_fill(). */
+bool exchange_fills(const nccl_call *c);
+/* In the stream, before its begin and after its end. */
+CUresult exchange_out(const nccl_call *c);
+CUresult exchange_in(const nccl_call *c);
 
 /* ---- price.c ------------------------------------------------------------------------ */
 

@@ -36,6 +36,7 @@ struct ncclComm {
     uint32_t *world;  /* [n] world ranks */
     uint32_t group;   /* live.h's */
     uint32_t n_real;
+    uint32_t *real; /* [n_real] places of real members; NULL: only this one */
     atomic_int refs;
     atomic_uint open;    /* eager operations that have not ended */
     atomic_bool aborted; /* or revoked: its operations end at once */

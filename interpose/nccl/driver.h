@@ -42,6 +42,10 @@ enum {
     X(free, "cuMemFree_v2", 1, (CUdeviceptr))                                  \
     X(copy, "cuMemcpyDtoDAsync_v2", 1,                                         \
       (CUdeviceptr, CUdeviceptr, size_t, cudaStream_t))                        \
+    X(copy_out, "cuMemcpyDtoHAsync_v2", 1,                                     \
+      (void *, CUdeviceptr, size_t, cudaStream_t))                             \
+    X(copy_in, "cuMemcpyHtoDAsync_v2", 1,                                      \
+      (CUdeviceptr, const void *, size_t, cudaStream_t))                       \
     X(set, "cuMemsetD8Async", 1,                                               \
       (CUdeviceptr, unsigned char, size_t, cudaStream_t))                      \
     X(stream_new, "cuStreamCreate", 1, (cudaStream_t *, unsigned))             \

@@ -45,6 +45,7 @@ static void merge_exchange(uint32_t first)
     nccl_call *a = &group.call[first];
     uint32_t n = a->comm->n, sent = 0, received = 0;
     uint64_t most = 0;
+    bool twice = false;
     if (n < 3) return;
     bool *seen = calloc(2, n);
     if (!seen) return;
@@ -52,14 +53,15 @@ static void merge_exchange(uint32_t first)
         nccl_call *b = &group.call[i];
         if (!same_exchange(a, b)) continue;
         bool *s = &seen[b->peer + (b->coll == SC_EMU_SEND ? 0 : n)];
-        if (b->peer != a->comm->rank && !*s)
+        if (b->peer != a->comm->rank)
             *(b->coll == SC_EMU_SEND ? &sent : &received) += 1;
+        twice |= *s;
         *s = true;
         uint64_t bytes = b->count * call_type_size(b->type);
         if (bytes > most) most = bytes;
     }
     free(seen);
-    if (sent != n - 1 || received != n - 1) return;
+    if (twice || sent != n - 1 || received != n - 1) return;
     for (uint32_t i = group.n; i-- > first;)
         if (same_exchange(a, &group.call[i])) group.call[i].part = i != first;
     a->bytes = most * n;

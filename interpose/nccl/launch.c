@@ -26,10 +26,36 @@ static live_op describe(const nccl_call *c)
         .peer = m->world[c->peer],
         .bytes = call_bytes(c),
         .async = true,
+        .device = true,
     };
 }
 
-static unit *make_unit(const nccl_call *call, uint32_t n, const nccl_call *of)
+/* What calls of one stream exchange with other real ranks: sizes, and where it
+ * lies in host memory. */
+static void plan_exchanges(nccl_call *call, uint32_t n, const nccl_call *of,
+                           bool captured)
+{
+    gpu *g = of->comm->g;
+    size_t room = 0;
+    for (uint32_t i = 0; i < n; i++)
+        if (call[i].stream == of->stream && waits(&call[i]))
+            room += exchange_plan(&call[i]);
+    if (!room) return;
+    unsigned char *at = exchange_memory(g, of->stream, room, captured);
+    if (!at)
+        live_die(of->comm->l, "NCCL: no pinned memory for what real "
+                              "ranks give each other");
+    for (uint32_t i = 0; i < n; i++)
+        if (call[i].stream == of->stream && !call[i].part)
+            at += exchange_place(&call[i], at);
+    for (uint32_t i = 0; i < n; i++)
+        for (uint32_t k = 0; call[i].part && k < i; k++)
+            if (call[k].comm == call[i].comm && call[k].bytes &&
+                call[k].stream == call[i].stream)
+                call[i].x = call[k].x;
+}
+
+static unit *make_unit(nccl_call *call, uint32_t n, const nccl_call *of)
 {
     gpu *g = of->comm->g;
     uint32_t k = 0, blocks = 1;
@@ -37,12 +63,14 @@ static unit *make_unit(const nccl_call *call, uint32_t n, const nccl_call *of)
     for (uint32_t i = 0; i < n; i++)
         k += call[i].stream == of->stream && waits(&call[i]);
     if (g->d->capturing) g->d->capturing(of->stream, &capture);
+    plan_exchanges(call, n, of, capture == 1);
     unit *u = watch_take(g, of->stream, k, capture == 1);
     if (!u) return NULL;
     k = 0;
     for (uint32_t i = 0; i < n; i++) {
         if (call[i].stream != of->stream || !waits(&call[i])) continue;
         u->op[k].op = describe(&call[i]);
+        u->op[k].x = call[i].x;
         u->op[k++].comm = call[i].comm;
         comm_hold(call[i].comm);
         uint32_t b = price_blocks(&call[i]);
@@ -81,7 +109,18 @@ static CUresult fill(const nccl_call *call, uint32_t n, cudaStream_t s)
 {
     CUresult rc = 0;
     for (uint32_t i = 0; i < n && !rc; i++)
-        if (call[i].stream == s) rc = data_fill(&call[i], call, n);
+        if (call[i].stream == s && !exchange_fills(&call[i]))
+            rc = data_fill(&call[i], call, n);
+    return rc;
+}
+
+/* What real ranks exchange, between device and host. */
+static CUresult move_data(const nccl_call *call, uint32_t n, cudaStream_t s,
+                          CUresult (*move)(const nccl_call *c))
+{
+    CUresult rc = 0;
+    for (uint32_t i = 0; i < n && !rc; i++)
+        if (call[i].stream == s) rc = move(&call[i]);
     return rc;
 }
 
@@ -92,7 +131,7 @@ static ncclResult_t failed(const gpu *g, CUresult rc)
 }
 
 /* What the calls do on the stream of `of`, one of them. */
-static ncclResult_t launch_stream(const nccl_call *call, uint32_t n,
+static ncclResult_t launch_stream(nccl_call *call, uint32_t n,
                                   const nccl_call *of)
 {
     gpu *g = of->comm->g;
@@ -110,12 +149,14 @@ static ncclResult_t launch_stream(const nccl_call *call, uint32_t n,
     const unit place = *u;
     pthread_mutex_lock(&lock);
     watch_queue(u);
-    CUresult rc = begin(&place);
+    CUresult rc = move_data(call, n, of->stream, exchange_out);
+    if (!rc) rc = begin(&place);
     bool begun = rc == 0;
     if (!rc) rc = fill(call, n, of->stream);
     if (begun) {
         CUresult rc2 = finish(&place);
         if (!rc) rc = rc2;
+        if (!rc) rc = move_data(call, n, of->stream, exchange_in);
     } else {
         watch_drop(u);
     }

@@ -39,6 +39,9 @@ static struct {
     unit *captured;
     uint32_t n_queued; /* eager units that are not released */
     uint32_t n_queues;
+    uint32_t n_flying;  /* operations */
+    sc_time counted;    /* time in flight that is an operation's in the log */
+    sc_time told;       /* time in flight that peers know of */
     sc_time poll, spin; /* between two looks; before a release */
     sc_time last;       /* what live_poll() was last told */
     unit **started;     /* of this look */
@@ -182,7 +185,7 @@ static queue *queue_of(gpu *g, cudaStream_t s)
     if (!q) live_die(w.l, "out of memory");
     q->g = g;
     q->stream = s;
-    q->number = w.n_queues++;
+    q->number = ++w.n_queues; /* 0 is the host */
     q->next = w.queues;
     w.queues = q;
     return q;
@@ -270,9 +273,27 @@ static unit *flying(live_ticket k, uint32_t *at)
     return NULL;
 }
 
+/* Peers that mirror this rank take the time in which anything was in flight for
+ * waiting: what else the device did then isn't known. */
+static void tell_waited(sc_time t)
+{
+    if (w.n_flying && t > w.told) live_waited(w.l, w.told, t);
+    if (t > w.told) w.told = t;
+}
+
+/* Of the time since the operation was posted, what is no earlier one's. */
+static sc_time share_of(const unit_op *o, sc_time now)
+{
+    sc_time from = o->post > w.counted ? o->post : w.counted;
+    if (now <= from) return 0;
+    w.counted = now;
+    return now - from;
+}
+
 static void land(unit *u, uint32_t i)
 {
     u->op[i].flying = false;
+    w.n_flying--;
     if (--u->left == 0) release(u);
 }
 
@@ -283,7 +304,11 @@ static void post(unit *u, sc_time t)
         unit_op *o = &u->op[i];
         o->flying = !atomic_load(&o->comm->aborted);
         if (!o->flying) continue;
+        tell_waited(t);
+        o->post = t;
         o->ticket = live_post(w.l, &o->op, t);
+        exchange_give(w.l, o->ticket, &o->x);
+        w.n_flying++;
         u->left++;
     }
     if (!u->left) release(u);
@@ -300,8 +325,15 @@ static sc_time settle(sc_time now)
         for (uint32_t i = 0; i < n; i++) {
             uint32_t at = 0;
             unit *u = flying(ended[i].ticket, &at);
-            if (u) land(u, at);
-            live_resumed(w.l, ended[i].ticket, 0, live_now(w.l));
+            sc_time waited = 0, seen = live_now(w.l);
+            if (u) {
+                tell_waited(seen);
+                waited = share_of(&u->op[at], seen);
+                exchange_take(w.l, ended[i].ticket, u->op[at].comm,
+                              &u->op[at].x);
+                land(u, at);
+            }
+            live_resumed(w.l, ended[i].ticket, waited, seen);
         }
     } while (n == 32);
     w.last = now;
@@ -454,6 +486,7 @@ static void abort_unit(unit *u, const struct ncclComm *c)
         live_cancel(w.l, u->op[i].ticket);
         u->op[i].flying = false;
         u->left--;
+        w.n_flying--;
         hit = true;
     }
     if (hit && !u->left) release(u);

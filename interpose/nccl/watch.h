@@ -17,8 +17,7 @@
 #ifndef NCCL_WATCH_H
 #define NCCL_WATCH_H
 
-#include "common/live.h"
-#include "nccl/driver.h"
+#include "nccl/exchange.h"
 
 #include <stdatomic.h>
 
@@ -33,7 +32,9 @@ typedef struct unit_op {
     live_op op;
     struct ncclComm *comm; /* counted */
     live_ticket ticket;
+    sc_time post;
     bool flying;
+    exchange x;
 } unit_op;
 
 struct queue;

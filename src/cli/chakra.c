@@ -130,11 +130,12 @@ sc_status cli_chakra(cli *c, const char *dir, const sc_prediction *p,
 void cli_chakra_text(const cli_emitted *e, sc_text *out)
 {
     sc_text_add(out,
-                "  chakra         %u ranks of %u kinds, %u communicators, "
+                "  chakra         %u ranks of %u kind%s, %u communicator%s, "
                 "%" PRIu64 " tasks\n"
                 "                 %s/%s.0.et to %u.et%s%s%s,\n"
                 "                 system.json, network.yml, memory.json\n",
-                e->ranks, e->classes, e->groups, e->tasks, e->dir, e->name,
+                e->ranks, e->classes, e->classes == 1 ? "" : "s", e->groups,
+                e->groups == 1 ? "" : "s", e->tasks, e->dir, e->name,
                 e->ranks - 1, e->groups ? ", " : "", e->groups ? e->name : "",
                 e->groups ? ".json" : "");
     for (const char *at = e->notes; *at;) {

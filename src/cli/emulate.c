@@ -108,7 +108,7 @@ static sc_status go(emulate_run *r, char *const *argv)
     SC_TRY(sc_emu_resolve(r->e, r->c->arena, &r->config, r->c->err));
     SC_TRY(cli_emulate_program(r->c, &r->config, argv, &r->program));
     SC_TRY(ranks(r));
-    SC_TRY(cli_emulate_record_check(r));
+    SC_TRY(cli_emulate_outputs_check(r));
     sc_status s = cli_emulate_signals(r);
     if (s == SC_OK) s = live(r);
     cli_emulate_store_stop(r);

@@ -83,6 +83,7 @@ typedef struct emulate_rank {
     bool ended;
     int status; /* as waitpid() gives it, once ended */
     double cpu_s;
+    uint64_t preemptions;
     uint64_t peak_rss; /* bytes */
     emulate_pipe pipe[2];
 } emulate_rank;
@@ -166,8 +167,10 @@ sc_status cli_emulate_watch(emulate_run *r);
 /* Ends all that descends from this process: processes found. */
 uint32_t cli_emulate_sweep(double grace_s);
 
-/* --record: whether there is a place for it; what the ranks did, written. */
-sc_status cli_emulate_record_check(emulate_run *r);
+/* Whether there is a place for --output and --record. */
+sc_status cli_emulate_outputs_check(emulate_run *r);
+
+/* --record: what the ranks did, written. */
 sc_status cli_emulate_record(emulate_run *r, const sc_report_real *real,
                              struct cli_emitted *out);
 

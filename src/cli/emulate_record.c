@@ -22,29 +22,36 @@ static cli_traces traces(const emulate_run *r)
                         .precision = bf16 ? SC_BF16 : SC_FP16};
 }
 
-/* A long run should not end with a folder that can't be written. */
-sc_status cli_emulate_record_check(emulate_run *r)
+/* The folder (or file) can be written, or made. */
+static sc_status writable(cli *c, const char *flag, const char *path, bool dir)
 {
-    cli *c = r->c;
     struct stat st;
-    const char *dir = r->o->record;
-    if (!dir) return SC_OK;
-    cli_traces t = traces(r);
-    SC_TRY(cli_chakra_check(c, &t, r->config.world));
-    bool there = stat(dir, &st) == 0;
-    if (there && S_ISDIR(st.st_mode) && access(dir, W_OK) == 0) return SC_OK;
-    char *parent = sc_strdup(c->arena, dir);
+    bool there = stat(path, &st) == 0;
+    if (there && S_ISDIR(st.st_mode) == dir && access(path, W_OK) == 0)
+        return SC_OK;
+    char *parent = sc_strdup(c->arena, path);
     if (!parent) return sc_error_nomem(c->err);
     size_t n = strlen(parent);
     while (n > 1 && parent[n - 1] == '/') parent[--n] = '\0';
     char *slash = strrchr(parent, '/');
     if (slash) slash[slash == parent] = '\0';
     const char *in = slash ? parent : ".";
-    if (there && !S_ISDIR(st.st_mode)) errno = ENOTDIR;
+    if (there && S_ISDIR(st.st_mode) != dir) errno = dir ? ENOTDIR : EISDIR;
     if (!there && access(in, W_OK) == 0) return SC_OK;
     return sc_error(c->err, SC_EIO, SC_C_IO,
-                    sc_pos_option(c->arena, "--record", dir), NULL,
+                    sc_pos_option(c->arena, flag, path), NULL,
                     "can't write there: %s", strerror(errno));
+}
+
+/* A long run should not end with a result that can't be written. */
+sc_status cli_emulate_outputs_check(emulate_run *r)
+{
+    cli *c = r->c;
+    cli_traces t = traces(r);
+    if (c->output) SC_TRY(writable(c, "--output", c->output, false));
+    if (!r->o->record) return SC_OK;
+    SC_TRY(cli_chakra_check(c, &t, r->config.world));
+    return writable(c, t.flag, t.dir, true);
 }
 
 /* Every rank follows the real one that stands before it (a pipeline's stages

@@ -88,6 +88,7 @@ static sc_status read_ranks(result *x)
             .rank = k->rank,
             .cpu_s = k->cpu_s,
             .peak_rss_bytes = k->peak_rss,
+            .preemptions = k->preemptions,
             .status = exited ? WEXITSTATUS(k->status) : -1,
             .signal =
                 exited ? NULL : cli_emulate_signal(r->c, WTERMSIG(k->status))};
@@ -129,18 +130,24 @@ static void own_warning(result *x, const char *text)
     if (c->json || c->output) cli_note(c, "warning: %s\n", text);
 }
 
-static void warnings(result *x)
+/* What was looked for in the operations, and not found. */
+static void step_warnings(result *x)
 {
     const emulate_run *r = x->r;
     sc_arena *a = r->c->arena;
     const sc_report_emu_sum *m = &x->sum;
-    log_warnings(x);
-    if (m->n_ops == 0)
+    unsigned long long asked = r->config.step_collectives;
+    if (m->n_ops == 0 && !x->s.failure)
         own_warning(x, sc_sprintf(a,
                                   "%s called no collective that was seen "
                                   "(libraries that were stood in for: %s)",
                                   r->program.name, x->s.library));
-    else if (m->n_steps == 0)
+    else if (m->n_ops > 0 && m->n_steps == 0 && asked)
+        own_warning(x, sc_sprintf(a,
+                                  "--step-collectives %llu: there were not "
+                                  "enough operations for a step",
+                                  asked));
+    else if (m->n_ops > 0 && m->n_steps == 0)
         own_warning(x, "no repeated sequence of operations: --step-collectives "
                        "says how many make a step");
     for (uint32_t i = 0; i < r->n; i++)
@@ -151,6 +158,48 @@ static void warnings(result *x)
                                       "--step-collectives says how many it has",
                                       x->real[i].rank,
                                       (unsigned long long)x->real[i].step->n));
+}
+
+#define SPREAD   0.1 /* between quartiles, of the median */
+#define ENOUGH   4   /* steps to speak of quartiles */
+#define PREEMPTS 100 /* per second of CPU time: under 50 on a quiet machine */
+
+/* How far the numbers are this machine's, not the program's. */
+static void machine_warnings(result *x)
+{
+    const emulate_run *r = x->r;
+    sc_arena *a = r->c->arena;
+    const sc_report_emu_sum *m = &x->sum;
+    double cpu_s = 0, preempted = 0;
+    for (uint32_t i = 0; i < r->n; i++) {
+        cpu_s += r->rank[i].cpu_s;
+        preempted += (double)r->rank[i].preemptions;
+    }
+    if (r->config.clock == SC_EMU_REAL && m->n_steps > 0 &&
+        preempted > PREEMPTS * cpu_s && preempted > PREEMPTS)
+        own_warning(
+            x, sc_sprintf(a,
+                          "the machine was busy: the program lost the "
+                          "processor to others %.0f times per second of CPU "
+                          "time, so steps are too long; --clock virtual, or "
+                          "a processor for each thread",
+                          preempted / cpu_s));
+    double spread = m->step_q3_s - m->step_q1_s;
+    if (m->n_steps >= ENOUGH && spread > SPREAD * m->step_s)
+        own_warning(x, sc_sprintf(a,
+                                  "steps differ: from quartile to quartile by "
+                                  "%.0f %% of the median",
+                                  100 * spread / m->step_s));
+}
+
+static void warnings(result *x)
+{
+    const emulate_run *r = x->r;
+    sc_arena *a = r->c->arena;
+    const sc_report_emu_sum *m = &x->sum;
+    log_warnings(x);
+    step_warnings(x);
+    machine_warnings(x);
     if (m->passed > 0)
         own_warning(x, sc_sprintf(a,
                                   "%llu calls went to the real library and "
@@ -193,6 +242,11 @@ static void assumptions(result *x)
                                "traces %s say",
                                e->peers)
                   : "emulated ranks compute as long as the real ones");
+    if (x->sum.device)
+        assume(x, "a device's streams wait for operations; what it computes "
+                  "meanwhile isn't known, so that waited_s is not: in_flight_s "
+                  "is at least as long, and emulated ranks take that for "
+                  "waiting");
     if (r->config.compute_factor)
         assume(x, "on other devices than the first real rank's in the ratio of "
                   "predicted times");
@@ -200,7 +254,7 @@ static void assumptions(result *x)
                   ? "groups outside that are shaped as a real one do the same "
                     "at the same time"
                   : "groups of emulated ranks alone leave the network alone");
-    assume(x, sc_sprintf(a, "emulated ranks contribute %s data", e->peer_data));
+    assume(x, sc_sprintf(a, "data of emulated ranks: %s", e->peer_data));
     for (uint32_t i = 0; e->what_if && e->what_if[i]; i++)
         assume(x, sc_sprintf(a, "what if: %s", e->what_if[i]));
 }

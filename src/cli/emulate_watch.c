@@ -216,6 +216,7 @@ static void rank_ended(watch *w, emulate_rank *k, int status,
     k->cpu_s = (double)u->ru_utime.tv_sec + (double)u->ru_utime.tv_usec / 1e6 +
                (double)u->ru_stime.tv_sec + (double)u->ru_stime.tv_usec / 1e6;
     k->peak_rss = (uint64_t)u->ru_maxrss * 1024;
+    k->preemptions = (uint64_t)u->ru_nivcsw;
     if (!failed(k)) return;
     if (w->lent && WIFSIGNALED(status) && WTERMSIG(status) == SIGINT) {
         w->r->end = EMULATE_SIGNAL; /* ^C went to the rank itself */

@@ -239,7 +239,16 @@ const cli_word cli_words[] = {
     {"step_time_q3_s", "s", "upper quartile of these steps"},
     {"waited_s", "s",
      "time in which a live program did nothing but wait for its collectives: "
-     "of one step (of a result: their mean), or of all calls of one kind"},
+     "of one step (of a result: their mean), or of all calls of one kind; null "
+     "where a device's streams wait: then in_flight_s stands for it"},
+    {"step_time_mean_s", "s", "mean of these steps"},
+    {"step_time_max_s", "s", "the longest of these steps"},
+    {"waited_for_ranks_s", "s",
+     "of waited_s, until the last member had come to the operation"},
+    {"in_flight_s", "s",
+     "time with at least one operation in flight, of one step (of a result: "
+     "their mean): from when all its members had come (where a device's stream "
+     "waits: from when that had come to it) to its end"},
     {"overhead_s", "s",
      "time that standing in for the library took itself, all calls of the real "
      "ranks together"},
@@ -249,6 +258,9 @@ const cli_word cli_words[] = {
     {"unmodelled_calls", "-",
      "calls that went to the real library and took no modelled time"},
     {"cpu_s", "s", "CPU time of a real rank's processes"},
+    {"preemptions", "-",
+     "how often processes of a real rank lost the processor to others; on a "
+     "machine of their own hardly ever"},
     {"clock_s", "s", "the emulation's clock when the rank ended"},
     {"operations", "-", "collectives and messages of a rank, or of a step"},
     {"steps", "-",

@@ -120,7 +120,7 @@ static sc_status read_op(reading *r, uint64_t i, const log_op *o,
 {
     if (o->coll >= SC_N_EMU_COLLS)
         return bad(r, i, SC_C_SYNTAX, "an operation that there is not");
-    if (o->flags & ~(SC_EMU_ASYNC | SC_EMU_CANCELED))
+    if (o->flags & ~(SC_EMU_ASYNC | SC_EMU_CANCELED | SC_EMU_DEVICE))
         return bad(r, i, SC_C_SYNTAX, "flags that there are not");
     if (o->group >= r->run->n_groups || r->run->group[o->group].n == 0)
         return bad(r, i, SC_C_RANGE, "a group that was not named before");

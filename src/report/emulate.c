@@ -44,6 +44,35 @@ static void head(const sc_report_emulation *s, sc_text *out)
                 s->config->clock == SC_EMU_VIRTUAL ? "virtual" : "real");
 }
 
+static double percent(double part, double of)
+{
+    return of > 0 ? 100 * part / of : 0;
+}
+
+/* What a step's time goes to. */
+static void waiting(const sc_report_emu_sum *m, sc_text *out)
+{
+    if (m->device) {
+        sc_text_add(out,
+                    "  %-13s  %s of a step on average (%.1f %%): streams wait, "
+                    "or compute beside it\n",
+                    "in flight", seconds(m->in_flight_s).s,
+                    percent(m->in_flight_s, m->step_mean_s));
+        return;
+    }
+    double hidden = m->in_flight_s - (m->waited_s - m->waited_for_ranks_s);
+    sc_text_add(out, "  %-13s  %s of a step on average (%.1f %%)", "waiting",
+                seconds(m->waited_s).s, percent(m->waited_s, m->step_mean_s));
+    if (m->waited_for_ranks_s >= 0.01 * m->waited_s && m->waited_s > 0)
+        sc_text_add(out, ", %s of it until the last rank came",
+                    seconds(m->waited_for_ranks_s).s);
+    sc_text_add(out,
+                "\n  %-13s  %s of a step on average, %.0f %% of it hidden "
+                "behind computing\n",
+                "in flight", seconds(m->in_flight_s).s,
+                percent(hidden > 0 ? hidden : 0, m->in_flight_s));
+}
+
 static void step(const sc_report_emulation *s, sc_text *out)
 {
     const sc_report_emu_sum *m = s->sum;
@@ -54,13 +83,11 @@ static void step(const sc_report_emulation *s, sc_text *out)
     }
     sc_text_add(out,
                 "  %-13s  %s, median of %" PRIu64 " step%s (quartiles %s, "
-                "%s)\n",
+                "%s; longest %s)\n",
                 "step time", seconds(m->step_s).s, m->n_steps,
                 m->n_steps == 1 ? "" : "s", seconds(m->step_q1_s).s,
-                seconds(m->step_q3_s).s);
-    sc_text_add(out, "  %-13s  %.1f %% of it: %s per step on average\n",
-                "waiting", m->step_s > 0 ? 100 * m->waited_s / m->step_s : 0,
-                seconds(m->waited_s).s);
+                seconds(m->step_q3_s).s, seconds(m->step_max_s).s);
+    waiting(m, out);
 }
 
 static void operations(const sc_report_emu_sum *m, sc_text *out)
@@ -70,11 +97,11 @@ static void operations(const sc_report_emu_sum *m, sc_text *out)
                 "group", "calls", "modelled", "waited");
     for (uint32_t i = 0; i < m->n_calls && i < SHOWN_CALLS; i++) {
         const sc_report_calls *k = &m->calls[i];
-        sc_text_add(out, "  %-15s %10s %8u %8" PRIu64 " %11s %11s\n",
-                    sc_emu_coll_names[k->coll], bytes(k->bytes).s,
-                    k->group_size, k->count,
-                    seconds(mean(k->modelled, k->ended)).s,
-                    seconds(mean(k->waited, k->count)).s);
+        sc_text_add(
+            out, "  %-15s %10s %8u %8" PRIu64 " %11s %11s\n",
+            sc_emu_coll_names[k->coll], bytes(k->bytes).s, k->group_size,
+            k->count, seconds(mean(k->modelled, k->ended)).s,
+            k->device ? "unknown" : seconds(mean(k->waited, k->count)).s);
     }
     if (m->n_calls > SHOWN_CALLS)
         sc_text_add(out, "  and %u more kinds; times are per call\n",
@@ -109,7 +136,7 @@ static void cost(const sc_report_emu_sum *m, sc_text *out)
                 "  %-13s  %s in %" PRIu64 " operations, new groups and "
                 "sizes included",
                 "overhead", seconds(m->overhead_s).s, m->n_ops);
-    if (!isnan(m->late_s))
+    if (m->late_s > 0)
         sc_text_add(out, "; released %s late on average", seconds(m->late_s).s);
     sc_text_add(out, "\n");
 }

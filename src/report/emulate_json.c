@@ -1,14 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* emulate_json.c - a live run as stepcast.emulate/1. */
-#include <stepcast/report_emulate.h>
-
+#include "report/emulate_sum.h"
 #include "report/origin.h"
 
+#include <math.h>
 #include <stepcast_version.h>
 
 static void put_time(sc_json *j, const char *key, sc_time t)
 {
     sc_json_put_double(j, key, sc_time_to_s(t));
+}
+
+/* Null where it isn't known. */
+static void put_known(sc_json *j, const char *key, bool known, sc_time t)
+{
+    sc_json_put_double(j, key, known ? sc_time_to_s(t) : NAN);
 }
 
 static void put_end(sc_json *j, const char *status, const char *signal,
@@ -27,6 +33,7 @@ static void rank(const sc_report_real *k, sc_json *j)
     put_end(j, "status", "signal", k);
     sc_json_put_double(j, "cpu_s", k->cpu_s);
     sc_json_put_uint(j, "peak_rss_bytes", k->peak_rss_bytes);
+    sc_json_put_uint(j, "preemptions", k->preemptions);
     sc_json_put_uint(j, "operations", k->run ? k->run->n_records : 0);
     sc_json_put_uint(j, "steps", k->n_steps);
     put_time(j, "clock_s", k->run ? k->run->totals.now : 0);
@@ -38,15 +45,19 @@ static void step(const sc_report_real *k, uint32_t i, sc_json *j)
 {
     const sc_emu_step *s = &k->step[i];
     sc_time waited = 0;
-    for (uint64_t n = 0; n < s->n; n++)
+    bool device = false;
+    for (uint64_t n = 0; n < s->n; n++) {
         waited += k->run->record[s->first + n].waited;
+        device |= k->run->record[s->first + n].flags & SC_EMU_DEVICE;
+    }
     sc_json_begin(j, '{');
     sc_json_put_uint(j, "rank", k->rank);
     sc_json_put_uint(j, "index", i);
     put_time(j, "begin_s", s->begin);
     put_time(j, "step_s", s->end - s->begin);
-    put_time(j, "waited_s", waited);
-    put_time(j, "compute_s", s->end - s->begin - waited);
+    put_known(j, "waited_s", !device, waited);
+    put_known(j, "compute_s", !device, s->end - s->begin - waited);
+    put_time(j, "in_flight_s", report_emulate_in_flight(k->run, s));
     sc_json_put_uint(j, "operations", s->n);
     sc_json_end(j, '}');
 }
@@ -59,7 +70,7 @@ static void calls(const sc_report_calls *k, sc_json *j)
     sc_json_put_uint(j, "group_size", k->group_size);
     sc_json_put_uint(j, "count", k->count);
     put_time(j, "modelled_s", k->modelled);
-    put_time(j, "waited_s", k->waited);
+    put_known(j, "waited_s", !k->device, k->waited);
     sc_json_end(j, '}');
 }
 
@@ -109,7 +120,11 @@ void sc_report_emulation_json(const sc_report_emulation *s, sc_json *j)
     sc_json_put_double(j, "step_time_s", m->step_s);
     sc_json_put_double(j, "step_time_q1_s", m->step_q1_s);
     sc_json_put_double(j, "step_time_q3_s", m->step_q3_s);
+    sc_json_put_double(j, "step_time_mean_s", m->step_mean_s);
+    sc_json_put_double(j, "step_time_max_s", m->step_max_s);
     sc_json_put_double(j, "waited_s", m->waited_s);
+    sc_json_put_double(j, "waited_for_ranks_s", m->waited_for_ranks_s);
+    sc_json_put_double(j, "in_flight_s", m->in_flight_s);
     sc_json_put_double(j, "overhead_s", m->overhead_s);
     sc_json_put_double(j, "late_s", m->late_s);
     sc_json_put_uint(j, "unmodelled_calls", m->passed);

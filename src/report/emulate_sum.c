@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* emulate_sum.c - what the logs of a run add up to. */
-#include <stepcast/report_emulate.h>
+#include "report/emulate_sum.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -71,6 +71,7 @@ static bool add_run(adding *d, const sc_emu_run *r)
         if (!row) return false;
         row->count++;
         row->waited += x->waited;
+        if (x->flags & SC_EMU_DEVICE) row->device = d->sum->device = true;
         if (x->end == SC_TIME_MAX) {
             d->sum->n_open++;
             continue;
@@ -112,10 +113,41 @@ static uint32_t first_step(const sc_report_real *k)
     return k->n_steps > 1 ? 1 : 0;
 }
 
-static sc_time waited_in(const sc_emu_run *r, const sc_emu_step *s)
+/* Of the time that the program waited for it, what passed before all its
+ * members had come. */
+static sc_time for_ranks(const sc_emu_record *o)
+{
+    sc_time from = o->resumed - o->waited;
+    if (o->waited == 0 || o->begin <= from) return 0;
+    return o->begin - from < o->waited ? o->begin - from : o->waited;
+}
+
+/* `late`: goes up by what was waited for ranks. */
+static sc_time waited_in(const sc_emu_run *r, const sc_emu_step *s,
+                         sc_time *late)
 {
     sc_time t = 0;
-    for (uint64_t i = 0; i < s->n; i++) t += r->record[s->first + i].waited;
+    for (uint64_t i = 0; i < s->n; i++) {
+        t += r->record[s->first + i].waited;
+        *late += for_ranks(&r->record[s->first + i]);
+    }
+    return t;
+}
+
+/* Several streams: records are in the order of posts, which is nearly that of
+ * their times.  What begins before what is counted adds nothing. */
+sc_time report_emulate_in_flight(const sc_emu_run *r, const sc_emu_step *s)
+{
+    sc_time t = 0, to = s->begin;
+    for (uint64_t i = 0; i < s->n; i++) {
+        const sc_emu_record *x = &r->record[s->first + i];
+        sc_time from = x->flags & SC_EMU_DEVICE ? x->post : x->begin;
+        if (from < to) from = to;
+        sc_time end = x->end < s->end ? x->end : s->end;
+        if (end <= from) continue;
+        t += end - from;
+        to = end;
+    }
     return t;
 }
 
@@ -123,7 +155,7 @@ static sc_status steps(const sc_report_emulation *s, sc_arena *a,
                        sc_report_emu_sum *sum, sc_err *err)
 {
     uint64_t n = 0;
-    sc_time waited = 0;
+    sc_time length = 0, waited = 0, late = 0, in_flight = 0;
     for (uint32_t i = 0; i < s->n; i++)
         n += s->rank[i].n_steps - first_step(&s->rank[i]);
     sum->n_steps = n;
@@ -135,14 +167,21 @@ static sc_status steps(const sc_report_emulation *s, sc_arena *a,
         const sc_report_real *k = &s->rank[i];
         for (uint32_t j = first_step(k); j < k->n_steps; j++) {
             v[n++] = sc_time_to_s(k->step[j].end - k->step[j].begin);
-            waited += waited_in(k->run, &k->step[j]);
+            length += k->step[j].end - k->step[j].begin;
+            in_flight += report_emulate_in_flight(k->run, &k->step[j]);
+            waited += waited_in(k->run, &k->step[j], &late);
         }
     }
     qsort(v, n, sizeof *v, by_value);
     sum->step_s = quantile(v, n, 0.5);
     sum->step_q1_s = quantile(v, n, 0.25);
     sum->step_q3_s = quantile(v, n, 0.75);
+    sum->step_max_s = v[n - 1];
+    sum->step_mean_s = sc_time_to_s(length) / (double)n;
+    sum->in_flight_s = sc_time_to_s(in_flight) / (double)n;
+    if (sum->device) return SC_OK;
     sum->waited_s = sc_time_to_s(waited) / (double)n;
+    sum->waited_for_ranks_s = sc_time_to_s(late) / (double)n;
     return SC_OK;
 }
 
@@ -155,6 +194,10 @@ sc_status sc_report_emulation_sum(const sc_report_emulation *s, sc_arena *a,
     *out = (sc_report_emu_sum){.step_s = NAN,
                                .step_q1_s = NAN,
                                .step_q3_s = NAN,
+                               .step_mean_s = NAN,
+                               .step_max_s = NAN,
+                               .waited_for_ranks_s = NAN,
+                               .in_flight_s = NAN,
                                .waited_s = NAN,
                                .late_s = NAN};
     for (uint32_t i = 0; i < s->n; i++) {

@@ -300,6 +300,23 @@ static void identity(int client, const char *get, uint8_t *out)
     memcpy(out, got + 8, 128);
 }
 
+/* A large communicator has several roots, each of which sets its identity; all
+ * are asked for at once. */
+static void several_roots(void)
+{
+    uint8_t got[3 * 136];
+    send_to(0, ".10 #3 '/p/UniqueNCCLID:0' '/p/UniqueNCCLID:1' "
+               "'/p/UniqueNCCLID:2'");
+    assert_int_equal(sc_store_output(f.c[0], got, sizeof got), sizeof got);
+    for (int i = 0; i < 3; i++) {
+        uint64_t len;
+        memcpy(&len, got + 136 * i, 8);
+        assert_int_equal(len, 128);
+        assert_memory_equal(got + 136 * i + 8, SC_STORE_ID_TAG, 8);
+    }
+    assert_memory_not_equal(got + 8, got + 136 + 8, 128);
+}
+
 static void made_up(void **state)
 {
     (void)state;
@@ -312,7 +329,17 @@ static void made_up(void **state)
     identity(0, ".3 '/default_pg/0//cuda//0'", again);
     assert_memory_equal(one, again, 128);
     assert_memory_not_equal(one, two, 128);
-    identity(0, ".3 '/default_pg/0//cuda//2:3'", two);
+    assert_memory_equal(one, SC_STORE_ID_TAG, 8);
+    assert_memory_not_equal(one + 112, SC_STORE_ID_PAIR, 8);
+    /* messages: who their partners are */
+    const uint32_t pair[2] = {2, 13};
+    identity(0, ".3 '/default_pg/0//cuda//2:13'", two);
+    assert_memory_equal(two, SC_STORE_ID_TAG, 8);
+    assert_memory_equal(two + 112, SC_STORE_ID_PAIR, 8);
+    assert_memory_equal(two + 120, pair, 8);
+    identity(0, ".3 '/default_pg/0//cuda//2:'", two);
+    assert_memory_not_equal(two + 112, SC_STORE_ID_PAIR, 8);
+    several_roots();
     identity(0, ".3 '/p/UniqueNCCLID:1'", two);
     /* not that of another communicator which this rank made */
     exchange(0, ".1 '/default_pg/5//cuda//3' 'x'", "");

@@ -4,6 +4,8 @@
  * what the program does and of alpha + bytes / beta: exact in virtual time but
  * for the clock's nanosecond.
  */
+#include <stepcast/emu_store.h>
+
 #include "harness.h"
 
 #include <math.h>
@@ -139,6 +141,28 @@ static void case_shared(void)
     OK(nccl.AllReduce(q, q, 500000, F32, NCCL_SUM, y, b));
     NEAR(sync_at(a) - t, 3.01 * MS, 15 * US);
     NEAR(sync_at(b) - t, 4.02 * MS, 15 * US);
+}
+
+/* ---- a peer that computes longer ------------------------------------------------------------ */
+
+/* What mirrors this rank takes half as long again for what it computes, but not
+ * for what it waits. */
+static void case_straggler(void)
+{
+    start(&(setup){.world = 8, .more = "what-if: ['straggler=3:1.5']\n"});
+    CUstream s = stream();
+    ncclComm_t c = comm_of(8, 0);
+    void *p = device(4000000);
+    double before = 0;
+    for (int k = 0; k < 4; k++) {
+        OK(mock_work(s, (int64_t)(2 * MS)));
+        OK(nccl.AllReduce(p, p, 1000000, F32, NCCL_SUM, c, s));
+        double t = sync_at(s);
+        /* The host sees the end when it looks, and so peers compute from there
+         * on. */
+        if (k > 0) NEAR(t - before, (3 + 4.01) * MS, 60 * US);
+        before = t;
+    }
 }
 
 /* ---- captured ----------------------------------------------------------------------------- */
@@ -418,6 +442,18 @@ static void case_members(void)
     ncclComm_t dp = comm_of(4, 2); /* 1 3 5 7 */
     NEAR(one_reduce(tp), 1 * MS + 14 * US, 100);
     NEAR(one_reduce(dp), 1 * MS + 14 * US, 100);
+    /* Messages between 5 and 6, as the store says. */
+    ncclUniqueId id = {SC_STORE_ID_TAG};
+    const uint32_t pair[2] = {5, 6};
+    ncclComm_t message;
+    memcpy(id.internal + 112, SC_STORE_ID_PAIR, 8);
+    memcpy(id.internal + 120, pair, 8);
+    OK(nccl.CommInitRank(&message, 2, id, 0));
+    CUstream never = stream();
+    void *p = device(4000);
+    OK(nccl.Send(p, 1000, F32, 1, message, never));
+    mock_host_work((int64_t)(100 * MS));
+    CHECK(cuStreamQuery(never) != 0);
     ncclComm_t world = comm_of(8, 5), half, s;
     OK(nccl.CommSplit(world, 1, 5, &half, NULL)); /* by place / 4 */
     int n, r;
@@ -431,23 +467,15 @@ static const struct {
     const char *name;
     void (*run)(void);
 } cases[] = {
-    {"ddp", case_ddp},
-    {"ddp_hidden", case_ddp_hidden},
-    {"ddp_1024", case_ddp_1024},
-    {"real", case_real},
-    {"values", case_values},
-    {"no_kernels", case_no_kernels},
-    {"shared", case_shared},
-    {"graph", case_graph},
-    {"graph_values", case_graph_values},
-    {"group", case_group},
-    {"pipeline", case_pipeline},
-    {"data", case_data},
-    {"noise", case_noise},
-    {"abort", case_abort},
-    {"leave", case_leave},
-    {"errors", case_errors},
-    {"version", case_version},
+    {"ddp", case_ddp},           {"ddp_hidden", case_ddp_hidden},
+    {"ddp_1024", case_ddp_1024}, {"real", case_real},
+    {"values", case_values},     {"no_kernels", case_no_kernels},
+    {"shared", case_shared},     {"straggler", case_straggler},
+    {"graph", case_graph},       {"graph_values", case_graph_values},
+    {"group", case_group},       {"pipeline", case_pipeline},
+    {"data", case_data},         {"noise", case_noise},
+    {"abort", case_abort},       {"leave", case_leave},
+    {"errors", case_errors},     {"version", case_version},
     {"members", case_members},
 };
 

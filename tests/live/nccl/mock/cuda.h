@@ -37,6 +37,8 @@ typedef struct CUgraphExec_st *CUgraphExec;
     X(cuMemHostAlloc, (void **, size_t, unsigned))                             \
     X(cuMemHostGetDevicePointer_v2, (CUdeviceptr *, void *, unsigned))         \
     X(cuMemcpyDtoDAsync_v2, (CUdeviceptr, CUdeviceptr, size_t, CUstream))      \
+    X(cuMemcpyDtoHAsync_v2, (void *, CUdeviceptr, size_t, CUstream))           \
+    X(cuMemcpyHtoDAsync_v2, (CUdeviceptr, const void *, size_t, CUstream))     \
     X(cuMemcpyHtoD_v2, (CUdeviceptr, const void *, size_t))                    \
     X(cuMemcpyDtoH_v2, (void *, CUdeviceptr, size_t))                          \
     X(cuMemsetD8Async, (CUdeviceptr, unsigned char, size_t, CUstream))         \

@@ -147,6 +147,17 @@ CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, size_t n,
                 &(item){.kind = ITEM_COPY, .to = to, .from = from, .bytes = n});
 }
 
+CUresult cuMemcpyDtoHAsync_v2(void *to, CUdeviceptr from, size_t n, CUstream s)
+{
+    return cuMemcpyDtoDAsync_v2((CUdeviceptr)(uintptr_t)to, from, n, s);
+}
+
+CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void *from, size_t n,
+                              CUstream s)
+{
+    return cuMemcpyDtoDAsync_v2(to, (CUdeviceptr)(uintptr_t)from, n, s);
+}
+
 CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char v, size_t n, CUstream s)
 {
     return push(s, &(item){.kind = ITEM_SET, .to = to, .value = v, .bytes = n});

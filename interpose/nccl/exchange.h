@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * exchange.h - data between real ranks of one communicator.
+ *
+ * Before an operation begins its stream copies what this rank contributes into
+ * pinned host memory; when it begins, the watching thread gives that to the
+ * others; when it ends, the thread takes theirs and makes up what this rank
+ * receives, absent members mirroring the real ones; released, the stream copies
+ * that to the device.
+ */
+#ifndef NCCL_EXCHANGE_H
+#define NCCL_EXCHANGE_H
+
+#include "common/live.h"
+#include "nccl/driver.h"
+
+struct ncclComm;
+
+typedef struct exchange {
+    sc_emu_coll coll;
+    sc_emu_type type;
+    sc_emu_reduce op;
+    uint32_t root;          /* place: root, partner */
+    uint64_t count;         /* elements of one member's share */
+    size_t share;           /* bytes of it */
+    size_t in_len, out_len; /* both 0: nothing is exchanged */
+    bool merged;            /* a group's sends and receives: a share for each
+                               member, as large as the largest */
+    unsigned char *in, *out;
+} exchange;
+
+/* Pinned memory of a stream, which uses it again for its next unit (by then it
+ * has read it); a captured unit's own.  NULL: there is none. */
+unsigned char *exchange_memory(gpu *g, cudaStream_t s, size_t bytes,
+                               bool captured);
+
+/* By the watching thread: the operation was posted; it has ended. */
+void exchange_give(live *l, live_ticket k, const exchange *x);
+void exchange_take(live *l, live_ticket k, const struct ncclComm *m,
+                   const exchange *x);
+
+#endif
