@@ -98,13 +98,16 @@ typedef struct sc_emu_step {
 /* The repeated sequence of operations in a run: `period` operations (0: that
  * of the longest repetition; where a shorter sequence of different operations
  * makes up all of it but for some of at most 4 KiB, e.g. a logged loss every
- * tenth step, that one).  What comes before and behind is start-up and the
- * end.  With `period` given, steps end where the repetition does if it is one of
- * that length, else with the run.  A step lasts from the end of the last
- * operation of the one before to the end of its own last one, so the very first
- * has none where no operation comes before it.  None found: *n = 0. */
+ * tenth step, that one; so many times as what is in flight and the program's own
+ * time repeat with, where each is seen four times and more: see steps_time.c).
+ * What comes before and behind is start-up and the end.  With `period` given,
+ * steps end where the repetition does if it is one of that length, else with the
+ * run.  A step lasts from the end of the last operation of the one before to the
+ * end of its own last one, so the very first has none where no operation comes
+ * before it.  None found: *n = 0.  *sure (may be NULL): false where a multiple
+ * may be the step as well. */
 sc_status sc_emu_steps(const sc_emu_run *r, uint64_t period, sc_arena *a,
-                       sc_emu_step **out, uint32_t *n, sc_err *err);
+                       sc_emu_step **out, uint32_t *n, bool *sure, sc_err *err);
 
 /* The runs of real ranks as a workload: operations as communication nodes that
  * last from their post to their end, what the program did between them as

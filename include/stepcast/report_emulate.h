@@ -20,6 +20,7 @@ typedef struct sc_report_real {
     const sc_emu_run *run; /* NULL: it called no collective */
     uint32_t n_steps;
     const sc_emu_step *step; /* [n_steps] */
+    bool sure;               /* that these are steps */
 } sc_report_real;
 
 /* Calls of one kind by all real ranks; times are sums over them. */

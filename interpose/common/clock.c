@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * clock.c - the machine's clock, and the virtual one: CPU time of the process
- * without what the interposers used, plus what was waited.
+ * without what the interposers used, times the rank's factor as a straggler,
+ * plus what was waited.
  *
  * The virtual clock is the process's, not a rank's: the library that answers
  * time calls reads it before the first collective is called.
@@ -32,6 +33,8 @@ static struct {
     _Atomic sc_time skipped; /* put forward */
     _Atomic sc_time own;     /* CPU time of the interposers */
     _Atomic sc_time last;    /* latest time that anyone was told */
+    _Atomic double factor;   /* 0: 1 */
+    _Atomic sc_time slow;    /* CPU time of the program from which it holds */
     sc_time at_fork;         /* CPU time of the parent */
 } the = {.cpu = {cpu_process, cpu_thread}};
 
@@ -56,11 +59,29 @@ sc_time live_clock_thread(void)
     return the.cpu.thread();
 }
 
-static sc_time unbounded(void)
+/* CPU time of the program. */
+static sc_time cpu_program(void)
 {
     sc_time t = the.cpu.process() - atomic_load(&the.own);
     if (mine.depth > 0) t -= the.cpu.thread() - mine.since;
+    return t;
+}
+
+static sc_time unbounded(void)
+{
+    sc_time t = cpu_program();
+    double factor = atomic_load(&the.factor);
+    if (factor > 0) {
+        sc_time from = atomic_load(&the.slow);
+        t = from + (sc_time)((double)(t - from) * factor);
+    }
     return t + atomic_load(&the.skipped);
+}
+
+void live_clock_slow(double factor)
+{
+    atomic_store(&the.slow, cpu_program());
+    atomic_store(&the.factor, factor);
 }
 
 sc_time live_clock_virtual(void)
@@ -119,5 +140,5 @@ void live_clock_fork(int stage)
 {
     if (stage == 0) the.at_fork = the.cpu.process();
     /* The child's CPU time begins at 0. */
-    if (stage == 1) atomic_fetch_add(&the.skipped, the.at_fork);
+    if (stage == 1) atomic_fetch_sub(&the.own, the.at_fork);
 }

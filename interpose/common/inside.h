@@ -40,6 +40,8 @@ sc_time live_clock_leave(bool virt);
 void live_clock_waited(sc_time ps);
 
 void live_clock_burn(sc_time ps); /* CPU time of this thread */
+/* From now on the program's CPU time counts so many times; once. */
+void live_clock_slow(double factor);
 /* Around fork(): 0 in the parent before, 1 in the child after. */
 void live_clock_fork(int stage);
 

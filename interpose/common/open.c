@@ -164,6 +164,8 @@ static live *open_rank(const char *folder)
     if (open_world(l, folder, &l->err) != SC_OK) live_fail_err(&l->err);
     l->next = l->share ? SC_TIME_MAX : sc_emu_next(l->emu);
     l->idle = -1;
+    double factor = sc_emu_straggler(&l->config, l->rank);
+    if (l->virt && factor != 1) live_clock_slow(factor);
     if (l->virt)
         l->start = live_clock_virtual();
     else

@@ -55,8 +55,9 @@ static _Noreturn void give_up(gloo_call *c)
 {
     gloo_call_cancel(c);
     live_leave(c->l);
-    gloo_throw("gloo: %s timed out after %" PRId64 " ms (emulated)",
-               sc_emu_coll_names[c->op.coll], c->timeout);
+    gloo_throw("Timed out waiting %" PRId64 "ms for %s operation to complete "
+               "(emulated)",
+               c->timeout, sc_emu_coll_names[c->op.coll]);
 }
 
 void gloo_call_cancel(gloo_call *c)

@@ -62,7 +62,7 @@ void c10d_make_store(void *store, void *host, const void *opts)
         real(store, host, opts);
         return;
     }
-    o.port = (uint16_t)atoi(port);
+    o.port = (uint16_t)strtoul(port, NULL, 10);
     o.server = false;
     cxx_string to = {.len = strlen(addr)};
     to.text = to.own;

@@ -56,7 +56,7 @@ static sc_status read_log(emulate_run *r, sc_report_real *k)
     SC_TRY(sc_file_read(path, MAX_LOG, c->arena, &data, &len, c->err));
     SC_TRY(sc_emu_log_read(data, len, path, c->arena, run, c->err));
     SC_TRY(sc_emu_steps(run, r->config.step_collectives, c->arena, &step,
-                        &k->n_steps, c->err));
+                        &k->n_steps, &k->sure, c->err));
     k->run = run;
     k->step = step;
     return SC_OK;
@@ -129,17 +129,6 @@ static void own_warning(result *x, const char *text)
     if (c->json || c->output) cli_note(c, "warning: %s\n", text);
 }
 
-/* A loop over layers looks the same as one over steps. */
-static bool steps_of_one(const result *x)
-{
-    uint32_t n = 0;
-    if (x->r->config.step_collectives) return false;
-    for (uint32_t i = 0; i < x->r->n; i++)
-        for (uint32_t k = 0; k < x->real[i].n_steps; k++, n++)
-            if (x->real[i].step[k].n != 1) return false;
-    return n > 1;
-}
-
 static void warnings(result *x)
 {
     const emulate_run *r = x->r;
@@ -154,10 +143,14 @@ static void warnings(result *x)
     else if (m->n_steps == 0)
         own_warning(x, "no repeated sequence of operations: --step-collectives "
                        "says how many make a step");
-    if (steps_of_one(x))
-        own_warning(x, "every operation counts as a step, as all are alike: "
-                       "where a step has several, --step-collectives says how "
-                       "many");
+    for (uint32_t i = 0; i < r->n; i++)
+        if (x->real[i].n_steps > 0 && !x->real[i].sure)
+            own_warning(x, sc_sprintf(a,
+                                      "rank %u: that a step has %llu "
+                                      "operations is not sure: "
+                                      "--step-collectives says how many it has",
+                                      x->real[i].rank,
+                                      (unsigned long long)x->real[i].step->n));
     if (m->passed > 0)
         own_warning(x, sc_sprintf(a,
                                   "%llu calls went to the real library and "

@@ -86,6 +86,7 @@ sc_status sc_emu_shared_new(const char *path, const sc_emu_config *c,
             s->rank[i].rank = c->real[i];
             s->rank[i].port = shared_port_at(s->head, i);
             s->rank[i].since = s->head->start;
+            s->rank[i].factor = sc_emu_straggler(c, c->real[i]);
             s->rank[i].cpu = -1;
         }
         status = tell(s, path, err);

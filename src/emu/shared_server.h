@@ -29,6 +29,7 @@ typedef struct server_rank {
     sc_time bound; /* it asks nothing for earlier times */
     bool blocked;  /* it waits for an answer to an AWAIT */
     bool idle;     /* it waits for something else */
+    double factor; /* of its CPU time on that clock */
     sc_time since; /* real time of the last sign of life */
     sc_time cpu;   /* its process's CPU time then */
 } server_rank;

@@ -103,6 +103,6 @@ void server_look_after(sc_emu_shared *s)
         if (cpu < 0 || (known && used < WORK_PS))
             r->idle = true;
         else if (known)
-            r->bound += used;
+            r->bound += (sc_time)((double)used * r->factor);
     }
 }

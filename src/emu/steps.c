@@ -2,21 +2,24 @@
 /*
  * steps.c - the repeated sequence of operations in a run.
  *
- * Operations are letters (kind, group, bytes, peer).  For a few places in the
+ * Operations are letters (kind, group, bytes, peer, async or not; where less than
+ * half of the run repeats so, as sizes vary, without the bytes).  For a few places in the
  * run, the longest stretch through each that repeats with period p is known for
  * all p from two tables of common prefixes (Main and Lorentz 1984), so a run of
  * n operations takes O(n).  The longest stretch of all is the training.  Where
  * a shorter sequence of different operations makes up all of it but for
- * operations of a few bytes, those are logging between steps.
+ * operations of a few bytes, those are logging between steps.  How often the
+ * sequence stands in a step, time says (steps_time.c).
  */
-#include <stepcast/emu_log.h>
+#include "emu/steps.h"
 
 #include <string.h>
 
 #define PLACES    15u
 #define TINY      ((uint64_t)4096) /* bytes of an operation between steps */
 #define ONE_OFFS  8u               /* in a row */
-#define LEAST_RUN 2u               /* repetitions */
+#define LEAST_RUN ((uint64_t)2)    /* repetitions */
+#define LOOPS     6u /* that show that no place in them is special */
 
 typedef struct stretch {
     uint64_t from, to, period; /* [from, to) */
@@ -24,16 +27,26 @@ typedef struct stretch {
 
 typedef struct search {
     const sc_emu_run *r;
+    sc_arena *a;
+    sc_err *err;
     uint64_t n;
     uint64_t *letter;       /* [n] */
     uint64_t *text;         /* [2 n + 1] */
     uint64_t *ahead, *back; /* [2 n + 1] lengths of common prefixes */
+    uint64_t *at;           /* [n] repetitions */
+    uint64_t pattern;       /* what was found: a place where it stands */
+    stretch found;
+    bool sure;
 } search;
 
-static uint64_t letter_of(const sc_emu_record *o)
+static void spell(search *s, bool bytes)
 {
-    const uint64_t parts[] = {o->coll, o->group, o->bytes, o->peer};
-    return sc_hash(parts, sizeof parts, 0) | 1;
+    for (uint64_t i = 0; i < s->n; i++) {
+        const sc_emu_record *o = &s->r->record[i];
+        const uint64_t parts[] = {o->coll, o->group, bytes ? o->bytes : 0,
+                                  o->peer, o->flags & SC_EMU_ASYNC};
+        s->letter[i] = sc_hash(parts, sizeof parts, 0) | 1;
+    }
 }
 
 /* z[i]: how far text[i...] agrees with text[0...]. */
@@ -159,19 +172,49 @@ static uint64_t aligned(const search *s, const stretch *x)
     return last;
 }
 
-/* A shorter sequence of which the stretch consists but for one-offs. */
-static bool refined(search *s, const stretch *whole, uint64_t *pattern,
-                    stretch *out)
+/* Where the repetitions of x begin. */
+static uint64_t starts(const search *s, uint64_t pattern, const stretch *x)
+{
+    uint64_t n = 0, p = x->period;
+    for (uint64_t at = x->from; at != UINT64_MAX && at + p <= x->to;
+         at = again(s, pattern, p, at + p))
+        s->at[n++] = at;
+    return n;
+}
+
+/* How many repetitions of x make a step: x becomes the stretch of those. */
+static sc_status in_time(search *s, uint64_t *pattern, stretch *x,
+                         steps_unit *u)
+{
+    *u = (steps_unit){.at = s->at, .n = starts(s, *pattern, x)};
+    SC_TRY(steps_unit_find(s->r, s->a, u, s->err));
+    if (u->many == 1 || u->n == 0) return SC_OK;
+    *pattern = u->at[u->n - 1];
+    *x = reach(s, *pattern, u->many * x->period);
+    return SC_OK;
+}
+
+/* Rests of a repetition at the ends of the whole are none, nor are one-offs. */
+static bool covers(const search *s, const stretch *x, const stretch *whole)
+{
+    uint64_t from = x->from, to = x->to;
+    while (from > whole->from && tiny(s, from - 1)) from--;
+    while (to < whole->to && tiny(s, to)) to++;
+    return from < whole->from + x->period && to + x->period > whole->to;
+}
+
+/* A shorter sequence of which the stretch consists but for one-offs; `steps`:
+ * one that can be a step by itself. */
+static bool refined(search *s, const stretch *whole, bool steps,
+                    uint64_t *pattern, stretch *out)
 {
     stretch best = longest(s, whole->from, whole->to, whole->period / 2);
     if (best.period == 0) return false;
     for (uint64_t k = 0; k < best.period; k++) {
         uint64_t at = best.to - best.period - k;
-        if (at < best.from || !is_step(s, at, best.period)) continue;
+        if (at < best.from || (steps && !is_step(s, at, best.period))) continue;
         stretch x = reach(s, at, best.period);
-        /* rests of it at the ends are no repetition */
-        if (x.from < whole->from + best.period &&
-            x.to + best.period > whole->to) {
+        if (covers(s, &x, whole)) {
             *pattern = at;
             *out = x;
             return true;
@@ -180,22 +223,67 @@ static bool refined(search *s, const stretch *whole, uint64_t *pattern,
     return false;
 }
 
-static bool find(search *s, uint64_t period, uint64_t *pattern, stretch *out)
+/* The same for one that is not: a loop, of layers or of steps.  Of steps, if
+ * time finds fewer repetitions in one than the whole has, or had enough of them
+ * to find something if there were. */
+static sc_status loop(search *s, const stretch *whole, bool *found)
 {
-    if (s->n == 0 || period > s->n) return false;
-    stretch x = longest(s, 0, s->n, period ? period : s->n / 2);
-    if (period) {
-        uint64_t end = x.period && period % x.period == 0 ? x.to : s->n;
-        if (end < period) end = s->n;
-        *pattern = end - period;
-        *out = (stretch){end % period, end, period};
-        return true;
+    uint64_t pattern = 0, reps = (whole->to - whole->from) / whole->period;
+    stretch x = {0};
+    steps_unit u;
+    *found = false;
+    if (!refined(s, whole, false, &pattern, &x)) return SC_OK;
+    double each = (double)starts(s, pattern, &x) * (double)whole->period /
+                  (double)(whole->to - whole->from);
+    SC_TRY(in_time(s, &pattern, &x, &u));
+    s->sure = false;
+    if (!u.sure || reps < LOOPS || (double)u.many > each - 0.5) return SC_OK;
+    *found = s->sure = true;
+    s->pattern = pattern;
+    s->found = x;
+    return SC_OK;
+}
+
+static stretch repeated(search *s)
+{
+    stretch x = longest(s, 0, s->n, s->n / 2);
+    if (2 * (x.to - x.from) >= s->n) return x;
+    spell(s, false);
+    stretch y = longest(s, 0, s->n, s->n / 2);
+    if (y.to - y.from < 2 * (x.to - x.from) + 2 * LEAST_RUN) {
+        spell(s, true);
+        return x;
     }
-    if (x.period == 0) return false;
-    if (refined(s, &x, pattern, out)) return true;
-    *pattern = aligned(s, &x);
-    *out = reach(s, *pattern, x.period);
-    return true;
+    s->sure = y.period > 1;
+    return y;
+}
+
+/* What was asked for: `period` operations. */
+static void given(search *s, uint64_t period)
+{
+    if (period > s->n) return;
+    stretch x = longest(s, 0, s->n, period);
+    uint64_t end = x.period && period % x.period == 0 ? x.to : s->n;
+    if (end < period) end = s->n;
+    s->pattern = end - period;
+    s->found = (stretch){end % period, end, period};
+}
+
+static sc_status find(search *s)
+{
+    bool found = false;
+    steps_unit u;
+    stretch x = repeated(s);
+    if (x.period == 0) return SC_OK;
+    if (!refined(s, &x, true, &s->pattern, &s->found)) {
+        if (x.period > 1) SC_TRY(loop(s, &x, &found));
+        if (found) return SC_OK;
+        s->pattern = aligned(s, &x);
+        s->found = reach(s, s->pattern, x.period);
+    }
+    SC_TRY(in_time(s, &s->pattern, &s->found, &u));
+    s->sure = u.sure && (s->sure || u.many > 1);
+    return SC_OK;
 }
 
 /* ---- steps ---------------------------------------------------------------------- */
@@ -209,24 +297,24 @@ static sc_time ended(const search *s, uint64_t first, uint64_t n)
     return end;
 }
 
-static sc_status list(const search *s, uint64_t pattern, const stretch *x,
-                      bool forced, sc_arena *a, sc_emu_step **out, uint32_t *n,
-                      sc_err *err)
+static sc_status list(const search *s, bool forced, sc_emu_step **out,
+                      uint32_t *n)
 {
     sc_emu_step *step = NULL;
     uint32_t cap = 0, count = 0;
+    const stretch *x = &s->found;
     uint64_t p = x->period, at = x->from;
     sc_time last = at > 0 ? ended(s, at - 1, 1) : SC_TIME_MAX;
     while (at != UINT64_MAX && at + p <= x->to) {
         sc_time end = ended(s, at, p);
         if (end == SC_TIME_MAX) break;
         if (last != SC_TIME_MAX && last <= end) {
-            step = sc_grow(a, step, count, &cap, 64, sizeof *step);
-            if (!step) return sc_error_nomem(err);
+            step = sc_grow(s->a, step, count, &cap, 64, sizeof *step);
+            if (!step) return sc_error_nomem(s->err);
             step[count++] = (sc_emu_step){last, end, at, p};
         }
         last = end;
-        at = forced ? at + p : again(s, pattern, p, at + p);
+        at = forced ? at + p : again(s, s->pattern, p, at + p);
     }
     *out = step;
     *n = count;
@@ -234,19 +322,23 @@ static sc_status list(const search *s, uint64_t pattern, const stretch *x,
 }
 
 sc_status sc_emu_steps(const sc_emu_run *r, uint64_t period, sc_arena *a,
-                       sc_emu_step **out, uint32_t *n, sc_err *err)
+                       sc_emu_step **out, uint32_t *n, bool *sure, sc_err *err)
 {
-    search s = {.r = r, .n = r->n_records};
-    uint64_t pattern = 0;
-    stretch x = {0};
+    search s = {.r = r, .a = a, .err = err, .n = r->n_records, .sure = true};
     *out = NULL;
     *n = 0;
     s.letter = SC_NEW_N(a, uint64_t, s.n + 1);
     s.text = SC_NEW_N(a, uint64_t, 2 * s.n + 2);
     s.ahead = SC_NEW_N(a, uint64_t, s.n + 1);
     s.back = SC_NEW_N(a, uint64_t, 2 * s.n + 2);
-    if (!s.letter || !s.text || !s.ahead || !s.back) return sc_error_nomem(err);
-    for (uint64_t i = 0; i < s.n; i++) s.letter[i] = letter_of(&r->record[i]);
-    if (!find(&s, period, &pattern, &x)) return SC_OK;
-    return list(&s, pattern, &x, period != 0, a, out, n, err);
+    s.at = SC_NEW_N(a, uint64_t, s.n + 1);
+    if (!s.letter || !s.text || !s.ahead || !s.back || !s.at)
+        return sc_error_nomem(err);
+    spell(&s, true);
+    if (s.n > 0 && period)
+        given(&s, period);
+    else if (s.n > 0)
+        SC_TRY(find(&s));
+    if (sure) *sure = s.sure;
+    return s.found.period ? list(&s, period != 0, out, n) : SC_OK;
 }

@@ -201,7 +201,7 @@ static sc_status extent(trace_class *c, const sc_emu_trace_opts *o)
     c->last = c->run->n_records;
     c->until = c->run->totals.now;
     if (!o->steps) return SC_OK;
-    SC_TRY(sc_emu_steps(c->run, o->period, c->a, &step, &n, c->err));
+    SC_TRY(sc_emu_steps(c->run, o->period, c->a, &step, &n, NULL, c->err));
     if (n == 0)
         return sc_error(c->err, SC_EINPUT, SC_C_MISSING, sc_pos_none(),
                         "say how many operations a step has",

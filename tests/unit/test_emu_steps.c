@@ -40,8 +40,10 @@ static uint32_t steps_of(const sc_emu_run *r, uint64_t period,
 {
     sc_err err;
     uint32_t n = 99;
+    bool sure;
     sc_err_init(&err);
-    assert_int_equal(sc_emu_steps(r, period, &arena, out, &n, &err), SC_OK);
+    assert_int_equal(sc_emu_steps(r, period, &arena, out, &n, &sure, &err),
+                     SC_OK);
     return n;
 }
 

@@ -266,8 +266,8 @@ static void replays_overlap(void **state)
     /* only the steps */
     sc_emu_step *step;
     uint32_t n_steps;
-    assert_int_equal(sc_emu_steps(&s->run, 0, &f.a, &step, &n_steps, &f.err),
-                     SC_OK);
+    assert_int_equal(
+        sc_emu_steps(&s->run, 0, &f.a, &step, &n_steps, NULL, &f.err), SC_OK);
     assert_true(n_steps >= 29);
     w = workload(&s->run, 1, like_first, true);
     r = simulated(&w, "system.json");

@@ -10,15 +10,19 @@
  * A send's time is half a round trip.
  *
  * -o operation (all without) -m largest size in bytes -r repetitions
- * -n 1: times of the non-blocking forms, called and waited for at once
+ * -n K: times of the non-blocking forms, K of them called before the first is
+ * waited for, per call: what a program sees that has several in flight
  */
 #include "bed.h"
 
 #include <time.h>
 
+#define AT_ONCE 64
+
 typedef struct bench {
     int rank, ranks, nonblocking;
     size_t bytes; /* nccl-tests' size: the whole buffer */
+    size_t room;  /* of one call's result */
     char *send, *recv;
     int *counts, *at;
 } bench;
@@ -136,16 +140,19 @@ static double spin(long n)
 /* One call, with something to compute between its two halves. */
 static double once(bench *b, call f, long work)
 {
-    MPI_Request r;
+    MPI_Request r[AT_ONCE];
+    int n = b->nonblocking > 1 ? b->nonblocking : 1;
+    char *recv = b->recv;
     double t = MPI_Wtime();
     if (b->nonblocking || work) {
-        f(b, &r);
+        for (int i = 0; i < n; i++, b->recv += b->room) f(b, &r[i]);
+        b->recv = recv;
         if (work) spin(work);
-        MPI_Wait(&r, MPI_STATUS_IGNORE);
+        MPI_Waitall(n, r, MPI_STATUSES_IGNORE);
     } else {
         f(b, NULL);
     }
-    return MPI_Wtime() - t;
+    return (MPI_Wtime() - t) / n;
 }
 
 /* The slowest rank's median. */
@@ -181,8 +188,10 @@ static void measure(bench *b, int op, size_t bytes, int n)
     double alone = median(b, ops[op].call, 0, n), taken = alone;
     int both_ways = ops[op].call == ping_pong;
     if (!both_ways) {
-        long work = (long)(1.5 * alone / spin_time(100000) * 100000) + 1;
-        double computing = spin_time(work);
+        int calls = b->nonblocking > 1 ? b->nonblocking : 1;
+        long work =
+            (long)(1.5 * calls * alone / spin_time(100000) * 100000) + 1;
+        double computing = spin_time(work) / calls;
         MPI_Allreduce(MPI_IN_PLACE, &computing, 1, MPI_DOUBLE, MPI_MIN, W);
         MPI_Allreduce(MPI_IN_PLACE, &work, 1, MPI_LONG, MPI_MIN, W);
         taken = median(b, ops[op].call, work, n) - computing;
@@ -210,7 +219,10 @@ int main(int argc, char **argv)
         if (!strcmp(argv[i], "-o")) only = argv[i + 1];
     /* all-to-all's blocks and gathers' results: both of the whole size */
     b.send = bed_alloc(most + 64, 1);
-    b.recv = bed_alloc(most + 64, 1);
+    if (b.nonblocking > AT_ONCE) b.nonblocking = AT_ONCE;
+    b.room = most + 64;
+    b.recv =
+        bed_alloc(b.room * (size_t)(b.nonblocking > 1 ? b.nonblocking : 1), 1);
     if (!b.rank) printf("op,ranks,bytes,time_us,cpu_us\n");
     for (int op = 0; op < (int)(sizeof ops / sizeof *ops); op++) {
         if (only && strcmp(only, ops[op].name)) continue;

@@ -33,6 +33,15 @@ def start(seed):
     return dist.get_rank(), dist.get_world_size()
 
 
+def stop():
+    """Leaves the world.  torch 1.13 waits for its threads while it holds
+    Python's lock, which a thread that drops a hook of Python's needs: they are
+    given time to do so."""
+    dist.barrier()
+    time.sleep(0.1)
+    dist.destroy_process_group()
+
+
 def data(o, rank, n_in, n_out):
     """One batch for ever, of a fixed random function."""
     g = torch.Generator().manual_seed(o.seed + 1)

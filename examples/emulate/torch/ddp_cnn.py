@@ -4,7 +4,6 @@
 
 import torch
 from torch import nn
-import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 
 import common
@@ -39,7 +38,7 @@ def main():
         optimizer.step()
         log.step(i, loss.detach())
     log.end()
-    dist.destroy_process_group()
+    common.stop()
 
 
 if __name__ == "__main__":

@@ -4,7 +4,6 @@
 
 import torch
 from torch import nn
-import torch.distributed as dist
 from torch.distributed.algorithms.ddp_comm_hooks import default_hooks
 from torch.distributed.algorithms.ddp_comm_hooks import powerSGD_hook
 from torch.nn.parallel import DistributedDataParallel
@@ -51,7 +50,7 @@ def main():
         optimizer.step()
         log.step(i, loss)
     log.end()
-    dist.destroy_process_group()
+    common.stop()
 
 
 if __name__ == "__main__":

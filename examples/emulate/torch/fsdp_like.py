@@ -56,7 +56,7 @@ def main():
         optimizer.step()
         log.step(i, loss.detach())
     log.end()
-    dist.destroy_process_group()
+    common.stop()
 
 
 if __name__ == "__main__":

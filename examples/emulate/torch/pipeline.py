@@ -54,7 +54,7 @@ def main():
         optimizer.step()
         log.step(i, total / o.micro_batches)
     log.end()
-    dist.destroy_process_group()
+    common.stop()
 
 
 if __name__ == "__main__":

@@ -172,6 +172,7 @@ static void test_virtual(void **state)
 {
     (void)state;
     passes("virtual", "clock: virtual");
+    passes("slow", "clock: virtual\nwhat-if: ['straggler=0:3']");
     passes("polling", "clock: virtual");
     passes("weak", "clock: virtual");
     passes("cancel", "clock: virtual");

@@ -5,6 +5,7 @@ results each, which must not depend on who is real."""
 
 import datetime
 import sys
+import time
 
 import torch
 import torch.distributed as dist
@@ -152,4 +153,6 @@ if which == "halves":
             group, members = g, half
 for f in [reductions, gathers, exchanges, asynchronous, messages]:
     f(len(members))
+dist.barrier()
+time.sleep(0.1)  # see stop() of examples/emulate/torch/common.py
 dist.destroy_process_group()

@@ -3,6 +3,8 @@
 """Small trainings with each communication hook, one per seed, every rank on a
 shard of its own: prints the loss on data that no rank has trained on."""
 
+import time
+
 import torch
 from torch import nn
 import torch.distributed as dist
@@ -47,4 +49,6 @@ for hook in ["none", "fp16", "powersgd"]:
         x, y = batch(999999, 512)
         with torch.no_grad():
             print(hook, "%.6f" % nn.functional.mse_loss(m(x), y), flush=True)
+dist.barrier()
+time.sleep(0.1)  # see stop() of examples/emulate/torch/common.py
 dist.destroy_process_group()
