@@ -6,7 +6,7 @@
  * through memory that the launcher lends (the file "shared" of the run's folder
  * says where it is, the launcher's process is where it lives).  A rank's port is
  * a set of cells: one per operation or question, filled in by the rank, answered
- * in place.
+ * in place.  There may be 65536 of them at once.
  *
  * Real clock: operations are posted as they come, with the times at which the
  * ranks came to them.  Virtual clock: every rank has a time of its own, and the

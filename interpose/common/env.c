@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define SAVED "STEPCAST_ENVIRONMENT" /* "NAME=value NAME=value ..." */
 #define RUN   "TORCHELASTIC_RUN_ID"
@@ -64,9 +65,22 @@ static const char *saved(const char *text, const char *name, char *buf,
     return NULL;
 }
 
+/* The command is started once per real rank: so each torchrun has one worker. */
+static void check_one(void)
+{
+    const char *n = getenv("WORLD_SIZE"), *rank = getenv("STEPCAST_RANK");
+    if (!n || strcmp(n, "1") == 0) return;
+    fprintf(stderr,
+            "stepcast: error: torchrun starts %s workers for rank %s; write "
+            "--nproc-per-node 1 (it is started once for each of --ranks)\n",
+            n, rank ? rank : "?");
+    _exit(3);
+}
+
 static void take_back(const char *text)
 {
     char buf[512];
+    check_one();
     for (size_t i = 0; names[i]; i++) {
         const char *v = saved(text, names[i], buf, sizeof buf);
         if (v && strcmp(names[i], RUN) != 0) setenv(names[i], v, 1);

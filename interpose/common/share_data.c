@@ -68,14 +68,78 @@ static bool is_member(const share_group_of *g, uint32_t rank)
     return false;
 }
 
+/* ---- operations by ticket --------------------------------------------------------- */
+
+static uint32_t *given_place(const live_share *h, live_ticket k)
+{
+    return &h->by_ticket[(k * 0x9e3779b97f4a7c15u >> 32) & (h->given_cap - 1)];
+}
+
+static share_given *find_given(const live_share *h, live_ticket k)
+{
+    if (h->given_cap == 0) return NULL;
+    uint32_t i = *given_place(h, k);
+    while (i && h->given[i - 1].ticket != k) i = h->given[i - 1].next;
+    return i ? &h->given[i - 1] : NULL;
+}
+
+static void add_given(live_share *h, share_given *v, live_ticket k)
+{
+    uint32_t *at = given_place(h, k);
+    v->ticket = k;
+    v->next = *at;
+    *at = (uint32_t)(v - h->given) + 1;
+}
+
+static void forget_given(live_share *h, share_given *v)
+{
+    uint32_t *at = given_place(h, v->ticket), i = (uint32_t)(v - h->given) + 1;
+    while (*at != i) at = &h->given[*at - 1].next;
+    *at = v->next;
+    v->ticket = 0;
+}
+
+/* Twice the room, or the first. */
+static void more_given(live *l)
+{
+    live_share *h = l->share;
+    share_given *old = h->given;
+    uint32_t n_old = h->given_cap, n = n_old ? 2 * n_old : 256;
+    h->given = calloc(n, sizeof *h->given);
+    free(h->by_ticket);
+    h->by_ticket = calloc(n, sizeof *h->by_ticket);
+    if (!h->given || !h->by_ticket) live_die(l, "out of memory");
+    h->given_cap = n;
+    for (uint32_t i = 0; i < n_old; i++) {
+        uint32_t from = (h->n_given + i) % n_old; /* the oldest first */
+        h->given[i] = old[from];
+        if (old[from].ticket) add_given(h, &h->given[i], old[from].ticket);
+    }
+    h->n_given = n_old;
+    free(old);
+}
+
+/* Room for the next one.  Some are never dropped (nobody asks for data): then
+ * the oldest goes. */
+static share_given *next_given(live *l)
+{
+    live_share *h = l->share;
+    bool full =
+        h->given_cap == 0 || h->given[h->n_given % h->given_cap].ticket != 0;
+    if (full && h->given_cap < SHARE_GIVEN) more_given(l);
+    share_given *v = &h->given[h->n_given++ % h->given_cap];
+    if (v->ticket) forget_given(h, v);
+    return v;
+}
+
 share_given *share_note(live *l, const live_slot *s)
 {
     live_share *h = l->share;
     const share_group_of *g = share_group_at(l, s->op.group);
     bool message = is_message(s->op.coll), send = s->op.coll == SC_EMU_SEND;
     if (g->n_real < 2 || (message && !is_member(g, s->op.peer))) return NULL;
-    share_given *v = &h->given[h->n_given++ % SHARE_GIVEN];
-    v->ticket = live_slot_ticket(s);
+    share_given *v = next_given(l);
+    add_given(h, v, live_slot_ticket(s));
     v->op = s->op;
     /* Silent ones are counted by themselves. */
     v->key.group = 2 * s->op.group + s->op.silent;
@@ -89,17 +153,6 @@ void share_hold(live *l, live_slot *s)
 {
     share_note(l, s);
     s->noted = true;
-}
-
-/* The latest ones are asked for most. */
-static share_given *find_given(live_share *h, live_ticket k)
-{
-    uint32_t n = h->n_given < SHARE_GIVEN ? h->n_given : SHARE_GIVEN;
-    for (uint32_t i = 1; i <= n; i++) {
-        share_given *v = &h->given[(h->n_given - i) % SHARE_GIVEN];
-        if (v->ticket == k) return v;
-    }
-    return NULL;
 }
 
 /* ---- who gives to whom ------------------------------------------------------------- */
@@ -125,7 +178,7 @@ static bool gives(const live_op *op, uint32_t me, uint32_t from, uint32_t to)
 void share_put(live *l, live_ticket k, const void *data, size_t len)
 {
     live_share *h = l->share;
-    const share_given *v = find_given(h, k);
+    share_given *v = find_given(h, k);
     if (!v) return;
     const share_group_of *g = share_group_at(l, v->op.group);
     uint32_t readers = 0;
@@ -135,6 +188,7 @@ void share_put(live *l, live_ticket k, const void *data, size_t len)
     sc_err_init(&l->err);
     if (sc_emu_port_put(h->port, &v->key, data, len, readers, &l->err) != SC_OK)
         live_die_err(l, &l->err);
+    if (v->op.coll == SC_EMU_SEND) forget_given(h, v); /* all is done */
 }
 
 const void *share_peer(live *l, live_ticket k, uint32_t rank, size_t *len)
@@ -184,5 +238,5 @@ void share_drop(live *l, live_ticket k)
             continue;
         h->debt[h->n_debts++ % SHARE_DEBTS] = (share_debt){v->key, from, true};
     }
-    v->ticket = 0;
+    forget_given(h, v);
 }

@@ -5,7 +5,7 @@
 
 #include "common/share.h"
 
-#define SHARE_GIVEN 4096 /* operations with other real members that are known */
+#define SHARE_GIVEN 65536u /* operations that are known, at most */
 #define SHARE_DEBTS 1024
 
 typedef struct share_group_of {
@@ -18,6 +18,7 @@ typedef struct share_given {
     live_ticket ticket; /* 0: none */
     live_op op;
     sc_emu_key key;
+    uint32_t next; /* of the same place of `by_ticket`, + 1; 0: none */
 } share_given;
 
 /* Something that its rank has not put yet, but is not wanted any more. */
@@ -46,8 +47,9 @@ struct live_share {
     share_cpu_of cpu[64];
     share_count *count; /* [n_counts] open hash */
     uint32_t n_counts, n_counted;
-    share_given given[SHARE_GIVEN];
-    uint32_t n_given;
+    share_given *given;  /* [given_cap] ring; the oldest one goes first */
+    uint32_t *by_ticket; /* [given_cap] hash: index + 1 */
+    uint32_t n_given, given_cap;
     share_debt debt[SHARE_DEBTS];
     uint32_t n_debts;
 };

@@ -21,6 +21,11 @@
 #define ID_TAG     SC_STORE_ID_TAG
 #define ID_TAG_LEN 8
 
+#define ONE_RANK                                                       \
+    ": a process is one rank of the emulated world; start one per "    \
+    "device, as torchrun does, each with ncclCommInitRank (`stepcast " \
+    "emulate --ranks 0,1,...` makes several of them real)"
+
 static _Thread_local char last_error[512];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER; /* one at a time */
@@ -28,6 +33,15 @@ static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER; /* one at a time */
 static member_run known[KNOWN];
 static uint32_t n_known;
 static uint32_t n_ids;
+
+/* Places that this process has taken, by id. */
+typedef struct taken {
+    ncclUniqueId id;
+    uint32_t n, place;
+} taken;
+
+static taken places[KNOWN];
+static uint32_t n_places; /* so far; the latest KNOWN are there */
 
 ncclResult_t comm_fail(ncclResult_t rc, const char *fmt, ...)
 {
@@ -245,6 +259,21 @@ static ncclResult_t environment(live **l, gpu **g, const char *call)
     return ncclSuccess;
 }
 
+/* False: another place of it is this process's already. */
+static bool take_place(const ncclUniqueId *id, uint32_t n, uint32_t place)
+{
+    bool other = false, again = false;
+    pthread_mutex_lock(&lock);
+    for (uint32_t i = 0; i < n_places && i < KNOWN; i++) {
+        const taken *t = &places[i];
+        if (t->n != n || memcmp(&t->id, id, sizeof *id) != 0) continue;
+        *(t->place == place ? &again : &other) = true;
+    }
+    if (!again && !other) places[n_places++ % KNOWN] = (taken){*id, n, place};
+    pthread_mutex_unlock(&lock);
+    return !other;
+}
+
 static ncclResult_t init(ncclComm_t *out, int n, int rank,
                          const ncclUniqueId *id, const ncclConfig_t *config,
                          const char *call)
@@ -260,6 +289,11 @@ static ncclResult_t init(ncclComm_t *out, int n, int rank,
         return comm_fail(ncclInvalidArgument,
                          "%s: rank %d of %d, in a world of %u", call, rank, n,
                          live_world(l));
+    if (id && !take_place(id, (uint32_t)n, (uint32_t)rank))
+        return comm_fail(ncclInvalidUsage,
+                         "%s: rank %d of %d beside another one in this "
+                         "process" ONE_RANK,
+                         call, rank, n);
     rc = new_comm(l, g, (uint32_t)n, (uint32_t)rank, &c);
     if (!rc) rc = read_config(c, config);
     if (rc) return rc;
@@ -312,9 +346,7 @@ NCCL_API(ncclResult_t, ncclCommInitAll, ncclComm_t *comm, int ndev,
     (void)devices;
     if (ndev != 1)
         return comm_fail(ncclInvalidUsage,
-                         "ncclCommInitAll: a process is one rank of the "
-                         "emulated world, not %d",
-                         ndev);
+                         "ncclCommInitAll of %d devices" ONE_RANK, ndev);
     return init(comm, 1, 0, NULL, NULL, "ncclCommInitAll");
 }
 

@@ -319,6 +319,11 @@ static void all(live *l, live_ticket k, const struct ncclComm *m,
     free(v);
 }
 
+void exchange_drop(live *l, live_ticket k, const exchange *x)
+{
+    if (x->in_len || x->out_len) live_drop(l, k);
+}
+
 void exchange_take(live *l, live_ticket k, const struct ncclComm *m,
                    const exchange *x)
 {
@@ -328,5 +333,5 @@ void exchange_take(live *l, live_ticket k, const struct ncclComm *m,
         one(l, k, m, x);
     else if (x->out_len)
         all(l, k, m, x);
-    if (x->in_len || x->out_len) live_drop(l, k);
+    exchange_drop(l, k, x);
 }

@@ -38,5 +38,7 @@ unsigned char *exchange_memory(gpu *g, cudaStream_t s, size_t bytes,
 void exchange_give(live *l, live_ticket k, const exchange *x);
 void exchange_take(live *l, live_ticket k, const struct ncclComm *m,
                    const exchange *x);
+/* It was aborted. */
+void exchange_drop(live *l, live_ticket k, const exchange *x);
 
 #endif

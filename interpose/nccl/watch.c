@@ -484,6 +484,7 @@ static void abort_unit(unit *u, const struct ncclComm *c)
     for (uint32_t i = 0; i < u->n; i++) {
         if (u->op[i].comm != c || !u->op[i].flying) continue;
         live_cancel(w.l, u->op[i].ticket);
+        exchange_drop(w.l, u->op[i].ticket, &u->op[i].x);
         u->op[i].flying = false;
         u->left--;
         w.n_flying--;

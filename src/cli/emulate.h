@@ -150,6 +150,8 @@ void cli_emulate_folder_remove(const emulate_run *r);
 /* Rendezvous: its server in a thread. */
 sc_status cli_emulate_store(emulate_run *r);
 void cli_emulate_store_stop(emulate_run *r);
+/* One that no one has at the moment; 0: there is none. */
+uint16_t cli_emulate_free_port(void);
 
 /* Whether there can be such a world; that of several real ranks, in a thread. */
 sc_status cli_emulate_world(emulate_run *r);

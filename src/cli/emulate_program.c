@@ -34,10 +34,10 @@ static const struct {
              {"libnccl.so.2", EMULATE_NCCL},
              {"libgloo.so.0", EMULATE_GLOO}};
 
-/* Launchers set what this one sets. */
-static const char *const launchers[] = {
-    "mpirun", "mpiexec",   "orterun",    "srun",       "torchrun",
-    "prun",   "deepspeed", "horovodrun", "accelerate", NULL};
+/* Launchers set what this one sets.  (Not torchrun: interpose/common/env.c.) */
+static const char *const launchers[] = {"mpirun",     "mpiexec",    "orterun",
+                                        "srun",       "prun",       "deepspeed",
+                                        "horovodrun", "accelerate", NULL};
 
 #define BIT(lib) (1u << (lib))
 

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -82,6 +83,10 @@ static void put_world(environment *e, const emulate_run *r, uint32_t i)
     put(e, "TORCHELASTIC_RESTART_COUNT", "0");
     put(e, "TORCHELASTIC_MAX_RESTARTS", "0");
     put(e, "TORCHELASTIC_RUN_ID", "stepcast");
+    /* Of torchrun itself, if that is what is started: each rank's has a
+     * rendezvous of its own, whose usual port only one can have. */
+    uint16_t port = getenv("PET_MASTER_PORT") ? 0 : cli_emulate_free_port();
+    if (port) put_number(e, "PET_MASTER_PORT", port);
 }
 
 static const char **environment_of(const emulate_run *r, uint32_t i)

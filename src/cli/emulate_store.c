@@ -48,6 +48,18 @@ static sc_status open_listener(emulate_run *r)
     return SC_OK;
 }
 
+uint16_t cli_emulate_free_port(void)
+{
+    struct sockaddr_in at = {.sin_family = AF_INET,
+                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t len = sizeof at;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    bool ok = fd >= 0 && bind(fd, (struct sockaddr *)&at, sizeof at) == 0 &&
+              getsockname(fd, (struct sockaddr *)&at, &len) == 0;
+    if (fd >= 0) close(fd);
+    return ok ? ntohs(at.sin_port) : 0;
+}
+
 static void *serve(void *arg)
 {
     emulate_store *s = arg;

@@ -12,7 +12,8 @@
  *
  * A route costs constant time, so all of it is linear in the ranks, and in
  * the pairs of an all-to-all of up to PAIRS members; a larger one takes that
- * many distances between members to stand for all.
+ * many distances between members to stand for all, and fewer where it has more
+ * than 16384 of them.
  */
 #include <stepcast/coll_search.h>
 #include <stepcast/cost_traffic.h>
@@ -24,7 +25,9 @@
 #include <string.h>
 
 #define FIRST_LINKS 64u
-#define PAIRS       64u  /* distances in an all-to-all */
+#define PAIRS       64u        /* distances in an all-to-all */
+#define FLOWS       (1u << 20) /* of one; of more members, fewer distances */
+#define LEAST_PAIRS 8u
 #define KEPT_ALL    128u /* links; what has more is thinned out ... */
 #define KEPT_ALIKE  8u   /* ... to so many of those that are alike */
 
@@ -271,6 +274,8 @@ static bool add_rings(loads *x, const group *g)
 static bool add_pairs(loads *x, const group *g)
 {
     uint32_t n = g->n, steps = n - 1 < PAIRS ? n - 1 : PAIRS;
+    if ((uint64_t)steps * n > FLOWS)
+        steps = FLOWS / n > LEAST_PAIRS ? FLOWS / n : LEAST_PAIRS;
     double share = (double)(n - 1) / n / steps;
     for (uint32_t s = 0; s < steps; s++) {
         uint64_t distance = 1 + (uint64_t)s * (n - 1) / steps;

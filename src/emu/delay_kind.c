@@ -128,6 +128,22 @@ static sc_status ports(const emu_delay *d, const closed_kind *k, sc_arena *a,
 
 /* ---- kinds ----------------------------------------------------------------- */
 
+/* The route of another kind of the group that loads the same links; NULL: there
+ * is none.  Files know ports only; on the machine a barrier, for one, is an
+ * all-reduce. */
+static delay_route *same_route(const emu_delay *d, const closed_kind *k)
+{
+    if (is_pair(k->coll)) return NULL;
+    for (uint32_t c = 0; c < SC_N_EMU_COLLS; c++) {
+        const closed_kind *other = k->group->delay[c];
+        if (other == NULL || other->route == NULL) continue;
+        if (d->closed->file != NULL ||
+            delay_coll(other->coll) == delay_coll(k->coll))
+            return other->route;
+    }
+    return NULL;
+}
+
 static sc_status make(emu_delay *d, closed_kind *k, bool *longer, sc_err *err)
 {
     delay_use *use = NULL;
@@ -143,14 +159,14 @@ static sc_status make(emu_delay *d, closed_kind *k, bool *longer, sc_err *err)
         if (a == b) k->n = 1;
         k->place = sc_hw_place_ranks(d->c->hw, k->n, rank);
     }
+    if (k->n >= 2 && d->closed->file != NULL)
+        SC_TRY(delay_file_fit(d->closed->file, k->coll, k->n, &k->fit, err));
+    if ((k->route = same_route(d, k)) != NULL) return SC_OK;
     sc_arena_init(&scratch, 0);
-    if (k->n < 2)
-        ;
-    else if (d->closed->file == NULL)
-        s = machine_links(d, k, &scratch, &use, &n, err);
-    else if ((s = delay_file_fit(d->closed->file, k->coll, k->n, &k->fit,
-                                 err)) == SC_OK)
-        s = ports(d, k, &scratch, &use, &n, err);
+    if (k->n >= 2)
+        s = d->closed->file == NULL
+                ? machine_links(d, k, &scratch, &use, &n, err)
+                : ports(d, k, &scratch, &use, &n, err);
     if (s == SC_OK) {
         k->route = delay_links_add(d->closed->flights.links, use, n, longer);
         if (k->route == NULL) s = sc_error_nomem(err);

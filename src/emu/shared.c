@@ -3,6 +3,7 @@
 #include "emu/shared_server.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -131,6 +132,27 @@ void sc_emu_shared_stop(sc_emu_shared *s)
     ring_bell(s->head);
 }
 
+/* A rank that computes or spins in a real-time class, be it the launcher's too
+ * or its program's own, must not keep the server from its core. */
+void server_keep_up(server_rank *r)
+{
+    pid_t pid = atomic_load(&r->port->pid);
+    struct sched_param theirs, own;
+    int policy = sched_getscheduler(pid), mine = sched_getscheduler(0);
+    r->known = true;
+    if (policy >= 0) policy &= ~SCHED_RESET_ON_FORK;
+    if ((policy != SCHED_FIFO && policy != SCHED_RR) ||
+        sched_getparam(pid, &theirs) != 0 || sched_getparam(0, &own) != 0)
+        return;
+    if (theirs.sched_priority < sched_get_priority_max(policy))
+        theirs.sched_priority++;
+    mine &= ~SCHED_RESET_ON_FORK;
+    if ((mine == SCHED_FIFO || mine == SCHED_RR) &&
+        own.sched_priority >= theirs.sched_priority)
+        return;
+    sched_setscheduler(0, policy, &theirs); /* where that is allowed */
+}
+
 static void doze(shared_head *h, uint32_t seen, sc_time at_most)
 {
     atomic_store(&h->asleep, 1);
@@ -138,16 +160,38 @@ static void doze(shared_head *h, uint32_t seen, sc_time at_most)
     atomic_store(&h->asleep, 0);
 }
 
-/* Real clock: answers all there is, and returns how long nothing is due. */
+/* The rank whose question is the oldest; s->n: there is none. */
+static uint32_t oldest(const sc_emu_shared *s, sc_time *t)
+{
+    uint32_t rank = s->n;
+    *t = SC_TIME_MAX;
+    for (uint32_t i = 0; i < s->n; i++) {
+        const shared_cell *c = server_first(&s->rank[i]);
+        if (!c || (rank < s->n && c->t >= *t)) continue;
+        rank = i;
+        *t = c->t;
+    }
+    return rank;
+}
+
+/* Real clock: answers all there is, in the order of its times however late the
+ * thread is, and returns how long nothing is due. */
 static sc_status serve_real(sc_emu_shared *s, sc_time *idle, sc_err *err)
 {
-    for (uint32_t i = 0; i < s->n; i++)
-        while (server_first(&s->rank[i])) server_take(s, i);
-    sc_time now = shared_now() - s->head->start, next;
-    while ((next = sc_emu_next(s->emu)) <= now && next != SC_TIME_MAX)
-        SC_TRY(server_advance(s, next, err));
-    *idle = next == SC_TIME_MAX ? SC_TIME_MAX : next - now;
-    return SC_OK;
+    for (;;) {
+        sc_time asked;
+        uint32_t rank = oldest(s, &asked);
+        sc_time now = shared_now() - s->head->start;
+        sc_time next = sc_emu_next(s->emu);
+        if (next != SC_TIME_MAX && next <= now &&
+            (rank == s->n || next < asked)) {
+            SC_TRY(server_advance(s, next, err));
+            continue;
+        }
+        *idle = next == SC_TIME_MAX ? SC_TIME_MAX : next - now;
+        if (rank == s->n) return SC_OK;
+        server_take(s, rank);
+    }
 }
 
 static sc_status serve_virtual(sc_emu_shared *s, sc_time *idle, sc_err *err)

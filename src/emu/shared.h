@@ -16,7 +16,7 @@
 #include <stdatomic.h>
 
 #define SHARED_MAGIC 0x7368617265643031u
-#define SHARED_CELLS 1024u /* power of 2 */
+#define SHARED_CELLS 65536u /* power of 2; only those in use take memory */
 #define SHARED_TEXT  480
 #define SHARED_ROOM  ((size_t)16 << 30) /* addresses for what a rank puts */
 
@@ -48,6 +48,7 @@ typedef struct shared_cell {
     sc_time t;          /* the rank's, when it asked */
     sc_time begin, end; /* answer; WAITED: from, to; AWAIT: end is `by` */
     uint64_t ticket;    /* the world's */
+    uint32_t next;      /* the rank's own: of a list of free ones */
 } shared_cell;
 
 typedef struct shared_port {

@@ -275,6 +275,7 @@ void server_take(sc_emu_shared *s, uint32_t rank)
 {
     server_rank *r = &s->rank[rank];
     shared_cell *c = server_first(r);
+    if (!r->known) server_keep_up(r);
     if (c->t > r->bound) r->bound = c->t;
     r->idle = false;
     r->since = shared_now();

@@ -11,8 +11,8 @@
 
 #include <string.h>
 
-#define DATA_ENTRIES 1024u
-#define DATA_HEAD    ((size_t)64 << 10)
+#define DATA_ENTRIES 65536u
+#define DATA_HEAD    ((size_t)4 << 20)
 #define DATA_ALIGN   4096u
 
 typedef struct data_entry {

@@ -94,6 +94,7 @@ sc_status sc_emu_port_open(const char *path, uint32_t rank, sc_arena *a,
     sc_emu_port *p = SC_NEW(a, sc_emu_port);
     if (!p) return sc_error_nomem(err);
     p->rank = rank;
+    p->spare = p->lent = SC_EMU_NO_CELL;
     SC_TRY(read_where(p, path, a, &fd, err));
     shared_head *h = port_map(p->pid, fd, sizeof *h);
     if (!h) return refused("the world of several real ranks is not there", err);
@@ -116,17 +117,48 @@ sc_status sc_emu_port_open(const char *path, uint32_t rank, sc_arena *a,
 
 /* ---- cells ----------------------------------------------------------------------- */
 
+static void keep_spare(sc_emu_port *p, sc_emu_cell k)
+{
+    p->port->cell[k].next = p->spare;
+    p->spare = k;
+}
+
+/* The server frees it, after all that were lent before. */
+static void lend_cell(sc_emu_port *p, sc_emu_cell k)
+{
+    p->port->cell[k].next = SC_EMU_NO_CELL;
+    if (p->lent == SC_EMU_NO_CELL)
+        p->lent = k;
+    else
+        p->port->cell[p->last_lent].next = k;
+    p->last_lent = k;
+}
+
+static void take_back(sc_emu_port *p)
+{
+    while (p->lent != SC_EMU_NO_CELL) {
+        sc_emu_cell k = p->lent;
+        shared_cell *c = &p->port->cell[k];
+        if (atomic_load_explicit(&c->state, memory_order_acquire) != CELL_FREE)
+            return;
+        p->lent = c->next;
+        keep_spare(p, k);
+    }
+}
+
+/* One that was used before, if there is any: what is in use stays small. */
 static sc_status take_cell(sc_emu_port *p, shared_kind kind, sc_time t,
                            sc_emu_cell *out, sc_err *err)
 {
-    for (uint32_t i = 0; i < SHARED_CELLS; i++) {
-        uint32_t k = (p->hint + i) % SHARED_CELLS;
-        shared_cell *c = &p->port->cell[k];
-        if (atomic_load_explicit(&c->state, memory_order_acquire) != CELL_FREE)
-            continue;
-        p->hint = k + 1;
-        c->kind = (uint8_t)kind;
-        c->t = t;
+    take_back(p);
+    uint32_t k = p->spare;
+    if (k != SC_EMU_NO_CELL)
+        p->spare = p->port->cell[k].next;
+    else if (p->n_used < SHARED_CELLS)
+        k = p->n_used++;
+    if (k != SC_EMU_NO_CELL) {
+        p->port->cell[k].kind = (uint8_t)kind;
+        p->port->cell[k].t = t;
         *out = k;
         return SC_OK;
     }
@@ -173,6 +205,7 @@ void sc_emu_port_free(sc_emu_port *p, sc_emu_cell cell)
 {
     atomic_store_explicit(&p->port->cell[cell].state, CELL_FREE,
                           memory_order_release);
+    keep_spare(p, cell);
 }
 
 /* Asks, and waits for the answer. */
@@ -278,6 +311,7 @@ sc_status sc_emu_port_waited(sc_emu_port *p, sc_time from, sc_time to,
     p->port->cell[k].begin = from;
     p->port->cell[k].end = to;
     ask(p, k);
+    lend_cell(p, k);
     return SC_OK;
 }
 
@@ -288,6 +322,8 @@ sc_status sc_emu_port_cancel(sc_emu_port *p, sc_emu_cell cell, sc_time now,
     SC_TRY(take_cell(p, SHARED_CANCEL, now, &k, err));
     p->port->cell[k].other = cell;
     ask(p, k);
+    lend_cell(p, cell);
+    lend_cell(p, k);
     return SC_OK;
 }
 

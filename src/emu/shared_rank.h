@@ -16,7 +16,9 @@ struct sc_emu_port {
     long pid;              /* the launcher's */
     shared_head *head;
     shared_port *port;
-    uint32_t hint;   /* where a free cell may be */
+    uint32_t n_used; /* cells that were ever used */
+    uint32_t spare;  /* of them, a list of free ones; or SC_EMU_NO_CELL */
+    uint32_t lent, last_lent; /* of those that the server frees, in order */
     port_peer *peer; /* [n_peers] the real ranks, this one among them */
     uint32_t n_peers, cap_peers;
 };

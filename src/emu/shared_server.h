@@ -24,6 +24,7 @@ typedef struct server_rank {
     uint16_t await[SHARED_CELLS];  /* cells of questions for their ends */
     bool answered;                 /* since it was last woken */
     bool failed;                   /* an operation of its was refused */
+    bool known;                    /* server_keep_up() has seen its class */
 
     /* virtual clock */
     sc_time bound; /* it asks nothing for earlier times */
@@ -47,6 +48,9 @@ struct sc_emu_shared {
     uint32_t n_meets, n_made, cap_meets; /* those up to n_made have room */
     sc_err err;                          /* scratch */
 };
+
+/* shared.c: the calling thread's scheduling class is the rank's or better. */
+void server_keep_up(server_rank *r);
 
 /* shared_answer.c: the oldest question of a rank's ring; all that ends up to
  * `t`; the awaits that end at `by`. */

@@ -35,14 +35,14 @@ static void real_clock(live *l)
         probe_run(l, SC_EMU_ALL_REDUCE, 1000 * (uint64_t)i);
         PROBE(live_now(l) - from >= ALONE(1000 * i));
     }
-    live_ticket k = probe_post(l, SC_EMU_ALL_REDUCE, 2000000);
+    live_ticket k = probe_post(l, SC_EMU_ALL_REDUCE, 300000000);
     sc_time from = live_now(l);
     PROBE(!live_test(l, k));
     PROBE(!live_wait_by(l, k, from + 300 * US));
     PROBE(live_now(l) >= from + 300 * US);
     while (!live_test(l, k)) {
     }
-    PROBE(live_now(l) >= from + 2000 * US);
+    PROBE(live_now(l) >= from + 300000 * US);
     PROBE(live_test(l, k)); /* gone */
     live_serve(l, probe_post(l, SC_EMU_BARRIER, 0));
 }

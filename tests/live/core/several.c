@@ -196,6 +196,67 @@ static void leaver(live *l)
     live_cancel(l, k);
 }
 
+/* A pipeline that is far ahead: thousands of messages at once. */
+static void many(live *l)
+{
+    enum { N = 5000 };
+
+    static live_ticket k[N];
+    uint64_t v = 0;
+    uint32_t g = live_group(l, NULL, 0);
+    live_op op = {.coll = live_rank(l) == 0 ? SC_EMU_SEND : SC_EMU_RECV,
+                  .group = g,
+                  .peer = 1 - live_rank(l),
+                  .bytes = 8,
+                  .async = true};
+    if (live_rank(l) == 1) probe_nap();
+    for (uint64_t i = 0; i < N; i++) {
+        k[i] = post(l, &op);
+        v = i * i;
+        if (live_rank(l) == 0) live_put(l, k[i], &v, sizeof v);
+    }
+    for (uint64_t i = 0; i < N; i++) {
+        live_wait(l, k[i]);
+        if (live_rank(l) == 1) PROBE(peer_value(l, k[i], 0) == i * i);
+        live_drop(l, k[i]);
+    }
+    live_cancel(l, probe_post(l, SC_EMU_ALL_REDUCE, 0));
+    for (uint64_t i = 0; i < 200; i++) check_ring(l, g, i);
+}
+
+/* Rank 0 computes while rank 1 is served; how often that took far longer. */
+static uint32_t spin(live *l)
+{
+    uint32_t own[2] = {live_rank(l), 7}, late = 0;
+    uint32_t n = live_rank(l) == 0 ? 20 : 200;
+    live_op op = {.coll = SC_EMU_ALL_REDUCE,
+                  .group = live_group(l, own, 2),
+                  .bytes = 1000};
+    probe_run(l, SC_EMU_BARRIER, 0);
+    for (uint32_t i = 0; i < n; i++) {
+        sc_time from = live_now(l);
+        if (live_rank(l) == 0)
+            while (live_now(l) < from + 20000 * US) {
+            }
+        from = live_now(l);
+        live_wait(l, post(l, &op));
+        PROBE(live_now(l) > from);
+        late += live_now(l) > from + 5000 * US;
+    }
+    probe_run(l, SC_EMU_BARRIER, 0);
+    return late;
+}
+
+static void spins(live *l)
+{
+    spin(l); /* on one core: late is who waits for it */
+}
+
+static void spins_apart(live *l)
+{
+    PROBE(spin(l) <= 5);
+}
+
 /* Whoever comes last is told. */
 static void differ(live *l)
 {
@@ -225,6 +286,7 @@ static void outside(live *l)
 }
 
 const probe_scenario probe_several[] = {
-    {"sums", sums},     {"buffers", buffers},    {"steps", steps},
-    {"mixed", mixed},   {"several", real_clock}, {"leaver", leaver},
-    {"differ", differ}, {"outside", outside},    {NULL, NULL}};
+    {"sums", sums},     {"buffers", buffers},         {"steps", steps},
+    {"mixed", mixed},   {"several", real_clock},      {"leaver", leaver},
+    {"differ", differ}, {"outside", outside},         {"many", many},
+    {"spins", spins},   {"spins-apart", spins_apart}, {NULL, NULL}};

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -420,6 +421,57 @@ static void test_several_time(void **state)
     all_pass(4, true, "steps");
 }
 
+static void test_several_many(void **state)
+{
+    (void)state;
+    all_pass(2, false, "many");
+    all_pass(2, true, "many");
+}
+
+/* Ranks in a real-time class that their launcher does not have, rank 1 on core
+ * `core`, all else on core 0: its thread must get its turn all the same. */
+static bool spin_on(const char *core)
+{
+    run r;
+    const char *kept = probe;
+    char script[400], path[400];
+    make_run(&r, "ranks: ['0-1']\nclock: real");
+    snprintf(
+        script, sizeof script,
+        "#!/bin/sh\nexec timeout -k 1 30 taskset -c $((STEPCAST_RANK * %s)) "
+        "chrt -r 20 %s \"$@\"\n",
+        core, kept);
+    write_file(&r, "wrapper", script);
+    snprintf(path, sizeof path, "%s/wrapper", r.folder);
+    assert_int_equal(chmod(path, 0700), 0);
+    share(&r, 2, false);
+    cpu_set_t first;
+    CPU_ZERO(&first);
+    CPU_SET(0, &first);
+    assert_int_equal(pthread_setaffinity_np(r.thread, sizeof first, &first), 0);
+    probe = path;
+    run_all(&r, strcmp(core, "0") == 0 ? "spins" : "spins-apart");
+    probe = kept;
+    stop(&r);
+    bool ok = r.status[0] == 0 && r.status[1] == 0;
+    if (!ok)
+        print_message("%s%s", read_file(&r, "err.0"), read_file(&r, "err.1"));
+    end_run(&r);
+    return ok;
+}
+
+static void test_several_class(void **state)
+{
+    (void)state;
+    if (system("chrt -r 20 taskset -c 1 true 2>/dev/null") != 0) {
+        print_message("no real-time class, or no second core, to be had\n");
+        skip();
+    }
+    assert_true(spin_on("0"));
+    /* Others may have real-time programs, too. */
+    assert_true(spin_on("1") || spin_on("1") || spin_on("1"));
+}
+
 static void test_several_repeat(void **state)
 {
     (void)state;
@@ -495,6 +547,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_time),
         cmocka_unit_test(test_several_data),
         cmocka_unit_test(test_several_time),
+        cmocka_unit_test(test_several_many),
+        cmocka_unit_test(test_several_class),
         cmocka_unit_test(test_several_repeat),
         cmocka_unit_test(test_several_ends),
         cmocka_unit_test(test_several_differ),

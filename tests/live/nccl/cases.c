@@ -413,6 +413,26 @@ static void case_errors(void)
     OK(nccl.CommDestroy(c));
 }
 
+/* A process is one rank. */
+static void case_devices(void)
+{
+    start(&(setup){.world = 8});
+    ncclComm_t c[2];
+    ncclUniqueId id;
+    int n;
+    CHECK(nccl.CommInitAll(c, 2, NULL) == ncclInvalidUsage);
+    CHECK(strstr(nccl.GetLastError(NULL), "2 devices"));
+    CHECK(strstr(nccl.GetLastError(NULL), "start one per device"));
+    OK(nccl.CommInitAll(c, 1, NULL));
+    OK(nccl.CommCount(c[0], &n));
+    CHECK(n == 1);
+    OK(nccl.GetUniqueId(&id));
+    OK(nccl.CommInitRank(c, 2, id, 0));
+    CHECK(nccl.CommInitRank(c + 1, 2, id, 1) == ncclInvalidUsage);
+    CHECK(strstr(nccl.GetLastError(NULL), "start one per device"));
+    OK(nccl.CommInitRank(c + 1, 2, id, 0)); /* the same again */
+}
+
 static void case_version(void)
 {
     int v;
@@ -475,8 +495,8 @@ static const struct {
     {"group", case_group},       {"pipeline", case_pipeline},
     {"data", case_data},         {"noise", case_noise},
     {"abort", case_abort},       {"leave", case_leave},
-    {"errors", case_errors},     {"version", case_version},
-    {"members", case_members},
+    {"errors", case_errors},     {"devices", case_devices},
+    {"version", case_version},   {"members", case_members},
 };
 
 int main(int argc, char **argv)

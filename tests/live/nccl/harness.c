@@ -17,6 +17,7 @@ void check_near(const char *file, int line, const char *what, double a,
                 double b, double d)
 {
 #ifdef REAL_DEVICE
+    if (d >= 1 && getenv("STEPCAST_NO_TIMES")) return;
     if (d >= 1) d += 2e5 + 0.02 * fabs(b); /* times, in ns */
 #endif
     if (fabs(a - b) <= d) return;

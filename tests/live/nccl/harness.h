@@ -40,6 +40,7 @@ void start(const setup *s);
     X(GetVersion, (int *))                                                     \
     X(GetUniqueId, (ncclUniqueId *))                                           \
     X(CommInitRank, (ncclComm_t *, int, ncclUniqueId, int))                    \
+    X(CommInitAll, (ncclComm_t *, int, const int *))                           \
     X(CommInitRankConfig,                                                      \
       (ncclComm_t *, int, ncclUniqueId, int, ncclConfig_t *))                  \
     X(CommSplit, (ncclComm_t, int, int, ncclComm_t *, ncclConfig_t *))         \
