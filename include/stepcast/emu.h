@@ -56,6 +56,10 @@ typedef enum sc_emu_coll {
 
 extern const char *const sc_emu_coll_names[]; /* "all_reduce"...; NULL ends */
 
+/* The collective whose price an operation has: a gather or scatter moves all
+ * bytes through the root's port as a broadcast does, a scan is an all-reduce. */
+sc_coll sc_emu_coll_priced(sc_emu_coll coll);
+
 /* ---- what the user asks for ------------------------------------------------ */
 
 typedef enum sc_emu_api {

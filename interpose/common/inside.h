@@ -124,6 +124,7 @@ struct live {
 live_slot *live_slot_new(live *l, live_ticket *k);
 live_slot *live_slot_find(live *l, live_ticket k); /* NULL: it is gone */
 live_ticket live_slot_ticket(const live_slot *s);
+sc_emu_op live_slot_op(const live *l, const live_slot *s);
 void live_slot_free(live *l, live_slot *s);
 void live_slot_move(live *l, live_slot *s, slot_state to);
 live_slot *live_slot_at(const live *l, uint32_t i);

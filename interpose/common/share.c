@@ -91,18 +91,9 @@ uint32_t share_group_real(const live *l, uint32_t group)
 
 /* ---- operations ---------------------------------------------------------------- */
 
-static sc_emu_op op_of(const live *l, const live_slot *s)
-{
-    return (sc_emu_op){.coll = s->op.coll,
-                       .group = s->op.group,
-                       .rank = l->rank,
-                       .peer = s->op.peer,
-                       .bytes = s->op.bytes};
-}
-
 void share_post(live *l, live_slot *s, sc_time t)
 {
-    sc_emu_op op = op_of(l, s);
+    sc_emu_op op = live_slot_op(l, s);
     sc_emu_cell cell;
     share_given *given = s->noted ? NULL : share_note(l, s);
     if (s->op.silent) {
@@ -160,7 +151,7 @@ void share_waited(live *l, sc_time from, sc_time to)
 
 sc_time share_cpu(live *l, const live_slot *s)
 {
-    sc_emu_op op = op_of(l, s);
+    sc_emu_op op = live_slot_op(l, s);
     sc_time cpu;
     live_share *h = l->share;
     uint64_t key[3] = {(uint64_t)op.coll, op.group, op.bytes};

@@ -26,7 +26,7 @@ void live_slot_log(live *l, const live_slot *s, sc_time end, sc_time resumed)
     sc_emu_log_set(l->log, s->log, &r);
 }
 
-static sc_emu_op world_op(const live *l, const live_slot *s)
+sc_emu_op live_slot_op(const live *l, const live_slot *s)
 {
     return (sc_emu_op){.coll = s->op.coll,
                        .group = s->op.group,
@@ -37,7 +37,7 @@ static sc_emu_op world_op(const live *l, const live_slot *s)
 
 void live_world_post(live *l, live_slot *s, sc_time t)
 {
-    sc_emu_op op = world_op(l, s);
+    sc_emu_op op = live_slot_op(l, s);
     uint64_t ticket;
     if (l->share) {
         share_post(l, s, t);
@@ -116,7 +116,7 @@ void live_world_waited(live *l, sc_time from, sc_time to)
 
 sc_time live_world_cpu(live *l, const live_slot *s)
 {
-    sc_emu_op op = world_op(l, s);
+    sc_emu_op op = live_slot_op(l, s);
     if (l->share) return share_cpu(l, s);
     return sc_emu_cpu(l->emu, &op);
 }

@@ -13,21 +13,6 @@ typedef struct price {
     double seconds;
 } price;
 
-static const int coll_of[SC_N_EMU_COLLS] = {
-    [SC_EMU_ALL_REDUCE] = SC_ALL_REDUCE,
-    [SC_EMU_ALL_GATHER] = SC_ALL_GATHER,
-    [SC_EMU_REDUCE_SCATTER] = SC_REDUCE_SCATTER,
-    [SC_EMU_ALL_TO_ALL] = SC_ALL_TO_ALL,
-    [SC_EMU_BROADCAST] = SC_BROADCAST,
-    [SC_EMU_REDUCE] = SC_REDUCE,
-    [SC_EMU_GATHER] = SC_ALL_TO_ALL,
-    [SC_EMU_SCATTER] = SC_ALL_TO_ALL,
-    [SC_EMU_SCAN] = SC_ALL_REDUCE,
-    [SC_EMU_BARRIER] = SC_ALL_REDUCE,
-    [SC_EMU_SEND] = SC_SENDRECV,
-    [SC_EMU_RECV] = SC_SENDRECV,
-};
-
 static price compute(const nccl_call *c)
 {
     const struct ncclComm *m = c->comm;
@@ -39,9 +24,9 @@ static price compute(const nccl_call *c)
     if (n > 1 && m->world[1] > m->world[0]) stride = m->world[1] - m->world[0];
     if (n < 2 || !f->hw || !f->cost) return p;
     sc_place at = sc_hw_place(f->hw, 1, &n, &stride);
-    int coll = c->bytes ? SC_ALL_TO_ALL : coll_of[c->coll];
-    if (sc_cost_coll(f->cost, f->hw, (sc_coll)coll, (double)p.bytes, &at, -1,
-                     &out, &err))
+    sc_coll coll = c->bytes ? SC_ALL_TO_ALL : sc_emu_coll_priced(c->coll);
+    if (sc_cost_coll(f->cost, f->hw, coll, (double)p.bytes, &at, -1, &out,
+                     &err))
         return p;
     if (out.channels) p.blocks = out.channels;
     p.seconds = out.seconds;

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-sc_coll delay_coll(sc_emu_coll coll)
+sc_coll sc_emu_coll_priced(sc_emu_coll coll)
 {
     static const uint8_t table[SC_N_EMU_COLLS] = {
         [SC_EMU_ALL_REDUCE] = SC_ALL_REDUCE,

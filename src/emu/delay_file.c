@@ -81,7 +81,7 @@ static const uint8_t kin[SC_N_EMU_COLLS][KIN] = {
 
 static double bus(sc_emu_coll coll, uint32_t n)
 {
-    return sc_coll_bus_factor(delay_coll(coll), n);
+    return sc_coll_bus_factor(sc_emu_coll_priced(coll), n);
 }
 
 /* The largest group measured that is not above `n`, else the smallest. */

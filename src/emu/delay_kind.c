@@ -50,8 +50,8 @@ static sc_status part_of(const emu_delay *d, const closed_kind *k,
                          const sc_traffic *t, double *out, sc_err *err)
 {
     sc_coll_price p;
-    SC_TRY(sc_cost_coll(d->c->cost, d->c->hw, delay_coll(k->coll), LARGE,
-                        &k->place, -1, &p, err));
+    SC_TRY(sc_cost_coll(d->c->cost, d->c->hw, sc_emu_coll_priced(k->coll),
+                        LARGE, &k->place, -1, &p, err));
     *out = 0;
     for (uint32_t i = 0; i < t->n; i++) {
         double part = t->share[i] * LARGE / p.seconds /
@@ -70,8 +70,8 @@ static sc_status machine_links(emu_delay *d, closed_kind *k, sc_arena *a,
     double part = 1;
     of.rank = ranks_of(k, a, &of.n, &of.size);
     if (of.rank == NULL) return sc_error_nomem(err);
-    SC_TRY(sc_traffic_of(d->c->hw, delay_coll(k->coll), &of, d->c->seed, a, &t,
-                         err));
+    SC_TRY(sc_traffic_of(d->c->hw, sc_emu_coll_priced(k->coll), &of, d->c->seed,
+                         a, &t, err));
     if (t.n > 0) SC_TRY(part_of(d, k, &t, &part, err));
     delay_use *u = SC_NEW_N(a, delay_use, t.n);
     if (u == NULL) return sc_error_nomem(err);
@@ -138,7 +138,7 @@ static delay_route *same_route(const emu_delay *d, const closed_kind *k)
         const closed_kind *other = k->group->delay[c];
         if (other == NULL || other->route == NULL) continue;
         if (d->closed->file != NULL ||
-            delay_coll(other->coll) == delay_coll(k->coll))
+            sc_emu_coll_priced(other->coll) == sc_emu_coll_priced(k->coll))
             return other->route;
     }
     return NULL;

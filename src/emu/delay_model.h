@@ -50,7 +50,7 @@ static inline uint32_t delay_rank(const emu_group *g, uint32_t k)
 }
 
 /* The collective whose traffic and physics an operation has. */
-sc_coll delay_coll(sc_emu_coll coll);
+sc_coll sc_emu_coll_priced(sc_emu_coll coll);
 
 /* ---- closed models: a price alone, links that are shared -------------------- */
 

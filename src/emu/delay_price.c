@@ -25,8 +25,8 @@ static uint32_t hops_of(const emu_delay *d, const closed_kind *k, int algorithm,
     const sc_algorithm *all = sc_algorithms(&n);
     sc_phases ph;
     if (algorithm < 0 || (uint32_t)algorithm >= n ||
-        !all[algorithm].phases(delay_coll(k->coll), bytes, &k->place, d->c->hw,
-                               &ph))
+        !all[algorithm].phases(sc_emu_coll_priced(k->coll), bytes, &k->place,
+                               d->c->hw, &ph))
         return 1;
     for (uint32_t i = 0; i < ph.n; i++) hops += ph.p[i].steps;
     return hops;
@@ -37,7 +37,7 @@ static uint32_t hops_of(const emu_delay *d, const closed_kind *k, int algorithm,
 static sc_status analytic(const emu_delay *d, const closed_kind *k,
                           double bytes, nominal *out, sc_err *err)
 {
-    sc_coll coll = delay_coll(k->coll);
+    sc_coll coll = sc_emu_coll_priced(k->coll);
     sc_coll_price p, few;
     *out = (nominal){0};
     if (k->n < 2 || bytes == 0) return SC_OK;

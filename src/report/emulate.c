@@ -11,24 +11,6 @@
 #define SHOWN_CALLS 8
 #define SHOWN_RANKS 8
 
-typedef struct word {
-    char s[32];
-} word;
-
-static word seconds(double s)
-{
-    word x;
-    sc_unit_print_short(s, SC_U_TIME, x.s, sizeof x.s);
-    return x;
-}
-
-static word bytes(uint64_t v)
-{
-    word x;
-    sc_unit_print_short((double)v, SC_U_BYTES, x.s, sizeof x.s);
-    return x;
-}
-
 static double mean(sc_time sum, uint64_t n)
 {
     return n ? sc_time_to_s(sum) / (double)n : 0;
@@ -56,20 +38,21 @@ static void waiting(const sc_report_emu_sum *m, sc_text *out)
         sc_text_add(out,
                     "  %-13s  %s of a step on average (%.1f %%): streams wait, "
                     "or compute beside it\n",
-                    "in flight", seconds(m->in_flight_s).s,
+                    "in flight", report_seconds(m->in_flight_s).s,
                     percent(m->in_flight_s, m->step_mean_s));
         return;
     }
     double hidden = m->in_flight_s - (m->waited_s - m->waited_for_ranks_s);
     sc_text_add(out, "  %-13s  %s of a step on average (%.1f %%)", "waiting",
-                seconds(m->waited_s).s, percent(m->waited_s, m->step_mean_s));
+                report_seconds(m->waited_s).s,
+                percent(m->waited_s, m->step_mean_s));
     if (m->waited_for_ranks_s >= 0.01 * m->waited_s && m->waited_s > 0)
         sc_text_add(out, ", %s of it until the last rank came",
-                    seconds(m->waited_for_ranks_s).s);
+                    report_seconds(m->waited_for_ranks_s).s);
     sc_text_add(out,
                 "\n  %-13s  %s of a step on average, %.0f %% of it hidden "
                 "behind computing\n",
-                "in flight", seconds(m->in_flight_s).s,
+                "in flight", report_seconds(m->in_flight_s).s,
                 percent(hidden > 0 ? hidden : 0, m->in_flight_s));
 }
 
@@ -84,9 +67,10 @@ static void step(const sc_report_emulation *s, sc_text *out)
     sc_text_add(out,
                 "  %-13s  %s, median of %" PRIu64 " step%s (quartiles %s, "
                 "%s; longest %s)\n",
-                "step time", seconds(m->step_s).s, m->n_steps,
-                m->n_steps == 1 ? "" : "s", seconds(m->step_q1_s).s,
-                seconds(m->step_q3_s).s, seconds(m->step_max_s).s);
+                "step time", report_seconds(m->step_s).s, m->n_steps,
+                m->n_steps == 1 ? "" : "s", report_seconds(m->step_q1_s).s,
+                report_seconds(m->step_q3_s).s,
+                report_seconds(m->step_max_s).s);
     waiting(m, out);
 }
 
@@ -97,11 +81,12 @@ static void operations(const sc_report_emu_sum *m, sc_text *out)
                 "group", "calls", "modelled", "waited");
     for (uint32_t i = 0; i < m->n_calls && i < SHOWN_CALLS; i++) {
         const sc_report_calls *k = &m->calls[i];
-        sc_text_add(
-            out, "  %-15s %10s %8u %8" PRIu64 " %11s %11s\n",
-            sc_emu_coll_names[k->coll], bytes(k->bytes).s, k->group_size,
-            k->count, seconds(mean(k->modelled, k->ended)).s,
-            k->device ? "unknown" : seconds(mean(k->waited, k->count)).s);
+        sc_text_add(out, "  %-15s %10s %8u %8" PRIu64 " %11s %11s\n",
+                    sc_emu_coll_names[k->coll], report_bytes(k->bytes).s,
+                    k->group_size, k->count,
+                    report_seconds(mean(k->modelled, k->ended)).s,
+                    k->device ? "unknown"
+                              : report_seconds(mean(k->waited, k->count)).s);
     }
     if (m->n_calls > SHOWN_CALLS)
         sc_text_add(out, "  and %u more kinds; times are per call\n",
@@ -118,7 +103,8 @@ static void ranks(const sc_report_emulation *s, sc_text *out)
         char name[24];
         snprintf(name, sizeof name, "rank %u", k->rank);
         sc_text_add(out, "  %-13s  %s of CPU time, %s of memory", name,
-                    seconds(k->cpu_s).s, bytes(k->peak_rss_bytes).s);
+                    report_seconds(k->cpu_s).s,
+                    report_bytes(k->peak_rss_bytes).s);
         if (k->signal)
             sc_text_add(out, ", %s", k->signal);
         else if (k->status)
@@ -135,9 +121,10 @@ static void cost(const sc_report_emu_sum *m, sc_text *out)
     sc_text_add(out,
                 "  %-13s  %s in %" PRIu64 " operations, new groups and "
                 "sizes included",
-                "overhead", seconds(m->overhead_s).s, m->n_ops);
+                "overhead", report_seconds(m->overhead_s).s, m->n_ops);
     if (m->late_s > 0)
-        sc_text_add(out, "; released %s late on average", seconds(m->late_s).s);
+        sc_text_add(out, "; released %s late on average",
+                    report_seconds(m->late_s).s);
     sc_text_add(out, "\n");
 }
 

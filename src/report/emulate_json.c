@@ -2,6 +2,7 @@
 /* emulate_json.c - a live run as stepcast.emulate/1. */
 #include "report/emulate_sum.h"
 #include "report/origin.h"
+#include "report/row.h"
 
 #include <math.h>
 #include <stepcast_version.h>
@@ -74,14 +75,6 @@ static void calls(const sc_report_calls *k, sc_json *j)
     sc_json_end(j, '}');
 }
 
-static void texts(sc_json *j, const char *key, const char *const *t, uint32_t n)
-{
-    sc_json_key(j, key);
-    sc_json_begin(j, '[');
-    for (uint32_t i = 0; i < n; i++) sc_json_string(j, t[i]);
-    sc_json_end(j, ']');
-}
-
 static void provenance(const sc_report_emulation *s, sc_json *j)
 {
     sc_json_key(j, "provenance");
@@ -130,7 +123,7 @@ void sc_report_emulation_json(const sc_report_emulation *s, sc_json *j)
     sc_json_put_uint(j, "unmodelled_calls", m->passed);
     sc_json_put_double(j, "wall_s", s->wall_s);
     lists(s, j);
-    texts(j, "assumptions", s->assumptions, s->n_assumptions);
-    texts(j, "warnings", s->warnings, s->n_warnings);
+    report_texts_json("assumptions", s->assumptions, s->n_assumptions, j);
+    report_texts_json("warnings", s->warnings, s->n_warnings, j);
     provenance(s, j);
 }

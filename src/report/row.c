@@ -55,3 +55,26 @@ void report_row_list(const char *title, const char *const *text, uint32_t n,
         report_row_end(&r);
     }
 }
+
+report_word report_seconds(double s)
+{
+    report_word x;
+    sc_unit_print_short(s, SC_U_TIME, x.s, sizeof x.s);
+    return x;
+}
+
+report_word report_bytes(uint64_t v)
+{
+    report_word x;
+    sc_unit_print_short((double)v, SC_U_BYTES, x.s, sizeof x.s);
+    return x;
+}
+
+void report_texts_json(const char *key, const char *const *text, uint32_t n,
+                       sc_json *j)
+{
+    sc_json_key(j, key);
+    sc_json_begin(j, '[');
+    for (uint32_t i = 0; i < n; i++) sc_json_string(j, text[i]);
+    sc_json_end(j, ']');
+}

@@ -23,4 +23,16 @@ void report_row_end(report_row *r);
 void report_row_list(const char *title, const char *const *text, uint32_t n,
                      sc_text *out);
 
+/* Quantities as short texts. */
+typedef struct report_word {
+    char s[32];
+} report_word;
+
+report_word report_seconds(double s);
+report_word report_bytes(uint64_t v);
+
+/* A member: an array of texts. */
+void report_texts_json(const char *key, const char *const *text, uint32_t n,
+                       sc_json *j);
+
 #endif

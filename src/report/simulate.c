@@ -12,22 +12,9 @@
 #define SHOWN_JOBS  4
 #define FULL        0.75 /* of a link's time that makes it the reason */
 
-typedef struct word {
-    char s[32];
-} word;
-
-static word time_of(sc_time t)
+static report_word time_of(sc_time t)
 {
-    word x;
-    sc_unit_print_short(sc_time_to_s(t), SC_U_TIME, x.s, sizeof x.s);
-    return x;
-}
-
-static word bytes_of(uint64_t v)
-{
-    word x;
-    sc_unit_print_short((double)v, SC_U_BYTES, x.s, sizeof x.s);
-    return x;
+    return report_seconds(sc_time_to_s(t));
 }
 
 static double percent(sc_time part, sc_time of)
@@ -227,7 +214,7 @@ static void links(const sc_report_simulation *s, sc_text *out)
             "%.1f %%\n",
             i ? "" : "links", tier[i].name, tier[i].kind ? tier[i].kind : "",
             (unsigned long long)tier[i].used, (unsigned long long)tier[i].links,
-            bytes_of(tier[i].bytes).s, 100 * tier[i].mean);
+            report_bytes(tier[i].bytes).s, 100 * tier[i].mean);
     }
     uint32_t n = report_busiest(s, SHOWN_LINKS, top);
     for (uint32_t i = 0; i < n; i++) {
@@ -235,7 +222,7 @@ static void links(const sc_report_simulation *s, sc_text *out)
         char name[96];
         report_link_name(s, l, name, sizeof name);
         sc_text_add(out, "  %-13s  %-20s %10s, busy %.1f %%\n",
-                    i ? "" : "busiest", name, bytes_of(l->bytes).s,
+                    i ? "" : "busiest", name, report_bytes(l->bytes).s,
                     100 * report_utilization(s, l));
     }
 }

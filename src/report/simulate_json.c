@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* simulate_json.c - a simulated run as stepcast.simulate/1. */
 #include "report/origin.h"
+#include "report/row.h"
 #include "report/simulate.h"
 
 #include <stepcast_version.h>
@@ -121,14 +122,6 @@ static void other(const sc_report_simulation *s, sc_json *j)
     sc_json_end(j, '}');
 }
 
-static void texts(sc_json *j, const char *key, const char *const *t, uint32_t n)
-{
-    sc_json_key(j, key);
-    sc_json_begin(j, '[');
-    for (uint32_t i = 0; i < n; i++) sc_json_string(j, t[i]);
-    sc_json_end(j, ']');
-}
-
 static void provenance(const sc_report_simulation *s, sc_json *j)
 {
     sc_json_key(j, "provenance");
@@ -157,8 +150,8 @@ void sc_report_simulation_json(const sc_report_simulation *s, sc_json *j)
     tiers(s, j);
     links(s, j);
     engine(s, j);
-    texts(j, "assumptions", s->assumptions, s->n_assumptions);
-    texts(j, "warnings", s->warnings, s->n_warnings);
+    report_texts_json("assumptions", s->assumptions, s->n_assumptions, j);
+    report_texts_json("warnings", s->warnings, s->n_warnings, j);
     provenance(s, j);
     sc_json_end(j, '}');
 }
