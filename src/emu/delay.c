@@ -4,25 +4,6 @@
 
 #include <math.h>
 
-sc_coll sc_emu_coll_priced(sc_emu_coll coll)
-{
-    static const uint8_t table[SC_N_EMU_COLLS] = {
-        [SC_EMU_ALL_REDUCE] = SC_ALL_REDUCE,
-        [SC_EMU_ALL_GATHER] = SC_ALL_GATHER,
-        [SC_EMU_REDUCE_SCATTER] = SC_REDUCE_SCATTER,
-        [SC_EMU_ALL_TO_ALL] = SC_ALL_TO_ALL,
-        [SC_EMU_BROADCAST] = SC_BROADCAST,
-        [SC_EMU_REDUCE] = SC_REDUCE,
-        [SC_EMU_GATHER] = SC_BROADCAST,
-        [SC_EMU_SCATTER] = SC_BROADCAST,
-        [SC_EMU_SCAN] = SC_ALL_REDUCE,
-        [SC_EMU_BARRIER] = SC_ALL_REDUCE,
-        [SC_EMU_SEND] = SC_SENDRECV,
-        [SC_EMU_RECV] = SC_SENDRECV,
-    };
-    return (sc_coll)table[coll];
-}
-
 sc_time delay_scaled(sc_time t, double factor)
 {
     if (factor == 1) return t < DELAY_LONGEST ? t : DELAY_LONGEST;
