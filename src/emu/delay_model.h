@@ -49,9 +49,6 @@ static inline uint32_t delay_rank(const emu_group *g, uint32_t k)
     return g->rank == NULL ? k : g->rank[k];
 }
 
-/* The collective whose traffic and physics an operation has. */
-sc_coll sc_emu_coll_priced(sc_emu_coll coll);
-
 /* ---- closed models: a price alone, links that are shared -------------------- */
 
 sc_status delay_closed_new(emu_delay *d, sc_err *err);

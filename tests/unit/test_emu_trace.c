@@ -31,7 +31,10 @@ static int set_up(void **state)
     snprintf(f.folder, sizeof f.folder, "%s/emutraceXXXXXX",
              tmp ? tmp : "/tmp");
     if (!mkdtemp(f.folder)) return -1;
-    return sc_hw_build("h100-sxm:8", sc_pos_none(), &f.a, &f.hw, &f.err);
+    return sc_hw_build("h100-sxm:8", sc_pos_none(), &f.a, &f.hw, &f.err) ==
+                   SC_OK
+               ? 0
+               : -1;
 }
 
 static int tear_down(void **state)
