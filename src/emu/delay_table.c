@@ -112,7 +112,7 @@ static sc_status read_row(const sc_csv *t, uint32_t r, const columns *c,
         keep(&first, number(t, r, c->cpu, 0, MAX_US, &cpu, err));
         out->cpu = cpu * 1e-6;
     }
-    out->ranks = (uint32_t)ranks;
+    out->ranks = first == SC_OK ? (uint32_t)ranks : 0; /* else out of range */
     out->time = time * 1e-6;
     return first;
 }

@@ -108,6 +108,7 @@ static sc_status needed(const image *m, const Elf64_Phdr *dynamic,
         return broken(m, dynamic->p_offset, "no table of names");
     out->needed = SC_NEW_N(m->a, const char *, n);
     if (!out->needed) return sc_error_nomem(m->err);
+    out->n_needed = 0; /* of several dynamic sections the last holds */
     for (uint64_t i = 0;; i++) {
         SC_TRY(entry(m, dynamic, i, &d));
         if (d.d_tag == DT_NULL) return SC_OK;
