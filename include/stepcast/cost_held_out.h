@@ -59,6 +59,9 @@ void sc_held_out_none(sc_held_out *out);
  * pass: a key or number that is missing, unknown or out of range. */
 sc_status sc_held_out_read(const char *text, size_t len, const char *file,
                            sc_arena *a, sc_held_out *out, sc_err *err);
+/* The same from its tree, which keeps the texts. */
+sc_status sc_held_out_tree(const sc_node *root, sc_arena *a, sc_held_out *out,
+                           sc_err *err);
 
 /* Rows of `name` in a list; 0: none. */
 uint32_t sc_held_out_rows(const sc_counted *list, uint32_t n, const char *name);

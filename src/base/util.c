@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* util.c - hashes, random numbers, growing text, name patterns, embedded
- * data files. */
+/* util.c - hashes, random numbers, growing text, name patterns. */
 #include <stepcast/base/util.h>
-
-#include "base/embedded.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -138,21 +135,4 @@ bool sc_glob(const char *pattern, const char *text)
     }
     while (*pattern == '*') pattern++;
     return *pattern == '\0';
-}
-
-static int by_path(const void *path, const void *entry)
-{
-    return strcmp(path, ((const sc_embedded *)entry)->path);
-}
-
-const sc_embedded *sc_embedded_find(const char *path)
-{
-    return bsearch(path, sc_embedded_table, sc_embedded_count,
-                   sizeof(sc_embedded), by_path);
-}
-
-const sc_embedded *sc_embedded_all(uint32_t *n)
-{
-    *n = sc_embedded_count;
-    return sc_embedded_table;
 }

@@ -101,14 +101,12 @@ static sc_status fit_hash(const sc_node *root, uint64_t *out, sc_err *err)
                     "'fit' is the hash of a fit, 16 hexadecimal digits");
 }
 
-sc_status sc_held_out_read(const char *text, size_t len, const char *file,
-                           sc_arena *a, sc_held_out *out, sc_err *err)
+sc_status sc_held_out_tree(const sc_node *root, sc_arena *a, sc_held_out *out,
+                           sc_err *err)
 {
-    sc_node *root = NULL;
     const sc_node *kinds = NULL;
     sc_held_out h;
     sc_held_out_none(&h);
-    SC_TRY(sc_doc_parse(text, len, SC_FMT_AUTO, file, a, &root, err));
     SC_TRY(need(root, "kinds", SC_N_MAP, &kinds, err));
     sc_status first = interval(kinds, "all", &h.all, err);
     for (int k = 0; k < (int)SC_N_KINDS; k++) {
@@ -124,4 +122,12 @@ sc_status sc_held_out_read(const char *text, size_t len, const char *file,
     for (size_t i = 0; i < SC_COUNT(rest); i++) SC_TRY(rest[i]);
     *out = h;
     return SC_OK;
+}
+
+sc_status sc_held_out_read(const char *text, size_t len, const char *file,
+                           sc_arena *a, sc_held_out *out, sc_err *err)
+{
+    sc_node *root = NULL;
+    SC_TRY(sc_doc_parse(text, len, SC_FMT_AUTO, file, a, &root, err));
+    return sc_held_out_tree(root, a, out, err);
 }

@@ -137,11 +137,9 @@ static sc_status read_networks(const sc_node *root, sc_arena *a, sc_cost *c,
     return SC_OK;
 }
 
-sc_status sc_cost_read(const char *text, size_t len, const char *file,
-                       sc_arena *a, sc_cost *inout, sc_err *err)
+static sc_status read_tree(const sc_node *root, const char *file, sc_arena *a,
+                           sc_cost *inout, sc_err *err)
 {
-    sc_node *root = NULL;
-    SC_TRY(sc_doc_parse(text, len, SC_FMT_AUTO, file, a, &root, err));
     const sc_node *list =
         root->kind == SC_N_MAP ? sc_node_get(root, "parameters") : NULL;
     if (!list || list->kind != SC_N_MAP)
@@ -162,18 +160,30 @@ sc_status sc_cost_read(const char *text, size_t len, const char *file,
     return SC_OK;
 }
 
+sc_status sc_cost_read(const char *text, size_t len, const char *file,
+                       sc_arena *a, sc_cost *inout, sc_err *err)
+{
+    sc_node *root = NULL;
+    SC_TRY(sc_doc_parse(text, len, SC_FMT_AUTO, file, a, &root, err));
+    return read_tree(root, file, a, inout, err);
+}
+
 sc_status sc_cost_builtin(sc_arena *a, sc_cost *out, sc_err *err)
 {
+    sc_node *root = NULL;
     static const char *const files[] = {"fit/network.yml", "fit/step.yml",
                                         "fit/graph.yml"};
     sc_cost c;
     sc_cost_centres(&c);
     for (size_t i = 0; i < SC_COUNT(files); i++) {
         const sc_embedded *e = sc_embedded_find(files[i]);
-        if (e) SC_TRY(sc_cost_read(e->text, e->len, e->path, a, &c, err));
+        if (!e) continue;
+        SC_TRY(sc_embedded_read(e, a, &root, err));
+        SC_TRY(read_tree(root, e->path, a, &c, err));
     }
     const sc_embedded *e = sc_embedded_find("fit/held-out.yml");
-    if (e) SC_TRY(sc_held_out_read(e->text, e->len, e->path, a, &c.held, err));
+    if (e) SC_TRY(sc_embedded_read(e, a, &root, err));
+    if (e) SC_TRY(sc_held_out_tree(root, a, &c.held, err));
     *out = c;
     return SC_OK;
 }

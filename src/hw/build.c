@@ -265,8 +265,7 @@ static sc_status build_name(const char *spec, sc_pos pos, sc_arena *a,
         if (s.unit == HW_UNIT_CHIP) SC_TRY(device_count(spec, n, &s, a, err));
     } else {
         const sc_device *d;
-        SC_TRY(hw_device_read(found.file->text, found.file->len,
-                              found.file->path, a, &d, err));
+        SC_TRY(hw_device_read(found.file, a, &d, err));
         SC_TRY(device_node(d, &s, a, err));
         SC_TRY(device_count(spec, n, &s, a, err));
     }

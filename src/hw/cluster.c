@@ -171,8 +171,7 @@ static sc_status read_base(const sc_node *map, hw_spec *s, hw_values *base,
     *base = (hw_values){0, NULL};
     if (node == NULL || node->kind != SC_N_SCALAR) return SC_OK;
     SC_TRY(hw_name_find(node->text, 1u << HW_NODE, node->pos, a, &found, err));
-    SC_TRY(hw_parse(found.file->text, found.file->len, found.file->path,
-                    &s->map, base, a, err));
+    SC_TRY(hw_embedded(found.file, &s->map, base, a, err));
     if (sc_node_get(s->map, "node") != NULL)
         return sc_error(err, SC_EINPUT, SC_C_UNSUPPORTED, node->pos,
                         "name the node that it is based on",
@@ -180,18 +179,26 @@ static sc_status read_base(const sc_node *map, hw_spec *s, hw_values *base,
     return sc_schema_read(hw_cluster_keys, s->map, s, NULL, a, err);
 }
 
-sc_status hw_cluster_read(const char *text, size_t len, const char *file,
-                          hw_spec *s, sc_arena *a, sc_err *err)
+static sc_status read_map(const sc_node *map, hw_values own, hw_spec *s,
+                          sc_arena *a, sc_err *err)
 {
-    const sc_node *map;
-    hw_values own, base;
-    SC_TRY(hw_parse(text, len, file, &map, &own, a, err));
+    hw_values base;
     sc_status known = read_base(map, s, &base, a, err);
     SC_TRY(sc_schema_read(hw_cluster_keys, map, s, NULL, a, err));
     SC_TRY(known);
     s->map = map;
     if (s->pos.file == NULL || map->pos.file != NULL) s->pos = map->pos;
     return merge_values(own, base, &s->values, a, err);
+}
+
+sc_status hw_cluster_read(const char *text, size_t len, const char *file,
+                          hw_spec *s, sc_arena *a, sc_err *err)
+{
+    sc_node *root;
+    hw_values own;
+    SC_TRY(sc_doc_parse(text, len, SC_FMT_AUTO, file, a, &root, err));
+    SC_TRY(hw_take_sources(root, &own, a, err));
+    return read_map(root, own, s, a, err);
 }
 
 sc_status hw_group_read(const sc_node *item, const hw_spec *of, hw_spec *s,
@@ -254,5 +261,8 @@ sc_status hw_group_read(const sc_node *item, const hw_spec *of, hw_spec *s,
 sc_status hw_node_read(const sc_embedded *file, hw_spec *s, sc_arena *a,
                        sc_err *err)
 {
-    return hw_cluster_read(file->text, file->len, file->path, s, a, err);
+    const sc_node *map;
+    hw_values own;
+    SC_TRY(hw_embedded(file, &map, &own, a, err));
+    return read_map(map, own, s, a, err);
 }

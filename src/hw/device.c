@@ -94,15 +94,15 @@ static const sc_key device_keys[] = {
     NUMBER("power", power_w, SC_U_WATT, 0, 1e6, true, "board power limit"),
     {.name = NULL}};
 
-sc_status hw_device_read(const char *text, size_t len, const char *file,
-                         sc_arena *a, const sc_device **out, sc_err *err)
+sc_status hw_device_read(const sc_embedded *file, sc_arena *a,
+                         const sc_device **out, sc_err *err)
 {
     raw_device *r = SC_NEW(a, raw_device);
     sc_device *d = SC_NEW(a, sc_device);
     hw_values values;
     const sc_node *map;
     if (r == NULL || d == NULL) return sc_error_nomem(err);
-    SC_TRY(hw_parse(text, len, file, &map, &values, a, err));
+    SC_TRY(hw_embedded(file, &map, &values, a, err));
     SC_TRY(sc_schema_read(device_keys, map, r, NULL, a, err));
     *d = (sc_device){.name = r->name,
                      .title = r->title,
@@ -133,8 +133,7 @@ sc_status hw_device_find(const char *name, sc_pos pos, sc_arena *a,
 {
     hw_name found;
     SC_TRY(hw_name_find(name, 1u << HW_DEVICE, pos, a, &found, err));
-    return hw_device_read(found.file->text, found.file->len, found.file->path,
-                          a, out, err);
+    return hw_device_read(found.file, a, out, err);
 }
 
 sc_status sc_device_find(const char *name, sc_arena *a, const sc_device **out,

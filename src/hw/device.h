@@ -9,8 +9,8 @@
 sc_status hw_device_find(const char *name, sc_pos pos, sc_arena *a,
                          const sc_device **out, sc_err *err);
 
-/* Reads the text of a device file. */
-sc_status hw_device_read(const char *text, size_t len, const char *file,
-                         sc_arena *a, const sc_device **out, sc_err *err);
+/* Reads a device of the catalogue. */
+sc_status hw_device_read(const sc_embedded *file, sc_arena *a,
+                         const sc_device **out, sc_err *err);
 
 #endif

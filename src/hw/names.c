@@ -39,7 +39,7 @@ static sc_status section(const char *path, hw_kind kind, sc_arena *a,
     if (f == NULL)
         return sc_error(err, SC_EBUG, SC_C_BUG, sc_pos_none(), NULL,
                         "data/%s is not built in", path);
-    SC_TRY(sc_doc_parse(f->text, f->len, SC_FMT_YAML, f->path, a, &root, err));
+    SC_TRY(sc_embedded_read(f, a, &root, err));
     if (root->kind == SC_N_MAP) *out = sc_node_get(root, sections[kind]);
     return SC_OK;
 }

@@ -27,10 +27,11 @@ static sc_status read_source(const sc_node *sources, const sc_node *id,
     return SC_OK;
 }
 
-/* Turns every [value, source] of a map into value, and lists it. */
-static sc_status take_sources(sc_node *map, hw_values *out, sc_arena *a,
-                              sc_err *err)
+sc_status hw_take_sources(sc_node *map, hw_values *out, sc_arena *a,
+                          sc_err *err)
 {
+    *out = (hw_values){0, NULL};
+    if (map->kind != SC_N_MAP) return SC_OK;
     sc_value *v = SC_NEW_N(a, sc_value, map->n);
     if (v == NULL) return sc_error_nomem(err);
     const sc_node *sources = sc_node_get(map, "sources");
@@ -56,14 +57,12 @@ static sc_status take_sources(sc_node *map, hw_values *out, sc_arena *a,
     return first;
 }
 
-sc_status hw_parse(const char *text, size_t len, const char *file,
-                   const sc_node **map, hw_values *values, sc_arena *a,
-                   sc_err *err)
+sc_status hw_embedded(const sc_embedded *file, const sc_node **map,
+                      hw_values *values, sc_arena *a, sc_err *err)
 {
     sc_node *root;
-    *values = (hw_values){0, NULL};
-    SC_TRY(sc_doc_parse(text, len, SC_FMT_AUTO, file, a, &root, err));
-    if (root->kind == SC_N_MAP) SC_TRY(take_sources(root, values, a, err));
+    SC_TRY(sc_embedded_read(file, a, &root, err));
+    SC_TRY(hw_take_sources(root, values, a, err));
     *map = root;
     return SC_OK;
 }

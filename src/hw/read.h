@@ -15,11 +15,13 @@ typedef struct hw_values {
     const sc_value *v; /* [n] in the arena */
 } hw_values;
 
-/* Parses YAML or JSON text into a tree in which every [value, source] is
- * replaced by the value, as the schema reader wants it.  The tree is a map or
- * null. */
-sc_status hw_parse(const char *text, size_t len, const char *file,
-                   const sc_node **map, hw_values *values, sc_arena *a,
-                   sc_err *err);
+/* Replaces every [value, source] in a tree by the value, as the schema reader
+ * wants it, and lists them. */
+sc_status hw_take_sources(sc_node *root, hw_values *out, sc_arena *a,
+                          sc_err *err);
+
+/* The tree of a file of the catalogue, without its sources. */
+sc_status hw_embedded(const sc_embedded *file, const sc_node **map,
+                      hw_values *values, sc_arena *a, sc_err *err);
 
 #endif

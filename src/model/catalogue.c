@@ -3,9 +3,9 @@
  * catalogue.c - the published models in data/models/.
  *
  * A file holds a family: `source`, `date`, the keys they have in `common`, a
- * line per model in `models` and other names in `aliases`.  A look-up
- * searches the texts for the line of the name and parses only its file; a name
- * that has no line is compared without case and punctuation.
+ * line per model in `models` and other names in `aliases`.  A look-up reads only
+ * the file that has the name as a key; a name that no file has is compared
+ * without case and punctuation.
  */
 #include <stepcast/model_graph.h>
 
@@ -47,23 +47,11 @@ static bool in_folder(const sc_embedded *e)
     return strncmp(e->path, FOLDER, strlen(FOLDER)) == 0;
 }
 
-/* Whether some line of `text` is "  NAME:...". */
-static bool has_line(const char *text, const char *name)
-{
-    size_t len = strlen(name);
-    const char *p = text;
-    while ((p = strstr(p, "\n  ")) != NULL) {
-        p += 3;
-        if (strncmp(p, name, len) == 0 && p[len] == ':') return true;
-    }
-    return false;
-}
-
 static sc_status read_family(const sc_embedded *e, family *f, sc_arena *a,
                              sc_err *err)
 {
     sc_node *root;
-    SC_TRY(sc_doc_parse(e->text, e->len, SC_FMT_YAML, e->path, a, &root, err));
+    SC_TRY(sc_embedded_read(e, a, &root, err));
     *f = (family){0};
     return sc_schema_read(family_keys, root, f, NULL, a, err);
 }
@@ -202,11 +190,12 @@ sc_status model_find(const char *name, sc_pos pos, sc_arena *a,
     const sc_embedded *file = sc_embedded_all(&n_files);
     for (uint32_t i = 0; i < n_files; i++) {
         family f;
-        if (!in_folder(&file[i]) || !has_line(file[i].text, name)) continue;
+        if (!in_folder(&file[i]) || !sc_embedded_has_key(&file[i], name))
+            continue;
         SC_TRY(read_family(&file[i], &f, a, err));
         if (!sc_node_get(f.models, name) &&
             !(f.aliases && sc_node_get(f.aliases, name))) {
-            continue; /* a key of `common` */
+            continue; /* a key of something else */
         }
         return load_entry(&f, name, a, out, err);
     }

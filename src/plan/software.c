@@ -126,7 +126,7 @@ static sc_status load(sc_arena *a, const sc_node **profiles, sc_err *err)
     if (!e)
         return sc_error(err, SC_EBUG, SC_C_BUG, sc_pos_none(), NULL,
                         "software/profiles.yml is not built in");
-    SC_TRY(sc_doc_parse(e->text, e->len, SC_FMT_YAML, e->path, a, &root, err));
+    SC_TRY(sc_embedded_read(e, a, &root, err));
     *profiles = sc_node_get(root, "profiles");
     if (!*profiles)
         return sc_error(err, SC_EBUG, SC_C_BUG, root->pos, NULL,

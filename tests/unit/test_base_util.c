@@ -122,27 +122,68 @@ static void test_stdin(void **state)
     sc_arena_free(&a);
 }
 
-/* Against the files of the source tree, where the test runs. */
+static void same_text(const char *a, const char *b)
+{
+    assert_int_equal(a == NULL, b == NULL);
+    if (a != NULL) assert_string_equal(a, b);
+}
+
+static void same_place(sc_pos a, sc_pos b)
+{
+    same_text(a.file, b.file);
+    assert_int_equal(a.line, b.line);
+    assert_int_equal(a.col, b.col);
+}
+
+static uint32_t same_tree(const sc_node *a, const sc_node *b)
+{
+    uint32_t n = 1;
+    assert_int_equal(a->kind, b->kind);
+    assert_int_equal(a->quoted, b->quoted);
+    assert_int_equal(a->n, b->n);
+    same_text(a->key, b->key);
+    same_text(a->text, b->text);
+    same_place(a->pos, b->pos);
+    same_place(a->key_pos, b->key_pos);
+    a = a->child;
+    b = b->child;
+    for (; a != NULL && b != NULL; a = a->next, b = b->next)
+        n += same_tree(a, b);
+    assert_true(a == NULL && b == NULL);
+    return n;
+}
+
+/* What was read when the library was built is what is read now, of the files of
+ * the source tree, where the test runs. */
 static void test_embedded(void **state)
 {
     (void)state;
     uint32_t n = 0;
     const sc_embedded *all = sc_embedded_all(&n);
     sc_arena a;
+    uint32_t nodes = 0;
     sc_arena_init(&a, 0);
     for (uint32_t i = 0; i < n; i++) {
         char path[300], *buf = NULL;
         size_t len = 0;
+        sc_node *built, *now;
         if (i > 0) assert_true(strcmp(all[i - 1].path, all[i].path) < 0);
         assert_ptr_equal(sc_embedded_find(all[i].path), &all[i]);
-        assert_int_equal(all[i].text[all[i].len], '\0');
         snprintf(path, sizeof path, "data/%s", all[i].path);
         if (access(path, R_OK) != 0) continue;
         assert_int_equal(sc_file_read(path, 1 << 24, &a, &buf, &len, NULL),
                          SC_OK);
-        assert_int_equal(len, all[i].len);
-        assert_memory_equal(buf, all[i].text, len);
+        assert_int_equal(
+            sc_doc_parse(buf, len, SC_FMT_YAML, all[i].path, &a, &now, NULL),
+            SC_OK);
+        assert_int_equal(sc_embedded_read(&all[i], &a, &built, NULL), SC_OK);
+        nodes += same_tree(built, now);
     }
+    assert_true(nodes > 1000);
+    const sc_embedded *llama = sc_embedded_find("models/llama3.yml");
+    assert_true(sc_embedded_has_key(llama, "llama3-70b"));
+    assert_false(sc_embedded_has_key(llama, "llama3-7"));
+    assert_false(sc_embedded_has_key(llama, ""));
     assert_null(sc_embedded_find("no/such.yml"));
     assert_null(sc_embedded_find(""));
     sc_arena_free(&a);

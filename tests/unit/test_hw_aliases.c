@@ -214,12 +214,8 @@ static void tables_agree(void **state)
     static const char *const sections[] = {"devices", "nodes"};
     sc_node *aliases, *not_yet;
     sc_err_init(&err);
-    assert_int_equal(sc_doc_parse(f->text, f->len, SC_FMT_YAML, f->path, &arena,
-                                  &aliases, &err),
-                     SC_OK);
-    assert_int_equal(sc_doc_parse(g->text, g->len, SC_FMT_YAML, g->path, &arena,
-                                  &not_yet, &err),
-                     SC_OK);
+    assert_int_equal(sc_embedded_read(f, &arena, &aliases, &err), SC_OK);
+    assert_int_equal(sc_embedded_read(g, &arena, &not_yet, &err), SC_OK);
     for (unsigned k = 0; k < 2; k++) {
         const sc_node *map = sc_node_get(aliases, sections[k]);
         for (const sc_node *row = map->child; row != NULL; row = row->next)

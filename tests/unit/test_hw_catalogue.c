@@ -39,9 +39,7 @@ static void check_file(const sc_embedded *file)
     static const char *const plain[] = {"name", "title",   "vendor", "arch",
                                         "node", "sources", NULL};
     sc_node *root;
-    assert_int_equal(sc_doc_parse(file->text, file->len, SC_FMT_YAML,
-                                  file->path, &arena, &root, &err),
-                     SC_OK);
+    assert_int_equal(sc_embedded_read(file, &arena, &root, &err), SC_OK);
     const sc_node *sources = sc_node_get(root, "sources");
     for (const sc_node *c = root->child; c != NULL; c = c->next) {
         size_t i = 0;

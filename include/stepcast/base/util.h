@@ -6,7 +6,7 @@
 #ifndef SC_BASE_UTIL_H
 #define SC_BASE_UTIL_H
 
-#include <stepcast/base/arena.h>
+#include <stepcast/base/doc.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -41,16 +41,24 @@ sc_status sc_folder_make(const char *path, sc_err *err);
 sc_pos sc_pos_option(sc_arena *a, const char *flag, const char *value);
 
 /* Data files built into the library (data/ of the source tree), by path
- * relative to data/: "fit/step.yml".  NULL if there is none. */
+ * relative to data/: "fit/step.yml".  NULL if there is none.  They were parsed
+ * when stepcast was built. */
 typedef struct sc_embedded {
     const char *path;
-    const char *text; /* terminated */
-    size_t len;
+    uint32_t n_rows;
+    const struct sc_embedded_row *row; /* [n_rows] */
+    const char *texts;
 } sc_embedded;
 
 const sc_embedded *sc_embedded_find(const char *path);
 /* All of them, sorted by path; *n is the count. */
 const sc_embedded *sc_embedded_all(uint32_t *n);
+/* Whether some map of it has this key. */
+bool sc_embedded_has_key(const sc_embedded *file, const char *key);
+/* The tree that sc_doc_parse() would give, for the caller to change; keys and
+ * texts are not copied. */
+sc_status sc_embedded_read(const sc_embedded *file, sc_arena *a, sc_node **out,
+                           sc_err *err);
 
 /* Greatest common divisor; gcd(a, 0) = a. */
 uint64_t sc_gcd(uint64_t a, uint64_t b);
