@@ -34,7 +34,14 @@ typedef enum sc_gtype {
                     k1..k3 (group only where there are several) */
     SC_G_CONV_TRANSPOSED,
     SC_G_EMBED,      /* sums `lookups` rows of a table per output row */
-    SC_G_ATTENTION,  /* fused: scores, softmax, context */
+    SC_G_ATTENTION,  /* fused: scores, softmax, context.  Reads one value (q, k
+                        and v side by side), two (q; k and v) or three.  Weights:
+                        "sinks" [head], "relative" [bucket, head] (T5) */
+    SC_G_EXPERT,     /* linear of routed tokens, one weight per expert:
+                        y[.., expert, out] = x[.., expert, in]
+                        w[expert, out, in] + b[expert, out] */
+    SC_G_SCAN,       /* state-space scan (Mamba-2); iter dims: those of the
+                        result, then "rank", the width of the state */
     SC_G_BATCH_NORM, /* statistics over the batch and all positions */
     SC_G_NORM,       /* layer, group, instance, RMS: within a sample */
     SC_G_ACT,
@@ -49,10 +56,36 @@ typedef enum sc_gtype {
     SC_G_VIEW, /* the same bytes under other dims: reshape, flatten; `copy`:
                   moved in memory (a transposition) */
     SC_G_LOSS,
+    SC_G_POSITION, /* adds rows of a learned table to what it reads */
+    SC_G_ROPE,     /* turns pairs of what it reads by their positions; the
+                      iteration dim may be narrower (a part of each head) */
+    SC_G_DISPATCH, /* top-k of the scores (second input), and tokens permuted
+                      to their experts: [.., width] -> [.., expert, width] */
+    SC_G_COMBINE,  /* and back, weighted by the scores (second input) */
+    SC_G_CONV1D,   /* short causal convolution of each channel (Mamba); weight
+                      [channel, kernel] */
     SC_N_GTYPES
 } sc_gtype;
 
 extern const char *const sc_gtype_names[]; /* "linear" ...; NULL ends */
+
+/* What ACT and ELEMENTWISE compute of each element. */
+typedef enum sc_gfn {
+    SC_F_NONE, /* of all other types */
+    SC_F_SUM,
+    SC_F_PRODUCT,
+    SC_F_SCALE, /* and shift, by constants */
+    SC_F_RELU,
+    SC_F_RELU2, /* squared */
+    SC_F_GELU,
+    SC_F_SILU,
+    SC_F_SIGMOID,
+    SC_F_TANH,
+    SC_F_OTHER, /* `detail` says which */
+    SC_N_GFNS
+} sc_gfn;
+
+extern const char *const sc_gfn_names[]; /* "none" "sum" ...; NULL ends */
 
 typedef struct sc_gdim {
     const char *name; /* "batch" "seq" "hidden" "cout" "h" ... */
@@ -86,7 +119,9 @@ typedef struct sc_giter {
                      OPAQUE: can't be split */
     bool batch;   /* extent is per sample */
     uint64_t extent;
-    uint32_t units; /* indivisible parts (heads); 0: extent */
+    uint32_t units; /* indivisible parts (heads); 0: extent.  Of a dim
+                       "expert" the extent is top-k, the copies of a token,
+                       and the units are the experts */
 } sc_giter;
 
 /* conv3d with groups: batch, group, out, in, o1..o3, k1..k3 */
@@ -111,11 +146,23 @@ typedef struct sc_gop {
     sc_gport *in;     /* [n_in] */
     sc_gport *weight; /* [n_weight]: weight, then bias */
     sc_gport out;
+    uint8_t fn;         /* sc_gfn, of ACT and ELEMENTWISE */
+    bool gated;         /* of ACT: reads twice the width, and one half scales
+                           the function of the other */
+    bool dropout;       /* of a sum: its first term passes dropout in the same
+                           kernel; of attention: the scores do */
     bool copy;          /* of a view */
-    bool causal;        /* of attention */
+    bool causal, cross; /* of attention; cross: keys of another sequence */
+    bool keep_bf16;     /* of a product: not in 8 bits or less by recipes */
+    uint32_t heads, kv_heads, qk_dim, v_dim; /* of attention, dims per head */
+    uint64_t window;        /* of attention: keys that a query sees; 0: all */
+    uint32_t experts, topk; /* of DISPATCH, EXPERT, COMBINE and between */
+    /* of DISPATCH: a token's experts are in `route_topk` of `route_groups`
+     * equal groups; 0: anywhere */
+    uint32_t route_groups, route_topk;
     uint32_t lookups;   /* of an embedding: rows per output row */
     double flops;       /* per sample, forward; only of types LINEAR to
-                         ATTENTION (others: 0).  Backward: as much for each
+                         SCAN (others: 0).  Backward: as much for each
                          of values and weights that learn */
     const char *detail; /* for people: "3x3, stride 2"; may be NULL */
 } sc_gop;

@@ -358,7 +358,8 @@ static void moved(gop_kernels *out, const sc_cost *c, const sc_gwork *w)
 void gop_list(const sc_cost *c, const sc_gwork *w, gop_kernels *out)
 {
     switch ((sc_gtype)w->op->type) {
-    case SC_G_LINEAR: linear(out, c, w); break;
+    case SC_G_LINEAR:
+    case SC_G_EXPERT: linear(out, c, w); break;
     case SC_G_MATMUL: matmul(out, w); break;
     case SC_G_CONV:
     case SC_G_CONV_TRANSPOSED: convolution(out, c, w); break;

@@ -49,8 +49,7 @@ static const char *class_of(const sc_gwork *w, bool backward, uint32_t i)
     const sc_gop *o = w->op;
     if (o->type == SC_G_CONCAT && backward) return i == 0 ? "Split" : NULL;
     /* Functions other than this one share a class. */
-    if (o->type == SC_G_ACT && o->detail && strcmp(o->detail, "relu") != 0)
-        i = i < 2 ? 1 - i : i;
+    if (o->type == SC_G_ACT && o->fn != SC_F_RELU) i = i < 2 ? 1 - i : i;
     return names[o->type][i];
 }
 

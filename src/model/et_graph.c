@@ -204,7 +204,7 @@ gb_value et_shaped(et_op *o, sc_gtype type, const et_tensor *out, double flops)
     add_iters(op, dim, n, batch, at);
     for (uint32_t i = 0; i < n_in; i++) add_port(g, op, i, dim, n);
     op->flops = flops;
-    op->detail = o->what;
+    gb_function(op, o->what);
     return gb_close(&g->b, op, n, dim, at);
 }
 

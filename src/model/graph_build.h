@@ -112,11 +112,11 @@ gb_value gb_embed(gb_graph *b, const char *name, gb_value ids, uint64_t rows,
                   uint64_t width, uint32_t lookups);
 
 typedef struct gb_attend {
-    gb_value q, k, v; /* k, v SC_NONE: all in q */
-    uint32_t heads;
-    uint64_t out;           /* width of the result */
-    uint64_t qk_dim, v_dim; /* per head */
-    uint64_t seen;          /* keys per query; 0: all */
+    gb_value q, k, v;         /* k, v SC_NONE: all in q */
+    uint32_t heads, kv_heads; /* kv_heads 0: as many */
+    uint64_t out;             /* width of the result */
+    uint64_t qk_dim, v_dim;   /* per head */
+    uint64_t seen;            /* keys per query; 0: all */
     bool causal;
 } gb_attend;
 
@@ -168,6 +168,8 @@ uint8_t gb_iter(sc_gop *op, const char *name, sc_iter_kind kind,
                 uint64_t extent);
 /* Iteration dims of the dims of a tensor, batch first: FREE but the batch. */
 void gb_iters_of(sc_gop *op, const sc_gtensor *t);
+/* What an ACT or ELEMENTWISE computes, in a word of files or people. */
+void gb_function(sc_gop *op, const char *word);
 void gb_port(sc_gport *p, const uint8_t *at, unsigned n);
 /* Weights of an operator, in order. */
 gb_value gb_weight(gb_graph *b, sc_gop *op, const char *name, unsigned n,

@@ -8,11 +8,17 @@
 #include <string.h>
 
 const char *const sc_gtype_names[] = {
-    "linear", "matmul",    "conv",       "conv-transposed",
-    "embed",  "attention", "batch-norm", "norm",
-    "act",    "softmax",   "dropout",    "elementwise",
-    "pool",   "upsample",  "concat",     "slice",
-    "view",   "loss",      NULL};
+    "linear",     "matmul",      "conv",     "conv-transposed",
+    "embed",      "attention",   "expert",   "scan",
+    "batch-norm", "norm",        "act",      "softmax",
+    "dropout",    "elementwise", "pool",     "upsample",
+    "concat",     "slice",       "view",     "loss",
+    "position",   "rope",        "dispatch", "combine",
+    "conv1d",     NULL};
+
+const char *const sc_gfn_names[] = {"none",    "sum",   "product", "scale",
+                                    "relu",    "relu2", "gelu",    "silu",
+                                    "sigmoid", "tanh",  "other",   NULL};
 
 double sc_gtensor_elements(const sc_gtensor *t, double samples)
 {
@@ -68,7 +74,8 @@ static double backward_passes(const sc_opgraph *g, const sc_gop *op)
     double n = 0.0;
     for (unsigned i = 0; i < op->n_in; i++)
         n += g->tensor[op->in[i].tensor].learns ? 1.0 : 0.0;
-    if (op->type == SC_G_ATTENTION) return n > 0.0 ? 2.0 : 0.0;
+    if (op->type == SC_G_ATTENTION || op->type == SC_G_SCAN)
+        return n > 0.0 ? 2.0 : 0.0;
     bool weight = op->n_weight && g->tensor[op->weight[0].tensor].learns;
     return n + (weight ? 1.0 : 0.0);
 }
@@ -151,11 +158,12 @@ static sc_status check_op(const where *w, uint32_t i)
     if (!op->path) return broken(w, NULL, "an operator without a path");
     if (op->type >= SC_N_GTYPES) return broken(w, op->path, "type");
     if (op->n_iter > SC_G_ITERS) return broken(w, op->path, "iteration dims");
+    if (op->fn >= SC_N_GFNS) return broken(w, op->path, "function");
     for (unsigned k = 0; k < op->n_iter; k++) {
         const sc_giter *it = &op->iter[k];
         if (!it->name || it->extent == 0 || it->kind > SC_I_OPAQUE)
             return broken(w, op->path, "an iteration dim is not complete");
-        if (it->units > it->extent)
+        if (it->units > it->extent && !op->experts)
             return broken(w, op->path, "more parts than elements");
         for (unsigned j = 0; j < k; j++) {
             if (strcmp(op->iter[j].name, it->name) == 0)
@@ -176,7 +184,7 @@ static sc_status check_op(const where *w, uint32_t i)
     SC_TRY(check_port(w, op, &op->out, false));
     if (w->g->tensor[op->out.tensor].op != i)
         return broken(w, op->path, "its result is made by another");
-    bool works = op->type <= SC_G_ATTENTION;
+    bool works = op->type <= SC_G_SCAN;
     if (!(op->flops >= 0.0) || isinf(op->flops) || (op->flops > 0 && !works))
         return broken(w, op->path, "FLOP");
     return SC_OK;

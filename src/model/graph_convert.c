@@ -113,7 +113,7 @@ static gb_value table(convert *c, const sc_operator *op, gb_value x)
     const sc_gdim row[] = {{"position", rows, false}, t.dim[2]};
     const uint8_t rows_at = rows == c->seq ? 1 : SC_G_NO_ITER;
     const uint8_t ws[] = {rows_at, 2};
-    g->detail = "sum";
+    gb_function(g, "sum");
     if (rows > 1) {
         (void)gb_weight(b, g, "weight", 2, row, ws);
     } else {
@@ -174,9 +174,10 @@ static void only_seen(convert *c, const sc_operator *op)
 static gb_value attention(convert *c, const sc_operator *op, gb_value x)
 {
     uint32_t heads = (uint32_t)(op->iter[2].extent / op->v_dim);
-    const gb_attend fused = {
-        x,          SC_NONE,   SC_NONE,    heads,     op->iter[2].extent,
-        op->qk_dim, op->v_dim, op->window, op->causal};
+    const gb_attend fused = {x,          SC_NONE,      SC_NONE,
+                             heads,      op->kv_heads, op->iter[2].extent,
+                             op->qk_dim, op->v_dim,    op->window,
+                             op->causal};
     if (!c->unfused) return gb_attention(&c->b, op->name, &fused);
     gb_graph *b = &c->b;
     uint32_t kv = op->kv_heads;

@@ -146,6 +146,11 @@ gb_value gb_attention(gb_graph *b, const char *name, const gb_attend *w)
     }
     uint64_t seen = w->seen && w->seen < keys ? w->seen : keys;
     op->causal = w->causal;
+    op->heads = w->heads;
+    op->kv_heads = w->kv_heads ? w->kv_heads : w->heads;
+    op->qk_dim = (uint32_t)w->qk_dim;
+    op->v_dim = (uint32_t)w->v_dim;
+    op->window = seen < keys ? seen : 0;
     op->flops = 2.0 * (double)w->heads * (double)(w->qk_dim + w->v_dim) *
                 (double)t.dim[1].extent * (double)seen;
     t.dim[2].extent = w->out;
@@ -208,13 +213,45 @@ gb_value gb_group_norm(gb_graph *b, const char *name, gb_value x,
 
 /* ---- element by element */
 
+/* Words of files and traces that name a function. */
+static const struct {
+    const char *word;
+    sc_gfn fn;
+} functions[] = {{"sum", SC_F_SUM},
+                 {"add", SC_F_SUM},
+                 {"add_", SC_F_SUM},
+                 {"product", SC_F_PRODUCT},
+                 {"mul", SC_F_PRODUCT},
+                 {"mul_", SC_F_PRODUCT},
+                 {"scale and shift", SC_F_SCALE},
+                 {"relu", SC_F_RELU},
+                 {"relu_", SC_F_RELU},
+                 {"relu2", SC_F_RELU2},
+                 {"gelu", SC_F_GELU},
+                 {"geglu", SC_F_GELU},
+                 {"silu", SC_F_SILU},
+                 {"silu_", SC_F_SILU},
+                 {"swiglu", SC_F_SILU},
+                 {"sigmoid", SC_F_SIGMOID},
+                 {"tanh", SC_F_TANH}};
+
+void gb_function(sc_gop *op, const char *word)
+{
+    op->detail = word;
+    if (op->type != SC_G_ACT && op->type != SC_G_ELEMENTWISE) return;
+    op->fn = op->type == SC_G_ELEMENTWISE && !word ? SC_F_SUM : SC_F_OTHER;
+    for (size_t i = 0; word && i < SC_COUNT(functions); i++)
+        if (strcmp(word, functions[i].word) == 0)
+            op->fn = (uint8_t)functions[i].fn;
+}
+
 static gb_value pointwise(gb_graph *b, const char *name, sc_gtype type,
                           gb_value x, const char *detail)
 {
     sc_gtensor t;
     sc_gop *op = open_same(b, name, type, x, &t);
     if (!op) return SC_NONE;
-    op->detail = detail;
+    gb_function(op, detail);
     if (type == SC_G_SOFTMAX) op->iter[t.n_dim - 1].kind = SC_I_OPAQUE;
     return gb_close(b, op, t.n_dim, t.dim, same);
 }
@@ -233,7 +270,8 @@ gb_value gb_act_gated(gb_graph *b, const char *name, gb_value x,
     unsigned last = t.n_dim - 1U;
     t.dim[last].extent /= 2;
     op->iter[last].extent = t.dim[last].extent;
-    op->detail = what;
+    gb_function(op, what);
+    op->gated = true;
     return gb_close(b, op, t.n_dim, t.dim, same);
 }
 
@@ -264,7 +302,7 @@ gb_value gb_elementwise(gb_graph *b, const char *name, gb_value x, gb_value y,
             return gb_wrong(b, name, "the terms do not fit");
         if (whole) op->in[1].at[i] = (uint8_t)i;
     }
-    op->detail = what;
+    gb_function(op, what);
     return gb_close(b, op, t.n_dim, t.dim, same);
 }
 

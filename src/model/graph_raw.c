@@ -9,15 +9,22 @@
 
 typedef struct raw_row {
     const sc_node *iter, *in, *weights, *dims, *at;
-    int64_t bytes, lookups;
+    int64_t bytes, lookups, heads, kv_heads, qk_dim, v_dim, window, experts,
+        topk, route_groups, route_topk;
     double flops;
-    bool learns, causal, copy;
+    int fn;
+    bool learns, gated, dropout, causal, cross, copy, keep_bf16;
     const char *detail;
 } raw_row;
 
 #define ROW(s, label, field_, type_, text)                              \
     .name = label, .type = SC_T_##type_, .offset = offsetof(s, field_), \
     .help = text
+
+#define COUNT(field, text)                                              \
+    {                                                                   \
+        ROW(raw_row, #field, field, INT, text), .max = GRAPH_MAX_EXTENT \
+    }
 
 static const sc_key raw_keys[] = {
     {ROW(raw_row, "iter", iter, NODE, "iteration dims"), .required = true},
@@ -33,8 +40,23 @@ static const sc_key raw_keys[] = {
      .unit = SC_U_NONE, .max = 1e30},
     {ROW(raw_row, "lookups", lookups, INT, "rows that are summed"),
      .max = GRAPH_MAX_EXTENT},
+    {ROW(raw_row, "fn", fn, ENUM, "of each element"), .names = sc_gfn_names,
+     .def = "none"},
+    COUNT(heads, "of attention"),
+    COUNT(kv_heads, "of keys and values"),
+    COUNT(qk_dim, "of a query"),
+    COUNT(v_dim, "of a value"),
+    COUNT(window, "keys that a query sees"),
+    COUNT(experts, "of routed tokens"),
+    COUNT(topk, "experts of a token"),
+    COUNT(route_groups, "groups of experts"),
+    COUNT(route_topk, "groups of a token's experts"),
+    {ROW(raw_row, "gated", gated, BOOL, "one half scales the other")},
+    {ROW(raw_row, "dropout", dropout, BOOL, "in the same kernel")},
     {ROW(raw_row, "causal", causal, BOOL, "of attention")},
+    {ROW(raw_row, "cross", cross, BOOL, "keys of another sequence")},
     {ROW(raw_row, "copy", copy, BOOL, "of a view")},
+    {ROW(raw_row, "keep_bf16", keep_bf16, BOOL, "not in 8 bits or less")},
     {ROW(raw_row, "detail", detail, STRING, "for people")},
     {.name = NULL}};
 
@@ -103,7 +125,7 @@ static bool read_iters(graph_reader *r, sc_gop *op, const sc_node *list)
         if (!read_schema(r, iter_keys, c, &row) ||
             !graph_read_extent(r, row.extent, &extent))
             return false;
-        if ((uint64_t)row.units > extent) {
+        if ((uint64_t)row.units > extent && strcmp(row.name, "expert") != 0) {
             graph_error(r, SC_C_RANGE, c->pos, NULL,
                         "more parts than elements");
             return false;
@@ -209,6 +231,27 @@ static bool read_parts(graph_reader *r, sc_gop *op, const raw_row *row)
     return true;
 }
 
+static void set_facts(sc_gop *op, const raw_row *row)
+{
+    op->fn = (uint8_t)row->fn;
+    op->gated = row->gated;
+    op->dropout = row->dropout;
+    op->causal = row->causal;
+    op->cross = row->cross;
+    op->copy = row->copy;
+    op->keep_bf16 = row->keep_bf16;
+    op->heads = (uint32_t)row->heads;
+    op->kv_heads = (uint32_t)row->kv_heads;
+    op->qk_dim = (uint32_t)row->qk_dim;
+    op->v_dim = (uint32_t)row->v_dim;
+    op->window = (uint64_t)row->window;
+    op->experts = (uint32_t)row->experts;
+    op->topk = (uint32_t)row->topk;
+    op->route_groups = (uint32_t)row->route_groups;
+    op->route_topk = (uint32_t)row->route_topk;
+    op->lookups = (uint32_t)row->lookups;
+}
+
 static gb_value read_result(graph_reader *r, sc_gop *op, const raw_row *row,
                             const sc_node *n)
 {
@@ -218,15 +261,13 @@ static gb_value read_result(graph_reader *r, sc_gop *op, const raw_row *row,
     if (!graph_read_dims(r, row->dims, false, dim, &n_dims) ||
         !read_at(r, op, row->at, n_dims, at))
         return SC_NONE;
-    if (row->flops > 0 && op->type > SC_G_ATTENTION) {
+    if (row->flops > 0 && op->type > SC_G_SCAN) {
         graph_error(r, SC_C_CONFLICT, n->pos, NULL,
                     "flops: are those of products and attention");
         return SC_NONE;
     }
     op->flops = row->flops;
-    op->lookups = (uint32_t)row->lookups;
-    op->causal = row->causal;
-    op->copy = row->copy;
+    set_facts(op, row);
     op->detail = row->detail;
     gb_value v = gb_close(&r->b, op, n_dims, dim, at);
     if (v == SC_NONE) return SC_NONE;

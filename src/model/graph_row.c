@@ -35,6 +35,8 @@
     X("lookups", lookups, INT, BIT(EMBED), 1, BIG, "1",                       \
       "rows that are summed")                                                 \
     X("heads", heads, INT, BIT(ATTENTION), 1, BIG, NULL, "of queries")        \
+    X("kv_heads", kv_heads, INT, BIT(ATTENTION), 1, BIG, NULL,                \
+      "of keys and values; default heads")                                    \
     X("qk_dim", qk_dim, INT, BIT(ATTENTION), 1, BIG, NULL, "of a query")      \
     X("v_dim", v_dim, INT, BIT(ATTENTION), 1, BIG, NULL, "of a value")        \
     X("window", window, INT, BIT(ATTENTION), 1, BIG, NULL, "keys of a query") \
@@ -42,6 +44,8 @@
       "masks what follows")                                                   \
     X("kind", kind, STRING, BIT(ACT) | BIT(ELEMENTWISE), 0, 0, NULL,          \
       "relu, gelu ...; sum, product ...")                                     \
+    X("gated", gated, BOOL, BIT(ACT), 0, 0, "false",                          \
+      "one half scales the other")                                            \
     X("along", along, STRING, BIT(CONCAT) | BIT(SLICE), 0, 0, NULL,           \
       "name of a dim")                                                        \
     X("extent", extent, INT, BIT(SLICE), 1, BIG, NULL, "that is left")        \
@@ -225,6 +229,9 @@ static const char *guard(const gb_graph *b, const graph_row *r,
         if (x->dim[x->n_dim - 1].batch) return "nothing to normalize";
         return need(!r->groups || x->dim[1].extent % (uint64_t)r->groups == 0,
                     "groups do not divide the channels");
+    case SC_G_ACT:
+        return need(!r->gated || x->dim[x->n_dim - 1].extent % 2 == 0,
+                    "a gate is half of an even width");
     case SC_G_SOFTMAX:
         return need(!x->dim[x->n_dim - 1].batch, "nothing to sum over");
     default: return needs_channels(r->type) ? guard_window(r, x, b) : NULL;
@@ -256,6 +263,7 @@ static gb_value attend(gb_graph *b, const graph_row *r, const gb_value *in,
                     .k = n > 1 ? in[1] : SC_NONE,
                     .v = n > 1 ? in[2] : SC_NONE,
                     .heads = (uint32_t)r->heads,
+                    .kv_heads = (uint32_t)r->kv_heads,
                     .out = (uint64_t)r->out,
                     .qk_dim = r->qk_dim ? (uint64_t)r->qk_dim : dim,
                     .v_dim = r->v_dim ? (uint64_t)r->v_dim : dim,
@@ -293,7 +301,9 @@ static gb_value add_simple(gb_graph *b, const graph_row *r, const gb_value *in,
     case SC_G_NORM:
         if (r->groups) return gb_group_norm(b, p, in[0], (uint32_t)r->groups);
         return gb_layer_norm(b, p, in[0], r->bias);
-    case SC_G_ACT: return gb_act(b, p, in[0], r->kind);
+    case SC_G_ACT:
+        return r->gated ? gb_act_gated(b, p, in[0], r->kind)
+                        : gb_act(b, p, in[0], r->kind);
     case SC_G_SOFTMAX: return gb_softmax(b, p, in[0]);
     case SC_G_DROPOUT: return gb_dropout(b, p, in[0]);
     case SC_G_ELEMENTWISE:

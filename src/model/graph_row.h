@@ -21,8 +21,8 @@ typedef struct graph_row {
     int64_t to;     /* positions of an adaptive pool; 0: none */
     int64_t factor; /* of an upsampling */
     int64_t rows, width, lookups;
-    int64_t heads, qk_dim, v_dim, window;
-    bool causal;
+    int64_t heads, kv_heads, qk_dim, v_dim, window;
+    bool causal, gated;
     const char *kind;  /* "relu", "sum" */
     const char *along; /* name of a dim */
     int64_t extent;

@@ -161,6 +161,10 @@ static void guess_width(const writer *w, const sc_gop *op, graph_row *row)
         row->out = (int64_t)it->extent;
         row->heads = (int64_t)(it->units ? it->units : it->extent);
         row->causal = op->causal;
+        row->kv_heads = op->kv_heads == op->heads ? 0 : op->kv_heads;
+        row->qk_dim = op->qk_dim * row->heads == row->out ? 0 : op->qk_dim;
+        row->v_dim = op->v_dim * row->heads == row->out ? 0 : op->v_dim;
+        row->window = (int64_t)op->window;
     }
     if (op->type == SC_G_EMBED && op->n_weight) {
         const sc_gtensor *t = &w->g->tensor[op->weight[0].tensor];
@@ -190,6 +194,7 @@ static bool guess(const writer *w, const sc_gop *op, graph_row *row)
                        .lookups = 1,
                        .shared = SC_NONE,
                        .kind = op->detail,
+                       .gated = op->gated,
                        .bias = op->n_weight > 1};
     if (op->n_in > GRAPH_MAX_INPUTS || op->n_in == 0) return false;
     for (unsigned i = 0; i < op->n_weight; i++)
@@ -235,13 +240,24 @@ static bool same_at(const sc_gport *x, const sc_gport *y)
     return memcmp(x->at, y->at, sizeof x->at) == 0;
 }
 
+static bool same_facts(const sc_gop *x, const sc_gop *y)
+{
+    return x->fn == y->fn && x->gated == y->gated && x->dropout == y->dropout &&
+           x->copy == y->copy && x->causal == y->causal &&
+           x->cross == y->cross && x->keep_bf16 == y->keep_bf16 &&
+           x->heads == y->heads && x->kv_heads == y->kv_heads &&
+           x->qk_dim == y->qk_dim && x->v_dim == y->v_dim &&
+           x->window == y->window && x->experts == y->experts &&
+           x->topk == y->topk && x->route_groups == y->route_groups &&
+           x->route_topk == y->route_topk && x->lookups == y->lookups;
+}
+
 static bool same_op(const writer *w, const sc_gop *x, const sc_gop *y)
 {
     const sc_gtensor *t = w->b.g.tensor;
-    if (x->n_iter != y->n_iter || x->n_in != y->n_in ||
-        x->n_weight != y->n_weight || x->copy != y->copy ||
-        x->causal != y->causal || x->lookups != y->lookups ||
-        x->flops != y->flops || !same_text(x->detail, y->detail))
+    if (!same_facts(x, y) || x->n_iter != y->n_iter || x->n_in != y->n_in ||
+        x->n_weight != y->n_weight || x->flops != y->flops ||
+        !same_text(x->detail, y->detail))
         return false;
     for (unsigned i = 0; i < x->n_iter; i++) {
         const sc_giter *m = &x->iter[i], *n = &y->iter[i];
@@ -448,6 +464,36 @@ static void put_weights(const writer *w, const sc_gop *op)
     sc_text_add(w->out, "]");
 }
 
+static void put_facts(const sc_gop *op, sc_text *t)
+{
+    const struct {
+        const char *key;
+        uint64_t v;
+    } number[] = {{"lookups", op->lookups},
+                  {"heads", op->heads},
+                  {"kv_heads", op->kv_heads},
+                  {"qk_dim", op->qk_dim},
+                  {"v_dim", op->v_dim},
+                  {"window", op->window},
+                  {"experts", op->experts},
+                  {"topk", op->topk},
+                  {"route_groups", op->route_groups},
+                  {"route_topk", op->route_topk}};
+
+    const struct {
+        const char *key;
+        bool is;
+    } flag[] = {{"gated", op->gated},   {"dropout", op->dropout},
+                {"causal", op->causal}, {"cross", op->cross},
+                {"copy", op->copy},     {"keep_bf16", op->keep_bf16}};
+
+    if (op->fn) put_key(t, "fn", sc_gfn_names[op->fn]);
+    for (size_t i = 0; i < SC_COUNT(number); i++)
+        if (number[i].v) put_number(t, number[i].key, number[i].v);
+    for (size_t i = 0; i < SC_COUNT(flag); i++)
+        if (flag[i].is) sc_text_add(t, ", %s: true", flag[i].key);
+}
+
 static void put_raw(const writer *w, const sc_gop *op)
 {
     const sc_gtensor *y = &w->g->tensor[op->out.tensor];
@@ -461,9 +507,7 @@ static void put_raw(const writer *w, const sc_gop *op)
     sc_text_add(w->out, ", learns: %s", y->learns ? "true" : "false");
     if (y->bytes) put_number(w->out, "bytes", y->bytes);
     if (op->flops > 0) sc_text_add(w->out, ", flops: %.17g", op->flops);
-    if (op->lookups) put_number(w->out, "lookups", op->lookups);
-    if (op->causal) sc_text_add(w->out, ", causal: true");
-    if (op->copy) sc_text_add(w->out, ", copy: true");
+    put_facts(op, w->out);
     if (op->detail) put_key(w->out, "detail", op->detail);
     sc_text_add(w->out, "}");
 }

@@ -224,7 +224,7 @@ static gb_value positions(gb_graph *b, gb_value x)
     gb_iters_of(op, &t);
     gb_port(&op->in[0], at, 3);
     (void)gb_weight(b, op, "weight", 2, t.dim + 1, at + 1);
-    op->detail = "sum";
+    gb_function(op, "sum");
     return gb_close(b, op, 3, t.dim, at);
 }
 

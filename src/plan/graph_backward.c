@@ -17,7 +17,7 @@ static sc_status done(const infer *f)
 
 static bool multiplies(const sc_gop *o)
 {
-    return o->detail && strstr(o->detail, "product");
+    return o->fn == SC_F_PRODUCT;
 }
 
 /* Inputs that the product for inputs needs again. */
@@ -26,6 +26,9 @@ static bool reads_inputs(const sc_gop *o)
     switch ((sc_gtype)o->type) {
     case SC_G_MATMUL:
     case SC_G_ATTENTION:
+    case SC_G_SCAN:
+    case SC_G_CONV1D:
+    case SC_G_COMBINE:
     case SC_G_BATCH_NORM:
     case SC_G_NORM:
     case SC_G_ACT:
@@ -40,6 +43,8 @@ static bool reads_weight(const sc_gop *o)
 {
     switch ((sc_gtype)o->type) {
     case SC_G_LINEAR:
+    case SC_G_EXPERT:
+    case SC_G_CONV1D:
     case SC_G_CONV:
     case SC_G_CONV_TRANSPOSED:
     case SC_G_BATCH_NORM:

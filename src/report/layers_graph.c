@@ -27,12 +27,14 @@ static void moved(const sc_gop *op, double x, double w, double y,
     double rows = op->lookups ? op->lookups : 1;
     switch ((sc_gtype)op->type) {
     case SC_G_LINEAR:
+    case SC_G_EXPERT:
     case SC_G_CONV:
     case SC_G_CONV_TRANSPOSED:
         e[FORWARD] = e[DGRAD] = e[WGRAD] = x + w + y;
         break;
     case SC_G_MATMUL: /* a product for each factor's gradient */
     case SC_G_ATTENTION:
+    case SC_G_SCAN:
         e[FORWARD] = x + y;
         e[DGRAD] = 2 * (x + y);
         break;
@@ -41,20 +43,25 @@ static void moved(const sc_gop *op, double x, double w, double y,
         break;
     case SC_G_BATCH_NORM:
     case SC_G_NORM:
+    case SC_G_CONV1D:
     case SC_G_ACT:
     case SC_G_SOFTMAX: /* backward reads a value again */
         e[FORWARD] = x + w + y;
         e[DGRAD] = 2 * x + y;
         break;
+    case SC_G_ROPE:
+    case SC_G_POSITION:
     case SC_G_ELEMENTWISE: /* factors are read again, terms are not */
         e[FORWARD] = x + w + y;
         e[DGRAD] = x + y;
-        if (op->detail && strcmp(op->detail, "product") == 0) e[DGRAD] += x;
+        if (op->fn == SC_F_PRODUCT) e[DGRAD] += x;
         if (op->n_weight) e[WGRAD] = y + w;
         break;
     case SC_G_DROPOUT:
     case SC_G_POOL:
     case SC_G_UPSAMPLE:
+    case SC_G_DISPATCH:
+    case SC_G_COMBINE:
     case SC_G_CONCAT: e[FORWARD] = e[DGRAD] = x + w + y; break;
     case SC_G_VIEW:
         if (op->copy) e[FORWARD] = e[DGRAD] = x + y;
