@@ -36,7 +36,8 @@ typedef struct sc_gjob {
     const char *optimizer;
     double grad_bytes; /* per element of gradients on the wire; 0: as weights */
     bool forward_only;
-    bool unfold; /* one device per rank */
+    bool unfold;   /* one device per rank */
+    bool unrolled; /* every layer compiled by itself: same result (tests) */
     /* Of SC_SCH_FILE: who passes what when (plan_schedule.h); else NULL. */
     const struct sc_schedule_file *order;
 } sc_gjob;
@@ -70,6 +71,7 @@ typedef struct sc_gexchange {
 
 typedef struct sc_gcompute { /* of one operator, pass and rank, for tests */
     const char *path;
+    uint32_t op; /* of the graph */
     uint8_t type, pass;
     uint32_t stage;
     double seconds;

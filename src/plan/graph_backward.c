@@ -369,6 +369,11 @@ static sc_status depths(infer *f)
 sc_status gi_backward(infer *f)
 {
     SC_TRY(depths(f));
-    for (uint32_t op = f->g->n_ops; op-- > 0;) SC_TRY(backward_op(f, op));
+    uint32_t n = f->g->n_ops;
+    for (uint32_t op = n; op-- > 0;) {
+        gi_note_mark(f, GI_BACKWARD, n - 1 - op);
+        SC_TRY(backward_op(f, op));
+    }
+    gi_note_mark(f, GI_BACKWARD, n);
     return SC_OK;
 }

@@ -44,7 +44,7 @@ static size_t unit_length(const char *path, bool *block)
     return strcspn(path, ".");
 }
 
-static bool same_unit(const char *a, const char *b)
+bool gi_same_unit(const char *a, const char *b)
 {
     bool x, y;
     size_t n = unit_length(a, &x), m = unit_length(b, &y);
@@ -58,7 +58,7 @@ static sc_status find_units(cut *c)
     if (!c->unit) return sc_error_nomem(c->f->err);
     for (uint32_t i = 0; i < g->n_ops; i++) {
         bool block;
-        if (i > 0 && same_unit(g->op[i - 1].path, g->op[i].path)) continue;
+        if (i > 0 && gi_same_unit(g->op[i - 1].path, g->op[i].path)) continue;
         (void)unit_length(g->op[i].path, &block);
         c->unit[c->n++] = (unit){.first = i, .block = block};
     }
@@ -234,7 +234,7 @@ static const sc_strategy_rule *placed(const infer *f, uint32_t op, dealt *all,
         if (r->pool) {
             dealt *d = &all[n->match[i]];
             d->seen += d->last == SC_NONE ||
-                       !same_unit(f->g->op[d->last].path, f->g->op[op].path);
+                       !gi_same_unit(f->g->op[d->last].path, f->g->op[op].path);
             d->last = op;
             if (d->units) *stage = pool_stage(f, r->pool, d);
             return r;
@@ -296,7 +296,7 @@ static void segments(infer *f)
         bool again = repeated(f, op) && !f->job->forward_only;
         if (again) {
             bool joins = before && f->node[op - 1].stage == f->node[op].stage &&
-                         same_unit(f->g->op[op - 1].path, f->g->op[op].path);
+                         gi_same_unit(f->g->op[op - 1].path, f->g->op[op].path);
             f->node[op].segment = joins ? n - 1 : n++;
         }
         before = again;

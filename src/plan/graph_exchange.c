@@ -23,6 +23,7 @@ struct gi_groups {
 uint32_t gi_device(const infer *f, uint32_t stage)
 {
     if (f->devices <= 1) return 0;
+    if (f->stage_as) stage = f->stage_as[stage];
     return sc_schedule_device(f->schedule, f->devices, f->chunks, stage, 0,
                               f->job->ga);
 }
@@ -246,6 +247,25 @@ static sc_status emit(infer *f, const gi_why *w, const gi_coll *c,
                                     .bytes = c->out_bytes});
     *item = gi_item(f, it, c->in, w->phase);
     return f->no_memory ? sc_error_nomem(f->err) : SC_OK;
+}
+
+sc_status gi_exchange_at(infer *f, gp_item *it, sc_gexchange *x)
+{
+    uint32_t device[] = {gi_device(f, it->stage),
+                         gi_device(f, it->to == SC_NONE ? it->stage : it->to)};
+    struct gi_groups *g =
+        x->p2p ? across(f, device, 2) : groups(f, device[0], x->axes);
+    exchange_price cost;
+    if (!g) return sc_error_nomem(f->err);
+    SC_TRY(price(f, g, (sc_coll)x->coll, x->bytes, &cost));
+    x->n_groups = g->n;
+    x->size = g->size;
+    x->rank = g->rank;
+    x->seconds = cost.seconds;
+    x->channels = cost.channels;
+    it->seconds = cost.seconds;
+    it->latency = cost.latency;
+    return SC_OK;
 }
 
 sc_status gi_collective(infer *f, const gi_why *w, const gi_coll *c,

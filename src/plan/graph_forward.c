@@ -348,7 +348,10 @@ sc_status gi_forward_op(infer *f, uint32_t op, bool again)
 
 sc_status gi_forward(infer *f)
 {
-    for (uint32_t op = 0; op < f->g->n_ops; op++)
+    for (uint32_t op = 0; op < f->g->n_ops; op++) {
+        gi_note_mark(f, GI_FORWARD, op);
         SC_TRY(gi_forward_op(f, op, false));
+    }
+    gi_note_mark(f, GI_FORWARD, f->g->n_ops);
     return SC_OK;
 }

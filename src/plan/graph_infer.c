@@ -3,9 +3,9 @@
  * graph_infer.c - a strategy on an operator graph: rules, layouts, stages and
  * the exchanges that follow, in order.
  */
-#include "plan/graph_infer.h"
-
 #include <stepcast/plan_schedule.h>
+
+#include "plan/graph_fold.h"
 
 #include <string.h>
 
@@ -77,6 +77,44 @@ static void sums(infer *f)
         sc_opgraph_flops(f->g, f->p->samples, f->job->forward_only);
 }
 
+/* Layouts and both passes of the network as it is. */
+static sc_status passes(infer *f)
+{
+    SC_TRY(gi_keep(f));
+    SC_TRY(make_lists(f));
+    SC_TRY(gi_forward(f));
+    return f->job->forward_only ? SC_OK : gi_backward(f);
+}
+
+/* Stages can be left out where neighbours are always on different devices:
+ * not where a schedule turns round. */
+static bool stages_alike(const infer *f)
+{
+    for (uint32_t v = 1; v < f->n_stages; v++)
+        if (gi_device(f, v) == gi_device(f, v - 1)) return false;
+    return f->n_stages >= GI_FOLD;
+}
+
+/* The same, with what repeats compiled once: layers, then stages. */
+static sc_status folded_passes(infer *f, bool stages)
+{
+    gi_fold *d = NULL;
+    bool ok = false;
+    bool then = !stages && stages_alike(f);
+    /* Buckets that are counted together need depths of the whole network. */
+    if (f->job->unrolled || f->rules->buckets_counted_together)
+        return passes(f);
+    SC_TRY(gi_fold_make(f, stages, &d));
+    if (!d && then) return folded_passes(f, true);
+    if (d) {
+        infer small;
+        SC_TRY(gi_fold_infer(f, d, &small));
+        SC_TRY(then ? folded_passes(&small, true) : passes(&small));
+        SC_TRY(gi_unfold(f, d, &small, &ok));
+    }
+    return ok ? SC_OK : passes(f);
+}
+
 static sc_status infer_all(infer *f)
 {
     SC_TRY(check_job(f));
@@ -84,14 +122,10 @@ static sc_status infer_all(infer *f)
     set_mesh(f);
     SC_TRY(gi_pools(f));
     SC_TRY(gi_rules(f));
-    SC_TRY(gi_keep(f));
+    if (f->s->cuts == SC_CUT_BALANCED) SC_TRY(gi_keep(f));
     SC_TRY(gi_cut(f));
-    SC_TRY(make_lists(f));
-    SC_TRY(gi_forward(f));
-    if (!f->job->forward_only) {
-        SC_TRY(gi_backward(f));
-        SC_TRY(gi_gradients(f));
-    }
+    SC_TRY(folded_passes(f, false));
+    if (!f->job->forward_only) SC_TRY(gi_gradients(f));
     SC_TRY(gi_host(f));
     SC_TRY(gi_finish(f));
     sums(f);

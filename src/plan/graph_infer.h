@@ -87,6 +87,11 @@ typedef struct gi_order {
     uint32_t stage, phase, place, item;
 } gi_order;
 
+/* How much had been made when the compiler came to an operator. */
+typedef struct gi_mark {
+    uint32_t values, items, exchanges, computes, wgrads;
+} gi_mark;
+
 typedef struct infer {
     const sc_gjob *job;
     const sc_opgraph *g;
@@ -118,6 +123,10 @@ typedef struct infer {
     uint32_t cap_values, cap_items, cap_order, cap_exchanges, cap_computes;
     struct gi_groups *groups;
     bool no_memory;
+    /* Of a folded network (graph_fold.h), else NULL: */
+    const uint32_t *stage_as; /* [n_stages] number among those that are left */
+    gi_mark *mark[2]; /* [n_ops + 1] of the forward pass by operator, of the
+                         backward pass from the last one */
 } infer;
 
 /* ---- graph_rules.c, graph_presets.c */
@@ -157,6 +166,8 @@ const sc_device *gi_slowest(const infer *f, uint32_t stage);
 void gi_spread(infer *f);
 sc_status gi_keep(infer *f);
 sc_status gi_cut(infer *f);
+/* Whether two paths are of one block, or of one module beside blocks. */
+bool gi_same_unit(const char *a, const char *b);
 
 /* Layout of a tensor as an operator works on it; axes that split iteration
  * dims outside of it are partial sums if it is `made`. */
@@ -246,10 +257,15 @@ sc_status gi_send(infer *f, const gi_why *w, uint32_t to, const layout *l,
 sc_status gi_tie(infer *f, const gi_why *w, const uint32_t *stage, uint32_t n,
                  double bytes, const uint32_t *in, uint32_t n_in,
                  uint32_t *out);
+/* Ranks and price of an exchange on the stages that its item names. */
+sc_status gi_exchange_at(infer *f, gp_item *it, sc_gexchange *x);
 /* Pipeline coordinate of a stage. */
 uint32_t gi_device(const infer *f, uint32_t stage);
 
 /* ---- graph_forward.c, graph_backward.c, graph_gradients.c */
+
+/* Notes how far the program is; `at` counts the operators of the pass. */
+void gi_note_mark(infer *f, uint32_t phase, uint32_t at);
 
 sc_status gi_forward(infer *f);
 /* The same of one operator, or all of its turn; again in the backward pass. */

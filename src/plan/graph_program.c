@@ -48,6 +48,14 @@ void gi_item_behind(infer *f, uint32_t item, uint32_t after)
         f->order[item].place = f->order[after].place;
 }
 
+void gi_note_mark(infer *f, uint32_t phase, uint32_t at)
+{
+    if (!f->mark[phase]) return;
+    f->mark[phase][at] =
+        (gi_mark){f->prog->n_values, f->prog->n_items, f->p->n_exchanges,
+                  f->p->n_computes, f->n_wgrads};
+}
+
 static bool before(const gi_order *a, const gi_order *b)
 {
     if (a->stage != b->stage) return a->stage < b->stage;
@@ -173,6 +181,7 @@ sc_status gi_note(infer *f, uint32_t op, sc_gpass pass, double seconds)
     if (!grown) return sc_error_nomem(f->err);
     p->compute = grown;
     grown[p->n_computes++] = (sc_gcompute){.path = f->g->op[op].path,
+                                           .op = op,
                                            .type = f->g->op[op].type,
                                            .pass = (uint8_t)pass,
                                            .stage = f->node[op].stage,

@@ -1,0 +1,441 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* graph_fold.c - finds runs of equal instances and leaves four of each. */
+#include "plan/graph_fold.h"
+
+#include <string.h>
+
+/* Instances may alternate (a dense layer, then one with experts): what repeats
+ * is then several of them together. */
+#define PERIOD 16
+
+/* A range of operators that may be an instance: a layer, or a stage. */
+typedef struct range {
+    uint32_t first, n;
+    uint64_t hash; /* 0: never equal to another */
+} range;
+
+typedef struct folding {
+    infer *f;
+    bool stages;
+    uint32_t n;
+    range *range; /* [n] */
+    gi_fold *out;
+} folding;
+
+/* ---- instances -------------------------------------------------------------
+ */
+
+static bool begins(const folding *d, uint32_t op)
+{
+    const infer *f = d->f;
+    if (op == 0) return true;
+    if (f->node[op].stage != f->node[op - 1].stage) return true;
+    return !d->stages &&
+           !gi_same_unit(f->g->op[op - 1].path, f->g->op[op].path);
+}
+
+static uint64_t mixed(uint64_t h, uint64_t x)
+{
+    h ^= x + UINT64_C(0x9e3779b97f4a7c15) + (h << 6) + (h >> 2);
+    return h * UINT64_C(0xff51afd7ed558ccd);
+}
+
+/* Only what a single operator says: wiring is compared where hashes agree. */
+static uint64_t hash_of(const infer *f, const range *r)
+{
+    uint64_t h = r->n;
+    for (uint32_t i = 0; i < r->n; i++) {
+        const sc_gop *o = &f->g->op[r->first + i];
+        const gi_node *n = &f->node[r->first + i];
+        if (n->turn_rule || n->robin || n->single) return 0;
+        h = mixed(h, o->type | (uint64_t)o->n_iter << 8 |
+                         (uint64_t)o->n_in << 16 | (uint64_t)o->n_weight << 24);
+        for (uint32_t k = 0; k < o->n_iter; k++)
+            h = mixed(h, o->iter[k].extent);
+        for (uint32_t k = 0; k < n->n_match; k++) h = mixed(h, n->match[k]);
+    }
+    return h ? h : 1;
+}
+
+static sc_status find_ranges(folding *d)
+{
+    const infer *f = d->f;
+    d->range = SC_NEW_N(f->a, range, f->g->n_ops);
+    if (!d->range) return sc_error_nomem(f->err);
+    for (uint32_t op = 0; op < f->g->n_ops; op++) {
+        if (begins(d, op)) d->range[d->n++].first = op;
+        d->range[d->n - 1].n++;
+    }
+    for (uint32_t i = 0; i < d->n; i++)
+        d->range[i].hash = hash_of(f, &d->range[i]);
+    return SC_OK;
+}
+
+/* ---- equal instances -------------------------------------------------------
+ */
+
+static bool same_tensor(const sc_gtensor *a, const sc_gtensor *b)
+{
+    if (a->kind != b->kind || a->n_dim != b->n_dim || a->bytes != b->bytes ||
+        a->learns != b->learns)
+        return false;
+    for (uint32_t i = 0; i < a->n_dim; i++)
+        if (a->dim[i].extent != b->dim[i].extent ||
+            a->dim[i].batch != b->dim[i].batch ||
+            strcmp(a->dim[i].name, b->dim[i].name) != 0)
+            return false;
+    return true;
+}
+
+static bool same_port(const sc_gport *a, const sc_gport *b)
+{
+    return memcmp(a->at, b->at, sizeof a->at) == 0;
+}
+
+/* The same place relative to the instance, or the same tensor. */
+static bool same_input(const sc_opgraph *g, uint32_t x, uint32_t y, uint32_t a,
+                       uint32_t b)
+{
+    if (a == b) return g->tensor[a].kind != SC_GT_WEIGHT;
+    const sc_gtensor *s = &g->tensor[a], *t = &g->tensor[b];
+    return s->kind == SC_GT_VALUE && same_tensor(s, t) &&
+           y - x == t->op - s->op;
+}
+
+static bool same_weight(const sc_opgraph *g, uint32_t x, uint32_t y, uint32_t a,
+                        uint32_t b)
+{
+    const sc_gtensor *s = &g->tensor[a], *t = &g->tensor[b];
+    return a != b && same_tensor(s, t) && s->op == x && t->op == y;
+}
+
+static bool same_iter(const sc_giter *a, const sc_giter *b)
+{
+    return a->kind == b->kind && a->batch == b->batch &&
+           a->extent == b->extent && a->units == b->units &&
+           strcmp(a->name, b->name) == 0;
+}
+
+/* All fields but names and wiring.  Padding may differ: then two operators
+ * count as different, which only costs time. */
+static bool same_facts(const sc_gop *a, const sc_gop *b)
+{
+    sc_gop x = *a, y = *b;
+    sc_gop *both[] = {&x, &y};
+    if ((a->detail != b->detail) &&
+        (!a->detail || !b->detail || strcmp(a->detail, b->detail) != 0))
+        return false;
+    for (size_t i = 0; i < SC_COUNT(both); i++) {
+        memset(both[i]->iter, 0, sizeof both[i]->iter);
+        memset(&both[i]->out, 0, sizeof both[i]->out);
+        both[i]->path = both[i]->detail = NULL;
+        both[i]->in = both[i]->weight = NULL;
+    }
+    return memcmp(&x, &y, sizeof x) == 0;
+}
+
+static bool same_op(const sc_opgraph *g, uint32_t x, uint32_t y)
+{
+    const sc_gop *a = &g->op[x], *b = &g->op[y];
+    if (!same_facts(a, b)) return false;
+    for (uint32_t i = 0; i < a->n_iter; i++)
+        if (!same_iter(&a->iter[i], &b->iter[i])) return false;
+    for (uint32_t i = 0; i < a->n_in; i++)
+        if (!same_port(&a->in[i], &b->in[i]) ||
+            !same_input(g, x, y, a->in[i].tensor, b->in[i].tensor))
+            return false;
+    for (uint32_t i = 0; i < a->n_weight; i++)
+        if (!same_port(&a->weight[i], &b->weight[i]) ||
+            !same_weight(g, x, y, a->weight[i].tensor, b->weight[i].tensor))
+            return false;
+    return same_port(&a->out, &b->out) &&
+           same_tensor(&g->tensor[a->out.tensor], &g->tensor[b->out.tensor]);
+}
+
+/* `stage`: how many stages later operator y is. */
+static bool same_node(const infer *f, uint32_t x, uint32_t y, uint32_t stage,
+                      bool begins)
+{
+    const gi_node *a = &f->node[x], *b = &f->node[y];
+    if (a->n_match != b->n_match || a->stage + stage != b->stage ||
+        (a->segment == SC_NONE) != (b->segment == SC_NONE) ||
+        memcmp(a->split, b->split, sizeof a->split) != 0)
+        return false;
+    for (uint32_t i = 0; i < a->n_match; i++)
+        if (a->match[i] != b->match[i]) return false;
+    if (begins || a->segment == SC_NONE) return true;
+    return (a->segment == f->node[x - 1].segment) ==
+           (b->segment == f->node[y - 1].segment);
+}
+
+static bool same_range(const folding *d, uint32_t i, uint32_t k, uint32_t stage)
+{
+    const range *a = &d->range[i], *b = &d->range[k];
+    if (!a->hash || a->hash != b->hash || a->n != b->n) return false;
+    if (d->stages && gi_slowest(d->f, d->f->node[a->first].stage) !=
+                         gi_slowest(d->f, d->f->node[b->first].stage))
+        return false;
+    for (uint32_t n = 0; n < a->n; n++)
+        if (!same_node(d->f, a->first + n, b->first + n, stage, n == 0) ||
+            !same_op(d->f->g, a->first + n, b->first + n))
+            return false;
+    return true;
+}
+
+/* ---- runs ------------------------------------------------------------------
+ */
+
+/* Repeats of `period` ranges from `i` on. */
+static uint32_t repeats(const folding *d, uint32_t i, uint32_t period)
+{
+    uint32_t n = 0, stage = d->stages ? period : 0;
+    while (i + n + period < d->n && same_range(d, i + n, i + n + period, stage))
+        n++;
+    return 1 + n / period;
+}
+
+static uint32_t operators(const folding *d, uint32_t i, uint32_t period)
+{
+    uint32_t n = 0;
+    for (uint32_t k = 0; k < period; k++) n += d->range[i + k].n;
+    return n;
+}
+
+static sc_status find_runs(folding *d)
+{
+    gi_fold *out = d->out;
+    out->run = SC_NEW_N(d->f->a, gi_run, d->n / GI_FOLD + 1);
+    if (!out->run) return sc_error_nomem(d->f->err);
+    for (uint32_t i = 0; i < d->n;) {
+        uint32_t best = 0, count = 0;
+        for (uint32_t p = 1; p <= PERIOD && i + p < d->n; p++) {
+            uint32_t n = repeats(d, i, p);
+            if (n < GI_FOLD || n * p <= count * best) continue;
+            best = p;
+            count = n;
+            break; /* the shortest period that is long enough */
+        }
+        if (best) {
+            uint32_t op = d->range[i].first;
+            out->run[out->n_runs++] =
+                (gi_run){.n_ops = operators(d, i, best),
+                         .count = count,
+                         .whole = op,
+                         .stage = d->f->node[op].stage,
+                         .stage_step = d->stages ? best : 0};
+        }
+        i += best ? best * count : 1;
+    }
+    return SC_OK;
+}
+
+/* ---- what is left ----------------------------------------------------------
+ */
+
+/* Run that an operator of the whole network belongs to, and which instance. */
+static const gi_run *run_at(const gi_fold *d, uint32_t op, uint32_t *instance)
+{
+    uint32_t low = 0, high = d->n_runs;
+    while (low < high) {
+        uint32_t mid = low + (high - low) / 2;
+        if (d->run[mid].whole <= op)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    const gi_run *r = low ? &d->run[low - 1] : NULL;
+    if (!r || op >= r->whole + r->count * r->n_ops) return NULL;
+    *instance = (op - r->whole) / r->n_ops;
+    return r;
+}
+
+static bool dropped(const gi_run *r, uint32_t instance)
+{
+    return r && instance > GI_REP_MID2 && instance + 1 < r->count;
+}
+
+/* The operator that stands for `op`; SC_NONE where `reader` may not read it
+ * through another. */
+static uint32_t stands_for(const gi_fold *d, uint32_t op, uint32_t reader)
+{
+    uint32_t i, k;
+    const gi_run *r = run_at(d, op, &i);
+    if (!dropped(r, i)) return op;
+    if (run_at(d, reader, &k) != r || k + 1 != r->count || i + 2 != r->count)
+        return SC_NONE;
+    return op - (i - GI_REP_MID2) * r->n_ops;
+}
+
+/* Runs whose inside is read from elsewhere are given up. */
+static void give_up(gi_fold *d, uint32_t op)
+{
+    uint32_t i;
+    const gi_run *r = run_at(d, op, &i);
+    size_t k = (size_t)(r - d->run), n = d->n_runs - k - 1;
+    memmove(&d->run[k], &d->run[k + 1], n * sizeof *d->run);
+    d->n_runs--;
+}
+
+/* The first operator whose result is dropped although `op` reads it. */
+static uint32_t reads_dropped(const infer *f, const gi_fold *d, uint32_t op)
+{
+    for (uint32_t k = 0; k < f->g->op[op].n_in; k++) {
+        const sc_gtensor *t = &f->g->tensor[f->g->op[op].in[k].tensor];
+        if (t->kind == SC_GT_VALUE && stands_for(d, t->op, op) == SC_NONE)
+            return t->op;
+    }
+    return SC_NONE;
+}
+
+/* Operators that are left, in order: `op` itself or the next one behind it. */
+static uint32_t left_from(const gi_fold *d, uint32_t op)
+{
+    uint32_t i;
+    const gi_run *r = run_at(d, op, &i);
+    return dropped(r, i) ? r->whole + (r->count - 1) * r->n_ops : op;
+}
+
+static void check_readers(const infer *f, gi_fold *d)
+{
+    for (uint32_t op = 0; op < f->g->n_ops && d->n_runs;) {
+        uint32_t hidden = reads_dropped(f, d, op);
+        if (hidden != SC_NONE) {
+            give_up(d, hidden);
+            op = 0;
+        } else {
+            op = left_from(d, op + 1);
+        }
+    }
+}
+
+typedef struct copying {
+    infer *f;
+    gi_fold *d;
+    uint32_t *op, *tensor; /* of the whole network, as they are now, + 1 */
+} copying;
+
+static uint32_t copy_tensor(copying *c, uint32_t t)
+{
+    gi_fold *d = c->d;
+    if (!c->tensor[t]) {
+        d->g.tensor[d->g.n_tensors] = c->f->g->tensor[t];
+        d->tensor[d->g.n_tensors] = t;
+        c->tensor[t] = ++d->g.n_tensors;
+    }
+    return c->tensor[t] - 1;
+}
+
+static sc_status copy_ports(copying *c, sc_gport **ports, uint32_t n)
+{
+    sc_gport *out = SC_NEW_N(c->f->a, sc_gport, n);
+    if (!out) return sc_error_nomem(c->f->err);
+    if (n) memcpy(out, *ports, n * sizeof *out);
+    *ports = out;
+    return SC_OK;
+}
+
+static sc_status copy_op(copying *c, uint32_t op)
+{
+    const sc_opgraph *g = c->f->g;
+    gi_fold *d = c->d;
+    uint32_t i, now = d->g.n_ops++;
+    sc_gop *o = &d->g.op[now];
+    *o = g->op[op];
+    SC_TRY(copy_ports(c, &o->in, o->n_in));
+    SC_TRY(copy_ports(c, &o->weight, o->n_weight));
+    for (uint32_t k = 0; k < o->n_in; k++) {
+        uint32_t t = o->in[k].tensor;
+        if (g->tensor[t].kind == SC_GT_VALUE)
+            t = g->op[stands_for(d, g->tensor[t].op, op)].out.tensor;
+        o->in[k].tensor = copy_tensor(c, t);
+    }
+    for (uint32_t k = 0; k < o->n_weight; k++) {
+        uint32_t t = o->weight[k].tensor;
+        bool first = !c->tensor[t];
+        o->weight[k].tensor = copy_tensor(c, t);
+        if (first) d->g.tensor[o->weight[k].tensor].op = now;
+    }
+    o->out.tensor = copy_tensor(c, o->out.tensor);
+    d->g.tensor[o->out.tensor].op = now;
+    d->op[now] = op;
+    const gi_run *r = run_at(d, op, &i);
+    d->run_of[now] = r ? (uint32_t)(r - d->run) : SC_NONE;
+    if (r && op == r->whole) d->run[r - d->run].first = now;
+    return SC_OK;
+}
+
+static sc_status copy_all(infer *f, gi_fold *d)
+{
+    uint32_t n = f->g->n_ops;
+    d->g = *f->g;
+    d->g.n_ops = d->g.n_tensors = 0;
+    d->g.op = SC_NEW_N(f->a, sc_gop, n);
+    d->g.tensor = SC_NEW_N(f->a, sc_gtensor, f->g->n_tensors);
+    d->op = SC_NEW_N(f->a, uint32_t, n);
+    d->run_of = SC_NEW_N(f->a, uint32_t, n);
+    d->tensor = SC_NEW_N(f->a, uint32_t, f->g->n_tensors);
+    copying c = {.f = f, .d = d};
+    c.tensor = SC_NEW_N(f->a, uint32_t, f->g->n_tensors);
+    if (!d->g.op || !d->g.tensor || !d->op || !d->run_of || !d->tensor ||
+        !c.tensor)
+        return sc_error_nomem(f->err);
+    for (uint32_t op = 0; op < n; op = left_from(d, op + 1))
+        SC_TRY(copy_op(&c, op));
+    return SC_OK;
+}
+
+sc_status gi_fold_make(infer *f, bool stages, gi_fold **out)
+{
+    gi_fold *d = SC_NEW(f->a, gi_fold);
+    folding x = {.f = f, .stages = stages, .out = d};
+    *out = NULL;
+    if (!d) return sc_error_nomem(f->err);
+    SC_TRY(find_ranges(&x));
+    SC_TRY(find_runs(&x));
+    check_readers(f, d);
+    if (!d->n_runs) return SC_OK;
+    SC_TRY(copy_all(f, d));
+    *out = d;
+    return SC_OK;
+}
+
+/* Neighbours in the folded pipeline are neighbours, whatever is left out
+ * between them: stages are numbered as they follow each other. */
+static sc_status number_stages(infer *i)
+{
+    uint32_t *as = SC_NEW_N(i->a, uint32_t, i->n_stages), n = 0;
+    if (!as) return sc_error_nomem(i->err);
+    for (uint32_t op = 0; op < i->g->n_ops; op++) {
+        uint32_t stage = i->node[op].stage;
+        if (op > 0 && stage != i->node[op - 1].stage) n++;
+        as[stage] = n;
+    }
+    i->stage_as = as;
+    return SC_OK;
+}
+
+static sc_status new_marks(infer *i)
+{
+    for (size_t k = 0; k < SC_COUNT(i->mark); k++) {
+        i->mark[k] = SC_NEW_N(i->a, gi_mark, (size_t)i->g->n_ops + 1);
+        if (!i->mark[k]) return sc_error_nomem(i->err);
+    }
+    return SC_OK;
+}
+
+sc_status gi_fold_infer(const infer *f, const gi_fold *fold, infer *out)
+{
+    infer i = *f;
+    i.g = &fold->g;
+    i.node = SC_NEW_N(f->a, gi_node, fold->g.n_ops);
+    i.prog = SC_NEW(f->a, gp_program);
+    i.p = SC_NEW(f->a, sc_gplan);
+    if (!i.node || !i.prog || !i.p) return sc_error_nomem(f->err);
+    *i.p = *f->p;
+    for (uint32_t op = 0; op < fold->g.n_ops; op++)
+        i.node[op] = f->node[fold->op[op]];
+    SC_TRY(number_stages(&i));
+    SC_TRY(new_marks(&i));
+    *out = i;
+    return SC_OK;
+}
