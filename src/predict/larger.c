@@ -149,10 +149,10 @@ static sc_status more_machines(const sc_job *job, uint32_t most, bool change,
 {
     const char *spec = job->cluster ? job->cluster : p->run.hw->name;
     uint64_t first = units_of(spec);
+    if (first == 0) return SC_OK; /* a file: no option changes its size */
     /* Where other options may change too, each size takes long to try. */
     uint64_t step = change ? 4 : 1, units = next_size(first, first);
-    for (; first && units <= most * first;
-         units = next_size(step * units, first)) {
+    for (; units <= most * first; units = next_size(step * units, first)) {
         const sc_hw *hw = NULL;
         predict_eval e;
         sc_err quiet;
