@@ -167,16 +167,29 @@ typedef struct sc_gop {
     const char *detail; /* for people: "3x3, stride 2"; may be NULL */
 } sc_gop;
 
+/* Operators that stand together.  Instances of one segment are equal but for
+ * their paths and for the values that come into them: kinds, extents, facts
+ * and wiring within; weights are each instance's own, but for those that come
+ * from before the first. */
+typedef struct sc_ginstance {
+    const char *path; /* what their paths start with; may be "" */
+    uint32_t segment; /* numbered by first appearance */
+    uint32_t first, n_ops;
+} sc_ginstance;
+
 typedef struct sc_opgraph {
     const char *name;
     uint32_t n_ops, n_tensors, n_inputs;
-    sc_gop *op;            /* [n_ops] */
-    sc_gtensor *tensor;    /* [n_tensors] */
-    const char *sample;    /* what one sample is: "image", "sequence" */
-    double params;         /* elements of all weights, shared ones once */
-    double learned;        /* of these that learn */
-    const char *optimizer; /* usual one; NULL: not known */
-    bool fixed;            /* batch dims came with a trace: one sample is all */
+    sc_gop *op;         /* [n_ops] */
+    sc_gtensor *tensor; /* [n_tensors] */
+    const char *sample; /* what one sample is: "image", "sequence" */
+    uint32_t n_instances, n_segments;
+    sc_ginstance *instance; /* [n_instances] in order, together all operators */
+    double params;          /* elements of all weights, shared ones once */
+    double active;          /* of these used by a token: top-k of experts */
+    double learned;         /* of these that learn */
+    const char *optimizer;  /* usual one; NULL: not known */
+    bool fixed;       /* batch dims came with a trace: one sample is all */
     const char *note; /* for people: what a trace has that is not known; NULL:
                          nothing to say.  Not written to files */
 } sc_opgraph;

@@ -120,6 +120,8 @@ static bool joins(const sc_gwork *w)
     case SC_G_NORM:
     case SC_G_ACT:
     case SC_G_DROPOUT:
+    case SC_G_ROPE:
+    case SC_G_POSITION:
     case SC_G_ELEMENTWISE: return true;
     default: return false;
     }
@@ -270,12 +272,13 @@ static void embed(gop_kernels *out, const sc_gwork *w)
 static void elementwise(gop_kernels *out, const sc_cost *c, const sc_gwork *w)
 {
     double y = out_bytes(w), others = all_in_bytes(w) - in_bytes(w, 0);
+    double mask = w->op->dropout ? gop_elements(w, &w->op->out) : 0;
     bool one = w->op->n_in == 1;
     if (w->pass == SC_GP_FWD) {
         if (joins(w))
-            joined(out, c, w, others);
+            joined(out, c, w, others + mask);
         else
-            memory(out, c, w, all_in_bytes(w) + y, 1);
+            memory(out, c, w, all_in_bytes(w) + y + mask, 1);
         return;
     }
     if (!backward(w)) return;
@@ -283,9 +286,9 @@ static void elementwise(gop_kernels *out, const sc_cost *c, const sc_gwork *w)
      * anyway.  A sum hands its gradient to another branch, where it is added
      * to that of the value's other readers. */
     if (joins(w))
-        joined(out, c, w, one ? (behind_norm(w) ? 0 : y) : 2 * others);
+        joined(out, c, w, (one ? (behind_norm(w) ? 0 : y) : 2 * others) + mask);
     else
-        memory(out, c, w, one ? 3 * y : y + 2 * others, 1);
+        memory(out, c, w, (one ? 3 * y : y + 2 * others) + mask, 1);
 }
 
 static void dropout(gop_kernels *out, const sc_cost *c, const sc_gwork *w)
@@ -368,6 +371,8 @@ void gop_list(const sc_cost *c, const sc_gwork *w, gop_kernels *out)
     case SC_G_BATCH_NORM: batch_norm(out, c, w); break;
     case SC_G_NORM: norm(out, c, w); break;
     case SC_G_ACT:
+    case SC_G_ROPE:
+    case SC_G_POSITION:
     case SC_G_ELEMENTWISE: elementwise(out, c, w); break;
     case SC_G_DROPOUT: dropout(out, c, w); break;
     case SC_G_LOSS: loss(out, c, w); break;

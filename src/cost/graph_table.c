@@ -44,6 +44,8 @@ static const char *class_of(const sc_gwork *w, bool backward, uint32_t i)
         [SC_G_UPSAMPLE] = {"Upsample"},
         [SC_G_CONCAT] = {"Concat"},
         [SC_G_SLICE] = {"Slice"},
+        [SC_G_ROPE] = {"Elementwise"},
+        [SC_G_POSITION] = {"Elementwise"},
         [SC_G_LOSS] = {"CrossEntropy"}};
     if (i >= 4) return NULL;
     const sc_gop *o = w->op;

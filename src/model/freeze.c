@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* freeze.c - a model of which some operators do not learn, or keep their
  * products in the wide format of a low-precision recipe. */
-#include <stepcast/graph.h> /* SC_NONE */
-#include <stepcast/model_graph.h>
+#include "model/graph_build.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -199,13 +198,16 @@ static void freeze_graph(marking *f, sc_opgraph *g)
 
 static sc_status mark_graph(marking *f, sc_pos pos, sc_err *err)
 {
+    gb_graph b = {.a = f->a, .g = *f->from->graph};
     sc_opgraph *g = SC_NEW(f->a, sc_opgraph);
-    sc_gtensor *t = SC_NEW_N(f->a, sc_gtensor, f->from->graph->n_tensors);
+    sc_gtensor *t = SC_NEW_N(f->a, sc_gtensor, b.g.n_tensors);
     if (!g || !t) return sc_error_nomem(err);
-    *g = *f->from->graph;
-    memcpy(t, g->tensor, g->n_tensors * sizeof *t);
-    g->tensor = t;
-    freeze_graph(f, g);
+    memcpy(t, b.g.tensor, b.g.n_tensors * sizeof *t);
+    b.g.tensor = t;
+    freeze_graph(f, &b.g);
+    gb_segments(&b); /* what learns is not equal to what does not */
+    if (b.no_memory) return sc_error_nomem(err);
+    *g = b.g;
     f->m->graph = g;
     f->m->trained_params = (uint64_t)g->learned;
     return check(f, pos, err);

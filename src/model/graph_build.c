@@ -203,14 +203,17 @@ sc_status gb_finish(gb_graph *b, const sc_opgraph **out, sc_err *err)
         return sc_error(err, SC_EBUG, SC_C_BUG, sc_pos_none(), NULL, "%s: %s",
                         b->wrong, b->why);
     }
-    sc_opgraph *g = SC_NEW(b->a, sc_opgraph);
+    if (!b->g.n_instances) gb_segments(b);
+    sc_opgraph *g = b->no_memory ? NULL : SC_NEW(b->a, sc_opgraph);
     if (!g) return sc_error_nomem(err);
     *g = b->g;
     for (uint32_t i = 0; i < g->n_tensors; i++) {
         const sc_gtensor *t = &g->tensor[i];
         if (t->kind != SC_GT_WEIGHT) continue;
+        const sc_gop *op = &g->op[t->op];
         double n = sc_gtensor_elements(t, 1.0);
         g->params += n;
+        g->active += op->type == SC_G_EXPERT ? n / op->experts * op->topk : n;
         if (t->learns) g->learned += n;
     }
     SC_TRY(sc_opgraph_check(g, err));

@@ -26,7 +26,7 @@ typedef struct gb_graph {
     const char *wrong; /* first operator that did not fit */
     const char *why;
     sc_opgraph g;
-    uint32_t cap_ops, cap_tensors;
+    uint32_t cap_ops, cap_tensors, cap_instances;
 } gb_graph;
 
 /* A sliding window; fields left 0 are what is usual. */
@@ -111,8 +111,12 @@ gb_value gb_matmul(gb_graph *b, const char *name, gb_value x, gb_value y,
 gb_value gb_embed(gb_graph *b, const char *name, gb_value ids, uint64_t rows,
                   uint64_t width, uint32_t lookups);
 
+/* A table that is there already, looked up again. */
+gb_value gb_embed_of(gb_graph *b, const char *name, gb_value ids,
+                     gb_value table);
+
 typedef struct gb_attend {
-    gb_value q, k, v;         /* k, v SC_NONE: all in q */
+    gb_value q, k, v;         /* v SC_NONE: beside k; k too: all in q */
     uint32_t heads, kv_heads; /* kv_heads 0: as many */
     uint64_t out;             /* width of the result */
     uint64_t qk_dim, v_dim;   /* per head */
@@ -121,6 +125,18 @@ typedef struct gb_attend {
 } gb_attend;
 
 gb_value gb_attention(gb_graph *b, const char *name, const gb_attend *at);
+/* The same in two steps, for weights between them. */
+sc_gop *gb_attention_open(gb_graph *b, const char *name, const gb_attend *at);
+gb_value gb_attention_close(gb_graph *b, sc_gop *op);
+
+/* Tokens [.., width] to [.., expert, width] with a copy for each of `topk`
+ * experts by their scores, and back. */
+gb_value gb_dispatch(gb_graph *b, const char *name, gb_value x, gb_value scores,
+                     uint64_t topk);
+gb_value gb_combine(gb_graph *b, const char *name, gb_value x, gb_value scores);
+/* A linear per expert; `p` without a weight that is there already. */
+gb_value gb_experts(gb_graph *b, const char *name, gb_value x, uint64_t experts,
+                    const gb_product *p);
 
 gb_value gb_batch_norm(gb_graph *b, const char *name, gb_value x);
 /* Over the last dim. */
@@ -179,5 +195,25 @@ void gb_weight_of(sc_gop *op, gb_value weight, unsigned n, const uint8_t *at);
 gb_value gb_close(gb_graph *b, sc_gop *op, unsigned n, const sc_gdim *dim,
                   const uint8_t *at);
 gb_value gb_wrong(gb_graph *b, const char *name, const char *why);
+
+/* ---- segments; graph_segments.c */
+
+/* Operators from `op` to the last are an instance of `segment`, a new one
+ * where that equals n_segments; none: nothing. */
+void gb_instance(gb_graph *b, uint32_t segment, uint32_t op);
+
+/* Finds instances by modules with numbers in their paths (layer1.0, blocks.3),
+ * of which operators, extents and wiring are equal. */
+void gb_segments(gb_graph *b);
+
+/* Operators and tensors to repeat with another input. */
+typedef struct gb_copy {
+    uint32_t op, n_ops, tensor, n_tensors;
+    gb_value in, in_again;
+    const char *scope; /* that they were built in */
+} gb_copy;
+
+/* Under paths of `scope` [n]; false after an error. */
+bool gb_again(gb_graph *b, const gb_copy *from, const char *scope, size_t n);
 
 #endif

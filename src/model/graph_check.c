@@ -158,6 +158,10 @@ static sc_status check_op(const where *w, uint32_t i)
     if (!op->path) return broken(w, NULL, "an operator without a path");
     if (op->type >= SC_N_GTYPES) return broken(w, op->path, "type");
     if (op->n_iter > SC_G_ITERS) return broken(w, op->path, "iteration dims");
+    bool routed = op->type == SC_G_DISPATCH || op->type == SC_G_EXPERT ||
+                  op->type == SC_G_COMBINE;
+    if (op->topk > op->experts || (routed && !op->topk))
+        return broken(w, op->path, "experts of a token");
     if (op->fn >= SC_N_GFNS) return broken(w, op->path, "function");
     for (unsigned k = 0; k < op->n_iter; k++) {
         const sc_giter *it = &op->iter[k];
@@ -190,6 +194,22 @@ static sc_status check_op(const where *w, uint32_t i)
     return SC_OK;
 }
 
+static sc_status check_instances(const where *w)
+{
+    const sc_opgraph *g = w->g;
+    uint32_t at = 0, segments = 0;
+    for (uint32_t i = 0; i < g->n_instances; i++) {
+        const sc_ginstance *x = &g->instance[i];
+        if (x->first != at || x->n_ops == 0 || x->segment > segments)
+            return broken(w, x->path, "instances are not all operators");
+        segments += x->segment == segments;
+        at += x->n_ops;
+    }
+    if (at != g->n_ops || segments != g->n_segments)
+        return broken(w, NULL, "instances are not all operators");
+    return SC_OK;
+}
+
 sc_status sc_opgraph_check(const sc_opgraph *g, sc_err *err)
 {
     where w = {g, err};
@@ -204,8 +224,10 @@ sc_status sc_opgraph_check(const sc_opgraph *g, sc_err *err)
         learned += t->learns ? n : 0.0;
     }
     if (inputs != g->n_inputs) return broken(&w, NULL, "number of inputs");
+    if (!(g->active >= 0 && g->active <= g->params))
+        return broken(&w, NULL, "number of active parameters");
     if (fabs(params - g->params) > 0.5 || fabs(learned - g->learned) > 0.5)
         return broken(&w, NULL, "number of parameters");
     for (uint32_t i = 0; i < g->n_ops; i++) SC_TRY(check_op(&w, i));
-    return SC_OK;
+    return check_instances(&w);
 }

@@ -1,248 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* graph_convert.c - a generated transformer as a graph of operators. */
-#include "model/graph_build.h"
+/*
+ * graph_convert.c - a generated transformer as a graph of operators.
+ *
+ * Layers of one kind that stand alike are instances of one segment: the first
+ * is built, the others are its copies with other paths and inputs.
+ */
+#include "model/graph_convert.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 /* A graph of more is no help to anyone, and 1 GB. */
 #define OPERATORS_MAX (UINT64_C(1) << 19)
-
-typedef struct convert {
-    const sc_model *m;
-    uint64_t seq;
-    bool unfused;
-    gb_graph b;
-    gb_value table; /* of the words: the head's too where it is tied */
-} convert;
-
-static sc_status refuse(const sc_model *m, const char *what, sc_err *err)
-{
-    return sc_error(err, SC_EINPUT, SC_C_UNSUPPORTED, sc_pos_none(),
-                    "plans by blocks (without `rules` of single operators) "
-                    "can say it",
-                    "%.60s as a graph of operators: %s", m->name, what);
-}
-
-static sc_status expressible(const sc_model *m, sc_err *err)
-{
-    const sc_transformer *t = &m->t;
-    uint64_t n = 0;
-    for (uint32_t i = 0; i < m->n_layers; i++)
-        n += (uint64_t)m->layer[i].n_ops * m->layer[i].repeat;
-    if (n > OPERATORS_MAX) {
-        return sc_error(err, SC_EINPUT, SC_C_TOO_BIG, sc_pos_none(), NULL,
-                        "%.60s has %llu operators", m->name,
-                        (unsigned long long)n);
-    }
-    if (t->experts) return refuse(m, "experts are not there yet", err);
-    if (t->pattern) return refuse(m, "Mamba blocks are not there yet", err);
-    if (t->kv_rank) return refuse(m, "latent attention is not there yet", err);
-    if (t->mtp) return refuse(m, "predictions of later tokens are not", err);
-    if (t->decoder_layers || t->position == SC_POS_RELATIVE)
-        return refuse(m, "an encoder with a decoder is not there yet", err);
-    if (t->sinks) return refuse(m, "attention sinks are not there yet", err);
-    return SC_OK;
-}
-
-/* ---- operators */
-
-static const sc_iter *iter_of(const sc_operator *op, unsigned in, unsigned out)
-{
-    for (unsigned i = 2; i < op->n_iter; i++) {
-        bool x = (op->x >> i & 1U) != 0, y = (op->y >> i & 1U) != 0;
-        if ((!in || x) && (!out || y)) return &op->iter[i];
-    }
-    return &op->iter[0];
-}
-
-static gb_value words(convert *c, const sc_operator *op)
-{
-    const sc_gdim dim[] = {{"batch", 1, true}, {"seq", c->seq, false}};
-    gb_value ids = gb_input(&c->b, "tokens", 2, dim, 8);
-    uint64_t width = iter_of(op, 0, 1)->extent;
-    gb_value y = gb_embed(&c->b, op->name, ids, op->params / width, width, 1);
-    if (y != SC_NONE) c->table = c->b.g.op[c->b.g.n_ops - 1].weight[0].tensor;
-    return y;
-}
-
-static gb_value patches(convert *c, const sc_operator *op)
-{
-    const sc_iter *in = iter_of(op, 1, 0), *out = iter_of(op, 0, 1);
-    const sc_gdim dim[] = {{"batch", 1, true},
-                           {"seq", c->seq - 1, false},
-                           {"rank", in->extent, false}};
-    gb_product p = {.out_name = "hidden",
-                    .out = out->extent,
-                    .weight = SC_NONE,
-                    .bias = op->bias > 0};
-    return gb_linear_named(&c->b, op->name,
-                           gb_input(&c->b, "patches", 3, dim, 0), &p);
-}
-
-static gb_value linear(convert *c, const sc_operator *op, gb_value x)
-{
-    const sc_iter *in = iter_of(op, 1, 0), *out = iter_of(op, 0, 1);
-    bool tied = op->params == op->bias;
-    gb_product p = {.out_name = sc_dimname_names[out->name],
-                    .out = out->extent,
-                    .in_units = in->units,
-                    .out_units = out->units,
-                    .weight = tied ? c->table : SC_NONE,
-                    .bias = op->bias > 0};
-    if (gb_extent(&c->b, x, 2) != in->extent)
-        return gb_wrong(&c->b, op->name, "its input has another width");
-    return gb_linear_named(&c->b, op->name, x, &p);
-}
-
-/* A row per position, of which the first are used; or one for all. */
-static gb_value table(convert *c, const sc_operator *op, gb_value x)
-{
-    static const uint8_t at[] = {0, 1, 2};
-    gb_graph *b = &c->b;
-    uint64_t width = iter_of(op, 0, 1)->extent, rows = op->params / width;
-    bool token = strcmp(op->name, "class_token") == 0;
-    sc_gop *g =
-        gb_open(b, op->name, token ? SC_G_CONCAT : SC_G_ELEMENTWISE, 1, &x);
-    if (!g) return SC_NONE;
-    sc_gtensor t = *gb_tensor(b, x);
-    if (token) t.dim[1].extent = c->seq;
-    gb_iters_of(g, &t);
-    if (token) g->iter[1].kind = SC_I_OPAQUE;
-    gb_port(&g->in[0], at, 3);
-    const sc_gdim row[] = {{"position", rows, false}, t.dim[2]};
-    const uint8_t rows_at = rows == c->seq ? 1 : SC_G_NO_ITER;
-    const uint8_t ws[] = {rows_at, 2};
-    gb_function(g, "sum");
-    if (rows > 1) {
-        (void)gb_weight(b, g, "weight", 2, row, ws);
-    } else {
-        (void)gb_weight(b, g, "weight", 1, row + 1, ws + 1);
-    }
-    return gb_close(b, g, 3, t.dim, at);
-}
-
-/* Over the heads' own widths where they are normed one by one. */
-static gb_value norm(convert *c, const sc_operator *op, gb_value x)
-{
-    if (op->iter[2].kind == SC_I_OPAQUE)
-        return gb_layer_norm(&c->b, op->name, x, op->bias > 0);
-    static const uint8_t at[] = {0, 1, 2};
-    static const uint8_t none = SC_G_NO_ITER;
-    sc_gop *g = gb_open(&c->b, op->name, SC_G_NORM, 1, &x);
-    if (!g) return SC_NONE;
-    sc_gtensor t = *gb_tensor(&c->b, x);
-    const sc_gdim width = {"width", op->params, false};
-    gb_iters_of(g, &t);
-    g->iter[2].units = op->iter[2].units;
-    gb_port(&g->in[0], at, 3);
-    (void)gb_weight(&c->b, g, "weight", 1, &width, &none);
-    return gb_close(&c->b, g, 3, t.dim, at);
-}
-
-/* ---- attention */
-
-/* Queries, keys or values, by head. */
-static gb_value by_head(convert *c, const char *name, gb_value x,
-                        uint32_t heads, uint64_t width, bool keys)
-{
-    static const uint8_t xs[] = {0, 1, 2}, ys[] = {0, 2, 1, 3};
-    sc_gop *g = gb_open(&c->b, name, SC_G_SLICE, 1, &x);
-    if (!g) return SC_NONE;
-    const char *rows = keys ? "keys" : "seq";
-    const sc_gdim dim[] = {{"batch", 1, true},
-                           {"head", heads, false},
-                           {rows, c->seq, false},
-                           {"width", width, false}};
-    (void)gb_iter(g, "batch", SC_I_BATCH, 1);
-    (void)gb_iter(g, "seq", SC_I_FREE, c->seq);
-    (void)gb_iter(g, "head", SC_I_FREE, heads);
-    (void)gb_iter(g, "width", SC_I_OPAQUE, width);
-    gb_port(&g->in[0], xs, 3);
-    return gb_close(&c->b, g, 4, dim, ys);
-}
-
-static void only_seen(convert *c, const sc_operator *op)
-{
-    if (c->b.no_memory || c->b.wrong) return;
-    sc_gop *g = &c->b.g.op[c->b.g.n_ops - 1];
-    if (op->window && op->window < c->seq)
-        g->flops *= (double)op->window / (double)c->seq;
-    g->causal = op->causal;
-}
-
-static gb_value attention(convert *c, const sc_operator *op, gb_value x)
-{
-    uint32_t heads = (uint32_t)(op->iter[2].extent / op->v_dim);
-    const gb_attend fused = {x,          SC_NONE,      SC_NONE,
-                             heads,      op->kv_heads, op->iter[2].extent,
-                             op->qk_dim, op->v_dim,    op->window,
-                             op->causal};
-    if (!c->unfused) return gb_attention(&c->b, op->name, &fused);
-    gb_graph *b = &c->b;
-    uint32_t kv = op->kv_heads;
-    gb_value q = by_head(c, "attn_q", x, heads, op->qk_dim, false);
-    gb_value k = by_head(c, "attn_k", x, kv, op->qk_dim, true);
-    gb_value v = by_head(c, "attn_v", x, kv, op->v_dim, true);
-    gb_value p = gb_matmul(b, "attn_scores", q, k, true);
-    only_seen(c, op);
-    p = gb_softmax(b, "attn_softmax", p);
-    if (c->m->t.dropout) p = gb_dropout(b, "attn_dropout", p);
-    gb_value y = gb_matmul(b, "attn_context", p, v, false);
-    only_seen(c, op);
-    const gb_dim dim[] = {
-        {"batch", 1, 0}, {"seq", c->seq, 2}, {"head", op->iter[2].extent, 1}};
-    return gb_view(b, op->name, y, dim, 3, true);
-}
-
-/* ---- the rest */
-
-static gb_value act(convert *c, const sc_operator *op, gb_value x)
-{
-    const char *what = sc_act_names[c->m->t.act];
-    bool gated = gb_extent(&c->b, x, 2) == 2 * op->iter[2].extent;
-    return gated ? gb_act_gated(&c->b, op->name, x, what)
-                 : gb_act(&c->b, op->name, x, what);
-}
-
-static gb_value sum(convert *c, const sc_operator *op, gb_value x, gb_value y)
-{
-    gb_graph *b = &c->b;
-    bool drop = c->m->t.dropout && !strstr(op->name, "_lora_");
-    if (!drop) return gb_elementwise(b, op->name, x, y, "sum");
-    if (op->src2 == -2) return gb_dropout(b, op->name, x);
-    const char *name = sc_sprintf(b->a, "%s_dropout", op->name);
-    if (!name) b->no_memory = true;
-    if (name) x = gb_dropout(b, name, x);
-    return gb_add(b, op->name, x, y);
-}
-
-static gb_value loss(convert *c, const sc_operator *op, gb_value x)
-{
-    const sc_gdim dim[] = {{"batch", 1, true},
-                           {"seq", gb_extent(&c->b, x, 1), false}};
-    gb_value labels = gb_input(&c->b, "labels", 2, dim, 8);
-    return gb_loss(&c->b, op->name, x, labels, true);
-}
-
-static gb_value one(convert *c, const sc_operator *op, gb_value x, gb_value y)
-{
-    c->b.frozen = op->frozen;
-    switch ((sc_op_type)op->type) {
-    case SC_EMBED: return words(c, op);
-    case SC_PATCH: return patches(c, op);
-    case SC_POSITION: return table(c, op, x);
-    case SC_NORM: return norm(c, op, x);
-    case SC_LINEAR: return linear(c, op, x);
-    case SC_ROPE:
-        return gb_elementwise(&c->b, op->name, x, SC_NONE, "rotary positions");
-    case SC_ATTENTION: return attention(c, op, x);
-    case SC_ACT: return act(c, op, x);
-    case SC_DROPOUT_ADD: return sum(c, op, x, y);
-    case SC_LOSS: return loss(c, op, x);
-    default: return gb_wrong(&c->b, op->name, "no such operator in graphs");
-    }
-}
 
 /* Tokens that an operator does not run on are left out before it. */
 static gb_value chosen(convert *c, const sc_operator *op, gb_value x)
@@ -254,19 +24,183 @@ static gb_value chosen(convert *c, const sc_operator *op, gb_value x)
     return gb_slice(&c->b, "chosen", x, 1, n);
 }
 
-static gb_value layer(convert *c, const sc_layer *l, gb_value in)
+static int named(const sc_layer *l, const char *name)
+{
+    for (uint32_t i = 0; i < l->n_ops; i++)
+        if (strcmp(l->op[i].name, name) == 0) return (int)i;
+    return -1;
+}
+
+typedef struct reads {
+    gb_value x, y;
+} reads;
+
+/* Blocks name one input, where networks have two. */
+static reads inputs_of(convert *c, const sc_layer *l, uint32_t i, gb_value in,
+                       const gb_value *made)
+{
+    const sc_operator *op = &l->op[i];
+    reads r = {op->src < 0 ? in : made[op->src], SC_NONE};
+    if (op->src2 != -2) r.y = op->src2 < 0 ? in : made[op->src2];
+    int down = -1;
+    switch ((sc_op_type)op->type) {
+    case SC_LINEAR: /* cross attention reads what the encoder made */
+        if (strcmp(op->name, "cross_kv") == 0) r.x = c->encoded;
+        break;
+    case SC_ATTENTION:
+        down = named(l, "kv_down");
+        if (down <= 0 || op->src2 != -2) break;
+        r.y = r.x; /* without positions keys stand last, queries before them */
+        r.x = made[down - 1];
+        break;
+    case SC_COMBINE: r.y = made[named(l, "router")]; break;
+    case SC_SCAN: r.y = made[named(l, "in_proj")]; break;
+    default: break;
+    }
+    return r;
+}
+
+static gb_value layer(convert *c, const sc_layer *l, gb_value in, uint32_t n)
 {
     gb_value made[SC_LAYER_OPS];
-    for (uint32_t i = 0; i < l->n_ops; i++) {
+    for (uint32_t i = 0; i < n; i++) {
         const sc_operator *op = &l->op[i];
-        gb_value x = op->src < 0 ? in : made[op->src];
-        gb_value y = op->src2 == -2 ? SC_NONE
-                     : op->src2 < 0 ? in
-                                    : made[op->src2];
-        if (i > 0 || in != SC_NONE) x = chosen(c, op, x);
-        made[i] = one(c, op, x, y);
+        reads r = inputs_of(c, l, i, in, made);
+        if (i > 0 || in != SC_NONE) r.x = chosen(c, op, r.x);
+        if (strcmp(op->name, "mtp_norm_e") == 0)
+            r.x = convert_words_again(c, "mtp_embed");
+        made[i] = convert_op(c, op, r.x, r.y);
     }
-    return l->n_ops ? made[l->n_ops - 1] : in;
+    return n ? made[n - 1] : in;
+}
+
+/* Predictions of later tokens go through the head's weight, each behind a norm
+ * of its own. */
+static void head(convert *c, const sc_layer *l, gb_value x,
+                 const gb_value *later)
+{
+    int first = named(l, "mtp_norm");
+    uint32_t n = first < 0 ? l->n_ops : (uint32_t)first;
+    (void)layer(c, l, x, n);
+    for (int64_t k = 0; k < c->m->t.mtp && n < l->n_ops; k++) {
+        if (k > 0) gb_scope(&c->b, "%s.%u", l->path, (unsigned)k);
+        gb_value v = later[k];
+        for (uint32_t i = n; i < l->n_ops; i++) {
+            sc_operator op = l->op[i];
+            op.params /= (uint64_t)c->m->t.mtp;
+            op.bias /= (uint64_t)c->m->t.mtp;
+            v = convert_op(c, &op, v, SC_NONE);
+        }
+    }
+}
+
+/* ---- instances */
+
+/* What a layer was built under, and where it stands. */
+typedef struct built {
+    bool is, learns, relative;
+    gb_value in, out;
+    const char *scope;
+    uint32_t op, n_ops, tensor, n_tensors, segment;
+} built;
+
+static gb_value built_again(convert *c, const built *from, gb_value in,
+                            uint32_t i)
+{
+    char scope[24];
+    int n = snprintf(scope, sizeof scope, "layers.%u", i);
+    gb_copy copy = {.op = from->op,
+                    .n_ops = from->n_ops,
+                    .tensor = from->tensor,
+                    .n_tensors = from->n_tensors,
+                    .in = from->in,
+                    .in_again = in,
+                    .scope = from->scope};
+    if (!gb_again(&c->b, &copy, scope, (size_t)n)) return SC_NONE;
+    return c->b.g.n_tensors - (from->tensor + from->n_tensors - from->out);
+}
+
+static gb_value block(convert *c, uint32_t i, gb_value in, built *known)
+{
+    const sc_layer *l = &c->m->layer[c->m->order[i]];
+    uint32_t op = c->b.g.n_ops;
+    const sc_gtensor *t = gb_tensor(&c->b, in);
+    built now = {.is = true,
+                 .learns = t && t->learns,
+                 .relative = c->relative[c->stack] != SC_NONE,
+                 .in = in,
+                 .op = op,
+                 .tensor = c->b.g.n_tensors};
+    gb_value out = SC_NONE;
+    bool again = known->is && known->learns == now.learns &&
+                 known->relative == now.relative;
+    if (again) out = built_again(c, known, in, i);
+    if (!again) {
+        gb_scope(&c->b, "layers.%u", i);
+        out = layer(c, l, in, l->n_ops);
+        now.out = out;
+        now.scope = c->b.scope;
+        now.n_ops = c->b.g.n_ops - op;
+        now.n_tensors = c->b.g.n_tensors - now.tensor;
+        now.segment = c->b.g.n_segments;
+        *known = now;
+    }
+    gb_instance(&c->b, known->segment, op);
+    return out;
+}
+
+/* The decoder starts from the words again, and reads what the encoder made. */
+static gb_value decoder(convert *c, gb_value x)
+{
+    uint32_t op = c->b.g.n_ops;
+    c->encoded = x;
+    c->stack = 1;
+    gb_scope(&c->b, "%s", c->m->layer[0].path);
+    x = convert_words_again(c, "embed_decoder");
+    if (c->m->t.dropout) x = gb_dropout(&c->b, "embed_decoder_drop", x);
+    gb_instance(&c->b, c->b.g.n_segments, op);
+    return x;
+}
+
+static sc_status whole(convert *c, sc_arena *a, sc_err *err)
+{
+    const sc_model *m = c->m;
+    built known[SC_LAYERS] = {{0}};
+    gb_value *later = SC_NEW_N(a, gb_value, (uint64_t)m->t.mtp + 1);
+    if (!later) return sc_error_nomem(err);
+    int64_t n = m->t.layers + m->t.decoder_layers;
+    gb_scope(&c->b, "%s", m->layer[0].path);
+    gb_value x = layer(c, &m->layer[0], SC_NONE, m->layer[0].n_ops), last = x;
+    gb_instance(&c->b, 0, 0);
+    for (uint32_t i = 0; i < m->n_blocks; i++) {
+        if (m->t.decoder_layers && i == m->t.layers) last = decoder(c, last);
+        last = block(c, i, last, &known[m->order[i]]);
+        if (i < n) x = last;
+        if (i >= n) later[i - n] = last;
+    }
+    if (!m->n_blocks) x = last;
+    const sc_layer *h = &m->layer[m->n_layers - 1];
+    uint32_t op = c->b.g.n_ops;
+    gb_scope(&c->b, "%s", h->path);
+    head(c, h, x, later);
+    gb_instance(&c->b, c->b.g.n_segments, op);
+    return SC_OK;
+}
+
+static sc_status few_enough(const sc_model *m, uint64_t seq, sc_err *err)
+{
+    uint64_t n = 0;
+    for (uint32_t i = 0; i < m->n_layers; i++)
+        n += (uint64_t)m->layer[i].n_ops * m->layer[i].repeat;
+    if (n > OPERATORS_MAX)
+        return sc_error(err, SC_EINPUT, SC_C_TOO_BIG, sc_pos_none(), NULL,
+                        "%.60s has %llu operators", m->name,
+                        (unsigned long long)n);
+    if (seq < 2 || seq > UINT32_MAX)
+        return sc_error(err, SC_EINPUT, SC_C_RANGE, sc_pos_none(), NULL,
+                        "a graph for sequences of %llu tokens",
+                        (unsigned long long)seq);
+    return SC_OK;
 }
 
 sc_status sc_opgraph_from_model(const sc_model *m, uint64_t seq, bool unfused,
@@ -277,22 +211,17 @@ sc_status sc_opgraph_from_model(const sc_model *m, uint64_t seq, bool unfused,
         *out = m->graph;
         return SC_OK;
     }
-    SC_TRY(expressible(m, err));
-    if (seq < 2 || seq > UINT32_MAX) {
-        return sc_error(err, SC_EINPUT, SC_C_RANGE, sc_pos_none(), NULL,
-                        "a graph for sequences of %llu tokens",
-                        (unsigned long long)seq);
-    }
-    convert c = {.m = m, .seq = seq, .unfused = unfused, .table = SC_NONE};
+    SC_TRY(few_enough(m, seq, err));
+    convert c = {.m = m,
+                 .seq = seq,
+                 .unfused = unfused,
+                 .ids = SC_NONE,
+                 .table = SC_NONE,
+                 .head = SC_NONE,
+                 .labels = SC_NONE,
+                 .encoded = SC_NONE,
+                 .relative = {SC_NONE, SC_NONE}};
     gb_init(&c.b, a, m->name, m->t.image ? "image" : "sequence");
-    gb_scope(&c.b, "%s", m->layer[0].path);
-    gb_value x = layer(&c, &m->layer[0], SC_NONE);
-    for (uint32_t i = 0; i < m->n_blocks; i++) {
-        gb_scope(&c.b, "layers.%u", i);
-        x = layer(&c, &m->layer[m->order[i]], x);
-    }
-    const sc_layer *head = &m->layer[m->n_layers - 1];
-    gb_scope(&c.b, "%s", head->path);
-    (void)layer(&c, head, x);
+    SC_TRY(whole(&c, a, err));
     return gb_finish(&c.b, out, err);
 }

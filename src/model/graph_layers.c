@@ -102,8 +102,8 @@ gb_value gb_matmul(gb_graph *b, const char *name, gb_value x, gb_value y,
 }
 
 /* Vocabulary-parallel: each rank adds the rows that it has. */
-gb_value gb_embed(gb_graph *b, const char *name, gb_value ids, uint64_t rows,
-                  uint64_t width, uint32_t lookups)
+static gb_value embed(gb_graph *b, const char *name, gb_value ids,
+                      const sc_gdim table[2], uint32_t lookups, gb_value weight)
 {
     sc_gop *op = gb_open(b, name, SC_G_EMBED, 1, &ids);
     if (!op) return SC_NONE;
@@ -113,36 +113,57 @@ gb_value gb_embed(gb_graph *b, const char *name, gb_value ids, uint64_t rows,
     memcpy(at, same, sizeof at);
     if (lookups > 1) at[n] = gb_iter(op, "lookups", SC_I_OPAQUE, lookups);
     gb_port(&op->in[0], at, t.n_dim);
-    const sc_gdim table[] = {{"vocab", rows, false}, {"hidden", width, false}};
-    const uint8_t ws[] = {gb_iter(op, "vocab", SC_I_REDUCE, rows),
-                          gb_iter(op, "hidden", SC_I_FREE, width)};
-    (void)gb_weight(b, op, "weight", 2, table, ws);
+    const uint8_t ws[] = {gb_iter(op, "vocab", SC_I_REDUCE, table[0].extent),
+                          gb_iter(op, "hidden", SC_I_FREE, table[1].extent)};
+    if (weight == SC_NONE)
+        (void)gb_weight(b, op, "weight", 2, table, ws);
+    else
+        gb_weight_of(op, weight, 2, ws);
     op->lookups = lookups;
     t.dim[n] = table[1];
     at[n] = ws[1];
     return gb_close(b, op, n + 1, t.dim, at);
 }
 
-/* One value holds queries, keys and values: positions are whole.  Of three,
- * queries may be divided. */
-gb_value gb_attention(gb_graph *b, const char *name, const gb_attend *w)
+gb_value gb_embed(gb_graph *b, const char *name, gb_value ids, uint64_t rows,
+                  uint64_t width, uint32_t lookups)
+{
+    const sc_gdim table[] = {{"vocab", rows, false}, {"hidden", width, false}};
+    return embed(b, name, ids, table, lookups, SC_NONE);
+}
+
+gb_value gb_embed_of(gb_graph *b, const char *name, gb_value ids,
+                     gb_value table)
+{
+    const sc_gtensor *w = gb_tensor(b, table);
+    if (!w || ids == SC_NONE) return SC_NONE;
+    const sc_gdim dim[] = {w->dim[0], w->dim[1]};
+    return embed(b, name, ids, dim, 1, table);
+}
+
+/* One value holds queries, keys and values: positions are whole.  Where keys
+ * come apart, queries may be divided. */
+sc_gop *gb_attention_open(gb_graph *b, const char *name, const gb_attend *w)
 {
     const gb_value in[] = {w->q, w->k, w->v};
-    bool one = w->k == SC_NONE;
-    sc_gop *op = gb_open(b, name, SC_G_ATTENTION, one ? 1 : 3, in);
-    if (!op) return SC_NONE;
+    unsigned n_in = w->k == SC_NONE ? 1 : w->v == SC_NONE ? 2 : 3;
+    sc_gop *op = gb_open(b, name, SC_G_ATTENTION, n_in, in);
+    if (!op) return NULL;
     sc_gtensor t = *gb_tensor(b, w->q);
-    if (t.n_dim != 3) return gb_wrong(b, name, "attention of what has no rows");
+    if (t.n_dim != 3) {
+        (void)gb_wrong(b, name, "attention of what has no rows");
+        return NULL;
+    }
     gb_iters_of(op, &t);
-    if (one) op->iter[1].kind = SC_I_OPAQUE;
+    if (n_in == 1) op->iter[1].kind = SC_I_OPAQUE;
     op->iter[2].extent = w->out;
     (void)units(op, 2, w->heads);
     gb_port(&op->in[0], same, 3);
-    uint64_t keys = gb_extent(b, in[one ? 0 : 1], 1);
-    if (!one) {
+    uint64_t keys = gb_extent(b, in[n_in == 1 ? 0 : 1], 1);
+    if (n_in > 1) {
         const uint8_t at[] = {0, gb_iter(op, "keys", SC_I_OPAQUE, keys), 2};
         gb_port(&op->in[1], at, 3);
-        gb_port(&op->in[2], at, 3);
+        if (n_in > 2) gb_port(&op->in[2], at, 3);
     }
     uint64_t seen = w->seen && w->seen < keys ? w->seen : keys;
     op->causal = w->causal;
@@ -153,8 +174,20 @@ gb_value gb_attention(gb_graph *b, const char *name, const gb_attend *w)
     op->window = seen < keys ? seen : 0;
     op->flops = 2.0 * (double)w->heads * (double)(w->qk_dim + w->v_dim) *
                 (double)t.dim[1].extent * (double)seen;
-    t.dim[2].extent = w->out;
+    return op;
+}
+
+gb_value gb_attention_close(gb_graph *b, sc_gop *op)
+{
+    sc_gtensor t = *gb_tensor(b, op->in[0].tensor);
+    t.dim[2].extent = op->iter[2].extent;
     return gb_close(b, op, 3, t.dim, same);
+}
+
+gb_value gb_attention(gb_graph *b, const char *name, const gb_attend *w)
+{
+    sc_gop *op = gb_attention_open(b, name, w);
+    return op ? gb_attention_close(b, op) : SC_NONE;
 }
 
 /* ---- norms */

@@ -57,6 +57,27 @@ static void same_port(const sc_opgraph *g, const sc_gport *x,
     same_tensor(&g->tensor[x->tensor], &h->tensor[y->tensor]);
 }
 
+static void same_facts(const sc_gop *x, const sc_gop *y)
+{
+    assert_int_equal(x->fn, y->fn);
+    assert_int_equal(x->gated, y->gated);
+    assert_int_equal(x->dropout, y->dropout);
+    assert_int_equal(x->copy, y->copy);
+    assert_int_equal(x->causal, y->causal);
+    assert_int_equal(x->cross, y->cross);
+    assert_int_equal(x->keep_bf16, y->keep_bf16);
+    assert_int_equal(x->heads, y->heads);
+    assert_int_equal(x->kv_heads, y->kv_heads);
+    assert_int_equal(x->qk_dim, y->qk_dim);
+    assert_int_equal(x->v_dim, y->v_dim);
+    assert_int_equal(x->window, y->window);
+    assert_int_equal(x->experts, y->experts);
+    assert_int_equal(x->topk, y->topk);
+    assert_int_equal(x->route_groups, y->route_groups);
+    assert_int_equal(x->route_topk, y->route_topk);
+    assert_int_equal(x->lookups, y->lookups);
+}
+
 static void same_op(const sc_opgraph *g, const sc_gop *x, const sc_opgraph *h,
                     const sc_gop *y, uint32_t *map)
 {
@@ -78,9 +99,7 @@ static void same_op(const sc_opgraph *g, const sc_gop *x, const sc_opgraph *h,
     for (unsigned i = 0; i < x->n_weight; i++)
         same_port(g, &x->weight[i], h, &y->weight[i], map);
     same_port(g, &x->out, h, &y->out, map);
-    assert_int_equal(x->copy, y->copy);
-    assert_int_equal(x->causal, y->causal);
-    assert_int_equal(x->lookups, y->lookups);
+    same_facts(x, y);
     assert_true(x->flops == y->flops);
 }
 
@@ -138,8 +157,11 @@ static void zoo(void **state)
 static void transformers(void **state)
 {
     (void)state;
-    static const char *const names[] = {"gpt2", "llama2-7b", "bert-large",
-                                        "mixtral-8x7b"};
+    static const char *const names[] = {
+        "gpt2",          "llama2-7b",        "bert-large",
+        "mixtral-8x7b",  "deepseek-v2-lite", "t5-small",
+        "nemotron-h-8b", "gpt-oss-20b",      "llama2-13b-lora",
+        "vit-b-16"};
     for (size_t i = 0; i < SC_COUNT(names); i++)
         for (int unfused = 0; unfused < 2; unfused++) {
             const sc_opgraph *g = NULL;

@@ -225,26 +225,6 @@ static void test_iter_names(void **state)
     assert_ptr_equal(&g->tensor[last->weight[0].tensor], t);
 }
 
-static void refused(const char *name)
-{
-    const sc_opgraph *g = NULL;
-    sc_err_init(&err);
-    if (sc_opgraph_from_model(model(name), 128, false, &arena, &g, &err) !=
-        SC_EINPUT)
-        fail_msg("%s is not refused", name);
-    assert_int_equal(err.d[0].code, SC_C_UNSUPPORTED);
-}
-
-static void test_refused(void **state)
-{
-    (void)state;
-    refused("mixtral-8x7b");
-    refused("deepseek-v3");
-    refused("nemotron-h-8b");
-    refused("t5-small");
-    refused("gpt-oss-20b");
-}
-
 static void test_limits(void **state)
 {
     (void)state;
@@ -302,7 +282,6 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_names, setup, teardown),
         cmocka_unit_test_setup_teardown(test_frozen, setup, teardown),
         cmocka_unit_test_setup_teardown(test_iter_names, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(test_limits, setup, teardown),
         cmocka_unit_test_setup_teardown(test_check, setup, teardown),
     };
