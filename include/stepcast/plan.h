@@ -250,13 +250,16 @@ typedef struct sc_plan {
 sc_status sc_plan_build(const sc_run *run, sc_arena *a, sc_plan *out,
                         sc_err *err);
 
-/* What the price of a layer depends on: runs with equal keys share blocks. */
-uint64_t sc_plan_key(const sc_run *run);
+/* The same; where one of `like` [n] has the same rules over axes that divide,
+ * its resolved operators are taken. */
+sc_status sc_plan_build_like(const sc_run *run, const sc_plan *const *like,
+                             uint32_t n, sc_arena *a, sc_plan *out,
+                             sc_err *err);
 
-/* As sc_plan_build for a run with the key of `like`, whose tree is shared:
- * only checks and cuts stages. */
-sc_status sc_plan_restage(const sc_plan *like, const sc_run *run, sc_arena *a,
-                          sc_plan *out, sc_err *err);
+/* What the parts of layers depend on: runs with equal keys share them.  First
+ * sc_block_activations() and sc_block_passes(), then sc_block_weights(). */
+uint64_t sc_plan_pass_key(const sc_run *run);
+uint64_t sc_plan_weight_key(const sc_run *run);
 
 /* Every rule, and every inferred collective with its reason. */
 void sc_plan_explain(const sc_plan *p, sc_text *out);
@@ -372,6 +375,14 @@ typedef struct sc_block {
 /* Prices layer entry `layer` (index into model->layer). */
 sc_status sc_block_price(const sc_plan *p, uint32_t layer, sc_arena *a,
                          sc_block *out, sc_err *err);
+/* Its three parts, of a block that begins as zeros: activations of a
+ * micro-batch, not priced; both passes, which need them; weights, gradients,
+ * optimizer states and their exchanges. */
+void sc_block_activations(const sc_plan *p, uint32_t layer, sc_block *inout);
+sc_status sc_block_passes(const sc_plan *p, uint32_t layer, sc_arena *a,
+                          sc_block *inout, sc_err *err);
+sc_status sc_block_weights(const sc_plan *p, uint32_t layer, sc_block *inout,
+                           sc_err *err);
 
 /* The same with every price explained. */
 void sc_block_explain(const sc_plan *p, uint32_t layer, sc_text *out);
@@ -459,6 +470,9 @@ double sc_plan_host_states(const sc_plan *p, const sc_block *blocks,
                            uint32_t dev);
 double sc_plan_checkpoint_bytes(const sc_plan *p, const sc_block *blocks,
                                 uint32_t dev);
+
+/* Bytes that a rank sends to the next stage per micro-batch. */
+double sc_run_send_bytes(const sc_run *r);
 
 sc_status sc_plan_step_costs(const sc_plan *p, const sc_block *blocks,
                              uint32_t device, sc_step_costs *out, sc_err *err);

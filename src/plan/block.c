@@ -478,21 +478,38 @@ static void weight_pass(const emit *e, sc_block *b)
     b->w_s = b->w_cat[SC_CAT_COMPUTE] + b->w_cat[SC_CAT_HOST];
 }
 
-sc_status sc_block_price(const sc_plan *p, uint32_t layer, sc_arena *a,
-                         sc_block *out, sc_err *err)
+static emit begin(const sc_plan *p, uint32_t layer, sc_piece *room, sc_err *err)
 {
-    sc_block b = {0};
+    return (emit){.p = p,
+                  .layer = &p->run.model->layer[layer],
+                  .placed = p->placed[layer],
+                  .piece = room,
+                  .err = err};
+}
+
+void sc_block_activations(const sc_plan *p, uint32_t layer, sc_block *inout)
+{
+    emit e = begin(p, layer, NULL, NULL);
+    block_activations(&e, inout);
+    inout->still = e.layer->still;
+}
+
+sc_status sc_block_weights(const sc_plan *p, uint32_t layer, sc_block *inout,
+                           sc_err *err)
+{
+    emit e = begin(p, layer, NULL, err);
+    return block_weights(&e, inout);
+}
+
+sc_status sc_block_passes(const sc_plan *p, uint32_t layer, sc_arena *a,
+                          sc_block *inout, sc_err *err)
+{
+    sc_block b = *inout;
     sc_piece buf[PIECES];
-    emit e = {.p = p,
-              .layer = &p->run.model->layer[layer],
-              .placed = p->placed[layer],
-              .piece = buf,
-              .err = err};
-    block_activations(&e, &b);
+    emit e = begin(p, layer, buf, err);
     SC_TRY(forward(&e));
     offload(&e, b.offloaded, false);
     SC_TRY(freeze(&e, a, &b.fwd, &b.n_fwd, b.fwd_cat, &b.fwd_s, &b.flops));
-    b.still = e.layer->still;
     if (!p->run.forward_only && !b.still) {
         e.n = 0;
         SC_TRY(backward(&e));
@@ -500,7 +517,17 @@ sc_status sc_block_price(const sc_plan *p, uint32_t layer, sc_arena *a,
         SC_TRY(freeze(&e, a, &b.bwd, &b.n_bwd, b.bwd_cat, &b.bwd_s, &b.flops));
         weight_pass(&e, &b);
     }
-    SC_TRY(block_weights(&e, &b));
+    *inout = b;
+    return SC_OK;
+}
+
+sc_status sc_block_price(const sc_plan *p, uint32_t layer, sc_arena *a,
+                         sc_block *out, sc_err *err)
+{
+    sc_block b = {0};
+    sc_block_activations(p, layer, &b);
+    SC_TRY(sc_block_passes(p, layer, a, &b, err));
+    SC_TRY(sc_block_weights(p, layer, &b, err));
     *out = b;
     return SC_OK;
 }

@@ -185,21 +185,35 @@ static sc_status tied(const sc_plan *p, double *seconds, double *bytes,
     return SC_OK;
 }
 
+/* A rank's part of an activation; *whole is all of it. */
+static double part_sent(const sc_run *r, double *whole, bool *split)
+{
+    uint32_t tp = r->size[SC_AX_TP];
+    *whole = sc_precision_bytes(SC_BF16) * (double)r->mbs * (double)r->seq *
+             (double)r->model->t.hidden / r->size[SC_AX_CP];
+    *split = tp > 1 && (r->sw->p2p_scatter || r->sp);
+    return *split ? *whole / tp : *whole;
+}
+
+double sc_run_send_bytes(const sc_run *r)
+{
+    double whole;
+    bool split;
+    return r->size[SC_AX_PP] == 1 ? 0 : part_sent(r, &whole, &split);
+}
+
 /* One activation between neighbouring stages; split over TP ranks it is
  * gathered again inside the node. */
 static sc_status transfer(const sc_plan *p, sc_step_costs *c, sc_err *err)
 {
     const sc_run *r = &p->run;
-    uint32_t tp = r->size[SC_AX_TP];
+    double whole;
+    bool split;
     if (r->size[SC_AX_PP] == 1) return SC_OK;
-    double whole = sc_precision_bytes(SC_BF16) * (double)r->mbs *
-                   (double)r->seq * (double)r->model->t.hidden /
-                   r->size[SC_AX_CP];
-    bool split = tp > 1 && (r->sw->p2p_scatter || r->sp);
     uint32_t two = 2, stride = p->stride[SC_AX_PP];
     sc_place at = sc_hw_place(r->hw, 1, &two, &stride);
     sc_coll_price cp;
-    c->send_bytes = split ? whole / tp : whole;
+    c->send_bytes = part_sent(r, &whole, &split);
     SC_TRY(sc_cost_coll(r->cost, r->hw, SC_SENDRECV, c->send_bytes, &at, -1,
                         &cp, err));
     c->send_s = cp.seconds;

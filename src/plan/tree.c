@@ -102,31 +102,33 @@ static sc_status check_sizes(const sc_run *r, sc_err *err)
 {
     sc_status first = SC_OK;
     uint64_t ranks = 1;
-    char degrees[80], batch[48];
-    snprintf(degrees, sizeof degrees, "--tp %u --pp %u --dp %u --cp %u",
-             r->size[SC_AX_TP], r->size[SC_AX_PP], sc_run_dp(r),
-             r->size[SC_AX_CP]);
-    snprintf(batch, sizeof batch, "--global-batch %llu",
-             (unsigned long long)r->gbs);
+    char where[80];
     for (uint32_t ax = 0; ax < SC_N_AX; ax++)
         ranks *= ax == SC_AX_REP ? replicas(r) : r->size[ax];
-    if (ranks != r->hw->n_devices)
+    if (ranks != r->hw->n_devices) {
+        snprintf(where, sizeof where, "--tp %u --pp %u --dp %u --cp %u",
+                 r->size[SC_AX_TP], r->size[SC_AX_PP], sc_run_dp(r),
+                 r->size[SC_AX_CP]);
         keep(&first,
-             sc_error(err, SC_EINPUT, SC_C_CONFLICT, sc_pos_file(degrees),
+             sc_error(err, SC_EINPUT, SC_C_CONFLICT, sc_pos_file(where),
                       "tp * cp * dp * pp is the number of devices",
                       "tp %u x cp %u x dp %u x pp %u is %llu ranks; the "
                       "cluster has %u devices",
                       r->size[SC_AX_TP], r->size[SC_AX_CP], sc_run_dp(r),
                       r->size[SC_AX_PP], (unsigned long long)ranks,
                       r->hw->n_devices));
-    if (r->mbs == 0 || r->gbs % plan_batch(r) != 0)
+    }
+    if (r->mbs == 0 || r->gbs % plan_batch(r) != 0) {
+        snprintf(where, sizeof where, "--global-batch %llu",
+                 (unsigned long long)r->gbs);
         keep(&first,
-             sc_error(err, SC_EINPUT, SC_C_DIVIDE, sc_pos_file(batch),
+             sc_error(err, SC_EINPUT, SC_C_DIVIDE, sc_pos_file(where),
                       "global batch = micro-batch x dp x micro-batches",
                       "global batch %llu is no multiple of micro-batch %llu x "
                       "dp %u",
                       (unsigned long long)r->gbs, (unsigned long long)r->mbs,
                       sc_run_dp(r)));
+    }
     return first;
 }
 
@@ -191,56 +193,83 @@ static sc_status check_run(const sc_run *r, sc_err *err)
     return first;
 }
 
+static sc_place place_group(const sc_plan *p, uint32_t mask)
+{
+    uint32_t size[SC_N_AX], stride[SC_N_AX], n = 0;
+    for (uint32_t i = 0; i < SC_N_AX; i++) {
+        sc_axis ax = plan_inner_first[i];
+        if (!(mask >> ax & 1)) continue;
+        size[n] = p->run.size[ax];
+        stride[n++] = p->stride[ax];
+    }
+    return sc_hw_place(p->run.hw, n, size, stride);
+}
+
 static void place_groups(sc_plan *p)
 {
-    uint32_t stride = 1;
+    uint32_t stride = 1, wide = 0; /* axes that divide */
     for (uint32_t i = 0; i < SC_N_AX; i++) {
         sc_axis ax = plan_inner_first[i];
         p->stride[ax] = stride;
         stride *= p->run.size[ax];
+        if (p->run.size[ax] > 1) wide |= 1u << ax;
     }
+    p->place[0] = place_group(p, 0);
     /* No communicator of a layer spans the pipeline axis (bit 0). */
-    for (uint32_t mask = 2; mask < 1u << SC_N_AX; mask += 2) {
-        uint32_t size[SC_N_AX], str[SC_N_AX], n = 0;
-        for (uint32_t i = 0; i < SC_N_AX; i++) {
-            sc_axis ax = plan_inner_first[i];
-            if (!(mask >> ax & 1)) continue;
-            size[n] = p->run.size[ax];
-            str[n++] = p->stride[ax];
-        }
-        p->place[mask] = sc_hw_place(p->run.hw, n, size, str);
-    }
+    for (uint32_t mask = 2; mask < 1u << SC_N_AX; mask += 2)
+        p->place[mask] =
+            mask & ~wide ? p->place[mask & wide] : place_group(p, mask);
 }
 
-uint64_t sc_plan_key(const sc_run *r)
+/* What all parts of a layer depend on. */
+static uint64_t common_key(const sc_run *r, uint64_t seed)
 {
     uint64_t key[] = {(uint64_t)(uintptr_t)r->hw,
                       (uint64_t)(uintptr_t)r->model,
                       (uint64_t)(uintptr_t)r->sw,
                       (uint64_t)(uintptr_t)r->cost,
-                      r->size[SC_AX_DP],
                       r->size[SC_AX_EP],
                       r->size[SC_AX_CP],
                       r->size[SC_AX_TP],
-                      replicas(r),
-                      r->size[SC_AX_PP] > 1,
-                      plan_ends_apart(r),
-                      r->mbs,
                       r->seq,
                       r->ga > 1,
                       (uint64_t)r->precision,
                       (uint64_t)r->recipe,
-                      (uint64_t)r->zero,
                       r->sp,
                       r->experts_over_tp,
-                      (uint64_t)r->recompute,
-                      (uint64_t)(r->offload * 1e6),
                       r->forward_only,
-                      r->launch_blocking,
                       (uint64_t)r->compress.kind,
                       (uint64_t)(uintptr_t)r->strategy};
     const double share[] = {r->capacity, r->imbalance, r->compress.arg};
-    return sc_hash(share, sizeof share, sc_hash(key, sizeof key, 0));
+    return sc_hash(share, sizeof share, sc_hash(key, sizeof key, seed));
+}
+
+/* Twice as many replicas only scale what is later divided by them, exactly. */
+static uint64_t odd_part(uint64_t n)
+{
+    while (n > 0 && n % 2 == 0) n /= 2;
+    return n;
+}
+
+uint64_t sc_plan_pass_key(const sc_run *r)
+{
+    uint64_t key[] = {odd_part(r->size[SC_AX_DP]),
+                      odd_part(replicas(r)),
+                      r->size[SC_AX_DP] > 1,
+                      replicas(r) > 1,
+                      r->zero >= 3,
+                      r->mbs,
+                      (uint64_t)r->recompute,
+                      (uint64_t)(r->offload * 1e6),
+                      r->launch_blocking};
+    return common_key(r, sc_hash(key, sizeof key, 0));
+}
+
+uint64_t sc_plan_weight_key(const sc_run *r)
+{
+    uint64_t key[] = {r->size[SC_AX_DP], replicas(r), (uint64_t)r->zero,
+                      plan_ends_apart(r)};
+    return common_key(r, sc_hash(key, sizeof key, 1));
 }
 
 static sc_run settled(const sc_run *run)
@@ -250,18 +279,6 @@ static sc_run settled(const sc_run *run)
     r.size[SC_AX_REP] = replicas(run);
     if (zero > r.zero) r.zero = zero;
     return r;
-}
-
-sc_status sc_plan_restage(const sc_plan *like, const sc_run *run, sc_arena *a,
-                          sc_plan *out, sc_err *err)
-{
-    sc_plan p = *like;
-    SC_TRY(check_run(run, err));
-    p.run = settled(run);
-    SC_TRY(plan_kinds(&p, a, err));
-    SC_TRY(plan_cut_stages(&p, a, err));
-    *out = p;
-    return SC_OK;
 }
 
 static sc_status not_blocks(const sc_model *m, sc_err *err)
@@ -285,25 +302,59 @@ static sc_status collect(sc_plan *p, int zero, sc_arena *a, sc_err *err)
     return s ? plan_strategy_rules(s, p->rules, &p->n_rules, err) : SC_OK;
 }
 
-sc_status sc_plan_build(const sc_run *run, sc_arena *a, sc_plan *out,
-                        sc_err *err)
+static bool same_rules(const sc_plan *p, const sc_plan *q)
+{
+    if (p->n_rules != q->n_rules || p->run.model != q->run.model ||
+        p->run.strategy || q->run.strategy)
+        return false;
+    for (uint32_t ax = 0; ax < SC_N_AX; ax++)
+        if (ax != SC_AX_PP && (p->run.size[ax] > 1) != (q->run.size[ax] > 1))
+            return false;
+    for (uint32_t i = 0; i < p->n_rules; i++) {
+        const sc_rule *a = &p->rules[i], *b = &q->rules[i];
+        if (a->match != b->match || a->aspect != b->aspect ||
+            a->dim != b->dim || a->axes != b->axes || a->on != b->on)
+            return false;
+    }
+    return true;
+}
+
+static sc_status resolve(sc_plan *p, sc_arena *a, sc_err *err)
+{
+    const sc_model *m = p->run.model;
+    for (uint32_t l = 0; l < m->n_layers && l < SC_LAYERS; l++) {
+        const sc_layer *layer = &m->layer[l];
+        p->placed[l] = SC_NEW_N(a, sc_placed, layer->n_ops);
+        if (!p->placed[l]) return sc_error_nomem(err);
+        for (uint32_t i = 0; i < layer->n_ops; i++)
+            SC_TRY(plan_resolve(p, l, &layer->op[i], &p->placed[l][i], err));
+    }
+    return SC_OK;
+}
+
+sc_status sc_plan_build_like(const sc_run *run, const sc_plan *const *like,
+                             uint32_t n, sc_arena *a, sc_plan *out, sc_err *err)
 {
     sc_plan p = {.run = settled(run)};
+    uint32_t i = 0;
     if (run->model->graph) return not_blocks(run->model, err);
     SC_TRY(check_run(run, err));
     SC_TRY(collect(&p, run->zero, a, err));
-    run = &p.run;
     place_groups(&p);
-    for (uint32_t l = 0; l < run->model->n_layers && l < SC_LAYERS; l++) {
-        const sc_layer *layer = &run->model->layer[l];
-        p.placed[l] = SC_NEW_N(a, sc_placed, layer->n_ops);
-        if (!p.placed[l]) return sc_error_nomem(err);
-        for (uint32_t i = 0; i < layer->n_ops; i++)
-            SC_TRY(plan_resolve(&p, l, &layer->op[i], &p.placed[l][i], err));
-    }
+    while (i < n && !same_rules(&p, like[i])) i++;
+    if (i < n)
+        memcpy(p.placed, like[i]->placed, sizeof p.placed);
+    else
+        SC_TRY(resolve(&p, a, err));
     SC_TRY(plan_strategy_check(&p, err));
     SC_TRY(plan_kinds(&p, a, err));
     SC_TRY(plan_cut_stages(&p, a, err));
     *out = p;
     return SC_OK;
+}
+
+sc_status sc_plan_build(const sc_run *run, sc_arena *a, sc_plan *out,
+                        sc_err *err)
+{
+    return sc_plan_build_like(run, NULL, 0, a, out, err);
 }

@@ -24,83 +24,10 @@ void predict_note(predict_notes *n, const char *fmt, ...)
     }
 }
 
-static double block_time(const sc_block *b)
-{
-    return b->fwd_s + b->bwd_s;
-}
-
 double predict_passes(const sc_run *r)
 {
     bool both = sc_run_placement(r) == SC_SCH_DUALPIPE;
     return both ? r->ga / 2.0 : r->ga;
-}
-
-/* No schedule ends before its busiest device has done all its passes. */
-static double busiest(const sc_plan *p, const sc_block *b)
-{
-    double most = 0;
-    for (uint32_t dev = 0; dev < p->run.size[SC_AX_PP]; dev++)
-        most = fmax(most, sc_plan_device_sum(p, b, dev, block_time));
-    return most * predict_passes(&p->run);
-}
-
-static sc_status memory_peak(const sc_plan *p, const sc_block *blocks,
-                             sc_arena *a, predict_eval *e, sc_err *err)
-{
-    uint32_t pp = p->run.size[SC_AX_PP];
-    sc_stage_memory *m = SC_NEW_N(a, sc_stage_memory, pp);
-    if (!m) return sc_error_nomem(err);
-    SC_TRY(sc_predict_memory(p, blocks, a, m, err));
-    for (uint32_t i = 0; i < pp; i++) {
-        e->peak = fmax(e->peak, m[i].peak);
-        e->full = fmax(e->full, m[i].peak / m[i].capacity);
-    }
-    e->fits = e->full <= 1;
-    return SC_OK;
-}
-
-static sc_status blocks_of(const sc_run *run, predict_memo *memo, sc_arena *a,
-                           struct predict_memo_entry **out, sc_err *err)
-{
-    uint64_t key = sc_plan_key(run);
-    for (uint32_t i = 0; i < memo->n; i++)
-        if (memo->key[i] == key) {
-            *out = memo->entry[i];
-            return SC_OK;
-        }
-    struct predict_memo_entry *e = SC_NEW(a, struct predict_memo_entry);
-    if (!e) return sc_error_nomem(err);
-    SC_TRY(sc_plan_build(run, a, &e->plan, err));
-    SC_TRY(sc_blocks_price(&e->plan, a, &e->blocks, err));
-    uint32_t at = memo->n < PREDICT_MEMO ? memo->n++ : PREDICT_MEMO - 1;
-    memo->key[at] = key;
-    memo->entry[at] = e;
-    *out = e;
-    return SC_OK;
-}
-
-static sc_status evaluate(const struct predict_memo_entry *shape, double beat_s,
-                          sc_arena *a, predict_eval *e, sc_err *err)
-{
-    sc_plan p;
-    SC_TRY(sc_plan_restage(&shape->plan, &e->run, a, &p, err));
-    SC_TRY(memory_peak(&p, shape->blocks, a, e, err));
-    e->step_s = busiest(&p, shape->blocks);
-    if ((!e->fits || e->step_s >= beat_s) && beat_s > 0) return SC_OK;
-    return sc_predict_fast(&p, shape->blocks, a, &e->step_s, err);
-}
-
-sc_status predict_evaluate(const sc_run *run, double beat_s, predict_memo *memo,
-                           sc_arena *a, predict_eval *out, sc_err *err)
-{
-    struct predict_memo_entry *shape = NULL;
-    predict_eval e = {.run = *run};
-    SC_TRY(blocks_of(run, memo, a, &shape, err));
-    sc_arena_mark mark = sc_arena_save(a);
-    sc_status s = evaluate(shape, beat_s, a, &e, err);
-    sc_arena_restore(a, mark);
-    if (s == SC_OK) *out = e;
-    return s;
 }
 
 /* ---- single values -------------------------------------------------------- */
@@ -239,7 +166,7 @@ static sc_status try_one(space *x, const sc_run *r, bool *done)
     double beat = x->have_best ? x->best.step_s : INFINITY;
     sc_err why;
     sc_err_init(&why);
-    sc_status s = predict_evaluate(r, beat, x->memo, x->a, &e, &why);
+    sc_status s = predict_evaluate(r, beat, x->memo, &e, &why);
     if (s == SC_EINPUT) { /* another choice may be legal */
         if (!x->refused.n) x->refused = why;
         *done = true;

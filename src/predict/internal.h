@@ -16,24 +16,28 @@ typedef struct predict_eval {
     bool fits;
 } predict_eval;
 
-/* Priced layers by shape key: each distinct block is priced once. */
-#define PREDICT_MEMO 256
-
+/* What evaluations of one model, program and machine have in common: resolved
+ * operators, and parts of layers by key (evaluate.c). */
 typedef struct predict_memo {
-    uint32_t n;
-    uint64_t key[PREDICT_MEMO];
+    sc_arena *a;
+    const sc_model *model;
+    const sc_software *sw;
+    const sc_hw *hw;
+    uint32_t n_like;
+    const sc_plan *like[64];
+    uint32_t n, size;
 
-    struct predict_memo_entry {
-        sc_plan plan;
-        sc_block *blocks;
-    } * entry[PREDICT_MEMO];
+    struct predict_slot {
+        uint64_t key;
+        void *part;
+    } * slot; /* [size] open addressing, at most half full */
 } predict_memo;
 
-/* Plan, blocks, memory and the fast engine.  With `beat_s` > 0 the engine is
- * not run for what does not fit or can't be faster than that: step_s is then a
- * lower bound.  Memory that outlives the call (memo) comes from `a`. */
+/* Plan, memory, layers and the fast engine.  With `beat_s` > 0 what does not
+ * fit is not priced, and the engine is not run for what can't be faster than
+ * that: step_s is then a lower bound. */
 sc_status predict_evaluate(const sc_run *run, double beat_s, predict_memo *memo,
-                           sc_arena *a, predict_eval *out, sc_err *err);
+                           predict_eval *out, sc_err *err);
 
 /* Micro-batches that a chunk of a device runs: in the mean half of them where
  * two devices hold it. */
@@ -83,19 +87,28 @@ sc_status predict_suggest(const sc_job *job, predict_memo *memo, sc_arena *a,
 
 /* Changes `inout` option by option, each time the one that saves most memory,
  * until it fits on `hw` or nothing saves any; `out` as by the fast engine. */
-bool predict_smallest(const sc_hw *hw, const sc_prediction *p, sc_arena *a,
-                      sc_job *inout, predict_eval *out);
+bool predict_smallest(const sc_hw *hw, const sc_prediction *p,
+                      predict_memo *memo, sc_arena *a, sc_job *inout,
+                      predict_eval *out);
 
 /* Appends the least larger cluster, of up to `most` times as many units, on
  * which `job` fits; with `change` its other
  * options may change too, and where that is not enough sequences are halved. */
 sc_status predict_larger(const sc_job *job, uint32_t most, bool change,
-                         sc_arena *a, sc_prediction *p, sc_err *err);
+                         predict_memo *memo, sc_arena *a, sc_prediction *p,
+                         sc_err *err);
 
 /* Predicts `next` on `hw` with the model, software and costs of `p`, by the
- * engine it asks for.  False: it can't be. */
+ * engine it asks for, with the memo of `p`.  False: it can't be. */
 bool predict_variant(const sc_job *next, const sc_hw *hw,
-                     const sc_prediction *p, sc_arena *a, predict_eval *out);
+                     const sc_prediction *p, predict_memo *memo, sc_arena *a,
+                     predict_eval *out);
+/* sc_predict() with a memo, which is taken if it is of the model, program and
+ * machine that this comes to; `a` is not its arena. */
+sc_status predict_again(const sc_job *job, const sc_hw *hw,
+                        const sc_model *model, const sc_software *sw,
+                        const sc_cost *cost, predict_memo *memo, sc_arena *a,
+                        sc_prediction *out, sc_err *err);
 
 /* Appends what makes `next` of `job`, with its effect, unless it is there. */
 sc_status predict_keep(const sc_job *job, const sc_job *next,

@@ -36,15 +36,16 @@ static bool spare(sc_job *j, const sc_run *r, uint32_t i)
 }
 
 /* As many choices as it takes, each time the one that saves most. */
-bool predict_smallest(const sc_hw *hw, const sc_prediction *p, sc_arena *a,
-                      sc_job *inout, predict_eval *out)
+bool predict_smallest(const sc_hw *hw, const sc_prediction *p,
+                      predict_memo *memo, sc_arena *a, sc_job *inout,
+                      predict_eval *out)
 {
     enum { STEPS = 4, SPARE = 9 };
 
     sc_job job = *inout;
     predict_eval now;
     job.engine = SC_ENGINE_FAST;
-    if (!predict_variant(&job, hw, p, a, &now)) return false;
+    if (!predict_variant(&job, hw, p, memo, a, &now)) return false;
     for (int step = 0; step < STEPS && !now.fits; step++) {
         predict_eval best = now;
         sc_job next = job;
@@ -52,7 +53,8 @@ bool predict_smallest(const sc_hw *hw, const sc_prediction *p, sc_arena *a,
             predict_eval e;
             sc_job one = job;
             if (!spare(&one, &now.run, i) ||
-                !predict_variant(&one, hw, p, a, &e) || !(e.peak < best.peak))
+                !predict_variant(&one, hw, p, memo, a, &e) ||
+                !(e.peak < best.peak))
                 continue;
             best = e;
             next = one;
@@ -122,30 +124,32 @@ static uint64_t next_size(uint64_t now, uint64_t first)
 
 /* What was inferred may change with the cluster, the batch may not. */
 static bool fits_on(const sc_job *job, const sc_hw *hw, const sc_prediction *p,
-                    bool change, sc_arena *a, sc_job *next, predict_eval *e)
+                    bool change, predict_memo *memo, sc_arena *a, sc_job *next,
+                    predict_eval *e)
 {
     sc_job open = *next;
     open.gbs = (int64_t)p->run.gbs;
     open.dp = 0;
     open.engine = SC_ENGINE_FAST;
-    if (!predict_variant(&open, hw, p, a, e)) return false;
+    if (!predict_variant(&open, hw, p, memo, a, e)) return false;
     if (change && !e->fits) {
-        if (!predict_smallest(hw, p, a, &open, e)) return false;
+        if (!predict_smallest(hw, p, memo, a, &open, e)) return false;
         *next = open;
         next->gbs = job->gbs;
         next->engine = job->engine;
     }
     if (!e->fits) return false;
     next->dp = job->dp ? sc_run_dp(&e->run) : 0;
-    if (predict_variant(next, hw, p, a, e) && e->fits &&
+    if (predict_variant(next, hw, p, memo, a, e) && e->fits &&
         e->run.gbs == p->run.gbs)
         return true;
     next->gbs = (int64_t)p->run.gbs;
-    return predict_variant(next, hw, p, a, e) && e->fits;
+    return predict_variant(next, hw, p, memo, a, e) && e->fits;
 }
 
 static sc_status more_machines(const sc_job *job, uint32_t most, bool change,
-                               sc_arena *a, sc_prediction *p, sc_err *err)
+                               predict_memo *memo, sc_arena *a,
+                               sc_prediction *p, sc_err *err)
 {
     const char *spec = job->cluster ? job->cluster : p->run.hw->name;
     uint64_t first = units_of(spec);
@@ -162,23 +166,24 @@ static sc_status more_machines(const sc_job *job, uint32_t most, bool change,
         if (!next.cluster ||
             sc_hw_build(next.cluster, sc_pos_none(), a, &hw, &quiet) != SC_OK)
             return SC_OK;
-        if (fits_on(job, hw, p, change, a, &next, &e))
+        if (fits_on(job, hw, p, change, memo, a, &next, &e))
             return predict_keep(job, &next, &e, a, p, err);
     }
     return SC_OK;
 }
 
 sc_status predict_larger(const sc_job *job, uint32_t most, bool change,
-                         sc_arena *a, sc_prediction *p, sc_err *err)
+                         predict_memo *memo, sc_arena *a, sc_prediction *p,
+                         sc_err *err)
 {
-    SC_TRY(more_machines(job, most, change, a, p, err));
+    SC_TRY(more_machines(job, most, change, memo, a, p, err));
     for (uint64_t seq = p->run.seq / 2; change && seq >= SHORTEST; seq /= 2) {
         predict_eval e;
         sc_job next = *job;
         if (p->n_suggestions) break;
         next.seq = (int64_t)seq;
         next.gbs = (int64_t)p->run.gbs;
-        if (predict_variant(&next, p->run.hw, p, a, &e) && e.fits)
+        if (predict_variant(&next, p->run.hw, p, memo, a, &e) && e.fits)
             return predict_keep(job, &next, &e, a, p, err);
     }
     return SC_OK;

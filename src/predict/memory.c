@@ -172,13 +172,12 @@ static double gradient_bytes(const sc_software *sw)
 /* Between stages an activation and a gradient are under way, each being sent
  * and received; or each micro-batch has its own buffers for what comes in, and
  * the last stage keeps what it handed to the loss. */
-static double transfers(const sc_run *r, const stage_sum *s,
-                        const sc_step_costs *c)
+static double transfers(const sc_run *r, const stage_sum *s)
 {
-    double ga = r->ga;
+    double ga = r->ga, sent = sc_run_send_bytes(r);
     if (r->size[SC_AX_PP] == 1 || !r->sw->batch_buffers || r->forward_only)
-        return 4 * c->send_bytes;
-    return 2 * ga * sc_run_chunks(r) * c->send_bytes + (ga - 1) * s->logits;
+        return 4 * sent;
+    return 2 * ga * sc_run_chunks(r) * sent + (ga - 1) * s->logits;
 }
 
 /* Activations and gradients where both together need most: while the worst
@@ -206,8 +205,7 @@ static void worst_moment(const sc_run *r, const stage_sum *s, double kept,
 }
 
 static sc_stage_memory device_memory(const sc_plan *p, const sc_block *blocks,
-                                     uint32_t dev, double kept,
-                                     const sc_step_costs *c)
+                                     uint32_t dev, double kept)
 {
     const sc_run *r = &p->run;
     const sc_software *sw = r->sw;
@@ -222,7 +220,7 @@ static sc_stage_memory device_memory(const sc_plan *p, const sc_block *blocks,
     worst_moment(r, &s, kept, &m);
     if (!r->forward_only && r->optim_tier == SC_TIER_DEVICE)
         m.optimizer = s.optim * sw->optim_bytes;
-    m.communication = transfers(r, &s, c);
+    m.communication = transfers(r, &s);
     if (sc_run_dp(r) > 1 && !r->forward_only)
         m.communication += sw->bucket_bytes + sw->flat_bytes;
     m.communication += s.residual;
@@ -241,11 +239,9 @@ sc_status sc_predict_memory(const sc_plan *p, const sc_block *blocks,
     bool odd = p->uneven && r->vpp > 1; /* chunks differ */
     bool walk = !r->forward_only && (r->order || odd || sc_run_splits(r));
     for (uint32_t dev = 0; dev < p->run.size[SC_AX_PP]; dev++) {
-        sc_step_costs c;
-        SC_TRY(sc_plan_step_costs(p, blocks, dev, &c, err));
         double kept = walk ? 0 : activations(p, blocks, dev);
         if (walk) SC_TRY(walked(p, blocks, dev, a, &kept, err));
-        out[dev] = device_memory(p, blocks, dev, kept, &c);
+        out[dev] = device_memory(p, blocks, dev, kept);
         out[dev].capacity = (double)sc_plan_hw(p, dev)->device->mem_bytes;
     }
     return SC_OK;

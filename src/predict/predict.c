@@ -425,19 +425,33 @@ static sc_status run_plan(state *x, sc_arena *a, sc_prediction *p, sc_err *err)
     return run_engines(x, a, p, err);
 }
 
-sc_status sc_predict(const sc_job *job, const sc_hw *hw, const sc_model *model,
-                     const sc_software *sw, const sc_cost *cost, sc_arena *a,
-                     sc_prediction *out, sc_err *err)
+/* The memo, if it is of these. */
+static predict_memo *memo_of(predict_memo *memo, const sc_hw *hw,
+                             const sc_model *model, const sc_software *sw,
+                             sc_arena *a)
+{
+    if (memo && memo->hw == hw && memo->model == model && memo->sw == sw)
+        return memo;
+    memo = SC_NEW(a, predict_memo);
+    if (memo)
+        *memo = (predict_memo){.a = a, .model = model, .sw = sw, .hw = hw};
+    return memo;
+}
+
+sc_status predict_again(const sc_job *job, const sc_hw *hw,
+                        const sc_model *model, const sc_software *sw,
+                        const sc_cost *cost, predict_memo *memo, sc_arena *a,
+                        sc_prediction *out, sc_err *err)
 {
     state x = {.job = job};
     sc_prediction p = {0};
     predict_notes assume = {.arena = a}, warn = {.arena = a};
-    predict_memo *memo = SC_NEW(a, predict_memo);
-    if (!memo) return sc_error_nomem(err);
     SC_TRY(marked(job, a, &model, err));
     if (predict_by_graph(job, model))
         return predict_graph(job, hw, model, sw, cost, a, out, err);
     SC_TRY(change(job, hw, &model, &sw, a, err));
+    memo = memo_of(memo, hw, model, sw, a);
+    if (!memo) return sc_error_nomem(err);
     p.run = (sc_run){.hw = hw,
                      .model = model,
                      .sw = sw,
@@ -456,6 +470,13 @@ sc_status sc_predict(const sc_job *job, const sc_hw *hw, const sc_model *model,
     SC_TRY(finish(&x, &assume, &warn, a, &p, err));
     *out = p;
     return SC_OK;
+}
+
+sc_status sc_predict(const sc_job *job, const sc_hw *hw, const sc_model *model,
+                     const sc_software *sw, const sc_cost *cost, sc_arena *a,
+                     sc_prediction *out, sc_err *err)
+{
+    return predict_again(job, hw, model, sw, cost, NULL, a, out, err);
 }
 
 sc_status sc_predict_load(const sc_job *job, sc_arena *a, sc_inputs *out,

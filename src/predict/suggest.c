@@ -203,24 +203,26 @@ static sc_job job_of(const sc_job *job, const sc_run *from, const sc_run *to,
 }
 
 bool predict_variant(const sc_job *next, const sc_hw *hw,
-                     const sc_prediction *p, sc_arena *a, predict_eval *out)
+                     const sc_prediction *p, predict_memo *memo, sc_arena *a,
+                     predict_eval *out)
 {
     sc_prediction x;
     sc_err quiet;
     sc_job j = *next;
+    sc_arena own; /* what the memo keeps is in `a` */
     sc_err_init(&quiet);
+    sc_arena_init(&own, a->limit);
     j.brief = true;
     j.no_symmetry = false; /* the same result */
-    sc_arena_mark mark = sc_arena_save(a);
-    sc_status s =
-        sc_predict(&j, hw, p->run.model, p->run.sw, p->run.cost, a, &x, &quiet);
+    sc_status s = predict_again(&j, hw, p->run.model, p->run.sw, p->run.cost,
+                                memo, &own, &x, &quiet);
     if (s == SC_OK) {
         *out = (predict_eval){
             .run = x.run, .step_s = x.step_time_s, .fits = x.fits};
         for (uint32_t i = 0; i < x.n_stages; i++)
             out->peak = fmax(out->peak, x.memory[i].peak);
     }
-    sc_arena_restore(a, mark);
+    sc_arena_free(&own);
     return s == SC_OK;
 }
 
@@ -258,7 +260,7 @@ static bool evaluate(search *x, const move *m, uint32_t n, double beat,
     if (!settle(&r, chunks)) return false;
     out->job = job_of(x->job, x->run, &r, chunks, schedule);
     out->n = n;
-    return predict_evaluate(&r, beat, x->memo, x->a, &out->e, &quiet) == SC_OK;
+    return predict_evaluate(&r, beat, x->memo, &out->e, &quiet) == SC_OK;
 }
 
 static void add(search *x, const candidate *c)
@@ -277,9 +279,11 @@ static bool helps(const predict_eval *e, const predict_eval *now)
 static uint32_t singles(search *x)
 {
     uint32_t good = 0;
+    /* How much slower it is matters to nobody. */
+    double beat = x->now.fits ? x->now.step_s : INFINITY;
     for (uint32_t i = 0; i < MOVES; i++) {
         candidate c;
-        x->done[i] = evaluate(x, &moves[i], 1, 0, &c);
+        x->done[i] = evaluate(x, &moves[i], 1, beat, &c);
         if (!x->done[i]) continue;
         x->one[i] = c.e;
         if (!helps(&c.e, &x->now)) continue;
@@ -335,7 +339,8 @@ static sc_status confirm(search *x, bool fitting, sc_prediction *p, sc_err *err)
         if (p->n_suggestions == SC_COUNT(p->suggestion)) break;
         if (x->c[i].e.fits != fitting) continue;
         tries++;
-        if (!predict_variant(&x->c[i].job, p->run.hw, p, x->a, &e)) continue;
+        if (!predict_variant(&x->c[i].job, p->run.hw, p, x->memo, x->a, &e))
+            continue;
         if (e.fits == fitting && helps(&e, &now))
             SC_TRY(predict_keep(x->job, &x->c[i].job, &e, x->a, p, err));
     }
@@ -348,14 +353,14 @@ static sc_status last_resort(search *x, sc_prediction *p, sc_err *err)
 {
     predict_eval e = x->now;
     sc_job job = *x->job;
-    bool can = predict_smallest(p->run.hw, p, x->a, &job, &e) &&
-               predict_variant(&job, p->run.hw, p, x->a, &e);
+    bool can = predict_smallest(p->run.hw, p, x->memo, x->a, &job, &e) &&
+               predict_variant(&job, p->run.hw, p, x->memo, x->a, &e);
     if (can && e.fits) SC_TRY(predict_keep(x->job, &job, &e, x->a, p, err));
-    SC_TRY(predict_larger(x->job, LARGER, false, x->a, p, err));
+    SC_TRY(predict_larger(x->job, LARGER, false, x->memo, x->a, p, err));
     if (p->n_suggestions == 0)
-        SC_TRY(predict_larger(x->job, LARGER, true, x->a, p, err));
+        SC_TRY(predict_larger(x->job, LARGER, true, x->memo, x->a, p, err));
     if (p->n_suggestions == 0)
-        SC_TRY(predict_larger(x->job, LARGEST, false, x->a, p, err));
+        SC_TRY(predict_larger(x->job, LARGEST, false, x->memo, x->a, p, err));
     if (p->n_suggestions == 0) SC_TRY(confirm(x, false, p, err));
     if (p->n_suggestions == 0 && can && e.peak < x->now.peak)
         SC_TRY(predict_keep(x->job, &job, &e, x->a, p, err));
@@ -373,13 +378,13 @@ sc_status predict_suggest(const sc_job *job, predict_memo *memo, sc_arena *a,
                   .a = a,
                   .c = SC_NEW_N(a, candidate, CANDIDATES)};
     if (!x->c) return sc_error_nomem(err);
-    SC_TRY(predict_evaluate(x->run, 0, memo, a, &x->now, err));
+    SC_TRY(predict_evaluate(x->run, 0, memo, &x->now, err));
     if (singles(x) < SC_COUNT(p->suggestion)) pairs(x);
     qsort(x->c, x->n, sizeof *x->c, better);
     SC_TRY(confirm(x, true, p, err));
     if (p->fits) return SC_OK;
     if (p->n_suggestions == 0) return last_resort(x, p, err);
     if (p->n_suggestions < SC_COUNT(p->suggestion))
-        return predict_larger(job, LARGER, false, a, p, err);
+        return predict_larger(job, LARGER, false, memo, a, p, err);
     return SC_OK;
 }
