@@ -234,6 +234,13 @@ sc_place sc_hw_place(const sc_hw *hw, uint32_t n_axes, const uint32_t *size,
 /* Members are `rank` [n], rising devices, n >= 1; nobody else is at work. */
 sc_place sc_hw_place_ranks(const sc_hw *hw, uint32_t n, const uint32_t *rank);
 
+/* Members at the places `at` [n], n >= 1, of every group along one axis (of
+ * `size` members, `stride` apart, over the whole machine), which all exchange
+ * at once: the place of the worst of them, `peers` how many of them share the
+ * NICs of the fullest node. */
+sc_place sc_hw_place_axis(const sc_hw *hw, uint32_t size, uint32_t stride,
+                          uint32_t n, const uint32_t *at);
+
 /* Names for `list`; all live in static data or the arena. */
 sc_status sc_hw_list(bool devices, sc_arena *a, const char ***names,
                      uint32_t *n, sc_err *err);

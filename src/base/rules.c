@@ -48,6 +48,7 @@ static const sc_rules rows[] = {
         .ring_simple = true,
         .first_bucket = 1000000,
         .buckets_counted_together = true,
+        .scattered_last = true,
         .bias_partial = true,
         .loss_per_sample = true,
         .exchanges_beside = true,

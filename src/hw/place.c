@@ -150,6 +150,106 @@ sc_place sc_hw_place_ranks(const sc_hw *hw, uint32_t n, const uint32_t *rank)
     return p;
 }
 
+/* ---- some members of every group along an axis ---------------------------- */
+
+/* The outermost dimension along which two devices differ. */
+static uint32_t dim_between(const sc_hw *hw, uint64_t a, uint64_t b)
+{
+    uint32_t last = 0;
+    uint64_t inner = 1;
+    for (uint32_t d = 0; d < hw->n_dims; d++) {
+        uint64_t size = hw->dim[d].size;
+        bool top = d + 1 == hw->n_dims;
+        uint64_t x = top ? a / inner : a / inner % size;
+        uint64_t y = top ? b / inner : b / inner % size;
+        if (x != y) last = d;
+        inner *= size;
+    }
+    return last;
+}
+
+/* What the groups seen so far have in common. */
+typedef struct worst {
+    uint64_t share;    /* divides the members that a node has of any of them */
+    uint32_t dim;      /* outermost that a neighbour lies along */
+    bool leaves;       /* one of them leaves its node */
+    uint32_t *sharing; /* [nodes] groups that leave the node */
+} worst;
+
+static void look_at(const sc_hw *hw, uint64_t base, uint64_t stride, uint32_t n,
+                    const uint32_t *at, worst *w)
+{
+    uint64_t node_size = hw->node_size, run = 0;
+    bool leaves = false;
+    for (uint32_t i = 0; i < n; i++) {
+        uint64_t here = base + at[i] * stride, node = here / node_size;
+        uint64_t before = i ? base + at[i - 1] * stride : here;
+        uint32_t dim = dim_between(hw, before, here);
+        if (dim > w->dim) w->dim = dim;
+        if (before / node_size != node) {
+            w->share = sc_gcd(w->share, run);
+            run = 0;
+            leaves = true;
+        }
+        run++;
+    }
+    w->share = sc_gcd(w->share, run);
+    w->leaves |= leaves;
+    for (uint32_t i = 0; leaves && w->sharing && i < n; i++) {
+        uint64_t node = (base + at[i] * stride) / node_size;
+        bool again = i && (base + at[i - 1] * stride) / node_size == node;
+        if (!again) w->sharing[node]++;
+    }
+}
+
+/* Until the pattern repeats itself on the nodes. */
+static void look_at_all(const sc_hw *hw, uint64_t block, uint32_t stride,
+                        uint32_t n, const uint32_t *at, worst *w)
+{
+    uint64_t blocks = hw->node_size / sc_gcd(block, hw->node_size);
+    uint64_t there = hw->n_devices / block;
+    if (blocks > there) blocks = there ? there : 1;
+    for (uint64_t b = 0; b < blocks; b++)
+        for (uint64_t i = 0; i < stride; i++)
+            look_at(hw, b * block + i, stride, n, at, w);
+}
+
+sc_place sc_hw_place_axis(const sc_hw *hw, uint32_t size, uint32_t stride,
+                          uint32_t n, const uint32_t *at)
+{
+    enum { MOST = 1024 };
+
+    uint32_t sharing[MOST] = {0}, last = hw->n_dims - 1;
+    uint64_t block = (uint64_t)size * stride;
+    bool net = hw->dim[last].ports > 0 && hw->n_devices > hw->node_size;
+    sc_place p = {.n = n, .m = n, .nodes = 1, .peers = 1};
+    worst w = {0};
+    for (uint32_t d = 0; d < SC_HW_DIMS; d++) p.dim_n[d] = 1;
+    /* Groups that begin in one node then have no other member there. */
+    bool apart = stride % hw->node_size == 0;
+    if (!apart && block / sc_gcd(block, hw->node_size) <= MOST)
+        w.sharing = sharing;
+    if (apart)
+        look_at(hw, 0, stride, n, at, &w);
+    else
+        look_at_all(hw, block, stride, n, at, &w);
+    if (!net || !w.leaves) {
+        p.dim_n[w.dim] = n;
+        p.peers = hw->node_size > n ? (hw->node_size + n - 1) / n : 1;
+        return p;
+    }
+    p.m = (uint32_t)w.share;
+    p.nodes = n / p.m;
+    p.dim_n[w.dim] = p.nodes;
+    if (p.m > 1 && w.dim > 0) p.dim_n[w.dim - 1] = p.m;
+    p.peers = (hw->node_size + p.m - 1) / p.m;
+    if (!w.sharing) return p;
+    p.peers = 1;
+    for (uint32_t i = 0; i < MOST; i++)
+        if (sharing[i] > p.peers) p.peers = sharing[i];
+    return p;
+}
+
 sc_place sc_hw_place(const sc_hw *hw, uint32_t n_axes, const uint32_t *size,
                      const uint32_t *stride)
 {

@@ -119,11 +119,9 @@ static struct gi_groups *across(infer *f, const uint32_t *device, uint32_t n)
             rank[i * n + k] =
                 device[k] * f->stride[f->pp] + offset(f, others, i);
     struct gi_groups *g = add_groups(f, device[0], key, count, n, rank);
-    uint32_t far = device[n - 1] > device[0] ? device[n - 1] - device[0]
-                                             : device[0] - device[n - 1];
-    uint32_t steps = n > 1 ? n - 1 : 1;
-    uint32_t stride = far * f->stride[f->pp] / steps;
-    if (g) g->place = sc_hw_place(f->job->hw, 1, &n, &stride);
+    if (g)
+        g->place = sc_hw_place_axis(f->job->hw, f->mesh.size[f->pp],
+                                    f->stride[f->pp], n, device);
     return g;
 }
 

@@ -78,6 +78,7 @@ sc_status gi_add_wgrad(infer *f, uint32_t op, uint32_t k, uint32_t value)
 typedef struct bucket {
     struct bucket *next;
     uint32_t stage, n_moves;
+    uint32_t ready; /* place of its latest gradient among all */
     bool once;
     layout_move move[SC_MESH_AXES];
     double bytes[SC_MESH_AXES]; /* V of each move */
@@ -168,7 +169,8 @@ static double limit(const buckets *s)
     return bytes > 0 ? bytes : HUGE_VAL;
 }
 
-static sc_status put(buckets *s, uint32_t i)
+/* Gradient `i`, the `ready`-th that the backward pass makes. */
+static sc_status put(buckets *s, uint32_t i, uint32_t ready)
 {
     infer *f = s->f;
     gi_wgrad *w = &f->wgrad[i];
@@ -194,6 +196,7 @@ static sc_status put(buckets *s, uint32_t i)
     if (!list) return sc_error_nomem(f->err);
     b->wgrad = list;
     list[b->n++] = i;
+    b->ready = ready;
     double bytes = gradient_bytes(f, w->tensor);
     layout now = w->made;
     for (uint32_t k = 0; k < n; k++) {
@@ -210,9 +213,17 @@ static sc_status put(buckets *s, uint32_t i)
     return emit(f, b);
 }
 
+/* A queue is served in order: what is complete first goes first. */
 static sc_status flush(buckets *s)
 {
-    for (; s->open; s->open = s->open->next) SC_TRY(emit(s->f, s->open));
+    while (s->open) {
+        bucket **first = &s->open;
+        for (bucket **b = &s->open; *b; b = &(*b)->next)
+            if ((*b)->ready < (*first)->ready) first = b;
+        bucket *done = *first;
+        *first = done->next;
+        SC_TRY(emit(s->f, done));
+    }
     return SC_OK;
 }
 
@@ -238,13 +249,14 @@ static sc_status reduce_all(infer *f)
     ready *r = SC_NEW_N(f->a, ready, f->n_wgrads);
     if (!r) return sc_error_nomem(f->err);
     bool together = f->rules->buckets_counted_together;
+    bool last = f->rules->scattered_last;
     for (uint32_t i = 0; i < f->n_wgrads; i++) {
         const gi_wgrad *w = &f->wgrad[i];
         layout_move m[SC_MESH_AXES];
         uint32_t n = layout_sequence(&w->made, &w->want, &f->mesh, m);
         r[i] = (ready){w->stage, together ? f->depth[w->op] : 0,
                        w->op,    w->port,
-                       i,        n && m[0].coll == SC_REDUCE_SCATTER};
+                       i,        last && n && m[0].coll == SC_REDUCE_SCATTER};
     }
     if (f->n_wgrads) qsort(r, f->n_wgrads, sizeof *r, by_readiness);
     buckets s = {.f = f};
@@ -254,7 +266,7 @@ static sc_status reduce_all(infer *f)
             SC_TRY(flush(&s));
             s.closed = 0;
         }
-        SC_TRY(put(&s, r[i].wgrad));
+        SC_TRY(put(&s, r[i].wgrad, i));
     }
     return flush(&s);
 }

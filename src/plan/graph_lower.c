@@ -106,6 +106,29 @@ static void after_user(gl *g, const gl_instance *at, uint32_t i,
     if (back && back <= n) gl_after(g, past(g, at->dev, n - back)[member], op);
 }
 
+/* Gradients of which a rank keeps a part are reduced from two buffers: the
+ * next is filled when what it held is gone (DeepSpeed's stage 2, FSDP). */
+static sc_op *reduced(const gl *g, uint32_t dev, uint32_t n)
+{
+    return g->reduced + (2 * (size_t)dev + n % 2) * g->members;
+}
+
+static void after_reduced(gl *g, const gl_instance *at, uint32_t i,
+                          uint32_t member, sc_op op)
+{
+    uint32_t n = g->n_reduced[at->dev];
+    if (g->item[i].fills && n >= 2)
+        gl_after(g, reduced(g, at->dev, n)[member], op);
+}
+
+static void remember_reduced(gl *g, const gl_instance *at, uint32_t mb,
+                             uint32_t i)
+{
+    if (!g->item[i].fills) return;
+    memcpy(reduced(g, at->dev, g->n_reduced[at->dev]++), gl_ops(g, mb, i),
+           g->members * sizeof(sc_op));
+}
+
 /* To another stage. */
 static bool is_transfer(const gl *g, uint32_t i)
 {
@@ -160,6 +183,7 @@ void gl_deps(gl *g, const gl_instance *at, uint32_t mb, uint32_t i,
 {
     gl_after_values(g, at, mb, i, member, op);
     after_user(g, at, i, member, op);
+    after_reduced(g, at, i, member, op);
     after_order(g, at, i, member, op);
     after_rest(g, at, i, member, op);
 }
@@ -228,6 +252,7 @@ sc_status gl_emit(gl *g, const gl_instance *at, uint32_t mb, uint32_t i)
     const gl_comm *c;
     SC_TRY(gl_comm_of(g, i, at->dev, to, &c));
     gl_exchange(g, at, mb, i, c);
+    remember_reduced(g, at, mb, i);
     return SC_OK;
 }
 
@@ -390,11 +415,13 @@ static sc_status room(gl *g)
     g->op = SC_NEW_N(g->a, sc_op, n);
     g->past = SC_NEW_N(g->a, sc_op, (g->ahead + 2) * m);
     g->n_past = SC_NEW_N(g->a, uint32_t, g->pp);
+    g->reduced = SC_NEW_N(g->a, sc_op, 2 * m);
+    g->n_reduced = SC_NEW_N(g->a, uint32_t, g->pp);
     g->line = SC_NEW_N(g->a, gl_line, m);
     g->issued = SC_NEW_N(g->a, bool, 2 * (size_t)g->prog->n_items);
     g->scratch = SC_NEW_N(g->a, uint32_t, 2 * (size_t)g->p->n_ranks);
-    if (!g->op || !g->past || !g->n_past || !g->line || !g->issued ||
-        !g->scratch)
+    if (!g->op || !g->past || !g->n_past || !g->reduced || !g->n_reduced ||
+        !g->line || !g->issued || !g->scratch)
         return sc_error_nomem(g->err);
     memset(g->op, 0xff, n * sizeof *g->op);
     memset(g->line, 0xff, m * sizeof *g->line);

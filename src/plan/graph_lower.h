@@ -29,6 +29,8 @@ typedef struct gl_item {
     uint8_t kind, stream, part;
     bool none;     /* nothing to do: ready when what it reads is */
     bool user;     /* reads what is fetched ahead */
+    bool fills;    /* makes gradients that each micro-batch reduces, or does
+                      the first exchange of them */
     bool source;   /* first of its slot on the compute stream */
     uint32_t back; /* of what is fetched ahead: of the users that ran, the
                       one to wait for, from the last; 0: no fetch */
@@ -131,10 +133,13 @@ typedef struct gl {
 
     sc_op *op; /* [rows][n_items][members]; a row is a micro-batch */
     uint32_t ahead;
-    sc_op *past;      /* [pp][ahead + 2][members] users, a ring */
-    uint32_t *n_past; /* [pp] */
-    sc_op *twin;      /* [n_stages][members] sum over both devices; SC_NONE */
-    gl_line *line;    /* [pp][members] */
+    sc_op *past;         /* [pp][ahead + 2][members] users, a ring */
+    uint32_t *n_past;    /* [pp] */
+    sc_op *reduced;      /* [pp][2][members] exchanges of gradients of each
+                         micro-batch, the last two */
+    uint32_t *n_reduced; /* [pp] */
+    sc_op *twin;   /* [n_stages][members] sum over both devices; SC_NONE */
+    gl_line *line; /* [pp][members] */
     const gl_slot *opening; /* slot of which no kernel is issued yet; NULL */
     bool *issued;           /* [2][n_items] of items that run once */
     uint32_t *scratch;      /* [2 * members] */

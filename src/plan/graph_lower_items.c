@@ -184,6 +184,23 @@ static void pull(gl *g)
     }
 }
 
+/* Who fills the buffers of gradients that each micro-batch reduces; exchanges
+ * with queues of their own have no buffers. */
+static void find_fillers(gl *g)
+{
+    for (uint32_t i = 0; i < g->prog->n_items; i++) {
+        const gp_item *it = &g->prog->item[i];
+        bool grad =
+            it->exchange != SC_NONE && g->p->exchange[it->exchange].grad;
+        if (!grad || it->once || g->rules->exchanges_beside) continue;
+        for (uint32_t k = 0; k < it->n_in; k++) {
+            uint32_t m = g->prog->value[it->in[k]].made;
+            if (m == SC_NONE || g->prog->item[m].exchange != SC_NONE) continue;
+            g->item[m].fills = g->item[i].fills = true;
+        }
+    }
+}
+
 static sc_status describe(gl *g)
 {
     uint32_t n = 0;
@@ -203,6 +220,7 @@ static sc_status describe(gl *g)
         room = before(g, it, t, room);
     }
     pull(g);
+    find_fillers(g);
     return SC_OK;
 }
 

@@ -87,10 +87,8 @@ static sc_status sum(gl *g, const gl_instance *at[2], const gl_item *t,
 
 static sc_status price(const gl *g, const gl_instance *at[2], gl_item *t)
 {
-    uint32_t far = at[0]->dev > at[1]->dev ? at[0]->dev - at[1]->dev
-                                           : at[1]->dev - at[0]->dev;
-    uint32_t two = 2, stride = far * g->stride;
-    sc_place place = sc_hw_place(g->job->hw, 1, &two, &stride);
+    uint32_t both[] = {at[0]->dev, at[1]->dev};
+    sc_place place = sc_hw_place_axis(g->job->hw, g->pp, g->stride, 2, both);
     sc_coll_price whole, least;
     double bytes;
     SC_TRY(gradient_bytes(g, at[0]->stage, &bytes));

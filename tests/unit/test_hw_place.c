@@ -37,6 +37,44 @@ static void usual_groups(void **state)
     check(machine("dgx-h100"), 6, 1, 6, 1, 2); /* one node: no network */
 }
 
+/* Some members of every group along an axis, the worst of them, by hand. */
+static void some_members(void **state)
+{
+    (void)state;
+    const sc_hw *h = machine("dgx-h100:2");
+
+    /* Four stages of four ranks on nodes of eight: stages 0 and 1 share a node;
+     * from 1 to 2, and from 0 to 3, four pairs leave it. */
+    static const struct {
+        uint32_t size, stride, n, at[4], m, nodes, peers;
+    } row[] = {
+        {4, 4, 2, {0, 1}, 2, 1, 4},
+        {4, 4, 2, {1, 2}, 1, 2, 4},
+        {4, 4, 2, {2, 1}, 1, 2, 4},
+        {4, 4, 2, {3, 2}, 2, 1, 4},
+        {4, 4, 2, {0, 3}, 1, 2, 4},
+        {4, 4, 4, {0, 1, 2, 3}, 2, 2, 4},
+        {4, 4, 3, {0, 1, 2}, 1, 3, 4},
+        {2, 8, 2, {0, 1}, 1, 2, 8},  /* whole nodes: all eight pairs leave */
+        {16, 1, 2, {7, 8}, 1, 2, 1}, /* one pipeline: one pair does */
+        {16, 1, 2, {6, 7}, 2, 1, 4},
+        {5, 3, 2, {1, 2}, 1, 2, 1}, /* 3 4 5 to 6 7 8: one pair leaves */
+        {5, 3, 2, {2, 3}, 1, 2, 2}, /* 6 7 8 to 9 10 11: two do */
+    };
+
+    for (size_t i = 0; i < SC_COUNT(row); i++) {
+        sc_place p = sc_hw_place_axis(h, row[i].size, row[i].stride, row[i].n,
+                                      row[i].at);
+        if (p.m != row[i].m || p.nodes != row[i].nodes ||
+            p.peers != row[i].peers || p.n != row[i].n)
+            fail_msg("row %zu: n %u m %u nodes %u peers %u", i, p.n, p.m,
+                     p.nodes, p.peers);
+    }
+    uint32_t pair[] = {1, 2};
+    sc_place p = sc_hw_place_axis(h, 4, 4, 2, pair);
+    assert_true(p.dim_n[0] == 1 && p.dim_n[1] == 2);
+}
+
 static void two_axes(void **state)
 {
     (void)state;
@@ -157,6 +195,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(usual_groups), cmocka_unit_test(two_axes),
-        cmocka_unit_test(random_groups), cmocka_unit_test(large_group)};
+        cmocka_unit_test(some_members), cmocka_unit_test(random_groups),
+        cmocka_unit_test(large_group)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }

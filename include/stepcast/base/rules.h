@@ -107,6 +107,9 @@ typedef struct sc_rules {
     /* Buckets are counted over all communicators, and closed when they are
      * full, not before they would be. */
     bool buckets_counted_together;
+    /* Buckets of gradients that are scattered come behind all others, however
+     * early they are full. */
+    bool scattered_last;
     /* The gradient of a bias is summed over axes that split a summed dim,
      * though all ranks along them hold it whole. */
     bool bias_partial;
