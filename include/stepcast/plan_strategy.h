@@ -83,6 +83,10 @@ typedef struct sc_strategy_rule {
     } at[SC_MESH_AXES];
 
     const char *pool; /* NULL: none */
+    /* Of presets: operators with one of these parts, whatever their paths, and
+     * what people call them; 0, NULL: all that match. */
+    uint32_t roles;
+    const char *called;
 } sc_strategy_rule;
 
 typedef enum sc_cut_kind {
@@ -122,6 +126,7 @@ typedef struct sc_strategy {
     const char *optimizer; /* "adam" "sgd" ...; NULL: not said */
     /* preset */
     int tensor_parallel;          /* -1, 0 none, 1 megatron, 2 megatron-sp */
+    bool experts_over_tp;         /* experts are divided over tp, too */
     int64_t zero;                 /* -1 */
     const char *zero_axis;        /* NULL: dp */
     int recompute;                /* -1, sc_recompute */

@@ -44,7 +44,7 @@ static void rule_text(const sc_strategy *s, const sc_strategy_rule *r,
                       sc_text *out)
 {
     const char *sep = "";
-    sc_text_add(out, "  %-24s ", r->match);
+    sc_text_add(out, "  %-24s ", r->called ? r->called : r->match);
     if (r->has_split) {
         splits_text(s, r, out);
         sep = ", ";

@@ -2,6 +2,7 @@
 /*
  * graph_infer.h - inside the inference on operator graphs.
  *
+ *   graph_roles.c      part of each operator in the kinds of parallelism
  *   graph_rules.c      presets and rules, what they say of each operator
  *   graph_spread.c     from operators that rules speak of to all others
  *   graph_keep.c       layouts in which tensors are kept between operators
@@ -109,13 +110,14 @@ typedef struct infer {
     uint32_t n_stages;
     double samples; /* of a micro-batch on all replicas */
     uint32_t n_rules;
-    gi_rule *rule;   /* [n_rules] weakest first */
-    gi_node *node;   /* [g->n_ops] */
-    gi_kept *kept;   /* [g->n_tensors] */
-    gi_form **fwd;   /* [g->n_tensors] forms made in the forward pass */
-    gi_form **bwd;   /* of these made (again) in the backward pass */
-    gi_form **grad;  /* gradients that consumers have made */
-    uint32_t *depth; /* [g->n_ops] of the backward pass */
+    gi_rule *rule;        /* [n_rules] weakest first */
+    gi_node *node;        /* [g->n_ops] */
+    const uint32_t *role; /* [g->n_ops] bits of gi_role */
+    gi_kept *kept;        /* [g->n_tensors] */
+    gi_form **fwd;        /* [g->n_tensors] forms made in the forward pass */
+    gi_form **bwd;        /* of these made (again) in the backward pass */
+    gi_form **grad;       /* gradients that consumers have made */
+    uint32_t *depth;      /* [g->n_ops] of the backward pass */
     uint32_t n_wgrads, cap_wgrads;
     gi_wgrad *wgrad;
     gp_program *prog;
@@ -128,6 +130,20 @@ typedef struct infer {
     gi_mark *mark[2]; /* [n_ops + 1] of the forward pass by operator, of the
                          backward pass from the last one */
 } infer;
+
+/* ---- graph_roles.c */
+
+typedef enum gi_role {
+    GI_COLUMN = 1, /* a product that tensor parallelism divides by columns */
+    GI_ROW = 2,    /* and the one behind it, by rows */
+    GI_TABLE = 4,  /* words: divided by rows */
+    GI_LOSS = 8,   /* of scores that are divided by classes */
+    GI_POSITIONS = 16, /* all between these: sequence parallelism divides it */
+    GI_EXPERTS = 32,   /* works on tokens at their experts */
+    GI_ATTENTION = 64
+} gi_role;
+
+sc_status gi_roles(infer *f);
 
 /* ---- graph_rules.c, graph_presets.c */
 

@@ -25,21 +25,23 @@ static sc_strategy_rule *add(infer *f, gi_list *out, const char *match,
 static sc_status split(infer *f, gi_list *out, const sc_strategy_rule *like,
                        const char *dim, sc_axes axes)
 {
-    sc_strategy_rule *r = add(f, out, like->match, like->origin);
+    sc_strategy_rule *r = add(f, out, "*", like->origin);
     sc_rule_split *row = SC_NEW(f->a, sc_rule_split);
     if (!r || !row) return sc_error_nomem(f->err);
     *row = (sc_rule_split){.dim = dim, .axes = axes, .pos = sc_pos_none()};
     r->tensor = like->tensor;
+    r->roles = like->roles;
+    r->called = like->called;
     r->split = row;
     r->n_split = 1;
     r->has_split = true;
     return SC_OK;
 }
 
-static sc_status split_op(infer *f, gi_list *out, const char *match,
-                          const char *dim, sc_axes axes, const char *origin)
+static sc_status split_all(infer *f, gi_list *out, const char *dim,
+                           sc_axes axes, const char *origin)
 {
-    sc_strategy_rule like = {.match = match, .origin = origin};
+    sc_strategy_rule like = {.origin = origin};
     return split(f, out, &like, dim, axes);
 }
 
@@ -71,46 +73,93 @@ static sc_axes joined(sc_axes a, sc_axes b)
 
 static sc_status data_parallel(infer *f, gi_list *out)
 {
-    static const char *const origin = "preset data-parallel";
-    static const char *const others[] = {"rep", "dp", "fsdp"};
-    sc_axes ep = one(f, "ep"), all = samples(f);
+    sc_axes all = samples(f);
     if (!f->s->data_parallel || !all) return SC_OK;
-    SC_TRY(split_op(f, out, "*", "batch", all, origin));
-    if (!ep) return SC_OK;
-    SC_TRY(split_op(f, out, "*.experts_*", "batch",
-                    named(f, others, SC_COUNT(others)),
-                    "preset expert-parallel"));
-    return split_op(f, out, "*.experts_*", "expert", ep,
-                    "preset expert-parallel");
+    return split_all(f, out, "batch", all, "preset data-parallel");
 }
 
 static sc_status context_parallel(infer *f, gi_list *out)
 {
     sc_axes cp = one(f, "cp");
     if (!cp) return SC_OK;
-    SC_TRY(split_op(f, out, "*", "seq", cp, "preset context-parallel"));
-    if (!f->s->context_parallel ||
+    return split_all(f, out, "seq", cp, "preset context-parallel");
+}
+
+/* Jacobs et al. 2023: attention has some of the heads and all tokens. */
+static sc_status ulysses(infer *f, gi_list *out)
+{
+    sc_strategy_rule like = {.roles = GI_ATTENTION,
+                             .called = "attention",
+                             .origin = "preset ulysses"};
+    sc_axes cp = one(f, "cp");
+    if (!cp || !f->s->context_parallel ||
         strcmp(f->s->context_parallel, "ulysses") != 0)
         return SC_OK;
-    static const char *const origin = "preset ulysses";
-    SC_TRY(split_op(f, out, "layers.*.attn", "seq", 0, origin));
-    return split_op(f, out, "layers.*.attn", "head", joined(one(f, "tp"), cp),
-                    origin);
+    SC_TRY(split(f, out, &like, "seq", 0));
+    return split(f, out, &like, "out", joined(one(f, "tp"), cp));
+}
+
+/* Experts are copied over what is left of data parallelism; tokens come to
+ * them by the axes of samples that experts are divided over. */
+static sc_status expert_parallel(infer *f, gi_list *out)
+{
+    static const char *const others[] = {"rep", "dp", "fsdp"};
+    sc_strategy_rule like = {.roles = GI_EXPERTS,
+                             .called = "experts",
+                             .origin = "preset expert-parallel"};
+    sc_axes ep = one(f, "ep"), over = ep;
+    if (f->s->experts_over_tp) over = joined(over, one(f, "tp"));
+    if (!f->s->data_parallel || !over) return SC_OK;
+    if (ep)
+        SC_TRY(
+            split(f, out, &like, "batch", named(f, others, SC_COUNT(others))));
+    return split(f, out, &like, "expert", over);
+}
+
+/* Losses are divided by what their classes are called. */
+static sc_status losses(infer *f, gi_list *out, sc_strategy_rule *like,
+                        sc_axes tp)
+{
+    const char *was = NULL;
+    like->roles = GI_LOSS;
+    like->called = "losses";
+    for (uint32_t op = 0; op < f->g->n_ops; op++) {
+        const sc_gop *o = &f->g->op[op];
+        if (!(f->role[op] & GI_LOSS)) continue;
+        for (uint32_t i = 0; i < o->n_iter; i++) {
+            const char *name = o->iter[i].name;
+            if (o->iter[i].kind != SC_I_REDUCE) continue;
+            if (was && strcmp(was, name) == 0) continue;
+            was = name;
+            SC_TRY(split(f, out, like, name, tp));
+        }
+    }
+    return SC_OK;
 }
 
 static sc_status tensor_parallel(infer *f, gi_list *out)
 {
+    static const struct {
+        gi_role role;
+        const char *called, *dim;
+    } rows[] = {{GI_TABLE, "word tables", "in"},
+                {GI_COLUMN, "first products", "out"},
+                {GI_ROW, "second products", "in"}};
+
     sc_axes tp = one(f, "tp"), seq = joined(one(f, "cp"), tp);
+    sc_strategy_rule like = {.origin = "preset megatron-tp"};
     if (f->s->tensor_parallel < 1 || !tp) return SC_OK;
-    const plan_split_rule *row;
-    for (uint32_t i = 0; (row = plan_megatron_row(i)) != NULL; i++)
-        SC_TRY(split_op(f, out, row->match, sc_dimname_names[row->dim], tp,
-                        "preset megatron-tp"));
+    for (size_t i = 0; i < SC_COUNT(rows); i++) {
+        like.roles = rows[i].role;
+        like.called = rows[i].called;
+        SC_TRY(split(f, out, &like, rows[i].dim, tp));
+    }
+    SC_TRY(losses(f, out, &like, tp));
     if (f->s->tensor_parallel < 2) return SC_OK;
-    const char *match;
-    for (uint32_t i = 0; (match = plan_sequence_row(i)) != NULL; i++)
-        SC_TRY(split_op(f, out, match, "seq", seq, "preset sequence-parallel"));
-    return SC_OK;
+    like = (sc_strategy_rule){.roles = GI_POSITIONS,
+                              .called = "between products",
+                              .origin = "preset sequence-parallel"};
+    return split(f, out, &like, "seq", seq);
 }
 
 static sc_status zero(infer *f, gi_list *out)
@@ -136,9 +185,15 @@ static sc_status zero(infer *f, gi_list *out)
     }
     sc_axes over = axis ? one(f, axis) : named(f, replicas, SC_COUNT(replicas));
     for (size_t i = 0; i < SC_COUNT(rows); i++) {
-        sc_strategy_rule like = {
-            .match = "*", .origin = rows[i].origin, .tensor = rows[i].tensor};
-        if (stage >= rows[i].from) SC_TRY(split(f, out, &like, "dim0", over));
+        sc_strategy_rule like = {.origin = rows[i].origin,
+                                 .tensor = rows[i].tensor};
+        if (stage < rows[i].from) continue;
+        SC_TRY(split(f, out, &like, "dim0", over));
+        like.roles = GI_EXPERTS;
+        like.called = "experts";
+        if (one(f, "ep"))
+            SC_TRY(split(f, out, &like, "dim1",
+                         gi_without(over, sc_axes_mask(one(f, "ep")))));
     }
     return SC_OK;
 }
@@ -163,6 +218,8 @@ sc_status gi_presets(infer *f, gi_list *out)
     SC_TRY(data_parallel(f, out));
     SC_TRY(context_parallel(f, out));
     SC_TRY(tensor_parallel(f, out));
+    SC_TRY(ulysses(f, out));
+    SC_TRY(expert_parallel(f, out));
     SC_TRY(zero(f, out));
     return recompute(f, out);
 }

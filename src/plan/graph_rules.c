@@ -79,7 +79,9 @@ static sc_status match(infer *f, uint32_t op, uint32_t *buf)
 {
     gi_node *n = &f->node[op];
     for (uint32_t i = 0; i < f->n_rules; i++) {
-        if (!sc_rule_matches(f->rule[i].r->match, f->g->op[op].path)) continue;
+        const sc_strategy_rule *r = f->rule[i].r;
+        if (r->roles && !(r->roles & f->role[op])) continue;
+        if (!sc_rule_matches(r->match, f->g->op[op].path)) continue;
         f->rule[i].matched = true;
         buf[n->n_match++] = i;
     }
@@ -368,6 +370,7 @@ static void take_turns(infer *f)
 
 sc_status gi_rules(infer *f)
 {
+    SC_TRY(gi_roles(f));
     SC_TRY(gather(f));
     f->samples = (double)f->job->micro * (double)sc_strategy_replicas(f->s);
     f->node = SC_NEW_N(f->a, gi_node, f->g->n_ops);

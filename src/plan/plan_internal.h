@@ -11,19 +11,12 @@
 sc_status plan_presets(const sc_run *run, sc_rule *rules, uint32_t *n,
                        sc_err *err);
 
-/* Rows of the tables of presets, for graphs of operators too; NULL or false
- * behind the last. */
-typedef struct plan_split_rule {
-    const char *match;
-    sc_dimname dim;
-} plan_split_rule;
-
+/* Rows of what is computed again, for graphs of operators too; false behind
+ * the last. */
 typedef struct plan_recompute_row {
     const char *match, *origin;
 } plan_recompute_row;
 
-const plan_split_rule *plan_megatron_row(uint32_t i);
-const char *plan_sequence_row(uint32_t i);
 bool plan_recompute_find(sc_recompute what, bool fused, uint32_t i,
                          plan_recompute_row *out);
 

@@ -4,9 +4,14 @@
 
 #include "plan/plan_internal.h"
 
+typedef struct split_rule {
+    const char *match;
+    sc_dimname dim;
+} split_rule;
+
 /* Shoeybi et al. 2019: column-parallel then row-parallel products, vocabulary
  * split of embedding and loss. */
-static const plan_split_rule megatron_tp[] = {
+static const split_rule megatron_tp[] = {
     {"embedding.embed", SC_D_VOCAB}, {"layers.*.qkv", SC_D_HEAD},
     {"layers.*.rope", SC_D_HEAD},    {"layers.*.attn", SC_D_HEAD},
     {"layers.*.proj", SC_D_HEAD},    {"layers.*.fc1", SC_D_FFN},
@@ -16,7 +21,7 @@ static const plan_split_rule megatron_tp[] = {
 
 /* The same for latent and cross attention, shared experts, Mamba and adapters.
  */
-static const plan_split_rule megatron_tp_more[] = {
+static const split_rule megatron_tp_more[] = {
     {"layers.*.q_proj", SC_D_HEAD},      {"layers.*.q_up", SC_D_HEAD},
     {"layers.*.kv_up", SC_D_HEAD},       {"layers.*.shared_fc1", SC_D_FFN},
     {"layers.*.shared_act", SC_D_FFN},   {"layers.*.shared_fc2", SC_D_FFN},
@@ -207,31 +212,6 @@ static void recompute(const sc_run *run, sc_rule *rules, uint32_t *n)
                       .aspect = SC_R_RECOMPUTE,
                       .on = true,
                       .origin = row.origin});
-}
-
-const plan_split_rule *plan_megatron_row(uint32_t i)
-{
-    if (i < SC_COUNT(megatron_tp)) return &megatron_tp[i];
-    i -= (uint32_t)SC_COUNT(megatron_tp);
-    return i < SC_COUNT(megatron_tp_more) ? &megatron_tp_more[i] : NULL;
-}
-
-const char *plan_sequence_row(uint32_t i)
-{
-    static const struct {
-        const char *const *match;
-        size_t n;
-    } lists[] = {
-        {sequence_parallel, SC_COUNT(sequence_parallel)},
-        {sequence_parallel_more, SC_COUNT(sequence_parallel_more)},
-        {sequence_parallel_experts, SC_COUNT(sequence_parallel_experts)},
-    };
-
-    for (size_t k = 0; k < SC_COUNT(lists); k++) {
-        if (i < lists[k].n) return lists[k].match[i];
-        i -= (uint32_t)lists[k].n;
-    }
-    return NULL;
 }
 
 sc_status plan_presets(const sc_run *run, sc_rule *rules, uint32_t *n,

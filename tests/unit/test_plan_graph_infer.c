@@ -410,7 +410,7 @@ static void explained(void **state)
     sc_gplan_explain(&p.plan, &t);
     static const char *const lines[] = {
         "mesh  pp=2  dp=2  tp=2\n",
-        "split head over tp   (preset megatron-tp)\n",
+        "first products           split out over tp   (preset megatron-tp)\n",
         "recompute   (s.yml:4)\n",
         "shard optimizer states dim0 over dp   (preset zero-1)\n",
         "partial sums, wanted whole",
