@@ -34,6 +34,8 @@ typedef struct gp_value {
     bool stays;       /* there, whatever shares are moved */
     uint32_t stage;
     double bytes;  /* on one rank (the fullest) */
+    double copies; /* of weights and states: ranks of the stage that hold the
+                      same; 0: one does */
     uint32_t made; /* item; SC_NONE: there from the start */
 } gp_value;
 
@@ -65,6 +67,9 @@ typedef struct gp_program {
     gp_item *item; /* [n_items] by stage, then forward, backward (with what is
                       made again first), once-a-step items */
 } gp_program;
+
+/* Whether two paths are of one block, or of one module beside blocks. */
+bool gi_same_unit(const char *a, const char *b);
 
 /* Resolves rules, propagates layouts, cuts stages, infers exchanges: fills
  * everything of `p` but exec and lifetimes, and the program. */

@@ -186,6 +186,7 @@ static gi_form *weight_form(infer *f, uint32_t op, uint32_t k, int tier,
                       .tier = (uint8_t)tier,
                       .stage = stage,
                       .bytes = gi_held(f, t, kept) * gi_turn_share(f, op, true),
+                      .copies = gi_copies(f, kept),
                       .made = SC_NONE});
     return gi_remember(f, &f->fwd[tensor], stage, v, kept);
 }

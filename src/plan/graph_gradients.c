@@ -397,6 +397,7 @@ static sc_status update(infer *f, const gi_wgrad *w, gathering **later)
                                            .stays = true,
                                            .stage = w->stage,
                                            .bytes = state,
+                                           .copies = gi_copies(f, &w->state),
                                            .made = SC_NONE});
     gi_why why = {.path = path,
                   .tensor = t->name,

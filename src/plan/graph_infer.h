@@ -182,8 +182,8 @@ const sc_device *gi_slowest(const infer *f, uint32_t stage);
 void gi_spread(infer *f);
 sc_status gi_keep(infer *f);
 sc_status gi_cut(infer *f);
-/* Whether two paths are of one block, or of one module beside blocks. */
-bool gi_same_unit(const char *a, const char *b);
+/* Ranks of a stage that hold the same part of a tensor that lies so. */
+double gi_copies(const infer *f, const layout *l);
 
 /* Layout of a tensor as an operator works on it; axes that split iteration
  * dims outside of it are partial sums if it is `made`. */

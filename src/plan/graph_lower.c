@@ -99,8 +99,8 @@ static sc_op *past(const gl *g, uint32_t dev, uint32_t n)
     return g->past + (dev * ring + n % ring) * g->members;
 }
 
-static void after_user(gl *g, const gl_instance *at, uint32_t i,
-                       uint32_t member, sc_op op)
+static void after_layer(gl *g, const gl_instance *at, uint32_t i,
+                        uint32_t member, sc_op op)
 {
     uint32_t back = g->item[i].back, n = g->n_past[at->dev];
     if (back && back <= n) gl_after(g, past(g, at->dev, n - back)[member], op);
@@ -182,7 +182,7 @@ void gl_deps(gl *g, const gl_instance *at, uint32_t mb, uint32_t i,
              uint32_t member, sc_op op)
 {
     gl_after_values(g, at, mb, i, member, op);
-    after_user(g, at, i, member, op);
+    after_layer(g, at, i, member, op);
     after_reduced(g, at, i, member, op);
     after_order(g, at, i, member, op);
     after_rest(g, at, i, member, op);
@@ -191,7 +191,7 @@ void gl_deps(gl *g, const gl_instance *at, uint32_t mb, uint32_t i,
 void gl_ran(gl *g, const gl_instance *at, uint32_t i, uint32_t member, sc_op op)
 {
     const gl_item *t = &g->item[i];
-    if (t->user) past(g, at->dev, g->n_past[at->dev])[member] = op;
+    if (t->closes) past(g, at->dev, g->n_past[at->dev])[member] = op;
     if (t->stream != SC_S_COMPUTE) return;
     gl_line *line = &g->line[at->dev * g->members + member];
     line->prior = line->tail;
@@ -246,7 +246,7 @@ sc_status gl_emit(gl *g, const gl_instance *at, uint32_t mb, uint32_t i)
             emit_none(g, at, mb, i);
         else
             emit_kernel(g, at, mb, i, row);
-        if (t->user) g->n_past[at->dev]++;
+        if (t->closes) g->n_past[at->dev]++;
         return SC_OK;
     }
     const gl_comm *c;

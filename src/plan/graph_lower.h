@@ -29,10 +29,11 @@ typedef struct gl_item {
     uint8_t kind, stream, part;
     bool none;     /* nothing to do: ready when what it reads is */
     bool user;     /* reads what is fetched ahead */
+    bool closes;   /* the last user of its layer */
     bool fills;    /* makes gradients that each micro-batch reduces, or does
                       the first exchange of them */
     bool source;   /* first of its slot on the compute stream */
-    uint32_t back; /* of what is fetched ahead: of the users that ran, the
+    uint32_t back; /* of what is fetched ahead: of the layers that ran, the
                       one to wait for, from the last; 0: no fetch */
     uint32_t n_after;
     const uint32_t *after; /* [n_after] items of the same micro-batch that made
@@ -133,7 +134,7 @@ typedef struct gl {
 
     sc_op *op; /* [rows][n_items][members]; a row is a micro-batch */
     uint32_t ahead;
-    sc_op *past;         /* [pp][ahead + 2][members] users, a ring */
+    sc_op *past;         /* [pp][ahead + 2][members] ends of layers, a ring */
     uint32_t *n_past;    /* [pp] */
     sc_op *reduced;      /* [pp][2][members] exchanges of gradients of each
                          micro-batch, the last two */

@@ -294,21 +294,24 @@ static uint32_t depth_of(const gl *g, const gp_item *it)
     uint32_t ahead = it->copy ? g->rules->copy_ahead : g->rules->gather_ahead;
     if (ahead) return ahead;
     int64_t layers = g->job->sw ? g->job->sw->prefetch : 1;
-    return layers < 1                 ? 1
+    return layers < 0                 ? 0
            : layers > SC_PREFETCH_MAX ? SC_PREFETCH_MAX
                                       : (uint32_t)layers;
 }
 
 typedef struct issue {
-    uint32_t *target;      /* [n_items] first user of what an item fetches, as a
-                         position among users; SC_NONE */
-    uint32_t *head, *next; /* [users + 1], [n_items]: what is issued before
-                              each user */
-    bool all;              /* every operator counts as a user */
+    uint32_t *target;      /* [n_items] layer of the first user of what an item
+                         fetches, as a position among layers; SC_NONE */
+    uint32_t *head, *next; /* [layers + 1], [n_items]: what is issued before
+                              each layer */
+    bool all;              /* every operator counts as a layer */
 } issue;
 
+/* Users of one layer stand together: it ends with the last of them. */
 static void find_users(gl *g, const gl_list *l, const issue *s)
 {
+    const sc_gop *op = g->job->graph->op;
+    uint32_t last = SC_NONE;
     for (uint32_t k = 0; k < l->n; k++) {
         const gp_item *it = &g->prog->item[l->item[k]];
         gl_item *t = &g->item[l->item[k]];
@@ -318,41 +321,47 @@ static void find_users(gl *g, const gl_list *l, const issue *s)
             uint32_t m = g->prog->value[it->in[i]].made;
             t->user = m != SC_NONE && fetched(g, &g->prog->item[m]);
         }
+        if (!t->user) continue;
+        if (last != SC_NONE && !s->all)
+            g->item[last].closes =
+                !gi_same_unit(op[g->prog->item[last].op].path, op[it->op].path);
+        t->closes = true;
+        last = l->item[k];
     }
 }
 
 /* From the back, so that what a fetch is for is known when it is met. */
 static uint32_t find_targets(const gl *g, const gl_list *l, const issue *s)
 {
-    uint32_t users = 0, at;
+    uint32_t layers = 0, at;
     for (uint32_t k = 0; k < l->n; k++) {
-        users += g->item[l->item[k]].user;
+        layers += g->item[l->item[k]].closes;
         s->target[l->item[k]] = SC_NONE;
     }
-    at = users;
+    at = layers;
     for (uint32_t k = l->n; k-- > 0;) {
         uint32_t i = l->item[k], to = s->target[i];
         const gp_item *it = &g->prog->item[i];
-        if (g->item[i].user)
-            to = --at;
-        else if (it->exchange == SC_NONE && !it->copy)
-            to = at < users ? at : SC_NONE; /* a kernel between users */
+        at -= g->item[i].closes;
+        if (it->exchange == SC_NONE && !it->copy) /* or between users */
+            to = at < layers ? at : SC_NONE;
         for (uint32_t n = 0; to != SC_NONE && n < it->n_in; n++) {
             uint32_t m = g->prog->value[it->in[n]].made;
             if (m == SC_NONE || !fetched(g, &g->prog->item[m])) continue;
             if (g->prog->item[m].stage == it->stage) s->target[m] = to;
         }
     }
-    return users;
+    return layers;
 }
 
-/* Fetches move in front of the user that stands `depth` before theirs. */
+/* Fetches move in front of the layer that stands `depth` before theirs. */
 static sc_status reorder(gl *g, gl_list *l, const issue *s)
 {
-    uint32_t users = find_targets(g, l, s), n = 0, at = 0;
+    uint32_t layers = find_targets(g, l, s), n = 0, at = 0;
     uint32_t *out = SC_NEW_N(g->a, uint32_t, l->n);
+    bool begins = true; /* a layer */
     if (!out) return sc_error_nomem(g->err);
-    for (uint32_t u = 0; u <= users; u++) s->head[u] = SC_NONE;
+    for (uint32_t u = 0; u <= layers; u++) s->head[u] = SC_NONE;
     for (uint32_t k = l->n; k-- > 0;) {
         uint32_t i = l->item[k], t = s->target[i];
         const gp_item *it = &g->prog->item[i];
@@ -365,10 +374,11 @@ static sc_status reorder(gl *g, gl_list *l, const issue *s)
     for (uint32_t k = 0; k < l->n; k++) {
         uint32_t i = l->item[k];
         if (g->item[i].back) continue;
-        for (; g->item[i].user && s->head[at] != SC_NONE;
+        for (; g->item[i].user && begins && s->head[at] != SC_NONE;
              s->head[at] = s->next[s->head[at]])
             out[n++] = s->head[at];
-        at += g->item[i].user;
+        if (g->item[i].user) begins = g->item[i].closes;
+        at += g->item[i].closes;
         out[n++] = i;
     }
     l->item = out;

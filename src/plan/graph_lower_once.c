@@ -164,16 +164,24 @@ static void update(gl *g, uint32_t dev, uint32_t member, uint8_t stream)
 
 /* ---- checkpoints ----------------------------------------------------------- */
 
-/* Bytes of weights and states that one member of a device holds, and those on
- * the host beside them. */
-static void state_bytes(const gl *g, uint32_t dev, double *here, double *host)
+/* Bytes of weights and states that one member of a device saves, and those on
+ * the host beside them: each element is written once, so that copies share it.
+ * `seen` [2 * n_tensors]: stages that have saved what of a tensor. */
+static void state_bytes(const gl *g, uint32_t dev, uint32_t *seen, double *here,
+                        double *host)
 {
     *here = *host = 0;
     for (uint32_t v = 0; v < g->prog->n_values; v++) {
         const gp_value *x = &g->prog->value[v];
         if (x->what != GP_WEIGHT && x->what != GP_STATE) continue;
+        uint32_t *stage = &seen[2 * x->tensor + (x->what == GP_STATE)];
+        if (*stage == SC_NONE) *stage = x->stage;
+        if (*stage != x->stage) continue;
         if (g->inst_of[dev * g->p->n_stages + x->stage] == SC_NONE) continue;
-        *(x->tier == SC_TIER_DEVICE ? here : host) += x->bytes;
+        double bytes = x->bytes / fmax(1, x->copies);
+        for (uint32_t k = 0; k < g->n_inst; k++) /* DualPipe's second copy */
+            if (g->inst[k].row && g->inst[k].stage == x->stage) bytes /= 2;
+        *(x->tier == SC_TIER_DEVICE ? here : host) += bytes;
     }
 }
 
@@ -191,13 +199,13 @@ static double store_bw(const sc_gjob *job, const sc_strategy *s)
 /* What the step waits for, in the mean over steps.  A copy beside the step has
  * until the update to leave the device, and until the next one to be stored;
  * else everything waits for both. */
-static double exposed(const gl *g, uint32_t dev)
+static double exposed(const gl *g, uint32_t dev, uint32_t *seen)
 {
     const sc_strategy *s = g->job->strategy;
     double here, host, every = (double)s->checkpoint_every;
     double step = sc_time_to_s(g->busy[dev]);
     double bw = gl_tier_bw(g->job, SC_TIER_CPU);
-    state_bytes(g, dev, &here, &host);
+    state_bytes(g, dev, seen, &here, &host);
     double copy = bw > 0 ? here / bw : 0;
     double store = (here + host) / store_bw(g->job, s);
     if (!s->checkpoint_async) return (copy + store) / every;
@@ -205,12 +213,10 @@ static double exposed(const gl *g, uint32_t dev)
     return late / every;
 }
 
-static void checkpoint(gl *g, uint32_t dev)
+static void checkpoint(gl *g, uint32_t dev, uint32_t *seen)
 {
-    const sc_strategy *s = g->job->strategy;
-    if (!s || s->checkpoint_every <= 0) return;
     gl_item t = {.name = "checkpoint",
-                 .work = sc_time_from_s(exposed(g, dev)),
+                 .work = sc_time_from_s(exposed(g, dev, seen)),
                  .kind = SC_OP_MEM,
                  .stream = SC_S_COMPUTE};
     if (!t.work) return;
@@ -222,13 +228,24 @@ static void checkpoint(gl *g, uint32_t dev)
     }
 }
 
+static sc_status checkpoints(gl *g)
+{
+    const sc_strategy *s = g->job->strategy;
+    uint32_t n = 2 * g->job->graph->n_tensors;
+    if (!s || s->checkpoint_every <= 0 || g->job->forward_only) return SC_OK;
+    uint32_t *seen = SC_NEW_N(g->a, uint32_t, n);
+    if (!seen) return sc_error_nomem(g->err);
+    for (uint32_t i = 0; i < n; i++) seen[i] = SC_NONE;
+    for (uint32_t dev = 0; dev < g->pp; dev++) checkpoint(g, dev, seen);
+    return SC_OK;
+}
+
 sc_status gl_finish(gl *g)
 {
     static const uint8_t streams[] = {SC_S_COMPUTE, SC_S_HOST};
     SC_TRY(others(g));
     SC_TRY(gl_twins(g));
-    for (uint32_t dev = 0; dev < g->pp && !g->job->forward_only; dev++)
-        checkpoint(g, dev);
+    SC_TRY(checkpoints(g));
     for (uint32_t dev = 0; dev < g->pp; dev++)
         for (uint32_t r = 0; r < g->members; r++)
             for (size_t s = 0; s < SC_COUNT(streams); s++)

@@ -90,6 +90,12 @@ sc_status gi_finish(infer *f)
     return SC_OK;
 }
 
+double gi_copies(const infer *f, const layout *l)
+{
+    double ranks = f->p->n_ranks / f->devices;
+    return ranks * layout_fraction(l, (1u << LAYOUT_DIMS) - 1, &f->mesh);
+}
+
 /* ---- kernels ------------------------------------------------------------- */
 
 sc_status gi_compute(infer *f, uint32_t op, sc_gpass pass, uint32_t weight,

@@ -166,7 +166,7 @@ static inline void toy_graph(toy *t)
                             .tensor = SC_NEW_N(&arena, sc_gtensor, 2 * n + 1)};
     for (uint32_t i = 0; i < n; i++)
         t->graph.op[i] = (sc_gop){
-            .path = sc_sprintf(&arena, "s%u.o%u", i / t->ops, i % t->ops),
+            .path = sc_sprintf(&arena, "s%u.%u", i / t->ops, i % t->ops),
             .type = SC_G_LINEAR};
 }
 

@@ -251,7 +251,7 @@ static void in_flight(void **state)
         t.fwd = t.dgrad = t.wgrad = 2;
         sc_exec_result r = run(&t);
         for (uint32_t d = 0; d < 4; d++)
-            assert_int_equal(most_alive(&t, &r, d, ".o0 out, micro-batch"),
+            assert_int_equal(most_alive(&t, &r, d, ".0 out, micro-batch"),
                              sc_schedule_in_flight(of[s], 4, vpp, 12, d));
     }
 }
