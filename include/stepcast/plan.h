@@ -200,6 +200,10 @@ typedef struct sc_run {
     double storage_bw;  /* of all storage, writing */
 } sc_run;
 
+/* The strategy that says what a run says: its mesh, presets, pipeline and
+ * offload, and the rules of its own strategy. */
+void sc_strategy_of_run(const sc_run *run, struct sc_strategy *out);
+
 /* Data-parallel replicas as people count them. */
 uint32_t sc_run_dp(const sc_run *run);
 

@@ -36,8 +36,9 @@ typedef struct sc_gjob {
     const char *optimizer;
     double grad_bytes; /* per element of gradients on the wire; 0: as weights */
     bool forward_only;
-    bool unfold;   /* one device per rank */
-    bool unrolled; /* every layer compiled by itself: same result (tests) */
+    bool numa_unbound; /* processes not bound to their device's NUMA node */
+    bool unfold;       /* one device per rank */
+    bool unrolled;     /* every layer compiled by itself: same result (tests) */
     /* Of SC_SCH_FILE: who passes what when (plan_schedule.h); else NULL. */
     const struct sc_schedule_file *order;
 } sc_gjob;
@@ -93,6 +94,7 @@ typedef struct sc_gplan {
     double samples; /* of a step, all replicas and micro-batches */
     double flops;   /* executed by all ranks in a step */
     double model_flops;
+    double again_flops; /* model FLOP of what is made again */
 } sc_gplan;
 
 /* Checks the strategy against graph and machine (SC_C_CONFLICT names both

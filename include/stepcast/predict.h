@@ -59,7 +59,9 @@ typedef struct sc_job {
     const char *op_times;  /* file of operators' times; NULL */
     const char *optimizer; /* NULL: the usual one of the model */
     const sc_strategy *tree; /* the strategy, read; see sc_job_strategy() */
-    bool brief; /* only time and memory by the engine asked for: no second
+    bool
+        by_operators; /* choices as by blocks, predicted by operators (tests) */
+    bool brief;       /* only time and memory by the engine asked for: no second
                    engine, no suggestions (fits, sweeps) */
 } sc_job;
 

@@ -91,11 +91,15 @@ double plan_host_factor(const sc_run *r)
     return r->numa_unbound ? 1 + r->cost->p[SC_P_NUMA] : 1;
 }
 
+double plan_straggler(const sc_hw *hw, const sc_cost *cost)
+{
+    double nodes = hw->n_devices / 8.0;
+    return 1 + (nodes > 1 ? cost->p[SC_P_STRAGGLER] * log2(nodes) : 0);
+}
+
 double sc_plan_slow_factor(const sc_run *r)
 {
-    double nodes = r->hw->n_devices / 8.0;
-    double wait = nodes > 1 ? r->cost->p[SC_P_STRAGGLER] * log2(nodes) : 0;
-    return (1 + wait) * plan_host_factor(r);
+    return plan_straggler(r->hw, r->cost) * plan_host_factor(r);
 }
 
 static double pack_seconds(const sc_block *b)

@@ -105,18 +105,39 @@ static void find_needed(const infer *f, uint32_t first, uint32_t last,
     }
 }
 
-static sc_status make_again(infer *f, uint32_t op)
+bool gi_dropped(const infer *f, uint32_t op, uint32_t reader)
+{
+    const sc_gop *o = &f->g->op[op];
+    const gi_kept *k = &f->kept[o->out.tensor];
+    uint32_t segment = f->node[op].segment;
+    if (segment == SC_NONE || o->type == SC_G_ATTENTION ||
+        f->node[reader].segment == segment)
+        return false;
+    for (uint32_t i = 0; i < k->n_users; i++)
+        if (!gi_same_unit(o->path, f->g->op[k->user[i]].path)) return false;
+    return true;
+}
+
+static bool read_outside(const infer *f, uint32_t op)
+{
+    const gi_kept *k = &f->kept[f->g->op[op].out.tensor];
+    for (uint32_t i = 0; i < k->n_users; i++)
+        if (gi_dropped(f, op, k->user[i])) return true;
+    return false;
+}
+
+sc_status gi_make_again(infer *f, uint32_t op)
 {
     uint32_t segment = f->node[op].segment, first = op, last = op;
+    if (segment == SC_NONE || f->node[op].again) return SC_OK;
     while (first > 0 && f->node[first - 1].segment == segment) first--;
     while (last + 1 < f->g->n_ops && f->node[last + 1].segment == segment)
         last++;
     bool *needed = SC_NEW_N(f->a, bool, last - first + 1);
     if (!needed) return sc_error_nomem(f->err);
-    if (f->job->sw->early_stop)
-        find_needed(f, first, last, needed);
-    else
-        memset(needed, 1, last - first + 1);
+    for (uint32_t i = first; i <= last; i++)
+        needed[i - first] = !f->job->sw->early_stop || read_outside(f, i);
+    find_needed(f, first, last, needed);
     for (uint32_t i = first; i <= last; i++) {
         f->node[i].again = true;
         if (needed[i - first]) SC_TRY(gi_forward_op(f, i, true));
@@ -334,10 +355,9 @@ static sc_status price_products(infer *f, uint32_t op, bool x, bool w,
 static sc_status backward_op(infer *f, uint32_t op)
 {
     const sc_gop *o = &f->g->op[op];
-    gi_node *node = &f->node[op];
     uint32_t n = gi_turns(f, op), ranks = gi_turn_ranks(f, op);
     if (n == 0 || !f->kept[o->out.tensor].learns) return SC_OK;
-    if (node->segment != SC_NONE && !node->again) SC_TRY(make_again(f, op));
+    SC_TRY(gi_make_again(f, op));
     gi_sum dy;
     SC_TRY(result_gradient(f, op, n, &dy));
     for (uint32_t i = 0; i < n; i += ranks) {
@@ -347,7 +367,9 @@ static sc_status backward_op(infer *f, uint32_t op)
         sc_price for_x = {0}, for_w = {0};
         SC_TRY(price_products(f, turn, x, w, &for_x, &for_w));
         if (x) SC_TRY(for_inputs(f, turn, &dy, &for_x));
+        f->hidden_s = for_x.seconds;
         if (w) SC_TRY(for_weights(f, turn, &dy, &for_w));
+        f->hidden_s = 0;
     }
     return SC_OK;
 }

@@ -222,8 +222,16 @@ static sc_status emit(infer *f, const gi_why *w, const gi_coll *c,
 {
     exchange_price cost;
     if (!g) return sc_error_nomem(f->err);
+    gi_coll own = *c;
+    own.bytes *= gi_copies_sent(f, w->op, c->axes, &g->place);
+    c = &own;
     SC_TRY(price(f, g, c->coll, c->bytes, &cost));
     uint32_t x = record(f, w, c, g, &cost);
+    double shown = c->coll == SC_SENDRECV
+                       ? cost.seconds
+                       : gi_exposed(f, w, c->coll, c->axes, &g->place,
+                                    cost.channels, cost.seconds);
+    double part = cost.seconds > 0 ? shown / cost.seconds : 1;
     gp_item it = {.pass = (uint8_t)(w->recomputed ? SC_GP_FWD : w->pass),
                   .recomputed = w->recomputed,
                   .cat = cat_of(f, w, c->axes),
@@ -232,9 +240,9 @@ static sc_status emit(infer *f, const gi_why *w, const gi_coll *c,
                   .op = w->op,
                   .exchange = x,
                   .once = w->once,
-                  .seconds = cost.seconds,
-                  .latency = cost.latency,
-                  .bytes = c->bytes,
+                  .seconds = shown,
+                  .latency = fmin(cost.latency, shown),
+                  .bytes = c->bytes * fmin(part, 1),
                   .n_in = c->n_in};
     const char *name = sc_sprintf(f->a, "%s %s", w->path, w->tensor);
     if (!name) return sc_error_nomem(f->err);
@@ -259,10 +267,12 @@ sc_status gi_exchange_at(infer *f, gp_item *it, sc_gexchange *x)
     x->n_groups = g->n;
     x->size = g->size;
     x->rank = g->rank;
+    if (cost.seconds == x->seconds) return SC_OK;
+    double part = x->seconds > 0 ? it->seconds / x->seconds : 1;
     x->seconds = cost.seconds;
     x->channels = cost.channels;
-    it->seconds = cost.seconds;
-    it->latency = cost.latency;
+    it->seconds = part * cost.seconds;
+    it->latency = fmin(cost.latency, it->seconds);
     return SC_OK;
 }
 

@@ -112,18 +112,22 @@ sc_status gi_input(infer *f, uint32_t op, uint32_t k, uint32_t phase,
     uint32_t stage = f->node[op].stage;
     if (t->kind == SC_GT_INPUT) return data(f, op, p, value);
     layout need = gi_port(f, op, p, false);
-    bool inside = phase == GI_BACKWARD && same_segment(f, op, t->op);
+    bool back = phase == GI_BACKWARD;
+    bool inside = back && same_segment(f, op, t->op);
+    bool dropped = back && !inside && gi_dropped(f, t->op, op);
+    if (dropped) SC_TRY(gi_make_again(f, t->op));
     gi_form **fwd = &f->fwd[p->tensor], **bwd = &f->bwd[p->tensor];
     gi_form *form = NULL;
     const gi_rule *r = phase == GI_FORWARD ? gi_said(f, op, SC_RT_IN, k) : NULL;
     if (phase == GI_BACKWARD) form = gi_find(*bwd, stage, &need);
-    if (!form && !inside && !r) {
+    if (!form && !inside && !dropped && !r) {
         form = gi_find(*fwd, stage, &need);
         if (form && phase == GI_BACKWARD && !form->lasts) form = NULL;
     }
     if (!form) {
         gi_form *base = NULL;
-        SC_TRY(kept_form(f, op, p->tensor, inside ? bwd : fwd, &base));
+        SC_TRY(
+            kept_form(f, op, p->tensor, inside || dropped ? bwd : fwd, &base));
         gi_why w = {.path = f->g->op[op].path,
                     .tensor = input_name(f, k),
                     .origin = gi_by(f, op),
@@ -133,7 +137,8 @@ sc_status gi_input(infer *f, uint32_t op, uint32_t k, uint32_t phase,
                     .of = p->tensor,
                     .what = GP_ACT,
                     .phase = (uint8_t)phase,
-                    .recomputed = inside};
+                    .recomputed = inside,
+                    .hidden_s = phase == GI_BACKWARD ? f->hidden_s : 0};
         gi_sum v = {.n = 1, .value = {base->value}};
         layout from = base->l, via;
         if (r) {
@@ -168,6 +173,15 @@ sc_status gi_weight_kept(infer *f, uint32_t op, uint32_t k, layout *out,
     return gi_place(f, &f->g->tensor[p->tensor], r, &used, true, out);
 }
 
+/* Bytes of an element as it is kept, over those that products read. */
+static double kept_wider(const infer *f, const sc_gtensor *t)
+{
+    double used = sc_precision_bytes(f->job->precision);
+    bool own = f->rules->gradients_as_weights || t->bytes > 0 || used >= 4;
+    if (own || !t->learns || f->job->forward_only) return 1;
+    return f->job->sw->weight_bytes / used;
+}
+
 /* As it is kept on the stage of `op`; the first of its users says how. */
 static gi_form *weight_form(infer *f, uint32_t op, uint32_t k, int tier,
                             const layout *kept)
@@ -179,15 +193,16 @@ static gi_form *weight_form(infer *f, uint32_t op, uint32_t k, int tier,
     if (form) return form;
     const char *name = sc_sprintf(f->a, "%s %s", o->path, t->name);
     if (!name) f->no_memory = true;
-    uint32_t v = gi_value(
-        f, (gp_value){.name = name,
-                      .tensor = tensor,
-                      .what = GP_WEIGHT,
-                      .tier = (uint8_t)tier,
-                      .stage = stage,
-                      .bytes = gi_held(f, t, kept) * gi_turn_share(f, op, true),
-                      .copies = gi_copies(f, kept),
-                      .made = SC_NONE});
+    uint32_t v =
+        gi_value(f, (gp_value){.name = name,
+                               .tensor = tensor,
+                               .what = GP_WEIGHT,
+                               .tier = (uint8_t)tier,
+                               .stage = stage,
+                               .bytes = gi_held(f, t, kept) * kept_wider(f, t) *
+                                        gi_turn_share(f, op, true),
+                               .copies = gi_copies(f, kept),
+                               .made = SC_NONE});
     return gi_remember(f, &f->fwd[tensor], stage, v, kept);
 }
 

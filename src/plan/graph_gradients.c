@@ -361,13 +361,16 @@ static sc_status gather_later(infer *f, gathering **list, const gi_why *w,
     return SC_OK;
 }
 
-/* Of the states of one element: fp32 moments, and a copy of the weight where
- * that is of less. */
+/* Of the states of one element: what the program keeps of Adam's two fp32
+ * moments and master weights; others have one moment. */
 static double state_bytes(const infer *f)
 {
     const char *o = f->job->optimizer;
     bool two = !o || strcmp(o, "adam") == 0 || strcmp(o, "lamb") == 0;
-    return (two ? 8 : 4) + (sc_precision_bytes(f->job->precision) < 4 ? 4 : 0);
+    bool low = sc_precision_bytes(f->job->precision) < 4;
+    if (!f->rules->gradients_as_weights && low)
+        return f->job->sw->optim_bytes - (two ? 0 : 4);
+    return (two ? 8 : 4) + (low ? 4 : 0);
 }
 
 static int state_tier(const infer *f, uint32_t op)

@@ -68,11 +68,16 @@ static sc_status make_lists(infer *f)
 static void sums(infer *f)
 {
     const gp_program *p = f->prog;
-    double ga = f->job->ga, each = 0;
-    for (uint32_t i = 0; i < p->n_items; i++)
-        each += p->item[i].price.flops * (p->item[i].once ? 1 : ga);
+    double ga = f->job->ga, each = 0, again = 0;
+    for (uint32_t i = 0; i < p->n_items; i++) {
+        const gp_item *it = &p->item[i];
+        each += it->price.flops * (it->once ? 1 : ga);
+        if (it->recomputed && it->exchange == SC_NONE && it->price.flops > 0)
+            again += f->g->op[it->op].flops;
+    }
     f->p->flops = each * f->p->n_ranks / f->devices;
     f->p->samples = f->samples * ga;
+    f->p->again_flops = again * f->p->samples;
     f->p->model_flops =
         sc_opgraph_flops(f->g, f->p->samples, f->job->forward_only);
 }

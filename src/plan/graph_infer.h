@@ -124,6 +124,7 @@ typedef struct infer {
     gi_order *order; /* [n_items] */
     uint32_t cap_values, cap_items, cap_order, cap_exchanges, cap_computes;
     struct gi_groups *groups;
+    double hidden_s; /* of the product for inputs that has just been issued */
     bool no_memory;
     /* Of a folded network (graph_fold.h), else NULL: */
     const uint32_t *stage_as; /* [n_stages] number among those that are left */
@@ -238,6 +239,7 @@ typedef struct gi_why {
     uint8_t what; /* gp_what of what comes out */
     uint8_t phase;
     bool grad, once, recomputed;
+    double hidden_s; /* kernels that it can run beside */
 } gi_why;
 
 /* Values that make up one: parts of a sum. */
@@ -273,6 +275,14 @@ sc_status gi_send(infer *f, const gi_why *w, uint32_t to, const layout *l,
 sc_status gi_tie(infer *f, const gi_why *w, const uint32_t *stage, uint32_t n,
                  double bytes, const uint32_t *in, uint32_t n_in,
                  uint32_t *out);
+/* graph_exposed.c: tokens to or from their experts. */
+bool gi_dispatches(const infer *f, uint32_t axes);
+/* Copies of a token that travel, over those that its experts read. */
+double gi_copies_sent(const infer *f, uint32_t op, uint32_t axes,
+                      const sc_place *at);
+/* Seconds of an exchange that stand between kernels. */
+double gi_exposed(const infer *f, const gi_why *w, sc_coll coll, uint32_t axes,
+                  const sc_place *at, uint32_t channels, double seconds);
 /* Ranks and price of an exchange on the stages that its item names. */
 sc_status gi_exchange_at(infer *f, gp_item *it, sc_gexchange *x);
 /* Pipeline coordinate of a stage. */
@@ -301,6 +311,14 @@ uint32_t gi_turns(const infer *f, uint32_t op);
 uint32_t gi_turn_ranks(const infer *f, uint32_t op);
 /* The i-th of them. */
 uint32_t gi_turn(const infer *f, uint32_t op, uint32_t i);
+
+/* Whether what `op` makes is not kept for the backward pass of `reader` but
+ * made again: recomputed operators drop their results where only their own
+ * layer reads them (Megatron-Core's CheckpointWithoutOutput), attention and
+ * whole layers keep them. */
+bool gi_dropped(const infer *f, uint32_t op, uint32_t reader);
+/* The recomputed neighbours of `op`, unless they have been. */
+sc_status gi_make_again(infer *f, uint32_t op);
 
 sc_status gi_backward(infer *f);
 /* A use of weight `k` made `value` in the backward pass. */

@@ -10,6 +10,8 @@
 
 #include <stepcast/plan_schedule.h>
 
+#include "plan/plan_internal.h"
+
 #include <string.h>
 
 /* ---- operations ----------------------------------------------------------- */
@@ -164,18 +166,6 @@ static void after_order(gl *g, const gl_instance *at, uint32_t i,
         gl_after(g, line->tail, op);
 }
 
-/* The rest of an exchange that runs beside the kernel that reads it is done
- * when the next one starts. */
-static void after_rest(gl *g, const gl_instance *at, uint32_t i,
-                       uint32_t member, sc_op op)
-{
-    gl_line *line = &g->line[at->dev * g->members + member];
-    if (g->item[i].kind != SC_OP_COMPUTE) return;
-    gl_after(g, line->due, op);
-    line->due = line->rest;
-    line->rest = SC_NONE;
-}
-
 /* ---- items ---------------------------------------------------------------- */
 
 void gl_deps(gl *g, const gl_instance *at, uint32_t mb, uint32_t i,
@@ -185,7 +175,6 @@ void gl_deps(gl *g, const gl_instance *at, uint32_t mb, uint32_t i,
     after_layer(g, at, i, member, op);
     after_reduced(g, at, i, member, op);
     after_order(g, at, i, member, op);
-    after_rest(g, at, i, member, op);
 }
 
 void gl_ran(gl *g, const gl_instance *at, uint32_t i, uint32_t member, sc_op op)
@@ -354,12 +343,15 @@ static sc_status shape(gl *g)
         return sc_error(g->err, SC_EBUG, SC_C_BUG, sc_pos_none(), NULL,
                         "%u stages on %u pipeline devices with schedule %s",
                         g->p->n_stages, g->pp, sc_schedule_names[g->schedule]);
+    g->slow = 1;
+    if (!g->rules->nothing_fixed && j->hw && j->cost)
+        g->slow = plan_straggler(j->hw, j->cost) *
+                  (j->numa_unbound ? 1 + j->cost->p[SC_P_NUMA] : 1);
     g->members = j->unfold ? g->p->n_ranks / g->pp : 1;
     if (axis < 0) g->stride = g->p->n_ranks;
     bool own = g->rules->exchanges_beside;
     g->grad_beside =
         own || said(s ? s->grad_overlap : -1, sw && sw->grad_overlap);
-    g->tp_beside = own || said(s ? s->tp_overlap : -1, sw && sw->tp_overlap);
     g->p2p_beside = own || said(s ? s->p2p_overlap : -1,
                                 sw && sw->p2p_overlap && g->chunks > 1);
     g->weights_beside = sw && sw->param_overlap && !j->forward_only;

@@ -25,7 +25,6 @@ typedef struct gl_item {
     sc_time work, latency;
     uint64_t bytes;
     double flops;
-    double hidden; /* share of an exchange that runs beside a kernel */
     uint8_t kind, stream, part;
     bool none;     /* nothing to do: ready when what it reads is */
     bool user;     /* reads what is fetched ahead */
@@ -94,8 +93,6 @@ typedef struct gl_slot {
 typedef struct gl_line {
     sc_op tail, prior; /* the last operation, the one before it */
     sc_op before;      /* the last of earlier slots */
-    sc_op rest, due;   /* of an exchange, runs beside the next kernel; has to
-                          be done before it */
 } gl_line;
 
 struct gl_memo;
@@ -109,9 +106,10 @@ typedef struct gl {
     sc_err *err;
     sc_exec_builder *b;
 
+    double slow; /* factor on every duration */
     uint32_t pp, chunks, ga, stride, members;
     sc_schedule schedule;
-    bool grad_beside, p2p_beside, tp_beside, weights_beside;
+    bool grad_beside, p2p_beside, weights_beside;
 
     gl_item *item;      /* [n_items] */
     uint32_t *root;     /* [n_values] the value whose bytes it is */

@@ -2,10 +2,6 @@
 /*
  * graph_lower_exchange.c - the operations of an exchange: one for all
  * communicators of a class of ranks, or one for each.
- *
- * Where a program cuts products to exchange their parts beside them, only a
- * share of the exchange stands between kernels; the rest runs beside the
- * kernel that made what is scattered, or reads what is gathered.
  */
 #include "plan/graph_lower.h"
 
@@ -25,74 +21,18 @@ static sc_op add(gl *g, uint32_t i, const gl_item *t, const party *who)
     return gl_add(g, t, &o);
 }
 
-/* ---- beside kernels ------------------------------------------------------- */
-
-/* The kernel just in front that made what item `i` exchanges; SC_NONE. */
-static uint32_t maker(const gl *g, uint32_t i)
-{
-    const gl_item *t = &g->item[i];
-    const gp_item *it = &g->prog->item[i];
-    if (g->p->exchange[it->exchange].coll != SC_REDUCE_SCATTER) return SC_NONE;
-    uint32_t m = t->n_after == 1 ? t->after[0] : SC_NONE;
-    if (m == SC_NONE || g->item[m].kind != SC_OP_COMPUTE || !g->item[m].work)
-        return SC_NONE;
-    return m;
-}
-
-static sc_op share(gl *g, uint32_t i, double of, const party *who)
-{
-    gl_item t = g->item[i];
-    t.work = (sc_time)((double)t.work * of);
-    t.latency = (sc_time)((double)t.latency * of);
-    t.bytes = (uint64_t)((double)t.bytes * of);
-    return add(g, i, &t, who);
-}
-
-/* Beside the kernel that makes what is scattered: from when that starts. */
-static sc_op scatter(gl *g, const gl_instance *at, uint32_t mb, uint32_t i,
-                     uint32_t m, const party *who)
-{
-    double hidden = g->item[i].hidden;
-    sc_op rest = share(g, i, hidden, who);
-    for (uint32_t k = 0; k < who->n; k++) {
-        uint32_t r = who->member[k];
-        const gl_line *line = &g->line[at->dev * g->members + r];
-        for (uint32_t n = 0; n < g->item[m].n_after; n++)
-            gl_after(g, gl_ops(g, mb, g->item[m].after[n])[r], rest);
-        if (line->tail == gl_ops(g, mb, m)[r]) gl_after(g, line->prior, rest);
-    }
-    sc_op shown = share(g, i, 1 - hidden, who);
-    gl_after(g, rest, shown);
-    return shown;
-}
-
-static void gather_rest(gl *g, const gl_instance *at, uint32_t i, sc_op shown,
-                        const party *who)
-{
-    sc_op rest = share(g, i, g->item[i].hidden, who);
-    gl_after(g, shown, rest);
-    for (uint32_t k = 0; k < who->n; k++)
-        g->line[at->dev * g->members + who->member[k]].rest = rest;
-}
-
 /* ---- collectives ---------------------------------------------------------- */
 
 static void collective(gl *g, const gl_instance *at, uint32_t mb, uint32_t i,
                        const party *who)
 {
-    const gl_item *t = &g->item[i];
     uint32_t row = g->prog->item[i].once ? at->row : mb;
-    bool cut = t->hidden > 0;
-    uint32_t m = cut ? maker(g, i) : SC_NONE;
-    sc_op op = m != SC_NONE ? scatter(g, at, mb, i, m, who)
-               : cut        ? share(g, i, 1 - t->hidden, who)
-                            : add(g, i, t, who);
+    sc_op op = add(g, i, &g->item[i], who);
     for (uint32_t k = 0; k < who->n; k++) {
         gl_deps(g, at, mb, i, who->member[k], op);
         gl_ran(g, at, i, who->member[k], op);
         gl_ops(g, row, i)[who->member[k]] = op;
     }
-    if (cut && m == SC_NONE) gather_rest(g, at, i, op, who);
 }
 
 /* A sender that blocks is alone in it; so is one whose transfers have no queue

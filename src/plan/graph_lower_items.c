@@ -35,8 +35,6 @@ static uint8_t activation_stream(const gl *g, const gp_item *it)
 {
     const sc_software *sw = g->job->sw;
     if (g->rules->exchanges_beside) return SC_S_COMM;
-    if (it->cat == SC_CAT_TP && g->tp_beside) return SC_S_COMM;
-    if (it->cat == SC_CAT_EP && sw && sw->ep_overlap) return SC_S_COMM;
     if (it->cat == SC_CAT_CP && (!sw || sw->cp_comm == SC_CP_RING))
         return SC_S_COMM;
     return SC_S_COMPUTE;
@@ -114,21 +112,11 @@ static double host_seconds(const gl *g, const gp_item *it)
     return s;
 }
 
-/* Parts of products are gathered and scattered beside them. */
-static double hidden_share(const gl *g, const gp_item *it)
-{
-    if (it->exchange == SC_NONE || it->cat != SC_CAT_TP || it->once) return 0;
-    if (!g->tp_beside || g->rules->exchanges_beside || !g->job->cost) return 0;
-    uint8_t coll = g->p->exchange[it->exchange].coll;
-    if (coll != SC_ALL_GATHER && coll != SC_REDUCE_SCATTER) return 0;
-    return 1 - g->job->cost->p[SC_P_TP_EXPOSED];
-}
-
 static void timed(const gl *g, const gp_item *it, gl_item *t)
 {
     if (t->kind == SC_OP_COMPUTE) {
         t->none = it->price.seconds <= 0 && it->n_in <= 1;
-        t->work = sc_time_from_s(it->price.seconds);
+        t->work = sc_time_from_s(g->slow * it->price.seconds);
         if (it->price.seconds > 0) t->latency = g->rules->launch_gap;
         t->work += t->latency;
         t->flops = it->price.flops;
@@ -136,13 +124,12 @@ static void timed(const gl *g, const gp_item *it, gl_item *t)
         return;
     }
     if (t->kind == SC_OP_HOST) {
-        t->work = sc_time_from_s(host_seconds(g, it));
+        t->work = sc_time_from_s(g->slow * host_seconds(g, it));
         t->bytes = (uint64_t)it->price.bytes;
         return;
     }
-    t->hidden = hidden_share(g, it);
-    t->work = sc_time_from_s(it->seconds);
-    t->latency = sc_time_from_s(it->latency);
+    t->work = sc_time_from_s(g->slow * it->seconds);
+    t->latency = sc_time_from_s(g->slow * it->latency);
     if (t->latency > t->work) t->latency = t->work;
     t->bytes = (uint64_t)it->bytes;
 }

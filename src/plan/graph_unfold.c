@@ -243,7 +243,7 @@ static bool same_value(const unfold *u, uint32_t run, uint32_t v, uint32_t w)
 {
     const gp_value *a = &u->from->prog->value[v], *b = a - v + w;
     return a->what == b->what && a->tier == b->tier && a->stays == b->stays &&
-           a->bytes == b->bytes &&
+           a->bytes == b->bytes && a->copies == b->copies &&
            (a->made == SC_NONE) == (b->made == SC_NONE) &&
            alike_tensors(u, run, a->tensor, b->tensor) &&
            alike_stages(u, run, a->stage, b->stage);

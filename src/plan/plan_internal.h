@@ -86,4 +86,7 @@ bool plan_ends_apart(const sc_run *r);
 /* Elements of the tensor with these dims, whole. */
 double plan_elements(const sc_run *r, const sc_operator *op, uint8_t dims);
 
+/* What every operation waits for the slowest of all ranks: a factor. */
+double plan_straggler(const sc_hw *hw, const sc_cost *cost);
+
 #endif

@@ -78,7 +78,7 @@ static void rates(const sc_graph_step *step, sc_prediction *p)
     p->tokens_per_s_per_device = p->tokens_per_s / n;
     p->model_tflops_per_device = model / t / n / 1e12;
     p->mfu = model / t / n / peak;
-    p->hfu = step->plan.flops / t / n / peak;
+    p->hfu = (model + step->plan.again_flops) / t / n / peak;
 }
 
 /* Coordinate on the pipeline's axis. */

@@ -459,6 +459,7 @@ sc_status predict_again(const sc_job *job, const sc_hw *hw,
                      .strategy = job->tree};
     SC_TRY(predict_infer(job, a, &p.run, &assume, memo, &p.n_candidates, err));
     SC_TRY(predict_replicas(&p.run, a, &assume, err));
+    if (job->by_operators) return predict_operators(job, &p.run, a, out, err);
     SC_TRY(run_plan(&x, a, &p, err));
     SC_TRY(checkpoints(&x, &p, &assume, &warn, err));
     states_note(&x, &assume);

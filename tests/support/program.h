@@ -39,11 +39,10 @@ typedef struct toy {
     const char *machine; /* NULL: none */
     int64_t checkpoint_every;
     bool checkpoint_async, checkpoint_disk;
-    double parts; /* seconds of a gather in front of each operator, and of a
+    double parts;  /* seconds of a gather in front of each operator, and of a
                      scatter behind it */
-    bool tp_overlap;
-    bool bucketed;             /* updated weights of a stage as one gather */
-    const uint32_t *in_flight; /* [pp]; NULL */
+    bool bucketed; /* updated weights of a stage as one gather */
+    const uint32_t *in_flight;            /* [pp]; NULL */
     const struct sc_schedule_file *order; /* NULL */
     const sc_rules *rules;
 
@@ -376,7 +375,6 @@ static inline void toy_build(toy *t)
         .schedule = (int)t->schedule,
         .grad_overlap = t->grad_overlap,
         .p2p_overlap = t->p2p_overlap,
-        .tp_overlap = t->tp_overlap,
         .optimizer_tier = t->states ? t->states : -1,
         .offload_activations = t->offload,
         .checkpoint_every = t->checkpoint_every,

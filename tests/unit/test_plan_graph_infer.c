@@ -112,6 +112,55 @@ static void sequence_parallel(void **state)
     assert_int_equal(count(&p.plan, SC_GP_BWD, SC_ALL_GATHER), n);
 }
 
+/* Sum of an exchange's seconds and of what of them stands between kernels, of
+ * one pass and kind. */
+static double shown_part(const planned *p, sc_gpass pass, const char *tensor)
+{
+    double all = 0, shown = 0;
+    for (uint32_t i = 0; i < p->prog.n_items; i++) {
+        const gp_item *it = &p->prog.item[i];
+        if (it->exchange == SC_NONE || it->pass != pass) continue;
+        const sc_gexchange *x = &p->plan.exchange[it->exchange];
+        if (strcmp(x->tensor, tensor) != 0) continue;
+        all += x->seconds;
+        shown += it->seconds;
+    }
+    return shown / all;
+}
+
+/* Products that are cut leave TP_EXPOSED of a gather or scatter between them,
+ * all of an all-reduce.  What only the product for weights reads is gathered
+ * beside the one for inputs: where that is longer, the units that its channels
+ * take are all that shows. */
+static void beside_products(void **state)
+{
+    (void)state;
+    planned p;
+    prepare(&p, "mesh: {tp: 4}\npreset: {tensor_parallel: megatron-sp}\n",
+            gpt(), 2, 1);
+    p.sw.tp_overlap = false;
+    (void)infer_only(&p);
+    assert_true(near(shown_part(&p, SC_GP_FWD, "out"), 1));
+    p.sw.tp_overlap = true;
+    (void)infer_only(&p);
+    no_error();
+    double exposed = p.cost.p[SC_P_TP_EXPOSED];
+    assert_true(near(exposed, 0.3));
+    assert_true(shown_part(&p, SC_GP_FWD, "in:0") < 0.3 + 1e-12);
+    const sc_gexchange *x = exchange_of(&p.plan, "layers.0.fc1", "in:0");
+    uint32_t seen = 0;
+    for (uint32_t i = 0; i < p.prog.n_items; i++) {
+        const gp_item *it = &p.prog.item[i];
+        if (it->exchange == SC_NONE || it->pass != SC_GP_FWD ||
+            &p.plan.exchange[it->exchange] != x)
+            continue;
+        assert_true(near(it->seconds, 0.3 * x->seconds));
+        seen++;
+    }
+    assert_int_equal(seen, 1);
+    assert_true(shown_part(&p, SC_GP_WGRAD, "in:0") < 0.3);
+}
+
 static void zero(void **state)
 {
     (void)state;
@@ -426,21 +475,15 @@ static void explained(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {TEST(one_rank),
-                                       TEST(data_parallel),
-                                       TEST(tensor_parallel),
-                                       TEST(sequence_parallel),
-                                       TEST(zero),
-                                       TEST(made_again),
-                                       TEST(stages),
-                                       TEST(balanced),
-                                       TEST(tables_in_turn),
-                                       TEST(two_dims),
-                                       TEST(waits_elsewhere),
-                                       TEST(somewhere),
-                                       TEST(kept_as_said),
-                                       TEST(sent_in_parts),
-                                       TEST(errors),
-                                       TEST(explained)};
+    const struct CMUnitTest tests[] = {
+        TEST(one_rank),        TEST(data_parallel),
+        TEST(tensor_parallel), TEST(sequence_parallel),
+        TEST(beside_products), TEST(zero),
+        TEST(made_again),      TEST(stages),
+        TEST(balanced),        TEST(tables_in_turn),
+        TEST(two_dims),        TEST(waits_elsewhere),
+        TEST(somewhere),       TEST(kept_as_said),
+        TEST(sent_in_parts),   TEST(errors),
+        TEST(explained)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

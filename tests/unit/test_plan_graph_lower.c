@@ -384,32 +384,6 @@ static void sharded_weights(void **state)
                 r.makespan <= ps(3 * 20 * 4 + 2));
 }
 
-/* Of exchanges that run beside products a share stands between them; where
- * they are longer than the products, they limit. */
-static void products(void **state)
-{
-    (void)state;
-    toy t = pipeline(SC_SCH_1F1B, 1, 1, 1);
-    t.ops = 10;
-    t.fwd = 10;
-    t.dp = 4;
-    t.forward_only = true;
-    t.machine = "h100-sxm:4";
-    t.parts = 0.25;
-    toy b = t, u, s;
-    double shown = 0.3, step = 10 * (1 + 2 * 0.25 * shown);
-    assert_int_equal(run(&t).makespan, ps(10 * (1 + 2 * 0.25)));
-    b.tp_overlap = true;
-    u = s = b;
-    sc_exec_result r = run(&b);
-    assert_true(b.cost.p[SC_P_TP_EXPOSED] == shown);
-    assert_true(llabs(r.makespan - ps(step)) < 100);
-    u.unfold = true;
-    assert_int_equal(run(&u).makespan, r.makespan);
-    s.parts = 2;
-    assert_true(run(&s).makespan >= ps(10 * 2 * 2));
-}
-
 /* A sender that blocks takes the transfer's time of its own. */
 static void transfers(void **state)
 {
@@ -533,16 +507,16 @@ int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
-        TEST(whole_passes),     TEST(zero_bubble),
-        TEST(both_ways),        TEST(both_ways_summed),
-        TEST(forward_only),     TEST(limits),
-        TEST(written),          TEST(too_few_in_flight),
-        TEST(in_flight),        TEST(kept),
-        TEST(made_again),       TEST(gradients),
-        TEST(updated_weights),  TEST(sharded_weights),
-        TEST(transfers),        TEST(products),
-        TEST(unfolded),         TEST(checkpoints),
-        TEST(activations_away), TEST(optimizer_away),
+        TEST(whole_passes),    TEST(zero_bubble),
+        TEST(both_ways),       TEST(both_ways_summed),
+        TEST(forward_only),    TEST(limits),
+        TEST(written),         TEST(too_few_in_flight),
+        TEST(in_flight),       TEST(kept),
+        TEST(made_again),      TEST(gradients),
+        TEST(updated_weights), TEST(sharded_weights),
+        TEST(transfers),       TEST(unfolded),
+        TEST(checkpoints),     TEST(activations_away),
+        TEST(optimizer_away),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * graph_exposed.c - what of an exchange of activations stands between kernels,
+ * by what programs do: products are cut so that their parts are exchanged
+ * beside them, tokens travel beside other micro-batches, what only the product
+ * for weights reads is gathered beside the one for inputs.
+ */
+#include "plan/graph_infer.h"
+
+#include <math.h>
+
+static bool named(const infer *f, uint32_t axes, const char *name)
+{
+    int ax = sc_strategy_axis(f->s, name);
+    return ax >= 0 && axes >> ax & 1;
+}
+
+/* Tokens to and from their experts: the only exchanges over ep without dp. */
+bool gi_dispatches(const infer *f, uint32_t axes)
+{
+    return named(f, axes, "ep") && !named(f, axes, "dp") &&
+           !named(f, axes, "rep") && !named(f, axes, "fsdp");
+}
+
+static bool only_tp(const infer *f, uint32_t axes)
+{
+    int tp = sc_strategy_axis(f->s, "tp");
+    return tp >= 0 && axes == 1u << tp;
+}
+
+static bool tp_overlaps(const infer *f, sc_coll coll)
+{
+    bool on = f->s->tp_overlap >= 0 ? f->s->tp_overlap : f->job->sw->tp_overlap;
+    return on && (coll == SC_ALL_GATHER || coll == SC_REDUCE_SCATTER);
+}
+
+/* A copy of a token costs more than its bytes: where it goes to, its weight,
+ * its place among the others. */
+static double row_cost(const infer *f, uint32_t tensor)
+{
+    const sc_gtensor *t = &f->g->tensor[tensor];
+    double width = (double)t->dim[t->n_dim - 1].extent;
+    return 1 + f->job->cost->p[SC_P_EP_ROW] / (2 * width);
+}
+
+/* Libraries made for it drive the NICs better than an all-to-all does. */
+static double dispatch_seconds(const infer *f, uint32_t tensor,
+                               const sc_place *at, double seconds)
+{
+    const sc_software *sw = f->job->sw;
+    const double *p = f->job->cost->p;
+    if (sw->dedup_dispatch && at->nodes > 1)
+        seconds *= p[SC_P_A2A_NET] / p[SC_P_EP_NET];
+    else
+        seconds *= row_cost(f, tensor) / p[SC_P_EP_RATE];
+    return sw->ep_overlap ? seconds * p[SC_P_EP_EXPOSED] : seconds;
+}
+
+/* Ranks of `n` that hold one of the groups of experts a token is limited to:
+ * route_topk of route_groups, none of them with the probability that all are
+ * drawn among those of other ranks. */
+static double ranks_in_reach(const sc_gop *o, double n)
+{
+    double groups = o->route_groups, own = groups / n, miss = 1;
+    if (o->route_groups < 2) return n;
+    if (own < 1) return n * o->route_topk / groups;
+    for (uint32_t i = 0; i < o->route_topk; i++)
+        miss *= fmax(0, groups - own - i) / (groups - i);
+    return n * (1 - miss);
+}
+
+/* A token goes once to every rank that has one of its experts, not once to
+ * every expert; over nodes once to every such node, which hands it on inside:
+ * n (1 - (1 - 1/n)^k) of k copies reach n ranks or nodes. */
+double gi_copies_sent(const infer *f, uint32_t op, uint32_t axes,
+                      const sc_place *at)
+{
+    const sc_gop *o = &f->g->op[op];
+    double n = at->nodes > 1 ? at->nodes : at->n, k = o->topk;
+    if (!gi_dispatches(f, axes) || !f->job->sw->dedup_dispatch || n <= 1 ||
+        k <= 0)
+        return 1;
+    double reach = ranks_in_reach(o, n);
+    return reach * (1 - pow(1 - 1 / reach, k)) / k;
+}
+
+/* What runs beside kernels is hidden but slows both by the units it takes. */
+static double beside(double taken, double seconds, double hidden_s)
+{
+    double both = fmin(seconds, hidden_s);
+    return seconds - both + both * taken;
+}
+
+/* Exchanges of gradients and new weights that nothing runs beside use links
+ * less well than tests of collectives do: a fitted factor. */
+static double alone(const infer *f, const gi_why *w, const sc_place *at)
+{
+    const sc_software *sw = f->job->sw;
+    bool grads =
+        f->s->grad_overlap >= 0 ? f->s->grad_overlap : sw->grad_overlap;
+    bool beside = w->grad ? grads : sw->param_overlap;
+    if (f->rules->exchanges_beside || !w->once || beside) return 1;
+    bool mixed = at->nodes > 1 && at->m > 1;
+    return f->job->cost->p[mixed ? SC_P_GRAD_MIXED : SC_P_GRAD_NET];
+}
+
+double gi_exposed(const infer *f, const gi_why *w, sc_coll coll, uint32_t axes,
+                  const sc_place *at, uint32_t channels, double seconds)
+{
+    const sc_device *d = gi_slowest(f, w->stage);
+    bool value = w->what == GP_ACT || w->what == GP_ACT_GRAD;
+    if (!value || w->once) return seconds / alone(f, w, at);
+    if (f->rules->exchanges_beside) return seconds;
+    if (only_tp(f, axes) && tp_overlaps(f, coll))
+        seconds *= f->job->cost->p[SC_P_TP_EXPOSED];
+    else if (gi_dispatches(f, axes))
+        seconds = dispatch_seconds(f, w->of, at, seconds);
+    return beside(sc_plan_units(d, channels), seconds, w->hidden_s);
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * operators.c - a run whose choices are all made, predicted by the network of
+ * its operators.
+ */
+#include "predict/internal.h"
+
+sc_status predict_operators(const sc_job *job, const sc_run *run, sc_arena *a,
+                            sc_prediction *out, sc_err *err)
+{
+    sc_strategy *tree = SC_NEW(a, sc_strategy);
+    if (!tree) return sc_error_nomem(err);
+    sc_strategy_of_run(run, tree);
+    sc_job own;
+    sc_job_init(&own);
+    own.model = job->model;
+    own.cluster = job->cluster;
+    own.software = run->sw->name;
+    own.gbs = (int64_t)run->gbs;
+    own.mbs = (int64_t)run->mbs;
+    own.seq = (int64_t)run->seq;
+    own.precision = (int)run->recipe;
+    own.forward_only = run->forward_only;
+    own.price = job->price;
+    own.brief = job->brief;
+    own.optimizer = job->optimizer;
+    own.schedule_file = job->schedule_file;
+    own.tree = tree;
+    return predict_graph(&own, run->hw, run->model, run->sw, run->cost, a, out,
+                         err);
+}
