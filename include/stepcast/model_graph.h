@@ -34,8 +34,8 @@ typedef enum sc_gtype {
                     k1..k3 (group only where there are several) */
     SC_G_CONV_TRANSPOSED,
     SC_G_EMBED,      /* sums `lookups` rows of a table per output row */
-    SC_G_ATTENTION,  /* fused: scores, softmax, context.  Reads one value (q, k
-                        and v side by side), two (q; k and v) or three.  Weights:
+    SC_G_ATTENTION,  /* fused: scores, softmax, context.  Reads two values (q;
+                        k and v, which may be the same value) or three.  Weights:
                         "sinks" [head], "relative" [bucket, head] (T5) */
     SC_G_EXPERT,     /* linear of routed tokens, one weight per expert:
                         y[.., expert, out] = x[.., expert, in]
@@ -136,6 +136,8 @@ typedef struct sc_gport {
                               whose extent is not that of the iteration dim
                               may name it: both are cut in equally many
                               parts) */
+    float part;            /* of each row that it reads (queries of q, k and v
+                              side by side); 0: all */
 } sc_gport;
 
 typedef struct sc_gop {

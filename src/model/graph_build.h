@@ -127,6 +127,8 @@ typedef struct gb_attend {
 gb_value gb_attention(gb_graph *b, const char *name, const gb_attend *at);
 /* The same in two steps, for weights between them. */
 sc_gop *gb_attention_open(gb_graph *b, const char *name, const gb_attend *at);
+/* Which part of a value that holds queries, keys and values each port reads. */
+void gb_attention_parts(sc_gop *op);
 gb_value gb_attention_close(gb_graph *b, sc_gop *op);
 
 /* Tokens [.., width] to [.., expert, width] with a copy for each of `topk`

@@ -141,12 +141,20 @@ gb_value gb_embed_of(gb_graph *b, const char *name, gb_value ids,
     return embed(b, name, ids, dim, 1, table);
 }
 
-/* One value holds queries, keys and values: positions are whole.  Where keys
- * come apart, queries may be divided. */
+void gb_attention_parts(sc_gop *op)
+{
+    if (op->n_in != 2 || op->in[0].tensor != op->in[1].tensor) return;
+    double q = (double)op->heads * op->qk_dim;
+    double kv = (double)op->kv_heads * ((double)op->qk_dim + op->v_dim);
+    op->in[0].part = (float)(q / (q + kv));
+    op->in[1].part = (float)(kv / (q + kv));
+}
+
+/* Positions of queries may be divided, of keys not; one value may hold both. */
 sc_gop *gb_attention_open(gb_graph *b, const char *name, const gb_attend *w)
 {
-    const gb_value in[] = {w->q, w->k, w->v};
-    unsigned n_in = w->k == SC_NONE ? 1 : w->v == SC_NONE ? 2 : 3;
+    const gb_value in[] = {w->q, w->k == SC_NONE ? w->q : w->k, w->v};
+    unsigned n_in = w->v == SC_NONE ? 2 : 3;
     sc_gop *op = gb_open(b, name, SC_G_ATTENTION, n_in, in);
     if (!op) return NULL;
     sc_gtensor t = *gb_tensor(b, w->q);
@@ -155,22 +163,20 @@ sc_gop *gb_attention_open(gb_graph *b, const char *name, const gb_attend *w)
         return NULL;
     }
     gb_iters_of(op, &t);
-    if (n_in == 1) op->iter[1].kind = SC_I_OPAQUE;
     op->iter[2].extent = w->out;
     (void)units(op, 2, w->heads);
     gb_port(&op->in[0], same, 3);
-    uint64_t keys = gb_extent(b, in[n_in == 1 ? 0 : 1], 1);
-    if (n_in > 1) {
-        const uint8_t at[] = {0, gb_iter(op, "keys", SC_I_OPAQUE, keys), 2};
-        gb_port(&op->in[1], at, 3);
-        if (n_in > 2) gb_port(&op->in[2], at, 3);
-    }
+    uint64_t keys = gb_extent(b, in[1], 1);
+    const uint8_t at[] = {0, gb_iter(op, "keys", SC_I_OPAQUE, keys), 2};
+    gb_port(&op->in[1], at, 3);
+    if (n_in > 2) gb_port(&op->in[2], at, 3);
     uint64_t seen = w->seen && w->seen < keys ? w->seen : keys;
     op->causal = w->causal;
     op->heads = w->heads;
     op->kv_heads = w->kv_heads ? w->kv_heads : w->heads;
     op->qk_dim = (uint32_t)w->qk_dim;
     op->v_dim = (uint32_t)w->v_dim;
+    gb_attention_parts(op);
     op->window = seen < keys ? seen : 0;
     op->flops = 2.0 * (double)w->heads * (double)(w->qk_dim + w->v_dim) *
                 (double)t.dim[1].extent * (double)seen;

@@ -269,6 +269,7 @@ static gb_value read_result(graph_reader *r, sc_gop *op, const raw_row *row,
     op->flops = row->flops;
     set_facts(op, row);
     op->detail = row->detail;
+    if (op->type == SC_G_ATTENTION) gb_attention_parts(op);
     gb_value v = gb_close(&r->b, op, n_dims, dim, at);
     if (v == SC_NONE) return SC_NONE;
     sc_gtensor *t = &r->b.g.tensor[v];

@@ -139,7 +139,7 @@ static const char *guard_attention(const graph_row *r, const gb_graph *b,
     for (unsigned i = 0; i < n; i++)
         if (gb_tensor(b, in[i])->n_dim != 3)
             return "attention reads [batch, positions, width]";
-    return need(n == 1 || gb_extent(b, in[1], 1) == gb_extent(b, in[2], 1),
+    return need(n < 3 || gb_extent(b, in[1], 1) == gb_extent(b, in[2], 1),
                 "as many keys as values");
 }
 
@@ -198,7 +198,7 @@ static const char *guard_count(const graph_row *r, unsigned n)
     case SC_G_MATMUL:
     case SC_G_LOSS: return need(n == 2, "it reads two values");
     case SC_G_ATTENTION:
-        return need(n == 1 || n == 3, "it reads one value, or q, k and v");
+        return need(n >= 1 && n <= 3, "it reads q, k and v, or less values");
     case SC_G_ELEMENTWISE:
         return need(n == 1 || n == 2, "it reads one value or two");
     case SC_G_CONCAT:
@@ -261,7 +261,7 @@ static gb_value attend(gb_graph *b, const graph_row *r, const gb_value *in,
     uint64_t dim = (uint64_t)(r->out / r->heads);
     gb_attend at = {.q = in[0],
                     .k = n > 1 ? in[1] : SC_NONE,
-                    .v = n > 1 ? in[2] : SC_NONE,
+                    .v = n > 2 ? in[2] : SC_NONE,
                     .heads = (uint32_t)r->heads,
                     .kv_heads = (uint32_t)r->kv_heads,
                     .out = (uint64_t)r->out,

@@ -178,6 +178,7 @@ static sc_status settle(infer *f, uint32_t tensor, gi_form *first, gi_sum *out)
                 .phase = GI_BACKWARD};
     layout l = first->l;
     uint32_t stage = first->stage;
+    double part = first->part;
     for (gi_form *g = first; g; g = g->next) {
         if (g->value == SC_NONE || g->stage != stage ||
             !layout_equal(&g->l, &l))
@@ -185,8 +186,9 @@ static sc_status settle(infer *f, uint32_t tensor, gi_form *first, gi_sum *out)
         gi_sum one = {.n = 1, .value = {g->value}};
         SC_TRY(join(f, &v, &one));
         g->value = SC_NONE;
+        if (g->part > part) part = g->part;
     }
-    SC_TRY(gi_convert(f, &w, &l, &kept->grad, gi_bytes(f, t), &v));
+    SC_TRY(gi_convert(f, &w, &l, &kept->grad, part * gi_bytes(f, t), &v));
     if (stage != f->node[t->op].stage)
         SC_TRY(gi_send(f, &w, f->node[t->op].stage, &kept->grad,
                        gi_held(f, t, &kept->grad), &v));
@@ -270,6 +272,20 @@ static gp_item product(const infer *f, uint32_t op, sc_gpass pass,
                      .out = SC_NONE};
 }
 
+/* Of a value that is read twice alike there is one gradient. */
+static bool made_before(const infer *f, uint32_t op, uint32_t k,
+                        const layout *l)
+{
+    const sc_gop *o = &f->g->op[op];
+    for (uint32_t i = 0; i < k; i++) {
+        layout m = gi_port(f, op, &o->in[i], true);
+        if (o->in[i].part > 0 && o->in[i].tensor == o->in[k].tensor &&
+            layout_equal(&m, l))
+            return true;
+    }
+    return false;
+}
+
 /* For the inputs that learn. */
 static sc_status for_inputs(infer *f, uint32_t op, const gi_sum *dy,
                             const sc_price *price)
@@ -293,10 +309,14 @@ static sc_status for_inputs(infer *f, uint32_t op, const gi_sum *dy,
         uint32_t t = o->in[k].tensor;
         if (!f->kept[t].learns) continue;
         layout l = gi_port(f, op, &o->in[k], true);
+        if (made_before(f, op, k, &l)) continue;
+        double part = gi_part(f, op, k, true);
         uint32_t v = gradient_value(f, t, &l, op, GP_ACT_GRAD);
+        if (v != SC_NONE) f->prog->value[v].bytes *= part;
         gi_form *g = gi_remember(f, &f->grad[t], f->node[op].stage, v, &l);
         if (!g) return done(f);
         g->by = op;
+        g->part = part;
         if (it.out == SC_NONE)
             it.out = v;
         else

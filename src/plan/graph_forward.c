@@ -104,6 +104,19 @@ static const char *input_name(infer *f, uint32_t k)
     return name ? name : "in";
 }
 
+double gi_part(const infer *f, uint32_t op, uint32_t k, bool grad)
+{
+    const sc_gop *o = &f->g->op[op];
+    layout l = gi_port(f, op, &o->in[k], grad);
+    double sum = 0;
+    for (uint32_t i = 0; i < o->n_in; i++) {
+        if (o->in[i].tensor != o->in[k].tensor) continue;
+        layout m = gi_port(f, op, &o->in[i], grad);
+        if (layout_equal(&l, &m)) sum += (double)o->in[i].part;
+    }
+    return sum > 0 && sum < 0.999 ? sum : 1;
+}
+
 sc_status gi_input(infer *f, uint32_t op, uint32_t k, uint32_t phase,
                    uint32_t *value)
 {
@@ -141,14 +154,15 @@ sc_status gi_input(infer *f, uint32_t op, uint32_t k, uint32_t phase,
                     .hidden_s = phase == GI_BACKWARD ? f->hidden_s : 0};
         gi_sum v = {.n = 1, .value = {base->value}};
         layout from = base->l, via;
+        double bytes = gi_bytes(f, t) * gi_part(f, op, k, false);
         if (r) {
             SC_TRY(gi_place(f, t, r, NULL, false, &via));
             w.origin = r->r->origin;
-            SC_TRY(gi_convert(f, &w, &from, &via, gi_bytes(f, t), &v));
+            SC_TRY(gi_convert(f, &w, &from, &via, bytes, &v));
             from = via;
         }
         bool gathered = v.gathered;
-        SC_TRY(gi_convert(f, &w, &from, &need, gi_bytes(f, t), &v));
+        SC_TRY(gi_convert(f, &w, &from, &need, bytes, &v));
         form = gi_remember(f, phase == GI_BACKWARD ? bwd : fwd, stage,
                            v.value[0], &need);
         if (form)

@@ -64,6 +64,7 @@ typedef struct gi_form {
     uint32_t value, stage;
     uint32_t by; /* of a gradient: operator that made it */
     bool lasts;  /* until the backward pass; else given up after use */
+    double part; /* of a gradient: of the tensor's elements */
     layout l;
 } gi_form;
 
@@ -297,6 +298,8 @@ sc_status gi_forward(infer *f);
 /* The same of one operator, or all of its turn; again in the backward pass. */
 sc_status gi_forward_op(infer *f, uint32_t op, bool again);
 /* Input `k` as the operator works on it. */
+/* Part of input k's elements that its operator reads in this layout. */
+double gi_part(const infer *f, uint32_t op, uint32_t k, bool grad);
 sc_status gi_input(infer *f, uint32_t op, uint32_t k, uint32_t phase,
                    uint32_t *value);
 sc_status gi_weight_used(infer *f, uint32_t op, uint32_t k, uint32_t phase,

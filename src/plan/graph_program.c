@@ -213,7 +213,7 @@ gi_form *gi_remember(infer *f, gi_form **list, uint32_t stage, uint32_t value,
         f->no_memory = true;
         return NULL;
     }
-    *form = (gi_form){*list, value, stage, SC_NONE, true, *l};
+    *form = (gi_form){*list, value, stage, SC_NONE, true, 1, *l};
     *list = form;
     return form;
 }

@@ -144,15 +144,28 @@ static void visit(roles *r, uint32_t op)
     }
 }
 
-/* What is neither divided by columns nor in rows treats positions apart. */
+static uint64_t positions(const sc_gop *o)
+{
+    for (uint32_t i = 0; i < o->n_iter; i++)
+        if (strcmp(o->iter[i].name, "seq") == 0) return o->iter[i].extent;
+    return 0;
+}
+
+/* What is neither divided by columns nor in rows treats positions apart; of
+ * what works on some of them (masked words) every rank has all. */
 static void rest(roles *r, uint32_t not_of)
 {
+    uint64_t most = 0;
+    for (uint32_t op = 0; op < r->g->n_ops; op++)
+        if (positions(&r->g->op[op]) > most) most = positions(&r->g->op[op]);
     for (uint32_t op = 0; op < r->g->n_ops; op++) {
         const sc_gop *o = &r->g->op[op];
+        bool all = positions(o) == most;
         uint32_t in = r->group[o->out.tensor];
         bool inside = in != SC_NONE && r->closed[root_of(r, in)];
         if (inside && o->type == SC_G_LINEAR) r->role[op] |= GI_COLUMN;
-        if (!inside && !(r->role[op] & not_of)) r->role[op] |= GI_POSITIONS;
+        if (!inside && all && !(r->role[op] & not_of))
+            r->role[op] |= GI_POSITIONS;
     }
 }
 

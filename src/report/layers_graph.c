@@ -86,8 +86,9 @@ static report_work work_of(const sc_opgraph *g, uint32_t i, double samples)
     bool weight = false;
     for (unsigned p = 0; p < op->n_in; p++) {
         const sc_gtensor *t = &g->tensor[op->in[p].tensor];
-        x += bytes_of(t, samples);
-        learning += t->learns ? 1 : 0;
+        double part = op->in[p].part > 0 ? (double)op->in[p].part : 1;
+        x += part * bytes_of(t, samples);
+        learning += t->learns ? part : 0;
     }
     for (unsigned p = 0; p < op->n_weight; p++) {
         const sc_gtensor *t = &g->tensor[op->weight[p].tensor];
