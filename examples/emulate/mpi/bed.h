@@ -56,12 +56,15 @@ static inline int bed_by_value(const void *a, const void *b)
 }
 
 /* One line per rank: median and quartiles of a step, and what came out.  The
- * first fifth of the steps warms up. */
+ * first fifth of the steps warms up.  With BED_STEPS in the environment first
+ * each step's time, in ms, on a line of its own. */
 static inline void bed_report(const char *name, double *s, int n, double loss)
 {
     int rank, size, skip = n / 5;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
+    for (int i = 0; getenv("BED_STEPS") && i < n; i++)
+        printf("%s step %.6f\n", name, 1e3 * s[i]);
     double *t = s + skip;
     int k = n - skip;
     qsort(t, (size_t)k, sizeof *t, bed_by_value);

@@ -103,7 +103,7 @@ static pid_t start(run *r, uint32_t rank, const char *scenario, int in)
         if (fd < 0 || dup2(fd, 1 + k) < 0) _exit(9);
     }
     if (in >= 0) dup2(in, 0);
-    alarm(60);
+    alarm(600);
     execl(probe, probe, scenario, (char *)NULL);
     _exit(9);
 }
@@ -438,7 +438,7 @@ static bool spin_on(const char *core)
     make_run(&r, "ranks: ['0-1']\nclock: real");
     snprintf(
         script, sizeof script,
-        "#!/bin/sh\nexec timeout -k 1 30 taskset -c $((STEPCAST_RANK * %s)) "
+        "#!/bin/sh\nexec timeout -k 1 300 taskset -c $((STEPCAST_RANK * %s)) "
         "chrt -r 20 %s \"$@\"\n",
         core, kept);
     write_file(&r, "wrapper", script);

@@ -505,7 +505,7 @@ int main(int argc, char **argv)
         if (argc < 2)
             puts(cases[i].name);
         else if (strcmp(cases[i].name, argv[1]) == 0) {
-            alarm(60);
+            alarm(600);
             cases[i].run();
             finish(0);
         }
