@@ -48,58 +48,61 @@ extern const char *const sc_cp_comm_names[]; /* NULL ends */
 typedef struct sc_software {
     const char *name, *title, *source;
     const struct sc_software *base; /* states what this one does not; NULL */
-    int recipe;            /* usual sc_recipe + 1; 0: the device's usual */
-    int attention;         /* sc_attention_kernel */
-    bool fused_softmax;    /* Megatron's scale-mask-softmax kernel where its
+    bool open; /* nobody named it: options may say what it does not have */
+    /* What it can do at all; what is inferred is among it.  As written: */
+    const char **axis, **schedule, **zero_stage, **recompute, **cp_kind;
+    /* and as bits of sc_axis, sc_schedule, stages, sc_recompute, sc_cp_comm: */
+    uint32_t axes, schedules, zero_stages, recomputes, cp_kinds;
+    bool sequence_parallel; /* what TP replicates is split by tokens */
+    int recipe;             /* usual sc_recipe + 1; 0: the device's usual */
+    int attention;          /* sc_attention_kernel */
+    bool fused_softmax;     /* Megatron's scale-mask-softmax kernel where its
                                conditions hold */
-    bool pad_head_dim;     /* attention pads head dims 65..127 to 128 */
-    bool grad_overlap;     /* gradient exchange runs beside the backward */
-    bool param_overlap;    /* ZeRO gathers run beside the forward */
-    bool p2p_overlap;      /* pipeline transfers run beside compute where
+    bool pad_head_dim;      /* attention pads head dims 65..127 to 128 */
+    bool grad_overlap;      /* gradient exchange runs beside the backward */
+    bool param_overlap;     /* ZeRO gathers run beside the forward */
+    bool p2p_overlap;       /* pipeline transfers run beside compute where
                                stages are interleaved */
-    bool p2p_scatter;      /* transfers split over TP ranks and re-gathered */
-    bool early_stop;       /* recompute skips what backward does not need */
-    int capture;           /* sc_capture */
-    bool grouped_loop;     /* products of experts issued one by one */
-    bool fused_experts;    /* biases, clamps and activations of experts
+    bool p2p_scatter;       /* transfers split over TP ranks and re-gathered */
+    bool early_stop;        /* recompute skips what backward does not need */
+    int capture;            /* sc_capture */
+    bool grouped_loop;      /* products of experts issued one by one */
+    bool fused_experts;     /* biases, clamps and activations of experts
                                inside their grouped products */
-    bool fused_accumulate; /* products add to the gradient themselves */
-    int fp8_scaling;       /* sc_fp8_scaling, of one scale per tensor */
-    const char *mxfp8;     /* profile instead of this one with MXFP8 */
-    const char *nvfp4;     /* same with NVFP4 */
-    bool fused;            /* element-wise operators fused by a compiler */
-    bool fused_cast;       /* casts to low precision fused with neighbours */
-    bool tp_overlap;       /* tensor-parallel exchanges beside products */
-    bool ep_overlap;       /* token dispatch beside other micro-batches */
-    bool dedup_dispatch;   /* a token is sent once per rank, not per expert */
-    int64_t prefetch;      /* layers that ZeRO-3 gathers ahead of the one at
+    bool fused_accumulate;  /* products add to the gradient themselves */
+    int fp8_scaling;        /* sc_fp8_scaling, of one scale per tensor */
+    const char *mxfp8;      /* profile instead of this one with MXFP8 */
+    const char *nvfp4;      /* same with NVFP4 */
+    bool fused;             /* element-wise operators fused by a compiler */
+    bool fused_cast;        /* casts to low precision fused with neighbours */
+    bool tp_overlap;        /* tensor-parallel exchanges beside products */
+    bool ep_overlap;        /* token dispatch beside other micro-batches */
+    bool dedup_dispatch;    /* a token is sent once per rank, not per expert */
+    int64_t prefetch;       /* layers that ZeRO-3 gathers ahead of the one at
                                work: one more is in memory */
-    int cp_comm;           /* sc_cp_comm */
-    bool low_activations;  /* inputs of activations kept in low precision */
-    bool offload;          /* can keep activations in host memory */
-    int64_t zero;          /* usual stage of ZeRO; -1: 1 where gradients
-                               overlap, else 0 */
-    bool no_pipeline;      /* models are not cut into stages */
-    bool long_rounds;      /* rounds of interleaved schedules may be longer
+    int cp_comm;            /* sc_cp_comm */
+    bool low_activations;   /* inputs of activations kept in low precision */
+    bool offload;           /* can keep activations in host memory */
+    bool long_rounds;       /* rounds of interleaved schedules may be longer
                               than pp, all as long */
-    bool stage_batches;    /* usually as many micro-batches as stages */
-    bool root_group;       /* FSDP gathers embedding and head as one, for
+    bool stage_batches;     /* usually as many micro-batches as stages */
+    bool root_group;        /* FSDP gathers embedding and head as one, for
                                the whole step */
-    bool stage_gather;     /* with several stages weights stay gathered and
+    bool stage_gather;      /* with several stages weights stay gathered and
                                gradients whole until the last micro-batch */
-    bool keep_gathered;    /* what is gathered over TP is kept gathered */
-    bool batch_buffers;    /* every micro-batch has its own stage buffers */
-    int memory_report;     /* sc_memory_report */
-    int stage_split;       /* sc_stage_split, where layers do not divide */
-    double bucket_bytes;   /* gradient bucket; 0: all at the end */
-    double weight_bytes;   /* kept per parameter, in the working precision */
-    double grad_bytes;     /* kept per parameter */
-    double reduce_bytes;   /* per gradient element on the wire */
-    double optim_bytes;    /* states and master weights per parameter */
-    double update_bytes;   /* moved per parameter by the optimizer */
-    double accum_bytes;    /* moved per parameter by each accumulation */
-    double loss_bytes;     /* moved per logit, forward and backward */
-    double logit_bytes;    /* held per logit where the loss needs most */
+    bool keep_gathered;     /* what is gathered over TP is kept gathered */
+    bool batch_buffers;     /* every micro-batch has its own stage buffers */
+    int memory_report;      /* sc_memory_report */
+    int stage_split;        /* sc_stage_split, where layers do not divide */
+    double bucket_bytes;    /* gradient bucket; 0: all at the end */
+    double weight_bytes;    /* kept per parameter, in the working precision */
+    double grad_bytes;      /* kept per parameter */
+    double reduce_bytes;    /* per gradient element on the wire */
+    double optim_bytes;     /* states and master weights per parameter */
+    double update_bytes;    /* moved per parameter by the optimizer */
+    double accum_bytes;     /* moved per parameter by each accumulation */
+    double loss_bytes;      /* moved per logit, forward and backward */
+    double logit_bytes;     /* held per logit where the loss needs most */
     double split_logit_bytes; /* where the vocabulary is split; 0: the same */
     int64_t zero3_rails;      /* NICs of a node that parameter gathers use; 0:
                                all */

@@ -85,6 +85,8 @@ bool sc_job_has(const sc_job *job, const sc_key *k);
 /* Fills every choice of `run`, a prediction of `job`: the result, predicted,
  * gives the same numbers. */
 void sc_job_resolve(const sc_job *job, const sc_run *run, sc_job *out);
+/* Whether a job says what the program does not have, by its profile. */
+bool sc_job_outside(const sc_job *job, const sc_software *sw);
 /* The options that, appended to a command line that says `from`, make it say
  * `to`: "--zero 1 --no-fsdp".  In `a`; NULL: out of memory. */
 const char *sc_job_options(const sc_job *from, const sc_job *to, sc_arena *a);

@@ -308,6 +308,15 @@ sc_status sc_schema_read(const sc_key *keys, const sc_node *node, void *target,
     return SC_OK;
 }
 
+static void print_list(const char *const *word, char *buf, size_t size)
+{
+    size_t at = 0;
+    buf[0] = '\0';
+    for (size_t i = 0; word && word[i] && at < size; i++)
+        at += (size_t)snprintf(buf + at, size - at, "%s%s", i ? " " : "",
+                               word[i]);
+}
+
 void sc_schema_print(const sc_key *key, const void *target, char *buf,
                      size_t size)
 {
@@ -324,6 +333,8 @@ void sc_schema_print(const sc_key *key, const void *target, char *buf,
     case SC_T_ENUM: text = key->names[*(const int *)field]; break;
     case SC_T_STRING: text = *(const char *const *)field; break;
     case SC_T_LIST:
+        print_list(*(const char *const *const *)field, buf, size);
+        return;
     case SC_T_NODE: break; /* more than a word */
     }
     snprintf(buf, size, "%s", text == NULL ? "" : text);

@@ -71,6 +71,9 @@ static void software_text(const sc_software *sw, sc_text *out)
         sc_schema_print(k, sw, buf, sizeof buf);
         if (k->type == SC_T_STRING)
             cli_wrap(out, 2, buf);
+        else if (k->type == SC_T_LIST)
+            sc_text_add(out, "  %-16s %s: %s\n", k->name, k->help,
+                        buf[0] ? buf : "none");
         else
             sc_text_add(out, "  %-16s %-14s %s\n", k->name, buf, k->help);
     }

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* software.c - profiles of training programs (data/software/profiles.yml). */
-#include <stepcast/plan_software.h>
+#include <stepcast/plan.h>
 
 #include <stdio.h>
 #include <string.h>
 
 static const char *const split_names[] = {"balanced", "ceil", NULL};
 static const char *const report_names[] = {"device", "allocator", NULL};
+
+static const char *const stage_names[] = {"0", "1", "2", "3", NULL};
 
 static const char *const capture_names[] = {"none", "layers", "step", NULL};
 static const char *const scaling_names[] = {"delayed", "current", NULL};
@@ -30,11 +32,23 @@ const char *const sc_cp_comm_names[] = {"ring", "all-gather", "ulysses", NULL};
             NULL, text, false                                             \
     }
 
+#define WORDS(key, field, text)                                        \
+    {                                                                  \
+        key, SC_T_LIST, SC_U_NONE, OFF(field), NULL, 0, 0, NULL, NULL, \
+            "NAMES", text, false                                       \
+    }
+
 const sc_key sc_software_keys[] = {
     {"title", SC_T_STRING, SC_U_NONE, OFF(title), NULL, 0, 0, NULL, NULL,
      "TEXT", "what it is", false},
     {"source", SC_T_STRING, SC_U_NONE, OFF(source), NULL, 0, 0, NULL, NULL,
      "TEXT", "where its values come from", false},
+    WORDS("axes", axis, "parallel axes beside dp"),
+    WORDS("schedules", schedule, "pipeline schedules"),
+    WORDS("zero_stages", zero_stage, "stages of ZeRO"),
+    WORDS("recomputes", recompute, "what backward can make again"),
+    WORDS("cp_kinds", cp_kind, "ways of context parallelism"),
+    FLAG("sp", sequence_parallel, "what TP replicates is split by tokens"),
     {"precision", SC_T_ENUM, SC_U_NONE, OFF(recipe), "device", 0, 0,
      recipe_names, NULL, "NAME", "precision of matrix products", false},
     {"attention", SC_T_ENUM, SC_U_NONE, OFF(attention), "cudnn", 0, 0,
@@ -73,9 +87,6 @@ const sc_key sc_software_keys[] = {
     FLAG("low_activations", low_activations,
          "inputs of activations kept in low precision"),
     FLAG("offload", offload, "can keep activations in host memory"),
-    {"zero", SC_T_INT, SC_U_NONE, OFF(zero), "-1", -1, 3, NULL, NULL, "N",
-     "usual stage of ZeRO; -1: 1 where gradients overlap, else 0", false},
-    FLAG("no_pipeline", no_pipeline, "models are not cut into stages"),
     FLAG("long_rounds", long_rounds,
          "rounds of interleaved schedules may be longer than pp"),
     FLAG("stage_batches", stage_batches,
@@ -113,6 +124,16 @@ const sc_key sc_software_keys[] = {
      NULL, NULL, "SHARE", "allocator reserve over allocated", false},
     {0},
 };
+
+/* Keys that are lists, with the names that bits stand for. */
+static const struct {
+    size_t words, bits;
+    const char *const *names;
+} lists[] = {{OFF(axis), OFF(axes), sc_axis_names},
+             {OFF(schedule), OFF(schedules), sc_schedule_names},
+             {OFF(zero_stage), OFF(zero_stages), stage_names},
+             {OFF(recompute), OFF(recomputes), sc_recompute_names},
+             {OFF(cp_kind), OFF(cp_kinds), sc_cp_comm_names}};
 
 static const sc_key profile_keys[] = {
     {"base", SC_T_NODE, SC_U_NONE, 0, NULL, 0, 0, NULL, NULL, NULL, "", false},
@@ -173,6 +194,33 @@ static sc_status read_own(const sc_node *profile, sc_software *out,
     return sc_schema_read(sc_software_keys, &own, out, given, a, err);
 }
 
+/* A list that a profile states is whole: nothing of its base's remains. */
+static void forget_lists(const sc_node *profile, sc_software *s)
+{
+    for (const sc_key *k = sc_software_keys; k->name; k++)
+        if (k->type == SC_T_LIST && sc_node_get(profile, k->name))
+            *(const char ***)((char *)s + k->offset) = NULL;
+}
+
+static sc_status read_lists(const sc_node *profile, sc_software *s, sc_err *err)
+{
+    for (size_t i = 0; i < SC_COUNT(lists); i++) {
+        const char **word = *(const char ***)((char *)s + lists[i].words);
+        uint32_t *bits = (uint32_t *)(void *)((char *)s + lists[i].bits);
+        for (*bits = 0; word && *word; word++) {
+            uint32_t at = 0;
+            while (lists[i].names[at] && strcmp(lists[i].names[at], *word) != 0)
+                at++;
+            if (!lists[i].names[at])
+                return sc_error(err, SC_EINPUT, SC_C_UNKNOWN_NAME, profile->pos,
+                                NULL, "profile '%s': unknown word \"%.40s\"",
+                                profile->key, *word);
+            *bits |= 1u << at;
+        }
+    }
+    return SC_OK;
+}
+
 static sc_status resolve(const sc_node *profiles, const sc_node *profile,
                          uint32_t depth, sc_software *out, sc_arena *a,
                          sc_err *err)
@@ -196,7 +244,9 @@ static sc_status resolve(const sc_node *profiles, const sc_node *profile,
     }
     sc_software own = *out;
     sc_given given = {{0}};
+    forget_lists(profile, &own);
     SC_TRY(read_own(profile, &own, &given, a, err));
+    SC_TRY(read_lists(profile, &own, err));
     *out = own;
     out->name = profile->key;
     return SC_OK;
@@ -216,12 +266,16 @@ sc_status sc_software_list(sc_arena *a, const char ***names, uint32_t *n,
     return SC_OK;
 }
 
+/* What the aliases of profiles that nobody named begin with. */
+static const char unnamed[] = "default";
+
 sc_status sc_software_find(const char *name, const char *date, sc_pos pos,
                            sc_arena *a, const sc_software **out, sc_err *err)
 {
     const sc_node *profiles = NULL, *hit = NULL;
     SC_TRY(load(a, &profiles, err));
-    if (!name || !name[0]) name = "default";
+    if (!name || !name[0]) name = unnamed;
+    bool open = strncmp(name, unnamed, strlen(unnamed)) == 0;
     if (date && date[0]) {
         char *dated = sc_sprintf(a, "%s@%.4s", name, date);
         if (!dated) return sc_error_nomem(err);
@@ -241,6 +295,7 @@ sc_status sc_software_find(const char *name, const char *date, sc_pos pos,
     sc_software *s = SC_NEW(a, sc_software);
     if (!s) return sc_error_nomem(err);
     SC_TRY(resolve(profiles, hit, 0, s, a, err));
+    s->open = open;
     *out = s;
     return SC_OK;
 }

@@ -318,9 +318,119 @@ static void combinations(check *c, const sc_job *j, const sc_hw *hw,
     }
 }
 
-sc_status predict_check_graph(const sc_job *job, const sc_hw *hw, sc_err *err)
+/* ---- what the program has -------------------------------------------------- */
+
+/* "it has dp, tp, pp" */
+static void list_names(uint32_t bits, const char *const *names,
+                       const char *first, char *buf, size_t size)
+{
+    size_t at = (size_t)snprintf(buf, size, "it has%s", first);
+    for (uint32_t i = 0; names[i] && at + 16 < size; i++)
+        if (bits >> i & 1)
+            at += (size_t)snprintf(buf + at, size - at, " %s", names[i]);
+    if (!bits && !*first) snprintf(buf, size, "it has none");
+}
+
+/* One option's word that stands for bit `bit` of `bits`. */
+static void within(check *c, const sc_software *sw, uint32_t bits, int bit,
+                   const char *const *names, const char *first,
+                   const char *option, const char *of)
+{
+    char hint[120], what[160];
+    if (bit < 0 || bits >> bit & 1) return;
+    list_names(bits, names, first, hint, sizeof hint);
+    snprintf(what, sizeof what, "%s has no %s%s%s", sw->name, of,
+             *of ? " " : "", names[bit]);
+    fail(c, SC_C_UNSUPPORTED, option, hint, what);
+}
+
+static void axes_within(check *c, const sc_job *j, const sc_software *sw)
+{
+    const struct {
+        sc_axis axis;
+        const char *flag;
+        int64_t degree;
+    } given[] = {{SC_AX_TP, "--tp", j->tp},
+                 {SC_AX_PP, "--pp", j->pp},
+                 {SC_AX_CP, "--cp", j->cp},
+                 {SC_AX_EP, "--ep", j->ep}};
+
+    for (size_t i = 0; i < SC_COUNT(given); i++) {
+        char option[48];
+        snprintf(option, sizeof option, "%s %lld", given[i].flag,
+                 (long long)given[i].degree);
+        if (given[i].degree > 1)
+            within(c, sw, sw->axes, (int)given[i].axis, sc_axis_names, " dp",
+                   option, "");
+    }
+}
+
+static void words_within(check *c, const sc_job *j, const sc_software *sw)
+{
+    static const char *const stages[] = {"0", "1", "2", "3", NULL};
+    char option[64];
+    int zero = j->fsdp || (j->hsdp && j->zero < 0) ? 3 : (int)j->zero;
+    snprintf(option, sizeof option, "--zero %d", zero);
+    within(c, sw, sw->zero_stages, zero, stages, " stages",
+           j->fsdp           ? "--fsdp"
+           : j->zero == zero ? option
+                             : "--hsdp",
+           "ZeRO stage");
+    if (j->schedule >= 0 && j->pp != 1) {
+        snprintf(option, sizeof option, "--schedule %s",
+                 sc_schedule_names[j->schedule]);
+        within(c, sw, sw->schedules, j->schedule, sc_schedule_names, "", option,
+               "schedule");
+    }
+    if (j->schedule_file)
+        within(c, sw, sw->schedules, SC_SCH_FILE, sc_schedule_names, "",
+               "--schedule-file", "schedule from a");
+    snprintf(option, sizeof option, "--vp %lld", (long long)j->vpp);
+    if (j->vpp > 1 && j->schedule < SC_SCH_INTERLEAVED && !j->schedule_file)
+        within(c, sw, sw->schedules, SC_SCH_INTERLEAVED, sc_schedule_names, "",
+               option, "schedule");
+    if (j->recompute >= 0) {
+        snprintf(option, sizeof option, "--recompute %s",
+                 sc_recompute_names[j->recompute]);
+        within(c, sw, sw->recomputes, j->recompute, sc_recompute_names, "",
+               option, "recompute");
+    }
+    if (j->cp_comm >= 0) {
+        snprintf(option, sizeof option, "--cp-comm %s",
+                 sc_cp_comm_names[j->cp_comm]);
+        within(c, sw, sw->cp_kinds, j->cp_comm, sc_cp_comm_names, "", option,
+               "context parallelism by");
+    }
+    if (j->sp == 1 && j->tp != 1 && !sw->sequence_parallel) {
+        snprintf(option, sizeof option, "%s has no sequence parallelism",
+                 sw->name);
+        fail(c, SC_C_UNSUPPORTED, "--sp", "--no-sp", option);
+    }
+}
+
+/* An option outside of what a program has, if somebody named the program. */
+static void inside(check *c, const sc_job *j, const sc_software *sw)
+{
+    if (sw->open) return;
+    axes_within(c, j, sw);
+    words_within(c, j, sw);
+}
+
+bool sc_job_outside(const sc_job *job, const sc_software *sw)
+{
+    sc_err quiet;
+    check c = {.err = &quiet};
+    sc_err_init(&quiet);
+    axes_within(&c, job, sw);
+    words_within(&c, job, sw);
+    return c.first != SC_OK;
+}
+
+sc_status predict_check_graph(const sc_job *job, const sc_hw *hw,
+                              const sc_software *sw, sc_err *err)
 {
     check c = {.err = err};
+    inside(&c, job, sw);
     device(&c, job, hw->device);
     host_given(&c, job, hw);
     if (!job->schedule_file && job->schedule > SC_SCH_INTERLEAVED)
@@ -333,6 +443,7 @@ sc_status predict_check(const sc_job *job, const sc_hw *hw,
                         sc_err *err)
 {
     check c = {.err = err};
+    inside(&c, job, sw);
     device(&c, job, hw->device);
     combinations(&c, job, hw, model);
     degrees(&c, job, hw, &model->t);

@@ -231,7 +231,8 @@ static sc_status evaluate(shape *x, double beat_s, sc_arena *a, predict_eval *e,
     if (!e->fits && beat_s > 0) return SC_OK;
     SC_TRY(price(x, a, err));
     e->step_s = least_time(&x->plan, x->blocks);
-    if (e->step_s >= beat_s && beat_s > 0) return SC_OK;
+    e->slower = e->step_s >= beat_s && beat_s > 0;
+    if (e->slower) return SC_OK;
     return sc_predict_fast(&x->plan, x->blocks, a, &e->step_s, err);
 }
 
@@ -246,4 +247,51 @@ sc_status predict_evaluate(const sc_run *run, double beat_s, predict_memo *memo,
     if (s == SC_OK && !x.kept) sc_arena_restore(memo->a, mark);
     if (s == SC_OK) *out = e;
     return s;
+}
+
+/* ---- bounds of what is not evaluated yet ----------------------------------------- */
+
+typedef double bound_fn(const shape *x);
+
+static double all_kernels(const shape *x)
+{
+    const sc_model *m = x->plan.run.model;
+    double sum = 0;
+    if (x->plan.n_kinds > 1) return 0; /* devices of several kinds */
+    for (uint32_t l = 0; l < m->n_layers; l++)
+        sum += m->layer[l].repeat * block_time(&x->blocks[l]);
+    return sum;
+}
+
+static double shortest(const shape *x)
+{
+    return least_time(&x->plan, x->blocks);
+}
+
+static sc_status bound(const sc_run *run, predict_memo *m, bound_fn *of,
+                       double *seconds, sc_err *err)
+{
+    sc_arena_mark mark = sc_arena_save(m->a);
+    shape x = {.kept = false};
+    sc_err why;
+    sc_err_init(&why);
+    sc_status s = shape_of(run, m, &x, &why);
+    if (s == SC_OK) s = price(&x, m->a, &why);
+    *seconds = s == SC_OK ? of(&x) : 0;
+    if (s == SC_OK && !x.kept) sc_arena_restore(m->a, mark);
+    if (s == SC_OK || s == SC_EINPUT) return SC_OK;
+    *err = why;
+    return s;
+}
+
+sc_status predict_kernels(const sc_run *run, predict_memo *memo,
+                          double *seconds, sc_err *err)
+{
+    return bound(run, memo, all_kernels, seconds, err);
+}
+
+sc_status predict_least_time(const sc_run *run, predict_memo *memo,
+                             double *seconds, sc_err *err)
+{
+    return bound(run, memo, shortest, seconds, err);
 }

@@ -14,6 +14,8 @@ typedef struct predict_eval {
     double peak;   /* bytes, worst stage */
     double full;   /* of its device's memory, worst stage */
     bool fits;
+    bool slower; /* it fits and is not faster than it had to be: `step_s` is a
+                    lower bound */
 } predict_eval;
 
 /* What evaluations of one model, program and machine have in common: resolved
@@ -38,6 +40,15 @@ typedef struct predict_memo {
  * that: step_s is then a lower bound. */
 sc_status predict_evaluate(const sc_run *run, double beat_s, predict_memo *memo,
                            predict_eval *out, sc_err *err);
+
+/* Seconds of compute streams for all layers of one micro-batch, both passes; 0
+ * where devices differ. */
+sc_status predict_kernels(const sc_run *run, predict_memo *memo,
+                          double *seconds, sc_err *err);
+
+/* No step of `run` is shorter; 0: it is not legal. */
+sc_status predict_least_time(const sc_run *run, predict_memo *memo,
+                             double *seconds, sc_err *err);
 
 /* Micro-batches that a chunk of a device runs: in the mean half of them where
  * two devices hold it. */
@@ -75,7 +86,8 @@ sc_status predict_check(const sc_job *job, const sc_hw *hw,
                         sc_err *err);
 
 /* Of these, what holds for graphs of operators too. */
-sc_status predict_check_graph(const sc_job *job, const sc_hw *hw, sc_err *err);
+sc_status predict_check_graph(const sc_job *job, const sc_hw *hw,
+                              const sc_software *sw, sc_err *err);
 
 /* The program as the job changes it; NULL: out of memory. */
 const sc_software *predict_software(const sc_job *job, const sc_software *sw,

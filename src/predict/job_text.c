@@ -96,7 +96,6 @@ void sc_job_resolve(const sc_job *job, const sc_run *run, sc_job *out)
     sc_job j = *job;
     if (!j.model) j.model = run->model->name;
     if (!j.cluster) j.cluster = run->hw->name;
-    if (!j.software) j.software = run->sw->name;
     j.tp = run->size[SC_AX_TP];
     j.pp = run->size[SC_AX_PP];
     j.dp = sc_run_dp(run);
@@ -121,5 +120,10 @@ void sc_job_resolve(const sc_job *job, const sc_run *run, sc_job *out)
         j.hsdp = sc_run_dp(run) / run->size[SC_AX_REP];
     if (run->zero >= 3) j.prefetch = run->sw->prefetch;
     if (j.cp > 1) j.cp_comm = run->sw->cp_comm;
+    /* A program that is named has to have all of it. */
+    if (!j.software && run->sw->open && sc_job_outside(&j, run->sw))
+        j.software = run->model->graph ? "default of graphs" : "default";
+    else if (!j.software)
+        j.software = run->sw->name;
     *out = j;
 }

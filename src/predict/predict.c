@@ -300,8 +300,15 @@ static sc_status for_recipe(const sc_job *job, const sc_software **sw,
     const char *name = recipe == SC_RECIPE_MXFP8   ? (*sw)->mxfp8
                        : recipe == SC_RECIPE_NVFP4 ? (*sw)->nvfp4
                                                    : NULL;
+    bool open = (*sw)->open;
     if (!name) return SC_OK;
-    return sc_software_find(name, NULL, sc_pos_none(), a, sw, err);
+    SC_TRY(sc_software_find(name, NULL, sc_pos_none(), a, sw, err));
+    sc_software *own = SC_NEW(a, sc_software);
+    if (!own) return sc_error_nomem(err);
+    *own = **sw;
+    own->open = open;
+    *sw = own;
+    return SC_OK;
 }
 
 /* What was asked for and changes nothing. */

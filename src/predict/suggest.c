@@ -260,6 +260,8 @@ static bool evaluate(search *x, const move *m, uint32_t n, double beat,
     if (!settle(&r, chunks)) return false;
     out->job = job_of(x->job, x->run, &r, chunks, schedule);
     out->n = n;
+    if (sc_job_outside(&out->job, r.sw) && !sc_job_outside(x->job, r.sw))
+        return false;
     return predict_evaluate(&r, beat, x->memo, &out->e, &quiet) == SC_OK;
 }
 
