@@ -175,6 +175,39 @@ static gb_value add_embedding(et_op *o)
     return v;
 }
 
+/* FBGEMM's tables: all rows in one tensor, of equal width, and the look-ups of
+ * all samples and tables one behind the other. */
+static gb_value add_tables(et_op *o)
+{
+    et_builder *g = o->g;
+    uint32_t first = strncmp(o->what, "split", 5) == 0 ? 1 : 0;
+    uint32_t total = first ? 7 : 3;
+    const et_tensor *w = tensor(o, first), *ends = tensor(o, total - 1);
+    const et_tensor *ids = tensor(o, total + 4), *y = result(o);
+    if (!w || !ends || !ids || y->n_dim != 2 || ends->n_dim != 1 ||
+        ends->dim[0] < 2 || !(et_elements(w) > 0) || !(et_elements(y) > 0))
+        return SC_NONE;
+    uint64_t tables = ends->dim[0] - 1, width = y->dim[1] / tables;
+    uint64_t n = (uint64_t)et_elements(ids) / (y->dim[0] * tables);
+    if (width == 0 || width * tables != y->dim[1]) return SC_NONE;
+    uint64_t rows = (uint64_t)et_elements(w) / width;
+    if (n == 0) n = 1;
+    if (rows == 0 || n > UINT32_MAX) return SC_NONE;
+    const sc_gdim in[] = {{"batch", y->dim[0], true},
+                          {"table", tables, false},
+                          {"lookups", n, false}};
+    const gb_dim out[] = {{"batch", y->dim[0], 0}, {"c", y->dim[1], 1}};
+    const char *name = sc_sprintf(g->a, "%s.indices", o->path);
+    const char *joined = sc_sprintf(g->a, "%s.joined", o->path);
+    if (!name || !joined) g->b.no_memory = true;
+    if (g->b.no_memory) return SC_NONE;
+    gb_value v = gb_input(&g->b, name, n > 1 ? 3 : 2, in, ids->bytes);
+    v = gb_embed(&g->b, o->path, v, rows, width, (uint32_t)n);
+    if (v == SC_NONE) return v;
+    leaf_of(o, w)->weight = g->b.g.op[g->b.g.n_ops - 1].weight[0].tensor;
+    return gb_view(&g->b, joined, v, out, 2, false);
+}
+
 /* q, k, v of [batch, heads, positions, width]. */
 static gb_value add_attention(et_op *o)
 {
@@ -186,7 +219,14 @@ static gb_value add_attention(et_op *o)
                    ((double)q->dim[3] + (double)v->dim[3]);
     keep(o, q, k);
     o->in[o->n_in++] = *v;
-    return et_shaped(o, SC_G_ATTENTION, result(o), flops);
+    gb_value y = et_shaped(o, SC_G_ATTENTION, result(o), flops);
+    if (y == SC_NONE) return y;
+    sc_gop *op = &o->g->b.g.op[o->g->b.g.n_ops - 1];
+    op->heads = (uint32_t)q->dim[1];
+    op->kv_heads = (uint32_t)k->dim[1];
+    op->qk_dim = (uint32_t)q->dim[3];
+    op->v_dim = (uint32_t)v->dim[3];
+    return y;
 }
 
 /* ---- one value, as many elements */
@@ -342,6 +382,11 @@ static const struct {
     {"conv_transpose3d", add_conv},
     {"embedding", add_embedding},
     {"embedding_bag", add_embedding},
+    {"dense_embedding_codegen_lookup_function", add_tables},
+    {"split_embedding_codegen_lookup_sgd_function", add_tables},
+    {"split_embedding_codegen_lookup_adam_function", add_tables},
+    {"split_embedding_codegen_lookup_adagrad_function", add_tables},
+    {"split_embedding_codegen_lookup_rowwise_adagrad_function", add_tables},
     {"scaled_dot_product_attention", add_attention},
     {"scaled_dot_product_flash_attention", add_attention},
     {"scaled_dot_product_efficient_attention", add_attention},

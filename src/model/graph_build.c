@@ -216,7 +216,7 @@ sc_status gb_finish(gb_graph *b, const sc_opgraph **out, sc_err *err)
         g->active += op->type == SC_G_EXPERT ? n / op->experts * op->topk : n;
         if (t->learns) g->learned += n;
     }
-    SC_TRY(sc_opgraph_check(g, err));
+    SC_TRY(model_graph_check(g, b->copied, err));
     *out = g;
     return SC_OK;
 }

@@ -22,6 +22,7 @@ typedef struct gb_graph {
     sc_arena *a;
     const char *scope; /* prefix of paths; NULL: none */
     bool frozen;       /* weights made from now on do not learn */
+    bool copied;       /* equal instances are copies: the first is checked */
     bool no_memory;
     const char *wrong; /* first operator that did not fit */
     const char *why;
@@ -49,6 +50,8 @@ typedef struct gb_dim {
     int from; /* of a view: dim of the input whose split it follows; -1: none */
 } gb_dim;
 
+/* Room for so many operators and tensors at once. */
+void gb_reserve(gb_graph *b, uint32_t ops, uint32_t tensors);
 void gb_init(gb_graph *b, sc_arena *a, const char *name, const char *sample);
 /* Counts parameters; `*out` has passed sc_opgraph_check(). */
 sc_status gb_finish(gb_graph *b, const sc_opgraph **out, sc_err *err);
@@ -196,6 +199,8 @@ void gb_weight_of(sc_gop *op, gb_value weight, unsigned n, const uint8_t *at);
 /* The result: `at` and extents as the port says. */
 gb_value gb_close(gb_graph *b, sc_gop *op, unsigned n, const sc_gdim *dim,
                   const uint8_t *at);
+/* sc_opgraph_check(); `once`: of equal instances only the first. */
+sc_status model_graph_check(const sc_opgraph *g, bool once, sc_err *err);
 gb_value gb_wrong(gb_graph *b, const char *name, const char *why);
 
 /* ---- segments; graph_segments.c */

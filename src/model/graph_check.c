@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* graph_check.c - what holds of every operator graph, and what its parts add
  * up to. */
-#include <stepcast/graph.h> /* SC_NONE */
-#include <stepcast/model_graph.h>
+#include "model/graph_build.h"
 
 #include <math.h>
 #include <string.h>
@@ -207,6 +206,34 @@ static sc_status check_instances(const where *w)
     }
     if (at != g->n_ops || segments != g->n_segments)
         return broken(w, NULL, "instances are not all operators");
+    return SC_OK;
+}
+
+/* Operators of an instance, with what they make and use. */
+static sc_status check_ops(const where *w, uint32_t first, uint32_t n)
+{
+    const sc_opgraph *g = w->g;
+    for (uint32_t i = first; i < first + n; i++) {
+        const sc_gop *op = &g->op[i];
+        SC_TRY(check_op(w, i));
+        SC_TRY(check_tensor(w, &g->tensor[op->out.tensor]));
+        for (unsigned k = 0; k < op->n_weight; k++)
+            SC_TRY(check_tensor(w, &g->tensor[op->weight[k].tensor]));
+    }
+    return SC_OK;
+}
+
+sc_status model_graph_check(const sc_opgraph *g, bool once, sc_err *err)
+{
+    where w = {g, err};
+    if (!once) return sc_opgraph_check(g, err);
+    SC_TRY(check_instances(&w));
+    for (uint32_t i = 0, segments = 0; i < g->n_instances; i++) {
+        const sc_ginstance *x = &g->instance[i];
+        if (x->segment < segments) continue;
+        segments++;
+        SC_TRY(check_ops(&w, x->first, x->n_ops));
+    }
     return SC_OK;
 }
 

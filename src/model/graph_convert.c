@@ -187,7 +187,8 @@ static sc_status whole(convert *c, sc_arena *a, sc_err *err)
     return SC_OK;
 }
 
-static sc_status few_enough(const sc_model *m, uint64_t seq, sc_err *err)
+static sc_status few_enough(const sc_model *m, uint64_t seq, uint32_t *ops,
+                            sc_err *err)
 {
     uint64_t n = 0;
     for (uint32_t i = 0; i < m->n_layers; i++)
@@ -200,6 +201,7 @@ static sc_status few_enough(const sc_model *m, uint64_t seq, sc_err *err)
         return sc_error(err, SC_EINPUT, SC_C_RANGE, sc_pos_none(), NULL,
                         "a graph for sequences of %llu tokens",
                         (unsigned long long)seq);
+    *ops = (uint32_t)n;
     return SC_OK;
 }
 
@@ -211,7 +213,8 @@ sc_status sc_opgraph_from_model(const sc_model *m, uint64_t seq, bool unfused,
         *out = m->graph;
         return SC_OK;
     }
-    SC_TRY(few_enough(m, seq, err));
+    uint32_t ops = 0;
+    SC_TRY(few_enough(m, seq, &ops, err));
     convert c = {.m = m,
                  .seq = seq,
                  .unfused = unfused,
@@ -222,6 +225,8 @@ sc_status sc_opgraph_from_model(const sc_model *m, uint64_t seq, bool unfused,
                  .encoded = SC_NONE,
                  .relative = {SC_NONE, SC_NONE}};
     gb_init(&c.b, a, m->name, m->t.image ? "image" : "sequence");
+    /* Attention in parts is nine operators; most have a weight. */
+    gb_reserve(&c.b, ops + ops / 8 + 16, 2 * ops + 16);
     SC_TRY(whole(&c, a, err));
     return gb_finish(&c.b, out, err);
 }

@@ -31,9 +31,19 @@ static void *room(sc_arena *a, void *array, uint32_t n, uint32_t more,
     uint32_t most = 2 * *cap > n + more ? 2 * *cap : n + more;
     void *grown = sc_alloc(a, most, size);
     if (!grown) return NULL;
-    memcpy(grown, array, n * size);
+    if (n) memcpy(grown, array, n * size);
     *cap = most;
     return grown;
+}
+
+void gb_reserve(gb_graph *b, uint32_t ops, uint32_t tensors)
+{
+    sc_gop *op = room(b->a, b->g.op, b->g.n_ops, ops, &b->cap_ops, sizeof *op);
+    sc_gtensor *t = room(b->a, b->g.tensor, b->g.n_tensors, tensors,
+                         &b->cap_tensors, sizeof *t);
+    if (op) b->g.op = op;
+    if (t) b->g.tensor = t;
+    b->no_memory = b->no_memory || !op || !t;
 }
 
 typedef struct shift {
@@ -95,17 +105,13 @@ bool gb_again(gb_graph *b, const gb_copy *from, const char *scope, size_t n)
     if (b->no_memory || b->wrong) return false;
     const shift s = {from, b->g.n_ops - from->op,
                      b->g.n_tensors - from->tensor};
-    sc_gop *op =
-        room(b->a, b->g.op, b->g.n_ops, from->n_ops, &b->cap_ops, sizeof *op);
-    if (op) b->g.op = op;
-    sc_gtensor *t = room(b->a, b->g.tensor, b->g.n_tensors, from->n_tensors,
-                         &b->cap_tensors, sizeof *t);
-    if (t) b->g.tensor = t;
-    if (!op || !t || !copy_ops(b, &s, scope, n)) {
+    gb_reserve(b, from->n_ops, from->n_tensors);
+    b->copied = true;
+    if (b->no_memory || !copy_ops(b, &s, scope, n)) {
         b->no_memory = true;
         return false;
     }
-    t += b->g.n_tensors;
+    sc_gtensor *t = b->g.tensor + b->g.n_tensors;
     memcpy(t, b->g.tensor + from->tensor, from->n_tensors * sizeof *t);
     for (uint32_t i = 0; i < from->n_tensors; i++) {
         t[i].op += s.op;
@@ -153,9 +159,18 @@ static size_t module_of(const char *path, unsigned level)
     return 0;
 }
 
+/* Two hashes beside each other, eight bytes at a time. */
 static void sign(run *r, const void *data, size_t n)
 {
-    for (int i = 0; i < 2; i++) r->sign[i] = sc_hash(data, n, r->sign[i]);
+    const unsigned char *at = data;
+    for (size_t i = 0; i < n; i += 8) {
+        uint64_t w = 0;
+        memcpy(&w, at + i, n - i < 8 ? n - i : 8);
+        r->sign[0] = (r->sign[0] ^ w) * UINT64_C(0x9e3779b97f4a7c15);
+        r->sign[0] ^= r->sign[0] >> 29;
+        r->sign[1] = (r->sign[1] + w) * UINT64_C(0xbf58476d1ce4e5b9);
+        r->sign[1] ^= r->sign[1] >> 32;
+    }
 }
 
 static void sign_text(run *r, const char *text)
@@ -270,7 +285,7 @@ static void compare(finder *f)
     memset(f->slot, 0, f->n_slots * sizeof *f->slot);
     for (uint32_t i = 0; i < f->n; i++) {
         run *r = &f->r[i];
-        sign_run(f, r);
+        if (!r->sign[0]) sign_run(f, r);
         run *old = seen(f, r);
         r->repeated = old != NULL;
         if (old) old->repeated = true;

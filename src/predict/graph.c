@@ -329,6 +329,8 @@ static sc_status graph_of(graph_state *x, sc_run *r, sc_err *err)
         x->sw->attention == SC_ATTN_UNFUSED || x->rules->attention_unfused;
     if (x->model->graph) {
         x->gjob.graph = x->model->graph;
+        if (x->model->graph->note)
+            predict_note(&x->assume, "%s", x->model->graph->note);
         return SC_OK;
     }
     r->seq = x->job->seq ? (uint64_t)x->job->seq : 0;

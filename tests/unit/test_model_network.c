@@ -70,6 +70,7 @@ static void same_work(const sc_model *m)
     uint64_t seq = sequence(m);
     for (int unfused = 0; unfused < 2; unfused++) {
         const sc_opgraph *g = network(m, seq, unfused);
+        assert_int_equal(sc_opgraph_check(g, &err), SC_OK);
         if (g->params != (double)m->params ||
             g->active != (double)m->active_params ||
             g->learned != (double)m->trained_params)

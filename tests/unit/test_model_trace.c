@@ -101,6 +101,30 @@ static void odd_ones(void **state)
     assert_true(attn->flops == 2.0 * 2 * 4 * 6 * 16);
 }
 
+/* FBGEMM's lookups: all tables of a kind in one, of rows and widths that the
+ * sizes say; a kernel that is not known is named. */
+static void tables(void **state)
+{
+    (void)state;
+    const sc_opgraph *g = corpus("tables.json");
+    static const char *const dense =
+        "dense_embedding_codegen_lookup_function.0";
+    const sc_gop *bag = op(g, 0, dense, SC_G_EMBED);
+    const sc_gtensor *w = &g->tensor[bag->weight[0].tensor];
+    assert_int_equal(bag->lookups, 3);
+    assert_int_equal(w->dim[0].extent, 7);
+    assert_int_equal(w->dim[1].extent, 16);
+    const sc_gop *split = op(
+        g, 2, "split_embedding_codegen_lookup_adagrad_function.1", SC_G_EMBED);
+    w = &g->tensor[split->weight[0].tensor];
+    assert_int_equal(split->lookups, 1);
+    assert_int_equal(w->dim[0].extent, 40000);
+    assert_int_equal(w->dim[1].extent, 8);
+    assert_true(g->params == 112 + 320000 + 56 * 4);
+    assert_non_null(g->note);
+    assert_non_null(strstr(g->note, "some_new_kernel"));
+}
+
 /* ---- real ones */
 
 static const char *shared(const char *name)
@@ -278,6 +302,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(cnn, setup, teardown),
         cmocka_unit_test_setup_teardown(attention, setup, teardown),
         cmocka_unit_test_setup_teardown(odd_ones, setup, teardown),
+        cmocka_unit_test_setup_teardown(tables, setup, teardown),
         cmocka_unit_test_setup_teardown(resnet, setup, teardown),
         cmocka_unit_test_setup_teardown(linears, setup, teardown),
         cmocka_unit_test_setup_teardown(gpt2, setup, teardown),
