@@ -75,8 +75,9 @@ void sc_exec_breakdown(const sc_exec *x, const sc_exec_result *r,
 /* ---- memory by the lifetimes of tensors ---------------------------------- */
 
 typedef struct sc_mem_opts {
-    uint64_t capacity; /* bytes of a device; 0: no limit */
-    uint64_t context;  /* of the driver and libraries, on top */
+    uint64_t capacity;           /* bytes of a device; 0: no limit */
+    uint64_t context;            /* of the driver and libraries, on top */
+    const uint64_t *capacity_of; /* [n_devices] where they differ; NULL */
 } sc_mem_opts;
 
 typedef struct sc_mem_point {

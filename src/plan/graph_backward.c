@@ -20,6 +20,16 @@ static bool multiplies(const sc_gop *o)
     return o->fn == SC_F_PRODUCT;
 }
 
+/* What a function's derivative follows from, so that its input goes: programs
+ * compute these in place. */
+static bool reads_result(const sc_gop *o)
+{
+    bool own =
+        o->fn == SC_F_RELU || o->fn == SC_F_SIGMOID || o->fn == SC_F_TANH;
+    if (o->type == SC_G_ACT) return own && !o->gated;
+    return o->type == SC_G_SOFTMAX;
+}
+
 /* Inputs that the product for inputs needs again. */
 static bool reads_inputs(const sc_gop *o)
 {
@@ -31,9 +41,9 @@ static bool reads_inputs(const sc_gop *o)
     case SC_G_COMBINE:
     case SC_G_BATCH_NORM:
     case SC_G_NORM:
-    case SC_G_ACT:
     case SC_G_POOL:
     case SC_G_LOSS: return true;
+    case SC_G_ACT: return !reads_result(o);
     case SC_G_ELEMENTWISE: return multiplies(o);
     default: return false;
     }
@@ -57,11 +67,6 @@ static bool reads_weight(const sc_gop *o)
 static bool weight_reads_input(const sc_gop *o)
 {
     return reads_weight(o) || o->type == SC_G_EMBED;
-}
-
-static bool reads_result(const sc_gop *o)
-{
-    return o->type == SC_G_SOFTMAX;
 }
 
 static bool weights_learn(const infer *f, const sc_gop *o)
@@ -149,14 +154,9 @@ sc_status gi_make_again(infer *f, uint32_t op)
 
 static sc_status join(infer *f, gi_sum *sum, const gi_sum *more)
 {
-    for (uint32_t i = 0; i < more->n; i++) {
-        if (sum->n == GI_USES)
-            return sc_error(f->err, SC_EINPUT, SC_C_TOO_BIG, sc_pos_none(),
-                            NULL, "more than %d gradients of one tensor",
-                            GI_USES);
-        sum->value[sum->n++] = more->value[i];
-    }
-    return SC_OK;
+    for (uint32_t i = 0; i < more->n; i++)
+        (void)gi_sum_add(f, sum, more->value[i]);
+    return done(f);
 }
 
 /* Gradients of one layout on one stage are summed where they are; then they
@@ -183,8 +183,7 @@ static sc_status settle(infer *f, uint32_t tensor, gi_form *first, gi_sum *out)
         if (g->value == SC_NONE || g->stage != stage ||
             !layout_equal(&g->l, &l))
             continue;
-        gi_sum one = {.n = 1, .value = {g->value}};
-        SC_TRY(join(f, &v, &one));
+        if (!gi_sum_add(f, &v, g->value)) return done(f);
         g->value = SC_NONE;
         if (g->part > part) part = g->part;
     }
@@ -199,13 +198,12 @@ static sc_status settle(infer *f, uint32_t tensor, gi_form *first, gi_sum *out)
 static sc_status result_gradient(infer *f, uint32_t op, uint32_t n, gi_sum *v)
 {
     const sc_gop *o = &f->g->op[op];
-    double bytes = 0;
-    v->n = 0;
+    double bytes = gi_turn_bytes(f, op);
+    *v = (gi_sum){0};
     for (uint32_t i = 0; i < n; i++) {
         uint32_t t = f->g->op[gi_turn(f, op, i)].out.tensor;
         for (gi_form *g = f->grad[t]; g; g = g->next)
             if (g->value != SC_NONE) SC_TRY(settle(f, t, g, v));
-        bytes += gi_bytes(f, &f->g->tensor[t]);
     }
     gi_why w = {.path = o->path,
                 .tensor = "out grad",

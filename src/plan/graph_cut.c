@@ -13,7 +13,6 @@
 typedef struct unit {
     uint32_t first; /* operator */
     bool block;
-    double seconds; /* forward and backward, of one micro-batch */
 } unit;
 
 typedef struct cut {
@@ -154,19 +153,40 @@ static sc_status by_list(cut *c)
 
 /* ---- balanced ------------------------------------------------------------ */
 
-static sc_status price_units(cut *c)
+/* Sums of the units' seconds from the first on, as stage `stage` runs them. */
+static sc_status price_units(cut *c, uint32_t stage, double *sum)
 {
     infer *f = c->f;
+    for (uint32_t op = 0; op < f->g->n_ops; op++) f->node[op].stage = stage;
     for (uint32_t u = 0; u < c->n; u++) {
         uint32_t end = u + 1 < c->n ? c->unit[u + 1].first : f->g->n_ops;
+        double each = 0;
         for (uint32_t op = c->unit[u].first; op < end; op++) {
             sc_price p;
             SC_TRY(gi_compute(f, op, SC_GP_FWD, 0, 1, &p));
-            c->unit[u].seconds += p.seconds;
+            each += p.seconds;
             if (!f->kept[f->g->op[op].out.tensor].learns) continue;
             SC_TRY(gi_compute(f, op, SC_GP_BWD, 0, 1, &p));
-            c->unit[u].seconds += p.seconds;
+            each += p.seconds;
         }
+        sum[u + 1] = sum[u] + each;
+    }
+    for (uint32_t op = 0; op < f->g->n_ops; op++) f->node[op].stage = 0;
+    return SC_OK;
+}
+
+/* [n_stages] of price_units(): stages on equal devices share one. */
+static sc_status price_stages(cut *c, double **sum)
+{
+    infer *f = c->f;
+    for (uint32_t s = 0; s < f->n_stages; s++) {
+        uint32_t like = 0;
+        while (gi_slowest(f, like) != gi_slowest(f, s)) like++;
+        sum[s] = sum[like];
+        if (like < s) continue;
+        sum[s] = SC_NEW_N(f->a, double, (size_t)c->n + 1);
+        if (!sum[s]) return sc_error_nomem(f->err);
+        SC_TRY(price_units(c, s, sum[s]));
     }
     return SC_OK;
 }
@@ -178,20 +198,20 @@ static sc_status balanced(cut *c)
     infer *f = c->f;
     uint32_t n = c->n, stages = f->n_stages;
     if (n < stages) return too_few(c, n);
-    SC_TRY(price_units(c));
     size_t row = (size_t)n + 1;
-    double *sum = SC_NEW_N(f->a, double, row);
+    double **sum = SC_NEW_N(f->a, double *, stages);
     double *best = SC_NEW_N(f->a, double, row *(stages + 1));
     uint32_t *from = SC_NEW_N(f->a, uint32_t, row * (stages + 1));
     if (!sum || !best || !from) return sc_error_nomem(f->err);
-    for (uint32_t i = 0; i < n; i++) sum[i + 1] = sum[i] + c->unit[i].seconds;
-    for (uint32_t i = 0; i <= n; i++) best[row + i] = sum[i];
+    SC_TRY(price_stages(c, sum));
+    for (uint32_t i = 0; i <= n; i++) best[row + i] = sum[0][i];
     for (uint32_t s = 2; s <= stages; s++)
         for (uint32_t i = s; i <= n; i++) {
             double *b = &best[s * row + i];
             *b = -1;
             for (uint32_t j = i - 1; j + 1 >= s; j--) {
-                double last = sum[i] - sum[j], prev = best[(s - 1) * row + j];
+                double last = sum[s - 1][i] - sum[s - 1][j],
+                       prev = best[(s - 1) * row + j];
                 double worst = last > prev ? last : prev;
                 if (*b >= 0 && worst >= *b && last > *b) break;
                 if (*b < 0 || worst < *b) {

@@ -317,6 +317,19 @@ static void one_ended(const infer *f, const layout *before, const layout *after,
                                      : "made on one rank, wanted by all";
 }
 
+bool gi_sum_add(infer *f, gi_sum *sum, uint32_t value)
+{
+    uint32_t *grown =
+        sc_grow(f->a, sum->value, sum->n, &sum->cap, 2, sizeof *grown);
+    if (!grown) {
+        f->no_memory = true;
+        return false;
+    }
+    sum->value = grown;
+    grown[sum->n++] = value;
+    return true;
+}
+
 sc_status gi_convert(infer *f, const gi_why *w, const layout *from,
                      const layout *to, double bytes, gi_sum *v)
 {

@@ -87,7 +87,8 @@ static sc_status kept_form(infer *f, uint32_t op, uint32_t tensor,
                     .of = tensor,
                     .what = GP_ACT,
                     .phase = GI_FORWARD};
-        gi_sum v = {.n = 1, .value = {there->value}};
+        gi_sum v = {0};
+        if (!gi_sum_add(f, &v, there->value)) return done(f);
         SC_TRY(
             gi_send(f, &w, stage, l, gi_held(f, &f->g->tensor[tensor], l), &v));
         form = gi_remember(f, list, stage, v.value[0], l);
@@ -152,7 +153,8 @@ sc_status gi_input(infer *f, uint32_t op, uint32_t k, uint32_t phase,
                     .phase = (uint8_t)phase,
                     .recomputed = inside,
                     .hidden_s = phase == GI_BACKWARD ? f->hidden_s : 0};
-        gi_sum v = {.n = 1, .value = {base->value}};
+        gi_sum v = {0};
+        if (!gi_sum_add(f, &v, base->value)) return done(f);
         layout from = base->l, via;
         double bytes = gi_bytes(f, t) * gi_part(f, op, k, false);
         if (r) {
@@ -245,7 +247,8 @@ sc_status gi_weight_used(infer *f, uint32_t op, uint32_t k, uint32_t phase,
                 .of = o->weight[k].tensor,
                 .what = GP_WEIGHT_USED,
                 .phase = (uint8_t)phase};
-    gi_sum v = {.n = 1, .value = {form->value}};
+    gi_sum v = {0};
+    if (!gi_sum_add(f, &v, form->value)) return done(f);
     SC_TRY(gi_convert(f, &w, &form->l, &used, gi_bytes(f, t), &v));
     *value = v.value[0];
     if (phase == GI_BACKWARD && k < 4) n->held[k] = *value + 1;
@@ -340,16 +343,11 @@ sc_status gi_forward_op(infer *f, uint32_t op, bool again)
     gi_sum v = {0};
     if (n == 0) return SC_OK;
     for (uint32_t i = 0; i < n; i += ranks) {
-        if (v.n == GI_USES)
-            return sc_error(f->err, SC_EINPUT, SC_C_TOO_BIG,
-                            node->turn_rule->r->pos, NULL,
-                            "rule '%s' gives a rank more than %d operators",
-                            node->turn_rule->r->match, GI_USES);
-        SC_TRY(run(f, op, i, again, &v.value[v.n++]));
+        uint32_t value = SC_NONE;
+        SC_TRY(run(f, op, i, again, &value));
+        if (!gi_sum_add(f, &v, value)) return done(f);
     }
-    bool even = node->turn_rule && node->turn_rule->r->balanced;
-    double bytes =
-        gi_bytes(f, &f->g->tensor[o->out.tensor]) * (even ? n : v.n * ranks);
+    double bytes = gi_turn_bytes(f, op);
     layout made = gi_port(f, op, &o->out, true);
     gi_kept *kept = &f->kept[o->out.tensor];
     gi_why w = {.path = o->path,

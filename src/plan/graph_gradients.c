@@ -49,21 +49,24 @@ static sc_status destinations(infer *f, gi_wgrad *w)
 sc_status gi_add_wgrad(infer *f, uint32_t op, uint32_t k, uint32_t value)
 {
     const sc_gport *p = &f->g->op[op].weight[k];
-    gi_wgrad *w = NULL;
-    for (uint32_t i = 0; i < f->n_wgrads && !w; i++)
-        if (f->wgrad[i].tensor == p->tensor &&
-            f->wgrad[i].stage == f->node[op].stage)
-            w = &f->wgrad[i];
-    if (!w) {
-        w = sc_grow(f->a, f->wgrad, f->n_wgrads, &f->cap_wgrads, 64, sizeof *w);
-        if (!w) return sc_error_nomem(f->err);
-        f->wgrad = w;
-        w += f->n_wgrads++;
-        *w = (gi_wgrad){.tensor = p->tensor, .stage = f->node[op].stage};
+    uint32_t stage = f->node[op].stage, i = f->wgrad_of[p->tensor];
+    while (i && f->wgrad[i - 1].stage != stage) i = f->wgrad[i - 1].before;
+    if (!i) {
+        gi_wgrad *grown = sc_grow(f->a, f->wgrad, f->n_wgrads, &f->cap_wgrads,
+                                  64, sizeof *grown);
+        if (!grown) return sc_error_nomem(f->err);
+        f->wgrad = grown;
+        i = ++f->n_wgrads;
+        grown[i - 1] = (gi_wgrad){.tensor = p->tensor,
+                                  .stage = stage,
+                                  .before = f->wgrad_of[p->tensor]};
+        f->wgrad_of[p->tensor] = i;
     }
-    if (w->n_values == GI_USES)
-        return sc_error(f->err, SC_EINPUT, SC_C_TOO_BIG, sc_pos_none(), NULL,
-                        "more than %d operators share a weight", GI_USES);
+    gi_wgrad *w = &f->wgrad[i - 1];
+    uint32_t *values =
+        sc_grow(f->a, w->value, w->n_values, &w->cap_values, 1, sizeof *values);
+    if (!values) return sc_error_nomem(f->err);
+    w->value = values;
     w->op = op;
     w->port = k;
     w->used = gi_port(f, op, p, false);
@@ -154,7 +157,7 @@ static sc_status emit(infer *f, const bucket *b)
     for (uint32_t i = 0; i < b->n; i++) {
         gi_wgrad *w = &f->wgrad[b->wgrad[i]];
         w->n_reduced = 1;
-        w->reduced[0] = in[0];
+        w->reduced = in;
     }
     return SC_OK;
 }
@@ -178,7 +181,7 @@ static sc_status put(buckets *s, uint32_t i, uint32_t ready)
     uint32_t n = layout_sequence(&w->made, &w->want, &f->mesh, m);
     if (n == 0) {
         w->n_reduced = w->n_values;
-        memcpy(w->reduced, w->value, sizeof w->reduced);
+        w->reduced = w->value;
         return SC_OK;
     }
     bucket **at = &s->open;
@@ -277,8 +280,11 @@ static sc_status tie(infer *f, gi_wgrad **same, uint32_t n)
 {
     gi_wgrad *w = same[0];
     uint32_t *stage = SC_NEW_N(f->a, uint32_t, n), n_in = 0, out;
-    uint32_t *in = SC_NEW_N(f->a, uint32_t, (size_t)n * GI_USES);
-    if (!stage || !in) return sc_error_nomem(f->err);
+    for (uint32_t i = 0; i < n; i++) n_in += same[i]->n_reduced;
+    uint32_t *in = SC_NEW_N(f->a, uint32_t, n_in);
+    uint32_t *sums = SC_NEW_N(f->a, uint32_t, n);
+    if (!stage || !in || !sums) return sc_error_nomem(f->err);
+    n_in = 0;
     for (uint32_t i = 0; i < n; i++) {
         const gi_wgrad *x = same[i];
         stage[i] = x->stage;
@@ -300,8 +306,9 @@ static sc_status tie(infer *f, gi_wgrad **same, uint32_t n)
     SC_TRY(gi_tie(f, &why, stage, n, bytes, in, n_in, &out));
     for (uint32_t i = 0; i < n; i++) {
         same[i]->tied = true;
+        sums[i] = out + i;
         same[i]->n_reduced = 1;
-        same[i]->reduced[0] = out + i;
+        same[i]->reduced = &sums[i];
     }
     return SC_OK;
 }
@@ -316,13 +323,17 @@ static int by_stage(const void *x, const void *y)
 static sc_status tie_all(infer *f)
 {
     gi_wgrad **same = SC_NEW_N(f->a, gi_wgrad *, f->n_stages);
-    if (!same) return sc_error_nomem(f->err);
+    uint32_t *last = SC_NEW_N(f->a, uint32_t, f->g->n_tensors);
+    if (!same || !last) return sc_error_nomem(f->err);
+    for (uint32_t i = 0; i < f->n_wgrads; i++) {
+        gi_wgrad *w = &f->wgrad[i];
+        w->before = last[w->tensor];
+        last[w->tensor] = i + 1;
+    }
     for (uint32_t i = 0; i < f->n_wgrads && f->n_stages > 1; i++) {
-        uint32_t n = 0;
+        uint32_t n = 0, k = last[f->wgrad[i].tensor];
         if (f->wgrad[i].tied) continue;
-        for (uint32_t k = i; k < f->n_wgrads; k++)
-            if (f->wgrad[k].tensor == f->wgrad[i].tensor)
-                same[n++] = &f->wgrad[k];
+        for (; k; k = f->wgrad[k - 1].before) same[n++] = &f->wgrad[k - 1];
         if (n < 2) continue;
         qsort(same, n, sizeof(gi_wgrad *), by_stage);
         SC_TRY(tie(f, same, n));
@@ -388,10 +399,10 @@ static sc_status update(infer *f, const gi_wgrad *w, gathering **later)
     double state = state_bytes(f) * gi_elements(f, t) * share *
                    gi_turn_share(f, w->op, true);
     const char *name = sc_sprintf(f->a, "%s %s state", path, t->name);
-    uint32_t in[GI_USES + 1];
+    uint32_t *in = SC_NEW_N(f->a, uint32_t, (size_t)w->n_reduced + 1);
     int tier = state_tier(f, w->op);
     sc_price price;
-    if (!name) return sc_error_nomem(f->err);
+    if (!name || !in) return sc_error_nomem(f->err);
     memcpy(in, w->reduced, w->n_reduced * sizeof *in);
     uint32_t kept = gi_value(f, (gp_value){.name = name,
                                            .tensor = w->tensor,

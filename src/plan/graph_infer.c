@@ -61,7 +61,9 @@ static sc_status make_lists(infer *f)
     f->fwd = SC_NEW_N(f->a, gi_form *, n);
     f->bwd = SC_NEW_N(f->a, gi_form *, n);
     f->grad = SC_NEW_N(f->a, gi_form *, n);
-    if (!f->fwd || !f->bwd || !f->grad) return sc_error_nomem(f->err);
+    f->wgrad_of = SC_NEW_N(f->a, uint32_t, n);
+    if (!f->fwd || !f->bwd || !f->grad || !f->wgrad_of)
+        return sc_error_nomem(f->err);
     return SC_OK;
 }
 
@@ -127,6 +129,7 @@ static sc_status infer_all(infer *f)
     set_mesh(f);
     SC_TRY(gi_pools(f));
     SC_TRY(gi_rules(f));
+    SC_TRY(gi_weigh_turns(f));
     if (f->s->cuts == SC_CUT_BALANCED) SC_TRY(gi_keep(f));
     SC_TRY(gi_cut(f));
     SC_TRY(folded_passes(f, false));

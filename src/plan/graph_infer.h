@@ -29,6 +29,10 @@ typedef struct gi_rule {
     bool file;    /* of the strategy: holds before all presets */
     bool matched; /* the path of an operator */
     bool spoke;   /* of something that an operator has */
+    /* Of results and of weights that it assigns in turn: the rank that has
+     * most, and how many elements. */
+    uint32_t fullest[2];
+    double held[2];
 } gi_rule;
 
 /* One operator under the strategy. */
@@ -68,21 +72,20 @@ typedef struct gi_form {
     layout l;
 } gi_form;
 
-/* Values that make up one, at most: of one rank's turns, of a weight's uses. */
-#define GI_USES 64
-
 /* Gradients of one weight on one stage. */
-
 typedef struct gi_wgrad {
     uint32_t tensor, stage;
     uint32_t op, port; /* the last use that added to it */
     layout used, made, want, state, kept;
     const char *origin;
-    bool once;                            /* exchanged once a step */
-    bool tied;                            /* summed over stages */
-    uint32_t n_values, value[GI_USES];    /* one per use */
-    uint32_t n_reduced, reduced[GI_USES]; /* what the optimizer takes */
-    uint32_t last;                        /* item that made the last of them */
+    bool once; /* exchanged once a step */
+    bool tied; /* summed over stages */
+    uint32_t n_values, cap_values;
+    uint32_t *value; /* [n_values] one per use */
+    uint32_t n_reduced;
+    const uint32_t *reduced; /* [n_reduced] what the optimizer takes */
+    uint32_t before;         /* of the same weight on another stage, + 1 */
+    uint32_t last;           /* item that made the last of them */
 } gi_wgrad;
 
 typedef struct gi_order {
@@ -121,6 +124,7 @@ typedef struct infer {
     uint32_t *depth;      /* [g->n_ops] of the backward pass */
     uint32_t n_wgrads, cap_wgrads;
     gi_wgrad *wgrad;
+    uint32_t *wgrad_of; /* [g->n_tensors] the latest of a weight, + 1 */
     gp_program *prog;
     gi_order *order; /* [n_items] */
     uint32_t cap_values, cap_items, cap_order, cap_exchanges, cap_computes;
@@ -223,6 +227,10 @@ sc_status gi_compute_turn(infer *f, uint32_t op, sc_gpass pass, uint32_t weight,
 /* What a rank holds, of all outputs, or weights, of that turn, over that of
  * `op`: 1 but where they are balanced. */
 double gi_turn_share(const infer *f, uint32_t op, bool weight);
+sc_status gi_weigh_turns(infer *f);
+/* Of the results of all turns that `op` begins: as if every rank had as many
+ * as the one that has most. */
+double gi_turn_bytes(const infer *f, uint32_t op);
 sc_status gi_note(infer *f, uint32_t op, sc_gpass pass, double seconds);
 /* `l` NULL: any. */
 gi_form *gi_find(gi_form *list, uint32_t stage, const layout *l);
@@ -245,9 +253,13 @@ typedef struct gi_why {
 
 /* Values that make up one: parts of a sum. */
 typedef struct gi_sum {
-    uint32_t n, value[GI_USES];
-    bool gathered; /* larger than before: not kept for the backward pass */
+    uint32_t n, cap;
+    uint32_t *value; /* [n] */
+    bool gathered;   /* larger than before: not kept for the backward pass */
 } gi_sum;
+
+/* Adds a value; false (and f->no_memory) without memory. */
+bool gi_sum_add(infer *f, gi_sum *sum, uint32_t value);
 
 /* Items that turn `from` into `to`; `bytes` of the whole tensor.  `*v` is
  * moved on; unchanged where nothing has to be exchanged. */

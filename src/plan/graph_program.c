@@ -165,18 +165,66 @@ static double turn_elements(const infer *f, uint32_t op, bool weight)
 {
     const sc_gop *o = &f->g->op[op];
     if (!weight) return gi_elements(f, &f->g->tensor[o->out.tensor]);
+    if (o->n_weight == 0) return 0;
     return gi_elements(f, &f->g->tensor[o->weight[0].tensor]);
+}
+
+/* What each rank holds of the operators that a rule assigns in turn: the one
+ * that has most, of results and of weights. */
+sc_status gi_weigh_turns(infer *f)
+{
+    for (uint32_t op = 0; op < f->g->n_ops; op++) {
+        const gi_node *node = &f->node[op];
+        if (!node->turn_rule || node->turn > 0) continue;
+        uint32_t ranks = gi_parts(f, node->robin);
+        double *held = SC_NEW_N(f->a, double, (size_t)2 * ranks);
+        gi_rule *r = &f->rule[node->turn_rule - f->rule];
+        if (!held) return sc_error_nomem(f->err);
+        for (uint32_t i = op; i < f->g->n_ops; i++) {
+            if (f->node[i].turn_rule != r) continue;
+            double *at = &held[2 * (f->node[i].turn % ranks)];
+            at[0] += turn_elements(f, i, false);
+            at[1] += turn_elements(f, i, true);
+        }
+        for (uint32_t k = 0; k < 2 * ranks; k++) {
+            if (held[k] <= r->held[k % 2]) continue;
+            r->held[k % 2] = held[k];
+            r->fullest[k % 2] = k / 2;
+        }
+    }
+    return SC_OK;
 }
 
 double gi_turn_share(const infer *f, uint32_t op, bool weight)
 {
     const gi_node *node = &f->node[op];
-    double sum = 0;
-    if (!node->turn_rule || !node->turn_rule->r->balanced) return 1;
-    if (weight && f->g->op[op].n_weight == 0) return 1;
+    double sum = 0, own;
+    uint32_t ranks = gi_parts(f, node->robin);
+    if (!node->turn_rule || node->single) return 1;
+    own = turn_elements(f, op, weight);
+    if (own <= 0) return 1;
+    bool even = node->turn_rule->r->balanced;
+    uint32_t fullest = node->turn_rule->fullest[weight];
+    for (uint32_t i = 0; i < f->g->n_ops; i++) {
+        if (!together(f, op, i)) continue;
+        bool there = f->node[i].turn % ranks == fullest;
+        if (even || there) sum += turn_elements(f, i, weight);
+    }
+    return sum / own / (even ? ranks : 1);
+}
+
+double gi_turn_bytes(const infer *f, uint32_t op)
+{
+    const gi_node *node = &f->node[op];
+    const sc_gtensor *t = &f->g->tensor[f->g->op[op].out.tensor];
+    double sum = 0, each = gi_bytes(f, t) / gi_elements(f, t);
+    if (!node->turn_rule) return gi_bytes(f, t);
+    if (!node->single && !node->turn_rule->r->balanced)
+        return each * gi_parts(f, node->robin) * node->turn_rule->held[0];
     for (uint32_t i = 0; i < f->g->n_ops; i++)
-        if (together(f, op, i)) sum += turn_elements(f, i, weight);
-    return sum / turn_elements(f, op, weight) / gi_parts(f, node->robin);
+        if (f->node[i].turn_rule == node->turn_rule)
+            sum += turn_elements(f, i, false);
+    return each * sum;
 }
 
 sc_status gi_note(infer *f, uint32_t op, sc_gpass pass, double seconds)

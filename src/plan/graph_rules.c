@@ -247,15 +247,9 @@ static sc_status resolve(infer *f, uint32_t op)
     gi_node *n = &f->node[op];
     for (uint32_t i = 0; i < n->n_match; i++)
         take_split(f, op, &f->rule[n->match[i]]);
-    if (n->single) {
-        n->decided = sc_axes_mask(n->robin);
-        for (uint32_t i = 0; i < o->n_iter; i++)
-            n->split[i] = gi_without(n->split[i], n->decided);
-    } else if (n->robin) {
-        memset(n->split, 0, sizeof n->split);
-        n->decided = ~0u;
-        return SC_OK;
-    }
+    n->decided = sc_axes_mask(n->robin);
+    for (uint32_t i = 0; n->robin && i < o->n_iter; i++)
+        n->split[i] = gi_without(n->split[i], n->decided);
     SC_TRY(one_dim_each(f, op));
     bool whole = o->n_iter > 0;
     for (uint32_t i = 0; i < o->n_iter; i++) {
@@ -263,7 +257,7 @@ static sc_status resolve(infer *f, uint32_t op)
         whole &= n->by[i] && n->by[i]->r->n_split == 0;
         if (n->by[i] && n->split[i]) SC_TRY(can_split(f, op, i, n->by[i]));
     }
-    if (whole) n->decided = ~0u;
+    if (whole || (n->robin && !n->single)) n->decided = ~0u;
     return SC_OK;
 }
 

@@ -18,8 +18,6 @@ typedef struct proposal {
     const sc_gport *port;
 } proposal;
 
-#define PROPOSALS 64
-
 static bool has(sc_axes list, uint32_t ax)
 {
     return sc_axes_mask(list) >> ax & 1;
@@ -81,10 +79,12 @@ static double exchanged(const proposal *p, uint32_t n, uint8_t option)
 static uint8_t choose(const proposal *p, uint32_t n)
 {
     uint8_t best = WHOLE;
-    double least = exchanged(p, n, WHOLE), size = 0;
+    double least = exchanged(p, n, WHOLE), size = 0, of[SC_G_ITERS];
+    for (uint32_t i = 0; i < SC_G_ITERS; i++) of[i] = -1;
     for (uint32_t i = 0; i < n; i++) {
         if (p[i].it >= SC_G_ITERS) continue;
-        double x = exchanged(p, n, p[i].it);
+        double x = of[p[i].it];
+        if (x < 0) x = of[p[i].it] = exchanged(p, n, p[i].it);
         bool ties = x == least && (best == WHOLE || p[i].elements > size);
         if (x < least || ties) {
             best = p[i].it;
@@ -104,12 +104,12 @@ static void settle(infer *f, uint32_t op, uint32_t ax, const proposal *p,
     node->decided |= 1u << ax;
 }
 
-static bool from_inputs(infer *f, uint32_t op, uint32_t ax, bool relaxed)
+static bool from_inputs(infer *f, uint32_t op, uint32_t ax, proposal *p,
+                        bool relaxed)
 {
     const sc_gop *o = &f->g->op[op];
-    proposal p[PROPOSALS];
     uint32_t n = 0;
-    for (uint32_t k = 0; k < o->n_in && n < PROPOSALS; k++) {
+    for (uint32_t k = 0; k < o->n_in; k++) {
         const sc_gtensor *t = &f->g->tensor[o->in[k].tensor];
         uint32_t dim;
         if (t->kind != SC_GT_VALUE) continue;
@@ -148,11 +148,10 @@ static uint8_t read_as(const infer *f, uint32_t op, uint32_t reader,
     return WHOLE;
 }
 
-static bool from_users(infer *f, uint32_t op, uint32_t ax)
+static bool from_users(infer *f, uint32_t op, uint32_t ax, proposal *p)
 {
     const sc_gop *o = &f->g->op[op];
     const gi_kept *k = &f->kept[o->out.tensor];
-    proposal p[PROPOSALS];
     uint32_t n = 0;
     if (k->origin) { /* a rule says where the result lies */
         uint32_t d = layout_dim_of(&k->l, ax);
@@ -160,7 +159,7 @@ static bool from_users(infer *f, uint32_t op, uint32_t ax)
         if (it < SC_G_ITERS && !may_split(f, op, it, ax)) it = STUCK;
         p[n++] = (proposal){it, 1, &o->out};
     }
-    for (uint32_t i = 0; i < k->n_users && n < PROPOSALS && !k->origin; i++) {
+    for (uint32_t i = 0; i < k->n_users && !k->origin; i++) {
         if (!(f->node[k->user[i]].decided >> ax & 1)) return false;
         p[n++] = (proposal){read_as(f, op, k->user[i], o->out.tensor, ax), 1,
                             &o->out};
@@ -170,27 +169,46 @@ static bool from_users(infer *f, uint32_t op, uint32_t ax)
     return true;
 }
 
-static bool sweep(infer *f, uint32_t ax, bool backward, bool relaxed)
+static bool sweep(infer *f, uint32_t ax, proposal *p, bool backward,
+                  bool relaxed)
 {
     bool changed = false;
     for (uint32_t i = 0; i < f->g->n_ops; i++) {
         uint32_t op = backward ? f->g->n_ops - 1 - i : i;
         if (f->node[op].decided >> ax & 1) continue;
-        changed |=
-            backward ? from_users(f, op, ax) : from_inputs(f, op, ax, relaxed);
+        changed |= backward ? from_users(f, op, ax, p)
+                            : from_inputs(f, op, ax, p, relaxed);
     }
     return changed;
 }
 
+/* Of the operator with most inputs, or of the tensor with most readers. */
+static uint32_t most_neighbours(const infer *f)
+{
+    uint32_t most = 1;
+    for (uint32_t op = 0; op < f->g->n_ops; op++) {
+        const sc_gop *o = &f->g->op[op];
+        uint32_t users = f->kept[o->out.tensor].n_users;
+        if (o->n_in > most) most = o->n_in;
+        if (users > most) most = users;
+    }
+    return most;
+}
+
 void gi_spread(infer *f)
 {
+    proposal *p = SC_NEW_N(f->a, proposal, most_neighbours(f));
+    if (!p) {
+        f->no_memory = true;
+        return;
+    }
     for (uint32_t ax = 0; ax < f->mesh.n_axes; ax++) {
         if (f->mesh.size[ax] <= 1 || (int)ax == f->pp) continue;
         bool changed = true;
         while (changed) {
-            changed = sweep(f, ax, false, false);
-            changed |= sweep(f, ax, true, false);
+            changed = sweep(f, ax, p, false, false);
+            changed |= sweep(f, ax, p, true, false);
         }
-        (void)sweep(f, ax, false, true);
+        (void)sweep(f, ax, p, false, true);
     }
 }

@@ -163,6 +163,29 @@ static void exec_opts(const graph_state *x, const sc_gplan *p, sc_exec_opts *o)
     o->rates.rate[SC_OP_COLL][SC_OP_COMPUTE] = rate;
 }
 
+/* A device of the execution may stand for all ranks of a stage. */
+uint64_t predict_graph_capacity(const sc_graph_step *s, uint32_t device)
+{
+    const sc_hw *hw = s->plan.job->hw;
+    const sc_exec *x = &s->plan.exec;
+    const sc_strategy *tree = s->plan.job->strategy;
+    int pp = sc_strategy_axis(tree, "pp");
+    uint32_t first = x->device_rank[device], stride = 1, size = 1;
+    if (hw->n_groups == 0) return hw->device->mem_bytes;
+    if (pp >= 0) size = tree->axis[pp].size;
+    for (uint32_t ax = pp < 0 ? tree->n_axes : (uint32_t)pp + 1;
+         ax < tree->n_axes; ax++)
+        stride *= tree->axis[ax].size;
+    uint64_t least = sc_hw_device_at(hw, first)->mem_bytes;
+    for (uint32_t r = 0; x->multiplicity[device] > 1 && r < hw->n_devices;
+         r++) {
+        bool same = pp < 0 || r / stride % size == first / stride % size;
+        uint64_t bytes = sc_hw_device_at(hw, r)->mem_bytes;
+        if (same && bytes < least) least = bytes;
+    }
+    return least;
+}
+
 /* The whole way for one micro-batch size. */
 sc_status predict_graph_run(graph_state *x, uint64_t micro, uint32_t ga,
                             sc_arena *a, sc_graph_step *out, sc_err *err)
@@ -178,8 +201,12 @@ sc_status predict_graph_run(graph_state *x, uint64_t micro, uint32_t ga,
     SC_TRY(sc_gplan_build(job, a, &s.plan, err));
     exec_opts(x, &s.plan, &o);
     SC_TRY(sc_exec_run(&s.plan.exec, &o, a, &s.run, err));
-    sc_mem_opts m = {x->hw->device->mem_bytes,
-                     (uint64_t)x->sw->memory_overhead};
+    uint64_t *capacity = SC_NEW_N(a, uint64_t, s.plan.exec.n_devices);
+    if (!capacity) return sc_error_nomem(err);
+    for (uint32_t d = 0; d < s.plan.exec.n_devices; d++)
+        capacity[d] = predict_graph_capacity(&s, d);
+    sc_mem_opts m = {.capacity_of = capacity,
+                     .context = (uint64_t)x->sw->memory_overhead};
     SC_TRY(sc_memory_run(&s.plan.exec, &s.run, s.plan.lifetime,
                          s.plan.n_lifetimes, &m, a, &s.memory, err));
     *out = s;

@@ -23,6 +23,9 @@ typedef struct graph_state {
 /* Inference, lowering, execution and memory of one batch. */
 sc_status predict_graph_run(graph_state *x, uint64_t micro, uint32_t ga,
                             sc_arena *a, sc_graph_step *out, sc_err *err);
+/* Memory of one device of the execution: the least of the ranks that it stands
+ * for. */
+uint64_t predict_graph_capacity(const sc_graph_step *s, uint32_t device);
 bool predict_graph_fits(const sc_graph_step *s);
 
 /* graph_options.c: what options say that `s` can hold. */

@@ -66,13 +66,23 @@ static void fixed(const graph_state *x, sc_prediction *p)
     p->step_time_s += s;
 }
 
+/* Of all devices, which may differ. */
+static double mean_peak(const sc_run *r)
+{
+    double sum = 0;
+    for (uint32_t i = 0; i < r->hw->n_devices; i++) {
+        const sc_device *d = sc_hw_device_at(r->hw, i);
+        double peak = d->peak[r->precision];
+        sum += peak > 0 ? peak : d->vector_flops;
+    }
+    return sum / r->hw->n_devices;
+}
+
 static void rates(const sc_graph_step *step, sc_prediction *p)
 {
     const sc_run *r = &p->run;
     double n = r->hw->n_devices, t = p->step_time_s;
-    double peak = r->hw->device->peak[r->precision];
-    double model = step->plan.model_flops;
-    if (peak <= 0) peak = r->hw->device->vector_flops;
+    double peak = mean_peak(r), model = step->plan.model_flops;
     p->samples_per_s = (double)r->gbs / t;
     p->tokens_per_s = p->samples_per_s * (double)r->seq;
     p->tokens_per_s_per_device = p->tokens_per_s / n;
@@ -119,16 +129,19 @@ static sc_status memory(const graph_state *x, const sc_graph_step *step,
             .other = (double)k[SC_MEM_OTHER] + other,
             .allocated = (double)m->peak_live + other,
             .peak = peak,
+            .capacity = (double)predict_graph_capacity(step, d),
             .worst = m->n_top ? step->plan.lifetime[m->top[0]].name : "nothing",
         };
     }
     return SC_OK;
 }
 
-/* FLOP of the device that executes most. */
-static sc_status busiest_flops(const sc_graph_step *step, sc_arena *a,
-                               double *most, sc_err *err)
+/* FLOP of the device that executes most, each by its own peak: as if all were
+ * the slowest. */
+static sc_status busiest_flops(const sc_graph_step *step, const sc_run *run,
+                               sc_arena *a, double *most, sc_err *err)
 {
+    double slow = predict_best_peak(run->hw->device, run->precision);
     const sc_exec *e = &step->plan.exec;
     double *sum = SC_NEW_N(a, double, e->n_devices);
     if (!sum) return sc_error_nomem(err);
@@ -136,7 +149,11 @@ static sc_status busiest_flops(const sc_graph_step *step, sc_arena *a,
         for (uint32_t k = e->dev_head[i]; k < e->dev_head[i + 1]; k++)
             sum[e->dev[k]] += e->flops[i];
     *most = 0;
-    for (uint32_t d = 0; d < e->n_devices; d++) *most = fmax(*most, sum[d]);
+    for (uint32_t d = 0; d < e->n_devices; d++) {
+        const sc_device *own = sc_hw_device_at(run->hw, e->device_rank[d]);
+        double peak = predict_best_peak(own, run->precision);
+        *most = fmax(*most, sum[d] * slow / peak);
+    }
     return SC_OK;
 }
 
@@ -182,6 +199,6 @@ sc_status predict_graph_result(graph_state *x, const sc_graph_step *step,
     overflow(x, step);
     predict_interval(p, x->job->brief, &x->assume, &x->warn);
     double flops = 0;
-    SC_TRY(busiest_flops(step, x->a, &flops, err));
+    SC_TRY(busiest_flops(step, &p->run, x->a, &flops, err));
     return predict_bounds(p, flops, err);
 }

@@ -65,7 +65,7 @@ static const sc_stage_memory *fullest(const sc_prediction *p, uint32_t *stage)
     const sc_stage_memory *m = &p->memory[0];
     *stage = 0;
     for (uint32_t i = 1; i < p->n_stages; i++)
-        if (p->memory[i].peak > m->peak) {
+        if (p->memory[i].peak * m->capacity > m->peak * p->memory[i].capacity) {
             m = &p->memory[i];
             *stage = i;
         }
@@ -123,7 +123,7 @@ static void memory(const sc_prediction *p, sc_text *out)
     char item[64];
     report_row r = report_row_begin("fits?", out);
     snprintf(item, sizeof item, "%-9s %.1f of %.1f GiB", p->fits ? "yes" : "NO",
-             m->peak / GIB, p->memory_capacity_bytes / GIB);
+             m->peak / GIB, m->capacity / GIB);
     report_row_add(&r, " ", item);
     snprintf(item, sizeof item, " on stage %u", stage);
     if (p->n_stages > 1) report_row_add(&r, "", item);

@@ -184,11 +184,11 @@ static sc_status run_device(memory *m, uint32_t device, sc_mem_device *d,
 {
     const event *e = m->event + m->first[device];
     uint32_t n = m->first[device + 1] - m->first[device], peak = 0;
-    uint64_t limit = UINT64_MAX;
+    uint64_t limit = UINT64_MAX, capacity = m->o->capacity;
     alloc x;
-    if (m->o->capacity > 0)
-        limit =
-            m->o->capacity > m->o->context ? m->o->capacity - m->o->context : 0;
+    if (m->o->capacity_of) capacity = m->o->capacity_of[device];
+    if (capacity > 0)
+        limit = capacity > m->o->context ? capacity - m->o->context : 0;
     alloc_init(&x, m->a, limit);
     d->n = n;
     for (uint32_t k = 0; k < n; k++)
@@ -212,7 +212,7 @@ static sc_status run_device(memory *m, uint32_t device, sc_mem_device *d,
     }
     describe_peak(m, e, n, peak, d);
     d->fits = d->peak_reserved <= limit &&
-              (m->o->capacity == 0 || m->o->context <= m->o->capacity);
+              (capacity == 0 || m->o->context <= capacity);
     return SC_OK;
 }
 

@@ -251,6 +251,162 @@ static void saved_once(void **state)
     }
 }
 
+/* ---- members that differ ------------------------------------------------- */
+
+static const sc_opgraph *read_graph(sc_text *t)
+{
+    const sc_opgraph *g = NULL;
+    (void)sc_opgraph_read(t->buf, t->len, "m.yml", &arena, &g, &err);
+    no_error();
+    sc_text_free(t);
+    return g;
+}
+
+/* `n` tables of `rows` x `width`, but for the `odd`-th. */
+static const sc_opgraph *tables(uint32_t n, uint32_t odd, uint32_t rows,
+                                uint32_t width)
+{
+    sc_text t;
+    sc_text_init(&t);
+    sc_text_add(&t, "inputs:\n  x: {dims: {batch: 1, pos: 1}, bytes: 8}\n"
+                    "operators:\n");
+    for (uint32_t i = 0; i < n; i++)
+        sc_text_add(&t,
+                    "  - {path: emb.%u, type: embed, in: x, rows: %u, width: "
+                    "%u}\n",
+                    i, i == odd ? rows : 1000, i == odd ? width : 256);
+    sc_text_add(&t, "  - {path: all, type: concat, along: hidden, in: [emb.0");
+    for (uint32_t i = 1; i < n && i < 60; i++) sc_text_add(&t, ", emb.%u", i);
+    sc_text_add(&t, "]}\n");
+    return read_graph(&t);
+}
+
+static double most_of(const planned *p, gp_what what)
+{
+    double most = 0;
+    for (uint32_t i = 0; i < p->prog.n_values; i++)
+        if (p->prog.value[i].what == what && p->prog.value[i].bytes > most)
+            most = p->prog.value[i].bytes;
+    return most;
+}
+
+/* Each of 8 ranks has one table: the exchange is that of the widest, 16,384
+ * samples x 256 x 2 bytes = 8 MiB, wherever the narrow one stands, on both
+ * ways; memory has to hold the longest, 10,000 x 16 x 2 bytes and 12 of states
+ * for each, or 1000 x 256. */
+static void tables_by_the_worst(void **state)
+{
+    (void)state;
+    static const char text[] = "mesh: {dp: 8}\nrules:\n"
+                               "  - {match: 'emb.*', assign: round_robin, "
+                               "over: dp}\n";
+    for (uint32_t odd = 0; odd < 8; odd++) {
+        planned p;
+        plan_text(&p, text, tables(8, odd, 10000, 16), 2048, 1);
+        double mib = 1024.0 * 1024;
+        assert_true(total(&p.plan, SC_GP_FWD, SC_ALL_TO_ALL) == 8 * mib);
+        assert_true(total(&p.plan, SC_GP_BWD, SC_ALL_TO_ALL) == 8 * mib);
+        assert_true(most_of(&p, GP_WEIGHT) == 256000 * 2);
+        assert_true(most_of(&p, GP_STATE) == 256000 * 12);
+        plan_text(&p, text, tables(8, odd, 80000000, 256), 2, 1);
+        assert_true(most_of(&p, GP_WEIGHT) == 80e6 * 256 * 2);
+        assert_true(most_of(&p, GP_STATE) == 80e6 * 256 * 12);
+    }
+}
+
+/* Tables of a node's devices, each for the samples of its node: of 16 x 2048
+ * samples half, 8 tables on 8 devices. */
+static void tables_by_nodes(void **state)
+{
+    (void)state;
+    planned p;
+    plan_text(&p,
+              "mesh: {node: 2, gpu: 8}\npreset: {data_parallel: false}\n"
+              "rules:\n  - {match: '*', split: {batch: [node, gpu]}}\n"
+              "  - {match: 'emb.*', assign: round_robin, over: gpu}\n",
+              tables(8, 9, 0, 0), 2048, 1);
+    const sc_gexchange *x = NULL;
+    for (uint32_t i = 0; i < p.plan.n_exchanges; i++)
+        if (p.plan.exchange[i].coll == SC_ALL_TO_ALL) x = &p.plan.exchange[i];
+    assert_true(x && x->size == 8);
+    assert_true(x->bytes == 2048.0 * 8 * 256 * 2);
+    /* Gradients of a table are summed over nodes. */
+    bool summed = false;
+    for (uint32_t i = 0; i < p.plan.n_exchanges; i++)
+        summed |= p.plan.exchange[i].grad && p.plan.exchange[i].size == 2;
+    assert_true(summed);
+}
+
+/* No number of tables, and of uses of a weight or a value, is too large. */
+static void many(void **state)
+{
+    (void)state;
+    planned p;
+    plan_text(&p,
+              "mesh: {dp: 8}\nrules:\n"
+              "  - {match: 'emb.*', assign: round_robin, over: dp}\n",
+              tables(1000, 0, 1000, 256), 2, 1);
+    sc_text t;
+    sc_text_init(&t);
+    sc_text_add(&t, "inputs:\n  x: {batch: 1, hidden: 64}\noperators:\n"
+                    "  - {path: l.0, type: linear, out: 64, in: x}\n");
+    for (uint32_t i = 1; i < 200; i++)
+        sc_text_add(&t,
+                    "  - {path: l.%u, type: linear, out: 64, weight: l.0, "
+                    "in: %s}\n",
+                    i, i < 100 ? "x" : "l.0");
+    const sc_opgraph *g = read_graph(&t);
+    for (int pp = 1; pp <= 2; pp++) {
+        uint32_t grads = 0, uses = 0;
+        plan_text(&p, pp == 1 ? "mesh: {dp: 8}\n" : "mesh: {dp: 4, pp: 2}\n", g,
+                  1, 2);
+        for (uint32_t i = 0; i < p.prog.n_items; i++) {
+            const gp_item *it = &p.prog.item[i];
+            if (it->pass != SC_GP_WGRAD || it->exchange == SC_NONE) continue;
+            grads++;
+            uses += it->n_in;
+        }
+        assert_true(grads >= 1 && uses >= 199);
+    }
+}
+
+/* ---- what waits for the backward pass ------------------------------------ */
+
+static const char *const chain =
+    "inputs:\n  x: {batch: 1, c: 64, h: 8, w: 8}\noperators:\n"
+    "  - module: l\n    repeat: 3\n    operators:\n"
+    "      - {path: conv, type: conv, out: 64, kernel: 3, pad: same}\n"
+    "      - {path: bn, type: batch-norm}\n"
+    "      - {path: act, type: act, kind: %s}\n";
+
+/* A ReLU's derivative follows from its result, which the next convolution
+ * keeps anyhow: of three operators' results two wait.  A GELU needs its input
+ * again. */
+static void computed_in_place(void **state)
+{
+    (void)state;
+    static const char *const kind[] = {"relu", "gelu"};
+    for (uint32_t k = 0; k < 2; k++) {
+        planned p;
+        sc_text t;
+        sc_text_init(&t);
+        sc_text_add(&t, chain, kind[k]);
+        plan_text(&p, "mesh: {dp: 1}\n", read_graph(&t), 4, 1);
+        bool *waits = SC_NEW_N(&arena, bool, p.prog.n_values);
+        uint32_t n = 0;
+        for (uint32_t i = 0; i < p.prog.n_items; i++) {
+            const gp_item *it = &p.prog.item[i];
+            for (uint32_t v = 0; v < it->n_in; v++)
+                if (it->pass != SC_GP_FWD &&
+                    p.prog.value[it->in[v]].what == GP_ACT)
+                    waits[it->in[v]] = true;
+        }
+        for (uint32_t v = 0; v < p.prog.n_values; v++) n += waits[v];
+        /* conv, act; conv, bn and, but for the last, act */
+        assert_int_equal(n, k ? 8 : 6);
+    }
+}
+
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 
 int main(void)
@@ -261,6 +417,10 @@ int main(void)
         TEST(two_buffers),
         TEST(gathered_by_layers),
         TEST(saved_once),
+        TEST(tables_by_the_worst),
+        TEST(tables_by_nodes),
+        TEST(many),
+        TEST(computed_in_place),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
