@@ -2,7 +2,8 @@
 /* bench_exec.c - the executor's loops per op, memory per lifetime, and traffic
  * per rank. */
 #include <stepcast/cost_traffic.h>
-#include <stepcast/sim_exec.h>
+#include <stepcast/graph_exec.h>
+#include <stepcast/sim_memory.h>
 
 #include "bench.h"
 
@@ -14,8 +15,8 @@
 typedef struct bench_case_data {
     sc_arena keep, scratch;
     sc_exec x;
-    sc_exec_opts o;
-    sc_exec_result r;
+    sc_sim_opts o;
+    sc_result r;
     sc_lifetime *tensor;
     uint32_t *rank;
     uint32_t n;
@@ -33,7 +34,7 @@ static void begin(bench_case_data *x)
     sc_arena_init(&x->keep, 0);
     sc_arena_init(&x->scratch, 0);
     sc_err_init(&x->err);
-    sc_exec_opts_init(&x->o);
+    sc_sim_opts_init(&x->o);
 }
 
 static void finish(bench_case_data *x)
@@ -52,7 +53,7 @@ static void make(bench_case_data *x, uint32_t ops, bool traffic)
     sc_exec_builder *b = sc_exec_builder_new(&x->keep);
     need(x, b != NULL);
     for (uint32_t d = 0; d < DEVICES; d++) {
-        all[d] = sc_exec_add_device(b, "gpu", d, 1);
+        all[d] = sc_exec_add_device(b, sc_sprintf(&x->keep, "%u", d), d, 1);
         across[d] = d % 8 * 8 + d / 8;
     }
     for (uint32_t g = 0; g < 16 && traffic; g++) {
@@ -94,7 +95,7 @@ static void run(void *ctx, uint64_t n)
     bench_case_data *x = ctx;
     for (uint64_t i = 0; i < n; i++) {
         sc_arena_reset(&x->scratch);
-        need(x, !sc_exec_run(&x->x, &x->o, &x->scratch, &x->r, &x->err));
+        need(x, !sc_sim_run(&x->x, &x->o, &x->scratch, &x->r, &x->err));
         bench_keep((double)x->r.makespan);
     }
 }
@@ -123,8 +124,7 @@ static void run_memory(void *ctx, uint64_t n)
     for (uint64_t i = 0; i < n; i++) {
         sc_mem_device *d;
         sc_arena_reset(&x->scratch);
-        need(x, !sc_memory_run(&x->x, &x->r, x->tensor, x->n, &o, &x->scratch,
-                               &d, &x->err));
+        need(x, !sc_memory_run(&x->x, &x->r, &o, &x->scratch, &d, &x->err));
         bench_keep((double)d[0].peak_reserved);
     }
 }
@@ -136,13 +136,13 @@ static void measure_memory(const char *name)
     uint64_t seed = 3;
     begin(&x);
     make(&x, OPS, false);
-    need(&x, !sc_exec_run(&x.x, &x.o, &x.keep, &x.r, &x.err));
+    need(&x, !sc_sim_run(&x.x, &x.o, &x.keep, &x.r, &x.err));
     x.n = x.x.n_ops;
     x.tensor = SC_NEW_N(&x.keep, sc_lifetime, x.n);
     sc_op *last = SC_NEW_N(&x.keep, sc_op, x.n);
     need(&x, x.tensor && last);
     for (sc_op i = 0; i < x.n; i++) {
-        uint32_t device = x.x.dev[x.x.dev_head[i]];
+        uint32_t device = x.x.cls[sc_op_place(&x.x, i)];
         uint64_t to = i + sc_random_below(&seed, 1000);
         last[i] = (sc_op)(to < x.n ? to : x.n - 1);
         x.tensor[i] =
@@ -154,6 +154,8 @@ static void measure_memory(const char *name)
                           .last = &last[i],
                           .n_last = 1};
     }
+    x.x.lifetime = x.tensor;
+    x.x.n_lifetimes = x.n;
     bench_case(name, run_memory, &x, 1);
     finish(&x);
 }

@@ -5,7 +5,7 @@
  * and a step of 32,768 GPUs.
  */
 #include <stepcast/plan_graph.h>
-#include <stepcast/sim_exec.h>
+#include <stepcast/sim_memory.h>
 
 #include "bench.h"
 
@@ -22,15 +22,15 @@ typedef struct graph_case {
 static void whole(void *ctx, uint64_t n)
 {
     graph_case *x = ctx;
-    sc_exec_opts o;
-    sc_exec_opts_init(&o);
+    sc_sim_opts o;
+    sc_sim_opts_init(&o);
     o.hw = x->job.hw;
     for (uint64_t i = 0; i < n; i++) {
         sc_gplan p;
-        sc_exec_result r;
+        sc_result r;
         sc_arena_reset(&x->run);
         if (sc_gplan_build(&x->job, &x->run, &p, &x->err) ||
-            sc_exec_run(&p.exec, &o, &x->run, &r, &x->err))
+            sc_sim_run(&p.exec, &o, &x->run, &r, &x->err))
             bench_fail(x->err.d[0].msg);
         bench_keep((double)r.makespan);
     }

@@ -37,7 +37,8 @@ static void ring(sc_graph_builder *b, uint32_t ranks, uint32_t jitter)
                         .stream = SC_S_P2P,
                         .cat = SC_CAT_PP,
                         .group = SC_NONE,
-                        .peer = (i + 1) % ranks};
+                        .peer = (i + 1) % ranks,
+                        .traffic = SC_NONE};
         sc_graph_add_op(b, &d);
         if (i < ranks) continue;
         sc_graph_add_dep(b, i - ranks, i);
@@ -57,8 +58,11 @@ static void pipeline(sc_graph_builder *b, uint32_t stages, uint32_t jitter)
         sc_graph_add_class(b, names[coord[0]], 1, coord);
     for (sc_op i = 0; i + 3 <= OPS; i += 3) {
         uint32_t c = i / 3 % stages;
-        sc_op_desc d = {
-            .name = "op", .cls = c, .group = SC_NONE, .peer = SC_NONE};
+        sc_op_desc d = {.name = "op",
+                        .cls = c,
+                        .group = SC_NONE,
+                        .peer = SC_NONE,
+                        .traffic = SC_NONE};
         d.work = 1000000 + (sc_time)sc_random_below(&seed, jitter + 1u);
         sc_graph_add_op(b, &d);
         if (c) sc_graph_add_dep(b, i - 2, i); /* the transfer */

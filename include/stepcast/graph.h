@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * graph.h - the execution graph: what runs where, after what.
+ * graph.h - the execution graph: what runs where, after what, what it moves
+ * over which links, and how long tensors live.
  *
  * The waist of the program: every producer (plan, trace readers) ends in an
  * sc_graph; engine, reports and emulator start from one.
@@ -11,13 +12,16 @@
  * in-order queues.  Marks are in no queue: a mark is passed as soon as its
  * predecessors have completed, whatever its stream does.
  *
- * Rank classes.  Ranks are points of a mesh of named axes.  A class fixes the
- * coordinate on some axes (usually pp) and stands for all ranks that agree
- * there: they run the same ops.  A group class names the axes its
- * communicators span.  A collective op in class c stands for one member op in
- * every rank of c.  Producers state a rendezvous across classes with
- * dependencies.  One class per rank is always legal; sc_graph_unfold() writes
- * that graph, and nothing else knows whether a graph is folded.
+ * Rank classes.  An op occupies a stream of one class of ranks, or of several
+ * at once.  A class is a rank, or ranks that do the same.  Where ranks are
+ * points of a mesh of named axes, a class fixes the coordinate on some axes
+ * (usually pp) and stands for all ranks that agree there; without axes it
+ * names one of its ranks and says how many they are.  A group class names the
+ * axes its communicators span.  A collective op in class c stands for one
+ * member op in every rank of c, and its traffic is that of all of them.
+ * Producers state a rendezvous across classes with dependencies, or with one
+ * op on all of them.  One class per rank is always legal; sc_graph_unfold()
+ * writes that graph, and nothing else knows whether a graph is folded.
  *
  * Units: time int64_t picoseconds, sizes bytes, work FLOP.
  * Ownership: a graph lives in the arena given to sc_graph_build() and is
@@ -83,6 +87,8 @@ typedef struct sc_class {
     const char *name;
     uint32_t fixed;          /* bit per axis: coordinate is given */
     uint32_t coord[SC_AXES]; /* [axis], where fixed */
+    uint32_t rank;           /* one that it stands for, see add_device; 0 in a
+                                mesh */
     uint64_t multiplicity;   /* ranks it stands for */
 } sc_class;
 
@@ -92,12 +98,45 @@ typedef struct sc_group {
     uint32_t size; /* ranks of one communicator */
 } sc_group;
 
+/* What one operation moves: flows that all progress at one rate.  Shared by
+ * operations over the same communicators. */
+typedef struct sc_traffic {
+    uint32_t n;
+    const uint64_t *link; /* [n] links of the machine (sc_hw) */
+    const double *share;  /* [n] bytes on the link per byte of the operation's
+                             `bytes` (all siblings together) */
+} sc_traffic;
+
+typedef enum sc_mem_kind {
+    SC_MEM_WEIGHT,
+    SC_MEM_GRAD,
+    SC_MEM_OPTIM,
+    SC_MEM_ACTIVATION,
+    SC_MEM_COMM,
+    SC_MEM_OTHER,
+    SC_N_MEM_KINDS
+} sc_mem_kind;
+
+extern const char *const sc_mem_kind_names[]; /* "weight" ...; NULL ends */
+
+typedef struct sc_lifetime {
+    const char *name; /* "layer3.0.conv2 output, micro-batch 4" */
+    uint32_t device;  /* the class that holds it */
+    uint8_t kind;     /* sc_mem_kind */
+    uint64_t bytes;
+    sc_op first;       /* allocated when it starts; SC_NONE: always there */
+    const sc_op *last; /* [n_last] freed when all have ended; n_last 0: kept */
+    uint32_t n_last;
+} sc_lifetime;
+
 typedef struct sc_graph {
-    uint32_t n_ops, n_deps, n_classes, n_groups, n_axes;
+    uint32_t n_ops, n_deps, n_classes, n_groups, n_axes, n_traffic, n_lifetimes;
 
     /* hot: read by the engine for every op */
     sc_time *work;       /* [n_ops] duration at full rate */
-    uint32_t *cls;       /* [n_ops] rank class */
+    uint32_t *cls;       /* [places] rank classes, see sc_op_place() */
+    uint32_t *cls_head;  /* [n_ops + 1] CSR offsets into cls; NULL: op i is on
+                          * one class, cls[i] */
     uint8_t *kind;       /* [n_ops] sc_op_kind */
     uint8_t *stream;     /* [n_ops] sc_stream */
     uint32_t *n_preds;   /* [n_ops] */
@@ -105,30 +144,49 @@ typedef struct sc_graph {
     sc_op *succ;         /* [n_deps] ops that wait for this one; each op's
                           * ascending, none twice */
 
+    /* read where links are shared */
+    sc_time *latency;  /* [n_ops] of work, at its start: what no link limits,
+                        * nor an exchange of gradients slows
+                        * (rules.overlap_whole) */
+    uint32_t *traffic; /* [n_ops] index, or SC_NONE */
+    uint64_t *bytes;   /* [n_ops] payload or traffic */
+
     /* cold: read by reports */
     uint8_t *cat;      /* [n_ops] sc_cat */
-    uint64_t *bytes;   /* [n_ops] payload or traffic */
     double *flops;     /* [n_ops] FLOP executed; 0 for communication */
     uint32_t *group;   /* [n_ops] group class of COLL, else SC_NONE */
     uint32_t *peer;    /* [n_ops] class at the other end of P2P, or SC_NONE */
     const char **name; /* [n_ops] */
 
-    sc_class *classes; /* [n_classes] */
-    sc_group *groups;  /* [n_groups] */
+    sc_class *classes;           /* [n_classes] */
+    sc_group *groups;            /* [n_groups] */
+    const sc_traffic *traffics;  /* [n_traffic] */
+    const sc_lifetime *lifetime; /* [n_lifetimes] */
     const char *axis_name[SC_AXES];
     uint32_t axis_size[SC_AXES];
 } sc_graph;
+
+/* Op i is on cls[sc_op_place(g, i)] up to, not including,
+ * cls[sc_op_place(g, i + 1)]. */
+static inline uint32_t sc_op_place(const sc_graph *g, sc_op i)
+{
+    return g->cls_head ? g->cls_head[i] : i;
+}
 
 /* Collects ops in any order of dependencies (forward references allowed). */
 typedef struct sc_graph_builder sc_graph_builder;
 
 typedef struct sc_op_desc {
     const char *name; /* borrowed: must outlive the graph */
-    sc_time work;
-    uint32_t cls, group, peer; /* SC_NONE where there is none */
+    sc_time work, latency;
+    uint32_t cls;                  /* where .dev is NULL; SC_NONE: on no class,
+                                      as only a mark may be */
+    uint32_t group, peer, traffic; /* SC_NONE where there is none */
     uint64_t bytes;
     double flops;
     uint8_t kind, stream, cat;
+    const uint32_t *dev; /* [n_dev] the classes of an op on several; copied */
+    uint32_t n_dev;
 } sc_op_desc;
 
 /* NULL when out of memory. */
@@ -144,17 +202,25 @@ uint32_t sc_graph_add_axis(sc_graph_builder *b, const char *name,
                            uint32_t size);
 uint32_t sc_graph_add_class(sc_graph_builder *b, const char *name,
                             uint32_t fixed, const uint32_t *coord);
+/* A class of a graph without axes: `multiplicity` ranks, one of them `rank`. */
+uint32_t sc_graph_add_device(sc_graph_builder *b, const char *name,
+                             uint32_t rank, uint32_t multiplicity);
 uint32_t sc_graph_add_group(sc_graph_builder *b, const char *name,
                             uint32_t span);
+/* Arrays are borrowed. */
+uint32_t sc_graph_add_traffic(sc_graph_builder *b, const sc_traffic *t);
 sc_op sc_graph_add_op(sc_graph_builder *b, const sc_op_desc *op);
 void sc_graph_add_dep(sc_graph_builder *b, sc_op before, sc_op after);
+/* All tensors, by ids as add_op gave them; borrowed. */
+void sc_graph_set_lifetimes(sc_graph_builder *b, uint32_t n,
+                            const sc_lifetime *all);
 
 /* Freeze into `*out`, renumbering ops topologically where needed, smallest
  * given id first (ids given by add_op are kept if they already are a
  * topological order); in-stream order is the order of add_op and counts as
  * dependencies here.  Repeated dependencies are dropped.  At most 2^32 - 2
- * ops, dependencies and ranks.  The builder can't be used again.
- * Errors: SC_C_CYCLE (names one op on the cycle), SC_C_RANGE, SC_C_TOO_BIG,
+ * ops, places, dependencies and ranks.  The builder can't be used again.
+ * Errors: SC_C_CYCLE (names ops of the cycle), SC_C_RANGE, SC_C_TOO_BIG,
  * SC_C_DUPLICATE, SC_C_REFERENCE, SC_C_MEMORY. */
 sc_status sc_graph_build(sc_graph_builder *b, sc_arena *a, sc_graph *out,
                          sc_err *err);
@@ -170,7 +236,11 @@ void sc_graph_write(const sc_graph *g, sc_text *out);
  * joins the ranks that agree on every axis free in both classes.  The members
  * of a communicator (ranks of the op's class that agree outside the group's
  * span) start together: a mark in front of them waits for what any of them
- * waits for.  Refuses more than max_ops ops or 16 * max_ops dependencies. */
+ * waits for.  An op on several classes becomes one op for each setting of the
+ * axes that are free in all of them.  Refuses more than max_ops ops or 16 *
+ * max_ops dependencies, and with SC_C_UNSUPPORTED what has no one meaning:
+ * classes of several ranks without axes, an op on several classes with
+ * different free axes, traffic or tensors of a class of several ranks. */
 sc_status sc_graph_unfold(const sc_graph *g, uint64_t max_ops, sc_arena *a,
                           sc_graph *out, sc_err *err);
 

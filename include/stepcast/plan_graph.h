@@ -89,10 +89,8 @@ typedef struct sc_gplan {
     sc_gexchange *exchange; /* [n_exchanges] in order of execution */
     sc_gcompute *compute;   /* [n_computes] */
     sc_exec exec;           /* the step */
-    uint32_t n_lifetimes;
-    sc_lifetime *lifetime;
-    double samples; /* of a step, all replicas and micro-batches */
-    double flops;   /* executed by all ranks in a step */
+    double samples;         /* of a step, all replicas and micro-batches */
+    double flops;           /* executed by all ranks in a step */
     double model_flops;
     double again_flops; /* model FLOP of what is made again */
 } sc_gplan;

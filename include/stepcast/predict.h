@@ -10,7 +10,7 @@
 #include <stepcast/plan_graph.h>
 #include <stepcast/plan_strategy.h>
 #include <stepcast/sim.h>
-#include <stepcast/sim_exec.h>
+#include <stepcast/sim_memory.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -55,7 +55,7 @@ typedef struct sc_job {
     double price;          /* USD per device and second; SC_INFER: not known */
     const char *strategy;  /* a file; NULL */
     const char *compat;    /* a row of sc_rules; NULL: our own */
-    double gamma;          /* of overlap, see sc_exec_opts; SC_INFER: rates */
+    double gamma;          /* of overlap, see sc_sim_opts; SC_INFER: rates */
     const char *op_times;  /* file of operators' times; NULL */
     const char *optimizer; /* NULL: the usual one of the model */
     const sc_strategy *tree; /* the strategy, read; see sc_job_strategy() */
@@ -128,8 +128,8 @@ typedef struct sc_suggestion {
 typedef struct sc_graph_step {
     const sc_gjob *job;
     sc_gplan plan;
-    sc_exec_result run;
-    sc_mem_device *memory; /* [plan.exec.n_devices] */
+    sc_result run;
+    sc_mem_device *memory; /* [plan.exec.n_classes] */
     uint32_t idle;         /* devices of the machine without work */
 } sc_graph_step;
 

@@ -3,8 +3,7 @@
 #ifndef SC_REPORT_H
 #define SC_REPORT_H
 
-#include <stepcast/sim.h>
-#include <stepcast/sim_exec.h>
+#include <stepcast/sim_memory.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -19,19 +18,14 @@ typedef struct sc_report_input {
 /* The run as Chrome trace events, for Perfetto or chrome://tracing: one JSON
  * object appended to `out`.  A class is a process (pid = class id), a stream a
  * thread (tid = sc_stream), an op a complete event with ts and dur in
- * microseconds; a mark is an instant event.  args: id, bytes, flops, group,
- * peer and the id of the cause, where there is one.  A transfer is joined by
- * flow events (id = op id) to the ops of its peer that wait for it.
- * Out of memory sets out->failed. */
+ * microseconds on each of its classes; a mark is an instant event.  args: id,
+ * bytes, flops, group, peer, the id of the cause, and what sharing links and
+ * overlap added, where there is any.  A transfer is joined by flow events (id =
+ * op id) to the ops of other classes that wait for it.  Memory is a counter per
+ * class ("live" and "reserved"); `memory` [g->n_classes] may be NULL.  Out of
+ * memory sets out->failed. */
 void sc_report_chrome_trace(const sc_graph *g, const sc_result *r,
-                            sc_json *out);
-
-/* The same of an execution: a device is a process, an operation an event on
- * each of its devices; args: id, bytes, flops, the cause, and what sharing
- * links and overlap added.  Memory is a counter per device ("live" and
- * "reserved"); `memory` [x->n_devices] may be NULL. */
-void sc_report_chrome_exec(const sc_exec *x, const sc_exec_result *r,
-                           const sc_mem_device *memory, sc_json *out);
+                            const sc_mem_device *memory, sc_json *out);
 
 #ifdef __cplusplus
 }

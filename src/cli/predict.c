@@ -54,8 +54,8 @@ static sc_status write_trace(cli *c, const predict_opts *o,
     sc_json j;
     if (p->graph) {
         sc_json_init(&j, false);
-        sc_report_chrome_exec(&p->graph->plan.exec, &p->graph->run,
-                              p->graph->memory, &j);
+        sc_report_chrome_trace(&p->graph->plan.exec, &p->graph->run,
+                               p->graph->memory, &j);
         return write_json(c, o, &j);
     }
     sc_plan plan;
@@ -70,7 +70,7 @@ static sc_status write_trace(cli *c, const predict_opts *o,
     sc_predict_rates(&plan, blocks, &so);
     SC_TRY(sc_sim_run(&g, &so, c->arena, &r, c->err));
     sc_json_init(&j, false);
-    sc_report_chrome_trace(&g, &r, &j);
+    sc_report_chrome_trace(&g, &r, NULL, &j);
     return write_json(c, o, &j);
 }
 

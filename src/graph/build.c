@@ -5,23 +5,47 @@
 #include "graph/builder.h"
 #include "graph/map.h"
 
+#include <stdio.h>
 #include <string.h>
+
+#define CYCLE_SHOWN 4 /* ops of a cycle that an error names */
+
+/* ---- order --------------------------------------------------------------- */
+
+typedef struct last_ops {
+    sc_op *of; /* [n_classes * SC_N_STREAMS] */
+    graph_deps *out;
+    sc_arena *a;
+} last_ops;
+
+static bool join_stream(last_ops *l, uint32_t cls, uint8_t stream, sc_op i)
+{
+    sc_op *last = &l->of[(size_t)cls * SC_N_STREAMS + stream];
+    if (*last != SC_NONE && !graph_deps_add(l->out, l->a, *last, i))
+        return false;
+    *last = i;
+    return true;
+}
 
 /* In-stream order as dependencies; marks belong to no stream. */
 static bool stream_deps(const sc_graph_builder *b, sc_arena *a, graph_deps *out)
 {
-    size_t slots = (size_t)b->n_classes * SC_N_STREAMS;
-    sc_op *last = SC_NEW_N(a, sc_op, slots);
-    if (!last) return false;
-    memset(last, 0xff, slots * sizeof *last);
+    size_t slots = (size_t)b->g.n_classes * SC_N_STREAMS;
+    last_ops last = {SC_NEW_N(a, sc_op, slots), out, a};
+    const graph_spread *s = b->spread, *end = s + b->n_spread;
+    if (!last.of) return false;
+    memset(last.of, 0xff, slots * sizeof *last.of);
     sc_op i = 0;
     for (const graph_op_chunk *c = b->op_first; c; c = c->next) {
         for (uint32_t k = 0; k < c->n; k++, i++) {
+            bool wide = s < end && s->op == i, ok = true;
+            const uint32_t *cls = wide ? s->cls : &c->cols.cls[k];
+            uint32_t n = wide ? s->n : 1;
+            s += wide;
             if (c->cols.kind[k] == SC_OP_MARK) continue;
-            sc_op *l = &last[(size_t)c->cols.cls[k] * SC_N_STREAMS +
-                             c->cols.stream[k]];
-            if (*l != SC_NONE && !graph_deps_add(out, a, *l, i)) return false;
-            *l = i;
+            for (uint32_t d = 0; d < n && ok; d++)
+                ok = join_stream(&last, cls[d], c->cols.stream[k], i);
+            if (!ok) return false;
         }
     }
     return true;
@@ -34,6 +58,26 @@ static const char *op_name(const sc_graph_builder *b, sc_op i)
     return c->cols.name[i];
 }
 
+static sc_status cycle_error(const sc_graph_builder *b,
+                             const graph_cycle *cycle, sc_err *err)
+{
+    char names[CYCLE_SHOWN * 48 + 32];
+    uint32_t shown = cycle->n < CYCLE_SHOWN ? cycle->n : CYCLE_SHOWN;
+    size_t at = 0;
+    sc_pos pos = sc_pos_file(b->file);
+    if (b->line) pos.line = b->line[cycle->op[0]];
+    for (uint32_t k = 0; k < shown; k++)
+        at += (size_t)snprintf(names + at, sizeof names - at, "%s\"%.40s\"",
+                               k ? ", " : "", op_name(b, cycle->op[k]));
+    if (shown < cycle->n)
+        snprintf(names + at, sizeof names - at, " and %u more",
+                 cycle->n - shown);
+    return sc_error(err, SC_EINPUT, SC_C_CYCLE, pos,
+                    "the order of ops on one stream counts as a dependency",
+                    "dependency cycle: each of %s waits for the one before",
+                    names);
+}
+
 static sc_status renumber(const sc_graph_builder *b, sc_arena *a, sc_op **id,
                           sc_err *err)
 {
@@ -41,31 +85,11 @@ static sc_status renumber(const sc_graph_builder *b, sc_arena *a, sc_op **id,
     graph_cycle cycle = {0};
     if (!stream_deps(b, a, &streams)) return sc_error_nomem(err);
     const graph_deps *deps[] = {&b->deps, &streams};
-    SC_TRY(graph_order(deps, 2, b->n_ops, a, id, &cycle, err));
-    if (cycle.n == 0) return SC_OK;
-    sc_pos pos = sc_pos_file(b->file);
-    if (b->line) pos.line = b->line[cycle.op[0]];
-    return sc_error(err, SC_EINPUT, SC_C_CYCLE, pos,
-                    "the order of ops on one stream counts as a dependency",
-                    "dependency cycle through op \"%.80s\"",
-                    op_name(b, cycle.op[0]));
+    SC_TRY(graph_order(deps, 2, b->g.n_ops, a, id, &cycle, err));
+    return cycle.n ? cycle_error(b, &cycle, err) : SC_OK;
 }
 
-/* ---- freezing ------------------------------------------------------------ */
-
-static void copy_op(sc_graph *to, sc_op i, const sc_graph *from, uint32_t k)
-{
-    to->work[i] = from->work[k];
-    to->cls[i] = from->cls[k];
-    to->kind[i] = from->kind[k];
-    to->stream[i] = from->stream[k];
-    to->cat[i] = from->cat[k];
-    to->bytes[i] = from->bytes[k];
-    to->flops[i] = from->flops[k];
-    to->group[i] = from->group[k];
-    to->peer[i] = from->peer[k];
-    to->name[i] = from->name[k];
-}
+/* ---- classes and groups -------------------------------------------------- */
 
 static sc_status range_error(sc_err *err, const char *what, const char *name,
                              const char *why)
@@ -82,7 +106,7 @@ static sc_status check_names(sc_arena *a, const char *what, const void *first,
     for (uint32_t i = 0; i < n; i++) {
         const char *name;
         memcpy(&name, (const char *)first + i * stride, sizeof name);
-        if (!name) return range_error(err, what, "", "has no name");
+        if (!name || !*name) return range_error(err, what, "", "has no name");
         if (graph_map_add(&m, name, strlen(name), i))
             return sc_error(err, SC_EINPUT, SC_C_DUPLICATE, sc_pos_none(), NULL,
                             "two %ss are named \"%.80s\"", what, name);
@@ -90,34 +114,42 @@ static sc_status check_names(sc_arena *a, const char *what, const void *first,
     return SC_OK;
 }
 
+static sc_status freeze_class(const sc_graph *g, sc_class *c, sc_err *err)
+{
+    uint32_t axes = (1u << g->n_axes) - 1;
+    if (c->fixed & ~axes)
+        return range_error(err, "class", c->name, "fixes an unknown axis");
+    for (uint32_t ax = 0; ax < g->n_axes; ax++)
+        if ((c->fixed >> ax & 1) && c->coord[ax] >= g->axis_size[ax])
+            return range_error(err, "class", c->name,
+                               "has a coordinate beyond its axis");
+    if (c->multiplicity && g->n_axes)
+        return range_error(err, "class", c->name,
+                           "says how many ranks it is, beside axes");
+    if (!c->multiplicity)
+        c->multiplicity = graph_ranks(g->axis_size, g->n_axes, c->fixed);
+    return SC_OK;
+}
+
 static sc_status freeze_mesh(const sc_graph_builder *b, sc_arena *a,
                              sc_graph *g, sc_err *err)
 {
-    g->n_axes = b->n_axes;
-    memcpy(g->axis_name, b->axis_name, sizeof g->axis_name);
-    memcpy(g->axis_size, b->axis_size, sizeof g->axis_size);
-    g->n_classes = b->n_classes;
-    g->n_groups = b->n_groups;
-    g->classes = SC_NEW_N(a, sc_class, b->n_classes);
-    g->groups = SC_NEW_N(a, sc_group, b->n_groups);
-    if (!g->classes || !g->groups) return sc_error_nomem(err);
+    uint32_t axes = (1u << g->n_axes) - 1;
+    sc_traffic *t = SC_NEW_N(a, sc_traffic, g->n_traffic);
+    g->classes = SC_NEW_N(a, sc_class, g->n_classes);
+    g->groups = SC_NEW_N(a, sc_group, g->n_groups);
+    if (!t || !g->classes || !g->groups) return sc_error_nomem(err);
+    if (g->n_traffic) memcpy(t, b->traffics, g->n_traffic * sizeof *t);
+    g->traffics = t;
     if (graph_ranks(g->axis_size, g->n_axes, 0) == 0)
         return sc_error(err, SC_EINPUT, SC_C_TOO_BIG, sc_pos_none(), NULL,
                         "the axes span more than 2^32 - 2 ranks");
-    uint32_t axes = (1u << g->n_axes) - 1;
     for (uint32_t c = 0; c < g->n_classes; c++) {
-        sc_class *k = &g->classes[c];
-        *k = b->classes[c];
-        if (k->fixed & ~axes)
-            return range_error(err, "class", k->name, "fixes an unknown axis");
-        for (uint32_t ax = 0; ax < g->n_axes; ax++)
-            if ((k->fixed >> ax & 1) && k->coord[ax] >= g->axis_size[ax])
-                return range_error(err, "class", k->name,
-                                   "has a coordinate beyond its axis");
-        k->multiplicity = graph_ranks(g->axis_size, g->n_axes, k->fixed);
+        g->classes[c] = b->g.classes[c];
+        SC_TRY(freeze_class(g, &g->classes[c], err));
     }
     for (uint32_t i = 0; i < g->n_groups; i++) {
-        g->groups[i] = b->groups[i];
+        g->groups[i] = b->g.groups[i];
         if (g->groups[i].span & ~axes)
             return range_error(err, "group", g->groups[i].name,
                                "spans an unknown axis");
@@ -141,45 +173,145 @@ static sc_status check_unique(const sc_graph *g, sc_arena *a, sc_err *err)
                        g->n_groups, err);
 }
 
-sc_status sc_graph_build(sc_graph_builder *b, sc_arena *a, sc_graph *out,
-                         sc_err *err)
+/* ---- ops ----------------------------------------------------------------- */
+
+/* No class twice; `seen` has room for one op of each class. */
+static sc_status check_spread(const sc_graph_builder *b, sc_arena *a,
+                              sc_err *err)
+{
+    sc_op *seen = SC_NEW_N(a, sc_op, b->g.n_classes);
+    if (!seen) return sc_error_nomem(err);
+    for (uint32_t k = 0; k < b->n_spread; k++) {
+        const graph_spread *s = &b->spread[k];
+        for (uint32_t d = 0; d < s->n; d++) {
+            if (seen[s->cls[d]] == k + 1)
+                return sc_error(err, SC_EINPUT, SC_C_DUPLICATE, sc_pos_none(),
+                                NULL, "op %u \"%.80s\" is on \"%.80s\" twice",
+                                s->op, op_name(b, s->op),
+                                b->g.classes[s->cls[d]].name);
+            seen[s->cls[d]] = k + 1;
+        }
+    }
+    return SC_OK;
+}
+
+/* Classes of ops of which some are not on exactly one. */
+static void copy_places(const sc_graph_builder *b, const sc_op *id,
+                        const uint32_t *first, sc_graph *g)
+{
+    uint32_t *head = g->cls_head;
+    for (sc_op i = 0; i < g->n_ops; i++) head[i + 1] = 1;
+    for (uint32_t k = 0; k < b->n_spread; k++) {
+        sc_op i = b->spread[k].op;
+        head[(id ? id[i] : i) + 1] = b->spread[k].n;
+    }
+    for (sc_op i = 0; i < g->n_ops; i++) {
+        head[i + 1] += head[i];
+        if (head[i + 1] > head[i]) g->cls[head[i]] = first[i];
+    }
+    for (uint32_t k = 0; k < b->n_spread; k++) {
+        const graph_spread *s = &b->spread[k];
+        uint32_t at = head[id ? id[s->op] : s->op];
+        if (s->n) memcpy(g->cls + at, s->cls, s->n * sizeof *s->cls);
+    }
+}
+
+static sc_status spread_places(const sc_graph_builder *b, sc_arena *a,
+                               const sc_op *id, sc_graph *g, sc_err *err)
+{
+    const uint32_t *first = g->cls;
+    g->cls_head = SC_NEW_N(a, uint32_t, (size_t)g->n_ops + 1);
+    g->cls = SC_NEW_N(a, uint32_t, b->n_places);
+    if (!g->cls_head || !g->cls) return sc_error_nomem(err);
+    copy_places(b, id, first, g);
+    return SC_OK;
+}
+
+static sc_status copy_lifetimes(const sc_graph_builder *b, sc_arena *a,
+                                const sc_op *id, sc_graph *g, sc_err *err)
+{
+    for (uint32_t i = 0; i < g->n_lifetimes; i++) {
+        const sc_lifetime *l = &b->g.lifetime[i];
+        const char *fault = graph_lifetime_fault(g, l);
+        if (fault)
+            return sc_error(err, SC_EINPUT, SC_C_RANGE, sc_pos_none(), NULL,
+                            "tensor %u \"%.80s\" %s", i, l->name ? l->name : "",
+                            fault);
+    }
+    if (!id || g->n_lifetimes == 0) return SC_OK;
+    sc_lifetime *all = SC_NEW_N(a, sc_lifetime, g->n_lifetimes);
+    if (!all) return sc_error_nomem(err);
+    for (uint32_t i = 0; i < g->n_lifetimes; i++) {
+        sc_op *last = SC_NEW_N(a, sc_op, b->g.lifetime[i].n_last);
+        if (!last) return sc_error_nomem(err);
+        all[i] = b->g.lifetime[i];
+        if (all[i].first != SC_NONE) all[i].first = id[all[i].first];
+        for (uint32_t k = 0; k < all[i].n_last; k++)
+            last[k] = id[all[i].last[k]];
+        all[i].last = last;
+    }
+    g->lifetime = all;
+    return SC_OK;
+}
+
+/* Columns in the order of new ids; the builder's own where nothing moves. */
+static sc_status copy_ops(const sc_graph_builder *b, sc_arena *a,
+                          const sc_op *id, sc_graph *g, sc_err *err)
+{
+#define TAKE(column, type) g->column = b->op_first->cols.column;
+#define COPY(column, type) g->column[to] = c->cols.column[k];
+    if (b->arena == a && !id && b->op_first && !b->op_first->next) {
+        GRAPH_COLUMNS(TAKE)
+        return SC_OK;
+    }
+    if (!graph_columns_alloc(a, g->n_ops, g)) return sc_error_nomem(err);
+    sc_op i = 0;
+    for (const graph_op_chunk *c = b->op_first; c; c = c->next) {
+        for (uint32_t k = 0; k < c->n; k++, i++) {
+            sc_op to = id ? id[i] : i;
+            GRAPH_COLUMNS(COPY)
+        }
+    }
+#undef TAKE
+#undef COPY
+    return SC_OK;
+}
+
+static sc_status check_builder(const sc_graph_builder *b, sc_err *err)
 {
     if (b->fault.status)
         return sc_error(err, b->fault.status, b->fault.code,
                         sc_pos_file(b->file), NULL, "%s", b->fault.msg);
-    if (b->deps.n && b->deps.max_ref >= b->n_ops)
+    if (b->deps.n && b->deps.max_ref >= b->g.n_ops)
         return sc_error(err, SC_EINPUT, SC_C_REFERENCE, sc_pos_file(b->file),
                         NULL, "a dependency names op %u of %u", b->deps.max_ref,
-                        b->n_ops);
-    sc_graph g = {0};
+                        b->g.n_ops);
+    return SC_OK;
+}
+
+sc_status sc_graph_build(sc_graph_builder *b, sc_arena *a, sc_graph *out,
+                         sc_err *err)
+{
+    SC_TRY(check_builder(b, err));
+    sc_graph g = b->g;
     SC_TRY(freeze_mesh(b, a, &g, err));
-    g.n_ops = b->n_ops;
-    bool reuse = b->arena == a && !b->deps.backwards && b->op_first &&
-                 !b->op_first->next;
-    if (reuse) {
-        const sc_graph *cols = &b->op_first->cols;
-        g.work = cols->work, g.cls = cols->cls, g.kind = cols->kind;
-        g.stream = cols->stream, g.cat = cols->cat, g.bytes = cols->bytes;
-        g.flops = cols->flops, g.group = cols->group, g.peer = cols->peer;
-        g.name = cols->name;
-    } else if (!graph_columns_alloc(a, g.n_ops, &g)) {
-        return sc_error_nomem(err);
-    }
     if (!(g.succ_head = SC_NEW_N(a, uint32_t, (size_t)g.n_ops + 2)) ||
         !(g.succ = SC_NEW_N(a, sc_op, b->deps.n)) ||
         !(g.n_preds = SC_NEW_N(a, uint32_t, g.n_ops)))
         return sc_error_nomem(err);
-
-    sc_arena_mark mark = sc_arena_save(a);
+    sc_arena tmp;
     sc_op *id = NULL;
-    SC_TRY(check_unique(&g, a, err));
-    if (b->deps.backwards) SC_TRY(renumber(b, a, &id, err));
-    g.n_deps = graph_csr(&b->deps, id, g.n_ops, g.succ_head, g.succ, g.n_preds);
-    sc_op i = 0;
-    for (const graph_op_chunk *c = b->op_first; c && !reuse; c = c->next)
-        for (uint32_t k = 0; k < c->n; k++, i++)
-            copy_op(&g, id ? id[i] : i, &c->cols, k);
-    sc_arena_restore(a, mark);
-    *out = g;
-    return SC_OK;
+    sc_arena_init(&tmp, a->limit);
+    sc_status s = check_unique(&g, &tmp, err);
+    if (!s) s = check_spread(b, &tmp, err);
+    if (!s && b->deps.backwards) s = renumber(b, &tmp, &id, err);
+    if (!s)
+        g.n_deps =
+            graph_csr(&b->deps, id, g.n_ops, g.succ_head, g.succ, g.n_preds);
+    if (!s) s = copy_ops(b, a, id, &g, err);
+    if (!s && b->n_spread) s = spread_places(b, a, id, &g, err);
+    if (!s) s = copy_lifetimes(b, a, id, &g, err);
+    sc_arena_free(&tmp);
+    if (!s) *out = g;
+    return s;
 }

@@ -16,6 +16,9 @@ const char *const sc_cat_names[] = {
     "exposed_cp",     "exposed_ep", "bubble",     "host",
     "memory_offload", "optimizer",  "other",      NULL};
 
+const char *const sc_mem_kind_names[] = {
+    "weight", "grad", "optim", "activation", "comm", "other", NULL};
+
 uint8_t graph_default_stream(unsigned kind)
 {
     static const uint8_t stream[SC_N_OP_KINDS] = {
@@ -58,19 +61,61 @@ void graph_fail_nomem(graph_fault *f)
     graph_fail(f, SC_C_MEMORY, "out of memory building a graph");
 }
 
-const char *graph_op_fault(unsigned kind, unsigned stream, unsigned cat,
-                           sc_time work, double flops)
+/* ---- what is refused ----------------------------------------------------- */
+
+static const char *place_fault(const sc_graph *g, const sc_op_desc *op)
 {
-    if (kind >= SC_N_OP_KINDS) return "has no legal kind";
-    if (stream >= SC_N_STREAMS) return "has no legal stream";
-    if (cat >= SC_N_CATS || cat == SC_CAT_BUBBLE)
-        return "has no legal category";
-    if (work < 0) return "has negative work";
-    if (work && kind == SC_OP_MARK) return "is a mark with work";
-    if (!(flops >= 0) || flops - flops != 0)
-        return "has negative or infinite flops";
+    if (!op->dev && op->cls < g->n_classes) return NULL;
+    if (!op->dev && op->cls != SC_NONE) return "is of no known class";
+    if ((!op->dev || op->n_dev == 0) && op->kind != SC_OP_MARK)
+        return "is of no class";
+    for (uint32_t k = 0; op->dev && k < op->n_dev; k++)
+        if (op->dev[k] >= g->n_classes) return "is of no known class";
     return NULL;
 }
+
+const char *graph_op_fault(const sc_graph *g, const sc_op_desc *op)
+{
+    if (op->group != SC_NONE && op->group >= g->n_groups)
+        return "is of no known group";
+    if (op->peer != SC_NONE && op->peer >= g->n_classes)
+        return "has no known peer";
+    if (op->traffic != SC_NONE && op->traffic >= g->n_traffic)
+        return "has no known traffic";
+    if (op->kind >= SC_N_OP_KINDS) return "has no legal kind";
+    if (op->stream >= SC_N_STREAMS) return "has no legal stream";
+    if (op->cat >= SC_N_CATS || op->cat == SC_CAT_BUBBLE)
+        return "has no legal category";
+    if (op->work < 0) return "has negative work";
+    if (op->work && op->kind == SC_OP_MARK) return "is a mark with work";
+    if (op->latency < 0 || op->latency > op->work)
+        return "has a latency that is no part of its work";
+    if (!(op->flops >= 0) || op->flops - op->flops != 0)
+        return "has negative or infinite flops";
+    return place_fault(g, op);
+}
+
+const char *graph_traffic_fault(const sc_traffic *t)
+{
+    for (uint32_t k = 0; k < t->n; k++)
+        if (!(t->share[k] >= 0 && t->share[k] <= 1e100))
+            return "has a negative or infinite share of a link";
+    return NULL;
+}
+
+const char *graph_lifetime_fault(const sc_graph *g, const sc_lifetime *l)
+{
+    if (l->device >= g->n_classes) return "is of no known class";
+    if (l->kind >= SC_N_MEM_KINDS) return "has no legal kind";
+    if (l->first != SC_NONE && l->first >= g->n_ops)
+        return "is allocated by no op";
+    for (uint32_t k = 0; k < l->n_last; k++)
+        if (l->last[k] >= g->n_ops) return "is used last by no op";
+    if (l->bytes > UINT64_MAX / 4) return "is larger than any memory";
+    return NULL;
+}
+
+/* ---- axes, classes, groups, traffic -------------------------------------- */
 
 sc_graph_builder *sc_graph_builder_new(sc_arena *a)
 {
@@ -81,85 +126,117 @@ sc_graph_builder *sc_graph_builder_new(sc_arena *a)
     return b;
 }
 
-void sc_graph_reserve(sc_graph_builder *b, uint32_t n_ops, uint32_t n_deps)
-{
-    if (!b->op_first && n_ops) b->next_ops = n_ops;
-    if (n_deps) graph_deps_reserve(&b->deps, n_deps);
-}
-
 uint32_t sc_graph_add_axis(sc_graph_builder *b, const char *name, uint32_t size)
 {
-    if (b->n_axes == SC_AXES) {
+    sc_graph *g = &b->g;
+    if (g->n_axes == SC_AXES) {
         graph_fail(&b->fault, SC_C_TOO_BIG, "more than %d axes", SC_AXES);
         return 0;
     }
     if (size == 0)
         graph_fail(&b->fault, SC_C_RANGE, "axis \"%.80s\" has size 0", name);
-    b->axis_name[b->n_axes] = name;
-    b->axis_size[b->n_axes] = size;
-    return b->n_axes++;
+    g->axis_name[g->n_axes] = name;
+    g->axis_size[g->n_axes] = size;
+    return g->n_axes++;
 }
 
 /* Room for one more element; NULL (and a kept error) when out of memory. */
 static void *grow(sc_graph_builder *b, void *old, uint32_t n, uint32_t *cap,
                   size_t size)
 {
-    if (n < *cap) return old;
-    if (n >= SC_NONE / 2) {
-        graph_fail(&b->fault, SC_C_TOO_BIG, "more than %u classes or groups",
-                   SC_NONE / 2);
+    if (n >= SC_NONE / SC_N_STREAMS - 1) {
+        graph_fail(&b->fault, SC_C_TOO_BIG,
+                   "more than %u classes, groups or kinds of traffic",
+                   SC_NONE / SC_N_STREAMS - 1);
         return NULL;
     }
-    uint32_t want = n ? 2 * n : 8;
-    void *p = sc_alloc(b->arena, want, size);
-    if (!p) {
-        graph_fail_nomem(&b->fault);
-        return NULL;
-    }
-    if (n) memcpy(p, old, n * size);
-    *cap = want;
+    void *p = sc_grow(b->arena, old, n, cap, 8, size);
+    if (!p) graph_fail_nomem(&b->fault);
     return p;
+}
+
+static sc_class *class_room(sc_graph_builder *b, const char *name)
+{
+    sc_graph *g = &b->g;
+    sc_class *all =
+        grow(b, g->classes, g->n_classes, &b->cap_classes, sizeof *all);
+    if (!all) return NULL;
+    g->classes = all;
+    all[g->n_classes] = (sc_class){.name = name};
+    return &all[g->n_classes++];
 }
 
 uint32_t sc_graph_add_class(sc_graph_builder *b, const char *name,
                             uint32_t fixed, const uint32_t *coord)
 {
-    sc_class *all =
-        grow(b, b->classes, b->n_classes, &b->cap_classes, sizeof *all);
-    if (!all) return 0;
-    b->classes = all;
-    sc_class *c = &all[b->n_classes];
-    c->name = name;
+    sc_class *c = class_room(b, name);
+    if (!c) return 0;
     c->fixed = fixed;
     for (uint32_t ax = 0; ax < SC_AXES; ax++)
         if (fixed >> ax & 1) c->coord[ax] = coord[ax];
-    return b->n_classes++;
+    return b->g.n_classes - 1;
+}
+
+uint32_t sc_graph_add_device(sc_graph_builder *b, const char *name,
+                             uint32_t rank, uint32_t multiplicity)
+{
+    sc_class *c = class_room(b, name);
+    if (!c) return 0;
+    c->rank = rank;
+    c->multiplicity = multiplicity;
+    if (multiplicity == 0)
+        graph_fail(&b->fault, SC_C_RANGE, "class \"%.80s\" stands for no rank",
+                   name ? name : "");
+    return b->g.n_classes - 1;
 }
 
 uint32_t sc_graph_add_group(sc_graph_builder *b, const char *name,
                             uint32_t span)
 {
+    sc_graph *g = &b->g;
     sc_group *all =
-        grow(b, b->groups, b->n_groups, &b->cap_groups, sizeof *all);
+        grow(b, g->groups, g->n_groups, &b->cap_groups, sizeof *all);
     if (!all) return 0;
-    b->groups = all;
-    all[b->n_groups].name = name;
-    all[b->n_groups].span = span;
-    return b->n_groups++;
+    g->groups = all;
+    all[g->n_groups].name = name;
+    all[g->n_groups].span = span;
+    return g->n_groups++;
+}
+
+uint32_t sc_graph_add_traffic(sc_graph_builder *b, const sc_traffic *t)
+{
+    sc_graph *g = &b->g;
+    sc_traffic *all =
+        grow(b, b->traffics, g->n_traffic, &b->cap_traffic, sizeof *all);
+    const char *fault = graph_traffic_fault(t);
+    if (!all) return 0;
+    if (fault)
+        graph_fail(&b->fault, SC_C_RANGE, "traffic %u %s", g->n_traffic, fault);
+    b->traffics = all;
+    all[g->n_traffic] = *t;
+    return g->n_traffic++;
+}
+
+void sc_graph_set_lifetimes(sc_graph_builder *b, uint32_t n,
+                            const sc_lifetime *all)
+{
+    b->g.lifetime = all;
+    b->g.n_lifetimes = n;
+}
+
+/* ---- ops ----------------------------------------------------------------- */
+
+void sc_graph_reserve(sc_graph_builder *b, uint32_t n_ops, uint32_t n_deps)
+{
+    if (!b->op_first && n_ops) b->next_ops = n_ops;
+    if (n_deps) graph_deps_reserve(&b->deps, n_deps);
 }
 
 bool graph_columns_alloc(sc_arena *a, uint32_t n, sc_graph *g)
 {
-    return (g->work = SC_NEW_N(a, sc_time, n)) &&
-           (g->cls = SC_NEW_N(a, uint32_t, n)) &&
-           (g->kind = SC_NEW_N(a, uint8_t, n)) &&
-           (g->stream = SC_NEW_N(a, uint8_t, n)) &&
-           (g->cat = SC_NEW_N(a, uint8_t, n)) &&
-           (g->bytes = SC_NEW_N(a, uint64_t, n)) &&
-           (g->flops = SC_NEW_N(a, double, n)) &&
-           (g->group = SC_NEW_N(a, uint32_t, n)) &&
-           (g->peer = SC_NEW_N(a, uint32_t, n)) &&
-           (g->name = SC_NEW_N(a, const char *, n));
+#define ALLOC(column, type) &&(g->column = SC_NEW_N(a, type, n))
+    return true GRAPH_COLUMNS(ALLOC);
+#undef ALLOC
 }
 
 static graph_op_chunk *op_room(sc_graph_builder *b)
@@ -178,32 +255,56 @@ static graph_op_chunk *op_room(sc_graph_builder *b)
     return c;
 }
 
+/* Keeps the classes of an op that is not on exactly one. */
+static bool spread(sc_graph_builder *b, const sc_op_desc *op)
+{
+    uint32_t n = op->dev ? op->n_dev : 0;
+    graph_spread *all = sc_grow(b->arena, b->spread, b->n_spread,
+                                &b->cap_spread, 64, sizeof *all);
+    uint32_t *cls = SC_NEW_N(b->arena, uint32_t, n);
+    if (!all || !cls) {
+        graph_fail_nomem(&b->fault);
+        return false;
+    }
+    if (n) memcpy(cls, op->dev, n * sizeof *cls);
+    b->spread = all;
+    all[b->n_spread++] = (graph_spread){b->g.n_ops, n, cls};
+    return true;
+}
+
 /* A reason to refuse the op, or NULL. */
 static const char *op_fault(const sc_graph_builder *b, const sc_op_desc *op)
 {
-    if (b->n_ops >= SC_NONE - 1) return "is one too many (2^32 - 2 fit)";
-    if (op->cls >= b->n_classes) return "is of no known class";
-    if (op->group != SC_NONE && op->group >= b->n_groups)
-        return "is of no known group";
-    if (op->peer != SC_NONE && op->peer >= b->n_classes)
-        return "has no known peer";
-    return graph_op_fault(op->kind, op->stream, op->cat, op->work, op->flops);
+    if (b->g.n_ops >= SC_NONE - 1) return "is one too many (2^32 - 2 fit)";
+    if (b->n_places + (op->dev ? op->n_dev : 1) >= SC_NONE)
+        return "is on one class too many (2^32 - 2 places fit)";
+    return graph_op_fault(&b->g, op);
+}
+
+static uint32_t first_class(const sc_op_desc *op)
+{
+    if (!op->dev) return op->cls;
+    return op->n_dev ? op->dev[0] : SC_NONE;
 }
 
 sc_op sc_graph_add_op(sc_graph_builder *b, const sc_op_desc *op)
 {
     const char *fault = op_fault(b, op);
     if (fault) {
-        graph_fail(&b->fault, SC_C_RANGE, "op %u \"%.80s\" %s", b->n_ops,
+        graph_fail(&b->fault, SC_C_RANGE, "op %u \"%.80s\" %s", b->g.n_ops,
                    op->name ? op->name : "", fault);
         return 0;
     }
+    bool one = op->dev ? op->n_dev == 1 : op->cls != SC_NONE;
+    if (!one && !spread(b, op)) return 0;
+    b->n_places += op->dev ? op->n_dev : one;
     graph_op_chunk *c = op_room(b);
     if (!c) return 0;
     sc_graph *g = &c->cols;
     uint32_t i = c->n++;
     g->work[i] = op->work;
-    g->cls[i] = op->cls;
+    g->latency[i] = op->latency;
+    g->cls[i] = first_class(op);
     g->kind[i] = op->kind;
     g->stream[i] = op->stream;
     g->cat[i] = op->cat;
@@ -211,8 +312,28 @@ sc_op sc_graph_add_op(sc_graph_builder *b, const sc_op_desc *op)
     g->flops[i] = op->flops;
     g->group[i] = op->group;
     g->peer[i] = op->peer;
+    g->traffic[i] = op->traffic;
     g->name[i] = op->name ? op->name : "";
-    return b->n_ops++;
+    return b->g.n_ops++;
+}
+
+sc_op_desc graph_op_desc(const sc_graph *g, sc_op i)
+{
+    uint32_t from = sc_op_place(g, i), to = sc_op_place(g, i + 1);
+    return (sc_op_desc){.name = g->name[i],
+                        .work = g->work[i],
+                        .latency = g->latency[i],
+                        .cls = from < to ? g->cls[from] : SC_NONE,
+                        .group = g->group[i],
+                        .peer = g->peer[i],
+                        .traffic = g->traffic[i],
+                        .bytes = g->bytes[i],
+                        .flops = g->flops[i],
+                        .kind = g->kind[i],
+                        .stream = g->stream[i],
+                        .cat = g->cat[i],
+                        .dev = to - from == 1 ? NULL : &g->cls[from],
+                        .n_dev = to - from};
 }
 
 void sc_graph_add_dep(sc_graph_builder *b, sc_op before, sc_op after)

@@ -13,11 +13,33 @@
 
 typedef struct graph_op_chunk graph_op_chunk;
 
+/* The columns of a graph that sc_graph_add_op() fills. */
+#define GRAPH_COLUMNS(X) \
+    X(work, sc_time)     \
+    X(cls, uint32_t)     \
+    X(kind, uint8_t)     \
+    X(stream, uint8_t)   \
+    X(latency, sc_time)  \
+    X(traffic, uint32_t) \
+    X(bytes, uint64_t)   \
+    X(cat, uint8_t)      \
+    X(flops, double)     \
+    X(group, uint32_t)   \
+    X(peer, uint32_t)    \
+    X(name, const char *)
+
 struct graph_op_chunk {
     graph_op_chunk *next;
     uint32_t n, cap;
-    sc_graph cols; /* only the per-op columns are used */
+    sc_graph cols; /* only the columns above are used */
 };
+
+/* The classes of an op that is not on exactly one; its column has the first. */
+typedef struct graph_spread {
+    sc_op op;
+    uint32_t n;
+    const uint32_t *cls; /* [n] */
+} graph_spread;
 
 /* The first error of a builder. */
 typedef struct graph_fault {
@@ -30,23 +52,17 @@ void graph_fail(graph_fault *f, sc_code code, const char *fmt, ...)
     SC_PRINTF(3, 4);
 void graph_fail_nomem(graph_fault *f);
 
-/* A reason to refuse an op, or NULL. */
-const char *graph_op_fault(unsigned kind, unsigned stream, unsigned cat,
-                           sc_time work, double flops);
-
 struct sc_graph_builder {
     sc_arena *arena;
+    sc_graph g; /* so far: counts, axes, classes, groups, traffic, lifetimes */
+    sc_traffic *traffics;
+    uint32_t cap_classes, cap_groups, cap_traffic;
     graph_op_chunk *op_first, *op_last;
-    graph_deps deps;
-    uint32_t n_ops;
     uint32_t next_ops; /* capacity of the next chunk */
-
-    sc_class *classes;
-    sc_group *groups;
-    uint32_t n_classes, cap_classes, n_groups, cap_groups, n_axes;
-    const char *axis_name[SC_AXES];
-    uint32_t axis_size[SC_AXES];
-
+    graph_spread *spread;
+    uint32_t n_spread, cap_spread; /* by op */
+    uint64_t n_places;
+    graph_deps deps;
     graph_fault fault;
 
     /* set by the text reader: where the ops come from */
@@ -54,8 +70,15 @@ struct sc_graph_builder {
     const uint32_t *line; /* [n_ops] */
 };
 
-/* Columns for n ops in `g`; succ, succ_head and n_preds are not touched. */
+/* Columns for n ops in `g`; what sc_graph_build() finds is not touched. */
 bool graph_columns_alloc(sc_arena *a, uint32_t n, sc_graph *g);
+
+/* Op `i` as it was added; its classes are in the graph. */
+sc_op_desc graph_op_desc(const sc_graph *g, sc_op i);
+/* A reason to refuse an op of a graph, a traffic, or a tensor; NULL: none. */
+const char *graph_op_fault(const sc_graph *g, const sc_op_desc *op);
+const char *graph_traffic_fault(const sc_traffic *t);
+const char *graph_lifetime_fault(const sc_graph *g, const sc_lifetime *l);
 
 /* Defaults of the text form. */
 uint8_t graph_default_stream(unsigned kind);

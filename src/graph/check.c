@@ -7,22 +7,19 @@ static sc_status bug(sc_err *err, sc_op i, const char *what)
                     "graph: op %u %s", i, what);
 }
 
-static const char *op_fault(const sc_graph *g, sc_op i)
+static sc_status check_ops(const sc_graph *g, sc_err *err)
 {
-    if (g->kind[i] >= SC_N_OP_KINDS) return "has no legal kind";
-    if (g->stream[i] >= SC_N_STREAMS) return "has no legal stream";
-    if (g->cat[i] >= SC_N_CATS || g->cat[i] == SC_CAT_BUBBLE)
-        return "has no legal category";
-    if (g->cls[i] >= g->n_classes) return "is of no class";
-    if (g->group[i] != SC_NONE && g->group[i] >= g->n_groups)
-        return "is of no group";
-    if (g->peer[i] != SC_NONE && g->peer[i] >= g->n_classes)
-        return "has no peer";
-    if (g->work[i] < 0) return "has negative work";
-    if (g->kind[i] == SC_OP_MARK && g->work[i]) return "is a mark with work";
-    if (!(g->flops[i] >= 0)) return "has negative flops";
-    if (!g->name[i]) return "has no name";
-    return NULL;
+    if (g->cls_head && g->cls_head[0] != 0)
+        return bug(err, 0, "does not begin the list of classes");
+    for (sc_op i = 0; i < g->n_ops; i++) {
+        if (g->cls_head && g->cls_head[i] > g->cls_head[i + 1])
+            return bug(err, i, "has a broken list of classes");
+        sc_op_desc op = graph_op_desc(g, i);
+        const char *fault = graph_op_fault(g, &op);
+        if (!op.name) fault = "has no name";
+        if (fault) return bug(err, i, fault);
+    }
+    return SC_OK;
 }
 
 /* Counts of predecessors are compared with the lists of successors in one
@@ -56,26 +53,39 @@ static sc_status check_deps(const sc_graph *g, sc_err *err)
     return SC_OK;
 }
 
+static sc_status other(sc_err *err, const char *what, uint32_t k,
+                       const char *fault)
+{
+    return sc_error(err, SC_EBUG, SC_C_BUG, sc_pos_none(), NULL,
+                    "graph: %s %u %s", what, k, fault);
+}
+
+static bool is_of_mesh(const sc_graph *g, const sc_class *c)
+{
+    if (!c->name || c->fixed >> g->n_axes) return false;
+    if (g->n_axes == 0) return c->multiplicity > 0;
+    return c->multiplicity == graph_ranks(g->axis_size, g->n_axes, c->fixed);
+}
+
 sc_status sc_graph_check(const sc_graph *g, sc_err *err)
 {
+    const char *fault;
     if (g->n_axes > SC_AXES) return bug(err, 0, "has too many axes");
-    for (uint32_t c = 0; c < g->n_classes; c++) {
-        const sc_class *k = &g->classes[c];
-        if (!k->name || k->fixed >> g->n_axes ||
-            k->multiplicity != graph_ranks(g->axis_size, g->n_axes, k->fixed))
-            return sc_error(err, SC_EBUG, SC_C_BUG, sc_pos_none(), NULL,
-                            "graph: class %u is not of the mesh", c);
-    }
+    for (uint32_t c = 0; c < g->n_classes; c++)
+        if (!is_of_mesh(g, &g->classes[c]))
+            return other(err, "class", c, "is not of the mesh");
     for (uint32_t k = 0; k < g->n_groups; k++) {
         const sc_group *p = &g->groups[k];
         if (!p->name || p->span >> g->n_axes ||
             p->size != graph_ranks(g->axis_size, g->n_axes, ~p->span))
-            return sc_error(err, SC_EBUG, SC_C_BUG, sc_pos_none(), NULL,
-                            "graph: group %u is not of the mesh", k);
+            return other(err, "group", k, "is not of the mesh");
     }
-    for (sc_op i = 0; i < g->n_ops; i++) {
-        const char *fault = op_fault(g, i);
-        if (fault) return bug(err, i, fault);
-    }
+    for (uint32_t k = 0; k < g->n_traffic; k++)
+        if ((fault = graph_traffic_fault(&g->traffics[k])))
+            return other(err, "traffic", k, fault);
+    for (uint32_t k = 0; k < g->n_lifetimes; k++)
+        if ((fault = graph_lifetime_fault(g, &g->lifetime[k])))
+            return other(err, "tensor", k, fault);
+    SC_TRY(check_ops(g, err));
     return check_deps(g, err);
 }

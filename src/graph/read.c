@@ -6,10 +6,13 @@
 
 #include <string.h>
 
+typedef enum ref_kind { REF_AFTER, REF_FROM, REF_UNTIL } ref_kind;
+
 typedef struct label_ref {
-    sc_op op; /* waits for the label */
+    uint32_t of; /* op, tensor, or place in .end */
     text_token label;
     uint32_t line;
+    ref_kind kind;
 } label_ref;
 
 typedef struct reader {
@@ -18,10 +21,15 @@ typedef struct reader {
     sc_arena *a, *tmp; /* of the graph; of the reader */
     sc_err *err;
     sc_graph_builder *b;
-    graph_map classes, groups, axes, labels;
+    graph_map classes, groups, axes, traffics, labels;
     uint32_t *line; /* [n_ops] */
     label_ref *refs;
-    uint32_t n_refs, cap_refs, n_ops, n_names; /* names: classes + groups */
+    uint32_t n_refs, cap_refs, n_ops;
+    uint32_t *dev; /* of the op at hand */
+    uint32_t n_dev, cap_dev;
+    sc_lifetime *tensor;
+    sc_op *end; /* [n_ends] last ops of all tensors */
+    uint32_t n_tensors, cap_tensors, n_ends;
     bool started, failed;
 } reader;
 
@@ -95,13 +103,13 @@ static bool read_axis(reader *r)
         !word(r, &size, "the size of the axis") ||
         !text_count(&r->l, &size, UINT32_MAX, &n) || !line_end(r))
         return false;
-    if (r->b->n_axes == SC_AXES || n == 0) {
+    if (r->b->g.n_axes == SC_AXES || n == 0) {
         sc_error(r->err, SC_EINPUT, n ? SC_C_TOO_BIG : SC_C_RANGE,
                  text_pos(&r->l, &name), NULL,
                  n ? "more than 8 axes" : "an axis has at least one rank");
         return false;
     }
-    if (!add_name(r, &r->axes, &name, "axis", r->b->n_axes)) return false;
+    if (!add_name(r, &r->axes, &name, "axis", r->b->g.n_axes)) return false;
     const char *s = keep(r, &name);
     if (s) sc_graph_add_axis(r->b, s, (uint32_t)n);
     return s != NULL;
@@ -116,7 +124,7 @@ static bool read_coord(reader *r, const text_token *axis, uint32_t *fixed,
     if (!get_name(r, &r->axes, axis, "axis", &ax)) return false;
     if (t.kind != TEXT_EQUALS) return syntax(r, &t, "= after the axis");
     if (!word(r, &t, "a coordinate") ||
-        !text_count(&r->l, &t, r->b->axis_size[ax] - 1, &at))
+        !text_count(&r->l, &t, r->b->g.axis_size[ax] - 1, &at))
         return false;
     if (*fixed >> ax & 1) {
         sc_error(r->err, SC_EINPUT, SC_C_DUPLICATE, text_pos(&r->l, axis), NULL,
@@ -128,19 +136,83 @@ static bool read_coord(reader *r, const text_token *axis, uint32_t *fixed,
     return true;
 }
 
+/* rank=R or ranks=N, of a class in a graph without axes. */
+static bool read_ranks(reader *r, const text_token *key, uint32_t *rank,
+                       uint32_t *ranks)
+{
+    bool all = text_is(key, "ranks");
+    text_token t = text_next(&r->l);
+    uint64_t n;
+    if (t.kind != TEXT_EQUALS) return syntax(r, &t, "= after the key");
+    if (!word(r, &t, "a number of ranks") ||
+        !text_count(&r->l, &t, SC_NONE - 1, &n))
+        return false;
+    if (all && n == 0) {
+        sc_error(r->err, SC_EINPUT, SC_C_RANGE, text_pos(&r->l, &t), NULL,
+                 "a class has at least one rank");
+        return false;
+    }
+    *(all ? ranks : rank) = (uint32_t)n;
+    return true;
+}
+
 static bool read_class(reader *r)
 {
     text_token name, t;
-    uint32_t fixed = 0, coord[SC_AXES] = {0};
+    uint32_t fixed = 0, coord[SC_AXES] = {0}, rank = SC_NONE, ranks = 0;
     if (!word(r, &name, "the name of a class") ||
-        !add_name(r, &r->classes, &name, "class", r->b->n_classes))
+        !add_name(r, &r->classes, &name, "class", r->b->g.n_classes))
         return false;
-    while ((t = text_next(&r->l)).kind == TEXT_WORD)
-        if (!read_coord(r, &t, &fixed, coord)) return false;
+    if (name.len == 0) return syntax(r, &name, "the name of a class");
+    while ((t = text_next(&r->l)).kind == TEXT_WORD) {
+        bool count = r->b->g.n_axes == 0 &&
+                     (text_is(&t, "rank") || text_is(&t, "ranks"));
+        if (!(count ? read_ranks(r, &t, &rank, &ranks)
+                    : read_coord(r, &t, &fixed, coord)))
+            return false;
+    }
     if (t.kind != TEXT_END) return syntax(r, &t, "AXIS=COORDINATE");
     const char *s = keep(r, &name);
-    if (s) sc_graph_add_class(r->b, s, fixed, coord);
-    return s != NULL;
+    if (!s) return false;
+    if (rank != SC_NONE || ranks)
+        sc_graph_add_device(r->b, s, rank == SC_NONE ? 0 : rank,
+                            ranks ? ranks : 1);
+    else
+        sc_graph_add_class(r->b, s, fixed, coord);
+    return true;
+}
+
+static bool read_share(reader *r, const text_token *t, uint64_t *link,
+                       double *share)
+{
+    text_token v = text_next(&r->l);
+    if (!text_count(&r->l, t, UINT64_MAX, link)) return false;
+    if (v.kind != TEXT_EQUALS) return syntax(r, &v, "= after the link");
+    return word(r, &v, "a share") && text_number(&r->l, &v, share);
+}
+
+static bool read_traffic(reader *r)
+{
+    text_token name, t;
+    sc_traffic of = {0};
+    uint64_t *link = NULL;
+    double *share = NULL;
+    uint32_t cap_link = 0, cap_share = 0;
+    if (!word(r, &name, "the name of a traffic") ||
+        !add_name(r, &r->traffics, &name, "traffic", r->b->g.n_traffic))
+        return false;
+    while ((t = text_next(&r->l)).kind == TEXT_WORD) {
+        link = sc_grow(r->a, link, of.n, &cap_link, 8, sizeof *link);
+        share = sc_grow(r->a, share, of.n, &cap_share, 8, sizeof *share);
+        if (!link || !share) return nomem(r);
+        if (!read_share(r, &t, &link[of.n], &share[of.n])) return false;
+        of.n++;
+    }
+    if (t.kind != TEXT_END) return syntax(r, &t, "LINK=SHARE");
+    of.link = link;
+    of.share = share;
+    sc_graph_add_traffic(r->b, &of);
+    return true;
 }
 
 static bool read_group(reader *r)
@@ -148,8 +220,9 @@ static bool read_group(reader *r)
     text_token name, t;
     uint32_t span = 0, ax;
     if (!word(r, &name, "the name of a group") ||
-        !add_name(r, &r->groups, &name, "group", r->b->n_groups))
+        !add_name(r, &r->groups, &name, "group", r->b->g.n_groups))
         return false;
+    if (name.len == 0) return syntax(r, &name, "the name of a group");
     t = text_next(&r->l);
     if (t.kind == TEXT_WORD && text_is(&t, "span")) {
         do {
@@ -172,32 +245,60 @@ enum {
     A_CLASS,
     A_STREAM,
     A_WORK,
+    A_LATENCY,
     A_BYTES,
     A_FLOPS,
     A_CAT,
     A_GROUP,
     A_PEER,
+    A_TRAFFIC,
     A_NAME,
     A_AFTER
 };
 
-static const char *const attributes[] = {"class", "stream", "work",  "bytes",
-                                         "flops", "cat",    "group", "peer",
-                                         "name",  "after",  NULL};
+static const char *const attributes[] = {
+    "class", "stream", "work",    "latency", "bytes", "flops", "cat",
+    "group", "peer",   "traffic", "name",    "after", NULL};
 
-static bool read_after(reader *r, text_token t)
+/* Labels, to be found when all ops are known. */
+static bool read_labels(reader *r, text_token t, ref_kind kind, uint32_t of,
+                        uint32_t *n)
 {
     for (;;) {
         label_ref *v =
             sc_grow(r->tmp, r->refs, r->n_refs, &r->cap_refs, 256, sizeof *v);
         if (!v) return nomem(r);
         r->refs = v;
-        r->refs[r->n_refs++] = (label_ref){r->n_ops, t, r->l.line};
+        if (kind == REF_UNTIL) of = r->n_ends++;
+        r->refs[r->n_refs++] = (label_ref){of, t, r->l.line, kind};
+        (*n)++;
         text_line ahead = r->l;
         if (text_next(&ahead).kind != TEXT_COMMA) return true;
         r->l = ahead;
         if (!word(r, &t, "a label")) return false;
     }
+}
+
+/* A class, several, or "": none. */
+static bool read_classes(reader *r, text_token t, sc_op_desc *d)
+{
+    for (r->n_dev = 0; t.len > 0;) {
+        uint32_t *v =
+            sc_grow(r->tmp, r->dev, r->n_dev, &r->cap_dev, 8, sizeof *v);
+        if (!v) return nomem(r);
+        r->dev = v;
+        if (!get_name(r, &r->classes, &t, "class", &v[r->n_dev])) return false;
+        r->n_dev++;
+        text_line ahead = r->l;
+        if (text_next(&ahead).kind != TEXT_COMMA) break;
+        r->l = ahead;
+        if (!word(r, &t, "a class")) return false;
+    }
+    d->cls = r->n_dev ? r->dev[0] : SC_NONE;
+    if (r->n_dev < 2) return true;
+    d->dev = r->dev;
+    d->n_dev = r->n_dev;
+    return true;
 }
 
 static bool read_enum8(reader *r, const text_token *t, const char *what,
@@ -213,8 +314,10 @@ static bool read_attribute(reader *r, uint32_t key, const text_token *t,
                            sc_op_desc *d)
 {
     const text_line *l = &r->l;
+    uint32_t n = 0;
     switch (key) {
-    case A_CLASS: return get_name(r, &r->classes, t, "class", &d->cls);
+    case A_CLASS: return read_classes(r, *t, d);
+    case A_TRAFFIC: return get_name(r, &r->traffics, t, "traffic", &d->traffic);
     case A_PEER: return get_name(r, &r->classes, t, "class", &d->peer);
     case A_GROUP: return get_name(r, &r->groups, t, "group", &d->group);
     case A_STREAM:
@@ -226,10 +329,11 @@ static bool read_attribute(reader *r, uint32_t key, const text_token *t,
                  "bubble is idle time, never an op's category");
         return false;
     case A_WORK: return text_time(l, t, &d->work);
+    case A_LATENCY: return text_time(l, t, &d->latency);
     case A_BYTES: return text_bytes(l, t, &d->bytes);
     case A_FLOPS: return text_flops(l, t, &d->flops);
     case A_NAME: return (d->name = keep(r, t)) != NULL;
-    default: return read_after(r, *t);
+    default: return read_labels(r, *t, REF_AFTER, r->n_ops, &n);
     }
 }
 
@@ -256,7 +360,7 @@ static bool read_attributes(reader *r, sc_op_desc *d, uint32_t *given)
 static bool read_op(reader *r)
 {
     text_token label, kind;
-    sc_op_desc d = {.group = SC_NONE, .peer = SC_NONE};
+    sc_op_desc d = {.group = SC_NONE, .peer = SC_NONE, .traffic = SC_NONE};
     uint32_t given = 0;
     if (!word(r, &label, "the label of an op")) return false;
     bool unique = add_name(r, &r->labels, &label, "op", r->n_ops);
@@ -274,11 +378,62 @@ static bool read_op(reader *r)
                  "a mark takes no time");
         return false;
     }
-    if (r->b->n_classes == 0) {
+    if (r->b->g.n_classes == 0) {
         graph_map_add(&r->classes, "all", 3, 0);
         sc_graph_add_class(r->b, "all", 0, NULL);
     }
+    const char *fault = graph_op_fault(&r->b->g, &d);
+    if (fault) {
+        sc_error(r->err, SC_EINPUT, SC_C_RANGE, text_pos(&r->l, &kind), NULL,
+                 "the op %s", fault);
+        return false;
+    }
     sc_graph_add_op(r->b, &d);
+    return true;
+}
+
+/* ---- tensors ------------------------------------------------------------- */
+
+static bool read_tensor_key(reader *r, const text_token *key, sc_lifetime *l)
+{
+    static const char *const keys[] = {"class", "bytes", "from", "until", NULL};
+    uint32_t which, n = 0;
+    text_token t;
+    if (!text_enum(&r->l, key, "attribute of a tensor", keys, &which) ||
+        !word(r, &t, "a value"))
+        return false;
+    if (which > 1 && (which == 2 ? l->first != SC_NONE : l->n_last > 0)) {
+        sc_error(r->err, SC_EINPUT, SC_C_DUPLICATE, text_pos(&r->l, key), NULL,
+                 "%s is given twice", keys[which]);
+        return false;
+    }
+    switch (which) {
+    case 0: return get_name(r, &r->classes, &t, "class", &l->device);
+    case 1: return text_bytes(&r->l, &t, &l->bytes);
+    case 2:
+        l->first = 0; /* found later */
+        if (!read_labels(r, t, REF_FROM, r->n_tensors, &n)) return false;
+        return n == 1 || syntax(r, &t, "one label");
+    default: return read_labels(r, t, REF_UNTIL, r->n_tensors, &l->n_last);
+    }
+}
+
+static bool read_tensor(reader *r)
+{
+    text_token name, t;
+    sc_lifetime l = {.first = SC_NONE};
+    if (!word(r, &name, "the name of a tensor") ||
+        !word(r, &t, "the kind of the tensor") ||
+        !read_enum8(r, &t, "kind of tensor", sc_mem_kind_names, &l.kind))
+        return false;
+    while ((t = text_next(&r->l)).kind == TEXT_WORD)
+        if (!read_tensor_key(r, &t, &l)) return false;
+    if (t.kind != TEXT_END) return syntax(r, &t, "an attribute");
+    sc_lifetime *all = sc_grow(r->a, r->tensor, r->n_tensors, &r->cap_tensors,
+                               16, sizeof *all);
+    if (!all || !(l.name = keep(r, &name))) return nomem(r);
+    r->tensor = all;
+    all[r->n_tensors++] = l;
     return true;
 }
 
@@ -294,15 +449,19 @@ static bool read_line(reader *r)
             return line_end(r);
         return syntax(r, &t, "\"graph 1\" on the first line");
     }
-    static const char *const lines[] = {"axis", "class", "group", "op", NULL};
+    static const char *const lines[] = {"axis",    "class",  "group", "op",
+                                        "traffic", "tensor", NULL};
     uint32_t what;
-    if (t.kind != TEXT_WORD) return syntax(r, &t, "axis, class, group or op");
+    if (t.kind != TEXT_WORD)
+        return syntax(r, &t, "axis, class, group, traffic, op or tensor");
     if (!text_enum(&r->l, &t, "line of a graph", lines, &what)) return false;
     switch (what) {
     case 0: return read_axis(r);
     case 1: return read_class(r);
     case 2: return read_group(r);
-    default: return read_op(r);
+    case 3: return read_op(r);
+    case 4: return read_traffic(r);
+    default: return read_tensor(r);
     }
 }
 
@@ -317,7 +476,7 @@ static bool prepare(reader *r, const char *text, size_t len)
         while (p < end && (*p == ' ' || *p == '\t' || *p == '\r')) p++;
         bool quote = p < end && *p == '"'; /* the keyword may be quoted */
         if (p < end && (*p == 'o' || quote)) ops++;
-        if (p < end && (*p == 'c' || *p == 'g' || quote)) others++;
+        if (p < end && (*p == 'c' || *p == 'g' || *p == 't' || quote)) others++;
         if (!nl) break;
         p = nl + 1;
     }
@@ -330,6 +489,7 @@ static bool prepare(reader *r, const char *text, size_t len)
         !graph_map_init(&r->axes, r->tmp, SC_AXES) ||
         !graph_map_init(&r->classes, r->tmp, (uint32_t)others + 1) ||
         !graph_map_init(&r->groups, r->tmp, (uint32_t)others) ||
+        !graph_map_init(&r->traffics, r->tmp, (uint32_t)others) ||
         !graph_map_init(&r->labels, r->tmp, (uint32_t)ops) ||
         !(r->line = SC_NEW_N(r->tmp, uint32_t, ops)))
         return nomem(r);
@@ -339,14 +499,28 @@ static bool prepare(reader *r, const char *text, size_t len)
     return true;
 }
 
+static void set_ref(reader *r, const label_ref *ref, sc_op op)
+{
+    if (ref->kind == REF_AFTER) sc_graph_add_dep(r->b, op, ref->of);
+    if (ref->kind == REF_UNTIL) r->end[ref->of] = op;
+    /* of a wrong line there is no tensor */
+    if (ref->kind == REF_FROM && ref->of < r->n_tensors)
+        r->tensor[ref->of].first = op;
+}
+
 static void resolve(reader *r)
 {
+    if (!(r->end = SC_NEW_N(r->a, sc_op, r->n_ends))) {
+        r->failed = true;
+        nomem(r);
+        return;
+    }
     for (uint32_t k = 0; k < r->n_refs; k++) {
         const label_ref *ref = &r->refs[k];
         const text_token *t = &ref->label;
         const graph_map_slot *s = graph_map_find(&r->labels, t->s, t->len);
         if (s->key) {
-            sc_graph_add_dep(r->b, s->value, ref->op);
+            set_ref(r, ref, s->value);
             continue;
         }
         r->failed = true;
@@ -373,6 +547,9 @@ static sc_status read_all(reader *r, const char *text, size_t len,
                         "the first line is \"graph 1\"", "the file is empty");
     resolve(r);
     if (r->failed) return r->err->status;
+    for (uint32_t i = 0, at = 0; i < r->n_tensors; at += r->tensor[i++].n_last)
+        r->tensor[i].last = r->end + at;
+    sc_graph_set_lifetimes(r->b, r->n_tensors, r->tensor);
     return sc_graph_build(r->b, r->a, out, r->err);
 }
 

@@ -215,7 +215,8 @@ bool text_count(const text_line *l, const text_token *t, uint64_t max,
     return false;
 }
 
-bool text_flops(const text_line *l, const text_token *t, double *out)
+static bool number(const text_line *l, const text_token *t, bool flop,
+                   double *out)
 {
     char buf[64];
     if (t->len == 0 || t->len >= sizeof buf || t->s[t->len - 1] == '%')
@@ -223,11 +224,21 @@ bool text_flops(const text_line *l, const text_token *t, double *out)
     memcpy(buf, t->s, t->len);
     buf[t->len] = '\0';
     double v;
-    sc_unit unit = buf[t->len - 1] == 'P' ? SC_U_FLOP : SC_U_NONE;
+    sc_unit unit = flop && buf[t->len - 1] == 'P' ? SC_U_FLOP : SC_U_NONE;
     if (sc_unit_parse(buf, unit, text_pos(l, t), &v, l->err)) return false;
     if (!(v >= 0)) return range(l, t);
     *out = v;
     return true;
+}
+
+bool text_flops(const text_line *l, const text_token *t, double *out)
+{
+    return number(l, t, true, out);
+}
+
+bool text_number(const text_line *l, const text_token *t, double *out)
+{
+    return number(l, t, false, out);
 }
 
 bool text_enum(const text_line *l, const text_token *t, const char *what,
@@ -273,6 +284,13 @@ void text_put_time(sc_text *t, sc_time ps)
 void text_put_bytes(sc_text *t, uint64_t bytes)
 {
     put_scaled(t, bytes, byte_scales, UINT64_MAX);
+}
+
+void text_put_number(sc_text *t, double v, sc_unit unit)
+{
+    char buf[40];
+    sc_unit_print(v, unit, buf, sizeof buf);
+    sc_text_add(t, "%s", buf);
 }
 
 bool text_is_bare(const char *s)

@@ -43,6 +43,8 @@ bool text_time(const text_line *l, const text_token *t, sc_time *out);
 bool text_bytes(const text_line *l, const text_token *t, uint64_t *out);
 /* "1TFLOP" or a bare number; reports. */
 bool text_flops(const text_line *l, const text_token *t, double *out);
+/* A bare number of at least 0; reports. */
+bool text_number(const text_line *l, const text_token *t, double *out);
 /* Index in a NULL-terminated list; reports, names the nearest. */
 bool text_enum(const text_line *l, const text_token *t, const char *what,
                const char *const *names, uint32_t *out);
@@ -50,6 +52,7 @@ bool text_enum(const text_line *l, const text_token *t, const char *what,
 /* The other direction: the shortest exact text. */
 void text_put_time(sc_text *t, sc_time ps);
 void text_put_bytes(sc_text *t, uint64_t bytes);
+void text_put_number(sc_text *t, double v, sc_unit unit);
 void text_put_word(sc_text *t, const char *s); /* quoted where needed */
 bool text_is_bare(const char *s);              /* needs no quotes */
 

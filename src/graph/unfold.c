@@ -2,7 +2,7 @@
 /*
  * unfold.c - from classes of ranks to ranks.
  *
- * An instance of a class is one setting of its free axes, numbered with the
+ * An instance of a class, or of an op, is one setting of its free axes, numbered with the
  * last axis fastest.  A dependency joins the instances that agree on every
  * axis free in both classes.  Members of a communicator start together: each
  * waits for a mark that waits for what any member waits for.
@@ -17,8 +17,10 @@ typedef struct unfolder {
     sc_graph_builder *b;
     sc_arena *a;
     uint32_t *cls_base; /* [n_classes] first new class */
+    uint32_t *cls;      /* [n_ops] the first class: its axes are the op's */
     sc_op *base;        /* [n_ops] first new op */
     uint32_t *marks;    /* [n_ops] joins, at base - marks; 0: none */
+    uint32_t *several;  /* [n_classes] room for the classes of one op */
     uint64_t n_ops;
 } unfolder;
 
@@ -57,8 +59,8 @@ static uint32_t n_joins(const unfolder *u, sc_op i)
 {
     const sc_graph *g = u->g;
     if (g->kind[i] != SC_OP_COLL || g->group[i] == SC_NONE) return 0;
-    uint32_t n = instances(u, g->cls[i]);
-    uint32_t outside = free_axes(u, g->cls[i]) & ~g->groups[g->group[i]].span;
+    uint32_t n = instances(u, u->cls[i]);
+    uint32_t outside = free_axes(u, u->cls[i]) & ~g->groups[g->group[i]].span;
     uint32_t joins = graph_ranks(g->axis_size, g->n_axes, ~outside);
     return joins < n ? joins : 0;
 }
@@ -67,7 +69,7 @@ static uint32_t n_joins(const unfolder *u, sc_op i)
 static sc_op waits_at(const unfolder *u, sc_op i, uint32_t k)
 {
     if (u->marks[i] == 0) return u->base[i] + k;
-    uint32_t axes = free_axes(u, u->g->cls[i]), coord[SC_AXES] = {0};
+    uint32_t axes = free_axes(u, u->cls[i]), coord[SC_AXES] = {0};
     to_coord(u->g, axes, k, coord);
     axes &= ~u->g->groups[u->g->group[i]].span;
     return u->base[i] - u->marks[i] + from_coord(u->g, axes, coord);
@@ -88,15 +90,15 @@ static sc_status lay_out(unfolder *u, uint64_t max_ops, sc_err *err)
     for (sc_op i = 0; i < g->n_ops; i++) {
         u->marks[i] = n_joins(u, i);
         u->base[i] = (sc_op)(n + u->marks[i]);
-        n += (uint64_t)u->marks[i] + instances(u, g->cls[i]);
+        n += (uint64_t)u->marks[i] + instances(u, u->cls[i]);
         if (n > limit) return too_many(max_ops, err);
     }
     u->n_ops = n;
     for (sc_op i = 0; i < g->n_ops; i++) {
         for (uint32_t k = g->succ_head[i]; k < g->succ_head[i + 1]; k++) {
-            uint32_t q = g->cls[g->succ[k]];
-            uint32_t extra = free_axes(u, q) & ~free_axes(u, g->cls[i]);
-            deps += (uint64_t)instances(u, g->cls[i]) *
+            uint32_t q = u->cls[g->succ[k]];
+            uint32_t extra = free_axes(u, q) & ~free_axes(u, u->cls[i]);
+            deps += (uint64_t)instances(u, u->cls[i]) *
                     graph_ranks(g->axis_size, g->n_axes, ~extra);
             if (deps / 16 > limit) return too_many(max_ops, err);
         }
@@ -114,17 +116,19 @@ static sc_status add_classes(unfolder *u, uint64_t max_ops, sc_err *err)
         if (n > max_ops || n >= SC_NONE / 2) return too_many(max_ops, err);
     }
     for (uint32_t c = 0; c < g->n_classes; c++) {
-        for (uint32_t k = 0; k < instances(u, c); k++) {
+        const sc_class *of = &g->classes[c];
+        if (g->n_axes == 0) sc_graph_add_device(u->b, of->name, of->rank, 1);
+        for (uint32_t k = 0; k < instances(u, c) && g->n_axes; k++) {
             uint32_t coord[SC_AXES] = {0};
             char at[SC_AXES * 12] = "";
             size_t len = 0;
-            memcpy(coord, g->classes[c].coord, sizeof coord);
+            memcpy(coord, of->coord, sizeof coord);
             to_coord(g, free_axes(u, c), k, coord);
             for (uint32_t ax = 0; ax < g->n_axes; ax++)
-                if (!(g->classes[c].fixed >> ax & 1))
+                if (!(of->fixed >> ax & 1))
                     len += (size_t)snprintf(at + len, sizeof at - len, "%c%u",
                                             len ? '.' : '@', coord[ax]);
-            const char *name = sc_sprintf(u->a, "%s%s", g->classes[c].name, at);
+            const char *name = sc_sprintf(u->a, "%s%s", of->name, at);
             if (!name) return sc_error_nomem(err);
             sc_graph_add_class(u->b, name, (uint32_t)all, coord);
         }
@@ -143,7 +147,7 @@ static uint32_t peer_of(const unfolder *u, uint32_t to,
 static void add_op(unfolder *u, sc_op i)
 {
     const sc_graph *g = u->g;
-    uint32_t cls = g->cls[i], first = u->cls_base[cls];
+    uint32_t cls = u->cls[i];
     for (uint32_t k = 0; k < u->marks[i]; k++) {
         uint32_t coord[SC_AXES] = {0};
         to_coord(g, free_axes(u, cls) & ~g->groups[g->group[i]].span, k, coord);
@@ -153,25 +157,21 @@ static void add_op(unfolder *u, sc_op i)
                            .cat = SC_CAT_OTHER,
                            .cls = peer_of(u, cls, coord),
                            .group = g->group[i],
-                           .peer = SC_NONE};
+                           .peer = SC_NONE,
+                           .traffic = SC_NONE};
         sc_graph_add_op(u->b, &join);
     }
+    uint32_t from = sc_op_place(g, i), n = sc_op_place(g, i + 1) - from;
     for (uint32_t k = 0; k < instances(u, cls); k++) {
         uint32_t coord[SC_AXES] = {0};
+        sc_op_desc d = graph_op_desc(g, i);
         memcpy(coord, g->classes[cls].coord, sizeof coord);
         to_coord(g, free_axes(u, cls), k, coord);
-        sc_op_desc d = {.name = g->name[i],
-                        .work = g->work[i],
-                        .cls = first + k,
-                        .group = g->group[i],
-                        .peer = g->peer[i] == SC_NONE
-                                    ? SC_NONE
-                                    : peer_of(u, g->peer[i], coord),
-                        .bytes = g->bytes[i],
-                        .flops = g->flops[i],
-                        .kind = g->kind[i],
-                        .stream = g->stream[i],
-                        .cat = g->cat[i]};
+        d.cls = u->cls_base[cls] + k;
+        if (d.dev) d.dev = u->several;
+        for (uint32_t c = 0; c < n; c++)
+            u->several[c] = peer_of(u, g->cls[from + c], coord);
+        if (d.peer != SC_NONE) d.peer = peer_of(u, d.peer, coord);
         sc_graph_add_op(u->b, &d);
     }
 }
@@ -180,10 +180,10 @@ static void add_op(unfolder *u, sc_op i)
 static void add_deps(unfolder *u, sc_op p, sc_op q)
 {
     const sc_graph *g = u->g;
-    uint32_t fp = free_axes(u, g->cls[p]), fq = free_axes(u, g->cls[q]);
+    uint32_t fp = free_axes(u, u->cls[p]), fq = free_axes(u, u->cls[q]);
     uint32_t extra = fq & ~fp;
     uint32_t n = graph_ranks(g->axis_size, g->n_axes, ~extra);
-    for (uint32_t k = 0; k < instances(u, g->cls[p]); k++) {
+    for (uint32_t k = 0; k < instances(u, u->cls[p]); k++) {
         uint32_t coord[SC_AXES] = {0};
         to_coord(g, fp, k, coord);
         for (uint32_t e = 0; e < n; e++) {
@@ -196,11 +196,67 @@ static void add_deps(unfolder *u, sc_op p, sc_op q)
 
 static void add_joins(unfolder *u, sc_op i, sc_op before_in_stream)
 {
-    for (uint32_t k = 0; k < instances(u, u->g->cls[i]); k++) {
+    for (uint32_t k = 0; k < instances(u, u->cls[i]); k++) {
         sc_op join = waits_at(u, i, k);
         sc_graph_add_dep(u->b, join, u->base[i] + k);
         if (before_in_stream != SC_NONE)
             sc_graph_add_dep(u->b, u->base[before_in_stream] + k, join);
+    }
+}
+
+/* What has no one meaning among several ranks, and the axes of every op. */
+static sc_status prepare(unfolder *u, sc_err *err)
+{
+    const sc_graph *g = u->g;
+    const char *fault = NULL;
+    for (uint32_t c = 0; c < g->n_classes; c++) {
+        if (g->classes[c].multiplicity == 1) continue;
+        if (g->n_axes == 0) fault = "a class of several ranks has no axes";
+        if (g->n_traffic) fault = "a class of several ranks has traffic";
+        if (g->n_lifetimes) fault = "a class of several ranks has tensors";
+    }
+    for (sc_op i = 0; i < g->n_ops; i++) {
+        uint32_t from = sc_op_place(g, i), to = sc_op_place(g, i + 1);
+        if (from == to) fault = "a mark is on no class";
+        u->cls[i] = from < to ? g->cls[from] : 0;
+        for (uint32_t p = from; p < to; p++)
+            if (free_axes(u, g->cls[p]) != free_axes(u, u->cls[i]))
+                fault = "an op is on classes of different axes";
+    }
+    if (!fault) return SC_OK;
+    return sc_error(err, SC_EINPUT, SC_C_UNSUPPORTED, sc_pos_none(), NULL,
+                    "the graph can't be unfolded: %s", fault);
+}
+
+static sc_status copy_rest(unfolder *u, sc_err *err)
+{
+    const sc_graph *g = u->g;
+    for (uint32_t t = 0; t < g->n_traffic; t++)
+        sc_graph_add_traffic(u->b, &g->traffics[t]);
+    sc_lifetime *all = SC_NEW_N(u->a, sc_lifetime, g->n_lifetimes);
+    if (!all) return sc_error_nomem(err);
+    for (uint32_t i = 0; i < g->n_lifetimes; i++) {
+        sc_op *last = SC_NEW_N(u->a, sc_op, g->lifetime[i].n_last);
+        if (!last) return sc_error_nomem(err);
+        all[i] = g->lifetime[i];
+        all[i].device = u->cls_base[all[i].device];
+        if (all[i].first != SC_NONE) all[i].first = u->base[all[i].first];
+        for (uint32_t k = 0; k < all[i].n_last; k++)
+            last[k] = u->base[all[i].last[k]];
+        all[i].last = last;
+    }
+    sc_graph_set_lifetimes(u->b, g->n_lifetimes, all);
+    return SC_OK;
+}
+
+/* The op before `i` in each of its queues; then `i` is the last there. */
+static void follow_streams(unfolder *u, sc_op *last, sc_op i)
+{
+    const sc_graph *g = u->g;
+    for (uint32_t p = sc_op_place(g, i); p < sc_op_place(g, i + 1); p++) {
+        sc_op *l = &last[(size_t)g->cls[p] * SC_N_STREAMS + g->stream[i]];
+        if (u->marks[i]) add_joins(u, i, *l);
+        if (g->kind[i] != SC_OP_MARK) *l = i;
     }
 }
 
@@ -211,10 +267,13 @@ sc_status sc_graph_unfold(const sc_graph *g, uint64_t max_ops, sc_arena *a,
     size_t slots = (size_t)g->n_classes * SC_N_STREAMS;
     sc_op *last = SC_NEW_N(a, sc_op, slots);
     if (!u.b || !last || !(u.cls_base = SC_NEW_N(a, uint32_t, g->n_classes)) ||
+        !(u.cls = SC_NEW_N(a, uint32_t, g->n_ops)) ||
         !(u.base = SC_NEW_N(a, sc_op, g->n_ops)) ||
-        !(u.marks = SC_NEW_N(a, uint32_t, g->n_ops)))
+        !(u.marks = SC_NEW_N(a, uint32_t, g->n_ops)) ||
+        !(u.several = SC_NEW_N(a, uint32_t, g->n_classes)))
         return sc_error_nomem(err);
     memset(last, 0xff, slots * sizeof *last);
+    SC_TRY(prepare(&u, err));
     SC_TRY(lay_out(&u, max_ops, err));
 
     for (uint32_t ax = 0; ax < g->n_axes; ax++)
@@ -222,12 +281,11 @@ sc_status sc_graph_unfold(const sc_graph *g, uint64_t max_ops, sc_arena *a,
     for (uint32_t k = 0; k < g->n_groups; k++)
         sc_graph_add_group(u.b, g->groups[k].name, g->groups[k].span);
     SC_TRY(add_classes(&u, max_ops, err));
+    SC_TRY(copy_rest(&u, err));
     sc_graph_reserve(u.b, (uint32_t)u.n_ops, 0);
     for (sc_op i = 0; i < g->n_ops; i++) {
         add_op(&u, i);
-        sc_op *l = &last[(size_t)g->cls[i] * SC_N_STREAMS + g->stream[i]];
-        if (u.marks[i]) add_joins(&u, i, *l);
-        if (g->kind[i] != SC_OP_MARK) *l = i;
+        follow_streams(&u, last, i);
         for (uint32_t k = g->succ_head[i]; k < g->succ_head[i + 1]; k++)
             add_deps(&u, i, g->succ[k]);
     }

@@ -59,15 +59,26 @@ static void put_key(const writer *w, const char *key, const char *name)
     text_put_word(w->t, name);
 }
 
+/* The classes of op `i`, where a reader would not know them. */
+static void put_places(const writer *w, sc_op i)
+{
+    const sc_graph *g = w->g;
+    uint32_t from = sc_op_place(g, i), to = sc_op_place(g, i + 1);
+    if (from == to) sc_text_add(w->t, " class \"\"");
+    for (uint32_t p = from; p < to && g->n_classes > 1; p++) {
+        sc_text_add(w->t, p == from ? " class " : ",");
+        text_put_word(w->t, g->classes[g->cls[p]].name);
+    }
+}
+
 static void put_op(const writer *w, sc_op i)
 {
     const sc_graph *g = w->g;
     unsigned kind = g->kind[i], stream = g->stream[i];
-    char buf[40];
     sc_text_add(w->t, "op ");
     put_label(w, i);
     sc_text_add(w->t, " %s", sc_op_kind_names[kind]);
-    if (g->n_classes > 1) put_key(w, "class", g->classes[g->cls[i]].name);
+    put_places(w, i);
     if (stream != graph_default_stream(kind))
         put_key(w, "stream", sc_stream_names[stream]);
     if (g->cat[i] != graph_default_cat(kind, stream))
@@ -76,21 +87,70 @@ static void put_op(const writer *w, sc_op i)
         sc_text_add(w->t, " work ");
         text_put_time(w->t, g->work[i]);
     }
+    if (g->latency[i]) {
+        sc_text_add(w->t, " latency ");
+        text_put_time(w->t, g->latency[i]);
+    }
     if (g->bytes[i]) {
         sc_text_add(w->t, " bytes ");
         text_put_bytes(w->t, g->bytes[i]);
     }
     if (g->flops[i] > 0) {
-        sc_unit_print(g->flops[i], SC_U_FLOP, buf, sizeof buf);
-        sc_text_add(w->t, " flops %s", buf);
+        sc_text_add(w->t, " flops ");
+        text_put_number(w->t, g->flops[i], SC_U_FLOP);
     }
     if (g->group[i] != SC_NONE)
         put_key(w, "group", g->groups[g->group[i]].name);
     if (g->peer[i] != SC_NONE) put_key(w, "peer", g->classes[g->peer[i]].name);
+    if (g->traffic[i] != SC_NONE)
+        sc_text_add(w->t, " traffic t%u", g->traffic[i]);
     if (!w->labelled[i]) put_key(w, "name", g->name[i]);
     for (uint32_t k = w->pred_head[i]; k < w->pred_head[i + 1]; k++) {
         sc_text_add(w->t, k == w->pred_head[i] ? " after " : ",");
         put_label(w, w->pred[k]);
+    }
+    sc_text_add(w->t, "\n");
+}
+
+static void put_class(const writer *w, const sc_class *c)
+{
+    const sc_graph *g = w->g;
+    sc_text_add(w->t, "class ");
+    text_put_word(w->t, c->name);
+    for (uint32_t ax = 0; ax < g->n_axes; ax++) {
+        if (!(c->fixed >> ax & 1)) continue;
+        sc_text_add(w->t, " ");
+        text_put_word(w->t, g->axis_name[ax]);
+        sc_text_add(w->t, "=%u", c->coord[ax]);
+    }
+    if (c->rank) sc_text_add(w->t, " rank=%u", c->rank);
+    if (g->n_axes == 0 && c->multiplicity != 1)
+        sc_text_add(w->t, " ranks=%u", (uint32_t)c->multiplicity);
+    sc_text_add(w->t, "\n");
+}
+
+static void put_group(const writer *w, const sc_group *p)
+{
+    const sc_graph *g = w->g;
+    const char *sep = " span ";
+    sc_text_add(w->t, "group ");
+    text_put_word(w->t, p->name);
+    for (uint32_t ax = 0; ax < g->n_axes; ax++) {
+        if (!(p->span >> ax & 1)) continue;
+        sc_text_add(w->t, "%s", sep);
+        text_put_word(w->t, g->axis_name[ax]);
+        sep = ",";
+    }
+    sc_text_add(w->t, "\n");
+}
+
+static void put_traffic(const writer *w, uint32_t k)
+{
+    const sc_traffic *t = &w->g->traffics[k];
+    sc_text_add(w->t, "traffic t%u", k);
+    for (uint32_t i = 0; i < t->n; i++) {
+        sc_text_add(w->t, " %llu=", (unsigned long long)t->link[i]);
+        text_put_number(w->t, t->share[i], SC_U_NONE);
     }
     sc_text_add(w->t, "\n");
 }
@@ -103,29 +163,31 @@ static void put_mesh(const writer *w)
         text_put_word(w->t, g->axis_name[ax]);
         sc_text_add(w->t, " %u\n", g->axis_size[ax]);
     }
-    for (uint32_t c = 0; c < g->n_classes; c++) {
-        sc_text_add(w->t, "class ");
-        text_put_word(w->t, g->classes[c].name);
-        for (uint32_t ax = 0; ax < g->n_axes; ax++) {
-            if (!(g->classes[c].fixed >> ax & 1)) continue;
-            sc_text_add(w->t, " ");
-            text_put_word(w->t, g->axis_name[ax]);
-            sc_text_add(w->t, "=%u", g->classes[c].coord[ax]);
-        }
-        sc_text_add(w->t, "\n");
+    for (uint32_t c = 0; c < g->n_classes; c++) put_class(w, &g->classes[c]);
+    for (uint32_t k = 0; k < g->n_groups; k++) put_group(w, &g->groups[k]);
+    for (uint32_t k = 0; k < g->n_traffic; k++) put_traffic(w, k);
+}
+
+static void put_tensor(const writer *w, const sc_lifetime *l)
+{
+    const sc_graph *g = w->g;
+    sc_text_add(w->t, "tensor ");
+    text_put_word(w->t, l->name ? l->name : "");
+    sc_text_add(w->t, " %s", sc_mem_kind_names[l->kind]);
+    if (g->n_classes > 1) put_key(w, "class", g->classes[l->device].name);
+    if (l->bytes) {
+        sc_text_add(w->t, " bytes ");
+        text_put_bytes(w->t, l->bytes);
     }
-    for (uint32_t k = 0; k < g->n_groups; k++) {
-        sc_text_add(w->t, "group ");
-        text_put_word(w->t, g->groups[k].name);
-        const char *sep = " span ";
-        for (uint32_t ax = 0; ax < g->n_axes; ax++) {
-            if (!(g->groups[k].span >> ax & 1)) continue;
-            sc_text_add(w->t, "%s", sep);
-            text_put_word(w->t, g->axis_name[ax]);
-            sep = ",";
-        }
-        sc_text_add(w->t, "\n");
+    if (l->first != SC_NONE) {
+        sc_text_add(w->t, " from ");
+        put_label(w, l->first);
     }
+    for (uint32_t k = 0; k < l->n_last; k++) {
+        sc_text_add(w->t, k ? "," : " until ");
+        put_label(w, l->last[k]);
+    }
+    sc_text_add(w->t, "\n");
 }
 
 void sc_graph_write(const sc_graph *g, sc_text *out)
@@ -141,6 +203,8 @@ void sc_graph_write(const sc_graph *g, sc_text *out)
         sc_text_add(out, "graph 1\n");
         put_mesh(&w);
         for (sc_op i = 0; i < g->n_ops; i++) put_op(&w, i);
+        for (uint32_t k = 0; k < g->n_lifetimes; k++)
+            put_tensor(&w, &g->lifetime[k]);
     } else {
         out->failed = true;
     }

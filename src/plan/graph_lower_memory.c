@@ -95,13 +95,14 @@ static const char *name_of(gl *g, const char *name, size_t len, uint32_t mb)
 }
 
 typedef struct pools {
+    sc_lifetime *all;
     uint32_t n;
     sc_op *last; /* next free */
 } pools;
 
-static void add(gl *g, pools *p, const sc_lifetime *l)
+static void add(pools *p, const sc_lifetime *l)
 {
-    g->p->lifetime[p->n++] = *l;
+    p->all[p->n++] = *l;
 }
 
 /* What reads a value of one micro-batch; nothing does: what makes it. */
@@ -134,7 +135,7 @@ static sc_status micro(gl *g, pools *p, uint32_t v, uint32_t mb, uint32_t dev,
                          .first = gl_ops(g, mb, x->made)[r]};
         if (l.first == SC_NONE) continue;
         readers(g, p, v, mb, r, &l);
-        add(g, p, &l);
+        add(p, &l);
     }
     return SC_OK;
 }
@@ -143,12 +144,11 @@ static void always(gl *g, pools *p, uint32_t v, const gl_instance *at)
 {
     const gp_value *x = &g->prog->value[v];
     for (uint32_t r = 0; r < g->members; r++)
-        add(g, p,
-            &(sc_lifetime){.name = x->name,
-                           .device = at->dev * g->members + r,
-                           .kind = kind_of(x),
-                           .bytes = (uint64_t)ceil(x->bytes),
-                           .first = SC_NONE});
+        add(p, &(sc_lifetime){.name = x->name,
+                              .device = at->dev * g->members + r,
+                              .kind = kind_of(x),
+                              .bytes = (uint64_t)ceil(x->bytes),
+                              .first = SC_NONE});
 }
 
 /* Made once, read by every micro-batch. */
@@ -172,7 +172,7 @@ static void step(gl *g, pools *p, uint32_t v, const gl_instance *at)
         }
         if (p->last == l.last) *p->last++ = l.first;
         l.n_last = (uint32_t)(p->last - l.last);
-        add(g, p, &l);
+        add(p, &l);
     }
 }
 
@@ -193,9 +193,9 @@ static sc_status pools_new(gl *g, pools *p)
     if (lives >= SC_NONE)
         return sc_error(g->err, SC_EINPUT, SC_C_TOO_BIG, sc_pos_none(),
                         "simulate classes of ranks", "too many tensors");
-    g->p->lifetime = SC_NEW_N(g->a, sc_lifetime, lives);
+    p->all = SC_NEW_N(g->a, sc_lifetime, lives);
     p->last = SC_NEW_N(g->a, sc_op, ends);
-    return g->p->lifetime && p->last ? SC_OK : sc_error_nomem(g->err);
+    return p->all && p->last ? SC_OK : sc_error_nomem(g->err);
 }
 
 sc_status gl_lifetimes(gl *g)
@@ -220,6 +220,6 @@ sc_status gl_lifetimes(gl *g)
                 step(g, &p, v, &g->inst[k]);
         }
     }
-    g->p->n_lifetimes = p.n;
+    sc_graph_set_lifetimes(g->b, p.n, p.all);
     return SC_OK;
 }

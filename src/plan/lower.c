@@ -28,6 +28,7 @@ sc_op lower_op(lower *lw, uint32_t dev, const lower_op_desc *d)
                     .cls = dev,
                     .group = d->group,
                     .peer = d->peer,
+                    .traffic = SC_NONE,
                     .bytes = (uint64_t)d->bytes,
                     .flops = d->flops,
                     .kind = d->kind,

@@ -150,17 +150,17 @@ static double overlap(const sc_gplan *p)
     return most ? sc_plan_units(p->job->hw->device, most->channels) : 0;
 }
 
-static void exec_opts(const graph_state *x, const sc_gplan *p, sc_exec_opts *o)
+static void exec_opts(const graph_state *x, const sc_gplan *p, sc_sim_opts *o)
 {
-    sc_exec_opts_init(o);
+    sc_sim_opts_init(o);
     double rate = 1 / (1 + overlap(p)), gamma = x->job->gamma;
     o->hw = x->hw;
     o->rules = x->rules;
     if (x->job->tree && !isnan(x->job->tree->gamma))
         gamma = x->job->tree->gamma;
     if (gamma >= 0) o->gamma = gamma;
-    o->rates.rate[SC_OP_COMPUTE][SC_OP_COLL] = rate;
-    o->rates.rate[SC_OP_COLL][SC_OP_COMPUTE] = rate;
+    o->rate[SC_OP_COMPUTE][SC_OP_COLL] = rate;
+    o->rate[SC_OP_COLL][SC_OP_COMPUTE] = rate;
 }
 
 /* A device of the execution may stand for all ranks of a stage. */
@@ -170,15 +170,15 @@ uint64_t predict_graph_capacity(const sc_graph_step *s, uint32_t device)
     const sc_exec *x = &s->plan.exec;
     const sc_strategy *tree = s->plan.job->strategy;
     int pp = sc_strategy_axis(tree, "pp");
-    uint32_t first = x->device_rank[device], stride = 1, size = 1;
+    uint32_t first = x->classes[device].rank, stride = 1, size = 1;
     if (hw->n_groups == 0) return hw->device->mem_bytes;
     if (pp >= 0) size = tree->axis[pp].size;
     for (uint32_t ax = pp < 0 ? tree->n_axes : (uint32_t)pp + 1;
          ax < tree->n_axes; ax++)
         stride *= tree->axis[ax].size;
     uint64_t least = sc_hw_device_at(hw, first)->mem_bytes;
-    for (uint32_t r = 0; x->multiplicity[device] > 1 && r < hw->n_devices;
-         r++) {
+    for (uint32_t r = 0;
+         x->classes[device].multiplicity > 1 && r < hw->n_devices; r++) {
         bool same = pp < 0 || r / stride % size == first / stride % size;
         uint64_t bytes = sc_hw_device_at(hw, r)->mem_bytes;
         if (same && bytes < least) least = bytes;
@@ -190,7 +190,7 @@ uint64_t predict_graph_capacity(const sc_graph_step *s, uint32_t device)
 sc_status predict_graph_run(graph_state *x, uint64_t micro, uint32_t ga,
                             sc_arena *a, sc_graph_step *out, sc_err *err)
 {
-    sc_exec_opts o;
+    sc_sim_opts o;
     sc_graph_step s = {.idle = x->idle};
     sc_gjob *job = SC_NEW(a, sc_gjob);
     if (!job) return sc_error_nomem(err);
@@ -200,22 +200,21 @@ sc_status predict_graph_run(graph_state *x, uint64_t micro, uint32_t ga,
     s.job = job;
     SC_TRY(sc_gplan_build(job, a, &s.plan, err));
     exec_opts(x, &s.plan, &o);
-    SC_TRY(sc_exec_run(&s.plan.exec, &o, a, &s.run, err));
-    uint64_t *capacity = SC_NEW_N(a, uint64_t, s.plan.exec.n_devices);
+    SC_TRY(sc_sim_run(&s.plan.exec, &o, a, &s.run, err));
+    uint64_t *capacity = SC_NEW_N(a, uint64_t, s.plan.exec.n_classes);
     if (!capacity) return sc_error_nomem(err);
-    for (uint32_t d = 0; d < s.plan.exec.n_devices; d++)
+    for (uint32_t d = 0; d < s.plan.exec.n_classes; d++)
         capacity[d] = predict_graph_capacity(&s, d);
     sc_mem_opts m = {.capacity_of = capacity,
                      .context = (uint64_t)x->sw->memory_overhead};
-    SC_TRY(sc_memory_run(&s.plan.exec, &s.run, s.plan.lifetime,
-                         s.plan.n_lifetimes, &m, a, &s.memory, err));
+    SC_TRY(sc_memory_run(&s.plan.exec, &s.run, &m, a, &s.memory, err));
     *out = s;
     return SC_OK;
 }
 
 bool predict_graph_fits(const sc_graph_step *s)
 {
-    for (uint32_t d = 0; d < s->plan.exec.n_devices; d++)
+    for (uint32_t d = 0; d < s->plan.exec.n_classes; d++)
         if (!s->memory[d].fits) return false;
     return true;
 }

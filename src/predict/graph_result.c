@@ -46,8 +46,8 @@ static void choices(const graph_state *x, const sc_graph_step *step, sc_run *r)
 static void breakdown(const sc_graph_step *s, sc_prediction *p)
 {
     sc_time least = -1, cat[SC_N_CATS];
-    for (uint32_t d = 0; d < s->plan.exec.n_devices; d++) {
-        sc_exec_breakdown(&s->plan.exec, &s->run, d, s->run.makespan, cat);
+    for (uint32_t d = 0; d < s->plan.exec.n_classes; d++) {
+        sc_result_breakdown(&s->plan.exec, &s->run, d, s->run.makespan, cat);
         if (least >= 0 && cat[SC_CAT_BUBBLE] >= least) continue;
         least = cat[SC_CAT_BUBBLE];
         for (uint32_t c = 0; c < SC_N_CATS; c++)
@@ -112,9 +112,9 @@ static sc_status memory(const graph_state *x, const sc_graph_step *step,
     if (!p->memory) return sc_error_nomem(err);
     p->memory_capacity_bytes = (double)x->hw->device->mem_bytes;
     p->fits = true;
-    for (uint32_t d = 0; d < e->n_devices; d++) {
+    for (uint32_t d = 0; d < e->n_classes; d++) {
         const sc_mem_device *m = &step->memory[d];
-        sc_stage_memory *s = &p->memory[stage_of(&x->tree, e->device_rank[d])];
+        sc_stage_memory *s = &p->memory[stage_of(&x->tree, e->classes[d].rank)];
         double other = x->sw->memory_overhead;
         double peak = (double)m->peak_reserved + other;
         if (!m->fits) p->fits = false;
@@ -130,7 +130,8 @@ static sc_status memory(const graph_state *x, const sc_graph_step *step,
             .allocated = (double)m->peak_live + other,
             .peak = peak,
             .capacity = (double)predict_graph_capacity(step, d),
-            .worst = m->n_top ? step->plan.lifetime[m->top[0]].name : "nothing",
+            .worst =
+                m->n_top ? step->plan.exec.lifetime[m->top[0]].name : "nothing",
         };
     }
     return SC_OK;
@@ -143,14 +144,14 @@ static sc_status busiest_flops(const sc_graph_step *step, const sc_run *run,
 {
     double slow = predict_best_peak(run->hw->device, run->precision);
     const sc_exec *e = &step->plan.exec;
-    double *sum = SC_NEW_N(a, double, e->n_devices);
+    double *sum = SC_NEW_N(a, double, e->n_classes);
     if (!sum) return sc_error_nomem(err);
     for (sc_op i = 0; i < e->n_ops; i++)
-        for (uint32_t k = e->dev_head[i]; k < e->dev_head[i + 1]; k++)
-            sum[e->dev[k]] += e->flops[i];
+        for (uint32_t k = sc_op_place(e, i); k < sc_op_place(e, i + 1); k++)
+            sum[e->cls[k]] += e->flops[i];
     *most = 0;
-    for (uint32_t d = 0; d < e->n_devices; d++) {
-        const sc_device *own = sc_hw_device_at(run->hw, e->device_rank[d]);
+    for (uint32_t d = 0; d < e->n_classes; d++) {
+        const sc_device *own = sc_hw_device_at(run->hw, e->classes[d].rank);
         double peak = predict_best_peak(own, run->precision);
         *most = fmax(*most, sum[d] * slow / peak);
     }
@@ -161,12 +162,12 @@ static sc_status busiest_flops(const sc_graph_step *step, const sc_run *run,
 static void overflow(graph_state *x, const sc_graph_step *step)
 {
     char names[240] = "none";
-    for (uint32_t d = 0; d < step->plan.exec.n_devices; d++) {
+    for (uint32_t d = 0; d < step->plan.exec.n_classes; d++) {
         const sc_mem_device *m = &step->memory[d];
         size_t at = 0;
         if (m->fits) continue;
         for (uint32_t i = 0; i < m->n_top && i < 4; i++) {
-            const sc_lifetime *t = &step->plan.lifetime[m->top[i]];
+            const sc_lifetime *t = &step->plan.exec.lifetime[m->top[i]];
             char size[32];
             sc_unit_print_short((double)t->bytes, SC_U_BYTES, size,
                                 sizeof size);
@@ -179,7 +180,7 @@ static void overflow(graph_state *x, const sc_graph_step *step)
             at += (size_t)n;
         }
         predict_note(&x->warn, "does not fit on %s at %.4g ms: largest are %s",
-                     step->plan.exec.device_name[d], 1e-9 * (double)m->peak_t,
+                     step->plan.exec.classes[d].name, 1e-9 * (double)m->peak_t,
                      names);
         return;
     }

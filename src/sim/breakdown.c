@@ -3,7 +3,7 @@
  * breakdown.c - where the time of one class went.
  *
  * The compute stream is either busy or waits.  A wait is followed backwards
- * along the causes: without a gap, since an op starts when its cause ends.
+ * along the causes.
  */
 #include <stepcast/sim.h>
 
@@ -16,53 +16,68 @@ typedef struct account {
     sc_time *out; /* [SC_N_CATS] */
 } account;
 
-/* What the time of op `c`, on which `cls` waits, counts as.  `direct`: an op
- * of `cls` itself waited for c. */
-static sc_cat reason(const account *x, sc_op c, bool direct)
+static bool is_on(const account *c, sc_op i)
 {
-    const sc_graph *g = x->g;
-    if (g->cls[c] == x->cls) return (sc_cat)g->cat[c];
-    bool to_us = direct || g->peer[c] == x->cls;
-    return g->kind[c] == SC_OP_P2P && to_us ? SC_CAT_PP : SC_CAT_BUBBLE;
+    const sc_graph *g = c->g;
+    for (uint32_t p = sc_op_place(g, i); p < sc_op_place(g, i + 1); p++)
+        if (g->cls[p] == c->cls) return true;
+    return false;
 }
 
-/* Charges [lo, hi), a wait that ended when op `c` completed. */
-static void charge_wait(const account *x, sc_time lo, sc_time hi, sc_op c)
+/* What the time of op `i`, on which the class waits, counts as.  `direct`:
+ * an op of the class itself waited for it. */
+static sc_cat reason(const account *c, sc_op i, bool own, bool direct)
+{
+    if (own) return (sc_cat)c->g->cat[i];
+    bool to_us = direct || c->g->peer[i] == c->cls;
+    return c->g->kind[i] == SC_OP_P2P && to_us ? SC_CAT_PP : SC_CAT_BUBBLE;
+}
+
+/* Charges [lo, hi), a wait that ended when op `i` completed. */
+static void charge_wait(const account *c, sc_time lo, sc_time hi, sc_op i)
 {
     bool direct = true;
-    while (hi > lo && c != SC_NONE) {
-        sc_time from = x->r->start[c] > lo ? x->r->start[c] : lo;
-        sc_cat cat = reason(x, c, direct);
+    while (hi > lo && i != SC_NONE) {
+        bool own = is_on(c, i);
+        sc_time from = c->r->start[i] > lo ? c->r->start[i] : lo;
+        sc_cat cat = reason(c, i, own, direct);
+        /* an op may have waited in a queue after its cause */
+        sc_time end = c->r->end[i] < hi ? c->r->end[i] : hi;
+        if (end < hi && end >= lo) {
+            c->out[SC_CAT_BUBBLE] += hi - end;
+            hi = end;
+        }
         if (from < hi) {
-            x->out[cat] += hi - from;
+            c->out[cat] += hi - from;
             hi = from;
         }
-        if (x->g->kind[c] != SC_OP_MARK) direct = x->g->cls[c] == x->cls;
-        c = x->r->cause[c];
+        if (c->g->kind[i] != SC_OP_MARK) direct = own;
+        i = c->r->cause[i];
     }
-    x->out[SC_CAT_BUBBLE] += hi - lo;
+    c->out[SC_CAT_BUBBLE] += hi - lo;
 }
 
 void sc_result_breakdown(const sc_graph *g, const sc_result *r, uint32_t cls,
                          sc_time until, sc_time out[SC_N_CATS])
 {
-    account x = {g, r, cls, out};
+    account c = {g, r, cls, out};
     sc_time at = 0;       /* everything before is charged */
     sc_op last = SC_NONE; /* the op of the class that ends last */
     memset(out, 0, SC_N_CATS * sizeof *out);
-    for (sc_op i = 0; i < g->n_ops; i++) {
-        if (g->cls[i] != cls) continue;
+    for (uint32_t k = 0; k < g->n_ops; k++) {
+        sc_op i = r->order ? r->order[k] : k;
+        if (!is_on(&c, i)) continue;
         if (last == SC_NONE || r->end[i] >= r->end[last]) last = i;
         if (g->stream[i] != SC_S_COMPUTE || g->kind[i] == SC_OP_MARK) continue;
         sc_time from = r->start[i] < until ? r->start[i] : until;
         sc_time to = r->end[i] < until ? r->end[i] : until;
-        if (from > at) charge_wait(&x, at, from, r->cause[i]);
+        if (from > at) charge_wait(&c, at, from, r->cause[i]);
         out[g->cat[i]] += to - from;
         at = to;
     }
     if (last != SC_NONE && r->end[last] > at) {
         sc_time to = r->end[last] < until ? r->end[last] : until;
-        charge_wait(&x, at, to, last);
+        charge_wait(&c, at, to, last);
         at = to;
     }
     out[SC_CAT_BUBBLE] += until - at;

@@ -2,92 +2,135 @@
 /*
  * event.c - the event loop.
  *
- * A slot is one stream of one class: it holds the op that runs there.  At
- * each timestamp everything due completes, then everything ready starts (and,
- * where it takes no time, completes), then the classes whose set of running
- * ops changed get new rates.  An op is re-timed only if its rate differs:
+ * A slot is one stream of one class: it holds the op that runs there.  An op is
+ * in one queue on each of its classes and starts when it is first in all of
+ * them: what is behind it in a queue waits for its completion as for a
+ * dependency, so that ready ops need no search and nothing is chosen.
+ *
+ * At each timestamp everything due completes, then everything ready starts
+ * (and, where it takes no time, completes), then the classes whose set of
+ * running ops changed get new rates.  An op is re-timed only if its rate
+ * differs:
  *
  *   left -= (now - since) * rate;  since = now;  rate = new rate;
  *   due = now + ceil(left / rate)
  *
- * in double precision (exact while nothing but rate 1 applies).  Nothing is
- * chosen, as streams are in-order queues, so the order within a timestamp
- * can't show in the result.
+ * in double precision (exact while nothing but rate 1 applies).
+ *
+ * Most ops are plain: on one class, and they share no link.  Of the others one
+ * on several classes has the least of their rates and is timed in its home, the
+ * slot of its first class; one that shares links is first timed so for its
+ * latency and then is a flow.  The flow machine's next event has a slot, too.
  */
-#include "sim/radix.h"
-#include "sim/sim.h"
+#include "sim/run.h"
 
 #include <string.h>
+
+typedef enum phase {
+    PLAIN,
+    TICKER,  /* the flow machine's slot */
+    SEVERAL, /* on several classes, in the queue until it completes */
+    LATENCY, /* in the queue until it moves */
+    ARRIVED, /* is about to move */
+    MOVES
+} phase;
+
+/* What an op that is not plain has besides its slot; at its home. */
+typedef struct flight {
+    sim_path *path;
+    double lost; /* ps beside others, until slot.since */
+    bool marked; /* to be timed anew */
+} flight;
 
 typedef struct engine {
     const sc_graph *g;
     sc_result *r;
+    sim_net *net;
+    sim_rates rates;
     sim_radix queue;
-    uint32_t *waits; /* [n_ops] completions it still waits for */
-    sc_op *next;     /* [n_ops] op behind it in its stream */
-    sc_op *ready;    /* [n_ops] stack */
-    uint32_t *dirty; /* [n_classes] stack of classes to re-time */
-    uint8_t *marked; /* [n_classes] is on that stack */
-    uint32_t n_ready, n_dirty, n_done;
-    /* rate of a kind beside a set of kinds, bit per kind up to SC_OP_MEM */
-    double rate[SC_N_OP_KINDS][1 << (SC_OP_MEM + 1)];
+    uint32_t *waits;  /* [n_ops] completions it still waits for */
+    sc_op *next;      /* [places] op behind it in that queue */
+    sc_op *ready;     /* [n_ops] stack */
+    uint32_t *dirty;  /* [n_classes] stack of classes to re-time */
+    uint8_t *marked;  /* [n_classes] is on that stack */
+    flight *flight;   /* [slots] */
+    double *there;    /* [slots] rate of what is not plain, by its class */
+    uint32_t *retime; /* [slots] stack of homes to be timed anew */
+    uint32_t n_ready, n_dirty, n_retime, n_done, ticker;
+    bool all_plain;
+    bool failed; /* out of memory */
 } engine;
 
-static void fill_rates(engine *e, const sc_sim_opts *o)
+static inline uint32_t slot_at(const engine *e, sc_op i, uint32_t place)
 {
-    for (unsigned x = 0; x < SC_N_OP_KINDS; x++) {
-        for (unsigned set = 0; set < 1u << (SC_OP_MEM + 1); set++) {
-            double least = 1;
-            for (unsigned y = 0; y <= SC_OP_MEM && x <= SC_OP_MEM; y++)
-                if ((set >> y & 1) && o->rate[x][y] < least)
-                    least = o->rate[x][y];
-            e->rate[x][set] = least;
-        }
-    }
+    return e->g->cls[place] * SC_N_STREAMS + e->g->stream[i];
 }
 
-/* `last` is room for one op per slot. */
-static void link_streams(engine *e, sc_op *last, size_t slots)
+static inline uint32_t home_of(const engine *e, sc_op i)
+{
+    return slot_at(e, i, sc_op_place(e->g, i));
+}
+
+/* ---- queues -------------------------------------------------------------- */
+
+/* Op `i`, at `place`, goes to the end of that queue. */
+static inline void join_queue(engine *e, uint32_t *last, sc_op i,
+                              uint32_t place)
+{
+    uint32_t *before = &last[slot_at(e, i, place)];
+    if (*before != SC_NONE) {
+        e->next[*before] = i;
+        e->waits[i]++;
+    }
+    *before = place;
+}
+
+static void link_ops(engine *e, uint32_t *last)
 {
     const sc_graph *g = e->g;
-    memset(last, 0xff, slots * sizeof *last);
+    const uint32_t *head = g->cls_head;
+    memcpy(e->waits, g->n_preds, g->n_ops * sizeof *e->waits);
     for (sc_op i = 0; i < g->n_ops; i++) {
-        e->waits[i] = g->n_preds[i];
-        e->next[i] = SC_NONE;
-        if (g->kind[i] == SC_OP_MARK) continue;
-        sc_op *l = &last[(size_t)g->cls[i] * SC_N_STREAMS + g->stream[i]];
-        if (*l != SC_NONE) {
-            e->next[*l] = i;
-            e->waits[i]++;
-        }
-        *l = i;
+        bool queued = g->kind[i] != SC_OP_MARK;
+        if (!head && queued) join_queue(e, last, i, i);
+        for (uint32_t p = head ? head[i] : 1; head && queued && p < head[i + 1];
+             p++)
+            join_queue(e, last, i, p);
+        if (e->waits[i] == 0) e->ready[e->n_ready++] = i;
     }
 }
 
-static bool engine_init(engine *e, const sc_graph *g, const sc_sim_opts *o,
-                        sc_arena *a, sc_result *r)
+static bool engine_init(engine *e, const sim_run *run, sc_arena *a,
+                        sc_result *r)
 {
-    size_t slots = (size_t)g->n_classes * SC_N_STREAMS;
-    sim_slot *slot = SC_NEW_N(a, sim_slot, slots);
-    e->g = g;
-    e->r = r;
-    e->n_ready = e->n_dirty = e->n_done = 0;
+    const sc_graph *g = run->g;
+    uint32_t slots = g->n_classes * SC_N_STREAMS;
+    uint32_t places = sc_op_place(g, g->n_ops);
+    sim_slot *slot = SC_NEW_N(a, sim_slot, (size_t)slots + 1);
+    *e = (engine){.g = g, .net = run->net, .r = r, .ticker = slots};
+    e->rates = *run->rates;
+    e->all_plain = !g->cls_head && !run->net->flows;
+    uint32_t *last; /* [slots] last place of the queue */
     if (!slot || !(e->waits = SC_NEW_N(a, uint32_t, g->n_ops)) ||
-        !(e->next = SC_NEW_N(a, sc_op, g->n_ops)) ||
+        !(e->next = SC_NEW_N(a, sc_op, places)) ||
         !(e->ready = SC_NEW_N(a, sc_op, g->n_ops)) ||
         !(e->dirty = SC_NEW_N(a, uint32_t, g->n_classes)) ||
-        !(e->marked = SC_NEW_N(a, uint8_t, g->n_classes)))
+        !(e->marked = SC_NEW_N(a, uint8_t, g->n_classes)) ||
+        !(e->flight = SC_NEW_N(a, flight, slots)) ||
+        !(e->there = SC_NEW_N(a, double, slots)) ||
+        !(e->retime = SC_NEW_N(a, uint32_t, slots)) ||
+        !(last = SC_NEW_N(a, uint32_t, slots)))
         return false;
-    sc_op *last = SC_NEW_N(a, sc_op, slots);
-    if (!last) return false;
-    fill_rates(e, o);
-    link_streams(e, last, slots);
-    for (size_t s = 0; s < slots; s++) slot[s].op = SC_NONE;
+    memset(e->next, 0xff, places * sizeof *e->next);
+    memset(last, 0xff, slots * sizeof *last);
+    for (uint32_t s = 0; s <= slots; s++) slot[s].op = SC_NONE;
+    slot[slots].phase = TICKER;
     radix_init(&e->queue, slot);
-    for (sc_op i = 0; i < g->n_ops; i++)
-        if (e->waits[i] == 0) e->ready[e->n_ready++] = i;
+    link_ops(e, last);
     return true;
 }
+
+/* ---- completion ---------------------------------------------------------- */
 
 static inline void mark_dirty(engine *e, uint32_t cls)
 {
@@ -96,7 +139,14 @@ static inline void mark_dirty(engine *e, uint32_t cls)
     e->dirty[e->n_dirty++] = cls;
 }
 
-/* Op `i` has completed at `now`: one thing less to wait for. */
+static void mark_retime(engine *e, uint32_t home)
+{
+    if (e->flight[home].marked) return;
+    e->flight[home].marked = true;
+    e->retime[e->n_retime++] = home;
+}
+
+/* Op `i` has completed at `now`: one thing less for op `s` to wait for. */
 static inline void release(engine *e, sc_op s, sc_op i, sc_time now)
 {
     /* of all that it waits for, the last; of equals, the largest id */
@@ -105,15 +155,97 @@ static inline void release(engine *e, sc_op s, sc_op i, sc_time now)
     if (--e->waits[s] == 0) e->ready[e->n_ready++] = s;
 }
 
+static inline void release_queue(engine *e, uint32_t place, sc_op i,
+                                 sc_time now)
+{
+    e->r->finish[e->g->cls[place]] = now;
+    if (e->next[place] != SC_NONE) release(e, e->next[place], i, now);
+}
+
 static inline void complete(engine *e, sc_op i, sc_time now)
 {
     const sc_graph *g = e->g;
     e->r->end[i] = now;
-    e->r->finish[g->cls[i]] = now;
     e->n_done++;
     for (uint32_t k = g->succ_head[i]; k < g->succ_head[i + 1]; k++)
         release(e, g->succ[k], i, now);
-    if (e->next[i] != SC_NONE) release(e, e->next[i], i, now);
+    if (!g->cls_head) {
+        release_queue(e, i, i, now);
+        return;
+    }
+    for (uint32_t p = g->cls_head[i]; p < g->cls_head[i + 1]; p++)
+        release_queue(e, p, i, now);
+}
+
+/* What is not plain leaves its classes; what was lost beside others and what on
+ * links is told apart. */
+static void leave(engine *e, sc_op i, sc_time now)
+{
+    const sc_graph *g = e->g;
+    uint32_t home = home_of(e, i);
+    flight *f = &e->flight[home];
+    const sim_slot *s = &e->queue.slot[home];
+    if (s->phase == MOVES) {
+        sc_time late = now - e->r->start[i] - g->work[i];
+        f->lost += (1 - s->rate) * (double)(now - s->since);
+        if (f->lost < (double)late)
+            e->r->shared[i] = late - (sc_time)(f->lost + 0.5);
+        sim_net_free(e->net, g->traffic[i], f->path);
+    }
+    for (uint32_t p = sc_op_place(g, i); p < sc_op_place(g, i + 1); p++) {
+        e->queue.slot[slot_at(e, i, p)].op = SC_NONE;
+        mark_dirty(e, g->cls[p]);
+    }
+    complete(e, i, now);
+}
+
+static void complete_due(engine *e, sc_time now)
+{
+    while (e->queue.head[0] != SC_NONE) {
+        uint32_t s = e->queue.head[0];
+        sim_slot *x = &e->queue.slot[s];
+        sc_op i = x->op;
+        radix_unlink(&e->queue, s);
+        if (x->phase == PLAIN) {
+            x->op = SC_NONE;
+            mark_dirty(e, s / SC_N_STREAMS);
+            complete(e, i, now);
+        } else if (x->phase == LATENCY) {
+            x->phase = ARRIVED;
+            mark_retime(e, s);
+        } else if (x->phase != TICKER) {
+            leave(e, i, now);
+        }
+    }
+}
+
+static void complete_flows(engine *e, sc_time now)
+{
+    const sc_flow_end *end;
+    uint32_t n = sc_flows_advance(e->net->flows, now, &end);
+    e->failed |= n == SC_FLOW_NONE;
+    for (uint32_t k = 0; k < n && !e->failed; k++)
+        leave(e, (sc_op)end[k].tag, now);
+}
+
+/* ---- start --------------------------------------------------------------- */
+
+/* An op in its home is not plain. */
+static void start_other(engine *e, sc_op i, uint32_t home, bool moves)
+{
+    const sc_graph *g = e->g;
+    sim_slot *s = &e->queue.slot[home];
+    s->phase = !moves ? SEVERAL : g->latency[i] > 0 ? LATENCY : ARRIVED;
+    if (moves) s->left = (double)g->latency[i];
+    e->flight[home].lost = 0;
+    for (uint32_t p = sc_op_place(g, i) + 1; p < sc_op_place(g, i + 1); p++) {
+        sim_slot *other = &e->queue.slot[slot_at(e, i, p)];
+        other->op = i;
+        other->bit = s->bit;
+        other->phase = SEVERAL;
+        mark_dirty(e, g->cls[p]);
+    }
+    mark_retime(e, home);
 }
 
 static inline void start(engine *e, sc_op i, sc_time now)
@@ -124,24 +256,26 @@ static inline void start(engine *e, sc_op i, sc_time now)
         complete(e, i, now);
         return;
     }
-    sim_slot *x =
-        &e->queue.slot[(size_t)g->cls[i] * SC_N_STREAMS + g->stream[i]];
-    x->op = i;
-    x->since = now;
-    x->rate = 0;
-    x->left = (double)g->work[i];
-    x->bit = (uint8_t)(1u << g->kind[i] & ((2u << SC_OP_MEM) - 1));
-    mark_dirty(e, g->cls[i]);
+    uint32_t cls = g->cls[sc_op_place(g, i)];
+    uint32_t home = cls * SC_N_STREAMS + g->stream[i];
+    sim_slot *s = &e->queue.slot[home];
+    s->op = i;
+    s->since = now;
+    s->rate = 0;
+    s->left = (double)g->work[i];
+    s->bit = (uint8_t)sim_bit(g, i);
+    s->phase = PLAIN;
+    mark_dirty(e, cls);
+    if (e->all_plain) return;
+    bool moves = sim_net_has(e->net, g, i);
+    if (moves || sc_op_place(g, i + 1) - sc_op_place(g, i) > 1)
+        start_other(e, i, home, moves);
 }
 
-static inline void retime(engine *e, uint32_t s, double rate, sc_time now)
-{
-    sc_time work = e->g->work[e->queue.slot[s].op];
-    radix_retime(&e->queue, s, work, rate, now);
-    e->r->n_events++;
-}
+/* ---- rates --------------------------------------------------------------- */
 
-static inline void retime_class(engine *e, uint32_t cls, sc_time now)
+/* Rates on one class. */
+static inline void rate_class(engine *e, uint32_t cls, sc_time now)
 {
     uint32_t first = cls * SC_N_STREAMS;
     const sim_slot *x = &e->queue.slot[first];
@@ -152,48 +286,105 @@ static inline void retime_class(engine *e, uint32_t cls, sc_time now)
         once |= bit;
     }
     for (unsigned s = 0; s < SC_N_STREAMS; s++) {
-        if (x[s].op == SC_NONE) continue;
-        unsigned beside = (once & ~x[s].bit) | (twice & x[s].bit);
-        double rate = e->rate[e->g->kind[x[s].op]][beside];
-        if (rate != x[s].rate) retime(e, first + s, rate, now);
+        sc_op i = x[s].op;
+        if (i == SC_NONE) continue;
+        unsigned bit = x[s].bit;
+        double rate = sim_rate(&e->rates, bit, (once & ~bit) | (twice & bit));
+        if (x[s].phase == PLAIN) {
+            if (rate == x[s].rate) continue;
+            radix_retime(&e->queue, first + s, e->g->work[i], rate, now);
+            e->r->n_events++;
+        } else if (rate != e->there[first + s]) {
+            e->there[first + s] = rate;
+            mark_retime(e, home_of(e, i));
+        }
     }
 }
 
-static void complete_due(engine *e, sc_time now)
+/* Times what is not plain anew. */
+static void retime(engine *e, uint32_t home, sc_time now)
 {
-    while (e->queue.head[0] != SC_NONE) {
-        uint32_t s = e->queue.head[0];
-        sc_op i = e->queue.slot[s].op;
-        radix_unlink(&e->queue, s);
-        e->queue.slot[s].op = SC_NONE;
-        mark_dirty(e, e->g->cls[i]);
-        complete(e, i, now);
+    const sc_graph *g = e->g;
+    sim_slot *s = &e->queue.slot[home];
+    flight *f = &e->flight[home];
+    sc_op i = s->op;
+    double rate = 1;
+    for (uint32_t p = sc_op_place(g, i); p < sc_op_place(g, i + 1); p++) {
+        double there = e->there[slot_at(e, i, p)];
+        rate = there < rate ? there : rate;
+    }
+    if (rate == s->rate && s->phase != ARRIVED) return;
+    e->r->n_events++;
+    f->lost += (1 - s->rate) * (double)(now - s->since);
+    if (s->phase == SEVERAL || s->phase == LATENCY) {
+        sc_time work = s->phase == SEVERAL ? g->work[i] : g->latency[i];
+        radix_retime(&e->queue, home, work, rate, now);
+        return;
+    }
+    s->since = now;
+    s->rate = rate;
+    if (s->phase == MOVES) {
+        sim_net_rate(e->net, f->path, g->traffic[i], rate);
+        return;
+    }
+    s->phase = MOVES;
+    f->path = sim_net_post(e->net, g, i, rate, now);
+    e->failed |= !f->path;
+}
+
+static inline void set_rates(engine *e, sc_time now)
+{
+    while (e->n_dirty) {
+        uint32_t cls = e->dirty[--e->n_dirty];
+        e->marked[cls] = 0;
+        rate_class(e, cls, now);
+    }
+    while (e->n_retime) {
+        uint32_t home = e->retime[--e->n_retime];
+        e->flight[home].marked = false;
+        if (e->queue.slot[home].op != SC_NONE) retime(e, home, now);
     }
 }
 
-sc_status sim_events(const sc_graph *g, const sc_sim_opts *o, sc_arena *a,
-                     sc_result *r, sc_err *err)
+/* ---- the loop ------------------------------------------------------------ */
+
+static void set_ticker(engine *e)
+{
+    sim_slot *s = &e->queue.slot[e->ticker];
+    sc_time next = sc_flows_next(e->net->flows);
+    if (s->queued && s->due == next) return;
+    if (s->queued) radix_unlink(&e->queue, e->ticker);
+    if (next == SC_TIME_MAX) return;
+    s->due = next;
+    radix_link(&e->queue, e->ticker);
+}
+
+static sc_op first_running(const engine *e)
+{
+    for (uint32_t s = 0; s < e->ticker; s++)
+        if (e->queue.slot[s].op != SC_NONE) return e->queue.slot[s].op;
+    return 0;
+}
+
+sc_status sim_events(const sim_run *run, sc_arena *a, sc_result *r, sc_err *err)
 {
     engine e;
-    if (g->n_classes > SC_NONE / SC_N_STREAMS)
-        return sc_error(err, SC_EINPUT, SC_C_TOO_BIG, sc_pos_none(), NULL,
-                        "more than %u classes", SC_NONE / SC_N_STREAMS);
-    if (!engine_init(&e, g, o, a, r)) return sc_error_nomem(err);
+    if (!engine_init(&e, run, a, r)) return sc_error_nomem(err);
     do {
         sc_time now = e.queue.last;
         if (now == SC_TIME_MAX)
-            return sim_too_long(g, e.queue.slot[e.queue.head[0]].op, err);
+            return sim_too_long(e.g, first_running(&e), err);
         complete_due(&e, now);
+        if (e.net->flows) complete_flows(&e, now);
         while (e.n_ready) start(&e, e.ready[--e.n_ready], now);
-        while (e.n_dirty) {
-            uint32_t cls = e.dirty[--e.n_dirty];
-            e.marked[cls] = 0;
-            retime_class(&e, cls, now);
-        }
+        set_rates(&e, now);
+        if (e.net->flows) set_ticker(&e);
+        if (e.failed) return sc_error_nomem(err);
     } while (radix_settle(&e.queue));
+    for (sc_op i = 0; i < e.g->n_ops; i++)
+        r->overlapped[i] =
+            r->end[i] - r->start[i] - e.g->work[i] - r->shared[i];
     r->n_events += e.n_done;
-    if (e.n_done == g->n_ops) return SC_OK;
-    return sc_error(err, SC_EBUG, SC_C_BUG, sc_pos_none(), NULL,
-                    "the engine stopped after %u of %u ops", e.n_done,
-                    g->n_ops);
+    if (e.n_done == e.g->n_ops) return SC_OK;
+    return sim_stopped(e.g, e.n_done, err);
 }

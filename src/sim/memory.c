@@ -6,7 +6,7 @@
  * then frees of what lived for that moment only.  What is always there comes
  * before everything.
  */
-#include <stepcast/sim_exec.h>
+#include <stepcast/sim_memory.h>
 
 #include "sim/memory_alloc.h"
 
@@ -30,26 +30,10 @@ typedef struct memory {
     const sc_mem_opts *o;
     sc_arena *a;
     event *event;    /* by device, then time */
-    uint32_t *first; /* [n_devices + 1] into event */
+    uint32_t *first; /* [n_classes + 1] into event */
     uint32_t *block; /* [n] */
     uint32_t *until; /* [n] event of its end; SC_NONE: stays */
 } memory;
-
-static sc_status check(const sc_exec *x, const sc_lifetime *t, uint32_t i,
-                       sc_err *err)
-{
-    const char *fault = NULL;
-    if (t->device >= x->n_devices) fault = "is on no device";
-    if (t->kind >= SC_N_MEM_KINDS) fault = "has no legal kind";
-    if (t->first != SC_NONE && t->first >= x->n_ops)
-        fault = "is allocated by no op";
-    for (uint32_t k = 0; k < t->n_last; k++)
-        if (t->last[k] >= x->n_ops) fault = "is used last by no op";
-    if (t->bytes > UINT64_MAX / 4) fault = "is larger than any memory";
-    if (fault == NULL) return SC_OK;
-    return sc_error(err, SC_EBUG, SC_C_BUG, sc_pos_none(), NULL,
-                    "tensor %u \"%.80s\" %s", i, t->name ? t->name : "", fault);
-}
 
 /* ---- events -------------------------------------------------------------- */
 
@@ -58,7 +42,7 @@ static uint64_t order_of(turn at, sc_op op)
     return (uint64_t)at << 32 | op;
 }
 
-static uint32_t events_of(const sc_exec_result *r, const sc_lifetime *t,
+static uint32_t events_of(const sc_result *r, const sc_lifetime *t,
                           uint32_t tensor, event out[2])
 {
     sc_time from = 0, to = 0;
@@ -89,7 +73,7 @@ static int compare_events(const void *p, const void *q)
 /* Runs of one kind of events, one for each device. */
 typedef struct runs {
     event *at;
-    uint32_t *first; /* [n_devices + 1] */
+    uint32_t *first; /* [n_classes + 1] */
 } runs;
 
 /* Allocations mostly come in order. */
@@ -101,45 +85,44 @@ static void sort(event *e, uint32_t n)
 }
 
 /* First (0) or second (1) events of all tensors. */
-static bool fill_runs(const memory *m, const sc_exec *x,
-                      const sc_exec_result *r, uint32_t which, runs *out)
+static bool fill_runs(const memory *m, const sc_graph *g, const sc_result *r,
+                      uint32_t which, runs *out)
 {
     event e[2];
     out->at = SC_NEW_N(m->a, event, m->n);
-    out->first = SC_NEW_N(m->a, uint32_t, (size_t)x->n_devices + 2);
+    out->first = SC_NEW_N(m->a, uint32_t, (size_t)g->n_classes + 2);
     if (!out->at || !out->first) return false;
     for (uint32_t i = 0; i < m->n; i++) {
         const sc_lifetime *t = &m->tensor[i];
         bool has = t->bytes > 0 && (which == 0 || t->n_last > 0);
         out->first[t->device + 2] += has;
     }
-    for (uint32_t d = 0; d < x->n_devices; d++)
+    for (uint32_t d = 0; d < g->n_classes; d++)
         out->first[d + 2] += out->first[d + 1];
     for (uint32_t i = 0; i < m->n; i++)
         if (events_of(r, &m->tensor[i], i, e) > which)
             out->at[out->first[m->tensor[i].device + 1]++] = e[which];
-    for (uint32_t d = 0; d < x->n_devices; d++)
+    for (uint32_t d = 0; d < g->n_classes; d++)
         sort(out->at + out->first[d], out->first[d + 1] - out->first[d]);
     return true;
 }
 
-static sc_status list_events(memory *m, const sc_exec *x,
-                             const sc_exec_result *r, sc_err *err)
+static sc_status list_events(memory *m, const sc_graph *g, const sc_result *r,
+                             sc_err *err)
 {
     runs from, to;
     if (m->n > SC_NONE / 2)
         return sc_error(err, SC_EINPUT, SC_C_TOO_BIG, sc_pos_none(), NULL,
                         "more than %u tensors", SC_NONE / 2);
-    for (uint32_t i = 0; i < m->n; i++) SC_TRY(check(x, &m->tensor[i], i, err));
     m->event = SC_NEW_N(m->a, event, 2 * (size_t)m->n);
-    m->first = SC_NEW_N(m->a, uint32_t, (size_t)x->n_devices + 1);
+    m->first = SC_NEW_N(m->a, uint32_t, (size_t)g->n_classes + 1);
     m->block = SC_NEW_N(m->a, uint32_t, m->n);
     m->until = SC_NEW_N(m->a, uint32_t, m->n);
     if (!m->event || !m->first || !m->block || !m->until ||
-        !fill_runs(m, x, r, 0, &from) || !fill_runs(m, x, r, 1, &to))
+        !fill_runs(m, g, r, 0, &from) || !fill_runs(m, g, r, 1, &to))
         return sc_error_nomem(err);
     uint32_t n = 0;
-    for (uint32_t d = 0; d < x->n_devices; d++) {
+    for (uint32_t d = 0; d < g->n_classes; d++) {
         uint32_t i = from.first[d], j = to.first[d];
         while (i < from.first[d + 1] || j < to.first[d + 1]) {
             bool frees = i == from.first[d + 1] ||
@@ -216,17 +199,17 @@ static sc_status run_device(memory *m, uint32_t device, sc_mem_device *d,
     return SC_OK;
 }
 
-sc_status sc_memory_run(const sc_exec *x, const sc_exec_result *r,
-                        const sc_lifetime *tensors, uint32_t n,
+sc_status sc_memory_run(const sc_graph *g, const sc_result *r,
                         const sc_mem_opts *o, sc_arena *a, sc_mem_device **out,
                         sc_err *err)
 {
     sc_arena scratch;
     sc_arena_init(&scratch, 0);
-    memory m = {.tensor = tensors, .n = n, .o = o, .a = &scratch};
-    sc_mem_device *all = SC_NEW_N(a, sc_mem_device, x->n_devices);
-    sc_status s = all ? list_events(&m, x, r, err) : sc_error_nomem(err);
-    for (uint32_t d = 0; d < x->n_devices && s == SC_OK; d++) {
+    memory m = {
+        .tensor = g->lifetime, .n = g->n_lifetimes, .o = o, .a = &scratch};
+    sc_mem_device *all = SC_NEW_N(a, sc_mem_device, g->n_classes);
+    sc_status s = all ? list_events(&m, g, r, err) : sc_error_nomem(err);
+    for (uint32_t d = 0; d < g->n_classes && s == SC_OK; d++) {
         uint32_t events = m.first[d + 1] - m.first[d];
         all[d].at = SC_NEW_N(a, sc_mem_point, events);
         all[d].top = SC_NEW_N(a, uint32_t, TOP);

@@ -22,7 +22,8 @@ typedef struct sim_slot {
     double rate;         /* 0: just started */
     sc_op op;            /* SC_NONE: idle */
     uint32_t prev, next; /* in its bucket; SC_NONE ends */
-    uint8_t bucket, queued, bit;
+    uint8_t bucket, queued;
+    uint8_t bit, phase; /* for who uses the queue */
 } sim_slot;
 
 typedef struct sim_radix {

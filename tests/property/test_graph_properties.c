@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Properties of graphs: text round trip, unfolding, renumbering. */
 #include "random_graph.h"
+#include "reference_exec.h"
 #include "unit.h"
 
 #include <stdio.h>
@@ -17,7 +18,7 @@ static bool same_mesh(const sc_graph *x, const sc_graph *y)
         const sc_class *a = &x->classes[c], *b = &y->classes[c];
         ok = !strcmp(a->name, b->name) && a->fixed == b->fixed &&
              !memcmp(a->coord, b->coord, sizeof a->coord) &&
-             a->multiplicity == b->multiplicity;
+             a->rank == b->rank && a->multiplicity == b->multiplicity;
     }
     for (uint32_t k = 0; ok && k < x->n_groups; k++) {
         const sc_group *a = &x->groups[k], *b = &y->groups[k];
@@ -27,14 +28,37 @@ static bool same_mesh(const sc_graph *x, const sc_graph *y)
     return ok;
 }
 
+static bool same_rest(const sc_graph *x, const sc_graph *y)
+{
+    bool ok = x->n_traffic == y->n_traffic && x->n_lifetimes == y->n_lifetimes;
+    for (uint32_t k = 0; ok && k < x->n_traffic; k++) {
+        const sc_traffic *a = &x->traffics[k], *b = &y->traffics[k];
+        ok = a->n == b->n && !memcmp(a->link, b->link, a->n * sizeof *a->link);
+        for (uint32_t i = 0; ok && i < a->n; i++)
+            ok = a->share[i] == b->share[i];
+    }
+    for (uint32_t k = 0; ok && k < x->n_lifetimes; k++) {
+        const sc_lifetime *a = &x->lifetime[k], *b = &y->lifetime[k];
+        ok = !strcmp(a->name, b->name) && a->device == b->device &&
+             a->kind == b->kind && a->bytes == b->bytes &&
+             a->first == b->first && a->n_last == b->n_last;
+        for (uint32_t i = 0; ok && i < a->n_last; i++)
+            ok = a->last[i] == b->last[i];
+    }
+    return ok;
+}
+
 #define SAME(column, n) (!memcmp(x->column, y->column, (n) * sizeof *x->column))
 
 static bool same_graph(const sc_graph *x, const sc_graph *y)
 {
-    if (!same_mesh(x, y) || x->n_ops != y->n_ops || x->n_deps != y->n_deps)
+    if (!same_mesh(x, y) || !same_rest(x, y) || x->n_ops != y->n_ops ||
+        x->n_deps != y->n_deps || !x->cls_head != !y->cls_head)
         return false;
     uint32_t n = x->n_ops;
-    bool ok = SAME(work, n) && SAME(cls, n) && SAME(kind, n) &&
+    bool ok = (!x->cls_head || SAME(cls_head, n + 1)) &&
+              SAME(cls, sc_op_place(x, n)) && SAME(latency, n) &&
+              SAME(traffic, n) && SAME(work, n) && SAME(kind, n) &&
               SAME(stream, n) && SAME(n_preds, n) && SAME(succ_head, n + 1) &&
               SAME(succ, x->n_deps) && SAME(cat, n) && SAME(bytes, n) &&
               SAME(flops, n) && SAME(group, n) && SAME(peer, n);
@@ -42,9 +66,32 @@ static bool same_graph(const sc_graph *x, const sc_graph *y)
     return ok;
 }
 
-static bool reads_back(prop *p, void *ctx)
+/* Tensors of a graph that has ops. */
+static void add_tensors(prop *p, sc_arena *a, sc_graph *g)
 {
-    (void)ctx;
+    uint32_t n = (uint32_t)prop_below(p, 5);
+    sc_lifetime *all = SC_NEW_N(a, sc_lifetime, n);
+    for (uint32_t i = 0; i < n; i++) {
+        sc_op *last = SC_NEW_N(a, sc_op, 3);
+        all[i] = (sc_lifetime){
+            .name = prop_below(p, 2) ? "t" : "x, micro-batch 1",
+            .device = (uint32_t)prop_below(p, g->n_classes),
+            .kind = (uint8_t)prop_below(p, SC_N_MEM_KINDS),
+            .bytes = prop_below(p, 1 << 30),
+            .first =
+                prop_below(p, 2) ? (sc_op)prop_below(p, g->n_ops) : SC_NONE,
+            .last = last,
+            .n_last = (uint32_t)prop_below(p, 4)};
+        for (uint32_t k = 0; k < 3; k++)
+            last[k] = (sc_op)prop_below(p, g->n_ops);
+    }
+    g->lifetime = all;
+    g->n_lifetimes = n;
+}
+
+/* `links`: on several classes, with traffic and tensors. */
+static bool reads_back(prop *p, void *links)
+{
     sc_arena a;
     sc_arena_init(&a, 0);
     sc_err err;
@@ -52,7 +99,10 @@ static bool reads_back(prop *p, void *ctx)
     sc_text t;
     sc_err_init(&err);
     sc_text_init(&t);
-    bool ok = random_graph(p, 40, &a, &g, &err) && !sc_graph_check(&g, &err);
+    bool ok = links ? random_exec(p, 40, true, false, &a, &g, &err)
+                    : random_graph(p, 40, &a, &g, &err);
+    if (ok && links && g.n_ops) add_tensors(p, &a, &g);
+    ok = ok && !sc_graph_check(&g, &err);
     if (ok) {
         sc_graph_write(&g, &t);
         ok = !t.failed && !sc_graph_read(t.buf, t.len, "t", &a, &h, &err) &&
@@ -68,7 +118,9 @@ static bool reads_back(prop *p, void *ctx)
 static void test_round_trip(void **state)
 {
     (void)state;
+    int yes = 1;
     assert_true(prop_check("graph text round trip", 2000, reads_back, NULL));
+    assert_true(prop_check("text with links", 1000, reads_back, &yes));
 }
 
 /* The instances of a class in the unfolded graph follow each other, as the
@@ -93,6 +145,7 @@ static bool unfolds(prop *p, void *ctx)
     sc_result r, s;
     sc_sim_opts o;
     sc_err_init(&err);
+    sc_sim_opts_init(&o);
     random_rates(p, &o);
     bool ok = random_graph(p, 40, &a, &g, &err) &&
               !sc_graph_unfold(&g, 1000000, &a, &u, &err) &&
@@ -142,7 +195,10 @@ static bool renumbers(prop *p, void *ctx)
         place[k] = x;
     }
     for (uint32_t i = 0; i < n; i++) {
-        sc_op_desc d = {.name = name[i], .group = SC_NONE, .peer = SC_NONE};
+        sc_op_desc d = {.name = name[i],
+                        .group = SC_NONE,
+                        .peer = SC_NONE,
+                        .traffic = SC_NONE};
         d.cls = sc_graph_add_class(b, name[i], 0, NULL);
         sc_graph_add_op(b, &d);
     }

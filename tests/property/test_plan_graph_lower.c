@@ -5,7 +5,7 @@
  * memory but what is kept, and classes of ranks as ranks.
  */
 #include <stepcast/base/util.h>
-#include <stepcast/sim_exec.h>
+#include <stepcast/sim_memory.h>
 
 #include "program.h"
 #include "property.h"
@@ -49,14 +49,14 @@ static toy draw(prop *p)
     return t;
 }
 
-static bool lowered(toy *t, sc_exec_result *r)
+static bool lowered(toy *t, sc_result *r)
 {
-    sc_exec_opts o;
-    sc_exec_opts_init(&o);
+    sc_sim_opts o;
+    sc_sim_opts_init(&o);
     o.rules = t->rules;
     toy_build(t);
     return gp_lower(&t->prog, &arena, &t->plan, &err) == SC_OK &&
-           sc_exec_run(&t->plan.exec, &o, &arena, r, &err) == SC_OK;
+           sc_sim_run(&t->plan.exec, &o, &arena, r, &err) == SC_OK;
 }
 
 /* Kernels of the step, all devices: forward, backward, update. */
@@ -72,38 +72,38 @@ static bool all_kernels(const toy *t)
     return kernels == want * (t->unfold ? t->dp : 1);
 }
 
-static bool no_shorter(const toy *t, const sc_exec_result *r)
+static bool no_shorter(const toy *t, const sc_result *r)
 {
     const sc_exec *x = &t->plan.exec;
-    sc_time *busy = SC_NEW_N(&arena, sc_time, x->n_devices * SC_N_STREAMS);
+    sc_time *busy = SC_NEW_N(&arena, sc_time, x->n_classes * SC_N_STREAMS);
     for (sc_op i = 0; i < x->n_ops; i++)
-        for (uint32_t k = x->dev_head[i]; k < x->dev_head[i + 1]; k++) {
-            sc_time *b = &busy[x->dev[k] * SC_N_STREAMS + x->stream[i]];
+        for (uint32_t k = sc_op_place(x, i); k < sc_op_place(x, i + 1); k++) {
+            sc_time *b = &busy[x->cls[k] * SC_N_STREAMS + x->stream[i]];
             *b += x->work[i];
             if (*b > r->makespan) return false;
         }
     return true;
 }
 
-static bool freed(const toy *t, const sc_exec_result *r)
+static bool freed(const toy *t, const sc_result *r)
 {
     const sc_gplan *p = &t->plan;
-    for (uint32_t i = 0; i < p->n_lifetimes; i++) {
-        const sc_lifetime *l = &p->lifetime[i];
-        if (l->device >= p->exec.n_devices) return false;
+    for (uint32_t i = 0; i < p->exec.n_lifetimes; i++) {
+        const sc_lifetime *l = &p->exec.lifetime[i];
+        if (l->device >= p->exec.n_classes) return false;
         if ((l->first == SC_NONE) != (l->n_last == 0)) return false;
         for (uint32_t k = 0; k < l->n_last; k++)
             if (l->last[k] < l->first ||
                 r->end[l->last[k]] < r->start[l->first])
                 return false;
     }
-    return p->n_lifetimes > 0;
+    return p->exec.n_lifetimes > 0;
 }
 
 static bool lowers(prop *p, void *ctx)
 {
     (void)ctx;
-    sc_exec_result r, each;
+    sc_result r, each;
     setup(NULL);
     toy t = draw(p), u = t;
     u.unfold = true;
@@ -112,7 +112,7 @@ static bool lowers(prop *p, void *ctx)
     ok = ok && all_kernels(&t) && all_kernels(&u);
     ok = ok && no_shorter(&t, &r) && no_shorter(&u, &each);
     ok = ok && freed(&t, &r) && freed(&u, &each);
-    ok = ok && u.plan.n_lifetimes == t.dp * t.plan.n_lifetimes;
+    ok = ok && u.plan.exec.n_lifetimes == t.dp * t.plan.exec.n_lifetimes;
     if (!ok && prop_reporting(p))
         print_message("%s pp %u vpp %u dp %u ga %u ops %u zero %d%s%s: %s\n",
                       sc_schedule_names[t.schedule], t.pp, t.vpp, t.dp, t.ga,

@@ -12,22 +12,22 @@ typedef struct world {
     sc_arena a;
     sc_err err;
     sc_exec x;
-    sc_exec_opts o;
-    sc_exec_result r;
+    sc_sim_opts o;
+    sc_result r;
 } world;
 
 static bool begin(prop *p, world *w, bool traffic, bool honest)
 {
     sc_arena_init(&w->a, 0);
     sc_err_init(&w->err);
-    sc_exec_opts_init(&w->o);
+    sc_sim_opts_init(&w->o);
     if (traffic &&
         sc_hw_build("switch4@1GB/s", sc_pos_none(), &w->a, &w->o.hw, &w->err))
         return false;
-    if (prop_below(p, 2)) random_rates(p, &w->o.rates);
+    if (prop_below(p, 2)) random_rates(p, &w->o);
     if (prop_below(p, 2)) w->o.gamma = prop_unit(p);
     return random_exec(p, 24, traffic, honest, &w->a, &w->x, &w->err) &&
-           sc_exec_run(&w->x, &w->o, &w->a, &w->r, &w->err) == SC_OK;
+           sc_sim_run(&w->x, &w->o, &w->a, &w->r, &w->err) == SC_OK;
 }
 
 static bool finish(prop *p, world *w, bool ok)
@@ -38,8 +38,8 @@ static bool finish(prop *p, world *w, bool ok)
             printf("op %u kind %u stream %u on %u from %u: work %lld latency "
                    "%lld bytes %llu traffic %d [%lld, %lld)\n",
                    i, w->x.kind[i], w->x.stream[i],
-                   w->x.dev_head[i + 1] - w->x.dev_head[i],
-                   w->x.dev[w->x.dev_head[i]], (long long)w->x.work[i],
+                   sc_op_place(&w->x, i + 1) - sc_op_place(&w->x, i),
+                   w->x.cls[sc_op_place(&w->x, i)], (long long)w->x.work[i],
                    (long long)w->x.latency[i],
                    (unsigned long long)w->x.bytes[i], (int)w->x.traffic[i],
                    (long long)w->r.start[i], (long long)w->r.end[i]);
@@ -57,7 +57,7 @@ static bool near(sc_time a, sc_time b)
 static bool equals_reference(prop *p, void *traffic)
 {
     world w;
-    sc_exec_result slow;
+    sc_result slow;
     bool ok = begin(p, &w, traffic != NULL, false) &&
               reference_exec(&w.x, &w.o, &w.a, &slow);
     for (sc_op i = 0; ok && i < w.x.n_ops; i++) {
@@ -102,7 +102,7 @@ static double bytes_on(const sc_exec *x, sc_op i, uint64_t link)
  * fits. */
 static bool fits(const world *w, uint64_t link, double bw)
 {
-    const sc_exec_result *r = &w->r;
+    const sc_result *r = &w->r;
     for (sc_op i = 0; i < w->x.n_ops; i++) {
         for (sc_op j = 0; j < w->x.n_ops; j++) {
             double bytes = 0;
@@ -149,7 +149,7 @@ static void test_conservation(void **state)
 static bool obeys(prop *p, world *w)
 {
     const sc_exec *x = &w->x;
-    const sc_exec_result *r = &w->r;
+    const sc_result *r = &w->r;
     for (sc_op i = 0; i < x->n_ops; i++) {
         sc_time late = r->shared[i] + r->overlapped[i];
         if (r->shared[i] < 0 || r->overlapped[i] < 0 ||
@@ -161,13 +161,13 @@ static bool obeys(prop *p, world *w)
                                    : r->end[r->cause[i]] > r->start[i])
             return false;
     }
-    for (uint32_t d = 0; d < x->n_devices; d++) {
+    for (uint32_t d = 0; d < x->n_classes; d++) {
         sc_time part[SC_N_CATS], all = 0, free[SC_N_STREAMS] = {0};
         for (uint32_t k = 0; k < x->n_ops; k++) {
             sc_op i = r->order ? r->order[k] : k;
             bool here = false;
-            for (uint32_t q = x->dev_head[i]; q < x->dev_head[i + 1]; q++)
-                here = here || x->dev[q] == d;
+            for (uint32_t q = sc_op_place(x, i); q < sc_op_place(x, i + 1); q++)
+                here = here || x->cls[q] == d;
             if (!here || x->kind[i] == SC_OP_MARK) continue;
             if (r->start[i] < free[x->stream[i]]) return false;
             free[x->stream[i]] = r->end[i];
@@ -175,7 +175,7 @@ static bool obeys(prop *p, world *w)
         sc_time until = prop_below(p, 2)
                             ? r->makespan + (sc_time)prop_below(p, 9)
                             : (sc_time)prop_below(p, (uint64_t)r->makespan + 1);
-        sc_exec_breakdown(x, r, d, until, part);
+        sc_result_breakdown(x, r, d, until, part);
         for (int c = 0; c < SC_N_CATS; c++) {
             if (part[c] < 0) return false;
             all += part[c];
@@ -205,7 +205,7 @@ static bool rounds_are_orderly(prop *p, void *ctx)
     world w;
     bool ok = begin(p, &w, false, false);
     w.o.rules = sc_rules_find("proteus");
-    ok = ok && !sc_exec_run(&w.x, &w.o, &w.a, &w.r, &w.err);
+    ok = ok && !sc_sim_run(&w.x, &w.o, &w.a, &w.r, &w.err);
     return finish(p, &w, ok && obeys(p, &w));
 }
 
@@ -221,13 +221,13 @@ static bool idle_links(prop *p, void *ctx)
 {
     (void)ctx;
     world w;
-    sc_exec_result sweep;
+    sc_result sweep;
     bool ok = begin(p, &w, true, true);
-    sc_exec_opts_init(&w.o);
-    ok = ok && !sc_exec_run(&w.x, &w.o, &w.a, &sweep, &w.err) &&
+    sc_sim_opts_init(&w.o);
+    ok = ok && !sc_sim_run(&w.x, &w.o, &w.a, &sweep, &w.err) &&
          !sc_hw_build("switch4@1000GB/s", sc_pos_none(), &w.a, &w.o.hw,
                       &w.err) &&
-         !sc_exec_run(&w.x, &w.o, &w.a, &w.r, &w.err);
+         !sc_sim_run(&w.x, &w.o, &w.a, &w.r, &w.err);
     for (sc_op i = 0; ok && i < w.x.n_ops; i++)
         ok = w.r.start[i] == sweep.start[i] && w.r.end[i] == sweep.end[i] &&
              w.r.cause[i] == sweep.cause[i];

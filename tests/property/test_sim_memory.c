@@ -137,26 +137,26 @@ typedef struct world {
     sc_arena a;
     sc_err err;
     sc_exec x;
-    sc_exec_result r;
+    sc_result r;
     sc_lifetime *t;
     uint32_t n;
 } world;
 
 static bool begin(prop *p, world *w)
 {
-    sc_exec_opts o;
+    sc_sim_opts o;
     sc_arena_init(&w->a, 0);
     sc_err_init(&w->err);
-    sc_exec_opts_init(&o);
+    sc_sim_opts_init(&o);
     if (!random_exec(p, 20, false, true, &w->a, &w->x, &w->err) ||
-        sc_exec_run(&w->x, &o, &w->a, &w->r, &w->err))
+        sc_sim_run(&w->x, &o, &w->a, &w->r, &w->err))
         return false;
     w->n = (uint32_t)prop_below(p, 60);
     w->t = SC_NEW_N(&w->a, sc_lifetime, w->n);
     for (uint32_t i = 0; i < w->n; i++) {
         sc_lifetime *t = &w->t[i];
         *t = (sc_lifetime){.name = "t", .first = SC_NONE};
-        t->device = (uint32_t)prop_below(p, w->x.n_devices);
+        t->device = (uint32_t)prop_below(p, w->x.n_classes);
         t->kind = (uint8_t)prop_below(p, SC_N_MEM_KINDS);
         t->bytes = prop_below(p, 5) ? some_bytes(p) : 0;
         if (w->x.n_ops == 0) continue;
@@ -218,9 +218,11 @@ static bool balances(prop *p, void *ctx)
     sc_mem_opts o = {.capacity =
                          prop_below(p, 2) ? prop_below(p, 400) * MIB : 0,
                      .context = prop_below(p, 9) * MIB};
-    bool ok = begin(p, &w) &&
-              !sc_memory_run(&w.x, &w.r, w.t, w.n, &o, &w.a, &d, &w.err);
-    for (uint32_t k = 0; ok && k < w.x.n_devices; k++)
+    bool ok = begin(p, &w);
+    w.x.lifetime = w.t;
+    w.x.n_lifetimes = w.n;
+    ok = ok && !sc_memory_run(&w.x, &w.r, &o, &w.a, &d, &w.err);
+    for (uint32_t k = 0; ok && k < w.x.n_classes; k++)
         ok = is_balanced(&w, k, &d[k]) &&
              d[k].fits == (o.capacity == 0 ||
                            d[k].peak_reserved + o.context <= o.capacity);

@@ -109,6 +109,41 @@ static void test_paths(void **state)
         prop_check("sweep equals events", 500, sweep_equals_events, NULL));
 }
 
+/* Ops that are on one class each run as if each named a list of classes. */
+static bool one_equals_several(prop *p, void *rates)
+{
+    sc_arena a;
+    sc_arena_init(&a, 0);
+    sc_err err;
+    sc_graph g, several;
+    sc_result x, y;
+    sc_sim_opts o;
+    sc_err_init(&err);
+    sc_sim_opts_init(&o);
+    if (rates) random_rates(p, &o);
+    bool ok = random_graph(p, 60, &a, &g, &err);
+    several = g;
+    several.cls_head = SC_NEW_N(&a, uint32_t, (size_t)g.n_ops + 1);
+    ok = ok && several.cls_head;
+    for (uint32_t i = 0; ok && i <= g.n_ops; i++) several.cls_head[i] = i;
+    ok = ok && !sc_graph_check(&several, &err) &&
+         !sc_sim_run(&g, &o, &a, &x, &err) &&
+         !sc_sim_run(&several, &o, &a, &y, &err) && same(p, &g, &x, &y) &&
+         x.n_events == y.n_events;
+    sc_arena_free(&a);
+    return ok;
+}
+
+static void test_several(void **state)
+{
+    (void)state;
+    int yes = 1;
+    assert_true(prop_check("one class equals a list in the sweep", 1000,
+                           one_equals_several, NULL));
+    assert_true(prop_check("one class equals a list in events", 2000,
+                           one_equals_several, &yes));
+}
+
 /* Every part of a breakdown is time, and the parts sum to `until`. */
 static bool sums(prop *p, void *ctx)
 {
@@ -120,6 +155,7 @@ static bool sums(prop *p, void *ctx)
     sc_result r;
     sc_sim_opts o;
     sc_err_init(&err);
+    sc_sim_opts_init(&o);
     random_rates(p, &o);
     bool ok =
         random_graph(p, 40, &a, &g, &err) && !sc_sim_run(&g, &o, &a, &r, &err);
@@ -150,6 +186,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sweep), cmocka_unit_test(test_events),
-        cmocka_unit_test(test_paths), cmocka_unit_test(test_breakdown)};
+        cmocka_unit_test(test_paths), cmocka_unit_test(test_several),
+        cmocka_unit_test(test_breakdown)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

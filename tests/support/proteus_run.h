@@ -8,7 +8,8 @@
 #define TESTS_PROTEUS_RUN_H
 
 #include <stepcast/cost_traffic.h>
-#include <stepcast/sim_exec.h>
+#include <stepcast/graph_exec.h>
+#include <stepcast/sim_memory.h>
 
 #define PROTEUS_MAX_STAGES 16
 #define PROTEUS_GAP_MS     0.002 /* before every kernel */

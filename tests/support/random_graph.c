@@ -48,6 +48,7 @@ static void add_op(prop *p, sc_graph_builder *b, uint32_t n_classes,
                     .cls = (uint32_t)prop_below(p, n_classes),
                     .group = SC_NONE,
                     .peer = SC_NONE,
+                    .traffic = SC_NONE,
                     .name = names[prop_below(p, 7)]};
     if (d.cat == SC_CAT_BUBBLE) d.cat = SC_CAT_OTHER;
     if (d.kind != SC_OP_MARK) d.work = random_work(p);
@@ -82,7 +83,6 @@ bool random_graph(prop *p, uint32_t max_ops, sc_arena *a, sc_graph *out,
 
 void random_rates(prop *p, sc_sim_opts *o)
 {
-    sc_sim_opts_init(o);
     for (int x = 0; x < SC_N_OP_KINDS; x++)
         for (int y = 0; y < SC_N_OP_KINDS; y++)
             if (prop_below(p, 2)) o->rate[x][y] = 1 - 0.9 * prop_unit(p);

@@ -14,6 +14,7 @@
 bool random_graph(prop *p, uint32_t max_ops, sc_arena *a, sc_graph *out,
                   sc_err *err);
 
+/* Any of o->rate. */
 void random_rates(prop *p, sc_sim_opts *o);
 
 #endif

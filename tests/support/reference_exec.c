@@ -76,7 +76,8 @@ bool random_exec(prop *p, uint32_t max_ops, bool traffic, bool honest,
     sc_exec_builder *b = sc_exec_builder_new(a);
     uint32_t n_devices = 1 + (uint32_t)prop_below(p, 4);
     uint32_t n_traffic = traffic ? 1 + (uint32_t)prop_below(p, 4) : 0;
-    for (uint32_t d = 0; d < n_devices; d++) sc_exec_add_device(b, "gpu", d, 1);
+    for (uint32_t d = 0; d < n_devices; d++)
+        sc_exec_add_device(b, sc_sprintf(a, "gpu%u", d), d, 1);
     for (uint32_t k = 0; k < n_traffic; k++) add_traffic(p, b, a);
     /* to read back what traffic there is */
     if (sc_exec_build(b, a, &probe, err)) return false;
@@ -100,16 +101,16 @@ typedef struct ref_op {
 
 typedef struct ref {
     const sc_exec *x;
-    const sc_exec_opts *o;
+    const sc_sim_opts *o;
     ref_op *op;
-    sc_exec_result *r;
+    sc_result *r;
 } ref;
 
 static bool shares_device(const sc_exec *x, sc_op i, sc_op j)
 {
-    for (uint32_t p = x->dev_head[i]; p < x->dev_head[i + 1]; p++)
-        for (uint32_t q = x->dev_head[j]; q < x->dev_head[j + 1]; q++)
-            if (x->dev[p] == x->dev[q]) return true;
+    for (uint32_t p = sc_op_place(x, i); p < sc_op_place(x, i + 1); p++)
+        for (uint32_t q = sc_op_place(x, j); q < sc_op_place(x, j + 1); q++)
+            if (x->cls[p] == x->cls[q]) return true;
     return false;
 }
 
@@ -147,7 +148,7 @@ static double pair_rate(const ref *s, sc_op i, sc_op j)
     bool grad = (is_grad(x, i) && x->kind[j] == SC_OP_COMPUTE) ||
                 (is_grad(x, j) && x->kind[i] == SC_OP_COMPUTE);
     if (grad && s->o->gamma >= 0) return 1 / (1 + s->o->gamma);
-    return s->o->rates.rate[x->kind[i]][x->kind[j]];
+    return s->o->rate[x->kind[i]][x->kind[j]];
 }
 
 /* What a rate of 1 of op `i` takes of a link, of what it carries. */
@@ -261,10 +262,10 @@ static sc_time next_event(const ref *s, sc_time now)
     return next;
 }
 
-bool reference_exec(const sc_exec *x, const sc_exec_opts *o, sc_arena *a,
-                    sc_exec_result *out)
+bool reference_exec(const sc_exec *x, const sc_sim_opts *o, sc_arena *a,
+                    sc_result *out)
 {
-    sc_exec_result r = {.n_ops = x->n_ops};
+    sc_result r = {.n_ops = x->n_ops};
     r.start = SC_NEW_N(a, sc_time, x->n_ops);
     r.end = SC_NEW_N(a, sc_time, x->n_ops);
     ref s = {x, o, SC_NEW_N(a, ref_op, x->n_ops), &r};

@@ -7,7 +7,8 @@
 #ifndef TESTS_REFERENCE_EXEC_H
 #define TESTS_REFERENCE_EXEC_H
 
-#include <stepcast/sim_exec.h>
+#include <stepcast/graph_exec.h>
+#include <stepcast/sim_memory.h>
 
 #include "property.h"
 
@@ -20,7 +21,7 @@ bool random_exec(prop *p, uint32_t max_ops, bool traffic, bool honest,
                  sc_arena *a, sc_exec *out, sc_err *err);
 
 /* Times only; false when it does not come to an end. */
-bool reference_exec(const sc_exec *x, const sc_exec_opts *o, sc_arena *a,
-                    sc_exec_result *out);
+bool reference_exec(const sc_exec *x, const sc_sim_opts *o, sc_arena *a,
+                    sc_result *out);
 
 #endif

@@ -55,20 +55,20 @@ static void keeps(void **state)
     sc_exec_add_dep(b, first, second);
     assert_int_equal(sc_exec_build(b, &arena, &x, &err), SC_OK);
     assert_int_equal(x.n_ops, 2);
-    assert_int_equal(x.n_devices, 2);
+    assert_int_equal(x.n_classes, 2);
     assert_string_equal(x.name[1], "reduce");
     assert_int_equal(x.succ_head[2], 1); /* one of two equal ones */
     assert_int_equal(x.succ[0], 1);
-    assert_int_equal(x.dev_head[1], 1);
-    assert_int_equal(x.dev_head[2], 3);
-    assert_int_equal(x.dev[1], 0);
-    assert_int_equal(x.dev[2], 1);
+    assert_int_equal(sc_op_place(&x, 1), 1);
+    assert_int_equal(sc_op_place(&x, 2), 3);
+    assert_int_equal(x.cls[1], 0);
+    assert_int_equal(x.cls[2], 1);
     assert_true(x.latency[1] == 30 && x.bytes[1] == 1000 && x.flops[1] == 5);
     assert_true(x.stream[1] == SC_S_GRAD && x.cat[1] == SC_CAT_DP);
     assert_int_equal(x.traffic[0], SC_NONE);
     assert_true(x.traffic[1] == 0 && x.traffics[0].link[0] == 7);
-    assert_int_equal(x.multiplicity[1], 4);
-    assert_string_equal(x.device_name[1], "gpu1");
+    assert_int_equal(x.classes[1].multiplicity, 4);
+    assert_string_equal(x.classes[1].name, "gpu1");
 }
 
 /* The last op added comes first; the others keep their order. */
@@ -90,10 +90,10 @@ static void renumbers(void **state)
     assert_string_equal(x.name[1], "late");
     assert_string_equal(x.name[2], "later");
     assert_string_equal(x.name[3], "early");
-    assert_int_equal(x.dev_head[0], 0);
-    assert_int_equal(x.dev_head[1], 0);
-    assert_int_equal(x.dev_head[2], 2);
-    assert_int_equal(x.dev[3], 1);
+    assert_int_equal(sc_op_place(&x, 0), 0);
+    assert_int_equal(sc_op_place(&x, 1), 0);
+    assert_int_equal(sc_op_place(&x, 2), 2);
+    assert_int_equal(x.cls[3], 1);
     assert_int_equal(early, 2);
 }
 
@@ -136,15 +136,15 @@ static void refuses(void **state)
     sc_exec_op o = op("x", 0, 1);
     o.work = -1;
     o.latency = -1;
-    refuse(o, "latency");
+    refuse(o, "negative work");
     o.latency = 0;
     o.work = 10;
     o.latency = 11;
     refuse(o, "latency");
     o = op("x", 0, 0);
-    refuse(o, "on no device");
+    refuse(o, "of no class");
     o = op("x", 2, 1);
-    refuse(o, "no known device");
+    refuse(o, "no known class");
     o = op("x", 0, 1);
     o.traffic = 0;
     refuse(o, "traffic");

@@ -3,6 +3,7 @@
 
 #include "fixture.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static sc_status read_text(const char *text, sc_graph *g)
@@ -66,6 +67,80 @@ static void test_write(void **state)
                "op g1 coll class s1 stream grad work 2500ns group dp after "
                "x0,f1\n");
     sc_text_free(&t);
+}
+
+static const char links[] =
+    "graph 1\n"
+    "class gpu0\n"
+    "class gpu1 rank=1 ranks=4\n"
+    "traffic t0 17=0.5 3=1.25\n"
+    "op f compute class gpu0 work 10us\n"
+    "op g coll class gpu1,gpu0 work 3us latency 1us bytes 4MB traffic t0 "
+    "after f\n"
+    "op end mark class \"\" after g\n"
+    "tensor \"f out\" activation class gpu1 bytes 4KiB from f until f,g\n"
+    "tensor w weight class gpu0 bytes 1GiB\n";
+
+static void test_links(void **state)
+{
+    (void)state;
+    sc_graph g;
+    sc_text t;
+    sc_text_init(&t);
+    assert_int_equal(read_text(links, &g), SC_OK);
+    assert_int_equal(sc_graph_check(&g, &err), SC_OK);
+    assert_int_equal(g.classes[1].rank, 1);
+    assert_int_equal(g.classes[1].multiplicity, 4);
+    assert_true(g.cls_head[2] == 3 && g.cls_head[3] == 3);
+    assert_true(g.cls[1] == 1 && g.cls[2] == 0);
+    assert_int_equal(g.latency[1], 1000000);
+    assert_true(g.traffic[0] == SC_NONE && g.traffic[1] == 0);
+    assert_true(g.traffics[0].link[0] == 17 && g.traffics[0].share[1] == 1.25);
+    assert_int_equal(g.n_lifetimes, 2);
+    assert_true(g.lifetime[0].first == 0 && g.lifetime[0].n_last == 2);
+    assert_int_equal(g.lifetime[0].last[1], 1);
+    assert_true(g.lifetime[1].first == SC_NONE && g.lifetime[1].n_last == 0);
+    sc_graph_write(&g, &t);
+    assert_string_equal(t.buf, links);
+    sc_text_free(&t);
+}
+
+/* Each text has one error, at this place. */
+static void test_errors_of_links(void **state)
+{
+    (void)state;
+
+    static const struct {
+        const char *text;
+        uint32_t line, col;
+        sc_code code;
+    } wrong[] = {
+        {"class a ranks=0\n", 2, 15, SC_C_RANGE},
+        {"class \"\"\n", 2, 7, SC_C_SYNTAX},
+        {"axis x 2\nclass a rank=1\n", 3, 9, SC_C_REFERENCE},
+        {"traffic t x=1\n", 2, 11, SC_C_TYPE},
+        {"traffic t 1=-1\n", 2, 13, SC_C_RANGE},
+        {"traffic t 1\n", 2, 12, SC_C_SYNTAX},
+        {"op a coll traffic t\n", 2, 19, SC_C_REFERENCE},
+        {"op a coll work 1us latency 2us\n", 2, 6, SC_C_RANGE},
+        {"op a coll class \"\"\n", 2, 6, SC_C_RANGE},
+        {"op a mark\ntensor t weight from a,a\n", 3, 22, SC_C_SYNTAX},
+        {"op a mark\ntensor t weight until b\n", 3, 23, SC_C_REFERENCE},
+        {"tensor t heavy\n", 2, 10, SC_C_UNKNOWN_NAME},
+        {"op a mark\ntensor t weight from a from a\n", 3, 24, SC_C_DUPLICATE},
+    };
+
+    for (size_t i = 0; i < SC_COUNT(wrong); i++) {
+        char text[200];
+        sc_graph g;
+        sc_err_init(&err);
+        snprintf(text, sizeof text, "graph 1\n%s", wrong[i].text);
+        assert_int_equal(read_text(text, &g), SC_EINPUT);
+        if (err.d[0].line != wrong[i].line || err.d[0].col != wrong[i].col ||
+            err.d[0].code != wrong[i].code)
+            fail_msg("%s: %u:%u: %d %s", wrong[i].text, err.d[0].line,
+                     err.d[0].col, err.d[0].code, err.d[0].msg);
+    }
 }
 
 static void test_labels(void **state)
@@ -245,6 +320,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(test_read),
         T(test_write),
+        T(test_links),
+        T(test_errors_of_links),
         T(test_labels),
         T(test_forward_reference),
         T(test_quantities),

@@ -3,6 +3,7 @@
 
 #include "fixture.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static sc_graph unfold(const char *text)
@@ -128,14 +129,61 @@ static void test_limit(void **state)
     assert_int_equal(u.n_ops, 5);
 }
 
+/* One op on both stages, in each replica. */
+static void test_several_classes(void **state)
+{
+    (void)state;
+    sc_graph u = unfold("graph 1\naxis pp 2\naxis dp 3\n"
+                        "class a pp=0\nclass b pp=1\n"
+                        "op f compute class b work 1us\n"
+                        "op x p2p class a,b work 1us after f\n");
+    sc_op f[16], x[16];
+    assert_int_equal(find(&u, "f", f), 3);
+    assert_int_equal(find(&u, "x", x), 3);
+    for (uint32_t k = 0; k < 3; k++) {
+        uint32_t at = sc_op_place(&u, x[k]);
+        assert_int_equal(sc_op_place(&u, x[k] + 1) - at, 2);
+        assert_int_equal(u.cls[at], k);
+        assert_int_equal(u.cls[at + 1], 3 + k);
+        assert_true(depends(&u, f[k], x[k]));
+    }
+}
+
+static void test_what_has_no_meaning(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {
+        "class a ranks=2\nop f mark class a\n",
+        "op f mark class \"\"\n",
+        "axis dp 2\nclass a\ntensor t weight\n",
+        "axis dp 2\nclass a\ntraffic t 1=1\n",
+        "axis dp 2\nclass a dp=0\nclass b\nop f p2p class a,b\n",
+    };
+    for (size_t i = 0; i < SC_COUNT(texts); i++) {
+        char text[200];
+        sc_graph g, u;
+        sc_err_init(&err);
+        snprintf(text, sizeof text, "graph 1\n%s", texts[i]);
+        assert_int_equal(
+            sc_graph_read(text, strlen(text), "t", &arena, &g, &err), SC_OK);
+        assert_int_equal(sc_graph_unfold(&g, 1000, &arena, &u, &err),
+                         SC_EINPUT);
+        assert_int_equal(err.d[0].code, SC_C_UNSUPPORTED);
+    }
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        T(test_common_axes), T(test_axes_fixed_on_one_side),
-        T(test_joins),       T(test_members_start_together),
+        T(test_common_axes),
+        T(test_axes_fixed_on_one_side),
+        T(test_joins),
+        T(test_members_start_together),
         T(test_limit),
+        T(test_several_classes),
+        T(test_what_has_no_meaning),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,19 +6,19 @@
  */
 #include <stepcast/base/util.h>
 #include <stepcast/plan_schedule.h>
-#include <stepcast/sim_exec.h>
+#include <stepcast/sim_memory.h>
 
 #include "program.h"
 
 #include <stdlib.h>
 
-static sc_exec_result run(toy *t)
+static sc_result run(toy *t)
 {
-    sc_exec_result r;
-    sc_exec_opts o;
-    sc_exec_opts_init(&o);
+    sc_result r;
+    sc_sim_opts o;
+    sc_sim_opts_init(&o);
     toy_lower(t);
-    if (sc_exec_run(&t->plan.exec, &o, &arena, &r, &err) != SC_OK) no_error();
+    if (sc_sim_run(&t->plan.exec, &o, &arena, &r, &err) != SC_OK) no_error();
     return r;
 }
 
@@ -45,13 +45,13 @@ static toy pipeline(sc_schedule s, uint32_t pp, uint32_t vpp, uint32_t ga)
 /* Longest idle time of a device between its first and its last kernel. */
 static sc_time bubble(toy *t)
 {
-    sc_exec_result r = run(t);
+    sc_result r = run(t);
     const sc_exec *x = &t->plan.exec;
     sc_time most = 0;
-    for (uint32_t d = 0; d < x->n_devices; d++) {
+    for (uint32_t d = 0; d < x->n_classes; d++) {
         sc_time from = r.makespan, to = 0, busy = 0;
         for (sc_op i = 0; i < x->n_ops; i++) {
-            if (x->kind[i] != SC_OP_COMPUTE || x->dev[x->dev_head[i]] != d)
+            if (x->kind[i] != SC_OP_COMPUTE || x->cls[sc_op_place(x, i)] != d)
                 continue;
             from = r.start[i] < from ? r.start[i] : from;
             to = r.end[i] > to ? r.end[i] : to;
@@ -132,19 +132,19 @@ static void both_ways_summed(void **state)
     t.weight_bytes = 1e9;
     t.machine = "h100-sxm:8";
     toy u = t;
-    sc_exec_result r = run(&t);
+    sc_result r = run(&t);
     const sc_exec *x = &t.plan.exec;
     uint32_t sums = 0;
     for (sc_op i = 0; i < x->n_ops; i++) {
         if (strcmp(x->name[i], "sum of both ways") != 0) continue;
         sums++;
         assert_int_equal(x->bytes[i], 1000000000);
-        assert_int_equal(x->dev_head[i + 1] - x->dev_head[i], 2);
+        assert_int_equal(sc_op_place(x, i + 1) - sc_op_place(x, i), 2);
         assert_true(x->traffic[i] != SC_NONE);
         for (sc_op k = 0; k < x->n_ops; k++)
             if (x->cat[k] == SC_CAT_OPTIMIZER &&
-                (x->dev[x->dev_head[k]] == x->dev[x->dev_head[i]] ||
-                 x->dev[x->dev_head[k]] == x->dev[x->dev_head[i] + 1]))
+                (x->cls[sc_op_place(x, k)] == x->cls[sc_op_place(x, i)] ||
+                 x->cls[sc_op_place(x, k)] == x->cls[sc_op_place(x, i) + 1]))
                 assert_true(r.start[k] >= r.end[i]);
     }
     assert_int_equal(sums, 4);
@@ -191,7 +191,7 @@ static void limits(void **state)
     static const uint32_t flight[] = {4, 3, 2, 1}, none[] = {1, 1, 1, 1};
     toy a = pipeline(SC_SCH_GPIPE, 4, 1, 8);
     a.in_flight = flight;
-    sc_exec_result got = run(&a);
+    sc_result got = run(&a);
     toy b = pipeline(SC_SCH_1F1B, 4, 1, 8);
     assert_int_equal(got.makespan, run(&b).makespan);
     assert_int_equal(a.plan.exec.n_ops, b.plan.exec.n_ops);
@@ -215,18 +215,18 @@ static void too_few_in_flight(void **state)
 /* ---- memory --------------------------------------------------------------- */
 
 /* Most values of a name's end that a device holds at once. */
-static uint32_t most_alive(const toy *t, const sc_exec_result *r, uint32_t dev,
+static uint32_t most_alive(const toy *t, const sc_result *r, uint32_t dev,
                            const char *part)
 {
     const sc_gplan *p = &t->plan;
     uint32_t most = 0;
-    for (uint32_t i = 0; i < p->n_lifetimes; i++) {
-        const sc_lifetime *l = &p->lifetime[i];
+    for (uint32_t i = 0; i < p->exec.n_lifetimes; i++) {
+        const sc_lifetime *l = &p->exec.lifetime[i];
         if (l->device != dev || !strstr(l->name, part)) continue;
         uint32_t n = 0;
         sc_time at = r->start[l->first];
-        for (uint32_t k = 0; k < p->n_lifetimes; k++) {
-            const sc_lifetime *m = &p->lifetime[k];
+        for (uint32_t k = 0; k < p->exec.n_lifetimes; k++) {
+            const sc_lifetime *m = &p->exec.lifetime[k];
             if (m->device != dev || !strstr(m->name, part)) continue;
             sc_time end = 0;
             for (uint32_t e = 0; e < m->n_last; e++)
@@ -249,7 +249,7 @@ static void in_flight(void **state)
         toy t = pipeline(of[s], 4, vpp, 12);
         t.ops = 2;
         t.fwd = t.dgrad = t.wgrad = 2;
-        sc_exec_result r = run(&t);
+        sc_result r = run(&t);
         for (uint32_t d = 0; d < 4; d++)
             assert_int_equal(most_alive(&t, &r, d, ".0 out, micro-batch"),
                              sc_schedule_in_flight(of[s], 4, vpp, 12, d));
@@ -260,11 +260,11 @@ static void in_flight(void **state)
 static void all_freed(const toy *t)
 {
     const sc_gplan *p = &t->plan;
-    assert_true(p->n_lifetimes > 0);
-    for (uint32_t i = 0; i < p->n_lifetimes; i++) {
-        const sc_lifetime *l = &p->lifetime[i];
+    assert_true(p->exec.n_lifetimes > 0);
+    for (uint32_t i = 0; i < p->exec.n_lifetimes; i++) {
+        const sc_lifetime *l = &p->exec.lifetime[i];
         bool micro = strstr(l->name, "micro-batch") != NULL;
-        assert_true(l->device < p->exec.n_devices);
+        assert_true(l->device < p->exec.n_classes);
         assert_int_equal(micro, l->first != SC_NONE);
         assert_int_equal(micro, l->n_last > 0);
         for (uint32_t k = 0; k < l->n_last; k++)
@@ -275,8 +275,8 @@ static void all_freed(const toy *t)
 static double always_there(const toy *t, uint32_t dev, sc_mem_kind kind)
 {
     double sum = 0;
-    for (uint32_t i = 0; i < t->plan.n_lifetimes; i++) {
-        const sc_lifetime *l = &t->plan.lifetime[i];
+    for (uint32_t i = 0; i < t->plan.exec.n_lifetimes; i++) {
+        const sc_lifetime *l = &t->plan.exec.lifetime[i];
         if (l->first == SC_NONE && l->device == dev && l->kind == kind)
             sum += (double)l->bytes;
     }
@@ -310,7 +310,7 @@ static void made_again(void **state)
     toy t = pipeline(SC_SCH_1F1B, 4, 1, 8);
     t.ops = 2;
     t.checkpoint = true;
-    sc_exec_result r = run(&t);
+    sc_result r = run(&t);
     assert_int_equal(r.makespan, ps(4.0 * (8 + 4 - 1)));
     all_freed(&t);
     for (uint32_t d = 0; d < 4; d++)
@@ -371,7 +371,7 @@ static void sharded_weights(void **state)
     t.fwd = t.dgrad = t.wgrad = 10;
     t.gather = 0.5;
     t.reduce = 5;
-    sc_exec_result r = run(&t);
+    sc_result r = run(&t);
     assert_int_equal(r.makespan, ps(90 + 0.5 + 0.5));
     assert_int_equal(most_alive(&t, &r, 0, "weight used"), 2);
     /* a gather longer than an operator: the exchanges are what limits */
@@ -401,7 +401,7 @@ static void transfers(void **state)
     for (sc_op i = 0; i < x->n_ops; i++)
         if (x->kind[i] == SC_OP_P2P) {
             assert_int_equal(x->stream[i], SC_S_P2P);
-            assert_int_equal(x->dev_head[i + 1] - x->dev_head[i], 2);
+            assert_int_equal(sc_op_place(x, i + 1) - sc_op_place(x, i), 2);
         }
 }
 
@@ -418,7 +418,7 @@ static void activations_away(void **state)
     t.act_bytes = 32e9; /* half a second at 64 GB/s */
     t.machine = "h100-sxm:1";
     toy away = t, half = t;
-    sc_exec_result r = run(&t);
+    sc_result r = run(&t);
     assert_int_equal(r.makespan, ps(60));
     assert_int_equal(most_alive(&t, &r, 0, " out, micro-batch"), 20);
     away.tier = SC_TIER_CPU;
@@ -443,7 +443,7 @@ static void optimizer_away(void **state)
     t.weight_bytes = 16e9; /* four are a second at 64 GB/s */
     t.machine = "h100-sxm:1";
     t.states = SC_TIER_CPU;
-    sc_exec_result r = run(&t);
+    sc_result r = run(&t);
     all_freed(&t);
     assert_true(always_there(&t, 0, SC_MEM_OPTIM) == 0);
     assert_true(always_there(&t, 0, SC_MEM_WEIGHT) == 4 * 16e9);
@@ -493,12 +493,12 @@ static void unfolded(void **state)
         u.unfold = true;
         sc_time want = run(&t).makespan;
         assert_int_equal(run(&u).makespan, want);
-        assert_int_equal(t.plan.exec.n_devices, 4);
-        assert_int_equal(u.plan.exec.n_devices, 16);
-        assert_int_equal(u.plan.n_lifetimes, 4 * t.plan.n_lifetimes);
-        assert_int_equal(t.plan.exec.multiplicity[3], 4);
-        assert_int_equal(u.plan.exec.multiplicity[15], 1);
-        assert_int_equal(u.plan.exec.device_rank[5], 5);
+        assert_int_equal(t.plan.exec.n_classes, 4);
+        assert_int_equal(u.plan.exec.n_classes, 16);
+        assert_int_equal(u.plan.exec.n_lifetimes, 4 * t.plan.exec.n_lifetimes);
+        assert_int_equal(t.plan.exec.classes[3].multiplicity, 4);
+        assert_int_equal(u.plan.exec.classes[15].multiplicity, 1);
+        assert_int_equal(u.plan.exec.classes[5].rank, 5);
         all_freed(&u);
     }
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_plan_graph_physics.c - what operator graphs exchange, keep and wait
  * for, by numbers derived by hand. */
-#include <stepcast/sim_exec.h>
+#include <stepcast/sim_memory.h>
 
 #include "graph_plan.h"
 
@@ -118,18 +118,18 @@ static const sc_opgraph *products(uint32_t n)
 }
 
 /* Runs what was inferred. */
-static void run(planned *p, sc_exec_result *r)
+static void run(planned *p, sc_result *r)
 {
-    sc_exec_opts o;
+    sc_sim_opts o;
     (void)gp_lower(&p->prog, &arena, &p->plan, &err);
     no_error();
-    sc_exec_opts_init(&o);
+    sc_sim_opts_init(&o);
     o.hw = p->job.hw;
-    (void)sc_exec_run(&p->plan.exec, &o, &arena, r, &err);
+    (void)sc_sim_run(&p->plan.exec, &o, &arena, r, &err);
     no_error();
 }
 
-static sc_time ends(const sc_exec_result *r, const sc_lifetime *l)
+static sc_time ends(const sc_result *r, const sc_lifetime *l)
 {
     sc_time t = 0;
     for (uint32_t k = 0; k < l->n_last; k++)
@@ -138,16 +138,16 @@ static sc_time ends(const sc_exec_result *r, const sc_lifetime *l)
 }
 
 /* Most gradients of single micro-batches that are there at once. */
-static uint32_t most_gradients(const planned *p, const sc_exec_result *r)
+static uint32_t most_gradients(const planned *p, const sc_result *r)
 {
     uint32_t most = 0;
-    for (uint32_t i = 0; i < p->plan.n_lifetimes; i++) {
-        const sc_lifetime *l = &p->plan.lifetime[i];
+    for (uint32_t i = 0; i < p->plan.exec.n_lifetimes; i++) {
+        const sc_lifetime *l = &p->plan.exec.lifetime[i];
         uint32_t n = 0;
         if (l->kind != SC_MEM_GRAD || l->first == SC_NONE) continue;
         sc_time t = r->start[l->first];
-        for (uint32_t k = 0; k < p->plan.n_lifetimes; k++) {
-            const sc_lifetime *m = &p->plan.lifetime[k];
+        for (uint32_t k = 0; k < p->plan.exec.n_lifetimes; k++) {
+            const sc_lifetime *m = &p->plan.exec.lifetime[k];
             if (m->kind != SC_MEM_GRAD || m->first == SC_NONE) continue;
             n += r->start[m->first] <= t && ends(r, m) > t;
         }
@@ -162,7 +162,7 @@ static void two_buffers(void **state)
 {
     (void)state;
     planned p;
-    sc_exec_result r;
+    sc_result r;
     prepare(&p,
             "mesh: {dp: 16}\npreset: {zero: 2}\n"
             "overlap: {grad: true, grad_bucket: 8MiB}\n",
@@ -208,7 +208,7 @@ static void gathered_by_layers(void **state)
 {
     (void)state;
     planned p;
-    sc_exec_result r;
+    sc_result r;
     for (int ahead = 0; ahead < 3; ahead++) {
         char before[40];
         prepare(&p, "mesh: {dp: 8}\npreset: {zero: 3}\n", layers(5), 65536, 1);
@@ -234,7 +234,7 @@ static void saved_once(void **state)
     static const char *const zero[] = {"0", "1", "3"};
     for (size_t i = 0; i < SC_COUNT(zero); i++) {
         planned p;
-        sc_exec_result r;
+        sc_result r;
         char text[120];
         snprintf(text, sizeof text,
                  "mesh: {dp: 8}\npreset: {zero: %s}\n"

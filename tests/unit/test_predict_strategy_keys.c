@@ -468,7 +468,7 @@ static double work_of(const sc_prediction *p, uint32_t device)
     const sc_exec *e = &p->graph->plan.exec;
     double sum = 0;
     for (sc_op i = 0; i < e->n_ops; i++)
-        if (e->dev[e->dev_head[i]] == device) sum += e->flops[i];
+        if (e->cls[sc_op_place(e, i)] == device) sum += e->flops[i];
     return sum;
 }
 
@@ -544,7 +544,7 @@ static void holders_sum_gradients(void **state)
                            &p),
                      SC_OK);
     const sc_exec *e = &p.graph->plan.exec;
-    const sc_exec_result *r = &p.graph->run;
+    const sc_result *r = &p.graph->run;
     sc_time first = INT64_MAX, last = 0, reduced = 0, update = INT64_MAX;
     uint32_t sums = 0, updates = 0;
     uint64_t bytes = 0;
@@ -553,7 +553,7 @@ static void holders_sum_gradients(void **state)
         if (sum) {
             sums++;
             bytes += e->bytes[i];
-            assert_int_equal(e->dev_head[i + 1] - e->dev_head[i], 2);
+            assert_int_equal(sc_op_place(e, i + 1) - sc_op_place(e, i), 2);
             first = r->start[i] < first ? r->start[i] : first;
             last = r->end[i] > last ? r->end[i] : last;
         } else if (e->cat[i] == SC_CAT_DP && r->end[i] > reduced) {

@@ -102,7 +102,7 @@ static void test_trace(void **state)
     assert_int_equal(sc_graph_read(text, strlen(text), "t", &a, &g, &err),
                      SC_OK);
     assert_int_equal(sc_sim_run(&g, &o, &a, &r, &err), SC_OK);
-    sc_report_chrome_trace(&g, &r, &j);
+    sc_report_chrome_trace(&g, &r, NULL, &j);
     assert_false(j.failed);
     assert_int_equal(
         sc_doc_parse(j.buf, j.len, SC_FMT_JSON, "trace", &a, &doc, &err),

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The executor on cases counted by hand. */
-#include <stepcast/sim_exec.h>
+#include <stepcast/graph_exec.h>
+#include <stepcast/sim_memory.h>
 
 #include "fixture.h"
 
@@ -12,16 +13,17 @@
 
 static const uint32_t dev[] = {0, 1, 2, 3};
 static sc_exec_builder *b;
-static sc_exec_opts o;
+static sc_sim_opts o;
 static sc_exec x;
-static sc_exec_result r;
+static sc_result r;
 
 /* `n` devices, nothing shared, nothing slowed. */
 static void begin(uint32_t n)
 {
     b = sc_exec_builder_new(&arena);
-    for (uint32_t d = 0; d < n; d++) sc_exec_add_device(b, "gpu", d, 1);
-    sc_exec_opts_init(&o);
+    for (uint32_t d = 0; d < n; d++)
+        sc_exec_add_device(b, sc_sprintf(&arena, "gpu%u", d), d, 1);
+    sc_sim_opts_init(&o);
 }
 
 static sc_exec_op op(sc_op_kind kind, sc_stream stream, sc_time work,
@@ -51,7 +53,7 @@ static sc_op compute(sc_time work, uint32_t d)
 static void run(void)
 {
     if (sc_exec_build(b, &arena, &x, &err) ||
-        sc_exec_run(&x, &o, &arena, &r, &err))
+        sc_sim_run(&x, &o, &arena, &r, &err))
         no_error();
 }
 
@@ -78,7 +80,7 @@ static void meets(void **state)
     assert_int_equal(r.cause[all], 1);
     assert_true(r.makespan == 31 && r.finish[0] == 31 && r.finish[1] == 30);
     sc_time part[SC_N_CATS];
-    sc_exec_breakdown(&x, &r, 0, 40, part);
+    sc_result_breakdown(&x, &r, 0, 40, part);
     assert_true(part[SC_CAT_COMPUTE] == 16 && part[SC_CAT_BUBBLE] == 24);
 }
 
@@ -87,8 +89,8 @@ static void slows(void **state)
 {
     (void)state;
     begin(2);
-    o.rates.rate[SC_OP_COMPUTE][SC_OP_COLL] = 0.5;
-    o.rates.rate[SC_OP_COLL][SC_OP_COMPUTE] = 0.5;
+    o.rate[SC_OP_COMPUTE][SC_OP_COLL] = 0.5;
+    o.rate[SC_OP_COLL][SC_OP_COMPUTE] = 0.5;
     compute(100, 0);
     add(SC_OP_COLL, SC_S_COMM, 40, 0, 2);
     run();
@@ -103,7 +105,7 @@ static void gamma_is_for_gradients(void **state)
 {
     (void)state;
     begin(2);
-    o.rates.rate[SC_OP_COMPUTE][SC_OP_COLL] = 0.5;
+    o.rate[SC_OP_COMPUTE][SC_OP_COLL] = 0.5;
     o.gamma = 0.25;
     compute(100, 0);
     add(SC_OP_COLL, SC_S_GRAD, 40, 0, 1);
@@ -159,7 +161,7 @@ static void shares(void **state)
     sc_rules private = *sc_rules_find(NULL);
     private.links_private = true;
     o.rules = &private;
-    assert_int_equal(sc_exec_run(&x, &o, &arena, &r, &err), SC_OK);
+    assert_int_equal(sc_sim_run(&x, &o, &arena, &r, &err), SC_OK);
     at(0, 0, SC_PS_PER_S);
 }
 
@@ -188,7 +190,7 @@ static void tells_why(void **state)
     (void)state;
     begin(2);
     o.hw = machine("switch4@1GB/s");
-    o.rates.rate[SC_OP_P2P][SC_OP_COMPUTE] = 0.5;
+    o.rate[SC_OP_P2P][SC_OP_COMPUTE] = 0.5;
     uint32_t t = traffic(2, 1);
     /* alone on its link, at half rate for 1 s of 2 */
     compute(SC_PS_PER_S, 0);
@@ -199,7 +201,7 @@ static void tells_why(void **state)
     /* two, one of which leaves the other more than half */
     begin(2);
     o.hw = machine("switch4@1GB/s");
-    o.rates.rate[SC_OP_P2P][SC_OP_COMPUTE] = 0.25;
+    o.rate[SC_OP_P2P][SC_OP_COMPUTE] = 0.25;
     t = traffic(2, 1);
     compute(4 * SC_PS_PER_S, 0);
     transfer(t, GB, SC_PS_PER_S, 0, 0);
@@ -236,14 +238,14 @@ static void by_readiness(void **state)
     at(first, 50, 60);
     assert_int_equal(r.order[2], first);
     sc_time part[SC_N_CATS];
-    sc_exec_breakdown(&x, &r, 0, 60, part);
+    sc_result_breakdown(&x, &r, 0, 60, part);
     assert_true(part[SC_CAT_COMPUTE] == 30 && part[SC_CAT_BUBBLE] == 30);
 }
 
 static void refuse(const char *text)
 {
     sc_err_init(&err);
-    assert_true(sc_exec_run(&x, &o, &arena, &r, &err) == SC_EINPUT);
+    assert_true(sc_sim_run(&x, &o, &arena, &r, &err) == SC_EINPUT);
     if (!strstr(err.d[0].msg, text)) fail_msg("%s", err.d[0].msg);
 }
 
@@ -254,18 +256,18 @@ static void refuses(void **state)
     transfer(traffic(99, 1), 1, 1, 0, 0);
     compute(SC_TIME_MAX - 1, 0);
     compute(SC_TIME_MAX - 1, 0);
-    o.rates.rate[0][0] = 0;
+    o.rate[0][0] = 0;
     assert_int_equal(sc_exec_build(b, &arena, &x, &err), SC_OK);
     refuse("rate of compute");
-    sc_exec_opts_init(&o);
+    sc_sim_opts_init(&o);
     o.gamma = -0.5;
     refuse("gamma");
-    sc_exec_opts_init(&o);
+    sc_sim_opts_init(&o);
     o.link_share[1] = 2;
     refuse("share of links");
-    sc_exec_opts_init(&o);
+    sc_sim_opts_init(&o);
     refuse("106 days");
-    o.rates.rate[SC_OP_COMPUTE][SC_OP_P2P] = 0.5;
+    o.rate[SC_OP_COMPUTE][SC_OP_P2P] = 0.5;
     refuse("106 days");
     o.hw = machine("switch4@1GB/s");
     refuse("link 99");

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Memory over time on cases counted by hand. */
-#include <stepcast/sim_exec.h>
+#include <stepcast/graph_exec.h>
+#include <stepcast/sim_memory.h>
 
 #include "fixture.h"
 
@@ -11,7 +12,7 @@
 #define OPS 8
 
 static sc_exec x;
-static sc_exec_result r;
+static sc_result r;
 static sc_lifetime tensor[64];
 static uint32_t n;
 static sc_mem_device *d;
@@ -21,7 +22,7 @@ static sc_mem_opts o;
 static void begin(void)
 {
     static const uint32_t gpu[] = {0};
-    sc_exec_opts eo;
+    sc_sim_opts eo;
     sc_exec_builder *b = sc_exec_builder_new(&arena);
     sc_exec_add_device(b, "gpu", 0, 1);
     sc_exec_add_device(b, "other", 1, 1);
@@ -31,9 +32,9 @@ static void begin(void)
                                         .traffic = SC_NONE,
                                         .dev = gpu,
                                         .n_dev = 1});
-    sc_exec_opts_init(&eo);
+    sc_sim_opts_init(&eo);
     assert_int_equal(sc_exec_build(b, &arena, &x, &err), SC_OK);
-    assert_int_equal(sc_exec_run(&x, &eo, &arena, &r, &err), SC_OK);
+    assert_int_equal(sc_sim_run(&x, &eo, &arena, &r, &err), SC_OK);
     n = 0;
     o = (sc_mem_opts){0};
 }
@@ -53,7 +54,9 @@ static void live(sc_op first, sc_op last, uint64_t bytes, sc_mem_kind kind)
 
 static void run(void)
 {
-    if (sc_memory_run(&x, &r, tensor, n, &o, &arena, &d, &err)) no_error();
+    x.lifetime = tensor;
+    x.n_lifetimes = n;
+    if (sc_memory_run(&x, &r, &o, &arena, &d, &err)) no_error();
 }
 
 static void point(uint32_t k, sc_time t, uint64_t alive, uint64_t reserved)
@@ -191,8 +194,9 @@ static void peak(void **state)
 static void refuse(const char *text)
 {
     sc_err_init(&err);
-    assert_int_equal(sc_memory_run(&x, &r, tensor, n, &o, &arena, &d, &err),
-                     SC_EBUG);
+    x.lifetime = tensor;
+    x.n_lifetimes = n;
+    assert_int_equal(sc_graph_check(&x, &err), SC_EBUG);
     if (!strstr(err.d[0].msg, text)) fail_msg("%s", err.d[0].msg);
 }
 
@@ -202,7 +206,7 @@ static void refuses(void **state)
     begin();
     live(0, 0, 1, SC_MEM_WEIGHT);
     tensor[0].device = 2;
-    refuse("device");
+    refuse("no known class");
     tensor[0].device = 0;
     tensor[0].kind = SC_N_MEM_KINDS;
     refuse("kind");

@@ -56,7 +56,7 @@ static void load(const row *k, proteus_run *run, sc_exec *x,
         no_error();
 }
 
-static double furthest(const sc_exec *x, const sc_exec_result *r,
+static double furthest(const sc_exec *x, const sc_result *r,
                        const double *start, sc_op *which)
 {
     double most = 0;
@@ -74,15 +74,15 @@ static void equals_record(const row *k)
 {
     proteus_run run;
     sc_exec x;
-    sc_exec_result r;
-    sc_exec_opts o;
+    sc_result r;
+    sc_sim_opts o;
     const double *start;
     sc_op which = 0;
     load(k, &run, &x, &start);
-    sc_exec_opts_init(&o);
+    sc_sim_opts_init(&o);
     o.rules = sc_rules_find("proteus");
     o.gamma = run.gamma;
-    if (sc_exec_run(&x, &o, &arena, &r, &err)) no_error();
+    if (sc_sim_run(&x, &o, &arena, &r, &err)) no_error();
     double ms = sc_time_to_s(r.makespan) * 1e3;
     double off = furthest(&x, &r, start, &which);
     printf("%-32s %10.4f ms, recorded %10.4f (%+.4f %%), starts within "
@@ -120,8 +120,8 @@ static int by_time(const void *p, const void *q)
 }
 
 /* What crosses a link, by the time at which it may. */
-static uint32_t crossings(const sc_exec *x, const sc_exec_result *r,
-                          uint64_t link, crossing *out)
+static uint32_t crossings(const sc_exec *x, const sc_result *r, uint64_t link,
+                          crossing *out)
 {
     uint32_t n = 0;
     for (sc_op i = 0; i < x->n_ops; i++) {
@@ -138,8 +138,8 @@ static uint32_t crossings(const sc_exec *x, const sc_exec_result *r,
 
 /* Whenever something crosses a link, and until nothing does, it carries no more
  * than fits, and altogether what was sent.  Returns how full it was at most. */
-static double check_link(const sc_exec *x, const sc_exec_result *r,
-                         const sc_hw *hw, uint32_t k, crossing *c)
+static double check_link(const sc_exec *x, const sc_result *r, const sc_hw *hw,
+                         uint32_t k, crossing *c)
 {
     uint32_t n = crossings(x, r, r->link[k], c);
     double all = 0, bytes = 0, full = 0;
@@ -164,17 +164,17 @@ static void shares_links(const row *k)
 {
     proteus_run run;
     sc_exec x;
-    sc_exec_result r, alone;
-    sc_exec_opts o;
+    sc_result r, alone;
+    sc_sim_opts o;
     const double *start;
     char link[80] = "none";
     double full = 0, sent = 0, moved = 0;
     load(k, &run, &x, &start);
-    sc_exec_opts_init(&o);
+    sc_sim_opts_init(&o);
     o.gamma = run.gamma;
-    if (sc_exec_run(&x, &o, &arena, &alone, &err)) no_error();
+    if (sc_sim_run(&x, &o, &arena, &alone, &err)) no_error();
     o.hw = machine(k->machine);
-    if (sc_exec_run(&x, &o, &arena, &r, &err)) no_error();
+    if (sc_sim_run(&x, &o, &arena, &r, &err)) no_error();
     crossing *c = SC_NEW_N(&arena, crossing, x.n_ops);
     for (uint32_t l = 0; l < r.n_links; l++) {
         double f = check_link(&x, &r, o.hw, l, c);

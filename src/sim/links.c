@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * exec_net.c - the links that an execution shares, as flows.
+ * links.c - the links that ops share, as flows.
  *
  * An op in flight is one flow of work: a byte of it is a picosecond of the
  * op's time alone, and what crosses a link per such byte is the op's bytes
@@ -14,7 +14,7 @@
  * Links that the same traffic crosses with the same shares are one: the one
  * that carries least.
  */
-#include "sim/exec.h"
+#include "sim/run.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -79,26 +79,26 @@ static bool same_uses(const crossing *a, const crossing *b)
 }
 
 /* All (link, traffic) of traffic that an op has, by link. */
-static sc_status collect(const sc_exec *x, sc_arena *a, use **out, uint32_t *n,
+static sc_status collect(const sc_graph *g, sc_arena *a, use **out, uint32_t *n,
                          sc_err *err)
 {
-    bool *used = SC_NEW_N(a, bool, x->n_traffic);
+    bool *used = SC_NEW_N(a, bool, g->n_traffic);
     if (!used) return sc_error_nomem(err);
-    for (sc_op i = 0; i < x->n_ops; i++)
-        if (x->traffic[i] != SC_NONE && x->bytes[i] > 0 &&
-            x->work[i] > x->latency[i])
-            used[x->traffic[i]] = true;
+    for (sc_op i = 0; i < g->n_ops; i++)
+        if (g->traffic[i] != SC_NONE && g->bytes[i] > 0 &&
+            g->work[i] > g->latency[i])
+            used[g->traffic[i]] = true;
     size_t all = 0;
-    for (uint32_t t = 0; t < x->n_traffic; t++)
-        if (used[t]) all += x->traffics[t].n;
+    for (uint32_t t = 0; t < g->n_traffic; t++)
+        if (used[t]) all += g->traffics[t].n;
     if (all >= SC_NONE)
         return sc_error(err, SC_EINPUT, SC_C_TOO_BIG, sc_pos_none(), NULL,
                         "more than 2^32 - 2 links of all traffic");
     use *u = SC_NEW_N(a, use, all);
     if (!u) return sc_error_nomem(err);
     all = 0;
-    for (uint32_t t = 0; t < x->n_traffic; t++) {
-        const sc_traffic *f = &x->traffics[t];
+    for (uint32_t t = 0; t < g->n_traffic; t++) {
+        const sc_traffic *f = &g->traffics[t];
         for (uint32_t k = 0; used[t] && k < f->n; k++)
             if (f->share[k] > 0) u[all++] = (use){f->link[k], f->share[k], t};
     }
@@ -149,15 +149,15 @@ static sc_status find_crossings(const sc_hw *hw, const double share[2],
 
 /* Every traffic's list of links, from the links' lists of traffic. */
 static sc_status fill_routes(const crossing *c, uint32_t n, uint32_t n_traffic,
-                             sc_arena *a, exec_net *net, sc_err *err)
+                             sc_arena *a, sim_net *net, sc_err *err)
 {
-    net->route = SC_NEW_N(a, exec_route, n_traffic);
+    net->route = SC_NEW_N(a, sim_route, n_traffic);
     if (!net->route) return sc_error_nomem(err);
     for (uint32_t l = 0; l < n; l++)
         for (uint32_t k = 0; k < c[l].n; k++)
             net->route[c[l].use[k].traffic].n++;
     for (uint32_t t = 0; t < n_traffic; t++) {
-        exec_route *r = &net->route[t];
+        sim_route *r = &net->route[t];
         r->link = SC_NEW_N(a, uint32_t, r->n);
         r->share = SC_NEW_N(a, double, r->n);
         r->bw = SC_NEW_N(a, double, r->n);
@@ -168,7 +168,7 @@ static sc_status fill_routes(const crossing *c, uint32_t n, uint32_t n_traffic,
         uint32_t id = sc_flows_add_link(net->flows, c[l].bw);
         if (id == SC_FLOW_NONE) return sc_error_nomem(err);
         for (uint32_t k = 0; k < c[l].n; k++) {
-            exec_route *r = &net->route[c[l].use[k].traffic];
+            sim_route *r = &net->route[c[l].use[k].traffic];
             r->link[r->n] = id;
             r->share[r->n] = c[l].use[k].share;
             r->bw[r->n++] = c[l].bw * PER_PS;
@@ -177,25 +177,25 @@ static sc_status fill_routes(const crossing *c, uint32_t n, uint32_t n_traffic,
     return SC_OK;
 }
 
-sc_status exec_net_init(const sc_exec *x, const sc_exec_opts *o, sc_arena *a,
-                        exec_net *net, sc_err *err)
+sc_status sim_net_init(const sc_graph *g, const sc_sim_opts *o, sc_arena *a,
+                       sim_net *net, sc_err *err)
 {
     use *u = NULL;
     crossing *c = NULL;
     uint32_t n_uses = 0, n = 0;
-    *net = (exec_net){.a = a};
-    SC_TRY(collect(x, a, &u, &n_uses, err));
+    *net = (sim_net){.a = a};
+    SC_TRY(collect(g, a, &u, &n_uses, err));
     if (n_uses == 0) return SC_OK;
     SC_TRY(find_crossings(o->hw, o->link_share, u, n_uses, a, &c, &n, err));
     SC_TRY(sc_flows_new(a, &net->flows, err));
-    return fill_routes(c, n, x->n_traffic, a, net, err);
+    return fill_routes(c, n, g->n_traffic, a, net, err);
 }
 
 /* ---- ops in flight ------------------------------------------------------- */
 
-static exec_path *path_new(exec_net *net, const exec_route *r)
+static sim_path *path_new(sim_net *net, const sim_route *r)
 {
-    exec_path *p = SC_NEW(net->a, exec_path);
+    sim_path *p = SC_NEW(net->a, sim_path);
     if (!p || !(p->link = SC_NEW_N(net->a, uint32_t, (size_t)r->n + 1)) ||
         !(p->share = SC_NEW_N(net->a, double, (size_t)r->n + 1)))
         return NULL;
@@ -205,25 +205,25 @@ static exec_path *path_new(exec_net *net, const exec_route *r)
     return p->link[r->n] == SC_FLOW_NONE ? NULL : p;
 }
 
-void exec_net_rate(exec_net *net, exec_path *p, uint32_t traffic, double rate)
+void sim_net_rate(sim_net *net, sim_path *p, uint32_t traffic, double rate)
 {
     if (rate == p->own) return;
     p->own = rate;
     sc_flows_set_bw(net->flows, p->link[net->route[traffic].n], FULL * rate);
 }
 
-exec_path *exec_net_post(exec_net *net, const sc_exec *x, sc_op i, double rate,
-                         sc_time now)
+sim_path *sim_net_post(sim_net *net, const sc_graph *g, sc_op i, double rate,
+                       sc_time now)
 {
-    exec_route *r = &net->route[x->traffic[i]];
-    exec_path *p = r->free;
+    sim_route *r = &net->route[g->traffic[i]];
+    sim_path *p = r->free;
     if (p)
         r->free = p->next;
     else if (!(p = path_new(net, r)))
         return NULL;
-    exec_net_rate(net, p, x->traffic[i], rate);
-    uint64_t ps = (uint64_t)(x->work[i] - x->latency[i]);
-    double per_ps = (double)x->bytes[i] / (double)ps;
+    sim_net_rate(net, p, g->traffic[i], rate);
+    uint64_t ps = (uint64_t)(g->work[i] - g->latency[i]);
+    double per_ps = (double)g->bytes[i] / (double)ps;
     for (uint32_t k = 0; k < r->n; k++) {
         double part = r->share[k] * per_ps;
         p->share[k] = part < r->bw[k] ? part : r->bw[k];
@@ -237,7 +237,7 @@ exec_path *exec_net_post(exec_net *net, const sc_exec *x, sc_op i, double rate,
     return sc_flows_post(net->flows, &f, now) == SC_FLOW_NONE ? NULL : p;
 }
 
-void exec_net_free(exec_net *net, uint32_t traffic, exec_path *p)
+void sim_net_free(sim_net *net, uint32_t traffic, sim_path *p)
 {
     p->next = net->route[traffic].free;
     net->route[traffic].free = p;

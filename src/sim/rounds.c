@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * exec_rounds.c - the executor where streams take what became ready first.
+ * rounds.c - the engine where streams take what became ready first.
  *
  * What "first" means is counted in rounds.  In each round every queue whose
  * first op is first in all its queues starts that op: exchanges, then those of
@@ -13,27 +13,27 @@
  * begin during the first of its device's exchanges that has not ended when it
  * starts; its latency, before the kernel, is not.
  */
-#include "sim/exec.h"
+#include "sim/run.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 typedef struct rounds {
-    const exec_run *run;
-    const sc_exec *x;
-    sc_exec_result *r;
+    const sim_run *run;
+    const sc_graph *g;
+    sc_result *r;
     uint32_t *waits; /* [n_ops] predecessors that have not ended */
     bool *after;     /* [n_ops] waits for gradients, or is their exchange */
     sc_op *op_at;    /* [places] */
     uint32_t *next;  /* [places] place behind it in the queue */
     uint32_t *head;  /* [slots] first place that has not started */
     uint32_t *last;  /* [slots] last place */
-    uint32_t *live;  /* [n_devices] first exchange of gradients, by place, that
+    uint32_t *live;  /* [n_classes] first exchange of gradients, by place, that
                         had not ended when asked last */
     sc_time *clock;  /* [slots] end of what started last */
     sc_op *busy;     /* [slots] that op */
     uint32_t *taken; /* [slots] round in which the slot last started one */
-    uint32_t *held;  /* [n_devices] round in which it keeps gradients back */
+    uint32_t *held;  /* [n_classes] round in which it keeps gradients back */
     sc_op *ready;    /* [n_ops] */
     sc_op *passed;   /* [n_ops] marks to pass on */
     sc_op *order;    /* [n_ops] as started */
@@ -45,40 +45,39 @@ typedef struct rounds {
 
 static inline uint32_t slot_of(const rounds *e, uint32_t place, sc_op i)
 {
-    return e->x->dev[place] * SC_N_STREAMS + e->x->stream[i];
+    return e->g->cls[place] * SC_N_STREAMS + e->g->stream[i];
 }
 
-static bool is_grad(const sc_exec *x, sc_op i)
+static bool is_grad(const sc_graph *g, sc_op i)
 {
-    return exec_kind(x, i) == EXEC_GRAD;
+    return sim_bit(g, i) == 1u << SIM_GRAD;
 }
 
-static bool rounds_init(rounds *e, const exec_run *run, sc_arena *a,
-                        sc_exec_result *r)
+static bool rounds_init(rounds *e, const sim_run *run, sc_arena *a,
+                        sc_result *r)
 {
-    const sc_exec *x = run->x;
-    size_t slots = (size_t)x->n_devices * SC_N_STREAMS;
-    uint32_t places = x->dev_head[x->n_ops];
-    *e = (rounds){.run = run, .x = x, .r = r, .too_long = SC_NONE};
-    if (!(e->waits = SC_NEW_N(a, uint32_t, x->n_ops)) ||
-        !(e->after = SC_NEW_N(a, bool, x->n_ops)) ||
+    const sc_graph *g = run->g;
+    size_t slots = (size_t)g->n_classes * SC_N_STREAMS;
+    uint32_t places = sc_op_place(g, g->n_ops);
+    *e = (rounds){.run = run, .g = g, .r = r, .too_long = SC_NONE};
+    if (!(e->waits = SC_NEW_N(a, uint32_t, g->n_ops)) ||
+        !(e->after = SC_NEW_N(a, bool, g->n_ops)) ||
         !(e->op_at = SC_NEW_N(a, sc_op, places)) ||
         !(e->next = SC_NEW_N(a, uint32_t, places)) ||
         !(e->head = SC_NEW_N(a, uint32_t, slots)) ||
         !(e->last = SC_NEW_N(a, uint32_t, slots)) ||
-        !(e->live = SC_NEW_N(a, uint32_t, x->n_devices)) ||
+        !(e->live = SC_NEW_N(a, uint32_t, g->n_classes)) ||
         !(e->clock = SC_NEW_N(a, sc_time, slots)) ||
         !(e->busy = SC_NEW_N(a, sc_op, slots)) ||
         !(e->taken = SC_NEW_N(a, uint32_t, slots)) ||
-        !(e->held = SC_NEW_N(a, uint32_t, x->n_devices)) ||
-        !(e->ready = SC_NEW_N(a, sc_op, x->n_ops)) ||
-        !(e->passed = SC_NEW_N(a, sc_op, x->n_ops)) ||
-        !(e->order = SC_NEW_N(a, sc_op, x->n_ops)))
+        !(e->held = SC_NEW_N(a, uint32_t, g->n_classes)) ||
+        !(e->ready = SC_NEW_N(a, sc_op, g->n_ops)) ||
+        !(e->passed = SC_NEW_N(a, sc_op, g->n_ops)))
         return false;
     memset(e->next, 0xff, places * sizeof *e->next);
     memset(e->head, 0xff, slots * sizeof *e->head);
     memset(e->last, 0xff, slots * sizeof *e->last);
-    memset(e->live, 0xff, x->n_devices * sizeof *e->live);
+    memset(e->live, 0xff, g->n_classes * sizeof *e->live);
     return true;
 }
 
@@ -86,7 +85,7 @@ static bool rounds_init(rounds *e, const exec_run *run, sc_arena *a,
 
 static void set_ready(rounds *e, sc_op i)
 {
-    if (e->x->kind[i] == SC_OP_MARK)
+    if (e->g->kind[i] == SC_OP_MARK)
         e->passed[e->n_passed++] = i;
     else
         e->ready[e->n_ready++] = i;
@@ -94,15 +93,15 @@ static void set_ready(rounds *e, sc_op i)
 
 static void complete(rounds *e, sc_op i, sc_time end)
 {
-    const sc_exec *x = e->x;
-    sc_exec_result *r = e->r;
+    const sc_graph *g = e->g;
+    sc_result *r = e->r;
     r->end[i] = end;
     if (end > r->makespan) r->makespan = end;
     e->order[e->n_done++] = i;
-    for (uint32_t p = x->dev_head[i]; p < x->dev_head[i + 1]; p++)
-        if (end > r->finish[x->dev[p]]) r->finish[x->dev[p]] = end;
-    for (uint32_t k = x->succ_head[i]; k < x->succ_head[i + 1]; k++) {
-        sc_op s = x->succ[k];
+    for (uint32_t p = sc_op_place(g, i); p < sc_op_place(g, i + 1); p++)
+        if (end > r->finish[g->cls[p]]) r->finish[g->cls[p]] = end;
+    for (uint32_t k = g->succ_head[i]; k < g->succ_head[i + 1]; k++) {
+        sc_op s = g->succ[k];
         if (end > r->start[s] || r->cause[s] == SC_NONE ||
             (end == r->start[s] && i > r->cause[s]))
             r->cause[s] = i;
@@ -123,19 +122,19 @@ static void pass_marks(rounds *e)
 /* What waits for gradients can't keep them from being all that is left. */
 static void prepare(rounds *e)
 {
-    const sc_exec *x = e->x;
-    for (sc_op i = 0; i < x->n_ops; i++) {
+    const sc_graph *g = e->g;
+    for (sc_op i = 0; i < g->n_ops; i++) {
         e->r->cause[i] = SC_NONE;
-        if (is_grad(x, i)) e->after[i] = true;
-        for (uint32_t k = x->succ_head[i]; k < x->succ_head[i + 1]; k++) {
-            e->waits[x->succ[k]]++;
-            if (e->after[i]) e->after[x->succ[k]] = true;
+        if (is_grad(g, i)) e->after[i] = true;
+        for (uint32_t k = g->succ_head[i]; k < g->succ_head[i + 1]; k++) {
+            e->waits[g->succ[k]]++;
+            if (e->after[i]) e->after[g->succ[k]] = true;
         }
-        e->n_other += !e->after[i] && x->kind[i] != SC_OP_MARK;
-        for (uint32_t p = x->dev_head[i]; p < x->dev_head[i + 1]; p++)
+        e->n_other += !e->after[i] && g->kind[i] != SC_OP_MARK;
+        for (uint32_t p = sc_op_place(g, i); p < sc_op_place(g, i + 1); p++)
             e->op_at[p] = i;
     }
-    for (sc_op i = 0; i < x->n_ops; i++)
+    for (sc_op i = 0; i < g->n_ops; i++)
         if (e->waits[i] == 0) set_ready(e, i);
 }
 
@@ -147,17 +146,17 @@ static int compare_ops(const void *p, const void *q)
 
 static void join_queues(rounds *e)
 {
-    const sc_exec *x = e->x;
+    const sc_graph *g = e->g;
     if (e->n_ready > 1)
         qsort(e->ready, e->n_ready, sizeof *e->ready, compare_ops);
     for (uint32_t k = 0; k < e->n_ready; k++) {
         sc_op i = e->ready[k];
-        for (uint32_t p = x->dev_head[i]; p < x->dev_head[i + 1]; p++) {
+        for (uint32_t p = sc_op_place(g, i); p < sc_op_place(g, i + 1); p++) {
             uint32_t s = slot_of(e, p, i);
             if (e->last[s] != SC_NONE) e->next[e->last[s]] = p;
             if (e->head[s] == SC_NONE) e->head[s] = p;
-            if (x->stream[i] == SC_S_GRAD && e->live[x->dev[p]] == SC_NONE)
-                e->live[x->dev[p]] = p;
+            if (g->stream[i] == SC_S_GRAD && e->live[g->cls[p]] == SC_NONE)
+                e->live[g->cls[p]] = p;
             e->last[s] = p;
         }
     }
@@ -174,7 +173,7 @@ static bool meets_gradients(rounds *e, uint32_t device, sc_time from,
     uint32_t *live = &e->live[device];
     uint32_t head = e->head[device * SC_N_STREAMS + SC_S_GRAD];
     while (*live != head && (e->r->end[e->op_at[*live]] <= from ||
-                             !is_grad(e->x, e->op_at[*live])))
+                             !is_grad(e->g, e->op_at[*live])))
         *live = e->next[*live];
     return *live != head && e->r->start[e->op_at[*live]] < to;
 }
@@ -182,27 +181,27 @@ static bool meets_gradients(rounds *e, uint32_t device, sc_time from,
 /* How much longer than its work an op that starts at `at` takes. */
 static sc_time slowed_by(rounds *e, sc_op i, sc_time at)
 {
-    const sc_exec *x = e->x;
+    const sc_graph *g = e->g;
     double gamma = e->run->gamma;
     if (!e->run->rules->overlap_whole || !(gamma > 0)) return 0;
-    sc_time from = at + x->latency[i], to = at + x->work[i];
-    bool slowed = is_grad(x, i) && e->n_other > 0;
-    if (x->kind[i] == SC_OP_COMPUTE)
-        for (uint32_t p = x->dev_head[i]; p < x->dev_head[i + 1]; p++)
-            slowed = slowed || meets_gradients(e, x->dev[p], from, to);
+    sc_time from = at + g->latency[i], to = at + g->work[i];
+    bool slowed = is_grad(g, i) && e->n_other > 0;
+    if (g->kind[i] == SC_OP_COMPUTE)
+        for (uint32_t p = sc_op_place(g, i); p < sc_op_place(g, i + 1); p++)
+            slowed = slowed || meets_gradients(e, g->cls[p], from, to);
     if (!slowed) return 0;
-    if (is_grad(x, i)) from = at;
+    if (is_grad(g, i)) from = at;
     double longer = (double)(to - from) * gamma + 0.5;
     return longer < (double)SC_TIME_MAX ? (sc_time)longer : SC_TIME_MAX;
 }
 
 static bool can_start(const rounds *e, sc_op i)
 {
-    const sc_exec *x = e->x;
-    for (uint32_t p = x->dev_head[i]; p < x->dev_head[i + 1]; p++) {
+    const sc_graph *g = e->g;
+    for (uint32_t p = sc_op_place(g, i); p < sc_op_place(g, i + 1); p++) {
         uint32_t s = slot_of(e, p, i);
         if (e->head[s] != p || e->taken[s] == e->round) return false;
-        if (is_grad(x, i) && e->held[x->dev[p]] == e->round) return false;
+        if (is_grad(g, i) && e->held[g->cls[p]] == e->round) return false;
     }
     return true;
 }
@@ -210,10 +209,10 @@ static bool can_start(const rounds *e, sc_op i)
 /* A transfer has started: gradients let it pass. */
 static void hold_gradients(rounds *e, sc_op i, sc_time end)
 {
-    const sc_exec *x = e->x;
-    for (uint32_t p = x->dev_head[i]; p < x->dev_head[i + 1]; p++) {
-        uint32_t s = x->dev[p] * SC_N_STREAMS + SC_S_GRAD;
-        e->held[x->dev[p]] = e->round;
+    const sc_graph *g = e->g;
+    for (uint32_t p = sc_op_place(g, i); p < sc_op_place(g, i + 1); p++) {
+        uint32_t s = g->cls[p] * SC_N_STREAMS + SC_S_GRAD;
+        e->held[g->cls[p]] = e->round;
         if (end <= e->clock[s]) continue;
         e->clock[s] = end;
         e->busy[s] = i;
@@ -222,10 +221,10 @@ static void hold_gradients(rounds *e, sc_op i, sc_time end)
 
 static void start(rounds *e, sc_op i)
 {
-    const sc_exec *x = e->x;
+    const sc_graph *g = e->g;
     sc_time at = e->r->start[i];
     sc_op why = e->r->cause[i];
-    for (uint32_t p = x->dev_head[i]; p < x->dev_head[i + 1]; p++) {
+    for (uint32_t p = sc_op_place(g, i); p < sc_op_place(g, i + 1); p++) {
         uint32_t s = slot_of(e, p, i);
         bool later = e->clock[s] > at;
         if (later || (e->clock[s] == at && at > 0 &&
@@ -233,25 +232,25 @@ static void start(rounds *e, sc_op i)
             why = e->busy[s];
         if (later) at = e->clock[s];
     }
-    sc_time room = SC_TIME_MAX - at - x->work[i];
+    sc_time room = SC_TIME_MAX - at - g->work[i];
     sc_time longer = room > 0 ? slowed_by(e, i, at) : 0;
     if (longer >= room) {
         e->too_long = i;
         return;
     }
-    sc_time end = at + x->work[i] + longer;
+    sc_time end = at + g->work[i] + longer;
     e->r->start[i] = at;
     e->r->cause[i] = at > 0 ? why : SC_NONE;
     e->r->overlapped[i] = longer;
     e->n_other -= !e->after[i];
-    for (uint32_t p = x->dev_head[i]; p < x->dev_head[i + 1]; p++) {
+    for (uint32_t p = sc_op_place(g, i); p < sc_op_place(g, i + 1); p++) {
         uint32_t s = slot_of(e, p, i);
         e->head[s] = e->next[p];
         e->clock[s] = end;
         e->busy[s] = i;
         e->taken[s] = e->round;
     }
-    if (x->kind[i] == SC_OP_P2P && e->run->rules->transfers_first)
+    if (g->kind[i] == SC_OP_P2P && e->run->rules->transfers_first)
         hold_gradients(e, i, end);
     complete(e, i, end);
 }
@@ -259,10 +258,10 @@ static void start(rounds *e, sc_op i)
 static bool start_stream(rounds *e, unsigned stream)
 {
     bool any = false;
-    for (uint32_t d = 0; d < e->x->n_devices && e->too_long == SC_NONE; d++) {
+    for (uint32_t d = 0; d < e->g->n_classes && e->too_long == SC_NONE; d++) {
         uint32_t p = e->head[d * SC_N_STREAMS + stream];
         /* of several devices, once: from the first */
-        if (p == SC_NONE || e->x->dev_head[e->op_at[p]] != p) continue;
+        if (p == SC_NONE || sc_op_place(e->g, e->op_at[p]) != p) continue;
         if (!can_start(e, e->op_at[p])) continue;
         start(e, e->op_at[p]);
         any = true;
@@ -270,13 +269,14 @@ static bool start_stream(rounds *e, unsigned stream)
     return any;
 }
 
-sc_status exec_rounds(const exec_run *run, sc_arena *a, sc_exec_result *r,
-                      sc_err *err)
+sc_status sim_rounds(const sim_run *run, sc_arena *a, sc_op *order,
+                     sc_result *r, sc_err *err)
 {
     static const uint8_t turn[SC_N_STREAMS] = {
         SC_S_COMM, SC_S_P2P, SC_S_COPY, SC_S_HOST, SC_S_GRAD, SC_S_COMPUTE};
     rounds e;
     if (!rounds_init(&e, run, a, r)) return sc_error_nomem(err);
+    e.order = order;
     prepare(&e);
     for (bool any = true; any && e.too_long == SC_NONE;) {
         any = false;
@@ -287,9 +287,8 @@ sc_status exec_rounds(const exec_run *run, sc_arena *a, sc_exec_result *r,
             any |= start_stream(&e, turn[k]);
         any |= e.n_ready > 0 || e.n_passed > 0;
     }
-    r->order = e.order;
     r->n_events = e.n_done;
-    if (e.too_long != SC_NONE) return exec_too_long(e.x, e.too_long, err);
-    if (e.n_done == e.x->n_ops) return SC_OK;
-    return exec_stopped(e.x, e.n_done, err);
+    if (e.too_long != SC_NONE) return sim_too_long(e.g, e.too_long, err);
+    if (e.n_done == e.g->n_ops) return SC_OK;
+    return sim_stopped(e.g, e.n_done, err);
 }
