@@ -207,9 +207,16 @@ static const char *guard_count(const graph_row *r, unsigned n)
     }
 }
 
+/* Nothing shorter than their parts says them. */
+static bool by_parts(int type)
+{
+    return type == SC_G_EXPERT || type == SC_G_SCAN || type > SC_G_LOSS;
+}
+
 static const char *guard(const gb_graph *b, const graph_row *r,
                          const gb_value *in, unsigned n)
 {
+    if (by_parts(r->type)) return "its parts have to be written under raw:";
     const char *why = guard_count(r, n);
     if (why) return why;
     const sc_gtensor *x = gb_tensor(b, in[0]);

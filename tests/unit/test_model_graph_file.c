@@ -271,6 +271,7 @@ static const bad broken[] = {
     {"inputs: {x: {batch: 1, a: 4000000000, b: 4000000000}}\n"
      "operators: [{path: a, type: act}]",
      1, 13, "2^53"},
+    {OPS "  - {path: a, type: rope, in: x}\n", 3, 5, "under raw"},
     {OPS "  - {path: a, type: cnov, in: x, out: 4, kernel: 1}\n", 3, 21,
      "cnov"},
     {OPS "  - {path: a, type: conv, in: x, out: 4, kernle: 1}\n", 3, 42,

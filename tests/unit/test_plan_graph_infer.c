@@ -161,6 +161,31 @@ static void beside_products(void **state)
     assert_true(shown_part(&p, SC_GP_WGRAD, "in:0") < 0.3);
 }
 
+/* Presets know operators by what they are, not by what they are called. */
+static void other_names(void **state)
+{
+    (void)state;
+    static const char text[] = "mesh: {dp: 2, tp: 4}\n"
+                               "preset: {tensor_parallel: megatron-sp}\n";
+    const sc_opgraph *g = gpt();
+    sc_opgraph h = *g;
+    planned p, q;
+    h.op = SC_NEW_N(&arena, sc_gop, g->n_ops);
+    assert_non_null(h.op);
+    memcpy(h.op, g->op, g->n_ops * sizeof *g->op);
+    for (uint32_t i = 0; i < h.n_ops; i++)
+        h.op[i].path = sc_sprintf(&arena, "h.%u.c_%u", i / 7, i);
+    plan_text(&p, text, g, 2, 1);
+    plan_text(&q, text, &h, 2, 1);
+    assert_true(p.plan.n_exchanges > 0);
+    assert_int_equal(p.plan.n_exchanges, q.plan.n_exchanges);
+    for (uint32_t i = 0; i < p.plan.n_exchanges; i++) {
+        assert_int_equal(p.plan.exchange[i].coll, q.plan.exchange[i].coll);
+        assert_int_equal(p.plan.exchange[i].axes, q.plan.exchange[i].axes);
+        assert_true(p.plan.exchange[i].bytes == q.plan.exchange[i].bytes);
+    }
+}
+
 static void zero(void **state)
 {
     (void)state;
@@ -475,15 +500,23 @@ static void explained(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        TEST(one_rank),        TEST(data_parallel),
-        TEST(tensor_parallel), TEST(sequence_parallel),
-        TEST(beside_products), TEST(zero),
-        TEST(made_again),      TEST(stages),
-        TEST(balanced),        TEST(tables_in_turn),
-        TEST(two_dims),        TEST(waits_elsewhere),
-        TEST(somewhere),       TEST(kept_as_said),
-        TEST(sent_in_parts),   TEST(errors),
-        TEST(explained)};
+    const struct CMUnitTest tests[] = {TEST(one_rank),
+                                       TEST(data_parallel),
+                                       TEST(tensor_parallel),
+                                       TEST(sequence_parallel),
+                                       TEST(other_names),
+                                       TEST(beside_products),
+                                       TEST(zero),
+                                       TEST(made_again),
+                                       TEST(stages),
+                                       TEST(balanced),
+                                       TEST(tables_in_turn),
+                                       TEST(two_dims),
+                                       TEST(waits_elsewhere),
+                                       TEST(somewhere),
+                                       TEST(kept_as_said),
+                                       TEST(sent_in_parts),
+                                       TEST(errors),
+                                       TEST(explained)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
