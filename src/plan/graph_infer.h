@@ -29,6 +29,7 @@ typedef struct gi_rule {
     bool file;    /* of the strategy: holds before all presets */
     bool matched; /* the path of an operator */
     bool spoke;   /* of something that an operator has */
+    bool refused; /* can't be, and that has been said */
     /* Of results and of weights that it assigns in turn: the rank that has
      * most, and how many elements. */
     uint32_t fullest[2];

@@ -241,6 +241,16 @@ static sc_status one_dim_each(infer *f, uint32_t op)
     return SC_OK;
 }
 
+/* A rule that can't be is told once, not for every operator. */
+static sc_status may_split(infer *f, uint32_t op, uint32_t it)
+{
+    gi_rule *g = &f->rule[f->node[op].by[it] - f->rule];
+    if (g->refused) return SC_EINPUT;
+    sc_status s = can_split(f, op, it, g);
+    g->refused = s != SC_OK;
+    return s;
+}
+
 static sc_status resolve(infer *f, uint32_t op)
 {
     const sc_gop *o = &f->g->op[op];
@@ -255,7 +265,7 @@ static sc_status resolve(infer *f, uint32_t op)
     for (uint32_t i = 0; i < o->n_iter; i++) {
         n->decided |= sc_axes_mask(n->split[i]);
         whole &= n->by[i] && n->by[i]->r->n_split == 0;
-        if (n->by[i] && n->split[i]) SC_TRY(can_split(f, op, i, n->by[i]));
+        if (n->by[i] && n->split[i]) SC_TRY(may_split(f, op, i));
     }
     if (whole || (n->robin && !n->single)) n->decided = ~0u;
     return SC_OK;
@@ -362,6 +372,42 @@ static void take_turns(infer *f)
     }
 }
 
+/* Axes that split an operator, or along which a rule of the file says what is
+ * where.  What a preset leaves on some ranks only is no work for the others. */
+static uint32_t used_axes(const infer *f)
+{
+    uint32_t used = f->pp < 0 ? 0 : 1u << f->pp;
+    for (uint32_t op = 0; op < f->g->n_ops; op++) {
+        const gi_node *n = &f->node[op];
+        used |= sc_axes_mask(n->robin);
+        for (uint32_t i = 0; i < f->g->op[op].n_iter; i++)
+            used |= sc_axes_mask(n->split[i]);
+    }
+    for (uint32_t i = 0; i < f->n_rules; i++) {
+        const sc_strategy_rule *r = f->rule[i].r;
+        for (uint32_t k = 0; f->rule[i].file && k < r->n_split; k++)
+            used |= sc_axes_mask(r->split[k].axes);
+    }
+    return used;
+}
+
+/* Ranks along an axis that divides nothing would all do the same work. */
+static sc_status check_axes(infer *f)
+{
+    uint32_t used = used_axes(f);
+    for (uint32_t ax = 0; ax < f->s->n_axes; ax++) {
+        const sc_mesh_axis *a = &f->s->axis[ax];
+        if (used >> ax & 1 || a->size <= 1) continue;
+        return sc_error(f->err, SC_EINPUT, SC_C_CONFLICT, a->pos,
+                        "a rule or a preset that divides something over it, or "
+                        "leave it out",
+                        "axis %s divides nothing of %s: its %u ranks would do "
+                        "the same work",
+                        a->name, f->g->name, a->size);
+    }
+    return SC_OK;
+}
+
 sc_status gi_rules(infer *f)
 {
     SC_TRY(gi_roles(f));
@@ -384,7 +430,7 @@ sc_status gi_rules(infer *f)
         if (first == SC_OK) first = s;
     }
     take_turns(f);
-    return first;
+    return first == SC_OK ? check_axes(f) : first;
 }
 
 sc_status gi_expansion(infer *f)

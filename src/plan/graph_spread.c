@@ -16,6 +16,7 @@ typedef struct proposal {
     uint8_t it; /* iteration dim, WHOLE or STUCK */
     double elements;
     const sc_gport *port;
+    sc_axes order; /* of the axes that split it there */
 } proposal;
 
 static bool has(sc_axes list, uint32_t ax)
@@ -100,8 +101,13 @@ static void settle(infer *f, uint32_t op, uint32_t ax, const proposal *p,
 {
     gi_node *node = &f->node[op];
     uint8_t it = choose(p, n);
-    if (it < SC_G_ITERS) node->split[it] = sc_axes_add(node->split[it], ax);
     node->decided |= 1u << ax;
+    if (it >= SC_G_ITERS) return;
+    sc_axes *split = &node->split[it];
+    *split = sc_axes_add(*split, ax);
+    for (uint32_t i = 0; i < n; i++) /* in the neighbour's order */
+        if (p[i].it == it && sc_axes_mask(p[i].order) == sc_axes_mask(*split))
+            *split = p[i].order;
 }
 
 static bool from_inputs(infer *f, uint32_t op, uint32_t ax, proposal *p,
@@ -118,11 +124,17 @@ static bool from_inputs(infer *f, uint32_t op, uint32_t ax, proposal *p,
             dim = SC_G_DIMS;
         }
         uint8_t it = WHOLE;
+        sc_axes order = 0;
         if (dim < SC_G_DIMS) {
+            uint8_t at = f->g->op[t->op].out.at[dim];
+            if (f->kept[o->in[k].tensor].origin)
+                order = f->kept[o->in[k].tensor].l.shard[dim];
+            else if (at != SC_G_NO_ITER)
+                order = f->node[t->op].split[at];
             it = o->in[k].at[dim];
             if (it == SC_G_NO_ITER || !may_split(f, op, it, ax)) it = STUCK;
         }
-        p[n++] = (proposal){it, gi_elements(f, t), &o->in[k]};
+        p[n++] = (proposal){it, gi_elements(f, t), &o->in[k], order};
     }
     if (n == 0 && !relaxed) return false;
     settle(f, op, ax, p, n);
@@ -131,7 +143,7 @@ static bool from_inputs(infer *f, uint32_t op, uint32_t ax, proposal *p,
 
 /* Iteration dim of `op` behind that dim of its result that a reader splits. */
 static uint8_t read_as(const infer *f, uint32_t op, uint32_t reader,
-                       uint32_t tensor, uint32_t ax)
+                       uint32_t tensor, uint32_t ax, sc_axes *order)
 {
     const sc_gop *r = &f->g->op[reader];
     for (uint32_t k = 0; k < r->n_in; k++) {
@@ -142,6 +154,7 @@ static uint8_t read_as(const infer *f, uint32_t op, uint32_t reader,
                 continue;
             uint8_t it = f->g->op[op].out.at[d];
             if (it == SC_G_NO_ITER || !may_split(f, op, it, ax)) return STUCK;
+            *order = f->node[reader].split[at];
             return it;
         }
     }
@@ -157,12 +170,13 @@ static bool from_users(infer *f, uint32_t op, uint32_t ax, proposal *p)
         uint32_t d = layout_dim_of(&k->l, ax);
         uint8_t it = d < SC_G_DIMS ? o->out.at[d] : WHOLE;
         if (it < SC_G_ITERS && !may_split(f, op, it, ax)) it = STUCK;
-        p[n++] = (proposal){it, 1, &o->out};
+        p[n++] = (proposal){it, 1, &o->out, d < SC_G_DIMS ? k->l.shard[d] : 0};
     }
     for (uint32_t i = 0; i < k->n_users && !k->origin; i++) {
         if (!(f->node[k->user[i]].decided >> ax & 1)) return false;
-        p[n++] = (proposal){read_as(f, op, k->user[i], o->out.tensor, ax), 1,
-                            &o->out};
+        sc_axes order = 0;
+        uint8_t it = read_as(f, op, k->user[i], o->out.tensor, ax, &order);
+        p[n++] = (proposal){it, 1, &o->out, order};
     }
     if (n == 0) return false;
     settle(f, op, ax, p, n);

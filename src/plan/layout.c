@@ -95,6 +95,26 @@ static bool one_communicator(const layout_move *a, const layout_move *b)
     return a->dim == b->dim || a->coll == SC_ALL_TO_ALL;
 }
 
+/* Axes that one dim has before and after in another order: all blocks change
+ * places. */
+static uint32_t reordered(sc_axes from, sc_axes to, const layout_mesh *mesh)
+{
+    uint32_t both = sc_axes_mask(from) & sc_axes_mask(to), moved = 0;
+    for (;;) {
+        uint32_t a = SC_MESH_AXES, b = SC_MESH_AXES;
+        for (; from && a == SC_MESH_AXES; from >>= 4) {
+            uint32_t ax = (uint32_t)(from & 15) - 1;
+            if (both >> ax & 1 && mesh->size[ax] > 1) a = ax;
+        }
+        for (; to && b == SC_MESH_AXES; to >>= 4) {
+            uint32_t ax = (uint32_t)(to & 15) - 1;
+            if (both >> ax & 1 && mesh->size[ax] > 1) b = ax;
+        }
+        if (a == SC_MESH_AXES || b == SC_MESH_AXES) return moved;
+        if (a != b) moved |= 1u << a | 1u << b;
+    }
+}
+
 uint32_t layout_moves(const layout *from, const layout *to,
                       const layout_mesh *mesh, layout_move *out)
 {
@@ -118,6 +138,10 @@ uint32_t layout_moves(const layout *from, const layout *to,
         } else {
             out[n++] = m;
         }
+    }
+    for (uint32_t d = 0; d < LAYOUT_DIMS && n < SC_MESH_AXES; d++) {
+        uint32_t axes = reordered(from->shard[d], to->shard[d], mesh);
+        if (axes) out[n++] = (layout_move){SC_ALL_TO_ALL, axes, d, d, held};
     }
     return n;
 }

@@ -407,6 +407,61 @@ static void computed_in_place(void **state)
     }
 }
 
+/* ---- what says nothing --------------------------------------------------- */
+
+static uint32_t refused(const char *text, const sc_opgraph *g, sc_code code,
+                        const char *says)
+{
+    planned p;
+    prepare(&p, text, g, 4, 1);
+    assert_int_equal(infer_only(&p), SC_EINPUT);
+    assert_int_equal(err.d[0].code, code);
+    if (!strstr(err.d[0].msg, says))
+        fail_msg("%s lacks %s", err.d[0].msg, says);
+    uint32_t n = err.n;
+    sc_err_init(&err);
+    return n;
+}
+
+static void nothing_silent(void **state)
+{
+    (void)state;
+    planned p;
+    const sc_opgraph *g = products(3);
+    refused("mesh: {dp: 4, foo: 2}\n", g, SC_C_CONFLICT,
+            "axis foo divides nothing");
+    refused("mesh: {dp: 4, tp: 2}\n", g, SC_C_CONFLICT, "axis tp");
+    plan_text(&p, "mesh: {dp: 4, foo: 1}\n", g, 4, 1);
+    /* One rule, one error, whatever it matches. */
+    assert_int_equal(
+        refused("mesh: {x: 3}\nrules:\n  - {match: '*', split: {out: x}}\n", g,
+                SC_C_DIVIDE, "3 parts"),
+        1);
+}
+
+/* A dim split over p and q in the other order: all blocks change places, of
+ * 16 x 2048 elements of 2 bytes on 4 ranks 16 KiB each. */
+static void order_of_axes(void **state)
+{
+    (void)state;
+    planned p;
+    plan_text(&p,
+              "mesh: {p: 2, q: 2}\npreset: {data_parallel: false}\nrules:\n"
+              "  - {match: l.0.fc, split: {out: [p, q]}}\n"
+              "  - {match: l.1.fc, split: {in: [q, p]}}\n"
+              "  - {match: l.2.fc, split: {out: [q, p]}}\n",
+              products(3), 16, 1);
+    const sc_gexchange *x = exchange_of(&p.plan, "l.1.fc", "in:0");
+    assert_true(x && x->coll == SC_ALL_TO_ALL && x->size == 4);
+    assert_true(x->bytes == 16384);
+    plan_text(&p,
+              "mesh: {p: 2, q: 2}\npreset: {data_parallel: false}\nrules:\n"
+              "  - {match: l.0.fc, split: {out: [q, p]}}\n"
+              "  - {match: l.1.fc, split: {in: [q, p]}}\n",
+              products(2), 16, 1);
+    assert_null(exchange_of(&p.plan, "l.1.fc", "in:0"));
+}
+
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 
 int main(void)
@@ -421,6 +476,8 @@ int main(void)
         TEST(tables_by_nodes),
         TEST(many),
         TEST(computed_in_place),
+        TEST(nothing_silent),
+        TEST(order_of_axes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
