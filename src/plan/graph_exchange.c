@@ -173,15 +173,16 @@ static bool axis_is(const infer *f, uint32_t axes, const char *name)
     return ax >= 0 && axes >> ax & 1;
 }
 
+/* Exchanges of activations are those of model parallelism, whatever their
+ * axes are called, but for tokens on their way to experts and the sequence. */
 static uint8_t cat_of(const infer *f, const gi_why *w, uint32_t axes)
 {
     bool weight = f->g->tensor[w->of].kind == SC_GT_WEIGHT;
     if (axes == 0) return weight ? SC_CAT_DP : SC_CAT_PP;
-    if (axis_is(f, axes, "tp")) return weight ? SC_CAT_DP : SC_CAT_TP;
     if (weight) return SC_CAT_DP;
-    if (axis_is(f, axes, "cp")) return SC_CAT_CP;
-    if (axis_is(f, axes, "ep") || axis_is(f, axes, "dp")) return SC_CAT_EP;
-    return SC_CAT_TP;
+    if (gi_dispatches(f, axes)) return SC_CAT_EP;
+    return axis_is(f, axes, "cp") && !axis_is(f, axes, "tp") ? SC_CAT_CP
+                                                             : SC_CAT_TP;
 }
 
 static uint32_t record(infer *f, const gi_why *w, const gi_coll *c,

@@ -247,6 +247,17 @@ static int by_readiness(const void *x, const void *y)
     return a->port > b->port ? -1 : a->port < b->port;
 }
 
+/* Where weights are kept in parts, a unit's gradients leave with it. */
+static bool leaves_unit(const infer *f, const ready *a, const ready *b)
+{
+    const gi_wgrad *w = &f->wgrad[b->wgrad];
+    layout_move m[SC_MESH_AXES];
+    if (f->rules->exchanges_beside || w->once) return false;
+    uint32_t n = layout_sequence(&w->kept, &w->used, &f->mesh, m);
+    return n == 1 && gi_shards(f, m[0].axes) &&
+           !gi_same_unit(f->g->op[a->op].path, f->g->op[b->op].path);
+}
+
 static sc_status reduce_all(infer *f)
 {
     ready *r = SC_NEW_N(f->a, ready, f->n_wgrads);
@@ -268,6 +279,8 @@ static sc_status reduce_all(infer *f)
                       r[i].scattered != r[i - 1].scattered)) {
             SC_TRY(flush(&s));
             s.closed = 0;
+        } else if (i > 0 && leaves_unit(f, &r[i - 1], &r[i])) {
+            SC_TRY(flush(&s));
         }
         SC_TRY(put(&s, r[i].wgrad, i));
     }

@@ -9,6 +9,7 @@
  *   graph_cut.c        pipeline stages
  *   graph_program.c    values and items
  *   graph_exchange.c   from one layout to another
+ *   graph_weights.c    weights as they are kept and used
  *   graph_forward.c    operators in the forward pass
  *   graph_backward.c   and in the backward pass
  *   graph_gradients.c  buckets, tied weights, optimizer
@@ -36,6 +37,8 @@ typedef struct gi_rule {
     double held[2];
 } gi_rule;
 
+#define GI_HELD 4 /* weights of an operator that are gathered with others */
+
 /* One operator under the strategy. */
 typedef struct gi_node {
     uint32_t n_match;
@@ -48,9 +51,9 @@ typedef struct gi_node {
     const gi_rule *turn_rule;
     uint32_t turn; /* place among the operators of its rule */
     uint32_t stage;
-    uint32_t segment; /* of what is made again; SC_NONE */
-    bool again;       /* has been */
-    uint32_t held[4]; /* weights gathered in the backward pass, + 1 */
+    uint32_t segment;          /* of what is made again; SC_NONE */
+    bool again;                /* has been */
+    uint32_t held[2][GI_HELD]; /* by phase: weights as they are used, + 1 */
 } gi_node;
 
 /* A tensor between operators. */
@@ -315,6 +318,8 @@ sc_status gi_forward_op(infer *f, uint32_t op, bool again);
 double gi_part(const infer *f, uint32_t op, uint32_t k, bool grad);
 sc_status gi_input(infer *f, uint32_t op, uint32_t k, uint32_t phase,
                    uint32_t *value);
+/* Whether weights in parts over these axes are sharded data parallelism. */
+bool gi_shards(const infer *f, uint32_t axes);
 sc_status gi_weight_used(infer *f, uint32_t op, uint32_t k, uint32_t phase,
                          uint32_t *value);
 /* How a weight lies between uses. */

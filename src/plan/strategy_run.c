@@ -27,6 +27,7 @@ void sc_strategy_of_run(const sc_run *r, sc_strategy *out)
     s.seq = (int64_t)r->seq;
     s.precision = sc_recipe_names[r->recipe];
     s.tensor_parallel = r->size[SC_AX_TP] > 1 ? 1 + r->sp : 0;
+    s.experts_over_tp = r->experts_over_tp;
     s.zero = r->zero;
     s.recompute = (int)r->recompute;
     s.context_parallel = sc_cp_comm_names[r->sw->cp_comm];

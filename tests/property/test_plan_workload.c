@@ -128,7 +128,7 @@ static void random_strategies_end(void **state)
 {
     (void)state;
     unsigned done = 0;
-    assert_true(prop_check("workloads end", 100, ends, &done));
+    assert_true(prop_check("workloads end", 400, ends, &done));
     assert_true(done > 30);
 }
 
@@ -136,7 +136,7 @@ static void random_strategies_grow(void **state)
 {
     (void)state;
     unsigned done = 0;
-    assert_true(prop_check("workloads grow", 150, grows, &done));
+    assert_true(prop_check("workloads grow", 600, grows, &done));
     assert_true(done > 30);
 }
 
