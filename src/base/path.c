@@ -68,8 +68,10 @@ bool sc_path_match(const char *pattern, size_t len, const char *path)
             resume = text;
         } else if (!take(pattern, &p, end, path, &text)) {
             if (star == NULL || *resume == '\0') return false;
-            p = star; /* let the last star take one more */
+            p = star; /* let the last star take more */
             text = ++resume;
+            bool letter = p < end && *p != '?' && (*p < '0' || *p > '9');
+            while (letter && *text != '\0' && *text != *p) text = ++resume;
         }
     }
 }

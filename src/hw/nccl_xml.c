@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * nccl_xml.c - XML by libxml2's SAX interface.
+ * nccl_xml.c - XML by expat.
  *
  * The parser gets no way to anything but the text: no network, no files, no
  * DTD (hence no entities but the five of XML), no encoding but UTF-8.
@@ -9,8 +9,7 @@
 
 #include "base/utf8.h"
 
-#include <libxml/parser.h>
-#include <libxml/parserInternals.h>
+#include <expat.h>
 #include <string.h>
 
 typedef struct reader {
@@ -18,7 +17,7 @@ typedef struct reader {
     sc_arena *arena;
     sc_err *err;
     sc_status status; /* of the first error */
-    xmlParserCtxtPtr parser;
+    XML_Parser parser;
     const char *doctype; /* that may be named */
     hw_xml_node *open;
     uint32_t depth;
@@ -27,53 +26,43 @@ typedef struct reader {
 static void stop(reader *r, sc_status status)
 {
     if (r->status == SC_OK) r->status = status;
-    xmlStopParser(r->parser);
+    XML_StopParser(r->parser, XML_FALSE);
 }
 
-/* Start elements are reported at the end of the tag; no '<' stands inside. */
-static size_t tag_offset(const reader *r)
+/* Of the markup that is being reported. */
+static size_t markup_offset(const reader *r)
 {
-    long at = xmlByteConsumed(r->parser);
-    size_t i = at < 0 ? 0 : (size_t)at;
-    if (i >= r->doc->len) i = r->doc->len - 1;
-    while (i > 0 && r->doc->text[i] != '<') i--;
-    return i;
+    XML_Index at = XML_GetCurrentByteIndex(r->parser);
+    return at < 0 ? 0 : (size_t)at;
 }
 
-/* Five pointers each: name, prefix, URI, value and its end. */
-static bool copy_attrs(reader *r, hw_xml_node *node, int n,
-                       const xmlChar **attrs)
+/* Name and value in turn, behind the last NULL. */
+static bool copy_attrs(reader *r, hw_xml_node *node, const XML_Char **attrs)
 {
-    node->n_attrs = (uint32_t)n;
-    node->attr = SC_NEW_N(r->arena, hw_xml_attr, (size_t)n);
+    while (attrs[2 * node->n_attrs] != NULL) node->n_attrs++;
+    node->attr = SC_NEW_N(r->arena, hw_xml_attr, node->n_attrs);
     if (node->attr == NULL) return false;
-    for (int i = 0; i < n; i++, attrs += 5) {
-        size_t len = (size_t)(attrs[4] - attrs[3]);
+    for (uint32_t i = 0; i < node->n_attrs; i++) {
         hw_xml_attr *to = &node->attr[i];
-        to->key = sc_strdup(r->arena, (const char *)attrs[0]);
-        to->value = sc_strndup(r->arena, (const char *)attrs[3], len);
+        to->key = sc_strdup(r->arena, attrs[2 * i]);
+        to->value = sc_strdup(r->arena, attrs[2 * i + 1]);
         if (to->key == NULL || to->value == NULL) return false;
     }
     return true;
 }
 
-/* NOLINTNEXTLINE(readability-function-size): the parameters are libxml2's */
-static void start_element(void *ctx, const xmlChar *name, const xmlChar *prefix,
-                          const xmlChar *uri, int n_namespaces,
-                          const xmlChar **namespaces, int n_attrs,
-                          int n_defaulted, const xmlChar **attrs)
+static void start_element(void *ctx, const XML_Char *name,
+                          const XML_Char **attrs)
 {
     reader *r = ctx;
-    (void)prefix, (void)uri, (void)n_namespaces, (void)namespaces;
-    (void)n_defaulted;
     if (r->status != SC_OK) return;
     hw_xml_node *node = SC_NEW(r->arena, hw_xml_node);
-    if (node == NULL || !copy_attrs(r, node, n_attrs, attrs) ||
-        (node->name = sc_strdup(r->arena, (const char *)name)) == NULL) {
+    if (node == NULL || !copy_attrs(r, node, attrs) ||
+        (node->name = sc_strdup(r->arena, name)) == NULL) {
         stop(r, sc_error_nomem(r->err));
         return;
     }
-    node->offset = tag_offset(r);
+    node->offset = markup_offset(r);
     node->parent = r->open;
     if (++r->depth > HW_XML_DEPTH || ++r->doc->n > HW_XML_ELEMENTS) {
         stop(r, sc_error(r->err, SC_EINPUT, SC_C_TOO_BIG,
@@ -92,82 +81,80 @@ static void start_element(void *ctx, const xmlChar *name, const xmlChar *prefix,
     r->open = node;
 }
 
-static void end_element(void *ctx, const xmlChar *name, const xmlChar *prefix,
-                        const xmlChar *uri)
+static void end_element(void *ctx, const XML_Char *name)
 {
     reader *r = ctx;
-    (void)name, (void)prefix, (void)uri;
+    (void)name;
     if (r->open == NULL) return;
     r->open = r->open->parent;
     r->depth--;
 }
 
+static sc_pos here(const reader *r)
+{
+    return utf8_position(r->doc->text, r->doc->len, markup_offset(r),
+                         r->doc->file);
+}
+
 static void refuse(reader *r)
 {
+    size_t i = markup_offset(r); /* of what ends it */
     if (r->status != SC_OK) return;
-    sc_pos at =
-        utf8_position(r->doc->text, r->doc->len, tag_offset(r), r->doc->file);
+    while (i > 0 && r->doc->text[i] != '<') i--;
+    sc_pos at = utf8_position(r->doc->text, r->doc->len, i, r->doc->file);
     stop(r, sc_error(r->err, SC_EINPUT, SC_C_UNSUPPORTED, at,
                      "remove <!DOCTYPE ...>", "document types are not read"));
 }
 
-static void on_dtd(void *ctx, const xmlChar *name, const xmlChar *public_id,
-                   const xmlChar *system_id)
+static void on_doctype(void *ctx, const XML_Char *name, const XML_Char *system,
+                       const XML_Char *public, int has_subset)
 {
     reader *r = ctx;
-    (void)public_id, (void)system_id;
-    if (r->doctype == NULL || strcmp((const char *)name, r->doctype) != 0)
-        refuse(r);
+    (void)system, (void)public, (void)has_subset;
+    if (r->doctype == NULL || strcmp(name, r->doctype) != 0) refuse(r);
 }
 
-/* libxml2's type, not const where it could be */
-static void on_entity(void *ctx, const xmlChar *name, int type,
-                      const xmlChar *public_id, const xmlChar *system_id,
-                      /* NOLINTNEXTLINE(readability-non-const-parameter) */
-                      xmlChar *content)
+/* NOLINTNEXTLINE(readability-function-size): the parameters are expat's */
+static void on_entity(void *ctx, const XML_Char *name, int is_parameter,
+                      const XML_Char *value, int length, const XML_Char *base,
+                      const XML_Char *system, const XML_Char *public,
+                      const XML_Char *notation)
 {
-    (void)name, (void)type, (void)public_id, (void)system_id, (void)content;
+    (void)name, (void)is_parameter, (void)value, (void)length, (void)base;
+    (void)system, (void)public, (void)notation;
     refuse(ctx);
 }
 
-#if LIBXML_VERSION >= 21200
-typedef const xmlError *error_arg;
-#else
-typedef xmlErrorPtr error_arg;
-#endif
-
-static void on_error(void *ctx, error_arg e)
+static sc_status not_well_formed(const reader *r, const char *why)
 {
-    reader *r = ctx;
-    if (r->status != SC_OK || e->level < XML_ERR_ERROR) return;
-    if (e->code == XML_ERR_NO_MEMORY) {
-        stop(r, sc_error_nomem(r->err));
-        return;
-    }
-    sc_pos at = {r->doc->file, e->line > 0 ? (uint32_t)e->line : 0,
-                 e->int2 > 0 ? (uint32_t)e->int2 : 0};
-    const char *text = e->message == NULL ? "not readable" : e->message;
-    int len = (int)strcspn(text, "\n");
-    stop(r, sc_error(r->err, SC_EINPUT, SC_C_SYNTAX, at, NULL, "bad XML: %.*s",
-                     len, text));
+    return sc_error(r->err, SC_EINPUT, SC_C_SYNTAX, here(r), NULL,
+                    "bad XML: %s", why);
 }
 
-static void run(reader *r)
+/* One that only a document type that is not read could explain. */
+static void on_skipped(void *ctx, const XML_Char *name, int is_parameter)
 {
-    xmlSAXHandler sax;
-    memset(&sax, 0, sizeof sax);
-    sax.initialized = XML_SAX2_MAGIC;
-    sax.startElementNs = start_element;
-    sax.endElementNs = end_element;
-    sax.internalSubset = on_dtd;
-    sax.entityDecl = on_entity;
-    sax.serror = on_error;
-    *r->parser->sax = sax;
-    r->parser->userData = r;
-    xmlCtxtUseOptions(r->parser, XML_PARSE_NONET | XML_PARSE_IGNORE_ENC);
-    /* The call above may have set handlers for its own tree. */
-    *r->parser->sax = sax;
-    xmlParseDocument(r->parser);
+    reader *r = ctx;
+    (void)name, (void)is_parameter;
+    if (r->status == SC_OK) stop(r, not_well_formed(r, "undefined entity"));
+}
+
+static sc_status run(reader *r, const char *text, size_t len)
+{
+    XML_SetUserData(r->parser, r);
+    XML_SetElementHandler(r->parser, start_element, end_element);
+    XML_SetStartDoctypeDeclHandler(r->parser, on_doctype);
+    XML_SetEntityDeclHandler(r->parser, on_entity);
+    XML_SetSkippedEntityHandler(r->parser, on_skipped);
+    enum XML_Status s = XML_Parse(r->parser, text, (int)len, XML_TRUE);
+    if (r->status != SC_OK || s == XML_STATUS_OK) return r->status;
+    enum XML_Error code = XML_GetErrorCode(r->parser);
+    if (code == XML_ERROR_NO_MEMORY) return sc_error_nomem(r->err);
+    if (code == XML_ERROR_NO_ELEMENTS && r->open != NULL)
+        return sc_error(r->err, SC_EINPUT, SC_C_SYNTAX, here(r), NULL,
+                        "bad XML: <%.60s> of line %u is not closed",
+                        r->open->name, hw_xml_pos(r->doc, r->open, NULL).line);
+    return not_well_formed(r, XML_ErrorString(code));
 }
 
 sc_status hw_xml_parse(const char *text, size_t len, const char *file,
@@ -185,21 +172,14 @@ sc_status hw_xml_parse(const char *text, size_t len, const char *file,
                         "bad XML: the file is empty");
     doc.text = sc_strndup(a, text, len);
     if (doc.text == NULL) return sc_error_nomem(err);
+    doc.len = strlen(doc.text); /* a NUL in it is an error in a moment */
     reader r = {.doc = &doc, .arena = a, .err = err, .doctype = doctype};
-    r.parser = xmlCreateMemoryParserCtxt(text, (int)len);
+    r.parser = XML_ParserCreate("UTF-8");
     if (r.parser == NULL) return sc_error_nomem(err);
-    run(&r);
-    bool good = r.parser->wellFormed == 1 && doc.root != NULL;
-    xmlDocPtr left = r.parser->myDoc;
-    r.parser->myDoc = NULL;
-    if (left != NULL) xmlFreeDoc(left);
-    xmlFreeParserCtxt(r.parser);
-    if (r.status != SC_OK) return r.status;
-    if (!good)
-        return sc_error(err, SC_EINPUT, SC_C_SYNTAX, start, NULL,
-                        "bad XML: not well-formed");
-    *out = doc;
-    return SC_OK;
+    sc_status s = run(&r, text, len);
+    XML_ParserFree(r.parser);
+    if (s == SC_OK) *out = doc;
+    return s;
 }
 
 const char *hw_xml_get(const hw_xml_node *n, const char *key)

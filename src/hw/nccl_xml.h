@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nccl_xml.h - a small XML document as a tree, by libxml2. */
+/* nccl_xml.h - a small XML document as a tree, by expat. */
 #ifndef HW_NCCL_XML_H
 #define HW_NCCL_XML_H
 

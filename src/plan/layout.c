@@ -119,6 +119,9 @@ uint32_t layout_moves(const layout *from, const layout *to,
                       const layout_mesh *mesh, layout_move *out)
 {
     uint32_t n = 0;
+    if ((from->partial & ~to->partial) == 0 &&
+        memcmp(from->shard, to->shard, sizeof from->shard) == 0)
+        return 0;
     double held = layout_fraction(from, (1u << LAYOUT_DIMS) - 1, mesh);
     for (uint32_t ax = 0; ax < mesh->n_axes; ax++) {
         layout_move m;

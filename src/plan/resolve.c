@@ -52,15 +52,20 @@ void plan_own_path(const sc_layer *layer, uint32_t block, const sc_operator *op,
         snprintf(buf, size, "%s.%s", layer->path, op->name);
 }
 
-static void choose(const sc_plan *p, uint32_t layer, const sc_operator *op,
-                   chosen *c)
+/* The operator in the first block of its kind, as a strategy names it. */
+static void first_path(const sc_model *m, uint32_t layer, const sc_operator *op,
+                       char *buf, size_t size)
 {
-    const sc_model *m = p->run.model;
-    char kind[128], own[128];
     uint32_t block = 0;
     while (block < m->n_blocks && m->order[block] != layer) block++;
-    plan_path(&m->layer[layer], op, kind, sizeof kind);
-    plan_own_path(&m->layer[layer], block, op, own, sizeof own);
+    plan_own_path(&m->layer[layer], block, op, buf, size);
+}
+
+static void choose(const sc_plan *p, uint32_t layer, const char *kind,
+                   const sc_operator *op, chosen *c)
+{
+    char own[128];
+    if (p->run.strategy) first_path(p->run.model, layer, op, own, sizeof own);
     for (uint32_t i = 0; i < p->n_rules; i++) {
         const sc_rule *r = &p->rules[i];
         const sc_iter *it = NULL;
@@ -171,7 +176,7 @@ sc_status plan_resolve(const sc_plan *p, uint32_t layer, const sc_operator *op,
     chosen c = {{0}, 0, 0, 0, 0};
     sc_placed o = {.op = op};
     plan_path(&p->run.model->layer[layer], op, path, sizeof path);
-    choose(p, layer, op, &c);
+    choose(p, layer, path, op, &c);
     share_axes(&c, &o.split);
     SC_TRY(check_split(p, path, op, &c, &o.split, err));
     o.weight = c.weight ? c.weight->axes : 0;

@@ -15,7 +15,14 @@ const char *const sc_recompute_names[] = {"none", "selective", "full", "ops",
 void plan_path(const sc_layer *layer, const sc_operator *op, char *buf,
                size_t size)
 {
-    snprintf(buf, size, "%s.%s", layer->path, op->name);
+    size_t n = strlen(layer->path), more = strlen(op->name);
+    if (n + more + 2 > size) { /* cut */
+        snprintf(buf, size, "%s.%s", layer->path, op->name);
+        return;
+    }
+    memcpy(buf, layer->path, n);
+    buf[n] = '.';
+    memcpy(buf + n + 1, op->name, more + 1);
 }
 
 sc_layout plan_tensor(const sc_placed *o, uint8_t dims, bool made)

@@ -236,6 +236,17 @@ static sc_status evaluate(shape *x, double beat_s, sc_arena *a, predict_eval *e,
     return sc_predict_fast(&x->plan, x->blocks, a, &e->step_s, err);
 }
 
+sc_status predict_layers(const sc_run *run, predict_memo *memo, sc_plan *plan,
+                         sc_block **blocks, sc_err *err)
+{
+    shape x = {.kept = true};
+    SC_TRY(shape_of(run, memo, &x, err));
+    SC_TRY(price(&x, memo->a, err));
+    *plan = x.plan;
+    *blocks = x.blocks;
+    return SC_OK;
+}
+
 sc_status predict_evaluate(const sc_run *run, double beat_s, predict_memo *memo,
                            predict_eval *out, sc_err *err)
 {

@@ -194,6 +194,8 @@ typedef struct sweep {
     uint32_t *first, *last, *stage; /* [pp * chunks] sc_schedule_ends() */
     bool *up, *down; /* [pp * chunks] the next stage, and the one before, are on
                         other devices */
+    bool *idle;      /* [n_stages] nothing to do in the backward pass */
+    bool each_time;  /* gradients are exchanged after every micro-batch */
 } sweep;
 
 static double duration(fast *x, const sweep *s, const sc_slot *o, uint32_t v,
@@ -207,7 +209,7 @@ static double duration(fast *x, const sweep *s, const sc_slot *o, uint32_t v,
     if (r->zero >= 3)
         return split ? late_zero3(x, v, dev, start)
                      : zero3(x, v, dev, pass, start);
-    bool exchange = last || sc_run_reductions(r) > 1;
+    bool exchange = last || s->each_time;
     if (grads && exchange && x->beside) /* chunks share a stream */
         return last_backward(x, dev, v, split, fmax(0, s->grad[dev] - start));
     if (split) return x->w[c];
@@ -220,14 +222,14 @@ static double duration(fast *x, const sweep *s, const sc_slot *o, uint32_t v,
 /* A pass for weights: nobody waits for it. */
 static bool weight_slot(fast *x, sweep *s, uint32_t dev, const sc_slot *o)
 {
-    const sc_run *r = &x->p->run;
     uint32_t c = dev * s->chunks + o->chunk, v = s->stage[c];
-    if (n_run(x, v, true) > 0) {
+    if (!s->idle[v]) {
         double start = s->at[dev];
         double end = start + duration(x, s, o, v, dev, start);
         bool last = o->mb == s->last[c];
         s->at[dev] = end;
-        if (last || (x->beside && sc_run_reductions(r) > 1) || r->zero >= 3)
+        bool zero3 = x->p->run.zero >= 3;
+        if (last || (x->beside && s->each_time) || zero3)
             s->grad[dev] = fmax(s->grad[dev], end + x->tail[dev]);
     }
     s->pos[dev]++;
@@ -247,7 +249,7 @@ static bool slot(fast *x, sweep *s, uint32_t dev)
     if (!bwd && v > 0) in = s->done_f[i - r->ga];
     if (bwd) in = v + 1 < n ? s->done_b[i + r->ga] : s->done_f[i];
     if (in < 0 || (bwd && s->done_f[i] < 0)) return false;
-    if (bwd && n_run(x, v, true) == 0) { /* nothing to do, nobody waits */
+    if (bwd && s->idle[v]) { /* nothing to do, nobody waits */
         s->done_b[i] = in;
         s->pos[dev]++;
         return true;
@@ -256,11 +258,11 @@ static bool slot(fast *x, sweep *s, uint32_t dev)
     double end =
         start + duration(x, s, o, v, dev, start) + x->c[dev].send_slow_s;
     double sent = end;
-    bool last = bwd ? v == 0 || n_run(x, v - 1, true) == 0 : v + 1 == n;
+    bool last = bwd ? v == 0 || s->idle[v - 1] : v + 1 == n;
     if (!last && (bwd ? s->down : s->up)[c]) sent += x->c[dev].send_s;
     s->at[dev] = x->c[dev].send_blocks ? sent : end;
     bool ends = o->mb == s->last[c];
-    if (o->pass == SC_BWD && (ends || (x->beside && sc_run_reductions(r) > 1)))
+    if (o->pass == SC_BWD && (ends || (x->beside && s->each_time)))
         s->grad[dev] = fmax(s->grad[dev], end + x->tail[dev]);
     (bwd ? s->done_b : s->done_f)[i] = sent;
     s->pos[dev]++;
@@ -299,12 +301,16 @@ static sc_status sweep_new(const fast *x, sc_arena *a, sweep *s, sc_err *err)
                  .last = SC_NEW_N(a, uint32_t, m),
                  .stage = SC_NEW_N(a, uint32_t, m),
                  .up = SC_NEW_N(a, bool, m),
-                 .down = SC_NEW_N(a, bool, m)};
+                 .down = SC_NEW_N(a, bool, m),
+                 .idle = SC_NEW_N(a, bool, x->p->n_stages),
+                 .each_time = sc_run_reductions(r) > 1};
     if (!s->done_f || !s->done_b || !s->at || !s->grad || !s->pos ||
         !s->n_order || !s->order || !s->first || !s->last || !s->stage ||
-        !s->up || !s->down)
+        !s->up || !s->down || !s->idle)
         return sc_error_nomem(err);
     for (size_t i = 0; i < n; i++) s->done_f[i] = s->done_b[i] = -1;
+    for (uint32_t v = 0; v < x->p->n_stages; v++)
+        s->idle[v] = n_run(x, v, true) == 0;
     for (uint32_t dev = 0; dev < pp; dev++) {
         s->order[dev] = SC_NEW_N(a, sc_slot, sc_run_slots(r));
         if (!s->order[dev]) return sc_error_nomem(err);

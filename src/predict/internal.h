@@ -50,6 +50,10 @@ sc_status predict_kernels(const sc_run *run, predict_memo *memo,
 sc_status predict_least_time(const sc_run *run, predict_memo *memo,
                              double *seconds, sc_err *err);
 
+/* Plan and priced layers, with what the memo has of them. */
+sc_status predict_layers(const sc_run *run, predict_memo *memo, sc_plan *plan,
+                         sc_block **blocks, sc_err *err);
+
 /* Micro-batches that a chunk of a device runs: in the mean half of them where
  * two devices hold it. */
 double predict_passes(const sc_run *r);
@@ -93,9 +97,10 @@ sc_status predict_check_graph(const sc_job *job, const sc_hw *hw,
 const sc_software *predict_software(const sc_job *job, const sc_software *sw,
                                     sc_arena *a);
 
-/* The three smallest changes that help, of job `job` predicted as `p`. */
-sc_status predict_suggest(const sc_job *job, predict_memo *memo, sc_arena *a,
-                          sc_prediction *p, sc_err *err);
+/* The three smallest changes that help, of job `job` predicted as `p`; the fast
+ * engine says `fast_s` of it. */
+sc_status predict_suggest(const sc_job *job, double fast_s, predict_memo *memo,
+                          sc_arena *a, sc_prediction *p, sc_err *err);
 
 /* Changes `inout` option by option, each time the one that saves most memory,
  * until it fits on `hw` or nothing saves any; `out` as by the fast engine. */

@@ -11,6 +11,7 @@ typedef struct state {
     sc_plan plan;
     sc_block *blocks;    /* [model->n_layers] */
     double flops_device; /* executed per device and step, of the busiest */
+    double fast_s;       /* by the fast engine, where it was asked */
 } state;
 
 static sc_status run_event(const state *x, sc_arena *a, sc_prediction *p,
@@ -91,6 +92,7 @@ static sc_status run_engines(state *x, sc_arena *a, sc_prediction *p,
     bool event = x->job->engine == SC_ENGINE_EVENT;
     if (!event || !x->job->brief)
         SC_TRY(sc_predict_fast(&x->plan, x->blocks, a, &fast, err));
+    x->fast_s = fast;
     if (event) {
         SC_TRY(run_event(x, a, p, err));
         p->other_engine_s = fast;
@@ -423,10 +425,10 @@ static sc_status change(const sc_job *job, const sc_hw *hw,
     return sc_strategy_software(job->tree, a, sw, err);
 }
 
-static sc_status run_plan(state *x, sc_arena *a, sc_prediction *p, sc_err *err)
+static sc_status run_plan(state *x, predict_memo *memo, sc_arena *a,
+                          sc_prediction *p, sc_err *err)
 {
-    SC_TRY(sc_plan_build(&p->run, a, &x->plan, err));
-    SC_TRY(sc_blocks_price(&x->plan, a, &x->blocks, err));
+    SC_TRY(predict_layers(&p->run, memo, &x->plan, &x->blocks, err));
     x->flops_device = device_flops(x);
     SC_TRY(memory(x, a, p, err));
     return run_engines(x, a, p, err);
@@ -467,12 +469,13 @@ sc_status predict_again(const sc_job *job, const sc_hw *hw,
     SC_TRY(predict_infer(job, a, &p.run, &assume, memo, &p.n_candidates, err));
     SC_TRY(predict_replicas(&p.run, a, &assume, err));
     if (job->by_operators) return predict_operators(job, &p.run, a, out, err);
-    SC_TRY(run_plan(&x, a, &p, err));
+    SC_TRY(run_plan(&x, memo, a, &p, err));
     SC_TRY(checkpoints(&x, &p, &assume, &warn, err));
     states_note(&x, &assume);
     /* other choices would deal other micro-batches */
     bool dealt = p.run.ga * p.run.mbs * sc_run_dp(&p.run) != p.run.gbs;
-    if (!job->brief && !dealt) SC_TRY(predict_suggest(job, memo, a, &p, err));
+    if (!job->brief && !dealt)
+        SC_TRY(predict_suggest(job, x.fast_s, memo, a, &p, err));
     stage_note(&x.plan, &assume);
     notes(job, &p, &assume, &warn);
     SC_TRY(finish(&x, &assume, &warn, a, &p, err));

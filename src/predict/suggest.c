@@ -10,6 +10,7 @@
  */
 #include "predict/internal.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -369,8 +370,8 @@ static sc_status last_resort(search *x, sc_prediction *p, sc_err *err)
     return SC_OK;
 }
 
-sc_status predict_suggest(const sc_job *job, predict_memo *memo, sc_arena *a,
-                          sc_prediction *p, sc_err *err)
+sc_status predict_suggest(const sc_job *job, double fast_s, predict_memo *memo,
+                          sc_arena *a, sc_prediction *p, sc_err *err)
 {
     search *x = SC_NEW(a, search);
     if (!x) return sc_error_nomem(err);
@@ -380,7 +381,9 @@ sc_status predict_suggest(const sc_job *job, predict_memo *memo, sc_arena *a,
                   .a = a,
                   .c = SC_NEW_N(a, candidate, CANDIDATES)};
     if (!x->c) return sc_error_nomem(err);
-    SC_TRY(predict_evaluate(x->run, 0, memo, &x->now, err));
+    SC_TRY(predict_evaluate(x->run, DBL_MIN, memo, &x->now, err));
+    x->now.step_s = fast_s;
+    x->now.slower = false;
     if (singles(x) < SC_COUNT(p->suggestion)) pairs(x);
     qsort(x->c, x->n, sizeof *x->c, better);
     SC_TRY(confirm(x, true, p, err));

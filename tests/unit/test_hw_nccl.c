@@ -140,7 +140,7 @@ typedef struct bad {
 
 static const bad broken[] = {
     {"", 1, 1, "empty"},
-    {"<system", 1, 8, "bad XML"},
+    {"<system", 1, 1, "bad XML"},
     {"<system>\n<cpu>\n</system>", 3, 0, "bad XML"},
     {"<graphs version='1'/>", 1, 1, "<graphs>"},
     {"\n  <system version='2'/>", 2, 11, "version 1"},
