@@ -86,6 +86,19 @@ static void nothing_is_lost(void **state)
 
 /* ---- alone ----------------------------------------------------------------- */
 
+/* Two nodes of two ranks sum 800 MB, in four chunks of 200 MB that follow each
+ * other: inside the node a reduce-scatter of 100 MB at 100 GB/s takes 1 ms, and
+ * so does the all-gather at the end; between nodes, where each rank sums its
+ * 100 MB, two steps of 50 MB at 10 GB/s take 10 ms.  The first chunk's 1 ms, four
+ * times 10 ms, the last chunk's 1 ms; two chunks would take 2 + 40 + 2 ms. */
+static void four_chunks(void **state)
+{
+    (void)state;
+    use("switch2@100GB/s x switch2@10GB/s", SC_EMU_DELAY_CHUNK);
+    double s = seconds(ranks(0, 4, 1), SC_EMU_ALL_REDUCE, 800000000);
+    if (!near(s, 42e-3, 0.005)) fail_msg("%g s", s);
+}
+
 /* A node's port, 450 GB/s; its switch is two links of a hop. */
 static void as_physics_has_it(void **state)
 {
@@ -301,17 +314,12 @@ int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
-        TEST(nothing_is_lost),
-        TEST(as_physics_has_it),
-        TEST(flow_and_chunk),
-        TEST(through_phases),
-        TEST(share),
-        TEST(siblings_meet),
-        TEST(patterns_meet),
-        TEST(large_worlds),
-        TEST(late_and_forgotten),
-        TEST(what_ifs),
-        TEST(too_large),
+        TEST(four_chunks),       TEST(nothing_is_lost),
+        TEST(as_physics_has_it), TEST(flow_and_chunk),
+        TEST(through_phases),    TEST(share),
+        TEST(siblings_meet),     TEST(patterns_meet),
+        TEST(large_worlds),      TEST(late_and_forgotten),
+        TEST(what_ifs),          TEST(too_large),
         TEST(memory_stays),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

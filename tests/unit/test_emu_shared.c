@@ -224,6 +224,30 @@ static void test_conflict(void **state)
     close_world();
 }
 
+/* Of questions for one time the lower rank's is first, whoever asked first: here
+ * rank 1 did, and is the one that comes last all the same. */
+static void test_ties_by_rank(void **state)
+{
+    (void)state;
+    bool done;
+    sc_time begin, end;
+    open_world(true);
+    sc_emu_cell k = post(1, 3000, 20 * US);
+    post(0, 1000, 20 * US);
+    (void)await(1, k, 20 * US, 30 * US);
+    sc_emu_port_leave(f.port[0]);
+    sc_status s = SC_OK;
+    for (int i = 0; s == SC_OK && i < 60; i++) {
+        uint32_t seen = sc_emu_port_seen(f.port[1]);
+        s = sc_emu_port_done(f.port[1], k, &done, &begin, &end, &f.err);
+        if (s == SC_OK) sc_emu_port_sleep(f.port[1], seen, SC_PS_PER_S);
+    }
+    assert_int_equal(s, SC_EINPUT);
+    assert_non_null(
+        strstr(f.err.d[0].msg, "rank 1 calls all_reduce of 3000 B"));
+    close_world();
+}
+
 /* Silent operations only bring the real members together. */
 static void test_meet(void **state)
 {
@@ -301,9 +325,13 @@ static void test_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_virtual_order), cmocka_unit_test(test_questions),
-        cmocka_unit_test(test_conflict),      cmocka_unit_test(test_meet),
-        cmocka_unit_test(test_data),          cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_virtual_order),
+        cmocka_unit_test(test_questions),
+        cmocka_unit_test(test_conflict),
+        cmocka_unit_test(test_ties_by_rank),
+        cmocka_unit_test(test_meet),
+        cmocka_unit_test(test_data),
+        cmocka_unit_test(test_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

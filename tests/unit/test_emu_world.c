@@ -78,6 +78,20 @@ static void in_order_of_time(void **state)
     assert_int_equal(sc_emu_advance(e, MS, &end), 0);
 }
 
+/* Operations that begin at one time are handed to the delay model in the order
+ * in which they were called: those that share links depend on it. */
+static void ties_by_call(void **state)
+{
+    (void)state;
+    const sc_emu_end *end;
+    sc_emu *e = world_of(&(asked){0});
+    for (uint64_t i = 0; i < 8; i++) all_reduce(e, 0, 0, 1000 * i, 5 * US);
+    assert_int_equal(sc_emu_advance(e, 5 * US, &end), 0);
+    assert_int_equal(plug_n, 8);
+    for (uint64_t i = 0; i < 8; i++)
+        assert_int_equal(plug[i].end, 5 * US + plug_takes(1000 * i));
+}
+
 /* The n-th call of one is the n-th of the other, however far ahead it is. */
 static void ordinals(void **state)
 {
@@ -326,10 +340,10 @@ int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
-        T(one_rank),      T(late_call), T(in_order_of_time), T(ordinals),
-        T(wrong_order),   T(sizes),     T(out_of_range),     T(absent_messages),
-        T(real_messages), T(to_itself), T(cancelled),        T(model_fails),
-        T(memory_stays),
+        T(ties_by_call),    T(one_rank),      T(late_call), T(in_order_of_time),
+        T(ordinals),        T(wrong_order),   T(sizes),     T(out_of_range),
+        T(absent_messages), T(real_messages), T(to_itself), T(cancelled),
+        T(model_fails),     T(memory_stays),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

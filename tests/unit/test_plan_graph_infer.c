@@ -267,6 +267,30 @@ static void stages(void **state)
     assert_int_equal(stage_at(&p, "head.loss"), 1);
 }
 
+/* The first and the last of four stages share the table of words, and nobody
+ * between them: rank 0 or 1 and rank 6 or 7 of two pipelines sum its gradient,
+ * 512 x 64 values of two bytes. */
+static void ends_sum_the_table(void **state)
+{
+    (void)state;
+    planned p;
+    plan_text(&p, "mesh: {pp: 4, dp: 2}\n", gpt(), 1, 4);
+    const sc_gexchange *found = NULL;
+    for (uint32_t i = 0; i < p.plan.n_exchanges; i++)
+        if (strcmp(p.plan.exchange[i].why, "stages share the weight") == 0) {
+            assert_null(found);
+            found = &p.plan.exchange[i];
+        }
+    assert_non_null(found);
+    assert_int_equal(found->n_groups, 2);
+    assert_int_equal(found->size, 2);
+    for (uint32_t i = 0; i < 2; i++) {
+        assert_int_equal(found->rank[2 * i], i);
+        assert_int_equal(found->rank[2 * i + 1], 6 + i);
+    }
+    assert_true(near(found->bytes, 2.0 * VOCAB * HIDDEN));
+}
+
 /* What ranks of tensor parallelism all have, each sends a part of. */
 static void sent_in_parts(void **state)
 {
@@ -500,23 +524,16 @@ static void explained(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {TEST(one_rank),
-                                       TEST(data_parallel),
-                                       TEST(tensor_parallel),
-                                       TEST(sequence_parallel),
-                                       TEST(other_names),
-                                       TEST(beside_products),
-                                       TEST(zero),
-                                       TEST(made_again),
-                                       TEST(stages),
-                                       TEST(balanced),
-                                       TEST(tables_in_turn),
-                                       TEST(two_dims),
-                                       TEST(waits_elsewhere),
-                                       TEST(somewhere),
-                                       TEST(kept_as_said),
-                                       TEST(sent_in_parts),
-                                       TEST(errors),
-                                       TEST(explained)};
+    const struct CMUnitTest tests[] = {
+        TEST(ends_sum_the_table), TEST(one_rank),
+        TEST(data_parallel),      TEST(tensor_parallel),
+        TEST(sequence_parallel),  TEST(other_names),
+        TEST(beside_products),    TEST(zero),
+        TEST(made_again),         TEST(stages),
+        TEST(balanced),           TEST(tables_in_turn),
+        TEST(two_dims),           TEST(waits_elsewhere),
+        TEST(somewhere),          TEST(kept_as_said),
+        TEST(sent_in_parts),      TEST(errors),
+        TEST(explained)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -56,6 +56,30 @@ static void consistent(void)
     assert_int_equal(f.p.n_stages, r->size[SC_AX_PP]);
 }
 
+/* 512 samples of 8192 tokens are 4 M tokens; 16,384 devices get a sample for
+ * eight of them, 2048, and 2048 devices those 512, twice as many as that. */
+static void batch_of_many_devices(void **state)
+{
+    (void)state;
+
+    static const struct {
+        const char *cluster;
+        uint64_t batch;
+    } want[] = {{"dgx-h100:2048", 2048}, {"dgx-h100:256", 512}};
+
+    for (size_t i = 0; i < SC_COUNT(want); i++) {
+        ask("llama3-70b", want[i].cluster);
+        f.job.tp = 8;
+        f.job.pp = 8;
+        f.job.mbs = 1;
+        f.job.recompute = SC_RC_FULL;
+        f.job.brief = true;
+        succeed();
+        assert_int_equal(f.p.run.seq, 8192);
+        assert_int_equal(f.p.run.gbs, want[i].batch);
+    }
+}
+
 static void everything_open(void **state)
 {
     (void)state;
@@ -369,12 +393,17 @@ static void odd_machines(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        TEST(everything_open),      TEST(the_choice_is_best),
-        TEST(given_is_kept),        TEST(given_with_an_open_mesh),
-        TEST(recompute_as_needed),  TEST(refusals),
-        TEST(suggestions),          TEST(warnings),
-        TEST(zero3_shards_weights), TEST(deterministic),
-        TEST(odd_machines)};
+    const struct CMUnitTest tests[] = {TEST(batch_of_many_devices),
+                                       TEST(everything_open),
+                                       TEST(the_choice_is_best),
+                                       TEST(given_is_kept),
+                                       TEST(given_with_an_open_mesh),
+                                       TEST(recompute_as_needed),
+                                       TEST(refusals),
+                                       TEST(suggestions),
+                                       TEST(warnings),
+                                       TEST(zero3_shards_weights),
+                                       TEST(deterministic),
+                                       TEST(odd_machines)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -284,6 +284,24 @@ static void test_rendezvous_before_collective(void **state)
     assert_non_null(strstr(out.warnings, "to receive 64 bytes"));
 }
 
+/* Rank 0 broadcasts to rank 1, and rank 1 to rank 0: two collectives, which
+ * lack a member each.  A third is called by both and ends. */
+static void test_roots_are_told_apart(void **state)
+{
+    (void)state;
+    for (uint32_t other = 0; other < 2; other++) {
+        free(s);
+        s = calloc(1, sizeof *s);
+        assert_non_null(s);
+        ring_of(2);
+        for (uint32_t r = 0; r < 2; r++)
+            sw_coll(s, r, SC_TC_BROADCAST, 4096, SC_TASK_WORLD)->peer =
+                r * other;
+        simulate();
+        assert_int_equal(out.n_finished, other ? 0 : 2);
+    }
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, start, end)
 
 int main(void)
@@ -301,6 +319,7 @@ int main(void)
         TEST(test_cycle_of_three),
         TEST(test_member_never_calls),
         TEST(test_rendezvous_before_collective),
+        TEST(test_roots_are_told_apart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

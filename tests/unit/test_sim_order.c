@@ -41,6 +41,36 @@ static void test_gain(void **state)
     assert_true(online == greedy);
 }
 
+/* 64 chunks of 1 MiB along two switches of two.  In units of 1 MiB / 2 at 50
+ * GiB/s a phase on the inner one is 1 long, or 1/2 behind the outer one, and two
+ * more for its latency, which one chunk at a time can't hide; on the outer one it
+ * is 3, or 1.5 behind the inner one.  There and back that is 6 inside and 3
+ * outside a chunk, and 5 and 6 the other way round: three quarters of the chunks
+ * that way load both with 5.25.  Without latencies (2 and 3 of a chunk) the inner
+ * one would seem to have time left, and no chunk would turn. */
+static void test_latency_is_a_load(void **state)
+{
+    (void)state;
+    for (int greedy = 0; greedy < 2; greedy++) {
+        tiny t;
+        tiny_init(&t);
+        double unit_ns = (1 << 19) / (50 * 1.073741824);
+        tiny_dim(&t, SC_DIM_SWITCH, 2, 50, unit_ns, SC_CCL_HALVING_DOUBLING);
+        tiny_dim(&t, SC_DIM_SWITCH, 2, 50 / 3., 0, SC_CCL_HALVING_DOUBLING);
+        t.sys.splits = 64;
+        t.sys.dim_order = greedy ? SC_DIMS_OFFLINE_GREEDY : SC_DIMS_ASCENDING;
+        t.o.links = true;
+        tiny_task task = {.kind = SC_TASK_COLL, .size = 64 << 20};
+        tiny_class(&t, &task, 1);
+        assert_int_equal(tiny_run(&t), SC_OK);
+        sc_time took = t.r.makespan;
+        tiny_free(&t);
+        double want = (greedy ? 5.25 : 6) * 64 * unit_ns * 1e3;
+        assert_true((double)took > 0.999 * want);
+        assert_true((double)took < 1.001 * want);
+    }
+}
+
 /* The flexible form has larger chunks to level loads with; never fewer
  * bytes. */
 static void test_flexible(void **state)
@@ -134,9 +164,13 @@ static void test_fewest_first(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_gain),    cmocka_unit_test(test_flexible),
-        cmocka_unit_test(test_ignored), cmocka_unit_test(test_single),
-        cmocka_unit_test(test_queues),  cmocka_unit_test(test_fewest_first),
+        cmocka_unit_test(test_latency_is_a_load),
+        cmocka_unit_test(test_gain),
+        cmocka_unit_test(test_flexible),
+        cmocka_unit_test(test_ignored),
+        cmocka_unit_test(test_single),
+        cmocka_unit_test(test_queues),
+        cmocka_unit_test(test_fewest_first),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
