@@ -2,7 +2,7 @@
 /* bench_exec.c - the executor's loops per op, memory per lifetime, and traffic
  * per rank. */
 #include <stepcast/cost_traffic.h>
-#include <stepcast/graph_exec.h>
+#include <stepcast/graph.h>
 #include <stepcast/sim_memory.h>
 
 #include "bench.h"
@@ -14,7 +14,7 @@
 
 typedef struct bench_case_data {
     sc_arena keep, scratch;
-    sc_exec x;
+    sc_graph x;
     sc_sim_opts o;
     sc_result r;
     sc_lifetime *tensor;
@@ -50,10 +50,10 @@ static void make(bench_case_data *x, uint32_t ops, bool traffic)
     sc_traffic t;
     uint32_t all[DEVICES], across[DEVICES];
     uint64_t seed = 1;
-    sc_exec_builder *b = sc_exec_builder_new(&x->keep);
+    sc_graph_builder *b = sc_graph_builder_new(&x->keep);
     need(x, b != NULL);
     for (uint32_t d = 0; d < DEVICES; d++) {
-        all[d] = sc_exec_add_device(b, sc_sprintf(&x->keep, "%u", d), d, 1);
+        all[d] = sc_graph_add_device(b, sc_sprintf(&x->keep, "%u", d), d, 1);
         across[d] = d % 8 * 8 + d / 8;
     }
     for (uint32_t g = 0; g < 16 && traffic; g++) {
@@ -61,16 +61,20 @@ static void make(bench_case_data *x, uint32_t ops, bool traffic)
         sc_traffic_groups of = {rank, 1, 8};
         need(x, !sc_traffic_of(x->o.hw, SC_ALL_REDUCE, &of, 1, &x->keep, &t,
                                &x->err));
-        sc_exec_add_traffic(b, &t);
+        sc_graph_add_traffic(b, &t);
     }
     sc_op before = 0;
     for (uint32_t i = 0; i + DEVICES + 16 <= ops; i += DEVICES + 16) {
-        sc_exec_op op = {.name = "op", .traffic = SC_NONE, .n_dev = 1};
+        sc_op_desc op = {.name = "op",
+                         .group = SC_NONE,
+                         .peer = SC_NONE,
+                         .traffic = SC_NONE,
+                         .n_dev = 1};
         for (uint32_t d = 0; d < DEVICES; d++) {
             op.work = 1000000000 + (sc_time)sc_random_below(&seed, 1000000);
             op.dev = &all[d];
-            sc_op at = sc_exec_add_op(b, &op);
-            if (i) sc_exec_add_dep(b, before + DEVICES + d / 8, at);
+            sc_op at = sc_graph_add_op(b, &op);
+            if (i) sc_graph_add_dep(b, before + DEVICES + d / 8, at);
         }
         for (uint32_t g = 0; g < 16; g++) {
             op.kind = SC_OP_COLL;
@@ -81,13 +85,13 @@ static void make(bench_case_data *x, uint32_t ops, bool traffic)
             op.traffic = traffic ? g : SC_NONE;
             op.dev = g < 8 ? all + 8 * g : across + 8 * (g - 8);
             op.n_dev = 8;
-            sc_op at = sc_exec_add_op(b, &op);
+            sc_op at = sc_graph_add_op(b, &op);
             for (uint32_t k = 0; k < 8; k++)
-                sc_exec_add_dep(b, i + op.dev[k], at);
+                sc_graph_add_dep(b, i + op.dev[k], at);
         }
         before = i;
     }
-    need(x, !sc_exec_build(b, &x->keep, &x->x, &x->err));
+    need(x, !sc_graph_build(b, &x->keep, &x->x, &x->err));
 }
 
 static void run(void *ctx, uint64_t n)

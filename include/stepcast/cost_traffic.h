@@ -5,7 +5,7 @@
 #define SC_COST_TRAFFIC_H
 
 #include <stepcast/coll.h>
-#include <stepcast/graph_exec.h>
+#include <stepcast/graph.h>
 #include <stepcast/hw.h>
 
 #ifdef __cplusplus

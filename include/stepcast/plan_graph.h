@@ -2,7 +2,7 @@
 /*
  * plan_graph.h - a graph of operators under a strategy: layouts of all
  * tensors on the named mesh, the collectives that follow, and the lowering to
- * an execution on streams of devices (graph_exec.h).
+ * an execution on streams of devices (graph.h).
  *
  * Blocks (plan.h) are for generated transformers on the six axes they know and
  * fold any number of layers; this is for every other graph, mesh and rule.
@@ -13,7 +13,7 @@
 
 #include <stepcast/base/rules.h>
 #include <stepcast/cost_graph.h>
-#include <stepcast/graph_exec.h>
+#include <stepcast/graph.h>
 #include <stepcast/plan.h>
 #include <stepcast/plan_strategy.h>
 
@@ -88,7 +88,7 @@ typedef struct sc_gplan {
     uint32_t n_exchanges, n_computes;
     sc_gexchange *exchange; /* [n_exchanges] in order of execution */
     sc_gcompute *compute;   /* [n_computes] */
-    sc_exec exec;           /* the step */
+    sc_graph step;          /* the step */
     double samples;         /* of a step, all replicas and micro-batches */
     double flops;           /* executed by all ranks in a step */
     double model_flops;

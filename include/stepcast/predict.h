@@ -129,7 +129,7 @@ typedef struct sc_graph_step {
     const sc_gjob *job;
     sc_gplan plan;
     sc_result run;
-    sc_mem_device *memory; /* [plan.exec.n_classes] */
+    sc_mem_device *memory; /* [plan.step.n_classes] */
     uint32_t idle;         /* devices of the machine without work */
 } sc_graph_step;
 

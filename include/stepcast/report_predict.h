@@ -22,7 +22,7 @@ void sc_report_memory(const sc_prediction *p, sc_text *out);
 void sc_report_graph(const sc_prediction *p, sc_text *out);
 
 /* An execution as text, a line per operation. */
-void sc_report_exec(const sc_exec *x, sc_text *out);
+void sc_report_ops(const sc_graph *x, sc_text *out);
 
 /* What a result must also say to be asked for again; all borrowed. */
 typedef struct sc_report_origin {

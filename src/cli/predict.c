@@ -54,7 +54,7 @@ static sc_status write_trace(cli *c, const predict_opts *o,
     sc_json j;
     if (p->graph) {
         sc_json_init(&j, false);
-        sc_report_chrome_trace(&p->graph->plan.exec, &p->graph->run,
+        sc_report_chrome_trace(&p->graph->plan.step, &p->graph->run,
                                p->graph->memory, &j);
         return write_json(c, o, &j);
     }

@@ -231,7 +231,7 @@ static sc_status configuration(cli *c, const sc_job *job,
     SC_TRY(cli_predict_run(c, job, po, &p));
     if (p.graph) {
         if (o->strategy) sc_gplan_explain(&p.graph->plan, out);
-        if (o->graph) sc_report_exec(&p.graph->plan.exec, out);
+        if (o->graph) sc_report_ops(&p.graph->plan.step, out);
         return SC_OK;
     }
     SC_TRY(sc_plan_build(&p.run, c->arena, &plan, c->err));

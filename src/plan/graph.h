@@ -72,11 +72,11 @@ typedef struct gp_program {
 bool gi_same_unit(const char *a, const char *b);
 
 /* Resolves rules, propagates layouts, cuts stages, infers exchanges: fills
- * everything of `p` but exec and lifetimes, and the program. */
+ * everything of `p` but step, and the program. */
 sc_status gp_infer(const sc_gjob *job, sc_arena *a, sc_gplan *p,
                    gp_program *out, sc_err *err);
 
-/* Instantiates the program along the schedule: exec, lifetimes. */
+/* Instantiates the program along the schedule: step. */
 sc_status gp_lower(const gp_program *prog, sc_arena *a, sc_gplan *p,
                    sc_err *err);
 

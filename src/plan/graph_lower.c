@@ -19,18 +19,19 @@
 void gl_after(gl *g, sc_op before, sc_op after)
 {
     if (before != SC_NONE && before != after)
-        sc_exec_add_dep(g->b, before, after);
+        sc_graph_add_dep(g->b, before, after);
 }
 
-sc_op gl_add(gl *g, const gl_item *t, const sc_exec_op *o)
+sc_op gl_add(gl *g, const gl_item *t, const sc_op_desc *o)
 {
-    sc_exec_op op = *o;
+    sc_op_desc op = *o;
     op.name = t->name;
     op.work = t->work;
     op.latency = t->latency;
     op.kind = t->work ? t->kind : SC_OP_MARK;
     op.stream = t->stream;
-    return sc_exec_add_op(g->b, &op);
+    op.group = op.peer = SC_NONE;
+    return sc_graph_add_op(g->b, &op);
 }
 
 /* Row of `op` in which an instance finds what item `m` made. */
@@ -195,7 +196,7 @@ static void emit_kernel(gl *g, const gl_instance *at, uint32_t mb, uint32_t i,
     sc_op *ops = gl_ops(g, row, i);
     for (uint32_t r = 0; r < g->members; r++) {
         uint32_t dev = at->dev * g->members + r;
-        sc_exec_op o = {.cat = g->prog->item[i].cat,
+        sc_op_desc o = {.cat = g->prog->item[i].cat,
                         .bytes = t->bytes,
                         .flops = t->flops,
                         .traffic = SC_NONE,
@@ -387,8 +388,8 @@ static sc_status devices(gl *g)
             char *name = sc_sprintf(g->a, g->members > 1 ? "rank%u" : "stage%u",
                                     g->members > 1 ? rank : dev);
             if (!name) return sc_error_nomem(g->err);
-            sc_exec_add_device(g->b, name, rank,
-                               g->p->n_ranks / g->pp / g->members);
+            sc_graph_add_device(g->b, name, rank,
+                                g->p->n_ranks / g->pp / g->members);
         }
     }
     return SC_OK;
@@ -427,7 +428,7 @@ sc_status gp_lower(const gp_program *prog, sc_arena *a, sc_gplan *p,
     SC_TRY(gl_tiers(p->job, prog, a, &whole, err));
     SC_TRY(gl_split(p->job, &whole, a, err));
     gl g = {.job = p->job, .prog = &whole, .p = p, .a = a, .err = err};
-    g.b = sc_exec_builder_new(a);
+    g.b = sc_graph_builder_new(a);
     if (!g.b) return sc_error_nomem(err);
     SC_TRY(shape(&g));
     SC_TRY(gl_items(&g));
@@ -438,5 +439,5 @@ sc_status gp_lower(const gp_program *prog, sc_arena *a, sc_gplan *p,
     for (uint32_t k = 0; k < g.n_slots; k++) SC_TRY(slot(&g, &g.slot[k]));
     SC_TRY(gl_finish(&g));
     SC_TRY(gl_lifetimes(&g));
-    return sc_exec_build(g.b, a, &p->exec, err);
+    return sc_graph_build(g.b, a, &p->step, err);
 }

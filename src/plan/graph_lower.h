@@ -104,7 +104,7 @@ typedef struct gl {
     sc_gplan *p;
     sc_arena *a;
     sc_err *err;
-    sc_exec_builder *b;
+    sc_graph_builder *b;
 
     double slow; /* factor on every duration */
     uint32_t pp, chunks, ga, stride, members;
@@ -185,7 +185,7 @@ static inline sc_op *gl_ops(const gl *g, uint32_t row, uint32_t item)
     return g->op + ((size_t)row * g->prog->n_items + item) * g->members;
 }
 
-sc_op gl_add(gl *g, const gl_item *t, const sc_exec_op *o);
+sc_op gl_add(gl *g, const gl_item *t, const sc_op_desc *o);
 void gl_after(gl *g, sc_op before, sc_op after);
 /* What an operation of item `i` on one member waits for by what it reads. */
 void gl_after_values(gl *g, const gl_instance *at, uint32_t mb, uint32_t i,

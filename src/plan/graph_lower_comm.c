@@ -96,7 +96,7 @@ static sc_status traffic(gl *g, const gl_comm *c, uint32_t group,
                             c->size};
     SC_TRY(
         sc_traffic_of(g->job->hw, (sc_coll)c->coll, &of, 0, g->a, t, g->err));
-    if (t->n) *out = sc_exec_add_traffic(g->b, t);
+    if (t->n) *out = sc_graph_add_traffic(g->b, t);
     return SC_OK;
 }
 

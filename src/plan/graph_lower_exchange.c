@@ -13,7 +13,7 @@ typedef struct party {
 
 static sc_op add(gl *g, uint32_t i, const gl_item *t, const party *who)
 {
-    sc_exec_op o = {.cat = g->prog->item[i].cat,
+    sc_op_desc o = {.cat = g->prog->item[i].cat,
                     .bytes = t->bytes,
                     .traffic = who->traffic,
                     .dev = who->dev,
@@ -81,14 +81,16 @@ static void arrive(gl *g, uint32_t dev, sc_op *at, sc_op op)
         *at = op;
         return;
     }
-    sc_exec_op o = {.name = "arrived",
+    sc_op_desc o = {.name = "arrived",
                     .kind = SC_OP_MARK,
                     .stream = SC_S_HOST,
                     .cat = SC_CAT_OTHER,
+                    .group = SC_NONE,
+                    .peer = SC_NONE,
                     .traffic = SC_NONE,
                     .dev = &dev,
                     .n_dev = 1};
-    sc_op mark = sc_exec_add_op(g->b, &o);
+    sc_op mark = sc_graph_add_op(g->b, &o);
     gl_after(g, *at, mark);
     gl_after(g, op, mark);
     *at = mark;

@@ -139,7 +139,7 @@ static void update(gl *g, uint32_t dev, uint32_t member, uint8_t stream)
     }
     if (sum.work == 0) return;
     uint32_t at = dev * g->members + member;
-    sc_exec_op o = {.cat = SC_CAT_OPTIMIZER,
+    sc_op_desc o = {.cat = SC_CAT_OPTIMIZER,
                     .bytes = sum.bytes,
                     .flops = sum.flops,
                     .traffic = SC_NONE,
@@ -222,7 +222,7 @@ static void checkpoint(gl *g, uint32_t dev, uint32_t *seen)
     if (!t.work) return;
     for (uint32_t r = 0; r < g->members; r++) {
         uint32_t at = dev * g->members + r;
-        sc_exec_op o = {
+        sc_op_desc o = {
             .cat = SC_CAT_OTHER, .traffic = SC_NONE, .dev = &at, .n_dev = 1};
         (void)gl_add(g, &t, &o);
     }

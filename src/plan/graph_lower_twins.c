@@ -52,7 +52,7 @@ static sc_status traffic(gl *g, const uint32_t *rank, uint32_t n, uint32_t *out)
     if (!t) return sc_error_nomem(g->err);
     sc_traffic_groups of = {rank, n, 2};
     SC_TRY(sc_traffic_of(g->job->hw, SC_ALL_REDUCE, &of, 0, g->a, t, g->err));
-    if (t->n) *out = sc_exec_add_traffic(g->b, t);
+    if (t->n) *out = sc_graph_add_traffic(g->b, t);
     return SC_OK;
 }
 
@@ -69,7 +69,7 @@ static sc_status sum(gl *g, const gl_instance *at[2], const gl_item *t,
             rank[2 * (size_t)r + k] = gl_rank(g, at[k]->dev, member + r);
     }
     SC_TRY(traffic(g, rank, n, &used));
-    sc_exec_op o = {.cat = SC_CAT_DP,
+    sc_op_desc o = {.cat = SC_CAT_DP,
                     .bytes = t->bytes,
                     .traffic = used,
                     .dev = dev,

@@ -167,7 +167,7 @@ static void exec_opts(const graph_state *x, const sc_gplan *p, sc_sim_opts *o)
 uint64_t predict_graph_capacity(const sc_graph_step *s, uint32_t device)
 {
     const sc_hw *hw = s->plan.job->hw;
-    const sc_exec *x = &s->plan.exec;
+    const sc_graph *x = &s->plan.step;
     const sc_strategy *tree = s->plan.job->strategy;
     int pp = sc_strategy_axis(tree, "pp");
     uint32_t first = x->classes[device].rank, stride = 1, size = 1;
@@ -200,21 +200,21 @@ sc_status predict_graph_run(graph_state *x, uint64_t micro, uint32_t ga,
     s.job = job;
     SC_TRY(sc_gplan_build(job, a, &s.plan, err));
     exec_opts(x, &s.plan, &o);
-    SC_TRY(sc_sim_run(&s.plan.exec, &o, a, &s.run, err));
-    uint64_t *capacity = SC_NEW_N(a, uint64_t, s.plan.exec.n_classes);
+    SC_TRY(sc_sim_run(&s.plan.step, &o, a, &s.run, err));
+    uint64_t *capacity = SC_NEW_N(a, uint64_t, s.plan.step.n_classes);
     if (!capacity) return sc_error_nomem(err);
-    for (uint32_t d = 0; d < s.plan.exec.n_classes; d++)
+    for (uint32_t d = 0; d < s.plan.step.n_classes; d++)
         capacity[d] = predict_graph_capacity(&s, d);
     sc_mem_opts m = {.capacity_of = capacity,
                      .context = (uint64_t)x->sw->memory_overhead};
-    SC_TRY(sc_memory_run(&s.plan.exec, &s.run, &m, a, &s.memory, err));
+    SC_TRY(sc_memory_run(&s.plan.step, &s.run, &m, a, &s.memory, err));
     *out = s;
     return SC_OK;
 }
 
 bool predict_graph_fits(const sc_graph_step *s)
 {
-    for (uint32_t d = 0; d < s->plan.exec.n_classes; d++)
+    for (uint32_t d = 0; d < s->plan.step.n_classes; d++)
         if (!s->memory[d].fits) return false;
     return true;
 }

@@ -46,8 +46,8 @@ static void choices(const graph_state *x, const sc_graph_step *step, sc_run *r)
 static void breakdown(const sc_graph_step *s, sc_prediction *p)
 {
     sc_time least = -1, cat[SC_N_CATS];
-    for (uint32_t d = 0; d < s->plan.exec.n_classes; d++) {
-        sc_result_breakdown(&s->plan.exec, &s->run, d, s->run.makespan, cat);
+    for (uint32_t d = 0; d < s->plan.step.n_classes; d++) {
+        sc_result_breakdown(&s->plan.step, &s->run, d, s->run.makespan, cat);
         if (least >= 0 && cat[SC_CAT_BUBBLE] >= least) continue;
         least = cat[SC_CAT_BUBBLE];
         for (uint32_t c = 0; c < SC_N_CATS; c++)
@@ -105,7 +105,7 @@ static uint32_t stage_of(const sc_strategy *s, uint32_t rank)
 static sc_status memory(const graph_state *x, const sc_graph_step *step,
                         sc_prediction *p, sc_err *err)
 {
-    const sc_exec *e = &step->plan.exec;
+    const sc_graph *e = &step->plan.step;
     uint32_t stages = p->run.size[SC_AX_PP];
     p->n_stages = stages;
     p->memory = SC_NEW_N(x->a, sc_stage_memory, stages);
@@ -131,7 +131,7 @@ static sc_status memory(const graph_state *x, const sc_graph_step *step,
             .peak = peak,
             .capacity = (double)predict_graph_capacity(step, d),
             .worst =
-                m->n_top ? step->plan.exec.lifetime[m->top[0]].name : "nothing",
+                m->n_top ? step->plan.step.lifetime[m->top[0]].name : "nothing",
         };
     }
     return SC_OK;
@@ -143,7 +143,7 @@ static sc_status busiest_flops(const sc_graph_step *step, const sc_run *run,
                                sc_arena *a, double *most, sc_err *err)
 {
     double slow = predict_best_peak(run->hw->device, run->precision);
-    const sc_exec *e = &step->plan.exec;
+    const sc_graph *e = &step->plan.step;
     double *sum = SC_NEW_N(a, double, e->n_classes);
     if (!sum) return sc_error_nomem(err);
     for (sc_op i = 0; i < e->n_ops; i++)
@@ -162,12 +162,12 @@ static sc_status busiest_flops(const sc_graph_step *step, const sc_run *run,
 static void overflow(graph_state *x, const sc_graph_step *step)
 {
     char names[240] = "none";
-    for (uint32_t d = 0; d < step->plan.exec.n_classes; d++) {
+    for (uint32_t d = 0; d < step->plan.step.n_classes; d++) {
         const sc_mem_device *m = &step->memory[d];
         size_t at = 0;
         if (m->fits) continue;
         for (uint32_t i = 0; i < m->n_top && i < 4; i++) {
-            const sc_lifetime *t = &step->plan.exec.lifetime[m->top[i]];
+            const sc_lifetime *t = &step->plan.step.lifetime[m->top[i]];
             char size[32];
             sc_unit_print_short((double)t->bytes, SC_U_BYTES, size,
                                 sizeof size);
@@ -180,7 +180,7 @@ static void overflow(graph_state *x, const sc_graph_step *step)
             at += (size_t)n;
         }
         predict_note(&x->warn, "does not fit on %s at %.4g ms: largest are %s",
-                     step->plan.exec.classes[d].name, 1e-9 * (double)m->peak_t,
+                     step->plan.step.classes[d].name, 1e-9 * (double)m->peak_t,
                      names);
         return;
     }

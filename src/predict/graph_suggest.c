@@ -28,7 +28,7 @@ static const variant variants[] = {
 static double peak_of(const sc_graph_step *s, double other)
 {
     double most = 0;
-    for (uint32_t d = 0; d < s->plan.exec.n_classes; d++)
+    for (uint32_t d = 0; d < s->plan.step.n_classes; d++)
         most = fmax(most, (double)s->memory[d].peak_reserved);
     return most + other;
 }

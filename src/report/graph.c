@@ -40,7 +40,7 @@ void report_graph_head(const sc_prediction *p, sc_text *out)
 static uint32_t fullest(const sc_graph_step *g)
 {
     uint32_t most = 0;
-    for (uint32_t d = 1; d < g->plan.exec.n_classes; d++)
+    for (uint32_t d = 1; d < g->plan.step.n_classes; d++)
         if (g->memory[d].peak_reserved > g->memory[most].peak_reserved)
             most = d;
     return most;
@@ -72,7 +72,7 @@ static void tensors(const sc_graph_step *g, const sc_mem_device *m,
     sc_text_add(out, "largest at the peak, %.4g ms\n",
                 1e-9 * (double)m->peak_t);
     for (uint32_t i = 0; i < m->n_top; i++) {
-        const sc_lifetime *t = &g->plan.exec.lifetime[m->top[i]];
+        const sc_lifetime *t = &g->plan.step.lifetime[m->top[i]];
         sc_text_add(out, "  %10.1f MiB  %-12s %s\n",
                     (double)t->bytes / 1048576.0, sc_mem_kind_names[t->kind],
                     t->name);
@@ -107,7 +107,7 @@ void sc_report_graph(const sc_prediction *p, sc_text *out)
     const sc_graph_step *g = p->graph;
     uint32_t d = fullest(g);
     sc_text_add(out, "%s holds most: %.2f GiB live, %.2f GiB reserved\n",
-                g->plan.exec.classes[d].name,
+                g->plan.step.classes[d].name,
                 (double)g->memory[d].peak_live / GIB,
                 (double)g->memory[d].peak_reserved / GIB);
     timeline(&g->memory[d], g->run.makespan, out);
@@ -116,7 +116,7 @@ void sc_report_graph(const sc_prediction *p, sc_text *out)
 }
 
 /* One line per operation: id, devices, stream, length alone, what waits. */
-void sc_report_exec(const sc_exec *x, sc_text *out)
+void sc_report_ops(const sc_graph *x, sc_text *out)
 {
     for (uint32_t d = 0; d < x->n_classes; d++)
         sc_text_add(out, "device %u %s x%u\n", d, x->classes[d].name,
@@ -168,15 +168,15 @@ static void device(const sc_graph_step *g, uint32_t d, sc_json *j)
     const sc_mem_device *m = &g->memory[d];
     uint32_t step = m->n / SAMPLES + 1;
     sc_json_begin(j, '{');
-    sc_json_put_string(j, "device", g->plan.exec.classes[d].name);
-    sc_json_put_uint(j, "ranks", g->plan.exec.classes[d].multiplicity);
+    sc_json_put_string(j, "device", g->plan.step.classes[d].name);
+    sc_json_put_uint(j, "ranks", g->plan.step.classes[d].multiplicity);
     sc_json_put_double(j, "peak_at_s", sc_time_to_s(m->peak_t));
     sc_json_put_uint(j, "live_bytes", m->peak_live);
     sc_json_put_uint(j, "reserved_bytes", m->peak_reserved);
     sc_json_key(j, "largest");
     sc_json_begin(j, '[');
     for (uint32_t i = 0; i < m->n_top; i++) {
-        const sc_lifetime *t = &g->plan.exec.lifetime[m->top[i]];
+        const sc_lifetime *t = &g->plan.step.lifetime[m->top[i]];
         sc_json_begin(j, '{');
         sc_json_put_string(j, "name", t->name);
         sc_json_put_uint(j, "bytes", t->bytes);
@@ -213,7 +213,7 @@ void report_graph_json(const sc_prediction *p, sc_json *j)
     sc_json_end(j, '}');
     sc_json_put_uint(j, "stages", g->plan.n_stages);
     sc_json_put_uint(j, "operators", g->job->graph->n_ops);
-    sc_json_put_uint(j, "operations", g->plan.exec.n_ops);
+    sc_json_put_uint(j, "operations", g->plan.step.n_ops);
     sc_json_put_uint(j, "idle_devices", g->idle);
     sc_json_key(j, "exchanges");
     sc_json_begin(j, '[');
@@ -222,7 +222,7 @@ void report_graph_json(const sc_prediction *p, sc_json *j)
     sc_json_end(j, ']');
     sc_json_key(j, "memory");
     sc_json_begin(j, '[');
-    for (uint32_t d = 0; d < g->plan.exec.n_classes; d++) device(g, d, j);
+    for (uint32_t d = 0; d < g->plan.step.n_classes; d++) device(g, d, j);
     sc_json_end(j, ']');
     sc_json_end(j, '}');
 }

@@ -269,7 +269,7 @@ static bool sums_up(prop *p, void *ctx)
         sc_status s = gp_infer(&d.job, &d.arena, &d.plan, &d.prog, &d.err);
         if (s == SC_OK && holds(p, &d))
             ok = gp_lower(&d.prog, &d.arena, &d.plan, &d.err) == SC_OK &&
-                 d.plan.exec.n_ops > 0;
+                 d.plan.step.n_ops > 0;
         else
             ok = s == SC_EINPUT && d.err.n > 0;
         if (!ok && d.err.n) (void)wrong(p, &d, "fails", d.err.d[0].msg);

@@ -56,13 +56,13 @@ static bool lowered(toy *t, sc_result *r)
     o.rules = t->rules;
     toy_build(t);
     return gp_lower(&t->prog, &arena, &t->plan, &err) == SC_OK &&
-           sc_sim_run(&t->plan.exec, &o, &arena, r, &err) == SC_OK;
+           sc_sim_run(&t->plan.step, &o, &arena, r, &err) == SC_OK;
 }
 
 /* Kernels of the step, all devices: forward, backward, update. */
 static bool all_kernels(const toy *t)
 {
-    const sc_exec *x = &t->plan.exec;
+    const sc_graph *x = &t->plan.step;
     uint64_t kernels = 0, passes = t->joint ? 2 : 3;
     if (t->forward_only) passes = 1;
     if (t->checkpoint && !t->forward_only) passes++;
@@ -74,7 +74,7 @@ static bool all_kernels(const toy *t)
 
 static bool no_shorter(const toy *t, const sc_result *r)
 {
-    const sc_exec *x = &t->plan.exec;
+    const sc_graph *x = &t->plan.step;
     sc_time *busy = SC_NEW_N(&arena, sc_time, x->n_classes * SC_N_STREAMS);
     for (sc_op i = 0; i < x->n_ops; i++)
         for (uint32_t k = sc_op_place(x, i); k < sc_op_place(x, i + 1); k++) {
@@ -88,16 +88,16 @@ static bool no_shorter(const toy *t, const sc_result *r)
 static bool freed(const toy *t, const sc_result *r)
 {
     const sc_gplan *p = &t->plan;
-    for (uint32_t i = 0; i < p->exec.n_lifetimes; i++) {
-        const sc_lifetime *l = &p->exec.lifetime[i];
-        if (l->device >= p->exec.n_classes) return false;
+    for (uint32_t i = 0; i < p->step.n_lifetimes; i++) {
+        const sc_lifetime *l = &p->step.lifetime[i];
+        if (l->device >= p->step.n_classes) return false;
         if ((l->first == SC_NONE) != (l->n_last == 0)) return false;
         for (uint32_t k = 0; k < l->n_last; k++)
             if (l->last[k] < l->first ||
                 r->end[l->last[k]] < r->start[l->first])
                 return false;
     }
-    return p->exec.n_lifetimes > 0;
+    return p->step.n_lifetimes > 0;
 }
 
 static bool lowers(prop *p, void *ctx)
@@ -112,7 +112,7 @@ static bool lowers(prop *p, void *ctx)
     ok = ok && all_kernels(&t) && all_kernels(&u);
     ok = ok && no_shorter(&t, &r) && no_shorter(&u, &each);
     ok = ok && freed(&t, &r) && freed(&u, &each);
-    ok = ok && u.plan.exec.n_lifetimes == t.dp * t.plan.exec.n_lifetimes;
+    ok = ok && u.plan.step.n_lifetimes == t.dp * t.plan.step.n_lifetimes;
     if (!ok && prop_reporting(p))
         print_message("%s pp %u vpp %u dp %u ga %u ops %u zero %d%s%s: %s\n",
                       sc_schedule_names[t.schedule], t.pp, t.vpp, t.dp, t.ga,

@@ -11,7 +11,7 @@
 typedef struct world {
     sc_arena a;
     sc_err err;
-    sc_exec x;
+    sc_graph x;
     sc_sim_opts o;
     sc_result r;
 } world;
@@ -88,7 +88,7 @@ static void test_links(void **state)
 /* ---- conservation -------------------------------------------------------- */
 
 /* Bytes of op `i` over a link. */
-static double bytes_on(const sc_exec *x, sc_op i, uint64_t link)
+static double bytes_on(const sc_graph *x, sc_op i, uint64_t link)
 {
     double share = 0;
     if (x->traffic[i] == SC_NONE) return 0;
@@ -148,7 +148,7 @@ static void test_conservation(void **state)
  * nothing starts before what it waits for; devices' times sum up. */
 static bool obeys(prop *p, world *w)
 {
-    const sc_exec *x = &w->x;
+    const sc_graph *x = &w->x;
     const sc_result *r = &w->r;
     for (sc_op i = 0; i < x->n_ops; i++) {
         sc_time late = r->shared[i] + r->overlapped[i];

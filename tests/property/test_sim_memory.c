@@ -136,7 +136,7 @@ static void test_blocks(void **state)
 typedef struct world {
     sc_arena a;
     sc_err err;
-    sc_exec x;
+    sc_graph x;
     sc_result r;
     sc_lifetime *t;
     uint32_t n;

@@ -157,7 +157,7 @@ typedef struct iteration {
     const proteus_run *run;
     const sc_hw *hw;
     sc_arena *a;
-    sc_exec_builder *b;
+    sc_graph_builder *b;
     instance *all;    /* [n] as started */
     sc_op *op;        /* [task * micro_batches + batch] */
     sc_op *gate;      /* [device * units + unit] */
@@ -237,7 +237,7 @@ static sc_status traffic_of(iteration *x, const proteus_task *t,
     if (!x->hw || t->kind != PROTEUS_COMM) return SC_OK;
     sc_traffic_groups of = {t->group, 1, t->n_group};
     SC_TRY(sc_traffic_of(x->hw, t->coll, &of, 1, x->a, &out->t, err));
-    out->id = sc_exec_add_traffic(x->b, &out->t);
+    out->id = sc_graph_add_traffic(x->b, &out->t);
     return SC_OK;
 }
 
@@ -262,8 +262,11 @@ static void add_instance(iteration *x, const instance *it,
                          const proteus_traffic *traffic)
 {
     const proteus_task *t = &x->run->task[it->task];
-    sc_exec_op op = {
-        .name = t->name, .traffic = traffic->id, .bytes = t->bytes};
+    sc_op_desc op = {.name = t->name,
+                     .group = SC_NONE,
+                     .peer = SC_NONE,
+                     .traffic = traffic->id,
+                     .bytes = t->bytes};
     double recorded = it->start;
     if (t->kind == PROTEUS_MEM) {
         op.kind = SC_OP_MARK;
@@ -286,7 +289,7 @@ static void add_instance(iteration *x, const instance *it,
         op.n_dev = t->p2p ? 1 : t->n_group;
     }
     op.flops = x->n_ops;
-    sc_op id = sc_exec_add_op(x->b, &op);
+    sc_op id = sc_graph_add_op(x->b, &op);
     x->n_ops++;
     x->op[(size_t)it->task * x->run->micro_batches + it->batch] = id;
     x->recorded[id] = recorded;
@@ -297,14 +300,16 @@ static void add_gates(iteration *x)
     uint32_t n = x->run->n_devices * (x->units + 1);
     x->gate = SC_NEW_N(x->a, sc_op, n);
     for (uint32_t g = 0; g < n; g++) {
-        sc_exec_op op = {.name = "turn",
+        sc_op_desc op = {.name = "turn",
                          .kind = SC_OP_MARK,
                          .flops = x->n_ops++,
+                         .group = SC_NONE,
+                         .peer = SC_NONE,
                          .traffic = SC_NONE};
-        x->gate[g] = sc_exec_add_op(x->b, &op);
+        x->gate[g] = sc_graph_add_op(x->b, &op);
         x->recorded[x->gate[g]] = NAN;
         if (g % (x->units + 1))
-            sc_exec_add_dep(x->b, x->gate[g - 1], x->gate[g]);
+            sc_graph_add_dep(x->b, x->gate[g - 1], x->gate[g]);
     }
 }
 
@@ -319,9 +324,9 @@ static void wait_turn(iteration *x, const proteus_task *t, uint32_t unit,
     for (uint32_t k = 0; k < n; k++) {
         const sc_op *gate = x->gate + (size_t)dev[k] * (x->units + 1);
         bool opt = unit == x->units;
-        if (!(opt && comm)) sc_exec_add_dep(x->b, gate[unit], op);
+        if (!(opt && comm)) sc_graph_add_dep(x->b, gate[unit], op);
         if (opt && !comm) continue;
-        sc_exec_add_dep(x->b, op, gate[comm ? x->units : unit + 1]);
+        sc_graph_add_dep(x->b, op, gate[comm ? x->units : unit + 1]);
     }
 }
 
@@ -345,7 +350,7 @@ static void add_edges(iteration *x, const instance *it)
         const proteus_task *next = &run->task[t->next[k]];
         if (!is_edge(run, t, next) || it->batch < first_batch(run, next))
             continue;
-        sc_exec_add_dep(
+        sc_graph_add_dep(
             x->b, op,
             x->op[(size_t)t->next[k] * run->micro_batches + it->batch]);
     }
@@ -353,11 +358,11 @@ static void add_edges(iteration *x, const instance *it)
 }
 
 sc_status proteus_exec(const proteus_run *run, const sc_hw *hw, sc_arena *a,
-                       sc_exec *out, const double **start, sc_err *err)
+                       sc_graph *out, const double **start, sc_err *err)
 {
     iteration x = {.run = run, .hw = hw, .a = a};
     size_t n = (size_t)run->n * run->micro_batches;
-    x.b = sc_exec_builder_new(a);
+    x.b = sc_graph_builder_new(a);
     list_instances(&x);
     order_units(&x);
     x.op = SC_NEW_N(a, sc_op, n);
@@ -365,14 +370,14 @@ sc_status proteus_exec(const proteus_run *run, const sc_hw *hw, sc_arena *a,
     x.recorded =
         SC_NEW_N(a, double, n + (size_t)run->n_devices * (x.units + 1));
     for (uint32_t d = 0; d < run->n_devices; d++)
-        sc_exec_add_device(x.b, sc_sprintf(a, "gpu:%u", d), d, 1);
+        sc_graph_add_device(x.b, sc_sprintf(a, "gpu:%u", d), d, 1);
     for (uint32_t i = 0; i < run->n; i++)
         SC_TRY(traffic_of(&x, &run->task[i], &traffic[i], err));
     for (uint32_t k = 0; k < x.n; k++)
         add_instance(&x, &x.all[k], &traffic[x.all[k].task]);
     add_gates(&x);
     for (uint32_t k = 0; k < x.n; k++) add_edges(&x, &x.all[k]);
-    SC_TRY(sc_exec_build(x.b, a, out, err));
+    SC_TRY(sc_graph_build(x.b, a, out, err));
     double *by_id = SC_NEW_N(a, double, out->n_ops);
     for (sc_op i = 0; i < out->n_ops; i++)
         by_id[i] = x.recorded[(uint32_t)out->flops[i]];

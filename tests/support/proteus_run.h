@@ -8,7 +8,7 @@
 #define TESTS_PROTEUS_RUN_H
 
 #include <stepcast/cost_traffic.h>
-#include <stepcast/graph_exec.h>
+#include <stepcast/graph.h>
 #include <stepcast/sim_memory.h>
 
 #define PROTEUS_MAX_STAGES 16
@@ -53,6 +53,6 @@ bool proteus_shares(const proteus_run *run);
  * faster than its links.  `start`
  * gets the recorded start of every op, ms; NaN for what takes no time. */
 sc_status proteus_exec(const proteus_run *run, const sc_hw *hw, sc_arena *a,
-                       sc_exec *out, const double **start, sc_err *err);
+                       sc_graph *out, const double **start, sc_err *err);
 
 #endif

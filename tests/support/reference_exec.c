@@ -6,7 +6,7 @@
 
 /* ---- random executions --------------------------------------------------- */
 
-static void add_traffic(prop *p, sc_exec_builder *b, sc_arena *a)
+static void add_traffic(prop *p, sc_graph_builder *b, sc_arena *a)
 {
     uint32_t n = 1 + (uint32_t)prop_below(p, 4);
     uint64_t *link = SC_NEW_N(a, uint64_t, n);
@@ -15,7 +15,7 @@ static void add_traffic(prop *p, sc_exec_builder *b, sc_arena *a)
         link[k] = prop_below(p, REF_EXEC_LINKS);
         share[k] = prop_below(p, 2) ? 1 : 0.25 + 3 * prop_unit(p);
     }
-    sc_exec_add_traffic(b, &(sc_traffic){n, link, share});
+    sc_graph_add_traffic(b, &(sc_traffic){n, link, share});
 }
 
 static sc_time random_work(prop *p)
@@ -29,7 +29,7 @@ static sc_time random_work(prop *p)
 }
 
 /* Bytes, and no less work than they take on the links. */
-static void set_bytes(prop *p, const sc_traffic *t, bool honest, sc_exec_op *op)
+static void set_bytes(prop *p, const sc_traffic *t, bool honest, sc_op_desc *op)
 {
     double most = 0;
     for (uint32_t k = 0; k < t->n; k++) {
@@ -46,14 +46,16 @@ static void set_bytes(prop *p, const sc_traffic *t, bool honest, sc_exec_op *op)
     op->work = op->latency + (sc_time)(least * times) + 1;
 }
 
-static void add_op(prop *p, sc_exec_builder *b, uint32_t n_devices,
+static void add_op(prop *p, sc_graph_builder *b, uint32_t n_devices,
                    const sc_traffic *t, uint32_t n_traffic, bool honest)
 {
     uint32_t dev[4];
-    sc_exec_op op = {.name = "op",
+    sc_op_desc op = {.name = "op",
                      .kind = (uint8_t)prop_below(p, SC_N_OP_KINDS),
                      .stream = (uint8_t)prop_below(p, SC_N_STREAMS),
                      .cat = (uint8_t)prop_below(p, SC_N_CATS),
+                     .group = SC_NONE,
+                     .peer = SC_NONE,
                      .traffic = SC_NONE,
                      .dev = dev};
     if (op.cat == SC_CAT_BUBBLE) op.cat = SC_CAT_OTHER;
@@ -66,29 +68,29 @@ static void add_op(prop *p, sc_exec_builder *b, uint32_t n_devices,
         op.traffic = (uint32_t)prop_below(p, n_traffic);
         set_bytes(p, &t[op.traffic], honest, &op);
     }
-    sc_exec_add_op(b, &op);
+    sc_graph_add_op(b, &op);
 }
 
 bool random_exec(prop *p, uint32_t max_ops, bool traffic, bool honest,
-                 sc_arena *a, sc_exec *out, sc_err *err)
+                 sc_arena *a, sc_graph *out, sc_err *err)
 {
-    sc_exec probe;
-    sc_exec_builder *b = sc_exec_builder_new(a);
+    sc_graph probe;
+    sc_graph_builder *b = sc_graph_builder_new(a);
     uint32_t n_devices = 1 + (uint32_t)prop_below(p, 4);
     uint32_t n_traffic = traffic ? 1 + (uint32_t)prop_below(p, 4) : 0;
     for (uint32_t d = 0; d < n_devices; d++)
-        sc_exec_add_device(b, sc_sprintf(a, "gpu%u", d), d, 1);
+        sc_graph_add_device(b, sc_sprintf(a, "gpu%u", d), d, 1);
     for (uint32_t k = 0; k < n_traffic; k++) add_traffic(p, b, a);
     /* to read back what traffic there is */
-    if (sc_exec_build(b, a, &probe, err)) return false;
+    if (sc_graph_build(b, a, &probe, err)) return false;
     uint32_t n = (uint32_t)prop_below(p, max_ops + 1u);
     for (sc_op i = 0; i < n; i++) {
         add_op(p, b, n_devices, probe.traffics, n_traffic, honest);
         uint32_t n_deps = i ? (uint32_t)prop_below(p, 3) : 0;
         for (uint32_t k = 0; k < n_deps; k++)
-            sc_exec_add_dep(b, (sc_op)prop_below(p, i), i);
+            sc_graph_add_dep(b, (sc_op)prop_below(p, i), i);
     }
-    return sc_exec_build(b, a, out, err) == SC_OK;
+    return sc_graph_build(b, a, out, err) == SC_OK;
 }
 
 /* ---- the reference ------------------------------------------------------- */
@@ -100,13 +102,13 @@ typedef struct ref_op {
 } ref_op;
 
 typedef struct ref {
-    const sc_exec *x;
+    const sc_graph *x;
     const sc_sim_opts *o;
     ref_op *op;
     sc_result *r;
 } ref;
 
-static bool shares_device(const sc_exec *x, sc_op i, sc_op j)
+static bool shares_device(const sc_graph *x, sc_op i, sc_op j)
 {
     for (uint32_t p = sc_op_place(x, i); p < sc_op_place(x, i + 1); p++)
         for (uint32_t q = sc_op_place(x, j); q < sc_op_place(x, j + 1); q++)
@@ -116,14 +118,14 @@ static bool shares_device(const sc_exec *x, sc_op i, sc_op j)
 
 static bool moves(const ref *s, sc_op i)
 {
-    const sc_exec *x = s->x;
+    const sc_graph *x = s->x;
     return s->o->hw && x->traffic[i] != SC_NONE && x->bytes[i] > 0 &&
            x->work[i] > x->latency[i];
 }
 
 static bool can_start(const ref *s, sc_op i)
 {
-    const sc_exec *x = s->x;
+    const sc_graph *x = s->x;
     if (s->op[i].runs || s->op[i].done) return false;
     for (sc_op j = 0; j < i; j++) {
         if (s->op[j].done) continue;
@@ -136,14 +138,14 @@ static bool can_start(const ref *s, sc_op i)
     return true;
 }
 
-static bool is_grad(const sc_exec *x, sc_op i)
+static bool is_grad(const sc_graph *x, sc_op i)
 {
     return x->kind[i] == SC_OP_COLL && x->stream[i] == SC_S_GRAD;
 }
 
 static double pair_rate(const ref *s, sc_op i, sc_op j)
 {
-    const sc_exec *x = s->x;
+    const sc_graph *x = s->x;
     if (x->kind[i] > SC_OP_MEM || x->kind[j] > SC_OP_MEM) return 1;
     bool grad = (is_grad(x, i) && x->kind[j] == SC_OP_COMPUTE) ||
                 (is_grad(x, j) && x->kind[i] == SC_OP_COMPUTE);
@@ -154,7 +156,7 @@ static double pair_rate(const ref *s, sc_op i, sc_op j)
 /* What a rate of 1 of op `i` takes of a link, of what it carries. */
 static double part(const ref *s, sc_op i, uint64_t link)
 {
-    const sc_exec *x = s->x;
+    const sc_graph *x = s->x;
     const sc_traffic *t = &x->traffics[x->traffic[i]];
     double share = 0, bw = sc_hw_link_bw(s->o->hw, link) * 1e-12;
     for (uint32_t k = 0; k < t->n; k++)
@@ -167,7 +169,7 @@ static double part(const ref *s, sc_op i, uint64_t link)
 /* Bytes of all flows rise together until links are full. */
 static void rate_flows(ref *s)
 {
-    const sc_exec *x = s->x;
+    const sc_graph *x = s->x;
     for (sc_op i = 0; i < x->n_ops; i++)
         if (s->op[i].flows) s->op[i].rate = -1;
     for (;;) {
@@ -210,7 +212,7 @@ static void rate_flows(ref *s)
 
 static void rate_all(ref *s)
 {
-    const sc_exec *x = s->x;
+    const sc_graph *x = s->x;
     for (sc_op i = 0; i < x->n_ops; i++) {
         if (!s->op[i].runs) continue;
         s->op[i].beside = 1;
@@ -232,7 +234,7 @@ static void complete(ref *s, sc_op i, sc_time now)
 
 static void start_all(ref *s, sc_time now)
 {
-    const sc_exec *x = s->x;
+    const sc_graph *x = s->x;
     for (bool any = true; any;) {
         any = false;
         for (sc_op i = 0; i < x->n_ops; i++) {
@@ -262,7 +264,7 @@ static sc_time next_event(const ref *s, sc_time now)
     return next;
 }
 
-bool reference_exec(const sc_exec *x, const sc_sim_opts *o, sc_arena *a,
+bool reference_exec(const sc_graph *x, const sc_sim_opts *o, sc_arena *a,
                     sc_result *out)
 {
     sc_result r = {.n_ops = x->n_ops};

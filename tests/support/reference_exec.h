@@ -7,7 +7,7 @@
 #ifndef TESTS_REFERENCE_EXEC_H
 #define TESTS_REFERENCE_EXEC_H
 
-#include <stepcast/graph_exec.h>
+#include <stepcast/graph.h>
 #include <stepcast/sim_memory.h>
 
 #include "property.h"
@@ -18,10 +18,10 @@
  * a machine of REF_EXEC_LINKS links of 1 GB/s; `honest`: none is priced faster
  * than its links. */
 bool random_exec(prop *p, uint32_t max_ops, bool traffic, bool honest,
-                 sc_arena *a, sc_exec *out, sc_err *err);
+                 sc_arena *a, sc_graph *out, sc_err *err);
 
 /* Times only; false when it does not come to an end. */
-bool reference_exec(const sc_exec *x, const sc_sim_opts *o, sc_arena *a,
+bool reference_exec(const sc_graph *x, const sc_sim_opts *o, sc_arena *a,
                     sc_result *out);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Executions: what the builder keeps, renumbers and refuses. */
-#include <stepcast/graph_exec.h>
+#include <stepcast/graph.h>
 
 #include "fixture.h"
 
@@ -9,39 +9,41 @@
 
 static const uint32_t dev[] = {0, 1, 2};
 
-static sc_exec_builder *two_devices(void)
+static sc_graph_builder *two_devices(void)
 {
-    sc_exec_builder *b = sc_exec_builder_new(&arena);
-    sc_exec_add_device(b, "gpu0", 0, 1);
-    sc_exec_add_device(b, "gpu1", 1, 4);
+    sc_graph_builder *b = sc_graph_builder_new(&arena);
+    sc_graph_add_device(b, "gpu0", 0, 1);
+    sc_graph_add_device(b, "gpu1", 1, 4);
     return b;
 }
 
-static sc_exec_op op(const char *name, uint32_t first, uint32_t n)
+static sc_op_desc op(const char *name, uint32_t first, uint32_t n)
 {
-    return (sc_exec_op){.name = name,
+    return (sc_op_desc){.name = name,
                         .work = 100,
+                        .group = SC_NONE,
+                        .peer = SC_NONE,
                         .traffic = SC_NONE,
                         .dev = dev + first,
                         .n_dev = n};
 }
 
-static sc_op add(sc_exec_builder *b, const char *name, uint32_t first,
+static sc_op add(sc_graph_builder *b, const char *name, uint32_t first,
                  uint32_t n)
 {
-    sc_exec_op o = op(name, first, n);
-    return sc_exec_add_op(b, &o);
+    sc_op_desc o = op(name, first, n);
+    return sc_graph_add_op(b, &o);
 }
 
 static void keeps(void **state)
 {
     (void)state;
-    sc_exec x;
+    sc_graph x;
     uint64_t link[] = {7};
     double share[] = {1.5};
-    sc_exec_builder *b = two_devices();
-    assert_int_equal(sc_exec_add_traffic(b, &(sc_traffic){1, link, share}), 0);
-    sc_exec_op o = op("reduce", 0, 2);
+    sc_graph_builder *b = two_devices();
+    assert_int_equal(sc_graph_add_traffic(b, &(sc_traffic){1, link, share}), 0);
+    sc_op_desc o = op("reduce", 0, 2);
     o.kind = SC_OP_COLL;
     o.stream = SC_S_GRAD;
     o.cat = SC_CAT_DP;
@@ -50,10 +52,10 @@ static void keeps(void **state)
     o.flops = 5;
     o.traffic = 0;
     sc_op first = add(b, "forward", 0, 1);
-    sc_op second = sc_exec_add_op(b, &o);
-    sc_exec_add_dep(b, first, second);
-    sc_exec_add_dep(b, first, second);
-    assert_int_equal(sc_exec_build(b, &arena, &x, &err), SC_OK);
+    sc_op second = sc_graph_add_op(b, &o);
+    sc_graph_add_dep(b, first, second);
+    sc_graph_add_dep(b, first, second);
+    assert_int_equal(sc_graph_build(b, &arena, &x, &err), SC_OK);
     assert_int_equal(x.n_ops, 2);
     assert_int_equal(x.n_classes, 2);
     assert_string_equal(x.name[1], "reduce");
@@ -75,17 +77,17 @@ static void keeps(void **state)
 static void renumbers(void **state)
 {
     (void)state;
-    sc_exec x;
-    sc_exec_builder *b = two_devices();
+    sc_graph x;
+    sc_graph_builder *b = two_devices();
     add(b, "late", 0, 2);
     add(b, "later", 0, 1);
     sc_op early = add(b, "early", 1, 1);
-    sc_exec_op mark = op("mark", 0, 0);
+    sc_op_desc mark = op("mark", 0, 0);
     mark.kind = SC_OP_MARK;
     mark.work = 0;
-    sc_op m = sc_exec_add_op(b, &mark);
-    sc_exec_add_dep(b, m, 0);
-    assert_int_equal(sc_exec_build(b, &arena, &x, &err), SC_OK);
+    sc_op m = sc_graph_add_op(b, &mark);
+    sc_graph_add_dep(b, m, 0);
+    assert_int_equal(sc_graph_build(b, &arena, &x, &err), SC_OK);
     assert_string_equal(x.name[0], "mark");
     assert_string_equal(x.name[1], "late");
     assert_string_equal(x.name[2], "later");
@@ -97,11 +99,11 @@ static void renumbers(void **state)
     assert_int_equal(early, 2);
 }
 
-static void expect(sc_exec_builder *b, sc_code code, const char *text)
+static void expect(sc_graph_builder *b, sc_code code, const char *text)
 {
-    sc_exec x;
+    sc_graph x;
     sc_err_init(&err);
-    assert_int_equal(sc_exec_build(b, &arena, &x, &err), SC_EINPUT);
+    assert_int_equal(sc_graph_build(b, &arena, &x, &err), SC_EINPUT);
     assert_int_equal(err.d[0].code, code);
     if (!strstr(err.d[0].msg, text)) fail_msg("%s", err.d[0].msg);
 }
@@ -110,30 +112,30 @@ static void expect(sc_exec_builder *b, sc_code code, const char *text)
 static void names_a_deadlock(void **state)
 {
     (void)state;
-    sc_exec_builder *b = two_devices();
+    sc_graph_builder *b = two_devices();
     sc_op send = add(b, "send to b", 0, 1);
     sc_op recv = add(b, "receive from b", 0, 1);
     sc_op other_send = add(b, "send to a", 1, 1);
     sc_op other_recv = add(b, "receive from a", 1, 1);
-    sc_exec_add_dep(b, recv, other_send);
-    sc_exec_add_dep(b, other_recv, send);
+    sc_graph_add_dep(b, recv, other_send);
+    sc_graph_add_dep(b, other_recv, send);
     expect(b, SC_C_CYCLE, "\"send to b\"");
     assert_non_null(strstr(err.d[0].msg, "\"receive from a\""));
     assert_non_null(strstr(err.d[0].msg, "\"send to a\""));
     assert_non_null(strstr(err.d[0].hint, "stream"));
 }
 
-static void refuse(sc_exec_op o, const char *text)
+static void refuse(sc_op_desc o, const char *text)
 {
-    sc_exec_builder *b = two_devices();
-    sc_exec_add_op(b, &o);
+    sc_graph_builder *b = two_devices();
+    sc_graph_add_op(b, &o);
     expect(b, SC_C_RANGE, text);
 }
 
 static void refuses(void **state)
 {
     (void)state;
-    sc_exec_op o = op("x", 0, 1);
+    sc_op_desc o = op("x", 0, 1);
     o.work = -1;
     o.latency = -1;
     refuse(o, "negative work");
@@ -158,23 +160,23 @@ static void refuses(void **state)
     o.flops = INFINITY;
     refuse(o, "flops");
 
-    sc_exec_builder *b = two_devices();
+    sc_graph_builder *b = two_devices();
     add(b, "x", 0, 1);
-    sc_exec_add_dep(b, 0, 5);
+    sc_graph_add_dep(b, 0, 5);
     expect(b, SC_C_REFERENCE, "op 5 of 1");
     b = two_devices();
     static const uint32_t twice[] = {1, 1};
     o = op("x", 0, 2);
     o.dev = twice;
-    sc_exec_add_op(b, &o);
+    sc_graph_add_op(b, &o);
     expect(b, SC_C_DUPLICATE, "twice");
     b = two_devices();
-    sc_exec_add_device(b, "nobody", 0, 0);
+    sc_graph_add_device(b, "nobody", 0, 0);
     expect(b, SC_C_RANGE, "no rank");
     b = two_devices();
     uint64_t link = 0;
     double share = -1;
-    sc_exec_add_traffic(b, &(sc_traffic){1, &link, &share});
+    sc_graph_add_traffic(b, &(sc_traffic){1, &link, &share});
     expect(b, SC_C_RANGE, "share");
 }
 
@@ -183,16 +185,16 @@ static void memory_runs_out(void **state)
     (void)state;
     for (size_t limit = 100; limit < 300000; limit = limit * 5 / 4) {
         sc_arena a;
-        sc_exec x;
+        sc_graph x;
         sc_arena_init(&a, limit);
-        sc_exec_builder *b = sc_exec_builder_new(&a);
+        sc_graph_builder *b = sc_graph_builder_new(&a);
         if (b) {
-            sc_exec_add_device(b, "gpu", 0, 1);
+            sc_graph_add_device(b, "gpu", 0, 1);
             add(b, "x", 0, 1);
             add(b, "y", 0, 1);
-            sc_exec_add_dep(b, 0, 1);
+            sc_graph_add_dep(b, 0, 1);
             sc_err_init(&err);
-            sc_status s = sc_exec_build(b, &a, &x, &err);
+            sc_status s = sc_graph_build(b, &a, &x, &err);
             assert_true(s == SC_OK || s == SC_ENOMEM);
         }
         sc_arena_free(&a);

@@ -18,7 +18,7 @@ static sc_result run(toy *t)
     sc_sim_opts o;
     sc_sim_opts_init(&o);
     toy_lower(t);
-    if (sc_sim_run(&t->plan.exec, &o, &arena, &r, &err) != SC_OK) no_error();
+    if (sc_sim_run(&t->plan.step, &o, &arena, &r, &err) != SC_OK) no_error();
     return r;
 }
 
@@ -46,7 +46,7 @@ static toy pipeline(sc_schedule s, uint32_t pp, uint32_t vpp, uint32_t ga)
 static sc_time bubble(toy *t)
 {
     sc_result r = run(t);
-    const sc_exec *x = &t->plan.exec;
+    const sc_graph *x = &t->plan.step;
     sc_time most = 0;
     for (uint32_t d = 0; d < x->n_classes; d++) {
         sc_time from = r.makespan, to = 0, busy = 0;
@@ -115,8 +115,8 @@ static void both_ways(void **state)
         u.update = 0.25;
         run(&u);
         uint32_t updates = 0;
-        for (sc_op i = 0; i < u.plan.exec.n_ops; i++)
-            updates += u.plan.exec.cat[i] == SC_CAT_OPTIMIZER;
+        for (sc_op i = 0; i < u.plan.step.n_ops; i++)
+            updates += u.plan.step.cat[i] == SC_CAT_OPTIMIZER;
         assert_int_equal(updates, pp);
     }
 }
@@ -133,7 +133,7 @@ static void both_ways_summed(void **state)
     t.machine = "h100-sxm:8";
     toy u = t;
     sc_result r = run(&t);
-    const sc_exec *x = &t.plan.exec;
+    const sc_graph *x = &t.plan.step;
     uint32_t sums = 0;
     for (sc_op i = 0; i < x->n_ops; i++) {
         if (strcmp(x->name[i], "sum of both ways") != 0) continue;
@@ -175,7 +175,7 @@ static void written(void **state)
     sc_time mine = run(&t).makespan;
     assert_int_equal(mine, ps(9 + 2)); /* device 0 waits twice */
     assert_int_equal(run(&w).makespan, ps(12));
-    assert_int_equal(t.plan.exec.n_ops, w.plan.exec.n_ops);
+    assert_int_equal(t.plan.step.n_ops, w.plan.step.n_ops);
     toy other = pipeline(SC_SCH_INTERLEAVED, 2, 1, 4);
     other.order = t.order; /* of three micro-batches */
     toy_build(&other);
@@ -194,7 +194,7 @@ static void limits(void **state)
     sc_result got = run(&a);
     toy b = pipeline(SC_SCH_1F1B, 4, 1, 8);
     assert_int_equal(got.makespan, run(&b).makespan);
-    assert_int_equal(a.plan.exec.n_ops, b.plan.exec.n_ops);
+    assert_int_equal(a.plan.step.n_ops, b.plan.step.n_ops);
     toy c = pipeline(SC_SCH_1F1B, 4, 1, 8);
     c.in_flight = none; /* one after the other */
     assert_int_equal(run(&c).makespan, ps(8 * 12));
@@ -220,13 +220,13 @@ static uint32_t most_alive(const toy *t, const sc_result *r, uint32_t dev,
 {
     const sc_gplan *p = &t->plan;
     uint32_t most = 0;
-    for (uint32_t i = 0; i < p->exec.n_lifetimes; i++) {
-        const sc_lifetime *l = &p->exec.lifetime[i];
+    for (uint32_t i = 0; i < p->step.n_lifetimes; i++) {
+        const sc_lifetime *l = &p->step.lifetime[i];
         if (l->device != dev || !strstr(l->name, part)) continue;
         uint32_t n = 0;
         sc_time at = r->start[l->first];
-        for (uint32_t k = 0; k < p->exec.n_lifetimes; k++) {
-            const sc_lifetime *m = &p->exec.lifetime[k];
+        for (uint32_t k = 0; k < p->step.n_lifetimes; k++) {
+            const sc_lifetime *m = &p->step.lifetime[k];
             if (m->device != dev || !strstr(m->name, part)) continue;
             sc_time end = 0;
             for (uint32_t e = 0; e < m->n_last; e++)
@@ -260,23 +260,23 @@ static void in_flight(void **state)
 static void all_freed(const toy *t)
 {
     const sc_gplan *p = &t->plan;
-    assert_true(p->exec.n_lifetimes > 0);
-    for (uint32_t i = 0; i < p->exec.n_lifetimes; i++) {
-        const sc_lifetime *l = &p->exec.lifetime[i];
+    assert_true(p->step.n_lifetimes > 0);
+    for (uint32_t i = 0; i < p->step.n_lifetimes; i++) {
+        const sc_lifetime *l = &p->step.lifetime[i];
         bool micro = strstr(l->name, "micro-batch") != NULL;
-        assert_true(l->device < p->exec.n_classes);
+        assert_true(l->device < p->step.n_classes);
         assert_int_equal(micro, l->first != SC_NONE);
         assert_int_equal(micro, l->n_last > 0);
         for (uint32_t k = 0; k < l->n_last; k++)
-            assert_true(l->last[k] >= l->first && l->last[k] < p->exec.n_ops);
+            assert_true(l->last[k] >= l->first && l->last[k] < p->step.n_ops);
     }
 }
 
 static double always_there(const toy *t, uint32_t dev, sc_mem_kind kind)
 {
     double sum = 0;
-    for (uint32_t i = 0; i < t->plan.exec.n_lifetimes; i++) {
-        const sc_lifetime *l = &t->plan.exec.lifetime[i];
+    for (uint32_t i = 0; i < t->plan.step.n_lifetimes; i++) {
+        const sc_lifetime *l = &t->plan.step.lifetime[i];
         if (l->first == SC_NONE && l->device == dev && l->kind == kind)
             sum += (double)l->bytes;
     }
@@ -397,7 +397,7 @@ static void transfers(void **state)
     sc_time beside = run(&b).makespan;
     assert_true(blocked > beside);
     assert_true(beside >= ps(3.0 * 17 + 2 * 0.25));
-    const sc_exec *x = &b.plan.exec;
+    const sc_graph *x = &b.plan.step;
     for (sc_op i = 0; i < x->n_ops; i++)
         if (x->kind[i] == SC_OP_P2P) {
             assert_int_equal(x->stream[i], SC_S_P2P);
@@ -493,12 +493,12 @@ static void unfolded(void **state)
         u.unfold = true;
         sc_time want = run(&t).makespan;
         assert_int_equal(run(&u).makespan, want);
-        assert_int_equal(t.plan.exec.n_classes, 4);
-        assert_int_equal(u.plan.exec.n_classes, 16);
-        assert_int_equal(u.plan.exec.n_lifetimes, 4 * t.plan.exec.n_lifetimes);
-        assert_int_equal(t.plan.exec.classes[3].multiplicity, 4);
-        assert_int_equal(u.plan.exec.classes[15].multiplicity, 1);
-        assert_int_equal(u.plan.exec.classes[5].rank, 5);
+        assert_int_equal(t.plan.step.n_classes, 4);
+        assert_int_equal(u.plan.step.n_classes, 16);
+        assert_int_equal(u.plan.step.n_lifetimes, 4 * t.plan.step.n_lifetimes);
+        assert_int_equal(t.plan.step.classes[3].multiplicity, 4);
+        assert_int_equal(u.plan.step.classes[15].multiplicity, 1);
+        assert_int_equal(u.plan.step.classes[5].rank, 5);
         all_freed(&u);
     }
 }

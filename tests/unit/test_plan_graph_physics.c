@@ -125,7 +125,7 @@ static void run(planned *p, sc_result *r)
     no_error();
     sc_sim_opts_init(&o);
     o.hw = p->job.hw;
-    (void)sc_sim_run(&p->plan.exec, &o, &arena, r, &err);
+    (void)sc_sim_run(&p->plan.step, &o, &arena, r, &err);
     no_error();
 }
 
@@ -141,13 +141,13 @@ static sc_time ends(const sc_result *r, const sc_lifetime *l)
 static uint32_t most_gradients(const planned *p, const sc_result *r)
 {
     uint32_t most = 0;
-    for (uint32_t i = 0; i < p->plan.exec.n_lifetimes; i++) {
-        const sc_lifetime *l = &p->plan.exec.lifetime[i];
+    for (uint32_t i = 0; i < p->plan.step.n_lifetimes; i++) {
+        const sc_lifetime *l = &p->plan.step.lifetime[i];
         uint32_t n = 0;
         if (l->kind != SC_MEM_GRAD || l->first == SC_NONE) continue;
         sc_time t = r->start[l->first];
-        for (uint32_t k = 0; k < p->plan.exec.n_lifetimes; k++) {
-            const sc_lifetime *m = &p->plan.exec.lifetime[k];
+        for (uint32_t k = 0; k < p->plan.step.n_lifetimes; k++) {
+            const sc_lifetime *m = &p->plan.step.lifetime[k];
             if (m->kind != SC_MEM_GRAD || m->first == SC_NONE) continue;
             n += r->start[m->first] <= t && ends(r, m) > t;
         }
@@ -196,8 +196,8 @@ static const sc_opgraph *layers(uint32_t n)
 
 static sc_op named(const planned *p, const char *name)
 {
-    for (sc_op i = 0; i < p->plan.exec.n_ops; i++)
-        if (strcmp(p->plan.exec.name[i], name) == 0) return i;
+    for (sc_op i = 0; i < p->plan.step.n_ops; i++)
+        if (strcmp(p->plan.step.name[i], name) == 0) return i;
     fail_msg("no %s", name);
     return SC_NONE;
 }
@@ -220,7 +220,7 @@ static void gathered_by_layers(void **state)
         sc_time end = r.end[named(&p, before)];
         sc_op a = named(&p, "l.3.a weight all_gather (bucket)");
         assert_int_equal(r.start[a], end);
-        assert_int_equal(p.plan.exec.bytes[a], 2 * 1024 * 1024 * 2);
+        assert_int_equal(p.plan.step.bytes[a], 2 * 1024 * 1024 * 2);
     }
 }
 
@@ -244,7 +244,7 @@ static void saved_once(void **state)
         sc_op op = named(&p, "checkpoint");
         double copy = 704643072.0 / 8 / p.job.hw->device->host_bw;
         double want = (704643072.0 / 2e9 + copy) / 10;
-        double is = sc_time_to_s(p.plan.exec.work[op]);
+        double is = sc_time_to_s(p.plan.step.work[op]);
         if (is < want * 0.9999 || is > want * 1.0001)
             fail_msg("ZeRO-%s: %g s, not %g", zero[i], is, want);
     }

@@ -108,8 +108,8 @@ static double exchanged(const placed *p, uint8_t pass, uint32_t *n)
 static double table_memory(const placed *p)
 {
     double bytes = 0;
-    for (uint32_t i = 0; i < p->plan.exec.n_lifetimes; i++) {
-        const sc_lifetime *l = &p->plan.exec.lifetime[i];
+    for (uint32_t i = 0; i < p->plan.step.n_lifetimes; i++) {
+        const sc_lifetime *l = &p->plan.step.lifetime[i];
         if (l->kind == SC_MEM_WEIGHT && strstr(l->name, "emb."))
             bytes += (double)l->bytes;
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The executor on cases counted by hand. */
-#include <stepcast/graph_exec.h>
+#include <stepcast/graph.h>
 #include <stepcast/sim_memory.h>
 
 #include "fixture.h"
@@ -12,27 +12,29 @@
 #define GB 1000000000ull
 
 static const uint32_t dev[] = {0, 1, 2, 3};
-static sc_exec_builder *b;
+static sc_graph_builder *b;
 static sc_sim_opts o;
-static sc_exec x;
+static sc_graph x;
 static sc_result r;
 
 /* `n` devices, nothing shared, nothing slowed. */
 static void begin(uint32_t n)
 {
-    b = sc_exec_builder_new(&arena);
+    b = sc_graph_builder_new(&arena);
     for (uint32_t d = 0; d < n; d++)
-        sc_exec_add_device(b, sc_sprintf(&arena, "gpu%u", d), d, 1);
+        sc_graph_add_device(b, sc_sprintf(&arena, "gpu%u", d), d, 1);
     sc_sim_opts_init(&o);
 }
 
-static sc_exec_op op(sc_op_kind kind, sc_stream stream, sc_time work,
+static sc_op_desc op(sc_op_kind kind, sc_stream stream, sc_time work,
                      uint32_t first, uint32_t n)
 {
-    return (sc_exec_op){.name = "op",
+    return (sc_op_desc){.name = "op",
                         .kind = (uint8_t)kind,
                         .stream = (uint8_t)stream,
                         .work = work,
+                        .group = SC_NONE,
+                        .peer = SC_NONE,
                         .traffic = SC_NONE,
                         .dev = dev + first,
                         .n_dev = n};
@@ -41,8 +43,8 @@ static sc_exec_op op(sc_op_kind kind, sc_stream stream, sc_time work,
 static sc_op add(sc_op_kind kind, sc_stream stream, sc_time work,
                  uint32_t first, uint32_t n)
 {
-    sc_exec_op desc = op(kind, stream, work, first, n);
-    return sc_exec_add_op(b, &desc);
+    sc_op_desc desc = op(kind, stream, work, first, n);
+    return sc_graph_add_op(b, &desc);
 }
 
 static sc_op compute(sc_time work, uint32_t d)
@@ -52,7 +54,7 @@ static sc_op compute(sc_time work, uint32_t d)
 
 static void run(void)
 {
-    if (sc_exec_build(b, &arena, &x, &err) ||
+    if (sc_graph_build(b, &arena, &x, &err) ||
         sc_sim_run(&x, &o, &arena, &r, &err))
         no_error();
 }
@@ -121,11 +123,11 @@ static void gamma_is_for_gradients(void **state)
 static sc_op transfer(uint32_t traffic, uint64_t bytes, sc_time work,
                       sc_time latency, uint32_t first)
 {
-    sc_exec_op desc = op(SC_OP_P2P, SC_S_P2P, work, first, 1);
+    sc_op_desc desc = op(SC_OP_P2P, SC_S_P2P, work, first, 1);
     desc.traffic = traffic;
     desc.bytes = bytes;
     desc.latency = latency;
-    return sc_exec_add_op(b, &desc);
+    return sc_graph_add_op(b, &desc);
 }
 
 static uint32_t traffic(uint64_t link, double share)
@@ -134,7 +136,7 @@ static uint32_t traffic(uint64_t link, double share)
     double *s = SC_NEW(&arena, double);
     *l = link;
     *s = share;
-    return sc_exec_add_traffic(b, &(sc_traffic){1, l, s});
+    return sc_graph_add_traffic(b, &(sc_traffic){1, l, s});
 }
 
 /* Two transfers that each fill a link: the second and the rest of the first
@@ -148,7 +150,7 @@ static void shares(void **state)
     transfer(t, GB, SC_PS_PER_S, 0, 0);
     sc_op wait = compute(SC_PS_PER_S / 2, 1);
     sc_op second = transfer(t, GB, SC_PS_PER_S, 0, 1);
-    sc_exec_add_dep(b, wait, second);
+    sc_graph_add_dep(b, wait, second);
     transfer(traffic(4, 1), GB, SC_PS_PER_S, 0, 2); /* elsewhere */
     run();
     at(0, 0, SC_PS_PER_S * 3 / 2);
@@ -232,7 +234,7 @@ static void by_readiness(void **state)
     begin(2);
     o.rules = &rules;
     sc_op slow = compute(50, 1), first = compute(10, 0), next = compute(20, 0);
-    sc_exec_add_dep(b, slow, first);
+    sc_graph_add_dep(b, slow, first);
     run();
     at(next, 0, 20);
     at(first, 50, 60);
@@ -257,7 +259,7 @@ static void refuses(void **state)
     compute(SC_TIME_MAX - 1, 0);
     compute(SC_TIME_MAX - 1, 0);
     o.rate[0][0] = 0;
-    assert_int_equal(sc_exec_build(b, &arena, &x, &err), SC_OK);
+    assert_int_equal(sc_graph_build(b, &arena, &x, &err), SC_OK);
     refuse("rate of compute");
     sc_sim_opts_init(&o);
     o.gamma = -0.5;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Memory over time on cases counted by hand. */
-#include <stepcast/graph_exec.h>
+#include <stepcast/graph.h>
 #include <stepcast/sim_memory.h>
 
 #include "fixture.h"
@@ -11,7 +11,7 @@
 #define MIB (1024 * KIB)
 #define OPS 8
 
-static sc_exec x;
+static sc_graph x;
 static sc_result r;
 static sc_lifetime tensor[64];
 static uint32_t n;
@@ -23,17 +23,19 @@ static void begin(void)
 {
     static const uint32_t gpu[] = {0};
     sc_sim_opts eo;
-    sc_exec_builder *b = sc_exec_builder_new(&arena);
-    sc_exec_add_device(b, "gpu", 0, 1);
-    sc_exec_add_device(b, "other", 1, 1);
+    sc_graph_builder *b = sc_graph_builder_new(&arena);
+    sc_graph_add_device(b, "gpu", 0, 1);
+    sc_graph_add_device(b, "other", 1, 1);
     for (int i = 0; i < OPS; i++)
-        sc_exec_add_op(b, &(sc_exec_op){.name = "op",
-                                        .work = 10,
-                                        .traffic = SC_NONE,
-                                        .dev = gpu,
-                                        .n_dev = 1});
+        sc_graph_add_op(b, &(sc_op_desc){.name = "op",
+                                         .work = 10,
+                                         .group = SC_NONE,
+                                         .peer = SC_NONE,
+                                         .traffic = SC_NONE,
+                                         .dev = gpu,
+                                         .n_dev = 1});
     sc_sim_opts_init(&eo);
-    assert_int_equal(sc_exec_build(b, &arena, &x, &err), SC_OK);
+    assert_int_equal(sc_graph_build(b, &arena, &x, &err), SC_OK);
     assert_int_equal(sc_sim_run(&x, &eo, &arena, &r, &err), SC_OK);
     n = 0;
     o = (sc_mem_opts){0};

@@ -45,7 +45,7 @@ static const row rows[] = {
 
 static const char *shared;
 
-static void load(const row *k, proteus_run *run, sc_exec *x,
+static void load(const row *k, proteus_run *run, sc_graph *x,
                  const double **start)
 {
     const sc_hw *hw = k->machine ? machine(k->machine) : NULL;
@@ -56,7 +56,7 @@ static void load(const row *k, proteus_run *run, sc_exec *x,
         no_error();
 }
 
-static double furthest(const sc_exec *x, const sc_result *r,
+static double furthest(const sc_graph *x, const sc_result *r,
                        const double *start, sc_op *which)
 {
     double most = 0;
@@ -73,7 +73,7 @@ static double furthest(const sc_exec *x, const sc_result *r,
 static void equals_record(const row *k)
 {
     proteus_run run;
-    sc_exec x;
+    sc_graph x;
     sc_result r;
     sc_sim_opts o;
     const double *start;
@@ -120,7 +120,7 @@ static int by_time(const void *p, const void *q)
 }
 
 /* What crosses a link, by the time at which it may. */
-static uint32_t crossings(const sc_exec *x, const sc_result *r, uint64_t link,
+static uint32_t crossings(const sc_graph *x, const sc_result *r, uint64_t link,
                           crossing *out)
 {
     uint32_t n = 0;
@@ -138,7 +138,7 @@ static uint32_t crossings(const sc_exec *x, const sc_result *r, uint64_t link,
 
 /* Whenever something crosses a link, and until nothing does, it carries no more
  * than fits, and altogether what was sent.  Returns how full it was at most. */
-static double check_link(const sc_exec *x, const sc_result *r, const sc_hw *hw,
+static double check_link(const sc_graph *x, const sc_result *r, const sc_hw *hw,
                          uint32_t k, crossing *c)
 {
     uint32_t n = crossings(x, r, r->link[k], c);
@@ -163,7 +163,7 @@ static double check_link(const sc_exec *x, const sc_result *r, const sc_hw *hw,
 static void shares_links(const row *k)
 {
     proteus_run run;
-    sc_exec x;
+    sc_graph x;
     sc_result r, alone;
     sc_sim_opts o;
     const double *start;
