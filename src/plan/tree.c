@@ -295,20 +295,6 @@ static sc_status not_blocks(const sc_model *m, sc_err *err)
                     "%.60s is a graph of operators, not blocks", m->name);
 }
 
-/* Presets by the stage of ZeRO that was asked for, `zero`; what rules of a
- * strategy come to is not for all weights. */
-static sc_status collect(sc_plan *p, int zero, sc_arena *a, sc_err *err)
-{
-    const sc_strategy *s = p->run.strategy;
-    size_t own = s ? plan_strategy_room(s) : 0;
-    sc_run asked = p->run;
-    asked.zero = zero;
-    p->rules = SC_NEW_N(a, sc_rule, PLAN_RULES + own);
-    if (!p->rules) return sc_error_nomem(err);
-    SC_TRY(plan_presets(&asked, p->rules, &p->n_rules, err));
-    return s ? plan_strategy_rules(s, p->rules, &p->n_rules, err) : SC_OK;
-}
-
 static bool same_rules(const sc_plan *p, const sc_plan *q)
 {
     if (p->n_rules != q->n_rules || p->run.model != q->run.model ||
@@ -324,6 +310,30 @@ static bool same_rules(const sc_plan *p, const sc_plan *q)
             return false;
     }
     return true;
+}
+
+/* Presets by the stage of ZeRO that was asked for, `zero`; what rules of a
+ * strategy come to is not for all weights. */
+static sc_status collect(sc_plan *p, int zero, const sc_plan *const *like,
+                         uint32_t n_like, sc_arena *a, sc_err *err)
+{
+    const sc_strategy *s = p->run.strategy;
+    size_t own = s ? plan_strategy_room(s) : 0;
+    sc_rule preset[PLAN_RULES];
+    sc_run asked = p->run;
+    asked.zero = zero;
+    SC_TRY(plan_presets(&asked, preset, &p->n_rules, err));
+    p->rules = preset;
+    for (uint32_t i = 0; i < n_like; i++) {
+        if (!same_rules(p, like[i])) continue;
+        p->rules = like[i]->rules;
+        memcpy(p->placed, like[i]->placed, sizeof p->placed);
+        return SC_OK;
+    }
+    p->rules = SC_NEW_N(a, sc_rule, p->n_rules + own);
+    if (!p->rules) return sc_error_nomem(err);
+    memcpy(p->rules, preset, p->n_rules * sizeof *preset);
+    return s ? plan_strategy_rules(s, p->rules, &p->n_rules, err) : SC_OK;
 }
 
 static sc_status resolve(sc_plan *p, sc_arena *a, sc_err *err)
@@ -343,16 +353,11 @@ sc_status sc_plan_build_like(const sc_run *run, const sc_plan *const *like,
                              uint32_t n, sc_arena *a, sc_plan *out, sc_err *err)
 {
     sc_plan p = {.run = settled(run)};
-    uint32_t i = 0;
     if (run->model->graph) return not_blocks(run->model, err);
     SC_TRY(check_run(run, err));
-    SC_TRY(collect(&p, run->zero, a, err));
+    SC_TRY(collect(&p, run->zero, like, n, a, err));
     place_groups(&p);
-    while (i < n && !same_rules(&p, like[i])) i++;
-    if (i < n)
-        memcpy(p.placed, like[i]->placed, sizeof p.placed);
-    else
-        SC_TRY(resolve(&p, a, err));
+    if (!p.placed[0]) SC_TRY(resolve(&p, a, err));
     SC_TRY(plan_strategy_check(&p, err));
     SC_TRY(plan_kinds(&p, a, err));
     SC_TRY(plan_cut_stages(&p, a, err));
