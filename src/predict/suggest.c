@@ -296,6 +296,42 @@ static uint32_t singles(search *x)
     return good;
 }
 
+/* Whether the user said what a move changes. */
+static bool said(const sc_job *j, choice what)
+{
+    switch (what) {
+    case M_TP: return j->tp > 0;
+    case M_PP: return j->pp > 0;
+    case M_CP: return j->cp > 0;
+    case M_BATCH: return j->mbs > 0;
+    case M_RECOMPUTE: return j->recompute >= 0;
+    case M_ZERO: return j->zero >= 0 || j->fsdp;
+    case M_CHUNKS: return j->vpp > 0;
+    case M_SP:
+    case M_SCHEDULE: break;
+    }
+    return false;
+}
+
+/* One option put differently, and what was left out inferred for that. */
+static void inferred_anew(search *x, const sc_prediction *p)
+{
+    const sc_job *j = x->job;
+    bool open = !j->tp || !j->pp || !j->mbs || j->recompute < 0 || !j->vpp ||
+                (j->zero < 0 && !j->fsdp);
+    for (uint32_t i = 0; open && i < MOVES; i++) {
+        candidate c = {.n = 1};
+        sc_run r = *x->run;
+        if (!said(j, moves[i].what) || !change(&r, moves[i])) continue;
+        c.job = job_of(j, x->run, &r, moves[i].what == M_CHUNKS, false);
+        sc_job fast = c.job;
+        fast.engine = SC_ENGINE_FAST;
+        if (predict_variant(&fast, p->run.hw, p, x->memo, x->a, &c.e) &&
+            helps(&c.e, &x->now))
+            add(x, &c);
+    }
+}
+
 /* Two choices where one does not do: clearly better than either alone. */
 static void pairs(search *x)
 {
@@ -384,7 +420,10 @@ sc_status predict_suggest(const sc_job *job, double fast_s, predict_memo *memo,
     SC_TRY(predict_evaluate(x->run, DBL_MIN, memo, &x->now, err));
     x->now.step_s = fast_s;
     x->now.slower = false;
-    if (singles(x) < SC_COUNT(p->suggestion)) pairs(x);
+    if (singles(x) < SC_COUNT(p->suggestion)) {
+        inferred_anew(x, p);
+        pairs(x);
+    }
     qsort(x->c, x->n, sizeof *x->c, better);
     SC_TRY(confirm(x, true, p, err));
     if (p->fits) return SC_OK;
