@@ -11,7 +11,8 @@
  * and its weighted max-min fair share of every link that it crosses.  Ops of
  * kind HOST and MARK neither slow nor are slowed.  An op's own speed alone (its
  * price) is never exceeded, and alone it is kept, unless it is priced faster
- * than a link that it crosses: then it fills that link.  Of ops that one link
+ * than a link that it crosses: then a transfer takes what its bytes take there,
+ * and a collective fills that link.  Of ops that one link
  * limits all move their bytes (of one group) at the same rate.
  *
  * Where no rate below 1 can apply and nothing is shared, the graph is one sweep
@@ -73,7 +74,8 @@ typedef struct sc_result {
 
 /* Errors: SC_C_RANGE (an option, a link that the machine does not have, an op
  * that ends beyond sc_time), SC_C_TOO_BIG, SC_C_MEMORY; SC_C_BUG for a graph
- * that sc_graph_check() refuses. */
+ * that sc_graph_check() refuses, and for a result in which a transfer exceeds
+ * a link. */
 sc_status sc_sim_run(const sc_graph *g, const sc_sim_opts *o, sc_arena *a,
                      sc_result *out, sc_err *err);
 

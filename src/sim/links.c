@@ -8,8 +8,10 @@
  * times its rate beside what overlaps.  Flows have weights such that those that
  * one link limits move their bytes at the same rate.
  *
- * An op whose price alone would take more of a link than it carries fills that
- * link, and no more.
+ * A transfer that is priced faster than a link that it crosses takes as long as
+ * its bytes take there.  Of a collective the links are those of rings, whatever
+ * it runs with: one whose price alone would take more of a link than it carries
+ * fills that link, and no more.
  *
  * Links that the same traffic crosses with the same shares are one: the one
  * that carries least.
@@ -169,9 +171,12 @@ static sc_status fill_routes(const crossing *c, uint32_t n, uint32_t n_traffic,
         if (id == SC_FLOW_NONE) return sc_error_nomem(err);
         for (uint32_t k = 0; k < c[l].n; k++) {
             sim_route *r = &net->route[c[l].use[k].traffic];
+            double pace = c[l].use[k].share / (c[l].bw * PER_PS);
+            if (pace > r->pace) r->slowest = c[l].use[k].link;
+            if (pace > r->pace) r->pace = pace;
             r->link[r->n] = id;
-            r->share[r->n] = c[l].use[k].share;
-            r->bw[r->n++] = c[l].bw * PER_PS;
+            r->bw[r->n] = c[l].bw * PER_PS;
+            r->share[r->n++] = c[l].use[k].share;
         }
     }
     return SC_OK;
@@ -224,9 +229,10 @@ sim_path *sim_net_post(sim_net *net, const sc_graph *g, sc_op i, double rate,
     sim_net_rate(net, p, g->traffic[i], rate);
     uint64_t ps = (uint64_t)(g->work[i] - g->latency[i]);
     double per_ps = (double)g->bytes[i] / (double)ps;
+    bool exact = g->kind[i] == SC_OP_P2P;
     for (uint32_t k = 0; k < r->n; k++) {
         double part = r->share[k] * per_ps;
-        p->share[k] = part < r->bw[k] ? part : r->bw[k];
+        p->share[k] = exact || part < r->bw[k] ? part : r->bw[k];
     }
     sc_flow f = {.links = p->link,
                  .share = p->share,
@@ -241,4 +247,39 @@ void sim_net_free(sim_net *net, uint32_t traffic, sim_path *p)
 {
     p->next = net->route[traffic].free;
     net->route[traffic].free = p;
+}
+
+/* ---- bounds -------------------------------------------------------------- */
+
+/* Times are whole picoseconds, and rates are summed in doubles. */
+static bool fits(double ps, sc_time took)
+{
+    return ps <= (double)took * (1 + 1e-9) + 2;
+}
+
+static sc_status beyond(const sc_sim_opts *o, uint64_t link, const char *name,
+                        double bytes, sc_time took, sc_err *err)
+{
+    char text[96];
+    sc_hw_link_name(o->hw, link, text, sizeof text);
+    return sc_error(err, SC_EBUG, SC_C_BUG, sc_pos_none(), NULL,
+                    "%s: %.0f bytes over link %s in %lld ps, which carries "
+                    "%.4g bytes/s",
+                    name, bytes, text, (long long)took,
+                    sc_hw_link_bw(o->hw, link) *
+                        o->link_share[sc_hw_link_scope(o->hw, link)]);
+}
+
+sc_status sim_net_check(const sim_net *net, const sc_graph *g,
+                        const sc_sim_opts *o, const sc_result *r, sc_err *err)
+{
+    for (sc_op i = 0; i < g->n_ops; i++) {
+        if (g->kind[i] != SC_OP_P2P || !sim_net_has(net, g, i)) continue;
+        const sim_route *way = &net->route[g->traffic[i]];
+        sc_time took = r->end[i] - r->start[i] - g->latency[i];
+        if (!fits((double)g->bytes[i] * way->pace, took))
+            return beyond(o, way->slowest, g->name[i], (double)g->bytes[i],
+                          took, err);
+    }
+    return SC_OK;
 }

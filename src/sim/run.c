@@ -192,9 +192,10 @@ sc_status sc_sim_run(const sc_graph *g, const sc_sim_opts *o, sc_arena *a,
         SC_TRY(sim_events(&run, a, &r, err));
     else
         SC_TRY(sim_sweep(g, a, &r, err));
-    sc_arena_restore(a, mark);
     for (uint32_t c = 0; c < g->n_classes; c++)
         if (r.finish[c] > r.makespan) r.makespan = r.finish[c];
+    if (net.flows) SC_TRY(sim_net_check(&net, g, o, &r, err));
+    sc_arena_restore(a, mark);
     *out = r;
     return SC_OK;
 }

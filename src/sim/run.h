@@ -52,6 +52,8 @@ typedef struct sim_route {
     uint32_t n;
     uint32_t *link;
     double *share, *bw; /* bytes per byte; bytes/ps of the link */
+    double pace;        /* ps per byte of the op, on its slowest link */
+    uint64_t slowest;   /* that link, of the machine */
     sim_path *free;
 } sim_route;
 
@@ -79,6 +81,10 @@ sim_path *sim_net_post(sim_net *net, const sc_graph *g, sc_op i, double rate,
                        sc_time now);
 void sim_net_rate(sim_net *net, sim_path *p, uint32_t traffic, double rate);
 void sim_net_free(sim_net *net, uint32_t traffic, sim_path *p);
+/* No transfer between two devices was faster than its slowest link; SC_C_BUG
+ * names both. */
+sc_status sim_net_check(const sim_net *net, const sc_graph *g,
+                        const sc_sim_opts *o, const sc_result *r, sc_err *err);
 
 /* ---- loops ---- */
 

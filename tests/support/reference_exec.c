@@ -163,7 +163,7 @@ static double part(const ref *s, sc_op i, uint64_t link)
         if (t->link[k] == link) share += t->share[k];
     double all =
         share * (double)x->bytes[i] / (double)(x->work[i] - x->latency[i]) / bw;
-    return all < 1 ? all : 1;
+    return all < 1 || x->kind[i] == SC_OP_P2P ? all : 1;
 }
 
 /* Bytes of all flows rise together until links are full. */

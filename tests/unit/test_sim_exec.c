@@ -4,6 +4,7 @@
 #include <stepcast/sim_memory.h>
 
 #include "fixture.h"
+#include "sim/run.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -215,15 +216,36 @@ static void tells_why(void **state)
     assert_true(r.shared[2] == SC_PS_PER_S && r.overlapped[2] == 0);
 }
 
-/* Priced faster than the link: alone it keeps its price. */
-static void price_is_kept(void **state)
+/* A transfer priced twice as fast as its link takes what its bytes take there. */
+static void link_limits(void **state)
 {
     (void)state;
     begin(1);
     o.hw = machine("switch4@1GB/s");
-    transfer(traffic(2, 5), GB, SC_PS_PER_S / 3, 7, 0);
+    transfer(traffic(0, 1), GB, SC_PS_PER_S / 2, 0, 0);
     run();
-    at(0, 0, SC_PS_PER_S / 3);
+    at(0, 0, SC_PS_PER_S);
+    assert_int_equal(r.shared[0], SC_PS_PER_S / 2);
+}
+
+/* A result in which a transfer exceeds a link is a bug, and names both. */
+static void no_link_is_exceeded(void **state)
+{
+    (void)state;
+    sim_net net;
+    begin(2);
+    o.hw = machine("switch4@1GB/s");
+    uint32_t t = traffic(0, 1);
+    transfer(t, GB, SC_PS_PER_S, 0, 0);
+    transfer(t, GB, SC_PS_PER_S, 0, 1);
+    run();
+    assert_int_equal(sim_net_init(&x, &o, &arena, &net, &err), SC_OK);
+    assert_int_equal(sim_net_check(&net, &x, &o, &r, &err), SC_OK);
+    r.end[1] = SC_PS_PER_S / 2;
+    sc_err_init(&err);
+    assert_int_equal(sim_net_check(&net, &x, &o, &r, &err), SC_EBUG);
+    assert_int_equal(err.d[0].code, SC_C_BUG);
+    assert_non_null(strstr(err.d[0].msg, "op"));
 }
 
 static void by_readiness(void **state)
@@ -286,7 +308,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(latency_does_not_share, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(tells_why, setup, teardown),
-        cmocka_unit_test_setup_teardown(price_is_kept, setup, teardown),
+        cmocka_unit_test_setup_teardown(link_limits, setup, teardown),
+        cmocka_unit_test_setup_teardown(no_link_is_exceeded, setup, teardown),
         cmocka_unit_test_setup_teardown(by_readiness, setup, teardown),
         cmocka_unit_test_setup_teardown(refuses, setup, teardown)};
     return cmocka_run_group_tests(tests, NULL, NULL);
