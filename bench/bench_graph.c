@@ -57,7 +57,26 @@ static bool load(graph_case *x, const char *model, const char *cluster,
                                              &x->job.graph, &x->err) == SC_OK;
 }
 
-static void measure(const char *model, const char *cluster,
+/* A network of `blocks` residual blocks of four operators. */
+static bool read_blocks(graph_case *x, uint32_t blocks)
+{
+    char text[600];
+    int n = snprintf(
+        text, sizeof text,
+        "inputs:\n  x: {batch: 1, c: 16, h: 8, w: 8}\noperators:\n"
+        "  - module: block\n    repeat: %u\n    operators:\n"
+        "      - {path: conv, type: conv, out: 16, kernel: 3, pad: same}\n"
+        "      - {path: bn, type: batch-norm}\n"
+        "      - {path: relu, type: act, kind: relu}\n"
+        "      - {path: add, type: elementwise, in: [relu, entry], kind: "
+        "sum}\n",
+        blocks);
+    return sc_opgraph_read(text, (size_t)n, "bench.yml", &x->made,
+                           &x->job.graph, &x->err) == SC_OK;
+}
+
+/* `model` NULL: `blocks` of them. */
+static void measure(const char *model, uint32_t blocks, const char *cluster,
                     const char *strategy, uint32_t ga, uint64_t n)
 {
     graph_case x = {
@@ -68,8 +87,13 @@ static void measure(const char *model, const char *cluster,
     sc_arena_init(&x.run, 0);
     sc_err_init(&x.err);
     x.job.cost = &x.cost;
-    if (!load(&x, model, cluster, strategy)) bench_fail(x.err.d[0].msg);
-    snprintf(name, sizeof name, "graph.%s.%u", model, x.job.hw->n_devices);
+    if (!load(&x, model ? model : "vgg19", cluster, strategy) ||
+        (!model && !read_blocks(&x, blocks)))
+        bench_fail(x.err.d[0].msg);
+    if (model)
+        snprintf(name, sizeof name, "graph.%s.%u", model, x.job.hw->n_devices);
+    else
+        snprintf(name, sizeof name, "graph.%u-operators", 4 * blocks);
     bench_case(name, whole, &x, n);
     sc_arena_free(&x.run);
     sc_arena_free(&x.made);
@@ -77,16 +101,22 @@ static void measure(const char *model, const char *cluster,
 
 void bench_main(void)
 {
-    measure("vgg19", "dgx1-v100:4", "mesh: {dp: 32}", 1, 5);
-    measure("resnet50", "dgx1-v100:1", "mesh: {dp: 8}", 1, 5);
-    measure("inception-v3", "dgx1-v100:1", "mesh: {dp: 8}", 1, 5);
-    measure("gpt2", "dgx1-v100:1", "mesh: {dp: 8}\npreset: {zero: 3}\n", 1, 5);
-    measure("gpt2", "dgx1-v100:2", "mesh: {dp: 16}\n", 1, 5);
-    measure("gpt2", "h100-sxm:4", "mesh: {pp: 4}\npipeline: {schedule: 1f1b}\n",
-            8, 5);
-    measure("llama3-405b", "dgx-h100:4096",
+    measure("vgg19", 0, "dgx1-v100:4", "mesh: {dp: 32}", 1, 5);
+    measure("resnet50", 0, "dgx1-v100:1", "mesh: {dp: 8}", 1, 5);
+    measure("inception-v3", 0, "dgx1-v100:1", "mesh: {dp: 8}", 1, 5);
+    measure("gpt2", 0, "dgx1-v100:1", "mesh: {dp: 8}\npreset: {zero: 3}\n", 1,
+            5);
+    measure("gpt2", 0, "dgx1-v100:2", "mesh: {dp: 16}\n", 1, 5);
+    measure("gpt2", 0, "h100-sxm:4",
+            "mesh: {pp: 4}\npipeline: {schedule: 1f1b}\n", 8, 5);
+    measure("llama3-405b", 0, "dgx-h100:4096",
             "mesh: {pp: 16, dp: 256, tp: 8}\n"
             "batch: {seq: 4096}\n"
             "preset: {tensor_parallel: megatron-sp, zero: 1}\n",
             64, 1);
+    /* twice the operators, twice the instructions */
+    measure(NULL, 5000, "dgx-h100:1", "mesh: {dp: 8}\npreset: {zero: 1}\n", 1,
+            1);
+    measure(NULL, 10000, "dgx-h100:1", "mesh: {dp: 8}\npreset: {zero: 1}\n", 1,
+            1);
 }

@@ -134,22 +134,23 @@ static void timed(const gl *g, const gp_item *it, gl_item *t)
     t->bytes = (uint64_t)it->bytes;
 }
 
-/* Items that made what one reads: of its micro-batch, each once; the rest is
- * rare. */
-static uint32_t *before(const gl *g, const gp_item *it, gl_item *t,
-                        uint32_t *room)
+/* Items that made what item `i` reads: of its micro-batch, each once; the rest
+ * is rare.  `named` [n_items]: the last that has one among these, + 1. */
+static uint32_t *before(gl *g, uint32_t i, uint32_t *named, uint32_t *room)
 {
+    const gp_item *it = &g->prog->item[i];
+    gl_item *t = &g->item[i];
     t->after = room;
     for (uint32_t k = 0; k < it->n_in; k++) {
         const gp_value *v = &g->prog->value[it->in[k]];
-        uint32_t m = v->made, n = 0;
+        uint32_t m = v->made;
         if (m == SC_NONE || it->once || g->prog->item[m].once) {
             t->rare = t->rare || m != SC_NONE ||
                       (v->what == GP_WEIGHT && g->fresh[v->tensor] != SC_NONE);
             continue;
         }
-        while (n < t->n_after && t->after[n] != m) n++;
-        if (n < t->n_after) continue;
+        if (named[m] == i + 1) continue;
+        named[m] = i + 1;
         *room++ = m;
         t->n_after++;
     }
@@ -193,7 +194,8 @@ static sc_status describe(gl *g)
     uint32_t n = 0;
     for (uint32_t i = 0; i < g->prog->n_items; i++) n += g->prog->item[i].n_in;
     uint32_t *room = SC_NEW_N(g->a, uint32_t, n);
-    if (!room) return sc_error_nomem(g->err);
+    uint32_t *named = SC_NEW_N(g->a, uint32_t, g->prog->n_items);
+    if (!room || !named) return sc_error_nomem(g->err);
     for (uint32_t i = 0; i < g->prog->n_items; i++) {
         const gp_item *it = &g->prog->item[i];
         gl_item *t = &g->item[i];
@@ -204,7 +206,7 @@ static sc_status describe(gl *g)
         if (!t->name) return sc_error_nomem(g->err);
         timed(g, it, t);
         t->comm = SC_NONE;
-        room = before(g, it, t, room);
+        room = before(g, i, named, room);
     }
     pull(g);
     find_fillers(g);
