@@ -177,13 +177,14 @@ static void functions(void **state)
         read("{\"ReLU\":{\"profile\":{\"((16,),)_((16,),)\":1}},"
              "\"Activation\":{\"profile\":{\"gelu_((16,),)_((16,),)\":3,"
              "\"gelu_((32,),)_((32,),)\":4}}}");
-    begin(&m, SC_G_ACT, "relu");
+    begin(&m, SC_G_ACT, NULL);
+    m.op.fn = SC_F_RELU;
     input(&m, "16");
     output(&m, "16");
     assert_true(milliseconds(&m, SC_GP_FWD, t) == 1);
-    m.op.detail = "gelu";
+    m.op.fn = SC_F_GELU;
     assert_true(milliseconds(&m, SC_GP_FWD, t) == 3);
-    m.op.detail = "relu";
+    m.op.fn = SC_F_RELU;
     m.tensor[0].dim[0].extent = m.tensor[1].dim[0].extent = 32;
     assert_true(milliseconds(&m, SC_GP_FWD, t) == 4);
 }
