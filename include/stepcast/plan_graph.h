@@ -36,9 +36,12 @@ typedef struct sc_gjob {
     const char *optimizer;
     double grad_bytes; /* per element of gradients on the wire; 0: as weights */
     bool forward_only;
-    bool numa_unbound; /* processes not bound to their device's NUMA node */
-    bool unfold;       /* one device per rank */
-    bool unrolled;     /* every layer compiled by itself: same result (tests) */
+    bool numa_unbound;    /* processes not bound to their device's NUMA node */
+    bool launch_blocking; /* CUDA_LAUNCH_BLOCKING=1 */
+    double capacity, imbalance;  /* of experts, as in sc_run */
+    double host_mem_bw, nvme_bw; /* bytes/s; 0: as of sc_run */
+    bool unfold;                 /* one device per rank */
+    bool unrolled; /* every layer compiled by itself: same result (tests) */
     /* Of SC_SCH_FILE: who passes what when (plan_schedule.h); else NULL. */
     const struct sc_schedule_file *order;
 } sc_gjob;

@@ -2,8 +2,9 @@
 /*
  * graph_host.c - a program that issues kernels one by one runs beside them: of
  * a pass of g seconds of kernels, issued in c seconds, (g^p + c^p)^(1/p) is
- * seen, as of the layers of blocks.  What is beyond g stands as an item of its
- * own at the end of the pass.
+ * seen, as of the layers of blocks; with blocking launches the device also
+ * idles after each.  What is beyond g stands as an item of its own at the end
+ * of the pass.
  */
 #include "plan/graph_infer.h"
 
@@ -19,9 +20,12 @@ typedef struct pass {
 static void wait(infer *f, const pass *p, uint32_t phase)
 {
     const sc_gjob *j = f->job;
-    double c = p->launches * j->cost->p[SC_P_HOST_KERNEL];
+    double c = p->launches * j->cost->p[SC_P_HOST_KERNEL], extra = 0;
     double power = j->cost->p[SC_P_HOST_POWER], g = p->seconds;
-    if (g <= 0 || c <= 0) return;
+    if (g > 0 && c > 0 && j->sw->capture != SC_CAPTURE_STEP)
+        extra = g * pow(1 + pow(c / g, power), 1 / power) - g;
+    if (j->launch_blocking) extra += p->launches * j->cost->p[SC_P_BLOCKING];
+    if (extra <= 0) return;
     const gp_item *last = &f->prog->item[p->last];
     gp_item it = {.pass = last->pass,
                   .cat = SC_CAT_HOST,
@@ -31,7 +35,7 @@ static void wait(infer *f, const pass *p, uint32_t phase)
                   .exchange = SC_NONE,
                   .once = last->once,
                   .out = SC_NONE};
-    it.price.seconds = g * pow(1 + pow(c / g, power), 1 / power) - g;
+    it.price.seconds = extra;
     (void)gi_item(f, it, NULL, phase);
 }
 
@@ -39,9 +43,7 @@ sc_status gi_host(infer *f)
 {
     uint32_t n = f->prog->n_items;
     /* A table's times are whole. */
-    if (f->job->sw->capture == SC_CAPTURE_STEP || f->job->table ||
-        f->rules->launch_gap)
-        return SC_OK;
+    if (f->job->table || f->rules->launch_gap) return SC_OK;
     pass *all = SC_NEW_N(f->a, pass, (size_t)f->n_stages * PHASES);
     if (!all) return sc_error_nomem(f->err);
     for (uint32_t i = 0; i < n; i++) {

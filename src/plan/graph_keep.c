@@ -4,12 +4,24 @@
  * are kept between operators.
  */
 #include "plan/graph_infer.h"
+#include "plan/plan_internal.h"
 
 #include <string.h>
 
+/* Rows of the busiest rank's experts, over balanced: values between dispatch
+ * and combine have as many more. */
+static double routed(const infer *f, const sc_gtensor *t)
+{
+    if (t->kind != SC_GT_VALUE || f->g->op[t->op].topk == 0) return 1;
+    for (uint32_t d = 0; d < t->n_dim; d++)
+        if (strcmp(t->dim[d].name, "expert") == 0)
+            return plan_rows(f->job->capacity, f->job->imbalance);
+    return 1;
+}
+
 double gi_elements(const infer *f, const sc_gtensor *t)
 {
-    return sc_gtensor_elements(t, f->samples);
+    return routed(f, t) * sc_gtensor_elements(t, f->samples);
 }
 
 double gi_bytes(const infer *f, const sc_gtensor *t)

@@ -100,16 +100,16 @@ static const char *name_of(const gl *g, const gp_item *it)
 }
 
 /* An update on the host moves as many bytes as on a device, through the
- * memory of the host; states on NVMe come and go. */
+ * memory of the host; states on NVMe come and go beside it. */
 static double host_seconds(const gl *g, const gp_item *it)
 {
-    double s = it->price.bytes / gl_host_bw(g->job);
+    double s = it->price.bytes / gl_host_bw(g->job), drives = 0;
     for (uint32_t i = 0; i < it->n_in; i++) {
         const gp_value *v = &g->prog->value[it->in[i]];
         if (v->what == GP_STATE && v->tier == SC_TIER_NVME)
-            s += 2 * v->bytes / gl_tier_bw(g->job, SC_TIER_NVME);
+            drives += 2 * v->bytes / gl_tier_bw(g->job, SC_TIER_NVME);
     }
-    return s;
+    return fmax(s, drives);
 }
 
 static void timed(const gl *g, const gp_item *it, gl_item *t)

@@ -118,6 +118,23 @@ static sc_status others(gl *g)
 
 /* ---- the optimizer -------------------------------------------------------- */
 
+/* Weights that the host has updated come back tile by tile while it goes on
+ * (Ren et al. 2021, ZeRO-Offload): of an update what is beyond their way. */
+static sc_time beyond_copies(const gl *g, uint32_t dev, sc_time work)
+{
+    for (uint32_t k = 0; k < g->n_inst; k++) {
+        const gl_list *l = &g->stage[g->inst[k].stage].once;
+        if (g->inst[k].dev != dev) continue;
+        for (uint32_t n = 0; n < l->n; n++) {
+            const gp_item *it = &g->prog->item[l->item[n]];
+            const gp_value *out = &g->prog->value[it->copy ? it->out : 0];
+            if (it->copy && out->what == GP_WEIGHT_NEW)
+                work -= g->item[l->item[n]].work;
+        }
+    }
+    return work < 0 ? 0 : work;
+}
+
 /* One operation for all weights of a device whose states wait in the same
  * memory: it starts when all their gradients are there. */
 static void update(gl *g, uint32_t dev, uint32_t member, uint8_t stream)
@@ -138,8 +155,10 @@ static void update(gl *g, uint32_t dev, uint32_t member, uint8_t stream)
         }
     }
     if (sum.work == 0) return;
+    bool host = stream == SC_S_HOST;
+    if (host) sum.work = beyond_copies(g, dev, sum.work);
     uint32_t at = dev * g->members + member;
-    sc_op_desc o = {.cat = SC_CAT_OPTIMIZER,
+    sc_op_desc o = {.cat = host ? SC_CAT_OFFLOAD : SC_CAT_OPTIMIZER,
                     .bytes = sum.bytes,
                     .flops = sum.flops,
                     .traffic = SC_NONE,

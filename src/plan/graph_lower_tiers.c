@@ -35,22 +35,26 @@ typedef struct edit {
 
 static double hosted(const sc_gjob *job)
 {
-    return job->hw && job->hw->host_size ? job->hw->host_size : 1;
+    const sc_hw *hw = job->hw;
+    if (!hw || !hw->host_size) return 1;
+    return fmin(hw->host_size, hw->n_devices);
 }
 
 /* Devices of a host update their weights at once. */
 double gl_host_bw(const sc_gjob *job)
 {
     const sc_device *d = job->hw ? job->hw->device : NULL;
-    double n = hosted(job);
-    return d ? plan_host_memory(d, (uint32_t)n) * PLAN_UPDATE_SHARE / n
-             : INFINITY;
+    if (!d) return INFINITY;
+    double all = job->host_mem_bw > 0 ? job->host_mem_bw
+                                      : plan_host_memory(d, job->hw->host_size);
+    return all * PLAN_UPDATE_SHARE / hosted(job);
 }
 
 double gl_tier_bw(const sc_gjob *job, sc_tier tier)
 {
     double bw = job->hw && job->hw->device ? job->hw->device->host_bw : 0;
-    double nvme = PLAN_NVME_BW / hosted(job);
+    double all = job->nvme_bw > 0 ? job->nvme_bw : PLAN_NVME_BW;
+    double nvme = all / hosted(job);
     return tier == SC_TIER_NVME && (bw <= 0 || bw > nvme) ? nvme : bw;
 }
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* graph_program.c - values and items of the program, prices of kernels. */
 #include "plan/graph_infer.h"
+#include "plan/plan_internal.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 uint32_t gi_value(infer *f, gp_value v)
 {
@@ -98,6 +100,16 @@ double gi_copies(const infer *f, const layout *l)
 
 /* ---- kernels ------------------------------------------------------------- */
 
+/* The iteration dim that experts with more rows than balanced make longer;
+ * a product's own are its weights, so that its samples are. */
+static uint32_t rows_of(const sc_gop *o)
+{
+    if (o->type == SC_G_EXPERT) return 0;
+    for (uint32_t i = 0; i < o->n_iter && o->topk; i++)
+        if (strcmp(o->iter[i].name, "expert") == 0) return i;
+    return SC_NONE;
+}
+
 sc_status gi_compute(infer *f, uint32_t op, sc_gpass pass, uint32_t weight,
                      double weight_parts, sc_price *out)
 {
@@ -108,6 +120,9 @@ sc_status gi_compute(infer *f, uint32_t op, sc_gpass pass, uint32_t weight,
         parts[i] = gi_parts(f, f->node[op].split[i]);
         extent[i] = sc_giter_extent(&o->iter[i], f->samples) / parts[i];
     }
+    uint32_t rows = rows_of(o);
+    if (rows < o->n_iter)
+        extent[rows] *= plan_rows(f->job->capacity, f->job->imbalance);
     sc_gwork w = {.graph = f->g,
                   .op = o,
                   .pass = pass,

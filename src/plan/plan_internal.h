@@ -24,6 +24,7 @@ bool plan_recompute_find(sc_recompute what, bool fused, uint32_t i,
 extern const sc_axis plan_inner_first[SC_N_AX];
 
 /* Tokens that experts of the busiest rank work on, over balanced. */
+double plan_rows(double capacity, double imbalance);
 double plan_routed(const sc_run *r);
 
 /* Module path of an operator: "layers.*.qkv". */

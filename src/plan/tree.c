@@ -54,10 +54,15 @@ uint32_t sc_run_reductions(const sc_run *run)
     return run->zero >= 2 ? run->ga : 1;
 }
 
+double plan_rows(double capacity, double imbalance)
+{
+    if (capacity > 0) return capacity;
+    return imbalance > 0 ? imbalance : 1;
+}
+
 double plan_routed(const sc_run *r)
 {
-    if (r->capacity > 0) return r->capacity;
-    return r->imbalance > 0 ? r->imbalance : 1;
+    return plan_rows(r->capacity, r->imbalance);
 }
 
 uint32_t sc_run_ep(const sc_run *run)

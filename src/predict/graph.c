@@ -414,6 +414,12 @@ static sc_status prepare(graph_state *x, sc_run *r, sc_err *err)
                    .optimizer = x->job->optimizer,
                    .grad_bytes = gradient_bytes(x),
                    .forward_only = x->job->forward_only,
+                   .numa_unbound = x->job->numa_unbound,
+                   .launch_blocking = x->job->launch_blocking,
+                   .capacity = x->job->capacity,
+                   .imbalance = x->job->imbalance,
+                   .host_mem_bw = x->job->host_mem_bw,
+                   .nvme_bw = x->job->nvme_bw,
                    .unfold = x->job->no_symmetry,
                    .order = r->order};
     if (!g->optimizer) g->optimizer = x->tree.optimizer;

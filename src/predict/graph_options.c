@@ -79,6 +79,35 @@ static bool repeats(const graph_state *x, const sc_graph_step *step)
     return any;
 }
 
+static bool routes(const graph_state *x, const sc_graph_step *step)
+{
+    (void)step;
+    const sc_opgraph *g = x->gjob.graph;
+    for (uint32_t i = 0; i < g->n_ops; i++)
+        if (g->op[i].topk) return true;
+    return false;
+}
+
+/* Something waits in a memory as far as `tier`. */
+static bool waits(const graph_state *x, const sc_graph_step *step, int tier)
+{
+    if (x->tree.optimizer_tier >= tier || x->tree.checkpoint_tier >= tier)
+        return true;
+    for (uint32_t i = 0; i < step->plan.n_rules; i++)
+        if (step->plan.rule[i]->tier >= tier) return true;
+    return false;
+}
+
+static bool host_updates(const graph_state *x, const sc_graph_step *step)
+{
+    return waits(x, step, SC_TIER_CPU);
+}
+
+static bool drives(const graph_state *x, const sc_graph_step *step)
+{
+    return waits(x, step, SC_TIER_NVME);
+}
+
 static bool one_engine(const graph_state *x, const sc_graph_step *step)
 {
     (void)step;
@@ -107,13 +136,11 @@ static const option options[] = {
     {"recompute", repeats, NULL},
     {"prefetch", gathers, NULL},
     {"cp-comm", has_cp, NULL},
-    {"capacity-factor", never, NULL},
-    {"expert-imbalance", never, NULL},
-    {"host-mem-bw", never, NULL},
-    {"nvme-bw", never, NULL},
+    {"capacity-factor", routes, NULL},
+    {"expert-imbalance", routes, NULL},
+    {"host-mem-bw", host_updates, NULL},
+    {"nvme-bw", drives, NULL},
     {"storage-bw", never, NULL},
-    {"launch-blocking", never, NULL},
-    {"numa-unbound", never, NULL},
     {"engine", one_engine, NULL},
 };
 

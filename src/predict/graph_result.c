@@ -34,6 +34,10 @@ static void choices(const graph_state *x, const sc_graph_step *step, sc_run *r)
                   : x->tree.schedule >= 0 ? (sc_schedule)x->tree.schedule
                                           : SC_SCH_1F1B;
     r->forward_only = g->forward_only;
+    r->numa_unbound = g->numa_unbound;
+    r->launch_blocking = g->launch_blocking;
+    r->capacity = g->capacity;
+    r->imbalance = g->imbalance;
     if (!isnan(x->tree.offload_activations))
         r->offload = x->tree.offload_activations;
     if (x->tree.optimizer_tier > 0)
@@ -56,12 +60,20 @@ static void breakdown(const sc_graph_step *s, sc_prediction *p)
 }
 
 /* What no kernel or link explains: data, logging, launching the step. */
+static double unexplained(const graph_state *x, const sc_run *r)
+{
+    const double *c = x->cost->p;
+    if (x->model->graph) return c[SC_P_GRAPH_FIXED];
+    if (r->forward_only) return 0;
+    double captured =
+        x->sw->capture == SC_CAPTURE_STEP ? c[SC_P_STEP_CAPTURED] : 1;
+    return c[SC_P_STEP_FIXED] * captured * sc_plan_slow_factor(r);
+}
+
 static void fixed(const graph_state *x, sc_prediction *p)
 {
     if (x->rules->nothing_fixed) return;
-    double s = x->cost->p[x->model->graph ? SC_P_GRAPH_FIXED : SC_P_STEP_FIXED];
-    if (!x->model->graph && x->sw->capture == SC_CAPTURE_STEP)
-        s *= x->cost->p[SC_P_STEP_CAPTURED];
+    double s = unexplained(x, &p->run);
     p->time_breakdown_s[SC_CAT_OTHER] += s;
     p->step_time_s += s;
 }

@@ -21,6 +21,12 @@ sc_status predict_operators(const sc_job *job, const sc_run *run, sc_arena *a,
     own.seq = (int64_t)run->seq;
     own.precision = (int)run->recipe;
     own.forward_only = run->forward_only;
+    own.numa_unbound = run->numa_unbound;
+    own.launch_blocking = run->launch_blocking;
+    own.capacity = run->capacity;
+    own.imbalance = run->imbalance;
+    own.host_mem_bw = run->host_mem_bw;
+    own.nvme_bw = run->nvme_bw;
     own.price = job->price;
     own.brief = job->brief;
     own.optimizer = job->optimizer;

@@ -59,18 +59,18 @@ static const char *const memory_names[] = {
 static const struct {
     double median, most, worst;
 } bounds[N_QUANTITIES] = {
-    {18, 85, 809},   /* step */
-    {4.5, 28, 56},   /* compute */
+    {18, 62, 295},   /* step */
+    {4.5, 27, 55},   /* compute */
     {0.5, 2, 3.5},   /* exposed_tp */
     {0.5, 6, 30},    /* exposed_pp */
     {3, 36, 330},    /* exposed_dp */
     {0.5, 0.5, 15},  /* exposed_cp */
-    {0.5, 0.5, 5},   /* exposed_ep */
-    {0.5, 12, 26},   /* bubble */
-    {9.5, 60, 95},   /* host */
-    {0.5, 1.5, 103}, /* memory_offload */
-    {0.5, 8, 119},   /* optimizer */
-    {0.5, 29, 832},  /* other */
+    {0.5, 0.5, 1},   /* exposed_ep */
+    {0.5, 11, 26},   /* bubble */
+    {9.5, 51, 95},   /* host */
+    {0.5, 1, 17},    /* memory_offload */
+    {0.5, 2.5, 38},  /* optimizer */
+    {0.5, 0.5, 0.5}, /* other */
     {7.5, 39, 181},  /* peak memory */
     {0.5, 7.5, 32},  /* weights */
     {0.5, 33, 189},  /* gradients */

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_plan_graph_options.c - what single options do to a network of
+ * operators, by numbers derived by hand. */
+#include "graph_plan.h"
+
+#include <math.h>
+
+static const sc_opgraph *words(const char *name, uint64_t seq)
+{
+    const sc_opgraph *g = NULL;
+    (void)sc_opgraph_from_model(model(name), seq, false, &arena, &g, &err);
+    no_error();
+    return g;
+}
+
+static void near(double got, double want)
+{
+    if (!(fabs(got - want) <= 1e-6 * fabs(want)))
+        fail_msg("%.12g instead of %.12g", got, want);
+}
+
+static bool is_of(const planned *p, const gp_item *it, const char *path)
+{
+    return it->exchange == SC_NONE &&
+           strcmp(p->job.graph->op[it->op].path, path) == 0;
+}
+
+/* FLOP of an operator's forward pass on one rank. */
+static double forward_flops(const planned *p, const char *path)
+{
+    for (uint32_t i = 0; i < p->prog.n_items; i++) {
+        const gp_item *it = &p->prog.item[i];
+        if (is_of(p, it, path) && it->pass == SC_GP_FWD) return it->price.flops;
+    }
+    fail_msg("no %s", path);
+    return 0;
+}
+
+static double value_bytes(const planned *p, const char *name)
+{
+    for (uint32_t i = 0; i < p->prog.n_values; i++)
+        if (strcmp(p->prog.value[i].name, name) == 0)
+            return p->prog.value[i].bytes;
+    fail_msg("no %s", name);
+    return 0;
+}
+
+/* Mixtral on four ranks with two experts each: 64 tokens of a rank are 128
+ * rows, whatever rank works on them; of the busiest one 1.25 times as many.
+ * Weights are as large as ever. */
+static double routed(planned *p, double capacity, double imbalance, double rows)
+{
+    const char *fc1 = "layers.0.experts_fc1";
+    prepare(p, "mesh: {ep: 4}\n", words("mixtral-8x7b", 64), 1, 1);
+    p->job.capacity = capacity;
+    p->job.imbalance = imbalance;
+    (void)infer_only(p);
+    no_error();
+    near(value_bytes(p, "layers.0.experts_fc1 weight"),
+         2.0 * 4096 * 28672 * p->sw.weight_bytes);
+    near(value_bytes(p, "layers.0.experts_act out"), rows * 14336 * 2);
+    const sc_gexchange *x = exchange_of(&p->plan, fc1, "in:0");
+    assert_non_null(x);
+    assert_int_equal(x->coll, SC_ALL_TO_ALL);
+    near(x->bytes, rows * 4096 * 2);
+    return forward_flops(p, fc1);
+}
+
+static void rows_of_experts(void **state)
+{
+    (void)state;
+    planned p;
+    double balanced = routed(&p, 0, 0, 128);
+    near(routed(&p, 1.25, 0, 160), 1.25 * balanced);
+    near(routed(&p, 0, 1.5, 192), 1.5 * balanced);
+}
+
+/* A captured step waits for nobody, but after each launch if they block. */
+static void launches_block(void **state)
+{
+    (void)state;
+    planned p;
+    double launches = 0, seconds = 0;
+    prepare(&p, "mesh: {dp: 1}\n", words("gpt2", 64), 1, 1);
+    p.sw.capture = SC_CAPTURE_STEP;
+    p.job.launch_blocking = true;
+    (void)infer_only(&p);
+    no_error();
+    for (uint32_t i = 0; i < p.prog.n_items; i++) {
+        const gp_item *it = &p.prog.item[i];
+        if (it->cat == SC_CAT_HOST) seconds += it->price.seconds;
+        launches += it->price.launches;
+    }
+    assert_true(launches > 12 * 10);
+    near(seconds, launches * p.cost.p[SC_P_BLOCKING]);
+}
+
+static double work_of(const sc_graph *g, int kind)
+{
+    sc_time sum = 0;
+    for (sc_op i = 0; i < g->n_ops; i++)
+        if (kind < 0 || g->kind[i] == kind) sum += g->work[i];
+    return sc_time_to_s(sum);
+}
+
+static void lowered(planned *p)
+{
+    assert_int_equal(sc_gplan_build(&p->job, &arena, &p->plan, &err), SC_OK);
+}
+
+/* Processes far from their device slow all that they do. */
+static void unbound(void **state)
+{
+    (void)state;
+    planned p;
+    prepare(&p, "mesh: {dp: 1}\n", words("gpt2", 64), 1, 1);
+    lowered(&p);
+    double bound = work_of(&p.plan.step, -1);
+    p.job.numa_unbound = true;
+    lowered(&p);
+    near(work_of(&p.plan.step, -1), bound * (1 + p.cost.p[SC_P_NUMA]));
+}
+
+/* Eight devices share a host: an update moves 28 bytes per weight through an
+ * eighth of half its memory's rate; two bytes of each come back meanwhile, and
+ * as many of gradients left before. */
+static void updated_by_the_host(void **state)
+{
+    (void)state;
+    planned p;
+    prepare(&p, "mesh: {dp: 8}\noffload: {optimizer: cpu}\n", words("gpt2", 64),
+            1, 1);
+    p.job.hw = machine("dgx-h100");
+    p.job.host_mem_bw = 160e9; /* 10 GB/s for each */
+    lowered(&p);
+    double n = (double)model("gpt2")->params, link = p.job.hw->device->host_bw;
+    near(work_of(&p.plan.step, SC_OP_MEM), 2 * 2 * n / link);
+    near(work_of(&p.plan.step, SC_OP_HOST), 28 * n / 10e9 - 2 * n / link);
+    /* NVMe: the program's states, both ways, of an eighth of 8 GB/s; that takes
+     * longer than the update beside it. */
+    p.strategy.optimizer_tier = SC_TIER_NVME;
+    p.job.nvme_bw = 8e9;
+    lowered(&p);
+    near(work_of(&p.plan.step, SC_OP_HOST),
+         2 * p.sw.optim_bytes * n / 1e9 - 2 * n / link);
+}
+
+#define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(rows_of_experts),
+        TEST(launches_block),
+        TEST(unbound),
+        TEST(updated_by_the_host),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
