@@ -247,15 +247,17 @@ static int by_readiness(const void *x, const void *y)
     return a->port > b->port ? -1 : a->port < b->port;
 }
 
-/* Where weights are kept in parts, a unit's gradients leave with it. */
+/* Where weights are kept in parts, a unit's gradients leave with it; where only
+ * gradients are, so they do in programs without buckets of a size. */
 static bool leaves_unit(const infer *f, const ready *a, const ready *b)
 {
     const gi_wgrad *w = &f->wgrad[b->wgrad];
     layout_move m[SC_MESH_AXES];
     if (f->rules->exchanges_beside || w->once) return false;
     uint32_t n = layout_sequence(&w->kept, &w->used, &f->mesh, m);
-    return n == 1 && gi_shards(f, m[0].axes) &&
-           !gi_same_unit(f->g->op[a->op].path, f->g->op[b->op].path);
+    bool sized = f->s->grad_bucket > 0 || f->job->sw->bucket_bytes > 0;
+    bool units = n == 1 ? gi_shards(f, m[0].axes) : n == 0 && !sized;
+    return units && !gi_same_unit(f->g->op[a->op].path, f->g->op[b->op].path);
 }
 
 static sc_status reduce_all(infer *f)

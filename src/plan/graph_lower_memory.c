@@ -21,7 +21,8 @@ static bool leaves(const gl *g, uint32_t v)
 {
     for (uint32_t k = g->use_head[v]; k < g->use_head[v + 1]; k++) {
         const gp_item *it = &g->prog->item[g->use[k]];
-        if (it->once || it->exchange == SC_NONE || it->out == SC_NONE) continue;
+        bool goes = it->exchange != SC_NONE || it->copy;
+        if (it->once || !goes || it->out == SC_NONE) continue;
         if (g->prog->value[it->out].what != GP_GRAD_KEPT) continue;
         if (g->root[it->out] != v) return true;
     }
@@ -188,7 +189,7 @@ static sc_status pools_new(gl *g, pools *p)
             ends += (s == SPAN_STEP ? 2 * (uint64_t)g->ga : per) *
                     (1 + g->use_head[v + 1] - g->use_head[v]);
     }
-    lives *= g->members;
+    lives = (lives + g->pp) * g->members;
     ends *= g->members;
     if (lives >= SC_NONE)
         return sc_error(g->err, SC_EINPUT, SC_C_TOO_BIG, sc_pos_none(),
@@ -196,6 +197,21 @@ static sc_status pools_new(gl *g, pools *p)
     p->all = SC_NEW_N(g->a, sc_lifetime, lives);
     p->last = SC_NEW_N(g->a, sc_op, ends);
     return p->all && p->last ? SC_OK : sc_error_nomem(g->err);
+}
+
+/* In which some programs flatten what replicas exchange. */
+static void staging(gl *g, pools *p)
+{
+    const sc_software *sw = g->job->sw;
+    bool exchanged = sw && sw->flat_bytes > 0 && !g->job->forward_only &&
+                     g->job->strategy &&
+                     sc_strategy_replicas(g->job->strategy) > 1;
+    for (uint32_t d = 0; exchanged && d < g->pp * g->members; d++)
+        add(p, &(sc_lifetime){.name = "buffers of exchanges",
+                              .device = d,
+                              .kind = SC_MEM_COMM,
+                              .bytes = (uint64_t)sw->flat_bytes,
+                              .first = SC_NONE});
 }
 
 sc_status gl_lifetimes(gl *g)
@@ -220,6 +236,7 @@ sc_status gl_lifetimes(gl *g)
                 step(g, &p, v, &g->inst[k]);
         }
     }
+    staging(g, &p);
     sc_graph_set_lifetimes(g->b, p.n, p.all);
     return SC_OK;
 }

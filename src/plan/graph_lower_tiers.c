@@ -285,18 +285,31 @@ static sc_status new_weight(edit *e, uint32_t i)
     return SC_OK;
 }
 
+/* A gradient goes to the host before the update that reads it; one that each
+ * micro-batch reduces, when it has been, and is summed there. */
+static sc_status gradient_away(edit *e, uint32_t v, uint32_t update,
+                               uint32_t *away)
+{
+    gp_value x = e->to->value[v];
+    uint32_t made = v < e->from->n_values ? e->from->value[v].made : SC_NONE;
+    bool each =
+        x.what == GP_GRAD_KEPT && made != SC_NONE && !e->from->item[made].once;
+    const gp_item *at = &e->from->item[each ? made : update];
+    x.tier = SC_TIER_CPU;
+    return copied(e, v, x, at, each ? 2 * made + 1 : 2 * update, away);
+}
+
 static sc_status updates(edit *e, uint32_t i)
 {
     const gp_item *it = &e->from->item[i];
     if (!on_host(e, it)) return SC_OK;
     for (uint32_t k = 0; k < it->n_in; k++) {
         uint32_t from = it->in[k], away = SC_NONE;
-        gp_value x = e->to->value[from];
+        const gp_value x = e->to->value[from];
         if (x.what != GP_GRAD_KEPT && x.what != GP_WEIGHT_GRAD) continue;
         if (from < e->from->n_values) away = e->away[from];
         if (away == SC_NONE) {
-            x.tier = SC_TIER_CPU;
-            SC_TRY(copied(e, from, x, it, 2 * i, &away));
+            SC_TRY(gradient_away(e, from, i, &away));
             e->away[from] = away;
         }
         SC_TRY(reads_instead(e, i, from, away));

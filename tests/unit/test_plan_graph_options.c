@@ -145,6 +145,74 @@ static void updated_by_the_host(void **state)
          2 * p.sw.optim_bytes * n / 1e9 - 2 * n / link);
 }
 
+/* A gradient that only a shard is kept of leaves for the host after each of
+ * four micro-batches, and is summed there; else it leaves once. */
+static void summed_by_the_host(void **state)
+{
+    (void)state;
+    for (int zero = 1; zero <= 2; zero++) {
+        char text[80];
+        planned p;
+        snprintf(text, sizeof text,
+                 "mesh: {dp: 8}\npreset: {zero: %d}\n"
+                 "offload: {optimizer: cpu}\n",
+                 zero);
+        prepare(&p, text, words("gpt2", 64), 1, 4);
+        p.job.hw = machine("dgx-h100");
+        lowered(&p);
+        double n = (double)model("gpt2")->params / 8;
+        double link = p.job.hw->device->host_bw, kept = 0;
+        double times = zero == 2 ? 4 : 1;
+        near(work_of(&p.plan.step, SC_OP_MEM), (times + 1) * 2 * n / link);
+        for (uint32_t i = 0; i < p.plan.step.n_lifetimes; i++) {
+            const sc_lifetime *l = &p.plan.step.lifetime[i];
+            bool stays = l->kind == SC_MEM_GRAD && l->first == SC_NONE;
+            if (stays) kept += (double)l->bytes;
+        }
+        near(kept, zero == 2 ? 0 : 8 * n * 2);
+    }
+}
+
+/* Embedding, twelve layers and the last norm; or all in one bucket. */
+static void gradients_by_units(void **state)
+{
+    (void)state;
+    planned p;
+    prepare(&p, "mesh: {dp: 2}\npreset: {zero: 2}\n", words("gpt2", 64), 1, 1);
+    p.sw.bucket_bytes = 0;
+    (void)infer_only(&p);
+    no_error();
+    assert_int_equal(count(&p.plan, SC_GP_BWD, SC_REDUCE_SCATTER), 14);
+    p.sw.bucket_bytes = 1e12;
+    (void)infer_only(&p);
+    no_error();
+    assert_int_equal(count(&p.plan, SC_GP_BWD, SC_REDUCE_SCATTER), 1);
+}
+
+static double staged(const char *mesh, bool forward)
+{
+    planned p;
+    prepare(&p, mesh, words("gpt2", 64), 1, 1);
+    p.sw.flat_bytes = 2e9;
+    p.job.forward_only = forward;
+    lowered(&p);
+    double sum = 0;
+    for (uint32_t i = 0; i < p.plan.step.n_lifetimes; i++)
+        if (p.plan.step.lifetime[i].kind == SC_MEM_COMM)
+            sum += (double)p.plan.step.lifetime[i].bytes;
+    return sum;
+}
+
+/* Buffers of flattened exchanges, where replicas exchange anything. */
+static void staging(void **state)
+{
+    (void)state;
+    near(staged("mesh: {dp: 2}\n", false), 2e9);
+    near(staged("mesh: {pp: 2, dp: 2}\n", false), 2 * 2e9);
+    near(staged("mesh: {dp: 1}\n", false), 0);
+    near(staged("mesh: {dp: 2}\n", true), 0);
+}
+
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 
 int main(void)
@@ -154,6 +222,9 @@ int main(void)
         TEST(launches_block),
         TEST(unbound),
         TEST(updated_by_the_host),
+        TEST(summed_by_the_host),
+        TEST(gradients_by_units),
+        TEST(staging),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
