@@ -35,6 +35,7 @@ typedef struct sc_gjob {
     sc_precision precision;
     const char *optimizer;
     double grad_bytes; /* per element of gradients on the wire; 0: as weights */
+    sc_compress compress; /* of gradients between replicas */
     bool forward_only;
     bool numa_unbound;    /* processes not bound to their device's NUMA node */
     bool launch_blocking; /* CUDA_LAUNCH_BLOCKING=1 */

@@ -8,6 +8,8 @@
  * gathered with their indices.  PowerSGD sums two thin factors instead of a
  * matrix.
  */
+#include "plan/compress.h"
+
 #include "plan/block.h"
 
 #include <math.h>
@@ -70,33 +72,31 @@ void sc_compress_print(const sc_compress *c, char *buf, size_t size)
 
 /* ---- kernels --------------------------------------------------------------- */
 
-static void kernel(emit *e, const sc_kernel *k, sc_block *b)
+static void kernel(const compress_by *by, const sc_kernel *k, compress_wire *w)
 {
-    const sc_run *r = &e->p->run;
-    if (e->why) sc_cost_explain_kernel(r->cost, r->hw->device, k, e->why);
-    b->pack_s += sc_cost_kernel(r->cost, r->hw->device, k).seconds;
+    if (by->why) sc_cost_explain_kernel(by->cost, by->device, k, by->why);
+    w->pack_s += sc_cost_kernel(by->cost, by->device, k).seconds;
 }
 
-static void memory(emit *e, const char *name, double bytes, uint32_t launches,
-                   sc_block *b)
+static void memory(const compress_by *by, const char *name, double bytes,
+                   uint32_t launches, compress_wire *w)
 {
-    kernel(e,
+    kernel(by,
            &(sc_kernel){.kind = SC_K_MEMORY,
                         .name = name,
                         .bytes = bytes,
                         .launches = launches},
-           b);
+           w);
 }
 
 /* Read wide, written narrow before the exchange, the other way behind it; a
  * scale needs the largest element, one more read. */
-static void cast(emit *e, double local, sc_block *b)
+static void cast(const compress_by *by, double local, compress_wire *w)
 {
-    const sc_run *r = &e->p->run;
-    double wide = r->sw->reduce_bytes, low = formats[r->compress.kind].bytes;
+    double wide = by->wide, low = formats[by->format.kind].bytes;
     bool scaled = low < 2;
-    memory(e, "compress gradient",
-           local * (2 * (wide + low) + (scaled ? wide : 0)), scaled ? 3 : 2, b);
+    memory(by, "compress gradient",
+           local * (2 * (wide + low) + (scaled ? wide : 0)), scaled ? 3 : 2, w);
 }
 
 enum { INDEX_BYTES = 4, RADIX_PASSES = 4 };
@@ -104,24 +104,84 @@ enum { INDEX_BYTES = 4, RADIX_PASSES = 4 };
 /* What was left out last time is added (read twice, written), magnitudes are
  * ranked a byte at a time, the rest is kept (read, written); the pairs of all
  * replicas are added to zeros. */
-static void largest(emit *e, double local, double pairs, sc_block *b)
+static void largest(const compress_by *by, double local, double pairs,
+                    compress_wire *w)
 {
-    double wide = e->p->run.sw->reduce_bytes;
-    memory(e, "largest elements", local * wide * (3 + RADIX_PASSES + 2), 12, b);
-    memory(e, "add largest", local * wide + pairs * (INDEX_BYTES + 3 * wide), 2,
-           b);
-    b->residual += local * wide;
+    double wide = by->wide;
+    memory(by, "largest elements", local * wide * (3 + RADIX_PASSES + 2), 12,
+           w);
+    memory(by, "add largest", local * wide + pairs * (INDEX_BYTES + 3 * wide),
+           2, w);
+    w->residual += local * wide;
 }
 
-typedef struct matrix {
-    double rows, cols, count;
-} matrix;
+/* PyTorch's PowerSGD leaves alone what would not shrink to half. */
+static bool shrinks(const compress_matrix *m, double rank)
+{
+    return m->rows * m->cols > 2 * rank * (m->rows + m->cols);
+}
+
+/* Vogels et al. 2019, algorithm 1: P = M Q, summed, made orthogonal; Q = M^T P,
+ * summed; M' = P Q^T.  The error is added before and kept after. */
+static void power_iteration(const compress_by *by, const compress_matrix *m,
+                            compress_wire *w)
+{
+    double rank = by->format.arg, wide = by->wide;
+    double all = m->count * m->rows * m->cols;
+    const double shape[3][3] = {{m->rows, rank, m->cols},
+                                {m->cols, rank, m->rows},
+                                {m->rows, m->cols, rank}};
+    static const char *const name[] = {"factor P", "factor Q", "matrix P Q"};
+    bool tf32 = wide >= 4 && by->device->peak[SC_TF32] > 0;
+    for (uint32_t i = 0; i < 3; i++)
+        kernel(by,
+               &(sc_kernel){.kind = SC_K_GEMM,
+                            .precision = tf32 ? SC_TF32 : SC_BF16,
+                            .name = name[i],
+                            .batch = (uint64_t)fmax(1, m->count),
+                            .m = (uint64_t)shape[i][0],
+                            .n = (uint64_t)shape[i][1],
+                            .k = (uint64_t)shape[i][2],
+                            .launches = 1},
+               w);
+    /* Gram-Schmidt: each column is taken out of those behind it. */
+    memory(by, "orthogonal columns",
+           m->count * m->rows * rank * (rank + 1) * wide, (uint32_t)rank, w);
+    memory(by, "error feedback", 6 * all * wide, 2, w);
+    w->residual += all * wide;
+}
+
+/* ---- exchange --------------------------------------------------------------- */
+
+compress_wire compress_gradient(const compress_by *by, const compress_matrix *m,
+                                sc_coll coll, double local, double ranks)
+{
+    double low = formats[by->format.kind].bytes;
+    compress_wire w = {.coll = coll, .bytes = local * by->wide};
+    bool sum = coll == SC_ALL_REDUCE;
+    if (by->format.kind == SC_GRAD_TOPK && sum) {
+        double pairs = by->format.arg * local * ranks;
+        largest(by, local, pairs, &w);
+        w.coll = SC_ALL_GATHER;
+        w.bytes = pairs * (by->wide + INDEX_BYTES);
+    } else if (by->format.kind == SC_GRAD_POWERSGD && sum) {
+        if (!shrinks(m, by->format.arg)) return w;
+        power_iteration(by, m, &w);
+        w.bytes = m->count * (m->rows + m->cols) * by->format.arg * by->wide;
+    } else if (low > 0 && low < by->wide) {
+        w.bytes = local * low;
+        cast(by, local, &w);
+    }
+    return w;
+}
+
+/* ---- of blocks ---------------------------------------------------------------- */
 
 /* The weight on one rank: what a product sums over by what it makes. */
-static matrix matrix_of(const sc_run *r, const sc_operator *op,
-                        const sc_layout *l)
+static compress_matrix matrix_of(const sc_run *r, const sc_operator *op,
+                                 const sc_layout *l)
 {
-    matrix m = {1, 1, 1};
+    compress_matrix m = {1, 1, 1};
     for (uint32_t i = 0; i < op->n_iter; i++) {
         const sc_iter *it = &op->iter[i];
         if (!(op->w >> i & 1)) continue;
@@ -138,89 +198,33 @@ static matrix matrix_of(const sc_run *r, const sc_operator *op,
     return m;
 }
 
-/* PyTorch's PowerSGD leaves alone what would not shrink to half. */
-static bool shrinks(const matrix *m, double rank)
-{
-    return m->rows * m->cols > 2 * rank * (m->rows + m->cols);
-}
-
-/* Vogels et al. 2019, algorithm 1: P = M Q, summed, made orthogonal; Q = M^T P,
- * summed; M' = P Q^T.  The error is added before and kept after. */
-static void power_iteration(emit *e, const matrix *m, double rank, sc_block *b)
-{
-    const sc_run *r = &e->p->run;
-    double wide = r->sw->reduce_bytes, all = m->count * m->rows * m->cols;
-    const double shape[3][3] = {{m->rows, rank, m->cols},
-                                {m->cols, rank, m->rows},
-                                {m->rows, m->cols, rank}};
-    static const char *const name[] = {"factor P", "factor Q", "matrix P Q"};
-    bool tf32 = wide >= 4 && r->hw->device->peak[SC_TF32] > 0;
-    for (uint32_t i = 0; i < 3; i++)
-        kernel(e,
-               &(sc_kernel){.kind = SC_K_GEMM,
-                            .precision = tf32 ? SC_TF32 : SC_BF16,
-                            .name = name[i],
-                            .batch = (uint64_t)fmax(1, m->count),
-                            .m = (uint64_t)shape[i][0],
-                            .n = (uint64_t)shape[i][1],
-                            .k = (uint64_t)shape[i][2],
-                            .launches = 1},
-               b);
-    /* Gram-Schmidt: each column is taken out of those behind it. */
-    memory(e, "orthogonal columns",
-           m->count * m->rows * rank * (rank + 1) * wide, (uint32_t)rank, b);
-    memory(e, "error feedback", 6 * all * wide, 2, b);
-    b->residual += all * wide;
-}
-
-/* ---- exchange --------------------------------------------------------------- */
-
-typedef struct wire {
-    sc_coll coll;
-    double bytes;
-} wire;
-
-static wire compressed(emit *e, const sc_placed *o, const sc_layout *made,
-                       const sc_move *m, double local, sc_block *b)
-{
-    const sc_run *r = &e->p->run;
-    double wide = r->sw->reduce_bytes, low = formats[r->compress.kind].bytes;
-    wire w = {m->coll, local * wide};
-    if (r->compress.kind == SC_GRAD_TOPK && m->coll == SC_ALL_REDUCE) {
-        double pairs = r->compress.arg * local * e->p->place[m->axes].n;
-        largest(e, local, pairs, b);
-        return (wire){SC_ALL_GATHER, pairs * (wide + INDEX_BYTES)};
-    }
-    if (r->compress.kind == SC_GRAD_POWERSGD && m->coll == SC_ALL_REDUCE) {
-        matrix x = matrix_of(r, o->op, made);
-        if (!shrinks(&x, r->compress.arg)) return w;
-        power_iteration(e, &x, r->compress.arg, b);
-        w.bytes = x.count * (x.rows + x.cols) * r->compress.arg * wide;
-        return w;
-    }
-    if (low > 0 && low < wide) {
-        w.bytes = local * low;
-        cast(e, local, b);
-    }
-    return w;
-}
-
 void block_gradient(emit *e, const sc_placed *o, const sc_layout *made,
                     const sc_layout *want, double elements, sc_block *b)
 {
     const sc_run *r = &e->p->run;
     sc_move m[SC_MOVES];
     uint32_t n = sc_layout_moves(made, want, r->size, m);
+    const compress_by by = {.cost = r->cost,
+                            .device = r->hw->device,
+                            .format = r->compress,
+                            .wide = r->sw->reduce_bytes,
+                            .why = e->why};
+    const compress_matrix x = matrix_of(r, o->op, made);
     for (uint32_t i = 0; i < n; i++) {
         double local = m[i].fraction * elements;
         /* Sums between the parts of one replica stay as they are. */
         bool inside = m[i].axes >> SC_AX_TP & 1;
-        wire w = {m[i].coll, local * r->sw->reduce_bytes};
-        if (!inside) w = compressed(e, o, made, &m[i], local, b);
+        compress_wire w = {.coll = m[i].coll,
+                           .bytes = local * r->sw->reduce_bytes};
+        if (!inside)
+            w = compress_gradient(&by, &x, m[i].coll, local,
+                                  e->p->place[m[i].axes].n);
+        b->pack_s += w.pack_s;
+        b->residual += w.residual;
         if (e->reasons) {
-            sc_move x = m[i];
-            x.coll = w.coll;
-            block_reason(e, o->op->name, &x,
+            sc_move as = m[i];
+            as.coll = w.coll;
+            block_reason(e, o->op->name, &as,
                          w.bytes / (m[i].fraction > 0 ? m[i].fraction : 1),
                          w.bytes < local * r->sw->reduce_bytes ? ", compressed"
                                                                : "");

@@ -23,7 +23,8 @@ typedef enum gp_what {
     GP_GRAD_KEPT,   /* reduced: once a step, or per micro-batch where only a
                        shard is kept */
     GP_STATE,       /* optimizer's */
-    GP_WEIGHT_NEW   /* updated, before it is gathered again */
+    GP_WEIGHT_NEW,  /* updated, before it is gathered again */
+    GP_RESIDUAL     /* what compression leaves of gradients */
 } gp_what;
 
 typedef struct gp_value {

@@ -3,6 +3,7 @@
  * graph_gradients.c - gradients of weights: where they go, their buckets,
  * weights that stages share, the optimizer, and its weights gathered again.
  */
+#include "plan/compress.h"
 #include "plan/graph_infer.h"
 
 #include <math.h>
@@ -86,6 +87,7 @@ typedef struct bucket {
     layout_move move[SC_MESH_AXES];
     double bytes[SC_MESH_AXES]; /* V of each move */
     double out[SC_MESH_AXES];   /* what it leaves on a rank */
+    double pack_s;              /* kernels that compress it */
     uint32_t n, cap;
     uint32_t *wgrad; /* [n] */
 } bucket;
@@ -107,13 +109,36 @@ static bool same_way(const bucket *b, const gi_wgrad *w, const layout_move *m,
     return true;
 }
 
+/* Kernels that compress gradients `in`, before they are exchanged; `*value`
+ * stands for what they make. */
+static sc_status pack(infer *f, const bucket *b, const gi_wgrad *end,
+                      const uint32_t *in, uint32_t n, uint32_t *value)
+{
+    gp_item it = {.pass = SC_GP_WGRAD,
+                  .cat = SC_CAT_COMPUTE,
+                  .stage = b->stage,
+                  .to = SC_NONE,
+                  .op = end->op,
+                  .exchange = SC_NONE,
+                  .once = b->once,
+                  .price = {.seconds = b->pack_s},
+                  .n_in = n};
+    it.out = *value = gi_value(f, (gp_value){.name = "compressed gradient",
+                                             .tensor = end->tensor,
+                                             .what = GP_ACT_GRAD,
+                                             .stage = b->stage});
+    uint32_t item = gi_item(f, it, in, b->once ? GI_ONCE : GI_BACKWARD);
+    if (!b->once) gi_item_behind(f, item, end->last);
+    return f->no_memory ? sc_error_nomem(f->err) : SC_OK;
+}
+
 /* Each move in turn; what comes out is the gradient of all. */
 static sc_status emit(infer *f, const bucket *b)
 {
     gi_wgrad *first = &f->wgrad[b->wgrad[0]], *end = first;
     uint32_t n = 0, item = SC_NONE;
     for (uint32_t i = 0; i < b->n; i++) n += f->wgrad[b->wgrad[i]].n_values;
-    uint32_t *in = SC_NEW_N(f->a, uint32_t, n);
+    uint32_t *in = SC_NEW_N(f->a, uint32_t, (size_t)n + 1);
     if (!in) return sc_error_nomem(f->err);
     n = 0;
     for (uint32_t i = 0; i < b->n; i++) {
@@ -137,6 +162,11 @@ static sc_status emit(infer *f, const bucket *b)
                   .phase = b->once ? GI_ONCE : GI_BACKWARD,
                   .grad = true,
                   .once = b->once};
+    uint32_t last = end->last;
+    if (b->pack_s > 0) {
+        SC_TRY(pack(f, b, end, in, n, &in[n]));
+        last = f->prog->value[in[n++]].made;
+    }
     for (uint32_t i = 0; i < b->n_moves; i++) {
         bool reduced = b->move[i].coll == SC_ALL_REDUCE;
         gi_coll c = {.coll = b->move[i].coll,
@@ -150,7 +180,7 @@ static sc_status emit(infer *f, const bucket *b)
                      .n_in = n,
                      .bucketed = b->n > 1};
         SC_TRY(gi_collective(f, &why, &c, &item));
-        if (!b->once) gi_item_behind(f, item, end->last);
+        if (!b->once) gi_item_behind(f, item, last);
         in[0] = f->prog->item[item].out;
         n = 1;
     }
@@ -160,6 +190,57 @@ static sc_status emit(infer *f, const bucket *b)
         w->reduced = in;
     }
     return SC_OK;
+}
+
+/* The weight on one rank as PyTorch's PowerSGD sees it: its first dim by all
+ * others, of each expert. */
+static compress_matrix matrix_of(const infer *f, const gi_wgrad *w)
+{
+    const sc_gtensor *t = &f->g->tensor[w->tensor];
+    compress_matrix m = {1, 1, 1};
+    bool experts = f->g->op[w->op].type == SC_G_EXPERT;
+    for (uint32_t d = 0; d < t->n_dim; d++) {
+        double n = (double)t->dim[d].extent *
+                   layout_fraction(&w->made, 1u << d, &f->mesh);
+        if (experts && d == 0)
+            m.count = n;
+        else if (d == experts)
+            m.rows = n;
+        else
+            m.cols *= n;
+    }
+    return m;
+}
+
+/* Move `m` of a gradient in the format of the wire.  Sums between the parts of
+ * one replica stay as they are. */
+static sc_status on_the_wire(infer *f, const gi_wgrad *w, double bytes,
+                             layout_move *m, compress_wire *out)
+{
+    const sc_gjob *j = f->job;
+    const sc_gtensor *t = &f->g->tensor[w->tensor];
+    int tp = sc_strategy_axis(f->s, "tp");
+    *out = (compress_wire){.coll = m->coll, .bytes = m->fraction * bytes};
+    if (j->compress.kind == SC_GRAD_PLAIN || (tp >= 0 && m->axes >> tp & 1))
+        return SC_OK;
+    double elements = gi_elements(f, t), ranks = 1;
+    for (uint32_t ax = 0; ax < f->s->n_axes; ax++)
+        if (m->axes >> ax & 1) ranks *= f->mesh.size[ax];
+    compress_by by = {.cost = j->cost,
+                      .device = gi_slowest(f, w->stage),
+                      .format = j->compress,
+                      .wide = bytes / elements};
+    compress_matrix x = matrix_of(f, w);
+    *out = compress_gradient(&by, &x, m->coll, m->fraction * elements, ranks);
+    m->coll = out->coll;
+    if (out->residual > 0)
+        (void)gi_value(f, (gp_value){.name = "left by compression",
+                                     .tensor = w->tensor,
+                                     .what = GP_RESIDUAL,
+                                     .stage = w->stage,
+                                     .bytes = out->residual,
+                                     .made = SC_NONE});
+    return f->no_memory ? sc_error_nomem(f->err) : SC_OK;
 }
 
 static double limit(const buckets *s)
@@ -184,6 +265,16 @@ static sc_status put(buckets *s, uint32_t i, uint32_t ready)
         w->reduced = w->value;
         return SC_OK;
     }
+    double bytes = gradient_bytes(f, w->tensor);
+    layout now = w->made;
+    compress_wire wire[SC_MESH_AXES];
+    double out[SC_MESH_AXES];
+    for (uint32_t k = 0; k < n; k++) {
+        layout_move_on(&now, &w->want, &m[k]);
+        if (k + 1 == n) now = w->want;
+        out[k] = bytes * layout_fraction(&now, ALL_DIMS, &f->mesh);
+        SC_TRY(on_the_wire(f, w, bytes, &m[k], &wire[k]));
+    }
     bucket **at = &s->open;
     while (*at && !same_way(*at, w, m, n)) at = &(*at)->next;
     bucket *b = *at;
@@ -200,13 +291,10 @@ static sc_status put(buckets *s, uint32_t i, uint32_t ready)
     b->wgrad = list;
     list[b->n++] = i;
     b->ready = ready;
-    double bytes = gradient_bytes(f, w->tensor);
-    layout now = w->made;
     for (uint32_t k = 0; k < n; k++) {
-        layout_move_on(&now, &w->want, &m[k]);
-        if (k + 1 == n) now = w->want;
-        b->bytes[k] += m[k].fraction * bytes;
-        b->out[k] += bytes * layout_fraction(&now, ALL_DIMS, &f->mesh);
+        b->bytes[k] += wire[k].bytes;
+        b->out[k] += out[k];
+        b->pack_s += wire[k].pack_s;
     }
     double full = limit(s);
     bool beyond = f->rules->buckets_counted_together;

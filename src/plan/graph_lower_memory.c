@@ -37,6 +37,7 @@ static span span_of(const gl *g, uint32_t v)
         return SPAN_NONE;
     switch ((gp_what)x->what) {
     case GP_WEIGHT:
+    case GP_RESIDUAL:
     case GP_STATE: return SPAN_ALWAYS;
     case GP_WEIGHT_NEW: return SPAN_NONE; /* where the old one is */
     case GP_WEIGHT_GRAD:
@@ -70,9 +71,9 @@ static sc_status find_sums(gl *g)
 static uint8_t kind_of(const gp_value *x)
 {
     static const uint8_t kind[] = {
-        SC_MEM_ACTIVATION, SC_MEM_ACTIVATION, SC_MEM_ACTIVATION,
-        SC_MEM_WEIGHT,     SC_MEM_WEIGHT,     SC_MEM_GRAD,
-        SC_MEM_GRAD,       SC_MEM_OPTIM,      SC_MEM_WEIGHT};
+        SC_MEM_ACTIVATION, SC_MEM_ACTIVATION, SC_MEM_ACTIVATION, SC_MEM_WEIGHT,
+        SC_MEM_WEIGHT,     SC_MEM_GRAD,       SC_MEM_GRAD,       SC_MEM_OPTIM,
+        SC_MEM_WEIGHT,     SC_MEM_COMM};
     return kind[x->what];
 }
 

@@ -398,6 +398,7 @@ static sc_status prepare(graph_state *x, sc_run *r, sc_err *err)
     x->rules = sc_rules_find(x->job->compat);
     if (!x->rules || !x->rules->of_steps) return unknown_mode(x, err);
     predict_precision(x->job, r, &x->assume);
+    SC_TRY(predict_format(x->job, r, err));
     SC_TRY(predict_check_graph(x->job, x->hw, x->sw, err));
     SC_TRY(predict_graph_refuse(x, err));
     SC_TRY(graph_of(x, r, err));
@@ -413,6 +414,7 @@ static sc_status prepare(graph_state *x, sc_run *r, sc_err *err)
                    .precision = r->precision,
                    .optimizer = x->job->optimizer,
                    .grad_bytes = gradient_bytes(x),
+                   .compress = r->compress,
                    .forward_only = x->job->forward_only,
                    .numa_unbound = x->job->numa_unbound,
                    .launch_blocking = x->job->launch_blocking,

@@ -53,6 +53,12 @@ static bool generated(const graph_state *x, const sc_graph_step *step)
     return x->model->graph == NULL;
 }
 
+static bool replicas(const graph_state *x, const sc_graph_step *step)
+{
+    (void)step;
+    return sc_strategy_replicas(&x->tree) > 1;
+}
+
 static bool gathers(const graph_state *x, const sc_graph_step *step)
 {
     (void)x;
@@ -128,7 +134,7 @@ static const option options[] = {
     {"cp", mesh_said, by_rules},
     {"ep", mesh_said, by_rules},
     {"hsdp", mesh_said, by_mesh},
-    {"grad-compress", never, "--grad-bytes says what an element takes"},
+    {"grad-compress", replicas, NULL},
     {"freeze", generated, "leave it out"},
     {"wide", never, NULL},
     {"seq", generated, NULL},

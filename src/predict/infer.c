@@ -108,7 +108,7 @@ static void settle_values(const sc_job *job, const sc_hw *hw,
     r->storage_bw = job->storage_bw;
 }
 
-static sc_status settle_format(const sc_job *job, sc_run *r, sc_err *err)
+sc_status predict_format(const sc_job *job, sc_run *r, sc_err *err)
 {
     char option[80];
     if (!job->compress) return SC_OK;
@@ -212,7 +212,7 @@ sc_status predict_infer(const sc_job *job, sc_arena *a, sc_run *run,
                    .strategy = run->strategy};
     if (!c) return sc_error_nomem(err);
     settle_values(job, run->hw, run->model, &base, notes);
-    SC_TRY(settle_format(job, &base, err));
+    SC_TRY(predict_format(job, &base, err));
     SC_TRY(settle_schedule(job, a, &base, err));
     SC_TRY(predict_search(job, &base, memo, a, c, err));
     *n_tried = c->tried;

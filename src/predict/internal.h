@@ -143,6 +143,8 @@ sc_status predict_graph(const sc_job *job, const sc_hw *hw,
 /* The same of a run whose choices are all made. */
 sc_status predict_operators(const sc_job *job, const sc_run *run, sc_arena *a,
                             sc_prediction *out, sc_err *err);
+/* Format of a run's gradients on the wire. */
+sc_status predict_format(const sc_job *job, sc_run *run, sc_err *err);
 /* Precision of a run, and the note that says where it comes from. */
 void predict_precision(const sc_job *job, sc_run *run, predict_notes *notes);
 /* Energy and money of a step whose time by category is known. */

@@ -23,6 +23,7 @@ sc_status predict_operators(const sc_job *job, const sc_run *run, sc_arena *a,
     own.forward_only = run->forward_only;
     own.numa_unbound = run->numa_unbound;
     own.launch_blocking = run->launch_blocking;
+    own.compress = job->compress;
     own.capacity = run->capacity;
     own.imbalance = run->imbalance;
     own.host_mem_bw = run->host_mem_bw;

@@ -59,11 +59,11 @@ static const char *const memory_names[] = {
 static const struct {
     double median, most, worst;
 } bounds[N_QUANTITIES] = {
-    {17, 62, 295},   /* step */
-    {4.5, 27, 55},   /* compute */
+    {17, 62, 107},   /* step */
+    {4, 25, 55},     /* compute */
     {0.5, 2, 3.5},   /* exposed_tp */
     {0.5, 6, 30},    /* exposed_pp */
-    {3, 33, 330},    /* exposed_dp */
+    {3, 29, 71},     /* exposed_dp */
     {0.5, 0.5, 15},  /* exposed_cp */
     {0.5, 0.5, 1},   /* exposed_ep */
     {0.5, 11, 26},   /* bubble */
@@ -71,12 +71,12 @@ static const struct {
     {0.5, 1, 17},    /* memory_offload */
     {0.5, 2.5, 38},  /* optimizer */
     {0.5, 0.5, 0.5}, /* other */
-    {6.5, 33, 67},   /* peak memory */
+    {6.5, 32, 67},   /* peak memory */
     {0.5, 7.5, 32},  /* weights */
     {0.5, 25, 73},   /* gradients */
     {0.5, 0.5, 9},   /* optimizer */
     {2, 13, 34},     /* activations */
-    {0.5, 8, 30},    /* communication */
+    {0.5, 5.5, 30},  /* communication */
     {0.5, 0.5, 0.5}, /* other */
 };
 

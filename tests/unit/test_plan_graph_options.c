@@ -213,6 +213,60 @@ static void staging(void **state)
     near(staged("mesh: {dp: 2}\n", true), 0);
 }
 
+/* The exchange of one gradient of 2048 by 2048 between four replicas. */
+static void compressed(planned *p, sc_compress format, sc_coll coll,
+                       double bytes, double left)
+{
+    static const char text[] =
+        "inputs:\n  x: {batch: 1, hidden: 2048}\noperators:\n"
+        "  - {path: fc, type: linear, out: 2048, bias: false}\n";
+    const sc_opgraph *g = NULL;
+    (void)sc_opgraph_read(text, sizeof text - 1, "m.yml", &arena, &g, &err);
+    no_error();
+    prepare(p, "mesh: {dp: 4}\n", g, 16, 1);
+    p->job.grad_bytes = 4;
+    p->job.compress = format;
+    lowered(p);
+    double kept = 0;
+    for (uint32_t i = 0; i < p->plan.step.n_lifetimes; i++)
+        if (p->plan.step.lifetime[i].kind == SC_MEM_COMM)
+            kept += (double)p->plan.step.lifetime[i].bytes;
+    assert_int_equal(p->plan.n_exchanges, 1);
+    assert_int_equal(p->plan.exchange[0].coll, coll);
+    near(p->plan.exchange[0].bytes, bytes);
+    near(kept, left);
+}
+
+static double compute_of(const planned *p)
+{
+    double s = 0;
+    for (sc_op i = 0; i < p->plan.step.n_ops; i++)
+        if (p->plan.step.cat[i] == SC_CAT_COMPUTE)
+            s += sc_time_to_s(p->plan.step.work[i]);
+    return s;
+}
+
+static void formats(void **state)
+{
+    (void)state;
+    planned p;
+    double n = 2048.0 * 2048;
+    compressed(&p, (sc_compress){SC_GRAD_PLAIN, 0}, SC_ALL_REDUCE, 4 * n, 0);
+    double plain = compute_of(&p);
+    /* Read wide and written narrow, and back. */
+    compressed(&p, (sc_compress){SC_GRAD_BF16, 0}, SC_ALL_REDUCE, 2 * n, 0);
+    sc_kernel k = {.kind = SC_K_MEMORY, .bytes = 12 * n, .launches = 2};
+    double cast = sc_cost_kernel(&p.cost, p.job.hw->device, &k).seconds;
+    near(compute_of(&p), plain + cast);
+    compressed(&p, (sc_compress){SC_GRAD_INT8, 0}, SC_ALL_REDUCE, n, 0);
+    /* Pairs of a number and its place from each of four. */
+    compressed(&p, (sc_compress){SC_GRAD_TOPK, 0.01}, SC_ALL_GATHER,
+               4 * 0.01 * n * (4 + 4), 4 * n);
+    /* Two factors of rank 4. */
+    compressed(&p, (sc_compress){SC_GRAD_POWERSGD, 4}, SC_ALL_REDUCE,
+               2 * 2048 * 4 * 4, 4 * n);
+}
+
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 
 int main(void)
@@ -225,6 +279,7 @@ int main(void)
         TEST(summed_by_the_host),
         TEST(gradients_by_units),
         TEST(staging),
+        TEST(formats),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

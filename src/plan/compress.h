@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* compress.h - gradients on the wire in another format, whatever says which. */
+#ifndef PLAN_COMPRESS_H
+#define PLAN_COMPRESS_H
+
+#include <stepcast/plan.h>
+
+typedef struct compress_by {
+    const sc_cost *cost;
+    const sc_device *device;
+    sc_compress format;
+    double wide;  /* bytes per element that is not compressed */
+    sc_text *why; /* recorder of prices, or NULL */
+} compress_by;
+
+/* A weight on one rank: what its product makes by what it sums over. */
+typedef struct compress_matrix {
+    double rows, cols, count;
+} compress_matrix;
+
+typedef struct compress_wire {
+    sc_coll coll;
+    double bytes;    /* V */
+    double pack_s;   /* kernels that make the format and undo it */
+    double residual; /* bytes kept of what it leaves out */
+} compress_wire;
+
+/* An exchange `coll` of `local` elements of a matrix between `ranks`. */
+compress_wire compress_gradient(const compress_by *by, const compress_matrix *m,
+                                sc_coll coll, double local, double ranks);
+
+#endif
