@@ -151,6 +151,9 @@ typedef struct sc_price {
     const char *limit; /* "compute" "memory" "launch" "wave" "align" ... */
 } sc_price;
 
+/* FLOP, bytes and launches of a kernel on any device; no seconds, no limit. */
+sc_price sc_kernel_amount(const sc_kernel *k);
+
 sc_price sc_cost_kernel(const sc_cost *c, const sc_device *d,
                         const sc_kernel *k);
 

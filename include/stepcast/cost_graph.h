@@ -6,20 +6,11 @@
 #ifndef SC_COST_GRAPH_H
 #define SC_COST_GRAPH_H
 
-#include <stepcast/cost.h>
-#include <stepcast/model_graph.h>
+#include <stepcast/cost_op.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-typedef enum sc_gpass {
-    SC_GP_FWD,
-    SC_GP_BWD, /* both of the following: what tables state */
-    SC_GP_DGRAD,
-    SC_GP_WGRAD,
-    SC_GP_UPDATE /* the optimizer, of one weight */
-} sc_gpass;
 
 /* Times of operators by their shapes, as measured by others: Proteus's cost
  * files {class: {"profile": {"<in shapes>_<out shapes>": ms}}}. */
@@ -40,11 +31,8 @@ typedef struct sc_gwork {
     uint32_t weight;       /* of an update: which of the operator's weights */
     double weight_parts;   /* of an update: parts that the state is cut in */
     const char *optimizer; /* "adam" "sgd" "lamb" "adagrad" */
-    sc_precision precision;
-    bool fused;              /* element-wise operators join their producers */
+    sc_op_facts facts;
     const sc_optable *table; /* NULL: the models */
-    uint8_t attention;       /* sc_attention_kernel of fused attention;
-                                SC_ATTN_UNFUSED: cuDNN's */
 } sc_gwork;
 
 /* Seconds, FLOP executed, bytes through memory and launches.  With a table,
@@ -52,7 +40,9 @@ typedef struct sc_gwork {
  * and shapes; views cost nothing with one. */
 sc_status sc_cost_gop(const sc_cost *c, const sc_device *d, const sc_gwork *w,
                       sc_price *out, sc_err *err);
-/* The same as text. */
+/* FLOP and bytes of what the operator is, whatever program runs it. */
+sc_price sc_cost_gop_amount(const sc_gwork *w);
+/* The price as text. */
 sc_status sc_cost_explain_gop(const sc_cost *c, const sc_device *d,
                               const sc_gwork *w, sc_text *out, sc_err *err);
 

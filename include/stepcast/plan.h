@@ -17,6 +17,7 @@
 #ifndef SC_PLAN_H
 #define SC_PLAN_H
 
+#include <stepcast/cost_op.h>
 #include <stepcast/graph.h>
 #include <stepcast/graph_workload.h>
 #include <stepcast/model.h>
@@ -375,6 +376,10 @@ typedef struct sc_block {
     double w_s, w_cat[SC_N_CATS];
     double late;
 } sc_block;
+
+/* An operator of a model on a single rank, as the list of kernels takes it. */
+sc_op_work sc_operator_work(const sc_model *m, const sc_operator *op,
+                            sc_gpass pass, uint64_t batch, uint64_t seq);
 
 /* Prices layer entry `layer` (index into model->layer). */
 sc_status sc_block_price(const sc_plan *p, uint32_t layer, sc_arena *a,

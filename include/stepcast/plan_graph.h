@@ -33,6 +33,7 @@ typedef struct sc_gjob {
     uint64_t micro;          /* samples of one micro-batch on one replica */
     uint32_t ga;             /* micro-batches of a replica per step */
     sc_precision precision;
+    sc_recipe recipe; /* how low precision is scaled */
     const char *optimizer;
     double grad_bytes; /* per element of gradients on the wire; 0: as weights */
     sc_compress compress; /* of gradients between replicas */

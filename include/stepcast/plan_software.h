@@ -73,7 +73,10 @@ typedef struct sc_software {
     int fp8_scaling;        /* sc_fp8_scaling, of one scale per tensor */
     const char *mxfp8;      /* profile instead of this one with MXFP8 */
     const char *nvfp4;      /* same with NVFP4 */
-    bool fused;             /* element-wise operators fused by a compiler */
+    bool fused;             /* a compiler computes element-wise operators in the
+                               kernels that make their inputs */
+    bool single_pass;       /* element-wise operators have kernels that move
+                               each operand once */
     bool fused_cast;        /* casts to low precision fused with neighbours */
     bool tp_overlap;        /* tensor-parallel exchanges beside products */
     bool ep_overlap;        /* token dispatch beside other micro-batches */

@@ -29,7 +29,7 @@ double gop_bytes(const sc_gwork *w, const sc_gport *p)
     const sc_gtensor *t = &w->graph->tensor[p->tensor];
     if (t->bytes > 0) return t->bytes;
     /* Lower precisions are those of products: values stay in 16 bits. */
-    return fmax(2, sc_precision_bytes(w->precision));
+    return fmax(2, sc_precision_bytes(w->facts.precision));
 }
 
 double gop_weight_elements(const sc_gwork *w)
@@ -97,35 +97,18 @@ gop_product gop_product_of(const sc_gwork *w)
     return p;
 }
 
-static void add(sc_price *sum, const sc_price *p)
+static void list(const sc_cost *c, const sc_gwork *w, sc_op_kernels *out)
 {
-    if (p->seconds > 0 && (!sum->limit || p->seconds > sum->seconds))
-        sum->limit = p->limit;
-    sum->seconds += p->seconds;
-    sum->flops += p->flops;
-    sum->bytes += p->bytes;
-    sum->launches += p->launches;
-}
-
-static sc_price price_of(const sc_cost *c, const sc_device *d,
-                         const gop_kernels *l, uint32_t i)
-{
-    sc_price p = sc_cost_kernel(c, d, &l->k[i]);
-    if (l->joined[i]) {
-        p.seconds = fmax(0, p.seconds - p.launches * c->p[SC_P_LAUNCH]);
-        p.launches = 0;
-        p.limit = "memory";
-    }
-    return p;
-}
-
-static void list(const sc_cost *c, const sc_gwork *w, gop_kernels *out)
-{
+    sc_op_work work;
     out->n = 0;
-    if (w->pass == SC_GP_UPDATE)
+    if (w->pass == SC_GP_UPDATE) {
         gop_list_update(w, out);
-    else
-        gop_list(c, w, out);
+        return;
+    }
+    /* A view moves nothing unless it is a copy. */
+    if (w->op->type == SC_G_VIEW && !w->op->copy) return;
+    gop_work(w, &work);
+    sc_op_list(c, &w->facts, &work, out);
 }
 
 /* Backward entries hold both gradients: half each where both learn. */
@@ -164,26 +147,28 @@ static sc_status look_up(const sc_gwork *w, sc_price *out, sc_err *err)
                     "the table of times has no %s", first);
 }
 
+sc_price sc_cost_gop_amount(const sc_gwork *w)
+{
+    sc_op_work work;
+    if (w->op->type == SC_G_VIEW && !w->op->copy) return (sc_price){0};
+    gop_work(w, &work);
+    return sc_op_amount(&work);
+}
+
 sc_status sc_cost_gop(const sc_cost *c, const sc_device *d, const sc_gwork *w,
                       sc_price *out, sc_err *err)
 {
-    gop_kernels l;
+    sc_op_kernels l;
     if (w->table) return look_up(w, out, err);
-    sc_price sum = {.limit = NULL};
     list(c, w, &l);
-    for (uint32_t i = 0; i < l.n; i++) {
-        sc_price p = price_of(c, d, &l, i);
-        add(&sum, &p);
-    }
-    if (!sum.limit) sum.limit = "nothing";
-    *out = sum;
+    *out = sc_op_price(c, d, &l);
     return SC_OK;
 }
 
 sc_status sc_cost_explain_gop(const sc_cost *c, const sc_device *d,
                               const sc_gwork *w, sc_text *out, sc_err *err)
 {
-    gop_kernels l;
+    sc_op_kernels l;
     if (w->table) {
         sc_price p;
         SC_TRY(look_up(w, &p, err));
@@ -194,17 +179,6 @@ sc_status sc_cost_explain_gop(const sc_cost *c, const sc_device *d,
         return SC_OK;
     }
     list(c, w, &l);
-    for (uint32_t i = 0; i < l.n; i++) {
-        if (!l.joined[i]) {
-            sc_cost_explain_kernel(c, d, &l.k[i], out);
-            continue;
-        }
-        sc_price p = price_of(c, d, &l, i);
-        char t[32], b[32];
-        sc_unit_print_short(p.seconds, SC_U_TIME, t, sizeof t);
-        sc_unit_print_short(p.bytes, SC_U_BYTES, b, sizeof b);
-        sc_text_add(out, "  %-22s %9s  %9s  %9s  in another's kernel\n",
-                    l.k[i].name, t, "", b);
-    }
+    sc_op_explain(c, d, &l, out);
     return SC_OK;
 }

@@ -5,18 +5,10 @@
 
 #include <stepcast/cost_graph.h>
 
-#define GOP_KERNELS 12
-
-typedef struct gop_kernels {
-    uint32_t n;
-    sc_kernel k[GOP_KERNELS];
-    bool joined[GOP_KERNELS]; /* inside another operator's kernel: its traffic
-                                 only, no launch */
-} gop_kernels;
-
-/* Kernels of the operator's pass, or of its update, by the models. */
-void gop_list(const sc_cost *c, const sc_gwork *w, gop_kernels *out);
-void gop_list_update(const sc_gwork *w, gop_kernels *out);
+/* The operator on this rank, as sc_op_list() takes it; not of an update. */
+void gop_work(const sc_gwork *w, sc_op_work *out);
+/* The kernel of its update. */
+void gop_list_update(const sc_gwork *w, sc_op_kernels *out);
 
 /* On this rank: length of dim `i` of a tensor, its elements, bytes per element;
  * of an update, elements of the weight. */

@@ -28,7 +28,7 @@ static bool touches_rows(const sc_gwork *w, const char *optimizer)
            (strcmp(optimizer, "adagrad") == 0 || strcmp(optimizer, "sgd") == 0);
 }
 
-void gop_list_update(const sc_gwork *w, gop_kernels *out)
+void gop_list_update(const sc_gwork *w, sc_op_kernels *out)
 {
     const sc_gtensor *t = &w->graph->tensor[w->op->weight[w->weight].tensor];
     const char *optimizer = w->optimizer ? w->optimizer : "adam";
@@ -49,5 +49,6 @@ void gop_list_update(const sc_gwork *w, gop_kernels *out)
                                  .name = optimizer,
                                  .precision = SC_FP32,
                                  .bytes = n * bytes};
+    out->wgrad[out->n] = true;
     out->joined[out->n++] = true;
 }

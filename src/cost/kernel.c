@@ -147,20 +147,39 @@ static double tile_time(const sc_cost *c, const sc_device *d,
     return best;
 }
 
+/* FLOP executed and bytes through memory; nothing of the device matters. */
+sc_price sc_kernel_amount(const sc_kernel *k)
+{
+    double b = (double)k->batch, m = (double)k->m, n = (double)k->n,
+           depth = (double)k->k, e = sc_precision_bytes(k->precision);
+    sc_price p = {.bytes = k->bytes, .launches = k->launches ? k->launches : 1};
+    if (k->kind == SC_K_GEMM || k->kind == SC_K_CONV)
+        p.flops = 2 * b * m * n * depth;
+    if (k->kind == SC_K_GEMM)
+        p.bytes =
+            b * (e * (m * depth + n * depth) + fmax(2, e) * m * n) + k->bytes;
+    if (k->kind != SC_K_FLASH) return p;
+    p.flops = 4 * b * m * n * depth;
+    /* Blocks of 128 on the diagonal are computed whole. */
+    if (k->causal) p.flops *= 0.5 * (1 + 128.0 / fmax(128, n));
+    p.bytes = fmax(2, e) * b * depth * (2.0 * m + 2.0 * n);
+    if (k->backward) {
+        p.flops *= 2.5; /* five products instead of two */
+        p.bytes *= 2;
+    }
+    return p;
+}
+
 static sc_price price_gemm(const sc_cost *c, const sc_device *d,
                            const sc_kernel *k)
 {
     double bw = d->mem_bw * c->p[SC_P_MEM_EFF];
     double rate = product_rate(c, d, k->precision, k->scaling);
-    double b = (double)k->batch, m = (double)k->m, n = (double)k->n,
-           kk = (double)k->k, e = sc_precision_bytes(k->precision);
-    double out_e = e < 2 ? 2 : e;
+    double m = (double)k->m, n = (double)k->n, kk = (double)k->k;
     bool half = k->precision == SC_FP16 || k->precision == SC_BF16;
-    sc_price p = {.flops = 2 * b * m * n * kk,
-                  .bytes =
-                      b * (e * (m * kk + n * kk) + out_e * m * n) + k->bytes,
-                  .limit = "compute"};
+    sc_price p = sc_kernel_amount(k);
     double t;
+    p.limit = "compute";
     if (k->grouped) {
         t = tile_time(c, d, k,
                       fmin(rate * c->p[SC_P_GROUPED], peak_of(d, k->precision)),
@@ -184,7 +203,6 @@ static sc_price price_gemm(const sc_cost *c, const sc_device *d,
     }
     double move = p.bytes / bw;
     if (move > t) p.limit = "memory";
-    p.launches = k->launches ? k->launches : 1;
     p.seconds = fmax(t, move) + c->p[SC_P_LAUNCH];
     return p;
 }
@@ -199,11 +217,8 @@ static sc_price price_conv(const sc_cost *c, const sc_device *d,
     double bw = d->mem_bw * c->p[SC_P_MEM_EFF];
     double rate =
         product_rate(c, d, k->precision, SC_SCALE_TENSOR) * c->p[SC_P_CONV];
-    sc_price p = {.flops = 2 * (double)k->batch * (double)k->m * (double)k->n *
-                           (double)k->k,
-                  .bytes = k->bytes,
-                  .launches = k->launches ? k->launches : 1,
-                  .limit = "compute"};
+    sc_price p = sc_kernel_amount(k);
+    p.limit = "compute";
     bool vector = k->batch > 1 && k->n < CONV_LEAST;
     double t = vector ? p.flops / (d->vector_flops *
                                    gemm_share(c, d, SC_FP32, SC_SCALE_TENSOR))
@@ -251,21 +266,10 @@ static sc_price price_flash(const sc_cost *c, const sc_device *d,
     double bw = d->mem_bw * c->p[SC_P_MEM_EFF];
     sc_precision pr = k->precision < SC_FP16 ? k->precision : SC_BF16;
     if (d->peak[SC_BF16] <= 0) pr = SC_FP16;
-    double full =
-        4 * (double)k->batch * (double)k->m * (double)k->n * (double)k->k;
-    /* Blocks of 128 on the diagonal are computed whole. */
-    if (k->causal) full *= 0.5 * (1 + 128.0 / fmax(128, (double)k->n));
-    sc_price p = {.flops = full,
-                  .bytes = 2.0 * (double)k->batch * (double)k->k *
-                           (2.0 * (double)k->m + 2.0 * (double)k->n),
-                  .launches = k->launches ? k->launches : 1,
-                  .limit = "compute"};
+    sc_price p = sc_kernel_amount(k);
+    p.limit = "compute";
     double rate = flash_rate(c, d, k->attention, pr);
-    if (k->backward) {
-        p.flops *= 2.5; /* five products instead of two */
-        p.bytes *= 2;
-        rate *= c->p[SC_P_FLASH_BWD];
-    }
+    if (k->backward) rate *= c->p[SC_P_FLASH_BWD];
     double t = p.flops / rate, move = p.bytes / bw;
     if (move > t) p.limit = "memory";
     p.seconds = fmax(t, move) + c->p[SC_P_LAUNCH];
@@ -278,8 +282,9 @@ sc_price sc_cost_kernel(const sc_cost *c, const sc_device *d,
     if (k->kind == SC_K_GEMM) return price_gemm(c, d, k);
     if (k->kind == SC_K_FLASH) return price_flash(c, d, k);
     if (k->kind == SC_K_CONV) return price_conv(c, d, k);
-    uint32_t n = k->launches ? k->launches : 1;
-    sc_price p = {.bytes = k->bytes, .launches = n, .limit = "memory"};
+    sc_price p = sc_kernel_amount(k);
+    uint32_t n = p.launches;
+    p.limit = "memory";
     double move = k->bytes / (d->mem_bw * c->p[SC_P_MEM_EFF]);
     p.seconds = move + n * c->p[SC_P_LAUNCH];
     if (move < n * c->p[SC_P_LAUNCH]) p.limit = "launch";

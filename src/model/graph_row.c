@@ -219,6 +219,8 @@ static const char *guard(const gb_graph *b, const graph_row *r,
     if (by_parts(r->type)) return "its parts have to be written under raw:";
     const char *why = guard_count(r, n);
     if (why) return why;
+    if (r->type > SC_G_LOSS || r->type == SC_G_EXPERT || r->type == SC_G_SCAN)
+        return "only generated models have it";
     const sc_gtensor *x = gb_tensor(b, in[0]);
     bool channels = needs_channels(r->type) ||
                     (r->type == SC_G_NORM && r->groups) ||

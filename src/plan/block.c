@@ -113,17 +113,18 @@ static sc_status moves(emit *e, const char *name, const sc_layout *from,
 static double kernels(emit *e, const sc_placed *o, bool backward)
 {
     const sc_run *r = &e->p->run;
-    plan_kernels k;
-    plan_op_kernels(r, o, backward, &k);
+    sc_op_facts facts = plan_facts(r);
+    sc_op_work w = plan_work(r, o, backward ? SC_GP_BWD : SC_GP_FWD);
+    sc_op_kernels k;
+    sc_op_list(r->cost, &facts, &w, &k);
     e->kernels = e->n;
     bool captured =
         r->sw->capture == SC_CAPTURE_STEP ||
         (r->sw->capture == SC_CAPTURE_LAYERS && !plan_is_routed(o->op));
     double sum = 0;
+    if (e->why) sc_op_explain(r->cost, r->hw->device, &k, e->why);
     for (uint32_t i = 0; i < k.n; i++) {
-        sc_price price = sc_cost_kernel(r->cost, r->hw->device, &k.k[i]);
-        if (e->why)
-            sc_cost_explain_kernel(r->cost, r->hw->device, &k.k[i], e->why);
+        sc_price price = sc_op_kernel_price(r->cost, r->hw->device, &k, i);
         push(e, (sc_piece){.name = k.k[i].name,
                            .kind = SC_OP_COMPUTE,
                            .stream = SC_S_COMPUTE,

@@ -4,7 +4,7 @@
 #ifndef PLAN_BLOCK_H
 #define PLAN_BLOCK_H
 
-#include "plan/kernels.h"
+#include "plan/work.h"
 
 typedef struct emit {
     const sc_plan *p;

@@ -179,8 +179,8 @@ static sc_status tied(const sc_plan *p, double *seconds, double *bytes,
     bool frozen = r->model->layer[0].op[0].frozen;
     if (!plan_ends_apart(r) || !r->model->t.tied || r->forward_only || frozen)
         return SC_OK;
-    uint32_t two = 2, stride = p->stride[SC_AX_PP] * (pp - 1);
-    sc_place at = sc_hw_place(r->hw, 1, &two, &stride);
+    const uint32_t ends[] = {0, pp - 1};
+    sc_place at = sc_hw_place_axis(r->hw, pp, p->stride[SC_AX_PP], 2, ends);
     double v = table_bytes(p);
     sc_coll_price cp;
     SC_TRY(sc_cost_coll(r->cost, r->hw, SC_ALL_REDUCE, v, &at, -1, &cp, err));
@@ -206,20 +206,44 @@ double sc_run_send_bytes(const sc_run *r)
     return r->size[SC_AX_PP] == 1 ? 0 : part_sent(r, &whole, &split);
 }
 
+/* To the neighbours of a pipeline device, which all replicas send to at once:
+ * the slower of both ways.  Chunks go round from the last device to the first.
+ */
+static sc_status send_price(const sc_plan *p, uint32_t dev, double bytes,
+                            sc_coll_price *out, sc_err *err)
+{
+    const sc_run *r = &p->run;
+    uint32_t pp = r->size[SC_AX_PP];
+    bool round =
+        sc_run_chunks(r) > 1 && sc_run_placement(r) == SC_SCH_INTERLEAVED;
+    *out = (sc_coll_price){0};
+    for (int way = -1; way < 2; way += 2) {
+        bool end = way < 0 ? dev == 0 : dev + 1 == pp;
+        if (end && !round) continue;
+        uint32_t to = (uint32_t)((int)(dev + pp) + way) % pp;
+        uint32_t at[] = {to < dev ? to : dev, to < dev ? dev : to};
+        sc_place place =
+            sc_hw_place_axis(r->hw, pp, p->stride[SC_AX_PP], 2, at);
+        sc_coll_price one;
+        SC_TRY(sc_cost_coll(r->cost, r->hw, SC_SENDRECV, bytes, &place, -1,
+                            &one, err));
+        if (one.seconds > out->seconds) *out = one;
+    }
+    return SC_OK;
+}
+
 /* One activation between neighbouring stages; split over TP ranks it is
  * gathered again inside the node. */
-static sc_status transfer(const sc_plan *p, sc_step_costs *c, sc_err *err)
+static sc_status transfer(const sc_plan *p, uint32_t dev, sc_step_costs *c,
+                          sc_err *err)
 {
     const sc_run *r = &p->run;
     double whole;
     bool split;
     if (r->size[SC_AX_PP] == 1) return SC_OK;
-    uint32_t two = 2, stride = p->stride[SC_AX_PP];
-    sc_place at = sc_hw_place(r->hw, 1, &two, &stride);
     sc_coll_price cp;
     c->send_bytes = part_sent(r, &whole, &split);
-    SC_TRY(sc_cost_coll(r->cost, r->hw, SC_SENDRECV, c->send_bytes, &at, -1,
-                        &cp, err));
+    SC_TRY(send_price(p, dev, c->send_bytes, &cp, err));
     c->send_s = cp.seconds;
     /* split passes leave no time to wait */
     bool chunks = sc_run_chunks(r) > 1 || sc_run_splits(r);
@@ -242,12 +266,12 @@ static sc_status mirror(const sc_plan *p, const sc_block *blocks, uint32_t dev,
                         sc_step_costs *c, sc_err *err)
 {
     const sc_run *r = &p->run;
-    uint32_t pp = r->size[SC_AX_PP], other = pp - 1 - dev, two = 2;
+    uint32_t pp = r->size[SC_AX_PP], other = pp - 1 - dev;
     if (sc_run_placement(r) != SC_SCH_DUALPIPE || r->forward_only) return SC_OK;
-    uint32_t apart = other > dev ? other - dev : dev - other;
-    uint32_t stride = p->stride[SC_AX_PP] * apart;
-    if (apart == 0) return SC_OK;
-    sc_place at = sc_hw_place(r->hw, 1, &two, &stride);
+    if (other == dev) return SC_OK;
+    const uint32_t both[] = {other < dev ? other : dev,
+                             other < dev ? dev : other};
+    sc_place at = sc_hw_place_axis(r->hw, pp, p->stride[SC_AX_PP], 2, both);
     sc_coll_price cp;
     c->mirror_bytes =
         r->sw->reduce_bytes * sc_plan_device_sum(p, blocks, dev, optim_params);
@@ -265,7 +289,7 @@ sc_status sc_plan_step_costs(const sc_plan *p, const sc_block *blocks,
     const sc_run *r = &own.run;
     p = &own;
     sc_step_costs c = {0};
-    SC_TRY(transfer(p, &c, err));
+    SC_TRY(transfer(p, device, &c, err));
     SC_TRY(tied(p, &c.tied_s, &c.tied_bytes, err));
     SC_TRY(mirror(p, blocks, device, &c, err));
     SC_TRY(

@@ -27,46 +27,28 @@ static bool reads_result(const sc_gop *o)
     bool own =
         o->fn == SC_F_RELU || o->fn == SC_F_SIGMOID || o->fn == SC_F_TANH;
     if (o->type == SC_G_ACT) return own && !o->gated;
-    return o->type == SC_G_SOFTMAX;
+    return sc_op_reads((sc_gtype)o->type) & SC_OP_READS_RESULT;
 }
 
 /* Inputs that the product for inputs needs again. */
 static bool reads_inputs(const sc_gop *o)
 {
-    switch ((sc_gtype)o->type) {
-    case SC_G_MATMUL:
-    case SC_G_ATTENTION:
-    case SC_G_SCAN:
-    case SC_G_CONV1D:
-    case SC_G_COMBINE:
-    case SC_G_BATCH_NORM:
-    case SC_G_NORM:
-    case SC_G_POOL:
-    case SC_G_LOSS: return true;
-    case SC_G_ACT: return !reads_result(o);
-    case SC_G_ELEMENTWISE: return multiplies(o);
-    default: return false;
-    }
+    if (o->type == SC_G_ELEMENTWISE) return multiplies(o);
+    return sc_op_reads((sc_gtype)o->type) & SC_OP_READS_INPUTS &&
+           !reads_result(o);
 }
 
 static bool reads_weight(const sc_gop *o)
 {
-    switch ((sc_gtype)o->type) {
-    case SC_G_LINEAR:
-    case SC_G_EXPERT:
-    case SC_G_CONV1D:
-    case SC_G_CONV:
-    case SC_G_CONV_TRANSPOSED:
-    case SC_G_BATCH_NORM:
-    case SC_G_NORM: return o->n_weight > 0;
-    default: return false;
-    }
+    return o->n_weight > 0 &&
+           sc_op_reads((sc_gtype)o->type) & SC_OP_READS_WEIGHT;
 }
 
 /* The first input, for the product for weights. */
 static bool weight_reads_input(const sc_gop *o)
 {
-    return reads_weight(o) || o->type == SC_G_EMBED;
+    return o->n_weight > 0 &&
+           sc_op_reads((sc_gtype)o->type) & SC_OP_READS_FIRST;
 }
 
 static bool weights_learn(const infer *f, const sc_gop *o)

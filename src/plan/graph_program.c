@@ -132,12 +132,11 @@ sc_status gi_compute(infer *f, uint32_t op, sc_gpass pass, uint32_t weight,
                   .weight = weight,
                   .weight_parts = weight_parts,
                   .optimizer = f->job->optimizer,
-                  .precision = f->job->precision,
-                  .fused = f->job->sw->fused,
-                  .table = f->job->table,
-                  .attention = (uint8_t)f->job->sw->attention};
-    return sc_cost_gop(f->job->cost, gi_slowest(f, f->node[op].stage), &w, out,
-                       f->err);
+                  .table = f->job->table};
+    const sc_device *d = gi_slowest(f, f->node[op].stage);
+    w.facts = plan_software_facts(f->job->sw, d, f->job->precision,
+                                  f->job->recipe, f->job->ga > 1);
+    return sc_cost_gop(f->job->cost, d, &w, out, f->err);
 }
 
 /* Operators of the rule whose turn comes with that of `op`. */

@@ -3,6 +3,7 @@
 #ifndef PLAN_INTERNAL_H
 #define PLAN_INTERNAL_H
 
+#include <stepcast/cost_op.h>
 #include <stepcast/plan_schedule.h>
 
 /* Presets to rules; *n rules are appended to `rules` (room for PLAN_RULES;
@@ -68,6 +69,12 @@ uint64_t plan_batch(const sc_run *r);
  * format: not the router's and the vocabulary's, nor what the user keeps
  * wide. */
 bool plan_low(const sc_run *r, const sc_operator *op);
+
+/* What of a run changes kernels: its software, and whether products add to the
+ * gradients of other micro-batches. */
+sc_op_facts plan_software_facts(const sc_software *sw, const sc_device *d,
+                                sc_precision precision, sc_recipe recipe,
+                                bool accumulates);
 
 /* Which products a recipe of low precision runs low; nothing of others. */
 void plan_recipe_text(const sc_run *r, sc_text *out);

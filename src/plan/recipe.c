@@ -2,6 +2,8 @@
 /* recipe.c - names of precisions and of recipes of low precision. */
 #include "plan/plan_internal.h"
 
+#include <string.h>
+
 const char *const sc_recipe_names[] = {"fp32",      "tf32",    "fp16", "bf16",
                                        "fp8",       "nvfp4",   "int8", "mxfp8",
                                        "fp8-block", "fp8-row", NULL};
@@ -59,4 +61,40 @@ void plan_recipe_text(const sc_run *r, sc_text *out)
         products(r, &r->model->layer[l], false, out);
     }
     sc_text_add(out, "  attention, norms, sums and gradients stay wide\n");
+}
+
+/* ---- kernels ------------------------------------------------------------------ */
+
+static sc_scaling scaling_of(sc_recipe recipe, const sc_device *d)
+{
+    switch (recipe) {
+    case SC_RECIPE_MXFP8:
+    case SC_RECIPE_NVFP4: return SC_SCALE_MX;
+    case SC_RECIPE_FP8_BLOCK:
+        /* Transformer Engine runs it as MXFP8 where products have that. */
+        return strncmp(d->arch, "blackwell", 9) == 0 ? SC_SCALE_MX
+                                                     : SC_SCALE_BLOCK;
+    case SC_RECIPE_FP8_ROW: return SC_SCALE_ROW;
+    default: return SC_SCALE_TENSOR;
+    }
+}
+
+sc_op_facts plan_software_facts(const sc_software *sw, const sc_device *d,
+                                sc_precision precision, sc_recipe recipe,
+                                bool accumulates)
+{
+    return (sc_op_facts){.precision = precision,
+                         .scaling = scaling_of(recipe, d),
+                         .attention = (uint8_t)sw->attention,
+                         .fused = sw->fused,
+                         .single_pass = sw->single_pass,
+                         .fused_softmax = sw->fused_softmax,
+                         .fused_cast = sw->fused_cast,
+                         .fused_accumulate = sw->fused_accumulate,
+                         .grouped_loop = sw->grouped_loop,
+                         .delayed_scaling = sw->fp8_scaling == SC_FP8_DELAYED,
+                         .low_activations = sw->low_activations,
+                         .pad_head_dim = sw->pad_head_dim,
+                         .accum_bytes = accumulates ? sw->accum_bytes : 0,
+                         .loss_bytes = sw->loss_bytes};
 }

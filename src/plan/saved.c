@@ -96,9 +96,12 @@ static double every_second(const emit *e)
     for (uint32_t i = 0; i < e->layer->n_ops; i++) {
         const sc_placed *o = &e->placed[i];
         double y = 2 * on_rank(e, o, o->op->y);
-        if (o->op->type == SC_ATTENTION) bytes += plan_attention_out(r, o);
+        if (o->op->type == SC_ATTENTION) {
+            sc_op_work w = plan_work(r, o, SC_GP_FWD);
+            bytes += sc_op_kept_output(&w);
+        }
         if (o->op->type != SC_LINEAR || o->op->frozen) continue;
-        bool unread = r->sw->fused && last_product(e, i);
+        bool unread = r->sw->single_pass && last_product(e, i);
         uint32_t n = products(r, o->op, share);
         for (uint32_t k = 0; k < n; k++)
             if (++count % 2 == 1 && !unread) bytes += y * share[k];
@@ -168,17 +171,18 @@ void block_activations(emit *e, sc_block *b)
     const sc_run *r = &e->p->run;
     double kept[SC_LAYER_OPS] = {0}, sum = 0, planned = 0, largest = 0;
     bool all = whole_layer(e);
+    sc_op_facts facts = plan_facts(r);
     for (uint32_t i = 0; i < e->layer->n_ops; i++) {
         const sc_placed *o = &e->placed[i];
         if (e->layer->kind == SC_LAYER_EMBED && o->op->src < 0) continue;
-        sc_placed once = *o;
-        once.recompute = false;
-        double in = kept_input(e, i);
-        kept[i] = plan_op_saved(r, &once, in);
+        sc_op_work w = plan_work(r, o, SC_GP_FWD);
+        double in = kept_input(e, i), held = sc_op_kept(&facts, &w, 2 * in);
+        w.again = false;
+        kept[i] = sc_op_kept(&facts, &w, 2 * in);
         sum += kept[i];
-        if (!made_again(e, o)) planned += plan_op_saved(r, o, in);
+        if (!made_again(e, o)) planned += held;
         largest = fmax(largest, 2 * in);
-        b->late += late(e, &once, kept[i]);
+        b->late += late(e, o, kept[i]);
         if (o->op->type == SC_LOSS) b->logits += kept[i] / 2;
     }
     if (r->forward_only || e->layer->still) {

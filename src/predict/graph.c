@@ -412,6 +412,7 @@ static sc_status prepare(graph_state *x, sc_run *r, sc_err *err)
                    .cost = x->cost,
                    .rules = x->rules,
                    .precision = r->precision,
+                   .recipe = r->recipe,
                    .optimizer = x->job->optimizer,
                    .grad_bytes = gradient_bytes(x),
                    .compress = r->compress,

@@ -2,6 +2,8 @@
 /* layers.c - what a model is made of, and what its operators work and move. */
 #include "report/layers.h"
 
+#include <stepcast/plan.h>
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -32,111 +34,18 @@ void report_si(double v, char *buf, size_t size)
     }
 }
 
-static double elements(const sc_operator *op, unsigned dims, uint64_t batch,
-                       uint64_t seq)
-{
-    double n = op->share > 0 ? op->share : 1.0;
-    for (unsigned i = 0; i < op->n_iter; i++) {
-        if (!(dims >> i & 1u)) continue;
-        n *= (double)sc_iter_extent(&op->iter[i], batch, seq);
-    }
-    return n;
-}
-
-/* Input elements; the iteration space of attention and of a gated activation
- * has the extent of their outputs. */
-static double input_elements(const sc_model *m, const sc_operator *op,
-                             uint64_t batch, uint64_t seq)
-{
-    const sc_transformer *t = &m->t;
-    double x = elements(op, op->x, batch, seq);
-    if (op->type == SC_ATTENTION) {
-        double heads = (double)op->iter[2].extent / op->v_dim;
-        double kv = (double)op->kv_heads * (op->qk_dim + op->v_dim);
-        x *= (heads * op->qk_dim + kv) / (double)op->iter[2].extent;
-    }
-    bool gated = t->act == SC_ACT_SWIGLU || t->act == SC_ACT_GEGLU;
-    if (op->type == SC_ACT && gated) x *= 2.0;
-    return x;
-}
-
-/* Weight elements, also of a weight that is another operator's. */
-static double weight_elements(const sc_operator *op)
-{
-    double n = 1.0;
-    if (!op->w || op->params > op->bias) return (double)(op->params - op->bias);
-    for (unsigned i = 0; i < op->n_iter; i++) {
-        if (op->w >> i & 1u) n *= (double)op->iter[i].extent;
-    }
-    return n;
-}
-
-/* Elements that each pass reads and writes. */
-static void moved(const sc_operator *op, double x, double w, double y,
-                  double e[N_PASSES])
-{
-    switch ((sc_op_type)op->type) {
-    case SC_EMBED: /* rows, not the table */
-        e[FORWARD] = 2 * y;
-        e[WGRAD] = 2 * y;
-        break;
-    case SC_POSITION: /* a row per position, at most */
-        e[FORWARD] = x + y + w;
-        e[WGRAD] = y + w;
-        break;
-    case SC_EXPERT:
-    case SC_PATCH:
-    case SC_LINEAR: e[FORWARD] = e[DGRAD] = e[WGRAD] = x + w + y; break;
-    case SC_ATTENTION: /* backward reads inputs, output and its gradient */
-        e[FORWARD] = x + y;
-        e[DGRAD] = 2 * x + 2 * y;
-        break;
-    case SC_DROPOUT_ADD:
-        e[FORWARD] = x + y + (op->src2 >= -1 ? x : 0);
-        e[DGRAD] = x + y;
-        break;
-    case SC_DISPATCH:
-    case SC_COMBINE:
-    case SC_ROPE: e[FORWARD] = e[DGRAD] = x + y; break;
-    case SC_NORM: /* backward reads the input again */
-    case SC_ACT:
-    case SC_CONV1D:
-    case SC_SCAN:
-        e[FORWARD] = x + y;
-        e[DGRAD] = 2 * x + y;
-        break;
-    case SC_LOSS: /* scores in, their gradient out */
-        e[FORWARD] = x;
-        e[DGRAD] = 2 * x;
-        break;
-    case SC_N_OP_TYPES: break;
-    }
-}
-
 static work operator_work(const sc_model *m, const sc_layer *l,
                           const sc_operator *op, uint64_t batch, uint64_t seq)
 {
+    static const sc_gpass passes[N_PASSES] = {SC_GP_FWD, SC_GP_DGRAD,
+                                              SC_GP_WGRAD};
     work k = {.params = op->params};
-    double e[N_PASSES] = {0};
-    double w = weight_elements(op), rows = (double)seq;
-    if (op->type == SC_POSITION && w > rows * (double)op->iter[2].extent) {
-        w = rows * (double)op->iter[2].extent;
+    for (int p = 0; p < (l->still ? 1 : N_PASSES); p++) {
+        sc_op_work w = sc_operator_work(m, op, passes[p], batch, seq);
+        sc_price amount = sc_op_amount(&w);
+        k.flop[p] = amount.flops;
+        k.bytes[p] = amount.bytes;
     }
-    moved(op, input_elements(m, op, batch, seq), w,
-          elements(op, op->y, batch, seq), e);
-
-    double flop = sc_operator_flops(op, batch, seq);
-    bool weight = op->w != 0 && op->type != SC_ATTENTION && /* sinks aside */
-                  op->type != SC_SCAN;
-    k.flop[FORWARD] = flop;
-    k.flop[DGRAD] = weight ? flop : 2 * flop;
-    k.flop[WGRAD] = weight && !op->frozen ? flop : 0;
-    if (op->frozen) e[WGRAD] = 0;
-    if (l->still) {
-        k.flop[DGRAD] = k.flop[WGRAD] = 0;
-        e[DGRAD] = e[WGRAD] = 0;
-    }
-    for (int p = 0; p < N_PASSES; p++) k.bytes[p] = 2.0 * e[p];
     return k;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* layers_graph.c - the same of a network that is a graph of operators. */
-#include <stepcast/model_graph.h>
+#include <stepcast/cost_graph.h>
 
 #include "report/layers.h"
 
@@ -8,103 +8,30 @@
 #include <stdio.h>
 #include <string.h>
 
-enum {
-    FORWARD = REPORT_FORWARD,
-    DGRAD = REPORT_DGRAD,
-    WGRAD = REPORT_WGRAD,
-    N_PASSES = REPORT_PASSES
-};
-
-static double bytes_of(const sc_gtensor *t, double samples)
-{
-    return sc_gtensor_elements(t, samples) * (t->bytes ? t->bytes : 2);
-}
-
-/* What the passes of an operator move: x all inputs, w the weights. */
-static void moved(const sc_gop *op, double x, double w, double y,
-                  double e[N_PASSES])
-{
-    double rows = op->lookups ? op->lookups : 1;
-    switch ((sc_gtype)op->type) {
-    case SC_G_LINEAR:
-    case SC_G_EXPERT:
-    case SC_G_CONV:
-    case SC_G_CONV_TRANSPOSED:
-        e[FORWARD] = e[DGRAD] = e[WGRAD] = x + w + y;
-        break;
-    case SC_G_MATMUL: /* a product for each factor's gradient */
-    case SC_G_ATTENTION:
-    case SC_G_SCAN:
-        e[FORWARD] = x + y;
-        e[DGRAD] = 2 * (x + y);
-        break;
-    case SC_G_EMBED: /* rows, not the table */
-        e[FORWARD] = e[WGRAD] = (rows + 1) * y;
-        break;
-    case SC_G_BATCH_NORM:
-    case SC_G_NORM:
-    case SC_G_CONV1D:
-    case SC_G_ACT:
-    case SC_G_SOFTMAX: /* backward reads a value again */
-        e[FORWARD] = x + w + y;
-        e[DGRAD] = 2 * x + y;
-        break;
-    case SC_G_ROPE:
-    case SC_G_POSITION:
-    case SC_G_ELEMENTWISE: /* factors are read again, terms are not */
-        e[FORWARD] = x + w + y;
-        e[DGRAD] = x + y;
-        if (op->fn == SC_F_PRODUCT) e[DGRAD] += x;
-        if (op->n_weight) e[WGRAD] = y + w;
-        break;
-    case SC_G_DROPOUT:
-    case SC_G_POOL:
-    case SC_G_UPSAMPLE:
-    case SC_G_DISPATCH:
-    case SC_G_COMBINE:
-    case SC_G_CONCAT: e[FORWARD] = e[DGRAD] = x + w + y; break;
-    case SC_G_VIEW:
-        if (op->copy) e[FORWARD] = e[DGRAD] = x + y;
-        break;
-    case SC_G_SLICE: /* the rest of the gradient is zero, but written */
-        e[FORWARD] = 2 * y;
-        e[DGRAD] = x + y;
-        break;
-    case SC_G_LOSS: /* scores in, their gradient out */
-        e[FORWARD] = x;
-        e[DGRAD] = 2 * x;
-        break;
-    case SC_N_GTYPES: break;
-    }
-}
-
 static report_work work_of(const sc_opgraph *g, uint32_t i, double samples)
 {
+    static const sc_gpass passes[REPORT_PASSES] = {SC_GP_FWD, SC_GP_DGRAD,
+                                                   SC_GP_WGRAD};
     const sc_gop *op = &g->op[i];
+    double extent[SC_G_ITERS];
     report_work k = {0};
-    double x = 0, w = 0, learning = 0;
-    bool weight = false;
-    for (unsigned p = 0; p < op->n_in; p++) {
-        const sc_gtensor *t = &g->tensor[op->in[p].tensor];
-        double part = op->in[p].part > 0 ? (double)op->in[p].part : 1;
-        x += part * bytes_of(t, samples);
-        learning += t->learns ? part : 0;
-    }
     for (unsigned p = 0; p < op->n_weight; p++) {
         const sc_gtensor *t = &g->tensor[op->weight[p].tensor];
-        w += bytes_of(t, samples);
-        weight |= t->learns;
         if (t->op == i) k.params += (uint64_t)sc_gtensor_elements(t, 1);
     }
-    moved(op, x, w, bytes_of(&g->tensor[op->out.tensor], samples), k.bytes);
-    bool attends = op->type == SC_G_ATTENTION;
-    k.flop[FORWARD] = op->flops * samples;
-    k.flop[DGRAD] =
-        k.flop[FORWARD] * (attends && learning > 0 ? 2.0 : learning);
-    k.flop[WGRAD] = weight && !attends ? k.flop[FORWARD] : 0;
-    if (op->type == SC_G_MATMUL) k.bytes[DGRAD] *= learning / 2;
-    if (learning == 0) k.bytes[DGRAD] = 0;
-    if (!weight) k.bytes[WGRAD] = 0;
+    for (unsigned d = 0; d < op->n_iter; d++)
+        extent[d] = sc_giter_extent(&op->iter[d], samples);
+    for (int p = 0; p < REPORT_PASSES; p++) {
+        sc_gwork w = {.graph = g,
+                      .op = op,
+                      .pass = passes[p],
+                      .extent = extent,
+                      .samples = samples,
+                      .facts = {.precision = SC_BF16}};
+        sc_price amount = sc_cost_gop_amount(&w);
+        k.flop[p] = amount.flops;
+        k.bytes[p] = amount.bytes;
+    }
     return k;
 }
 

@@ -83,8 +83,9 @@ static double all_tables(const placed *p, sc_gpass pass)
                       .samples = MICRO * RANKS,
                       .weight_parts = 1,
                       .optimizer = "adagrad",
-                      .precision = SC_FP16,
-                      .fused = p->job.sw->fused};
+                      .facts = {.precision = SC_FP16,
+                                .fused = p->job.sw->fused,
+                                .single_pass = p->job.sw->single_pass}};
         sc_cost_gop(&cost, p->job.hw->device, &w, &price, &err);
         no_error();
         sum += price.seconds;

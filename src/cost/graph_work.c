@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* graph_work.c - an operator of a network, as the list of kernels takes it. */
+#include "cost/graph_op.h"
+
+#include <math.h>
+#include <string.h>
+
+/* What one block of a normalization holds on the chip; beyond, it reads its
+ * input twice. */
+#define NORM_ROW 65536.0
+
+static double bytes_of(const sc_gwork *w, const sc_gport *p)
+{
+    return gop_elements(w, p) * gop_bytes(w, p);
+}
+
+/* The operator that made the first input of `o`, NULL if none did; views in
+ * between make nothing. */
+static const sc_gop *producer(const sc_opgraph *g, const sc_gop *o)
+{
+    while (o->n_in > 0) {
+        const sc_gtensor *t = &g->tensor[o->in[0].tensor];
+        if (t->kind != SC_GT_VALUE || t->op >= g->n_ops) return NULL;
+        o = &g->op[t->op];
+        if (o->type != SC_G_VIEW || o->copy) return o;
+    }
+    return NULL;
+}
+
+static bool joins(const sc_gop *p)
+{
+    if (!p) return false;
+    switch ((sc_gtype)p->type) {
+    case SC_G_LINEAR:
+    case SC_G_CONV:
+    case SC_G_CONV_TRANSPOSED:
+    case SC_G_BATCH_NORM:
+    case SC_G_NORM:
+    case SC_G_ACT:
+    case SC_G_DROPOUT:
+    case SC_G_ROPE:
+    case SC_G_POSITION:
+    case SC_G_ELEMENTWISE: return true;
+    default: return false;
+    }
+}
+
+/* Inside a normalization's kernel, with what else is there. */
+static bool behind_norm(const sc_gwork *w)
+{
+    const sc_gop *p = producer(w->graph, w->op);
+    while (p && (p->type == SC_G_ELEMENTWISE || p->type == SC_G_DROPOUT ||
+                 p->type == SC_G_ACT))
+        p = producer(w->graph, p);
+    return p && (p->type == SC_G_BATCH_NORM || p->type == SC_G_NORM);
+}
+
+static void neighbours(const sc_gwork *w, sc_op_work *out)
+{
+    const sc_gop *p = producer(w->graph, w->op);
+    out->joins = joins(p);
+    out->behind_norm = behind_norm(w);
+    out->behind_conv =
+        p && (p->type == SC_G_CONV || p->type == SC_G_CONV_TRANSPOSED);
+    /* Tables that stand one behind the other. */
+    out->same_kernel = w->op > w->graph->op && w->op[-1].type == SC_G_EMBED;
+}
+
+/* Elements that share their statistics, at most. */
+static double norm_row(const sc_gwork *w)
+{
+    double n = 1;
+    for (uint32_t i = 0; i < w->op->n_iter; i++)
+        if (w->op->iter[i].kind != SC_I_BATCH) n *= w->extent[i];
+    return n;
+}
+
+/* Heads are the units of the iteration dim that has them; keys, what the FLOP
+ * leave. */
+static void attention(const sc_gwork *w, sc_op_work *out)
+{
+    const sc_gop *o = w->op;
+    double heads = 1, width = 1, samples = 1, part = 1, y = out->elements;
+    for (uint32_t i = 0; i < o->n_iter; i++) {
+        double all = sc_giter_extent(&o->iter[i], w->samples);
+        part *= w->extent[i] / all;
+        if (o->iter[i].units > 0) {
+            heads = o->iter[i].units * w->extent[i] / all;
+            width = all / o->iter[i].units;
+        }
+        if (o->iter[i].batch)
+            samples *= w->extent[i] / (double)o->iter[i].extent;
+    }
+    if (o->qk_dim > 0) width = (o->qk_dim + o->v_dim) / 2.0;
+    out->groups = samples * heads;
+    out->m = y / (out->groups * (o->v_dim > 0 ? o->v_dim : width));
+    out->k = width;
+    out->n = o->flops * w->samples * part / (4 * out->groups * out->m * out->k);
+    const sc_gport *keys = &o->in[o->n_in > 1 ? 1 : 0];
+    out->keys = (double)w->graph->tensor[keys->tensor].dim[1].extent;
+    if (out->keys < out->n) out->keys = out->n;
+}
+
+/* Experts on this rank and the rows of each: the dim's extent counts copies of
+ * a token, its units the experts. */
+static void expert(const sc_gwork *w, sc_op_work *out)
+{
+    const sc_gop *o = w->op;
+    double experts = 1;
+    for (uint32_t i = 0; i < o->n_iter; i++) {
+        const sc_giter *it = &o->iter[i];
+        double all = sc_giter_extent(it, w->samples);
+        if (strcmp(it->name, "expert") == 0)
+            experts = fmax(1, it->units * w->extent[i] / all);
+    }
+    out->groups = experts;
+    out->n = gop_length(w, &o->weight[0], 1);
+    out->k = gop_length(w, &o->weight[0], 2);
+    out->m = out->elements / out->n / experts;
+}
+
+/* Width of a square window that moves by one position: as many positions come
+ * out as go in, but for the rim. */
+static uint8_t window_of(const sc_gwork *w)
+{
+    const sc_gop *o = w->op;
+    const sc_gtensor *k = &w->graph->tensor[o->weight[0].tensor];
+    const sc_gtensor *x = &w->graph->tensor[o->in[0].tensor];
+    const sc_gtensor *y = &w->graph->tensor[o->out.tensor];
+    if (o->type != SC_G_CONV || k->n_dim != 4) return 0;
+    uint64_t side = k->dim[2].extent;
+    if (k->dim[3].extent != side || side > 255) return 0;
+    for (uint32_t d = 2; d < 4; d++)
+        if (x->dim[d].extent + side <= y->dim[d].extent ||
+            y->dim[d].extent + side <= x->dim[d].extent)
+            return 0;
+    return (uint8_t)side;
+}
+
+static void product(const sc_gwork *w, sc_op_work *out)
+{
+    gop_product p = gop_product_of(w);
+    out->groups = p.groups;
+    out->m = p.m;
+    out->n = p.n;
+    out->k = p.k;
+    out->channels = p.in;
+}
+
+/* Tables whose optimizer keeps no moments have gradients of their rows only. */
+static bool dense(const sc_gwork *w)
+{
+    const char *o = w->optimizer ? w->optimizer : "adam";
+    return strcmp(o, "adagrad") != 0 && strcmp(o, "sgd") != 0;
+}
+
+/* What it works on may be a part of the value that it reads: of each head, of
+ * the channels. */
+static void of_iteration(const sc_gwork *w, sc_op_work *out)
+{
+    out->elements = 1;
+    for (uint32_t i = 0; i < w->op->n_iter; i++) out->elements *= w->extent[i];
+    out->x = out->y = out->elements * out->each;
+}
+
+static void shape(const sc_gwork *w, sc_op_work *out)
+{
+    switch ((sc_gtype)w->op->type) {
+    case SC_G_CONV:
+    case SC_G_CONV_TRANSPOSED:
+        out->window = window_of(w);
+        product(w, out);
+        break;
+    case SC_G_LINEAR:
+    case SC_G_MATMUL: product(w, out); break;
+    case SC_G_EXPERT: expert(w, out); break;
+    case SC_G_ATTENTION: attention(w, out); break;
+    case SC_G_NORM:
+        of_iteration(w, out);
+        out->wide_rows = norm_row(w) > NORM_ROW;
+        break;
+    case SC_G_ACT: out->gated = w->op->gated; break;
+    case SC_G_ROPE: of_iteration(w, out); break;
+    case SC_G_LOSS: out->each = gop_bytes(w, &w->op->in[0]); break;
+    case SC_G_POSITION: /* rows that are read; the table may have more */
+        out->w = fmin(out->w, out->y);
+        break;
+    case SC_G_EMBED:
+        out->lookups = w->op->lookups ? w->op->lookups : 1;
+        out->each = gop_bytes(w, &w->op->weight[0]);
+        out->dense = dense(w);
+        break;
+    default: break;
+    }
+}
+
+void gop_work(const sc_gwork *w, sc_op_work *out)
+{
+    const sc_gop *o = w->op;
+    *out = (sc_op_work){.type = o->type,
+                        .pass = (uint8_t)w->pass,
+                        .y = bytes_of(w, &o->out),
+                        .elements = gop_elements(w, &o->out),
+                        .each = fmax(2, sc_precision_bytes(w->facts.precision)),
+                        .input_learns = gop_input_learns(w),
+                        .weight_learns = gop_weight_learns(w),
+                        .bias = o->n_weight > 1,
+                        .low = !o->keep_bf16,
+                        .dropout = o->dropout,
+                        .causal = o->causal};
+    for (uint32_t i = 0; i < o->n_in; i++) {
+        *(i ? &out->others : &out->x) += bytes_of(w, &o->in[i]);
+        out->learns += w->graph->tensor[o->in[i].tensor].learns;
+    }
+    if (o->n_weight > 0) out->w = bytes_of(w, &o->weight[0]);
+    if (w->facts.fused) neighbours(w, out);
+    shape(w, out);
+}

@@ -1,0 +1,425 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ops.c - the kernels of operators, one row per kind.
+ *
+ * Bytes are those of the operands that the kernels of a framework read and
+ * write.  Of element-wise kinds they are counted in passes over the tensors of
+ * the operator; programs without kernels made for them move `eager_traffic`
+ * times as much.  With `fused`, what is computed element by element from the
+ * output of a product, a normalization or another such operator is part of
+ * that kernel: the value it makes takes the place of the one it reads, and
+ * only further operands cost.
+ */
+#include "cost/ops.h"
+
+#include <math.h>
+
+/* How a kind's kernels follow from its description. */
+typedef enum form {
+    FORM_MEMORY, /* by the row's passes over its tensors */
+    FORM_LINEAR,
+    FORM_MATMUL,
+    FORM_CONV,
+    FORM_EXPERT,
+    FORM_ATTENTION,
+    FORM_TABLE,
+    FORM_SCAN,
+    FORM_LOSS
+} form;
+
+/* Passes over the first input, all others, the output, the weight; bytes per
+ * element of the output (a mask). */
+typedef struct traffic {
+    double x, others, y, w, mask;
+    uint8_t launches;
+} traffic;
+
+typedef struct op_row {
+    uint8_t form;
+    uint8_t reads; /* SC_OP_READS_* */
+    traffic forward, backward;
+} op_row;
+
+#define IN  SC_OP_READS_INPUTS
+#define WIN (SC_OP_READS_FIRST | SC_OP_READS_WEIGHT)
+
+static const op_row rows[SC_N_GTYPES] = {
+    [SC_G_LINEAR] = {.form = FORM_LINEAR, .reads = WIN},
+    [SC_G_MATMUL] = {.form = FORM_MATMUL, .reads = IN},
+    [SC_G_CONV] = {.form = FORM_CONV, .reads = WIN},
+    [SC_G_CONV_TRANSPOSED] = {.form = FORM_CONV, .reads = WIN},
+    [SC_G_EXPERT] = {.form = FORM_EXPERT, .reads = WIN},
+    [SC_G_EMBED] = {.form = FORM_TABLE, .reads = SC_OP_READS_FIRST},
+    [SC_G_ATTENTION] = {.form = FORM_ATTENTION, .reads = IN},
+    [SC_G_CONV1D] = {.form = FORM_SCAN, .reads = IN | WIN},
+    [SC_G_SCAN] = {.form = FORM_SCAN, .reads = IN},
+    [SC_G_LOSS] = {.form = FORM_LOSS, .reads = IN},
+    /* Statistics, then input and output.  Backward two kernels, each reads
+     * input and gradient: sums over the batch, then the input's gradient. */
+    [SC_G_BATCH_NORM] = {.reads = IN | WIN,
+                         .forward = {.x = 2, .y = 1, .launches = 2},
+                         .backward = {.x = 2, .y = 3, .launches = 2}},
+    /* Backward one kernel for the input (its gradient, the output's, the input),
+     * one for scale and shift (the last two again). */
+    [SC_G_NORM] = {.reads = IN | WIN,
+                   .forward = {.x = 1, .y = 1, .launches = 1},
+                   .backward = {.x = 2, .y = 3, .launches = 2}},
+    [SC_G_ACT] = {.reads = IN,
+                  .forward = {.x = 1, .y = 1, .launches = 1},
+                  .backward = {.x = 2, .y = 1, .launches = 1}},
+    /* A sum hands its gradient to another branch, where it is added to that
+     * of the value's other readers. */
+    [SC_G_ELEMENTWISE] =
+        {.forward = {.x = 1, .others = 1, .y = 1, .w = 1, .launches = 1},
+         .backward = {.others = 2, .y = 1, .w = 1, .launches = 1}},
+    [SC_G_DROPOUT] = {.forward = {.x = 1, .y = 1, .mask = 1, .launches = 1},
+                      .backward = {.x = 1, .y = 1, .mask = 1, .launches = 1}},
+    [SC_G_SOFTMAX] = {.reads = SC_OP_READS_RESULT,
+                      .forward = {.x = 1, .y = 1, .launches = 1},
+                      .backward = {.x = 1, .y = 2, .launches = 1}},
+    [SC_G_POSITION] = {.forward = {.x = 1, .y = 1, .w = 1, .launches = 1},
+                       .backward = {.y = 1, .w = 1, .launches = 1}},
+    /* Halves of each head are turned and put together again, both are scaled
+     * by tables of angles and summed. */
+    [SC_G_ROPE] = {.forward = {.x = 2.5, .y = 2.5, .launches = 4},
+                   .backward = {.x = 2.5, .y = 2.5, .launches = 4}},
+    /* Copies read and written, with their indices; backward they are summed
+     * as well. */
+    [SC_G_DISPATCH] = {.forward = {.y = 3, .launches = 4},
+                       .backward = {.y = 4, .launches = 4}},
+    [SC_G_COMBINE] = {.reads = IN,
+                      .forward = {.x = 3, .launches = 4},
+                      .backward = {.x = 4, .launches = 4}},
+    [SC_G_POOL] = {.reads = IN,
+                   .forward = {.x = 1, .others = 1, .y = 1, .launches = 1},
+                   .backward = {.x = 1, .others = 1, .y = 1, .launches = 1}},
+    [SC_G_UPSAMPLE] =
+        {.forward = {.x = 1, .others = 1, .y = 1, .launches = 1},
+         .backward = {.x = 1, .others = 1, .y = 1, .launches = 1}},
+    [SC_G_CONCAT] = {.forward = {.y = 2, .launches = 1},
+                     .backward = {.y = 2, .launches = 1}},
+    /* The gradient of the whole is cleared, then filled. */
+    [SC_G_SLICE] = {.forward = {.y = 2, .launches = 1},
+                    .backward = {.x = 1, .others = 1, .y = 2, .launches = 1}},
+    [SC_G_VIEW] = {.forward = {.y = 2, .launches = 1},
+                   .backward = {.y = 2, .launches = 1}},
+};
+
+unsigned sc_op_reads(sc_gtype type)
+{
+    return rows[type].reads;
+}
+
+/* ---- the list ------------------------------------------------------------ */
+
+bool ops_forward(const op_list *l)
+{
+    return l->w->pass == SC_GP_FWD;
+}
+
+bool ops_dgrad(const op_list *l)
+{
+    uint8_t pass = l->w->pass;
+    return (pass == SC_GP_DGRAD || pass == SC_GP_BWD) && l->w->input_learns;
+}
+
+bool ops_wgrad(const op_list *l)
+{
+    uint8_t pass = l->w->pass;
+    return (pass == SC_GP_WGRAD || pass == SC_GP_BWD) && l->w->weight_learns;
+}
+
+/* Gradients of operators without a product come out of one kernel, scales and
+ * biases with it. */
+static bool backward(const op_list *l)
+{
+    bool only = !l->w->input_learns && ops_wgrad(l);
+    if (l->w->pass == SC_GP_WGRAD) return only;
+    return ops_dgrad(l) || only;
+}
+
+static const char *name_of(const op_list *l)
+{
+    return l->w->name ? l->w->name : sc_gtype_names[l->w->type];
+}
+
+void ops_push(op_list *l, sc_kernel k, bool wgrad)
+{
+    sc_op_kernels *out = l->out;
+    if (out->n == SC_OP_KERNELS) return;
+    if (!k.name) k.name = name_of(l);
+    out->wgrad[out->n] = wgrad;
+    out->joined[out->n] = false;
+    out->k[out->n++] = k;
+}
+
+void ops_memory(op_list *l, const char *name, double bytes, uint32_t launches,
+                bool wgrad)
+{
+    bool once = l->f->fused || l->f->single_pass;
+    if (!(bytes > 0)) return;
+    ops_push(l,
+             (sc_kernel){.kind = SC_K_MEMORY,
+                         .precision = l->f->precision,
+                         .name = name,
+                         .bytes = bytes * (once ? 1 : l->c->p[SC_P_TRAFFIC]),
+                         .launches = launches},
+             wgrad);
+}
+
+/* ---- element by element --------------------------------------------------- */
+
+static double passes(const traffic *t, const sc_op_work *w)
+{
+    return t->x * w->x + t->others * w->others + t->y * w->y + t->w * w->w +
+           t->mask * w->elements;
+}
+
+/* What differs from the row of a kind. */
+static traffic adjusted(const op_list *l, traffic t)
+{
+    const sc_op_work *w = l->w;
+    bool forward = ops_forward(l);
+    switch ((sc_gtype)w->type) {
+    case SC_G_BATCH_NORM:
+        if (forward && w->behind_conv) t.x -= 1;
+        break;
+    case SC_G_NORM:
+        if (forward && w->wide_rows) t.x += 1, t.launches = 2;
+        break;
+    case SC_G_ACT:
+        if (w->gated) t.launches = forward ? 2 : 3;
+        break;
+    case SC_G_ELEMENTWISE: /* a bias, an addition and the mask of a dropout */
+        if (w->dropout) t.mask = 1;
+        /* The dropped branch's gradient is a kernel of its own. */
+        if (w->dropout && !forward) t.y += 2;
+        /* With a constant: what is read again, and both gradients. */
+        if (!forward && !(w->others > 0) && !(w->w > 0)) t.x = 2;
+        if (!forward && w->others > 0) t.launches = 2;
+        break;
+    default: break;
+    }
+    return t;
+}
+
+/* Inside the kernel that makes its input: what that does not move anyway.  An
+ * activation reads what it was given, which a normalization reads too. */
+static double beside(const op_list *l)
+{
+    const sc_op_work *w = l->w;
+    if (w->type == SC_G_DROPOUT) return w->elements;
+    double mask = w->dropout ? w->elements : 0;
+    if (w->type == SC_G_ROPE) return 0;
+    if (ops_forward(l)) return w->others + mask;
+    if (w->others > 0) return 2 * w->others + mask;
+    return w->behind_norm ? 0 : w->x;
+}
+
+static bool can_join(const sc_op_work *w)
+{
+    switch ((sc_gtype)w->type) {
+    case SC_G_ACT:
+    case SC_G_DROPOUT:
+    case SC_G_ROPE:
+    case SC_G_POSITION:
+    case SC_G_ELEMENTWISE: return true;
+    default: return false;
+    }
+}
+
+static void memory_kind(op_list *l, const op_row *row)
+{
+    const sc_op_work *w = l->w;
+    if (!ops_forward(l) && !backward(l)) return;
+    bool wgrad = !ops_forward(l) && !w->input_learns;
+    uint32_t n = l->out->n;
+    if (l->f->fused && w->joins && can_join(w)) {
+        ops_memory(l, NULL, beside(l), 1, wgrad);
+        if (l->out->n > n) l->out->joined[n] = true;
+        return;
+    }
+    traffic t = adjusted(l, ops_forward(l) ? row->forward : row->backward);
+    double more = w->passes > 0 ? w->passes : 1;
+    ops_memory(l, NULL, passes(&t, w) * more, t.launches, wgrad);
+}
+
+/* The scan and its convolution run over the state in several passes; backward
+ * as other memory-bound work. */
+static void scan(op_list *l)
+{
+    if (!ops_forward(l) && !backward(l)) return;
+    double e = l->w->elements * l->w->each / 2;
+    ops_memory(l, NULL, (ops_forward(l) ? 1 : 1.6) * l->c->p[SC_P_SCAN] * e, 3,
+               false);
+}
+
+/* Softmax and cross entropy: what a program moves per logit. */
+static void loss(op_list *l)
+{
+    double logits = l->w->x / l->w->each;
+    if (!ops_forward(l) && !backward(l)) return;
+    ops_push(l,
+             (sc_kernel){.kind = SC_K_MEMORY,
+                         .name = "loss",
+                         .bytes = logits * l->f->loss_bytes / 2,
+                         .launches = ops_forward(l) ? 12 : 8},
+             false);
+}
+
+/* Rows are gathered and summed.  Backward: indices are sorted with their
+ * positions (8 bytes, four passes of a radix sort, read and written), then
+ * each looked-up row gets its gradient; a gradient as large as the table is
+ * cleared, then added to. */
+static void table(op_list *l)
+{
+    const sc_op_work *w = l->w;
+    bool forward = ops_forward(l);
+    double each = w->each;
+    if (!forward && !ops_wgrad(l)) return;
+    double bytes = w->lookups * w->elements * each + w->y;
+    if (forward)
+        bytes += w->x;
+    else if (w->dense)
+        bytes = bytes + 2 * w->y + 2 * w->w + 8 * w->x;
+    else
+        bytes += 8 * w->x;
+    ops_push(l,
+             (sc_kernel){.kind = SC_K_LOOKUP,
+                         .precision = l->f->precision,
+                         .bytes = bytes,
+                         .launches = forward ? 1 : 5},
+             !forward);
+    if (l->f->fused && w->same_kernel) l->out->joined[l->out->n - 1] = true;
+}
+
+void sc_op_list(const sc_cost *c, const sc_op_facts *f, const sc_op_work *w,
+                sc_op_kernels *out)
+{
+    op_list l = {c, f, w, out};
+    const op_row *row = &rows[w->type];
+    out->n = 0;
+    switch ((form)row->form) {
+    case FORM_LINEAR: ops_linear(&l); break;
+    case FORM_MATMUL: ops_matmul(&l); break;
+    case FORM_CONV: ops_conv(&l); break;
+    case FORM_EXPERT: ops_expert(&l); break;
+    case FORM_ATTENTION: ops_attention(&l); break;
+    case FORM_TABLE: table(&l); break;
+    case FORM_SCAN: scan(&l); break;
+    case FORM_LOSS: loss(&l); break;
+    case FORM_MEMORY: memory_kind(&l, row); break;
+    }
+}
+
+sc_price sc_op_amount(const sc_op_work *w)
+{
+    static const sc_op_facts plain = {.precision = SC_BF16,
+                                      .attention = SC_ATTN_CUDNN,
+                                      .single_pass = true,
+                                      .fused_accumulate = true,
+                                      .loss_bytes = 12};
+    sc_cost c;
+    sc_op_kernels l;
+    sc_price sum = {.limit = NULL};
+    sc_cost_centres(&c);
+    sc_op_list(&c, &plain, w, &l);
+    for (uint32_t i = 0; i < l.n; i++) {
+        sc_price p = sc_kernel_amount(&l.k[i]);
+        sum.flops += p.flops;
+        sum.bytes += p.bytes;
+        sum.launches += p.launches;
+    }
+    return sum;
+}
+
+/* ---- prices --------------------------------------------------------------- */
+
+sc_price sc_op_kernel_price(const sc_cost *c, const sc_device *d,
+                            const sc_op_kernels *l, uint32_t i)
+{
+    sc_price p = sc_cost_kernel(c, d, &l->k[i]);
+    if (l->joined[i]) {
+        p.seconds = fmax(0, p.seconds - p.launches * c->p[SC_P_LAUNCH]);
+        p.launches = 0;
+        p.limit = "memory";
+    }
+    return p;
+}
+
+sc_price sc_op_price(const sc_cost *c, const sc_device *d,
+                     const sc_op_kernels *l)
+{
+    sc_price sum = {.limit = NULL};
+    double longest = 0;
+    for (uint32_t i = 0; i < l->n; i++) {
+        sc_price p = sc_op_kernel_price(c, d, l, i);
+        if (p.seconds > 0 && (!sum.limit || p.seconds > longest)) {
+            sum.limit = p.limit;
+            longest = p.seconds;
+        }
+        sum.seconds += p.seconds;
+        sum.flops += p.flops;
+        sum.bytes += p.bytes;
+        sum.launches += p.launches;
+    }
+    if (!sum.limit) sum.limit = "nothing";
+    return sum;
+}
+
+void sc_op_explain(const sc_cost *c, const sc_device *d, const sc_op_kernels *l,
+                   sc_text *out)
+{
+    for (uint32_t i = 0; i < l->n; i++) {
+        if (!l->joined[i]) {
+            sc_cost_explain_kernel(c, d, &l->k[i], out);
+            continue;
+        }
+        sc_price p = sc_op_kernel_price(c, d, l, i);
+        char t[32], b[32];
+        sc_unit_print_short(p.seconds, SC_U_TIME, t, sizeof t);
+        sc_unit_print_short(p.bytes, SC_U_BYTES, b, sizeof b);
+        sc_text_add(out, "  %-22s %9s  %9s  %9s  in another's kernel\n",
+                    l->k[i].name, t, "", b);
+    }
+}
+
+/* ---- kept for the backward pass --------------------------------------------- */
+
+double sc_op_kept_output(const sc_op_work *w)
+{
+    return w->y + 4 * w->groups * w->m;
+}
+
+static double kept_by_attention(const sc_op_facts *f, const sc_op_work *w)
+{
+    double scores = w->groups * w->m * w->keys;
+    if (f->attention != SC_ATTN_UNFUSED) return w->x + 4 * w->groups * w->m;
+    if (w->again) return w->x;
+    /* the softmax; its dropout's result and mask */
+    return w->x + scores * (w->each + (w->dropout ? w->each + 1 : 0));
+}
+
+double sc_op_kept(const sc_op_facts *f, const sc_op_work *w, double x)
+{
+    double narrow = x / w->each;
+    switch ((sc_gtype)w->type) {
+    case SC_G_LINEAR:
+    case SC_G_EXPERT:
+        /* A frozen weight has no gradient to make from its input.
+         * Low-precision products keep the operand they were given. */
+        if (!w->weight_learns) return 0;
+        return w->low ? narrow : x;
+    case SC_G_NORM:
+    case SC_G_CONV1D:
+    case SC_G_SCAN: return x;
+    case SC_G_ACT:
+        if (f->low_activations && f->precision >= SC_FP8) x = narrow;
+        return x * (w->gated ? 2 : 1);
+    case SC_G_DROPOUT:
+    case SC_G_ELEMENTWISE: return w->dropout ? w->elements : 0;
+    case SC_G_ATTENTION: return kept_by_attention(f, w);
+    case SC_G_LOSS: return 4 * w->x / w->each;
+    default: return 0;
+    }
+}

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ops_product.c - kernels of operators with a product: linear layers, products
+ * of values, of experts, convolutions; and their casts and gradients. */
+#include "cost/ops.h"
+
+#include <math.h>
+
+/* Parts of rows that do not divide are somebody else's; quotients are off by
+ * rounding alone. */
+static uint64_t whole(double x)
+{
+    double near = round(x);
+    if (x < 1) return 1;
+    return (uint64_t)(fabs(x - near) <= 1e-9 * near ? near : x);
+}
+
+static bool low_format(sc_precision p)
+{
+    return p == SC_FP8 || p == SC_FP4;
+}
+
+static sc_kernel gemm(const op_list *l, double groups, double m, double n,
+                      double k)
+{
+    const sc_op_facts *f = l->f;
+    return (sc_kernel){.kind = SC_K_GEMM,
+                       .precision = f->precision >= SC_FP8 && !l->w->low
+                                        ? SC_BF16
+                                        : f->precision,
+                       .scaling = f->scaling,
+                       .batch = whole(groups),
+                       .m = whole(m),
+                       .n = whole(n),
+                       .k = whole(k),
+                       .launches = 2};
+}
+
+/* ---- low precision --------------------------------------------------------- */
+
+static bool blocks_scaled(const op_list *l)
+{
+    return l->f->scaling == SC_SCALE_MX || l->f->scaling == SC_SCALE_BLOCK;
+}
+
+/* Casts of one operand, a tensor per expert: scales of past steps cast the
+ * list at once; a scale of its own takes two kernels before each cast, that
+ * find the maximum and make the scale (Transformer Engine). */
+static uint32_t cast_kernels(const op_list *l, double weights)
+{
+    if (blocks_scaled(l)) return (uint32_t)weights;
+    if (l->f->delayed_scaling) return 1;
+    return (uint32_t)(3 * weights);
+}
+
+/* Operands are scaled, cast and transposed, half of it in each direction. */
+static void quantize(op_list *l, double m, double n, double k, double weights)
+{
+    const sc_op_facts *f = l->f;
+    if (!l->w->low || !low_format(f->precision)) return;
+    bool mx = blocks_scaled(l) && f->precision != SC_FP4;
+    double q = l->c->p[mx ? SC_P_QUANTIZE_MX : SC_P_QUANTIZE];
+    if (f->fused_cast) q = fmin(q, 1);
+    ops_push(l,
+             (sc_kernel){.kind = SC_K_MEMORY,
+                         .name = "cast",
+                         .bytes = 1.5 * m * (k + n) * q,
+                         .launches = cast_kernels(l, weights)},
+             !ops_forward(l) && !ops_dgrad(l));
+}
+
+/* ---- linear ---------------------------------------------------------------- */
+
+/* The gradient of a bias reads the output's once more; a product's kernel
+ * makes it on the way where programs fuse, or where products have the
+ * epilogues that add to gradients. */
+static void bias_gradient(op_list *l)
+{
+    const sc_op_facts *f = l->f;
+    if (l->w->bias && !f->fused && !f->fused_accumulate)
+        ops_memory(l, "bias", l->w->y, 1, true);
+}
+
+/* The product for weights, added to what other micro-batches left by itself
+ * or by a kernel behind it. */
+static void weight_gradient(op_list *l, sc_kernel k, double weights)
+{
+    double moved = l->f->accum_bytes * weights;
+    bool itself = l->f->fused_accumulate && k.kind == SC_K_GEMM;
+    if (itself) k.bytes = moved;
+    ops_push(l, k, true);
+    if (moved > 0 && !itself)
+        ops_push(l,
+                 (sc_kernel){.kind = SC_K_MEMORY,
+                             .name = "accumulate",
+                             .bytes = moved,
+                             .launches = 1},
+                 true);
+    bias_gradient(l);
+}
+
+void ops_linear(op_list *l)
+{
+    const sc_op_work *w = l->w;
+    bool dgrad = ops_dgrad(l), wgrad = ops_wgrad(l);
+    /* One cast serves both gradients. */
+    bool first = dgrad || (wgrad && !w->input_learns);
+    if (ops_forward(l) || first) quantize(l, w->groups * w->m, w->n, w->k, 1);
+    if (ops_forward(l))
+        ops_push(l, gemm(l, w->groups, w->m, w->n, w->k), false);
+    if (dgrad) ops_push(l, gemm(l, w->groups, w->m, w->k, w->n), false);
+    if (wgrad)
+        weight_gradient(l, gemm(l, w->groups, w->n, w->k, w->m),
+                        w->groups * w->n * w->k);
+}
+
+/* ---- products of values ------------------------------------------------------ */
+
+void ops_matmul(op_list *l)
+{
+    const sc_op_work *w = l->w;
+    if (ops_forward(l))
+        ops_push(l, gemm(l, w->groups, w->m, w->n, w->k), false);
+    if (!ops_dgrad(l)) return;
+    ops_push(l, gemm(l, w->groups, w->m, w->k, w->n), false);
+    if (w->learns > 1) ops_push(l, gemm(l, w->groups, w->k, w->n, w->m), false);
+}
+
+/* ---- experts: one weight each, as many tokens each ------------------------------ */
+
+static sc_kernel grouped(const op_list *l, double m, double n, double k)
+{
+    const sc_op_facts *f = l->f;
+    double experts = l->w->groups;
+    sc_kernel g = gemm(l, 1, m, n, k);
+    /* One by one: a product each, and where blocks are scaled a kernel before
+     * it that lays out the scales. */
+    uint32_t each = f->precision >= SC_FP8 && f->scaling == SC_SCALE_MX ? 2 : 1;
+    g.batch = (uint64_t)experts;
+    g.grouped = true;
+    if (f->grouped_loop) g.launches = each * (uint32_t)experts;
+    return g;
+}
+
+void ops_expert(op_list *l)
+{
+    const sc_op_work *w = l->w;
+    bool dgrad = ops_dgrad(l), wgrad = ops_wgrad(l);
+    double m = fmax(1, round(w->m));
+    if (ops_forward(l) || dgrad || (wgrad && !w->input_learns))
+        quantize(l, w->groups * w->m, w->n, w->k, w->groups);
+    if (ops_forward(l)) ops_push(l, grouped(l, m, w->n, w->k), false);
+    if (dgrad) ops_push(l, grouped(l, m, w->k, w->n), false);
+    if (!wgrad) return;
+    sc_kernel k = grouped(l, w->n, w->k, m);
+    k.bytes = l->f->accum_bytes * w->groups * w->n * w->k;
+    ops_push(l, k, true);
+}
+
+/* ---- convolutions --------------------------------------------------------------- */
+
+static sc_kernel conv(const op_list *l, double m, double n, double k)
+{
+    const sc_op_work *w = l->w;
+    sc_kernel out = gemm(l, w->groups, m, n, k);
+    /* They have no recipe of 8 bits. */
+    if (out.precision >= SC_FP8) out.precision = SC_BF16;
+    out.kind = SC_K_CONV;
+    out.launches = 0;
+    out.bytes = w->x + w->w + w->y;
+    return out;
+}
+
+void ops_conv(op_list *l)
+{
+    const sc_op_work *w = l->w;
+    if (ops_forward(l)) ops_push(l, conv(l, w->m, w->n, w->k), false);
+    if (ops_dgrad(l)) { /* as many products, at the positions of the input */
+        double m = w->x / w->each / (w->channels * w->groups);
+        ops_push(
+            l, conv(l, m, w->channels, w->m * w->n * w->k / (m * w->channels)),
+            false);
+    }
+    if (ops_wgrad(l)) { /* summed over all positions of all samples */
+        double n = w->w / w->each / (w->groups * w->n);
+        weight_gradient(l, conv(l, w->n, n, w->m * w->k / n), w->w / w->each);
+    }
+}

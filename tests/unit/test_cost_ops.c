@@ -1,0 +1,444 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The list of kernels: bytes worked out by hand for every kind, and the same
+ * kernels for an operator of a generated model whichever way it is described. */
+#include <stepcast/plan.h>
+
+#include "cost/graph_op.h"
+#include "fixture.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define BATCH 2
+/* Networks take all of a sample for one row of a norm: few tokens, so that it
+ * fits on the chip. */
+#define SEQ 8
+
+static sc_cost cost;
+
+static const sc_op_facts plain = {.precision = SC_BF16,
+                                  .attention = SC_ATTN_CUDNN,
+                                  .single_pass = true,
+                                  .loss_bytes = 12};
+
+static double sum(const sc_op_kernels *l, uint32_t *launches)
+{
+    double bytes = 0;
+    *launches = 0;
+    for (uint32_t i = 0; i < l->n; i++) {
+        sc_price p = sc_kernel_amount(&l->k[i]);
+        bytes += p.bytes;
+        *launches += p.launches;
+    }
+    return bytes;
+}
+
+/* ---- by hand --------------------------------------------------------------- */
+
+typedef struct hand {
+    const char *what;
+    sc_op_work w;
+    double forward, dgrad, wgrad; /* bytes */
+    uint32_t launches[3];
+} hand;
+
+/* 1000 elements of 2 bytes, 2000 B, where nothing else is said. */
+#define SAME .x = 2000, .y = 2000, .elements = 1000, .each = 2
+#define BOTH .input_learns = true, .weight_learns = true, .learns = 1
+
+static const hand hands[] = {
+    /* x 8 x 16, w 32 x 16, y 8 x 32: 256 + 1024 + 512 B each time */
+    {"linear",
+     {.type = SC_G_LINEAR,
+      .groups = 1,
+      .m = 8,
+      .n = 32,
+      .k = 16,
+      .each = 2,
+      BOTH},
+     1792,
+     1792,
+     1792,
+     {2, 2, 2}},
+    /* and the gradient of the output once more */
+    {"linear with a bias",
+     {.type = SC_G_LINEAR,
+      .groups = 1,
+      .m = 8,
+      .n = 32,
+      .k = 16,
+      .each = 2,
+      .y = 512,
+      .bias = true,
+      BOTH},
+     1792,
+     1792,
+     2304,
+     {2, 2, 3}},
+    {"matmul, both factors learn",
+     {.type = SC_G_MATMUL,
+      .groups = 3,
+      .m = 8,
+      .n = 32,
+      .k = 16,
+      .each = 2,
+      .input_learns = true,
+      .learns = 2},
+     3 * 1792,
+     6 * 1792,
+     0,
+     {2, 4, 0}},
+    /* 4 experts of 8 rows */
+    {"expert",
+     {.type = SC_G_EXPERT,
+      .groups = 4,
+      .m = 8,
+      .n = 32,
+      .k = 16,
+      .each = 2,
+      BOTH},
+     4 * 1792,
+     4 * 1792,
+     4 * 1792,
+     {2, 2, 2}},
+    /* 1 x 1 over 100 positions, 10 to 20 channels: the tensors themselves */
+    {"convolution",
+     {.type = SC_G_CONV,
+      .groups = 1,
+      .m = 100,
+      .n = 20,
+      .k = 10,
+      .channels = 10,
+      .x = 2000,
+      .y = 4000,
+      .w = 400,
+      .each = 2,
+      BOTH},
+     6400,
+     6400,
+     6400,
+     {1, 1, 1}},
+    /* x in, y out; dy, x in, dx out and for the scale dy, x */
+    {"norm", {.type = SC_G_NORM, SAME, BOTH}, 4000, 10000, 0, {1, 2, 0}},
+    {"norm of wide rows",
+     {.type = SC_G_NORM, .wide_rows = true, SAME, BOTH},
+     6000,
+     10000,
+     0,
+     {2, 2, 0}},
+    {"batch norm",
+     {.type = SC_G_BATCH_NORM, SAME, BOTH},
+     6000,
+     10000,
+     0,
+     {2, 2, 0}},
+    {"activation", {.type = SC_G_ACT, SAME, BOTH}, 4000, 6000, 0, {1, 1, 0}},
+    /* gate and value in; both and dy in, both gradients out */
+    {"gated activation",
+     {.type = SC_G_ACT,
+      .x = 4000,
+      .y = 2000,
+      .elements = 1000,
+      .each = 2,
+      .gated = true,
+      BOTH},
+     6000,
+     10000,
+     0,
+     {2, 3, 0}},
+    {"sum",
+     {.type = SC_G_ELEMENTWISE, .others = 2000, SAME, BOTH},
+     6000,
+     6000,
+     0,
+     {1, 2, 0}},
+    /* a byte of mask per element; backward dy and mask in, dx out as well */
+    {"sum behind dropout",
+     {.type = SC_G_ELEMENTWISE, .others = 2000, .dropout = true, SAME, BOTH},
+     7000,
+     11000,
+     0,
+     {1, 2, 0}},
+    {"dropout", {.type = SC_G_DROPOUT, SAME, BOTH}, 5000, 5000, 0, {1, 1, 0}},
+    {"softmax", {.type = SC_G_SOFTMAX, SAME, BOTH}, 4000, 6000, 0, {1, 1, 0}},
+    {"positions",
+     {.type = SC_G_POSITION, .w = 500, SAME, BOTH},
+     4500,
+     2500,
+     0,
+     {1, 1, 0}},
+    {"rope", {.type = SC_G_ROPE, SAME, BOTH}, 10000, 10000, 0, {4, 4, 0}},
+    {"dispatch",
+     {.type = SC_G_DISPATCH, .x = 1000, .y = 2000, .each = 2, BOTH},
+     6000,
+     8000,
+     0,
+     {4, 4, 0}},
+    {"combine",
+     {.type = SC_G_COMBINE, .x = 2000, .y = 1000, .each = 2, BOTH},
+     6000,
+     8000,
+     0,
+     {4, 4, 0}},
+    {"concatenation",
+     {.type = SC_G_CONCAT, SAME, BOTH},
+     4000,
+     4000,
+     0,
+     {1, 1, 0}},
+    {"slice of twice as much",
+     {.type = SC_G_SLICE, .x = 4000, .y = 2000, .each = 2, BOTH},
+     4000,
+     8000,
+     0,
+     {1, 1, 0}},
+    {"transposition",
+     {.type = SC_G_VIEW, SAME, BOTH},
+     4000,
+     4000,
+     0,
+     {1, 1, 0}},
+    {"pool",
+     {.type = SC_G_POOL, .x = 4000, .y = 1000, .each = 2, BOTH},
+     5000,
+     5000,
+     0,
+     {1, 1, 0}},
+    {"upsampling",
+     {.type = SC_G_UPSAMPLE, .x = 1000, .y = 4000, .each = 2, BOTH},
+     5000,
+     5000,
+     0,
+     {1, 1, 0}},
+    /* 1000 logits, half of 12 bytes each way */
+    {"loss",
+     {.type = SC_G_LOSS, .x = 2000, .each = 2, BOTH},
+     6000,
+     6000,
+     0,
+     {12, 8, 0}},
+    /* 100 rows of 10: read and written; with their indices */
+    {"table",
+     {.type = SC_G_EMBED,
+      .x = 800,
+      .y = 2000,
+      .w = 8000,
+      .elements = 1000,
+      .each = 2,
+      .lookups = 1,
+      .weight_learns = true},
+     4800,
+     0,
+     10400,
+     {1, 0, 5}},
+    /* a gradient of 4000 elements, cleared and added */
+    {"table, dense gradient",
+     {.type = SC_G_EMBED,
+      .x = 800,
+      .y = 2000,
+      .w = 8000,
+      .elements = 1000,
+      .each = 2,
+      .lookups = 1,
+      .dense = true,
+      .weight_learns = true},
+     4800,
+     0,
+     2000 + 2000 + 4000 + 16000 + 6400,
+     {1, 0, 5}},
+    /* 2 heads, 64 queries and keys, 16 wide: q, k, v, o; backward twice */
+    {"attention",
+     {.type = SC_G_ATTENTION,
+      .groups = 2,
+      .m = 64,
+      .n = 64,
+      .k = 16,
+      .keys = 64,
+      .each = 2,
+      BOTH},
+     2.0 * 2 * 16 * 4 * 64,
+     2 * 2.0 * 2 * 16 * 4 * 64,
+     0,
+     {1, 3, 0}},
+};
+
+static void by_hand(void **state)
+{
+    (void)state;
+    static const sc_gpass passes[] = {SC_GP_FWD, SC_GP_DGRAD, SC_GP_WGRAD};
+    bool seen[SC_N_GTYPES] = {false};
+    sc_cost_centres(&cost);
+    for (size_t i = 0; i < SC_COUNT(hands); i++) {
+        const hand *h = &hands[i];
+        const double want[] = {h->forward, h->dgrad, h->wgrad};
+        seen[h->w.type] = true;
+        for (int p = 0; p < 3; p++) {
+            sc_op_kernels l;
+            sc_op_work w = h->w;
+            uint32_t launches;
+            w.pass = (uint8_t)passes[p];
+            sc_op_list(&cost, &plain, &w, &l);
+            double bytes = sum(&l, &launches);
+            if (fabs(bytes - want[p]) > 1e-9 * want[p] ||
+                launches != h->launches[p])
+                fail_msg("%s, pass %d: %g B in %u launches, not %g in %u",
+                         h->what, p, bytes, launches, want[p], h->launches[p]);
+        }
+    }
+    /* Measured elsewhere: a fitted number of bytes. */
+    seen[SC_G_SCAN] = seen[SC_G_CONV1D] = seen[SC_G_CONV_TRANSPOSED] = true;
+    for (int t = 0; t < SC_N_GTYPES; t++)
+        if (!seen[t]) fail_msg("nothing is known of %s", sc_gtype_names[t]);
+}
+
+/* Both gradients are the two apart. */
+static void both_passes(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < SC_COUNT(hands); i++) {
+        sc_op_kernels l;
+        sc_op_work w = hands[i].w;
+        uint32_t n, parts = hands[i].launches[1] + hands[i].launches[2];
+        w.pass = SC_GP_BWD;
+        sc_op_list(&cost, &plain, &w, &l);
+        double bytes = sum(&l, &n);
+        assert_true(bytes == hands[i].dgrad + hands[i].wgrad);
+        assert_int_equal(n, parts);
+    }
+}
+
+/* ---- kept for the backward pass ---------------------------------------------- */
+
+static void kept(void **state)
+{
+    (void)state;
+    sc_op_work w = {.type = SC_G_LINEAR, .each = 2, .weight_learns = true};
+    assert_true(sc_op_kept(&plain, &w, 2000) == 2000);
+    w.low = true; /* one byte each */
+    assert_true(sc_op_kept(&plain, &w, 2000) == 1000);
+    w.weight_learns = false;
+    assert_true(sc_op_kept(&plain, &w, 2000) == 0);
+    w = (sc_op_work){.type = SC_G_ACT, .each = 4, .gated = true};
+    assert_true(sc_op_kept(&plain, &w, 4000) == 8000);
+    w = (sc_op_work){.type = SC_G_ELEMENTWISE, .each = 2, .elements = 1000};
+    assert_true(sc_op_kept(&plain, &w, 2000) == 0);
+    w.dropout = true; /* its mask */
+    assert_true(sc_op_kept(&plain, &w, 2000) == 1000);
+    /* q, k, v and a sum per row; without a fused kernel the scores */
+    w = (sc_op_work){.type = SC_G_ATTENTION,
+                     .each = 2,
+                     .groups = 4,
+                     .m = 64,
+                     .keys = 64,
+                     .x = 10000,
+                     .dropout = true};
+    assert_true(sc_op_kept(&plain, &w, 0) == 10000 + 4 * 4 * 64);
+    sc_op_facts apart = plain;
+    apart.attention = SC_ATTN_UNFUSED;
+    assert_true(sc_op_kept(&apart, &w, 0) == 10000 + 5 * 4 * 64 * 64);
+    w.again = true;
+    assert_true(sc_op_kept(&apart, &w, 0) == 10000);
+}
+
+/* ---- two descriptions ---------------------------------------------------------- */
+
+static const char *const models[] = {
+    "gpt2",      "llama3-8b",        "mixtral-8x7b", "deepseek-v2",
+    "bert-base", "nemotron-3-super", "vit-b-16",     "qwen3-8b"};
+
+static const sc_gop *find(const sc_opgraph *g, const char *path)
+{
+    for (uint32_t i = 0; i < g->n_ops; i++)
+        if (strcmp(g->op[i].path, path) == 0) return &g->op[i];
+    return NULL;
+}
+
+static void print(const sc_op_kernels *l)
+{
+    for (uint32_t i = 0; i < l->n; i++)
+        print_message("  kind %d, %llu x %llu x %llu x %llu, %g B, %u, %d\n",
+                      l->k[i].kind, (unsigned long long)l->k[i].batch,
+                      (unsigned long long)l->k[i].m,
+                      (unsigned long long)l->k[i].n,
+                      (unsigned long long)l->k[i].k, l->k[i].bytes,
+                      l->k[i].launches, l->wgrad[i]);
+}
+
+static bool equal(const sc_op_kernels *a, const sc_op_kernels *b)
+{
+    if (a->n != b->n) return false;
+    for (uint32_t i = 0; i < a->n; i++) {
+        const sc_kernel *x = &a->k[i], *y = &b->k[i];
+        if (x->kind != y->kind || x->batch != y->batch || x->m != y->m ||
+            x->n != y->n || x->k != y->k || x->launches != y->launches ||
+            x->precision != y->precision || x->causal != y->causal ||
+            x->grouped != y->grouped || a->wgrad[i] != b->wgrad[i] ||
+            fabs(x->bytes - y->bytes) > 1e-9 * x->bytes)
+            return false;
+    }
+    return true;
+}
+
+static void compare(const sc_model *m, const sc_operator *op,
+                    const sc_opgraph *g, const sc_gop *o)
+{
+    static const sc_gpass passes[] = {SC_GP_FWD, SC_GP_DGRAD, SC_GP_WGRAD};
+    double extent[SC_G_ITERS];
+    for (uint32_t i = 0; i < o->n_iter; i++)
+        extent[i] = sc_giter_extent(&o->iter[i], BATCH);
+    for (int p = 0; p < 3; p++) {
+        sc_gwork w = {.graph = g,
+                      .op = o,
+                      .pass = passes[p],
+                      .extent = extent,
+                      .samples = BATCH,
+                      .facts = plain};
+        sc_op_work own = sc_operator_work(m, op, passes[p], BATCH, SEQ), other;
+        sc_op_kernels x, y;
+        gop_work(&w, &other);
+        sc_op_list(&cost, &plain, &own, &x);
+        sc_op_list(&cost, &plain, &other, &y);
+        if (equal(&x, &y)) continue;
+        print(&x);
+        print_message("differ from\n");
+        print(&y);
+        fail_msg("%s %s, pass %d", m->name, o->path, p);
+    }
+}
+
+static void one_list(void **state)
+{
+    (void)state;
+    uint32_t compared = 0;
+    for (size_t i = 0; i < SC_COUNT(models); i++) {
+        const sc_model *m = NULL;
+        const sc_opgraph *g = NULL;
+        char path[128];
+        sc_model_load(models[i], sc_pos_none(), &arena, &m, &err);
+        no_error();
+        sc_opgraph_from_model(m, SEQ, false, &arena, &g, &err);
+        no_error();
+        for (uint32_t b = 0; b < m->n_blocks; b++) {
+            const sc_layer *l = &m->layer[m->order[b]];
+            for (uint32_t k = 0; k < l->n_ops; k++) {
+                snprintf(path, sizeof path, "layers.%u.%s", b, l->op[k].name);
+                const sc_gop *o = find(g, path);
+                if (!o) continue;
+                compare(m, &l->op[k], g, o);
+                compared++;
+            }
+            if (b > 8) break;
+        }
+    }
+    assert_true(compared > 300);
+}
+
+#define UNIT(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {UNIT(by_hand), UNIT(both_passes),
+                                       UNIT(kept), UNIT(one_list)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
