@@ -36,6 +36,8 @@ typedef struct sc_gjob {
     sc_recipe recipe; /* how low precision is scaled */
     const char *optimizer;
     double grad_bytes; /* per element of gradients on the wire; 0: as weights */
+    double reserve;    /* that an allocator holds beside what is allocated, as a
+                       fraction; 0: as its segments say */
     sc_compress compress; /* of gradients between replicas */
     bool forward_only;
     bool numa_unbound;    /* processes not bound to their device's NUMA node */

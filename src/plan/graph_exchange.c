@@ -178,7 +178,7 @@ static bool axis_is(const infer *f, uint32_t axes, const char *name)
 static uint8_t cat_of(const infer *f, const gi_why *w, uint32_t axes)
 {
     bool weight = f->g->tensor[w->of].kind == SC_GT_WEIGHT;
-    if (axes == 0) return weight ? SC_CAT_DP : SC_CAT_PP;
+    if (axes == 0) return SC_CAT_PP; /* between stages */
     if (weight) return SC_CAT_DP;
     if (gi_dispatches(f, axes)) return SC_CAT_EP;
     return axis_is(f, axes, "cp") && !axis_is(f, axes, "tp") ? SC_CAT_CP

@@ -404,8 +404,11 @@ static sc_status tie(infer *f, gi_wgrad **same, uint32_t n)
                   .phase = GI_ONCE,
                   .grad = true,
                   .once = true};
-    double bytes = gradient_bytes(f, w->tensor) *
-                   layout_fraction(&w->want, ALL_DIMS, &f->mesh);
+    /* Buffers of gradients that are whole are summed whole, though an optimizer
+     * reads a shard of each (Megatron-Core's finalize_model_grads). */
+    double bytes =
+        gradient_bytes(f, w->tensor) *
+        layout_fraction(w->once ? &w->used : &w->want, ALL_DIMS, &f->mesh);
     SC_TRY(gi_tie(f, &why, stage, n, bytes, in, n_in, &out));
     for (uint32_t i = 0; i < n; i++) {
         same[i]->tied = true;

@@ -190,7 +190,7 @@ static sc_status pools_new(gl *g, pools *p)
             ends += (s == SPAN_STEP ? 2 * (uint64_t)g->ga : per) *
                     (1 + g->use_head[v + 1] - g->use_head[v]);
     }
-    lives = (lives + g->pp) * g->members;
+    lives = (lives + 2 * (uint64_t)g->pp) * g->members;
     ends *= g->members;
     if (lives >= SC_NONE)
         return sc_error(g->err, SC_EINPUT, SC_C_TOO_BIG, sc_pos_none(),
@@ -200,19 +200,50 @@ static sc_status pools_new(gl *g, pools *p)
     return p->all && p->last ? SC_OK : sc_error_nomem(g->err);
 }
 
-/* In which some programs flatten what replicas exchange. */
+static void buffer(gl *g, pools *p, const char *name, uint32_t dev,
+                   double bytes)
+{
+    for (uint32_t r = 0; bytes >= 1 && r < g->members; r++)
+        add(p, &(sc_lifetime){.name = name,
+                              .device = dev * g->members + r,
+                              .kind = SC_MEM_COMM,
+                              .bytes = (uint64_t)ceil(bytes),
+                              .first = SC_NONE});
+}
+
+/* Every micro-batch has its own buffers for what comes in, either way, and the
+ * last stage keeps what it handed to the loss. */
+static void batch_buffers(gl *g, pools *p)
+{
+    double sent = 0, logits = 0;
+    uint32_t last = 0;
+    for (uint32_t i = 0; i < g->prog->n_items; i++) {
+        const gp_item *it = &g->prog->item[i];
+        if (it->pass != SC_GP_FWD || it->recomputed) continue;
+        if (it->to != SC_NONE) sent = fmax(sent, it->bytes);
+        if (it->exchange != SC_NONE || it->copy || it->op == SC_NONE ||
+            g->job->graph->op[it->op].type != SC_G_LOSS)
+            continue;
+        for (uint32_t k = 0; k < it->n_in; k++)
+            logits = fmax(logits, g->prog->value[it->in[k]].bytes);
+        last = gl_device(g, it->stage, 0);
+    }
+    for (uint32_t dev = 0; dev < g->pp; dev++)
+        buffer(g, p, "buffers of micro-batches", dev,
+               2.0 * g->ga * g->chunks * sent +
+                   (dev == last ? (g->ga - 1) * logits : 0));
+}
+
+/* What programs allocate beside the values of a step: room in which they
+ * flatten what replicas exchange, buffers of stages. */
 static void staging(gl *g, pools *p)
 {
     const sc_software *sw = g->job->sw;
-    bool exchanged = sw && sw->flat_bytes > 0 && !g->job->forward_only &&
-                     g->job->strategy &&
-                     sc_strategy_replicas(g->job->strategy) > 1;
-    for (uint32_t d = 0; exchanged && d < g->pp * g->members; d++)
-        add(p, &(sc_lifetime){.name = "buffers of exchanges",
-                              .device = d,
-                              .kind = SC_MEM_COMM,
-                              .bytes = (uint64_t)sw->flat_bytes,
-                              .first = SC_NONE});
+    const sc_strategy *s = g->job->strategy;
+    if (!sw || !s || g->job->forward_only) return;
+    for (uint32_t d = 0; d < g->pp && sc_strategy_replicas(s) > 1; d++)
+        buffer(g, p, "buffers of exchanges", d, sw->flat_bytes);
+    if (sw->batch_buffers && g->pp > 1) batch_buffers(g, p);
 }
 
 sc_status gl_lifetimes(gl *g)

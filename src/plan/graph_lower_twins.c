@@ -69,7 +69,7 @@ static sc_status sum(gl *g, const gl_instance *at[2], const gl_item *t,
             rank[2 * (size_t)r + k] = gl_rank(g, at[k]->dev, member + r);
     }
     SC_TRY(traffic(g, rank, n, &used));
-    sc_op_desc o = {.cat = SC_CAT_DP,
+    sc_op_desc o = {.cat = SC_CAT_PP,
                     .bytes = t->bytes,
                     .traffic = used,
                     .dev = dev,

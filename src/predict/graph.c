@@ -212,10 +212,24 @@ sc_status predict_graph_run(graph_state *x, uint64_t micro, uint32_t ga,
     return SC_OK;
 }
 
+double predict_graph_peak(const sc_graph_step *s, uint32_t device)
+{
+    const sc_gjob *j = s->plan.job;
+    const sc_mem_device *m = &s->memory[device];
+    double held = (double)m->peak_live * (1 + j->reserve);
+    return fmax((double)m->peak_reserved, held) + j->sw->memory_overhead;
+}
+
+bool predict_graph_fits_on(const sc_graph_step *s, uint32_t device)
+{
+    double room = (double)predict_graph_capacity(s, device);
+    return s->memory[device].fits && predict_graph_peak(s, device) <= room;
+}
+
 bool predict_graph_fits(const sc_graph_step *s)
 {
     for (uint32_t d = 0; d < s->plan.step.n_classes; d++)
-        if (!s->memory[d].fits) return false;
+        if (!predict_graph_fits_on(s, d)) return false;
     return true;
 }
 
@@ -378,6 +392,13 @@ static double gradient_bytes(const graph_state *x)
     return x->rules->gradients_as_weights ? 0 : x->sw->reduce_bytes;
 }
 
+/* Programs of transformers have it measured, modes of others have not. */
+static double reserve(const graph_state *x)
+{
+    bool known = !x->model->graph && !x->rules->nothing_fixed;
+    return known ? x->sw->fragmentation : 0;
+}
+
 static sc_status unknown_mode(const graph_state *x, sc_err *err)
 {
     const char *names[8] = {NULL};
@@ -416,6 +437,7 @@ static sc_status prepare(graph_state *x, sc_run *r, sc_err *err)
                    .optimizer = x->job->optimizer,
                    .grad_bytes = gradient_bytes(x),
                    .compress = r->compress,
+                   .reserve = reserve(x),
                    .forward_only = x->job->forward_only,
                    .numa_unbound = x->job->numa_unbound,
                    .launch_blocking = x->job->launch_blocking,

@@ -26,6 +26,9 @@ sc_status predict_graph_run(graph_state *x, uint64_t micro, uint32_t ga,
 /* Memory of one device of the execution: the least of the ranks that it stands
  * for. */
 uint64_t predict_graph_capacity(const sc_graph_step *s, uint32_t device);
+/* Bytes that a device shows: what its allocator holds, and the context. */
+double predict_graph_peak(const sc_graph_step *s, uint32_t device);
+bool predict_graph_fits_on(const sc_graph_step *s, uint32_t device);
 bool predict_graph_fits(const sc_graph_step *s);
 
 /* graph_options.c: what options say that `s` can hold. */

@@ -123,13 +123,12 @@ static sc_status memory(const graph_state *x, const sc_graph_step *step,
     p->memory = SC_NEW_N(x->a, sc_stage_memory, stages);
     if (!p->memory) return sc_error_nomem(err);
     p->memory_capacity_bytes = (double)x->hw->device->mem_bytes;
-    p->fits = true;
+    p->fits = predict_graph_fits(step);
     for (uint32_t d = 0; d < e->n_classes; d++) {
         const sc_mem_device *m = &step->memory[d];
         sc_stage_memory *s = &p->memory[stage_of(&x->tree, e->classes[d].rank)];
         double other = x->sw->memory_overhead;
-        double peak = (double)m->peak_reserved + other;
-        if (!m->fits) p->fits = false;
+        double peak = predict_graph_peak(step, d);
         if (peak < s->peak) continue;
         const uint64_t *k = m->by_kind;
         *s = (sc_stage_memory){
@@ -177,7 +176,7 @@ static void overflow(graph_state *x, const sc_graph_step *step)
     for (uint32_t d = 0; d < step->plan.step.n_classes; d++) {
         const sc_mem_device *m = &step->memory[d];
         size_t at = 0;
-        if (m->fits) continue;
+        if (predict_graph_fits_on(step, d)) continue;
         for (uint32_t i = 0; i < m->n_top && i < 4; i++) {
             const sc_lifetime *t = &step->plan.step.lifetime[m->top[i]];
             char size[32];

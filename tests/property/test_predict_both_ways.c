@@ -59,24 +59,24 @@ static const char *const memory_names[] = {
 static const struct {
     double median, most, worst;
 } bounds[N_QUANTITIES] = {
-    {17, 62, 107},   /* step */
-    {4, 25, 55},     /* compute */
+    {4.5, 20, 63},   /* step */
+    {1, 8, 27},      /* compute */
     {0.5, 2, 3.5},   /* exposed_tp */
-    {0.5, 6, 30},    /* exposed_pp */
-    {3, 29, 71},     /* exposed_dp */
+    {0.5, 1.5, 16},  /* exposed_pp */
+    {1.5, 23, 71},   /* exposed_dp */
     {0.5, 0.5, 15},  /* exposed_cp */
     {0.5, 0.5, 1},   /* exposed_ep */
-    {0.5, 11, 26},   /* bubble */
-    {9.5, 51, 95},   /* host */
+    {0.5, 4, 19},    /* bubble */
+    {1.5, 9, 31},    /* host */
     {0.5, 1, 17},    /* memory_offload */
     {0.5, 2.5, 38},  /* optimizer */
     {0.5, 0.5, 0.5}, /* other */
-    {6.5, 32, 67},   /* peak memory */
+    {3.5, 30, 67},   /* peak memory */
     {0.5, 7.5, 32},  /* weights */
     {0.5, 25, 73},   /* gradients */
-    {0.5, 0.5, 9},   /* optimizer */
+    {0.5, 0.5, 6.5}, /* optimizer */
     {2, 13, 34},     /* activations */
-    {0.5, 5.5, 30},  /* communication */
+    {0.5, 2, 2.5},   /* communication */
     {0.5, 0.5, 0.5}, /* other */
 };
 

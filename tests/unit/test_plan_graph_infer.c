@@ -296,12 +296,12 @@ static void forward_before_backward(void **state)
 
 /* The first and the last of four stages share the table of words, and nobody
  * between them: rank 0 or 1 and rank 6 or 7 of two pipelines sum its gradient,
- * 512 x 64 values of two bytes. */
-static void ends_sum_the_table(void **state)
+ * 512 x 64 values of two bytes; all of them where an optimizer reads a shard
+ * (ZeRO-1), half where only that is kept (ZeRO-2). */
+static void sum_of_the_table(const char *text, double part)
 {
-    (void)state;
     planned p;
-    plan_text(&p, "mesh: {pp: 4, dp: 2}\n", gpt(), 1, 4);
+    plan_text(&p, text, gpt(), 1, 4);
     const sc_gexchange *found = NULL;
     for (uint32_t i = 0; i < p.plan.n_exchanges; i++)
         if (strcmp(p.plan.exchange[i].why, "stages share the weight") == 0) {
@@ -315,7 +315,21 @@ static void ends_sum_the_table(void **state)
         assert_int_equal(found->rank[2 * i], i);
         assert_int_equal(found->rank[2 * i + 1], 6 + i);
     }
-    assert_true(near(found->bytes, 2.0 * VOCAB * HIDDEN));
+    assert_true(near(found->bytes, part * 2.0 * VOCAB * HIDDEN));
+    for (uint32_t i = 0; i < p.prog.n_items; i++) {
+        const gp_item *it = &p.prog.item[i];
+        bool tie =
+            it->exchange != SC_NONE && &p.plan.exchange[it->exchange] == found;
+        if (tie) assert_int_equal(it->cat, SC_CAT_PP);
+    }
+}
+
+static void ends_sum_the_table(void **state)
+{
+    (void)state;
+    sum_of_the_table("mesh: {pp: 4, dp: 2}\n", 1);
+    sum_of_the_table("mesh: {pp: 4, dp: 2}\npreset: {zero: 1}\n", 1);
+    sum_of_the_table("mesh: {pp: 4, dp: 2}\npreset: {zero: 2}\n", 0.5);
 }
 
 /* What ranks of tensor parallelism all have, each sends a part of. */

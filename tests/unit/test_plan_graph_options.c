@@ -213,6 +213,26 @@ static void staging(void **state)
     near(staged("mesh: {dp: 2}\n", true), 0);
 }
 
+/* GPT-2 in two stages, four micro-batches: each has its own buffers for 64
+ * activations of 768 values and their gradients; behind the last one three wait
+ * with scores of 50257 words. */
+static void buffers_of_batches(void **state)
+{
+    (void)state;
+    planned p;
+    double sent = 64 * 768 * 2, scores = 64 * 50257.0 * 2, bytes[2] = {0};
+    prepare(&p, "mesh: {pp: 2}\n", words("gpt2", 64), 1, 4);
+    p.sw.batch_buffers = true;
+    p.sw.flat_bytes = 2e9; /* of replicas: there is one */
+    lowered(&p);
+    for (uint32_t i = 0; i < p.plan.step.n_lifetimes; i++) {
+        const sc_lifetime *l = &p.plan.step.lifetime[i];
+        if (l->kind == SC_MEM_COMM) bytes[l->device] += (double)l->bytes;
+    }
+    near(bytes[0], 2 * 4 * sent);
+    near(bytes[1], 2 * 4 * sent + 3 * scores);
+}
+
 /* The exchange of one gradient of 2048 by 2048 between four replicas. */
 static void compressed(planned *p, sc_compress format, sc_coll coll,
                        double bytes, double left)
@@ -279,6 +299,7 @@ int main(void)
         TEST(summed_by_the_host),
         TEST(gradients_by_units),
         TEST(staging),
+        TEST(buffers_of_batches),
         TEST(formats),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -250,6 +250,33 @@ static void generations(void **state)
     }
 }
 
+/* What its allocator holds beside: 4 % of all but the context. */
+static void reserved(void **state)
+{
+    (void)state;
+    sc_job job;
+    sc_inputs in;
+    sc_prediction p;
+    sc_job_init(&job);
+    job.model = "llama3-8b";
+    job.cluster = "dgx-h100";
+    job.software = "torchtitan-2025";
+    job.mbs = 1;
+    job.gbs = 8;
+    job.seq = 2048;
+    job.zero = 3;
+    job.brief = job.by_operators = true;
+    assert_int_equal(sc_predict_load(&job, &f.a, &in, &f.err), SC_OK);
+    assert_int_equal(
+        sc_predict(&job, in.hw, in.model, in.sw, in.cost, &f.a, &p, &f.err),
+        SC_OK);
+    const sc_stage_memory *m = &p.memory[0];
+    double context = p.run.sw->memory_overhead;
+    assert_true(p.run.sw->fragmentation == 0.04);
+    assert_true(m->peak - context >= 1.04 * (m->allocated - context) - 1);
+    assert_true(m->peak - context <= 1.2 * (m->allocated - context));
+}
+
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, set_up, tear_down)
 
 int main(void)
@@ -259,6 +286,6 @@ int main(void)
         TEST(compiled_loss), TEST(root_gradients),
         TEST(full_and_fp8),  TEST(split_loss),
         TEST(pipeline),      TEST(reported),
-        TEST(generations)};
+        TEST(generations),   TEST(reserved)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
