@@ -32,7 +32,7 @@ static bool stream_deps(const sc_graph_builder *b, sc_arena *a, graph_deps *out)
 {
     size_t slots = (size_t)b->g.n_classes * SC_N_STREAMS;
     last_ops last = {SC_NEW_N(a, sc_op, slots), out, a};
-    const graph_spread *s = b->spread, *end = s + b->n_spread;
+    const graph_spread *s = b->spread, *end = s ? s + b->n_spread : s;
     if (!last.of) return false;
     memset(last.of, 0xff, slots * sizeof *last.of);
     sc_op i = 0;

@@ -118,6 +118,14 @@ static bool next_word(words *w, char *buf, size_t size)
     return true;
 }
 
+static bool named_before(const matrix *m, uint32_t n)
+{
+    for (uint32_t i = 0; i < n && m->end[n].kind == END_GPU; i++)
+        if (m->end[i].kind == END_GPU && m->end[i].gpu == m->end[n].gpu)
+            return true;
+    return false;
+}
+
 static bool read_objects(matrix *m)
 {
     words w = {.m = m, .name = "indexes"};
@@ -134,6 +142,11 @@ static bool read_objects(matrix *m)
             return false;
         }
         m->end[n] = end_of(m, o);
+        if (named_before(m, n)) {
+            note(m, w.node, SC_C_DUPLICATE,
+                 "the NVLink matrix names a GPU twice");
+            return false;
+        }
     }
     if (n == m->n && !next_word(&w, text, sizeof text)) return true;
     note(m, m->at, SC_C_CONFLICT, "nbobjs is not the number of objects");

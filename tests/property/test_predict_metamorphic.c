@@ -61,7 +61,7 @@ static bool run_on(const sc_job *j, const sc_hw *hw, double *step_s,
 
 static int64_t pick(uint64_t *seed, int64_t most_log2)
 {
-    return 1LL << sc_random(seed) % (uint64_t)(most_log2 + 1);
+    return (int64_t)1 << sc_random(seed) % (uint64_t)(most_log2 + 1);
 }
 
 static void random_job(uint64_t *seed, sc_job *j)

@@ -242,6 +242,9 @@ static const bad broken[] = {
          MATRIX("nbobjs='1'", "<indexes>1 1</indexes>") "</topology>",
      2, 1, "number of objects"},
     {"<topology>" DEV("0000:01:00.0")
+         MATRIX("nbobjs='2'", "<indexes>1 1</indexes>") "</topology>",
+     2, 47, "a GPU twice"},
+    {"<topology>" DEV("0000:01:00.0")
          MATRIX("nbobjs='1'",
                 "<indexes>1</indexes><u64values>x</u64values>") "</topology>",
      2, 67, "MB/s"},
