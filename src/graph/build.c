@@ -41,7 +41,7 @@ static bool stream_deps(const sc_graph_builder *b, sc_arena *a, graph_deps *out)
             bool wide = s < end && s->op == i, ok = true;
             const uint32_t *cls = wide ? s->cls : &c->cols.cls[k];
             uint32_t n = wide ? s->n : 1;
-            s += wide;
+            if (wide) s++;
             if (c->cols.kind[k] == SC_OP_MARK) continue;
             for (uint32_t d = 0; d < n && ok; d++)
                 ok = join_stream(&last, cls[d], c->cols.stream[k], i);

@@ -213,7 +213,7 @@ static sc_status start(infer *f, const sc_gop *o, const gi_sum *dy,
 {
     in->value = SC_NEW_N(f->a, uint32_t, (size_t)dy->n + o->n_in + 2);
     if (!in->value) return sc_error_nomem(f->err);
-    memcpy(in->value, dy->value, dy->n * sizeof *in->value);
+    if (dy->n) memcpy(in->value, dy->value, dy->n * sizeof *in->value);
     in->n = dy->n;
     return SC_OK;
 }

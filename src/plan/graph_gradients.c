@@ -509,7 +509,7 @@ static sc_status update(infer *f, const gi_wgrad *w, gathering **later)
     int tier = state_tier(f, w->op);
     sc_price price;
     if (!name || !in) return sc_error_nomem(f->err);
-    memcpy(in, w->reduced, w->n_reduced * sizeof *in);
+    if (w->n_reduced) memcpy(in, w->reduced, w->n_reduced * sizeof *in);
     uint32_t kept = gi_value(f, (gp_value){.name = name,
                                            .tensor = w->tensor,
                                            .what = GP_STATE,
