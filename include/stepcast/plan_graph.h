@@ -92,6 +92,8 @@ typedef struct sc_gplan {
                                       file that match, the weakest first */
     uint32_t n_stages, n_ranks;
     const uint32_t *stage_of; /* [graph->n_ops] */
+    uint32_t n_compiled; /* operators that were compiled: fewer than the network
+                            has where layers or stages repeat */
     uint32_t n_exchanges, n_computes;
     sc_gexchange *exchange; /* [n_exchanges] in order of execution */
     sc_gcompute *compute;   /* [n_computes] */

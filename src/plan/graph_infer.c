@@ -87,6 +87,7 @@ static void sums(infer *f)
 /* Layouts and both passes of the network as it is. */
 static sc_status passes(infer *f)
 {
+    f->p->n_compiled = f->g->n_ops;
     SC_TRY(gi_keep(f));
     SC_TRY(make_lists(f));
     SC_TRY(gi_forward(f));
@@ -118,6 +119,7 @@ static sc_status folded_passes(infer *f, bool stages)
         SC_TRY(gi_fold_infer(f, d, &small));
         SC_TRY(then ? folded_passes(&small, true) : passes(&small));
         SC_TRY(gi_unfold(f, d, &small, &ok));
+        f->p->n_compiled = small.p->n_compiled;
     }
     return ok ? SC_OK : passes(f);
 }

@@ -184,7 +184,6 @@ void gl_ran(gl *g, const gl_instance *at, uint32_t i, uint32_t member, sc_op op)
     if (t->closes) past(g, at->dev, g->n_past[at->dev])[member] = op;
     if (t->stream != SC_S_COMPUTE) return;
     gl_line *line = &g->line[at->dev * g->members + member];
-    line->prior = line->tail;
     line->tail = op;
 }
 

@@ -91,8 +91,8 @@ typedef struct gl_slot {
 
 /* The compute stream of a device as far as it is issued; SC_NONE: nothing. */
 typedef struct gl_line {
-    sc_op tail, prior; /* the last operation, the one before it */
-    sc_op before;      /* the last of earlier slots */
+    sc_op tail;   /* the last operation */
+    sc_op before; /* the last of earlier slots */
 } gl_line;
 
 struct gl_memo;

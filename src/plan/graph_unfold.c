@@ -14,11 +14,16 @@
 
 enum { LOOPS = 2, PARTS = GI_REPS * LOOPS };
 
-/* What one representative made in one pass, and where its copies begin. */
-typedef struct part {
-    gi_mark from;
-    uint32_t *values, *items; /* [count] of the whole program, by instance */
-} part;
+/* Values, or items, in the folded program and in the whole one. */
+typedef struct numbering {
+    uint32_t *at;    /* [n] part that made it; SC_NONE: no run */
+    uint32_t *now;   /* [n] of no run: its number in the whole program */
+    uint32_t *from;  /* [n_runs * PARTS] first that each part made */
+    uint32_t **copy; /* [n_runs * LOOPS][count] first of each instance in the
+                        whole program */
+} numbering;
+
+enum { VALUES, ITEMS, NUMBERED };
 
 /* A gradient whose lists are filled in at the end. */
 typedef struct pending {
@@ -30,10 +35,8 @@ typedef struct unfold {
     infer *f;
     const gi_fold *d;
     const infer *from;
-    part *part;                   /* [n_runs * PARTS] */
-    uint32_t *value_at, *item_at; /* part that made it; SC_NONE: no run */
-    uint32_t *value, *item;       /* of no run: number in the whole program */
-    pending *pending;             /* [n_pending] */
+    numbering of[NUMBERED];
+    pending *pending; /* [n_pending] */
     uint32_t n_pending, cap_pending;
     uint32_t *list; /* scratch */
     uint32_t cap_list;
@@ -53,11 +56,6 @@ static bool is_middle(const unfold *u, const context *c)
 {
     return c->run != SC_NONE && c->instance > 0 &&
            c->instance + 1 < run_of(u, c)->count;
-}
-
-static uint32_t part_index(uint32_t run, uint32_t rep, uint32_t loop)
-{
-    return run * PARTS + rep * LOOPS + loop;
 }
 
 /* ---- references ------------------------------------------------------------
@@ -119,26 +117,22 @@ static uint32_t instance_of(const unfold *u, const context *c, where a, where b,
     return i + 1;
 }
 
+/* Number in the whole program of what the templates refer to. */
+static uint32_t made_ref(const unfold *u, const context *c, const numbering *o,
+                         uint32_t v, uint32_t w)
+{
+    where a = where_part(o->at[v]), b = where_part(o->at[w]);
+    bool first;
+    if (b.run == SC_NONE) return o->now[w];
+    uint32_t i = instance_of(u, c, a, b, v == w, &first), x = first ? v : w;
+    uint32_t part = o->at[x];
+    return o->copy[b.run * LOOPS + part % LOOPS][i] + (x - o->from[part]);
+}
+
 static uint32_t value_ref(const unfold *u, const context *c, uint32_t v,
                           uint32_t w)
 {
-    where a = where_part(u->value_at[v]), b = where_part(u->value_at[w]);
-    bool first;
-    if (b.run == SC_NONE) return u->value[w];
-    uint32_t i = instance_of(u, c, a, b, v == w, &first), x = first ? v : w;
-    const part *p = &u->part[u->value_at[x]];
-    return p->values[i] + (x - p->from.values);
-}
-
-static uint32_t item_ref(const unfold *u, const context *c, uint32_t v,
-                         uint32_t w)
-{
-    where a = where_part(u->item_at[v]), b = where_part(u->item_at[w]);
-    bool first;
-    if (b.run == SC_NONE) return u->item[w];
-    uint32_t i = instance_of(u, c, a, b, v == w, &first), x = first ? v : w;
-    const part *p = &u->part[u->item_at[x]];
-    return p->items[i] + (x - p->from.items);
+    return made_ref(u, c, &u->of[VALUES], v, w);
 }
 
 static uint32_t op_ref(const unfold *u, const context *c, uint32_t v,
@@ -210,9 +204,10 @@ static gi_mark range(const infer *f, uint32_t loop, uint32_t op, gi_mark *end)
 
 static bool refers_alike(const unfold *u, uint32_t run, uint32_t v, uint32_t w)
 {
-    uint32_t p = u->value_at[v], q = u->value_at[w];
+    const numbering *o = &u->of[VALUES];
+    uint32_t p = o->at[v], q = o->at[w];
     bool alike = p != SC_NONE && q != SC_NONE && p % LOOPS == q % LOOPS &&
-                 v - u->part[p].from.values == w - u->part[q].from.values;
+                 v - o->from[p] == w - o->from[q];
     return agree(run, where_part(p), where_part(q), v == w, alike);
 }
 
@@ -390,7 +385,7 @@ static void write_value(unfold *u, const context *c, template_ops t, uint32_t v,
     x.tensor = tensor_ref(u, c, a->tensor, b->tensor);
     x.stage = stage_ref(u, c, a->stage, b->stage);
     uint32_t now = gi_value(u->f, x);
-    if (c->run == SC_NONE) u->value[w] = now;
+    if (c->run == SC_NONE) u->of[VALUES].now[w] = now;
 }
 
 static sc_status write_exchange(unfold *u, gp_item *it, const gp_item *was)
@@ -433,7 +428,7 @@ static sc_status write_item(unfold *u, const context *c, uint32_t v, uint32_t w)
         u->list[k] = value_ref(u, c, a->in[k], b->in[k]);
     if (b->out != SC_NONE) it.out = value_ref(u, c, a->out, b->out);
     uint32_t now = gi_item(u->f, it, u->list, u->from->order[w].phase);
-    if (c->run == SC_NONE) u->item[w] = now;
+    if (c->run == SC_NONE) u->of[ITEMS].now[w] = now;
     return SC_OK;
 }
 
@@ -483,7 +478,7 @@ static void fill_wgrads(unfold *u, uint32_t first)
         context c = {p->run, p->instance};
         for (uint32_t k = 0; k < b->n_values; k++)
             x->value[k] = value_ref(u, &c, a->value[k], b->value[k]);
-        x->last = item_ref(u, &c, a->last, b->last);
+        x->last = made_ref(u, &c, &u->of[ITEMS], a->last, b->last);
     }
 }
 
@@ -520,15 +515,9 @@ static sc_status write_instance(unfold *u, uint32_t run, uint32_t instance,
                                               : GI_REP_MID2;
     uint32_t other = is_middle(u, &c) ? GI_REP_MID1 : rep;
     if (is_middle(u, &c)) rep = GI_REP_MID2;
-    for (uint32_t q = 0; q < GI_REPS; q++) {
-        if (seen(r, q) != instance && q != rep) continue;
-        part *p = &u->part[part_index(run, q, loop)];
-        p->values[instance] = u->f->prog->n_values;
-        p->items[instance] = u->f->prog->n_items;
-    }
-    part *mid = &u->part[part_index(run, GI_REP_MID1, loop)];
-    mid->values[instance] = u->f->prog->n_values;
-    mid->items[instance] = u->f->prog->n_items;
+    uint32_t pass = run * LOOPS + loop;
+    u->of[VALUES].copy[pass][instance] = u->f->prog->n_values;
+    u->of[ITEMS].copy[pass][instance] = u->f->prog->n_items;
     for (uint32_t i = 0; i < r->n_ops; i++) {
         uint32_t k = loop == GI_FORWARD ? i : r->n_ops - 1 - i;
         template_ops t = {r->first + other * r->n_ops + k,
@@ -569,29 +558,38 @@ static sc_status write_loop(unfold *u, uint32_t loop)
 /* ---- parts -----------------------------------------------------------------
  */
 
-static sc_status new_parts(unfold *u, uint32_t loops)
+static void mark_parts(unfold *u, uint32_t loops)
 {
-    const gi_fold *d = u->d;
-    u->part = SC_NEW_N(u->f->a, part, (size_t)d->n_runs * PARTS);
-    if (!u->part) return sc_error_nomem(u->f->err);
-    for (uint32_t i = 0; i < d->n_runs * PARTS; i++) {
-        const gi_run *r = &d->run[i / PARTS];
+    numbering *v = &u->of[VALUES], *t = &u->of[ITEMS];
+    for (uint32_t i = 0; i < u->d->n_runs * PARTS; i++) {
+        const gi_run *r = &u->d->run[i / PARTS];
         uint32_t rep = i % PARTS / LOOPS, loop = i % LOOPS;
-        uint32_t begin = r->first + rep * r->n_ops;
-        gi_mark end;
-        part *p = &u->part[i];
-        p->values = SC_NEW_N(u->f->a, uint32_t, r->count);
-        p->items = SC_NEW_N(u->f->a, uint32_t, r->count);
-        if (!p->values || !p->items) return sc_error_nomem(u->f->err);
+        uint32_t first = r->first + rep * r->n_ops, last = first + r->n_ops - 1;
+        gi_mark end, from;
         if (loop >= loops) continue;
-        p->from =
-            range(u->from, loop,
-                  loop == GI_FORWARD ? begin : begin + r->n_ops - 1, &end);
-        (void)range(u->from, loop,
-                    loop == GI_FORWARD ? begin + r->n_ops - 1 : begin, &end);
-        for (uint32_t v = p->from.values; v < end.values; v++)
-            u->value_at[v] = i;
-        for (uint32_t v = p->from.items; v < end.items; v++) u->item_at[v] = i;
+        from = range(u->from, loop, loop == GI_FORWARD ? first : last, &end);
+        (void)range(u->from, loop, loop == GI_FORWARD ? last : first, &end);
+        v->from[i] = from.values;
+        t->from[i] = from.items;
+        for (uint32_t k = from.values; k < end.values; k++) v->at[k] = i;
+        for (uint32_t k = from.items; k < end.items; k++) t->at[k] = i;
+    }
+}
+
+static sc_status new_numbering(const unfold *u, uint32_t n, numbering *out)
+{
+    sc_arena *a = u->f->a;
+    size_t runs = u->d->n_runs;
+    *out = (numbering){.at = SC_NEW_N(a, uint32_t, n),
+                       .now = SC_NEW_N(a, uint32_t, n),
+                       .from = SC_NEW_N(a, uint32_t, runs * PARTS),
+                       .copy = SC_NEW_N(a, uint32_t *, runs * LOOPS)};
+    if (!out->at || !out->now || !out->from || !out->copy)
+        return sc_error_nomem(u->f->err);
+    memset(out->at, 0xff, n * sizeof *out->at);
+    for (size_t i = 0; i < runs * LOOPS; i++) {
+        out->copy[i] = SC_NEW_N(a, uint32_t, u->d->run[i / LOOPS].count);
+        if (!out->copy[i]) return sc_error_nomem(u->f->err);
     }
     return SC_OK;
 }
@@ -599,16 +597,10 @@ static sc_status new_parts(unfold *u, uint32_t loops)
 static sc_status prepare(unfold *u, uint32_t loops)
 {
     const gp_program *p = u->from->prog;
-    sc_arena *a = u->f->a;
-    u->value_at = SC_NEW_N(a, uint32_t, p->n_values);
-    u->item_at = SC_NEW_N(a, uint32_t, p->n_items);
-    u->value = SC_NEW_N(a, uint32_t, p->n_values);
-    u->item = SC_NEW_N(a, uint32_t, p->n_items);
-    if (!u->value_at || !u->item_at || !u->value || !u->item)
-        return sc_error_nomem(u->f->err);
-    memset(u->value_at, 0xff, p->n_values * sizeof *u->value_at);
-    memset(u->item_at, 0xff, p->n_items * sizeof *u->item_at);
-    return new_parts(u, loops);
+    SC_TRY(new_numbering(u, p->n_values, &u->of[VALUES]));
+    SC_TRY(new_numbering(u, p->n_items, &u->of[ITEMS]));
+    mark_parts(u, loops);
+    return SC_OK;
 }
 
 sc_status gi_unfold(infer *f, const gi_fold *fold, const infer *from, bool *ok)
