@@ -399,6 +399,30 @@ sc_status gi_fold_make(infer *f, bool stages, gi_fold **out)
     return SC_OK;
 }
 
+sc_status gi_fold_within(infer *f, const gi_fold *layers, const gi_fold *stages,
+                         gi_fold **out)
+{
+    gi_fold *d = SC_NEW(f->a, gi_fold);
+    if (!d) return sc_error_nomem(f->err);
+    *d = *stages;
+    d->n_runs = 0;
+    d->run = SC_NEW_N(f->a, gi_run, layers->n_runs);
+    d->run_of = SC_NEW_N(f->a, uint32_t, d->g.n_ops);
+    if (!d->run || !d->run_of) return sc_error_nomem(f->err);
+    for (uint32_t op = 0; op < d->g.n_ops; op++) {
+        uint32_t was = stages->op[op], of = layers->run_of[was];
+        d->run_of[op] = SC_NONE;
+        if (of == SC_NONE) continue;
+        if (was == layers->run[of].first) {
+            d->run[d->n_runs] = layers->run[of];
+            d->run[d->n_runs++].first = op;
+        }
+        d->run_of[op] = d->n_runs - 1;
+    }
+    *out = d;
+    return SC_OK;
+}
+
 /* Neighbours in the folded pipeline are neighbours, whatever is left out
  * between them: stages are numbered as they follow each other. */
 static sc_status number_stages(infer *i)

@@ -43,12 +43,20 @@ typedef struct gi_fold {
  * `*out` where nothing repeats. */
 sc_status gi_fold_make(infer *f, bool stages, gi_fold **out);
 
+/* The runs of `layers` as they stand in the network in which stages were
+ * folded behind them. */
+sc_status gi_fold_within(infer *f, const gi_fold *layers, const gi_fold *stages,
+                         gi_fold **out);
+
 /* An inference on the folded network. */
 sc_status gi_fold_infer(const infer *f, const gi_fold *fold, infer *out);
 
+/* Whether the two instances in the middle of each run have made the same. */
+sc_status gi_regular(infer *f, const gi_fold *fold, const infer *from,
+                     bool *ok);
+
 /* Writes the program of `from`, an inference on the folded network, out for
- * the whole network of `f`.  `*ok` is false, and `f` unchanged, where the two
- * instances in the middle differ. */
-sc_status gi_unfold(infer *f, const gi_fold *fold, const infer *from, bool *ok);
+ * the whole network of `f`. */
+sc_status gi_unfold(infer *f, const gi_fold *fold, const infer *from);
 
 #endif

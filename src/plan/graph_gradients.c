@@ -60,7 +60,9 @@ sc_status gi_add_wgrad(infer *f, uint32_t op, uint32_t k, uint32_t value)
         i = ++f->n_wgrads;
         grown[i - 1] = (gi_wgrad){.tensor = p->tensor,
                                   .stage = stage,
-                                  .before = f->wgrad_of[p->tensor]};
+                                  .before = f->wgrad_of[p->tensor],
+                                  .times = f->times,
+                                  .block = f->block};
         f->wgrad_of[p->tensor] = i;
     }
     gi_wgrad *w = &f->wgrad[i - 1];
@@ -345,7 +347,54 @@ static bool leaves_unit(const infer *f, const ready *a, const ready *b)
     uint32_t n = layout_sequence(&w->kept, &w->used, &f->mesh, m);
     bool sized = f->s->grad_bucket > 0 || f->job->sw->bucket_bytes > 0;
     bool units = n == 1 ? gi_shards(f, m[0].axes) : n == 0 && !sized;
-    return units && !gi_same_unit(f->g->op[a->op].path, f->g->op[b->op].path);
+    /* Behind itself, or what was before it: another instance. */
+    return units && (a >= b ||
+                     !gi_same_unit(f->g->op[a->op].path, f->g->op[b->op].path));
+}
+
+static bool parted(const ready *a, const ready *b)
+{
+    return a->stage != b->stage || a->scattered != b->scattered;
+}
+
+/* `r`, behind `last` (NULL: it is the first). */
+static sc_status take(buckets *s, const ready *last, const ready *r,
+                      uint32_t place)
+{
+    if (last && parted(last, r)) {
+        SC_TRY(flush(s));
+        s->closed = 0;
+    } else if (last && leaves_unit(s->f, last, r)) {
+        SC_TRY(flush(s));
+    }
+    return put(s, r->wgrad, place);
+}
+
+/* Gradients from `i` on that one instance makes of a run of which the folded
+ * program has one of many. */
+static uint32_t in_block(const infer *f, const ready *r, uint32_t i)
+{
+    const gi_wgrad *w = &f->wgrad[r[i].wgrad];
+    uint32_t n = 1;
+    while (w->times > 1 && i + n < f->n_wgrads && !parted(&r[i], &r[i + n]) &&
+           f->wgrad[r[i + n].wgrad].block == w->block)
+        n++;
+    return n;
+}
+
+static sc_status in_buckets(infer *f, const ready *r)
+{
+    buckets s = {.f = f};
+    const ready *last = NULL;
+    uint32_t place = 0;
+    for (uint32_t i = 0, n; i < f->n_wgrads; i += n) {
+        n = in_block(f, r, i);
+        for (uint32_t k = 0; k < n * f->wgrad[r[i].wgrad].times; k++) {
+            SC_TRY(take(&s, last, &r[i + k % n], place++));
+            last = &r[i + k % n];
+        }
+    }
+    return flush(&s);
 }
 
 static sc_status reduce_all(infer *f)
@@ -363,18 +412,7 @@ static sc_status reduce_all(infer *f)
                        i,        last && n && m[0].coll == SC_REDUCE_SCATTER};
     }
     if (f->n_wgrads) qsort(r, f->n_wgrads, sizeof *r, by_readiness);
-    buckets s = {.f = f};
-    for (uint32_t i = 0; i < f->n_wgrads; i++) {
-        if (i > 0 && (r[i].stage != r[i - 1].stage ||
-                      r[i].scattered != r[i - 1].scattered)) {
-            SC_TRY(flush(&s));
-            s.closed = 0;
-        } else if (i > 0 && leaves_unit(f, &r[i - 1], &r[i])) {
-            SC_TRY(flush(&s));
-        }
-        SC_TRY(put(&s, r[i].wgrad, i));
-    }
-    return flush(&s);
+    return in_buckets(f, r);
 }
 
 /* ---- weights of several stages ------------------------------------------- */
@@ -554,7 +592,7 @@ static sc_status update(infer *f, const gi_wgrad *w, gathering **later)
     why.what = GP_WEIGHT_NEW;
     for (uint32_t i = 0; i < n; i++)
         SC_TRY(gather_later(f, later, &why, &m[i],
-                            m[i].fraction * gi_bytes(f, t), it.out));
+                            w->times * m[i].fraction * gi_bytes(f, t), it.out));
     return f->no_memory ? sc_error_nomem(f->err) : SC_OK;
 }
 
@@ -563,8 +601,13 @@ sc_status gi_gradients(infer *f)
     gathering *later = NULL;
     SC_TRY(reduce_all(f));
     SC_TRY(tie_all(f));
-    for (uint32_t i = 0; i < f->n_wgrads; i++)
+    for (uint32_t i = 0; i < f->n_wgrads; i++) {
+        f->times = f->wgrad[i].times;
+        f->block = f->wgrad[i].block;
         SC_TRY(update(f, &f->wgrad[i], &later));
+    }
+    f->times = 1;
+    f->block = 0;
     for (; later; later = later->next) {
         uint32_t item;
         later->why.tensor = "new weights";

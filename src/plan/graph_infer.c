@@ -3,11 +3,9 @@
  * graph_infer.c - a strategy on an operator graph: rules, layouts, stages and
  * the exchanges that follow, in order.
  */
+#include "plan/graph_infer.h"
+
 #include <stepcast/plan_schedule.h>
-
-#include "plan/graph_fold.h"
-
-#include <string.h>
 
 static sc_status check_mesh(const infer *f)
 {
@@ -67,25 +65,29 @@ static sc_status make_lists(infer *f)
     return SC_OK;
 }
 
-static void sums(infer *f)
+/* `each` stage of the whole is like one of the program's; NULL: itself. */
+static sc_status sums(infer *f, const uint32_t *stage_as)
 {
     const gp_program *p = f->prog;
     double ga = f->job->ga, each = 0, again = 0;
+    uint32_t *like = SC_NEW_N(f->a, uint32_t, f->n_stages);
+    if (!like) return sc_error_nomem(f->err);
+    for (uint32_t s = 0; s < f->n_stages; s++)
+        like[stage_as ? stage_as[s] : s]++;
     for (uint32_t i = 0; i < p->n_items; i++) {
         const gp_item *it = &p->item[i];
-        each += it->price.flops * (it->once ? 1 : ga);
+        double n = (double)f->order[i].times * like[it->stage];
+        each += n * it->price.flops * (it->once ? 1 : ga);
         if (it->recomputed && it->exchange == SC_NONE && it->price.flops > 0)
-            again += f->g->op[it->op].flops;
+            again += n * f->g->op[it->op].flops;
     }
     f->p->flops = each * f->p->n_ranks / f->devices;
     f->p->samples = f->samples * ga;
     f->p->again_flops = again * f->p->samples;
-    f->p->model_flops =
-        sc_opgraph_flops(f->g, f->p->samples, f->job->forward_only);
+    return SC_OK;
 }
 
-/* Layouts and both passes of the network as it is. */
-static sc_status passes(infer *f)
+sc_status gi_passes(infer *f)
 {
     f->p->n_compiled = f->g->n_ops;
     SC_TRY(gi_keep(f));
@@ -94,37 +96,15 @@ static sc_status passes(infer *f)
     return f->job->forward_only ? SC_OK : gi_backward(f);
 }
 
-/* Stages can be left out where neighbours are always on different devices:
- * not where a schedule turns round. */
-static bool stages_alike(const infer *f)
+sc_status gi_close(infer *f, const uint32_t *stage_as)
 {
-    for (uint32_t v = 1; v < f->n_stages; v++)
-        if (gi_device(f, v) == gi_device(f, v - 1)) return false;
-    return f->n_stages >= GI_FOLD;
+    if (!f->job->forward_only) SC_TRY(gi_gradients(f));
+    SC_TRY(gi_host(f));
+    SC_TRY(gi_finish(f));
+    return sums(f, stage_as);
 }
 
-/* The same, with what repeats compiled once: layers, then stages. */
-static sc_status folded_passes(infer *f, bool stages)
-{
-    gi_fold *d = NULL;
-    bool ok = false;
-    bool then = !stages && stages_alike(f);
-    /* Buckets that are counted together need depths of the whole network. */
-    if (f->job->unrolled || f->rules->buckets_counted_together)
-        return passes(f);
-    SC_TRY(gi_fold_make(f, stages, &d));
-    if (!d && then) return folded_passes(f, true);
-    if (d) {
-        infer small;
-        SC_TRY(gi_fold_infer(f, d, &small));
-        SC_TRY(then ? folded_passes(&small, true) : passes(&small));
-        SC_TRY(gi_unfold(f, d, &small, &ok));
-        f->p->n_compiled = small.p->n_compiled;
-    }
-    return ok ? SC_OK : passes(f);
-}
-
-static sc_status infer_all(infer *f)
+sc_status gi_prepare(infer *f)
 {
     SC_TRY(check_job(f));
     SC_TRY(check_mesh(f));
@@ -134,31 +114,19 @@ static sc_status infer_all(infer *f)
     SC_TRY(gi_weigh_turns(f));
     if (f->s->cuts == SC_CUT_BALANCED) SC_TRY(gi_keep(f));
     SC_TRY(gi_cut(f));
-    SC_TRY(folded_passes(f, false));
-    if (!f->job->forward_only) SC_TRY(gi_gradients(f));
-    SC_TRY(gi_host(f));
-    SC_TRY(gi_finish(f));
-    sums(f);
+    f->p->model_flops =
+        sc_opgraph_flops(f->g, f->samples * f->job->ga, f->job->forward_only);
     return gi_expansion(f);
 }
 
 sc_status gp_infer(const sc_gjob *job, sc_arena *a, sc_gplan *p,
                    gp_program *out, sc_err *err)
 {
-    gp_program prog = {0};
-    sc_gplan plan = {.job = job,
-                     .n_ranks = (uint32_t)sc_strategy_ranks(job->strategy)};
-    infer f = {.job = job,
-               .g = job->graph,
-               .s = job->strategy,
-               .rules = job->rules ? job->rules : sc_rules_find(NULL),
-               .a = a,
-               .p = &plan,
-               .err = err,
-               .prog = &prog};
-    SC_TRY(infer_all(&f));
+    gp_folded c;
+    sc_gplan plan;
+    SC_TRY(gp_compile(job, a, &plan, &c, err));
+    SC_TRY(gp_expand(&c, &plan, out));
     *p = plan;
-    *out = prog;
     return SC_OK;
 }
 
