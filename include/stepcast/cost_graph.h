@@ -31,6 +31,8 @@ typedef struct sc_gwork {
     uint32_t weight;       /* of an update: which of the operator's weights */
     double weight_parts;   /* of an update: parts that the state is cut in */
     const char *optimizer; /* "adam" "sgd" "lamb" "adagrad" */
+    double update_bytes;   /* of an update: per element, as the program moves
+                              them for Adam; 0: what has to move */
     sc_op_facts facts;
     const sc_optable *table; /* NULL: the models */
 } sc_gwork;

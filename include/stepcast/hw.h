@@ -34,6 +34,9 @@ typedef enum sc_precision {
 
 extern const char *const sc_precision_names[]; /* "fp32"...; NULL ends */
 double sc_precision_bytes(sc_precision p);     /* per element */
+/* Per element of values between products in this precision: lower ones than
+ * 16 bits are those of products only. */
+double sc_value_bytes(sc_precision p);
 
 /* Where a value comes from. */
 typedef struct sc_source {

@@ -36,7 +36,9 @@ typedef struct sc_gjob {
     sc_recipe recipe; /* how low precision is scaled */
     const char *optimizer;
     double grad_bytes; /* per element of gradients on the wire; 0: as weights */
-    double reserve;    /* that an allocator holds beside what is allocated, as a
+    double update_bytes; /* that an update on a device moves per element of a
+                            weight; 0: what has to move */
+    double reserve; /* that an allocator holds beside what is allocated, as a
                        fraction; 0: as its segments say */
     sc_compress compress; /* of gradients between replicas */
     bool forward_only;

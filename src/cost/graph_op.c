@@ -28,8 +28,7 @@ double gop_bytes(const sc_gwork *w, const sc_gport *p)
 {
     const sc_gtensor *t = &w->graph->tensor[p->tensor];
     if (t->bytes > 0) return t->bytes;
-    /* Lower precisions are those of products: values stay in 16 bits. */
-    return fmax(2, sc_precision_bytes(w->facts.precision));
+    return sc_value_bytes(w->facts.precision);
 }
 
 double gop_weight_elements(const sc_gwork *w)

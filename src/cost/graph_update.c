@@ -4,7 +4,8 @@
  *
  * Bytes per element: the gradient is read as it was made; master, moments and
  * accumulators are fp32, read and written; a weight used in 16 bits is written
- * once more.  Optimizers walk over lists of weights: what one weight adds is
+ * once more; programs that walk over them more than once say how many bytes
+ * they move.  Optimizers walk over lists of weights: what one weight adds is
  * its traffic, no launch.  Tables whose optimizer keeps no moments are updated in the
  * rows that were looked up.
  */
@@ -35,9 +36,12 @@ void gop_list_update(const sc_gwork *w, sc_op_kernels *out)
     double n = gop_weight_elements(w);
     double used = gop_bytes(w, &w->op->weight[w->weight]);
     double grad = t->bytes > 0 ? t->bytes : used;
-    double bytes = grad + 8 + state_bytes(optimizer) + (used < 4 ? used : 0);
+    double state = state_bytes(optimizer);
+    double bytes = grad + 8 + state + (used < 4 ? used : 0);
     bool rows = touches_rows(w, optimizer);
     if (!t->learns) return;
+    if (w->update_bytes > 0 && t->bytes == 0)
+        bytes = w->update_bytes + state - state_bytes("adam");
     if (rows) {
         double l = w->op->lookups ? w->op->lookups : 1;
         n = fmin(n, gop_elements(w, &w->op->out) * l);

@@ -201,7 +201,7 @@ void gop_work(const sc_gwork *w, sc_op_work *out)
                         .pass = (uint8_t)w->pass,
                         .y = bytes_of(w, &o->out),
                         .elements = gop_elements(w, &o->out),
-                        .each = fmax(2, sc_precision_bytes(w->facts.precision)),
+                        .each = sc_value_bytes(w->facts.precision),
                         .input_learns = gop_input_learns(w),
                         .weight_learns = gop_weight_learns(w),
                         .bias = o->n_weight > 1,

@@ -18,6 +18,11 @@ double sc_precision_bytes(sc_precision p)
     return bytes[p];
 }
 
+double sc_value_bytes(sc_precision p)
+{
+    return fmax(2, sc_precision_bytes(p));
+}
+
 /* A file as it is written: every number is a double first. */
 typedef struct raw_device {
     const char *name, *title, *vendor, *arch, *node;

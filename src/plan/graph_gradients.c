@@ -522,13 +522,12 @@ static double state_bytes(const infer *f)
 {
     const char *o = f->job->optimizer;
     bool two = !o || strcmp(o, "adam") == 0 || strcmp(o, "lamb") == 0;
-    bool low = sc_precision_bytes(f->job->precision) < 4;
-    if (!f->rules->gradients_as_weights && low)
-        return f->job->sw->optim_bytes - (two ? 0 : 4);
+    bool low = sc_value_bytes(f->job->precision) < 4;
+    if (gi_has_masters(f)) return f->job->sw->optim_bytes - (two ? 0 : 4);
     return (two ? 8 : 4) + (low ? 4 : 0);
 }
 
-static int state_tier(const infer *f, uint32_t op)
+int gi_state_tier(const infer *f, uint32_t op)
 {
     bool said;
     int tier = gi_tier(f, op, SC_RT_OPTIM, &said);
@@ -544,7 +543,7 @@ static sc_status update(infer *f, const gi_wgrad *w, gathering **later)
                    gi_turn_share(f, w->op, true);
     const char *name = sc_sprintf(f->a, "%s %s state", path, t->name);
     uint32_t *in = SC_NEW_N(f->a, uint32_t, (size_t)w->n_reduced + 1);
-    int tier = state_tier(f, w->op);
+    int tier = gi_state_tier(f, w->op);
     sc_price price;
     if (!name || !in) return sc_error_nomem(f->err);
     if (w->n_reduced) memcpy(in, w->reduced, w->n_reduced * sizeof *in);

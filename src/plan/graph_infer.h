@@ -340,6 +340,9 @@ sc_status gi_input(infer *f, uint32_t op, uint32_t k, uint32_t phase,
 bool gi_shards(const infer *f, uint32_t axes);
 sc_status gi_weight_used(infer *f, uint32_t op, uint32_t k, uint32_t phase,
                          uint32_t *value);
+/* Whether weights in 16 bits have fp32 ones behind them, whose bytes the program
+ * says. */
+bool gi_has_masters(const infer *f);
 /* How a weight lies between uses. */
 sc_status gi_weight_kept(infer *f, uint32_t op, uint32_t k, layout *out,
                          const gi_rule **by);
@@ -363,5 +366,7 @@ sc_status gi_backward(infer *f);
 /* A use of weight `k` made `value` in the backward pass. */
 sc_status gi_add_wgrad(infer *f, uint32_t op, uint32_t k, uint32_t value);
 sc_status gi_gradients(infer *f);
+/* Where the states of an operator's weights wait. */
+int gi_state_tier(const infer *f, uint32_t op);
 
 #endif

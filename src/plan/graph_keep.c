@@ -26,7 +26,7 @@ double gi_elements(const infer *f, const sc_gtensor *t)
 
 double gi_bytes(const infer *f, const sc_gtensor *t)
 {
-    double each = t->bytes ? t->bytes : sc_precision_bytes(f->job->precision);
+    double each = t->bytes ? t->bytes : sc_value_bytes(f->job->precision);
     return each * gi_elements(f, t);
 }
 

@@ -153,6 +153,8 @@ sc_status gi_compute(infer *f, uint32_t op, sc_gpass pass, uint32_t weight,
                   .optimizer = f->job->optimizer,
                   .table = f->job->table};
     const sc_device *d = gi_slowest(f, f->node[op].stage);
+    if (pass == SC_GP_UPDATE && gi_state_tier(f, op) == SC_TIER_DEVICE)
+        w.update_bytes = f->job->update_bytes;
     w.facts = plan_software_facts(f->job->sw, d, f->job->precision,
                                   f->job->recipe, f->job->ga > 1);
     return sc_cost_gop(f->job->cost, d, &w, out, f->err);

@@ -19,13 +19,20 @@ sc_status gi_weight_kept(infer *f, uint32_t op, uint32_t k, layout *out,
     return gi_place(f, &f->g->tensor[p->tensor], r, &used, true, out);
 }
 
-/* Bytes of an element as it is kept, over those that products read. */
+bool gi_has_masters(const infer *f)
+{
+    return !f->rules->gradients_as_weights &&
+           sc_value_bytes(f->job->precision) < 4;
+}
+
+/* Bytes of an element as it is kept, over those of values.  What is never
+ * updated is kept as products take it. */
 static double kept_wider(const infer *f, const sc_gtensor *t)
 {
-    double used = sc_precision_bytes(f->job->precision);
-    bool own = f->rules->gradients_as_weights || t->bytes > 0 || used >= 4;
-    if (own || !t->learns || f->job->forward_only) return 1;
-    return f->job->sw->weight_bytes / used;
+    double used = sc_value_bytes(f->job->precision);
+    if (!gi_has_masters(f) || t->bytes > 0) return 1;
+    if (!t->learns) return f->job->precision >= SC_FP8 ? 1 / used : 1;
+    return f->job->forward_only ? 1 : f->job->sw->weight_bytes / used;
 }
 
 /* As it is kept on the stage of `op`; the first of its users says how. */

@@ -160,7 +160,7 @@ sc_op_work plan_work(const sc_run *r, const sc_placed *o, sc_gpass pass)
                     .pass = (uint8_t)pass,
                     .name = op->name,
                     .elements = volume(r, o),
-                    .each = fmax(2, sc_precision_bytes(r->precision)),
+                    .each = sc_value_bytes(r->precision),
                     .input_learns = op->type != SC_EMBED,
                     .weight_learns = !op->frozen,
                     .learns = 1,

@@ -392,11 +392,11 @@ static double gradient_bytes(const graph_state *x)
     return x->rules->gradients_as_weights ? 0 : x->sw->reduce_bytes;
 }
 
-/* Programs of transformers have it measured, modes of others have not. */
-static double reserve(const graph_state *x)
+/* What programs do beside operators is measured on transformers, and not of
+ * what modes of others stand for. */
+static bool measured(const graph_state *x)
 {
-    bool known = !x->model->graph && !x->rules->nothing_fixed;
-    return known ? x->sw->fragmentation : 0;
+    return !x->model->graph && !x->rules->nothing_fixed;
 }
 
 static sc_status unknown_mode(const graph_state *x, sc_err *err)
@@ -437,7 +437,8 @@ static sc_status prepare(graph_state *x, sc_run *r, sc_err *err)
                    .optimizer = x->job->optimizer,
                    .grad_bytes = gradient_bytes(x),
                    .compress = r->compress,
-                   .reserve = reserve(x),
+                   .reserve = measured(x) ? x->sw->fragmentation : 0,
+                   .update_bytes = measured(x) ? x->sw->update_bytes : 0,
                    .forward_only = x->job->forward_only,
                    .numa_unbound = x->job->numa_unbound,
                    .launch_blocking = x->job->launch_blocking,

@@ -59,7 +59,7 @@ static const char *const memory_names[] = {
 static const struct {
     double median, most, worst;
 } bounds[N_QUANTITIES] = {
-    {4.5, 20, 63},   /* step */
+    {4, 18, 58},     /* step */
     {1, 8, 27},      /* compute */
     {0.5, 2, 3.5},   /* exposed_tp */
     {0.5, 1.5, 16},  /* exposed_pp */
@@ -69,10 +69,10 @@ static const struct {
     {0.5, 4, 19},    /* bubble */
     {1.5, 9, 31},    /* host */
     {0.5, 1, 17},    /* memory_offload */
-    {0.5, 2.5, 38},  /* optimizer */
+    {0.5, 0.5, 1.5}, /* optimizer */
     {0.5, 0.5, 0.5}, /* other */
     {3.5, 30, 67},   /* peak memory */
-    {0.5, 7.5, 32},  /* weights */
+    {0.5, 7, 30},    /* weights */
     {0.5, 25, 73},   /* gradients */
     {0.5, 0.5, 6.5}, /* optimizer */
     {2, 13, 34},     /* activations */

@@ -246,6 +246,9 @@ static void updates(void **state)
     assert_true(price(&w).bytes == 20 * n);
     w.optimizer = "lamb";
     assert_true(price(&w).bytes == 40 * n);
+    w.update_bytes = 60; /* of a program that walks over all more than once */
+    assert_true(price(&w).bytes == (60 + 12) * n);
+    w.update_bytes = 0;
     w.facts.precision = SC_FP32;
     w.optimizer = "adam";
     assert_true(price(&w).bytes == 28 * n);
