@@ -120,7 +120,8 @@ typedef enum sc_mem_kind {
 extern const char *const sc_mem_kind_names[]; /* "weight" ...; NULL ends */
 
 typedef struct sc_lifetime {
-    const char *name; /* "layer3.0.conv2 output, micro-batch 4" */
+    const char *name; /* "layer3.0.conv2 output", without the micro-batch */
+    uint32_t batch;   /* 1 + the micro-batch that makes it; 0: none */
     uint32_t device;  /* the class that holds it */
     uint8_t kind;     /* sc_mem_kind */
     uint64_t bytes;
@@ -224,6 +225,9 @@ void sc_graph_set_lifetimes(sc_graph_builder *b, uint32_t n,
  * SC_C_DUPLICATE, SC_C_REFERENCE, SC_C_MEMORY. */
 sc_status sc_graph_build(sc_graph_builder *b, sc_arena *a, sc_graph *out,
                          sc_err *err);
+
+/* Appends "layer3.0.conv2 output, micro-batch 4". */
+void sc_lifetime_name(const sc_lifetime *l, sc_text *out);
 
 /* Text form: ten lines describe a case (docs/graph-text.md).  What is written
  * reads back as an equal graph.  Out of memory sets out->failed. */

@@ -170,12 +170,16 @@ char *sc_strdup(sc_arena *a, const char *s)
 char *sc_sprintf(sc_arena *a, const char *fmt, ...)
 {
     va_list ap, again;
+    char text[256]; /* most are short: they are formatted once */
     va_start(ap, fmt);
     va_copy(again, ap);
-    int n = vsnprintf(NULL, 0, fmt, ap);
+    int n = vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
     char *p = n < 0 ? NULL : sc_alloc(a, (size_t)n + 1, 1);
-    if (p != NULL) vsnprintf(p, (size_t)n + 1, fmt, again);
+    if (p != NULL && (size_t)n < sizeof text)
+        memcpy(p, text, (size_t)n + 1);
+    else if (p != NULL)
+        vsnprintf(p, (size_t)n + 1, fmt, again);
     va_end(again);
     return p;
 }

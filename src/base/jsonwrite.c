@@ -71,9 +71,9 @@ static bool begin_value(sc_json *j)
     return true;
 }
 
-static void value(sc_json *j, const char *s)
+static void value(sc_json *j, const char *s, size_t n)
 {
-    if (begin_value(j)) put(j, s, strlen(s));
+    if (begin_value(j)) put(j, s, n);
 }
 
 void sc_json_begin(sc_json *j, char bracket)
@@ -113,6 +113,11 @@ static void put_escaped(sc_json *j, unsigned char c)
     put(j, hex, (size_t)n);
 }
 
+static size_t length_at(const char *s, const char *end)
+{
+    return (unsigned char)*s < 0x80 ? 1 : utf8_length(s, (size_t)(end - s));
+}
+
 static void put_string(sc_json *j, const char *s)
 {
     const char *end = s + strlen(s);
@@ -121,7 +126,7 @@ static void put_string(sc_json *j, const char *s)
         const char *run = s; /* what needs no escape is copied at once */
         size_t n = 0;
         while (s < end && (unsigned char)*s >= 0x20 && *s != '"' &&
-               *s != '\\' && (n = utf8_length(s, (size_t)(end - s))) > 0)
+               *s != '\\' && (n = length_at(s, end)) > 0)
             s += n;
         put(j, run, (size_t)(s - run));
         if (s == end) break;
@@ -147,40 +152,62 @@ void sc_json_key(sc_json *j, const char *key)
 void sc_json_string(sc_json *j, const char *s)
 {
     if (s == NULL)
-        value(j, "null");
+        value(j, "null", 4);
     else if (begin_value(j))
         put_string(j, s);
 }
 
+static const sc_json_number *number(sc_json *j, double v)
+{
+    uint64_t bits;
+    memcpy(&bits, &v, sizeof bits);
+    sc_json_number *n = &j->number[bits * 0x9E3779B97F4A7C15u >> 58 & 63];
+    if (n->len > 0 && memcmp(&n->v, &v, sizeof v) == 0) return n;
+    sc_double_print(v, n->text, sizeof n->text);
+    n->v = v;
+    n->len = (uint8_t)strlen(n->text);
+    return n;
+}
+
 void sc_json_double(sc_json *j, double v)
 {
-    char num[40] = "null";
-    if (isfinite(v)) sc_double_print(v, num, sizeof num);
-    value(j, num);
+    if (!isfinite(v)) {
+        sc_json_null(j);
+        return;
+    }
+    const sc_json_number *n = number(j, v);
+    value(j, n->text, n->len);
+}
+
+static void whole(sc_json *j, uint64_t v, bool negative)
+{
+    char num[24], *at = num + sizeof num;
+    do {
+        *--at = (char)('0' + v % 10);
+        v /= 10;
+    } while (v);
+    if (negative) *--at = '-';
+    value(j, at, (size_t)(num + sizeof num - at));
 }
 
 void sc_json_int(sc_json *j, int64_t v)
 {
-    char num[32];
-    snprintf(num, sizeof num, "%lld", (long long)v);
-    value(j, num);
+    whole(j, v < 0 ? 0 - (uint64_t)v : (uint64_t)v, v < 0);
 }
 
 void sc_json_uint(sc_json *j, uint64_t v)
 {
-    char num[32];
-    snprintf(num, sizeof num, "%llu", (unsigned long long)v);
-    value(j, num);
+    whole(j, v, false);
 }
 
 void sc_json_bool(sc_json *j, bool v)
 {
-    value(j, v ? "true" : "false");
+    value(j, v ? "true" : "false", v ? 4 : 5);
 }
 
 void sc_json_null(sc_json *j)
 {
-    value(j, "null");
+    value(j, "null", 4);
 }
 
 void sc_json_put_string(sc_json *j, const char *key, const char *v)

@@ -29,8 +29,11 @@ sc_status cli_emit_text(cli *c, const sc_text *t)
 sc_status cli_emit_json(cli *c, const sc_json *j)
 {
     if (j->failed) return sc_error_nomem(c->err);
-    char *text = sc_sprintf(c->arena, "%s\n", j->buf);
-    return text ? cli_emit(c, text, j->len + 1) : sc_error_nomem(c->err);
+    char *text = sc_alloc(c->arena, j->len + 2, 1);
+    if (!text) return sc_error_nomem(c->err);
+    memcpy(text, j->buf, j->len);
+    text[j->len] = '\n';
+    return cli_emit(c, text, j->len + 1);
 }
 
 void cli_note(const cli *c, const char *fmt, ...)

@@ -168,11 +168,22 @@ static void put_mesh(const writer *w)
     for (uint32_t k = 0; k < g->n_traffic; k++) put_traffic(w, k);
 }
 
+void sc_lifetime_name(const sc_lifetime *l, sc_text *out)
+{
+    sc_text_add(out, "%s", l->name ? l->name : "");
+    if (l->batch) sc_text_add(out, ", micro-batch %u", l->batch - 1);
+}
+
 static void put_tensor(const writer *w, const sc_lifetime *l)
 {
     const sc_graph *g = w->g;
+    sc_text name;
+    sc_text_init(&name);
+    sc_lifetime_name(l, &name);
+    if (name.failed) w->t->failed = true;
     sc_text_add(w->t, "tensor ");
-    text_put_word(w->t, l->name ? l->name : "");
+    text_put_word(w->t, name.buf);
+    sc_text_free(&name);
     sc_text_add(w->t, " %s", sc_mem_kind_names[l->kind]);
     if (g->n_classes > 1) put_key(w, "class", g->classes[l->device].name);
     if (l->bytes) {

@@ -11,7 +11,6 @@
 #include "plan/graph_lower.h"
 
 #include <math.h>
-#include <string.h>
 
 typedef enum span { SPAN_NONE, SPAN_ALWAYS, SPAN_STEP, SPAN_MICRO } span;
 
@@ -77,25 +76,6 @@ static uint8_t kind_of(const gp_value *x)
     return kind[x->what];
 }
 
-/* "layer1.0.conv2 out, micro-batch 4" */
-static const char *name_of(gl *g, const char *name, size_t len, uint32_t mb)
-{
-    static const char between[] = ", micro-batch ";
-    char digit[10];
-    size_t n = 0;
-    do {
-        digit[n++] = (char)('0' + mb % 10);
-        mb /= 10;
-    } while (mb);
-    char *s = sc_alloc(g->a, len + sizeof between + n, 1);
-    if (!s) return NULL;
-    memcpy(s, name, len);
-    memcpy(s + len, between, sizeof between - 1);
-    char *at = s + len + sizeof between - 1;
-    while (n) *at++ = digit[--n];
-    return s;
-}
-
 typedef struct pools {
     sc_lifetime *all;
     uint32_t n;
@@ -123,14 +103,12 @@ static void readers(const gl *g, pools *p, uint32_t v, uint32_t mb,
     l->n_last = (uint32_t)(p->last - first);
 }
 
-static sc_status micro(gl *g, pools *p, uint32_t v, uint32_t mb, uint32_t dev,
-                       size_t len)
+static void micro(gl *g, pools *p, uint32_t v, uint32_t mb, uint32_t dev)
 {
     const gp_value *x = &g->prog->value[v];
-    const char *name = name_of(g, x->name, len, mb);
-    if (!name) return sc_error_nomem(g->err);
     for (uint32_t r = 0; r < g->members; r++) {
-        sc_lifetime l = {.name = name,
+        sc_lifetime l = {.name = x->name,
+                         .batch = mb + 1,
                          .device = dev * g->members + r,
                          .kind = kind_of(x),
                          .bytes = (uint64_t)ceil(x->bytes),
@@ -139,7 +117,6 @@ static sc_status micro(gl *g, pools *p, uint32_t v, uint32_t mb, uint32_t dev,
         readers(g, p, v, mb, r, &l);
         add(p, &l);
     }
-    return SC_OK;
 }
 
 static void always(gl *g, pools *p, uint32_t v, const gl_instance *at)
@@ -254,10 +231,8 @@ sc_status gl_lifetimes(gl *g)
     for (uint32_t v = 0; v < g->prog->n_values; v++) {
         span s = span_of(g, v);
         uint32_t stage = g->prog->value[v].stage;
-        size_t len = strlen(g->prog->value[v].name);
-        for (uint32_t mb = 0; s == SPAN_MICRO && mb < g->ga; mb++) {
-            SC_TRY(micro(g, &p, v, mb, gl_device(g, stage, mb), len));
-        }
+        for (uint32_t mb = 0; s == SPAN_MICRO && mb < g->ga; mb++)
+            micro(g, &p, v, mb, gl_device(g, stage, mb));
         if (s != SPAN_ALWAYS && s != SPAN_STEP) continue;
         for (uint32_t dev = 0; dev < g->pp; dev++) {
             uint32_t k = g->inst_of[dev * g->p->n_stages + stage];

@@ -113,6 +113,19 @@ static uint32_t stage_of(const sc_strategy *s, uint32_t rank)
     return 0;
 }
 
+/* The name of the largest tensor at the peak. */
+static const char *largest(const sc_graph *g, const sc_mem_device *m,
+                           sc_arena *a)
+{
+    sc_text name;
+    if (m->n_top == 0) return "nothing";
+    sc_text_init(&name);
+    sc_lifetime_name(&g->lifetime[m->top[0]], &name);
+    const char *kept = name.failed ? NULL : sc_strdup(a, name.buf);
+    sc_text_free(&name);
+    return kept;
+}
+
 /* Several devices of a stage (one per rank): the fullest stands for it. */
 static sc_status memory(const graph_state *x, const sc_graph_step *step,
                         sc_prediction *p, sc_err *err)
@@ -141,9 +154,9 @@ static sc_status memory(const graph_state *x, const sc_graph_step *step,
             .allocated = (double)m->peak_live + other,
             .peak = peak,
             .capacity = (double)predict_graph_capacity(step, d),
-            .worst =
-                m->n_top ? step->plan.step.lifetime[m->top[0]].name : "nothing",
+            .worst = largest(e, m, x->a),
         };
+        if (!s->worst) return sc_error_nomem(err);
     }
     return SC_OK;
 }
@@ -180,10 +193,14 @@ static void overflow(graph_state *x, const sc_graph_step *step)
         for (uint32_t i = 0; i < m->n_top && i < 4; i++) {
             const sc_lifetime *t = &step->plan.step.lifetime[m->top[i]];
             char size[32];
+            sc_text name;
             sc_unit_print_short((double)t->bytes, SC_U_BYTES, size,
                                 sizeof size);
+            sc_text_init(&name);
+            sc_lifetime_name(t, &name);
             int n = snprintf(names + at, sizeof names - at, "%s%s %s",
-                             i ? ", " : "", t->name, size);
+                             i ? ", " : "", name.buf, size);
+            sc_text_free(&name);
             if (n < 0 || (size_t)n >= sizeof names - at) {
                 names[at] = '\0'; /* no part of a name */
                 break;

@@ -73,9 +73,10 @@ static void tensors(const sc_graph_step *g, const sc_mem_device *m,
                 1e-9 * (double)m->peak_t);
     for (uint32_t i = 0; i < m->n_top; i++) {
         const sc_lifetime *t = &g->plan.step.lifetime[m->top[i]];
-        sc_text_add(out, "  %10.1f MiB  %-12s %s\n",
-                    (double)t->bytes / 1048576.0, sc_mem_kind_names[t->kind],
-                    t->name);
+        sc_text_add(out, "  %10.1f MiB  %-12s ", (double)t->bytes / 1048576.0,
+                    sc_mem_kind_names[t->kind]);
+        sc_lifetime_name(t, out);
+        sc_text_add(out, "\n");
     }
 }
 
@@ -177,10 +178,14 @@ static void device(const sc_graph_step *g, uint32_t d, sc_json *j)
     sc_json_begin(j, '[');
     for (uint32_t i = 0; i < m->n_top; i++) {
         const sc_lifetime *t = &g->plan.step.lifetime[m->top[i]];
+        sc_text name;
+        sc_text_init(&name);
+        sc_lifetime_name(t, &name);
         sc_json_begin(j, '{');
-        sc_json_put_string(j, "name", t->name);
+        sc_json_put_string(j, "name", name.failed ? NULL : name.buf);
         sc_json_put_uint(j, "bytes", t->bytes);
         sc_json_end(j, '}');
+        sc_text_free(&name);
     }
     sc_json_end(j, ']');
     sc_json_key(j, "timeline"); /* [seconds, live, reserved] */

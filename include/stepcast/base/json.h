@@ -19,6 +19,13 @@
 extern "C" {
 #endif
 
+/* The text of a number: reports repeat theirs. */
+typedef struct sc_json_number {
+    double v;
+    uint8_t len; /* 0: of none */
+    char text[31];
+} sc_json_number;
+
 typedef struct sc_json {
     char *buf; /* terminated */
     size_t len, cap;
@@ -26,6 +33,7 @@ typedef struct sc_json {
     uint8_t depth;
     bool need_comma, after_key;
     char stack[64];
+    sc_json_number number[64]; /* by hash, the last ones written */
 } sc_json;
 
 void sc_json_init(sc_json *j, bool pretty);

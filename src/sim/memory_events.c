@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * memory_events.c - tensors are put behind the ops that allocate and that free
+ * them, ops are in streams, and streams run in order: a device's events are a
+ * few lists in order, to be merged.  A list that is not in order, as of marks,
+ * is sorted.
+ */
+#include "sim/memory_events.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Of one device: what is always there; what ops of each stream, and marks,
+ * allocate; what they free. */
+#define KINDS (SC_N_STREAMS + 1)
+#define LISTS (1 + 2 * KINDS)
+
+typedef struct state {
+    const sc_graph *g;
+    const sc_result *r;
+    sc_arena *a;
+    sc_op *last;     /* [n] op whose end frees a tensor; SC_NONE: stays */
+    uint32_t *by_op; /* [n] tensors behind ops */
+    uint32_t *head;  /* [n_ops + 2] into by_op */
+    uint32_t *list;  /* [n_classes * LISTS + 2] into event */
+    mem_event *event;
+} state;
+
+/* ---- lists ----------------------------------------------------------------- */
+
+static sc_op last_of(const state *s, const sc_lifetime *t)
+{
+    if (t->n_last == 0) return SC_NONE;
+    sc_op last = t->last[0];
+    for (uint32_t k = 1; k < t->n_last; k++)
+        if (s->r->end[t->last[k]] > s->r->end[last]) last = t->last[k];
+    return last;
+}
+
+static size_t list_of(const state *s, uint32_t device, sc_op op, bool frees)
+{
+    const sc_graph *g = s->g;
+    size_t first = (size_t)device * LISTS;
+    if (op == SC_NONE) return first;
+    uint32_t kind = g->kind[op] == SC_OP_MARK ? SC_N_STREAMS : g->stream[op];
+    return first + 1 + (frees ? KINDS : 0) + kind;
+}
+
+/* The op behind which a tensor stands; of what is always there none. */
+static sc_op op_of(const state *s, uint32_t tensor, bool frees)
+{
+    return frees ? s->last[tensor] : s->g->lifetime[tensor].first;
+}
+
+static bool has(const state *s, uint32_t tensor, bool frees)
+{
+    if (s->g->lifetime[tensor].bytes == 0) return false;
+    return !frees || s->last[tensor] != SC_NONE;
+}
+
+static void put(state *s, uint32_t tensor, bool frees)
+{
+    const sc_lifetime *t = &s->g->lifetime[tensor];
+    sc_op op = op_of(s, tensor, frees);
+    sc_time from = t->first == SC_NONE ? 0 : s->r->start[t->first];
+    mem_event e = {.t = from, .tensor = tensor};
+    mem_turn turn = t->first == SC_NONE ? MEM_STANDING : MEM_ALLOCATED;
+    if (frees) {
+        sc_time end = s->r->end[op];
+        turn = end > from ? MEM_FREED : MEM_FREED_AT_ONCE;
+        if (end > from) e.t = end;
+    }
+    e.order = (uint64_t)turn << 32 | (turn == MEM_ALLOCATED ? op : 0);
+    s->event[s->list[list_of(s, t->device, op, frees) + 1]++] = e;
+}
+
+/* Allocations, or frees, in the order of the ops' ids. */
+static void fill(state *s, bool frees)
+{
+    const sc_graph *g = s->g;
+    uint32_t *head = s->head;
+    memset(head, 0, ((size_t)g->n_ops + 2) * sizeof *head);
+    for (uint32_t i = 0; i < g->n_lifetimes; i++) {
+        sc_op op = op_of(s, i, frees);
+        if (!has(s, i, frees)) continue;
+        if (op == SC_NONE)
+            put(s, i, frees);
+        else
+            head[op + 2]++;
+    }
+    for (sc_op op = 0; op < g->n_ops; op++) head[op + 2] += head[op + 1];
+    for (uint32_t i = 0; i < g->n_lifetimes; i++) {
+        sc_op op = op_of(s, i, frees);
+        if (op != SC_NONE && has(s, i, frees)) s->by_op[head[op + 1]++] = i;
+    }
+    for (uint32_t k = 0; k < head[g->n_ops]; k++) put(s, s->by_op[k], frees);
+}
+
+static void count(state *s)
+{
+    const sc_graph *g = s->g;
+    for (uint32_t i = 0; i < g->n_lifetimes; i++) {
+        uint32_t device = g->lifetime[i].device;
+        for (int frees = 0; frees < 2; frees++)
+            if (has(s, i, frees))
+                s->list[list_of(s, device, op_of(s, i, frees), frees) + 2]++;
+    }
+    for (size_t l = 0; l < (size_t)g->n_classes * LISTS; l++)
+        s->list[l + 2] += s->list[l + 1];
+}
+
+/* ---- merging --------------------------------------------------------------- */
+
+static bool is_before(const mem_event *a, const mem_event *b)
+{
+    return a->t != b->t ? a->t < b->t : a->order < b->order;
+}
+
+static int compare(const void *p, const void *q)
+{
+    const mem_event *a = p, *b = q;
+    if (is_before(a, b) || is_before(b, a)) return is_before(a, b) ? -1 : 1;
+    return (a->tensor > b->tensor) - (a->tensor < b->tensor);
+}
+
+static void sort(mem_event *e, uint32_t n)
+{
+    uint32_t k = 1;
+    while (k < n && !is_before(&e[k], &e[k - 1])) k++;
+    if (k < n) qsort(e, n, sizeof *e, compare);
+}
+
+typedef struct run {
+    const mem_event *at, *end;
+} run;
+
+static mem_event *merge(run *from, uint32_t n, mem_event *out)
+{
+    while (n > 0) {
+        uint32_t least = 0;
+        const mem_event *next = NULL; /* of all others */
+        for (uint32_t k = 1; k < n; k++) {
+            bool less = is_before(from[k].at, from[least].at);
+            const mem_event *other = from[less ? least : k].at;
+            if (!next || is_before(other, next)) next = other;
+            if (less) least = k;
+        }
+        run *r = &from[least];
+        do {
+            *out++ = *r->at++;
+        } while (r->at < r->end && (!next || !is_before(next, r->at)));
+        if (r->at == r->end) *r = from[--n];
+    }
+    return out;
+}
+
+static bool merge_all(state *s, mem_events *out)
+{
+    uint32_t n_classes = s->g->n_classes;
+    size_t lists = (size_t)n_classes * LISTS;
+    mem_event *to = SC_NEW_N(s->a, mem_event, s->list[lists]);
+    out->at = to;
+    out->first = SC_NEW_N(s->a, uint32_t, (size_t)n_classes + 1);
+    if (!out->at || !out->first) return false;
+    for (uint32_t d = 0; d < n_classes; d++) {
+        run from[LISTS];
+        uint32_t n = 0;
+        const uint32_t *list = s->list + (size_t)d * LISTS;
+        for (uint32_t l = 0; l < LISTS; l++) {
+            mem_event *e = s->event + list[l];
+            if (list[l] == list[l + 1]) continue;
+            sort(e, list[l + 1] - list[l]);
+            from[n++] = (run){e, s->event + list[l + 1]};
+        }
+        to = merge(from, n, to);
+        out->first[d + 1] = (uint32_t)(to - out->at);
+    }
+    return true;
+}
+
+sc_status mem_events_list(const sc_graph *g, const sc_result *r, sc_arena *a,
+                          mem_events *out, sc_err *err)
+{
+    uint32_t n = g->n_lifetimes;
+    if (n > SC_NONE / 2)
+        return sc_error(err, SC_EINPUT, SC_C_TOO_BIG, sc_pos_none(), NULL,
+                        "more than %u tensors", SC_NONE / 2);
+    state s = {.g = g,
+               .r = r,
+               .a = a,
+               .last = SC_NEW_N(a, sc_op, n),
+               .by_op = SC_NEW_N(a, uint32_t, n),
+               .head = SC_NEW_N(a, uint32_t, (size_t)g->n_ops + 2),
+               .list = SC_NEW_N(a, uint32_t, (size_t)g->n_classes * LISTS + 2)};
+    if (!s.last || !s.by_op || !s.head || !s.list) return sc_error_nomem(err);
+    for (uint32_t i = 0; i < n; i++) s.last[i] = last_of(&s, &g->lifetime[i]);
+    count(&s);
+    s.event = SC_NEW_N(a, mem_event, s.list[(size_t)g->n_classes * LISTS + 1]);
+    if (!s.event) return sc_error_nomem(err);
+    fill(&s, false);
+    fill(&s, true);
+    return merge_all(&s, out) ? SC_OK : sc_error_nomem(err);
+}
