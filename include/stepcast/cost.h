@@ -130,6 +130,16 @@ typedef enum sc_kernel_kind {
                     each of `batch` groups; `bytes` are all that it moves */
 } sc_kernel_kind;
 
+/* A convolution by a square window that moves by one position, which has
+ * algorithms of fewer multiplications. */
+typedef struct sc_window {
+    uint8_t side;        /* 0: another convolution */
+    bool weights;        /* the gradient of the weights: m channels that come
+                            out, n what a window covers, k positions; else m
+                            positions and k what a window covers */
+    uint32_t rows, cols; /* of positions in one sample */
+} sc_window;
+
 typedef struct sc_kernel {
     sc_kernel_kind kind;
     sc_precision precision;
@@ -140,6 +150,7 @@ typedef struct sc_kernel {
     sc_attention_kernel attention;
     bool backward, causal;
     bool grouped; /* GEMM: batch weights of different experts */
+    sc_window window;
     const char *name;
 } sc_kernel;
 

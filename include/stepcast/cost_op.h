@@ -47,7 +47,6 @@ typedef struct sc_op_facts {
     double loss_bytes;      /* moved per logit, both passes */
 } sc_op_facts;
 
-/* Windows of convolutions that have faster algorithms: 3x3, stride 1. */
 typedef struct sc_op_work {
     uint8_t type;     /* sc_gtype */
     uint8_t pass;     /* sc_gpass; not UPDATE */
@@ -63,8 +62,9 @@ typedef struct sc_op_work {
     double channels; /* of a convolution: of k, what the input holds too */
     uint8_t window;  /* of a convolution: width of a square window that moves by
                         one position; 0: another */
-    double lookups;  /* of a table: rows summed into one of the output */
-    double passes;   /* of an activation: over those of its bytes; 0: 1 */
+    double rows, cols; /* positions where there is one */
+    double lookups;    /* of a table: rows summed into one of the output */
+    double passes;     /* of an activation: over those of its bytes; 0: 1 */
     bool input_learns, weight_learns;
     uint8_t learns; /* inputs that learn */
     bool bias;

@@ -170,6 +170,9 @@ static void shape(const sc_gwork *w, sc_op_work *out)
     case SC_G_CONV_TRANSPOSED:
         out->window = window_of(w);
         product(w, out);
+        if (out->window == 0) break;
+        out->rows = gop_length(w, &w->op->out, 2);
+        out->cols = gop_length(w, &w->op->out, 3);
         break;
     case SC_G_LINEAR:
     case SC_G_MATMUL: product(w, out); break;

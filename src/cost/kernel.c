@@ -8,7 +8,7 @@
  * any split, and the traffic of the tensors themselves.  Unfused attention products: batched, at their own rate.
  * Fused attention: a rate per kernel generation.  Everything else: bytes.
  */
-#include <stepcast/cost.h>
+#include "cost/winograd.h"
 
 #include <math.h>
 #include <string.h>
@@ -211,12 +211,11 @@ static sc_price price_gemm(const sc_cost *c, const sc_device *d,
  * vector units. */
 #define CONV_LEAST 8
 
-static sc_price price_conv(const sc_cost *c, const sc_device *d,
-                           const sc_kernel *k)
+static sc_price price_direct(const sc_cost *c, const sc_device *d,
+                             const sc_kernel *k, double factor)
 {
     double bw = d->mem_bw * c->p[SC_P_MEM_EFF];
-    double rate =
-        product_rate(c, d, k->precision, SC_SCALE_TENSOR) * c->p[SC_P_CONV];
+    double rate = product_rate(c, d, k->precision, SC_SCALE_TENSOR) * factor;
     sc_price p = sc_kernel_amount(k);
     p.limit = "compute";
     bool vector = k->batch > 1 && k->n < CONV_LEAST;
@@ -227,6 +226,26 @@ static sc_price price_conv(const sc_cost *c, const sc_device *d,
     if (move > t) p.limit = "memory";
     p.seconds = fmax(t, move) + c->p[SC_P_LAUNCH];
     return p;
+}
+
+/* The fastest algorithm, as a library that tries them, or a heuristic trained
+ * on such trials, takes. */
+static sc_price price_conv(const sc_cost *c, const sc_device *d,
+                           const sc_kernel *k)
+{
+    double conv = c->p[SC_P_CONV];
+    sc_price best = price_direct(c, d, k, conv);
+    kernel_winograd w;
+    for (uint32_t i = 0; kernel_winograd_of(d, k, i, &w); i++) {
+        sc_price p = w.fused ? price_direct(c, d, &w.product, conv * w.rate)
+                             : price_gemm(c, d, &w.product);
+        p.bytes += w.moved;
+        p.seconds += w.moved / (d->mem_bw * c->p[SC_P_MEM_EFF]) +
+                     w.transforms * c->p[SC_P_LAUNCH];
+        if (p.seconds < best.seconds) best = p;
+    }
+    best.launches = k->launches ? k->launches : 1;
+    return best;
 }
 
 /* Share of the 16-bit peak by generation of kernel and device. */

@@ -158,7 +158,8 @@ void ops_expert(op_list *l)
 
 /* ---- convolutions --------------------------------------------------------------- */
 
-static sc_kernel conv(const op_list *l, double m, double n, double k)
+static sc_kernel conv(const op_list *l, double m, double n, double k,
+                      bool weights)
 {
     const sc_op_work *w = l->w;
     sc_kernel out = gemm(l, w->groups, m, n, k);
@@ -167,21 +168,26 @@ static sc_kernel conv(const op_list *l, double m, double n, double k)
     out.kind = SC_K_CONV;
     out.launches = 0;
     out.bytes = w->x + w->w + w->y;
+    if (w->window)
+        out.window = (sc_window){.side = w->window,
+                                 .weights = weights,
+                                 .rows = (uint32_t)whole(w->rows),
+                                 .cols = (uint32_t)whole(w->cols)};
     return out;
 }
 
 void ops_conv(op_list *l)
 {
     const sc_op_work *w = l->w;
-    if (ops_forward(l)) ops_push(l, conv(l, w->m, w->n, w->k), false);
+    if (ops_forward(l)) ops_push(l, conv(l, w->m, w->n, w->k, false), false);
     if (ops_dgrad(l)) { /* as many products, at the positions of the input */
         double m = w->x / w->each / (w->channels * w->groups);
-        ops_push(
-            l, conv(l, m, w->channels, w->m * w->n * w->k / (m * w->channels)),
-            false);
+        double k = w->m * w->n * w->k / (m * w->channels);
+        ops_push(l, conv(l, m, w->channels, k, false), false);
     }
     if (ops_wgrad(l)) { /* summed over all positions of all samples */
         double n = w->w / w->each / (w->groups * w->n);
-        weight_gradient(l, conv(l, w->n, n, w->m * w->k / n), w->w / w->each);
+        weight_gradient(l, conv(l, w->n, n, w->m * w->k / n, true),
+                        w->w / w->each);
     }
 }
