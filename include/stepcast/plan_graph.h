@@ -97,18 +97,41 @@ typedef struct sc_gplan {
     uint32_t n_compiled; /* operators that were compiled: fewer than the network
                             has where layers or stages repeat */
     uint32_t n_exchanges, n_computes;
-    sc_gexchange *exchange; /* [n_exchanges] in order of execution */
-    sc_gcompute *compute;   /* [n_computes] */
-    sc_graph step;          /* the step */
-    double samples;         /* of a step, all replicas and micro-batches */
-    double flops;           /* executed by all ranks in a step */
+    sc_gexchange *exchange;           /* [n_exchanges] in order of execution */
+    sc_gcompute *compute;             /* [n_computes] */
+    const struct gp_program *program; /* of one micro-batch */
+    sc_graph step;                    /* the step; of sc_gplan_lower() */
+    double samples; /* of a step, all replicas and micro-batches */
+    double flops;   /* executed by all ranks in a step */
     double model_flops;
     double again_flops; /* model FLOP of what is made again */
 } sc_gplan;
 
+/* A step by the fast sink. */
+typedef struct sc_gclock {
+    sc_time makespan;
+    sc_time cat[SC_N_CATS];     /* of the device that waits least */
+    uint32_t n_slots, n_issued; /* passes of micro-batches; those of them that
+                                   were not like one before */
+} sc_gclock;
+
 /* Checks the strategy against graph and machine (SC_C_CONFLICT names both
  * rules; SC_C_DIVIDE, SC_C_UNKNOWN_NAME for a rule that matches nothing, with
- * the nearest path), resolves, infers, prices and lowers. */
+ * the nearest path), resolves, infers and prices: all of `out` but its step. */
+sc_status sc_gplan_compile(const sc_gjob *job, sc_arena *a, sc_gplan *out,
+                           sc_err *err);
+
+/* The step of a compiled plan as a graph, by the walk of its schedule. */
+sc_status sc_gplan_lower(sc_gplan *p, sc_arena *a, sc_err *err);
+
+/* The same walk without a graph: no links are shared, every other time is that
+ * of sc_sim_run() on the graph.  `slow` as the rates of that run: extra time per
+ * time that kernels overlap exchanges, of gradients [1], of others [0].  Not
+ * for rules whose streams take what is ready first. */
+sc_status sc_gplan_clock(sc_gplan *p, const double slow[2], sc_arena *a,
+                         sc_gclock *out, sc_err *err);
+
+/* sc_gplan_compile() and sc_gplan_lower(). */
 sc_status sc_gplan_build(const sc_gjob *job, sc_arena *a, sc_gplan *out,
                          sc_err *err);
 

@@ -131,6 +131,7 @@ typedef struct sc_graph_step {
     sc_result run;
     sc_mem_device *memory; /* [plan.step.n_classes] */
     uint32_t idle;         /* devices of the machine without work */
+    double clock_s;        /* the step by the fast engine; NAN: not asked */
 } sc_graph_step;
 
 typedef struct sc_prediction {

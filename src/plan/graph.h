@@ -108,6 +108,13 @@ sc_status gp_expand(const gp_folded *c, sc_gplan *p, gp_program *out);
 sc_status gp_infer(const sc_gjob *job, sc_arena *a, sc_gplan *p,
                    gp_program *out, sc_err *err);
 
+/* The fast sink (graph_clock.c): times of the same walk of the schedule without
+ * a graph.  `slow`: extra time per time that kernels and exchanges beside them
+ * overlap, of gradients [1], of others [0].  Not for rules whose streams take
+ * what is ready first. */
+sc_status gp_clock(const gp_program *prog, sc_gplan *p, const double slow[2],
+                   sc_arena *a, sc_gclock *out, sc_err *err);
+
 /* Instantiates the program along the schedule: step. */
 sc_status gp_lower(const gp_program *prog, sc_arena *a, sc_gplan *p,
                    sc_err *err);

@@ -6,10 +6,9 @@
  * for the items that made what it reads.  Kernels and whatever blocks them run
  * on the compute stream in the order of the schedule.
  */
-#include "plan/graph_lower.h"
-
 #include <stepcast/plan_schedule.h>
 
+#include "plan/graph_clock.h"
 #include "plan/plan_internal.h"
 
 #include <string.h>
@@ -18,7 +17,10 @@
 
 void gl_after(gl *g, sc_op before, sc_op after)
 {
-    if (before != SC_NONE && before != after)
+    if (before == SC_NONE || before == after) return;
+    if (g->clock)
+        clock_after(g->clock, before, after);
+    else
         sc_graph_add_dep(g->b, before, after);
 }
 
@@ -31,7 +33,7 @@ sc_op gl_add(gl *g, const gl_item *t, const sc_op_desc *o)
     op.kind = t->work ? t->kind : SC_OP_MARK;
     op.stream = t->stream;
     op.group = op.peer = SC_NONE;
-    return sc_graph_add_op(g->b, &op);
+    return g->clock ? clock_add(g->clock, &op) : sc_graph_add_op(g->b, &op);
 }
 
 /* Row of `op` in which an instance finds what item `m` made. */
@@ -281,7 +283,10 @@ static sc_status slot(gl *g, const gl_slot *s)
     if (!at->begun) SC_TRY(gl_first_pass(g, at));
     for (uint32_t r = 0; r < g->members; r++)
         g->line[mine + r].before = g->line[mine + r].tail;
-    SC_TRY(pass(g, at, s, l, g->rules->ready_order));
+    bool known = false;
+    if (g->clock) SC_TRY(clock_slot_begin(g, s, &known));
+    if (!known) SC_TRY(pass(g, at, s, l, g->rules->ready_order));
+    if (g->clock && !known) SC_TRY(clock_slot_end(g, s));
     at->begun = true;
     bool done = true;
     for (uint32_t part = 0; part < 3; part++) {
@@ -420,23 +425,34 @@ static sc_status room(gl *g)
     return SC_OK;
 }
 
+sc_status gl_begin(gl *g, const gp_program *prog, gp_program *whole)
+{
+    g->job = g->p->job;
+    SC_TRY(gl_tiers(g->job, prog, g->a, whole, g->err));
+    SC_TRY(gl_split(g->job, whole, g->a, g->err));
+    g->prog = whole;
+    SC_TRY(shape(g));
+    SC_TRY(gl_items(g));
+    SC_TRY(instances(g));
+    SC_TRY(gl_slots(g));
+    return room(g);
+}
+
+sc_status gl_walk(gl *g)
+{
+    for (uint32_t k = 0; k < g->n_slots; k++) SC_TRY(slot(g, &g->slot[k]));
+    return gl_finish(g);
+}
+
 sc_status gp_lower(const gp_program *prog, sc_arena *a, sc_gplan *p,
                    sc_err *err)
 {
     gp_program whole;
-    SC_TRY(gl_tiers(p->job, prog, a, &whole, err));
-    SC_TRY(gl_split(p->job, &whole, a, err));
-    gl g = {.job = p->job, .prog = &whole, .p = p, .a = a, .err = err};
-    g.b = sc_graph_builder_new(a);
+    gl g = {.p = p, .a = a, .err = err, .b = sc_graph_builder_new(a)};
     if (!g.b) return sc_error_nomem(err);
-    SC_TRY(shape(&g));
-    SC_TRY(gl_items(&g));
-    SC_TRY(instances(&g));
-    SC_TRY(gl_slots(&g));
-    SC_TRY(room(&g));
+    SC_TRY(gl_begin(&g, prog, &whole));
     SC_TRY(devices(&g));
-    for (uint32_t k = 0; k < g.n_slots; k++) SC_TRY(slot(&g, &g.slot[k]));
-    SC_TRY(gl_finish(&g));
+    SC_TRY(gl_walk(&g));
     SC_TRY(gl_lifetimes(&g));
     return sc_graph_build(g.b, a, &p->step, err);
 }

@@ -146,7 +146,14 @@ typedef struct gl {
     uint32_t n_comms, cap_comms;
     gl_comm *comms;
     struct gl_memo *memo;
+    struct gl_clock *clock; /* the fast sink; NULL: a graph is built */
 } gl;
+
+/* Everything of `g` that no sink has a part in; `prog` with what lowering adds
+ * to it is kept in `whole`. */
+sc_status gl_begin(gl *g, const gp_program *prog, gp_program *whole);
+/* Issues all slots and what happens once a step. */
+sc_status gl_walk(gl *g);
 
 /* graph_lower_tiers.c: `in` with copies to and from other memories as items
  * of their own. */

@@ -89,7 +89,7 @@ static sc_status traffic(gl *g, const gl_comm *c, uint32_t group,
                          uint32_t n_groups, uint32_t *out)
 {
     *out = SC_NONE;
-    if (!g->job->hw || g->rules->links_private) return SC_OK;
+    if (!g->job->hw || g->rules->links_private || g->clock) return SC_OK;
     sc_traffic *t = SC_NEW(g->a, sc_traffic);
     if (!t) return sc_error_nomem(g->err);
     sc_traffic_groups of = {c->rank + (size_t)group * c->size, n_groups,

@@ -47,7 +47,7 @@ static sc_status gradient_bytes(const gl *g, uint32_t stage, double *out)
 static sc_status traffic(gl *g, const uint32_t *rank, uint32_t n, uint32_t *out)
 {
     *out = SC_NONE;
-    if (g->rules->links_private) return SC_OK;
+    if (g->rules->links_private || g->clock) return SC_OK;
     sc_traffic *t = SC_NEW(g->a, sc_traffic);
     if (!t) return sc_error_nomem(g->err);
     sc_traffic_groups of = {rank, n, 2};

@@ -163,6 +163,22 @@ static void exec_opts(const graph_state *x, const sc_gplan *p, sc_sim_opts *o)
     o->rate[SC_OP_COLL][SC_OP_COMPUTE] = rate;
 }
 
+/* The other engine, where streams are in order; NAN elsewhere. */
+static sc_status by_clock(const graph_state *x, const sc_sim_opts *o,
+                          sc_arena *a, sc_graph_step *s, sc_err *err)
+{
+    double coll = 1 / o->rate[SC_OP_COMPUTE][SC_OP_COLL] - 1;
+    const double slow[2] = {coll, o->gamma >= 0 ? o->gamma : coll};
+    s->clock_s = NAN;
+    if (x->rules->ready_order || x->gjob.unfold) return SC_OK;
+    sc_arena_mark mark = sc_arena_save(a);
+    sc_gclock c;
+    SC_TRY(sc_gplan_clock(&s->plan, slow, a, &c, err));
+    sc_arena_restore(a, mark);
+    s->clock_s = sc_time_to_s(c.makespan);
+    return SC_OK;
+}
+
 /* A device of the execution may stand for all ranks of a stage. */
 uint64_t predict_graph_capacity(const sc_graph_step *s, uint32_t device)
 {
@@ -208,6 +224,7 @@ sc_status predict_graph_run(graph_state *x, uint64_t micro, uint32_t ga,
     sc_mem_opts m = {.capacity_of = capacity,
                      .context = (uint64_t)x->sw->memory_overhead};
     SC_TRY(sc_memory_run(&s.plan.step, &s.run, &m, a, &s.memory, err));
+    if (!x->job->brief) SC_TRY(by_clock(x, &o, a, &s, err));
     *out = s;
     return SC_OK;
 }

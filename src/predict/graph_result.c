@@ -219,9 +219,12 @@ sc_status predict_graph_result(graph_state *x, const sc_graph_step *step,
 {
     choices(x, step, &p->run);
     p->step_time_s = sc_time_to_s(step->run.makespan);
-    p->other_engine_s = NAN;
     breakdown(step, p);
     fixed(x, p);
+    p->other_engine_s = NAN;
+    if (!x->job->brief)
+        p->other_engine_s =
+            p->step_time_s + step->clock_s - sc_time_to_s(step->run.makespan);
     rates(step, p);
     SC_TRY(memory(x, step, p, err));
     predict_money(x->job, p);

@@ -100,6 +100,23 @@ static bool freed(const toy *t, const sc_result *r)
     return p->step.n_lifetimes > 0;
 }
 
+/* The fast sink, where streams are in order: the same end, to the picosecond,
+ * though most slots are only looked up. */
+static bool clocked(const toy *t, const sc_result *r, uint32_t *issued)
+{
+    static const double slow[2] = {0, 0};
+    sc_gplan plan = t->plan;
+    sc_gclock c;
+    sc_time sum = 0;
+    if (t->rules && t->rules->ready_order) return true;
+    if (gp_clock(&t->prog, &plan, slow, &arena, &c, &err) != SC_OK)
+        return false;
+    for (uint32_t k = 0; k < SC_N_CATS; k++) sum += c.cat[k];
+    *issued = c.n_issued;
+    return c.makespan == r->makespan && sum == c.makespan &&
+           c.n_issued <= c.n_slots;
+}
+
 static bool lowers(prop *p, void *ctx)
 {
     (void)ctx;
@@ -113,6 +130,8 @@ static bool lowers(prop *p, void *ctx)
     ok = ok && no_shorter(&t, &r) && no_shorter(&u, &each);
     ok = ok && freed(&t, &r) && freed(&u, &each);
     ok = ok && u.plan.step.n_lifetimes == t.dp * t.plan.step.n_lifetimes;
+    uint32_t issued = 0;
+    ok = ok && clocked(&t, &r, &issued);
     if (!ok && prop_reporting(p))
         print_message("%s pp %u vpp %u dp %u ga %u ops %u zero %d%s%s: %s\n",
                       sc_schedule_names[t.schedule], t.pp, t.vpp, t.dp, t.ga,
@@ -129,8 +148,38 @@ static void test_lowers(void **state)
     assert_true(prop_check("programs are lowered", 400, lowers, NULL));
 }
 
+/* Slots that are issued do not grow with the micro-batches. */
+static bool settles(prop *p, void *ctx)
+{
+    (void)ctx;
+    sc_result r;
+    uint32_t few = 0, many = 0;
+    setup(NULL);
+    toy t = draw(p);
+    t.rules = NULL;
+    t.ga = 64;
+    bool ok = lowered(&t, &r) && clocked(&t, &r, &few);
+    t.ga = 256;
+    ok = ok && lowered(&t, &r) && clocked(&t, &r, &many);
+    ok = ok && many <= few + 4 * t.n_stages;
+    if (!ok && prop_reporting(p))
+        print_message("%s pp %u vpp %u dp %u ops %u zero %d: %u, then %u "
+                      "slots issued\n",
+                      sc_schedule_names[t.schedule], t.pp, t.vpp, t.dp, t.ops,
+                      t.zero, few, many);
+    teardown(NULL);
+    return ok;
+}
+
+static void test_settles(void **state)
+{
+    (void)state;
+    assert_true(prop_check("slots repeat", 60, settles, NULL));
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_lowers)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_lowers),
+                                       cmocka_unit_test(test_settles)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * graph_clock.c - the fast sink of the walk of the schedule: operations get
+ * their times as they are issued, no graph is built.
+ *
+ * The walk issues operations in an order in which everything an operation
+ * waits for comes first, and streams are in-order queues.  So an operation
+ * starts at the latest of its predecessors' ends and of the ends of its
+ * streams: the recurrence of the event engine, without its events.  Two things
+ * differ from that engine: links are not shared, and of what runs beside
+ * kernels only what was issued before them slows them exactly.
+ *
+ * A slot whose surroundings are, relative to its start, those of an earlier
+ * slot of the same stage ends as that one did, and is not issued again
+ * (graph_clock_slots.c).  Pipelines settle into such a period, so that the cost
+ * of a step does not grow with its micro-batches by more than a look-up each.
+ */
+#include "plan/graph_clock.h"
+
+#include <string.h>
+
+/* ---- what runs beside ------------------------------------------------------ */
+
+/* Extra time per time beside kernels, of an operation on a stream. */
+static double slowing(const gl_clock *c, uint8_t kind, uint8_t stream)
+{
+    if (kind != SC_OP_COLL || stream == SC_S_COMPUTE) return 0;
+    return c->slow[stream == SC_S_GRAD];
+}
+
+static sc_time least(sc_time a, sc_time b)
+{
+    return a < b ? a : b;
+}
+
+static sc_time stretch(double slow, sc_time beside)
+{
+    return beside > 0 ? (sc_time)(slow * (double)beside + 0.5) : 0;
+}
+
+/* Kernels of `work` from `start` on and what `lane` is busy with slow each
+ * other; returns what the kernels lose. */
+static sc_time beside(gl_clock *c, clock_lane *lane, double slow, sc_time start,
+                      sc_time work)
+{
+    sc_time from = lane->from > start ? lane->from : start;
+    sc_time left = work - (from - start);
+    if (slow <= 0 || lane->to <= from || left <= 0) return 0;
+    sc_time lost = stretch(slow, least(left, lane->to - from));
+    for (uint32_t k = 0; k < CLOCK_RECENT; k++) {
+        clock_op *o = &c->op[lane->recent[k]];
+        if (lane->recent[k] != SC_NONE && o->end > from)
+            o->end += stretch(slow, least(left, o->end - from));
+    }
+    lane->to += lost;
+    return lost;
+}
+
+/* An exchange that starts while kernels run that were issued before it: as
+ * where gradients of a whole pass are exchanged in its end. */
+static sc_time beside_kernels(gl_clock *c, uint32_t dev, double slow,
+                              sc_time start, sc_time work)
+{
+    clock_lane *l = clock_lane_of(c, dev, SC_S_COMPUTE);
+    sc_time from = l->from > start ? l->from : start;
+    if (slow <= 0 || l->to <= from || l->kernels == 0) return 0;
+    double share = (double)l->kernels / (double)(l->to - l->from);
+    sc_time lost =
+        stretch(slow * (share < 1 ? share : 1), least(work, l->to - from));
+    l->to += lost;
+    if (l->recent[0] != SC_NONE) c->op[l->recent[0]].end = l->to;
+    return lost;
+}
+
+/* ---- where the time of a device goes --------------------------------------- */
+
+/* A wait of the compute stream until operation `cause` ended is the time of
+ * that operation, as far as it is of this device or comes to it, and of those
+ * in front of it in its stream; before them, nothing ran. */
+static void wait_for(gl_clock *c, uint32_t dev, sc_op cause, sc_time wait)
+{
+    sc_time *cat = c->cat[dev], told = 0;
+    if (wait <= 0) return;
+    const clock_op *why = cause == SC_NONE ? NULL : &c->op[cause];
+    if (why && why->dev == dev && why->kind != SC_OP_MARK) {
+        const clock_lane *l = clock_lane_of(c, dev, why->stream);
+        bool stands = why->end <= l->to && why->start >= l->from;
+        told = least(wait, why->end - (stands ? l->from : why->start));
+    } else if (why && why->kind == SC_OP_P2P) {
+        told = least(wait, why->end - why->start);
+    }
+    if (told > 0) cat[why->cat] += told;
+    cat[SC_CAT_BUBBLE] += wait - told;
+}
+
+/* ---- operations ------------------------------------------------------------ */
+
+static void occupy(gl_clock *c, uint32_t dev, sc_op op, sc_time kernels)
+{
+    const clock_op *o = &c->op[op];
+    clock_lane *l = clock_lane_of(c, dev, o->stream);
+    if (o->stream == SC_S_COMPUTE) {
+        wait_for(c, dev, c->cause, o->start - l->to);
+        c->cat[dev][o->cat] += o->end - o->start;
+    }
+    if (o->start > l->to || l->to == 0) {
+        l->from = o->start;
+        l->kernels = 0;
+    }
+    l->kernels += kernels;
+    l->to = o->end;
+    memmove(l->recent + 1, l->recent, sizeof l->recent - sizeof *l->recent);
+    l->recent[0] = op;
+}
+
+void clock_close(gl_clock *c)
+{
+    if (!c->open) return;
+    sc_op op = c->n - 1;
+    clock_op *o = &c->op[op];
+    sc_time work = c->work, lost = 0;
+    bool kernels = o->kind == SC_OP_COMPUTE && o->stream == SC_S_COMPUTE;
+    c->open = false;
+    if (o->kind == SC_OP_MARK) {
+        o->end = o->start;
+        return;
+    }
+    for (uint32_t k = 0; k < c->n_dev && !lost; k++) {
+        if (kernels) {
+            clock_lane *grad = clock_lane_of(c, c->dev[k], SC_S_GRAD);
+            clock_lane *comm = clock_lane_of(c, c->dev[k], SC_S_COMM);
+            sc_time g = beside(c, grad, c->slow[1], o->start, work);
+            sc_time m = beside(c, comm, c->slow[0], o->start, work);
+            lost = g > m ? g : m;
+        } else {
+            double slow = slowing(c, o->kind, o->stream);
+            lost = beside_kernels(c, c->dev[k], slow, o->start, work);
+        }
+    }
+    o->end = o->start + work + lost;
+    if (o->end > c->last) c->last = o->end;
+    for (uint32_t k = 0; k < c->n_dev; k++)
+        occupy(c, c->dev[k], op, kernels ? o->end - o->start : 0);
+}
+
+sc_op clock_new(gl_clock *c, const clock_op *like)
+{
+    clock_op *all = sc_grow(c->a, c->op, c->n, &c->cap, 4096, sizeof *all);
+    if (!all) {
+        c->failed = true;
+        return SC_NONE;
+    }
+    c->op = all;
+    all[c->n] = *like;
+    return c->n++;
+}
+
+sc_op clock_add(gl_clock *c, const sc_op_desc *d)
+{
+    clock_close(c);
+    clock_op o = {.kind = d->kind,
+                  .stream = d->stream,
+                  .cat = d->cat,
+                  .dev = d->n_dev ? d->dev[0] : SC_NONE};
+    c->n_dev = d->kind == SC_OP_MARK ? 0 : d->n_dev;
+    c->work = d->work;
+    c->cause = SC_NONE;
+    for (uint32_t k = 0; k < c->n_dev; k++) {
+        sc_time to = clock_lane_of(c, d->dev[k], d->stream)->to;
+        c->dev[k] = d->dev[k];
+        if (to > o.start) o.start = to;
+    }
+    sc_op op = clock_new(c, &o);
+    c->open = op != SC_NONE;
+    return op;
+}
+
+void clock_after(gl_clock *c, sc_op before, sc_op after)
+{
+    if (before == SC_NONE || after == SC_NONE) return;
+    sc_time end = c->op[before].end;
+    if (end < c->op[after].start) return;
+    if (end > c->op[after].start || c->cause == SC_NONE) c->cause = before;
+    c->op[after].start = end;
+}
+
+/* ---- the step -------------------------------------------------------------- */
+
+static sc_status clock_of(const gl *g, const double slow[2], gl_clock *c)
+{
+    size_t lanes = (size_t)g->pp * SC_N_STREAMS;
+    *c = (gl_clock){.a = g->a, .slow = {slow[0], slow[1]}};
+    c->lane = SC_NEW_N(g->a, clock_lane, lanes);
+    c->dev = SC_NEW_N(g->a, uint32_t, g->pp);
+    c->cat = sc_alloc(g->a, g->pp, sizeof *c->cat);
+    if (!c->lane || !c->dev || !c->cat) return sc_error_nomem(g->err);
+    for (size_t k = 0; k < lanes; k++)
+        memset(c->lane[k].recent, 0xff, sizeof c->lane[k].recent);
+    return clock_slots_new(g, c);
+}
+
+/* What a device waits for when its kernels are done. */
+static void last_wait(gl_clock *c, uint32_t dev)
+{
+    sc_time done = clock_lane_of(c, dev, SC_S_COMPUTE)->to, end = done;
+    sc_op last = SC_NONE;
+    for (uint8_t st = SC_S_COMPUTE + 1; st < SC_N_STREAMS; st++) {
+        const clock_lane *l = clock_lane_of(c, dev, st);
+        if (l->to <= end) continue;
+        end = l->to;
+        last = l->recent[0];
+    }
+    wait_for(c, dev, last, end - done);
+    c->cat[dev][SC_CAT_BUBBLE] += c->last - end;
+}
+
+/* The busiest device: the one that waits least. */
+static void result(const gl *g, gl_clock *c, sc_gclock *out)
+{
+    clock_close(c);
+    out->makespan = c->last;
+    out->n_slots = g->n_slots;
+    out->n_issued = c->n_issued;
+    sc_time least_wait = -1;
+    for (uint32_t dev = 0; dev < g->pp; dev++) {
+        const sc_time *cat = c->cat[dev];
+        last_wait(c, dev);
+        if (least_wait >= 0 && cat[SC_CAT_BUBBLE] >= least_wait) continue;
+        least_wait = cat[SC_CAT_BUBBLE];
+        memcpy(out->cat, cat, sizeof out->cat);
+    }
+}
+
+sc_status gp_clock(const gp_program *prog, sc_gplan *p, const double slow[2],
+                   sc_arena *a, sc_gclock *out, sc_err *err)
+{
+    gp_program whole;
+    gl_clock c;
+    gl g = {.p = p, .a = a, .err = err};
+    SC_TRY(gl_begin(&g, prog, &whole));
+    SC_TRY(clock_of(&g, slow, &c));
+    g.clock = &c;
+    SC_TRY(gl_walk(&g));
+    if (c.failed) return sc_error_nomem(err);
+    result(&g, &c, out);
+    return SC_OK;
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* graph_clock.h - inside the fast sink (graph_clock.c). */
+#ifndef PLAN_GRAPH_CLOCK_H
+#define PLAN_GRAPH_CLOCK_H
+
+#include "plan/graph_lower.h"
+
+#define CLOCK_RECENT 4 /* operations of a stream that later ones may slow */
+
+typedef struct clock_op {
+    sc_time start, end;
+    uint32_t dev; /* its first */
+    uint8_t kind, stream, cat;
+} clock_op;
+
+/* A stream of a device: when it is busy last, without a break. */
+typedef struct clock_lane {
+    sc_time from, to;
+    sc_time kernels;            /* of that time */
+    sc_op recent[CLOCK_RECENT]; /* the last operations, the latest first */
+} clock_lane;
+
+struct clock_kind;
+
+typedef struct gl_clock {
+    sc_arena *a;
+    double slow[2]; /* extra time per time that kernels and exchanges overlap:
+                       of gradients [1], of others [0] */
+    uint32_t n, cap;
+    clock_op *op;              /* [n] */
+    clock_lane *lane;          /* [pp][SC_N_STREAMS] */
+    sc_time (*cat)[SC_N_CATS]; /* [pp] */
+    sc_time last;              /* end of all */
+    bool failed;               /* out of memory */
+
+    /* The operation that has been added last: its start is still raised. */
+    bool open;
+    uint32_t n_dev;
+    uint32_t *dev; /* [n_dev] */
+    sc_time work;
+    sc_op cause;
+
+    /* graph_clock_slots.c */
+    uint32_t n_issued;        /* slots that were issued, not looked up */
+    struct clock_kind *kinds; /* [n_inst][4] by parts of a slot */
+    struct clock_kind *now;   /* of the slot being issued; NULL: not kept */
+    uint32_t n_key, cap_key;
+    sc_time *key;
+    sc_time begun, before[SC_N_CATS], was[SC_N_STREAMS];
+    bool *read;      /* [n_items] another slot reads what it makes */
+    uint32_t *named; /* [n_items] by the kind that is being made: `stamp` */
+    uint32_t *at;    /* [n_items] its place among those */
+    uint32_t stamp;
+} gl_clock;
+
+static inline clock_lane *clock_lane_of(const gl_clock *c, uint32_t dev,
+                                        uint8_t stream)
+{
+    return &c->lane[dev * SC_N_STREAMS + stream];
+}
+
+sc_op clock_new(gl_clock *c, const clock_op *like);
+sc_op clock_add(gl_clock *c, const sc_op_desc *d);
+void clock_after(gl_clock *c, sc_op before, sc_op after);
+void clock_close(gl_clock *c);
+
+sc_status clock_slots_new(const gl *g, gl_clock *c);
+/* Whether the slot is known: it has happened then.  Else what is issued up to
+ * clock_slot_end() is this slot. */
+sc_status clock_slot_begin(gl *g, const gl_slot *s, bool *known);
+sc_status clock_slot_end(gl *g, const gl_slot *s);
+
+#endif
