@@ -14,6 +14,7 @@
 #include <stepcast/base/rules.h>
 #include <stepcast/cost_graph.h>
 #include <stepcast/graph.h>
+#include <stepcast/graph_workload.h>
 #include <stepcast/plan.h>
 #include <stepcast/plan_strategy.h>
 
@@ -134,6 +135,15 @@ sc_status sc_gplan_clock(sc_gplan *p, const double slow[2], sc_arena *a,
 /* sc_gplan_compile() and sc_gplan_lower(). */
 sc_status sc_gplan_build(const sc_gjob *job, sc_arena *a, sc_gplan *out,
                          sc_err *err);
+
+/* The step message by message: a class for the ranks of a pipeline device that
+ * take part in the same exchanges, nodes of single kernels and exchanges with
+ * their communicators, sizes and times; ranks of the machine beyond the mesh
+ * have none.  Ids order the communication of every rank alike, and none can
+ * start before one of a smaller id could: programs with one slot for it don't
+ * deadlock. */
+sc_status sc_gplan_workload(const sc_gjob *job, sc_arena *a, sc_workload *out,
+                            sc_err *err);
 
 /* Rules after expansion of presets, stages, and every exchange with its
  * reason. */

@@ -114,13 +114,12 @@ sc_status cli_chakra(cli *c, const char *dir, const sc_prediction *p,
                     .hw = p->run.hw,
                     .precision = p->run.precision,
                     .workload = &w};
-    if (p->graph)
-        return sc_error(c->err, SC_EINPUT, SC_C_UNSUPPORTED,
-                        sc_pos_option(c->arena, t.flag, dir),
-                        "its timeline is what --trace writes",
-                        "a step run operator by operator has no traces");
     t.name = p->run.model->name;
     SC_TRY(cli_chakra_check(c, &t, p->run.hw->n_devices));
+    if (p->graph) {
+        SC_TRY(sc_gplan_workload(p->graph->job, c->arena, &w, c->err));
+        return cli_chakra_write(c, &t, out);
+    }
     SC_TRY(sc_plan_build(&p->run, c->arena, &plan, c->err));
     SC_TRY(sc_blocks_price(&plan, c->arena, &blocks, c->err));
     SC_TRY(sc_plan_workload(&plan, blocks, c->arena, &w, c->err));

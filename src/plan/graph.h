@@ -55,6 +55,7 @@ typedef struct gp_item {
     double seconds;    /* of exchanges and copies */
     double latency;    /* of these, what no link limits */
     double bytes;
+    double share; /* of its exchange, where several items make it up; 0: all */
     uint32_t n_in;
     const uint32_t *in; /* values */
     uint32_t out;       /* value; SC_NONE: none */

@@ -33,7 +33,25 @@ sc_op gl_add(gl *g, const gl_item *t, const sc_op_desc *o)
     op.kind = t->work ? t->kind : SC_OP_MARK;
     op.stream = t->stream;
     op.group = op.peer = SC_NONE;
-    return g->clock ? clock_add(g->clock, &op) : sc_graph_add_op(g->b, &op);
+    if (g->clock) return clock_add(g->clock, &op);
+    sc_op id = sc_graph_add_op(g->b, &op);
+    gl_say(g, id,
+           &(gl_note){.name = t->name, .comm = SC_NONE, .fills = t->fills});
+    return id;
+}
+
+void gl_say(gl *g, sc_op op, const gl_note *note)
+{
+    gl_notes *n = g->notes;
+    if (!n || op == SC_NONE) return;
+    for (; n->n <= op; n->n++) {
+        gl_note *at = sc_grow(g->a, n->at, n->n, &n->cap, 256, sizeof *at);
+        n->failed = n->failed || !at;
+        if (n->failed) return;
+        n->at = at;
+        at[n->n] = (gl_note){.comm = SC_NONE};
+    }
+    n->at[op] = *note;
 }
 
 /* Row of `op` in which an instance finds what item `m` made. */
@@ -194,6 +212,8 @@ static void emit_kernel(gl *g, const gl_instance *at, uint32_t mb, uint32_t i,
                         uint32_t row)
 {
     const gl_item *t = &g->item[i];
+    uint32_t made = g->prog->item[i].out;
+    bool loads = made != SC_NONE && g->prog->value[made].tier == SC_TIER_DEVICE;
     sc_op *ops = gl_ops(g, row, i);
     for (uint32_t r = 0; r < g->members; r++) {
         uint32_t dev = at->dev * g->members + r;
@@ -204,6 +224,9 @@ static void emit_kernel(gl *g, const gl_instance *at, uint32_t mb, uint32_t i,
                         .dev = &dev,
                         .n_dev = 1};
         ops[r] = gl_add(g, t, &o);
+        if (g->prog->item[i].copy)
+            gl_say(g, ops[r],
+                   &(gl_note){t->name, SC_NONE, .copy = true, .load = loads});
         gl_deps(g, at, mb, i, r, ops[r]);
         gl_ran(g, at, i, r, ops[r]);
     }
@@ -349,7 +372,8 @@ static sc_status shape(gl *g)
                         "%u stages on %u pipeline devices with schedule %s",
                         g->p->n_stages, g->pp, sc_schedule_names[g->schedule]);
     g->slow = 1;
-    if (!g->rules->nothing_fixed && j->hw && j->cost)
+    /* Who runs the ranks of a workload sees which is slow. */
+    if (!g->rules->nothing_fixed && j->hw && j->cost && !g->notes)
         g->slow = plan_straggler(j->hw, j->cost) *
                   (j->numa_unbound ? 1 + j->cost->p[SC_P_NUMA] : 1);
     g->members = j->unfold ? g->p->n_ranks / g->pp : 1;
@@ -444,15 +468,45 @@ sc_status gl_walk(gl *g)
     return gl_finish(g);
 }
 
+/* Notes are by operations as they were added. */
+static sc_status settle(const gl *g, gl_notes *n)
+{
+    const sc_graph *x = &g->p->step;
+    if (n->failed) return sc_error_nomem(g->err);
+    n->n_comms = g->n_comms;
+    n->comm = g->comms;
+    n->pp = g->pp;
+    n->stride = g->stride;
+    n->ahead = g->chunks > 1 || sc_schedule_splits(g->schedule) ||
+               (g->job->order && g->job->order->splits);
+    for (sc_op i = 0; i < x->n_ops; i++)
+        if (i >= n->n || n->at[i].name != x->name[i])
+            return sc_error(g->err, SC_EBUG, SC_C_BUG, sc_pos_none(), NULL,
+                            "lowering added op %u (%s) out of order", i,
+                            x->name[i]);
+    return SC_OK;
+}
+
 sc_status gp_lower(const gp_program *prog, sc_arena *a, sc_gplan *p,
                    sc_err *err)
 {
+    return gl_lower(prog, a, p, NULL, err);
+}
+
+sc_status gl_lower(const gp_program *prog, sc_arena *a, sc_gplan *p,
+                   gl_notes *notes, sc_err *err)
+{
     gp_program whole;
-    gl g = {.p = p, .a = a, .err = err, .b = sc_graph_builder_new(a)};
+    gl g = {.p = p,
+            .a = a,
+            .err = err,
+            .notes = notes,
+            .b = sc_graph_builder_new(a)};
     if (!g.b) return sc_error_nomem(err);
     SC_TRY(gl_begin(&g, prog, &whole));
     SC_TRY(devices(&g));
     SC_TRY(gl_walk(&g));
     SC_TRY(gl_lifetimes(&g));
-    return sc_graph_build(g.b, a, &p->step, err);
+    SC_TRY(sc_graph_build(g.b, a, &p->step, err));
+    return notes ? settle(&g, notes) : SC_OK;
 }

@@ -83,6 +83,27 @@ typedef struct gl_comm {
     uint32_t *traffic;    /* [1], or [n_groups] where ranks are devices */
 } gl_comm;
 
+/* What an operation does not say itself, and a workload does. */
+typedef struct gl_note {
+    const char *name; /* the operation's */
+    uint32_t comm;    /* of exchanges: of gl_notes; else SC_NONE */
+    double bytes;     /* V of these, of all members but one of a pair */
+    bool hidden;      /* a part of it runs beside kernels */
+    bool fills;       /* as of gl_item */
+    bool grad;        /* of a micro-batch's gradient */
+    bool copy, load;  /* between memories; to the device */
+} gl_note;
+
+typedef struct gl_notes {
+    uint32_t n, cap;
+    gl_note *at; /* [n] by operation */
+    uint32_t n_comms;
+    const gl_comm *comm; /* [n_comms] */
+    uint32_t pp, stride;
+    bool failed;
+    bool ahead; /* sends may be far ahead of what a device runs */
+} gl_notes;
+
 typedef struct gl_slot {
     uint32_t dev, stage, mb, inst, seq;
     uint8_t parts;
@@ -143,6 +164,7 @@ typedef struct gl {
     bool *issued;           /* [2][n_items] of items that run once */
     uint32_t *scratch;      /* [2 * members] */
 
+    gl_notes *notes; /* NULL: nobody asks */
     uint32_t n_comms, cap_comms;
     gl_comm *comms;
     struct gl_memo *memo;
@@ -176,6 +198,8 @@ sc_status gl_slots(gl *g);
  * (`to`: the other end of a transfer). */
 sc_status gl_comm_of(gl *g, uint32_t i, uint32_t dev, uint32_t to,
                      const gl_comm **out);
+/* Number of a communicator, which is made where none is equal. */
+sc_status gl_comm_add(gl *g, const gl_comm *like, uint32_t *out);
 uint32_t gl_rank(const gl *g, uint32_t dev, uint32_t member);
 void gl_place(const gl *g, uint32_t rank, uint32_t *dev, uint32_t *member);
 
@@ -193,6 +217,11 @@ static inline sc_op *gl_ops(const gl *g, uint32_t row, uint32_t item)
 }
 
 sc_op gl_add(gl *g, const gl_item *t, const sc_op_desc *o);
+/* Keeps what is to be said of an operation, if anyone asks. */
+void gl_say(gl *g, sc_op op, const gl_note *note);
+/* As gp_lower(), of single kernels, with notes (NULL: none). */
+sc_status gl_lower(const gp_program *prog, sc_arena *a, sc_gplan *p,
+                   gl_notes *notes, sc_err *err);
 void gl_after(gl *g, sc_op before, sc_op after);
 /* What an operation of item `i` on one member waits for by what it reads. */
 void gl_after_values(gl *g, const gl_instance *at, uint32_t mb, uint32_t i,

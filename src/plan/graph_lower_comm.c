@@ -156,6 +156,20 @@ static sc_status moved(gl *g, const sc_gexchange *x, const gp_item *it,
     return SC_OK;
 }
 
+sc_status gl_comm_add(gl *g, const gl_comm *like, uint32_t *out)
+{
+    uint64_t content = sc_hash(
+        like->rank, (size_t)like->n_groups * like->size * sizeof *like->rank,
+        (uint64_t)like->coll << 32 | like->size);
+    const struct gl_known *k = find(g, content, NULL, like);
+    if (k) {
+        *out = k->comm;
+        return SC_OK;
+    }
+    SC_TRY(create(g, like, out));
+    return keep(g, content, NULL, *out);
+}
+
 static sc_status look_up(gl *g, const gp_item *it, uint32_t dev, uint32_t to,
                          uint32_t *id)
 {
@@ -173,16 +187,7 @@ static sc_status look_up(gl *g, const gp_item *it, uint32_t dev, uint32_t to,
                  .size = x->size,
                  .rank = x->rank};
     SC_TRY(moved(g, x, it, dev, to, &c));
-    uint64_t content =
-        sc_hash(c.rank, (size_t)c.n_groups * c.size * sizeof *c.rank,
-                (uint64_t)c.coll << 32 | c.size);
-    k = find(g, content, NULL, &c);
-    if (k) {
-        *id = k->comm;
-    } else {
-        SC_TRY(create(g, &c, id));
-        SC_TRY(keep(g, content, NULL, *id));
-    }
+    SC_TRY(gl_comm_add(g, &c, id));
     return keep(g, hash, x->rank, *id);
 }
 

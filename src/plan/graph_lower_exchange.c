@@ -18,7 +18,17 @@ static sc_op add(gl *g, uint32_t i, const gl_item *t, const party *who)
                     .traffic = who->traffic,
                     .dev = who->dev,
                     .n_dev = who->n_dev};
-    return gl_add(g, t, &o);
+    sc_op op = gl_add(g, t, &o);
+    const gp_item *it = &g->prog->item[i];
+    const sc_gexchange *x = &g->p->exchange[it->exchange];
+    gl_say(g, op,
+           &(gl_note){.name = t->name,
+                      .comm = t->comm,
+                      .bytes = x->bytes * (it->share > 0 ? it->share : 1),
+                      .fills = t->fills,
+                      .grad = x->grad && !it->once,
+                      .hidden = !it->once && it->seconds < x->seconds});
+    return op;
 }
 
 /* ---- collectives ---------------------------------------------------------- */
@@ -91,6 +101,7 @@ static void arrive(gl *g, uint32_t dev, sc_op *at, sc_op op)
                     .dev = &dev,
                     .n_dev = 1};
     sc_op mark = sc_graph_add_op(g->b, &o);
+    gl_say(g, mark, &(gl_note){.name = o.name, .comm = SC_NONE});
     gl_after(g, *at, mark);
     gl_after(g, op, mark);
     *at = mark;

@@ -3,8 +3,6 @@
  * graph_lower_twins.c - schedules that run both ways keep each stage on two
  * devices: their gradients are summed before the update.
  */
-#include <stepcast/cost_traffic.h>
-
 #include "plan/graph_lower.h"
 
 static bool is_gradient(const gp_value *v)
@@ -44,37 +42,30 @@ static sc_status gradient_bytes(const gl *g, uint32_t stage, double *out)
     return SC_OK;
 }
 
-static sc_status traffic(gl *g, const uint32_t *rank, uint32_t n, uint32_t *out)
-{
-    *out = SC_NONE;
-    if (g->rules->links_private || g->clock) return SC_OK;
-    sc_traffic *t = SC_NEW(g->a, sc_traffic);
-    if (!t) return sc_error_nomem(g->err);
-    sc_traffic_groups of = {rank, n, 2};
-    SC_TRY(sc_traffic_of(g->job->hw, SC_ALL_REDUCE, &of, 0, g->a, t, g->err));
-    if (t->n) *out = sc_graph_add_traffic(g->b, t);
-    return SC_OK;
-}
-
 /* Both devices of a stage; `member` of either. */
 static sc_status sum(gl *g, const gl_instance *at[2], const gl_item *t,
                      uint32_t member)
 {
-    uint32_t n = g->p->n_ranks / g->pp / g->members, used;
+    uint32_t n = g->p->n_ranks / g->pp / g->members, comm;
     uint32_t *rank = SC_NEW_N(g->a, uint32_t, 2 * (size_t)n), dev[2];
+    gl_comm pair = {
+        .coll = SC_ALL_REDUCE, .n_groups = n, .size = 2, .rank = rank};
     if (!rank) return sc_error_nomem(g->err);
     for (uint32_t k = 0; k < 2; k++) {
         dev[k] = at[k]->dev * g->members + member;
         for (uint32_t r = 0; r < n; r++)
             rank[2 * (size_t)r + k] = gl_rank(g, at[k]->dev, member + r);
     }
-    SC_TRY(traffic(g, rank, n, &used));
+    SC_TRY(gl_comm_add(g, &pair, &comm));
     sc_op_desc o = {.cat = SC_CAT_PP,
                     .bytes = t->bytes,
-                    .traffic = used,
+                    .traffic = g->comms[comm].traffic[0],
                     .dev = dev,
                     .n_dev = 2};
     sc_op op = gl_add(g, t, &o);
+    gl_say(
+        g, op,
+        &(gl_note){.name = t->name, .comm = comm, .bytes = (double)t->bytes});
     const gl_list *l = &g->stage[at[0]->stage].once;
     for (uint32_t k = 0; k < l->n; k++) {
         if (!gl_is_update(&g->prog->item[l->item[k]])) continue;

@@ -38,6 +38,10 @@ static inline sc_status try_emitted(const char *cluster, const char *software,
     SC_TRY(sc_hw_build(cluster, at, &f.a, &hw, &f.err));
     SC_TRY(sc_software_find(software, NULL, at, &f.a, &sw, &f.err));
     SC_TRY(sc_predict(&job, hw, model, sw, &f.cost, &f.a, &p, &f.err));
+    if (p.graph) {
+        SC_TRY(sc_gplan_workload(p.graph->job, &f.a, out, &f.err));
+        return sc_workload_check(out, &f.err);
+    }
     SC_TRY(sc_plan_build(&p.run, &f.a, &plan, &f.err));
     SC_TRY(sc_blocks_price(&plan, &f.a, &b, &f.err));
     SC_TRY(sc_plan_workload(&plan, b, &f.a, out, &f.err));

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * workload_side.c - tasks of a class of ranks, one behind the other.
+ *
+ * The ids of a graph are one order of everything that all devices do, in
+ * which nothing waits for what comes later.  Every rank's tasks keep it, and no
+ * collective or send may start while one of a smaller id lacks something else
+ * than communication: then every rank issues its communication in the order of
+ * the graph even if it has one slot for it, and no cycle of waits can close.
+ * Where the graph leaves the order open (weights gathered ahead), the later one
+ * gets a dependency on what the earlier one waits for on the compute stream.
+ */
+#include "plan/workload.h"
+
+#include <string.h>
+
+/* ---- lists ----------------------------------------------------------------- */
+
+static sc_status push(work_build *w, uint32_t **array, uint32_t *n,
+                      uint32_t *cap, uint32_t value)
+{
+    uint32_t *at = sc_grow(w->a, *array, *n, cap, 64, sizeof *at);
+    if (!at) return sc_error_nomem(w->err);
+    at[(*n)++] = value;
+    *array = at;
+    return SC_OK;
+}
+
+sc_status work_wait(work_build *w, uint32_t task)
+{
+    if (task == SC_NONE) return SC_OK;
+    for (uint32_t i = 0; i < w->n_list; i++)
+        if (w->list[i] == task) return SC_OK;
+    return push(w, &w->list, &w->n_list, &w->cap, task);
+}
+
+sc_status work_slot(work_build *w, uint32_t **array, uint32_t *n, uint32_t *cap,
+                    uint32_t value, uint32_t *out)
+{
+    for (*out = 0; *out < *n; ++*out)
+        if ((*array)[*out] == value) return SC_OK;
+    return push(w, array, n, cap, value);
+}
+
+sc_status work_tag(work_build *w, work_side *s, uint32_t tag, uint32_t *out)
+{
+    if (s->tag_slot[tag] == SC_NONE) {
+        s->tag_slot[tag] = s->n_tags;
+        SC_TRY(push(w, &s->tag, &s->n_tags, &s->cap_tags, tag));
+    }
+    *out = s->tag_slot[tag];
+    return SC_OK;
+}
+
+/* ---- one task -------------------------------------------------------------- */
+
+bool work_exchanges(const work_task *t)
+{
+    return t->kind == SC_TASK_COLL || t->kind == SC_TASK_SEND;
+}
+
+uint32_t work_reach(const work_build *w, const work_side *s, bool *receives)
+{
+    uint32_t reach = 0;
+    *receives = false;
+    for (uint32_t i = 0; i < w->n_list; i++) {
+        const work_task *t = &s->task[w->list[i]];
+        if (t->reach > reach) reach = t->reach;
+        *receives = *receives || t->kind == SC_TASK_RECV;
+    }
+    return reach;
+}
+
+sc_status work_add(work_build *w, work_side *s, const work_task *what,
+                   bool chain, uint32_t *out)
+{
+    work_task t = *what;
+    bool receives;
+    t.reach = work_reach(w, s, &receives);
+    if (work_exchanges(&t) && t.reach < s->need) {
+        SC_TRY(work_wait(w, s->chain[s->need - 1]));
+        t.reach = s->need;
+    }
+    if (work_exchanges(&t) && t.reach > s->need) s->need = t.reach;
+    t.pred = s->n_preds;
+    t.n_preds = w->n_list;
+    for (uint32_t i = 0; i < w->n_list; i++)
+        SC_TRY(push(w, &s->pred, &s->n_preds, &s->cap_preds, w->list[i]));
+    if (chain) {
+        SC_TRY(push(w, &s->chain, &s->n_chain, &s->cap_chain, s->n));
+        t.reach = s->n_chain;
+        for (uint32_t i = 0; i < w->n_list; i++)
+            if (!s->task[w->list[i]].user) s->task[w->list[i]].user = s->n + 1;
+        if (work_exchanges(&t) && receives) s->need = t.reach;
+        if (t.kind != SC_TASK_SEND) s->posted = s->n;
+    }
+    work_task *at = sc_grow(w->a, s->task, s->n, &s->cap, 256, sizeof *at);
+    if (!at) return sc_error_nomem(w->err);
+    s->task = at;
+    s->task[s->n] = t;
+    *out = s->n++;
+    return SC_OK;
+}
+
+/* What the next task of the compute stream waits for. */
+static sc_status behind_chain(work_build *w, work_side *s)
+{
+    SC_TRY(work_wait(w, s->tail[SC_S_COMPUTE]));
+    for (uint32_t i = 0; i < s->n_beside; i++)
+        SC_TRY(work_wait(w, s->beside[i]));
+    s->n_beside = 0;
+    return SC_OK;
+}
+
+/* Communication right behind a receive is kept in
+ * the compute stream, so that what comes later can be ordered behind it. */
+sc_status work_enqueue(work_build *w, work_side *s, const work_task *t,
+                       uint8_t stream, uint32_t *out)
+{
+    bool receives;
+    work_reach(w, s, &receives);
+    bool chain = stream == SC_S_COMPUTE || (receives && work_exchanges(t));
+    if (stream != SC_S_COMPUTE) SC_TRY(work_wait(w, s->tail[stream]));
+    if (chain) SC_TRY(behind_chain(w, s));
+    SC_TRY(work_add(w, s, t, chain, out));
+    s->tail[stream] = *out;
+    if (chain) s->tail[SC_S_COMPUTE] = *out;
+    return SC_OK;
+}
+
+sc_status work_beside(work_build *w, work_side *s, uint32_t beside,
+                      const work_task *t, uint32_t *out, bool *done)
+{
+    bool receives;
+    *done = false;
+    if (s->n_beside == WORK_BESIDE) return SC_OK;
+    const work_task *of = &s->task[beside];
+    w->n_list = 0;
+    for (uint32_t k = 0; k < of->n_preds; k++)
+        SC_TRY(work_wait(w, s->pred[of->pred + k]));
+    work_reach(w, s, &receives);
+    if (receives && work_exchanges(t)) return SC_OK;
+    SC_TRY(work_add(w, s, t, false, out));
+    s->beside[s->n_beside++] = *out;
+    *done = true;
+    return SC_OK;
+}
+
+/* ---- set-up ---------------------------------------------------------------- */
+
+sc_status work_side_init(work_build *w, work_side *s, uint32_t tags)
+{
+    memset(s->tail, 0xff, sizeof s->tail);
+    s->posted = SC_NONE;
+    s->tag_slot = SC_NEW_N(w->a, uint32_t, (size_t)tags + 1);
+    if (!s->tag_slot) return sc_error_nomem(w->err);
+    memset(s->tag_slot, 0xff, ((size_t)tags + 1) * sizeof *s->tag_slot);
+    return SC_OK;
+}
+
+sc_status work_preds(const sc_graph *g, sc_arena *a, uint32_t **head,
+                     sc_op **pred, sc_err *err)
+{
+    *head = SC_NEW_N(a, uint32_t, (size_t)g->n_ops + 1);
+    *pred = SC_NEW_N(a, sc_op, g->n_deps);
+    uint32_t *at = SC_NEW_N(a, uint32_t, g->n_ops);
+    if (!*head || !*pred || !at) return sc_error_nomem(err);
+    for (uint32_t i = 0; i < g->n_ops; i++) {
+        (*head)[i + 1] = (*head)[i] + g->n_preds[i];
+        at[i] = (*head)[i];
+    }
+    for (uint32_t i = 0; i < g->n_ops; i++)
+        for (uint32_t k = g->succ_head[i]; k < g->succ_head[i + 1]; k++)
+            (*pred)[at[g->succ[k]]++] = i;
+    return SC_OK;
+}
+
+const uint8_t work_coll_of[SC_N_COLLS] = {
+    [SC_ALL_REDUCE] = SC_TC_ALL_REDUCE,
+    [SC_ALL_GATHER] = SC_TC_ALL_GATHER,
+    [SC_REDUCE_SCATTER] = SC_TC_REDUCE_SCATTER,
+    [SC_ALL_TO_ALL] = SC_TC_ALL_TO_ALL,
+    [SC_BROADCAST] = SC_TC_BROADCAST,
+    [SC_REDUCE] = SC_TC_REDUCE,
+    [SC_SENDRECV] = SC_TC_ALL_GATHER, /* in a ring, to everyone */
+};
