@@ -304,12 +304,13 @@ static const char *reason(const layout_move *m)
 }
 
 /* Between all ranks and the one that runs the operator. */
-static void one_ended(const infer *f, const layout *before, const layout *after,
-                      const layout_move *m, double bytes, gi_coll *c)
+static void one_ended(const infer *f, uint32_t of, const layout *before,
+                      const layout *after, const layout_move *m, double bytes,
+                      gi_coll *c)
 {
     uint32_t dims = (1u << SC_G_DIMS) - 1;
-    double was = layout_fraction(before, dims, &f->mesh);
-    double is = layout_fraction(after, dims, &f->mesh);
+    double was = gi_share(f, of, before, dims);
+    double is = gi_share(f, of, after, dims);
     c->coll = m->dim == GI_ROBIN && m->coll != SC_ALL_GATHER ? SC_REDUCE
                                                              : SC_BROADCAST;
     c->bytes = bytes * (was > is ? was : is);
@@ -337,12 +338,12 @@ sc_status gi_convert(infer *f, const gi_why *w, const layout *from,
     layout_move m[SC_MESH_AXES];
     layout now = *from;
     uint32_t all = (1u << LAYOUT_DIMS) - 1;
-    uint32_t n = layout_sequence(from, to, &f->mesh, m);
+    uint32_t n = gi_moves(f, w->of, from, to, m);
     v->gathered = false;
     for (uint32_t i = 0; i < n; i++) {
         layout before = now;
         layout_move_on(&now, to, &m[i]);
-        double after = layout_fraction(&now, all, &f->mesh);
+        double after = gi_share(f, w->of, &now, all);
         gi_coll c = {.coll = m[i].coll,
                      .axes = m[i].axes,
                      .bytes = m[i].fraction * bytes,
@@ -353,7 +354,7 @@ sc_status gi_convert(infer *f, const gi_why *w, const layout *from,
         uint32_t item;
         bool turn = m[i].dim == GI_ROBIN || m[i].moved == GI_ROBIN;
         if (turn && f->node[w->op].single)
-            one_ended(f, &before, &now, &m[i], bytes, &c);
+            one_ended(f, w->of, &before, &now, &m[i], bytes, &c);
         SC_TRY(gi_collective(f, w, &c, &item));
         v->n = 1;
         v->value[0] = f->prog->item[item].out;

@@ -203,7 +203,7 @@ static compress_matrix matrix_of(const infer *f, const gi_wgrad *w)
     bool experts = f->g->op[w->op].type == SC_G_EXPERT;
     for (uint32_t d = 0; d < t->n_dim; d++) {
         double n = (double)t->dim[d].extent *
-                   layout_fraction(&w->made, 1u << d, &f->mesh);
+                   gi_share(f, w->tensor, &w->made, 1u << d);
         if (experts && d == 0)
             m.count = n;
         else if (d == experts)
@@ -261,7 +261,7 @@ static sc_status put(buckets *s, uint32_t i, uint32_t ready)
     infer *f = s->f;
     gi_wgrad *w = &f->wgrad[i];
     layout_move m[SC_MESH_AXES];
-    uint32_t n = layout_sequence(&w->made, &w->want, &f->mesh, m);
+    uint32_t n = gi_moves(f, w->tensor, &w->made, &w->want, m);
     if (n == 0) {
         w->n_reduced = w->n_values;
         w->reduced = w->value;
@@ -274,7 +274,7 @@ static sc_status put(buckets *s, uint32_t i, uint32_t ready)
     for (uint32_t k = 0; k < n; k++) {
         layout_move_on(&now, &w->want, &m[k]);
         if (k + 1 == n) now = w->want;
-        out[k] = bytes * layout_fraction(&now, ALL_DIMS, &f->mesh);
+        out[k] = bytes * gi_share(f, w->tensor, &now, ALL_DIMS);
         SC_TRY(on_the_wire(f, w, bytes, &m[k], &wire[k]));
     }
     bucket **at = &s->open;
@@ -446,7 +446,7 @@ static sc_status tie(infer *f, gi_wgrad **same, uint32_t n)
      * reads a shard of each (Megatron-Core's finalize_model_grads). */
     double bytes =
         gradient_bytes(f, w->tensor) *
-        layout_fraction(w->once ? &w->used : &w->want, ALL_DIMS, &f->mesh);
+        gi_share(f, w->tensor, w->once ? &w->used : &w->want, ALL_DIMS);
     SC_TRY(gi_tie(f, &why, stage, n, bytes, in, n_in, &out));
     for (uint32_t i = 0; i < n; i++) {
         same[i]->tied = true;
@@ -538,7 +538,7 @@ static sc_status update(infer *f, const gi_wgrad *w, gathering **later)
 {
     const sc_gtensor *t = &f->g->tensor[w->tensor];
     const char *path = f->g->op[w->op].path;
-    double share = layout_fraction(&w->state, ALL_DIMS, &f->mesh);
+    double share = gi_share(f, w->tensor, &w->state, ALL_DIMS);
     double state = state_bytes(f) * gi_elements(f, t) * share *
                    gi_turn_share(f, w->op, true);
     const char *name = sc_sprintf(f->a, "%s %s state", path, t->name);
@@ -570,7 +570,7 @@ static sc_status update(infer *f, const gi_wgrad *w, gathering **later)
     SC_TRY(gi_compute_turn(f, w->op, SC_GP_UPDATE, w->port, 1 / share, &price));
     SC_TRY(gi_note(f, w->op, SC_GP_UPDATE, price.seconds));
     layout_move m[SC_MESH_AXES];
-    uint32_t n = layout_sequence(&w->state, &w->kept, &f->mesh, m);
+    uint32_t n = gi_moves(f, w->tensor, &w->state, &w->kept, m);
     gp_item it = {.pass = SC_GP_UPDATE,
                   .cat = SC_CAT_OPTIMIZER,
                   .stage = w->stage,

@@ -6,6 +6,7 @@
  *   graph_rules.c      presets and rules, what they say of each operator
  *   graph_spread.c     from operators that rules speak of to all others
  *   graph_keep.c       layouts in which tensors are kept between operators
+ *   graph_uneven.c     dims that axes do not divide
  *   graph_cut.c        pipeline stages
  *   graph_program.c    values and items
  *   graph_exchange.c   from one layout to another
@@ -66,6 +67,13 @@ typedef struct gi_kept {
     uint32_t n_users;
     const uint32_t *user; /* [n_users] operators that read it, rising */
 } gi_kept;
+
+/* A dim of a tensor that operators cut in parts of unequal size: the first
+ * ranks have the larger ones, and all wait for them. */
+typedef struct gi_uneven {
+    uint32_t units; /* indivisible parts; 0: none cuts it so */
+    uint32_t axes;  /* bit per axis that cuts it */
+} gi_uneven;
 
 /* A value that holds a tensor in some layout on a stage. */
 typedef struct gi_form {
@@ -128,6 +136,8 @@ typedef struct infer {
     gi_node *node;        /* [g->n_ops] */
     const uint32_t *role; /* [g->n_ops] bits of gi_role */
     gi_kept *kept;        /* [g->n_tensors] */
+    bool ragged;          /* a rule cuts a dim in parts of unequal size */
+    gi_uneven *uneven;    /* [n_tensors * SC_G_DIMS] if so; NULL */
     gi_form **fwd;        /* [g->n_tensors] forms made in the forward pass */
     gi_form **bwd;        /* of these made (again) in the backward pass */
     gi_form **grad;       /* gradients that consumers have made */
@@ -201,6 +211,8 @@ const sc_device *gi_slowest(const infer *f, uint32_t stage);
 
 void gi_spread(infer *f);
 sc_status gi_keep(infer *f);
+/* graph_uneven.c: after all splits are known. */
+sc_status gi_find_uneven(infer *f);
 sc_status gi_cut(infer *f);
 /* Ranks of a stage that hold the same part of a tensor that lies so. */
 double gi_copies(const infer *f, const layout *l);
@@ -214,6 +226,17 @@ layout gi_weight_grad(const infer *f, uint32_t op, uint32_t k);
  * `beside`, else alone. */
 sc_status gi_place(const infer *f, const sc_gtensor *t, const gi_rule *r,
                    const layout *used, bool beside, layout *out);
+/* Indivisible parts of an iteration dim, and of all what the busiest of
+ * `parts` ranks has. */
+uint64_t gi_units(const sc_giter *it);
+double gi_busiest(uint64_t units, uint64_t parts);
+/* Of a tensor's elements, by the dims of `dims` (bit per dim), what the fullest
+ * rank holds. */
+double gi_share(const infer *f, uint32_t tensor, const layout *l,
+                uint32_t dims);
+/* As layout_sequence(); parts of unequal size are padded to the largest. */
+uint32_t gi_moves(const infer *f, uint32_t tensor, const layout *from,
+                  const layout *to, layout_move *out);
 double gi_bytes(const infer *f, const sc_gtensor *t);
 /* Of these what one rank holds. */
 double gi_held(const infer *f, const sc_gtensor *t, const layout *l);

@@ -32,7 +32,8 @@ double gi_bytes(const infer *f, const sc_gtensor *t)
 
 double gi_held(const infer *f, const sc_gtensor *t, const layout *l)
 {
-    return gi_bytes(f, t) * layout_fraction(l, (1u << SC_G_DIMS) - 1, &f->mesh);
+    uint32_t index = (uint32_t)(t - f->g->tensor);
+    return gi_bytes(f, t) * gi_share(f, index, l, (1u << SC_G_DIMS) - 1);
 }
 
 static uint32_t indexed(const sc_gport *p)
@@ -215,6 +216,7 @@ sc_status gi_keep(infer *f)
     find_learning(f);
     for (uint32_t op = 0; op < f->g->n_ops; op++) SC_TRY(said(f, op));
     gi_spread(f);
+    SC_TRY(gi_find_uneven(f));
     for (uint32_t op = 0; op < f->g->n_ops; op++) keep(f, op);
     return SC_OK;
 }

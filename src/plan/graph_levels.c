@@ -103,8 +103,10 @@ static sc_status compile_all(levels *l)
     infer *f = &l->level[WHOLE];
     bool ok = false;
     SC_TRY(gi_prepare(f));
-    /* Buckets that are counted together need depths of the whole network. */
-    if (!f->job->unrolled && !f->rules->buckets_counted_together) {
+    /* Buckets that are counted together need depths of the whole network,
+     * updates the cuts of all its weights. */
+    bool whole = f->job->unrolled || f->ragged;
+    if (!whole && !f->rules->buckets_counted_together) {
         SC_TRY(fold(l, false));
         if (stages_alike(f)) SC_TRY(fold(l, true));
     }

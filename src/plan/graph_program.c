@@ -138,6 +138,8 @@ sc_status gi_compute(infer *f, uint32_t op, sc_gpass pass, uint32_t weight,
     for (uint32_t i = 0; i < o->n_iter; i++) {
         parts[i] = gi_parts(f, f->node[op].split[i]);
         extent[i] = sc_giter_extent(&o->iter[i], f->samples) / parts[i];
+        if (f->uneven && !o->iter[i].batch)
+            extent[i] *= gi_busiest(gi_units(&o->iter[i]), parts[i]) * parts[i];
     }
     uint32_t rows = rows_of(o);
     if (rows < o->n_iter)

@@ -131,8 +131,7 @@ const char *gi_by(const infer *f, uint32_t op)
 
 /* ---- splits of iteration dims -------------------------------------------- */
 
-static sc_status can_split(const infer *f, uint32_t op, uint32_t it,
-                           const gi_rule *g)
+static sc_status can_split(infer *f, uint32_t op, uint32_t it, const gi_rule *g)
 {
     const sc_gop *o = &f->g->op[op];
     const sc_giter *d = &o->iter[it];
@@ -151,15 +150,20 @@ static sc_status can_split(const infer *f, uint32_t op, uint32_t it,
     bool padded = !g->file && strcmp(d->name, "vocab") == 0;
     if (d->batch || padded) return SC_OK;
     uint64_t parts = gi_parts(f, f->node[op].split[it]);
-    uint64_t whole = d->units ? d->units : d->extent;
+    uint64_t whole = gi_units(d);
     if (parts && whole % parts == 0) return SC_OK;
+    /* Programs of presets refuse what a user's own split may do. */
+    if (g->file && parts <= whole) {
+        f->ragged = true;
+        return SC_OK;
+    }
     return sc_error(
         f->err, SC_EINPUT, SC_C_DIVIDE, r->pos, NULL,
-        "%llu parts (%s) do not divide the %llu %s of dimension "
-        "%s of %s; rule '%s' (%s)",
+        "%llu parts (%s) %s the %llu %s of dimension %s of %s; rule '%s' (%s)",
         (unsigned long long)parts, gi_axes_text(f, f->node[op].split[it]),
-        (unsigned long long)whole, d->units ? "indivisible parts" : "elements",
-        d->name, o->path, r->match, r->origin);
+        g->file ? "are more than" : "do not divide", (unsigned long long)whole,
+        d->units ? "indivisible parts" : "elements", d->name, o->path, r->match,
+        r->origin);
 }
 
 /* Iteration dim by name; `out` of operators without weights is the last dim of

@@ -24,14 +24,19 @@ static bool has(sc_axes list, uint32_t ax)
     return sc_axes_mask(list) >> ax & 1;
 }
 
-static bool may_split(const infer *f, uint32_t op, uint8_t it, uint32_t ax)
+/* `as` (may be NULL): the neighbour's dim.  What cuts that in unequal parts
+ * cuts as many alike. */
+static bool may_split(const infer *f, uint32_t op, uint8_t it, uint32_t ax,
+                      const sc_giter *as)
 {
     const sc_giter *d = &f->g->op[op].iter[it];
     if (d->kind == SC_I_OPAQUE || f->node[op].by[it]) return false;
     if (d->batch) return true;
     uint64_t parts = gi_parts(f, f->node[op].split[it]);
     parts *= f->mesh.size[ax];
-    return (d->units ? d->units : d->extent) % parts == 0;
+    if (gi_units(d) % parts == 0) return true;
+    return f->ragged && as && gi_units(as) == gi_units(d) &&
+           parts <= gi_units(d);
 }
 
 /* Dim of the tensor that `ax` splits as it is kept; SC_G_DIMS: none.  False if
@@ -132,7 +137,9 @@ static bool from_inputs(infer *f, uint32_t op, uint32_t ax, proposal *p,
             else if (at != SC_G_NO_ITER)
                 order = f->node[t->op].split[at];
             it = o->in[k].at[dim];
-            if (it == SC_G_NO_ITER || !may_split(f, op, it, ax)) it = STUCK;
+            const sc_giter *as =
+                at == SC_G_NO_ITER ? NULL : &f->g->op[t->op].iter[at];
+            if (it == SC_G_NO_ITER || !may_split(f, op, it, ax, as)) it = STUCK;
         }
         p[n++] = (proposal){it, gi_elements(f, t), &o->in[k], order};
     }
@@ -153,7 +160,8 @@ static uint8_t read_as(const infer *f, uint32_t op, uint32_t reader,
             if (at == SC_G_NO_ITER || !has(f->node[reader].split[at], ax))
                 continue;
             uint8_t it = f->g->op[op].out.at[d];
-            if (it == SC_G_NO_ITER || !may_split(f, op, it, ax)) return STUCK;
+            if (it == SC_G_NO_ITER || !may_split(f, op, it, ax, &r->iter[at]))
+                return STUCK;
             *order = f->node[reader].split[at];
             return it;
         }
@@ -169,7 +177,7 @@ static bool from_users(infer *f, uint32_t op, uint32_t ax, proposal *p)
     if (k->origin) { /* a rule says where the result lies */
         uint32_t d = layout_dim_of(&k->l, ax);
         uint8_t it = d < SC_G_DIMS ? o->out.at[d] : WHOLE;
-        if (it < SC_G_ITERS && !may_split(f, op, it, ax)) it = STUCK;
+        if (it < SC_G_ITERS && !may_split(f, op, it, ax, NULL)) it = STUCK;
         p[n++] = (proposal){it, 1, &o->out, d < SC_G_DIMS ? k->l.shard[d] : 0};
     }
     for (uint32_t i = 0; i < k->n_users && !k->origin; i++) {

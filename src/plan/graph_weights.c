@@ -87,7 +87,7 @@ static sc_status use_of(infer *f, uint32_t op, uint32_t k, use *u)
     int tier = gi_tier(f, op, k ? SC_RT_BIAS : SC_RT_WEIGHT, NULL);
     u->form = weight_form(f, op, k, tier, &kept);
     if (!u->form) return sc_error_nomem(f->err);
-    u->n_moves = layout_sequence(&u->form->l, &u->used, &f->mesh, u->move);
+    u->n_moves = gi_moves(f, u->port->tensor, &u->form->l, &u->used, u->move);
     return SC_OK;
 }
 
@@ -126,7 +126,7 @@ static sc_status join(infer *f, together *t, uint32_t op, uint32_t k,
     t->part = grown;
     grown[t->n++] = (struct part){
         op, k, u->form->value,
-        bytes * layout_fraction(&u->used, (1u << SC_G_DIMS) - 1, &f->mesh)};
+        bytes * gi_share(f, u->port->tensor, &u->used, (1u << SC_G_DIMS) - 1)};
     t->bytes += u->move[0].fraction * bytes;
     return SC_OK;
 }

@@ -433,8 +433,8 @@ static void nothing_silent(void **state)
     plan_text(&p, "mesh: {dp: 4, foo: 1}\n", g, 4, 1);
     /* One rule, one error, whatever it matches. */
     assert_int_equal(
-        refused("mesh: {x: 3}\nrules:\n  - {match: '*', split: {out: x}}\n", g,
-                SC_C_DIVIDE, "3 parts"),
+        refused("mesh: {x: 4096}\nrules:\n  - {match: '*', split: {out: x}}\n",
+                g, SC_C_DIVIDE, "4096 parts"),
         1);
 }
 
