@@ -28,11 +28,12 @@ typedef enum gp_what {
 } gp_what;
 
 typedef struct gp_value {
-    const char *name; /* "layer1.0.conv2 out" */
-    uint32_t tensor;  /* of the graph */
-    uint8_t what;     /* gp_what */
-    uint8_t tier;     /* sc_tier where it waits */
-    bool stays;       /* there, whatever shares are moved */
+    const char *name;    /* "layer1.0.conv2 out"; NULL in a folded program */
+    const char *word[3]; /* that it is made of; NULL ends */
+    uint32_t tensor;     /* of the graph */
+    uint8_t what;        /* gp_what */
+    uint8_t tier;        /* sc_tier where it waits */
+    bool stays;          /* there, whatever shares are moved */
     uint32_t stage;
     double bytes;  /* on one rank (the fullest) */
     double copies; /* of weights and states: ranks of the stage that hold the

@@ -222,20 +222,23 @@ static uint32_t gradient_value(infer *f, uint32_t tensor, const layout *l,
                                uint32_t op, gp_what what)
 {
     const sc_gtensor *t = &f->g->tensor[tensor];
-    const char *whose = what == GP_ACT_GRAD ? t->name : f->g->op[op].path;
-    const char *name = what == GP_ACT_GRAD
-                           ? sc_sprintf(f->a, "%s grad", whose)
-                           : sc_sprintf(f->a, "%s %s grad", whose, t->name);
-    if (!name) f->no_memory = true;
     double each = f->job->grad_bytes > 0 && what == GP_WEIGHT_GRAD
                       ? f->job->grad_bytes * gi_elements(f, t) / gi_bytes(f, t)
                       : 1;
     if (what == GP_WEIGHT_GRAD) each *= gi_turn_share(f, op, true);
-    return gi_value(f, (gp_value){.name = name,
-                                  .tensor = tensor,
-                                  .what = (uint8_t)what,
-                                  .stage = f->node[op].stage,
-                                  .bytes = each * gi_held(f, t, l)});
+    gp_value v = {.tensor = tensor,
+                  .what = (uint8_t)what,
+                  .stage = f->node[op].stage,
+                  .bytes = each * gi_held(f, t, l)};
+    if (what == GP_ACT_GRAD) {
+        v.word[0] = t->kind == SC_GT_VALUE ? f->g->op[t->op].path : t->name;
+        v.word[1] = "grad";
+    } else {
+        v.word[0] = f->g->op[op].path;
+        v.word[1] = t->name;
+        v.word[2] = "grad";
+    }
+    return gi_value(f, v);
 }
 
 static gp_item product(const infer *f, uint32_t op, sc_gpass pass,

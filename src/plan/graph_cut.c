@@ -18,48 +18,20 @@ typedef struct unit {
 typedef struct cut {
     infer *f;
     uint32_t n;
-    unit *unit; /* [n] */
+    unit *unit;   /* [n] */
+    uint32_t *at; /* [n_stages] operator that begins each */
 } cut;
-
-static bool number(const char *p, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (p[i] < '0' || p[i] > '9') return false;
-    return n > 0;
-}
-
-/* Length of the unit's part of a path. */
-static size_t unit_length(const char *path, bool *block)
-{
-    const char *p = path;
-    *block = true;
-    for (;;) {
-        size_t n = strcspn(p, ".");
-        if (number(p, n)) return (size_t)(p - path) + n;
-        if (!p[n]) break;
-        p += n + 1;
-    }
-    *block = false;
-    return strcspn(path, ".");
-}
-
-bool gi_same_unit(const char *a, const char *b)
-{
-    bool x, y;
-    size_t n = unit_length(a, &x), m = unit_length(b, &y);
-    return x == y && n == m && memcmp(a, b, n) == 0;
-}
 
 static sc_status find_units(cut *c)
 {
     const sc_opgraph *g = c->f->g;
     c->unit = SC_NEW_N(c->f->a, unit, g->n_ops);
-    if (!c->unit) return sc_error_nomem(c->f->err);
+    c->at = SC_NEW_N(c->f->a, uint32_t, c->f->n_stages);
+    if (!c->unit || !c->at) return sc_error_nomem(c->f->err);
     for (uint32_t i = 0; i < g->n_ops; i++) {
-        bool block;
-        if (i > 0 && gi_same_unit(g->op[i - 1].path, g->op[i].path)) continue;
-        (void)unit_length(g->op[i].path, &block);
-        c->unit[c->n++] = (unit){.first = i, .block = block};
+        if (i > 0 && c->f->unit[i] == c->f->unit[i - 1]) continue;
+        c->unit[c->n++] =
+            (unit){.first = i, .block = gi_in_block(g->op[i].path)};
     }
     return SC_OK;
 }
@@ -71,11 +43,20 @@ static sc_status too_few(const cut *c, uint32_t blocks)
                     blocks, c->f->g->name);
 }
 
-/* Stage `stage` begins at unit `u`. */
+/* Stage `stage` begins at unit `u`; stages are cut in their order. */
 static void begin(cut *c, uint32_t stage, uint32_t u)
 {
-    for (uint32_t i = c->unit[u].first; i < c->f->g->n_ops; i++)
-        c->f->node[i].stage = stage;
+    c->at[stage] = c->unit[u].first;
+}
+
+/* Each operator's stage. */
+static void number_stages(cut *c)
+{
+    const infer *f = c->f;
+    for (uint32_t i = 0, stage = 0; i < f->g->n_ops; i++) {
+        while (stage + 1 < f->n_stages && i >= c->at[stage + 1]) stage++;
+        f->node[i].stage = stage;
+    }
 }
 
 /* Stages of so many blocks each. */
@@ -90,6 +71,9 @@ static sc_status by_blocks(cut *c, const uint32_t *blocks, bool single)
         }
         in++;
     }
+    for (uint32_t s = stage + 1; s < c->f->n_stages; s++)
+        c->at[s] = c->f->g->n_ops;
+    number_stages(c);
     return SC_OK;
 }
 
@@ -225,6 +209,7 @@ static sc_status balanced(cut *c)
     for (uint32_t s = stages, i = n; s > 1; s--)
         at[s - 1] = i = from[s * row + i];
     for (uint32_t s = 1; s < stages; s++) begin(c, s, at[s]);
+    number_stages(c);
     return SC_OK;
 }
 
@@ -253,8 +238,7 @@ static const sc_strategy_rule *placed(const infer *f, uint32_t op, dealt *all,
         const sc_strategy_rule *r = f->rule[n->match[i]].r;
         if (r->pool) {
             dealt *d = &all[n->match[i]];
-            d->seen += d->last == SC_NONE ||
-                       !gi_same_unit(f->g->op[d->last].path, f->g->op[op].path);
+            d->seen += d->last == SC_NONE || f->unit[d->last] != f->unit[op];
             d->last = op;
             if (d->units) *stage = pool_stage(f, r->pool, d);
             return r;
@@ -272,6 +256,10 @@ static const sc_strategy_rule *placed(const infer *f, uint32_t op, dealt *all,
 static sc_status by_rules(infer *f, bool *any)
 {
     uint32_t stage = 0;
+    bool places = false;
+    for (uint32_t i = 0; i < f->n_rules; i++)
+        places |= f->rule[i].r->pool || f->rule[i].r->n_at;
+    if (!places) return SC_OK;
     dealt *all = SC_NEW_N(f->a, dealt, f->n_rules);
     if (!all) return sc_error_nomem(f->err);
     for (uint32_t i = 0; i < f->n_rules; i++) all[i].last = SC_NONE;
@@ -316,7 +304,7 @@ static void segments(infer *f)
         bool again = repeated(f, op) && !f->job->forward_only;
         if (again) {
             bool joins = before && f->node[op - 1].stage == f->node[op].stage &&
-                         gi_same_unit(f->g->op[op - 1].path, f->g->op[op].path);
+                         f->unit[op - 1] == f->unit[op];
             f->node[op].segment = joins ? n - 1 : n++;
         }
         before = again;

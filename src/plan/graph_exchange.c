@@ -245,9 +245,7 @@ static sc_status emit(infer *f, const gi_why *w, const gi_coll *c,
                   .latency = fmin(cost.latency, shown),
                   .bytes = c->bytes * fmin(part, 1),
                   .n_in = c->n_in};
-    const char *name = sc_sprintf(f->a, "%s %s", w->path, w->tensor);
-    if (!name) return sc_error_nomem(f->err);
-    it.out = gi_value(f, (gp_value){.name = name,
+    it.out = gi_value(f, (gp_value){.word = {w->path, w->tensor},
                                     .tensor = w->of,
                                     .what = w->what,
                                     .stage = to == SC_NONE ? w->stage : to,

@@ -11,7 +11,7 @@
 /* A range of operators that may be an instance: a layer, or a stage. */
 typedef struct range {
     uint32_t first, n;
-    uint64_t hash; /* 0: never equal to another */
+    uint32_t kind; /* equal but for wiring; 0: like no other */
 } range;
 
 typedef struct folding {
@@ -30,8 +30,12 @@ static bool begins(const folding *d, uint32_t op)
     const infer *f = d->f;
     if (op == 0) return true;
     if (f->node[op].stage != f->node[op - 1].stage) return true;
-    return !d->stages &&
-           !gi_same_unit(f->g->op[op - 1].path, f->g->op[op].path);
+    return !d->stages && f->unit[op - 1] != f->unit[op];
+}
+
+static uint32_t like(const infer *f, uint32_t op)
+{
+    return f->like[f->whole ? f->whole[op] : op];
 }
 
 static uint64_t mixed(uint64_t h, uint64_t x)
@@ -40,21 +44,67 @@ static uint64_t mixed(uint64_t h, uint64_t x)
     return h * UINT64_C(0xff51afd7ed558ccd);
 }
 
-/* Only what a single operator says: wiring is compared where hashes agree. */
+/* 0: like no other. */
 static uint64_t hash_of(const infer *f, const range *r)
 {
     uint64_t h = r->n;
-    for (uint32_t i = 0; i < r->n; i++) {
-        const sc_gop *o = &f->g->op[r->first + i];
-        const gi_node *n = &f->node[r->first + i];
+    for (uint32_t op = r->first; op < r->first + r->n; op++) {
+        const gi_node *n = &f->node[op];
         if (n->turn_rule || n->robin || n->single) return 0;
-        h = mixed(h, o->type | (uint64_t)o->n_iter << 8 |
-                         (uint64_t)o->n_in << 16 | (uint64_t)o->n_weight << 24);
-        for (uint32_t k = 0; k < o->n_iter; k++)
-            h = mixed(h, o->iter[k].extent);
-        for (uint32_t k = 0; k < n->n_match; k++) h = mixed(h, n->match[k]);
+        h = mixed(h, like(f, op));
     }
     return h ? h : 1;
+}
+
+static bool same_node(const infer *f, uint32_t x, uint32_t y)
+{
+    const gi_node *a = &f->node[x], *b = &f->node[y];
+    return like(f, x) == like(f, y) &&
+           memcmp(a->split, b->split, f->g->op[x].n_iter * sizeof *a->split) ==
+               0;
+}
+
+/* What rules say, and the bounds of units; recomputed segments follow. */
+static bool same_range(const folding *d, const range *a, const range *b)
+{
+    const infer *f = d->f;
+    if (a->n != b->n) return false;
+    if (d->stages && gi_slowest(f, f->node[a->first].stage) !=
+                         gi_slowest(f, f->node[b->first].stage))
+        return false;
+    for (uint32_t i = 0; i < a->n; i++)
+        if (!same_node(f, a->first + i, b->first + i) ||
+            f->unit[a->first + i] - f->unit[a->first] !=
+                f->unit[b->first + i] - f->unit[b->first])
+            return false;
+    return true;
+}
+
+typedef struct slot {
+    uint64_t hash;
+    uint32_t range; /* + 1 */
+} slot;
+
+/* Numbers ranges that are equal. */
+static sc_status find_kinds(folding *d)
+{
+    uint32_t size = 16;
+    while (size < 2 * d->n) size *= 2;
+    slot *all = SC_NEW_N(d->f->a, slot, size);
+    if (!all) return sc_error_nomem(d->f->err);
+    for (uint32_t i = 0; i < d->n; i++) {
+        range *r = &d->range[i];
+        uint64_t hash = hash_of(d->f, r);
+        if (!hash) continue;
+        uint32_t at = (uint32_t)hash & (size - 1);
+        while (all[at].range &&
+               (all[at].hash != hash ||
+                !same_range(d, &d->range[all[at].range - 1], r)))
+            at = (at + 1) & (size - 1);
+        if (!all[at].range) all[at] = (slot){hash, i + 1};
+        r->kind = all[at].range;
+    }
+    return SC_OK;
 }
 
 static sc_status find_ranges(folding *d)
@@ -66,12 +116,10 @@ static sc_status find_ranges(folding *d)
         if (begins(d, op)) d->range[d->n++].first = op;
         d->range[d->n - 1].n++;
     }
-    for (uint32_t i = 0; i < d->n; i++)
-        d->range[i].hash = hash_of(f, &d->range[i]);
-    return SC_OK;
+    return find_kinds(d);
 }
 
-/* ---- equal instances -------------------------------------------------------
+/* ---- wiring ----------------------------------------------------------------
  */
 
 static bool same_tensor(const sc_gtensor *a, const sc_gtensor *b)
@@ -87,111 +135,64 @@ static bool same_tensor(const sc_gtensor *a, const sc_gtensor *b)
     return true;
 }
 
-static bool same_port(const sc_gport *a, const sc_gport *b)
-{
-    return memcmp(a->at, b->at, sizeof a->at) == 0;
-}
-
 /* The same place relative to the instance, or the same tensor. */
-static bool same_input(const sc_opgraph *g, uint32_t x, uint32_t y, uint32_t a,
+static bool same_input(const infer *f, uint32_t x, uint32_t y, uint32_t a,
                        uint32_t b)
 {
-    if (a == b) return g->tensor[a].kind != SC_GT_WEIGHT;
-    const sc_gtensor *s = &g->tensor[a], *t = &g->tensor[b];
-    return s->kind == SC_GT_VALUE && same_tensor(s, t) &&
-           y - x == t->op - s->op;
+    const sc_gtensor *s = &f->g->tensor[a], *t = &f->g->tensor[b];
+    if (a == b) return s->kind != SC_GT_WEIGHT;
+    return s->kind == SC_GT_VALUE && t->kind == SC_GT_VALUE &&
+           y - x == t->op - s->op &&
+           (like(f, s->op) == like(f, t->op) || same_tensor(s, t));
 }
 
-static bool same_weight(const sc_opgraph *g, uint32_t x, uint32_t y, uint32_t a,
-                        uint32_t b)
+static bool same_wiring(const infer *f, uint32_t x, uint32_t y)
 {
-    const sc_gtensor *s = &g->tensor[a], *t = &g->tensor[b];
-    return a != b && same_tensor(s, t) && s->op == x && t->op == y;
-}
-
-static bool same_iter(const sc_giter *a, const sc_giter *b)
-{
-    return a->kind == b->kind && a->batch == b->batch &&
-           a->extent == b->extent && a->units == b->units &&
-           strcmp(a->name, b->name) == 0;
-}
-
-/* All fields but names and wiring.  Padding may differ: then two operators
- * count as different, which only costs time. */
-static bool same_facts(const sc_gop *a, const sc_gop *b)
-{
-    sc_gop x = *a, y = *b;
-    sc_gop *both[] = {&x, &y};
-    if ((a->detail != b->detail) &&
-        (!a->detail || !b->detail || strcmp(a->detail, b->detail) != 0))
-        return false;
-    for (size_t i = 0; i < SC_COUNT(both); i++) {
-        memset(both[i]->iter, 0, sizeof both[i]->iter);
-        memset(&both[i]->out, 0, sizeof both[i]->out);
-        both[i]->path = both[i]->detail = NULL;
-        both[i]->in = both[i]->weight = NULL;
-    }
-    return memcmp(&x, &y, sizeof x) == 0;
-}
-
-static bool same_op(const sc_opgraph *g, uint32_t x, uint32_t y)
-{
-    const sc_gop *a = &g->op[x], *b = &g->op[y];
-    if (!same_facts(a, b)) return false;
-    for (uint32_t i = 0; i < a->n_iter; i++)
-        if (!same_iter(&a->iter[i], &b->iter[i])) return false;
+    const sc_gop *a = &f->g->op[x], *b = &f->g->op[y];
+    const sc_gtensor *t = f->g->tensor;
     for (uint32_t i = 0; i < a->n_in; i++)
-        if (!same_port(&a->in[i], &b->in[i]) ||
-            !same_input(g, x, y, a->in[i].tensor, b->in[i].tensor))
+        if (!same_input(f, x, y, a->in[i].tensor, b->in[i].tensor))
             return false;
     for (uint32_t i = 0; i < a->n_weight; i++)
-        if (!same_port(&a->weight[i], &b->weight[i]) ||
-            !same_weight(g, x, y, a->weight[i].tensor, b->weight[i].tensor))
+        if (t[a->weight[i].tensor].op != x || t[b->weight[i].tensor].op != y)
             return false;
-    return same_port(&a->out, &b->out) &&
-           same_tensor(&g->tensor[a->out.tensor], &g->tensor[b->out.tensor]);
+    return true;
 }
 
-/* `stage`: how many stages later operator y is. */
-static bool same_node(const infer *f, uint32_t x, uint32_t y, uint32_t stage,
-                      bool begins)
-{
-    const gi_node *a = &f->node[x], *b = &f->node[y];
-    if (a->n_match != b->n_match || a->stage + stage != b->stage ||
-        (a->segment == SC_NONE) != (b->segment == SC_NONE) ||
-        memcmp(a->split, b->split, sizeof a->split) != 0)
-        return false;
-    for (uint32_t i = 0; i < a->n_match; i++)
-        if (a->match[i] != b->match[i]) return false;
-    if (begins || a->segment == SC_NONE) return true;
-    return (a->segment == f->node[x - 1].segment) ==
-           (b->segment == f->node[y - 1].segment);
-}
-
-static bool same_range(const folding *d, uint32_t i, uint32_t k, uint32_t stage)
+static bool wired_alike(const folding *d, uint32_t i, uint32_t k)
 {
     const range *a = &d->range[i], *b = &d->range[k];
-    if (!a->hash || a->hash != b->hash || a->n != b->n) return false;
-    if (d->stages && gi_slowest(d->f, d->f->node[a->first].stage) !=
-                         gi_slowest(d->f, d->f->node[b->first].stage))
-        return false;
     for (uint32_t n = 0; n < a->n; n++)
-        if (!same_node(d->f, a->first + n, b->first + n, stage, n == 0) ||
-            !same_op(d->f->g, a->first + n, b->first + n))
-            return false;
+        if (!same_wiring(d->f, a->first + n, b->first + n)) return false;
     return true;
 }
 
 /* ---- runs ------------------------------------------------------------------
  */
 
+static uint32_t stage_of(const folding *d, uint32_t i)
+{
+    return d->f->node[d->range[i].first].stage;
+}
+
+/* Ranges from `i` on that equal those `period` later, by kind and stage. */
+static uint32_t equal_ones(const folding *d, uint32_t i, uint32_t period)
+{
+    uint32_t n = 0, stage = d->stages ? period : 0;
+    while (i + n + period < d->n && d->range[i + n].kind &&
+           d->range[i + n].kind == d->range[i + n + period].kind &&
+           stage_of(d, i + n) + stage == stage_of(d, i + n + period))
+        n++;
+    return n;
+}
+
 /* Repeats of `period` ranges from `i` on. */
 static uint32_t repeats(const folding *d, uint32_t i, uint32_t period)
 {
-    uint32_t n = 0, stage = d->stages ? period : 0;
-    while (i + n + period < d->n && same_range(d, i + n, i + n + period, stage))
-        n++;
-    return 1 + n / period;
+    uint32_t n = equal_ones(d, i, period), wired = 0;
+    if (1 + n / period < GI_FOLD) return 1;
+    while (wired < n && wired_alike(d, i + wired, i + wired + period)) wired++;
+    return 1 + wired / period;
 }
 
 static uint32_t operators(const folding *d, uint32_t i, uint32_t period)
@@ -454,10 +455,19 @@ sc_status gi_fold_infer(const infer *f, const gi_fold *fold, infer *out)
     i.node = SC_NEW_N(f->a, gi_node, fold->g.n_ops);
     i.prog = SC_NEW(f->a, gp_program);
     i.p = SC_NEW(f->a, sc_gplan);
-    if (!i.node || !i.prog || !i.p) return sc_error_nomem(f->err);
+    uint32_t *whole = SC_NEW_N(f->a, uint32_t, fold->g.n_ops);
+    uint32_t *unit = SC_NEW_N(f->a, uint32_t, fold->g.n_ops);
+    if (!i.node || !i.prog || !i.p || !whole || !unit)
+        return sc_error_nomem(f->err);
     *i.p = *f->p;
-    for (uint32_t op = 0; op < fold->g.n_ops; op++)
-        i.node[op] = f->node[fold->op[op]];
+    for (uint32_t op = 0; op < fold->g.n_ops; op++) {
+        uint32_t was = fold->op[op];
+        i.node[op] = f->node[was];
+        whole[op] = f->whole ? f->whole[was] : was;
+        unit[op] = f->unit[was];
+    }
+    i.whole = whole;
+    i.unit = unit;
     SC_TRY(number_stages(&i));
     SC_TRY(new_marks(&i));
     *out = i;

@@ -47,7 +47,7 @@ static sc_status data(infer *f, uint32_t op, const sc_gport *p, uint32_t *value)
     layout l = gi_port(f, op, p, false);
     gi_form *form = gi_find(f->fwd[p->tensor], stage, NULL);
     if (!form) {
-        uint32_t v = gi_value(f, (gp_value){.name = t->name,
+        uint32_t v = gi_value(f, (gp_value){.word = {t->name},
                                             .tensor = p->tensor,
                                             .what = GP_INPUT,
                                             .stage = stage,
@@ -208,13 +208,11 @@ static sc_status run(infer *f, uint32_t op, uint32_t first, bool again,
     SC_TRY(read_all(f, turn, phase, &in));
     SC_TRY(gi_compute_turn(f, turn, SC_GP_FWD, 0, 1, &price));
     layout made = gi_port(f, op, &o->out, true);
-    const char *name = sc_sprintf(f->a, "%s out", o->path);
-    if (!name) return sc_error_nomem(f->err);
     const sc_gtensor *t = &f->g->tensor[o->out.tensor];
     bool said;
     int tier = gi_tier(f, op, SC_RT_OUT, &said);
     if (again) tier = SC_TIER_DEVICE;
-    *value = gi_value(f, (gp_value){.name = name,
+    *value = gi_value(f, (gp_value){.word = {o->path, "out"},
                                     .tensor = o->out.tensor,
                                     .what = GP_ACT,
                                     .tier = (uint8_t)tier,

@@ -125,7 +125,7 @@ static sc_status pack(infer *f, const bucket *b, const gi_wgrad *end,
                   .once = b->once,
                   .price = {.seconds = b->pack_s},
                   .n_in = n};
-    it.out = *value = gi_value(f, (gp_value){.name = "compressed gradient",
+    it.out = *value = gi_value(f, (gp_value){.word = {"compressed gradient"},
                                              .tensor = end->tensor,
                                              .what = GP_ACT_GRAD,
                                              .stage = b->stage});
@@ -236,7 +236,7 @@ static sc_status on_the_wire(infer *f, const gi_wgrad *w, double bytes,
     *out = compress_gradient(&by, &x, m->coll, m->fraction * elements, ranks);
     m->coll = out->coll;
     if (out->residual > 0)
-        (void)gi_value(f, (gp_value){.name = "left by compression",
+        (void)gi_value(f, (gp_value){.word = {"left by compression"},
                                      .tensor = w->tensor,
                                      .what = GP_RESIDUAL,
                                      .stage = w->stage,
@@ -541,13 +541,12 @@ static sc_status update(infer *f, const gi_wgrad *w, gathering **later)
     double share = gi_share(f, w->tensor, &w->state, ALL_DIMS);
     double state = state_bytes(f) * gi_elements(f, t) * share *
                    gi_turn_share(f, w->op, true);
-    const char *name = sc_sprintf(f->a, "%s %s state", path, t->name);
     uint32_t *in = SC_NEW_N(f->a, uint32_t, (size_t)w->n_reduced + 1);
     int tier = gi_state_tier(f, w->op);
     sc_price price;
-    if (!name || !in) return sc_error_nomem(f->err);
+    if (!in) return sc_error_nomem(f->err);
     if (w->n_reduced) memcpy(in, w->reduced, w->n_reduced * sizeof *in);
-    uint32_t kept = gi_value(f, (gp_value){.name = name,
+    uint32_t kept = gi_value(f, (gp_value){.word = {path, t->name, "state"},
                                            .tensor = w->tensor,
                                            .what = GP_STATE,
                                            .tier = (uint8_t)tier,
@@ -582,7 +581,7 @@ static sc_status update(infer *f, const gi_wgrad *w, gathering **later)
                   .n_in = w->n_reduced + 1,
                   .out = SC_NONE};
     if (n > 0)
-        it.out = gi_value(f, (gp_value){.name = path,
+        it.out = gi_value(f, (gp_value){.word = {path},
                                         .tensor = w->tensor,
                                         .what = GP_WEIGHT_NEW,
                                         .stage = w->stage,

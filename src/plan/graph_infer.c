@@ -110,6 +110,7 @@ sc_status gi_prepare(infer *f)
     SC_TRY(check_mesh(f));
     set_mesh(f);
     SC_TRY(gi_pools(f));
+    SC_TRY(gi_number_units(f));
     SC_TRY(gi_rules(f));
     SC_TRY(gi_weigh_turns(f));
     if (f->s->cuts == SC_CUT_BALANCED) SC_TRY(gi_keep(f));

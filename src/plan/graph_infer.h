@@ -3,6 +3,7 @@
  * graph_infer.h - inside the inference on operator graphs.
  *
  *   graph_roles.c      part of each operator in the kinds of parallelism
+ *   graph_alike.c      operators of which rules say the same, units
  *   graph_rules.c      presets and rules, what they say of each operator
  *   graph_spread.c     from operators that rules speak of to all others
  *   graph_keep.c       layouts in which tensors are kept between operators
@@ -135,13 +136,18 @@ typedef struct infer {
     gi_rule *rule;        /* [n_rules] weakest first */
     gi_node *node;        /* [g->n_ops] */
     const uint32_t *role; /* [g->n_ops] bits of gi_role */
-    gi_kept *kept;        /* [g->n_tensors] */
-    bool ragged;          /* a rule cuts a dim in parts of unequal size */
-    gi_uneven *uneven;    /* [n_tensors * SC_G_DIMS] if so; NULL */
-    gi_form **fwd;        /* [g->n_tensors] forms made in the forward pass */
-    gi_form **bwd;        /* of these made (again) in the backward pass */
-    gi_form **grad;       /* gradients that consumers have made */
-    uint32_t *depth;      /* [g->n_ops] of the backward pass */
+    const uint32_t *unit; /* [g->n_ops] number of the block, or module beside
+                             blocks; neighbours' differ by 1 */
+    const uint32_t *like; /* [whole network's n_ops] the first operator of which
+                             rules say the same */
+    const uint32_t *whole; /* [g->n_ops] of the whole network; NULL: is it */
+    gi_kept *kept;         /* [g->n_tensors] */
+    bool ragged;           /* a rule cuts a dim in parts of unequal size */
+    gi_uneven *uneven;     /* [n_tensors * SC_G_DIMS] if so; NULL */
+    gi_form **fwd;         /* [g->n_tensors] forms made in the forward pass */
+    gi_form **bwd;         /* of these made (again) in the backward pass */
+    gi_form **grad;        /* gradients that consumers have made */
+    uint32_t *depth;       /* [g->n_ops] of the backward pass */
     uint32_t n_wgrads, cap_wgrads;
     gi_wgrad *wgrad;
     uint32_t *wgrad_of; /* [g->n_tensors] the latest of a weight, + 1 */
@@ -174,6 +180,13 @@ typedef enum gi_role {
 } gi_role;
 
 sc_status gi_roles(infer *f);
+
+/* ---- graph_alike.c */
+
+/* Whether a path has a number: the block that it is in. */
+bool gi_in_block(const char *path);
+sc_status gi_number_units(infer *f);
+sc_status gi_alike(infer *f);
 
 /* ---- graph_rules.c, graph_presets.c */
 
@@ -255,6 +268,8 @@ uint32_t gi_item(infer *f, gp_item it, const uint32_t *in, uint32_t phase);
 /* Moves an item to where another stands. */
 void gi_item_behind(infer *f, uint32_t item, uint32_t after);
 sc_status gi_finish(infer *f);
+/* Of a program that is written out. */
+sc_status gi_name_values(infer *f);
 sc_status gi_compute(infer *f, uint32_t op, sc_gpass pass, uint32_t weight,
                      double weight_parts, sc_price *out);
 /* Of all operators that ranks run at the turn of `op`: the longest, or where

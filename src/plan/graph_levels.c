@@ -136,17 +136,12 @@ static sc_status stages_as(const levels *l, const uint32_t **out)
     return SC_OK;
 }
 
-static sc_status whole_op(const levels *l, const uint32_t **out)
+static sc_status whole_op(const infer *f, const uint32_t **out)
 {
-    const infer *f = &l->level[l->n - 1];
     uint32_t *of = SC_NEW_N(f->a, uint32_t, f->g->n_ops);
     if (!of) return sc_error_nomem(f->err);
-    for (uint32_t op = 0; op < f->g->n_ops; op++) {
-        of[op] = op;
-        for (uint32_t i = l->n - 1; i > WHOLE; i--)
-            of[op] = l->fold[i]->op[of[op]];
-    }
-    *out = of;
+    for (uint32_t op = 0; op < f->g->n_ops; op++) of[op] = op;
+    *out = f->whole ? f->whole : of;
     return SC_OK;
 }
 
@@ -214,7 +209,7 @@ sc_status gp_compile(const sc_gjob *job, sc_arena *a, sc_gplan *p,
     SC_TRY(compile_all(l));
     gp_folded c = {.levels = l};
     SC_TRY(stages_as(l, &c.stage_as));
-    SC_TRY(whole_op(l, &c.op));
+    SC_TRY(whole_op(last(l), &c.op));
     end = *last(l);
     if (l->n > 1) SC_TRY(go_on(last(l), &end));
     SC_TRY(gi_close(&end, c.stage_as));
@@ -232,12 +227,15 @@ sc_status gp_expand(const gp_folded *c, sc_gplan *p, gp_program *out)
     levels *l = c->levels;
     infer *f = &l->level[WHOLE];
     if (l->n == 1) {
-        *out = c->prog;
+        l->prog = c->prog;
+        SC_TRY(gi_name_values(f));
+        *out = l->prog;
         return SC_OK;
     }
     for (uint32_t i = l->n - 1; i > WHOLE; i--)
         SC_TRY(gi_unfold(&l->level[i - 1], l->fold[i], &l->level[i]));
     SC_TRY(gi_close(f, NULL));
+    SC_TRY(gi_name_values(f));
     f->p->n_compiled = c->g->n_ops;
     *p = *f->p;
     *out = *f->prog;

@@ -111,6 +111,29 @@ sc_status gi_finish(infer *f)
     return SC_OK;
 }
 
+/* Words with blanks between them. */
+sc_status gi_name_values(infer *f)
+{
+    size_t n = 0, length;
+    for (uint32_t v = 0; v < f->prog->n_values; v++)
+        for (size_t i = 0; i < 3 && f->prog->value[v].word[i]; i++)
+            n += strlen(f->prog->value[v].word[i]) + 1;
+    char *at = SC_NEW_N(f->a, char, n);
+    if (!at) return sc_error_nomem(f->err);
+    for (uint32_t v = 0; v < f->prog->n_values; v++) {
+        gp_value *x = &f->prog->value[v];
+        x->name = at;
+        for (size_t i = 0; i < 3 && x->word[i]; i++) {
+            length = strlen(x->word[i]);
+            memcpy(at, x->word[i], length);
+            at += length;
+            *at++ = ' ';
+        }
+        at[-1] = '\0';
+    }
+    return SC_OK;
+}
+
 double gi_copies(const infer *f, const layout *l)
 {
     double ranks = f->p->n_ranks / f->devices;

@@ -275,6 +275,12 @@ static sc_status resolve(infer *f, uint32_t op)
     return SC_OK;
 }
 
+/* Whether all rules say of it what they say of one before it. */
+static bool is_like(const infer *f, uint32_t op)
+{
+    return f->like[op] != op;
+}
+
 /* ---- rules that say nothing ---------------------------------------------- */
 
 static bool tensor_of(const sc_gop *o, const sc_strategy_rule *r)
@@ -341,7 +347,7 @@ static sc_status check_spoke(infer *f)
 {
     sc_status first = SC_OK;
     for (uint32_t op = 0; op < f->g->n_ops; op++)
-        for (uint32_t i = 0; i < f->node[op].n_match; i++) {
+        for (uint32_t i = 0; i < f->node[op].n_match && !is_like(f, op); i++) {
             gi_rule *g = &f->rule[f->node[op].match[i]];
             bool splits = g->r->tensor == SC_RT_OP && g->r->n_split > 0;
             if (!splits && tensor_of(&f->g->op[op], g->r)) g->spoke = true;
@@ -383,6 +389,7 @@ static uint32_t used_axes(const infer *f)
     uint32_t used = f->pp < 0 ? 0 : 1u << f->pp;
     for (uint32_t op = 0; op < f->g->n_ops; op++) {
         const gi_node *n = &f->node[op];
+        if (is_like(f, op)) continue;
         used |= sc_axes_mask(n->robin);
         for (uint32_t i = 0; i < f->g->op[op].n_iter; i++)
             used |= sc_axes_mask(n->split[i]);
@@ -420,8 +427,13 @@ sc_status gi_rules(infer *f)
     f->node = SC_NEW_N(f->a, gi_node, f->g->n_ops);
     uint32_t *buf = SC_NEW_N(f->a, uint32_t, f->n_rules + 1);
     if (!f->node || !buf) return sc_error_nomem(f->err);
+    SC_TRY(gi_alike(f));
     sc_status first = SC_OK;
     for (uint32_t op = 0; op < f->g->n_ops; op++) {
+        if (is_like(f, op)) {
+            f->node[op] = f->node[f->like[op]];
+            continue;
+        }
         f->node[op].segment = SC_NONE;
         SC_TRY(match(f, op, buf));
         sc_status s = resolve(f, op);

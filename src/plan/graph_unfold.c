@@ -15,25 +15,6 @@ typedef struct template_ops {
     uint32_t first, second;
 } template_ops;
 
-static const char *renamed(const unfold *u, const char *name, uint32_t was,
-                           uint32_t is)
-{
-    const char *old = u->d->g.op[was].path, *now = u->f->g->op[is].path;
-    size_t n = strlen(old), m = strlen(now), rest = strlen(name) - n;
-    char *out = sc_alloc(u->f->a, m + rest + 1, 1);
-    if (!out) return NULL;
-    memcpy(out, now, m);
-    memcpy(out + m, name + n, rest + 1);
-    return out;
-}
-
-static bool named_after(const unfold *u, const char *name, uint32_t op)
-{
-    const char *path = u->d->g.op[op].path;
-    size_t n = strlen(path);
-    return strncmp(name, path, n) == 0 && (name[n] == ' ' || !name[n]);
-}
-
 static uint32_t maker(const unfold *u, const gp_value *v)
 {
     return v->made == SC_NONE ? SC_NONE : u->from->prog->item[v->made].op;
@@ -41,7 +22,7 @@ static uint32_t maker(const unfold *u, const gp_value *v)
 
 /* Names begin with the path of an operator: the one at work, the one whose
  * item makes the value, or the one that makes the tensor. */
-static const char *value_name(unfold *u, const context *c, template_ops t,
+static const char *first_word(unfold *u, const context *c, template_ops t,
                               const gp_value *a, const gp_value *b)
 {
     const sc_gtensor *tensor = u->d->g.tensor;
@@ -50,13 +31,10 @@ static const char *value_name(unfold *u, const context *c, template_ops t,
                                {tensor[a->tensor].op, tensor[b->tensor].op}};
     for (size_t i = 0; i < SC_COUNT(of) && c->run != SC_NONE; i++) {
         uint32_t op = of[i].second;
-        if (op == SC_NONE || !named_after(u, b->name, op)) continue;
-        const char *name =
-            renamed(u, b->name, op, gi_op_ref(u, c, of[i].first, op));
-        if (!name) u->f->no_memory = true;
-        return name ? name : b->name;
+        if (op != SC_NONE && b->word[0] == u->d->g.op[op].path)
+            return u->f->g->op[gi_op_ref(u, c, of[i].first, op)].path;
     }
-    return b->name;
+    return b->word[0];
 }
 
 static void write_value(unfold *u, const context *c, template_ops t, uint32_t v,
@@ -64,7 +42,7 @@ static void write_value(unfold *u, const context *c, template_ops t, uint32_t v,
 {
     const gp_value *a = &u->from->prog->value[v], *b = a - v + w;
     gp_value x = *b;
-    x.name = value_name(u, c, t, a, b);
+    x.word[0] = first_word(u, c, t, a, b);
     x.tensor = gi_tensor_ref(u, c, a->tensor, b->tensor);
     x.stage = gi_stage_ref(u, c, a->stage, b->stage);
     uint32_t now = gi_value(u->f, x);

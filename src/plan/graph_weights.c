@@ -44,10 +44,8 @@ static gi_form *weight_form(infer *f, uint32_t op, uint32_t k, int tier,
     const sc_gtensor *t = &f->g->tensor[tensor];
     gi_form *form = gi_find(f->fwd[tensor], stage, NULL);
     if (form) return form;
-    const char *name = sc_sprintf(f->a, "%s %s", o->path, t->name);
-    if (!name) f->no_memory = true;
     uint32_t v =
-        gi_value(f, (gp_value){.name = name,
+        gi_value(f, (gp_value){.word = {o->path, t->name},
                                .tensor = tensor,
                                .what = GP_WEIGHT,
                                .tier = (uint8_t)tier,
@@ -181,9 +179,8 @@ static sc_status gather(infer *f, const gi_why *w, uint32_t axes,
             gp_value v = f->prog->value[out];
             v.bytes = p->bytes;
             v.tensor = f->g->op[p->op].weight[p->k].tensor;
-            v.name = sc_sprintf(f->a, "%s %s", f->g->op[p->op].path,
-                                f->g->tensor[v.tensor].name);
-            if (!v.name) return sc_error_nomem(f->err);
+            v.word[0] = f->g->op[p->op].path;
+            v.word[1] = f->g->tensor[v.tensor].name;
             (void)gi_value(f, v);
         }
         f->node[p->op].held[w->phase][p->k] = out + i + 1;
