@@ -39,6 +39,7 @@ typedef struct sc_op_facts {
     bool fused_cast;        /* casts to low precision with their neighbours */
     bool fused_accumulate;  /* products add to the gradient themselves */
     bool grouped_loop;      /* products of experts one by one */
+    bool fused_experts;     /* their biases and activations inside of them */
     bool delayed_scaling;   /* a tensor's scale comes from past steps */
     bool low_activations;   /* inputs of activations kept in low precision */
     bool pad_head_dim;      /* attention pads head dims 65..127 to 128 */
@@ -64,12 +65,12 @@ typedef struct sc_op_work {
                         one position; 0: another */
     double rows, cols; /* positions where there is one */
     double lookups;    /* of a table: rows summed into one of the output */
-    double passes;     /* of an activation: over those of its bytes; 0: 1 */
     bool input_learns, weight_learns;
     uint8_t learns; /* inputs that learn */
     bool bias;
-    bool low;   /* a product in the run's low precision */
-    bool gated; /* the activation reads a gate as well */
+    bool low;         /* a product in the run's low precision */
+    bool gated;       /* the activation reads a gate as well */
+    bool expert_bias; /* it stands between products of experts with biases */
     bool dropout;
     bool causal;
     bool wide_rows; /* of a norm: a row does not fit on the chip */

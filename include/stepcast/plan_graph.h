@@ -71,6 +71,7 @@ typedef struct sc_gexchange {
     bool p2p;           /* between meshes: `group` is (source, destination) */
     bool grad;          /* of a gradient of a weight */
     bool bucketed;      /* several gradients in one */
+    bool ring;          /* in point-to-point steps, a part in each */
     uint32_t stage;
     uint32_t axes; /* bit per mesh axis; 0 of p2p */
     uint32_t n_groups, size;

@@ -163,6 +163,13 @@ static void of_iteration(const sc_gwork *w, sc_op_work *out)
     out->x = out->y = out->elements * out->each;
 }
 
+static void activation(const sc_gwork *w, sc_op_work *out)
+{
+    const sc_gop *p = producer(w->graph, w->op);
+    out->gated = w->op->gated;
+    out->expert_bias = p && p->type == SC_G_EXPERT && p->n_weight > 1;
+}
+
 static void shape(const sc_gwork *w, sc_op_work *out)
 {
     switch ((sc_gtype)w->op->type) {
@@ -182,7 +189,7 @@ static void shape(const sc_gwork *w, sc_op_work *out)
         of_iteration(w, out);
         out->wide_rows = norm_row(w) > NORM_ROW;
         break;
-    case SC_G_ACT: out->gated = w->op->gated; break;
+    case SC_G_ACT: activation(w, out); break;
     case SC_G_ROPE: of_iteration(w, out); break;
     case SC_G_LOSS: out->each = gop_bytes(w, &w->op->in[0]); break;
     case SC_G_POSITION: /* rows that are read; the table may have more */

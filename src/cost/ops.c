@@ -228,6 +228,15 @@ static bool can_join(const sc_op_work *w)
     }
 }
 
+/* GPT-OSS: clamped activations and a bias per expert, outside of the grouped
+ * products. */
+static double expert_bias(const op_list *l)
+{
+    if (!l->w->expert_bias) return 1;
+    return 1 + l->c->p[l->f->fused_experts ? SC_P_EXPERT_BIAS_FUSED
+                                           : SC_P_EXPERT_BIAS];
+}
+
 static void memory_kind(op_list *l, const op_row *row)
 {
     const sc_op_work *w = l->w;
@@ -240,8 +249,7 @@ static void memory_kind(op_list *l, const op_row *row)
         return;
     }
     traffic t = adjusted(l, ops_forward(l) ? row->forward : row->backward);
-    double more = w->passes > 0 ? w->passes : 1;
-    ops_memory(l, NULL, passes(&t, w) * more, t.launches, wgrad);
+    ops_memory(l, NULL, passes(&t, w) * expert_bias(l), t.launches, wgrad);
 }
 
 /* The scan and its convolution run over the state in several passes; backward
@@ -321,9 +329,11 @@ sc_price sc_op_amount(const sc_op_work *w)
                                       .loss_bytes = 12};
     sc_cost c;
     sc_op_kernels l;
+    sc_op_work own = *w;
     sc_price sum = {.limit = NULL};
+    own.expert_bias = false; /* kernels that programs add */
     sc_cost_centres(&c);
-    sc_op_list(&c, &plain, w, &l);
+    sc_op_list(&c, &plain, &own, &l);
     for (uint32_t i = 0; i < l.n; i++) {
         sc_price p = sc_kernel_amount(&l.k[i]);
         sum.flops += p.flops;

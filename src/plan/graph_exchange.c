@@ -153,15 +153,46 @@ static sc_status price_of(infer *f, struct gi_groups *g, sc_coll coll,
     return SC_OK;
 }
 
-static sc_status price(infer *f, struct gi_groups *g, sc_coll coll,
+/* In a ring of point-to-point steps a rank passes on one part in each. */
+static sc_status price(infer *f, struct gi_groups *g, sc_coll coll, bool ring,
                        double bytes, exchange_price *out)
 {
+    double steps = ring ? g->size - 1.0 : 1;
+    if (ring) {
+        coll = SC_SENDRECV;
+        bytes /= g->size;
+    }
     if (g->latency[coll] <= 0) {
         SC_TRY(price_of(f, g, coll, 8, out));
         g->latency[coll] = out->seconds;
     }
     SC_TRY(price_of(f, g, coll, bytes, out));
-    out->latency = fmin(g->latency[coll], out->seconds);
+    out->latency = steps * fmin(g->latency[coll], out->seconds);
+    out->seconds *= steps;
+    return SC_OK;
+}
+
+/* Keys and values, and their gradients, go round between the ranks that have
+ * queries of one sequence, while these work on what they have: each part while
+ * another is worked on.  With the causal mask ranks have tokens of both ends of
+ * the sequence (Brandon et al. 2023): equal shares.  A backward pass has both
+ * keys and gradients on their way, half of it beside each. */
+static sc_status in_a_ring(infer *f, const gi_why *w, const gi_coll *c,
+                           bool *ring, double *beside_s)
+{
+    int cp = sc_strategy_axis(f->s, "cp");
+    const sc_rules *rules = f->rules;
+    bool again = w->recomputed || w->phase == GI_FORWARD;
+    *ring = cp >= 0 && c->axes == 1u << cp &&
+            (w->what == GP_ACT || w->what == GP_ACT_GRAD) &&
+            f->g->op[w->op].type == SC_G_ATTENTION &&
+            f->job->sw->cp_comm == SC_CP_RING && !rules->exchanges_beside &&
+            !rules->ring_simple;
+    if (!*ring) return SC_OK;
+    sc_price p;
+    double n = f->mesh.size[cp];
+    SC_TRY(gi_compute(f, w->op, again ? SC_GP_FWD : SC_GP_BWD, 0, 1, &p));
+    *beside_s = p.seconds * (n - 1) / n / (again ? 1 : 2);
     return SC_OK;
 }
 
@@ -206,6 +237,7 @@ static uint32_t record(infer *f, const gi_why *w, const gi_coll *c,
                        .p2p = c->coll == SC_SENDRECV,
                        .grad = w->grad,
                        .bucketed = c->bucketed,
+                       .ring = c->ring,
                        .stage = w->stage,
                        .axes = c->axes,
                        .n_groups = g->n,
@@ -224,9 +256,14 @@ static sc_status emit(infer *f, const gi_why *w, const gi_coll *c,
     exchange_price cost;
     if (!g) return sc_error_nomem(f->err);
     gi_coll own = *c;
+    gi_why why = *w;
+    SC_TRY(in_a_ring(f, w, c, &own.ring, &why.hidden_s));
     own.bytes *= gi_copies_sent(f, w->op, c->axes, &g->place);
+    if (own.ring) own.reason = sc_sprintf(f->a, "%s, in a ring", c->reason);
+    if (!own.reason) return sc_error_nomem(f->err);
     c = &own;
-    SC_TRY(price(f, g, c->coll, c->bytes, &cost));
+    w = &why;
+    SC_TRY(price(f, g, c->coll, c->ring, c->bytes, &cost));
     uint32_t x = record(f, w, c, g, &cost);
     double shown = c->coll == SC_SENDRECV
                        ? cost.seconds
@@ -262,7 +299,7 @@ sc_status gi_exchange_at(infer *f, gp_item *it, sc_gexchange *x)
         x->p2p ? across(f, device, 2) : groups(f, device[0], x->axes);
     exchange_price cost;
     if (!g) return sc_error_nomem(f->err);
-    SC_TRY(price(f, g, (sc_coll)x->coll, x->bytes, &cost));
+    SC_TRY(price(f, g, (sc_coll)x->coll, x->ring, x->bytes, &cost));
     x->n_groups = g->n;
     x->size = g->size;
     x->rank = g->rank;

@@ -56,6 +56,17 @@ static double dispatch_seconds(const infer *f, uint32_t tensor,
     return sw->ep_overlap ? seconds * p[SC_P_EP_EXPOSED] : seconds;
 }
 
+/* What sent the tokens that an operator works on to their experts. */
+static const sc_gop *dispatch_of(const sc_opgraph *g, const sc_gop *o)
+{
+    while (o->type != SC_G_DISPATCH && o->n_in > 0) {
+        uint32_t by = g->tensor[o->in[0].tensor].op;
+        if (by >= g->n_ops || !g->op[by].topk) break;
+        o = &g->op[by];
+    }
+    return o;
+}
+
 /* Ranks of `n` that hold one of the groups of experts a token is limited to:
  * route_topk of route_groups, none of them with the probability that all are
  * drawn among those of other ranks. */
@@ -75,7 +86,7 @@ static double ranks_in_reach(const sc_gop *o, double n)
 double gi_copies_sent(const infer *f, uint32_t op, uint32_t axes,
                       const sc_place *at)
 {
-    const sc_gop *o = &f->g->op[op];
+    const sc_gop *o = dispatch_of(f->g, &f->g->op[op]);
     double n = at->nodes > 1 ? at->nodes : at->n, k = o->topk;
     if (!gi_dispatches(f, axes) || !f->job->sw->dedup_dispatch || n <= 1 ||
         k <= 0)

@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * graph_host.c - a program that issues kernels one by one runs beside them: of
- * a pass of g seconds of kernels, issued in c seconds, (g^p + c^p)^(1/p) is
- * seen, as of the layers of blocks; with blocking launches the device also
- * idles after each.  What is beyond g stands as an item of its own at the end
- * of the pass.
+ * g seconds of kernels, issued in c seconds, (g^p + c^p)^(1/p) is seen; with
+ * blocking launches the device also idles after each.  What is beyond g stands
+ * as an item of its own at the end of the pass.
+ *
+ * Kernels queue on the device (1024 of them), so that what a program loses at
+ * one layer it makes up at the next: a pass is compared as a whole.  Where it
+ * waits for a number from the device it loses its lead: tokens that are not
+ * padded to a capacity have their experts' products sized by the host, once
+ * the router has said how many each gets, so that there a new span begins.
  */
 #include "plan/graph_infer.h"
 
@@ -12,20 +17,66 @@
 
 #define PHASES 3
 
-typedef struct pass {
+typedef struct span {
     double seconds, launches;
+} span;
+
+typedef struct pass {
+    span now;    /* since the program waited */
+    span before; /* until it first did */
+    bool waited;
+    double extra;
     uint32_t last; /* item */
 } pass;
 
-static void wait(infer *f, const pass *p, uint32_t phase)
+/* Recorded once, then issued with all others of the graph. */
+static bool captured(const infer *f, const gp_item *it)
 {
-    const sc_gjob *j = f->job;
-    double c = p->launches * j->cost->p[SC_P_HOST_KERNEL], extra = 0;
-    double power = j->cost->p[SC_P_HOST_POWER], g = p->seconds;
-    if (g > 0 && c > 0 && j->sw->capture != SC_CAPTURE_STEP)
-        extra = g * pow(1 + pow(c / g, power), 1 / power) - g;
-    if (j->launch_blocking) extra += p->launches * j->cost->p[SC_P_BLOCKING];
-    if (extra <= 0) return;
+    int what = f->job->sw->capture;
+    return what == SC_CAPTURE_STEP ||
+           (what == SC_CAPTURE_LAYERS && f->g->op[it->op].topk == 0);
+}
+
+static bool waits(const infer *f, const gp_item *it)
+{
+    return f->g->op[it->op].type == SC_G_DISPATCH && it->pass == SC_GP_FWD &&
+           it->exchange == SC_NONE && !(f->job->capacity > 0) &&
+           f->job->sw->capture != SC_CAPTURE_STEP;
+}
+
+static void end_span(const infer *f, pass *p)
+{
+    const double *fit = f->job->cost->p;
+    double c = p->now.launches * fit[SC_P_HOST_KERNEL], g = p->now.seconds;
+    double power = fit[SC_P_HOST_POWER];
+    if (g > 0 && c > 0)
+        p->extra += g * pow(1 + pow(c / g, power), 1 / power) - g;
+    p->now = (span){0};
+}
+
+/* A pass follows one like it: what stands behind its last wait goes on into
+ * what stands before the first of the next. */
+static void wait(const infer *f, pass *p)
+{
+    if (p->waited) {
+        end_span(f, p);
+        return;
+    }
+    p->waited = true;
+    p->before = p->now;
+    p->now = (span){0};
+}
+
+static void end_pass(const infer *f, pass *p)
+{
+    p->now.seconds += p->before.seconds;
+    p->now.launches += p->before.launches;
+    end_span(f, p);
+}
+
+static void host(infer *f, const pass *p, uint32_t phase)
+{
+    if (p->extra <= 0) return;
     const gp_item *last = &f->prog->item[p->last];
     gp_item it = {.pass = last->pass,
                   .cat = SC_CAT_HOST,
@@ -35,18 +86,25 @@ static void wait(infer *f, const pass *p, uint32_t phase)
                   .exchange = SC_NONE,
                   .once = last->once,
                   .out = SC_NONE};
-    it.price.seconds = extra;
+    it.price.seconds = p->extra;
     (void)gi_item(f, it, NULL, phase);
 }
 
 static void add(const infer *f, uint32_t item, pass *all)
 {
     const gp_item *it = &f->prog->item[item];
-    pass *p = &all[it->stage * PHASES + f->order[item].phase];
-    if (it->exchange != SC_NONE || it->copy) return;
-    p->seconds += it->price.seconds;
-    p->launches += it->price.launches;
-    p->last = item;
+    uint32_t phase = f->order[item].phase;
+    pass *p = &all[it->stage * PHASES + phase];
+    /* What is exchanged once a step is not of its passes. */
+    if (it->copy || (it->exchange != SC_NONE && phase == GI_ONCE)) return;
+    double n = it->exchange == SC_NONE ? it->price.launches : 1;
+    if (it->exchange == SC_NONE) {
+        p->now.seconds += it->price.seconds;
+        p->last = item;
+    }
+    if (!captured(f, it)) p->now.launches += n;
+    if (f->job->launch_blocking) p->extra += n * f->job->cost->p[SC_P_BLOCKING];
+    if (waits(f, it)) wait(f, p);
 }
 
 /* Of what one instance makes from item `i` on: behind its last. */
@@ -74,6 +132,10 @@ sc_status gi_host(infer *f)
         i = end;
     }
     for (uint32_t s = 0; s < f->n_stages; s++)
-        for (uint32_t k = 0; k < PHASES; k++) wait(f, &all[s * PHASES + k], k);
+        for (uint32_t k = 0; k < PHASES; k++) {
+            pass *p = &all[s * PHASES + k];
+            end_pass(f, p);
+            host(f, p, k);
+        }
     return f->no_memory ? sc_error_nomem(f->err) : SC_OK;
 }

@@ -327,6 +327,7 @@ typedef struct gi_coll {
     const uint32_t *in;
     uint32_t n_in;
     bool bucketed;
+    bool ring; /* point to point, part by part */
 } gi_coll;
 
 /* Returns the item. */

@@ -29,17 +29,6 @@ static gp_what makes(const gl *g, const gp_item *it)
                               : (gp_what)g->prog->value[it->out].what;
 }
 
-/* Exchanges of activations block the kernels around them: beside others they
- * run only where the program issues them so. */
-static uint8_t activation_stream(const gl *g, const gp_item *it)
-{
-    const sc_software *sw = g->job->sw;
-    if (g->rules->exchanges_beside) return SC_S_COMM;
-    if (it->cat == SC_CAT_CP && (!sw || sw->cp_comm == SC_CP_RING))
-        return SC_S_COMM;
-    return SC_S_COMPUTE;
-}
-
 /* The optimizer runs where its states are. */
 static bool on_host(const gl *g, const gp_item *it)
 {
@@ -67,7 +56,9 @@ static uint8_t stream_of(const gl *g, const gp_item *it)
     if (reads(g, it, GP_WEIGHT_NEW))
         return g->weights_beside ? SC_S_GRAD : SC_S_COMPUTE;
     if (makes(g, it) == GP_WEIGHT_USED) return SC_S_COMM;
-    return activation_stream(g, it);
+    /* Exchanges of activations block the kernels around them, but for what of
+     * them the program hides; their prices say that. */
+    return g->rules->exchanges_beside ? SC_S_COMM : SC_S_COMPUTE;
 }
 
 static uint8_t kind_of(const gl *g, const gp_item *it)

@@ -62,15 +62,6 @@ sc_op_facts plan_facts(const sc_run *r)
 
 /* ---- kinds -------------------------------------------------------------------- */
 
-/* GPT-OSS: clamped activations and a bias per expert, outside of the grouped
- * products. */
-static double expert_bias(const sc_run *r, const sc_operator *op)
-{
-    if (!plan_is_routed(op) || !r->model->t.bias || !r->cost) return 1;
-    return 1 + r->cost->p[r->sw->fused_experts ? SC_P_EXPERT_BIAS_FUSED
-                                               : SC_P_EXPERT_BIAS];
-}
-
 /* Rows, columns and depth of a product by the kinds of its dims; of experts a
  * weight each, and as many rows. */
 static void product(const sc_run *r, const sc_placed *o, sc_op_work *w)
@@ -139,7 +130,7 @@ static void pointwise(const sc_run *r, const sc_placed *o, sc_op_work *w)
         w->name = "act";
         w->gated = r->model->t.act >= SC_ACT_SWIGLU;
         if (w->gated) w->x *= 2;
-        w->passes = expert_bias(r, op);
+        w->expert_bias = plan_is_routed(op) && r->model->t.bias;
         break;
     case SC_DROPOUT_ADD:
         if (w->type == SC_G_ELEMENTWISE) w->others = w->x;

@@ -64,10 +64,10 @@ static const struct {
     {0.5, 2, 3.5},   /* exposed_tp */
     {0.5, 1.5, 16},  /* exposed_pp */
     {1.5, 23, 71},   /* exposed_dp */
-    {0.5, 0.5, 15},  /* exposed_cp */
-    {0.5, 0.5, 1},   /* exposed_ep */
-    {0.5, 4, 19},    /* bubble */
-    {1.5, 9, 31},    /* host */
+    {0.5, 0.5, 4},   /* exposed_cp */
+    {0.5, 0.5, 0.6}, /* exposed_ep */
+    {0.5, 3.5, 16},  /* bubble */
+    {1, 7.5, 15},    /* host */
     {0.5, 1, 17},    /* memory_offload */
     {0.5, 0.5, 1.5}, /* optimizer */
     {0.5, 0.5, 0.5}, /* other */
