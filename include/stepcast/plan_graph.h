@@ -137,13 +137,25 @@ sc_status sc_gplan_clock(sc_gplan *p, const double slow[2], sc_arena *a,
 sc_status sc_gplan_build(const sc_gjob *job, sc_arena *a, sc_gplan *out,
                          sc_err *err);
 
-/* The step message by message: a class for the ranks of a pipeline device that
- * take part in the same exchanges, nodes of single kernels and exchanges with
- * their communicators, sizes and times; ranks of the machine beyond the mesh
- * have none.  Ids order the communication of every rank alike, and none can
- * start before one of a smaller id could: programs with one slot for it don't
- * deadlock. */
-sc_status sc_gplan_workload(const sc_gjob *job, sc_arena *a, sc_workload *out,
+/* The step message by message: a class for the ranks of a pipeline device,
+ * nodes of single kernels and exchanges with their communicators, sizes and
+ * times; ranks of the machine beyond the mesh have none.  Ids order the
+ * communication of every rank alike, and none can start before one of a smaller
+ * id could: programs with one slot for it don't deadlock. */
+typedef struct sc_gworkload {
+    sc_workload work;
+    sc_gplan plan; /* of one device for all ranks of a stage; class k of its
+                      step is class k of the workload */
+    double slow;   /* factor on durations that is left out of both: waiting on
+                      the slowest of many ranks */
+    /* What became of the step's operations, by tasks of classes; SC_NONE:
+     * nothing. */
+    uint32_t *task;     /* by place, see sc_op_place() */
+    uint32_t *receive;  /* [n_ops] of a transfer: where it arrives, on class */
+    uint32_t *receiver; /* [n_ops] */
+} sc_gworkload;
+
+sc_status sc_gplan_workload(const sc_gjob *job, sc_arena *a, sc_gworkload *out,
                             sc_err *err);
 
 /* Rules after expansion of presets, stages, and every exchange with its

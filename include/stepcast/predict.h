@@ -18,6 +18,14 @@ extern "C" {
 
 typedef enum sc_engine { SC_ENGINE_EVENT, SC_ENGINE_FAST } sc_engine;
 
+/* How the network is modelled: prices of exchanges, or their messages on links,
+ * which queue or share. */
+typedef enum sc_fidelity {
+    SC_FIDELITY_ANALYTIC,
+    SC_FIDELITY_CHUNK,
+    SC_FIDELITY_FLOW
+} sc_fidelity;
+
 #define SC_INFER (-1) /* "not given" of every tri-state and enum */
 
 /* What a user asks for.  Zero degrees and SC_INFER are inferred. */
@@ -50,7 +58,7 @@ typedef struct sc_job {
     bool fsdp, forward_only;
     bool launch_blocking, numa_unbound;
     int engine;   /* sc_engine */
-    int fidelity; /* 0 analytic */
+    int fidelity; /* sc_fidelity */
     bool no_symmetry;
     double price;          /* USD per device and second; SC_INFER: not known */
     const char *strategy;  /* a file; NULL */
@@ -141,6 +149,7 @@ typedef struct sc_prediction {
                                    knows, all others counted as dp */
     double step_time_s, step_time_low_s, step_time_high_s;
     double other_engine_s; /* step time by the engine that was not asked */
+    double analytic_s; /* by prices, where messages were asked for; else NaN */
     double samples_per_s, tokens_per_s, tokens_per_s_per_device;
     double model_tflops_per_device, mfu, hfu;
     bool fits;
@@ -164,6 +173,8 @@ typedef struct sc_prediction {
 sc_status sc_predict(const sc_job *job, const sc_hw *hw, const sc_model *model,
                      const sc_software *sw, const sc_cost *cost, sc_arena *a,
                      sc_prediction *out, sc_err *err);
+
+extern const char *const sc_fidelity_names[]; /* "analytic" ...; NULL ends */
 
 /* What a job names, loaded; `cost` may be changed before predicting. */
 typedef struct sc_inputs {

@@ -27,6 +27,10 @@ typedef struct sc_trace_machine {
 sc_status sc_trace_machine_write(const sc_trace_machine *m, const char *dir,
                                  sc_arena *a, sc_text *notes, sc_err *err);
 
+/* What system.json and memory.json say, without the files. */
+void sc_trace_machine_system(const sc_trace_machine *m, sc_system *out,
+                             sc_pool *pool);
+
 /* The same machine as a network of dimensions, those of one member left out:
  * links of nominal bandwidth, those of a ring of two as one.  Error:
  * SC_C_UNSUPPORTED at `pos` of a machine of one device. */

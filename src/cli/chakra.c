@@ -117,7 +117,9 @@ sc_status cli_chakra(cli *c, const char *dir, const sc_prediction *p,
     t.name = p->run.model->name;
     SC_TRY(cli_chakra_check(c, &t, p->run.hw->n_devices));
     if (p->graph) {
-        SC_TRY(sc_gplan_workload(p->graph->job, c->arena, &w, c->err));
+        sc_gworkload g;
+        SC_TRY(sc_gplan_workload(p->graph->job, c->arena, &g, c->err));
+        w = g.work;
         return cli_chakra_write(c, &t, out);
     }
     SC_TRY(sc_plan_build(&p->run, c->arena, &plan, c->err));

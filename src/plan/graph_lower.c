@@ -372,10 +372,13 @@ static sc_status shape(gl *g)
                         "%u stages on %u pipeline devices with schedule %s",
                         g->p->n_stages, g->pp, sc_schedule_names[g->schedule]);
     g->slow = 1;
-    /* Who runs the ranks of a workload sees which is slow. */
-    if (!g->rules->nothing_fixed && j->hw && j->cost && !g->notes)
+    if (!g->rules->nothing_fixed && j->hw && j->cost)
         g->slow = plan_straggler(j->hw, j->cost) *
                   (j->numa_unbound ? 1 + j->cost->p[SC_P_NUMA] : 1);
+    if (g->notes) { /* who runs the ranks of a workload sees which is slow */
+        g->notes->slow = g->slow;
+        g->slow = 1;
+    }
     g->members = j->unfold ? g->p->n_ranks / g->pp : 1;
     if (axis < 0) g->stride = g->p->n_ranks;
     bool own = g->rules->exchanges_beside;

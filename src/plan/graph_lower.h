@@ -100,6 +100,7 @@ typedef struct gl_notes {
     uint32_t n_comms;
     const gl_comm *comm; /* [n_comms] */
     uint32_t pp, stride;
+    double slow; /* factor that durations are without */
     bool failed;
     bool ahead; /* sends may be far ahead of what a device runs */
 } gl_notes;

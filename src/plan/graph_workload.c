@@ -319,24 +319,54 @@ static sc_status prepare(net *w)
     return SC_OK;
 }
 
-sc_status sc_gplan_workload(const sc_gjob *job, sc_arena *a, sc_workload *out,
+static sc_status tasks_of(const net *w, sc_gworkload *out)
+{
+    const sc_graph *g = w->g;
+    sc_arena *a = w->b.a;
+    out->task = SC_NEW_N(a, uint32_t, sc_op_place(g, g->n_ops));
+    out->receive = SC_NEW_N(a, uint32_t, g->n_ops);
+    out->receiver = SC_NEW_N(a, uint32_t, g->n_ops);
+    if (!out->task || !out->receive || !out->receiver)
+        return sc_error_nomem(w->b.err);
+    for (sc_op i = 0; i < g->n_ops; i++) {
+        const uint32_t *dev;
+        uint32_t n = devices(w, i, &dev);
+        for (uint32_t k = sc_op_place(g, i); k < sc_op_place(g, i + 1); k++)
+            out->task[k] = cell_of(w, i, g->cls[k])->task;
+        out->receive[i] = SC_NONE;
+        for (uint32_t k = 0; k < n; k++) {
+            if (w->cell[i][k].arrived == SC_NONE) continue;
+            out->receive[i] = w->cell[i][k].arrived;
+            out->receiver[i] = dev[k];
+        }
+    }
+    return SC_OK;
+}
+
+sc_status sc_gplan_workload(const sc_gjob *job, sc_arena *a, sc_gworkload *out,
                             sc_err *err)
 {
-    sc_gjob folded = *job;
+    sc_gjob *folded = SC_NEW(a, sc_gjob);
     gp_program prog;
-    sc_gplan plan;
-    gl_notes notes = {0};
+    sc_gworkload r;
+    gl_notes notes = {.slow = 1};
     gw_sides sides;
-    folded.unfold = false;
-    SC_TRY(gp_infer(&folded, a, &plan, &prog, err));
-    SC_TRY(gl_lower(&prog, a, &plan, &notes, err));
-    uint32_t all = job->hw ? job->hw->n_devices : plan.n_ranks;
-    SC_TRY(gw_sides_of(&notes, plan.n_ranks, all, a, &sides, err));
-    net w = {.g = &plan.step,
+    if (!folded) return sc_error_nomem(err);
+    *folded = *job;
+    folded->unfold = false;
+    SC_TRY(gp_infer(folded, a, &r.plan, &prog, err));
+    SC_TRY(gl_lower(&prog, a, &r.plan, &notes, err));
+    uint32_t all = job->hw ? job->hw->n_devices : r.plan.n_ranks;
+    SC_TRY(gw_sides_of(&notes, r.plan.n_ranks, all, a, &sides, err));
+    net w = {.g = &r.plan.step,
              .notes = &notes,
              .sides = &sides,
              .b = {.a = a, .err = err}};
     SC_TRY(prepare(&w));
-    for (sc_op i = 0; i < plan.step.n_ops; i++) SC_TRY(convert(&w, i));
-    return gw_finish(&sides, all, job->graph->name, a, out, err);
+    for (sc_op i = 0; i < r.plan.step.n_ops; i++) SC_TRY(convert(&w, i));
+    SC_TRY(tasks_of(&w, &r));
+    SC_TRY(gw_finish(&sides, all, job->graph->name, a, &r.work, err));
+    r.slow = notes.slow;
+    *out = r;
+    return SC_OK;
 }

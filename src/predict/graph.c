@@ -202,6 +202,20 @@ uint64_t predict_graph_capacity(const sc_graph_step *s, uint32_t device)
     return least;
 }
 
+sc_status predict_graph_memory(const graph_state *x, sc_arena *a,
+                               sc_graph_step *step, sc_err *err)
+{
+    uint32_t n = step->plan.step.n_classes;
+    uint64_t *capacity = SC_NEW_N(a, uint64_t, n);
+    if (!capacity) return sc_error_nomem(err);
+    for (uint32_t d = 0; d < n; d++)
+        capacity[d] = predict_graph_capacity(step, d);
+    sc_mem_opts m = {.capacity_of = capacity,
+                     .context = (uint64_t)x->sw->memory_overhead};
+    return sc_memory_run(&step->plan.step, &step->run, &m, a, &step->memory,
+                         err);
+}
+
 /* The whole way for one micro-batch size. */
 sc_status predict_graph_run(graph_state *x, uint64_t micro, uint32_t ga,
                             sc_arena *a, sc_graph_step *out, sc_err *err)
@@ -217,13 +231,7 @@ sc_status predict_graph_run(graph_state *x, uint64_t micro, uint32_t ga,
     SC_TRY(sc_gplan_build(job, a, &s.plan, err));
     exec_opts(x, &s.plan, &o);
     SC_TRY(sc_sim_run(&s.plan.step, &o, a, &s.run, err));
-    uint64_t *capacity = SC_NEW_N(a, uint64_t, s.plan.step.n_classes);
-    if (!capacity) return sc_error_nomem(err);
-    for (uint32_t d = 0; d < s.plan.step.n_classes; d++)
-        capacity[d] = predict_graph_capacity(&s, d);
-    sc_mem_opts m = {.capacity_of = capacity,
-                     .context = (uint64_t)x->sw->memory_overhead};
-    SC_TRY(sc_memory_run(&s.plan.step, &s.run, &m, a, &s.memory, err));
+    SC_TRY(predict_graph_memory(x, a, &s, err));
     if (!x->job->brief) SC_TRY(by_clock(x, &o, a, &s, err));
     *out = s;
     return SC_OK;
@@ -504,9 +512,15 @@ sc_status predict_graph(const sc_job *job, const sc_hw *hw,
     p.run.sw = x->sw;
     SC_TRY(prepare(x, &p.run, err));
     SC_TRY(batch(x, step, err));
+    p.analytic_s = NAN;
+    if (job->fidelity) {
+        p.analytic_s = sc_time_to_s(step->run.makespan);
+        SC_TRY(predict_graph_simulate(x, step, err));
+    }
     p.graph = step;
     p.n_candidates = x->tried;
     SC_TRY(predict_graph_result(x, step, &p, err));
+    p.analytic_s += p.step_time_s - sc_time_to_s(step->run.makespan);
     predict_graph_idle(x, step);
     if (!job->brief) SC_TRY(predict_graph_suggest(x, step, &p, err));
     SC_TRY(predict_keep_notes(&x->assume, &x->warn, a, &p, err));

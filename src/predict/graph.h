@@ -26,6 +26,12 @@ sc_status predict_graph_run(graph_state *x, uint64_t micro, uint32_t ga,
 /* Memory of one device of the execution: the least of the ranks that it stands
  * for. */
 uint64_t predict_graph_capacity(const sc_graph_step *s, uint32_t device);
+/* graph_fidelity.c: the same step message by message, on the machine's links. */
+sc_status predict_graph_simulate(graph_state *x, sc_graph_step *step,
+                                 sc_err *err);
+/* Memory of an executed step. */
+sc_status predict_graph_memory(const graph_state *x, sc_arena *a,
+                               sc_graph_step *step, sc_err *err);
 /* Bytes that a device shows: what its allocator holds, and the context. */
 double predict_graph_peak(const sc_graph_step *s, uint32_t device);
 bool predict_graph_fits_on(const sc_graph_step *s, uint32_t device);

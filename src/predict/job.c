@@ -3,7 +3,7 @@
 #include <stepcast/predict.h>
 
 static const char *const engine_names[] = {"event", "fast", NULL};
-static const char *const fidelity_names[] = {"analytic", NULL};
+const char *const sc_fidelity_names[] = {"analytic", "chunk", "flow", NULL};
 
 #define OFF(f) offsetof(sc_job, f)
 #define INT(key, field, flag, lo, hi, text)                                   \
@@ -106,8 +106,9 @@ const sc_key sc_job_keys[] = {
          "processes are not bound to their device's NUMA node"),
     ENUM("engine", engine, engine_names, "--engine",
          "event runs the graph; fast composes its blocks"),
-    ENUM("fidelity", fidelity, fidelity_names, "--fidelity",
-         "how the network is modelled"),
+    ENUM("fidelity", fidelity, sc_fidelity_names, "--fidelity",
+         "how the network is modelled: prices of exchanges, messages that "
+         "queue on links or share them"),
     BOOL("no-symmetry", no_symmetry, "--no-symmetry",
          "one rank class per rank (slow; same result)"),
     {"price", SC_T_QUANTITY, SC_U_PRICE, OFF(price), NULL, 0, 1e6, NULL,

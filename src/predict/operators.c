@@ -31,6 +31,8 @@ sc_status predict_operators(const sc_job *job, const sc_run *run, sc_arena *a,
     own.price = job->price;
     own.brief = job->brief;
     own.optimizer = job->optimizer;
+    own.fidelity = job->fidelity;
+    own.no_symmetry = job->no_symmetry;
     own.schedule_file = job->schedule_file;
     own.tree = tree;
     return predict_graph(&own, run->hw, run->model, run->sw, run->cost, a, out,

@@ -447,14 +447,29 @@ static predict_memo *memo_of(predict_memo *memo, const sc_hw *hw,
     return memo;
 }
 
+/* Messages are of the graph that our own rules run. */
+static sc_status check_fidelity(const sc_job *job, sc_err *err)
+{
+    if (!job->fidelity) return SC_OK;
+    if (job->compat)
+        return sc_error(err, SC_EINPUT, SC_C_CONFLICT,
+                        sc_pos_file("--fidelity"), "leave out --compat",
+                        "a compatible mode has its own network");
+    if (job->engine == SC_ENGINE_EVENT) return SC_OK;
+    return sc_error(err, SC_EINPUT, SC_C_CONFLICT, sc_pos_file("--engine"),
+                    "--engine event, or --fidelity analytic",
+                    "the fast engine sends no messages");
+}
+
 sc_status predict_again(const sc_job *job, const sc_hw *hw,
                         const sc_model *model, const sc_software *sw,
                         const sc_cost *cost, predict_memo *memo, sc_arena *a,
                         sc_prediction *out, sc_err *err)
 {
     state x = {.job = job};
-    sc_prediction p = {0};
+    sc_prediction p = {.analytic_s = NAN};
     predict_notes assume = {.arena = a}, warn = {.arena = a};
+    SC_TRY(check_fidelity(job, err));
     SC_TRY(marked(job, a, &model, err));
     if (predict_by_graph(job, model))
         return predict_graph(job, hw, model, sw, cost, a, out, err);
@@ -468,7 +483,16 @@ sc_status predict_again(const sc_job *job, const sc_hw *hw,
                      .strategy = job->tree};
     SC_TRY(predict_infer(job, a, &p.run, &assume, memo, &p.n_candidates, err));
     SC_TRY(predict_replicas(&p.run, a, &assume, err));
-    if (job->by_operators) return predict_operators(job, &p.run, a, out, err);
+    if (job->by_operators || job->fidelity) {
+        SC_TRY(predict_operators(job, &p.run, a, &p, err));
+        for (uint32_t i = 0; i < p.n_assumptions; i++)
+            predict_note(&assume, "%s", p.assumptions[i]);
+        for (uint32_t i = 0; i < p.n_warnings; i++)
+            predict_note(&warn, "%s", p.warnings[i]);
+        SC_TRY(predict_keep_notes(&assume, &warn, a, &p, err));
+        *out = p;
+        return SC_OK;
+    }
     SC_TRY(run_plan(&x, memo, a, &p, err));
     SC_TRY(checkpoints(&x, &p, &assume, &warn, err));
     states_note(&x, &assume);

@@ -221,6 +221,17 @@ static void engines(const sc_job *job, const sc_prediction *p, sc_text *out)
         sc_text_add(out, "%+.2f %%\n", off);
 }
 
+static void fidelity(const sc_job *job, const sc_prediction *p, sc_text *out)
+{
+    char t[32];
+    if (isnan(p->analytic_s)) return;
+    sc_unit_print_short(p->analytic_s, SC_U_TIME, t, sizeof t);
+    sc_text_add(out,
+                "  fidelity       %s: exchanges message by message; by their "
+                "prices %s\n",
+                sc_fidelity_names[job->fidelity], t);
+}
+
 void sc_report_prediction(const sc_job *job, const sc_prediction *p,
                           double measured, sc_text *out)
 {
@@ -233,4 +244,5 @@ void sc_report_prediction(const sc_job *job, const sc_prediction *p,
     report_row_list("assumed", p->assumptions, p->n_assumptions, out);
     report_row_list("warning", p->warnings, p->n_warnings, out);
     engines(job, p, out);
+    fidelity(job, p, out);
 }

@@ -132,6 +132,8 @@ static void totals(const sc_prediction *p, double measured, sc_json *j)
     sc_json_put_double(j, "step_time_low_s", p->step_time_low_s);
     sc_json_put_double(j, "step_time_high_s", p->step_time_high_s);
     sc_json_put_double(j, "step_time_other_engine_s", p->other_engine_s);
+    if (!isnan(p->analytic_s))
+        sc_json_put_double(j, "step_time_analytic_s", p->analytic_s);
     if (!isnan(measured)) {
         sc_json_put_double(j, "measured_s", measured);
         sc_json_put_double(j, "error", p->step_time_s / measured - 1);
@@ -157,6 +159,7 @@ void sc_report_prediction_json(const sc_job *job, const sc_prediction *p,
     sc_json_put_string(j, "schema", "stepcast.result/1");
     sc_json_put_string(j, "engine",
                        job->engine == SC_ENGINE_EVENT ? "event" : "fast");
+    sc_json_put_string(j, "fidelity", sc_fidelity_names[job->fidelity]);
     config(job, &p->run, o, j);
     totals(p, measured, j);
     memory(p, j);

@@ -5,7 +5,8 @@
 #define GIB (1024.0 * 1024 * 1024)
 
 typedef struct block {
-    const char *name, *ccl, *all_to_all;
+    const char *name;
+    sc_ccl_kind ccl, all_to_all;
     sc_net_dim dim;
 } block;
 
@@ -32,29 +33,29 @@ static sc_net_dim links_of(const sc_dim *d)
 }
 
 /* A ring passes all-to-alls from neighbour to neighbour. */
-static const char ring[] = "ring", direct[] = "direct";
-
 static block block_of(const sc_dim *d, sc_text *notes)
 {
-    block b = {"Switch", ring, direct, links_of(d)};
+    block b = {"Switch", SC_CCL_RING, SC_CCL_DIRECT, links_of(d)};
     switch (d->kind) {
     case SC_DIM_MESH:
-        sc_text_add(notes, "mesh of %u: a Ring, its ends are joined\n",
-                    d->size);
+        if (notes)
+            sc_text_add(notes, "mesh of %u: a Ring, its ends are joined\n",
+                        d->size);
         /* fall through */
     case SC_DIM_RING:
         b.name = "Ring";
-        b.all_to_all = ring;
+        b.all_to_all = SC_CCL_RING;
         break;
     case SC_DIM_FULL: b.name = "FullyConnected"; break;
     case SC_DIM_TREE:
     case SC_DIM_CUBE:
-        sc_text_add(notes, "%s of %u: a Switch\n", sc_dim_kind_names[d->kind],
-                    d->size);
+        if (notes)
+            sc_text_add(notes, "%s of %u: a Switch\n",
+                        sc_dim_kind_names[d->kind], d->size);
         break;
     case SC_DIM_SWITCH: break;
     }
-    if (d->oversub > 1)
+    if (d->oversub > 1 && notes)
         sc_text_add(notes, "oversubscription of %g between %u nodes: none\n",
                     d->oversub, d->size);
     return b;
@@ -103,51 +104,78 @@ static sc_status write_json(const char *path, sc_json *j, sc_err *err)
     return s;
 }
 
-static void algorithms(sc_json *j, const char *key, const block *b, uint32_t n,
-                       bool all_to_all)
+static void algorithms(sc_json *j, const char *key, const sc_ccl_list *l)
 {
     sc_json_key(j, key);
     sc_json_begin(j, '[');
-    for (uint32_t i = 0; i < n; i++)
-        sc_json_string(j, all_to_all ? b[i].all_to_all : b[i].ccl);
+    for (uint32_t i = 0; i < l->n; i++)
+        sc_json_string(j, l->dim[i].kind == SC_CCL_RING ? "ring" : "direct");
     sc_json_end(j, ']');
 }
 
-static sc_status system_file(const sc_trace_machine *m, const block *b,
-                             uint32_t n, const char *path, sc_err *err)
+void sc_trace_machine_system(const sc_trace_machine *m, sc_system *out,
+                             sc_pool *pool)
 {
     const sc_device *d = m->hw->device;
     double peak = d->peak[m->precision];
+    sc_system s = {.order = SC_LIFO,
+                   .order_given = true,
+                   .local_bw_aware = true,
+                   .active_chunks = 1,
+                   .splits = 4,
+                   .endpoint_delay_ns = 10,
+                   .local_mem_bw = d->mem_bw,
+                   .peak_flops = peak > 0 ? peak : d->vector_flops,
+                   .local_reduction_delay_ns = 1,
+                   .comm_slots = 1,
+                   .compat_warnings = "",
+                   .port_limit = true};
+    for (uint32_t i = 0, n = 0; i < m->hw->n_dims; i++) {
+        if (m->hw->dim[i].size < 2) continue;
+        block b = block_of(&m->hw->dim[i], NULL);
+        for (int op = 0; op < (int)SC_N_CCL_OPS; op++) {
+            s.ccl[op].dim[n].kind = op == SC_OP_A2A ? b.all_to_all : b.ccl;
+            s.ccl[op].n = n + 1;
+        }
+        n++;
+    }
+    *out = s;
+    *pool = (sc_pool){.kind = SC_POOL_NONE};
+    if (m->remote)
+        *pool = (sc_pool){.kind = SC_POOL_PER_NPU,
+                          .bytes_per_ns = d->host_bw / 1e9};
+}
+
+static sc_status system_file(const sc_system *s, const char *path, sc_err *err)
+{
     sc_json j;
     sc_json_init(&j, true);
     sc_json_begin(&j, '{');
     sc_json_put_string(&j, "scheduling-policy", "LIFO");
-    sc_json_put_uint(&j, "endpoint-delay", 10);
-    sc_json_put_uint(&j, "active-chunks-per-dimension", 1);
-    sc_json_put_uint(&j, "preferred-dataset-splits", 4);
-    algorithms(&j, "all-reduce-implementation", b, n, false);
-    algorithms(&j, "all-gather-implementation", b, n, false);
-    algorithms(&j, "reduce-scatter-implementation", b, n, false);
-    algorithms(&j, "all-to-all-implementation", b, n, true);
+    sc_json_put_uint(&j, "endpoint-delay", (uint64_t)s->endpoint_delay_ns);
+    sc_json_put_uint(&j, "active-chunks-per-dimension", s->active_chunks);
+    sc_json_put_uint(&j, "preferred-dataset-splits", s->splits);
+    algorithms(&j, "all-reduce-implementation", &s->ccl[SC_OP_AR]);
+    algorithms(&j, "all-gather-implementation", &s->ccl[SC_OP_AG]);
+    algorithms(&j, "reduce-scatter-implementation", &s->ccl[SC_OP_RS]);
+    algorithms(&j, "all-to-all-implementation", &s->ccl[SC_OP_A2A]);
     sc_json_put_string(&j, "collective-optimization", "localBWAware");
-    sc_json_put_double(&j, "local-mem-bw", d->mem_bw / 1e9);
-    sc_json_put_double(&j, "peak-perf",
-                       (peak > 0 ? peak : d->vector_flops) / 1e12);
-    sc_json_put_uint(&j, "roofline-enabled", 0);
+    sc_json_put_double(&j, "local-mem-bw", s->local_mem_bw / 1e9);
+    sc_json_put_double(&j, "peak-perf", s->peak_flops / 1e12);
+    sc_json_put_uint(&j, "roofline-enabled", s->roofline);
     sc_json_end(&j, '}');
     return write_json(path, &j, err);
 }
 
-static sc_status memory_file(const sc_trace_machine *m, const char *path,
-                             sc_err *err)
+static sc_status memory_file(const sc_pool *pool, const char *path, sc_err *err)
 {
     sc_json j;
     sc_json_init(&j, true);
     sc_json_begin(&j, '{');
-    if (m->remote) {
+    if (pool->kind == SC_POOL_PER_NPU) {
         sc_json_put_string(&j, "memory-type", "PER_NPU_MEMORY_EXPANSION");
         sc_json_put_uint(&j, "remote-mem-latency", 0);
-        sc_json_put_double(&j, "remote-mem-bw", m->hw->device->host_bw / 1e9);
+        sc_json_put_double(&j, "remote-mem-bw", pool->bytes_per_ns);
     } else {
         sc_json_put_string(&j, "memory-type", "NO_MEMORY_EXPANSION");
     }
@@ -184,6 +212,8 @@ sc_status sc_trace_machine_write(const sc_trace_machine *m, const char *dir,
                                  sc_arena *a, sc_text *notes, sc_err *err)
 {
     block b[SC_HW_DIMS];
+    sc_system system;
+    sc_pool pool;
     uint32_t n = 0, ranks = 1;
     for (uint32_t i = 0; i < m->hw->n_dims; i++) {
         if (m->hw->dim[i].size < 2) continue;
@@ -195,8 +225,9 @@ sc_status sc_trace_machine_write(const sc_trace_machine *m, const char *dir,
                         "no network file describes %u devices as %u dimensions "
                         "of %u",
                         m->hw->n_devices, n, ranks);
-    SC_TRY(system_file(m, b, n, sc_sprintf(a, "%s/system.json", dir), err));
+    sc_trace_machine_system(m, &system, &pool);
+    SC_TRY(system_file(&system, sc_sprintf(a, "%s/system.json", dir), err));
     SC_TRY(
         network_file(m->hw, b, n, sc_sprintf(a, "%s/network.yml", dir), err));
-    return memory_file(m, sc_sprintf(a, "%s/memory.json", dir), err);
+    return memory_file(&pool, sc_sprintf(a, "%s/memory.json", dir), err);
 }

@@ -39,7 +39,9 @@ static inline sc_status try_emitted(const char *cluster, const char *software,
     SC_TRY(sc_software_find(software, NULL, at, &f.a, &sw, &f.err));
     SC_TRY(sc_predict(&job, hw, model, sw, &f.cost, &f.a, &p, &f.err));
     if (p.graph) {
-        SC_TRY(sc_gplan_workload(p.graph->job, &f.a, out, &f.err));
+        sc_gworkload g;
+        SC_TRY(sc_gplan_workload(p.graph->job, &f.a, &g, &f.err));
+        *out = g.work;
         return sc_workload_check(out, &f.err);
     }
     SC_TRY(sc_plan_build(&p.run, &f.a, &plan, &f.err));

@@ -7,17 +7,17 @@
 static sc_workload workload_of(const char *model, const char *cluster,
                                const char *software)
 {
-    sc_workload w;
+    sc_gworkload w;
     f.job.model = model;
     f.job.cluster = cluster;
     f.job.software = software;
     f.job.brief = true;
     sc_status s = sc_predict_job(&f.job, &f.a, &f.p, &f.err);
     if (s == SC_OK) s = sc_gplan_workload(f.p.graph->job, &f.a, &w, &f.err);
-    if (s == SC_OK) s = sc_workload_check(&w, &f.err);
+    if (s == SC_OK) s = sc_workload_check(&w.work, &f.err);
     if (s != SC_OK)
         fail_msg("%s: %s %s", model, f.err.d[0].file, f.err.d[0].msg);
-    return w;
+    return w.work;
 }
 
 /* What all members but one of a pair put in or get. */
