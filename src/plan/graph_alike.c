@@ -169,6 +169,11 @@ static sc_status ask(const infer *f, const uint32_t *rule, uint32_t n,
     return SC_OK;
 }
 
+uint32_t gi_like(const infer *f, uint32_t op)
+{
+    return f->like[f->whole ? f->whole[op] : op];
+}
+
 sc_status gi_alike(infer *f)
 {
     const sc_opgraph *g = f->g;

@@ -17,7 +17,20 @@ struct gi_groups {
     sc_place place;
     bool searched;
     sc_ring_group ring;
-    double latency[SC_N_COLLS]; /* seconds of next to no bytes; 0: not asked */
+    struct gi_prices **price; /* [SC_N_COLLS]; of other groups at an equal
+                                 place, too */
+};
+
+typedef struct exchange_price {
+    double seconds, latency; /* of these, what no link limits */
+    uint32_t channels;
+} exchange_price;
+
+/* Prices that were asked for before. */
+struct gi_prices {
+    struct gi_prices *next;
+    double bytes;
+    exchange_price price;
 };
 
 uint32_t gi_device(const infer *f, uint32_t stage)
@@ -73,19 +86,37 @@ static struct gi_groups *add_groups(infer *f, uint32_t device, uint32_t axes,
 {
     struct gi_groups *g = SC_NEW(f->a, struct gi_groups);
     if (!g || !rank) return NULL;
-    *g = (struct gi_groups){.next = f->groups,
+    *g = (struct gi_groups){.next = *f->groups,
                             .device = device,
                             .axes = axes,
                             .n = n,
                             .size = size,
                             .rank = rank};
-    f->groups = g;
+    *f->groups = g;
     return g;
+}
+
+static bool same_place(const sc_place *a, const sc_place *b)
+{
+    return memcmp(a, b, sizeof *a) == 0;
+}
+
+/* Equal places have equal prices, but for rings that are searched. */
+static struct gi_groups *with_prices(infer *f, struct gi_groups *g)
+{
+    if (!g) return NULL;
+    for (const struct gi_groups *o = g->next; o; o = o->next)
+        if (!f->rules->ring_simple && same_place(&o->place, &g->place)) {
+            g->price = o->price;
+            return g;
+        }
+    g->price = SC_NEW_N(f->a, struct gi_prices *, SC_N_COLLS);
+    return g->price ? g : NULL;
 }
 
 static struct gi_groups *groups(infer *f, uint32_t device, uint32_t axes)
 {
-    for (struct gi_groups *g = f->groups; g; g = g->next)
+    for (struct gi_groups *g = *f->groups; g; g = g->next)
         if (g->device == device && g->axes == axes) return g;
     uint32_t others = other_axes(f, axes), size = group_size(f, axes);
     uint32_t n = group_size(f, others);
@@ -97,7 +128,7 @@ static struct gi_groups *groups(infer *f, uint32_t device, uint32_t axes)
                 base + offset(f, others, i) + offset(f, axes, k);
     struct gi_groups *g = add_groups(f, device, axes, n, size, rank);
     if (g) g->place = place_of(f, axes);
-    return g;
+    return with_prices(f, g);
 }
 
 /* Ranks of several places of the pipeline with the same other coordinates. */
@@ -106,7 +137,7 @@ static struct gi_groups *across(infer *f, const uint32_t *device, uint32_t n)
     uint32_t key = 0;
     for (uint32_t i = 0; i < n; i++) key = key * 4099 + device[i] + 1;
     key |= 1u << 31; /* no set of axes */
-    for (struct gi_groups *g = f->groups; g; g = g->next) {
+    for (struct gi_groups *g = *f->groups; g; g = g->next) {
         bool same = g->axes == key && g->size == n;
         for (uint32_t i = 0; same && i < n; i++)
             same = g->rank[i] == device[i] * f->stride[f->pp];
@@ -122,13 +153,8 @@ static struct gi_groups *across(infer *f, const uint32_t *device, uint32_t n)
     if (g)
         g->place = sc_hw_place_axis(f->job->hw, f->mesh.size[f->pp],
                                     f->stride[f->pp], n, device);
-    return g;
+    return with_prices(f, g);
 }
-
-typedef struct exchange_price {
-    double seconds, latency; /* of these, what no link limits */
-    uint32_t channels;
-} exchange_price;
 
 /* As the library chooses, or always as ring with the simple protocol. */
 static sc_status price_of(infer *f, struct gi_groups *g, sc_coll coll,
@@ -153,21 +179,35 @@ static sc_status price_of(infer *f, struct gi_groups *g, sc_coll coll,
     return SC_OK;
 }
 
+static sc_status known_price(infer *f, struct gi_groups *g, sc_coll coll,
+                             double bytes, exchange_price *out)
+{
+    for (const struct gi_prices *p = g->price[coll]; p; p = p->next)
+        if (p->bytes == bytes) {
+            *out = p->price;
+            return SC_OK;
+        }
+    struct gi_prices *new = SC_NEW(f->a, struct gi_prices);
+    if (!new) return sc_error_nomem(f->err);
+    SC_TRY(price_of(f, g, coll, bytes, out));
+    *new = (struct gi_prices){g->price[coll], bytes, *out};
+    g->price[coll] = new;
+    return SC_OK;
+}
+
 /* In a ring of point-to-point steps a rank passes on one part in each. */
 static sc_status price(infer *f, struct gi_groups *g, sc_coll coll, bool ring,
                        double bytes, exchange_price *out)
 {
     double steps = ring ? g->size - 1.0 : 1;
+    exchange_price least; /* of next to no bytes */
     if (ring) {
         coll = SC_SENDRECV;
         bytes /= g->size;
     }
-    if (g->latency[coll] <= 0) {
-        SC_TRY(price_of(f, g, coll, 8, out));
-        g->latency[coll] = out->seconds;
-    }
-    SC_TRY(price_of(f, g, coll, bytes, out));
-    out->latency = steps * fmin(g->latency[coll], out->seconds);
+    SC_TRY(known_price(f, g, coll, 8, &least));
+    SC_TRY(known_price(f, g, coll, bytes, out));
+    out->latency = steps * fmin(least.seconds, out->seconds);
     out->seconds *= steps;
     return SC_OK;
 }

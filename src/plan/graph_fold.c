@@ -33,11 +33,6 @@ static bool begins(const folding *d, uint32_t op)
     return !d->stages && f->unit[op - 1] != f->unit[op];
 }
 
-static uint32_t like(const infer *f, uint32_t op)
-{
-    return f->like[f->whole ? f->whole[op] : op];
-}
-
 static uint64_t mixed(uint64_t h, uint64_t x)
 {
     h ^= x + UINT64_C(0x9e3779b97f4a7c15) + (h << 6) + (h >> 2);
@@ -51,7 +46,7 @@ static uint64_t hash_of(const infer *f, const range *r)
     for (uint32_t op = r->first; op < r->first + r->n; op++) {
         const gi_node *n = &f->node[op];
         if (n->turn_rule || n->robin || n->single) return 0;
-        h = mixed(h, like(f, op));
+        h = mixed(h, gi_like(f, op));
     }
     return h ? h : 1;
 }
@@ -59,7 +54,7 @@ static uint64_t hash_of(const infer *f, const range *r)
 static bool same_node(const infer *f, uint32_t x, uint32_t y)
 {
     const gi_node *a = &f->node[x], *b = &f->node[y];
-    return like(f, x) == like(f, y) &&
+    return gi_like(f, x) == gi_like(f, y) &&
            memcmp(a->split, b->split, f->g->op[x].n_iter * sizeof *a->split) ==
                0;
 }
@@ -143,7 +138,7 @@ static bool same_input(const infer *f, uint32_t x, uint32_t y, uint32_t a,
     if (a == b) return s->kind != SC_GT_WEIGHT;
     return s->kind == SC_GT_VALUE && t->kind == SC_GT_VALUE &&
            y - x == t->op - s->op &&
-           (like(f, s->op) == like(f, t->op) || same_tensor(s, t));
+           (gi_like(f, s->op) == gi_like(f, t->op) || same_tensor(s, t));
 }
 
 static bool same_wiring(const infer *f, uint32_t x, uint32_t y)

@@ -112,6 +112,7 @@ sc_status gi_prepare(infer *f)
     SC_TRY(gi_pools(f));
     SC_TRY(gi_number_units(f));
     SC_TRY(gi_rules(f));
+    SC_TRY(gi_memo_new(f));
     SC_TRY(gi_weigh_turns(f));
     if (f->s->cuts == SC_CUT_BALANCED) SC_TRY(gi_keep(f));
     SC_TRY(gi_cut(f));

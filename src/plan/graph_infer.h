@@ -10,11 +10,13 @@
  *   graph_uneven.c     dims that axes do not divide
  *   graph_cut.c        pipeline stages
  *   graph_program.c    values and items
+ *   graph_memo.c       prices of kernels
  *   graph_exchange.c   from one layout to another
  *   graph_weights.c    weights as they are kept and used
  *   graph_forward.c    operators in the forward pass
  *   graph_backward.c   and in the backward pass
- *   graph_gradients.c  buckets, tied weights, optimizer
+ *   graph_buckets.c    gradients reduced
+ *   graph_gradients.c  where they go, tied weights, optimizer
  *   graph_infer.c      all of it in order
  *   graph_levels.c     with what repeats compiled once
  */
@@ -154,7 +156,8 @@ typedef struct infer {
     gp_program *prog;
     gi_order *order; /* [n_items] */
     uint32_t cap_values, cap_items, cap_order, cap_exchanges, cap_computes;
-    struct gi_groups *groups;
+    struct gi_groups **groups; /* of all levels (graph_levels.c) */
+    struct gi_memo *memo;
     double hidden_s; /* of the product for inputs that has just been issued */
     bool no_memory;
     /* Of a folded network (graph_fold.h), else NULL: */
@@ -187,6 +190,8 @@ sc_status gi_roles(infer *f);
 bool gi_in_block(const char *path);
 sc_status gi_number_units(infer *f);
 sc_status gi_alike(infer *f);
+/* The first operator of the whole network of which rules say the same. */
+uint32_t gi_like(const infer *f, uint32_t op);
 
 /* ---- graph_rules.c, graph_presets.c */
 
@@ -270,8 +275,12 @@ void gi_item_behind(infer *f, uint32_t item, uint32_t after);
 sc_status gi_finish(infer *f);
 /* Of a program that is written out. */
 sc_status gi_name_values(infer *f);
+/* Price of a pass; graph_memo.c: what was asked for before is kept. */
 sc_status gi_compute(infer *f, uint32_t op, sc_gpass pass, uint32_t weight,
                      double weight_parts, sc_price *out);
+sc_status gi_compute_anew(infer *f, uint32_t op, sc_gpass pass, uint32_t weight,
+                          double weight_parts, sc_price *out);
+sc_status gi_memo_new(infer *f);
 /* Of all operators that ranks run at the turn of `op`: the longest, or where
  * they are balanced what each rank has of all. */
 sc_status gi_compute_turn(infer *f, uint32_t op, sc_gpass pass, uint32_t weight,
@@ -405,6 +414,10 @@ sc_status gi_backward(infer *f);
 /* A use of weight `k` made `value` in the backward pass. */
 sc_status gi_add_wgrad(infer *f, uint32_t op, uint32_t k, uint32_t value);
 sc_status gi_gradients(infer *f);
+/* graph_buckets.c: reduced as programs do it. */
+sc_status gi_reduce(infer *f);
+/* Of a weight's whole gradient on the wire. */
+double gi_grad_bytes(const infer *f, uint32_t tensor);
 /* Where the states of an operator's weights wait. */
 int gi_state_tier(const infer *f, uint32_t op);
 

@@ -16,6 +16,7 @@ struct gi_levels {
     gi_fold *fold[LEVELS]; /* [n] from the level before; NULL of the whole */
     sc_gplan plan;
     gp_program prog;
+    struct gi_groups *groups;
 };
 
 typedef struct gi_levels levels;
@@ -205,6 +206,7 @@ sc_status gp_compile(const sc_gjob *job, sc_arena *a, sc_gplan *p,
                 .p = &l->plan,
                 .err = err,
                 .times = 1,
+                .groups = &l->groups,
                 .prog = &l->prog};
     SC_TRY(compile_all(l));
     gp_folded c = {.levels = l};

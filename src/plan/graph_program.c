@@ -91,7 +91,49 @@ static int by_order(const void *x, const void *y)
     return before(a, b) ? -1 : before(b, a);
 }
 
-/* By stage and pass, in each as written. */
+/* Those that stand where they were written: by stage and phase. */
+static sc_status sort_still(const infer *f, gi_order *out, uint32_t *n)
+{
+    uint32_t keys = 3 * f->n_stages;
+    uint32_t *at = SC_NEW_N(f->a, uint32_t, (size_t)keys + 1);
+    if (!at) return sc_error_nomem(f->err);
+    for (uint32_t i = 0; i < f->prog->n_items; i++) {
+        const gi_order *o = &f->order[i];
+        if (o->place == o->item) at[3 * o->stage + o->phase + 1]++;
+    }
+    for (uint32_t k = 0; k < keys; k++) at[k + 1] += at[k];
+    *n = at[keys];
+    for (uint32_t i = 0; i < f->prog->n_items; i++) {
+        const gi_order *o = &f->order[i];
+        if (o->place == o->item) out[at[3 * o->stage + o->phase]++] = *o;
+    }
+    return SC_OK;
+}
+
+/* By stage and pass, in each as written; some were moved. */
+static sc_status sort_items(infer *f)
+{
+    uint32_t n = f->prog->n_items, still = 0, moved = 0;
+    gi_order *a = SC_NEW_N(f->a, gi_order, n), *b = SC_NEW_N(f->a, gi_order, n);
+    gi_order *out = SC_NEW_N(f->a, gi_order, n);
+    if (!a || !b || !out) return sc_error_nomem(f->err);
+    SC_TRY(sort_still(f, a, &still));
+    for (uint32_t i = 0; i < n; i++)
+        if (f->order[i].place != f->order[i].item) b[moved++] = f->order[i];
+    if (moved) qsort(b, moved, sizeof *b, by_order);
+    for (uint32_t i = 0, k = 0; i + k < n;) {
+        bool first = k == moved || (i < still && before(&a[i], &b[k]));
+        out[i + k] = first ? a[i] : b[k];
+        if (first)
+            i++;
+        else
+            k++;
+    }
+    f->order = out;
+    f->cap_order = n;
+    return SC_OK;
+}
+
 sc_status gi_finish(infer *f)
 {
     gp_program *p = f->prog;
@@ -99,7 +141,7 @@ sc_status gi_finish(infer *f)
     gp_item *item = SC_NEW_N(f->a, gp_item, p->n_items);
     uint32_t *now = SC_NEW_N(f->a, uint32_t, p->n_items);
     if (!item || !now) return sc_error_nomem(f->err);
-    if (p->n_items) qsort(f->order, p->n_items, sizeof *f->order, by_order);
+    SC_TRY(sort_items(f));
     for (uint32_t i = 0; i < p->n_items; i++) {
         item[i] = p->item[f->order[i].item];
         now[f->order[i].item] = i;
@@ -152,8 +194,8 @@ static uint32_t rows_of(const sc_gop *o)
     return SC_NONE;
 }
 
-sc_status gi_compute(infer *f, uint32_t op, sc_gpass pass, uint32_t weight,
-                     double weight_parts, sc_price *out)
+sc_status gi_compute_anew(infer *f, uint32_t op, sc_gpass pass, uint32_t weight,
+                          double weight_parts, sc_price *out)
 {
     const sc_gop *o = &f->g->op[op];
     double extent[SC_G_ITERS];

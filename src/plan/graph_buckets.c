@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* graph_buckets.c - gradients of weights reduced over their copies, several in
+ * one exchange. */
+#include "plan/compress.h"
+#include "plan/graph_infer.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ALL_DIMS ((1u << SC_G_DIMS) - 1)
+
+double gi_grad_bytes(const infer *f, uint32_t tensor)
+{
+    const sc_gtensor *t = &f->g->tensor[tensor];
+    return f->job->grad_bytes > 0 ? f->job->grad_bytes * gi_elements(f, t)
+                                  : gi_bytes(f, t);
+}
+
+typedef struct bucket {
+    struct bucket *next;
+    uint32_t stage, n_moves;
+    uint32_t ready; /* place of its latest gradient among all */
+    bool once;
+    layout_move move[SC_MESH_AXES];
+    double bytes[SC_MESH_AXES]; /* V of each move */
+    double out[SC_MESH_AXES];   /* what it leaves on a rank */
+    double pack_s;              /* kernels that compress it */
+    uint32_t n, cap;
+    uint32_t *wgrad; /* [n] */
+} bucket;
+
+/* How one gradient is reduced, which repeats where it stands for several. */
+typedef struct way {
+    bool known, units; /* leaves with its unit */
+    uint32_t n;
+    layout_move *move;   /* [n] */
+    double *bytes, *out; /* [n] V of each, what it leaves on a rank */
+    double pack_s;
+} way;
+
+typedef struct buckets {
+    infer *f;
+    way *way; /* [n_wgrads] */
+    bucket *open;
+    uint32_t closed; /* of all communicators */
+} buckets;
+
+static bool same_way(const bucket *b, const gi_wgrad *w, const way *y)
+{
+    if (b->stage != w->stage || b->once != w->once || b->n_moves != y->n)
+        return false;
+    for (uint32_t i = 0; i < y->n; i++)
+        if (b->move[i].coll != y->move[i].coll ||
+            b->move[i].axes != y->move[i].axes)
+            return false;
+    return true;
+}
+
+/* Kernels that compress gradients `in`, before they are exchanged; `*value`
+ * stands for what they make. */
+static sc_status pack(infer *f, const bucket *b, const gi_wgrad *end,
+                      const uint32_t *in, uint32_t n, uint32_t *value)
+{
+    gp_item it = {.pass = SC_GP_WGRAD,
+                  .cat = SC_CAT_COMPUTE,
+                  .stage = b->stage,
+                  .to = SC_NONE,
+                  .op = end->op,
+                  .exchange = SC_NONE,
+                  .once = b->once,
+                  .price = {.seconds = b->pack_s},
+                  .n_in = n};
+    it.out = *value = gi_value(f, (gp_value){.word = {"compressed gradient"},
+                                             .tensor = end->tensor,
+                                             .what = GP_ACT_GRAD,
+                                             .stage = b->stage});
+    uint32_t item = gi_item(f, it, in, b->once ? GI_ONCE : GI_BACKWARD);
+    if (!b->once) gi_item_behind(f, item, end->last);
+    return f->no_memory ? sc_error_nomem(f->err) : SC_OK;
+}
+
+/* Each move in turn; what comes out is the gradient of all. */
+static sc_status emit(infer *f, const bucket *b)
+{
+    gi_wgrad *first = &f->wgrad[b->wgrad[0]], *end = first;
+    uint32_t n = 0, item = SC_NONE;
+    for (uint32_t i = 0; i < b->n; i++) n += f->wgrad[b->wgrad[i]].n_values;
+    uint32_t *in = SC_NEW_N(f->a, uint32_t, (size_t)n + 1);
+    if (!in) return sc_error_nomem(f->err);
+    n = 0;
+    for (uint32_t i = 0; i < b->n; i++) {
+        const gi_wgrad *w = &f->wgrad[b->wgrad[i]];
+        memcpy(in + n, w->value, w->n_values * sizeof *in);
+        n += w->n_values;
+        if (w->last > end->last) end = &f->wgrad[b->wgrad[i]];
+    }
+    const char *path = f->g->op[first->op].path;
+    if (b->n > 1)
+        path = sc_sprintf(f->a, "%s .. %s", path, f->g->op[end->op].path);
+    if (!path) return sc_error_nomem(f->err);
+    gi_why why = {.path = path,
+                  .tensor = "weight grad",
+                  .origin = first->origin,
+                  .pass = SC_GP_WGRAD,
+                  .op = end->op,
+                  .stage = b->stage,
+                  .of = end->tensor,
+                  .what = GP_GRAD_KEPT,
+                  .phase = b->once ? GI_ONCE : GI_BACKWARD,
+                  .grad = true,
+                  .once = b->once};
+    uint32_t last = end->last;
+    if (b->pack_s > 0) {
+        SC_TRY(pack(f, b, end, in, n, &in[n]));
+        last = f->prog->value[in[n++]].made;
+    }
+    for (uint32_t i = 0; i < b->n_moves; i++) {
+        bool reduced = b->move[i].coll == SC_ALL_REDUCE;
+        gi_coll c = {.coll = b->move[i].coll,
+                     .axes = b->move[i].axes,
+                     .bytes = b->bytes[i],
+                     .out_bytes = b->out[i],
+                     .reason = reduced
+                                   ? "sums of some samples, wanted whole"
+                                   : "sums of some samples, wanted in parts",
+                     .in = in,
+                     .n_in = n,
+                     .bucketed = b->n > 1};
+        SC_TRY(gi_collective(f, &why, &c, &item));
+        if (!b->once) gi_item_behind(f, item, last);
+        in[0] = f->prog->item[item].out;
+        n = 1;
+    }
+    for (uint32_t i = 0; i < b->n; i++) {
+        gi_wgrad *w = &f->wgrad[b->wgrad[i]];
+        w->n_reduced = 1;
+        w->reduced = in;
+    }
+    return SC_OK;
+}
+
+/* The weight on one rank as PyTorch's PowerSGD sees it: its first dim by all
+ * others, of each expert. */
+static compress_matrix matrix_of(const infer *f, const gi_wgrad *w)
+{
+    const sc_gtensor *t = &f->g->tensor[w->tensor];
+    compress_matrix m = {1, 1, 1};
+    bool experts = f->g->op[w->op].type == SC_G_EXPERT;
+    for (uint32_t d = 0; d < t->n_dim; d++) {
+        double n = (double)t->dim[d].extent *
+                   gi_share(f, w->tensor, &w->made, 1u << d);
+        if (experts && d == 0)
+            m.count = n;
+        else if (d == experts)
+            m.rows = n;
+        else
+            m.cols *= n;
+    }
+    return m;
+}
+
+/* Move `m` of a gradient in the format of the wire.  Sums between the parts of
+ * one replica stay as they are. */
+static sc_status on_the_wire(infer *f, const gi_wgrad *w, double bytes,
+                             layout_move *m, compress_wire *out)
+{
+    const sc_gjob *j = f->job;
+    const sc_gtensor *t = &f->g->tensor[w->tensor];
+    int tp = sc_strategy_axis(f->s, "tp");
+    *out = (compress_wire){.coll = m->coll, .bytes = m->fraction * bytes};
+    if (j->compress.kind == SC_GRAD_PLAIN || (tp >= 0 && m->axes >> tp & 1))
+        return SC_OK;
+    double elements = gi_elements(f, t), ranks = 1;
+    for (uint32_t ax = 0; ax < f->s->n_axes; ax++)
+        if (m->axes >> ax & 1) ranks *= f->mesh.size[ax];
+    compress_by by = {.cost = j->cost,
+                      .device = gi_slowest(f, w->stage),
+                      .format = j->compress,
+                      .wide = bytes / elements};
+    compress_matrix x = matrix_of(f, w);
+    *out = compress_gradient(&by, &x, m->coll, m->fraction * elements, ranks);
+    m->coll = out->coll;
+    if (out->residual > 0)
+        (void)gi_value(f, (gp_value){.word = {"left by compression"},
+                                     .tensor = w->tensor,
+                                     .what = GP_RESIDUAL,
+                                     .stage = w->stage,
+                                     .bytes = out->residual,
+                                     .made = SC_NONE});
+    return f->no_memory ? sc_error_nomem(f->err) : SC_OK;
+}
+
+static double limit(const buckets *s)
+{
+    const infer *f = s->f;
+    double bytes =
+        f->s->grad_bucket > 0 ? f->s->grad_bucket : f->job->sw->bucket_bytes;
+    if (s->closed == 0 && f->rules->first_bucket && f->s->grad_overlap != 0)
+        bytes = (double)f->rules->first_bucket;
+    return bytes > 0 ? bytes : HUGE_VAL;
+}
+
+/* Where weights are kept in parts, a unit's gradients leave with it; where only
+ * gradients are, so they do in programs without buckets of a size. */
+static bool by_units(const infer *f, const gi_wgrad *w)
+{
+    layout_move m[SC_MESH_AXES];
+    if (f->rules->exchanges_beside || w->once) return false;
+    uint32_t n = layout_sequence(&w->kept, &w->used, &f->mesh, m);
+    bool sized = f->s->grad_bucket > 0 || f->job->sw->bucket_bytes > 0;
+    return n == 1 ? gi_shards(f, m[0].axes) : n == 0 && !sized;
+}
+
+static sc_status find_way(infer *f, const gi_wgrad *w, way *y)
+{
+    layout_move m[SC_MESH_AXES];
+    uint32_t n = gi_moves(f, w->tensor, &w->made, &w->want, m);
+    double bytes = gi_grad_bytes(f, w->tensor);
+    layout now = w->made;
+    *y = (way){.known = true,
+               .units = by_units(f, w),
+               .n = n,
+               .move = SC_NEW_N(f->a, layout_move, n),
+               .bytes = SC_NEW_N(f->a, double, n),
+               .out = SC_NEW_N(f->a, double, n)};
+    if (!y->move || !y->bytes || !y->out) return sc_error_nomem(f->err);
+    f->times = w->times;
+    for (uint32_t k = 0; k < n; k++) {
+        compress_wire wire;
+        layout_move_on(&now, &w->want, &m[k]);
+        if (k + 1 == n) now = w->want;
+        y->out[k] = bytes * gi_share(f, w->tensor, &now, ALL_DIMS);
+        SC_TRY(on_the_wire(f, w, bytes, &m[k], &wire));
+        y->move[k] = m[k];
+        y->bytes[k] = wire.bytes;
+        y->pack_s += wire.pack_s;
+    }
+    f->times = 1;
+    return SC_OK;
+}
+
+static bucket *open_bucket(buckets *s, const gi_wgrad *w, const way *y)
+{
+    bucket *b = SC_NEW(s->f->a, bucket);
+    if (!b) return NULL;
+    b->stage = w->stage;
+    b->once = w->once;
+    b->n_moves = y->n;
+    memcpy(b->move, y->move, y->n * sizeof *y->move);
+    return b;
+}
+
+/* Gradient `i`, the `ready`-th that the backward pass makes. */
+static sc_status put(buckets *s, uint32_t i, uint32_t ready)
+{
+    infer *f = s->f;
+    gi_wgrad *w = &f->wgrad[i];
+    const way *y = &s->way[i];
+    if (y->n == 0) {
+        w->n_reduced = w->n_values;
+        w->reduced = w->value;
+        return SC_OK;
+    }
+    bucket **at = &s->open;
+    while (*at && !same_way(*at, w, y)) at = &(*at)->next;
+    if (!*at) *at = open_bucket(s, w, y);
+    bucket *b = *at;
+    if (!b) return sc_error_nomem(f->err);
+    uint32_t *list = sc_grow(f->a, b->wgrad, b->n, &b->cap, 8, sizeof *list);
+    if (!list) return sc_error_nomem(f->err);
+    b->wgrad = list;
+    list[b->n++] = i;
+    b->ready = ready;
+    for (uint32_t k = 0; k < y->n; k++) {
+        b->bytes[k] += y->bytes[k];
+        b->out[k] += y->out[k];
+    }
+    b->pack_s += y->pack_s;
+    double full = limit(s);
+    bool beyond = f->rules->buckets_counted_together;
+    if (beyond ? b->bytes[0] <= full : b->bytes[0] < full) return SC_OK;
+    s->closed++;
+    *at = b->next;
+    return emit(f, b);
+}
+
+/* A queue is served in order: what is complete first goes first. */
+static sc_status flush(buckets *s)
+{
+    while (s->open) {
+        bucket **first = &s->open;
+        for (bucket **b = &s->open; *b; b = &(*b)->next)
+            if ((*b)->ready < (*first)->ready) first = b;
+        bucket *done = *first;
+        *first = done->next;
+        SC_TRY(emit(s->f, done));
+    }
+    return SC_OK;
+}
+
+typedef struct ready {
+    uint32_t stage, depth, op, port, wgrad;
+    bool scattered;
+} ready;
+
+/* By stage; in each as the backward pass makes them, by the way that leads to
+ * them or as written; the last weight of an operator first. */
+static int by_readiness(const void *x, const void *y)
+{
+    const ready *a = x, *b = y;
+    if (a->stage != b->stage) return a->stage < b->stage ? -1 : 1;
+    if (a->scattered != b->scattered) return a->scattered ? 1 : -1;
+    if (a->depth != b->depth) return a->depth < b->depth ? -1 : 1;
+    if (a->op != b->op) return a->op > b->op ? -1 : 1;
+    return a->port > b->port ? -1 : a->port < b->port;
+}
+
+/* Behind itself, or what was before it: another instance. */
+static bool leaves_unit(const infer *f, const ready *a, const ready *b)
+{
+    if (a >= b) return true;
+    return f->unit[a->op] != f->unit[b->op] &&
+           !gi_same_unit(f->g->op[a->op].path, f->g->op[b->op].path);
+}
+
+static bool parted(const ready *a, const ready *b)
+{
+    return a->stage != b->stage || a->scattered != b->scattered;
+}
+
+/* `r`, behind `last` (NULL: it is the first). */
+static sc_status take(buckets *s, const ready *last, const ready *r,
+                      uint32_t place)
+{
+    way *y = &s->way[r->wgrad];
+    if (!y->known) SC_TRY(find_way(s->f, &s->f->wgrad[r->wgrad], y));
+    if (last && parted(last, r)) {
+        SC_TRY(flush(s));
+        s->closed = 0;
+    } else if (last && y->units && leaves_unit(s->f, last, r)) {
+        SC_TRY(flush(s));
+    }
+    return put(s, r->wgrad, place);
+}
+
+/* Gradients from `i` on that one instance makes of a run of which the folded
+ * program has one of many. */
+static uint32_t in_block(const infer *f, const ready *r, uint32_t i)
+{
+    const gi_wgrad *w = &f->wgrad[r[i].wgrad];
+    uint32_t n = 1;
+    while (w->times > 1 && i + n < f->n_wgrads && !parted(&r[i], &r[i + n]) &&
+           f->wgrad[r[i + n].wgrad].block == w->block)
+        n++;
+    return n;
+}
+
+static sc_status in_buckets(infer *f, const ready *r)
+{
+    buckets s = {.f = f, .way = SC_NEW_N(f->a, way, f->n_wgrads)};
+    const ready *last = NULL;
+    if (!s.way) return sc_error_nomem(f->err);
+    uint32_t place = 0;
+    for (uint32_t i = 0, n; i < f->n_wgrads; i += n) {
+        n = in_block(f, r, i);
+        for (uint32_t k = 0; k < n * f->wgrad[r[i].wgrad].times; k++) {
+            SC_TRY(take(&s, last, &r[i + k % n], place++));
+            last = &r[i + k % n];
+        }
+    }
+    return flush(&s);
+}
+
+sc_status gi_reduce(infer *f)
+{
+    ready *r = SC_NEW_N(f->a, ready, f->n_wgrads);
+    if (!r) return sc_error_nomem(f->err);
+    bool together = f->rules->buckets_counted_together;
+    bool last = f->rules->scattered_last;
+    for (uint32_t i = 0; i < f->n_wgrads; i++) {
+        const gi_wgrad *w = &f->wgrad[i];
+        layout_move m[SC_MESH_AXES];
+        uint32_t n =
+            last ? layout_sequence(&w->made, &w->want, &f->mesh, m) : 0;
+        r[i] = (ready){w->stage, together ? f->depth[w->op] : 0,
+                       w->op,    w->port,
+                       i,        n && m[0].coll == SC_REDUCE_SCATTER};
+    }
+    if (f->n_wgrads) qsort(r, f->n_wgrads, sizeof *r, by_readiness);
+    return in_buckets(f, r);
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* graph_memo.c - prices of kernels that were asked for before, of an operator
+ * or of one like it. */
+#include "plan/graph_infer.h"
+
+#include <string.h>
+
+typedef struct kernel_key {
+    const sc_device *device;
+    uint64_t near; /* by what is before it: kernels are fused */
+    double weight_parts;
+    uint32_t pass, weight;
+    sc_axes split[SC_G_ITERS];
+} kernel_key;
+
+typedef struct kernels {
+    struct kernels *next;
+    kernel_key key;
+    sc_price price;
+} kernels;
+
+struct gi_memo {
+    kernels *
+        *kernel; /* [operators of the whole network] by the first like it */
+};
+
+sc_status gi_memo_new(infer *f)
+{
+    f->memo = SC_NEW(f->a, struct gi_memo);
+    if (!f->memo) return sc_error_nomem(f->err);
+    f->memo->kernel = SC_NEW_N(f->a, kernels *, f->g->n_ops);
+    return f->memo->kernel ? SC_OK : sc_error_nomem(f->err);
+}
+
+static bool passed_by(const sc_gop *o)
+{
+    return o->type == SC_G_VIEW || o->type == SC_G_ELEMENTWISE ||
+           o->type == SC_G_DROPOUT || o->type == SC_G_ACT;
+}
+
+/* What the price of an operator depends on beside itself (cost/graph_work.c):
+ * its first inputs' makers up to one that is not fused, the operator before it,
+ * and which inputs learn. */
+static uint64_t near(const infer *f, uint32_t op)
+{
+    const sc_opgraph *g = f->g;
+    const sc_gop *o = &g->op[op];
+    uint64_t h = op > 0 && g->op[op - 1].type == SC_G_EMBED;
+    for (uint32_t k = 0; k < o->n_in; k++)
+        h = 2 * h + g->tensor[o->in[k].tensor].learns;
+    while (o->n_in > 0) {
+        const sc_gtensor *t = &g->tensor[o->in[0].tensor];
+        if (t->kind != SC_GT_VALUE) break;
+        h = (h + gi_like(f, t->op) + 1) * UINT64_C(0xff51afd7ed558ccd);
+        h ^= h >> 32;
+        o = &g->op[t->op];
+        if (!passed_by(o)) break;
+    }
+    return h;
+}
+
+static sc_status fresh(infer *f, uint32_t op, const kernel_key *key,
+                       kernels **list, sc_price *out)
+{
+    SC_TRY(gi_compute_anew(f, op, (sc_gpass)key->pass, key->weight,
+                           key->weight_parts, out));
+    kernels *k = SC_NEW(f->a, kernels);
+    if (!k) return sc_error_nomem(f->err);
+    *k = (kernels){*list, *key, *out};
+    *list = k;
+    return SC_OK;
+}
+
+static bool same(const kernel_key *a, const kernel_key *b, uint32_t n_iter)
+{
+    return a->near == b->near && a->pass == b->pass && a->weight == b->weight &&
+           a->weight_parts == b->weight_parts && a->device == b->device &&
+           memcmp(a->split, b->split, n_iter * sizeof *a->split) == 0;
+}
+
+sc_status gi_compute(infer *f, uint32_t op, sc_gpass pass, uint32_t weight,
+                     double weight_parts, sc_price *out)
+{
+    const gi_node *n = &f->node[op];
+    uint32_t n_iter = f->g->op[op].n_iter;
+    kernels **list = &f->memo->kernel[gi_like(f, op)];
+    kernel_key key = {.device = gi_slowest(f, n->stage),
+                      .near = near(f, op),
+                      .weight_parts = weight_parts,
+                      .pass = pass,
+                      .weight = weight};
+    memcpy(key.split, n->split, n_iter * sizeof *key.split);
+    for (const kernels *k = *list; k; k = k->next)
+        if (same(&k->key, &key, n_iter)) {
+            *out = k->price;
+            return SC_OK;
+        }
+    return fresh(f, op, &key, list, out);
+}
