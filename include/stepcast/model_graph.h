@@ -122,6 +122,9 @@ typedef struct sc_giter {
     uint32_t units; /* indivisible parts (heads); 0: extent.  Of a dim
                        "expert" the extent is top-k, the copies of a token,
                        and the units are the experts */
+    uint32_t halo;  /* positions of the first input beyond its own that a part
+                       of a split reads from its neighbours (windows) */
+    bool sums;      /* statistics are over it: parts of a split exchange sums */
 } sc_giter;
 
 /* conv3d with groups: batch, group, out, in, o1..o3, k1..k3 */

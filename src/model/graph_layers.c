@@ -245,7 +245,7 @@ gb_value gb_group_norm(gb_graph *b, const char *name, gb_value x,
     sc_gop *op = open_same(b, name, SC_G_NORM, x, &t);
     if (!op) return SC_NONE;
     if (groups) (void)units(op, 1, groups);
-    for (unsigned i = 2; i < t.n_dim; i++) op->iter[i].kind = SC_I_OPAQUE;
+    for (unsigned i = 2; i < t.n_dim; i++) op->iter[i].sums = true;
     scale_and_shift(b, op, 1, true);
     return gb_close(b, op, t.n_dim, t.dim, same);
 }

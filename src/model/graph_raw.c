@@ -66,8 +66,8 @@ typedef struct iter_row {
     const char *name;
     int kind; /* sc_iter_kind */
     const sc_node *extent;
-    int64_t units;
-    bool batch;
+    int64_t units, halo;
+    bool batch, sums;
 } iter_row;
 
 static const sc_key iter_keys[] = {
@@ -77,6 +77,9 @@ static const sc_key iter_keys[] = {
     {ROW(iter_row, "extent", extent, NODE, "elements"), .required = true},
     {ROW(iter_row, "units", units, INT, "indivisible parts"),
      .max = GRAPH_MAX_EXTENT},
+    {ROW(iter_row, "halo", halo, INT, "positions read from neighbours"),
+     .max = GRAPH_MAX_EXTENT},
+    {ROW(iter_row, "sums", sums, BOOL, "statistics are over it")},
     {ROW(iter_row, "batch", batch, BOOL, "elements are per sample")},
     {.name = NULL}};
 
@@ -132,6 +135,8 @@ static bool read_iters(graph_reader *r, sc_gop *op, const sc_node *list)
         }
         uint8_t at = gb_iter(op, row.name, (sc_iter_kind)row.kind, extent);
         op->iter[at].units = (uint32_t)row.units;
+        op->iter[at].halo = (uint32_t)row.halo;
+        op->iter[at].sums = row.sums;
         if (batch) op->iter[at].batch = row.batch;
     }
     return true;

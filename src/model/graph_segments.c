@@ -220,7 +220,8 @@ static void sign_op(finder *f, run *r, const sc_gop *op)
     sign(r, &op->flops, sizeof op->flops);
     for (unsigned i = 0; i < op->n_iter; i++) {
         const sc_giter *it = &op->iter[i];
-        const uint64_t iter[] = {it->kind, it->batch, it->extent, it->units};
+        const uint64_t iter[] = {it->kind,  it->batch, it->extent,
+                                 it->units, it->halo,  it->sums};
         sign(r, iter, sizeof iter);
         sign_text(r, it->name);
     }

@@ -16,6 +16,26 @@ typedef struct shape {
     uint64_t kernel[3], points, taps; /* products of extents */
 } shape;
 
+/* Positions of the input that a part of the result needs beyond as many as it
+ * has itself. */
+static uint32_t halo(uint64_t k, const gb_window *w, bool transposed)
+{
+    uint64_t span = (k - 1) * w->dilation + 1;
+    if (span <= w->stride) return 0;
+    uint64_t more = span - w->stride;
+    if (transposed) more = (more + w->stride - 1) / w->stride;
+    return (uint32_t)more;
+}
+
+/* Iteration dims of positions: parts of them read their neighbours'. */
+static uint8_t position(sc_gop *op, const shape *s, unsigned i, uint32_t beyond)
+{
+    uint8_t at =
+        gb_iter(op, at_names[3 - s->n + i], SC_I_FREE, s->dim[2 + i].extent);
+    op->iter[at].halo = beyond;
+    return at;
+}
+
 static gb_window usual(gb_window w)
 {
     if (!w.kw) w.kw = w.k;
@@ -112,8 +132,8 @@ static gb_value convolve(gb_graph *b, const char *name, gb_value x,
     uint8_t ys[SC_G_DIMS] = {batch, some ? group : to};
     uint8_t ws[SC_G_DIMS] = {ys[1], from};
     for (unsigned i = 0; i < s.n; i++)
-        xs[2 + i] = ys[2 + i] = gb_iter(op, at_names[3 - s.n + i], SC_I_OPAQUE,
-                                        s.dim[2 + i].extent);
+        xs[2 + i] = ys[2 + i] =
+            position(op, &s, i, halo(s.kernel[i], &w, transposed));
     sc_gdim weight[5] = {{"out", out, false}, {"in", in / w.groups, false}};
     for (unsigned i = 0; i < s.n; i++) {
         const char *k = kernel_names[3 - s.n + i];
@@ -169,9 +189,10 @@ gb_value gb_conv_to(gb_graph *b, const char *name, gb_value x,
     return convolve(b, name, x, k->out, usual(w), transposed, s);
 }
 
-/* Channels are independent, positions need their neighbours. */
+/* Channels are independent, positions need their neighbours in the window;
+ * NULL: any. */
 static gb_value per_channel(gb_graph *b, const char *name, sc_gtype type,
-                            gb_value x, const shape *s, bool neighbours,
+                            gb_value x, const shape *s, const gb_window *w,
                             const char *detail)
 {
     static const uint8_t same[SC_G_DIMS] = {0, 1, 2, 3, 4, 5};
@@ -179,10 +200,10 @@ static gb_value per_channel(gb_graph *b, const char *name, sc_gtype type,
     if (!op) return SC_NONE;
     (void)gb_iter(op, "batch", SC_I_BATCH, s->dim[0].extent);
     (void)gb_iter(op, s->dim[1].name, SC_I_FREE, s->dim[1].extent);
-    for (unsigned i = 0; i < s->n; i++)
-        (void)gb_iter(op, at_names[3 - s->n + i],
-                      neighbours ? SC_I_OPAQUE : SC_I_FREE,
-                      s->dim[2 + i].extent);
+    for (unsigned i = 0; i < s->n; i++) {
+        uint8_t at = position(op, s, i, w ? halo(s->kernel[i], w, false) : 0);
+        if (!w) op->iter[at].kind = SC_I_OPAQUE;
+    }
     op->detail = detail;
     gb_port(&op->in[0], same, 2 + s->n);
     return gb_close(b, op, 2 + s->n, s->dim, same);
@@ -193,7 +214,7 @@ gb_value gb_pool(gb_graph *b, const char *name, gb_value x, gb_window w)
     shape s;
     w = usual(w);
     if (!window_shape(b, name, x, &w, false, &s)) return SC_NONE;
-    return per_channel(b, name, SC_G_POOL, x, &s, true, describe(b, &s, &w));
+    return per_channel(b, name, SC_G_POOL, x, &s, &w, describe(b, &s, &w));
 }
 
 gb_value gb_pool_to(gb_graph *b, const char *name, gb_value x, uint64_t side)
@@ -202,7 +223,7 @@ gb_value gb_pool_to(gb_graph *b, const char *name, gb_value x, uint64_t side)
     gb_window w = usual((gb_window){.k = 1});
     if (!window_shape(b, name, x, &w, false, &s)) return SC_NONE;
     for (unsigned i = 0; i < s.n; i++) s.dim[2 + i].extent = side;
-    return per_channel(b, name, SC_G_POOL, x, &s, true, "adaptive");
+    return per_channel(b, name, SC_G_POOL, x, &s, NULL, "adaptive");
 }
 
 gb_value gb_upsample(gb_graph *b, const char *name, gb_value x, uint32_t factor)
@@ -211,5 +232,5 @@ gb_value gb_upsample(gb_graph *b, const char *name, gb_value x, uint32_t factor)
     gb_window w = usual((gb_window){.k = 1});
     if (!window_shape(b, name, x, &w, false, &s)) return SC_NONE;
     for (unsigned i = 0; i < s.n; i++) s.dim[2 + i].extent *= factor;
-    return per_channel(b, name, SC_G_UPSAMPLE, x, &s, false, "nearest");
+    return per_channel(b, name, SC_G_UPSAMPLE, x, &s, &w, "nearest");
 }

@@ -263,6 +263,7 @@ static bool same_op(const writer *w, const sc_gop *x, const sc_gop *y)
         const sc_giter *m = &x->iter[i], *n = &y->iter[i];
         if (m->kind != n->kind || m->batch != n->batch ||
             m->extent != n->extent || m->units != n->units ||
+            m->halo != n->halo || m->sums != n->sums ||
             !same_text(m->name, n->name))
             return false;
     }
@@ -430,6 +431,8 @@ static void put_iters(const writer *w, const sc_gop *op)
         put_key(w->out, "kind", kinds[it->kind]);
         put_number(w->out, "extent", it->extent);
         if (it->units) put_number(w->out, "units", it->units);
+        if (it->halo) put_number(w->out, "halo", it->halo);
+        if (it->sums) sc_text_add(w->out, ", sums: true");
         if (it->batch != (it->kind == SC_I_BATCH))
             sc_text_add(w->out, ", batch: %s", it->batch ? "true" : "false");
         sc_text_add(w->out, "}");

@@ -211,7 +211,8 @@ typedef struct operands {
 static sc_status start(infer *f, const sc_gop *o, const gi_sum *dy,
                        operands *in)
 {
-    in->value = SC_NEW_N(f->a, uint32_t, (size_t)dy->n + o->n_in + 2);
+    in->value =
+        SC_NEW_N(f->a, uint32_t, (size_t)dy->n + o->n_in + 2 + GI_EXTRA);
     if (!in->value) return sc_error_nomem(f->err);
     if (dy->n) memcpy(in->value, dy->value, dy->n * sizeof *in->value);
     in->n = dy->n;
@@ -280,6 +281,9 @@ static sc_status for_inputs(infer *f, uint32_t op, const gi_sum *dy,
         SC_TRY(gi_input(f, op, k, GI_BACKWARD, &in.value[in.n++]));
     if (reads_weight(o))
         SC_TRY(gi_weight_used(f, op, 0, GI_BACKWARD, &in.value[in.n++]));
+    gi_extra extra;
+    SC_TRY(gi_neighbours(f, op, GI_BACKWARD, false, dy->value, dy->n, &extra));
+    for (uint32_t k = 0; k < extra.n; k++) in.value[in.n++] = extra.value[k];
     if (reads_result(o)) {
         bool again = f->node[op].segment != SC_NONE;
         gi_form *list = (again ? f->bwd : f->fwd)[o->out.tensor];
@@ -318,6 +322,8 @@ static sc_status for_weights(infer *f, uint32_t op, const gi_sum *dy,
     SC_TRY(start(f, o, dy, &in));
     if (weight_reads_input(o))
         SC_TRY(gi_input(f, op, 0, GI_BACKWARD, &in.value[in.n++]));
+    if (f->node[op].around && o->n_weight > 0)
+        in.value[in.n++] = f->node[op].around - 1;
     gp_item it = product(f, op, SC_GP_WGRAD, price, &in);
     for (uint32_t k = 0; k < o->n_weight && k < SC_COUNT(value); k++) {
         uint32_t t = o->weight[k].tensor;

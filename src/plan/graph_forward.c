@@ -186,12 +186,25 @@ static sc_status read_all(infer *f, uint32_t op, uint32_t phase, operands *v)
 {
     const sc_gop *o = &f->g->op[op];
     v->n = 0;
-    v->value = SC_NEW_N(f->a, uint32_t, (size_t)o->n_in + o->n_weight);
+    v->value =
+        SC_NEW_N(f->a, uint32_t, (size_t)o->n_in + o->n_weight + GI_EXTRA);
     if (!v->value) return sc_error_nomem(f->err);
     for (uint32_t k = 0; k < o->n_in; k++)
         SC_TRY(gi_input(f, op, k, phase, &v->value[v->n++]));
     for (uint32_t k = 0; k < o->n_weight; k++)
         SC_TRY(gi_weight_used(f, op, k, phase, &v->value[v->n++]));
+    return SC_OK;
+}
+
+/* Of a window the product for weights reads the neighbours' positions again. */
+static sc_status read_around(infer *f, uint32_t op, uint32_t phase, operands *v)
+{
+    gi_extra extra;
+    if (f->g->op[op].n_in == 0) return SC_OK;
+    SC_TRY(
+        gi_neighbours(f, op, phase, phase == GI_BACKWARD, v->value, 1, &extra));
+    for (uint32_t i = 0; i < extra.n; i++) v->value[v->n++] = extra.value[i];
+    f->node[op].around = extra.n ? extra.value[0] + 1 : 0;
     return SC_OK;
 }
 
@@ -206,6 +219,7 @@ static sc_status run(infer *f, uint32_t op, uint32_t first, bool again,
     sc_price price;
     operands in = {0};
     SC_TRY(read_all(f, turn, phase, &in));
+    SC_TRY(read_around(f, turn, phase, &in));
     SC_TRY(gi_compute_turn(f, turn, SC_GP_FWD, 0, 1, &price));
     layout made = gi_port(f, op, &o->out, true);
     const sc_gtensor *t = &f->g->tensor[o->out.tensor];

@@ -8,6 +8,7 @@
  *   graph_spread.c     from operators that rules speak of to all others
  *   graph_keep.c       layouts in which tensors are kept between operators
  *   graph_uneven.c     dims that axes do not divide
+ *   graph_halo.c       what parts of positions need of each other
  *   graph_cut.c        pipeline stages
  *   graph_program.c    values and items
  *   graph_memo.c       prices of kernels
@@ -59,6 +60,7 @@ typedef struct gi_node {
     uint32_t segment;          /* of what is made again; SC_NONE */
     bool again;                /* has been */
     uint32_t held[2][GI_HELD]; /* by phase: weights as they are used, + 1 */
+    uint32_t around;           /* of a window: positions of neighbours, + 1 */
 } gi_node;
 
 /* A tensor between operators. */
@@ -362,6 +364,19 @@ double gi_exposed(const infer *f, const gi_why *w, sc_coll coll, uint32_t axes,
 sc_status gi_exchange_at(infer *f, gp_item *it, sc_gexchange *x);
 /* Pipeline coordinate of a stage. */
 uint32_t gi_device(const infer *f, uint32_t stage);
+
+/* ---- graph_halo.c */
+
+#define GI_EXTRA 4
+
+/* What an operator reads beside its inputs. */
+typedef struct gi_extra {
+    uint32_t n, value[GI_EXTRA];
+} gi_extra;
+
+/* Positions and statistics of other parts, after the values `in`. */
+sc_status gi_neighbours(infer *f, uint32_t op, uint32_t phase, bool again,
+                        const uint32_t *in, uint32_t n_in, gi_extra *extra);
 
 /* ---- graph_forward.c, graph_backward.c, graph_gradients.c */
 

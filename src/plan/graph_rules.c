@@ -166,11 +166,15 @@ static sc_status can_split(infer *f, uint32_t op, uint32_t it, const gi_rule *g)
         r->origin);
 }
 
-/* Iteration dim by name; `out` of operators without weights is the last dim of
- * their result. */
+/* Iteration dim by name; `h` is also that of a window's positions, "oh"; `out`
+ * of operators without weights is the last dim of their result. */
 static int iter_named(const infer *f, const sc_gop *o, const char *name)
 {
     int it = sc_gop_iter(o, name);
+    for (uint32_t i = 0; it < 0 && i < o->n_iter; i++)
+        if (o->iter[i].name[0] == 'o' && strlen(name) == 1 &&
+            strcmp(o->iter[i].name + 1, name) == 0)
+            it = (int)i;
     if (it >= 0 || o->n_weight || strcmp(name, "out") != 0) return it;
     uint32_t n = f->g->tensor[o->out.tensor].n_dim;
     uint8_t last = n ? o->out.at[n - 1] : SC_G_NO_ITER;
