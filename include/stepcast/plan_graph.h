@@ -48,6 +48,7 @@ typedef struct sc_gjob {
     double capacity, imbalance;  /* of experts, as in sc_run */
     double host_mem_bw, nvme_bw; /* bytes/s; 0: as of sc_run */
     bool unfold;                 /* one device per rank */
+    struct gi_prices *prices;    /* of sc_gplan_prices(); NULL */
     bool unrolled; /* every layer compiled by itself: same result (tests) */
     /* Of SC_SCH_FILE: who passes what when (plan_schedule.h); else NULL. */
     const struct sc_schedule_file *order;
@@ -157,6 +158,11 @@ typedef struct sc_gworkload {
 
 sc_status sc_gplan_workload(const sc_gjob *job, sc_arena *a, sc_gworkload *out,
                             sc_err *err);
+
+/* What made every price of the step: kernels, exchanges, copies.  What repeats in
+ * equal blocks stands there once. */
+sc_status sc_gplan_prices(const sc_gjob *job, sc_arena *a, sc_text *out,
+                          sc_err *err);
 
 /* Rules after expansion of presets, stages, and every exchange with its
  * reason. */

@@ -78,10 +78,12 @@ static sc_status why(const sc_prediction *p, bool prices, cli *c, sc_text *out)
 {
     sc_plan plan;
     if (p->graph) {
-        if (prices)
+        if (prices) {
+            SC_TRY(sc_gplan_prices(p->graph->job, c->arena, out, c->err));
             sc_report_graph(p, out);
-        else
+        } else {
             sc_gplan_explain(&p->graph->plan, out);
+        }
         return SC_OK;
     }
     SC_TRY(sc_plan_build(&p->run, c->arena, &plan, c->err));

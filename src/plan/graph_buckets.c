@@ -3,6 +3,7 @@
  * one exchange. */
 #include "plan/compress.h"
 #include "plan/graph_infer.h"
+#include "plan/graph_prices.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -179,7 +180,13 @@ static sc_status on_the_wire(infer *f, const gi_wgrad *w, double bytes,
                       .format = j->compress,
                       .wide = bytes / elements};
     compress_matrix x = matrix_of(f, w);
+    sc_text why;
+    sc_text_init(&why);
+    by.why = j->prices ? &why : NULL;
     *out = compress_gradient(&by, &x, m->coll, m->fraction * elements, ranks);
+    if (j->prices)
+        SC_TRY(gi_tell(j->prices, f->g->op[w->op].path,
+                       gi_pass_name(SC_GP_WGRAD, false), &why, f->err));
     m->coll = out->coll;
     if (out->residual > 0)
         (void)gi_value(f, (gp_value){.word = {"left by compression"},

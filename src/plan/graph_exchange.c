@@ -4,6 +4,7 @@
 #include <stepcast/cost_ring.h>
 
 #include "plan/graph_infer.h"
+#include "plan/graph_prices.h"
 
 #include <math.h>
 #include <string.h>
@@ -309,6 +310,9 @@ static sc_status emit(infer *f, const gi_why *w, const gi_coll *c,
                        ? cost.seconds
                        : gi_exposed(f, w, c->coll, c->axes, &g->place,
                                     cost.channels, cost.seconds);
+    if (f->job->prices && x != SC_NONE)
+        SC_TRY(gi_tell_exchange(f->job, &f->p->exchange[x], &g->place, shown,
+                                f->err));
     double part = cost.seconds > 0 ? shown / cost.seconds : 1;
     gp_item it = {.pass = (uint8_t)(w->recomputed ? SC_GP_FWD : w->pass),
                   .recomputed = w->recomputed,

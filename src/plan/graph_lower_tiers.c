@@ -6,6 +6,7 @@
  * gradients out and updated weights in around an optimizer on the host.
  */
 #include "plan/graph_lower.h"
+#include "plan/graph_prices.h"
 #include "plan/host.h"
 
 #include <math.h>
@@ -90,6 +91,9 @@ static sc_status copied(edit *e, uint32_t v, gp_value into, const gp_item *at,
                         "state host_bw in the device's file",
                         "the way of %s to the host has no known rate",
                         e->to->value[v].name);
+    if (e->job->prices)
+        SC_TRY(gi_tell_copy(e->job, e->job->graph->op[at->op].path,
+                            sc_tier_names[into.tier], into.bytes, bw, e->err));
     *in = v;
     into.made = e->from->n_items + e->n_extra;
     SC_TRY(add_value(e, into, out));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* graph_program.c - values and items of the program, prices of kernels. */
 #include "plan/graph_infer.h"
+#include "plan/graph_prices.h"
 #include "plan/plan_internal.h"
 
 #include <stdlib.h>
@@ -194,8 +195,21 @@ static uint32_t rows_of(const sc_gop *o)
     return SC_NONE;
 }
 
-sc_status gi_compute_anew(infer *f, uint32_t op, sc_gpass pass, uint32_t weight,
-                          double weight_parts, sc_price *out)
+static sc_status explain(const infer *f, const sc_device *d, const sc_gwork *w)
+{
+    sc_text t;
+    sc_text_init(&t);
+    sc_status s = sc_cost_explain_gop(f->job->cost, d, w, &t, f->err);
+    if (s == SC_OK)
+        return gi_tell(f->job->prices, w->op->path,
+                       gi_pass_name(w->pass, false), &t, f->err);
+    sc_text_free(&t);
+    return s;
+}
+
+/* The price, or with `tell` what made it. */
+static sc_status compute(infer *f, uint32_t op, sc_gpass pass, uint32_t weight,
+                         double weight_parts, bool tell, sc_price *out)
 {
     const sc_gop *o = &f->g->op[op];
     double extent[SC_G_ITERS];
@@ -224,7 +238,23 @@ sc_status gi_compute_anew(infer *f, uint32_t op, sc_gpass pass, uint32_t weight,
         w.update_bytes = f->job->update_bytes;
     w.facts = plan_software_facts(f->job->sw, d, f->job->precision,
                                   f->job->recipe, f->job->ga > 1);
+    if (tell) return explain(f, d, &w);
     return sc_cost_gop(f->job->cost, d, &w, out, f->err);
+}
+
+sc_status gi_compute_anew(infer *f, uint32_t op, sc_gpass pass, uint32_t weight,
+                          double weight_parts, sc_price *out)
+{
+    return compute(f, op, pass, weight, weight_parts, false, out);
+}
+
+/* A price of the step, not asked for to decide something. */
+static sc_status told(infer *f, uint32_t op, sc_gpass pass, uint32_t weight,
+                      double weight_parts, sc_price *out)
+{
+    if (f->job->prices)
+        SC_TRY(compute(f, op, pass, weight, weight_parts, true, NULL));
+    return gi_compute(f, op, pass, weight, weight_parts, out);
 }
 
 /* Operators of the rule whose turn comes with that of `op`. */
@@ -242,14 +272,14 @@ sc_status gi_compute_turn(infer *f, uint32_t op, sc_gpass pass, uint32_t weight,
     sc_price sum = {0}, longest = {0};
     double ranks = gi_parts(f, node->robin);
     if (!node->turn_rule) {
-        SC_TRY(gi_compute(f, op, pass, weight, weight_parts, out));
+        SC_TRY(told(f, op, pass, weight, weight_parts, out));
         out->flops /= ranks; /* the ranks' mean: one of them runs it */
         return SC_OK;
     }
     for (uint32_t i = 0; i < f->g->n_ops; i++) {
         sc_price p;
         if (!together(f, op, i)) continue;
-        SC_TRY(gi_compute(f, i, pass, weight, weight_parts, &p));
+        SC_TRY(told(f, i, pass, weight, weight_parts, &p));
         sum.seconds += p.seconds;
         sum.flops += p.flops;
         sum.bytes += p.bytes;
