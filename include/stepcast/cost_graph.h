@@ -42,6 +42,8 @@ typedef struct sc_gwork {
  * and shapes; views cost nothing with one. */
 sc_status sc_cost_gop(const sc_cost *c, const sc_device *d, const sc_gwork *w,
                       sc_price *out, sc_err *err);
+/* What its kernels hold beside what it reads and makes. */
+void sc_cost_gop_held(const sc_gwork *w, sc_op_held *out);
 /* FLOP and bytes of what the operator is, whatever program runs it. */
 sc_price sc_cost_gop_amount(const sc_gwork *w);
 /* The price as text. */

@@ -43,6 +43,8 @@ typedef struct sc_op_facts {
     bool delayed_scaling;   /* a tensor's scale comes from past steps */
     bool low_activations;   /* inputs of activations kept in low precision */
     bool pad_head_dim;      /* attention pads head dims 65..127 to 128 */
+    double logit_bytes;     /* held per logit where the loss needs most */
+    double split_logits;    /* the same of classes over ranks; 0: the same */
     double accum_bytes;     /* moved per weight to add to what other
                                micro-batches left; 0: nothing to add to */
     double loss_bytes;      /* moved per logit, both passes */
@@ -76,6 +78,7 @@ typedef struct sc_op_work {
     bool wide_rows; /* of a norm: a row does not fit on the chip */
     bool dense;     /* a table whose gradient is as large as itself */
     bool again;     /* attention that is made again in the backward pass */
+    bool split;     /* a loss whose classes several ranks share */
     /* where `fused` holds */
     bool joins;       /* inside the kernel that makes its input */
     bool behind_norm; /* which is that of a norm, or behind one */
@@ -117,6 +120,21 @@ enum {
 };
 
 unsigned sc_op_reads(sc_gtype type);
+
+#define SC_OP_OWN 3
+
+/* Bytes on a rank beside the values that an operator reads and makes. */
+typedef struct sc_op_held {
+    double own[SC_OP_OWN]; /* kept from the forward pass, each a tensor: masks,
+                              sums of rows, a softmax and what dropout left */
+    double copy;           /* kept instead of the first input, per element of
+                              it; 0: the input itself */
+    double forward;        /* while the forward kernels run */
+    double grad;           /* the result's gradient once more, of both passes */
+    double operand;        /* the first input once more, of that for weights */
+} sc_op_held;
+
+void sc_op_hold(const sc_op_facts *f, const sc_op_work *w, sc_op_held *out);
 
 /* Bytes that an operator keeps for its backward pass; `x` bytes of its input
  * as it is kept, which may be smaller than as it is used. */

@@ -154,6 +154,15 @@ sc_price sc_cost_gop_amount(const sc_gwork *w)
     return sc_op_amount(&work);
 }
 
+void sc_cost_gop_held(const sc_gwork *w, sc_op_held *out)
+{
+    sc_op_work work;
+    *out = (sc_op_held){0};
+    if (w->op->type == SC_G_VIEW && !w->op->copy) return;
+    gop_work(w, &work);
+    sc_op_hold(&w->facts, &work, out);
+}
+
 sc_status sc_cost_gop(const sc_cost *c, const sc_device *d, const sc_gwork *w,
                       sc_price *out, sc_err *err)
 {

@@ -191,7 +191,10 @@ static void shape(const sc_gwork *w, sc_op_work *out)
         break;
     case SC_G_ACT: activation(w, out); break;
     case SC_G_ROPE: of_iteration(w, out); break;
-    case SC_G_LOSS: out->each = gop_bytes(w, &w->op->in[0]); break;
+    case SC_G_LOSS:
+        out->each = gop_bytes(w, &w->op->in[0]);
+        out->split = w->parts && w->parts[w->op->n_iter - 1] > 1;
+        break;
     case SC_G_POSITION: /* rows that are read; the table may have more */
         out->w = fmin(out->w, out->y);
         break;

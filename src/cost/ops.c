@@ -84,11 +84,11 @@ static const op_row rows[SC_N_GTYPES] = {
     [SC_G_ROPE] = {.forward = {.x = 2.5, .y = 2.5, .launches = 4},
                    .backward = {.x = 2.5, .y = 2.5, .launches = 4}},
     /* Copies read and written, with their indices; backward they are summed
-     * as well. */
+     * as well.  A token's weights are multiplied in before the last product of
+     * its experts (Megatron-Core, torchtitan), so that what these make goes. */
     [SC_G_DISPATCH] = {.forward = {.y = 3, .launches = 4},
                        .backward = {.y = 4, .launches = 4}},
-    [SC_G_COMBINE] = {.reads = IN,
-                      .forward = {.x = 3, .launches = 4},
+    [SC_G_COMBINE] = {.forward = {.x = 3, .launches = 4},
                       .backward = {.x = 4, .launches = 4}},
     [SC_G_POOL] = {.reads = IN,
                    .forward = {.x = 1, .others = 1, .y = 1, .launches = 1},
@@ -391,45 +391,5 @@ void sc_op_explain(const sc_cost *c, const sc_device *d, const sc_op_kernels *l,
         sc_unit_print_short(p.bytes, SC_U_BYTES, b, sizeof b);
         sc_text_add(out, "  %-22s %9s  %9s  %9s  in another's kernel\n",
                     l->k[i].name, t, "", b);
-    }
-}
-
-/* ---- kept for the backward pass --------------------------------------------- */
-
-double sc_op_kept_output(const sc_op_work *w)
-{
-    return w->y + 4 * w->groups * w->m;
-}
-
-static double kept_by_attention(const sc_op_facts *f, const sc_op_work *w)
-{
-    double scores = w->groups * w->m * w->keys;
-    if (f->attention != SC_ATTN_UNFUSED) return w->x + 4 * w->groups * w->m;
-    if (w->again) return w->x;
-    /* the softmax; its dropout's result and mask */
-    return w->x + scores * (w->each + (w->dropout ? w->each + 1 : 0));
-}
-
-double sc_op_kept(const sc_op_facts *f, const sc_op_work *w, double x)
-{
-    double narrow = x / w->each;
-    switch ((sc_gtype)w->type) {
-    case SC_G_LINEAR:
-    case SC_G_EXPERT:
-        /* A frozen weight has no gradient to make from its input.
-         * Low-precision products keep the operand they were given. */
-        if (!w->weight_learns) return 0;
-        return w->low ? narrow : x;
-    case SC_G_NORM:
-    case SC_G_CONV1D:
-    case SC_G_SCAN: return x;
-    case SC_G_ACT:
-        if (f->low_activations && f->precision >= SC_FP8) x = narrow;
-        return x * (w->gated ? 2 : 1);
-    case SC_G_DROPOUT:
-    case SC_G_ELEMENTWISE: return w->dropout ? w->elements : 0;
-    case SC_G_ATTENTION: return kept_by_attention(f, w);
-    case SC_G_LOSS: return 4 * w->x / w->each;
-    default: return 0;
     }
 }

@@ -24,7 +24,9 @@ typedef enum gp_what {
                        shard is kept */
     GP_STATE,       /* optimizer's */
     GP_WEIGHT_NEW,  /* updated, before it is gathered again */
-    GP_RESIDUAL     /* what compression leaves of gradients */
+    GP_RESIDUAL,    /* what compression leaves of gradients */
+    GP_BESIDE       /* no tensor of the network: masks, operands as they are
+                       kept, what kernels hold while they run */
 } gp_what;
 
 typedef struct gp_value {

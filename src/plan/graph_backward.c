@@ -30,6 +30,14 @@ static bool reads_result(const sc_gop *o)
     return sc_op_reads((sc_gtype)o->type) & SC_OP_READS_RESULT;
 }
 
+/* Fused attention makes its softmax again from sums over rows of what it made
+ * (Dao et al. 2022). */
+static bool keeps_result(const infer *f, const sc_gop *o)
+{
+    bool fused = f->job->sw->attention != SC_ATTN_UNFUSED;
+    return reads_result(o) || (o->type == SC_G_ATTENTION && fused);
+}
+
 /* Inputs that the product for inputs needs again. */
 static bool reads_inputs(const sc_gop *o)
 {
@@ -81,7 +89,8 @@ static void find_needed(const infer *f, uint32_t first, uint32_t last,
     for (uint32_t op = last + 1; op-- > first;) {
         const sc_gop *o = &f->g->op[op];
         bool learns = f->kept[o->out.tensor].learns;
-        if (learns && reads_result(o)) needed[op - first] = true;
+        if (learns && (keeps_result(f, o) || f->saved[0][op].own[0]))
+            needed[op - first] = true;
         bool reads = learns && inputs_learn(f, o) && reads_inputs(o);
         for (uint32_t k = 0; k < o->n_in; k++) {
             bool first_in =
@@ -211,8 +220,8 @@ typedef struct operands {
 static sc_status start(infer *f, const sc_gop *o, const gi_sum *dy,
                        operands *in)
 {
-    in->value =
-        SC_NEW_N(f->a, uint32_t, (size_t)dy->n + o->n_in + 2 + GI_EXTRA);
+    in->value = SC_NEW_N(f->a, uint32_t,
+                         (size_t)dy->n + o->n_in + 2 + GI_EXTRA + SC_OP_OWN);
     if (!in->value) return sc_error_nomem(f->err);
     if (dy->n) memcpy(in->value, dy->value, dy->n * sizeof *in->value);
     in->n = dy->n;
@@ -272,19 +281,22 @@ static bool made_before(const infer *f, uint32_t op, uint32_t k,
 
 /* For the inputs that learn. */
 static sc_status for_inputs(infer *f, uint32_t op, const gi_sum *dy,
-                            const sc_price *price)
+                            const sc_price *price, double held, uint32_t *cast)
 {
     const sc_gop *o = &f->g->op[op];
-    operands in;
+    operands in = {0};
     SC_TRY(start(f, o, dy, &in));
     for (uint32_t k = 0; k < o->n_in && reads_inputs(o); k++)
-        SC_TRY(gi_input(f, op, k, GI_BACKWARD, &in.value[in.n++]));
+        SC_TRY(gi_input_again(f, op, k, &in.value[in.n++]));
+    gi_saved saved = gi_saved_of(f, op);
+    for (uint32_t i = 0; i < SC_OP_OWN; i++)
+        if (saved.own[i]) in.value[in.n++] = saved.own[i] - 1;
     if (reads_weight(o))
         SC_TRY(gi_weight_used(f, op, 0, GI_BACKWARD, &in.value[in.n++]));
     gi_extra extra;
     SC_TRY(gi_neighbours(f, op, GI_BACKWARD, false, dy->value, dy->n, &extra));
     for (uint32_t k = 0; k < extra.n; k++) in.value[in.n++] = extra.value[k];
-    if (reads_result(o)) {
+    if (keeps_result(f, o)) {
         bool again = f->node[op].segment != SC_NONE;
         gi_form *list = (again ? f->bwd : f->fwd)[o->out.tensor];
         gi_form *own =
@@ -309,21 +321,23 @@ static sc_status for_inputs(infer *f, uint32_t op, const gi_sum *dy,
         else
             it.n_more++;
     }
+    *cast = gi_hold(f, op, held, &it);
     (void)gi_item(f, it, in.value, GI_BACKWARD);
     return done(f);
 }
 
 static sc_status for_weights(infer *f, uint32_t op, const gi_sum *dy,
-                             const sc_price *price)
+                             const sc_price *price, double held, uint32_t cast)
 {
     const sc_gop *o = &f->g->op[op];
-    operands in;
+    operands in = {0};
     uint32_t value[4] = {SC_NONE, SC_NONE, SC_NONE, SC_NONE};
     SC_TRY(start(f, o, dy, &in));
     if (weight_reads_input(o))
-        SC_TRY(gi_input(f, op, 0, GI_BACKWARD, &in.value[in.n++]));
+        SC_TRY(gi_input_again(f, op, 0, &in.value[in.n++]));
     if (f->node[op].around && o->n_weight > 0)
         in.value[in.n++] = f->node[op].around - 1;
+    if (cast) in.value[in.n++] = cast - 1;
     gp_item it = product(f, op, SC_GP_WGRAD, price, &in);
     for (uint32_t k = 0; k < o->n_weight && k < SC_COUNT(value); k++) {
         uint32_t t = o->weight[k].tensor;
@@ -335,6 +349,7 @@ static sc_status for_weights(infer *f, uint32_t op, const gi_sum *dy,
         else
             it.n_more++;
     }
+    (void)gi_hold(f, op, held, &it);
     (void)gi_item(f, it, in.value, GI_BACKWARD);
     for (uint32_t k = 0; k < SC_COUNT(value); k++)
         if (value[k] != SC_NONE) SC_TRY(gi_add_wgrad(f, op, k, value[k]));
@@ -375,9 +390,12 @@ static sc_status backward_op(infer *f, uint32_t op)
         bool x = inputs_learn(f, at) > 0, w = weights_learn(f, at);
         sc_price for_x = {0}, for_w = {0};
         SC_TRY(price_products(f, turn, x, w, &for_x, &for_w));
-        if (x) SC_TRY(for_inputs(f, turn, &dy, &for_x));
+        const sc_op_held *held = &f->beside[turn];
+        double last = held->operand + (x ? 0 : held->grad);
+        uint32_t cast = 0;
+        if (x) SC_TRY(for_inputs(f, turn, &dy, &for_x, held->grad, &cast));
         f->hidden_s = for_x.seconds;
-        if (w) SC_TRY(for_weights(f, turn, &dy, &for_w));
+        if (w) SC_TRY(for_weights(f, turn, &dy, &for_w, last, cast));
         f->hidden_s = 0;
     }
     return SC_OK;

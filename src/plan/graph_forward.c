@@ -118,6 +118,44 @@ double gi_part(const infer *f, uint32_t op, uint32_t k, bool grad)
     return sum > 0 && sum < 0.999 ? sum : 1;
 }
 
+/* A value that holds input `k` in layout `from`, as the operator needs it. */
+static sc_status bring(infer *f, uint32_t op, uint32_t k, uint32_t phase,
+                       uint32_t value, const layout *from, gi_form **out)
+{
+    uint32_t tensor = f->g->op[op].in[k].tensor, stage = f->node[op].stage;
+    const sc_gtensor *t = &f->g->tensor[tensor];
+    bool back = phase == GI_BACKWARD;
+    const gi_rule *r = back ? NULL : gi_said(f, op, SC_RT_IN, k);
+    layout need = gi_port(f, op, &f->g->op[op].in[k], false), at = *from, via;
+    gi_why w = {.path = f->g->op[op].path,
+                .tensor = input_name(f, k),
+                .origin = gi_by(f, op),
+                .pass = back ? SC_GP_WGRAD : SC_GP_FWD,
+                .op = op,
+                .stage = stage,
+                .of = tensor,
+                .what = GP_ACT,
+                .phase = (uint8_t)phase,
+                .recomputed = back && same_segment(f, op, t->op),
+                .hidden_s = back ? f->hidden_s : 0};
+    gi_sum v = {0};
+    if (!gi_sum_add(f, &v, value)) return done(f);
+    double bytes = gi_bytes(f, t) * gi_part(f, op, k, false);
+    if (r) {
+        SC_TRY(gi_place(f, t, r, NULL, false, &via));
+        w.origin = r->r->origin;
+        SC_TRY(gi_convert(f, &w, &at, &via, bytes, &v));
+        at = via;
+    }
+    bool gathered = v.gathered;
+    SC_TRY(gi_convert(f, &w, &at, &need, bytes, &v));
+    gi_form **list = back ? f->bwd : f->fwd;
+    *out = gi_remember(f, &list[tensor], stage, v.value[0], &need);
+    if (*out)
+        (*out)->lasts = !(gathered || v.gathered) || f->job->sw->keep_gathered;
+    return done(f);
+}
+
 sc_status gi_input(infer *f, uint32_t op, uint32_t k, uint32_t phase,
                    uint32_t *value)
 {
@@ -142,35 +180,25 @@ sc_status gi_input(infer *f, uint32_t op, uint32_t k, uint32_t phase,
         gi_form *base = NULL;
         SC_TRY(
             kept_form(f, op, p->tensor, inside || dropped ? bwd : fwd, &base));
-        gi_why w = {.path = f->g->op[op].path,
-                    .tensor = input_name(f, k),
-                    .origin = gi_by(f, op),
-                    .pass = phase == GI_BACKWARD ? SC_GP_WGRAD : SC_GP_FWD,
-                    .op = op,
-                    .stage = stage,
-                    .of = p->tensor,
-                    .what = GP_ACT,
-                    .phase = (uint8_t)phase,
-                    .recomputed = inside,
-                    .hidden_s = phase == GI_BACKWARD ? f->hidden_s : 0};
-        gi_sum v = {0};
-        if (!gi_sum_add(f, &v, base->value)) return done(f);
-        layout from = base->l, via;
-        double bytes = gi_bytes(f, t) * gi_part(f, op, k, false);
-        if (r) {
-            SC_TRY(gi_place(f, t, r, NULL, false, &via));
-            w.origin = r->r->origin;
-            SC_TRY(gi_convert(f, &w, &from, &via, bytes, &v));
-            from = via;
-        }
-        bool gathered = v.gathered;
-        SC_TRY(gi_convert(f, &w, &from, &need, bytes, &v));
-        form = gi_remember(f, phase == GI_BACKWARD ? bwd : fwd, stage,
-                           v.value[0], &need);
-        if (form)
-            form->lasts =
-                !(gathered || v.gathered) || f->job->sw->keep_gathered;
+        SC_TRY(bring(f, op, k, phase, base->value, &base->l, &form));
     }
+    if (form) *value = form->value;
+    return done(f);
+}
+
+sc_status gi_input_again(infer *f, uint32_t op, uint32_t k, uint32_t *value)
+{
+    const sc_gport *p = &f->g->op[op].in[k];
+    gi_saved s = gi_saved_of(f, op);
+    if (k > 0 || !s.copy ||
+        (f->node[op].segment == SC_NONE &&
+         gi_dropped(f, f->g->tensor[p->tensor].op, op)))
+        return gi_input(f, op, k, GI_BACKWARD, value);
+    layout need = gi_port(f, op, p, false), is = gi_copy_layout(f, op);
+    *value = s.copy - 1;
+    if (layout_equal(&need, &is)) return SC_OK;
+    gi_form *form = gi_find(f->bwd[p->tensor], f->node[op].stage, &need);
+    if (!form) SC_TRY(bring(f, op, k, GI_BACKWARD, *value, &is, &form));
     if (form) *value = form->value;
     return done(f);
 }
@@ -244,6 +272,7 @@ static sc_status run(infer *f, uint32_t op, uint32_t first, bool again,
                   .price = price,
                   .n_in = in.n,
                   .out = *value};
+    gi_save(f, turn, again, &it);
     (void)gi_item(f, it, in.value, phase);
     SC_TRY(gi_note(f, it.op, again ? SC_GP_BWD : SC_GP_FWD, price.seconds));
     return done(f);

@@ -60,7 +60,11 @@ static sc_status make_lists(infer *f)
     f->bwd = SC_NEW_N(f->a, gi_form *, n);
     f->grad = SC_NEW_N(f->a, gi_form *, n);
     f->wgrad_of = SC_NEW_N(f->a, uint32_t, n);
-    if (!f->fwd || !f->bwd || !f->grad || !f->wgrad_of)
+    f->beside = SC_NEW_N(f->a, sc_op_held, f->g->n_ops);
+    f->saved[0] = SC_NEW_N(f->a, gi_saved, f->g->n_ops);
+    f->saved[1] = SC_NEW_N(f->a, gi_saved, f->g->n_ops);
+    if (!f->beside || !f->saved[0] || !f->saved[1] || !f->fwd || !f->bwd ||
+        !f->grad || !f->wgrad_of)
         return sc_error_nomem(f->err);
     return SC_OK;
 }

@@ -14,6 +14,7 @@
  *   graph_memo.c       prices of kernels
  *   graph_exchange.c   from one layout to another
  *   graph_weights.c    weights as they are kept and used
+ *   graph_saved.c      what they keep beside values
  *   graph_forward.c    operators in the forward pass
  *   graph_backward.c   and in the backward pass
  *   graph_buckets.c    gradients reduced
@@ -107,6 +108,12 @@ typedef struct gi_wgrad {
     uint32_t times, block;   /* as of gi_order */
 } gi_wgrad;
 
+/* Values that an operator's forward pass makes beside its result, + 1; 0: none. */
+typedef struct gi_saved {
+    uint32_t own[SC_OP_OWN]; /* masks, sums of rows */
+    uint32_t copy;           /* its first input as it is kept */
+} gi_saved;
+
 /* Where an item stands in the program.  In a folded one it stands for `times`
  * of its stage, one in each of as many instances; `block` numbers what one
  * instance made, from 1; 0 is outside. */
@@ -150,6 +157,8 @@ typedef struct infer {
     gi_uneven *uneven;     /* [n_tensors * SC_G_DIMS] if so; NULL */
     gi_form **fwd;         /* [g->n_tensors] forms made in the forward pass */
     gi_form **bwd;         /* of these made (again) in the backward pass */
+    sc_op_held *beside;    /* [g->n_ops] */
+    gi_saved *saved[2];    /* [g->n_ops] by phase that made them */
     gi_form **grad;        /* gradients that consumers have made */
     uint32_t *depth;       /* [g->n_ops] of the backward pass */
     uint32_t n_wgrads, cap_wgrads;
@@ -294,6 +303,8 @@ sc_status gi_weigh_turns(infer *f);
 /* Of the results of all turns that `op` begins: as if every rank had as many
  * as the one that has most. */
 double gi_turn_bytes(const infer *f, uint32_t op);
+/* What its kernels hold beside what it reads and makes. */
+sc_op_held gi_beside(const infer *f, uint32_t op);
 sc_status gi_note(infer *f, uint32_t op, sc_gpass pass, double seconds);
 /* `l` NULL: any. */
 gi_form *gi_find(gi_form *list, uint32_t stage, const layout *l);
@@ -378,6 +389,18 @@ typedef struct gi_extra {
 sc_status gi_neighbours(infer *f, uint32_t op, uint32_t phase, bool again,
                         const uint32_t *in, uint32_t n_in, gi_extra *extra);
 
+/* ---- graph_saved.c */
+
+/* Adds to the item of an operator's forward pass, made (again), the values that
+ * it keeps beside its result. */
+void gi_save(infer *f, uint32_t op, bool again, gp_item *it);
+/* Those that its backward pass reads. */
+gi_saved gi_saved_of(const infer *f, uint32_t op);
+/* How the copy of its first input lies. */
+layout gi_copy_layout(const infer *f, uint32_t op);
+/* Adds to an item of the backward pass what its kernels hold beside. */
+uint32_t gi_hold(infer *f, uint32_t op, double bytes, gp_item *it);
+
 /* ---- graph_forward.c, graph_backward.c, graph_gradients.c */
 
 /* Notes how far the program is, and how often what follows is there; `at`
@@ -399,6 +422,8 @@ sc_status gi_forward_op(infer *f, uint32_t op, bool again);
 double gi_part(const infer *f, uint32_t op, uint32_t k, bool grad);
 sc_status gi_input(infer *f, uint32_t op, uint32_t k, uint32_t phase,
                    uint32_t *value);
+/* The same as its backward pass reads it. */
+sc_status gi_input_again(infer *f, uint32_t op, uint32_t k, uint32_t *value);
 /* Whether weights in parts over these axes are sharded data parallelism. */
 bool gi_shards(const infer *f, uint32_t axes);
 sc_status gi_weight_used(infer *f, uint32_t op, uint32_t k, uint32_t phase,

@@ -72,7 +72,7 @@ static uint8_t kind_of(const gp_value *x)
     static const uint8_t kind[] = {
         SC_MEM_ACTIVATION, SC_MEM_ACTIVATION, SC_MEM_ACTIVATION, SC_MEM_WEIGHT,
         SC_MEM_WEIGHT,     SC_MEM_GRAD,       SC_MEM_GRAD,       SC_MEM_OPTIM,
-        SC_MEM_WEIGHT,     SC_MEM_COMM};
+        SC_MEM_WEIGHT,     SC_MEM_COMM,       SC_MEM_ACTIVATION};
     return kind[x->what];
 }
 

@@ -166,8 +166,8 @@ static uses uses_of(const edit *e, uint32_t v)
 static bool is_saved(const edit *e, uint32_t v, uses *u)
 {
     const gp_value *x = &e->from->value[v];
-    if (x->what != GP_ACT || x->made == SC_NONE || x->bytes <= 0) return false;
-    if (x->stays) return false;
+    if (x->what != GP_ACT && x->what != GP_BESIDE) return false;
+    if (x->made == SC_NONE || x->bytes <= 0 || x->stays) return false;
     if (!forward(&e->from->item[x->made])) return false;
     *u = uses_of(e, v);
     return u->first_bwd != SC_NONE;

@@ -207,39 +207,60 @@ static sc_status explain(const infer *f, const sc_device *d, const sc_gwork *w)
     return s;
 }
 
+typedef struct on_rank {
+    sc_gwork w;
+    double extent[SC_G_ITERS];
+    uint32_t parts[SC_G_ITERS];
+} on_rank;
+
+/* The operator as one rank runs it on device `d`. */
+static void work_of(const infer *f, uint32_t op, const sc_device *d, on_rank *r)
+{
+    const sc_gop *o = &f->g->op[op];
+    for (uint32_t i = 0; i < o->n_iter; i++) {
+        r->parts[i] = gi_parts(f, f->node[op].split[i]);
+        r->extent[i] = sc_giter_extent(&o->iter[i], f->samples) / r->parts[i];
+        if (f->uneven && !o->iter[i].batch)
+            r->extent[i] *=
+                gi_busiest(gi_units(&o->iter[i]), r->parts[i]) * r->parts[i];
+    }
+    uint32_t rows = rows_of(o);
+    if (rows < o->n_iter)
+        r->extent[rows] *= plan_rows(f->job->capacity, f->job->imbalance);
+    r->w = (sc_gwork){.graph = f->g,
+                      .op = o,
+                      .extent = r->extent,
+                      .parts = r->parts,
+                      .samples = f->samples,
+                      .optimizer = f->job->optimizer,
+                      .table = f->job->table};
+    r->w.facts = plan_software_facts(f->job->sw, d, f->job->precision,
+                                     f->job->recipe, f->job->ga > 1);
+}
+
 /* The price, or with `tell` what made it. */
 static sc_status compute(infer *f, uint32_t op, sc_gpass pass, uint32_t weight,
                          double weight_parts, bool tell, sc_price *out)
 {
-    const sc_gop *o = &f->g->op[op];
-    double extent[SC_G_ITERS];
-    uint32_t parts[SC_G_ITERS];
-    for (uint32_t i = 0; i < o->n_iter; i++) {
-        parts[i] = gi_parts(f, f->node[op].split[i]);
-        extent[i] = sc_giter_extent(&o->iter[i], f->samples) / parts[i];
-        if (f->uneven && !o->iter[i].batch)
-            extent[i] *= gi_busiest(gi_units(&o->iter[i]), parts[i]) * parts[i];
-    }
-    uint32_t rows = rows_of(o);
-    if (rows < o->n_iter)
-        extent[rows] *= plan_rows(f->job->capacity, f->job->imbalance);
-    sc_gwork w = {.graph = f->g,
-                  .op = o,
-                  .pass = pass,
-                  .extent = extent,
-                  .parts = parts,
-                  .samples = f->samples,
-                  .weight = weight,
-                  .weight_parts = weight_parts,
-                  .optimizer = f->job->optimizer,
-                  .table = f->job->table};
     const sc_device *d = gi_slowest(f, f->node[op].stage);
+    on_rank r;
+    work_of(f, op, d, &r);
+    r.w.pass = pass;
+    r.w.weight = weight;
+    r.w.weight_parts = weight_parts;
     if (pass == SC_GP_UPDATE && gi_state_tier(f, op) == SC_TIER_DEVICE)
-        w.update_bytes = f->job->update_bytes;
-    w.facts = plan_software_facts(f->job->sw, d, f->job->precision,
-                                  f->job->recipe, f->job->ga > 1);
-    if (tell) return explain(f, d, &w);
-    return sc_cost_gop(f->job->cost, d, &w, out, f->err);
+        r.w.update_bytes = f->job->update_bytes;
+    if (tell) return explain(f, d, &r.w);
+    return sc_cost_gop(f->job->cost, d, &r.w, out, f->err);
+}
+
+sc_op_held gi_beside(const infer *f, uint32_t op)
+{
+    on_rank r;
+    sc_op_held out;
+    work_of(f, op, gi_slowest(f, f->node[op].stage), &r);
+    sc_cost_gop_held(&r.w, &out);
+    return out;
 }
 
 sc_status gi_compute_anew(infer *f, uint32_t op, sc_gpass pass, uint32_t weight,

@@ -96,6 +96,8 @@ sc_op_facts plan_software_facts(const sc_software *sw, const sc_device *d,
                          .delayed_scaling = sw->fp8_scaling == SC_FP8_DELAYED,
                          .low_activations = sw->low_activations,
                          .pad_head_dim = sw->pad_head_dim,
+                         .logit_bytes = sw->logit_bytes,
+                         .split_logits = sw->split_logit_bytes,
                          .accum_bytes = accumulates ? sw->accum_bytes : 0,
                          .loss_bytes = sw->loss_bytes};
 }

@@ -390,8 +390,6 @@ static sc_status pad_vocabulary(graph_state *x, sc_err *err)
 
 static sc_status graph_of(graph_state *x, sc_run *r, sc_err *err)
 {
-    bool unfused =
-        x->sw->attention == SC_ATTN_UNFUSED || x->rules->attention_unfused;
     if (x->model->graph) {
         x->gjob.graph = x->model->graph;
         if (x->model->graph->note)
@@ -406,8 +404,8 @@ static sc_status graph_of(graph_state *x, sc_run *r, sc_err *err)
                      (unsigned long long)r->seq);
     }
     SC_TRY(pad_vocabulary(x, err));
-    return sc_opgraph_from_model(x->model, r->seq, unfused, x->a,
-                                 &x->gjob.graph, err);
+    return sc_opgraph_from_model(x->model, r->seq, x->rules->attention_unfused,
+                                 x->a, &x->gjob.graph, err);
 }
 
 /* Per element on the wire; 0: as of weights. */

@@ -232,7 +232,7 @@ static const char *computes(const sc_gplan *a, const sc_gplan *b)
 
 /* ---- sums over the folded program ---------------------------------------- */
 
-enum { KINDS = 4 * (SC_GP_UPDATE + 1) * SC_N_CATS, WHATS = GP_RESIDUAL + 1 };
+enum { KINDS = 4 * (SC_GP_UPDATE + 1) * SC_N_CATS, WHATS = GP_BESIDE + 1 };
 
 typedef struct sums { /* by stage */
     double (*seconds)[KINDS], (*n)[KINDS], (*held)[WHATS];

@@ -341,6 +341,55 @@ static void kept(void **state)
     assert_true(sc_op_kept(&apart, &w, 0) == 10000);
 }
 
+/* Beside operands and results, of 1000 elements each. */
+static void held(void **state)
+{
+    (void)state;
+    sc_op_held h;
+    sc_op_facts f = plain;
+    f.precision = SC_FP8;
+    f.logit_bytes = 14;
+    f.split_logits = 18;
+    sc_op_work w = {.type = SC_G_LINEAR,
+                    .each = 2,
+                    .x = 2000,
+                    .elements = 500,
+                    .low = true,
+                    .weight_learns = true};
+    sc_op_hold(&f, &w, &h);
+    /* A byte of each operand; the gradient is cast both ways, the operand
+     * turned. */
+    assert_true(h.copy == 1 && h.grad == 2 * 500 && h.operand == 1000);
+    w.weight_learns = false;
+    sc_op_hold(&f, &w, &h);
+    assert_true(h.copy == 0 && h.grad == 500 && h.operand == 0);
+    w.low = false;
+    sc_op_hold(&f, &w, &h);
+    assert_true(h.copy == 0 && h.grad == 0);
+    /* 2 bytes of logits, 4 as they are kept, the rest while it computes. */
+    w.type = SC_G_LOSS;
+    sc_op_hold(&f, &w, &h);
+    assert_true(h.copy == 4 && h.forward == 1000 * (14 - 2 - 4));
+    w.split = true;
+    sc_op_hold(&f, &w, &h);
+    assert_true(h.copy == 4 && h.forward == 1000 * (18 - 2 - 4));
+    f.split_logits = 4; /* logits become their gradients in one kernel */
+    sc_op_hold(&f, &w, &h);
+    assert_true(h.copy == 0 && h.forward == 0);
+    w = (sc_op_work){.type = SC_G_ATTENTION,
+                     .each = 2,
+                     .groups = 4,
+                     .m = 64,
+                     .keys = 64,
+                     .dropout = true};
+    sc_op_hold(&f, &w, &h);
+    assert_true(h.own[0] == 4 * 4 * 64 && h.own[1] == 0);
+    f.attention = SC_ATTN_UNFUSED;
+    sc_op_hold(&f, &w, &h);
+    assert_true(h.own[0] == 2 * 4 * 64 * 64 && h.own[1] == h.own[0] &&
+                h.own[2] == 4 * 64 * 64);
+}
+
 /* ---- two descriptions ---------------------------------------------------------- */
 
 static const char *const models[] = {
@@ -439,6 +488,6 @@ static void one_list(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {UNIT(by_hand), UNIT(both_passes),
-                                       UNIT(kept), UNIT(one_list)};
+                                       UNIT(kept), UNIT(held), UNIT(one_list)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

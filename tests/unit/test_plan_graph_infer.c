@@ -7,7 +7,7 @@
 
 enum { LAYERS = 4, HIDDEN = 64, SEQ = 32, VOCAB = 512 };
 
-static const sc_opgraph *gpt(void)
+static const sc_opgraph *gpt_with(bool dropout)
 {
     sc_transformer t = {.name = "small",
                         .layers = LAYERS,
@@ -19,7 +19,7 @@ static const sc_opgraph *gpt(void)
                         .bias = true,
                         .qkv_bias = true,
                         .norm_bias = true,
-                        .dropout = true};
+                        .dropout = dropout};
     const sc_model *m = NULL;
     const sc_opgraph *g = NULL;
     (void)sc_model_from_transformer(&t, sc_pos_none(), &arena, &m, &err);
@@ -27,6 +27,11 @@ static const sc_opgraph *gpt(void)
     (void)sc_opgraph_from_model(m, SEQ, true, &arena, &g, &err);
     no_error();
     return g;
+}
+
+static const sc_opgraph *gpt(void)
+{
+    return gpt_with(true);
 }
 
 static const sc_opgraph *zoo(const char *name)
@@ -218,7 +223,7 @@ static void made_again(void **state)
     planned p;
     static const char text[] =
         "mesh: {tp: 2}\npreset: {tensor_parallel: megatron, recompute: full}\n";
-    prepare(&p, text, gpt(), 1, 1);
+    prepare(&p, text, gpt_with(false), 1, 1);
     p.sw.early_stop = false;
     (void)infer_only(&p);
     no_error();
@@ -228,6 +233,12 @@ static void made_again(void **state)
     (void)infer_only(&p);
     no_error();
     assert_int_equal(count(&p.plan, SC_GP_BWD, SC_ALL_REDUCE), 3 * LAYERS + 1);
+    /* The mask of a dropout is. */
+    prepare(&p, text, gpt(), 1, 1);
+    p.sw.early_stop = true;
+    (void)infer_only(&p);
+    no_error();
+    assert_int_equal(count(&p.plan, SC_GP_BWD, SC_ALL_REDUCE), 4 * LAYERS + 1);
 }
 
 static uint32_t stage_at(const planned *p, const char *path)

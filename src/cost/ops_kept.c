@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ops_kept.c - what operators keep for their backward pass, and what their
+ * kernels hold beside what they read and make.
+ */
+#include "cost/ops.h"
+
+#include <math.h>
+
+static bool low(const sc_op_facts *f, const sc_op_work *w)
+{
+    return w->low && f->precision >= SC_FP8;
+}
+
+/* Per row of scores its logarithm of the sum; without a fused kernel the
+ * softmax, its dropout's result and mask. */
+static void of_attention(const sc_op_facts *f, const sc_op_work *w,
+                         sc_op_held *out)
+{
+    double scores = w->groups * w->m * w->keys;
+    if (f->attention != SC_ATTN_UNFUSED) {
+        out->own[0] = 4 * w->groups * w->m;
+        return;
+    }
+    out->own[0] = scores * w->each;
+    if (!w->dropout) return;
+    out->own[1] = scores * w->each;
+    out->own[2] = scores;
+}
+
+/* Low-precision products keep the operand that they were given, a byte each.
+ * They read both operands along the summed dimension: backward the gradient is
+ * cast in both layouts, the input turned. */
+static void of_product(const sc_op_facts *f, const sc_op_work *w,
+                       sc_op_held *out)
+{
+    if (!low(f, w)) return;
+    out->grad = (w->weight_learns ? 2 : 1) * w->elements;
+    if (!w->weight_learns) return;
+    out->copy = 1;
+    out->operand = w->x / w->each;
+}
+
+/* Logits come in 16 bits and leave as their gradients; a loss that is not one
+ * kernel keeps them in 32, and needs most while it computes these. */
+static void of_loss(const sc_op_facts *f, const sc_op_work *w, sc_op_held *out)
+{
+    double logits = w->x / w->each;
+    double most =
+        w->split && f->split_logits > 0 ? f->split_logits : f->logit_bytes;
+    if (most <= 2 * w->each) return;
+    out->copy = 4;
+    out->forward = fmax(0, most - w->each - out->copy) * logits;
+}
+
+void sc_op_hold(const sc_op_facts *f, const sc_op_work *w, sc_op_held *out)
+{
+    *out = (sc_op_held){0};
+    switch ((sc_gtype)w->type) {
+    case SC_G_LINEAR:
+    case SC_G_EXPERT: of_product(f, w, out); break;
+    case SC_G_ACT:
+        if (f->low_activations && f->precision >= SC_FP8) out->copy = 1;
+        break;
+    case SC_G_DROPOUT: out->own[0] = w->elements; break;
+    case SC_G_ELEMENTWISE: out->own[0] = w->dropout ? w->elements : 0; break;
+    case SC_G_ATTENTION: of_attention(f, w, out); break;
+    case SC_G_LOSS: of_loss(f, w, out); break;
+    default: break;
+    }
+}
+
+/* ---- of blocks ------------------------------------------------------------ */
+
+double sc_op_kept_output(const sc_op_work *w)
+{
+    return w->y + 4 * w->groups * w->m;
+}
+
+double sc_op_kept(const sc_op_facts *f, const sc_op_work *w, double x)
+{
+    double narrow = x / w->each;
+    sc_op_held held;
+    sc_op_hold(f, w, &held);
+    switch ((sc_gtype)w->type) {
+    case SC_G_LINEAR:
+    case SC_G_EXPERT:
+        /* A frozen weight has no gradient to make from its input. */
+        if (!w->weight_learns) return 0;
+        return w->low ? narrow : x;
+    case SC_G_NORM:
+    case SC_G_CONV1D:
+    case SC_G_SCAN: return x;
+    case SC_G_ACT: return (held.copy > 0 ? narrow : x) * (w->gated ? 2 : 1);
+    case SC_G_DROPOUT:
+    case SC_G_ELEMENTWISE: return w->dropout ? w->elements : 0;
+    case SC_G_ATTENTION:
+        if (w->again && f->attention == SC_ATTN_UNFUSED) return w->x;
+        return w->x + held.own[0] + held.own[1] + held.own[2];
+    case SC_G_LOSS: return 4 * w->x / w->each;
+    default: return 0;
+    }
+}

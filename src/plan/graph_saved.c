@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * graph_saved.c - what operators keep for their backward pass beside values of
+ * the network: masks of dropouts, sums of rows, operands in the precision in
+ * which products take them; and what kernels hold while they run.
+ */
+#include "plan/graph_infer.h"
+
+/* Behind what the item makes already. */
+static uint32_t beside(infer *f, uint32_t op, const char *what, uint32_t tensor,
+                       double bytes, gp_item *it)
+{
+    if (bytes < 1) return 0;
+    uint32_t v = gi_value(f, (gp_value){.word = {f->g->op[op].path, what},
+                                        .tensor = tensor,
+                                        .what = GP_BESIDE,
+                                        .stage = f->node[op].stage,
+                                        .bytes = bytes});
+    if (it->out == SC_NONE)
+        it->out = v;
+    else
+        it->n_more++;
+    return v + 1;
+}
+
+layout gi_copy_layout(const infer *f, uint32_t op)
+{
+    const sc_gport *in = &f->g->op[op].in[0];
+    if (f->job->sw->keep_gathered) return gi_port(f, op, in, false);
+    return f->kept[in->tensor].l;
+}
+
+static double copied(const infer *f, uint32_t op, double each)
+{
+    const sc_gtensor *t = &f->g->tensor[f->g->op[op].in[0].tensor];
+    layout l = gi_copy_layout(f, op);
+    if (t->kind != SC_GT_VALUE || !(each > 0)) return 0;
+    return each * gi_elements(f, t) * gi_held(f, t, &l) / gi_bytes(f, t);
+}
+
+void gi_save(infer *f, uint32_t op, bool again, gp_item *it)
+{
+    const sc_gop *o = &f->g->op[op];
+    /* Other simulators know tensors of the network only. */
+    if (!f->kept[o->out.tensor].learns || f->rules->nothing_fixed) return;
+    if (!again) f->beside[op] = gi_beside(f, op);
+    const sc_op_held *held = &f->beside[op];
+    gi_saved *s = &f->saved[again][op];
+    double share = gi_turn_share(f, op, false);
+    static const char *const name[SC_OP_OWN] = {"kept", "kept 2", "kept 3"};
+    for (uint32_t i = 0; i < SC_OP_OWN; i++)
+        s->own[i] =
+            beside(f, op, name[i], o->out.tensor, share * held->own[i], it);
+    if (held->copy > 0)
+        s->copy = beside(f, op, "kept in", o->in[0].tensor,
+                         share * copied(f, op, held->copy), it);
+    (void)beside(f, op, "working", o->out.tensor, share * held->forward, it);
+}
+
+gi_saved gi_saved_of(const infer *f, uint32_t op)
+{
+    return f->saved[f->node[op].segment != SC_NONE][op];
+}
+
+uint32_t gi_hold(infer *f, uint32_t op, double bytes, gp_item *it)
+{
+    return beside(f, op, "working", f->g->op[op].out.tensor,
+                  bytes * gi_turn_share(f, op, false), it);
+}
