@@ -79,9 +79,11 @@ static bool read_blocks(graph_case *x, uint32_t blocks)
 static void measure(const char *model, uint32_t blocks, const char *cluster,
                     const char *strategy, uint32_t ga, uint64_t n)
 {
-    graph_case x = {
-        .job = {
-            .micro = 4, .ga = ga, .precision = SC_BF16, .optimizer = "adam"}};
+    graph_case x = {.job = {.micro = 4,
+                            .ga = ga,
+                            .precision = SC_BF16,
+                            .optimizer = "adam",
+                            .joined = true}};
     char name[96];
     sc_arena_init(&x.made, 0);
     sc_arena_init(&x.run, 0);

@@ -107,6 +107,21 @@ typedef struct sc_traffic {
                              `bytes` (all siblings together) */
 } sc_traffic;
 
+/* What an op does, where it stands for several that nothing else waits for or
+ * comes between: kernels, and exchanges over links that are only theirs.
+ * Shared by ops of equal passes. */
+typedef struct sc_parts {
+    uint32_t n;
+    const sc_time *end;  /* [n] since the op's start, alone; ascending */
+    const uint8_t *kind; /* [n] sc_op_kind: COMPUTE or COLL */
+    const uint8_t *cat;  /* [n] sc_cat */
+    uint32_t kinds;      /* bit per kind */
+    sc_time by_cat[SC_N_CATS];
+    uint32_t n_moves;        /* what exchanges move, */
+    const uint32_t *traffic; /* [n_moves] by traffic */
+    const uint64_t *bytes;   /* [n_moves] */
+} sc_parts;
+
 typedef enum sc_mem_kind {
     SC_MEM_WEIGHT,
     SC_MEM_GRAD,
@@ -125,6 +140,7 @@ typedef struct sc_lifetime {
     uint32_t device;  /* the class that holds it */
     uint8_t kind;     /* sc_mem_kind */
     uint64_t bytes;
+    /* Of parts (sc_part_first), which are ops where none has parts: */
     sc_op first;       /* allocated when it starts; SC_NONE: always there */
     const sc_op *last; /* [n_last] freed when all have ended; n_last 0: kept */
     uint32_t n_last;
@@ -159,6 +175,10 @@ typedef struct sc_graph {
     uint32_t *peer;    /* [n_ops] class at the other end of P2P, or SC_NONE */
     const char **name; /* [n_ops] */
 
+    /* Ops of several parts; both NULL: there are none. */
+    const sc_parts **parts; /* [n_ops] NULL: it is one */
+    uint32_t *part_head;    /* [n_ops + 1] number of the first part of an op */
+
     sc_class *classes;           /* [n_classes] */
     sc_group *groups;            /* [n_groups] */
     const sc_traffic *traffics;  /* [n_traffic] */
@@ -172,6 +192,12 @@ typedef struct sc_graph {
 static inline uint32_t sc_op_place(const sc_graph *g, sc_op i)
 {
     return g->cls_head ? g->cls_head[i] : i;
+}
+
+/* Parts are numbered through all ops; one without is one part. */
+static inline uint32_t sc_part_first(const sc_graph *g, sc_op i)
+{
+    return g->part_head ? g->part_head[i] : i;
 }
 
 /* Collects ops in any order of dependencies (forward references allowed). */
@@ -188,6 +214,9 @@ typedef struct sc_op_desc {
     uint8_t kind, stream, cat;
     const uint32_t *dev; /* [n_dev] the classes of an op on several; copied */
     uint32_t n_dev;
+    const sc_parts *parts; /* NULL; borrowed.  Ids have to be topological then;
+                              sc_graph_unfold() refuses such a graph, texts
+                              show it without parts */
 } sc_op_desc;
 
 /* NULL when out of memory. */

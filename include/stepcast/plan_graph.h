@@ -49,6 +49,9 @@ typedef struct sc_gjob {
     double host_mem_bw, nvme_bw; /* bytes/s; 0: as of sc_run */
     bool unfold;                 /* one device per rank */
     struct gi_prices *prices;    /* of sc_gplan_prices(); NULL */
+    bool joined;   /* kernels and exchanges that nothing else waits
+                                    for are parts of one operation, with equal
+                                    times; not with `unfold` */
     bool unrolled; /* every layer compiled by itself: same result (tests) */
     /* Of SC_SCH_FILE: who passes what when (plan_schedule.h); else NULL. */
     const struct sc_schedule_file *order;

@@ -69,6 +69,8 @@ typedef struct sc_job {
     const sc_strategy *tree; /* the strategy, read; see sc_job_strategy() */
     bool
         by_operators; /* choices as by blocks, predicted by operators (tests) */
+    bool each;        /* kernel is an operation by itself, as traces and graphs
+                   show them: networks predict the same, slower */
     bool brief;       /* only time and memory by the engine asked for: no second
                    engine, no suggestions (fits, sweeps) */
 } sc_job;

@@ -66,6 +66,8 @@ typedef struct sc_result {
     sc_time *finish;     /* [n_classes] last end of the class */
     sc_time *shared;     /* [n_ops] longer than alone: waited on links */
     sc_time *overlapped; /* [n_ops] longer than alone: beside others */
+    sc_time *part_end;   /* [parts] when a part ended that ran beside what
+                                slows it; 0: as alone; NULL: no op has parts */
     uint32_t n_links;    /* links that were used */
     uint64_t *link;      /* [n_links] */
     double *link_bytes;  /* [n_links] carried */
@@ -78,6 +80,11 @@ typedef struct sc_result {
  * a link. */
 sc_status sc_sim_run(const sc_graph *g, const sc_sim_opts *o, sc_arena *a,
                      sc_result *out, sc_err *err);
+
+/* When part `k` of op `i` starts and ends. */
+sc_time sc_part_start(const sc_graph *g, const sc_result *r, sc_op i,
+                      uint32_t k);
+sc_time sc_part_end(const sc_graph *g, const sc_result *r, sc_op i, uint32_t k);
 
 /* Time of one class split by category: sums exactly to `until`.  Ops on the
  * compute stream count as their own category.  A gap before one, or between

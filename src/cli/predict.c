@@ -284,6 +284,7 @@ sc_status cli_predict(cli *c, int argc, char *const *argv)
     if (c->dump_config)
         return o.script ? cli_megatron_dump(c, sets, &job, &o)
                         : cli_dump(c, sets, 2);
+    job.each = o.trace != NULL;
     SC_TRY(cli_predict_run(c, &job, &o, &p));
     cli_measured_settle(c, &p, &measured);
     if (o.trace) SC_TRY(write_trace(c, &o, &p));

@@ -228,7 +228,9 @@ static sc_status configuration(cli *c, const sc_job *job,
     sc_plan plan;
     sc_block *blocks = NULL;
     sc_graph g;
-    SC_TRY(cli_predict_run(c, job, po, &p));
+    sc_job each = *job;
+    each.each = o->graph;
+    SC_TRY(cli_predict_run(c, &each, po, &p));
     if (p.graph) {
         if (o->strategy) sc_gplan_explain(&p.graph->plan, out);
         if (o->graph) sc_report_ops(&p.graph->plan.step, out);

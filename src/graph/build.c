@@ -254,6 +254,26 @@ static sc_status copy_lifetimes(const sc_graph_builder *b, sc_arena *a,
     return SC_OK;
 }
 
+/* Numbers of parts, where an op has several. */
+static sc_status number_parts(const sc_graph_builder *b, sc_arena *a,
+                              const sc_op *id, sc_graph *g, sc_err *err)
+{
+    if (b->n_several == 0) return SC_OK;
+    if (id || b->n_parts >= SC_NONE)
+        return sc_error(err, SC_EBUG, SC_C_BUG, sc_pos_none(), NULL,
+                        "%llu parts of ops that are not in order",
+                        (unsigned long long)b->n_parts);
+    g->parts = SC_NEW_N(a, const sc_parts *, g->n_ops);
+    g->part_head = SC_NEW_N(a, uint32_t, (size_t)g->n_ops + 1);
+    if (!g->parts || !g->part_head) return sc_error_nomem(err);
+    for (uint32_t k = 0; k < b->n_several; k++)
+        g->parts[b->several[k].op] = b->several[k].parts;
+    for (sc_op i = 0; i < g->n_ops; i++)
+        g->part_head[i + 1] =
+            g->part_head[i] + (g->parts[i] ? g->parts[i]->n : 1);
+    return SC_OK;
+}
+
 /* Columns in the order of new ids; the builder's own where nothing moves. */
 static sc_status copy_ops(const sc_graph_builder *b, sc_arena *a,
                           const sc_op *id, sc_graph *g, sc_err *err)
@@ -309,6 +329,7 @@ sc_status sc_graph_build(sc_graph_builder *b, sc_arena *a, sc_graph *out,
         g.n_deps =
             graph_csr(&b->deps, id, g.n_ops, g.succ_head, g.succ, g.n_preds);
     if (!s) s = copy_ops(b, a, id, &g, err);
+    if (!s) s = number_parts(b, a, id, &g, err);
     if (!s && b->n_spread) s = spread_places(b, a, id, &g, err);
     if (!s) s = copy_lifetimes(b, a, id, &g, err);
     sc_arena_free(&tmp);

@@ -90,6 +90,9 @@ const char *graph_op_fault(const sc_graph *g, const sc_op_desc *op)
     if (op->work && op->kind == SC_OP_MARK) return "is a mark with work";
     if (op->latency < 0 || op->latency > op->work)
         return "has a latency that is no part of its work";
+    const sc_parts *p = op->parts;
+    if (p && (p->n == 0 || p->end[p->n - 1] != op->work))
+        return "is not the sum of its parts";
     if (!(op->flops >= 0) || op->flops - op->flops != 0)
         return "has negative or infinite flops";
     return place_fault(g, op);
@@ -107,10 +110,10 @@ const char *graph_lifetime_fault(const sc_graph *g, const sc_lifetime *l)
 {
     if (l->device >= g->n_classes) return "is of no known class";
     if (l->kind >= SC_N_MEM_KINDS) return "has no legal kind";
-    if (l->first != SC_NONE && l->first >= g->n_ops)
-        return "is allocated by no op";
+    uint32_t n = sc_part_first(g, g->n_ops);
+    if (l->first != SC_NONE && l->first >= n) return "is allocated by no op";
     for (uint32_t k = 0; k < l->n_last; k++)
-        if (l->last[k] >= g->n_ops) return "is used last by no op";
+        if (l->last[k] >= n) return "is used last by no op";
     if (l->bytes > UINT64_MAX / 4) return "is larger than any memory";
     return NULL;
 }
@@ -272,6 +275,21 @@ static bool spread(sc_graph_builder *b, const sc_op_desc *op)
     return true;
 }
 
+static bool several(sc_graph_builder *b, const sc_parts *p)
+{
+    b->n_parts += p ? p->n : 1;
+    if (!p) return true;
+    graph_several *all = sc_grow(b->arena, b->several, b->n_several,
+                                 &b->cap_several, 64, sizeof *all);
+    if (!all) {
+        graph_fail_nomem(&b->fault);
+        return false;
+    }
+    b->several = all;
+    all[b->n_several++] = (graph_several){b->g.n_ops, p};
+    return true;
+}
+
 /* A reason to refuse the op, or NULL. */
 static const char *op_fault(const sc_graph_builder *b, const sc_op_desc *op)
 {
@@ -296,7 +314,7 @@ sc_op sc_graph_add_op(sc_graph_builder *b, const sc_op_desc *op)
         return 0;
     }
     bool one = op->dev ? op->n_dev == 1 : op->cls != SC_NONE;
-    if (!one && !spread(b, op)) return 0;
+    if ((!one && !spread(b, op)) || !several(b, op->parts)) return 0;
     b->n_places += op->dev ? op->n_dev : one;
     graph_op_chunk *c = op_room(b);
     if (!c) return 0;
@@ -333,7 +351,8 @@ sc_op_desc graph_op_desc(const sc_graph *g, sc_op i)
                         .stream = g->stream[i],
                         .cat = g->cat[i],
                         .dev = to - from == 1 ? NULL : &g->cls[from],
-                        .n_dev = to - from};
+                        .n_dev = to - from,
+                        .parts = g->parts ? g->parts[i] : NULL};
 }
 
 void sc_graph_add_dep(sc_graph_builder *b, sc_op before, sc_op after)

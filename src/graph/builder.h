@@ -41,6 +41,11 @@ typedef struct graph_spread {
     const uint32_t *cls; /* [n] */
 } graph_spread;
 
+typedef struct graph_several {
+    sc_op op;
+    const sc_parts *parts;
+} graph_several;
+
 /* The first error of a builder. */
 typedef struct graph_fault {
     sc_status status;
@@ -61,7 +66,9 @@ struct sc_graph_builder {
     uint32_t next_ops; /* capacity of the next chunk */
     graph_spread *spread;
     uint32_t n_spread, cap_spread; /* by op */
-    uint64_t n_places;
+    uint64_t n_places, n_parts;
+    graph_several *several; /* ops of several parts */
+    uint32_t n_several, cap_several;
     graph_deps deps;
     graph_fault fault;
 

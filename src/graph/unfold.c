@@ -215,6 +215,7 @@ static sc_status prepare(unfolder *u, sc_err *err)
         if (g->n_traffic) fault = "a class of several ranks has traffic";
         if (g->n_lifetimes) fault = "a class of several ranks has tensors";
     }
+    if (g->part_head) fault = "an op has parts";
     for (sc_op i = 0; i < g->n_ops; i++) {
         uint32_t from = sc_op_place(g, i), to = sc_op_place(g, i + 1);
         if (from == to) fault = "a mark is on no class";

@@ -18,10 +18,12 @@
 void gl_after(gl *g, sc_op before, sc_op after)
 {
     if (before == SC_NONE || before == after) return;
-    if (g->clock)
+    if (g->clock) {
         clock_after(g->clock, before, after);
-    else
-        sc_graph_add_dep(g->b, before, after);
+        return;
+    }
+    sc_op from = gl_op_of(g, before), to = gl_op_of(g, after);
+    if (from != to) sc_graph_add_dep(g->b, from, to);
 }
 
 sc_op gl_add(gl *g, const gl_item *t, const sc_op_desc *o)
@@ -34,7 +36,8 @@ sc_op gl_add(gl *g, const gl_item *t, const sc_op_desc *o)
     op.stream = t->stream;
     op.group = op.peer = SC_NONE;
     if (g->clock) return clock_add(g->clock, &op);
-    sc_op id = sc_graph_add_op(g->b, &op);
+    sc_op id =
+        gl_number(g, sc_graph_add_op(g->b, &op), op.parts ? op.parts->n : 1);
     gl_say(g, id,
            &(gl_note){.name = t->name, .comm = SC_NONE, .fills = t->fills});
     return id;
@@ -152,8 +155,7 @@ static void remember_reduced(gl *g, const gl_instance *at, uint32_t mb,
            g->members * sizeof(sc_op));
 }
 
-/* To another stage. */
-static bool is_transfer(const gl *g, uint32_t i)
+bool gl_is_transfer(const gl *g, uint32_t i)
 {
     return g->item[i].kind == SC_OP_P2P && g->prog->item[i].to != SC_NONE;
 }
@@ -178,7 +180,7 @@ static void after_order(gl *g, const gl_instance *at, uint32_t i,
 {
     const gl_line *line = &g->line[at->dev * g->members + member];
     if (!g->rules->ready_order) {
-        if (is_transfer(g, i)) gl_after(g, line->tail, op);
+        if (gl_is_transfer(g, i)) gl_after(g, line->tail, op);
         after_arrivals(g, at, i, member, op);
         return;
     }
@@ -281,7 +283,7 @@ static sc_status pass(gl *g, const gl_instance *at, const gl_slot *s,
     for (uint32_t k = 0; k < l->n; k++) {
         uint32_t i = l->item[k];
         if (!(g->item[i].part & s->parts)) continue;
-        bool waits = !at_once && is_transfer(g, i);
+        bool waits = !at_once && gl_is_transfer(g, i);
         later += waits;
         if (waits) continue;
         SC_TRY(gl_emit(g, at, s->mb, i));
@@ -291,7 +293,7 @@ static sc_status pass(gl *g, const gl_instance *at, const gl_slot *s,
     g->opening = NULL;
     for (uint32_t k = 0; later && k < l->n; k++) {
         uint32_t i = l->item[k];
-        if (!(g->item[i].part & s->parts) || !is_transfer(g, i)) continue;
+        if (!(g->item[i].part & s->parts) || !gl_is_transfer(g, i)) continue;
         SC_TRY(gl_emit(g, at, s->mb, i));
     }
     return SC_OK;
@@ -308,7 +310,10 @@ static sc_status slot(gl *g, const gl_slot *s)
         g->line[mine + r].before = g->line[mine + r].tail;
     bool known = false;
     if (g->clock) SC_TRY(clock_slot_begin(g, s, &known));
-    if (!known) SC_TRY(pass(g, at, s, l, g->rules->ready_order));
+    if (g->runs)
+        SC_TRY(gl_runs_pass(g, at, s, l));
+    else if (!known)
+        SC_TRY(pass(g, at, s, l, g->rules->ready_order));
     if (g->clock && !known) SC_TRY(clock_slot_end(g, s));
     at->begun = true;
     bool done = true;
@@ -508,6 +513,7 @@ sc_status gl_lower(const gp_program *prog, sc_arena *a, sc_gplan *p,
     if (!g.b) return sc_error_nomem(err);
     SC_TRY(gl_begin(&g, prog, &whole));
     SC_TRY(devices(&g));
+    if (!notes) SC_TRY(gl_runs_prepare(&g));
     SC_TRY(gl_walk(&g));
     SC_TRY(gl_lifetimes(&g));
     SC_TRY(sc_graph_build(g.b, a, &p->step, err));

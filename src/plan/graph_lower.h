@@ -72,15 +72,17 @@ typedef struct gl_instance {
     uint32_t last[3]; /* micro-batch of the last slot F, X, W; SC_NONE */
     uint32_t left[3]; /* slots to come */
     bool begun;
+    uint8_t ran; /* gl_part of slots so far */
 } gl_instance;
 
 /* Ranks that an exchange spans, on the devices that run it. */
 typedef struct gl_comm {
     uint8_t coll;
     uint32_t n_groups, size, n_dev;
-    const uint32_t *rank; /* [n_groups * size] */
-    uint32_t *dev;        /* [n_dev] pipeline devices */
-    uint32_t *traffic;    /* [1], or [n_groups] where ranks are devices */
+    const uint32_t *rank;    /* [n_groups * size] */
+    uint32_t *dev;           /* [n_dev] pipeline devices */
+    uint32_t *traffic;       /* [1], or [n_groups] where ranks are devices */
+    const sc_traffic *moves; /* of the last of these; NULL: nothing */
 } gl_comm;
 
 /* What an operation does not say itself, and a workload does. */
@@ -118,6 +120,7 @@ typedef struct gl_line {
 } gl_line;
 
 struct gl_memo;
+struct gl_runs;
 
 typedef struct gl {
     const sc_gjob *job;
@@ -152,7 +155,8 @@ typedef struct gl {
     uint32_t n_slots;
     gl_slot *slot; /* [n_slots] in order of emission */
 
-    sc_op *op; /* [rows][n_items][members]; a row is a micro-batch */
+    sc_op *op; /* [rows][n_items][members] numbers of parts
+                  (sc_part_first); a row is a micro-batch */
     uint32_t ahead;
     sc_op *past;         /* [pp][ahead + 2][members] ends of layers, a ring */
     uint32_t *n_past;    /* [pp] */
@@ -170,6 +174,8 @@ typedef struct gl {
     gl_comm *comms;
     struct gl_memo *memo;
     struct gl_clock *clock; /* the fast sink; NULL: a graph is built */
+    struct gl_runs *runs;   /* NULL: every part is an operation */
+    bool failed;            /* out of memory */
 } gl;
 
 /* Everything of `g` that no sink has a part in; `prog` with what lowering adds
@@ -217,6 +223,7 @@ static inline sc_op *gl_ops(const gl *g, uint32_t row, uint32_t item)
     return g->op + ((size_t)row * g->prog->n_items + item) * g->members;
 }
 
+/* Its number; those of further parts follow.  Dependencies name numbers. */
 sc_op gl_add(gl *g, const gl_item *t, const sc_op_desc *o);
 /* Keeps what is to be said of an operation, if anyone asks. */
 void gl_say(gl *g, sc_op op, const gl_note *note);
@@ -233,6 +240,17 @@ void gl_deps(gl *g, const gl_instance *at, uint32_t mb, uint32_t i,
              uint32_t member, sc_op op);
 void gl_ran(gl *g, const gl_instance *at, uint32_t i, uint32_t member,
             sc_op op);
+
+/* To another stage. */
+bool gl_is_transfer(const gl *g, uint32_t i);
+
+/* graph_lower_runs.c: a slot with operations of several parts. */
+sc_status gl_runs_prepare(gl *g);
+sc_status gl_runs_pass(gl *g, gl_instance *at, const gl_slot *s,
+                       const gl_list *l);
+/* The operation of a part; the number of the first of `n` new parts. */
+sc_op gl_op_of(const gl *g, uint32_t number);
+uint32_t gl_number(gl *g, sc_op op, uint32_t n);
 
 /* graph_lower_exchange.c */
 void gl_exchange(gl *g, const gl_instance *at, uint32_t mb, uint32_t i,

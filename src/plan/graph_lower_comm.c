@@ -85,8 +85,8 @@ static sc_status keep(gl *g, uint64_t hash, const uint32_t *at, uint32_t comm)
 
 /* ---- new ones ------------------------------------------------------------- */
 
-static sc_status traffic(gl *g, const gl_comm *c, uint32_t group,
-                         uint32_t n_groups, uint32_t *out)
+static sc_status traffic(gl *g, gl_comm *c, uint32_t group, uint32_t n_groups,
+                         uint32_t *out)
 {
     *out = SC_NONE;
     if (!g->job->hw || g->rules->links_private || g->clock) return SC_OK;
@@ -96,7 +96,9 @@ static sc_status traffic(gl *g, const gl_comm *c, uint32_t group,
                             c->size};
     SC_TRY(
         sc_traffic_of(g->job->hw, (sc_coll)c->coll, &of, 0, g->a, t, g->err));
-    if (t->n) *out = sc_graph_add_traffic(g->b, t);
+    if (t->n == 0) return SC_OK;
+    c->moves = t;
+    *out = sc_graph_add_traffic(g->b, t);
     return SC_OK;
 }
 

@@ -470,6 +470,7 @@ static sc_status prepare(graph_state *x, sc_run *r, sc_err *err)
                    .host_mem_bw = x->job->host_mem_bw,
                    .nvme_bw = x->job->nvme_bw,
                    .unfold = x->job->no_symmetry,
+                   .joined = !x->job->each,
                    .order = r->order};
     if (!g->optimizer) g->optimizer = x->tree.optimizer;
     if (!g->optimizer) {

@@ -29,6 +29,7 @@ sc_status predict_operators(const sc_job *job, const sc_run *run, sc_arena *a,
     own.host_mem_bw = run->host_mem_bw;
     own.nvme_bw = run->nvme_bw;
     own.price = job->price;
+    own.each = job->each;
     own.brief = job->brief;
     own.optimizer = job->optimizer;
     own.fidelity = job->fidelity;

@@ -218,7 +218,8 @@ void report_graph_json(const sc_prediction *p, sc_json *j)
     sc_json_end(j, '}');
     sc_json_put_uint(j, "stages", g->plan.n_stages);
     sc_json_put_uint(j, "operators", g->job->graph->n_ops);
-    sc_json_put_uint(j, "operations", g->plan.step.n_ops);
+    sc_json_put_uint(j, "operations",
+                     sc_part_first(&g->plan.step, g->plan.step.n_ops));
     sc_json_put_uint(j, "idle_devices", g->idle);
     sc_json_key(j, "exchanges");
     sc_json_begin(j, '[');

@@ -57,6 +57,23 @@ static void charge_wait(const account *c, sc_time lo, sc_time hi, sc_op i)
     c->out[SC_CAT_BUBBLE] += hi - lo;
 }
 
+/* The time of an op on the compute stream, up to `until`. */
+static void charge_op(const account *c, sc_op i, sc_time until)
+{
+    const sc_parts *p = c->g->parts ? c->g->parts[i] : NULL;
+    sc_time from = c->r->start[i], end = c->r->end[i];
+    if (p && end <= until && end - from == c->g->work[i]) {
+        for (int k = 0; k < SC_N_CATS; k++) c->out[k] += p->by_cat[k];
+        return;
+    }
+    for (uint32_t k = 0; k < (p ? p->n : 1) && from < until; k++) {
+        end = sc_part_end(c->g, c->r, i, k);
+        if (end > until) end = until;
+        c->out[p ? p->cat[k] : c->g->cat[i]] += end - from;
+        from = end;
+    }
+}
+
 void sc_result_breakdown(const sc_graph *g, const sc_result *r, uint32_t cls,
                          sc_time until, sc_time out[SC_N_CATS])
 {
@@ -72,7 +89,7 @@ void sc_result_breakdown(const sc_graph *g, const sc_result *r, uint32_t cls,
         sc_time from = r->start[i] < until ? r->start[i] : until;
         sc_time to = r->end[i] < until ? r->end[i] : until;
         if (from > at) charge_wait(&c, at, from, r->cause[i]);
-        out[g->cat[i]] += to - from;
+        charge_op(&c, i, until);
         at = to;
     }
     if (last != SC_NONE && r->end[last] > at) {

@@ -22,12 +22,13 @@
  * slot of its first class; one that shares links is first timed so for its
  * latency and then is a flow.  The flow machine's next event has a slot, too.
  */
-#include "sim/run.h"
+#include "sim/parts.h"
 
 #include <string.h>
 
 typedef enum phase {
     PLAIN,
+    JOINED,  /* of several parts, else plain */
     TICKER,  /* the flow machine's slot */
     SEVERAL, /* on several classes, in the queue until it completes */
     LATENCY, /* in the queue until it moves */
@@ -56,6 +57,7 @@ typedef struct engine {
     flight *flight;   /* [slots] */
     double *there;    /* [slots] rate of what is not plain, by its class */
     uint32_t *retime; /* [slots] stack of homes to be timed anew */
+    sim_seq *seq;     /* [slots] NULL: no op has parts */
     uint32_t n_ready, n_dirty, n_retime, n_done, ticker;
     bool all_plain;
     bool failed; /* out of memory */
@@ -119,6 +121,7 @@ static bool engine_init(engine *e, const sim_run *run, sc_arena *a,
         !(e->flight = SC_NEW_N(a, flight, slots)) ||
         !(e->there = SC_NEW_N(a, double, slots)) ||
         !(e->retime = SC_NEW_N(a, uint32_t, slots)) ||
+        (g->parts && !(e->seq = SC_NEW_N(a, sim_seq, slots))) ||
         !(last = SC_NEW_N(a, uint32_t, slots)))
         return false;
     memset(e->next, 0xff, places * sizeof *e->next);
@@ -206,7 +209,10 @@ static void complete_due(engine *e, sc_time now)
         sim_slot *x = &e->queue.slot[s];
         sc_op i = x->op;
         radix_unlink(&e->queue, s);
-        if (x->phase == PLAIN) {
+        if (x->phase == JOINED &&
+            !parts_ended(e->g, e->r, x, &e->seq[s], now)) {
+            mark_dirty(e, s / SC_N_STREAMS);
+        } else if (x->phase <= JOINED) {
             x->op = SC_NONE;
             mark_dirty(e, s / SC_N_STREAMS);
             complete(e, i, now);
@@ -266,6 +272,11 @@ static inline void start(engine *e, sc_op i, sc_time now)
     s->bit = (uint8_t)sim_bit(g, i);
     s->phase = PLAIN;
     mark_dirty(e, cls);
+    if (g->parts && g->parts[i]) {
+        s->phase = JOINED;
+        parts_start(g, s, &e->seq[home]);
+        return;
+    }
     if (e->all_plain) return;
     bool moves = sim_net_has(e->net, g, i);
     if (moves || sc_op_place(g, i + 1) - sc_op_place(g, i) > 1)
@@ -274,12 +285,33 @@ static inline void start(engine *e, sc_op i, sc_time now)
 
 /* ---- rates --------------------------------------------------------------- */
 
+/* Kinds that run on a class but for slot `but`. */
+static unsigned kinds_beside(const engine *e, uint32_t first, unsigned but)
+{
+    const sim_slot *x = &e->queue.slot[first];
+    unsigned kinds = 0;
+    for (unsigned s = 0; s < SC_N_STREAMS; s++)
+        if (s != but && x[s].op != SC_NONE) kinds |= sim_bits(e->g, x[s].op);
+    return kinds;
+}
+
+static void settle_parts(engine *e, uint32_t first, sc_time now)
+{
+    for (unsigned s = 0; s < SC_N_STREAMS; s++) {
+        sim_slot *x = &e->queue.slot[first + s];
+        if (x->op != SC_NONE && x->phase == JOINED)
+            parts_beside(&e->rates, e->g, e->r, x, &e->seq[first + s],
+                         kinds_beside(e, first, s), now);
+    }
+}
+
 /* Rates on one class. */
 static inline void rate_class(engine *e, uint32_t cls, sc_time now)
 {
     uint32_t first = cls * SC_N_STREAMS;
     const sim_slot *x = &e->queue.slot[first];
     unsigned once = 0, twice = 0; /* kinds running on one, on two streams */
+    if (e->seq) settle_parts(e, first, now);
     for (unsigned s = 0; s < SC_N_STREAMS; s++) {
         unsigned bit = x[s].op != SC_NONE ? x[s].bit : 0;
         twice |= once & bit;
@@ -293,6 +325,11 @@ static inline void rate_class(engine *e, uint32_t cls, sc_time now)
         if (x[s].phase == PLAIN) {
             if (rate == x[s].rate) continue;
             radix_retime(&e->queue, first + s, e->g->work[i], rate, now);
+            e->r->n_events++;
+        } else if (x[s].phase == JOINED) {
+            if (rate == x[s].rate) continue;
+            parts_retime(e->g, &e->queue, first + s, &e->seq[first + s], rate,
+                         now);
             e->r->n_events++;
         } else if (rate != e->there[first + s]) {
             e->there[first + s] = rate;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * memory_events.c - tensors are put behind the ops that allocate and that free
- * them, ops are in streams, and streams run in order: a device's events are a
- * few lists in order, to be merged.  A list that is not in order, as of marks,
- * is sorted.
+ * memory_events.c - tensors are put behind the parts that allocate and that
+ * free them, parts are of ops, ops in streams, and streams run in order: a
+ * device's events are a few lists in order, to be merged.  A list that is not
+ * in order, as of marks, is sorted.
  */
 #include "sim/memory_events.h"
 
@@ -19,35 +19,62 @@ typedef struct state {
     const sc_graph *g;
     const sc_result *r;
     sc_arena *a;
-    sc_op *last;     /* [n] op whose end frees a tensor; SC_NONE: stays */
-    uint32_t *by_op; /* [n] tensors behind ops */
-    uint32_t *head;  /* [n_ops + 2] into by_op */
-    uint32_t *list;  /* [n_classes * LISTS + 2] into event */
+    uint32_t n_parts;
+    sc_op *op;         /* [n_parts] whose part it is; NULL: part k is op k */
+    uint32_t *last;    /* [n] part whose end frees a tensor; SC_NONE: stays */
+    uint32_t *by_part; /* [n] tensors behind parts */
+    uint32_t *head;    /* [n_parts + 2] into by_part */
+    uint32_t *list;    /* [n_classes * LISTS + 2] into event */
     mem_event *event;
 } state;
 
 /* ---- lists ----------------------------------------------------------------- */
 
-static sc_op last_of(const state *s, const sc_lifetime *t)
+static sc_op op_of(const state *s, uint32_t part)
+{
+    return s->op ? s->op[part] : part;
+}
+
+static sc_time start_of(const state *s, uint32_t part)
+{
+    sc_op op = op_of(s, part);
+    return sc_part_start(s->g, s->r, op, part - sc_part_first(s->g, op));
+}
+
+static sc_time end_of(const state *s, uint32_t part)
+{
+    sc_op op = op_of(s, part);
+    return sc_part_end(s->g, s->r, op, part - sc_part_first(s->g, op));
+}
+
+/* Of all that free a tensor the one that ends last. */
+static uint32_t last_of(const state *s, const sc_lifetime *t)
 {
     if (t->n_last == 0) return SC_NONE;
-    sc_op last = t->last[0];
-    for (uint32_t k = 1; k < t->n_last; k++)
-        if (s->r->end[t->last[k]] > s->r->end[last]) last = t->last[k];
+    uint32_t last = t->last[0];
+    sc_time end = t->n_last > 1 ? end_of(s, last) : 0;
+    for (uint32_t k = 1; k < t->n_last; k++) {
+        sc_time other = end_of(s, t->last[k]);
+        if (other <= end) continue;
+        last = t->last[k];
+        end = other;
+    }
     return last;
 }
 
-static size_t list_of(const state *s, uint32_t device, sc_op op, bool frees)
+static size_t list_of(const state *s, uint32_t device, uint32_t part,
+                      bool frees)
 {
     const sc_graph *g = s->g;
     size_t first = (size_t)device * LISTS;
-    if (op == SC_NONE) return first;
+    if (part == SC_NONE) return first;
+    sc_op op = op_of(s, part);
     uint32_t kind = g->kind[op] == SC_OP_MARK ? SC_N_STREAMS : g->stream[op];
     return first + 1 + (frees ? KINDS : 0) + kind;
 }
 
-/* The op behind which a tensor stands; of what is always there none. */
-static sc_op op_of(const state *s, uint32_t tensor, bool frees)
+/* The part behind which a tensor stands; of what is always there none. */
+static uint32_t part_of(const state *s, uint32_t tensor, bool frees)
 {
     return frees ? s->last[tensor] : s->g->lifetime[tensor].first;
 }
@@ -61,39 +88,41 @@ static bool has(const state *s, uint32_t tensor, bool frees)
 static void put(state *s, uint32_t tensor, bool frees)
 {
     const sc_lifetime *t = &s->g->lifetime[tensor];
-    sc_op op = op_of(s, tensor, frees);
-    sc_time from = t->first == SC_NONE ? 0 : s->r->start[t->first];
+    uint32_t part = part_of(s, tensor, frees);
+    sc_time from = t->first == SC_NONE ? 0 : start_of(s, t->first);
     mem_event e = {.t = from, .tensor = tensor};
     mem_turn turn = t->first == SC_NONE ? MEM_STANDING : MEM_ALLOCATED;
     if (frees) {
-        sc_time end = s->r->end[op];
+        sc_time end = end_of(s, part);
         turn = end > from ? MEM_FREED : MEM_FREED_AT_ONCE;
         if (end > from) e.t = end;
     }
-    e.order = (uint64_t)turn << 32 | (turn == MEM_ALLOCATED ? op : 0);
-    s->event[s->list[list_of(s, t->device, op, frees) + 1]++] = e;
+    e.order = (uint64_t)turn << 32 | (turn == MEM_ALLOCATED ? part : 0);
+    s->event[s->list[list_of(s, t->device, part, frees) + 1]++] = e;
 }
 
-/* Allocations, or frees, in the order of the ops' ids. */
+/* Allocations, or frees, in the order of parts. */
 static void fill(state *s, bool frees)
 {
     const sc_graph *g = s->g;
     uint32_t *head = s->head;
-    memset(head, 0, ((size_t)g->n_ops + 2) * sizeof *head);
+    memset(head, 0, ((size_t)s->n_parts + 2) * sizeof *head);
     for (uint32_t i = 0; i < g->n_lifetimes; i++) {
-        sc_op op = op_of(s, i, frees);
+        uint32_t part = part_of(s, i, frees);
         if (!has(s, i, frees)) continue;
-        if (op == SC_NONE)
+        if (part == SC_NONE)
             put(s, i, frees);
         else
-            head[op + 2]++;
+            head[part + 2]++;
     }
-    for (sc_op op = 0; op < g->n_ops; op++) head[op + 2] += head[op + 1];
+    for (uint32_t k = 0; k < s->n_parts; k++) head[k + 2] += head[k + 1];
     for (uint32_t i = 0; i < g->n_lifetimes; i++) {
-        sc_op op = op_of(s, i, frees);
-        if (op != SC_NONE && has(s, i, frees)) s->by_op[head[op + 1]++] = i;
+        uint32_t part = part_of(s, i, frees);
+        if (part != SC_NONE && has(s, i, frees))
+            s->by_part[head[part + 1]++] = i;
     }
-    for (uint32_t k = 0; k < head[g->n_ops]; k++) put(s, s->by_op[k], frees);
+    for (uint32_t k = 0; k < head[s->n_parts]; k++)
+        put(s, s->by_part[k], frees);
 }
 
 static void count(state *s)
@@ -103,7 +132,7 @@ static void count(state *s)
         uint32_t device = g->lifetime[i].device;
         for (int frees = 0; frees < 2; frees++)
             if (has(s, i, frees))
-                s->list[list_of(s, device, op_of(s, i, frees), frees) + 2]++;
+                s->list[list_of(s, device, part_of(s, i, frees), frees) + 2]++;
     }
     for (size_t l = 0; l < (size_t)g->n_classes * LISTS; l++)
         s->list[l + 2] += s->list[l + 1];
@@ -185,14 +214,21 @@ sc_status mem_events_list(const sc_graph *g, const sc_result *r, sc_arena *a,
     if (n > SC_NONE / 2)
         return sc_error(err, SC_EINPUT, SC_C_TOO_BIG, sc_pos_none(), NULL,
                         "more than %u tensors", SC_NONE / 2);
+    uint32_t n_parts = sc_part_first(g, g->n_ops);
     state s = {.g = g,
                .r = r,
                .a = a,
-               .last = SC_NEW_N(a, sc_op, n),
-               .by_op = SC_NEW_N(a, uint32_t, n),
-               .head = SC_NEW_N(a, uint32_t, (size_t)g->n_ops + 2),
+               .n_parts = n_parts,
+               .op = g->part_head ? SC_NEW_N(a, sc_op, n_parts) : NULL,
+               .last = SC_NEW_N(a, uint32_t, n),
+               .by_part = SC_NEW_N(a, uint32_t, n),
+               .head = SC_NEW_N(a, uint32_t, (size_t)n_parts + 2),
                .list = SC_NEW_N(a, uint32_t, (size_t)g->n_classes * LISTS + 2)};
-    if (!s.last || !s.by_op || !s.head || !s.list) return sc_error_nomem(err);
+    if (!s.last || !s.by_part || !s.head || !s.list || (g->part_head && !s.op))
+        return sc_error_nomem(err);
+    for (sc_op i = 0; s.op && i < g->n_ops; i++)
+        for (uint32_t k = g->part_head[i]; k < g->part_head[i + 1]; k++)
+            s.op[k] = i;
     for (uint32_t i = 0; i < n; i++) s.last[i] = last_of(&s, &g->lifetime[i]);
     count(&s);
     s.event = SC_NEW_N(a, mem_event, s.list[(size_t)g->n_classes * LISTS + 1]);

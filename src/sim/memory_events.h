@@ -2,7 +2,7 @@
 /*
  * memory_events.h - when tensors come and go, device by device.
  *
- * At one moment frees come first, then allocations in the order of their ops,
+ * At one moment frees come first, then allocations in the order of parts,
  * then frees of what lived for that moment only.  What is always there comes
  * before everything.
  */
@@ -20,7 +20,7 @@ typedef enum mem_turn {
 
 typedef struct mem_event {
     sc_time t;
-    uint64_t order; /* turn, then op that allocates */
+    uint64_t order; /* turn, then part that allocates */
     uint32_t tensor;
 } mem_event;
 

@@ -94,7 +94,7 @@ static sc_status interacts(const sc_graph *g, const sim_rates *rates,
         sc_alloc(a, g->n_classes, sizeof *kinds); /* bit per kind */
     if (!kinds) return sc_error_nomem(err);
     for (sc_op i = 0; i < g->n_ops && !*out; i++) {
-        unsigned bit = sim_bit(g, i), s = g->stream[i];
+        unsigned bit = sim_bits(g, i), s = g->stream[i];
         for (uint32_t p = sc_op_place(g, i); p < sc_op_place(g, i + 1); p++) {
             uint8_t *k = kinds[g->cls[p]];
             if ((k[s] & bit) == bit) continue;
@@ -115,7 +115,9 @@ static bool result_alloc(const sc_graph *g, sc_arena *a, sc_result *r)
            (r->cause = SC_NEW_N(a, sc_op, n)) &&
            (r->shared = SC_NEW_N(a, sc_time, n)) &&
            (r->overlapped = SC_NEW_N(a, sc_time, n)) &&
-           (r->finish = SC_NEW_N(a, sc_time, g->n_classes));
+           (r->finish = SC_NEW_N(a, sc_time, g->n_classes)) &&
+           (!g->part_head ||
+            (r->part_end = SC_NEW_N(a, sc_time, sc_part_first(g, n))));
 }
 
 typedef struct carried {
@@ -129,6 +131,20 @@ static int compare_links(const void *p, const void *q)
     return (a->link > b->link) - (a->link < b->link);
 }
 
+sc_time sc_part_end(const sc_graph *g, const sc_result *r, sc_op i, uint32_t k)
+{
+    const sc_parts *p = g->parts ? g->parts[i] : NULL;
+    if (!p) return r->end[i];
+    sc_time late = r->part_end[g->part_head[i] + k];
+    return late ? late : r->start[i] + p->end[k];
+}
+
+sc_time sc_part_start(const sc_graph *g, const sc_result *r, sc_op i,
+                      uint32_t k)
+{
+    return k ? sc_part_end(g, r, i, k - 1) : r->start[i];
+}
+
 /* What all ops have moved over each link. */
 static sc_status sum_links(const sc_graph *g, sc_arena *a, sc_result *r,
                            sc_err *err)
@@ -138,9 +154,13 @@ static sc_status sum_links(const sc_graph *g, sc_arena *a, sc_result *r,
     carried *all = SC_NEW_N(a, carried, n);
     double *bytes = SC_NEW_N(a, double, g->n_traffic);
     if (!all || !bytes) return sc_error_nomem(err);
-    for (sc_op i = 0; i < g->n_ops; i++)
+    for (sc_op i = 0; i < g->n_ops; i++) {
+        const sc_parts *p = g->parts ? g->parts[i] : NULL;
         if (g->traffic[i] != SC_NONE)
             bytes[g->traffic[i]] += (double)g->bytes[i];
+        for (uint32_t k = 0; p && k < p->n_moves; k++)
+            bytes[p->traffic[k]] += (double)p->bytes[k];
+    }
     n = 0;
     for (uint32_t t = 0; t < g->n_traffic; t++)
         for (uint32_t k = 0; k < g->traffics[t].n; k++)

@@ -32,6 +32,12 @@ static inline unsigned sim_bit(const sc_graph *g, sc_op i)
     return grad ? 1u << SIM_GRAD : bit[g->kind[i]];
 }
 
+/* Bits of all that an op is, one part after the other. */
+static inline unsigned sim_bits(const sc_graph *g, sc_op i)
+{
+    return g->parts && g->parts[i] ? g->parts[i]->kinds : sim_bit(g, i);
+}
+
 static inline double sim_rate(const sim_rates *r, unsigned bit, unsigned beside)
 {
     return r->at[__builtin_ctz(bit | 1u << SIM_N_KINDS)][beside];

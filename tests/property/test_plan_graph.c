@@ -4,6 +4,7 @@
  * wholes, exchanges take what there is and leave what they should, every rank
  * takes part once, and nothing is read before it is made.
  */
+#include "joined.h"
 #include "model/graph_build.h"
 #include "plan/graph.h"
 #include "property.h"
@@ -248,6 +249,31 @@ static bool holds(prop *p, drawn *d)
     return check_order(p, d) && check_values(p, d);
 }
 
+/* The step with operations of several parts is the step of single ones, flow by
+ * flow. */
+static bool joins(drawn *d)
+{
+    sc_sim_opts o;
+    sc_gjob job = d->job;
+    sc_gplan plan = d->plan;
+    sc_sim_opts_init(&o);
+    o.hw = job.hw;
+    o.rate[SC_OP_COMPUTE][SC_OP_COLL] = 0.9;
+    o.rate[SC_OP_COLL][SC_OP_COMPUTE] = 0.9;
+    job.joined = true;
+    plan.job = &job;
+    if (gp_lower(&d->prog, &d->arena, &d->plan, &d->err) != SC_OK ||
+        gp_lower(&d->prog, &d->arena, &plan, &d->err) != SC_OK)
+        return false;
+    joined_step j = {.x = &plan.step}, e = {.x = &d->plan.step};
+    if (joined_run(&j, &o, &d->arena, &d->err) != SC_OK ||
+        joined_run(&e, &o, &d->arena, &d->err) != SC_OK)
+        return false;
+    const char *what = joined_differs(&j, &e);
+    if (what) print_message("joined: %s\n", what);
+    return !what && e.x->n_ops > 0;
+}
+
 static bool sums_up(prop *p, void *ctx)
 {
     uint32_t *kept = ctx;
@@ -278,8 +304,7 @@ static bool sums_up(prop *p, void *ctx)
     if (read) {
         sc_status s = gp_infer(&d.job, &d.arena, &d.plan, &d.prog, &d.err);
         if (s == SC_OK && holds(p, &d))
-            ok = gp_lower(&d.prog, &d.arena, &d.plan, &d.err) == SC_OK &&
-                 d.plan.step.n_ops > 0;
+            ok = joins(&d);
         else
             ok = s == SC_EINPUT && d.err.n > 0;
         if (!ok && d.err.n) (void)wrong(p, &d, "fails", d.err.d[0].msg);

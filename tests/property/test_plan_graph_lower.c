@@ -7,6 +7,7 @@
 #include <stepcast/base/util.h>
 #include <stepcast/sim_memory.h>
 
+#include "joined.h"
 #include "program.h"
 #include "property.h"
 
@@ -177,9 +178,64 @@ static void test_settles(void **state)
     assert_true(prop_check("slots repeat", 60, settles, NULL));
 }
 
+/* ---- operations of several parts -------------------------------------------- */
+
+static toy draw_joined(prop *p)
+{
+    static const double share[] = {0, 0, 0.5, 1};
+    toy t = draw(p);
+    t.rules = NULL;
+    if (!t.checkpoint && prop_below(p, 2)) t.parts = pick(p) / 8;
+    if (prop_below(p, 2)) t.machine = "dgx-h100:2";
+    if (t.machine) t.offload = share[prop_below(p, SC_COUNT(share))];
+    t.fwd *= 1.37;
+    t.dgrad *= 0.71;
+    return t;
+}
+
+static bool joins(prop *p, void *ctx)
+{
+    uint32_t *several = ctx;
+    sc_sim_opts o;
+    setup(NULL);
+    sc_sim_opts_init(&o);
+    toy t = draw_joined(p), u = t;
+    o.rate[SC_OP_COMPUTE][SC_OP_COLL] = 0.5 + 0.5 * prop_unit(p);
+    o.rate[SC_OP_COLL][SC_OP_COMPUTE] = 0.5 + 0.5 * prop_unit(p);
+    o.rate[SC_OP_COMPUTE][SC_OP_MEM] = 0.5 + 0.5 * prop_unit(p);
+    if (prop_below(p, 2)) o.gamma = prop_unit(p);
+    toy_build(&t);
+    toy_build(&u);
+    t.job.joined = true;
+    o.hw = t.job.hw;
+    joined_step j = {.x = &t.plan.step}, e = {.x = &u.plan.step};
+    bool ok = gp_lower(&t.prog, &arena, &t.plan, &err) == SC_OK &&
+              gp_lower(&u.prog, &arena, &u.plan, &err) == SC_OK &&
+              joined_run(&j, &o, &arena, &err) == SC_OK &&
+              joined_run(&e, &o, &arena, &err) == SC_OK;
+    const char *what = ok ? joined_differs(&j, &e) : "fails";
+    *several += ok && j.x->part_head != NULL;
+    if (what && prop_reporting(p))
+        print_message("%s: %s pp %u vpp %u dp %u ga %u ops %u zero %d%s: %s\n",
+                      what, sc_schedule_names[t.schedule], t.pp, t.vpp, t.dp,
+                      t.ga, t.ops, t.zero, t.checkpoint ? ", again" : "",
+                      err.n ? err.d[0].msg : "");
+    teardown(NULL);
+    return !what;
+}
+
+static void test_joins(void **state)
+{
+    uint32_t several = 0;
+    (void)state;
+    assert_true(prop_check("parts of operations", 800, joins, &several));
+    assert_true(several > 300);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_lowers),
-                                       cmocka_unit_test(test_settles)};
+                                       cmocka_unit_test(test_settles),
+                                       cmocka_unit_test(test_joins)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
