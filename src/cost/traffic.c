@@ -8,7 +8,8 @@
  * NIC each).  Per ring edge an all-reduce moves 2 (n - 1) / n of V, an
  * all-gather or reduce-scatter (n - 1) / n, a broadcast or reduce all of it
  * but for one edge.  Inside nodes whose rings NCCL searches (cube meshes, nodes
- * given as a file) they are those that it finds, one per channel.
+ * given as a file) they are those that it finds, one per channel.  On a torus or
+ * mesh members exchange along one side after the other.
  *
  * A route costs constant time, so all of it is linear in the ranks, and in
  * the pairs of an all-to-all of up to PAIRS members; a larger one takes that
@@ -144,6 +145,51 @@ static void sort_by_node(group *g, const uint32_t *rank, const sc_hw *hw)
     for (uint32_t i = 0; i < g->n; i++) g->place[rank[i] / size] = 0;
 }
 
+/* ---- along the sides of a torus or mesh ------------------------------------ */
+
+/* Coordinates of members along one side. */
+typedef struct side {
+    uint32_t stride, size;
+    uint32_t *index; /* [size] of a coordinate among those that are there */
+    uint32_t n, gap; /* of these; least distance between two */
+} side;
+
+static side side_of(const loads *x, const uint32_t *rank, uint32_t n,
+                    uint32_t stride, uint32_t size)
+{
+    side s = {stride, size, SC_NEW_N(x->a, uint32_t, size), 0, size};
+    uint32_t before = 0;
+    if (s.index == NULL) return s;
+    for (uint32_t i = 0; i < n; i++) s.index[rank[i] / stride % size] = 1;
+    for (uint32_t c = 0; c < size; c++) {
+        if (s.index[c] == 0) continue;
+        if (s.n > 0 && c - before < s.gap) s.gap = c - before;
+        before = c;
+        s.index[c] = s.n++;
+    }
+    return s;
+}
+
+/* Sides inside a node, those with near members first. */
+static uint32_t sides_of(const loads *x, const uint32_t *rank, uint32_t n,
+                         side *out)
+{
+    uint32_t sides = 0, stride = 1;
+    for (uint32_t d = 0; d < x->hw->n_dims; d++) {
+        const sc_dim *dim = &x->hw->dim[d];
+        if (dim->ports > 0) break;
+        if (dim->kind != SC_DIM_RING && dim->kind != SC_DIM_MESH) return 0;
+        side s = side_of(x, rank, n, stride, dim->size);
+        uint32_t at = sides++;
+        for (; at > 0 && out[at - 1].gap > s.gap; at--) out[at] = out[at - 1];
+        out[at] = s;
+        stride *= dim->size;
+    }
+    return sides;
+}
+
+/* ---- rings --------------------------------------------------------------- */
+
 /* Of V over each edge of all rings together. */
 static double edge_share(sc_coll coll, uint32_t n)
 {
@@ -154,6 +200,80 @@ static double edge_share(sc_coll coll, uint32_t n)
     case SC_REDUCE_SCATTER: return (members - 1) / members;
     default: return 1;
     }
+}
+
+/* Members that fill a box of them. */
+typedef struct box {
+    side side[SC_HW_DIMS];
+    uint32_t sides, near; /* of these with the least gap, the first */
+    uint32_t *rank;       /* [n] the first side's index runs fastest */
+    uint32_t n;
+} box;
+
+static uint32_t place_in(const box *b, uint32_t rank)
+{
+    uint32_t at = 0;
+    for (uint32_t d = b->sides; d-- > 0;) {
+        const side *s = &b->side[d];
+        at = at * s->n + s->index[rank / s->stride % s->size];
+    }
+    return at;
+}
+
+/* Of a node's members. */
+static bool find_box(const loads *x, const group *g, uint32_t node, box *b,
+                     bool *is)
+{
+    const uint32_t *rank = g->rank + g->first[node];
+    uint32_t n = 1;
+    *is = false;
+    *b = (box){.n = g->first[node + 1] - g->first[node]};
+    if (edge_share(g->coll, g->n) == 1) return true; /* of a root */
+    b->sides = sides_of(x, rank, b->n, b->side);
+    for (uint32_t d = 0; d < b->sides; d++) {
+        if (b->side[d].index == NULL) return false;
+        n *= b->side[d].n;
+        b->near += b->side[d].gap == b->side[0].gap;
+    }
+    if (b->sides < 2 || n != b->n) return true;
+    b->rank = SC_NEW_N(x->a, uint32_t, n);
+    if (b->rank == NULL) return false;
+    for (uint32_t i = 0; i < n; i++) b->rank[place_in(b, rank[i])] = rank[i];
+    *is = true;
+    return true;
+}
+
+/* Both ways round along side `d`, `share` from each member in all. */
+static bool add_side(loads *x, const box *b, uint32_t d, double share)
+{
+    uint32_t step = 1, n = b->side[d].n;
+    for (uint32_t k = 0; k < d; k++) step *= b->side[k].n;
+    for (uint32_t i = 0; i < b->n; i++) {
+        uint32_t at = i / step % n, first = i - at * step;
+        uint32_t on = first + (at + 1) % n * step;
+        if (!add_flow(x, b->rank[i], b->rank[on], share / 2) ||
+            !add_flow(x, b->rank[on], b->rank[i], share / 2))
+            return false;
+    }
+    return true;
+}
+
+/* One side after the other, as TPUs do: first far members exchange the parts
+ * that they have, last near ones, all at once in turns of their own, what has
+ * come together.  A scatter goes the other way. */
+static bool add_box(loads *x, const group *g, const box *b)
+{
+    double ways = g->coll == SC_ALL_REDUCE ? 2 : 1;
+    for (uint32_t turn = 0; turn < b->near; turn++) {
+        double held = 1.0 / b->n;
+        for (uint32_t k = b->sides; k-- > 0;) {
+            uint32_t d = k < b->near ? (k + turn) % b->near : k;
+            held *= b->side[d].n;
+            double share = ways * held / b->near * (1 - 1.0 / b->side[d].n);
+            if (!add_side(x, b, d, share)) return false;
+        }
+    }
+    return true;
 }
 
 /* The chain of a broadcast ends, that of a reduction begins, before the first
@@ -257,7 +377,11 @@ static bool add_rings(loads *x, const group *g)
         bool one = g->nodes == 1;
         /* each ring leaves one edge between the members of a node out */
         double inside = one ? all : all * (1 - 1 / (double)n);
-        for (uint32_t i = 0; i < n && n > 1; i++) {
+        box b;
+        bool is;
+        if (!find_box(x, g, k, &b, &is) || (is && !add_box(x, g, &b)))
+            return false;
+        for (uint32_t i = 0; i < n && n > 1 && !is; i++) {
             uint32_t j = i + 1 < n ? i + 1 : 0;
             if (one && is_cut(g->coll, i, j)) continue;
             if (!add_flow(x, here[i], here[j], inside)) return false;

@@ -115,12 +115,24 @@ static double alone(const infer *f, const gi_why *w, const sc_place *at)
     return f->job->cost->p[mixed ? SC_P_GRAD_MIXED : SC_P_GRAD_NET];
 }
 
+/* Where weights are kept in parts, some programs exchange them and their
+ * gradients through some of a node's NICs only. */
+static double rails(const infer *f, const gi_why *w, const sc_place *at)
+{
+    const sc_hw *hw = f->job->hw;
+    double used = (double)f->job->sw->zero3_rails;
+    double all = hw->n_dims ? hw->dim[hw->n_dims - 1].ports : 0;
+    bool weights = w->what == GP_WEIGHT_USED || w->grad;
+    if (f->s->zero < 3 || !weights || used <= 0 || at->nodes <= 1) return 1;
+    return fmax(1, all / used);
+}
+
 double gi_exposed(const infer *f, const gi_why *w, sc_coll coll, uint32_t axes,
                   const sc_place *at, uint32_t channels, double seconds)
 {
     const sc_device *d = gi_slowest(f, w->stage);
     bool value = w->what == GP_ACT || w->what == GP_ACT_GRAD;
-    if (!value || w->once) return seconds / alone(f, w, at);
+    if (!value || w->once) return seconds * rails(f, w, at) / alone(f, w, at);
     if (f->rules->exchanges_beside) return seconds;
     if (only_tp(f, axes) && tp_overlaps(f, coll))
         seconds *= f->job->cost->p[SC_P_TP_EXPOSED];

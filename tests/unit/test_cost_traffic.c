@@ -192,6 +192,34 @@ static void refuses(void **state)
     assert_non_null(strstr(err.d[0].msg, "rank 8"));
 }
 
+/* Along one side after the other, half of it in either order and either way
+ * round: 3/8 and 3/32 of V on the sides of a square of 16. */
+static void torus(void **state)
+{
+    (void)state;
+    uint32_t n;
+    hw = machine("torus4x4@100GB/s");
+    traffic(SC_ALL_GATHER, ranks(16, 1), 1, 16);
+    assert_int_equal(t.n, 64);
+    for (uint32_t k = 0; k < t.n; k++)
+        assert_true(near(t.share[k], (3.0 / 8 + 3.0 / 32) / 2));
+    traffic(SC_ALL_REDUCE, ranks(16, 1), 1, 16);
+    assert_true(near(t.share[0], 3.0 / 8 + 3.0 / 32));
+    /* Two columns of four, four apart: across with what each has, a quarter of
+     * V in the end, by four links; then the rest along the columns. */
+    hw = machine("torus8x4@100GB/s");
+    traffic(SC_REDUCE_SCATTER, ranks(8, 4), 1, 8);
+    assert_true(near(sum("dim0", &n), 8 * (1.0 / 4) / 2 * 4));
+    assert_true(near(sum("dim1", &n), 8 * 3.0 / 4));
+    /* No box: neighbours in their order. */
+    traffic(SC_REDUCE_SCATTER, (const uint32_t[]){0, 1, 8}, 1, 3);
+    assert_true(near(sum("dim0", &n) + sum("dim1", &n), 4 * 2.0 / 3));
+    /* What a root sends goes round once. */
+    hw = machine("torus4x4@100GB/s");
+    traffic(SC_BROADCAST, ranks(16, 1), 1, 16);
+    assert_true(near(sum("", &n), 3 * 4 + 3 * 2));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -201,6 +229,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(cube, setup, teardown),
         cmocka_unit_test_setup_teardown(large, setup, teardown),
         cmocka_unit_test_setup_teardown(exchange, setup, teardown),
+        cmocka_unit_test_setup_teardown(torus, setup, teardown),
         cmocka_unit_test_setup_teardown(refuses, setup, teardown)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

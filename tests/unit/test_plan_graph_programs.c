@@ -110,6 +110,36 @@ static void biases_of_experts(void **state)
     near(bytes[2], 3 * bytes[0]);
 }
 
+/* ---- weights */
+
+static double gathers(planned *p, int64_t rails)
+{
+    double s = 0;
+    p->sw.zero3_rails = rails;
+    inferred(p);
+    for (uint32_t i = 0; i < p->prog.n_items; i++) {
+        const gp_item *it = &p->prog.item[i];
+        bool makes = it->exchange != SC_NONE && it->out != SC_NONE;
+        if (makes && p->prog.value[it->out].what == GP_WEIGHT_USED)
+            s += it->seconds;
+    }
+    return s;
+}
+
+/* DeepSpeed of 2021 gathers through one NIC of eight. */
+static void rails_of_gathers(void **state)
+{
+    (void)state;
+    planned p;
+    prepared(&p, "mesh: {dp: 16}\npreset: {zero: 3}\n", "gpt2", 64);
+    const sc_hw *hw = p.job.hw;
+    assert_int_equal(hw->dim[hw->n_dims - 1].ports, 8);
+    double all = gathers(&p, 0);
+    assert_true(all > 0);
+    near(gathers(&p, 1), 8 * all);
+    near(gathers(&p, 4), 2 * all);
+}
+
 /* ---- sequences */
 
 /* Three steps pass a quarter of keys and values each; as much of attention as
@@ -148,9 +178,8 @@ static void keys_in_a_ring(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(blocks_of_stages),
-        TEST(groups_of_experts),
-        TEST(biases_of_experts),
+        TEST(blocks_of_stages),  TEST(groups_of_experts),
+        TEST(biases_of_experts), TEST(rails_of_gathers),
         TEST(keys_in_a_ring),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
