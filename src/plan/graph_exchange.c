@@ -36,8 +36,12 @@ struct gi_prices {
 
 uint32_t gi_device(const infer *f, uint32_t stage)
 {
+    return gi_own_device(f, f->stage_as ? f->stage_as[stage] : stage);
+}
+
+uint32_t gi_own_device(const infer *f, uint32_t stage)
+{
     if (f->devices <= 1) return 0;
-    if (f->stage_as) stage = f->stage_as[stage];
     return sc_schedule_device(f->schedule, f->devices, f->chunks, stage, 0,
                               f->job->ga);
 }

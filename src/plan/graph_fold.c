@@ -130,23 +130,27 @@ static bool same_tensor(const sc_gtensor *a, const sc_gtensor *b)
     return true;
 }
 
-/* The same place relative to the instance, or the same tensor. */
-static bool same_input(const infer *f, uint32_t x, uint32_t y, uint32_t a,
+/* The same place relative to the instance, or the same tensor: not of stages,
+ * to each of which it is sent. */
+static bool same_input(const folding *d, uint32_t x, uint32_t y, uint32_t a,
                        uint32_t b)
 {
+    const infer *f = d->f;
     const sc_gtensor *s = &f->g->tensor[a], *t = &f->g->tensor[b];
-    if (a == b) return s->kind != SC_GT_WEIGHT;
+    if (a == b)
+        return s->kind == SC_GT_INPUT || (s->kind == SC_GT_VALUE && !d->stages);
     return s->kind == SC_GT_VALUE && t->kind == SC_GT_VALUE &&
            y - x == t->op - s->op &&
            (gi_like(f, s->op) == gi_like(f, t->op) || same_tensor(s, t));
 }
 
-static bool same_wiring(const infer *f, uint32_t x, uint32_t y)
+static bool same_wiring(const folding *d, uint32_t x, uint32_t y)
 {
+    const infer *f = d->f;
     const sc_gop *a = &f->g->op[x], *b = &f->g->op[y];
     const sc_gtensor *t = f->g->tensor;
     for (uint32_t i = 0; i < a->n_in; i++)
-        if (!same_input(f, x, y, a->in[i].tensor, b->in[i].tensor))
+        if (!same_input(d, x, y, a->in[i].tensor, b->in[i].tensor))
             return false;
     for (uint32_t i = 0; i < a->n_weight; i++)
         if (t[a->weight[i].tensor].op != x || t[b->weight[i].tensor].op != y)
@@ -158,7 +162,7 @@ static bool wired_alike(const folding *d, uint32_t i, uint32_t k)
 {
     const range *a = &d->range[i], *b = &d->range[k];
     for (uint32_t n = 0; n < a->n; n++)
-        if (!same_wiring(d->f, a->first + n, b->first + n)) return false;
+        if (!same_wiring(d, a->first + n, b->first + n)) return false;
     return true;
 }
 

@@ -375,6 +375,8 @@ double gi_exposed(const infer *f, const gi_why *w, sc_coll coll, uint32_t axes,
 sc_status gi_exchange_at(infer *f, gp_item *it, sc_gexchange *x);
 /* Pipeline coordinate of a stage. */
 uint32_t gi_device(const infer *f, uint32_t stage);
+/* The same in the whole pipeline, of which some stages may be left out. */
+uint32_t gi_own_device(const infer *f, uint32_t stage);
 
 /* ---- graph_halo.c */
 

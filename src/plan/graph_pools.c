@@ -89,7 +89,7 @@ sc_status gi_pools(const infer *f)
 /* DualPipe holds a stage on two devices. */
 static bool holds(const infer *f, uint32_t device, uint32_t stage)
 {
-    uint32_t at = gi_device(f, stage);
+    uint32_t at = gi_own_device(f, stage);
     bool twin = f->schedule == SC_SCH_DUALPIPE && f->pp >= 0;
     return device == at || (twin && device == f->devices - 1 - at);
 }

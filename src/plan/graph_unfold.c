@@ -70,10 +70,64 @@ static sc_status write_exchange(unfold *u, gp_item *it, const gp_item *was)
 
 static sc_status room_for(unfold *u, uint32_t n)
 {
-    if (n <= u->cap_list) return SC_OK;
-    u->cap_list = n + 64;
-    u->list = SC_NEW_N(u->f->a, uint32_t, u->cap_list);
-    return u->list ? SC_OK : sc_error_nomem(u->f->err);
+    while (n > u->cap_list) {
+        uint32_t *grown = sc_grow(u->f->a, u->list, u->cap_list, &u->cap_list,
+                                  64, sizeof *grown);
+        if (!grown) return sc_error_nomem(u->f->err);
+        u->list = grown;
+    }
+    return SC_OK;
+}
+
+/* Values behind `v` that all instances in the middle of another run make of
+ * what stands for them, as gradients of what all of these read. */
+static uint32_t of_middle(const unfold *u, const context *c, const uint32_t *v,
+                          uint32_t n)
+{
+    uint32_t k = 0, run = SC_NONE;
+    for (; k < n; k++) {
+        uint32_t part = u->of[VALUES].at[v[k]];
+        if (part == SC_NONE || part % PARTS / LOOPS != GI_REP_MID2 ||
+            part / PARTS == c->run || (k > 0 && part / PARTS != run))
+            break;
+        run = part / PARTS;
+    }
+    return k;
+}
+
+static sc_status list_middle(unfold *u, const uint32_t *v, uint32_t n,
+                             uint32_t *at)
+{
+    const numbering *o = &u->of[VALUES];
+    const gi_run *r = &u->d->run[o->at[v[0]] / PARTS];
+    uint32_t middle = r->count - GI_REPS + 1;
+    SC_TRY(room_for(u, *at + n * middle));
+    for (uint32_t i = 0; i < middle; i++)
+        for (uint32_t k = 0; k < n; k++) {
+            uint32_t part = o->at[v[k]];
+            uint32_t first =
+                o->copy[part / PARTS * LOOPS + part % LOOPS][GI_REP_MID2 + i];
+            u->list[(*at)++] = first + v[k] - o->from[part];
+        }
+    return SC_OK;
+}
+
+static sc_status list_inputs(unfold *u, const context *c, const gp_item *a,
+                             const gp_item *b, uint32_t *n)
+{
+    *n = 0;
+    for (uint32_t k = 0; k < b->n_in;) {
+        uint32_t all = of_middle(u, c, b->in + k, b->n_in - k);
+        if (all) {
+            SC_TRY(list_middle(u, b->in + k, all, n));
+            k += all;
+            continue;
+        }
+        SC_TRY(room_for(u, *n + 1));
+        u->list[(*n)++] = value_ref(u, c, a->in[k], b->in[k]);
+        k++;
+    }
+    return SC_OK;
 }
 
 static sc_status write_item(unfold *u, const context *c, uint32_t v, uint32_t w)
@@ -84,9 +138,7 @@ static sc_status write_item(unfold *u, const context *c, uint32_t v, uint32_t w)
     it.stage = gi_stage_ref(u, c, a->stage, b->stage);
     it.to = gi_stage_ref(u, c, a->to, b->to);
     if (b->exchange != SC_NONE) SC_TRY(write_exchange(u, &it, b));
-    SC_TRY(room_for(u, b->n_in));
-    for (uint32_t k = 0; k < b->n_in; k++)
-        u->list[k] = value_ref(u, c, a->in[k], b->in[k]);
+    SC_TRY(list_inputs(u, c, a, b, &it.n_in));
     if (b->out != SC_NONE) it.out = value_ref(u, c, a->out, b->out);
     uint32_t now = gi_item(u->f, it, u->list, u->from->order[w].phase);
     if (c->run == SC_NONE) u->of[ITEMS].now[w] = now;

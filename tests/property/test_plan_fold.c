@@ -3,6 +3,7 @@
  * What repeats is compiled once: the program of a folded network equals that
  * of the same network compiled layer by layer, value by value.
  */
+#include "hw/build.h"
 #include "model/graph_build.h"
 #include "plan/graph.h"
 #include "property.h"
@@ -53,17 +54,21 @@ static void draw_transformer(prop *p, drawn *d)
                                 &d->err);
 }
 
-static void draw_conv(drawn *d)
+/* `shared`: every layer reads what is made before the first. */
+static void draw_conv(drawn *d, bool shared)
 {
     gb_graph b;
     gb_init(&b, &d->arena, "conv", "image");
-    gb_value x = gb_image(&b, 16, 2, 32);
+    gb_value x = gb_image(&b, 16, 2, 32), entry;
+    gb_scope(&b, "%s", "entry");
+    entry = x = gb_conv(&b, "conv", x, 16, (gb_window){.k = 3, .same = true});
     for (uint32_t i = 0; i < d->layers; i++) {
         gb_scope(&b, "layer.%u", i);
         const gb_window w = {.k = 3, .same = true};
         gb_value y = gb_conv(&b, "conv", x, 16, w);
         y = gb_batch_norm(&b, "norm", y);
         y = gb_act(&b, "act", y, "relu");
+        if (shared) y = gb_add(&b, "entry", y, entry);
         x = gb_add(&b, "add", y, x);
     }
     gb_scope(&b, "%s", "");
@@ -108,7 +113,7 @@ static void draw_strategy(prop *p, drawn *d)
                                             "zb-h1", "zb-v",  "dualpipe"};
     static const char *const tps[] = {"none", "megatron", "megatron-sp"};
     uint32_t tp = 1u << prop_below(p, 3), dp = 1u << prop_below(p, 3);
-    uint32_t pp = 1u << prop_below(p, 4), way = (uint32_t)prop_below(p, 6);
+    uint32_t pp = 1u << prop_below(p, 5), way = (uint32_t)prop_below(p, 6);
     if (pp > d->layers) pp = 1;
     if (pp == 1) way = 0;
     if (4 * pp > d->layers && way > 1) way = 0;
@@ -128,21 +133,36 @@ static void draw_strategy(prop *p, drawn *d)
                            &d->err);
 }
 
+/* Half of its nodes may be others. */
+static void draw_machine(prop *p, drawn *d, const sc_hw **hw)
+{
+    uint32_t n = (uint32_t)sc_strategy_ranks(&d->s), per = n % 8 ? n : 8;
+    bool mixed = n % 16 == 0 && prop_below(p, 2);
+    char text[160];
+    int len = snprintf(text, sizeof text,
+                       "rails: 8\ngroups:\n"
+                       "  - {node: dgx-h100, nodes: %u}\n"
+                       "  - {node: dgx-a100-80g, nodes: %u}\n",
+                       n / 16, n / 16);
+    if (mixed)
+        (void)hw_build_text(text, (size_t)len, "c.yml", &d->arena, hw, &d->err);
+    else
+        (void)sc_hw_from_numbers("a100-sxm-80g", n / per, per, 0, 0,
+                                 sc_pos_none(), &d->arena, hw, &d->err);
+}
+
 static bool draw(prop *p, drawn *d)
 {
     const sc_hw *hw = NULL;
     d->conv = prop_below(p, 4) == 0;
     d->layers = 1 + (uint32_t)prop_below(p, 24);
     if (d->conv)
-        draw_conv(d);
+        draw_conv(d, prop_below(p, 3) == 0);
     else
         draw_transformer(p, d);
     draw_strategy(p, d);
     if (d->err.n) return false;
-    uint32_t n = (uint32_t)sc_strategy_ranks(&d->s);
-    uint32_t per = n % 8 ? n : 8;
-    (void)sc_hw_from_numbers("a100-sxm-80g", n / per, per, 0, 0, sc_pos_none(),
-                             &d->arena, &hw, &d->err);
+    draw_machine(p, d, &hw);
     d->sw = *software;
     d->sw.early_stop = prop_below(p, 2);
     d->sw.p2p_scatter = prop_below(p, 2);
