@@ -24,7 +24,8 @@ typedef struct sc_traffic_groups {
  * Reductions, gathers and broadcasts move along rings: in a node from member to
  * member, or as the topology search finds them where the node is wired
  * (coll_search.h); between nodes as many at once as the smallest node has
- * members, each through another.  A broadcast or reduction is rooted at rank 0.
+ * members, each through another.  On a torus or mesh rings go to and fro over
+ * its rows, half of the bytes in each direction.  A broadcast or reduction is rooted at rank 0.
  * All-to-all moves between all pairs, beyond 65 members between some that stand
  * for them.  SC_SENDRECV is a transfer from rank 0 to rank 1 of a group of two,
  * in a larger group from every rank to the next.

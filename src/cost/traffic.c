@@ -362,12 +362,62 @@ static bool add_wired_rings(loads *x, const group *g, bool *done)
     return true;
 }
 
-static bool add_rings(loads *x, const group *g)
+/* Links of a torus or mesh join neighbours: a ring in each direction has half. */
+static bool in_torus(const sc_hw *hw)
+{
+    for (uint32_t i = 0; i < hw->n_dims; i++) {
+        const sc_dim *d = &hw->dim[i];
+        bool ring = d->kind == SC_DIM_RING || d->kind == SC_DIM_MESH;
+        if (d->ports == 0 && ring && d->size > 2) return true;
+    }
+    return false;
+}
+
+static bool add_edge(loads *x, uint32_t from, uint32_t to, double share)
+{
+    if (!in_torus(x->hw)) return add_flow(x, from, to, share);
+    return add_flow(x, from, to, share / 2) && add_flow(x, to, from, share / 2);
+}
+
+/* Place of a device on a way through a torus or mesh whose rows go to and fro,
+ * so that every step is to a neighbour. */
+static uint64_t on_the_way(const sc_hw *hw, uint32_t rank)
+{
+    uint32_t left = rank % hw->node_size, inner = hw->node_size;
+    uint64_t place = 0;
+    for (uint32_t i = hw->n_dims; i-- > 0;) {
+        uint32_t size = hw->dim[i].size;
+        if (hw->dim[i].ports != 0) continue;
+        inner /= size;
+        uint32_t at = left / inner;
+        left %= inner;
+        place = place * size + (place % 2 ? size - 1 - at : at);
+    }
+    return place;
+}
+
+static void order_on_torus(const sc_hw *hw, group *g)
+{
+    bool rooted = g->coll == SC_BROADCAST || g->coll == SC_REDUCE;
+    if (rooted || !in_torus(hw)) return;
+    for (uint32_t k = 0; k < g->nodes; k++)
+        for (uint32_t i = g->first[k] + 1; i < g->first[k + 1]; i++) {
+            uint32_t r = g->rank[i], j = i;
+            uint64_t place = on_the_way(hw, r);
+            for (; j > g->first[k] && on_the_way(hw, g->rank[j - 1]) > place;
+                 j--)
+                g->rank[j] = g->rank[j - 1];
+            g->rank[j] = r;
+        }
+}
+
+static bool add_rings(loads *x, group *g)
 {
     bool done = false;
     if (sc_coll_wired(x->hw) && !add_wired_rings(x, g, &done)) return false;
     if (done) return true;
     double all = edge_share(g->coll, g->n), rings = (double)g->rings;
+    order_on_torus(x->hw, g);
     for (uint32_t k = 0; k < g->nodes; k++) {
         uint32_t next = k + 1 < g->nodes ? k + 1 : 0;
         const uint32_t *here = g->rank + g->first[k];
@@ -384,7 +434,7 @@ static bool add_rings(loads *x, const group *g)
         for (uint32_t i = 0; i < n && n > 1 && !is; i++) {
             uint32_t j = i + 1 < n ? i + 1 : 0;
             if (one && is_cut(g->coll, i, j)) continue;
-            if (!add_flow(x, here[i], here[j], inside)) return false;
+            if (!add_edge(x, here[i], here[j], inside)) return false;
         }
         if (one || is_cut(g->coll, k, next)) continue;
         for (uint32_t r = 0; r < g->rings; r++)
@@ -410,7 +460,7 @@ static bool add_pairs(loads *x, const group *g)
     return true;
 }
 
-static bool add_group(loads *x, const group *g, const uint32_t *rank)
+static bool add_group(loads *x, group *g, const uint32_t *rank)
 {
     if (g->coll == SC_ALL_TO_ALL) return add_pairs(x, g);
     if (g->coll != SC_SENDRECV) return add_rings(x, g);
