@@ -70,14 +70,7 @@ sc_status gi_pools(const infer *f)
     bool stages = s->pool[0].stages > 0;
     int axis = stages ? f->pp : sc_strategy_axis(s, "dp");
     uint32_t sum = 0, size = axis < 0 ? 1 : f->mesh.size[axis];
-    for (uint32_t i = 0; i < s->n_pools; i++) {
-        sum += size_of(&s->pool[i]);
-        if (s->pool[i].micro_batches)
-            return sc_error(f->err, SC_EINPUT, SC_C_UNSUPPORTED, s->pool[i].pos,
-                            "leave micro_batches out",
-                            "replicas of a graph of operators have equally "
-                            "many micro-batches");
-    }
+    for (uint32_t i = 0; i < s->n_pools; i++) sum += size_of(&s->pool[i]);
     if (sum != size)
         return sc_error(f->err, SC_EINPUT, SC_C_CONFLICT, s->pool[0].pos, NULL,
                         "pools of %u %s; the mesh has %u", sum,

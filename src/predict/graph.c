@@ -342,6 +342,8 @@ static sc_status batch(graph_state *x, sc_graph_step *best, sc_err *err)
                         "the trace has one batch: it is one sample");
     if (!gbs && !mbs) return infer_batch(x, best, err);
     if (!gbs) gbs = mbs * dp;
+    if (mbs && predict_graph_mixed(x))
+        return predict_graph_replicas(x, gbs, mbs, best, err);
     if (gbs % dp != 0)
         return sc_error(err, SC_EINPUT, SC_C_DIVIDE,
                         sc_pos_file("--global-batch"), NULL,
@@ -511,6 +513,9 @@ sc_status predict_graph(const sc_job *job, const sc_hw *hw,
     p.run.sw = x->sw;
     SC_TRY(prepare(x, &p.run, err));
     SC_TRY(batch(x, step, err));
+    if (predict_graph_mixed(x) && x->gjob.strategy == &x->tree)
+        SC_TRY(predict_graph_replicas(x, (uint64_t)llround(step->plan.samples),
+                                      step->job->micro, step, err));
     p.analytic_s = NAN;
     if (job->fidelity) {
         p.analytic_s = sc_time_to_s(step->run.makespan);

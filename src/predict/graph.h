@@ -37,6 +37,13 @@ double predict_graph_peak(const sc_graph_step *s, uint32_t device);
 bool predict_graph_fits_on(const sc_graph_step *s, uint32_t device);
 bool predict_graph_fits(const sc_graph_step *s);
 
+/* graph_replicas.c: whether pools divide the replicas; then the step of
+ * `samples` by the slowest of them. */
+bool predict_graph_mixed(const graph_state *x);
+sc_status predict_graph_replicas(graph_state *x, uint64_t samples,
+                                 uint64_t micro, sc_graph_step *out,
+                                 sc_err *err);
+
 /* graph_options.c: what options say that `s` can hold. */
 void predict_graph_settle(const sc_job *job, sc_strategy *s);
 /* Options that a graph of operators can't follow: errors, and warnings. */

@@ -60,6 +60,31 @@ double predict_passes(const sc_run *r);
 
 struct predict_notes;
 
+/* Replicas of one kind of device. */
+typedef struct predict_kind {
+    const sc_strategy_pool *pool;
+    sc_hw *hw;    /* the machine as if every node were of the kind */
+    double one_s; /* a micro-batch */
+    uint32_t mbs; /* of each replica; of some one less */
+} predict_kind;
+
+typedef struct predict_spread {
+    uint32_t n;
+    predict_kind *k; /* [n] */
+    uint64_t all;    /* micro-batches of a step */
+} predict_spread;
+
+/* Of all `replicas`, a pool's from `first` on, which sit on its device; the
+ * caller finds `one_s`. */
+sc_status predict_kind_open(const sc_hw *hw, uint32_t replicas,
+                            const sc_strategy_pool *pool, uint32_t first,
+                            predict_kind *k, sc_arena *a, sc_err *err);
+/* Micro-batches as pools say, or so that the slowest replica ends first. */
+sc_status predict_deal(predict_spread *x, struct predict_notes *assume,
+                       sc_err *err);
+/* The one that ends last, with the least memory of all; NULL: no memory. */
+predict_kind *predict_slowest_kind(const predict_spread *x, sc_arena *a);
+
 /* Where a strategy has pools of replicas: changes `run`, every choice made, to
  * the slowest replica's. */
 sc_status predict_replicas(sc_run *run, sc_arena *a,

@@ -11,6 +11,10 @@ sc_status predict_operators(const sc_job *job, const sc_run *run, sc_arena *a,
     sc_strategy *tree = SC_NEW(a, sc_strategy);
     if (!tree) return sc_error_nomem(err);
     sc_strategy_of_run(run, tree);
+    if (run->strategy) { /* of replicas; those of stages need rules */
+        tree->pool = run->strategy->pool;
+        tree->n_pools = run->strategy->n_pools;
+    }
     sc_job own;
     sc_job_init(&own);
     own.model = job->model;

@@ -482,7 +482,6 @@ sc_status predict_again(const sc_job *job, const sc_hw *hw,
                      .cost = cost,
                      .strategy = job->tree};
     SC_TRY(predict_infer(job, a, &p.run, &assume, memo, &p.n_candidates, err));
-    SC_TRY(predict_replicas(&p.run, a, &assume, err));
     if (job->by_operators || job->fidelity) {
         SC_TRY(predict_operators(job, &p.run, a, &p, err));
         for (uint32_t i = 0; i < p.n_assumptions; i++)
@@ -493,6 +492,7 @@ sc_status predict_again(const sc_job *job, const sc_hw *hw,
         *out = p;
         return SC_OK;
     }
+    SC_TRY(predict_replicas(&p.run, a, &assume, err));
     SC_TRY(run_plan(&x, memo, a, &p, err));
     SC_TRY(checkpoints(&x, &p, &assume, &warn, err));
     states_note(&x, &assume);

@@ -13,26 +13,13 @@
 #include <stdio.h>
 #include <string.h>
 
-typedef struct kind {
-    const sc_strategy_pool *pool;
-    sc_hw *hw;
-    double one_s; /* a micro-batch */
-    uint32_t mbs; /* of each replica; of some one less */
-} kind;
-
-typedef struct spread {
-    const sc_run *run;
-    uint32_t n;
-    kind *k;      /* [n] */
-    uint64_t all; /* micro-batches of a step */
-} spread;
-
 static double both_passes(const sc_block *b)
 {
     return b->fwd_s + b->bwd_s;
 }
 
-static sc_status price(const sc_run *run, kind *k, sc_arena *a, sc_err *err)
+static sc_status price(const sc_run *run, predict_kind *k, sc_arena *a,
+                       sc_err *err)
 {
     sc_run r = *run;
     sc_plan p;
@@ -46,28 +33,27 @@ static sc_status price(const sc_run *run, kind *k, sc_arena *a, sc_err *err)
     return SC_OK;
 }
 
-/* The machine as if every node were of the pool's kind. */
-static sc_status kind_open(const sc_run *run, const sc_strategy_pool *pool,
-                           uint32_t first, kind *k, sc_arena *a, sc_err *err)
+sc_status predict_kind_open(const sc_hw *hw, uint32_t replicas,
+                            const sc_strategy_pool *pool, uint32_t first,
+                            predict_kind *k, sc_arena *a, sc_err *err)
 {
-    uint32_t each = run->hw->n_devices / sc_run_dp(run);
+    uint32_t each = hw->n_devices / replicas;
     k->pool = pool;
     k->hw = SC_NEW(a, sc_hw);
     if (!k->hw) return sc_error_nomem(err);
-    *k->hw = *run->hw;
+    *k->hw = *hw;
     k->hw->memo = NULL;
     k->hw->n_groups = 0;
-    k->hw->device = sc_hw_device_at(run->hw, first * each);
+    k->hw->device = sc_hw_device_at(hw, first * each);
+    const char *name = pool->device ? pool->device : k->hw->device->name;
     for (uint32_t i = first * each; i < (first + pool->replicas) * each; i++) {
-        const sc_device *d = sc_hw_device_at(run->hw, i);
-        if (strcmp(d->name,
-                   pool->device ? pool->device : k->hw->device->name) != 0)
+        const sc_device *d = sc_hw_device_at(hw, i);
+        if (strcmp(d->name, name) != 0)
             return sc_error(err, SC_EINPUT, SC_C_CONFLICT, pool->pos,
                             "groups of the cluster in the order of replicas",
-                            "device %u is a %s, not a %s", i, d->name,
-                            pool->device ? pool->device : k->hw->device->name);
+                            "device %u is a %s, not a %s", i, d->name, name);
     }
-    return price(run, k, a, err);
+    return SC_OK;
 }
 
 static sc_status supported(const sc_run *r, const sc_strategy_pool *pool,
@@ -89,7 +75,7 @@ static sc_status supported(const sc_run *r, const sc_strategy_pool *pool,
     return SC_OK;
 }
 
-static sc_status given(spread *x, sc_err *err)
+static sc_status given(predict_spread *x, sc_err *err)
 {
     uint64_t sum = 0;
     for (uint32_t i = 0; i < x->n; i++) {
@@ -107,11 +93,11 @@ static sc_status given(spread *x, sc_err *err)
 }
 
 /* One more for the pool whose replicas then end first, until all are dealt. */
-static void dealt(spread *x)
+static void dealt(predict_spread *x)
 {
     uint64_t left = x->all;
     while (left > 0) {
-        kind *best = &x->k[0];
+        predict_kind *best = &x->k[0];
         for (uint32_t i = 1; i < x->n; i++)
             if ((x->k[i].mbs + 1) * x->k[i].one_s <
                 (best->mbs + 1) * best->one_s)
@@ -121,27 +107,24 @@ static void dealt(spread *x)
     }
 }
 
-/* The slowest kind, with the least memory of all. */
-static sc_status slowest(spread *x, sc_run *run, sc_arena *a, sc_err *err)
+predict_kind *predict_slowest_kind(const predict_spread *x, sc_arena *a)
 {
-    kind *most = &x->k[0];
+    predict_kind *most = &x->k[0];
     uint64_t least = UINT64_MAX;
     for (uint32_t i = 0; i < x->n; i++) {
-        kind *k = &x->k[i];
+        predict_kind *k = &x->k[i];
         if (k->mbs * k->one_s > most->mbs * most->one_s) most = k;
         if (k->hw->device->mem_bytes < least) least = k->hw->device->mem_bytes;
     }
     sc_device *d = SC_NEW(a, sc_device);
-    if (!d) return sc_error_nomem(err);
+    if (!d) return NULL;
     *d = *most->hw->device;
     d->mem_bytes = least;
     most->hw->device = d;
-    run->hw = most->hw;
-    run->ga = most->mbs;
-    return SC_OK;
+    return most;
 }
 
-static void note(const spread *x, predict_notes *assume)
+static void note(const predict_spread *x, predict_notes *assume)
 {
     char text[240];
     size_t at = 0;
@@ -155,30 +138,44 @@ static void note(const spread *x, predict_notes *assume)
                  text);
 }
 
+sc_status predict_deal(predict_spread *x, predict_notes *assume, sc_err *err)
+{
+    bool said = false;
+    for (uint32_t i = 0; i < x->n; i++)
+        said = said || x->k[i].pool->micro_batches > 0;
+    if (said)
+        SC_TRY(given(x, err));
+    else
+        dealt(x);
+    note(x, assume);
+    return SC_OK;
+}
+
 sc_status predict_replicas(sc_run *run, sc_arena *a, predict_notes *assume,
                            sc_err *err)
 {
     const sc_strategy *s = run->strategy;
     uint32_t replicas = 0;
-    bool said = false;
-    spread x = {.run = run, .all = run->gbs / run->mbs};
+    predict_spread x = {.all = run->gbs / run->mbs};
     for (uint32_t i = 0; s && i < s->n_pools; i++)
         replicas += s->pool[i].replicas;
     if (replicas == 0) return SC_OK;
     SC_TRY(supported(run, &s->pool[0], replicas, err));
-    x.k = SC_NEW_N(a, kind, s->n_pools);
+    x.k = SC_NEW_N(a, predict_kind, s->n_pools);
     if (!x.k) return sc_error_nomem(err);
     replicas = 0;
     for (uint32_t i = 0; i < s->n_pools; i++) {
         if (s->pool[i].replicas == 0) continue;
-        SC_TRY(kind_open(run, &s->pool[i], replicas, &x.k[x.n++], a, err));
+        predict_kind *k = &x.k[x.n++];
+        SC_TRY(predict_kind_open(run->hw, sc_run_dp(run), &s->pool[i], replicas,
+                                 k, a, err));
+        SC_TRY(price(run, k, a, err));
         replicas += s->pool[i].replicas;
-        said = said || s->pool[i].micro_batches > 0;
     }
-    if (said)
-        SC_TRY(given(&x, err));
-    else
-        dealt(&x);
-    note(&x, assume);
-    return slowest(&x, run, a, err);
+    SC_TRY(predict_deal(&x, assume, err));
+    const predict_kind *most = predict_slowest_kind(&x, a);
+    if (!most) return sc_error_nomem(err);
+    run->hw = most->hw;
+    run->ga = most->mbs;
+    return SC_OK;
 }

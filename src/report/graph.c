@@ -29,12 +29,14 @@ void report_graph_head(const sc_prediction *p, sc_text *out)
                 r->forward_only ? "  forward only" : "");
     if (r->seq > 1)
         sc_text_add(out, "sequence %llu  ", (unsigned long long)r->seq);
+    uint64_t replicas = sc_strategy_replicas(s);
     sc_text_add(out,
-                "global batch %llu %ss = %u micro-batch%s of %llu x %llu "
+                "global batch %llu %ss = %s%u micro-batch%s of %llu x %llu "
                 "replicas\n\n",
-                (unsigned long long)r->gbs, g->graph->sample, r->ga,
+                (unsigned long long)r->gbs, g->graph->sample,
+                r->gbs < r->mbs * r->ga * replicas ? "at most " : "", r->ga,
                 r->ga == 1 ? "" : "es", (unsigned long long)r->mbs,
-                (unsigned long long)(r->gbs / (r->mbs * r->ga)));
+                (unsigned long long)replicas);
 }
 
 static uint32_t fullest(const sc_graph_step *g)

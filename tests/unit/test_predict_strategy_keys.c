@@ -450,7 +450,10 @@ static sc_status mixed(const char *over, sc_prediction *p)
     job.tree = s;
     job.model = "gpt3-xl";
     job.cluster = "dgx-h100:2";
-    snprintf(text, sizeof text, "batch: {global: 32, micro: 2, seq: 1024}\n%s",
+    snprintf(text, sizeof text, "%s%s",
+             strstr(over, "batch:") ? ""
+                                    : "batch: {global: 32, micro: 2, seq: "
+                                      "1024}\n",
              over);
     assert_int_equal(
         sc_strategy_read(text, strlen(text), "s.yml", &f.a, s, &f.err), SC_OK);
@@ -499,33 +502,51 @@ static void pools_of_stages(void **state)
     assert_int_equal(f.err.d[0].line, 4);
 }
 
-/* The slowest replica's kernels. */
+/* Slow replicas have fewer micro-batches: as many as given, or as many as let
+ * the slowest end first.  The step is that replica's. */
 static void pools_of_replicas(void **state)
 {
     (void)state;
 #define REPLICAS "mesh: {dp: 16, x: 1}\npools:\n"
-    sc_prediction p;
+    sc_prediction even, dealt, given;
+    assert_int_equal(mixed("mesh: {dp: 16, x: 1}\nbatch: {global: 256, "
+                           "micro: 2, seq: 1024}\n",
+                           &even),
+                     SC_OK);
     assert_int_equal(
-        mixed(REPLICAS "  - {name: new, device: h100-sxm, replicas: 8}\n"
-                       "  - {name: old, device: a100-sxm-80g, replicas: 8}\n",
-              &p),
+        mixed("batch: {global: 256, micro: 2, seq: 1024}\n" REPLICAS
+              "  - {name: new, device: h100-sxm, replicas: 8}\n"
+              "  - {name: old, device: a100-sxm-80g, replicas: 8}\n",
+              &dealt),
         SC_OK);
-    double step = p.step_time_s;
-    assert_int_equal(mixed("mesh: {dp: 16, x: 1}\n", &p), SC_OK);
-    assert_true(p.step_time_s == step);
-    assert_int_equal(mixed(REPLICAS
-                           "  - {name: new, device: h100-sxm, replicas: 8,"
-                           " micro_batches: 1}\n"
-                           "  - {name: old, device: a100-sxm-80g, replicas: 8,"
-                           " micro_batches: 1}\n",
-                           &p),
-                     SC_EINPUT);
-    assert_int_equal(f.err.d[0].code, SC_C_UNSUPPORTED);
+    assert_true(dealt.step_time_s < 0.9 * even.step_time_s);
+    assert_true(dealt.run.gbs == 256 && even.run.gbs == 256);
+    assert_true(fabs(dealt.model_tflops_per_device * dealt.step_time_s /
+                         (even.model_tflops_per_device * even.step_time_s) -
+                     1) < 1e-9);
+    assert_int_equal(
+        mixed("batch: {global: 256, micro: 2, seq: 1024}\n" REPLICAS
+              "  - {name: new, device: h100-sxm, replicas: 8,"
+              " micro_batches: 8}\n"
+              "  - {name: old, device: a100-sxm-80g, replicas: 8,"
+              " micro_batches: 8}\n",
+              &given),
+        SC_OK);
+    assert_true(given.run.ga == 8 && given.step_time_s > dealt.step_time_s);
+    assert_int_equal(
+        mixed("batch: {global: 256, micro: 2, seq: 1024}\n" REPLICAS
+              "  - {name: new, device: h100-sxm, replicas: 8,"
+              " micro_batches: 9}\n"
+              "  - {name: old, device: a100-sxm-80g, replicas: 8,"
+              " micro_batches: 8}\n",
+              &given),
+        SC_EINPUT);
+    assert_int_equal(f.err.d[0].code, SC_C_CONFLICT);
     assert_int_equal(
         mixed(REPLICAS "  - {name: new, device: h100-sxm, replicas: 8}\n"
                        "  - {name: old, device: a100-sxm-80g, replicas: 8}\n"
                        "rules: [{match: embedding, devices: pool.new}]\n",
-              &p),
+              &given),
         SC_EINPUT);
     assert_int_equal(f.err.d[0].code, SC_C_UNSUPPORTED);
 }
