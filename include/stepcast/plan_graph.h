@@ -113,12 +113,20 @@ typedef struct sc_gplan {
     double again_flops; /* model FLOP of what is made again */
 } sc_gplan;
 
+/* Most that a pipeline device holds at a time, bytes. */
+typedef struct sc_gmemory {
+    double live;                    /* all of it */
+    double by_kind[SC_N_MEM_KINDS]; /* at that moment */
+} sc_gmemory;
+
 /* A step by the fast sink. */
 typedef struct sc_gclock {
     sc_time makespan;
     sc_time cat[SC_N_CATS];     /* of the device that waits least */
     uint32_t n_slots, n_issued; /* passes of micro-batches; those of them that
                                    were not like one before */
+    uint32_t n_devices;
+    sc_gmemory *memory; /* [n_devices] pipeline devices */
 } sc_gclock;
 
 /* Checks the strategy against graph and machine (SC_C_CONFLICT names both

@@ -243,5 +243,5 @@ sc_status gp_clock(const gp_program *prog, sc_gplan *p, const double slow[2],
     SC_TRY(gl_walk(&g));
     if (c.failed) return sc_error_nomem(err);
     result(&g, &c, out);
-    return SC_OK;
+    return clock_memory(&g, out);
 }

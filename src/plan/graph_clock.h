@@ -40,6 +40,10 @@ typedef struct gl_clock {
     sc_time work;
     sc_op cause;
 
+    uint32_t n_lives;
+    const sc_lifetime *life; /* [n_lives] of one micro-batch, with items in the
+                                place of operations */
+
     /* graph_clock_slots.c */
     uint32_t n_issued;        /* slots that were issued, not looked up */
     struct clock_kind *kinds; /* [n_inst][4] by parts of a slot */
@@ -63,6 +67,8 @@ sc_op clock_new(gl_clock *c, const clock_op *like);
 sc_op clock_add(gl_clock *c, const sc_op_desc *d);
 void clock_after(gl_clock *c, sc_op before, sc_op after);
 void clock_close(gl_clock *c);
+
+sc_status clock_memory(gl *g, sc_gclock *out);
 
 sc_status clock_slots_new(const gl *g, gl_clock *c);
 /* Whether the slot is known: it has happened then.  Else what is issued up to

@@ -360,7 +360,7 @@ static sc_status shape(gl *g)
     const sc_software *sw = j->sw;
     int axis = s ? sc_strategy_axis(s, "pp") : -1;
     g->rules = j->rules ? j->rules : sc_rules_find(NULL);
-    g->ga = j->ga ? j->ga : 1;
+    g->ga = g->n_rows = j->ga ? j->ga : 1;
     g->pp = axis < 0 ? 1 : s->axis[axis].size;
     g->stride = 1;
     for (uint32_t ax = (uint32_t)(axis + 1); s && ax < s->n_axes; ax++)

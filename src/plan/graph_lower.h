@@ -133,6 +133,7 @@ typedef struct gl {
 
     double slow; /* factor on every duration */
     uint32_t pp, chunks, ga, stride, members;
+    uint32_t n_rows; /* micro-batches of which tensors are written out */
     sc_schedule schedule;
     bool grad_beside, p2p_beside, weights_beside;
 

@@ -8,7 +8,7 @@
  * it.  Gradients that are exchanged once a step are reduced where they are;
  * where only a shard is kept, what a micro-batch makes goes with the exchange.
  */
-#include "plan/graph_lower.h"
+#include "plan/graph_clock.h"
 
 #include <math.h>
 
@@ -144,7 +144,7 @@ static void step(gl *g, pools *p, uint32_t v, const gl_instance *at)
         l.last = p->last;
         for (uint32_t k = g->use_head[v]; k < g->use_head[v + 1]; k++) {
             bool once = g->prog->item[g->use[k]].once;
-            for (uint32_t mb = 0; mb < (once ? 1 : g->ga); mb++) {
+            for (uint32_t mb = 0; mb < (once ? 1 : g->n_rows); mb++) {
                 sc_op op = gl_ops(g, once ? at->row : mb, g->use[k])[r];
                 if (op != SC_NONE) *p->last++ = op;
             }
@@ -161,10 +161,10 @@ static sc_status pools_new(gl *g, pools *p)
     for (uint32_t v = 0; v < g->prog->n_values; v++) {
         span s = span_of(g, v);
         if (s == SPAN_NONE) continue;
-        per = s == SPAN_MICRO ? g->ga : 2;
+        per = s == SPAN_MICRO ? g->n_rows : 2;
         lives += per;
         if (s == SPAN_MICRO || s == SPAN_STEP)
-            ends += (s == SPAN_STEP ? 2 * (uint64_t)g->ga : per) *
+            ends += (s == SPAN_STEP ? 2 * (uint64_t)g->n_rows : per) *
                     (1 + g->use_head[v + 1] - g->use_head[v]);
     }
     lives = (lives + 2 * (uint64_t)g->pp) * g->members;
@@ -231,7 +231,7 @@ sc_status gl_lifetimes(gl *g)
     for (uint32_t v = 0; v < g->prog->n_values; v++) {
         span s = span_of(g, v);
         uint32_t stage = g->prog->value[v].stage;
-        for (uint32_t mb = 0; s == SPAN_MICRO && mb < g->ga; mb++)
+        for (uint32_t mb = 0; s == SPAN_MICRO && mb < g->n_rows; mb++)
             micro(g, &p, v, mb, gl_device(g, stage, mb));
         if (s != SPAN_ALWAYS && s != SPAN_STEP) continue;
         for (uint32_t dev = 0; dev < g->pp; dev++) {
@@ -244,6 +244,11 @@ sc_status gl_lifetimes(gl *g)
         }
     }
     staging(g, &p);
-    sc_graph_set_lifetimes(g->b, p.n, p.all);
+    if (g->clock) {
+        g->clock->n_lives = p.n;
+        g->clock->life = p.all;
+    } else {
+        sc_graph_set_lifetimes(g->b, p.n, p.all);
+    }
     return SC_OK;
 }
