@@ -92,6 +92,8 @@ typedef struct gp_folded {
 
 /* Whether two paths are of one block, or of one module beside blocks. */
 bool gi_same_unit(const char *a, const char *b);
+/* Whether a path has a number: the block that it is in. */
+bool gi_in_block(const char *path);
 
 /* Resolves rules, propagates layouts, cuts stages, infers exchanges and prices
  * of what is left of the network: all of `p` but step; exchanges and computes

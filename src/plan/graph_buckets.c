@@ -18,14 +18,21 @@ double gi_grad_bytes(const infer *f, uint32_t tensor)
                                   : gi_bytes(f, t);
 }
 
+bool gi_sized_buckets(const infer *f)
+{
+    return f->s->grad_bucket > 0 || f->job->sw->bucket_bytes > 0;
+}
+
 typedef struct bucket {
     struct bucket *next;
     uint32_t stage, n_moves;
     uint32_t ready; /* place of its latest gradient among all */
-    bool once;
+    bool once, widened;
     layout_move move[SC_MESH_AXES];
     double bytes[SC_MESH_AXES]; /* V of each move */
     double out[SC_MESH_AXES];   /* what it leaves on a rank */
+    double made;                /* on a rank, as wide as it is exchanged */
+    double widen_bytes;         /* moved to make it so */
     double pack_s;              /* kernels that compress it */
     uint32_t n, cap;
     uint32_t *wgrad; /* [n] */
@@ -37,7 +44,7 @@ typedef struct way {
     uint32_t n;
     layout_move *move;   /* [n] */
     double *bytes, *out; /* [n] V of each, what it leaves on a rank */
-    double pack_s;
+    double made, widen_bytes, pack_s;
 } way;
 
 typedef struct buckets {
@@ -49,7 +56,8 @@ typedef struct buckets {
 
 static bool same_way(const bucket *b, const gi_wgrad *w, const way *y)
 {
-    if (b->stage != w->stage || b->once != w->once || b->n_moves != y->n)
+    if (b->stage != w->stage || b->once != w->once || b->n_moves != y->n ||
+        b->widened != w->widened)
         return false;
     for (uint32_t i = 0; i < y->n; i++)
         if (b->move[i].coll != y->move[i].coll ||
@@ -81,13 +89,41 @@ static sc_status pack(infer *f, const bucket *b, const gi_wgrad *end,
     return f->no_memory ? sc_error_nomem(f->err) : SC_OK;
 }
 
+/* Casts gradients `in` of a micro-batch into a buffer of their exchange, or adds
+ * them to those of other micro-batches; `*value` is what that makes. */
+static sc_status widen(infer *f, const bucket *b, const gi_wgrad *end,
+                       const uint32_t *in, uint32_t n, uint32_t *value)
+{
+    const char *path = f->g->op[end->op].path;
+    gp_item it = {.pass = SC_GP_WGRAD,
+                  .cat = SC_CAT_COMPUTE,
+                  .stage = b->stage,
+                  .to = SC_NONE,
+                  .op = end->op,
+                  .exchange = SC_NONE,
+                  .n_in = n};
+    const sc_kernel cast = {.kind = SC_K_MEMORY,
+                            .name = "cast gradients",
+                            .launches = 1,
+                            .bytes = b->widen_bytes};
+    it.price = sc_cost_kernel(f->job->cost, gi_slowest(f, b->stage), &cast);
+    it.out = *value =
+        gi_value(f, (gp_value){.word = {path, "weight grad,", "wide"},
+                               .tensor = end->tensor,
+                               .what = GP_GRAD_KEPT,
+                               .stage = b->stage,
+                               .bytes = b->made});
+    gi_item_behind(f, gi_item(f, it, in, GI_BACKWARD), end->last);
+    return f->no_memory ? sc_error_nomem(f->err) : SC_OK;
+}
+
 /* Each move in turn; what comes out is the gradient of all. */
 static sc_status emit(infer *f, const bucket *b)
 {
     gi_wgrad *first = &f->wgrad[b->wgrad[0]], *end = first;
     uint32_t n = 0, item = SC_NONE;
     for (uint32_t i = 0; i < b->n; i++) n += f->wgrad[b->wgrad[i]].n_values;
-    uint32_t *in = SC_NEW_N(f->a, uint32_t, (size_t)n + 1);
+    uint32_t *in = SC_NEW_N(f->a, uint32_t, (size_t)n + 1), wide = SC_NONE;
     if (!in) return sc_error_nomem(f->err);
     n = 0;
     for (uint32_t i = 0; i < b->n; i++) {
@@ -112,6 +148,12 @@ static sc_status emit(infer *f, const bucket *b)
                   .grad = true,
                   .once = b->once};
     uint32_t last = end->last;
+    if (b->widened) {
+        SC_TRY(widen(f, b, end, in, n, &wide));
+        last = f->prog->value[wide].made;
+        in[0] = wide;
+        n = 1;
+    }
     if (b->pack_s > 0) {
         SC_TRY(pack(f, b, end, in, n, &in[n]));
         last = f->prog->value[in[n++]].made;
@@ -213,10 +255,20 @@ static double limit(const buckets *s)
 static bool by_units(const infer *f, const gi_wgrad *w)
 {
     layout_move m[SC_MESH_AXES];
-    if (f->rules->exchanges_beside || w->once) return false;
+    if (f->rules->exchanges_beside || !w->parts) return false;
     uint32_t n = layout_sequence(&w->kept, &w->used, &f->mesh, m);
-    bool sized = f->s->grad_bucket > 0 || f->job->sw->bucket_bytes > 0;
-    return n == 1 ? gi_shards(f, m[0].axes) : n == 0 && !sized;
+    return n == 1 ? gi_shards(f, m[0].axes) : n == 0 && !gi_sized_buckets(f);
+}
+
+/* Bytes that casting a gradient moves, or adding it to what other micro-batches
+ * left, over those of the wide one. */
+static double widened_by(const infer *f, const gi_wgrad *w)
+{
+    const sc_gtensor *t = &f->g->tensor[w->tensor];
+    double wide = gi_grad_bytes(f, w->tensor);
+    if (w->once && f->job->ga > 1)
+        return f->job->sw->accum_bytes * gi_elements(f, t) / wide;
+    return 1 + gi_bytes(f, t) / wide;
 }
 
 static sc_status find_way(infer *f, const gi_wgrad *w, way *y)
@@ -232,6 +284,8 @@ static sc_status find_way(infer *f, const gi_wgrad *w, way *y)
                .bytes = SC_NEW_N(f->a, double, n),
                .out = SC_NEW_N(f->a, double, n)};
     if (!y->move || !y->bytes || !y->out) return sc_error_nomem(f->err);
+    y->made = bytes * gi_share(f, w->tensor, &w->made, ALL_DIMS);
+    y->widen_bytes = y->made * widened_by(f, w);
     f->times = w->times;
     for (uint32_t k = 0; k < n; k++) {
         compress_wire wire;
@@ -253,6 +307,7 @@ static bucket *open_bucket(buckets *s, const gi_wgrad *w, const way *y)
     if (!b) return NULL;
     b->stage = w->stage;
     b->once = w->once;
+    b->widened = w->widened;
     b->n_moves = y->n;
     memcpy(b->move, y->move, y->n * sizeof *y->move);
     return b;
@@ -283,6 +338,8 @@ static sc_status put(buckets *s, uint32_t i, uint32_t ready)
         b->bytes[k] += y->bytes[k];
         b->out[k] += y->out[k];
     }
+    b->made += y->made;
+    b->widen_bytes += y->widen_bytes;
     b->pack_s += y->pack_s;
     double full = limit(s);
     bool beyond = f->rules->buckets_counted_together;
@@ -308,7 +365,7 @@ static sc_status flush(buckets *s)
 
 typedef struct ready {
     uint32_t stage, depth, op, port, wgrad;
-    bool scattered;
+    bool scattered, root;
 } ready;
 
 /* By stage; in each as the backward pass makes them, by the way that leads to
@@ -318,6 +375,7 @@ static int by_readiness(const void *x, const void *y)
     const ready *a = x, *b = y;
     if (a->stage != b->stage) return a->stage < b->stage ? -1 : 1;
     if (a->scattered != b->scattered) return a->scattered ? 1 : -1;
+    if (a->root != b->root) return a->root ? 1 : -1;
     if (a->depth != b->depth) return a->depth < b->depth ? -1 : 1;
     if (a->op != b->op) return a->op > b->op ? -1 : 1;
     return a->port > b->port ? -1 : a->port < b->port;
@@ -326,9 +384,7 @@ static int by_readiness(const void *x, const void *y)
 /* Behind itself, or what was before it: another instance. */
 static bool leaves_unit(const infer *f, const ready *a, const ready *b)
 {
-    if (a >= b) return true;
-    return f->unit[a->op] != f->unit[b->op] &&
-           !gi_same_unit(f->g->op[a->op].path, f->g->op[b->op].path);
+    return a >= b || !gi_one_group(f, a->op, b->op);
 }
 
 static bool parted(const ready *a, const ready *b)
@@ -390,9 +446,13 @@ sc_status gi_reduce(infer *f)
         layout_move m[SC_MESH_AXES];
         uint32_t n =
             last ? layout_sequence(&w->made, &w->want, &f->mesh, m) : 0;
-        r[i] = (ready){w->stage, together ? f->depth[w->op] : 0,
-                       w->op,    w->port,
-                       i,        n && m[0].coll == SC_REDUCE_SCATTER};
+        r[i] = (ready){.stage = w->stage,
+                       .depth = together ? f->depth[w->op] : 0,
+                       .op = w->op,
+                       .port = w->port,
+                       .wgrad = i,
+                       .scattered = n && m[0].coll == SC_REDUCE_SCATTER,
+                       .root = w->parts && gi_in_root(f, w->op)};
     }
     if (f->n_wgrads) qsort(r, f->n_wgrads, sizeof *r, by_readiness);
     return in_buckets(f, r);

@@ -34,9 +34,27 @@ static sc_status destinations(infer *f, gi_wgrad *w)
     w->origin = optim && !said ? optim->r->origin
                 : by           ? by->r->origin
                                : gi_by(f, w->op);
-    bool parts = layout_fraction(&g, ALL_DIMS, &f->mesh) <
-                 layout_fraction(&w->used, ALL_DIMS, &f->mesh);
-    w->once = !parts || (f->n_stages > 1 && f->job->sw->stage_gather);
+    w->parts = layout_fraction(&g, ALL_DIMS, &f->mesh) <
+               layout_fraction(&w->used, ALL_DIMS, &f->mesh);
+    w->once = !w->parts || gi_stays_whole(f);
+    w->widened = w->parts && !gi_sized_buckets(f) &&
+                 !f->rules->exchanges_beside &&
+                 gi_grad_bytes(f, w->tensor) > gi_bytes(f, t);
+    return SC_OK;
+}
+
+/* Shards are summed behind their exchange, what is widened where it is cast. */
+sc_status gi_accumulates(infer *f, uint32_t op, bool *out)
+{
+    const sc_gop *o = &f->g->op[op];
+    *out = f->job->ga > 1;
+    if (!*out || o->n_weight == 0) return SC_OK;
+    gi_wgrad w = {.tensor = o->weight[0].tensor, .op = op};
+    w.used = gi_port(f, op, &o->weight[0], false);
+    SC_TRY(destinations(f, &w));
+    bool shards = layout_fraction(&w.kept, ALL_DIMS, &f->mesh) <
+                  layout_fraction(&w.used, ALL_DIMS, &f->mesh);
+    *out = !w.widened && (w.once || !shards);
     return SC_OK;
 }
 
@@ -69,7 +87,11 @@ sc_status gi_add_wgrad(infer *f, uint32_t op, uint32_t k, uint32_t value)
     w->made = gi_weight_grad(f, op, k);
     w->value[w->n_values++] = value;
     w->last = f->prog->value[value].made;
-    return destinations(f, w);
+    SC_TRY(destinations(f, w));
+    if (w->widened)
+        f->prog->value[value].bytes *=
+            gi_bytes(f, &f->g->tensor[p->tensor]) / gi_grad_bytes(f, p->tensor);
+    return SC_OK;
 }
 
 /* ---- weights of several stages ------------------------------------------- */

@@ -97,7 +97,10 @@ typedef struct gi_wgrad {
     uint32_t op, port; /* the last use that added to it */
     layout used, made, want, state, kept;
     const char *origin;
-    bool once; /* exchanged once a step */
+    bool parts;   /* kept in parts of what is used */
+    bool once;    /* exchanged once a step */
+    bool widened; /* made as wide as values, then cast for its unit's exchange,
+                     or its sum over micro-batches */
     bool tied; /* summed over stages */
     uint32_t n_values, cap_values;
     uint32_t *value; /* [n_values] one per use */
@@ -197,8 +200,6 @@ sc_status gi_roles(infer *f);
 
 /* ---- graph_alike.c */
 
-/* Whether a path has a number: the block that it is in. */
-bool gi_in_block(const char *path);
 sc_status gi_number_units(infer *f);
 sc_status gi_alike(infer *f);
 /* The first operator of the whole network of which rules say the same. */
@@ -428,6 +429,14 @@ sc_status gi_input(infer *f, uint32_t op, uint32_t k, uint32_t phase,
 sc_status gi_input_again(infer *f, uint32_t op, uint32_t k, uint32_t *value);
 /* Whether weights in parts over these axes are sharded data parallelism. */
 bool gi_shards(const infer *f, uint32_t axes);
+/* Whether the operator is of what no block has and the program takes as one. */
+bool gi_in_root(const infer *f, uint32_t op);
+/* Whether the program gathers the weights of two operators with each other, and
+ * reduces their gradients so. */
+bool gi_one_group(const infer *f, uint32_t a, uint32_t b);
+/* Whether weights stay gathered, and gradients unreduced, from the first to the
+ * last micro-batch. */
+bool gi_stays_whole(const infer *f);
 sc_status gi_weight_used(infer *f, uint32_t op, uint32_t k, uint32_t phase,
                          uint32_t *value);
 /* Whether weights in 16 bits have fp32 ones behind them, whose bytes the program
@@ -455,9 +464,14 @@ sc_status gi_make_again(infer *f, uint32_t op);
 sc_status gi_backward(infer *f);
 /* A use of weight `k` made `value` in the backward pass. */
 sc_status gi_add_wgrad(infer *f, uint32_t op, uint32_t k, uint32_t value);
+/* Whether products for an operator's weights add to what other micro-batches
+ * left. */
+sc_status gi_accumulates(infer *f, uint32_t op, bool *out);
 sc_status gi_gradients(infer *f);
 /* graph_buckets.c: reduced as programs do it. */
 sc_status gi_reduce(infer *f);
+/* Whether buckets are full at a size, not with a unit. */
+bool gi_sized_buckets(const infer *f);
 /* Of a weight's whole gradient on the wire. */
 double gi_grad_bytes(const infer *f, uint32_t tensor);
 /* Where the states of an operator's weights wait. */

@@ -15,14 +15,12 @@
 typedef enum span { SPAN_NONE, SPAN_ALWAYS, SPAN_STEP, SPAN_MICRO } span;
 
 /* Whether a gradient leaves as soon as a micro-batch has made it: into
- * another value that is kept. */
+ * another value. */
 static bool leaves(const gl *g, uint32_t v)
 {
     for (uint32_t k = g->use_head[v]; k < g->use_head[v + 1]; k++) {
         const gp_item *it = &g->prog->item[g->use[k]];
-        bool goes = it->exchange != SC_NONE || it->copy;
-        if (it->once || !goes || it->out == SC_NONE) continue;
-        if (g->prog->value[it->out].what != GP_GRAD_KEPT) continue;
+        if (it->once || it->out == SC_NONE) continue;
         if (g->root[it->out] != v) return true;
     }
     return false;
@@ -167,7 +165,7 @@ static sc_status pools_new(gl *g, pools *p)
             ends += (s == SPAN_STEP ? 2 * (uint64_t)g->n_rows : per) *
                     (1 + g->use_head[v + 1] - g->use_head[v]);
     }
-    lives = (lives + 2 * (uint64_t)g->pp) * g->members;
+    lives = (lives + 3 * (uint64_t)g->pp) * g->members;
     ends *= g->members;
     if (lives >= SC_NONE)
         return sc_error(g->err, SC_EINPUT, SC_C_TOO_BIG, sc_pos_none(),
@@ -211,6 +209,40 @@ static void batch_buffers(gl *g, pools *p)
                    (dev == last ? (g->ga - 1) * logits : 0));
 }
 
+/* Bytes on a rank that item `i` gathers of weights. */
+static double gathered(const gl *g, uint32_t i)
+{
+    const gp_item *it = &g->prog->item[i];
+    double sum = 0;
+    if (it->exchange == SC_NONE || it->out == SC_NONE) return 0;
+    for (uint32_t k = 0; k <= it->n_more; k++) {
+        const gp_value *v = &g->prog->value[it->out + k];
+        if (v->what == GP_WEIGHT_USED) sum += v->bytes;
+    }
+    return sum;
+}
+
+/* FSDP2 gathers into buffers on a stream of its own, whose memory the rest does
+ * not use again: they become as large as the group of embedding and head.
+ * Layers on their way fit there, but where that group stays with all others. */
+static void gather_buffers(gl *g, pools *p)
+{
+    for (uint32_t dev = 0; dev < g->pp; dev++) {
+        double root = 0, layer = 0;
+        for (uint32_t i = 0; i < g->prog->n_items; i++) {
+            const gp_item *it = &g->prog->item[i];
+            double bytes = gathered(g, i);
+            if (bytes <= 0 || gl_device(g, it->stage, 0) != dev) continue;
+            if (gi_in_block(g->job->graph->op[it->op].path))
+                layer = fmax(layer, it->once ? bytes : 0);
+            else
+                root += bytes;
+        }
+        int64_t ahead = g->job->sw->prefetch > 0 ? g->job->sw->prefetch : 0;
+        buffer(g, p, "buffers of gathers", dev, root + (double)ahead * layer);
+    }
+}
+
 /* What programs allocate beside the values of a step: room in which they
  * flatten what replicas exchange, buffers of stages. */
 static void staging(gl *g, pools *p)
@@ -221,6 +253,7 @@ static void staging(gl *g, pools *p)
     for (uint32_t d = 0; d < g->pp && sc_strategy_replicas(s) > 1; d++)
         buffer(g, p, "buffers of exchanges", d, sw->flat_bytes);
     if (sw->batch_buffers && g->pp > 1) batch_buffers(g, p);
+    if (sw->root_group) gather_buffers(g, p);
 }
 
 sc_status gl_lifetimes(gl *g)

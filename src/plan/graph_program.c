@@ -250,6 +250,10 @@ static sc_status compute(infer *f, uint32_t op, sc_gpass pass, uint32_t weight,
     r.w.weight_parts = weight_parts;
     if (pass == SC_GP_UPDATE && gi_state_tier(f, op) == SC_TIER_DEVICE)
         r.w.update_bytes = f->job->update_bytes;
+    bool adds = true;
+    if (pass == SC_GP_WGRAD || pass == SC_GP_BWD)
+        SC_TRY(gi_accumulates(f, op, &adds));
+    if (!adds) r.w.facts.accum_bytes = 0;
     if (tell) return explain(f, d, &r.w);
     return sc_cost_gop(f->job->cost, d, &r.w, out, f->err);
 }

@@ -3,7 +3,10 @@
  * graph_weights.c - weights as they are kept, and as operators use them.
  *
  * Programs that shard weights gather those of a layer together (a unit of
- * FSDP, a module of DeepSpeed), before its first operator runs.
+ * FSDP, a module of DeepSpeed), before its first operator runs, and give them up
+ * behind it.  FSDP2 has one unit for all that no block has and keeps it until
+ * its gradients are there; with pipeline stages a program may keep all from the
+ * first micro-batch to the last.
  */
 #include "plan/graph_infer.h"
 
@@ -65,6 +68,24 @@ bool gi_shards(const infer *f, uint32_t axes)
     uint32_t mask = sc_axes_mask(sc_strategy_samples(f->s));
     if (cp >= 0) mask |= 1u << cp;
     return (axes & ~mask) == 0;
+}
+
+bool gi_in_root(const infer *f, uint32_t op)
+{
+    return f->job->sw->root_group && !gi_in_block(f->g->op[op].path);
+}
+
+bool gi_one_group(const infer *f, uint32_t a, uint32_t b)
+{
+    if (f->node[a].stage != f->node[b].stage) return false;
+    if (gi_in_root(f, a)) return gi_in_root(f, b);
+    return f->unit[a] == f->unit[b] ||
+           gi_same_unit(f->g->op[a].path, f->g->op[b].path);
+}
+
+bool gi_stays_whole(const infer *f)
+{
+    return f->job->sw->stage_gather && f->n_stages > 1 && !f->job->forward_only;
 }
 
 typedef struct use {
@@ -139,13 +160,13 @@ static bool one_gather(const use *u, uint32_t axes)
 static sc_status collect(infer *f, uint32_t op, uint32_t phase, uint32_t axes,
                          together *t)
 {
-    uint32_t first = op;
-    const char *path = f->g->op[op].path;
-    while (first > 0 && gi_same_unit(f->g->op[first - 1].path, path)) first--;
-    for (uint32_t i = first;
-         i < f->g->n_ops && gi_same_unit(f->g->op[i].path, path); i++) {
+    bool root = gi_in_root(f, op);
+    uint32_t first = root ? 0 : op, end = root ? f->g->n_ops : op + 1;
+    while (!root && first > 0 && gi_one_group(f, op, first - 1)) first--;
+    while (!root && end < f->g->n_ops && gi_one_group(f, op, end)) end++;
+    for (uint32_t i = first; i < end; i++) {
         const gi_node *n = &f->node[i];
-        if (n->stage != f->node[op].stage || n->turn_rule) continue;
+        if (!gi_one_group(f, op, i) || n->turn_rule) continue;
         for (uint32_t k = 0; k < f->g->op[i].n_weight && k < GI_HELD; k++) {
             use u;
             if (n->held[phase][k]) continue;
@@ -156,9 +177,24 @@ static sc_status collect(infer *f, uint32_t op, uint32_t phase, uint32_t axes,
     return SC_OK;
 }
 
-static sc_status gather(infer *f, const gi_why *w, uint32_t axes,
+/* In this phase, or as long as the group stays. */
+static void hold(infer *f, const struct part *p, uint32_t phase, uint32_t value)
+{
+    bool lasts = gi_stays_whole(f) || gi_in_root(f, p->op);
+    uint32_t *held[] = {&f->node[p->op].held[phase][p->k],
+                        &f->node[p->op].held[!phase][p->k]};
+    *held[0] = value + 1;
+    if (lasts) *held[1] = value + 1;
+}
+
+static sc_status gather(infer *f, const gi_why *why, uint32_t axes,
                         const together *t)
 {
+    gi_why own = *why, *w = &own;
+    if (gi_stays_whole(f)) {
+        own.once = true;
+        own.phase = GI_ONCE;
+    }
     uint32_t *in = SC_NEW_N(f->a, uint32_t, t->n), item;
     if (!in) return sc_error_nomem(f->err);
     for (uint32_t i = 0; i < t->n; i++) in[i] = t->part[i].value;
@@ -183,7 +219,7 @@ static sc_status gather(infer *f, const gi_why *w, uint32_t axes,
             v.word[1] = f->g->tensor[v.tensor].name;
             (void)gi_value(f, v);
         }
-        f->node[p->op].held[w->phase][p->k] = out + i + 1;
+        hold(f, p, why->phase, out + i);
     }
     return f->no_memory ? sc_error_nomem(f->err) : SC_OK;
 }

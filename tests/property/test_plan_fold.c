@@ -167,6 +167,9 @@ static bool draw(prop *p, drawn *d)
     d->sw.early_stop = prop_below(p, 2);
     d->sw.p2p_scatter = prop_below(p, 2);
     d->sw.keep_gathered = prop_below(p, 2);
+    d->sw.root_group = prop_below(p, 2);
+    d->sw.stage_gather = prop_below(p, 2);
+    if (prop_below(p, 2)) d->sw.bucket_bytes = 0;
     d->job = (sc_gjob){.hw = hw,
                        .graph = d->g,
                        .strategy = &d->s,
@@ -176,6 +179,7 @@ static bool draw(prop *p, drawn *d)
                        .ga = 1 + (uint32_t)prop_below(p, 6),
                        .precision = SC_BF16,
                        .optimizer = "adam",
+                       .grad_bytes = prop_below(p, 2) ? 4 : 0,
                        .forward_only = prop_below(p, 8) == 0};
     return d->err.n == 0;
 }

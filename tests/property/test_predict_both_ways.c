@@ -61,11 +61,11 @@ static const char *const memory_names[] = {
 static const struct {
     double median, most, worst;
 } bounds[N_QUANTITIES] = {
-    {4, 18, 58},     /* step */
+    {4, 17, 50},     /* step */
     {1, 8, 27},      /* compute */
     {0.5, 2, 6},     /* exposed_tp */
     {0.5, 1.5, 16},  /* exposed_pp */
-    {1.5, 23, 71},   /* exposed_dp */
+    {1.2, 18, 50},   /* exposed_dp */
     {0.5, 0.5, 4},   /* exposed_cp */
     {0.5, 0.5, 4},   /* exposed_ep */
     {0.5, 3.5, 16},  /* bubble */
@@ -73,9 +73,9 @@ static const struct {
     {0.5, 1, 17},    /* memory_offload */
     {0.5, 0.5, 1.5}, /* optimizer */
     {0.5, 0.5, 0.5}, /* other */
-    {3.5, 30, 67},   /* peak memory */
-    {0.5, 7, 30},    /* weights */
-    {0.5, 25, 73},   /* gradients */
+    {2, 22, 60},     /* peak memory */
+    {0.5, 1.5, 22},  /* weights */
+    {0.5, 20, 47},   /* gradients */
     {0.5, 0.5, 6.5}, /* optimizer */
     {0.5, 9, 31},    /* activations */
     {0.5, 2, 2.5},   /* communication */
@@ -227,6 +227,25 @@ static void add(ways *x, uint32_t q, double blocks, double operators,
     x->apart[q][x->n] = (seen){apart, x->n};
 }
 
+/* What blocks lack and the network has right, so that nothing is judged by it.
+ * Gradients of which a rank keeps a part are there whole before they leave, and
+ * cast to what they are reduced in; where FSDP keeps stages whole, weights are
+ * gathered once a step, not for every pass. */
+static void leave_out(ways *x, const sc_job *j, const sc_software *sw)
+{
+    static const uint32_t memory[] = {Q_PEAK, Q_GRADIENTS, Q_WEIGHTS,
+                                      Q_COMMUNICATION};
+    static const uint32_t time[] = {Q_STEP, Q_TIME + SC_CAT_DP,
+                                    Q_TIME + SC_CAT_BUBBLE};
+    bool parts = j->zero >= 2 && j->dp * j->cp > 1;
+    for (size_t i = 0; parts && sw->bucket_bytes <= 0 && i < SC_COUNT(memory);
+         i++)
+        x->apart[memory[i]][x->n].apart = NAN;
+    for (size_t i = 0;
+         parts && sw->stage_gather && j->pp > 1 && i < SC_COUNT(time); i++)
+        x->apart[time[i]][x->n].apart = NAN;
+}
+
 static void compare(ways *x, const sc_prediction *b, const sc_prediction *o)
 {
     add(x, Q_STEP, b->step_time_s, o->step_time_s, b->step_time_s);
@@ -270,6 +289,7 @@ static bool both(prop *p, void *ctx)
         s = sc_predict(&job, hw, m, sw, &w->cost, &a, &o, &err);
         if (s == SC_OK) {
             compare(x, &b, &o);
+            leave_out(x, &job, sw);
             x->n++;
         } else {
             x->refused++;
@@ -302,7 +322,8 @@ static uint32_t of_family(const ways *x, uint32_t q, uint32_t families,
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < x->n; i++)
-        if (x->run[i].families & families) out[n++] = x->apart[q][i];
+        if (x->run[i].families & families && !isnan(x->apart[q][i].apart))
+            out[n++] = x->apart[q][i];
     qsort(out, n, sizeof *out, by_size);
     return n;
 }

@@ -114,14 +114,177 @@ static void bytes_of_updates(void **state)
     }
 }
 
+/* ---- groups --------------------------------------------------------------- */
+
+/* Both tables of llama3-8b, and the norm behind the last layer. */
+#define TABLE (128256.0 * 4096)
+#define ROOT  (2 * TABLE + 4096)
+/* Of a layer: q and o, k and v, three of the feed-forward net, two norms. */
+#define LAYER (4096.0 * (2 * 4096 + 2 * 1024 + 3 * 14336) + 2 * 4096)
+
+/* FSDP2 as torchtitan uses it, on llama3-8b with `ga` micro-batches. */
+static void fsdp2(planned *p, const char *mesh, uint32_t ga)
+{
+    prepare(p, mesh, words("llama3-8b", 1024), 1, ga);
+    p->sw.root_group = p->sw.stage_gather = true;
+    p->sw.bucket_bytes = 0;
+    p->sw.weight_bytes = p->sw.reduce_bytes = 4;
+    p->sw.accum_bytes = 12;
+    p->job.grad_bytes = 4;
+    (void)infer_only(p);
+    no_error();
+    (void)gp_lower(&p->prog, &arena, &p->plan, &err);
+    no_error();
+}
+
+/* Operations whose names begin and end so. */
+static uint32_t operations(const planned *p, const char *begin, const char *end)
+{
+    uint32_t n = 0;
+    for (sc_op i = 0; i < p->plan.step.n_ops; i++) {
+        const char *name = p->plan.step.name[i], *at = strstr(name, end);
+        n += strncmp(name, begin, strlen(begin)) == 0 && at &&
+             strcmp(at, end) == 0;
+    }
+    return n;
+}
+
+static double lives(const planned *p, const char *name)
+{
+    double most = 0;
+    for (uint32_t i = 0; i < p->plan.step.n_lifetimes; i++) {
+        const sc_lifetime *l = &p->plan.step.lifetime[i];
+        if (strcmp(l->name, name) == 0) most = fmax(most, (double)l->bytes);
+    }
+    return most;
+}
+
+/* What no block has is gathered once for both passes, reduced as one behind all
+ * layers, and its buffer is used for nothing else. */
+static void one_root(void **state)
+{
+    (void)state;
+    static const char gather[] = "weight all_gather (bucket)";
+    planned p;
+    fsdp2(&p, "mesh: {dp: 8}\npreset: {zero: 3}\n", 2);
+    const sc_gexchange *x = exchange_of(&p.plan, "embedding.embed", "weight");
+    assert_true(x && x->bytes == 2 * ROOT);
+    assert_int_equal(operations(&p, "embedding.embed", gather), 2);
+    assert_int_equal(operations(&p, "head", gather), 0);
+    assert_int_equal(operations(&p, "layers.5.", gather), 4);
+    uint32_t last = 0, n = 0;
+    for (uint32_t i = 0; i < p.plan.n_exchanges; i++)
+        if (p.plan.exchange[i].grad) last = i;
+    for (uint32_t i = 0; i < p.plan.n_exchanges; i++)
+        n += p.plan.exchange[i].grad;
+    assert_int_equal(n, 1 + 32);
+    assert_true(p.plan.exchange[last].bytes == 4 * ROOT);
+    assert_true(lives(&p, "buffers of gathers") == 2 * ROOT);
+    /* Without the group each has its own, given up between the passes. */
+    p.sw.root_group = false;
+    (void)infer_only(&p);
+    x = exchange_of(&p.plan, "embedding.embed", "weight");
+    assert_true(x && x->bytes == 2 * TABLE);
+    assert_non_null(exchange_of(&p.plan, "head.norm_f", "weight"));
+}
+
+/* With stages, weights are gathered and gradients reduced once a step; ends
+ * have groups of their own.  On their streams is room for the next layer. */
+static void whole_for_a_step(void **state)
+{
+    (void)state;
+    static const char gather[] = "weight all_gather (bucket)";
+    planned p;
+    fsdp2(&p, "mesh: {pp: 2, dp: 4}\npreset: {zero: 3}\n", 8);
+    assert_int_equal(operations(&p, "layers.5.", gather), 1);
+    assert_int_equal(
+        operations(&p, "layers.5.", "weight grad reduce_scatter (bucket)"), 1);
+    const sc_gexchange *x = exchange_of(&p.plan, "embedding.embed", "weight");
+    assert_true(x && x->bytes == 2 * TABLE);
+    assert_true(lives(&p, "buffers of gathers") ==
+                2 * (TABLE + 4096) + 2 * LAYER);
+    /* Summed over micro-batches in fp32, all the time. */
+    for (uint32_t i = 0; i < p.plan.step.n_lifetimes; i++) {
+        const sc_lifetime *l = &p.plan.step.lifetime[i];
+        if (strncmp(l->name, "layers.5.", 9) != 0 || l->bytes != 4 * LAYER)
+            continue;
+        assert_int_equal(l->first, SC_NONE);
+        assert_int_equal(l->kind, SC_MEM_GRAD);
+        return;
+    }
+    fail_msg("no gradient of layer 5 is kept");
+}
+
+/* Gradients of which a rank keeps a part are made in 16 bits: cast for their
+ * exchange 2 bytes are read and 4 written; added to what other micro-batches
+ * left as many as the program moves for that. */
+static void made_as_wide_as_values(void **state)
+{
+    (void)state;
+
+    static const struct {
+        const char *mesh;
+        uint32_t ga;
+        double moved;
+    } rows[] = {{"mesh: {dp: 8}\npreset: {zero: 3}\n", 1, 6},
+                {"mesh: {dp: 8}\npreset: {zero: 3}\n", 4, 6},
+                {"mesh: {dp: 4, pp: 2}\npreset: {zero: 3}\n", 4, 12}};
+
+    for (size_t i = 0; i < SC_COUNT(rows); i++) {
+        planned p;
+        double fresh = 0, wide = 0;
+        fsdp2(&p, rows[i].mesh, rows[i].ga);
+        for (uint32_t k = 0; k < p.prog.n_items; k++) {
+            const gp_item *it = &p.prog.item[k];
+            const char *path = p.job.graph->op[it->op].path;
+            if (it->exchange != SC_NONE || it->pass != SC_GP_WGRAD ||
+                strncmp(path, "layers.5.", 9) != 0)
+                continue;
+            const gp_value *v = &p.prog.value[it->out];
+            if (v->what == GP_WEIGHT_GRAD) fresh += v->bytes;
+            if (v->what != GP_GRAD_KEPT) continue;
+            wide += v->bytes;
+            assert_true(it->price.bytes == rows[i].moved * LAYER);
+        }
+        assert_true(fresh == 2 * LAYER && wide == 4 * LAYER);
+    }
+}
+
+static double product_bytes(planned *p, const char *zero, uint32_t ga)
+{
+    char text[80];
+    snprintf(text, sizeof text, "mesh: {dp: 8}\npreset: {zero: %s}\n", zero);
+    fsdp2(p, text, ga);
+    for (uint32_t k = 0; k < p->prog.n_items; k++) {
+        const gp_item *it = &p->prog.item[k];
+        if (it->pass == SC_GP_WGRAD && it->exchange == SC_NONE &&
+            strcmp(p->job.graph->op[it->op].path, "layers.5.fc2") == 0)
+            return it->price.bytes;
+    }
+    return 0;
+}
+
+/* A whole gradient is added to what other micro-batches left, 12 bytes per
+ * element; of a shard only a shard is. */
+static void shards_are_summed_behind(void **state)
+{
+    (void)state;
+    planned p;
+    double once = product_bytes(&p, "3", 1);
+    assert_true(product_bytes(&p, "3", 4) == once);
+    assert_true(product_bytes(&p, "0", 1) == once);
+    assert_true(product_bytes(&p, "0", 4) == once + 12 * 4096.0 * 14336);
+}
+
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(values_of_low_products),
-        TEST(widths_of_weights),
-        TEST(bytes_of_updates),
+        TEST(values_of_low_products),   TEST(widths_of_weights),
+        TEST(bytes_of_updates),         TEST(one_root),
+        TEST(whole_for_a_step),         TEST(made_as_wide_as_values),
+        TEST(shards_are_summed_behind),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
