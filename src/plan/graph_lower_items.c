@@ -78,9 +78,11 @@ static uint8_t part_of(const gp_item *it)
 static const char *const pass_names[] = {"forward", "backward", "input grad",
                                          "weight grad", "update"};
 
+/* Of what nobody looks at one by one the operator is enough. */
 static const char *name_of(const gl *g, const gp_item *it)
 {
     const char *path = it->op == SC_NONE ? "" : g->job->graph->op[it->op].path;
+    if (g->clock || (g->job->joined && !g->notes)) return path;
     if (it->exchange == SC_NONE)
         return sc_sprintf(g->a, "%s %s%s", path, it->recomputed ? "again " : "",
                           it->copy ? "copy" : pass_names[it->pass]);

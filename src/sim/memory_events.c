@@ -20,7 +20,8 @@ typedef struct state {
     const sc_result *r;
     sc_arena *a;
     uint32_t n_parts;
-    sc_op *op;         /* [n_parts] whose part it is; NULL: part k is op k */
+    sc_op *op; /* [n_parts] whose part it is; NULL: part k is op k */
+    const sc_time *start, *end; /* [n_parts] */
     uint32_t *last;    /* [n] part whose end frees a tensor; SC_NONE: stays */
     uint32_t *by_part; /* [n] tensors behind parts */
     uint32_t *head;    /* [n_parts + 2] into by_part */
@@ -30,21 +31,29 @@ typedef struct state {
 
 /* ---- lists ----------------------------------------------------------------- */
 
+static bool find_parts(state *s)
+{
+    const sc_graph *g = s->g;
+    sc_time *start = SC_NEW_N(s->a, sc_time, s->n_parts);
+    sc_time *end = SC_NEW_N(s->a, sc_time, s->n_parts);
+    if (!start || !end) return false;
+    for (sc_op i = 0; i < g->n_ops; i++) {
+        sc_time at = s->r->start[i];
+        uint32_t first = g->part_head[i];
+        for (uint32_t k = first; k < g->part_head[i + 1]; k++) {
+            s->op[k] = i;
+            start[k] = at;
+            end[k] = at = sc_part_end(g, s->r, i, k - first);
+        }
+    }
+    s->start = start;
+    s->end = end;
+    return true;
+}
+
 static sc_op op_of(const state *s, uint32_t part)
 {
     return s->op ? s->op[part] : part;
-}
-
-static sc_time start_of(const state *s, uint32_t part)
-{
-    sc_op op = op_of(s, part);
-    return sc_part_start(s->g, s->r, op, part - sc_part_first(s->g, op));
-}
-
-static sc_time end_of(const state *s, uint32_t part)
-{
-    sc_op op = op_of(s, part);
-    return sc_part_end(s->g, s->r, op, part - sc_part_first(s->g, op));
 }
 
 /* Of all that free a tensor the one that ends last. */
@@ -52,9 +61,9 @@ static uint32_t last_of(const state *s, const sc_lifetime *t)
 {
     if (t->n_last == 0) return SC_NONE;
     uint32_t last = t->last[0];
-    sc_time end = t->n_last > 1 ? end_of(s, last) : 0;
+    sc_time end = s->end[last];
     for (uint32_t k = 1; k < t->n_last; k++) {
-        sc_time other = end_of(s, t->last[k]);
+        sc_time other = s->end[t->last[k]];
         if (other <= end) continue;
         last = t->last[k];
         end = other;
@@ -89,11 +98,11 @@ static void put(state *s, uint32_t tensor, bool frees)
 {
     const sc_lifetime *t = &s->g->lifetime[tensor];
     uint32_t part = part_of(s, tensor, frees);
-    sc_time from = t->first == SC_NONE ? 0 : start_of(s, t->first);
+    sc_time from = t->first == SC_NONE ? 0 : s->start[t->first];
     mem_event e = {.t = from, .tensor = tensor};
     mem_turn turn = t->first == SC_NONE ? MEM_STANDING : MEM_ALLOCATED;
     if (frees) {
-        sc_time end = end_of(s, part);
+        sc_time end = s->end[part];
         turn = end > from ? MEM_FREED : MEM_FREED_AT_ONCE;
         if (end > from) e.t = end;
     }
@@ -219,6 +228,8 @@ sc_status mem_events_list(const sc_graph *g, const sc_result *r, sc_arena *a,
                .r = r,
                .a = a,
                .n_parts = n_parts,
+               .start = r->start,
+               .end = r->end,
                .op = g->part_head ? SC_NEW_N(a, sc_op, n_parts) : NULL,
                .last = SC_NEW_N(a, uint32_t, n),
                .by_part = SC_NEW_N(a, uint32_t, n),
@@ -226,9 +237,7 @@ sc_status mem_events_list(const sc_graph *g, const sc_result *r, sc_arena *a,
                .list = SC_NEW_N(a, uint32_t, (size_t)g->n_classes * LISTS + 2)};
     if (!s.last || !s.by_part || !s.head || !s.list || (g->part_head && !s.op))
         return sc_error_nomem(err);
-    for (sc_op i = 0; s.op && i < g->n_ops; i++)
-        for (uint32_t k = g->part_head[i]; k < g->part_head[i + 1]; k++)
-            s.op[k] = i;
+    if (s.op && !find_parts(&s)) return sc_error_nomem(err);
     for (uint32_t i = 0; i < n; i++) s.last[i] = last_of(&s, &g->lifetime[i]);
     count(&s);
     s.event = SC_NEW_N(a, mem_event, s.list[(size_t)g->n_classes * LISTS + 1]);
