@@ -8,6 +8,7 @@
 #include <stepcast/sim_memory.h>
 
 #include "bench.h"
+#include "plan/graph.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -33,6 +34,20 @@ static void whole(void *ctx, uint64_t n)
             sc_sim_run(&p.step, &o, &x->run, &r, &x->err))
             bench_fail(x->err.d[0].msg);
         bench_keep((double)r.makespan);
+    }
+}
+
+/* What a search repeats: the folded program, prices and gradients. */
+static void compile(void *ctx, uint64_t n)
+{
+    graph_case *x = ctx;
+    for (uint64_t i = 0; i < n; i++) {
+        sc_gplan p;
+        gp_folded c;
+        sc_arena_reset(&x->run);
+        if (gp_compile(&x->job, &x->run, &p, &c, &x->err))
+            bench_fail(x->err.d[0].msg);
+        bench_keep(p.flops);
     }
 }
 
@@ -97,6 +112,11 @@ static void measure(const char *model, uint32_t blocks, const char *cluster,
     else
         snprintf(name, sizeof name, "graph.%u-operators", 4 * blocks);
     bench_case(name, whole, &x, n);
+    if (blocks || x.job.hw->n_devices >= 1024) {
+        char compiled[128];
+        snprintf(compiled, sizeof compiled, "%s compiled", name);
+        bench_case(compiled, compile, &x, n);
+    }
     sc_arena_free(&x.run);
     sc_arena_free(&x.made);
 }

@@ -108,8 +108,11 @@ static const char *input_name(infer *f, uint32_t k)
 double gi_part(const infer *f, uint32_t op, uint32_t k, bool grad)
 {
     const sc_gop *o = &f->g->op[op];
-    layout l = gi_port(f, op, &o->in[k], grad);
+    float parts = 0;
     double sum = 0;
+    for (uint32_t i = 0; i < o->n_in; i++) parts += o->in[i].part;
+    if (!(parts > 0)) return 1;
+    layout l = gi_port(f, op, &o->in[k], grad);
     for (uint32_t i = 0; i < o->n_in; i++) {
         if (o->in[i].tensor != o->in[k].tensor) continue;
         layout m = gi_port(f, op, &o->in[i], grad);

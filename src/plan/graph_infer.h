@@ -101,7 +101,7 @@ typedef struct gi_wgrad {
     bool once;    /* exchanged once a step */
     bool widened; /* made as wide as values, then cast for its unit's exchange,
                      or its sum over micro-batches */
-    bool tied; /* summed over stages */
+    bool tied;    /* summed over stages */
     uint32_t n_values, cap_values;
     uint32_t *value; /* [n_values] one per use */
     uint32_t n_reduced;
