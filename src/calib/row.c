@@ -2,6 +2,8 @@
 /* row.c - the prediction of one row of a table of runs. */
 #include "calib/row.h"
 
+#include "calib/figure.h"
+
 #include <math.h>
 
 /* What the parameters and activations of the transformer blocks alone take on
@@ -84,8 +86,9 @@ static sc_status predict(const calib_run *run, const sc_cost *cost, int engine,
     SC_TRY(
         sc_predict(&job, run->hw, run->model, run->sw, cost, scratch, p, err));
     *mem = sc_predict_reported_memory(p);
-    if (run->mem_formula && !p->graph)
-        SC_TRY(block_memory(p, scratch, mem, err));
+    if (!run->mem_formula) return SC_OK;
+    if (!p->graph) return block_memory(p, scratch, mem, err);
+    *mem = calib_figure_memory(p->graph);
     return SC_OK;
 }
 

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* figure.c - memory as Korthikanti et al. 2022 draw it. */
+#include "calib/figure.h"
+
+#include <string.h>
+
+static bool of_layers(const sc_lifetime *l)
+{
+    static const char start[] = "layers.";
+    return l->device == 0 && strncmp(l->name, start, sizeof start - 1) == 0;
+}
+
+static bool is_gradient(const sc_lifetime *l)
+{
+    static const char end[] = " grad";
+    size_t n = strlen(l->name), m = sizeof end - 1;
+    return n > m && strcmp(l->name + n - m, end) == 0;
+}
+
+/* The op that a part is of. */
+static sc_op op_of(const sc_graph *g, uint32_t part)
+{
+    sc_op low = 0, high = g->n_ops;
+    while (high - low > 1) {
+        sc_op mid = low + (high - low) / 2;
+        if (sc_part_first(g, mid) <= part)
+            low = mid;
+        else
+            high = mid;
+    }
+    return low;
+}
+
+static sc_time start_of(const sc_graph_step *s, uint32_t part)
+{
+    const sc_graph *g = &s->plan.step;
+    sc_op op = op_of(g, part);
+    return sc_part_start(g, &s->run, op, part - sc_part_first(g, op));
+}
+
+static sc_time end_of(const sc_graph_step *s, uint32_t part)
+{
+    const sc_graph *g = &s->plan.step;
+    sc_op op = op_of(g, part);
+    return sc_part_end(g, &s->run, op, part - sc_part_first(g, op));
+}
+
+static bool lives_at(const sc_graph_step *s, const sc_lifetime *l, sc_time t)
+{
+    if (l->first == SC_NONE) return true;
+    if (start_of(s, l->first) >= t) return false;
+    for (uint32_t i = 0; i < l->n_last; i++)
+        if (end_of(s, l->last[i]) > t) return true;
+    return l->n_last == 0;
+}
+
+static bool is_kernel(const sc_graph *g, uint32_t part)
+{
+    sc_op op = op_of(g, part);
+    const sc_parts *p = g->parts ? g->parts[op] : NULL;
+    uint8_t kind = p ? p->kind[part - sc_part_first(g, op)] : g->kind[op];
+    return kind == SC_OP_COMPUTE;
+}
+
+/* When the first kernel makes a gradient of a value: what micro-batches keep is
+ * all there. */
+static sc_time turning_point(const sc_graph_step *s)
+{
+    const sc_graph *g = &s->plan.step;
+    sc_time t = s->run.makespan;
+    for (uint32_t i = 0; i < g->n_lifetimes; i++) {
+        const sc_lifetime *l = &g->lifetime[i];
+        bool value = l->kind == SC_MEM_ACTIVATION && l->first != SC_NONE;
+        if (!value || l->device != 0 || !is_gradient(l)) continue;
+        if (!is_kernel(g, l->first)) continue;
+        sc_time from = start_of(s, l->first);
+        if (from < t) t = from;
+    }
+    return t;
+}
+
+double calib_figure_memory(const sc_graph_step *s)
+{
+    const sc_graph *g = &s->plan.step;
+    sc_time t = turning_point(s);
+    double sum = 0;
+    for (uint32_t i = 0; i < g->n_lifetimes; i++)
+        if (of_layers(&g->lifetime[i]) && lives_at(s, &g->lifetime[i], t))
+            sum += (double)g->lifetime[i].bytes;
+    return sum;
+}

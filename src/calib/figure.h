@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* figure.h - memory as a figure of a paper draws it. */
+#ifndef CALIB_FIGURE_H
+#define CALIB_FIGURE_H
+
+#include <stepcast/predict.h>
+
+/* What parameters and kept activations of the layers alone take on the first
+ * stage (Korthikanti et al. 2022, figure 1). */
+double calib_figure_memory(const sc_graph_step *s);
+
+#endif
