@@ -26,8 +26,12 @@ static uint32_t beside(infer *f, uint32_t op, const char *what, uint32_t tensor,
 layout gi_copy_layout(const infer *f, uint32_t op)
 {
     const sc_gport *in = &f->g->op[op].in[0];
-    if (f->job->sw->keep_gathered) return gi_port(f, op, in, false);
-    return f->kept[in->tensor].l;
+    uint32_t all = (1u << LAYOUT_DIMS) - 1;
+    layout used = gi_port(f, op, in, false), kept = f->kept[in->tensor].l;
+    /* Tokens at their experts only changed places. */
+    bool gathered = layout_fraction(&used, all, &f->mesh) >
+                    layout_fraction(&kept, all, &f->mesh);
+    return gathered && !f->job->sw->keep_gathered ? kept : used;
 }
 
 static double copied(const infer *f, uint32_t op, double each)

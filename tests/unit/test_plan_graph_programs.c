@@ -92,6 +92,23 @@ static void groups_of_experts(void **state)
     near(back->bytes, there->bytes);
 }
 
+/* There and back in both passes: what came to experts in 16 bits stays there in
+ * eight for the gradients of their weights. */
+static void tokens_stay_for_weights(void **state)
+{
+    (void)state;
+    static const sc_precision precisions[] = {SC_BF16, SC_FP8};
+    planned p;
+    prepared(&p, "mesh: {ep: 4}\n", "mixtral-8x7b", 64);
+    p.job.forward_only = false;
+    for (size_t i = 0; i < SC_COUNT(precisions); i++) {
+        p.job.precision = precisions[i];
+        inferred(&p);
+        assert_int_equal(count(&p.plan, SC_GP_FWD, SC_ALL_TO_ALL), 2 * 32);
+        assert_int_equal(count(&p.plan, SC_GP_BWD, SC_ALL_TO_ALL), 2 * 32);
+    }
+}
+
 /* Clamps and biases of experts are kernels beside the activation's. */
 static void biases_of_experts(void **state)
 {
@@ -178,9 +195,9 @@ static void keys_in_a_ring(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(blocks_of_stages),  TEST(groups_of_experts),
-        TEST(biases_of_experts), TEST(rails_of_gathers),
-        TEST(keys_in_a_ring),
+        TEST(blocks_of_stages),        TEST(groups_of_experts),
+        TEST(tokens_stay_for_weights), TEST(biases_of_experts),
+        TEST(rails_of_gathers),        TEST(keys_in_a_ring),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
