@@ -208,7 +208,7 @@ typedef struct sc_sensitivity {
 /* The parameters that move the step of a configuration most, largest change
  * first, by the fast engine; those that move it by less than 1e-4 are left
  * out. */
-sc_status sc_predict_sensitivity(const sc_run *run, sc_arena *a,
+sc_status sc_predict_sensitivity(const sc_prediction *p, sc_arena *a,
                                  sc_sensitivity out[SC_SENSITIVITY_MAX],
                                  uint32_t *n, sc_err *err);
 
@@ -216,8 +216,9 @@ sc_status sc_predict_sensitivity(const sc_run *run, sc_arena *a,
  * sc_predict_inputs() calls so, would have to be other for the step to take
  * `ratio` times as long, by the fast engine.  NaN: no factor from 1/4 to 4
  * within the parameter's limits does, or there is no such name. */
-sc_status sc_predict_what_if(const sc_run *run, const char *name, double ratio,
-                             sc_arena *a, double *factor, sc_err *err);
+sc_status sc_predict_what_if(const sc_prediction *p, const char *name,
+                             double ratio, sc_arena *a, double *factor,
+                             sc_err *err);
 
 /* A property of the machine: "memory bandwidth". */
 typedef struct sc_input {
@@ -230,7 +231,7 @@ typedef struct sc_input {
 
 /* Peak and bandwidths that the step depends on, those that matter most first;
  * changes of less than 1e-4 are left out. */
-sc_status sc_predict_inputs(const sc_run *run, double ratio, sc_arena *a,
+sc_status sc_predict_inputs(const sc_prediction *p, double ratio, sc_arena *a,
                             sc_input out[SC_INPUTS_MAX], uint32_t *n,
                             sc_err *err);
 

@@ -146,14 +146,20 @@ static void gap_text(const cli_measured *m, const sc_prediction *p,
                     sc_cat_names[x[i].cat], 100 * x[i].change);
 }
 
+/* Modes whose streams take what is ready first have no fast engine. */
+static bool varies(const sc_prediction *p)
+{
+    return !p->graph || !p->graph->job->rules->ready_order;
+}
+
 /* "the step is as measured with NIC bandwidth x 0.4" */
 static sc_status inputs_text(cli *c, const cli_measured *m,
                              const sc_prediction *p, sc_text *out)
 {
     sc_input in[SC_INPUTS_MAX];
     uint32_t n = 0, told = 0;
-    SC_TRY(sc_predict_inputs(&p->run, m->step_s / p->step_time_s, c->arena, in,
-                             &n, c->err));
+    SC_TRY(sc_predict_inputs(p, m->step_s / p->step_time_s, c->arena, in, &n,
+                             c->err));
     for (uint32_t i = 0; i < n; i++) {
         if (isnan(in[i].factor)) continue;
         sc_text_add(out, "                 %-12s %s x %.2f\n",
@@ -170,12 +176,11 @@ static sc_status sensitivity_text(cli *c, const cli_measured *m,
 {
     sc_sensitivity s[SC_SENSITIVITY_MAX];
     uint32_t n = 0;
-    SC_TRY(sc_predict_sensitivity(&p->run, c->arena, s, &n, c->err));
+    SC_TRY(sc_predict_sensitivity(p, c->arena, s, &n, c->err));
     for (uint32_t i = 0; i < n; i++) {
         double factor = NAN;
-        SC_TRY(sc_predict_what_if(&p->run, s[i].parameter,
-                                  m->step_s / p->step_time_s, c->arena, &factor,
-                                  c->err));
+        SC_TRY(sc_predict_what_if(p, s[i].parameter, m->step_s / p->step_time_s,
+                                  c->arena, &factor, c->err));
         sc_text_add(out, "  %-14s %-22s +10 %% makes the step %.1f %% %s",
                     i ? "" : "sensitive to", s[i].parameter,
                     100 * fabs(s[i].change),
@@ -192,7 +197,7 @@ sc_status cli_measured_text(cli *c, const cli_measured *m,
     if (isnan(m->step_s)) return SC_OK;
     if (m->from_log) log_text(m, p, out);
     gap_text(m, p, out);
-    if (p->graph) return SC_OK; /* the two below vary blocks */
+    if (!varies(p)) return SC_OK;
     SC_TRY(inputs_text(c, m, p, out));
     return sensitivity_text(c, m, p, out);
 }
@@ -226,9 +231,9 @@ sc_status cli_measured_json(cli *c, const cli_measured *m,
     sc_input in[SC_INPUTS_MAX];
     uint32_t n = 0, n_in = 0;
     double gap = m->step_s - p->step_time_s, ratio = m->step_s / p->step_time_s;
-    if (!p->graph) {
-        SC_TRY(sc_predict_sensitivity(&p->run, c->arena, s, &n, c->err));
-        SC_TRY(sc_predict_inputs(&p->run, ratio, c->arena, in, &n_in, c->err));
+    if (varies(p)) {
+        SC_TRY(sc_predict_sensitivity(p, c->arena, s, &n, c->err));
+        SC_TRY(sc_predict_inputs(p, ratio, c->arena, in, &n_in, c->err));
     }
     if (m->from_log) {
         sc_json_put_uint(out, "measured_steps", m->log.n_used);
@@ -252,8 +257,8 @@ sc_status cli_measured_json(cli *c, const cli_measured *m,
     sc_json_begin(out, '[');
     for (uint32_t i = 0; i < n; i++) {
         double needs = NAN;
-        SC_TRY(sc_predict_what_if(&p->run, s[i].parameter, ratio, c->arena,
-                                  &needs, c->err));
+        SC_TRY(sc_predict_what_if(p, s[i].parameter, ratio, c->arena, &needs,
+                                  c->err));
         moved_json("parameter", s[i].parameter, s[i].change, needs, out);
     }
     sc_json_end(out, ']');

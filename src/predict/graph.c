@@ -139,8 +139,7 @@ static sc_status mesh(graph_state *x, sc_err *err)
 
 /* ---- one candidate ---------------------------------------------------------- */
 
-/* Share of a device's units that the largest gradient exchange takes. */
-static double overlap(const sc_gplan *p)
+double predict_graph_overlap(const sc_gplan *p)
 {
     const sc_gexchange *most = NULL;
     for (uint32_t i = 0; i < p->n_exchanges; i++) {
@@ -153,7 +152,7 @@ static double overlap(const sc_gplan *p)
 static void exec_opts(const graph_state *x, const sc_gplan *p, sc_sim_opts *o)
 {
     sc_sim_opts_init(o);
-    double rate = 1 / (1 + overlap(p)), gamma = x->job->gamma;
+    double rate = 1 / (1 + predict_graph_overlap(p)), gamma = x->job->gamma;
     o->hw = x->hw;
     o->rules = x->rules;
     if (x->job->tree && !isnan(x->job->tree->gamma))

@@ -4,15 +4,15 @@
  * be different for it to be another: parameters and properties of the machine
  * are moved alone and the same configuration composed again by the fast engine.
  */
-#include <stepcast/predict.h>
+#include "predict/graph.h"
 
 #include <math.h>
 #include <string.h>
 
 static const double up = 1.1; /* the change that is asked about */
 
-static sc_status step_of(const sc_run *run, sc_arena *a, double *step_s,
-                         sc_err *err)
+static sc_status of_blocks(const sc_run *run, sc_arena *a, double *step_s,
+                           sc_err *err)
 {
     sc_plan plan;
     sc_block *blocks = NULL;
@@ -22,6 +22,37 @@ static sc_status step_of(const sc_run *run, sc_arena *a, double *step_s,
     if (s == SC_OK) s = sc_predict_fast(&plan, blocks, a, step_s, err);
     sc_arena_restore(a, mark);
     return s;
+}
+
+/* By the walk of the schedule, which shares no links; what no kernel or link
+ * explains stays. */
+static sc_status of_network(const sc_prediction *p, const sc_run *run,
+                            sc_arena *a, double *step_s, sc_err *err)
+{
+    const sc_graph_step *g = p->graph;
+    sc_gjob job = *g->job;
+    sc_gplan plan;
+    sc_gclock clock = {0};
+    double slow = predict_graph_overlap(&g->plan);
+    const double by[2] = {slow, slow};
+    sc_arena_mark mark = sc_arena_save(a);
+    job.hw = run->hw;
+    job.cost = run->cost;
+    job.unfold = false;
+    sc_status s = sc_gplan_compile(&job, a, &plan, err);
+    if (s == SC_OK) s = sc_gplan_clock(&plan, by, a, &clock, err);
+    sc_arena_restore(a, mark);
+    *step_s = sc_time_to_s(clock.makespan) + p->step_time_s -
+              sc_time_to_s(g->run.makespan);
+    return s;
+}
+
+/* A prediction's step on a machine, with parameters, of `run`. */
+static sc_status step_of(const sc_prediction *p, const sc_run *run, sc_arena *a,
+                         double *step_s, sc_err *err)
+{
+    return p->graph ? of_network(p, run, a, step_s, err)
+                    : of_blocks(run, a, step_s, err);
 }
 
 /* ---- what is moved --------------------------------------------------------------- */
@@ -46,12 +77,13 @@ typedef struct moved {
     sc_device device;
 } moved;
 
-static void begin(const sc_run *run, moved *m)
+static void begin(const sc_prediction *p, moved *m)
 {
-    m->run = *run;
-    m->cost = *run->cost;
-    m->hw = *run->hw;
-    m->device = *run->hw->device;
+    m->run = p->run;
+    if (p->graph) m->run.hw = p->graph->job->hw;
+    m->cost = *m->run.cost;
+    m->hw = *m->run.hw;
+    m->device = *m->run.hw->device;
     m->run.cost = &m->cost;
     m->run.hw = &m->hw;
     m->hw.device = &m->device;
@@ -84,16 +116,25 @@ static void move_property(moved *m, property what, double by)
 }
 
 /* A parameter (0..SC_N_PARAMS), or a property behind them, times `by`. */
-static sc_status step_with(const sc_run *run, int what, double by, sc_arena *a,
-                           double *step_s, sc_err *err)
+static sc_status step_with(const sc_prediction *p, int what, double by,
+                           sc_arena *a, double *step_s, sc_err *err)
 {
     moved m;
-    begin(run, &m);
+    begin(p, &m);
     if (what < (int)SC_N_PARAMS)
         m.cost.p[what] *= by;
     else
         move_property(&m, (property)(what - (int)SC_N_PARAMS), by);
-    return step_of(&m.run, a, step_s, err);
+    return step_of(p, &m.run, a, step_s, err);
+}
+
+/* With nothing moved. */
+static sc_status base_of(const sc_prediction *p, sc_arena *a, double *step_s,
+                         sc_err *err)
+{
+    moved m;
+    begin(p, &m);
+    return step_of(p, &m.run, a, step_s, err);
 }
 
 /* ---- how much it matters ----------------------------------------------------------- */
@@ -111,20 +152,20 @@ static void keep(sc_sensitivity x, sc_sensitivity *out, uint32_t *n)
 
 static const double least = 1e-4; /* smaller changes are not told */
 
-sc_status sc_predict_sensitivity(const sc_run *run, sc_arena *a,
+sc_status sc_predict_sensitivity(const sc_prediction *p, sc_arena *a,
                                  sc_sensitivity out[SC_SENSITIVITY_MAX],
                                  uint32_t *n, sc_err *err)
 {
     double base = 0;
     uint32_t found = 0;
     sc_sensitivity most[SC_SENSITIVITY_MAX];
-    SC_TRY(step_of(run, a, &base, err));
+    SC_TRY(base_of(p, a, &base, err));
     for (int i = 0; i < (int)SC_N_PARAMS; i++) {
-        double v = run->cost->p[i], step;
+        double v = p->run.cost->p[i], step;
         /* At its limit it is moved down, and the change told from there. */
         bool down = v * up > sc_params[i].hi;
         if (!(v > 0) || (down ? v / up : v * up) < sc_params[i].lo) continue;
-        SC_TRY(step_with(run, i, down ? 1 / up : up, a, &step, err));
+        SC_TRY(step_with(p, i, down ? 1 / up : up, a, &step, err));
         double change = down ? base / step - 1 : step / base - 1;
         if (fabs(change) < least) continue;
         keep((sc_sensitivity){sc_params[i].name, change}, most, &found);
@@ -138,30 +179,31 @@ sc_status sc_predict_sensitivity(const sc_run *run, sc_arena *a,
 
 /* The factor in [lo, hi] that makes the step `want`, NaN: none does.  The step
  * is monotonous in it but for jumps, which are found as well as they can be. */
-static sc_status solve(const sc_run *run, int what, double lo, double hi,
+static sc_status solve(const sc_prediction *p, int what, double lo, double hi,
                        double want, sc_arena *a, double *out, sc_err *err)
 {
     double at_lo, at_hi, mid = 1, at = 0;
     *out = NAN;
-    SC_TRY(step_with(run, what, lo, a, &at_lo, err));
-    SC_TRY(step_with(run, what, hi, a, &at_hi, err));
+    SC_TRY(step_with(p, what, lo, a, &at_lo, err));
+    SC_TRY(step_with(p, what, hi, a, &at_hi, err));
     if (!((at_lo - want) * (at_hi - want) <= 0) || at_lo == at_hi) return SC_OK;
     bool falls = at_lo > at_hi;
     for (int i = 0; i < 24 && hi / lo > 1 + 1e-6; i++) {
         mid = sqrt(lo * hi);
-        SC_TRY(step_with(run, what, mid, a, &at, err));
+        SC_TRY(step_with(p, what, mid, a, &at, err));
         if ((at > want) == falls)
             lo = mid;
         else
             hi = mid;
     }
-    SC_TRY(step_with(run, what, mid, a, &at, err));
+    SC_TRY(step_with(p, what, mid, a, &at, err));
     if (fabs(at / want - 1) < 1e-3) *out = mid; /* no jump over it */
     return SC_OK;
 }
 
-sc_status sc_predict_what_if(const sc_run *run, const char *name, double ratio,
-                             sc_arena *a, double *factor, sc_err *err)
+sc_status sc_predict_what_if(const sc_prediction *p, const char *name,
+                             double ratio, sc_arena *a, double *factor,
+                             sc_err *err)
 {
     static const double most = 4;
     double base = 0, lo = 1 / most, hi = most;
@@ -171,30 +213,30 @@ sc_status sc_predict_what_if(const sc_run *run, const char *name, double ratio,
     *factor = NAN;
     if (what < 0 || !(ratio > 0)) return SC_OK;
     if (what < (int)SC_N_PARAMS) {
-        double v = run->cost->p[what];
+        double v = p->run.cost->p[what];
         if (!(v > 0)) return SC_OK;
         lo = fmax(lo, sc_params[what].lo / v);
         hi = fmin(hi, sc_params[what].hi / v);
     }
-    SC_TRY(step_of(run, a, &base, err));
-    return solve(run, what, lo, hi, base * ratio, a, factor, err);
+    SC_TRY(base_of(p, a, &base, err));
+    return solve(p, what, lo, hi, base * ratio, a, factor, err);
 }
 
-sc_status sc_predict_inputs(const sc_run *run, double ratio, sc_arena *a,
+sc_status sc_predict_inputs(const sc_prediction *p, double ratio, sc_arena *a,
                             sc_input out[SC_INPUTS_MAX], uint32_t *n,
                             sc_err *err)
 {
     double base = 0;
     sc_input found[N_PROPERTIES];
     uint32_t k = 0;
-    SC_TRY(step_of(run, a, &base, err));
+    SC_TRY(base_of(p, a, &base, err));
     for (int i = 0; i < (int)N_PROPERTIES; i++) {
         double step = 0;
         sc_input x = {.name = property_names[i]};
-        SC_TRY(step_with(run, (int)SC_N_PARAMS + i, up, a, &step, err));
+        SC_TRY(step_with(p, (int)SC_N_PARAMS + i, up, a, &step, err));
         x.change = step / base - 1;
         if (fabs(x.change) < least) continue;
-        SC_TRY(sc_predict_what_if(run, x.name, ratio, a, &x.factor, err));
+        SC_TRY(sc_predict_what_if(p, x.name, ratio, a, &x.factor, err));
         uint32_t at = k++;
         for (; at > 0 && fabs(x.change) > fabs(found[at - 1].change); at--)
             found[at] = found[at - 1];

@@ -77,8 +77,8 @@ static void inputs_explain(void **state)
         sc_input in[SC_INPUTS_MAX];
         uint32_t n = 0;
         sc_prediction p = predict(1, 1, NULL, 1), q;
-        assert_int_equal(
-            sc_predict_inputs(&p.run, ratio[k], &f.a, in, &n, &f.err), SC_OK);
+        assert_int_equal(sc_predict_inputs(&p, ratio[k], &f.a, in, &n, &f.err),
+                         SC_OK);
         assert_true(n >= 3);
         for (uint32_t i = 0; i < n; i++) {
             if (i) assert_true(fabs(in[i].change) <= fabs(in[i - 1].change));
@@ -105,15 +105,14 @@ static void parameters_explain(void **state)
     sc_sensitivity s[SC_SENSITIVITY_MAX];
     sc_prediction p = predict(1, 1, NULL, 1);
     uint32_t n = 0, checked = 0;
-    assert_int_equal(sc_predict_sensitivity(&p.run, &f.a, s, &n, &f.err),
-                     SC_OK);
+    assert_int_equal(sc_predict_sensitivity(&p, &f.a, s, &n, &f.err), SC_OK);
     assert_int_equal(n, SC_SENSITIVITY_MAX);
     for (uint32_t i = 0; i < n; i++) {
         double factor = NAN;
         const sc_param_info *info = &sc_params[sc_param_find(s[i].parameter)];
-        assert_int_equal(sc_predict_what_if(&p.run, s[i].parameter, 1.02, &f.a,
-                                            &factor, &f.err),
-                         SC_OK);
+        assert_int_equal(
+            sc_predict_what_if(&p, s[i].parameter, 1.02, &f.a, &factor, &f.err),
+            SC_OK);
         if (isnan(factor)) continue;
         double v = p.run.cost->p[sc_param_find(s[i].parameter)] * factor;
         assert_true(v >= info->lo && v <= info->hi);
@@ -129,18 +128,63 @@ static void nothing_explains(void **state)
     (void)state;
     sc_prediction p = predict(1, 1, NULL, 1);
     double factor = 0;
-    assert_int_equal(sc_predict_what_if(&p.run, "NIC bandwidth", 0.01, &f.a,
-                                        &factor, &f.err),
-                     SC_OK);
-    assert_true(isnan(factor));
     assert_int_equal(
-        sc_predict_what_if(&p.run, "no such", 1.1, &f.a, &factor, &f.err),
+        sc_predict_what_if(&p, "NIC bandwidth", 0.01, &f.a, &factor, &f.err),
         SC_OK);
     assert_true(isnan(factor));
     assert_int_equal(
-        sc_predict_what_if(&p.run, "device peak", 1, &f.a, &factor, &f.err),
-        SC_OK);
+        sc_predict_what_if(&p, "no such", 1.1, &f.a, &factor, &f.err), SC_OK);
+    assert_true(isnan(factor));
+    assert_int_equal(
+        sc_predict_what_if(&p, "device peak", 1, &f.a, &factor, &f.err), SC_OK);
     near(factor, 1, 1e-2);
+}
+
+/* Of a network, whose step knows links that are shared. */
+static sc_prediction network(const char *name, double by)
+{
+    sc_inputs in;
+    sc_job job;
+    sc_prediction p;
+    sc_job_init(&job);
+    job.model = "resnet50";
+    job.cluster = "dgx-h100:2";
+    job.gbs = 512;
+    job.mbs = 32;
+    job.brief = true;
+    assert_int_equal(sc_predict_load(&job, &f.a, &in, &f.err), SC_OK);
+    if (name) in.cost->p[sc_param_find(name)] *= by;
+    assert_int_equal(
+        sc_predict(&job, in.hw, in.model, in.sw, in.cost, &f.a, &p, &f.err),
+        SC_OK);
+    return p;
+}
+
+static void networks_explain(void **state)
+{
+    (void)state;
+    sc_sensitivity s[SC_SENSITIVITY_MAX];
+    sc_input in[SC_INPUTS_MAX];
+    sc_prediction p = network(NULL, 1);
+    uint32_t n = 0, checked = 0;
+    assert_int_equal(sc_predict_sensitivity(&p, &f.a, s, &n, &f.err), SC_OK);
+    assert_int_equal(n, SC_SENSITIVITY_MAX);
+    for (uint32_t i = 0; i < n; i++) {
+        double factor = NAN;
+        sc_prediction q = network(s[i].parameter, 1.1);
+        near(q.step_time_s / p.step_time_s - 1, s[i].change, 2e-3);
+        assert_int_equal(
+            sc_predict_what_if(&p, s[i].parameter, 1.02, &f.a, &factor, &f.err),
+            SC_OK);
+        if (isnan(factor)) continue;
+        q = network(s[i].parameter, factor);
+        near(q.step_time_s / p.step_time_s, 1.02, 3e-3);
+        checked++;
+    }
+    assert_true(checked >= 3);
+    assert_int_equal(sc_predict_inputs(&p, 1.05, &f.a, in, &n, &f.err), SC_OK);
+    assert_true(n >= 2);
+    for (uint32_t i = 0; i < n; i++) assert_true(in[i].change < 0);
 }
 
 int main(void)
@@ -149,6 +193,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(inputs_explain, set_up, tear_down),
         cmocka_unit_test_setup_teardown(parameters_explain, set_up, tear_down),
         cmocka_unit_test_setup_teardown(nothing_explains, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(networks_explain, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
