@@ -206,7 +206,8 @@ static void whole_for_a_step(void **state)
     /* Summed over micro-batches in fp32, all the time. */
     for (uint32_t i = 0; i < p.plan.step.n_lifetimes; i++) {
         const sc_lifetime *l = &p.plan.step.lifetime[i];
-        if (strncmp(l->name, "layers.5.", 9) != 0 || l->bytes != 4 * LAYER)
+        if (strncmp(l->name, "layers.5.", 9) != 0 ||
+            (double)l->bytes != 4 * LAYER)
             continue;
         assert_int_equal(l->first, SC_NONE);
         assert_int_equal(l->kind, SC_MEM_GRAD);
