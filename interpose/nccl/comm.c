@@ -391,7 +391,7 @@ NCCL_API(ncclResult_t, ncclCommSplit, ncclComm_t comm, int color, int key,
                          "absent, can't be found out; use a communicator of "
                          "its own (PyTorch: without device_id)",
                          color);
-    struct ncclComm *c;
+    struct ncclComm *c = NULL;
     rc = child(comm, m.n, (comm->rank - m.first) / m.stride, config, &c);
     if (rc) return rc;
     for (uint32_t i = 0; i < m.n; i++)
@@ -409,7 +409,7 @@ NCCL_API(ncclResult_t, ncclCommShrink, ncclComm_t comm, int *exclude,
         return comm_fail(ncclInvalidArgument, "ncclCommShrink: no list");
     *out = NULL;
     if (flags & NCCL_SHRINK_ABORT) watch_abort(comm);
-    struct ncclComm *c;
+    struct ncclComm *c = NULL;
     ncclResult_t rc = child(comm, comm->n, 0, config, &c);
     if (rc) return rc;
     uint32_t n = 0;

@@ -61,7 +61,7 @@ static sc_status behind(trace_class *c)
 /* The program computes until `t`. */
 static sc_status compute(trace_class *c, sc_time t)
 {
-    uint32_t at;
+    uint32_t at = 0;
     if (t <= c->now) return SC_OK;
     trace_node what = {.kind = SC_TASK_COMP, .duration = t - c->now};
     SC_TRY(node(c, &what, &at));
