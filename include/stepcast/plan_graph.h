@@ -45,10 +45,10 @@ typedef struct sc_gjob {
     bool forward_only;
     bool numa_unbound;    /* processes not bound to their device's NUMA node */
     bool launch_blocking; /* CUDA_LAUNCH_BLOCKING=1 */
-    double capacity, imbalance;  /* of experts, as in sc_run */
-    double host_mem_bw, nvme_bw; /* bytes/s; 0: as of sc_run */
-    bool unfold;                 /* one device per rank */
-    struct gi_prices *prices;    /* of sc_gplan_prices(); NULL */
+    double capacity, imbalance;              /* of experts, as in sc_run */
+    double host_mem_bw, nvme_bw, storage_bw; /* bytes/s; 0: as of sc_run */
+    bool unfold;                             /* one device per rank */
+    struct gi_prices *prices;                /* of sc_gplan_prices(); NULL */
     bool joined;   /* kernels and exchanges that nothing else waits
                                     for are parts of one operation, with equal
                                     times; not with `unfold` */
@@ -93,6 +93,14 @@ typedef struct sc_gcompute { /* of one operator, pass and rank, for tests */
     double seconds;
 } sc_gcompute;
 
+/* A checkpoint, saved every so many steps; 0: none. */
+typedef struct sc_gsave {
+    double every;
+    double bytes;           /* of all ranks */
+    double copy_s, write_s; /* to the host, from there to where it stays */
+    bool beside;            /* steps wait for the copy only */
+} sc_gsave;
+
 typedef struct sc_gplan {
     const sc_gjob *job;
     uint32_t n_rules;
@@ -107,6 +115,7 @@ typedef struct sc_gplan {
     sc_gcompute *compute;             /* [n_computes] */
     const struct gp_program *program; /* of one micro-batch */
     sc_graph step;                    /* the step; of sc_gplan_lower() */
+    sc_gsave save;                    /* of that, or of sc_gplan_clock() */
     double samples; /* of a step, all replicas and micro-batches */
     double flops;   /* executed by all ranks in a step */
     double model_flops;
@@ -127,6 +136,7 @@ typedef struct sc_gclock {
                                    were not like one before */
     uint32_t n_devices;
     sc_gmemory *memory; /* [n_devices] pipeline devices */
+    double *flops;      /* [n_devices] executed in passes of micro-batches */
 } sc_gclock;
 
 /* Checks the strategy against graph and machine (SC_C_CONFLICT names both
@@ -167,8 +177,9 @@ typedef struct sc_gworkload {
     uint32_t *receiver; /* [n_ops] */
 } sc_gworkload;
 
-sc_status sc_gplan_workload(const sc_gjob *job, sc_arena *a, sc_gworkload *out,
-                            sc_err *err);
+/* Behind everything a rank spends `fixed_s` that no kernel or link explains. */
+sc_status sc_gplan_workload(const sc_gjob *job, double fixed_s, sc_arena *a,
+                            sc_gworkload *out, sc_err *err);
 
 /* What made every price of the step: kernels, exchanges, copies.  What repeats in
  * equal blocks stands there once. */
@@ -176,8 +187,9 @@ sc_status sc_gplan_prices(const sc_gjob *job, sc_arena *a, sc_text *out,
                           sc_err *err);
 
 /* Rules after expansion of presets, stages, and every exchange with its
- * reason. */
-void sc_gplan_explain(const sc_gplan *p, sc_text *out);
+ * reason: those of blocks that repeat once, with how many there are. */
+sc_status sc_gplan_explain(const sc_gplan *p, sc_arena *a, sc_text *out,
+                           sc_err *err);
 
 #ifdef __cplusplus
 }

@@ -139,9 +139,14 @@ typedef struct sc_graph_step {
     const sc_gjob *job;
     sc_gplan plan;
     sc_result run;
-    sc_mem_device *memory; /* [plan.step.n_classes] */
-    uint32_t idle;         /* devices of the machine without work */
-    double clock_s;        /* the step by the fast engine; NAN: not asked */
+    sc_mem_device *memory;  /* [plan.step.n_classes] */
+    sc_time cat[SC_N_CATS]; /* of the device that waits least */
+    uint32_t idle;          /* devices of the machine without work */
+    double clock_s;         /* the step by the fast engine; NAN: not asked */
+    double fixed_s;         /* of the step, behind everything that is run */
+    bool fast;       /* it is all there is: `plan.step` has devices, but no
+                        operations, memory no tensors */
+    sc_gclock clock; /* then, its parts */
 } sc_graph_step;
 
 typedef struct sc_prediction {

@@ -118,7 +118,8 @@ sc_status cli_chakra(cli *c, const char *dir, const sc_prediction *p,
     SC_TRY(cli_chakra_check(c, &t, p->run.hw->n_devices));
     if (p->graph) {
         sc_gworkload g;
-        SC_TRY(sc_gplan_workload(p->graph->job, c->arena, &g, c->err));
+        SC_TRY(sc_gplan_workload(p->graph->job, p->graph->fixed_s, c->arena, &g,
+                                 c->err));
         w = g.work;
         return cli_chakra_write(c, &t, out);
     }

@@ -82,7 +82,7 @@ static sc_status why(const sc_prediction *p, bool prices, cli *c, sc_text *out)
             SC_TRY(sc_gplan_prices(p->graph->job, c->arena, out, c->err));
             sc_report_graph(p, out);
         } else {
-            sc_gplan_explain(&p->graph->plan, out);
+            SC_TRY(sc_gplan_explain(&p->graph->plan, c->arena, out, c->err));
         }
         return SC_OK;
     }
@@ -284,7 +284,8 @@ sc_status cli_predict(cli *c, int argc, char *const *argv)
     if (c->dump_config)
         return o.script ? cli_megatron_dump(c, sets, &job, &o)
                         : cli_dump(c, sets, 2);
-    job.each = o.trace != NULL;
+    /* the fast engine runs no operations that could be shown */
+    job.each = o.trace || (o.explain && job.engine == SC_ENGINE_FAST);
     SC_TRY(cli_predict_run(c, &job, &o, &p));
     cli_measured_settle(c, &p, &measured);
     if (o.trace) SC_TRY(write_trace(c, &o, &p));

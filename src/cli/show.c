@@ -232,7 +232,8 @@ static sc_status configuration(cli *c, const sc_job *job,
     each.each = o->graph;
     SC_TRY(cli_predict_run(c, &each, po, &p));
     if (p.graph) {
-        if (o->strategy) sc_gplan_explain(&p.graph->plan, out);
+        if (o->strategy)
+            SC_TRY(sc_gplan_explain(&p.graph->plan, c->arena, out, c->err));
         if (o->graph) sc_report_ops(&p.graph->plan.step, out);
         return SC_OK;
     }

@@ -68,6 +68,7 @@ static sc_time beside_kernels(gl_clock *c, uint32_t dev, double slow,
     sc_time lost =
         stretch(slow * (share < 1 ? share : 1), least(work, l->to - from));
     l->to += lost;
+    c->cat[dev][SC_CAT_COMPUTE] += lost;
     if (l->recent[0] != SC_NONE) c->op[l->recent[0]].end = l->to;
     return lost;
 }
@@ -231,6 +232,26 @@ static void result(const gl *g, gl_clock *c, sc_gclock *out)
     }
 }
 
+/* By what slots have to do: most of them are looked up. */
+static sc_status executed(const gl *g, sc_gclock *out)
+{
+    enum { PARTS = (GL_FWD | GL_X | GL_W) + 1 };
+
+    double(*of)[PARTS] = sc_alloc(g->a, g->p->n_stages, sizeof *of);
+    out->flops = SC_NEW_N(g->a, double, g->pp);
+    if (!of || !out->flops) return sc_error_nomem(g->err);
+    for (uint32_t i = 0; i < g->prog->n_items; i++) {
+        const gl_item *t = &g->item[i];
+        const gp_item *it = &g->prog->item[i];
+        for (uint32_t parts = 1; parts < PARTS; parts++)
+            if (!it->once && !t->none && (t->part & parts))
+                of[it->stage][parts] += t->flops;
+    }
+    for (uint32_t k = 0; k < g->n_slots; k++)
+        out->flops[g->slot[k].dev] += of[g->slot[k].stage][g->slot[k].parts];
+    return SC_OK;
+}
+
 sc_status gp_clock(const gp_program *prog, sc_gplan *p, const double slow[2],
                    sc_arena *a, sc_gclock *out, sc_err *err)
 {
@@ -243,5 +264,6 @@ sc_status gp_clock(const gp_program *prog, sc_gplan *p, const double slow[2],
     SC_TRY(gl_walk(&g));
     if (c.failed) return sc_error_nomem(err);
     result(&g, &c, out);
+    SC_TRY(executed(&g, out));
     return clock_memory(&g, out);
 }

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* graph_explain.c - a plan of an operator graph as text. */
+#include <stepcast/plan_schedule.h>
+
 #include "plan/graph.h"
+#include "plan/graph_prices.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -72,6 +75,27 @@ static void rule_text(const sc_strategy *s, const sc_strategy_rule *r,
     sc_text_add(out, "   (%s)\n", r->origin);
 }
 
+/* " on device 1": of several; stages whose micro-batches come from both ends
+ * are on two. */
+static void device_text(const sc_gplan *p, uint32_t v, sc_text *out)
+{
+    const sc_strategy *s = p->job->strategy;
+    int axis = sc_strategy_axis(s, "pp");
+    uint32_t pp = axis < 0 ? 1 : s->axis[axis].size;
+    sc_schedule how = p->job->order      ? p->job->order->like
+                      : s->schedule >= 0 ? (sc_schedule)s->schedule
+                      : p->n_stages > pp ? SC_SCH_INTERLEAVED
+                                         : SC_SCH_1F1B;
+    uint32_t chunks = sc_schedule_chunks(how, p->n_stages / pp);
+    const char *sep = " on device ";
+    for (uint32_t d = 0; pp > 1 && d < pp; d++)
+        for (uint32_t c = 0; c < chunks; c++) {
+            if (sc_schedule_stage(how, pp, chunks, d, c) != v) continue;
+            sc_text_add(out, "%s%u", sep, d);
+            sep = " and ";
+        }
+}
+
 static void stages_text(const sc_gplan *p, sc_text *out)
 {
     const sc_opgraph *g = p->job->graph;
@@ -84,9 +108,11 @@ static void stages_text(const sc_gplan *p, sc_text *out)
             last = op;
             n++;
         }
-        if (n)
-            sc_text_add(out, "  %u: %u operators, %s to %s\n", v, n,
-                        g->op[first].path, g->op[last].path);
+        if (n == 0) continue;
+        sc_text_add(out, "  %u", v);
+        device_text(p, v, out);
+        sc_text_add(out, ": %u operator%s, %s to %s\n", n, n == 1 ? "" : "s",
+                    g->op[first].path, g->op[last].path);
     }
 }
 
@@ -96,28 +122,89 @@ static const char *pass_text(const sc_gexchange *x)
     return x->pass == SC_GP_UPDATE ? "update" : "backward";
 }
 
-static void exchange_text(const sc_gplan *p, const sc_gexchange *x,
-                          sc_text *out)
+/* Exchanges that only the number of their block tells apart. */
+typedef struct alike {
+    const sc_gexchange *first;
+    const char *name, *where, *why; /* of all of them */
+    uint32_t times;
+} alike;
+
+static bool same(const alike *x, const alike *y)
+{
+    const sc_gexchange *a = x->first, *b = y->first;
+    return a->coll == b->coll && a->p2p == b->p2p &&
+           strcmp(pass_text(a), pass_text(b)) == 0 && a->bytes == b->bytes &&
+           a->size == b->size && a->n_groups == b->n_groups &&
+           strcmp(x->name, y->name) == 0 && strcmp(x->where, y->where) == 0 &&
+           strcmp(x->why, y->why) == 0;
+}
+
+/* Over which axes, or between which ranks. */
+static const char *where_text(const sc_gplan *p, const sc_gexchange *x,
+                              sc_arena *a)
 {
     const sc_strategy *s = p->job->strategy;
-    char size[32], name[96];
-    sc_unit_print_short(x->bytes, SC_U_BYTES, size, sizeof size);
-    snprintf(name, sizeof name, "%s %s", x->path, x->tensor);
-    sc_text_add(out, "%-9s %-32s %-14s %9s", pass_text(x), name,
-                x->p2p ? "transfer" : sc_coll_names[x->coll], size);
+    sc_text t;
+    sc_text_init(&t);
     sc_axes list = 0;
     for (uint32_t ax = 0; ax < s->n_axes; ax++)
         if (x->axes >> ax & 1) list = sc_axes_add(list, ax);
-    if (list) sc_text_add(out, " over ");
-    axes_text(s, list, "+", out);
-    if (x->p2p) sc_text_add(out, " rank %u to %u", x->rank[0], x->rank[1]);
-    sc_text_add(out, " (%u x %u ranks): %s%s", x->n_groups, x->size,
-                x->bucketed ? "together, " : "", x->why);
-    if (x->origin) sc_text_add(out, "   (%s)", x->origin);
-    sc_text_add(out, "\n");
+    if (list) sc_text_add(&t, " over ");
+    axes_text(s, list, "+", &t);
+    if (x->p2p) sc_text_add(&t, " rank %u to %u", x->rank[0], x->rank[1]);
+    const char *text = t.failed ? NULL : sc_strdup(a, t.buf);
+    sc_text_free(&t);
+    return text;
 }
 
-void sc_gplan_explain(const sc_gplan *p, sc_text *out)
+static sc_status describe(const sc_gplan *p, const sc_gexchange *x, sc_arena *a,
+                          alike *out, sc_err *err)
+{
+    const char *name = sc_sprintf(a, "%s %s", x->path, x->tensor);
+    *out = (alike){.first = x, .times = 1};
+    /* a bucket is named by the first and the last of what it holds */
+    out->name = name && !x->bucketed ? gi_starred(a, name) : name;
+    out->where = where_text(p, x, a);
+    out->why = sc_sprintf(a, "%s%s%s%s%s", x->bucketed ? "together, " : "",
+                          x->why, x->origin ? "   (" : "",
+                          x->origin ? x->origin : "", x->origin ? ")" : "");
+    return out->name && out->where && out->why ? SC_OK : sc_error_nomem(err);
+}
+
+static void alike_text(const alike *l, sc_text *out)
+{
+    const sc_gexchange *x = l->first;
+    char size[32], name[96];
+    sc_unit_print_short(x->bytes, SC_U_BYTES, size, sizeof size);
+    snprintf(name, sizeof name, "%s %s", x->path, x->tensor);
+    sc_text_add(out, "%-9s %-32s %-14s %9s", pass_text(x),
+                l->times > 1 ? l->name : name,
+                x->p2p ? "transfer" : sc_coll_names[x->coll], size);
+    sc_text_add(out, "%s (%u x %u ranks)", l->where, x->n_groups, x->size);
+    if (l->times > 1) sc_text_add(out, ", %u times", l->times);
+    sc_text_add(out, ": %s\n", l->why);
+}
+
+/* In the order in which the first of each runs. */
+static sc_status exchanges_text(const sc_gplan *p, sc_arena *a, sc_text *out,
+                                sc_err *err)
+{
+    uint32_t n = 0;
+    alike *list = SC_NEW_N(a, alike, p->n_exchanges);
+    if (!list) return sc_error_nomem(err);
+    for (uint32_t i = 0; i < p->n_exchanges; i++) {
+        uint32_t k = 0;
+        SC_TRY(describe(p, &p->exchange[i], a, &list[n], err));
+        while (k < n && !same(&list[k], &list[n])) k++;
+        list[k].times += k < n;
+        n += k == n;
+    }
+    for (uint32_t k = 0; k < n; k++) alike_text(&list[k], out);
+    return SC_OK;
+}
+
+sc_status sc_gplan_explain(const sc_gplan *p, sc_arena *a, sc_text *out,
+                           sc_err *err)
 {
     const sc_strategy *s = p->job->strategy;
     sc_text_add(out, "mesh");
@@ -128,6 +215,8 @@ void sc_gplan_explain(const sc_gplan *p, sc_text *out)
     stages_text(p, out);
     sc_text_add(out, "collectives inferred, per micro-batch; of gradients "
                      "that are kept whole per step\n");
-    for (uint32_t i = 0; i < p->n_exchanges; i++)
-        exchange_text(p, &p->exchange[i], out);
+    sc_arena_mark mark = sc_arena_save(a);
+    sc_status done = exchanges_text(p, a, out, err);
+    sc_arena_restore(a, mark);
+    return done;
 }

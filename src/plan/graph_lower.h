@@ -152,7 +152,6 @@ typedef struct gl {
     uint32_t *inst_of; /* [pp * n_stages] */
     uint32_t *device;  /* [n_stages * ga] of a stage and micro-batch */
 
-    sc_time *busy; /* [pp] end of the last slot, about */
     uint32_t n_slots;
     gl_slot *slot; /* [n_slots] in order of emission */
 

@@ -204,58 +204,69 @@ static void state_bytes(const gl *g, uint32_t dev, uint32_t *seen, double *here,
     }
 }
 
-/* Of one device: to NVMe, to nowhere behind the host, or to storage. */
+/* Of all hosts together: to NVMe, to nowhere behind the host, or to storage. */
 static double store_bw(const sc_gjob *job, const sc_strategy *s)
 {
-    uint32_t n = job->hw ? job->hw->host_size : 1;
+    const sc_hw *hw = job->hw;
+    double hosts =
+        hw && hw->host_size ? (double)hw->n_devices / hw->host_size : 1;
+    double nvme = job->nvme_bw > 0 ? job->nvme_bw : PLAN_NVME_BW;
+    hosts = fmax(1, hosts);
     switch (s->checkpoint_tier) {
     case SC_TIER_CPU: return INFINITY;
-    case SC_TIER_NVME: return gl_tier_bw(job, SC_TIER_NVME);
-    default: return PLAN_STORAGE_BW / (n ? n : 1);
+    case SC_TIER_NVME: return nvme * hosts;
+    default:
+        return job->storage_bw > 0 ? job->storage_bw : PLAN_STORAGE_BW * hosts;
     }
 }
 
-/* What the step waits for, in the mean over steps.  A copy beside the step has
- * until the update to leave the device, and until the next one to be stored;
- * else everything waits for both. */
-static double exposed(const gl *g, uint32_t dev, uint32_t *seen)
+static void save(gl *g, uint32_t dev, const char *name, double seconds,
+                 uint8_t kind, uint8_t cat)
 {
-    const sc_strategy *s = g->job->strategy;
-    double here, host, every = (double)s->checkpoint_every;
-    double step = sc_time_to_s(g->busy[dev]);
-    double bw = gl_tier_bw(g->job, SC_TIER_CPU);
-    state_bytes(g, dev, seen, &here, &host);
-    double copy = bw > 0 ? here / bw : 0;
-    double store = (here + host) / store_bw(g->job, s);
-    if (!s->checkpoint_async) return (copy + store) / every;
-    double late = fmax(0, copy - step) + fmax(0, store - every * step);
-    return late / every;
-}
-
-static void checkpoint(gl *g, uint32_t dev, uint32_t *seen)
-{
-    gl_item t = {.name = "checkpoint",
-                 .work = sc_time_from_s(exposed(g, dev, seen)),
-                 .kind = SC_OP_MEM,
+    gl_item t = {.name = name,
+                 .work = sc_time_from_s(seconds),
+                 .kind = kind,
                  .stream = SC_S_COMPUTE};
     if (!t.work) return;
     for (uint32_t r = 0; r < g->members; r++) {
         uint32_t at = dev * g->members + r;
-        sc_op_desc o = {
-            .cat = SC_CAT_OTHER, .traffic = SC_NONE, .dev = &at, .n_dev = 1};
+        sc_op_desc o = {.cat = cat, .traffic = SC_NONE, .dev = &at, .n_dev = 1};
         (void)gl_add(g, &t, &o);
     }
 }
 
+/* A step has its part of a checkpoint.  Programs go on when the host has its
+ * copy (torch's async_save, Megatron's --async-save), else when all that all
+ * devices write is stored. */
 static sc_status checkpoints(gl *g)
 {
     const sc_strategy *s = g->job->strategy;
     uint32_t n = 2 * g->job->graph->n_tensors;
+    sc_gsave *c = &g->p->save;
+    *c = (sc_gsave){0};
     if (!s || s->checkpoint_every <= 0 || g->job->forward_only) return SC_OK;
     uint32_t *seen = SC_NEW_N(g->a, uint32_t, n);
-    if (!seen) return sc_error_nomem(g->err);
+    double *here = SC_NEW_N(g->a, double, g->pp);
+    double bw = gl_tier_bw(g->job, SC_TIER_CPU), every, host;
+    if (!seen || !here) return sc_error_nomem(g->err);
     for (uint32_t i = 0; i < n; i++) seen[i] = SC_NONE;
-    for (uint32_t dev = 0; dev < g->pp; dev++) checkpoint(g, dev, seen);
+    every = (double)s->checkpoint_every;
+    for (uint32_t dev = 0; dev < g->pp; dev++) {
+        state_bytes(g, dev, seen, &here[dev], &host);
+        c->bytes += (here[dev] + host) * g->p->n_ranks / g->pp;
+        if (bw > 0) c->copy_s = fmax(c->copy_s, here[dev] / bw);
+    }
+    c->write_s = c->bytes / store_bw(g->job, s);
+    c->every = every;
+    c->beside = s->checkpoint_async;
+    for (uint32_t dev = 0; dev < g->pp; dev++) {
+        if (bw > 0)
+            save(g, dev, "checkpoint to the host", here[dev] / bw / every,
+                 SC_OP_MEM, SC_CAT_OFFLOAD);
+        if (!c->beside)
+            save(g, dev, "checkpoint written", c->write_s / every, SC_OP_HOST,
+                 SC_CAT_OTHER);
+    }
     return SC_OK;
 }
 
@@ -264,7 +275,6 @@ sc_status gl_finish(gl *g)
     static const uint8_t streams[] = {SC_S_COMPUTE, SC_S_HOST};
     SC_TRY(others(g));
     SC_TRY(gl_twins(g));
-    SC_TRY(checkpoints(g));
     for (uint32_t dev = 0; dev < g->pp; dev++)
         for (uint32_t r = 0; r < g->members; r++)
             for (size_t s = 0; s < SC_COUNT(streams); s++)
@@ -275,5 +285,6 @@ sc_status gl_finish(gl *g)
             if (gl_is_update(&g->prog->item[l->item[n]]))
                 *issued(g, &g->inst[k], l->item[n]) = true;
     }
-    return others(g);
+    SC_TRY(others(g));
+    return checkpoints(g);
 }

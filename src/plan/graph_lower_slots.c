@@ -281,7 +281,6 @@ sc_status gl_slots(gl *g)
     }
     for (uint32_t dev = 0; dev < g->pp; dev++)
         if (o.at[dev] < o.n[dev]) return stuck(g, dev);
-    g->busy = o.free;
     qsort(g->slot, g->n_slots, sizeof *g->slot, by_end);
     return SC_OK;
 }

@@ -30,14 +30,13 @@ const char *gi_pass_name(sc_gpass pass, bool again)
     return again ? "forward, again" : names[pass];
 }
 
-/* "layers.12.fc1" is "layers.*.fc1". */
-static char *starred(sc_arena *a, const char *path)
+char *gi_starred(sc_arena *a, const char *path)
 {
     char *out = sc_strdup(a, path), *to = out;
     for (const char *at = path; out && *at;) {
-        bool number = at == path || at[-1] == '.';
+        bool number = at == path || at[-1] == '.' || at[-1] == ' ';
         size_t n = strspn(at, "0123456789");
-        if (number && n > 0 && (at[n] == '.' || at[n] == '\0')) {
+        if (number && n > 0 && (at[n] == '.' || at[n] == ' ' || !at[n])) {
             *to++ = '*';
             at += n;
         } else {
@@ -75,7 +74,7 @@ static sc_status first_time(gi_prices *p, uint64_t hash, bool *out, sc_err *err)
 static sc_status tell(gi_prices *p, const char *path, const char *pass,
                       const sc_text *lines, sc_err *err)
 {
-    char *all = starred(p->a, path);
+    char *all = gi_starred(p->a, path);
     const char *heading = all ? sc_sprintf(p->a, "%s, %s", all, pass) : NULL;
     bool fresh = false;
     if (!heading || lines->failed) return sc_error_nomem(err);

@@ -12,6 +12,8 @@ typedef struct gi_prices gi_prices;
  * blocks where they are equal.  Frees the text. */
 sc_status gi_tell(gi_prices *p, const char *path, const char *pass,
                   sc_text *lines, sc_err *err);
+/* "layers.12.fc1" is "layers.*.fc1". */
+char *gi_starred(sc_arena *a, const char *path);
 const char *gi_pass_name(sc_gpass pass, bool again);
 
 /* An exchange of which `shown` seconds stand between kernels. */

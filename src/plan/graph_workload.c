@@ -343,8 +343,24 @@ static sc_status tasks_of(const net *w, sc_gworkload *out)
     return SC_OK;
 }
 
-sc_status sc_gplan_workload(const sc_gjob *job, sc_arena *a, sc_gworkload *out,
-                            sc_err *err)
+/* What ranks spend once a step beside all operations. */
+static sc_status fixed(net *w, double seconds)
+{
+    const work_task t = {.name = "step",
+                         .duration = sc_time_from_s(seconds),
+                         .kind = SC_TASK_COMP,
+                         .flags = SC_TASK_NO_SIZE | SC_TASK_NO_OPS};
+    for (uint32_t s = 0; seconds > 0 && s < w->sides->n; s++) {
+        uint32_t task;
+        w->b.n_list = 0;
+        SC_TRY(
+            work_enqueue(&w->b, &w->sides->side[s], &t, SC_S_COMPUTE, &task));
+    }
+    return SC_OK;
+}
+
+sc_status sc_gplan_workload(const sc_gjob *job, double fixed_s, sc_arena *a,
+                            sc_gworkload *out, sc_err *err)
 {
     sc_gjob *folded = SC_NEW(a, sc_gjob);
     gp_program prog;
@@ -364,6 +380,7 @@ sc_status sc_gplan_workload(const sc_gjob *job, sc_arena *a, sc_gworkload *out,
              .b = {.a = a, .err = err}};
     SC_TRY(prepare(&w));
     for (sc_op i = 0; i < r.plan.step.n_ops; i++) SC_TRY(convert(&w, i));
+    SC_TRY(fixed(&w, fixed_s));
     SC_TRY(tasks_of(&w, &r));
     SC_TRY(gw_finish(&sides, all, job->graph->name, a, &r.work, err));
     r.slow = notes.slow;

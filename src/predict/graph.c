@@ -137,126 +137,6 @@ static sc_status mesh(graph_state *x, sc_err *err)
     return SC_OK;
 }
 
-/* ---- one candidate ---------------------------------------------------------- */
-
-double predict_graph_overlap(const sc_gplan *p)
-{
-    const sc_gexchange *most = NULL;
-    for (uint32_t i = 0; i < p->n_exchanges; i++) {
-        const sc_gexchange *e = &p->exchange[i];
-        if (!e->p2p && e->grad && (!most || e->bytes > most->bytes)) most = e;
-    }
-    return most ? sc_plan_units(p->job->hw->device, most->channels) : 0;
-}
-
-static void exec_opts(const graph_state *x, const sc_gplan *p, sc_sim_opts *o)
-{
-    sc_sim_opts_init(o);
-    double rate = 1 / (1 + predict_graph_overlap(p)), gamma = x->job->gamma;
-    o->hw = x->hw;
-    o->rules = x->rules;
-    if (x->job->tree && !isnan(x->job->tree->gamma))
-        gamma = x->job->tree->gamma;
-    if (gamma >= 0) o->gamma = gamma;
-    o->rate[SC_OP_COMPUTE][SC_OP_COLL] = rate;
-    o->rate[SC_OP_COLL][SC_OP_COMPUTE] = rate;
-}
-
-/* The other engine, where streams are in order; NAN elsewhere. */
-static sc_status by_clock(const graph_state *x, const sc_sim_opts *o,
-                          sc_arena *a, sc_graph_step *s, sc_err *err)
-{
-    double coll = 1 / o->rate[SC_OP_COMPUTE][SC_OP_COLL] - 1;
-    const double slow[2] = {coll, o->gamma >= 0 ? o->gamma : coll};
-    s->clock_s = NAN;
-    if (x->rules->ready_order || x->gjob.unfold) return SC_OK;
-    sc_arena_mark mark = sc_arena_save(a);
-    sc_gclock c;
-    SC_TRY(sc_gplan_clock(&s->plan, slow, a, &c, err));
-    sc_arena_restore(a, mark);
-    s->clock_s = sc_time_to_s(c.makespan);
-    return SC_OK;
-}
-
-/* A device of the execution may stand for all ranks of a stage. */
-uint64_t predict_graph_capacity(const sc_graph_step *s, uint32_t device)
-{
-    const sc_hw *hw = s->plan.job->hw;
-    const sc_graph *x = &s->plan.step;
-    const sc_strategy *tree = s->plan.job->strategy;
-    int pp = sc_strategy_axis(tree, "pp");
-    uint32_t first = x->classes[device].rank, stride = 1, size = 1;
-    if (hw->n_groups == 0) return hw->device->mem_bytes;
-    if (pp >= 0) size = tree->axis[pp].size;
-    for (uint32_t ax = pp < 0 ? tree->n_axes : (uint32_t)pp + 1;
-         ax < tree->n_axes; ax++)
-        stride *= tree->axis[ax].size;
-    uint64_t least = sc_hw_device_at(hw, first)->mem_bytes;
-    for (uint32_t r = 0;
-         x->classes[device].multiplicity > 1 && r < hw->n_devices; r++) {
-        bool same = pp < 0 || r / stride % size == first / stride % size;
-        uint64_t bytes = sc_hw_device_at(hw, r)->mem_bytes;
-        if (same && bytes < least) least = bytes;
-    }
-    return least;
-}
-
-sc_status predict_graph_memory(const graph_state *x, sc_arena *a,
-                               sc_graph_step *step, sc_err *err)
-{
-    uint32_t n = step->plan.step.n_classes;
-    uint64_t *capacity = SC_NEW_N(a, uint64_t, n);
-    if (!capacity) return sc_error_nomem(err);
-    for (uint32_t d = 0; d < n; d++)
-        capacity[d] = predict_graph_capacity(step, d);
-    sc_mem_opts m = {.capacity_of = capacity,
-                     .context = (uint64_t)x->sw->memory_overhead};
-    return sc_memory_run(&step->plan.step, &step->run, &m, a, &step->memory,
-                         err);
-}
-
-/* The whole way for one micro-batch size. */
-sc_status predict_graph_run(graph_state *x, uint64_t micro, uint32_t ga,
-                            sc_arena *a, sc_graph_step *out, sc_err *err)
-{
-    sc_sim_opts o;
-    sc_graph_step s = {.idle = x->idle};
-    sc_gjob *job = SC_NEW(a, sc_gjob);
-    if (!job) return sc_error_nomem(err);
-    *job = x->gjob;
-    job->micro = micro;
-    job->ga = ga;
-    s.job = job;
-    SC_TRY(sc_gplan_build(job, a, &s.plan, err));
-    exec_opts(x, &s.plan, &o);
-    SC_TRY(sc_sim_run(&s.plan.step, &o, a, &s.run, err));
-    SC_TRY(predict_graph_memory(x, a, &s, err));
-    if (!x->job->brief) SC_TRY(by_clock(x, &o, a, &s, err));
-    *out = s;
-    return SC_OK;
-}
-
-double predict_graph_peak(const sc_graph_step *s, uint32_t device)
-{
-    const sc_gjob *j = s->plan.job;
-    const sc_mem_device *m = &s->memory[device];
-    double held = (double)m->peak_live * (1 + j->reserve);
-    return fmax((double)m->peak_reserved, held) + j->sw->memory_overhead;
-}
-
-bool predict_graph_fits_on(const sc_graph_step *s, uint32_t device)
-{
-    double room = (double)predict_graph_capacity(s, device);
-    return s->memory[device].fits && predict_graph_peak(s, device) <= room;
-}
-
-bool predict_graph_fits(const sc_graph_step *s)
-{
-    for (uint32_t d = 0; d < s->plan.step.n_classes; d++)
-        if (!predict_graph_fits_on(s, d)) return false;
-    return true;
-}
-
 /* ---- batch ------------------------------------------------------------------ */
 
 /* Tries a micro-batch; keeps it if it fits where the kept one does not, or is
@@ -470,6 +350,7 @@ static sc_status prepare(graph_state *x, sc_run *r, sc_err *err)
                    .imbalance = x->job->imbalance,
                    .host_mem_bw = x->job->host_mem_bw,
                    .nvme_bw = x->job->nvme_bw,
+                   .storage_bw = x->job->storage_bw,
                    .unfold = x->job->no_symmetry,
                    .joined = !x->job->each,
                    .order = r->order};
@@ -519,6 +400,7 @@ sc_status predict_graph(const sc_job *job, const sc_hw *hw,
     if (job->fidelity) {
         p.analytic_s = sc_time_to_s(step->run.makespan);
         SC_TRY(predict_graph_simulate(x, step, err));
+        predict_graph_parts(step);
     }
     p.graph = step;
     p.n_candidates = x->tried;

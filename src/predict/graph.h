@@ -23,6 +23,8 @@ typedef struct graph_state {
 /* Inference, lowering, execution and memory of one batch. */
 sc_status predict_graph_run(graph_state *x, uint64_t micro, uint32_t ga,
                             sc_arena *a, sc_graph_step *out, sc_err *err);
+/* Where the time of a step that has been run goes. */
+void predict_graph_parts(sc_graph_step *s);
 /* Memory of one device of the execution: the least of the ranks that it stands
  * for. */
 uint64_t predict_graph_capacity(const sc_graph_step *s, uint32_t device);
@@ -59,7 +61,10 @@ sc_status predict_graph_suggest(graph_state *x, const sc_graph_step *now,
                                 sc_prediction *p, sc_err *err);
 
 /* Everything of `p` that follows from the step. */
-sc_status predict_graph_result(graph_state *x, const sc_graph_step *step,
+sc_status predict_graph_result(graph_state *x, sc_graph_step *step,
                                sc_prediction *p, sc_err *err);
+
+/* Seconds of a step beside everything that is run. */
+double predict_graph_fixed(const sc_run *r, const sc_rules *rules);
 
 #endif

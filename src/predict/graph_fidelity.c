@@ -185,7 +185,7 @@ sc_status predict_graph_simulate(graph_state *x, sc_graph_step *step,
     sc_simulate_result sim;
     if (!w || !s) return sc_error_nomem(err);
     if (x->hw->n_devices < 2) return SC_OK; /* nothing is exchanged */
-    SC_TRY(sc_gplan_workload(step->job, x->a, w, err));
+    SC_TRY(sc_gplan_workload(step->job, 0, x->a, w, err));
     SC_TRY(open_site(x, &w->work, w->slow, s, err));
     SC_TRY(sc_simulate(&w->work, &s->system, &s->network, &s->pool, &s->o, x->a,
                        &sim, err));

@@ -114,10 +114,18 @@ static bool drives(const graph_state *x, const sc_graph_step *step)
     return waits(x, step, SC_TIER_NVME);
 }
 
-static bool one_engine(const graph_state *x, const sc_graph_step *step)
+/* Checkpoints go to a storage of their own. */
+static bool stores(const graph_state *x, const sc_graph_step *step)
 {
     (void)step;
-    return x->job->engine == SC_ENGINE_EVENT;
+    return x->tree.checkpoint_every > 0 &&
+           x->tree.checkpoint_tier == SC_TIER_DEVICE;
+}
+
+/* Modes that start what is ready, and runs rank by rank, have one. */
+static bool has_engines(const graph_state *x, const sc_graph_step *step)
+{
+    return x->job->engine == SC_ENGINE_EVENT || step->fast;
 }
 
 typedef struct option {
@@ -146,8 +154,8 @@ static const option options[] = {
     {"expert-imbalance", routes, NULL},
     {"host-mem-bw", host_updates, NULL},
     {"nvme-bw", drives, NULL},
-    {"storage-bw", never, NULL},
-    {"engine", one_engine, NULL},
+    {"storage-bw", stores, NULL},
+    {"engine", has_engines, NULL},
 };
 
 static const sc_key *key_of(const char *name)

@@ -46,36 +46,46 @@ static void choices(const graph_state *x, const sc_graph_step *step, sc_run *r)
     if (r->seq == 0) r->seq = 1;
 }
 
-/* The device that waits least: the slowest. */
-static void breakdown(const sc_graph_step *s, sc_prediction *p)
-{
-    sc_time least = -1, cat[SC_N_CATS];
-    for (uint32_t d = 0; d < s->plan.step.n_classes; d++) {
-        sc_result_breakdown(&s->plan.step, &s->run, d, s->run.makespan, cat);
-        if (least >= 0 && cat[SC_CAT_BUBBLE] >= least) continue;
-        least = cat[SC_CAT_BUBBLE];
-        for (uint32_t c = 0; c < SC_N_CATS; c++)
-            p->time_breakdown_s[c] = sc_time_to_s(cat[c]);
-    }
-}
-
 /* What no kernel or link explains: data, logging, launching the step. */
-static double unexplained(const graph_state *x, const sc_run *r)
+double predict_graph_fixed(const sc_run *r, const sc_rules *rules)
 {
-    const double *c = x->cost->p;
-    if (x->model->graph) return c[SC_P_GRAPH_FIXED];
+    const double *c = r->cost->p;
+    if (rules->nothing_fixed) return 0;
+    if (r->model->graph) return c[SC_P_GRAPH_FIXED];
     if (r->forward_only) return 0;
     double captured =
-        x->sw->capture == SC_CAPTURE_STEP ? c[SC_P_STEP_CAPTURED] : 1;
+        r->sw->capture == SC_CAPTURE_STEP ? c[SC_P_STEP_CAPTURED] : 1;
     return c[SC_P_STEP_FIXED] * captured * sc_plan_slow_factor(r);
 }
 
-static void fixed(const graph_state *x, sc_prediction *p)
+/* Seconds that a step waits for the last checkpoint beside it: it can't be
+ * written faster than they come. */
+static double behind(double step_s, const sc_gsave *c)
 {
-    if (x->rules->nothing_fixed) return;
-    double s = unexplained(x, &p->run);
-    p->time_breakdown_s[SC_CAT_OTHER] += s;
-    p->step_time_s += s;
+    return c->beside ? fmax(0, c->write_s / c->every - step_s) : 0;
+}
+
+static void checkpoints(graph_state *x, const sc_graph_step *step,
+                        sc_prediction *p)
+{
+    const sc_gsave *c = &step->plan.save;
+    if (c->every <= 0) return;
+    double wait = behind(p->step_time_s, c);
+    p->step_time_s += wait;
+    p->time_breakdown_s[SC_CAT_OTHER] += wait;
+    p->other_engine_s += behind(p->other_engine_s, c);
+    predict_note(&x->assume,
+                 "a checkpoint of %.4g GB every %.0f steps: %.3g s to copy to "
+                 "the host, %.3g s to write%s",
+                 c->bytes / 1e9, c->every, c->copy_s, c->write_s,
+                 c->beside ? ", beside training" : "");
+    if (x->gjob.storage_bw <= 0 && x->tree.checkpoint_tier == SC_TIER_DEVICE)
+        predict_note(&x->assume, "storage takes 2 GB/s of each host");
+    if (wait > 0)
+        predict_note(&x->warn,
+                     "checkpoints come faster than storage takes them: steps "
+                     "wait %.3g s",
+                     wait);
 }
 
 /* Of all devices, which may differ. */
@@ -90,11 +100,20 @@ static double mean_peak(const sc_run *r)
     return sum / r->hw->n_devices;
 }
 
-static void rates(const sc_graph_step *step, sc_prediction *p)
+/* A vocabulary is padded for the machine: that is work, but not the model's. */
+static double model_flops(const graph_state *x, const sc_graph_step *step,
+                          const sc_run *r)
+{
+    if (x->model == r->model) return step->plan.model_flops;
+    return sc_model_flops(r->model, r->gbs, r->seq, r->forward_only);
+}
+
+static void rates(const graph_state *x, const sc_graph_step *step,
+                  sc_prediction *p)
 {
     const sc_run *r = &p->run;
     double n = r->hw->n_devices, t = p->step_time_s;
-    double peak = mean_peak(r), model = step->plan.model_flops;
+    double peak = mean_peak(r), model = model_flops(x, step, r);
     p->samples_per_s = (double)r->gbs / t;
     p->tokens_per_s = p->samples_per_s * (double)r->seq;
     p->tokens_per_s_per_device = p->tokens_per_s / n;
@@ -173,6 +192,7 @@ static sc_status busiest_flops(const sc_graph_step *step, const sc_run *run,
     for (sc_op i = 0; i < e->n_ops; i++)
         for (uint32_t k = sc_op_place(e, i); k < sc_op_place(e, i + 1); k++)
             sum[e->cls[k]] += e->flops[i];
+    if (!isnan(step->clock_s)) sum = step->clock.flops;
     *most = 0;
     for (uint32_t d = 0; d < e->n_classes; d++) {
         const sc_device *own = sc_hw_device_at(run->hw, e->classes[d].rank);
@@ -214,18 +234,22 @@ static void overflow(graph_state *x, const sc_graph_step *step)
     }
 }
 
-sc_status predict_graph_result(graph_state *x, const sc_graph_step *step,
+sc_status predict_graph_result(graph_state *x, sc_graph_step *step,
                                sc_prediction *p, sc_err *err)
 {
     choices(x, step, &p->run);
+    step->fixed_s = predict_graph_fixed(&p->run, x->rules);
     p->step_time_s = sc_time_to_s(step->run.makespan);
-    breakdown(step, p);
-    fixed(x, p);
+    for (uint32_t c = 0; c < SC_N_CATS; c++)
+        p->time_breakdown_s[c] = sc_time_to_s(step->cat[c]);
+    p->time_breakdown_s[SC_CAT_OTHER] += step->fixed_s;
+    p->step_time_s += step->fixed_s;
     p->other_engine_s = NAN;
-    if (!x->job->brief)
+    if (!x->job->brief && !step->fast)
         p->other_engine_s =
             p->step_time_s + step->clock_s - sc_time_to_s(step->run.makespan);
-    rates(step, p);
+    checkpoints(x, step, p);
+    rates(x, step, p);
     SC_TRY(memory(x, step, p, err));
     predict_money(x->job, p);
     overflow(x, step);

@@ -39,6 +39,12 @@ sc_status predict_operators(const sc_job *job, const sc_run *run, sc_arena *a,
     own.fidelity = job->fidelity;
     own.no_symmetry = job->no_symmetry;
     own.schedule_file = job->schedule_file;
+    own.storage_bw = run->storage_bw;
+    own.checkpoint_every = (int64_t)run->checkpoint_every;
+    own.checkpoint_async = run->checkpoint_async;
+    own.engine = job->engine;
+    own.gamma = job->gamma;
+    own.op_times = job->op_times;
     own.tree = tree;
     return predict_graph(&own, run->hw, run->model, run->sw, run->cost, a, out,
                          err);

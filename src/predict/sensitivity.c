@@ -43,7 +43,8 @@ static sc_status of_network(const sc_prediction *p, const sc_run *run,
     if (s == SC_OK) s = sc_gplan_clock(&plan, by, a, &clock, err);
     sc_arena_restore(a, mark);
     *step_s = sc_time_to_s(clock.makespan) + p->step_time_s -
-              sc_time_to_s(g->run.makespan);
+              sc_time_to_s(g->run.makespan) - g->fixed_s +
+              predict_graph_fixed(run, job.rules);
     return s;
 }
 

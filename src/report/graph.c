@@ -113,6 +113,7 @@ void sc_report_graph(const sc_prediction *p, sc_text *out)
                 g->plan.step.classes[d].name,
                 (double)g->memory[d].peak_live / GIB,
                 (double)g->memory[d].peak_reserved / GIB);
+    if (g->fast) return;
     timeline(&g->memory[d], g->run.makespan, out);
     tensors(g, &g->memory[d], out);
     links(p, out);

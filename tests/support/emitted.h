@@ -40,7 +40,8 @@ static inline sc_status try_emitted(const char *cluster, const char *software,
     SC_TRY(sc_predict(&job, hw, model, sw, &f.cost, &f.a, &p, &f.err));
     if (p.graph) {
         sc_gworkload g;
-        SC_TRY(sc_gplan_workload(p.graph->job, &f.a, &g, &f.err));
+        SC_TRY(sc_gplan_workload(p.graph->job, p.graph->fixed_s, &f.a, &g,
+                                 &f.err));
         *out = g.work;
         return sc_workload_check(out, &f.err);
     }

@@ -557,7 +557,7 @@ static void explained(void **state)
               " zero: 1}\nrules:\n  - {match: layers.3.act, recompute: true}\n",
               gpt(), 1, 2);
     sc_text_init(&t);
-    sc_gplan_explain(&p.plan, &t);
+    assert_int_equal(sc_gplan_explain(&p.plan, &arena, &t, &err), SC_OK);
     static const char *const lines[] = {
         "mesh  pp=2  dp=2  tp=2\n",
         "first products           split out over tp   (preset megatron-tp)\n",

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * graph_run.c - one step of a network, every choice made: compiled, run by one
+ * of the engines, and its memory.
+ */
+#include "predict/graph.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- one candidate ---------------------------------------------------------- */
+
+double predict_graph_overlap(const sc_gplan *p)
+{
+    const sc_gexchange *most = NULL;
+    for (uint32_t i = 0; i < p->n_exchanges; i++) {
+        const sc_gexchange *e = &p->exchange[i];
+        if (!e->p2p && e->grad && (!most || e->bytes > most->bytes)) most = e;
+    }
+    return most ? sc_plan_units(p->job->hw->device, most->channels) : 0;
+}
+
+static void exec_opts(const graph_state *x, const sc_gplan *p, sc_sim_opts *o)
+{
+    sc_sim_opts_init(o);
+    double rate = 1 / (1 + predict_graph_overlap(p)), gamma = x->job->gamma;
+    o->hw = x->hw;
+    o->rules = x->rules;
+    if (x->job->tree && !isnan(x->job->tree->gamma))
+        gamma = x->job->tree->gamma;
+    if (gamma >= 0) o->gamma = gamma;
+    o->rate[SC_OP_COMPUTE][SC_OP_COLL] = rate;
+    o->rate[SC_OP_COLL][SC_OP_COMPUTE] = rate;
+}
+
+/* The fast engine runs where streams are in order and classes stand for ranks. */
+static bool has_clock(const graph_state *x)
+{
+    return !x->rules->ready_order && !x->gjob.unfold;
+}
+
+static sc_status by_clock(const sc_sim_opts *o, sc_arena *a, sc_graph_step *s,
+                          sc_err *err)
+{
+    double coll = 1 / o->rate[SC_OP_COMPUTE][SC_OP_COLL] - 1;
+    const double slow[2] = {coll, o->gamma >= 0 ? o->gamma : coll};
+    SC_TRY(sc_gplan_clock(&s->plan, slow, a, &s->clock, err));
+    s->clock_s = sc_time_to_s(s->clock.makespan);
+    return SC_OK;
+}
+
+/* As if its devices had been run. */
+static sc_status fast_only(const graph_state *x, sc_arena *a, sc_graph_step *s,
+                           sc_err *err)
+{
+    const sc_strategy *tree = s->plan.job->strategy;
+    int pp = sc_strategy_axis(tree, "pp");
+    uint32_t n = s->clock.n_devices, stride = 1;
+    for (uint32_t ax = (uint32_t)(pp + 1); pp >= 0 && ax < tree->n_axes; ax++)
+        stride *= tree->axis[ax].size;
+    s->fast = true;
+    memcpy(s->cat, s->clock.cat, sizeof s->cat);
+    s->run.makespan = s->clock.makespan;
+    s->plan.step.n_classes = n;
+    s->plan.step.classes = SC_NEW_N(a, sc_class, n);
+    s->memory = SC_NEW_N(a, sc_mem_device, n);
+    if (!s->plan.step.classes || !s->memory) return sc_error_nomem(err);
+    for (uint32_t d = 0; d < n; d++) {
+        const sc_gmemory *m = &s->clock.memory[d];
+        s->plan.step.classes[d] =
+            (sc_class){.name = sc_sprintf(a, "stage%u", d),
+                       .rank = pp < 0 ? 0 : d * stride,
+                       .multiplicity = s->plan.n_ranks / n};
+        s->memory[d].peak_live = s->memory[d].peak_reserved = (uint64_t)m->live;
+        for (uint32_t k = 0; k < SC_N_MEM_KINDS; k++)
+            s->memory[d].by_kind[k] = (uint64_t)m->by_kind[k];
+        double room = (double)predict_graph_capacity(s, d);
+        s->memory[d].fits = m->live + x->sw->memory_overhead <= room;
+    }
+    return SC_OK;
+}
+
+/* A device of the execution may stand for all ranks of a stage. */
+uint64_t predict_graph_capacity(const sc_graph_step *s, uint32_t device)
+{
+    const sc_hw *hw = s->plan.job->hw;
+    const sc_graph *x = &s->plan.step;
+    const sc_strategy *tree = s->plan.job->strategy;
+    int pp = sc_strategy_axis(tree, "pp");
+    uint32_t first = x->classes[device].rank, stride = 1, size = 1;
+    if (hw->n_groups == 0) return hw->device->mem_bytes;
+    if (pp >= 0) size = tree->axis[pp].size;
+    for (uint32_t ax = pp < 0 ? tree->n_axes : (uint32_t)pp + 1;
+         ax < tree->n_axes; ax++)
+        stride *= tree->axis[ax].size;
+    uint64_t least = sc_hw_device_at(hw, first)->mem_bytes;
+    for (uint32_t r = 0;
+         x->classes[device].multiplicity > 1 && r < hw->n_devices; r++) {
+        bool same = pp < 0 || r / stride % size == first / stride % size;
+        uint64_t bytes = sc_hw_device_at(hw, r)->mem_bytes;
+        if (same && bytes < least) least = bytes;
+    }
+    return least;
+}
+
+sc_status predict_graph_memory(const graph_state *x, sc_arena *a,
+                               sc_graph_step *step, sc_err *err)
+{
+    uint32_t n = step->plan.step.n_classes;
+    uint64_t *capacity = SC_NEW_N(a, uint64_t, n);
+    if (!capacity) return sc_error_nomem(err);
+    for (uint32_t d = 0; d < n; d++)
+        capacity[d] = predict_graph_capacity(step, d);
+    sc_mem_opts m = {.capacity_of = capacity,
+                     .context = (uint64_t)x->sw->memory_overhead};
+    return sc_memory_run(&step->plan.step, &step->run, &m, a, &step->memory,
+                         err);
+}
+
+/* Where its time goes, of the device that waits least: the slowest. */
+void predict_graph_parts(sc_graph_step *s)
+{
+    sc_time least = -1, cat[SC_N_CATS];
+    for (uint32_t d = 0; d < s->plan.step.n_classes; d++) {
+        sc_result_breakdown(&s->plan.step, &s->run, d, s->run.makespan, cat);
+        if (least >= 0 && cat[SC_CAT_BUBBLE] >= least) continue;
+        least = cat[SC_CAT_BUBBLE];
+        memcpy(s->cat, cat, sizeof s->cat);
+    }
+}
+
+static sc_status by_events(const graph_state *x, const sc_sim_opts *o,
+                           sc_arena *a, sc_graph_step *s, sc_err *err)
+{
+    SC_TRY(sc_gplan_lower(&s->plan, a, err));
+    SC_TRY(sc_sim_run(&s->plan.step, o, a, &s->run, err));
+    SC_TRY(predict_graph_memory(x, a, s, err));
+    predict_graph_parts(s);
+    return SC_OK;
+}
+
+/* ---- steps of many micro-batches --------------------------------------------- */
+
+/* Passes of micro-batches from which a step is not run whole. */
+#define MANY_SLOTS 256
+
+/* Micro-batches after which a pipeline has settled, with as many left over as
+ * `ga` has; `ga` itself where nothing would be saved, where every micro-batch
+ * has memory of its own, or where single operations are to be told. */
+static uint32_t settled(const graph_state *x, const sc_gplan *p, uint32_t ga)
+{
+    const sc_strategy *s = p->job->strategy;
+    uint32_t pp = (uint32_t)sc_strategy_degree(s, "pp"), low = 4 * pp + ga % pp;
+    bool gpipe =
+        s->schedule == SC_SCH_GPIPE || s->schedule > SC_SCH_INTERLEAVED;
+    bool own = x->sw->batch_buffers && pp > 1;
+    if (!has_clock(x) || x->job->each || x->job->fidelity || p->job->order)
+        return ga;
+    if (gpipe || own || s->n_in_flight) return ga;
+    if (low + pp >= ga || (uint64_t)p->n_stages * ga < MANY_SLOTS) return ga;
+    return low;
+}
+
+static sc_status short_step(const sc_graph_step *of, uint32_t ga,
+                            const sc_sim_opts *o, sc_arena *a,
+                            sc_graph_step *out, sc_err *err)
+{
+    sc_graph_step s = {0};
+    sc_gjob *job = SC_NEW(a, sc_gjob);
+    if (!job) return sc_error_nomem(err);
+    *job = *of->job;
+    job->ga = ga;
+    SC_TRY(sc_gplan_compile(job, a, &s.plan, err));
+    SC_TRY(by_clock(o, a, &s, err));
+    *out = s;
+    return SC_OK;
+}
+
+/* Once the pipeline is full, every further pp micro-batches take as long
+ * (1F1B with constant transfers is affine in their number): two short steps
+ * give a long one.  The fast engine, which knows the long one, certifies it;
+ * `*done` is false where it does not. */
+static sc_status by_short(const graph_state *x, const sc_sim_opts *o,
+                          uint32_t low, sc_arena *a, sc_graph_step *s,
+                          bool *done, sc_err *err)
+{
+    uint32_t pp = (uint32_t)sc_strategy_degree(s->plan.job->strategy, "pp");
+    sc_graph_step one, two;
+    sc_time rounds = (s->job->ga - low) / pp;
+    SC_TRY(short_step(s, low, o, a, &one, err));
+    SC_TRY(short_step(s, low + pp, o, a, &two, err));
+    sc_time each = two.clock.makespan - one.clock.makespan;
+    double off = (double)(one.clock.makespan + rounds * each) /
+                 (double)s->clock.makespan;
+    *done = fabs(off - 1) < 1e-4;
+    if (!*done) return SC_OK;
+    SC_TRY(by_events(x, o, a, &one, err));
+    SC_TRY(by_events(x, o, a, &two, err));
+    each = two.run.makespan - one.run.makespan;
+    s->plan.step = two.plan.step;
+    s->memory = two.memory;
+    s->run = two.run;
+    s->run.makespan = one.run.makespan + rounds * each;
+    for (uint32_t c = 0; c < SC_N_CATS; c++)
+        s->cat[c] = one.cat[c] + rounds * (two.cat[c] - one.cat[c]);
+    return SC_OK;
+}
+
+/* The whole way for one micro-batch size. */
+sc_status predict_graph_run(graph_state *x, uint64_t micro, uint32_t ga,
+                            sc_arena *a, sc_graph_step *out, sc_err *err)
+{
+    sc_sim_opts o;
+    sc_graph_step s = {.idle = x->idle, .clock_s = NAN};
+    sc_gjob *job = SC_NEW(a, sc_gjob);
+    /* who wants to see operations needs them run */
+    bool fast = x->job->engine == SC_ENGINE_FAST && !x->job->each;
+    bool done = false;
+    if (!job) return sc_error_nomem(err);
+    *job = x->gjob;
+    job->micro = micro;
+    job->ga = ga;
+    s.job = job;
+    SC_TRY(sc_gplan_compile(job, a, &s.plan, err));
+    exec_opts(x, &s.plan, &o);
+    uint32_t low = fast ? ga : settled(x, &s.plan, ga);
+    if (has_clock(x) && (!x->job->brief || fast || low < ga))
+        SC_TRY(by_clock(&o, a, &s, err));
+    if (has_clock(x) && fast) {
+        SC_TRY(fast_only(x, a, &s, err));
+        *out = s;
+        return SC_OK;
+    }
+    if (low < ga) SC_TRY(by_short(x, &o, low, a, &s, &done, err));
+    if (!done) SC_TRY(by_events(x, &o, a, &s, err));
+    *out = s;
+    return SC_OK;
+}
+
+double predict_graph_peak(const sc_graph_step *s, uint32_t device)
+{
+    const sc_gjob *j = s->plan.job;
+    const sc_mem_device *m = &s->memory[device];
+    double held = (double)m->peak_live * (1 + j->reserve);
+    return fmax((double)m->peak_reserved, held) + j->sw->memory_overhead;
+}
+
+bool predict_graph_fits_on(const sc_graph_step *s, uint32_t device)
+{
+    double room = (double)predict_graph_capacity(s, device);
+    return s->memory[device].fits && predict_graph_peak(s, device) <= room;
+}
+
+bool predict_graph_fits(const sc_graph_step *s)
+{
+    for (uint32_t d = 0; d < s->plan.step.n_classes; d++)
+        if (!predict_graph_fits_on(s, d)) return false;
+    return true;
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Steps of networks by either engine, and of many micro-batches by a few. */
+#include <stepcast/predict.h>
+
+#include "fixture.h"
+
+#include <math.h>
+#include <string.h>
+
+static sc_prediction predict(const char *model, const char *mesh, int64_t gbs,
+                             sc_engine engine, bool each)
+{
+    sc_strategy *s = SC_NEW(&arena, sc_strategy);
+    sc_prediction p;
+    sc_inputs in;
+    sc_job job;
+    assert_non_null(s);
+    sc_job_init(&job);
+    job.model = model;
+    job.cluster = "dgx-h100:2";
+    job.seq = strncmp(model, "gpt", 3) == 0 ? 1024 : 0;
+    job.mbs = 1;
+    job.gbs = gbs;
+    job.engine = engine;
+    job.each = each;
+    job.by_operators = true;
+    (void)sc_strategy_read(mesh, strlen(mesh), "s.yml", &arena, s, &err);
+    no_error();
+    (void)sc_strategy_to_job(s, NULL, &job, &arena, &err);
+    no_error();
+    job.tree = s;
+    (void)sc_predict_load(&job, &arena, &in, &err);
+    no_error();
+    if (sc_predict(&job, in.hw, in.model, in.sw, in.cost, &arena, &p, &err))
+        fail_msg("%s: %s", model, err.d[0].msg);
+    return p;
+}
+
+static void near(double is, double want, double share)
+{
+    if (fabs(is / want - 1) > share) fail_msg("%.9g, not %.9g", is, want);
+}
+
+static const struct {
+    const char *model, *mesh;
+    int64_t gbs;
+} jobs[] = {
+    {"gpt2", "mesh: {pp: 4, y: 1, dp: 4}\npipeline: {schedule: 1f1b}\n", 1200},
+    {"gpt2",
+     "mesh: {pp: 2, dp: 8}\npipeline: {schedule: interleaved, virtual: 3}\n",
+     1600},
+    {"gpt2", "mesh: {x: 1, dp: 16}\npreset: {zero: 3}\n", 16 * 300},
+    {"resnet50", "mesh: {dp: 16}\n", 16 * 300},
+};
+
+/* Every further round of micro-batches takes as long: a step from two short
+ * ones is that of all operations, parts and memory included. */
+static void many_micro_batches(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < SC_COUNT(jobs); i++) {
+        sc_prediction s = predict(jobs[i].model, jobs[i].mesh, jobs[i].gbs,
+                                  SC_ENGINE_EVENT, false);
+        sc_prediction w = predict(jobs[i].model, jobs[i].mesh, jobs[i].gbs,
+                                  SC_ENGINE_EVENT, true);
+        assert_non_null(s.graph);
+        assert_true(s.graph->plan.step.n_ops < w.graph->plan.step.n_ops / 4);
+        near(s.step_time_s, w.step_time_s, 1e-4);
+        for (uint32_t c = 0; c < SC_N_CATS; c++)
+            if (fabs(s.time_breakdown_s[c] - w.time_breakdown_s[c]) >
+                1e-4 * w.step_time_s)
+                fail_msg("%s: %s %g, not %g", jobs[i].model, sc_cat_names[c],
+                         s.time_breakdown_s[c], w.time_breakdown_s[c]);
+        for (uint32_t d = 0; d < w.n_stages; d++)
+            near(s.memory[d].peak, w.memory[d].peak, 1e-3);
+    }
+}
+
+/* The fast engine: the same step but for links that are shared, with its parts
+ * and its memory. */
+static void either_engine(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < SC_COUNT(jobs); i++) {
+        double sum = 0;
+        sc_prediction e = predict(jobs[i].model, jobs[i].mesh, jobs[i].gbs,
+                                  SC_ENGINE_EVENT, false);
+        sc_prediction f = predict(jobs[i].model, jobs[i].mesh, jobs[i].gbs,
+                                  SC_ENGINE_FAST, false);
+        assert_true(f.graph->fast && !e.graph->fast);
+        near(e.other_engine_s, f.step_time_s, 1e-9);
+        near(f.step_time_s, e.step_time_s, 0.01);
+        for (uint32_t c = 0; c < SC_N_CATS; c++) sum += f.time_breakdown_s[c];
+        near(sum, f.step_time_s, 1e-9);
+        assert_int_equal(f.fits, e.fits);
+        for (uint32_t d = 0; d < e.n_stages; d++)
+            near(f.memory[d].peak, e.memory[d].peak, 0.1);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(many_micro_batches, setup, teardown),
+        cmocka_unit_test_setup_teardown(either_engine, setup, teardown)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
