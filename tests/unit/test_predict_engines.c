@@ -21,7 +21,7 @@ static sc_prediction predict(const char *model, const char *mesh, int64_t gbs,
     job.seq = strncmp(model, "gpt", 3) == 0 ? 1024 : 0;
     job.mbs = 1;
     job.gbs = gbs;
-    job.engine = engine;
+    job.engine = (int)engine;
     job.each = each;
     job.by_operators = true;
     (void)sc_strategy_read(mesh, strlen(mesh), "s.yml", &arena, s, &err);
