@@ -158,10 +158,12 @@ void sc_fit_files_free(sc_fit_files *f);
 /* `calibrate --truth DIR`: fits the network set on DIR/network.csv, then the
  * step set on the tables of runs among DIR's *.csv, then the graph set on the
  * operator graphs among them; appends the text of each file, and a report.
- * The same tables give the same bytes.  Errors: more than one fitted
+ * Steps and graphs start at their centres or, where `from` is not NULL, at the
+ * fit in that directory, which stays as it is if it is one of these tables.  The
+ * same tables and start give the same bytes.  Errors: more than one fitted
  * parameter per 20 rows. */
-sc_status sc_calibrate_truth(const char *dir, sc_arena *a, sc_fit_files *out,
-                             sc_text *report, sc_err *err);
+sc_status sc_calibrate_truth(const char *dir, const char *from, sc_arena *a,
+                             sc_fit_files *out, sc_text *report, sc_err *err);
 
 /* `calibrate --truth DIR --held-out`: with the fit of FIT_DIR's network.yml,
  * step.yml and graph.yml, refits the set of a family without each family of the tables of runs in

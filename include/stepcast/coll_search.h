@@ -77,15 +77,9 @@ typedef struct sc_graphs {
     sc_search ring, tree, nvls; /* nvls.n_channels 0: there is none */
 } sc_graphs;
 
-/* One pattern on a graph; all its GPUs take part, its networks are used if
- * there are any.  `max_channels` 1 to SC_MAX_CHANNELS.  A graph in which the
- * pattern does not exist gives one channel of 0.1 GB/s, NCCL's own fallback
- * (NVLS: no channel). */
-sc_status sc_topo_search(const sc_topo *t, sc_topo_pattern pattern,
-                         uint32_t max_channels, const sc_nccl_options *options,
-                         sc_arena *a, sc_search *out, sc_err *err);
-
-/* All patterns for GPUs `dev` (NULL: 0 to n - 1) of a graph. */
+/* All patterns for GPUs `dev` (NULL: 0 to n - 1) of a graph; its networks are
+ * used if there are any.  A pattern that does not exist has one channel of 0.1
+ * GB/s, NCCL's own fallback (NVLS: no channel). */
 sc_status sc_topo_graphs(const sc_topo *t, uint32_t n, const uint32_t *dev,
                          uint32_t nodes, const sc_nccl_options *options,
                          sc_arena *a, sc_graphs *out, sc_err *err);

@@ -172,6 +172,7 @@ sc_price sc_cost_kernel(const sc_cost *c, const sc_device *d,
 
 typedef struct sc_coll_price {
     double seconds;
+    double bound;         /* of it, what its bytes need on the links alone */
     int algorithm;        /* index into sc_algorithms() */
     const char *protocol; /* "LL" "LL128" "Simple" */
     double port_bytes;    /* through the busiest port inside the node */

@@ -142,6 +142,9 @@ typedef struct sc_workload {
  * appear once); SC_C_BUG names the first one broken. */
 sc_status sc_workload_check(const sc_workload *w, sc_err *err);
 
+/* Whether some task copies between a device and remote memory. */
+bool sc_workload_has_copies(const sc_workload *w);
+
 #ifdef __cplusplus
 }
 #endif

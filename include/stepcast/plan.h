@@ -2,7 +2,7 @@
 /*
  * plan.h - the strategy tree: which mesh axis splits which dimension of which
  * operator, what follows from it (collectives), in which order it runs
- * (schedule), and its lowering to priced blocks.
+ * (schedule), and priced blocks, by which candidates are compared.
  *
  * A layout gives for each named tensor dimension the ordered mesh axes that
  * shard it, and the axes over which values are partial sums; all other axes
@@ -202,8 +202,9 @@ typedef struct sc_run {
 } sc_run;
 
 /* The strategy that says what a run says: its mesh, presets, pipeline and
- * offload, and the rules of its own strategy. */
-void sc_strategy_of_run(const sc_run *run, struct sc_strategy *out);
+ * offload, and the rules of its own strategy, over the axes of that mesh. */
+sc_status sc_strategy_of_run(const sc_run *run, sc_arena *a,
+                             struct sc_strategy *out, sc_err *err);
 
 /* Data-parallel replicas as people count them. */
 uint32_t sc_run_dp(const sc_run *run);
@@ -266,9 +267,6 @@ sc_status sc_plan_build_like(const sc_run *run, const sc_plan *const *like,
 uint64_t sc_plan_pass_key(const sc_run *run);
 uint64_t sc_plan_weight_key(const sc_run *run);
 
-/* Every rule, and every inferred collective with its reason. */
-void sc_plan_explain(const sc_plan *p, sc_text *out);
-
 /* ---- schedules are data ------------------------------------------------ */
 
 typedef enum sc_pass {
@@ -326,16 +324,10 @@ typedef struct sc_piece {
     const char *name;
     uint8_t kind, stream, cat; /* as in graph.h */
     bool wgrad;                /* belongs to the weight pass of a backward */
-    bool load;                 /* of a copy: back from the host */
     uint32_t axes;             /* of a collective: bit per axis */
     uint8_t coll;              /* sc_coll */
     double seconds, flops, bytes;
     uint32_t launches;
-    /* as a workload states it: the one collective that moves the same, its
-     * bytes V, and how many of the pieces before it it may run beside */
-    uint8_t like;
-    double whole;
-    uint32_t beside;
 } sc_piece;
 
 /* Bytes V and collective by communicator (bit per axis). */
@@ -393,9 +385,6 @@ sc_status sc_block_passes(const sc_plan *p, uint32_t layer, sc_arena *a,
 sc_status sc_block_weights(const sc_plan *p, uint32_t layer, sc_block *inout,
                            sc_err *err);
 
-/* The same with every price explained. */
-void sc_block_explain(const sc_plan *p, uint32_t layer, sc_text *out);
-
 typedef struct sc_lower_opts {
     bool expand; /* every piece its own op (traces, show, unfolding) */
 } sc_lower_opts;
@@ -426,30 +415,20 @@ sc_status sc_lower(const sc_plan *p, const sc_block *blocks,
                    const sc_lower_opts *o, sc_arena *a, sc_graph *out,
                    sc_err *err);
 
-/* The same step message by message: a class per pipeline device, nodes of
- * single kernels and exchanges with their communicators, sizes and times.  Ids
- * order the communication of every rank alike, and none can start before one
- * of a smaller id could: programs with one slot for it don't deadlock. */
-sc_status sc_plan_workload(const sc_plan *p, const sc_block *blocks,
-                           sc_arena *a, sc_workload *out, sc_err *err);
-
 /* Step-level costs shared by lowering and the fast engine, seconds. */
 typedef struct sc_step_costs {
     double send_s; /* one activation transfer between stages */
     double send_bytes;
-    double send_whole; /* gathered over tp on arrival; 0: it is not split */
     bool send_blocks;
     double send_slow_s; /* a pass beside one transfer out and one in */
     double optimizer_s; /* of the stage with most parameters, per device */
-    double optimizer_bytes;
-    double tied_s; /* all-reduce of a tied embedding between stages */
-    double tied_bytes;
+    double tied_s;      /* all-reduce of a tied embedding between stages */
     double grad_s, grad_bytes; /* exchanges with nothing beside them */
     double pack_s;             /* kernels that compress what these move */
     double update_s, update_bytes;
     double fixed_s; /* data, logging, clipping, launch of the step */
     /* of DualPipe: the copies of a stage on two devices sum their gradients */
-    double mirror_s, mirror_bytes;
+    double mirror_s;
     /* optimizer states with the host: gradients out (what no backward pass
      * hides), what the update takes beyond the weights' way back, and that way;
      * bytes of either */

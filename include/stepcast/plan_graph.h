@@ -4,9 +4,9 @@
  * tensors on the named mesh, the collectives that follow, and the lowering to
  * an execution on streams of devices (graph.h).
  *
- * Blocks (plan.h) are for generated transformers on the six axes they know and
- * fold any number of layers; this is for every other graph, mesh and rule.
- * Both infer by one comparison of layouts and price by one list.
+ * Every prediction is made here.  Blocks (plan.h) choose what is left open for
+ * generated transformers on the six axes that they know; both infer by one
+ * comparison of layouts and price by one list of kernels.
  */
 #ifndef SC_PLAN_GRAPH_H
 #define SC_PLAN_GRAPH_H
@@ -150,10 +150,11 @@ sc_status sc_gplan_lower(sc_gplan *p, sc_arena *a, sc_err *err);
 
 /* The same walk without a graph: no links are shared, every other time is that
  * of sc_sim_run() on the graph.  `slow` as the rates of that run: extra time per
- * time that kernels overlap exchanges, of gradients [1], of others [0].  Not
- * for rules whose streams take what is ready first. */
-sc_status sc_gplan_clock(sc_gplan *p, const double slow[2], sc_arena *a,
-                         sc_gclock *out, sc_err *err);
+ * time that kernels overlap exchanges, of gradients [1], of others [0].
+ * `memory`: that of its devices, too.  Not for rules whose streams take what is
+ * ready first. */
+sc_status sc_gplan_clock(sc_gplan *p, const double slow[2], bool memory,
+                         sc_arena *a, sc_gclock *out, sc_err *err);
 
 /* sc_gplan_compile() and sc_gplan_lower(). */
 sc_status sc_gplan_build(const sc_gjob *job, sc_arena *a, sc_gplan *out,
@@ -177,7 +178,8 @@ typedef struct sc_gworkload {
     uint32_t *receiver; /* [n_ops] */
 } sc_gworkload;
 
-/* Behind everything a rank spends `fixed_s` that no kernel or link explains. */
+/* Behind everything a rank spends `fixed_s` that no kernel or link explains;
+ * like all durations it is without `slow`. */
 sc_status sc_gplan_workload(const sc_gjob *job, double fixed_s, sc_arena *a,
                             sc_gworkload *out, sc_err *err);
 

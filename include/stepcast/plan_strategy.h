@@ -184,9 +184,9 @@ sc_axes sc_strategy_samples(const sc_strategy *s);
 /* Parts that samples are divided in: over these, and by rules over others. */
 uint64_t sc_strategy_replicas(const sc_strategy *s);
 
-/* Whether path A can say it: all axes among those of plan.h in their order,
- * rules of dims and tensors that blocks know.  Else `why` (may be NULL) gets
- * the first thing that blocks can't. */
+/* Whether blocks can choose what it leaves open: all axes among those of plan.h
+ * in their order, rules of dims and tensors that blocks know.  Else `why` (may
+ * be NULL) gets the first thing that blocks lack. */
 bool sc_strategy_by_blocks(const sc_strategy *s, const char **why, sc_pos *at);
 
 /* Size of an axis by name; 1 if the mesh lacks it. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * predict.h - one prediction: infers what was left out, lowers, prices,
- * composes with either engine, adds up memory, suggests.
+ * predict.h - one prediction: infers what was left out, compiles the network
+ * of operators, runs it by either engine, adds up memory, suggests.
  */
 #ifndef SC_PREDICT_H
 #define SC_PREDICT_H
@@ -67,11 +67,9 @@ typedef struct sc_job {
     const char *op_times;  /* file of operators' times; NULL */
     const char *optimizer; /* NULL: the usual one of the model */
     const sc_strategy *tree; /* the strategy, read; see sc_job_strategy() */
-    bool
-        by_operators; /* choices as by blocks, predicted by operators (tests) */
-    bool each;        /* kernel is an operation by itself, as traces and graphs
-                   show them: networks predict the same, slower */
-    bool brief;       /* only time and memory by the engine asked for: no second
+    bool each;  /* every kernel is an operation by itself, as traces and
+                   graphs show them: the same prediction, slower */
+    bool brief; /* only time and memory by the engine asked for: no second
                    engine, no suggestions (fits, sweeps) */
 } sc_job;
 
@@ -117,14 +115,10 @@ sc_status sc_strategy_software(const sc_strategy *s, sc_arena *a,
 
 typedef struct sc_stage_memory {
     double weights, gradients, optimizer, activations, communication, other;
-    double allocated; /* sum of the above */
-    double peak;      /* allocator-reserved plus context */
-    double capacity;  /* of the stage's device */
-    /* of these, at the moment at which most is held: */
-    double gathered;   /* weights in the layout of the products */
-    double unreduced;  /* gradients that wait for their reduction */
-    double working;    /* activations of the pass that runs */
-    const char *worst; /* what runs then, backward if it is a layer: "head" */
+    double allocated;  /* sum of the above */
+    double peak;       /* allocator-reserved plus context */
+    double capacity;   /* of the stage's device */
+    const char *worst; /* the largest tensor when most is held */
 } sc_stage_memory;
 
 typedef struct sc_suggestion {
@@ -144,6 +138,7 @@ typedef struct sc_graph_step {
     uint32_t idle;          /* devices of the machine without work */
     double clock_s;         /* the step by the fast engine; NAN: not asked */
     double fixed_s;         /* of the step, behind everything that is run */
+    double fixed_alone_s;   /* the same on a device that nothing slows */
     bool fast;       /* it is all there is: `plan.step` has devices, but no
                         operations, memory no tensors */
     sc_gclock clock; /* then, its parts */
@@ -151,9 +146,10 @@ typedef struct sc_graph_step {
 
 typedef struct sc_prediction {
     sc_run run;                 /* every choice made */
-    const sc_graph_step *graph; /* NULL: composed of blocks.  Then `run` has
-                                   no layers, and of its mesh the axes it
-                                   knows, all others counted as dp */
+    const sc_graph_step *graph; /* the step, operator by operator */
+    bool by_mesh; /* choices are those of a strategy's mesh: `run` has no
+                     layers, and of its mesh the axes it knows, all others
+                     counted as dp */
     double step_time_s, step_time_low_s, step_time_high_s;
     double other_engine_s; /* step time by the engine that was not asked */
     double analytic_s; /* by prices, where messages were asked for; else NaN */
@@ -181,6 +177,11 @@ sc_status sc_predict(const sc_job *job, const sc_hw *hw, const sc_model *model,
                      const sc_software *sw, const sc_cost *cost, sc_arena *a,
                      sc_prediction *out, sc_err *err);
 
+/* The same of a transformer's run whose choices are all made, at the parameters
+ * of run->cost; nothing is suggested. */
+sc_status sc_predict_chosen(const sc_job *job, const sc_run *run, sc_arena *a,
+                            sc_prediction *out, sc_err *err);
+
 extern const char *const sc_fidelity_names[]; /* "analytic" ...; NULL ends */
 
 /* What a job names, loaded; `cost` may be changed before predicting. */
@@ -198,7 +199,8 @@ sc_status sc_predict_load(const sc_job *job, sc_arena *a, sc_inputs *out,
 sc_status sc_predict_job(const sc_job *job, sc_arena *a, sc_prediction *out,
                          sc_err *err);
 
-/* The fast engine on a finished plan: step seconds (search's inner loop). */
+/* Step seconds of a finished plan, composed of its blocks: what candidates are
+ * ranked by. */
 sc_status sc_predict_fast(const sc_plan *p, const sc_block *blocks, sc_arena *a,
                           double *step_s, sc_err *err);
 

@@ -22,10 +22,12 @@ typedef struct sc_report_input {
  * bytes, flops, group, peer, the id of the cause, and what sharing links and
  * overlap added, where there is any.  A transfer is joined by flow events (id =
  * op id) to the ops of other classes that wait for it.  Memory is a counter per
- * class ("live" and "reserved"); `memory` [g->n_classes] may be NULL.  Out of
- * memory sets out->failed. */
+ * class ("live" and "reserved"); `memory` [g->n_classes] may be NULL.  `fixed` is
+ * what every class spends behind the run that no op explains: the event "step".
+ * Out of memory sets out->failed. */
 void sc_report_chrome_trace(const sc_graph *g, const sc_result *r,
-                            const sc_mem_device *memory, sc_json *out);
+                            const sc_mem_device *memory, sc_time fixed,
+                            sc_json *out);
 
 #ifdef __cplusplus
 }

@@ -14,15 +14,16 @@ extern "C" {
 void sc_report_prediction(const sc_job *job, const sc_prediction *p,
                           double measured, sc_text *out);
 
-/* What the fullest pipeline device holds at its worst moment (--why). */
+/* What the fullest pipeline device holds when that is most (--why). */
 void sc_report_memory(const sc_prediction *p, sc_text *out);
 
 /* Of an executed graph: memory over the step and the tensors at its peak, and
  * the links that carried most (--why). */
 void sc_report_graph(const sc_prediction *p, sc_text *out);
 
-/* An execution as text, a line per operation. */
-void sc_report_ops(const sc_graph *x, sc_text *out);
+/* The execution in the text form of graphs, with what every device spends
+ * behind it that no operation explains. */
+void sc_report_ops(const sc_graph_step *g, sc_text *out);
 
 /* What a result must also say to be asked for again; all borrowed. */
 typedef struct sc_report_origin {

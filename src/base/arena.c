@@ -115,14 +115,36 @@ static bool chunk_add(sc_arena *a, size_t need)
     return true;
 }
 
-void *sc_alloc(sc_arena *a, size_t n, size_t size)
+/* Bytes of a chunk that `bytes` take. */
+static size_t step_of(size_t bytes)
+{
+    size_t step = (bytes + RED_ZONE + ALIGN - 1) & ~(size_t)(ALIGN - 1);
+    return step ? step : ALIGN;
+}
+
+static bool over_limit(const sc_arena *a, size_t bytes)
+{
+    return a->limit != 0 && (a->used > a->limit || bytes > a->limit - a->used);
+}
+
+/* Hands out `step` bytes of the newest chunk from `p` on; returns how many of
+ * them may not be zero. */
+static size_t hand_out(sc_arena *a, unsigned char *p, size_t step)
+{
+    sc_arena_chunk *c = a->head;
+    size_t from = (size_t)(p - c->data);
+    size_t old = from < c->dirty ? c->dirty - from : 0;
+    c->fill = from + step;
+    if (c->fill > c->dirty) c->dirty = c->fill;
+    return old;
+}
+
+/* `*old`: how many of the first bytes may not be zero. */
+static unsigned char *take(sc_arena *a, size_t n, size_t size, size_t *old)
 {
     if (size != 0 && n > (SIZE_MAX / 2) / size) return NULL;
-    size_t bytes = n * size;
-    size_t step = (bytes + RED_ZONE + ALIGN - 1) & ~(size_t)(ALIGN - 1);
-    if (step == 0) step = ALIGN;
-    if (a->limit != 0 && (a->used > a->limit || bytes > a->limit - a->used))
-        return NULL;
+    size_t bytes = n * size, step = step_of(bytes);
+    if (over_limit(a, bytes)) return NULL;
     sc_arena_chunk *c = a->head;
     if (c == NULL || c->cap - c->fill < step) {
         if (!chunk_add(a, step)) return NULL;
@@ -130,14 +152,42 @@ void *sc_alloc(sc_arena *a, size_t n, size_t size)
     }
     unsigned char *p = c->data + c->fill;
     UNPOISON(p, bytes);
-    if (c->fill < c->dirty) {
-        size_t old = c->dirty - c->fill;
-        memset(p, 0, old < bytes ? old : bytes);
-    }
-    c->fill += step;
-    if (c->fill > c->dirty) c->dirty = c->fill;
+    *old = hand_out(a, p, step);
+    if (*old > bytes) *old = bytes;
     a->used += bytes;
     return p;
+}
+
+void *sc_alloc(sc_arena *a, size_t n, size_t size)
+{
+    size_t old;
+    unsigned char *p = take(a, n, size, &old);
+    if (p != NULL && old > 0) memset(p, 0, old);
+    return p;
+}
+
+void *sc_alloc_raw(sc_arena *a, size_t n, size_t size)
+{
+    size_t old;
+    unsigned char *p = take(a, n, size, &old);
+#ifndef NDEBUG
+    if (p != NULL) memset(p, 0xa5, n * size);
+#endif
+    return p;
+}
+
+/* Makes the newest allocation larger where it lies. */
+static bool extend(sc_arena *a, unsigned char *p, size_t bytes, size_t more)
+{
+    sc_arena_chunk *c = a->head;
+    if (c == NULL || p + step_of(bytes) != c->data + c->fill) return false;
+    size_t step = step_of(more), from = (size_t)(p - c->data);
+    if (c->cap - from < step || over_limit(a, more - bytes)) return false;
+    UNPOISON(p, more);
+    size_t old = hand_out(a, p, step);
+    if (old > bytes) memset(p + bytes, 0, (old < more ? old : more) - bytes);
+    a->used += more - bytes;
+    return true;
 }
 
 void *sc_grow(sc_arena *a, void *array, uint32_t n, uint32_t *cap,
@@ -146,10 +196,31 @@ void *sc_grow(sc_arena *a, void *array, uint32_t n, uint32_t *cap,
     if (n < *cap) return array;
     if (*cap > UINT32_MAX / 2) return NULL;
     uint32_t more = *cap ? 2 * *cap : first;
-    void *grown = sc_alloc(a, more, size);
+    if (*cap > 0 && more <= SIZE_MAX / 2 / size &&
+        extend(a, array, *cap * size, more * size)) {
+        *cap = more;
+        return array;
+    }
+    size_t old;
+    unsigned char *grown = take(a, more, size, &old);
     if (grown == NULL) return NULL;
     if (n > 0) memcpy(grown, array, n * size);
+    if (old > n * size) memset(grown + n * size, 0, old - n * size);
     *cap = more;
+    return grown;
+}
+
+void *sc_reserve(sc_arena *a, void *array, uint32_t n, uint32_t *cap,
+                 uint32_t more, size_t size)
+{
+    if (array != NULL && more <= *cap && n <= *cap - more) return array;
+    if (more > UINT32_MAX - n) return NULL;
+    uint32_t most = n + more;
+    if (*cap > most / 2 && *cap <= UINT32_MAX / 2) most = 2 * *cap;
+    void *grown = sc_alloc_raw(a, most, size);
+    if (grown == NULL) return NULL;
+    if (n > 0) memcpy(grown, array, n * size);
+    *cap = most;
     return grown;
 }
 

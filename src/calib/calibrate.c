@@ -12,7 +12,7 @@
 
 #define MAX_FILES  1000
 #define MAX_BYTES  ((size_t)64 << 20)
-#define MAX_ROUNDS 4
+#define MAX_ROUNDS 10
 
 typedef struct truth {
     sc_csv *runs; /* [n_runs] */
@@ -144,31 +144,68 @@ static sc_status fit_network(const truth *t, sc_cost *cost, sc_arena *a,
 
 /* ---- step ----------------------------------------------------------------------- */
 
-static bool same(const sc_cost *x, const sc_cost *y)
+/* Parameters stay where moving on would lower the cost by less than this part of
+ * it: choices that flip with the parameters move it as much. */
+#define STAYS 2e-3
+
+/* Parameters as a file of them says. */
+static sc_status as_written(sc_param_set which, const sc_fit_result *fit,
+                            sc_arena *a, sc_cost *inout, sc_err *err)
 {
-    for (int i = 0; i < (int)SC_N_PARAMS; i++)
-        if (fabs(x->p[i] - y->p[i]) > 1e-3 * fabs(y->p[i])) return false;
-    return true;
+    sc_text t;
+    sc_text_init(&t);
+    calib_fit_write(which, fit, "", &t);
+    sc_status s = t.failed ? sc_error_nomem(err)
+                           : sc_cost_read(t.buf, t.len, "fit", a, inout, err);
+    sc_text_free(&t);
+    return s;
 }
 
-/* What is inferred for a row depends on the parameters: fit and infer in turn
- * until both stand. */
-static sc_status fit_rounds(const calib_run *run, uint32_t n, sc_cost *cost,
+/* Half of a move that went too far. */
+static void half_way(const sc_param *which, uint32_t n, const sc_cost *from,
+                     const sc_cost *to, sc_fit_result *out)
+{
+    for (uint32_t j = 0; j < n; j++) {
+        sc_param p = which[j];
+        out->value[p] = sqrt(from->p[p] * to->p[p]);
+    }
+}
+
+/* What is inferred for a row, and what its step depends on, depend on the
+ * parameters: predict and fit in turn until the parameters stay.  `inout` and
+ * `set` become those of the best round. */
+static sc_status fit_rounds(sc_param_set which, const truth *t, sc_cost *inout,
                             calib_fit_set *set, sc_fit_result *fit, sc_arena *a,
                             sc_err *err)
 {
-    sc_param which[SC_N_PARAMS];
-    double at_centres = NAN;
+    sc_param p[SC_N_PARAMS];
+    uint32_t n_free = calib_fit_free(which, p);
+    double first = NAN, least = INFINITY;
+    sc_cost at = *inout;
     for (int round = 0; round < MAX_ROUNDS; round++) {
-        sc_cost before = *cost;
-        SC_TRY(calib_fit_prepare(run, n, cost, a, set, err));
-        SC_TRY(enough(calib_fit_free(SC_SET_STEP, which), set->n, err));
-        SC_TRY(calib_fit_step(set, NULL, cost, fit, a, err));
-        if (round == 0) at_centres = fit->cost_before;
-        if (same(&before, cost)) break;
+        calib_fit_set now;
+        sc_fit_result next;
+        sc_cost moved = at;
+        SC_TRY(calib_fit_prepare(t->run, t->n_rows, &at, a, &now, err));
+        SC_TRY(
+            enough(n_free, which == SC_SET_GRAPH ? now.n_graphs : now.n, err));
+        SC_TRY(calib_fit_set_of(which, &now, NULL, &moved, &next, a, err));
+        if (round == 0) first = next.cost_before;
+        if (next.cost_before < least) {
+            least = next.cost_before;
+            *set = now;
+            *fit = next;
+            *inout = at;
+            if (next.cost_after > (1 - STAYS) * next.cost_before) break;
+        } else {
+            half_way(p, n_free, inout, &at, &next);
+        }
+        SC_TRY(as_written(which, &next, a, &at, err));
     }
-    fit->cost_before = at_centres;
-    return calib_fit_prepare(run, n, cost, a, set, err);
+    memcpy(fit->value, inout->p, sizeof fit->value);
+    fit->cost_before = first;
+    fit->cost_after = least;
+    return SC_OK;
 }
 
 /* Rows that count, transformers or graphs. */
@@ -216,38 +253,31 @@ static sc_status describe(const truth *t, const calib_fit_set *set, bool graphs,
     return *out ? SC_OK : sc_error_nomem(err);
 }
 
-/* Graphs are fitted when everything else stands. */
-static sc_status fit_graphs(const truth *t, sc_cost *cost, calib_fit_set *set,
-                            sc_arena *a, sc_text *yml, sc_text *report,
-                            sc_err *err)
+/* Fits one set, `yml` gets its file. */
+static sc_status fit_set(sc_param_set which, const truth *t, sc_cost *cost,
+                         calib_fit_set *set, sc_arena *a, sc_text *yml,
+                         sc_text *report, sc_err *err)
 {
-    sc_param which[SC_N_PARAMS];
     const char *from = NULL;
     sc_fit_result *fit = SC_NEW(a, sc_fit_result);
     if (!fit) return sc_error_nomem(err);
-    SC_TRY(enough(calib_fit_free(SC_SET_GRAPH, which), set->n_graphs, err));
-    SC_TRY(calib_fit_graph(set, NULL, cost, fit, a, err));
-    SC_TRY(calib_fit_prepare(t->run, t->n_rows, cost, a, set, err));
-    SC_TRY(describe(t, set, true, a, &from, err));
-    calib_fit_write(SC_SET_GRAPH, fit, from, yml);
-    calib_fit_report(SC_SET_GRAPH, fit, report);
+    SC_TRY(fit_rounds(which, t, cost, set, fit, a, err));
+    SC_TRY(describe(t, set, which == SC_SET_GRAPH, a, &from, err));
+    calib_fit_write(which, fit, from, yml);
+    calib_fit_report(which, fit, report);
     return SC_OK;
 }
 
+/* Graphs are fitted when everything else stands. */
 static sc_status fit_runs(truth *t, sc_cost *cost, sc_arena *a,
                           sc_fit_files *out, sc_text *report, sc_err *err)
 {
     calib_fit_set set = {0};
-    const char *from = NULL;
-    sc_fit_result *fit = SC_NEW(a, sc_fit_result);
-    if (!fit) return sc_error_nomem(err);
     SC_TRY(calib_runs_read(t->runs, t->n_runs, a, &t->run, &t->n_rows, err));
-    SC_TRY(fit_rounds(t->run, t->n_rows, cost, &set, fit, a, err));
-    SC_TRY(describe(t, &set, false, a, &from, err));
-    calib_fit_write(SC_SET_STEP, fit, from, &out->step);
-    calib_fit_report(SC_SET_STEP, fit, report);
+    SC_TRY(fit_set(SC_SET_STEP, t, cost, &set, a, &out->step, report, err));
     if (set.n_graphs > 0)
-        SC_TRY(fit_graphs(t, cost, &set, a, &out->graph, report, err));
+        SC_TRY(
+            fit_set(SC_SET_GRAPH, t, cost, &set, a, &out->graph, report, err));
     sc_validation v = {.unit = "s", .n_rows = t->n_rows, .rows = set.rows};
     SC_TRY(calib_summarise(&v, a, err));
     sc_validation_text(&v, false, report);
@@ -268,23 +298,6 @@ void sc_fit_files_free(sc_fit_files *f)
     sc_text_free(&f->graph);
 }
 
-sc_status sc_calibrate_truth(const char *dir, sc_arena *a, sc_fit_files *out,
-                             sc_text *report, sc_err *err)
-{
-    truth t = {0};
-    sc_cost cost;
-    sc_cost_centres(&cost);
-    SC_TRY(read_truth(dir, a, &t, err));
-    SC_TRY(fit_network(&t, &cost, a, &out->network, report, err));
-    SC_TRY(fit_runs(&t, &cost, a, out, report, err));
-    if (out->network.failed || out->step.failed || out->graph.failed ||
-        report->failed)
-        return sc_error_nomem(err);
-    return SC_OK;
-}
-
-/* ---- held out ------------------------------------------------------------------- */
-
 /* The fit of DIR: what stands in its files, and their hash. */
 static sc_status read_fit(const char *dir, sc_arena *a, sc_cost *cost,
                           uint64_t *hash, sc_err *err)
@@ -303,6 +316,40 @@ static sc_status read_fit(const char *dir, sc_arena *a, sc_cost *cost,
     }
     return SC_OK;
 }
+
+/* Steps and graphs at a fit that is there, or at their centres. */
+static sc_status start_at(const char *fit_dir, sc_arena *a, sc_cost *inout,
+                          sc_err *err)
+{
+    sc_cost there;
+    uint64_t hash;
+    sc_param p[SC_N_PARAMS];
+    if (!fit_dir) return SC_OK;
+    SC_TRY(read_fit(fit_dir, a, &there, &hash, err));
+    for (int set = SC_SET_STEP; set <= SC_SET_GRAPH; set++) {
+        uint32_t n = calib_fit_free((sc_param_set)set, p);
+        for (uint32_t j = 0; j < n; j++) inout->p[p[j]] = there.p[p[j]];
+    }
+    return SC_OK;
+}
+
+sc_status sc_calibrate_truth(const char *dir, const char *from, sc_arena *a,
+                             sc_fit_files *out, sc_text *report, sc_err *err)
+{
+    truth t = {0};
+    sc_cost cost;
+    sc_cost_centres(&cost);
+    SC_TRY(read_truth(dir, a, &t, err));
+    SC_TRY(fit_network(&t, &cost, a, &out->network, report, err));
+    SC_TRY(start_at(from, a, &cost, err));
+    SC_TRY(fit_runs(&t, &cost, a, out, report, err));
+    if (out->network.failed || out->step.failed || out->graph.failed ||
+        report->failed)
+        return sc_error_nomem(err);
+    return SC_OK;
+}
+
+/* ---- held out ------------------------------------------------------------------- */
 
 static void count(sc_counted *list, uint32_t *n, const char *name)
 {
@@ -329,7 +376,7 @@ static sc_status list_seen(const calib_fit_set *set, sc_arena *a,
     sc_counted *program = SC_NEW_N(a, sc_counted, most);
     if (!arch || !program) return sc_error_nomem(err);
     for (uint32_t i = 0; i < set->n; i++) {
-        const sc_run *r = &set->fit[i].plan.run;
+        const sc_run *r = set->fit[i].choice;
         count(arch, &h->n_archs, r->hw->device->arch);
         count(program, &h->n_programs, r->sw->name);
     }

@@ -4,17 +4,27 @@
 
 #include <string.h>
 
+static bool starts(const char *name, const char *with)
+{
+    return strncmp(name, with, strlen(with)) == 0;
+}
+
+static bool ends(const char *name, const char *with)
+{
+    size_t n = strlen(name), m = strlen(with);
+    return n > m && strcmp(name + n - m, with) == 0;
+}
+
+/* With what the first layer keeps of the embedding: its own input. */
 static bool of_layers(const sc_lifetime *l)
 {
-    static const char start[] = "layers.";
-    return l->device == 0 && strncmp(l->name, start, sizeof start - 1) == 0;
+    bool input = starts(l->name, "embedding.") && ends(l->name, " out");
+    return l->device == 0 && (starts(l->name, "layers.") || input);
 }
 
 static bool is_gradient(const sc_lifetime *l)
 {
-    static const char end[] = " grad";
-    size_t n = strlen(l->name), m = sizeof end - 1;
-    return n > m && strcmp(l->name + n - m, end) == 0;
+    return ends(l->name, " grad");
 }
 
 /* The op that a part is of. */
@@ -79,13 +89,35 @@ static sc_time turning_point(const sc_graph_step *s)
     return t;
 }
 
+/* What the last layer makes, of a device that has the head too: the head keeps
+ * it, as its own input. */
+static const sc_lifetime *of_head(const sc_graph_step *s, sc_time t)
+{
+    const sc_graph *g = &s->plan.step;
+    const sc_lifetime *last = NULL;
+    bool head = false;
+    for (uint32_t i = 0; i < g->n_lifetimes; i++) {
+        const sc_lifetime *l = &g->lifetime[i];
+        if (l->device != 0) continue;
+        head = head || starts(l->name, "head.");
+        if (l->first == SC_NONE || !starts(l->name, "layers.") ||
+            !ends(l->name, " out") || !lives_at(s, l, t))
+            continue;
+        if (!last || start_of(s, l->first) > start_of(s, last->first)) last = l;
+    }
+    return head ? last : NULL;
+}
+
 double calib_figure_memory(const sc_graph_step *s)
 {
     const sc_graph *g = &s->plan.step;
     sc_time t = turning_point(s);
+    const sc_lifetime *not = of_head(s, t);
     double sum = 0;
-    for (uint32_t i = 0; i < g->n_lifetimes; i++)
-        if (of_layers(&g->lifetime[i]) && lives_at(s, &g->lifetime[i], t))
-            sum += (double)g->lifetime[i].bytes;
+    for (uint32_t i = 0; i < g->n_lifetimes; i++) {
+        const sc_lifetime *l = &g->lifetime[i];
+        if (l != not &&of_layers(l) && lives_at(s, l, t))
+            sum += (double)l->bytes;
+    }
     return sum;
 }

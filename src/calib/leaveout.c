@@ -53,10 +53,10 @@ static bool wanted(const study *s, const sc_valid_row *r)
 }
 
 /* Fits, without the rows called `name`, each set that has such rows. */
-static sc_status refit(const study *s, const char *name, sc_cost *cost,
-                       sc_arena *a, sc_err *err)
+static sc_status refit(study *s, const char *name, sc_cost *cost, sc_arena *a,
+                       sc_err *err)
 {
-    const calib_fit_set *set = &s->set;
+    calib_fit_set *set = &s->set;
     sc_fit_result *fit = SC_NEW(a, sc_fit_result);
     bool *use = SC_NEW_N(a, bool, (size_t)set->n + set->n_graphs);
     bool steps = false, graphs = false;
@@ -66,7 +66,8 @@ static sc_status refit(const study *s, const char *name, sc_cost *cost,
         steps = steps || !use[i];
     }
     if (steps) calib_fit_centre(SC_SET_STEP, cost);
-    if (steps) SC_TRY(calib_fit_step(set, use, cost, fit, a, err));
+    if (steps)
+        SC_TRY(calib_fit_set_of(SC_SET_STEP, set, use, cost, fit, a, err));
     use += set->n;
     for (uint32_t i = 0; i < set->n_graphs; i++) {
         use[i] = strcmp(s->label(set->graph[i].row), name) != 0;
@@ -74,7 +75,7 @@ static sc_status refit(const study *s, const char *name, sc_cost *cost,
     }
     if (!graphs) return SC_OK;
     calib_fit_centre(SC_SET_GRAPH, cost);
-    return calib_fit_graph(set, use, cost, fit, a, err);
+    return calib_fit_set_of(SC_SET_GRAPH, set, use, cost, fit, a, err);
 }
 
 /* Fits without the group of `name` and predicts it: rows of the set are
@@ -133,7 +134,7 @@ sc_status calib_leave_families(const calib_run *run, uint32_t n,
                                const sc_cost *start, sc_arena *a,
                                calib_fit_set *set, sc_err *err)
 {
-    const sc_validate_opts o = {.engine = SC_ENGINE_EVENT};
+    const sc_validate_opts o = {.engine = SC_ENGINE_FAST};
     study s = {.run = run, .o = &o, .start = start, .label = family_of};
     SC_TRY(calib_fit_prepare(run, n, start, a, &s.set, err));
     SC_TRY(each_group(&s, a, err));

@@ -6,42 +6,6 @@
 
 #include <math.h>
 
-/* What the parameters and activations of the transformer blocks alone take on
- * the first stage: the figure that Korthikanti et al. 2022 draw (figure 1). */
-static sc_status block_memory(const sc_prediction *p, sc_arena *scratch,
-                              double *out, sc_err *err)
-{
-    sc_plan plan;
-    SC_TRY(sc_plan_build(&p->run, scratch, &plan, err));
-    uint32_t pp = p->run.size[SC_AX_PP], vpp = p->run.vpp;
-    double all[3] = {0}, in_blocks[3] = {0}, saved = 0; /* w, g, o */
-    for (uint32_t i = 0; i < p->run.model->n_layers; i++) {
-        sc_block b;
-        SC_TRY(sc_block_price(&plan, i, scratch, &b, err));
-        const uint8_t kind = p->run.model->layer[i].kind;
-        double n = 0;
-        for (uint32_t v = 0; v < plan.n_stages; v += pp)
-            n += kind == SC_LAYER_BLOCK   ? plan.stage[v].blocks
-                 : kind == SC_LAYER_EMBED ? plan.stage[v].embed
-                                          : plan.stage[v].head;
-        const double kept[3] = {b.params_kept, b.grads_kept, b.optim_kept};
-        for (int k = 0; k < 3; k++) {
-            all[k] += n * kept[k];
-            if (kind == SC_LAYER_BLOCK) in_blocks[k] += n * kept[k];
-        }
-        if (kind == SC_LAYER_BLOCK) saved = b.saved;
-    }
-    const sc_stage_memory *m = &p->memory[0];
-    const double bytes[3] = {m->weights, m->gradients, m->optimizer};
-    double sum = 0;
-    for (int k = 0; k < 3; k++)
-        if (all[k] > 0) sum += bytes[k] * in_blocks[k] / all[k];
-    uint32_t flying =
-        sc_schedule_in_flight(p->run.schedule, pp, vpp, p->run.ga, 0);
-    *out = sum + saved * flying * plan.stage[0].blocks;
-    return SC_OK;
-}
-
 static sc_status copy_assumptions(const calib_run *run, const sc_prediction *p,
                                   sc_arena *a, sc_valid_row *out, sc_err *err)
 {
@@ -81,14 +45,13 @@ static sc_status predict(const calib_run *run, const sc_cost *cost, int engine,
                          sc_err *err)
 {
     sc_job job = run->job;
-    job.engine = engine;
+    /* the figure is of lifetimes, which the event engine has */
+    job.engine = run->mem_formula ? SC_ENGINE_EVENT : engine;
     job.brief = true;
     SC_TRY(
         sc_predict(&job, run->hw, run->model, run->sw, cost, scratch, p, err));
-    *mem = sc_predict_reported_memory(p);
-    if (!run->mem_formula) return SC_OK;
-    if (!p->graph) return block_memory(p, scratch, mem, err);
-    *mem = calib_figure_memory(p->graph);
+    *mem = run->mem_formula ? calib_figure_memory(p->graph)
+                            : sc_predict_reported_memory(p);
     return SC_OK;
 }
 
@@ -132,5 +95,26 @@ sc_status calib_row_predict(const calib_run *run, const sc_cost *cost,
         row.reason = run->unscored;
     }
     *out = row;
+    return SC_OK;
+}
+
+sc_status calib_row_price(const calib_run *run, const sc_run *choice,
+                          const sc_cost *cost, sc_arena *scratch, double *step,
+                          sc_err *err)
+{
+    sc_job job = run->job;
+    sc_run chosen = *choice;
+    sc_prediction p;
+    job.engine = SC_ENGINE_FAST;
+    job.brief = true;
+    job.mbs = (int64_t)choice->mbs;
+    chosen.cost = cost;
+    sc_arena_reset(scratch);
+    if (run->model->graph)
+        SC_TRY(sc_predict(&job, run->hw, run->model, run->sw, cost, scratch, &p,
+                          err));
+    else
+        SC_TRY(sc_predict_chosen(&job, &chosen, scratch, &p, err));
+    *step = p.step_time_s;
     return SC_OK;
 }

@@ -15,4 +15,10 @@ sc_status calib_row_predict(const calib_run *run, const sc_cost *cost,
                             int engine, sc_arena *a, sc_arena *scratch,
                             sc_valid_row *out, sc_run *choice, sc_err *err);
 
+/* The step of a run as `choice` has it, at other parameters, by the fast engine,
+ * seconds.  `scratch` is reset. */
+sc_status calib_row_price(const calib_run *run, const sc_run *choice,
+                          const sc_cost *cost, sc_arena *scratch, double *step,
+                          sc_err *err);
+
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stepfit.c - the step set of parameters, fitted on measured runs. */
+/* stepfit.c - parameters of steps and graphs, fitted on measured runs. */
 #include "calib/stepfit.h"
 
 #include "calib/row.h"
@@ -10,49 +10,8 @@
 
 /* ---- preparation -------------------------------------------------------------- */
 
-static sc_status fast_with(sc_plan *p, uint32_t ga, const sc_block *block,
-                           sc_arena *scratch, double *step, sc_err *err)
-{
-    uint32_t kept = p->run.ga;
-    p->run.ga = ga;
-    sc_status s = sc_predict_fast(p, block, scratch, step, err);
-    p->run.ga = kept;
-    return s;
-}
-
-/* Once the pipeline is full, every further pp micro-batches take as long: two
- * short steps give a long one.  What that misses is in log_event. */
-static sc_status fast_step(sc_plan *p, const sc_block *block, sc_arena *scratch,
-                           double *step, sc_err *err)
-{
-    uint32_t pp = p->run.size[SC_AX_PP], ga = p->run.ga, low = pp + ga % pp;
-    if (ga < 4 * pp) return fast_with(p, ga, block, scratch, step, err);
-    double t0, t1;
-    SC_TRY(fast_with(p, low, block, scratch, &t0, err));
-    SC_TRY(fast_with(p, low + pp, block, scratch, &t1, err));
-    *step = t0 + (t1 - t0) * (ga - low) / pp;
-    return SC_OK;
-}
-
-/* By the fast engine, times what the event engine added. */
-static sc_status price(calib_fit_row *f, const sc_cost *c, sc_arena *scratch,
-                       double *log_pred, sc_err *err)
-{
-    sc_arena_reset(scratch);
-    f->plan.run.cost = c;
-    uint32_t n = f->plan.run.model->n_layers;
-    sc_block *block = SC_NEW_N(scratch, sc_block, n);
-    if (!block) return sc_error_nomem(err);
-    for (uint32_t i = 0; i < n; i++)
-        SC_TRY(sc_block_price(&f->plan, i, scratch, &block[i], err));
-    double step;
-    SC_TRY(fast_step(&f->plan, block, scratch, &step, err));
-    *log_pred = log(step) + f->log_event;
-    return SC_OK;
-}
-
-/* A step of a graph takes a while: one of a configuration that came before has
- * the same.  (Of transformers, remarks say things too.) */
+/* One of a configuration that came before has the same step.  (Of transformers,
+ * remarks say things too.) */
 static bool same_graph(const calib_run *run, uint32_t i, sc_valid_row *rows,
                        sc_run *choice)
 {
@@ -71,73 +30,146 @@ static bool same_graph(const calib_run *run, uint32_t i, sc_valid_row *rows,
     return false;
 }
 
-static sc_status predict_all(const calib_run *run, const sc_cost *at,
-                             sc_arena *a, sc_arena *scratch, calib_fit_set *set,
-                             sc_run *choice, sc_err *err)
+static sc_status predict_all(const calib_run *run, sc_arena *a,
+                             sc_arena *scratch, calib_fit_set *set, sc_err *err)
 {
     for (uint32_t i = 0; i < set->n_rows; i++) {
-        if (same_graph(run, i, set->rows, choice)) continue;
-        SC_TRY(calib_row_predict(&run[i], at, SC_ENGINE_EVENT, a, scratch,
-                                 &set->rows[i], &choice[i], err));
+        if (same_graph(run, i, set->rows, set->choice)) continue;
+        SC_TRY(calib_row_predict(&run[i], &set->at, SC_ENGINE_FAST, a, scratch,
+                                 &set->rows[i], &set->choice[i], err));
     }
     return calib_mark_repeats(set->rows, set->n_rows, a, err);
-}
-
-/* Plans of the rows that count, and what the event engine adds to each. */
-static sc_status keep_plans(const calib_run *run, const sc_run *choice,
-                            const sc_cost *at, sc_arena *a, sc_arena *scratch,
-                            calib_fit_set *set, sc_err *err)
-{
-    for (uint32_t i = 0; i < set->n_rows; i++) {
-        if (!set->rows[i].counted) continue;
-        if (run[i].model->graph) {
-            set->graph[set->n_graphs++] =
-                (calib_graph_row){&set->rows[i], &run[i], choice[i].mbs};
-            continue;
-        }
-        calib_fit_row *f = &set->fit[set->n++];
-        double log_fast;
-        f->row = &set->rows[i];
-        SC_TRY(sc_plan_build(&choice[i], a, &f->plan, err));
-        SC_TRY(price(f, at, scratch, &log_fast, err));
-        f->log_event = log(f->row->predicted) - log_fast;
-    }
-    return SC_OK;
 }
 
 sc_status calib_fit_prepare(const calib_run *run, uint32_t n, const sc_cost *at,
                             sc_arena *a, calib_fit_set *out, sc_err *err)
 {
-    calib_fit_set set = {.n_rows = n};
-    sc_run *choice = SC_NEW_N(a, sc_run, n);
+    calib_fit_set set = {.at = *at, .n_rows = n};
+    set.choice = SC_NEW_N(a, sc_run, n);
     set.rows = SC_NEW_N(a, sc_valid_row, n);
     set.fit = SC_NEW_N(a, calib_fit_row, n);
-    set.graph = SC_NEW_N(a, calib_graph_row, n);
-    if (!choice || !set.rows || !set.fit || !set.graph)
+    set.graph = SC_NEW_N(a, calib_fit_row, n);
+    if (!set.choice || !set.rows || !set.fit || !set.graph)
         return sc_error_nomem(err);
     sc_arena scratch;
     sc_arena_init(&scratch, a->limit);
-    sc_status s = predict_all(run, at, a, &scratch, &set, choice, err);
-    if (s == SC_OK) s = keep_plans(run, choice, at, a, &scratch, &set, err);
+    sc_status s = predict_all(run, a, &scratch, &set, err);
     sc_arena_free(&scratch);
-    if (s == SC_OK) *out = set;
-    return s;
+    SC_TRY(s);
+    for (uint32_t i = 0; i < n; i++) {
+        if (!set.rows[i].counted) continue;
+        calib_fit_row *f = run[i].model->graph ? &set.graph[set.n_graphs++]
+                                               : &set.fit[set.n++];
+        *f = (calib_fit_row){
+            .row = &set.rows[i], .run = &run[i], .choice = &set.choice[i]};
+    }
+    *out = set;
+    return SC_OK;
+}
+
+/* ---- shares -------------------------------------------------------------------- */
+
+/* How far parameters are moved to see what depends on them: far enough to see
+ * past the steps of single kernels' prices. */
+#define NUDGE 0.01
+
+typedef struct prober {
+    calib_fit_row *f;
+    const sc_cost *at;
+    double step_s; /* at `at` */
+    sc_arena *scratch;
+} prober;
+
+static double nudge(const sc_cost *at, sc_param p)
+{
+    return at->p[p] * (1 + NUDGE) > sc_params[p].hi ? -NUDGE : NUDGE;
+}
+
+static sc_status price(const prober *b, const sc_cost *c, double *step,
+                       sc_err *err)
+{
+    return calib_row_price(b->f->run, b->f->choice, c, b->scratch, step, err);
+}
+
+/* Those that together change nothing are dropped together.  A share of a sum:
+ * what grows with p does so in proportion, what shrinks does so with 1 / p. */
+static sc_status probe(prober *b, const sc_param *p, uint32_t n, sc_err *err)
+{
+    sc_cost c = *b->at;
+    double step;
+    for (uint32_t j = 0; j < n; j++) c.p[p[j]] *= 1 + nudge(b->at, p[j]);
+    if (n == 0) return SC_OK;
+    SC_TRY(price(b, &c, &step, err));
+    if (step == b->step_s) return SC_OK;
+    if (n > 1) {
+        SC_TRY(probe(b, p, n / 2, err));
+        return probe(b, p + n / 2, n - n / 2, err);
+    }
+    double h = nudge(b->at, p[0]), more = step / b->step_s - 1;
+    bool grows = (more > 0) == (h > 0);
+    b->f->share[b->f->n_shares++] =
+        (calib_share){p[0], grows ? more / h : -more / (1 / (1 + h) - 1)};
+    return SC_OK;
+}
+
+static bool has_share(const calib_fit_row *f, sc_param p)
+{
+    for (uint32_t j = 0; j < f->n_shares; j++)
+        if (f->share[j].param == p) return true;
+    return false;
+}
+
+/* Most parameters are of other devices and precisions: those that mattered to
+ * the row `before` (NULL: none) are asked about first, the others at once. */
+static sc_status find_shares(calib_fit_row *f, const calib_fit_row *before,
+                             const sc_param *p, uint32_t n, const sc_cost *at,
+                             sc_arena *a, sc_arena *scratch, sc_err *err)
+{
+    prober b = {.f = f, .at = at, .scratch = scratch};
+    sc_param others[SC_N_PARAMS];
+    uint32_t n_others = 0;
+    if (f->share) return SC_OK;
+    SC_TRY(price(&b, at, &b.step_s, err));
+    f->log_pred = log(b.step_s);
+    f->share = SC_NEW_N(a, calib_share, (size_t)n + 1);
+    if (!f->share) return sc_error_nomem(err);
+    for (uint32_t j = 0; j < n; j++) {
+        if (before && has_share(before, p[j]))
+            SC_TRY(probe(&b, &p[j], 1, err));
+        else
+            others[n_others++] = p[j];
+    }
+    return probe(&b, others, n_others, err);
+}
+
+/* Never below a twentieth: what shrinks most leaves something. */
+static double price_near(const calib_fit_row *f, const sc_cost *at,
+                         const sc_cost *c)
+{
+    double step = 1;
+    for (uint32_t j = 0; j < f->n_shares; j++) {
+        double s = f->share[j].share;
+        double r = c->p[f->share[j].param] / at->p[f->share[j].param];
+        step += s > 0 ? s * (r - 1) : -s * (1 / r - 1);
+    }
+    return f->log_pred + log(fmax(step, 0.05));
 }
 
 /* ---- fit ------------------------------------------------------------------- */
 
 typedef struct context {
+    const sc_cost *at;
     calib_fit_row **row; /* [n] those in use */
     uint32_t n;
-    sc_arena scratch;
 } context;
 
 static sc_status price_all(void *ctx, const sc_cost *c, double *log_pred,
                            sc_err *err)
 {
     context *k = ctx;
+    (void)err;
     for (uint32_t i = 0; i < k->n; i++)
-        SC_TRY(price(k->row[i], c, &k->scratch, &log_pred[i], err));
+        log_pred[i] = price_near(k->row[i], k->at, c);
     return SC_OK;
 }
 
@@ -171,22 +203,38 @@ void calib_fit_centre(sc_param_set set, sc_cost *inout)
     for (uint32_t j = 0; j < n; j++) inout->p[p[j]] = sc_params[p[j]].centre;
 }
 
-sc_status calib_fit_step(const calib_fit_set *set, const bool *use,
-                         sc_cost *inout, sc_fit_result *out, sc_arena *a,
-                         sc_err *err)
+static sc_status shares_of_all(context *k, const sc_param *p, uint32_t n,
+                               sc_arena *a, sc_err *err)
+{
+    sc_arena scratch;
+    sc_status s = SC_OK;
+    sc_arena_init(&scratch, a->limit);
+    for (uint32_t i = 0; i < k->n && s == SC_OK; i++)
+        s = find_shares(k->row[i], i > 0 ? k->row[i - 1] : NULL, p, n, k->at, a,
+                        &scratch, err);
+    sc_arena_free(&scratch);
+    return s;
+}
+
+sc_status calib_fit_set_of(sc_param_set which, calib_fit_set *set,
+                           const bool *use, sc_cost *inout, sc_fit_result *out,
+                           sc_arena *a, sc_err *err)
 {
     sc_param free_params[SC_N_PARAMS];
-    uint32_t n_free = calib_fit_free(SC_SET_STEP, free_params);
-    context k = {.row = SC_NEW_N(a, calib_fit_row *, set->n)};
-    double *log_meas = SC_NEW_N(a, double, set->n);
-    double *weight = SC_NEW_N(a, double, set->n);
+    uint32_t n_free = calib_fit_free(which, free_params);
+    bool graphs = which == SC_SET_GRAPH;
+    uint32_t n = graphs ? set->n_graphs : set->n;
+    calib_fit_row *fit = graphs ? set->graph : set->fit;
+    context k = {.at = &set->at, .row = SC_NEW_N(a, calib_fit_row *, n)};
+    double *log_meas = SC_NEW_N(a, double, n), *weight = SC_NEW_N(a, double, n);
     if (!k.row || !log_meas || !weight) return sc_error_nomem(err);
-    for (uint32_t i = 0; i < set->n; i++) {
+    for (uint32_t i = 0; i < n; i++) {
         if (use && !use[i]) continue;
-        log_meas[k.n] = log(set->fit[i].row->median);
-        k.row[k.n++] = &set->fit[i];
+        log_meas[k.n] = log(fit[i].row->median);
+        k.row[k.n++] = &fit[i];
     }
     for (uint32_t i = 0; i < k.n; i++) weight[i] = family_weight(&k, i);
+    SC_TRY(shares_of_all(&k, free_params, n_free, a, err));
     sc_fit_problem problem = {.n_rows = k.n,
                               .n_free = n_free,
                               .free = free_params,
@@ -194,8 +242,5 @@ sc_status calib_fit_step(const calib_fit_set *set, const bool *use,
                               .weight = weight,
                               .model = price_all,
                               .ctx = &k};
-    sc_arena_init(&k.scratch, a->limit);
-    sc_status s = sc_fit(&problem, inout, out, a, err);
-    sc_arena_free(&k.scratch);
-    return s;
+    return sc_fit(&problem, inout, out, a, err);
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * stepfit.h - the step set of parameters, fitted on measured runs.
+ * stepfit.h - the step and the graph set of parameters, fitted on measured runs.
  *
- * A row is inferred once, with the event engine, and its choices are kept; a
- * fit then prices the kept plan with the fast engine, times what the event
- * engine added.  Refit until the choices stand (calibrate.c does).
+ * Every row is predicted once by the fast engine at given parameters, its
+ * choices are kept, and its price is asked for again near them, for how it
+ * depends on each parameter.  A fit moves along these dependences; rows are
+ * then predicted anew where it arrives, until it stays (calibrate.c does).
  */
 #ifndef CALIB_STEPFIT_H
 #define CALIB_STEPFIT_H
@@ -21,25 +22,30 @@
 /* At most one fitted parameter per so many rows. */
 #define CALIB_ROWS_PER_PARAMETER 20u
 
+/* d log(step time) / d log(parameter): the share of the step that grows with
+ * the parameter or, below 0, shrinks with it. */
+typedef struct calib_share {
+    sc_param param;
+    double share;
+} calib_share;
+
 typedef struct calib_fit_row {
     const sc_valid_row *row; /* as predicted when it was prepared */
-    sc_plan plan;            /* plan.run.cost is set by the fit */
-    double log_event;
+    const calib_run *run;
+    const sc_run *choice; /* every choice made for it */
+    double log_pred;      /* log(step time, s) at the set's parameters */
+    uint32_t n_shares;
+    calib_share *share; /* [n_shares] those not 0; NULL: not yet asked for */
 } calib_fit_row;
 
-/* A step of an operator graph: its choices as a job. */
-typedef struct calib_graph_row {
-    const sc_valid_row *row;
-    const calib_run *run;
-    uint64_t mbs;
-} calib_graph_row;
-
 typedef struct calib_fit_set {
+    sc_cost at;         /* parameters of all predictions and shares */
     uint32_t n, n_rows; /* configurations to fit on; rows of the tables */
     calib_fit_row *fit; /* [n] */
     uint32_t n_graphs;
-    calib_graph_row *graph; /* [n_graphs] */
-    sc_valid_row *rows;     /* [n_rows] every row, predicted */
+    calib_fit_row *graph; /* [n_graphs] */
+    sc_valid_row *rows;   /* [n_rows] every row, predicted */
+    sc_run *choice;       /* [n_rows] of rows that were predicted */
 } calib_fit_set;
 
 /* Predicts all runs at `at` and keeps the choices of those that count. */
@@ -52,19 +58,15 @@ void calib_fit_centre(sc_param_set set, sc_cost *inout);
 /* Free parameters of a set, [SC_N_PARAMS]; returns their number. */
 uint32_t calib_fit_free(sc_param_set set, sc_param *out);
 
-/* Fits those of the graph set on set->graph[i] where use[i] (NULL: all),
- * starting at `inout`, which keeps its other sets. */
-sc_status calib_fit_graph(const calib_fit_set *set, const bool *use,
-                          sc_cost *inout, sc_fit_result *out, sc_arena *a,
-                          sc_err *err);
-
 /* What a family counts in a fit, per row of its `rows`. */
 double calib_family_weight(double rows);
 
-/* Fits those of the step set on set->fit[i] where use[i] (NULL: all), starting at `inout`,
- * which keeps its other sets. */
-sc_status calib_fit_step(const calib_fit_set *set, const bool *use,
-                         sc_cost *inout, sc_fit_result *out, sc_arena *a,
-                         sc_err *err);
+/* Fits the parameters of `which` (SC_SET_STEP on set->fit, SC_SET_GRAPH on
+ * set->graph), on rows i where use[i] (NULL: all), starting at `inout`, which
+ * keeps its other parameters.  The rows' shares are asked for where they are
+ * not known yet, and stay in `a`. */
+sc_status calib_fit_set_of(sc_param_set which, calib_fit_set *set,
+                           const bool *use, sc_cost *inout, sc_fit_result *out,
+                           sc_arena *a, sc_err *err);
 
 #endif

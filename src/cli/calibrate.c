@@ -120,7 +120,7 @@ static sc_status print_json(cli *c, const sc_fit_files *f)
 static sc_status calibrate(cli *c, const options *o, sc_fit_files *f,
                            sc_text *report)
 {
-    SC_TRY(sc_calibrate_truth(o->truth, c->arena, f, report, c->err));
+    SC_TRY(sc_calibrate_truth(o->truth, NULL, c->arena, f, report, c->err));
     SC_TRY(write_fit(c, o->into, "network.yml", &f->network));
     SC_TRY(write_fit(c, o->into, "step.yml", &f->step));
     if (f->graph.len) SC_TRY(write_fit(c, o->into, "graph.yml", &f->graph));

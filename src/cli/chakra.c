@@ -37,20 +37,11 @@ static const char *file_name(cli *c, const char *model)
     return name;
 }
 
-static bool copies(const sc_workload *w)
-{
-    for (uint32_t k = 0; k < w->n_classes; k++)
-        for (uint32_t i = 0; i < w->classes[k].n_tasks; i++)
-            if (w->classes[k].kind[i] == SC_TASK_LOAD ||
-                w->classes[k].kind[i] == SC_TASK_STORE)
-                return true;
-    return false;
-}
-
 static sc_status write_step(cli *c, const cli_traces *t, const cli_emitted *e,
                             sc_text *notes)
 {
-    sc_trace_machine m = {t->hw, t->precision, copies(t->workload)};
+    sc_trace_machine m = {t->hw, t->precision,
+                          sc_workload_has_copies(t->workload)};
     const char *prefix = sc_sprintf(c->arena, "%s/%s", e->dir, e->name);
     if (!prefix) return sc_error_nomem(c->err);
     SC_TRY(sc_trace_machine_write(&m, e->dir, c->arena, notes, c->err));
@@ -104,28 +95,18 @@ sc_status cli_chakra_write(cli *c, const cli_traces *t, cli_emitted *out)
 sc_status cli_chakra(cli *c, const char *dir, const sc_prediction *p,
                      cli_emitted *out)
 {
-    sc_plan plan;
-    sc_block *blocks = NULL;
-    sc_workload w;
+    sc_gworkload g;
     cli_traces t = {.flag = "--emit-chakra",
                     .dir = dir,
                     .hint = "fewer micro-batches or replicas; replicas can be "
                             "added to traces later",
                     .hw = p->run.hw,
                     .precision = p->run.precision,
-                    .workload = &w};
+                    .workload = &g.work};
     t.name = p->run.model->name;
     SC_TRY(cli_chakra_check(c, &t, p->run.hw->n_devices));
-    if (p->graph) {
-        sc_gworkload g;
-        SC_TRY(sc_gplan_workload(p->graph->job, p->graph->fixed_s, c->arena, &g,
-                                 c->err));
-        w = g.work;
-        return cli_chakra_write(c, &t, out);
-    }
-    SC_TRY(sc_plan_build(&p->run, c->arena, &plan, c->err));
-    SC_TRY(sc_blocks_price(&plan, c->arena, &blocks, c->err));
-    SC_TRY(sc_plan_workload(&plan, blocks, c->arena, &w, c->err));
+    SC_TRY(sc_gplan_workload(p->graph->job, p->graph->fixed_alone_s, c->arena,
+                             &g, c->err));
     return cli_chakra_write(c, &t, out);
 }
 

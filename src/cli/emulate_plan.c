@@ -23,16 +23,17 @@ typedef struct roles {
 
 /* ---- of a model -------------------------------------------------------------- */
 
-static sc_status of_blocks(cli *c, const sc_prediction *p, roles *out)
+/* Distinct are ranks that do other work, or own other operators. */
+static sc_status of_ranks(cli *c, const sc_prediction *p, roles *out)
 {
-    sc_plan plan;
-    sc_block *blocks = NULL;
-    sc_workload *w = SC_NEW(c->arena, sc_workload);
-    if (!w) return sc_error_nomem(c->err);
-    SC_TRY(sc_plan_build(&p->run, c->arena, &plan, c->err));
-    SC_TRY(sc_blocks_price(&plan, c->arena, &blocks, c->err));
-    SC_TRY(sc_plan_workload(&plan, blocks, c->arena, w, c->err));
-    return sc_emu_plan(w, c->arena, &out->role, &out->n, c->err);
+    sc_gworkload *g = SC_NEW(c->arena, sc_gworkload);
+    if (!g) return sc_error_nomem(c->err);
+    if (p->by_mesh)
+        return sc_emu_plan_graph(&p->graph->plan, c->arena, &out->role, &out->n,
+                                 c->err);
+    SC_TRY(sc_gplan_workload(p->graph->job, p->graph->fixed_alone_s, c->arena,
+                             g, c->err));
+    return sc_emu_plan(&g->work, c->arena, &out->role, &out->n, c->err);
 }
 
 static sc_status of_model(cli *c, emulate_plan *x, roles *out)
@@ -48,9 +49,7 @@ static sc_status of_model(cli *c, emulate_plan *x, roles *out)
     out->name = x->predict->model ? x->predict->model->name : job->model;
     out->assumptions = p->assumptions;
     out->n_assumptions = p->n_assumptions;
-    if (!p->graph) return of_blocks(c, p, out);
-    return sc_emu_plan_graph(&p->graph->plan, c->arena, &out->role, &out->n,
-                             c->err);
+    return of_ranks(c, p, out);
 }
 
 /* ---- of traces --------------------------------------------------------------- */

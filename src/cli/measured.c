@@ -9,7 +9,6 @@
 #include <sys/stat.h>
 
 #define MAX_LOG    ((size_t)1 << 30)
-#define GIB        1073741824.0
 #define MAX_CAUSES 4
 
 /* ---- reading --------------------------------------------------------------- */
@@ -119,7 +118,7 @@ static void log_text(const cli_measured *m, const sc_prediction *p,
         sc_text_add(out,
                     "  memory         measured %.1f GiB, predicted is "
                     "%+.1f %%\n",
-                    m->memory / GIB,
+                    m->memory / SC_GIB,
                     100 * (sc_predict_reported_memory(p) / m->memory - 1));
 }
 
@@ -149,7 +148,7 @@ static void gap_text(const cli_measured *m, const sc_prediction *p,
 /* Modes whose streams take what is ready first have no fast engine. */
 static bool varies(const sc_prediction *p)
 {
-    return !p->graph || !p->graph->job->rules->ready_order;
+    return !p->graph->job->rules->ready_order;
 }
 
 /* "the step is as measured with NIC bandwidth x 0.4" */

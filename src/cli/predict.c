@@ -41,58 +41,24 @@ const sc_key cli_predict_keys[] = {
     {0},
 };
 
-static sc_status write_json(cli *c, const predict_opts *o, sc_json *j)
-{
-    sc_status s = cli_write_json(c, o->trace, j);
-    sc_json_free(j);
-    return s;
-}
-
 static sc_status write_trace(cli *c, const predict_opts *o,
                              const sc_prediction *p)
 {
     sc_json j;
-    if (p->graph) {
-        sc_json_init(&j, false);
-        sc_report_chrome_trace(&p->graph->plan.step, &p->graph->run,
-                               p->graph->memory, &j);
-        return write_json(c, o, &j);
-    }
-    sc_plan plan;
-    sc_block *blocks = NULL;
-    sc_graph g;
-    sc_result r;
-    sc_sim_opts so;
-    sc_lower_opts lo = {.expand = true};
-    SC_TRY(sc_plan_build(&p->run, c->arena, &plan, c->err));
-    SC_TRY(sc_blocks_price(&plan, c->arena, &blocks, c->err));
-    SC_TRY(sc_lower(&plan, blocks, &lo, c->arena, &g, c->err));
-    sc_predict_rates(&plan, blocks, &so);
-    SC_TRY(sc_sim_run(&g, &so, c->arena, &r, c->err));
     sc_json_init(&j, false);
-    sc_report_chrome_trace(&g, &r, NULL, &j);
-    return write_json(c, o, &j);
+    sc_report_chrome_trace(&p->graph->plan.step, &p->graph->run,
+                           p->graph->memory, sc_time_from_s(p->graph->fixed_s),
+                           &j);
+    sc_status s = cli_write_json(c, o->trace, &j);
+    sc_json_free(&j);
+    return s;
 }
 
 static sc_status why(const sc_prediction *p, bool prices, cli *c, sc_text *out)
 {
-    sc_plan plan;
-    if (p->graph) {
-        if (prices) {
-            SC_TRY(sc_gplan_prices(p->graph->job, c->arena, out, c->err));
-            sc_report_graph(p, out);
-        } else {
-            SC_TRY(sc_gplan_explain(&p->graph->plan, c->arena, out, c->err));
-        }
-        return SC_OK;
-    }
-    SC_TRY(sc_plan_build(&p->run, c->arena, &plan, c->err));
-    if (!prices) {
-        sc_plan_explain(&plan, out);
-        return SC_OK;
-    }
-    for (uint32_t l = 0; l < p->run.model->n_layers; l++)
-        sc_block_explain(&plan, l, out);
+    if (!prices)
+        return sc_gplan_explain(&p->graph->plan, c->arena, out, c->err);
+    SC_TRY(sc_gplan_prices(p->graph->job, c->arena, out, c->err));
     sc_report_memory(p, out);
     return SC_OK;
 }

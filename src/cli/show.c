@@ -225,24 +225,13 @@ static sc_status configuration(cli *c, const sc_job *job,
                                sc_text *out)
 {
     sc_prediction p;
-    sc_plan plan;
-    sc_block *blocks = NULL;
-    sc_graph g;
     sc_job each = *job;
     each.each = o->graph;
+    each.engine = SC_ENGINE_EVENT; /* which has operations to show */
     SC_TRY(cli_predict_run(c, &each, po, &p));
-    if (p.graph) {
-        if (o->strategy)
-            SC_TRY(sc_gplan_explain(&p.graph->plan, c->arena, out, c->err));
-        if (o->graph) sc_report_ops(&p.graph->plan.step, out);
-        return SC_OK;
-    }
-    SC_TRY(sc_plan_build(&p.run, c->arena, &plan, c->err));
-    if (o->strategy) sc_plan_explain(&plan, out);
-    if (!o->graph) return SC_OK;
-    SC_TRY(sc_blocks_price(&plan, c->arena, &blocks, c->err));
-    SC_TRY(sc_lower(&plan, blocks, NULL, c->arena, &g, c->err));
-    sc_graph_write(&g, out);
+    if (o->strategy)
+        SC_TRY(sc_gplan_explain(&p.graph->plan, c->arena, out, c->err));
+    if (o->graph) sc_report_ops(p.graph, out);
     return SC_OK;
 }
 

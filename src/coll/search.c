@@ -400,13 +400,6 @@ static sc_status find(const sc_topo *t, sc_topo_pattern pattern,
     return s;
 }
 
-sc_status sc_topo_search(const sc_topo *t, sc_topo_pattern pattern,
-                         uint32_t max_channels, const sc_nccl_options *options,
-                         sc_arena *a, sc_search *out, sc_err *err)
-{
-    return find(t, pattern, 1, max_channels, options, a, out, err);
-}
-
 static void describe(const sc_topo *t, sc_graphs *g)
 {
     const sc_topo_node *cpu = &t->node[t->of[SC_TOPO_CPU][0]];

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* graph_work.c - an operator of a network, as the list of kernels takes it. */
 #include "cost/graph_op.h"
+#include "cost/ops.h"
 
 #include <math.h>
 #include <string.h>
 
-/* What one block of a normalization holds on the chip; beyond, it reads its
- * input twice. */
+/* Elements of a row that one block of a normalization holds on the chip, 128 KiB
+ * in 16 bits (assumed: an SM has registers of 256 KiB); of a longer row it
+ * reads the input twice. */
 #define NORM_ROW 65536.0
 
 static double bytes_of(const sc_gwork *w, const sc_gport *p)
@@ -27,7 +29,8 @@ static const sc_gop *producer(const sc_opgraph *g, const sc_gop *o)
     return NULL;
 }
 
-static bool joins(const sc_gop *p)
+/* Whether its kernel can compute what is element by element behind it. */
+static bool takes_neighbours(const sc_gop *p)
 {
     if (!p) return false;
     switch ((sc_gtype)p->type) {
@@ -35,13 +38,8 @@ static bool joins(const sc_gop *p)
     case SC_G_CONV:
     case SC_G_CONV_TRANSPOSED:
     case SC_G_BATCH_NORM:
-    case SC_G_NORM:
-    case SC_G_ACT:
-    case SC_G_DROPOUT:
-    case SC_G_ROPE:
-    case SC_G_POSITION:
-    case SC_G_ELEMENTWISE: return true;
-    default: return false;
+    case SC_G_NORM: return true;
+    default: return ops_elementwise((sc_gtype)p->type);
     }
 }
 
@@ -58,7 +56,7 @@ static bool behind_norm(const sc_gwork *w)
 static void neighbours(const sc_gwork *w, sc_op_work *out)
 {
     const sc_gop *p = producer(w->graph, w->op);
-    out->joins = joins(p);
+    out->joins = takes_neighbours(p);
     out->behind_norm = behind_norm(w);
     out->behind_conv =
         p && (p->type == SC_G_CONV || p->type == SC_G_CONV_TRANSPOSED);
@@ -66,13 +64,19 @@ static void neighbours(const sc_gwork *w, sc_op_work *out)
     out->same_kernel = w->op > w->graph->op && w->op[-1].type == SC_G_EMBED;
 }
 
-/* Elements that share their statistics, at most. */
+/* Elements that share their statistics: of the dims that a norm is over; of
+ * groups of channels, at most. */
 static double norm_row(const sc_gwork *w)
 {
-    double n = 1;
-    for (uint32_t i = 0; i < w->op->n_iter; i++)
-        if (w->op->iter[i].kind != SC_I_BATCH) n *= w->extent[i];
-    return n;
+    double n = 1, all = 1;
+    bool groups = false;
+    for (uint32_t i = 0; i < w->op->n_iter; i++) {
+        const sc_giter *it = &w->op->iter[i];
+        groups |= it->sums;
+        if (it->kind != SC_I_BATCH) all *= w->extent[i];
+        if (it->kind == SC_I_OPAQUE) n *= w->extent[i];
+    }
+    return groups ? all : n;
 }
 
 /* Heads are the units of the iteration dim that has them; keys, what the FLOP

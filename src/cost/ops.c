@@ -216,9 +216,9 @@ static double beside(const op_list *l)
     return w->behind_norm ? 0 : w->x;
 }
 
-static bool can_join(const sc_op_work *w)
+bool ops_elementwise(sc_gtype type)
 {
-    switch ((sc_gtype)w->type) {
+    switch (type) {
     case SC_G_ACT:
     case SC_G_DROPOUT:
     case SC_G_ROPE:
@@ -243,7 +243,7 @@ static void memory_kind(op_list *l, const op_row *row)
     if (!ops_forward(l) && !backward(l)) return;
     bool wgrad = !ops_forward(l) && !w->input_learns;
     uint32_t n = l->out->n;
-    if (l->f->fused && w->joins && can_join(w)) {
+    if (l->f->fused && w->joins && ops_elementwise((sc_gtype)w->type)) {
         ops_memory(l, NULL, beside(l), 1, wgrad);
         if (l->out->n > n) l->out->joined[n] = true;
         return;

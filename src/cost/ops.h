@@ -17,6 +17,10 @@ bool ops_forward(const op_list *l);
 bool ops_dgrad(const op_list *l);
 bool ops_wgrad(const op_list *l);
 
+/* Whether its output follows element by element, so that a compiler computes it
+ * in the kernel that makes its input. */
+bool ops_elementwise(sc_gtype type);
+
 /* One kernel; the operator's name where it has none. */
 void ops_push(op_list *l, sc_kernel k, bool wgrad);
 /* Traffic of element-wise work; nothing of no bytes. */

@@ -167,3 +167,13 @@ sc_status sc_workload_check(const sc_workload *w, sc_err *err)
     free(seen);
     return s;
 }
+
+bool sc_workload_has_copies(const sc_workload *w)
+{
+    for (uint32_t k = 0; k < w->n_classes; k++)
+        for (uint32_t i = 0; i < w->classes[k].n_tasks; i++)
+            if (w->classes[k].kind[i] == SC_TASK_LOAD ||
+                w->classes[k].kind[i] == SC_TASK_STORE)
+                return true;
+    return false;
+}

@@ -73,8 +73,8 @@ static gb_value table(convert *c, const sc_operator *op, gb_value x)
     if (token) g->iter[1].kind = SC_I_OPAQUE;
     gb_port(&g->in[0], same, 3);
     const sc_gdim row[] = {{"position", rows, false}, t.dim[2]};
-    const uint8_t rows_at = rows == c->seq ? 1 : SC_G_NO_ITER;
-    const uint8_t ws[] = {rows_at, 2};
+    /* every rank keeps all rows, whatever positions it has */
+    const uint8_t ws[] = {SC_G_NO_ITER, 2};
     if (rows > 1) {
         (void)gb_weight(b, g, "weight", 2, row, ws);
     } else {

@@ -23,24 +23,12 @@ void gb_instance(gb_graph *b, uint32_t segment, uint32_t op)
 
 /* ---- copies */
 
-/* Room for `more` elements behind n; NULL: out of memory. */
-static void *room(sc_arena *a, void *array, uint32_t n, uint32_t more,
-                  uint32_t *cap, size_t size)
-{
-    if (n + more <= *cap) return array;
-    uint32_t most = 2 * *cap > n + more ? 2 * *cap : n + more;
-    void *grown = sc_alloc(a, most, size);
-    if (!grown) return NULL;
-    if (n) memcpy(grown, array, n * size);
-    *cap = most;
-    return grown;
-}
-
 void gb_reserve(gb_graph *b, uint32_t ops, uint32_t tensors)
 {
-    sc_gop *op = room(b->a, b->g.op, b->g.n_ops, ops, &b->cap_ops, sizeof *op);
-    sc_gtensor *t = room(b->a, b->g.tensor, b->g.n_tensors, tensors,
-                         &b->cap_tensors, sizeof *t);
+    sc_gop *op =
+        sc_reserve(b->a, b->g.op, b->g.n_ops, &b->cap_ops, ops, sizeof *op);
+    sc_gtensor *t = sc_reserve(b->a, b->g.tensor, b->g.n_tensors,
+                               &b->cap_tensors, tensors, sizeof *t);
     if (op) b->g.op = op;
     if (t) b->g.tensor = t;
     b->no_memory = b->no_memory || !op || !t;

@@ -65,19 +65,14 @@ static void push(emit *e, sc_piece p)
     if (e->n < PIECES) e->piece[e->n++] = p;
 }
 
-sc_status block_coll(emit *e, const char *name, sc_coll coll, uint32_t axes,
-                     double bytes, double hidden_s)
+/* Appends one priced collective; `hidden_s` of it runs beside a kernel. */
+static sc_status collective(emit *e, const char *name, sc_coll coll,
+                            uint32_t axes, double bytes, double hidden_s)
 {
     sc_coll_price cp;
     const sc_place *at = &e->p->place[axes];
     SC_TRY(sc_cost_coll(e->p->run.cost, e->p->run.hw, coll, bytes, at, -1, &cp,
                         e->err));
-    if (e->why) {
-        sc_text_add(e->why, "  %-22s %s over %u ranks, ", name,
-                    sc_coll_names[coll], at->n);
-        sc_cost_explain_coll(e->p->run.cost, e->p->run.hw, coll, bytes, at,
-                             e->why);
-    }
     push(e, (sc_piece){.name = name,
                        .kind = SC_OP_COLL,
                        .stream = SC_S_COMPUTE,
@@ -88,10 +83,7 @@ sc_status block_coll(emit *e, const char *name, sc_coll coll, uint32_t axes,
                            sc_plan_units(e->p->run.hw->device, cp.channels),
                            exposed(e, axes, cp.seconds), hidden_s),
                        .bytes = bytes,
-                       .launches = 1,
-                       .like = (uint8_t)coll,
-                       .whole = bytes,
-                       .beside = hidden_s > 0 ? e->n - e->kernels : 0});
+                       .launches = 1});
     return SC_OK;
 }
 
@@ -102,8 +94,7 @@ static sc_status moves(emit *e, const char *name, const sc_layout *from,
     sc_move m[SC_MOVES];
     uint32_t n = sc_layout_moves(from, to, e->p->run.size, m);
     for (uint32_t i = 0; i < n; i++) {
-        if (e->reasons) block_reason(e, name, &m[i], elements * bytes_each, "");
-        SC_TRY(block_coll(e, name, m[i].coll, m[i].axes,
+        SC_TRY(collective(e, name, m[i].coll, m[i].axes,
                           m[i].fraction * elements * bytes_each, hidden_s));
     }
     return SC_OK;
@@ -117,12 +108,10 @@ static double kernels(emit *e, const sc_placed *o, bool backward)
     sc_op_work w = plan_work(r, o, backward ? SC_GP_BWD : SC_GP_FWD);
     sc_op_kernels k;
     sc_op_list(r->cost, &facts, &w, &k);
-    e->kernels = e->n;
     bool captured =
         r->sw->capture == SC_CAPTURE_STEP ||
         (r->sw->capture == SC_CAPTURE_LAYERS && !plan_is_routed(o->op));
     double sum = 0;
-    if (e->why) sc_op_explain(r->cost, r->hw->device, &k, e->why);
     for (uint32_t i = 0; i < k.n; i++) {
         sc_price price = sc_op_kernel_price(r->cost, r->hw->device, &k, i);
         push(e, (sc_piece){.name = k.k[i].name,
@@ -165,12 +154,6 @@ static sc_status ring(emit *e, const char *name, const sc_move *m, double bytes,
     double part = bytes / at->n, steps = at->n - 1.0;
     SC_TRY(sc_cost_coll(e->p->run.cost, e->p->run.hw, SC_SENDRECV, part, at, -1,
                         &step, e->err));
-    if (e->why) {
-        sc_text_add(e->why, "  %-22s %.0f steps of sendrecv in a ring of %u, ",
-                    name, steps, at->n);
-        sc_cost_explain_coll(e->p->run.cost, e->p->run.hw, SC_SENDRECV, part,
-                             at, e->why);
-    }
     push(e, (sc_piece){.name = name,
                        .kind = SC_OP_COLL,
                        .stream = SC_S_COMPUTE,
@@ -182,10 +165,7 @@ static sc_status ring(emit *e, const char *name, const sc_move *m, double bytes,
                                                         step.channels),
                                           step.seconds, beside_s / at->n),
                        .bytes = steps * part,
-                       .launches = (uint32_t)steps,
-                       .like = (uint8_t)m->coll,
-                       .whole = bytes,
-                       .beside = e->n - e->kernels});
+                       .launches = (uint32_t)steps});
     return SC_OK;
 }
 
@@ -199,8 +179,6 @@ static sc_status pass_round(emit *e, const char *name, const sc_layout *from,
         return moves(e, name, from, to, elements, 2, 0);
     uint32_t n = sc_layout_moves(from, to, e->p->run.size, m);
     for (uint32_t i = 0; i < n; i++) {
-        if (e->reasons)
-            block_reason(e, name, &m[i], elements * 2, ", in a ring");
         SC_TRY(ring(e, name, &m[i], m[i].fraction * elements * 2, beside_s));
     }
     return SC_OK;
@@ -404,7 +382,7 @@ static void host(emit *e)
 }
 
 /* Activations on their way to the host, or back, beside the layer. */
-static void offload(emit *e, double bytes, bool load)
+static void offload(emit *e, double bytes)
 {
     const sc_device *d = e->p->run.hw->device;
     double beside_s = 0, rate = d->host_bw;
@@ -416,10 +394,8 @@ static void offload(emit *e, double bytes, bool load)
                        .kind = SC_OP_MEM,
                        .stream = SC_S_COMPUTE,
                        .cat = SC_CAT_OFFLOAD,
-                       .load = load,
                        .seconds = beside(taken, bytes / rate, beside_s),
-                       .bytes = bytes,
-                       .beside = e->n});
+                       .bytes = bytes});
 }
 
 static sc_status freeze(emit *e, sc_arena *a, sc_piece **out, uint32_t *n,
@@ -509,12 +485,12 @@ sc_status sc_block_passes(const sc_plan *p, uint32_t layer, sc_arena *a,
     sc_piece buf[PIECES];
     emit e = begin(p, layer, buf, err);
     SC_TRY(forward(&e));
-    offload(&e, b.offloaded, false);
+    offload(&e, b.offloaded);
     SC_TRY(freeze(&e, a, &b.fwd, &b.n_fwd, b.fwd_cat, &b.fwd_s, &b.flops));
     if (!p->run.forward_only && !b.still) {
         e.n = 0;
         SC_TRY(backward(&e));
-        offload(&e, b.offloaded, true);
+        offload(&e, b.offloaded);
         SC_TRY(freeze(&e, a, &b.bwd, &b.n_bwd, b.bwd_cat, &b.bwd_s, &b.flops));
         weight_pass(&e, &b);
     }
@@ -531,54 +507,4 @@ sc_status sc_block_price(const sc_plan *p, uint32_t layer, sc_arena *a,
     SC_TRY(sc_block_weights(p, layer, &b, err));
     *out = b;
     return SC_OK;
-}
-
-static sc_status explain_pass(emit *e, const char *title,
-                              sc_status (*pass)(emit *))
-{
-    sc_text_add(e->why, "%s, %s\n", e->layer->path, title);
-    e->n = 0;
-    return pass(e);
-}
-
-void sc_block_explain(const sc_plan *p, uint32_t layer, sc_text *out)
-{
-    sc_piece buf[PIECES];
-    sc_err err;
-    sc_err_init(&err);
-    emit e = {.p = p,
-              .layer = &p->run.model->layer[layer],
-              .placed = p->placed[layer],
-              .piece = buf,
-              .err = &err,
-              .why = out};
-    if (explain_pass(&e, "forward", forward) != SC_OK) return;
-    if (!p->run.forward_only && !e.layer->still)
-        explain_pass(&e, "backward", backward);
-    if (p->run.forward_only || p->run.compress.kind == SC_GRAD_PLAIN) return;
-    sc_block b = {0};
-    sc_text_add(out, "%s, gradients compressed\n", e.layer->path);
-    block_weights(&e, &b);
-}
-
-/* What `show --strategy` prints: the same walk, reasons instead of prices. */
-void block_reasons(const sc_plan *p, uint32_t layer, sc_text *out)
-{
-    sc_piece buf[PIECES];
-    sc_err err;
-    sc_err_init(&err);
-    emit e = {.p = p,
-              .layer = &p->run.model->layer[layer],
-              .placed = p->placed[layer],
-              .piece = buf,
-              .err = &err,
-              .reasons = out,
-              .pass = "forward"};
-    if (forward(&e) != SC_OK) return;
-    e.n = 0;
-    e.pass = "backward";
-    bool learns = !p->run.forward_only && !e.layer->still;
-    if (learns && backward(&e) != SC_OK) return;
-    sc_block b = {0};
-    block_weights(&e, &b);
 }

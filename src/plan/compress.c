@@ -207,8 +207,7 @@ void block_gradient(emit *e, const sc_placed *o, const sc_layout *made,
     const compress_by by = {.cost = r->cost,
                             .device = r->hw->device,
                             .format = r->compress,
-                            .wide = r->sw->reduce_bytes,
-                            .why = e->why};
+                            .wide = r->sw->reduce_bytes};
     const compress_matrix x = matrix_of(r, o->op, made);
     for (uint32_t i = 0; i < n; i++) {
         double local = m[i].fraction * elements;
@@ -221,14 +220,6 @@ void block_gradient(emit *e, const sc_placed *o, const sc_layout *made,
                                   e->p->place[m[i].axes].n);
         b->pack_s += w.pack_s;
         b->residual += w.residual;
-        if (e->reasons) {
-            sc_move as = m[i];
-            as.coll = w.coll;
-            block_reason(e, o->op->name, &as,
-                         w.bytes / (m[i].fraction > 0 ? m[i].fraction : 1),
-                         w.bytes < local * r->sw->reduce_bytes ? ", compressed"
-                                                               : "");
-        }
         b->grad.bytes[m[i].axes] += w.bytes;
         b->grad.coll[m[i].axes] = (uint8_t)w.coll;
     }

@@ -86,7 +86,8 @@ double sc_plan_overlap(const sc_plan *p, const sc_block *blocks)
     return share;
 }
 
-double plan_host_factor(const sc_run *r)
+/* Of sc_plan_slow_factor(), what slows a rank by itself. */
+static double host_factor(const sc_run *r)
 {
     return r->numa_unbound ? 1 + r->cost->p[SC_P_NUMA] : 1;
 }
@@ -99,7 +100,7 @@ double plan_straggler(const sc_hw *hw, const sc_cost *cost)
 
 double sc_plan_slow_factor(const sc_run *r)
 {
-    return plan_straggler(r->hw, r->cost) * plan_host_factor(r);
+    return plan_straggler(r->hw, r->cost) * host_factor(r);
 }
 
 static double pack_seconds(const sc_block *b)
@@ -112,7 +113,8 @@ static double optim_params(const sc_block *b)
     return b->optim_kept;
 }
 
-void plan_exchange_add(sc_exchange *sum, const sc_exchange *x, double of)
+/* Adds `of` times the exchange `x`. */
+static void exchange_add(sc_exchange *sum, const sc_exchange *x, double of)
 {
     for (uint32_t m = 0; m < 1u << SC_N_AX; m++) {
         sum->bytes[m] += of * x->bytes[m];
@@ -120,29 +122,32 @@ void plan_exchange_add(sc_exchange *sum, const sc_exchange *x, double of)
     }
 }
 
-void plan_exchange_sum(const sc_plan *p, const sc_block *blocks, uint32_t dev,
-                       bool update, sc_exchange *out)
+/* All of a device's gradients (or updated weights), once. */
+static void exchange_sum(const sc_plan *p, const sc_block *blocks, uint32_t dev,
+                         bool update, sc_exchange *out)
 {
     const sc_run *r = &p->run;
     const sc_block *own = sc_plan_blocks(p, blocks, dev);
     sc_exchange all = {{0}, {0}, 0};
     for (uint32_t c = 0; c < sc_run_chunks(r); c++)
         for (uint32_t l = 0; l < r->model->n_layers; l++)
-            plan_exchange_add(&all, update ? &own[l].update : &own[l].grad,
-                              p->stage[sc_run_stage(r, dev, c)].n[l]);
+            exchange_add(&all, update ? &own[l].update : &own[l].grad,
+                         p->stage[sc_run_stage(r, dev, c)].n[l]);
     *out = all;
 }
 
-sc_status plan_exchange(const sc_plan *p, const sc_block *blocks, uint32_t dev,
-                        bool update, double *seconds, double *bytes,
-                        sc_err *err)
+/* One exchange of all of a device's gradients (or updated weights) at once,
+ * nothing beside it; 0 where it is overlapped or not needed. */
+static sc_status exchange(const sc_plan *p, const sc_block *blocks,
+                          uint32_t dev, bool update, double *seconds,
+                          double *bytes, sc_err *err)
 {
     const sc_run *r = &p->run;
     *seconds = *bytes = 0;
     bool beside = update ? r->sw->param_overlap : r->sw->grad_overlap;
     if (beside || r->zero >= 3 || r->forward_only) return SC_OK;
     sc_exchange all;
-    plan_exchange_sum(p, blocks, dev, update, &all);
+    exchange_sum(p, blocks, dev, update, &all);
     SC_TRY(plan_exchange_price(p, &all, bytes, seconds, err));
     if (!update) {
         *seconds *= sc_run_reductions(r);
@@ -170,12 +175,11 @@ static double table_bytes(const sc_plan *p)
 }
 
 /* The first and the last stage sum the gradients of a shared embedding. */
-static sc_status tied(const sc_plan *p, double *seconds, double *bytes,
-                      sc_err *err)
+static sc_status tied(const sc_plan *p, double *seconds, sc_err *err)
 {
     const sc_run *r = &p->run;
     uint32_t pp = r->size[SC_AX_PP];
-    *seconds = *bytes = 0;
+    *seconds = 0;
     bool frozen = r->model->layer[0].op[0].frozen;
     if (!plan_ends_apart(r) || !r->model->t.tied || r->forward_only || frozen)
         return SC_OK;
@@ -185,7 +189,6 @@ static sc_status tied(const sc_plan *p, double *seconds, double *bytes,
     sc_coll_price cp;
     SC_TRY(sc_cost_coll(r->cost, r->hw, SC_ALL_REDUCE, v, &at, -1, &cp, err));
     *seconds = cp.seconds;
-    *bytes = v;
     return SC_OK;
 }
 
@@ -257,7 +260,6 @@ static sc_status transfer(const sc_plan *p, uint32_t dev, sc_step_costs *c,
     SC_TRY(sc_cost_coll(r->cost, r->hw, SC_ALL_GATHER, whole,
                         &p->place[1u << SC_AX_TP], -1, &cp, err));
     c->send_s += cp.seconds;
-    c->send_whole = whole;
     return SC_OK;
 }
 
@@ -273,10 +275,10 @@ static sc_status mirror(const sc_plan *p, const sc_block *blocks, uint32_t dev,
                              other < dev ? dev : other};
     sc_place at = sc_hw_place_axis(r->hw, pp, p->stride[SC_AX_PP], 2, both);
     sc_coll_price cp;
-    c->mirror_bytes =
+    double bytes =
         r->sw->reduce_bytes * sc_plan_device_sum(p, blocks, dev, optim_params);
-    SC_TRY(sc_cost_coll(r->cost, r->hw, SC_ALL_REDUCE, c->mirror_bytes, &at, -1,
-                        &cp, err));
+    SC_TRY(
+        sc_cost_coll(r->cost, r->hw, SC_ALL_REDUCE, bytes, &at, -1, &cp, err));
     c->mirror_s = cp.seconds;
     return SC_OK;
 }
@@ -290,12 +292,11 @@ sc_status sc_plan_step_costs(const sc_plan *p, const sc_block *blocks,
     p = &own;
     sc_step_costs c = {0};
     SC_TRY(transfer(p, device, &c, err));
-    SC_TRY(tied(p, &c.tied_s, &c.tied_bytes, err));
+    SC_TRY(tied(p, &c.tied_s, err));
     SC_TRY(mirror(p, blocks, device, &c, err));
+    SC_TRY(exchange(p, blocks, device, false, &c.grad_s, &c.grad_bytes, err));
     SC_TRY(
-        plan_exchange(p, blocks, device, false, &c.grad_s, &c.grad_bytes, err));
-    SC_TRY(plan_exchange(p, blocks, device, true, &c.update_s, &c.update_bytes,
-                         err));
+        exchange(p, blocks, device, true, &c.update_s, &c.update_bytes, err));
     if (!r->forward_only && !r->sw->grad_overlap && r->zero < 3)
         c.pack_s = sc_run_reductions(r) *
                    sc_plan_device_sum(p, blocks, device, pack_seconds);
@@ -305,7 +306,6 @@ sc_status sc_plan_step_costs(const sc_plan *p, const sc_block *blocks,
             .launches = 8,
             .bytes = r->sw->update_bytes *
                      sc_plan_device_sum(p, blocks, device, optim_params)};
-        c.optimizer_bytes = adam.bytes;
         c.optimizer_s = sc_cost_kernel(r->cost, r->hw->device, &adam).seconds;
         c.fixed_s = r->cost->p[SC_P_STEP_FIXED];
         if (r->sw->capture == SC_CAPTURE_STEP)
@@ -332,25 +332,16 @@ static sc_op once(lower *lw, uint32_t dev, const lower_op_desc *what,
     return op;
 }
 
-/* A moment that several devices reach together.  The gradient's norm is summed
- * over all stages, a number of NORM_BYTES; what else meets has sums of its own.
- */
-enum { NORM_BYTES = 4 };
-
-static sc_op join(lower *lw, const sc_op *of, uint32_t n, bool norm)
+/* A moment that several devices reach together. */
+static sc_op join(lower *lw, const sc_op *of, uint32_t n)
 {
-    uint32_t pp = lw->p->run.size[SC_AX_PP];
-    sc_op mark =
-        lower_op(lw, 0,
-                 &(lower_op_desc){.name = "gradient norm",
-                                  .group = SC_NONE,
-                                  .peer = SC_NONE,
-                                  .kind = SC_OP_MARK,
-                                  .stream = SC_S_HOST,
-                                  .cat = SC_CAT_OTHER,
-                                  .coll = SC_ALL_REDUCE,
-                                  .axes = norm && pp > 1 ? 1u << SC_AX_PP : 0,
-                                  .whole = NORM_BYTES});
+    sc_op mark = lower_op(lw, 0,
+                          &(lower_op_desc){.name = "gradient norm",
+                                           .group = SC_NONE,
+                                           .peer = SC_NONE,
+                                           .kind = SC_OP_MARK,
+                                           .stream = SC_S_HOST,
+                                           .cat = SC_CAT_OTHER});
     for (uint32_t i = 0; i < n; i++) lower_after(lw, of[i], mark);
     return mark;
 }
@@ -358,9 +349,6 @@ static sc_op join(lower *lw, const sc_op *of, uint32_t n, bool norm)
 static void reduce(lower *lw, uint32_t dev, sc_op *done)
 {
     const sc_step_costs *c = &lw->costs[dev];
-    sc_exchange one = {{0}, {0}, 0}, x = {{0}, {0}, 0};
-    if (lw->notes) plan_exchange_sum(lw->p, lw->blocks, dev, false, &one);
-    plan_exchange_add(&x, &one, sc_run_reductions(&lw->p->run));
     done[dev] = once(lw, dev,
                      &(lower_op_desc){.name = "compress gradients",
                                       .seconds = c->pack_s,
@@ -372,8 +360,7 @@ static void reduce(lower *lw, uint32_t dev, sc_op *done)
                                       .seconds = c->grad_s,
                                       .bytes = c->grad_bytes,
                                       .kind = SC_OP_COLL,
-                                      .cat = SC_CAT_DP,
-                                      .x = &x},
+                                      .cat = SC_CAT_DP},
                      done[dev]);
 }
 
@@ -391,7 +378,6 @@ static sc_op host_update(lower *lw, uint32_t dev, sc_op after)
                 &(lower_op_desc){.name = "weights from the host",
                                  .seconds = c->host_in_s,
                                  .bytes = c->host_bytes,
-                                 .load = true,
                                  .kind = SC_OP_MEM,
                                  .cat = SC_CAT_OFFLOAD},
                 op);
@@ -419,14 +405,11 @@ static sc_op save(lower *lw, uint32_t dev, sc_op after)
 static void update(lower *lw, uint32_t dev, sc_op norm)
 {
     const sc_step_costs *c = &lw->costs[dev];
-    sc_exchange x = {{0}, {0}, 0};
-    if (lw->notes) plan_exchange_sum(lw->p, lw->blocks, dev, true, &x);
     sc_op op = once(lw, dev,
                     &(lower_op_desc){.name = "optimizer",
                                      .seconds = c->optimizer_s,
                                      .kind = SC_OP_COMPUTE,
-                                     .cat = SC_CAT_OPTIMIZER,
-                                     .traffic = c->optimizer_bytes},
+                                     .cat = SC_CAT_OPTIMIZER},
                     norm);
     op = host_update(lw, dev, op);
     op = once(lw, dev,
@@ -434,8 +417,7 @@ static void update(lower *lw, uint32_t dev, sc_op norm)
                                .seconds = c->update_s,
                                .bytes = c->update_bytes,
                                .kind = SC_OP_COLL,
-                               .cat = SC_CAT_DP,
-                               .x = &x},
+                               .cat = SC_CAT_DP},
               op);
     op = save(lw, dev, op);
     once(lw, dev,
@@ -453,14 +435,11 @@ static void tie(lower *lw, sc_op *done)
     uint32_t last = lw->p->run.size[SC_AX_PP] - 1;
     if (c->tied_s <= 0) return;
     sc_op both[2] = {done[0], done[last]};
-    sc_op met = join(lw, both, 2, false);
+    sc_op met = join(lw, both, 2);
     const lower_op_desc d = {.name = "tied embedding",
                              .seconds = c->tied_s,
                              .kind = SC_OP_COLL,
-                             .cat = SC_CAT_PP,
-                             .coll = SC_ALL_REDUCE,
-                             .axes = 1u << SC_AX_PP | LOWER_ENDS,
-                             .whole = c->tied_bytes};
+                             .cat = SC_CAT_PP};
     done[0] = once(lw, 0, &d, met);
     done[last] = once(lw, last, &d, met);
 }
@@ -476,14 +455,11 @@ static void mirrored(lower *lw, sc_op *done)
         if (c->mirror_s <= 0) continue;
         sc_op of[4] = {done[dev], done[other], lw->grad_tail[dev],
                        lw->grad_tail[other]};
-        sc_op met = join(lw, of, 4, false);
+        sc_op met = join(lw, of, 4);
         const lower_op_desc d = {.name = "sum of both copies",
                                  .seconds = c->mirror_s,
                                  .kind = SC_OP_COLL,
-                                 .cat = SC_CAT_PP,
-                                 .coll = SC_ALL_REDUCE,
-                                 .axes = 1u << SC_AX_PP | LOWER_MIRROR,
-                                 .whole = c->mirror_bytes};
+                                 .cat = SC_CAT_PP};
         done[dev] = once(lw, dev, &d, met);
         done[other] = once(lw, other, &d, met);
     }
@@ -506,7 +482,7 @@ void lower_finish(lower *lw)
     }
     tie(lw, done);
     mirrored(lw, done);
-    sc_op norm = join(lw, done, pp, true);
+    sc_op norm = join(lw, done, pp);
     for (uint32_t dev = 0; dev < pp; dev++)
         lower_after(lw, lw->grad_tail[dev], norm);
     for (uint32_t dev = 0; dev < pp; dev++) update(lw, dev, norm);

@@ -30,7 +30,7 @@ typedef enum gp_what {
 } gp_what;
 
 typedef struct gp_value {
-    const char *name;    /* "layer1.0.conv2 out"; NULL in a folded program */
+    const char *name;    /* "layer1.0.conv2 out"; NULL before it is named */
     const char *word[3]; /* that it is made of; NULL ends */
     uint32_t tensor;     /* of the graph */
     uint8_t what;        /* gp_what */
@@ -97,7 +97,7 @@ bool gi_in_block(const char *path);
 
 /* Resolves rules, propagates layouts, cuts stages, infers exchanges and prices
  * of what is left of the network: all of `p` but step; exchanges and computes
- * are those of `out->prog`.  Errors with gp_expand() go to `err` too. */
+ * are those of `out->prog`.  gp_infer() writes it out as well. */
 sc_status gp_compile(const sc_gjob *job, sc_arena *a, sc_gplan *p,
                      gp_folded *out, sc_err *err);
 
@@ -106,20 +106,19 @@ sc_status gp_compile(const sc_gjob *job, sc_arena *a, sc_gplan *p,
 sc_status gp_send_at(const gp_folded *c, uint32_t item, uint32_t stage,
                      gp_item *out);
 
-/* Writes it out for the whole network, once: all of `p` but step, and the
- * program. */
-sc_status gp_expand(const gp_folded *c, sc_gplan *p, gp_program *out);
+/* Names the values, unless they have names: of what is shown one by one. */
+sc_status gp_name_values(const gp_program *p, sc_arena *a, sc_err *err);
 
-/* Both. */
+/* The program of the whole network: all of `p` but step. */
 sc_status gp_infer(const sc_gjob *job, sc_arena *a, sc_gplan *p,
                    gp_program *out, sc_err *err);
 
 /* The fast sink (graph_clock.c): times of the same walk of the schedule without
  * a graph.  `slow`: extra time per time that kernels and exchanges beside them
- * overlap, of gradients [1], of others [0].  Not for rules whose streams take
- * what is ready first. */
+ * overlap, of gradients [1], of others [0].  `memory`: that of its devices,
+ * too.  Not for rules whose streams take what is ready first. */
 sc_status gp_clock(const gp_program *prog, sc_gplan *p, const double slow[2],
-                   sc_arena *a, sc_gclock *out, sc_err *err);
+                   bool memory, sc_arena *a, sc_gclock *out, sc_err *err);
 
 /* Instantiates the program along the schedule: step. */
 sc_status gp_lower(const gp_program *prog, sc_arena *a, sc_gplan *p,

@@ -254,15 +254,10 @@ static uint32_t gradient_value(infer *f, uint32_t tensor, const layout *l,
 static gp_item product(const infer *f, uint32_t op, sc_gpass pass,
                        const sc_price *price, const operands *in)
 {
-    return (gp_item){.pass = (uint8_t)pass,
-                     .cat = SC_CAT_COMPUTE,
-                     .stage = f->node[op].stage,
-                     .to = SC_NONE,
-                     .op = op,
-                     .exchange = SC_NONE,
-                     .price = *price,
-                     .n_in = in->n,
-                     .out = SC_NONE};
+    gp_item it = gi_kernels(op, f->node[op].stage, pass);
+    it.price = *price;
+    it.n_in = in->n;
+    return it;
 }
 
 /* Of a value that is read twice alike there is one gradient. */

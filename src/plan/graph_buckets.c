@@ -23,6 +23,13 @@ bool gi_sized_buckets(const infer *f)
     return f->s->grad_bucket > 0 || f->job->sw->bucket_bytes > 0;
 }
 
+bool gi_grads_beside(const infer *f)
+{
+    int said = f->s->grad_overlap;
+    return f->rules->exchanges_beside ||
+           (said >= 0 ? said : f->job->sw->grad_overlap);
+}
+
 typedef struct bucket {
     struct bucket *next;
     uint32_t stage, n_moves;
@@ -71,15 +78,10 @@ static bool same_way(const bucket *b, const gi_wgrad *w, const way *y)
 static sc_status pack(infer *f, const bucket *b, const gi_wgrad *end,
                       const uint32_t *in, uint32_t n, uint32_t *value)
 {
-    gp_item it = {.pass = SC_GP_WGRAD,
-                  .cat = SC_CAT_COMPUTE,
-                  .stage = b->stage,
-                  .to = SC_NONE,
-                  .op = end->op,
-                  .exchange = SC_NONE,
-                  .once = b->once,
-                  .price = {.seconds = b->pack_s},
-                  .n_in = n};
+    gp_item it = gi_kernels(end->op, b->stage, SC_GP_WGRAD);
+    it.once = b->once;
+    it.price.seconds = b->pack_s;
+    it.n_in = n;
     it.out = *value = gi_value(f, (gp_value){.word = {"compressed gradient"},
                                              .tensor = end->tensor,
                                              .what = GP_ACT_GRAD,
@@ -95,17 +97,12 @@ static sc_status widen(infer *f, const bucket *b, const gi_wgrad *end,
                        const uint32_t *in, uint32_t n, uint32_t *value)
 {
     const char *path = f->g->op[end->op].path;
-    gp_item it = {.pass = SC_GP_WGRAD,
-                  .cat = SC_CAT_COMPUTE,
-                  .stage = b->stage,
-                  .to = SC_NONE,
-                  .op = end->op,
-                  .exchange = SC_NONE,
-                  .n_in = n};
+    gp_item it = gi_kernels(end->op, b->stage, SC_GP_WGRAD);
     const sc_kernel cast = {.kind = SC_K_MEMORY,
                             .name = "cast gradients",
                             .launches = 1,
                             .bytes = b->widen_bytes};
+    it.n_in = n;
     it.price = sc_cost_kernel(f->job->cost, gi_slowest(f, b->stage), &cast);
     it.out = *value =
         gi_value(f, (gp_value){.word = {path, "weight grad,", "wide"},
@@ -117,21 +114,34 @@ static sc_status widen(infer *f, const bucket *b, const gi_wgrad *end,
     return f->no_memory ? sc_error_nomem(f->err) : SC_OK;
 }
 
+/* Values of all gradients of a bucket, with room for one more; the gradient that
+ * is made last. */
+static sc_status gathered(infer *f, const bucket *b, uint32_t **in,
+                          uint32_t *n_in, const gi_wgrad **end)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < b->n; i++) n += f->wgrad[b->wgrad[i]].n_values;
+    uint32_t *all = SC_NEW_N(f->a, uint32_t, (size_t)n + 1);
+    if (!all) return sc_error_nomem(f->err);
+    n = 0;
+    *end = &f->wgrad[b->wgrad[0]];
+    for (uint32_t i = 0; i < b->n; i++) {
+        const gi_wgrad *w = &f->wgrad[b->wgrad[i]];
+        memcpy(all + n, w->value, w->n_values * sizeof *all);
+        n += w->n_values;
+        if (w->last > (*end)->last) *end = w;
+    }
+    *in = all;
+    *n_in = n;
+    return SC_OK;
+}
+
 /* Each move in turn; what comes out is the gradient of all. */
 static sc_status emit(infer *f, const bucket *b)
 {
-    gi_wgrad *first = &f->wgrad[b->wgrad[0]], *end = first;
-    uint32_t n = 0, item = SC_NONE;
-    for (uint32_t i = 0; i < b->n; i++) n += f->wgrad[b->wgrad[i]].n_values;
-    uint32_t *in = SC_NEW_N(f->a, uint32_t, (size_t)n + 1), wide = SC_NONE;
-    if (!in) return sc_error_nomem(f->err);
-    n = 0;
-    for (uint32_t i = 0; i < b->n; i++) {
-        const gi_wgrad *w = &f->wgrad[b->wgrad[i]];
-        memcpy(in + n, w->value, w->n_values * sizeof *in);
-        n += w->n_values;
-        if (w->last > end->last) end = &f->wgrad[b->wgrad[i]];
-    }
+    const gi_wgrad *first = &f->wgrad[b->wgrad[0]], *end = NULL;
+    uint32_t n = 0, item = SC_NONE, wide = SC_NONE, *in = NULL;
+    SC_TRY(gathered(f, b, &in, &n, &end));
     const char *path = f->g->op[first->op].path;
     if (b->n > 1)
         path = sc_sprintf(f->a, "%s .. %s", path, f->g->op[end->op].path);
@@ -210,9 +220,8 @@ static sc_status on_the_wire(infer *f, const gi_wgrad *w, double bytes,
 {
     const sc_gjob *j = f->job;
     const sc_gtensor *t = &f->g->tensor[w->tensor];
-    int tp = sc_strategy_axis(f->s, "tp");
     *out = (compress_wire){.coll = m->coll, .bytes = m->fraction * bytes};
-    if (j->compress.kind == SC_GRAD_PLAIN || (tp >= 0 && m->axes >> tp & 1))
+    if (j->compress.kind == SC_GRAD_PLAIN || gi_over(f, m->axes, "tp"))
         return SC_OK;
     double elements = gi_elements(f, t), ranks = 1;
     for (uint32_t ax = 0; ax < f->s->n_axes; ax++)
@@ -240,11 +249,14 @@ static sc_status on_the_wire(infer *f, const gi_wgrad *w, double bytes,
     return f->no_memory ? sc_error_nomem(f->err) : SC_OK;
 }
 
+/* A program's buckets are for gradients reduced beside the backward pass; what
+ * is reduced after it is one exchange (Megatron-Core's DistributedDataParallel
+ * without overlap_grad_reduce). */
 static double limit(const buckets *s)
 {
     const infer *f = s->f;
-    double bytes =
-        f->s->grad_bucket > 0 ? f->s->grad_bucket : f->job->sw->bucket_bytes;
+    double bytes = gi_grads_beside(f) ? f->job->sw->bucket_bytes : 0;
+    if (f->s->grad_bucket > 0) bytes = f->s->grad_bucket;
     if (s->closed == 0 && f->rules->first_bucket && f->s->grad_overlap != 0)
         bytes = (double)f->rules->first_bucket;
     return bytes > 0 ? bytes : HUGE_VAL;
@@ -256,7 +268,7 @@ static bool by_units(const infer *f, const gi_wgrad *w)
 {
     layout_move m[SC_MESH_AXES];
     if (f->rules->exchanges_beside || !w->parts) return false;
-    uint32_t n = layout_sequence(&w->kept, &w->used, &f->mesh, m);
+    uint32_t n = gi_sequence(f, &w->kept, &w->used, m);
     return n == 1 ? gi_shards(f, m[0].axes) : n == 0 && !gi_sized_buckets(f);
 }
 
@@ -444,8 +456,7 @@ sc_status gi_reduce(infer *f)
     for (uint32_t i = 0; i < f->n_wgrads; i++) {
         const gi_wgrad *w = &f->wgrad[i];
         layout_move m[SC_MESH_AXES];
-        uint32_t n =
-            last ? layout_sequence(&w->made, &w->want, &f->mesh, m) : 0;
+        uint32_t n = last ? gi_sequence(f, &w->made, &w->want, m) : 0;
         r[i] = (ready){.stage = w->stage,
                        .depth = together ? f->depth[w->op] : 0,
                        .op = w->op,

@@ -43,9 +43,10 @@ static sc_time stretch(double slow, sc_time beside)
 static sc_time beside(gl_clock *c, clock_lane *lane, double slow, sc_time start,
                       sc_time work)
 {
+    if (slow <= 0 || lane->to <= start) return 0; /* most often */
     sc_time from = lane->from > start ? lane->from : start;
     sc_time left = work - (from - start);
-    if (slow <= 0 || lane->to <= from || left <= 0) return 0;
+    if (lane->to <= from || left <= 0) return 0;
     sc_time lost = stretch(slow, least(left, lane->to - from));
     for (uint32_t k = 0; k < CLOCK_RECENT; k++) {
         clock_op *o = &c->op[lane->recent[k]];
@@ -110,7 +111,7 @@ static void occupy(gl_clock *c, uint32_t dev, sc_op op, sc_time kernels)
     }
     l->kernels += kernels;
     l->to = o->end;
-    memmove(l->recent + 1, l->recent, sizeof l->recent - sizeof *l->recent);
+    for (uint32_t k = CLOCK_RECENT; --k > 0;) l->recent[k] = l->recent[k - 1];
     l->recent[0] = op;
 }
 
@@ -146,28 +147,31 @@ void clock_close(gl_clock *c)
 
 sc_op clock_new(gl_clock *c, const clock_op *like)
 {
-    clock_op *all = sc_grow(c->a, c->op, c->n, &c->cap, 4096, sizeof *all);
-    if (!all) {
-        c->failed = true;
-        return SC_NONE;
+    if (c->n == c->cap) {
+        clock_op *all =
+            sc_reserve(c->a, c->op, c->n, &c->cap, 4096, sizeof *all);
+        if (!all) {
+            c->failed = true;
+            return SC_NONE;
+        }
+        c->op = all;
     }
-    c->op = all;
-    all[c->n] = *like;
+    c->op[c->n] = *like;
     return c->n++;
 }
 
-sc_op clock_add(gl_clock *c, const sc_op_desc *d)
+sc_op clock_add(gl_clock *c, const gl_item *t, const sc_op_desc *d)
 {
     clock_close(c);
-    clock_op o = {.kind = d->kind,
-                  .stream = d->stream,
+    clock_op o = {.kind = t->work ? t->kind : SC_OP_MARK,
+                  .stream = t->stream,
                   .cat = d->cat,
                   .dev = d->n_dev ? d->dev[0] : SC_NONE};
-    c->n_dev = d->kind == SC_OP_MARK ? 0 : d->n_dev;
-    c->work = d->work;
+    c->n_dev = o.kind == SC_OP_MARK ? 0 : d->n_dev;
+    c->work = t->work;
     c->cause = SC_NONE;
     for (uint32_t k = 0; k < c->n_dev; k++) {
-        sc_time to = clock_lane_of(c, d->dev[k], d->stream)->to;
+        sc_time to = clock_lane_of(c, d->dev[k], o.stream)->to;
         c->dev[k] = d->dev[k];
         if (to > o.start) o.start = to;
     }
@@ -253,17 +257,16 @@ static sc_status executed(const gl *g, sc_gclock *out)
 }
 
 sc_status gp_clock(const gp_program *prog, sc_gplan *p, const double slow[2],
-                   sc_arena *a, sc_gclock *out, sc_err *err)
+                   bool memory, sc_arena *a, sc_gclock *out, sc_err *err)
 {
     gp_program whole;
     gl_clock c;
-    gl g = {.p = p, .a = a, .err = err};
+    gl g = {.p = p, .a = a, .err = err, .clock = &c};
     SC_TRY(gl_begin(&g, prog, &whole));
     SC_TRY(clock_of(&g, slow, &c));
-    g.clock = &c;
     SC_TRY(gl_walk(&g));
     if (c.failed) return sc_error_nomem(err);
     result(&g, &c, out);
     SC_TRY(executed(&g, out));
-    return clock_memory(&g, out);
+    return memory ? clock_memory(&g, out) : SC_OK;
 }

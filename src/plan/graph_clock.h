@@ -64,7 +64,8 @@ static inline clock_lane *clock_lane_of(const gl_clock *c, uint32_t dev,
 }
 
 sc_op clock_new(gl_clock *c, const clock_op *like);
-sc_op clock_add(gl_clock *c, const sc_op_desc *d);
+/* An operation of item `t`, of whose devices and category `d` tells. */
+sc_op clock_add(gl_clock *c, const gl_item *t, const sc_op_desc *d);
 void clock_after(gl_clock *c, sc_op before, sc_op after);
 void clock_close(gl_clock *c);
 

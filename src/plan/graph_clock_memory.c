@@ -43,7 +43,7 @@ typedef struct templates {
     uint32_t *place;  /* [n_items] in its slot */
     uint32_t *behind; /* [n_items] place of the next one on its stream */
     change *change;
-    uint32_t n_changes, cap_changes;
+    uint32_t n_changes;
     uint32_t *last; /* [n] changes of a slot by place, while it is walked */
     uint32_t cap_last;
 } templates;
@@ -60,21 +60,16 @@ static profile *profile_of(const templates *t, uint32_t stage, uint32_t slot)
     return &t->of[stage * SLOTS + slot];
 }
 
-static sc_status note(templates *t, uint32_t stage, uint32_t slot, uint32_t at,
-                      const sc_lifetime *l, bool frees)
+static void note(templates *t, uint32_t stage, uint32_t slot, uint32_t at,
+                 const sc_lifetime *l, bool frees)
 {
-    change *all = sc_grow(t->g->a, t->change, t->n_changes, &t->cap_changes,
-                          1024, sizeof *all);
-    if (!all) return sc_error_nomem(t->g->err);
     profile *p = profile_of(t, stage, slot);
-    t->change = all;
-    all[t->n_changes] = (change){.at = at,
-                                 .kind = l->kind,
-                                 .frees = frees,
-                                 .bytes = (double)l->bytes,
-                                 .next = p->head};
+    t->change[t->n_changes] = (change){.at = at,
+                                       .kind = l->kind,
+                                       .frees = frees,
+                                       .bytes = (double)l->bytes,
+                                       .next = p->head};
     p->head = t->n_changes++;
-    return SC_OK;
 }
 
 /* ---- places ---------------------------------------------------------------- */
@@ -141,28 +136,30 @@ static uint32_t first_slot(const templates *t, const sc_lifetime *l,
 
 /* A tensor of a micro-batch: what comes from another stage is there when the
  * pass that reads it begins. */
-static sc_status tensor(templates *t, const sc_lifetime *l)
+static void tensor(templates *t, const sc_lifetime *l)
 {
     const gp_item *made = &t->g->prog->item[l->first];
     bool comes = made->to != SC_NONE;
     uint32_t stage = comes ? made->to : made->stage, slot = 0, at = 0;
     uint32_t from = comes ? first_slot(t, l, stage) : slot_of(t, l->first);
-    if (from == SLOTS || !last_reader(t, l, stage, &slot, &at)) return SC_OK;
+    if (from == SLOTS || !last_reader(t, l, stage, &slot, &at)) return;
     if (!comes && t->g->item[l->first].back > 1)
         profile_of(t, stage, from)->ahead[l->kind] += (double)l->bytes;
-    SC_TRY(note(t, stage, from, comes ? 0 : t->from[l->first], l, false));
-    return note(t, stage, slot, at, l, true);
+    note(t, stage, from, comes ? 0 : t->from[l->first], l, false);
+    note(t, stage, slot, at, l, true);
 }
 
 /* Tensors of the step, or of one micro-batch of every stage. */
 static sc_status tensors(templates *t, double (*held)[SC_N_MEM_KINDS])
 {
     const gl_clock *c = t->g->clock;
+    t->change = SC_RAW_N(t->g->a, change, 2 * (size_t)c->n_lives);
+    if (!t->change) return sc_error_nomem(t->g->err);
     for (uint32_t k = 0; k < c->n_lives; k++) {
         const sc_lifetime *l = &c->life[k];
         bool micro = l->first != SC_NONE && !t->g->prog->item[l->first].once;
         if (micro)
-            SC_TRY(tensor(t, l));
+            tensor(t, l);
         else
             held[l->device][l->kind] += (double)l->bytes;
     }
@@ -200,14 +197,22 @@ static sc_status walk_slot(templates *t, profile *p)
         c->next = *head;
         *head = k;
     }
+    double now = 0, most = 0, late = 0; /* whole bytes: their sums are exact */
     for (uint32_t at = 0; at < n; at++) {
         for (uint32_t k = t->last[at]; k != SC_NONE; k = t->change[k].next) {
             const change *c = &t->change[k];
-            p->net[c->kind] += c->frees ? -c->bytes : c->bytes;
+            double bytes = c->frees ? -c->bytes : c->bytes;
+            p->net[c->kind] += bytes;
+            now += bytes;
         }
-        if (sum(p->net) > sum(p->most)) memcpy(p->most, p->net, sizeof p->net);
-        bool more = at == p->end || sum(p->net) > sum(p->late);
-        if (at >= p->end && more) memcpy(p->late, p->net, sizeof p->net);
+        if (now > most) {
+            memcpy(p->most, p->net, sizeof p->net);
+            most = now;
+        }
+        if (at == p->end || (at > p->end && now > late)) {
+            memcpy(p->late, p->net, sizeof p->net);
+            late = now;
+        }
     }
     return SC_OK;
 }

@@ -50,7 +50,7 @@ typedef struct clock_kind {
     const uint32_t *outer; /* [n_outer] items of other slots that it reads */
     const bool *ahead;     /* [n_outer] not by kernels alone */
     const uint32_t *seen;  /* [n_seen] its items that other slots read */
-    uint32_t n_known, n_key;
+    uint32_t n_known;
     known *first;
 } clock_kind;
 

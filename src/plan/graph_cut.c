@@ -64,12 +64,16 @@ static sc_status by_blocks(cut *c, const uint32_t *blocks, bool single)
 {
     uint32_t stage = 0, in = 0;
     for (uint32_t u = 0; u < c->n; u++) {
-        if (!c->unit[u].block && !single) continue;
+        bool counts = c->unit[u].block || single;
+        /* the last stage may have only what stands behind all blocks */
+        bool head =
+            !counts && stage + 2 == c->f->n_stages && blocks[stage + 1] == 0;
+        if (!counts && !head) continue;
         while (in == blocks[stage] && stage + 1 < c->f->n_stages) {
             in = 0;
             begin(c, ++stage, u);
         }
-        in++;
+        in += counts;
     }
     for (uint32_t s = stage + 1; s < c->f->n_stages; s++)
         c->at[s] = c->f->g->n_ops;

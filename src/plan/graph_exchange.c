@@ -18,18 +18,19 @@ struct gi_groups {
     sc_place place;
     bool searched;
     sc_ring_group ring;
-    struct gi_prices **price; /* [SC_N_COLLS]; of other groups at an equal
+    struct asked_price **price; /* [SC_N_COLLS]; of other groups at an equal
                                  place, too */
 };
 
 typedef struct exchange_price {
     double seconds, latency; /* of these, what no link limits */
+    double bound;            /* of these, what the bytes need on their links */
     uint32_t channels;
 } exchange_price;
 
 /* Prices that were asked for before. */
-struct gi_prices {
-    struct gi_prices *next;
+struct asked_price {
+    struct asked_price *next;
     double bytes;
     exchange_price price;
 };
@@ -115,7 +116,7 @@ static struct gi_groups *with_prices(infer *f, struct gi_groups *g)
             g->price = o->price;
             return g;
         }
-    g->price = SC_NEW_N(f->a, struct gi_prices *, SC_N_COLLS);
+    g->price = SC_NEW_N(f->a, struct asked_price *, SC_N_COLLS);
     return g->price ? g : NULL;
 }
 
@@ -170,7 +171,8 @@ static sc_status price_of(infer *f, struct gi_groups *g, sc_coll coll,
     if (!f->rules->ring_simple) {
         SC_TRY(sc_cost_coll(f->job->cost, f->job->hw, coll, bytes, &g->place,
                             -1, &p, f->err));
-        *out = (exchange_price){.seconds = p.seconds, .channels = p.channels};
+        *out = (exchange_price){
+            .seconds = p.seconds, .bound = p.bound, .channels = p.channels};
         return SC_OK;
     }
     if (!g->searched)
@@ -187,15 +189,15 @@ static sc_status price_of(infer *f, struct gi_groups *g, sc_coll coll,
 static sc_status known_price(infer *f, struct gi_groups *g, sc_coll coll,
                              double bytes, exchange_price *out)
 {
-    for (const struct gi_prices *p = g->price[coll]; p; p = p->next)
+    for (const struct asked_price *p = g->price[coll]; p; p = p->next)
         if (p->bytes == bytes) {
             *out = p->price;
             return SC_OK;
         }
-    struct gi_prices *new = SC_NEW(f->a, struct gi_prices);
+    struct asked_price *new = SC_NEW(f->a, struct asked_price);
     if (!new) return sc_error_nomem(f->err);
     SC_TRY(price_of(f, g, coll, bytes, out));
-    *new = (struct gi_prices){g->price[coll], bytes, *out};
+    *new = (struct asked_price){g->price[coll], bytes, *out};
     g->price[coll] = new;
     return SC_OK;
 }
@@ -212,7 +214,8 @@ static sc_status price(infer *f, struct gi_groups *g, sc_coll coll, bool ring,
     }
     SC_TRY(known_price(f, g, coll, 8, &least));
     SC_TRY(known_price(f, g, coll, bytes, out));
-    out->latency = steps * fmin(least.seconds, out->seconds);
+    /* A short transfer hides part of its latency behind its bytes. */
+    out->latency = steps * fmin(least.seconds, out->seconds - out->bound);
     out->seconds *= steps;
     return SC_OK;
 }
@@ -243,12 +246,6 @@ static sc_status in_a_ring(infer *f, const gi_why *w, const gi_coll *c,
 
 /* ---- recording ----------------------------------------------------------- */
 
-static bool axis_is(const infer *f, uint32_t axes, const char *name)
-{
-    int ax = sc_strategy_axis(f->s, name);
-    return ax >= 0 && axes >> ax & 1;
-}
-
 /* Exchanges of activations are those of model parallelism, whatever their
  * axes are called, but for tokens on their way to experts and the sequence. */
 static uint8_t cat_of(const infer *f, const gi_why *w, uint32_t axes)
@@ -257,7 +254,7 @@ static uint8_t cat_of(const infer *f, const gi_why *w, uint32_t axes)
     if (axes == 0) return SC_CAT_PP; /* between stages */
     if (weight) return SC_CAT_DP;
     if (gi_dispatches(f, axes)) return SC_CAT_EP;
-    return axis_is(f, axes, "cp") && !axis_is(f, axes, "tp") ? SC_CAT_CP
+    return gi_over(f, axes, "cp") && !gi_over(f, axes, "tp") ? SC_CAT_CP
                                                              : SC_CAT_TP;
 }
 

@@ -4,6 +4,7 @@
 
 #include "plan/graph.h"
 #include "plan/graph_prices.h"
+#include "plan/plan_internal.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -116,6 +117,83 @@ static void stages_text(const sc_gplan *p, sc_text *out)
     }
 }
 
+/* ---- precision --------------------------------------------------------------- */
+
+/* Products of one place, "layers.3", or of several alike in a row. */
+typedef struct listed {
+    const char *first, *last, *names;
+    uint32_t at; /* number of the last place among all */
+} listed;
+
+static void listed_text(const listed *l, const char *precision, sc_text *out)
+{
+    char where[96];
+    if (!l->names) return;
+    snprintf(where, sizeof where, "%s%s%s", l->first,
+             l->last == l->first ? "" : " to ",
+             l->last == l->first ? "" : l->last);
+    sc_text_add(out, "  %-24s %-5s%s\n", where, precision, l->names);
+}
+
+/* `now` joins `all` if it comes next, and only its number tells it apart. */
+static sc_status list(listed *all, const listed *now, const char *precision,
+                      sc_arena *a, sc_text *out, sc_err *err)
+{
+    const char *had = all->names ? gi_starred(a, all->first) : "";
+    const char *has = gi_starred(a, now->first);
+    if (!had || !has) return sc_error_nomem(err);
+    if (all->names && now->at == all->at + 1 && strcmp(had, has) == 0 &&
+        strcmp(all->names, now->names) == 0) {
+        all->last = now->first;
+        all->at = now->at;
+        return SC_OK;
+    }
+    listed_text(all, precision, out);
+    *all = *now;
+    return SC_OK;
+}
+
+/* Products in the run's low precision, or those that stay in 16 bits. */
+static sc_status products_text(const sc_gjob *job, bool low, sc_arena *a,
+                               sc_text *out, sc_err *err)
+{
+    const sc_opgraph *g = job->graph;
+    const char *name = sc_precision_names[low ? job->precision : SC_BF16];
+    listed all = {0}, now = {0};
+    for (uint32_t i = 0, at = 0; i < g->n_ops; i++) {
+        const sc_gop *op = &g->op[i];
+        at += i > 0 && !gi_same_unit(g->op[i - 1].path, op->path);
+        bool product = op->type == SC_G_LINEAR || op->type == SC_G_EXPERT;
+        if (!product || op->keep_bf16 == low) continue;
+        const char *dot = strrchr(op->path, '.');
+        int n = dot ? (int)(dot - op->path) : 0;
+        const char *place = sc_sprintf(a, "%.*s", n, op->path);
+        bool same = now.names && place && strcmp(place, now.first) == 0;
+        if (now.names && !same) SC_TRY(list(&all, &now, name, a, out, err));
+        const char *names = sc_sprintf(a, "%s %s", same ? now.names : "",
+                                       dot ? dot + 1 : op->path);
+        if (!place || !names) return sc_error_nomem(err);
+        if (!same) now = (listed){.first = place, .last = place, .at = at};
+        now.names = names;
+    }
+    if (now.names) SC_TRY(list(&all, &now, name, a, out, err));
+    listed_text(&all, name, out);
+    return SC_OK;
+}
+
+static sc_status precision_text(const sc_gjob *job, sc_arena *a, sc_text *out,
+                                sc_err *err)
+{
+    if (job->precision < SC_FP8) return SC_OK;
+    plan_recipe_head(job->recipe, job->sw, out);
+    SC_TRY(products_text(job, true, a, out, err));
+    SC_TRY(products_text(job, false, a, out, err));
+    sc_text_add(out, "  attention, norms, sums and gradients stay wide\n");
+    return SC_OK;
+}
+
+/* ---- exchanges --------------------------------------------------------------- */
+
 static const char *pass_text(const sc_gexchange *x)
 {
     if (x->pass == SC_GP_FWD) return "forward";
@@ -162,8 +240,7 @@ static sc_status describe(const sc_gplan *p, const sc_gexchange *x, sc_arena *a,
 {
     const char *name = sc_sprintf(a, "%s %s", x->path, x->tensor);
     *out = (alike){.first = x, .times = 1};
-    /* a bucket is named by the first and the last of what it holds */
-    out->name = name && !x->bucketed ? gi_starred(a, name) : name;
+    out->name = name ? gi_starred(a, name) : NULL;
     out->where = where_text(p, x, a);
     out->why = sc_sprintf(a, "%s%s%s%s%s", x->bucketed ? "together, " : "",
                           x->why, x->origin ? "   (" : "",
@@ -213,10 +290,11 @@ sc_status sc_gplan_explain(const sc_gplan *p, sc_arena *a, sc_text *out,
     sc_text_add(out, "\nrules, the strongest last\n");
     for (uint32_t i = 0; i < p->n_rules; i++) rule_text(s, p->rule[i], out);
     stages_text(p, out);
+    sc_arena_mark mark = sc_arena_save(a);
+    SC_TRY(precision_text(p->job, a, out, err));
     sc_text_add(out, "collectives inferred, per micro-batch; of gradients "
                      "that are kept whole per step\n");
-    sc_arena_mark mark = sc_arena_save(a);
-    sc_status done = exchanges_text(p, a, out, err);
+    SC_TRY(exchanges_text(p, a, out, err));
     sc_arena_restore(a, mark);
-    return done;
+    return SC_OK;
 }

@@ -9,7 +9,7 @@
 
 #include <math.h>
 
-static bool named(const infer *f, uint32_t axes, const char *name)
+bool gi_over(const infer *f, uint32_t axes, const char *name)
 {
     int ax = sc_strategy_axis(f->s, name);
     return ax >= 0 && axes >> ax & 1;
@@ -18,8 +18,8 @@ static bool named(const infer *f, uint32_t axes, const char *name)
 /* Tokens to and from their experts: the only exchanges over ep without dp. */
 bool gi_dispatches(const infer *f, uint32_t axes)
 {
-    return named(f, axes, "ep") && !named(f, axes, "dp") &&
-           !named(f, axes, "rep") && !named(f, axes, "fsdp");
+    return gi_over(f, axes, "ep") && !gi_over(f, axes, "dp") &&
+           !gi_over(f, axes, "rep") && !gi_over(f, axes, "fsdp");
 }
 
 static bool only_tp(const infer *f, uint32_t axes)
@@ -106,10 +106,7 @@ static double beside(double taken, double seconds, double hidden_s)
  * less well than tests of collectives do: a fitted factor. */
 static double alone(const infer *f, const gi_why *w, const sc_place *at)
 {
-    const sc_software *sw = f->job->sw;
-    bool grads =
-        f->s->grad_overlap >= 0 ? f->s->grad_overlap : sw->grad_overlap;
-    bool beside = w->grad ? grads : sw->param_overlap;
+    bool beside = w->grad ? gi_grads_beside(f) : f->job->sw->param_overlap;
     if (f->rules->exchanges_beside || !w->once || beside) return 1;
     bool mixed = at->nodes > 1 && at->m > 1;
     return f->job->cost->p[mixed ? SC_P_GRAD_MIXED : SC_P_GRAD_NET];

@@ -327,7 +327,7 @@ static uint32_t copy_tensor(copying *c, uint32_t t)
 
 static sc_status copy_ports(copying *c, sc_gport **ports, uint32_t n)
 {
-    sc_gport *out = SC_NEW_N(c->f->a, sc_gport, n);
+    sc_gport *out = SC_RAW_N(c->f->a, sc_gport, n);
     if (!out) return sc_error_nomem(c->f->err);
     if (n) memcpy(out, *ports, n * sizeof *out);
     *ports = out;
@@ -369,11 +369,11 @@ static sc_status copy_all(infer *f, gi_fold *d)
     uint32_t n = f->g->n_ops;
     d->g = *f->g;
     d->g.n_ops = d->g.n_tensors = 0;
-    d->g.op = SC_NEW_N(f->a, sc_gop, n);
-    d->g.tensor = SC_NEW_N(f->a, sc_gtensor, f->g->n_tensors);
-    d->op = SC_NEW_N(f->a, uint32_t, n);
-    d->run_of = SC_NEW_N(f->a, uint32_t, n);
-    d->tensor = SC_NEW_N(f->a, uint32_t, f->g->n_tensors);
+    d->g.op = SC_RAW_N(f->a, sc_gop, n);
+    d->g.tensor = SC_RAW_N(f->a, sc_gtensor, f->g->n_tensors);
+    d->op = SC_RAW_N(f->a, uint32_t, n);
+    d->run_of = SC_RAW_N(f->a, uint32_t, n);
+    d->tensor = SC_RAW_N(f->a, uint32_t, f->g->n_tensors);
     copying c = {.f = f, .d = d};
     c.tensor = SC_NEW_N(f->a, uint32_t, f->g->n_tensors);
     if (!d->g.op || !d->g.tensor || !d->op || !d->run_of || !d->tensor ||

@@ -159,8 +159,9 @@ static sc_status bring(infer *f, uint32_t op, uint32_t k, uint32_t phase,
     return done(f);
 }
 
-sc_status gi_input(infer *f, uint32_t op, uint32_t k, uint32_t phase,
-                   uint32_t *value)
+/* Input `k` as the operator works on it. */
+static sc_status input(infer *f, uint32_t op, uint32_t k, uint32_t phase,
+                       uint32_t *value)
 {
     const sc_gport *p = &f->g->op[op].in[k];
     const sc_gtensor *t = &f->g->tensor[p->tensor];
@@ -196,7 +197,7 @@ sc_status gi_input_again(infer *f, uint32_t op, uint32_t k, uint32_t *value)
     if (k > 0 || !s.copy ||
         (f->node[op].segment == SC_NONE &&
          gi_dropped(f, f->g->tensor[p->tensor].op, op)))
-        return gi_input(f, op, k, GI_BACKWARD, value);
+        return input(f, op, k, GI_BACKWARD, value);
     layout need = gi_port(f, op, p, false), is = gi_copy_layout(f, op);
     *value = s.copy - 1;
     if (layout_equal(&need, &is)) return SC_OK;
@@ -209,7 +210,7 @@ sc_status gi_input_again(infer *f, uint32_t op, uint32_t k, uint32_t *value)
 /* ---- an operator --------------------------------------------------------- */
 
 typedef struct operands {
-    uint32_t n, cap;
+    uint32_t n;
     uint32_t *value;
 } operands;
 
@@ -221,7 +222,7 @@ static sc_status read_all(infer *f, uint32_t op, uint32_t phase, operands *v)
         SC_NEW_N(f->a, uint32_t, (size_t)o->n_in + o->n_weight + GI_EXTRA);
     if (!v->value) return sc_error_nomem(f->err);
     for (uint32_t k = 0; k < o->n_in; k++)
-        SC_TRY(gi_input(f, op, k, phase, &v->value[v->n++]));
+        SC_TRY(input(f, op, k, phase, &v->value[v->n++]));
     for (uint32_t k = 0; k < o->n_weight; k++)
         SC_TRY(gi_weight_used(f, op, k, phase, &v->value[v->n++]));
     return SC_OK;
@@ -244,7 +245,7 @@ static sc_status run(infer *f, uint32_t op, uint32_t first, bool again,
                      uint32_t *value)
 {
     const sc_gop *o = &f->g->op[gi_turn(f, op, first)];
-    const gi_node *node = &f->node[op];
+    gi_node *node = &f->node[op];
     uint32_t phase = again ? GI_BACKWARD : GI_FORWARD;
     uint32_t turn = gi_turn(f, op, first);
     sc_price price;
@@ -265,17 +266,22 @@ static sc_status run(infer *f, uint32_t op, uint32_t first, bool again,
                                     .stage = node->stage,
                                     .bytes = gi_held(f, t, &made) *
                                              gi_turn_share(f, turn, false)});
-    gp_item it = {.pass = SC_GP_FWD,
-                  .recomputed = again,
-                  .cat = SC_CAT_COMPUTE,
-                  .stage = node->stage,
-                  .to = SC_NONE,
-                  .op = turn,
-                  .exchange = SC_NONE,
-                  .price = price,
-                  .n_in = in.n,
-                  .out = *value};
+    gp_item it = gi_kernels(turn, node->stage, SC_GP_FWD);
+    double part = gi_spared(f, op);
+    if (again && node->spared) {
+        in.value[in.n++] = node->spared - 1;
+        price.seconds *= 1 - part;
+        price.flops *= 1 - part;
+        price.bytes *= 1 - part;
+    }
+    it.recomputed = again;
+    it.price = price;
+    it.n_in = in.n;
+    it.out = *value;
     gi_save(f, turn, again, &it);
+    if (!again && part > 0)
+        node->spared =
+            gi_save_spared(f, turn, part * f->prog->value[*value].bytes, &it);
     (void)gi_item(f, it, in.value, phase);
     SC_TRY(gi_note(f, it.op, again ? SC_GP_BWD : SC_GP_FWD, price.seconds));
     return done(f);

@@ -249,16 +249,11 @@ static sc_status update(infer *f, const gi_wgrad *w, gathering **later)
     SC_TRY(gi_note(f, w->op, SC_GP_UPDATE, price.seconds));
     layout_move m[SC_MESH_AXES];
     uint32_t n = gi_moves(f, w->tensor, &w->state, &w->kept, m);
-    gp_item it = {.pass = SC_GP_UPDATE,
-                  .cat = SC_CAT_OPTIMIZER,
-                  .stage = w->stage,
-                  .to = SC_NONE,
-                  .op = w->op,
-                  .exchange = SC_NONE,
-                  .once = true,
-                  .price = price,
-                  .n_in = w->n_reduced + 1,
-                  .out = SC_NONE};
+    gp_item it = gi_kernels(w->op, w->stage, SC_GP_UPDATE);
+    it.cat = SC_CAT_OPTIMIZER;
+    it.once = true;
+    it.price = price;
+    it.n_in = w->n_reduced + 1;
     if (n > 0)
         it.out = gi_value(f, (gp_value){.word = {path},
                                         .tensor = w->tensor,

@@ -78,14 +78,9 @@ static void host(infer *f, const pass *p, uint32_t phase)
 {
     if (p->extra <= 0) return;
     const gp_item *last = &f->prog->item[p->last];
-    gp_item it = {.pass = last->pass,
-                  .cat = SC_CAT_HOST,
-                  .stage = last->stage,
-                  .to = SC_NONE,
-                  .op = last->op,
-                  .exchange = SC_NONE,
-                  .once = last->once,
-                  .out = SC_NONE};
+    gp_item it = gi_kernels(last->op, last->stage, (sc_gpass)last->pass);
+    it.cat = SC_CAT_HOST;
+    it.once = last->once;
     it.price.seconds = p->extra;
     (void)gi_item(f, it, NULL, phase);
 }

@@ -125,17 +125,6 @@ sc_status gi_prepare(infer *f)
     return gi_expansion(f);
 }
 
-sc_status gp_infer(const sc_gjob *job, sc_arena *a, sc_gplan *p,
-                   gp_program *out, sc_err *err)
-{
-    gp_folded c;
-    sc_gplan plan;
-    SC_TRY(gp_compile(job, a, &plan, &c, err));
-    SC_TRY(gp_expand(&c, &plan, out));
-    *p = plan;
-    return SC_OK;
-}
-
 sc_status sc_gplan_compile(const sc_gjob *job, sc_arena *a, sc_gplan *out,
                            sc_err *err)
 {
@@ -151,10 +140,10 @@ sc_status sc_gplan_lower(sc_gplan *p, sc_arena *a, sc_err *err)
     return gp_lower(p->program, a, p, err);
 }
 
-sc_status sc_gplan_clock(sc_gplan *p, const double slow[2], sc_arena *a,
-                         sc_gclock *out, sc_err *err)
+sc_status sc_gplan_clock(sc_gplan *p, const double slow[2], bool memory,
+                         sc_arena *a, sc_gclock *out, sc_err *err)
 {
-    return gp_clock(p->program, p, slow, a, out, err);
+    return gp_clock(p->program, p, slow, memory, a, out, err);
 }
 
 sc_status sc_gplan_build(const sc_gjob *job, sc_arena *a, sc_gplan *out,

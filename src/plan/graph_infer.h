@@ -62,6 +62,7 @@ typedef struct gi_node {
     bool again;                /* has been */
     uint32_t held[2][GI_HELD]; /* by phase: weights as they are used, + 1 */
     uint32_t around;           /* of a window: positions of neighbours, + 1 */
+    uint32_t spared;           /* of its result: what is not made again, + 1 */
 } gi_node;
 
 /* A tensor between operators. */
@@ -227,7 +228,6 @@ uint32_t gi_parts(const infer *f, sc_axes list);
 sc_axes gi_without(sc_axes list, uint32_t mask);
 /* Origin of the strongest rule that splits an operator; NULL. */
 const char *gi_by(const infer *f, uint32_t op);
-const char *gi_axes_text(const infer *f, sc_axes list);
 
 /* ---- graph_spread.c, graph_keep.c, graph_cut.c */
 
@@ -264,6 +264,9 @@ double gi_busiest(uint64_t units, uint64_t parts);
  * rank holds. */
 double gi_share(const infer *f, uint32_t tensor, const layout *l,
                 uint32_t dims);
+/* graph_memo.c: as layout_sequence(); what was asked for before is kept. */
+uint32_t gi_sequence(const infer *f, const layout *from, const layout *to,
+                     layout_move *out);
 /* As layout_sequence(); parts of unequal size are padded to the largest. */
 uint32_t gi_moves(const infer *f, uint32_t tensor, const layout *from,
                   const layout *to, layout_move *out);
@@ -282,11 +285,13 @@ sc_status gi_host(infer *f);
 uint32_t gi_value(infer *f, gp_value v);
 /* Values `in` are copied. */
 uint32_t gi_item(infer *f, gp_item it, const uint32_t *in, uint32_t phase);
+/* One of kernels, which reads and makes nothing yet. */
+gp_item gi_kernels(uint32_t op, uint32_t stage, sc_gpass pass);
+/* Its values are its own already. */
+uint32_t gi_item_as_is(infer *f, const gp_item *it, uint32_t phase);
 /* Moves an item to where another stands. */
 void gi_item_behind(infer *f, uint32_t item, uint32_t after);
 sc_status gi_finish(infer *f);
-/* Of a program that is written out. */
-sc_status gi_name_values(infer *f);
 /* Price of a pass; graph_memo.c: what was asked for before is kept. */
 sc_status gi_compute(infer *f, uint32_t op, sc_gpass pass, uint32_t weight,
                      double weight_parts, sc_price *out);
@@ -364,7 +369,9 @@ sc_status gi_send(infer *f, const gi_why *w, uint32_t to, const layout *l,
 sc_status gi_tie(infer *f, const gi_why *w, const uint32_t *stage, uint32_t n,
                  double bytes, const uint32_t *in, uint32_t n_in,
                  uint32_t *out);
-/* graph_exposed.c: tokens to or from their experts. */
+/* graph_exposed.c: whether axes (bit per axis) include the one of that name. */
+bool gi_over(const infer *f, uint32_t axes, const char *name);
+/* Tokens to or from their experts. */
 bool gi_dispatches(const infer *f, uint32_t axes);
 /* Copies of a token that travel, over those that its experts read. */
 double gi_copies_sent(const infer *f, uint32_t op, uint32_t axes,
@@ -397,6 +404,10 @@ sc_status gi_neighbours(infer *f, uint32_t op, uint32_t phase, bool again,
 /* Adds to the item of an operator's forward pass, made (again), the values that
  * it keeps beside its result. */
 void gi_save(infer *f, uint32_t op, bool again, gp_item *it);
+/* Share of its result that `op` keeps where the rest is made again. */
+double gi_spared(const infer *f, uint32_t op);
+/* Which the item that first makes it keeps; 0: nothing, else the value + 1. */
+uint32_t gi_save_spared(infer *f, uint32_t op, double bytes, gp_item *it);
 /* Those that its backward pass reads. */
 gi_saved gi_saved_of(const infer *f, uint32_t op);
 /* How the copy of its first input lies. */
@@ -420,12 +431,9 @@ sc_status gi_close(infer *f, const uint32_t *stage_as);
 sc_status gi_forward(infer *f);
 /* The same of one operator, or all of its turn; again in the backward pass. */
 sc_status gi_forward_op(infer *f, uint32_t op, bool again);
-/* Input `k` as the operator works on it. */
 /* Part of input k's elements that its operator reads in this layout. */
 double gi_part(const infer *f, uint32_t op, uint32_t k, bool grad);
-sc_status gi_input(infer *f, uint32_t op, uint32_t k, uint32_t phase,
-                   uint32_t *value);
-/* The same as its backward pass reads it. */
+/* Input `k` as the operator's backward pass reads it. */
 sc_status gi_input_again(infer *f, uint32_t op, uint32_t k, uint32_t *value);
 /* Whether weights in parts over these axes are sharded data parallelism. */
 bool gi_shards(const infer *f, uint32_t axes);
@@ -472,6 +480,8 @@ sc_status gi_gradients(infer *f);
 sc_status gi_reduce(infer *f);
 /* Whether buckets are full at a size, not with a unit. */
 bool gi_sized_buckets(const infer *f);
+/* Whether gradients are reduced beside the backward pass, not after it. */
+bool gi_grads_beside(const infer *f);
 /* Of a weight's whole gradient on the wire. */
 double gi_grad_bytes(const infer *f, uint32_t tensor);
 /* Where the states of an operator's weights wait. */

@@ -188,11 +188,11 @@ static sc_status counts(const infer *f, gp_folded *out)
     return SC_OK;
 }
 
-sc_status gp_compile(const sc_gjob *job, sc_arena *a, sc_gplan *p,
-                     gp_folded *out, sc_err *err)
+/* Both passes of what folding leaves. */
+static sc_status start(const sc_gjob *job, sc_arena *a, sc_err *err,
+                       levels **out)
 {
     levels *l = SC_NEW(a, levels);
-    infer end;
     if (!l) return sc_error_nomem(err);
     l->n = 1;
     l->plan = (sc_gplan){.job = job,
@@ -208,8 +208,17 @@ sc_status gp_compile(const sc_gjob *job, sc_arena *a, sc_gplan *p,
                 .times = 1,
                 .groups = &l->groups,
                 .prog = &l->prog};
-    SC_TRY(compile_all(l));
-    gp_folded c = {.levels = l};
+    *out = l;
+    return compile_all(l);
+}
+
+sc_status gp_compile(const sc_gjob *job, sc_arena *a, sc_gplan *p,
+                     gp_folded *out, sc_err *err)
+{
+    gp_folded c = {0};
+    infer end;
+    SC_TRY(start(job, a, err, &c.levels));
+    levels *l = c.levels;
     SC_TRY(stages_as(l, &c.stage_as));
     SC_TRY(whole_op(last(l), &c.op));
     end = *last(l);
@@ -224,24 +233,24 @@ sc_status gp_compile(const sc_gjob *job, sc_arena *a, sc_gplan *p,
     return SC_OK;
 }
 
-sc_status gp_expand(const gp_folded *c, sc_gplan *p, gp_program *out)
+static sc_status expand(levels *l, sc_gplan *p, gp_program *out)
 {
-    levels *l = c->levels;
     infer *f = &l->level[WHOLE];
-    if (l->n == 1) {
-        l->prog = c->prog;
-        SC_TRY(gi_name_values(f));
-        *out = l->prog;
-        return SC_OK;
-    }
     for (uint32_t i = l->n - 1; i > WHOLE; i--)
         SC_TRY(gi_unfold(&l->level[i - 1], l->fold[i], &l->level[i]));
     SC_TRY(gi_close(f, NULL));
-    SC_TRY(gi_name_values(f));
-    f->p->n_compiled = c->g->n_ops;
+    f->p->n_compiled = last(l)->g->n_ops;
     *p = *f->p;
     *out = *f->prog;
     return SC_OK;
+}
+
+sc_status gp_infer(const sc_gjob *job, sc_arena *a, sc_gplan *p,
+                   gp_program *out, sc_err *err)
+{
+    levels *l;
+    SC_TRY(start(job, a, err, &l));
+    return expand(l, p, out);
 }
 
 /* Stage that sends to `to`, as `from` sends to `like`. */

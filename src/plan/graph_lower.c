@@ -28,6 +28,7 @@ void gl_after(gl *g, sc_op before, sc_op after)
 
 sc_op gl_add(gl *g, const gl_item *t, const sc_op_desc *o)
 {
+    if (g->clock) return clock_add(g->clock, t, o);
     sc_op_desc op = *o;
     op.name = t->name;
     op.work = t->work;
@@ -35,7 +36,6 @@ sc_op gl_add(gl *g, const gl_item *t, const sc_op_desc *o)
     op.kind = t->work ? t->kind : SC_OP_MARK;
     op.stream = t->stream;
     op.group = op.peer = SC_NONE;
-    if (g->clock) return clock_add(g->clock, &op);
     sc_op id =
         gl_number(g, sc_graph_add_op(g->b, &op), op.parts ? op.parts->n : 1);
     gl_say(g, id,
@@ -441,7 +441,7 @@ static sc_status room(gl *g)
                         "simulate classes of ranks",
                         "%u operators for %u micro-batches on %u ranks",
                         g->prog->n_items, g->ga, g->members);
-    g->op = SC_NEW_N(g->a, sc_op, n);
+    g->op = SC_RAW_N(g->a, sc_op, n);
     g->past = SC_NEW_N(g->a, sc_op, (g->ahead + 2) * m);
     g->n_past = SC_NEW_N(g->a, uint32_t, g->pp);
     g->reduced = SC_NEW_N(g->a, sc_op, 2 * m);
@@ -460,6 +460,7 @@ static sc_status room(gl *g)
 sc_status gl_begin(gl *g, const gp_program *prog, gp_program *whole)
 {
     g->job = g->p->job;
+    if (!g->clock) SC_TRY(gp_name_values(prog, g->a, g->err));
     SC_TRY(gl_tiers(g->job, prog, g->a, whole, g->err));
     SC_TRY(gl_split(g->job, whole, g->a, g->err));
     g->prog = whole;

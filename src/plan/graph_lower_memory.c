@@ -165,23 +165,23 @@ static sc_status pools_new(gl *g, pools *p)
             ends += (s == SPAN_STEP ? 2 * (uint64_t)g->n_rows : per) *
                     (1 + g->use_head[v + 1] - g->use_head[v]);
     }
-    lives = (lives + 3 * (uint64_t)g->pp) * g->members;
+    lives = (lives + 4 * (uint64_t)g->pp) * g->members;
     ends *= g->members;
     if (lives >= SC_NONE)
         return sc_error(g->err, SC_EINPUT, SC_C_TOO_BIG, sc_pos_none(),
                         "simulate classes of ranks", "too many tensors");
-    p->all = SC_NEW_N(g->a, sc_lifetime, lives);
-    p->last = SC_NEW_N(g->a, sc_op, ends);
+    p->all = SC_RAW_N(g->a, sc_lifetime, lives);
+    p->last = SC_RAW_N(g->a, sc_op, ends);
     return p->all && p->last ? SC_OK : sc_error_nomem(g->err);
 }
 
-static void buffer(gl *g, pools *p, const char *name, uint32_t dev,
-                   double bytes)
+static void buffer(gl *g, pools *p, const char *name, uint8_t kind,
+                   uint32_t dev, double bytes)
 {
     for (uint32_t r = 0; bytes >= 1 && r < g->members; r++)
         add(p, &(sc_lifetime){.name = name,
                               .device = dev * g->members + r,
-                              .kind = SC_MEM_COMM,
+                              .kind = kind,
                               .bytes = (uint64_t)ceil(bytes),
                               .first = SC_NONE});
 }
@@ -204,7 +204,7 @@ static void batch_buffers(gl *g, pools *p)
         last = gl_device(g, it->stage, 0);
     }
     for (uint32_t dev = 0; dev < g->pp; dev++)
-        buffer(g, p, "buffers of micro-batches", dev,
+        buffer(g, p, "buffers of micro-batches", SC_MEM_COMM, dev,
                2.0 * g->ga * g->chunks * sent +
                    (dev == last ? (g->ga - 1) * logits : 0));
 }
@@ -239,7 +239,25 @@ static void gather_buffers(gl *g, pools *p)
                 root += bytes;
         }
         int64_t ahead = g->job->sw->prefetch > 0 ? g->job->sw->prefetch : 0;
-        buffer(g, p, "buffers of gathers", dev, root + (double)ahead * layer);
+        buffer(g, p, "buffers of gathers", SC_MEM_COMM, dev,
+               root + (double)ahead * layer);
+    }
+}
+
+/* Gradients as wide as weights stay beside the wider sums of a step. */
+static void narrow_gradients(gl *g, pools *p)
+{
+    double wide = g->job->sw->grad_bytes;
+    double each = sc_value_bytes(g->job->precision);
+    if (wide <= each) return;
+    for (uint32_t dev = 0, n = p->n; dev < g->pp; dev++) {
+        double sums = 0;
+        for (uint32_t i = 0; i < n; i++)
+            if (p->all[i].kind == SC_MEM_GRAD && p->all[i].first == SC_NONE &&
+                p->all[i].device == dev * g->members)
+                sums += (double)p->all[i].bytes;
+        buffer(g, p, "gradients beside their sums", SC_MEM_GRAD, dev,
+               sums * each / wide);
     }
 }
 
@@ -251,9 +269,10 @@ static void staging(gl *g, pools *p)
     const sc_strategy *s = g->job->strategy;
     if (!sw || !s || g->job->forward_only) return;
     for (uint32_t d = 0; d < g->pp && sc_strategy_replicas(s) > 1; d++)
-        buffer(g, p, "buffers of exchanges", d, sw->flat_bytes);
+        buffer(g, p, "buffers of exchanges", SC_MEM_COMM, d, sw->flat_bytes);
     if (sw->batch_buffers && g->pp > 1) batch_buffers(g, p);
     if (sw->root_group) gather_buffers(g, p);
+    if (sw->two_gradients) narrow_gradients(g, p);
 }
 
 sc_status gl_lifetimes(gl *g)

@@ -7,7 +7,6 @@
 
 #include "plan/graph_lower.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 static uint32_t part_index(uint8_t part)
@@ -125,8 +124,10 @@ static sc_status stage_needs(gl *g, uint32_t v)
 typedef struct orders {
     sc_slot **of;     /* [pp] */
     uint32_t *n, *at; /* [pp] */
-    sc_time *free;    /* [pp] */
-    sc_time *end;     /* [3][n_stages * ga] by part; -1: not yet */
+    gl_slot **placed; /* [pp] those of a device in its order */
+    uint32_t seq;
+    sc_time *free; /* [pp] */
+    sc_time *end;  /* [3][n_stages * ga] by part; -1: not yet */
 } orders;
 
 /* As many forward passes before a backward pass as may be in flight; the order
@@ -190,9 +191,10 @@ static sc_status prepare(gl *g, orders *o)
     o->of = SC_NEW_N(g->a, sc_slot *, g->pp);
     o->n = SC_NEW_N(g->a, uint32_t, g->pp);
     o->at = SC_NEW_N(g->a, uint32_t, g->pp);
+    o->placed = SC_NEW_N(g->a, gl_slot *, g->pp);
     o->free = SC_NEW_N(g->a, sc_time, g->pp);
     o->end = SC_NEW_N(g->a, sc_time, cells);
-    if (!o->of || !o->n || !o->at || !o->free || !o->end)
+    if (!o->of || !o->n || !o->at || !o->placed || !o->free || !o->end)
         return sc_error_nomem(g->err);
     memset(o->end, 0xff, cells * sizeof *o->end);
     uint32_t total = 0;
@@ -200,8 +202,13 @@ static sc_status prepare(gl *g, orders *o)
         SC_TRY(device_order(g, dev, o));
         total += o->n[dev];
     }
-    g->slot = SC_NEW_N(g->a, gl_slot, total);
-    return g->slot ? SC_OK : sc_error_nomem(g->err);
+    g->slot = SC_RAW_N(g->a, gl_slot, total);
+    if (!g->slot) return sc_error_nomem(g->err);
+    for (uint32_t dev = 0; dev < g->pp; dev++) {
+        o->placed[dev] = g->slot + g->n_slots;
+        g->n_slots += o->n[dev];
+    }
+    return SC_OK;
 }
 
 /* False while it waits for a slot that has not been placed. */
@@ -229,7 +236,7 @@ static bool place(gl *g, orders *o, uint32_t dev)
                  .parts = parts_of(in->pass),
                  .stage = sc_schedule_stage(g->schedule, g->pp, g->chunks, dev,
                                             in->chunk),
-                 .seq = g->n_slots};
+                 .seq = o->seq};
     sc_time start;
     if (!starts(g, o, &s, &start)) return false;
     s.end = start;
@@ -244,16 +251,52 @@ static bool place(gl *g, orders *o, uint32_t dev)
     for (uint32_t part = 0; part < 3; part++)
         if (s.parts >> part & 1) o->end[cell(g, part, s.stage, s.mb)] = s.end;
     o->free[dev] = s.end;
-    g->slot[g->n_slots++] = s;
-    o->at[dev]++;
+    o->placed[dev][o->at[dev]++] = s;
+    o->seq++;
     return true;
 }
 
-static int by_end(const void *x, const void *y)
+static bool ends_first(const gl_slot *a, const gl_slot *b)
 {
-    const gl_slot *a = x, *b = y;
-    if (a->end != b->end) return a->end < b->end ? -1 : 1;
-    return a->seq < b->seq ? -1 : 1;
+    return a->end != b->end ? a->end < b->end : a->seq < b->seq;
+}
+
+/* Two orders behind each other as one. */
+static void merge(const gl_slot *x, uint32_t n, const gl_slot *y, uint32_t m,
+                  gl_slot *out)
+{
+    uint32_t i = 0, k = 0;
+    while (i < n && k < m) {
+        bool first = ends_first(&x[i], &y[k]);
+        *out++ = first ? x[i] : y[k];
+        i += first;
+        k += !first;
+    }
+    memcpy(out, x + i, (n - i) * sizeof *out);
+    memcpy(out + (n - i), y + k, (m - k) * sizeof *out);
+}
+
+/* Slots of a device end one after another: the orders of devices become one, in
+ * pairs, then pairs of these. */
+static sc_status by_end(gl *g, orders *o)
+{
+    gl_slot *from = g->slot, *to = SC_RAW_N(g->a, gl_slot, g->n_slots);
+    if (!to) return sc_error_nomem(g->err);
+    for (uint32_t left = g->pp; left > 1; left = (left + 1) / 2) {
+        gl_slot *x = from, *out = to;
+        for (uint32_t k = 0; k < left; k += 2) {
+            uint32_t n = o->n[k], m = k + 1 < left ? o->n[k + 1] : 0;
+            merge(x, n, x + n, m, out);
+            o->n[k / 2] = n + m;
+            x += n + m;
+            out += n + m;
+        }
+        gl_slot *swap = from;
+        from = to;
+        to = swap;
+    }
+    g->slot = from;
+    return SC_OK;
 }
 
 static sc_status stuck(const gl *g, uint32_t dev)
@@ -281,6 +324,5 @@ sc_status gl_slots(gl *g)
     }
     for (uint32_t dev = 0; dev < g->pp; dev++)
         if (o.at[dev] < o.n[dev]) return stuck(g, dev);
-    qsort(g->slot, g->n_slots, sizeof *g->slot, by_end);
-    return SC_OK;
+    return by_end(g, &o);
 }

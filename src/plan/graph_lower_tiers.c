@@ -86,6 +86,7 @@ static sc_status copied(edit *e, uint32_t v, gp_value into, const gp_item *at,
         sc_grow(e->a, e->extra, e->n_extra, &e->cap_extra, 64, sizeof *all);
     if (!in || !all) return sc_error_nomem(e->err);
     e->extra = all;
+    if (bw <= 0) SC_TRY(gp_name_values(e->to, e->a, e->err));
     if (bw <= 0)
         return sc_error(e->err, SC_EINPUT, SC_C_MISSING, sc_pos_none(),
                         "state host_bw in the device's file",

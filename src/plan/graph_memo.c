@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* graph_memo.c - prices of kernels that were asked for before, of an operator
- * or of one like it. */
+ * or of one like it; and the ways from one layout to another. */
 #include "plan/graph_infer.h"
 
 #include <string.h>
@@ -19,9 +19,20 @@ typedef struct kernels {
     sc_price price;
 } kernels;
 
+/* A program has few pairs of layouts. */
+#define SEQUENCE_BITS 6
+
+typedef struct sequence {
+    bool known;
+    layout from, to;
+    uint32_t n;
+    layout_move move[SC_MESH_AXES]; /* [n] */
+} sequence;
+
 struct gi_memo {
     kernels *
         *kernel; /* [operators of the whole network] by the first like it */
+    sequence sequence[1u << SEQUENCE_BITS]; /* by a hash of both layouts */
 };
 
 sc_status gi_memo_new(infer *f)
@@ -96,4 +107,30 @@ sc_status gi_compute(infer *f, uint32_t op, sc_gpass pass, uint32_t weight,
             return SC_OK;
         }
     return fresh(f, op, &key, list, out);
+}
+
+static uint32_t place_of(const layout *from, const layout *to)
+{
+    const uint64_t prime = UINT64_C(0xff51afd7ed558ccd);
+    uint64_t h = (from->partial * prime + to->partial) * prime;
+    for (uint32_t d = 0; d < LAYOUT_DIMS; d++)
+        h = ((h ^ from->shard[d]) * prime ^ to->shard[d]) * prime;
+    return (uint32_t)(h >> (64 - SEQUENCE_BITS));
+}
+
+uint32_t gi_sequence(const infer *f, const layout *from, const layout *to,
+                     layout_move *out)
+{
+    if (layout_equal(from, to)) return 0;
+    if (!f->memo) return layout_sequence(from, to, &f->mesh, out);
+    sequence *s = &f->memo->sequence[place_of(from, to)];
+    if (!s->known || !layout_equal(&s->from, from) ||
+        !layout_equal(&s->to, to)) {
+        s->known = true;
+        s->from = *from;
+        s->to = *to;
+        s->n = layout_sequence(from, to, &f->mesh, s->move);
+    }
+    memcpy(out, s->move, s->n * sizeof *out);
+    return s->n;
 }

@@ -210,6 +210,14 @@ static sc_status recompute(infer *f, gi_list *out)
         if (!r) return sc_error_nomem(f->err);
         r->recompute = 1;
     }
+    /* the second product of attention, but where it is summed over ranks: sums
+     * are kept */
+    if (f->s->recompute != SC_RC_OPS || sc_strategy_degree(f->s, "tp") > 1)
+        return SC_OK;
+    sc_strategy_rule *r =
+        add(f, out, "layers.*.proj", "preset per-operator recompute");
+    if (!r) return sc_error_nomem(f->err);
+    r->recompute = 1;
     return SC_OK;
 }
 

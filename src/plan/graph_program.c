@@ -34,29 +34,49 @@ uint32_t gi_value(infer *f, gp_value v)
     return p->n_values++;
 }
 
-uint32_t gi_item(infer *f, gp_item it, const uint32_t *in, uint32_t phase)
+uint32_t gi_item_as_is(infer *f, const gp_item *it, uint32_t phase)
 {
     gp_program *p = f->prog;
-    uint32_t *list = SC_NEW_N(f->a, uint32_t, it.n_in);
     gp_item *grown =
         sc_grow(f->a, p->item, p->n_items, &f->cap_items, 512, sizeof *grown);
     if (grown) p->item = grown;
     gi_order *order =
         sc_grow(f->a, f->order, p->n_items, &f->cap_order, 512, sizeof *order);
     if (order) f->order = order;
-    if (!grown || !list || !order) {
+    if (!grown || !order) {
+        f->no_memory = true;
+        return SC_NONE;
+    }
+    grown[p->n_items] = *it;
+    order[p->n_items] = (gi_order){it->stage,  phase,    p->n_items,
+                                   p->n_items, f->times, f->block};
+    if (it->out != SC_NONE)
+        for (uint32_t i = 0; i <= it->n_more; i++)
+            p->value[it->out + i].made = p->n_items;
+    return p->n_items++;
+}
+
+uint32_t gi_item(infer *f, gp_item it, const uint32_t *in, uint32_t phase)
+{
+    uint32_t *list = SC_RAW_N(f->a, uint32_t, it.n_in);
+    if (!list) {
         f->no_memory = true;
         return SC_NONE;
     }
     for (uint32_t i = 0; i < it.n_in; i++) list[i] = in[i];
     it.in = list;
-    grown[p->n_items] = it;
-    order[p->n_items] =
-        (gi_order){it.stage, phase, p->n_items, p->n_items, f->times, f->block};
-    if (it.out != SC_NONE)
-        for (uint32_t i = 0; i <= it.n_more; i++)
-            p->value[it.out + i].made = p->n_items;
-    return p->n_items++;
+    return gi_item_as_is(f, &it, phase);
+}
+
+gp_item gi_kernels(uint32_t op, uint32_t stage, sc_gpass pass)
+{
+    return (gp_item){.pass = (uint8_t)pass,
+                     .cat = SC_CAT_COMPUTE,
+                     .stage = stage,
+                     .to = SC_NONE,
+                     .op = op,
+                     .exchange = SC_NONE,
+                     .out = SC_NONE};
 }
 
 void gi_item_behind(infer *f, uint32_t item, uint32_t after)
@@ -115,8 +135,8 @@ static sc_status sort_still(const infer *f, gi_order *out, uint32_t *n)
 static sc_status sort_items(infer *f)
 {
     uint32_t n = f->prog->n_items, still = 0, moved = 0;
-    gi_order *a = SC_NEW_N(f->a, gi_order, n), *b = SC_NEW_N(f->a, gi_order, n);
-    gi_order *out = SC_NEW_N(f->a, gi_order, n);
+    gi_order *a = SC_RAW_N(f->a, gi_order, n), *b = SC_RAW_N(f->a, gi_order, n);
+    gi_order *out = SC_RAW_N(f->a, gi_order, n);
     if (!a || !b || !out) return sc_error_nomem(f->err);
     SC_TRY(sort_still(f, a, &still));
     for (uint32_t i = 0; i < n; i++)
@@ -139,8 +159,8 @@ sc_status gi_finish(infer *f)
 {
     gp_program *p = f->prog;
     if (f->no_memory) return sc_error_nomem(f->err);
-    gp_item *item = SC_NEW_N(f->a, gp_item, p->n_items);
-    uint32_t *now = SC_NEW_N(f->a, uint32_t, p->n_items);
+    gp_item *item = SC_RAW_N(f->a, gp_item, p->n_items);
+    uint32_t *now = SC_RAW_N(f->a, uint32_t, p->n_items);
     if (!item || !now) return sc_error_nomem(f->err);
     SC_TRY(sort_items(f));
     for (uint32_t i = 0; i < p->n_items; i++) {
@@ -155,16 +175,17 @@ sc_status gi_finish(infer *f)
 }
 
 /* Words with blanks between them. */
-sc_status gi_name_values(infer *f)
+sc_status gp_name_values(const gp_program *p, sc_arena *a, sc_err *err)
 {
     size_t n = 0, length;
-    for (uint32_t v = 0; v < f->prog->n_values; v++)
-        for (size_t i = 0; i < 3 && f->prog->value[v].word[i]; i++)
-            n += strlen(f->prog->value[v].word[i]) + 1;
-    char *at = SC_NEW_N(f->a, char, n);
-    if (!at) return sc_error_nomem(f->err);
-    for (uint32_t v = 0; v < f->prog->n_values; v++) {
-        gp_value *x = &f->prog->value[v];
+    if (p->n_values == 0 || p->value[0].name) return SC_OK;
+    for (uint32_t v = 0; v < p->n_values; v++)
+        for (size_t i = 0; i < 3 && p->value[v].word[i]; i++)
+            n += strlen(p->value[v].word[i]) + 1;
+    char *at = SC_RAW_N(a, char, n);
+    if (!at) return sc_error_nomem(err);
+    for (uint32_t v = 0; v < p->n_values; v++) {
+        gp_value *x = &p->value[v];
         x->name = at;
         for (size_t i = 0; i < 3 && x->word[i]; i++) {
             length = strlen(x->word[i]);

@@ -89,6 +89,8 @@ uint32_t gi_made_ref(const unfold *u, const context *c, const numbering *o,
 
 uint32_t gi_op_ref(const unfold *u, const context *c, uint32_t v, uint32_t w)
 {
+    bool known = w == c->second && v == c->first && c->op != SC_NONE;
+    if (known) return c->op;
     where a = where_op(u, v), b = where_op(u, w);
     bool first;
     if (b.run == SC_NONE) return u->d->op[w];

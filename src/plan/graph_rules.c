@@ -28,7 +28,7 @@ sc_axes gi_without(sc_axes list, uint32_t mask)
     return out;
 }
 
-const char *gi_axes_text(const infer *f, sc_axes list)
+static const char *axes_text(const infer *f, sc_axes list)
 {
     const char *text = "";
     for (; list; list >>= 4) {
@@ -160,7 +160,7 @@ static sc_status can_split(infer *f, uint32_t op, uint32_t it, const gi_rule *g)
     return sc_error(
         f->err, SC_EINPUT, SC_C_DIVIDE, r->pos, NULL,
         "%llu parts (%s) %s the %llu %s of dimension %s of %s; rule '%s' (%s)",
-        (unsigned long long)parts, gi_axes_text(f, f->node[op].split[it]),
+        (unsigned long long)parts, axes_text(f, f->node[op].split[it]),
         g->file ? "are more than" : "do not divide", (unsigned long long)whole,
         d->units ? "indivisible parts" : "elements", d->name, o->path, r->match,
         r->origin);
@@ -242,7 +242,7 @@ static sc_status one_dim_each(infer *f, uint32_t op)
                     "one axis splits one dimension of an operator",
                     "rules '%s' (%s) and '%s' (%s) both use axis %s on %s",
                     a->r->match, a->r->origin, b->r->match, b->r->origin,
-                    gi_axes_text(f, gi_without(n->split[i], ~both)), o->path);
+                    axes_text(f, gi_without(n->split[i], ~both)), o->path);
             uint32_t loser = a > b ? j : i;
             n->split[loser] = gi_without(n->split[loser], both);
         }

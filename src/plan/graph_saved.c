@@ -71,3 +71,52 @@ uint32_t gi_hold(infer *f, uint32_t op, double bytes, gp_item *it)
     return beside(f, op, "working", f->g->op[op].out.tensor,
                   bytes * gi_turn_share(f, op, false), it);
 }
+
+/* ---- recomputation by operators ---------------------------------------------- */
+
+/* Shares of an operator's result that the program computes as products of
+ * their own: query, key and value, gate and up. */
+static uint32_t products(const infer *f, uint32_t op, double share[3])
+{
+    const gi_kept *k = &f->kept[f->g->op[op].out.tensor];
+    const sc_gop *user = k->n_users ? &f->g->op[k->user[0]] : NULL;
+    if (user && user->type == SC_G_ROPE) {
+        k = &f->kept[user->out.tensor];
+        user = k->n_users ? &f->g->op[k->user[0]] : NULL;
+    }
+    share[0] = 1;
+    if (user && user->type == SC_G_ATTENTION && user->kv_heads > 0) {
+        double kv = user->kv_heads, all = user->heads + 2 * kv;
+        share[0] = user->heads / all;
+        share[1] = share[2] = kv / all;
+        return 3;
+    }
+    if (!user || user->type != SC_G_ACT || !user->gated) return 1;
+    share[0] = share[1] = 0.5;
+    return 2;
+}
+
+/* torchtitan's per-operator checkpointing keeps the results of the first,
+ * third, ... product of a block, in the order in which they run. */
+double gi_spared(const infer *f, uint32_t op)
+{
+    const char *path = f->g->op[op].path;
+    uint32_t first = op, place = 0;
+    double part = 0, share[3];
+    if (f->s->recompute != SC_RC_OPS || f->g->op[op].type != SC_G_LINEAR ||
+        f->node[op].segment == SC_NONE || !gi_in_block(path))
+        return 0;
+    while (first > 0 && gi_same_unit(f->g->op[first - 1].path, path)) first--;
+    for (uint32_t i = first; i <= op; i++) {
+        if (f->g->op[i].type != SC_G_LINEAR) continue;
+        uint32_t n = products(f, i, share);
+        for (uint32_t k = 0; k < n; k++)
+            if (++place % 2 == 1 && i == op) part += share[k];
+    }
+    return part;
+}
+
+uint32_t gi_save_spared(infer *f, uint32_t op, double bytes, gp_item *it)
+{
+    return beside(f, op, "kept part", f->g->op[op].out.tensor, bytes, it);
+}

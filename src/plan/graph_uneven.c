@@ -42,7 +42,7 @@ double gi_share(const infer *f, uint32_t tensor, const layout *l, uint32_t dims)
 uint32_t gi_moves(const infer *f, uint32_t tensor, const layout *from,
                   const layout *to, layout_move *out)
 {
-    uint32_t n = layout_sequence(from, to, &f->mesh, out);
+    uint32_t n = gi_sequence(f, from, to, out);
     uint32_t all = (1u << LAYOUT_DIMS) - 1;
     layout now = *from;
     for (uint32_t i = 0; f->uneven && i < n; i++) {

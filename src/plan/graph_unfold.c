@@ -10,11 +10,6 @@ static uint32_t value_ref(const unfold *u, const context *c, uint32_t v,
     return gi_made_ref(u, c, &u->of[VALUES], v, w);
 }
 
-/* Two operators of the folded network that show what one of the whole does. */
-typedef struct template_ops {
-    uint32_t first, second;
-} template_ops;
-
 static uint32_t maker(const unfold *u, const gp_value *v)
 {
     return v->made == SC_NONE ? SC_NONE : u->from->prog->item[v->made].op;
@@ -22,31 +17,49 @@ static uint32_t maker(const unfold *u, const gp_value *v)
 
 /* Names begin with the path of an operator: the one at work, the one whose
  * item makes the value, or the one that makes the tensor. */
-static const char *first_word(unfold *u, const context *c, template_ops t,
+static const char *first_word(const unfold *u, const context *c,
                               const gp_value *a, const gp_value *b)
 {
     const sc_gtensor *tensor = u->d->g.tensor;
-    const template_ops of[] = {t,
-                               {maker(u, a), maker(u, b)},
-                               {tensor[a->tensor].op, tensor[b->tensor].op}};
+    const uint32_t of[][2] = {{c->first, c->second},
+                              {maker(u, a), maker(u, b)},
+                              {tensor[a->tensor].op, tensor[b->tensor].op}};
     for (size_t i = 0; i < SC_COUNT(of) && c->run != SC_NONE; i++) {
-        uint32_t op = of[i].second;
+        uint32_t op = of[i][1];
         if (op != SC_NONE && b->word[0] == u->d->g.op[op].path)
-            return u->f->g->op[gi_op_ref(u, c, of[i].first, op)].path;
+            return u->f->g->op[gi_op_ref(u, c, of[i][0], op)].path;
     }
     return b->word[0];
 }
 
-static void write_value(unfold *u, const context *c, template_ops t, uint32_t v,
-                        uint32_t w)
+static void write_value(unfold *u, const context *c, uint32_t v, uint32_t w)
 {
     const gp_value *a = &u->from->prog->value[v], *b = a - v + w;
     gp_value x = *b;
-    x.word[0] = first_word(u, c, t, a, b);
+    x.word[0] = first_word(u, c, a, b);
     x.tensor = gi_tensor_ref(u, c, a->tensor, b->tensor);
     x.stage = gi_stage_ref(u, c, a->stage, b->stage);
     uint32_t now = gi_value(u->f, x);
     if (c->run == SC_NONE) u->of[VALUES].now[w] = now;
+}
+
+static sc_status add_exchange(infer *f, const sc_gexchange *x, gp_item *it)
+{
+    sc_gexchange *grown = sc_grow(f->a, f->p->exchange, f->p->n_exchanges,
+                                  &f->cap_exchanges, 256, sizeof *grown);
+    if (!grown) return sc_error_nomem(f->err);
+    f->p->exchange = grown;
+    it->exchange = f->p->n_exchanges;
+    grown[f->p->n_exchanges++] = *x;
+    return SC_OK;
+}
+
+/* Whether runs are of stages, on devices of which each has its own prices. */
+static bool across_stages(const unfold *u)
+{
+    for (uint32_t i = 0; i < u->d->n_runs; i++)
+        if (u->d->run[i].stage_step > 0) return true;
+    return false;
 }
 
 static sc_status write_exchange(unfold *u, gp_item *it, const gp_item *was)
@@ -55,17 +68,8 @@ static sc_status write_exchange(unfold *u, gp_item *it, const gp_item *was)
     sc_gexchange x = u->from->p->exchange[was->exchange];
     if (x.path == u->d->g.op[was->op].path) x.path = f->g->op[it->op].path;
     x.stage = it->stage;
-    bool moved = false;
-    for (uint32_t i = 0; i < u->d->n_runs; i++)
-        moved |= u->d->run[i].stage_step > 0;
-    if (moved) SC_TRY(gi_exchange_at(f, it, &x));
-    sc_gexchange *grown = sc_grow(f->a, f->p->exchange, f->p->n_exchanges,
-                                  &f->cap_exchanges, 256, sizeof *grown);
-    if (!grown) return sc_error_nomem(f->err);
-    f->p->exchange = grown;
-    it->exchange = f->p->n_exchanges;
-    grown[f->p->n_exchanges++] = x;
-    return SC_OK;
+    if (across_stages(u)) SC_TRY(gi_exchange_at(f, it, &x));
+    return add_exchange(f, &x, it);
 }
 
 static sc_status room_for(unfold *u, uint32_t n)
@@ -145,6 +149,35 @@ static sc_status write_item(unfold *u, const context *c, uint32_t v, uint32_t w)
     return SC_OK;
 }
 
+/* Numbers that instances in the middle refer to rise by the same from each to
+ * the next, or stay. */
+static uint32_t next_of(uint32_t last, uint32_t before)
+{
+    return 2 * last - before;
+}
+
+/* The item that follows those at its place in the two instances before. */
+static sc_status repeat_item(unfold *u, const context *c)
+{
+    infer *f = u->f;
+    uint32_t at = f->prog->n_items - c->n_items;
+    const gp_item *b = &f->prog->item[at], *a = b - c->n_items;
+    gp_item it = *b;
+    uint32_t *in = SC_RAW_N(f->a, uint32_t, it.n_in), was = b->op;
+    if (!in) return sc_error_nomem(f->err);
+    for (uint32_t k = 0; k < it.n_in; k++) in[k] = next_of(b->in[k], a->in[k]);
+    it.in = in;
+    it.op = next_of(b->op, a->op);
+    it.out = next_of(b->out, a->out);
+    if (it.exchange != SC_NONE) {
+        sc_gexchange x = f->p->exchange[it.exchange];
+        if (x.path == f->g->op[was].path) x.path = f->g->op[it.op].path;
+        SC_TRY(add_exchange(f, &x, &it));
+    }
+    (void)gi_item_as_is(f, &it, f->order[at].phase);
+    return SC_OK;
+}
+
 static sc_status write_compute(unfold *u, const context *c, uint32_t v,
                                uint32_t w)
 {
@@ -190,33 +223,46 @@ static void fill_wgrads(unfold *u, uint32_t first)
         const gi_wgrad *a = &u->from->wgrad[p->first];
         const gi_wgrad *b = &u->from->wgrad[p->second];
         gi_wgrad *x = &u->f->wgrad[first + i];
-        context c = {p->run, p->instance};
+        context c = {.run = p->run, .instance = p->instance, .op = SC_NONE};
         for (uint32_t k = 0; k < b->n_values; k++)
             x->value[k] = value_ref(u, &c, a->value[k], b->value[k]);
         x->last = gi_made_ref(u, &c, &u->of[ITEMS], a->last, b->last);
     }
 }
 
-static sc_status write_op(unfold *u, const context *c, uint32_t loop,
-                          template_ops t)
+/* The operator that `c` names by its templates. */
+static sc_status write_op(unfold *u, context *c, uint32_t loop)
 {
     const infer *from = u->from;
-    gi_mark e, end, a = gi_made(from, loop, t.first, &e);
-    gi_mark b = gi_made(from, loop, t.second, &end);
-    uint32_t op = gi_op_ref(u, c, t.first, t.second), n = u->f->g->n_ops;
+    gi_mark e, end, a = gi_made(from, loop, c->first, &e);
+    gi_mark b = gi_made(from, loop, c->second, &end);
+    c->op = SC_NONE;
+    c->op = gi_op_ref(u, c, c->first, c->second);
+    uint32_t op = c->op, n = u->f->g->n_ops;
     gi_note_mark(u->f, loop, loop == GI_FORWARD ? op : n - 1 - op);
     for (uint32_t i = 0; b.values + i < end.values; i++)
-        write_value(u, c, t, a.values + i, b.values + i);
+        write_value(u, c, a.values + i, b.values + i);
     for (uint32_t i = 0; b.items + i < end.items; i++)
-        SC_TRY(write_item(u, c, a.items + i, b.items + i));
+        SC_TRY(c->n_items ? repeat_item(u, c)
+                          : write_item(u, c, a.items + i, b.items + i));
     for (uint32_t i = 0; b.computes + i < end.computes; i++)
         SC_TRY(write_compute(u, c, a.computes + i, b.computes + i));
     for (uint32_t i = 0; b.wgrads + i < end.wgrads; i++)
         SC_TRY(write_wgrad(u, c, a.wgrads + i, b.wgrads + i));
-    u->f->node[op].decided = from->node[t.second].decided;
-    memcpy(u->f->node[op].split, from->node[t.second].split,
+    u->f->node[op].decided = from->node[c->second].decided;
+    memcpy(u->f->node[op].split, from->node[c->second].split,
            sizeof from->node[op].split);
     return u->f->no_memory ? sc_error_nomem(u->f->err) : SC_OK;
+}
+
+/* Whether the two instances that were written last are of the middle, and refer
+ * to nothing that the ends of the run make otherwise than it does. */
+static bool two_before(const unfold *u, const gi_run *r, uint32_t instance,
+                       uint32_t loop)
+{
+    if (across_stages(u)) return false;
+    return loop == GI_FORWARD ? instance >= 4 && instance + 3 <= r->count
+                              : instance >= 2 && instance + 5 <= r->count;
 }
 
 /* One instance, forward or backward. */
@@ -224,20 +270,24 @@ static sc_status write_instance(unfold *u, uint32_t run, uint32_t instance,
                                 uint32_t loop)
 {
     const gi_run *r = &u->d->run[run];
-    context c = {run, instance};
+    context c = {.run = run, .instance = instance};
     uint32_t rep = instance < 2               ? instance
                    : instance + 1 == r->count ? GI_REP_LAST
                                               : GI_REP_MID2;
     uint32_t other = gi_is_middle(u, &c) ? GI_REP_MID1 : rep;
     if (gi_is_middle(u, &c)) rep = GI_REP_MID2;
     uint32_t pass = run * LOOPS + loop;
+    uint32_t *items = u->of[ITEMS].copy[pass];
     u->of[VALUES].copy[pass][instance] = u->f->prog->n_values;
-    u->of[ITEMS].copy[pass][instance] = u->f->prog->n_items;
+    items[instance] = u->f->prog->n_items;
+    if (two_before(u, r, instance, loop))
+        c.n_items = items[instance] -
+                    items[loop == GI_FORWARD ? instance - 1 : instance + 1];
     for (uint32_t i = 0; i < r->n_ops; i++) {
         uint32_t k = loop == GI_FORWARD ? i : r->n_ops - 1 - i;
-        template_ops t = {r->first + other * r->n_ops + k,
-                          r->first + rep * r->n_ops + k};
-        SC_TRY(write_op(u, &c, loop, t));
+        c.first = r->first + other * r->n_ops + k;
+        c.second = r->first + rep * r->n_ops + k;
+        SC_TRY(write_op(u, &c, loop));
     }
     return SC_OK;
 }
@@ -254,12 +304,12 @@ static sc_status write_run(unfold *u, uint32_t run, uint32_t loop)
 static sc_status write_loop(unfold *u, uint32_t loop)
 {
     const gi_fold *d = u->d;
-    const context outside = {SC_NONE, 0};
     for (uint32_t i = 0; i < d->g.n_ops;) {
         uint32_t op = loop == GI_FORWARD ? i : d->g.n_ops - 1 - i;
         uint32_t run = d->run_of[op];
         if (run == SC_NONE) {
-            SC_TRY(write_op(u, &outside, loop, (template_ops){op, op}));
+            context outside = {.run = SC_NONE, .first = op, .second = op};
+            SC_TRY(write_op(u, &outside, loop));
             i++;
         } else {
             SC_TRY(write_run(u, run, loop));
@@ -270,11 +320,64 @@ static sc_status write_loop(unfold *u, uint32_t loop)
     return SC_OK;
 }
 
+/* What instances in the middle of a run make beside the four compiled ones. */
+static gi_mark more_made(const unfold *u, uint32_t loops)
+{
+    gi_mark all = {0}, end;
+    for (uint32_t i = 0; i < u->d->n_runs * loops; i++) {
+        const gi_run *r = &u->d->run[i / loops];
+        uint32_t loop = i % loops, n = r->count - GI_REPS;
+        uint32_t first = r->first + GI_REP_MID2 * r->n_ops;
+        uint32_t last = first + r->n_ops - 1;
+        bool forward = loop == GI_FORWARD;
+        gi_mark begin = gi_made(u->from, loop, forward ? first : last, &end);
+        (void)gi_made(u->from, loop, forward ? last : first, &end);
+        all.values += n * (end.values - begin.values);
+        all.items += n * (end.items - begin.items);
+        all.exchanges += n * (end.exchanges - begin.exchanges);
+        all.computes += n * (end.computes - begin.computes);
+        all.wgrads += n * (end.wgrads - begin.wgrads);
+    }
+    return all;
+}
+
+/* Room for the whole program, and for the end of the step. */
+static sc_status reserve(unfold *u, uint32_t loops)
+{
+    infer *f = u->f;
+    gp_program *p = f->prog;
+    gi_mark more = more_made(u, loops);
+    uint32_t wgrads = u->from->n_wgrads + more.wgrads;
+    uint32_t values = u->from->prog->n_values + more.values + 3 * wgrads;
+    uint32_t items = u->from->prog->n_items + more.items + 3 * wgrads;
+    uint32_t computes = u->from->p->n_computes + more.computes + wgrads;
+    uint32_t exchanges = u->from->p->n_exchanges + more.exchanges + wgrads;
+    p->value = sc_reserve(f->a, p->value, p->n_values, &f->cap_values, values,
+                          sizeof *p->value);
+    p->item = sc_reserve(f->a, p->item, p->n_items, &f->cap_items, items,
+                         sizeof *p->item);
+    f->order = sc_reserve(f->a, f->order, p->n_items, &f->cap_order, items,
+                          sizeof *f->order);
+    f->wgrad = sc_reserve(f->a, f->wgrad, f->n_wgrads, &f->cap_wgrads, wgrads,
+                          sizeof *f->wgrad);
+    f->p->compute =
+        sc_reserve(f->a, f->p->compute, f->p->n_computes, &f->cap_computes,
+                   computes, sizeof *f->p->compute);
+    f->p->exchange =
+        sc_reserve(f->a, f->p->exchange, f->p->n_exchanges, &f->cap_exchanges,
+                   exchanges, sizeof *f->p->exchange);
+    if (!p->value || !p->item || !f->order || !f->wgrad || !f->p->compute ||
+        !f->p->exchange)
+        return sc_error_nomem(f->err);
+    return SC_OK;
+}
+
 sc_status gi_unfold(infer *f, const gi_fold *fold, const infer *from)
 {
     unfold u = {.f = f, .d = fold, .from = from};
     uint32_t loops = f->job->forward_only ? 1 : LOOPS, first = f->n_wgrads;
     SC_TRY(gi_number_parts(&u, loops));
+    SC_TRY(reserve(&u, loops));
     for (uint32_t loop = 0; loop < loops; loop++) SC_TRY(write_loop(&u, loop));
     fill_wgrads(&u, first);
     return SC_OK;

@@ -46,6 +46,11 @@ typedef struct unfold {
 /* Where something is emitted: an instance of a run, or outside. */
 typedef struct context {
     uint32_t run, instance; /* run SC_NONE: outside */
+    uint32_t first, second; /* templates of the operator at work: folded ones
+                               that show what it does */
+    uint32_t op;            /* which it is in the whole network; SC_NONE */
+    uint32_t n_items; /* of an instance, where those before it tell what it
+                         refers to; else 0 */
 } context;
 
 /* Numbers what `u->from` made; before all of the below. */

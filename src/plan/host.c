@@ -109,7 +109,7 @@ static void optimizer(const sc_plan *p, const sc_block *blocks, uint32_t dev,
     c->host_out_s = sc_run_reductions(r) * fmax(0, once - behind);
     c->host_in_s = once;
     c->host_update_s = fmax(0, update - once);
-    c->optimizer_s = c->optimizer_bytes = 0;
+    c->optimizer_s = 0;
 }
 
 /* Bytes that one device saves. */

@@ -34,9 +34,7 @@ sc_op lower_op(lower *lw, uint32_t dev, const lower_op_desc *d)
                     .kind = d->kind,
                     .stream = d->stream,
                     .cat = d->cat};
-    sc_op op = sc_graph_add_op(lw->b, &o);
-    if (lw->notes) lower_note_op(lw->notes, op, d);
-    return op;
+    return sc_graph_add_op(lw->b, &o);
 }
 
 void lower_after(lower *lw, sc_op before, sc_op after)
@@ -99,16 +97,6 @@ static double share_of(const sc_block *b, const sc_piece *p, sc_pass pass)
     return pass == SC_BWD_W ? weights : 1 - weights;
 }
 
-/* Pieces of the pass among the `beside` before the i-th. */
-static uint32_t beside(const sc_block *b, const sc_piece *p, uint32_t i,
-                       sc_pass pass)
-{
-    uint32_t n = 0;
-    for (uint32_t k = 1; k <= p[i].beside && k <= i; k++)
-        n += share_of(b, &p[i - k], pass) > 0;
-    return n;
-}
-
 static sc_op pieces(lower *lw, uint32_t dev, const sc_block *b, sc_pass pass,
                     const sc_op after[2])
 {
@@ -130,12 +118,7 @@ static sc_op pieces(lower *lw, uint32_t dev, const sc_block *b, sc_pass pass,
                                       .peer = SC_NONE,
                                       .kind = p[i].kind,
                                       .stream = p[i].stream,
-                                      .cat = p[i].cat,
-                                      .coll = p[i].like,
-                                      .load = p[i].load,
-                                      .axes = p[i].axes,
-                                      .beside = beside(b, p, i, pass),
-                                      .whole = p[i].whole});
+                                      .cat = p[i].cat});
         if (last == SC_NONE) {
             lower_after(lw, after[0], op);
             lower_after(lw, after[1], op);
@@ -159,8 +142,7 @@ static sc_op one_layer(lower *lw, uint32_t dev, const sc_block *b, sc_pass pass,
 }
 
 static sc_op comm(lower *lw, uint32_t dev, const char *name, double seconds,
-                  double bytes, const sc_exchange *x, uint8_t stream,
-                  sc_op after)
+                  double bytes, uint8_t stream, sc_op after)
 {
     sc_op op = lower_op(lw, dev,
                         &(lower_op_desc){.name = name,
@@ -170,8 +152,7 @@ static sc_op comm(lower *lw, uint32_t dev, const char *name, double seconds,
                                          .peer = SC_NONE,
                                          .kind = SC_OP_COLL,
                                          .stream = stream,
-                                         .cat = SC_CAT_DP,
-                                         .x = x});
+                                         .cat = SC_CAT_DP});
     lower_after(lw, after, op);
     return op;
 }
@@ -193,7 +174,7 @@ static sc_op gather(lower *lw, uint32_t dev, const sc_block *b, sc_op gate)
 {
     if (b->gather_s <= 0) return SC_NONE;
     return comm(lw, dev, "gather weights", b->gather_s, b->gather_bytes,
-                &b->gather, SC_S_COMM, gate);
+                SC_S_COMM, gate);
 }
 
 /* What compresses a layer's gradients before they are exchanged. */
@@ -243,7 +224,7 @@ static sc_op scatter(lower *lw, uint32_t dev, const sc_block *b, sc_op last)
     if (b->grad_s <= 0) return last;
     last = packed(lw, dev, b, last);
     lw->grad_tail[dev] = comm(lw, dev, "scatter gradients", b->grad_s,
-                              b->grad_bytes, &b->grad, SC_S_COMM, last);
+                              b->grad_bytes, SC_S_COMM, last);
     return last;
 }
 
@@ -293,27 +274,24 @@ static sc_op open_edges(lower *lw, uint32_t dev, uint32_t v, sc_pass pass,
     bool bwd = pass != SC_FWD;
     uint32_t n = n_run(lw, v, bwd);
     double bucket = 0, bucket_s = 0;
-    sc_exchange x = {{0}, {0}, 0};
     sc_op last = input;
     for (uint32_t k = 0; k < n; k++) {
         const sc_block *b = run_of(lw, dev, v, bwd, k);
         sc_op g = SC_NONE;
         if (!bwd && b->update_s > 0)
             g = comm(lw, dev, "gather updated weights", b->update_s,
-                     b->update_bytes, &b->update, SC_S_COMM, SC_NONE);
+                     b->update_bytes, SC_S_COMM, SC_NONE);
         sc_op op = one_layer(lw, dev, b, pass, k == 0 ? input : SC_NONE, g);
         last = op == SC_NONE && pass == SC_BWD_W ? last : op;
         if (!bwd) continue;
         last = packed(lw, dev, b, last);
         bucket += b->grad_bytes;
         bucket_s += b->grad_s;
-        if (lw->notes) plan_exchange_add(&x, &b->grad, 1);
         if (bucket > 0 &&
             (k == n - 1 || bucket >= lw->p->run.sw->bucket_bytes)) {
             lw->grad_tail[dev] = comm(lw, dev, "reduce gradients", bucket_s,
-                                      bucket, &x, SC_S_GRAD, last);
+                                      bucket, SC_S_GRAD, last);
             bucket = bucket_s = 0;
-            x = (sc_exchange){{0}, {0}, 0};
         }
     }
     return last;
@@ -369,9 +347,6 @@ static sc_op send(lower *lw, uint32_t dev, uint32_t peer, bool bwd, sc_op done)
                          .bytes = c->send_bytes,
                          .group = SC_NONE,
                          .peer = peer,
-                         .coll = SC_ALL_GATHER,
-                         .axes = c->send_whole > 0 ? 1u << SC_AX_TP : 0,
-                         .whole = c->send_whole,
                          .kind = SC_OP_P2P,
                          .stream = c->send_blocks ? SC_S_COMPUTE : SC_S_P2P,
                          .cat = SC_CAT_PP});
@@ -525,16 +500,14 @@ static void mesh(lower *lw, sc_arena *a)
     }
 }
 
-sc_status lower_graph(const sc_plan *p, const sc_block *blocks, bool expand,
-                      lower_notes *notes, sc_arena *a, sc_graph *out,
-                      sc_err *err)
+sc_status sc_lower(const sc_plan *p, const sc_block *blocks,
+                   const sc_lower_opts *o, sc_arena *a, sc_graph *out,
+                   sc_err *err)
 {
     lower lw = {.p = p,
                 .blocks = blocks,
-                .expand = expand,
-                .notes = notes,
-                .slow = notes ? plan_host_factor(&p->run)
-                              : sc_plan_slow_factor(&p->run)};
+                .expand = o && o->expand,
+                .slow = sc_plan_slow_factor(&p->run)};
     lw.b = sc_graph_builder_new(a);
     if (!lw.b) return sc_error_nomem(err);
     SC_TRY(prepare(&lw, a, err));
@@ -542,11 +515,4 @@ sc_status lower_graph(const sc_plan *p, const sc_block *blocks, bool expand,
     SC_TRY(run_schedule(&lw, err));
     lower_finish(&lw);
     return sc_graph_build(lw.b, a, out, err);
-}
-
-sc_status sc_lower(const sc_plan *p, const sc_block *blocks,
-                   const sc_lower_opts *o, sc_arena *a, sc_graph *out,
-                   sc_err *err)
-{
-    return lower_graph(p, blocks, o && o->expand, NULL, a, out, err);
 }

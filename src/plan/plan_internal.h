@@ -78,6 +78,8 @@ sc_op_facts plan_software_facts(const sc_software *sw, const sc_device *d,
 
 /* Which products a recipe of low precision runs low; nothing of others. */
 void plan_recipe_text(const sc_run *r, sc_text *out);
+/* Its first lines: what a recipe does. */
+void plan_recipe_head(sc_recipe recipe, const sc_software *sw, sc_text *out);
 
 /* Layers of each stage, and its kind of device.  Both are set again where the
  * pipeline changes; the seconds of layers, which balanced cuts need, are kept. */

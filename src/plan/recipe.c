@@ -46,16 +46,22 @@ static void products(const sc_run *r, const sc_layer *l, bool low, sc_text *out)
     if (n) sc_text_add(out, "\n");
 }
 
-void plan_recipe_text(const sc_run *r, sc_text *out)
+void plan_recipe_head(sc_recipe recipe, const sc_software *sw, sc_text *out)
 {
-    if (r->precision < SC_FP8) return;
     sc_text_add(out,
                 "precision %s\n"
                 "  products of both passes in %s, %s; operands are cast by "
                 "kernels of their own%s\n",
-                sc_recipe_names[r->recipe], sc_precision_names[r->precision],
-                scales_of(r->recipe),
-                r->sw->fused_cast ? ", fused with their neighbours" : "");
+                sc_recipe_names[recipe],
+                sc_precision_names[sc_recipe_precision(recipe)],
+                scales_of(recipe),
+                sw->fused_cast ? ", fused with their neighbours" : "");
+}
+
+void plan_recipe_text(const sc_run *r, sc_text *out)
+{
+    if (r->precision < SC_FP8) return;
+    plan_recipe_head(r->recipe, r->sw, out);
     for (uint32_t l = 0; l < r->model->n_layers; l++) {
         products(r, &r->model->layer[l], true, out);
         products(r, &r->model->layer[l], false, out);

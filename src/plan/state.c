@@ -32,14 +32,13 @@ static sc_layout further(const sc_operator *op, sc_layout l, sc_axlist more)
     return l;
 }
 
-void block_collect(emit *e, const char *what, const sc_layout *from,
-                   const sc_layout *to, double elements, double bytes_each,
-                   sc_exchange *x)
+/* Adds what turns one layout of a weight or gradient into another to `x`. */
+static void collect(const emit *e, const sc_layout *from, const sc_layout *to,
+                    double elements, double bytes_each, sc_exchange *x)
 {
     sc_move m[SC_MOVES];
     uint32_t n = sc_layout_moves(from, to, e->p->run.size, m);
     for (uint32_t i = 0; i < n; i++) {
-        if (e->reasons) block_reason(e, what, &m[i], elements * bytes_each, "");
         x->bytes[m[i].axes] += m[i].fraction * elements * bytes_each;
         x->coll[m[i].axes] = (uint8_t)m[i].coll;
     }
@@ -98,7 +97,6 @@ static double weight_elements(const sc_run *r, const sc_operator *op)
 sc_status block_weights(emit *e, sc_block *b)
 {
     const sc_run *r = &e->p->run;
-    e->pass = "weights";
     for (uint32_t i = 0; i < e->layer->n_ops; i++) {
         const sc_placed *o = &e->placed[i];
         const sc_operator *op = o->op;
@@ -113,15 +111,13 @@ sc_status block_weights(emit *e, sc_block *b)
         b->params_kept += n * sc_layout_fraction(&kept, all, r->size);
         if (op->frozen)
             b->frozen_kept += n * sc_layout_fraction(&kept, all, r->size);
-        block_collect(e, op->name, &kept, &used, n, sc_precision_bytes(SC_BF16),
-                      &b->gather);
+        collect(e, &kept, &used, n, sc_precision_bytes(SC_BF16), &b->gather);
         if (r->forward_only || op->frozen) continue;
         sc_layout held = further(op, used, o->grad);
         b->grads_kept += n * sc_layout_fraction(&held, all, r->size);
         b->optim_kept += n * sc_layout_fraction(&want, all, r->size);
         block_gradient(e, o, &made, &want, n, b);
-        block_collect(e, op->name, &want, &kept, n, sc_precision_bytes(SC_BF16),
-                      &b->update);
+        collect(e, &want, &kept, n, sc_precision_bytes(SC_BF16), &b->update);
     }
     const sc_plan *p = e->p;
     SC_TRY(plan_exchange_price(p, &b->gather, &b->gather_bytes, &b->gather_s,

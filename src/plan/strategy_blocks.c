@@ -14,7 +14,7 @@
 
 /* What a mesh calls replicas of groups that shard (HSDP) is dp where there is
  * fsdp, whose ranks shard. */
-static int block_axis(const sc_strategy *s, uint32_t axis)
+int plan_block_axis(const sc_strategy *s, uint32_t axis)
 {
     const char *name = s->axis[axis].name;
     bool fsdp = sc_strategy_axis(s, "fsdp") >= 0;
@@ -37,7 +37,7 @@ static sc_axlist block_axes(const sc_strategy *s, sc_axes axes)
 {
     sc_axlist list = 0;
     for (; axes; axes >>= 4) {
-        int ax = block_axis(s, (uint32_t)(axes & 15) - 1);
+        int ax = plan_block_axis(s, (uint32_t)(axes & 15) - 1);
         if (ax >= 0) list = sc_axlist_add(list, (sc_axis)ax);
     }
     return list;
@@ -61,7 +61,8 @@ static void judge_mesh(const sc_strategy *s, verdict *v)
 {
     uint32_t used = 0, inner = SC_N_AX;
     for (uint32_t i = 0; i < s->n_axes; i++) {
-        int ax = block_axis(s, i);
+        int ax = plan_block_axis(s, i);
+        if (ax < 0 && s->axis[i].size == 1) continue; /* divides nothing */
         if (ax < 0) {
             cant(v, "blocks know the axes pp, rep, dp, fsdp, ep, cp and tp",
                  s->axis[i].pos);
@@ -161,16 +162,10 @@ bool sc_strategy_by_blocks(const sc_strategy *s, const char **why, sc_pos *at)
     if (!s->data_parallel)
         cant(&v, "replicas of blocks split the samples",
              sc_strategy_pos(s, "preset", "data_parallel"));
-    if (s->optimizer && strcmp(s->optimizer, "adam") != 0)
-        cant(&v, "blocks are updated by adam",
-             sc_strategy_pos(s, NULL, "optimizer"));
     const char *shards = sc_strategy_axis(s, "fsdp") >= 0 ? "fsdp" : "dp";
     if (s->zero_axis && strcmp(s->zero_axis, shards) != 0)
         cant(&v, "blocks are sharded over fsdp, over dp where there is none",
              sc_strategy_pos(s, "preset", "zero_axis"));
-    if (!isnan(s->gamma))
-        cant(&v, "blocks have rates of overlap of their own",
-             sc_strategy_pos(s, "overlap", "gamma"));
     judge_in_flight(s, &v);
     for (uint32_t i = 0; i < s->n_cuts; i++)
         if (s->cut[i].path && block_of(s->cut[i].path) < 0)

@@ -8,7 +8,79 @@
 static const uint8_t outer_first[] = {SC_AX_PP, SC_AX_REP, SC_AX_DP,
                                       SC_AX_EP, SC_AX_CP,  SC_AX_TP};
 
-void sc_strategy_of_run(const sc_run *r, sc_strategy *out)
+/* Axes of the run's mesh, by those of a strategy whose mesh has other places
+ * for them; `as` [SC_MESH_AXES]: SC_NONE of what divides nothing. */
+static sc_axes moved(sc_axes list, const uint32_t *as)
+{
+    sc_axes out = 0;
+    for (uint32_t at = 0; list; list >>= 4) {
+        uint32_t axis = as[(list & 15) - 1];
+        if (axis != SC_NONE) out |= (sc_axes)(axis + 1) << (4 * at++);
+    }
+    return out;
+}
+
+static void find_axes(const sc_strategy *from, const sc_strategy *to,
+                      uint32_t as[SC_MESH_AXES])
+{
+    for (uint32_t i = 0; i < SC_MESH_AXES; i++) as[i] = SC_NONE;
+    for (uint32_t i = 0; i < from->n_axes; i++) {
+        int ax = plan_block_axis(from, i);
+        int at = ax < 0 ? -1 : sc_strategy_axis(to, sc_axis_names[ax]);
+        if (at >= 0 && from->axis[i].size > 1) as[i] = (uint32_t)at;
+    }
+}
+
+static bool move_rule(sc_strategy_rule *r, const uint32_t *as, sc_arena *a)
+{
+    sc_rule_split *own = SC_NEW_N(a, sc_rule_split, r->n_split);
+    if (!own) return false;
+    for (uint32_t i = 0; i < r->n_split; i++) {
+        own[i] = r->split[i];
+        own[i].axes = moved(own[i].axes, as);
+    }
+    r->split = own;
+    r->assign = moved(r->assign, as);
+    return true;
+}
+
+static sc_status move_rules(sc_strategy *s, const sc_strategy *from,
+                            sc_arena *a, sc_err *err)
+{
+    uint32_t as[SC_MESH_AXES];
+    sc_strategy_rule *own = SC_NEW_N(a, sc_strategy_rule, s->n_rules);
+    if (!own) return sc_error_nomem(err);
+    find_axes(from, s, as);
+    for (uint32_t i = 0; i < s->n_rules; i++) {
+        own[i] = from->rule[i];
+        if (!move_rule(&own[i], as, a)) return sc_error_nomem(err);
+    }
+    s->rule = own;
+    s->zero_axis = NULL; /* dp: what shards is called so in the run's mesh */
+    return SC_OK;
+}
+
+/* Stages on unequal devices have as many blocks as balance them, which a
+ * strategy lists. */
+static sc_status list_cuts(const sc_run *r, sc_arena *a, sc_strategy *s,
+                           sc_err *err)
+{
+    sc_plan p;
+    if (s->cuts != SC_CUT_EVEN || r->size[SC_AX_PP] == 1 || !r->hw->n_groups)
+        return SC_OK;
+    SC_TRY(sc_plan_build(r, a, &p, err));
+    if (!p.uneven) return SC_OK;
+    s->cut = SC_NEW_N(a, sc_strategy_cut, p.n_stages);
+    if (!s->cut) return sc_error_nomem(err);
+    for (uint32_t v = 0; v < p.n_stages; v++)
+        s->cut[v] = (sc_strategy_cut){NULL, p.stage[v].blocks, sc_pos_none()};
+    s->cuts = SC_CUT_LIST;
+    s->n_cuts = p.n_stages;
+    return SC_OK;
+}
+
+sc_status sc_strategy_of_run(const sc_run *r, sc_arena *a, sc_strategy *out,
+                             sc_err *err)
 {
     sc_strategy s;
     sc_strategy_init(&s);
@@ -37,5 +109,8 @@ void sc_strategy_of_run(const sc_run *r, sc_strategy *out)
     s.optimizer_tier = r->optim_tier;
     s.checkpoint_every = r->checkpoint_every;
     s.checkpoint_async = r->checkpoint_async;
+    SC_TRY(list_cuts(r, a, &s, err));
+    if (r->strategy) SC_TRY(move_rules(&s, r->strategy, a, err));
     *out = s;
+    return SC_OK;
 }

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* workload.h - tasks of a class of ranks while they are collected, and as a
- * list: shared by the workloads of blocks and of operator graphs. */
+ * list. */
 #ifndef PLAN_WORKLOAD_H
 #define PLAN_WORKLOAD_H
 
-#include "plan/lower.h"
+#include <stepcast/coll.h>
+#include <stepcast/graph.h>
+#include <stepcast/graph_workload.h>
 
 typedef struct work_task {
     const char *name;
@@ -55,10 +57,6 @@ sc_status work_wait(work_build *w, uint32_t task);
 sc_status work_slot(work_build *w, uint32_t **array, uint32_t *n, uint32_t *cap,
                     uint32_t value, uint32_t *out);
 sc_status work_tag(work_build *w, work_side *s, uint32_t tag, uint32_t *out);
-/* Whether others wait for the task at the other end. */
-bool work_exchanges(const work_task *t);
-/* Of the list: how far the chain is done, and whether it holds a receive. */
-uint32_t work_reach(const work_build *w, const work_side *s, bool *receives);
 /* Appends a task that waits for the list; the list is left as it is. */
 sc_status work_add(work_build *w, work_side *s, const work_task *what,
                    bool chain, uint32_t *out);
@@ -92,13 +90,5 @@ typedef struct work_slots {
 /* workload_list.c */
 sc_status work_list(const work_side *s, work_slots *x, sc_arena *a,
                     sc_task_list *l, sc_err *err);
-
-/* workload_ranks.c: of blocks, LOWER_ENDS among axes included. */
-/* Members of communicators over these axes. */
-uint32_t work_members(const sc_run *r, uint32_t axes);
-
-/* Sides [pp] as a workload. */
-sc_status work_finish(const sc_plan *p, const work_side *side, sc_arena *a,
-                      sc_workload *out, sc_err *err);
 
 #endif

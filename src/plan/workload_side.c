@@ -54,12 +54,15 @@ sc_status work_tag(work_build *w, work_side *s, uint32_t tag, uint32_t *out)
 
 /* ---- one task -------------------------------------------------------------- */
 
-bool work_exchanges(const work_task *t)
+/* Whether others wait for the task at the other end. */
+static bool exchanges(const work_task *t)
 {
     return t->kind == SC_TASK_COLL || t->kind == SC_TASK_SEND;
 }
 
-uint32_t work_reach(const work_build *w, const work_side *s, bool *receives)
+/* Of the list: how far the chain is done, and whether it holds a receive. */
+static uint32_t reach_of(const work_build *w, const work_side *s,
+                         bool *receives)
 {
     uint32_t reach = 0;
     *receives = false;
@@ -76,12 +79,12 @@ sc_status work_add(work_build *w, work_side *s, const work_task *what,
 {
     work_task t = *what;
     bool receives;
-    t.reach = work_reach(w, s, &receives);
-    if (work_exchanges(&t) && t.reach < s->need) {
+    t.reach = reach_of(w, s, &receives);
+    if (exchanges(&t) && t.reach < s->need) {
         SC_TRY(work_wait(w, s->chain[s->need - 1]));
         t.reach = s->need;
     }
-    if (work_exchanges(&t) && t.reach > s->need) s->need = t.reach;
+    if (exchanges(&t) && t.reach > s->need) s->need = t.reach;
     t.pred = s->n_preds;
     t.n_preds = w->n_list;
     for (uint32_t i = 0; i < w->n_list; i++)
@@ -91,7 +94,7 @@ sc_status work_add(work_build *w, work_side *s, const work_task *what,
         t.reach = s->n_chain;
         for (uint32_t i = 0; i < w->n_list; i++)
             if (!s->task[w->list[i]].user) s->task[w->list[i]].user = s->n + 1;
-        if (work_exchanges(&t) && receives) s->need = t.reach;
+        if (exchanges(&t) && receives) s->need = t.reach;
         if (t.kind != SC_TASK_SEND) s->posted = s->n;
     }
     work_task *at = sc_grow(w->a, s->task, s->n, &s->cap, 256, sizeof *at);
@@ -112,14 +115,14 @@ static sc_status behind_chain(work_build *w, work_side *s)
     return SC_OK;
 }
 
-/* Communication right behind a receive is kept in
- * the compute stream, so that what comes later can be ordered behind it. */
+/* Communication right behind a receive is kept in the compute stream, so that
+ * what comes later can be ordered behind it. */
 sc_status work_enqueue(work_build *w, work_side *s, const work_task *t,
                        uint8_t stream, uint32_t *out)
 {
     bool receives;
-    work_reach(w, s, &receives);
-    bool chain = stream == SC_S_COMPUTE || (receives && work_exchanges(t));
+    reach_of(w, s, &receives);
+    bool chain = stream == SC_S_COMPUTE || (receives && exchanges(t));
     if (stream != SC_S_COMPUTE) SC_TRY(work_wait(w, s->tail[stream]));
     if (chain) SC_TRY(behind_chain(w, s));
     SC_TRY(work_add(w, s, t, chain, out));
@@ -138,8 +141,8 @@ sc_status work_beside(work_build *w, work_side *s, uint32_t beside,
     w->n_list = 0;
     for (uint32_t k = 0; k < of->n_preds; k++)
         SC_TRY(work_wait(w, s->pred[of->pred + k]));
-    work_reach(w, s, &receives);
-    if (receives && work_exchanges(t)) return SC_OK;
+    reach_of(w, s, &receives);
+    if (receives && exchanges(t)) return SC_OK;
     SC_TRY(work_add(w, s, t, false, out));
     s->beside[s->n_beside++] = *out;
     *done = true;

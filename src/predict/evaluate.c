@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * evaluate.c - one configuration by memory and the fast engine, no further than
- * decides: what does not fit is not priced, what can't be faster than the best
- * so far is not composed.
+ * evaluate.c - memory and step of one configuration by its blocks, no further
+ * than decides: what does not fit is not priced, what can't be faster than the
+ * best so far is not composed.
  *
  * Layers are kept in two parts, each by what it depends on: their passes, which
  * know nothing of the number of replicas or stages, and their weights, which
@@ -210,24 +210,27 @@ static double least_time(const sc_plan *p, const sc_block *b)
 }
 
 static sc_status memory_peak(const sc_plan *p, const sc_block *blocks,
-                             sc_arena *a, predict_eval *e, sc_err *err)
+                             double scale, sc_arena *a, predict_eval *e,
+                             sc_err *err)
 {
     uint32_t pp = p->run.size[SC_AX_PP];
     sc_stage_memory *m = SC_NEW_N(a, sc_stage_memory, pp);
     if (!m) return sc_error_nomem(err);
     SC_TRY(sc_predict_memory(p, blocks, a, m, err));
     for (uint32_t i = 0; i < pp; i++) {
-        e->peak = fmax(e->peak, m[i].peak);
-        e->full = fmax(e->full, m[i].peak / m[i].capacity);
+        e->peak = fmax(e->peak, scale * m[i].peak);
+        e->full = fmax(e->full, scale * m[i].peak / m[i].capacity);
     }
     e->fits = e->full <= 1;
     return SC_OK;
 }
 
-static sc_status evaluate(shape *x, double beat_s, sc_arena *a, predict_eval *e,
-                          sc_err *err)
+static sc_status evaluate(shape *x, double beat_s, predict_memo *memo,
+                          predict_eval *e, sc_err *err)
 {
-    SC_TRY(memory_peak(&x->plan, x->blocks, a, e, err));
+    sc_arena *a = memo->a;
+    double scale = memo->memory_scale > 0 ? memo->memory_scale : 1;
+    SC_TRY(memory_peak(&x->plan, x->blocks, scale, a, e, err));
     if (!e->fits && beat_s > 0) return SC_OK;
     SC_TRY(price(x, a, err));
     e->step_s = least_time(&x->plan, x->blocks);
@@ -254,7 +257,7 @@ sc_status predict_evaluate(const sc_run *run, double beat_s, predict_memo *memo,
     predict_eval e = {.run = *run};
     shape x = {.kept = false};
     sc_status s = shape_of(run, memo, &x, err);
-    if (s == SC_OK) s = evaluate(&x, beat_s, memo->a, &e, err);
+    if (s == SC_OK) s = evaluate(&x, beat_s, memo, &e, err);
     if (s == SC_OK && !x.kept) sc_arena_restore(memo->a, mark);
     if (s == SC_OK) *out = e;
     return s;

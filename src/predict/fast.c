@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fast.c - the fast engine: block durations composed by the schedule's
- * recurrence.
+ * fast.c - the step of blocks, by which candidates are ranked: durations
+ * composed by the schedule's recurrence.
  *
  * finish(v, mb) = max(finish of the same pass on the neighbouring stage,
- * the device's previous slot) + duration.  Differs from the event engine only
- * in what crosses block borders: exchanges beside compute are composed layer
- * by layer, those of weights and gradients other than ZeRO-3's each pass in
- * isolation.
+ * the device's previous slot) + duration.  Exchanges beside compute are
+ * composed layer by layer, those of weights and gradients other than ZeRO-3's
+ * each pass in isolation.
  */
 #include "predict/internal.h"
 

@@ -83,7 +83,7 @@ static sc_status place_tables(graph_state *x, sc_err *err)
     s->n_rules = 1;
     predict_note(&x->assume,
                  "tables %s spread evenly over all ranks: all are %.1f GiB",
-                 match, TABLE_BYTES * params / 1073741824.0);
+                 match, TABLE_BYTES * params / SC_GIB);
     return SC_OK;
 }
 
@@ -357,8 +357,9 @@ static sc_status prepare(graph_state *x, sc_run *r, sc_err *err)
     if (!g->optimizer) g->optimizer = x->tree.optimizer;
     if (!g->optimizer) {
         g->optimizer = usual_optimizer(g->graph);
-        predict_note(&x->assume, "optimizer %s: usual for a model of %ss",
-                     g->optimizer, g->graph->sample);
+        if (!g->forward_only)
+            predict_note(&x->assume, "optimizer %s: usual for a model of %ss",
+                         g->optimizer, g->graph->sample);
     }
     if (!x->job->op_times) return SC_OK;
     return sc_optable_load(x->job->op_times, x->a, &g->table, err);
@@ -403,6 +404,7 @@ sc_status predict_graph(const sc_job *job, const sc_hw *hw,
         predict_graph_parts(step);
     }
     p.graph = step;
+    p.by_mesh = true;
     p.n_candidates = x->tried;
     SC_TRY(predict_graph_result(x, step, &p, err));
     p.analytic_s += p.step_time_s - sc_time_to_s(step->run.makespan);

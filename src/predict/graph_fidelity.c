@@ -20,22 +20,12 @@ typedef struct site {
     sc_simulate_opts o;
 } site;
 
-static bool copies(const sc_workload *w)
-{
-    for (uint32_t k = 0; k < w->n_classes; k++)
-        for (uint32_t i = 0; i < w->classes[k].n_tasks; i++)
-            if (w->classes[k].kind[i] == SC_TASK_LOAD ||
-                w->classes[k].kind[i] == SC_TASK_STORE)
-                return true;
-    return false;
-}
-
 /* As `simulate --network` takes a machine: its dimensions where these are all
  * that there is, else its links and routes. */
 static sc_status open_site(const graph_state *x, const sc_workload *w,
                            double slow, site *s, sc_err *err)
 {
-    sc_trace_machine m = {x->hw, x->gjob.precision, copies(w)};
+    sc_trace_machine m = {x->hw, x->gjob.precision, sc_workload_has_copies(w)};
     sc_pos pos = sc_pos_option(x->a, "--cluster", x->job->cluster);
     sc_trace_machine_system(&m, &s->system, &s->pool);
     s->system.comm_slots = SC_N_STREAMS; /* as many as programs have */

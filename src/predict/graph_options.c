@@ -182,8 +182,7 @@ sc_status predict_graph_refuse(const graph_state *x, sc_err *err)
         if (!o->hint || !given(x->job, k) || o->acts(x, NULL)) continue;
         return sc_error(err, SC_EINPUT, SC_C_CONFLICT, sc_pos_file(k->flag),
                         o->hint,
-                        "%s is a graph of operators, of which this says "
-                        "nothing",
+                        "this does not apply to %s, a network of operators",
                         x->model->name);
     }
     return SC_OK;
@@ -202,7 +201,7 @@ void predict_graph_idle(graph_state *x, const sc_graph_step *step)
             snprintf(place, sizeof place, "%.80s:%u:%u: ", at.file, at.line,
                      at.col);
         }
-        predict_note(&x->warn, "%s%s changes nothing for a graph of operators",
-                     place, place[0] ? k->name : k->flag);
+        predict_note(&x->warn, "%s%s changes nothing for this network", place,
+                     place[0] ? k->name : k->flag);
     }
 }

@@ -46,8 +46,9 @@ static void choices(const graph_state *x, const sc_graph_step *step, sc_run *r)
     if (r->seq == 0) r->seq = 1;
 }
 
-/* What no kernel or link explains: data, logging, launching the step. */
-double predict_graph_fixed(const sc_run *r, const sc_rules *rules)
+/* What no kernel or link explains: data, logging, launching the step; on a
+ * device that is not slower than others. */
+static double fixed_alone(const sc_run *r, const sc_rules *rules)
 {
     const double *c = r->cost->p;
     if (rules->nothing_fixed) return 0;
@@ -55,7 +56,13 @@ double predict_graph_fixed(const sc_run *r, const sc_rules *rules)
     if (r->forward_only) return 0;
     double captured =
         r->sw->capture == SC_CAPTURE_STEP ? c[SC_P_STEP_CAPTURED] : 1;
-    return c[SC_P_STEP_FIXED] * captured * sc_plan_slow_factor(r);
+    return c[SC_P_STEP_FIXED] * captured;
+}
+
+double predict_graph_fixed(const sc_run *r, const sc_rules *rules)
+{
+    double slow = r->model->graph ? 1 : sc_plan_slow_factor(r);
+    return fixed_alone(r, rules) * slow;
 }
 
 /* Seconds that a step waits for the last checkpoint beside it: it can't be
@@ -108,8 +115,7 @@ static double model_flops(const graph_state *x, const sc_graph_step *step,
     return sc_model_flops(r->model, r->gbs, r->seq, r->forward_only);
 }
 
-static void rates(const graph_state *x, const sc_graph_step *step,
-                  sc_prediction *p)
+static void rates(graph_state *x, const sc_graph_step *step, sc_prediction *p)
 {
     const sc_run *r = &p->run;
     double n = r->hw->n_devices, t = p->step_time_s;
@@ -120,6 +126,11 @@ static void rates(const graph_state *x, const sc_graph_step *step,
     p->model_tflops_per_device = model / t / n / 1e12;
     p->mfu = model / t / n / peak;
     p->hfu = (model + step->plan.again_flops) / t / n / peak;
+    if (p->mfu > 1 && !x->job->op_times)
+        predict_note(
+            &x->assume,
+            "MFU is above 100 %%: convolutions by Winograd's algorithm "
+            "do fewer operations than are counted");
 }
 
 /* Coordinate on the pipeline's axis. */
@@ -239,6 +250,7 @@ sc_status predict_graph_result(graph_state *x, sc_graph_step *step,
 {
     choices(x, step, &p->run);
     step->fixed_s = predict_graph_fixed(&p->run, x->rules);
+    step->fixed_alone_s = fixed_alone(&p->run, x->rules);
     p->step_time_s = sc_time_to_s(step->run.makespan);
     for (uint32_t c = 0; c < SC_N_CATS; c++)
         p->time_breakdown_s[c] = sc_time_to_s(step->cat[c]);

@@ -39,12 +39,12 @@ static bool has_clock(const graph_state *x)
     return !x->rules->ready_order && !x->gjob.unfold;
 }
 
-static sc_status by_clock(const sc_sim_opts *o, sc_arena *a, sc_graph_step *s,
-                          sc_err *err)
+static sc_status by_clock(const sc_sim_opts *o, bool memory, sc_arena *a,
+                          sc_graph_step *s, sc_err *err)
 {
     double coll = 1 / o->rate[SC_OP_COMPUTE][SC_OP_COLL] - 1;
     const double slow[2] = {coll, o->gamma >= 0 ? o->gamma : coll};
-    SC_TRY(sc_gplan_clock(&s->plan, slow, a, &s->clock, err));
+    SC_TRY(sc_gplan_clock(&s->plan, slow, memory, a, &s->clock, err));
     s->clock_s = sc_time_to_s(s->clock.makespan);
     return SC_OK;
 }
@@ -144,19 +144,26 @@ static sc_status by_events(const graph_state *x, const sc_sim_opts *o,
 /* Passes of micro-batches from which a step is not run whole. */
 #define MANY_SLOTS 256
 
+/* Whether every micro-batch has memory of its own until the step ends. */
+static bool keeps_all(const graph_state *x, const sc_gplan *p)
+{
+    const sc_strategy *s = p->job->strategy;
+    bool pipeline = sc_strategy_degree(s, "pp") > 1;
+    return pipeline && (s->schedule == SC_SCH_GPIPE || x->sw->batch_buffers);
+}
+
 /* Micro-batches after which a pipeline has settled, with as many left over as
- * `ga` has; `ga` itself where nothing would be saved, where every micro-batch
- * has memory of its own, or where single operations are to be told. */
+ * `ga` has; `ga` itself where nothing would be saved, or where single operations
+ * are to be told. */
 static uint32_t settled(const graph_state *x, const sc_gplan *p, uint32_t ga)
 {
     const sc_strategy *s = p->job->strategy;
-    uint32_t pp = (uint32_t)sc_strategy_degree(s, "pp"), low = 4 * pp + ga % pp;
-    bool gpipe =
-        s->schedule == SC_SCH_GPIPE || s->schedule > SC_SCH_INTERLEAVED;
-    bool own = x->sw->batch_buffers && pp > 1;
+    uint32_t pp = (uint32_t)sc_strategy_degree(s, "pp");
+    /* more where it is to be seen how memory grows */
+    uint32_t low = (keeps_all(x, p) ? 64 : 4) * pp + ga % pp;
     if (!has_clock(x) || x->job->each || x->job->fidelity || p->job->order)
         return ga;
-    if (gpipe || own || s->n_in_flight) return ga;
+    if (s->schedule > SC_SCH_INTERLEAVED || s->n_in_flight) return ga;
     if (low + pp >= ga || (uint64_t)p->n_stages * ga < MANY_SLOTS) return ga;
     return low;
 }
@@ -171,15 +178,37 @@ static sc_status short_step(const sc_graph_step *of, uint32_t ga,
     *job = *of->job;
     job->ga = ga;
     SC_TRY(sc_gplan_compile(job, a, &s.plan, err));
-    SC_TRY(by_clock(o, a, &s, err));
+    SC_TRY(by_clock(o, false, a, &s, err));
     *out = s;
     return SC_OK;
 }
 
-/* Once the pipeline is full, every further pp micro-batches take as long
- * (1F1B with constant transfers is affine in their number): two short steps
- * give a long one.  The fast engine, which knows the long one, certifies it;
- * `*done` is false where it does not. */
+static uint64_t grown(uint64_t one, uint64_t two, double rounds)
+{
+    return (uint64_t)fmax(0,
+                          (double)one + rounds * ((double)two - (double)one));
+}
+
+/* Memory after so many rounds where each adds to it as the one between the two
+ * steps does; the allocator holds as much of it in reserve. */
+static void grow(const graph_state *x, const sc_graph_step *one, double rounds,
+                 sc_graph_step *two)
+{
+    for (uint32_t d = 0; d < two->plan.step.n_classes; d++) {
+        const sc_mem_device *m = &one->memory[d];
+        sc_mem_device *n = &two->memory[d];
+        double held = (double)n->peak_reserved / fmax(1, (double)n->peak_live);
+        for (uint32_t k = 0; k < SC_N_MEM_KINDS; k++)
+            n->by_kind[k] = grown(m->by_kind[k], n->by_kind[k], rounds);
+        n->peak_t += (sc_time)((rounds - 1) * (double)(n->peak_t - m->peak_t));
+        n->peak_live = grown(m->peak_live, n->peak_live, rounds);
+        n->peak_reserved = (uint64_t)(held * (double)n->peak_live);
+        n->fits = (double)n->peak_reserved + x->sw->memory_overhead <=
+                  (double)predict_graph_capacity(two, d);
+    }
+}
+
+/* A step from one of `low` micro-batches and one of a round more. */
 static sc_status by_short(const graph_state *x, const sc_sim_opts *o,
                           uint32_t low, sc_arena *a, sc_graph_step *s,
                           bool *done, sc_err *err)
@@ -196,6 +225,7 @@ static sc_status by_short(const graph_state *x, const sc_sim_opts *o,
     if (!*done) return SC_OK;
     SC_TRY(by_events(x, o, a, &one, err));
     SC_TRY(by_events(x, o, a, &two, err));
+    if (keeps_all(x, &s->plan)) grow(x, &one, (double)rounds, &two);
     each = two.run.makespan - one.run.makespan;
     s->plan.step = two.plan.step;
     s->memory = two.memory;
@@ -203,6 +233,24 @@ static sc_status by_short(const graph_state *x, const sc_sim_opts *o,
     s->run.makespan = one.run.makespan + rounds * each;
     for (uint32_t c = 0; c < SC_N_CATS; c++)
         s->cat[c] = one.cat[c] + rounds * (two.cat[c] - one.cat[c]);
+    return SC_OK;
+}
+
+/* Once the pipeline is full, every further pp micro-batches take as long
+ * (1F1B with constant transfers is affine in their number): two short steps
+ * give a long one.  The fast engine, which knows the long one, certifies it;
+ * what runs beside kernels may take more micro-batches to settle.  `*done` is
+ * false where it does not. */
+static sc_status composed(const graph_state *x, const sc_sim_opts *o,
+                          uint32_t low, sc_arena *a, sc_graph_step *s,
+                          bool *done, sc_err *err)
+{
+    uint32_t pp = (uint32_t)sc_strategy_degree(s->plan.job->strategy, "pp");
+    uint32_t ga = s->job->ga, over = ga % pp;
+    do {
+        SC_TRY(by_short(x, o, low, a, s, done, err));
+        low = 4 * (low - over) + over;
+    } while (!*done && low + pp < ga / 2);
     return SC_OK;
 }
 
@@ -225,13 +273,13 @@ sc_status predict_graph_run(graph_state *x, uint64_t micro, uint32_t ga,
     exec_opts(x, &s.plan, &o);
     uint32_t low = fast ? ga : settled(x, &s.plan, ga);
     if (has_clock(x) && (!x->job->brief || fast || low < ga))
-        SC_TRY(by_clock(&o, a, &s, err));
+        SC_TRY(by_clock(&o, fast, a, &s, err));
     if (has_clock(x) && fast) {
         SC_TRY(fast_only(x, a, &s, err));
         *out = s;
         return SC_OK;
     }
-    if (low < ga) SC_TRY(by_short(x, &o, low, a, &s, &done, err));
+    if (low < ga) SC_TRY(composed(x, &o, low, a, &s, &done, err));
     if (!done) SC_TRY(by_events(x, &o, a, &s, err));
     *out = s;
     return SC_OK;

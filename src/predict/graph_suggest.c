@@ -25,12 +25,12 @@ static const variant variants[] = {
     {"--zero 3 --recompute full --micro-batch", true, 3, SC_RC_FULL, 4},
 };
 
-static double peak_of(const sc_graph_step *s, double other)
+static double peak_of(const sc_graph_step *s)
 {
     double most = 0;
     for (uint32_t d = 0; d < s->plan.step.n_classes; d++)
-        most = fmax(most, (double)s->memory[d].peak_reserved);
-    return most + other;
+        most = fmax(most, predict_graph_peak(s, d));
+    return most;
 }
 
 static bool changes(const graph_state *x, const variant *v,
@@ -67,7 +67,7 @@ static sc_status try_one(graph_state *x, const variant *v,
                                 : v->text;
     if (!text) return sc_error_nomem(err);
     p->suggestion[p->n_suggestions++] =
-        (sc_suggestion){text, t, peak_of(&s, x->sw->memory_overhead), fits};
+        (sc_suggestion){text, t, peak_of(&s), fits};
     return SC_OK;
 }
 

@@ -10,7 +10,7 @@
 /* One configuration, evaluated. */
 typedef struct predict_eval {
     sc_run run;
-    double step_s; /* fast engine */
+    double step_s; /* of blocks (sc_predict_fast) */
     double peak;   /* bytes, worst stage */
     double full;   /* of its device's memory, worst stage */
     bool fits;
@@ -25,6 +25,7 @@ typedef struct predict_memo {
     const sc_model *model;
     const sc_software *sw;
     const sc_hw *hw;
+    double memory_scale; /* of what blocks need; 0: 1 */
     uint32_t n_like;
     const sc_plan *like[64];
     uint32_t n, size;
@@ -35,7 +36,7 @@ typedef struct predict_memo {
     } * slot; /* [size] open addressing, at most half full */
 } predict_memo;
 
-/* Plan, memory, layers and the fast engine.  With `beat_s` > 0 what does not
+/* Plan, memory, layers and step of blocks.  With `beat_s` > 0 what does not
  * fit is not priced, and the engine is not run for what can't be faster than
  * that: step_s is then a lower bound. */
 sc_status predict_evaluate(const sc_run *run, double beat_s, predict_memo *memo,
@@ -84,11 +85,6 @@ sc_status predict_deal(predict_spread *x, struct predict_notes *assume,
                        sc_err *err);
 /* The one that ends last, with the least memory of all; NULL: no memory. */
 predict_kind *predict_slowest_kind(const predict_spread *x, sc_arena *a);
-
-/* Where a strategy has pools of replicas: changes `run`, every choice made, to
- * the slowest replica's. */
-sc_status predict_replicas(sc_run *run, sc_arena *a,
-                           struct predict_notes *assume, sc_err *err);
 
 /* Notes for a person, kept in the prediction. */
 typedef struct predict_notes {
@@ -157,17 +153,14 @@ sc_status predict_keep(const sc_job *job, const sc_job *next,
                        const predict_eval *e, sc_arena *a, sc_prediction *p,
                        sc_err *err);
 
-/* Whether a step is run operator by operator: the model is a graph, or the
- * strategy or mode is beyond blocks. */
+/* Whether nothing is left for blocks to choose: the model is a graph of
+ * operators, or the strategy or mode is beyond blocks. */
 bool predict_by_graph(const sc_job *job, const sc_model *model);
 /* sc_predict() of such a job. */
 sc_status predict_graph(const sc_job *job, const sc_hw *hw,
                         const sc_model *model, const sc_software *sw,
                         const sc_cost *cost, sc_arena *a, sc_prediction *out,
                         sc_err *err);
-/* The same of a run whose choices are all made. */
-sc_status predict_operators(const sc_job *job, const sc_run *run, sc_arena *a,
-                            sc_prediction *out, sc_err *err);
 /* Format of a run's gradients on the wire. */
 sc_status predict_format(const sc_job *job, sc_run *run, sc_err *err);
 /* Precision of a run, and the note that says where it comes from. */
@@ -178,8 +171,6 @@ void predict_money(const sc_job *job, sc_prediction *p);
 sc_status predict_keep_notes(const predict_notes *assume,
                              const predict_notes *warn, sc_arena *a,
                              sc_prediction *p, sc_err *err);
-
-/* An internal error if the result breaks a physical bound. */
 
 /* No kernel of the precision is faster than this, FLOP/s. */
 double predict_best_peak(const sc_device *d, sc_precision p);

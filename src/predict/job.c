@@ -105,7 +105,7 @@ const sc_key sc_job_keys[] = {
     BOOL("numa-unbound", numa_unbound, "--numa-unbound",
          "processes are not bound to their device's NUMA node"),
     ENUM("engine", engine, engine_names, "--engine",
-         "event runs the graph; fast composes its blocks"),
+         "event runs the graph; fast works without one"),
     ENUM("fidelity", fidelity, sc_fidelity_names, "--fidelity",
          "how the network is modelled: prices of exchanges, messages that "
          "queue on links or share them"),

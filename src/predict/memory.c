@@ -188,20 +188,19 @@ static void worst_moment(const sc_run *r, const stage_sum *s, double kept,
 {
     double root = fresh_bytes(r) * s->root_trained;
     m->worst = s->worst;
-    m->working = s->working;
     m->activations = kept + s->working;
     if (r->forward_only) return;
-    m->unreduced = stays_whole(r) ? s->trained * r->sw->reduce_bytes : 0;
+    double unreduced = stays_whole(r) ? s->trained * r->sw->reduce_bytes : 0;
     if (root > m->activations + s->fresh) {
-        m->activations = m->working = 0;
-        m->unreduced += root;
+        m->activations = 0;
         m->worst = "the last reduction";
+        unreduced += root;
     } else {
-        m->unreduced += s->fresh;
+        unreduced += s->fresh;
     }
     /* summed by the host after each micro-batch */
     bool host = r->optim_tier != SC_TIER_DEVICE && sc_run_reductions(r) > 1;
-    m->gradients = (host ? 0 : s->grads) * gradient_bytes(r->sw) + m->unreduced;
+    m->gradients = (host ? 0 : s->grads) * gradient_bytes(r->sw) + unreduced;
 }
 
 static sc_stage_memory device_memory(const sc_plan *p, const sc_block *blocks,
@@ -210,13 +209,13 @@ static sc_stage_memory device_memory(const sc_plan *p, const sc_block *blocks,
     const sc_run *r = &p->run;
     const sc_software *sw = r->sw;
     stage_sum s = sum_of(p, blocks, dev);
-    sc_stage_memory m = {.gathered = gathered(r, &s)};
+    sc_stage_memory m = {0};
     double low = sc_precision_bytes(SC_BF16);
     double each = r->forward_only ? low : sw->weight_bytes;
     /* Weights that are never updated are kept as the products take them. */
     double still = r->precision >= SC_FP8 ? 1 : low;
     m.weights =
-        (s.params_kept - s.frozen) * each + s.frozen * still + m.gathered;
+        (s.params_kept - s.frozen) * each + s.frozen * still + gathered(r, &s);
     worst_moment(r, &s, kept, &m);
     if (!r->forward_only && r->optim_tier == SC_TIER_DEVICE)
         m.optimizer = s.optim * sw->optim_bytes;

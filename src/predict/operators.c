@@ -5,12 +5,12 @@
  */
 #include "predict/internal.h"
 
-sc_status predict_operators(const sc_job *job, const sc_run *run, sc_arena *a,
+sc_status sc_predict_chosen(const sc_job *job, const sc_run *run, sc_arena *a,
                             sc_prediction *out, sc_err *err)
 {
     sc_strategy *tree = SC_NEW(a, sc_strategy);
     if (!tree) return sc_error_nomem(err);
-    sc_strategy_of_run(run, tree);
+    SC_TRY(sc_strategy_of_run(run, a, tree, err));
     if (run->strategy) { /* of replicas; those of stages need rules */
         tree->pool = run->strategy->pool;
         tree->n_pools = run->strategy->n_pools;
@@ -32,19 +32,19 @@ sc_status predict_operators(const sc_job *job, const sc_run *run, sc_arena *a,
     own.imbalance = run->imbalance;
     own.host_mem_bw = run->host_mem_bw;
     own.nvme_bw = run->nvme_bw;
-    own.price = job->price;
-    own.each = job->each;
-    own.brief = job->brief;
-    own.optimizer = job->optimizer;
-    own.fidelity = job->fidelity;
-    own.no_symmetry = job->no_symmetry;
-    own.schedule_file = job->schedule_file;
     own.storage_bw = run->storage_bw;
     own.checkpoint_every = (int64_t)run->checkpoint_every;
     own.checkpoint_async = run->checkpoint_async;
+    own.price = job->price;
+    own.each = job->each;
+    own.brief = job->brief;
     own.engine = job->engine;
+    own.optimizer = job->optimizer;
     own.gamma = job->gamma;
     own.op_times = job->op_times;
+    own.fidelity = job->fidelity;
+    own.no_symmetry = job->no_symmetry;
+    own.schedule_file = job->schedule_file;
     own.tree = tree;
     return predict_graph(&own, run->hw, run->model, run->sw, run->cost, a, out,
                          err);

@@ -9,140 +9,9 @@
 typedef struct state {
     const sc_job *job;
     sc_plan plan;
-    sc_block *blocks;    /* [model->n_layers] */
-    double flops_device; /* executed per device and step, of the busiest */
-    double fast_s;       /* by the fast engine, where it was asked */
+    sc_block *blocks; /* [model->n_layers] */
+    double fast_s;    /* of blocks */
 } state;
-
-static sc_status run_event(const state *x, sc_arena *a, sc_prediction *p,
-                           sc_err *err)
-{
-    sc_graph g, unfolded;
-    sc_result res;
-    sc_sim_opts opts;
-    SC_TRY(sc_lower(&x->plan, x->blocks, NULL, a, &g, err));
-    const sc_graph *use = &g;
-    if (x->job->no_symmetry) {
-        SC_TRY(sc_graph_unfold(&g, 20000000, a, &unfolded, err));
-        use = &unfolded;
-    }
-    sc_predict_rates(&x->plan, x->blocks, &opts);
-    SC_TRY(sc_sim_run(use, &opts, a, &res, err));
-    p->step_time_s = sc_time_to_s(res.makespan);
-    /* The slowest rank: the one that waits least. */
-    sc_time best[SC_N_CATS] = {0}, least = -1;
-    for (uint32_t c = 0; c < use->n_classes; c++) {
-        sc_time cat[SC_N_CATS];
-        sc_result_breakdown(use, &res, c, res.makespan, cat);
-        if (least >= 0 && cat[SC_CAT_BUBBLE] >= least) continue;
-        least = cat[SC_CAT_BUBBLE];
-        memcpy(best, cat, sizeof best);
-    }
-    for (uint32_t c = 0; c < SC_N_CATS; c++)
-        p->time_breakdown_s[c] = sc_time_to_s(best[c]);
-    return SC_OK;
-}
-
-static double packing(const sc_block *b)
-{
-    return b->pack_s;
-}
-
-/* Time of one device by category, all micro-batches. */
-static double device_time(const state *x, uint32_t dev, double cat[SC_N_CATS])
-{
-    const sc_run *r = &x->plan.run;
-    const sc_block *own = sc_plan_blocks(&x->plan, x->blocks, dev);
-    double sum = 0;
-    for (uint32_t c = 0; c < SC_N_CATS; c++) {
-        cat[c] = 0;
-        for (uint32_t k = 0; k < sc_run_chunks(r); k++)
-            for (uint32_t l = 0; l < r->model->n_layers; l++)
-                cat[c] += x->plan.stage[sc_run_stage(r, dev, k)].n[l] *
-                          (own[l].fwd_cat[c] + own[l].bwd_cat[c]);
-        cat[c] *= predict_passes(r);
-        if (c == SC_CAT_COMPUTE)
-            cat[c] += sc_run_reductions(r) *
-                      sc_plan_device_sum(&x->plan, x->blocks, dev, packing);
-        sum += cat[c];
-    }
-    return sum;
-}
-
-/* The fast engine has no timeline: the busiest device's own time by category,
- * the rest of the step is bubble. */
-static void fast_breakdown(const state *x, sc_prediction *p)
-{
-    uint32_t pp = p->run.size[SC_AX_PP];
-    double most = -1;
-    for (uint32_t dev = 0; dev < pp; dev++) {
-        double cat[SC_N_CATS], sum = device_time(x, dev, cat);
-        if (sum <= most) continue;
-        most = sum;
-        memcpy(p->time_breakdown_s, cat, sizeof cat);
-    }
-    double rest = fmax(0, p->step_time_s - most);
-    p->time_breakdown_s[pp > 1 ? SC_CAT_BUBBLE : SC_CAT_DP] += rest;
-}
-
-static sc_status run_engines(state *x, sc_arena *a, sc_prediction *p,
-                             sc_err *err)
-{
-    double fast = 0;
-    bool event = x->job->engine == SC_ENGINE_EVENT;
-    if (!event || !x->job->brief)
-        SC_TRY(sc_predict_fast(&x->plan, x->blocks, a, &fast, err));
-    x->fast_s = fast;
-    if (event) {
-        SC_TRY(run_event(x, a, p, err));
-        p->other_engine_s = fast;
-        return SC_OK;
-    }
-    p->step_time_s = fast;
-    fast_breakdown(x, p);
-    p->other_engine_s = NAN;
-    return SC_OK;
-}
-
-/* Seconds that a step waits for the last asynchronous checkpoint: it can't be
- * written faster than they come. */
-static double behind(double step_s, const sc_step_costs *c)
-{
-    return fmax(0, c->save_beside_s - step_s);
-}
-
-static sc_status checkpoints(const state *x, sc_prediction *p,
-                             predict_notes *assume, predict_notes *warn,
-                             sc_err *err)
-{
-    const sc_run *r = &x->plan.run;
-    double every = r->checkpoint_every, bytes = 0;
-    sc_step_costs c;
-    if (every <= 0 || r->forward_only) return SC_OK;
-    SC_TRY(sc_plan_step_costs(&x->plan, x->blocks, 0, &c, err));
-    for (uint32_t d = 0; d < r->size[SC_AX_PP]; d++)
-        bytes += sc_plan_checkpoint_bytes(&x->plan, x->blocks, d);
-    bytes *= (double)r->hw->n_devices / r->size[SC_AX_PP];
-    double wait = behind(p->step_time_s, &c);
-    p->step_time_s += wait;
-    p->time_breakdown_s[SC_CAT_OTHER] += wait;
-    p->other_engine_s += behind(p->other_engine_s, &c);
-    double write_s = (c.save_write_s + c.save_beside_s) * every;
-    predict_note(assume,
-                 "a checkpoint of %.4g GB every %.0f steps: %.3g s to copy to "
-                 "the host, %.3g s to write%s",
-                 bytes / 1e9, every, c.save_copy_s * every, write_s,
-                 r->checkpoint_async ? ", beside training" : "");
-    if (r->storage_bw <= 0 &&
-        (!r->strategy || r->strategy->checkpoint_tier == SC_TIER_DEVICE))
-        predict_note(assume, "storage takes 2 GB/s of each host");
-    if (wait > 0)
-        predict_note(warn,
-                     "checkpoints come faster than storage takes them: steps "
-                     "wait %.3g s",
-                     wait);
-    return SC_OK;
-}
 
 /* Optimizer states that are not on the device. */
 static void states_note(const state *x, predict_notes *assume)
@@ -152,53 +21,10 @@ static void states_note(const state *x, predict_notes *assume)
         most = fmax(most, sc_plan_host_states(&x->plan, x->blocks, d));
     if (most > 0)
         predict_note(assume, "optimizer states of up to %.4g GiB per device %s",
-                     most / (double)(1 << 30),
+                     most / SC_GIB,
                      x->plan.run.optim_tier == SC_TIER_NVME
                          ? "on the NVMe drives of its host"
                          : "in the memory of its host");
-}
-
-/* FLOP of the forward products that are made again. */
-static double recomputed_flops(const state *x)
-{
-    const sc_run *r = &x->plan.run;
-    double sum = 0;
-    for (uint32_t l = 0; l < r->model->n_layers; l++) {
-        const sc_layer *layer = &r->model->layer[l];
-        for (uint32_t i = 0; i < layer->n_ops; i++)
-            if (x->plan.placed[l][i].recompute && !layer->still)
-                sum += layer->repeat *
-                       sc_operator_flops(&layer->op[i], r->gbs, r->seq);
-    }
-    return r->forward_only ? 0 : sum;
-}
-
-/* Of all devices. */
-static double mean_peak(const sc_plan *p, sc_precision precision)
-{
-    uint32_t pp = p->kind ? p->run.size[SC_AX_PP] : 1;
-    double sum = 0;
-    for (uint32_t dev = 0; dev < pp; dev++) {
-        const sc_device *d = sc_plan_hw(p, dev)->device;
-        double peak = d->peak[precision];
-        sum += peak > 0 ? peak : d->vector_flops;
-    }
-    return sum / pp;
-}
-
-static void rates(const state *x, sc_prediction *p)
-{
-    const sc_run *r = &p->run;
-    double n = r->hw->n_devices, t = p->step_time_s;
-    double model = sc_model_flops(r->model, r->gbs, r->seq, r->forward_only);
-    sc_precision pr = r->precision;
-    double peak = mean_peak(&x->plan, pr);
-    p->samples_per_s = (double)r->gbs / t;
-    p->tokens_per_s = p->samples_per_s * (double)r->seq;
-    p->tokens_per_s_per_device = p->tokens_per_s / n;
-    p->model_tflops_per_device = model / t / n / 1e12;
-    p->mfu = model / t / n / peak;
-    p->hfu = (model + recomputed_flops(x)) / t / n / peak;
 }
 
 void predict_money(const sc_job *job, sc_prediction *p)
@@ -221,38 +47,6 @@ void predict_money(const sc_job *job, sc_prediction *p)
         job->price >= 0 ? job->price * hw->n_devices * t : NAN;
 }
 
-static sc_status memory(const state *x, sc_arena *a, sc_prediction *p,
-                        sc_err *err)
-{
-    p->n_stages = p->run.size[SC_AX_PP];
-    p->memory = SC_NEW_N(a, sc_stage_memory, p->n_stages);
-    if (!p->memory) return sc_error_nomem(err);
-    SC_TRY(sc_predict_memory(&x->plan, x->blocks, a, p->memory, err));
-    p->memory_capacity_bytes = (double)p->run.hw->device->mem_bytes;
-    p->fits = true;
-    for (uint32_t i = 0; i < p->n_stages; i++)
-        if (p->memory[i].peak > p->memory[i].capacity) p->fits = false;
-    return SC_OK;
-}
-
-static double block_flops(const sc_block *b)
-{
-    return b->flops;
-}
-
-static double device_flops(const state *x)
-{
-    const sc_run *r = &x->plan.run;
-    double most = 0, slow = predict_best_peak(r->hw->device, r->precision);
-    for (uint32_t dev = 0; dev < r->size[SC_AX_PP]; dev++) {
-        const sc_device *d = sc_plan_hw(&x->plan, dev)->device;
-        double sum = sc_plan_device_sum(&x->plan, x->blocks, dev, block_flops);
-        if (x->plan.kind) sum *= slow / predict_best_peak(d, r->precision);
-        most = fmax(most, sum);
-    }
-    return most * predict_passes(&x->plan.run);
-}
-
 sc_status predict_keep_notes(const predict_notes *assume,
                              const predict_notes *warn, sc_arena *a,
                              sc_prediction *p, sc_err *err)
@@ -265,16 +59,6 @@ sc_status predict_keep_notes(const predict_notes *assume,
     p->n_assumptions = assume->n;
     p->n_warnings = warn->n;
     return SC_OK;
-}
-
-static sc_status finish(const state *x, const predict_notes *assume,
-                        const predict_notes *warn, sc_arena *a,
-                        sc_prediction *p, sc_err *err)
-{
-    rates(x, p);
-    predict_money(x->job, p);
-    SC_TRY(predict_keep_notes(assume, warn, a, p, err));
-    return predict_bounds(p, x->flops_device, err);
 }
 
 const sc_software *predict_software(const sc_job *job, const sc_software *sw,
@@ -328,15 +112,6 @@ static void idle_options(const sc_job *job, const sc_run *r,
                      "stand between products",
                      at.file, at.line, at.col);
     }
-    if (job->optimizer && strcmp(job->optimizer, "adam") != 0)
-        predict_note(warn, "--optimizer changes nothing: blocks are updated by "
-                           "adam");
-    if (job->gamma >= 0)
-        predict_note(warn, "--gamma changes nothing: blocks have rates of "
-                           "overlap of their own");
-    if (job->op_times)
-        predict_note(warn, "--op-times changes nothing: blocks have prices of "
-                           "their own");
     if (job->schedule > SC_SCH_1F1B && r->size[SC_AX_PP] == 1)
         predict_note(warn, "--schedule changes nothing at pp 1");
     if (job->wide && r->precision < SC_FP8)
@@ -404,7 +179,6 @@ static void notes(const sc_job *job, sc_prediction *p, predict_notes *assume,
                   predict_notes *warn)
 {
     const sc_hw *hw = p->run.hw;
-    predict_interval(p, job->brief, assume, warn);
     warnings(job, p, warn);
     if (hw->device_assumed)
         predict_note(assume, "device %s: the machine names none",
@@ -425,13 +199,80 @@ static sc_status change(const sc_job *job, const sc_hw *hw,
     return sc_strategy_software(job->tree, a, sw, err);
 }
 
-static sc_status run_plan(state *x, predict_memo *memo, sc_arena *a,
-                          sc_prediction *p, sc_err *err)
+/* Times that blocks and the network are brought to agree on what fits. */
+#define FITTINGS 4
+
+/* Whether what is asked for is what the network is asked about while choosing. */
+static bool quick_enough(const sc_job *job)
 {
-    SC_TRY(predict_layers(&p->run, memo, &x->plan, &x->blocks, err));
-    x->flops_device = device_flops(x);
-    SC_TRY(memory(x, a, p, err));
-    return run_engines(x, a, p, err);
+    return job->brief && job->engine == SC_ENGINE_FAST && !job->each &&
+           job->fidelity == SC_FIDELITY_ANALYTIC;
+}
+
+/* Share of its memory that the fullest device needs, by the network: `out` is
+ * its step. */
+static sc_status fullness(const sc_job *job, const sc_run *run, sc_arena *a,
+                          double *full, sc_prediction *out, sc_err *err)
+{
+    sc_job quick = *job;
+    sc_prediction q;
+    quick.engine = SC_ENGINE_FAST;
+    quick.fidelity = SC_FIDELITY_ANALYTIC;
+    quick.brief = true;
+    SC_TRY(sc_predict_chosen(&quick, run, a, &q, err));
+    *full = 0;
+    for (uint32_t i = 0; i < q.n_stages; i++)
+        *full = fmax(*full, q.memory[i].peak / q.memory[i].capacity);
+    *out = q;
+    return SC_OK;
+}
+
+/* Blocks choose, the network says whether the choice fits.  Where they do not
+ * agree on that, what blocks weigh is scaled to the network's weight, and they
+ * choose again.  `asked` is the step of what was chosen, if the network was
+ * asked about it last. */
+static sc_status choose(const sc_job *job, predict_memo *memo, sc_arena *a,
+                        sc_prediction *p, predict_notes *assume,
+                        sc_prediction *asked, sc_err *err)
+{
+    const sc_run open = p->run;
+    uint32_t kept = assume->n, tried;
+    memo->memory_scale = 1;
+    p->n_candidates = 0;
+    for (uint32_t k = 0;; k++) {
+        predict_eval e;
+        double full;
+        assume->n = kept;
+        p->run = open;
+        SC_TRY(predict_infer(job, a, &p->run, assume, memo, &tried, err));
+        p->n_candidates += tried;
+        asked->n_stages = 0;
+        if (k == FITTINGS || tried == 1) return SC_OK;
+        SC_TRY(predict_evaluate(&p->run, 0, memo, &e, err));
+        SC_TRY(fullness(job, &p->run, a, &full, asked, err));
+        if ((full <= 1) == (e.full <= 1)) return SC_OK;
+        memo->memory_scale *= full / e.full;
+    }
+}
+
+/* The run by the network of its operators: everything but the choices. */
+static sc_status by_network(const state *x, const sc_prediction *asked,
+                            sc_arena *a, sc_prediction *p,
+                            predict_notes *assume, predict_notes *warn,
+                            sc_err *err)
+{
+    sc_prediction q = *asked;
+    if (asked->n_stages == 0 || !quick_enough(x->job))
+        SC_TRY(sc_predict_chosen(x->job, &p->run, a, &q, err));
+    for (uint32_t i = 0; i < q.n_assumptions; i++)
+        predict_note(assume, "%s", q.assumptions[i]);
+    for (uint32_t i = 0; i < q.n_warnings; i++)
+        predict_note(warn, "%s", q.warnings[i]);
+    q.run = p->run;
+    q.n_candidates = p->n_candidates;
+    q.by_mesh = false;
+    *p = q;
+    return SC_OK;
 }
 
 /* The memo, if it is of these. */
@@ -467,7 +308,7 @@ sc_status predict_again(const sc_job *job, const sc_hw *hw,
                         sc_prediction *out, sc_err *err)
 {
     state x = {.job = job};
-    sc_prediction p = {.analytic_s = NAN};
+    sc_prediction p = {.analytic_s = NAN}, asked = {0};
     predict_notes assume = {.arena = a}, warn = {.arena = a};
     SC_TRY(check_fidelity(job, err));
     SC_TRY(marked(job, a, &model, err));
@@ -481,28 +322,18 @@ sc_status predict_again(const sc_job *job, const sc_hw *hw,
                      .sw = sw,
                      .cost = cost,
                      .strategy = job->tree};
-    SC_TRY(predict_infer(job, a, &p.run, &assume, memo, &p.n_candidates, err));
-    if (job->by_operators || job->fidelity) {
-        SC_TRY(predict_operators(job, &p.run, a, &p, err));
-        for (uint32_t i = 0; i < p.n_assumptions; i++)
-            predict_note(&assume, "%s", p.assumptions[i]);
-        for (uint32_t i = 0; i < p.n_warnings; i++)
-            predict_note(&warn, "%s", p.warnings[i]);
-        SC_TRY(predict_keep_notes(&assume, &warn, a, &p, err));
-        *out = p;
-        return SC_OK;
-    }
-    SC_TRY(predict_replicas(&p.run, a, &assume, err));
-    SC_TRY(run_plan(&x, memo, a, &p, err));
-    SC_TRY(checkpoints(&x, &p, &assume, &warn, err));
+    SC_TRY(choose(job, memo, a, &p, &assume, &asked, err));
+    SC_TRY(predict_layers(&p.run, memo, &x.plan, &x.blocks, err));
+    SC_TRY(sc_predict_fast(&x.plan, x.blocks, a, &x.fast_s, err));
     states_note(&x, &assume);
+    stage_note(&x.plan, &assume);
+    SC_TRY(by_network(&x, &asked, a, &p, &assume, &warn, err));
     /* other choices would deal other micro-batches */
     bool dealt = p.run.ga * p.run.mbs * sc_run_dp(&p.run) != p.run.gbs;
     if (!job->brief && !dealt)
         SC_TRY(predict_suggest(job, x.fast_s, memo, a, &p, err));
-    stage_note(&x.plan, &assume);
     notes(job, &p, &assume, &warn);
-    SC_TRY(finish(&x, &assume, &warn, a, &p, err));
+    SC_TRY(predict_keep_notes(&assume, &warn, a, &p, err));
     *out = p;
     return SC_OK;
 }

@@ -13,26 +13,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static double both_passes(const sc_block *b)
-{
-    return b->fwd_s + b->bwd_s;
-}
-
-static sc_status price(const sc_run *run, predict_kind *k, sc_arena *a,
-                       sc_err *err)
-{
-    sc_run r = *run;
-    sc_plan p;
-    sc_block *b;
-    sc_arena_mark mark = sc_arena_save(a);
-    r.hw = k->hw;
-    SC_TRY(sc_plan_build(&r, a, &p, err));
-    SC_TRY(sc_blocks_price(&p, a, &b, err));
-    k->one_s = sc_plan_device_sum(&p, b, 0, both_passes);
-    sc_arena_restore(a, mark);
-    return SC_OK;
-}
-
 sc_status predict_kind_open(const sc_hw *hw, uint32_t replicas,
                             const sc_strategy_pool *pool, uint32_t first,
                             predict_kind *k, sc_arena *a, sc_err *err)
@@ -53,25 +33,6 @@ sc_status predict_kind_open(const sc_hw *hw, uint32_t replicas,
                             "groups of the cluster in the order of replicas",
                             "device %u is a %s, not a %s", i, d->name, name);
     }
-    return SC_OK;
-}
-
-static sc_status supported(const sc_run *r, const sc_strategy_pool *pool,
-                           uint32_t replicas, sc_err *err)
-{
-    if (replicas != sc_run_dp(r))
-        return sc_error(err, SC_EINPUT, SC_C_CONFLICT, pool->pos, NULL,
-                        "pools of %u replicas; dp is %u", replicas,
-                        sc_run_dp(r));
-    if (r->size[SC_AX_PP] > 1)
-        return sc_error(err, SC_EINPUT, SC_C_UNSUPPORTED, pool->pos,
-                        "pools of stages, or pp 1",
-                        "pools of replicas with a pipeline");
-    if (sc_run_reductions(r) > 1)
-        return sc_error(err, SC_EINPUT, SC_C_CONFLICT, pool->pos, "ZeRO 0 or 1",
-                        "ZeRO %d exchanges gradients after every micro-batch, "
-                        "of which replicas have different numbers",
-                        r->zero);
     return SC_OK;
 }
 
@@ -148,34 +109,5 @@ sc_status predict_deal(predict_spread *x, predict_notes *assume, sc_err *err)
     else
         dealt(x);
     note(x, assume);
-    return SC_OK;
-}
-
-sc_status predict_replicas(sc_run *run, sc_arena *a, predict_notes *assume,
-                           sc_err *err)
-{
-    const sc_strategy *s = run->strategy;
-    uint32_t replicas = 0;
-    predict_spread x = {.all = run->gbs / run->mbs};
-    for (uint32_t i = 0; s && i < s->n_pools; i++)
-        replicas += s->pool[i].replicas;
-    if (replicas == 0) return SC_OK;
-    SC_TRY(supported(run, &s->pool[0], replicas, err));
-    x.k = SC_NEW_N(a, predict_kind, s->n_pools);
-    if (!x.k) return sc_error_nomem(err);
-    replicas = 0;
-    for (uint32_t i = 0; i < s->n_pools; i++) {
-        if (s->pool[i].replicas == 0) continue;
-        predict_kind *k = &x.k[x.n++];
-        SC_TRY(predict_kind_open(run->hw, sc_run_dp(run), &s->pool[i], replicas,
-                                 k, a, err));
-        SC_TRY(price(run, k, a, err));
-        replicas += s->pool[i].replicas;
-    }
-    SC_TRY(predict_deal(&x, assume, err));
-    const predict_kind *most = predict_slowest_kind(&x, a);
-    if (!most) return sc_error_nomem(err);
-    run->hw = most->hw;
-    run->ga = most->mbs;
     return SC_OK;
 }

@@ -2,7 +2,7 @@
 /*
  * sensitivity.c - what a predicted step depends on most, and what would have to
  * be different for it to be another: parameters and properties of the machine
- * are moved alone and the same configuration composed again by the fast engine.
+ * are moved alone and the same configuration is run again by the fast engine.
  */
 #include "predict/graph.h"
 
@@ -11,23 +11,10 @@
 
 static const double up = 1.1; /* the change that is asked about */
 
-static sc_status of_blocks(const sc_run *run, sc_arena *a, double *step_s,
-                           sc_err *err)
-{
-    sc_plan plan;
-    sc_block *blocks = NULL;
-    sc_arena_mark mark = sc_arena_save(a);
-    sc_status s = sc_plan_build(run, a, &plan, err);
-    if (s == SC_OK) s = sc_blocks_price(&plan, a, &blocks, err);
-    if (s == SC_OK) s = sc_predict_fast(&plan, blocks, a, step_s, err);
-    sc_arena_restore(a, mark);
-    return s;
-}
-
-/* By the walk of the schedule, which shares no links; what no kernel or link
- * explains stays. */
-static sc_status of_network(const sc_prediction *p, const sc_run *run,
-                            sc_arena *a, double *step_s, sc_err *err)
+/* A prediction's step on a machine, with parameters, of `run`: by the walk of
+ * the schedule, which shares no links. */
+static sc_status step_of(const sc_prediction *p, const sc_run *run, sc_arena *a,
+                         double *step_s, sc_err *err)
 {
     const sc_graph_step *g = p->graph;
     sc_gjob job = *g->job;
@@ -40,20 +27,12 @@ static sc_status of_network(const sc_prediction *p, const sc_run *run,
     job.cost = run->cost;
     job.unfold = false;
     sc_status s = sc_gplan_compile(&job, a, &plan, err);
-    if (s == SC_OK) s = sc_gplan_clock(&plan, by, a, &clock, err);
+    if (s == SC_OK) s = sc_gplan_clock(&plan, by, false, a, &clock, err);
     sc_arena_restore(a, mark);
     *step_s = sc_time_to_s(clock.makespan) + p->step_time_s -
               sc_time_to_s(g->run.makespan) - g->fixed_s +
               predict_graph_fixed(run, job.rules);
     return s;
-}
-
-/* A prediction's step on a machine, with parameters, of `run`. */
-static sc_status step_of(const sc_prediction *p, const sc_run *run, sc_arena *a,
-                         double *step_s, sc_err *err)
-{
-    return p->graph ? of_network(p, run, a, step_s, err)
-                    : of_blocks(run, a, step_s, err);
 }
 
 /* ---- what is moved --------------------------------------------------------------- */
@@ -81,7 +60,7 @@ typedef struct moved {
 static void begin(const sc_prediction *p, moved *m)
 {
     m->run = p->run;
-    if (p->graph) m->run.hw = p->graph->job->hw;
+    m->run.hw = p->graph->job->hw;
     m->cost = *m->run.cost;
     m->hw = *m->run.hw;
     m->device = *m->run.hw->device;

@@ -3,10 +3,10 @@
  * suggest.c - the smallest changes that help: one choice, or two together, put
  * differently.
  *
- * Candidates are ranked by the fast engine with everything else as it is.
- * What is told is the effect of the options as they are printed: they are
- * predicted like any other question, by the engine that was asked for, with
- * what was left out inferred anew.
+ * Candidates are ranked by blocks with everything else as it is.  What is told
+ * is the effect of the options as they are printed: they are predicted like any
+ * other question, by the engine that was asked for, with what was left out
+ * inferred anew.
  */
 #include "predict/internal.h"
 
@@ -68,7 +68,7 @@ static const double faster = 0.97, smaller = 0.9;
 
 typedef struct candidate {
     sc_job job;
-    predict_eval e; /* by the fast engine */
+    predict_eval e; /* its step as the network has it, about */
     uint32_t n;     /* choices changed */
     uint32_t at;    /* order of generation: ties */
 } candidate;
@@ -77,12 +77,14 @@ typedef struct search {
     const sc_job *job;
     const sc_run *run;
     predict_eval now;
+    double by_blocks; /* the network's step over that of blocks */
     predict_memo *memo;
     sc_arena *a;
     bool done[MOVES];        /* alone it can be */
     predict_eval one[MOVES]; /* and gives this */
     candidate *c;
     uint32_t n;
+    uint32_t changed[SC_COUNT(((sc_prediction *)0)->suggestion)]; /* choices */
 } search;
 
 /* ---- changing a run ---------------------------------------------------------- */
@@ -215,6 +217,7 @@ bool predict_variant(const sc_job *next, const sc_hw *hw,
     sc_arena_init(&own, a->limit);
     j.brief = true;
     j.no_symmetry = false; /* the same result */
+    j.fidelity = SC_FIDELITY_ANALYTIC;
     sc_status s = predict_again(&j, hw, p->run.model, p->run.sw, p->run.cost,
                                 memo, &own, &x, &quiet);
     if (s == SC_OK) {
@@ -263,7 +266,10 @@ static bool evaluate(search *x, const move *m, uint32_t n, double beat,
     out->n = n;
     if (sc_job_outside(&out->job, r.sw) && !sc_job_outside(x->job, r.sw))
         return false;
-    return predict_evaluate(&r, beat, x->memo, &out->e, &quiet) == SC_OK;
+    sc_status s =
+        predict_evaluate(&r, beat / x->by_blocks, x->memo, &out->e, &quiet);
+    out->e.step_s *= x->by_blocks;
+    return s == SC_OK;
 }
 
 static void add(search *x, const candidate *c)
@@ -366,6 +372,22 @@ static int better(const void *a, const void *b)
     return x->at < y->at ? -1 : 1;
 }
 
+/* The last of the suggestions to its place: of as many changes, the faster one
+ * stands first. */
+static void rank_last(search *x, uint32_t changed, sc_prediction *p)
+{
+    uint32_t i = p->n_suggestions - 1;
+    const sc_suggestion last = p->suggestion[i];
+    for (; i > 0 && x->changed[i - 1] == changed &&
+           p->suggestion[i - 1].step_time_s > last.step_time_s;
+         i--) {
+        p->suggestion[i] = p->suggestion[i - 1];
+        x->changed[i] = x->changed[i - 1];
+    }
+    p->suggestion[i] = last;
+    x->changed[i] = changed;
+}
+
 /* Keeps candidates that hold what they promise, as options. */
 static sc_status confirm(search *x, bool fitting, sc_prediction *p, sc_err *err)
 {
@@ -380,8 +402,10 @@ static sc_status confirm(search *x, bool fitting, sc_prediction *p, sc_err *err)
         tries++;
         if (!predict_variant(&x->c[i].job, p->run.hw, p, x->memo, x->a, &e))
             continue;
-        if (e.fits == fitting && helps(&e, &now))
-            SC_TRY(predict_keep(x->job, &x->c[i].job, &e, x->a, p, err));
+        if (e.fits != fitting || !helps(&e, &now)) continue;
+        uint32_t kept = p->n_suggestions;
+        SC_TRY(predict_keep(x->job, &x->c[i].job, &e, x->a, p, err));
+        if (p->n_suggestions > kept) rank_last(x, x->c[i].n, p);
     }
     return SC_OK;
 }
@@ -418,7 +442,9 @@ sc_status predict_suggest(const sc_job *job, double fast_s, predict_memo *memo,
                   .c = SC_NEW_N(a, candidate, CANDIDATES)};
     if (!x->c) return sc_error_nomem(err);
     SC_TRY(predict_evaluate(x->run, DBL_MIN, memo, &x->now, err));
-    x->now.step_s = fast_s;
+    x->by_blocks = p->step_time_s / fast_s;
+    x->now.step_s = p->step_time_s;
+    x->now.fits = p->fits;
     x->now.slower = false;
     if (singles(x) < SC_COUNT(p->suggestion)) {
         inferred_anew(x, p);

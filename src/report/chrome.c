@@ -115,8 +115,23 @@ static void put_memory(const sc_mem_device *m, uint32_t cls, sc_json *j)
     }
 }
 
+/* What no op explains, behind all of them. */
+static void put_fixed(const sc_result *r, sc_time fixed, uint32_t cls,
+                      sc_json *j)
+{
+    sc_json_begin(j, '{');
+    sc_json_put_string(j, "ph", "X");
+    sc_json_put_string(j, "name", "step");
+    sc_json_put_string(j, "cat", sc_cat_names[SC_CAT_OTHER]);
+    chrome_place(j, cls, SC_S_COMPUTE);
+    chrome_us(j, "ts", r->makespan);
+    chrome_us(j, "dur", fixed);
+    sc_json_end(j, '}');
+}
+
 void sc_report_chrome_trace(const sc_graph *g, const sc_result *r,
-                            const sc_mem_device *memory, sc_json *out)
+                            const sc_mem_device *memory, sc_time fixed,
+                            sc_json *out)
 {
     sc_json_begin(out, '{');
     sc_json_put_string(out, "displayTimeUnit", "ns");
@@ -133,6 +148,8 @@ void sc_report_chrome_trace(const sc_graph *g, const sc_result *r,
             put_op(g, r, i, g->cls[p], out);
         if (g->kind[i] == SC_OP_P2P) put_transfer(g, r, i, out);
     }
+    for (uint32_t c = 0; fixed > 0 && c < g->n_classes; c++)
+        put_fixed(r, fixed, c, out);
     sc_json_end(out, ']');
     sc_json_end(out, '}');
 }

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define GIB     1073741824.0
 #define MOMENTS 12 /* of a timeline for people */
 #define LINKS   8
 #define SAMPLES 200 /* of a timeline for programs */
@@ -63,7 +62,7 @@ static void timeline(const sc_mem_device *m, sc_time makespan, sc_text *out)
         }
         int bar = m->peak_live ? (int)(40 * most / m->peak_live) : 0;
         sc_text_add(out, "  to %8.3g ms %8.2f GiB %.*s\n", 1e-9 * (double)until,
-                    (double)most / GIB, bar,
+                    (double)most / SC_GIB, bar,
                     "########################################");
     }
 }
@@ -111,31 +110,25 @@ void sc_report_graph(const sc_prediction *p, sc_text *out)
     uint32_t d = fullest(g);
     sc_text_add(out, "%s holds most: %.2f GiB live, %.2f GiB reserved\n",
                 g->plan.step.classes[d].name,
-                (double)g->memory[d].peak_live / GIB,
-                (double)g->memory[d].peak_reserved / GIB);
+                (double)g->memory[d].peak_live / SC_GIB,
+                (double)g->memory[d].peak_reserved / SC_GIB);
     if (g->fast) return;
     timeline(&g->memory[d], g->run.makespan, out);
     tensors(g, &g->memory[d], out);
     links(p, out);
 }
 
-/* One line per operation: id, devices, stream, length alone, what waits. */
-void sc_report_ops(const sc_graph *x, sc_text *out)
+void sc_report_ops(const sc_graph_step *g, sc_text *out)
 {
-    for (uint32_t d = 0; d < x->n_classes; d++)
-        sc_text_add(out, "device %u %s x%u\n", d, x->classes[d].name,
-                    (unsigned)x->classes[d].multiplicity);
-    for (sc_op i = 0; i < x->n_ops; i++) {
-        sc_text_add(out, "%u %s %lld ps on", i, sc_stream_names[x->stream[i]],
-                    (long long)x->work[i]);
-        for (uint32_t k = sc_op_place(x, i); k < sc_op_place(x, i + 1); k++)
-            sc_text_add(out, " %u", x->cls[k]);
-        sc_text_add(out, " \"%s\"", x->name[i]);
-        for (uint32_t k = x->succ_head[i]; k < x->succ_head[i + 1]; k++)
-            sc_text_add(out, "%s%u", k == x->succ_head[i] ? " before " : " ",
-                        x->succ[k]);
-        sc_text_add(out, "\n");
-    }
+    const sc_graph *x = &g->plan.step;
+    sc_graph_write(x, out);
+    for (uint32_t d = 0; g->fixed_s > 0 && d < x->n_classes; d++)
+        sc_text_add(
+            out,
+            "op %%%u host class %s stream compute cat other work %lldps "
+            "name step\n",
+            x->n_ops + d, x->classes[d].name,
+            (long long)sc_time_from_s(g->fixed_s));
 }
 
 /* ---- for programs ------------------------------------------------------------ */

@@ -7,8 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define GIB 1073741824.0
-
 /* 8.142, 139, 1.39K, 11.1M */
 static void short_number(double v, char *buf, size_t size)
 {
@@ -27,7 +25,7 @@ static void head(const sc_prediction *p, sc_text *out)
                 r->model->name, params / (small ? 1e6 : 1e9),
                 small ? "million" : "billion", r->hw->n_devices,
                 r->hw->device->name, r->hw->name);
-    if (p->graph) {
+    if (p->by_mesh) {
         report_graph_head(p, out);
         return;
     }
@@ -72,45 +70,16 @@ static const sc_stage_memory *fullest(const sc_prediction *p, uint32_t *stage)
     return m;
 }
 
-/* One line of bytes: a name, what is kept, what is there for the moment. */
-static void held(const char *name, double all, double part, const char *what,
-                 sc_text *out)
-{
-    sc_text_add(out, "  %-22s %8.2f GiB", name, all / GIB);
-    if (part > 0) sc_text_add(out, ", of these %.2f %s", part / GIB, what);
-    sc_text_add(out, "\n");
-}
+typedef struct held {
+    const char *name;
+    double bytes;
+} held;
 
-void sc_report_memory(const sc_prediction *p, sc_text *out)
-{
-    uint32_t stage;
-    if (p->graph) {
-        sc_report_graph(p, out);
-        return;
-    }
-    const sc_stage_memory *m = fullest(p, &stage);
-    sc_text_add(out, "memory of stage %u, most of all while %s runs%s\n", stage,
-                m->worst,
-                m->working > 0 && !p->run.forward_only ? " backward" : "");
-    held("weights", m->weights, m->gathered, "gathered", out);
-    held("gradients", m->gradients, m->unreduced, "not yet reduced", out);
-    held("optimizer", m->optimizer, 0, "", out);
-    held("activations", m->activations, m->working, "for the pass that runs",
-         out);
-    held("communication", m->communication, 0, "", out);
-    held("other", m->other, 0, "", out);
-    held("reserve", m->peak - m->allocated, 0, "", out);
-}
+enum { PARTS = 7 };
 
-static void memory(const sc_prediction *p, sc_text *out)
+static void parts_of(const sc_stage_memory *m, held out[PARTS])
 {
-    uint32_t stage;
-    const sc_stage_memory *m = fullest(p, &stage);
-
-    const struct {
-        const char *name;
-        double bytes;
-    } part[] = {
+    const held all[PARTS] = {
         {"weights", m->weights},
         {"gradients", m->gradients},
         {"optimizer", m->optimizer},
@@ -119,20 +88,42 @@ static void memory(const sc_prediction *p, sc_text *out)
         {"other", m->other},
         {"reserve", m->peak - m->allocated},
     };
+    memcpy(out, all, sizeof all);
+}
 
+void sc_report_memory(const sc_prediction *p, sc_text *out)
+{
+    uint32_t stage;
+    held part[PARTS];
+    parts_of(fullest(p, &stage), part);
+    if (!p->by_mesh) {
+        sc_text_add(out, "memory of stage %u, when it holds most\n", stage);
+        for (uint32_t i = 0; i < PARTS; i++)
+            sc_text_add(out, "  %-22s %8.2f GiB\n", part[i].name,
+                        part[i].bytes / SC_GIB);
+    }
+    sc_report_graph(p, out);
+}
+
+static void memory(const sc_prediction *p, sc_text *out)
+{
+    uint32_t stage;
+    const sc_stage_memory *m = fullest(p, &stage);
+    held part[PARTS];
+    parts_of(m, part);
     char item[64];
     report_row r = report_row_begin("fits?", out);
     snprintf(item, sizeof item, "%-9s %.1f of %.1f GiB", p->fits ? "yes" : "NO",
-             m->peak / GIB, m->capacity / GIB);
+             m->peak / SC_GIB, m->capacity / SC_GIB);
     report_row_add(&r, " ", item);
     snprintf(item, sizeof item, " on stage %u", stage);
     if (p->n_stages > 1) report_row_add(&r, "", item);
     report_row_end(&r);
     r = report_row_begin("", out);
-    for (uint32_t i = 0; i < SC_COUNT(part); i++) {
+    for (uint32_t i = 0; i < PARTS; i++) {
         snprintf(item, sizeof item, "%s %.1f", part[i].name,
-                 part[i].bytes / GIB);
-        if (part[i].bytes >= 0.05 * GIB) report_row_add(&r, "  ", item);
+                 part[i].bytes / SC_GIB);
+        if (part[i].bytes >= 0.05 * SC_GIB) report_row_add(&r, "  ", item);
     }
     report_row_end(&r);
 }
@@ -205,7 +196,8 @@ static void suggestions(const sc_prediction *p, sc_text *out)
                     : p->fits ? "faster"
                               : "smaller",
                     width, s->change,
-                    100 * (s->step_time_s / p->step_time_s - 1), s->peak / GIB);
+                    100 * (s->step_time_s / p->step_time_s - 1),
+                    s->peak / SC_GIB);
     }
 }
 

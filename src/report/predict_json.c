@@ -171,7 +171,7 @@ void sc_report_prediction_json(const sc_job *job, const sc_prediction *p,
     sc_json_put_double(j, "energy_j_per_step", p->energy_j_per_step);
     sc_json_put_double(j, "cost_usd_per_step", p->cost_usd_per_step);
     suggestions(p, j);
-    if (p->graph) report_graph_json(p, j);
+    if (p->by_mesh) report_graph_json(p, j);
     texts(j, "assumptions", p->assumptions, p->n_assumptions);
     texts(j, "warnings", p->warnings, p->n_warnings);
     provenance(p, o, j);

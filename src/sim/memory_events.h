@@ -24,12 +24,13 @@ typedef struct mem_event {
     uint32_t tensor;
 } mem_event;
 
+/* Turns that free are odd. */
 static inline bool mem_frees(const mem_event *e)
 {
     return e->order >> 32 & 1;
 }
 
-/* Frees of one moment in any order. */
+/* In order but for frees of one moment, which come in any. */
 typedef struct mem_events {
     mem_event *at;   /* by device, then time */
     uint32_t *first; /* [n_classes + 1] into it */

@@ -37,7 +37,7 @@ typedef struct rounds {
     sc_op *ready;    /* [n_ops] */
     sc_op *passed;   /* [n_ops] marks to pass on */
     sc_op *order;    /* [n_ops] as started */
-    uint32_t n_ready, n_passed, n_started, n_done;
+    uint32_t n_ready, n_passed, n_done;
     uint32_t n_other; /* ops left that have nothing to do with gradients */
     uint32_t round;
     sc_op too_long; /* SC_NONE: no op ends too late */

@@ -2,8 +2,6 @@
 /* machine.c - the configuration files beside a workload. */
 #include <stepcast/trace_machine.h>
 
-#define GIB (1024.0 * 1024 * 1024)
-
 typedef struct block {
     const char *name;
     sc_ccl_kind ccl, all_to_all;
@@ -17,7 +15,7 @@ static sc_net_dim links_of(const sc_dim *d)
     double ns = d->latency_s * 1e9;
     sc_net_dim x = {.kind = d->kind,
                     .size = d->size,
-                    .gib_per_s = d->bw / GIB,
+                    .gib_per_s = d->bw / SC_GIB,
                     .latency_ns = ns};
     switch (d->kind) {
     case SC_DIM_RING:
@@ -118,6 +116,7 @@ void sc_trace_machine_system(const sc_trace_machine *m, sc_system *out,
 {
     const sc_device *d = m->hw->device;
     double peak = d->peak[m->precision];
+    /* Order, splits, chunks and delays of ASTRA-sim's own example systems. */
     sc_system s = {.order = SC_LIFO,
                    .order_given = true,
                    .local_bw_aware = true,

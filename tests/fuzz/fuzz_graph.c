@@ -53,7 +53,7 @@ static void run(const sc_graph *g, double rate, sc_arena *a, sc_err *err)
     if (sc_sim_run(g, &o, a, &r, err)) return;
     sums(g, &r);
     sc_json_init(&j, false);
-    sc_report_chrome_trace(g, &r, NULL, &j);
+    sc_report_chrome_trace(g, &r, NULL, 0, &j);
     must(!j.failed);
     sc_json_free(&j);
     if (sc_graph_unfold(g, 2000, a, &u, err)) return;

@@ -361,8 +361,10 @@ static bool same(prop *p, void *ctx)
         sc_gplan a = {0}, b = {0};
         gp_program x = {0}, y = {0};
         sc_status s = gp_infer(&d.job, &d.arena, &a, &x, &d.err);
+        if (s == SC_OK) s = gp_name_values(&x, &d.arena, &d.err);
         d.job.unrolled = true;
         sc_status t = gp_infer(&d.job, &d.arena, &b, &y, &d.err);
+        if (t == SC_OK) t = gp_name_values(&y, &d.arena, &d.err);
         const char *differs = NULL;
         if ((s == SC_OK) != (t == SC_OK)) differs = "whether there is a plan";
         if (s == SC_OK && t == SC_OK) {

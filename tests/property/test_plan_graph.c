@@ -303,6 +303,7 @@ static bool sums_up(prop *p, void *ctx)
     /* More parts than there are elements are an error of input. */
     if (read) {
         sc_status s = gp_infer(&d.job, &d.arena, &d.plan, &d.prog, &d.err);
+        if (s == SC_OK) s = gp_name_values(&d.prog, &d.arena, &d.err);
         if (s == SC_OK && holds(p, &d))
             ok = joins(&d);
         else

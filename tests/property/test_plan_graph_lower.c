@@ -112,7 +112,7 @@ static bool clocked(const toy *t, const sc_result *r, uint32_t *issued)
     sc_gclock c;
     sc_time sum = 0;
     if (t->rules && t->rules->ready_order) return true;
-    if (gp_clock(&t->prog, &plan, slow, &arena, &c, &err) != SC_OK)
+    if (gp_clock(&t->prog, &plan, slow, true, &arena, &c, &err) != SC_OK)
         return false;
     for (uint32_t k = 0; k < SC_N_CATS; k++) sum += c.cat[k];
     *issued = c.n_issued;
@@ -134,7 +134,7 @@ static bool holds(const toy *t, const sc_result *r)
      * before their slot comes: it has no kernels that would keep them. */
     if (t->joint && t->zero == 3 && t->schedule > SC_SCH_INTERLEAVED)
         return true;
-    if (gp_clock(&t->prog, &plan, slow, &arena, &c, &err) != SC_OK ||
+    if (gp_clock(&t->prog, &plan, slow, true, &arena, &c, &err) != SC_OK ||
         sc_memory_run(&t->plan.step, r, &o, &arena, &m, &err) != SC_OK)
         return false;
     bool beside = t->grad_overlap || t->n_stages > 1 || t->zero > 0 ||

@@ -50,7 +50,6 @@ static strategy draw(prop *p)
     j->sp = (int)prop_below(p, 2);
     j->grad_overlap = (int)prop_below(p, 2);
     j->recompute = (int)prop_below(p, 3);
-    j->by_operators = prop_below(p, 2);
     j->forward_only = prop_below(p, 8) == 7;
     j->compress = prop_below(p, 8) == 7 ? "bf16" : NULL;
     s.ranks = (uint32_t)(j->tp * j->pp * j->dp * j->cp);
@@ -72,11 +71,10 @@ static void describe(prop *p, const strategy *s, const char *why)
 {
     const sc_job *j = &s->job;
     if (prop_reporting(p))
-        print_message(
-            "%s: %s%s tp %d pp %d dp %d cp %d ep %d vp %d zero %d %s\n", why,
-            s->software, j->by_operators ? ", operators" : "", (int)j->tp,
-            (int)j->pp, (int)j->dp, (int)j->cp, (int)j->ep, (int)j->vpp,
-            (int)j->zero, sc_schedule_names[j->schedule]);
+        print_message("%s: %s tp %d pp %d dp %d cp %d ep %d vp %d zero %d %s\n",
+                      why, s->software, (int)j->tp, (int)j->pp, (int)j->dp,
+                      (int)j->cp, (int)j->ep, (int)j->vpp, (int)j->zero,
+                      sc_schedule_names[j->schedule]);
 }
 
 static bool ends(prop *p, void *done)
@@ -111,8 +109,7 @@ static bool grows(prop *p, void *done)
     s.ranks *= 2;
     /* the copies of a stage, and stages that share a weight, exchange shards
      * over dp, which a trace does not say */
-    if (s.job.schedule == SC_SCH_DUALPIPE ||
-        (s.job.by_operators && s.job.pp > 1 && s.job.zero > 1))
+    if (s.job.schedule == SC_SCH_DUALPIPE || (s.job.pp > 1 && s.job.zero > 1))
         s.job.zero = 0;
     if (s.job.ep < s.job.dp && emit(&s, 1, &w) && emit(&s, 2, &want)) {
         if (sc_workload_scale(&w, want.n_ranks, NULL, &f.a, &t, &got, &f.err) ==

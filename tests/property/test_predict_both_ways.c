@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Random runs predicted by blocks and by the network of operators: how far the
- * two are apart, by what they predict and by what the runs ask for. */
+/* Random runs, evaluated by the blocks that choose between candidates and
+ * predicted by the network of operators: how far the two are apart, by what the
+ * runs ask for. */
+#include "predict/internal.h"
 #include "property.h"
 #include "world.h"
 
@@ -11,11 +13,9 @@
 
 #define PICK(p, list) ((list)[prop_below((p), SC_COUNT(list))])
 
-/* Cases drawn; of these at least so many are predicted both ways, and at most
- * so many by blocks only. */
+/* Cases drawn; of these at least so many are legal. */
 #define DRAWN    2000
 #define COMPARED 500
-#define REFUSED  8
 
 typedef enum family {
     F_DENSE,
@@ -35,51 +35,18 @@ static const char *const family_names[N_FAMILIES] = {
     "frozen parts", "forward", "sharded weights", "context parallel",
     "rare options"};
 
-/* What is compared: the step; each category of time, of the step; the memory of
- * the fullest stage; each category of memory, of all of it. */
-enum {
-    Q_STEP,
-    Q_TIME,
-    Q_PEAK = Q_TIME + SC_N_CATS,
-    Q_WEIGHTS,
-    Q_GRADIENTS,
-    Q_OPTIMIZER,
-    Q_ACTIVATIONS,
-    Q_COMMUNICATION,
-    Q_OTHER,
-    N_QUANTITIES
-};
+/* What is compared: the step, and the memory of the fullest stage. */
+enum { Q_STEP, Q_PEAK, N_QUANTITIES };
 
-static const char *const memory_names[] = {
-    "peak memory", "weights",       "gradients", "optimizer",
-    "activations", "communication", "other"};
+static const char *const names[N_QUANTITIES] = {"step", "peak memory"};
 
 /* How far apart the two may be, in percent: the median, 95 of 100, the worst.
- * Only ever lowered: what closes a gap lowers its row.  Without sequence
- * parallelism blocks bring to the backward pass of a sum over experts what the
- * experts made, which it does not read: exposed_tp and exposed_ep. */
+ * Only ever lowered: what closes a gap lowers its row. */
 static const struct {
     double median, most, worst;
 } bounds[N_QUANTITIES] = {
-    {4, 17, 50},     /* step */
-    {1, 8, 27},      /* compute */
-    {0.5, 2, 6},     /* exposed_tp */
-    {0.5, 1.5, 16},  /* exposed_pp */
-    {1.2, 18, 50},   /* exposed_dp */
-    {0.5, 0.5, 4},   /* exposed_cp */
-    {0.5, 0.5, 4},   /* exposed_ep */
-    {0.5, 3.5, 16},  /* bubble */
-    {1, 7.5, 15},    /* host */
-    {0.5, 1, 17},    /* memory_offload */
-    {0.5, 0.5, 1.5}, /* optimizer */
-    {0.5, 0.5, 0.5}, /* other */
-    {2, 22, 60},     /* peak memory */
-    {0.5, 1.5, 22},  /* weights */
-    {0.5, 20, 47},   /* gradients */
-    {0.5, 0.5, 6.5}, /* optimizer */
-    {0.5, 9, 31},    /* activations */
-    {0.5, 2, 2.5},   /* communication */
-    {0.5, 0.5, 0.5}, /* other */
+    {4, 17, 50}, /* step */
+    {2, 22, 60}, /* peak memory */
 };
 
 typedef struct seen {
@@ -89,8 +56,7 @@ typedef struct seen {
 
 typedef struct ways {
     world w;
-    uint32_t n, refused;
-    char why[160]; /* the last refusal by operators only */
+    uint32_t n;
     seen apart[N_QUANTITIES][DRAWN];
 
     struct {
@@ -212,18 +178,17 @@ static uint32_t families_of(const sc_model *m, const sc_job *j)
     return f;
 }
 
-static const sc_stage_memory *fullest(const sc_prediction *p)
+static double fullest(const sc_prediction *p)
 {
-    const sc_stage_memory *most = &p->memory[0];
-    for (uint32_t i = 1; i < p->n_stages; i++)
-        if (p->memory[i].peak > most->peak) most = &p->memory[i];
+    double most = 0;
+    for (uint32_t i = 0; i < p->n_stages; i++)
+        most = fmax(most, p->memory[i].peak);
     return most;
 }
 
-static void add(ways *x, uint32_t q, double blocks, double operators,
-                double whole)
+static void add(ways *x, uint32_t q, double blocks, double operators)
 {
-    double apart = whole > 0 ? 100 * (operators - blocks) / whole : 0;
+    double apart = 100 * (operators - blocks) / blocks;
     x->apart[q][x->n] = (seen){apart, x->n};
 }
 
@@ -233,36 +198,13 @@ static void add(ways *x, uint32_t q, double blocks, double operators,
  * gathered once a step, not for every pass. */
 static void leave_out(ways *x, const sc_job *j, const sc_software *sw)
 {
-    static const uint32_t memory[] = {Q_PEAK, Q_GRADIENTS, Q_WEIGHTS,
-                                      Q_COMMUNICATION};
-    static const uint32_t time[] = {Q_STEP, Q_TIME + SC_CAT_DP,
-                                    Q_TIME + SC_CAT_BUBBLE};
     bool parts = j->zero >= 2 && j->dp * j->cp > 1;
-    for (size_t i = 0; parts && sw->bucket_bytes <= 0 && i < SC_COUNT(memory);
-         i++)
-        x->apart[memory[i]][x->n].apart = NAN;
-    for (size_t i = 0;
-         parts && sw->stage_gather && j->pp > 1 && i < SC_COUNT(time); i++)
-        x->apart[time[i]][x->n].apart = NAN;
+    if (parts && sw->bucket_bytes <= 0) x->apart[Q_PEAK][x->n].apart = NAN;
+    if (parts && sw->stage_gather && j->pp > 1)
+        x->apart[Q_STEP][x->n].apart = NAN;
 }
 
-static void compare(ways *x, const sc_prediction *b, const sc_prediction *o)
-{
-    add(x, Q_STEP, b->step_time_s, o->step_time_s, b->step_time_s);
-    for (uint32_t c = 0; c < SC_N_CATS; c++)
-        add(x, Q_TIME + c, b->time_breakdown_s[c], o->time_breakdown_s[c],
-            b->step_time_s);
-    const sc_stage_memory *m = fullest(b), *n = fullest(o);
-    add(x, Q_PEAK, m->peak, n->peak, m->peak);
-    add(x, Q_WEIGHTS, m->weights, n->weights, m->peak);
-    add(x, Q_GRADIENTS, m->gradients, n->gradients, m->peak);
-    add(x, Q_OPTIMIZER, m->optimizer, n->optimizer, m->peak);
-    add(x, Q_ACTIVATIONS, m->activations, n->activations, m->peak);
-    add(x, Q_COMMUNICATION, m->communication, n->communication, m->peak);
-    add(x, Q_OTHER, m->other, n->other, m->peak);
-}
-
-/* Both ways take the job, or neither. */
+/* A job that the network takes is one of blocks too. */
 static bool both(prop *p, void *ctx)
 {
     ways *x = ctx;
@@ -270,7 +212,8 @@ static bool both(prop *p, void *ctx)
     sc_arena a;
     sc_err err;
     sc_job job, none;
-    sc_prediction b, o;
+    sc_prediction o;
+    predict_eval b;
     const sc_model *m = w->model[prop_below(p, w->n_models)];
     const sc_hw *hw = w->hw[prop_below(p, w->n_hw)];
     const sc_software *sw = w->sw[prop_below(p, w->n_sw)];
@@ -279,26 +222,25 @@ static bool both(prop *p, void *ctx)
     draw(p, hw, m, &job);
     sc_job_init(&none);
     none.brief = true;
-    sc_status s = sc_predict(&job, hw, m, sw, &w->cost, &a, &b, &err);
+    sc_status s = sc_predict(&job, hw, m, sw, &w->cost, &a, &o, &err);
+    bool ok = true;
     if (s == SC_OK && x->n < DRAWN) {
+        predict_memo memo = {
+            .a = &a, .model = o.run.model, .sw = o.run.sw, .hw = hw};
         const char *asked = sc_job_options(&none, &job, &a);
         snprintf(x->run[x->n].text, sizeof x->run[x->n].text, "%s %s %s %s",
                  m->name, hw->name, sw->name, asked ? asked : "");
         x->run[x->n].families = families_of(m, &job);
-        job.by_operators = true;
-        s = sc_predict(&job, hw, m, sw, &w->cost, &a, &o, &err);
-        if (s == SC_OK) {
-            compare(x, &b, &o);
+        ok = predict_evaluate(&o.run, 0, &memo, &b, &err) == SC_OK;
+        if (ok) {
+            add(x, Q_STEP, b.step_s, o.step_time_s);
+            add(x, Q_PEAK, b.peak, fullest(&o));
             leave_out(x, &job, sw);
             x->n++;
-        } else {
-            x->refused++;
-            snprintf(x->why, sizeof x->why, "%s", err.d[0].msg);
-            print_message("refused: %s: %s\n", x->run[x->n].text, x->why);
         }
     }
     sc_arena_free(&a);
-    return true;
+    return ok;
 }
 
 /* ---- the table ----------------------------------------------------------------- */
@@ -308,12 +250,6 @@ static int by_size(const void *a, const void *b)
     double x = fabs(((const seen *)a)->apart),
            y = fabs(((const seen *)b)->apart);
     return (x > y) - (x < y);
-}
-
-static const char *name_of(uint32_t q)
-{
-    if (q == Q_STEP) return "step";
-    return q < Q_PEAK ? sc_cat_names[q - Q_TIME] : memory_names[q - Q_PEAK];
 }
 
 /* Runs of a family, the ones that are least apart first. */
@@ -357,7 +293,7 @@ static bool row(const ways *x, uint32_t q, seen *room)
     bool ok = fabs(half->apart) <= bounds[q].median &&
               fabs(most->apart) <= bounds[q].most &&
               fabs(worst->apart) <= bounds[q].worst;
-    print_message("%-14s %7.2f %7.2f %8.2f %s %s\n", name_of(q), half->apart,
+    print_message("%-14s %7.2f %7.2f %8.2f %s %s\n", names[q], half->apart,
                   most->apart, worst->apart, ok ? " " : "!",
                   x->run[worst->one].text);
     return ok;
@@ -372,13 +308,13 @@ static void test_both(void **state)
     assert_non_null(room);
     assert_true(load(&x->w));
     bool ok = prop_check("predictions both ways", DRAWN, both, x);
-    print_message("%u runs, %u refused by operators only\n", x->n, x->refused);
+    print_message("%u runs\n", x->n);
     print_message("%-14s %7s %7s %8s   %s\n", "apart by, %", "half", "95",
                   "worst", "which");
     for (uint32_t q = 0; x->n > 0 && q < N_QUANTITIES; q++)
         if (!row(x, q, room)) ok = false;
     print_families(x, room);
-    ok = ok && x->n >= COMPARED && x->refused <= REFUSED;
+    ok = ok && x->n >= COMPARED;
     free(room);
     sc_arena_free(&x->w.load);
     free(x);

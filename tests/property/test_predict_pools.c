@@ -51,7 +51,6 @@ static void draw_job(prop *p, drawn *d)
     d->job.model = models[prop_below(p, SC_COUNT(models))];
     d->job.cluster = "dgx-a100-80g:1";
     d->job.brief = true;
-    d->job.by_operators = true;
     d->job.precision = precisions[prop_below(p, SC_COUNT(precisions))];
     uint64_t pp = 1ull << prop_below(p, 3);
     if (pp > 1) d->job.pp = (int64_t)pp;

@@ -89,8 +89,6 @@ static bool physical(const sc_prediction *r)
         double all = m->weights + m->gradients + m->optimizer + m->activations +
                      m->communication + m->other;
         ok = ok && fabs(all - m->allocated) <= 1e-9 * all;
-        ok = ok && m->gathered <= m->weights && m->unreduced <= m->gradients;
-        ok = ok && m->working <= m->activations;
         weights += m->weights;
     }
     /* all shards together are at least the model */
@@ -166,35 +164,40 @@ static void test_random(void **state)
     assert_true(ok);
 }
 
-/* The engines on random jobs: within 1 % where nothing overlaps. */
+/* The engines on random jobs.  Where nothing runs beside kernels only links
+ * tell them apart: the event engine alone knows that transfers of several
+ * ranks cross one adapter, which makes its step no shorter.  Gradients beside
+ * kernels share links with what these exchange, too. */
 static bool engines(prop *p, void *ctx)
 {
     world *w = ctx;
     sc_arena a;
     sc_err err;
     sc_job job;
-    sc_prediction r;
+    sc_prediction event, fast;
     const sc_model *model = w->model[prop_below(p, w->n_models)];
     const sc_hw *hw = w->hw[prop_below(p, w->n_hw)];
     sc_arena_init(&a, 0);
     sc_err_init(&err);
     draw(p, hw, &job);
     job.engine = SC_ENGINE_EVENT;
-    job.brief = false;
     if (job.zero == 3) job.zero = 1; /* gathers always run beside compute */
-    bool overlap = prop_below(p, 2);
+    bool overlap = prop_below(p, 2), ok = true;
     const sc_software *sw = w->sw[overlap ? 0 : 1];
-    bool ok = true;
-    if (sc_predict(&job, hw, model, sw, &w->cost, &a, &r, &err) == SC_OK)
-        ok = fabs(r.other_engine_s / r.step_time_s - 1) <
-             (overlap ? 0.05 : 1e-6);
+    if (sc_predict(&job, hw, model, sw, &w->cost, &a, &event, &err) == SC_OK) {
+        job.engine = SC_ENGINE_FAST;
+        ok = !sc_predict(&job, hw, model, sw, &w->cost, &a, &fast, &err);
+        double off = ok ? fast.step_time_s / event.step_time_s - 1 : 0;
+        ok = ok && off > (overlap ? -0.1 : -0.01);
+        ok = ok && off < (overlap ? 0.05 : 1e-6);
+    }
     if (!ok && prop_reporting(p))
         print_message("%s on %s with %s: tp %d pp %d dp %d gbs %d mbs %d seq "
                       "%d vp %d zero %d: event %g s, fast %g s\n",
                       model->name, hw->name, sw->name, (int)job.tp, (int)job.pp,
                       (int)job.dp, (int)job.gbs, (int)job.mbs, (int)job.seq,
-                      (int)job.vpp, (int)job.zero, r.step_time_s,
-                      r.other_engine_s);
+                      (int)job.vpp, (int)job.zero, event.step_time_s,
+                      fast.step_time_s);
     sc_arena_free(&a);
     return ok;
 }

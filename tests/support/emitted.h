@@ -30,24 +30,16 @@ static inline sc_status try_emitted(const char *cluster, const char *software,
     const sc_hw *hw = NULL;
     const sc_software *sw = NULL;
     sc_prediction p;
-    sc_plan plan;
-    sc_block *b = NULL;
+    sc_gworkload g;
     job.seq = job.seq ? job.seq : 256;
     job.brief = true;
     SC_TRY(sc_model_from_transformer(&t, at, &f.a, &model, &f.err));
     SC_TRY(sc_hw_build(cluster, at, &f.a, &hw, &f.err));
     SC_TRY(sc_software_find(software, NULL, at, &f.a, &sw, &f.err));
     SC_TRY(sc_predict(&job, hw, model, sw, &f.cost, &f.a, &p, &f.err));
-    if (p.graph) {
-        sc_gworkload g;
-        SC_TRY(sc_gplan_workload(p.graph->job, p.graph->fixed_s, &f.a, &g,
-                                 &f.err));
-        *out = g.work;
-        return sc_workload_check(out, &f.err);
-    }
-    SC_TRY(sc_plan_build(&p.run, &f.a, &plan, &f.err));
-    SC_TRY(sc_blocks_price(&plan, &f.a, &b, &f.err));
-    SC_TRY(sc_plan_workload(&plan, b, &f.a, out, &f.err));
+    SC_TRY(sc_gplan_workload(p.graph->job, p.graph->fixed_alone_s, &f.a, &g,
+                             &f.err));
+    *out = g.work;
     return sc_workload_check(out, &f.err);
 }
 

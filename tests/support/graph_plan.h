@@ -6,6 +6,7 @@
 #include "fixture.h"
 #include "plan/graph.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -17,6 +18,27 @@ typedef struct planned {
     sc_software sw;
     sc_strategy strategy;
 } planned;
+
+static inline bool is_near(double got, double want)
+{
+    return fabs(got - want) <= 1e-9 * fabs(want);
+}
+
+/* Hand counts leave out what is a millionth: a latency, a norm's weights. */
+static inline void near(double got, double want)
+{
+    if (!(fabs(got - want) <= 1e-6 * fabs(want)))
+        fail_msg("%.12g instead of %.12g", got, want);
+}
+
+/* A language model of the catalogue. */
+static inline const sc_opgraph *words(const char *name, uint64_t seq)
+{
+    const sc_opgraph *g = NULL;
+    (void)sc_opgraph_from_model(model(name), seq, false, &arena, &g, &err);
+    no_error();
+    return g;
+}
 
 /* A machine of as many ranks as the mesh has, in nodes of eight. */
 static inline const sc_hw *ranks_of(const sc_strategy *s)
@@ -56,7 +78,8 @@ static inline void prepare(planned *p, const char *text, const sc_opgraph *g,
 
 static inline sc_status infer_only(planned *p)
 {
-    return gp_infer(&p->job, &arena, &p->plan, &p->prog, &err);
+    SC_TRY(gp_infer(&p->job, &arena, &p->plan, &p->prog, &err));
+    return gp_name_values(&p->prog, &arena, &err);
 }
 
 static inline void plan_text(planned *p, const char *text, const sc_opgraph *g,

@@ -120,6 +120,62 @@ static void test_strings(void **state)
     sc_arena_free(&a);
 }
 
+static void test_grow(void **state)
+{
+    (void)state;
+    sc_arena a;
+    uint32_t cap = 0, other = 0, *v = NULL, *w = NULL;
+    sc_arena_init(&a, 0);
+    memset(sc_alloc(&a, 1, 5000), 0xff, 5000);
+    sc_arena_reset(&a);
+    for (uint32_t i = 0; i < 1000; i++) {
+        v = sc_grow(&a, v, i, &cap, 4, sizeof *v);
+        if (i % 3 == 0) w = sc_grow(&a, w, i / 3, &other, 4, sizeof *w);
+        assert_non_null(v);
+        assert_non_null(w);
+        assert_true(i < cap && i / 3 < other);
+        assert_int_equal(v[i], 0);
+        v[i] = i + 1;
+        w[i / 3] = i + 1;
+    }
+    for (uint32_t i = 0; i < 1000; i++) assert_int_equal(v[i], i + 1);
+    for (uint32_t i = 0; i + 1 < 333; i++) assert_int_equal(w[i], 3 * i + 3);
+    sc_arena_free(&a);
+}
+
+static void test_grow_in_place(void **state)
+{
+    (void)state;
+    sc_arena a;
+    uint32_t cap = 0;
+    sc_arena_init(&a, 100);
+    char *v = sc_grow(&a, NULL, 0, &cap, 16, 1);
+    assert_ptr_equal(sc_grow(&a, v, 16, &cap, 16, 1), v);
+    assert_int_equal(a.used, 32);
+    assert_ptr_equal(sc_grow(&a, v, 32, &cap, 16, 1), v);
+    assert_null(sc_grow(&a, v, 64, &cap, 16, 1)); /* over the limit */
+    assert_int_equal(cap, 64);
+    sc_arena_free(&a);
+}
+
+static void test_reserve(void **state)
+{
+    (void)state;
+    sc_arena a;
+    uint32_t cap = 0;
+    sc_arena_init(&a, 0);
+    int *v = sc_reserve(&a, NULL, 0, &cap, 3, sizeof *v);
+    assert_int_equal(cap, 3);
+    for (int i = 0; i < 3; i++) v[i] = i;
+    assert_ptr_equal(sc_reserve(&a, v, 1, &cap, 2, sizeof *v), v);
+    v = sc_reserve(&a, v, 3, &cap, 1, sizeof *v);
+    assert_int_equal(cap, 6);
+    for (int i = 0; i < 3; i++) assert_int_equal(v[i], i);
+    cap = 0;
+    assert_non_null(sc_reserve(&a, NULL, 0, &cap, 0, sizeof *v));
+    sc_arena_free(&a);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -129,6 +185,9 @@ int main(void)
         cmocka_unit_test(test_marks),
         cmocka_unit_test(test_reset_keeps_largest),
         cmocka_unit_test(test_strings),
+        cmocka_unit_test(test_grow),
+        cmocka_unit_test(test_grow_in_place),
+        cmocka_unit_test(test_reserve),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -21,7 +21,6 @@ static double figure(int recompute, int64_t pp)
     f.job.seq = 2048;
     f.job.recompute = recompute;
     f.job.precision = SC_RECIPE_FP16;
-    f.job.by_operators = true;
     f.job.brief = true;
     assert_int_equal(sc_hw_build(pp > 1 ? "dgx-a100-80g:2" : "dgx-a100-80g:1",
                                  at, &f.a, &f.in.hw, &f.err),

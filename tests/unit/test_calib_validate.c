@@ -94,7 +94,7 @@ static void bars_are_met(void **state)
                         load("mlperf.csv")};
     /* models without their sizes */
     static const char *const open[] = {"quality", "step time", "not stated"};
-    sc_validate_opts o = {.engine = SC_ENGINE_EVENT};
+    sc_validate_opts o = {.engine = SC_ENGINE_FAST};
     sc_validation v = validate(t, SC_COUNT(t), &o);
     for (uint32_t i = 0; i < v.n_rows; i++) {
         const char *why = v.rows[i].reason;
@@ -206,8 +206,9 @@ static void fit_recovers(void **state)
     double before = distance(run, n, &cost, made.rows);
     for (uint32_t i = 0; i < n; i++)
         set.rows[i].median = made.rows[i].predicted;
-    assert_int_equal(calib_fit_step(&set, NULL, &cost, &fit, &arena, &err),
-                     SC_OK);
+    assert_int_equal(
+        calib_fit_set_of(SC_SET_STEP, &set, NULL, &cost, &fit, &arena, &err),
+        SC_OK);
     double after = distance(run, n, &cost, made.rows);
     if (!(after < 0.3 * before)) fail_msg("%g from %g", after, before);
     assert_true(fit.cost_after < fit.cost_before);
@@ -217,8 +218,9 @@ static void fit_recovers(void **state)
     /* without rows there is nothing to fit */
     bool *none = SC_NEW_N(&arena, bool, set.n);
     assert_non_null(none);
-    assert_int_equal(calib_fit_step(&set, none, &cost, &fit, &arena, &err),
-                     SC_EINPUT);
+    assert_int_equal(
+        calib_fit_set_of(SC_SET_STEP, &set, none, &cost, &fit, &arena, &err),
+        SC_EINPUT);
 }
 
 int main(void)

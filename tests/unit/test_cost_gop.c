@@ -276,6 +276,21 @@ static void attention(void **state)
     }
 }
 
+/* The row of a layer norm is a token's, however many positions there are: it
+ * is read once. */
+static void rows_of_norms(void **state)
+{
+    (void)state;
+    const sc_opgraph *g = NULL;
+    sc_cost_centres(&cost);
+    sc_opgraph_from_model(model("gpt2"), 1024, false, &arena, &g, &err);
+    no_error();
+    sc_gwork w = work(g, find(g, "layers.0.norm1"), SC_GP_FWD, false);
+    sc_price p = price(&w);
+    assert_int_equal(p.launches, 1);
+    assert_true(p.bytes < 2.5 * 2 * SAMPLES * 1024 * 768);
+}
+
 #define UNIT(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -290,6 +305,7 @@ int main(void)
                                        UNIT(splits),
                                        UNIT(tables),
                                        UNIT(updates),
-                                       UNIT(attention)};
+                                       UNIT(attention),
+                                       UNIT(rows_of_norms)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -36,72 +36,46 @@ static double sum(const sc_op_kernels *l, uint32_t *launches)
 
 /* ---- by hand --------------------------------------------------------------- */
 
+typedef struct amount {
+    double bytes;
+    uint32_t launches;
+} amount;
+
 typedef struct hand {
     const char *what;
     sc_op_work w;
-    double forward, dgrad, wgrad; /* bytes */
-    uint32_t launches[3];
+    amount want[3]; /* forward; for inputs; for weights */
 } hand;
 
 /* 1000 elements of 2 bytes, 2000 B, where nothing else is said. */
 #define SAME .x = 2000, .y = 2000, .elements = 1000, .each = 2
 #define BOTH .input_learns = true, .weight_learns = true, .learns = 1
+/* x 8 x 16, w 32 x 16, y 8 x 32: 256 + 1024 + 512 B. */
+#define PRODUCT .m = 8, .n = 32, .k = 16, .each = 2
+/* 100 rows of 10 out of a table of 4000 elements. */
+#define TABLE                                                             \
+    .type = SC_G_EMBED, .x = 800, .y = 2000, .w = 8000, .elements = 1000, \
+    .each = 2, .lookups = 1, .weight_learns = true
 
 static const hand hands[] = {
-    /* x 8 x 16, w 32 x 16, y 8 x 32: 256 + 1024 + 512 B each time */
     {"linear",
-     {.type = SC_G_LINEAR,
-      .groups = 1,
-      .m = 8,
-      .n = 32,
-      .k = 16,
-      .each = 2,
-      BOTH},
-     1792,
-     1792,
-     1792,
-     {2, 2, 2}},
+     {.type = SC_G_LINEAR, .groups = 1, PRODUCT, BOTH},
+     {{1792, 2}, {1792, 2}, {1792, 2}}},
     /* and the gradient of the output once more */
     {"linear with a bias",
-     {.type = SC_G_LINEAR,
-      .groups = 1,
-      .m = 8,
-      .n = 32,
-      .k = 16,
-      .each = 2,
-      .y = 512,
-      .bias = true,
-      BOTH},
-     1792,
-     1792,
-     2304,
-     {2, 2, 3}},
+     {.type = SC_G_LINEAR, .groups = 1, PRODUCT, .y = 512, .bias = true, BOTH},
+     {{1792, 2}, {1792, 2}, {2304, 3}}},
     {"matmul, both factors learn",
      {.type = SC_G_MATMUL,
       .groups = 3,
-      .m = 8,
-      .n = 32,
-      .k = 16,
-      .each = 2,
+      PRODUCT,
       .input_learns = true,
       .learns = 2},
-     3 * 1792,
-     6 * 1792,
-     0,
-     {2, 4, 0}},
+     {{3 * 1792, 2}, {6 * 1792, 4}}},
     /* 4 experts of 8 rows */
     {"expert",
-     {.type = SC_G_EXPERT,
-      .groups = 4,
-      .m = 8,
-      .n = 32,
-      .k = 16,
-      .each = 2,
-      BOTH},
-     4 * 1792,
-     4 * 1792,
-     4 * 1792,
-     {2, 2, 2}},
+     {.type = SC_G_EXPERT, .groups = 4, PRODUCT, BOTH},
+     {{4 * 1792, 2}, {4 * 1792, 2}, {4 * 1792, 2}}},
     /* 1 x 1 over 100 positions, 10 to 20 channels: the tensors themselves */
     {"convolution",
      {.type = SC_G_CONV,
@@ -115,25 +89,16 @@ static const hand hands[] = {
       .w = 400,
       .each = 2,
       BOTH},
-     6400,
-     6400,
-     6400,
-     {1, 1, 1}},
+     {{6400, 1}, {6400, 1}, {6400, 1}}},
     /* x in, y out; dy, x in, dx out and for the scale dy, x */
-    {"norm", {.type = SC_G_NORM, SAME, BOTH}, 4000, 10000, 0, {1, 2, 0}},
+    {"norm", {.type = SC_G_NORM, SAME, BOTH}, {{4000, 1}, {10000, 2}}},
     {"norm of wide rows",
      {.type = SC_G_NORM, .wide_rows = true, SAME, BOTH},
-     6000,
-     10000,
-     0,
-     {2, 2, 0}},
+     {{6000, 2}, {10000, 2}}},
     {"batch norm",
      {.type = SC_G_BATCH_NORM, SAME, BOTH},
-     6000,
-     10000,
-     0,
-     {2, 2, 0}},
-    {"activation", {.type = SC_G_ACT, SAME, BOTH}, 4000, 6000, 0, {1, 1, 0}},
+     {{6000, 2}, {10000, 2}}},
+    {"activation", {.type = SC_G_ACT, SAME, BOTH}, {{4000, 1}, {6000, 1}}},
     /* gate and value in; both and dy in, both gradients out */
     {"gated activation",
      {.type = SC_G_ACT,
@@ -143,110 +108,50 @@ static const hand hands[] = {
       .each = 2,
       .gated = true,
       BOTH},
-     6000,
-     10000,
-     0,
-     {2, 3, 0}},
+     {{6000, 2}, {10000, 3}}},
     {"sum",
      {.type = SC_G_ELEMENTWISE, .others = 2000, SAME, BOTH},
-     6000,
-     6000,
-     0,
-     {1, 2, 0}},
+     {{6000, 1}, {6000, 2}}},
     /* a byte of mask per element; backward dy and mask in, dx out as well */
     {"sum behind dropout",
      {.type = SC_G_ELEMENTWISE, .others = 2000, .dropout = true, SAME, BOTH},
-     7000,
-     11000,
-     0,
-     {1, 2, 0}},
-    {"dropout", {.type = SC_G_DROPOUT, SAME, BOTH}, 5000, 5000, 0, {1, 1, 0}},
-    {"softmax", {.type = SC_G_SOFTMAX, SAME, BOTH}, 4000, 6000, 0, {1, 1, 0}},
+     {{7000, 1}, {11000, 2}}},
+    {"dropout", {.type = SC_G_DROPOUT, SAME, BOTH}, {{5000, 1}, {5000, 1}}},
+    {"softmax", {.type = SC_G_SOFTMAX, SAME, BOTH}, {{4000, 1}, {6000, 1}}},
     {"positions",
      {.type = SC_G_POSITION, .w = 500, SAME, BOTH},
-     4500,
-     2500,
-     0,
-     {1, 1, 0}},
-    {"rope", {.type = SC_G_ROPE, SAME, BOTH}, 10000, 10000, 0, {4, 4, 0}},
+     {{4500, 1}, {2500, 1}}},
+    {"rope", {.type = SC_G_ROPE, SAME, BOTH}, {{10000, 4}, {10000, 4}}},
     {"dispatch",
      {.type = SC_G_DISPATCH, .x = 1000, .y = 2000, .each = 2, BOTH},
-     6000,
-     8000,
-     0,
-     {4, 4, 0}},
+     {{6000, 4}, {8000, 4}}},
     {"combine",
      {.type = SC_G_COMBINE, .x = 2000, .y = 1000, .each = 2, BOTH},
-     6000,
-     8000,
-     0,
-     {4, 4, 0}},
+     {{6000, 4}, {8000, 4}}},
     {"concatenation",
      {.type = SC_G_CONCAT, SAME, BOTH},
-     4000,
-     4000,
-     0,
-     {1, 1, 0}},
+     {{4000, 1}, {4000, 1}}},
     {"slice of twice as much",
      {.type = SC_G_SLICE, .x = 4000, .y = 2000, .each = 2, BOTH},
-     4000,
-     8000,
-     0,
-     {1, 1, 0}},
-    {"transposition",
-     {.type = SC_G_VIEW, SAME, BOTH},
-     4000,
-     4000,
-     0,
-     {1, 1, 0}},
+     {{4000, 1}, {8000, 1}}},
+    {"transposition", {.type = SC_G_VIEW, SAME, BOTH}, {{4000, 1}, {4000, 1}}},
     {"pool",
      {.type = SC_G_POOL, .x = 4000, .y = 1000, .each = 2, BOTH},
-     5000,
-     5000,
-     0,
-     {1, 1, 0}},
+     {{5000, 1}, {5000, 1}}},
     {"upsampling",
      {.type = SC_G_UPSAMPLE, .x = 1000, .y = 4000, .each = 2, BOTH},
-     5000,
-     5000,
-     0,
-     {1, 1, 0}},
+     {{5000, 1}, {5000, 1}}},
     /* 1000 logits, half of 12 bytes each way */
     {"loss",
      {.type = SC_G_LOSS, .x = 2000, .each = 2, BOTH},
-     6000,
-     6000,
-     0,
-     {12, 8, 0}},
-    /* 100 rows of 10: read and written; with their indices */
-    {"table",
-     {.type = SC_G_EMBED,
-      .x = 800,
-      .y = 2000,
-      .w = 8000,
-      .elements = 1000,
-      .each = 2,
-      .lookups = 1,
-      .weight_learns = true},
-     4800,
-     0,
-     10400,
-     {1, 0, 5}},
-    /* a gradient of 4000 elements, cleared and added */
+     {{6000, 12}, {6000, 8}}},
+    /* rows read and written, and indices read; backward these are sorted
+     * with positions, 8 times their bytes */
+    {"table", {TABLE}, {{4800, 1}, {0, 0}, {10400, 5}}},
+    /* its gradient cleared and added */
     {"table, dense gradient",
-     {.type = SC_G_EMBED,
-      .x = 800,
-      .y = 2000,
-      .w = 8000,
-      .elements = 1000,
-      .each = 2,
-      .lookups = 1,
-      .dense = true,
-      .weight_learns = true},
-     4800,
-     0,
-     2000 + 2000 + 4000 + 16000 + 6400,
-     {1, 0, 5}},
+     {TABLE, .dense = true},
+     {{4800, 1}, {0, 0}, {2000 + 2000 + 4000 + 16000 + 6400, 5}}},
     /* 2 heads, 64 queries and keys, 16 wide: q, k, v, o; backward twice */
     {"attention",
      {.type = SC_G_ATTENTION,
@@ -257,10 +162,7 @@ static const hand hands[] = {
       .keys = 64,
       .each = 2,
       BOTH},
-     2.0 * 2 * 16 * 4 * 64,
-     2 * 2.0 * 2 * 16 * 4 * 64,
-     0,
-     {1, 3, 0}},
+     {{2.0 * 2 * 16 * 4 * 64, 1}, {2 * 2.0 * 2 * 16 * 4 * 64, 3}}},
 };
 
 static void by_hand(void **state)
@@ -271,7 +173,6 @@ static void by_hand(void **state)
     sc_cost_centres(&cost);
     for (size_t i = 0; i < SC_COUNT(hands); i++) {
         const hand *h = &hands[i];
-        const double want[] = {h->forward, h->dgrad, h->wgrad};
         seen[h->w.type] = true;
         for (int p = 0; p < 3; p++) {
             sc_op_kernels l;
@@ -280,10 +181,12 @@ static void by_hand(void **state)
             w.pass = (uint8_t)passes[p];
             sc_op_list(&cost, &plain, &w, &l);
             double bytes = sum(&l, &launches);
-            if (fabs(bytes - want[p]) > 1e-9 * want[p] ||
-                launches != h->launches[p])
+            const amount *want = &h->want[p];
+            if (fabs(bytes - want->bytes) > 1e-9 * want->bytes ||
+                launches != want->launches)
                 fail_msg("%s, pass %d: %g B in %u launches, not %g in %u",
-                         h->what, p, bytes, launches, want[p], h->launches[p]);
+                         h->what, p, bytes, launches, want->bytes,
+                         want->launches);
         }
     }
     /* Measured elsewhere: a fitted number of bytes. */
@@ -292,19 +195,20 @@ static void by_hand(void **state)
         if (!seen[t]) fail_msg("nothing is known of %s", sc_gtype_names[t]);
 }
 
-/* Both gradients are the two apart. */
+/* The kernels of both gradients are those of the one and of the other. */
 static void both_passes(void **state)
 {
     (void)state;
     for (size_t i = 0; i < SC_COUNT(hands); i++) {
         sc_op_kernels l;
         sc_op_work w = hands[i].w;
-        uint32_t n, parts = hands[i].launches[1] + hands[i].launches[2];
+        const amount *want = hands[i].want;
+        uint32_t n;
         w.pass = SC_GP_BWD;
         sc_op_list(&cost, &plain, &w, &l);
         double bytes = sum(&l, &n);
-        assert_true(bytes == hands[i].dgrad + hands[i].wgrad);
-        assert_int_equal(n, parts);
+        assert_true(bytes == want[1].bytes + want[2].bytes);
+        assert_int_equal(n, want[1].launches + want[2].launches);
     }
 }
 

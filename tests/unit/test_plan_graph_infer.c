@@ -42,11 +42,6 @@ static const sc_opgraph *zoo(const char *name)
     return g;
 }
 
-static bool near(double a, double b)
-{
-    return fabs(a - b) <= 1e-9 * fabs(b);
-}
-
 /* Bytes of all learned weights. */
 static double weight_bytes(const sc_opgraph *g)
 {
@@ -61,7 +56,7 @@ static void one_rank(void **state)
     assert_int_equal(p.plan.n_exchanges, 0);
     plan_text(&p, "mesh: {dp: 1}\n", zoo("resnet50"), 2, 1);
     assert_int_equal(p.plan.n_exchanges, 0);
-    assert_true(near(p.plan.flops, p.plan.model_flops));
+    assert_true(is_near(p.plan.flops, p.plan.model_flops));
 }
 
 static void data_parallel(void **state)
@@ -74,11 +69,11 @@ static void data_parallel(void **state)
     assert_int_equal(count(&p.plan, SC_GP_UPDATE, -1), 0);
     assert_true(count(&p.plan, SC_GP_BWD, SC_ALL_REDUCE) > 1);
     assert_true(
-        near(total(&p.plan, SC_GP_BWD, SC_ALL_REDUCE), weight_bytes(g)));
+        is_near(total(&p.plan, SC_GP_BWD, SC_ALL_REDUCE), weight_bytes(g)));
     for (uint32_t i = 0; i + 1 < p.plan.n_exchanges; i++)
         assert_true(p.plan.exchange[i].bytes >= 20e6 &&
                     p.plan.exchange[i].grad);
-    assert_true(near(p.plan.samples, 4 * 8 * 2));
+    assert_true(is_near(p.plan.samples, 4 * 8 * 2));
 }
 
 static void tensor_parallel(void **state)
@@ -94,7 +89,8 @@ static void tensor_parallel(void **state)
     assert_int_equal(count(&p.plan, SC_GP_BWD, SC_ALL_REDUCE), 2 * LAYERS + 1);
     assert_int_equal(count(&p.plan, SC_GP_BWD, -1), 2 * LAYERS + 1);
     const sc_gexchange *x = exchange_of(&p.plan, "layers.1.proj", "out");
-    assert_true(x && near(x->bytes, act) && x->n_groups == 1 && x->size == 4);
+    assert_true(x && is_near(x->bytes, act) && x->n_groups == 1 &&
+                x->size == 4);
     assert_string_equal(x->origin, "preset megatron-tp");
 }
 
@@ -145,12 +141,12 @@ static void beside_products(void **state)
             gpt(), 2, 1);
     p.sw.tp_overlap = false;
     (void)infer_only(&p);
-    assert_true(near(shown_part(&p, SC_GP_FWD, "out"), 1));
+    assert_true(is_near(shown_part(&p, SC_GP_FWD, "out"), 1));
     p.sw.tp_overlap = true;
     (void)infer_only(&p);
     no_error();
     double exposed = p.cost.p[SC_P_TP_EXPOSED];
-    assert_true(near(exposed, 0.3));
+    assert_true(is_near(exposed, 0.3));
     assert_true(shown_part(&p, SC_GP_FWD, "in:0") < 0.3 + 1e-12);
     const sc_gexchange *x = exchange_of(&p.plan, "layers.0.fc1", "in:0");
     uint32_t seen = 0;
@@ -159,7 +155,7 @@ static void beside_products(void **state)
         if (it->exchange == SC_NONE || it->pass != SC_GP_FWD ||
             &p.plan.exchange[it->exchange] != x)
             continue;
-        assert_true(near(it->seconds, 0.3 * x->seconds));
+        assert_true(is_near(it->seconds, 0.3 * x->seconds));
         seen++;
     }
     assert_int_equal(seen, 1);
@@ -198,23 +194,23 @@ static void zero(void **state)
     const sc_opgraph *g = gpt();
     double w = weight_bytes(g);
     plan_text(&p, "mesh: {dp: 4}\npreset: {zero: 1}\n", g, 1, 2);
-    assert_true(near(total(&p.plan, SC_GP_BWD, SC_REDUCE_SCATTER), w));
-    assert_true(near(total(&p.plan, SC_GP_UPDATE, SC_ALL_GATHER), w));
+    assert_true(is_near(total(&p.plan, SC_GP_BWD, SC_REDUCE_SCATTER), w));
+    assert_true(is_near(total(&p.plan, SC_GP_UPDATE, SC_ALL_GATHER), w));
     assert_int_equal(count(&p.plan, SC_GP_UPDATE, -1), 1);
     assert_int_equal(count(&p.plan, SC_GP_FWD, -1), 0);
     plan_text(&p, "mesh: {dp: 4}\npreset: {zero: 3}\n", g, 1, 2);
-    assert_true(near(total(&p.plan, SC_GP_BWD, SC_REDUCE_SCATTER), w));
+    assert_true(is_near(total(&p.plan, SC_GP_BWD, SC_REDUCE_SCATTER), w));
     assert_int_equal(count(&p.plan, SC_GP_UPDATE, -1), 0);
     /* The shared table is gathered for both of its uses. */
-    assert_true(near(total(&p.plan, SC_GP_FWD, SC_ALL_GATHER),
-                     w + 2.0 * VOCAB * HIDDEN));
+    assert_true(is_near(total(&p.plan, SC_GP_FWD, SC_ALL_GATHER),
+                        w + 2.0 * VOCAB * HIDDEN));
     for (uint32_t i = 0; i < p.prog.n_items; i++)
         if (p.prog.item[i].pass == SC_GP_WGRAD)
             assert_false(p.prog.item[i].once);
     /* Ranks of fsdp shard, those of dp are replicas of each other. */
     plan_text(&p, "mesh: {dp: 2, fsdp: 4}\n", g, 1, 1);
-    assert_true(near(total(&p.plan, SC_GP_BWD, SC_REDUCE_SCATTER), w));
-    assert_true(near(total(&p.plan, SC_GP_BWD, SC_ALL_REDUCE), w / 4));
+    assert_true(is_near(total(&p.plan, SC_GP_BWD, SC_REDUCE_SCATTER), w));
+    assert_true(is_near(total(&p.plan, SC_GP_BWD, SC_ALL_REDUCE), w / 4));
 }
 
 static void made_again(void **state)
@@ -302,7 +298,7 @@ static void forward_before_backward(void **state)
     assert_null(exchange_of(&p.plan, "act", "in:0"));
     const sc_gexchange *x = exchange_of(&p.plan, "down", "in:0");
     assert_true(x && x->coll == SC_ALL_GATHER && x->size == 4);
-    assert_true(near(x->bytes, 8 * 256 * 2));
+    assert_true(is_near(x->bytes, 8 * 256 * 2));
 }
 
 /* The first and the last of four stages share the table of words, and nobody
@@ -326,7 +322,7 @@ static void sum_of_the_table(const char *text, double part)
         assert_int_equal(found->rank[2 * i], i);
         assert_int_equal(found->rank[2 * i + 1], 6 + i);
     }
-    assert_true(near(found->bytes, part * 2.0 * VOCAB * HIDDEN));
+    assert_true(is_near(found->bytes, part * 2.0 * VOCAB * HIDDEN));
     for (uint32_t i = 0; i < p.prog.n_items; i++) {
         const gp_item *it = &p.prog.item[i];
         bool tie =
@@ -359,7 +355,7 @@ static void sent_in_parts(void **state)
         assert_int_equal(count(&p.plan, SC_GP_FWD, SC_ALL_GATHER), parts);
         assert_int_equal(count(&p.plan, SC_GP_BWD, SC_ALL_GATHER), parts);
         const sc_gexchange *x = exchange_of(&p.plan, "layers.1.add2", "out");
-        assert_true(x && x->p2p && near(x->bytes, act / (1 + parts)));
+        assert_true(x && x->p2p && is_near(x->bytes, act / (1 + parts)));
     }
 }
 
@@ -408,9 +404,9 @@ static void tables_in_turn(void **state)
         assert_int_equal(count(&p.plan, SC_GP_BWD, SC_ALL_TO_ALL), 1);
         /* All of a rank's tables have rows for all samples. */
         double v = 8.0 / ranks[i] * 16 * ranks[i] * 64 * 2;
-        assert_true(near(total(&p.plan, SC_GP_FWD, SC_ALL_TO_ALL), v));
-        assert_true(near(total(&p.plan, SC_GP_BWD, SC_ALL_TO_ALL), v));
-        assert_true(near(p.plan.flops, p.plan.model_flops));
+        assert_true(is_near(total(&p.plan, SC_GP_FWD, SC_ALL_TO_ALL), v));
+        assert_true(is_near(total(&p.plan, SC_GP_BWD, SC_ALL_TO_ALL), v));
+        assert_true(is_near(p.plan.flops, p.plan.model_flops));
     }
 }
 
@@ -427,10 +423,10 @@ static void two_dims(void **state)
               "  - {match: 'layers.*.fc1', tensor: weight, "
               "place: {dim0: y, dim1: x}}\n",
               g, 2, 1);
-    assert_true(near(p.plan.samples, 4));
+    assert_true(is_near(p.plan.samples, 4));
     const sc_gexchange *x = exchange_of(&p.plan, "layers.0.fc1", "weight");
     assert_true(x && x->coll == SC_ALL_GATHER && x->size == 2);
-    assert_true(near(x->bytes, 2.0 * HIDDEN * 4 * HIDDEN / 2));
+    assert_true(is_near(x->bytes, 2.0 * HIDDEN * 4 * HIDDEN / 2));
     /* fc2 follows: its input is split, its sum partial. */
     x = exchange_of(&p.plan, "layers.0.fc2", "out");
     assert_true(x && x->coll == SC_ALL_REDUCE);
@@ -450,9 +446,9 @@ static void somewhere(void **state)
               g, 2, 1);
     const sc_gexchange *x = exchange_of(&p.plan, "layers.1.fc2", "out");
     assert_true(x && x->coll == SC_BROADCAST && x->size == 2);
-    assert_true(near(x->bytes, act));
+    assert_true(is_near(x->bytes, act));
     x = exchange_of(&p.plan, "layers.1.fc2", "in grad");
-    assert_true(x && x->coll == SC_BROADCAST && near(x->bytes, 4 * act));
+    assert_true(x && x->coll == SC_BROADCAST && is_near(x->bytes, 4 * act));
     assert_int_equal(count(&p.plan, SC_GP_FWD, -1), 1);
     /* Its gradients are summed over samples only. */
     for (uint32_t i = 0; i < p.plan.n_exchanges; i++)
@@ -474,10 +470,10 @@ static void kept_as_said(void **state)
               "place: {batch: dp}}\n",
               gpt(), 2, 1);
     const sc_gexchange *x = exchange_of(&p.plan, "layers.0.fc1", "in:0");
-    assert_true(x && x->coll == SC_ALL_GATHER && near(x->bytes, act));
+    assert_true(x && x->coll == SC_ALL_GATHER && is_near(x->bytes, act));
     assert_string_equal(x->origin, "s.yml:3");
     x = exchange_of(&p.plan, "layers.2.add2", "out");
-    assert_true(x && x->coll == SC_ALL_GATHER && near(x->bytes, act));
+    assert_true(x && x->coll == SC_ALL_GATHER && is_near(x->bytes, act));
     assert_string_equal(x->origin, "s.yml:4");
     /* Gradients stay with the samples: of activations nothing is exchanged. */
     for (uint32_t i = 0; i < p.plan.n_exchanges; i++)

@@ -5,20 +5,6 @@
 
 #include <math.h>
 
-static const sc_opgraph *words(const char *name, uint64_t seq)
-{
-    const sc_opgraph *g = NULL;
-    (void)sc_opgraph_from_model(model(name), seq, false, &arena, &g, &err);
-    no_error();
-    return g;
-}
-
-static void near(double got, double want)
-{
-    if (!(fabs(got - want) <= 1e-6 * fabs(want)))
-        fail_msg("%.12g instead of %.12g", got, want);
-}
-
 static bool is_of(const planned *p, const gp_item *it, const char *path)
 {
     return it->exchange == SC_NONE &&

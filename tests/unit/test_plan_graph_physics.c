@@ -5,14 +5,6 @@
 
 #include "graph_plan.h"
 
-static const sc_opgraph *words(const char *name, uint64_t seq)
-{
-    const sc_opgraph *g = NULL;
-    (void)sc_opgraph_from_model(model(name), seq, false, &arena, &g, &err);
-    no_error();
-    return g;
-}
-
 static void plan_on(planned *p, const char *cluster, const char *text,
                     const sc_opgraph *g, uint64_t micro, uint32_t ga)
 {

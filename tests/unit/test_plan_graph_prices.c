@@ -68,7 +68,6 @@ static void every_price_is_told(void **state)
         f.job.ep = all[i].ep;
         f.job.gbs = 16;
         f.job.mbs = 1;
-        f.job.by_operators = true;
         sc_text t = prices_of(all[i].model, "dgx-h100:1");
         const sc_gplan *p = &f.p.graph->plan;
         assert_true(p->n_computes > 0 && p->n_exchanges > 0);
@@ -95,7 +94,6 @@ static void equal_layers_are_told_once(void **state)
     f.job.tp = f.job.pp = 1;
     f.job.gbs = 16;
     f.job.mbs = 1;
-    f.job.by_operators = true;
     sc_text t = prices_of("gpt2", "dgx-h100:1");
     assert_int_equal(times(t.buf, "layers.*.fc1, forward\n"), 1);
     assert_int_equal(times(t.buf, "layers.0"), 0);

@@ -11,10 +11,7 @@
 static void prepared(planned *p, const char *mesh, const char *name,
                      uint64_t seq)
 {
-    const sc_opgraph *g = NULL;
-    (void)sc_opgraph_from_model(model(name), seq, false, &arena, &g, &err);
-    no_error();
-    prepare(p, mesh, g, 1, 1);
+    prepare(p, mesh, words(name, seq), 1, 1);
     p->job.forward_only = true;
 }
 
@@ -22,12 +19,6 @@ static void inferred(planned *p)
 {
     (void)infer_only(p);
     no_error();
-}
-
-static void near(double got, double want)
-{
-    if (!(fabs(got - want) <= 1e-6 * fabs(want)))
-        fail_msg("%.12g instead of %.12g", got, want);
 }
 
 static const gp_item *item_of(const planned *p, const char *path)

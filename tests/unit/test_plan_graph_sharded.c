@@ -6,14 +6,6 @@
 
 #include <math.h>
 
-static const sc_opgraph *words(const char *name, uint64_t seq)
-{
-    const sc_opgraph *g = NULL;
-    (void)sc_opgraph_from_model(model(name), seq, false, &arena, &g, &err);
-    no_error();
-    return g;
-}
-
 static double elements(const planned *p, uint32_t v)
 {
     const sc_opgraph *g = p->job.graph;

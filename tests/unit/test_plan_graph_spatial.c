@@ -7,11 +7,6 @@
 
 #include <math.h>
 
-static bool near(double a, double b)
-{
-    return fabs(a - b) <= 1e-9 * fabs(b);
-}
-
 static const sc_opgraph *net(const char *operators)
 {
     const sc_opgraph *g = NULL;
@@ -61,19 +56,19 @@ static void rows_of_neighbours(void **state)
     assert_null(exchange_of(&p.plan, "a", "halo"));
     const sc_gexchange *x = exchange_of(&p.plan, "b", "halo");
     assert_true(x && x->coll == SC_SENDRECV && !x->p2p && x->size == 4);
-    assert_true(near(x->bytes, rows));
+    assert_true(is_near(x->bytes, rows));
     x = exchange_of(&p.plan, "b", "halo grad");
-    assert_true(x && near(x->bytes, rows));
+    assert_true(x && is_near(x->bytes, rows));
     assert_int_equal(count(&p.plan, SC_GP_FWD, -1), 1);
     assert_int_equal(count(&p.plan, SC_GP_FWD, -2), 0);
     /* A quarter of the work on each; the product for weights has the edges. */
     double flops = 2.0 * 2 * (32 / 4) * 16 * 32 * 64 * 9;
-    assert_true(near(item_of(&p, "b", SC_GP_FWD)->price.flops, flops));
+    assert_true(is_near(item_of(&p, "b", SC_GP_FWD)->price.flops, flops));
     assert_true(reads(item_of(&p, "b", SC_GP_FWD), &p, "b halo"));
     assert_true(reads(item_of(&p, "b", SC_GP_DGRAD), &p, "b halo grad"));
     assert_true(reads(item_of(&p, "b", SC_GP_WGRAD), &p, "b halo"));
-    assert_true(near(total(&p.plan, SC_GP_BWD, SC_ALL_REDUCE),
-                     2 * p.job.graph->learned));
+    assert_true(is_near(total(&p.plan, SC_GP_BWD, SC_ALL_REDUCE),
+                        2 * p.job.graph->learned));
 }
 
 /* stride 2, kernel 3: one row; kernel 2, stride 2: none; dilated by 2: 4. */
@@ -92,10 +87,10 @@ static void windows(void **state)
             "2}\n"),
         1, 1);
     const sc_gexchange *x = exchange_of(&p.plan, "b", "halo");
-    assert_true(x && near(x->bytes, 2.0 * 1 * 16 * 8));
+    assert_true(x && is_near(x->bytes, 2.0 * 1 * 16 * 8));
     assert_null(exchange_of(&p.plan, "c", "halo"));
     x = exchange_of(&p.plan, "d", "halo");
-    assert_true(x && near(x->bytes, 2.0 * 4 * 4 * 8));
+    assert_true(x && is_near(x->bytes, 2.0 * 4 * 4 * 8));
     assert_null(exchange_of(&p.plan, "e", "halo"));
 }
 
@@ -110,9 +105,9 @@ static void statistics(void **state)
                   "  - {path: b, type: conv, out: 8, kernel: 1}\n"),
               3, 1);
     const sc_gexchange *x = exchange_of(&p.plan, "gn", "sums");
-    assert_true(x && x->coll == SC_ALL_REDUCE && near(x->bytes, 3 * 4 * 8));
+    assert_true(x && x->coll == SC_ALL_REDUCE && is_near(x->bytes, 3 * 4 * 8));
     x = exchange_of(&p.plan, "gn", "sums grad");
-    assert_true(x && near(x->bytes, 3 * 4 * 8));
+    assert_true(x && is_near(x->bytes, 3 * 4 * 8));
     assert_int_equal(count(&p.plan, SC_GP_FWD, -1), 1);
 }
 
@@ -136,7 +131,7 @@ static void lowers(void **state)
         assert_int_equal(sc_sim_run(&plan.step, &o, &arena, &r, &err), SC_OK);
         step[i] = (double)r.makespan;
     }
-    assert_true(step[0] > 0 && near(step[0], step[1]));
+    assert_true(step[0] > 0 && is_near(step[0], step[1]));
 }
 
 int main(void)

@@ -5,11 +5,6 @@
 
 #include <math.h>
 
-static bool near(double a, double b)
-{
-    return fabs(a - b) <= 1e-9 * fabs(b);
-}
-
 /* [batch, 512] -> fc1 -> act -> fc2 -> loss; fc1 has 100 outputs in `units`
  * that stay whole. */
 static const sc_opgraph *two_layers(const char *units)
@@ -57,16 +52,17 @@ static void busiest_rank(void **state)
               "  - {match: fc1, split: {out: tp}}\n"
               "  - {match: fc2, split: {in: tp}}\n",
               two_layers(""), 16, 1);
-    assert_true(near(value_of(&p, "fc1 weight")->bytes, 2 * 512 * 13));
-    assert_true(near(value_of(&p, "fc1 out")->bytes, 2 * 16 * 13));
-    assert_true(near(value_of(&p, "relu out")->bytes, 2 * 16 * 13));
-    assert_true(near(value_of(&p, "fc2 weight")->bytes, 2 * 64 * 13));
-    assert_true(near(flops_of(&p, "fc1", SC_GP_FWD), 2.0 * 16 * 512 * 13));
-    assert_true(near(flops_of(&p, "fc2", SC_GP_WGRAD), 2.0 * 16 * 64 * 13));
+    assert_true(is_near(value_of(&p, "fc1 weight")->bytes, 2 * 512 * 13));
+    assert_true(is_near(value_of(&p, "fc1 out")->bytes, 2 * 16 * 13));
+    assert_true(is_near(value_of(&p, "relu out")->bytes, 2 * 16 * 13));
+    assert_true(is_near(value_of(&p, "fc2 weight")->bytes, 2 * 64 * 13));
+    assert_true(is_near(flops_of(&p, "fc1", SC_GP_FWD), 2.0 * 16 * 512 * 13));
+    assert_true(is_near(flops_of(&p, "fc2", SC_GP_WGRAD), 2.0 * 16 * 64 * 13));
     /* Only the sum of fc2 is exchanged, whole. */
     assert_int_equal(count(&p.plan, SC_GP_FWD, -1), 1);
     const sc_gexchange *x = exchange_of(&p.plan, "fc2", "out");
-    assert_true(x && x->coll == SC_ALL_REDUCE && near(x->bytes, 2 * 16 * 64));
+    assert_true(x && x->coll == SC_ALL_REDUCE &&
+                is_near(x->bytes, 2 * 16 * 64));
 }
 
 /* What is gathered is padded: eight parts of 13. */
@@ -80,11 +76,12 @@ static void gathered_padded(void **state)
               "  - {match: fc2, split: {out: tp}}\n",
               two_layers(""), 16, 1);
     const sc_gexchange *x = exchange_of(&p.plan, "fc2", "in:0");
-    assert_true(x && x->coll == SC_ALL_GATHER && near(x->bytes, 2 * 16 * 104));
-    assert_true(near(value_of(&p, "fc2 in:0")->bytes, 2 * 16 * 100));
+    assert_true(x && x->coll == SC_ALL_GATHER &&
+                is_near(x->bytes, 2 * 16 * 104));
+    assert_true(is_near(value_of(&p, "fc2 in:0")->bytes, 2 * 16 * 100));
     x = exchange_of(&p.plan, "fc2", "in grad");
     assert_true(x && x->coll == SC_REDUCE_SCATTER &&
-                near(x->bytes, 2 * 16 * 104));
+                is_near(x->bytes, 2 * 16 * 104));
 }
 
 /* Ten heads of 10 on 4 ranks: three heads, not 25 columns. */
@@ -96,8 +93,8 @@ static void parts_that_stay_whole(void **state)
               "mesh: {tp: 4}\nrules:\n"
               "  - {match: fc1, split: {out: tp}}\n",
               two_layers(", out_units: 10"), 16, 1);
-    assert_true(near(value_of(&p, "fc1 weight")->bytes, 2 * 512 * 30));
-    assert_true(near(flops_of(&p, "fc1", SC_GP_FWD), 2.0 * 16 * 512 * 30));
+    assert_true(is_near(value_of(&p, "fc1 weight")->bytes, 2 * 512 * 30));
+    assert_true(is_near(flops_of(&p, "fc1", SC_GP_FWD), 2.0 * 16 * 512 * 30));
 }
 
 /* Over two axes as over one of their product; beside shards of states, which
@@ -111,9 +108,9 @@ static void with_others(void **state)
               "  - {match: fc1, split: {out: [a, b]}}\n",
               two_layers(""), 4, 1);
     /* 100 on 6: 17 */
-    assert_true(near(value_of(&p, "fc1 weight")->bytes, 2 * 512 * 17));
+    assert_true(is_near(value_of(&p, "fc1 weight")->bytes, 2 * 512 * 17));
     assert_true(
-        near(value_of(&p, "fc1 weight state")->bytes, 12.0 * 512 * 17 / 4));
+        is_near(value_of(&p, "fc1 weight state")->bytes, 12.0 * 512 * 17 / 4));
 }
 
 static void more_parts_than_there_are(void **state)
@@ -156,10 +153,11 @@ static void layers_that_repeat(void **state)
             bytes[i] += p[i].prog.value[v].bytes;
     }
     assert_int_equal(p[0].prog.n_items, p[1].prog.n_items);
-    assert_true(near(bytes[0], bytes[1]));
-    assert_true(near(p[0].plan.flops, p[1].plan.flops));
+    assert_true(is_near(bytes[0], bytes[1]));
+    assert_true(is_near(p[0].plan.flops, p[1].plan.flops));
     /* 256 on 3: 86 */
-    assert_true(near(value_of(&p[0], "layer.7.up weight")->bytes, 2 * 64 * 86));
+    assert_true(
+        is_near(value_of(&p[0], "layer.7.up weight")->bytes, 2 * 64 * 86));
 }
 
 int main(void)

@@ -102,7 +102,6 @@ static void every_family_moves_what_is_planned(void **state)
         f.job.seq = v->tp ? 512 : 0;
         f.job.mbs = v->tp ? 1 : 0;
         f.job.sp = 0;
-        f.job.by_operators = v->tp > 0;
         f.job.tp_overlap = 0;
         sc_workload w = workload_of(v->model, "dgx-h100:1", v->software);
         assert_int_equal(w.n_classes, f.p.graph->plan.step.n_classes);

@@ -34,9 +34,9 @@ static void program_of(const sc_run *r, gp_program *prog)
     sc_gplan plan = {0};
     assert_non_null(s);
     assert_non_null(job);
-    sc_strategy_of_run(r, s);
-    if (sc_opgraph_from_model(r->model, r->seq, false, &f.a, &g, &f.err) !=
-        SC_OK)
+    if (sc_strategy_of_run(r, &f.a, s, &f.err) != SC_OK ||
+        sc_opgraph_from_model(r->model, r->seq, false, &f.a, &g, &f.err) !=
+            SC_OK)
         fail_msg("%s: %s", r->model->name, f.err.d[0].msg);
     *job = (sc_gjob){.hw = r->hw,
                      .graph = g,
@@ -48,7 +48,8 @@ static void program_of(const sc_run *r, gp_program *prog)
                      .precision = r->precision,
                      .recipe = r->recipe,
                      .optimizer = "adam"};
-    if (gp_infer(job, &f.a, &plan, prog, &f.err) != SC_OK)
+    if (gp_infer(job, &f.a, &plan, prog, &f.err) != SC_OK ||
+        gp_name_values(prog, &f.a, &f.err) != SC_OK)
         fail_msg("%s: %s", r->model->name, f.err.d[0].msg);
 }
 

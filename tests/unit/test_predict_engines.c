@@ -23,7 +23,6 @@ static sc_prediction predict(const char *model, const char *mesh, int64_t gbs,
     job.gbs = gbs;
     job.engine = (int)engine;
     job.each = each;
-    job.by_operators = true;
     (void)sc_strategy_read(mesh, strlen(mesh), "s.yml", &arena, s, &err);
     no_error();
     (void)sc_strategy_to_job(s, NULL, &job, &arena, &err);
@@ -49,12 +48,15 @@ static const struct {
     {"gpt2",
      "mesh: {pp: 2, dp: 8}\npipeline: {schedule: interleaved, virtual: 3}\n",
      1600},
+    {"gpt2", "mesh: {pp: 4, dp: 4}\npipeline: {schedule: gpipe}\n", 2400},
     {"gpt2", "mesh: {x: 1, dp: 16}\npreset: {zero: 3}\n", 16 * 300},
     {"resnet50", "mesh: {dp: 16}\n", 16 * 300},
 };
 
 /* Every further round of micro-batches takes as long: a step from two short
- * ones is that of all operations, parts and memory included. */
+ * ones is that of all operations, parts and memory included.  Where each keeps
+ * its own memory, tensors grow by the same each; what the allocator holds
+ * beside them does so about. */
 static void many_micro_batches(void **state)
 {
     (void)state;
@@ -63,7 +65,6 @@ static void many_micro_batches(void **state)
                                   SC_ENGINE_EVENT, false);
         sc_prediction w = predict(jobs[i].model, jobs[i].mesh, jobs[i].gbs,
                                   SC_ENGINE_EVENT, true);
-        assert_non_null(s.graph);
         assert_true(s.graph->plan.step.n_ops < w.graph->plan.step.n_ops / 4);
         near(s.step_time_s, w.step_time_s, 1e-4);
         for (uint32_t c = 0; c < SC_N_CATS; c++)
@@ -72,7 +73,8 @@ static void many_micro_batches(void **state)
                 fail_msg("%s: %s %g, not %g", jobs[i].model, sc_cat_names[c],
                          s.time_breakdown_s[c], w.time_breakdown_s[c]);
         for (uint32_t d = 0; d < w.n_stages; d++)
-            near(s.memory[d].peak, w.memory[d].peak, 1e-3);
+            near(s.memory[d].peak, w.memory[d].peak,
+                 strstr(jobs[i].mesh, "gpipe") ? 1e-2 : 1e-3);
     }
 }
 

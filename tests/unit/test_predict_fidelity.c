@@ -43,7 +43,6 @@ static void alike_where_nothing_is_shared(void **state)
         f.job.pp = all[i].pp;
         f.job.gbs = 32;
         f.job.mbs = 4;
-        f.job.by_operators = true;
         runs(all[i].model, "dgx-h100:1", SC_FIDELITY_ANALYTIC, &p);
         assert_true(isnan(p.analytic_s));
         for (int kind = SC_FIDELITY_CHUNK; kind <= SC_FIDELITY_FLOW; kind++) {

@@ -40,6 +40,11 @@ static void near(double is, double want, double share)
 /* Elements of one of 8 shards (ZeRO-1). */
 static const double shard = 8.03e9 / 8;
 
+/* An eighth of the table of tokens, 2 bytes per element at 32 GB/s: the gradient
+ * that a backward pass makes last and the weight that is updated last move while
+ * the host has nothing to do; all others beside its work. */
+static const double last = 2 * 128256.0 * 4096 / 8 / 32e9;
+
 /* 28 bytes per element from half of 409.6 GB/s, an eighth for each device;
  * its states leave the device. */
 static void cpu(void **state)
@@ -49,13 +54,13 @@ static void cpu(void **state)
     job.optimizer_tier = SC_TIER_CPU;
     with = run();
     double want = 28 * shard / (409.6e9 / 2 / 8);
-    near(with.time_breakdown_s[SC_CAT_OFFLOAD], want, 0.01);
+    near(with.time_breakdown_s[SC_CAT_OFFLOAD], want + 2 * last, 0.001);
     assert_true(with.time_breakdown_s[SC_CAT_OPTIMIZER] == 0);
     assert_true(with.memory[0].optimizer == 0);
     near(without.memory[0].optimizer, 12 * shard, 0.01);
     assert_true(with.memory[0].gradients == without.memory[0].gradients);
     job.host_mem_bw = 2 * 409.6e9;
-    near(run().time_breakdown_s[SC_CAT_OFFLOAD], want / 2, 0.01);
+    near(run().time_breakdown_s[SC_CAT_OFFLOAD], want / 2 + 2 * last, 0.001);
     /* each micro-batch's gradients are summed by the host */
     job.zero = 2;
     assert_true(run().memory[0].gradients < 0.2 * without.memory[0].gradients);

@@ -265,7 +265,7 @@ static void reserved(void **state)
     job.gbs = 8;
     job.seq = 2048;
     job.zero = 3;
-    job.brief = job.by_operators = true;
+    job.brief = true;
     assert_int_equal(sc_predict_load(&job, &f.a, &in, &f.err), SC_OK);
     assert_int_equal(
         sc_predict(&job, in.hw, in.model, in.sw, in.cost, &f.a, &p, &f.err),

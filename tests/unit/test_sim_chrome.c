@@ -102,7 +102,7 @@ static void test_trace(void **state)
     assert_int_equal(sc_graph_read(text, strlen(text), "t", &a, &g, &err),
                      SC_OK);
     assert_int_equal(sc_sim_run(&g, &o, &a, &r, &err), SC_OK);
-    sc_report_chrome_trace(&g, &r, NULL, &j);
+    sc_report_chrome_trace(&g, &r, NULL, 0, &j);
     assert_false(j.failed);
     assert_int_equal(
         sc_doc_parse(j.buf, j.len, SC_FMT_JSON, "trace", &a, &doc, &err),
@@ -118,6 +118,17 @@ static void test_trace(void **state)
     assert_int_equal(n.from, 1);
     assert_int_equal(n.to, 1);
     assert_non_null(strstr(j.buf, "\"ts\":1.234567")); /* all six decimals */
+    sc_json_free(&j);
+    sc_json_init(&j, false);
+    sc_report_chrome_trace(&g, &r, NULL, 2000000, &j);
+    const char *step = strstr(j.buf, "\"name\":\"step\"");
+    for (unsigned c = 0; c < 2; c++) {
+        assert_non_null(step); /* one on each class, behind all ops */
+        assert_non_null(strstr(step, "\"ts\":5.234568"));
+        assert_non_null(strstr(step, "\"dur\":2"));
+        step = strstr(step + 1, "\"name\":\"step\"");
+    }
+    assert_null(step);
     sc_json_free(&j);
     sc_arena_free(&a);
 }

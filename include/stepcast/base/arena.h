@@ -43,11 +43,20 @@ void *sc_alloc(sc_arena *a, size_t n, size_t size);
 #define SC_NEW(arena, type)      ((type *)sc_alloc((arena), 1, sizeof(type)))
 #define SC_NEW_N(arena, type, n) ((type *)sc_alloc((arena), (n), sizeof(type)))
 
-/* The array itself while `n` elements leave room in `*cap`; else a copy with
- * twice the room, at least `first` elements, and `*cap` moved on.  NULL, and
- * nothing changed, when out of memory. */
+/* The same with any contents: of large arrays that are written whole. */
+void *sc_alloc_raw(sc_arena *a, size_t n, size_t size);
+#define SC_RAW_N(arena, type, n) \
+    ((type *)sc_alloc_raw((arena), (n), sizeof(type)))
+
+/* The array itself while `n` elements leave room in `*cap`; else, at the same
+ * or another place, with twice the room, at least `first` elements, and `*cap`
+ * moved on.  NULL, and nothing changed, when out of memory. */
 void *sc_grow(sc_arena *a, void *array, uint32_t n, uint32_t *cap,
               uint32_t first, size_t size);
+
+/* The same with room for `more` elements behind `n`; their contents are any. */
+void *sc_reserve(sc_arena *a, void *array, uint32_t n, uint32_t *cap,
+                 uint32_t more, size_t size);
 
 /* Copies; NULL when out of memory. */
 char *sc_strdup(sc_arena *a, const char *s);

@@ -22,6 +22,8 @@ typedef int64_t sc_time; /* picoseconds; 106 days fit */
 #define SC_PS_PER_S 1000000000000LL
 #define SC_TIME_MAX INT64_MAX
 
+#define SC_GIB 1073741824.0 /* bytes */
+
 typedef enum sc_unit {
     SC_U_NONE,  /* dimensionless: a bare number, "5%" or "5 %" = 0.05 */
     SC_U_COUNT, /* whole number; K, M, G, T suffixes (1e3...) allowed */
