@@ -137,11 +137,13 @@ typedef struct sc_graph_step {
     sc_time cat[SC_N_CATS]; /* of the device that waits least */
     uint32_t idle;          /* devices of the machine without work */
     double clock_s;         /* the step by the fast engine; NAN: not asked */
-    double fixed_s;         /* of the step, behind everything that is run */
-    double fixed_alone_s;   /* the same on a device that nothing slows */
-    bool fast;       /* it is all there is: `plan.step` has devices, but no
+    double slow[2]; /* extra time per time that kernels and exchanges overlap:
+                       those of gradients [1], others [0] */
+    double fixed_s; /* of the step, behind everything that is run */
+    double fixed_alone_s; /* the same on a device that nothing slows */
+    bool fast;            /* it is all there is: `plan.step` has devices, but no
                         operations, memory no tensors */
-    sc_gclock clock; /* then, its parts */
+    sc_gclock clock;      /* then, its parts */
 } sc_graph_step;
 
 typedef struct sc_prediction {

@@ -39,10 +39,6 @@ double predict_graph_peak(const sc_graph_step *s, uint32_t device);
 bool predict_graph_fits_on(const sc_graph_step *s, uint32_t device);
 bool predict_graph_fits(const sc_graph_step *s);
 
-/* Share of a device's units that the largest gradient exchange takes: kernels
- * and it are slower by that beside each other. */
-double predict_graph_overlap(const sc_gplan *p);
-
 /* graph_replicas.c: whether pools divide the replicas; then the step of
  * `samples` by the slowest of them. */
 bool predict_graph_mixed(const graph_state *x);

@@ -10,7 +10,9 @@
 
 /* ---- one candidate ---------------------------------------------------------- */
 
-double predict_graph_overlap(const sc_gplan *p)
+/* Share of a device's units that the largest exchange of gradients takes:
+ * kernels and it are slower by that beside each other. */
+static double overlap(const sc_gplan *p)
 {
     const sc_gexchange *most = NULL;
     for (uint32_t i = 0; i < p->n_exchanges; i++) {
@@ -23,7 +25,7 @@ double predict_graph_overlap(const sc_gplan *p)
 static void exec_opts(const graph_state *x, const sc_gplan *p, sc_sim_opts *o)
 {
     sc_sim_opts_init(o);
-    double rate = 1 / (1 + predict_graph_overlap(p)), gamma = x->job->gamma;
+    double rate = 1 / (1 + overlap(p)), gamma = x->job->gamma;
     o->hw = x->hw;
     o->rules = x->rules;
     if (x->job->tree && !isnan(x->job->tree->gamma))
@@ -33,18 +35,23 @@ static void exec_opts(const graph_state *x, const sc_gplan *p, sc_sim_opts *o)
     o->rate[SC_OP_COLL][SC_OP_COMPUTE] = rate;
 }
 
+/* The same for the fast engine. */
+static void slow_of(const sc_sim_opts *o, double slow[2])
+{
+    slow[0] = 1 / o->rate[SC_OP_COMPUTE][SC_OP_COLL] - 1;
+    slow[1] = o->gamma >= 0 ? o->gamma : slow[0];
+}
+
 /* The fast engine runs where streams are in order and classes stand for ranks. */
 static bool has_clock(const graph_state *x)
 {
     return !x->rules->ready_order && !x->gjob.unfold;
 }
 
-static sc_status by_clock(const sc_sim_opts *o, bool memory, sc_arena *a,
-                          sc_graph_step *s, sc_err *err)
+static sc_status by_clock(bool memory, sc_arena *a, sc_graph_step *s,
+                          sc_err *err)
 {
-    double coll = 1 / o->rate[SC_OP_COMPUTE][SC_OP_COLL] - 1;
-    const double slow[2] = {coll, o->gamma >= 0 ? o->gamma : coll};
-    SC_TRY(sc_gplan_clock(&s->plan, slow, memory, a, &s->clock, err));
+    SC_TRY(sc_gplan_clock(&s->plan, s->slow, memory, a, &s->clock, err));
     s->clock_s = sc_time_to_s(s->clock.makespan);
     return SC_OK;
 }
@@ -168,17 +175,16 @@ static uint32_t settled(const graph_state *x, const sc_gplan *p, uint32_t ga)
     return low;
 }
 
-static sc_status short_step(const sc_graph_step *of, uint32_t ga,
-                            const sc_sim_opts *o, sc_arena *a,
+static sc_status short_step(const sc_graph_step *of, uint32_t ga, sc_arena *a,
                             sc_graph_step *out, sc_err *err)
 {
-    sc_graph_step s = {0};
+    sc_graph_step s = {.slow = {of->slow[0], of->slow[1]}};
     sc_gjob *job = SC_NEW(a, sc_gjob);
     if (!job) return sc_error_nomem(err);
     *job = *of->job;
     job->ga = ga;
     SC_TRY(sc_gplan_compile(job, a, &s.plan, err));
-    SC_TRY(by_clock(o, false, a, &s, err));
+    SC_TRY(by_clock(false, a, &s, err));
     *out = s;
     return SC_OK;
 }
@@ -216,8 +222,8 @@ static sc_status by_short(const graph_state *x, const sc_sim_opts *o,
     uint32_t pp = (uint32_t)sc_strategy_degree(s->plan.job->strategy, "pp");
     sc_graph_step one, two;
     sc_time rounds = (s->job->ga - low) / pp;
-    SC_TRY(short_step(s, low, o, a, &one, err));
-    SC_TRY(short_step(s, low + pp, o, a, &two, err));
+    SC_TRY(short_step(s, low, a, &one, err));
+    SC_TRY(short_step(s, low + pp, a, &two, err));
     sc_time each = two.clock.makespan - one.clock.makespan;
     double off = (double)(one.clock.makespan + rounds * each) /
                  (double)s->clock.makespan;
@@ -271,9 +277,10 @@ sc_status predict_graph_run(graph_state *x, uint64_t micro, uint32_t ga,
     s.job = job;
     SC_TRY(sc_gplan_compile(job, a, &s.plan, err));
     exec_opts(x, &s.plan, &o);
+    slow_of(&o, s.slow);
     uint32_t low = fast ? ga : settled(x, &s.plan, ga);
     if (has_clock(x) && (!x->job->brief || fast || low < ga))
-        SC_TRY(by_clock(&o, fast, a, &s, err));
+        SC_TRY(by_clock(fast, a, &s, err));
     if (has_clock(x) && fast) {
         SC_TRY(fast_only(x, a, &s, err));
         *out = s;

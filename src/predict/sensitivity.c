@@ -20,14 +20,12 @@ static sc_status step_of(const sc_prediction *p, const sc_run *run, sc_arena *a,
     sc_gjob job = *g->job;
     sc_gplan plan;
     sc_gclock clock = {0};
-    double slow = predict_graph_overlap(&g->plan);
-    const double by[2] = {slow, slow};
     sc_arena_mark mark = sc_arena_save(a);
     job.hw = run->hw;
     job.cost = run->cost;
     job.unfold = false;
     sc_status s = sc_gplan_compile(&job, a, &plan, err);
-    if (s == SC_OK) s = sc_gplan_clock(&plan, by, false, a, &clock, err);
+    if (s == SC_OK) s = sc_gplan_clock(&plan, g->slow, false, a, &clock, err);
     sc_arena_restore(a, mark);
     *step_s = sc_time_to_s(clock.makespan) + p->step_time_s -
               sc_time_to_s(g->run.makespan) - g->fixed_s +

@@ -11,6 +11,7 @@
 static struct {
     sc_arena a;
     sc_err err;
+    double gamma; /* 0: none is given */
 } f;
 
 static void near(double got, double want, double off)
@@ -52,6 +53,7 @@ static sc_prediction predict(double link, double nic, const char *parameter,
     job.recompute = SC_RC_FULL;
     job.engine = SC_ENGINE_FAST;
     job.brief = true;
+    if (f.gamma > 0) job.gamma = f.gamma;
     assert_int_equal(sc_predict_load(&job, &f.a, &in, &f.err), SC_OK);
     if (parameter) in.cost->p[sc_param_find(parameter)] *= by;
     /* the line names the rate of the links together, the device of each */
@@ -187,6 +189,33 @@ static void networks_explain(void **state)
     for (uint32_t i = 0; i < n; i++) assert_true(in[i].change < 0);
 }
 
+/* A parameter moved is the same as a prediction with it moved, also where gamma
+ * says how overlap slows kernels. */
+static void as_predicted_anew(void **state)
+{
+    (void)state;
+    static const double gammas[] = {0, 3};
+    for (size_t k = 0; k < SC_COUNT(gammas); k++) {
+        sc_sensitivity s[SC_SENSITIVITY_MAX];
+        uint32_t n, compared = 0;
+        f.gamma = gammas[k];
+        sc_prediction p = predict(1, 1, NULL, 1);
+        assert_int_equal(sc_predict_sensitivity(&p, &f.a, s, &n, &f.err),
+                         SC_OK);
+        for (uint32_t i = 0; i < n; i++) {
+            int which = sc_param_find(s[i].parameter);
+            assert_true(which >= 0);
+            double value = p.run.cost->p[which];
+            if (value * 1.1 > sc_params[which].hi) continue;
+            sc_prediction moved = predict(1, 1, s[i].parameter, 1.1);
+            near(s[i].change, moved.step_time_s / p.step_time_s - 1, 1e-9);
+            compared++;
+        }
+        assert_true(compared > 0);
+    }
+    f.gamma = 0;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -194,6 +223,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(parameters_explain, set_up, tear_down),
         cmocka_unit_test_setup_teardown(nothing_explains, set_up, tear_down),
         cmocka_unit_test_setup_teardown(networks_explain, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(as_predicted_anew, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
