@@ -24,7 +24,6 @@ typedef struct nccl_test {
     bool mixed;
     sc_pos at;       /* of its first device line */
     sc_pos reported; /* line > 0: its ranks can't be known, said once */
-    uint32_t reported_coll;
 } nccl_test;
 
 typedef struct nccl_reader {

@@ -5,8 +5,6 @@
 
 #include <math.h>
 
-#define FASTER 0.95 /* of the step: clearly faster */
-
 typedef struct variant {
     const char *text;
     bool micro; /* the micro-batch stands behind the text */
@@ -61,7 +59,7 @@ static sc_status try_one(graph_state *x, const variant *v,
     double t = sc_time_to_s(s.run.makespan) + p->step_time_s -
                sc_time_to_s(now->run.makespan);
     bool fits = predict_graph_fits(&s);
-    if (!fits || (p->fits && t > FASTER * p->step_time_s)) return SC_OK;
+    if (!fits || (p->fits && t > PREDICT_FASTER * p->step_time_s)) return SC_OK;
     const char *text = v->micro ? sc_sprintf(x->a, "%s %llu", v->text,
                                              (unsigned long long)micro)
                                 : v->text;

@@ -63,8 +63,8 @@ enum { MOVES = SC_COUNT(moves), CANDIDATES = MOVES * MOVES, TRIES = 10 };
 /* Times as many machines, at most: at first, at last. */
 enum { LARGER = 16, LARGEST = 256 };
 
-/* Clearly faster, clearly smaller. */
-static const double faster = 0.97, smaller = 0.9;
+/* Of the memory: clearly smaller. */
+static const double smaller = 0.9;
 
 typedef struct candidate {
     sc_job job;
@@ -281,7 +281,7 @@ static void add(search *x, const candidate *c)
 
 static bool helps(const predict_eval *e, const predict_eval *now)
 {
-    if (now->fits) return e->fits && e->step_s < faster * now->step_s;
+    if (now->fits) return e->fits && e->step_s < PREDICT_FASTER * now->step_s;
     return e->fits || e->peak < smaller * now->peak;
 }
 
@@ -346,14 +346,15 @@ static void pairs(search *x)
             candidate c;
             const uint32_t part[] = {i, k};
             const move m[] = {moves[i], moves[k]};
-            double beat = x->now.fits ? faster * x->now.step_s : INFINITY;
+            double beat =
+                x->now.fits ? PREDICT_FASTER * x->now.step_s : INFINITY;
             bool alone = false;
             if (m[0].what == m[1].what) continue;
             for (uint32_t j = 0; j < 2; j++) {
                 const predict_eval *e = &x->one[part[j]];
                 if (!x->done[part[j]] || !e->fits) continue;
                 alone = true;
-                beat = fmin(beat, faster * e->step_s);
+                beat = fmin(beat, PREDICT_FASTER * e->step_s);
             }
             if (!x->now.fits && alone) continue;
             if (!evaluate(x, m, 2, beat, &c)) continue;
