@@ -389,6 +389,27 @@ static void rank_last(search *x, uint32_t changed, sc_prediction *p)
     x->changed[i] = changed;
 }
 
+/* Whether a candidate holds what it promises, `now` as it is. */
+static bool holds(const search *x, const sc_job *job, bool fitting,
+                  const predict_eval *now, const sc_prediction *p,
+                  predict_eval *out)
+{
+    return predict_variant(job, p->run.hw, p, x->memo, x->a, out) &&
+           out->fits == fitting && helps(out, now);
+}
+
+/* The same by the fast engine: what does not hold there is not run by events. */
+static bool holds_fast(const search *x, const sc_job *job, bool fitting,
+                       const predict_eval *now, const sc_prediction *p)
+{
+    predict_eval e, fast = *now;
+    sc_job quick = *job;
+    if (job->engine == SC_ENGINE_FAST || isnan(p->other_engine_s)) return true;
+    fast.step_s = p->other_engine_s;
+    quick.engine = SC_ENGINE_FAST;
+    return holds(x, &quick, fitting, &fast, p, &e);
+}
+
 /* Keeps candidates that hold what they promise, as options. */
 static sc_status confirm(search *x, bool fitting, sc_prediction *p, sc_err *err)
 {
@@ -401,11 +422,12 @@ static sc_status confirm(search *x, bool fitting, sc_prediction *p, sc_err *err)
         if (p->n_suggestions == SC_COUNT(p->suggestion)) break;
         if (x->c[i].e.fits != fitting) continue;
         tries++;
-        if (!predict_variant(&x->c[i].job, p->run.hw, p, x->memo, x->a, &e))
+        const sc_job *job = &x->c[i].job;
+        if (!holds_fast(x, job, fitting, &now, p) ||
+            !holds(x, job, fitting, &now, p, &e))
             continue;
-        if (e.fits != fitting || !helps(&e, &now)) continue;
         uint32_t kept = p->n_suggestions;
-        SC_TRY(predict_keep(x->job, &x->c[i].job, &e, x->a, p, err));
+        SC_TRY(predict_keep(x->job, job, &e, x->a, p, err));
         if (p->n_suggestions > kept) rank_last(x, x->c[i].n, p);
     }
     return SC_OK;
