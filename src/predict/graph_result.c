@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* graph_result.c - what an executed step means: rates, memory, parts. */
+#include "plan/host.h"
 #include "predict/graph.h"
 
 #include <math.h>
@@ -87,7 +88,8 @@ static void checkpoints(graph_state *x, const sc_graph_step *step,
                  c->bytes / 1e9, c->every, c->copy_s, c->write_s,
                  c->beside ? ", beside training" : "");
     if (x->gjob.storage_bw <= 0 && x->tree.checkpoint_tier == SC_TIER_DEVICE)
-        predict_note(&x->assume, "storage takes 2 GB/s of each host");
+        predict_note(&x->assume, "storage takes %.3g GB/s of each host",
+                     PLAN_STORAGE_BW / 1e9);
     if (wait > 0)
         predict_note(&x->warn,
                      "checkpoints come faster than storage takes them: steps "

@@ -212,7 +212,8 @@ bool predict_variant(const sc_job *next, const sc_hw *hw,
     sc_prediction x;
     sc_err quiet;
     sc_job j = *next;
-    sc_arena own; /* what the memo keeps is in `a` */
+    double scale = memo->memory_scale; /* of the question, not of variants */
+    sc_arena own;                      /* what the memo keeps is in `a` */
     sc_err_init(&quiet);
     sc_arena_init(&own, a->limit);
     j.brief = true;
@@ -227,6 +228,7 @@ bool predict_variant(const sc_job *next, const sc_hw *hw,
             out->peak = fmax(out->peak, x.memory[i].peak);
     }
     sc_arena_free(&own);
+    memo->memory_scale = scale;
     return s == SC_OK;
 }
 
