@@ -106,6 +106,9 @@ typedef struct sc_gplan {
     uint32_t n_rules;
     const sc_strategy_rule **rule; /* [n_rules] those of presets and of the
                                       file that match, the weakest first */
+    uint32_t n_idle;
+    const sc_strategy_rule **idle; /* [n_idle] those of the file by which
+                                      nothing is made again */
     uint32_t n_stages, n_ranks;
     const uint32_t *stage_of; /* [graph->n_ops] */
     uint32_t n_compiled; /* operators that were compiled: fewer than the network

@@ -51,6 +51,13 @@ typedef enum sc_tier { SC_TIER_DEVICE, SC_TIER_CPU, SC_TIER_NVME } sc_tier;
 
 extern const char *const sc_tier_names[]; /* "device" "cpu" "nvme" */
 
+/* Which blocks of a stage are made again, as of Megatron-LM's
+ * --recompute-method: all, in groups of so many of which only the first one's
+ * input is kept; or each by itself, only so many from the first on. */
+typedef enum sc_rc_method { SC_RCM_UNIFORM, SC_RCM_BLOCK } sc_rc_method;
+
+extern const char *const sc_rc_method_names[]; /* "uniform" "block" */
+
 typedef struct sc_rule_split {
     const char *dim; /* of an operator: iteration dim; of a tensor: its dim by
                         name, or "dim0" "dim1" ... */
@@ -68,6 +75,8 @@ typedef struct sc_strategy_rule {
     sc_rule_split *split; /* [n_split] */
     bool has_split;       /* `split: {}` says whole */
     int recompute;        /* -1 not said, 0, 1 */
+    uint32_t rc_group;    /* blocks made again at once; 0: each by itself */
+    uint32_t rc_first;    /* only so many blocks of a stage; 0: all */
     int tier;             /* -1 not said, sc_tier: where the tensor waits */
     bool round_robin;     /* `assign: round_robin`: matching operators one
                              after the other whole on one rank of `axes` */
@@ -130,6 +139,8 @@ typedef struct sc_strategy {
     int64_t zero;                 /* -1 */
     const char *zero_axis;        /* NULL: dp */
     int recompute;                /* -1, sc_recompute */
+    int rc_method;                /* -1, sc_rc_method of `recompute: full` */
+    int64_t rc_blocks;            /* of it; 0: not said, 1 */
     const char *context_parallel; /* NULL, "ring" "all-gather" "ulysses" */
     bool data_parallel; /* samples over dp, fsdp, ep and rep: unless `false` */
     /* pipeline */

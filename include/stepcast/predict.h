@@ -36,6 +36,8 @@ typedef struct sc_job {
     int64_t zero;                           /* SC_INFER, 0..3 */
     int sp;                                 /* SC_INFER, 0, 1 */
     int recompute, schedule, precision;     /* SC_INFER or the enum */
+    int rc_method;                          /* SC_INFER, sc_rc_method */
+    int64_t rc_blocks;                      /* of it; 0: 1 */
     int grad_overlap;                       /* SC_INFER: the software's */
     int tp_overlap;                         /* SC_INFER: the software's */
     int optimizer_tier;                     /* sc_tier; SC_INFER: the device */

@@ -10,18 +10,48 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Length of "3-11" at the beginning of a part that is nothing else, with its
- * ends; 0: it is no range.  A single number is one, so that 03 is 3. */
-static size_t range_at(const char *p, const char *end, unsigned long *lo,
-                       unsigned long *hi)
+/* "3-11", or with a step "3-11/2": 3, 5, 7 ... */
+typedef struct range {
+    unsigned long lo, hi, step;
+} range;
+
+static bool digit_at(const char *p, const char *end)
+{
+    return p < end && *p >= '0' && *p <= '9';
+}
+
+/* Length of a range at the beginning of a part that is nothing else; 0: it is
+ * none.  A single number is one, so that 03 is 3. */
+static size_t range_at(const char *p, const char *end, range *r)
 {
     char *at;
-    if (p == end || *p < '0' || *p > '9') return 0;
-    *lo = *hi = strtoul(p, &at, 10);
-    if (at + 1 < end && *at == '-' && at[1] >= '0' && at[1] <= '9')
-        *hi = strtoul(at + 1, &at, 10);
+    if (!digit_at(p, end)) return 0;
+    r->lo = r->hi = strtoul(p, &at, 10);
+    r->step = 1;
+    if (at < end && *at == '-' && digit_at(at + 1, end)) {
+        r->hi = strtoul(at + 1, &at, 10);
+        if (at < end && *at == '/' && digit_at(at + 1, end))
+            r->step = strtoul(at + 1, &at, 10);
+    }
     if (at > end || (at < end && *at != '.')) return 0;
     return (size_t)(at - p);
+}
+
+/* Length of a class of characters, "[02-4]", and whether `c` is one of them; 0:
+ * none begins here. */
+static size_t class_at(const char *p, const char *end, char c, bool *in)
+{
+    const char *close =
+        p < end && *p == '[' ? memchr(p, ']', (size_t)(end - p)) : NULL;
+    const char *begin = p;
+    *in = false;
+    if (!close) return 0;
+    for (p++; p < close; p++) {
+        bool span = p + 2 < close && p[1] == '-';
+        *in = *in || (span ? c >= p[0] && c <= p[2] : c == *p);
+        if (span) p += 2;
+    }
+    return (size_t)(close + 1 - begin);
 }
 
 /* Digits of a part that is a number; 0: it is none. */
@@ -37,20 +67,23 @@ static size_t number_at(const char *text, unsigned long *value)
 static bool take(const char *begin, const char **p, const char *end,
                  const char *path, const char **text)
 {
-    unsigned long lo, hi, value;
-    bool part = (*p == begin || (*p)[-1] == '.') &&
-                (*text == path || (*text)[-1] == '.');
-    size_t n = part ? range_at(*p, end, &lo, &hi) : 0;
+    range r;
+    unsigned long value;
+    bool in, part = (*p == begin || (*p)[-1] == '.') &&
+                    (*text == path || (*text)[-1] == '.');
+    size_t n = part ? range_at(*p, end, &r) : 0;
     size_t digits = n ? number_at(*text, &value) : 0;
     if (digits) {
-        if (value < lo || value > hi) return false;
+        if (value < r.lo || value > r.hi || !r.step || (value - r.lo) % r.step)
+            return false;
         *p += n;
         *text += digits;
         return true;
     }
     if (*p == end || **text == '\0') return false;
-    if (**p != '?' && **p != **text) return false;
-    ++*p;
+    size_t length = class_at(*p, end, **text, &in);
+    if (length ? !in : **p != '?' && **p != **text) return false;
+    *p += length ? length : 1;
     ++*text;
     return true;
 }
@@ -61,7 +94,7 @@ bool sc_path_match(const char *pattern, size_t len, const char *path)
     const char *star = NULL, *resume = NULL;
     for (;;) {
         /* Most of it is letters. */
-        while (p<end && * p == *text && * p> '9') p++, text++;
+        while (p < end && *p == *text && *p >= 'a') p++, text++;
         if (p == end && (*text == '\0' || *text == '.')) return true;
         if (p < end && *p == '*') {
             star = ++p;
@@ -70,7 +103,8 @@ bool sc_path_match(const char *pattern, size_t len, const char *path)
             if (star == NULL || *resume == '\0') return false;
             p = star; /* let the last star take more */
             text = ++resume;
-            bool letter = p < end && *p != '?' && (*p < '0' || *p > '9');
+            bool letter =
+                p < end && *p != '?' && *p != '[' && (*p < '0' || *p > '9');
             while (letter && *text != '\0' && *text != *p) text = ++resume;
         }
     }
@@ -81,12 +115,13 @@ size_t sc_path_specificity(const char *pattern)
     const char *end = pattern + strlen(pattern);
     size_t n = 0;
     for (const char *p = pattern; p < end;) {
-        unsigned long lo, hi;
-        bool part = p == pattern || p[-1] == '.';
-        size_t range = part ? range_at(p, end, &lo, &hi) : 0;
-        if (range && lo != hi) {
+        range r;
+        bool in, part = p == pattern || p[-1] == '.';
+        size_t length = part ? range_at(p, end, &r) : 0;
+        if (!length || r.lo == r.hi) length = class_at(p, end, '\0', &in);
+        if (length) {
             n++;
-            p += range;
+            p += length;
         } else {
             n += *p != '*' && *p != '?' ? 2 : 0;
             p++;
@@ -99,9 +134,9 @@ bool sc_path_empty(const char *pattern)
 {
     const char *end = pattern + strlen(pattern);
     for (const char *p = pattern; p < end; p++) {
-        unsigned long lo, hi;
-        if ((p == pattern || p[-1] == '.') && range_at(p, end, &lo, &hi) &&
-            lo > hi)
+        range r;
+        if ((p == pattern || p[-1] == '.') && range_at(p, end, &r) &&
+            (r.lo > r.hi || r.step == 0))
             return true;
     }
     return false;

@@ -136,7 +136,9 @@ sc_status gi_make_again(infer *f, uint32_t op)
     find_needed(f, first, last, needed);
     for (uint32_t i = first; i <= last; i++) {
         f->node[i].again = true;
-        if (needed[i - first]) SC_TRY(gi_forward_op(f, i, true));
+        if (!needed[i - first]) continue;
+        gi_again_rule(f, i)->repeats = true;
+        SC_TRY(gi_forward_op(f, i, true));
     }
     return SC_OK;
 }

@@ -310,30 +310,59 @@ static sc_status by_rules(infer *f, bool *any)
     return SC_OK;
 }
 
-static bool repeated(const infer *f, uint32_t op)
+/* ---- what is made again --------------------------------------------------- */
+
+gi_rule *gi_again_rule(const infer *f, uint32_t op)
 {
     const gi_node *n = &f->node[op];
     for (uint32_t i = n->n_match; i-- > 0;) {
-        int said = f->rule[n->match[i]].r->recompute;
-        if (said >= 0) return said == 1;
+        gi_rule *g = &f->rule[n->match[i]];
+        if (g->r->recompute >= 0) return g->r->recompute ? g : NULL;
     }
-    return false;
+    return NULL;
 }
 
-/* What is made again at once: neighbours in one unit and stage. */
-static void segments(infer *f)
+/* Place of an operator's unit among those of its stage that a rule makes again;
+ * of a rule as far as operators went. */
+typedef struct passed {
+    uint32_t last; /* operator + 1; 0: none */
+    uint32_t place;
+} passed;
+
+static uint32_t place_of(const infer *f, passed *p, uint32_t op)
 {
-    uint32_t n = 0;
-    bool before = false;
+    uint32_t last = p->last - 1;
+    bool same = p->last && f->node[last].stage == f->node[op].stage;
+    if (!same)
+        p->place = 0;
+    else if (f->unit[last] != f->unit[op])
+        p->place++;
+    p->last = op + 1;
+    return p->place;
+}
+
+/* What is made again at once: neighbours in one unit and stage, or in as many
+ * units as their rule says. */
+static sc_status segments(infer *f)
+{
+    uint32_t n = 0, group = 0;
+    const gi_rule *before = NULL;
+    passed *all = SC_NEW_N(f->a, passed, f->n_rules);
+    if (!all) return sc_error_nomem(f->err);
     for (uint32_t op = 0; op < f->g->n_ops; op++) {
-        bool again = repeated(f, op) && !f->job->forward_only;
-        if (again) {
-            bool joins = before && f->node[op - 1].stage == f->node[op].stage &&
-                         f->unit[op - 1] == f->unit[op];
-            f->node[op].segment = joins ? n - 1 : n++;
-        }
-        before = again;
+        const gi_rule *g = f->job->forward_only ? NULL : gi_again_rule(f, op);
+        uint32_t place = g ? place_of(f, &all[g - f->rule], op) : 0;
+        if (g && g->r->rc_first && place >= g->r->rc_first) g = NULL;
+        uint32_t now = g && g->r->rc_group ? place / g->r->rc_group : place;
+        bool joins = g && before &&
+                     f->node[op - 1].stage == f->node[op].stage &&
+                     (f->unit[op - 1] == f->unit[op] ||
+                      (g == before && g->r->rc_group && now == group));
+        if (g) f->node[op].segment = joins ? n - 1 : n++;
+        before = g;
+        group = now;
     }
+    return SC_OK;
 }
 
 sc_status gi_cut(infer *f)
@@ -349,7 +378,7 @@ sc_status gi_cut(infer *f)
         case SC_CUT_BALANCED: SC_TRY(balanced(&c)); break;
         }
     }
-    segments(f);
+    SC_TRY(segments(f));
     uint32_t *stage = SC_NEW_N(f->a, uint32_t, f->g->n_ops);
     if (!stage) return sc_error_nomem(f->err);
     for (uint32_t op = 0; op < f->g->n_ops; op++) stage[op] = f->node[op].stage;

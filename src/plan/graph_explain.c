@@ -56,6 +56,9 @@ static void rule_text(const sc_strategy *s, const sc_strategy_rule *r,
     if (r->recompute >= 0) {
         sc_text_add(out, "%s%s", sep,
                     r->recompute ? "recompute" : "do not recompute");
+        if (r->rc_group) sc_text_add(out, " %u blocks at once", r->rc_group);
+        if (r->rc_first)
+            sc_text_add(out, " the first %u blocks of a stage", r->rc_first);
         sep = ", ";
     }
     if (r->tier >= 0) {

@@ -59,7 +59,20 @@ static bool same_node(const infer *f, uint32_t x, uint32_t y)
                0;
 }
 
-/* What rules say, and the bounds of units; recomputed segments follow. */
+/* Whether `op` is made again with the one before it. */
+static bool joins(const infer *f, uint32_t op)
+{
+    return op > 0 && f->node[op].segment != SC_NONE &&
+           f->node[op].segment == f->node[op - 1].segment;
+}
+
+static bool same_segments(const infer *f, uint32_t x, uint32_t y)
+{
+    return (f->node[x].segment == SC_NONE) == (f->node[y].segment == SC_NONE) &&
+           joins(f, x) == joins(f, y);
+}
+
+/* What rules say, and the bounds of units and of what is made again at once. */
 static bool same_range(const folding *d, const range *a, const range *b)
 {
     const infer *f = d->f;
@@ -69,6 +82,7 @@ static bool same_range(const folding *d, const range *a, const range *b)
         return false;
     for (uint32_t i = 0; i < a->n; i++)
         if (!same_node(f, a->first + i, b->first + i) ||
+            !same_segments(f, a->first + i, b->first + i) ||
             f->unit[a->first + i] - f->unit[a->first] !=
                 f->unit[b->first + i] - f->unit[b->first])
             return false;
@@ -185,13 +199,21 @@ static uint32_t equal_ones(const folding *d, uint32_t i, uint32_t period)
     return n;
 }
 
-/* Repeats of `period` ranges from `i` on. */
+/* Whether range `i` is made again with the one before it. */
+static bool joins_range(const folding *d, uint32_t i)
+{
+    return i < d->n && joins(d->f, d->range[i].first);
+}
+
+/* Repeats of `period` ranges from `i` on, none of which is made again with what
+ * is outside. */
 static uint32_t repeats(const folding *d, uint32_t i, uint32_t period)
 {
     uint32_t n = equal_ones(d, i, period), wired = 0;
-    if (1 + n / period < GI_FOLD) return 1;
+    if (1 + n / period < GI_FOLD || joins_range(d, i)) return 1;
     while (wired < n && wired_alike(d, i + wired, i + wired + period)) wired++;
-    return 1 + wired / period;
+    uint32_t count = 1 + wired / period;
+    return count - joins_range(d, i + count * period);
 }
 
 static uint32_t operators(const folding *d, uint32_t i, uint32_t period)

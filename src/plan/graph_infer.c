@@ -100,8 +100,24 @@ sc_status gi_passes(infer *f)
     return f->job->forward_only ? SC_OK : gi_backward(f);
 }
 
+/* Rules of the file that say `recompute` and by which nothing is made again. */
+static sc_status idle_rules(infer *f)
+{
+    const sc_strategy_rule **idle =
+        SC_NEW_N(f->a, const sc_strategy_rule *, f->n_rules);
+    if (!idle) return sc_error_nomem(f->err);
+    f->p->n_idle = 0;
+    for (uint32_t i = 0; i < f->n_rules; i++)
+        if (f->rule[i].file && f->rule[i].r->recompute == 1 &&
+            !f->rule[i].repeats)
+            idle[f->p->n_idle++] = f->rule[i].r;
+    f->p->idle = idle;
+    return SC_OK;
+}
+
 sc_status gi_close(infer *f, const uint32_t *stage_as)
 {
+    SC_TRY(idle_rules(f));
     if (!f->job->forward_only) SC_TRY(gi_gradients(f));
     SC_TRY(gi_host(f));
     SC_TRY(gi_finish(f));

@@ -38,6 +38,7 @@ typedef struct gi_rule {
     bool matched; /* the path of an operator */
     bool spoke;   /* of something that an operator has */
     bool refused; /* can't be, and that has been said */
+    bool repeats; /* an operator is made again by it */
     /* Of results and of weights that it assigns in turn: the rank that has
      * most, and how many elements. */
     uint32_t fullest[2];
@@ -244,6 +245,8 @@ sc_status gi_keep(infer *f);
 /* graph_uneven.c: after all splits are known. */
 sc_status gi_find_uneven(infer *f);
 sc_status gi_cut(infer *f);
+/* The rule by which an operator is made again; NULL: it is not. */
+gi_rule *gi_again_rule(const infer *f, uint32_t op);
 /* Ranks of a stage that hold the same part of a tensor that lies so. */
 double gi_copies(const infer *f, const layout *l);
 

@@ -209,6 +209,10 @@ static sc_status recompute(infer *f, gi_list *out)
         sc_strategy_rule *r = add(f, out, row.match, row.origin);
         if (!r) return sc_error_nomem(f->err);
         r->recompute = 1;
+        if (f->s->recompute != SC_RC_FULL || f->s->rc_method < 0) continue;
+        uint32_t n = f->s->rc_blocks > 0 ? (uint32_t)f->s->rc_blocks : 1;
+        if (f->s->rc_method == SC_RCM_UNIFORM) r->rc_group = n;
+        if (f->s->rc_method == SC_RCM_BLOCK) r->rc_first = n;
     }
     /* the second product of attention, but where it is summed over ranks: sums
      * are kept */

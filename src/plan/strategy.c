@@ -7,6 +7,7 @@
 
 const char *const sc_rule_tensor_names[] = {
     "op", "weight", "bias", "grad", "optim", "out", "out_grad", "in", NULL};
+const char *const sc_rc_method_names[] = {"uniform", "block", NULL};
 const char *const sc_tier_names[] = {"device", "cpu", "nvme", NULL};
 
 _Static_assert(SC_COUNT(sc_rule_tensor_names) == SC_N_RULE_TENSORS + 1,
@@ -17,6 +18,7 @@ void sc_strategy_init(sc_strategy *s)
     *s = (sc_strategy){.tensor_parallel = -1,
                        .zero = -1,
                        .recompute = -1,
+                       .rc_method = -1,
                        .data_parallel = true,
                        .schedule = -1,
                        .grad_overlap = -1,

@@ -217,6 +217,21 @@ static void check_batch(strategy_reader *r)
                        (long long)s->global, (long long)s->micro);
 }
 
+static void check_recompute(strategy_reader *r)
+{
+    const sc_strategy *s = r->s;
+    sc_pos at = sc_strategy_pos(s, "preset", "recompute_method");
+    if (s->rc_method >= 0 && s->recompute >= 0 && s->recompute != SC_RC_FULL)
+        strategy_wrong(r, SC_C_CONFLICT, at, "recompute: full",
+                       "recompute_method beside recompute: %s",
+                       sc_recompute_names[s->recompute]);
+    if (s->rc_blocks && s->rc_method < 0)
+        strategy_wrong(r, SC_C_MISSING,
+                       sc_strategy_pos(s, "preset", "recompute_num_layers"),
+                       "add recompute_method: uniform, or block",
+                       "recompute_num_layers without a method");
+}
+
 static void check_checkpoint(strategy_reader *r)
 {
     const sc_node *c = sc_node_get(r->s->doc, "checkpoint");
@@ -230,6 +245,7 @@ static void check_checkpoint(strategy_reader *r)
 void strategy_check(strategy_reader *r)
 {
     check_checkpoint(r);
+    check_recompute(r);
     check_batch(r);
     check_order(r);
     if (r->no_mesh) return;

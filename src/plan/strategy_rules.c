@@ -84,8 +84,7 @@ sc_axes strategy_axes(strategy_reader *r, const sc_node *n)
 typedef struct rule_words {
     const char *match, *tensor;
     int assign;
-    bool recompute;
-    const sc_node *split, *place, *over, *devices;
+    const sc_node *recompute, *split, *place, *over, *devices;
 } rule_words;
 
 #define OFF(f) offsetof(rule_words, f)
@@ -111,9 +110,10 @@ static const sc_key rule_keys[] = {
      .offset = OFF(place),
      .help = "dims of the tensor, each over axes, or cpu, nvme, device"},
     {.name = "recompute",
-     .type = SC_T_BOOL,
+     .type = SC_T_NODE,
      .offset = OFF(recompute),
-     .help = "made again in the backward pass"},
+     .help = "made again in the backward pass: yes, no, {uniform: 2}, {block: "
+             "3}"},
     {.name = "assign",
      .type = SC_T_ENUM,
      .offset = OFF(assign),
@@ -297,15 +297,60 @@ static void read_devices(strategy_reader *r, const sc_node *n,
         read_coordinate(r, c, rule);
 }
 
+/* `yes`, `no`, or the blocks of a stage: {uniform: 2}. */
+static void read_recompute(strategy_reader *r, const sc_node *n,
+                           sc_strategy_rule *rule)
+{
+    const sc_key word = {.name = "recompute", .type = SC_T_BOOL};
+    const sc_key size = {.name = "recompute",
+                         .type = SC_T_INT,
+                         .unit = SC_U_COUNT,
+                         .min = 1,
+                         .max = 1 << 20};
+    const sc_node *c = n && n->kind == SC_N_MAP && n->n == 1 ? n->child : NULL;
+    bool again = true;
+    int64_t blocks = 0;
+    int method = -1;
+    if (!n) return;
+    for (int i = 0; c && sc_rc_method_names[i]; i++)
+        if (strcmp(c->key, sc_rc_method_names[i]) == 0) method = i;
+    bool bare = n->kind == SC_N_SCALAR && !n->quoted;
+    if (bare)
+        strategy_keep(
+            r, sc_schema_set(&word, n->text, n->pos, &again, r->a, r->err));
+    else if (method >= 0 && c->kind == SC_N_SCALAR && !c->quoted)
+        strategy_keep(
+            r, sc_schema_set(&size, c->text, c->pos, &blocks, r->a, r->err));
+    else
+        strategy_wrong(r, SC_C_TYPE, n->pos,
+                       "yes, no, {uniform: 2} or {block: 3}",
+                       "recompute is none of these");
+    rule->recompute = again;
+    if (method == SC_RCM_UNIFORM) rule->rc_group = (uint32_t)blocks;
+    if (method == SC_RCM_BLOCK) rule->rc_first = (uint32_t)blocks;
+}
+
 /* ---- what a rule says about itself ---------------------------------------- */
+
+/* "[02-4]" and nothing else in brackets. */
+static bool closed(const char *p)
+{
+    for (p = strpbrk(p, "[]"); p; p = strpbrk(p + 1, "[]")) {
+        const char *close = strchr(p, ']');
+        if (*p == ']' || !close || close == p + 1) return false;
+        if (memchr(p + 1, '[', (size_t)(close - p) - 1)) return false;
+        p = close;
+    }
+    return true;
+}
 
 static void check_match(strategy_reader *r, const sc_node *n)
 {
     if (!n || n->kind != SC_N_SCALAR) return;
     if (n->text[0] == '\0' || strlen(n->text) > MAX_MATCH ||
-        strpbrk(n->text, " ,\t[]{}"))
+        strpbrk(n->text, " ,\t{}") || !closed(n->text))
         strategy_wrong(r, SC_C_TYPE, n->pos,
-                       "one path such as layers.0-11.qkv, with * and ? and "
+                       "one path such as layers.0-11.qkv, with *, ?, [0-4] and "
                        "ranges of numbers",
                        "\"%.60s\" is no pattern on module paths", n->text);
     else if (sc_path_empty(n->text))
@@ -351,6 +396,7 @@ static void read_rule(strategy_reader *r, const sc_node *n,
     rule_words w = {0};
     *rule = (sc_strategy_rule){
         .match = "", .pos = n->pos, .recompute = -1, .tier = -1};
+
     rule->origin =
         sc_sprintf(r->a, "%s:%u", r->s->file ? r->s->file : "?", n->pos.line);
     if (!rule->origin) strategy_keep(r, sc_error_nomem(r->err));
@@ -359,11 +405,11 @@ static void read_rule(strategy_reader *r, const sc_node *n,
     if (n->kind != SC_N_MAP) return;
     if (s == SC_OK) {
         rule->match = w.match;
-        if (sc_node_get(n, "recompute")) rule->recompute = w.recompute;
         rule->round_robin = sc_node_get(n, "assign") != NULL;
         rule->balanced = rule->round_robin && w.assign == 1;
     }
     check_match(r, sc_node_get(n, "match"));
+    read_recompute(r, sc_node_get(n, "recompute"), rule);
     read_tensor(r, sc_node_get(n, "tensor"), rule);
     if (sc_node_get(n, "split"))
         read_split(r, sc_node_get(n, "split"), rule);
@@ -396,7 +442,9 @@ static void clash(strategy_reader *r, const sc_strategy_rule *a,
 {
     const char *what = NULL;
     if (strcmp(a->match, b->match) != 0 || !a->match[0]) return;
-    if (a->recompute >= 0 && b->recompute >= 0 && a->recompute != b->recompute)
+    bool again = a->recompute >= 0 && b->recompute >= 0;
+    if (again && (a->recompute != b->recompute || a->rc_group != b->rc_group ||
+                  a->rc_first != b->rc_first))
         what = "recompute";
     bool same = a->tensor == b->tensor && a->input == b->input;
     if (same && a->tier >= 0 && b->tier >= 0 && a->tier != b->tier)

@@ -426,11 +426,24 @@ bool sc_job_outside(const sc_job *job, const sc_software *sw)
     return c.first != SC_OK;
 }
 
+static void recompute_given(check *c, const sc_job *j)
+{
+    bool said = j->recompute >= 0 || (j->tree && j->tree->recompute >= 0);
+    if (j->rc_method >= 0 && !said)
+        fail(c, SC_C_MISSING, "--recompute-method", "add --recompute full",
+             "what is recomputed is not said");
+    if (j->rc_blocks && j->rc_method < 0)
+        fail(c, SC_C_MISSING, "--recompute-num-layers",
+             "add --recompute-method uniform, or block",
+             "a number of layers without a method");
+}
+
 sc_status predict_check_graph(const sc_job *job, const sc_hw *hw,
                               const sc_software *sw, sc_err *err)
 {
     check c = {.err = err};
     inside(&c, job, sw);
+    recompute_given(&c, job);
     device(&c, job, hw->device);
     host_given(&c, job, hw);
     if (!job->schedule_file && job->schedule > SC_SCH_INTERLEAVED)
@@ -444,6 +457,7 @@ sc_status predict_check(const sc_job *job, const sc_hw *hw,
 {
     check c = {.err = err};
     inside(&c, job, sw);
+    recompute_given(&c, job);
     device(&c, job, hw->device);
     combinations(&c, job, hw, model);
     degrees(&c, job, hw, &model->t);

@@ -15,6 +15,8 @@ void predict_graph_settle(const sc_job *j, sc_strategy *s)
     if (j->fsdp) s->zero = 3;
     if (j->schedule >= 0) s->schedule = j->schedule;
     if (j->recompute >= 0) s->recompute = j->recompute;
+    if (j->rc_method >= 0) s->rc_method = j->rc_method;
+    if (j->rc_blocks) s->rc_blocks = j->rc_blocks;
     if (j->vpp) s->virtual_stages = j->vpp;
     if (j->grad_overlap >= 0) s->grad_overlap = j->grad_overlap;
     if (j->cp_comm >= 0) s->context_parallel = sc_cp_comm_names[j->cp_comm];
@@ -85,6 +87,15 @@ static bool repeats(const graph_state *x, const sc_graph_step *step)
     return any;
 }
 
+static bool repeats_blocks(const graph_state *x, const sc_graph_step *step)
+{
+    for (uint32_t i = 0; i < step->plan.n_rules; i++)
+        if (step->plan.rule[i]->rc_group || step->plan.rule[i]->rc_first)
+            return true;
+    (void)x;
+    return false;
+}
+
 static bool routes(const graph_state *x, const sc_graph_step *step)
 {
     (void)step;
@@ -148,6 +159,8 @@ static const option options[] = {
     {"seq", generated, NULL},
     {"sp", mesh_said_or_no_sp, NULL},
     {"recompute", repeats, NULL},
+    {"recompute-method", repeats_blocks, NULL},
+    {"recompute-num-layers", repeats_blocks, NULL},
     {"prefetch", gathers, NULL},
     {"cp-comm", has_cp, NULL},
     {"capacity-factor", routes, NULL},
@@ -191,6 +204,13 @@ sc_status predict_graph_refuse(const graph_state *x, sc_err *err)
 void predict_graph_idle(graph_state *x, const sc_graph_step *step)
 {
     const sc_strategy *s = x->job->tree;
+    for (uint32_t i = 0; i < step->plan.n_idle; i++) {
+        const sc_strategy_rule *r = step->plan.idle[i];
+        predict_note(&x->warn,
+                     "%s:%u:%u: recompute changes nothing: no operator of '%s' "
+                     "is made again",
+                     r->pos.file, r->pos.line, r->pos.col, r->match);
+    }
     for (size_t i = 0; i < SC_COUNT(options); i++) {
         const option *o = &options[i];
         const sc_key *k = key_of(o->key);

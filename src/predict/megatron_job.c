@@ -323,24 +323,20 @@ static sc_status precision(megatron *m)
 
 /* ---- recomputation, batch -------------------------------------------------------------- */
 
-static sc_status partial_recompute(megatron *m)
+static sc_status recompute_method(megatron *m)
 {
     const megatron_value *method = &m->v[M_RC_METHOD];
-    if (method->given && !equals(m, M_RC_METHOD, "uniform") &&
-        !equals(m, M_RC_METHOD, "block") && !method->bad)
+    int found = SC_INFER;
+    for (int i = 0; sc_rc_method_names[i]; i++)
+        if (equals(m, M_RC_METHOD, sc_rc_method_names[i])) found = i;
+    if (method->given && found < 0 && !method->bad)
         megatron_error(m, SC_C_UNKNOWN_NAME, method->at, "uniform or block",
                        "%s '%.60s'", method->name, method->text);
-    int64_t per_stage = number(m, M_LAYERS, 0);
-    if (m->job->pp > 0 && m->job->vpp > 0)
-        per_stage /= m->job->pp * m->job->vpp;
-    if (equals(m, M_RC_METHOD, "block") &&
-        number(m, M_RC_LAYERS, 1) < per_stage)
-        return megatron_warn(m, m->v[M_RC].pos,
-                             "%lld of %lld layers of a stage are recomputed; "
-                             "read as all of them",
-                             (long long)number(m, M_RC_LAYERS, 1),
-                             (long long)per_stage);
-    return SC_OK;
+    if (found < 0 || m->job->recompute != SC_INFER) return SC_OK;
+    SC_TRY(
+        put_int(m, "recompute-method", &m->job->rc_method, M_RC_METHOD, found));
+    return put(m, "recompute-num-layers", &m->job->rc_blocks, 0, M_RC_LAYERS,
+               number(m, M_RC_LAYERS, 1));
 }
 
 static sc_status recompute(megatron *m)
@@ -361,7 +357,7 @@ static sc_status recompute(megatron *m)
                            m->v[M_RC].text);
         }
     }
-    if (rc == SC_RC_FULL) SC_TRY(partial_recompute(m));
+    if (rc == SC_RC_FULL) SC_TRY(recompute_method(m));
     if (m->v[M_RC_MODULES].given && rc == SC_RC_SELECTIVE &&
         strcmp(m->v[M_RC_MODULES].text, "core_attn") != 0)
         SC_TRY(megatron_warn(m, m->v[M_RC_MODULES].at,

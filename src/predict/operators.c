@@ -27,6 +27,10 @@ sc_status sc_predict_chosen(const sc_job *job, const sc_run *run, sc_arena *a,
     own.forward_only = run->forward_only;
     own.numa_unbound = run->numa_unbound;
     own.launch_blocking = run->launch_blocking;
+    if (run->recompute == SC_RC_FULL) {
+        own.rc_method = job->rc_method;
+        own.rc_blocks = job->rc_blocks;
+    }
     own.compress = job->compress;
     own.capacity = run->capacity;
     own.imbalance = run->imbalance;

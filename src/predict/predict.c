@@ -114,6 +114,9 @@ static void idle_options(const sc_job *job, const sc_run *r,
     }
     if (job->schedule > SC_SCH_1F1B && r->size[SC_AX_PP] == 1)
         predict_note(warn, "--schedule changes nothing at pp 1");
+    if (job->rc_method >= 0 && r->recompute != SC_RC_FULL)
+        predict_note(warn, "--recompute-method changes nothing without "
+                           "--recompute full");
     if (job->wide && r->precision < SC_FP8)
         predict_note(warn, "--wide changes nothing in %s",
                      sc_recipe_names[r->recipe]);

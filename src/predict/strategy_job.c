@@ -81,6 +81,8 @@ static void numbers(said *w)
         {"vp", "pipeline", s->virtual_stages ? "virtual" : "cuts",
          sc_strategy_chunks(s), &w->job.vpp, 0},
         {"zero", "preset", "zero", s->zero, &w->job.zero, -1},
+        {"recompute-num-layers", "preset", "recompute_num_layers", s->rc_blocks,
+         &w->job.rc_blocks, 0},
         {"checkpoint-every", "checkpoint", "every", s->checkpoint_every,
          &w->job.checkpoint_every, 0},
     };
@@ -113,6 +115,8 @@ static void choices(said *w)
     } rows[] = {
         {"recompute", s->recompute, &w->job.recompute,
          place(w, "preset", "recompute")},
+        {"recompute-method", s->rc_method, &w->job.rc_method,
+         place(w, "preset", "recompute_method")},
         {"schedule", s->schedule, &w->job.schedule,
          place(w, "pipeline", "schedule")},
         {"precision",

@@ -105,6 +105,11 @@ static void draw_rules(prop *p, drawn *d)
         else
             sc_text_add(&d->text, "%s", rule);
     }
+    if (prop_below(p, 3)) return;
+    sc_text_add(
+        &d->text, "  - {match: '%s.%s', recompute: {%s: %u}}\n",
+        d->conv ? "layer" : "layers", prop_below(p, 2) ? "[0-9]*" : "1-20/2",
+        prop_below(p, 3) ? "uniform" : "block", 1 + (uint32_t)prop_below(p, 5));
 }
 
 static void draw_strategy(prop *p, drawn *d)

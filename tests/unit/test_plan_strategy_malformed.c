@@ -145,13 +145,27 @@ static const struct {
                   "passes.yml; leave one of them out\n"},
     {"patterns.yml",
      "patterns.yml:3:13: error: \"\" is no pattern on module paths; one path "
-     "such as layers.0-11.qkv, with * and ? and ranges of numbers\n"
+     "such as layers.0-11.qkv, with *, ?, [0-4] and ranges of numbers\n"
      "patterns.yml:4:13: error: \"layers.0-3,head\" is no pattern on module "
-     "paths; one path such as layers.0-11.qkv, with * and ? and ranges of "
-     "numbers\n"
+     "paths; one path such as layers.0-11.qkv, with *, ?, [0-4] and ranges "
+     "of numbers\n"
      "patterns.yml:5:13: error: a range of \"layers.11-4.*\" has no number; "
      "from small to large: 0-11\n"
-     "patterns.yml:6:13: error: match needs a value, this is a list\n"},
+     "patterns.yml:6:13: error: match needs a value, this is a list\n"
+     "patterns.yml:7:13: error: \"layers.[0-3\" is no pattern on module paths; "
+     "one path such as layers.0-11.qkv, with *, ?, [0-4] and ranges of "
+     "numbers\n"
+     "patterns.yml:8:13: error: a range of \"layers.0-3/0\" has no number; "
+     "from small to large: 0-11\n"},
+    {"recompute.yml",
+     "recompute.yml:4:34: error: recompute is none of these; yes, no, "
+     "{uniform: 2} or {block: 3}\n"
+     "recompute.yml:5:44: error: recompute is out of range: 0; recompute is "
+     "from 1 to 1048576\n"
+     "recompute.yml:6:36: error: recompute is none of these; yes, no, "
+     "{uniform: 2} or {block: 3}\n"
+     "recompute.yml:2:50: error: recompute_method beside recompute: "
+     "selective; recompute: full\n"},
     {"pools-kinds.yml", "pools-kinds.yml:3:3: error: some pools are by stages, "
                         "some by replicas; the same for all pools\n"},
     {"pools-rows.yml",

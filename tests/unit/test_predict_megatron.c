@@ -229,6 +229,25 @@ static void test_given_wins(void **state)
     sc_arena_free(&a);
 }
 
+static void test_recompute(void **state)
+{
+    (void)state;
+    reading r;
+    good(&r, WHOLE "--recompute-granularity full --recompute-method block "
+                   "--recompute-num-layers 2\n");
+    assert_int_equal(r.job.recompute, SC_RC_FULL);
+    assert_int_equal(r.job.rc_method, SC_RCM_BLOCK);
+    assert_int_equal(r.job.rc_blocks, 2);
+    sc_arena_free(&r.a);
+    good(&r, WHOLE "--recompute-granularity full --recompute-method uniform\n");
+    assert_int_equal(r.job.rc_method, SC_RCM_UNIFORM);
+    assert_int_equal(r.job.rc_blocks, 1);
+    sc_arena_free(&r.a);
+    good(&r, WHOLE "--recompute-granularity selective\n");
+    assert_int_equal(r.job.rc_method, SC_INFER);
+    sc_arena_free(&r.a);
+}
+
 static void test_experts(void **state)
 {
     (void)state;
@@ -305,9 +324,6 @@ static void test_warnings(void **state)
          "--tensor-model-parallel-size 8 --pipeline-model-parallel-size "
          "16 " WHOLE,
          "8 processes can't hold tp 8 x pp 16"},
-        {WHOLE "--recompute-granularity full --recompute-method block "
-               "--recompute-num-layers 2\n",
-         "2 of 24 layers"},
     };
 
     for (size_t i = 0; i < SC_COUNT(cases); i++) {
@@ -516,9 +532,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_list),       cmocka_unit_test(test_script),
         cmocka_unit_test(test_wrappers),   cmocka_unit_test(test_defines),
-        cmocka_unit_test(test_given_wins), cmocka_unit_test(test_experts),
-        cmocka_unit_test(test_table),      cmocka_unit_test(test_warnings),
-        cmocka_unit_test(test_errors),     cmocka_unit_test(test_yaml),
-        cmocka_unit_test(test_strategy)};
+        cmocka_unit_test(test_given_wins), cmocka_unit_test(test_recompute),
+        cmocka_unit_test(test_experts),    cmocka_unit_test(test_table),
+        cmocka_unit_test(test_warnings),   cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_yaml),       cmocka_unit_test(test_strategy)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -112,13 +112,14 @@ const char *sc_csv_get(const sc_csv *t, uint32_t row, int col); /* "" if -1 */
 bool sc_glob(const char *pattern, const char *text);
 
 /* The same on module paths, of a pattern of `len` characters: '*' also goes
- * over dots, a part such as "0-11" is any number from one to the other, and
- * what is below a match matches too ("layers.0-11" has "layers.3.qkv"). */
+ * over dots, a part such as "0-11" is any number from one to the other, "0-11/2"
+ * every second of them, "[02-4]" one of these characters, and what is below a
+ * match matches too ("layers.0-11" has "layers.3.qkv"). */
 bool sc_path_match(const char *pattern, size_t len, const char *path);
 /* Of two patterns, the one with more literal characters is the more specific
- * one; a range of numbers is more than a star and less than a number. */
+ * one; a range or a class is more than a star and less than a number. */
 size_t sc_path_specificity(const char *pattern);
-/* Whether a range of it has no number ("12-3"): it matches nothing. */
+/* Whether a range of it has no number ("12-3", "1-3/0"): it matches nothing. */
 bool sc_path_empty(const char *pattern);
 
 #ifdef __cplusplus
