@@ -45,7 +45,7 @@ typedef struct clock_kind {
     uint8_t early;   /* streams on which it may begin before its kernels */
     bool fills;      /* waits for exchanges of earlier slots' gradients */
     uint8_t streams; /* bit for each that it has items on */
-    uint32_t n_outer, n_seen, n_closes, n_fills;
+    uint32_t n_outer, n_seen, n_closes, n_empties;
     uint32_t back; /* layers before it, at most, that its fetches wait for */
     const uint32_t *outer; /* [n_outer] items of other slots that it reads */
     const bool *ahead;     /* [n_outer] not by kernels alone */
@@ -158,7 +158,7 @@ static void find(const gl *g, const gl_slot *s, clock_kind *k, found *f)
         if (t->back > k->back) k->back = t->back;
         k->n_closes += t->closes;
         k->fills = k->fills || t->fills;
-        k->n_fills += t->fills && g->prog->item[i].exchange != SC_NONE;
+        k->n_empties += t->empties;
         if (!c->read[i]) continue;
         if (f) f->seen[k->n_seen] = i;
         k->n_seen++;
@@ -331,7 +331,7 @@ static void replay_rings(gl *g, const gl_slot *s, const clock_kind *k,
         g->past[dev * ring + (g->n_past[dev] - 1 - n) % ring] =
             new_op(g, dev, SC_S_COMPUTE, SC_CAT_COMPUTE, at + w->past[n],
                    at + w->past[n]);
-    g->n_reduced[dev] += k->n_fills;
+    g->n_reduced[dev] += k->n_empties;
     for (uint32_t n = 0; n < w->n_reduced; n++)
         g->reduced[2 * dev + (g->n_reduced[dev] - 1 - n) % 2] =
             new_op(g, dev, SC_S_GRAD, SC_CAT_DP, at + w->reduced[n],
@@ -416,7 +416,7 @@ sc_status clock_slot_end(gl *g, const gl_slot *s)
     }
     for (uint32_t n = 0; n < n_past; n++)
         past[n] = end_of(c, past_op(g, s->dev, n + 1)) - c->begun;
-    w->n_reduced = k->n_fills < 2 ? k->n_fills : 2;
+    w->n_reduced = k->n_empties < 2 ? k->n_empties : 2;
     for (uint32_t n = 0; n < w->n_reduced; n++)
         w->reduced[n] = end_of(c, reduced_op(g, s->dev, n + 1)) - c->begun;
     w->key = key;

@@ -36,7 +36,9 @@ static sc_status destinations(infer *f, gi_wgrad *w)
                                : gi_by(f, w->op);
     w->parts = layout_fraction(&g, ALL_DIMS, &f->mesh) <
                layout_fraction(&w->used, ALL_DIMS, &f->mesh);
-    w->once = !w->parts || gi_stays_whole(f);
+    /* What the host sums leaves in each micro-batch, in parts or not. */
+    bool host = f->s->zero >= 2 && gi_state_tier(f, w->op) != SC_TIER_DEVICE;
+    w->once = (!w->parts && !host) || gi_stays_whole(f);
     w->widened = w->parts && !gi_sized_buckets(f) &&
                  !f->rules->exchanges_beside &&
                  gi_grad_bytes(f, w->tensor) > gi_bytes(f, t);

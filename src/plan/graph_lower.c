@@ -142,15 +142,18 @@ static sc_op *reduced(const gl *g, uint32_t dev, uint32_t n)
 static void after_reduced(gl *g, const gl_instance *at, uint32_t i,
                           uint32_t member, sc_op op)
 {
+    const gl_item *t = &g->item[i];
     uint32_t n = g->n_reduced[at->dev];
-    if (g->item[i].fills && n >= 2)
-        gl_after(g, reduced(g, at->dev, n)[member], op);
+    bool queued = g->prog->item[i].exchange != SC_NONE && !t->empties;
+    if (t->fills && n >= 2) gl_after(g, reduced(g, at->dev, n)[member], op);
+    if (t->fills && n >= 1 && queued) /* behind a copy of its queue */
+        gl_after(g, reduced(g, at->dev, n - 1)[member], op);
 }
 
 static void remember_reduced(gl *g, const gl_instance *at, uint32_t mb,
                              uint32_t i)
 {
-    if (!g->item[i].fills) return;
+    if (!g->item[i].empties) return;
     memcpy(reduced(g, at->dev, g->n_reduced[at->dev]++), gl_ops(g, mb, i),
            g->members * sizeof(sc_op));
 }
@@ -262,6 +265,7 @@ sc_status gl_emit(gl *g, const gl_instance *at, uint32_t mb, uint32_t i)
             emit_none(g, at, mb, i);
         else
             emit_kernel(g, at, mb, i, row);
+        remember_reduced(g, at, mb, i);
         if (t->closes) g->n_past[at->dev]++;
         return SC_OK;
     }

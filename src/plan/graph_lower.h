@@ -31,6 +31,7 @@ typedef struct gl_item {
     bool closes;   /* the last user of its layer */
     bool fills;    /* makes gradients that each micro-batch reduces, or does
                       the first exchange of them */
+    bool empties;  /* with it a buffer of these is free again */
     bool source;   /* first of its slot on the compute stream */
     uint32_t back; /* of what is fetched ahead: of the layers that ran, the
                       one to wait for, from the last; 0: no fetch */
@@ -160,8 +161,8 @@ typedef struct gl {
     uint32_t ahead;
     sc_op *past;         /* [pp][ahead + 2][members] ends of layers, a ring */
     uint32_t *n_past;    /* [pp] */
-    sc_op *reduced;      /* [pp][2][members] exchanges of gradients of each
-                         micro-batch, the last two */
+    sc_op *reduced;      /* [pp][2][members] what empties buffers of gradients,
+                         the last two */
     uint32_t *n_reduced; /* [pp] */
     sc_op *twin;   /* [n_stages][members] sum over both devices; SC_NONE */
     gl_line *line; /* [pp][members] */

@@ -166,20 +166,54 @@ static void pull(gl *g)
     }
 }
 
-/* Who fills the buffers of gradients that each micro-batch reduces; exchanges
- * with queues of their own have no buffers. */
+/* The item with which what exchange `i` has reduced is gone from a buffer: the
+ * exchange, or the copy to the memory in which micro-batches are summed.  Such
+ * copies stand in the queue of the exchanges (DeepSpeed's copy_grads_in_partition,
+ * FSDP2's foreach_reduce), and the next exchange behind them. */
+static uint32_t last_of_bucket(const gl *g, uint32_t i)
+{
+    uint32_t at = i, next = i;
+    while (next != SC_NONE) {
+        uint32_t out = g->prog->item[at = next].out;
+        next = SC_NONE;
+        if (out == SC_NONE || g->prog->item[at].copy) break;
+        uint32_t v = g->root[out];
+        for (uint32_t k = g->use_head[v]; k < g->use_head[v + 1]; k++) {
+            const gp_item *it = &g->prog->item[g->use[k]];
+            bool moves = it->copy || it->exchange != SC_NONE;
+            if (g->use[k] > at && moves && !it->once) next = g->use[k];
+        }
+    }
+    return g->prog->item[at].copy ? at : i;
+}
+
+/* A gradient that goes to the host as a kernel has made it. */
+static bool goes_away(const gl *g, uint32_t i)
+{
+    const gp_item *it = &g->prog->item[i];
+    if (!it->copy || it->once || it->n_in != 1) return false;
+    const gp_value *v = &g->prog->value[it->in[0]];
+    return v->what == GP_WEIGHT_GRAD || v->what == GP_GRAD_KEPT;
+}
+
+/* Who fills the buffers of gradients that each micro-batch reduces or moves to
+ * the host; exchanges with queues of their own have no buffers. */
 static void find_fillers(gl *g)
 {
     for (uint32_t i = 0; i < g->prog->n_items; i++) {
         const gp_item *it = &g->prog->item[i];
         bool grad =
             it->exchange != SC_NONE && g->p->exchange[it->exchange].grad;
-        if (!grad || it->once || g->rules->exchanges_beside) continue;
+        bool away = goes_away(g, i), fills = false;
+        if ((!grad && !away) || it->once || g->rules->exchanges_beside)
+            continue;
         for (uint32_t k = 0; k < it->n_in; k++) {
             uint32_t m = g->prog->value[it->in[k]].made;
             if (m == SC_NONE || g->prog->item[m].exchange != SC_NONE) continue;
-            g->item[m].fills = g->item[i].fills = true;
+            g->item[m].fills = fills = true;
         }
+        g->item[i].fills = fills && grad;
+        if (fills) g->item[last_of_bucket(g, i)].empties = true;
     }
 }
 
@@ -203,7 +237,6 @@ static sc_status describe(gl *g)
         room = before(g, i, named, room);
     }
     pull(g);
-    find_fillers(g);
     return SC_OK;
 }
 
@@ -462,6 +495,7 @@ sc_status gl_items(gl *g)
     SC_TRY(find_fresh(g));
     SC_TRY(describe(g));
     SC_TRY(uses(g));
+    find_fillers(g);
     SC_TRY(lists(g));
     SC_TRY(order(g));
     uint32_t most = g->rules->copy_ahead > g->rules->gather_ahead

@@ -290,15 +290,16 @@ static sc_status new_weight(edit *e, uint32_t i)
     return SC_OK;
 }
 
-/* A gradient goes to the host before the update that reads it; one that each
- * micro-batch reduces, when it has been, and is summed there. */
+/* A gradient goes to the host before the update that reads it; from ZeRO-2 on,
+ * and where each micro-batch reduces it, when it is there, and is summed by the
+ * host, on one rank as on many (DeepSpeed's copy_grads_in_partition). */
 static sc_status gradient_away(edit *e, uint32_t v, uint32_t update,
                                uint32_t *away)
 {
     gp_value x = e->to->value[v];
     uint32_t made = v < e->from->n_values ? e->from->value[v].made : SC_NONE;
-    bool each =
-        x.what == GP_GRAD_KEPT && made != SC_NONE && !e->from->item[made].once;
+    bool leaves = x.what == GP_GRAD_KEPT || e->job->strategy->zero >= 2;
+    bool each = leaves && made != SC_NONE && !e->from->item[made].once;
     const gp_item *at = &e->from->item[each ? made : update];
     x.tier = SC_TIER_CPU;
     return copied(e, v, x, at, each ? 2 * made + 1 : 2 * update, away);
