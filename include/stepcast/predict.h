@@ -123,6 +123,9 @@ typedef struct sc_stage_memory {
     const char *worst; /* the largest tensor when most is held */
 } sc_stage_memory;
 
+/* Of a transformer by the fast engine: its step, times the predicted step over
+ * the fast engine's of the same; its memory, and whether that fits.  Of other
+ * networks, whose allocator only events follow, by the engine asked for. */
 typedef struct sc_suggestion {
     const char *change; /* "--tp 4": behind what was asked for, it gives */
     double step_time_s; /* this step */

@@ -134,7 +134,8 @@ const cli_word cli_words[] = {
     {"regret_max", "fraction", "regret of the worst set of rows"},
     {"suggestions", "-",
      "the smallest changes that help, at most three: options to append to the "
-     "command line, and what they then give"},
+     "command line, and what they then give; of transformers by the fast "
+     "engine, the step times the predicted step over the fast engine's"},
     {"change", "options or fraction",
      "in suggestions options to append; in sensitivity and gap_causes a change "
      "relative to what was predicted"},

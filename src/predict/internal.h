@@ -29,6 +29,8 @@ typedef struct predict_memo {
     const sc_software *sw;
     const sc_hw *hw;
     double memory_scale; /* of what blocks need; 0: 1 */
+    double by_events;    /* the question's step over its step by the fast
+                            engine: by as much a variant's would be longer */
     uint32_t n_like;
     const sc_plan *like[64];
     uint32_t n, size;
@@ -127,7 +129,7 @@ sc_status predict_suggest(const sc_job *job, double fast_s, predict_memo *memo,
                           sc_arena *a, sc_prediction *p, sc_err *err);
 
 /* Changes `inout` option by option, each time the one that saves most memory,
- * until it fits on `hw` or nothing saves any; `out` as by the fast engine. */
+ * until it fits on `hw` or nothing saves any; `out` as predict_variant(). */
 bool predict_smallest(const sc_hw *hw, const sc_prediction *p,
                       predict_memo *memo, sc_arena *a, sc_job *inout,
                       predict_eval *out);
@@ -139,8 +141,9 @@ sc_status predict_larger(const sc_job *job, uint32_t most, bool change,
                          predict_memo *memo, sc_arena *a, sc_prediction *p,
                          sc_err *err);
 
-/* Predicts `next` on `hw` with the model, software and costs of `p`, by the
- * engine it asks for, with the memo of `p`.  False: it can't be. */
+/* Predicts `next` on `hw` with the model, software and costs of `p`, with the
+ * memo of `p`: memory by the fast engine, its step times memo->by_events.
+ * False: it can't be. */
 bool predict_variant(const sc_job *next, const sc_hw *hw,
                      const sc_prediction *p, predict_memo *memo, sc_arena *a,
                      predict_eval *out);

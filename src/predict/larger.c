@@ -44,7 +44,6 @@ bool predict_smallest(const sc_hw *hw, const sc_prediction *p,
 
     sc_job job = *inout;
     predict_eval now;
-    job.engine = SC_ENGINE_FAST;
     if (!predict_variant(&job, hw, p, memo, a, &now)) return false;
     for (int step = 0; step < STEPS && !now.fits; step++) {
         predict_eval best = now;
@@ -63,7 +62,6 @@ bool predict_smallest(const sc_hw *hw, const sc_prediction *p,
         now = best;
         job = next;
     }
-    job.engine = inout->engine;
     *inout = job;
     *out = now;
     return true;
@@ -130,13 +128,11 @@ static bool fits_on(const sc_job *job, const sc_hw *hw, const sc_prediction *p,
     sc_job open = *next;
     open.gbs = (int64_t)p->run.gbs;
     open.dp = 0;
-    open.engine = SC_ENGINE_FAST;
     if (!predict_variant(&open, hw, p, memo, a, e)) return false;
     if (change && !e->fits) {
         if (!predict_smallest(hw, p, memo, a, &open, e)) return false;
         *next = open;
         next->gbs = job->gbs;
-        next->engine = job->engine;
     }
     if (!e->fits) return false;
     next->dp = job->dp ? sc_run_dp(&e->run) : 0;

@@ -5,8 +5,9 @@
  *
  * Candidates are ranked by blocks with everything else as it is.  What is told
  * is the effect of the options as they are printed: they are predicted like any
- * other question, by the engine that was asked for, with what was left out
- * inferred anew.
+ * other question, with what was left out inferred anew, by the fast engine.
+ * Where events or messages answered the question, a step is told that is as much
+ * longer than the fast engine's as the question's is.
  */
 #include "predict/internal.h"
 
@@ -217,13 +218,15 @@ bool predict_variant(const sc_job *next, const sc_hw *hw,
     sc_err_init(&quiet);
     sc_arena_init(&own, a->limit);
     j.brief = true;
-    j.no_symmetry = false; /* the same result */
+    j.engine = SC_ENGINE_FAST;
+    j.no_symmetry = j.each = false; /* the same result */
     j.fidelity = SC_FIDELITY_ANALYTIC;
     sc_status s = predict_again(&j, hw, p->run.model, p->run.sw, p->run.cost,
                                 memo, &own, &x, &quiet);
     if (s == SC_OK) {
-        *out = (predict_eval){
-            .run = x.run, .step_s = x.step_time_s, .fits = x.fits};
+        *out = (predict_eval){.run = x.run,
+                              .step_s = x.step_time_s * memo->by_events,
+                              .fits = x.fits};
         for (uint32_t i = 0; i < x.n_stages; i++)
             out->peak = fmax(out->peak, x.memory[i].peak);
     }
@@ -332,9 +335,7 @@ static void inferred_anew(search *x, const sc_prediction *p)
         sc_run r = *x->run;
         if (!said(j, moves[i].what) || !change(&r, moves[i])) continue;
         c.job = job_of(j, x->run, &r, moves[i].what == M_CHUNKS, false);
-        sc_job fast = c.job;
-        fast.engine = SC_ENGINE_FAST;
-        if (predict_variant(&fast, p->run.hw, p, x->memo, x->a, &c.e) &&
+        if (predict_variant(&c.job, p->run.hw, p, x->memo, x->a, &c.e) &&
             helps(&c.e, &x->now))
             add(x, &c);
     }
@@ -400,18 +401,6 @@ static bool holds(const search *x, const sc_job *job, bool fitting,
            out->fits == fitting && helps(out, now);
 }
 
-/* The same by the fast engine: what does not hold there is not run by events. */
-static bool holds_fast(const search *x, const sc_job *job, bool fitting,
-                       const predict_eval *now, const sc_prediction *p)
-{
-    predict_eval e, fast = *now;
-    sc_job quick = *job;
-    if (job->engine == SC_ENGINE_FAST || isnan(p->other_engine_s)) return true;
-    fast.step_s = p->other_engine_s;
-    quick.engine = SC_ENGINE_FAST;
-    return holds(x, &quick, fitting, &fast, p, &e);
-}
-
 /* Keeps candidates that hold what they promise, as options. */
 static sc_status confirm(search *x, bool fitting, sc_prediction *p, sc_err *err)
 {
@@ -425,9 +414,7 @@ static sc_status confirm(search *x, bool fitting, sc_prediction *p, sc_err *err)
         if (x->c[i].e.fits != fitting) continue;
         tries++;
         const sc_job *job = &x->c[i].job;
-        if (!holds_fast(x, job, fitting, &now, p) ||
-            !holds(x, job, fitting, &now, p, &e))
-            continue;
+        if (!holds(x, job, fitting, &now, p, &e)) continue;
         uint32_t kept = p->n_suggestions;
         SC_TRY(predict_keep(x->job, job, &e, x->a, p, err));
         if (p->n_suggestions > kept) rank_last(x, x->c[i].n, p);
@@ -441,8 +428,7 @@ static sc_status last_resort(search *x, sc_prediction *p, sc_err *err)
 {
     predict_eval e = x->now;
     sc_job job = *x->job;
-    bool can = predict_smallest(p->run.hw, p, x->memo, x->a, &job, &e) &&
-               predict_variant(&job, p->run.hw, p, x->memo, x->a, &e);
+    bool can = predict_smallest(p->run.hw, p, x->memo, x->a, &job, &e);
     if (can && e.fits) SC_TRY(predict_keep(x->job, &job, &e, x->a, p, err));
     SC_TRY(predict_larger(x->job, LARGER, false, x->memo, x->a, p, err));
     if (p->n_suggestions == 0)
@@ -453,6 +439,18 @@ static sc_status last_resort(search *x, sc_prediction *p, sc_err *err)
     if (p->n_suggestions == 0 && can && e.peak < x->now.peak)
         SC_TRY(predict_keep(x->job, &job, &e, x->a, p, err));
     return SC_OK;
+}
+
+/* The step that is told over that of the fast engine, of the question. */
+static double by_events(const sc_job *job, predict_memo *memo, sc_arena *a,
+                        const sc_prediction *p)
+{
+    predict_eval e;
+    if (job->engine == SC_ENGINE_FAST) return 1;
+    if (!isnan(p->other_engine_s)) return p->step_time_s / p->other_engine_s;
+    memo->by_events = 1;
+    if (!predict_variant(job, p->run.hw, p, memo, a, &e)) return 1;
+    return p->step_time_s / e.step_s;
 }
 
 sc_status predict_suggest(const sc_job *job, double fast_s, predict_memo *memo,
@@ -467,6 +465,7 @@ sc_status predict_suggest(const sc_job *job, double fast_s, predict_memo *memo,
                   .c = SC_NEW_N(a, candidate, CANDIDATES)};
     if (!x->c) return sc_error_nomem(err);
     SC_TRY(predict_evaluate(x->run, DBL_MIN, memo, &x->now, err));
+    memo->by_events = by_events(job, memo, a, p);
     x->by_blocks = p->step_time_s / fast_s;
     x->now.step_s = p->step_time_s;
     x->now.fits = p->fits;

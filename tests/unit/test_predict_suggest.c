@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is suggested, typed behind what was asked, gives the numbers that were
- * told; what does not fit gets at least one suggestion; a result's job is the
- * same job. */
+ * told by the fast engine, and nearly by events; what does not fit gets at least
+ * one suggestion; a result's job is the same job. */
 #include <stepcast/predict.h>
 
 #include "unit.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -108,10 +109,32 @@ static const char *const questions[] = {
     "device=a100-sxm-40g' --tp 4 --pp 2 --dp 1 --vp 2 --global-batch 64",
 };
 
+/* The fast engine's answer to what a suggestion says; its step is told as much
+ * longer as the predicted one, `p`, is than the fast engine's.  Whether events
+ * say nearly the same; that it fits they always do. */
+static bool holds(const sc_job *next, const sc_prediction *p,
+                  const sc_suggestion *s)
+{
+    sc_job quick = *next;
+    quick.engine = SC_ENGINE_FAST;
+    sc_prediction q = predict(&quick);
+    double longer =
+        isnan(p->other_engine_s) ? 1 : p->step_time_s / p->other_engine_s;
+    assert_true(q.step_time_s * longer == s->step_time_s);
+    assert_true(peak(&q) == s->peak);
+    assert_int_equal(q.fits, s->fits);
+    assert_true(q.fits || peak(&q) < 0.9 * peak(p));
+    if (p->fits) assert_true(q.fits && s->step_time_s < 0.97 * p->step_time_s);
+    q = predict(next);
+    assert_int_equal(q.fits, s->fits);
+    return fabs(q.step_time_s / s->step_time_s - 1) < 0.01 &&
+           fabs(peak(&q) / s->peak - 1) < 0.05;
+}
+
 static void suggestions_hold(void **state)
 {
     (void)state;
-    uint32_t n = 0, several = 0, not_fitting = 0;
+    uint32_t n = 0, near = 0, several = 0, not_fitting = 0;
     for (size_t i = 0; i < SC_COUNT(questions); i++) {
         sc_job job = parse(questions[i]);
         sc_prediction p = predict(&job);
@@ -126,19 +149,13 @@ static void suggestions_hold(void **state)
             snprintf(line, sizeof line, "%s %s", questions[i], s->change);
             sc_job next = parse(line);
             next.brief = true;
-            sc_prediction q = predict(&next);
-            if (q.step_time_s != s->step_time_s) print_message("%s\n", line);
-            assert_true(q.step_time_s == s->step_time_s);
-            assert_true(peak(&q) == s->peak);
-            assert_int_equal(q.fits, s->fits);
-            assert_true(q.fits || peak(&q) < 0.9 * peak(&p));
-            if (p.fits)
-                assert_true(q.fits && q.step_time_s < 0.97 * p.step_time_s);
+            near += holds(&next, &p, s);
             n++;
             several += strstr(s->change + 2, "--") != NULL;
         }
     }
     assert_true(n >= 15); /* or the list has gone dull */
+    assert_true(4 * near >= 3 * n);
     assert_true(several >= 3);
     assert_true(not_fitting >= 4);
 }
