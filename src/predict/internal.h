@@ -134,12 +134,19 @@ bool predict_smallest(const sc_hw *hw, const sc_prediction *p,
                       predict_memo *memo, sc_arena *a, sc_job *inout,
                       predict_eval *out);
 
-/* Appends the least larger cluster, of up to `most` times as many units, on
- * which `job` fits; with `change` its other
- * options may change too, and where that is not enough sequences are halved. */
-sc_status predict_larger(const sc_job *job, uint32_t most, bool change,
-                         predict_memo *memo, sc_arena *a, sc_prediction *p,
-                         sc_err *err);
+/* Appends the least larger cluster, of more than `over` and up to `most` times
+ * as many units, on which `job` fits; with `change` its other options may
+ * change too, and where that is not enough sequences are halved. */
+sc_status predict_larger(const sc_job *job, uint32_t over, uint32_t most,
+                         bool change, predict_memo *memo, sc_arena *a,
+                         sc_prediction *p, sc_err *err);
+
+/* Bytes that all devices together hold in any split: weights and states of the
+ * optimizer, once.  0 with an optimizer or a strategy of its own. */
+double predict_least_bytes(const sc_job *job, const sc_run *r);
+/* Whether nothing that is left open makes `job`, of which `r` is a run, fit on
+ * `hw`: its devices can't hold the model and its states once. */
+bool predict_too_small(const sc_job *job, const sc_run *r, const sc_hw *hw);
 
 /* Predicts `next` on `hw` with the model, software and costs of `p`, with the
  * memo of `p`: memory by the fast engine, its step times memo->by_events.

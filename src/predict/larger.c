@@ -8,21 +8,40 @@
 
 enum { SHORTEST = 64 };
 
-/* One option put so that less memory is needed; what is inferred follows. */
+/* One option put so that less memory is needed, if it is not what the run has
+ * already; what is inferred follows. */
 static bool spare(sc_job *j, const sc_run *r, uint32_t i)
 {
     sc_job was = *j;
     int64_t tp = r->size[SC_AX_TP], pp = r->size[SC_AX_PP];
+    int64_t node = r->hw->node_size;
     switch (i) {
-    case 0: j->recompute = r->forward_only ? j->recompute : SC_RC_FULL; break;
-    case 1: j->mbs = 1; break;
-    case 2: j->zero = sc_run_dp(r) > 1 ? 3 : j->zero; break;
+    case 0:
+        if (r->forward_only || r->recompute == SC_RC_FULL) return false;
+        j->recompute = SC_RC_FULL;
+        break;
+    case 1:
+        if (r->mbs == 1) return false;
+        j->mbs = 1;
+        break;
+    case 2:
+        if (r->zero == 3 || sc_run_dp(r) == 1) return false;
+        j->zero = 3;
+        break;
     case 3: j->tp = 2 * tp; break;
-    case 4: j->tp = r->hw->node_size; break;
+    case 4:
+        if (tp == node || 2 * tp == node) return false;
+        j->tp = node;
+        break;
     case 5: j->pp = 2 * pp; break;
     case 6: j->pp = 4 * pp; break;
-    case 7: j->sp = j->sp_flag = true; break;
+    case 7:
+        if (r->sp || tp == 1) return false;
+        j->sp = j->sp_flag = true;
+        break;
     case 8:
+        if (pp == 1 || (r->schedule == SC_SCH_1F1B && r->vpp == 1))
+            return false;
         j->schedule = SC_SCH_1F1B;
         j->schedule_file = NULL;
         j->vpp = j->vpp ? 1 : 0;
@@ -120,6 +139,24 @@ static uint64_t next_size(uint64_t now, uint64_t first)
     return power < doubled ? power : doubled;
 }
 
+double predict_least_bytes(const sc_job *job, const sc_run *r)
+{
+    double weight = sc_value_bytes(r->precision), state = r->sw->optim_bytes;
+    if (job->tree || job->optimizer) return 0;
+    if (weight >= 4) state = 8; /* no master weights beside two moments */
+    if (r->forward_only || r->optim_tier != SC_TIER_DEVICE) state = 0;
+    return weight * (double)r->model->params +
+           state * (double)r->model->trained_params;
+}
+
+bool predict_too_small(const sc_job *job, const sc_run *r, const sc_hw *hw)
+{
+    double room = 0;
+    for (uint32_t i = 0; i < hw->n_devices; i++)
+        room += (double)sc_hw_device_at(hw, i)->mem_bytes;
+    return predict_least_bytes(job, r) > room;
+}
+
 /* What was inferred may change with the cluster, the batch may not. */
 static bool fits_on(const sc_job *job, const sc_hw *hw, const sc_prediction *p,
                     bool change, predict_memo *memo, sc_arena *a, sc_job *next,
@@ -128,14 +165,14 @@ static bool fits_on(const sc_job *job, const sc_hw *hw, const sc_prediction *p,
     sc_job open = *next;
     open.gbs = (int64_t)p->run.gbs;
     open.dp = 0;
-    if (!predict_variant(&open, hw, p, memo, a, e)) return false;
-    if (change && !e->fits) {
-        if (!predict_smallest(hw, p, memo, a, &open, e)) return false;
-        *next = open;
-        next->gbs = job->gbs;
-    }
-    if (!e->fits) return false;
+    if (!(change ? predict_smallest(hw, p, memo, a, &open, e)
+                 : predict_variant(&open, hw, p, memo, a, e)) ||
+        !e->fits)
+        return false;
+    if (change) *next = open;
+    next->gbs = job->gbs;
     next->dp = job->dp ? sc_run_dp(&e->run) : 0;
+    if (job->gbs && !job->dp) return true; /* it is what was asked */
     if (predict_variant(next, hw, p, memo, a, e) && e->fits &&
         e->run.gbs == p->run.gbs)
         return true;
@@ -143,15 +180,16 @@ static bool fits_on(const sc_job *job, const sc_hw *hw, const sc_prediction *p,
     return predict_variant(next, hw, p, memo, a, e) && e->fits;
 }
 
-static sc_status more_machines(const sc_job *job, uint32_t most, bool change,
-                               predict_memo *memo, sc_arena *a,
+static sc_status more_machines(const sc_job *job, uint32_t over, uint32_t most,
+                               bool change, predict_memo *memo, sc_arena *a,
                                sc_prediction *p, sc_err *err)
 {
     const char *spec = job->cluster ? job->cluster : p->run.hw->name;
     uint64_t first = units_of(spec);
     if (first == 0) return SC_OK; /* a file: no option changes its size */
     /* Where other options may change too, each size takes long to try. */
-    uint64_t step = change ? 4 : 1, units = next_size(first, first);
+    uint64_t step = change ? 4 : 1, units;
+    units = next_size(over * first, first);
     for (; units <= most * first; units = next_size(step * units, first)) {
         const sc_hw *hw = NULL;
         predict_eval e;
@@ -162,18 +200,20 @@ static sc_status more_machines(const sc_job *job, uint32_t most, bool change,
         if (!next.cluster ||
             sc_hw_build(next.cluster, sc_pos_none(), a, &hw, &quiet) != SC_OK)
             return SC_OK;
+        if (predict_too_small(job, &p->run, hw)) continue;
         if (fits_on(job, hw, p, change, memo, a, &next, &e))
             return predict_keep(job, &next, &e, a, p, err);
     }
     return SC_OK;
 }
 
-sc_status predict_larger(const sc_job *job, uint32_t most, bool change,
-                         predict_memo *memo, sc_arena *a, sc_prediction *p,
-                         sc_err *err)
+sc_status predict_larger(const sc_job *job, uint32_t over, uint32_t most,
+                         bool change, predict_memo *memo, sc_arena *a,
+                         sc_prediction *p, sc_err *err)
 {
-    SC_TRY(more_machines(job, most, change, memo, a, p, err));
-    for (uint64_t seq = p->run.seq / 2; change && seq >= SHORTEST; seq /= 2) {
+    SC_TRY(more_machines(job, over, most, change, memo, a, p, err));
+    if (!change || predict_too_small(job, &p->run, p->run.hw)) return SC_OK;
+    for (uint64_t seq = p->run.seq / 2; seq >= SHORTEST; seq /= 2) {
         predict_eval e;
         sc_job next = *job;
         if (p->n_suggestions) break;

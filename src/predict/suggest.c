@@ -426,16 +426,21 @@ static sc_status confirm(search *x, bool fitting, sc_prediction *p, sc_err *err)
  * comes nearest. */
 static sc_status last_resort(search *x, sc_prediction *p, sc_err *err)
 {
+    predict_memo *memo = x->memo;
     predict_eval e = x->now;
     sc_job job = *x->job;
-    bool can = predict_smallest(p->run.hw, p, x->memo, x->a, &job, &e);
+    bool none = predict_too_small(x->job, x->run, p->run.hw);
+    bool can = !none && predict_smallest(p->run.hw, p, memo, x->a, &job, &e);
     if (can && e.fits) SC_TRY(predict_keep(x->job, &job, &e, x->a, p, err));
-    SC_TRY(predict_larger(x->job, LARGER, false, x->memo, x->a, p, err));
+    SC_TRY(predict_larger(x->job, 1, LARGER, false, memo, x->a, p, err));
     if (p->n_suggestions == 0)
-        SC_TRY(predict_larger(x->job, LARGER, true, x->memo, x->a, p, err));
+        SC_TRY(predict_larger(x->job, 1, LARGER, true, memo, x->a, p, err));
     if (p->n_suggestions == 0)
-        SC_TRY(predict_larger(x->job, LARGEST, false, x->memo, x->a, p, err));
+        SC_TRY(
+            predict_larger(x->job, LARGER, LARGEST, false, memo, x->a, p, err));
     if (p->n_suggestions == 0) SC_TRY(confirm(x, false, p, err));
+    if (p->n_suggestions == 0 && none)
+        can = predict_smallest(p->run.hw, p, memo, x->a, &job, &e);
     if (p->n_suggestions == 0 && can && e.peak < x->now.peak)
         SC_TRY(predict_keep(x->job, &job, &e, x->a, p, err));
     return SC_OK;
@@ -479,6 +484,6 @@ sc_status predict_suggest(const sc_job *job, double fast_s, predict_memo *memo,
     if (p->fits) return SC_OK;
     if (p->n_suggestions == 0) return last_resort(x, p, err);
     if (p->n_suggestions < SC_COUNT(p->suggestion))
-        return predict_larger(job, LARGER, false, memo, a, p, err);
+        return predict_larger(job, 1, LARGER, false, memo, a, p, err);
     return SC_OK;
 }

@@ -2,10 +2,10 @@
 /* Every form in which a cluster can be written, with a job that fits on it and
  * one that does not: predictions of both end, and where an option can name a
  * larger cluster, one that is large enough is suggested. */
-#include <stepcast/predict.h>
-
 #include "fixture.h"
+#include "predict/internal.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -127,6 +127,73 @@ static void topologies(void **state)
          NULL);
 }
 
+/* What all devices hold of weights and optimizer states, a stage's times the
+ * ranks that run it, over the least that any split needs. */
+static double over_least(const sc_job *job, double params, double bytes)
+{
+    double held = 0;
+    sc_prediction p = {0};
+    if (sc_predict_job(job, &arena, &p, &err) != SC_OK)
+        fail_msg("%s", err.d[0].msg);
+    double ranks = p.run.hw->n_devices / (double)p.n_stages;
+    for (uint32_t i = 0; i < p.n_stages; i++)
+        held += ranks * (p.memory[i].weights + p.memory[i].optimizer);
+    double least = predict_least_bytes(job, &p.run);
+    if (params > 0) assert_true(fabs(least / (bytes * params) - 1) < 0.01);
+    assert_true(least <= held);
+    return held / least;
+}
+
+/* Of each parameter: 2 bytes of a bf16 weight, 4 of its master weight and 4 of
+ * each of Adam's moments; in fp32 no master weight; forward only the weight.
+ * ZeRO-3 holds all of it once, and a
+ * layer that is gathered. */
+static void least(void **state)
+{
+    (void)state;
+    sc_job job;
+    sc_job_init(&job);
+    job.model = "llama2-7b";
+    job.cluster = "dgx-h100";
+    job.zero = 3;
+    job.gbs = 16;
+    assert_true(over_least(&job, 6.74e9, 14) < 1.1);
+    job.zero = SC_INFER;
+    assert_true(over_least(&job, 6.74e9, 14) > 1);
+    job.precision = SC_RECIPE_FP32;
+    assert_true(over_least(&job, 6.74e9, 12) > 1);
+    job.precision = SC_INFER;
+    job.optimizer_tier = SC_TIER_CPU;
+    assert_true(over_least(&job, 6.74e9, 2) > 1);
+    job.optimizer_tier = SC_INFER;
+    job.forward_only = true;
+    assert_true(over_least(&job, 6.74e9, 2) > 0.99);
+    sc_job_init(&job);
+    job.model = "mixtral-8x7b";
+    job.cluster = "dgx-h100:2";
+    job.precision = SC_RECIPE_FP8;
+    assert_true(over_least(&job, 0, 0) > 1);
+}
+
+/* 16 devices of 80 GB are 1.37e12 bytes, 32 twice as many; GPT-3 takes 14 bytes
+ * for each of 1.75e11 parameters, 2.45e12. */
+static void too_small(void **state)
+{
+    (void)state;
+    const sc_hw *hw = NULL;
+    sc_prediction p = {0};
+    sc_job job;
+    sc_job_init(&job);
+    job.model = "gpt3-175b";
+    job.cluster = "dgx-h100:4";
+    job.brief = true;
+    assert_int_equal(sc_predict_job(&job, &arena, &p, &err), SC_OK);
+    assert_false(predict_too_small(&job, &p.run, p.run.hw));
+    assert_int_equal(
+        sc_hw_build("dgx-h100:2", sc_pos_none(), &arena, &hw, &err), SC_OK);
+    assert_true(predict_too_small(&job, &p.run, hw));
+}
+
 static int with_folder(void **state)
 {
     (void)state;
@@ -150,6 +217,8 @@ static int without(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(least, setup, teardown),
+        cmocka_unit_test_setup_teardown(too_small, setup, teardown),
         cmocka_unit_test_setup_teardown(names, setup, teardown),
         cmocka_unit_test_setup_teardown(pods_and_racks, setup, teardown),
         cmocka_unit_test_setup_teardown(lines, setup, teardown),
