@@ -14,14 +14,18 @@
 /* A graph of more is no help to anyone, and 1 GB. */
 #define OPERATORS_MAX (UINT64_C(1) << 19)
 
-/* Tokens that an operator does not run on are left out before it. */
+/* Tokens that an operator does not run on are left out before it; each part of
+ * a sequence has some of those that are left, if they are many. */
 static gb_value chosen(convert *c, const sc_operator *op, gb_value x)
 {
     if (!(op->share > 0.0 && op->share < 1.0)) return x;
     uint64_t n = (uint64_t)llround(op->share * (double)c->seq);
     if (n == 0) n = 1;
     if (gb_extent(&c->b, x, 1) == n) return x;
-    return gb_slice(&c->b, "chosen", x, 1, n);
+    x = gb_slice(&c->b, "chosen", x, 1, n);
+    if (x != SC_NONE && n > 1)
+        c->b.g.op[c->b.g.n_ops - 1].iter[1].kind = SC_I_FREE;
+    return x;
 }
 
 static int named(const sc_layer *l, const char *name)

@@ -131,6 +131,28 @@ const char *gi_by(const infer *f, uint32_t op)
 
 /* ---- splits of iteration dims -------------------------------------------- */
 
+/* Positions among which those of an operator were chosen: each rank has the ones
+ * among its own, in the mean its share. */
+static uint64_t chosen_among(const infer *f, uint32_t op, uint32_t it)
+{
+    for (;;) {
+        const sc_gop *o = &f->g->op[op];
+        const sc_giter *d = &o->iter[it];
+        const sc_gport *in = o->n_in ? &o->in[0] : NULL;
+        uint32_t k = 0, n = in ? f->g->tensor[in->tensor].n_dim : 0;
+        while (k < n && in->at[k] != it) k++;
+        if (k == n) return gi_units(d);
+        const sc_gtensor *x = &f->g->tensor[in->tensor];
+        if (o->type == SC_G_SLICE && d->kind == SC_I_FREE)
+            return x->dim[k].extent;
+        if (x->dim[k].extent != d->extent || x->op == SC_NONE)
+            return gi_units(d);
+        op = x->op;
+        it = f->g->op[op].out.at[k];
+        if (it == SC_G_NO_ITER) return gi_units(d);
+    }
+}
+
 static sc_status can_split(infer *f, uint32_t op, uint32_t it, const gi_rule *g)
 {
     const sc_gop *o = &f->g->op[op];
@@ -152,6 +174,7 @@ static sc_status can_split(infer *f, uint32_t op, uint32_t it, const gi_rule *g)
     uint64_t parts = gi_parts(f, f->node[op].split[it]);
     uint64_t whole = gi_units(d);
     if (parts && whole % parts == 0) return SC_OK;
+    if (parts && chosen_among(f, op, it) % parts == 0) return SC_OK;
     /* Programs of presets refuse what a user's own split may do. */
     if (g->file && parts <= whole) {
         f->ragged = true;

@@ -160,6 +160,24 @@ static void layers_that_repeat(void **state)
         is_near(value_of(&p[0], "layer.7.up weight")->bytes, 2 * 64 * 86));
 }
 
+/* BERT's head reads 0.15 * 512 = 77 masked positions of each sequence, wherever
+ * they are: of four sequences on two ranks each has 4 * 38.5 in the mean. */
+static void chosen_positions(void **state)
+{
+    (void)state;
+    planned p;
+    plan_text(&p, "mesh: {cp: 2}\npreset: {context_parallel: ring}\n",
+              words("bert-large", 512), 4, 1);
+    double rows = 4 * 38.5;
+    assert_true(
+        is_near(value_of(&p, "head.mlm_dense out")->bytes, 2 * 1024 * rows));
+    assert_true(is_near(flops_of(&p, "head.mlm_dense", SC_GP_FWD),
+                        2.0 * 1024 * 1024 * rows));
+    for (uint32_t i = 0; i < p.plan.n_exchanges; i++)
+        if (strncmp(p.plan.exchange[i].path, "head.", 5) == 0)
+            assert_true(p.plan.exchange[i].grad);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -168,6 +186,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(parts_that_stay_whole, setup, teardown),
         cmocka_unit_test_setup_teardown(layers_that_repeat, setup, teardown),
         cmocka_unit_test_setup_teardown(with_others, setup, teardown),
+        cmocka_unit_test_setup_teardown(chosen_positions, setup, teardown),
         cmocka_unit_test_setup_teardown(more_parts_than_there_are, setup,
                                         teardown)};
     return cmocka_run_group_tests(tests, NULL, NULL);
