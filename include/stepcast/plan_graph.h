@@ -53,6 +53,7 @@ typedef struct sc_gjob {
                                     for are parts of one operation, with equal
                                     times; not with `unfold` */
     bool unrolled; /* every layer compiled by itself: same result (tests) */
+    bool timed;    /* only times are asked for: the step has no lifetimes */
     /* Of SC_SCH_FILE: who passes what when (plan_schedule.h); else NULL. */
     const struct sc_schedule_file *order;
 } sc_gjob;

@@ -520,7 +520,7 @@ sc_status gl_lower(const gp_program *prog, sc_arena *a, sc_gplan *p,
     SC_TRY(devices(&g));
     if (!notes) SC_TRY(gl_runs_prepare(&g));
     SC_TRY(gl_walk(&g));
-    SC_TRY(gl_lifetimes(&g));
+    if (!g.job->timed) SC_TRY(gl_lifetimes(&g));
     SC_TRY(sc_graph_build(g.b, a, &p->step, err));
     return notes ? settle(&g, notes) : SC_OK;
 }

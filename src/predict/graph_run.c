@@ -141,7 +141,7 @@ static sc_status by_events(const graph_state *x, const sc_sim_opts *o,
 {
     SC_TRY(sc_gplan_lower(&s->plan, a, err));
     SC_TRY(sc_sim_run(&s->plan.step, o, a, &s->run, err));
-    SC_TRY(predict_graph_memory(x, a, s, err));
+    if (!s->plan.job->timed) SC_TRY(predict_graph_memory(x, a, s, err));
     predict_graph_parts(s);
     return SC_OK;
 }
@@ -175,15 +175,17 @@ static uint32_t settled(const graph_state *x, const sc_gplan *p, uint32_t ga)
     return low;
 }
 
-static sc_status short_step(const sc_graph_step *of, uint32_t ga, sc_arena *a,
-                            sc_graph_step *out, sc_err *err)
+/* The same program: it knows only whether there are several micro-batches. */
+static sc_status short_step(const sc_graph_step *of, uint32_t ga, bool timed,
+                            sc_arena *a, sc_graph_step *out, sc_err *err)
 {
-    sc_graph_step s = {.slow = {of->slow[0], of->slow[1]}};
+    sc_graph_step s = {.plan = of->plan, .slow = {of->slow[0], of->slow[1]}};
     sc_gjob *job = SC_NEW(a, sc_gjob);
     if (!job) return sc_error_nomem(err);
     *job = *of->job;
     job->ga = ga;
-    SC_TRY(sc_gplan_compile(job, a, &s.plan, err));
+    job->timed = timed;
+    s.plan.job = job;
     SC_TRY(by_clock(false, a, &s, err));
     *out = s;
     return SC_OK;
@@ -222,8 +224,9 @@ static sc_status by_short(const graph_state *x, const sc_sim_opts *o,
     uint32_t pp = (uint32_t)sc_strategy_degree(s->plan.job->strategy, "pp");
     sc_graph_step one, two;
     sc_time rounds = (s->job->ga - low) / pp;
-    SC_TRY(short_step(s, low, a, &one, err));
-    SC_TRY(short_step(s, low + pp, a, &two, err));
+    bool grows = keeps_all(x, &s->plan);
+    SC_TRY(short_step(s, low, !grows, a, &one, err));
+    SC_TRY(short_step(s, low + pp, false, a, &two, err));
     sc_time each = two.clock.makespan - one.clock.makespan;
     double off = (double)(one.clock.makespan + rounds * each) /
                  (double)s->clock.makespan;
@@ -231,7 +234,7 @@ static sc_status by_short(const graph_state *x, const sc_sim_opts *o,
     if (!*done) return SC_OK;
     SC_TRY(by_events(x, o, a, &one, err));
     SC_TRY(by_events(x, o, a, &two, err));
-    if (keeps_all(x, &s->plan)) grow(x, &one, (double)rounds, &two);
+    if (grows) grow(x, &one, (double)rounds, &two);
     each = two.run.makespan - one.run.makespan;
     s->plan.step = two.plan.step;
     s->memory = two.memory;

@@ -7,7 +7,6 @@
  */
 #include "sim/memory_events.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* Of one device: what is always there; what ops of each stream, and marks,
@@ -154,18 +153,46 @@ static bool is_before(const mem_event *a, const mem_event *b)
     return a->t != b->t ? a->t < b->t : a->order < b->order;
 }
 
-static int compare(const void *p, const void *q)
+static bool is_first(const mem_event *a, const mem_event *b)
 {
-    const mem_event *a = p, *b = q;
-    if (is_before(a, b) || is_before(b, a)) return is_before(a, b) ? -1 : 1;
-    return (a->tensor > b->tensor) - (a->tensor < b->tensor);
+    if (a->t != b->t) return a->t < b->t;
+    return a->order != b->order ? a->order < b->order : a->tensor < b->tensor;
 }
 
-static void sort(mem_event *e, uint32_t n)
+/* End of what is in order from `at` on. */
+static uint32_t in_order(const mem_event *e, uint32_t n, uint32_t at)
+{
+    while (++at < n && is_first(&e[at - 1], &e[at])) continue;
+    return at < n ? at : n;
+}
+
+/* Every two neighbours that are in order each as one; how many are left. */
+static uint32_t pair_up(const mem_event *e, uint32_t n, mem_event *out)
+{
+    uint32_t left = 0;
+    for (uint32_t i = 0, k, end; i < n; i = end, left++) {
+        uint32_t half = k = in_order(e, n, i);
+        end = half < n ? in_order(e, n, half) : n;
+        while (i < half && k < end)
+            *out++ = e[is_first(&e[k], &e[i]) ? k++ : i++];
+        memcpy(out, e + i, (half - i) * sizeof *out);
+        out += half - i;
+        memcpy(out, e + k, (end - k) * sizeof *out);
+        out += end - k;
+    }
+    return left;
+}
+
+/* A list that is not in order has few places where it is not: it is merged from
+ * what lies between them.  `other` has as much room. */
+static void sort(mem_event *e, uint32_t n, mem_event *other)
 {
     uint32_t k = 1;
     while (k < n && !is_before(&e[k], &e[k - 1])) k++;
-    if (k < n) qsort(e, n, sizeof *e, compare);
+    if (k >= n) return;
+    while (pair_up(e, n, other) > 1)
+        if (pair_up(other, n, e) == 1) return;
+    memcpy(e, other, n * sizeof *e);
 }
 
 typedef struct run {
@@ -207,7 +234,7 @@ static bool merge_all(state *s, mem_events *out)
         for (uint32_t l = 0; l < LISTS; l++) {
             mem_event *e = s->event + list[l];
             if (list[l] == list[l + 1]) continue;
-            sort(e, list[l + 1] - list[l]);
+            sort(e, list[l + 1] - list[l], to);
             from[n++] = (run){e, s->event + list[l + 1]};
         }
         to = merge(from, n, to);
