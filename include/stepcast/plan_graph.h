@@ -112,6 +112,7 @@ typedef struct sc_gplan {
                                       nothing is made again */
     uint32_t n_stages, n_ranks;
     const uint32_t *stage_of; /* [graph->n_ops] */
+    bool branches; /* rules put operators on stages: these may not be a chain */
     uint32_t n_compiled; /* operators that were compiled: fewer than the network
                             has where layers or stages repeat */
     uint32_t n_exchanges, n_computes;

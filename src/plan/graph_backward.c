@@ -110,7 +110,9 @@ bool gi_dropped(const infer *f, uint32_t op, uint32_t reader)
         f->node[reader].segment == segment)
         return false;
     for (uint32_t i = 0; i < k->n_users; i++)
-        if (!gi_same_unit(o->path, f->g->op[k->user[i]].path)) return false;
+        if (!gi_same_unit(o->path, f->g->op[k->user[i]].path) ||
+            f->node[k->user[i]].stage != f->node[op].stage)
+            return false;
     return true;
 }
 
@@ -152,6 +154,16 @@ static sc_status join(infer *f, gi_sum *sum, const gi_sum *more)
     return done(f);
 }
 
+/* Whether what `b` holds is summed with what `a` does as it is.  What stands on
+ * several places is a sum over their axes for all who do not want it on one. */
+static bool summed_with(const gi_kept *kept, const gi_form *a, const gi_form *b)
+{
+    layout l = b->l;
+    if (a->stage != b->stage) return false;
+    if (a->l.at && l.at && !kept->grad.at) l.at = a->l.at;
+    return layout_equal(&a->l, &l);
+}
+
 /* Gradients of one layout on one stage are summed where they are; then they
  * become what is kept, and go to the stage that made the tensor. */
 static sc_status settle(infer *f, uint32_t tensor, gi_form *first, gi_sum *out)
@@ -173,12 +185,14 @@ static sc_status settle(infer *f, uint32_t tensor, gi_form *first, gi_sum *out)
     uint32_t stage = first->stage;
     double part = first->part;
     for (gi_form *g = first; g; g = g->next) {
-        if (g->value == SC_NONE || g->stage != stage ||
-            !layout_equal(&g->l, &l))
-            continue;
+        if (g->value == SC_NONE || !summed_with(kept, first, g)) continue;
         if (!gi_sum_add(f, &v, g->value)) return done(f);
         g->value = SC_NONE;
         if (g->part > part) part = g->part;
+        if (g->l.at == first->l.at) continue;
+        l.partial |= sc_axes_mask(first->l.shard[GI_ROBIN]);
+        l.shard[GI_ROBIN] = 0;
+        l.at = 0;
     }
     SC_TRY(gi_convert(f, &w, &l, &kept->grad, part * gi_bytes(f, t), &v));
     if (stage != f->node[t->op].stage)

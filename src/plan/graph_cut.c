@@ -277,6 +277,32 @@ static const sc_strategy_rule *placed(const infer *f, uint32_t op, dealt *all,
     return NULL;
 }
 
+/* The last stage that makes something which an operator reads. */
+static uint32_t made_on(const infer *f, uint32_t op)
+{
+    uint32_t stage = 0;
+    for (uint32_t k = 0; k < f->g->op[op].n_in; k++) {
+        uint32_t from = f->g->tensor[f->g->op[op].in[k].tensor].op;
+        if (from != SC_NONE && f->node[from].stage > stage)
+            stage = f->node[from].stage;
+    }
+    return stage;
+}
+
+/* A stage without operators is not meant. */
+static sc_status none_empty(const infer *f)
+{
+    uint32_t *ops = SC_NEW_N(f->a, uint32_t, f->n_stages);
+    if (!ops) return sc_error_nomem(f->err);
+    for (uint32_t op = 0; op < f->g->n_ops; op++) ops[f->node[op].stage]++;
+    for (uint32_t s = 0; s < f->n_stages; s++)
+        if (ops[s] == 0)
+            return sc_error(f->err, SC_EINPUT, SC_C_CONFLICT, f->s->mesh_pos,
+                            "put operators on it, or make the pipeline shorter",
+                            "rules leave stage %u without operators", s);
+    return SC_OK;
+}
+
 /* Operators that rules place take the others behind them along. */
 static sc_status by_rules(infer *f, bool *any)
 {
@@ -290,11 +316,13 @@ static sc_status by_rules(infer *f, bool *any)
     for (uint32_t i = 0; i < f->n_rules; i++) all[i].last = SC_NONE;
     for (uint32_t op = 0; op < f->g->n_ops; op++)
         *any |= placed(f, op, all, &stage) != NULL;
+    f->p->branches = *any;
     for (uint32_t i = 0; i < f->n_rules; i++)
         all[i] = (dealt){.units = all[i].seen, .last = SC_NONE};
     stage = 0;
     for (uint32_t op = 0; *any && op < f->g->n_ops; op++) {
         const sc_strategy_rule *r = placed(f, op, all, &stage);
+        if (!r && made_on(f, op) > stage) stage = made_on(f, op);
         f->node[op].stage = stage;
         for (uint32_t k = 0; r && k < f->g->op[op].n_in; k++) {
             uint32_t from = f->g->tensor[f->g->op[op].in[k].tensor].op;
@@ -307,7 +335,7 @@ static sc_status by_rules(infer *f, bool *any)
                             f->g->op[from].path);
         }
     }
-    return SC_OK;
+    return *any ? none_empty(f) : SC_OK;
 }
 
 /* ---- what is made again --------------------------------------------------- */

@@ -396,7 +396,9 @@ static void one_ended(const infer *f, uint32_t of, const layout *before,
     c->bytes = bytes * (was > is ? was : is);
     c->out_bytes = bytes * is;
     c->reason = c->coll == SC_REDUCE ? "wanted on one rank"
-                                     : "made on one rank, wanted by all";
+                : m->moved == GI_ROBIN && m->dim == GI_ROBIN
+                    ? "made on one rank, wanted on another"
+                    : "made on one rank, wanted by all";
 }
 
 bool gi_sum_add(infer *f, gi_sum *sum, uint32_t value)
@@ -433,12 +435,12 @@ sc_status gi_convert(infer *f, const gi_why *w, const layout *from,
                      .n_in = v->n};
         uint32_t item;
         bool turn = m[i].dim == GI_ROBIN || m[i].moved == GI_ROBIN;
-        if (turn && f->node[w->op].single)
-            one_ended(f, w->of, &before, &now, &m[i], bytes, &c);
+        bool placed = turn && (from->at || to->at);
+        if (placed) one_ended(f, w->of, &before, &now, &m[i], bytes, &c);
         SC_TRY(gi_collective(f, w, &c, &item));
         v->n = 1;
         v->value[0] = f->prog->item[item].out;
-        v->gathered = m[i].coll == SC_ALL_GATHER;
+        v->gathered = m[i].coll == SC_ALL_GATHER && !placed;
     }
     return SC_OK;
 }

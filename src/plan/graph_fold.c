@@ -45,7 +45,7 @@ static uint64_t hash_of(const infer *f, const range *r)
     uint64_t h = r->n;
     for (uint32_t op = r->first; op < r->first + r->n; op++) {
         const gi_node *n = &f->node[op];
-        if (n->turn_rule || n->robin || n->single) return 0;
+        if (n->turn_rule || n->robin) return 0;
         h = mixed(h, gi_like(f, op));
     }
     return h ? h : 1;

@@ -21,7 +21,7 @@ uint32_t gi_turns(const infer *f, uint32_t op)
 uint32_t gi_turn_ranks(const infer *f, uint32_t op)
 {
     const gi_node *n = &f->node[op];
-    return n->single ? 1 : gi_parts(f, n->robin);
+    return n->place ? 1 : gi_parts(f, n->robin);
 }
 
 uint32_t gi_turn(const infer *f, uint32_t op, uint32_t i)

@@ -121,6 +121,7 @@ sc_status gi_close(infer *f, const uint32_t *stage_as)
     if (!f->job->forward_only) SC_TRY(gi_gradients(f));
     SC_TRY(gi_host(f));
     SC_TRY(gi_finish(f));
+    SC_TRY(gi_side_by_side(f));
     return sums(f, stage_as);
 }
 

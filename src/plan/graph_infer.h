@@ -10,6 +10,7 @@
  *   graph_uneven.c     dims that axes do not divide
  *   graph_halo.c       what parts of positions need of each other
  *   graph_cut.c        pipeline stages
+ *   graph_places.c     operators on some ranks of a stage
  *   graph_program.c    values and items
  *   graph_memo.c       prices of kernels
  *   graph_exchange.c   from one layout to another
@@ -55,7 +56,8 @@ typedef struct gi_node {
     const gi_rule *by[SC_G_ITERS]; /* rule that split it; NULL: none did */
     uint32_t decided;              /* bit per axis: what it splits is settled */
     sc_axes robin;                 /* whole on one rank of these */
-    bool single;                   /* always the same: `devices:` */
+    uint32_t place;                /* always the same (`devices:`): of
+                                      infer.place, + 1; 0: in turn */
     const gi_rule *turn_rule;
     uint32_t turn; /* place among the operators of its rule */
     uint32_t stage;
@@ -65,6 +67,12 @@ typedef struct gi_node {
     uint32_t around;           /* of a window: positions of neighbours, + 1 */
     uint32_t spared;           /* of its result: what is not made again, + 1 */
 } gi_node;
+
+/* Ranks of a stage with these coordinates. */
+typedef struct gi_spot {
+    uint32_t axes; /* bit per axis */
+    uint32_t coord[SC_MESH_AXES];
+} gi_spot;
 
 /* A tensor between operators. */
 typedef struct gi_kept {
@@ -157,15 +165,17 @@ typedef struct infer {
     const uint32_t *like; /* [whole network's n_ops] the first operator of which
                              rules say the same */
     const uint32_t *whole; /* [g->n_ops] of the whole network; NULL: is it */
-    gi_kept *kept;         /* [g->n_tensors] */
-    bool ragged;           /* a rule cuts a dim in parts of unequal size */
-    gi_uneven *uneven;     /* [n_tensors * SC_G_DIMS] if so; NULL */
-    gi_form **fwd;         /* [g->n_tensors] forms made in the forward pass */
-    gi_form **bwd;         /* of these made (again) in the backward pass */
-    sc_op_held *beside;    /* [g->n_ops] */
-    gi_saved *saved[2];    /* [g->n_ops] by phase that made them */
-    gi_form **grad;        /* gradients that consumers have made */
-    uint32_t *depth;       /* [g->n_ops] of the backward pass */
+    uint32_t n_places, cap_places;
+    gi_spot *place;     /* [n_places] that rules name */
+    gi_kept *kept;      /* [g->n_tensors] */
+    bool ragged;        /* a rule cuts a dim in parts of unequal size */
+    gi_uneven *uneven;  /* [n_tensors * SC_G_DIMS] if so; NULL */
+    gi_form **fwd;      /* [g->n_tensors] forms made in the forward pass */
+    gi_form **bwd;      /* of these made (again) in the backward pass */
+    sc_op_held *beside; /* [g->n_ops] */
+    gi_saved *saved[2]; /* [g->n_ops] by phase that made them */
+    gi_form **grad;     /* gradients that consumers have made */
+    uint32_t *depth;    /* [g->n_ops] of the backward pass */
     uint32_t n_wgrads, cap_wgrads;
     gi_wgrad *wgrad;
     uint32_t *wgrad_of; /* [g->n_tensors] the latest of a weight, + 1 */
@@ -239,6 +249,11 @@ const sc_strategy_pool *gi_pool(const infer *f, const char *name,
                                 uint32_t *first);
 /* What runs a stage's kernels; where ranks differ, one as slow as any. */
 const sc_device *gi_slowest(const infer *f, uint32_t stage);
+
+/* graph_places.c: the place that a rule names, + 1; 0: all ranks of a stage. */
+sc_status gi_place_of(infer *f, const sc_strategy_rule *r, uint32_t *out);
+/* Shortens items by what runs on other ranks meanwhile; they are in order. */
+sc_status gi_side_by_side(infer *f);
 
 void gi_spread(infer *f);
 sc_status gi_keep(infer *f);

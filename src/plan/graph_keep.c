@@ -54,7 +54,7 @@ static uint32_t sums(const infer *f, uint32_t op, uint32_t iters)
 
 layout gi_port(const infer *f, uint32_t op, const sc_gport *p, bool made)
 {
-    layout l = {{0}, 0};
+    layout l = {.at = f->node[op].place};
     const gi_node *n = &f->node[op];
     for (uint32_t d = 0; d < f->g->tensor[p->tensor].n_dim; d++)
         if (p->at[d] != SC_G_NO_ITER) l.shard[d] = n->split[p->at[d]];
@@ -89,7 +89,7 @@ static int dim_named(const sc_gtensor *t, const char *name)
 sc_status gi_place(const infer *f, const sc_gtensor *t, const gi_rule *r,
                    const layout *used, bool beside, layout *out)
 {
-    layout l = {{0}, 0};
+    layout l = {.partial = 0};
     uint32_t taken = 0;
     if (beside) {
         l = *used;
@@ -177,9 +177,12 @@ static void keep(infer *f, uint32_t op)
     gi_kept *k = &f->kept[o->out.tensor];
     if (!k->origin) {
         layout l = gi_port(f, op, &o->out, true);
-        uint32_t open = l.partial | sc_axes_mask(l.shard[GI_ROBIN]);
+        uint32_t open = l.partial;
         l.partial = 0;
-        l.shard[GI_ROBIN] = 0;
+        if (!l.at) { /* what stands on one rank stays until it is read */
+            open |= sc_axes_mask(l.shard[GI_ROBIN]);
+            l.shard[GI_ROBIN] = 0;
+        }
         for (uint32_t ax = 0; ax < f->mesh.n_axes; ax++) {
             if (!(open >> ax & 1)) continue;
             uint32_t d = wanted(f, o->out.tensor, ax);

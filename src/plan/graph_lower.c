@@ -183,6 +183,7 @@ static void after_order(gl *g, const gl_instance *at, uint32_t i,
 {
     const gl_line *line = &g->line[at->dev * g->members + member];
     if (!g->rules->ready_order) {
+        if (g->eager) return;
         if (gl_is_transfer(g, i)) gl_after(g, line->tail, op);
         after_arrivals(g, at, i, member, op);
         return;
@@ -317,7 +318,7 @@ static sc_status slot(gl *g, const gl_slot *s)
     if (g->runs)
         SC_TRY(gl_runs_pass(g, at, s, l));
     else if (!known)
-        SC_TRY(pass(g, at, s, l, g->rules->ready_order));
+        SC_TRY(pass(g, at, s, l, g->rules->ready_order || g->eager));
     if (g->clock && !known) SC_TRY(clock_slot_end(g, s));
     at->begun = true;
     bool done = true;
@@ -469,6 +470,7 @@ sc_status gl_begin(gl *g, const gp_program *prog, gp_program *whole)
     SC_TRY(gl_split(g->job, whole, g->a, g->err));
     g->prog = whole;
     SC_TRY(shape(g));
+    SC_TRY(gl_find_eager(g));
     SC_TRY(gl_items(g));
     SC_TRY(instances(g));
     SC_TRY(gl_slots(g));

@@ -137,6 +137,7 @@ typedef struct gl {
     uint32_t n_rows; /* micro-batches of which tensors are written out */
     sc_schedule schedule;
     bool grad_beside, p2p_beside, weights_beside;
+    bool eager; /* stages send and start what they can, not pass by pass */
 
     gl_item *item;      /* [n_items] */
     uint32_t *root;     /* [n_values] the value whose bytes it is */
@@ -195,6 +196,9 @@ double gl_host_bw(const sc_gjob *job);
 
 /* graph_lower_split.c: gathers of updated weights in buckets. */
 sc_status gl_split(const sc_gjob *job, gp_program *p, sc_arena *a, sc_err *err);
+
+/* graph_lower_branches.c: whether stages are branches, not a chain. */
+sc_status gl_find_eager(gl *g);
 
 /* graph_lower_items.c */
 sc_status gl_items(gl *g);

@@ -378,7 +378,7 @@ double gi_turn_share(const infer *f, uint32_t op, bool weight)
     const gi_node *node = &f->node[op];
     double sum = 0, own;
     uint32_t ranks = gi_parts(f, node->robin);
-    if (!node->turn_rule || node->single) return 1;
+    if (!node->turn_rule || node->place) return 1;
     own = turn_elements(f, op, weight);
     if (own <= 0) return 1;
     bool even = node->turn_rule->r->balanced;
@@ -397,7 +397,7 @@ double gi_turn_bytes(const infer *f, uint32_t op)
     const sc_gtensor *t = &f->g->tensor[f->g->op[op].out.tensor];
     double sum = 0, each = gi_bytes(f, t) / gi_elements(f, t);
     if (!node->turn_rule) return gi_bytes(f, t);
-    if (!node->single && !node->turn_rule->r->balanced)
+    if (!node->place && !node->turn_rule->r->balanced)
         return each * gi_parts(f, node->robin) * node->turn_rule->held[0];
     for (uint32_t i = 0; i < f->g->n_ops; i++)
         if (f->node[i].turn_rule == node->turn_rule)

@@ -205,32 +205,33 @@ static int iter_named(const infer *f, const sc_gop *o, const char *name)
 }
 
 /* One coordinate on some axes; that on pp is a stage (graph_cut.c). */
-static void take_place(const infer *f, gi_node *n, gi_rule *g)
+static sc_status take_place(infer *f, gi_node *n, gi_rule *g)
 {
+    SC_TRY(gi_place_of(f, g->r, &n->place));
     n->robin = 0;
-    for (uint32_t i = 0; i < g->r->n_at; i++)
-        if ((int)g->r->at[i].axis != f->pp)
-            n->robin = sc_axes_add(n->robin, g->r->at[i].axis);
-    n->single = n->robin != 0;
+    for (uint32_t ax = 0; n->place && ax < f->mesh.n_axes; ax++)
+        if (f->place[n->place - 1].axes >> ax & 1)
+            n->robin = sc_axes_add(n->robin, ax);
     n->turn_rule = NULL;
     g->spoke = true;
+    return SC_OK;
 }
 
 /* What one rule says of an operator's iteration space. */
-static void take_split(infer *f, uint32_t op, gi_rule *g)
+static sc_status take_split(infer *f, uint32_t op, gi_rule *g)
 {
     const sc_gop *o = &f->g->op[op];
     gi_node *n = &f->node[op];
     const sc_strategy_rule *r = g->r;
     if (r->round_robin) {
         n->robin = r->assign;
-        n->single = false;
+        n->place = 0;
         n->turn_rule = g;
         g->spoke = true;
     }
-    if (r->n_at) take_place(f, n, g);
+    if (r->n_at) SC_TRY(take_place(f, n, g));
     if (r->pool) g->spoke = true; /* graph_cut.c */
-    if (r->tensor != SC_RT_OP || !r->has_split) return;
+    if (r->tensor != SC_RT_OP || !r->has_split) return SC_OK;
     if (r->n_split == 0) {
         memset(n->split, 0, sizeof n->split);
         for (uint32_t i = 0; i < o->n_iter; i++) n->by[i] = g;
@@ -245,6 +246,7 @@ static void take_split(infer *f, uint32_t op, gi_rule *g)
         n->by[it] = g;
         g->spoke = true;
     }
+    return SC_OK;
 }
 
 /* An axis splits one dim of an operator: of two rules that use it the
@@ -287,7 +289,7 @@ static sc_status resolve(infer *f, uint32_t op)
     const sc_gop *o = &f->g->op[op];
     gi_node *n = &f->node[op];
     for (uint32_t i = 0; i < n->n_match; i++)
-        take_split(f, op, &f->rule[n->match[i]]);
+        SC_TRY(take_split(f, op, &f->rule[n->match[i]]));
     n->decided = sc_axes_mask(n->robin);
     for (uint32_t i = 0; n->robin && i < o->n_iter; i++)
         n->split[i] = gi_without(n->split[i], n->decided);
@@ -298,7 +300,7 @@ static sc_status resolve(infer *f, uint32_t op)
         whole &= n->by[i] && n->by[i]->r->n_split == 0;
         if (n->by[i] && n->split[i]) SC_TRY(may_split(f, op, i));
     }
-    if (whole || (n->robin && !n->single)) n->decided = ~0u;
+    if (whole || (n->robin && !n->place)) n->decided = ~0u;
     return SC_OK;
 }
 

@@ -43,6 +43,13 @@ uint32_t gi_moves(const infer *f, uint32_t tensor, const layout *from,
                   const layout *to, layout_move *out)
 {
     uint32_t n = gi_sequence(f, from, to, out);
+    if (from->at && to->at && from->at != to->at) {
+        uint32_t both = sc_axes_mask(from->shard[GI_ROBIN]) &
+                        sc_axes_mask(to->shard[GI_ROBIN]);
+        if (both) /* to another rank of these */
+            out[n++] =
+                (layout_move){SC_ALL_GATHER, both, GI_ROBIN, GI_ROBIN, 1};
+    }
     uint32_t all = (1u << LAYOUT_DIMS) - 1;
     layout now = *from;
     for (uint32_t i = 0; f->uneven && i < n; i++) {

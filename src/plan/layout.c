@@ -25,7 +25,7 @@ uint32_t sc_axlist_mask(sc_axlist list)
 
 bool layout_equal(const layout *a, const layout *b)
 {
-    return a->partial == b->partial &&
+    return a->partial == b->partial && a->at == b->at &&
            memcmp(a->shard, b->shard, sizeof a->shard) == 0;
 }
 
@@ -201,7 +201,7 @@ void layout_move_on(layout *l, const layout *to, const layout_move *m)
 
 static layout general(const sc_layout *l)
 {
-    layout out = {{0}, l->partial};
+    layout out = {.partial = l->partial};
     for (uint32_t d = 0; d < SC_N_DIMNAMES; d++) out.shard[d] = l->shard[d];
     return out;
 }

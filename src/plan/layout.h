@@ -14,6 +14,8 @@
 typedef struct layout {
     sc_axes shard[LAYOUT_DIMS]; /* axes of each dim, outermost first */
     uint32_t partial;           /* bit per axis: values are partial sums */
+    uint32_t at; /* of what is whole on one rank of some axes: which; 0: on
+                    each another */
 } layout;
 
 typedef struct layout_mesh {

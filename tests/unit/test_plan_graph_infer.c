@@ -444,7 +444,9 @@ static void somewhere(void **state)
               "mesh: {dp: 2, x: 2}\nrules:\n"
               "  - {match: layers.1.fc2, devices: {x: 1}}\n",
               g, 2, 1);
-    const sc_gexchange *x = exchange_of(&p.plan, "layers.1.fc2", "out");
+    /* It goes to the others when they read it. */
+    const sc_gexchange *x =
+        exchange_of(&p.plan, "layers.1.add2_dropout", "in:0");
     assert_true(x && x->coll == SC_BROADCAST && x->size == 2);
     assert_true(is_near(x->bytes, act));
     x = exchange_of(&p.plan, "layers.1.fc2", "in grad");
@@ -538,6 +540,8 @@ static void errors(void **state)
     refused("mesh: {pp: 8}\n", g, SC_C_RANGE, "8 pipeline stages", "small");
     refused("mesh: {pp: 2}\npipeline: {cuts: [layers.9]}\n", g,
             SC_C_UNKNOWN_NAME, "layers.9", "stage");
+    refused("mesh: {pp: 2}\nrules:\n  - {match: layers.2, devices: {pp: 0}}\n",
+            g, SC_C_CONFLICT, "stage 1", "operators");
     refused("mesh: {pp: 2}\nrules:\n  - {match: layers.0, devices: {pp: 1}}\n"
             "  - {match: layers.2, devices: {pp: 0}}\n",
             g, SC_C_CONFLICT, "layers.2", "stage");
