@@ -150,10 +150,8 @@ void ops_expert(op_list *l)
         quantize(l, w->groups * w->m, w->n, w->k, w->groups);
     if (ops_forward(l)) ops_push(l, grouped(l, m, w->n, w->k), false);
     if (dgrad) ops_push(l, grouped(l, m, w->k, w->n), false);
-    if (!wgrad) return;
-    sc_kernel k = grouped(l, w->n, w->k, m);
-    k.bytes = l->f->accum_bytes * w->groups * w->n * w->k;
-    ops_push(l, k, true);
+    if (wgrad)
+        weight_gradient(l, grouped(l, w->n, w->k, m), w->groups * w->n * w->k);
 }
 
 /* ---- convolutions --------------------------------------------------------------- */

@@ -212,6 +212,28 @@ static void both_passes(void **state)
     }
 }
 
+/* 4 weights of 32 x 16: 12 bytes each by a kernel behind the product, which may
+ * add to the sum itself. */
+static void accumulated(void **state)
+{
+    (void)state;
+    static const uint8_t types[] = {SC_G_LINEAR, SC_G_EXPERT};
+    for (int itself = 0; itself < 2; itself++)
+        for (size_t i = 0; i < SC_COUNT(types); i++) {
+            sc_op_kernels l;
+            uint32_t n;
+            sc_op_facts f = plain;
+            sc_op_work w = {.type = types[i], .groups = 4, PRODUCT, BOTH};
+            w.pass = SC_GP_WGRAD;
+            f.accum_bytes = 12;
+            f.fused_accumulate = itself;
+            sc_op_list(&cost, &f, &w, &l);
+            assert_true(sum(&l, &n) == 4 * 1792 + 12 * 4 * 32 * 16);
+            assert_int_equal(l.n, itself ? 1 : 2);
+            assert_int_equal(n, itself ? 2 : 3);
+        }
+}
+
 /* ---- kept for the backward pass ---------------------------------------------- */
 
 static void kept(void **state)
@@ -391,7 +413,8 @@ static void one_list(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {UNIT(by_hand), UNIT(both_passes),
-                                       UNIT(kept), UNIT(held), UNIT(one_list)};
+    const struct CMUnitTest tests[] = {UNIT(by_hand),     UNIT(both_passes),
+                                       UNIT(accumulated), UNIT(kept),
+                                       UNIT(held),        UNIT(one_list)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
