@@ -189,9 +189,48 @@ void clock_after(gl_clock *c, sc_op before, sc_op after)
     c->op[after].start = end;
 }
 
+/* ---- rows ------------------------------------------------------------------ */
+
+sc_status clock_row(gl *g, uint32_t mb)
+{
+    gl_clock *c = g->clock;
+    size_t n = (size_t)g->prog->n_items * g->members;
+    if (g->row[mb]) return SC_OK;
+    g->row[mb] = c->n_spare ? c->spare[--c->n_spare] : SC_RAW_N(g->a, sc_op, n);
+    if (!g->row[mb]) return sc_error_nomem(g->err);
+    memset(g->row[mb], 0xff, n * sizeof(sc_op));
+    return SC_OK;
+}
+
+void clock_row_done(gl *g, uint32_t mb)
+{
+    gl_clock *c = g->clock;
+    if (c->left[mb] == SC_NONE || --c->left[mb] > 0) return;
+    c->spare[c->n_spare++] = g->row[mb];
+    g->row[mb] = NULL;
+}
+
+/* What happens once a step stands in the first two rows, and asks for the last
+ * micro-batch of each pass. */
+static sc_status rows_new(gl *g, gl_clock *c)
+{
+    uint32_t n = g->ga < 2 ? 2 : g->ga;
+    c->left = SC_NEW_N(g->a, uint32_t, n);
+    c->spare = SC_NEW_N(g->a, sc_op *, n);
+    if (!c->left || !c->spare) return sc_error_nomem(g->err);
+    for (uint32_t k = 0; k < g->n_slots; k++) c->left[g->slot[k].mb]++;
+    c->left[0] = c->left[1] = SC_NONE;
+    for (uint32_t k = 0; k < g->n_inst; k++)
+        for (uint32_t part = 0; part < 3; part++)
+            if (g->inst[k].last[part] != SC_NONE)
+                c->left[g->inst[k].last[part]] = SC_NONE;
+    SC_TRY(clock_row(g, 0));
+    return clock_row(g, 1);
+}
+
 /* ---- the step -------------------------------------------------------------- */
 
-static sc_status clock_of(const gl *g, const double slow[2], gl_clock *c)
+static sc_status clock_of(gl *g, const double slow[2], gl_clock *c)
 {
     size_t lanes = (size_t)g->pp * SC_N_STREAMS;
     *c = (gl_clock){.a = g->a, .slow = {slow[0], slow[1]}};
@@ -201,6 +240,7 @@ static sc_status clock_of(const gl *g, const double slow[2], gl_clock *c)
     if (!c->lane || !c->dev || !c->cat) return sc_error_nomem(g->err);
     for (size_t k = 0; k < lanes; k++)
         memset(c->lane[k].recent, 0xff, sizeof c->lane[k].recent);
+    SC_TRY(rows_new(g, c));
     return clock_slots_new(g, c);
 }
 

@@ -40,6 +40,11 @@ typedef struct gl_clock {
     sc_time work;
     sc_op cause;
 
+    uint32_t *left; /* [rows] slots to come of a micro-batch; SC_NONE: its row
+                       stays */
+    uint32_t n_spare;
+    sc_op **spare; /* [n_spare] rows that are not used any more */
+
     uint32_t n_lives;
     const sc_lifetime *life; /* [n_lives] of one micro-batch, with items in the
                                 place of operations */
@@ -68,6 +73,11 @@ sc_op clock_new(gl_clock *c, const clock_op *like);
 sc_op clock_add(gl_clock *c, const gl_item *t, const sc_op_desc *d);
 void clock_after(gl_clock *c, sc_op before, sc_op after);
 void clock_close(gl_clock *c);
+
+/* Its row, before the first slot of a micro-batch; and behind its last, when
+ * nothing asks for what it made: the row is used again. */
+sc_status clock_row(gl *g, uint32_t mb);
+void clock_row_done(gl *g, uint32_t mb);
 
 sc_status clock_memory(gl *g, sc_gclock *out);
 

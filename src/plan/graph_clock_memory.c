@@ -258,14 +258,12 @@ static void walk_device(const templates *t, uint32_t dev,
 static sc_status ask(gl *g)
 {
     uint32_t n = g->prog->n_items;
-    sc_op *own = g->op, *item = SC_NEW_N(g->a, sc_op, 2 * (size_t)n);
+    sc_op *item = SC_NEW_N(g->a, sc_op, n);
     if (!item) return sc_error_nomem(g->err);
-    for (uint32_t k = 0; k < 2 * n; k++) item[k] = k % n;
-    g->op = item;
+    for (uint32_t k = 0; k < n; k++) item[k] = k;
+    g->row[0] = g->row[1] = item;
     g->n_rows = 1;
-    sc_status s = gl_lifetimes(g);
-    g->op = own;
-    return s;
+    return gl_lifetimes(g);
 }
 
 sc_status clock_memory(gl *g, sc_gclock *out)

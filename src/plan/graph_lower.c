@@ -310,6 +310,7 @@ static sc_status slot(gl *g, const gl_slot *s)
     const gl_stage *st = &g->stage[s->stage];
     const gl_list *l = s->parts == GL_FWD ? &st->fwd : &st->bwd;
     size_t mine = (size_t)s->dev * g->members;
+    if (g->clock) SC_TRY(clock_row(g, s->mb));
     if (!at->begun) SC_TRY(gl_first_pass(g, at));
     for (uint32_t r = 0; r < g->members; r++)
         g->line[mine + r].before = g->line[mine + r].tail;
@@ -320,6 +321,7 @@ static sc_status slot(gl *g, const gl_slot *s)
     else if (!known)
         SC_TRY(pass(g, at, s, l, g->rules->ready_order || g->eager));
     if (g->clock && !known) SC_TRY(clock_slot_end(g, s));
+    if (g->clock) clock_row_done(g, s->mb);
     at->begun = true;
     bool done = true;
     for (uint32_t part = 0; part < 3; part++) {
@@ -436,17 +438,31 @@ static sc_status devices(gl *g)
     return SC_OK;
 }
 
+/* The fast sink has only rows of micro-batches that are under way. */
+static sc_status rows(gl *g, uint32_t n)
+{
+    size_t each = (size_t)g->prog->n_items * g->members;
+    g->row = SC_NEW_N(g->a, sc_op *, n);
+    if (!g->row) return sc_error_nomem(g->err);
+    if (g->clock) return SC_OK;
+    sc_op *all = SC_RAW_N(g->a, sc_op, n * each);
+    if (!all) return sc_error_nomem(g->err);
+    memset(all, 0xff, n * each * sizeof *all);
+    for (uint32_t k = 0; k < n; k++) g->row[k] = all + k * each;
+    return SC_OK;
+}
+
 static sc_status room(gl *g)
 {
-    uint64_t rows = g->ga < 2 ? 2 : g->ga;
-    uint64_t n = rows * g->prog->n_items * g->members;
+    uint32_t n_rows = g->ga < 2 ? 2 : g->ga;
+    uint64_t n = (uint64_t)n_rows * g->prog->n_items * g->members;
     size_t m = (size_t)g->pp * g->members;
     if (n >= SC_NONE / 2)
         return sc_error(g->err, SC_EINPUT, SC_C_TOO_BIG, sc_pos_none(),
                         "simulate classes of ranks",
                         "%u operators for %u micro-batches on %u ranks",
                         g->prog->n_items, g->ga, g->members);
-    g->op = SC_RAW_N(g->a, sc_op, n);
+    SC_TRY(rows(g, n_rows));
     g->past = SC_NEW_N(g->a, sc_op, (g->ahead + 2) * m);
     g->n_past = SC_NEW_N(g->a, uint32_t, g->pp);
     g->reduced = SC_NEW_N(g->a, sc_op, 2 * m);
@@ -454,10 +470,9 @@ static sc_status room(gl *g)
     g->line = SC_NEW_N(g->a, gl_line, m);
     g->issued = SC_NEW_N(g->a, bool, 2 * (size_t)g->prog->n_items);
     g->scratch = SC_NEW_N(g->a, uint32_t, 2 * (size_t)g->p->n_ranks);
-    if (!g->op || !g->past || !g->n_past || !g->reduced || !g->n_reduced ||
-        !g->line || !g->issued || !g->scratch)
+    if (!g->past || !g->n_past || !g->reduced || !g->n_reduced || !g->line ||
+        !g->issued || !g->scratch)
         return sc_error_nomem(g->err);
-    memset(g->op, 0xff, n * sizeof *g->op);
     memset(g->line, 0xff, m * sizeof *g->line);
     return SC_OK;
 }

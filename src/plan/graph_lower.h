@@ -69,7 +69,7 @@ typedef struct gl_stage {
 /* A stage on a device: where schedules run both ways, twice. */
 typedef struct gl_instance {
     uint32_t dev, stage;
-    uint32_t row;     /* of `op`, for items that run once */
+    uint32_t row;     /* for items that run once */
     uint32_t last[3]; /* micro-batch of the last slot F, X, W; SC_NONE */
     uint32_t left[3]; /* slots to come */
     bool begun;
@@ -157,8 +157,8 @@ typedef struct gl {
     uint32_t n_slots;
     gl_slot *slot; /* [n_slots] in order of emission */
 
-    sc_op *op; /* [rows][n_items][members] numbers of parts
-                  (sc_part_first); a row is a micro-batch */
+    sc_op **row; /* [rows][n_items][members] numbers of parts
+                    (sc_part_first); a row is a micro-batch */
     uint32_t ahead;
     sc_op *past;         /* [pp][ahead + 2][members] ends of layers, a ring */
     uint32_t *n_past;    /* [pp] */
@@ -225,7 +225,7 @@ sc_status gl_emit(gl *g, const gl_instance *at, uint32_t mb, uint32_t i);
 
 static inline sc_op *gl_ops(const gl *g, uint32_t row, uint32_t item)
 {
-    return g->op + ((size_t)row * g->prog->n_items + item) * g->members;
+    return g->row[row] + (size_t)item * g->members;
 }
 
 /* Its number; those of further parts follow.  Dependencies name numbers. */
