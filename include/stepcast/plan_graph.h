@@ -119,10 +119,11 @@ typedef struct sc_gplan {
     sc_gexchange *exchange;           /* [n_exchanges] in order of execution */
     sc_gcompute *compute;             /* [n_computes] */
     const struct gp_program *program; /* of one micro-batch */
-    sc_graph step;                    /* the step; of sc_gplan_lower() */
-    sc_gsave save;                    /* of that, or of sc_gplan_clock() */
-    double samples; /* of a step, all replicas and micro-batches */
-    double flops;   /* executed by all ranks in a step */
+    struct gp_links *links; /* of exchanges, as steps of the plan load them */
+    sc_graph step;          /* the step; of sc_gplan_lower() */
+    sc_gsave save;          /* of that, or of sc_gplan_clock() */
+    double samples;         /* of a step, all replicas and micro-batches */
+    double flops;           /* executed by all ranks in a step */
     double model_flops;
     double again_flops; /* model FLOP of what is made again */
 } sc_gplan;

@@ -85,17 +85,58 @@ static sc_status keep(gl *g, uint64_t hash, const uint32_t *at, uint32_t comm)
 
 /* ---- new ones ------------------------------------------------------------- */
 
+/* Links that the exchanges of a plan load: to find them takes longer than all
+ * else of a step on many devices, and a step may be run with several numbers of
+ * micro-batches. */
+struct gp_links {
+    struct loaded {
+        struct loaded *next;
+        uint8_t coll;
+        sc_traffic_groups of;
+        sc_traffic moves;
+    } * first;
+};
+
+struct gp_links *gp_links_new(sc_arena *a)
+{
+    return SC_NEW(a, struct gp_links);
+}
+
+/* Where ranks are devices there are too many groups to be kept. */
+static sc_status links_of(gl *g, uint8_t coll, const sc_traffic_groups *of,
+                          const sc_traffic **out)
+{
+    struct gp_links *all = g->members > 1 ? NULL : g->p->links;
+    size_t bytes = (size_t)of->n * of->size * sizeof *of->rank;
+    for (struct loaded *l = all ? all->first : NULL; l; l = l->next) {
+        if (l->coll != coll || l->of.n != of->n || l->of.size != of->size ||
+            memcmp(l->of.rank, of->rank, bytes) != 0)
+            continue;
+        *out = &l->moves;
+        return SC_OK;
+    }
+    struct loaded *l = SC_NEW(g->a, struct loaded);
+    if (!l) return sc_error_nomem(g->err);
+    l->coll = coll;
+    l->of = *of;
+    SC_TRY(sc_traffic_of(g->job->hw, (sc_coll)coll, of, 0, g->a, &l->moves,
+                         g->err));
+    *out = &l->moves;
+    if (!all) return SC_OK;
+    l->next = all->first;
+    all->first = l;
+    return SC_OK;
+}
+
 static sc_status traffic(gl *g, gl_comm *c, uint32_t group, uint32_t n_groups,
                          uint32_t *out)
 {
+    const sc_traffic *t = NULL;
     *out = SC_NONE;
     if (!g->job->hw || g->rules->links_private || g->clock) return SC_OK;
-    sc_traffic *t = SC_NEW(g->a, sc_traffic);
-    if (!t) return sc_error_nomem(g->err);
     sc_traffic_groups of = {c->rank + (size_t)group * c->size, n_groups,
                             c->size};
-    SC_TRY(
-        sc_traffic_of(g->job->hw, (sc_coll)c->coll, &of, 0, g->a, t, g->err));
+    SC_TRY(links_of(g, c->coll, &of, &t));
     if (t->n == 0) return SC_OK;
     c->moves = t;
     *out = sc_graph_add_traffic(g->b, t);
