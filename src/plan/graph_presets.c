@@ -198,6 +198,40 @@ static sc_status zero(infer *f, gi_list *out)
     return SC_OK;
 }
 
+static sc_status again(infer *f, gi_list *out, const char *match,
+                       const char *origin)
+{
+    sc_strategy_rule *r = add(f, out, match, origin);
+    if (!r) return sc_error_nomem(f->err);
+    r->recompute = 1;
+    return SC_OK;
+}
+
+/* torchtitan's per-operator checkpointing: of what only some models have, too.
+ * Grouped products are not among what it keeps, tokens that were exchanged are
+ * (all_to_all_single), and so is a sum over ranks: the second product of
+ * attention is made again where it is none. */
+static sc_status per_operator(infer *f, gi_list *out)
+{
+    static const char *const always[] = {
+        "q_proj",     "q_down",     "q_norm",      "q_up",
+        "kv_down",    "kv_norm",    "kv_up",       "router",
+        "shared_fc1", "shared_act", "experts_fc1", "experts_act",
+    };
+    static const char *const alone[] = {"dispatch", "experts_fc2"};
+    static const char origin[] = "preset per-operator recompute";
+    for (size_t i = 0; i < SC_COUNT(always) + SC_COUNT(alone); i++) {
+        size_t n = SC_COUNT(always);
+        if (i >= n && sc_strategy_degree(f->s, "ep") > 1) break;
+        const char *match =
+            sc_sprintf(f->a, "layers.*.%s", i < n ? always[i] : alone[i - n]);
+        if (!match) return sc_error_nomem(f->err);
+        SC_TRY(again(f, out, match, origin));
+    }
+    if (sc_strategy_degree(f->s, "tp") > 1) return SC_OK;
+    return again(f, out, "layers.*.proj", origin);
+}
+
 static sc_status recompute(infer *f, gi_list *out)
 {
     bool fused = f->job->sw->attention != SC_ATTN_UNFUSED;
@@ -214,15 +248,7 @@ static sc_status recompute(infer *f, gi_list *out)
         if (f->s->rc_method == SC_RCM_UNIFORM) r->rc_group = n;
         if (f->s->rc_method == SC_RCM_BLOCK) r->rc_first = n;
     }
-    /* the second product of attention, but where it is summed over ranks: sums
-     * are kept */
-    if (f->s->recompute != SC_RC_OPS || sc_strategy_degree(f->s, "tp") > 1)
-        return SC_OK;
-    sc_strategy_rule *r =
-        add(f, out, "layers.*.proj", "preset per-operator recompute");
-    if (!r) return sc_error_nomem(f->err);
-    r->recompute = 1;
-    return SC_OK;
+    return f->s->recompute == SC_RC_OPS ? per_operator(f, out) : SC_OK;
 }
 
 sc_status gi_presets(infer *f, gi_list *out)

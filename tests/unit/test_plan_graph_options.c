@@ -275,6 +275,37 @@ static void formats(void **state)
 
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 
+/* ---- per-operator recomputation -------------------------------------------- */
+
+static bool made_again(const planned *p, const char *path)
+{
+    for (uint32_t i = 0; i < p->prog.n_items; i++) {
+        const gp_item *it = &p->prog.item[i];
+        if (it->recomputed && is_of(p, it, path)) return true;
+    }
+    return false;
+}
+
+/* Grouped products are made again; tokens that came from other ranks are kept,
+ * and with them what experts made of those, which nobody asks for again. */
+static void experts_by_operator(void **state)
+{
+    (void)state;
+    for (int ep = 1; ep <= 8; ep += 7) {
+        planned p;
+        char text[80];
+        snprintf(text, sizeof text,
+                 "mesh: {dp: %d, ep: %d}\npreset: {recompute: ops}\n", 8 / ep,
+                 ep);
+        plan_text(&p, text, words("mixtral-8x7b", 256), 8, 1);
+        assert_true(made_again(&p, "layers.0.qkv"));
+        assert_true(made_again(&p, "layers.0.experts_fc1"));
+        assert_true(made_again(&p, "layers.0.experts_act"));
+        assert_int_equal(made_again(&p, "layers.0.dispatch"), ep == 1);
+        assert_false(made_again(&p, "layers.0.attn"));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -286,6 +317,7 @@ int main(void)
         TEST(gradients_by_units),
         TEST(staging),
         TEST(buffers_of_batches),
+        TEST(experts_by_operator),
         TEST(formats),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
