@@ -48,6 +48,7 @@ typedef struct found {
 
 typedef struct loads {
     const sc_hw *hw;
+    hw_map map;
     found *found;
     sc_arena *a; /* while loads are summed */
     load *table; /* [size] open addressing, at most half full */
@@ -95,7 +96,7 @@ static bool add_flow(loads *x, uint32_t src, uint32_t dst, double share)
 {
     if (src == dst || !(share > 0)) return true;
     uint32_t n;
-    while ((n = sc_hw_route(x->hw, src, dst, x->seed, x->hop, x->hop_cap)) >
+    while ((n = hw_route(&x->map, src, dst, x->seed, x->hop, x->hop_cap)) >
            x->hop_cap) {
         if (!(x->hop = SC_NEW_N(x->a, uint64_t, n))) return false;
         x->hop_cap = n;
@@ -481,12 +482,16 @@ typedef struct item {
     uint32_t kind;
 } item;
 
-static uint32_t kind_of(const sc_hw *hw, uint64_t link)
+static void describe(const loads *x, item *i)
 {
     hw_link l;
-    if (hw->wiring != NULL || !hw_link_get(hw, link, &l))
-        return (uint32_t)sc_hw_link_scope(hw, link);
-    return (l.dim * 8 + (uint32_t)l.from.kind) * 8 + (uint32_t)l.to.kind;
+    if (!hw_link_get(&x->map, i->link, &l)) {
+        i->kind = (uint32_t)sc_hw_link_scope(x->hw, i->link);
+        i->bw = sc_hw_link_bw(x->hw, i->link);
+        return;
+    }
+    i->kind = (l.dim * 8 + (uint32_t)l.from.kind) * 8 + (uint32_t)l.to.kind;
+    i->bw = l.bw;
 }
 
 static int compare_alike(const void *p, const void *q)
@@ -529,12 +534,11 @@ static sc_status write_links(const loads *x, sc_arena *a, sc_traffic *out,
     for (uint32_t i = 0; i < x->size; i++) {
         const load *l = &x->table[i];
         if (!(l->share > 0)) continue;
-        all[n++] = (item){.link = l->link,
-                          .order = mix(l->link ^ 0x5bd1e995),
-                          .share = l->share,
-                          .bw = sc_hw_link_bw(x->hw, l->link),
-                          .like = (float)l->share,
-                          .kind = kind_of(x->hw, l->link)};
+        all[n] = (item){.link = l->link,
+                        .order = mix(l->link ^ 0x5bd1e995),
+                        .share = l->share,
+                        .like = (float)l->share};
+        describe(x, &all[n++]);
     }
     if (n > KEPT_ALL) n = thin_out(all, n);
     qsort(all, n, sizeof *all, compare_links);
@@ -585,7 +589,7 @@ sc_status sc_traffic_of(const sc_hw *hw, sc_coll coll,
     }
     sc_arena scratch;
     sc_arena_init(&scratch, 0);
-    loads x = {.hw = hw, .a = &scratch, .seed = seed};
+    loads x = {.hw = hw, .map = hw_map_of(hw), .a = &scratch, .seed = seed};
     group g = {.coll = coll, .n = of->size};
     sc_status s = sum_groups(&x, &g, of, err);
     if (s == SC_OK) s = write_links(&x, a, out, err);

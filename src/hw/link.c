@@ -343,22 +343,39 @@ static void inner_link(const sc_hw *hw, const hw_axis *x, uint64_t i,
     if (d->kind == SC_DIM_MESH && i / (n - 1) % 2 == 1) swap_ends(l);
 }
 
-bool hw_link_get(const sc_hw *hw, uint64_t link, hw_link *out)
+hw_map hw_map_of(const sc_hw *hw)
 {
-    for (uint32_t d = 0; d < hw->n_dims; d++) {
-        hw_axis x = hw_axis_of(hw, d);
-        uint64_t n = dim_links(hw, d, &x);
-        if (link - x.base >= n) continue;
-        out->dim = d;
-        if (hw->dim[d].ports > 0) {
-            hw_net t = hw_net_of(hw, d);
-            net_link(hw, &t, link - x.base, out);
-        } else {
-            inner_link(hw, &x, link - x.base, out);
-        }
-        return true;
+    hw_map m = {.hw = hw};
+    uint64_t inner = 1;
+    for (uint32_t d = 0; d < hw->n_dims && hw->wiring == NULL; d++) {
+        uint64_t size = hw->dim[d].size;
+        m.axis[d] = (hw_axis){inner, size, hw->n_devices / size, m.n_links};
+        inner *= size;
+        if (hw->dim[d].ports > 0) m.net = hw_net_of(hw, d);
+        m.n_links +=
+            hw->dim[d].ports > 0 ? m.net.n : dim_links(hw, d, &m.axis[d]);
     }
-    return false;
+    return m;
+}
+
+bool hw_link_get(const hw_map *m, uint64_t link, hw_link *out)
+{
+    const sc_hw *hw = m->hw;
+    uint32_t d = 0;
+    if (link >= m->n_links) return false;
+    while (d + 1 < hw->n_dims && link >= m->axis[d + 1].base) d++;
+    out->dim = d;
+    if (hw->dim[d].ports > 0)
+        net_link(hw, &m->net, link - m->axis[d].base, out);
+    else
+        inner_link(hw, &m->axis[d], link - m->axis[d].base, out);
+    return true;
+}
+
+static bool link_of(const sc_hw *hw, uint64_t link, hw_link *out)
+{
+    hw_map m = hw_map_of(hw);
+    return hw_link_get(&m, link, out);
 }
 
 uint64_t sc_hw_n_links(const sc_hw *hw)
@@ -380,7 +397,7 @@ double sc_hw_link_bw(const sc_hw *hw, uint64_t link)
 {
     hw_link l;
     if (wire(hw, link) != NULL) return wire(hw, link)->bw;
-    return hw_link_get(hw, link, &l) ? l.bw : 0;
+    return link_of(hw, link, &l) ? l.bw : 0;
 }
 
 /* Of a file's links those inside are between two devices of one node. */
@@ -395,7 +412,7 @@ sc_scope sc_hw_link_scope(const sc_hw *hw, uint64_t link)
 {
     hw_link l;
     if (wire(hw, link) != NULL) return wire_scope(hw, wire(hw, link));
-    bool net = hw_link_get(hw, link, &l) && hw->dim[l.dim].ports > 0;
+    bool net = link_of(hw, link, &l) && hw->dim[l.dim].ports > 0;
     return net ? SC_SCOPE_NET : SC_SCOPE_NODE;
 }
 
@@ -403,7 +420,7 @@ double sc_hw_link_latency(const sc_hw *hw, uint64_t link)
 {
     hw_link l;
     if (wire(hw, link) != NULL) return wire(hw, link)->latency_s;
-    if (!hw_link_get(hw, link, &l)) return 0;
+    if (!link_of(hw, link, &l)) return 0;
     hw_vertex_kind a = l.from.kind, b = l.to.kind;
     double hop = hw->dim[l.dim].latency_s;
     if (a == HW_V_DEVICE && b == HW_V_DEVICE) return hop;
@@ -449,7 +466,7 @@ void sc_hw_link_name(const sc_hw *hw, uint64_t link, char *buf, size_t size)
                      w->name[w->link[link].to]);
         return;
     }
-    if (!hw_link_get(hw, link, &l)) return;
+    if (!link_of(hw, link, &l)) return;
     print_vertex(hw, l.from, from, sizeof from);
     print_vertex(hw, l.to, to, sizeof to);
     snprintf(buf, size, "dim%u:%s>%s", l.dim, from, to);

@@ -32,9 +32,6 @@ typedef struct hw_link {
     double bw; /* bytes/s, one direction */
 } hw_link;
 
-/* False if there is no such link. */
-bool hw_link_get(const sc_hw *hw, uint64_t link, hw_link *out);
-
 /* Place of a dimension in the machine: device = (instance / inner * size +
  * c) * inner + instance % inner. */
 typedef struct hw_axis {
@@ -65,6 +62,22 @@ typedef struct hw_net {
 } hw_net;
 
 hw_net hw_net_of(const sc_hw *hw, uint32_t dim);
+
+/* A machine's dimensions, for many questions; of one with wiring no links. */
+typedef struct hw_map {
+    const sc_hw *hw;
+    hw_axis axis[SC_HW_DIMS]; /* [hw->n_dims] */
+    uint64_t n_links;
+    hw_net net; /* of the last dimension, if it is one with ports */
+} hw_map;
+
+hw_map hw_map_of(const sc_hw *hw);
+
+/* False if there is no such link. */
+bool hw_link_get(const hw_map *map, uint64_t link, hw_link *out);
+/* As sc_hw_route(). */
+uint32_t hw_route(const hw_map *map, uint32_t src, uint32_t dst, uint64_t seed,
+                  uint64_t *links, uint32_t cap);
 
 /* NICs of one node. */
 typedef struct hw_nics {

@@ -177,9 +177,10 @@ static void net_route(route *r, const hw_net *t, uint64_t base, uint64_t src,
     if (there.n < t->node_size) add(r, base + 2 * dst + 1);
 }
 
-uint32_t sc_hw_route(const sc_hw *hw, uint32_t src, uint32_t dst, uint64_t seed,
-                     uint64_t *links, uint32_t cap)
+uint32_t hw_route(const hw_map *map, uint32_t src, uint32_t dst, uint64_t seed,
+                  uint64_t *links, uint32_t cap)
 {
+    const sc_hw *hw = map->hw;
     if (hw->wiring != NULL)
         return sc_wiring_route(hw->wiring, src, dst, seed, links, cap);
     route r = {.cap = cap, .random = seed ^ ((uint64_t)src << 32 | dst)};
@@ -189,17 +190,23 @@ uint32_t sc_hw_route(const sc_hw *hw, uint32_t src, uint32_t dst, uint64_t seed,
     bool leaves = net && src / hw->node_size != dst / hw->node_size;
     uint64_t at = src;
     for (uint32_t d = 0; d < hw->n_dims; d++) {
+        const hw_axis *x = &map->axis[d];
         if (leaves && d < last && hw->dim[last].rails == 1) continue;
-        hw_axis x = hw_axis_of(hw, d);
-        uint64_t from = at / x.inner % x.size, to = dst / x.inner % x.size;
+        uint64_t from = at / x->inner % x->size, to = dst / x->inner % x->size;
         if (from == to) continue;
         if (net && d == last) {
-            hw_net t = hw_net_of(hw, d);
-            net_route(&r, &t, x.base, at, dst);
+            net_route(&r, &map->net, x->base, at, dst);
             break;
         }
-        inner_route(&r, hw, d, &x, at, to);
-        at = at - from * x.inner + to * x.inner;
+        inner_route(&r, hw, d, x, at, to);
+        at = at - from * x->inner + to * x->inner;
     }
     return r.n;
+}
+
+uint32_t sc_hw_route(const sc_hw *hw, uint32_t src, uint32_t dst, uint64_t seed,
+                     uint64_t *links, uint32_t cap)
+{
+    hw_map map = hw_map_of(hw);
+    return hw_route(&map, src, dst, seed, links, cap);
 }

@@ -92,12 +92,13 @@ static bool a_route(prop *p, void *ctx)
     uint32_t src = (uint32_t)prop_below(p, h->n_devices);
     uint32_t dst = (uint32_t)prop_below(p, h->n_devices);
     uint64_t links[64];
+    const hw_map map = hw_map_of(h);
     uint32_t n = sc_hw_route(h, src, dst, prop_below(p, 99), links, 64);
     hw_vertex at = {HW_V_DEVICE, 0, src};
     bool ok = n < 64 && (n == 0) == (src == dst);
     for (uint32_t i = 0; i < n && ok; i++) {
         hw_link l;
-        ok = hw_link_get(h, links[i], &l) && same(l.from, at) && l.bw > 0;
+        ok = hw_link_get(&map, links[i], &l) && same(l.from, at) && l.bw > 0;
         at = l.to;
     }
     ok = ok && same(at, (hw_vertex){HW_V_DEVICE, 0, dst});

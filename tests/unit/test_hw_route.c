@@ -79,9 +79,10 @@ static bool route_is_path(const sc_hw *h, uint32_t src, uint32_t dst,
                           const uint64_t *links, uint32_t n)
 {
     hw_vertex seen[256] = {{HW_V_DEVICE, 0, src}};
+    const hw_map map = hw_map_of(h);
     for (uint32_t i = 0; i < n; i++) {
         hw_link l;
-        if (links[i] >= sc_hw_n_links(h) || !hw_link_get(h, links[i], &l))
+        if (links[i] >= sc_hw_n_links(h) || !hw_link_get(&map, links[i], &l))
             return false;
         if (!same(l.from, seen[i]) || !(l.bw > 0)) return false;
         if (l.bw != sc_hw_link_bw(h, links[i])) return false;
@@ -124,16 +125,18 @@ static void links_are_dense(void **state)
     (void)state;
     for (size_t i = 0; i < SC_COUNT(machines); i++) {
         uint64_t n = sc_hw_n_links(hw[i]);
+        const hw_map map = hw_map_of(hw[i]);
         hw_link l;
+        assert_int_equal(map.n_links, n);
         for (uint64_t k = 0; k < n && k < 20000; k++) {
-            assert_true(hw_link_get(hw[i], k, &l));
+            assert_true(hw_link_get(&map, k, &l));
             assert_false(same(l.from, l.to));
             assert_true(l.bw > 0);
             char name[100];
             sc_hw_link_name(hw[i], k, name, sizeof name);
             assert_true(strlen(name) > 8);
         }
-        assert_false(hw_link_get(hw[i], n, &l));
+        assert_false(hw_link_get(&map, n, &l));
         assert_true(sc_hw_link_bw(hw[i], n) == 0);
     }
 }
@@ -216,7 +219,8 @@ static void spines(void **state)
     (void)state;
     const sc_hw *h = machine("switch8@1GB/s x switch8@4GB/s; nics=8; rails=2; "
                              "leaf=4; oversubscription=3");
-    hw_net t = hw_net_of(h, 1);
+    const hw_map map = hw_map_of(h);
+    const hw_net t = map.net;
     assert_int_equal(t.groups, 2);
     assert_true(fabs((double)t.spines * t.spine_bw * 3 / (16 * 4e9) - 1) <
                 1e-12);
@@ -224,7 +228,7 @@ static void spines(void **state)
     for (uint64_t seed = 0; seed < 200; seed++) {
         assert_int_equal(sc_hw_route(h, 0, 32, seed, links, 64), 4);
         hw_link l;
-        assert_true(hw_link_get(h, links[1], &l));
+        assert_true(hw_link_get(&map, links[1], &l));
         assert_int_equal(l.to.kind, HW_V_SPINE);
         seen |= (uint64_t)1 << l.to.id;
     }
@@ -239,7 +243,8 @@ static void cores(void **state)
     const sc_hw *h =
         machine("switch4@9GB/s x switch24@5GB/s,1us; nics=4; rails=2; leaf=2; "
                 "pod=8; oversubscription=2; core_oversubscription=2");
-    hw_net t = hw_net_of(h, 1);
+    const hw_map map = hw_map_of(h);
+    const hw_net t = map.net;
     uint64_t links[64], seen = 0;
     assert_true(t.pods == 3 && t.spines == 2 && t.cores == 2);
     /* 8 nodes of 4 NICs enter a pod */
@@ -252,7 +257,7 @@ static void cores(void **state)
         double latency = 0;
         assert_int_equal(sc_hw_route(h, 0, 92, seed, links, 64), 6);
         hw_link l;
-        assert_true(hw_link_get(h, links[2], &l));
+        assert_true(hw_link_get(&map, links[2], &l));
         assert_int_equal(l.to.kind, HW_V_CORE);
         seen |= (uint64_t)1 << l.to.id;
         for (int i = 0; i < 6; i++) latency += sc_hw_link_latency(h, links[i]);
@@ -267,7 +272,8 @@ static void dragonfly(void **state)
     (void)state;
     const sc_hw *h = machine("switch2@9GB/s x switch32@4GB/s; rails=1; leaf=2; "
                              "group=8; oversubscription=2");
-    hw_net t = hw_net_of(h, 1);
+    const hw_map map = hw_map_of(h);
+    const hw_net t = map.net;
     uint64_t links[64], seen = 0;
     assert_true(t.flies == 4 && t.switches == 4);
     /* 2 nodes of 2 NICs enter a switch, twice that leaves it to 3 others */
