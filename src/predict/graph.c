@@ -365,27 +365,27 @@ static sc_status prepare(graph_state *x, sc_run *r, sc_err *err)
     return sc_optable_load(x->job->op_times, x->a, &g->table, err);
 }
 
-sc_status predict_graph(const sc_job *job, const sc_hw *hw,
-                        const sc_model *model, const sc_software *sw,
-                        const sc_cost *cost, sc_arena *a, sc_prediction *out,
-                        sc_err *err)
+sc_status predict_graph(const sc_job *job, const sc_run *run,
+                        const sc_graph_step *known, sc_arena *a,
+                        sc_prediction *out, sc_err *err)
 {
     graph_state *x = SC_NEW(a, graph_state);
     sc_graph_step *step = SC_NEW(a, sc_graph_step);
-    sc_prediction p = {.run = {.hw = hw,
-                               .model = model,
-                               .sw = sw,
-                               .cost = cost,
+    sc_prediction p = {.run = {.hw = run->hw,
+                               .model = run->model,
+                               .sw = run->sw,
+                               .cost = run->cost,
                                .strategy = job->tree}};
     if (!x || !step) return sc_error_nomem(err);
     x->job = job;
-    x->hw = hw;
-    x->model = model;
-    x->sw = sw;
-    x->cost = cost;
+    x->hw = run->hw;
+    x->model = run->model;
+    x->sw = run->sw;
+    x->cost = run->cost;
+    x->known = known;
     x->a = a;
     x->assume.arena = x->warn.arena = a;
-    if (model->graph && !job->software)
+    if (run->model->graph && !job->software)
         SC_TRY(sc_software_find("default of graphs", NULL, sc_pos_none(), a,
                                 &x->sw, err));
     x->sw = predict_software(job, x->sw, a);

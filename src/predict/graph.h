@@ -12,6 +12,7 @@ typedef struct graph_state {
     const sc_software *sw;
     const sc_cost *cost;
     const sc_rules *rules;
+    const sc_graph_step *known; /* by the fast engine; NULL */
     sc_arena *a;
     sc_strategy tree; /* the job's, its mesh settled */
     sc_gjob gjob;     /* but for the batch */

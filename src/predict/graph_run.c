@@ -263,12 +263,30 @@ static sc_status composed(const graph_state *x, const sc_sim_opts *o,
     return SC_OK;
 }
 
+/* Compiled, and by the fast engine where that has been asked. */
+static sc_status compiled(const graph_state *x, const sc_gjob *job, sc_arena *a,
+                          sc_graph_step *s, sc_err *err)
+{
+    const sc_graph_step *k = x->known;
+    s->job = job;
+    s->clock_s = NAN;
+    if (!k || !k->fast || x->tree.n_pools || k->job->micro != job->micro ||
+        k->job->ga != job->ga)
+        return sc_gplan_compile(job, a, &s->plan, err);
+    s->plan = k->plan;
+    s->plan.job = job;
+    s->plan.step = (sc_graph){0};
+    s->clock = k->clock;
+    s->clock_s = k->clock_s;
+    return SC_OK;
+}
+
 /* The whole way for one micro-batch size. */
 sc_status predict_graph_run(graph_state *x, uint64_t micro, uint32_t ga,
                             sc_arena *a, sc_graph_step *out, sc_err *err)
 {
     sc_sim_opts o;
-    sc_graph_step s = {.idle = x->idle, .clock_s = NAN};
+    sc_graph_step s = {.idle = x->idle};
     sc_gjob *job = SC_NEW(a, sc_gjob);
     /* who wants to see operations needs them run */
     bool fast = x->job->engine == SC_ENGINE_FAST && !x->job->each;
@@ -277,12 +295,12 @@ sc_status predict_graph_run(graph_state *x, uint64_t micro, uint32_t ga,
     *job = x->gjob;
     job->micro = micro;
     job->ga = ga;
-    s.job = job;
-    SC_TRY(sc_gplan_compile(job, a, &s.plan, err));
+    SC_TRY(compiled(x, job, a, &s, err));
     exec_opts(x, &s.plan, &o);
     slow_of(&o, s.slow);
     uint32_t low = fast ? ga : settled(x, &s.plan, ga);
-    if (has_clock(x) && (!x->job->brief || fast || low < ga))
+    if (has_clock(x) && isnan(s.clock_s) &&
+        (!x->job->brief || fast || low < ga))
         SC_TRY(by_clock(fast, a, &s, err));
     if (has_clock(x) && fast) {
         SC_TRY(fast_only(x, a, &s, err));

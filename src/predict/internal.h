@@ -169,11 +169,15 @@ sc_status predict_keep(const sc_job *job, const sc_job *next,
 /* Whether nothing is left for blocks to choose: the model is a graph of
  * operators, or the strategy or mode is beyond blocks. */
 bool predict_by_graph(const sc_job *job, const sc_model *model);
-/* sc_predict() of such a job. */
-sc_status predict_graph(const sc_job *job, const sc_hw *hw,
-                        const sc_model *model, const sc_software *sw,
-                        const sc_cost *cost, sc_arena *a, sc_prediction *out,
-                        sc_err *err);
+/* sc_predict() of such a job with the machine, model, program and costs of
+ * `run`.  `known`: the fast engine's step of the same, NULL if there is none. */
+sc_status predict_graph(const sc_job *job, const sc_run *run,
+                        const sc_graph_step *known, sc_arena *a,
+                        sc_prediction *out, sc_err *err);
+/* sc_predict_chosen(), which need not compile what is known. */
+sc_status predict_chosen(const sc_job *job, const sc_run *run,
+                         const sc_graph_step *known, sc_arena *a,
+                         sc_prediction *out, sc_err *err);
 /* Format of a run's gradients on the wire. */
 sc_status predict_format(const sc_job *job, sc_run *run, sc_err *err);
 /* Precision of a run, and the note that says where it comes from. */

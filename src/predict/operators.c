@@ -8,6 +8,13 @@
 sc_status sc_predict_chosen(const sc_job *job, const sc_run *run, sc_arena *a,
                             sc_prediction *out, sc_err *err)
 {
+    return predict_chosen(job, run, NULL, a, out, err);
+}
+
+sc_status predict_chosen(const sc_job *job, const sc_run *run,
+                         const sc_graph_step *known, sc_arena *a,
+                         sc_prediction *out, sc_err *err)
+{
     sc_strategy *tree = SC_NEW(a, sc_strategy);
     if (!tree) return sc_error_nomem(err);
     SC_TRY(sc_strategy_of_run(run, a, tree, err));
@@ -50,6 +57,5 @@ sc_status sc_predict_chosen(const sc_job *job, const sc_run *run, sc_arena *a,
     own.no_symmetry = job->no_symmetry;
     own.schedule_file = job->schedule_file;
     own.tree = tree;
-    return predict_graph(&own, run->hw, run->model, run->sw, run->cost, a, out,
-                         err);
+    return predict_graph(&own, run, known, a, out, err);
 }

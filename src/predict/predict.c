@@ -266,7 +266,9 @@ static sc_status by_network(const state *x, const sc_prediction *asked,
 {
     sc_prediction q = *asked;
     if (asked->n_stages == 0 || !quick_enough(x->job))
-        SC_TRY(sc_predict_chosen(x->job, &p->run, a, &q, err));
+        SC_TRY(predict_chosen(x->job, &p->run,
+                              asked->n_stages ? asked->graph : NULL, a, &q,
+                              err));
     for (uint32_t i = 0; i < q.n_assumptions; i++)
         predict_note(assume, "%s", q.assumptions[i]);
     for (uint32_t i = 0; i < q.n_warnings; i++)
@@ -316,7 +318,9 @@ sc_status predict_again(const sc_job *job, const sc_hw *hw,
     SC_TRY(check_fidelity(job, err));
     SC_TRY(marked(job, a, &model, err));
     if (predict_by_graph(job, model))
-        return predict_graph(job, hw, model, sw, cost, a, out, err);
+        return predict_graph(
+            job, &(sc_run){.hw = hw, .model = model, .sw = sw, .cost = cost},
+            NULL, a, out, err);
     SC_TRY(change(job, hw, &model, &sw, a, err));
     memo = memo_of(memo, hw, model, sw, a);
     if (!memo) return sc_error_nomem(err);
