@@ -202,8 +202,8 @@ static sc_status change(const sc_job *job, const sc_hw *hw,
     return sc_strategy_software(job->tree, a, sw, err);
 }
 
-/* Times that blocks and the network are brought to agree on what fits. */
-#define FITTINGS 4
+/* Choices that the network is asked about, at most. */
+#define FITTINGS 8
 
 /* Whether what is asked for is what the network is asked about while choosing. */
 static bool quick_enough(const sc_job *job)
@@ -230,32 +230,86 @@ static sc_status fullness(const sc_job *job, const sc_run *run, sc_arena *a,
     return SC_OK;
 }
 
+/* What blocks chose, as long as the network does not agree on whether it fits. */
+typedef struct search {
+    double light, heavy; /* scales at which blocks had chosen what does not fit;
+                            had nothing left, though it fits; 0: none */
+    sc_run run;          /* the fastest that fits by the network */
+    sc_prediction asked; /* its step; n_stages 0: there is none */
+    predict_notes notes;
+    double scale;
+} search;
+
+/* The scale at which blocks say what the network says of the last choice, but
+ * between those that have been tried. */
+static double next_scale(search *s, double scale, double full, double blocks)
+{
+    double next = scale * full / blocks;
+    if (full > 1)
+        s->light = fmax(s->light, scale);
+    else
+        s->heavy = s->heavy > 0 ? fmin(s->heavy, scale) : scale;
+    if (s->light <= 0 || s->heavy <= s->light) return next;
+    bool between = next > s->light && next < s->heavy;
+    return between ? next : sqrt(s->light * s->heavy);
+}
+
+/* The last choice fits. */
+static void keep(search *s, const sc_run *run, const sc_prediction *asked,
+                 const predict_notes *notes, double scale)
+{
+    bool first = s->asked.n_stages == 0;
+    if (!first && asked->step_time_s >= s->asked.step_time_s) return;
+    s->run = *run;
+    s->asked = *asked;
+    s->notes = *notes;
+    s->scale = scale;
+}
+
 /* Blocks choose, the network says whether the choice fits.  Where they do not
  * agree on that, what blocks weigh is scaled to the network's weight, and they
- * choose again.  `asked` is the step of what was chosen, if the network was
- * asked about it last. */
+ * choose again.  If they never do, the fastest choice holds of those that fit
+ * by the network.  `asked` is the step of what was chosen, if the network was
+ * asked about it. */
 static sc_status choose(const sc_job *job, predict_memo *memo, sc_arena *a,
                         sc_prediction *p, predict_notes *assume,
                         sc_prediction *asked, sc_err *err)
 {
     const sc_run open = p->run;
-    uint32_t kept = assume->n, tried;
+    const predict_notes before = *assume;
+    search s = {0};
+    uint32_t tried;
     memo->memory_scale = 1;
     p->n_candidates = 0;
-    for (uint32_t k = 0;; k++) {
+    for (uint32_t k = 0; k < FITTINGS; k++) {
         predict_eval e;
         double full;
-        assume->n = kept;
+        *assume = before;
         p->run = open;
         SC_TRY(predict_infer(job, a, &p->run, assume, memo, &tried, err));
         p->n_candidates += tried;
         asked->n_stages = 0;
-        if (k == FITTINGS || tried == 1) return SC_OK;
+        if (tried == 1) return SC_OK;
         SC_TRY(predict_evaluate(&p->run, 0, memo, &e, err));
         SC_TRY(fullness(job, &p->run, a, &full, asked, err));
-        if ((full <= 1) == (e.full <= 1)) return SC_OK;
-        memo->memory_scale *= full / e.full;
+        bool slower =
+            s.asked.n_stages > 0 && s.asked.step_time_s < asked->step_time_s;
+        if (full <= 1 && e.full <= 1 && !slower) return SC_OK;
+        if ((full <= 1) == (e.full <= 1)) break;
+        if (full <= 1)
+            keep(&s, &p->run, asked, assume,
+                 memo->memory_scale * full / e.full);
+        memo->memory_scale = next_scale(&s, memo->memory_scale, full, e.full);
     }
+    if (s.asked.n_stages > 0) {
+        p->run = s.run;
+        *asked = s.asked;
+        *assume = s.notes;
+        memo->memory_scale = s.scale;
+        predict_note(assume, "the fastest of the choices tried that fit: what "
+                             "else fits was not found");
+    }
+    return SC_OK;
 }
 
 /* The run by the network of its operators: everything but the choices. */
