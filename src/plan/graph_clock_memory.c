@@ -33,6 +33,7 @@ typedef struct profile {
     double most[SC_N_MEM_KINDS], net[SC_N_MEM_KINDS];
     double late[SC_N_MEM_KINDS];  /* most while the last layer runs */
     double ahead[SC_N_MEM_KINDS]; /* fetched in that layer of the slot before */
+    double sum_most, sum_net, sum_late, sum_ahead;
 } profile;
 
 typedef struct templates {
@@ -214,44 +215,71 @@ static sc_status walk_slot(templates *t, profile *p)
             late = now;
         }
     }
+    p->sum_most = sum(p->most);
+    p->sum_net = sum(p->net);
+    p->sum_late = sum(p->late);
+    p->sum_ahead = sum(p->ahead);
     return SC_OK;
 }
 
-/* A moment of a device. */
+/* A device while its slots go by. */
+typedef struct walked {
+    double now[SC_N_MEM_KINDS],
+        then[SC_N_MEM_KINDS]; /* then: before the slot */
+    double sum, sum_then;     /* of these */
+    const profile *before;    /* of the slot before */
+} walked;
+
+/* A moment of a device: `now`, and with it `more` and what is fetched ahead. */
 static void moment(const double now[SC_N_MEM_KINDS],
                    const double more[SC_N_MEM_KINDS],
-                   const double ahead[SC_N_MEM_KINDS], sc_gmemory *out)
+                   const double ahead[SC_N_MEM_KINDS], double all,
+                   sc_gmemory *out)
 {
-    double all[SC_N_MEM_KINDS];
+    if (all <= out->live) return;
     for (uint32_t k = 0; k < SC_N_MEM_KINDS; k++)
-        all[k] = now[k] + more[k] + (ahead ? ahead[k] : 0);
-    if (sum(all) <= out->live) return;
-    memcpy(out->by_kind, all, sizeof all);
-    out->live = sum(all);
+        out->by_kind[k] = now[k] + more[k] + ahead[k];
+    out->live = all;
 }
 
-static void walk_device(const templates *t, uint32_t dev,
-                        const double held[SC_N_MEM_KINDS], sc_gmemory *out)
+static void pass(walked *w, const profile *p, sc_gmemory *out)
+{
+    static const double none[SC_N_MEM_KINDS] = {0};
+    const profile *b = w->before;
+    if (b)
+        moment(w->then, b->late, p->ahead,
+               w->sum_then + b->sum_late + p->sum_ahead, out);
+    moment(w->now, p->most, none, w->sum + p->sum_most, out);
+    memcpy(w->then, w->now, sizeof w->then);
+    w->sum_then = w->sum;
+    add(w->now, p->net);
+    w->sum += p->sum_net;
+    w->before = p;
+}
+
+/* Bytes are whole numbers: their sums are exact in any order. */
+static sc_status walk_slots(const templates *t, double (*held)[SC_N_MEM_KINDS],
+                            sc_gmemory *out)
 {
     static const uint8_t part[SLOTS] = {GL_FWD, GL_X, GL_W};
     static const double none[SC_N_MEM_KINDS] = {0};
     const gl *g = t->g;
-    const profile *before = NULL;
-    double now[SC_N_MEM_KINDS], then[SC_N_MEM_KINDS];
-    memcpy(now, held, sizeof now);
-    moment(now, none, NULL, out);
+    walked *all = SC_NEW_N(g->a, walked, g->pp);
+    if (!all) return sc_error_nomem(g->err);
+    for (uint32_t dev = 0; dev < g->pp; dev++) {
+        memcpy(all[dev].now, held[dev], sizeof all[dev].now);
+        all[dev].sum = sum(held[dev]);
+        moment(held[dev], none, none, all[dev].sum, &out[dev]);
+    }
     for (uint32_t k = 0; k < g->n_slots; k++) {
         const gl_slot *s = &g->slot[k];
-        for (uint32_t slot = 0; slot < SLOTS && s->dev == dev; slot++) {
+        for (uint32_t slot = 0; slot < SLOTS; slot++) {
             const profile *p = profile_of(t, s->stage, slot);
-            if (!(s->parts & part[slot]) || p->n == 0) continue;
-            if (before) moment(then, before->late, p->ahead, out);
-            moment(now, p->most, NULL, out);
-            memcpy(then, now, sizeof then);
-            add(now, p->net);
-            before = p;
+            if ((s->parts & part[slot]) && p->n > 0)
+                pass(&all[s->dev], p, &out[s->dev]);
         }
     }
+    return SC_OK;
 }
 
 /* Items stand for operations while lifetimes are asked for. */
@@ -288,8 +316,7 @@ sc_status clock_memory(gl *g, sc_gclock *out)
     SC_TRY(ask(g));
     SC_TRY(tensors(&t, held));
     for (uint32_t k = 0; k < slots; k++) SC_TRY(walk_slot(&t, &t.of[k]));
-    for (uint32_t dev = 0; dev < g->pp; dev++)
-        walk_device(&t, dev, held[dev], &out->memory[dev]);
+    SC_TRY(walk_slots(&t, held, out->memory));
     out->n_devices = g->pp;
     return SC_OK;
 }
