@@ -108,6 +108,7 @@ typedef struct sc_gtensor {
     uint8_t n_dim;
     uint8_t bytes; /* per element; 0: the precision that the run computes in */
     bool learns;   /* needs a gradient */
+    bool on_all_stages; /* of a pipeline it is read at once: broadcast */
     sc_gdim dim[SC_G_DIMS];
     uint32_t op; /* that makes it; of a weight: that uses it first; SC_NONE of
                     an input */
@@ -157,6 +158,8 @@ typedef struct sc_gop {
     bool dropout;       /* of a sum: its first term passes dropout in the same
                            kernel; of attention: the scores do */
     bool copy;          /* of a view */
+    bool on_all_stages; /* of a view: its inputs, one of each stage, are parts
+                           of a sum */
     bool causal, cross; /* of attention; cross: keys of another sequence */
     bool keep_bf16;     /* of a product: not in 8 bits or less by recipes */
     uint32_t heads, kv_heads, qk_dim, v_dim; /* of attention, dims per head */

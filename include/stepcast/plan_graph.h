@@ -49,9 +49,12 @@ typedef struct sc_gjob {
     double host_mem_bw, nvme_bw, storage_bw; /* bytes/s; 0: as of sc_run */
     bool unfold;                             /* one device per rank */
     struct gi_prices *prices;                /* of sc_gplan_prices(); NULL */
-    bool joined;   /* kernels and exchanges that nothing else waits
+    bool joined;          /* kernels and exchanges that nothing else waits
                                     for are parts of one operation, with equal
                                     times; not with `unfold` */
+    uint8_t layers_chunk; /* of pipeline devices that hold parts of a
+                             vocabulary as chunks before or behind: that of
+                             the layers, + 1; 0: none do.  Not for callers */
     bool unrolled; /* every layer compiled by itself: same result (tests) */
     bool timed;    /* only times are asked for: the step has no lifetimes */
     /* Of SC_SCH_FILE: who passes what when (plan_schedule.h); else NULL. */

@@ -166,7 +166,8 @@ static bool summed_with(const gi_kept *kept, const gi_form *a, const gi_form *b)
 
 /* Gradients of one layout on one stage are summed where they are; then they
  * become what is kept, and go to the stage that made the tensor. */
-static sc_status settle(infer *f, uint32_t tensor, gi_form *first, gi_sum *out)
+static sc_status settle(infer *f, uint32_t tensor, gi_form *first, gi_sum *out,
+                        gi_sum *elsewhere)
 {
     const sc_gtensor *t = &f->g->tensor[tensor];
     gi_kept *kept = &f->kept[tensor];
@@ -195,6 +196,8 @@ static sc_status settle(infer *f, uint32_t tensor, gi_form *first, gi_sum *out)
         l.at = 0;
     }
     SC_TRY(gi_convert(f, &w, &l, &kept->grad, part * gi_bytes(f, t), &v));
+    if (stage != f->node[t->op].stage && t->on_all_stages)
+        return join(f, elsewhere, &v);
     if (stage != f->node[t->op].stage)
         SC_TRY(gi_send(f, &w, f->node[t->op].stage, &kept->grad,
                        gi_held(f, t, &kept->grad), &v));
@@ -206,11 +209,12 @@ static sc_status result_gradient(infer *f, uint32_t op, uint32_t n, gi_sum *v)
 {
     const sc_gop *o = &f->g->op[op];
     double bytes = gi_turn_bytes(f, op);
+    gi_sum elsewhere = {0};
     *v = (gi_sum){0};
     for (uint32_t i = 0; i < n; i++) {
         uint32_t t = f->g->op[gi_turn(f, op, i)].out.tensor;
         for (gi_form *g = f->grad[t]; g; g = g->next)
-            if (g->value != SC_NONE) SC_TRY(settle(f, t, g, v));
+            if (g->value != SC_NONE) SC_TRY(settle(f, t, g, v, &elsewhere));
     }
     gi_why w = {.path = o->path,
                 .tensor = "out grad",
@@ -222,6 +226,14 @@ static sc_status result_gradient(infer *f, uint32_t op, uint32_t n, gi_sum *v)
                 .what = GP_ACT_GRAD,
                 .phase = GI_BACKWARD};
     layout to = gi_port(f, op, &o->out, false);
+    if (elsewhere.n > 0) {
+        uint32_t sum;
+        double held = gi_held(f, &f->g->tensor[o->out.tensor],
+                              &f->kept[o->out.tensor].grad);
+        SC_TRY(gi_over_stages(f, &w, SC_REDUCE, held, &elsewhere, &w.stage, 1,
+                              &sum));
+        if (!gi_sum_add(f, v, sum)) return done(f);
+    }
     if (v->n == 0) return SC_OK;
     return gi_convert(f, &w, &f->kept[o->out.tensor].grad, &to, bytes, v);
 }
@@ -387,6 +399,34 @@ static sc_status price_products(infer *f, uint32_t op, bool x, bool w,
                    (x ? for_x->seconds : 0) + (w ? for_w->seconds : 0));
 }
 
+/* What a sum over stages reads has its gradient on each of them. */
+static sc_status to_all_stages(infer *f, uint32_t op, const gi_sum *dy)
+{
+    const sc_gop *o = &f->g->op[op];
+    layout l = gi_port(f, op, &o->in[0], true);
+    gi_why w = {.path = o->path,
+                .tensor = "in grad",
+                .pass = SC_GP_DGRAD,
+                .op = op,
+                .stage = f->node[op].stage,
+                .of = o->out.tensor,
+                .what = GP_ACT_GRAD,
+                .phase = GI_BACKWARD};
+    uint32_t *stage = SC_NEW_N(f->a, uint32_t, o->n_in), value;
+    if (!stage) return sc_error_nomem(f->err);
+    for (uint32_t k = 0; k < o->n_in; k++)
+        stage[k] = f->node[f->g->tensor[o->in[k].tensor].op].stage;
+    SC_TRY(gi_over_stages(f, &w, SC_BROADCAST,
+                          gi_held(f, &f->g->tensor[o->out.tensor], &l), dy,
+                          stage, o->n_in, &value));
+    for (uint32_t k = 0; k < o->n_in; k++) {
+        gi_form *g =
+            gi_remember(f, &f->grad[o->in[k].tensor], stage[k], value + k, &l);
+        if (g) g->by = op;
+    }
+    return done(f);
+}
+
 static sc_status backward_op(infer *f, uint32_t op)
 {
     const sc_gop *o = &f->g->op[op];
@@ -395,6 +435,7 @@ static sc_status backward_op(infer *f, uint32_t op)
     SC_TRY(gi_make_again(f, op));
     gi_sum dy;
     SC_TRY(result_gradient(f, op, n, &dy));
+    if (o->on_all_stages) return to_all_stages(f, op, &dy);
     for (uint32_t i = 0; i < n; i += ranks) {
         uint32_t turn = gi_turn(f, op, i);
         const sc_gop *at = &f->g->op[turn];

@@ -361,7 +361,8 @@ sc_status clock_slot_begin(gl *g, const gl_slot *s, bool *out)
     c->n_issued++;
     for (uint32_t part = 0; part < 3; part++)
         last = last && at->left[part] == (s->parts >> part & 1u);
-    if (!at->begun || last) return SC_OK;
+    /* Exchanges of all stages are about on devices that do not run them. */
+    if (!at->begun || last || g->job->layers_chunk) return SC_OK;
     if (!k->made) SC_TRY(kind_make(g, s, k));
     c->begun = clock_lane_of(c, s->dev, SC_S_COMPUTE)->to;
     SC_TRY(key_of(g, s, k));

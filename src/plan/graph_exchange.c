@@ -489,19 +489,70 @@ sc_status gi_send(infer *f, const gi_why *w, uint32_t to, const layout *l,
     return SC_OK;
 }
 
+sc_status gi_over_stages(infer *f, const gi_why *w, sc_coll coll, double bytes,
+                         const gi_sum *in, const uint32_t *stage, uint32_t n,
+                         uint32_t *out)
+{
+    uint32_t *device = SC_NEW_N(f->a, uint32_t, f->devices), item;
+    if (!device) return sc_error_nomem(f->err);
+    for (uint32_t i = 0; i < f->devices; i++) device[i] = i;
+    gi_coll c = {.coll = coll,
+                 .bytes = bytes,
+                 .out_bytes = bytes,
+                 .reason = coll == SC_BROADCAST
+                               ? "read on all stages"
+                               : "parts of a sum on all stages",
+                 .in = in->value,
+                 .n_in = in->n};
+    SC_TRY(emit(f, w, &c, across(f, device, f->devices), SC_NONE, &item));
+    gp_item *it = &f->prog->item[item];
+    f->prog->value[it->out].stage = stage[0];
+    for (uint32_t i = 1; i < n; i++) {
+        gp_value v = f->prog->value[it->out];
+        v.stage = stage[i];
+        (void)gi_value(f, v);
+        if (!f->no_memory) f->prog->value[it->out + i].made = item;
+    }
+    it->n_more = n - 1;
+    *out = it->out;
+    return f->no_memory ? sc_error_nomem(f->err) : SC_OK;
+}
+
+/* Stages of one device add to one gradient. */
+static uint32_t sum_here(infer *f, const gi_why *w, const gi_coll *c)
+{
+    gp_item it = gi_kernels(w->op, w->stage, w->pass);
+    it.once = w->once;
+    it.n_in = c->n_in;
+    it.out = gi_value(f, (gp_value){.word = {w->path, w->tensor},
+                                    .tensor = w->of,
+                                    .what = w->what,
+                                    .stage = w->stage,
+                                    .bytes = c->out_bytes});
+    return gi_item(f, it, c->in, w->phase);
+}
+
 sc_status gi_tie(infer *f, const gi_why *w, const uint32_t *stage, uint32_t n,
                  double bytes, const uint32_t *in, uint32_t n_in, uint32_t *out)
 {
     uint32_t *device = SC_NEW_N(f->a, uint32_t, n), item;
     if (!device) return sc_error_nomem(f->err);
-    for (uint32_t i = 0; i < n; i++) device[i] = gi_device(f, stage[i]);
+    bool apart = false;
+    for (uint32_t i = 0; i < n; i++) {
+        device[i] = gi_device(f, stage[i]);
+        apart = apart || device[i] != device[0];
+    }
     gi_coll c = {.coll = SC_ALL_REDUCE,
                  .bytes = bytes,
                  .out_bytes = bytes,
                  .reason = "stages share the weight",
                  .in = in,
                  .n_in = n_in};
-    SC_TRY(emit(f, w, &c, across(f, device, n), stage[n - 1], &item));
+    if (apart)
+        SC_TRY(emit(f, w, &c, across(f, device, n), stage[n - 1], &item));
+    else
+        item = sum_here(f, w, &c);
+    if (f->no_memory) return sc_error_nomem(f->err);
     gp_item *it = &f->prog->item[item];
     f->prog->value[it->out].stage = stage[0];
     for (uint32_t i = 1; i < n; i++) {

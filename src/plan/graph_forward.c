@@ -59,6 +59,26 @@ static sc_status data(infer *f, uint32_t op, const sc_gport *p, uint32_t *value)
     return done(f);
 }
 
+/* To all stages that read it at once. */
+static sc_status to_all_stages(infer *f, const gi_why *w, uint32_t op,
+                               const gi_sum *v, gi_form **list, gi_form **out)
+{
+    const gi_kept *k = &f->kept[w->of];
+    uint32_t *stage = SC_NEW_N(f->a, uint32_t, k->n_users), n = 0, value;
+    if (!stage) return sc_error_nomem(f->err);
+    for (uint32_t i = 0; i < k->n_users; i++) {
+        uint32_t s = f->node[k->user[i]].stage;
+        if (s != w->stage && (n == 0 || stage[n - 1] != s)) stage[n++] = s;
+    }
+    double bytes = gi_held(f, &f->g->tensor[w->of], &k->l);
+    SC_TRY(gi_over_stages(f, w, SC_BROADCAST, bytes, v, stage, n, &value));
+    for (uint32_t i = 0; i < n; i++) {
+        gi_form *form = gi_remember(f, list, stage[i], value + i, &k->l);
+        if (stage[i] == f->node[op].stage) *out = form;
+    }
+    return done(f);
+}
+
 /* The tensor as it is kept, on the stage of `op`. */
 static sc_status kept_form(infer *f, uint32_t op, uint32_t tensor,
                            gi_form **list, gi_form **out)
@@ -89,6 +109,8 @@ static sc_status kept_form(infer *f, uint32_t op, uint32_t tensor,
                     .phase = GI_FORWARD};
         gi_sum v = {0};
         if (!gi_sum_add(f, &v, there->value)) return done(f);
+        if (f->g->tensor[tensor].on_all_stages)
+            return to_all_stages(f, &w, op, &v, list, out);
         SC_TRY(
             gi_send(f, &w, stage, l, gi_held(f, &f->g->tensor[tensor], l), &v));
         form = gi_remember(f, list, stage, v.value[0], l);
@@ -287,6 +309,36 @@ static sc_status run(infer *f, uint32_t op, uint32_t first, bool again,
     return done(f);
 }
 
+/* A sum of what all stages made; nothing is left to compute. */
+static sc_status from_all_stages(infer *f, uint32_t op, uint32_t *value)
+{
+    const sc_gop *o = &f->g->op[op];
+    layout l = gi_port(f, op, &o->in[0], false);
+    gi_why w = {.path = o->path,
+                .tensor = "in",
+                .pass = SC_GP_FWD,
+                .op = op,
+                .stage = f->node[op].stage,
+                .of = o->out.tensor,
+                .what = GP_ACT,
+                .phase = GI_FORWARD};
+    gi_sum v = {0};
+    for (uint32_t k = 0; k < o->n_in; k++) {
+        uint32_t t = o->in[k].tensor, from = f->g->tensor[t].op;
+        gi_form *form = gi_find(f->fwd[t], f->node[from].stage, NULL);
+        gi_sum one = {0};
+        if (!form || !gi_sum_add(f, &one, form->value)) return done(f);
+        gi_why there = w;
+        there.stage = f->node[from].stage;
+        SC_TRY(gi_convert(f, &there, &form->l, &l,
+                          gi_bytes(f, &f->g->tensor[t]), &one));
+        if (!gi_sum_add(f, &v, one.value[0])) return done(f);
+    }
+    return gi_over_stages(f, &w, SC_REDUCE,
+                          gi_held(f, &f->g->tensor[o->out.tensor], &l), &v,
+                          &w.stage, 1, value);
+}
+
 /* Rows of a vocabulary that ranks share are exchanged three times: the largest
  * logit, the sum of exponentials, the label's logit. */
 static sc_status loss(infer *f, const gi_why *w, const layout *made,
@@ -314,7 +366,10 @@ sc_status gi_forward_op(infer *f, uint32_t op, bool again)
     if (n == 0) return SC_OK;
     for (uint32_t i = 0; i < n; i += ranks) {
         uint32_t value = SC_NONE;
-        SC_TRY(run(f, op, i, again, &value));
+        if (o->on_all_stages)
+            SC_TRY(from_all_stages(f, op, &value));
+        else
+            SC_TRY(run(f, op, i, again, &value));
         if (!gi_sum_add(f, &v, value)) return done(f);
     }
     double bytes = gi_turn_bytes(f, op);

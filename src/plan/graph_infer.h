@@ -2,6 +2,7 @@
 /*
  * graph_infer.h - inside the inference on operator graphs.
  *
+ *   graph_vocabulary.c what is split over the stages of a pipeline
  *   graph_roles.c      part of each operator in the kinds of parallelism
  *   graph_alike.c      operators of which rules say the same, units
  *   graph_rules.c      presets and rules, what they say of each operator
@@ -210,6 +211,11 @@ typedef enum gi_role {
 
 sc_status gi_roles(infer *f);
 
+/* ---- graph_vocabulary.c: the job, or one that does the same on a network and
+ * under a strategy in which nothing is split over pp. */
+sc_status gi_vocabulary(const sc_gjob *job, sc_arena *a, const sc_gjob **out,
+                        sc_err *err);
+
 /* ---- graph_alike.c */
 
 sc_status gi_number_units(infer *f);
@@ -382,6 +388,11 @@ sc_status gi_collective(infer *f, const gi_why *w, const gi_coll *c,
 /* Values of layout `l` on their way to another stage; `bytes` on one rank. */
 sc_status gi_send(infer *f, const gi_why *w, uint32_t to, const layout *l,
                   double bytes, gi_sum *v);
+/* Broadcast to all stages, or reduction from them: `out` has a value for each of
+ * `stage`, one behind the other. */
+sc_status gi_over_stages(infer *f, const gi_why *w, sc_coll coll, double bytes,
+                         const gi_sum *in, const uint32_t *stage, uint32_t n,
+                         uint32_t *out);
 /* Sum over stages of a shared weight's gradient: `out` has a value for each,
  * one behind the other. */
 sc_status gi_tie(infer *f, const gi_why *w, const uint32_t *stage, uint32_t n,

@@ -194,6 +194,7 @@ static sc_status start(const sc_gjob *job, sc_arena *a, sc_err *err,
 {
     levels *l = SC_NEW(a, levels);
     if (!l) return sc_error_nomem(err);
+    SC_TRY(gi_vocabulary(job, a, &job, err));
     l->n = 1;
     l->plan = (sc_gplan){.job = job,
                          .n_ranks = (uint32_t)sc_strategy_ranks(job->strategy)};

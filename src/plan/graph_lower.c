@@ -183,7 +183,7 @@ static void after_order(gl *g, const gl_instance *at, uint32_t i,
 {
     const gl_line *line = &g->line[at->dev * g->members + member];
     if (!g->rules->ready_order) {
-        if (g->eager) return;
+        if (g->eager || gl_spread(g, at->stage)) return;
         if (gl_is_transfer(g, i)) gl_after(g, line->tail, op);
         after_arrivals(g, at, i, member, op);
         return;
@@ -319,7 +319,9 @@ static sc_status slot(gl *g, const gl_slot *s)
     if (g->runs)
         SC_TRY(gl_runs_pass(g, at, s, l));
     else if (!known)
-        SC_TRY(pass(g, at, s, l, g->rules->ready_order || g->eager));
+        SC_TRY(
+            pass(g, at, s, l,
+                 g->rules->ready_order || g->eager || gl_spread(g, s->stage)));
     if (g->clock && !known) SC_TRY(clock_slot_end(g, s));
     if (g->clock) clock_row_done(g, s->mb);
     at->begun = true;
@@ -396,8 +398,9 @@ static sc_status shape(gl *g)
     bool own = g->rules->exchanges_beside;
     g->grad_beside =
         own || said(s ? s->grad_overlap : -1, sw && sw->grad_overlap);
-    g->p2p_beside = own || said(s ? s->p2p_overlap : -1,
-                                sw && sw->p2p_overlap && g->chunks > 1);
+    g->p2p_beside =
+        own || said(s ? s->p2p_overlap : -1,
+                    sw && sw->p2p_overlap && g->chunks > 1 && !j->layers_chunk);
     g->weights_beside = sw && sw->param_overlap && !j->forward_only;
     return places(g);
 }

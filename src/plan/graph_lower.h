@@ -220,6 +220,14 @@ static inline uint32_t gl_device(const gl *g, uint32_t stage, uint32_t mb)
     return g->device[(size_t)stage * g->ga + mb];
 }
 
+/* Whether a stage is a part of a vocabulary: what these tell each other goes at
+ * once, within passes. */
+static inline bool gl_spread(const gl *g, uint32_t stage)
+{
+    uint32_t layers = g->job->layers_chunk;
+    return layers > 0 && stage / g->pp + 1 != layers;
+}
+
 /* graph_lower.c: the operations of item `i` in row `mb` on an instance. */
 sc_status gl_emit(gl *g, const gl_instance *at, uint32_t mb, uint32_t i);
 

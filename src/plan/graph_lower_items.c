@@ -41,6 +41,15 @@ static bool on_host(const gl *g, const gp_item *it)
     return false;
 }
 
+/* Exchanges of all stages have communicators of their own, each with a queue:
+ * that of the table's parts, of what the head reads, of its gradient. */
+static uint8_t over_stages(const gl *g, const gp_item *it,
+                           const sc_gexchange *x)
+{
+    if (g->job->graph->op[it->op].on_all_stages) return SC_S_COPY;
+    return x->coll == SC_BROADCAST ? SC_S_COMM : SC_S_P2P;
+}
+
 static uint8_t stream_of(const gl *g, const gp_item *it)
 {
     if (it->copy) return SC_S_COPY;
@@ -52,6 +61,8 @@ static uint8_t stream_of(const gl *g, const gp_item *it)
         if (g->rules->transfers_first) return SC_S_COMM;
         return g->p2p_beside ? SC_S_P2P : SC_S_COMPUTE;
     }
+    if (g->job->layers_chunk && x->axes == 0 && !x->p2p && !it->once)
+        return over_stages(g, it, x);
     if (x->grad) return g->grad_beside ? SC_S_GRAD : SC_S_COMPUTE;
     if (reads(g, it, GP_WEIGHT_NEW))
         return g->weights_beside ? SC_S_GRAD : SC_S_COMPUTE;

@@ -448,7 +448,8 @@ sc_status gl_runs_pass(gl *g, gl_instance *at, const gl_slot *s,
 sc_status gl_runs_prepare(gl *g)
 {
     uint32_t n = g->prog->n_items;
-    if (!g->job->joined || g->members > 1 || g->rules->ready_order || g->eager)
+    if (!g->job->joined || g->members > 1 || g->rules->ready_order ||
+        g->eager || g->job->layers_chunk)
         return SC_OK;
     for (uint32_t k = 0; k < g->n_inst; k++)
         if (g->inst[k].row) return SC_OK;

@@ -123,11 +123,15 @@ static sc_status stage_needs(gl *g, uint32_t v)
 
 typedef struct orders {
     sc_slot **of;     /* [pp] */
-    uint32_t *n, *at; /* [pp] */
-    gl_slot **placed; /* [pp] those of a device in its order */
+    sc_slot **layers; /* [pp] of these the passes of layers, where others find
+                         their place */
+    uint32_t (*next)[2][3]; /* [pp] the next micro-batch of a pass and chunk */
+    uint32_t *n, *at;       /* [pp] */
+    gl_slot **placed;       /* [pp] those of a device in its order */
     uint32_t seq;
-    sc_time *free; /* [pp] */
-    sc_time *end;  /* [3][n_stages * ga] by part; -1: not yet */
+    sc_time *free;  /* [pp] */
+    sc_time *end;   /* [3][n_stages * ga] by part; -1: not yet */
+    sc_time *begin; /* the same */
 } orders;
 
 /* As many forward passes before a backward pass as may be in flight; the order
@@ -161,9 +165,30 @@ static uint32_t from_file(const gl *g, uint32_t dev, sc_slot *out)
     return n;
 }
 
+/* The passes of the layers; those of a vocabulary find their place among them
+ * (Yeung et al. 2024: two more micro-batches are in flight). */
+static sc_status layers_order(gl *g, uint32_t dev, orders *o)
+{
+    uint32_t most = g->pp - dev + 2;
+    uint32_t room = sc_schedule_slots(SC_SCH_1F1B, 1, g->ga);
+    sc_slot *s = SC_NEW_N(g->a, sc_slot, room);
+    o->layers[dev] = SC_NEW_N(g->a, sc_slot, room);
+    o->of[dev] = SC_NEW_N(g->a, sc_slot, (size_t)room * g->chunks);
+    if (!s || !o->layers[dev] || !o->of[dev]) return sc_error_nomem(g->err);
+    uint32_t n = sc_schedule_order(SC_SCH_1F1B, g->pp, 1, g->ga, dev,
+                                   g->job->forward_only, s);
+    limit(s, n, most_in_flight(g, dev) ? most_in_flight(g, dev) : most,
+          o->layers[dev]);
+    for (uint32_t k = 0; k < n; k++)
+        o->layers[dev][k].chunk = (uint16_t)(g->job->layers_chunk - 1);
+    o->n[dev] = n * g->chunks;
+    return SC_OK;
+}
+
 static sc_status device_order(gl *g, uint32_t dev, orders *o)
 {
     const sc_schedule_file *f = g->job->order;
+    if (g->job->layers_chunk) return layers_order(g, dev, o);
     uint32_t room =
         f ? f->n[dev] : sc_schedule_slots(g->schedule, g->chunks, g->ga);
     sc_slot *s = SC_NEW_N(g->a, sc_slot, room);
@@ -190,11 +215,15 @@ static sc_status prepare(gl *g, orders *o)
     size_t cells = cell(g, 3, 0, 0);
     o->of = SC_NEW_N(g->a, sc_slot *, g->pp);
     o->n = SC_NEW_N(g->a, uint32_t, g->pp);
+    o->layers = SC_NEW_N(g->a, sc_slot *, g->pp);
+    o->next = sc_alloc(g->a, g->pp, sizeof *o->next);
     o->at = SC_NEW_N(g->a, uint32_t, g->pp);
     o->placed = SC_NEW_N(g->a, gl_slot *, g->pp);
     o->free = SC_NEW_N(g->a, sc_time, g->pp);
     o->end = SC_NEW_N(g->a, sc_time, cells);
-    if (!o->of || !o->n || !o->at || !o->placed || !o->free || !o->end)
+    o->begin = SC_NEW_N(g->a, sc_time, cells);
+    if (!o->of || !o->n || !o->layers || !o->next || !o->at || !o->placed ||
+        !o->free || !o->end || !o->begin)
         return sc_error_nomem(g->err);
     memset(o->end, 0xff, cells * sizeof *o->end);
     uint32_t total = 0;
@@ -211,6 +240,30 @@ static sc_status prepare(gl *g, orders *o)
     return SC_OK;
 }
 
+/* Parts of a vocabulary wait for each other inside of one pass. */
+static bool within(const gl *g, uint32_t stage, const struct gl_need *n)
+{
+    bool same = n->part & GL_FWD ? n->before == GL_FWD : n->before != GL_FWD;
+    return same && n->stage != stage && gl_spread(g, stage) &&
+           gl_spread(g, n->stage);
+}
+
+/* What of that makes a pass end later than its kernels alone. */
+static sc_time ends_with(const gl *g, const orders *o, const gl_slot *s,
+                         sc_time end)
+{
+    const gl_stage *st = &g->stage[s->stage];
+    for (uint32_t k = 0; k < st->n_needs; k++) {
+        const struct gl_need *n = &st->needs[k];
+        if (!(n->part & s->parts) || n->before != GL_FWD ||
+            !within(g, s->stage, n))
+            continue;
+        sc_time other = o->end[cell(g, 0, n->stage, s->mb)] + n->delay;
+        if (other > end) end = other;
+    }
+    return end;
+}
+
 /* False while it waits for a slot that has not been placed. */
 static bool starts(const gl *g, const orders *o, const gl_slot *s,
                    sc_time *start)
@@ -221,8 +274,10 @@ static bool starts(const gl *g, const orders *o, const gl_slot *s,
         const struct gl_need *n = &st->needs[k];
         if (!(n->part & s->parts)) continue;
         if (n->stage == s->stage && n->before & s->parts) continue;
-        sc_time end = o->end[cell(g, part_index(n->before), n->stage, s->mb)];
+        size_t at = cell(g, part_index(n->before), n->stage, s->mb);
+        sc_time end = o->end[at];
         if (end < 0) return false;
+        if (within(g, s->stage, n)) end = o->begin[at];
         if (end + n->delay > *start) *start = end + n->delay;
     }
     return true;
@@ -248,12 +303,93 @@ static bool place(gl *g, orders *o, uint32_t dev)
         at->last[part] = s.mb;
         at->left[part]++;
     }
-    for (uint32_t part = 0; part < 3; part++)
-        if (s.parts >> part & 1) o->end[cell(g, part, s.stage, s.mb)] = s.end;
+    s.end = ends_with(g, o, &s, s.end);
+    for (uint32_t part = 0; part < 3; part++) {
+        if (!(s.parts >> part & 1)) continue;
+        o->begin[cell(g, part, s.stage, s.mb)] = start;
+        o->end[cell(g, part, s.stage, s.mb)] = s.end;
+    }
     o->free[dev] = s.end;
+    /* What begins a pass of one stage is not to queue behind what ends a later
+     * one of another. */
+    if (g->job->layers_chunk) s.end = start;
     o->placed[dev][o->at[dev]++] = s;
     o->seq++;
     return true;
+}
+
+/* ---- passes of a vocabulary ------------------------------------------------ */
+
+/* When a slot could start on a device; -1: not yet. */
+static sc_time could_start(const gl *g, const orders *o, uint32_t dev,
+                           const sc_slot *in)
+{
+    sc_time start;
+    gl_slot s = {.dev = dev,
+                 .mb = in->mb,
+                 .parts = parts_of(in->pass),
+                 .stage = sc_schedule_stage(g->schedule, g->pp, g->chunks, dev,
+                                            in->chunk)};
+    return starts(g, o, &s, &start) ? start : -1;
+}
+
+/* The next pass of a vocabulary; -1: none can start.  Tables are looked up for
+ * the micro-batch that the first stage begins next. */
+static sc_time next_part(const gl *g, const orders *o, uint32_t dev,
+                         sc_slot *out)
+{
+    uint32_t own = g->job->layers_chunk - 1u;
+    sc_time best = -1;
+    for (uint32_t c = 0; c < g->chunks; c++)
+        for (uint32_t back = 0; back < 2; back++) {
+            sc_slot s = {back ? SC_BWD : SC_FWD, (uint16_t)c,
+                         o->next[dev][back][c]};
+            bool early = c < own && !back && s.mb > o->next[0][0][own];
+            if (c == own || s.mb >= g->ga || early) continue;
+            if (back && g->job->forward_only) continue;
+            sc_time start = could_start(g, o, dev, &s);
+            if (start < 0 || (best >= 0 && start > best)) continue;
+            best = start;
+            *out = s;
+        }
+    return best;
+}
+
+/* The next pass of a device: of the layers as they are ordered, of a vocabulary
+ * if it can start as early: all stages wait for these. */
+static sc_time next_slot(const gl *g, const orders *o, uint32_t dev,
+                         sc_slot *out)
+{
+    uint32_t own = g->job->layers_chunk - 1u;
+    uint32_t done = o->next[dev][0][own] + o->next[dev][1][own];
+    sc_slot part = {0};
+    sc_time best = -1, start = next_part(g, o, dev, &part);
+    if (done < o->n[dev] / g->chunks) {
+        *out = o->layers[dev][done];
+        best = could_start(g, o, dev, out);
+    }
+    if (start < 0 || (best >= 0 && start > best)) return best;
+    *out = part;
+    return start;
+}
+
+/* Of all devices' next passes the one that starts first. */
+static bool place_first(gl *g, orders *o)
+{
+    sc_time best = -1;
+    uint32_t which = 0;
+    sc_slot slot = {0}, s = {0};
+    for (uint32_t dev = 0; dev < g->pp; dev++) {
+        sc_time start = next_slot(g, o, dev, &s);
+        if (start < 0 || (best >= 0 && start >= best)) continue;
+        best = start;
+        which = dev;
+        slot = s;
+    }
+    if (best < 0) return false;
+    o->of[which][o->at[which]] = slot;
+    o->next[which][slot.pass != SC_FWD][slot.chunk]++;
+    return place(g, o, which);
 }
 
 static bool ends_first(const gl_slot *a, const gl_slot *b)
@@ -317,7 +453,8 @@ sc_status gl_slots(gl *g)
     orders o = {0};
     for (uint32_t v = 0; v < g->p->n_stages; v++) SC_TRY(stage_needs(g, v));
     SC_TRY(prepare(g, &o));
-    for (bool moved = true; moved;) {
+    while (g->job->layers_chunk && place_first(g, &o)) continue;
+    for (bool moved = !g->job->layers_chunk; moved;) {
         moved = false;
         for (uint32_t dev = 0; dev < g->pp; dev++)
             while (o.at[dev] < o.n[dev] && place(g, &o, dev)) moved = true;

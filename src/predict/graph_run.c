@@ -182,7 +182,7 @@ static sc_status short_step(const sc_graph_step *of, uint32_t ga, bool timed,
     sc_graph_step s = {.plan = of->plan, .slow = {of->slow[0], of->slow[1]}};
     sc_gjob *job = SC_NEW(a, sc_gjob);
     if (!job) return sc_error_nomem(err);
-    *job = *of->job;
+    *job = *of->plan.job;
     job->ga = ga;
     job->timed = timed;
     s.plan.job = job;
