@@ -9,7 +9,7 @@ typedef struct question {
     sc_job job;
     sc_inputs in;
     sc_plan plan;
-    sc_block blocks[3];
+    sc_segment *segments;
     sc_arena load, run;
     sc_err err;
 } question;
@@ -33,7 +33,8 @@ static void fast(void *ctx, uint64_t n)
     question *q = ctx;
     for (uint64_t i = 0; i < n; i++) {
         double s = 0;
-        if (sc_predict_fast(&q->plan, q->blocks, &q->run, &s, &q->err) != SC_OK)
+        if (sc_predict_fast(&q->plan, q->segments, &q->run, &s, &q->err) !=
+            SC_OK)
             bench_fail(q->err.d[0].msg);
         bench_keep(s);
     }
@@ -43,27 +44,24 @@ static void price(void *ctx, uint64_t n)
 {
     question *q = ctx;
     for (uint64_t i = 0; i < n; i++) {
-        sc_block b;
+        sc_segment *b = NULL;
         sc_arena_reset(&q->run);
-        if (sc_block_price(&q->plan, 1, &q->run, &b, &q->err) != SC_OK)
+        if (sc_segments_price(&q->plan, &q->run, &b, &q->err) != SC_OK)
             bench_fail(q->err.d[0].msg);
-        bench_keep(b.fwd_s);
+        bench_keep(b[1].fwd_s);
     }
 }
 
-/* Plan and blocks of the configuration that is chosen. */
+/* Plan and segments of the configuration that is chosen. */
 static void finish(question *q)
 {
     sc_prediction p;
     if (sc_predict_load(&q->job, &q->load, &q->in, &q->err) != SC_OK ||
         sc_predict(&q->job, q->in.hw, q->in.model, q->in.sw, q->in.cost,
                    &q->load, &p, &q->err) != SC_OK ||
-        sc_plan_build(&p.run, &q->load, &q->plan, &q->err) != SC_OK)
+        sc_plan_build(&p.run, &q->load, &q->plan, &q->err) != SC_OK ||
+        sc_segments_price(&q->plan, &q->load, &q->segments, &q->err) != SC_OK)
         bench_fail(q->err.d[0].msg);
-    for (uint32_t l = 0; l < 3; l++)
-        if (sc_block_price(&q->plan, l, &q->load, &q->blocks[l], &q->err) !=
-            SC_OK)
-            bench_fail(q->err.d[0].msg);
 }
 
 static void ask(question *q, const char *model, const char *cluster)
@@ -88,7 +86,7 @@ void bench_main(void)
     ask(&q, "llama3-70b", "dgx-h100:16");
     bench_case("llama3-70b on 128 devices, end to end", end_to_end, &q, 5);
     finish(&q);
-    bench_case("llama3-70b on 128 devices, price a block", price, &q, 1000);
+    bench_case("llama3-70b on 128 devices, price segments", price, &q, 200);
     bench_case("llama3-70b on 128 devices, fast engine", fast, &q, 200);
     forget(&q);
     ask(&q, "llama3-405b", "dgx-h100:2048");

@@ -253,6 +253,13 @@ sc_status sc_model_freeze(const sc_model *m, const char *patterns, sc_pos pos,
 sc_status sc_model_widen(const sc_model *m, const char *patterns, sc_pos pos,
                          sc_arena *a, const sc_model **out, sc_err *err);
 
+/* The same with a vocabulary that `parts` ranks can divide: Megatron-LM pads it
+ * to a multiple of 128 rows for every rank.  `*out` is `m` where it divides; how
+ * many rows there are then. */
+int64_t sc_model_padded(const sc_model *m, uint64_t parts);
+sc_status sc_model_pad(const sc_model *m, uint64_t parts, sc_arena *a,
+                       const sc_model **out, sc_err *err);
+
 /* The same with blocks of one kind divided: only those with equal `label`
  * [n_blocks] stay of one kind.  SC_C_TOO_BIG at `pos` beyond SC_LAYERS kinds. */
 sc_status sc_model_divide(const sc_model *m, const uint64_t *label, sc_pos pos,

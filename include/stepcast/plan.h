@@ -1,18 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plan.h - the strategy tree: which mesh axis splits which dimension of which
- * operator, what follows from it (collectives), in which order it runs
- * (schedule), and priced blocks, by which candidates are compared.
- *
- * A layout gives for each named tensor dimension the ordered mesh axes that
- * shard it, and the axes over which values are partial sums; all other axes
- * replicate.  Collectives are inferred by comparing two layouts axis by axis,
- * never per strategy (Proteus section 1.5):
- *   partial -> replicated   all-reduce
- *   partial -> sharded      reduce-scatter
- *   sharded -> replicated   all-gather
- *   shard moved             all-to-all
- *   replicated -> sharded   nothing (a slice)
+ * plan.h - a run with every choice made; which layers its stages have, in which
+ * order they run (schedule); and segments, by which runs are compared: layers
+ * by kind, each priced once.
  */
 #ifndef SC_PLAN_H
 #define SC_PLAN_H
@@ -41,59 +31,6 @@ typedef enum sc_axis {
 } sc_axis;
 
 extern const char *const sc_axis_names[]; /* "pp" "dp" "ep" ... */
-
-/* Axes as a list in one word, four bits each, axis + 1, first lowest. */
-typedef uint32_t sc_axlist;
-sc_axlist sc_axlist_add(sc_axlist list, sc_axis ax);
-uint32_t sc_axlist_mask(sc_axlist list);
-
-typedef struct sc_layout {
-    sc_axlist shard[SC_N_DIMNAMES];
-    uint32_t partial; /* bit per axis */
-} sc_layout;
-
-/* One collective that turns layout `from` into `to`. */
-typedef struct sc_move {
-    sc_coll coll;
-    uint32_t axes;   /* bit per axis of the communicator */
-    sc_dimname dim;  /* dimension scattered or gathered; else SC_N_DIMNAMES */
-    double fraction; /* of the whole tensor: local bytes V of the collective */
-} sc_move;
-
-#define SC_MOVES 8
-
-/* `size` per axis.  Returns the number of moves written (at most SC_MOVES);
- * axes of size 1 never appear. */
-uint32_t sc_layout_moves(const sc_layout *from, const sc_layout *to,
-                         const uint32_t size[SC_N_AX], sc_move out[SC_MOVES]);
-
-/* Share of the tensor's elements on one rank. */
-double sc_layout_fraction(const sc_layout *l, uint32_t dims,
-                          const uint32_t size[SC_N_AX]);
-
-typedef enum sc_aspect {
-    SC_R_SPLIT,  /* iteration dim `dim` of matching operators over `axes` */
-    SC_R_WEIGHT, /* weights sharded further over `axes` (ZeRO-3, FSDP) */
-    SC_R_GRAD,   /* gradients (ZeRO-2) */
-    SC_R_OPTIM,  /* optimizer states (ZeRO-1) */
-    SC_R_RECOMPUTE
-} sc_aspect;
-
-/* Dims of rules by their part in an operator: what only its output has, what
- * it sums over. */
-enum { SC_D_OUT = SC_N_DIMNAMES, SC_D_IN };
-
-/* A node of the strategy tree: a glob on module paths
- * ("layers.*.qkv"), what it says, and which preset or file wrote it. */
-typedef struct sc_rule {
-    const char *match;
-    sc_aspect aspect;
-    uint8_t dim; /* sc_dimname, SC_D_OUT or SC_D_IN */
-    sc_axlist axes;
-    bool on;            /* of SC_R_RECOMPUTE */
-    const char *origin; /* "preset megatron-tp", "strategy.yml:12" */
-    sc_pos pos;         /* in a strategy's file; else line 0 */
-} sc_rule;
 
 /* What `--precision` names: the precision of matrix products and how low
  * precision is scaled.  The first five are the precisions themselves. */
@@ -216,22 +153,11 @@ uint32_t sc_run_reductions(const sc_run *run);
 /* Ranks that share one set of experts. */
 uint32_t sc_run_ep(const sc_run *run);
 
-/* An operator with its place in the tree. */
-typedef struct sc_placed {
-    const sc_operator *op;
-    sc_layout split;               /* of its iteration dims; never partial */
-    sc_axlist weight, grad, optim; /* extra shards of the first weight dim */
-    bool recompute;
-} sc_placed;
-
 typedef struct sc_plan {
     sc_run run;
     uint32_t stride[SC_N_AX];
     sc_place place[1u << SC_N_AX]; /* by axis mask; [0] unused */
-    uint32_t n_rules;
-    sc_rule *rules;
-    sc_placed *placed[SC_LAYERS]; /* per layer entry of the model, [n_ops] */
-    uint32_t n_stages;            /* pp * vpp */
+    uint32_t n_stages;             /* pp * vpp */
 
     struct sc_stage {
         uint32_t n[SC_LAYERS]; /* layers of each entry of the model */
@@ -249,22 +175,16 @@ typedef struct sc_plan {
                               nobody asked */
 } sc_plan;
 
-/* Checks divisibility and contradictions (all in one pass), expands presets
- * to rules, resolves them for every operator, cuts stages.  With a strategy
- * `run->model` is what sc_strategy_model() made of the model, and ZeRO in
- * out->run is the stage that its rules come to, if that is more. */
+/* Checks divisibility and contradictions (all in one pass), cuts stages.  With
+ * a strategy `run->model` is what sc_strategy_model() made of the model, and
+ * ZeRO in out->run is the stage that its rules come to, if that is more. */
 sc_status sc_plan_build(const sc_run *run, sc_arena *a, sc_plan *out,
                         sc_err *err);
 
-/* The same; where one of `like` [n] has the same rules over axes that divide,
- * its resolved operators are taken. */
-sc_status sc_plan_build_like(const sc_run *run, const sc_plan *const *like,
-                             uint32_t n, sc_arena *a, sc_plan *out,
-                             sc_err *err);
-
-/* What the parts of layers depend on: runs with equal keys share them.  First
- * sc_block_activations() and sc_block_passes(), then sc_block_weights(). */
+/* What layers depend on: runs with equal keys share what sc_segment_passes()
+ * reads, the weights among that, and what sc_segment_weights() makes of them. */
 uint64_t sc_plan_pass_key(const sc_run *run);
+uint64_t sc_plan_list_key(const sc_run *run);
 uint64_t sc_plan_weight_key(const sc_run *run);
 
 /* ---- schedules are data ------------------------------------------------ */
@@ -317,18 +237,7 @@ uint32_t sc_schedule_order(sc_schedule s, uint32_t pp, uint32_t vpp,
 uint32_t sc_schedule_in_flight(sc_schedule s, uint32_t pp, uint32_t vpp,
                                uint32_t ga, uint32_t stage);
 
-/* ---- blocks -------------------------------------------------------------- */
-
-/* One priced piece of a block, in stream order. */
-typedef struct sc_piece {
-    const char *name;
-    uint8_t kind, stream, cat; /* as in graph.h */
-    bool wgrad;                /* belongs to the weight pass of a backward */
-    uint32_t axes;             /* of a collective: bit per axis */
-    uint8_t coll;              /* sc_coll */
-    double seconds, flops, bytes;
-    uint32_t launches;
-} sc_piece;
+/* ---- segments ------------------------------------------------------------ */
 
 /* Bytes V and collective by communicator (bit per axis). */
 typedef struct sc_exchange {
@@ -337,13 +246,10 @@ typedef struct sc_exchange {
     uint32_t channels;           /* units it takes while it runs, at most */
 } sc_exchange;
 
-/* One layer entry of the model (embedding, block, head), priced. */
-typedef struct sc_block {
-    uint32_t n_fwd, n_bwd;
-    sc_piece *fwd, *bwd; /* bwd starts with what is recomputed */
-    double fwd_s, bwd_s; /* compute-stream seconds, sums of the pieces */
+/* A layer of one kind (embedding, block, head), priced. */
+typedef struct sc_segment {
+    double fwd_s, bwd_s; /* compute-stream seconds, sums over categories */
     double fwd_cat[SC_N_CATS], bwd_cat[SC_N_CATS];
-    double flops; /* executed, forward and backward */
     /* weights of one layer on one rank, elements */
     double params;      /* in the compute layout (after gathers) */
     double params_kept; /* in the layout they are kept in */
@@ -367,53 +273,46 @@ typedef struct sc_block {
      * embedding and head stay with the pass for inputs. */
     double w_s, w_cat[SC_N_CATS];
     double late;
-} sc_block;
+    uint32_t n_weights;
+    struct segment_weight *weight; /* [n_weights] */
+} sc_segment;
 
-/* An operator of a model on a single rank, as the list of kernels takes it. */
-sc_op_work sc_operator_work(const sc_model *m, const sc_operator *op,
-                            sc_gpass pass, uint64_t batch, uint64_t seq);
+/* Networks of a model that were made before, for further runs of it; begins as
+ * zeros, and lives as long as the arena of what uses it. */
+typedef struct sc_segment_memo {
+    uint32_t n, cap;
+    struct segment_network *network; /* [n] */
+} sc_segment_memo;
 
-/* Prices layer entry `layer` (index into model->layer). */
-sc_status sc_block_price(const sc_plan *p, uint32_t layer, sc_arena *a,
-                         sc_block *out, sc_err *err);
-/* Its three parts, of a block that begins as zeros: activations of a
- * micro-batch, not priced; both passes, which need them; weights, gradients,
- * optimizer states and their exchanges. */
-void sc_block_activations(const sc_plan *p, uint32_t layer, sc_block *inout);
-sc_status sc_block_passes(const sc_plan *p, uint32_t layer, sc_arena *a,
-                          sc_block *inout, sc_err *err);
-sc_status sc_block_weights(const sc_plan *p, uint32_t layer, sc_block *inout,
-                           sc_err *err);
-
-typedef struct sc_lower_opts {
-    bool expand; /* every piece its own op (traces, show, unfolding) */
-} sc_lower_opts;
+/* Passes, activations and weights of one layer of every kind (`out`
+ * [model->n_layers]), by the network of its operators.  They know nothing of
+ * the pipeline, nor of the number of replicas.  `memo` may be NULL. */
+sc_status sc_segment_passes(const sc_run *run, sc_segment_memo *memo,
+                            sc_arena *a, sc_segment *out, sc_err *err);
+/* Weights, gradients and optimizer states of a layer whose passes are known, and
+ * their exchanges. */
+sc_status sc_segment_weights(const sc_plan *p, sc_segment *inout, sc_err *err);
 
 /* Layers of a virtual stage in forward order: how many, and the entry of the
  * model that the i-th is. */
 uint32_t sc_plan_stage_layers(const sc_plan *p, uint32_t v);
 uint32_t sc_plan_stage_entry(const sc_plan *p, uint32_t v, uint32_t i);
 
-/* Sum of a property of blocks [model->n_layers] over all layers of a pipeline
+/* Sum of a property of segments [model->n_layers] over all layers of a pipeline
  * device. */
-typedef double (*sc_block_property)(const sc_block *);
-double sc_plan_device_sum(const sc_plan *p, const sc_block *blocks,
-                          uint32_t dev, sc_block_property of);
+typedef double (*sc_segment_property)(const sc_segment *);
+double sc_plan_device_sum(const sc_plan *p, const sc_segment *segments,
+                          uint32_t dev, sc_segment_property of);
 
-/* The machine as a pipeline device sees it, and the blocks priced for it. */
+/* The machine as a pipeline device sees it, and the segments priced for it. */
 const sc_hw *sc_plan_hw(const sc_plan *p, uint32_t dev);
-const sc_block *sc_plan_blocks(const sc_plan *p, const sc_block *blocks,
-                               uint32_t dev);
+const sc_segment *sc_plan_segments(const sc_plan *p, const sc_segment *segments,
+                                   uint32_t dev);
 
 /* Prices all layer entries of the model for every kind of device; *out has
- * model->n_layers for each.  Functions that take `blocks` take all of them. */
-sc_status sc_blocks_price(const sc_plan *p, sc_arena *a, sc_block **out,
-                          sc_err *err);
-
-/* Instantiates blocks [model->n_layers] along the schedule. */
-sc_status sc_lower(const sc_plan *p, const sc_block *blocks,
-                   const sc_lower_opts *o, sc_arena *a, sc_graph *out,
-                   sc_err *err);
+ * model->n_layers for each.  Functions that take `segments` take all of them. */
+sc_status sc_segments_price(const sc_plan *p, sc_arena *a, sc_segment **out,
+                            sc_err *err);
 
 /* Step-level costs shared by lowering and the fast engine, seconds. */
 typedef struct sc_step_costs {
@@ -442,7 +341,7 @@ typedef struct sc_step_costs {
  * overlap: its channels take units from the kernels.  Published: 18.9 % in the
  * mean over A100, H100, MI210 and MI250 (arXiv 2507.03114); 24 channels of 132
  * units are 18.2 %. */
-double sc_plan_overlap(const sc_plan *p, const sc_block *blocks);
+double sc_plan_overlap(const sc_plan *p, const sc_segment *segments);
 
 /* Share of a device's units that a collective on so many channels takes from
  * kernels beside it (one block of NCCL's kernel per channel and unit). */
@@ -454,15 +353,15 @@ double sc_plan_slow_factor(const sc_run *r);
 
 /* Bytes of optimizer states that a device keeps with its host, and that it
  * saves in a checkpoint. */
-double sc_plan_host_states(const sc_plan *p, const sc_block *blocks,
+double sc_plan_host_states(const sc_plan *p, const sc_segment *segments,
                            uint32_t dev);
-double sc_plan_checkpoint_bytes(const sc_plan *p, const sc_block *blocks,
+double sc_plan_checkpoint_bytes(const sc_plan *p, const sc_segment *segments,
                                 uint32_t dev);
 
 /* Bytes that a rank sends to the next stage per micro-batch. */
 double sc_run_send_bytes(const sc_run *r);
 
-sc_status sc_plan_step_costs(const sc_plan *p, const sc_block *blocks,
+sc_status sc_plan_step_costs(const sc_plan *p, const sc_segment *segments,
                              uint32_t device, sc_step_costs *out, sc_err *err);
 
 #ifdef __cplusplus

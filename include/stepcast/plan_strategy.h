@@ -195,10 +195,10 @@ sc_axes sc_strategy_samples(const sc_strategy *s);
 /* Parts that samples are divided in: over these, and by rules over others. */
 uint64_t sc_strategy_replicas(const sc_strategy *s);
 
-/* Whether blocks can choose what it leaves open: all axes among those of plan.h
- * in their order, rules of dims and tensors that blocks know.  Else `why` (may
- * be NULL) gets the first thing that blocks lack. */
-bool sc_strategy_by_blocks(const sc_strategy *s, const char **why, sc_pos *at);
+/* Whether what it leaves open can be searched for: all axes among those of
+ * plan.h in their order, rules of dims and tensors of layers.  Else `why` (may be
+ * NULL) gets the first thing that the search lacks. */
+bool sc_strategy_searchable(const sc_strategy *s, const char **why, sc_pos *at);
 
 /* Size of an axis by name; 1 if the mesh lacks it. */
 uint64_t sc_strategy_degree(const sc_strategy *s, const char *name);

@@ -206,10 +206,10 @@ sc_status sc_predict_load(const sc_job *job, sc_arena *a, sc_inputs *out,
 sc_status sc_predict_job(const sc_job *job, sc_arena *a, sc_prediction *out,
                          sc_err *err);
 
-/* Step seconds of a finished plan, composed of its blocks: what candidates are
- * ranked by. */
-sc_status sc_predict_fast(const sc_plan *p, const sc_block *blocks, sc_arena *a,
-                          double *step_s, sc_err *err);
+/* Step seconds of a finished plan, composed of its segments: what candidates
+ * are ranked by. */
+sc_status sc_predict_fast(const sc_plan *p, const sc_segment *segments,
+                          sc_arena *a, double *step_s, sc_err *err);
 
 /* By what fraction the step gets longer if one parameter grows by 10 %. */
 typedef struct sc_sensitivity {
@@ -250,16 +250,12 @@ sc_status sc_predict_inputs(const sc_prediction *p, double ratio, sc_arena *a,
                             sc_err *err);
 
 /* Memory of every pipeline device. */
-sc_status sc_predict_memory(const sc_plan *p, const sc_block *blocks,
+sc_status sc_predict_memory(const sc_plan *p, const sc_segment *segments,
                             sc_arena *a, sc_stage_memory *out, sc_err *err);
 
 /* What the program would print as its memory, largest of all devices: all of
  * the peak, or the allocator's part (sc_software.memory_report). */
 double sc_predict_reported_memory(const sc_prediction *p);
-
-/* Rates of overlapping ops (sc_plan_overlap). */
-void sc_predict_rates(const sc_plan *p, const sc_block *blocks,
-                      sc_sim_opts *out);
 
 /* What held-out errors judge a model by. */
 sc_model_kind sc_predict_kind(const sc_model *m);

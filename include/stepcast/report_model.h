@@ -16,8 +16,8 @@ void sc_report_model(const sc_model *m, sc_text *out);
  * (forward, gradient of the input, gradient of the weight), before any
  * parallelism, and a line of totals.  Every tensor is read or written once at
  * 2 bytes per element; attention keeps no scores (FlashAttention). */
-void sc_report_layers(const sc_model *m, uint64_t batch, uint64_t seq,
-                      sc_text *out);
+sc_status sc_report_layers(const sc_model *m, uint64_t batch, uint64_t seq,
+                           sc_arena *a, sc_text *out, sc_err *err);
 
 #ifdef __cplusplus
 }

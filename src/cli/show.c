@@ -137,16 +137,17 @@ static bool ends(const char *text, const char *suffix)
 }
 
 /* What `layers` is asked of: one sequence unless the user says otherwise. */
-static void model_text(const sc_model *m, const show_opts *o, const sc_job *job,
-                       sc_text *out)
+static sc_status model_text(cli *c, const sc_model *m, const show_opts *o,
+                            const sc_job *job, sc_text *out)
 {
     uint64_t seq = 8192;
     if (m->t.max_seq > 0 && m->t.max_seq < 8192) seq = (uint64_t)m->t.max_seq;
     if (job->seq) seq = (uint64_t)job->seq;
     if (o->layers)
-        sc_report_layers(m, job->mbs ? (uint64_t)job->mbs : 1, seq, out);
-    else
-        sc_report_model(m, out);
+        return sc_report_layers(m, job->mbs ? (uint64_t)job->mbs : 1, seq,
+                                c->arena, out, c->err);
+    sc_report_model(m, out);
+    return SC_OK;
 }
 
 /* A file, or a machine in one line: what is wrong with it is told, where it
@@ -163,10 +164,8 @@ static sc_status described(cli *c, const char *name, const show_opts *o,
     sc_err_init(&as[1]);
     bool file = !strpbrk(name, "@;");
     bool model = file && !ends(name, ".xml"), machine = !ends(name, ".json");
-    if (model && sc_model_load(name, pos, c->arena, &m, &as[0]) == SC_OK) {
-        model_text(m, o, job, out);
-        return SC_OK;
-    }
+    if (model && sc_model_load(name, pos, c->arena, &m, &as[0]) == SC_OK)
+        return model_text(c, m, o, job, out);
     if (machine && sc_hw_build(name, pos, c->arena, &hw, &as[1]) == SC_OK) {
         if (o->layers) return no_layers(c, name);
         hw_text(hw, out);
@@ -198,10 +197,8 @@ static sc_status entry(cli *c, const char *name, const show_opts *o,
     sc_pos pos = sc_pos_none();
     if (is_description(name)) return described(c, name, o, job, out);
     sc_err_init(&e);
-    if (sc_model_load(name, pos, c->arena, &m, &e) == SC_OK) {
-        model_text(m, o, job, out);
-        return SC_OK;
-    }
+    if (sc_model_load(name, pos, c->arena, &m, &e) == SC_OK)
+        return model_text(c, m, o, job, out);
     bool known = strcmp(name, "parameters") == 0;
     known = known || sc_device_find(name, c->arena, &d, &e) == SC_OK;
     known = known || sc_hw_build(name, pos, c->arena, &hw, &e) == SC_OK;

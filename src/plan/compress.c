@@ -10,8 +10,6 @@
  */
 #include "plan/compress.h"
 
-#include "plan/block.h"
-
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -173,54 +171,4 @@ compress_wire compress_gradient(const compress_by *by, const compress_matrix *m,
         cast(by, local, &w);
     }
     return w;
-}
-
-/* ---- of blocks ---------------------------------------------------------------- */
-
-/* The weight on one rank: what a product sums over by what it makes. */
-static compress_matrix matrix_of(const sc_run *r, const sc_operator *op,
-                                 const sc_layout *l)
-{
-    compress_matrix m = {1, 1, 1};
-    for (uint32_t i = 0; i < op->n_iter; i++) {
-        const sc_iter *it = &op->iter[i];
-        if (!(op->w >> i & 1)) continue;
-        bool expert = it->name == SC_D_EXPERT;
-        double n = expert ? it->units : (double)it->extent;
-        n *= sc_layout_fraction(l, 1u << it->name, r->size);
-        if (expert)
-            m.count *= n;
-        else if (it->kind == SC_I_REDUCE)
-            m.cols *= n;
-        else
-            m.rows *= n;
-    }
-    return m;
-}
-
-void block_gradient(emit *e, const sc_placed *o, const sc_layout *made,
-                    const sc_layout *want, double elements, sc_block *b)
-{
-    const sc_run *r = &e->p->run;
-    sc_move m[SC_MOVES];
-    uint32_t n = sc_layout_moves(made, want, r->size, m);
-    const compress_by by = {.cost = r->cost,
-                            .device = r->hw->device,
-                            .format = r->compress,
-                            .wide = r->sw->reduce_bytes};
-    const compress_matrix x = matrix_of(r, o->op, made);
-    for (uint32_t i = 0; i < n; i++) {
-        double local = m[i].fraction * elements;
-        /* Sums between the parts of one replica stay as they are. */
-        bool inside = m[i].axes >> SC_AX_TP & 1;
-        compress_wire w = {.coll = m[i].coll,
-                           .bytes = local * r->sw->reduce_bytes};
-        if (!inside)
-            w = compress_gradient(&by, &x, m[i].coll, local,
-                                  e->p->place[m[i].axes].n);
-        b->pack_s += w.pack_s;
-        b->residual += w.residual;
-        b->grad.bytes[m[i].axes] += w.bytes;
-        b->grad.coll[m[i].axes] = (uint8_t)w.coll;
-    }
 }

@@ -79,6 +79,8 @@ void clock_close(gl_clock *c);
 sc_status clock_row(gl *g, uint32_t mb);
 void clock_row_done(gl *g, uint32_t mb);
 
+/* g->clock->life: lifetimes of one micro-batch. */
+sc_status clock_lifetimes(gl *g);
 sc_status clock_memory(gl *g, sc_gclock *out);
 
 sc_status clock_slots_new(const gl *g, gl_clock *c);

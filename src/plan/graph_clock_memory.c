@@ -283,7 +283,7 @@ static sc_status walk_slots(const templates *t, double (*held)[SC_N_MEM_KINDS],
 }
 
 /* Items stand for operations while lifetimes are asked for. */
-static sc_status ask(gl *g)
+sc_status clock_lifetimes(gl *g)
 {
     uint32_t n = g->prog->n_items;
     sc_op *item = SC_NEW_N(g->a, sc_op, n);
@@ -313,7 +313,7 @@ sc_status clock_memory(gl *g, sc_gclock *out)
         number(&t, v, &g->stage[v].fwd);
         number(&t, v, &g->stage[v].bwd);
     }
-    SC_TRY(ask(g));
+    SC_TRY(clock_lifetimes(g));
     SC_TRY(tensors(&t, held));
     for (uint32_t k = 0; k < slots; k++) SC_TRY(walk_slot(&t, &t.of[k]));
     SC_TRY(walk_slots(&t, held, out->memory));

@@ -30,11 +30,11 @@ typedef struct pass {
 } pass;
 
 /* Recorded once, then issued with all others of the graph. */
-static bool captured(const infer *f, const gp_item *it)
+bool gi_captured(const sc_gjob *job, const gp_item *it)
 {
-    int what = f->job->sw->capture;
+    int what = job->sw->capture;
     return what == SC_CAPTURE_STEP ||
-           (what == SC_CAPTURE_LAYERS && f->g->op[it->op].topk == 0);
+           (what == SC_CAPTURE_LAYERS && job->graph->op[it->op].topk == 0);
 }
 
 static bool waits(const infer *f, const gp_item *it)
@@ -44,13 +44,16 @@ static bool waits(const infer *f, const gp_item *it)
            f->job->sw->capture != SC_CAPTURE_STEP;
 }
 
+double gi_host_seconds(const sc_cost *cost, double g, double launches)
+{
+    double c = launches * cost->p[SC_P_HOST_KERNEL];
+    double power = cost->p[SC_P_HOST_POWER];
+    return g > 0 && c > 0 ? g * pow(1 + pow(c / g, power), 1 / power) - g : 0;
+}
+
 static void end_span(const infer *f, pass *p)
 {
-    const double *fit = f->job->cost->p;
-    double c = p->now.launches * fit[SC_P_HOST_KERNEL], g = p->now.seconds;
-    double power = fit[SC_P_HOST_POWER];
-    if (g > 0 && c > 0)
-        p->extra += g * pow(1 + pow(c / g, power), 1 / power) - g;
+    p->extra += gi_host_seconds(f->job->cost, p->now.seconds, p->now.launches);
     p->now = (span){0};
 }
 
@@ -97,7 +100,7 @@ static void add(const infer *f, uint32_t item, pass *all)
         p->now.seconds += it->price.seconds;
         p->last = item;
     }
-    if (!captured(f, it)) p->now.launches += n;
+    if (!gi_captured(f->job, it)) p->now.launches += n;
     if (f->job->launch_blocking) p->extra += n * f->job->cost->p[SC_P_BLOCKING];
     if (waits(f, it)) wait(f, p);
 }

@@ -303,8 +303,13 @@ double gi_elements(const infer *f, const sc_gtensor *t);
 
 enum { GI_FORWARD, GI_BACKWARD, GI_ONCE }; /* phases */
 
-/* What the program that issues kernels makes a pass longer. */
+/* graph_host.c: what the program that issues kernels makes a pass longer. */
 sc_status gi_host(infer *f);
+/* The same of one span of `g` seconds of kernels. */
+double gi_host_seconds(const sc_cost *cost, double g, double launches);
+/* Recorded once, then issued with all others of the graph.  `it` of an operator
+ * of job->graph. */
+bool gi_captured(const sc_gjob *job, const gp_item *it);
 
 uint32_t gi_value(infer *f, gp_value v);
 /* Values `in` are copied. */

@@ -198,6 +198,53 @@ static sc_status zero(infer *f, gi_list *out)
     return SC_OK;
 }
 
+/* ---- what is made again ------------------------------------------------- */
+
+typedef struct recompute_row {
+    const char *match, *origin;
+} recompute_row;
+
+/* torchtitan's per-operator checkpointing keeps every second product. */
+static const char *const every_second[] = {
+    "layers.*.norm1", "layers.*.qkv", "layers.*.rope", "layers.*.add1",
+    "layers.*.norm2", "layers.*.fc1", "layers.*.act",  "layers.*.add2",
+};
+
+/* Where attention recomputes by itself, selective recomputation is of what is
+ * cheap to make again (Megatron-Core's --recompute-modules). */
+static const char *const cheap[] = {
+    "layers.*.norm1",       "layers.*.norm2",      "layers.*.act",
+    "layers.*.experts_act", "layers.*.shared_act", "layers.*.q_up",
+    "layers.*.kv_up",
+};
+
+static const char *const attention[] = {"layers.*.attn"};
+static const char *const whole[] = {"layers.*"};
+
+static bool recomputed(sc_recompute what, bool fused, uint32_t i,
+                       recompute_row *out)
+{
+    static const struct {
+        const char *const *match;
+        size_t n;
+        const char *origin;
+    } sets[] = {
+        [SC_RC_NONE] = {NULL, 0, NULL},
+        [SC_RC_SELECTIVE] = {attention, 1, "preset selective recompute"},
+        [SC_RC_FULL] = {whole, 1, "preset full recompute"},
+        [SC_RC_OPS] = {every_second, SC_COUNT(every_second),
+                       "preset per-operator recompute"},
+        {cheap, SC_COUNT(cheap), "preset selective recompute"},
+    };
+
+    size_t set = what;
+    if (what == SC_RC_SELECTIVE && fused) set = SC_COUNT(sets) - 1;
+    if (i >= sets[set].n) return false;
+    out->match = sets[set].match[i];
+    out->origin = sets[set].origin;
+    return true;
+}
+
 static sc_status again(infer *f, gi_list *out, const char *match,
                        const char *origin)
 {
@@ -236,10 +283,9 @@ static sc_status recompute(infer *f, gi_list *out)
 {
     bool fused = f->job->sw->attention != SC_ATTN_UNFUSED;
     if (f->s->recompute <= SC_RC_NONE) return SC_OK;
-    plan_recompute_row row;
+    recompute_row row;
     for (uint32_t i = 0;
-         plan_recompute_find((sc_recompute)f->s->recompute, fused, i, &row);
-         i++) {
+         recomputed((sc_recompute)f->s->recompute, fused, i, &row); i++) {
         sc_strategy_rule *r = add(f, out, row.match, row.origin);
         if (!r) return sc_error_nomem(f->err);
         r->recompute = 1;

@@ -57,17 +57,17 @@ double plan_storage_bw(const sc_run *r)
     return r->storage_bw > 0 ? r->storage_bw : PLAN_STORAGE_BW * fmax(1, hosts);
 }
 
-static double optim_elements(const sc_block *b)
+static double optim_elements(const sc_segment *b)
 {
     return b->optim_kept;
 }
 
-static double weight_elements(const sc_block *b)
+static double weight_elements(const sc_segment *b)
 {
     return b->params_kept;
 }
 
-static double backward_seconds(const sc_block *b)
+static double backward_seconds(const sc_segment *b)
 {
     return b->bwd_s;
 }
@@ -80,24 +80,24 @@ static double own_share(const sc_run *r, double rate)
     return rate / (n ? n : 1);
 }
 
-double sc_plan_host_states(const sc_plan *p, const sc_block *blocks,
+double sc_plan_host_states(const sc_plan *p, const sc_segment *segments,
                            uint32_t dev)
 {
     const sc_run *r = &p->run;
     if (r->optim_tier == SC_TIER_DEVICE || r->forward_only) return 0;
-    return sc_plan_device_sum(p, blocks, dev, optim_elements) *
+    return sc_plan_device_sum(p, segments, dev, optim_elements) *
            r->sw->optim_bytes;
 }
 
-static void optimizer(const sc_plan *p, const sc_block *blocks, uint32_t dev,
-                      sc_step_costs *c)
+static void optimizer(const sc_plan *p, const sc_segment *segments,
+                      uint32_t dev, sc_step_costs *c)
 {
     const sc_run *r = &p->run;
-    double n = sc_plan_device_sum(p, blocks, dev, optim_elements);
+    double n = sc_plan_device_sum(p, segments, dev, optim_elements);
     double link = r->hw->device->host_bw;
     if (r->optim_tier == SC_TIER_DEVICE || n <= 0 || link <= 0) return;
     double behind = r->sw->grad_overlap
-                        ? sc_plan_device_sum(p, blocks, dev, backward_seconds)
+                        ? sc_plan_device_sum(p, segments, dev, backward_seconds)
                         : 0;
     double once = HALF_BYTES * n / link;
     double host = own_share(r, plan_host_memory_bw(r)) * PLAN_UPDATE_SHARE;
@@ -113,13 +113,13 @@ static void optimizer(const sc_plan *p, const sc_block *blocks, uint32_t dev,
 }
 
 /* Bytes that one device saves. */
-double sc_plan_checkpoint_bytes(const sc_plan *p, const sc_block *blocks,
+double sc_plan_checkpoint_bytes(const sc_plan *p, const sc_segment *segments,
                                 uint32_t dev)
 {
     const sc_run *r = &p->run;
     double copies = (double)sc_run_dp(r) * r->size[SC_AX_CP];
-    double weights = sc_plan_device_sum(p, blocks, dev, weight_elements);
-    double states = sc_plan_device_sum(p, blocks, dev, optim_elements);
+    double weights = sc_plan_device_sum(p, segments, dev, weight_elements);
+    double states = sc_plan_device_sum(p, segments, dev, optim_elements);
     double low = sc_precision_bytes(SC_BF16);
     /* DualPipe's second copy is not saved. */
     double all = sc_run_placement(r) == SC_SCH_DUALPIPE ? 0.5 : 1;
@@ -127,16 +127,16 @@ double sc_plan_checkpoint_bytes(const sc_plan *p, const sc_block *blocks,
                   states * r->sw->optim_bytes / (r->zero >= 1 ? 1 : copies));
 }
 
-static void checkpoint(const sc_plan *p, const sc_block *blocks, uint32_t dev,
-                       sc_step_costs *c)
+static void checkpoint(const sc_plan *p, const sc_segment *segments,
+                       uint32_t dev, sc_step_costs *c)
 {
     const sc_run *r = &p->run;
     uint32_t pp = r->size[SC_AX_PP];
     double every = r->checkpoint_every, mine, sum = 0;
     if (every <= 0 || r->forward_only) return;
     for (uint32_t d = 0; d < pp; d++)
-        sum += sc_plan_checkpoint_bytes(p, blocks, d);
-    mine = sc_plan_checkpoint_bytes(p, blocks, dev);
+        sum += sc_plan_checkpoint_bytes(p, segments, d);
+    mine = sc_plan_checkpoint_bytes(p, segments, dev);
     /* states that are with the host already need no copy */
     if (r->optim_tier == SC_TIER_DEVICE && r->hw->device->host_bw > 0)
         c->save_copy_s = mine / r->hw->device->host_bw / every;
@@ -147,10 +147,10 @@ static void checkpoint(const sc_plan *p, const sc_block *blocks, uint32_t dev,
     c->save_write_s = 0;
 }
 
-void plan_host_costs(const sc_plan *p, const sc_block *blocks, uint32_t dev,
+void plan_host_costs(const sc_plan *p, const sc_segment *segments, uint32_t dev,
                      sc_step_costs *c)
 {
     if (p->run.forward_only) return;
-    optimizer(p, blocks, dev, c);
-    checkpoint(p, blocks, dev, c);
+    optimizer(p, segments, dev, c);
+    checkpoint(p, segments, dev, c);
 }

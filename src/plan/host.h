@@ -30,7 +30,7 @@ double plan_storage_bw(const sc_run *r);
 sc_tier plan_checkpoint_tier(const sc_run *r);
 
 /* Adds to the costs of a step; they have the device's optimizer already. */
-void plan_host_costs(const sc_plan *p, const sc_block *blocks, uint32_t dev,
+void plan_host_costs(const sc_plan *p, const sc_segment *blocks, uint32_t dev,
                      sc_step_costs *c);
 
 #endif

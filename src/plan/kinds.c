@@ -101,22 +101,22 @@ const sc_hw *sc_plan_hw(const sc_plan *p, uint32_t dev)
     return p->kind ? p->kind_hw[p->kind[dev]] : p->run.hw;
 }
 
-const sc_block *sc_plan_blocks(const sc_plan *p, const sc_block *blocks,
-                               uint32_t dev)
+const sc_segment *sc_plan_segments(const sc_plan *p, const sc_segment *segments,
+                                   uint32_t dev)
 {
-    return p->kind ? blocks + (size_t)p->kind[dev] * p->run.model->n_layers
-                   : blocks;
+    return p->kind ? segments + (size_t)p->kind[dev] * p->run.model->n_layers
+                   : segments;
 }
 
 sc_status plan_layer_seconds(sc_plan *p, sc_arena *a, sc_err *err)
 {
     uint32_t n = p->run.model->n_layers, kinds = p->n_kinds ? p->n_kinds : 1;
-    sc_block *b;
+    sc_segment *b;
     if (p->layer_s) return SC_OK;
     double *s = SC_NEW_N(a, double, (size_t)n *kinds);
     if (!s) return sc_error_nomem(err);
     sc_arena_mark mark = sc_arena_save(a);
-    SC_TRY(sc_blocks_price(p, a, &b, err));
+    SC_TRY(sc_segments_price(p, a, &b, err));
     for (uint32_t i = 0; i < n * kinds; i++) s[i] = b[i].fwd_s + b[i].bwd_s;
     sc_arena_restore(a, mark);
     p->layer_s = s;

@@ -11,18 +11,6 @@ const char *const sc_axis_names[] = {"pp", "dp", "ep", "cp", "tp", "rep", NULL};
 const sc_axis plan_inner_first[SC_N_AX] = {SC_AX_TP, SC_AX_CP,  SC_AX_EP,
                                            SC_AX_DP, SC_AX_REP, SC_AX_PP};
 
-sc_axlist sc_axlist_add(sc_axlist list, sc_axis ax)
-{
-    return (sc_axlist)sc_axes_add(list, (uint32_t)ax);
-}
-
-uint32_t sc_axlist_mask(sc_axlist list)
-{
-    return sc_axes_mask(list);
-}
-
-/* ---- any mesh ------------------------------------------------------------ */
-
 bool layout_equal(const layout *a, const layout *b)
 {
     return a->partial == b->partial && a->at == b->at &&
@@ -195,48 +183,4 @@ void layout_move_on(layout *l, const layout *to, const layout_move *m)
         l->shard[d] = rest;
     }
     l->partial &= ~m->axes;
-}
-
-/* ---- the axes of blocks -------------------------------------------------- */
-
-static layout general(const sc_layout *l)
-{
-    layout out = {.partial = l->partial};
-    for (uint32_t d = 0; d < SC_N_DIMNAMES; d++) out.shard[d] = l->shard[d];
-    return out;
-}
-
-static layout_mesh mesh_of(const uint32_t size[SC_N_AX])
-{
-    layout_mesh m = {.n_axes = SC_N_AX};
-    for (uint32_t i = 0; i < SC_N_AX; i++) {
-        m.size[i] = size[i];
-        m.inner_first[i] = (uint8_t)plan_inner_first[i];
-    }
-    return m;
-}
-
-double sc_layout_fraction(const sc_layout *l, uint32_t dims,
-                          const uint32_t size[SC_N_AX])
-{
-    layout of = general(l);
-    layout_mesh mesh = mesh_of(size);
-    return layout_fraction(&of, dims, &mesh);
-}
-
-uint32_t sc_layout_moves(const sc_layout *from, const sc_layout *to,
-                         const uint32_t size[SC_N_AX], sc_move out[SC_MOVES])
-{
-    layout_move m[SC_MESH_AXES];
-    layout a = general(from), b = general(to);
-    layout_mesh mesh = mesh_of(size);
-    uint32_t n = layout_moves(&a, &b, &mesh, m);
-    for (uint32_t i = 0; i < n; i++)
-        out[i] =
-            (sc_move){.coll = m[i].coll,
-                      .axes = m[i].axes,
-                      .dim = m[i].dim == LAYOUT_DIMS ? SC_N_DIMNAMES
-                                                     : (sc_dimname)m[i].dim,
-                      .fraction = m[i].fraction};
-    return n;
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * layout.h - the one comparison of layouts, for blocks and for graphs: which
- * collectives turn how a tensor lies on a mesh into how it shall lie.
+ * layout.h - the one comparison of layouts: which collectives turn how a tensor lies on a mesh into how it shall lie.
  */
 #ifndef PLAN_LAYOUT_H
 #define PLAN_LAYOUT_H

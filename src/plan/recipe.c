@@ -15,11 +15,6 @@ sc_precision sc_recipe_precision(sc_recipe r)
     return r >= SC_RECIPE_FP8 ? SC_FP8 : (sc_precision)r;
 }
 
-bool plan_low(const sc_run *r, const sc_operator *op)
-{
-    return r->precision >= SC_FP8 && !op->wide;
-}
-
 static const char *scales_of(sc_recipe r)
 {
     switch (r) {
@@ -29,21 +24,6 @@ static const char *scales_of(sc_recipe r)
     case SC_RECIPE_FP8_ROW: return "a scale for each row";
     default: return "a scale for each tensor";
     }
-}
-
-static void products(const sc_run *r, const sc_layer *l, bool low, sc_text *out)
-{
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < l->n_ops; i++) {
-        const sc_operator *op = &l->op[i];
-        bool product = op->type == SC_LINEAR || op->type == SC_EXPERT;
-        if (!product || plan_low(r, op) != low) continue;
-        if (n++ == 0)
-            sc_text_add(out, "  %-24s %-5s", l->path,
-                        low ? sc_precision_names[r->precision] : "bf16");
-        sc_text_add(out, " %s", op->name);
-    }
-    if (n) sc_text_add(out, "\n");
 }
 
 void plan_recipe_head(sc_recipe recipe, const sc_software *sw, sc_text *out)
@@ -56,17 +36,6 @@ void plan_recipe_head(sc_recipe recipe, const sc_software *sw, sc_text *out)
                 sc_precision_names[sc_recipe_precision(recipe)],
                 scales_of(recipe),
                 sw->fused_cast ? ", fused with their neighbours" : "");
-}
-
-void plan_recipe_text(const sc_run *r, sc_text *out)
-{
-    if (r->precision < SC_FP8) return;
-    plan_recipe_head(r->recipe, r->sw, out);
-    for (uint32_t l = 0; l < r->model->n_layers; l++) {
-        products(r, &r->model->layer[l], true, out);
-        products(r, &r->model->layer[l], false, out);
-    }
-    sc_text_add(out, "  attention, norms, sums and gradients stay wide\n");
 }
 
 /* ---- kernels ------------------------------------------------------------------ */

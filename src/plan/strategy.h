@@ -29,7 +29,7 @@ void strategy_read_pools(strategy_reader *r, const sc_node *list);
 void strategy_read_rules(strategy_reader *r, const sc_node *list);
 
 /* The axis of a run (sc_axis) that an axis of a strategy's mesh is; -1: none. */
-int plan_block_axis(const sc_strategy *s, uint32_t axis);
+int plan_run_axis(const sc_strategy *s, uint32_t axis);
 
 /* What keys say about each other. */
 void strategy_check(strategy_reader *r);

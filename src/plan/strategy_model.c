@@ -19,13 +19,29 @@ typedef struct meets {
     uint64_t dims; /* bit per split of the rule: one of them has the dim */
 } meets;
 
+/* "out" and "in" are dims by their part in an operator: what only its output
+ * has, but for experts, which are chosen; what it sums over. */
 static bool has_dim(const sc_operator *op, const char *name)
 {
-    if (strcmp(name, "out") == 0) return plan_rule_iter(op, SC_D_OUT) != NULL;
-    if (strcmp(name, "in") == 0) return plan_rule_iter(op, SC_D_IN) != NULL;
-    for (uint32_t i = 0; i < op->n_iter; i++)
-        if (strcmp(name, sc_dimname_names[op->iter[i].name]) == 0) return true;
-    return false;
+    bool any = false;
+    for (uint32_t i = 0; i < op->n_iter; i++) {
+        const sc_iter *it = &op->iter[i];
+        bool out =
+            it->kind == SC_I_FREE && op->y >> i & 1 && it->name != SC_D_EXPERT;
+        any |= strcmp(name, sc_dimname_names[it->name]) == 0 ||
+               (strcmp(name, "out") == 0 && out) ||
+               (strcmp(name, "in") == 0 && it->kind == SC_I_REDUCE);
+    }
+    return any;
+}
+
+void plan_own_path(const sc_layer *layer, uint32_t block, const sc_operator *op,
+                   char *buf, size_t size)
+{
+    if (layer->kind == SC_LAYER_BLOCK)
+        snprintf(buf, size, "layers.%u.%s", block, op->name);
+    else
+        snprintf(buf, size, "%s.%s", layer->path, op->name);
 }
 
 /* Which operators of a layer a rule matches, as a hash; counts them. */

@@ -2,6 +2,7 @@
 /* strategy_run.c - a run whose choices are all made, as a strategy. */
 #include <stepcast/plan.h>
 
+#include "plan/plan_internal.h"
 #include "plan/strategy.h"
 
 /* Outer to inner, as plan.h numbers ranks. */
@@ -25,7 +26,7 @@ static void find_axes(const sc_strategy *from, const sc_strategy *to,
 {
     for (uint32_t i = 0; i < SC_MESH_AXES; i++) as[i] = SC_NONE;
     for (uint32_t i = 0; i < from->n_axes; i++) {
-        int ax = plan_block_axis(from, i);
+        int ax = plan_run_axis(from, i);
         int at = ax < 0 ? -1 : sc_strategy_axis(to, sc_axis_names[ax]);
         if (at >= 0 && from->axis[i].size > 1) as[i] = (uint32_t)at;
     }
@@ -79,6 +80,13 @@ static sc_status list_cuts(const sc_run *r, sc_arena *a, sc_strategy *s,
     return SC_OK;
 }
 
+bool plan_divides_products(const sc_run *r)
+{
+    const sc_strategy *s = r->strategy;
+    bool none = s && s->n_axes > 0 && s->tensor_parallel == 0;
+    return r->size[SC_AX_TP] > 1 && !none;
+}
+
 sc_status sc_strategy_of_run(const sc_run *r, sc_arena *a, sc_strategy *out,
                              sc_err *err)
 {
@@ -98,7 +106,7 @@ sc_status sc_strategy_of_run(const sc_run *r, sc_arena *a, sc_strategy *out,
     s.micro = (int64_t)r->mbs;
     s.seq = (int64_t)r->seq;
     s.precision = sc_recipe_names[r->recipe];
-    s.tensor_parallel = r->size[SC_AX_TP] > 1 ? 1 + r->sp : 0;
+    s.tensor_parallel = plan_divides_products(r) ? 1 + r->sp : 0;
     s.experts_over_tp = r->experts_over_tp;
     s.zero = r->zero;
     s.recompute = (int)r->recompute;

@@ -117,11 +117,3 @@ void predict_interval(sc_prediction *p, bool brief, predict_notes *assume,
                      "without their family; no run is like this one",
                      h->unseen);
 }
-
-void sc_predict_rates(const sc_plan *p, const sc_block *blocks, sc_sim_opts *o)
-{
-    double rate = 1 / (1 + sc_plan_overlap(p, blocks));
-    sc_sim_opts_init(o);
-    o->rate[SC_OP_COMPUTE][SC_OP_COLL] = rate;
-    o->rate[SC_OP_COLL][SC_OP_COMPUTE] = rate;
-}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * evaluate.c - memory and step of one configuration by its blocks, no further
- * than decides: what does not fit is not priced, what can't be faster than the
- * best so far is not composed.
+ * evaluate.c - memory and step of one configuration by its segments, no further
+ * than decides: what does not fit, or can't be faster than the best so far, is
+ * not composed.
  *
  * Layers are kept in two parts, each by what it depends on: their passes, which
  * know nothing of the number of replicas or stages, and their weights, which
@@ -13,11 +13,11 @@
 #include <math.h>
 #include <string.h>
 
-/* A part of all layers. */
+/* A part of all kinds of layers. */
 typedef struct part {
     bool done;
-    bool passes; /* of the first part: priced, not only its activations */
-    sc_block b[];
+    const sc_err *why; /* it can't be */
+    sc_segment b[];
 } part;
 
 /* ---- the memo ---------------------------------------------------------------- */
@@ -53,7 +53,8 @@ static sc_status part_of(predict_memo *m, uint64_t key, uint32_t n_layers,
         SC_TRY(grow(m, err));
         s = slot_of(m->slot, m->size, key);
         *s = (struct predict_slot){
-            key, sc_alloc(m->a, 1, sizeof(part) + n_layers * sizeof(sc_block))};
+            key,
+            sc_alloc(m->a, 1, sizeof(part) + n_layers * sizeof(sc_segment))};
         if (!s->part) return sc_error_nomem(err);
         m->n++;
     }
@@ -66,12 +67,13 @@ static sc_status part_of(predict_memo *m, uint64_t key, uint32_t n_layers,
 /* What is being evaluated. */
 typedef struct shape {
     sc_plan plan;
-    sc_block *blocks;
-    part *passes; /* NULL: all is priced */
-    bool kept;    /* the memo has something that was allocated for it */
+    sc_segment *segments;
+    bool enough; /* weights alone say that it does not fit */
 } shape;
 
-static void join_weights(sc_block *b, const sc_block *w)
+typedef sc_status enough_fn(shape *x, void *with, bool *enough, sc_err *err);
+
+static void join_weights(sc_segment *b, const sc_segment *w)
 {
     b->params = w->params;
     b->params_kept = w->params_kept;
@@ -91,94 +93,98 @@ static void join_weights(sc_block *b, const sc_block *w)
     b->residual = w->residual;
 }
 
-static void join(const sc_block *passes, const sc_block *weights, uint32_t n,
-                 sc_block *out)
-{
-    for (uint32_t l = 0; l < n; l++) {
-        out[l] = passes[l];
-        join_weights(&out[l], &weights[l]);
-    }
-}
-
-static sc_status plan_of(const sc_run *run, predict_memo *m, shape *x,
-                         sc_err *err)
-{
-    const sc_plan *of = NULL;
-    SC_TRY(sc_plan_build_like(run, m->like, m->n_like, m->a, &x->plan, err));
-    for (uint32_t i = 0; i < m->n_like && !of; i++)
-        if (m->like[i]->placed[0] == x->plan.placed[0]) of = m->like[i];
-    if (of || m->n_like == SC_COUNT(m->like)) return SC_OK;
-    sc_plan *copy = SC_NEW(m->a, sc_plan);
-    if (!copy) return sc_error_nomem(err);
-    *copy = x->plan;
-    m->like[m->n_like++] = copy;
-    x->kept = true;
-    return SC_OK;
-}
-
-static sc_status parts_of(predict_memo *m, shape *x, part **weights,
-                          sc_err *err)
+/* Weights of layers, which neither replicas nor micro-batches change; what they
+ * keep and exchange depends on both. */
+static sc_status weights_of(predict_memo *m, const shape *x, const part *lists,
+                            part **out, sc_err *err)
 {
     const sc_run *r = &x->plan.run;
     uint32_t n = r->model->n_layers;
-    SC_TRY(part_of(m, sc_plan_pass_key(r), n, &x->passes, err));
-    SC_TRY(part_of(m, sc_plan_weight_key(r), n, weights, err));
-    if (x->passes->done && (*weights)->done) return SC_OK;
-    x->kept = true;
-    for (uint32_t l = 0; !x->passes->done && l < n; l++) {
-        x->passes->b[l] = (sc_block){0};
-        sc_block_activations(&x->plan, l, &x->passes->b[l]);
+    SC_TRY(part_of(m, sc_plan_weight_key(r), n, out, err));
+    part *w = *out;
+    for (uint32_t l = 0; !w->done && l < n; l++) {
+        w->b[l] = (sc_segment){.weight = lists->b[l].weight,
+                               .n_weights = lists->b[l].n_weights,
+                               .still = lists->b[l].still};
+        SC_TRY(sc_segment_weights(&x->plan, &w->b[l], err));
     }
-    x->passes->done = true;
-    for (uint32_t l = 0; !(*weights)->done && l < n; l++) {
-        (*weights)->b[l] = (sc_block){0};
-        SC_TRY(sc_block_weights(&x->plan, l, &(*weights)->b[l], err));
-    }
-    (*weights)->done = true;
+    w->done = true;
     return SC_OK;
 }
 
-/* Plan and layers, of which passes may not be priced yet. */
-static sc_status shape_of(const sc_run *run, predict_memo *m, shape *x,
-                          sc_err *err)
+static const sc_err *refused(sc_arena *a, const sc_err *err)
 {
-    uint32_t n = run->model->n_layers;
-    part *weights;
-    SC_TRY(plan_of(run, m, x, err));
-    if (x->plan.n_kinds > 1)
-        return sc_blocks_price(&x->plan, m->a, &x->blocks, err);
-    SC_TRY(parts_of(m, x, &weights, err));
-    x->blocks = SC_NEW_N(m->a, sc_block, n);
-    if (!x->blocks) return sc_error_nomem(err);
-    join(x->passes->b, weights->b, n, x->blocks);
+    sc_err *why = SC_NEW(a, sc_err);
+    if (why) *why = *err;
+    return why;
+}
+
+static sc_status passes_of(predict_memo *m, const sc_run *r, part *lists,
+                           part **out, sc_err *err)
+{
+    uint32_t n = r->model->n_layers;
+    SC_TRY(part_of(m, sc_plan_pass_key(r), n, out, err));
+    part *p = *out;
+    if (p->done) return SC_OK;
+    if (!p->why) {
+        sc_status s = sc_segment_passes(r, &m->networks, m->a, p->b, err);
+        if (s == SC_EINPUT) p->why = refused(m->a, err);
+        if (s != SC_OK) return s;
+    }
+    if (p->why) {
+        *err = *p->why;
+        return SC_EINPUT;
+    }
+    p->done = true;
+    if (!lists->done) memcpy(lists->b, p->b, n * sizeof *p->b);
+    lists->done = true;
     return SC_OK;
 }
 
-static sc_status price(shape *x, sc_arena *a, sc_err *err)
+/* `enough` (may be NULL): whether layers are wanted, once their weights alone
+ * are known: x->segments. */
+static sc_status parts_of(predict_memo *m, shape *x, enough_fn *enough,
+                          void *with, sc_err *err)
 {
-    uint32_t n = x->plan.run.model->n_layers;
-    part *p = x->passes;
-    if (!p) return SC_OK;
-    for (uint32_t l = 0; !p->passes && l < n; l++)
-        SC_TRY(sc_block_passes(&x->plan, l, a, &p->b[l], err));
-    x->kept = x->kept || !p->passes;
-    p->passes = true;
+    const sc_run *r = &x->plan.run;
+    uint32_t n = r->model->n_layers;
+    part *lists, *passes, *weights = NULL;
+    SC_TRY(part_of(m, sc_plan_list_key(r), n, &lists, err));
+    if (lists->done && enough) {
+        SC_TRY(weights_of(m, x, lists, &weights, err));
+        memcpy(x->segments, weights->b, n * sizeof *x->segments);
+        SC_TRY(enough(x, with, &x->enough, err));
+        if (x->enough) return SC_OK;
+    }
+    SC_TRY(passes_of(m, r, lists, &passes, err));
+    SC_TRY(weights_of(m, x, lists, &weights, err));
     for (uint32_t l = 0; l < n; l++) {
-        sc_block weights = x->blocks[l];
-        join(&p->b[l], &weights, 1, &x->blocks[l]);
+        x->segments[l] = passes->b[l];
+        join_weights(&x->segments[l], &weights->b[l]);
     }
     return SC_OK;
+}
+
+static sc_status shape_of(const sc_run *run, predict_memo *m, shape *x,
+                          enough_fn *enough, void *with, sc_err *err)
+{
+    SC_TRY(sc_plan_build(run, m->a, &x->plan, err));
+    if (x->plan.n_kinds > 1)
+        return sc_segments_price(&x->plan, m->a, &x->segments, err);
+    x->segments = SC_NEW_N(m->a, sc_segment, run->model->n_layers);
+    if (!x->segments) return sc_error_nomem(err);
+    return parts_of(m, x, enough, with, err);
 }
 
 /* ---- bounds ---------------------------------------------------------------------- */
 
-static double block_time(const sc_block *b)
+static double pass_time(const sc_segment *b)
 {
     return b->fwd_s + b->bwd_s;
 }
 
 /* ZeRO-3: weights come for each pass, gradients go after the second. */
-static double moved_time(const sc_block *b)
+static double moved_time(const sc_segment *b)
 {
     return b->bwd_s > 0 ? 2 * b->gather_s + b->grad_s : b->gather_s;
 }
@@ -189,34 +195,34 @@ static const double rounding = 1 - 1e-9;
 /* No schedule ends before its busiest device has done all its passes; where
  * micro-batches go from the first device to the last and back, not before the
  * first has come to it, nor before the last has gone back. */
-static double least_time(const sc_plan *p, const sc_block *b)
+static double least_time(const sc_plan *p, const sc_segment *b)
 {
     const sc_run *r = &p->run;
     bool through = !r->forward_only && !r->order &&
                    sc_run_placement(r) <= SC_SCH_INTERLEAVED;
     double most = 0, outside = 0;
     for (uint32_t dev = 0; dev < r->size[SC_AX_PP]; dev++) {
-        const sc_block *own = sc_plan_blocks(p, b, dev);
-        double all = sc_plan_device_sum(p, b, dev, block_time);
+        const sc_segment *own = sc_plan_segments(p, b, dev);
+        double all = sc_plan_device_sum(p, b, dev, pass_time);
         most = fmax(most, all * predict_passes(r) + outside);
         if (r->zero >= 3)
             most = fmax(most, sc_plan_device_sum(p, b, dev, moved_time) *
                                   predict_passes(r));
         const struct sc_stage *first = &p->stage[sc_run_stage(r, dev, 0)];
         for (uint32_t l = 0; through && l < r->model->n_layers; l++)
-            outside += first->n[l] * block_time(&own[l]);
+            outside += first->n[l] * pass_time(&own[l]);
     }
     return most * sc_plan_slow_factor(r) * rounding;
 }
 
-static sc_status memory_peak(const sc_plan *p, const sc_block *blocks,
+static sc_status memory_peak(const sc_plan *p, const sc_segment *segments,
                              double scale, sc_arena *a, predict_eval *e,
                              sc_err *err)
 {
     uint32_t pp = p->run.size[SC_AX_PP];
     sc_stage_memory *m = SC_NEW_N(a, sc_stage_memory, pp);
     if (!m) return sc_error_nomem(err);
-    SC_TRY(sc_predict_memory(p, blocks, a, m, err));
+    SC_TRY(sc_predict_memory(p, segments, a, m, err));
     for (uint32_t i = 0; i < pp; i++) {
         e->peak = fmax(e->peak, scale * m[i].peak);
         e->full = fmax(e->full, scale * m[i].peak / m[i].capacity);
@@ -225,41 +231,64 @@ static sc_status memory_peak(const sc_plan *p, const sc_block *blocks,
     return SC_OK;
 }
 
-static sc_status evaluate(shape *x, double beat_s, predict_memo *memo,
-                          predict_eval *e, sc_err *err)
+static double scale_of(const predict_memo *memo)
 {
-    sc_arena *a = memo->a;
-    double scale = memo->memory_scale > 0 ? memo->memory_scale : 1;
-    SC_TRY(memory_peak(&x->plan, x->blocks, scale, a, e, err));
-    if (!e->fits && beat_s > 0) return SC_OK;
-    SC_TRY(price(x, a, err));
-    e->step_s = least_time(&x->plan, x->blocks);
-    e->slower = e->step_s >= beat_s && beat_s > 0;
-    if (e->slower) return SC_OK;
-    return sc_predict_fast(&x->plan, x->blocks, a, &e->step_s, err);
+    return memo->memory_scale > 0 ? memo->memory_scale : 1;
 }
 
-sc_status predict_layers(const sc_run *run, predict_memo *memo, sc_plan *plan,
-                         sc_block **blocks, sc_err *err)
+typedef struct question {
+    predict_memo *memo;
+    double most; /* peak from which on a run that does not fit is of no use */
+    predict_eval e;
+} question;
+
+/* Without activations a device needs no more. */
+static sc_status hopeless(shape *x, void *with, bool *enough, sc_err *err)
 {
-    shape x = {.kept = true};
-    SC_TRY(shape_of(run, memo, &x, err));
-    SC_TRY(price(&x, memo->a, err));
-    *plan = x.plan;
-    *blocks = x.blocks;
+    question *q = with;
+    predict_eval e = {.run = q->e.run};
+    sc_arena *a = q->memo->a;
+    SC_TRY(memory_peak(&x->plan, x->segments, scale_of(q->memo), a, &e, err));
+    *enough = !e.fits && e.peak >= q->most;
+    if (*enough) q->e = e;
     return SC_OK;
 }
 
-sc_status predict_evaluate(const sc_run *run, double beat_s, predict_memo *memo,
-                           predict_eval *out, sc_err *err)
+static sc_status evaluate(shape *x, double beat_s, question *q, sc_err *err)
 {
+    predict_eval *e = &q->e;
+    sc_arena *a = q->memo->a;
+    if (x->enough) return SC_OK;
+    SC_TRY(memory_peak(&x->plan, x->segments, scale_of(q->memo), a, e, err));
+    if (!e->fits && beat_s > 0) return SC_OK;
+    e->step_s = least_time(&x->plan, x->segments);
+    e->slower = e->step_s >= beat_s && beat_s > 0;
+    if (e->slower) return SC_OK;
+    return sc_predict_fast(&x->plan, x->segments, a, &e->step_s, err);
+}
+
+sc_status predict_layers(const sc_run *run, predict_memo *memo, sc_plan *plan,
+                         sc_segment **segments, sc_err *err)
+{
+    shape x = {.enough = false};
+    SC_TRY(shape_of(run, memo, &x, NULL, NULL, err));
+    *plan = x.plan;
+    *segments = x.segments;
+    return SC_OK;
+}
+
+sc_status predict_evaluate(const sc_run *run, double beat_s, double most,
+                           predict_memo *memo, predict_eval *out, sc_err *err)
+{
+    uint32_t known = memo->n; /* what is new stays */
     sc_arena_mark mark = sc_arena_save(memo->a);
-    predict_eval e = {.run = *run};
-    shape x = {.kept = false};
-    sc_status s = shape_of(run, memo, &x, err);
-    if (s == SC_OK) s = evaluate(&x, beat_s, memo, &e, err);
-    if (s == SC_OK && !x.kept) sc_arena_restore(memo->a, mark);
-    if (s == SC_OK) *out = e;
+    question q = {memo, most, {.run = *run}};
+    enough_fn *enough = beat_s > 0 && most < INFINITY ? hopeless : NULL;
+    shape x = {.enough = false};
+    sc_status s = shape_of(run, memo, &x, enough, &q, err);
+    if (s == SC_OK) s = evaluate(&x, beat_s, &q, err);
+    if (s == SC_OK && memo->n == known) sc_arena_restore(memo->a, mark);
+    if (s == SC_OK) *out = q.e;
     return s;
 }
 
@@ -273,26 +302,26 @@ static double all_kernels(const shape *x)
     double sum = 0;
     if (x->plan.n_kinds > 1) return 0; /* devices of several kinds */
     for (uint32_t l = 0; l < m->n_layers; l++)
-        sum += m->layer[l].repeat * block_time(&x->blocks[l]);
+        sum += m->layer[l].repeat * pass_time(&x->segments[l]);
     return sum;
 }
 
 static double shortest(const shape *x)
 {
-    return least_time(&x->plan, x->blocks);
+    return least_time(&x->plan, x->segments);
 }
 
 static sc_status bound(const sc_run *run, predict_memo *m, bound_fn *of,
                        double *seconds, sc_err *err)
 {
+    uint32_t known = m->n;
     sc_arena_mark mark = sc_arena_save(m->a);
-    shape x = {.kept = false};
+    shape x = {.enough = false};
     sc_err why;
     sc_err_init(&why);
-    sc_status s = shape_of(run, m, &x, &why);
-    if (s == SC_OK) s = price(&x, m->a, &why);
+    sc_status s = shape_of(run, m, &x, NULL, NULL, &why);
     *seconds = s == SC_OK ? of(&x) : 0;
-    if (s == SC_OK && !x.kept) sc_arena_restore(m->a, mark);
+    if (s == SC_OK && m->n == known) sc_arena_restore(m->a, mark);
     if (s == SC_OK || s == SC_EINPUT) return SC_OK;
     *err = why;
     return s;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fast.c - the step of blocks, by which candidates are ranked: durations
+ * fast.c - the step of segments, by which candidates are ranked: durations
  * composed by the schedule's recurrence.
  *
  * finish(v, mb) = max(finish of the same pass on the neighbouring stage,
@@ -22,7 +22,7 @@ typedef struct past {
 
 typedef struct fast {
     const sc_plan *p;
-    const sc_block *blocks;
+    const sc_segment *segments;
     double sigma;     /* extra time per overlapped time */
     uint32_t chunks;  /* of a device */
     double *f, *b;    /* [pp * chunks] duration of a closed pass */
@@ -35,10 +35,10 @@ typedef struct fast {
     past *past;       /* [pp] */
 } fast;
 
-static const sc_block *layer_of(const fast *x, uint32_t dev, uint32_t v,
-                                uint32_t i)
+static const sc_segment *layer_of(const fast *x, uint32_t dev, uint32_t v,
+                                  uint32_t i)
 {
-    const sc_block *own = sc_plan_blocks(x->p, x->blocks, dev);
+    const sc_segment *own = sc_plan_segments(x->p, x->segments, dev);
     return &own[sc_plan_stage_entry(x->p, v, i)];
 }
 
@@ -55,8 +55,8 @@ static uint32_t n_run(const fast *x, uint32_t v, bool bwd)
     return n - skip;
 }
 
-static const sc_block *run_of(const fast *x, uint32_t dev, uint32_t v, bool bwd,
-                              uint32_t k)
+static const sc_segment *run_of(const fast *x, uint32_t dev, uint32_t v,
+                                bool bwd, uint32_t k)
 {
     return layer_of(x, dev, v, bwd ? n_layers(x, v) - 1 - k : k);
 }
@@ -80,7 +80,7 @@ static double zero3(fast *x, uint32_t v, uint32_t dev, sc_pass pass,
     past *h = &x->past[dev];
     double t = start, busy = h->busy, ready[SC_PREFETCH_MAX + 1] = {0};
     for (uint32_t k = 0; k < n; k++) {
-        const sc_block *b = run_of(x, dev, v, bwd, k);
+        const sc_segment *b = run_of(x, dev, v, bwd, k);
         for (; next < n && next <= k + depth; next++) {
             double s = run_of(x, dev, v, bwd, next)->gather_s;
             if (s > 0) busy = fmax(busy, gate(h, depth, next - k)) + s;
@@ -113,7 +113,7 @@ static double late_zero3(fast *x, uint32_t v, uint32_t dev, double start)
     past *h = &x->past[dev];
     double t = start;
     for (uint32_t k = 0; k < n_run(x, v, true); k++) {
-        const sc_block *b = run_of(x, dev, v, true, k);
+        const sc_segment *b = run_of(x, dev, v, true, k);
         double own = b->w_cat[SC_CAT_COMPUTE] + b->pack_s;
         t += b->w_s + b->pack_s + x->sigma * fmin(own, fmax(0, h->busy - t));
         if (b->grad_s > 0) h->busy = fmax(h->busy, t) + b->grad_s;
@@ -129,7 +129,7 @@ static double first_forward(fast *x, uint32_t v, uint32_t dev, double start)
     double t = start, gathered = x->gathered[dev], busy = 0;
     uint32_t n = n_layers(x, v);
     for (uint32_t k = 0; k < n; k++) {
-        const sc_block *b = layer_of(x, dev, v, k);
+        const sc_segment *b = layer_of(x, dev, v, k);
         gathered += b->update_s;
         t = fmax(t, gathered) + b->fwd_s;
         busy += b->fwd_s;
@@ -147,7 +147,7 @@ static double last_backward(fast *x, uint32_t dev, uint32_t v, bool split,
     double own = 0; /* kernels: only they are slowed */
     uint32_t n = n_run(x, v, true);
     for (uint32_t k = 0; k < n; k++) {
-        const sc_block *b = run_of(x, dev, v, true, k);
+        const sc_segment *b = run_of(x, dev, v, true, k);
         t += (split ? b->w_s : b->bwd_s) + b->pack_s;
         own += (split ? b->w_cat : b->bwd_cat)[SC_CAT_COMPUTE] + b->pack_s;
         bucket += b->grad_bytes;
@@ -174,7 +174,7 @@ static void durations(fast *x)
     for (uint32_t c = 0; c < r->size[SC_AX_PP] * x->chunks; c++) {
         uint32_t dev = c / x->chunks, v = sc_run_stage(r, dev, c % x->chunks);
         for (uint32_t k = 0; k < n_layers(x, v); k++) {
-            const sc_block *b = layer_of(x, dev, v, k);
+            const sc_segment *b = layer_of(x, dev, v, k);
             x->f[c] += b->fwd_s;
             x->b[c] += b->bwd_s;
             x->w[c] += b->w_s;
@@ -374,16 +374,16 @@ static sc_status compose(fast *x, sc_arena *a, double *step_s, sc_err *err)
     return SC_OK;
 }
 
-sc_status sc_predict_fast(const sc_plan *p, const sc_block *blocks, sc_arena *a,
-                          double *step_s, sc_err *err)
+sc_status sc_predict_fast(const sc_plan *p, const sc_segment *segments,
+                          sc_arena *a, double *step_s, sc_err *err)
 {
     uint32_t pp = p->run.size[SC_AX_PP], chunks = sc_run_chunks(&p->run);
     size_t n = (size_t)pp * chunks;
     sc_arena_mark mark = sc_arena_save(a);
     double *d = SC_NEW_N(a, double, 3 * n + 2 * (size_t)pp);
     fast x = {.p = p,
-              .blocks = blocks,
-              .sigma = sc_plan_overlap(p, blocks),
+              .segments = segments,
+              .sigma = sc_plan_overlap(p, segments),
               .chunks = chunks,
               .c = SC_NEW_N(a, sc_step_costs, pp),
               .past = SC_NEW_N(a, past, pp)};
@@ -395,7 +395,7 @@ sc_status sc_predict_fast(const sc_plan *p, const sc_block *blocks, sc_arena *a,
     x.gathered = d + 3 * n + pp;
     sc_status s = SC_OK;
     for (uint32_t dev = 0; dev < pp && s == SC_OK; dev++)
-        s = sc_plan_step_costs(p, blocks, dev, &x.c[dev], err);
+        s = sc_plan_step_costs(p, segments, dev, &x.c[dev], err);
     if (s == SC_OK) s = compose(&x, a, step_s, err);
     sc_arena_restore(a, mark);
     return s;

@@ -13,7 +13,7 @@ bool predict_by_graph(const sc_job *job, const sc_model *model)
     const char *why;
     sc_pos at;
     if (model->graph || job->compat) return true;
-    return job->tree && !sc_strategy_by_blocks(job->tree, &why, &at);
+    return job->tree && !sc_strategy_searchable(job->tree, &why, &at);
 }
 
 /* ---- mesh ------------------------------------------------------------------ */
@@ -252,21 +252,18 @@ static const char *usual_optimizer(const sc_opgraph *g)
     return strcmp(g->sample, "sequence") == 0 ? "adam" : "sgd";
 }
 
-/* Programs with tensor parallelism pad the vocabulary to a multiple of 128 for
- * every rank of it. */
+/* Programs with tensor parallelism pad the vocabulary. */
 static sc_status pad_vocabulary(graph_state *x, sc_err *err)
 {
     const sc_strategy *s = x->job->tree;
     int tp = s && s->tensor_parallel > 0 ? sc_strategy_axis(s, "tp") : -1;
-    sc_transformer t = x->model->t;
-    int64_t parts = tp >= 0 ? (int64_t)s->axis[tp].size : 1;
-    if (t.vocab % parts == 0) return SC_OK;
-    t.vocab += 128 * parts - 1;
-    t.vocab -= t.vocab % (128 * parts);
-    predict_note(&x->assume, "vocabulary %lld: %lld padded for tp %lld",
-                 (long long)t.vocab, (long long)x->model->t.vocab,
-                 (long long)parts);
-    return sc_model_from_transformer(&t, s->axis[tp].pos, x->a, &x->model, err);
+    uint32_t parts = tp >= 0 ? s->axis[tp].size : 1;
+    int64_t vocab = x->model->t.vocab;
+    SC_TRY(sc_model_pad(x->model, parts, x->a, &x->model, err));
+    if (x->model->t.vocab != vocab)
+        predict_note(&x->assume, "vocabulary %lld: %lld padded for tp %u",
+                     (long long)x->model->t.vocab, (long long)vocab, parts);
+    return SC_OK;
 }
 
 static sc_status graph_of(graph_state *x, sc_run *r, sc_err *err)
@@ -354,9 +351,6 @@ static sc_status prepare(graph_state *x, sc_run *r, sc_err *err)
                    .unfold = x->job->no_symmetry,
                    .joined = !x->job->each,
                    .order = r->order};
-    /* what pools have is given back before the step is run */
-    if (!x->tree.n_pools && !(g->links = sc_gplan_links(x->a)))
-        return sc_error_nomem(err);
     if (!g->optimizer) g->optimizer = x->tree.optimizer;
     if (!g->optimizer) {
         g->optimizer = usual_optimizer(g->graph);

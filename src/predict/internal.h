@@ -10,7 +10,7 @@
 /* One configuration, evaluated. */
 typedef struct predict_eval {
     sc_run run;
-    double step_s; /* of blocks (sc_predict_fast) */
+    double step_s; /* of segments (sc_predict_fast) */
     double peak;   /* bytes, worst stage */
     double full;   /* of its device's memory, worst stage */
     bool fits;
@@ -28,11 +28,10 @@ typedef struct predict_memo {
     const sc_model *model;
     const sc_software *sw;
     const sc_hw *hw;
-    double memory_scale; /* of what blocks need; 0: 1 */
+    double memory_scale; /* of what segments need; 0: 1 */
     double by_events;    /* the question's step over its step by the fast
                             engine: by as much a variant's would be longer */
-    uint32_t n_like;
-    const sc_plan *like[64];
+    sc_segment_memo networks;
     uint32_t n, size;
 
     struct predict_slot {
@@ -41,11 +40,12 @@ typedef struct predict_memo {
     } * slot; /* [size] open addressing, at most half full */
 } predict_memo;
 
-/* Plan, memory, layers and step of blocks.  With `beat_s` > 0 what does not
- * fit is not priced, and the engine is not run for what can't be faster than
- * that: step_s is then a lower bound. */
-sc_status predict_evaluate(const sc_run *run, double beat_s, predict_memo *memo,
-                           predict_eval *out, sc_err *err);
+/* Plan, memory, layers and step of segments.  With `beat_s` > 0 the step is not
+ * composed of what does not fit or can't be faster than that: step_s is then a
+ * lower bound; and of what needs `most` bytes for its weights alone and does not
+ * fit, that is the peak. */
+sc_status predict_evaluate(const sc_run *run, double beat_s, double most,
+                           predict_memo *memo, predict_eval *out, sc_err *err);
 
 /* Seconds of compute streams for all layers of one micro-batch, both passes; 0
  * where devices differ. */
@@ -58,7 +58,7 @@ sc_status predict_least_time(const sc_run *run, predict_memo *memo,
 
 /* Plan and priced layers, with what the memo has of them. */
 sc_status predict_layers(const sc_run *run, predict_memo *memo, sc_plan *plan,
-                         sc_block **blocks, sc_err *err);
+                         sc_segment **segments, sc_err *err);
 
 /* Micro-batches that a chunk of a device runs: in the mean half of them where
  * two devices hold it. */
@@ -166,8 +166,8 @@ sc_status predict_keep(const sc_job *job, const sc_job *next,
                        const predict_eval *e, sc_arena *a, sc_prediction *p,
                        sc_err *err);
 
-/* Whether nothing is left for blocks to choose: the model is a graph of
- * operators, or the strategy or mode is beyond blocks. */
+/* Whether nothing is left to choose by segments: the model is a graph of
+ * operators, or the strategy or mode is beyond the axes that are searched. */
 bool predict_by_graph(const sc_job *job, const sc_model *model);
 /* sc_predict() of such a job with the machine, model, program and costs of
  * `run`.  `known`: the fast engine's step of the same, NULL if there is none. */

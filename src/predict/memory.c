@@ -20,6 +20,7 @@ typedef struct stage_sum {
     double params, widest, root; /* gathered: all, the widest layer, the ends */
     double trained, root_trained; /* of these, with gradients */
     double head_fresh; /* the head's gradient, which waits for the root's */
+    double ends;       /* what the head keeps */
     double working;    /* the worst layer's transient */
     double fresh;      /* gradients beside it, not yet reduced */
     const char *worst; /* that layer */
@@ -37,7 +38,7 @@ static bool stays_whole(const sc_run *r)
 }
 
 /* Weights of a layer with gradients, in the layout of the products. */
-static double trained(const sc_block *b)
+static double trained(const sc_segment *b)
 {
     double still = b->params_kept > 0 ? b->frozen_kept / b->params_kept : 0;
     return b->params * (1 - still);
@@ -53,7 +54,7 @@ static double fresh_bytes(const sc_run *r)
 }
 
 static void add_weights(const sc_run *r, stage_sum *s, uint8_t kind,
-                        const sc_block *b, double n)
+                        const sc_segment *b, double n)
 {
     s->params_kept += n * b->params_kept;
     s->frozen += n * b->frozen_kept;
@@ -62,6 +63,7 @@ static void add_weights(const sc_run *r, stage_sum *s, uint8_t kind,
     s->residual += n * b->residual;
     s->gathers += b->gather_bytes > 0 ? n : 0;
     s->logits += b->logits;
+    if (kind == SC_LAYER_HEAD) s->ends += b->saved;
     if (b->gather_bytes <= 0) return;
     s->params += n * b->params;
     s->trained += n * trained(b);
@@ -75,23 +77,26 @@ static void add_weights(const sc_run *r, stage_sum *s, uint8_t kind,
         s->head_fresh = sc_precision_bytes(SC_BF16) * trained(b);
 }
 
-/* The layer whose backward pass holds most beside what is kept. */
+/* The layer whose passes hold most beside what is kept; the head has given up
+ * what it keeps when another's backward pass begins. */
 static void worst_layer(const sc_run *r, stage_sum *s, const sc_layer *l,
-                        const sc_block *b)
+                        const sc_segment *b)
 {
     bool fsdp = l->kind == SC_LAYER_BLOCK && b->gather_bytes > 0;
     double fresh = fsdp ? fresh_bytes(r) * trained(b) + s->head_fresh : 0;
-    if (s->worst && b->working + fresh <= s->working + s->fresh) return;
-    s->working = b->working;
+    double working = b->working - (l->kind == SC_LAYER_HEAD ? 0 : s->ends);
+    if (s->worst && working + fresh <= s->working + s->fresh) return;
+    s->working = working;
     s->fresh = fresh;
     s->worst = l->path;
 }
 
-static stage_sum sum_of(const sc_plan *p, const sc_block *blocks, uint32_t dev)
+static stage_sum sum_of(const sc_plan *p, const sc_segment *segments,
+                        uint32_t dev)
 {
     const sc_run *r = &p->run;
     stage_sum s = {0};
-    blocks = sc_plan_blocks(p, blocks, dev);
+    segments = sc_plan_segments(p, segments, dev);
     for (int pass = 0; pass < 2; pass++)
         for (uint32_t c = 0; c < sc_run_chunks(r); c++)
             for (uint32_t l = 0; l < r->model->n_layers; l++) {
@@ -99,21 +104,21 @@ static stage_sum sum_of(const sc_plan *p, const sc_block *blocks, uint32_t dev)
                 uint32_t n = p->stage[sc_run_stage(r, dev, c)].n[l];
                 if (!n) continue;
                 if (pass)
-                    worst_layer(r, &s, layer, &blocks[l]);
+                    worst_layer(r, &s, layer, &segments[l]);
                 else
-                    add_weights(r, &s, layer->kind, &blocks[l], n);
+                    add_weights(r, &s, layer->kind, &segments[l], n);
             }
     return s;
 }
 
 /* The same by walking the device's order: of passes that are split, and of
  * orders from a file. */
-static sc_status walked(const sc_plan *p, const sc_block *blocks, uint32_t dev,
-                        sc_arena *a, double *out, sc_err *err)
+static sc_status walked(const sc_plan *p, const sc_segment *segments,
+                        uint32_t dev, sc_arena *a, double *out, sc_err *err)
 {
     const sc_run *r = &p->run;
     uint32_t chunks = sc_run_chunks(r);
-    blocks = sc_plan_blocks(p, blocks, dev);
+    segments = sc_plan_segments(p, segments, dev);
     sc_arena_mark mark = sc_arena_save(a);
     double *kept = SC_NEW_N(a, double, chunks);
     double *late = SC_NEW_N(a, double, chunks);
@@ -122,8 +127,8 @@ static sc_status walked(const sc_plan *p, const sc_block *blocks, uint32_t dev,
     for (uint32_t c = 0; c < chunks; c++)
         for (uint32_t l = 0; l < r->model->n_layers; l++) {
             double n = p->stage[sc_run_stage(r, dev, c)].n[l];
-            kept[c] += n * blocks[l].saved;
-            late[c] += n * blocks[l].late;
+            kept[c] += n * segments[l].saved;
+            late[c] += n * segments[l].late;
         }
     *out = sc_schedule_held(order, sc_run_order(r, dev, order), kept, late);
     sc_arena_restore(a, mark);
@@ -131,20 +136,20 @@ static sc_status walked(const sc_plan *p, const sc_block *blocks, uint32_t dev,
 }
 
 /* Bytes kept for the backward pass by all chunks of a device. */
-static double activations(const sc_plan *p, const sc_block *blocks,
+static double activations(const sc_plan *p, const sc_segment *segments,
                           uint32_t dev)
 {
     const sc_run *r = &p->run;
     uint32_t pp = r->size[SC_AX_PP];
-    blocks = sc_plan_blocks(p, blocks, dev);
+    segments = sc_plan_segments(p, segments, dev);
     if (r->forward_only) return 0;
     double chunk = 0, ends = 0;
     for (uint32_t v = dev; v < p->n_stages; v += pp) {
         uint32_t last = r->model->n_layers - 1;
         for (uint32_t l = 0; l < last; l++)
-            chunk += p->stage[v].n[l] * blocks[l].saved;
+            chunk += p->stage[v].n[l] * segments[l].saved;
         /* The head's backward follows its forward at once. */
-        if (p->stage[v].head) ends += blocks[last].saved;
+        if (p->stage[v].head) ends += segments[last].saved;
     }
     uint32_t n = sc_schedule_in_flight(r->schedule, pp, r->vpp, r->ga, dev);
     if (r->schedule == SC_SCH_GPIPE) ends *= r->ga;
@@ -203,12 +208,13 @@ static void worst_moment(const sc_run *r, const stage_sum *s, double kept,
     m->gradients = (host ? 0 : s->grads) * gradient_bytes(r->sw) + unreduced;
 }
 
-static sc_stage_memory device_memory(const sc_plan *p, const sc_block *blocks,
-                                     uint32_t dev, double kept)
+static sc_stage_memory device_memory(const sc_plan *p,
+                                     const sc_segment *segments, uint32_t dev,
+                                     double kept)
 {
     const sc_run *r = &p->run;
     const sc_software *sw = r->sw;
-    stage_sum s = sum_of(p, blocks, dev);
+    stage_sum s = sum_of(p, segments, dev);
     sc_stage_memory m = {0};
     double low = sc_precision_bytes(SC_BF16);
     double each = r->forward_only ? low : sw->weight_bytes;
@@ -231,16 +237,16 @@ static sc_stage_memory device_memory(const sc_plan *p, const sc_block *blocks,
     return m;
 }
 
-sc_status sc_predict_memory(const sc_plan *p, const sc_block *blocks,
+sc_status sc_predict_memory(const sc_plan *p, const sc_segment *segments,
                             sc_arena *a, sc_stage_memory *out, sc_err *err)
 {
     const sc_run *r = &p->run;
     bool odd = p->uneven && r->vpp > 1; /* chunks differ */
     bool walk = !r->forward_only && (r->order || odd || sc_run_splits(r));
     for (uint32_t dev = 0; dev < p->run.size[SC_AX_PP]; dev++) {
-        double kept = walk ? 0 : activations(p, blocks, dev);
-        if (walk) SC_TRY(walked(p, blocks, dev, a, &kept, err));
-        out[dev] = device_memory(p, blocks, dev, kept);
+        double kept = walk ? 0 : activations(p, segments, dev);
+        if (walk) SC_TRY(walked(p, segments, dev, a, &kept, err));
+        out[dev] = device_memory(p, segments, dev, kept);
         out[dev].capacity = (double)sc_plan_hw(p, dev)->device->mem_bytes;
     }
     return SC_OK;

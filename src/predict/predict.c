@@ -9,8 +9,8 @@
 typedef struct state {
     const sc_job *job;
     sc_plan plan;
-    sc_block *blocks; /* [model->n_layers] */
-    double fast_s;    /* of blocks */
+    sc_segment *segments; /* [model->n_layers] */
+    double fast_s;        /* of segments */
 } state;
 
 /* Optimizer states that are not on the device. */
@@ -18,7 +18,7 @@ static void states_note(const state *x, predict_notes *assume)
 {
     double most = 0;
     for (uint32_t d = 0; d < x->plan.run.size[SC_AX_PP]; d++)
-        most = fmax(most, sc_plan_host_states(&x->plan, x->blocks, d));
+        most = fmax(most, sc_plan_host_states(&x->plan, x->segments, d));
     if (most > 0)
         predict_note(assume, "optimizer states of up to %.4g GiB per device %s",
                      most / SC_GIB,
@@ -230,21 +230,22 @@ static sc_status fullness(const sc_job *job, const sc_run *run, sc_arena *a,
     return SC_OK;
 }
 
-/* What blocks chose, as long as the network does not agree on whether it fits. */
+/* What segments chose, as long as the network does not agree on whether it fits. */
 typedef struct search {
-    double light, heavy; /* scales at which blocks had chosen what does not fit;
+    double light,
+        heavy;  /* scales at which segments had chosen what does not fit;
                             had nothing left, though it fits; 0: none */
-    sc_run run;          /* the fastest that fits by the network */
+    sc_run run; /* the fastest that fits by the network */
     sc_prediction asked; /* its step; n_stages 0: there is none */
     predict_notes notes;
     double scale;
 } search;
 
-/* The scale at which blocks say what the network says of the last choice, but
+/* The scale at which segments say what the network says of the last choice, but
  * between those that have been tried. */
-static double next_scale(search *s, double scale, double full, double blocks)
+static double next_scale(search *s, double scale, double full, double segments)
 {
-    double next = scale * full / blocks;
+    double next = scale * full / segments;
     if (full > 1)
         s->light = fmax(s->light, scale);
     else
@@ -266,8 +267,8 @@ static void keep(search *s, const sc_run *run, const sc_prediction *asked,
     s->scale = scale;
 }
 
-/* Blocks choose, the network says whether the choice fits.  Where they do not
- * agree on that, what blocks weigh is scaled to the network's weight, and they
+/* Segments choose, the network says whether the choice fits.  Where they do not
+ * agree on that, what segments need is scaled to what the network does, and they
  * choose again.  If they never do, the fastest choice holds of those that fit
  * by the network.  `asked` is the step of what was chosen, if the network was
  * asked about it. */
@@ -290,7 +291,7 @@ static sc_status choose(const sc_job *job, predict_memo *memo, sc_arena *a,
         p->n_candidates += tried;
         asked->n_stages = 0;
         if (tried == 1) return SC_OK;
-        SC_TRY(predict_evaluate(&p->run, 0, memo, &e, err));
+        SC_TRY(predict_evaluate(&p->run, 0, INFINITY, memo, &e, err));
         SC_TRY(fullness(job, &p->run, a, &full, asked, err));
         bool slower =
             s.asked.n_stages > 0 && s.asked.step_time_s < asked->step_time_s;
@@ -384,8 +385,8 @@ sc_status predict_again(const sc_job *job, const sc_hw *hw,
                      .cost = cost,
                      .strategy = job->tree};
     SC_TRY(choose(job, memo, a, &p, &assume, &asked, err));
-    SC_TRY(predict_layers(&p.run, memo, &x.plan, &x.blocks, err));
-    SC_TRY(sc_predict_fast(&x.plan, x.blocks, a, &x.fast_s, err));
+    SC_TRY(predict_layers(&p.run, memo, &x.plan, &x.segments, err));
+    SC_TRY(sc_predict_fast(&x.plan, x.segments, a, &x.fast_s, err));
     states_note(&x, &assume);
     stage_note(&x.plan, &assume);
     SC_TRY(by_network(&x, &asked, a, &p, &assume, &warn, err));

@@ -89,9 +89,10 @@ static sc_status try_one(space *x, const sc_run *r, bool *done)
     predict_choice *c = x->out;
     predict_eval e;
     double beat = c->have_best ? c->best.step_s : INFINITY;
+    double most = fits(x) ? 0 : c->have_least ? c->least.peak : INFINITY;
     sc_err why;
     sc_err_init(&why);
-    sc_status s = predict_evaluate(r, beat, x->memo, &e, &why);
+    sc_status s = predict_evaluate(r, beat, most, x->memo, &e, &why);
     if (s == SC_EINPUT) { /* another choice may be legal */
         if (!x->refused.n) x->refused = why;
         *done = true;

@@ -3,7 +3,7 @@
  * suggest.c - the smallest changes that help: one choice, or two together, put
  * differently.
  *
- * Candidates are ranked by blocks with everything else as it is.  What is told
+ * Candidates are ranked by segments with everything else as it is.  What is told
  * is the effect of the options as they are printed: they are predicted like any
  * other question, with what was left out inferred anew, by the fast engine.
  * Where events or messages answered the question, a step is told that is as much
@@ -78,7 +78,7 @@ typedef struct search {
     const sc_job *job;
     const sc_run *run;
     predict_eval now;
-    double by_blocks; /* the network's step over that of blocks */
+    double by_segments; /* the network's step over that of segments */
     predict_memo *memo;
     sc_arena *a;
     bool done[MOVES];        /* alone it can be */
@@ -271,9 +271,9 @@ static bool evaluate(search *x, const move *m, uint32_t n, double beat,
     out->n = n;
     if (sc_job_outside(&out->job, r.sw) && !sc_job_outside(x->job, r.sw))
         return false;
-    sc_status s =
-        predict_evaluate(&r, beat / x->by_blocks, x->memo, &out->e, &quiet);
-    out->e.step_s *= x->by_blocks;
+    sc_status s = predict_evaluate(&r, beat / x->by_segments, INFINITY, x->memo,
+                                   &out->e, &quiet);
+    out->e.step_s *= x->by_segments;
     return s == SC_OK;
 }
 
@@ -469,9 +469,9 @@ sc_status predict_suggest(const sc_job *job, double fast_s, predict_memo *memo,
                   .a = a,
                   .c = SC_NEW_N(a, candidate, CANDIDATES)};
     if (!x->c) return sc_error_nomem(err);
-    SC_TRY(predict_evaluate(x->run, DBL_MIN, memo, &x->now, err));
+    SC_TRY(predict_evaluate(x->run, DBL_MIN, INFINITY, memo, &x->now, err));
     memo->by_events = by_events(job, memo, a, p);
-    x->by_blocks = p->step_time_s / fast_s;
+    x->by_segments = p->step_time_s / fast_s;
     x->now.step_s = p->step_time_s;
     x->now.fits = p->fits;
     x->now.slower = false;

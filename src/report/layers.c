@@ -2,7 +2,7 @@
 /* layers.c - what a model is made of, and what its operators work and move. */
 #include "report/layers.h"
 
-#include <stepcast/plan.h>
+#include <stepcast/model_graph.h>
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -32,21 +32,6 @@ void report_si(double v, char *buf, size_t size)
     if (i > 0 && n > 0 && (size_t)n < size) {
         snprintf(buf + n, size - (size_t)n, "%c", suffix[i]);
     }
-}
-
-static work operator_work(const sc_model *m, const sc_layer *l,
-                          const sc_operator *op, uint64_t batch, uint64_t seq)
-{
-    static const sc_gpass passes[N_PASSES] = {SC_GP_FWD, SC_GP_DGRAD,
-                                              SC_GP_WGRAD};
-    work k = {.params = op->params};
-    for (int p = 0; p < (l->still ? 1 : N_PASSES); p++) {
-        sc_op_work w = sc_operator_work(m, op, passes[p], batch, seq);
-        sc_price amount = sc_op_amount(&w);
-        k.flop[p] = amount.flops;
-        k.bytes[p] = amount.bytes;
-    }
-    return k;
 }
 
 void report_add_work(work *sum, const work *k, double times)
@@ -83,22 +68,28 @@ static void print_row(sc_text *out, const char *name, const work *k)
     report_row(out, name, NAME_WIDTH, k);
 }
 
-static work print_layer(const sc_model *m, const sc_layer *l, uint64_t batch,
-                        uint64_t seq, sc_text *out)
+/* The instance `x` of a segment that stands `count` times in the network. */
+static work print_layer(const sc_opgraph *g, const sc_ginstance *x,
+                        const char *path, uint32_t count, uint64_t batch,
+                        sc_text *out)
 {
     char name[64];
     work one = {0}, all = {0};
-    sc_text_add(out, "%s\n", l->path);
-    for (uint32_t i = 0; i < l->n_ops; i++) {
-        work k = operator_work(m, l, &l->op[i], batch, seq);
-        snprintf(name, sizeof name, "  %s", l->op[i].name);
+    size_t stem = strlen(x->path);
+    sc_text_add(out, "%s\n", path);
+    for (uint32_t i = x->first; i < x->first + x->n_ops; i++) {
+        work k = report_work_of(g, i, (double)batch);
+        const char *own = g->op[i].path;
+        if (strncmp(own, x->path, stem) == 0 && own[stem] == '.')
+            own += stem + 1;
+        snprintf(name, sizeof name, "  %s", own);
         print_row(out, name, &k);
         report_add_work(&one, &k, 1);
     }
     print_row(out, "  layer", &one);
-    report_add_work(&all, &one, l->repeat);
-    if (l->repeat > 1) {
-        snprintf(name, sizeof name, "  all %" PRIu32, l->repeat);
+    report_add_work(&all, &one, count);
+    if (count > 1) {
+        snprintf(name, sizeof name, "  all %" PRIu32, count);
         print_row(out, name, &all);
     }
     return all;
@@ -130,26 +121,47 @@ void report_step(sc_text *out, const work *total, double flop, double per,
                 text[0], text[2], what, text[1], flop / bytes);
 }
 
-void sc_report_layers(const sc_model *m, uint64_t batch, uint64_t seq,
-                      sc_text *out)
+/* Segments in the order in which they first stand in the network, a block by
+ * the path of its kind. */
+static work print_segments(const sc_model *m, const sc_opgraph *g,
+                           uint64_t batch, sc_text *out)
 {
     work total = {0};
+    for (uint32_t i = 0, block = 0, seen = 0; i < g->n_instances; i++) {
+        const sc_ginstance *x = &g->instance[i];
+        const char *path = x->path;
+        uint32_t count = 0;
+        if (strncmp(path, "layers.", 7) == 0)
+            path = m->layer[m->order[block++]].path;
+        if (x->segment < seen) continue;
+        seen = x->segment + 1;
+        for (uint32_t k = i; k < g->n_instances; k++)
+            count += g->instance[k].segment == x->segment;
+        work k = print_layer(g, x, path, count, batch, out);
+        report_add_work(&total, &k, 1);
+    }
+    return total;
+}
+
+sc_status sc_report_layers(const sc_model *m, uint64_t batch, uint64_t seq,
+                           sc_arena *a, sc_text *out, sc_err *err)
+{
+    const sc_opgraph *g;
     if (m->graph) {
         report_graph_layers(m, batch, out);
-        return;
+        return SC_OK;
     }
+    SC_TRY(sc_opgraph_from_model(m, seq, false, a, &g, err));
     sc_text_add(out,
                 "%s, batch %" PRIu64 ", sequence %" PRIu64
                 "; unsplit, 2 bytes per element\n\n",
                 m->name, batch, seq);
     report_heading(out, NAME_WIDTH);
-    for (uint32_t i = 0; i < m->n_layers; i++) {
-        work k = print_layer(m, &m->layer[i], batch, seq, out);
-        report_add_work(&total, &k, 1);
-    }
+    work total = print_segments(m, g, batch, out);
     print_row(out, "total", &total);
-    report_step(out, &total, sc_model_flops(m, batch, seq, false),
+    report_step(out, &total, sc_opgraph_flops(g, (double)batch, false),
                 (double)batch * (double)seq, "token");
+    return SC_OK;
 }
 
 /* ---- summary */

@@ -3,6 +3,7 @@
 #ifndef REPORT_LAYERS_H
 #define REPORT_LAYERS_H
 
+#include <stepcast/model_graph.h>
 #include <stepcast/report_model.h>
 
 enum { REPORT_FORWARD, REPORT_DGRAD, REPORT_WGRAD, REPORT_PASSES };
@@ -12,6 +13,8 @@ typedef struct report_work {
     uint64_t params;
 } report_work;
 
+/* Of operator `i`, not split. */
+report_work report_work_of(const sc_opgraph *g, uint32_t i, double samples);
 void report_add_work(report_work *sum, const report_work *k, double times);
 
 /* "1.23T"; columns carry their unit in the heading. */

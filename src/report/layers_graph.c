@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static report_work work_of(const sc_opgraph *g, uint32_t i, double samples)
+report_work report_work_of(const sc_opgraph *g, uint32_t i, double samples)
 {
     static const sc_gpass passes[REPORT_PASSES] = {SC_GP_FWD, SC_GP_DGRAD,
                                                    SC_GP_WGRAD};
@@ -48,7 +48,7 @@ void report_graph_layers(const sc_model *m, uint64_t batch, sc_text *out)
                 m->name, batch);
     report_heading(out, width);
     for (uint32_t i = 0; i < g->n_ops; i++) {
-        report_work k = work_of(g, i, (double)batch);
+        report_work k = report_work_of(g, i, (double)batch);
         report_row(out, g->op[i].path, width, &k);
         report_add_work(&total, &k, 1);
     }

@@ -60,7 +60,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         sc_job job;
         sc_job_init(&job);
         rules_hold(&s);
-        if (sc_strategy_by_blocks(&s, &why, NULL) == (why != NULL)) abort();
+        if (sc_strategy_searchable(&s, &why, NULL) == (why != NULL)) abort();
         if (sc_strategy_to_job(&s, NULL, &job, &a, &err) != SC_OK) abort();
         if (s.n_axes && (uint64_t)(job.tp * job.pp * job.cp * job.dp) >
                             sc_strategy_ranks(&s))

@@ -111,11 +111,11 @@ static bool measure(const sc_run *r, sc_arena *a, double *step, double *peak)
 {
     sc_err err;
     sc_plan p;
-    sc_block *b;
+    sc_segment *b;
     sc_stage_memory m[8];
     sc_err_init(&err);
     if (sc_plan_build(r, a, &p, &err) != SC_OK ||
-        sc_blocks_price(&p, a, &b, &err) != SC_OK ||
+        sc_segments_price(&p, a, &b, &err) != SC_OK ||
         sc_predict_fast(&p, b, a, step, &err) != SC_OK ||
         sc_predict_memory(&p, b, a, m, &err) != SC_OK)
         return false;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Random runs, evaluated by the blocks that choose between candidates and
+/* Random runs, evaluated by the segments that choose between candidates and
  * predicted by the network of operators: how far the two are apart, by what the
  * runs ask for. */
 #include "predict/internal.h"
@@ -186,13 +186,13 @@ static double fullest(const sc_prediction *p)
     return most;
 }
 
-static void add(ways *x, uint32_t q, double blocks, double operators)
+static void add(ways *x, uint32_t q, double segments, double operators)
 {
-    double apart = 100 * (operators - blocks) / blocks;
+    double apart = 100 * (operators - segments) / segments;
     x->apart[q][x->n] = (seen){apart, x->n};
 }
 
-/* What blocks lack and the network has right, so that nothing is judged by it.
+/* What composing lacks and the network has right, so that nothing is judged by it.
  * Gradients of which a rank keeps a part are there whole before they leave, and
  * cast to what they are reduced in; where FSDP keeps stages whole, weights are
  * gathered once a step, not for every pass; buffers of gradients wait for the
@@ -207,7 +207,7 @@ static void leave_out(ways *x, const sc_job *j, const sc_software *sw)
         x->apart[Q_STEP][x->n].apart = NAN;
 }
 
-/* A job that the network takes is one of blocks too. */
+/* A job that the network takes is priced by segments, too. */
 static bool both(prop *p, void *ctx)
 {
     ways *x = ctx;
@@ -234,7 +234,7 @@ static bool both(prop *p, void *ctx)
         snprintf(x->run[x->n].text, sizeof x->run[x->n].text, "%s %s %s %s",
                  m->name, hw->name, sw->name, asked ? asked : "");
         x->run[x->n].families = families_of(m, &job);
-        ok = predict_evaluate(&o.run, 0, &memo, &b, &err) == SC_OK;
+        ok = predict_evaluate(&o.run, 0, INFINITY, &memo, &b, &err) == SC_OK;
         if (ok) {
             add(x, Q_STEP, b.step_s, o.step_time_s);
             add(x, Q_PEAK, b.peak, fullest(&o));

@@ -2,7 +2,7 @@
 /*
  * prediction.h - what the tests of prices, plans and predictions have in
  * common: memory, errors and parameters that are new for each test, and runs
- * and blocks made of them.
+ * and segments made of them.
  *
  *   cmocka_unit_test_setup_teardown(overlaps, set_up, tear_down)
  */
@@ -54,7 +54,7 @@ static inline void load_run(sc_run *r, const char *cluster, const char *model,
                      SC_OK);
 }
 
-/* The plan of a run, and one of its blocks, priced. */
+/* The plan of a run, and one of its segments. */
 static inline sc_plan built(const sc_run *r)
 {
     sc_plan p;
@@ -64,12 +64,12 @@ static inline sc_plan built(const sc_run *r)
     return p;
 }
 
-static inline sc_block block(const sc_run *r, uint32_t layer)
+static inline sc_segment segment(const sc_run *r, uint32_t layer)
 {
     sc_plan p = built(r);
-    sc_block b;
-    assert_int_equal(sc_block_price(&p, layer, &f.a, &b, &f.err), SC_OK);
-    return b;
+    sc_segment *all = NULL;
+    assert_int_equal(sc_segments_price(&p, &f.a, &all, &f.err), SC_OK);
+    return all[layer];
 }
 
 /* A run of as many replicas as the machine has devices; its software is the
@@ -92,30 +92,33 @@ static inline sc_run replicas_of(const char *model, const char *cluster,
     return r;
 }
 
-/* The plan of a run and all of its blocks. */
-static inline sc_plan priced(const sc_run *r, sc_block **blocks)
+/* The plan of a run and all of its segments. */
+static inline sc_plan priced(const sc_run *r, sc_segment **segments)
 {
     sc_plan p = built(r);
-    assert_int_equal(sc_blocks_price(&p, &f.a, blocks, &f.err), SC_OK);
+    assert_int_equal(sc_segments_price(&p, &f.a, segments, &f.err), SC_OK);
     return p;
 }
 
-static inline double event_s(const sc_plan *p, const sc_block *b)
-{
-    sc_graph g;
-    sc_result res;
-    sc_sim_opts o;
-    assert_int_equal(sc_lower(p, b, NULL, &f.a, &g, &f.err), SC_OK);
-    sc_predict_rates(p, b, &o);
-    assert_int_equal(sc_sim_run(&g, &o, &f.a, &res, &f.err), SC_OK);
-    return sc_time_to_s(res.makespan);
-}
-
-static inline double fast_s(const sc_plan *p, const sc_block *b)
+static inline double fast_s(const sc_plan *p, const sc_segment *b)
 {
     double s = 0;
     assert_int_equal(sc_predict_fast(p, b, &f.a, &s, &f.err), SC_OK);
     return s;
+}
+
+/* The step of a run by the network of its operators. */
+static inline double network_s(const sc_run *r)
+{
+    sc_job job;
+    sc_prediction p;
+    sc_job_init(&job);
+    job.engine = SC_ENGINE_FAST;
+    job.brief = true;
+    sc_status s = sc_predict_chosen(&job, r, &f.a, &p, &f.err);
+    if (s != SC_OK) print_message("%s\n", f.err.d[0].msg);
+    assert_int_equal(s, SC_OK);
+    return p.step_time_s;
 }
 
 static inline void near_by(double got, double want, double share)

@@ -305,7 +305,8 @@ static void test_report(void **state)
         sc_text text;
         sc_text_init(&text);
         const sc_model *m = model(names[i]);
-        sc_report_layers(m, 1, 512, &text);
+        sc_report_layers(m, 1, 512, &arena, &text, &err);
+        no_error();
         for (uint32_t k = 0; k < m->n_layers; k++) {
             assert_non_null(strstr(text.buf, m->layer[k].path));
         }

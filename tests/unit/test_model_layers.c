@@ -265,7 +265,8 @@ static void test_report(void **state)
     sc_text text;
     sc_text_init(&text);
     const sc_model *m = model("gpt2");
-    sc_report_layers(m, 8, 1024, &text);
+    sc_report_layers(m, 8, 1024, &arena, &text, &err);
+    no_error();
     assert_non_null(strstr(text.buf, "gpt2, batch 8, sequence 1024"));
     assert_non_null(strstr(text.buf, "  all 12"));
     /* 84.9M weights and the vocabulary's 38.6M: 6 each; attention 113M */

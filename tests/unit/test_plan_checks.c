@@ -160,37 +160,7 @@ static void sums_equal_layers(void **state)
             }
 }
 
-/* Operators resolved for another run with the same rules are taken, and give
- * the same plan; other rules are resolved anew. */
-static void resolved_once(void **state)
-{
-    (void)state;
-    sc_run r = run_of("gpt3-xl", 2, 4, 2), other = r;
-    sc_plan p, again, fresh;
-    const sc_plan *like[] = {&p};
-    assert_int_equal(sc_plan_build(&r, &f.a, &p, &f.err), SC_OK);
-    other.vpp = 3;
-    other.schedule = SC_SCH_INTERLEAVED;
-    for (int zero = 0; zero < 2; zero++) {
-        other.zero = zero;
-        assert_int_equal(
-            sc_plan_build_like(&other, like, 1, &f.a, &again, &f.err), SC_OK);
-        assert_int_equal(sc_plan_build(&other, &f.a, &fresh, &f.err), SC_OK);
-        assert_int_equal(again.placed[1] == p.placed[1], zero == 0);
-        assert_int_equal(again.n_stages, fresh.n_stages);
-        for (uint32_t v = 0; v < fresh.n_stages; v++)
-            assert_int_equal(again.stage[v].blocks, fresh.stage[v].blocks);
-        assert_memory_equal(again.stride, fresh.stride, sizeof fresh.stride);
-        for (uint32_t i = 0; i < r.model->layer[1].n_ops; i++)
-            assert_memory_equal(&again.placed[1][i], &fresh.placed[1][i],
-                                sizeof again.placed[1][i]);
-    }
-    other.vpp = 7; /* checked as well */
-    assert_int_equal(sc_plan_build_like(&other, like, 1, &f.a, &again, &f.err),
-                     SC_EINPUT);
-}
-
-/* Whatever changes a block's price changes a key. */
+/* Whatever changes the price of a segment changes a key. */
 static void keys_differ(void **state)
 {
     (void)state;
@@ -219,7 +189,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(single_errors),     TEST(all_in_one_pass),   TEST(llama_405b),
-        TEST(ceil_and_balanced), TEST(sums_equal_layers), TEST(resolved_once),
-        TEST(keys_differ)};
+        TEST(ceil_and_balanced), TEST(sums_equal_layers), TEST(keys_differ)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

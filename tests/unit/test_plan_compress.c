@@ -10,11 +10,11 @@
 
 #define DP (1u << SC_AX_DP)
 
-static sc_block layer(const char *format, int zero, bool overlap,
-                      sc_step_costs *costs)
+static sc_segment layer(const char *format, int zero, bool overlap,
+                        sc_step_costs *costs)
 {
     sc_run r = replicas_of("gpt3-6.7b", "dgx-a100-80g:4", "megatron-core");
-    sc_block *b;
+    sc_segment *b;
     f.sw.grad_overlap = overlap;
     r.zero = zero;
     assert_int_equal(
@@ -38,7 +38,7 @@ static void casts(void **state)
     for (int z = 0; z <= 1; z++)
         for (size_t i = 0; i < SC_COUNT(formats); i++) {
             sc_step_costs c;
-            sc_block b = layer(formats[i].name, z, true, &c);
+            sc_segment b = layer(formats[i].name, z, true, &c);
             near(b.grad_bytes, b.params * formats[i].bytes);
             assert_int_equal(b.grad.coll[DP],
                              z ? SC_REDUCE_SCATTER : SC_ALL_REDUCE);
@@ -48,21 +48,22 @@ static void casts(void **state)
 }
 
 /* The passes of a cast: read and written in both widths, each way, at the
- * memory's rate as of any other kernel. */
+ * memory's rate as of any other kernel; of products their weights and biases,
+ * of norms scale and shift. */
 static void price_of_a_cast(void **state)
 {
     (void)state;
+    static const double of_h[] = {3, 1, 4, 1, 1, 1, 1, 1}; /* biases, norms */
+    static const double of_h2[] = {3, 1, 4, 4};
     sc_step_costs c;
     sc_run r = replicas_of("gpt3-6.7b", "dgx-a100-80g:4", "megatron-core");
-    sc_block b = layer("bf16", 0, true, &c);
-    const sc_layer *l = &r.model->layer[1];
-    double want = 0;
-    for (uint32_t i = 0; i < l->n_ops; i++) {
-        sc_kernel k = {.kind = SC_K_MEMORY,
-                       .bytes = 12.0 * (double)l->op[i].params,
-                       .launches = 2};
-        if (l->op[i].params)
-            want += sc_cost_kernel(&f.cost, r.hw->device, &k).seconds;
+    sc_segment b = layer("bf16", 0, true, &c);
+    double want = 0, h = 4096;
+    for (size_t i = 0; i < SC_COUNT(of_h) + SC_COUNT(of_h2); i++) {
+        double n = i < SC_COUNT(of_h) ? of_h[i] * h
+                                      : of_h2[i - SC_COUNT(of_h)] * h * h;
+        sc_kernel k = {.kind = SC_K_MEMORY, .bytes = 12 * n, .launches = 2};
+        want += sc_cost_kernel(&f.cost, r.hw->device, &k).seconds;
     }
     near(b.pack_s, want);
 }
@@ -73,7 +74,7 @@ static void narrow_stays(void **state)
     (void)state;
     sc_run r =
         replicas_of("gpt3-6.7b", "dgx-a100-80g:4", "megatron-bridge-2025");
-    sc_block *b;
+    sc_segment *b;
     r.compress.kind = SC_GRAD_BF16;
     (void)priced(&r, &b);
     near(b[1].grad_bytes, 2 * b[1].params);
@@ -85,7 +86,7 @@ static void largest(void **state)
 {
     (void)state;
     sc_step_costs c;
-    sc_block b = layer("topk:0.01", 0, true, &c);
+    sc_segment b = layer("topk:0.01", 0, true, &c);
     near(b.grad_bytes, 0.01 * b.params * (4 + 4) * 32);
     assert_int_equal(b.grad.coll[DP], SC_ALL_GATHER);
     near(b.residual, 4 * b.params);
@@ -100,22 +101,24 @@ static void factors(void **state)
     for (int rank = 1; rank <= 16; rank *= 4) {
         char format[24];
         snprintf(format, sizeof format, "powersgd:%d", rank);
-        sc_block b = layer(format, 0, true, &c);
+        sc_segment b = layer(format, 0, true, &c);
         double h = 4096,
                thin = rank * ((h + 3 * h) + (h + h) + 2 * (h + 4 * h));
         double matrices = 12 * h * h;
-        near(b.grad_bytes, 4 * (thin + (b.params - 13 * h - matrices) + 4 * h));
+        double vectors = (3 + 1 + 4 + 1) * h + 2 * 2 * h; /* biases, norms */
+        near(b.params, matrices + vectors);
+        near(b.grad_bytes, 4 * (thin + vectors));
         assert_int_equal(b.grad.coll[DP], SC_ALL_REDUCE);
         assert_true(b.residual >= 4 * matrices);
     }
 }
 
-/* Once at the end where nothing overlaps, else in the blocks. */
+/* Once at the end where nothing overlaps, else in the segments. */
 static void charged_once(void **state)
 {
     (void)state;
     sc_step_costs beside, after;
-    sc_block b = layer("fp8", 0, true, &beside);
+    sc_segment b = layer("fp8", 0, true, &beside);
     (void)layer("fp8", 0, false, &after);
     assert_true(beside.pack_s == 0);
     assert_true(after.pack_s >= 32 * b.pack_s);

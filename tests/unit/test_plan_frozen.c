@@ -68,7 +68,7 @@ static void states(void **state)
     (void)state;
     for (int z = 0; z <= 3; z++) {
         sc_run r = replicas_of("llama2-7b", "dgx-h100:1", "megatron-core");
-        sc_block *b, *full;
+        sc_segment *b, *full;
         r.zero = z;
         (void)priced(&r, &full);
         r.model = freeze(r.model, "layers.8-15.*");
@@ -95,13 +95,12 @@ static void no_backward_below(void **state)
     (void)state;
     sc_run r = replicas_of("llama2-7b", "dgx-h100:1", "megatron-core");
     r.model = freeze(r.model, "embedding,layers.0-15");
-    sc_block *b;
+    sc_segment *b;
     (void)priced(&r, &b);
     uint32_t low = r.model->order[0], high = r.model->order[16];
     assert_true(r.model->layer[0].still && r.model->layer[low].still);
     assert_false(r.model->layer[high].still);
     near(b[0].bwd_s + b[low].bwd_s, 0);
-    assert_int_equal(b[low].n_bwd, 0);
     near(b[low].saved, 0);
     assert_true(b[high].bwd_s > 0 && b[high].saved > 0);
     /* an embedding that learns needs gradients of all layers */
@@ -124,7 +123,8 @@ static void flops(void **state)
     near(sc_model_flops(m, 8, 1024, false), full - 16 * 2 * layer);
 }
 
-/* Engines agree on every schedule and sharding, and less to do is never
+/* The composed step is within 17 % of that of the network on every sharding (as
+ * property.predict_both_ways has it of 95 in 100 runs), and less to do is never
  * slower. */
 static void engines(void **state)
 {
@@ -137,22 +137,20 @@ static void engines(void **state)
             for (size_t i = 0; i < SC_COUNT(patterns); i++) {
                 sc_run r =
                     replicas_of("llama2-7b", "dgx-h100:1", "megatron-core");
-                sc_block *b;
+                sc_segment *b;
                 r.size[SC_AX_PP] = pp;
                 r.size[SC_AX_DP] = 8 / pp;
                 r.zero = z;
                 r.ga = 8;
                 r.gbs = 64 / pp;
                 sc_plan p = priced(&r, &b);
-                double whole = event_s(&p, b);
+                double whole = fast_s(&p, b);
                 r.model = freeze(r.model, patterns[i]);
                 p = priced(&r, &b);
-                double event = event_s(&p, b), composed = fast_s(&p, b);
-                if (fabs(composed / event - 1) > 0.03 || event > whole)
-                    print_message("pp %u zero %d %s: %g, %g; %g\n", pp, z,
-                                  patterns[i], event, composed, whole);
-                assert_true(fabs(composed / event - 1) <= 0.03);
-                assert_true(event <= whole);
+                double step = network_s(&r), composed = fast_s(&p, b);
+                if (fabs(composed / step - 1) > 0.17 || composed > whole)
+                    fail_msg("pp %u zero %d %s: %g, %g; %g", pp, z, patterns[i],
+                             step, composed, whole);
             }
 }
 
@@ -161,7 +159,7 @@ static void tied(void **state)
     (void)state;
     sc_run r = replicas_of("gpt3-xl", "dgx-h100:1", "megatron-core");
     const sc_model *m = freeze(r.model, "embedding.embed");
-    sc_block *b;
+    sc_segment *b;
     sc_step_costs c;
     const sc_layer *head = &m->layer[m->n_layers - 1];
     for (uint32_t i = 0; i < head->n_ops; i++)

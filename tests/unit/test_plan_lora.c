@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Low-rank adapters (Hu et al. 2021): only they are trained. */
-#include "plan/plan_internal.h"
-#include "prediction.h"
+#include "network.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -39,13 +37,6 @@ static sc_run run_of(const sc_model *m, uint32_t dp, uint32_t tp, int zero)
     return r;
 }
 
-static sc_plan plan_of(const sc_run *r, sc_block **blocks)
-{
-    sc_plan p = built(r);
-    assert_int_equal(sc_blocks_price(&p, &f.a, blocks, &f.err), SC_OK);
-    return p;
-}
-
 static bool is_adapter(const char *name)
 {
     return strstr(name, "_lora_") != NULL;
@@ -77,8 +68,8 @@ static void states(void **state)
         for (int64_t rank = 8; rank <= 64; rank *= 8)
             for (int z = 0; z <= 3; z++) {
                 sc_run r = run_of(model_of(rank, mlp), 4, 1, z);
-                sc_block *b;
-                (void)plan_of(&r, &b);
+                sc_segment *b;
+                (void)priced(&r, &b);
                 const sc_layer *l = &r.model->layer[1];
                 double n = params(l, true), all = n + params(l, false);
                 near(n, (double)rank * per_rank(&r.model->t, mlp));
@@ -98,8 +89,8 @@ static void ends_are_frozen(void **state)
 {
     (void)state;
     sc_run r = run_of(model_of(16, false), 4, 1, 1);
-    sc_block *b;
-    (void)plan_of(&r, &b);
+    sc_segment *b;
+    (void)priced(&r, &b);
     for (uint32_t l = 0; l < 3; l += 2) {
         assert_true(b[l].params > 0);
         near(b[l].frozen_kept, b[l].params_kept);
@@ -125,19 +116,19 @@ static void weight_products(void **state)
     (void)state;
     for (int mlp = 0; mlp <= 1; mlp++) {
         sc_run r = run_of(model_of(16, mlp), 1, 1, 0);
-        sc_block *b;
-        (void)plan_of(&r, &b);
         const sc_layer *l = &r.model->layer[1];
+        network n = network_of(&r);
         double wgrad = 0, rest = 0, fwd = 0;
-        for (uint32_t i = 0; i < b[1].n_bwd; i++) {
-            const sc_piece *p = &b[1].bwd[i];
-            if (p->wgrad && p->flops > 0) assert_true(is_adapter(p->name));
-            if (strcmp(p->name, "attention") == 0) continue;
-            *(p->wgrad ? &wgrad : &rest) += p->flops;
+        for (uint32_t i = 0; i < n.prog.n_items; i++) {
+            const gp_item *it = &n.prog.item[i];
+            if (!it->price.flops || strcmp(name_of(&n, it), "attn") == 0)
+                continue;
+            bool adapter = is_adapter(name_of(&n, it));
+            if (in_layer(&n, it, 1, FORWARD)) fwd += it->price.flops;
+            if (!in_layer(&n, it, 1, BACKWARD)) continue;
+            assert_true(it->pass == SC_GP_DGRAD || adapter);
+            *(it->pass == SC_GP_DGRAD ? &rest : &wgrad) += it->price.flops;
         }
-        for (uint32_t i = 0; i < b[1].n_fwd; i++)
-            if (strcmp(b[1].fwd[i].name, "attention") != 0)
-                fwd += b[1].fwd[i].flops;
         near(fwd, products(l, &r, false));
         near(rest, products(l, &r, false));
         near(wgrad, products(l, &r, true));
@@ -153,9 +144,9 @@ static void cheaper_than_full(void **state)
     assert_int_equal(
         sc_model_load("llama2-13b", sc_pos_none(), &f.a, &full, &f.err), 0);
     sc_run a = run_of(model_of(16, false), 4, 2, 1), z = run_of(full, 4, 2, 1);
-    sc_block *x, *y;
+    sc_segment *x, *y;
     sc_step_costs cx, cy;
-    sc_plan p = plan_of(&a, &x), q = plan_of(&z, &y);
+    sc_plan p = priced(&a, &x), q = priced(&z, &y);
     assert_true(x[1].params > y[1].params);
     assert_true(x[1].grads_kept < 0.01 * y[1].grads_kept);
     assert_true(x[1].optim_kept < 0.01 * y[1].optim_kept);
@@ -177,9 +168,9 @@ static void frozen_inputs_not_kept(void **state)
     for (int mlp = 0; mlp <= 1; mlp++) {
         sc_run a = run_of(model_of(16, mlp), 1, 1, 0),
                z = run_of(full, 1, 1, 0);
-        sc_block *x, *y;
-        (void)plan_of(&a, &x);
-        (void)plan_of(&z, &y);
+        sc_segment *x, *y;
+        (void)priced(&a, &x);
+        (void)priced(&z, &y);
         double inner = 2.0 * (double)(a.mbs * a.seq) * 16 * (mlp ? 4 : 2);
         assert_true(x[1].saved <= y[1].saved + inner);
     }
@@ -190,8 +181,8 @@ static void tensor_parallel(void **state)
 {
     (void)state;
     sc_run r = run_of(model_of(16, true), 1, 2, 0);
-    sc_block *b;
-    (void)plan_of(&r, &b);
+    sc_segment *b;
+    (void)priced(&r, &b);
     const sc_layer *l = &r.model->layer[1];
     double want = 0;
     static const char *const divided[] = {"qkv_lora_b", "proj_lora_a",
@@ -209,12 +200,18 @@ static void tensor_parallel(void **state)
 
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, set_up, tear_down)
 
-static uint32_t count(const sc_piece *p, uint32_t n, sc_coll coll, double least)
+/* Collectives of whole activations; what adapters exchange is as wide as their
+ * rank. */
+static uint32_t large(const network *n, phase in, sc_coll coll)
 {
     uint32_t found = 0;
-    for (uint32_t i = 0; i < n; i++)
-        found +=
-            p[i].kind == SC_OP_COLL && p[i].coll == coll && p[i].bytes >= least;
+    for (uint32_t i = 0; i < n->prog.n_items; i++) {
+        const gp_item *it = &n->prog.item[i];
+        if (!in_layer(n, it, 1, in) || !moves_tokens(n, it)) continue;
+        const sc_gexchange *x = &n->plan.exchange[it->exchange];
+        double all = 2.0 * (double)(n->job.micro * 1024 * 5120);
+        found += x->coll == coll && x->bytes >= all;
+    }
     return found;
 }
 
@@ -225,15 +222,11 @@ static void shared_inputs(void **state)
     (void)state;
     for (int lora = 0; lora <= 1; lora++) {
         sc_run r = run_of(model_of(lora ? 16 : 0, lora), 1, 4, 0);
-        sc_block *b;
-        plan_of(&r, &b);
-        double all = 2.0 * (double)(r.mbs * r.seq * 5120);
-        assert_int_equal(count(b[1].fwd, b[1].n_fwd, SC_ALL_GATHER, all), 2);
-        assert_int_equal(count(b[1].fwd, b[1].n_fwd, SC_REDUCE_SCATTER, all),
-                         2);
-        assert_int_equal(count(b[1].fwd, b[1].n_fwd, SC_ALL_REDUCE, all), 0);
-        assert_int_equal(count(b[1].bwd, b[1].n_bwd, SC_REDUCE_SCATTER, all),
-                         2);
+        network n = network_of(&r);
+        assert_int_equal(large(&n, FORWARD, SC_ALL_GATHER), 2);
+        assert_int_equal(large(&n, FORWARD, SC_REDUCE_SCATTER), 2);
+        assert_int_equal(large(&n, FORWARD, SC_ALL_REDUCE), 0);
+        assert_int_equal(large(&n, BACKWARD, SC_REDUCE_SCATTER), 2);
     }
 }
 

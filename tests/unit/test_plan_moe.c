@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Mixtures of experts: token exchanges, weights and gradients of experts,
  * FLOP of the top-k. */
-#include "plan/plan_internal.h"
-#include "prediction.h"
+#include "network.h"
+#include "plan/graph_infer.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -48,26 +48,37 @@ static const sc_layer *routed(const sc_model *m, uint32_t *at)
     return NULL;
 }
 
-/* The first block with experts. */
-static sc_block routed_block(const sc_run *r)
+/* The first layer with experts. */
+static sc_segment routed_segment(const sc_run *r)
 {
     uint32_t at = 0;
     (void)routed(r->model, &at);
-    return block(r, at);
+    return segment(r, at);
 }
 
-/* Every all-to-all of a pass has these axes and bytes. */
-static void exchanges(const sc_piece *p, uint32_t n, uint32_t want,
+/* Every all-to-all of the first layer with experts has these axes and bytes:
+ * so many in the forward pass, so many in the backward pass. */
+static void exchanges(const sc_run *r, uint32_t fwd, uint32_t bwd,
                       uint32_t axes, double bytes)
 {
-    uint32_t found = 0;
-    for (uint32_t i = 0; i < n; i++) {
-        if (p[i].kind != SC_OP_COLL || p[i].coll != SC_ALL_TO_ALL) continue;
-        assert_int_equal(p[i].axes, axes);
-        near(p[i].bytes, bytes);
-        found++;
+    const uint32_t want[] = {fwd, bwd};
+    uint32_t at = 0;
+    (void)routed(r->model, &at);
+    network n = network_of(r);
+    for (int in = FORWARD; in <= BACKWARD; in++) {
+        uint32_t found = 0;
+        for (uint32_t i = 0; i < n.prog.n_items; i++) {
+            const gp_item *it = &n.prog.item[i];
+            if (!in_layer(&n, it, at, (phase)in) || it->exchange == SC_NONE)
+                continue;
+            const sc_gexchange *x = &n.plan.exchange[it->exchange];
+            if (x->coll != SC_ALL_TO_ALL) continue;
+            assert_int_equal(axes_of(&n, x->axes), axes);
+            near_by(x->bytes, bytes, 1e-6);
+            found++;
+        }
+        assert_int_equal(found, want[in]);
     }
-    assert_int_equal(found, want);
 }
 
 /* Copies of tokens that leave one rank: top-k of each. */
@@ -86,10 +97,9 @@ static void dispatch_and_combine(void **state)
             for (uint32_t ep = 1; ep <= 8; ep *= 2) {
                 sc_run r = run_of(models[i], "megatron-core",
                                   (mesh){dp, ep, 1, 1, false});
-                sc_block b = routed_block(&r);
+                sc_segment b = routed_segment(&r);
                 uint32_t n = ep > 1 ? 2 : 0;
-                exchanges(b.fwd, b.n_fwd, n, EP, copies(&r));
-                exchanges(b.bwd, b.n_bwd, n, EP, copies(&r));
+                exchanges(&r, n, n, EP, copies(&r));
                 assert_true((b.fwd_cat[SC_CAT_EP] > 0) == (ep > 1));
                 assert_true((b.bwd_cat[SC_CAT_EP] > 0) == (ep > 1));
             }
@@ -103,10 +113,8 @@ static void beside_other_axes(void **state)
         for (uint32_t tp = 1; tp <= 4; tp *= 2) {
             sc_run r = run_of("mixtral-8x7b", "megatron-core",
                               (mesh){1, 2, cp, tp, false});
-            sc_block b = routed_block(&r);
             double v = copies(&r) / (cp * tp);
-            exchanges(b.fwd, b.n_fwd, 2, EP, v);
-            exchanges(b.bwd, b.n_bwd, 2, EP, v);
+            exchanges(&r, 2, 2, EP, v);
         }
 }
 
@@ -116,9 +124,7 @@ static void full_recompute_repeats(void **state)
     sc_run r =
         run_of("mixtral-8x7b", "megatron-core", (mesh){1, 4, 1, 1, false});
     r.recompute = SC_RC_FULL;
-    sc_block b = routed_block(&r);
-    exchanges(b.fwd, b.n_fwd, 2, EP, copies(&r));
-    exchanges(b.bwd, b.n_bwd, 4, EP, copies(&r));
+    exchanges(&r, 2, 4, EP, copies(&r));
 }
 
 /* Mean number of different ranks among k, by counting all ep^k cases. */
@@ -144,12 +150,10 @@ static void sent_once_per_rank(void **state)
             sc_run r = run_of(models[i], "megatron-bridge-2025",
                               (mesh){1, ep, 1, 1, false});
             assert_true(r.sw->dedup_dispatch);
-            sc_block b = routed_block(&r);
             uint32_t k = (uint32_t)r.model->t.topk;
             double v = copies(&r) * distinct(ep, k) / k;
             assert_true(v < copies(&r));
-            exchanges(b.fwd, b.n_fwd, 2, EP, v);
-            exchanges(b.bwd, b.n_bwd, 2, EP, v);
+            exchanges(&r, 2, 2, EP, v);
         }
 }
 
@@ -163,8 +167,7 @@ static void within_groups(void **state)
                           (mesh){1, ep, 1, 1, false});
         double reach = ep == 8 ? 3 : 4 * (1 - 20.0 / 56); /* 6, 8 over 3 */
         double v = copies(&r) * reach * (1 - pow(1 - 1 / reach, 6)) / 6;
-        sc_block b = routed_block(&r);
-        exchanges(b.fwd, b.n_fwd, 2, EP, v);
+        exchanges(&r, 2, 2, EP, v);
         if (ep == 8) near(v, copies(&r) * distinct(3, 6) / 6);
     }
 }
@@ -178,14 +181,30 @@ static void expert_biases(void **state)
     for (uint32_t ep = 1; ep <= 8; ep *= 2) { /* top-k is 4 */
         sc_run r = run_of("gpt-oss-20b", "megatron-bridge-2025",
                           (mesh){1, ep, 1, 1, false});
-        sc_block b = routed_block(&r);
-        double bytes = 0;
-        for (uint32_t i = 0; i < b.n_fwd; i++)
-            if (strcmp(b.fwd[i].name, "act") == 0) bytes += b.fwd[i].bytes;
+        uint32_t at = 0;
+        (void)routed(r.model, &at);
+        network n = network_of(&r);
+        double bytes = kernels_of(&n, at, FORWARD, "experts_act").bytes;
         if (ep == 1) first = bytes;
         assert_true(bytes > 0);
         near(bytes, first);
     }
+}
+
+/* Kernels that the host issues one by one in the forward pass of the first
+ * layer with experts. */
+static uint32_t launched(const sc_run *r)
+{
+    uint32_t at = 0, sum = 0;
+    (void)routed(r->model, &at);
+    network n = network_of(r);
+    for (uint32_t i = 0; i < n.prog.n_items; i++) {
+        const gp_item *it = &n.prog.item[i];
+        if (in_layer(&n, it, at, FORWARD) && it->exchange == SC_NONE &&
+            !gi_captured(&n.job, it))
+            sum += it->price.launches;
+    }
+    return sum;
 }
 
 /* Casts and products issued one by one are as many as the experts of a rank;
@@ -201,11 +220,7 @@ static void launches(void **state)
         for (uint32_t half = 0; half < 2; half++) {
             sc_run r = run_of("qwen3-30b-a3b", software[s],
                               (mesh){1, half ? 8 : 4, 1, 1, false});
-            sc_block b = routed_block(&r);
-            n[s][half] = 0;
-            for (uint32_t i = 0; i < b.n_fwd; i++)
-                if (b.fwd[i].kind == SC_OP_COMPUTE)
-                    n[s][half] += b.fwd[i].launches;
+            n[s][half] = launched(&r);
         }
     assert_int_equal(n[0][0] - n[0][1], 2 * 16);
     assert_int_equal(n[1][0] - n[1][1], 2 * 16);
@@ -224,11 +239,9 @@ static void sent_once_per_node(void **state)
         snprintf(spec, sizeof spec, "dgx-h100:%u", nodes);
         assert_int_equal(sc_hw_build(spec, sc_pos_none(), &f.a, &r.hw, &f.err),
                          0);
-        sc_block b = routed_block(&r);
         uint32_t k = (uint32_t)r.model->t.topk;
         double v = copies(&r) * distinct(nodes, k) / k;
-        exchanges(b.fwd, b.n_fwd, 2, EP, v);
-        exchanges(b.bwd, b.n_bwd, 2, EP, v);
+        exchanges(&r, 2, 2, EP, v);
     }
 }
 
@@ -252,7 +265,7 @@ static void weights_of_a_rank(void **state)
             sc_run r = run_of("mixtral-8x7b", "megatron-core",
                               (mesh){2, ep, 1, 1, false});
             r.zero = z;
-            sc_block b = routed_block(&r);
+            sc_segment b = routed_segment(&r);
             split_params(r.model, &experts, &rest);
             double whole = rest + experts / ep;
             double part = rest / (2 * ep) + experts / ep / 2;
@@ -268,7 +281,7 @@ static void weights_of_a_rank(void **state)
 static void reduced(const sc_run *r, uint32_t experts_over, uint32_t rest_over,
                     double experts, double rest)
 {
-    sc_block b = routed_block(r);
+    sc_segment b = routed_segment(r);
     double want[1u << SC_N_AX] = {0};
     if (experts_over) want[experts_over] += experts * r->sw->reduce_bytes;
     if (rest_over) want[rest_over] += rest * r->sw->reduce_bytes;
@@ -302,7 +315,7 @@ static void experts_over_tp(void **state)
     for (uint32_t ep = 1; ep <= 4; ep *= 2) {
         sc_run r =
             run_of("mixtral-8x7b", "megatron-core", (mesh){2, ep, 1, 2, true});
-        sc_block b = routed_block(&r);
+        sc_segment b = routed_segment(&r);
         split_params(r.model, &experts, &rest);
         double v = copies(&r) / 2;
         uint32_t over = TP | (ep > 1 ? EP : 0);
@@ -313,17 +326,8 @@ static void experts_over_tp(void **state)
             assert_true(b.grad.bytes[DP] > share);
         assert_true(b.params >= experts / (2 * ep) + rest / 2);
         assert_true(b.params <= experts / (2 * ep) + rest);
-        exchanges(b.fwd, b.n_fwd, 2, over, v);
-        exchanges(b.bwd, b.n_bwd, 2, over, v);
+        exchanges(&r, 2, 2, over, v);
     }
-}
-
-static double flops_of(const sc_piece *p, uint32_t n, const char *prefix)
-{
-    double sum = 0;
-    for (uint32_t i = 0; i < n; i++)
-        if (strncmp(p[i].name, prefix, strlen(prefix)) == 0) sum += p[i].flops;
-    return sum;
 }
 
 /* However experts are divided, a rank computes the top-k of its tokens. */
@@ -337,34 +341,38 @@ static void top_k_flops(void **state)
     double experts, rest;
     for (size_t i = 0; i < SC_COUNT(meshes); i++) {
         sc_run r = run_of("mixtral-8x7b", "megatron-core", meshes[i]);
-        sc_block b = routed_block(&r);
+        uint32_t at = 0;
+        (void)routed(r.model, &at);
+        network n = network_of(&r);
         split_params(r.model, &experts, &rest);
         double tokens = (double)(r.mbs * r.seq) / (meshes[i].cp * meshes[i].tp);
         double want = 2 * tokens * (double)r.model->t.topk * experts /
                       (double)r.model->t.experts;
-        near(flops_of(b.fwd, b.n_fwd, "experts_"), want);
-        near(flops_of(b.bwd, b.n_bwd, "experts_"), 2 * want);
+        near(kernels_of(&n, at, FORWARD, "experts_").flops, want);
+        near(kernels_of(&n, at, BACKWARD, "experts_").flops, 2 * want);
     }
 }
 
-/* All products of a block against the model's own count. */
-static void block_flops(void **state)
+/* All products of a layer against the model's own count. */
+static void layer_flops(void **state)
 {
     (void)state;
     for (uint32_t ep = 1; ep <= 8; ep *= 2) {
         sc_run r =
             run_of("mixtral-8x7b", "megatron-core", (mesh){1, ep, 1, 1, false});
-        sc_block b = routed_block(&r);
         uint32_t at = 0;
         const sc_layer *l = routed(r.model, &at);
-        double want = 0, fwd = 0, bwd = 0;
+        network n = network_of(&r);
+        double want = 0;
         for (uint32_t i = 0; i < l->n_ops; i++)
             if (l->op[i].type != SC_ATTENTION)
                 want += sc_operator_flops(&l->op[i], r.mbs, r.seq);
-        for (uint32_t i = 0; i < b.n_fwd; i++) fwd += b.fwd[i].flops;
-        for (uint32_t i = 0; i < b.n_bwd; i++) bwd += b.bwd[i].flops;
-        near(fwd - flops_of(b.fwd, b.n_fwd, "attention"), want);
-        near(bwd - flops_of(b.bwd, b.n_bwd, "attention"), 2 * want);
+        near(kernels_of(&n, at, FORWARD, "").flops -
+                 kernels_of(&n, at, FORWARD, "attn").flops,
+             want);
+        near(kernels_of(&n, at, BACKWARD, "").flops -
+                 kernels_of(&n, at, BACKWARD, "attn").flops,
+             2 * want);
     }
 }
 
@@ -387,14 +395,6 @@ static void whole_experts(void **state)
     refused((mesh){1, 4, 1, 4, true});
 }
 
-static double expert_flops(const sc_piece *p, uint32_t n)
-{
-    double sum = 0;
-    for (uint32_t i = 0; i < n; i++)
-        if (strncmp(p[i].name, "experts_fc", 10) == 0) sum += p[i].flops;
-    return sum;
-}
-
 /* As many rows and bytes as the capacity has room for, or as the busiest rank
  * gets; what is not routed stays as it is. */
 static void capacity_and_imbalance(void **state)
@@ -407,16 +407,18 @@ static void capacity_and_imbalance(void **state)
             if (!padded && k < 1) continue;
             sc_run r = run_of("mixtral-8x7b", "megatron-core",
                               (mesh){1, 8, 1, 1, false});
-            sc_block plain = routed_block(&r);
+            uint32_t at = 0;
+            (void)routed(r.model, &at);
+            sc_segment plain = routed_segment(&r);
+            network m = network_of(&r);
             *(padded ? &r.capacity : &r.imbalance) = k;
-            sc_block b = routed_block(&r);
-            exchanges(b.fwd, b.n_fwd, 2, EP, k * copies(&r));
-            exchanges(b.bwd, b.n_bwd, 2, EP, k * copies(&r));
-            double fwd = expert_flops(plain.fwd, plain.n_fwd);
-            double bwd = expert_flops(plain.bwd, plain.n_bwd);
-            near(expert_flops(b.fwd, b.n_fwd), k * fwd);
-            near(expert_flops(b.bwd, b.n_bwd), k * bwd);
-            near(b.flops - plain.flops, (k - 1) * (fwd + bwd));
+            sc_segment b = routed_segment(&r);
+            network n = network_of(&r);
+            exchanges(&r, 2, 2, EP, k * copies(&r));
+            double routed_flops = flops_of(&m, at, "experts_fc");
+            near(flops_of(&n, at, "experts_fc"), k * routed_flops);
+            near(flops_of(&n, at, "") - flops_of(&m, at, ""),
+                 (k - 1) * routed_flops);
             near(b.params, plain.params);
             near(b.grad_bytes, plain.grad_bytes);
         }
@@ -438,7 +440,7 @@ int main(void)
                                        TEST(gradients),
                                        TEST(experts_over_tp),
                                        TEST(top_k_flops),
-                                       TEST(block_flops),
+                                       TEST(layer_flops),
                                        TEST(whole_experts),
                                        TEST(capacity_and_imbalance)};
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Recipes of precision, kinds of recomputation, power limits: what each
- * changes in a block, and what it leaves alone. */
-#include "plan/plan_internal.h"
-#include "prediction.h"
+ * changes in a segment, and what it leaves alone. */
+#include "network.h"
 
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 static sc_run run_of(const char *device, const char *model,
                      const char *software, uint32_t tp)
@@ -30,21 +28,6 @@ static void in(sc_run *r, sc_recipe recipe)
 {
     r->recipe = recipe;
     r->precision = sc_recipe_precision(recipe);
-}
-
-static uint32_t count(const sc_piece *p, uint32_t n, const char *name)
-{
-    uint32_t found = 0;
-    for (uint32_t i = 0; i < n; i++) found += strcmp(p[i].name, name) == 0;
-    return found;
-}
-
-static double seconds(const sc_piece *p, uint32_t n, const char *name)
-{
-    double sum = 0;
-    for (uint32_t i = 0; i < n; i++)
-        if (strcmp(p[i].name, name) == 0) sum += p[i].seconds;
-    return sum;
 }
 
 /* ---- recipes -------------------------------------------------------------- */
@@ -98,19 +81,36 @@ static bool is_low(uint32_t recipe)
     return p == SC_FP8 || p == SC_FP4;
 }
 
+/* More kernels are launched than by `wide`, of this operator. */
+static bool casts_more(const network *n, const network *wide, uint32_t kind,
+                       const char *name, phase in)
+{
+    uint32_t own = kernels_of(n, kind, in, name).launches;
+    uint32_t was = kernels_of(wide, kind, in, name).launches;
+    assert_true(own >= was);
+    return own > was;
+}
+
 /* Casts stand before every product of low precision, and nowhere else. */
 static void casts(void **state)
 {
     (void)state;
+    static const char *const products[] = {"qkv", "proj", "fc1", "fc2"};
+    static const char *const others[] = {"norm", "rope", "attn", "add", "act"};
+    sc_run r = run_of("b200", "llama3-8b", "megatron-core", 1);
+    network wide = network_of(&r);
     for (uint32_t i = 0; i < SC_N_RECIPES; i++) {
-        sc_run r = run_of("b200", "llama3-8b", "megatron-core", 1);
         in(&r, (sc_recipe)i);
-        sc_block b = block(&r, 1), h = block(&r, 2);
-        uint32_t n = is_low(i) ? 4 : 0; /* qkv, proj, fc1, fc2 */
-        assert_int_equal(count(b.fwd, b.n_fwd, "cast"), n);
-        assert_int_equal(count(b.bwd, b.n_bwd, "cast"), n);
-        assert_int_equal(count(h.fwd, h.n_fwd, "cast"), 0);
-        assert_int_equal(count(h.bwd, h.n_bwd, "cast"), 0);
+        network n = network_of(&r);
+        for (int p = FORWARD; p <= BACKWARD; p++) {
+            phase of = (phase)p;
+            for (size_t k = 0; k < SC_COUNT(products); k++)
+                assert_int_equal(casts_more(&n, &wide, 1, products[k], of),
+                                 is_low(i));
+            for (size_t k = 0; k < SC_COUNT(others); k++)
+                assert_false(casts_more(&n, &wide, 1, others[k], of));
+            assert_false(casts_more(&n, &wide, 2, "", of));
+        }
     }
 }
 
@@ -120,31 +120,32 @@ static void same_work(void **state)
 {
     (void)state;
     sc_run r = run_of("b200", "llama3-8b", "megatron-core", 1);
-    sc_block wide = block(&r, 1);
+    double params = segment(&r, 1).params;
+    network wide = network_of(&r);
     for (uint32_t i = 0; i < SC_N_RECIPES; i++) {
         in(&r, (sc_recipe)i);
-        sc_block b = block(&r, 1);
-        near(b.flops, wide.flops);
-        near(b.params, wide.params);
+        network n = network_of(&r);
+        near(flops_of(&n, 1, ""), flops_of(&wide, 1, ""));
+        near(segment(&r, 1).params, params);
         if (i < SC_RECIPE_FP16) continue;
-        near(seconds(b.fwd, b.n_fwd, "attention"),
-             seconds(wide.fwd, wide.n_fwd, "attention"));
+        near(kernels_of(&n, 1, FORWARD, "attn").seconds,
+             kernels_of(&wide, 1, FORWARD, "attn").seconds);
     }
 }
 
-/* Low-precision products keep one byte per element of what they read. */
+/* Low-precision products keep one byte per element of what they read.  What
+ * attention made stays in 16 bits too, for its own backward pass. */
 static void one_byte_kept(void **state)
 {
     (void)state;
     for (uint32_t i = SC_RECIPE_FP8; i < SC_N_RECIPES; i++) {
         sc_run r = run_of("b200", "llama3-8b", "megatron-core", 1);
-        double wide = block(&r, 1).saved;
+        double wide = segment(&r, 1).saved;
         in(&r, (sc_recipe)i);
         const sc_transformer *t = &r.model->t;
-        double inputs =
-            (double)(r.mbs * r.seq) *
-            (double)(2 * t->hidden + t->heads * t->head_dim + t->ffn);
-        near(wide - block(&r, 1).saved, inputs);
+        double less = (double)(r.mbs * r.seq) *
+                      (double)(2 * t->hidden - t->heads * t->head_dim + t->ffn);
+        near(wide - segment(&r, 1).saved, less);
     }
 }
 
@@ -154,15 +155,15 @@ static void head_stays_wide(void **state)
 {
     (void)state;
     sc_run r = run_of("b200", "llama3-8b", "megatron-core", 1);
-    sc_block wide = block(&r, 2);
+    double kept = segment(&r, 2).saved;
+    network wide = network_of(&r);
     for (uint32_t i = SC_RECIPE_FP8; i < SC_N_RECIPES; i++) {
         in(&r, (sc_recipe)i);
-        sc_block b = block(&r, 2);
-        near(seconds(b.fwd, b.n_fwd, "lm_head"),
-             seconds(wide.fwd, wide.n_fwd, "lm_head"));
-        near(seconds(b.bwd, b.n_bwd, "lm_head"),
-             seconds(wide.bwd, wide.n_bwd, "lm_head"));
-        near(b.saved, wide.saved);
+        network n = network_of(&r);
+        for (int p = FORWARD; p <= BACKWARD; p++)
+            near(kernels_of(&n, 2, (phase)p, "lm_head").seconds,
+                 kernels_of(&wide, 2, (phase)p, "lm_head").seconds);
+        near(segment(&r, 2).saved, kept);
     }
 }
 
@@ -218,10 +219,10 @@ static void on_others(void **state)
 
 /* ---- recomputation -------------------------------------------------------- */
 
-static sc_block recomputed(sc_run *r, sc_recompute kind)
+static sc_segment recomputed(sc_run *r, sc_recompute kind)
 {
     r->recompute = kind;
-    return block(r, 1);
+    return segment(r, 1);
 }
 
 /* Memory falls and time rises from none over selective to full; the forward
@@ -235,19 +236,36 @@ static void order(void **state)
     for (size_t i = 0; i < SC_COUNT(models) * SC_COUNT(programs); i++)
         for (uint32_t tp = 1; tp <= 2; tp++) {
             sc_run r = run_of("h100-sxm", models[i / 2], programs[i % 2], tp);
-            sc_block none = recomputed(&r, SC_RC_NONE);
-            sc_block some = recomputed(&r, SC_RC_SELECTIVE);
-            sc_block ops = recomputed(&r, SC_RC_OPS);
-            sc_block full = recomputed(&r, SC_RC_FULL);
+            sc_segment none = recomputed(&r, SC_RC_NONE);
+            sc_segment some = recomputed(&r, SC_RC_SELECTIVE);
+            sc_segment ops = recomputed(&r, SC_RC_OPS);
+            sc_segment full = recomputed(&r, SC_RC_FULL);
             assert_true(none.saved > some.saved && some.saved > full.saved);
             assert_true(none.saved > ops.saved && ops.saved > full.saved);
             assert_true(none.bwd_s < some.bwd_s && some.bwd_s < full.bwd_s);
-            assert_true(none.bwd_s < ops.bwd_s && ops.bwd_s < full.bwd_s);
+            assert_true(none.bwd_s < ops.bwd_s);
+            /* experts' last product is of those that it makes again */
+            if (!r.model->t.experts) assert_true(ops.bwd_s < full.bwd_s);
             assert_true(none.fwd_s == some.fwd_s && none.fwd_s == ops.fwd_s &&
                         none.fwd_s == full.fwd_s);
-            assert_true(none.flops <= some.flops && some.flops <= full.flops);
             assert_true(full.working >= none.working);
         }
+}
+
+/* Names of what a layer makes again, in the order of its backward pass. */
+static const char *again_of(const network *n, uint32_t kind)
+{
+    sc_text t;
+    sc_text_init(&t);
+    for (uint32_t i = 0; i < n->prog.n_items; i++) {
+        const gp_item *it = &n->prog.item[i];
+        if (in_layer(n, it, kind, BACKWARD) && it->recomputed &&
+            it->exchange == SC_NONE)
+            sc_text_add(&t, "%s%s", t.len ? " " : "", name_of(n, it));
+    }
+    const char *out = sc_sprintf(&f.a, "%s", t.len ? t.buf : "");
+    sc_text_free(&t);
+    return out;
 }
 
 /* Beside fused attention, selective makes again what is cheap: norms and
@@ -255,22 +273,20 @@ static void order(void **state)
 static void selective_is_cheap(void **state)
 {
     (void)state;
-    static const char *const never[] = {"attention", "qkv",        "proj",
-                                        "fc1",       "fc2",        "add1",
-                                        "rope",      "experts_fc1"};
-    static const char *const models[] = {"llama3-8b", "mixtral-8x7b"};
-    for (size_t m = 0; m < SC_COUNT(models); m++) {
-        sc_run r = run_of("h100-sxm", models[m], "megatron-core", 1);
-        sc_block none = recomputed(&r, SC_RC_NONE);
-        sc_block some = recomputed(&r, SC_RC_SELECTIVE);
-        for (size_t i = 0; i < SC_COUNT(never); i++)
-            assert_int_equal(count(some.bwd, some.n_bwd, never[i]),
-                             count(none.bwd, none.n_bwd, never[i]));
-        near(some.flops, none.flops);
-        /* norm1, norm2 and the activation */
-        assert_int_equal(some.n_bwd, none.n_bwd + 3);
-        assert_int_equal(count(some.bwd, some.n_bwd, "norm1"),
-                         count(none.bwd, none.n_bwd, "norm1") + 1);
+
+    static const struct {
+        const char *model, *again;
+    } rows[] = {{"llama3-8b", "act norm2 norm1"},
+                {"mixtral-8x7b", "experts_act norm2 norm1"}};
+
+    for (size_t m = 0; m < SC_COUNT(rows); m++) {
+        sc_run r = run_of("h100-sxm", rows[m].model, "megatron-core", 1);
+        network none = network_of(&r);
+        assert_string_equal(again_of(&none, 1), "");
+        r.recompute = SC_RC_SELECTIVE;
+        network some = network_of(&r);
+        assert_string_equal(again_of(&some, 1), rows[m].again);
+        near(flops_of(&some, 1, ""), flops_of(&none, 1, ""));
     }
 }
 
@@ -280,8 +296,9 @@ static void selective_of_latent(void **state)
 {
     (void)state;
     sc_run r = run_of("h100-sxm", "deepseek-v2", "megatron-core", 1);
-    sc_block none = recomputed(&r, SC_RC_NONE);
-    sc_block some = recomputed(&r, SC_RC_SELECTIVE);
+    network none = network_of(&r);
+    r.recompute = SC_RC_SELECTIVE;
+    network some = network_of(&r);
     double again = 0;
     for (uint32_t i = 0; i < r.model->layer[1].n_ops; i++) {
         const sc_operator *o = &r.model->layer[1].op[i];
@@ -289,9 +306,8 @@ static void selective_of_latent(void **state)
             again += sc_operator_flops(o, r.mbs, r.seq);
     }
     assert_true(again > 0);
-    near(some.flops, none.flops + again);
-    assert_int_equal(count(some.bwd, some.n_bwd, "attention"),
-                     count(none.bwd, none.n_bwd, "attention"));
+    near(flops_of(&some, 1, ""), flops_of(&none, 1, "") + again);
+    near(flops_of(&some, 1, "attn"), flops_of(&none, 1, "attn"));
 }
 
 /* Where scores are written out, selective is of attention (Korthikanti et al.
@@ -300,12 +316,10 @@ static void selective_unfused(void **state)
 {
     (void)state;
     sc_run r = run_of("a100-sxm-80g", "gpt3-6.7b", "megatron-lm-2022", 1);
-    sc_block none = recomputed(&r, SC_RC_NONE);
-    sc_block some = recomputed(&r, SC_RC_SELECTIVE);
-    assert_int_equal(count(none.bwd, none.n_bwd, "scores"), 2);
-    assert_int_equal(count(some.bwd, some.n_bwd, "scores"), 3);
-    assert_int_equal(count(some.bwd, some.n_bwd, "qkv"),
-                     count(none.bwd, none.n_bwd, "qkv"));
+    sc_segment none = recomputed(&r, SC_RC_NONE);
+    sc_segment some = recomputed(&r, SC_RC_SELECTIVE);
+    network n = network_of(&r);
+    assert_string_equal(again_of(&n, 1), "attn");
     assert_true(some.saved < none.saved && some.bwd_s > none.bwd_s);
 }
 
@@ -388,14 +402,14 @@ static void power_and_memory(void **state)
     near(sc_cost_kernel(&f.cost, &d, &k).seconds, t);
 }
 
-/* Blocks whose products stay wide are those of the wide recipe. */
-static void wide_blocks(void **state)
+/* Layers whose products stay wide are those of the wide recipe. */
+static void wide_layers(void **state)
 {
     (void)state;
     sc_run r = run_of("h100-sxm", "llama3-8b", "megatron-core", 1);
-    sc_block wide = block(&r, 1);
+    sc_segment wide = segment(&r, 1);
     in(&r, SC_RECIPE_FP8);
-    sc_block low = block(&r, 1);
+    sc_segment low = segment(&r, 1);
     assert_int_equal(sc_model_widen(r.model, "layers.0,layers.30-31",
                                     sc_pos_none(), &f.a, &r.model, &f.err),
                      SC_OK);
@@ -403,13 +417,11 @@ static void wide_blocks(void **state)
     uint32_t first = r.model->order[0], middle = r.model->order[1];
     assert_int_equal(r.model->layer[first].repeat, 3);
     assert_int_equal(r.model->order[31], first);
-    sc_block a = block(&r, first), b = block(&r, middle);
+    sc_segment a = segment(&r, first), b = segment(&r, middle);
     near(a.fwd_s, wide.fwd_s);
     near(a.bwd_s, wide.bwd_s);
     near(a.saved, wide.saved);
     near(b.fwd_s, low.fwd_s);
-    assert_int_equal(count(a.fwd, a.n_fwd, "cast"), 0);
-    assert_true(count(b.fwd, b.n_fwd, "cast") > 0);
     const sc_model *m;
     assert_int_equal(sc_model_widen(r.model, "layers.*.norm1", sc_pos_none(),
                                     &f.a, &m, &f.err),
@@ -421,31 +433,17 @@ static void router_stays_wide(void **state)
 {
     (void)state;
     sc_run r = run_of("h100-sxm", "mixtral-8x7b", "megatron-core", 1);
-    sc_block wide = block(&r, 1);
+    network wide = network_of(&r);
     in(&r, SC_RECIPE_FP8);
-    sc_block low = block(&r, 1);
-    double one = seconds(wide.fwd, wide.n_fwd, "router");
+    network low = network_of(&r);
+    double one = kernels_of(&wide, 1, FORWARD, "router").seconds;
     assert_true(one > 0);
-    near(seconds(low.fwd, low.n_fwd, "router"), one);
-    /* qkv, proj and both products of the experts */
-    assert_int_equal(count(low.fwd, low.n_fwd, "cast"), 4);
-}
-
-/* What show --strategy says of a recipe names every product once. */
-static void recipe_in_words(void **state)
-{
-    (void)state;
-    sc_run r = run_of("h100-sxm", "llama3-8b", "megatron-core", 1);
-    sc_text t;
-    sc_text_init(&t);
-    plan_recipe_text(&r, &t);
-    assert_int_equal(t.len, 0);
-    in(&r, SC_RECIPE_FP8_BLOCK);
-    plan_recipe_text(&r, &t);
-    assert_non_null(strstr(t.buf, "fp8   qkv proj fc1 fc2\n"));
-    assert_non_null(strstr(t.buf, "bf16  lm_head\n"));
-    assert_non_null(strstr(t.buf, "128 x 128"));
-    sc_text_free(&t);
+    near(kernels_of(&low, 1, FORWARD, "router").seconds, one);
+    assert_false(casts_more(&low, &wide, 1, "router", FORWARD));
+    static const char *const products[] = {"qkv", "proj", "experts_fc1",
+                                           "experts_fc2"};
+    for (size_t i = 0; i < SC_COUNT(products); i++)
+        assert_true(casts_more(&low, &wide, 1, products[i], FORWARD));
 }
 
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, set_up, tear_down)
@@ -467,8 +465,7 @@ int main(void)
                                        TEST(power_of_hopper),
                                        TEST(power_of_blackwell),
                                        TEST(power_and_memory),
-                                       TEST(wide_blocks),
-                                       TEST(recipe_in_words),
+                                       TEST(wide_layers),
                                        TEST(router_stays_wide)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

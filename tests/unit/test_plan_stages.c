@@ -93,7 +93,7 @@ static void by_path(void **state)
     refused(8, SC_C_CONFLICT, "make 4 stages, not 8");
 }
 
-static double stage_seconds(const sc_plan *p, const sc_block *b, uint32_t v)
+static double stage_seconds(const sc_plan *p, const sc_segment *b, uint32_t v)
 {
     double s = 0;
     for (uint32_t l = 0; l < p->run.model->n_layers; l++)
@@ -109,9 +109,9 @@ static void balanced(void **state)
     cuts.cuts = SC_CUT_BALANCED;
     for (uint32_t pp = 2; pp <= 8; pp *= 2) {
         sc_plan p, even;
-        sc_block *b;
+        sc_segment *b;
         assert_int_equal(build(pp, &p), SC_OK);
-        assert_int_equal(sc_blocks_price(&p, &arena, &b, &err), SC_OK);
+        assert_int_equal(sc_segments_price(&p, &arena, &b, &err), SC_OK);
         sc_run r = p.run;
         r.strategy = NULL;
         assert_int_equal(sc_plan_build(&r, &arena, &even, &err), SC_OK);

@@ -267,7 +267,7 @@ static void examples_hold(void **state)
     assert_true(n >= 15);
 }
 
-/* Those that blocks can hold meet their model, and are planned. */
+/* Those whose choices segments price meet their model, and are priced. */
 static void examples_by_blocks(void **state)
 {
     (void)state;
@@ -280,7 +280,7 @@ static void examples_by_blocks(void **state)
         sc_inputs in;
         sc_job job;
         sc_job_init(&job);
-        assert_true(sc_strategy_by_blocks(s, NULL, NULL));
+        assert_true(sc_strategy_searchable(s, NULL, NULL));
         assert_int_equal(sc_strategy_to_job(s, NULL, &job, &f.a, &f.err),
                          SC_OK);
         assert_int_equal(sc_predict_load(&job, &f.a, &in, &f.err), SC_OK);
@@ -292,18 +292,19 @@ static void examples_by_blocks(void **state)
             sc_predict(&job, in.hw, in.model, in.sw, in.cost, &f.a, &p, &f.err);
         if (status != SC_OK) fail_msg("%s: %s", names[i], f.err.d[0].msg);
         p.run.strategy = s;
-        sc_plan plan = built(&p.run);
-        assert_true(plan.n_rules > 0);
+        sc_segment *b;
+        sc_plan plan = priced(&p.run, &b);
+        assert_true(fast_s(&plan, b) > 0);
     }
 }
 
-static void examples_beyond_blocks(void **state)
+static void examples_beyond_search(void **state)
 {
     (void)state;
     static const char *const names[] = {"tensor-2d.yml", "tensor-2.5d.yml",
                                         "tensor-3d.yml", "dlrm-tables.yml"};
     for (size_t i = 0; i < SC_COUNT(names); i++)
-        assert_false(sc_strategy_by_blocks(example(names[i]), NULL, NULL));
+        assert_false(sc_strategy_searchable(example(names[i]), NULL, NULL));
 }
 
 /* The step of llama3-8b on 16 devices under a strategy. */
@@ -369,7 +370,7 @@ int main(void)
         TEST(file_or_options),
         TEST(examples_hold),
         TEST(examples_by_blocks),
-        TEST(examples_beyond_blocks),
+        TEST(examples_beyond_search),
         TEST(words_that_change_little),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tree.c - the strategy tree: checks a run, collects rules.
+ * run.c - checks a run, places its groups, and tells what layers of two runs
+ * have in common.
  */
 #include <stepcast/plan_strategy.h>
 
@@ -11,32 +12,6 @@
 
 const char *const sc_recompute_names[] = {"none", "selective", "full", "ops",
                                           NULL};
-
-void plan_path(const sc_layer *layer, const sc_operator *op, char *buf,
-               size_t size)
-{
-    size_t n = strlen(layer->path), more = strlen(op->name);
-    if (n + more + 2 > size) { /* cut */
-        snprintf(buf, size, "%s.%s", layer->path, op->name);
-        return;
-    }
-    memcpy(buf, layer->path, n);
-    buf[n] = '.';
-    memcpy(buf + n + 1, op->name, more + 1);
-}
-
-sc_layout plan_tensor(const sc_placed *o, uint8_t dims, bool made)
-{
-    sc_layout l = {{0}, 0};
-    for (uint32_t i = 0; i < o->op->n_iter; i++) {
-        uint32_t d = o->op->iter[i].name;
-        if (dims >> i & 1)
-            l.shard[d] = o->split.shard[d];
-        else if (made)
-            l.partial |= sc_axlist_mask(o->split.shard[d]);
-    }
-    return l;
-}
 
 /* Runs made before there were replicas of groups say nothing of them. */
 static uint32_t replicas(const sc_run *run)
@@ -60,11 +35,6 @@ double plan_rows(double capacity, double imbalance)
     return imbalance > 0 ? imbalance : 1;
 }
 
-double plan_routed(const sc_run *r)
-{
-    return plan_rows(r->capacity, r->imbalance);
-}
-
 uint32_t sc_run_ep(const sc_run *run)
 {
     uint32_t over = run->experts_over_tp ? run->size[SC_AX_TP] : 1;
@@ -74,17 +44,6 @@ uint32_t sc_run_ep(const sc_run *run)
 uint64_t plan_batch(const sc_run *r)
 {
     return r->mbs * sc_run_dp(r);
-}
-
-double plan_elements(const sc_run *r, const sc_operator *op, uint8_t dims)
-{
-    double n = 1;
-    for (uint32_t i = 0; i < op->n_iter; i++) {
-        if (!(dims >> i & 1)) continue;
-        n *= (double)sc_iter_extent(&op->iter[i], plan_batch(r), r->seq);
-        if (op->iter[i].name == SC_D_EXPERT) n *= plan_routed(r);
-    }
-    return n;
 }
 
 /* ---- checks ------------------------------------------------------------- */
@@ -244,7 +203,6 @@ static uint64_t common_key(const sc_run *r, uint64_t seed)
                       r->size[SC_AX_CP],
                       r->size[SC_AX_TP],
                       r->seq,
-                      r->ga > 1,
                       (uint64_t)r->precision,
                       (uint64_t)r->recipe,
                       r->sp,
@@ -256,25 +214,22 @@ static uint64_t common_key(const sc_run *r, uint64_t seed)
     return sc_hash(share, sizeof share, sc_hash(key, sizeof key, seed));
 }
 
-/* Twice as many replicas only scale what is later divided by them, exactly. */
-static uint64_t odd_part(uint64_t n)
-{
-    while (n > 0 && n % 2 == 0) n /= 2;
-    return n;
-}
-
 uint64_t sc_plan_pass_key(const sc_run *r)
 {
-    uint64_t key[] = {odd_part(r->size[SC_AX_DP]),
-                      odd_part(replicas(r)),
-                      r->size[SC_AX_DP] > 1,
-                      replicas(r) > 1,
-                      r->zero >= 3,
+    bool rules = r->strategy && r->strategy->n_rules > 0;
+    uint64_t key[] = {rules ? r->size[SC_AX_DP] : 1,
+                      rules ? replicas(r) : 1,
+                      r->zero < 3 && r->ga > 1, /* gradients add up */
                       r->mbs,
                       (uint64_t)r->recompute,
                       (uint64_t)(r->offload * 1e6),
                       r->launch_blocking};
     return common_key(r, sc_hash(key, sizeof key, 0));
+}
+
+uint64_t sc_plan_list_key(const sc_run *r)
+{
+    return common_key(r, 2);
 }
 
 uint64_t sc_plan_weight_key(const sc_run *r)
@@ -293,85 +248,23 @@ static sc_run settled(const sc_run *run)
     return r;
 }
 
-static sc_status not_blocks(const sc_model *m, sc_err *err)
+static sc_status not_generated(const sc_model *m, sc_err *err)
 {
     return sc_error(err, SC_EINPUT, SC_C_UNSUPPORTED, sc_pos_none(),
                     "a strategy with a mesh and rules divides it",
-                    "%.60s is a graph of operators, not blocks", m->name);
-}
-
-static bool same_rules(const sc_plan *p, const sc_plan *q)
-{
-    if (p->n_rules != q->n_rules || p->run.model != q->run.model ||
-        p->run.strategy || q->run.strategy)
-        return false;
-    for (uint32_t ax = 0; ax < SC_N_AX; ax++)
-        if (ax != SC_AX_PP && (p->run.size[ax] > 1) != (q->run.size[ax] > 1))
-            return false;
-    for (uint32_t i = 0; i < p->n_rules; i++) {
-        const sc_rule *a = &p->rules[i], *b = &q->rules[i];
-        if (a->match != b->match || a->aspect != b->aspect ||
-            a->dim != b->dim || a->axes != b->axes || a->on != b->on)
-            return false;
-    }
-    return true;
-}
-
-/* Presets by the stage of ZeRO that was asked for, `zero`; what rules of a
- * strategy come to is not for all weights. */
-static sc_status collect(sc_plan *p, int zero, const sc_plan *const *like,
-                         uint32_t n_like, sc_arena *a, sc_err *err)
-{
-    const sc_strategy *s = p->run.strategy;
-    size_t own = s ? plan_strategy_room(s) : 0;
-    sc_rule preset[PLAN_RULES];
-    sc_run asked = p->run;
-    asked.zero = zero;
-    SC_TRY(plan_presets(&asked, preset, &p->n_rules, err));
-    p->rules = preset;
-    for (uint32_t i = 0; i < n_like; i++) {
-        if (!same_rules(p, like[i])) continue;
-        p->rules = like[i]->rules;
-        memcpy(p->placed, like[i]->placed, sizeof p->placed);
-        return SC_OK;
-    }
-    p->rules = SC_NEW_N(a, sc_rule, p->n_rules + own);
-    if (!p->rules) return sc_error_nomem(err);
-    memcpy(p->rules, preset, p->n_rules * sizeof *preset);
-    return s ? plan_strategy_rules(s, p->rules, &p->n_rules, err) : SC_OK;
-}
-
-static sc_status resolve(sc_plan *p, sc_arena *a, sc_err *err)
-{
-    const sc_model *m = p->run.model;
-    for (uint32_t l = 0; l < m->n_layers && l < SC_LAYERS; l++) {
-        const sc_layer *layer = &m->layer[l];
-        p->placed[l] = SC_NEW_N(a, sc_placed, layer->n_ops);
-        if (!p->placed[l]) return sc_error_nomem(err);
-        for (uint32_t i = 0; i < layer->n_ops; i++)
-            SC_TRY(plan_resolve(p, l, &layer->op[i], &p->placed[l][i], err));
-    }
-    return SC_OK;
-}
-
-sc_status sc_plan_build_like(const sc_run *run, const sc_plan *const *like,
-                             uint32_t n, sc_arena *a, sc_plan *out, sc_err *err)
-{
-    sc_plan p = {.run = settled(run)};
-    if (run->model->graph) return not_blocks(run->model, err);
-    SC_TRY(check_run(run, err));
-    SC_TRY(collect(&p, run->zero, like, n, a, err));
-    place_groups(&p);
-    if (!p.placed[0]) SC_TRY(resolve(&p, a, err));
-    SC_TRY(plan_strategy_check(&p, err));
-    SC_TRY(plan_kinds(&p, a, err));
-    SC_TRY(plan_cut_stages(&p, a, err));
-    *out = p;
-    return SC_OK;
+                    "%.60s is no generated transformer", m->name);
 }
 
 sc_status sc_plan_build(const sc_run *run, sc_arena *a, sc_plan *out,
                         sc_err *err)
 {
-    return sc_plan_build_like(run, NULL, 0, a, out, err);
+    sc_plan p = {.run = settled(run)};
+    if (run->model->graph) return not_generated(run->model, err);
+    SC_TRY(check_run(run, err));
+    place_groups(&p);
+    SC_TRY(plan_strategy_check(&p, err));
+    SC_TRY(plan_kinds(&p, a, err));
+    SC_TRY(plan_cut_stages(&p, a, err));
+    *out = p;
+    return SC_OK;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * strategy_blocks.c - strategies of generated transformers: what blocks
- * (plan.h) can hold of a strategy, and its rules in their terms.
+ * strategy_search.c - strategies of generated transformers: whether what one
+ * leaves open can be searched for (predict/space.c), which knows the axes of a
+ * run (plan.h) and layers by kind.
  */
 #include "plan/plan_internal.h"
 #include "plan/strategy.h"
@@ -14,7 +15,7 @@
 
 /* What a mesh calls replicas of groups that shard (HSDP) is dp where there is
  * fsdp, whose ranks shard. */
-int plan_block_axis(const sc_strategy *s, uint32_t axis)
+int plan_run_axis(const sc_strategy *s, uint32_t axis)
 {
     const char *name = s->axis[axis].name;
     bool fsdp = sc_strategy_axis(s, "fsdp") >= 0;
@@ -33,17 +34,7 @@ static uint32_t depth_of(int ax)
     return i;
 }
 
-static sc_axlist block_axes(const sc_strategy *s, sc_axes axes)
-{
-    sc_axlist list = 0;
-    for (; axes; axes >>= 4) {
-        int ax = plan_block_axis(s, (uint32_t)(axes & 15) - 1);
-        if (ax >= 0) list = sc_axlist_add(list, (sc_axis)ax);
-    }
-    return list;
-}
-
-/* ---- what blocks can say -------------------------------------------------- */
+/* ---- what can be searched ------------------------------------------------ */
 
 typedef struct verdict {
     const char *why; /* NULL: all of it so far */
@@ -61,32 +52,33 @@ static void judge_mesh(const sc_strategy *s, verdict *v)
 {
     uint32_t used = 0, inner = SC_N_AX;
     for (uint32_t i = 0; i < s->n_axes; i++) {
-        int ax = plan_block_axis(s, i);
+        int ax = plan_run_axis(s, i);
         if (ax < 0 && s->axis[i].size == 1) continue; /* divides nothing */
         if (ax < 0) {
-            cant(v, "blocks know the axes pp, rep, dp, fsdp, ep, cp and tp",
+            cant(v,
+                 "the search knows the axes pp, rep, dp, fsdp, ep, cp and tp",
                  s->axis[i].pos);
             continue;
         }
         if (used >> ax & 1)
-            cant(v, "blocks know one axis of replicas of groups that shard",
+            cant(v,
+                 "the search knows one axis of replicas of groups that shard",
                  s->axis[i].pos);
         used |= 1u << ax;
         if (s->axis[i].size == 1) continue;
         if (depth_of(ax) > inner)
-            cant(v, "blocks have axes in the order pp, rep, dp, ep, cp, tp",
+            cant(v, "the search has axes in the order pp, rep, dp, ep, cp, tp",
                  s->axis[i].pos);
         inner = depth_of(ax);
     }
 }
 
-static uint32_t block_dim(const char *name)
+static bool layer_dim(const char *name)
 {
-    if (strcmp(name, "out") == 0) return SC_D_OUT;
-    if (strcmp(name, "in") == 0) return SC_D_IN;
+    if (strcmp(name, "out") == 0 || strcmp(name, "in") == 0) return true;
     for (uint32_t d = 0; d < SC_N_DIMNAMES; d++)
-        if (strcmp(name, sc_dimname_names[d]) == 0) return d;
-    return SC_N_DIMNAMES + 2;
+        if (strcmp(name, sc_dimname_names[d]) == 0) return true;
+    return false;
 }
 
 static bool stages_split(const sc_strategy *s, sc_axes axes)
@@ -101,12 +93,13 @@ static void judge_split(const sc_strategy *s, const sc_strategy_rule *r,
     for (uint32_t i = 0; i < r->n_split; i++) {
         const sc_rule_split *d = &r->split[i];
         if (stages_split(s, d->axes))
-            cant(v, "blocks are not split over pp", d->pos);
+            cant(v, "layers are not split over pp", d->pos);
         else if (r->tensor != SC_RT_OP && strcmp(d->dim, "dim0") != 0)
-            cant(v, "blocks shard the first dim of a tensor, dim0", d->pos);
-        else if (r->tensor == SC_RT_OP && block_dim(d->dim) > SC_D_IN)
+            cant(v, "the search shards the first dim of a tensor, dim0",
+                 d->pos);
+        else if (r->tensor == SC_RT_OP && !layer_dim(d->dim))
             cant(v,
-                 "dims of blocks are batch, seq, hidden, head, ffn, vocab, "
+                 "dims of layers are batch, seq, hidden, head, ffn, vocab, "
                  "expert, state, out and in",
                  d->pos);
     }
@@ -118,20 +111,22 @@ static void judge_rule(const sc_strategy *s, const sc_strategy_rule *r,
     bool state = r->tensor == SC_RT_OP || r->tensor == SC_RT_WEIGHT ||
                  r->tensor == SC_RT_GRAD || r->tensor == SC_RT_OPTIM;
     if (r->round_robin)
-        cant(v, "blocks have no operators on single ranks", r->pos);
+        cant(v, "the search has no operators on single ranks", r->pos);
     if (r->n_at || r->pool)
-        cant(v, "operators of blocks have no devices of their own", r->pos);
+        cant(v, "operators of layers have no devices of their own", r->pos);
     bool apart = r->tier == SC_TIER_DEVICE && s->optimizer_tier > r->tier;
     if (r->tier > SC_TIER_DEVICE || apart)
-        cant(v, "blocks keep single tensors on devices: see offload", r->pos);
-    if (!state) cant(v, "blocks place weights, grads and optim only", r->pos);
+        cant(v, "the search keeps single tensors on devices: see offload",
+             r->pos);
+    if (!state)
+        cant(v, "the search places weights, grads and optim only", r->pos);
     if (r->recompute >= 0 && s->recompute == SC_RC_OPS)
         cant(v, "recompute: ops keeps every other product of all blocks",
              r->pos);
     judge_split(s, r, v);
 }
 
-/* Limits that 1F1B keeps by itself change nothing; blocks keep no others. */
+/* Limits that 1F1B keeps by itself change nothing; the search keeps no others. */
 static void judge_in_flight(const sc_strategy *s, verdict *v)
 {
     uint64_t pp = sc_strategy_degree(s, "pp");
@@ -139,7 +134,7 @@ static void judge_in_flight(const sc_strategy *s, verdict *v)
     plain = plain && sc_strategy_chunks(s) <= 1 && !s->schedule_file;
     for (uint32_t d = 0; d < s->n_in_flight; d++)
         if (!plain || d >= pp || s->in_flight[d] < pp - d)
-            cant(v, "blocks run as many passes ahead as their schedule has",
+            cant(v, "the search runs as many passes ahead as the schedule has",
                  sc_strategy_pos(s, "pipeline", "max_in_flight"));
 }
 
@@ -155,21 +150,21 @@ static int64_t block_of(const char *path)
     return v;
 }
 
-bool sc_strategy_by_blocks(const sc_strategy *s, const char **why, sc_pos *at)
+bool sc_strategy_searchable(const sc_strategy *s, const char **why, sc_pos *at)
 {
     verdict v = {0};
     judge_mesh(s, &v);
     if (!s->data_parallel)
-        cant(&v, "replicas of blocks split the samples",
+        cant(&v, "replicas split the samples",
              sc_strategy_pos(s, "preset", "data_parallel"));
     const char *shards = sc_strategy_axis(s, "fsdp") >= 0 ? "fsdp" : "dp";
     if (s->zero_axis && strcmp(s->zero_axis, shards) != 0)
-        cant(&v, "blocks are sharded over fsdp, over dp where there is none",
+        cant(&v, "weights are sharded over fsdp, over dp where there is none",
              sc_strategy_pos(s, "preset", "zero_axis"));
     judge_in_flight(s, &v);
     for (uint32_t i = 0; i < s->n_cuts; i++)
         if (s->cut[i].path && block_of(s->cut[i].path) < 0)
-            cant(&v, "blocks are cut between blocks: layers.12", s->cut[i].pos);
+            cant(&v, "stages are cut between blocks: layers.12", s->cut[i].pos);
     for (uint32_t i = 0; i < s->n_rules; i++) judge_rule(s, &s->rule[i], &v);
     if (why) *why = v.why;
     if (at) *at = v.why ? v.at : sc_pos_none();
@@ -177,24 +172,6 @@ bool sc_strategy_by_blocks(const sc_strategy *s, const char **why, sc_pos *at)
 }
 
 /* ---- rules ---------------------------------------------------------------- */
-
-uint32_t plan_strategy_room(const sc_strategy *s)
-{
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < s->n_rules; i++)
-        n += s->rule[i].n_split + SC_N_DIMNAMES + 1;
-    return n;
-}
-
-static sc_aspect aspect_of(sc_rule_tensor t)
-{
-    switch (t) {
-    case SC_RT_WEIGHT: return SC_R_WEIGHT;
-    case SC_RT_GRAD: return SC_R_GRAD;
-    case SC_RT_OPTIM: return SC_R_OPTIM;
-    default: return SC_R_SPLIT;
-    }
-}
 
 int plan_strategy_zero(const sc_strategy *s)
 {
@@ -211,76 +188,7 @@ int plan_strategy_zero(const sc_strategy *s)
     return zero;
 }
 
-static void one_rule(const sc_strategy *s, const sc_strategy_rule *r,
-                     sc_rule *rules, uint32_t *n)
-{
-    sc_rule base = {.match = r->match,
-                    .aspect = aspect_of(r->tensor),
-                    .origin = r->origin,
-                    .pos = r->pos};
-    for (uint32_t i = 0; i < r->n_split; i++) {
-        sc_rule one = base;
-        one.axes = block_axes(s, r->split[i].axes);
-        one.pos = r->split[i].pos;
-        if (base.aspect == SC_R_SPLIT)
-            one.dim = (uint8_t)block_dim(r->split[i].dim);
-        rules[(*n)++] = one;
-    }
-    bool whole = r->has_split && r->n_split == 0; /* split: {}, place: {} */
-    uint32_t dims = base.aspect == SC_R_SPLIT ? SC_N_DIMNAMES : 1;
-    for (uint32_t d = 0; whole && d < dims; d++) {
-        rules[*n] = base;
-        rules[(*n)++].dim = (uint8_t)d;
-    }
-    if (r->recompute < 0) return;
-    base.aspect = SC_R_RECOMPUTE;
-    base.on = r->recompute;
-    rules[(*n)++] = base;
-}
-
-sc_status plan_strategy_rules(const sc_strategy *s, sc_rule *rules, uint32_t *n,
-                              sc_err *err)
-{
-    const char *why = NULL;
-    sc_pos at;
-    if (!sc_strategy_by_blocks(s, &why, &at))
-        return sc_error(err, SC_EINPUT, SC_C_UNSUPPORTED, at, NULL, "%s", why);
-    for (uint32_t i = 0; i < s->n_rules; i++)
-        one_rule(s, &s->rule[i], rules, n);
-    return SC_OK;
-}
-
 /* ---- what the layers of a plan have to be --------------------------------- */
-
-static bool splits(const sc_strategy *s)
-{
-    bool any = false;
-    for (uint32_t i = 0; i < s->n_rules; i++)
-        any = any || (s->rule[i].tensor == SC_RT_OP && s->rule[i].has_split);
-    return any;
-}
-
-/* Every block takes over what the one before it made, whichever that is. */
-static sc_status alike_at_ends(const sc_plan *p, sc_err *err)
-{
-    const sc_model *m = p->run.model;
-    sc_layout first = {{0}, 0};
-    for (uint32_t l = 1; l + 1 < m->n_layers; l++) {
-        const sc_placed *last = &p->placed[l][m->layer[l].n_ops - 1];
-        sc_layout y = plan_tensor(last, last->op->y, true);
-        sc_move move[SC_MOVES];
-        if (l == 1) first = y;
-        if (sc_layout_moves(&first, &y, p->run.size, move) == 0 &&
-            sc_layout_moves(&y, &first, p->run.size, move) == 0)
-            continue;
-        return sc_error(err, SC_EINPUT, SC_C_UNSUPPORTED,
-                        sc_strategy_pos(p->run.strategy, NULL, "rules"),
-                        "split the last operator of all blocks alike",
-                        "%s and %s leave their output in different layouts",
-                        m->layer[1].path, m->layer[l].path);
-    }
-    return SC_OK;
-}
 
 /* The first block of a kind stands for all. */
 static bool kinds_follow(const sc_model *m, const char *match)
@@ -313,5 +221,5 @@ sc_status plan_strategy_check(const sc_plan *p, sc_err *err)
             return sc_error(err, SC_EBUG, SC_C_BUG, r->pos, NULL,
                             "kinds of layers do not follow the rules");
     }
-    return splits(s) ? alike_at_ends(p, err) : SC_OK;
+    return SC_OK;
 }

@@ -1,0 +1,440 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * segment.c - what a layer of each kind costs one rank in both passes of a
+ * micro-batch, by the network of its operators.
+ *
+ * A network with few layers is compiled on one stage, and what belongs to the
+ * layer that stands for its kind is added up.  Neither the number of replicas
+ * nor the pipeline changes that, so that runs which differ in these alone share
+ * it; exchanges of weights and gradients depend on both and are left out
+ * (segment_weights.c).
+ */
+#include "plan/segment.h"
+
+#include "plan/graph_clock.h"
+#include "plan/graph_infer.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { FORWARD, BACKWARD, PASSES };
+
+/* One pass of a layer while it is added up. */
+typedef struct pass {
+    double kernels, launches; /* seconds; of the host, with exchanges */
+    double copies;            /* seconds of those to and from the host */
+} pass;
+
+typedef struct reading {
+    const sc_run *run;
+    segment_network net;
+    sc_gjob job;
+    sc_gplan plan;
+    gp_program prog; /* with copies between memories */
+    gl g;
+    gl_clock clock;
+    sc_segment *b;        /* [n_layers] */
+    pass (*pass)[PASSES]; /* [n_layers] */
+    uint32_t *at;         /* [n_items] place in both passes; SC_NONE: neither */
+    uint32_t n_at, turn;  /* places; those of the forward pass */
+    sc_arena *a;
+    sc_err *err;
+} reading;
+
+static uint32_t n_kinds(const reading *x)
+{
+    return x->run->model->n_layers;
+}
+
+/* The kind that an item tells about; SC_NONE: another layer does. */
+static uint32_t kind_of(const reading *x, uint32_t item)
+{
+    uint32_t op = x->prog.item[item].op;
+    if (op == SC_NONE) return SC_NONE;
+    uint32_t part = x->net.part[op];
+    uint32_t kind = x->net.kind[part];
+    return x->net.told[kind] == part ? kind : SC_NONE;
+}
+
+/* ---- the program ------------------------------------------------------------ */
+
+/* Rules speak of the axes of replicas, and of single layers. */
+static bool has_rules(const sc_run *r)
+{
+    return r->strategy && r->strategy->n_rules > 0;
+}
+
+static sc_run alone(const sc_run *of)
+{
+    sc_run r = *of;
+    r.size[SC_AX_PP] = 1;
+    r.vpp = 1;
+    r.order = NULL;
+    r.schedule = SC_SCH_1F1B;
+    /* each micro-batch but the first adds to gradients that stay */
+    r.ga = of->ga > 1 && of->zero < 3 ? 2 : 1;
+    r.zero = 0;
+    r.optim_tier = 0;
+    r.checkpoint_every = 0;
+    r.compress = (sc_compress){SC_GRAD_PLAIN, 0};
+    if (!has_rules(of)) r.size[SC_AX_DP] = r.size[SC_AX_REP] = 1;
+    r.gbs = r.mbs * r.ga * sc_run_dp(&r);
+    return r;
+}
+
+/* Rules on what is kept between steps follow in segment_weights.c. */
+static void drop_kept(sc_strategy *s)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < s->n_rules; i++)
+        if (s->rule[i].tensor == SC_RT_OP) s->rule[n++] = s->rule[i];
+    s->n_rules = n;
+}
+
+/* As if all nodes were of the run's device (kinds.c). */
+static sc_status one_kind(const sc_hw **hw, sc_arena *a, sc_err *err)
+{
+    if ((*hw)->n_groups == 0) return SC_OK;
+    sc_hw *own = SC_NEW(a, sc_hw);
+    if (!own) return sc_error_nomem(err);
+    *own = **hw;
+    own->n_groups = 0;
+    own->memo = NULL;
+    *hw = own;
+    return SC_OK;
+}
+
+static sc_status compile(reading *x)
+{
+    sc_run r = alone(x->run);
+    sc_strategy *s = SC_NEW(x->a, sc_strategy);
+    gp_program prog;
+    if (!s) return sc_error_nomem(x->err);
+    SC_TRY(one_kind(&r.hw, x->a, x->err));
+    SC_TRY(sc_strategy_of_run(&r, x->a, s, x->err));
+    drop_kept(s);
+    s->cuts = SC_CUT_EVEN;
+    s->n_cuts = s->n_in_flight = s->n_pools = 0;
+    x->job = (sc_gjob){.hw = r.hw,
+                       .graph = x->net.graph,
+                       .strategy = s,
+                       .sw = r.sw,
+                       .cost = r.cost,
+                       .micro = r.mbs,
+                       .ga = r.ga,
+                       .precision = r.precision,
+                       .recipe = r.recipe,
+                       .optimizer = "adam",
+                       .grad_bytes = r.sw->reduce_bytes,
+                       .forward_only = r.forward_only,
+                       .launch_blocking = r.launch_blocking,
+                       .capacity = r.capacity,
+                       .imbalance = r.imbalance};
+    SC_TRY(gp_infer(&x->job, x->a, &x->plan, &prog, x->err));
+    x->clock.a = x->a;
+    x->g = (gl){.p = &x->plan, .a = x->a, .err = x->err, .clock = &x->clock};
+    SC_TRY(gl_begin(&x->g, &prog, &x->prog));
+    return clock_lifetimes(&x->g);
+}
+
+/* ---- time ------------------------------------------------------------------- */
+
+/* Weights and their gradients on their way. */
+static bool of_weights(const reading *x, const gp_item *it)
+{
+    if (it->exchange == SC_NONE) return false;
+    if (x->plan.exchange[it->exchange].grad) return true;
+    return it->out != SC_NONE && x->prog.value[it->out].what == GP_WEIGHT_USED;
+}
+
+static void add_item(reading *x, uint32_t i, int which)
+{
+    const gp_item *it = &x->prog.item[i];
+    const gl_item *t = &x->g.item[i];
+    uint32_t kind = kind_of(x, i);
+    if (kind == SC_NONE || it->cat == SC_CAT_HOST || of_weights(x, it)) return;
+    sc_segment *b = &x->b[kind];
+    pass *p = &x->pass[kind][which];
+    double *cat = which == FORWARD ? b->fwd_cat : b->bwd_cat;
+    if (it->copy) {
+        p->copies += it->seconds;
+        if (which == FORWARD) b->offloaded += it->bytes;
+        return;
+    }
+    bool kernels = it->exchange == SC_NONE;
+    double s = kernels ? it->price.seconds : it->seconds;
+    cat[it->cat] += s;
+    if (kernels) p->kernels += s;
+    if (t->part == GL_W) b->w_cat[it->cat] += s;
+    if (!gi_captured(&x->job, it))
+        p->launches += kernels ? it->price.launches : 1;
+}
+
+/* What the host and copies beside kernels make a pass longer. */
+static void finish_pass(const reading *x, const pass *p, double cat[SC_N_CATS],
+                        double *seconds)
+{
+    const sc_run *r = x->run;
+    const sc_device *d = x->run->hw->device;
+    double all = 0;
+    for (uint32_t c = 0; c < SC_N_CATS; c++) all += cat[c];
+    double host = gi_host_seconds(r->cost, p->kernels, p->launches);
+    if (r->launch_blocking) host += p->launches * r->cost->p[SC_P_BLOCKING];
+    cat[SC_CAT_HOST] += host;
+    *seconds = all + host;
+    if (p->copies <= 0) return;
+    /* Copy engines take memory bandwidth, no units. */
+    double taken = d->host_bw / (d->mem_bw * r->cost->p[SC_P_MEM_EFF]);
+    double both = fmin(p->copies, *seconds);
+    double longer = p->copies - both + both * taken;
+    cat[SC_CAT_OFFLOAD] += longer;
+    *seconds += longer;
+}
+
+static void times(reading *x)
+{
+    const gl_list *of[PASSES] = {&x->g.stage[0].fwd, &x->g.stage[0].bwd};
+    for (int which = 0; which < PASSES; which++)
+        for (uint32_t k = 0; k < of[which]->n; k++)
+            add_item(x, of[which]->item[k], which);
+    for (uint32_t l = 0; l < n_kinds(x); l++) {
+        sc_segment *b = &x->b[l];
+        const pass *back = &x->pass[l][BACKWARD];
+        finish_pass(x, &x->pass[l][FORWARD], b->fwd_cat, &b->fwd_s);
+        finish_pass(x, back, b->bwd_cat, &b->bwd_s);
+        /* the host issues a part of a pass at the rate of the whole */
+        if (back->kernels > 0)
+            b->w_cat[SC_CAT_HOST] = b->bwd_cat[SC_CAT_HOST] *
+                                    b->w_cat[SC_CAT_COMPUTE] / back->kernels;
+        for (uint32_t c = 0; c < SC_N_CATS; c++) b->w_s += b->w_cat[c];
+    }
+}
+
+/* ---- activations ------------------------------------------------------------ */
+
+/* Bytes by place in both passes, and what parts leave for the second. */
+typedef struct lives {
+    double *live;  /* [n_at + 1] changes */
+    double *kept;  /* [n_parts] */
+    double *below; /* [n_parts] with all parts before it */
+} lives;
+
+static sc_status places(reading *x)
+{
+    const gl_list *of[PASSES] = {&x->g.stage[0].fwd, &x->g.stage[0].bwd};
+    x->at = SC_NEW_N(x->a, uint32_t, x->prog.n_items);
+    if (!x->at) return sc_error_nomem(x->err);
+    memset(x->at, 0xff, x->prog.n_items * sizeof *x->at);
+    for (int which = 0; which < PASSES; which++) {
+        for (uint32_t k = 0; k < of[which]->n; k++)
+            x->at[of[which]->item[k]] = x->n_at++;
+        if (which == FORWARD) x->turn = x->n_at;
+    }
+    return SC_OK;
+}
+
+/* The last item that reads a tensor. */
+static uint32_t last_reader(const reading *x, const sc_lifetime *l)
+{
+    uint32_t last = l->first;
+    for (uint32_t k = 0; k < l->n_last; k++) {
+        uint32_t i = l->last[k];
+        if (x->at[i] != SC_NONE && x->at[i] > x->at[last]) last = i;
+    }
+    return last;
+}
+
+/* Waits for the pass of weights, where that is one of its own. */
+static bool waits(const reading *x, const sc_lifetime *l)
+{
+    for (uint32_t k = 0; k < l->n_last; k++)
+        if (x->g.item[l->last[k]].part == GL_W) return true;
+    return false;
+}
+
+/* What is kept is of the layer that needs it last, so that a stage has what it
+ * was sent, not what it sends. */
+static void live(reading *x, const sc_lifetime *l, lives *s)
+{
+    if (l->first == SC_NONE || x->at[l->first] == SC_NONE) return;
+    if (l->kind != SC_MEM_ACTIVATION) return;
+    uint32_t reader = last_reader(x, l), kind = kind_of(x, l->first);
+    uint32_t from = x->at[l->first], to = x->at[reader];
+    uint32_t op = x->prog.item[reader].op;
+    double bytes = (double)l->bytes;
+    s->live[from] += bytes;
+    s->live[to + 1] -= bytes;
+    if (from < x->turn && to >= x->turn && op != SC_NONE)
+        s->kept[x->net.part[op]] += bytes;
+    if (kind != SC_NONE && waits(x, l)) x->b[kind].late += bytes;
+}
+
+/* Beside what all layers up to this one keep. */
+static void working(reading *x, const lives *s)
+{
+    const gl_list *of[PASSES] = {&x->g.stage[0].fwd, &x->g.stage[0].bwd};
+    double now = 0;
+    for (uint32_t p = 0; p < x->net.n_parts; p++)
+        s->below[p] = (p ? s->below[p - 1] : 0) + s->kept[p];
+    for (int which = 0; which < PASSES; which++)
+        for (uint32_t k = 0; k < of[which]->n; k++) {
+            uint32_t i = of[which]->item[k], kind = kind_of(x, i);
+            now += s->live[x->at[i]];
+            if (kind == SC_NONE) continue;
+            double held = now - s->below[x->net.told[kind]];
+            x->b[kind].working = fmax(x->b[kind].working, held);
+        }
+    for (uint32_t l = 0; l < n_kinds(x); l++)
+        x->b[l].saved = s->kept[x->net.told[l]];
+}
+
+/* What is handed to the loss. */
+static void logits(reading *x)
+{
+    for (uint32_t i = 0; i < x->prog.n_items; i++) {
+        const gp_item *it = &x->prog.item[i];
+        uint32_t kind = kind_of(x, i);
+        if (kind == SC_NONE || it->pass != SC_GP_FWD || it->recomputed ||
+            it->exchange != SC_NONE || it->copy ||
+            x->net.graph->op[it->op].type != SC_G_LOSS)
+            continue;
+        for (uint32_t k = 0; k < it->n_in; k++)
+            x->b[kind].logits =
+                fmax(x->b[kind].logits, x->prog.value[it->in[k]].bytes);
+    }
+}
+
+static sc_status activations(reading *x)
+{
+    lives s;
+    SC_TRY(places(x));
+    s.live = SC_NEW_N(x->a, double, (size_t)x->n_at + 1);
+    s.kept = SC_NEW_N(x->a, double, x->net.n_parts);
+    s.below = SC_NEW_N(x->a, double, x->net.n_parts);
+    if (!s.live || !s.kept || !s.below) return sc_error_nomem(x->err);
+    for (uint32_t k = 0; k < x->clock.n_lives; k++)
+        live(x, &x->clock.life[k], &s);
+    working(x, &s);
+    logits(x);
+    return SC_OK;
+}
+
+/* ---- weights ---------------------------------------------------------------- */
+
+static compress_matrix matrix_of(const sc_gtensor *t, bool expert, double share)
+{
+    compress_matrix m = {share, 1, 1};
+    for (uint32_t d = 0; d < t->n_dim; d++) {
+        double n = (double)t->dim[d].extent;
+        if (expert && d == 0)
+            m.count = n;
+        else if (d == expert)
+            m.rows *= n;
+        else
+            m.cols *= n;
+    }
+    return m;
+}
+
+/* By tensor of a weight. */
+typedef struct facts {
+    double share; /* of its elements on one rank */
+    bool summed;  /* its gradient, over tp */
+} facts;
+
+/* Of an operator: its weight and bias, of attention what else it learns. */
+#define WEIGHTS 4
+
+static sc_status too_many(const reading *x, const char *path)
+{
+    return sc_error(x->err, SC_EBUG, SC_C_BUG, sc_pos_none(), NULL,
+                    "more than %d weights of an operator at %s", WEIGHTS, path);
+}
+
+static sc_status add_weights(reading *x, const facts *of, uint32_t kind)
+{
+    const sc_opgraph *g = x->net.graph;
+    uint32_t part = x->net.told[kind];
+    sc_segment *b = &x->b[kind];
+    for (uint32_t op = 0; op < g->n_ops; op++)
+        for (uint32_t k = 0; x->net.part[op] == part && k < g->op[op].n_weight;
+             k++) {
+            uint32_t w = g->op[op].weight[k].tensor;
+            const sc_gtensor *t = &g->tensor[w];
+            bool expert = g->op[op].type == SC_G_EXPERT;
+            if (b->n_weights >= WEIGHTS * x->run->model->layer[kind].n_ops)
+                return too_many(x, g->op[op].path);
+            b->weight[b->n_weights++] = (segment_weight){
+                .elements = of[w].share * sc_gtensor_elements(t, 1),
+                .expert = expert,
+                .summed = of[w].summed,
+                .still = !t->learns,
+                .again = t->op != op,
+                .matrix = matrix_of(t, expert, of[w].share)};
+        }
+    return SC_OK;
+}
+
+static void find_summed(const reading *x, facts *of)
+{
+    int tp = sc_strategy_axis(x->job.strategy, "tp");
+    for (uint32_t i = 0; tp >= 0 && i < x->prog.n_items; i++) {
+        const gp_item *it = &x->prog.item[i];
+        if (it->exchange == SC_NONE) continue;
+        const sc_gexchange *e = &x->plan.exchange[it->exchange];
+        if (!e->grad || !(e->axes >> tp & 1)) continue;
+        for (uint32_t k = 0; k < it->n_in; k++)
+            of[x->prog.value[it->in[k]].tensor].summed = true;
+    }
+}
+
+static sc_status weights(reading *x)
+{
+    const sc_opgraph *g = x->net.graph;
+    facts *of = SC_NEW_N(x->a, facts, g->n_tensors);
+    if (!of) return sc_error_nomem(x->err);
+    for (uint32_t v = 0; v < x->prog.n_values; v++) {
+        const gp_value *w = &x->prog.value[v];
+        if (w->what == GP_WEIGHT)
+            of[w->tensor].share = w->copies / x->plan.n_ranks;
+    }
+    find_summed(x, of);
+    for (uint32_t l = 0; l < n_kinds(x); l++) SC_TRY(add_weights(x, of, l));
+    return SC_OK;
+}
+
+static sc_status read(reading *x)
+{
+    SC_TRY(compile(x));
+    times(x);
+    SC_TRY(activations(x));
+    return weights(x);
+}
+
+sc_status sc_segment_passes(const sc_run *run, sc_segment_memo *memo,
+                            sc_arena *a, sc_segment *out, sc_err *err)
+{
+    uint32_t n = run->model->n_layers;
+    segment_network net;
+    memset(out, 0, n * sizeof *out);
+    for (uint32_t l = 0; l < n; l++) {
+        out[l].still = run->model->layer[l].still;
+        out[l].weight = SC_NEW_N(a, segment_weight,
+                                 WEIGHTS * (size_t)run->model->layer[l].n_ops);
+        if (!out[l].weight) return sc_error_nomem(err);
+    }
+    SC_TRY(segment_network_of(run, has_rules(run), memo, a, &net, err));
+    sc_arena_mark mark = sc_arena_save(a);
+    reading *x = SC_NEW(a, reading);
+    if (!x) return sc_error_nomem(err);
+    x->run = run;
+    x->net = net;
+    x->a = a;
+    x->err = err;
+    x->b = out;
+    x->pass = sc_alloc(a, n, sizeof *x->pass);
+    if (!x->pass) return sc_error_nomem(err);
+    SC_TRY(read(x));
+    sc_arena_restore(a, mark);
+    return SC_OK;
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * segment.h - layers by kind, priced once: what choosing compares.
+ *
+ *   segment_network.c  a network with few layers of each kind
+ *   segment.c          what a layer of each kind costs in a pass (L1)
+ *   segment_weights.c  what it keeps between steps, and exchanges
+ */
+#ifndef PLAN_SEGMENT_H
+#define PLAN_SEGMENT_H
+
+#include <stepcast/plan_graph.h>
+
+#include "plan/compress.h"
+#include "plan/plan_internal.h"
+
+/* A weight of one layer, as its products take it. */
+typedef struct segment_weight {
+    double elements; /* on one rank */
+    bool expert;     /* other ranks of ep have other ones */
+    bool summed;     /* its gradient is over tp, too */
+    bool still;      /* never updated */
+    bool again;      /* another layer has it, too: that one counts it */
+    compress_matrix matrix;
+} segment_weight;
+
+/* A network in which every kind of layer stands at most three times. */
+typedef struct segment_network {
+    const sc_model *model; /* that it was made from, */
+    uint64_t seq;          /* for sequences of this length, */
+    int64_t vocab;         /* with so many words */
+    bool whole;
+    const sc_opgraph *graph;
+    uint32_t n_parts;     /* instances: embedding, blocks, head */
+    const uint32_t *part; /* [graph->n_ops] */
+    const uint8_t *kind;  /* [n_parts] entry of the model's layers */
+    const uint32_t *told; /* [model->n_layers] the part that stands for all */
+} segment_network;
+
+/* `whole`: all layers, since rules name some of them.  `memo` may be NULL. */
+sc_status segment_network_of(const sc_run *run, bool whole,
+                             sc_segment_memo *memo, sc_arena *a,
+                             segment_network *out, sc_err *err);
+
+/* Sums of an exchange over all communicators; sets x->channels. */
+sc_status plan_exchange_price(const sc_plan *p, sc_exchange *x, double *bytes,
+                              double *seconds, sc_err *err);
+
+#endif

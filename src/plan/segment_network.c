@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * segment_network.c - a model with three layers of each kind at most, as a
+ * network: the one in the middle has neighbours as most have.
+ *
+ * Stacks stay apart (an encoder, a decoder, predictions of later tokens), and
+ * layers of several kinds stay in the order of the model.
+ */
+#include "plan/segment.h"
+
+#include <string.h>
+
+enum { SHOWN = 3 };
+
+/* Blocks up to this one are of the stack that block `i` is of. */
+static uint32_t stack_end(const sc_model *m, uint32_t i)
+{
+    const uint32_t end[] = {(uint32_t)m->t.layers,
+                            (uint32_t)(m->t.layers + m->t.decoder_layers),
+                            m->n_blocks};
+    uint32_t k = 0;
+    while (end[k] <= i) k++;
+    return end[k];
+}
+
+/* The first blocks of each kind in each stack. */
+static sc_status shorten(const sc_model *from, sc_arena *a, sc_model *out,
+                         sc_err *err)
+{
+    sc_model m = *from;
+    uint32_t seen[SC_LAYERS] = {0}, end = 0, n = 0, stack = 0;
+    m.order = SC_NEW_N(a, uint8_t, from->n_blocks);
+    m.layer = SC_NEW_N(a, sc_layer, from->n_layers);
+    if (!m.order || !m.layer) return sc_error_nomem(err);
+    memcpy(m.layer, from->layer, from->n_layers * sizeof *m.layer);
+    for (uint32_t l = 1; l + 1 < m.n_layers; l++) m.layer[l].repeat = 0;
+    for (uint32_t i = 0; i < from->n_blocks; i++) {
+        uint8_t kind = from->order[i];
+        if (i == end) {
+            end = stack_end(from, i);
+            if (i == (uint32_t)from->t.layers) m.t.layers = n;
+            memset(seen, 0, sizeof seen);
+            stack = n;
+        }
+        if (seen[kind]++ >= SHOWN) continue;
+        m.order[n++] = kind;
+        m.layer[kind].repeat++;
+        if (end == (uint32_t)from->t.layers) m.t.layers = n;
+        if (i >= (uint32_t)from->t.layers &&
+            end <= (uint32_t)(from->t.layers + from->t.decoder_layers))
+            m.t.decoder_layers = n - stack;
+    }
+    m.n_blocks = n;
+    *out = m;
+    return SC_OK;
+}
+
+/* Instances of a network are what its model's layers became, in order; a
+ * decoder's words stand between two blocks, beside those of the embedding. */
+static sc_status parts_of(const sc_model *m, const sc_opgraph *g, sc_arena *a,
+                          segment_network *out, sc_err *err)
+{
+    uint32_t *part = SC_NEW_N(a, uint32_t, g->n_ops), block = 0;
+    uint8_t *kind = SC_NEW_N(a, uint8_t, g->n_instances);
+    if (!part || !kind) return sc_error_nomem(err);
+    for (uint32_t i = 0; i < g->n_instances; i++) {
+        const sc_ginstance *x = &g->instance[i];
+        if (strncmp(x->path, "layers.", 7) == 0)
+            kind[i] = m->order[block++];
+        else if (i + 1 == g->n_instances)
+            kind[i] = (uint8_t)(m->n_layers - 1);
+        for (uint32_t op = x->first; op < x->first + x->n_ops; op++)
+            part[op] = i;
+    }
+    out->n_parts = g->n_instances;
+    out->part = part;
+    out->kind = kind;
+    return SC_OK;
+}
+
+/* The second of three, or of two. */
+static sc_status told(const sc_model *m, sc_arena *a, segment_network *x,
+                      sc_err *err)
+{
+    uint32_t *of = SC_NEW_N(a, uint32_t, m->n_layers);
+    if (!of) return sc_error_nomem(err);
+    for (uint32_t l = 0; l < m->n_layers; l++) {
+        uint32_t n = 0, k = 0;
+        for (uint32_t i = 0; i < x->n_parts; i++) n += x->kind[i] == l;
+        for (uint32_t i = 0; i < x->n_parts; i++)
+            if (x->kind[i] == l && k++ == (l == 0 ? 0 : n / 2)) of[l] = i;
+    }
+    x->told = of;
+    return SC_OK;
+}
+
+static uint64_t pad_parts(const sc_run *run)
+{
+    return plan_divides_products(run) ? run->size[SC_AX_TP] : 1;
+}
+
+static sc_status make(const sc_run *run, bool whole, sc_arena *a,
+                      segment_network *out, sc_err *err)
+{
+    segment_network x = {.model = run->model, .seq = run->seq, .whole = whole};
+    sc_model few;
+    const sc_model *m = run->model;
+    SC_TRY(sc_model_pad(m, pad_parts(run), a, &m, err));
+    x.vocab = m->t.vocab;
+    if (!whole) {
+        SC_TRY(shorten(m, a, &few, err));
+        m = &few;
+    }
+    SC_TRY(sc_opgraph_from_model(m, run->seq, false, a, &x.graph, err));
+    SC_TRY(parts_of(m, x.graph, a, &x, err));
+    SC_TRY(told(m, a, &x, err));
+    *out = x;
+    return SC_OK;
+}
+
+sc_status segment_network_of(const sc_run *run, bool whole,
+                             sc_segment_memo *memo, sc_arena *a,
+                             segment_network *out, sc_err *err)
+{
+    int64_t vocab = sc_model_padded(run->model, pad_parts(run));
+    for (uint32_t i = 0; memo && i < memo->n; i++) {
+        const segment_network *x = &memo->network[i];
+        if (x->model != run->model || x->seq != run->seq || x->vocab != vocab ||
+            x->whole != whole)
+            continue;
+        *out = *x;
+        return SC_OK;
+    }
+    SC_TRY(make(run, whole, a, out, err));
+    if (!memo) return SC_OK;
+    segment_network *all =
+        sc_grow(a, memo->network, memo->n, &memo->cap, 4, sizeof *all);
+    if (!all) return sc_error_nomem(err);
+    memo->network = all;
+    all[memo->n++] = *out;
+    return SC_OK;
+}

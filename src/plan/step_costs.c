@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * step_costs.c - what happens once per step: gradient exchange, tied weights,
+ * optimizer, gathers of updated weights, the fixed part.
+ */
+#include "plan/host.h"
+#include "plan/segment.h"
+
+#include <math.h>
+#include <string.h>
+
+uint32_t sc_plan_stage_layers(const sc_plan *p, uint32_t v)
+{
+    return p->stage[v].blocks + p->stage[v].embed + p->stage[v].head;
+}
+
+uint32_t sc_plan_stage_entry(const sc_plan *p, uint32_t v, uint32_t i)
+{
+    uint32_t l = 0;
+    while (i >= p->stage[v].n[l]) i -= p->stage[v].n[l++];
+    return l;
+}
+
+double sc_plan_device_sum(const sc_plan *p, const sc_segment *segments,
+                          uint32_t dev, sc_segment_property of)
+{
+    const sc_segment *own = sc_plan_segments(p, segments, dev);
+    double sum = 0;
+    for (uint32_t c = 0; c < sc_run_chunks(&p->run); c++) {
+        const struct sc_stage *st = &p->stage[sc_run_stage(&p->run, dev, c)];
+        for (uint32_t l = 0; l < p->run.model->n_layers; l++)
+            if (st->n[l]) sum += st->n[l] * of(&own[l]);
+    }
+    return sum;
+}
+
+sc_status sc_segments_price(const sc_plan *p, sc_arena *a, sc_segment **out,
+                            sc_err *err)
+{
+    uint32_t n = p->run.model->n_layers, kinds = p->n_kinds ? p->n_kinds : 1;
+    sc_segment *b = SC_NEW_N(a, sc_segment, (size_t)n * kinds);
+    if (!b) return sc_error_nomem(err);
+    for (uint32_t k = 0; k < kinds; k++) {
+        sc_plan own = *p;
+        if (kinds > 1) own.run.hw = p->kind_hw[k];
+        SC_TRY(sc_segment_passes(&own.run, NULL, a, &b[k * n], err));
+        for (uint32_t l = 0; l < n; l++)
+            SC_TRY(sc_segment_weights(&own, &b[k * n + l], err));
+    }
+    *out = b;
+    return SC_OK;
+}
+
+double sc_plan_overlap(const sc_plan *p, const sc_segment *segments)
+{
+    double share = 0;
+    uint32_t kinds = p->n_kinds ? p->n_kinds : 1;
+    for (uint32_t l = 0; l < kinds * p->run.model->n_layers; l++) {
+        const sc_exchange *x[] = {&segments[l].gather, &segments[l].grad,
+                                  &segments[l].update};
+        for (size_t i = 0; i < SC_COUNT(x); i++)
+            share =
+                fmax(share, sc_plan_units(p->run.hw->device, x[i]->channels));
+    }
+    return share;
+}
+
+/* Of sc_plan_slow_factor(), what slows a rank by itself. */
+static double host_factor(const sc_run *r)
+{
+    return r->numa_unbound ? 1 + r->cost->p[SC_P_NUMA] : 1;
+}
+
+double plan_straggler(const sc_hw *hw, const sc_cost *cost)
+{
+    double nodes = hw->n_devices / 8.0;
+    return 1 + (nodes > 1 ? cost->p[SC_P_STRAGGLER] * log2(nodes) : 0);
+}
+
+double sc_plan_slow_factor(const sc_run *r)
+{
+    return plan_straggler(r->hw, r->cost) * host_factor(r);
+}
+
+static double pack_seconds(const sc_segment *b)
+{
+    return b->pack_s;
+}
+
+static double optim_params(const sc_segment *b)
+{
+    return b->optim_kept;
+}
+
+/* Adds `of` times the exchange `x`. */
+static void exchange_add(sc_exchange *sum, const sc_exchange *x, double of)
+{
+    for (uint32_t m = 0; m < 1u << SC_N_AX; m++) {
+        sum->bytes[m] += of * x->bytes[m];
+        if (x->bytes[m] > 0) sum->coll[m] = x->coll[m];
+    }
+}
+
+/* All of a device's gradients (or updated weights), once. */
+static void exchange_sum(const sc_plan *p, const sc_segment *segments,
+                         uint32_t dev, bool update, sc_exchange *out)
+{
+    const sc_run *r = &p->run;
+    const sc_segment *own = sc_plan_segments(p, segments, dev);
+    sc_exchange all = {{0}, {0}, 0};
+    for (uint32_t c = 0; c < sc_run_chunks(r); c++)
+        for (uint32_t l = 0; l < r->model->n_layers; l++)
+            exchange_add(&all, update ? &own[l].update : &own[l].grad,
+                         p->stage[sc_run_stage(r, dev, c)].n[l]);
+    *out = all;
+}
+
+/* One exchange of all of a device's gradients (or updated weights) at once,
+ * nothing beside it; 0 where it is overlapped or not needed. */
+static sc_status exchange(const sc_plan *p, const sc_segment *segments,
+                          uint32_t dev, bool update, double *seconds,
+                          double *bytes, sc_err *err)
+{
+    const sc_run *r = &p->run;
+    *seconds = *bytes = 0;
+    bool beside = update ? r->sw->param_overlap : r->sw->grad_overlap;
+    if (beside || r->zero >= 3 || r->forward_only) return SC_OK;
+    sc_exchange all;
+    exchange_sum(p, segments, dev, update, &all);
+    SC_TRY(plan_exchange_price(p, &all, bytes, seconds, err));
+    if (!update) {
+        *seconds *= sc_run_reductions(r);
+        *bytes *= sc_run_reductions(r);
+    }
+    const sc_place *at =
+        &p->place[1u << SC_AX_DP | 1u << SC_AX_EP | 1u << SC_AX_REP];
+    bool mixed = at->nodes > 1 && at->m > 1;
+    *seconds /= r->cost->p[mixed ? SC_P_GRAD_MIXED : SC_P_GRAD_NET];
+    return SC_OK;
+}
+
+/* The first and the last stage sum the gradients of a shared embedding. */
+static sc_status tied(const sc_plan *p, const sc_segment *segments,
+                      double *seconds, sc_err *err)
+{
+    const sc_run *r = &p->run;
+    uint32_t pp = r->size[SC_AX_PP];
+    *seconds = 0;
+    bool frozen = r->model->layer[0].op[0].frozen;
+    if (!plan_ends_apart(r) || !r->model->t.tied || r->forward_only || frozen)
+        return SC_OK;
+    const uint32_t ends[] = {0, pp - 1};
+    sc_place at = sc_hw_place_axis(r->hw, pp, p->stride[SC_AX_PP], 2, ends);
+    double v = segments[0].weight[0].elements * r->sw->reduce_bytes;
+    sc_coll_price cp;
+    SC_TRY(sc_cost_coll(r->cost, r->hw, SC_ALL_REDUCE, v, &at, -1, &cp, err));
+    *seconds = cp.seconds;
+    return SC_OK;
+}
+
+/* A rank's part of an activation; *whole is all of it. */
+static double part_sent(const sc_run *r, double *whole, bool *split)
+{
+    uint32_t tp = r->size[SC_AX_TP];
+    *whole = sc_precision_bytes(SC_BF16) * (double)r->mbs * (double)r->seq *
+             (double)r->model->t.hidden / r->size[SC_AX_CP];
+    *split = tp > 1 && (r->sw->p2p_scatter || r->sp);
+    return *split ? *whole / tp : *whole;
+}
+
+double sc_run_send_bytes(const sc_run *r)
+{
+    double whole;
+    bool split;
+    return r->size[SC_AX_PP] == 1 ? 0 : part_sent(r, &whole, &split);
+}
+
+/* To the neighbours of a pipeline device, which all replicas send to at once:
+ * the slower of both ways.  Chunks go round from the last device to the first.
+ */
+static sc_status send_price(const sc_plan *p, uint32_t dev, double bytes,
+                            sc_coll_price *out, sc_err *err)
+{
+    const sc_run *r = &p->run;
+    uint32_t pp = r->size[SC_AX_PP];
+    bool round =
+        sc_run_chunks(r) > 1 && sc_run_placement(r) == SC_SCH_INTERLEAVED;
+    *out = (sc_coll_price){0};
+    for (int way = -1; way < 2; way += 2) {
+        bool end = way < 0 ? dev == 0 : dev + 1 == pp;
+        if (end && !round) continue;
+        uint32_t to = (uint32_t)((int)(dev + pp) + way) % pp;
+        uint32_t at[] = {to < dev ? to : dev, to < dev ? dev : to};
+        sc_place place =
+            sc_hw_place_axis(r->hw, pp, p->stride[SC_AX_PP], 2, at);
+        sc_coll_price one;
+        SC_TRY(sc_cost_coll(r->cost, r->hw, SC_SENDRECV, bytes, &place, -1,
+                            &one, err));
+        if (one.seconds > out->seconds) *out = one;
+    }
+    return SC_OK;
+}
+
+/* One activation between neighbouring stages; split over TP ranks it is
+ * gathered again inside the node. */
+static sc_status transfer(const sc_plan *p, uint32_t dev, sc_step_costs *c,
+                          sc_err *err)
+{
+    const sc_run *r = &p->run;
+    double whole;
+    bool split;
+    if (r->size[SC_AX_PP] == 1) return SC_OK;
+    sc_coll_price cp;
+    c->send_bytes = part_sent(r, &whole, &split);
+    SC_TRY(send_price(p, dev, c->send_bytes, &cp, err));
+    c->send_s = cp.seconds;
+    /* split passes leave no time to wait */
+    bool chunks = sc_run_chunks(r) > 1 || sc_run_splits(r);
+    /* a strategy that says so has them beside compute without these, too */
+    if (r->strategy && r->strategy->p2p_overlap > 0) chunks = true;
+    c->send_blocks = !(r->sw->p2p_overlap && chunks);
+    if (!c->send_blocks)
+        c->send_slow_s =
+            2 * c->send_s * sc_plan_units(r->hw->device, cp.channels);
+    if (!split || r->sp) return SC_OK;
+    SC_TRY(sc_cost_coll(r->cost, r->hw, SC_ALL_GATHER, whole,
+                        &p->place[1u << SC_AX_TP], -1, &cp, err));
+    c->send_s += cp.seconds;
+    return SC_OK;
+}
+
+/* The other copy of a device's stages. */
+static sc_status mirror(const sc_plan *p, const sc_segment *segments,
+                        uint32_t dev, sc_step_costs *c, sc_err *err)
+{
+    const sc_run *r = &p->run;
+    uint32_t pp = r->size[SC_AX_PP], other = pp - 1 - dev;
+    if (sc_run_placement(r) != SC_SCH_DUALPIPE || r->forward_only) return SC_OK;
+    if (other == dev) return SC_OK;
+    const uint32_t both[] = {other < dev ? other : dev,
+                             other < dev ? dev : other};
+    sc_place at = sc_hw_place_axis(r->hw, pp, p->stride[SC_AX_PP], 2, both);
+    sc_coll_price cp;
+    double bytes = r->sw->reduce_bytes *
+                   sc_plan_device_sum(p, segments, dev, optim_params);
+    SC_TRY(
+        sc_cost_coll(r->cost, r->hw, SC_ALL_REDUCE, bytes, &at, -1, &cp, err));
+    c->mirror_s = cp.seconds;
+    return SC_OK;
+}
+
+sc_status sc_plan_step_costs(const sc_plan *p, const sc_segment *segments,
+                             uint32_t device, sc_step_costs *out, sc_err *err)
+{
+    sc_plan own = *p;
+    own.run.hw = sc_plan_hw(p, device);
+    const sc_run *r = &own.run;
+    p = &own;
+    sc_step_costs c = {0};
+    SC_TRY(transfer(p, device, &c, err));
+    SC_TRY(tied(p, segments, &c.tied_s, err));
+    SC_TRY(mirror(p, segments, device, &c, err));
+    SC_TRY(exchange(p, segments, device, false, &c.grad_s, &c.grad_bytes, err));
+    SC_TRY(
+        exchange(p, segments, device, true, &c.update_s, &c.update_bytes, err));
+    if (!r->forward_only && !r->sw->grad_overlap && r->zero < 3)
+        c.pack_s = sc_run_reductions(r) *
+                   sc_plan_device_sum(p, segments, device, pack_seconds);
+    if (!r->forward_only) {
+        sc_kernel adam = {
+            .kind = SC_K_MEMORY,
+            .launches = 8,
+            .bytes = r->sw->update_bytes *
+                     sc_plan_device_sum(p, segments, device, optim_params)};
+        c.optimizer_s = sc_cost_kernel(r->cost, r->hw->device, &adam).seconds;
+        c.fixed_s = r->cost->p[SC_P_STEP_FIXED];
+        if (r->sw->capture == SC_CAPTURE_STEP)
+            c.fixed_s *= r->cost->p[SC_P_STEP_CAPTURED];
+    }
+    plan_host_costs(p, segments, device, &c);
+    *out = c;
+    return SC_OK;
+}

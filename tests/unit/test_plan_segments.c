@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a layer of a kind costs and keeps on one rank: sums of its items in the
+ * network, and what papers count. */
+#include "network.h"
+
+#include <math.h>
+
+/* gpt3-6.7b in Megatron's way on tp x dp devices, 2 samples a micro-batch. */
+static sc_run run_of(uint32_t tp, uint32_t dp, bool sp, int zero)
+{
+    sc_run r = {.size = {1, dp, 1, 1, tp, 1},
+                .vpp = 1,
+                .mbs = 2,
+                .ga = 1,
+                .gbs = 2 * dp,
+                .seq = 1024,
+                .precision = SC_FP16,
+                .recipe = SC_RECIPE_FP16,
+                .zero = zero,
+                .sp = sp};
+    char spec[32];
+    snprintf(spec, sizeof spec, "a100-sxm-80g:%u", tp * dp);
+    load_run(&r, spec, "gpt3-6.7b", "megatron-lm-2022");
+    return r;
+}
+
+static double exchanged(const network *n, uint32_t kind, phase in)
+{
+    double s = 0;
+    for (int c = 0; c < SC_N_COLLS; c++)
+        s += moved_over(n, kind, in, (sc_coll)c, 0).seconds;
+    return s;
+}
+
+/* Seconds by category are those of the layer's items; what is beyond them is the
+ * host's. */
+static void sums_of_items(void **state)
+{
+    (void)state;
+    for (uint32_t tp = 1; tp <= 4; tp *= 2)
+        for (int sp = 0; sp <= (tp > 1); sp++) {
+            sc_run r = run_of(tp, 1, sp, 0);
+            sc_segment *b;
+            (void)priced(&r, &b);
+            network n = network_of(&r);
+            for (uint32_t l = 0; l < 3; l++) {
+                const double *fwd = b[l].fwd_cat, *bwd = b[l].bwd_cat;
+                near(fwd[SC_CAT_COMPUTE],
+                     kernels_of(&n, l, FORWARD, "").seconds);
+                near(bwd[SC_CAT_COMPUTE],
+                     kernels_of(&n, l, BACKWARD, "").seconds);
+                near(fwd[SC_CAT_TP], exchanged(&n, l, FORWARD));
+                near(bwd[SC_CAT_TP], exchanged(&n, l, BACKWARD));
+                near(b[l].fwd_s,
+                     fwd[SC_CAT_COMPUTE] + fwd[SC_CAT_TP] + fwd[SC_CAT_HOST]);
+                near(b[l].bwd_s,
+                     bwd[SC_CAT_COMPUTE] + bwd[SC_CAT_TP] + bwd[SC_CAT_HOST]);
+                assert_true(fwd[SC_CAT_HOST] > 0 && bwd[SC_CAT_HOST] > 0);
+            }
+        }
+}
+
+/* A pass for weights has their kernels, and as much of the host's time as these
+ * are of all kernels. */
+static void passes_of_weights(void **state)
+{
+    (void)state;
+    sc_run r = run_of(1, 1, false, 0);
+    sc_segment b = segment(&r, 1);
+    network n = network_of(&r);
+    double kernels = 0;
+    for (uint32_t i = 0; i < n.prog.n_items; i++) {
+        const gp_item *it = &n.prog.item[i];
+        if (in_layer(&n, it, 1, BACKWARD) && it->pass == SC_GP_WGRAD)
+            kernels += it->price.seconds;
+    }
+    double all = b.bwd_cat[SC_CAT_COMPUTE];
+    assert_true(kernels > 0.3 * all && kernels < 0.5 * all);
+    near(b.w_cat[SC_CAT_COMPUTE], kernels);
+    near(b.w_s, kernels * (1 + b.bwd_cat[SC_CAT_HOST] / all));
+}
+
+/* Recomputing all of a layer repeats its forward pass with its collectives. */
+static void made_again(void **state)
+{
+    (void)state;
+    sc_run r = run_of(8, 1, false, 0);
+    network once = network_of(&r);
+    sc_segment none = segment(&r, 1);
+    r.recompute = SC_RC_FULL;
+    network n = network_of(&r);
+    sc_segment full = segment(&r, 1);
+    double v = 2.0 * (double)(r.mbs * r.seq) * (double)r.model->t.hidden;
+    const uint32_t tp = 1u << SC_AX_TP;
+    assert_int_equal(moved_over(&n, 1, FORWARD, SC_ALL_REDUCE, tp).n, 2);
+    moved again = moved_over(&n, 1, BACKWARD, SC_ALL_REDUCE, tp);
+    assert_int_equal(again.n, 4);
+    near(again.bytes, 4 * v);
+    near(full.fwd_s, none.fwd_s);
+    near(kernels_of(&n, 1, BACKWARD, "").flops, flops_of(&once, 1, ""));
+}
+
+/* The vocabulary is split: partial rows of the embedding are summed, and the
+ * gradient of what the head reads. */
+static void ends(void **state)
+{
+    (void)state;
+    sc_run r = run_of(8, 2, false, 0);
+    network n = network_of(&r);
+    double v = 2.0 * (double)(r.mbs * r.seq) * (double)r.model->t.hidden;
+    const uint32_t tp = 1u << SC_AX_TP;
+    near(moved_over(&n, 0, FORWARD, SC_ALL_REDUCE, tp).bytes, v);
+    near(moved_over(&n, 0, BACKWARD, SC_ALL_REDUCE, tp).bytes, 0);
+    near(moved_over(&n, 2, BACKWARD, SC_ALL_REDUCE, tp).bytes, v);
+    sc_segment *b;
+    (void)priced(&r, &b);
+    assert_true(b[0].params > 0 && b[2].params < b[0].params / 100); /* tied */
+}
+
+/* Tensor parallelism divides the products' weights and the biases of what is
+ * divided by columns, 3 h and 4 h; norms, 4 h, and the other two biases are
+ * whole. */
+static void divided_weights(void **state)
+{
+    (void)state;
+    for (uint32_t tp = 1; tp <= 8; tp *= 2) {
+        sc_run r = run_of(tp, 1, false, 0);
+        sc_segment b = segment(&r, 1);
+        double h = (double)r.model->t.hidden;
+        near(b.params, (12 * h * h + 7 * h) / tp + 6 * h);
+        assert_true(b.grad_bytes == 0 && b.grad_s == 0);
+    }
+}
+
+static double layer_params(const sc_run *r)
+{
+    double n = 0;
+    for (uint32_t i = 0; i < r->model->layer[1].n_ops; i++)
+        n += (double)r->model->layer[1].op[i].params;
+    return n;
+}
+
+static void states(void **state)
+{
+    (void)state;
+    const uint32_t dp = 8;
+    for (int z = 0; z <= 3; z++) {
+        sc_run r = run_of(1, dp, false, z);
+        sc_segment b = segment(&r, 1);
+        double n = layer_params(&r), low = 2;
+        near(b.params, n);
+        near(b.params_kept, n / (z >= 3 ? dp : 1));
+        near(b.grads_kept, n / (z >= 2 ? dp : 1));
+        near(b.optim_kept, n / (z >= 1 ? dp : 1));
+        assert_true(b.frozen_kept == 0);
+        assert_int_equal(b.grad.coll[1u << SC_AX_DP],
+                         z ? SC_REDUCE_SCATTER : SC_ALL_REDUCE);
+        near(b.grad_bytes, n * r.sw->reduce_bytes);
+        near(b.update_bytes, z == 1 || z == 2 ? n * low : 0);
+        near(b.gather_bytes, z == 3 ? n * low : 0);
+        assert_true(b.grad_s > 0);
+        assert_true((b.update_s > 0) == (z == 1 || z == 2));
+        assert_true((b.gather_s > 0) == (z == 3));
+    }
+}
+
+/* Rajbhandari et al. 2020, section 7: stages 1 and 2 move what plain data
+ * parallelism moves, stage 3 half as much again (gathers twice, for forward
+ * and backward, instead of once) if all of it has the same width. */
+static void volume(void **state)
+{
+    (void)state;
+    double port[4];
+    for (int z = 0; z <= 3; z++) {
+        sc_run r = run_of(1, 8, false, z);
+        f.sw = *r.sw;
+        f.sw.reduce_bytes = 2;
+        r.sw = &f.sw;
+        sc_segment b = segment(&r, 1);
+        /* ring: an all-reduce moves twice its V, the others once */
+        port[z] =
+            b.grad_bytes * (z ? 1 : 2) + b.update_bytes + 2 * b.gather_bytes;
+    }
+    near(port[1] / port[0], 1);
+    near(port[2] / port[0], 1);
+    near(port[3] / port[0], 1.5);
+}
+
+#define TEST(fn) cmocka_unit_test_setup_teardown(fn, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(sums_of_items), TEST(passes_of_weights), TEST(made_again),
+        TEST(ends),          TEST(divided_weights),   TEST(states),
+        TEST(volume)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
