@@ -244,19 +244,36 @@ static sc_status clock_of(gl *g, const double slow[2], gl_clock *c)
     return clock_slots_new(g, c);
 }
 
-/* What a device waits for when its kernels are done. */
-static void last_wait(gl_clock *c, uint32_t dev)
+/* The stream that is busy last of those that are busy before `at`, behind the
+ * kernels; NULL. */
+static const clock_lane *busy_before(const gl_clock *c, uint32_t dev,
+                                     sc_time at)
 {
-    sc_time done = clock_lane_of(c, dev, SC_S_COMPUTE)->to, end = done;
-    sc_op last = SC_NONE;
+    const clock_lane *best = NULL;
+    sc_time most = clock_lane_of(c, dev, SC_S_COMPUTE)->to;
     for (uint8_t st = SC_S_COMPUTE + 1; st < SC_N_STREAMS; st++) {
         const clock_lane *l = clock_lane_of(c, dev, st);
-        if (l->to <= end) continue;
-        end = l->to;
-        last = l->recent[0];
+        sc_time end = least(l->to, at);
+        if (l->from >= at || end <= most || l->recent[0] == SC_NONE) continue;
+        best = l;
+        most = end;
     }
-    wait_for(c, dev, last, end - done);
-    c->cat[dev][SC_CAT_BUBBLE] += c->last - end;
+    return best;
+}
+
+/* What a device waits for when its kernels are done: what was under way last,
+ * and what was under way before that began. */
+static void last_wait(gl_clock *c, uint32_t dev)
+{
+    sc_time done = clock_lane_of(c, dev, SC_S_COMPUTE)->to, at = c->last;
+    const clock_lane *l;
+    while (at > done && (l = busy_before(c, dev, at)) != NULL) {
+        sc_time end = least(l->to, at), from = l->from > done ? l->from : done;
+        c->cat[dev][SC_CAT_BUBBLE] += at - end;
+        c->cat[dev][c->op[l->recent[0]].cat] += end - from;
+        at = from;
+    }
+    if (at > done) c->cat[dev][SC_CAT_BUBBLE] += at - done;
 }
 
 /* The busiest device: the one that waits least. */
