@@ -77,6 +77,7 @@ typedef struct sc_strategy_rule {
     int recompute;        /* -1 not said, 0, 1 */
     uint32_t rc_group;    /* blocks made again at once; 0: each by itself */
     uint32_t rc_first;    /* only so many blocks of a stage; 0: all */
+    bool over_stages;     /* a split over pp, which the network has already */
     int tier;             /* -1 not said, sc_tier: where the tensor waits */
     bool round_robin;     /* `assign: round_robin`: matching operators one
                              after the other whole on one rank of `axes` */

@@ -162,6 +162,14 @@ static struct gi_groups *across(infer *f, const uint32_t *device, uint32_t n)
     return with_prices(f, g);
 }
 
+/* The same of all places. */
+static struct gi_groups *all_stages(infer *f)
+{
+    uint32_t *device = SC_NEW_N(f->a, uint32_t, f->devices);
+    for (uint32_t i = 0; device && i < f->devices; i++) device[i] = i;
+    return device ? across(f, device, f->devices) : NULL;
+}
+
 /* As the library chooses, or always as ring with the simple protocol. */
 static sc_status price_of(infer *f, struct gi_groups *g, sc_coll coll,
                           double bytes, exchange_price *out)
@@ -340,8 +348,9 @@ sc_status gi_exchange_at(infer *f, gp_item *it, sc_gexchange *x)
 {
     uint32_t device[] = {gi_device(f, it->stage),
                          gi_device(f, it->to == SC_NONE ? it->stage : it->to)};
-    struct gi_groups *g =
-        x->p2p ? across(f, device, 2) : groups(f, device[0], x->axes);
+    struct gi_groups *g = x->p2p    ? across(f, device, 2)
+                          : x->axes ? groups(f, device[0], x->axes)
+                                    : all_stages(f);
     exchange_price cost;
     if (!g) return sc_error_nomem(f->err);
     SC_TRY(price(f, g, (sc_coll)x->coll, x->ring, x->bytes, &cost));
@@ -493,9 +502,7 @@ sc_status gi_over_stages(infer *f, const gi_why *w, sc_coll coll, double bytes,
                          const gi_sum *in, const uint32_t *stage, uint32_t n,
                          uint32_t *out)
 {
-    uint32_t *device = SC_NEW_N(f->a, uint32_t, f->devices), item;
-    if (!device) return sc_error_nomem(f->err);
-    for (uint32_t i = 0; i < f->devices; i++) device[i] = i;
+    uint32_t item;
     gi_coll c = {.coll = coll,
                  .bytes = bytes,
                  .out_bytes = bytes,
@@ -504,7 +511,7 @@ sc_status gi_over_stages(infer *f, const gi_why *w, sc_coll coll, double bytes,
                                : "parts of a sum on all stages",
                  .in = in->value,
                  .n_in = in->n};
-    SC_TRY(emit(f, w, &c, across(f, device, f->devices), SC_NONE, &item));
+    SC_TRY(emit(f, w, &c, all_stages(f), SC_NONE, &item));
     gp_item *it = &f->prog->item[item];
     f->prog->value[it->out].stage = stage[0];
     for (uint32_t i = 1; i < n; i++) {

@@ -53,6 +53,10 @@ static void rule_text(const sc_strategy *s, const sc_strategy_rule *r,
         splits_text(s, r, out);
         sep = ", ";
     }
+    if (r->over_stages) {
+        sc_text_add(out, "%ssplit over all stages of pp", sep);
+        sep = ", ";
+    }
     if (r->recompute >= 0) {
         sc_text_add(out, "%s%s", sep,
                     r->recompute ? "recompute" : "do not recompute");
@@ -232,6 +236,8 @@ static const char *where_text(const sc_gplan *p, const sc_gexchange *x,
         if (x->axes >> ax & 1) list = sc_axes_add(list, ax);
     if (list) sc_text_add(&t, " over ");
     axes_text(s, list, "+", &t);
+    bool stages = !x->axes && (x->coll == SC_BROADCAST || x->coll == SC_REDUCE);
+    if (stages) sc_text_add(&t, " over pp");
     if (x->p2p) sc_text_add(&t, " rank %u to %u", x->rank[0], x->rank[1]);
     const char *text = t.failed ? NULL : sc_strdup(a, t.buf);
     sc_text_free(&t);

@@ -306,12 +306,11 @@ static sc_status rewrite(spreading *x, const uint32_t *stage_of)
 
 /* ---- the strategy ---------------------------------------------------------- */
 
-/* Rules without pp; one that splits nothing else says nothing. */
+/* Rules without pp. */
 static sc_status without_pp(spreading *x, sc_strategy *s)
 {
     sc_strategy_rule *all = SC_NEW_N(x->a, sc_strategy_rule, s->n_rules);
     if (!all) return sc_error_nomem(x->err);
-    uint32_t n = 0;
     for (uint32_t i = 0; i < s->n_rules; i++) {
         sc_strategy_rule r = s->rule[i];
         sc_rule_split *own = SC_NEW_N(x->a, sc_rule_split, r.n_split);
@@ -321,17 +320,15 @@ static sc_status without_pp(spreading *x, sc_strategy *s)
             own[kept] = r.split[k];
             own[kept].axes = gi_without(r.split[k].axes, 1u << x->pp);
             kept += own[kept].axes || !over(&r.split[k], x->pp);
+            r.over_stages = r.over_stages || over(&r.split[k], x->pp);
         }
         bool empty = r.n_split > 0 && kept == 0;
         r.split = own;
         r.n_split = kept;
         r.has_split = r.has_split && !empty;
-        bool says = r.has_split || r.recompute >= 0 || r.tier >= 0 ||
-                    r.round_robin || r.n_at || r.pool;
-        if (says) all[n++] = r;
+        all[i] = r;
     }
     s->rule = all;
-    s->n_rules = n;
     return SC_OK;
 }
 

@@ -134,6 +134,10 @@ static void draw_strategy(prop *p, drawn *d)
                     prop_below(p, 4) ? "" : ", cuts: balanced");
     }
     draw_rules(p, d);
+    if (!d->conv && pp > 1 && way == 0 && prop_below(p, 2))
+        sc_text_add(&d->text,
+                    "  - {match: embedding.embed, split: {in: [pp, tp]}}\n"
+                    "  - {match: head, split: {vocab: [pp, tp]}}\n");
     (void)sc_strategy_read(d->text.buf, d->text.len, "s.yml", &d->arena, &d->s,
                            &d->err);
 }

@@ -12,10 +12,10 @@
 #define PP     4
 #define VALUE  (2.0 * SEQ * HIDDEN)
 
-static const sc_opgraph *words_of(bool tied)
+static const sc_opgraph *words_in(int64_t layers, bool tied)
 {
     sc_transformer t = {.name = "small",
-                        .layers = LAYERS,
+                        .layers = layers,
                         .hidden = HIDDEN,
                         .heads = 16,
                         .vocab = VOCAB,
@@ -28,6 +28,11 @@ static const sc_opgraph *words_of(bool tied)
     (void)sc_opgraph_from_model(m, SEQ, false, &arena, &g, &err);
     no_error();
     return g;
+}
+
+static const sc_opgraph *words_of(bool tied)
+{
+    return words_in(LAYERS, tied);
 }
 
 static const char table[] = "  - {match: embedding.embed, split: {in: pp}}\n";
@@ -87,7 +92,7 @@ static void exchanged(void **state)
     (void)state;
     planned p;
     uint32_t n[2][2] = {{0}};
-    prepare_split(&p, table, head, words_of(false), 8);
+    prepare_split(&p, table, head, words_in(32, false), 8); /* folded */
     (void)infer_only(&p);
     no_error();
     for (uint32_t i = 0; i < p.plan.n_exchanges; i++) {
