@@ -48,10 +48,11 @@ typedef struct sc_gjob {
     double host_mem_bw, nvme_bw, storage_bw; /* bytes/s; 0: as of sc_run */
     bool unfold;                             /* one device per rank */
     struct gi_prices *prices;                /* of sc_gplan_prices(); NULL */
-    bool joined;          /* kernels and exchanges that nothing else waits
+    struct sc_glinks *links; /* that exchanges of several plans load; NULL */
+    bool joined;             /* kernels and exchanges that nothing else waits
                                     for are parts of one operation, with equal
                                     times; not with `unfold` */
-    uint8_t layers_chunk; /* of pipeline devices that hold parts of a
+    uint8_t layers_chunk;    /* of pipeline devices that hold parts of a
                              vocabulary as chunks before or behind: that of
                              the layers, + 1; 0: none do.  Not for callers */
     bool unrolled; /* every layer compiled by itself: same result (tests) */
@@ -121,11 +122,10 @@ typedef struct sc_gplan {
     sc_gexchange *exchange;           /* [n_exchanges] in order of execution */
     sc_gcompute *compute;             /* [n_computes] */
     const struct gp_program *program; /* of one micro-batch */
-    struct gp_links *links; /* of exchanges, as steps of the plan load them */
-    sc_graph step;          /* the step; of sc_gplan_lower() */
-    sc_gsave save;          /* of that, or of sc_gplan_clock() */
-    double samples;         /* of a step, all replicas and micro-batches */
-    double flops;           /* executed by all ranks in a step */
+    sc_graph step;                    /* the step; of sc_gplan_lower() */
+    sc_gsave save;                    /* of that, or of sc_gplan_clock() */
+    double samples; /* of a step, all replicas and micro-batches */
+    double flops;   /* executed by all ranks in a step */
     double model_flops;
     double again_flops; /* model FLOP of what is made again */
 } sc_gplan;
@@ -152,6 +152,10 @@ typedef struct sc_gclock {
  * the nearest path), resolves, infers and prices: all of `out` but its step. */
 sc_status sc_gplan_compile(const sc_gjob *job, sc_arena *a, sc_gplan *out,
                            sc_err *err);
+
+/* Of sc_gjob.links: in `a`, which outlives all plans that share it; NULL: out
+ * of memory. */
+struct sc_glinks *sc_gplan_links(sc_arena *a);
 
 /* The step of a compiled plan as a graph, by the walk of its schedule. */
 sc_status sc_gplan_lower(sc_gplan *p, sc_arena *a, sc_err *err);

@@ -123,7 +123,5 @@ sc_status gp_clock(const gp_program *prog, sc_gplan *p, const double slow[2],
 /* Instantiates the program along the schedule: step. */
 sc_status gp_lower(const gp_program *prog, sc_arena *a, sc_gplan *p,
                    sc_err *err);
-/* Of sc_gplan.links; NULL: out of memory. */
-struct gp_links *gp_links_new(sc_arena *a);
 
 #endif

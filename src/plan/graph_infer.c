@@ -149,8 +149,7 @@ sc_status sc_gplan_compile(const sc_gjob *job, sc_arena *a, sc_gplan *out,
     if (!prog) return sc_error_nomem(err);
     SC_TRY(gp_infer(job, a, out, prog, err));
     out->program = prog;
-    out->links = gp_links_new(a);
-    return out->links ? SC_OK : sc_error_nomem(err);
+    return SC_OK;
 }
 
 sc_status sc_gplan_lower(sc_gplan *p, sc_arena *a, sc_err *err)

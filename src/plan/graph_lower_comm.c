@@ -85,46 +85,64 @@ static sc_status keep(gl *g, uint64_t hash, const uint32_t *at, uint32_t comm)
 
 /* ---- new ones ------------------------------------------------------------- */
 
-/* Links that the exchanges of a plan load: to find them takes longer than all
- * else of a step on many devices, and a step may be run with several numbers of
- * micro-batches. */
-struct gp_links {
+/* Links that exchanges load: to find them takes longer than all else of a step
+ * on many devices, and a step is run with several numbers of micro-batches. */
+struct sc_glinks {
+    sc_arena *a;
+
     struct loaded {
         struct loaded *next;
-        uint8_t coll;
+        const sc_hw *hw;
+        sc_coll coll;
         sc_traffic_groups of;
         sc_traffic moves;
     } * first;
 };
 
-struct gp_links *gp_links_new(sc_arena *a)
+struct sc_glinks *sc_gplan_links(sc_arena *a)
 {
-    return SC_NEW(a, struct gp_links);
+    struct sc_glinks *x = SC_NEW(a, struct sc_glinks);
+    if (x) x->a = a;
+    return x;
+}
+
+static bool is_of(const struct loaded *l, const sc_hw *hw, sc_coll coll,
+                  const sc_traffic_groups *of)
+{
+    return l->hw == hw && l->coll == coll && l->of.n == of->n &&
+           l->of.size == of->size &&
+           memcmp(l->of.rank, of->rank,
+                  (size_t)of->n * of->size * sizeof *of->rank) == 0;
+}
+
+static sc_status load(const sc_hw *hw, sc_coll coll,
+                      const sc_traffic_groups *of, sc_arena *a,
+                      struct loaded **out, sc_err *err)
+{
+    size_t n = (size_t)of->n * of->size;
+    struct loaded *l = SC_NEW(a, struct loaded);
+    uint32_t *rank = SC_NEW_N(a, uint32_t, n);
+    if (!l || !rank) return sc_error_nomem(err);
+    memcpy(rank, of->rank, n * sizeof *rank);
+    *l = (struct loaded){.hw = hw, .coll = coll, .of = {rank, of->n, of->size}};
+    *out = l;
+    return sc_traffic_of(hw, coll, of, 0, a, &l->moves, err);
 }
 
 /* Where ranks are devices there are too many groups to be kept. */
-static sc_status links_of(gl *g, uint8_t coll, const sc_traffic_groups *of,
+static sc_status links_of(gl *g, sc_coll coll, const sc_traffic_groups *of,
                           const sc_traffic **out)
 {
-    struct gp_links *all = g->members > 1 ? NULL : g->p->links;
-    size_t bytes = (size_t)of->n * of->size * sizeof *of->rank;
-    for (struct loaded *l = all ? all->first : NULL; l; l = l->next) {
-        if (l->coll != coll || l->of.n != of->n || l->of.size != of->size ||
-            memcmp(l->of.rank, of->rank, bytes) != 0)
-            continue;
-        *out = &l->moves;
-        return SC_OK;
+    struct sc_glinks *all = g->members > 1 ? NULL : g->job->links;
+    const sc_hw *hw = g->job->hw;
+    struct loaded *l = all ? all->first : NULL;
+    while (l && !is_of(l, hw, coll, of)) l = l->next;
+    if (!l) {
+        SC_TRY(load(hw, coll, of, all ? all->a : g->a, &l, g->err));
+        if (all) l->next = all->first;
+        if (all) all->first = l;
     }
-    struct loaded *l = SC_NEW(g->a, struct loaded);
-    if (!l) return sc_error_nomem(g->err);
-    l->coll = coll;
-    l->of = *of;
-    SC_TRY(sc_traffic_of(g->job->hw, (sc_coll)coll, of, 0, g->a, &l->moves,
-                         g->err));
     *out = &l->moves;
-    if (!all) return SC_OK;
-    l->next = all->first;
-    all->first = l;
     return SC_OK;
 }
 
@@ -136,7 +154,7 @@ static sc_status traffic(gl *g, gl_comm *c, uint32_t group, uint32_t n_groups,
     if (!g->job->hw || g->rules->links_private || g->clock) return SC_OK;
     sc_traffic_groups of = {c->rank + (size_t)group * c->size, n_groups,
                             c->size};
-    SC_TRY(links_of(g, c->coll, &of, &t));
+    SC_TRY(links_of(g, (sc_coll)c->coll, &of, &t));
     if (t->n == 0) return SC_OK;
     c->moves = t;
     *out = sc_graph_add_traffic(g->b, t);

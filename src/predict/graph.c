@@ -351,6 +351,9 @@ static sc_status prepare(graph_state *x, sc_run *r, sc_err *err)
                    .unfold = x->job->no_symmetry,
                    .joined = !x->job->each,
                    .order = r->order};
+    /* what pools have is given back before the step is run */
+    if (!x->tree.n_pools && !(g->links = sc_gplan_links(x->a)))
+        return sc_error_nomem(err);
     if (!g->optimizer) g->optimizer = x->tree.optimizer;
     if (!g->optimizer) {
         g->optimizer = usual_optimizer(g->graph);

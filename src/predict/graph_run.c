@@ -273,8 +273,12 @@ static sc_status compiled(const graph_state *x, const sc_gjob *job, sc_arena *a,
     if (!k || !k->fast || x->tree.n_pools || k->job->micro != job->micro ||
         k->job->ga != job->ga)
         return sc_gplan_compile(job, a, &s->plan, err);
+    sc_gjob *own = SC_NEW(a, sc_gjob);
+    if (!own) return sc_error_nomem(err);
+    *own = *k->plan.job; /* as it was compiled */
+    own->links = job->links;
     s->plan = k->plan;
-    s->plan.job = job;
+    s->plan.job = own;
     s->plan.step = (sc_graph){0};
     s->clock = k->clock;
     s->clock_s = k->clock_s;
