@@ -296,10 +296,21 @@ static void host_given(check *c, const sc_job *j, const sc_hw *hw)
              "add --checkpoint-every N", "no checkpoints");
 }
 
+static void positions(check *c, const sc_job *j, const sc_model *m)
+{
+    char what[160];
+    if (m->graph || m->t.position != SC_POS_LEARNED || m->t.max_seq <= 0 ||
+        j->seq <= m->t.max_seq)
+        return;
+    snprintf(what, sizeof what,
+             "%lld tokens, but %s has %lld learned positions",
+             (long long)j->seq, m->name, (long long)m->t.max_seq);
+    fail_at(c, SC_C_RANGE, "--seq", j->seq, NULL, what);
+}
+
 static void combinations(check *c, const sc_job *j, const sc_hw *hw,
                          const sc_model *m)
 {
-    char what[200];
     host_given(c, j, hw);
     if (j->ep > 1 && m->t.experts == 0)
         fail_at(c, SC_C_CONFLICT, "--ep", j->ep, "use --ep 1",
@@ -309,13 +320,7 @@ static void combinations(check *c, const sc_job *j, const sc_hw *hw,
                 "--fsdp is ZeRO stage 3");
     experts_given(c, j, m);
     groups(c, j);
-    if (m->t.position == SC_POS_LEARNED && m->t.max_seq > 0 &&
-        j->seq > m->t.max_seq) {
-        snprintf(what, sizeof what,
-                 "%lld tokens, but %s has %lld learned positions",
-                 (long long)j->seq, m->name, (long long)m->t.max_seq);
-        fail_at(c, SC_C_RANGE, "--seq", j->seq, NULL, what);
-    }
+    positions(c, j, m);
 }
 
 /* ---- what the program has -------------------------------------------------- */
@@ -439,9 +444,11 @@ static void recompute_given(check *c, const sc_job *j)
 }
 
 sc_status predict_check_graph(const sc_job *job, const sc_hw *hw,
-                              const sc_software *sw, sc_err *err)
+                              const sc_model *model, const sc_software *sw,
+                              sc_err *err)
 {
     check c = {.err = err};
+    positions(&c, job, model);
     inside(&c, job, sw);
     recompute_given(&c, job);
     device(&c, job, hw->device);

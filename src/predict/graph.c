@@ -321,7 +321,7 @@ static sc_status prepare(graph_state *x, sc_run *r, sc_err *err)
     if (!x->rules || !x->rules->of_steps) return unknown_mode(x, err);
     predict_precision(x->job, r, &x->assume);
     SC_TRY(predict_format(x->job, r, err));
-    SC_TRY(predict_check_graph(x->job, x->hw, x->sw, err));
+    SC_TRY(predict_check_graph(x->job, x->hw, x->model, x->sw, err));
     SC_TRY(predict_graph_refuse(x, err));
     SC_TRY(graph_of(x, r, err));
     SC_TRY(mesh(x, err));

@@ -117,7 +117,8 @@ sc_status predict_check(const sc_job *job, const sc_hw *hw,
 
 /* Of these, what holds for graphs of operators too. */
 sc_status predict_check_graph(const sc_job *job, const sc_hw *hw,
-                              const sc_software *sw, sc_err *err);
+                              const sc_model *model, const sc_software *sw,
+                              sc_err *err);
 
 /* The program as the job changes it; NULL: out of memory. */
 const sc_software *predict_software(const sc_job *job, const sc_software *sw,
