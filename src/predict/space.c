@@ -10,6 +10,7 @@
  */
 #include "predict/space.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,6 +45,7 @@ typedef struct space {
     sc_arena *a;
     predict_choice *out;
     bool wide;  /* what one would rather not do as well */
+    bool small; /* the smallest is known already */
     bool habit; /* only as many micro-batches as stages */
     predict_memo *memo;
     mesh *mesh;
@@ -89,7 +91,9 @@ static sc_status try_one(space *x, const sc_run *r, bool *done)
     predict_choice *c = x->out;
     predict_eval e;
     double beat = c->have_best ? c->best.step_s : INFINITY;
-    double most = fits(x) ? 0 : c->have_least ? c->least.peak : INFINITY;
+    double most = fits(x) || x->small ? 0
+                  : c->have_least     ? c->least.peak
+                                      : INFINITY;
     sc_err why;
     sc_err_init(&why);
     sc_status s = predict_evaluate(r, beat, most, x->memo, &e, &why);
@@ -542,10 +546,36 @@ static int by_bound(const void *a, const void *b)
     return x->at < y->at ? -1 : 1;
 }
 
+/* Where the smallest is known, meshes on which nothing fits with all that saves
+ * memory: of most of them the weights alone say so. */
+static sc_status leave_hopeless(space *x)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; x->small && i < x->n; i++) {
+        sc_run r = x->mesh[i].run;
+        predict_eval e = {.fits = true};
+        sc_err why;
+        sc_err_init(&why);
+        if (!r.order && x->job->schedule <= SC_SCH_GPIPE)
+            r.schedule = plain_schedule(x);
+        for (size_t k = 0; k < SC_COUNT(recomputes); k++)
+            if (recompute_open(x, recomputes[k])) r.recompute = recomputes[k];
+        for (r.zero = 3; r.zero > 0 && !sharding_open(x, &r, r.zero);) r.zero--;
+        bool ask = !can_offload(x, &r) && r.schedule <= SC_SCH_GPIPE;
+        sc_status s = SC_OK;
+        if (ask) s = predict_evaluate(&r, DBL_MIN, 0, x->memo, &e, &why);
+        if (s == SC_ENOMEM) return sc_error_nomem(x->err);
+        if (s != SC_OK || e.fits) x->mesh[n++] = x->mesh[i];
+    }
+    if (x->small) x->n = n;
+    return SC_OK;
+}
+
 static sc_status search(space *x)
 {
     const predict_choice *c = x->out;
     SC_TRY(list_meshes(x));
+    SC_TRY(leave_hopeless(x));
     for (uint32_t i = 0; i < x->n && x->n > 1; i++)
         SC_TRY(bound_of(x, &x->mesh[i]));
     if (x->n > 1) qsort(x->mesh, x->n, sizeof *x->mesh, by_bound);
@@ -594,6 +624,7 @@ sc_status predict_search(const sc_job *job, const sc_run *base,
     }
     predict_choice usual = *out;
     x.wide = !fits(&x) && (!job->tp || !job->pp || !job->ep || !job->cp);
+    x.small = usual.have_least;
     if (x.wide) SC_TRY(search(&x));
     if (x.wide && !fits(&x) && usual.have_least) out->least = usual.least;
     return out->have_least ? SC_OK : nothing(&x, err);
