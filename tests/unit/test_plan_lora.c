@@ -121,7 +121,7 @@ static void weight_products(void **state)
         double wgrad = 0, rest = 0, fwd = 0;
         for (uint32_t i = 0; i < n.prog.n_items; i++) {
             const gp_item *it = &n.prog.item[i];
-            if (!it->price.flops || strcmp(name_of(&n, it), "attn") == 0)
+            if (it->price.flops <= 0 || strcmp(name_of(&n, it), "attn") == 0)
                 continue;
             bool adapter = is_adapter(name_of(&n, it));
             if (in_layer(&n, it, 1, FORWARD)) fwd += it->price.flops;
