@@ -266,15 +266,16 @@ typedef struct sc_segment {
     /* activations of one micro-batch kept for the backward pass, bytes */
     double saved;     /* as planned (recompute and offload applied) */
     double offloaded; /* copied to the host and back */
-    double working;   /* transient peak inside the layer's backward */
+    double working;   /* most that a pass of it holds beside what it and the
+                         layers below keep */
     double logits;    /* of the head: what it hands to the loss */
     /* A backward pass that is split: what the pass for weights takes of it, and
-     * what of `saved` and of gradients waits for it, bytes.  The kernels of
-     * embedding and head stay with the pass for inputs. */
+     * what of `saved` and of gradients waits for it, bytes. */
     double w_s, w_cat[SC_N_CATS];
     double late;
     uint32_t n_weights;
-    struct segment_weight *weight; /* [n_weights] */
+    struct segment_weight *weight; /* [n_weights] what sc_segment_weights()
+                                      reads */
 } sc_segment;
 
 /* Networks of a model that were made before, for further runs of it; begins as
@@ -314,7 +315,7 @@ const sc_segment *sc_plan_segments(const sc_plan *p, const sc_segment *segments,
 sc_status sc_segments_price(const sc_plan *p, sc_arena *a, sc_segment **out,
                             sc_err *err);
 
-/* Step-level costs shared by lowering and the fast engine, seconds. */
+/* Step-level costs, seconds. */
 typedef struct sc_step_costs {
     double send_s; /* one activation transfer between stages */
     double send_bytes;
