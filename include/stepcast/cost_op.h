@@ -77,7 +77,6 @@ typedef struct sc_op_work {
     bool causal;
     bool wide_rows; /* of a norm: a row does not fit on the chip */
     bool dense;     /* a table whose gradient is as large as itself */
-    bool again;     /* attention that is made again in the backward pass */
     bool split;     /* a loss whose classes several ranks share */
     /* where `fused` holds */
     bool joins;       /* inside the kernel that makes its input */
@@ -135,12 +134,6 @@ typedef struct sc_op_held {
 } sc_op_held;
 
 void sc_op_hold(const sc_op_facts *f, const sc_op_work *w, sc_op_held *out);
-
-/* Bytes that an operator keeps for its backward pass; `x` bytes of its input
- * as it is kept, which may be smaller than as it is used. */
-double sc_op_kept(const sc_op_facts *f, const sc_op_work *w, double x);
-/* Of these, fused attention's output and the sums of its rows. */
-double sc_op_kept_output(const sc_op_work *w);
 
 #ifdef __cplusplus
 }

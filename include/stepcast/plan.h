@@ -318,24 +318,22 @@ sc_status sc_segments_price(const sc_plan *p, sc_arena *a, sc_segment **out,
 /* Step-level costs, seconds. */
 typedef struct sc_step_costs {
     double send_s; /* one activation transfer between stages */
-    double send_bytes;
     bool send_blocks;
     double send_slow_s; /* a pass beside one transfer out and one in */
     double optimizer_s; /* of the stage with most parameters, per device */
     double tied_s;      /* all-reduce of a tied embedding between stages */
-    double grad_s, grad_bytes; /* exchanges with nothing beside them */
-    double pack_s;             /* kernels that compress what these move */
-    double update_s, update_bytes;
-    double fixed_s; /* data, logging, clipping, launch of the step */
+    double grad_s;      /* exchanges with nothing beside them */
+    double pack_s;      /* kernels that compress what these move */
+    double update_s;    /* gathers of updated weights */
+    double fixed_s;     /* data, logging, clipping, launch of the step */
     /* of DualPipe: the copies of a stage on two devices sum their gradients */
     double mirror_s;
     /* optimizer states with the host: gradients out (what no backward pass
-     * hides), what the update takes beyond the weights' way back, and that way;
-     * bytes of either */
-    double host_out_s, host_update_s, host_in_s, host_bytes;
-    /* checkpoints, spread over their steps: copy to the host, writing that
-     * training waits for, and writing beside it */
-    double save_copy_s, save_write_s, save_beside_s, save_bytes;
+     * hides), what the update takes beyond the weights' way back, and that way */
+    double host_out_s, host_update_s, host_in_s;
+    /* checkpoints, spread over their steps: copy to the host, and writing that
+     * training waits for */
+    double save_copy_s, save_write_s;
 } sc_step_costs;
 
 /* Extra time per time in which kernels and the exchange of weights or gradients
@@ -352,12 +350,9 @@ double sc_plan_units(const sc_device *d, uint32_t channels);
  * conditions that slow everything. */
 double sc_plan_slow_factor(const sc_run *r);
 
-/* Bytes of optimizer states that a device keeps with its host, and that it
- * saves in a checkpoint. */
+/* Bytes of optimizer states that a device keeps with its host. */
 double sc_plan_host_states(const sc_plan *p, const sc_segment *segments,
                            uint32_t dev);
-double sc_plan_checkpoint_bytes(const sc_plan *p, const sc_segment *segments,
-                                uint32_t dev);
 
 /* Bytes that a rank sends to the next stage per micro-batch. */
 double sc_run_send_bytes(const sc_run *r);

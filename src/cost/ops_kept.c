@@ -69,35 +69,3 @@ void sc_op_hold(const sc_op_facts *f, const sc_op_work *w, sc_op_held *out)
     default: break;
     }
 }
-
-/* ---- of blocks ------------------------------------------------------------ */
-
-double sc_op_kept_output(const sc_op_work *w)
-{
-    return w->y + 4 * w->groups * w->m;
-}
-
-double sc_op_kept(const sc_op_facts *f, const sc_op_work *w, double x)
-{
-    double narrow = x / w->each;
-    sc_op_held held;
-    sc_op_hold(f, w, &held);
-    switch ((sc_gtype)w->type) {
-    case SC_G_LINEAR:
-    case SC_G_EXPERT:
-        /* A frozen weight has no gradient to make from its input. */
-        if (!w->weight_learns) return 0;
-        return w->low ? narrow : x;
-    case SC_G_NORM:
-    case SC_G_CONV1D:
-    case SC_G_SCAN: return x;
-    case SC_G_ACT: return (held.copy > 0 ? narrow : x) * (w->gated ? 2 : 1);
-    case SC_G_DROPOUT:
-    case SC_G_ELEMENTWISE: return w->dropout ? w->elements : 0;
-    case SC_G_ATTENTION:
-        if (w->again && f->attention == SC_ATTN_UNFUSED) return w->x;
-        return w->x + held.own[0] + held.own[1] + held.own[2];
-    case SC_G_LOSS: return 4 * w->x / w->each;
-    default: return 0;
-    }
-}

@@ -5,7 +5,7 @@
  *
  * A value is the index of its tensor; functions return that of what they make.
  * After an error (memory, shapes that do not fit) they return SC_NONE, and
- * accept it: only model_graph_finish() has to be looked at.
+ * accept it: only gb_finish() has to be looked at.
  *
  * Dims of a value: batch, then c and (d) h w of an image, or names of the
  * caller's.  docs/model-graph.md has the names of iteration dims.

@@ -498,6 +498,24 @@ sc_status gi_send(infer *f, const gi_why *w, uint32_t to, const layout *l,
     return SC_OK;
 }
 
+/* What an item makes stands on several stages: `n` values, one behind the other,
+ * of which the first is returned. */
+static sc_status on_stages(infer *f, uint32_t item, const uint32_t *stage,
+                           uint32_t n, uint32_t *out)
+{
+    if (f->no_memory) return sc_error_nomem(f->err);
+    gp_item *it = &f->prog->item[item];
+    f->prog->value[it->out].stage = stage[0];
+    for (uint32_t i = 1; i < n; i++) {
+        gp_value v = f->prog->value[it->out];
+        v.stage = stage[i];
+        (void)gi_value(f, v);
+    }
+    it->n_more = n - 1;
+    *out = it->out;
+    return f->no_memory ? sc_error_nomem(f->err) : SC_OK;
+}
+
 sc_status gi_over_stages(infer *f, const gi_why *w, sc_coll coll, double bytes,
                          const gi_sum *in, const uint32_t *stage, uint32_t n,
                          uint32_t *out)
@@ -512,17 +530,7 @@ sc_status gi_over_stages(infer *f, const gi_why *w, sc_coll coll, double bytes,
                  .in = in->value,
                  .n_in = in->n};
     SC_TRY(emit(f, w, &c, all_stages(f), SC_NONE, &item));
-    gp_item *it = &f->prog->item[item];
-    f->prog->value[it->out].stage = stage[0];
-    for (uint32_t i = 1; i < n; i++) {
-        gp_value v = f->prog->value[it->out];
-        v.stage = stage[i];
-        (void)gi_value(f, v);
-        if (!f->no_memory) f->prog->value[it->out + i].made = item;
-    }
-    it->n_more = n - 1;
-    *out = it->out;
-    return f->no_memory ? sc_error_nomem(f->err) : SC_OK;
+    return on_stages(f, item, stage, n, out);
 }
 
 /* Stages of one device add to one gradient. */
@@ -559,15 +567,5 @@ sc_status gi_tie(infer *f, const gi_why *w, const uint32_t *stage, uint32_t n,
         SC_TRY(emit(f, w, &c, across(f, device, n), stage[n - 1], &item));
     else
         item = sum_here(f, w, &c);
-    if (f->no_memory) return sc_error_nomem(f->err);
-    gp_item *it = &f->prog->item[item];
-    f->prog->value[it->out].stage = stage[0];
-    for (uint32_t i = 1; i < n; i++) {
-        gp_value v = f->prog->value[it->out];
-        v.stage = stage[i];
-        (void)gi_value(f, v);
-    }
-    it->n_more = n - 1;
-    *out = it->out;
-    return f->no_memory ? sc_error_nomem(f->err) : SC_OK;
+    return on_stages(f, item, stage, n, out);
 }

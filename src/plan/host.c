@@ -105,7 +105,6 @@ static void optimizer(const sc_plan *p, const sc_segment *segments,
     if (r->optim_tier == SC_TIER_NVME)
         update =
             fmax(update, 2 * STATE_BYTES * n / own_share(r, plan_nvme_bw(r)));
-    c->host_bytes = HALF_BYTES * n;
     c->host_out_s = sc_run_reductions(r) * fmax(0, once - behind);
     c->host_in_s = once;
     c->host_update_s = fmax(0, update - once);
@@ -113,8 +112,8 @@ static void optimizer(const sc_plan *p, const sc_segment *segments,
 }
 
 /* Bytes that one device saves. */
-double sc_plan_checkpoint_bytes(const sc_plan *p, const sc_segment *segments,
-                                uint32_t dev)
+static double checkpoint_bytes(const sc_plan *p, const sc_segment *segments,
+                               uint32_t dev)
 {
     const sc_run *r = &p->run;
     double copies = (double)sc_run_dp(r) * r->size[SC_AX_CP];
@@ -134,17 +133,13 @@ static void checkpoint(const sc_plan *p, const sc_segment *segments,
     uint32_t pp = r->size[SC_AX_PP];
     double every = r->checkpoint_every, mine, sum = 0;
     if (every <= 0 || r->forward_only) return;
-    for (uint32_t d = 0; d < pp; d++)
-        sum += sc_plan_checkpoint_bytes(p, segments, d);
-    mine = sc_plan_checkpoint_bytes(p, segments, dev);
+    for (uint32_t d = 0; d < pp; d++) sum += checkpoint_bytes(p, segments, d);
+    mine = checkpoint_bytes(p, segments, dev);
     /* states that are with the host already need no copy */
     if (r->optim_tier == SC_TIER_DEVICE && r->hw->device->host_bw > 0)
         c->save_copy_s = mine / r->hw->device->host_bw / every;
-    c->save_bytes = mine / every;
     c->save_write_s = sum * r->hw->n_devices / pp / plan_storage_bw(r) / every;
-    if (!r->checkpoint_async) return;
-    c->save_beside_s = c->save_write_s;
-    c->save_write_s = 0;
+    if (r->checkpoint_async) c->save_write_s = 0; /* beside training */
 }
 
 void plan_host_costs(const sc_plan *p, const sc_segment *segments, uint32_t dev,

@@ -119,19 +119,17 @@ static void exchange_sum(const sc_plan *p, const sc_segment *segments,
  * nothing beside it; 0 where it is overlapped or not needed. */
 static sc_status exchange(const sc_plan *p, const sc_segment *segments,
                           uint32_t dev, bool update, double *seconds,
-                          double *bytes, sc_err *err)
+                          sc_err *err)
 {
     const sc_run *r = &p->run;
-    *seconds = *bytes = 0;
+    double bytes;
+    *seconds = 0;
     bool beside = update ? r->sw->param_overlap : r->sw->grad_overlap;
     if (beside || r->zero >= 3 || r->forward_only) return SC_OK;
     sc_exchange all;
     exchange_sum(p, segments, dev, update, &all);
-    SC_TRY(plan_exchange_price(p, &all, bytes, seconds, err));
-    if (!update) {
-        *seconds *= sc_run_reductions(r);
-        *bytes *= sc_run_reductions(r);
-    }
+    SC_TRY(plan_exchange_price(p, &all, &bytes, seconds, err));
+    if (!update) *seconds *= sc_run_reductions(r);
     const sc_place *at =
         &p->place[1u << SC_AX_DP | 1u << SC_AX_EP | 1u << SC_AX_REP];
     bool mixed = at->nodes > 1 && at->m > 1;
@@ -211,8 +209,7 @@ static sc_status transfer(const sc_plan *p, uint32_t dev, sc_step_costs *c,
     bool split;
     if (r->size[SC_AX_PP] == 1) return SC_OK;
     sc_coll_price cp;
-    c->send_bytes = part_sent(r, &whole, &split);
-    SC_TRY(send_price(p, dev, c->send_bytes, &cp, err));
+    SC_TRY(send_price(p, dev, part_sent(r, &whole, &split), &cp, err));
     c->send_s = cp.seconds;
     /* split passes leave no time to wait */
     bool chunks = sc_run_chunks(r) > 1 || sc_run_splits(r);
@@ -260,9 +257,8 @@ sc_status sc_plan_step_costs(const sc_plan *p, const sc_segment *segments,
     SC_TRY(transfer(p, device, &c, err));
     SC_TRY(tied(p, segments, &c.tied_s, err));
     SC_TRY(mirror(p, segments, device, &c, err));
-    SC_TRY(exchange(p, segments, device, false, &c.grad_s, &c.grad_bytes, err));
-    SC_TRY(
-        exchange(p, segments, device, true, &c.update_s, &c.update_bytes, err));
+    SC_TRY(exchange(p, segments, device, false, &c.grad_s, err));
+    SC_TRY(exchange(p, segments, device, true, &c.update_s, err));
     if (!r->forward_only && !r->sw->grad_overlap && r->zero < 3)
         c.pack_s = sc_run_reductions(r) *
                    sc_plan_device_sum(p, segments, device, pack_seconds);

@@ -229,37 +229,6 @@ static void accumulated(void **state)
 
 /* ---- kept for the backward pass ---------------------------------------------- */
 
-static void kept(void **state)
-{
-    (void)state;
-    sc_op_work w = {.type = SC_G_LINEAR, .each = 2, .weight_learns = true};
-    assert_true(sc_op_kept(&plain, &w, 2000) == 2000);
-    w.low = true; /* one byte each */
-    assert_true(sc_op_kept(&plain, &w, 2000) == 1000);
-    w.weight_learns = false;
-    assert_true(sc_op_kept(&plain, &w, 2000) == 0);
-    w = (sc_op_work){.type = SC_G_ACT, .each = 4, .gated = true};
-    assert_true(sc_op_kept(&plain, &w, 4000) == 8000);
-    w = (sc_op_work){.type = SC_G_ELEMENTWISE, .each = 2, .elements = 1000};
-    assert_true(sc_op_kept(&plain, &w, 2000) == 0);
-    w.dropout = true; /* its mask */
-    assert_true(sc_op_kept(&plain, &w, 2000) == 1000);
-    /* q, k, v and a sum per row; without a fused kernel the scores */
-    w = (sc_op_work){.type = SC_G_ATTENTION,
-                     .each = 2,
-                     .groups = 4,
-                     .m = 64,
-                     .keys = 64,
-                     .x = 10000,
-                     .dropout = true};
-    assert_true(sc_op_kept(&plain, &w, 0) == 10000 + 4 * 4 * 64);
-    sc_op_facts apart = plain;
-    apart.attention = SC_ATTN_UNFUSED;
-    assert_true(sc_op_kept(&apart, &w, 0) == 10000 + 5 * 4 * 64 * 64);
-    w.again = true;
-    assert_true(sc_op_kept(&apart, &w, 0) == 10000);
-}
-
 /* Beside operands and results, of 1000 elements each. */
 static void held(void **state)
 {
@@ -314,7 +283,6 @@ static void held(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {UNIT(by_hand), UNIT(both_passes),
-                                       UNIT(accumulated), UNIT(kept),
-                                       UNIT(held)};
+                                       UNIT(accumulated), UNIT(held)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
