@@ -8,63 +8,18 @@
  * all devices together compute every micro-batch of every layer.  What only
  * experience rules out (wide) is tried where nothing else fits.
  */
-#include "predict/space.h"
+#include "predict/space_mesh.h"
 
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Habits: samples of a micro-batch (a power of two), stages and chunks of a
- * device at most, and tokens of a sequence that stay on one rank. */
-enum {
-    BATCH_USUAL = 16,
-    PIPELINE_USUAL = 64,
-    CHUNKS_USUAL = 8,
-    CONTEXT_USUAL = 8192
-};
-
-/* Time of all layers with as little made again as may be, of meshes that share
- * them. */
-typedef struct kernels {
-    uint64_t key;
-    double seconds; /* 0: not known */
-} kernels;
-
-/* A run but for sharding, schedule and recomputation. */
-typedef struct mesh {
-    sc_run run;
-    double bound; /* no step of it is shorter */
-    uint32_t at;  /* order of generation: ties */
-} mesh;
-
-typedef struct space {
-    const sc_job *job;
-    predict_law law;
-    sc_run base;
-    sc_arena *a;
-    predict_choice *out;
-    bool wide;  /* what one would rather not do as well */
-    bool small; /* the smallest is known already */
-    bool habit; /* only as many micro-batches as stages */
-    predict_memo *memo;
-    mesh *mesh;
-    uint32_t n, cap;
-    kernels *seen;
-    uint32_t n_seen, cap_seen;
-    sc_err *err, refused; /* why the first illegal choice was refused */
-} space;
-
-static bool has(uint32_t bits, int one)
-{
-    return bits >> one & 1;
-}
-
 predict_law predict_law_of(const sc_job *job, const sc_software *sw)
 {
     predict_law l = {sw->axes, sw->schedules, sw->zero_stages, sw->recomputes,
                      sw->sequence_parallel};
-    bool pipeline = has(sw->axes, SC_AX_PP) || job->pp > 1;
+    bool pipeline = space_has(sw->axes, SC_AX_PP) || job->pp > 1;
     if (pipeline && !l.schedules)
         l.schedules = 1u << SC_SCH_1F1B | 1u << SC_SCH_INTERLEAVED;
     if (job->hsdp) l.zero_stages = 1u << 3;
@@ -155,7 +110,7 @@ static bool recompute_open(const space *x, sc_recompute rc)
 {
     if (x->job->recompute >= 0) return (int)rc == x->job->recompute;
     if (x->base.forward_only) return rc == SC_RC_NONE;
-    return has(x->law.recomputes, (int)rc);
+    return space_has(x->law.recomputes, (int)rc);
 }
 
 static sc_recompute least_recompute(const space *x)
@@ -191,7 +146,7 @@ static bool sharding_open(const space *x, const sc_run *r, int zero)
     if (j->fsdp || j->zero >= 0) return zero == (j->fsdp ? 3 : (int)j->zero);
     /* formats that differ by rank sum whole gradients */
     if (ranks == 1 || r->compress.kind >= SC_GRAD_TOPK) return zero == 0;
-    return has(x->law.zero_stages, zero);
+    return space_has(x->law.zero_stages, zero);
 }
 
 /* From the most sharded on: those with less of it need more memory, so that
@@ -216,7 +171,7 @@ static sc_status try_sharding(space *x, sc_run r)
 static bool schedule_open(const space *x, sc_schedule s)
 {
     if (x->job->schedule >= 0) return x->job->schedule == (int)s;
-    return has(x->law.schedules, (int)s);
+    return space_has(x->law.schedules, (int)s);
 }
 
 static bool chunks_legal(const space *x, const sc_run *r, uint32_t vpp)
@@ -246,9 +201,21 @@ static sc_schedule plain_schedule(const space *x)
 {
     if (x->job->schedule >= 0 && x->job->schedule <= SC_SCH_INTERLEAVED)
         return (sc_schedule)x->job->schedule;
-    bool gpipe = has(x->law.schedules, SC_SCH_GPIPE) &&
-                 !has(x->law.schedules, SC_SCH_1F1B);
+    bool gpipe = space_has(x->law.schedules, SC_SCH_GPIPE) &&
+                 !space_has(x->law.schedules, SC_SCH_1F1B);
     return gpipe ? SC_SCH_GPIPE : SC_SCH_1F1B;
+}
+
+/* With all that saves memory but sharding. */
+static sc_run saving(const space *x, sc_run r)
+{
+    r.vpp = 1;
+    if (!r.order && x->job->schedule <= SC_SCH_GPIPE)
+        r.schedule = plain_schedule(x);
+    for (size_t i = 0; i < SC_COUNT(recomputes); i++)
+        if (recompute_open(x, recomputes[i])) r.recompute = recomputes[i];
+    r.offload = fmax(0, x->job->offload);
+    return r;
 }
 
 /* Whether all that saves memory would be enough; true where it is not worth
@@ -256,18 +223,13 @@ static sc_schedule plain_schedule(const space *x)
 static sc_status hopeful(space *x, const sc_run *of, bool *yes)
 {
     predict_choice *c = x->out;
-    sc_run r = *of;
+    sc_run r = saving(x, *of);
     uint32_t before = c->tried;
     bool done = false;
     *yes = true;
     if (fits(x) || x->n == 1 || x->job->vpp || r.order || can_offload(x, of) ||
         x->job->schedule > SC_SCH_GPIPE)
         return SC_OK;
-    r.vpp = 1;
-    r.schedule = plain_schedule(x);
-    for (size_t i = 0; i < SC_COUNT(recomputes); i++)
-        if (recompute_open(x, recomputes[i])) r.recompute = recomputes[i];
-    r.offload = fmax(0, x->job->offload);
     for (r.zero = 3; r.zero >= 0 && !fits(x); r.zero--) {
         if (!sharding_open(x, &r, r.zero) || !usual_batches(x, &r)) continue;
         SC_TRY(try_one(x, &r, &done));
@@ -284,7 +246,7 @@ static sc_status try_own(space *x, sc_run r)
     for (int s = SC_SCH_INTERLEAVED + 1; s < SC_N_SCHEDULES; s++) {
         bool open = given ? (int)r.schedule == s
                           : s != SC_SCH_FILE && x->job->schedule < 0 &&
-                                !x->job->vpp && has(x->law.schedules, s);
+                                !x->job->vpp && space_has(x->law.schedules, s);
         if (!open) continue;
         r.schedule = (sc_schedule)s;
         r.vpp = r.order ? r.order->vpp : s == SC_SCH_ZB_V ? 2 : 1;
@@ -361,184 +323,6 @@ static sc_status bound_of(space *x, mesh *m)
     return SC_OK;
 }
 
-static sc_status add_mesh(space *x, const sc_run *r)
-{
-    if (x->n == x->cap) {
-        uint32_t cap = 2 * x->cap + 64;
-        mesh *more = SC_NEW_N(x->a, mesh, cap);
-        if (!more) return sc_error_nomem(x->err);
-        for (uint32_t k = 0; k < x->n; k++) more[k] = x->mesh[k];
-        x->mesh = more;
-        x->cap = cap;
-    }
-    x->mesh[x->n] = (mesh){.run = *r, .at = x->n};
-    x->n++;
-    return SC_OK;
-}
-
-static sc_status list_batches(space *x, sc_run r)
-{
-    uint64_t replicas = sc_run_dp(&r), per = r.gbs / replicas;
-    uint64_t given = (uint64_t)x->job->mbs;
-    if (r.gbs % replicas != 0) {
-        if (!given && !x->job->dp) return SC_OK;
-        r.mbs = given ? given : 1; /* let the checks say why */
-        r.ga = 1;
-        return add_mesh(x, &r);
-    }
-    for (uint64_t m = given ? given : 1;
-         given || (m <= BATCH_USUAL && m <= per); m++) {
-        bool usual = (m & (m - 1)) == 0 || x->wide;
-        if (!given && (per % m != 0 || !usual)) continue;
-        r.mbs = m;
-        r.ga = (uint32_t)(per / m ? per / m : 1);
-        SC_TRY(add_mesh(x, &r));
-        if (given) break;
-    }
-    return SC_OK;
-}
-
-static sc_status refuse(space *x, const char *flag, int64_t value,
-                        const char *hint, const char *what)
-{
-    char option[40];
-    snprintf(option, sizeof option, "%s %lld", flag, (long long)value);
-    if (x->refused.n == 0)
-        (void)sc_error(&x->refused, SC_EINPUT, SC_C_DIVIDE, sc_pos_file(option),
-                       hint, "%s", what);
-    return SC_OK;
-}
-
-/* Kept for the case that no choice is left. */
-static sc_status refuse_experts(space *x, uint64_t tp, uint64_t dp)
-{
-    char what[100];
-    snprintf(
-        what, sizeof what, "no group of %lld ranks with dp %llu and tp %llu",
-        (long long)x->job->ep, (unsigned long long)dp, (unsigned long long)tp);
-    return refuse(x, "--ep", x->job->ep,
-                  "ep divides dp, or is a multiple of tp that divides dp x tp",
-                  what);
-}
-
-static sc_status refuse_groups(space *x, uint64_t dp)
-{
-    char what[80];
-    snprintf(what, sizeof what, "%lld does not divide dp %llu",
-             (long long)x->job->hsdp, (unsigned long long)dp);
-    return refuse(x, "--hsdp", x->job->hsdp,
-                  "groups of equal size, for example the ranks of a node",
-                  what);
-}
-
-/* Ranks of dp among `ep` that share the experts; 0: no such group.  They take
- * in the ranks of tp first where they are a multiple of them, as those of
- * Megatron-Core's whole experts do. */
-static uint64_t expert_axis(uint64_t ep, uint64_t tp, uint64_t dp, bool *over)
-{
-    *over = tp > 1 && ep > 1 && ep % tp == 0 && dp % (ep / tp) == 0;
-    uint64_t axis = *over ? ep / tp : ep;
-    return dp % axis == 0 ? axis : 0;
-}
-
-/* Given, or as many ranks of one node as can, or more. */
-static sc_status list_experts(space *x, sc_run r, uint64_t tp, uint64_t dp)
-{
-    uint64_t experts = (uint64_t)r.model->t.experts;
-    uint64_t given = (uint64_t)x->job->ep, ep = given ? given : 1, axis;
-    uint64_t shard = x->job->hsdp ? (uint64_t)x->job->hsdp : dp;
-    bool can = has(x->law.axes, SC_AX_EP);
-    if (dp % shard != 0) return refuse_groups(x, dp);
-    for (uint64_t e = 2; can && !given && e <= r.hw->node_size; e++)
-        if (experts && experts % e == 0 &&
-            expert_axis(e, tp, shard, &r.experts_over_tp))
-            ep = e;
-    while ((axis = expert_axis(ep, tp, shard, &r.experts_over_tp))) {
-        r.size[SC_AX_EP] = (uint32_t)axis;
-        r.size[SC_AX_DP] = (uint32_t)(shard / axis);
-        r.size[SC_AX_REP] = (uint32_t)(dp / shard);
-        SC_TRY(list_batches(x, r));
-        ep *= 2;
-        if (!can || given || !experts || experts % ep != 0) return SC_OK;
-    }
-    return given ? refuse_experts(x, tp, shard) : SC_OK;
-}
-
-static sc_status list_mesh(space *x, uint64_t tp, uint64_t pp, uint64_t cp)
-{
-    uint64_t n = x->base.hw->n_devices, inner = tp * pp * cp;
-    uint64_t dp = x->job->dp ? (uint64_t)x->job->dp : n / inner;
-    bool closed = x->job->tp && x->job->pp;
-    if ((dp == 0 || dp * inner != n) && !closed) return SC_OK;
-    if (dp == 0) dp = 1;
-    sc_run r = x->base;
-    r.size[SC_AX_TP] = (uint32_t)tp;
-    r.size[SC_AX_PP] = (uint32_t)pp;
-    r.size[SC_AX_CP] = (uint32_t)cp;
-    r.size[SC_AX_EP] = 1;
-    r.size[SC_AX_DP] = (uint32_t)dp;
-    r.sp = x->job->sp >= 0 ? x->job->sp
-                           : x->law.sp && tp > 1 && r.seq % (tp * cp) == 0;
-    return list_experts(x, r, tp, dp);
-}
-
-static bool tp_legal(const space *x, uint64_t tp)
-{
-    const sc_transformer *t = &x->base.model->t;
-    if (x->job->tp) return (uint64_t)x->job->tp == tp;
-    if (tp > 1 && !has(x->law.axes, SC_AX_TP)) return false;
-    return (tp <= x->base.hw->node_size || x->wide) &&
-           (uint64_t)t->heads % tp == 0 && (uint64_t)t->ffn % tp == 0;
-}
-
-static bool pp_legal(const space *x, uint64_t pp)
-{
-    uint64_t layers = (uint64_t)x->base.model->t.layers;
-    if (x->job->pp) return (uint64_t)x->job->pp == pp;
-    if (pp > 1 && !has(x->law.axes, SC_AX_PP)) return false;
-    bool even = layers % pp == 0 || (layers + 2) % pp == 0;
-    return pp <= layers && (x->wide || (even && pp <= PIPELINE_USUAL));
-}
-
-/* Where sequences are long. */
-static bool cp_legal(const space *x, uint64_t cp)
-{
-    const sc_run *r = &x->base;
-    if (x->job->cp) return (uint64_t)x->job->cp == cp;
-    if (cp == 1) return true;
-    if (!has(x->law.axes, SC_AX_CP) || r->seq % cp != 0) return false;
-    return x->wide || r->seq / cp >= CONTEXT_USUAL;
-}
-
-static sc_status list_contexts(space *x, uint64_t tp, uint64_t pp)
-{
-    uint64_t n = x->base.hw->n_devices, given = (uint64_t)x->job->cp;
-    uint64_t ranks = n / (tp * pp);
-    for (uint64_t cp = given ? given : 1; given || cp <= ranks; cp++) {
-        bool legal = cp_legal(x, cp) && (given || ranks % cp == 0);
-        if (legal) SC_TRY(list_mesh(x, tp, pp, cp));
-        if (given) break;
-        if (ranks == 0) break;
-    }
-    return ranks == 0 && !given ? list_mesh(x, tp, pp, 1) : SC_OK;
-}
-
-static sc_status list_meshes(space *x)
-{
-    uint64_t n = x->base.hw->n_devices;
-    uint64_t tp_given = (uint64_t)x->job->tp, pp_given = (uint64_t)x->job->pp;
-    uint64_t max_tp = tp_given ? tp_given : n, max_pp = pp_given ? pp_given : n;
-    x->n = 0;
-    for (uint64_t tp = tp_given ? tp_given : 1; tp <= max_tp; tp++) {
-        if (!tp_legal(x, tp) || (!tp_given && n % tp != 0)) continue;
-        for (uint64_t pp = pp_given ? pp_given : 1; pp <= max_pp; pp++) {
-            if (!pp_legal(x, pp) || (!pp_given && n % (tp * pp) != 0)) continue;
-            SC_TRY(list_contexts(x, tp, pp));
-        }
-    }
-    return SC_OK;
-}
-
 static int by_bound(const void *a, const void *b)
 {
     const mesh *x = a, *y = b;
@@ -552,16 +336,13 @@ static sc_status leave_hopeless(space *x)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; x->small && i < x->n; i++) {
-        sc_run r = x->mesh[i].run;
+        sc_run r = saving(x, x->mesh[i].run);
         predict_eval e = {.fits = true};
         sc_err why;
         sc_err_init(&why);
-        if (!r.order && x->job->schedule <= SC_SCH_GPIPE)
-            r.schedule = plain_schedule(x);
-        for (size_t k = 0; k < SC_COUNT(recomputes); k++)
-            if (recompute_open(x, recomputes[k])) r.recompute = recomputes[k];
         for (r.zero = 3; r.zero > 0 && !sharding_open(x, &r, r.zero);) r.zero--;
-        bool ask = !can_offload(x, &r) && r.schedule <= SC_SCH_GPIPE;
+        bool ask =
+            !can_offload(x, &x->mesh[i].run) && r.schedule <= SC_SCH_GPIPE;
         sc_status s = SC_OK;
         if (ask) s = predict_evaluate(&r, DBL_MIN, 0, x->memo, &e, &why);
         if (s == SC_ENOMEM) return sc_error_nomem(x->err);
@@ -574,7 +355,7 @@ static sc_status leave_hopeless(space *x)
 static sc_status search(space *x)
 {
     const predict_choice *c = x->out;
-    SC_TRY(list_meshes(x));
+    SC_TRY(space_meshes(x));
     SC_TRY(leave_hopeless(x));
     for (uint32_t i = 0; i < x->n && x->n > 1; i++)
         SC_TRY(bound_of(x, &x->mesh[i]));

@@ -22,28 +22,36 @@ typedef struct network {
     gp_program prog;
 } network;
 
+/* The job of a run on a network. */
+static inline sc_gjob job_of(const sc_run *r, const sc_opgraph *g)
+{
+    sc_strategy *s = SC_NEW(&f.a, sc_strategy);
+    assert_non_null(s);
+    if (sc_strategy_of_run(r, &f.a, s, &f.err) != SC_OK)
+        fail_msg("%s: %s", r->model->name, f.err.d[0].msg);
+    return (sc_gjob){.hw = r->hw,
+                     .graph = g,
+                     .strategy = s,
+                     .sw = r->sw,
+                     .cost = r->cost,
+                     .micro = r->mbs,
+                     .ga = r->ga,
+                     .precision = r->precision,
+                     .recipe = r->recipe,
+                     .optimizer = "adam",
+                     .grad_bytes = r->sw->reduce_bytes,
+                     .capacity = r->capacity,
+                     .imbalance = r->imbalance};
+}
+
 static inline network network_of(const sc_run *r)
 {
     network n;
     memset(&n, 0, sizeof n);
-    sc_strategy *s = SC_NEW(&f.a, sc_strategy);
-    assert_int_equal(sc_strategy_of_run(r, &f.a, s, &f.err), SC_OK);
     bool rules = r->strategy && r->strategy->n_rules > 0;
     assert_int_equal(segment_network_of(r, rules, NULL, &f.a, &n.net, &f.err),
                      SC_OK);
-    n.job = (sc_gjob){.hw = r->hw,
-                      .graph = n.net.graph,
-                      .strategy = s,
-                      .sw = r->sw,
-                      .cost = r->cost,
-                      .micro = r->mbs,
-                      .ga = r->ga,
-                      .precision = r->precision,
-                      .recipe = r->recipe,
-                      .optimizer = "adam",
-                      .grad_bytes = r->sw->reduce_bytes,
-                      .capacity = r->capacity,
-                      .imbalance = r->imbalance};
+    n.job = job_of(r, n.net.graph);
     if (gp_infer(&n.job, &f.a, &n.plan, &n.prog, &f.err) != SC_OK)
         fail_msg("%s", f.err.d[0].msg);
     return n;

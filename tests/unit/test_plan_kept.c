@@ -5,8 +5,7 @@
  * parallel), and of every model against a list added up by
  * hand, also as its segment has it.
  */
-#include "plan/graph.h"
-#include "prediction.h"
+#include "network.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -30,25 +29,13 @@ static sc_run run_of(const char *model, const char *software, uint32_t tp)
 static void program_of(const sc_run *r, gp_program *prog)
 {
     const sc_opgraph *g = NULL;
-    sc_strategy *s = SC_NEW(&f.a, sc_strategy);
     sc_gjob *job = SC_NEW(&f.a, sc_gjob);
     sc_gplan plan = {0};
-    assert_non_null(s);
     assert_non_null(job);
-    if (sc_strategy_of_run(r, &f.a, s, &f.err) != SC_OK ||
-        sc_opgraph_from_model(r->model, r->seq, false, &f.a, &g, &f.err) !=
-            SC_OK)
+    if (sc_opgraph_from_model(r->model, r->seq, false, &f.a, &g, &f.err) !=
+        SC_OK)
         fail_msg("%s: %s", r->model->name, f.err.d[0].msg);
-    *job = (sc_gjob){.hw = r->hw,
-                     .graph = g,
-                     .strategy = s,
-                     .sw = r->sw,
-                     .cost = r->cost,
-                     .micro = r->mbs,
-                     .ga = r->ga,
-                     .precision = r->precision,
-                     .recipe = r->recipe,
-                     .optimizer = "adam"};
+    *job = job_of(r, g);
     if (gp_infer(job, &f.a, &plan, prog, &f.err) != SC_OK ||
         gp_name_values(prog, &f.a, &f.err) != SC_OK)
         fail_msg("%s: %s", r->model->name, f.err.d[0].msg);
