@@ -37,15 +37,14 @@ static void whole(void *ctx, uint64_t n)
     }
 }
 
-/* What a search repeats: the folded program, prices and gradients. */
+/* The program of a micro-batch: layouts, exchanges, prices, gradients. */
 static void compile(void *ctx, uint64_t n)
 {
     graph_case *x = ctx;
     for (uint64_t i = 0; i < n; i++) {
         sc_gplan p;
-        gp_folded c;
         sc_arena_reset(&x->run);
-        if (gp_compile(&x->job, &x->run, &p, &c, &x->err))
+        if (sc_gplan_compile(&x->job, &x->run, &p, &x->err))
             bench_fail(x->err.d[0].msg);
         bench_keep(p.flops);
     }

@@ -73,43 +73,16 @@ typedef struct gp_program {
                       made again first), once-a-step items */
 } gp_program;
 
-/* The program of a network in which layers, and stages, that are alike stand
- * once; of a run of equal ones the first, two of the middle and the last. */
-typedef struct gp_folded {
-    const sc_opgraph *g; /* what was compiled: `prog` is about its operators and
-                            tensors */
-    const uint32_t *op;  /* [g->n_ops] which of the whole network each is */
-    gp_program prog;     /* stages have the numbers that the whole gives them */
-    const uint32_t *times;    /* [prog.n_items] of an item in one pass of its
-                                 stage, or of a step; of what is sent, of the
-                                 stage that receives it */
-    const uint32_t *held;     /* [prog.n_values] of a value on its stage */
-    const uint32_t *stage_as; /* [n_stages] the stage of `prog` that runs what
-                                 each of the whole does */
-    const sc_gexchange *exchange; /* of its items */
-    struct gi_levels *levels;
-} gp_folded;
-
 /* Whether two paths are of one block, or of one module beside blocks. */
 bool gi_same_unit(const char *a, const char *b);
 /* Whether a path has a number: the block that it is in. */
 bool gi_in_block(const char *path);
 
-/* Resolves rules, propagates layouts, cuts stages, infers exchanges and prices
- * of what is left of the network: all of `p` but step; exchanges and computes
- * are those of `out->prog`.  gp_infer() writes it out as well. */
-sc_status gp_compile(const sc_gjob *job, sc_arena *a, sc_gplan *p,
-                     gp_folded *out, sc_err *err);
-
-/* An item that sends between stages, as `stage` receives it, which is like the
- * one that does in `c->prog`: from another device, over other links. */
-sc_status gp_send_at(const gp_folded *c, uint32_t item, uint32_t stage,
-                     gp_item *out);
-
 /* Names the values, unless they have names: of what is shown one by one. */
 sc_status gp_name_values(const gp_program *p, sc_arena *a, sc_err *err);
 
-/* The program of the whole network: all of `p` but step. */
+/* Resolves rules, propagates layouts, cuts stages, infers exchanges and prices:
+ * the program of the whole network, and all of `p` but step. */
 sc_status gp_infer(const sc_gjob *job, sc_arena *a, sc_gplan *p,
                    gp_program *out, sc_err *err);
 

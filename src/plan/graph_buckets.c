@@ -298,7 +298,6 @@ static sc_status find_way(infer *f, const gi_wgrad *w, way *y)
     if (!y->move || !y->bytes || !y->out) return sc_error_nomem(f->err);
     y->made = bytes * gi_share(f, w->tensor, &w->made, ALL_DIMS);
     y->widen_bytes = y->made * widened_by(f, w);
-    f->times = w->times;
     for (uint32_t k = 0; k < n; k++) {
         compress_wire wire;
         layout_move_on(&now, &w->want, &m[k]);
@@ -309,7 +308,6 @@ static sc_status find_way(infer *f, const gi_wgrad *w, way *y)
         y->bytes[k] = wire.bytes;
         y->pack_s += wire.pack_s;
     }
-    f->times = 1;
     return SC_OK;
 }
 
@@ -419,31 +417,12 @@ static sc_status take(buckets *s, const ready *last, const ready *r,
     return put(s, r->wgrad, place);
 }
 
-/* Gradients from `i` on that one instance makes of a run of which the folded
- * program has one of many. */
-static uint32_t in_block(const infer *f, const ready *r, uint32_t i)
-{
-    const gi_wgrad *w = &f->wgrad[r[i].wgrad];
-    uint32_t n = 1;
-    while (w->times > 1 && i + n < f->n_wgrads && !parted(&r[i], &r[i + n]) &&
-           f->wgrad[r[i + n].wgrad].block == w->block)
-        n++;
-    return n;
-}
-
 static sc_status in_buckets(infer *f, const ready *r)
 {
     buckets s = {.f = f, .way = SC_NEW_N(f->a, way, f->n_wgrads)};
-    const ready *last = NULL;
     if (!s.way) return sc_error_nomem(f->err);
-    uint32_t place = 0;
-    for (uint32_t i = 0, n; i < f->n_wgrads; i += n) {
-        n = in_block(f, r, i);
-        for (uint32_t k = 0; k < n * f->wgrad[r[i].wgrad].times; k++) {
-            SC_TRY(take(&s, last, &r[i + k % n], place++));
-            last = &r[i + k % n];
-        }
-    }
+    for (uint32_t i = 0; i < f->n_wgrads; i++)
+        SC_TRY(take(&s, i ? &r[i - 1] : NULL, &r[i], i));
     return flush(&s);
 }
 

@@ -52,8 +52,7 @@ sc_status gi_fold_within(infer *f, const gi_fold *layers, const gi_fold *stages,
 sc_status gi_fold_infer(const infer *f, const gi_fold *fold, infer *out);
 
 /* Whether the two instances in the middle of each run have made the same. */
-sc_status gi_regular(infer *f, const gi_fold *fold, const infer *from,
-                     bool *ok);
+sc_status gi_regular(infer *f, const gi_fold *fold, bool *ok);
 
 /* Writes the program of `from`, an inference on the folded network, out for
  * the whole network of `f`. */

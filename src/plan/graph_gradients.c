@@ -73,9 +73,7 @@ sc_status gi_add_wgrad(infer *f, uint32_t op, uint32_t k, uint32_t value)
         i = ++f->n_wgrads;
         grown[i - 1] = (gi_wgrad){.tensor = p->tensor,
                                   .stage = stage,
-                                  .before = f->wgrad_of[p->tensor],
-                                  .times = f->times,
-                                  .block = f->block};
+                                  .before = f->wgrad_of[p->tensor]};
         f->wgrad_of[p->tensor] = i;
     }
     gi_wgrad *w = &f->wgrad[i - 1];
@@ -266,7 +264,7 @@ static sc_status update(infer *f, const gi_wgrad *w, gathering **later)
     why.what = GP_WEIGHT_NEW;
     for (uint32_t i = 0; i < n; i++)
         SC_TRY(gather_later(f, later, &why, &m[i],
-                            w->times * m[i].fraction * gi_bytes(f, t), it.out));
+                            m[i].fraction * gi_bytes(f, t), it.out));
     return f->no_memory ? sc_error_nomem(f->err) : SC_OK;
 }
 
@@ -275,13 +273,8 @@ sc_status gi_gradients(infer *f)
     gathering *later = NULL;
     SC_TRY(gi_reduce(f));
     SC_TRY(tie_all(f));
-    for (uint32_t i = 0; i < f->n_wgrads; i++) {
-        f->times = f->wgrad[i].times;
-        f->block = f->wgrad[i].block;
+    for (uint32_t i = 0; i < f->n_wgrads; i++)
         SC_TRY(update(f, &f->wgrad[i], &later));
-    }
-    f->times = 1;
-    f->block = 0;
     for (; later; later = later->next) {
         uint32_t item;
         later->why.tensor = "new weights";

@@ -105,17 +105,6 @@ static void add(const infer *f, uint32_t item, pass *all)
     if (waits(f, it)) wait(f, p);
 }
 
-/* Of what one instance makes from item `i` on: behind its last. */
-static uint32_t block_end(const infer *f, uint32_t i)
-{
-    const gi_order *o = &f->order[i];
-    uint32_t end = i + 1;
-    while (o->times > 1 && end < f->prog->n_items &&
-           f->order[end].block == o->block)
-        end++;
-    return end;
-}
-
 sc_status gi_host(infer *f)
 {
     uint32_t n = f->prog->n_items;
@@ -123,12 +112,7 @@ sc_status gi_host(infer *f)
     if (f->job->table || f->rules->launch_gap) return SC_OK;
     pass *all = SC_NEW_N(f->a, pass, (size_t)f->n_stages * PHASES);
     if (!all) return sc_error_nomem(f->err);
-    for (uint32_t i = 0; i < n;) {
-        uint32_t end = block_end(f, i);
-        for (uint32_t k = f->order[i].times; k > 0; k--)
-            for (uint32_t at = i; at < end; at++) add(f, at, all);
-        i = end;
-    }
+    for (uint32_t i = 0; i < n; i++) add(f, i, all);
     for (uint32_t s = 0; s < f->n_stages; s++)
         for (uint32_t k = 0; k < PHASES; k++) {
             pass *p = &all[s * PHASES + k];

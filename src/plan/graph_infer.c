@@ -69,31 +69,23 @@ static sc_status make_lists(infer *f)
     return SC_OK;
 }
 
-/* `each` stage of the whole is like one of the program's; NULL: itself. */
-static sc_status sums(infer *f, const uint32_t *stage_as)
+static void sums(infer *f)
 {
     const gp_program *p = f->prog;
     double ga = f->job->ga, each = 0, again = 0;
-    uint32_t *like = SC_NEW_N(f->a, uint32_t, f->n_stages);
-    if (!like) return sc_error_nomem(f->err);
-    for (uint32_t s = 0; s < f->n_stages; s++)
-        like[stage_as ? stage_as[s] : s]++;
     for (uint32_t i = 0; i < p->n_items; i++) {
         const gp_item *it = &p->item[i];
-        double n = (double)f->order[i].times * like[it->stage];
-        each += n * it->price.flops * (it->once ? 1 : ga);
+        each += it->price.flops * (it->once ? 1 : ga);
         if (it->recomputed && it->exchange == SC_NONE && it->price.flops > 0)
-            again += n * f->g->op[it->op].flops;
+            again += f->g->op[it->op].flops;
     }
     f->p->flops = each * f->p->n_ranks / f->devices;
     f->p->samples = f->samples * ga;
     f->p->again_flops = again * f->p->samples;
-    return SC_OK;
 }
 
 sc_status gi_passes(infer *f)
 {
-    f->p->n_compiled = f->g->n_ops;
     SC_TRY(gi_keep(f));
     SC_TRY(make_lists(f));
     SC_TRY(gi_forward(f));
@@ -115,14 +107,15 @@ static sc_status idle_rules(infer *f)
     return SC_OK;
 }
 
-sc_status gi_close(infer *f, const uint32_t *stage_as)
+sc_status gi_close(infer *f)
 {
     SC_TRY(idle_rules(f));
     if (!f->job->forward_only) SC_TRY(gi_gradients(f));
     SC_TRY(gi_host(f));
     SC_TRY(gi_finish(f));
     SC_TRY(gi_side_by_side(f));
-    return sums(f, stage_as);
+    sums(f);
+    return SC_OK;
 }
 
 sc_status gi_prepare(infer *f)

@@ -119,7 +119,6 @@ typedef struct gi_wgrad {
     const uint32_t *reduced; /* [n_reduced] what the optimizer takes */
     uint32_t before;         /* of the same weight on another stage, + 1 */
     uint32_t last;           /* item that made the last of them */
-    uint32_t times, block;   /* as of gi_order */
 } gi_wgrad;
 
 /* Values that an operator's forward pass makes beside its result, + 1; 0: none. */
@@ -128,12 +127,9 @@ typedef struct gi_saved {
     uint32_t copy;           /* its first input as it is kept */
 } gi_saved;
 
-/* Where an item stands in the program.  In a folded one it stands for `times`
- * of its stage, one in each of as many instances; `block` numbers what one
- * instance made, from 1; 0 is outside. */
+/* Where an item stands in the program. */
 typedef struct gi_order {
     uint32_t stage, phase, place, item;
-    uint32_t times, block;
 } gi_order;
 
 /* How much had been made when the compiler came to an operator. */
@@ -191,10 +187,6 @@ typedef struct infer {
     const uint32_t *stage_as; /* [n_stages] number among those that are left */
     gi_mark *mark[2]; /* [n_ops + 1] of the forward pass by operator, of the
                          backward pass from the last one */
-    const uint32_t *times_of, *block_of; /* [n_ops] as of gi_order */
-    uint32_t times, block;               /* of what is being made */
-    uint32_t *held;                      /* [n_values] times of values */
-    uint32_t cap_held;
 } infer;
 
 /* ---- graph_roles.c */
@@ -451,16 +443,14 @@ uint32_t gi_hold(infer *f, uint32_t op, double bytes, gp_item *it);
 
 /* ---- graph_forward.c, graph_backward.c, graph_gradients.c */
 
-/* Notes how far the program is, and how often what follows is there; `at`
- * counts the operators of the pass. */
+/* Notes how far the program is; `at` counts the operators of the pass. */
 void gi_note_mark(infer *f, uint32_t phase, uint32_t at);
 /* All that is known before layouts: rules, stages. */
 sc_status gi_prepare(infer *f);
 /* Layouts and both passes of the network as it is. */
 sc_status gi_passes(infer *f);
-/* The end of a step, and everything in order.  `stage_as` as in gp_folded;
- * NULL: all stages are there. */
-sc_status gi_close(infer *f, const uint32_t *stage_as);
+/* The end of a step, and everything in order. */
+sc_status gi_close(infer *f);
 
 sc_status gi_forward(infer *f);
 /* The same of one operator, or all of its turn; again in the backward pass. */

@@ -7,18 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool note_held(infer *f)
-{
-    uint32_t n = f->prog->n_values;
-    uint32_t *held =
-        sc_grow(f->a, f->held, n, &f->cap_held, 1024, sizeof *held);
-    f->no_memory |= !held;
-    if (!held) return false;
-    f->held = held;
-    held[n] = f->times;
-    return true;
-}
-
 uint32_t gi_value(infer *f, gp_value v)
 {
     gp_program *p = f->prog;
@@ -30,7 +18,6 @@ uint32_t gi_value(infer *f, gp_value v)
     }
     p->value = grown;
     grown[p->n_values] = v;
-    if (f->times_of && !note_held(f)) return SC_NONE;
     return p->n_values++;
 }
 
@@ -48,8 +35,7 @@ uint32_t gi_item_as_is(infer *f, const gp_item *it, uint32_t phase)
         return SC_NONE;
     }
     grown[p->n_items] = *it;
-    order[p->n_items] = (gi_order){it->stage,  phase,    p->n_items,
-                                   p->n_items, f->times, f->block};
+    order[p->n_items] = (gi_order){it->stage, phase, p->n_items, p->n_items};
     if (it->out != SC_NONE)
         for (uint32_t i = 0; i <= it->n_more; i++)
             p->value[it->out + i].made = p->n_items;
@@ -87,11 +73,6 @@ void gi_item_behind(infer *f, uint32_t item, uint32_t after)
 
 void gi_note_mark(infer *f, uint32_t phase, uint32_t at)
 {
-    if (f->times_of) {
-        uint32_t n = f->g->n_ops, op = phase == GI_FORWARD ? at : n - 1 - at;
-        f->times = at < n ? f->times_of[op] : 1;
-        f->block = at < n ? f->block_of[op] : 0;
-    }
     if (!f->mark[phase]) return;
     f->mark[phase][at] =
         (gi_mark){f->prog->n_values, f->prog->n_items, f->p->n_exchanges,

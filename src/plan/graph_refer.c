@@ -324,9 +324,9 @@ sc_status gi_number_parts(unfold *u, uint32_t loops)
     return SC_OK;
 }
 
-sc_status gi_regular(infer *f, const gi_fold *fold, const infer *from, bool *ok)
+sc_status gi_regular(infer *f, const gi_fold *fold, bool *ok)
 {
-    unfold u = {.f = f, .d = fold, .from = from};
+    unfold u = {.f = f, .d = fold, .from = f};
     uint32_t loops = f->job->forward_only ? 1 : LOOPS;
     SC_TRY(gi_number_parts(&u, loops));
     *ok = regular(&u, loops);

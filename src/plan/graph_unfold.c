@@ -205,8 +205,6 @@ static sc_status write_wgrad(unfold *u, const context *c, uint32_t v,
     later[u->n_pending++] = (pending){v, w, c->run, c->instance};
     gi_wgrad *x = &grown[f->n_wgrads++];
     *x = *b;
-    x->times = 1;
-    x->block = 0;
     x->value = SC_NEW_N(f->a, uint32_t, b->n_values);
     if (!x->value) return sc_error_nomem(f->err);
     x->tensor = gi_tensor_ref(u, c, a->tensor, b->tensor);

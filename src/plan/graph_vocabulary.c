@@ -344,8 +344,7 @@ static sc_status base_stages(const spreading *x, const sc_strategy *s,
                .rules = job.rules ? job.rules : sc_rules_find(NULL),
                .a = x->a,
                .p = &plan,
-               .err = x->err,
-               .times = 1};
+               .err = x->err};
     struct gi_groups *groups = NULL;
     gp_program prog = {0};
     f.groups = &groups;

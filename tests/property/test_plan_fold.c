@@ -263,98 +263,6 @@ static const char *computes(const sc_gplan *a, const sc_gplan *b)
     return NULL;
 }
 
-/* ---- sums over the folded program ---------------------------------------- */
-
-enum { KINDS = 4 * (SC_GP_UPDATE + 1) * SC_N_CATS, WHATS = GP_BESIDE + 1 };
-
-typedef struct sums { /* by stage */
-    double (*seconds)[KINDS], (*n)[KINDS], (*held)[WHATS];
-} sums;
-
-static bool new_sums(sc_arena *a, uint32_t stages, sums *s)
-{
-    s->seconds = sc_alloc(a, stages, sizeof *s->seconds);
-    s->n = sc_alloc(a, stages, sizeof *s->n);
-    s->held = sc_alloc(a, stages, sizeof *s->held);
-    return s->seconds && s->n && s->held;
-}
-
-static void add(sums *s, const gp_item *it, uint32_t stage, double times)
-{
-    uint32_t kind = (it->pass * 2u + it->once) * 2u + it->recomputed;
-    kind = kind * SC_N_CATS + it->cat;
-    s->seconds[stage][kind] += times * (it->price.seconds + it->seconds);
-    s->n[stage][kind] += times;
-}
-
-static sums of_whole(sc_arena *a, const sc_gplan *p, const gp_program *x)
-{
-    sums s;
-    if (!new_sums(a, p->n_stages, &s)) return s;
-    for (uint32_t i = 0; i < x->n_items; i++) {
-        const gp_item *it = &x->item[i];
-        bool sent = it->exchange != SC_NONE && p->exchange[it->exchange].p2p;
-        add(&s, it, sent ? it->to : it->stage, 1);
-    }
-    for (uint32_t v = 0; v < x->n_values; v++)
-        s.held[x->value[v].stage][x->value[v].what] += x->value[v].bytes;
-    return s;
-}
-
-static sums of_folded(sc_arena *a, uint32_t stages, const gp_folded *c)
-{
-    sums s;
-    if (!new_sums(a, stages, &s)) return s;
-    for (uint32_t at = 0; at < stages; at++) {
-        uint32_t as = c->stage_as[at];
-        for (uint32_t i = 0; i < c->prog.n_items; i++) {
-            gp_item it = c->prog.item[i];
-            bool sent = it.exchange != SC_NONE && c->exchange[it.exchange].p2p;
-            if ((sent ? it.to : it.stage) != as) continue;
-            if (sent && gp_send_at(c, i, at, &it) != SC_OK) continue;
-            add(&s, &it, at, c->times[i]);
-        }
-        for (uint32_t v = 0; v < c->prog.n_values; v++) {
-            const gp_value *x = &c->prog.value[v];
-            if (x->stage != as) continue;
-            s.held[at][x->what] += c->held[v] * x->bytes;
-        }
-    }
-    return s;
-}
-
-static bool near(const double *a, const double *b, uint32_t n)
-{
-    for (uint32_t i = 0; i < n; i++)
-        if (fabs(a[i] - b[i]) > 1e-12 * fabs(a[i])) return false;
-    return true;
-}
-
-static const char *differ(const sums *a, const sums *b, uint32_t stages)
-{
-    for (uint32_t s = 0; s < stages; s++) {
-        if (!near(a->n[s], b->n[s], KINDS)) return "folded number of items";
-        if (!near(a->seconds[s], b->seconds[s], KINDS)) return "folded seconds";
-        if (!near(a->held[s], b->held[s], WHATS)) return "folded bytes";
-    }
-    return NULL;
-}
-
-/* Whether what the folded program sums up to is what the whole one does. */
-static const char *folded(drawn *d, const sc_gplan *p, const gp_program *whole)
-{
-    sc_gplan q;
-    gp_folded c;
-    d->job.unrolled = false;
-    if (gp_compile(&d->job, &d->arena, &q, &c, &d->err) != SC_OK)
-        return "whether it compiles";
-    sums a = of_whole(&d->arena, p, whole);
-    sums b = of_folded(&d->arena, p->n_stages, &c);
-    if (!near(&p->flops, &q.flops, 1)) return "folded FLOP";
-    if (!near(&p->again_flops, &q.again_flops, 1)) return "folded FLOP again";
-    return differ(&a, &b, p->n_stages);
-}
-
 typedef struct count {
     uint32_t compared, folded;
 } count;
@@ -384,7 +292,6 @@ static bool same(prop *p, void *ctx)
             if (!differs) differs = items(&x, &y);
             if (!differs) differs = exchanges(&a, &b);
             if (!differs) differs = computes(&a, &b);
-            if (!differs) differs = folded(&d, &b, &y);
         }
         ok = !differs;
         if (!ok && prop_reporting(p))
