@@ -89,14 +89,6 @@ typedef struct sc_gexchange {
     uint32_t channels; /* units of a device that it takes while it runs */
 } sc_gexchange;
 
-typedef struct sc_gcompute { /* of one operator, pass and rank, for tests */
-    const char *path;
-    uint32_t op; /* of the graph */
-    uint8_t type, pass;
-    uint32_t stage;
-    double seconds;
-} sc_gcompute;
-
 /* A checkpoint, saved every so many steps; 0: none. */
 typedef struct sc_gsave {
     double every;
@@ -118,9 +110,8 @@ typedef struct sc_gplan {
     bool branches; /* rules put operators on stages: these may not be a chain */
     uint32_t n_compiled; /* operators that were compiled: fewer than the network
                             has where layers or stages repeat */
-    uint32_t n_exchanges, n_computes;
+    uint32_t n_exchanges;
     sc_gexchange *exchange;           /* [n_exchanges] in order of execution */
-    sc_gcompute *compute;             /* [n_computes] */
     const struct gp_program *program; /* of one micro-batch */
     sc_graph step;                    /* the step; of sc_gplan_lower() */
     sc_gsave save;                    /* of that, or of sc_gplan_clock() */

@@ -305,7 +305,6 @@ static sc_status run(infer *f, uint32_t op, uint32_t first, bool again,
         node->spared =
             gi_save_spared(f, turn, part * f->prog->value[*value].bytes, &it);
     (void)gi_item(f, it, in.value, phase);
-    SC_TRY(gi_note(f, it.op, again ? SC_GP_BWD : SC_GP_FWD, price.seconds));
     return done(f);
 }
 

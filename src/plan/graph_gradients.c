@@ -246,7 +246,6 @@ static sc_status update(infer *f, const gi_wgrad *w, gathering **later)
                   .once = true};
     in[w->n_reduced] = kept;
     SC_TRY(gi_compute_turn(f, w->op, SC_GP_UPDATE, w->port, 1 / share, &price));
-    SC_TRY(gi_note(f, w->op, SC_GP_UPDATE, price.seconds));
     layout_move m[SC_MESH_AXES];
     uint32_t n = gi_moves(f, w->tensor, &w->state, &w->kept, m);
     gp_item it = gi_kernels(w->op, w->stage, SC_GP_UPDATE);

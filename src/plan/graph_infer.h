@@ -134,7 +134,7 @@ typedef struct gi_order {
 
 /* How much had been made when the compiler came to an operator. */
 typedef struct gi_mark {
-    uint32_t values, items, exchanges, computes, wgrads;
+    uint32_t values, items, exchanges, wgrads;
 } gi_mark;
 
 typedef struct infer {
@@ -178,7 +178,7 @@ typedef struct infer {
     uint32_t *wgrad_of; /* [g->n_tensors] the latest of a weight, + 1 */
     gp_program *prog;
     gi_order *order; /* [n_items] */
-    uint32_t cap_values, cap_items, cap_order, cap_exchanges, cap_computes;
+    uint32_t cap_values, cap_items, cap_order, cap_exchanges;
     struct gi_groups **groups; /* of all levels (graph_levels.c) */
     struct gi_memo *memo;
     double hidden_s; /* of the product for inputs that has just been issued */
@@ -332,7 +332,6 @@ sc_status gi_weigh_turns(infer *f);
 double gi_turn_bytes(const infer *f, uint32_t op);
 /* What its kernels hold beside what it reads and makes. */
 sc_op_held gi_beside(const infer *f, uint32_t op);
-sc_status gi_note(infer *f, uint32_t op, sc_gpass pass, double seconds);
 /* `l` NULL: any. */
 gi_form *gi_find(gi_form *list, uint32_t stage, const layout *l);
 gi_form *gi_remember(infer *f, gi_form **list, uint32_t stage, uint32_t value,

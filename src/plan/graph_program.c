@@ -74,9 +74,8 @@ void gi_item_behind(infer *f, uint32_t item, uint32_t after)
 void gi_note_mark(infer *f, uint32_t phase, uint32_t at)
 {
     if (!f->mark[phase]) return;
-    f->mark[phase][at] =
-        (gi_mark){f->prog->n_values, f->prog->n_items, f->p->n_exchanges,
-                  f->p->n_computes, f->n_wgrads};
+    f->mark[phase][at] = (gi_mark){f->prog->n_values, f->prog->n_items,
+                                   f->p->n_exchanges, f->n_wgrads};
 }
 
 static bool before(const gi_order *a, const gi_order *b)
@@ -384,22 +383,6 @@ double gi_turn_bytes(const infer *f, uint32_t op)
         if (f->node[i].turn_rule == node->turn_rule)
             sum += turn_elements(f, i, false);
     return each * sum;
-}
-
-sc_status gi_note(infer *f, uint32_t op, sc_gpass pass, double seconds)
-{
-    sc_gplan *p = f->p;
-    sc_gcompute *grown = sc_grow(f->a, p->compute, p->n_computes,
-                                 &f->cap_computes, 512, sizeof *grown);
-    if (!grown) return sc_error_nomem(f->err);
-    p->compute = grown;
-    grown[p->n_computes++] = (sc_gcompute){.path = f->g->op[op].path,
-                                           .op = op,
-                                           .type = f->g->op[op].type,
-                                           .pass = (uint8_t)pass,
-                                           .stage = f->node[op].stage,
-                                           .seconds = seconds};
-    return SC_OK;
 }
 
 /* ---- forms of tensors ---------------------------------------------------- */

@@ -251,7 +251,6 @@ static bool same_made(const unfold *u, uint32_t run, uint32_t loop, uint32_t op)
     gi_mark b = gi_made(u->from, loop, op + r->n_ops, &k);
     if (e.values - a.values != k.values - b.values ||
         e.items - a.items != k.items - b.items ||
-        e.computes - a.computes != k.computes - b.computes ||
         e.wgrads - a.wgrads != k.wgrads - b.wgrads)
         return false;
     for (uint32_t i = 0; i < e.values - a.values; i++)

@@ -178,18 +178,6 @@ static sc_status repeat_item(unfold *u, const context *c)
     return SC_OK;
 }
 
-static sc_status write_compute(unfold *u, const context *c, uint32_t v,
-                               uint32_t w)
-{
-    infer *f = u->f;
-    const sc_gcompute *a = &u->from->p->compute[v], *b = a - v + w;
-    uint32_t op = gi_op_ref(u, c, a->op, b->op);
-    SC_TRY(gi_note(f, op, (sc_gpass)b->pass, b->seconds));
-    f->p->compute[f->p->n_computes - 1].stage =
-        gi_stage_ref(u, c, a->stage, b->stage);
-    return SC_OK;
-}
-
 static sc_status write_wgrad(unfold *u, const context *c, uint32_t v,
                              uint32_t w)
 {
@@ -243,8 +231,6 @@ static sc_status write_op(unfold *u, context *c, uint32_t loop)
     for (uint32_t i = 0; b.items + i < end.items; i++)
         SC_TRY(c->n_items ? repeat_item(u, c)
                           : write_item(u, c, a.items + i, b.items + i));
-    for (uint32_t i = 0; b.computes + i < end.computes; i++)
-        SC_TRY(write_compute(u, c, a.computes + i, b.computes + i));
     for (uint32_t i = 0; b.wgrads + i < end.wgrads; i++)
         SC_TRY(write_wgrad(u, c, a.wgrads + i, b.wgrads + i));
     u->f->node[op].decided = from->node[c->second].decided;
@@ -333,7 +319,6 @@ static gi_mark more_made(const unfold *u, uint32_t loops)
         all.values += n * (end.values - begin.values);
         all.items += n * (end.items - begin.items);
         all.exchanges += n * (end.exchanges - begin.exchanges);
-        all.computes += n * (end.computes - begin.computes);
         all.wgrads += n * (end.wgrads - begin.wgrads);
     }
     return all;
@@ -348,7 +333,6 @@ static sc_status reserve(unfold *u, uint32_t loops)
     uint32_t wgrads = u->from->n_wgrads + more.wgrads;
     uint32_t values = u->from->prog->n_values + more.values + 3 * wgrads;
     uint32_t items = u->from->prog->n_items + more.items + 3 * wgrads;
-    uint32_t computes = u->from->p->n_computes + more.computes + wgrads;
     uint32_t exchanges = u->from->p->n_exchanges + more.exchanges + wgrads;
     p->value = sc_reserve(f->a, p->value, p->n_values, &f->cap_values, values,
                           sizeof *p->value);
@@ -358,14 +342,10 @@ static sc_status reserve(unfold *u, uint32_t loops)
                           sizeof *f->order);
     f->wgrad = sc_reserve(f->a, f->wgrad, f->n_wgrads, &f->cap_wgrads, wgrads,
                           sizeof *f->wgrad);
-    f->p->compute =
-        sc_reserve(f->a, f->p->compute, f->p->n_computes, &f->cap_computes,
-                   computes, sizeof *f->p->compute);
     f->p->exchange =
         sc_reserve(f->a, f->p->exchange, f->p->n_exchanges, &f->cap_exchanges,
                    exchanges, sizeof *f->p->exchange);
-    if (!p->value || !p->item || !f->order || !f->wgrad || !f->p->compute ||
-        !f->p->exchange)
+    if (!p->value || !p->item || !f->order || !f->wgrad || !f->p->exchange)
         return sc_error_nomem(f->err);
     return SC_OK;
 }

@@ -250,19 +250,6 @@ static const char *exchanges(const sc_gplan *a, const sc_gplan *b)
     return NULL;
 }
 
-static const char *computes(const sc_gplan *a, const sc_gplan *b)
-{
-    if (a->n_computes != b->n_computes) return "number of computes";
-    for (uint32_t i = 0; i < a->n_computes; i++) {
-        const sc_gcompute *x = &a->compute[i], *y = &b->compute[i];
-        if (strcmp(x->path, y->path) != 0 || x->op != y->op ||
-            x->pass != y->pass || x->stage != y->stage ||
-            x->seconds != y->seconds)
-            return x->path;
-    }
-    return NULL;
-}
-
 typedef struct count {
     uint32_t compared, folded;
 } count;
@@ -291,7 +278,6 @@ static bool same(prop *p, void *ctx)
             differs = values(&x, &y);
             if (!differs) differs = items(&x, &y);
             if (!differs) differs = exchanges(&a, &b);
-            if (!differs) differs = computes(&a, &b);
         }
         ok = !differs;
         if (!ok && prop_reporting(p))

@@ -7,6 +7,7 @@
  */
 #include <stepcast/hw_nccl.h>
 
+#include "kernels.h"
 #include "model/zoo.h"
 #include "plan/graph.h"
 #include "proteus_gpt.h"
@@ -295,17 +296,18 @@ static void our_moves(const sc_gplan *p, moves *l)
     }
 }
 
-static void our_times(const sc_gplan *p, times *t)
+static void our_times(const sc_gplan *p, const gp_program *prog, times *t)
 {
     uint32_t per_stage = p->n_ranks / p->n_stages;
-    for (uint32_t i = 0; i < p->n_computes; i++) {
-        const sc_gcompute *c = &p->compute[i];
-        bool product = c->type == SC_G_LINEAR || c->type == SC_G_MATMUL ||
-                       c->type == SC_G_CONV || c->type == SC_G_EMBED;
-        if (!product || c->pass == SC_GP_UPDATE) continue;
-        for (uint32_t k = 0; k < per_stage; k++)
-            t->ms[c->stage * per_stage + k][pass_by(c->pass)] +=
-                1e3 * c->seconds;
+    for (uint32_t i = 0; i < prog->n_items; i++) {
+        const gp_item *it = &prog->item[i];
+        if (!is_kernel(it) || kernel_pass(it) == SC_GP_UPDATE) continue;
+        uint8_t type = op_of(p, it)->type;
+        bool product = type == SC_G_LINEAR || type == SC_G_MATMUL ||
+                       type == SC_G_CONV || type == SC_G_EMBED;
+        for (uint32_t k = 0; product && k < per_stage; k++)
+            t->ms[it->stage * per_stage + k]
+                 [pass_by((uint8_t)kernel_pass(it))] += 1e3 * it->price.seconds;
     }
 }
 
@@ -360,7 +362,7 @@ static void check(void **state)
     build(r, &b);
     read_run(r, &want, &recorded_times);
     our_moves(&b.plan, &got);
-    our_times(&b.plan, &our);
+    our_times(&b.plan, &b.prog, &our);
     same_moves(r, &want, &got);
     same_times(r, &recorded_times, &our);
     sc_arena_free(&arena);

@@ -2,6 +2,7 @@
 /* test_plan_graph_infer.c - which exchanges follow from a strategy on an
  * operator graph: how many, over whom, of how much. */
 #include "graph_plan.h"
+#include "kernels.h"
 
 #include <math.h>
 
@@ -367,11 +368,11 @@ static void balanced(void **state)
     const sc_opgraph *g = zoo("vgg19");
     plan_text(&p, "mesh: {pp: 3}\npipeline: {cuts: balanced}\n", g, 8, 4);
     double sum[3] = {0}, *op = SC_NEW_N(&arena, double, g->n_ops);
-    for (uint32_t i = 0; i < p.plan.n_computes; i++)
-        for (uint32_t k = 0; k < g->n_ops; k++)
-            if (p.plan.compute[i].pass != SC_GP_UPDATE &&
-                p.plan.compute[i].path == g->op[k].path)
-                op[k] += p.plan.compute[i].seconds;
+    for (uint32_t i = 0; i < p.prog.n_items; i++) {
+        const gp_item *it = &p.prog.item[i];
+        if (is_kernel(it) && kernel_pass(it) != SC_GP_UPDATE)
+            op[it->op] += it->price.seconds;
+    }
     double worst = 0, best = HUGE_VAL;
     for (uint32_t k = 0; k < g->n_ops; k++) {
         sum[p.plan.stage_of[k]] += op[k];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Prices as text: every one of a step is told, equal ones of blocks once. */
+#include "kernels.h"
 #include "prediction.h"
 
 #include <stdio.h>
@@ -70,10 +71,12 @@ static void every_price_is_told(void **state)
         f.job.mbs = 1;
         sc_text t = prices_of(all[i].model, "dgx-h100:1");
         const sc_gplan *p = &f.p.graph->plan;
-        assert_true(p->n_computes > 0 && p->n_exchanges > 0);
-        for (uint32_t k = 0; k < p->n_computes; k++)
-            if (p->compute[k].seconds > 0)
-                told(&t, all[i].model, p->compute[k].path, p->compute[k].pass);
+        assert_true(p->program->n_items > 0 && p->n_exchanges > 0);
+        for (uint32_t k = 0; k < p->program->n_items; k++) {
+            const gp_item *it = &p->program->item[k];
+            if (is_kernel(it) && it->price.seconds > 0)
+                told(&t, all[i].model, op_of(p, it)->path, kernel_pass(it));
+        }
         assert_non_null(strstr(t.buf, ", update\n"));
         assert_non_null(strstr(t.buf, "ring/"));
         sc_text_free(&t);

@@ -5,6 +5,7 @@
 #include <stepcast/plan_software.h>
 
 #include "fixture.h"
+#include "kernels.h"
 #include "model/zoo.h"
 
 #include <math.h>
@@ -59,9 +60,11 @@ static bool is_table(const char *path)
 static double seconds(const placed *p, sc_gpass pass)
 {
     double sum = 0;
-    for (uint32_t i = 0; i < p->plan.n_computes; i++) {
-        const sc_gcompute *c = &p->plan.compute[i];
-        if (c->pass == pass && is_table(c->path)) sum += c->seconds;
+    for (uint32_t i = 0; i < p->plan.program->n_items; i++) {
+        const gp_item *it = &p->plan.program->item[i];
+        if (is_kernel(it) && kernel_pass(it) == pass &&
+            is_table(op_of(&p->plan, it)->path))
+            sum += it->price.seconds;
     }
     return sum;
 }

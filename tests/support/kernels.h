@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* kernels.h - kernels of operators in the program of a micro-batch. */
+#ifndef TESTS_KERNELS_H
+#define TESTS_KERNELS_H
+
+#include "plan/graph.h"
+
+#include <string.h>
+
+static inline bool is_kernel(const gp_item *it)
+{
+    return it->exchange == SC_NONE && !it->copy && it->cat != SC_CAT_HOST;
+}
+
+/* Forward, SC_GP_BWD (all of the backward pass), or update. */
+static inline sc_gpass kernel_pass(const gp_item *it)
+{
+    if (it->pass == SC_GP_UPDATE) return SC_GP_UPDATE;
+    return it->pass == SC_GP_FWD && !it->recomputed ? SC_GP_FWD : SC_GP_BWD;
+}
+
+static inline const sc_gop *op_of(const sc_gplan *p, const gp_item *it)
+{
+    return &p->job->graph->op[it->op];
+}
+
+/* Seconds of an operator's kernels in a pass. */
+static inline double kernel_seconds(const sc_gplan *p, const gp_program *prog,
+                                    const char *path, sc_gpass pass)
+{
+    double sum = 0;
+    for (uint32_t i = 0; i < prog->n_items; i++) {
+        const gp_item *it = &prog->item[i];
+        if (is_kernel(it) && kernel_pass(it) == pass &&
+            strcmp(op_of(p, it)->path, path) == 0)
+            sum += it->price.seconds;
+    }
+    return sum;
+}
+
+#endif
