@@ -120,6 +120,9 @@ typedef struct sc_run {
                              0 is 1 */
     sc_compress compress;
     sc_recompute recompute;
+    /* Of SC_RC_FULL: blocks made again at once, 0 is each by itself; and how
+     * many of the first blocks of a stage are, 0 is all. */
+    uint32_t rc_group, rc_first;
     double offload; /* share of kept activations that wait in host memory */
     sc_schedule schedule;
     bool forward_only;
@@ -143,6 +146,10 @@ typedef struct sc_run {
 sc_status sc_strategy_of_run(const sc_run *run, sc_arena *a,
                              struct sc_strategy *out, sc_err *err);
 
+/* Segments of a run: the model's entries [model->n_layers], and where not all
+ * blocks of a stage are made again the same once more, for those that are not. */
+uint32_t sc_run_segments(const sc_run *run);
+
 /* Data-parallel replicas as people count them. */
 uint32_t sc_run_dp(const sc_run *run);
 
@@ -160,8 +167,8 @@ typedef struct sc_plan {
     uint32_t n_stages;             /* pp * vpp */
 
     struct sc_stage {
-        uint32_t n[SC_LAYERS]; /* layers of each entry of the model */
-        uint32_t blocks;       /* transformer blocks among them */
+        uint32_t n[2 * SC_LAYERS]; /* layers of each segment */
+        uint32_t blocks;           /* transformer blocks among them */
         bool embed, head;
     } * stage; /* [n_stages]; sc_schedule_device() says where each is */
 
@@ -171,8 +178,8 @@ typedef struct sc_plan {
     uint32_t n_kinds;
     const sc_hw **kind_hw; /* [n_kinds] */
     uint8_t *kind;         /* [pp] */
-    const double *layer_s; /* [n_kinds * n_layers] both passes of a layer; NULL:
-                              nobody asked */
+    const double *layer_s; /* [n_kinds * sc_run_segments()] both passes of a
+                              layer; NULL: nobody asked */
 } sc_plan;
 
 /* Checks divisibility and contradictions (all in one pass), cuts stages.  With
@@ -268,6 +275,8 @@ typedef struct sc_segment {
     double offloaded; /* copied to the host and back */
     double working;   /* most that a pass of it holds beside what it and the
                          layers below keep */
+    double whole;     /* of blocks made again at once: what one more of them
+                         holds meanwhile */
     double logits;    /* of the head: what it hands to the loss */
     /* A backward pass that is split: what the pass for weights takes of it, and
      * what of `saved` and of gradients waits for it, bytes. */
@@ -286,7 +295,7 @@ typedef struct sc_segment_memo {
 } sc_segment_memo;
 
 /* Passes, activations and weights of one layer of every kind (`out`
- * [model->n_layers]), by the network of its operators.  They know nothing of
+ * [sc_run_segments()]), by the network of its operators.  They know nothing of
  * the pipeline, nor of the number of replicas.  `memo` may be NULL. */
 sc_status sc_segment_passes(const sc_run *run, sc_segment_memo *memo,
                             sc_arena *a, sc_segment *out, sc_err *err);
@@ -294,12 +303,12 @@ sc_status sc_segment_passes(const sc_run *run, sc_segment_memo *memo,
  * their exchanges. */
 sc_status sc_segment_weights(const sc_plan *p, sc_segment *inout, sc_err *err);
 
-/* Layers of a virtual stage in forward order: how many, and the entry of the
- * model that the i-th is. */
+/* Layers of a virtual stage in forward order: how many, and the segment that
+ * the i-th is. */
 uint32_t sc_plan_stage_layers(const sc_plan *p, uint32_t v);
 uint32_t sc_plan_stage_entry(const sc_plan *p, uint32_t v, uint32_t i);
 
-/* Sum of a property of segments [model->n_layers] over all layers of a pipeline
+/* Sum of a property of segments [sc_run_segments()] over all layers of a pipeline
  * device. */
 typedef double (*sc_segment_property)(const sc_segment *);
 double sc_plan_device_sum(const sc_plan *p, const sc_segment *segments,
@@ -310,8 +319,8 @@ const sc_hw *sc_plan_hw(const sc_plan *p, uint32_t dev);
 const sc_segment *sc_plan_segments(const sc_plan *p, const sc_segment *segments,
                                    uint32_t dev);
 
-/* Prices all layer entries of the model for every kind of device; *out has
- * model->n_layers for each.  Functions that take `segments` take all of them. */
+/* Prices all segments of a run for every kind of device; *out has
+ * sc_run_segments() for each.  Functions that take `segments` take all of them. */
 sc_status sc_segments_price(const sc_plan *p, sc_arena *a, sc_segment **out,
                             sc_err *err);
 

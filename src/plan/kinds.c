@@ -104,13 +104,13 @@ const sc_hw *sc_plan_hw(const sc_plan *p, uint32_t dev)
 const sc_segment *sc_plan_segments(const sc_plan *p, const sc_segment *segments,
                                    uint32_t dev)
 {
-    return p->kind ? segments + (size_t)p->kind[dev] * p->run.model->n_layers
+    return p->kind ? segments + (size_t)p->kind[dev] * sc_run_segments(&p->run)
                    : segments;
 }
 
 sc_status plan_layer_seconds(sc_plan *p, sc_arena *a, sc_err *err)
 {
-    uint32_t n = p->run.model->n_layers, kinds = p->n_kinds ? p->n_kinds : 1;
+    uint32_t n = sc_run_segments(&p->run), kinds = p->n_kinds ? p->n_kinds : 1;
     sc_segment *b;
     if (p->layer_s) return SC_OK;
     double *s = SC_NEW_N(a, double, (size_t)n *kinds);

@@ -24,6 +24,12 @@ uint32_t sc_run_dp(const sc_run *run)
     return replicas(run) * run->size[SC_AX_DP] * run->size[SC_AX_EP];
 }
 
+uint32_t sc_run_segments(const sc_run *run)
+{
+    bool some = run->recompute == SC_RC_FULL && run->rc_first > 0;
+    return run->model->n_layers * (some ? 2 : 1);
+}
+
 uint32_t sc_run_reductions(const sc_run *run)
 {
     return run->zero >= 2 ? run->ga : 1;
@@ -222,6 +228,8 @@ uint64_t sc_plan_pass_key(const sc_run *r)
                       r->zero < 3 && r->ga > 1, /* gradients add up */
                       r->mbs,
                       (uint64_t)r->recompute,
+                      r->rc_group > 1,
+                      r->rc_first > 0,
                       (uint64_t)(r->offload * 1e6),
                       r->launch_blocking};
     return common_key(r, sc_hash(key, sizeof key, 0));

@@ -75,6 +75,7 @@ static sc_run alone(const sc_run *of)
     r.ga = of->ga > 1 && of->zero < 3 ? 2 : 1;
     r.zero = 0;
     r.optim_tier = 0;
+    r.rc_group = r.rc_first = 0;
     r.checkpoint_every = 0;
     r.compress = (sc_compress){SC_GRAD_PLAIN, 0};
     if (!has_rules(of)) r.size[SC_AX_DP] = r.size[SC_AX_REP] = 1;
@@ -411,11 +412,11 @@ static sc_status read(reading *x)
     return weights(x);
 }
 
-sc_status sc_segment_passes(const sc_run *run, sc_segment_memo *memo,
-                            sc_arena *a, sc_segment *out, sc_err *err)
+/* All kinds of layers of a run, in `out` [n_layers]. */
+static sc_status read_all(const sc_run *run, const segment_network *net,
+                          sc_arena *a, sc_segment *out, sc_err *err)
 {
     uint32_t n = run->model->n_layers;
-    segment_network net;
     memset(out, 0, n * sizeof *out);
     for (uint32_t l = 0; l < n; l++) {
         out[l].still = run->model->layer[l].still;
@@ -423,12 +424,11 @@ sc_status sc_segment_passes(const sc_run *run, sc_segment_memo *memo,
                                  WEIGHTS * (size_t)run->model->layer[l].n_ops);
         if (!out[l].weight) return sc_error_nomem(err);
     }
-    SC_TRY(segment_network_of(run, has_rules(run), memo, a, &net, err));
     sc_arena_mark mark = sc_arena_save(a);
     reading *x = SC_NEW(a, reading);
     if (!x) return sc_error_nomem(err);
     x->run = run;
-    x->net = net;
+    x->net = *net;
     x->a = a;
     x->err = err;
     x->b = out;
@@ -437,4 +437,30 @@ sc_status sc_segment_passes(const sc_run *run, sc_segment_memo *memo,
     SC_TRY(read(x));
     sc_arena_restore(a, mark);
     return SC_OK;
+}
+
+/* Blocks that are not made again, or not each by itself, as well. */
+static sc_status read_kept(const sc_run *of, const segment_network *net,
+                           sc_arena *a, sc_segment *out, sc_err *err)
+{
+    uint32_t n = of->model->n_layers, all = sc_run_segments(of);
+    bool groups = of->recompute == SC_RC_FULL && of->rc_group > 1;
+    sc_run r = *of;
+    r.recompute = SC_RC_NONE;
+    if (all > n) return read_all(&r, net, a, out + n, err);
+    if (!groups) return SC_OK;
+    sc_segment *b = SC_NEW_N(a, sc_segment, n);
+    if (!b) return sc_error_nomem(err);
+    SC_TRY(read_all(&r, net, a, b, err));
+    for (uint32_t l = 0; l < n; l++) out[l].whole = b[l].saved;
+    return SC_OK;
+}
+
+sc_status sc_segment_passes(const sc_run *run, sc_segment_memo *memo,
+                            sc_arena *a, sc_segment *out, sc_err *err)
+{
+    segment_network net;
+    SC_TRY(segment_network_of(run, has_rules(run), memo, a, &net, err));
+    SC_TRY(read_all(run, &net, a, out, err));
+    return read_kept(run, &net, a, out, err);
 }

@@ -122,12 +122,13 @@ static double stage_seconds(const balance *x, uint32_t v, uint32_t i,
 {
     const sc_plan *p = x->c->p;
     uint32_t row = n_blocks(x->c) + 1, layers = p->run.model->n_layers;
+    uint32_t all = sc_run_segments(&p->run);
     uint32_t last_mb = p->run.ga - 1;
     double most = 0;
     for (int k = 0; k < 2; k++) {
         uint32_t dev = sc_run_device(&p->run, v, k ? last_mb : 0);
         size_t kind = p->kind ? p->kind[dev] : 0;
-        const double *s = &p->layer_s[kind * layers];
+        const double *s = &p->layer_s[kind * all];
         double t = x->sum[kind * row + j] - x->sum[kind * row + i];
         if (v == 0) t += s[0];
         if (v == x->c->n - 1) t += s[layers - 1];
@@ -161,6 +162,7 @@ static sc_status balanced(cutter *c)
     const sc_plan *p = c->p;
     const sc_model *m = p->run.model;
     uint32_t row = n_blocks(c) + 1, kinds = p->n_kinds ? p->n_kinds : 1;
+    uint32_t all = sc_run_segments(&p->run);
     sc_arena_mark mark = sc_arena_save(c->a);
     balance x = {c, SC_NEW_N(c->a, double, (size_t)row *kinds),
                  SC_NEW_N(c->a, double, (size_t)row *(c->n + 1)),
@@ -169,7 +171,7 @@ static sc_status balanced(cutter *c)
     for (uint32_t k = 0; k < kinds; k++)
         for (uint32_t i = 0; i + 1 < row; i++)
             x.sum[k * row + i + 1] =
-                x.sum[k * row + i] + p->layer_s[k * m->n_layers + m->order[i]];
+                x.sum[k * row + i] + p->layer_s[k * all + m->order[i]];
     for (uint32_t j = 1; j < row; j++) x.best[j] = -1;
     for (uint32_t v = 0; v < c->n; v++)
         fill(&x, v, c->n > 1 && (v == 0 || v + 1 == c->n) ? 0 : 1);
@@ -201,6 +203,7 @@ sc_status plan_cut_stages(sc_plan *p, sc_arena *a, sc_err *err)
     const sc_run *r = &p->run;
     const sc_strategy *s = r->strategy;
     uint32_t n = sc_run_stages(r), at = 0;
+    uint32_t layers = r->model->n_layers, all = sc_run_segments(r);
     struct sc_stage *st = SC_NEW_N(a, struct sc_stage, n);
     cutter c = {.p = p, .a = a, .err = err, .n = n};
     c.take = SC_NEW_N(a, uint32_t, n);
@@ -216,9 +219,11 @@ sc_status plan_cut_stages(sc_plan *p, sc_arena *a, sc_err *err)
         st[v] = (struct sc_stage){
             .blocks = c.take[v], .embed = v == 0, .head = v == n - 1};
         st[v].n[0] = st[v].embed;
-        st[v].n[r->model->n_layers - 1] = st[v].head;
-        for (uint32_t i = 0; i < c.take[v]; i++)
-            st[v].n[r->model->order[at++]]++;
+        st[v].n[layers - 1] = st[v].head;
+        for (uint32_t i = 0; i < c.take[v]; i++, at++) {
+            bool kept = layers < all && i >= r->rc_first;
+            st[v].n[r->model->order[at] + (kept ? layers : 0)]++;
+        }
     }
     p->stage = st;
     p->n_stages = n;

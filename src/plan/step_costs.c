@@ -16,9 +16,15 @@ uint32_t sc_plan_stage_layers(const sc_plan *p, uint32_t v)
 
 uint32_t sc_plan_stage_entry(const sc_plan *p, uint32_t v, uint32_t i)
 {
-    uint32_t l = 0;
-    while (i >= p->stage[v].n[l]) i -= p->stage[v].n[l++];
-    return l;
+    const uint32_t *n = p->stage[v].n, layers = p->run.model->n_layers;
+    uint32_t all = sc_run_segments(&p->run), l = 0;
+    for (;; l++) {
+        if (i < n[l]) return l;
+        i -= n[l];
+        if (all == layers) continue;
+        if (i < n[layers + l]) return layers + l;
+        i -= n[layers + l];
+    }
 }
 
 double sc_plan_device_sum(const sc_plan *p, const sc_segment *segments,
@@ -28,7 +34,7 @@ double sc_plan_device_sum(const sc_plan *p, const sc_segment *segments,
     double sum = 0;
     for (uint32_t c = 0; c < sc_run_chunks(&p->run); c++) {
         const struct sc_stage *st = &p->stage[sc_run_stage(&p->run, dev, c)];
-        for (uint32_t l = 0; l < p->run.model->n_layers; l++)
+        for (uint32_t l = 0; l < sc_run_segments(&p->run); l++)
             if (st->n[l]) sum += st->n[l] * of(&own[l]);
     }
     return sum;
@@ -37,7 +43,7 @@ double sc_plan_device_sum(const sc_plan *p, const sc_segment *segments,
 sc_status sc_segments_price(const sc_plan *p, sc_arena *a, sc_segment **out,
                             sc_err *err)
 {
-    uint32_t n = p->run.model->n_layers, kinds = p->n_kinds ? p->n_kinds : 1;
+    uint32_t n = sc_run_segments(&p->run), kinds = p->n_kinds ? p->n_kinds : 1;
     sc_segment *b = SC_NEW_N(a, sc_segment, (size_t)n * kinds);
     if (!b) return sc_error_nomem(err);
     for (uint32_t k = 0; k < kinds; k++) {
@@ -55,7 +61,7 @@ double sc_plan_overlap(const sc_plan *p, const sc_segment *segments)
 {
     double share = 0;
     uint32_t kinds = p->n_kinds ? p->n_kinds : 1;
-    for (uint32_t l = 0; l < kinds * p->run.model->n_layers; l++) {
+    for (uint32_t l = 0; l < kinds * sc_run_segments(&p->run); l++) {
         const sc_exchange *x[] = {&segments[l].gather, &segments[l].grad,
                                   &segments[l].update};
         for (size_t i = 0; i < SC_COUNT(x); i++)
@@ -109,7 +115,7 @@ static void exchange_sum(const sc_plan *p, const sc_segment *segments,
     const sc_segment *own = sc_plan_segments(p, segments, dev);
     sc_exchange all = {{0}, {0}, 0};
     for (uint32_t c = 0; c < sc_run_chunks(r); c++)
-        for (uint32_t l = 0; l < r->model->n_layers; l++)
+        for (uint32_t l = 0; l < sc_run_segments(r); l++)
             exchange_add(&all, update ? &own[l].update : &own[l].grad,
                          p->stage[sc_run_stage(r, dev, c)].n[l]);
     *out = all;

@@ -87,6 +87,17 @@ bool plan_divides_products(const sc_run *r)
     return r->size[SC_AX_TP] > 1 && !none;
 }
 
+static void recompute_method(const sc_run *r, sc_strategy *s)
+{
+    bool full = r->recompute == SC_RC_FULL;
+    s->rc_method = full && r->rc_first > 0   ? SC_RCM_BLOCK
+                   : full && r->rc_group > 0 ? SC_RCM_UNIFORM
+                                             : -1;
+    s->rc_blocks = s->rc_method == SC_RCM_BLOCK     ? r->rc_first
+                   : s->rc_method == SC_RCM_UNIFORM ? r->rc_group
+                                                    : 0;
+}
+
 sc_status sc_strategy_of_run(const sc_run *r, sc_arena *a, sc_strategy *out,
                              sc_err *err)
 {
@@ -110,6 +121,7 @@ sc_status sc_strategy_of_run(const sc_run *r, sc_arena *a, sc_strategy *out,
     s.experts_over_tp = r->experts_over_tp;
     s.zero = r->zero;
     s.recompute = (int)r->recompute;
+    recompute_method(r, &s);
     s.context_parallel = sc_cp_comm_names[r->sw->cp_comm];
     s.schedule = r->order ? -1 : (int)r->schedule;
     s.virtual_stages = r->vpp;

@@ -123,7 +123,7 @@ static sc_status passes_of(predict_memo *m, const sc_run *r, part *lists,
                            part **out, sc_err *err)
 {
     uint32_t n = r->model->n_layers;
-    SC_TRY(part_of(m, sc_plan_pass_key(r), n, out, err));
+    SC_TRY(part_of(m, sc_plan_pass_key(r), sc_run_segments(r), out, err));
     part *p = *out;
     if (p->done) return SC_OK;
     if (!p->why) {
@@ -147,20 +147,20 @@ static sc_status parts_of(predict_memo *m, shape *x, enough_fn *enough,
                           void *with, sc_err *err)
 {
     const sc_run *r = &x->plan.run;
-    uint32_t n = r->model->n_layers;
+    uint32_t n = r->model->n_layers, all = sc_run_segments(r);
     part *lists, *passes, *weights = NULL;
     SC_TRY(part_of(m, sc_plan_list_key(r), n, &lists, err));
     if (lists->done && enough) {
         SC_TRY(weights_of(m, x, lists, &weights, err));
-        memcpy(x->segments, weights->b, n * sizeof *x->segments);
+        for (uint32_t l = 0; l < all; l++) x->segments[l] = weights->b[l % n];
         SC_TRY(enough(x, with, &x->enough, err));
         if (x->enough) return SC_OK;
     }
     SC_TRY(passes_of(m, r, lists, &passes, err));
     SC_TRY(weights_of(m, x, lists, &weights, err));
-    for (uint32_t l = 0; l < n; l++) {
+    for (uint32_t l = 0; l < all; l++) {
         x->segments[l] = passes->b[l];
-        join_weights(&x->segments[l], &weights->b[l]);
+        join_weights(&x->segments[l], &weights->b[l % n]);
     }
     return SC_OK;
 }
@@ -171,7 +171,7 @@ static sc_status shape_of(const sc_run *run, predict_memo *m, shape *x,
     SC_TRY(sc_plan_build(run, m->a, &x->plan, err));
     if (x->plan.n_kinds > 1)
         return sc_segments_price(&x->plan, m->a, &x->segments, err);
-    x->segments = SC_NEW_N(m->a, sc_segment, run->model->n_layers);
+    x->segments = SC_NEW_N(m->a, sc_segment, sc_run_segments(run));
     if (!x->segments) return sc_error_nomem(err);
     return parts_of(m, x, enough, with, err);
 }
@@ -209,7 +209,7 @@ static double least_time(const sc_plan *p, const sc_segment *b)
             most = fmax(most, sc_plan_device_sum(p, b, dev, moved_time) *
                                   predict_passes(r));
         const struct sc_stage *first = &p->stage[sc_run_stage(r, dev, 0)];
-        for (uint32_t l = 0; through && l < r->model->n_layers; l++)
+        for (uint32_t l = 0; through && l < sc_run_segments(r); l++)
             outside += first->n[l] * pass_time(&own[l]);
     }
     return most * sc_plan_slow_factor(r) * rounding;
@@ -299,10 +299,13 @@ typedef double bound_fn(const shape *x);
 static double all_kernels(const shape *x)
 {
     const sc_model *m = x->plan.run.model;
+    uint32_t n = m->n_layers;
+    /* of how many nothing is made again depends on the stages */
+    const sc_segment *least = x->segments + (sc_run_segments(&x->plan.run) - n);
     double sum = 0;
     if (x->plan.n_kinds > 1) return 0; /* devices of several kinds */
-    for (uint32_t l = 0; l < m->n_layers; l++)
-        sum += m->layer[l].repeat * pass_time(&x->segments[l]);
+    for (uint32_t l = 0; l < n; l++)
+        sum += m->layer[l].repeat * pass_time(&least[l]);
     return sum;
 }
 

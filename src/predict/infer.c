@@ -95,6 +95,9 @@ static void settle_values(const sc_job *job, const sc_hw *hw,
         predict_note(notes, "global batch %llu: about 4 M tokens",
                      (unsigned long long)r->gbs);
     }
+    uint32_t again = job->rc_blocks ? (uint32_t)job->rc_blocks : 1;
+    r->rc_group = job->rc_method == SC_RCM_UNIFORM ? again : 0;
+    r->rc_first = job->rc_method == SC_RCM_BLOCK ? again : 0;
     r->capacity = job->capacity;
     r->imbalance = job->imbalance;
     r->forward_only = job->forward_only;

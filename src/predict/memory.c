@@ -21,6 +21,8 @@ typedef struct stage_sum {
     double trained, root_trained; /* of these, with gradients */
     double head_fresh; /* the head's gradient, which waits for the root's */
     double ends;       /* what the head keeps */
+    double above;      /* what blocks of a chunk keep of which nothing is made
+                          again: they stand above those that are */
     double working;    /* the worst layer's transient */
     double fresh;      /* gradients beside it, not yet reduced */
     const char *worst; /* that layer */
@@ -77,14 +79,24 @@ static void add_weights(const sc_run *r, stage_sum *s, uint8_t kind,
         s->head_fresh = sc_precision_bytes(SC_BF16) * trained(b);
 }
 
-/* The layer whose passes hold most beside what is kept; the head has given up
- * what it keeps when another's backward pass begins. */
-static void worst_layer(const sc_run *r, stage_sum *s, const sc_layer *l,
-                        const sc_segment *b)
+/* Blocks of a stage that are made again at once. */
+static double group_of(const sc_run *r, const struct sc_stage *st)
 {
+    if (r->recompute != SC_RC_FULL || r->rc_group == 0) return 1;
+    return fmax(1, fmin(r->rc_group, st->blocks));
+}
+
+/* The layer whose passes hold most beside what is kept; the head, and blocks
+ * above, have given up what they keep when another's backward pass begins. */
+static void worst_layer(const sc_run *r, stage_sum *s, uint32_t entry,
+                        const sc_segment *b, double group)
+{
+    const sc_layer *l = &r->model->layer[entry % r->model->n_layers];
     bool fsdp = l->kind == SC_LAYER_BLOCK && b->gather_bytes > 0;
     double fresh = fsdp ? fresh_bytes(r) * trained(b) + s->head_fresh : 0;
     double working = b->working - (l->kind == SC_LAYER_HEAD ? 0 : s->ends);
+    if (l->kind == SC_LAYER_BLOCK && entry < r->model->n_layers)
+        working += (group - 1) * b->whole - s->above;
     if (s->worst && working + fresh <= s->working + s->fresh) return;
     s->working = working;
     s->fresh = fresh;
@@ -96,19 +108,35 @@ static stage_sum sum_of(const sc_plan *p, const sc_segment *segments,
 {
     const sc_run *r = &p->run;
     stage_sum s = {0};
+    uint32_t layers = r->model->n_layers, chunks = sc_run_chunks(r);
     segments = sc_plan_segments(p, segments, dev);
     for (int pass = 0; pass < 2; pass++)
-        for (uint32_t c = 0; c < sc_run_chunks(r); c++)
-            for (uint32_t l = 0; l < r->model->n_layers; l++) {
-                const sc_layer *layer = &r->model->layer[l];
-                uint32_t n = p->stage[sc_run_stage(r, dev, c)].n[l];
+        for (uint32_t c = 0; c < chunks; c++)
+            for (uint32_t l = 0; l < sc_run_segments(r); l++) {
+                const struct sc_stage *st = &p->stage[sc_run_stage(r, dev, c)];
+                uint32_t n = st->n[l];
                 if (!n) continue;
                 if (pass)
-                    worst_layer(r, &s, layer, &segments[l]);
+                    worst_layer(r, &s, l, &segments[l], group_of(r, st));
                 else
-                    add_weights(r, &s, layer->kind, &segments[l], n);
+                    add_weights(r, &s, r->model->layer[l % layers].kind,
+                                &segments[l], n);
+                if (!pass && l >= layers)
+                    s.above += n * segments[l].saved / chunks;
             }
     return s;
+}
+
+/* Layers of a segment in a stage that keep something for the backward pass: of
+ * those that are made again at once the first. */
+static double keepers(const sc_plan *p, uint32_t v, uint32_t entry)
+{
+    const sc_run *r = &p->run;
+    const struct sc_stage *st = &p->stage[v];
+    uint32_t l = entry % r->model->n_layers;
+    double group = group_of(r, st), n = st->n[entry];
+    if (group <= 1 || r->model->layer[l].kind != SC_LAYER_BLOCK) return n;
+    return n * ceil(st->blocks / group) / st->blocks;
 }
 
 /* The same by walking the device's order: of passes that are split, and of
@@ -125,10 +153,10 @@ static sc_status walked(const sc_plan *p, const sc_segment *segments,
     sc_slot *order = SC_NEW_N(a, sc_slot, sc_run_slots(r));
     if (!kept || !late || !order) return sc_error_nomem(err);
     for (uint32_t c = 0; c < chunks; c++)
-        for (uint32_t l = 0; l < r->model->n_layers; l++) {
-            double n = p->stage[sc_run_stage(r, dev, c)].n[l];
-            kept[c] += n * segments[l].saved;
-            late[c] += n * segments[l].late;
+        for (uint32_t l = 0; l < sc_run_segments(r); l++) {
+            uint32_t v = sc_run_stage(r, dev, c);
+            kept[c] += keepers(p, v, l) * segments[l].saved;
+            late[c] += p->stage[v].n[l] * segments[l].late;
         }
     *out = sc_schedule_held(order, sc_run_order(r, dev, order), kept, late);
     sc_arena_restore(a, mark);
@@ -146,8 +174,8 @@ static double activations(const sc_plan *p, const sc_segment *segments,
     double chunk = 0, ends = 0;
     for (uint32_t v = dev; v < p->n_stages; v += pp) {
         uint32_t last = r->model->n_layers - 1;
-        for (uint32_t l = 0; l < last; l++)
-            chunk += p->stage[v].n[l] * segments[l].saved;
+        for (uint32_t l = 0; l < sc_run_segments(r); l++)
+            if (l != last) chunk += keepers(p, v, l) * segments[l].saved;
         /* The head's backward follows its forward at once. */
         if (p->stage[v].head) ends += segments[last].saved;
     }

@@ -34,10 +34,6 @@ sc_status predict_chosen(const sc_job *job, const sc_run *run,
     own.forward_only = run->forward_only;
     own.numa_unbound = run->numa_unbound;
     own.launch_blocking = run->launch_blocking;
-    if (run->recompute == SC_RC_FULL) {
-        own.rc_method = job->rc_method;
-        own.rc_blocks = job->rc_blocks;
-    }
     own.compress = job->compress;
     own.capacity = run->capacity;
     own.imbalance = run->imbalance;

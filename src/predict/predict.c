@@ -9,7 +9,7 @@
 typedef struct state {
     const sc_job *job;
     sc_plan plan;
-    sc_segment *segments; /* [model->n_layers] */
+    sc_segment *segments; /* [sc_run_segments()] */
     double fast_s;        /* of segments */
 } state;
 
@@ -385,10 +385,6 @@ sc_status predict_again(const sc_job *job, const sc_hw *hw,
                      .cost = cost,
                      .strategy = job->tree};
     SC_TRY(choose(job, memo, a, &p, &assume, &asked, err));
-    /* Layers of a kind are alike to those who choose. */
-    if (job->rc_method >= 0 && p.n_candidates > 1)
-        predict_note(&assume, "choices were compared as if every layer were "
-                              "made again");
     SC_TRY(predict_layers(&p.run, memo, &x.plan, &x.segments, err));
     SC_TRY(sc_predict_fast(&x.plan, x.segments, a, &x.fast_s, err));
     states_note(&x, &assume);

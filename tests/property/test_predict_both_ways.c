@@ -120,6 +120,12 @@ static void rare(prop *p, const sc_model *m, sc_job *j)
     case 10:
         if (m->t.experts) j->imbalance = 1.5;
         break;
+    case 11:
+    case 12:
+        j->recompute = SC_RC_FULL;
+        j->rc_method = (int)prop_below(p, 2);
+        j->rc_blocks = 1 + (int64_t)prop_below(p, 4);
+        break;
     default: break;
     }
 }

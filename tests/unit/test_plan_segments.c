@@ -100,6 +100,48 @@ static void made_again(void **state)
     near(kernels_of(&n, 1, BACKWARD, "").flops, flops_of(&once, 1, ""));
 }
 
+static double activations_of(const sc_run *r)
+{
+    sc_segment *b;
+    sc_stage_memory m;
+    sc_plan p = priced(r, &b);
+    assert_int_equal(sc_predict_memory(&p, b, &f.a, &m, &f.err), SC_OK);
+    return m.activations;
+}
+
+static double backward(const sc_segment *b)
+{
+    return b->bwd_s;
+}
+
+/* The first 5 of 32 blocks: 27 keep all and are done with it when those begin.
+ * Groups of 5: seven of them, the last of 2, each keep the input of a block, and
+ * one that is made again has what four further blocks keep. */
+static void some_made_again(void **state)
+{
+    (void)state;
+    sc_run r = run_of(1, 1, false, 0);
+    double input = 2.0 * (double)(r.mbs * r.seq) * (double)r.model->t.hidden;
+    sc_segment none = segment(&r, 1), *b;
+    r.recompute = SC_RC_FULL;
+    sc_segment full = segment(&r, 1);
+    near(full.saved, input);
+    r.rc_first = 5;
+    sc_plan p = priced(&r, &b);
+    assert_int_equal(sc_run_segments(&r), 6);
+    near(sc_plan_device_sum(&p, b, 0, backward),
+         5 * full.bwd_s + 27 * none.bwd_s + b[0].bwd_s + b[2].bwd_s);
+    assert_int_equal(sc_plan_stage_entry(&p, 0, 5), 1);
+    assert_int_equal(sc_plan_stage_entry(&p, 0, 6), 4);
+    assert_int_equal(sc_plan_stage_entry(&p, 0, 33), 2);
+    near(activations_of(&r),
+         b[0].saved + 5 * input + 27 * none.saved + b[2].saved + b[2].working);
+    r.rc_first = 0;
+    r.rc_group = 5;
+    near(activations_of(&r),
+         b[0].saved + 7 * input + full.working + 4 * none.saved);
+}
+
 /* The vocabulary is split: partial rows of the embedding are summed, and the
  * gradient of what the head reads. */
 static void ends(void **state)
@@ -191,8 +233,9 @@ static void volume(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(sums_of_items), TEST(passes_of_weights), TEST(made_again),
-        TEST(ends),          TEST(divided_weights),   TEST(states),
-        TEST(volume)};
+        TEST(sums_of_items), TEST(passes_of_weights),
+        TEST(made_again),    TEST(some_made_again),
+        TEST(ends),          TEST(divided_weights),
+        TEST(states),        TEST(volume)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
