@@ -40,15 +40,28 @@ static bool open_choice(const sc_job *j)
     return !j->tp || !j->pp || !j->mbs || j->recompute < 0;
 }
 
+/* Peak from which on what does not fit is of no use. */
+static double smallest(const space *x)
+{
+    const predict_choice *c = x->out;
+    if (fits(x)) return 0;
+    return c->have_least ? c->least.peak : INFINITY;
+}
+
+static void keep_least(space *x, const predict_eval *e)
+{
+    predict_choice *c = x->out;
+    if (!c->have_least || e->peak < c->least.peak) c->least = *e;
+    c->have_least = true;
+}
+
 /* `*done`: more recomputation would not make it better. */
 static sc_status try_one(space *x, const sc_run *r, bool *done)
 {
     predict_choice *c = x->out;
     predict_eval e;
     double beat = c->have_best ? c->best.step_s : INFINITY;
-    double most = fits(x) || x->small ? 0
-                  : c->have_least     ? c->least.peak
-                                      : INFINITY;
+    double most = smallest(x);
     sc_err why;
     sc_err_init(&why);
     sc_status s = predict_evaluate(r, beat, most, x->memo, &e, &why);
@@ -64,8 +77,7 @@ static sc_status try_one(space *x, const sc_run *r, bool *done)
     c->tried++;
     *done = e.slower;
     if (e.slower) return SC_OK;
-    if (!c->have_least || e.peak < c->least.peak) c->least = e;
-    c->have_least = true;
+    keep_least(x, &e);
     if (!e.fits) return SC_OK;
     /* Choices of ours leave 5 % for what the formulas do not know. */
     if (open_choice(x->job) && e.full > 0.95) {
@@ -330,8 +342,9 @@ static int by_bound(const void *a, const void *b)
     return x->at < y->at ? -1 : 1;
 }
 
-/* Where the smallest is known, meshes on which nothing fits with all that saves
- * memory: of most of them the weights alone say so. */
+/* Where something is known already that does not fit, meshes on which nothing
+ * fits with all that saves memory: of most of them the weights alone say so, or
+ * that they are not smaller either. */
 static sc_status leave_hopeless(space *x)
 {
     uint32_t n = 0;
@@ -344,9 +357,13 @@ static sc_status leave_hopeless(space *x)
         bool ask =
             !can_offload(x, &x->mesh[i].run) && r.schedule <= SC_SCH_GPIPE;
         sc_status s = SC_OK;
-        if (ask) s = predict_evaluate(&r, DBL_MIN, 0, x->memo, &e, &why);
+        if (ask)
+            s = predict_evaluate(&r, DBL_MIN, smallest(x), x->memo, &e, &why);
         if (s == SC_ENOMEM) return sc_error_nomem(x->err);
-        if (s != SC_OK || e.fits) x->mesh[n++] = x->mesh[i];
+        if (s != SC_OK || e.fits)
+            x->mesh[n++] = x->mesh[i];
+        else
+            keep_least(x, &e);
     }
     if (x->small) x->n = n;
     return SC_OK;
@@ -403,10 +420,11 @@ sc_status predict_search(const sc_job *job, const sc_run *base,
         x.habit = false;
         SC_TRY(search(&x));
     }
-    predict_choice usual = *out;
     x.wide = !fits(&x) && (!job->tp || !job->pp || !job->ep || !job->cp);
-    x.small = usual.have_least;
+    x.small = out->have_least;
+    predict_eval usual = out->least;
     if (x.wide) SC_TRY(search(&x));
-    if (x.wide && !fits(&x) && usual.have_least) out->least = usual.least;
+    /* of degrees that are given nobody asks for others beside them in vain */
+    if (!fits(&x) && x.small && job->tp && job->pp) out->least = usual;
     return out->have_least ? SC_OK : nothing(&x, err);
 }

@@ -35,7 +35,7 @@ typedef struct space {
     sc_arena *a;
     predict_choice *out;
     bool wide;  /* what one would rather not do as well */
-    bool small; /* the smallest is known already */
+    bool small; /* what is not wide does not fit */
     bool habit; /* only as many micro-batches as stages */
     predict_memo *memo;
     mesh *mesh;
