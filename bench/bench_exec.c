@@ -53,7 +53,7 @@ static void make(bench_case_data *x, uint32_t ops, bool traffic)
     sc_graph_builder *b = sc_graph_builder_new(&x->keep);
     need(x, b != NULL);
     for (uint32_t d = 0; d < DEVICES; d++) {
-        all[d] = sc_graph_add_device(b, sc_sprintf(&x->keep, "%u", d), d, 1);
+        all[d] = sc_graph_add_class(b, sc_sprintf(&x->keep, "%u", d), d, 1);
         across[d] = d % 8 * 8 + d / 8;
     }
     for (uint32_t g = 0; g < 16 && traffic; g++) {
@@ -65,11 +65,7 @@ static void make(bench_case_data *x, uint32_t ops, bool traffic)
     }
     sc_op before = 0;
     for (uint32_t i = 0; i + DEVICES + 16 <= ops; i += DEVICES + 16) {
-        sc_op_desc op = {.name = "op",
-                         .group = SC_NONE,
-                         .peer = SC_NONE,
-                         .traffic = SC_NONE,
-                         .n_dev = 1};
+        sc_op_desc op = {.name = "op", .traffic = SC_NONE, .n_dev = 1};
         for (uint32_t d = 0; d < DEVICES; d++) {
             op.work = 1000000000 + (sc_time)sc_random_below(&seed, 1000000);
             op.dev = &all[d];

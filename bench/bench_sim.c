@@ -19,14 +19,12 @@ static void ring(sc_graph_builder *b, uint32_t ranks, uint32_t jitter)
 {
     static const char *const name = "step";
     uint64_t seed = 1;
-    uint32_t coord[SC_AXES] = {0};
-    sc_graph_add_axis(b, "rank", ranks);
-    for (coord[0] = 0; coord[0] < ranks; coord[0]++) {
+    for (uint32_t r = 0; r < ranks; r++) {
         static char names[16384][8];
-        char *s = names[coord[0]];
-        for (uint32_t k = 0, x = coord[0]; k < 6; k++, x /= 10)
+        char *s = names[r];
+        for (uint32_t k = 0, x = r; k < 6; k++, x /= 10)
             s[k] = (char)('0' + x % 10);
-        sc_graph_add_class(b, s, 1, coord);
+        sc_graph_add_class(b, s, r, 1);
     }
     for (sc_op i = 0; i < OPS; i++) {
         sc_op_desc d = {.name = name,
@@ -36,8 +34,6 @@ static void ring(sc_graph_builder *b, uint32_t ranks, uint32_t jitter)
                         .kind = SC_OP_P2P,
                         .stream = SC_S_P2P,
                         .cat = SC_CAT_PP,
-                        .group = SC_NONE,
-                        .peer = (i + 1) % ranks,
                         .traffic = SC_NONE};
         sc_graph_add_op(b, &d);
         if (i < ranks) continue;
@@ -52,17 +48,10 @@ static void pipeline(sc_graph_builder *b, uint32_t stages, uint32_t jitter)
 {
     static const char *const names[] = {"0", "1", "2", "3", "4", "5", "6", "7"};
     uint64_t seed = 2;
-    uint32_t coord[SC_AXES] = {0};
-    sc_graph_add_axis(b, "pp", stages);
-    for (coord[0] = 0; coord[0] < stages; coord[0]++)
-        sc_graph_add_class(b, names[coord[0]], 1, coord);
+    for (uint32_t v = 0; v < stages; v++) sc_graph_add_class(b, names[v], v, 1);
     for (sc_op i = 0; i + 3 <= OPS; i += 3) {
         uint32_t c = i / 3 % stages;
-        sc_op_desc d = {.name = "op",
-                        .cls = c,
-                        .group = SC_NONE,
-                        .peer = SC_NONE,
-                        .traffic = SC_NONE};
+        sc_op_desc d = {.name = "op", .cls = c, .traffic = SC_NONE};
         d.work = 1000000 + (sc_time)sc_random_below(&seed, jitter + 1u);
         sc_graph_add_op(b, &d);
         if (c) sc_graph_add_dep(b, i - 2, i); /* the transfer */
@@ -99,7 +88,6 @@ static void measure(const char *name,
     x.o.rate[SC_OP_COLL][SC_OP_P2P] = rate;
     sc_graph_builder *b = sc_graph_builder_new(&x.graph_arena);
     if (!b) bench_fail("out of memory");
-    sc_graph_reserve(b, OPS, 2 * OPS);
     make(b, ranks, jitter);
     if (sc_graph_build(b, &x.graph_arena, &x.g, &x.err))
         bench_fail(x.err.d[0].msg);

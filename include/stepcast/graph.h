@@ -13,15 +13,12 @@
  * predecessors have completed, whatever its stream does.
  *
  * Rank classes.  An op occupies a stream of one class of ranks, or of several
- * at once.  A class is a rank, or ranks that do the same.  Where ranks are
- * points of a mesh of named axes, a class fixes the coordinate on some axes
- * (usually pp) and stands for all ranks that agree there; without axes it
- * names one of its ranks and says how many they are.  A group class names the
- * axes its communicators span.  A collective op in class c stands for one
+ * at once.  A class is a rank, or ranks that do the same: it names one of them
+ * and says how many they are.  A collective op in class c stands for one
  * member op in every rank of c, and its traffic is that of all of them.
  * Producers state a rendezvous across classes with dependencies, or with one
- * op on all of them.  One class per rank is always legal; sc_graph_unfold()
- * writes that graph, and nothing else knows whether a graph is folded.
+ * op on all of them.  One class per rank is always legal, and nothing knows
+ * whether a graph is folded.
  *
  * Units: time int64_t picoseconds, sizes bytes, work FLOP.
  * Ownership: a graph lives in the arena given to sc_graph_build() and is
@@ -41,8 +38,8 @@ typedef uint32_t sc_op; /* op id */
 
 typedef enum sc_op_kind {
     SC_OP_COMPUTE, /* kernels on the device */
-    SC_OP_COLL,    /* collective over .group */
-    SC_OP_P2P,     /* transfer from .cls to .peer */
+    SC_OP_COLL,    /* collective */
+    SC_OP_P2P,     /* transfer */
     SC_OP_MEM,     /* copy to or from another memory tier */
     SC_OP_HOST,    /* the device waits for its host */
     SC_OP_MARK,    /* zero time: join, phase or step boundary */
@@ -81,22 +78,11 @@ typedef enum sc_cat {
 
 extern const char *const sc_cat_names[]; /* "compute" "exposed_tp" ... */
 
-#define SC_AXES 8
-
 typedef struct sc_class {
     const char *name;
-    uint32_t fixed;          /* bit per axis: coordinate is given */
-    uint32_t coord[SC_AXES]; /* [axis], where fixed */
-    uint32_t rank;           /* one that it stands for, see add_device; 0 in a
-                                mesh */
-    uint64_t multiplicity;   /* ranks it stands for */
+    uint32_t rank;         /* one that it stands for */
+    uint64_t multiplicity; /* ranks it stands for */
 } sc_class;
-
-typedef struct sc_group {
-    const char *name;
-    uint32_t span; /* bit per axis the communicator spans */
-    uint32_t size; /* ranks of one communicator */
-} sc_group;
 
 /* What one operation moves: flows that all progress at one rate.  Shared by
  * operations over the same communicators. */
@@ -147,7 +133,7 @@ typedef struct sc_lifetime {
 } sc_lifetime;
 
 typedef struct sc_graph {
-    uint32_t n_ops, n_deps, n_classes, n_groups, n_axes, n_traffic, n_lifetimes;
+    uint32_t n_ops, n_deps, n_classes, n_traffic, n_lifetimes;
 
     /* hot: read by the engine for every op */
     sc_time *work;       /* [n_ops] duration at full rate */
@@ -171,8 +157,6 @@ typedef struct sc_graph {
     /* cold: read by reports */
     uint8_t *cat;      /* [n_ops] sc_cat */
     double *flops;     /* [n_ops] FLOP executed; 0 for communication */
-    uint32_t *group;   /* [n_ops] group class of COLL, else SC_NONE */
-    uint32_t *peer;    /* [n_ops] class at the other end of P2P, or SC_NONE */
     const char **name; /* [n_ops] */
 
     /* Ops of several parts; both NULL: there are none. */
@@ -180,11 +164,8 @@ typedef struct sc_graph {
     uint32_t *part_head;    /* [n_ops + 1] number of the first part of an op */
 
     sc_class *classes;           /* [n_classes] */
-    sc_group *groups;            /* [n_groups] */
     const sc_traffic *traffics;  /* [n_traffic] */
     const sc_lifetime *lifetime; /* [n_lifetimes] */
-    const char *axis_name[SC_AXES];
-    uint32_t axis_size[SC_AXES];
 } sc_graph;
 
 /* Op i is on cls[sc_op_place(g, i)] up to, not including,
@@ -206,37 +187,26 @@ typedef struct sc_graph_builder sc_graph_builder;
 typedef struct sc_op_desc {
     const char *name; /* borrowed: must outlive the graph */
     sc_time work, latency;
-    uint32_t cls;                  /* where .dev is NULL; SC_NONE: on no class,
-                                      as only a mark may be */
-    uint32_t group, peer, traffic; /* SC_NONE where there is none */
+    uint32_t cls;     /* where .dev is NULL; SC_NONE: on no class, as only a
+                         mark may be */
+    uint32_t traffic; /* SC_NONE where there is none */
     uint64_t bytes;
     double flops;
     uint8_t kind, stream, cat;
     const uint32_t *dev; /* [n_dev] the classes of an op on several; copied */
     uint32_t n_dev;
     const sc_parts *parts; /* NULL; borrowed.  Ids have to be topological then;
-                              sc_graph_unfold() refuses such a graph, texts
-                              show it without parts */
+                              texts show the op without parts */
 } sc_op_desc;
 
 /* NULL when out of memory. */
 sc_graph_builder *sc_graph_builder_new(sc_arena *a);
-/* Optional, before the first op: how many are to come.  If that many suffice,
- * ids are topological and the graph is built in the builder's arena, the ops
- * are not copied.  0: not known. */
-void sc_graph_reserve(sc_graph_builder *b, uint32_t n_ops, uint32_t n_deps);
 /* The first error of a builder (limit, memory) is kept and returned by
  * sc_graph_build(), so calls need no checks.  Names are borrowed and must
- * outlive the graph; those of axes, classes and groups must be unique. */
-uint32_t sc_graph_add_axis(sc_graph_builder *b, const char *name,
-                           uint32_t size);
+ * outlive the graph; those of classes must be unique. */
+/* `multiplicity` ranks, one of them `rank`. */
 uint32_t sc_graph_add_class(sc_graph_builder *b, const char *name,
-                            uint32_t fixed, const uint32_t *coord);
-/* A class of a graph without axes: `multiplicity` ranks, one of them `rank`. */
-uint32_t sc_graph_add_device(sc_graph_builder *b, const char *name,
-                             uint32_t rank, uint32_t multiplicity);
-uint32_t sc_graph_add_group(sc_graph_builder *b, const char *name,
-                            uint32_t span);
+                            uint32_t rank, uint32_t multiplicity);
 /* Arrays are borrowed. */
 uint32_t sc_graph_add_traffic(sc_graph_builder *b, const sc_traffic *t);
 sc_op sc_graph_add_op(sc_graph_builder *b, const sc_op_desc *op);
@@ -258,27 +228,9 @@ sc_status sc_graph_build(sc_graph_builder *b, sc_arena *a, sc_graph *out,
 /* Appends "layer3.0.conv2 output, micro-batch 4". */
 void sc_lifetime_name(const sc_lifetime *l, sc_text *out);
 
-/* Text form: ten lines describe a case (docs/graph-text.md).  What is written
- * reads back as an equal graph.  Out of memory sets out->failed. */
-sc_status sc_graph_read(const char *text, size_t len, const char *file,
-                        sc_arena *a, sc_graph *out, sc_err *err);
+/* Text form (docs/graph-text.md): all of a graph but parts.  Out of memory sets
+ * out->failed. */
 void sc_graph_write(const sc_graph *g, sc_text *out);
-
-/* One class per rank; same times (tests).  A rank is a setting of all axes; a
- * class becomes one class for each setting of its free axes.  A dependency
- * joins the ranks that agree on every axis free in both classes.  The members
- * of a communicator (ranks of the op's class that agree outside the group's
- * span) start together: a mark in front of them waits for what any of them
- * waits for.  An op on several classes becomes one op for each setting of the
- * axes that are free in all of them.  Refuses more than max_ops ops or 16 *
- * max_ops dependencies, and with SC_C_UNSUPPORTED what has no one meaning:
- * classes of several ranks without axes, an op on several classes with
- * different free axes, traffic or tensors of a class of several ranks. */
-sc_status sc_graph_unfold(const sc_graph *g, uint64_t max_ops, sc_arena *a,
-                          sc_graph *out, sc_err *err);
-
-/* Checks the invariants above; SC_C_BUG names the first one broken. */
-sc_status sc_graph_check(const sc_graph *g, sc_err *err);
 
 #ifdef __cplusplus
 }

@@ -76,7 +76,7 @@ typedef struct sc_result {
 
 /* Errors: SC_C_RANGE (an option, a link that the machine does not have, an op
  * that ends beyond sc_time), SC_C_TOO_BIG, SC_C_MEMORY; SC_C_BUG for a graph
- * that sc_graph_check() refuses, and for a result in which a transfer exceeds
+ * that is not as graph.h says, and for a result in which a transfer exceeds
  * a link. */
 sc_status sc_sim_run(const sc_graph *g, const sc_sim_opts *o, sc_arena *a,
                      sc_result *out, sc_err *err);

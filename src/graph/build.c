@@ -64,15 +64,13 @@ static sc_status cycle_error(const sc_graph_builder *b,
     char names[CYCLE_SHOWN * 48 + 32];
     uint32_t shown = cycle->n < CYCLE_SHOWN ? cycle->n : CYCLE_SHOWN;
     size_t at = 0;
-    sc_pos pos = sc_pos_file(b->file);
-    if (b->line) pos.line = b->line[cycle->op[0]];
     for (uint32_t k = 0; k < shown; k++)
         at += (size_t)snprintf(names + at, sizeof names - at, "%s\"%.40s\"",
                                k ? ", " : "", op_name(b, cycle->op[k]));
     if (shown < cycle->n)
         snprintf(names + at, sizeof names - at, " and %u more",
                  cycle->n - shown);
-    return sc_error(err, SC_EINPUT, SC_C_CYCLE, pos,
+    return sc_error(err, SC_EINPUT, SC_C_CYCLE, sc_pos_none(),
                     "the order of ops on one stream counts as a dependency",
                     "dependency cycle: each of %s waits for the one before",
                     names);
@@ -89,88 +87,35 @@ static sc_status renumber(const sc_graph_builder *b, sc_arena *a, sc_op **id,
     return cycle.n ? cycle_error(b, &cycle, err) : SC_OK;
 }
 
-/* ---- classes and groups -------------------------------------------------- */
+/* ---- classes, traffic ----------------------------------------------------- */
 
-static sc_status range_error(sc_err *err, const char *what, const char *name,
-                             const char *why)
+static sc_status freeze_classes(const sc_graph_builder *b, sc_arena *a,
+                                sc_graph *g, sc_err *err)
 {
-    return sc_error(err, SC_EINPUT, SC_C_RANGE, sc_pos_none(), NULL,
-                    "%s \"%.80s\" %s", what, name, why);
-}
-
-static sc_status check_names(sc_arena *a, const char *what, const void *first,
-                             size_t stride, uint32_t n, sc_err *err)
-{
-    graph_map m;
-    if (!graph_map_init(&m, a, n)) return sc_error_nomem(err);
-    for (uint32_t i = 0; i < n; i++) {
-        const char *name;
-        memcpy(&name, (const char *)first + i * stride, sizeof name);
-        if (!name || !*name) return range_error(err, what, "", "has no name");
-        if (graph_map_add(&m, name, strlen(name), i))
-            return sc_error(err, SC_EINPUT, SC_C_DUPLICATE, sc_pos_none(), NULL,
-                            "two %ss are named \"%.80s\"", what, name);
-    }
-    return SC_OK;
-}
-
-static sc_status freeze_class(const sc_graph *g, sc_class *c, sc_err *err)
-{
-    uint32_t axes = (1u << g->n_axes) - 1;
-    if (c->fixed & ~axes)
-        return range_error(err, "class", c->name, "fixes an unknown axis");
-    for (uint32_t ax = 0; ax < g->n_axes; ax++)
-        if ((c->fixed >> ax & 1) && c->coord[ax] >= g->axis_size[ax])
-            return range_error(err, "class", c->name,
-                               "has a coordinate beyond its axis");
-    if (c->multiplicity && g->n_axes)
-        return range_error(err, "class", c->name,
-                           "says how many ranks it is, beside axes");
-    if (!c->multiplicity)
-        c->multiplicity = graph_ranks(g->axis_size, g->n_axes, c->fixed);
-    return SC_OK;
-}
-
-static sc_status freeze_mesh(const sc_graph_builder *b, sc_arena *a,
-                             sc_graph *g, sc_err *err)
-{
-    uint32_t axes = (1u << g->n_axes) - 1;
     sc_traffic *t = SC_NEW_N(a, sc_traffic, g->n_traffic);
     g->classes = SC_NEW_N(a, sc_class, g->n_classes);
-    g->groups = SC_NEW_N(a, sc_group, g->n_groups);
-    if (!t || !g->classes || !g->groups) return sc_error_nomem(err);
+    if (!t || !g->classes) return sc_error_nomem(err);
     if (g->n_traffic) memcpy(t, b->traffics, g->n_traffic * sizeof *t);
+    if (g->n_classes)
+        memcpy(g->classes, b->g.classes, g->n_classes * sizeof *g->classes);
     g->traffics = t;
-    if (graph_ranks(g->axis_size, g->n_axes, 0) == 0)
-        return sc_error(err, SC_EINPUT, SC_C_TOO_BIG, sc_pos_none(), NULL,
-                        "the axes span more than 2^32 - 2 ranks");
-    for (uint32_t c = 0; c < g->n_classes; c++) {
-        g->classes[c] = b->g.classes[c];
-        SC_TRY(freeze_class(g, &g->classes[c], err));
-    }
-    for (uint32_t i = 0; i < g->n_groups; i++) {
-        g->groups[i] = b->g.groups[i];
-        if (g->groups[i].span & ~axes)
-            return range_error(err, "group", g->groups[i].name,
-                               "spans an unknown axis");
-        g->groups[i].size =
-            graph_ranks(g->axis_size, g->n_axes, ~g->groups[i].span);
-    }
     return SC_OK;
 }
 
 static sc_status check_unique(const sc_graph *g, sc_arena *a, sc_err *err)
 {
-    for (uint32_t ax = 0; ax < g->n_axes; ax++)
-        for (uint32_t bx = 0; bx < ax; bx++)
-            if (strcmp(g->axis_name[ax], g->axis_name[bx]) == 0)
-                return sc_error(err, SC_EINPUT, SC_C_DUPLICATE, sc_pos_none(),
-                                NULL, "two axes are named \"%.80s\"",
-                                g->axis_name[ax]);
-    SC_TRY(check_names(a, "class", &g->classes->name, sizeof *g->classes,
-                       g->n_classes, err));
-    return check_names(a, "group", &g->groups->name, sizeof *g->groups,
-                       g->n_groups, err);
+    graph_map m;
+    if (!graph_map_init(&m, a, g->n_classes)) return sc_error_nomem(err);
+    for (uint32_t i = 0; i < g->n_classes; i++) {
+        const char *name = g->classes[i].name;
+        if (!name || !*name)
+            return sc_error(err, SC_EINPUT, SC_C_RANGE, sc_pos_none(), NULL,
+                            "class %u has no name", i);
+        if (graph_map_add(&m, name, strlen(name), i))
+            return sc_error(err, SC_EINPUT, SC_C_DUPLICATE, sc_pos_none(), NULL,
+                            "two classes are named \"%.80s\"", name);
+    }
+    return SC_OK;
 }
 
 /* ---- ops ----------------------------------------------------------------- */
@@ -300,11 +245,11 @@ static sc_status copy_ops(const sc_graph_builder *b, sc_arena *a,
 static sc_status check_builder(const sc_graph_builder *b, sc_err *err)
 {
     if (b->fault.status)
-        return sc_error(err, b->fault.status, b->fault.code,
-                        sc_pos_file(b->file), NULL, "%s", b->fault.msg);
+        return sc_error(err, b->fault.status, b->fault.code, sc_pos_none(),
+                        NULL, "%s", b->fault.msg);
     if (b->deps.n && b->deps.max_ref >= b->g.n_ops)
-        return sc_error(err, SC_EINPUT, SC_C_REFERENCE, sc_pos_file(b->file),
-                        NULL, "a dependency names op %u of %u", b->deps.max_ref,
+        return sc_error(err, SC_EINPUT, SC_C_REFERENCE, sc_pos_none(), NULL,
+                        "a dependency names op %u of %u", b->deps.max_ref,
                         b->g.n_ops);
     return SC_OK;
 }
@@ -314,7 +259,7 @@ sc_status sc_graph_build(sc_graph_builder *b, sc_arena *a, sc_graph *out,
 {
     SC_TRY(check_builder(b, err));
     sc_graph g = b->g;
-    SC_TRY(freeze_mesh(b, a, &g, err));
+    SC_TRY(freeze_classes(b, a, &g, err));
     if (!(g.succ_head = SC_NEW_N(a, uint32_t, (size_t)g.n_ops + 2)) ||
         !(g.succ = SC_NEW_N(a, sc_op, b->deps.n)) ||
         !(g.n_preds = SC_NEW_N(a, uint32_t, g.n_ops)))

@@ -35,17 +35,9 @@ uint8_t graph_default_cat(unsigned kind, unsigned stream)
     return cat[kind];
 }
 
-uint32_t graph_ranks(const uint32_t *axis_size, uint32_t n_axes, uint32_t fixed)
-{
-    uint64_t n = 1;
-    for (uint32_t ax = 0; ax < n_axes; ax++) {
-        if (!(fixed >> ax & 1)) n *= axis_size[ax];
-        if (n >= SC_NONE) return 0;
-    }
-    return (uint32_t)n;
-}
+SC_PRINTF(3, 4)
 
-void graph_fail(graph_fault *f, sc_code code, const char *fmt, ...)
+static void fail(graph_fault *f, sc_code code, const char *fmt, ...)
 {
     if (f->status) return;
     f->status = code == SC_C_MEMORY ? SC_ENOMEM : SC_EINPUT;
@@ -56,9 +48,9 @@ void graph_fail(graph_fault *f, sc_code code, const char *fmt, ...)
     va_end(ap);
 }
 
-void graph_fail_nomem(graph_fault *f)
+static void fail_nomem(graph_fault *f)
 {
-    graph_fail(f, SC_C_MEMORY, "out of memory building a graph");
+    fail(f, SC_C_MEMORY, "out of memory building a graph");
 }
 
 /* ---- what is refused ----------------------------------------------------- */
@@ -76,10 +68,6 @@ static const char *place_fault(const sc_graph *g, const sc_op_desc *op)
 
 const char *graph_op_fault(const sc_graph *g, const sc_op_desc *op)
 {
-    if (op->group != SC_NONE && op->group >= g->n_groups)
-        return "is of no known group";
-    if (op->peer != SC_NONE && op->peer >= g->n_classes)
-        return "has no known peer";
     if (op->traffic != SC_NONE && op->traffic >= g->n_traffic)
         return "has no known traffic";
     if (op->kind >= SC_N_OP_KINDS) return "has no legal kind";
@@ -118,7 +106,7 @@ const char *graph_lifetime_fault(const sc_graph *g, const sc_lifetime *l)
     return NULL;
 }
 
-/* ---- axes, classes, groups, traffic -------------------------------------- */
+/* ---- classes, traffic ----------------------------------------------------- */
 
 sc_graph_builder *sc_graph_builder_new(sc_arena *a)
 {
@@ -129,81 +117,34 @@ sc_graph_builder *sc_graph_builder_new(sc_arena *a)
     return b;
 }
 
-uint32_t sc_graph_add_axis(sc_graph_builder *b, const char *name, uint32_t size)
-{
-    sc_graph *g = &b->g;
-    if (g->n_axes == SC_AXES) {
-        graph_fail(&b->fault, SC_C_TOO_BIG, "more than %d axes", SC_AXES);
-        return 0;
-    }
-    if (size == 0)
-        graph_fail(&b->fault, SC_C_RANGE, "axis \"%.80s\" has size 0", name);
-    g->axis_name[g->n_axes] = name;
-    g->axis_size[g->n_axes] = size;
-    return g->n_axes++;
-}
-
 /* Room for one more element; NULL (and a kept error) when out of memory. */
 static void *grow(sc_graph_builder *b, void *old, uint32_t n, uint32_t *cap,
                   size_t size)
 {
     if (n >= SC_NONE / SC_N_STREAMS - 1) {
-        graph_fail(&b->fault, SC_C_TOO_BIG,
-                   "more than %u classes, groups or kinds of traffic",
-                   SC_NONE / SC_N_STREAMS - 1);
+        fail(&b->fault, SC_C_TOO_BIG,
+             "more than %u classes or kinds of traffic",
+             SC_NONE / SC_N_STREAMS - 1);
         return NULL;
     }
     void *p = sc_grow(b->arena, old, n, cap, 8, size);
-    if (!p) graph_fail_nomem(&b->fault);
+    if (!p) fail_nomem(&b->fault);
     return p;
 }
 
-static sc_class *class_room(sc_graph_builder *b, const char *name)
+uint32_t sc_graph_add_class(sc_graph_builder *b, const char *name,
+                            uint32_t rank, uint32_t multiplicity)
 {
     sc_graph *g = &b->g;
     sc_class *all =
         grow(b, g->classes, g->n_classes, &b->cap_classes, sizeof *all);
-    if (!all) return NULL;
-    g->classes = all;
-    all[g->n_classes] = (sc_class){.name = name};
-    return &all[g->n_classes++];
-}
-
-uint32_t sc_graph_add_class(sc_graph_builder *b, const char *name,
-                            uint32_t fixed, const uint32_t *coord)
-{
-    sc_class *c = class_room(b, name);
-    if (!c) return 0;
-    c->fixed = fixed;
-    for (uint32_t ax = 0; ax < SC_AXES; ax++)
-        if (fixed >> ax & 1) c->coord[ax] = coord[ax];
-    return b->g.n_classes - 1;
-}
-
-uint32_t sc_graph_add_device(sc_graph_builder *b, const char *name,
-                             uint32_t rank, uint32_t multiplicity)
-{
-    sc_class *c = class_room(b, name);
-    if (!c) return 0;
-    c->rank = rank;
-    c->multiplicity = multiplicity;
-    if (multiplicity == 0)
-        graph_fail(&b->fault, SC_C_RANGE, "class \"%.80s\" stands for no rank",
-                   name ? name : "");
-    return b->g.n_classes - 1;
-}
-
-uint32_t sc_graph_add_group(sc_graph_builder *b, const char *name,
-                            uint32_t span)
-{
-    sc_graph *g = &b->g;
-    sc_group *all =
-        grow(b, g->groups, g->n_groups, &b->cap_groups, sizeof *all);
     if (!all) return 0;
-    g->groups = all;
-    all[g->n_groups].name = name;
-    all[g->n_groups].span = span;
-    return g->n_groups++;
+    g->classes = all;
+    all[g->n_classes] = (sc_class){name, rank, multiplicity};
+    if (multiplicity == 0)
+        fail(&b->fault, SC_C_RANGE, "class \"%.80s\" stands for no rank",
+             name ? name : "");
+    return g->n_classes++;
 }
 
 uint32_t sc_graph_add_traffic(sc_graph_builder *b, const sc_traffic *t)
@@ -214,7 +155,7 @@ uint32_t sc_graph_add_traffic(sc_graph_builder *b, const sc_traffic *t)
     const char *fault = graph_traffic_fault(t);
     if (!all) return 0;
     if (fault)
-        graph_fail(&b->fault, SC_C_RANGE, "traffic %u %s", g->n_traffic, fault);
+        fail(&b->fault, SC_C_RANGE, "traffic %u %s", g->n_traffic, fault);
     b->traffics = all;
     all[g->n_traffic] = *t;
     return g->n_traffic++;
@@ -229,12 +170,6 @@ void sc_graph_set_lifetimes(sc_graph_builder *b, uint32_t n,
 
 /* ---- ops ----------------------------------------------------------------- */
 
-void sc_graph_reserve(sc_graph_builder *b, uint32_t n_ops, uint32_t n_deps)
-{
-    if (!b->op_first && n_ops) b->next_ops = n_ops;
-    if (n_deps) graph_deps_reserve(&b->deps, n_deps);
-}
-
 bool graph_columns_alloc(sc_arena *a, uint32_t n, sc_graph *g)
 {
 #define ALLOC(column, type) &&(g->column = SC_NEW_N(a, type, n))
@@ -247,7 +182,7 @@ static graph_op_chunk *op_room(sc_graph_builder *b)
     if (b->op_last && b->op_last->n < b->op_last->cap) return b->op_last;
     graph_op_chunk *c = SC_NEW(b->arena, graph_op_chunk);
     if (!c || !graph_columns_alloc(b->arena, b->next_ops, &c->cols)) {
-        graph_fail_nomem(&b->fault);
+        fail_nomem(&b->fault);
         return NULL;
     }
     c->cap = b->next_ops;
@@ -266,7 +201,7 @@ static bool spread(sc_graph_builder *b, const sc_op_desc *op)
                                 &b->cap_spread, 64, sizeof *all);
     uint32_t *cls = SC_NEW_N(b->arena, uint32_t, n);
     if (!all || !cls) {
-        graph_fail_nomem(&b->fault);
+        fail_nomem(&b->fault);
         return false;
     }
     if (n) memcpy(cls, op->dev, n * sizeof *cls);
@@ -282,7 +217,7 @@ static bool several(sc_graph_builder *b, const sc_parts *p)
     graph_several *all = sc_grow(b->arena, b->several, b->n_several,
                                  &b->cap_several, 64, sizeof *all);
     if (!all) {
-        graph_fail_nomem(&b->fault);
+        fail_nomem(&b->fault);
         return false;
     }
     b->several = all;
@@ -309,8 +244,8 @@ sc_op sc_graph_add_op(sc_graph_builder *b, const sc_op_desc *op)
 {
     const char *fault = op_fault(b, op);
     if (fault) {
-        graph_fail(&b->fault, SC_C_RANGE, "op %u \"%.80s\" %s", b->g.n_ops,
-                   op->name ? op->name : "", fault);
+        fail(&b->fault, SC_C_RANGE, "op %u \"%.80s\" %s", b->g.n_ops,
+             op->name ? op->name : "", fault);
         return 0;
     }
     bool one = op->dev ? op->n_dev == 1 : op->cls != SC_NONE;
@@ -328,37 +263,15 @@ sc_op sc_graph_add_op(sc_graph_builder *b, const sc_op_desc *op)
     g->cat[i] = op->cat;
     g->bytes[i] = op->bytes;
     g->flops[i] = op->flops;
-    g->group[i] = op->group;
-    g->peer[i] = op->peer;
     g->traffic[i] = op->traffic;
     g->name[i] = op->name ? op->name : "";
     return b->g.n_ops++;
 }
 
-sc_op_desc graph_op_desc(const sc_graph *g, sc_op i)
-{
-    uint32_t from = sc_op_place(g, i), to = sc_op_place(g, i + 1);
-    return (sc_op_desc){.name = g->name[i],
-                        .work = g->work[i],
-                        .latency = g->latency[i],
-                        .cls = from < to ? g->cls[from] : SC_NONE,
-                        .group = g->group[i],
-                        .peer = g->peer[i],
-                        .traffic = g->traffic[i],
-                        .bytes = g->bytes[i],
-                        .flops = g->flops[i],
-                        .kind = g->kind[i],
-                        .stream = g->stream[i],
-                        .cat = g->cat[i],
-                        .dev = to - from == 1 ? NULL : &g->cls[from],
-                        .n_dev = to - from,
-                        .parts = g->parts ? g->parts[i] : NULL};
-}
-
 void sc_graph_add_dep(sc_graph_builder *b, sc_op before, sc_op after)
 {
     if (b->deps.n >= SC_NONE - 1)
-        graph_fail(&b->fault, SC_C_TOO_BIG, "more than 2^32 - 2 dependencies");
+        fail(&b->fault, SC_C_TOO_BIG, "more than 2^32 - 2 dependencies");
     else if (!graph_deps_add(&b->deps, b->arena, before, after))
-        graph_fail_nomem(&b->fault);
+        fail_nomem(&b->fault);
 }

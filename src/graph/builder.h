@@ -24,8 +24,6 @@ typedef struct graph_op_chunk graph_op_chunk;
     X(bytes, uint64_t)   \
     X(cat, uint8_t)      \
     X(flops, double)     \
-    X(group, uint32_t)   \
-    X(peer, uint32_t)    \
     X(name, const char *)
 
 struct graph_op_chunk {
@@ -53,15 +51,11 @@ typedef struct graph_fault {
     char msg[200];
 } graph_fault;
 
-void graph_fail(graph_fault *f, sc_code code, const char *fmt, ...)
-    SC_PRINTF(3, 4);
-void graph_fail_nomem(graph_fault *f);
-
 struct sc_graph_builder {
     sc_arena *arena;
-    sc_graph g; /* so far: counts, axes, classes, groups, traffic, lifetimes */
+    sc_graph g; /* so far: counts, classes, lifetimes */
     sc_traffic *traffics;
-    uint32_t cap_classes, cap_groups, cap_traffic;
+    uint32_t cap_classes, cap_traffic;
     graph_op_chunk *op_first, *op_last;
     uint32_t next_ops; /* capacity of the next chunk */
     graph_spread *spread;
@@ -71,17 +65,11 @@ struct sc_graph_builder {
     uint32_t n_several, cap_several;
     graph_deps deps;
     graph_fault fault;
-
-    /* set by the text reader: where the ops come from */
-    const char *file;
-    const uint32_t *line; /* [n_ops] */
 };
 
 /* Columns for n ops in `g`; what sc_graph_build() finds is not touched. */
 bool graph_columns_alloc(sc_arena *a, uint32_t n, sc_graph *g);
 
-/* Op `i` as it was added; its classes are in the graph. */
-sc_op_desc graph_op_desc(const sc_graph *g, sc_op i);
 /* A reason to refuse an op of a graph, a traffic, or a tensor; NULL: none. */
 const char *graph_op_fault(const sc_graph *g, const sc_op_desc *op);
 const char *graph_traffic_fault(const sc_traffic *t);
@@ -90,9 +78,5 @@ const char *graph_lifetime_fault(const sc_graph *g, const sc_lifetime *l);
 /* Defaults of the text form. */
 uint8_t graph_default_stream(unsigned kind);
 uint8_t graph_default_cat(unsigned kind, unsigned stream);
-
-/* Ranks of a mesh that agree on the axes of `fixed`; 0: over 2^32 - 2. */
-uint32_t graph_ranks(const uint32_t *axis_size, uint32_t n_axes,
-                     uint32_t fixed);
 
 #endif

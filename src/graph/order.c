@@ -15,11 +15,6 @@ uint32_t graph_next_chunk(uint32_t cap)
     return cap < LAST_CHUNK / 2 ? 2 * cap : LAST_CHUNK;
 }
 
-void graph_deps_reserve(graph_deps *d, uint32_t n)
-{
-    if (!d->first) d->next_cap = n;
-}
-
 bool graph_deps_add(graph_deps *d, sc_arena *a, sc_op before, sc_op after)
 {
     graph_dep_chunk *c = d->last;

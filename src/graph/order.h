@@ -26,8 +26,6 @@ typedef struct graph_deps { /* all zero: none */
 
 /* Capacity of the chunk behind one of `cap`; 0: of the first. */
 uint32_t graph_next_chunk(uint32_t cap);
-/* Before the first is added. */
-void graph_deps_reserve(graph_deps *d, uint32_t n);
 /* At most 2^32 - 2; false when out of memory. */
 bool graph_deps_add(graph_deps *d, sc_arena *a, sc_op before, sc_op after);
 

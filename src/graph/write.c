@@ -2,9 +2,96 @@
 /* write.c - the text form of a graph (docs/graph-text.md), written. */
 #include "graph/builder.h"
 #include "graph/map.h"
-#include "graph/text.h"
 
 #include <string.h>
+
+/* ---- words and quantities ------------------------------------------------- */
+
+/* Blanks and what has a meaning of its own end a bare word. */
+static bool bare_char(char c)
+{
+    unsigned char u = (unsigned char)c;
+    return u > ' ' && u != 0x7f && !strchr(",=#\"\\", c);
+}
+
+typedef struct scale {
+    const char *unit;
+    uint64_t factor;
+} scale;
+
+static const scale time_scales[] = {
+    {"ps", 1},          {"ns", 1000},         {"us", 1000000},
+    {"ms", 1000000000}, {"s", 1000000000000}, {NULL, 0}};
+
+static const scale byte_scales[] = {{"B", 1},
+                                    {"kB", 1000},
+                                    {"KiB", 1ull << 10},
+                                    {"MB", 1000000},
+                                    {"MiB", 1ull << 20},
+                                    {"GB", 1000000000},
+                                    {"GiB", 1ull << 30},
+                                    {"TB", 1000000000000},
+                                    {"TiB", 1ull << 40},
+                                    {NULL, 0}};
+
+/* The unit with which the number is shortest and whole. */
+static void put_scaled(sc_text *t, uint64_t v, const scale *s)
+{
+    const scale *best = s;
+    for (; s->unit; s++)
+        if (v % s->factor == 0) best = s;
+    if (v == 0) {
+        sc_text_add(t, "0");
+        return;
+    }
+    sc_text_add(t, "%llu%s", (unsigned long long)(v / best->factor),
+                best->unit);
+}
+
+static void put_time(sc_text *t, sc_time ps)
+{
+    put_scaled(t, (uint64_t)ps, time_scales);
+}
+
+static void put_bytes(sc_text *t, uint64_t bytes)
+{
+    put_scaled(t, bytes, byte_scales);
+}
+
+static void put_number(sc_text *t, double v, sc_unit unit)
+{
+    char buf[40];
+    sc_unit_print(v, unit, buf, sizeof buf);
+    sc_text_add(t, "%s", buf);
+}
+
+static bool is_bare(const char *s)
+{
+    if (!*s) return false;
+    while (bare_char(*s)) s++;
+    return !*s;
+}
+
+static void put_word(sc_text *t, const char *s)
+{
+    if (is_bare(s)) {
+        sc_text_add(t, "%s", s);
+        return;
+    }
+    sc_text_add(t, "\"");
+    for (; *s; s++) {
+        unsigned char u = (unsigned char)*s;
+        if (u == '"' || u == '\\')
+            sc_text_add(t, "\\%c", u);
+        else if (u < ' ' || u == 0x7f)
+            sc_text_add(t, "\\x%02x", u);
+        else
+            sc_text_add(t, "%c", u);
+    }
+    sc_text_add(t, "\"");
+}
+
+/* ---- lines ------------------------------------------------------------------ */
 
 typedef struct writer {
     const sc_graph *g;
@@ -23,7 +110,7 @@ static bool choose_labels(writer *w, sc_arena *tmp)
     if (!graph_map_init(&m, tmp, g->n_ops)) return false;
     for (sc_op i = 0; i < g->n_ops; i++) {
         const char *name = g->name[i];
-        if (name[0] == '%' || !text_is_bare(name)) continue;
+        if (name[0] == '%' || !is_bare(name)) continue;
         graph_map_slot *twin = graph_map_add(&m, name, strlen(name), i);
         if (twin)
             w->labelled[twin->value] = 0;
@@ -56,7 +143,7 @@ static void put_label(const writer *w, sc_op i)
 static void put_key(const writer *w, const char *key, const char *name)
 {
     sc_text_add(w->t, " %s ", key);
-    text_put_word(w->t, name);
+    put_word(w->t, name);
 }
 
 /* The classes of op `i`, where a reader would not know them. */
@@ -67,7 +154,7 @@ static void put_places(const writer *w, sc_op i)
     if (from == to) sc_text_add(w->t, " class \"\"");
     for (uint32_t p = from; p < to && g->n_classes > 1; p++) {
         sc_text_add(w->t, p == from ? " class " : ",");
-        text_put_word(w->t, g->classes[g->cls[p]].name);
+        put_word(w->t, g->classes[g->cls[p]].name);
     }
 }
 
@@ -85,23 +172,20 @@ static void put_op(const writer *w, sc_op i)
         put_key(w, "cat", sc_cat_names[g->cat[i]]);
     if (g->work[i]) {
         sc_text_add(w->t, " work ");
-        text_put_time(w->t, g->work[i]);
+        put_time(w->t, g->work[i]);
     }
     if (g->latency[i]) {
         sc_text_add(w->t, " latency ");
-        text_put_time(w->t, g->latency[i]);
+        put_time(w->t, g->latency[i]);
     }
     if (g->bytes[i]) {
         sc_text_add(w->t, " bytes ");
-        text_put_bytes(w->t, g->bytes[i]);
+        put_bytes(w->t, g->bytes[i]);
     }
     if (g->flops[i] > 0) {
         sc_text_add(w->t, " flops ");
-        text_put_number(w->t, g->flops[i], SC_U_FLOP);
+        put_number(w->t, g->flops[i], SC_U_FLOP);
     }
-    if (g->group[i] != SC_NONE)
-        put_key(w, "group", g->groups[g->group[i]].name);
-    if (g->peer[i] != SC_NONE) put_key(w, "peer", g->classes[g->peer[i]].name);
     if (g->traffic[i] != SC_NONE)
         sc_text_add(w->t, " traffic t%u", g->traffic[i]);
     if (!w->labelled[i]) put_key(w, "name", g->name[i]);
@@ -114,33 +198,11 @@ static void put_op(const writer *w, sc_op i)
 
 static void put_class(const writer *w, const sc_class *c)
 {
-    const sc_graph *g = w->g;
     sc_text_add(w->t, "class ");
-    text_put_word(w->t, c->name);
-    for (uint32_t ax = 0; ax < g->n_axes; ax++) {
-        if (!(c->fixed >> ax & 1)) continue;
-        sc_text_add(w->t, " ");
-        text_put_word(w->t, g->axis_name[ax]);
-        sc_text_add(w->t, "=%u", c->coord[ax]);
-    }
+    put_word(w->t, c->name);
     if (c->rank) sc_text_add(w->t, " rank=%u", c->rank);
-    if (g->n_axes == 0 && c->multiplicity != 1)
+    if (c->multiplicity != 1)
         sc_text_add(w->t, " ranks=%u", (uint32_t)c->multiplicity);
-    sc_text_add(w->t, "\n");
-}
-
-static void put_group(const writer *w, const sc_group *p)
-{
-    const sc_graph *g = w->g;
-    const char *sep = " span ";
-    sc_text_add(w->t, "group ");
-    text_put_word(w->t, p->name);
-    for (uint32_t ax = 0; ax < g->n_axes; ax++) {
-        if (!(p->span >> ax & 1)) continue;
-        sc_text_add(w->t, "%s", sep);
-        text_put_word(w->t, g->axis_name[ax]);
-        sep = ",";
-    }
     sc_text_add(w->t, "\n");
 }
 
@@ -150,22 +212,9 @@ static void put_traffic(const writer *w, uint32_t k)
     sc_text_add(w->t, "traffic t%u", k);
     for (uint32_t i = 0; i < t->n; i++) {
         sc_text_add(w->t, " %llu=", (unsigned long long)t->link[i]);
-        text_put_number(w->t, t->share[i], SC_U_NONE);
+        put_number(w->t, t->share[i], SC_U_NONE);
     }
     sc_text_add(w->t, "\n");
-}
-
-static void put_mesh(const writer *w)
-{
-    const sc_graph *g = w->g;
-    for (uint32_t ax = 0; ax < g->n_axes; ax++) {
-        sc_text_add(w->t, "axis ");
-        text_put_word(w->t, g->axis_name[ax]);
-        sc_text_add(w->t, " %u\n", g->axis_size[ax]);
-    }
-    for (uint32_t c = 0; c < g->n_classes; c++) put_class(w, &g->classes[c]);
-    for (uint32_t k = 0; k < g->n_groups; k++) put_group(w, &g->groups[k]);
-    for (uint32_t k = 0; k < g->n_traffic; k++) put_traffic(w, k);
 }
 
 void sc_lifetime_name(const sc_lifetime *l, sc_text *out)
@@ -182,13 +231,13 @@ static void put_tensor(const writer *w, const sc_lifetime *l)
     sc_lifetime_name(l, &name);
     if (name.failed) w->t->failed = true;
     sc_text_add(w->t, "tensor ");
-    text_put_word(w->t, name.buf);
+    put_word(w->t, name.buf);
     sc_text_free(&name);
     sc_text_add(w->t, " %s", sc_mem_kind_names[l->kind]);
     if (g->n_classes > 1) put_key(w, "class", g->classes[l->device].name);
     if (l->bytes) {
         sc_text_add(w->t, " bytes ");
-        text_put_bytes(w->t, l->bytes);
+        put_bytes(w->t, l->bytes);
     }
     if (l->first != SC_NONE) {
         sc_text_add(w->t, " from ");
@@ -212,7 +261,9 @@ void sc_graph_write(const sc_graph *g, sc_text *out)
     if (w.labelled && w.pred_head && w.pred && choose_labels(&w, &tmp)) {
         collect_preds(&w);
         sc_text_add(out, "graph 1\n");
-        put_mesh(&w);
+        for (uint32_t c = 0; c < g->n_classes; c++)
+            put_class(&w, &g->classes[c]);
+        for (uint32_t k = 0; k < g->n_traffic; k++) put_traffic(&w, k);
         for (sc_op i = 0; i < g->n_ops; i++) put_op(&w, i);
         for (uint32_t k = 0; k < g->n_lifetimes; k++)
             put_tensor(&w, &g->lifetime[k]);

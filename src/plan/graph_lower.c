@@ -35,7 +35,6 @@ sc_op gl_add(gl *g, const gl_item *t, const sc_op_desc *o)
     op.latency = t->latency;
     op.kind = t->work ? t->kind : SC_OP_MARK;
     op.stream = t->stream;
-    op.group = op.peer = SC_NONE;
     sc_op id =
         gl_number(g, sc_graph_add_op(g->b, &op), op.parts ? op.parts->n : 1);
     gl_say(g, id,
@@ -434,8 +433,8 @@ static sc_status devices(gl *g)
             char *name = sc_sprintf(g->a, g->members > 1 ? "rank%u" : "stage%u",
                                     g->members > 1 ? rank : dev);
             if (!name) return sc_error_nomem(g->err);
-            sc_graph_add_device(g->b, name, rank,
-                                g->p->n_ranks / g->pp / g->members);
+            sc_graph_add_class(g->b, name, rank,
+                               g->p->n_ranks / g->pp / g->members);
         }
     }
     return SC_OK;

@@ -95,8 +95,6 @@ static void arrive(gl *g, uint32_t dev, sc_op *at, sc_op op)
                     .kind = SC_OP_MARK,
                     .stream = SC_S_HOST,
                     .cat = SC_CAT_OTHER,
-                    .group = SC_NONE,
-                    .peer = SC_NONE,
                     .traffic = SC_NONE,
                     .dev = &dev,
                     .n_dev = 1};

@@ -34,10 +34,6 @@ static void put_args(const sc_graph *g, const sc_result *r, sc_op i, sc_json *j)
     sc_json_put_uint(j, "id", i);
     if (g->bytes[i]) sc_json_put_uint(j, "bytes", g->bytes[i]);
     if (g->flops[i] > 0) sc_json_put_double(j, "flops", g->flops[i]);
-    if (g->group[i] != SC_NONE)
-        sc_json_put_string(j, "group", g->groups[g->group[i]].name);
-    if (g->peer[i] != SC_NONE)
-        sc_json_put_string(j, "peer", g->classes[g->peer[i]].name);
     if (r->cause[i] != SC_NONE) sc_json_put_uint(j, "cause", r->cause[i]);
     if (r->shared[i]) chrome_us(j, "shared_us", r->shared[i]);
     if (r->overlapped[i]) chrome_us(j, "overlapped_us", r->overlapped[i]);

@@ -29,8 +29,7 @@ static bool is_on(const account *c, sc_op i)
 static sc_cat reason(const account *c, sc_op i, bool own, bool direct)
 {
     if (own) return (sc_cat)c->g->cat[i];
-    bool to_us = direct || c->g->peer[i] == c->cls;
-    return c->g->kind[i] == SC_OP_P2P && to_us ? SC_CAT_PP : SC_CAT_BUBBLE;
+    return c->g->kind[i] == SC_OP_P2P && direct ? SC_CAT_PP : SC_CAT_BUBBLE;
 }
 
 /* Charges [lo, hi), a wait that ended when op `i` completed. */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Properties of graphs: text round trip, unfolding, renumbering. */
+/* Properties of graphs: text round trip, renumbering. */
+#include "graph_check.h"
+#include "graph_text.h"
 #include "random_graph.h"
 #include "reference_exec.h"
 #include "unit.h"
@@ -7,23 +9,13 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool same_mesh(const sc_graph *x, const sc_graph *y)
+static bool same_classes(const sc_graph *x, const sc_graph *y)
 {
-    bool ok = x->n_axes == y->n_axes && x->n_classes == y->n_classes &&
-              x->n_groups == y->n_groups;
-    for (uint32_t ax = 0; ok && ax < x->n_axes; ax++)
-        ok = !strcmp(x->axis_name[ax], y->axis_name[ax]) &&
-             x->axis_size[ax] == y->axis_size[ax];
+    bool ok = x->n_classes == y->n_classes;
     for (uint32_t c = 0; ok && c < x->n_classes; c++) {
         const sc_class *a = &x->classes[c], *b = &y->classes[c];
-        ok = !strcmp(a->name, b->name) && a->fixed == b->fixed &&
-             !memcmp(a->coord, b->coord, sizeof a->coord) &&
-             a->rank == b->rank && a->multiplicity == b->multiplicity;
-    }
-    for (uint32_t k = 0; ok && k < x->n_groups; k++) {
-        const sc_group *a = &x->groups[k], *b = &y->groups[k];
-        ok = !strcmp(a->name, b->name) && a->span == b->span &&
-             a->size == b->size;
+        ok = !strcmp(a->name, b->name) && a->rank == b->rank &&
+             a->multiplicity == b->multiplicity;
     }
     return ok;
 }
@@ -52,7 +44,7 @@ static bool same_rest(const sc_graph *x, const sc_graph *y)
 
 static bool same_graph(const sc_graph *x, const sc_graph *y)
 {
-    if (!same_mesh(x, y) || !same_rest(x, y) || x->n_ops != y->n_ops ||
+    if (!same_classes(x, y) || !same_rest(x, y) || x->n_ops != y->n_ops ||
         x->n_deps != y->n_deps || !x->cls_head != !y->cls_head)
         return false;
     uint32_t n = x->n_ops;
@@ -61,7 +53,7 @@ static bool same_graph(const sc_graph *x, const sc_graph *y)
               SAME(traffic, n) && SAME(work, n) && SAME(kind, n) &&
               SAME(stream, n) && SAME(n_preds, n) && SAME(succ_head, n + 1) &&
               SAME(succ, x->n_deps) && SAME(cat, n) && SAME(bytes, n) &&
-              SAME(flops, n) && SAME(group, n) && SAME(peer, n);
+              SAME(flops, n);
     for (sc_op i = 0; ok && i < n; i++) ok = !strcmp(x->name[i], y->name[i]);
     return ok;
 }
@@ -102,11 +94,11 @@ static bool reads_back(prop *p, void *links)
     bool ok = links ? random_exec(p, 40, true, false, &a, &g, &err)
                     : random_graph(p, 40, &a, &g, &err);
     if (ok && links && g.n_ops) add_tensors(p, &a, &g);
-    ok = ok && !sc_graph_check(&g, &err);
+    ok = ok && !graph_check(&g, &err);
     if (ok) {
         sc_graph_write(&g, &t);
-        ok = !t.failed && !sc_graph_read(t.buf, t.len, "t", &a, &h, &err) &&
-             !sc_graph_check(&h, &err) && same_graph(&g, &h);
+        ok = !t.failed && !graph_text(t.buf, t.len, &a, &h, &err) &&
+             !graph_check(&h, &err) && same_graph(&g, &h);
     }
     if (!ok && prop_reporting(p))
         printf("%s%s\n", t.buf, err.n ? err.d[0].msg : "");
@@ -121,52 +113,6 @@ static void test_round_trip(void **state)
     int yes = 1;
     assert_true(prop_check("graph text round trip", 2000, reads_back, NULL));
     assert_true(prop_check("text with links", 1000, reads_back, &yes));
-}
-
-/* The instances of a class in the unfolded graph follow each other, as the
- * classes do. */
-static bool same_finish(const sc_graph *g, const sc_result *r,
-                        const sc_result *s)
-{
-    uint32_t at = 0;
-    for (uint32_t c = 0; c < g->n_classes; c++)
-        for (uint64_t k = 0; k < g->classes[c].multiplicity; k++)
-            if (s->finish[at++] != r->finish[c]) return false;
-    return r->makespan == s->makespan;
-}
-
-static bool unfolds(prop *p, void *ctx)
-{
-    (void)ctx;
-    sc_arena a;
-    sc_arena_init(&a, 0);
-    sc_err err;
-    sc_graph g, u;
-    sc_result r, s;
-    sc_sim_opts o;
-    sc_err_init(&err);
-    sc_sim_opts_init(&o);
-    random_rates(p, &o);
-    bool ok = random_graph(p, 40, &a, &g, &err) &&
-              !sc_graph_unfold(&g, 1000000, &a, &u, &err) &&
-              !sc_graph_check(&u, &err) && !sc_sim_run(&g, &o, &a, &r, &err) &&
-              !sc_sim_run(&u, &o, &a, &s, &err) && same_finish(&g, &r, &s);
-    if (!ok && prop_reporting(p)) {
-        sc_text t;
-        sc_text_init(&t);
-        sc_graph_write(&g, &t);
-        sc_graph_write(&u, &t);
-        printf("%s%s\n", t.buf, err.n ? err.d[0].msg : "");
-        sc_text_free(&t);
-    }
-    sc_arena_free(&a);
-    return ok;
-}
-
-static void test_unfold(void **state)
-{
-    (void)state;
-    assert_true(prop_check("unfolded equals folded", 1000, unfolds, NULL));
 }
 
 /* Ops given in a shuffled order, each on a class of its own (so that no
@@ -195,11 +141,8 @@ static bool renumbers(prop *p, void *ctx)
         place[k] = x;
     }
     for (uint32_t i = 0; i < n; i++) {
-        sc_op_desc d = {.name = name[i],
-                        .group = SC_NONE,
-                        .peer = SC_NONE,
-                        .traffic = SC_NONE};
-        d.cls = sc_graph_add_class(b, name[i], 0, NULL);
+        sc_op_desc d = {.name = name[i], .traffic = SC_NONE};
+        d.cls = sc_graph_add_class(b, name[i], 0, 1);
         sc_graph_add_op(b, &d);
     }
     for (uint32_t k = 0; k < 2 * n; k++) {
@@ -209,7 +152,7 @@ static bool renumbers(prop *p, void *ctx)
         dep[x][y] = true;
         sc_graph_add_dep(b, x, y);
     }
-    bool ok = !sc_graph_build(b, &a, &g, &err) && !sc_graph_check(&g, &err) &&
+    bool ok = !sc_graph_build(b, &a, &g, &err) && !graph_check(&g, &err) &&
               g.n_ops == n && g.n_deps == n_deps;
     for (sc_op i = 0; ok && i < n; i++)
         for (uint32_t k = g.succ_head[i]; ok && k < g.succ_head[i + 1]; k++)
@@ -227,7 +170,6 @@ static void test_renumber(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_round_trip),
-                                       cmocka_unit_test(test_unfold),
                                        cmocka_unit_test(test_renumber)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The engine against the slow reference, op by op, to the picosecond. */
+#include "graph_check.h"
 #include "random_graph.h"
 #include "reference_sim.h"
 #include "unit.h"
@@ -126,7 +127,7 @@ static bool one_equals_several(prop *p, void *rates)
     several.cls_head = SC_NEW_N(&a, uint32_t, (size_t)g.n_ops + 1);
     ok = ok && several.cls_head;
     for (uint32_t i = 0; ok && i <= g.n_ops; i++) several.cls_head[i] = i;
-    ok = ok && !sc_graph_check(&several, &err) &&
+    ok = ok && !graph_check(&several, &err) &&
          !sc_sim_run(&g, &o, &a, &x, &err) &&
          !sc_sim_run(&several, &o, &a, &y, &err) && same(p, &g, &x, &y) &&
          x.n_events == y.n_events;

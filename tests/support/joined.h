@@ -6,6 +6,8 @@
 
 #include <stepcast/sim_memory.h>
 
+#include "graph_check.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -19,7 +21,7 @@ static inline sc_status joined_run(joined_step *s, const sc_sim_opts *o,
                                    sc_arena *a, sc_err *err)
 {
     sc_mem_opts m = {0};
-    SC_TRY(sc_graph_check(s->x, err));
+    SC_TRY(graph_check(s->x, err));
     SC_TRY(sc_sim_run(s->x, o, a, &s->r, err));
     return sc_memory_run(s->x, &s->r, &m, a, &s->memory, err);
 }

@@ -262,11 +262,8 @@ static void add_instance(iteration *x, const instance *it,
                          const proteus_traffic *traffic)
 {
     const proteus_task *t = &x->run->task[it->task];
-    sc_op_desc op = {.name = t->name,
-                     .group = SC_NONE,
-                     .peer = SC_NONE,
-                     .traffic = traffic->id,
-                     .bytes = t->bytes};
+    sc_op_desc op = {
+        .name = t->name, .traffic = traffic->id, .bytes = t->bytes};
     double recorded = it->start;
     if (t->kind == PROTEUS_MEM) {
         op.kind = SC_OP_MARK;
@@ -303,8 +300,6 @@ static void add_gates(iteration *x)
         sc_op_desc op = {.name = "turn",
                          .kind = SC_OP_MARK,
                          .flops = x->n_ops++,
-                         .group = SC_NONE,
-                         .peer = SC_NONE,
                          .traffic = SC_NONE};
         x->gate[g] = sc_graph_add_op(x->b, &op);
         x->recorded[x->gate[g]] = NAN;
@@ -370,7 +365,7 @@ sc_status proteus_exec(const proteus_run *run, const sc_hw *hw, sc_arena *a,
     x.recorded =
         SC_NEW_N(a, double, n + (size_t)run->n_devices * (x.units + 1));
     for (uint32_t d = 0; d < run->n_devices; d++)
-        sc_graph_add_device(x.b, sc_sprintf(a, "gpu:%u", d), d, 1);
+        sc_graph_add_class(x.b, sc_sprintf(a, "gpu:%u", d), d, 1);
     for (uint32_t i = 0; i < run->n; i++)
         SC_TRY(traffic_of(&x, &run->task[i], &traffic[i], err));
     for (uint32_t k = 0; k < x.n; k++)

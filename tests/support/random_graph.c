@@ -1,30 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "random_graph.h"
 
-static void add_mesh(prop *p, sc_graph_builder *b, sc_arena *a)
+static uint32_t add_classes(prop *p, sc_graph_builder *b, sc_arena *a)
 {
-    static const char *const names[] = {"pp", "dp", "a b"};
-    uint32_t n_axes = (uint32_t)prop_below(p, 4), size[SC_AXES] = {1, 1, 1};
-    for (uint32_t ax = 0; ax < n_axes; ax++) {
-        size[ax] = 1 + (uint32_t)prop_below(p, 3);
-        sc_graph_add_axis(b, names[ax], size[ax]);
+    uint32_t n = 1 + (uint32_t)prop_below(p, 6), rank = 0;
+    for (uint32_t c = 0; c < n; c++) {
+        uint32_t ranks = 1 + (uint32_t)prop_below(p, 3);
+        sc_graph_add_class(b, c ? sc_sprintf(a, "s%u", c) : "every \"rank\"",
+                           rank, ranks);
+        rank += ranks;
     }
-    uint32_t coord[SC_AXES] = {0}, fixed = n_axes > 0;
-    if (n_axes == 0 || prop_below(p, 3) == 0) {
-        sc_graph_add_class(b, "every \"rank\"", 0, coord);
-    } else {
-        for (coord[0] = 0; coord[0] < size[0]; coord[0]++) {
-            bool split = n_axes > 1 && prop_below(p, 2);
-            for (coord[1] = 0; coord[1] < (split ? size[1] : 1); coord[1]++)
-                sc_graph_add_class(b,
-                                   sc_sprintf(a, "s%u.%u", coord[0], coord[1]),
-                                   fixed | (split ? 2u : 0), coord);
-        }
-    }
-    uint32_t n_groups = (uint32_t)prop_below(p, 3);
-    for (uint32_t k = 0; k < n_groups; k++)
-        sc_graph_add_group(b, k ? "g1" : "#0",
-                           (uint32_t)prop_below(p, 1u << n_axes));
+    return n;
 }
 
 static sc_time random_work(prop *p)
@@ -37,8 +23,7 @@ static sc_time random_work(prop *p)
     }
 }
 
-static void add_op(prop *p, sc_graph_builder *b, uint32_t n_classes,
-                   uint32_t n_groups)
+static void add_op(prop *p, sc_graph_builder *b, uint32_t n_classes)
 {
     static const char *const names[] = {"f",   "b",      "",          "%1",
                                         "x y", "\\\"\t", "gr\xc3\xbc"};
@@ -46,16 +31,10 @@ static void add_op(prop *p, sc_graph_builder *b, uint32_t n_classes,
                     .stream = (uint8_t)prop_below(p, SC_N_STREAMS),
                     .cat = (uint8_t)prop_below(p, SC_N_CATS),
                     .cls = (uint32_t)prop_below(p, n_classes),
-                    .group = SC_NONE,
-                    .peer = SC_NONE,
                     .traffic = SC_NONE,
                     .name = names[prop_below(p, 7)]};
     if (d.cat == SC_CAT_BUBBLE) d.cat = SC_CAT_OTHER;
     if (d.kind != SC_OP_MARK) d.work = random_work(p);
-    if (d.kind == SC_OP_COLL && n_groups)
-        d.group = (uint32_t)prop_below(p, n_groups);
-    if (d.kind == SC_OP_P2P && prop_below(p, 4))
-        d.peer = (uint32_t)prop_below(p, n_classes);
     if (prop_below(p, 2)) d.bytes = prop_below(p, 1 << 30);
     if (prop_below(p, 8) == 7) d.bytes = UINT64_MAX - prop_below(p, 99);
     if (prop_below(p, 2)) d.flops = prop_unit(p) * 1e15;
@@ -65,15 +44,12 @@ static void add_op(prop *p, sc_graph_builder *b, uint32_t n_classes,
 bool random_graph(prop *p, uint32_t max_ops, sc_arena *a, sc_graph *out,
                   sc_err *err)
 {
-    sc_graph mesh;
     sc_graph_builder *b = sc_graph_builder_new(a);
     if (!b) return false;
-    add_mesh(p, b, a);
-    /* how many classes and groups there are: freeze what there is so far */
-    if (sc_graph_build(b, a, &mesh, err)) return false;
+    uint32_t classes = add_classes(p, b, a);
     uint32_t n = (uint32_t)prop_below(p, max_ops + 1u);
     for (sc_op i = 0; i < n; i++) {
-        add_op(p, b, mesh.n_classes, mesh.n_groups);
+        add_op(p, b, classes);
         uint32_t n_deps = i ? (uint32_t)prop_below(p, 4) : 0;
         for (uint32_t k = 0; k < n_deps; k++)
             sc_graph_add_dep(b, (sc_op)prop_below(p, i), i);

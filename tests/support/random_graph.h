@@ -7,10 +7,8 @@
 
 #include "property.h"
 
-/* A mesh of up to three axes, classes that cover it once (some of them with
- * more axes fixed than others), groups, and up to max_ops ops that depend on
- * earlier ones.  Names repeat and need quotes at times.  False: could not be
- * built (err tells). */
+/* Up to six classes, and up to max_ops ops that depend on earlier ones.  Names
+ * repeat and need quotes at times.  False: could not be built (err tells). */
 bool random_graph(prop *p, uint32_t max_ops, sc_arena *a, sc_graph *out,
                   sc_err *err);
 

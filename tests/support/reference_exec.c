@@ -54,8 +54,6 @@ static void add_op(prop *p, sc_graph_builder *b, uint32_t n_devices,
                      .kind = (uint8_t)prop_below(p, SC_N_OP_KINDS),
                      .stream = (uint8_t)prop_below(p, SC_N_STREAMS),
                      .cat = (uint8_t)prop_below(p, SC_N_CATS),
-                     .group = SC_NONE,
-                     .peer = SC_NONE,
                      .traffic = SC_NONE,
                      .dev = dev};
     if (op.cat == SC_CAT_BUBBLE) op.cat = SC_CAT_OTHER;
@@ -79,7 +77,7 @@ bool random_exec(prop *p, uint32_t max_ops, bool traffic, bool honest,
     uint32_t n_devices = 1 + (uint32_t)prop_below(p, 4);
     uint32_t n_traffic = traffic ? 1 + (uint32_t)prop_below(p, 4) : 0;
     for (uint32_t d = 0; d < n_devices; d++)
-        sc_graph_add_device(b, sc_sprintf(a, "gpu%u", d), d, 1);
+        sc_graph_add_class(b, sc_sprintf(a, "gpu%u", d), d, 1);
     for (uint32_t k = 0; k < n_traffic; k++) add_traffic(p, b, a);
     /* to read back what traffic there is */
     if (sc_graph_build(b, a, &probe, err)) return false;

@@ -12,8 +12,8 @@ static const uint32_t dev[] = {0, 1, 2};
 static sc_graph_builder *two_devices(void)
 {
     sc_graph_builder *b = sc_graph_builder_new(&arena);
-    sc_graph_add_device(b, "gpu0", 0, 1);
-    sc_graph_add_device(b, "gpu1", 1, 4);
+    sc_graph_add_class(b, "gpu0", 0, 1);
+    sc_graph_add_class(b, "gpu1", 1, 4);
     return b;
 }
 
@@ -21,8 +21,6 @@ static sc_op_desc op(const char *name, uint32_t first, uint32_t n)
 {
     return (sc_op_desc){.name = name,
                         .work = 100,
-                        .group = SC_NONE,
-                        .peer = SC_NONE,
                         .traffic = SC_NONE,
                         .dev = dev + first,
                         .n_dev = n};
@@ -171,7 +169,7 @@ static void refuses(void **state)
     sc_graph_add_op(b, &o);
     expect(b, SC_C_DUPLICATE, "twice");
     b = two_devices();
-    sc_graph_add_device(b, "nobody", 0, 0);
+    sc_graph_add_class(b, "nobody", 0, 0);
     expect(b, SC_C_RANGE, "no rank");
     b = two_devices();
     uint64_t link = 0;
@@ -189,7 +187,7 @@ static void memory_runs_out(void **state)
         sc_arena_init(&a, limit);
         sc_graph_builder *b = sc_graph_builder_new(&a);
         if (b) {
-            sc_graph_add_device(b, "gpu", 0, 1);
+            sc_graph_add_class(b, "gpu", 0, 1);
             add(b, "x", 0, 1);
             add(b, "y", 0, 1);
             sc_graph_add_dep(b, 0, 1);

@@ -2,6 +2,7 @@
 #include <stepcast/sim.h>
 
 #include "fixture.h"
+#include "graph_text.h"
 
 #include <string.h>
 
@@ -18,8 +19,7 @@ static void expect(const char *ops, uint32_t cls, sc_time until, parts want)
     sc_sim_opts o;
     sc_time got[SC_N_CATS];
     sc_sim_opts_init(&o);
-    assert_int_equal(sc_graph_read(text, strlen(text), "t", &arena, &g, &err),
-                     SC_OK);
+    assert_int_equal(graph_text(text, strlen(text), &arena, &g, &err), SC_OK);
     assert_int_equal(sc_sim_run(&g, &o, &arena, &r, &err), SC_OK);
     sc_result_breakdown(&g, &r, cls, until, got);
     sc_time all[SC_N_CATS] = {
@@ -29,12 +29,12 @@ static void expect(const char *ops, uint32_t cls, sc_time until, parts want)
     for (int k = 0; k < SC_N_CATS; k++) assert_int_equal(got[k], all[k]);
 }
 
-static const char stages[] = "axis pp 2\nclass a pp=0\nclass b pp=1\n"
+static const char stages[] = "class a\nclass b\n"
                              "op f0 compute class a work 100ps\n"
-                             "op x0 p2p class a peer b work 7ps after f0\n"
+                             "op x0 p2p class a,b work 7ps after f0\n"
                              "op f1 compute class b work 50ps after x0\n"
                              "op b1 compute class b work 60ps after f1\n"
-                             "op y1 p2p class b peer a work 5ps after b1\n"
+                             "op y1 p2p class b,a work 5ps after b1\n"
                              "op b0 compute class a work 80ps after y1\n";
 
 static void test_pipeline(void **state)
@@ -77,7 +77,7 @@ static void test_exposed_collectives(void **state)
 static void test_chain(void **state)
 {
     (void)state;
-    expect("axis pp 2\nclass a pp=0\nclass b pp=1\n"
+    expect("class a\nclass b\n"
            "op far compute class b work 40ps\n"
            "op m mark class a after far\n"
            "op g coll class a work 10ps after m\n"
@@ -96,7 +96,7 @@ static void test_host(void **state)
 static void test_class_without_ops(void **state)
 {
     (void)state;
-    expect("axis pp 2\nclass a pp=0\nclass b pp=1\n"
+    expect("class a\nclass b\n"
            "op f compute class a work 5ps\n",
            1, 5, (parts){.bubble = 5});
 }

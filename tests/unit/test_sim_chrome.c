@@ -2,18 +2,18 @@
 /* The trace is read back as JSON and compared with the run. */
 #include <stepcast/report.h>
 
+#include "graph_text.h"
 #include "unit.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 static const char text[] =
-    "graph 1\naxis pp 2\nclass \"s\\\"0\" pp=0\nclass s1 pp=1\n"
-    "group dp\n"
+    "graph 1\nclass \"s\\\"0\"\nclass s1\n"
     "op f0 compute class \"s\\\"0\" work 1234567ps flops 2e12\n"
-    "op x p2p class \"s\\\"0\" peer s1 work 1us bytes 4MB after f0\n"
+    "op x p2p class \"s\\\"0\" work 1us bytes 4MB after f0\n"
     "op f1 compute class s1 work 3us after x\n"
-    "op g coll class s1 stream grad group dp work 1ps after f1\n"
+    "op g coll class s1 stream grad work 1ps after f1\n"
     "op end mark class s1 after g\n";
 
 static const char *str(const sc_node *map, const char *key)
@@ -47,7 +47,6 @@ static void check_op(const sc_graph *g, const sc_result *r, const sc_node *ev)
         assert_true(num(ev, "dur") == (double)(r->end[i] - r->start[i]) / 1e6);
     if (g->bytes[i]) assert_true(num(args, "bytes") == (double)g->bytes[i]);
     if (g->flops[i] > 0) assert_true(num(args, "flops") == g->flops[i]);
-    if (g->group[i] != SC_NONE) assert_string_equal(str(args, "group"), "dp");
 }
 
 static void check_event(const sc_graph *g, const sc_result *r,
@@ -99,8 +98,7 @@ static void test_trace(void **state)
     sc_err_init(&err);
     sc_sim_opts_init(&o);
     sc_json_init(&j, false);
-    assert_int_equal(sc_graph_read(text, strlen(text), "t", &a, &g, &err),
-                     SC_OK);
+    assert_int_equal(graph_text(text, strlen(text), &a, &g, &err), SC_OK);
     assert_int_equal(sc_sim_run(&g, &o, &a, &r, &err), SC_OK);
     sc_report_chrome_trace(&g, &r, NULL, 0, &j);
     assert_false(j.failed);

@@ -23,7 +23,7 @@ static void begin(uint32_t n)
 {
     b = sc_graph_builder_new(&arena);
     for (uint32_t d = 0; d < n; d++)
-        sc_graph_add_device(b, sc_sprintf(&arena, "gpu%u", d), d, 1);
+        sc_graph_add_class(b, sc_sprintf(&arena, "gpu%u", d), d, 1);
     sc_sim_opts_init(&o);
 }
 
@@ -34,8 +34,6 @@ static sc_op_desc op(sc_op_kind kind, sc_stream stream, sc_time work,
                         .kind = (uint8_t)kind,
                         .stream = (uint8_t)stream,
                         .work = work,
-                        .group = SC_NONE,
-                        .peer = SC_NONE,
                         .traffic = SC_NONE,
                         .dev = dev + first,
                         .n_dev = n};

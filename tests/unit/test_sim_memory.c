@@ -4,6 +4,7 @@
 #include <stepcast/sim_memory.h>
 
 #include "fixture.h"
+#include "graph_check.h"
 
 #include <string.h>
 
@@ -24,13 +25,11 @@ static void begin(void)
     static const uint32_t gpu[] = {0};
     sc_sim_opts eo;
     sc_graph_builder *b = sc_graph_builder_new(&arena);
-    sc_graph_add_device(b, "gpu", 0, 1);
-    sc_graph_add_device(b, "other", 1, 1);
+    sc_graph_add_class(b, "gpu", 0, 1);
+    sc_graph_add_class(b, "other", 1, 1);
     for (int i = 0; i < OPS; i++)
         sc_graph_add_op(b, &(sc_op_desc){.name = "op",
                                          .work = 10,
-                                         .group = SC_NONE,
-                                         .peer = SC_NONE,
                                          .traffic = SC_NONE,
                                          .dev = gpu,
                                          .n_dev = 1});
@@ -198,7 +197,7 @@ static void refuse(const char *text)
     sc_err_init(&err);
     x.lifetime = tensor;
     x.n_lifetimes = n;
-    assert_int_equal(sc_graph_check(&x, &err), SC_EBUG);
+    assert_int_equal(graph_check(&x, &err), SC_EBUG);
     if (!strstr(err.d[0].msg, text)) fail_msg("%s", err.d[0].msg);
 }
 

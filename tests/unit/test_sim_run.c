@@ -3,6 +3,7 @@
 #include <stepcast/sim.h>
 
 #include "fixture.h"
+#include "graph_text.h"
 
 #include <math.h>
 #include <string.h>
@@ -19,8 +20,7 @@ static sc_result run(const char *ops, sc_graph *g)
 {
     sc_result r;
     const char *text = sc_sprintf(&arena, "graph 1\n%s", ops);
-    assert_int_equal(sc_graph_read(text, strlen(text), "t", &arena, g, &err),
-                     SC_OK);
+    assert_int_equal(graph_text(text, strlen(text), &arena, g, &err), SC_OK);
     assert_int_equal(sc_sim_run(g, &opts, &arena, &r, &err), SC_OK);
     return r;
 }
@@ -102,7 +102,7 @@ static void test_other_class_does_not_slow(void **state)
     (void)state;
     sc_graph g;
     opts.rate[SC_OP_COMPUTE][SC_OP_COLL] = 0.5;
-    sc_result r = run("axis pp 2\nclass a pp=0\nclass b pp=1\n"
+    sc_result r = run("class a\nclass b\n"
                       "op f compute class a work 100ps\n"
                       "op x coll class b work 30ps\n"
                       "op y coll class a work 10ps after x\n",
@@ -155,15 +155,15 @@ static void test_too_long(void **state)
 {
     (void)state;
     for (int k = 0; k < 2; k++) {
-        static const char text[] = "graph 1\nop a compute work 100d\n"
-                                   "op b compute work 100d\n"
+        static const char text[] = "graph 1\nop a compute work 8640000s\n"
+                                   "op b compute work 8640000s\n"
                                    "op x coll work 1ps\n";
         sc_graph g;
         sc_result r = {.n_ops = 7};
         sc_err_init(&err);
         if (k == 1) opts.rate[SC_OP_COMPUTE][SC_OP_COLL] = 0.5;
-        assert_int_equal(
-            sc_graph_read(text, strlen(text), "t", &arena, &g, &err), SC_OK);
+        assert_int_equal(graph_text(text, strlen(text), &arena, &g, &err),
+                         SC_OK);
         assert_int_equal(sc_sim_run(&g, &opts, &arena, &r, &err), SC_EINPUT);
         assert_int_equal(err.d[0].code, SC_C_RANGE);
         assert_non_null(strstr(err.d[0].msg, "\"b\""));
