@@ -111,7 +111,9 @@ typedef struct sc_run {
     uint32_t ga;            /* micro-batches per step and replica */
     sc_precision precision; /* of the recipe */
     sc_recipe recipe;
-    int zero; /* 0..3 over dp */
+    int zero;      /* 0..3 over dp */
+    int zero_else; /* sc_plan_build(): of weights that no rule of the strategy
+                      speaks of; then `zero` is the most of any */
     bool sp;
     bool experts_over_tp; /* experts are split over tp too, not replicated */
     double capacity;      /* rows of every expert over balanced, padded or
@@ -259,13 +261,16 @@ typedef struct sc_segment {
     double fwd_cat[SC_N_CATS], bwd_cat[SC_N_CATS];
     /* weights of one layer on one rank, elements */
     double params;      /* in the compute layout (after gathers) */
+    double gathered;    /* of these, those that are gathered for use */
     double params_kept; /* in the layout they are kept in */
     double frozen_kept; /* of these, never updated */
     double grads_kept, optim_kept;
     /* exchanges of weights and gradients, and their totals */
-    sc_exchange gather, grad, update;
+    sc_exchange gather, grad, once, update;
     double gather_bytes, gather_s; /* weights, per use (ZeRO-3) */
     double grad_bytes, grad_s;     /* gradients, once a step or per use */
+    double once_bytes, once_s;     /* those that are kept whole, once a step
+                                      where others go per use */
     double update_bytes, update_s; /* updated weights after the optimizer */
     double pack_s;   /* kernels that compress gradients, per exchange */
     double residual; /* bytes kept of what compression left out */

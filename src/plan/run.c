@@ -242,8 +242,8 @@ uint64_t sc_plan_list_key(const sc_run *r)
 
 uint64_t sc_plan_weight_key(const sc_run *r)
 {
-    uint64_t key[] = {r->size[SC_AX_DP], replicas(r), (uint64_t)r->zero,
-                      plan_ends_apart(r)};
+    uint64_t key[] = {r->size[SC_AX_DP],      replicas(r), (uint64_t)r->zero,
+                      (uint64_t)r->zero_else, r->ga > 1,   plan_ends_apart(r)};
     return common_key(r, sc_hash(key, sizeof key, 1));
 }
 
@@ -252,6 +252,7 @@ static sc_run settled(const sc_run *run)
     sc_run r = *run;
     int zero = run->strategy ? plan_strategy_zero(run->strategy) : 0;
     r.size[SC_AX_REP] = replicas(run);
+    r.zero_else = run->zero;
     if (zero > r.zero) r.zero = zero;
     return r;
 }

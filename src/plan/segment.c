@@ -13,6 +13,7 @@
 
 #include "plan/graph_clock.h"
 #include "plan/graph_infer.h"
+#include "plan/strategy.h"
 
 #include <math.h>
 #include <string.h>
@@ -352,6 +353,30 @@ static sc_status too_many(const reading *x, const char *path)
                     "more than %d weights of an operator at %s", WEIGHTS, path);
 }
 
+/* The rule of the file that holds for a tensor of an operator. */
+static struct segment_said said_of(const reading *x, const char *path,
+                                   sc_rule_tensor what)
+{
+    const uint32_t replicas =
+        1u << SC_AX_DP | 1u << SC_AX_EP | 1u << SC_AX_CP | 1u << SC_AX_REP;
+    const sc_strategy *s = x->run->strategy;
+    struct segment_said best = {.said = false};
+    for (uint32_t i = 0; s && i < s->n_rules; i++) {
+        const sc_strategy_rule *r = &s->rule[i];
+        if (r->tensor != what || !r->has_split) continue;
+        if (!sc_rule_matches(r->match, path)) continue;
+        uint64_t rank = (uint64_t)sc_rule_specificity(r->match) << 32 | i;
+        if (best.said && rank < best.rank) continue;
+        best = (struct segment_said){.said = true, .rank = rank};
+        for (uint32_t k = 0; k < r->n_split; k++)
+            for (sc_axes list = r->split[k].axes; list; list >>= 4) {
+                int ax = plan_run_axis(s, (uint32_t)(list & 15) - 1);
+                if (ax >= 0) best.axes |= (uint8_t)(1u << ax & replicas);
+            }
+    }
+    return best;
+}
+
 static sc_status add_weights(reading *x, const facts *of, uint32_t kind)
 {
     const sc_opgraph *g = x->net.graph;
@@ -365,7 +390,11 @@ static sc_status add_weights(reading *x, const facts *of, uint32_t kind)
             bool expert = g->op[op].type == SC_G_EXPERT;
             if (b->n_weights >= WEIGHTS * x->run->model->layer[kind].n_ops)
                 return too_many(x, g->op[op].path);
+            const char *path = g->op[op].path;
             b->weight[b->n_weights++] = (segment_weight){
+                .kept = said_of(x, path, k ? SC_RT_BIAS : SC_RT_WEIGHT),
+                .grad = said_of(x, path, SC_RT_GRAD),
+                .state = said_of(x, path, SC_RT_OPTIM),
                 .elements = of[w].share * sc_gtensor_elements(t, 1),
                 .expert = expert,
                 .summed = of[w].summed,

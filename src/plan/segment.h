@@ -22,6 +22,14 @@ typedef struct segment_weight {
     bool still;      /* never updated */
     bool again;      /* another layer has it, too: that one counts it */
     compress_matrix matrix;
+
+    /* What rules of the file say of it: axes of replicas that it, its gradient
+     * and the optimizer's states are split over, bits by sc_axis. */
+    struct segment_said {
+        bool said;
+        uint8_t axes;
+        uint64_t rank; /* of two that say something the higher one holds */
+    } kept, grad, state;
 } segment_weight;
 
 /* A network in which every kind of layer stands at most three times. */

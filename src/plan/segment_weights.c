@@ -8,7 +8,8 @@
  *   else         gradients are summed by all
  *
  * Ranks that share a weight are those of dp, cp and replicas of sharded groups
- * (HSDP), and those of ep where it is not an expert's.
+ * (HSDP), and those of ep where it is not an expert's.  Rules of a file may say
+ * otherwise of single weights.
  */
 #include "plan/segment.h"
 
@@ -58,12 +59,43 @@ static double rail_factor(const sc_plan *p, const sc_exchange *x)
 
 /* ---- one weight ------------------------------------------------------------- */
 
-/* Axes of size above 1 as a mask, and how many ranks they have. */
-static uint32_t add_axis(const sc_run *r, sc_axis ax, double *ranks)
+/* Axes as bits by sc_axis: of all ranks that have the weight, and those that
+ * each of its tensors is split over. */
+typedef struct layout_of {
+    uint32_t ranks;       /* have it */
+    uint32_t kept, grad;  /* between steps */
+    uint32_t state, want; /* of the optimizer; where gradients are brought */
+} layout_of;
+
+static double count(const sc_run *r, uint32_t axes)
 {
-    if (r->size[ax] <= 1) return 0;
-    *ranks *= r->size[ax];
-    return 1u << ax;
+    double n = 1;
+    for (uint32_t ax = 0; ax < SC_N_AX; ax++)
+        if (axes >> ax & 1) n *= r->size[ax];
+    return n;
+}
+
+/* What a rule of the file says of a tensor holds before ZeRO.  Gradients are kept
+ * as their weight is placed, states as gradients, unless something says
+ * otherwise of them (graph_gradients.c). */
+static layout_of layout_of_weight(const sc_run *r, const segment_weight *w)
+{
+    const struct segment_said *kept = &w->kept, *grad = &w->grad;
+    uint32_t wide = 0;
+    for (uint32_t ax = 0; ax < SC_N_AX; ax++)
+        if (r->size[ax] > 1 && ax != SC_AX_PP && ax != SC_AX_TP)
+            wide |= 1u << ax;
+    if (w->expert) wide &= ~(1u << SC_AX_EP);
+    uint32_t shard = wide & ~(1u << SC_AX_REP);
+    int zero = r->zero_else;
+    layout_of l = {.ranks = wide};
+    l.kept = kept->said ? kept->axes & wide : zero >= 3 ? shard : 0;
+    l.grad = kept->said ? l.kept : zero >= 2 ? shard : 0;
+    if (grad->said && (!kept->said || grad->rank > kept->rank))
+        l.grad = grad->axes & wide;
+    l.state = w->state.said ? w->state.axes & wide : zero >= 1 ? shard : l.grad;
+    l.want = kept->said || grad->said ? l.grad : l.state;
+    return l;
 }
 
 static void add_exchange(sc_exchange *x, uint32_t axes, sc_coll coll,
@@ -77,7 +109,7 @@ static void add_exchange(sc_exchange *x, uint32_t axes, sc_coll coll,
 /* In the run's format on the wire, with the kernels that it costs. */
 static void add_gradient(const sc_plan *p, const segment_weight *w,
                          uint32_t axes, sc_coll coll, double elements,
-                         sc_segment *b)
+                         sc_exchange *to, sc_segment *b)
 {
     const sc_run *r = &p->run;
     const compress_by by = {.cost = r->cost,
@@ -89,36 +121,45 @@ static void add_gradient(const sc_plan *p, const segment_weight *w,
         compress_gradient(&by, &w->matrix, coll, elements, p->place[axes].n);
     b->pack_s += wire.pack_s;
     b->residual += wire.residual;
-    add_exchange(&b->grad, axes, wire.coll, wire.bytes);
+    add_exchange(to, axes, wire.coll, wire.bytes);
+}
+
+/* Over ranks of tp, too, where each has a part of the sum.  The parts of a
+ * replica are summed before anything is scattered. */
+static void add_sums(const sc_plan *p, const segment_weight *w,
+                     const layout_of *l, sc_segment *b)
+{
+    const sc_run *r = &p->run;
+    double n = w->elements;
+    uint32_t parts = w->summed ? 1u << SC_AX_TP : 0;
+    bool each = l->grad || sc_run_reductions(r) == 1;
+    sc_exchange *to = each ? &b->grad : &b->once;
+    if (!l->want) {
+        add_gradient(p, w, l->ranks | parts, SC_ALL_REDUCE, n, to, b);
+        return;
+    }
+    add_exchange(to, parts, SC_ALL_REDUCE, r->sw->reduce_bytes * n);
+    add_gradient(p, w, l->want, SC_REDUCE_SCATTER, n, to, b);
+    add_gradient(p, w, l->ranks & ~l->want, SC_ALL_REDUCE,
+                 n / count(r, l->want), to, b);
 }
 
 static void add_weight(const sc_plan *p, const segment_weight *w, sc_segment *b)
 {
     const sc_run *r = &p->run;
-    double n = w->elements, ranks = 1, copies = 1;
-    double low = sc_precision_bytes(SC_BF16);
-    uint32_t shard = add_axis(r, SC_AX_DP, &ranks);
-    shard |= add_axis(r, SC_AX_CP, &ranks);
-    if (!w->expert) shard |= add_axis(r, SC_AX_EP, &ranks);
-    uint32_t rep = add_axis(r, SC_AX_REP, &copies);
-    double part = n / ranks, kept = r->zero >= 3 ? part : n;
+    layout_of l = layout_of_weight(r, w);
+    double n = w->elements, low = sc_precision_bytes(SC_BF16);
+    double kept = n / count(r, l.kept);
     b->params += n;
     b->params_kept += kept;
+    if (l.kept) b->gathered += n;
     if (w->still) b->frozen_kept += kept;
-    if (r->zero >= 3) add_exchange(&b->gather, shard, SC_ALL_GATHER, low * n);
+    add_exchange(&b->gather, l.kept, SC_ALL_GATHER, low * n);
     if (r->forward_only || w->still) return;
-    b->grads_kept += r->zero >= 2 ? part : n;
-    b->optim_kept += r->zero >= 1 ? part : n;
-    uint32_t parts = w->summed ? 1u << SC_AX_TP : 0;
-    if (r->zero == 0) {
-        add_gradient(p, w, shard | rep | parts, SC_ALL_REDUCE, n, b);
-        return;
-    }
-    /* the parts of a replica are summed before anything is scattered */
-    add_exchange(&b->grad, parts, SC_ALL_REDUCE, r->sw->reduce_bytes * n);
-    add_gradient(p, w, shard, SC_REDUCE_SCATTER, n, b);
-    add_gradient(p, w, rep, SC_ALL_REDUCE, part, b);
-    if (r->zero < 3) add_exchange(&b->update, shard, SC_ALL_GATHER, low * n);
+    b->grads_kept += n / count(r, l.grad);
+    b->optim_kept += n / count(r, l.state);
+    add_sums(p, w, &l, b);
+    add_exchange(&b->update, l.state & ~l.kept, SC_ALL_GATHER, low * kept);
 }
 
 sc_status sc_segment_weights(const sc_plan *p, sc_segment *b, sc_err *err)
@@ -130,11 +171,13 @@ sc_status sc_segment_weights(const sc_plan *p, sc_segment *b, sc_err *err)
     SC_TRY(plan_exchange_price(p, &b->gather, &b->gather_bytes, &b->gather_s,
                                err));
     SC_TRY(plan_exchange_price(p, &b->grad, &b->grad_bytes, &b->grad_s, err));
+    SC_TRY(plan_exchange_price(p, &b->once, &b->once_bytes, &b->once_s, err));
     SC_TRY(plan_exchange_price(p, &b->update, &b->update_bytes, &b->update_s,
                                err));
     if (p->run.zero >= 3) {
         b->gather_s *= rail_factor(p, &b->gather);
         b->grad_s *= rail_factor(p, &b->grad);
+        b->once_s *= rail_factor(p, &b->once);
     }
     return SC_OK;
 }

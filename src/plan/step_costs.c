@@ -63,7 +63,7 @@ double sc_plan_overlap(const sc_plan *p, const sc_segment *segments)
     uint32_t kinds = p->n_kinds ? p->n_kinds : 1;
     for (uint32_t l = 0; l < kinds * sc_run_segments(&p->run); l++) {
         const sc_exchange *x[] = {&segments[l].gather, &segments[l].grad,
-                                  &segments[l].update};
+                                  &segments[l].once, &segments[l].update};
         for (size_t i = 0; i < SC_COUNT(x); i++)
             share =
                 fmax(share, sc_plan_units(p->run.hw->device, x[i]->channels));
@@ -107,16 +107,23 @@ static void exchange_add(sc_exchange *sum, const sc_exchange *x, double of)
     }
 }
 
+typedef enum moved { M_GRAD, M_ONCE, M_UPDATE } moved;
+
+static const sc_exchange *moved_of(const sc_segment *b, moved what)
+{
+    return what == M_GRAD ? &b->grad : what == M_ONCE ? &b->once : &b->update;
+}
+
 /* All of a device's gradients (or updated weights), once. */
 static void exchange_sum(const sc_plan *p, const sc_segment *segments,
-                         uint32_t dev, bool update, sc_exchange *out)
+                         uint32_t dev, moved what, sc_exchange *out)
 {
     const sc_run *r = &p->run;
     const sc_segment *own = sc_plan_segments(p, segments, dev);
     sc_exchange all = {{0}, {0}, 0};
     for (uint32_t c = 0; c < sc_run_chunks(r); c++)
         for (uint32_t l = 0; l < sc_run_segments(r); l++)
-            exchange_add(&all, update ? &own[l].update : &own[l].grad,
+            exchange_add(&all, moved_of(&own[l], what),
                          p->stage[sc_run_stage(r, dev, c)].n[l]);
     *out = all;
 }
@@ -124,18 +131,22 @@ static void exchange_sum(const sc_plan *p, const sc_segment *segments,
 /* One exchange of all of a device's gradients (or updated weights) at once,
  * nothing beside it; 0 where it is overlapped or not needed. */
 static sc_status exchange(const sc_plan *p, const sc_segment *segments,
-                          uint32_t dev, bool update, double *seconds,
+                          uint32_t dev, moved what, double *seconds,
                           sc_err *err)
 {
     const sc_run *r = &p->run;
     double bytes;
     *seconds = 0;
-    bool beside = update ? r->sw->param_overlap : r->sw->grad_overlap;
-    if (beside || r->zero >= 3 || r->forward_only) return SC_OK;
+    bool update = what == M_UPDATE;
+    /* ZeRO-3 has nothing to update beside the first pass, but what a rule
+     * leaves whole */
+    bool beside = update ? r->sw->param_overlap && r->zero < 3
+                         : r->sw->grad_overlap || r->zero >= 3;
+    if (beside || r->forward_only) return SC_OK;
     sc_exchange all;
-    exchange_sum(p, segments, dev, update, &all);
+    exchange_sum(p, segments, dev, what, &all);
     SC_TRY(plan_exchange_price(p, &all, &bytes, seconds, err));
-    if (!update) *seconds *= sc_run_reductions(r);
+    if (what == M_GRAD) *seconds *= sc_run_reductions(r);
     const sc_place *at =
         &p->place[1u << SC_AX_DP | 1u << SC_AX_EP | 1u << SC_AX_REP];
     bool mixed = at->nodes > 1 && at->m > 1;
@@ -263,8 +274,11 @@ sc_status sc_plan_step_costs(const sc_plan *p, const sc_segment *segments,
     SC_TRY(transfer(p, device, &c, err));
     SC_TRY(tied(p, segments, &c.tied_s, err));
     SC_TRY(mirror(p, segments, device, &c, err));
-    SC_TRY(exchange(p, segments, device, false, &c.grad_s, err));
-    SC_TRY(exchange(p, segments, device, true, &c.update_s, err));
+    double once;
+    SC_TRY(exchange(p, segments, device, M_GRAD, &c.grad_s, err));
+    SC_TRY(exchange(p, segments, device, M_ONCE, &once, err));
+    SC_TRY(exchange(p, segments, device, M_UPDATE, &c.update_s, err));
+    c.grad_s += once;
     if (!r->forward_only && !r->sw->grad_overlap && r->zero < 3)
         c.pack_s = sc_run_reductions(r) *
                    sc_plan_device_sum(p, segments, device, pack_seconds);

@@ -77,16 +77,20 @@ static void join_weights(sc_segment *b, const sc_segment *w)
 {
     b->params = w->params;
     b->params_kept = w->params_kept;
+    b->gathered = w->gathered;
     b->frozen_kept = w->frozen_kept;
     b->grads_kept = w->grads_kept;
     b->optim_kept = w->optim_kept;
     b->gather = w->gather;
     b->grad = w->grad;
+    b->once = w->once;
     b->update = w->update;
     b->gather_bytes = w->gather_bytes;
     b->gather_s = w->gather_s;
     b->grad_bytes = w->grad_bytes;
     b->grad_s = w->grad_s;
+    b->once_bytes = w->once_bytes;
+    b->once_s = w->once_s;
     b->update_bytes = w->update_bytes;
     b->update_s = w->update_s;
     b->pack_s = w->pack_s;

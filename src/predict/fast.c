@@ -69,9 +69,15 @@ static double gate(const past *h, uint32_t depth, uint32_t ahead)
     return back > h->n ? 0 : h->end[(h->n - back) % SC_COUNT(h->end)];
 }
 
+/* Gradients of a layer that leave with a backward pass. */
+static double sent_s(const sc_segment *b, bool last)
+{
+    return b->grad_s + (last ? b->once_s : 0);
+}
+
 /* ZeRO-3: per layer compute beside the exchanges of its neighbours, those of
  * earlier passes included.  What overlaps slows both. */
-static double zero3(fast *x, uint32_t v, uint32_t dev, sc_pass pass,
+static double zero3(fast *x, uint32_t v, uint32_t dev, sc_pass pass, bool last,
                     double start)
 {
     bool bwd = pass != SC_FWD;
@@ -100,7 +106,8 @@ static double zero3(fast *x, uint32_t v, uint32_t dev, sc_pass pass,
         busy += slow;
         t = from + c + slow;
         h->end[h->n++ % SC_COUNT(h->end)] = t;
-        if (pass == SC_BWD && b->grad_s > 0) busy = fmax(busy, t) + b->grad_s;
+        double sent = sent_s(b, last);
+        if (pass == SC_BWD && sent > 0) busy = fmax(busy, t) + sent;
     }
     h->busy = busy;
     x->tail[dev] = bwd ? fmax(0, busy - t) : 0;
@@ -108,7 +115,8 @@ static double zero3(fast *x, uint32_t v, uint32_t dev, sc_pass pass,
 }
 
 /* The weight pass needs no weights, and leaves gradients to be scattered. */
-static double late_zero3(fast *x, uint32_t v, uint32_t dev, double start)
+static double late_zero3(fast *x, uint32_t v, uint32_t dev, bool last,
+                         double start)
 {
     past *h = &x->past[dev];
     double t = start;
@@ -116,7 +124,8 @@ static double late_zero3(fast *x, uint32_t v, uint32_t dev, double start)
         const sc_segment *b = run_of(x, dev, v, true, k);
         double own = b->w_cat[SC_CAT_COMPUTE] + b->pack_s;
         t += b->w_s + b->pack_s + x->sigma * fmin(own, fmax(0, h->busy - t));
-        if (b->grad_s > 0) h->busy = fmax(h->busy, t) + b->grad_s;
+        double sent = sent_s(b, last);
+        if (sent > 0) h->busy = fmax(h->busy, t) + sent;
     }
     x->tail[dev] = fmax(0, h->busy - t);
     return t - start;
@@ -141,7 +150,7 @@ static double first_forward(fast *x, uint32_t v, uint32_t dev, double start)
 
 /* With the exchanges of gradients that it makes; `split`: for weights alone. */
 static double last_backward(fast *x, uint32_t dev, uint32_t v, bool split,
-                            double behind)
+                            bool last, double behind)
 {
     double t = 0, free_at = behind, bucket = 0, bucket_s = 0, sent = 0;
     double own = 0; /* kernels: only they are slowed */
@@ -150,8 +159,8 @@ static double last_backward(fast *x, uint32_t dev, uint32_t v, bool split,
         const sc_segment *b = run_of(x, dev, v, true, k);
         t += (split ? b->w_s : b->bwd_s) + b->pack_s;
         own += (split ? b->w_cat : b->bwd_cat)[SC_CAT_COMPUTE] + b->pack_s;
-        bucket += b->grad_bytes;
-        bucket_s += b->grad_s;
+        bucket += b->grad_bytes + (last ? b->once_bytes : 0);
+        bucket_s += sent_s(b, last);
         if (bucket > 0 &&
             (k == n - 1 || bucket >= x->p->run.sw->bucket_bytes)) {
             free_at = fmax(free_at, t) + bucket_s;
@@ -206,11 +215,12 @@ static double duration(fast *x, const sweep *s, const sc_slot *o, uint32_t v,
     bool grads = pass == SC_BWD || pass == SC_BWD_W, split = pass == SC_BWD_W;
     bool last = o->mb == s->last[c];
     if (r->zero >= 3)
-        return split ? late_zero3(x, v, dev, start)
-                     : zero3(x, v, dev, pass, start);
+        return split ? late_zero3(x, v, dev, last, start)
+                     : zero3(x, v, dev, pass, last, start);
     bool exchange = last || s->each_time;
     if (grads && exchange && x->beside) /* chunks share a stream */
-        return last_backward(x, dev, v, split, fmax(0, s->grad[dev] - start));
+        return last_backward(x, dev, v, split, last,
+                             fmax(0, s->grad[dev] - start));
     if (split) return x->w[c];
     if (pass == SC_BWD_X) return x->b[c] - x->w[c];
     if (pass == SC_BWD) return x->b[c];

@@ -39,11 +39,12 @@ static bool stays_whole(const sc_run *r)
            !r->forward_only;
 }
 
-/* Weights of a layer with gradients, in the layout of the products. */
+/* Weights of a layer that are gathered and have gradients, in the layout of the
+ * products. */
 static double trained(const sc_segment *b)
 {
     double still = b->params_kept > 0 ? b->frozen_kept / b->params_kept : 0;
-    return b->params * (1 - still);
+    return b->gathered * (1 - still);
 }
 
 /* Bytes per gradient that a backward pass of FSDP2 leaves: as wide as the
@@ -67,13 +68,13 @@ static void add_weights(const sc_run *r, stage_sum *s, uint8_t kind,
     s->logits += b->logits;
     if (kind == SC_LAYER_HEAD) s->ends += b->saved;
     if (b->gather_bytes <= 0) return;
-    s->params += n * b->params;
+    s->params += n * b->gathered;
     s->trained += n * trained(b);
     if (kind == SC_LAYER_BLOCK || !r->sw->root_group) {
-        s->widest = fmax(s->widest, b->params);
+        s->widest = fmax(s->widest, b->gathered);
         return;
     }
-    s->root += n * b->params;
+    s->root += n * b->gathered;
     s->root_trained += n * trained(b);
     if (kind == SC_LAYER_HEAD)
         s->head_fresh = sc_precision_bytes(SC_BF16) * trained(b);

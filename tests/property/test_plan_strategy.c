@@ -51,12 +51,14 @@ static sc_job options(const chosen *c)
 static const char *file(const chosen *c, bool rules, sc_arena *a)
 {
     static const char *const what[] = {"", "optim", "grad", "weight"};
+    static const char bias[] =
+        "  - {match: '*', tensor: bias, place: {dim0: dp}}\n";
     const char *zero = rules ? "" : sc_sprintf(a, "zero: %d, ", c->zero);
     const char *rule = rules && c->zero
                            ? sc_sprintf(a,
                                         "rules:\n  - {match: '*', tensor: %s, "
-                                        "place: {dim0: dp}}\n",
-                                        what[c->zero])
+                                        "place: {dim0: dp}}\n%s",
+                                        what[c->zero], c->zero == 3 ? bias : "")
                            : "";
     return sc_sprintf(a,
                       "mesh: {pp: %u, dp: %u, tp: %u}\n"

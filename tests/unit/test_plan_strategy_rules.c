@@ -372,6 +372,58 @@ static void beyond_search(void **state)
     }
 }
 
+/* Step of a run by segments and by the network, and the memory of its first stage. */
+static void agree(const sc_run *r)
+{
+    sc_segment *b;
+    sc_plan p = priced(r, &b);
+    sc_job job;
+    sc_prediction q;
+    sc_job_init(&job);
+    job.engine = SC_ENGINE_FAST;
+    job.brief = true;
+    assert_int_equal(sc_predict_chosen(&job, r, &f.a, &q, &f.err), SC_OK);
+    near_by(fast_s(&p, b), q.step_time_s, 0.05);
+    near_by(memory_of(&p, b), q.memory[0].peak, 0.03);
+}
+
+/* fc1 of a layer of h = 2048 has 4 h^2 weights.  Whole under ZeRO-3: it is not
+ * gathered for use but after the update, and its gradients are summed once a step;
+ * the optimizer keeps a shard still.  In parts where all others are whole: all
+ * that follows from it is in parts. */
+static void single_weights(void **state)
+{
+    (void)state;
+    sc_run r = run_of("gpt3-xl", 1, 8), own;
+    double h = (double)r.model->t.hidden, fc1 = 4 * h * h;
+    double n = segment(&r, 1).params, wide = r.sw->reduce_bytes;
+    r.zero = 3;
+    own = under(&r, "mesh: {dp: 8}\nrules:\n  - {match: layers.*.fc1, tensor: "
+                    "weight, place: {}}\n");
+    sc_segment b = segment(&own, 1);
+    near(b.params, n);
+    near(b.gathered, n - fc1);
+    near(b.params_kept, (n - fc1) / 8 + fc1);
+    near(b.grads_kept, (n - fc1) / 8 + fc1);
+    near(b.optim_kept, n / 8);
+    near(b.gather_bytes, 2 * (n - fc1));
+    near(b.grad_bytes, wide * (n - fc1));
+    near(b.once_bytes, wide * fc1);
+    near(b.update_bytes, 2 * fc1);
+    agree(&own);
+    r.zero = 0;
+    own = under(&r, "mesh: {dp: 8}\nrules:\n  - {match: layers.*.fc1, tensor: "
+                    "weight, place: {dim0: dp}}\n");
+    b = segment(&own, 1);
+    near(b.gathered, fc1);
+    near(b.params_kept, n - fc1 + fc1 / 8);
+    near(b.optim_kept, n - fc1 + fc1 / 8);
+    near(b.grad_bytes, wide * fc1);
+    near(b.once_bytes, wide * (n - fc1));
+    near(b.update_bytes, 0);
+    agree(&own);
+}
+
 static void keys_differ(void **state)
 {
     (void)state;
@@ -391,7 +443,7 @@ int main(void)
         TEST(presets_alone),    TEST(megatron_by_hand),  TEST(zero_by_hand),
         TEST(all_blocks_again), TEST(some_blocks_again), TEST(kinds_by_range),
         TEST(too_many_kinds),   TEST(matches_nothing),   TEST(most_specific),
-        TEST(beyond_search),    TEST(keys_differ),
+        TEST(beyond_search),    TEST(keys_differ),       TEST(single_weights),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
