@@ -199,7 +199,7 @@ typedef struct sc_opgraph {
     const char *optimizer;  /* usual one; NULL: not known */
     bool fixed;       /* batch dims came with a trace: one sample is all */
     const char *note; /* for people: what a trace has that is not known; NULL:
-                         nothing to say.  Not written to files */
+                         nothing to say */
 } sc_opgraph;
 
 /* Errors of all functions below: SC_EINPUT with `pos` or a place in a file. */
@@ -214,8 +214,6 @@ sc_status sc_opgraph_from_model(const sc_model *m, uint64_t seq, bool unfused,
 /* A user's graph: model.yml with `operators:` (docs/model-file.md). */
 sc_status sc_opgraph_read(const char *text, size_t len, const char *file,
                           sc_arena *a, const sc_opgraph **out, sc_err *err);
-/* As such a file; what is written reads back as an equal graph. */
-void sc_opgraph_write(const sc_opgraph *g, sc_text *out);
 
 /* The forward pass of a PyTorch execution trace (ExecutionTraceObserver, JSON
  * of schema 1.0.1 to 1.1.1): `fixed`, the batch of the trace is one sample.

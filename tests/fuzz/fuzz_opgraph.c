@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Graphs of operators: any bytes are read or refused; what is read is sound,
- * and reads back from what is written of it. */
+/* Graphs of operators: any bytes are read or refused; what is read is sound. */
 #include <stepcast/model_graph.h>
 
 #include <stdlib.h>
@@ -21,21 +20,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     sc_arena a;
     sc_err err;
-    sc_text t;
     sc_arena_init(&a, (size_t)64 << 20);
     sc_err_init(&err);
-    sc_text_init(&t);
     const sc_opgraph *g = read_graph((const char *)data, size, &a, &err);
-    if (g && g->n_ops < 64) {
-        if (sc_opgraph_check(g, &err) != SC_OK) abort();
-        sc_opgraph_write(g, &t);
-        const sc_opgraph *again = read_graph(t.buf, t.len, &a, &err);
-        bool memory = err.n > 0 && err.d[0].code == SC_C_MEMORY;
-        if (!memory &&
-            (!again || again->n_ops != g->n_ops || again->params != g->params))
-            abort();
-    }
-    sc_text_free(&t);
+    if (g && sc_opgraph_check(g, &err) != SC_OK) abort();
     sc_arena_free(&a);
     return 0;
 }

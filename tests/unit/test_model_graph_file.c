@@ -7,6 +7,7 @@
 #include <stepcast/model_graph.h>
 
 #include "fixture.h"
+#include "opgraph_write.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -126,7 +127,7 @@ static uint32_t round_trip(const sc_opgraph *g)
     sc_text t;
     uint32_t raw = 0;
     sc_text_init(&t);
-    sc_opgraph_write(g, &t);
+    opgraph_write(g, &t);
     assert_false(t.failed);
     const sc_opgraph *again = read_text(t.buf);
     if (!again)

@@ -5,6 +5,7 @@
 #include <stepcast/model_graph.h>
 
 #include "fixture.h"
+#include "opgraph_write.h"
 
 #include <math.h>
 #include <string.h>
@@ -106,11 +107,11 @@ static void same_file(const sc_model *m)
     if (!g) g = network(m, 512, false);
     sc_text_init(&t);
     sc_text_init(&u);
-    sc_opgraph_write(g, &t);
+    opgraph_write(g, &t);
     if (sc_opgraph_read(t.buf, strlen(t.buf), "net.yml", &arena, &again,
                         &err) != SC_OK)
         fail_msg("%s: %u: %s", m->name, err.d[0].line, err.d[0].msg);
-    sc_opgraph_write(again, &u);
+    opgraph_write(again, &u);
     if (strcmp(t.buf, u.buf) != 0) fail_msg("%s is written otherwise", m->name);
     assert_true(again->params == g->params && again->active == g->active);
     assert_true(sc_opgraph_flops(again, 2, false) ==
@@ -181,7 +182,7 @@ static void test_found(void **state)
         const sc_opgraph *g = network(model(names[i]), 512, false), *again;
         sc_text t;
         sc_text_init(&t);
-        sc_opgraph_write(g, &t);
+        opgraph_write(g, &t);
         assert_int_equal(sc_opgraph_read(t.buf, strlen(t.buf), "net.yml",
                                          &arena, &again, &err),
                          SC_OK);

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * graph_write.c - an operator graph as a model.yml.
+ * opgraph_write.c - an operator graph as a model.yml.
  *
  * For every operator a row is guessed as a person would write it, and built
  * again over the same inputs; where that does not give the operator back, its
  * parts are printed (`raw:`).
  */
+#include "opgraph_write.h"
+
 #include "model/graph_row.h"
 
 #include <stdlib.h>
@@ -571,7 +573,7 @@ static bool hold(writer *w)
     return true;
 }
 
-void sc_opgraph_write(const sc_opgraph *g, sc_text *out)
+void opgraph_write(const sc_opgraph *g, sc_text *out)
 {
     sc_arena a;
     sc_arena_init(&a, 0);
