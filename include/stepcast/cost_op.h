@@ -102,9 +102,7 @@ void sc_op_list(const sc_cost *c, const sc_op_facts *f, const sc_op_work *w,
  * is, whatever program runs it.  FLOP and bytes, no price. */
 sc_price sc_op_amount(const sc_op_work *w);
 
-/* Price of the i-th kernel, and of all. */
-sc_price sc_op_kernel_price(const sc_cost *c, const sc_device *d,
-                            const sc_op_kernels *l, uint32_t i);
+/* Price of all kernels. */
 sc_price sc_op_price(const sc_cost *c, const sc_device *d,
                      const sc_op_kernels *l);
 void sc_op_explain(const sc_cost *c, const sc_device *d, const sc_op_kernels *l,

@@ -260,11 +260,6 @@ double sc_predict_reported_memory(const sc_prediction *p);
 /* What held-out errors judge a model by. */
 sc_model_kind sc_predict_kind(const sc_model *m);
 
-/* The 80 % interval of measured over predicted steps (run->cost->held): that
- * of the model's kind; where no row of the fit is of such a device or program,
- * false and the widest of all, `unseen` times as wide. */
-bool sc_predict_interval(const sc_run *run, sc_interval *out);
-
 #ifdef __cplusplus
 }
 #endif

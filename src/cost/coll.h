@@ -59,10 +59,6 @@ sc_status coll_call_init(coll_call *k, const sc_cost *c, const sc_hw *hw,
                          sc_coll coll, double bytes, const sc_place *at,
                          sc_err *err);
 
-/* Prices of one algorithm, one per protocol; 0: it can't run here. */
-uint32_t coll_quote_algorithm(const coll_call *k, int algorithm,
-                              coll_quote *out);
-
 /* `algorithm` or, if it is -1, all that the library chooses from. */
 uint32_t coll_quotes(const coll_call *k, int algorithm,
                      coll_quote out[COLL_QUOTES]);

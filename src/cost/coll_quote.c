@@ -377,8 +377,9 @@ static uint32_t usual_channels(const coll_call *k, const coll_quote *q)
     return n < 1 ? 1 : (uint32_t)n;
 }
 
-uint32_t coll_quote_algorithm(const coll_call *k, int algorithm,
-                              coll_quote *out)
+/* Prices of one algorithm, one per protocol; 0: it can't run here. */
+static uint32_t quote_algorithm(const coll_call *k, int algorithm,
+                                coll_quote *out)
 {
     uint32_t n_algorithms, n = 0;
     const sc_algorithm *a = &sc_algorithms(&n_algorithms)[algorithm];
@@ -410,15 +411,15 @@ uint32_t coll_quotes(const coll_call *k, int algorithm,
     static const int usual[] = {SC_ALGO_RING,    SC_ALGO_TREE,
                                 SC_ALGO_NVLS,    SC_ALGO_NVLS_TREE,
                                 SC_ALGO_COLLNET, SC_ALGO_PAT};
-    if (algorithm >= 0) return coll_quote_algorithm(k, algorithm, out);
+    if (algorithm >= 0) return quote_algorithm(k, algorithm, out);
     if (k->coll == SC_ALL_TO_ALL || k->coll == SC_SENDRECV)
-        return coll_quote_algorithm(k, SC_ALGO_DIRECT, out);
+        return quote_algorithm(k, SC_ALGO_DIRECT, out);
     bool spread = k->coll == SC_ALL_REDUCE && k->at->nodes > 1;
     uint32_t n = 0;
     for (size_t i = 0; i < SC_COUNT(usual); i++) {
         if (usual[i] == SC_ALGO_TREE && !spread) continue;
         if (in_switch(usual[i]) && k->gen < 2) continue;
-        n += coll_quote_algorithm(k, usual[i], out + n);
+        n += quote_algorithm(k, usual[i], out + n);
     }
     return n;
 }
@@ -449,7 +450,7 @@ sc_status coll_best(const coll_call *k, int algorithm, coll_quote *out,
     sc_status s = coll_select(k, algorithm, &c, err);
     if (s != SC_OK && s != SC_NO) return s;
     bool chosen = s == SC_OK;
-    uint32_t n = chosen ? coll_quote_algorithm(k, c.algorithm, q) : 0;
+    uint32_t n = chosen ? quote_algorithm(k, c.algorithm, q) : 0;
     if (n == 0) { /* nobody chooses, or what the fabric's form can't price */
         chosen = false;
         n = coll_quotes(k, algorithm, q);

@@ -345,8 +345,8 @@ sc_price sc_op_amount(const sc_op_work *w)
 
 /* ---- prices --------------------------------------------------------------- */
 
-sc_price sc_op_kernel_price(const sc_cost *c, const sc_device *d,
-                            const sc_op_kernels *l, uint32_t i)
+static sc_price kernel_price(const sc_cost *c, const sc_device *d,
+                             const sc_op_kernels *l, uint32_t i)
 {
     sc_price p = sc_cost_kernel(c, d, &l->k[i]);
     if (l->joined[i]) {
@@ -363,7 +363,7 @@ sc_price sc_op_price(const sc_cost *c, const sc_device *d,
     sc_price sum = {.limit = NULL};
     double longest = 0;
     for (uint32_t i = 0; i < l->n; i++) {
-        sc_price p = sc_op_kernel_price(c, d, l, i);
+        sc_price p = kernel_price(c, d, l, i);
         if (p.seconds > 0 && (!sum.limit || p.seconds > longest)) {
             sum.limit = p.limit;
             longest = p.seconds;
@@ -385,7 +385,7 @@ void sc_op_explain(const sc_cost *c, const sc_device *d, const sc_op_kernels *l,
             sc_cost_explain_kernel(c, d, &l->k[i], out);
             continue;
         }
-        sc_price p = sc_op_kernel_price(c, d, l, i);
+        sc_price p = kernel_price(c, d, l, i);
         char t[32], b[32];
         sc_unit_print_short(p.seconds, SC_U_TIME, t, sizeof t);
         sc_unit_print_short(p.bytes, SC_U_BYTES, b, sizeof b);

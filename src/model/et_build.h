@@ -44,9 +44,6 @@ gb_value et_use(et_builder *g, const et_tensor *t);
 /* True where nothing in the graph made it. */
 bool et_is_leaf(et_builder *g, const et_tensor *t);
 
-/* Dims of a tensor, batch first.  False: it has no elements. */
-bool et_dims(const et_tensor *t, sc_gdim dim[SC_G_DIMS], unsigned *n);
-
 /* Any operator whose dims are those of its result: what has not the extent of
  * an input is not divided.  `flops` 0: none. */
 gb_value et_shaped(et_op *o, sc_gtype type, const et_tensor *out, double flops);

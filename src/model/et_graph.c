@@ -40,7 +40,8 @@ bool et_is_leaf(et_builder *g, const et_tensor *t)
     return et_entry(g, t)->value == SC_NONE;
 }
 
-bool et_dims(const et_tensor *t, sc_gdim dim[SC_G_DIMS], unsigned *n)
+/* Dims of a tensor, batch first.  False: it has no elements. */
+static bool et_dims(const et_tensor *t, sc_gdim dim[SC_G_DIMS], unsigned *n)
 {
     static const char *const names[] = {"batch", "c", "h", "w", "x", "y"};
     *n = t->n_dim;

@@ -273,7 +273,9 @@ static uint64_t hash_of(const sc_transformer *t)
     return t->pattern ? sc_hash(t->pattern, strlen(t->pattern), h) : h;
 }
 
-sc_status model_generate(sc_model *m, sc_pos pos, sc_arena *a, sc_err *err)
+/* Layers of a complete transformer, written to m->layer; counts parameters
+ * and sets m->hash.  SC_C_RANGE when the parameters don't fit 2^53. */
+static sc_status generate(sc_model *m, sc_pos pos, sc_arena *a, sc_err *err)
 {
     sc_layer *layer = SC_NEW_N(a, sc_layer, SC_LAYERS);
     if (!layer) return sc_error_nomem(err);
@@ -307,7 +309,7 @@ sc_status model_make(const sc_transformer *t, const model_where *w,
         m->t.pattern = sc_strdup(a, m->t.pattern);
         if (!m->t.pattern) return sc_error_nomem(err);
     }
-    SC_TRY(model_generate(m, w->at[MODEL_LAYERS], a, err));
+    SC_TRY(generate(m, w->at[MODEL_LAYERS], a, err));
     if (!m->t.frozen) {
         *out = m;
         return SC_OK;

@@ -30,8 +30,5 @@ typedef struct convert {
 gb_value convert_op(convert *c, const sc_operator *op, gb_value x, gb_value y);
 /* The table of the words, once more. */
 gb_value convert_words_again(convert *c, const char *name);
-/* Queries and keys with values of a latent attention come apart. */
-gb_value convert_attention(convert *c, const sc_operator *op, gb_value q,
-                           gb_value kv);
 
 #endif

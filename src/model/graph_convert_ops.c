@@ -234,8 +234,9 @@ static gb_value in_parts(convert *c, const sc_operator *op, uint32_t heads,
     return gb_view(b, op->name, y, dim, 3, true);
 }
 
-gb_value convert_attention(convert *c, const sc_operator *op, gb_value q,
-                           gb_value kv)
+/* Queries and keys with values of a latent attention come apart. */
+static gb_value convert_attention(convert *c, const sc_operator *op, gb_value q,
+                                  gb_value kv)
 {
     uint32_t heads = (uint32_t)(op->iter[2].extent / op->v_dim);
     const gb_attend fused = {.q = q,

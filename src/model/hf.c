@@ -72,7 +72,7 @@ void hf_fail(hf_reader *r, sc_code code, sc_pos pos, const char *hint,
 }
 
 /* A number or truth value as JSON has them: never in quotes. */
-bool hf_value(hf_reader *r, const sc_node *n, sc_key key, void *target)
+static bool hf_value(hf_reader *r, const sc_node *n, sc_key key, void *target)
 {
     bool text = key.type == SC_T_STRING;
     key.name = n->key;

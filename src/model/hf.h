@@ -62,7 +62,6 @@ const sc_node *hf_get(const sc_node *map, const char *key);
 /* These record an error in the reader and go on. */
 void hf_fail(hf_reader *r, sc_code code, sc_pos pos, const char *hint,
              const char *fmt, ...) SC_PRINTF(5, 6);
-bool hf_value(hf_reader *r, const sc_node *n, sc_key key, void *target);
 bool hf_int(hf_reader *r, const sc_node *n, model_field field);
 bool hf_bool(hf_reader *r, const sc_node *map, const char *key, bool fallback);
 double hf_number(hf_reader *r, const sc_node *map, const char *key,

@@ -88,11 +88,7 @@ sc_status model_complete(sc_transformer *t, const model_where *w, sc_err *err);
  * parts that miss only what was refused. */
 void model_dense_only(sc_transformer *t);
 
-/* Layers of a complete transformer, written to m->layer; counts parameters
- * and sets m->hash.  SC_C_RANGE when the parameters don't fit 2^53. */
-sc_status model_generate(sc_model *m, sc_pos pos, sc_arena *a, sc_err *err);
-
-/* model_complete and model_generate. */
+/* Completes a model and makes its layers. */
 sc_status model_make(const sc_transformer *t, const model_where *w,
                      sc_source source, sc_arena *a, const sc_model **out,
                      sc_err *err);

@@ -31,29 +31,30 @@ double plan_host_memory(const sc_device *d, uint32_t host_size)
     return d->host_bw > 40e9 ? 614.4e9 : 409.6e9;
 }
 
-double plan_host_memory_bw(const sc_run *r)
+static double host_memory_bw(const sc_run *r)
 {
     return r->host_mem_bw > 0
                ? r->host_mem_bw
                : plan_host_memory(r->hw->device, r->hw->host_size);
 }
 
-double plan_nvme_bw(const sc_run *r)
+static double nvme_bw_of(const sc_run *r)
 {
     return r->nvme_bw > 0 ? r->nvme_bw : PLAN_NVME_BW;
 }
 
-sc_tier plan_checkpoint_tier(const sc_run *r)
+/* Where a checkpoint goes; SC_TIER_DEVICE: to that storage. */
+static sc_tier checkpoint_tier(const sc_run *r)
 {
     return r->strategy ? (sc_tier)r->strategy->checkpoint_tier : SC_TIER_DEVICE;
 }
 
-double plan_storage_bw(const sc_run *r)
+static double storage_bw_of(const sc_run *r)
 {
     double hosts = (double)r->hw->n_devices / r->hw->host_size;
-    if (plan_checkpoint_tier(r) == SC_TIER_CPU) return INFINITY;
-    if (plan_checkpoint_tier(r) == SC_TIER_NVME)
-        return plan_nvme_bw(r) * fmax(1, hosts);
+    if (checkpoint_tier(r) == SC_TIER_CPU) return INFINITY;
+    if (checkpoint_tier(r) == SC_TIER_NVME)
+        return nvme_bw_of(r) * fmax(1, hosts);
     return r->storage_bw > 0 ? r->storage_bw : PLAN_STORAGE_BW * fmax(1, hosts);
 }
 
@@ -100,11 +101,11 @@ static void optimizer(const sc_plan *p, const sc_segment *segments,
                         ? sc_plan_device_sum(p, segments, dev, backward_seconds)
                         : 0;
     double once = HALF_BYTES * n / link;
-    double host = own_share(r, plan_host_memory_bw(r)) * PLAN_UPDATE_SHARE;
+    double host = own_share(r, host_memory_bw(r)) * PLAN_UPDATE_SHARE;
     double update = UPDATE_BYTES * n / host;
     if (r->optim_tier == SC_TIER_NVME)
         update =
-            fmax(update, 2 * STATE_BYTES * n / own_share(r, plan_nvme_bw(r)));
+            fmax(update, 2 * STATE_BYTES * n / own_share(r, nvme_bw_of(r)));
     c->host_out_s = sc_run_reductions(r) * fmax(0, once - behind);
     c->host_in_s = once;
     c->host_update_s = fmax(0, update - once);
@@ -138,7 +139,7 @@ static void checkpoint(const sc_plan *p, const sc_segment *segments,
     /* states that are with the host already need no copy */
     if (r->optim_tier == SC_TIER_DEVICE && r->hw->device->host_bw > 0)
         c->save_copy_s = mine / r->hw->device->host_bw / every;
-    c->save_write_s = sum * r->hw->n_devices / pp / plan_storage_bw(r) / every;
+    c->save_write_s = sum * r->hw->n_devices / pp / storage_bw_of(r) / every;
     if (r->checkpoint_async) c->save_write_s = 0; /* beside training */
 }
 

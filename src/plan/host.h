@@ -23,12 +23,6 @@ double plan_host_memory(const sc_device *d, uint32_t host_size);
  * of its 16 devices (Rajbhandari et al. 2021, ZeRO-Infinity, figure 2b). */
 #define PLAN_NVME_BW 25e9
 
-double plan_host_memory_bw(const sc_run *r);
-double plan_nvme_bw(const sc_run *r);
-double plan_storage_bw(const sc_run *r);
-/* Where a checkpoint goes; SC_TIER_DEVICE: to that storage. */
-sc_tier plan_checkpoint_tier(const sc_run *r);
-
 /* Adds to the costs of a step; they have the device's optimizer already. */
 void plan_host_costs(const sc_plan *p, const sc_segment *blocks, uint32_t dev,
                      sc_step_costs *c);

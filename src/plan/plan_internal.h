@@ -20,8 +20,6 @@ sc_status plan_strategy_check(const sc_plan *p, sc_err *err);
 /* Path of an operator of block `block` in a strategy's file: "layers.3.qkv". */
 void plan_own_path(const sc_layer *layer, uint32_t block, const sc_operator *op,
                    char *buf, size_t size);
-/* Samples of one micro-batch on all replicas. */
-uint64_t plan_batch(const sc_run *r);
 
 /* What of a run changes kernels: its software, and whether products add to the
  * gradients of other micro-batches. */

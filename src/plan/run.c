@@ -47,7 +47,8 @@ uint32_t sc_run_ep(const sc_run *run)
     return run->size[SC_AX_EP] * over;
 }
 
-uint64_t plan_batch(const sc_run *r)
+/* Samples of one micro-batch on all replicas. */
+static uint64_t batch_of(const sc_run *r)
 {
     return r->mbs * sc_run_dp(r);
 }
@@ -95,7 +96,7 @@ static sc_status check_sizes(const sc_run *r, sc_err *err)
                       r->size[SC_AX_PP], (unsigned long long)ranks,
                       r->hw->n_devices));
     }
-    if (r->mbs == 0 || r->gbs % plan_batch(r) != 0) {
+    if (r->mbs == 0 || r->gbs % batch_of(r) != 0) {
         snprintf(where, sizeof where, "--global-batch %llu",
                  (unsigned long long)r->gbs);
         keep(&first,

@@ -19,8 +19,6 @@ void strategy_wrong(strategy_reader *r, sc_code code, sc_pos pos,
                     const char *hint, const char *fmt, ...) SC_PRINTF(5, 6);
 void strategy_keep(strategy_reader *r, sc_status s);
 
-/* "dp", [tp, cp], all, none. */
-sc_axes strategy_axes(strategy_reader *r, const sc_node *n);
 /* Index of an axis that a word names; -1, and an error, if there is none. */
 int strategy_axis_of(strategy_reader *r, const char *name, sc_pos pos);
 

@@ -67,7 +67,8 @@ static sc_axes all_axes(const sc_strategy *s)
     return list;
 }
 
-sc_axes strategy_axes(strategy_reader *r, const sc_node *n)
+/* "dp", [tp, cp], all, none. */
+static sc_axes strategy_axes(strategy_reader *r, const sc_node *n)
 {
     sc_axes list = 0;
     bool word = n->kind == SC_N_SCALAR;

@@ -80,7 +80,10 @@ static sc_interval widest(const sc_held_out *h)
     return v;
 }
 
-bool sc_predict_interval(const sc_run *run, sc_interval *out)
+/* The 80 % interval of measured over predicted steps (run->cost->held): that
+ * of the model's kind; where no row of the fit is of such a device or program,
+ * false and the widest of all, `unseen` times as wide. */
+static bool interval_of(const sc_run *run, sc_interval *out)
 {
     const sc_held_out *h = &run->cost->held;
     bool seen = device_seen(run) && program_seen(run);
@@ -93,7 +96,7 @@ void predict_interval(sc_prediction *p, bool brief, predict_notes *assume,
 {
     const sc_held_out *h = &p->run.cost->held;
     sc_interval v;
-    bool seen = sc_predict_interval(&p->run, &v);
+    bool seen = interval_of(&p->run, &v);
     p->step_time_low_s = p->step_time_s * exp(v.low);
     p->step_time_high_s = p->step_time_s * exp(v.high);
     if (brief || isnan(v.low)) return;

@@ -2,7 +2,7 @@
 /* chrome.c - the Trace Event Format as Chrome and Perfetto read it. */
 #include "report/chrome.h"
 
-void chrome_us(sc_json *j, const char *key, sc_time ps)
+static void put_us(sc_json *j, const char *key, sc_time ps)
 {
     sc_json_put_double(j, key, (double)ps / 1e6);
 }
@@ -35,8 +35,8 @@ static void put_args(const sc_graph *g, const sc_result *r, sc_op i, sc_json *j)
     if (g->bytes[i]) sc_json_put_uint(j, "bytes", g->bytes[i]);
     if (g->flops[i] > 0) sc_json_put_double(j, "flops", g->flops[i]);
     if (r->cause[i] != SC_NONE) sc_json_put_uint(j, "cause", r->cause[i]);
-    if (r->shared[i]) chrome_us(j, "shared_us", r->shared[i]);
-    if (r->overlapped[i]) chrome_us(j, "overlapped_us", r->overlapped[i]);
+    if (r->shared[i]) put_us(j, "shared_us", r->shared[i]);
+    if (r->overlapped[i]) put_us(j, "overlapped_us", r->overlapped[i]);
     sc_json_end(j, '}');
 }
 
@@ -49,11 +49,11 @@ static void put_op(const sc_graph *g, const sc_result *r, sc_op i, uint32_t cls,
     sc_json_put_string(j, "name", g->name[i]);
     sc_json_put_string(j, "cat", sc_cat_names[g->cat[i]]);
     chrome_place(j, cls, g->stream[i]);
-    chrome_us(j, "ts", r->start[i]);
+    put_us(j, "ts", r->start[i]);
     if (mark)
         sc_json_put_string(j, "s", "p"); /* drawn across its process */
     else
-        chrome_us(j, "dur", r->end[i] - r->start[i]);
+        put_us(j, "dur", r->end[i] - r->start[i]);
     put_args(g, r, i, j);
     sc_json_end(j, '}');
 }
@@ -68,7 +68,7 @@ static void put_flow(const sc_graph *g, sc_op transfer, sc_op at, sc_time when,
     sc_json_put_string(j, "cat", "p2p");
     sc_json_put_uint(j, "id", transfer);
     chrome_place(j, g->cls[sc_op_place(g, at)], g->stream[at]);
-    chrome_us(j, "ts", when);
+    put_us(j, "ts", when);
     if (*ph == 'f') sc_json_put_string(j, "bp", "e");
     sc_json_end(j, '}');
 }
@@ -101,7 +101,7 @@ static void put_memory(const sc_mem_device *m, uint32_t cls, sc_json *j)
         sc_json_put_string(j, "ph", "C");
         sc_json_put_string(j, "name", "memory");
         chrome_place(j, cls, 0);
-        chrome_us(j, "ts", m->at[i].t);
+        put_us(j, "ts", m->at[i].t);
         sc_json_key(j, "args");
         sc_json_begin(j, '{');
         sc_json_put_uint(j, "live", m->at[i].live);
@@ -120,8 +120,8 @@ static void put_fixed(const sc_result *r, sc_time fixed, uint32_t cls,
     sc_json_put_string(j, "name", "step");
     sc_json_put_string(j, "cat", sc_cat_names[SC_CAT_OTHER]);
     chrome_place(j, cls, SC_S_COMPUTE);
-    chrome_us(j, "ts", r->makespan);
-    chrome_us(j, "dur", fixed);
+    put_us(j, "ts", r->makespan);
+    put_us(j, "dur", fixed);
     sc_json_end(j, '}');
 }
 

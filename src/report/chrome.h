@@ -5,8 +5,6 @@
 
 #include <stepcast/report.h>
 
-/* A time in microseconds. */
-void chrome_us(sc_json *j, const char *key, sc_time ps);
 /* Process and thread. */
 void chrome_place(sc_json *j, uint32_t process, unsigned thread);
 /* {"ph": "M", "name": WHAT, "args": {"name": NAME}} */

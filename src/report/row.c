@@ -30,7 +30,7 @@ void report_row_add(report_row *r, const char *gap, const char *item)
     r->col += n;
 }
 
-void report_row_words(report_row *r, const char *text)
+static void put_words(report_row *r, const char *text)
 {
     char word[REPORT_WIDTH];
     for (text += strspn(text, " "); *text; text += strspn(text, " ")) {
@@ -51,7 +51,7 @@ void report_row_list(const char *title, const char *const *text, uint32_t n,
 {
     for (uint32_t i = 0; i < n; i++) {
         report_row r = report_row_begin(i ? "" : title, out);
-        report_row_words(&r, text[i]);
+        put_words(&r, text[i]);
         report_row_end(&r);
     }
 }

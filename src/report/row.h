@@ -16,7 +16,6 @@ typedef struct report_row {
 
 report_row report_row_begin(const char *title, sc_text *out);
 void report_row_add(report_row *r, const char *gap, const char *item);
-void report_row_words(report_row *r, const char *text);
 void report_row_end(report_row *r);
 
 /* A row for each text. */

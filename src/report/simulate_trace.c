@@ -2,6 +2,8 @@
 /* simulate_trace.c - tasks of all ranks as Chrome and Perfetto draw them. */
 #include <stepcast/report_simulate.h>
 
+#include "report/chrome.h"
+
 #include <stdio.h>
 
 /* A receive may wait while something is sent: it has a line of its own. */
@@ -15,26 +17,6 @@ static unsigned thread_of(const sc_task_list *l, uint32_t i)
     if (l->flags[i] & SC_TASK_CPU) return HOST;
     if (l->kind[i] == SC_TASK_RECV) return RECEIVE;
     return l->kind[i] == SC_TASK_COMP ? DEVICE : COMM;
-}
-
-static void place(sc_json *j, uint32_t rank, unsigned thread)
-{
-    sc_json_put_uint(j, "pid", rank);
-    sc_json_put_uint(j, "tid", thread);
-}
-
-static void meta(const char *what, uint32_t rank, unsigned thread,
-                 const char *name, sc_json *j)
-{
-    sc_json_begin(j, '{');
-    sc_json_put_string(j, "ph", "M");
-    sc_json_put_string(j, "name", what);
-    place(j, rank, thread);
-    sc_json_key(j, "args");
-    sc_json_begin(j, '{');
-    sc_json_put_string(j, "name", name);
-    sc_json_end(j, '}');
-    sc_json_end(j, '}');
 }
 
 static const char *kind_of(const sc_task_list *l, uint32_t i)
@@ -68,7 +50,7 @@ static void event(const sc_workload *w, uint32_t rank, uint32_t i,
     sc_json_put_string(j, "ph", "X");
     sc_json_put_string(j, "name", named ? l->name[i] : kind_of(l, i));
     sc_json_put_string(j, "cat", kind_of(l, i));
-    place(j, rank, thread_of(l, i));
+    chrome_place(j, rank, thread_of(l, i));
     sc_json_put_double(j, "ts", (double)s->start / 1e6);
     sc_json_put_double(j, "dur", (double)(s->end - s->start) / 1e6);
     args(w, rank, i, j);
@@ -82,9 +64,9 @@ static void events_of(const sc_workload *w, const sc_simulate_result *r,
     const sc_task_span *s = r->span[rank];
     char name[32];
     snprintf(name, sizeof name, "rank %u", rank);
-    meta("process_name", rank, 0, name, j);
+    chrome_meta(j, "process_name", rank, 0, name);
     for (unsigned k = 0; k < N_THREADS; k++)
-        meta("thread_name", rank, k, threads[k], j);
+        chrome_meta(j, "thread_name", rank, k, threads[k]);
     for (uint32_t i = 0; i < l->n_tasks; i++)
         if (s[i].end >= 0) event(w, rank, i, &s[i], j);
 }

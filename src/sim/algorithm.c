@@ -316,7 +316,7 @@ void sim_alg_start(sim_world *w, sim_stream *s)
     for (uint32_t i = 0; i < parallel(p); i++) insert(w, s);
 }
 
-void sim_alg_bundle(sim_world *w, sim_stream *s)
+static void sim_alg_bundle(sim_world *w, sim_stream *s)
 {
     if (phase_of(s)->kind == SIM_SWITCHED)
         sim_offload_bundle(w, s);

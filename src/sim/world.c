@@ -117,12 +117,12 @@ static void settle(sim_world *w)
     from->n = 0;
 }
 
-bool sim_pending(const sim_world *w)
+static bool sim_pending(const sim_world *w)
 {
     return w->q.taken < w->q.bucket[0].n;
 }
 
-sim_event *sim_get(sim_world *w)
+static sim_event *sim_get(sim_world *w)
 {
     sim_queue *q = &w->q;
     if (!sim_pending(w)) {

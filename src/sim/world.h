@@ -177,8 +177,6 @@ void sim_give(sim_world *w, void *p, size_t bytes);
 
 /* queue */
 void sim_put(sim_world *w, sim_event *e, sc_time due);
-sim_event *sim_get(sim_world *w);     /* NULL: empty */
-bool sim_pending(const sim_world *w); /* something is due now */
 
 /* `rank` does `kind` after `delay`; `what`, `size`, `task` are its data. */
 void sim_later(sim_world *w, sim_rank *r, sc_time delay, uint32_t kind,
@@ -346,7 +344,6 @@ sim_stream *sim_stream_of(sim_world *w, sim_coll *c, uint32_t member,
 
 /* algorithm.c: messages of a phase */
 void sim_alg_start(sim_world *w, sim_stream *s);
-void sim_alg_bundle(sim_world *w, sim_stream *s); /* left the memory bus */
 void sim_alg_receive(sim_world *w, sim_stream *s);
 void sim_bundle(sim_world *w, sim_stream *s, bool out, bool reduce, bool back,
                 uint64_t size);
