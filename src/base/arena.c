@@ -46,7 +46,7 @@ struct sc_arena_chunk {
 
 void sc_arena_init(sc_arena *a, size_t limit_bytes)
 {
-    a->head = NULL;
+    a->head = a->spare = NULL;
     a->used = 0;
     a->limit = limit_bytes;
 }
@@ -63,30 +63,34 @@ static void chunk_rewind(sc_arena_chunk *c, size_t fill)
     POISON(c->data + fill, c->cap - fill);
 }
 
+/* The larger of it and the spare one is the spare one: what is used and released
+ * again and again neither asks the system each time, nor clears all of it. */
+static void chunk_drop(sc_arena *a, sc_arena_chunk *c)
+{
+    sc_arena_chunk *other = a->spare;
+    if (other == NULL || other->cap < c->cap) {
+        chunk_rewind(c, 0);
+        a->spare = c;
+        c = other;
+    }
+    if (c != NULL) chunk_free(c);
+}
+
 void sc_arena_free(sc_arena *a)
 {
     sc_arena_mark start = {NULL, 0, 0};
     sc_arena_restore(a, start);
+    if (a->spare != NULL) chunk_free(a->spare);
+    a->spare = NULL;
 }
 
 void sc_arena_reset(sc_arena *a)
 {
-    sc_arena_chunk *keep = NULL;
-    for (sc_arena_chunk *c = a->head, *prev; c != NULL; c = prev) {
-        prev = c->prev;
-        if (keep != NULL && keep->cap >= c->cap) {
-            chunk_free(c);
-            continue;
-        }
-        if (keep != NULL) chunk_free(keep);
-        keep = c;
-    }
-    if (keep != NULL) {
-        keep->prev = NULL;
-        chunk_rewind(keep, 0);
-    }
-    a->head = keep;
-    a->used = 0;
+    sc_arena_mark start = {NULL, 0, 0};
+    sc_arena_restore(a, start);
+    a->head = a->spare;
+    a->spare = NULL;
+    if (a->head != NULL) a->head->prev = NULL;
 }
 
 sc_arena_mark sc_arena_save(const sc_arena *a)
@@ -99,7 +103,7 @@ void sc_arena_restore(sc_arena *a, sc_arena_mark mark)
 {
     while (a->head != mark.head) {
         sc_arena_chunk *prev = a->head->prev;
-        chunk_free(a->head);
+        chunk_drop(a, a->head);
         a->head = prev;
     }
     if (a->head != NULL) chunk_rewind(a->head, mark.fill);
@@ -122,6 +126,14 @@ static void use_large_pages(sc_arena_chunk *c, size_t bytes)
 
 static bool chunk_add(sc_arena *a, size_t need)
 {
+    sc_arena_chunk *spare = a->spare;
+    a->spare = NULL;
+    if (spare != NULL && spare->cap >= need) {
+        spare->prev = a->head;
+        a->head = spare;
+        return true;
+    }
+    if (spare != NULL) chunk_free(spare);
     size_t cap = a->head == NULL ? CHUNK_MIN : 2 * a->head->cap;
     if (cap > CHUNK_MAX) cap = CHUNK_MAX;
     if (cap < need) cap = need;
@@ -197,37 +209,57 @@ void *sc_alloc_raw(sc_arena *a, size_t n, size_t size)
     return p;
 }
 
-/* Makes the newest allocation larger where it lies. */
-static bool extend(sc_arena *a, unsigned char *p, size_t bytes, size_t more)
+/* Makes the newest allocation larger where it lies; `*old`: as of `take`. */
+static bool extend(sc_arena *a, unsigned char *p, size_t bytes, size_t more,
+                   size_t *old)
 {
     sc_arena_chunk *c = a->head;
     if (c == NULL || p + step_of(bytes) != c->data + c->fill) return false;
     size_t step = step_of(more), from = (size_t)(p - c->data);
     if (c->cap - from < step || over_limit(a, more - bytes)) return false;
     UNPOISON(p, more);
-    size_t old = hand_out(a, p, step);
-    if (old > bytes) memset(p + bytes, 0, (old < more ? old : more) - bytes);
+    *old = hand_out(a, p, step);
+    if (*old > more) *old = more;
     a->used += more - bytes;
     return true;
+}
+
+/* `*old`: as of `take`. */
+static unsigned char *grow(sc_arena *a, void *array, uint32_t n, uint32_t *cap,
+                           uint32_t first, size_t size, size_t *old)
+{
+    if (*cap > UINT32_MAX / 2) return NULL;
+    uint32_t more = *cap ? 2 * *cap : first;
+    unsigned char *grown = array;
+    if (*cap == 0 || more > SIZE_MAX / 2 / size ||
+        !extend(a, grown, *cap * size, more * size, old)) {
+        grown = take(a, more, size, old);
+        if (grown == NULL) return NULL;
+        if (n > 0) memcpy(grown, array, n * size);
+    }
+    *cap = more;
+    return grown;
 }
 
 void *sc_grow(sc_arena *a, void *array, uint32_t n, uint32_t *cap,
               uint32_t first, size_t size)
 {
+    size_t old, known = n * size;
     if (n < *cap) return array;
-    if (*cap > UINT32_MAX / 2) return NULL;
-    uint32_t more = *cap ? 2 * *cap : first;
-    if (*cap > 0 && more <= SIZE_MAX / 2 / size &&
-        extend(a, array, *cap * size, more * size)) {
-        *cap = more;
-        return array;
-    }
+    unsigned char *grown = grow(a, array, n, cap, first, size, &old);
+    if (grown != NULL && old > known) memset(grown + known, 0, old - known);
+    return grown;
+}
+
+void *sc_grow_raw(sc_arena *a, void *array, uint32_t n, uint32_t *cap,
+                  uint32_t first, size_t size)
+{
     size_t old;
-    unsigned char *grown = take(a, more, size, &old);
-    if (grown == NULL) return NULL;
-    if (n > 0) memcpy(grown, array, n * size);
-    if (old > n * size) memset(grown + n * size, 0, old - n * size);
-    *cap = more;
+    if (n < *cap) return array;
+    unsigned char *grown = grow(a, array, n, cap, first, size, &old);
+#ifndef NDEBUG
+    if (grown != NULL) memset(grown + n * size, 0xa5, (*cap - n) * size);
+#endif
     return grown;
 }
 

@@ -270,8 +270,8 @@ static uint32_t record(infer *f, const gi_why *w, const gi_coll *c,
                        const struct gi_groups *g, const exchange_price *price)
 {
     sc_gplan *p = f->p;
-    sc_gexchange *grown = sc_grow(f->a, p->exchange, p->n_exchanges,
-                                  &f->cap_exchanges, 256, sizeof *grown);
+    sc_gexchange *grown = sc_grow_raw(f->a, p->exchange, p->n_exchanges,
+                                      &f->cap_exchanges, 256, sizeof *grown);
     if (!grown) {
         f->no_memory = true;
         return SC_NONE;
@@ -413,7 +413,7 @@ static void one_ended(const infer *f, uint32_t of, const layout *before,
 bool gi_sum_add(infer *f, gi_sum *sum, uint32_t value)
 {
     uint32_t *grown =
-        sc_grow(f->a, sum->value, sum->n, &sum->cap, 2, sizeof *grown);
+        sc_grow_raw(f->a, sum->value, sum->n, &sum->cap, 2, sizeof *grown);
     if (!grown) {
         f->no_memory = true;
         return false;

@@ -66,8 +66,8 @@ sc_status gi_add_wgrad(infer *f, uint32_t op, uint32_t k, uint32_t value)
     uint32_t stage = f->node[op].stage, i = f->wgrad_of[p->tensor];
     while (i && f->wgrad[i - 1].stage != stage) i = f->wgrad[i - 1].before;
     if (!i) {
-        gi_wgrad *grown = sc_grow(f->a, f->wgrad, f->n_wgrads, &f->cap_wgrads,
-                                  64, sizeof *grown);
+        gi_wgrad *grown = sc_grow_raw(f->a, f->wgrad, f->n_wgrads,
+                                      &f->cap_wgrads, 64, sizeof *grown);
         if (!grown) return sc_error_nomem(f->err);
         f->wgrad = grown;
         i = ++f->n_wgrads;
@@ -77,8 +77,8 @@ sc_status gi_add_wgrad(infer *f, uint32_t op, uint32_t k, uint32_t value)
         f->wgrad_of[p->tensor] = i;
     }
     gi_wgrad *w = &f->wgrad[i - 1];
-    uint32_t *values =
-        sc_grow(f->a, w->value, w->n_values, &w->cap_values, 1, sizeof *values);
+    uint32_t *values = sc_grow_raw(f->a, w->value, w->n_values, &w->cap_values,
+                                   1, sizeof *values);
     if (!values) return sc_error_nomem(f->err);
     w->value = values;
     w->op = op;
@@ -187,7 +187,8 @@ static sc_status gather_later(infer *f, gathering **list, const gi_why *w,
             .next = *list, .stage = w->stage, .axes = m->axes, .why = *w};
         *list = g;
     }
-    uint32_t *grown = sc_grow(f->a, g->value, g->n, &g->cap, 16, sizeof *grown);
+    uint32_t *grown =
+        sc_grow_raw(f->a, g->value, g->n, &g->cap, 16, sizeof *grown);
     if (!grown) return sc_error_nomem(f->err);
     g->value = grown;
     grown[g->n++] = v;

@@ -182,7 +182,7 @@ static sc_status create(gl *g, const gl_comm *like, uint32_t *out)
     uint32_t n = g->members > 1 ? c.n_groups : 1;
     c.traffic = SC_NEW_N(g->a, uint32_t, n);
     gl_comm *all =
-        sc_grow(g->a, g->comms, g->n_comms, &g->cap_comms, 64, sizeof *all);
+        sc_grow_raw(g->a, g->comms, g->n_comms, &g->cap_comms, 64, sizeof *all);
     if (!c.traffic || !all) return sc_error_nomem(g->err);
     g->comms = all;
     for (uint32_t i = 0; i < n; i++)

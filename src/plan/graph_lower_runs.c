@@ -64,7 +64,7 @@ uint32_t gl_number(gl *g, sc_op op, uint32_t n)
     if (!r) return op;
     uint32_t first = r->n;
     for (uint32_t k = 0; k < n; k++) {
-        sc_op *all = sc_grow(g->a, r->op, r->n, &r->cap, 4096, sizeof *all);
+        sc_op *all = sc_grow_raw(g->a, r->op, r->n, &r->cap, 4096, sizeof *all);
         if (!all) {
             g->failed = true;
             return first;

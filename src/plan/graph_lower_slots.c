@@ -40,7 +40,7 @@ static sc_status need(gl *g, gl_stage *s, uint32_t *cap,
         return SC_OK;
     }
     struct gl_need *all =
-        sc_grow(g->a, s->needs, s->n_needs, cap, 8, sizeof *all);
+        sc_grow_raw(g->a, s->needs, s->n_needs, cap, 8, sizeof *all);
     if (!all) return sc_error_nomem(g->err);
     s->needs = all;
     all[s->n_needs++] = *want;

@@ -9,7 +9,7 @@ static sc_strategy_rule *add(infer *f, gi_list *out, const char *match,
                              const char *origin)
 {
     sc_strategy_rule *grown =
-        sc_grow(f->a, out->rule, out->n, &out->cap, 32, sizeof *grown);
+        sc_grow_raw(f->a, out->rule, out->n, &out->cap, 32, sizeof *grown);
     if (!grown) return NULL;
     out->rule = grown;
     sc_strategy_rule *r = &grown[out->n++];

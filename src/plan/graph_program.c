@@ -10,8 +10,8 @@
 uint32_t gi_value(infer *f, gp_value v)
 {
     gp_program *p = f->prog;
-    gp_value *grown = sc_grow(f->a, p->value, p->n_values, &f->cap_values, 1024,
-                              sizeof *grown);
+    gp_value *grown = sc_grow_raw(f->a, p->value, p->n_values, &f->cap_values,
+                                  1024, sizeof *grown);
     if (!grown) {
         f->no_memory = true;
         return SC_NONE;
@@ -24,11 +24,11 @@ uint32_t gi_value(infer *f, gp_value v)
 uint32_t gi_item_as_is(infer *f, const gp_item *it, uint32_t phase)
 {
     gp_program *p = f->prog;
-    gp_item *grown =
-        sc_grow(f->a, p->item, p->n_items, &f->cap_items, 512, sizeof *grown);
+    gp_item *grown = sc_grow_raw(f->a, p->item, p->n_items, &f->cap_items, 512,
+                                 sizeof *grown);
     if (grown) p->item = grown;
-    gi_order *order =
-        sc_grow(f->a, f->order, p->n_items, &f->cap_order, 512, sizeof *order);
+    gi_order *order = sc_grow_raw(f->a, f->order, p->n_items, &f->cap_order,
+                                  512, sizeof *order);
     if (order) f->order = order;
     if (!grown || !order) {
         f->no_memory = true;

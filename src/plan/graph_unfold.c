@@ -45,8 +45,8 @@ static void write_value(unfold *u, const context *c, uint32_t v, uint32_t w)
 
 static sc_status add_exchange(infer *f, const sc_gexchange *x, gp_item *it)
 {
-    sc_gexchange *grown = sc_grow(f->a, f->p->exchange, f->p->n_exchanges,
-                                  &f->cap_exchanges, 256, sizeof *grown);
+    sc_gexchange *grown = sc_grow_raw(f->a, f->p->exchange, f->p->n_exchanges,
+                                      &f->cap_exchanges, 256, sizeof *grown);
     if (!grown) return sc_error_nomem(f->err);
     f->p->exchange = grown;
     it->exchange = f->p->n_exchanges;
@@ -75,8 +75,8 @@ static sc_status write_exchange(unfold *u, gp_item *it, const gp_item *was)
 static sc_status room_for(unfold *u, uint32_t n)
 {
     while (n > u->cap_list) {
-        uint32_t *grown = sc_grow(u->f->a, u->list, u->cap_list, &u->cap_list,
-                                  64, sizeof *grown);
+        uint32_t *grown = sc_grow_raw(u->f->a, u->list, u->cap_list,
+                                      &u->cap_list, 64, sizeof *grown);
         if (!grown) return sc_error_nomem(u->f->err);
         u->list = grown;
     }
@@ -183,10 +183,10 @@ static sc_status write_wgrad(unfold *u, const context *c, uint32_t v,
 {
     infer *f = u->f;
     const gi_wgrad *a = &u->from->wgrad[v], *b = a - v + w;
-    gi_wgrad *grown =
-        sc_grow(f->a, f->wgrad, f->n_wgrads, &f->cap_wgrads, 64, sizeof *grown);
-    pending *later = sc_grow(f->a, u->pending, u->n_pending, &u->cap_pending,
-                             64, sizeof *later);
+    gi_wgrad *grown = sc_grow_raw(f->a, f->wgrad, f->n_wgrads, &f->cap_wgrads,
+                                  64, sizeof *grown);
+    pending *later = sc_grow_raw(f->a, u->pending, u->n_pending,
+                                 &u->cap_pending, 64, sizeof *later);
     if (!grown || !later) return sc_error_nomem(f->err);
     f->wgrad = grown;
     u->pending = later;

@@ -139,7 +139,7 @@ static sc_status join(infer *f, together *t, uint32_t op, uint32_t k,
                       const use *u)
 {
     struct part *grown =
-        sc_grow(f->a, t->part, t->n, &t->cap, 16, sizeof *grown);
+        sc_grow_raw(f->a, t->part, t->n, &t->cap, 16, sizeof *grown);
     if (!grown) return sc_error_nomem(f->err);
     double bytes = gi_bytes(f, &f->g->tensor[u->port->tensor]);
     t->part = grown;

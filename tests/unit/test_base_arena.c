@@ -84,6 +84,33 @@ static void test_marks(void **state)
     sc_arena_restore(&a, empty);
     assert_int_equal(a.used, 0);
     assert_null(a.head);
+    sc_arena_free(&a);
+}
+
+/* What was released is handed out again, zeroed. */
+static void test_spare(void **state)
+{
+    (void)state;
+    sc_arena a;
+    sc_arena_init(&a, 0);
+    assert_non_null(sc_alloc(&a, 1, 100));
+    sc_arena_mark m = sc_arena_save(&a);
+    unsigned char *first = sc_alloc(&a, 1, 300000);
+    memset(first, 1, 300000);
+    sc_arena_restore(&a, m);
+    for (size_t n = 300000; n > 200000; n -= 30000) {
+        unsigned char *p = sc_alloc(&a, 1, n);
+        assert_ptr_equal(p, first);
+        assert_true(is_zero(p, n));
+        memset(p, 1, n);
+        sc_arena_restore(&a, m);
+    }
+    assert_non_null(sc_alloc(&a, 1, 5000000)); /* too large for it */
+    assert_null(a.spare);
+    sc_arena_reset(&a);
+    assert_non_null(a.head);
+    assert_null(a.spare);
+    sc_arena_free(&a);
 }
 
 static void test_reset_keeps_largest(void **state)
@@ -143,6 +170,24 @@ static void test_grow(void **state)
     sc_arena_free(&a);
 }
 
+static void test_grow_raw(void **state)
+{
+    (void)state;
+    sc_arena a;
+    uint32_t cap = 0, other = 0, *v = NULL, *w = NULL;
+    sc_arena_init(&a, 0);
+    for (uint32_t i = 0; i < 1000; i++) {
+        v = sc_grow_raw(&a, v, i, &cap, 4, sizeof *v);
+        if (i % 3 == 0) w = sc_grow_raw(&a, w, i / 3, &other, 4, sizeof *w);
+        assert_true(v && w && i < cap && i / 3 < other);
+        v[i] = i + 1;
+        w[i / 3] = i + 1;
+    }
+    for (uint32_t i = 0; i < 1000; i++) assert_int_equal(v[i], i + 1);
+    for (uint32_t i = 0; i + 1 < 333; i++) assert_int_equal(w[i], 3 * i + 3);
+    sc_arena_free(&a);
+}
+
 static void test_grow_in_place(void **state)
 {
     (void)state;
@@ -185,7 +230,9 @@ int main(void)
         cmocka_unit_test(test_marks),
         cmocka_unit_test(test_reset_keeps_largest),
         cmocka_unit_test(test_strings),
+        cmocka_unit_test(test_spare),
         cmocka_unit_test(test_grow),
+        cmocka_unit_test(test_grow_raw),
         cmocka_unit_test(test_grow_in_place),
         cmocka_unit_test(test_reserve),
     };

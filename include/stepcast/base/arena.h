@@ -18,9 +18,10 @@ extern "C" {
 typedef struct sc_arena_chunk sc_arena_chunk;
 
 typedef struct sc_arena {
-    sc_arena_chunk *head; /* newest chunk */
-    size_t used;          /* bytes handed out since init or reset */
-    size_t limit;         /* NULL is returned beyond this; 0 = no limit */
+    sc_arena_chunk *head;  /* newest chunk */
+    sc_arena_chunk *spare; /* the largest of those released; NULL: none */
+    size_t used;           /* bytes handed out since init or reset */
+    size_t limit;          /* NULL is returned beyond this; 0 = no limit */
 } sc_arena;
 
 typedef struct sc_arena_mark {
@@ -53,6 +54,10 @@ void *sc_alloc_raw(sc_arena *a, size_t n, size_t size);
  * moved on.  NULL, and nothing changed, when out of memory. */
 void *sc_grow(sc_arena *a, void *array, uint32_t n, uint32_t *cap,
               uint32_t first, size_t size);
+
+/* The same; what is new has any contents. */
+void *sc_grow_raw(sc_arena *a, void *array, uint32_t n, uint32_t *cap,
+                  uint32_t first, size_t size);
 
 /* The same with room for `more` elements behind `n`; their contents are any. */
 void *sc_reserve(sc_arena *a, void *array, uint32_t n, uint32_t *cap,
