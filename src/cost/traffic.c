@@ -20,17 +20,18 @@
 #include <stepcast/cost_traffic.h>
 
 #include "cost/node_graphs.h"
+#include "cost/traffic_alike.h"
 #include "hw/link.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define FIRST_LINKS 64u
+#define RANK_LINKS  8u         /* room for as many of each rank ... */
+#define FIRST_LINKS (1u << 20) /* ... but no more at first */
 #define PAIRS       64u        /* distances in an all-to-all */
 #define FLOWS       (1u << 20) /* of one; of more members, fewer distances */
 #define LEAST_PAIRS 8u
-#define KEPT_ALL    128u /* links; what has more is thinned out ... */
-#define KEPT_ALIKE  8u   /* ... to so many of those that are alike */
+#define KEPT_ALL    128u /* links; what has more is thinned out */
 
 typedef struct load {
     uint64_t link;
@@ -57,14 +58,9 @@ typedef struct loads {
     uint32_t n, size, hop_cap;
 } loads;
 
-static uint64_t mix(uint64_t x)
-{
-    return sc_random(&x);
-}
-
 static load *find(load *table, uint32_t size, uint64_t link)
 {
-    uint32_t i = (uint32_t)mix(link) & (size - 1);
+    uint32_t i = (uint32_t)(link * 0x9E3779B97F4A7C15u >> 32) & (size - 1);
     while (table[i].share > 0 && table[i].link != link)
         i = (i + 1) & (size - 1);
     return &table[i];
@@ -474,73 +470,26 @@ static bool add_group(loads *x, group *g, const uint32_t *rank)
 
 /* ---- the result ---------------------------------------------------------- */
 
-/* Links are alike that join the same kinds of things and carry as much. */
-typedef struct item {
-    uint64_t link, order;
-    double share, bw;
-    float like; /* share, but for the rounding of sums in another order */
-    uint32_t kind;
-} item;
-
-static void describe(const loads *x, item *i)
-{
-    hw_link l;
-    if (!hw_link_get(&x->map, i->link, &l)) {
-        i->kind = (uint32_t)sc_hw_link_scope(x->hw, i->link);
-        i->bw = sc_hw_link_bw(x->hw, i->link);
-        return;
-    }
-    i->kind = (l.dim * 8 + (uint32_t)l.from.kind) * 8 + (uint32_t)l.to.kind;
-    i->bw = l.bw;
-}
-
-static int compare_alike(const void *p, const void *q)
-{
-    const item *a = p, *b = q;
-    if (a->kind != b->kind) return a->kind < b->kind ? -1 : 1;
-    if (a->bw != b->bw) return a->bw < b->bw ? -1 : 1;
-    if (a->like != b->like) return a->like < b->like ? -1 : 1;
-    return (a->order > b->order) - (a->order < b->order);
-}
-
 static int compare_links(const void *p, const void *q)
 {
-    const item *a = p, *b = q;
+    const cost_link *a = p, *b = q;
     return (a->link > b->link) - (a->link < b->link);
-}
-
-/* Of many links that are alike those stay whose numbers have the least hashes:
- * where two collectives load much the same links, they keep common ones. */
-static uint32_t thin_out(item *all, uint32_t n)
-{
-    uint32_t kept = 0, alike = 0;
-    qsort(all, n, sizeof *all, compare_alike);
-    for (uint32_t i = 0; i < n; i++) {
-        bool same = kept > 0 && all[kept - 1].kind == all[i].kind &&
-                    all[kept - 1].bw == all[i].bw &&
-                    all[kept - 1].like == all[i].like;
-        alike = same ? alike + 1 : 0;
-        if (alike < KEPT_ALIKE) all[kept++] = all[i];
-    }
-    return kept;
 }
 
 static sc_status write_links(const loads *x, sc_arena *a, sc_traffic *out,
                              sc_err *err)
 {
-    item *all = SC_NEW_N(x->a, item, x->n);
+    cost_link *all = SC_NEW_N(x->a, cost_link, x->n);
     uint32_t n = 0;
     if (all == NULL) return sc_error_nomem(err);
     for (uint32_t i = 0; i < x->size; i++) {
         const load *l = &x->table[i];
         if (!(l->share > 0)) continue;
-        all[n] = (item){.link = l->link,
-                        .order = mix(l->link ^ 0x5bd1e995),
-                        .share = l->share,
-                        .like = (float)l->share};
-        describe(x, &all[n++]);
+        all[n] = (cost_link){.link = l->link, .share = l->share};
+        cost_describe_link(&x->map, &all[n++]);
     }
-    if (n > KEPT_ALL) n = thin_out(all, n);
+    if (n > KEPT_ALL) all = cost_thin_out(x->a, all, &n);
+    if (all == NULL) return sc_error_nomem(err);
     qsort(all, n, sizeof *all, compare_links);
     uint64_t *link = SC_NEW_N(a, uint64_t, n);
     double *share = SC_NEW_N(a, double, n);
@@ -556,7 +505,9 @@ static sc_status write_links(const loads *x, sc_arena *a, sc_traffic *out,
 static sc_status sum_groups(loads *x, group *g, const sc_traffic_groups *of,
                             sc_err *err)
 {
-    x->size = FIRST_LINKS;
+    uint64_t ranks = (uint64_t)of->n * g->n;
+    x->size = 64;
+    while (x->size < RANK_LINKS * ranks && x->size < FIRST_LINKS) x->size *= 2;
     x->hop_cap = 16;
     x->table = SC_NEW_N(x->a, load, x->size);
     x->hop = SC_NEW_N(x->a, uint64_t, x->hop_cap);
