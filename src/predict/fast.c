@@ -20,11 +20,19 @@ typedef struct past {
     double end[SC_PREFETCH_MAX + 2];
 } past;
 
+/* A virtual stage on one of its devices. */
+typedef struct chunk {
+    const sc_segment **layer; /* [n] */
+    uint32_t n, n_bwd;        /* layers; the last ones, which a backward pass
+                                 runs */
+} chunk;
+
 typedef struct fast {
     const sc_plan *p;
     const sc_segment *segments;
     double sigma;     /* extra time per overlapped time */
     uint32_t chunks;  /* of a device */
+    chunk *chunk;     /* [pp * chunks] */
     double *f, *b;    /* [pp * chunks] duration of a closed pass */
     double *w;        /* [pp * chunks] of b, the pass for weights */
     double *gathered; /* [pp] end of the gathers of updated weights */
@@ -35,30 +43,20 @@ typedef struct fast {
     past *past;       /* [pp] */
 } fast;
 
-static const sc_segment *layer_of(const fast *x, uint32_t dev, uint32_t v,
-                                  uint32_t i)
+/* Layers of a virtual stage, as a pass of it runs them. */
+static const sc_segment *run_of(const chunk *c, bool bwd, uint32_t k)
 {
-    const sc_segment *own = sc_plan_segments(x->p, x->segments, dev);
-    return &own[sc_plan_stage_entry(x->p, v, i)];
+    return c->layer[bwd ? c->n - 1 - k : k];
 }
 
-static uint32_t n_layers(const fast *x, uint32_t v)
+static double larger(double x, double y)
 {
-    return sc_plan_stage_layers(x->p, v);
+    return x > y ? x : y;
 }
 
-/* Layers of a virtual stage that a pass runs, in its order. */
-static uint32_t n_run(const fast *x, uint32_t v, bool bwd)
+static double smaller(double x, double y)
 {
-    uint32_t n = n_layers(x, v), skip = 0;
-    while (bwd && skip < n && layer_of(x, 0, v, skip)->still) skip++;
-    return n - skip;
-}
-
-static const sc_segment *run_of(const fast *x, uint32_t dev, uint32_t v,
-                                bool bwd, uint32_t k)
-{
-    return layer_of(x, dev, v, bwd ? n_layers(x, v) - 1 - k : k);
+    return x < y ? x : y;
 }
 
 /* End of the layer that has to be done before the weights of one `ahead`
@@ -77,118 +75,134 @@ static double sent_s(const sc_segment *b, bool last)
 
 /* ZeRO-3: per layer compute beside the exchanges of its neighbours, those of
  * earlier passes included.  What overlaps slows both. */
-static double zero3(fast *x, uint32_t v, uint32_t dev, sc_pass pass, bool last,
-                    double start)
+static double zero3(fast *x, const chunk *l, uint32_t dev, sc_pass pass,
+                    bool last, double start)
 {
     bool bwd = pass != SC_FWD;
-    uint32_t n = n_run(x, v, bwd), next = 0;
+    uint32_t n = bwd ? l->n_bwd : l->n, next = 0;
     uint32_t depth = (uint32_t)x->p->run.sw->prefetch;
     past *h = &x->past[dev];
     double t = start, busy = h->busy, ready[SC_PREFETCH_MAX + 1] = {0};
     for (uint32_t k = 0; k < n; k++) {
-        const sc_segment *b = run_of(x, dev, v, bwd, k);
+        const sc_segment *b = run_of(l, bwd, k);
         for (; next < n && next <= k + depth; next++) {
-            double s = run_of(x, dev, v, bwd, next)->gather_s;
-            if (s > 0) busy = fmax(busy, gate(h, depth, next - k)) + s;
+            double s = run_of(l, bwd, next)->gather_s;
+            if (s > 0) busy = larger(busy, gate(h, depth, next - k)) + s;
             ready[next % (depth + 1)] = s > 0 ? busy : 0;
         }
         double c = bwd ? b->bwd_s + b->pack_s : b->fwd_s;
         if (pass == SC_BWD_X) c -= b->w_s + b->pack_s;
-        double from = fmax(t, ready[k % (depth + 1)]);
+        double from = larger(t, ready[k % (depth + 1)]);
         /* Kernels come first in a block, and only they are slowed. */
         double own = (bwd ? b->bwd_cat : b->fwd_cat)[SC_CAT_COMPUTE];
         if (pass == SC_BWD_X) own -= b->w_cat[SC_CAT_COMPUTE];
-        double slow = x->sigma * fmin(own, fmax(0, busy - from));
+        double slow = x->sigma * smaller(own, larger(0, busy - from));
         for (uint32_t i = k + 1; i < next; i++) {
             double *r = &ready[i % (depth + 1)];
-            *r += x->sigma * fmin(own, fmax(0, *r - from));
+            *r += x->sigma * smaller(own, larger(0, *r - from));
         }
         busy += slow;
         t = from + c + slow;
         h->end[h->n++ % SC_COUNT(h->end)] = t;
         double sent = sent_s(b, last);
-        if (pass == SC_BWD && sent > 0) busy = fmax(busy, t) + sent;
+        if (pass == SC_BWD && sent > 0) busy = larger(busy, t) + sent;
     }
     h->busy = busy;
-    x->tail[dev] = bwd ? fmax(0, busy - t) : 0;
+    x->tail[dev] = bwd ? larger(0, busy - t) : 0;
     return t - start;
 }
 
 /* The weight pass needs no weights, and leaves gradients to be scattered. */
-static double late_zero3(fast *x, uint32_t v, uint32_t dev, bool last,
+static double late_zero3(fast *x, const chunk *l, uint32_t dev, bool last,
                          double start)
 {
     past *h = &x->past[dev];
     double t = start;
-    for (uint32_t k = 0; k < n_run(x, v, true); k++) {
-        const sc_segment *b = run_of(x, dev, v, true, k);
+    for (uint32_t k = 0; k < l->n_bwd; k++) {
+        const sc_segment *b = run_of(l, true, k);
         double own = b->w_cat[SC_CAT_COMPUTE] + b->pack_s;
-        t += b->w_s + b->pack_s + x->sigma * fmin(own, fmax(0, h->busy - t));
+        t += b->w_s + b->pack_s +
+             x->sigma * smaller(own, larger(0, h->busy - t));
         double sent = sent_s(b, last);
-        if (sent > 0) h->busy = fmax(h->busy, t) + sent;
+        if (sent > 0) h->busy = larger(h->busy, t) + sent;
     }
-    x->tail[dev] = fmax(0, h->busy - t);
+    x->tail[dev] = larger(0, h->busy - t);
     return t - start;
 }
 
 /* Weights are gathered from the start of the step on, beside whatever runs:
  * only what is not there when a layer needs it is waited for. */
-static double first_forward(fast *x, uint32_t v, uint32_t dev, double start)
+static double first_forward(fast *x, const chunk *l, uint32_t dev, double start)
 {
     double t = start, gathered = x->gathered[dev], busy = 0;
-    uint32_t n = n_layers(x, v);
-    for (uint32_t k = 0; k < n; k++) {
-        const sc_segment *b = layer_of(x, dev, v, k);
+    for (uint32_t k = 0; k < l->n; k++) {
+        const sc_segment *b = l->layer[k];
         gathered += b->update_s;
-        t = fmax(t, gathered) + b->fwd_s;
+        t = larger(t, gathered) + b->fwd_s;
         busy += b->fwd_s;
     }
-    double beside = fmin(busy, fmax(0, gathered - start));
+    double beside = smaller(busy, larger(0, gathered - start));
     x->gathered[dev] = gathered;
     return t + x->sigma * beside - start;
 }
 
 /* With the exchanges of gradients that it makes; `split`: for weights alone. */
-static double last_backward(fast *x, uint32_t dev, uint32_t v, bool split,
+static double last_backward(fast *x, const chunk *l, uint32_t dev, bool split,
                             bool last, double behind)
 {
     double t = 0, free_at = behind, bucket = 0, bucket_s = 0, sent = 0;
     double own = 0; /* kernels: only they are slowed */
-    uint32_t n = n_run(x, v, true);
+    uint32_t n = l->n_bwd;
     for (uint32_t k = 0; k < n; k++) {
-        const sc_segment *b = run_of(x, dev, v, true, k);
+        const sc_segment *b = run_of(l, true, k);
         t += (split ? b->w_s : b->bwd_s) + b->pack_s;
         own += (split ? b->w_cat : b->bwd_cat)[SC_CAT_COMPUTE] + b->pack_s;
         bucket += b->grad_bytes + (last ? b->once_bytes : 0);
         bucket_s += sent_s(b, last);
         if (bucket > 0 &&
             (k == n - 1 || bucket >= x->p->run.sw->bucket_bytes)) {
-            free_at = fmax(free_at, t) + bucket_s;
+            free_at = larger(free_at, t) + bucket_s;
             sent += bucket_s;
             bucket = bucket_s = 0;
         }
     }
-    double beside = fmin(own, fmax(0, behind + sent - fmax(0, free_at - t)));
+    double beside =
+        smaller(own, larger(0, behind + sent - larger(0, free_at - t)));
     /* Both run slower while they overlap. */
-    x->tail[dev] = fmax(0, free_at - t);
+    x->tail[dev] = larger(0, free_at - t);
     return t + x->sigma * beside;
 }
 
-static void durations(fast *x)
+static sc_status chunk_new(fast *x, uint32_t c, sc_arena *a, sc_err *err)
+{
+    uint32_t dev = c / x->chunks;
+    uint32_t v = sc_run_stage(&x->p->run, dev, c % x->chunks), still = 0;
+    const sc_segment *own = sc_plan_segments(x->p, x->segments, dev);
+    chunk *l = &x->chunk[c];
+    l->n = sc_plan_stage_layers(x->p, v);
+    l->layer = SC_NEW_N(a, const sc_segment *, l->n);
+    if (!l->layer) return sc_error_nomem(err);
+    for (uint32_t k = 0; k < l->n; k++) {
+        const sc_segment *b = &own[sc_plan_stage_entry(x->p, v, k)];
+        l->layer[k] = b;
+        still += still == k && b->still;
+        x->f[c] += b->fwd_s;
+        x->b[c] += b->bwd_s;
+        x->w[c] += b->w_s;
+    }
+    l->n_bwd = l->n - still;
+    return SC_OK;
+}
+
+static sc_status durations(fast *x, sc_arena *a, sc_err *err)
 {
     const sc_run *r = &x->p->run;
     bool dp = sc_run_dp(r) * r->size[SC_AX_CP] > 1;
     x->beside = dp && r->zero < 3 && r->sw->grad_overlap;
     x->gathers = dp && r->zero > 0 && r->zero < 3 && r->sw->param_overlap;
-    for (uint32_t c = 0; c < r->size[SC_AX_PP] * x->chunks; c++) {
-        uint32_t dev = c / x->chunks, v = sc_run_stage(r, dev, c % x->chunks);
-        for (uint32_t k = 0; k < n_layers(x, v); k++) {
-            const sc_segment *b = layer_of(x, dev, v, k);
-            x->f[c] += b->fwd_s;
-            x->b[c] += b->bwd_s;
-            x->w[c] += b->w_s;
-        }
-    }
+    for (uint32_t c = 0; c < r->size[SC_AX_PP] * x->chunks; c++)
+        SC_TRY(chunk_new(x, c, a, err));
+    return SC_OK;
 }
 
 typedef struct sweep {
@@ -206,25 +220,26 @@ typedef struct sweep {
     bool each_time;  /* gradients are exchanged after every micro-batch */
 } sweep;
 
-static double duration(fast *x, const sweep *s, const sc_slot *o, uint32_t v,
-                       uint32_t dev, double start)
+static double duration(fast *x, const sweep *s, const sc_slot *o, uint32_t dev,
+                       double start)
 {
     const sc_run *r = &x->p->run;
     uint32_t c = dev * s->chunks + o->chunk;
+    const chunk *l = &x->chunk[c];
     sc_pass pass = (sc_pass)o->pass;
     bool grads = pass == SC_BWD || pass == SC_BWD_W, split = pass == SC_BWD_W;
     bool last = o->mb == s->last[c];
     if (r->zero >= 3)
-        return split ? late_zero3(x, v, dev, last, start)
-                     : zero3(x, v, dev, pass, last, start);
+        return split ? late_zero3(x, l, dev, last, start)
+                     : zero3(x, l, dev, pass, last, start);
     bool exchange = last || s->each_time;
     if (grads && exchange && x->beside) /* chunks share a stream */
-        return last_backward(x, dev, v, split, last,
-                             fmax(0, s->grad[dev] - start));
+        return last_backward(x, l, dev, split, last,
+                             larger(0, s->grad[dev] - start));
     if (split) return x->w[c];
     if (pass == SC_BWD_X) return x->b[c] - x->w[c];
     if (pass == SC_BWD) return x->b[c];
-    return o->mb == s->first[c] && x->gathers ? first_forward(x, v, dev, start)
+    return o->mb == s->first[c] && x->gathers ? first_forward(x, l, dev, start)
                                               : x->f[c];
 }
 
@@ -234,12 +249,12 @@ static bool weight_slot(fast *x, sweep *s, uint32_t dev, const sc_slot *o)
     uint32_t c = dev * s->chunks + o->chunk, v = s->stage[c];
     if (!s->idle[v]) {
         double start = s->at[dev];
-        double end = start + duration(x, s, o, v, dev, start);
+        double end = start + duration(x, s, o, dev, start);
         bool last = o->mb == s->last[c];
         s->at[dev] = end;
         bool zero3 = x->p->run.zero >= 3;
         if (last || (x->beside && s->each_time) || zero3)
-            s->grad[dev] = fmax(s->grad[dev], end + x->tail[dev]);
+            s->grad[dev] = larger(s->grad[dev], end + x->tail[dev]);
     }
     s->pos[dev]++;
     return true;
@@ -263,16 +278,15 @@ static bool slot(fast *x, sweep *s, uint32_t dev)
         s->pos[dev]++;
         return true;
     }
-    double start = fmax(in, s->at[dev]);
-    double end =
-        start + duration(x, s, o, v, dev, start) + x->c[dev].send_slow_s;
+    double start = larger(in, s->at[dev]);
+    double end = start + duration(x, s, o, dev, start) + x->c[dev].send_slow_s;
     double sent = end;
     bool last = bwd ? v == 0 || s->idle[v - 1] : v + 1 == n;
     if (!last && (bwd ? s->down : s->up)[c]) sent += x->c[dev].send_s;
     s->at[dev] = x->c[dev].send_blocks ? sent : end;
     bool ends = o->mb == s->last[c];
     if (o->pass == SC_BWD && (ends || (x->beside && s->each_time)))
-        s->grad[dev] = fmax(s->grad[dev], end + x->tail[dev]);
+        s->grad[dev] = larger(s->grad[dev], end + x->tail[dev]);
     (bwd ? s->done_b : s->done_f)[i] = sent;
     s->pos[dev]++;
     return true;
@@ -288,6 +302,7 @@ static void chunks_of(const fast *x, uint32_t dev, sweep *s)
                          &s->last[c]);
         uint32_t mb = s->first[c];
         s->stage[c] = v;
+        s->idle[v] = x->chunk[c].n_bwd == 0;
         s->up[c] = v + 1 < x->p->n_stages && sc_run_device(r, v + 1, mb) != dev;
         s->down[c] = v > 0 && sc_run_device(r, v - 1, mb) != dev;
     }
@@ -318,8 +333,6 @@ static sc_status sweep_new(const fast *x, sc_arena *a, sweep *s, sc_err *err)
         !s->up || !s->down || !s->idle)
         return sc_error_nomem(err);
     for (size_t i = 0; i < n; i++) s->done_f[i] = s->done_b[i] = -1;
-    for (uint32_t v = 0; v < x->p->n_stages; v++)
-        s->idle[v] = n_run(x, v, true) == 0;
     for (uint32_t dev = 0; dev < pp; dev++) {
         s->order[dev] = SC_NEW_N(a, sc_slot, sc_run_slots(r));
         if (!s->order[dev]) return sc_error_nomem(err);
@@ -340,7 +353,7 @@ static double device_end(const fast *x, const sweep *s, uint32_t dev)
 {
     const sc_step_costs *c = &x->c[dev];
     double sum = c->pack_s + c->grad_s + c->host_out_s;
-    return fmax(s->at[dev] + sum, s->grad[dev]);
+    return larger(s->at[dev] + sum, s->grad[dev]);
 }
 
 /* After the pipeline: exchanges, tied weights, optimizer. */
@@ -352,19 +365,19 @@ static double finish(const fast *x, const sweep *s)
     for (uint32_t dev = 0; dev < pp; dev++) {
         double sum = x->c[dev].pack_s + x->c[dev].grad_s + x->c[dev].host_out_s;
         double end = device_end(x, s, dev);
-        if (dev == 0 || dev == pp - 1) met = fmax(met, s->at[dev] + sum);
-        norm = fmax(norm, end);
-        after = fmax(after, x->c[dev].optimizer_s + x->c[dev].update_s +
-                                x->c[dev].fixed_s + host_seconds(&x->c[dev]));
+        if (dev == 0 || dev == pp - 1) met = larger(met, s->at[dev] + sum);
+        norm = larger(norm, end);
+        after = larger(after, x->c[dev].optimizer_s + x->c[dev].update_s +
+                                  x->c[dev].fixed_s + host_seconds(&x->c[dev]));
     }
-    if (pp > 1) norm = fmax(norm, met + x->c[0].tied_s);
+    if (pp > 1) norm = larger(norm, met + x->c[0].tied_s);
     for (uint32_t dev = 0; dev < pp / 2; dev++) {
         double other = device_end(x, s, pp - 1 - dev);
         if (x->c[dev].mirror_s > 0)
-            summed = fmax(summed, fmax(device_end(x, s, dev), other) +
-                                      x->c[dev].mirror_s);
+            summed = larger(summed, larger(device_end(x, s, dev), other) +
+                                        x->c[dev].mirror_s);
     }
-    norm = fmax(norm, summed);
+    norm = larger(norm, summed);
     return norm + after;
 }
 
@@ -372,7 +385,7 @@ static sc_status compose(fast *x, sc_arena *a, double *step_s, sc_err *err)
 {
     const sc_run *r = &x->p->run;
     sweep s;
-    durations(x);
+    SC_TRY(durations(x, a, err));
     SC_TRY(sweep_new(x, a, &s, err));
     for (bool moved = true; moved;) {
         moved = false;
@@ -395,9 +408,10 @@ sc_status sc_predict_fast(const sc_plan *p, const sc_segment *segments,
               .segments = segments,
               .sigma = sc_plan_overlap(p, segments),
               .chunks = chunks,
+              .chunk = SC_NEW_N(a, chunk, n),
               .c = SC_NEW_N(a, sc_step_costs, pp),
               .past = SC_NEW_N(a, past, pp)};
-    if (!d || !x.c || !x.past) return sc_error_nomem(err);
+    if (!d || !x.chunk || !x.c || !x.past) return sc_error_nomem(err);
     x.f = d;
     x.b = d + n;
     x.w = d + 2 * n;
