@@ -43,6 +43,13 @@ static sc_status grow(predict_memo *m, sc_err *err)
     return SC_OK;
 }
 
+/* What is done by a key; NULL: nothing. */
+static const part *known_part(const predict_memo *m, uint64_t key)
+{
+    const part *p = m->n ? slot_of(m->slot, m->size, key)->part : NULL;
+    return p && p->done ? p : NULL;
+}
+
 /* The part by a key; one that is not done is zeros, but for what an error
  * left. */
 static sc_status part_of(predict_memo *m, uint64_t key, uint32_t n_layers,
@@ -64,11 +71,15 @@ static sc_status part_of(predict_memo *m, uint64_t key, uint32_t n_layers,
 
 /* ---- layers ---------------------------------------------------------------------- */
 
+/* Sums in another order, and bytes that are whole, are no reason to drop
+ * anything. */
+static const double rounding = 1 - 1e-6;
+
 /* What is being evaluated. */
 typedef struct shape {
     sc_plan plan;
     sc_segment *segments;
-    bool enough; /* weights alone say that it does not fit */
+    bool enough; /* lower bounds say that it does not fit */
 } shape;
 
 typedef sc_status enough_fn(shape *x, void *with, bool *enough, sc_err *err);
@@ -145,8 +156,33 @@ static sc_status passes_of(predict_memo *m, const sc_run *r, part *lists,
     return SC_OK;
 }
 
-/* `enough` (may be NULL): whether layers are wanted, once their weights alone
- * are known: x->segments. */
+/* Activations grow with the micro-batch, and adding to gradients changes none:
+ * those of a run with as large a micro-batch, or a share of those with a larger
+ * one, are no more than what this one has. */
+static void least_activations(const predict_memo *m, const sc_run *of,
+                              uint32_t n, sc_segment *b)
+{
+    enum { LARGER = 8 };
+
+    sc_run r = *of;
+    const part *p = NULL;
+    double share = 0;
+    for (uint32_t times = 1; !p && times <= LARGER; times *= 2) {
+        share = rounding / times;
+        r.mbs = of->mbs * times;
+        for (r.ga = 1; !p && r.ga <= 2; r.ga++)
+            p = known_part(m, sc_plan_pass_key(&r));
+    }
+    for (uint32_t l = 0; p && l < n; l++) {
+        b[l].saved = share * p->b[l].saved;
+        b[l].working = share * p->b[l].working;
+        b[l].late = share * p->b[l].late;
+        b[l].logits = share * p->b[l].logits;
+    }
+}
+
+/* `enough` (may be NULL): whether layers are wanted, once their weights are
+ * known, and of their activations a lower bound: x->segments. */
 static sc_status parts_of(predict_memo *m, shape *x, enough_fn *enough,
                           void *with, sc_err *err)
 {
@@ -157,6 +193,7 @@ static sc_status parts_of(predict_memo *m, shape *x, enough_fn *enough,
     if (lists->done && enough) {
         SC_TRY(weights_of(m, x, lists, &weights, err));
         for (uint32_t l = 0; l < all; l++) x->segments[l] = weights->b[l % n];
+        least_activations(m, r, all, x->segments);
         SC_TRY(enough(x, with, &x->enough, err));
         if (x->enough) return SC_OK;
     }
@@ -175,7 +212,7 @@ static sc_status shape_of(const sc_run *run, predict_memo *m, shape *x,
     SC_TRY(sc_plan_build(run, m->a, &x->plan, err));
     if (x->plan.n_kinds > 1)
         return sc_segments_price(&x->plan, m->a, &x->segments, err);
-    x->segments = SC_NEW_N(m->a, sc_segment, sc_run_segments(run));
+    x->segments = SC_RAW_N(m->a, sc_segment, sc_run_segments(run));
     if (!x->segments) return sc_error_nomem(err);
     return parts_of(m, x, enough, with, err);
 }
@@ -192,9 +229,6 @@ static double moved_time(const sc_segment *b)
 {
     return b->bwd_s > 0 ? 2 * b->gather_s + b->grad_s : b->gather_s;
 }
-
-/* Sums in another order than the engine's are no reason to drop anything. */
-static const double rounding = 1 - 1e-9;
 
 /* No schedule ends before its busiest device has done all its passes; where
  * micro-batches go from the first device to the last and back, not before the
@@ -246,7 +280,7 @@ typedef struct question {
     predict_eval e;
 } question;
 
-/* Without activations a device needs no more. */
+/* With more activations a device needs no less. */
 static sc_status hopeless(shape *x, void *with, bool *enough, sc_err *err)
 {
     question *q = with;
