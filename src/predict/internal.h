@@ -31,6 +31,9 @@ typedef struct predict_memo {
     double memory_scale; /* of what segments need; 0: 1 */
     double by_events;    /* the question's step over its step by the fast
                             engine: by as much a variant's would be longer */
+    sc_arena *variant;   /* of one variant at a time; NULL: there are none */
+    double beat_s; /* a choice that is not faster by segments is of no use;
+                            0: every one is */
     sc_segment_memo networks;
     uint32_t n, size;
 
@@ -42,8 +45,8 @@ typedef struct predict_memo {
 
 /* Plan, memory, layers and step of segments.  With `beat_s` > 0 the step is not
  * composed of what does not fit or can't be faster than that: step_s is then a
- * lower bound; and of what needs `most` bytes for its weights alone and does not
- * fit, that is the peak. */
+ * lower bound; and of what does not fit and needs `most` bytes by what is known
+ * without pricing it, that is the peak. */
 sc_status predict_evaluate(const sc_run *run, double beat_s, double most,
                            predict_memo *memo, predict_eval *out, sc_err *err);
 
@@ -129,10 +132,9 @@ const sc_software *predict_software(const sc_job *job, const sc_software *sw,
 sc_status predict_suggest(const sc_job *job, double fast_s, predict_memo *memo,
                           sc_arena *a, sc_prediction *p, sc_err *err);
 
-/* Changes `inout` option by option, each time the one that saves most memory,
- * until it fits on `hw` or nothing saves any; `out` as predict_variant(). */
-bool predict_smallest(const sc_hw *hw, const sc_prediction *p,
-                      predict_memo *memo, sc_arena *a, sc_job *inout,
+/* Changes `inout` option by option, each time the one that saves most memory by
+ * segments, until it fits or nothing saves any; `out` as predict_variant(). */
+bool predict_smallest(const sc_prediction *p, predict_memo *memo, sc_job *inout,
                       predict_eval *out);
 
 /* Appends the least larger cluster, of more than `over` and up to `most` times
@@ -149,12 +151,25 @@ double predict_least_bytes(const sc_job *job, const sc_run *r);
  * `hw`: its devices can't hold the model and its states once. */
 bool predict_too_small(const sc_job *job, const sc_run *r, const sc_hw *hw);
 
-/* Predicts `next` on `hw` with the model, software and costs of `p`, with the
- * memo of `p`: memory by the fast engine, its step times memo->by_events.
- * False: it can't be. */
-bool predict_variant(const sc_job *next, const sc_hw *hw,
-                     const sc_prediction *p, predict_memo *memo, sc_arena *a,
-                     predict_eval *out);
+/* Predicts `next` on the machine of the memo with the model, software and costs
+ * of `p`: memory by the fast engine, its step times memo->by_events.  False: it
+ * can't be. */
+bool predict_variant(const sc_job *next, const sc_prediction *p,
+                     predict_memo *memo, predict_eval *out);
+/* The same by segments, its step as they have it: a small part of the work.
+ * False, too, if nothing is faster than `beat_s`; 0: that is not asked. */
+bool predict_guess(const sc_job *next, const sc_prediction *p, double beat_s,
+                   predict_memo *memo, predict_eval *out);
+/* Of its memory, on a device: what needs so much by segments does not fit by the
+ * network either. */
+#define PREDICT_TOO_FULL 1.1
+/* Whether all that is inferred is the same, on one machine. */
+bool predict_same_run(const sc_run *x, const sc_run *y);
+/* What is inferred for `job` with the model, software and costs of `of`, as
+ * segments have it; `memo` and `a` as of predict_again(). */
+sc_status predict_by_segments(const sc_job *job, const sc_hw *hw,
+                              const sc_run *of, predict_memo *memo, sc_arena *a,
+                              predict_eval *out, sc_err *err);
 /* sc_predict() with a memo, which is taken if it is of the model, program and
  * machine that this comes to; `a` is not its arena. */
 sc_status predict_again(const sc_job *job, const sc_hw *hw,

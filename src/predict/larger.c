@@ -54,36 +54,42 @@ static bool spare(sc_job *j, const sc_run *r, uint32_t i)
     return (was.dp == 0) == (j->dp == 0);
 }
 
+/* The one option that saves most; false: none does. */
+static bool save_most(const sc_prediction *p, predict_memo *memo, sc_job *job,
+                      predict_eval *now)
+{
+    enum { SPARE = 9 };
+
+    const sc_job from = *job;
+    const predict_eval before = *now;
+    for (uint32_t i = 0; i < SPARE; i++) {
+        predict_eval e;
+        sc_job one = from;
+        if (!spare(&one, &before.run, i) ||
+            !predict_guess(&one, p, 0, memo, &e) || !(e.peak < now->peak))
+            continue;
+        *now = e;
+        *job = one;
+    }
+    return now->peak < before.peak;
+}
+
 /* As many choices as it takes, each time the one that saves most. */
-bool predict_smallest(const sc_hw *hw, const sc_prediction *p,
-                      predict_memo *memo, sc_arena *a, sc_job *inout,
+bool predict_smallest(const sc_prediction *p, predict_memo *memo, sc_job *inout,
                       predict_eval *out)
 {
-    enum { STEPS = 4, SPARE = 9 };
+    enum { STEPS = 4 };
 
     sc_job job = *inout;
     predict_eval now;
-    if (!predict_variant(&job, hw, p, memo, a, &now)) return false;
+    if (!predict_guess(&job, p, 0, memo, &now)) return false;
     for (int step = 0; step < STEPS && !now.fits; step++) {
-        predict_eval best = now;
-        sc_job next = job;
-        for (uint32_t i = 0; i < SPARE; i++) {
-            predict_eval e;
-            sc_job one = job;
-            if (!spare(&one, &now.run, i) ||
-                !predict_variant(&one, hw, p, memo, a, &e) ||
-                !(e.peak < best.peak))
-                continue;
-            best = e;
-            next = one;
-        }
-        if (!(best.peak < now.peak)) break;
-        now = best;
-        job = next;
+        if (!save_most(p, memo, &job, &now)) break;
+        /* the network may not agree */
+        if (now.fits && !predict_variant(&job, p, memo, &now)) return false;
     }
     *inout = job;
-    *out = now;
-    return true;
+    return predict_variant(&job, p, memo, out);
 }
 
 /* Where the number stands that says how many units of a machine there are:
@@ -157,27 +163,38 @@ bool predict_too_small(const sc_job *job, const sc_run *r, const sc_hw *hw)
     return predict_least_bytes(job, r) > room;
 }
 
+/* Whether it fits, asking the network only where that is not plain. */
+static bool fits(const sc_job *job, const sc_prediction *p, predict_memo *memo,
+                 predict_eval *e)
+{
+    if (!predict_guess(job, p, 0, memo, e) || e->full > PREDICT_TOO_FULL)
+        return false;
+    return predict_variant(job, p, memo, e) && e->fits;
+}
+
 /* What was inferred may change with the cluster, the batch may not. */
-static bool fits_on(const sc_job *job, const sc_hw *hw, const sc_prediction *p,
-                    bool change, predict_memo *memo, sc_arena *a, sc_job *next,
-                    predict_eval *e)
+static bool fits_on(const sc_job *job, const sc_prediction *p, bool change,
+                    predict_memo *memo, sc_job *next, predict_eval *e)
 {
     sc_job open = *next;
+    predict_eval again;
     open.gbs = (int64_t)p->run.gbs;
     open.dp = 0;
-    if (!(change ? predict_smallest(hw, p, memo, a, &open, e)
-                 : predict_variant(&open, hw, p, memo, a, e)) ||
-        !e->fits)
+    if (!change && !fits(&open, p, memo, e)) return false;
+    if (change && (!predict_smallest(p, memo, &open, e) || !e->fits))
         return false;
     if (change) *next = open;
     next->gbs = job->gbs;
     next->dp = job->dp ? sc_run_dp(&e->run) : 0;
     if (job->gbs && !job->dp) return true; /* it is what was asked */
-    if (predict_variant(next, hw, p, memo, a, e) && e->fits &&
+    if (predict_guess(next, p, 0, memo, &again) &&
+        predict_same_run(&again.run, &e->run))
+        return true;
+    if (predict_variant(next, p, memo, e) && e->fits &&
         e->run.gbs == p->run.gbs)
         return true;
     next->gbs = (int64_t)p->run.gbs;
-    return predict_variant(next, hw, p, memo, a, e) && e->fits;
+    return predict_variant(next, p, memo, e) && e->fits;
 }
 
 static sc_status more_machines(const sc_job *job, uint32_t over, uint32_t most,
@@ -201,7 +218,13 @@ static sc_status more_machines(const sc_job *job, uint32_t over, uint32_t most,
             sc_hw_build(next.cluster, sc_pos_none(), a, &hw, &quiet) != SC_OK)
             return SC_OK;
         if (predict_too_small(job, &p->run, hw)) continue;
-        if (fits_on(job, hw, p, change, memo, a, &next, &e))
+        predict_memo on = {.a = a,
+                           .model = memo->model,
+                           .sw = memo->sw,
+                           .hw = hw,
+                           .by_events = memo->by_events,
+                           .variant = memo->variant};
+        if (fits_on(job, p, change, &on, &next, &e))
             return predict_keep(job, &next, &e, a, p, err);
     }
     return SC_OK;
@@ -219,7 +242,7 @@ sc_status predict_larger(const sc_job *job, uint32_t over, uint32_t most,
         if (p->n_suggestions) break;
         next.seq = (int64_t)seq;
         next.gbs = (int64_t)p->run.gbs;
-        if (predict_variant(&next, p->run.hw, p, memo, a, &e) && e.fits)
+        if (fits(&next, p, memo, &e))
             return predict_keep(job, &next, &e, a, p, err);
     }
     return SC_OK;

@@ -335,16 +335,25 @@ static sc_status by_network(const state *x, const sc_prediction *asked,
     return SC_OK;
 }
 
-/* The memo, if it is of these. */
+/* A program that a job changed twice is as one that it changed once. */
+static bool same_program(const sc_software *x, const sc_software *y)
+{
+    return x == y || memcmp(x, y, sizeof *x) == 0;
+}
+
+/* The memo and its program, if it is of these; else a new one. */
 static predict_memo *memo_of(predict_memo *memo, const sc_hw *hw,
-                             const sc_model *model, const sc_software *sw,
+                             const sc_model *model, const sc_software **sw,
                              sc_arena *a)
 {
-    if (memo && memo->hw == hw && memo->model == model && memo->sw == sw)
+    if (memo && memo->hw == hw && memo->model == model &&
+        same_program(memo->sw, *sw)) {
+        *sw = memo->sw;
         return memo;
+    }
     memo = SC_NEW(a, predict_memo);
     if (memo)
-        *memo = (predict_memo){.a = a, .model = model, .sw = sw, .hw = hw};
+        *memo = (predict_memo){.a = a, .model = model, .sw = *sw, .hw = hw};
     return memo;
 }
 
@@ -377,7 +386,7 @@ sc_status predict_again(const sc_job *job, const sc_hw *hw,
             job, &(sc_run){.hw = hw, .model = model, .sw = sw, .cost = cost},
             NULL, a, out, err);
     SC_TRY(change(job, hw, &model, &sw, a, err));
-    memo = memo_of(memo, hw, model, sw, a);
+    memo = memo_of(memo, hw, model, &sw, a);
     if (!memo) return sc_error_nomem(err);
     p.run = (sc_run){.hw = hw,
                      .model = model,
@@ -398,6 +407,32 @@ sc_status predict_again(const sc_job *job, const sc_hw *hw,
     SC_TRY(predict_keep_notes(&assume, &warn, a, &p, err));
     *out = p;
     return SC_OK;
+}
+
+sc_status predict_by_segments(const sc_job *job, const sc_hw *hw,
+                              const sc_run *of, predict_memo *memo, sc_arena *a,
+                              predict_eval *out, sc_err *err)
+{
+    const sc_model *model = of->model;
+    const sc_software *sw = of->sw;
+    predict_notes unread = {.arena = a};
+    double scale;
+    uint32_t tried;
+    SC_TRY(marked(job, a, &model, err));
+    SC_TRY(change(job, hw, &model, &sw, a, err));
+    memo = memo_of(memo, hw, model, &sw, a);
+    if (!memo) return sc_error_nomem(err);
+    sc_run r = {.hw = hw,
+                .model = model,
+                .sw = sw,
+                .cost = of->cost,
+                .strategy = job->tree};
+    scale = memo->memory_scale;
+    memo->memory_scale = 1;
+    sc_status s = predict_infer(job, a, &r, &unread, memo, &tried, err);
+    if (s == SC_OK) s = predict_evaluate(&r, 0, INFINITY, memo, out, err);
+    memo->memory_scale = scale;
+    return s;
 }
 
 sc_status sc_predict(const sc_job *job, const sc_hw *hw, const sc_model *model,

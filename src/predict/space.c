@@ -33,6 +33,12 @@ static bool fits(const space *x)
     return x->out->have_best || x->out->have_tight;
 }
 
+/* A choice that takes as long is of no use. */
+static double to_beat(const space *x)
+{
+    return x->out->have_best ? x->out->best.step_s : x->beat_s;
+}
+
 /* ---- one variant ------------------------------------------------------------ */
 
 static bool open_choice(const sc_job *j)
@@ -44,7 +50,7 @@ static bool open_choice(const sc_job *j)
 static double smallest(const space *x)
 {
     const predict_choice *c = x->out;
-    if (fits(x)) return 0;
+    if (fits(x) || x->beat_s < INFINITY) return 0;
     return c->have_least ? c->least.peak : INFINITY;
 }
 
@@ -60,7 +66,7 @@ static sc_status try_one(space *x, const sc_run *r, bool *done)
 {
     predict_choice *c = x->out;
     predict_eval e;
-    double beat = c->have_best ? c->best.step_s : INFINITY;
+    double beat = to_beat(x);
     double most = smallest(x);
     sc_err why;
     sc_err_init(&why);
@@ -75,8 +81,8 @@ static sc_status try_one(space *x, const sc_run *r, bool *done)
         return s;
     }
     c->tried++;
-    *done = e.slower;
-    if (e.slower) return SC_OK;
+    *done = e.slower || (e.fits && e.step_s >= x->beat_s);
+    if (*done) return SC_OK;
     keep_least(x, &e);
     if (!e.fits) return SC_OK;
     /* Choices of ours leave 5 % for what the formulas do not know. */
@@ -165,14 +171,14 @@ static bool sharding_open(const space *x, const sc_run *r, int zero)
  * they make at least as much again. */
 static sc_status try_sharding(space *x, sc_run r)
 {
-    const predict_choice *c = x->out;
-    double least = 0;
+    double least = 0, beat = to_beat(x);
     size_t from = 0;
     r.zero = 0;
     r.recompute = least_recompute(x);
     r.offload = 0;
-    if (c->have_best) SC_TRY(predict_least_time(&r, x->memo, &least, x->err));
-    if (c->have_best && least >= c->best.step_s) return SC_OK;
+    if (beat < INFINITY)
+        SC_TRY(predict_least_time(&r, x->memo, &least, x->err));
+    if (least >= beat) return SC_OK;
     for (r.zero = 3; r.zero >= 0; r.zero--)
         if (sharding_open(x, &r, r.zero)) SC_TRY(try_recompute(x, r, &from));
     return SC_OK;
@@ -239,8 +245,8 @@ static sc_status hopeful(space *x, const sc_run *of, bool *yes)
     uint32_t before = c->tried;
     bool done = false;
     *yes = true;
-    if (fits(x) || x->n == 1 || x->job->vpp || r.order || can_offload(x, of) ||
-        x->job->schedule > SC_SCH_GPIPE)
+    if (fits(x) || x->beat_s < INFINITY || x->n == 1 || x->job->vpp ||
+        r.order || can_offload(x, of) || x->job->schedule > SC_SCH_GPIPE)
         return SC_OK;
     for (r.zero = 3; r.zero >= 0 && !fits(x); r.zero--) {
         if (!sharding_open(x, &r, r.zero) || !usual_batches(x, &r)) continue;
@@ -371,14 +377,13 @@ static sc_status leave_hopeless(space *x)
 
 static sc_status search(space *x)
 {
-    const predict_choice *c = x->out;
     SC_TRY(space_meshes(x));
     SC_TRY(leave_hopeless(x));
     for (uint32_t i = 0; i < x->n && x->n > 1; i++)
         SC_TRY(bound_of(x, &x->mesh[i]));
     if (x->n > 1) qsort(x->mesh, x->n, sizeof *x->mesh, by_bound);
     for (uint32_t i = 0; i < x->n; i++) {
-        if (c->have_best && x->mesh[i].bound >= c->best.step_s) break;
+        if (x->mesh[i].bound >= to_beat(x)) break;
         SC_TRY(try_chunks(x, x->mesh[i].run));
     }
     return SC_OK;
@@ -410,6 +415,7 @@ sc_status predict_search(const sc_job *job, const sc_run *base,
                .a = a,
                .out = out,
                .memo = memo,
+               .beat_s = memo->beat_s > 0 ? memo->beat_s : INFINITY,
                .err = err};
     *out = (predict_choice){0};
     sc_err_init(&x.refused);
@@ -420,11 +426,14 @@ sc_status predict_search(const sc_job *job, const sc_run *base,
         x.habit = false;
         SC_TRY(search(&x));
     }
-    x.wide = !fits(&x) && (!job->tp || !job->pp || !job->ep || !job->cp);
+    x.wide = !fits(&x) && x.beat_s == INFINITY &&
+             (!job->tp || !job->pp || !job->ep || !job->cp);
     x.small = out->have_least;
     predict_eval usual = out->least;
     if (x.wide) SC_TRY(search(&x));
     /* of degrees that are given nobody asks for others beside them in vain */
     if (!fits(&x) && x.small && job->tp && job->pp) out->least = usual;
+    /* what leaves no room is chosen where nothing does, fast enough or not */
+    if (x.beat_s < INFINITY && !out->have_best) return nothing(&x, err);
     return out->have_least ? SC_OK : nothing(&x, err);
 }

@@ -38,6 +38,7 @@ typedef struct space {
     bool small; /* what is not wide does not fit */
     bool habit; /* only as many micro-batches as stages */
     predict_memo *memo;
+    double beat_s; /* what is not faster is of no use */
     mesh *mesh;
     uint32_t n, cap;
     kernels *seen;

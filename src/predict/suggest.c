@@ -5,7 +5,8 @@
  *
  * Candidates are ranked by segments with everything else as it is.  What is told
  * is the effect of the options as they are printed: they are predicted like any
- * other question, with what was left out inferred anew, by the fast engine.
+ * other question, with what was left out inferred anew, by the fast engine, if
+ * segments do not say already that this is of no use.
  * Where events or messages answered the question, a step is told that is as much
  * longer than the fast engine's as the question's is.
  */
@@ -14,6 +15,7 @@
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 typedef enum choice {
     M_TP,
@@ -86,6 +88,8 @@ typedef struct search {
     candidate *c;
     uint32_t n;
     uint32_t changed[SC_COUNT(((sc_prediction *)0)->suggestion)]; /* choices */
+    sc_run tried[2 * TRIES]; /* by the network */
+    uint32_t n_tried;
 } search;
 
 /* ---- changing a run ---------------------------------------------------------- */
@@ -206,23 +210,21 @@ static sc_job job_of(const sc_job *job, const sc_run *from, const sc_run *to,
     return j;
 }
 
-bool predict_variant(const sc_job *next, const sc_hw *hw,
-                     const sc_prediction *p, predict_memo *memo, sc_arena *a,
-                     predict_eval *out)
+bool predict_variant(const sc_job *next, const sc_prediction *p,
+                     predict_memo *memo, predict_eval *out)
 {
     sc_prediction x;
     sc_err quiet;
     sc_job j = *next;
     double scale = memo->memory_scale; /* of the question, not of variants */
-    sc_arena own;                      /* what the memo keeps is in `a` */
     sc_err_init(&quiet);
-    sc_arena_init(&own, a->limit);
+    sc_arena_reset(memo->variant);
     j.brief = true;
     j.engine = SC_ENGINE_FAST;
     j.no_symmetry = j.each = false; /* the same result */
     j.fidelity = SC_FIDELITY_ANALYTIC;
-    sc_status s = predict_again(&j, hw, p->run.model, p->run.sw, p->run.cost,
-                                memo, &own, &x, &quiet);
+    sc_status s = predict_again(&j, memo->hw, p->run.model, p->run.sw,
+                                p->run.cost, memo, memo->variant, &x, &quiet);
     if (s == SC_OK) {
         *out = (predict_eval){.run = x.run,
                               .step_s = x.step_time_s * memo->by_events,
@@ -230,9 +232,30 @@ bool predict_variant(const sc_job *next, const sc_hw *hw,
         for (uint32_t i = 0; i < x.n_stages; i++)
             out->peak = fmax(out->peak, x.memory[i].peak);
     }
-    sc_arena_free(&own);
     memo->memory_scale = scale;
     return s == SC_OK;
+}
+
+bool predict_guess(const sc_job *next, const sc_prediction *p, double beat_s,
+                   predict_memo *memo, predict_eval *out)
+{
+    sc_err quiet;
+    sc_err_init(&quiet);
+    sc_arena_reset(memo->variant);
+    memo->beat_s = beat_s;
+    sc_status s = predict_by_segments(next, memo->hw, &p->run, memo,
+                                      memo->variant, out, &quiet);
+    memo->beat_s = 0;
+    return s == SC_OK;
+}
+
+bool predict_same_run(const sc_run *x, const sc_run *y)
+{
+    return memcmp(x->size, y->size, sizeof x->size) == 0 && x->mbs == y->mbs &&
+           x->gbs == y->gbs && x->seq == y->seq && x->vpp == y->vpp &&
+           x->schedule == y->schedule && x->zero == y->zero &&
+           x->recompute == y->recompute && x->offload == y->offload &&
+           x->sp == y->sp && x->experts_over_tp == y->experts_over_tp;
 }
 
 sc_status predict_keep(const sc_job *job, const sc_job *next,
@@ -271,7 +294,9 @@ static bool evaluate(search *x, const move *m, uint32_t n, double beat,
     out->n = n;
     if (sc_job_outside(&out->job, r.sw) && !sc_job_outside(x->job, r.sw))
         return false;
-    sc_status s = predict_evaluate(&r, beat / x->by_segments, INFINITY, x->memo,
+    /* what does not fit is of use where it needs less, if at all */
+    double most = x->now.fits ? 0 : smaller * x->now.peak;
+    sc_status s = predict_evaluate(&r, beat / x->by_segments, most, x->memo,
                                    &out->e, &quiet);
     out->e.step_s *= x->by_segments;
     return s == SC_OK;
@@ -324,6 +349,12 @@ static bool said(const sc_job *j, choice what)
     return false;
 }
 
+/* Step of segments from which on a change is no gain; 0: none is too long. */
+static double worth(const search *x)
+{
+    return x->now.fits ? x->now.step_s / x->by_segments : 0;
+}
+
 /* One option put differently, and what was left out inferred for that. */
 static void inferred_anew(search *x, const sc_prediction *p)
 {
@@ -335,9 +366,9 @@ static void inferred_anew(search *x, const sc_prediction *p)
         sc_run r = *x->run;
         if (!said(j, moves[i].what) || !change(&r, moves[i])) continue;
         c.job = job_of(j, x->run, &r, moves[i].what == M_CHUNKS, false);
-        if (predict_variant(&c.job, p->run.hw, p, x->memo, x->a, &c.e) &&
-            helps(&c.e, &x->now))
-            add(x, &c);
+        if (!predict_guess(&c.job, p, worth(x), x->memo, &c.e)) continue;
+        c.e.step_s *= x->by_segments;
+        if (helps(&c.e, &x->now)) add(x, &c);
     }
 }
 
@@ -392,13 +423,27 @@ static void rank_last(search *x, uint32_t changed, sc_prediction *p)
     x->changed[i] = changed;
 }
 
+/* Whether segments say that it is of no use, or what has been tried: `e` is
+ * theirs. */
+static bool hopeless(const search *x, const predict_eval *e, bool fitting)
+{
+    for (uint32_t i = 0; i < x->n_tried; i++)
+        if (predict_same_run(&e->run, &x->tried[i])) return true;
+    if (fitting && e->full > PREDICT_TOO_FULL) return true;
+    return !x->now.fits && !fitting && e->peak >= x->now.peak;
+}
+
 /* Whether a candidate holds what it promises, `now` as it is. */
-static bool holds(const search *x, const sc_job *job, bool fitting,
+static bool holds(search *x, const sc_job *job, bool fitting,
                   const predict_eval *now, const sc_prediction *p,
                   predict_eval *out)
 {
-    return predict_variant(job, p->run.hw, p, x->memo, x->a, out) &&
-           out->fits == fitting && helps(out, now);
+    if (!predict_guess(job, p, worth(x), x->memo, out) ||
+        hopeless(x, out, fitting))
+        return false;
+    x->tried[x->n_tried++] = out->run;
+    return predict_variant(job, p, x->memo, out) && out->fits == fitting &&
+           helps(out, now);
 }
 
 /* Keeps candidates that hold what they promise, as options. */
@@ -430,7 +475,7 @@ static sc_status last_resort(search *x, sc_prediction *p, sc_err *err)
     predict_eval e = x->now;
     sc_job job = *x->job;
     bool none = predict_too_small(x->job, x->run, p->run.hw);
-    bool can = !none && predict_smallest(p->run.hw, p, memo, x->a, &job, &e);
+    bool can = !none && predict_smallest(p, memo, &job, &e);
     if (can && e.fits) SC_TRY(predict_keep(x->job, &job, &e, x->a, p, err));
     SC_TRY(predict_larger(x->job, 1, LARGER, false, memo, x->a, p, err));
     if (p->n_suggestions == 0)
@@ -440,26 +485,26 @@ static sc_status last_resort(search *x, sc_prediction *p, sc_err *err)
             predict_larger(x->job, LARGER, LARGEST, false, memo, x->a, p, err));
     if (p->n_suggestions == 0) SC_TRY(confirm(x, false, p, err));
     if (p->n_suggestions == 0 && none)
-        can = predict_smallest(p->run.hw, p, memo, x->a, &job, &e);
+        can = predict_smallest(p, memo, &job, &e);
     if (p->n_suggestions == 0 && can && e.peak < x->now.peak)
         SC_TRY(predict_keep(x->job, &job, &e, x->a, p, err));
     return SC_OK;
 }
 
 /* The step that is told over that of the fast engine, of the question. */
-static double by_events(const sc_job *job, predict_memo *memo, sc_arena *a,
+static double by_events(const sc_job *job, predict_memo *memo,
                         const sc_prediction *p)
 {
     predict_eval e;
     if (job->engine == SC_ENGINE_FAST) return 1;
     if (!isnan(p->other_engine_s)) return p->step_time_s / p->other_engine_s;
     memo->by_events = 1;
-    if (!predict_variant(job, p->run.hw, p, memo, a, &e)) return 1;
+    if (!predict_variant(job, p, memo, &e)) return 1;
     return p->step_time_s / e.step_s;
 }
 
-sc_status predict_suggest(const sc_job *job, double fast_s, predict_memo *memo,
-                          sc_arena *a, sc_prediction *p, sc_err *err)
+static sc_status suggest(const sc_job *job, double fast_s, predict_memo *memo,
+                         sc_arena *a, sc_prediction *p, sc_err *err)
 {
     search *x = SC_NEW(a, search);
     if (!x) return sc_error_nomem(err);
@@ -470,7 +515,7 @@ sc_status predict_suggest(const sc_job *job, double fast_s, predict_memo *memo,
                   .c = SC_NEW_N(a, candidate, CANDIDATES)};
     if (!x->c) return sc_error_nomem(err);
     SC_TRY(predict_evaluate(x->run, DBL_MIN, INFINITY, memo, &x->now, err));
-    memo->by_events = by_events(job, memo, a, p);
+    memo->by_events = by_events(job, memo, p);
     x->by_segments = p->step_time_s / fast_s;
     x->now.step_s = p->step_time_s;
     x->now.fits = p->fits;
@@ -486,4 +531,16 @@ sc_status predict_suggest(const sc_job *job, double fast_s, predict_memo *memo,
     if (p->n_suggestions < SC_COUNT(p->suggestion))
         return predict_larger(job, 1, LARGER, false, memo, a, p, err);
     return SC_OK;
+}
+
+sc_status predict_suggest(const sc_job *job, double fast_s, predict_memo *memo,
+                          sc_arena *a, sc_prediction *p, sc_err *err)
+{
+    sc_arena variant;
+    sc_arena_init(&variant, a->limit);
+    memo->variant = &variant;
+    sc_status s = suggest(job, fast_s, memo, a, p, err);
+    memo->variant = NULL;
+    sc_arena_free(&variant);
+    return s;
 }
