@@ -90,7 +90,6 @@ typedef struct sc_op_work {
 typedef struct sc_op_kernels {
     uint32_t n;
     sc_kernel k[SC_OP_KERNELS];
-    bool wgrad[SC_OP_KERNELS];  /* of the pass for weights */
     bool joined[SC_OP_KERNELS]; /* inside another operator's kernel: its
                                    traffic only, no launch */
 } sc_op_kernels;

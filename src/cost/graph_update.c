@@ -53,6 +53,5 @@ void gop_list_update(const sc_gwork *w, sc_op_kernels *out)
                                  .name = optimizer,
                                  .precision = SC_FP32,
                                  .bytes = n * bytes};
-    out->wgrad[out->n] = true;
     out->joined[out->n++] = true;
 }

@@ -143,28 +143,24 @@ static const char *name_of(const op_list *l)
     return l->w->name ? l->w->name : sc_gtype_names[l->w->type];
 }
 
-void ops_push(op_list *l, sc_kernel k, bool wgrad)
+void ops_push(op_list *l, sc_kernel k)
 {
     sc_op_kernels *out = l->out;
     if (out->n == SC_OP_KERNELS) return;
     if (!k.name) k.name = name_of(l);
-    out->wgrad[out->n] = wgrad;
     out->joined[out->n] = false;
     out->k[out->n++] = k;
 }
 
-void ops_memory(op_list *l, const char *name, double bytes, uint32_t launches,
-                bool wgrad)
+void ops_memory(op_list *l, const char *name, double bytes, uint32_t launches)
 {
     bool once = l->f->fused || l->f->single_pass;
     if (!(bytes > 0)) return;
-    ops_push(l,
-             (sc_kernel){.kind = SC_K_MEMORY,
-                         .precision = l->f->precision,
-                         .name = name,
-                         .bytes = bytes * (once ? 1 : l->c->p[SC_P_TRAFFIC]),
-                         .launches = launches},
-             wgrad);
+    ops_push(l, (sc_kernel){.kind = SC_K_MEMORY,
+                            .precision = l->f->precision,
+                            .name = name,
+                            .bytes = bytes * (once ? 1 : l->c->p[SC_P_TRAFFIC]),
+                            .launches = launches});
 }
 
 /* ---- element by element --------------------------------------------------- */
@@ -241,15 +237,14 @@ static void memory_kind(op_list *l, const op_row *row)
 {
     const sc_op_work *w = l->w;
     if (!ops_forward(l) && !backward(l)) return;
-    bool wgrad = !ops_forward(l) && !w->input_learns;
     uint32_t n = l->out->n;
     if (l->f->fused && w->joins && ops_elementwise((sc_gtype)w->type)) {
-        ops_memory(l, NULL, beside(l), 1, wgrad);
+        ops_memory(l, NULL, beside(l), 1);
         if (l->out->n > n) l->out->joined[n] = true;
         return;
     }
     traffic t = adjusted(l, ops_forward(l) ? row->forward : row->backward);
-    ops_memory(l, NULL, passes(&t, w) * expert_bias(l), t.launches, wgrad);
+    ops_memory(l, NULL, passes(&t, w) * expert_bias(l), t.launches);
 }
 
 /* The scan and its convolution run over the state in several passes; backward
@@ -258,8 +253,7 @@ static void scan(op_list *l)
 {
     if (!ops_forward(l) && !backward(l)) return;
     double e = l->w->elements * l->w->each / 2;
-    ops_memory(l, NULL, (ops_forward(l) ? 1 : 1.6) * l->c->p[SC_P_SCAN] * e, 3,
-               false);
+    ops_memory(l, NULL, (ops_forward(l) ? 1 : 1.6) * l->c->p[SC_P_SCAN] * e, 3);
 }
 
 /* Softmax and cross entropy: what a program moves per logit. */
@@ -267,12 +261,10 @@ static void loss(op_list *l)
 {
     double logits = l->w->x / l->w->each;
     if (!ops_forward(l) && !backward(l)) return;
-    ops_push(l,
-             (sc_kernel){.kind = SC_K_MEMORY,
-                         .name = "loss",
-                         .bytes = logits * l->f->loss_bytes / 2,
-                         .launches = ops_forward(l) ? 12 : 8},
-             false);
+    ops_push(l, (sc_kernel){.kind = SC_K_MEMORY,
+                            .name = "loss",
+                            .bytes = logits * l->f->loss_bytes / 2,
+                            .launches = ops_forward(l) ? 12 : 8});
 }
 
 /* Rows are gathered and summed.  Backward: indices are sorted with their
@@ -292,12 +284,10 @@ static void table(op_list *l)
         bytes = bytes + 2 * w->y + 2 * w->w + 8 * w->x;
     else
         bytes += 8 * w->x;
-    ops_push(l,
-             (sc_kernel){.kind = SC_K_LOOKUP,
-                         .precision = l->f->precision,
-                         .bytes = bytes,
-                         .launches = forward ? 1 : 5},
-             !forward);
+    ops_push(l, (sc_kernel){.kind = SC_K_LOOKUP,
+                            .precision = l->f->precision,
+                            .bytes = bytes,
+                            .launches = forward ? 1 : 5});
     if (l->f->fused && w->same_kernel) l->out->joined[l->out->n - 1] = true;
 }
 

@@ -22,10 +22,9 @@ bool ops_wgrad(const op_list *l);
 bool ops_elementwise(sc_gtype type);
 
 /* One kernel; the operator's name where it has none. */
-void ops_push(op_list *l, sc_kernel k, bool wgrad);
+void ops_push(op_list *l, sc_kernel k);
 /* Traffic of element-wise work; nothing of no bytes. */
-void ops_memory(op_list *l, const char *name, double bytes, uint32_t launches,
-                bool wgrad);
+void ops_memory(op_list *l, const char *name, double bytes, uint32_t launches);
 
 /* Kinds with products (ops_product.c) and attention (ops_attention.c). */
 void ops_linear(op_list *l);

@@ -31,8 +31,8 @@ static void products(op_list *l)
     context.n = (uint64_t)w->k;
     context.k = (uint64_t)w->keys;
     for (int i = 0; i < (ops_forward(l) ? 1 : 2); i++) {
-        ops_push(l, scores, false);
-        ops_push(l, context, false);
+        ops_push(l, scores);
+        ops_push(l, context);
     }
 }
 
@@ -48,8 +48,8 @@ static void unfused(op_list *l)
     /* Separate kernels: cast to fp32, scale, mask, softmax, cast back. */
     bool fuses = softmax_fuses(l);
     if (!fuses) bytes += e * (backward ? 22 : 29);
-    ops_memory(l, "softmax", bytes, fuses ? 2 : 7, false);
-    ops_memory(l, "transpose", (backward ? 6 : 2) * w->y, 4, false);
+    ops_memory(l, "softmax", bytes, fuses ? 2 : 7);
+    ops_memory(l, "transpose", (backward ? 6 : 2) * w->y, 4);
 }
 
 void ops_attention(op_list *l)
@@ -63,19 +63,17 @@ void ops_attention(op_list *l)
         return;
     }
     if (l->f->pad_head_dim && d > 64 && d < 128) d = 128;
-    ops_push(l,
-             (sc_kernel){.kind = SC_K_FLASH,
-                         .precision = l->f->precision,
-                         .name = "attention",
-                         .batch = (uint64_t)w->groups,
-                         .m = (uint64_t)w->m,
-                         .n = (uint64_t)w->n,
-                         .k = (uint64_t)d,
-                         .attention = (sc_attention_kernel)l->f->attention,
-                         .backward = backward,
-                         /* Inside a window every query sees about as many
+    ops_push(l, (sc_kernel){.kind = SC_K_FLASH,
+                            .precision = l->f->precision,
+                            .name = "attention",
+                            .batch = (uint64_t)w->groups,
+                            .m = (uint64_t)w->m,
+                            .n = (uint64_t)w->n,
+                            .k = (uint64_t)d,
+                            .attention = (sc_attention_kernel)l->f->attention,
+                            .backward = backward,
+                            /* Inside a window every query sees about as many
                           * keys: no triangle. */
-                         .causal = w->causal && w->n >= w->keys,
-                         .launches = backward ? 3 : 1},
-             false);
+                            .causal = w->causal && w->n >= w->keys,
+                            .launches = backward ? 3 : 1});
 }

@@ -60,12 +60,10 @@ static void quantize(op_list *l, double m, double n, double k, double weights)
     bool mx = blocks_scaled(l) && f->precision != SC_FP4;
     double q = l->c->p[mx ? SC_P_QUANTIZE_MX : SC_P_QUANTIZE];
     if (f->fused_cast) q = fmin(q, 1);
-    ops_push(l,
-             (sc_kernel){.kind = SC_K_MEMORY,
-                         .name = "cast",
-                         .bytes = 1.5 * m * (k + n) * q,
-                         .launches = cast_kernels(l, weights)},
-             !ops_forward(l) && !ops_dgrad(l));
+    ops_push(l, (sc_kernel){.kind = SC_K_MEMORY,
+                            .name = "cast",
+                            .bytes = 1.5 * m * (k + n) * q,
+                            .launches = cast_kernels(l, weights)});
 }
 
 /* ---- linear ---------------------------------------------------------------- */
@@ -77,7 +75,7 @@ static void bias_gradient(op_list *l)
 {
     const sc_op_facts *f = l->f;
     if (l->w->bias && !f->fused && !f->fused_accumulate)
-        ops_memory(l, "bias", l->w->y, 1, true);
+        ops_memory(l, "bias", l->w->y, 1);
 }
 
 /* The product for weights, added to what other micro-batches left by itself
@@ -87,14 +85,12 @@ static void weight_gradient(op_list *l, sc_kernel k, double weights)
     double moved = l->f->accum_bytes * weights;
     bool itself = l->f->fused_accumulate && k.kind == SC_K_GEMM;
     if (itself) k.bytes = moved;
-    ops_push(l, k, true);
+    ops_push(l, k);
     if (moved > 0 && !itself)
-        ops_push(l,
-                 (sc_kernel){.kind = SC_K_MEMORY,
-                             .name = "accumulate",
-                             .bytes = moved,
-                             .launches = 1},
-                 true);
+        ops_push(l, (sc_kernel){.kind = SC_K_MEMORY,
+                                .name = "accumulate",
+                                .bytes = moved,
+                                .launches = 1});
     bias_gradient(l);
 }
 
@@ -105,9 +101,8 @@ void ops_linear(op_list *l)
     /* One cast serves both gradients. */
     bool first = dgrad || (wgrad && !w->input_learns);
     if (ops_forward(l) || first) quantize(l, w->groups * w->m, w->n, w->k, 1);
-    if (ops_forward(l))
-        ops_push(l, gemm(l, w->groups, w->m, w->n, w->k), false);
-    if (dgrad) ops_push(l, gemm(l, w->groups, w->m, w->k, w->n), false);
+    if (ops_forward(l)) ops_push(l, gemm(l, w->groups, w->m, w->n, w->k));
+    if (dgrad) ops_push(l, gemm(l, w->groups, w->m, w->k, w->n));
     if (wgrad)
         weight_gradient(l, gemm(l, w->groups, w->n, w->k, w->m),
                         w->groups * w->n * w->k);
@@ -118,11 +113,10 @@ void ops_linear(op_list *l)
 void ops_matmul(op_list *l)
 {
     const sc_op_work *w = l->w;
-    if (ops_forward(l))
-        ops_push(l, gemm(l, w->groups, w->m, w->n, w->k), false);
+    if (ops_forward(l)) ops_push(l, gemm(l, w->groups, w->m, w->n, w->k));
     if (!ops_dgrad(l)) return;
-    ops_push(l, gemm(l, w->groups, w->m, w->k, w->n), false);
-    if (w->learns > 1) ops_push(l, gemm(l, w->groups, w->k, w->n, w->m), false);
+    ops_push(l, gemm(l, w->groups, w->m, w->k, w->n));
+    if (w->learns > 1) ops_push(l, gemm(l, w->groups, w->k, w->n, w->m));
 }
 
 /* ---- experts: one weight each, as many tokens each ------------------------------ */
@@ -148,8 +142,8 @@ void ops_expert(op_list *l)
     double m = fmax(1, round(w->m));
     if (ops_forward(l) || dgrad || (wgrad && !w->input_learns))
         quantize(l, w->groups * w->m, w->n, w->k, w->groups);
-    if (ops_forward(l)) ops_push(l, grouped(l, m, w->n, w->k), false);
-    if (dgrad) ops_push(l, grouped(l, m, w->k, w->n), false);
+    if (ops_forward(l)) ops_push(l, grouped(l, m, w->n, w->k));
+    if (dgrad) ops_push(l, grouped(l, m, w->k, w->n));
     if (wgrad)
         weight_gradient(l, grouped(l, w->n, w->k, m), w->groups * w->n * w->k);
 }
@@ -177,11 +171,11 @@ static sc_kernel conv(const op_list *l, double m, double n, double k,
 void ops_conv(op_list *l)
 {
     const sc_op_work *w = l->w;
-    if (ops_forward(l)) ops_push(l, conv(l, w->m, w->n, w->k, false), false);
+    if (ops_forward(l)) ops_push(l, conv(l, w->m, w->n, w->k, false));
     if (ops_dgrad(l)) { /* as many products, at the positions of the input */
         double m = w->x / w->each / (w->channels * w->groups);
         double k = w->m * w->n * w->k / (m * w->channels);
-        ops_push(l, conv(l, m, w->channels, k, false), false);
+        ops_push(l, conv(l, m, w->channels, k, false));
     }
     if (ops_wgrad(l)) { /* summed over all positions of all samples */
         double n = w->w / w->each / (w->groups * w->n);
