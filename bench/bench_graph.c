@@ -30,7 +30,8 @@ static void whole(void *ctx, uint64_t n)
         sc_gplan p;
         sc_result r;
         sc_arena_reset(&x->run);
-        if (sc_gplan_build(&x->job, &x->run, &p, &x->err) ||
+        if (sc_gplan_compile(&x->job, &x->run, &p, &x->err) ||
+            sc_gplan_lower(&p, &x->run, &x->err) ||
             sc_sim_run(&p.step, &o, &x->run, &r, &x->err))
             bench_fail(x->err.d[0].msg);
         bench_keep((double)r.makespan);

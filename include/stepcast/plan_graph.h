@@ -159,10 +159,6 @@ sc_status sc_gplan_lower(sc_gplan *p, sc_arena *a, sc_err *err);
 sc_status sc_gplan_clock(sc_gplan *p, const double slow[2], bool memory,
                          sc_arena *a, sc_gclock *out, sc_err *err);
 
-/* sc_gplan_compile() and sc_gplan_lower(). */
-sc_status sc_gplan_build(const sc_gjob *job, sc_arena *a, sc_gplan *out,
-                         sc_err *err);
-
 /* The step message by message: a class for the ranks of a pipeline device,
  * nodes of single kernels and exchanges with their communicators, sizes and
  * times; ranks of the machine beyond the mesh have none.  Ids order the

@@ -81,20 +81,4 @@ bool gi_in_block(const char *path);
 /* Names the values, unless they have names: of what is shown one by one. */
 sc_status gp_name_values(const gp_program *p, sc_arena *a, sc_err *err);
 
-/* Resolves rules, propagates layouts, cuts stages, infers exchanges and prices:
- * the program of the whole network, and all of `p` but step. */
-sc_status gp_infer(const sc_gjob *job, sc_arena *a, sc_gplan *p,
-                   gp_program *out, sc_err *err);
-
-/* The fast sink (graph_clock.c): times of the same walk of the schedule without
- * a graph.  `slow`: extra time per time that kernels and exchanges beside them
- * overlap, of gradients [1], of others [0].  `memory`: that of its devices,
- * too.  Not for rules whose streams take what is ready first. */
-sc_status gp_clock(const gp_program *prog, sc_gplan *p, const double slow[2],
-                   bool memory, sc_arena *a, sc_gclock *out, sc_err *err);
-
-/* Instantiates the program along the schedule: step. */
-sc_status gp_lower(const gp_program *prog, sc_arena *a, sc_gplan *p,
-                   sc_err *err);
-
 #endif

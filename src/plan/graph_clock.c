@@ -313,13 +313,13 @@ static sc_status executed(const gl *g, sc_gclock *out)
     return SC_OK;
 }
 
-sc_status gp_clock(const gp_program *prog, sc_gplan *p, const double slow[2],
-                   bool memory, sc_arena *a, sc_gclock *out, sc_err *err)
+sc_status sc_gplan_clock(sc_gplan *p, const double slow[2], bool memory,
+                         sc_arena *a, sc_gclock *out, sc_err *err)
 {
     gp_program whole;
     gl_clock c;
     gl g = {.p = p, .a = a, .err = err, .clock = &c};
-    SC_TRY(gl_begin(&g, prog, &whole));
+    SC_TRY(gl_begin(&g, &whole));
     SC_TRY(clock_of(&g, slow, &c));
     SC_TRY(gl_walk(&g));
     if (c.failed) return sc_error_nomem(err);

@@ -134,31 +134,3 @@ sc_status gi_prepare(infer *f)
         sc_opgraph_flops(f->g, f->samples * f->job->ga, f->job->forward_only);
     return gi_expansion(f);
 }
-
-sc_status sc_gplan_compile(const sc_gjob *job, sc_arena *a, sc_gplan *out,
-                           sc_err *err)
-{
-    gp_program *prog = SC_NEW(a, gp_program);
-    if (!prog) return sc_error_nomem(err);
-    SC_TRY(gp_infer(job, a, out, prog, err));
-    out->program = prog;
-    return SC_OK;
-}
-
-sc_status sc_gplan_lower(sc_gplan *p, sc_arena *a, sc_err *err)
-{
-    return gp_lower(p->program, a, p, err);
-}
-
-sc_status sc_gplan_clock(sc_gplan *p, const double slow[2], bool memory,
-                         sc_arena *a, sc_gclock *out, sc_err *err)
-{
-    return gp_clock(p->program, p, slow, memory, a, out, err);
-}
-
-sc_status sc_gplan_build(const sc_gjob *job, sc_arena *a, sc_gplan *out,
-                         sc_err *err)
-{
-    SC_TRY(sc_gplan_compile(job, a, out, err));
-    return sc_gplan_lower(out, a, err);
-}

@@ -13,7 +13,6 @@ typedef struct levels {
     infer level[LEVELS];   /* [n] */
     gi_fold *fold[LEVELS]; /* [n] from the level before; NULL of the whole */
     sc_gplan plan;
-    gp_program prog;
     struct gi_groups *groups;
 } levels;
 
@@ -93,11 +92,12 @@ static sc_status compile_all(levels *l)
 
 /* ---- the program ---------------------------------------------------------- */
 
-sc_status gp_infer(const sc_gjob *job, sc_arena *a, sc_gplan *p,
-                   gp_program *out, sc_err *err)
+sc_status sc_gplan_compile(const sc_gjob *job, sc_arena *a, sc_gplan *out,
+                           sc_err *err)
 {
     levels *l = SC_NEW(a, levels);
-    if (!l) return sc_error_nomem(err);
+    gp_program *prog = SC_NEW(a, gp_program);
+    if (!l || !prog) return sc_error_nomem(err);
     SC_TRY(gi_vocabulary(job, a, &job, err));
     l->n = 1;
     l->plan = (sc_gplan){.job = job,
@@ -111,13 +111,13 @@ sc_status gp_infer(const sc_gjob *job, sc_arena *a, sc_gplan *p,
                  .p = &l->plan,
                  .err = err,
                  .groups = &l->groups,
-                 .prog = &l->prog};
+                 .prog = prog};
     SC_TRY(compile_all(l));
     l->plan.n_compiled = last(l)->g->n_ops;
     for (uint32_t i = l->n - 1; i > WHOLE; i--)
         SC_TRY(gi_unfold(&l->level[i - 1], l->fold[i], &l->level[i]));
     SC_TRY(gi_close(f));
-    *p = l->plan;
-    *out = l->prog;
+    *out = l->plan;
+    out->program = prog;
     return SC_OK;
 }

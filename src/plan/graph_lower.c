@@ -479,8 +479,9 @@ static sc_status room(gl *g)
     return SC_OK;
 }
 
-sc_status gl_begin(gl *g, const gp_program *prog, gp_program *whole)
+sc_status gl_begin(gl *g, gp_program *whole)
 {
+    const gp_program *prog = g->p->program;
     g->job = g->p->job;
     if (!g->clock) SC_TRY(gp_name_values(prog, g->a, g->err));
     SC_TRY(gl_tiers(g->job, prog, g->a, whole, g->err));
@@ -519,14 +520,12 @@ static sc_status settle(const gl *g, gl_notes *n)
     return SC_OK;
 }
 
-sc_status gp_lower(const gp_program *prog, sc_arena *a, sc_gplan *p,
-                   sc_err *err)
+sc_status sc_gplan_lower(sc_gplan *p, sc_arena *a, sc_err *err)
 {
-    return gl_lower(prog, a, p, NULL, err);
+    return gl_lower(p, NULL, a, err);
 }
 
-sc_status gl_lower(const gp_program *prog, sc_arena *a, sc_gplan *p,
-                   gl_notes *notes, sc_err *err)
+sc_status gl_lower(sc_gplan *p, gl_notes *notes, sc_arena *a, sc_err *err)
 {
     gp_program whole;
     gl g = {.p = p,
@@ -535,7 +534,7 @@ sc_status gl_lower(const gp_program *prog, sc_arena *a, sc_gplan *p,
             .notes = notes,
             .b = sc_graph_builder_new(a)};
     if (!g.b) return sc_error_nomem(err);
-    SC_TRY(gl_begin(&g, prog, &whole));
+    SC_TRY(gl_begin(&g, &whole));
     SC_TRY(devices(&g));
     if (!notes) SC_TRY(gl_runs_prepare(&g));
     SC_TRY(gl_walk(&g));

@@ -182,7 +182,7 @@ typedef struct gl {
 
 /* Everything of `g` that no sink has a part in; `prog` with what lowering adds
  * to it is kept in `whole`. */
-sc_status gl_begin(gl *g, const gp_program *prog, gp_program *whole);
+sc_status gl_begin(gl *g, gp_program *whole);
 /* Issues all slots and what happens once a step. */
 sc_status gl_walk(gl *g);
 
@@ -240,9 +240,8 @@ static inline sc_op *gl_ops(const gl *g, uint32_t row, uint32_t item)
 sc_op gl_add(gl *g, const gl_item *t, const sc_op_desc *o);
 /* Keeps what is to be said of an operation, if anyone asks. */
 void gl_say(gl *g, sc_op op, const gl_note *note);
-/* As gp_lower(), of single kernels, with notes (NULL: none). */
-sc_status gl_lower(const gp_program *prog, sc_arena *a, sc_gplan *p,
-                   gl_notes *notes, sc_err *err);
+/* As sc_gplan_lower(), of single kernels, with notes (NULL: none). */
+sc_status gl_lower(sc_gplan *p, gl_notes *notes, sc_arena *a, sc_err *err);
 void gl_after(gl *g, sc_op before, sc_op after);
 /* What an operation of item `i` on one member waits for by what it reads. */
 void gl_after_values(gl *g, const gl_instance *at, uint32_t mb, uint32_t i,

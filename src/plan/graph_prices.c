@@ -133,10 +133,9 @@ sc_status sc_gplan_prices(const sc_gjob *job, sc_arena *a, sc_text *out,
 {
     sc_gjob telling = *job;
     gi_prices p = {.a = a, .out = out};
-    gp_program prog;
     sc_gplan plan;
     telling.unfold = false;
     telling.prices = &p;
-    SC_TRY(gp_infer(&telling, a, &plan, &prog, err));
-    return gp_lower(&prog, a, &plan, err);
+    SC_TRY(sc_gplan_compile(&telling, a, &plan, err));
+    return sc_gplan_lower(&plan, a, err);
 }

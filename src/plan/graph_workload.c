@@ -363,15 +363,14 @@ sc_status sc_gplan_workload(const sc_gjob *job, double fixed_s, sc_arena *a,
                             sc_gworkload *out, sc_err *err)
 {
     sc_gjob *folded = SC_NEW(a, sc_gjob);
-    gp_program prog;
     sc_gworkload r;
     gl_notes notes = {.slow = 1};
     gw_sides sides;
     if (!folded) return sc_error_nomem(err);
     *folded = *job;
     folded->unfold = false;
-    SC_TRY(gp_infer(folded, a, &r.plan, &prog, err));
-    SC_TRY(gl_lower(&prog, a, &r.plan, &notes, err));
+    SC_TRY(sc_gplan_compile(folded, a, &r.plan, err));
+    SC_TRY(gl_lower(&r.plan, &notes, a, err));
     uint32_t all = job->hw ? job->hw->n_devices : r.plan.n_ranks;
     SC_TRY(gw_sides_of(&notes, r.plan.n_ranks, all, a, &sides, err));
     net w = {.g = &r.plan.step,

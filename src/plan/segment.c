@@ -110,7 +110,6 @@ static sc_status compile(reading *x)
 {
     sc_run r = alone(x->run);
     sc_strategy *s = SC_NEW(x->a, sc_strategy);
-    gp_program prog;
     if (!s) return sc_error_nomem(x->err);
     SC_TRY(one_kind(&r.hw, x->a, x->err));
     SC_TRY(sc_strategy_of_run(&r, x->a, s, x->err));
@@ -132,10 +131,10 @@ static sc_status compile(reading *x)
                        .launch_blocking = r.launch_blocking,
                        .capacity = r.capacity,
                        .imbalance = r.imbalance};
-    SC_TRY(gp_infer(&x->job, x->a, &x->plan, &prog, x->err));
+    SC_TRY(sc_gplan_compile(&x->job, x->a, &x->plan, x->err));
     x->clock.a = x->a;
     x->g = (gl){.p = &x->plan, .a = x->a, .err = x->err, .clock = &x->clock};
-    SC_TRY(gl_begin(&x->g, &prog, &x->prog));
+    SC_TRY(gl_begin(&x->g, &x->prog));
     return clock_lifetimes(&x->g);
 }
 

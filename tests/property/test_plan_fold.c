@@ -263,20 +263,19 @@ static bool same(prop *p, void *ctx)
     sc_text_init(&d.text);
     if (draw(p, &d)) {
         sc_gplan a = {0}, b = {0};
-        gp_program x = {0}, y = {0};
-        sc_status s = gp_infer(&d.job, &d.arena, &a, &x, &d.err);
-        if (s == SC_OK) s = gp_name_values(&x, &d.arena, &d.err);
+        sc_status s = sc_gplan_compile(&d.job, &d.arena, &a, &d.err);
+        if (s == SC_OK) s = gp_name_values(a.program, &d.arena, &d.err);
         d.job.unrolled = true;
-        sc_status t = gp_infer(&d.job, &d.arena, &b, &y, &d.err);
-        if (t == SC_OK) t = gp_name_values(&y, &d.arena, &d.err);
+        sc_status t = sc_gplan_compile(&d.job, &d.arena, &b, &d.err);
+        if (t == SC_OK) t = gp_name_values(b.program, &d.arena, &d.err);
         const char *differs = NULL;
         if ((s == SC_OK) != (t == SC_OK)) differs = "whether there is a plan";
         if (s == SC_OK && t == SC_OK) {
             count *n = ctx;
             n->compared++;
             n->folded += a.n_compiled < b.n_compiled;
-            differs = values(&x, &y);
-            if (!differs) differs = items(&x, &y);
+            differs = values(a.program, b.program);
+            if (!differs) differs = items(a.program, b.program);
             if (!differs) differs = exchanges(&a, &b);
         }
         ok = !differs;

@@ -262,8 +262,8 @@ static bool joins(drawn *d)
     o.rate[SC_OP_COLL][SC_OP_COMPUTE] = 0.9;
     job.joined = true;
     plan.job = &job;
-    if (gp_lower(&d->prog, &d->arena, &d->plan, &d->err) != SC_OK ||
-        gp_lower(&d->prog, &d->arena, &plan, &d->err) != SC_OK)
+    if (sc_gplan_lower(&d->plan, &d->arena, &d->err) != SC_OK ||
+        sc_gplan_lower(&plan, &d->arena, &d->err) != SC_OK)
         return false;
     joined_step j = {.x = &plan.step}, e = {.x = &d->plan.step};
     if (joined_run(&j, &o, &d->arena, &d->err) != SC_OK ||
@@ -302,8 +302,9 @@ static bool sums_up(prop *p, void *ctx)
     d.job.hw = hw;
     /* More parts than there are elements are an error of input. */
     if (read) {
-        sc_status s = gp_infer(&d.job, &d.arena, &d.plan, &d.prog, &d.err);
-        if (s == SC_OK) s = gp_name_values(&d.prog, &d.arena, &d.err);
+        sc_status s = sc_gplan_compile(&d.job, &d.arena, &d.plan, &d.err);
+        if (s == SC_OK) s = gp_name_values(d.plan.program, &d.arena, &d.err);
+        if (s == SC_OK) d.prog = *d.plan.program;
         if (s == SC_OK && holds(p, &d))
             ok = joins(&d);
         else

@@ -58,7 +58,7 @@ static bool lowered(toy *t, sc_result *r)
     sc_sim_opts_init(&o);
     o.rules = t->rules;
     toy_build(t);
-    return gp_lower(&t->prog, &arena, &t->plan, &err) == SC_OK &&
+    return sc_gplan_lower(&t->plan, &arena, &err) == SC_OK &&
            sc_sim_run(&t->plan.step, &o, &arena, r, &err) == SC_OK;
 }
 
@@ -112,7 +112,7 @@ static bool clocked(const toy *t, const sc_result *r, uint32_t *issued)
     sc_gclock c;
     sc_time sum = 0;
     if (t->rules && t->rules->ready_order) return true;
-    if (gp_clock(&t->prog, &plan, slow, true, &arena, &c, &err) != SC_OK)
+    if (sc_gplan_clock(&plan, slow, true, &arena, &c, &err) != SC_OK)
         return false;
     for (uint32_t k = 0; k < SC_N_CATS; k++) sum += c.cat[k];
     *issued = c.n_issued;
@@ -134,7 +134,7 @@ static bool holds(const toy *t, const sc_result *r)
      * before their slot comes: it has no kernels that would keep them. */
     if (t->joint && t->zero == 3 && t->schedule > SC_SCH_INTERLEAVED)
         return true;
-    if (gp_clock(&t->prog, &plan, slow, true, &arena, &c, &err) != SC_OK ||
+    if (sc_gplan_clock(&plan, slow, true, &arena, &c, &err) != SC_OK ||
         sc_memory_run(&t->plan.step, r, &o, &arena, &m, &err) != SC_OK)
         return false;
     bool beside = t->grad_overlap || t->n_stages > 1 || t->zero > 0 ||
@@ -243,8 +243,8 @@ static bool joins(prop *p, void *ctx)
     t.job.joined = true;
     o.hw = t.job.hw;
     joined_step j = {.x = &t.plan.step}, e = {.x = &u.plan.step};
-    bool ok = gp_lower(&t.prog, &arena, &t.plan, &err) == SC_OK &&
-              gp_lower(&u.prog, &arena, &u.plan, &err) == SC_OK &&
+    bool ok = sc_gplan_lower(&t.plan, &arena, &err) == SC_OK &&
+              sc_gplan_lower(&u.plan, &arena, &err) == SC_OK &&
               joined_run(&j, &o, &arena, &err) == SC_OK &&
               joined_run(&e, &o, &arena, &err) == SC_OK;
     const char *what = ok ? joined_differs(&j, &e) : "fails";

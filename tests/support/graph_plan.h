@@ -78,7 +78,8 @@ static inline void prepare(planned *p, const char *text, const sc_opgraph *g,
 
 static inline sc_status infer_only(planned *p)
 {
-    SC_TRY(gp_infer(&p->job, &arena, &p->plan, &p->prog, &err));
+    SC_TRY(sc_gplan_compile(&p->job, &arena, &p->plan, &err));
+    p->prog = *p->plan.program;
     return gp_name_values(&p->prog, &arena, &err);
 }
 

@@ -52,8 +52,9 @@ static inline network network_of(const sc_run *r)
     assert_int_equal(segment_network_of(r, rules, NULL, &f.a, &n.net, &f.err),
                      SC_OK);
     n.job = job_of(r, n.net.graph);
-    if (gp_infer(&n.job, &f.a, &n.plan, &n.prog, &f.err) != SC_OK)
+    if (sc_gplan_compile(&n.job, &f.a, &n.plan, &f.err) != SC_OK)
         fail_msg("%s", f.err.d[0].msg);
+    n.prog = *n.plan.program;
     return n;
 }
 

@@ -401,13 +401,14 @@ static inline void toy_build(toy *t)
                          .exchange = SC_NEW_N(&arena, sc_gexchange, TOY_ITEMS)};
     t->prog = (gp_program){.value = SC_NEW_N(&arena, gp_value, TOY_VALUES),
                            .item = SC_NEW_N(&arena, gp_item, TOY_ITEMS)};
+    t->plan.program = &t->prog;
     toy_program(t);
 }
 
 static inline void toy_lower(toy *t)
 {
     toy_build(t);
-    if (gp_lower(&t->prog, &arena, &t->plan, &err) != SC_OK) no_error();
+    if (sc_gplan_lower(&t->plan, &arena, &err) != SC_OK) no_error();
     assert_int_equal(err.n, 0);
 }
 

@@ -93,9 +93,9 @@ static sc_time both_engines(planned *p)
     sc_gclock clock = {0};
     sc_sim_opts o;
     sc_result r;
-    (void)gp_clock(&p->prog, &p->plan, none, false, &arena, &clock, &err);
+    (void)sc_gplan_clock(&p->plan, none, false, &arena, &clock, &err);
     no_error();
-    (void)gp_lower(&p->prog, &arena, &p->plan, &err);
+    (void)sc_gplan_lower(&p->plan, &arena, &err);
     no_error();
     sc_sim_opts_init(&o);
     o.hw = p->job.hw;

@@ -233,7 +233,6 @@ static const sc_hw *machine_of(const recorded *r)
 typedef struct built {
     sc_gjob job;
     sc_gplan plan;
-    gp_program prog;
     sc_cost cost;
     sc_software sw;
 } built;
@@ -272,7 +271,7 @@ static void build(const recorded *r, built *b)
         .ga = (uint32_t)((uint64_t)s->global / replicas / (uint64_t)s->micro),
         .precision = SC_FP32,
         .optimizer = s->optimizer};
-    (void)gp_infer(&b->job, &arena, &b->plan, &b->prog, &err);
+    (void)sc_gplan_compile(&b->job, &arena, &b->plan, &err);
     no_error();
 }
 
@@ -296,11 +295,11 @@ static void our_moves(const sc_gplan *p, moves *l)
     }
 }
 
-static void our_times(const sc_gplan *p, const gp_program *prog, times *t)
+static void our_times(const sc_gplan *p, times *t)
 {
     uint32_t per_stage = p->n_ranks / p->n_stages;
-    for (uint32_t i = 0; i < prog->n_items; i++) {
-        const gp_item *it = &prog->item[i];
+    for (uint32_t i = 0; i < p->program->n_items; i++) {
+        const gp_item *it = &p->program->item[i];
         if (!is_kernel(it) || kernel_pass(it) == SC_GP_UPDATE) continue;
         uint8_t type = op_of(p, it)->type;
         bool product = type == SC_G_LINEAR || type == SC_G_MATMUL ||
@@ -362,7 +361,7 @@ static void check(void **state)
     build(r, &b);
     read_run(r, &want, &recorded_times);
     our_moves(&b.plan, &got);
-    our_times(&b.plan, &b.prog, &our);
+    our_times(&b.plan, &our);
     same_moves(r, &want, &got);
     same_times(r, &recorded_times, &our);
     sc_arena_free(&arena);

@@ -179,8 +179,7 @@ static void written(void **state)
     toy other = pipeline(SC_SCH_INTERLEAVED, 2, 1, 4);
     other.order = t.order; /* of three micro-batches */
     toy_build(&other);
-    assert_int_equal(gp_lower(&other.prog, &arena, &other.plan, &err),
-                     SC_EINPUT);
+    assert_int_equal(sc_gplan_lower(&other.plan, &arena, &err), SC_EINPUT);
     assert_int_equal(err.d[0].code, SC_C_CONFLICT);
 }
 
@@ -208,7 +207,7 @@ static void too_few_in_flight(void **state)
     toy t = pipeline(SC_SCH_INTERLEAVED, 2, 2, 4);
     t.in_flight = flight;
     toy_build(&t);
-    assert_int_equal(gp_lower(&t.prog, &arena, &t.plan, &err), SC_EINPUT);
+    assert_int_equal(sc_gplan_lower(&t.plan, &arena, &err), SC_EINPUT);
     assert_int_equal(err.d[0].code, SC_C_CONFLICT);
 }
 

@@ -91,7 +91,8 @@ static double work_of(const sc_graph *g, int kind)
 
 static void lowered(planned *p)
 {
-    assert_int_equal(sc_gplan_build(&p->job, &arena, &p->plan, &err), SC_OK);
+    assert_int_equal(sc_gplan_compile(&p->job, &arena, &p->plan, &err), SC_OK);
+    assert_int_equal(sc_gplan_lower(&p->plan, &arena, &err), SC_OK);
 }
 
 /* Processes far from their device slow all that they do. */

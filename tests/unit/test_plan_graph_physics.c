@@ -113,7 +113,7 @@ static const sc_opgraph *products(uint32_t n)
 static void run(planned *p, sc_result *r)
 {
     sc_sim_opts o;
-    (void)gp_lower(&p->prog, &arena, &p->plan, &err);
+    (void)sc_gplan_lower(&p->plan, &arena, &err);
     no_error();
     sc_sim_opts_init(&o);
     o.hw = p->job.hw;

@@ -125,7 +125,7 @@ static void fsdp2(planned *p, const char *mesh, uint32_t ga)
     p->job.grad_bytes = 4;
     (void)infer_only(p);
     no_error();
-    (void)gp_lower(&p->prog, &arena, &p->plan, &err);
+    (void)sc_gplan_lower(&p->plan, &arena, &err);
     no_error();
 }
 

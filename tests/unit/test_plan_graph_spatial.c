@@ -126,7 +126,8 @@ static void lowers(void **state)
         sc_sim_opts o;
         sc_result r;
         p.job.unfold = i;
-        assert_int_equal(sc_gplan_build(&p.job, &arena, &plan, &err), SC_OK);
+        assert_int_equal(sc_gplan_compile(&p.job, &arena, &plan, &err), SC_OK);
+        assert_int_equal(sc_gplan_lower(&plan, &arena, &err), SC_OK);
         sc_sim_opts_init(&o);
         assert_int_equal(sc_sim_run(&plan.step, &o, &arena, &r, &err), SC_OK);
         step[i] = (double)r.makespan;

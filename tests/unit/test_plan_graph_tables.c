@@ -47,7 +47,9 @@ static void place(placed *p, const char *how)
                      &err);
     no_error();
     p->job.rules = sc_rules_find(NULL);
-    sc_gplan_build(&p->job, &arena, &p->plan, &err);
+    (void)sc_gplan_compile(&p->job, &arena, &p->plan, &err);
+    no_error();
+    (void)sc_gplan_lower(&p->plan, &arena, &err);
     no_error();
 }
 

@@ -131,9 +131,9 @@ static double seconds(planned *p)
     sc_result r;
     (void)infer_only(p);
     no_error();
-    (void)gp_clock(&p->prog, &p->plan, none, false, &arena, &clock, &err);
+    (void)sc_gplan_clock(&p->plan, none, false, &arena, &clock, &err);
     no_error();
-    (void)gp_lower(&p->prog, &arena, &p->plan, &err);
+    (void)sc_gplan_lower(&p->plan, &arena, &err);
     no_error();
     sc_sim_opts_init(&o);
     (void)sc_sim_run(&p->plan.step, &o, &arena, &r, &err);

@@ -36,9 +36,10 @@ static void program_of(const sc_run *r, gp_program *prog)
         SC_OK)
         fail_msg("%s: %s", r->model->name, f.err.d[0].msg);
     *job = job_of(r, g);
-    if (gp_infer(job, &f.a, &plan, prog, &f.err) != SC_OK ||
-        gp_name_values(prog, &f.a, &f.err) != SC_OK)
+    if (sc_gplan_compile(job, &f.a, &plan, &f.err) != SC_OK ||
+        gp_name_values(plan.program, &f.a, &f.err) != SC_OK)
         fail_msg("%s: %s", r->model->name, f.err.d[0].msg);
+    *prog = *plan.program;
 }
 
 static bool forward(const gp_item *it)

@@ -42,7 +42,8 @@ static sc_gplan plan_of(const char *name)
         assert_int_equal(sc_opgraph_from_model(m, (uint64_t)s->seq, false, &f.a,
                                                &j->graph, &f.err),
                          SC_OK);
-    if (sc_gplan_build(j, &f.a, &p, &f.err) != SC_OK)
+    if (sc_gplan_compile(j, &f.a, &p, &f.err) != SC_OK ||
+        sc_gplan_lower(&p, &f.a, &f.err) != SC_OK)
         fail_msg("%s: %s", name, f.err.d[0].msg);
     return p;
 }
