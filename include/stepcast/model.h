@@ -63,8 +63,6 @@ typedef enum sc_op_type {
     SC_N_OP_TYPES
 } sc_op_type;
 
-extern const char *const sc_op_type_names[];
-
 typedef struct sc_iter {
     uint8_t name;    /* sc_dimname */
     uint8_t kind;    /* sc_iter_kind */
@@ -269,11 +267,13 @@ sc_status sc_model_divide(const sc_model *m, const uint64_t *label, sc_pos pos,
 sc_status sc_model_list(sc_arena *a, const char ***names, uint32_t *n,
                         sc_err *err);
 
+/* Path of an operator, of block `block` where the layer is one:
+ * "layers.3.qkv". */
+void sc_layer_path(const sc_layer *l, uint32_t block, const sc_operator *op,
+                   char *buf, size_t size);
+
 /* Keys of model.yml, for the reader and `--help` (ends with name NULL). */
 extern const sc_key sc_transformer_keys[];
-
-/* Extent of an iteration dim in a run of `batch` samples of `seq` tokens. */
-uint64_t sc_iter_extent(const sc_iter *it, uint64_t batch, uint64_t seq);
 
 /* FLOP of the forward pass of an operator over a whole (unsplit) batch:
  * 2 per weight and token of matrix products (of experts: the top-k), 2 heads

@@ -4,8 +4,8 @@
  * tensors on the named mesh, the collectives that follow, and the lowering to
  * an execution on streams of devices (graph.h).
  *
- * Every prediction is made here; segments (plan.h), by which what is left open
- * for generated transformers is chosen, are read off such a plan.
+ * Every prediction is made here; segments (plan.h), by which what options leave
+ * open is chosen, are read off such a plan.
  */
 #ifndef SC_PLAN_GRAPH_H
 #define SC_PLAN_GRAPH_H
@@ -182,13 +182,13 @@ typedef struct sc_gworkload {
 sc_status sc_gplan_workload(const sc_gjob *job, double fixed_s, sc_arena *a,
                             sc_gworkload *out, sc_err *err);
 
-/* What made every price of the step: kernels, exchanges, copies.  What repeats in
- * equal blocks stands there once. */
+/* What made every price of the step: kernels, exchanges, copies.  What is equal
+ * in several layers stands there once. */
 sc_status sc_gplan_prices(const sc_gjob *job, sc_arena *a, sc_text *out,
                           sc_err *err);
 
 /* Rules after expansion of presets, stages, and every exchange with its
- * reason: those of blocks that repeat once, with how many there are. */
+ * reason: equal ones of several layers once, with how many there are. */
 sc_status sc_gplan_explain(const sc_gplan *p, sc_arena *a, sc_text *out,
                            sc_err *err);
 

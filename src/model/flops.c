@@ -2,7 +2,7 @@
 /* flops.c - the work of operators and of whole models. */
 #include <stepcast/model_graph.h>
 
-uint64_t sc_iter_extent(const sc_iter *it, uint64_t batch, uint64_t seq)
+static uint64_t extent_of(const sc_iter *it, uint64_t batch, uint64_t seq)
 {
     if (it->extent > 0) return it->extent;
     return it->name == SC_D_BATCH ? batch : seq;
@@ -13,7 +13,7 @@ static double points(const sc_operator *op, uint64_t batch, uint64_t seq)
 {
     double n = op->share > 0 ? op->share : 1.0;
     for (uint32_t i = 0; i < op->n_iter; i++) {
-        n *= (double)sc_iter_extent(&op->iter[i], batch, seq);
+        n *= (double)extent_of(&op->iter[i], batch, seq);
     }
     return n;
 }

@@ -8,9 +8,8 @@
 
 /* ---- patterns ---------------------------------------------------------------- */
 
-/* "layers.moe.*" and the number of a block: "layers.3.qkv". */
-static void path_of(const sc_layer *l, const sc_operator *op, uint32_t block,
-                    char *buf, size_t size)
+void sc_layer_path(const sc_layer *l, uint32_t block, const sc_operator *op,
+                   char *buf, size_t size)
 {
     if (l->kind == SC_LAYER_BLOCK)
         snprintf(buf, size, "layers.%u.%s", block, op->name);
@@ -57,7 +56,7 @@ static bool meant(marking *f, const sc_layer *l, const sc_operator *op,
     char path[128];
     bool product = op->type == SC_LINEAR || op->type == SC_EXPERT;
     if (!op->w || !(f->freeze || product)) return false;
-    path_of(l, op, block, path, sizeof path);
+    sc_layer_path(l, block, op, path, sizeof path);
     bool tied = f->freeze && shared(f->from, op);
     return marked(f, path) || (tied && marked(f, "embedding.embed"));
 }

@@ -7,10 +7,6 @@
 const char *const sc_dimname_names[] = {"batch", "seq",   "hidden", "head",
                                         "ffn",   "vocab", "expert", "rank",
                                         "state", NULL};
-const char *const sc_op_type_names[] = {
-    "embed",  "position",    "norm",  "linear",   "rope",    "attention",
-    "act",    "dropout_add", "loss",  "dispatch", "combine", "expert",
-    "conv1d", "scan",        "patch", NULL};
 const char *const sc_position_names[] = {"learned", "rotary",   "alibi",
                                          "none",    "relative", NULL};
 const char *const sc_act_names[] = {"gelu",   "relu",  "relu2",
@@ -18,7 +14,6 @@ const char *const sc_act_names[] = {"gelu",   "relu",  "relu2",
 const char *const sc_norm_names[] = {"layer", "rms", NULL};
 
 _Static_assert(SC_COUNT(sc_dimname_names) == SC_N_DIMNAMES + 1, "names");
-_Static_assert(SC_COUNT(sc_op_type_names) == SC_N_OP_TYPES + 1, "names");
 
 #define INT(key, lo, hi, text)                                     \
     .name = #key, .type = SC_T_INT, .unit = SC_U_COUNT,            \

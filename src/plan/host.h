@@ -6,13 +6,10 @@
 #include <stepcast/plan.h>
 #include <stepcast/plan_strategy.h>
 
-/* Of storage for checkpoints, for each host that writes to it. */
+/* Rates that hold where a run gives none, bytes/s: of storage for checkpoints,
+ * for each host that writes to it (an assumption), */
 #define PLAN_STORAGE_BW 2e9
-
-/* Rates that hold where a run gives none, bytes/s: of a host's memory, of its
- * NVMe drives (25 GB/s each way), and of the storage that all hosts write to
- * (2 GB/s for each); the last two are assumptions. */
-/* Nominal, of a host with such devices, bytes/s. */
+/* and of the memory of a host with such devices, nominal. */
 double plan_host_memory(const sc_device *d, uint32_t host_size);
 
 /* Of that rate what updates reach: an assumption.  They stream seven arrays,
@@ -24,7 +21,7 @@ double plan_host_memory(const sc_device *d, uint32_t host_size);
 #define PLAN_NVME_BW 25e9
 
 /* Adds to the costs of a step; they have the device's optimizer already. */
-void plan_host_costs(const sc_plan *p, const sc_segment *blocks, uint32_t dev,
+void plan_host_costs(const sc_plan *p, const sc_segment *segments, uint32_t dev,
                      sc_step_costs *c);
 
 #endif

@@ -17,10 +17,6 @@ int plan_strategy_zero(const struct sc_strategy *s);
 /* What has to hold of the layers of a plan with a strategy. */
 sc_status plan_strategy_check(const sc_plan *p, sc_err *err);
 
-/* Path of an operator of block `block` in a strategy's file: "layers.3.qkv". */
-void plan_own_path(const sc_layer *layer, uint32_t block, const sc_operator *op,
-                   char *buf, size_t size);
-
 /* What of a run changes kernels: its software, and whether products add to the
  * gradients of other micro-batches. */
 sc_op_facts plan_software_facts(const sc_software *sw, const sc_device *d,

@@ -35,15 +35,6 @@ static bool has_dim(const sc_operator *op, const char *name)
     return any;
 }
 
-void plan_own_path(const sc_layer *layer, uint32_t block, const sc_operator *op,
-                   char *buf, size_t size)
-{
-    if (layer->kind == SC_LAYER_BLOCK)
-        snprintf(buf, size, "layers.%u.%s", block, op->name);
-    else
-        snprintf(buf, size, "%s.%s", layer->path, op->name);
-}
-
 /* Which operators of a layer a rule matches, as a hash; counts them. */
 static uint64_t meet(const sc_strategy_rule *r, const sc_layer *l,
                      uint32_t block, meets *found)
@@ -52,7 +43,7 @@ static uint64_t meet(const sc_strategy_rule *r, const sc_layer *l,
     char path[128];
     for (uint32_t k = 0; k < l->n_ops; k++) {
         const sc_operator *op = &l->op[k];
-        plan_own_path(l, block, op, path, sizeof path);
+        sc_layer_path(l, block, op, path, sizeof path);
         if (!sc_rule_matches(r->match, path)) continue;
         bits |= UINT64_C(1) << k;
         found->ops++;

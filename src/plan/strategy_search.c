@@ -201,8 +201,8 @@ static bool kinds_follow(const sc_model *m, const char *match)
         if (!(seen >> m->order[i] & 1)) *at = i;
         seen |= 1u << m->order[i];
         for (uint32_t k = 0; k < l->n_ops; k++) {
-            plan_own_path(l, *at, &l->op[k], one, sizeof one);
-            plan_own_path(l, i, &l->op[k], other, sizeof other);
+            sc_layer_path(l, *at, &l->op[k], one, sizeof one);
+            sc_layer_path(l, i, &l->op[k], other, sizeof other);
             if (sc_rule_matches(match, one) != sc_rule_matches(match, other))
                 return false;
         }

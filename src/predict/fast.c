@@ -93,7 +93,7 @@ static double zero3(fast *x, const chunk *l, uint32_t dev, sc_pass pass,
         double c = bwd ? b->bwd_s + b->pack_s : b->fwd_s;
         if (pass == SC_BWD_X) c -= b->w_s + b->pack_s;
         double from = larger(t, ready[k % (depth + 1)]);
-        /* Kernels come first in a block, and only they are slowed. */
+        /* Kernels come first in a layer, and only they are slowed. */
         double own = (bwd ? b->bwd_cat : b->fwd_cat)[SC_CAT_COMPUTE];
         if (pass == SC_BWD_X) own -= b->w_cat[SC_CAT_COMPUTE];
         double slow = x->sigma * smaller(own, larger(0, busy - from));
