@@ -146,9 +146,11 @@ typedef struct sc_graph_step {
                        those of gradients [1], others [0] */
     double fixed_s; /* of the step, behind everything that is run */
     double fixed_alone_s; /* the same on a device that nothing slows */
-    bool fast;            /* it is all there is: `plan.step` has devices, but no
+    uint32_t low;    /* > 0: composed of a step of so many micro-batches and
+                             one of `pp` more, of which `plan.step` is */
+    bool fast;       /* it is all there is: `plan.step` has devices, but no
                         operations, memory no tensors */
-    sc_gclock clock;      /* then, its parts */
+    sc_gclock clock; /* then, its parts */
 } sc_graph_step;
 
 typedef struct sc_prediction {

@@ -250,8 +250,8 @@ sc_status cli_predict(cli *c, int argc, char *const *argv)
     if (c->dump_config)
         return o.script ? cli_megatron_dump(c, sets, &job, &o)
                         : cli_dump(c, sets, 2);
-    /* the fast engine runs no operations that could be shown */
-    job.each = o.trace || (o.explain && job.engine == SC_ENGINE_FAST);
+    /* only a step that is run whole has all operations to be shown */
+    job.each = o.trace || o.explain || o.why;
     SC_TRY(cli_predict_run(c, &job, &o, &p));
     cli_measured_settle(c, &p, &measured);
     if (o.trace) SC_TRY(write_trace(c, &o, &p));

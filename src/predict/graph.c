@@ -401,7 +401,6 @@ sc_status predict_graph(const sc_job *job, const sc_run *run,
     if (job->fidelity) {
         p.analytic_s = sc_time_to_s(step->run.makespan);
         SC_TRY(predict_graph_simulate(x, step, err));
-        predict_graph_parts(step);
     }
     p.graph = step;
     p.by_mesh = true;

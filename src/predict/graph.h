@@ -29,6 +29,11 @@ void predict_graph_parts(sc_graph_step *s);
 /* Memory of one device of the execution: the least of the ranks that it stands
  * for. */
 uint64_t predict_graph_capacity(const sc_graph_step *s, uint32_t device);
+/* A step, of which the choices are made, from one of `low` micro-batches and one
+ * of `pp` more, both run: every further round takes as long. */
+void predict_graph_compose(const graph_state *x, uint32_t low,
+                           const sc_graph_step *one, sc_graph_step *two,
+                           sc_graph_step *inout);
 /* graph_fidelity.c: the same step message by message, on the machine's links. */
 sc_status predict_graph_simulate(graph_state *x, sc_graph_step *step,
                                  sc_err *err);

@@ -167,14 +167,12 @@ static sc_status links_of(const sc_simulate_result *sim, sc_arena *a,
 
 /* ---- the step -------------------------------------------------------------------- */
 
-sc_status predict_graph_simulate(graph_state *x, sc_graph_step *step,
-                                 sc_err *err)
+static sc_status simulate(graph_state *x, sc_graph_step *step, sc_err *err)
 {
     sc_gworkload *w = SC_NEW(x->a, sc_gworkload);
     site *s = SC_NEW(x->a, site);
     sc_simulate_result sim;
     if (!w || !s) return sc_error_nomem(err);
-    if (x->hw->n_devices < 2) return SC_OK; /* nothing is exchanged */
     SC_TRY(sc_gplan_workload(step->job, 0, x->a, w, err));
     SC_TRY(open_site(x, &w->work, w->slow, s, err));
     SC_TRY(sc_simulate(&w->work, &s->system, &s->network, &s->pool, &s->o, x->a,
@@ -183,6 +181,33 @@ sc_status predict_graph_simulate(graph_state *x, sc_graph_step *step,
     step->plan = w->plan;
     SC_TRY(result_of(w, &sim, x->a, &step->run, err));
     if (s->o.hw) SC_TRY(links_of(&sim, x->a, &step->run, err));
+    SC_TRY(predict_graph_memory(x, x->a, step, err));
+    predict_graph_parts(step);
+    return SC_OK;
+}
+
+static sc_status simulate_some(graph_state *x, const sc_graph_step *of,
+                               uint32_t ga, sc_graph_step *out, sc_err *err)
+{
+    sc_gjob *job = SC_NEW(x->a, sc_gjob);
+    if (!job) return sc_error_nomem(err);
+    *job = *of->job;
+    job->ga = ga;
+    *out = (sc_graph_step){.job = job};
+    return simulate(x, out, err);
+}
+
+/* Where the step is one of two short ones, these are simulated, too. */
+sc_status predict_graph_simulate(graph_state *x, sc_graph_step *step,
+                                 sc_err *err)
+{
+    uint32_t pp = (uint32_t)sc_strategy_degree(step->job->strategy, "pp");
+    sc_graph_step one, two;
+    if (x->hw->n_devices < 2) return SC_OK; /* nothing is exchanged */
     step->clock_s = NAN;
-    return predict_graph_memory(x, x->a, step, err);
+    if (!step->low) return simulate(x, step, err);
+    SC_TRY(simulate_some(x, step, step->low, &one, err));
+    SC_TRY(simulate_some(x, step, step->low + pp, &two, err));
+    predict_graph_compose(x, step->low, &one, &two, step);
+    return SC_OK;
 }

@@ -168,8 +168,7 @@ static uint32_t settled(const graph_state *x, const sc_gplan *p, uint32_t ga)
     uint32_t pp = (uint32_t)sc_strategy_degree(s, "pp");
     /* more where it is to be seen how memory grows */
     uint32_t low = (keeps_all(x, p) ? 64 : 4) * pp + ga % pp;
-    if (!has_clock(x) || x->job->each || x->job->fidelity || p->job->order)
-        return ga;
+    if (!has_clock(x) || x->job->each || p->job->order) return ga;
     if (s->schedule > SC_SCH_INTERLEAVED || s->n_in_flight) return ga;
     if (low + pp >= ga || (uint64_t)p->n_stages * ga < MANY_SLOTS) return ga;
     return low;
@@ -216,6 +215,23 @@ static void grow(const graph_state *x, const sc_graph_step *one, double rounds,
     }
 }
 
+void predict_graph_compose(const graph_state *x, uint32_t low,
+                           const sc_graph_step *one, sc_graph_step *two,
+                           sc_graph_step *inout)
+{
+    uint32_t pp = (uint32_t)sc_strategy_degree(inout->job->strategy, "pp");
+    sc_time rounds = (inout->job->ga - low) / pp;
+    sc_time each = two->run.makespan - one->run.makespan;
+    if (keeps_all(x, &inout->plan)) grow(x, one, (double)rounds, two);
+    inout->plan.step = two->plan.step;
+    inout->memory = two->memory;
+    inout->run = two->run;
+    inout->run.makespan = one->run.makespan + rounds * each;
+    for (uint32_t c = 0; c < SC_N_CATS; c++)
+        inout->cat[c] = one->cat[c] + rounds * (two->cat[c] - one->cat[c]);
+    inout->low = low;
+}
+
 /* A step from one of `low` micro-batches and one of a round more. */
 static sc_status by_short(const graph_state *x, const sc_sim_opts *o,
                           uint32_t low, sc_arena *a, sc_graph_step *s,
@@ -234,14 +250,7 @@ static sc_status by_short(const graph_state *x, const sc_sim_opts *o,
     if (!*done) return SC_OK;
     SC_TRY(by_events(x, o, a, &one, err));
     SC_TRY(by_events(x, o, a, &two, err));
-    if (grows) grow(x, &one, (double)rounds, &two);
-    each = two.run.makespan - one.run.makespan;
-    s->plan.step = two.plan.step;
-    s->memory = two.memory;
-    s->run = two.run;
-    s->run.makespan = one.run.makespan + rounds * each;
-    for (uint32_t c = 0; c < SC_N_CATS; c++)
-        s->cat[c] = one.cat[c] + rounds * (two.cat[c] - one.cat[c]);
+    predict_graph_compose(x, low, &one, &two, s);
     return SC_OK;
 }
 

@@ -77,6 +77,31 @@ static void links_are_shared(void **state)
     assert_true(narrow.graph->run.n_links > 0);
 }
 
+/* Two short steps of a pipeline tell the whole one: all rounds of micro-batches
+ * take as long. */
+static void two_short_steps(void **state)
+{
+    (void)state;
+    f.job.gbs = 256;
+    f.job.mbs = 1;
+    f.job.tp = 2;
+    f.job.pp = 4;
+    for (int kind = SC_FIDELITY_CHUNK; kind <= SC_FIDELITY_FLOW; kind++) {
+        sc_prediction whole, p;
+        f.job.each = true;
+        runs("gpt2", "dgx-h100:2", kind, &whole);
+        f.job.each = false;
+        runs("gpt2", "dgx-h100:2", kind, &p);
+        assert_int_equal(whole.graph->low, 0);
+        assert_int_equal(p.graph->low, 16);
+        assert_true(fabs(p.step_time_s / whole.step_time_s - 1) < 1e-6);
+        assert_true(fabs(p.memory[0].peak / whole.memory[0].peak - 1) < 1e-6);
+        for (int c = 0; c < (int)SC_N_CATS; c++)
+            assert_true(fabs(p.time_breakdown_s[c] -
+                             whole.time_breakdown_s[c]) < 1e-6 * p.step_time_s);
+    }
+}
+
 /* One device sends nothing. */
 static void one_device(void **state)
 {
@@ -111,6 +136,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(alike_where_nothing_is_shared, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(links_are_shared, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(two_short_steps, set_up, tear_down),
         cmocka_unit_test_setup_teardown(one_device, set_up, tear_down),
         cmocka_unit_test_setup_teardown(refused, set_up, tear_down),
     };
