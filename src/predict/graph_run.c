@@ -170,8 +170,9 @@ static uint32_t settled(const graph_state *x, const sc_gplan *p, uint32_t ga)
     uint32_t low = (keeps_all(x, p) ? 64 : 4) * pp + ga % pp;
     if (!has_clock(x) || x->job->each || p->job->order) return ga;
     if (s->schedule > SC_SCH_INTERLEAVED || s->n_in_flight) return ga;
-    if (low + pp >= ga || (uint64_t)p->n_stages * ga < MANY_SLOTS) return ga;
-    return low;
+    /* messages take so much longer that fewer are many */
+    bool many = x->job->fidelity || (uint64_t)p->n_stages * ga >= MANY_SLOTS;
+    return many && low + pp < ga ? low : ga;
 }
 
 /* The same program: it knows only whether there are several micro-batches. */
