@@ -6,6 +6,7 @@
 #include <stepcast/base/arena.h>  /* sc_arena, sc_alloc */
 #include <stepcast/base/doc.h>    /* YAML and JSON with positions */
 #include <stepcast/base/err.h>    /* sc_status, sc_err, SC_TRY */
+#include <stepcast/base/index.h>  /* numbers by hashes */
 #include <stepcast/base/json.h>   /* JSON writer */
 #include <stepcast/base/schema.h> /* option and file tables */
 #include <stepcast/base/units.h>  /* sc_time, quantities with units */

@@ -3,7 +3,6 @@
  * build.c - freezes a builder: topological ids, CSR successors.
  */
 #include "graph/builder.h"
-#include "graph/map.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -104,16 +103,19 @@ static sc_status freeze_classes(const sc_graph_builder *b, sc_arena *a,
 
 static sc_status check_unique(const sc_graph *g, sc_arena *a, sc_err *err)
 {
-    graph_map m;
-    if (!graph_map_init(&m, a, g->n_classes)) return sc_error_nomem(err);
+    sc_index index = {0};
+    const char **names = SC_NEW_N(a, const char *, g->n_classes);
+    if (!names) return sc_error_nomem(err);
     for (uint32_t i = 0; i < g->n_classes; i++) {
         const char *name = g->classes[i].name;
         if (!name || !*name)
             return sc_error(err, SC_EINPUT, SC_C_RANGE, sc_pos_none(), NULL,
                             "class %u has no name", i);
-        if (graph_map_add(&m, name, strlen(name), i))
+        if (sc_index_name(&index, names, name) != SC_INDEX_END)
             return sc_error(err, SC_EINPUT, SC_C_DUPLICATE, sc_pos_none(), NULL,
                             "two classes are named \"%.80s\"", name);
+        names[i] = name;
+        if (!sc_index_add_name(&index, a, name, i)) return sc_error_nomem(err);
     }
     return SC_OK;
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* write.c - the text form of a graph (docs/graph-text.md), written. */
 #include "graph/builder.h"
-#include "graph/map.h"
 
 #include <string.h>
 
@@ -106,16 +105,15 @@ typedef struct writer {
 static bool choose_labels(writer *w, sc_arena *tmp)
 {
     const sc_graph *g = w->g;
-    graph_map m;
-    if (!graph_map_init(&m, tmp, g->n_ops)) return false;
+    sc_index index = {0};
     for (sc_op i = 0; i < g->n_ops; i++) {
         const char *name = g->name[i];
         if (name[0] == '%' || !is_bare(name)) continue;
-        graph_map_slot *twin = graph_map_add(&m, name, strlen(name), i);
-        if (twin)
-            w->labelled[twin->value] = 0;
-        else
-            w->labelled[i] = 1;
+        uint32_t twin = sc_index_name(&index, g->name, name);
+        if (twin == SC_INDEX_END && !sc_index_add_name(&index, tmp, name, i))
+            return false;
+        w->labelled[i] = twin == SC_INDEX_END;
+        if (twin != SC_INDEX_END) w->labelled[twin] = 0;
     }
     return true;
 }

@@ -71,8 +71,7 @@ static const sc_key link_keys[] = {{.name = "from",
 typedef struct reader {
     sc_wiring *w;
     sc_wiring_link *link;
-    uint32_t *slot; /* [size] vertices by the hash of their name, plus 1 */
-    uint32_t size;
+    sc_index vertex; /* by name */
     sc_pos links_at;
     sc_arena *a;
     sc_err *err;
@@ -80,22 +79,20 @@ typedef struct reader {
 
 /* ---- names ---- */
 
-static uint32_t *find(const reader *r, const char *name)
+static uint32_t find(const reader *r, const char *name)
 {
-    uint32_t i = (uint32_t)sc_hash(name, strlen(name), 0) & (r->size - 1);
-    while (r->slot[i] != 0 && strcmp(r->w->name[r->slot[i] - 1], name) != 0)
-        i = (i + 1) & (r->size - 1);
-    return &r->slot[i];
+    return sc_index_name(&r->vertex, r->w->name, name);
 }
 
 static sc_status add_name(reader *r, const char *name, sc_pos pos)
 {
-    uint32_t *slot = find(r, name);
-    if (*slot != 0)
+    uint32_t n = r->w->n_vertices;
+    if (find(r, name) != SC_INDEX_END)
         return sc_error(r->err, SC_EINPUT, SC_C_DUPLICATE, pos, NULL,
                         "a second device or switch \"%.60s\"", name);
+    if (!sc_index_add_name(&r->vertex, r->a, name, n))
+        return sc_error_nomem(r->err);
     r->w->name[r->w->n_vertices++] = name;
-    *slot = r->w->n_vertices;
     return SC_OK;
 }
 
@@ -156,10 +153,8 @@ static sc_status read_names(reader *r, const wiring_file *f)
                         "larger networks are described by rule, see "
                         "docs/cluster.md",
                         "routes to %u devices among %u", devices, all);
-    for (r->size = 16; r->size < 2 * all; r->size *= 2) continue;
-    r->slot = SC_NEW_N(r->a, uint32_t, r->size);
     r->w->name = SC_NEW_N(r->a, const char *, all);
-    if (r->slot == NULL || r->w->name == NULL) return sc_error_nomem(r->err);
+    if (r->w->name == NULL) return sc_error_nomem(r->err);
     r->w->n_devices = devices;
     SC_TRY(add_names(r, f->devices, devices, 'd'));
     return add_names(r, f->switches, switches, 's');
@@ -170,13 +165,12 @@ static sc_status read_names(reader *r, const wiring_file *f)
 static sc_status find_end(const reader *r, const sc_node *row, const char *key,
                           const char *name, uint32_t *out)
 {
-    uint32_t v = *find(r, name);
-    if (v == 0)
+    *out = find(r, name);
+    if (*out == SC_INDEX_END)
         return sc_error(
             r->err, SC_EINPUT, SC_C_REFERENCE, sc_node_get(row, key)->pos,
             "list it in devices: or switches:", "no device or switch \"%.60s\"",
             name);
-    *out = v - 1;
     return SC_OK;
 }
 

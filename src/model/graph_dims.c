@@ -20,42 +20,32 @@ void graph_error(graph_reader *r, sc_code code, sc_pos pos, const char *hint,
 
 /* ---- names */
 
-static uint32_t *slot_of(const graph_names *n, const char *name)
-{
-    uint32_t i = (uint32_t)sc_hash(name, strlen(name), 0) & (n->size - 1);
-    while (n->slot[i] && strcmp(n->name[n->slot[i] - 1], name) != 0)
-        i = (i + 1) & (n->size - 1);
-    return &n->slot[i];
-}
-
 gb_value graph_named(const graph_reader *r, const char *name)
 {
-    uint32_t i = *slot_of(&r->names, name);
-    return i ? r->names.value[i - 1] : SC_NONE;
+    const graph_names *n = &r->names;
+    uint32_t i = sc_index_name(&n->index, n->name, name);
+    return i == SC_INDEX_END ? SC_NONE : n->value[i];
 }
 
 void graph_add_name(graph_reader *r, const char *name, gb_value v, sc_pos pos)
 {
     graph_names *n = &r->names;
-    uint32_t *slot = slot_of(n, name);
-    if (*slot) {
+    if (sc_index_name(&n->index, n->name, name) != SC_INDEX_END) {
         graph_error(r, SC_C_DUPLICATE, pos, NULL, "a second \"%.80s\"", name);
         return;
     }
     n->name[n->n] = name;
     n->value[n->n] = v;
-    *slot = ++n->n;
+    if (!sc_index_add_name(&n->index, r->a, name, n->n++))
+        graph_note(r, sc_error_nomem(r->err));
 }
 
 sc_status graph_names_init(graph_names *n, uint32_t most, sc_arena *a,
                            sc_err *err)
 {
-    n->size = 64;
-    while (n->size < 2 * most) n->size *= 2;
-    n->name = SC_NEW_N(a, const char *, n->size / 2 + 1);
-    n->value = SC_NEW_N(a, gb_value, n->size / 2 + 1);
-    n->slot = SC_NEW_N(a, uint32_t, n->size);
-    return n->name && n->value && n->slot ? SC_OK : sc_error_nomem(err);
+    n->name = SC_NEW_N(a, const char *, (size_t)most + 1);
+    n->value = SC_NEW_N(a, gb_value, most);
+    return n->name && n->value ? SC_OK : sc_error_nomem(err);
 }
 
 /* ---- dims */

@@ -10,10 +10,10 @@
 #define GRAPH_BROKEN (SC_NONE - 1)
 
 typedef struct graph_names {
-    uint32_t n, size;  /* size: a power of two */
-    const char **name; /* [size / 2] in order */
-    gb_value *value;
-    uint32_t *slot; /* [size] index by hash, plus 1 */
+    uint32_t n;
+    const char **name; /* [n] in order */
+    gb_value *value;   /* [n] */
+    sc_index index;
 } graph_names;
 
 typedef struct graph_reader {

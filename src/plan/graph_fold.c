@@ -89,29 +89,23 @@ static bool same_range(const folding *d, const range *a, const range *b)
     return true;
 }
 
-typedef struct slot {
-    uint64_t hash;
-    uint32_t range; /* + 1 */
-} slot;
-
 /* Numbers ranges that are equal. */
 static sc_status find_kinds(folding *d)
 {
-    uint32_t size = 16;
-    while (size < 2 * d->n) size *= 2;
-    slot *all = SC_NEW_N(d->f->a, slot, size);
-    if (!all) return sc_error_nomem(d->f->err);
+    sc_index known = {0};
     for (uint32_t i = 0; i < d->n; i++) {
         range *r = &d->range[i];
         uint64_t hash = hash_of(d->f, r);
+        uint32_t at = 0, like;
         if (!hash) continue;
-        uint32_t at = (uint32_t)hash & (size - 1);
-        while (all[at].range &&
-               (all[at].hash != hash ||
-                !same_range(d, &d->range[all[at].range - 1], r)))
-            at = (at + 1) & (size - 1);
-        if (!all[at].range) all[at] = (slot){hash, i + 1};
-        r->kind = all[at].range;
+        do like = sc_index_next(&known, hash, &at);
+        while (like != SC_INDEX_END && !same_range(d, &d->range[like], r));
+        if (like == SC_INDEX_END) {
+            like = i;
+            if (!sc_index_add(&known, d->f->a, hash, i))
+                return sc_error_nomem(d->f->err);
+        }
+        r->kind = like + 1;
     }
     return SC_OK;
 }

@@ -120,7 +120,6 @@ typedef struct gl_line {
     sc_op before; /* the last of earlier slots */
 } gl_line;
 
-struct gl_memo;
 struct gl_runs;
 
 typedef struct gl {
@@ -174,10 +173,11 @@ typedef struct gl {
     gl_notes *notes; /* NULL: nobody asks */
     uint32_t n_comms, cap_comms;
     gl_comm *comms;
-    struct gl_memo *memo;
-    struct gl_clock *clock; /* the fast sink; NULL: a graph is built */
-    struct gl_runs *runs;   /* NULL: every part is an operation */
-    bool failed;            /* out of memory */
+    sc_index by_ranks, by_place; /* comms; the latter by where inference keeps
+                                    their ranks */
+    struct gl_clock *clock;      /* the fast sink; NULL: a graph is built */
+    struct gl_runs *runs;        /* NULL: every part is an operation */
+    bool failed;                 /* out of memory */
 } gl;
 
 /* Everything of `g` that no sink has a part in; `prog` with what lowering adds

@@ -10,17 +10,6 @@
 
 #include <string.h>
 
-/* Communicators by their ranks, and by where inference keeps these. */
-struct gl_memo {
-    uint32_t n, cap; /* cap is a power of two */
-
-    struct gl_known {
-        uint64_t hash;
-        const uint32_t *at; /* NULL: by the ranks themselves */
-        uint32_t comm;
-    } * known;
-};
-
 uint32_t gl_rank(const gl *g, uint32_t dev, uint32_t member)
 {
     uint32_t inner = member % g->stride, outer = member / g->stride;
@@ -42,45 +31,6 @@ static bool same(const gl_comm *c, const gl_comm *d)
            c->size == d->size &&
            memcmp(c->rank, d->rank,
                   (size_t)c->n_groups * c->size * sizeof *c->rank) == 0;
-}
-
-static struct gl_known *find(const gl *g, uint64_t hash, const uint32_t *at,
-                             const gl_comm *c)
-{
-    const struct gl_memo *m = g->memo;
-    if (!m || m->cap == 0) return NULL;
-    for (uint64_t i = hash; m->known[i & (m->cap - 1)].comm != SC_NONE; i++) {
-        struct gl_known *k = &m->known[i & (m->cap - 1)];
-        if (k->hash != hash || k->at != at) continue;
-        if (!c || same(&g->comms[k->comm], c)) return k;
-    }
-    return NULL;
-}
-
-static void put(struct gl_memo *m, const struct gl_known *k)
-{
-    uint64_t i = k->hash;
-    while (m->known[i & (m->cap - 1)].comm != SC_NONE) i++;
-    m->known[i & (m->cap - 1)] = *k;
-}
-
-static sc_status keep(gl *g, uint64_t hash, const uint32_t *at, uint32_t comm)
-{
-    struct gl_memo *m = g->memo;
-    if (!m) m = g->memo = SC_NEW(g->a, struct gl_memo);
-    if (!m) return sc_error_nomem(g->err);
-    if (2 * m->n >= m->cap) {
-        struct gl_memo old = *m;
-        m->cap = m->cap ? 2 * m->cap : 256;
-        m->known = SC_NEW_N(g->a, struct gl_known, m->cap);
-        if (!m->known) return sc_error_nomem(g->err);
-        for (uint32_t i = 0; i < m->cap; i++) m->known[i].comm = SC_NONE;
-        for (uint32_t i = 0; i < old.cap; i++)
-            if (old.known[i].comm != SC_NONE) put(m, &old.known[i]);
-    }
-    put(m, &(struct gl_known){.hash = hash, .at = at, .comm = comm});
-    m->n++;
-    return SC_OK;
 }
 
 /* ---- new ones ------------------------------------------------------------- */
@@ -222,13 +172,13 @@ sc_status gl_comm_add(gl *g, const gl_comm *like, uint32_t *out)
     uint64_t content = sc_hash(
         like->rank, (size_t)like->n_groups * like->size * sizeof *like->rank,
         (uint64_t)like->coll << 32 | like->size);
-    const struct gl_known *k = find(g, content, NULL, like);
-    if (k) {
-        *out = k->comm;
-        return SC_OK;
-    }
+    uint32_t at = 0;
+    while ((*out = sc_index_next(&g->by_ranks, content, &at)) != SC_INDEX_END)
+        if (same(&g->comms[*out], like)) return SC_OK;
     SC_TRY(create(g, like, out));
-    return keep(g, content, NULL, *out);
+    return sc_index_add(&g->by_ranks, g->a, content, *out)
+               ? SC_OK
+               : sc_error_nomem(g->err);
 }
 
 static sc_status look_up(gl *g, const gp_item *it, uint32_t dev, uint32_t to,
@@ -238,18 +188,17 @@ static sc_status look_up(gl *g, const gp_item *it, uint32_t dev, uint32_t to,
     uint64_t key[6] = {
         (uintptr_t)x->rank, x->coll, x->n_groups, x->size, dev, to};
     uint64_t hash = sc_hash(key, sizeof key, 0);
-    const struct gl_known *k = find(g, hash, x->rank, NULL);
-    if (k) {
-        *id = k->comm;
+    uint32_t at = 0;
+    if ((*id = sc_index_next(&g->by_place, hash, &at)) != SC_INDEX_END)
         return SC_OK;
-    }
     gl_comm c = {.coll = x->coll,
                  .n_groups = x->n_groups,
                  .size = x->size,
                  .rank = x->rank};
     SC_TRY(moved(g, x, it, dev, to, &c));
     SC_TRY(gl_comm_add(g, &c, id));
-    return keep(g, hash, x->rank, *id);
+    return sc_index_add(&g->by_place, g->a, hash, *id) ? SC_OK
+                                                       : sc_error_nomem(g->err);
 }
 
 sc_status gl_comm_of(gl *g, uint32_t i, uint32_t dev, uint32_t to,

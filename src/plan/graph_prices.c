@@ -15,8 +15,7 @@
 struct gi_prices {
     sc_arena *a;
     sc_text *out;
-    uint64_t *seen; /* [cap] hashes of what was written; 0: none */
-    uint32_t n, cap;
+    sc_index seen;       /* by hashes of what was written */
     const char *heading; /* the last */
 };
 
@@ -50,24 +49,10 @@ char *gi_starred(sc_arena *a, const char *path)
 /* Whether it is new; remembers it. */
 static sc_status first_time(gi_prices *p, uint64_t hash, bool *out, sc_err *err)
 {
-    if (2 * p->n >= p->cap) {
-        uint32_t cap = p->cap ? 2 * p->cap : 256;
-        uint64_t *seen = SC_NEW_N(p->a, uint64_t, cap);
-        if (!seen) return sc_error_nomem(err);
-        for (uint32_t i = 0; i < p->cap; i++) {
-            uint64_t k = p->seen[i];
-            if (!p->seen[i]) continue;
-            while (seen[k & (cap - 1)]) k++;
-            seen[k & (cap - 1)] = p->seen[i];
-        }
-        p->seen = seen;
-        p->cap = cap;
-    }
-    uint64_t k = hash | 1, at = k;
-    while (p->seen[at & (p->cap - 1)] && p->seen[at & (p->cap - 1)] != k) at++;
-    *out = p->seen[at & (p->cap - 1)] == 0;
-    p->n += *out;
-    p->seen[at & (p->cap - 1)] = k;
+    uint32_t at = 0;
+    *out = sc_index_next(&p->seen, hash, &at) == SC_INDEX_END;
+    if (*out && !sc_index_add(&p->seen, p->a, hash, 0))
+        return sc_error_nomem(err);
     return SC_OK;
 }
 

@@ -13,53 +13,34 @@
 
 /* ---- communicators ---------------------------------------------------------- */
 
-/* Groups by their members. */
-typedef struct group_map {
-    uint32_t cap, *at; /* [cap] group + 1; a power of two */
-} group_map;
-
 static int by_rank(const void *x, const void *y)
 {
     uint32_t a = *(const uint32_t *)x, b = *(const uint32_t *)y;
     return (a > b) - (a < b);
 }
 
-static bool widen(gw_sides *s, group_map *m, sc_arena *a)
-{
-    if (2 * s->n_groups < m->cap) return true;
-    m->cap = m->cap ? 2 * m->cap : 256;
-    m->at = SC_NEW_N(a, uint32_t, m->cap);
-    for (uint32_t g = 0; m->at && g < s->n_groups; g++) {
-        const sc_rank_group *x = &s->group[g];
-        uint64_t i = sc_hash(x->rank, x->n * sizeof *x->rank, 0);
-        while (m->at[i & (m->cap - 1)]) i++;
-        m->at[i & (m->cap - 1)] = g + 1;
-    }
-    return m->at != NULL;
-}
-
 /* The group of these members, rising. */
-static sc_status group_of(gw_sides *s, group_map *m, const uint32_t *member,
+static sc_status group_of(gw_sides *s, sc_index *by, const uint32_t *member,
                           uint32_t n, sc_arena *a, uint32_t *out, sc_err *err)
 {
     uint32_t *rank = SC_NEW_N(a, uint32_t, n);
-    if (!rank || !widen(s, m, a)) return sc_error_nomem(err);
+    if (!rank) return sc_error_nomem(err);
     memcpy(rank, member, n * sizeof *rank);
     qsort(rank, n, sizeof *rank, by_rank);
-    uint64_t i = sc_hash(rank, n * sizeof *rank, 0);
-    for (; m->at[i & (m->cap - 1)]; i++) {
-        *out = m->at[i & (m->cap - 1)] - 1;
+    uint64_t hash = sc_hash(rank, n * sizeof *rank, 0);
+    uint32_t at = 0;
+    while ((*out = sc_index_next(by, hash, &at)) != SC_INDEX_END) {
         const sc_rank_group *x = &s->group[*out];
         if (x->n == n && memcmp(x->rank, rank, n * sizeof *rank) == 0)
             return SC_OK;
     }
     sc_rank_group *all =
         sc_grow(a, s->group, s->n_groups, &s->cap_groups, 64, sizeof *all);
-    if (!all) return sc_error_nomem(err);
+    if (!all || !sc_index_add(by, a, hash, s->n_groups))
+        return sc_error_nomem(err);
     s->group = all;
     *out = s->n_groups++;
     all[*out] = (sc_rank_group){.n = n, .rank = rank};
-    m->at[i & (m->cap - 1)] = *out + 1;
     return SC_OK;
 }
 
@@ -108,7 +89,7 @@ static void find_first(gw_sides *s, uint32_t rank)
 static sc_status parts(const gl_notes *n, gw_sides *s, uint32_t all,
                        sc_arena *a, sc_err *err)
 {
-    group_map map = {0};
+    sc_index by = {0};
     SC_TRY(heads(n, s, a, err));
     for (uint32_t c = 0; c < n->n_comms; c++) {
         const gl_comm *x = &n->comm[c];
@@ -122,7 +103,7 @@ static sc_status parts(const gl_notes *n, gw_sides *s, uint32_t all,
                 continue;
             }
             if (x->size < all)
-                SC_TRY(group_of(s, &map, r, x->size, a, &of, err));
+                SC_TRY(group_of(s, &by, r, x->size, a, &of, err));
             for (uint32_t k = 0; k < x->size; k++)
                 add_part(s, r[k], c, of, GW_MEMBER);
         }
