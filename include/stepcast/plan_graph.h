@@ -113,10 +113,11 @@ typedef struct sc_gplan {
     uint32_t n_exchanges;
     sc_gexchange *exchange;           /* [n_exchanges] in order of execution */
     const struct gp_program *program; /* of one micro-batch */
-    sc_graph step;                    /* the step; of sc_gplan_lower() */
-    sc_gsave save;                    /* of that, or of sc_gplan_clock() */
-    double samples; /* of a step, all replicas and micro-batches */
-    double flops;   /* executed by all ranks in a step */
+    struct sc_gshared *shared; /* of sc_gplan_share(); NULL: nothing is */
+    sc_graph step;             /* the step; of sc_gplan_lower() */
+    sc_gsave save;             /* of that, or of sc_gplan_clock() */
+    double samples;            /* of a step, all replicas and micro-batches */
+    double flops;              /* executed by all ranks in a step */
     double model_flops;
     double again_flops; /* model FLOP of what is made again */
 } sc_gplan;
@@ -147,6 +148,11 @@ sc_status sc_gplan_compile(const sc_gjob *job, sc_arena *a, sc_gplan *out,
 /* Of sc_gjob.links: in `a`, which outlives all plans that share it; NULL: out
  * of memory. */
 struct sc_glinks *sc_gplan_links(sc_arena *a);
+
+/* What walks of one program share (sc_gplan.shared): plans of which only the
+ * number of micro-batches differs, of more than one each.  In `a`, which is that
+ * of all these walks; NULL: out of memory. */
+struct sc_gshared *sc_gplan_share(sc_arena *a);
 
 /* The step of a compiled plan as a graph, by the walk of its schedule. */
 sc_status sc_gplan_lower(sc_gplan *p, sc_arena *a, sc_err *err);

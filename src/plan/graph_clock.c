@@ -47,6 +47,7 @@ static sc_time beside(gl_clock *c, clock_lane *lane, double slow, sc_time start,
     sc_time from = lane->from > start ? lane->from : start;
     sc_time left = work - (from - start);
     if (lane->to <= from || left <= 0) return 0;
+    c->beside = true;
     sc_time lost = stretch(slow, least(left, lane->to - from));
     for (uint32_t k = 0; k < CLOCK_RECENT; k++) {
         clock_op *o = &c->op[lane->recent[k]];
@@ -65,6 +66,7 @@ static sc_time beside_kernels(gl_clock *c, uint32_t dev, double slow,
     clock_lane *l = clock_lane_of(c, dev, SC_S_COMPUTE);
     sc_time from = l->from > start ? l->from : start;
     if (slow <= 0 || l->to <= from || l->kernels == 0) return 0;
+    c->beside = true;
     double share = (double)l->kernels / (double)(l->to - l->from);
     sc_time lost =
         stretch(slow * (share < 1 ? share : 1), least(work, l->to - from));
@@ -196,7 +198,11 @@ sc_status clock_row(gl *g, uint32_t mb)
     gl_clock *c = g->clock;
     size_t n = (size_t)g->prog->n_items * g->members;
     if (g->row[mb]) return SC_OK;
-    g->row[mb] = c->n_spare ? c->spare[--c->n_spare] : SC_RAW_N(g->a, sc_op, n);
+    if (c->n_spare) {
+        g->row[mb] = c->spare[--c->n_spare];
+        return SC_OK;
+    }
+    g->row[mb] = SC_RAW_N(g->a, sc_op, n);
     if (!g->row[mb]) return sc_error_nomem(g->err);
     memset(g->row[mb], 0xff, n * sizeof(sc_op));
     return SC_OK;
@@ -205,7 +211,12 @@ sc_status clock_row(gl *g, uint32_t mb)
 void clock_row_done(gl *g, uint32_t mb)
 {
     gl_clock *c = g->clock;
+    size_t n = (size_t)g->prog->n_items * g->members;
     if (c->left[mb] == SC_NONE || --c->left[mb] > 0) return;
+    if (c->issued[mb])
+        memset(g->row[mb], 0xff, n * sizeof(sc_op));
+    else
+        clock_slots_clear(g, g->row[mb]);
     c->spare[c->n_spare++] = g->row[mb];
     g->row[mb] = NULL;
 }
@@ -216,8 +227,9 @@ static sc_status rows_new(gl *g, gl_clock *c)
 {
     uint32_t n = g->ga < 2 ? 2 : g->ga;
     c->left = SC_NEW_N(g->a, uint32_t, n);
+    c->issued = SC_NEW_N(g->a, bool, n);
     c->spare = SC_NEW_N(g->a, sc_op *, n);
-    if (!c->left || !c->spare) return sc_error_nomem(g->err);
+    if (!c->left || !c->issued || !c->spare) return sc_error_nomem(g->err);
     for (uint32_t k = 0; k < g->n_slots; k++) c->left[g->slot[k].mb]++;
     c->left[0] = c->left[1] = SC_NONE;
     for (uint32_t k = 0; k < g->n_inst; k++)
@@ -323,6 +335,7 @@ sc_status sc_gplan_clock(sc_gplan *p, const double slow[2], bool memory,
     SC_TRY(clock_of(&g, slow, &c));
     SC_TRY(gl_walk(&g));
     if (c.failed) return sc_error_nomem(err);
+    clock_slots_share(&g, &c);
     result(&g, &c, out);
     SC_TRY(executed(&g, out));
     return memory ? clock_memory(&g, out) : SC_OK;

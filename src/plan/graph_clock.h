@@ -20,8 +20,6 @@ typedef struct clock_lane {
     sc_op recent[CLOCK_RECENT]; /* the last operations, the latest first */
 } clock_lane;
 
-struct clock_kind;
-
 typedef struct gl_clock {
     sc_arena *a;
     double slow[2]; /* extra time per time that kernels and exchanges overlap:
@@ -42,8 +40,9 @@ typedef struct gl_clock {
 
     uint32_t *left; /* [rows] slots to come of a micro-batch; SC_NONE: its row
                        stays */
+    bool *issued;   /* [rows] a slot of a micro-batch was not looked up */
     uint32_t n_spare;
-    sc_op **spare; /* [n_spare] rows that are not used any more */
+    sc_op **spare; /* [n_spare] rows that are empty again */
 
     uint32_t n_lives;
     const sc_lifetime *life; /* [n_lives] of one micro-batch, with items in the
@@ -55,6 +54,7 @@ typedef struct gl_clock {
     struct clock_kind *now;   /* of the slot being issued; NULL: not kept */
     uint32_t n_key, cap_key;
     sc_time *key;
+    bool beside; /* since it began something ran beside kernels */
     sc_time begun, before[SC_N_CATS], was[SC_N_STREAMS];
     bool *read;      /* [n_items] another slot reads what it makes */
     uint32_t *named; /* [n_items] by the kind that is being made: `stamp` */
@@ -83,10 +83,15 @@ void clock_row_done(gl *g, uint32_t mb);
 sc_status clock_lifetimes(gl *g);
 sc_status clock_memory(gl *g, sc_gclock *out);
 
+/* What is known of slots is of earlier walks of the same program, and for later
+ * ones. */
 sc_status clock_slots_new(const gl *g, gl_clock *c);
+void clock_slots_share(const gl *g, const gl_clock *c);
 /* Whether the slot is known: it has happened then.  Else what is issued up to
  * clock_slot_end() is this slot. */
 sc_status clock_slot_begin(gl *g, const gl_slot *s, bool *known);
 sc_status clock_slot_end(gl *g, const gl_slot *s);
+/* Empties a row of slots that were looked up. */
+void clock_slots_clear(const gl *g, sc_op *row);
 
 #endif

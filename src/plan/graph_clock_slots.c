@@ -35,6 +35,8 @@ typedef struct known {
     const sc_time *past; /* [n_past] ends of the last layers, the last first */
     sc_time reduced[2];
     sc_time last;
+    bool alone; /* nothing ran beside kernels, nor will behind it: it happens
+                   like that in any walk, to the picosecond */
 } known;
 
 #define NEVER INT64_MIN
@@ -103,8 +105,50 @@ static void find_read(const gl *g, bool *read)
     }
 }
 
+static void keep_alone(clock_kind *k)
+{
+    known **to = &k->first;
+    for (known *w = k->first; w; w = w->next)
+        if (w->alone) {
+            *to = w;
+            to = &w->next;
+        }
+    *to = NULL;
+    k->n_known = 0; /* of the next walk */
+}
+
+/* Slots of a step with another number of micro-batches are known as well, but
+ * where devices run stages both ways: which depends on that number. */
+static bool shares(const gl *g, const gl_clock *c, const struct sc_gshared *x)
+{
+    return x && g->schedule <= SC_SCH_INTERLEAVED && !g->job->order &&
+           (!x->kinds || memcmp(x->slow, c->slow, sizeof c->slow) == 0);
+}
+
+void clock_slots_share(const gl *g, const gl_clock *c)
+{
+    struct sc_gshared *x = gl_shared(g);
+    if (!shares(g, c, x)) return;
+    memcpy(x->slow, c->slow, sizeof x->slow);
+    x->kinds = c->kinds;
+    x->read = c->read;
+    x->named = c->named;
+    x->at = c->at;
+    x->stamp = c->stamp;
+    for (uint32_t i = 0; i < 4 * g->n_inst; i++) keep_alone(&c->kinds[i]);
+}
+
 sc_status clock_slots_new(const gl *g, gl_clock *c)
 {
+    const struct sc_gshared *x = gl_shared(g);
+    if (shares(g, c, x) && x->kinds) {
+        c->kinds = x->kinds;
+        c->read = x->read;
+        c->named = x->named;
+        c->at = x->at;
+        c->stamp = x->stamp;
+        return SC_OK;
+    }
     c->kinds = SC_NEW_N(g->a, clock_kind, 4 * (size_t)g->n_inst);
     c->read = SC_NEW_N(g->a, bool, g->prog->n_items);
     c->named = SC_NEW_N(g->a, uint32_t, g->prog->n_items);
@@ -349,7 +393,17 @@ static void replay(gl *g, const gl_slot *s, const clock_kind *k, const known *w)
     if (at + w->last > c->last) c->last = at + w->last;
 }
 
-sc_status clock_slot_begin(gl *g, const gl_slot *s, bool *out)
+void clock_slots_clear(const gl *g, sc_op *row)
+{
+    for (uint32_t i = 0; i < 4 * g->n_inst; i++) {
+        const clock_kind *k = &g->clock->kinds[i];
+        for (uint32_t n = 0; n < k->n_seen; n++)
+            for (uint32_t r = 0; r < g->members; r++)
+                row[(size_t)k->seen[n] * g->members + r] = SC_NONE;
+    }
+}
+
+static sc_status look_up(gl *g, const gl_slot *s, bool *out)
 {
     gl_clock *c = g->clock;
     const gl_instance *at = &g->inst[s->inst];
@@ -374,9 +428,17 @@ sc_status clock_slot_begin(gl *g, const gl_slot *s, bool *out)
         return SC_OK;
     }
     c->now = k->n_known < KNOWN_MOST ? k : NULL;
+    c->beside = false;
     memcpy(c->before, c->cat[s->dev], sizeof c->before);
     for (uint8_t st = 0; st < SC_N_STREAMS; st++)
         c->was[st] = clock_lane_of(c, s->dev, st)->to;
+    return SC_OK;
+}
+
+sc_status clock_slot_begin(gl *g, const gl_slot *s, bool *out)
+{
+    SC_TRY(look_up(g, s, out));
+    if (!*out) g->clock->issued[s->mb] = true;
     return SC_OK;
 }
 
@@ -385,11 +447,15 @@ sc_status clock_slot_begin(gl *g, const gl_slot *s, bool *out)
 static void keep_lanes(const gl *g, const gl_slot *s, known *w)
 {
     const gl_clock *c = g->clock;
+    sc_time done = clock_lane_of(c, s->dev, SC_S_COMPUTE)->to;
+    w->alone = !c->beside;
     for (uint8_t st = 0; st < SC_N_STREAMS; st++) {
         const clock_lane *l = clock_lane_of(c, s->dev, st);
         w->lane[st].from = l->from - c->begun;
         w->lane[st].to = l->to == c->was[st] && st ? NEVER : l->to - c->begun;
         w->lane[st].kernels = l->kernels;
+        if (st == SC_S_GRAD || st == SC_S_COMM)
+            w->alone = w->alone && l->to <= done;
         if (l->to - c->begun > w->last) w->last = l->to - c->begun;
     }
     for (uint32_t i = 0; i < SC_N_CATS; i++)

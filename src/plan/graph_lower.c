@@ -483,13 +483,24 @@ sc_status gl_begin(gl *g, gp_program *whole)
 {
     const gp_program *prog = g->p->program;
     g->job = g->p->job;
-    if (!g->clock) SC_TRY(gp_name_values(prog, g->a, g->err));
-    SC_TRY(gl_tiers(g->job, prog, g->a, whole, g->err));
-    SC_TRY(gl_split(g->job, whole, g->a, g->err));
+    struct sc_gshared *x = gl_shared(g);
+    if (!g->clock || x) SC_TRY(gp_name_values(prog, g->a, g->err));
+    if (x && x->made) {
+        *whole = x->whole;
+    } else {
+        SC_TRY(gl_tiers(g->job, prog, g->a, whole, g->err));
+        SC_TRY(gl_split(g->job, whole, g->a, g->err));
+    }
     g->prog = whole;
     SC_TRY(shape(g));
-    SC_TRY(gl_find_eager(g));
-    SC_TRY(gl_items(g));
+    if (x && x->made) {
+        SC_TRY(gl_take_shared(g, x));
+    } else {
+        SC_TRY(gl_find_eager(g));
+        SC_TRY(gl_items(g));
+        SC_TRY(gl_needs(g));
+        if (x) gl_share(g, x);
+    }
     SC_TRY(instances(g));
     SC_TRY(gl_slots(g));
     return room(g);

@@ -121,6 +121,25 @@ typedef struct gl_line {
 } gl_line;
 
 struct gl_runs;
+struct clock_kind;
+
+/* Of one program with several micro-batches, however many. */
+struct sc_gshared {
+    bool made;
+    gp_program whole;
+    gl_item *item; /* the rest as in gl */
+    uint32_t *root, *use_head, *use, *fresh;
+    gl_stage *stage;
+    uint32_t ahead;
+    bool eager;
+
+    /* What the fast sink knows of slots (graph_clock_slots.c), for these rates;
+     * NULL: nothing yet. */
+    double slow[2];
+    struct clock_kind *kinds;
+    bool *read;
+    uint32_t *named, *at, stamp;
+};
 
 typedef struct gl {
     const sc_gjob *job;
@@ -183,6 +202,12 @@ typedef struct gl {
 /* Everything of `g` that no sink has a part in; `prog` with what lowering adds
  * to it is kept in `whole`. */
 sc_status gl_begin(gl *g, gp_program *whole);
+/* graph_lower_shared.c: what walks of this program share, NULL: nothing; and to
+ * and from there. */
+struct sc_gshared *gl_shared(const gl *g);
+void gl_share(const gl *g, struct sc_gshared *x);
+sc_status gl_take_shared(gl *g, const struct sc_gshared *x);
+
 /* Issues all slots and what happens once a step. */
 sc_status gl_walk(gl *g);
 
@@ -205,6 +230,8 @@ sc_status gl_items(gl *g);
 
 /* graph_lower_slots.c */
 sc_status gl_slots(gl *g);
+/* g->stage: what passes wait for. */
+sc_status gl_needs(gl *g);
 
 /* graph_lower_comm.c: communicator of item `i` as device `dev` runs it
  * (`to`: the other end of a transfer). */

@@ -448,10 +448,15 @@ static sc_status stuck(const gl *g, uint32_t dev)
                     "the schedule of pipeline device %u can't go on", dev);
 }
 
+sc_status gl_needs(gl *g)
+{
+    for (uint32_t v = 0; v < g->p->n_stages; v++) SC_TRY(stage_needs(g, v));
+    return SC_OK;
+}
+
 sc_status gl_slots(gl *g)
 {
     orders o = {0};
-    for (uint32_t v = 0; v < g->p->n_stages; v++) SC_TRY(stage_needs(g, v));
     SC_TRY(prepare(g, &o));
     while (g->job->layers_chunk && place_first(g, &o)) continue;
     for (bool moved = !g->job->layers_chunk; moved;) {

@@ -281,8 +281,11 @@ static sc_status compiled(const graph_state *x, const sc_gjob *job, sc_arena *a,
     s->job = job;
     s->clock_s = NAN;
     if (!k || !k->fast || x->tree.n_pools || k->job->micro != job->micro ||
-        k->job->ga != job->ga)
-        return sc_gplan_compile(job, a, &s->plan, err);
+        k->job->ga != job->ga) {
+        SC_TRY(sc_gplan_compile(job, a, &s->plan, err));
+        s->plan.shared = sc_gplan_share(a);
+        return s->plan.shared ? SC_OK : sc_error_nomem(err);
+    }
     sc_gjob *own = SC_NEW(a, sc_gjob);
     if (!own) return sc_error_nomem(err);
     *own = *k->plan.job; /* as it was compiled */

@@ -212,7 +212,7 @@ static void test_settles(void **state)
     assert_true(prop_check("slots repeat", 60, settles, NULL));
 }
 
-/* ---- operations of several parts -------------------------------------------- */
+/* ---- what walks share -------------------------------------------------------- */
 
 static toy draw_joined(prop *p)
 {
@@ -226,6 +226,72 @@ static toy draw_joined(prop *p)
     t.dgrad *= 0.71;
     return t;
 }
+
+/* The step with `ga` micro-batches by the fast sink, then as a graph; `shared`
+ * as of sc_gplan. */
+static bool walked(const toy *t, uint32_t ga, struct sc_gshared *shared,
+                   sc_gclock *c, sc_gplan *plan)
+{
+    static const double slow[2] = {0.1, 0.2};
+    sc_gjob *job = SC_NEW(&arena, sc_gjob);
+    *plan = t->plan;
+    *job = t->job;
+    job->ga = ga;
+    plan->job = job;
+    plan->shared = shared;
+    return sc_gplan_clock(plan, slow, true, &arena, c, &err) == SC_OK &&
+           sc_gplan_lower(plan, &arena, &err) == SC_OK;
+}
+
+static bool same_walk(const toy *t, uint32_t ga, struct sc_gshared *shared)
+{
+    sc_gclock own, other;
+    sc_gplan x, y;
+    sc_result r, q;
+    sc_sim_opts o;
+    sc_sim_opts_init(&o);
+    o.hw = t->job.hw;
+    if (!walked(t, ga, NULL, &own, &x) || !walked(t, ga, shared, &other, &y) ||
+        x.step.n_ops != y.step.n_ops ||
+        x.step.n_lifetimes != y.step.n_lifetimes ||
+        sc_sim_run(&x.step, &o, &arena, &r, &err) != SC_OK ||
+        sc_sim_run(&y.step, &o, &arena, &q, &err) != SC_OK)
+        return false;
+    return own.makespan == other.makespan &&
+           memcmp(own.cat, other.cat, sizeof own.cat) == 0 &&
+           own.memory[0].live == other.memory[0].live &&
+           other.n_issued <= own.n_issued &&
+           memcmp(r.start, q.start, x.step.n_ops * sizeof *r.start) == 0 &&
+           memcmp(r.end, q.end, x.step.n_ops * sizeof *r.end) == 0;
+}
+
+/* A long step, and shorter ones of the same program. */
+static bool shares(prop *p, void *ctx)
+{
+    (void)ctx;
+    setup(NULL);
+    toy t = draw_joined(p);
+    toy_build(&t);
+    t.job.joined = true;
+    struct sc_gshared *x = sc_gplan_share(&arena);
+    uint32_t ga = t.pp * (2 + (uint32_t)prop_below(p, 4));
+    bool ok = same_walk(&t, 8 * ga, x) && same_walk(&t, 2 * ga, x) &&
+              same_walk(&t, ga, x);
+    if (!ok && prop_reporting(p))
+        print_message("%s pp %u vpp %u dp %u ga %u ops %u zero %d: %s\n",
+                      sc_schedule_names[t.schedule], t.pp, t.vpp, t.dp, ga,
+                      t.ops, t.zero, err.n ? err.d[0].msg : "differs");
+    teardown(NULL);
+    return ok;
+}
+
+static void test_shares(void **state)
+{
+    (void)state;
+    assert_true(prop_check("walks share", 60, shares, NULL));
+}
+
+/* ---- operations of several parts -------------------------------------------- */
 
 static bool joins(prop *p, void *ctx)
 {
@@ -268,8 +334,8 @@ static void test_joins(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_lowers),
-                                       cmocka_unit_test(test_settles),
-                                       cmocka_unit_test(test_joins)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_lowers), cmocka_unit_test(test_settles),
+        cmocka_unit_test(test_shares), cmocka_unit_test(test_joins)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
