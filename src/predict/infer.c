@@ -219,6 +219,10 @@ sc_status predict_infer(const sc_job *job, sc_arena *a, sc_run *run,
     SC_TRY(settle_schedule(job, a, &base, err));
     SC_TRY(predict_search(job, &base, memo, a, c, err));
     *n_tried = c->tried;
+    if (!memo->variant) {
+        memo->searched = c->have_best && c->tried > 1;
+        memo->best = c->best.run;
+    }
     *run = c->have_best    ? c->best.run
            : c->have_tight ? c->tight.run
                            : c->least.run;

@@ -31,8 +31,10 @@ typedef struct predict_memo {
     double memory_scale; /* of what segments need; 0: 1 */
     double by_events;    /* the question's step over its step by the fast
                             engine: by as much a variant's would be longer */
-    sc_arena *variant;   /* of one variant at a time; NULL: there are none */
-    double beat_s; /* a choice that is not faster by segments is of no use;
+    bool searched;       /* `best` is the fastest that fits by segments */
+    sc_run best;
+    sc_arena *variant; /* of one variant at a time; NULL: there are none */
+    double beat_s;     /* a choice that is not faster by segments is of no use;
                             0: every one is */
     sc_segment_memo networks;
     uint32_t n, size;

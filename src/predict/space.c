@@ -14,6 +14,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 predict_law predict_law_of(const sc_job *job, const sc_software *sw)
 {
@@ -436,4 +437,40 @@ sc_status predict_search(const sc_job *job, const sc_run *base,
     /* what leaves no room is chosen where nothing does, fast enough or not */
     if (x.beat_s < INFINITY && !out->have_best) return nothing(&x, err);
     return out->have_least ? SC_OK : nothing(&x, err);
+}
+
+struct space *predict_searched(const sc_job *job, const sc_run *run,
+                               const predict_memo *memo, sc_arena *a)
+{
+    space *x = SC_NEW(a, space);
+    sc_err quiet;
+    sc_err_init(&quiet);
+    bool other = job->tree || run->order || run->hw->n_groups > 0 ||
+                 (run->sw->stage_batches && job->pp > 1);
+    if (!x || other || !memo->searched || !predict_same_run(&memo->best, run))
+        return NULL;
+    *x = (space){.job = job,
+                 .law = predict_law_of(job, run->sw),
+                 .base = *run,
+                 .a = a,
+                 .err = &quiet};
+    sc_err_init(&x->refused);
+    bool listed = space_meshes(x) == SC_OK;
+    x->err = NULL;
+    return listed ? x : NULL;
+}
+
+bool predict_looked_at(const space *x, const sc_run *r)
+{
+    bool listed = false;
+    for (uint32_t i = 0; i < x->n && !listed; i++) {
+        const sc_run *m = &x->mesh[i].run;
+        listed = memcmp(m->size, r->size, sizeof r->size) == 0 &&
+                 m->mbs == r->mbs && m->ga == r->ga && m->sp == r->sp &&
+                 m->experts_over_tp == r->experts_over_tp;
+    }
+    sc_schedule of = r->vpp > 1 ? SC_SCH_INTERLEAVED : plain_schedule(x);
+    return listed && r->offload <= 0 && r->schedule == of &&
+           (r->size[SC_AX_PP] == 1 || chunks_legal(x, r, r->vpp)) &&
+           sharding_open(x, r, r->zero) && recompute_open(x, r->recompute);
 }

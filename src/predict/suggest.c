@@ -10,7 +10,7 @@
  * Where events or messages answered the question, a step is told that is as much
  * longer than the fast engine's as the question's is.
  */
-#include "predict/internal.h"
+#include "predict/space.h"
 
 #include <float.h>
 #include <math.h>
@@ -90,6 +90,7 @@ typedef struct search {
     uint32_t changed[SC_COUNT(((sc_prediction *)0)->suggestion)]; /* choices */
     sc_run tried[2 * TRIES]; /* by the network */
     uint32_t n_tried;
+    const struct space *searched; /* that of the question; NULL: none */
 } search;
 
 /* ---- changing a run ---------------------------------------------------------- */
@@ -276,7 +277,41 @@ sc_status predict_keep(const sc_job *job, const sc_job *next,
 
 /* ---- candidates ------------------------------------------------------------------ */
 
-/* False: nothing such. */
+/* Whether the user said what a move changes. */
+static bool said(const sc_job *j, choice what)
+{
+    switch (what) {
+    case M_TP: return j->tp > 0;
+    case M_PP: return j->pp > 0;
+    case M_CP: return j->cp > 0;
+    case M_BATCH: return j->mbs > 0;
+    case M_RECOMPUTE: return j->recompute >= 0;
+    case M_ZERO: return j->zero >= 0 || j->fsdp;
+    case M_CHUNKS: return j->vpp > 0;
+    case M_SP:
+    case M_SCHEDULE: break;
+    }
+    return false;
+}
+
+/* Only choices that were left open, of which what was inferred is the best.
+ * With all of them given it might leave less room than what is inferred. */
+static bool looked_at(const search *x, const move *m, uint32_t n,
+                      const sc_job *next, const sc_run *r)
+{
+    const sc_job *j = x->job;
+    if (!x->searched) return false;
+    if (next->tp && next->pp && next->mbs && next->recompute >= 0) return false;
+    for (uint32_t i = 0; i < n; i++) {
+        bool degree = m[i].what <= M_CP;
+        if (m[i].what == M_SP || m[i].what == M_SCHEDULE ||
+            said(j, m[i].what) || (degree && j->dp))
+            return false;
+    }
+    return predict_looked_at(x->searched, r);
+}
+
+/* False: nothing such, or of no use. */
 static bool evaluate(search *x, const move *m, uint32_t n, double beat,
                      candidate *out)
 {
@@ -294,6 +329,7 @@ static bool evaluate(search *x, const move *m, uint32_t n, double beat,
     out->n = n;
     if (sc_job_outside(&out->job, r.sw) && !sc_job_outside(x->job, r.sw))
         return false;
+    if (looked_at(x, m, n, &out->job, &r)) return false;
     /* what does not fit is of use where it needs less, if at all */
     double most = x->now.fits ? 0 : smaller * x->now.peak;
     sc_status s = predict_evaluate(&r, beat / x->by_segments, most, x->memo,
@@ -330,23 +366,6 @@ static uint32_t singles(search *x)
         add(x, &c);
     }
     return good;
-}
-
-/* Whether the user said what a move changes. */
-static bool said(const sc_job *j, choice what)
-{
-    switch (what) {
-    case M_TP: return j->tp > 0;
-    case M_PP: return j->pp > 0;
-    case M_CP: return j->cp > 0;
-    case M_BATCH: return j->mbs > 0;
-    case M_RECOMPUTE: return j->recompute >= 0;
-    case M_ZERO: return j->zero >= 0 || j->fsdp;
-    case M_CHUNKS: return j->vpp > 0;
-    case M_SP:
-    case M_SCHEDULE: break;
-    }
-    return false;
 }
 
 /* Step of segments from which on a change is no gain; 0: none is too long. */
@@ -520,6 +539,7 @@ static sc_status suggest(const sc_job *job, double fast_s, predict_memo *memo,
     x->now.step_s = p->step_time_s;
     x->now.fits = p->fits;
     x->now.slower = false;
+    if (p->fits) x->searched = predict_searched(job, x->run, memo, a);
     if (singles(x) < SC_COUNT(p->suggestion)) {
         inferred_anew(x, p);
         pairs(x);

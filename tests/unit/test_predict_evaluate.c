@@ -4,7 +4,7 @@
  * in the memo is, to the last bit, the one that is planned and priced alone; and
  * what is said of one that is not composed is no more than it takes.
  */
-#include "predict/internal.h"
+#include "predict/space.h"
 #include "prediction.h"
 
 typedef struct alone {
@@ -116,11 +116,54 @@ static void latent_experts(void **state)
     of_model("deepseek-v2", "dgx-h100:16", 256, 10);
 }
 
+/* By habit micro-batches are powers of two up to 16, and a rank keeps at least
+ * 8192 tokens of a sequence.  On 8 devices the 64 samples of tp 2 are 16 for
+ * each of 4 replicas. */
+static void what_was_looked_at(void **state)
+{
+    (void)state;
+    sc_job job;
+    sc_job_init(&job);
+    sc_run r = replicas_of("llama3-8b", "dgx-h100:1", NULL);
+    r.gbs = 64;
+    r.ga = 4;
+    r.mbs = 2;
+    r.size[SC_AX_DP] = 8;
+    predict_memo memo = {.a = &f.a, .searched = true, .best = r};
+    const struct space *x = predict_searched(&job, &r, &memo, &f.a);
+    assert_non_null(x);
+    assert_true(predict_looked_at(x, &r));
+    sc_run other = r;
+    other.size[SC_AX_TP] = 2;
+    other.size[SC_AX_DP] = 4;
+    other.sp = true;
+    other.mbs = 16;
+    other.ga = 1;
+    assert_true(predict_looked_at(x, &other));
+    other.sp = false; /* it is inferred where tp > 1 */
+    assert_false(predict_looked_at(x, &other));
+    other = r;
+    other.mbs = 8;
+    other.ga = 1;
+    assert_true(predict_looked_at(x, &other));
+    other.gbs = 256;
+    other.mbs = 32;
+    assert_false(predict_looked_at(x, &other));
+    other = r;
+    other.size[SC_AX_CP] = 2;
+    other.size[SC_AX_DP] = 4;
+    other.ga = 8;
+    assert_false(predict_looked_at(x, &other));
+    /* another run than the best: what is faster was not told */
+    assert_null(predict_searched(&job, &other, &memo, &f.a));
+}
+
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, set_up, tear_down)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {TEST(dense), TEST(experts),
-                                       TEST(latent_experts)};
+                                       TEST(latent_experts),
+                                       TEST(what_was_looked_at)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
