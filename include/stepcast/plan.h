@@ -272,6 +272,10 @@ typedef struct sc_segment {
     double once_bytes, once_s;     /* those that are kept whole, once a step
                                       where others go per use */
     double update_bytes, update_s; /* updated weights after the optimizer */
+    /* gradients of which a rank keeps a part: how many exchanges they leave in,
+     * and bytes on a rank before it, of the largest, of the largest two in a
+     * row, of the first and of the last */
+    double buckets, bulk, pair, first, last;
     double pack_s;   /* kernels that compress gradients, per exchange */
     double residual; /* bytes kept of what compression left out */
     bool still;      /* nothing here or below learns: no backward pass */
@@ -280,6 +284,8 @@ typedef struct sc_segment {
     double offloaded; /* copied to the host and back */
     double working;   /* most that a pass of it holds beside what it and the
                          layers below keep */
+    double beside;    /* most that it holds so from its first gradient of a
+                         weight on */
     double whole;     /* of blocks made again at once: what one more of them
                          holds meanwhile */
     double logits;    /* of the head: what it hands to the loss */

@@ -255,6 +255,10 @@ static sc_run settled(const sc_run *run)
     r.size[SC_AX_REP] = replicas(run);
     r.zero_else = run->zero;
     if (zero > r.zero) r.zero = zero;
+    /* Nobody shares anything: gradients add up as they do without ZeRO. */
+    uint64_t shares =
+        (uint64_t)r.size[SC_AX_DP] * r.size[SC_AX_EP] * r.size[SC_AX_CP];
+    if (shares == 1 && r.optim_tier == SC_TIER_DEVICE) r.zero = r.zero_else = 0;
     return r;
 }
 

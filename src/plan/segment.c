@@ -274,6 +274,7 @@ static void live(reading *x, const sc_lifetime *l, lives *s)
 static void working(reading *x, const lives *s)
 {
     const gl_list *of[PASSES] = {&x->g.stage[0].fwd, &x->g.stage[0].bwd};
+    bool grads[SC_LAYERS] = {false};
     double now = 0;
     for (uint32_t p = 0; p < x->net.n_parts; p++)
         s->below[p] = (p ? s->below[p - 1] : 0) + s->kept[p];
@@ -284,6 +285,12 @@ static void working(reading *x, const lives *s)
             if (kind == SC_NONE) continue;
             double held = now - s->below[x->net.told[kind]];
             x->b[kind].working = fmax(x->b[kind].working, held);
+            bool grad = x->prog.item[i].pass == SC_GP_WGRAD;
+            if (grads[kind])
+                x->b[kind].beside = fmax(x->b[kind].beside, held);
+            else if (grad)
+                x->b[kind].beside = held;
+            grads[kind] = grads[kind] || grad;
         }
     for (uint32_t l = 0; l < n_kinds(x); l++)
         x->b[l].saved = s->kept[x->net.told[l]];

@@ -144,6 +144,29 @@ static void add_sums(const sc_plan *p, const segment_weight *w,
                  n / count(r, l->want), to, b);
 }
 
+/* Gradients that leave in each micro-batch: with their layer, or as soon as a
+ * bucket is full where the program has a size of buckets; the last ones first. */
+static void add_buckets(const sc_plan *p, sc_segment *b)
+{
+    const sc_run *r = &p->run;
+    double size = r->sw->bucket_bytes, open = 0, before = 0;
+    for (uint32_t i = b->n_weights; i-- > 0;) {
+        const segment_weight *w = &b->weight[i];
+        if (w->still || !layout_of_weight(r, w).grad) continue;
+        open += r->sw->reduce_bytes * w->elements;
+        b->bulk = fmax(b->bulk, open);
+        b->pair = fmax(b->pair, before + open);
+        if (b->buckets < 1) b->first = open;
+        b->last = open;
+        if (size <= 0 || open < size) continue;
+        b->buckets += 1;
+        before = open;
+        open = 0;
+    }
+    if (size > 0 && b->buckets > 0) b->buckets += open / size;
+    b->buckets = fmax(1, b->buckets);
+}
+
 static void add_weight(const sc_plan *p, const segment_weight *w, sc_segment *b)
 {
     const sc_run *r = &p->run;
@@ -168,6 +191,7 @@ sc_status sc_segment_weights(const sc_plan *p, sc_segment *b, sc_err *err)
     for (uint32_t i = 0; i < b->n_weights; i++)
         /* The last of several stages keeps a copy of a shared weight. */
         if (!b->weight[i].again || apart) add_weight(p, &b->weight[i], b);
+    add_buckets(p, b);
     SC_TRY(plan_exchange_price(p, &b->gather, &b->gather_bytes, &b->gather_s,
                                err));
     SC_TRY(plan_exchange_price(p, &b->grad, &b->grad_bytes, &b->grad_s, err));

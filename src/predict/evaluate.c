@@ -104,6 +104,11 @@ static void join_weights(sc_segment *b, const sc_segment *w)
     b->once_s = w->once_s;
     b->update_bytes = w->update_bytes;
     b->update_s = w->update_s;
+    b->buckets = w->buckets;
+    b->bulk = w->bulk;
+    b->pair = w->pair;
+    b->first = w->first;
+    b->last = w->last;
     b->pack_s = w->pack_s;
     b->residual = w->residual;
 }

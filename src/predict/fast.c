@@ -18,6 +18,8 @@ typedef struct past {
     double busy; /* end of its exchanges */
     uint64_t n;  /* layers */
     double end[SC_PREFETCH_MAX + 2];
+    double left[2]; /* when buffers of gradients are free */
+    bool turn;      /* the next to fill */
 } past;
 
 /* A virtual stage on one of its devices. */
@@ -73,6 +75,29 @@ static double sent_s(const sc_segment *b, bool last)
     return b->grad_s + (last ? b->once_s : 0);
 }
 
+/* A layer that computes for `c` from `t` on and whose gradients leave behind what
+ * does until `*busy`; returns when it is done.  They leave bucket by bucket; where
+ * a rank keeps a part of them, they do from two buffers, so that the next is
+ * filled when what it held is gone; behind their layer where gathers of the next
+ * one's weights share the way. */
+static double leave(past *h, const sc_segment *b, bool last, double c, double t,
+                    double *busy)
+{
+    double s = sent_s(b, last);
+    bool several = b->bulk > 0 && b->gather_s <= 0;
+    uint32_t n = several ? (uint32_t)(b->buckets + 0.5) : 1;
+    for (uint32_t i = 0; i < n; i++) {
+        double *left = &h->left[h->turn];
+        if (b->bulk > 0) t = larger(t, *left);
+        t += c / n;
+        if (s <= 0) continue;
+        *busy = larger(*busy, t) + s / n;
+        *left = *busy;
+        h->turn = !h->turn;
+    }
+    return t;
+}
+
 /* ZeRO-3: per layer compute beside the exchanges of its neighbours, those of
  * earlier passes included.  What overlaps slows both. */
 static double zero3(fast *x, const chunk *l, uint32_t dev, sc_pass pass,
@@ -93,19 +118,19 @@ static double zero3(fast *x, const chunk *l, uint32_t dev, sc_pass pass,
         double c = bwd ? b->bwd_s + b->pack_s : b->fwd_s;
         if (pass == SC_BWD_X) c -= b->w_s + b->pack_s;
         double from = larger(t, ready[k % (depth + 1)]);
-        /* Kernels come first in a layer, and only they are slowed. */
+        /* Only kernels are slowed, among which the rest of a layer lies. */
         double own = (bwd ? b->bwd_cat : b->fwd_cat)[SC_CAT_COMPUTE];
         if (pass == SC_BWD_X) own -= b->w_cat[SC_CAT_COMPUTE];
-        double slow = x->sigma * smaller(own, larger(0, busy - from));
+        double over = smaller(c, larger(0, busy - from));
+        double slow = over > 0 ? x->sigma * own * over / c : 0;
         for (uint32_t i = k + 1; i < next; i++) {
             double *r = &ready[i % (depth + 1)];
             *r += x->sigma * smaller(own, larger(0, *r - from));
         }
         busy += slow;
-        t = from + c + slow;
+        t = pass == SC_BWD ? leave(h, b, last, c + slow, from, &busy)
+                           : from + c + slow;
         h->end[h->n++ % SC_COUNT(h->end)] = t;
-        double sent = sent_s(b, last);
-        if (pass == SC_BWD && sent > 0) busy = larger(busy, t) + sent;
     }
     h->busy = busy;
     x->tail[dev] = bwd ? larger(0, busy - t) : 0;
@@ -121,10 +146,9 @@ static double late_zero3(fast *x, const chunk *l, uint32_t dev, bool last,
     for (uint32_t k = 0; k < l->n_bwd; k++) {
         const sc_segment *b = run_of(l, true, k);
         double own = b->w_cat[SC_CAT_COMPUTE] + b->pack_s;
-        t += b->w_s + b->pack_s +
-             x->sigma * smaller(own, larger(0, h->busy - t));
-        double sent = sent_s(b, last);
-        if (sent > 0) h->busy = larger(h->busy, t) + sent;
+        double c = b->w_s + b->pack_s +
+                   x->sigma * smaller(own, larger(0, h->busy - t));
+        t = leave(h, b, last, c, t, &h->busy);
     }
     x->tail[dev] = larger(0, h->busy - t);
     return t - start;
@@ -146,9 +170,27 @@ static double first_forward(fast *x, const chunk *l, uint32_t dev, double start)
     return t + x->sigma * beside - start;
 }
 
+/* A backward pass whose gradients leave in parts, behind what leaves until
+ * `busy`; `split`: for weights alone. */
+static double parts_backward(fast *x, const chunk *l, uint32_t dev, bool split,
+                             bool last, double start, double busy)
+{
+    double t = start;
+    past *h = &x->past[dev];
+    for (uint32_t k = 0; k < l->n_bwd; k++) {
+        const sc_segment *b = run_of(l, true, k);
+        double own = (split ? b->w_cat : b->bwd_cat)[SC_CAT_COMPUTE];
+        double c = (split ? b->w_s : b->bwd_s) + b->pack_s;
+        c += x->sigma * smaller(own + b->pack_s, larger(0, busy - t));
+        t = leave(h, b, last, c, t, &busy);
+    }
+    x->tail[dev] = larger(0, busy - t);
+    return t - start;
+}
+
 /* With the exchanges of gradients that it makes; `split`: for weights alone. */
 static double last_backward(fast *x, const chunk *l, uint32_t dev, bool split,
-                            bool last, double behind)
+                            double behind)
 {
     double t = 0, free_at = behind, bucket = 0, bucket_s = 0, sent = 0;
     double own = 0; /* kernels: only they are slowed */
@@ -157,8 +199,8 @@ static double last_backward(fast *x, const chunk *l, uint32_t dev, bool split,
         const sc_segment *b = run_of(l, true, k);
         t += (split ? b->w_s : b->bwd_s) + b->pack_s;
         own += (split ? b->w_cat : b->bwd_cat)[SC_CAT_COMPUTE] + b->pack_s;
-        bucket += b->grad_bytes + (last ? b->once_bytes : 0);
-        bucket_s += sent_s(b, last);
+        bucket += b->grad_bytes;
+        bucket_s += b->grad_s;
         if (bucket > 0 &&
             (k == n - 1 || bucket >= x->p->run.sw->bucket_bytes)) {
             free_at = larger(free_at, t) + bucket_s;
@@ -198,7 +240,9 @@ static sc_status durations(fast *x, sc_arena *a, sc_err *err)
 {
     const sc_run *r = &x->p->run;
     bool dp = sc_run_dp(r) * r->size[SC_AX_CP] > 1;
-    x->beside = dp && r->zero < 3 && r->sw->grad_overlap;
+    /* tp, too, sums gradients of what each of its ranks has */
+    bool sums = dp || r->size[SC_AX_TP] > 1;
+    x->beside = sums && r->zero < 3 && r->sw->grad_overlap;
     x->gathers = dp && r->zero > 0 && r->zero < 3 && r->sw->param_overlap;
     for (uint32_t c = 0; c < r->size[SC_AX_PP] * x->chunks; c++)
         SC_TRY(chunk_new(x, c, a, err));
@@ -234,8 +278,10 @@ static double duration(fast *x, const sweep *s, const sc_slot *o, uint32_t dev,
                      : zero3(x, l, dev, pass, last, start);
     bool exchange = last || s->each_time;
     if (grads && exchange && x->beside) /* chunks share a stream */
-        return last_backward(x, l, dev, split, last,
-                             larger(0, s->grad[dev] - start));
+        return s->each_time
+                   ? parts_backward(x, l, dev, split, last, start, s->grad[dev])
+                   : last_backward(x, l, dev, split,
+                                   larger(0, s->grad[dev] - start));
     if (split) return x->w[c];
     if (pass == SC_BWD_X) return x->b[c] - x->w[c];
     if (pass == SC_BWD) return x->b[c];

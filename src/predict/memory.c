@@ -15,12 +15,19 @@
 
 #include <math.h>
 
+/* Gradients that are whole until they have left. */
+typedef struct waiting {
+    double bytes, s;
+} waiting;
+
 typedef struct stage_sum {
     double params_kept, frozen, grads, optim;
     double params, widest, root; /* gathered: all, the widest layer, the ends */
     double trained, root_trained; /* of these, with gradients */
     double head_fresh; /* the head's gradient, which waits for the root's */
     double ends;       /* what the head keeps */
+    double blocks; /* what blocks do above the embedding, of a micro-batch */
+    waiting block, head;
     double above;      /* what blocks of a chunk keep of which nothing is made
                           again: they stand above those that are */
     double working;    /* the worst layer's transient */
@@ -67,6 +74,9 @@ static void add_weights(const sc_run *r, stage_sum *s, uint8_t kind,
     s->gathers += b->gather_bytes > 0 ? n : 0;
     s->logits += b->logits;
     if (kind == SC_LAYER_HEAD) s->ends += b->saved;
+    waiting own = {b->last, b->grad_s / b->buckets};
+    if (kind == SC_LAYER_HEAD) s->head = own;
+    if (kind == SC_LAYER_BLOCK && own.bytes > s->block.bytes) s->block = own;
     if (b->gather_bytes <= 0) return;
     s->params += n * b->gathered;
     s->trained += n * trained(b);
@@ -87,21 +97,72 @@ static double group_of(const sc_run *r, const struct sc_stage *st)
     return fmax(1, fmin(r->rc_group, st->blocks));
 }
 
+static void offer(stage_sum *s, const char *path, double working, double fresh)
+{
+    if (s->worst && working + fresh <= s->working + s->fresh) return;
+    s->working = working;
+    s->fresh = fresh;
+    s->worst = path;
+}
+
+/* Part of a bucket that is made until what leaves for `s` is gone. */
+static double made_beside(const sc_segment *b, double s)
+{
+    double c = b->bwd_s / b->buckets;
+    return s < c ? s / c : 1;
+}
+
+static double beside_waiting(const waiting *above, const sc_segment *b)
+{
+    return above->bytes + made_beside(b, above->s) * b->first;
+}
+
+/* Gradients of a layer that are whole until they are reduced: of FSDP2 all, with
+ * the head's; else those in two buffers, the latter of which is filled while the
+ * former, or that of the layer above, still waits. */
+static double fresh_of(const sc_run *r, const stage_sum *s, uint8_t kind,
+                       const sc_segment *b)
+{
+    double one = b->grad_s / b->buckets;
+    if (r->forward_only) return 0;
+    if (r->sw->root_group && kind == SC_LAYER_BLOCK && b->gather_bytes > 0)
+        return fresh_bytes(r) * trained(b) + s->head_fresh;
+    if (r->sw->root_group) return 0;
+    double most = b->bulk + made_beside(b, one) * (b->pair - b->bulk);
+    if (kind != SC_LAYER_HEAD) most = fmax(most, beside_waiting(&s->block, b));
+    if (kind == SC_LAYER_BLOCK) most = fmax(most, beside_waiting(&s->head, b));
+    return most;
+}
+
 /* The layer whose passes hold most beside what is kept; the head, and blocks
  * above, have given up what they keep when another's backward pass begins. */
 static void worst_layer(const sc_run *r, stage_sum *s, uint32_t entry,
                         const sc_segment *b, double group)
 {
     const sc_layer *l = &r->model->layer[entry % r->model->n_layers];
-    bool fsdp = l->kind == SC_LAYER_BLOCK && b->gather_bytes > 0;
-    double fresh = fsdp ? fresh_bytes(r) * trained(b) + s->head_fresh : 0;
-    double working = b->working - (l->kind == SC_LAYER_HEAD ? 0 : s->ends);
+    double fresh = fresh_of(r, s, l->kind, b);
+    double more = l->kind == SC_LAYER_HEAD ? 0 : -s->ends;
     if (l->kind == SC_LAYER_BLOCK && entry < r->model->n_layers)
-        working += (group - 1) * b->whole - s->above;
-    if (s->worst && working + fresh <= s->working + s->fresh) return;
-    s->working = working;
-    s->fresh = fresh;
-    s->worst = l->path;
+        more += (group - 1) * b->whole - s->above;
+    if (r->sw->root_group) {
+        offer(s, l->path, b->working + more, fresh);
+        return;
+    }
+    offer(s, l->path, b->working + more, 0);
+    if (l->kind == SC_LAYER_EMBED) more -= s->blocks;
+    offer(s, l->path, b->beside + more, fresh);
+}
+
+/* Layers of a segment in a stage that keep something for the backward pass: of
+ * those that are made again at once the first. */
+static double keepers(const sc_plan *p, const struct sc_stage *st,
+                      uint32_t entry)
+{
+    const sc_run *r = &p->run;
+    uint32_t l = entry % r->model->n_layers;
+    double group = group_of(r, st), n = st->n[entry];
+    if (group <= 1 || r->model->layer[l].kind != SC_LAYER_BLOCK) return n;
+    return n * ceil(st->blocks / group) / st->blocks;
 }
 
 static stage_sum sum_of(const sc_plan *p, const sc_segment *segments,
@@ -122,22 +183,13 @@ static stage_sum sum_of(const sc_plan *p, const sc_segment *segments,
                 else
                     add_weights(r, &s, r->model->layer[l % layers].kind,
                                 &segments[l], n);
+                if (!pass && st->embed &&
+                    r->model->layer[l % layers].kind == SC_LAYER_BLOCK)
+                    s.blocks += keepers(p, st, l) * segments[l].saved;
                 if (!pass && l >= layers)
                     s.above += n * segments[l].saved / chunks;
             }
     return s;
-}
-
-/* Layers of a segment in a stage that keep something for the backward pass: of
- * those that are made again at once the first. */
-static double keepers(const sc_plan *p, uint32_t v, uint32_t entry)
-{
-    const sc_run *r = &p->run;
-    const struct sc_stage *st = &p->stage[v];
-    uint32_t l = entry % r->model->n_layers;
-    double group = group_of(r, st), n = st->n[entry];
-    if (group <= 1 || r->model->layer[l].kind != SC_LAYER_BLOCK) return n;
-    return n * ceil(st->blocks / group) / st->blocks;
 }
 
 /* The same by walking the device's order: of passes that are split, and of
@@ -156,7 +208,7 @@ static sc_status walked(const sc_plan *p, const sc_segment *segments,
     for (uint32_t c = 0; c < chunks; c++)
         for (uint32_t l = 0; l < sc_run_segments(r); l++) {
             uint32_t v = sc_run_stage(r, dev, c);
-            kept[c] += keepers(p, v, l) * segments[l].saved;
+            kept[c] += keepers(p, &p->stage[v], l) * segments[l].saved;
             late[c] += p->stage[v].n[l] * segments[l].late;
         }
     *out = sc_schedule_held(order, sc_run_order(r, dev, order), kept, late);
@@ -176,7 +228,8 @@ static double activations(const sc_plan *p, const sc_segment *segments,
     for (uint32_t v = dev; v < p->n_stages; v += pp) {
         uint32_t last = r->model->n_layers - 1;
         for (uint32_t l = 0; l < sc_run_segments(r); l++)
-            if (l != last) chunk += keepers(p, v, l) * segments[l].saved;
+            if (l != last)
+                chunk += keepers(p, &p->stage[v], l) * segments[l].saved;
         /* The head's backward follows its forward at once. */
         if (p->stage[v].head) ends += segments[last].saved;
     }

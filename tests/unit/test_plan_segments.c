@@ -206,6 +206,35 @@ static void states(void **state)
     }
 }
 
+/* Of h = 4096 the gradients of fc2 and fc1, of proj with a norm, and of qkv fill a
+ * bucket of 40 MB each, in this order; the first norm is left.  Without a size of
+ * buckets all leave with their layer. */
+static void buckets(void **state)
+{
+    (void)state;
+    sc_run r = run_of(1, 8, false, 2);
+    double h = (double)r.model->t.hidden, n = layer_params(&r);
+    f.sw = *r.sw;
+    r.sw = &f.sw;
+    f.sw.reduce_bytes = 4;
+    f.sw.bucket_bytes = 0;
+    sc_segment b = segment(&r, 1);
+    near(b.buckets, 1);
+    near(b.bulk, 4 * n);
+    near(b.first, 4 * n);
+    near(b.last, 4 * n);
+    f.sw.bucket_bytes = 40e6;
+    b = segment(&r, 1);
+    near(b.buckets, 4 + 8 * h / 40e6);
+    near(b.bulk, 4 * (4 * h * h + 4 * h));
+    near(b.pair, 4 * (8 * h * h + 5 * h));
+    near(b.first, 4 * (4 * h * h + h));
+    near(b.last, 4 * 2 * h);
+    r.zero = 1; /* gradients stay whole */
+    b = segment(&r, 1);
+    near(b.bulk, 0);
+}
+
 /* Rajbhandari et al. 2020, section 7: stages 1 and 2 move what plain data
  * parallelism moves, stage 3 half as much again (gathers twice, for forward
  * and backward, instead of once) if all of it has the same width. */
@@ -236,6 +265,7 @@ int main(void)
         TEST(sums_of_items), TEST(passes_of_weights),
         TEST(made_again),    TEST(some_made_again),
         TEST(ends),          TEST(divided_weights),
-        TEST(states),        TEST(volume)};
+        TEST(states),        TEST(volume),
+        TEST(buckets)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -383,8 +383,8 @@ static void agree(const sc_run *r)
     job.engine = SC_ENGINE_FAST;
     job.brief = true;
     assert_int_equal(sc_predict_chosen(&job, r, &f.a, &q, &f.err), SC_OK);
-    near_by(fast_s(&p, b), q.step_time_s, 0.05);
-    near_by(memory_of(&p, b), q.memory[0].peak, 0.03);
+    near_by(fast_s(&p, b), q.step_time_s, 0.06);
+    near_by(memory_of(&p, b), q.memory[0].peak, 0.04);
 }
 
 /* fc1 of a layer of h = 2048 has 4 h^2 weights.  Whole under ZeRO-3: it is not
