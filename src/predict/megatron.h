@@ -154,5 +154,12 @@ sc_status megatron_warn(megatron *m, sc_pos pos, const char *fmt, ...)
     SC_PRINTF(3, 4);
 sc_status megatron_origin(megatron *m, bool of_model, const char *key,
                           const megatron_value *v, const char *text);
+/* From the option, or from what is the case without it. */
+sc_status megatron_origin_of(megatron *m, bool of_model, const char *key,
+                             megatron_id id);
+
+/* Whether an option is given, and rightly; then its number, else `other`. */
+bool megatron_good(const megatron *m, megatron_id id);
+int64_t megatron_number(const megatron *m, megatron_id id, int64_t other);
 
 #endif

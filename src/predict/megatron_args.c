@@ -290,6 +290,27 @@ sc_status megatron_origin(megatron *m, bool of_model, const char *key,
     return SC_OK;
 }
 
+sc_status megatron_origin_of(megatron *m, bool of_model, const char *key,
+                             megatron_id id)
+{
+    const megatron_value *v = &m->v[id];
+    if (v->given) return megatron_origin(m, of_model, key, v, NULL);
+    const char *text = sc_sprintf(m->a, "default: no --%s in %s",
+                                  megatron_rows[id].name, m->file);
+    return text ? megatron_origin(m, of_model, key, NULL, text)
+                : sc_error_nomem(m->err);
+}
+
+bool megatron_good(const megatron *m, megatron_id id)
+{
+    return m->v[id].given && !m->v[id].bad;
+}
+
+int64_t megatron_number(const megatron *m, megatron_id id, int64_t other)
+{
+    return megatron_good(m, id) ? (int64_t)m->v[id].number : other;
+}
+
 /* ---- names ------------------------------------------------------------------------- */
 
 static int find(const char *name)

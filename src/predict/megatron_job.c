@@ -11,21 +11,9 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool good(const megatron *m, megatron_id id)
-{
-    return m->v[id].given && !m->v[id].bad;
-}
-
 static bool equals(const megatron *m, megatron_id id, const char *text)
 {
-    return good(m, id) && strcmp(m->v[id].text, text) == 0;
-}
-
-/* "default: no --pipeline-model-parallel-size" */
-static const char *absent(megatron *m, megatron_id id)
-{
-    return sc_sprintf(m->a, "default: no --%s in %s", megatron_rows[id].name,
-                      m->file);
+    return megatron_good(m, id) && strcmp(m->v[id].text, text) == 0;
 }
 
 /* A field that is not given yet, from an option or its default. */
@@ -34,10 +22,7 @@ static sc_status put(megatron *m, const char *key, int64_t *field,
 {
     if (*field != unset) return SC_OK;
     *field = value;
-    if (m->v[id].given) return megatron_origin(m, false, key, &m->v[id], NULL);
-    const char *text = absent(m, id);
-    return text ? megatron_origin(m, false, key, NULL, text)
-                : sc_error_nomem(m->err);
+    return megatron_origin_of(m, false, key, id);
 }
 
 static sc_status put_int(megatron *m, const char *key, int *field,
@@ -47,11 +32,6 @@ static sc_status put_int(megatron *m, const char *key, int *field,
     SC_TRY(put(m, key, &wide, SC_INFER, id, value));
     *field = (int)wide;
     return SC_OK;
-}
-
-static int64_t number(const megatron *m, megatron_id id, int64_t other)
-{
-    return good(m, id) ? (int64_t)m->v[id].number : other;
 }
 
 static void need(megatron *m, megatron_id id)
@@ -73,10 +53,11 @@ static sc_status virtual_stages(megatron *m)
     if (per->given && v->given)
         megatron_error(m, SC_C_CONFLICT, v->pos, "keep one of them",
                        "%s beside %s", v->name, per->name);
-    int64_t n = number(m, M_VPP, 1), layers = number(m, M_LAYERS, 0);
+    int64_t n = megatron_number(m, M_VPP, 1),
+            layers = megatron_number(m, M_LAYERS, 0);
     megatron_id id = M_VPP;
-    if (good(m, M_VPP_LAYERS) && layers > 0) {
-        int64_t part = j->pp * number(m, M_VPP_LAYERS, 1);
+    if (megatron_good(m, M_VPP_LAYERS) && layers > 0) {
+        int64_t part = j->pp * megatron_number(m, M_VPP_LAYERS, 1);
         id = M_VPP_LAYERS;
         n = layers / part;
         if (layers % part)
@@ -117,10 +98,10 @@ static sc_status data_parallel(megatron *m)
 static sc_status parallel(megatron *m)
 {
     sc_job *j = m->job;
-    SC_TRY(put(m, "tp", &j->tp, 0, M_TP, number(m, M_TP, 1)));
-    SC_TRY(put(m, "pp", &j->pp, 0, M_PP, number(m, M_PP, 1)));
-    SC_TRY(put(m, "cp", &j->cp, 0, M_CP, number(m, M_CP, 1)));
-    SC_TRY(put(m, "ep", &j->ep, 0, M_EP, number(m, M_EP, 1)));
+    SC_TRY(put(m, "tp", &j->tp, 0, M_TP, megatron_number(m, M_TP, 1)));
+    SC_TRY(put(m, "pp", &j->pp, 0, M_PP, megatron_number(m, M_PP, 1)));
+    SC_TRY(put(m, "cp", &j->cp, 0, M_CP, megatron_number(m, M_CP, 1)));
+    SC_TRY(put(m, "ep", &j->ep, 0, M_EP, megatron_number(m, M_EP, 1)));
     if (m->v[M_SP].given && j->tp == 1 && j->sp == SC_INFER)
         m->v[M_SP].name = "--sequence-parallel (no effect at tp 1)";
     SC_TRY(put_int(m, "sp", &j->sp, M_SP, m->v[M_SP].given && j->tp > 1));
@@ -136,7 +117,7 @@ static int64_t sharding_stage(megatron *m, megatron_id *id)
                                         "optim_grads_params", NULL};
     bool fsdp = m->v[M_MFSDP].given || m->v[M_CFSDP].given;
     *id = M_ZERO;
-    if (m->v[M_ZERO].given) return number(m, M_ZERO, 0);
+    if (m->v[M_ZERO].given) return megatron_number(m, M_ZERO, 0);
     if (m->v[M_FSDP2].given) {
         *id = M_FSDP2;
         return 3;
@@ -190,7 +171,7 @@ static sc_status context(megatron *m)
                  {"a2a", SC_CP_ULYSSES},
                  {"a2a+p2p", SC_CP_RING}};
 
-    if (!good(m, M_CP_COMM)) return SC_OK;
+    if (!megatron_good(m, M_CP_COMM)) return SC_OK;
     for (size_t i = 0; i < SC_COUNT(types); i++) {
         if (!equals(m, M_CP_COMM, types[i].name)) continue;
         if (strchr(types[i].name, '+'))
@@ -210,7 +191,7 @@ static sc_status context(megatron *m)
 static sc_status experts(megatron *m)
 {
     sc_job *j = m->job;
-    if (!good(m, M_CAPACITY) || j->capacity > 0) return SC_OK;
+    if (!megatron_good(m, M_CAPACITY) || j->capacity > 0) return SC_OK;
     double f = m->v[M_CAPACITY].number;
     if (f <= 0 || (f > 1 && !m->v[M_PAD_CAPACITY].given)) return SC_OK;
     j->capacity = f;
@@ -223,7 +204,7 @@ static sc_status instances(megatron *m)
 {
     sc_job *j = m->job;
     const megatron_value *v = &m->v[M_DIST_OPT_N];
-    int64_t n = number(m, M_DIST_OPT_N, 1);
+    int64_t n = megatron_number(m, M_DIST_OPT_N, 1);
     if (n == 1 || j->hsdp > 0) return SC_OK;
     if (j->dp == 0)
         return megatron_warn(m, v->pos,
@@ -251,7 +232,7 @@ static int fp8_recipe(megatron *m)
                    {"blockwise", SC_RECIPE_FP8_BLOCK},
                    {"mxfp8", SC_RECIPE_MXFP8}};
 
-    if (!good(m, M_FP8_RECIPE)) return SC_RECIPE_FP8;
+    if (!megatron_good(m, M_FP8_RECIPE)) return SC_RECIPE_FP8;
     for (size_t i = 0; i < SC_COUNT(recipes); i++)
         if (equals(m, M_FP8_RECIPE, recipes[i].name)) return recipes[i].recipe;
     megatron_error(m, SC_C_UNKNOWN_NAME, m->v[M_FP8_RECIPE].at,
@@ -264,8 +245,9 @@ static int fp8_recipe(megatron *m)
 static sc_status wide_ends(megatron *m)
 {
     sc_job *j = m->job;
-    int64_t first = number(m, M_WIDE_START, 1), last = number(m, M_WIDE_END, 1);
-    int64_t layers = number(m, M_LAYERS, 0);
+    int64_t first = megatron_number(m, M_WIDE_START, 1),
+            last = megatron_number(m, M_WIDE_END, 1);
+    int64_t layers = megatron_number(m, M_LAYERS, 0);
     if (!m->v[M_WIDE_ENDS].given || j->wide || layers <= 0) return SC_OK;
     const char *head =
         first > 0 ? sc_sprintf(m->a, "layers.0-%lld", (long long)(first - 1))
@@ -292,7 +274,7 @@ static sc_status precision(megatron *m)
                        "--fp16 beside --bf16");
     if (m->v[M_BF16].given) p = SC_RECIPE_BF16;
     if (m->v[M_FP16].given) p = SC_RECIPE_FP16, id = M_FP16;
-    if (good(m, M_FP8)) {
+    if (megatron_good(m, M_FP8)) {
         bool known = false;
         for (const char *const *f = formats; *f; f++)
             known = known || equals(m, M_FP8, *f);
@@ -303,7 +285,7 @@ static sc_status precision(megatron *m)
         id = M_FP8;
         p = fp8_recipe(m);
     }
-    if (good(m, M_FP4)) {
+    if (megatron_good(m, M_FP4)) {
         id = M_FP4;
         p = SC_RECIPE_NVFP4;
     }
@@ -336,7 +318,7 @@ static sc_status recompute_method(megatron *m)
     SC_TRY(
         put_int(m, "recompute-method", &m->job->rc_method, M_RC_METHOD, found));
     return put(m, "recompute-num-layers", &m->job->rc_blocks, 0, M_RC_LAYERS,
-               number(m, M_RC_LAYERS, 1));
+               megatron_number(m, M_RC_LAYERS, 1));
 }
 
 static sc_status recompute(megatron *m)
@@ -345,7 +327,7 @@ static sc_status recompute(megatron *m)
     megatron_id id = M_RC;
     if (m->v[M_CHECKPOINT].given) rc = SC_RC_FULL, id = M_CHECKPOINT;
     if (m->v[M_RC_ACT].given) rc = SC_RC_SELECTIVE, id = M_RC_ACT;
-    if (good(m, M_RC)) {
+    if (megatron_good(m, M_RC)) {
         id = M_RC;
         if (equals(m, M_RC, "full")) {
             rc = SC_RC_FULL;
@@ -371,16 +353,18 @@ static sc_status batch(megatron *m)
     sc_job *j = m->job;
     need(m, M_MBS);
     need(m, M_SEQ);
-    if (good(m, M_MBS))
-        SC_TRY(put(m, "micro-batch", &j->mbs, 0, M_MBS, number(m, M_MBS, 0)));
-    if (good(m, M_SEQ))
-        SC_TRY(put(m, "seq", &j->seq, 0, M_SEQ, number(m, M_SEQ, 0)));
+    if (megatron_good(m, M_MBS))
+        SC_TRY(put(m, "micro-batch", &j->mbs, 0, M_MBS,
+                   megatron_number(m, M_MBS, 0)));
+    if (megatron_good(m, M_SEQ))
+        SC_TRY(put(m, "seq", &j->seq, 0, M_SEQ, megatron_number(m, M_SEQ, 0)));
     if (m->v[M_RAMPUP].given)
         SC_TRY(megatron_warn(m, m->v[M_RAMPUP].pos,
                              "the batch ramps up; a step of the full global "
                              "batch is predicted"));
-    if (good(m, M_GBS))
-        return put(m, "global-batch", &j->gbs, 0, M_GBS, number(m, M_GBS, 0));
+    if (megatron_good(m, M_GBS))
+        return put(m, "global-batch", &j->gbs, 0, M_GBS,
+                   megatron_number(m, M_GBS, 0));
     if (m->v[M_GBS].given || j->gbs != 0 || j->mbs == 0) return SC_OK;
     if (j->dp == 0)
         return megatron_warn(m, sc_pos_none(),

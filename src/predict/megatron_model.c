@@ -5,30 +5,11 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool good(const megatron *m, megatron_id id)
-{
-    return m->v[id].given && !m->v[id].bad;
-}
-
-static int64_t number(const megatron *m, megatron_id id, int64_t other)
-{
-    return good(m, id) ? (int64_t)m->v[id].number : other;
-}
-
-static sc_status say(megatron *m, const char *key, megatron_id id)
-{
-    if (m->v[id].given) return megatron_origin(m, true, key, &m->v[id], NULL);
-    const char *text = sc_sprintf(m->a, "default: no --%s in %s",
-                                  megatron_rows[id].name, m->file);
-    return text ? megatron_origin(m, true, key, NULL, text)
-                : sc_error_nomem(m->err);
-}
-
 static sc_status put(megatron *m, const char *key, int64_t *field,
                      megatron_id id, int64_t value)
 {
     *field = value;
-    return say(m, key, id);
+    return megatron_origin_of(m, true, key, id);
 }
 
 /* Index of the value of `id` in pairs of names; reports another one. */
@@ -55,19 +36,19 @@ static void unsupported(megatron *m, megatron_id id, const char *what)
 static sc_status attention(megatron *m, sc_transformer *t)
 {
     if (m->v[M_GQA].given) {
-        SC_TRY(
-            put(m, "kv_heads", &t->kv_heads, M_GROUPS, number(m, M_GROUPS, 1)));
+        SC_TRY(put(m, "kv_heads", &t->kv_heads, M_GROUPS,
+                   megatron_number(m, M_GROUPS, 1)));
     } else {
         t->kv_heads = t->heads;
-        if (m->v[M_GROUPS].given && number(m, M_GROUPS, 1) != 1)
+        if (m->v[M_GROUPS].given && megatron_number(m, M_GROUPS, 1) != 1)
             SC_TRY(megatron_warn(m, m->v[M_GROUPS].pos,
                                  "without --group-query-attention it has no "
                                  "effect"));
-        SC_TRY(say(m, "kv_heads", M_GQA));
+        SC_TRY(megatron_origin_of(m, true, "kv_heads", M_GQA));
     }
-    if (good(m, M_KV_CHANNELS))
+    if (megatron_good(m, M_KV_CHANNELS))
         SC_TRY(put(m, "head_dim", &t->head_dim, M_KV_CHANNELS,
-                   number(m, M_KV_CHANNELS, 1)));
+                   megatron_number(m, M_KV_CHANNELS, 1)));
     if (m->v[M_WINDOW].given) {
         /* "(4095,0)" or "4095,0": so many positions before each */
         const char *s = m->v[M_WINDOW].text;
@@ -85,7 +66,8 @@ static sc_status attention(megatron *m, sc_transformer *t)
         SC_TRY(put(m, "window", &t->window, M_WINDOW, n + 1));
     }
     t->qkv_bias = m->v[M_QKV_BIAS].given;
-    return t->qkv_bias ? say(m, "qkv_bias", M_QKV_BIAS) : SC_OK;
+    return t->qkv_bias ? megatron_origin_of(m, true, "qkv_bias", M_QKV_BIAS)
+                       : SC_OK;
 }
 
 static sc_status latent_attention(megatron *m, sc_transformer *t)
@@ -95,12 +77,16 @@ static sc_status latent_attention(megatron *m, sc_transformer *t)
         megatron_error(m, SC_C_MISSING, m->v[M_MLA].pos, "give --kv-lora-rank",
                        "--multi-latent-attention without a rank");
     if (m->v[M_Q_RANK].given)
-        SC_TRY(put(m, "q_rank", &t->q_rank, M_Q_RANK, number(m, M_Q_RANK, 0)));
-    SC_TRY(put(m, "kv_rank", &t->kv_rank, M_KV_RANK, number(m, M_KV_RANK, 0)));
-    SC_TRY(
-        put(m, "qk_nope", &t->qk_nope, M_QK_NOPE, number(m, M_QK_NOPE, 128)));
-    SC_TRY(put(m, "qk_rope", &t->qk_rope, M_QK_ROPE, number(m, M_QK_ROPE, 64)));
-    return put(m, "v_dim", &t->v_dim, M_V_DIM, number(m, M_V_DIM, 128));
+        SC_TRY(put(m, "q_rank", &t->q_rank, M_Q_RANK,
+                   megatron_number(m, M_Q_RANK, 0)));
+    SC_TRY(put(m, "kv_rank", &t->kv_rank, M_KV_RANK,
+               megatron_number(m, M_KV_RANK, 0)));
+    SC_TRY(put(m, "qk_nope", &t->qk_nope, M_QK_NOPE,
+               megatron_number(m, M_QK_NOPE, 128)));
+    SC_TRY(put(m, "qk_rope", &t->qk_rope, M_QK_ROPE,
+               megatron_number(m, M_QK_ROPE, 64)));
+    return put(m, "v_dim", &t->v_dim, M_V_DIM,
+               megatron_number(m, M_V_DIM, 128));
 }
 
 static sc_status mlp(megatron *m, sc_transformer *t)
@@ -110,11 +96,11 @@ static sc_status mlp(megatron *m, sc_transformer *t)
     if (m->v[M_SWIGLU].given) t->act = SC_ACT_SWIGLU;
     if (m->v[M_GEGLU].given) t->act = SC_ACT_GEGLU, id = M_GEGLU;
     if (m->v[M_SQ_RELU].given) t->act = SC_ACT_RELU, id = M_SQ_RELU;
-    SC_TRY(say(m, "act", id));
+    SC_TRY(megatron_origin_of(m, true, "act", id));
     int64_t ffn = 4 * t->hidden;
     if (m->v[M_SWIGLU].given) ffn = 4 * t->hidden * 2 / 3 / 64 * 64;
     if (ffn < 1) ffn = 64;
-    return put(m, "ffn", &t->ffn, M_FFN, number(m, M_FFN, ffn));
+    return put(m, "ffn", &t->ffn, M_FFN, megatron_number(m, M_FFN, ffn));
 }
 
 static sc_status position(megatron *m, sc_transformer *t)
@@ -134,16 +120,16 @@ static sc_status position(megatron *m, sc_transformer *t)
         bool off = i == 0 && id != M_POSITION; /* shown in argument tables */
         if (i >= 0 && !off) t->position = values[i], id = M_POSITION;
     }
-    SC_TRY(say(m, "position", id));
-    if (good(m, M_MAX_POS))
+    SC_TRY(megatron_origin_of(m, true, "position", id));
+    if (megatron_good(m, M_MAX_POS))
         return put(m, "max_seq", &t->max_seq, M_MAX_POS,
-                   number(m, M_MAX_POS, 1));
+                   megatron_number(m, M_MAX_POS, 1));
     if (m->v[M_MAX_POS].given) return SC_OK;
     if (t->position == SC_POS_LEARNED)
         megatron_error(m, SC_C_MISSING, sc_pos_file(m->file),
                        "the learned table has so many rows",
                        "no --max-position-embeddings");
-    return put(m, "max_seq", &t->max_seq, M_SEQ, number(m, M_SEQ, 1));
+    return put(m, "max_seq", &t->max_seq, M_SEQ, megatron_number(m, M_SEQ, 1));
 }
 
 /* Tokenizers whose vocabulary does not depend on a file. */
@@ -156,13 +142,13 @@ static const struct {
 
 static sc_status vocabulary(megatron *m, sc_transformer *t)
 {
-    if (good(m, M_PADDED_VOCAB))
+    if (megatron_good(m, M_PADDED_VOCAB))
         return put(m, "vocab", &t->vocab, M_PADDED_VOCAB,
-                   number(m, M_PADDED_VOCAB, 1));
+                   megatron_number(m, M_PADDED_VOCAB, 1));
     megatron_id id = M_VOCAB;
-    int64_t n = number(m, M_VOCAB, 0);
+    int64_t n = megatron_number(m, M_VOCAB, 0);
     for (size_t i = 0; i < SC_COUNT(tokenizers) && !m->v[M_VOCAB].given; i++) {
-        if (!good(m, M_TOKENIZER)) break;
+        if (!megatron_good(m, M_TOKENIZER)) break;
         if (strcmp(m->v[M_TOKENIZER].text, tokenizers[i].name) != 0) continue;
         n = tokenizers[i].vocab;
         id = M_TOKENIZER;
@@ -174,7 +160,7 @@ static sc_status vocabulary(megatron *m, sc_transformer *t)
                            "the size of the vocabulary is not in this file");
         return SC_OK;
     }
-    int64_t step = number(m, M_VOCAB_STEP, 128) * m->job->tp;
+    int64_t step = megatron_number(m, M_VOCAB_STEP, 128) * m->job->tp;
     t->vocab = (n + step - 1) / step * step;
     char how[80];
     snprintf(how, sizeof how, "padded to a multiple of %lld", (long long)step);
@@ -190,7 +176,7 @@ static sc_status norms(megatron *m, sc_transformer *t)
     t->norm = i == 1 ? SC_NORM_RMS : SC_NORM_LAYER;
     t->norm_bias = t->norm == SC_NORM_LAYER;
     t->embed_norm = m->v[M_EMBED_NORM].given;
-    return say(m, "norm", M_NORM);
+    return megatron_origin_of(m, true, "norm", M_NORM);
 }
 
 /* ---- experts ------------------------------------------------------------------------- */
@@ -257,17 +243,17 @@ static sc_status experts(megatron *m, sc_transformer *t)
     }
     if (n < 2) return SC_OK;
     SC_TRY(put(m, "experts", &t->experts, M_EXPERTS, (int64_t)n));
-    SC_TRY(put(m, "topk", &t->topk, M_TOPK, number(m, M_TOPK, 2)));
+    SC_TRY(put(m, "topk", &t->topk, M_TOPK, megatron_number(m, M_TOPK, 2)));
     if (t->topk > t->experts)
         megatron_error(m, SC_C_CONFLICT,
                        m->v[M_TOPK].given ? m->v[M_TOPK].at : v->at, NULL,
                        "top %lld of %lld experts", (long long)t->topk,
                        (long long)t->experts);
     SC_TRY(put(m, "moe_ffn", &t->moe_ffn, M_MOE_FFN,
-               number(m, M_MOE_FFN, t->ffn)));
-    if (good(m, M_SHARED_FFN))
+               megatron_number(m, M_MOE_FFN, t->ffn)));
+    if (megatron_good(m, M_SHARED_FFN))
         SC_TRY(put(m, "shared_ffn", &t->shared_ffn, M_SHARED_FFN,
-                   number(m, M_SHARED_FFN, 0)));
+                   megatron_number(m, M_SHARED_FFN, 0)));
     return expert_blocks(m, t);
 }
 
@@ -277,25 +263,29 @@ static sc_status dropout(megatron *m, sc_transformer *t)
 {
     megatron_id drop =
         m->v[M_HID_DROPOUT].given ? M_HID_DROPOUT : M_ATT_DROPOUT;
-    double hidden = good(m, M_HID_DROPOUT) ? m->v[M_HID_DROPOUT].number : 0.1;
-    double scores = good(m, M_ATT_DROPOUT) ? m->v[M_ATT_DROPOUT].number : 0.1;
+    double hidden =
+        megatron_good(m, M_HID_DROPOUT) ? m->v[M_HID_DROPOUT].number : 0.1;
+    double scores =
+        megatron_good(m, M_ATT_DROPOUT) ? m->v[M_ATT_DROPOUT].number : 0.1;
     t->dropout = hidden > 0 || scores > 0;
-    return say(m, "dropout", drop);
+    return megatron_origin_of(m, true, "dropout", drop);
 }
 
 static sc_status linears(megatron *m, sc_transformer *t)
 {
     t->tied = !m->v[M_UNTIE].given;
     t->bias = !m->v[M_NO_BIAS].given;
-    SC_TRY(say(m, "tied", M_UNTIE));
-    return say(m, "bias", M_NO_BIAS);
+    SC_TRY(megatron_origin_of(m, true, "tied", M_UNTIE));
+    return megatron_origin_of(m, true, "bias", M_NO_BIAS);
 }
 
 static sc_status blocks(megatron *m, sc_transformer *t)
 {
-    SC_TRY(put(m, "layers", &t->layers, M_LAYERS, number(m, M_LAYERS, 1)));
-    SC_TRY(put(m, "hidden", &t->hidden, M_HIDDEN, number(m, M_HIDDEN, 1)));
-    SC_TRY(put(m, "heads", &t->heads, M_HEADS, number(m, M_HEADS, 1)));
+    SC_TRY(put(m, "layers", &t->layers, M_LAYERS,
+               megatron_number(m, M_LAYERS, 1)));
+    SC_TRY(put(m, "hidden", &t->hidden, M_HIDDEN,
+               megatron_number(m, M_HIDDEN, 1)));
+    SC_TRY(put(m, "heads", &t->heads, M_HEADS, megatron_number(m, M_HEADS, 1)));
     SC_TRY(attention(m, t));
     SC_TRY(latent_attention(m, t));
     SC_TRY(mlp(m, t));
@@ -310,13 +300,14 @@ static sc_status body(megatron *m, sc_transformer *t)
     SC_TRY(norms(m, t));
     SC_TRY(dropout(m, t));
     SC_TRY(linears(m, t));
-    if (!good(m, M_MTP)) return SC_OK;
-    return put(m, "mtp", &t->mtp, M_MTP, number(m, M_MTP, 0));
+    if (!megatron_good(m, M_MTP)) return SC_OK;
+    return put(m, "mtp", &t->mtp, M_MTP, megatron_number(m, M_MTP, 0));
 }
 
 static void check(megatron *m, const sc_transformer *t)
 {
-    if (!good(m, M_KV_CHANNELS) && !m->v[M_MLA].given && t->hidden % t->heads)
+    if (!megatron_good(m, M_KV_CHANNELS) && !m->v[M_MLA].given &&
+        t->hidden % t->heads)
         megatron_error(m, SC_C_DIVIDE, m->v[M_HEADS].at,
                        "or give --kv-channels",
                        "%lld heads do not divide hidden size %lld",
@@ -335,7 +326,7 @@ sc_status megatron_model(megatron *m)
     bool some = false;
     for (size_t i = 0; i < SC_COUNT(size); i++) {
         given += m->v[size[i]].given;
-        usable += good(m, size[i]);
+        usable += megatron_good(m, size[i]);
     }
     for (size_t i = 0; i < SC_COUNT(any); i++)
         some = some || m->v[any[i]].given;
