@@ -201,6 +201,10 @@ uint64_t sc_strategy_replicas(const sc_strategy *s);
  * NULL) gets the first thing that the search lacks. */
 bool sc_strategy_searchable(const sc_strategy *s, const char **why, sc_pos *at);
 
+/* Ranks from one coordinate of an axis to the next, and a rank's coordinate; 1
+ * and 0 of the axis -1. */
+uint32_t sc_strategy_stride(const sc_strategy *s, int axis);
+uint32_t sc_strategy_coordinate(const sc_strategy *s, int axis, uint32_t rank);
 /* Size of an axis by name; 1 if the mesh lacks it. */
 uint64_t sc_strategy_degree(const sc_strategy *s, const char *name);
 

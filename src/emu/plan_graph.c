@@ -28,14 +28,6 @@ typedef struct planning {
     uint32_t n, cap_seen, cap_role;
 } planning;
 
-static uint32_t coordinate(const planning *x, uint32_t rank, uint32_t axis)
-{
-    uint32_t inner = 1;
-    for (uint32_t i = axis + 1; i < x->s->n_axes; i++)
-        inner *= x->s->axis[i].size;
-    return rank / inner % x->s->axis[axis].size;
-}
-
 /* Place among the ranks of these axes, and how many there are. */
 static uint32_t place(const planning *x, uint32_t rank, sc_axes axes,
                       uint32_t *parts)
@@ -44,7 +36,8 @@ static uint32_t place(const planning *x, uint32_t rank, sc_axes axes,
     *parts = 1;
     for (; axes; axes >>= 4) {
         uint32_t axis = (uint32_t)(axes & 15) - 1;
-        at = at * x->s->axis[axis].size + coordinate(x, rank, axis);
+        at = at * x->s->axis[axis].size +
+             sc_strategy_coordinate(x->s, (int)axis, rank);
         *parts *= x->s->axis[axis].size;
     }
     return at;
@@ -91,7 +84,7 @@ static kind kind_of(const planning *x, uint32_t rank)
     uint32_t parts, stages = 1;
     kind k = {0};
     if (x->pp >= 0) {
-        k.stage = coordinate(x, rank, (uint32_t)x->pp);
+        k.stage = sc_strategy_coordinate(x->s, x->pp, rank);
         stages = x->s->axis[x->pp].size;
     }
     for (uint32_t i = 0; i < x->p->job->graph->n_ops; i++) {

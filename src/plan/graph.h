@@ -78,6 +78,9 @@ bool gi_same_unit(const char *a, const char *b);
 /* Whether a path has a number: the block that it is in. */
 bool gi_in_block(const char *path);
 
+/* The schedule of a job's pipeline; `several`: devices hold several stages. */
+sc_schedule gp_schedule(const sc_gjob *job, bool several);
+
 /* Names the values, unless they have names: of what is shown one by one. */
 sc_status gp_name_values(const gp_program *p, sc_arena *a, sc_err *err);
 

@@ -88,12 +88,8 @@ static void rule_text(const sc_strategy *s, const sc_strategy_rule *r,
 static void device_text(const sc_gplan *p, uint32_t v, sc_text *out)
 {
     const sc_strategy *s = p->job->strategy;
-    int axis = sc_strategy_axis(s, "pp");
-    uint32_t pp = axis < 0 ? 1 : s->axis[axis].size;
-    sc_schedule how = p->job->order      ? p->job->order->like
-                      : s->schedule >= 0 ? (sc_schedule)s->schedule
-                      : p->n_stages > pp ? SC_SCH_INTERLEAVED
-                                         : SC_SCH_1F1B;
+    uint32_t pp = (uint32_t)sc_strategy_degree(s, "pp");
+    sc_schedule how = gp_schedule(p->job, p->n_stages > pp);
     uint32_t chunks = sc_schedule_chunks(how, p->n_stages / pp);
     const char *sep = " on device ";
     for (uint32_t d = 0; pp > 1 && d < pp; d++)

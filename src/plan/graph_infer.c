@@ -27,28 +27,29 @@ static sc_status check_job(const infer *f)
                     (unsigned long long)j->micro, j->ga);
 }
 
+sc_schedule gp_schedule(const sc_gjob *job, bool several)
+{
+    const sc_strategy *s = job->strategy;
+    if (job->order) return job->order->like;
+    if (s && s->schedule >= 0) return (sc_schedule)s->schedule;
+    return several ? SC_SCH_INTERLEAVED : SC_SCH_1F1B;
+}
+
 static void set_mesh(infer *f)
 {
     const sc_strategy *s = f->s;
-    uint32_t stride = 1;
     f->mesh.n_axes = s->n_axes;
-    for (uint32_t ax = s->n_axes; ax-- > 0;) {
+    for (uint32_t ax = 0; ax < s->n_axes; ax++) {
         f->mesh.size[ax] = s->axis[ax].size;
-        f->stride[ax] = stride;
-        stride *= s->axis[ax].size;
+        f->stride[ax] = sc_strategy_stride(s, (int)ax);
     }
     for (uint32_t i = 0; i < s->n_axes; i++)
         f->mesh.inner_first[i] = (uint8_t)(s->n_axes - 1 - i);
     f->pp = sc_strategy_axis(s, "pp");
     f->devices = f->pp < 0 ? 1 : f->mesh.size[f->pp];
     uint32_t vpp = s->virtual_stages > 0 ? (uint32_t)s->virtual_stages : 1;
-    f->schedule = s->schedule >= 0 ? (sc_schedule)s->schedule
-                  : vpp > 1        ? SC_SCH_INTERLEAVED
-                                   : SC_SCH_1F1B;
-    if (f->job->order) {
-        f->schedule = f->job->order->like;
-        vpp = f->job->order->vpp;
-    }
+    f->schedule = gp_schedule(f->job, vpp > 1);
+    if (f->job->order) vpp = f->job->order->vpp;
     f->chunks = sc_schedule_chunks(f->schedule, vpp);
     f->n_stages = sc_schedule_stages(f->schedule, f->devices, f->chunks);
 }

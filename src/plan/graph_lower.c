@@ -370,14 +370,9 @@ static sc_status shape(gl *g)
     g->rules = j->rules ? j->rules : sc_rules_find(NULL);
     g->ga = g->n_rows = j->ga ? j->ga : 1;
     g->pp = axis < 0 ? 1 : s->axis[axis].size;
-    g->stride = 1;
-    for (uint32_t ax = (uint32_t)(axis + 1); s && ax < s->n_axes; ax++)
-        g->stride *= axis < 0 ? 1 : s->axis[ax].size;
-    g->schedule = s && s->schedule >= 0    ? (sc_schedule)s->schedule
-                  : g->p->n_stages > g->pp ? SC_SCH_INTERLEAVED
-                                           : SC_SCH_1F1B;
+    g->stride = axis < 0 ? 1 : sc_strategy_stride(s, axis);
+    g->schedule = gp_schedule(j, g->p->n_stages > g->pp);
     SC_TRY(check_order(g));
-    if (j->order) g->schedule = j->order->like;
     uint32_t vpp = g->p->n_stages / g->pp;
     g->chunks = sc_schedule_chunks(g->schedule, vpp ? vpp : 1);
     if (sc_schedule_stages(g->schedule, g->pp, g->chunks) != g->p->n_stages)

@@ -8,12 +8,6 @@
 
 #include <string.h>
 
-static uint32_t coordinate(const infer *f, uint32_t rank, int axis)
-{
-    if (axis < 0) return 0;
-    return rank / f->stride[axis] % f->mesh.size[axis];
-}
-
 static uint32_t size_of(const sc_strategy_pool *p)
 {
     return p->stages ? p->stages : p->replicas;
@@ -36,7 +30,7 @@ static sc_status check_devices(const infer *f, int axis)
 {
     const sc_strategy *s = f->s;
     for (uint32_t rank = 0; rank < f->p->n_ranks; rank++) {
-        uint32_t at = coordinate(f, rank, axis), i = 0;
+        uint32_t at = sc_strategy_coordinate(f->s, axis, rank), i = 0;
         while (at >= size_of(&s->pool[i])) at -= size_of(&s->pool[i++]);
         const char *is = sc_hw_device_at(f->job->hw, rank)->name;
         if (strcmp(is, s->pool[i].device) == 0) continue;
@@ -93,7 +87,8 @@ const sc_device *gi_slowest(const infer *f, uint32_t stage)
     const sc_device *one = NULL;
     if (hw->n_groups == 0) return hw->device;
     for (uint32_t rank = 0; rank < f->p->n_ranks; rank++) {
-        if (!holds(f, coordinate(f, rank, f->pp), stage)) continue;
+        if (!holds(f, sc_strategy_coordinate(f->s, f->pp, rank), stage))
+            continue;
         const sc_device *d = sc_hw_device_at(hw, rank);
         if (one && strcmp(d->name, one->name) != 0) return hw->device;
         one = d;

@@ -57,6 +57,20 @@ uint64_t sc_strategy_ranks(const sc_strategy *s)
     return n;
 }
 
+uint32_t sc_strategy_stride(const sc_strategy *s, int axis)
+{
+    uint32_t n = 1;
+    for (int i = axis + 1; axis >= 0 && i < (int)s->n_axes; i++)
+        n *= s->axis[i].size;
+    return n;
+}
+
+uint32_t sc_strategy_coordinate(const sc_strategy *s, int axis, uint32_t rank)
+{
+    if (axis < 0) return 0;
+    return rank / sc_strategy_stride(s, axis) % s->axis[axis].size;
+}
+
 uint64_t sc_strategy_degree(const sc_strategy *s, const char *name)
 {
     int axis = sc_strategy_axis(s, name);

@@ -169,10 +169,7 @@ static sc_status infer_micro(graph_state *x, uint64_t batch,
                              sc_graph_step *best, sc_err *err)
 {
     bool any = false;
-    uint32_t tries = 0, stages = 1;
-    for (uint32_t i = 0; i < x->tree.n_axes; i++)
-        if (strcmp(x->tree.axis[i].name, "pp") == 0)
-            stages = x->tree.axis[i].size;
+    uint32_t tries = 0, stages = (uint32_t)sc_strategy_degree(&x->tree, "pp");
     for (uint64_t ga = 1; ga <= batch && ga <= MAX_TRIED && tries < 12; ga++) {
         if (batch % ga != 0) continue;
         tries++;

@@ -135,16 +135,6 @@ static void rates(graph_state *x, const sc_graph_step *step, sc_prediction *p)
             "do fewer operations than are counted");
 }
 
-/* Coordinate on the pipeline's axis. */
-static uint32_t stage_of(const sc_strategy *s, uint32_t rank)
-{
-    for (uint32_t ax = s->n_axes; ax-- > 0;) {
-        if (strcmp(s->axis[ax].name, "pp") == 0) return rank % s->axis[ax].size;
-        rank /= s->axis[ax].size;
-    }
-    return 0;
-}
-
 /* The name of the largest tensor at the peak. */
 static const char *largest(const sc_graph *g, const sc_mem_device *m,
                            sc_arena *a)
@@ -164,6 +154,7 @@ static sc_status memory(const graph_state *x, const sc_graph_step *step,
 {
     const sc_graph *e = &step->plan.step;
     uint32_t stages = p->run.size[SC_AX_PP];
+    int pp = sc_strategy_axis(&x->tree, "pp");
     p->n_stages = stages;
     p->memory = SC_NEW_N(x->a, sc_stage_memory, stages);
     if (!p->memory) return sc_error_nomem(err);
@@ -171,7 +162,8 @@ static sc_status memory(const graph_state *x, const sc_graph_step *step,
     p->fits = predict_graph_fits(step);
     for (uint32_t d = 0; d < e->n_classes; d++) {
         const sc_mem_device *m = &step->memory[d];
-        sc_stage_memory *s = &p->memory[stage_of(&x->tree, e->classes[d].rank)];
+        sc_stage_memory *s = &p->memory[sc_strategy_coordinate(
+            &x->tree, pp, e->classes[d].rank)];
         double other = x->sw->memory_overhead;
         double peak = predict_graph_peak(step, d);
         if (peak < s->peak) continue;

@@ -62,9 +62,7 @@ static sc_status fast_only(const graph_state *x, sc_arena *a, sc_graph_step *s,
 {
     const sc_strategy *tree = s->plan.job->strategy;
     int pp = sc_strategy_axis(tree, "pp");
-    uint32_t n = s->clock.n_devices, stride = 1;
-    for (uint32_t ax = (uint32_t)(pp + 1); pp >= 0 && ax < tree->n_axes; ax++)
-        stride *= tree->axis[ax].size;
+    uint32_t n = s->clock.n_devices, stride = sc_strategy_stride(tree, pp);
     s->fast = true;
     memcpy(s->cat, s->clock.cat, sizeof s->cat);
     s->run.makespan = s->clock.makespan;
@@ -94,16 +92,13 @@ uint64_t predict_graph_capacity(const sc_graph_step *s, uint32_t device)
     const sc_graph *x = &s->plan.step;
     const sc_strategy *tree = s->plan.job->strategy;
     int pp = sc_strategy_axis(tree, "pp");
-    uint32_t first = x->classes[device].rank, stride = 1, size = 1;
+    uint32_t first = x->classes[device].rank;
+    uint32_t at = sc_strategy_coordinate(tree, pp, first);
     if (hw->n_groups == 0) return hw->device->mem_bytes;
-    if (pp >= 0) size = tree->axis[pp].size;
-    for (uint32_t ax = pp < 0 ? tree->n_axes : (uint32_t)pp + 1;
-         ax < tree->n_axes; ax++)
-        stride *= tree->axis[ax].size;
     uint64_t least = sc_hw_device_at(hw, first)->mem_bytes;
     for (uint32_t r = 0;
          x->classes[device].multiplicity > 1 && r < hw->n_devices; r++) {
-        bool same = pp < 0 || r / stride % size == first / stride % size;
+        bool same = sc_strategy_coordinate(tree, pp, r) == at;
         uint64_t bytes = sc_hw_device_at(hw, r)->mem_bytes;
         if (same && bytes < least) least = bytes;
     }

@@ -55,6 +55,13 @@ static void every_section(void **state)
     assert_int_equal(sc_strategy_ranks(s), 32);
     assert_int_equal(sc_strategy_degree(s, "dp"), 4);
     assert_int_equal(sc_strategy_degree(s, "cp"), 1);
+    /* rank 22 = 16 * pp 1 + 4 * dp 1 + tp 2 */
+    assert_int_equal(sc_strategy_stride(s, 0), 16);
+    assert_int_equal(sc_strategy_stride(s, -1), 1);
+    assert_int_equal(sc_strategy_coordinate(s, 0, 22), 1);
+    assert_int_equal(sc_strategy_coordinate(s, 1, 22), 1);
+    assert_int_equal(sc_strategy_coordinate(s, 2, 22), 2);
+    assert_int_equal(sc_strategy_coordinate(s, -1, 22), 0);
     assert_int_equal(s->global, 512);
     assert_int_equal(s->micro, 4);
     assert_int_equal(s->seq, 1024);
