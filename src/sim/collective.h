@@ -62,14 +62,15 @@ typedef struct sim_comm {
     struct sim_comm *chain; /* same place in the table */
     uint64_t hash;
     uint32_t n, mask, base;
-    uint32_t group;        /* index in the workload; SC_TASK_WORLD */
-    bool flat;             /* one dimension, a ring of its own */
-    bool folded;           /* one member stands for all */
-    const uint32_t *rank;  /* [n]; NULL: by mask */
-    uint32_t n_live;       /* members simulated: n, or 1 if folded */
-    uint32_t stands_for;   /* folded: the member that is simulated */
-    uint32_t *count;       /* [n_live] collectives each has begun */
-    struct sim_coll *open; /* instances by rising ordinal */
+    uint32_t group;             /* index in the workload; SC_TASK_WORLD */
+    bool flat;                  /* one dimension, a ring of its own */
+    uint32_t along[SC_HW_DIMS]; /* members along each dimension; not of flat */
+    bool folded;                /* one member stands for all */
+    const uint32_t *rank;       /* [n]; NULL: by mask */
+    uint32_t n_live;            /* members simulated: n, or 1 if folded */
+    uint32_t stands_for;        /* folded: the member that is simulated */
+    uint32_t *count;            /* [n_live] collectives each has begun */
+    struct sim_coll *open;      /* instances by rising ordinal */
     sim_plan *plans;
     const sc_ccl *kept[SC_N_CCL_OPS]; /* see rules.group_keeps_algorithm */
     bool keeps[SC_N_CCL_OPS];

@@ -142,6 +142,13 @@ static void finish_comm(sim_world *w, sim_comm *c)
     if (!c->count) w->status = sc_error_nomem(w->err);
 }
 
+/* All of every dimension of its mask. */
+static void all_along(const sim_world *w, sim_comm *c)
+{
+    for (uint32_t d = 0; d < w->n_dims; d++)
+        c->along[d] = c->mask >> d & 1 ? w->dim[d].size : 1;
+}
+
 /* All ranks of the network that agree with `rank` outside `mask`. */
 static sim_comm *world_comm(sim_world *w, uint32_t rank, uint32_t mask)
 {
@@ -158,10 +165,33 @@ static sim_comm *world_comm(sim_world *w, uint32_t rank, uint32_t mask)
     c->base = base;
     c->group = SC_TASK_WORLD;
     c->n = 1;
-    for (uint32_t d = 0; d < w->n_dims; d++)
-        if (mask >> d & 1) c->n *= w->dim[d].size;
+    all_along(w, c);
+    for (uint32_t d = 0; d < w->n_dims; d++) c->n *= c->along[d];
     finish_comm(w, c);
     return c;
+}
+
+/* How many members lie along each dimension, where they are all those with some
+ * coordinates in each of several, the first dimension's next to each other. */
+bool sim_is_grid(const sim_world *w, const uint32_t *rank, uint32_t n,
+                 uint32_t *along)
+{
+    uint32_t stride = 1, several = 0;
+    if (w->rules->subgroups_ring) return false;
+    for (uint32_t d = 0; d < w->n_dims; d++) {
+        const sim_dim *x = &w->dim[d];
+        uint32_t first = sim_coordinate(x, rank[0]), k = 1;
+        while (k * stride < n && sim_coordinate(x, rank[k * stride]) != first)
+            k++;
+        along[d] = k;
+        for (uint32_t m = 0; m < n; m++)
+            if (sim_coordinate(x, rank[m]) !=
+                sim_coordinate(x, rank[m / stride % k * stride]))
+                return false;
+        stride *= k;
+        several += k > 1;
+    }
+    return stride == n && several > 1;
 }
 
 static sim_comm *list_comm(sim_world *w, uint32_t slot, const uint32_t *rank,
@@ -172,7 +202,7 @@ static sim_comm *list_comm(sim_world *w, uint32_t slot, const uint32_t *rank,
     sim_comm *c = add_comm(w, hash);
     if (!c) return NULL;
     c->group = slot;
-    c->flat = true;
+    c->flat = !sim_is_grid(w, rank, n, c->along);
     c->n = n;
     c->rank = rank;
     finish_comm(w, c);
@@ -189,6 +219,7 @@ static sim_comm *all_comm(sim_world *w, uint32_t slot)
     c->group = slot;
     c->mask = (1u << w->n_dims) - 1;
     c->n = w->n_npus;
+    all_along(w, c);
     finish_comm(w, c);
     w->by_group[slot] = c;
     return c;

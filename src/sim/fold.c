@@ -61,60 +61,88 @@ static bool same_way(way a, way b)
 
 /* ---- groups ------------------------------------------------------------ */
 
-static bool shifted_alike(folding *f, const sc_rank_group *g, uint32_t off)
+/* Members of a group along one dimension; of one that is no grid all. */
+typedef struct line {
+    uint32_t n, stride;
+    sc_ccl_kind kind;
+} line;
+
+/* Member `i` with the place along the line that is `off` further, round about,
+ * or differs in these bits. */
+static uint32_t other(const line *l, uint32_t i, uint32_t off, bool swap)
 {
-    if (g->n < 2) return true;
-    way first = way_between(f->w, g->rank[0], g->rank[off % g->n]);
-    for (uint32_t i = 1; i < g->n; i++)
-        if (!same_way(first,
-                      way_between(f->w, g->rank[i], g->rank[(i + off) % g->n])))
+    uint32_t at = i / l->stride % l->n;
+    uint32_t to = swap ? at ^ off : (at + off) % l->n;
+    return i - at * l->stride + to * l->stride;
+}
+
+static bool alike_at(folding *f, const sc_rank_group *g, const line *l,
+                     uint32_t off, bool swap)
+{
+    way first = way_between(f->w, g->rank[0], g->rank[other(l, 0, off, swap)]);
+    for (uint32_t i = 1; l->n > 1 && i < g->n; i++)
+        if (!same_way(first, way_between(f->w, g->rank[i],
+                                         g->rank[other(l, i, off, swap)])))
             return false;
     f->checks += g->n;
     return true;
 }
 
-static bool swapped_alike(folding *f, const sc_rank_group *g, uint32_t off)
+/* Every member sees the others of its line as every other member does. */
+static bool line_alike(folding *f, const sc_rank_group *g, const line *l)
 {
-    way first = way_between(f->w, g->rank[0], g->rank[off]);
-    for (uint32_t i = 1; i < g->n; i++)
-        if (!same_way(first, way_between(f->w, g->rank[i], g->rank[i ^ off])))
-            return false;
-    f->checks += g->n;
-    return true;
-}
-
-/* Every member sees the others as every other member does. */
-static bool group_alike(folding *f, const sc_rank_group *g, sc_ccl_kind kind)
-{
-    bool power = (g->n & (g->n - 1)) == 0;
-    switch (kind) {
+    bool power = (l->n & (l->n - 1)) == 0;
+    switch (l->kind) {
     case SC_CCL_RING:
-        return shifted_alike(f, g, 1) && shifted_alike(f, g, g->n - 1);
+        return alike_at(f, g, l, 1, false) &&
+               alike_at(f, g, l, l->n - 1, false);
     case SC_CCL_DIRECT:
-        for (uint32_t i = 1; i < g->n; i++)
-            if (f->checks > MAX_CHECKS || !shifted_alike(f, g, i)) return false;
+        for (uint32_t i = 1; i < l->n; i++)
+            if (f->checks > MAX_CHECKS || !alike_at(f, g, l, i, false))
+                return false;
         return true;
     case SC_CCL_HALVING_DOUBLING:
-        for (uint32_t i = 1; power && i < g->n; i *= 2)
-            if (!swapped_alike(f, g, i)) return false;
+        for (uint32_t i = 1; power && i < l->n; i *= 2)
+            if (!alike_at(f, g, l, i, true)) return false;
         return power;
     default: return false;
     }
 }
 
-static bool groups_equal(folding *f, const sc_rank_group *a,
-                         const sc_rank_group *b, sc_ccl_kind kind)
+static bool lines_equal(folding *f, const sc_rank_group *a,
+                        const sc_rank_group *b, const line *l)
 {
-    if (a->n != b->n) return false;
-    if (a == b || a->n < 2) return true;
-    uint32_t last = kind == SC_CCL_DIRECT ? a->n - 1 : 1;
-    if (kind == SC_CCL_HALVING_DOUBLING) last = a->n / 2;
-    for (uint32_t i = 1; i <= last;
-         i = kind == SC_CCL_HALVING_DOUBLING ? 2 * i : i + 1)
-        if (!same_way(way_between(f->w, a->rank[0], a->rank[i]),
-                      way_between(f->w, b->rank[0], b->rank[i])))
+    uint32_t last = l->kind == SC_CCL_DIRECT ? l->n - 1 : 1;
+    if (l->kind == SC_CCL_HALVING_DOUBLING) last = l->n / 2;
+    for (uint32_t i = 1; l->n > 1 && i <= last;
+         i = l->kind == SC_CCL_HALVING_DOUBLING ? 2 * i : i + 1)
+        if (!same_way(way_between(f->w, a->rank[0], a->rank[i * l->stride]),
+                      way_between(f->w, b->rank[0], b->rank[i * l->stride])))
             return false;
     return true;
+}
+
+/* Lines of a group [SC_HW_DIMS], each with its algorithm; how many. */
+static uint32_t lines_of(const sim_world *w, const sc_rank_group *g,
+                         const sc_ccl_list *l, line *out)
+{
+    uint32_t along[SC_HW_DIMS], stride = 1;
+    if (l->n < w->n_dims || !sim_is_grid(w, g->rank, g->n, along)) {
+        *out = (line){g->n, 1, sim_subgroup_ccl(w, g->rank, g->n, l).kind};
+        return 1;
+    }
+    for (uint32_t d = 0; d < w->n_dims; d++) {
+        out[d] = (line){along[d], stride, l->dim[d].kind};
+        stride *= along[d];
+    }
+    return w->n_dims;
+}
+
+static bool same_lines(const line *a, const line *b, uint32_t n_a, uint32_t n_b)
+{
+    for (uint32_t i = 0; n_a == n_b && i < n_a; i++)
+        if (a[i].n != b[i].n || a[i].kind != b[i].kind) return false;
+    return n_a == n_b;
 }
 
 static bool in_class(const sim_world *w, const sc_rank_group *g, uint32_t cls)
@@ -129,21 +157,24 @@ static bool in_class(const sim_world *w, const sc_rank_group *g, uint32_t cls)
 static bool slot_alike(folding *f, uint32_t cls, uint32_t slot,
                        const sc_ccl_list *l)
 {
-    sc_ccl_kind kind = SC_CCL_RING;
+    line all[SC_HW_DIMS], own[SC_HW_DIMS];
+    uint32_t n = 0;
     const sc_workload *w = f->w->w;
     const sc_rank_group *first = NULL;
     for (uint32_t r = f->first[cls]; r < w->n_ranks; r++) {
         if (w->ranks[r].cls != cls) continue;
         const sc_rank_group *g = &w->groups[w->ranks[r].groups[slot]];
         if (g->n >= f->w->n_npus) return false; /* see whole_alike */
-        if (!first) {
-            first = g;
-            kind = sim_subgroup_ccl(f->w, g->rank, g->n, l).kind;
-        }
-        if (g->n > 1 && g->rank[0] == r &&
-            !(in_class(f->w, g, cls) && group_alike(f, g, kind)))
+        if (!first) n = lines_of(f->w, first = g, l, all);
+        if (g->n != first->n) return false;
+        bool lead = g->n > 1 && g->rank[0] == r;
+        if (lead && !in_class(f->w, g, cls)) return false;
+        if (lead && !same_lines(own, all, lines_of(f->w, g, l, own), n))
             return false;
-        if (!groups_equal(f, first, g, kind)) return false;
+        for (uint32_t i = 0; i < n; i++)
+            if ((lead && !line_alike(f, g, &all[i])) ||
+                (g != first && !lines_equal(f, first, g, &all[i])))
+                return false;
     }
     return true;
 }

@@ -399,7 +399,7 @@ static orders begin(sim_world *w, const sim_draft *d, int op)
     o.whole = d->plan->chunk;
     o.total = o.whole * d->plan->n_streams;
     for (uint32_t i = 0; i < d->n_dims; i++)
-        if (sim_draft_active(w, d, i)) o.dim[o.k++] = (uint8_t)i;
+        if (sim_draft_active(d, i)) o.dim[o.k++] = (uint8_t)i;
     for (uint32_t i = 0; i < o.k && op == SC_OP_AG; i++)
         o.whole *= w->dim[o.dim[i]].size;
     return o;
@@ -412,7 +412,7 @@ void sim_order_plan(sim_world *w, sim_draft *d, int op)
     static const scheme equal_ones[] = {ASCENDING, ROTATE};
     sc_dim_order order = w->sys->dim_order;
     bool plain = order == SC_DIMS_ASCENDING;
-    if (w->rules->orders_ignored || (plain && w->folded) ||
+    if (w->rules->orders_ignored || (plain && w->folded) || d->comm->rank ||
         d->plan->n_lists != 1 || w->status != SC_OK)
         return;
     orders o = begin(w, d, op);

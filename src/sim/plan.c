@@ -77,26 +77,24 @@ static uint64_t finish_phase(sim_world *w, sim_phase *p)
     return sim_phase_leaves(p);
 }
 
-static uint32_t dim_members(const sim_world *w, const sim_draft *d,
-                            uint32_t dim)
+static uint32_t dim_members(const sim_draft *d, uint32_t dim)
 {
     if (d->comm->flat || d->list->dim[dim].flat) return d->comm->n;
-    return w->dim[dim].size;
+    return d->comm->along[dim];
 }
 
-bool sim_draft_active(const sim_world *w, const sim_draft *d, uint32_t dim)
+bool sim_draft_active(const sim_draft *d, uint32_t dim)
 {
     if (d->comm->flat || d->list->dim[dim].flat) return d->comm->n > 1;
-    return d->comm->mask >> dim & 1 && w->dim[dim].size > 1;
+    return d->comm->along[dim] > 1;
 }
 
 /* Distance between neighbours of a dimension, in members. */
-static uint32_t dim_stride(const sim_world *w, const sim_draft *d, uint32_t dim)
+static uint32_t dim_stride(const sim_draft *d, uint32_t dim)
 {
     uint32_t stride = 1;
     if (d->comm->flat || d->list->dim[dim].flat) return 1;
-    for (uint32_t i = 0; i < dim; i++)
-        if (d->comm->mask >> i & 1) stride *= w->dim[i].size;
+    for (uint32_t i = 0; i < dim; i++) stride *= d->comm->along[i];
     return stride;
 }
 
@@ -122,8 +120,8 @@ void sim_draft_pass(sim_world *w, sim_draft *d, uint32_t dim, int op, int pick)
     p->dim = (uint8_t)dim;
     p->pick = (uint8_t)pick;
     p->local = d->comm->flat;
-    p->n = dim_members(w, d, dim);
-    p->stride = dim_stride(w, d, dim);
+    p->n = dim_members(d, dim);
+    p->stride = dim_stride(d, dim);
     p->window = d->list->dim[dim].window;
     p->size = d->size;
     if (sim_offload_can(w, d, op, &port)) {
@@ -141,19 +139,19 @@ static void all_reduce_phases(sim_world *w, sim_draft *d)
 {
     uint32_t last = 0;
     for (uint32_t i = 0; i < d->n_dims; i++)
-        if (sim_draft_active(w, d, i)) last = i;
+        if (sim_draft_active(d, i)) last = i;
     for (uint32_t i = 0; i < last; i++)
-        if (sim_draft_active(w, d, i)) sim_draft_pass(w, d, i, SC_OP_RS, 1);
-    if (sim_draft_active(w, d, last)) sim_draft_pass(w, d, last, SC_OP_AR, 1);
+        if (sim_draft_active(d, i)) sim_draft_pass(w, d, i, SC_OP_RS, 1);
+    if (sim_draft_active(d, last)) sim_draft_pass(w, d, last, SC_OP_AR, 1);
     for (uint32_t i = last; i-- > 0;)
-        if (sim_draft_active(w, d, i)) sim_draft_pass(w, d, i, SC_OP_AG, 2);
+        if (sim_draft_active(d, i)) sim_draft_pass(w, d, i, SC_OP_AG, 2);
 }
 
 static void plain_phases(sim_world *w, sim_draft *d, int op)
 {
     for (uint32_t k = 0; k < d->n_dims; k++) {
         uint32_t i = op == SC_OP_AG ? d->n_dims - 1 - k : k;
-        if (sim_draft_active(w, d, i)) sim_draft_pass(w, d, i, op, 0);
+        if (sim_draft_active(d, i)) sim_draft_pass(w, d, i, op, 0);
     }
 }
 
@@ -227,8 +225,8 @@ sc_ccl sim_subgroup_ccl(const sim_world *w, const uint32_t *rank, uint32_t n,
 }
 
 /* What runs `task`: of its node, of all collectives of its kind, or the list
- * per dimension; a subgroup has one dimension, a list of several becomes a
- * ring there. */
+ * per dimension; of a subgroup that is no grid the list becomes one algorithm
+ * over all its members. */
 static bool choose(sim_world *w, const sim_rank *r, sim_comm *c, uint32_t task,
                    int op, sc_ccl_list *out)
 {
@@ -251,9 +249,10 @@ static bool choose(sim_world *w, const sim_rank *r, sim_comm *c, uint32_t task,
     } else {
         *out = s->ccl[op];
     }
-    if (c->flat) {
+    if (c->flat || (c->rank && out->n < w->n_dims)) {
         *out = (sc_ccl_list){.n = 1,
                              .dim = {sim_subgroup_ccl(w, c->rank, c->n, out)}};
+        out->dim[0].flat = true;
         return true;
     }
     bool wrong =

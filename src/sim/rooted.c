@@ -204,13 +204,13 @@ static void chains(sim_world *w, const sim_comm *c, sim_plan *plan, uint32_t op)
     uint32_t stride[SC_HW_DIMS], at = 1;
     for (uint32_t i = 0; i < w->n_dims; i++) {
         stride[i] = at;
-        if (c->mask >> i & 1) at *= w->dim[i].size;
+        at *= c->flat ? 1 : c->along[i];
     }
     uint32_t n_dims = c->flat ? 1 : w->n_dims;
     for (uint32_t k = 0; k < n_dims; k++) {
         uint32_t i = op == SIM_OP_REDUCE ? k : n_dims - 1 - k;
-        uint32_t n = c->flat ? c->n : w->dim[i].size;
-        if (n < 2 || (!c->flat && !(c->mask >> i & 1))) continue;
+        uint32_t n = c->flat ? c->n : c->along[i];
+        if (n < 2) continue;
         sim_phase *p = add(plan, op, SIM_CHAIN, n, c->flat ? 1 : stride[i]);
         p->dim = (uint8_t)i;
         p->local = c->flat;

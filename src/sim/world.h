@@ -266,6 +266,9 @@ bool sim_meet_yields(const sim_world *w, const sim_rank *r, uint32_t task);
 /* Bit per dimension along which a collective of all ranks moves. */
 uint32_t sim_mask_of(const sim_world *w, const sc_task_list *t, uint32_t task);
 /* The one algorithm of a subgroup: of the dimension it lies in, or a ring. */
+/* Whether a subgroup passes several dimensions, and its members along each. */
+bool sim_is_grid(const sim_world *w, const uint32_t *rank, uint32_t n,
+                 uint32_t *along);
 sc_ccl sim_subgroup_ccl(const sim_world *w, const uint32_t *rank, uint32_t n,
                         const sc_ccl_list *l);
 bool sim_is_custom(const sim_world *w, const sc_task_list *t, uint32_t task);
@@ -302,7 +305,7 @@ typedef struct sim_draft {
 
 /* Bytes of a chunk after a phase. */
 uint64_t sim_phase_leaves(const sim_phase *p);
-bool sim_draft_active(const sim_world *w, const sim_draft *d, uint32_t dim);
+bool sim_draft_active(const sim_draft *d, uint32_t dim);
 /* The chunk passes `dim`; `pick` as in sim_phase. */
 void sim_draft_pass(sim_world *w, sim_draft *d, uint32_t dim, int op, int pick);
 

@@ -53,7 +53,8 @@ typedef struct sc_rules {
      * two; else a ring takes over. */
     bool unfit_runs;
     /* A subgroup runs a ring where several algorithms are listed; else that of
-     * the dimension in which its members lie. */
+     * the dimension in which its members lie, and where they are a grid along
+     * several, all of these one after the other. */
     bool subgroups_ring;
     /* A list of algorithms that is too short leaves dimensions out; else it is
      * an error. */
