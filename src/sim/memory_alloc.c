@@ -71,13 +71,11 @@ static void insert(alloc *x, uint32_t at)
     *to = at;
 }
 
-static void erase(alloc *x, uint32_t at)
+/* Takes the node out to which `to` leads. */
+static void unlink_node(alloc *x, uint32_t *to)
 {
-    alloc_block *b = &x->block[at];
-    uint32_t *to = &x->tree[b->small], less = b->left, more = b->right;
-    while (*to != at)
-        to = is_less(&x->block[*to], b) ? &x->block[*to].right
-                                        : &x->block[*to].left;
+    alloc_block *b = &x->block[*to];
+    uint32_t less = b->left, more = b->right;
     while (less != ALLOC_NONE && more != ALLOC_NONE) {
         bool left = x->block[less].weight >= x->block[more].weight;
         uint32_t *top = left ? &less : &more;
@@ -90,19 +88,34 @@ static void erase(alloc *x, uint32_t at)
     b->free = false;
 }
 
-/* The least free block that holds `size`, of the lowest address. */
-static uint32_t best_fit(const alloc *x, bool small, uint64_t size)
+static void erase(alloc *x, uint32_t at)
 {
-    uint32_t at = x->tree[small], best = ALLOC_NONE;
-    while (at != ALLOC_NONE) {
-        if (x->block[at].size >= size) {
-            best = at;
-            at = x->block[at].left;
+    const alloc_block *b = &x->block[at];
+    uint32_t *to = &x->tree[b->small];
+    while (*to != at)
+        to = is_less(&x->block[*to], b) ? &x->block[*to].right
+                                        : &x->block[*to].left;
+    unlink_node(x, to);
+}
+
+/* Takes out the least free block that holds `size`, of the lowest address;
+ * ALLOC_NONE: there is none. */
+static uint32_t take_best(alloc *x, bool small, uint64_t size)
+{
+    uint32_t *to = &x->tree[small], *best = NULL;
+    while (*to != ALLOC_NONE) {
+        alloc_block *b = &x->block[*to];
+        if (b->size >= size) {
+            best = to;
+            to = &b->left;
         } else {
-            at = x->block[at].right;
+            to = &b->right;
         }
     }
-    return best;
+    if (best == NULL) return ALLOC_NONE;
+    uint32_t at = *best;
+    unlink_node(x, best);
+    return at;
 }
 
 /* ---- blocks -------------------------------------------------------------- */
@@ -180,10 +193,8 @@ uint32_t alloc_take(alloc *x, uint64_t bytes)
 {
     uint64_t size = alloc_rounded(bytes);
     bool small = size <= SMALL;
-    uint32_t at = best_fit(x, small, size);
-    if (at != ALLOC_NONE)
-        erase(x, at);
-    else if ((at = new_segment(x, small, size)) == ALLOC_NONE)
+    uint32_t at = take_best(x, small, size);
+    if (at == ALLOC_NONE && (at = new_segment(x, small, size)) == ALLOC_NONE)
         return at;
     if (!cut(x, at, size)) return ALLOC_NONE;
     x->live += size;

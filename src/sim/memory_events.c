@@ -14,14 +14,19 @@
 #define KINDS (SC_N_STREAMS + 1)
 #define LISTS (1 + 2 * KINDS)
 
+/* Tensors that stay, or have no bytes. */
+#define NOT_AT_ALL (SC_NONE - 1)
+
 typedef struct state {
     const sc_graph *g;
     const sc_result *r;
     sc_arena *a;
     uint32_t n_parts;
-    sc_op *op; /* [n_parts] whose part it is; NULL: part k is op k */
+    uint8_t *kind;              /* [n_parts] of the list of its device */
     const sc_time *start, *end; /* [n_parts] */
-    uint32_t *last;    /* [n] part whose end frees a tensor; SC_NONE: stays */
+    /* [n] each: part behind which a tensor is allocated, SC_NONE: it is always
+     * there; and whose end frees it */
+    uint32_t *part[2];
     uint32_t *by_part; /* [n] tensors behind parts */
     uint32_t *head;    /* [n_parts + 2] into by_part */
     uint32_t *list;    /* [n_classes * LISTS + 2] into event */
@@ -30,17 +35,28 @@ typedef struct state {
 
 /* ---- lists ----------------------------------------------------------------- */
 
+static uint8_t kind_of(const sc_graph *g, sc_op op)
+{
+    return g->kind[op] == SC_OP_MARK ? SC_N_STREAMS : g->stream[op];
+}
+
 static bool find_parts(state *s)
 {
     const sc_graph *g = s->g;
-    sc_time *start = SC_NEW_N(s->a, sc_time, s->n_parts);
-    sc_time *end = SC_NEW_N(s->a, sc_time, s->n_parts);
+    s->kind = SC_RAW_N(s->a, uint8_t, s->n_parts);
+    if (!s->kind) return false;
+    if (!g->part_head) {
+        for (sc_op i = 0; i < g->n_ops; i++) s->kind[i] = kind_of(g, i);
+        return true;
+    }
+    sc_time *start = SC_RAW_N(s->a, sc_time, s->n_parts);
+    sc_time *end = SC_RAW_N(s->a, sc_time, s->n_parts);
     if (!start || !end) return false;
     for (sc_op i = 0; i < g->n_ops; i++) {
         sc_time at = s->r->start[i];
         uint32_t first = g->part_head[i];
         for (uint32_t k = first; k < g->part_head[i + 1]; k++) {
-            s->op[k] = i;
+            s->kind[k] = kind_of(g, i);
             start[k] = at;
             end[k] = at = sc_part_end(g, s->r, i, k - first);
         }
@@ -50,15 +66,10 @@ static bool find_parts(state *s)
     return true;
 }
 
-static sc_op op_of(const state *s, uint32_t part)
-{
-    return s->op ? s->op[part] : part;
-}
-
 /* Of all that free a tensor the one that ends last. */
 static uint32_t last_of(const state *s, const sc_lifetime *t)
 {
-    if (t->n_last == 0) return SC_NONE;
+    if (t->n_last == 0) return NOT_AT_ALL;
     uint32_t last = t->last[0];
     sc_time end = s->end[last];
     for (uint32_t k = 1; k < t->n_last; k++) {
@@ -70,33 +81,17 @@ static uint32_t last_of(const state *s, const sc_lifetime *t)
     return last;
 }
 
-static size_t list_of(const state *s, uint32_t device, uint32_t part,
-                      bool frees)
+static size_t list_of(const state *s, uint32_t device, uint32_t part, int frees)
 {
-    const sc_graph *g = s->g;
     size_t first = (size_t)device * LISTS;
     if (part == SC_NONE) return first;
-    sc_op op = op_of(s, part);
-    uint32_t kind = g->kind[op] == SC_OP_MARK ? SC_N_STREAMS : g->stream[op];
-    return first + 1 + (frees ? KINDS : 0) + kind;
+    return first + 1 + (frees ? KINDS : 0) + s->kind[part];
 }
 
-/* The part behind which a tensor stands; of what is always there none. */
-static uint32_t part_of(const state *s, uint32_t tensor, bool frees)
-{
-    return frees ? s->last[tensor] : s->g->lifetime[tensor].first;
-}
-
-static bool has(const state *s, uint32_t tensor, bool frees)
-{
-    if (s->g->lifetime[tensor].bytes == 0) return false;
-    return !frees || s->last[tensor] != SC_NONE;
-}
-
-static void put(state *s, uint32_t tensor, bool frees)
+static void put(state *s, uint32_t tensor, int frees)
 {
     const sc_lifetime *t = &s->g->lifetime[tensor];
-    uint32_t part = part_of(s, tensor, frees);
+    uint32_t part = s->part[frees][tensor];
     sc_time from = t->first == SC_NONE ? 0 : s->start[t->first];
     mem_event e = {.t = from, .tensor = tensor};
     mem_turn turn = t->first == SC_NONE ? MEM_STANDING : MEM_ALLOCATED;
@@ -110,37 +105,37 @@ static void put(state *s, uint32_t tensor, bool frees)
 }
 
 /* Allocations, or frees, in the order of parts. */
-static void fill(state *s, bool frees)
+static void fill(state *s, int frees)
 {
-    const sc_graph *g = s->g;
-    uint32_t *head = s->head;
+    uint32_t *head = s->head, n = s->g->n_lifetimes;
+    const uint32_t *part = s->part[frees];
     memset(head, 0, ((size_t)s->n_parts + 2) * sizeof *head);
-    for (uint32_t i = 0; i < g->n_lifetimes; i++) {
-        uint32_t part = part_of(s, i, frees);
-        if (!has(s, i, frees)) continue;
-        if (part == SC_NONE)
+    for (uint32_t i = 0; i < n; i++) {
+        if (part[i] == SC_NONE)
             put(s, i, frees);
-        else
-            head[part + 2]++;
+        else if (part[i] != NOT_AT_ALL)
+            head[part[i] + 2]++;
     }
     for (uint32_t k = 0; k < s->n_parts; k++) head[k + 2] += head[k + 1];
-    for (uint32_t i = 0; i < g->n_lifetimes; i++) {
-        uint32_t part = part_of(s, i, frees);
-        if (part != SC_NONE && has(s, i, frees))
-            s->by_part[head[part + 1]++] = i;
-    }
+    for (uint32_t i = 0; i < n; i++)
+        if (part[i] < NOT_AT_ALL) s->by_part[head[part[i] + 1]++] = i;
     for (uint32_t k = 0; k < head[s->n_parts]; k++)
         put(s, s->by_part[k], frees);
 }
 
+/* Where tensors stand, and how many in each list. */
 static void count(state *s)
 {
     const sc_graph *g = s->g;
     for (uint32_t i = 0; i < g->n_lifetimes; i++) {
-        uint32_t device = g->lifetime[i].device;
-        for (int frees = 0; frees < 2; frees++)
-            if (has(s, i, frees))
-                s->list[list_of(s, device, part_of(s, i, frees), frees) + 2]++;
+        const sc_lifetime *t = &g->lifetime[i];
+        s->part[0][i] = t->bytes ? t->first : NOT_AT_ALL;
+        s->part[1][i] = t->bytes ? last_of(s, t) : NOT_AT_ALL;
+        for (int frees = 0; frees < 2; frees++) {
+            uint32_t part = s->part[frees][i];
+            if (part != NOT_AT_ALL)
+                s->list[list_of(s, t->device, part, frees) + 2]++;
+        }
     }
     for (size_t l = 0; l < (size_t)g->n_classes * LISTS; l++)
         s->list[l + 2] += s->list[l + 1];
@@ -223,7 +218,7 @@ static bool merge_all(state *s, mem_events *out)
 {
     uint32_t n_classes = s->g->n_classes;
     size_t lists = (size_t)n_classes * LISTS;
-    mem_event *to = SC_NEW_N(s->a, mem_event, s->list[lists]);
+    mem_event *to = SC_RAW_N(s->a, mem_event, s->list[lists]);
     out->at = to;
     out->first = SC_NEW_N(s->a, uint32_t, (size_t)n_classes + 1);
     if (!out->at || !out->first) return false;
@@ -257,19 +252,17 @@ sc_status mem_events_list(const sc_graph *g, const sc_result *r, sc_arena *a,
                .n_parts = n_parts,
                .start = r->start,
                .end = r->end,
-               .op = g->part_head ? SC_NEW_N(a, sc_op, n_parts) : NULL,
-               .last = SC_NEW_N(a, uint32_t, n),
-               .by_part = SC_NEW_N(a, uint32_t, n),
-               .head = SC_NEW_N(a, uint32_t, (size_t)n_parts + 2),
+               .part = {SC_RAW_N(a, uint32_t, n), SC_RAW_N(a, uint32_t, n)},
+               .by_part = SC_RAW_N(a, uint32_t, n),
+               .head = SC_RAW_N(a, uint32_t, (size_t)n_parts + 2),
                .list = SC_NEW_N(a, uint32_t, (size_t)g->n_classes * LISTS + 2)};
-    if (!s.last || !s.by_part || !s.head || !s.list || (g->part_head && !s.op))
+    if (!s.part[0] || !s.part[1] || !s.by_part || !s.head || !s.list ||
+        !find_parts(&s))
         return sc_error_nomem(err);
-    if (s.op && !find_parts(&s)) return sc_error_nomem(err);
-    for (uint32_t i = 0; i < n; i++) s.last[i] = last_of(&s, &g->lifetime[i]);
     count(&s);
-    s.event = SC_NEW_N(a, mem_event, s.list[(size_t)g->n_classes * LISTS + 1]);
+    s.event = SC_RAW_N(a, mem_event, s.list[(size_t)g->n_classes * LISTS + 1]);
     if (!s.event) return sc_error_nomem(err);
-    fill(&s, false);
-    fill(&s, true);
+    fill(&s, 0);
+    fill(&s, 1);
     return merge_all(&s, out) ? SC_OK : sc_error_nomem(err);
 }
