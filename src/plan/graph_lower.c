@@ -493,7 +493,7 @@ sc_status gl_begin(gl *g, gp_program *whole)
     } else {
         SC_TRY(gl_find_eager(g));
         SC_TRY(gl_items(g));
-        SC_TRY(gl_needs(g));
+        if (g->p->n_stages > 1) SC_TRY(gl_needs(g));
         if (x) gl_share(g, x);
     }
     SC_TRY(instances(g));
