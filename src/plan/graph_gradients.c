@@ -273,7 +273,7 @@ sc_status gi_gradients(infer *f)
     gathering *later = NULL;
     SC_TRY(gi_reduce(f));
     SC_TRY(tie_all(f));
-    for (uint32_t i = 0; i < f->n_wgrads; i++)
+    for (uint32_t i = 0; i < f->n_wgrads && !f->job->no_update; i++)
         SC_TRY(update(f, &f->wgrad[i], &later));
     for (; later; later = later->next) {
         uint32_t item;

@@ -129,6 +129,7 @@ static sc_status compile(reading *x)
                        .grad_bytes = r.sw->reduce_bytes,
                        .forward_only = r.forward_only,
                        .launch_blocking = r.launch_blocking,
+                       .no_update = true,
                        .capacity = r.capacity,
                        .imbalance = r.imbalance};
     SC_TRY(sc_gplan_compile(&x->job, x->a, &x->plan, x->err));
