@@ -62,13 +62,6 @@ typedef struct sc_gjob {
     const struct sc_schedule_file *order;
 } sc_gjob;
 
-/* One tensor's layout: for each dim the axes that shard it, outermost first;
- * axes over which values are partial sums; axes of one coordinate only. */
-typedef struct sc_glayout {
-    sc_axes shard[SC_G_DIMS];
-    uint32_t partial; /* bit per axis */
-} sc_glayout;
-
 /* One inferred exchange, per micro-batch (or step, of gradients). */
 typedef struct sc_gexchange {
     const char *path;   /* operator */

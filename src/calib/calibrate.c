@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_FILES  1000
 #define MAX_BYTES  ((size_t)64 << 20)
 #define MAX_ROUNDS 10
 

@@ -237,7 +237,7 @@ static sc_status on_the_wire(infer *f, const gi_wgrad *w, double bytes,
     *out = compress_gradient(&by, &x, m->coll, m->fraction * elements, ranks);
     if (j->prices)
         SC_TRY(gi_tell(j->prices, f->g->op[w->op].path,
-                       gi_pass_name(SC_GP_WGRAD, false), &why, f->err));
+                       gi_pass_name(SC_GP_WGRAD), &why, f->err));
     m->coll = out->coll;
     if (out->residual > 0)
         (void)gi_value(f, (gp_value){.word = {"left by compression"},

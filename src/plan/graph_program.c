@@ -202,8 +202,8 @@ static sc_status explain(const infer *f, const sc_device *d, const sc_gwork *w)
     sc_text_init(&t);
     sc_status s = sc_cost_explain_gop(f->job->cost, d, w, &t, f->err);
     if (s == SC_OK)
-        return gi_tell(f->job->prices, w->op->path,
-                       gi_pass_name(w->pass, false), &t, f->err);
+        return gi_tell(f->job->prices, w->op->path, gi_pass_name(w->pass), &t,
+                       f->err);
     sc_text_free(&t);
     return s;
 }
