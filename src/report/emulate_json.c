@@ -5,7 +5,6 @@
 #include "report/row.h"
 
 #include <math.h>
-#include <stepcast_version.h>
 
 static void put_time(sc_json *j, const char *key, sc_time t)
 {
@@ -77,10 +76,7 @@ static void calls(const sc_report_calls *k, sc_json *j)
 
 static void provenance(const sc_report_emulation *s, sc_json *j)
 {
-    sc_json_key(j, "provenance");
-    sc_json_begin(j, '{');
-    sc_json_put_string(j, "version", STEPCAST_VERSION);
-    sc_json_put_string(j, "commit", STEPCAST_COMMIT);
+    report_provenance(j);
     sc_json_put_uint(j, "seed", s->seed);
     report_inputs(s->input, s->n_inputs, j);
     sc_json_end(j, '}');

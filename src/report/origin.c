@@ -1,8 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* origin.c - files that the question named, and hashes. */
+/* origin.c - the program, files that the question named, and hashes. */
 #include "report/origin.h"
 
 #include <stdio.h>
+#include <stepcast_version.h>
+
+void report_provenance(sc_json *j)
+{
+    sc_json_key(j, "provenance");
+    sc_json_begin(j, '{');
+    sc_json_put_string(j, "version", STEPCAST_VERSION);
+    sc_json_put_string(j, "commit", STEPCAST_COMMIT);
+}
 
 void report_hex(sc_json *j, const char *key, uint64_t v)
 {

@@ -5,6 +5,9 @@
 
 #include <stepcast/report.h>
 
+/* Begins the member "provenance", with the program. */
+void report_provenance(sc_json *j);
+
 /* A member: sixteen hexadecimal digits. */
 void report_hex(sc_json *j, const char *key, uint64_t v);
 

@@ -5,7 +5,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stepcast_version.h>
 
 /* "global-batch" of files is "global_batch" in a document. */
 static void put_key(sc_json *j, const char *name)
@@ -113,10 +112,7 @@ static void suggestions(const sc_prediction *p, sc_json *j)
 static void provenance(const sc_prediction *p, const sc_report_origin *o,
                        sc_json *j)
 {
-    sc_json_key(j, "provenance");
-    sc_json_begin(j, '{');
-    sc_json_put_string(j, "version", STEPCAST_VERSION);
-    sc_json_put_string(j, "commit", STEPCAST_COMMIT);
+    report_provenance(j);
     report_hex(j, "fit_hash", p->run.cost->hash);
     sc_json_put_uint(j, "seed", o ? o->seed : 0);
     report_hex(j, "model_hash", p->run.model->hash);

@@ -4,8 +4,6 @@
 #include "report/row.h"
 #include "report/simulate.h"
 
-#include <stepcast_version.h>
-
 #define BUSIEST 100
 
 static void put_ns(sc_json *j, const char *key, sc_time t)
@@ -124,10 +122,7 @@ static void other(const sc_report_simulation *s, sc_json *j)
 
 static void provenance(const sc_report_simulation *s, sc_json *j)
 {
-    sc_json_key(j, "provenance");
-    sc_json_begin(j, '{');
-    sc_json_put_string(j, "version", STEPCAST_VERSION);
-    sc_json_put_string(j, "commit", STEPCAST_COMMIT);
+    report_provenance(j);
     sc_json_put_uint(j, "seed", s->opts->seed);
     report_hex(j, "workload_hash", s->workload_hash);
     report_inputs(s->input, s->n_inputs, j);
