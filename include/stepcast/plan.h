@@ -159,6 +159,10 @@ uint32_t sc_run_dp(const sc_run *run);
  * shard of them is kept (ZeRO-2 and 3), else once. */
 uint32_t sc_run_reductions(const sc_run *run);
 
+/* Whether weights are kept in shards: ZeRO-3, and ZeRO-2 of programs that gather
+ * for both passes at once (sc_software.zero2_weights). */
+bool sc_run_shards(const sc_run *run);
+
 /* Ranks that share one set of experts. */
 uint32_t sc_run_ep(const sc_run *run);
 
@@ -269,6 +273,7 @@ typedef struct sc_segment {
     sc_exchange gather, grad, once, update;
     double gather_bytes, gather_s; /* weights, per use (ZeRO-3) */
     double grad_bytes, grad_s;     /* gradients, once a step or per use */
+    double grad_least_s;           /* of these, what does not depend on bytes */
     double once_bytes, once_s;     /* those that are kept whole, once a step
                                       where others go per use */
     double update_bytes, update_s; /* updated weights after the optimizer */

@@ -93,11 +93,16 @@ typedef struct sc_software {
                                the whole step */
     bool stage_gather;      /* with several stages weights stay gathered and
                                gradients whole until the last micro-batch */
+    bool zero2_weights;     /* ZeRO-2 keeps weights in shards, too, and what a
+                               forward pass gathers until the backward pass
+                               has used it */
     bool keep_gathered;     /* what is gathered over TP is kept gathered */
     bool batch_buffers;     /* every micro-batch has its own stage buffers */
     int memory_report;      /* sc_memory_report */
     int stage_split;        /* sc_stage_split, where layers do not divide */
     double bucket_bytes;    /* gradient bucket; 0: all at the end */
+    int64_t bucket_params;  /* parameters in it, and a 40th of them more for
+                               each replica beyond 40; 0: bucket_bytes */
     double weight_bytes;    /* kept per parameter, in the working precision */
     double grad_bytes;      /* kept per parameter */
     double reduce_bytes;    /* per gradient element on the wire */
@@ -122,6 +127,10 @@ extern const sc_key sc_software_keys[];
  * gives the default profile. */
 sc_status sc_software_find(const char *name, const char *date, sc_pos pos,
                            sc_arena *a, const sc_software **out, sc_err *err);
+/* Bytes of a bucket of gradients or new weights of `each` bytes, which `replicas`
+ * exchange; 0: all at the end.  `units`: they leave with their layer. */
+double sc_software_bucket(const sc_software *sw, bool units, double replicas,
+                          double each);
 sc_status sc_software_list(sc_arena *a, const char ***names, uint32_t *n,
                            sc_err *err);
 

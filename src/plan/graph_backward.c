@@ -249,7 +249,7 @@ static sc_status start(infer *f, const sc_gop *o, const gi_sum *dy,
                        operands *in)
 {
     in->value = SC_NEW_N(f->a, uint32_t,
-                         (size_t)dy->n + o->n_in + 2 + GI_EXTRA + SC_OP_OWN);
+                         (size_t)dy->n + o->n_in + 3 + GI_EXTRA + SC_OP_OWN);
     if (!in->value) return sc_error_nomem(f->err);
     if (dy->n) memcpy(in->value, dy->value, dy->n * sizeof *in->value);
     in->n = dy->n;
@@ -326,6 +326,7 @@ static sc_status for_inputs(infer *f, uint32_t op, const gi_sum *dy,
             gi_find(list, f->node[op].stage, &f->kept[o->out.tensor].l);
         if (own) in.value[in.n++] = own->value;
     }
+    if (f->node[op].unread) in.value[in.n++] = f->node[op].unread - 1;
     gp_item it = product(f, op, SC_GP_DGRAD, price, &in);
     for (uint32_t k = 0; k < o->n_in; k++) {
         uint32_t t = o->in[k].tensor;
@@ -334,7 +335,8 @@ static sc_status for_inputs(infer *f, uint32_t op, const gi_sum *dy,
         if (made_before(f, op, k, &l)) continue;
         double part = gi_part(f, op, k, true);
         uint32_t v = gradient_value(f, t, &l, op, GP_ACT_GRAD);
-        if (v != SC_NONE) f->prog->value[v].bytes *= part;
+        if (v != SC_NONE)
+            f->prog->value[v].bytes *= part * gi_ring_share(f, op, t, &l);
         gi_form *g = gi_remember(f, &f->grad[t], f->node[op].stage, v, &l);
         if (!g) return done(f);
         g->by = op;

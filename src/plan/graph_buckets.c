@@ -23,6 +23,12 @@ bool gi_sized_buckets(const infer *f)
     return f->s->grad_bucket > 0 || f->job->sw->bucket_bytes > 0;
 }
 
+double gp_bucket(const sc_gjob *job, double each, bool units)
+{
+    double replicas = (double)sc_strategy_replicas(job->strategy);
+    return sc_software_bucket(job->sw, units, replicas, each);
+}
+
 bool gi_grads_beside(const infer *f)
 {
     int said = f->s->grad_overlap;
@@ -252,10 +258,12 @@ static sc_status on_the_wire(infer *f, const gi_wgrad *w, double bytes,
 /* A program's buckets are for gradients reduced beside the backward pass; what
  * is reduced after it is one exchange (Megatron-Core's DistributedDataParallel
  * without overlap_grad_reduce). */
-static double limit(const buckets *s)
+static double limit(const buckets *s, uint32_t tensor, bool units)
 {
     const infer *f = s->f;
-    double bytes = gi_grads_beside(f) ? f->job->sw->bucket_bytes : 0;
+    double each =
+        gi_grad_bytes(f, tensor) / gi_elements(f, &f->g->tensor[tensor]);
+    double bytes = gi_grads_beside(f) ? gp_bucket(f->job, each, units) : 0;
     if (f->s->grad_bucket > 0) bytes = f->s->grad_bucket;
     if (s->closed == 0 && f->rules->first_bucket && f->s->grad_overlap != 0)
         bytes = (double)f->rules->first_bucket;
@@ -351,7 +359,7 @@ static sc_status put(buckets *s, uint32_t i, uint32_t ready)
     b->made += y->made;
     b->widen_bytes += y->widen_bytes;
     b->pack_s += y->pack_s;
-    double full = limit(s);
+    double full = limit(s, w->tensor, y->units);
     bool beyond = f->rules->buckets_counted_together;
     if (beyond ? b->bytes[0] <= full : b->bytes[0] < full) return SC_OK;
     s->closed++;

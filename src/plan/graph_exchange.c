@@ -228,25 +228,44 @@ static sc_status price(infer *f, struct gi_groups *g, sc_coll coll, bool ring,
     return SC_OK;
 }
 
+/* Axis over which the keys of an attention go round; SC_NONE. */
+static uint32_t ring_axis(const infer *f, uint32_t op)
+{
+    int cp = sc_strategy_axis(f->s, "cp");
+    bool ring = cp >= 0 && f->g->op[op].type == SC_G_ATTENTION &&
+                f->job->sw->cp_comm == SC_CP_RING &&
+                !f->rules->exchanges_beside && !f->rules->ring_simple;
+    return ring ? (uint32_t)cp : SC_NONE;
+}
+
+double gi_ring_share(const infer *f, uint32_t op, uint32_t tensor,
+                     const layout *l)
+{
+    uint32_t cp = ring_axis(f, op);
+    if (cp == SC_NONE || layout_dim_of(l, cp) != LAYOUT_DIMS ||
+        layout_dim_of(&f->kept[tensor].grad, cp) == LAYOUT_DIMS)
+        return 1;
+    return fmin(1, 2.0 / f->mesh.size[cp]);
+}
+
 /* Keys and values, and their gradients, go round between the ranks that have
  * queries of one sequence, while these work on what they have: each part while
  * another is worked on.  With the causal mask ranks have tokens of both ends of
  * the sequence (Brandon et al. 2023): equal shares.  A backward pass has both
- * keys and gradients on their way, half of it beside each. */
-static sc_status in_a_ring(infer *f, const gi_why *w, const gi_coll *c,
-                           bool *ring, double *beside_s)
+ * keys and gradients on their way, half of it beside each, and two parts of
+ * either in memory; a forward pass holds all that came (Transformer Engine's
+ * AttnFuncWithCPAndKVP2P: p2p_comm_buffers). */
+static sc_status in_a_ring(infer *f, const gi_why *w, gi_coll *c,
+                           double *beside_s)
 {
-    int cp = sc_strategy_axis(f->s, "cp");
-    const sc_rules *rules = f->rules;
     bool again = w->recomputed || w->phase == GI_FORWARD;
-    *ring = cp >= 0 && c->axes == 1u << cp &&
-            (w->what == GP_ACT || w->what == GP_ACT_GRAD) &&
-            f->g->op[w->op].type == SC_G_ATTENTION &&
-            f->job->sw->cp_comm == SC_CP_RING && !rules->exchanges_beside &&
-            !rules->ring_simple;
-    if (!*ring) return SC_OK;
+    uint32_t cp = ring_axis(f, w->op);
+    c->ring = cp != SC_NONE && c->axes == 1u << cp &&
+              (w->what == GP_ACT || w->what == GP_ACT_GRAD);
+    if (!c->ring) return SC_OK;
     sc_price p;
     double n = f->mesh.size[cp];
+    if (!again && c->coll == SC_ALL_GATHER) c->out_bytes *= fmin(1, 2 / n);
     SC_TRY(gi_compute(f, w->op, again ? SC_GP_FWD : SC_GP_BWD, 0, 1, &p));
     *beside_s = p.seconds * (n - 1) / n / (again ? 1 : 2);
     return SC_OK;
@@ -307,7 +326,7 @@ static sc_status emit(infer *f, const gi_why *w, const gi_coll *c,
     if (!g) return sc_error_nomem(f->err);
     gi_coll own = *c;
     gi_why why = *w;
-    SC_TRY(in_a_ring(f, w, c, &own.ring, &why.hidden_s));
+    SC_TRY(in_a_ring(f, w, &own, &why.hidden_s));
     own.bytes *= gi_copies_sent(f, w->op, c->axes, &g->place);
     if (own.ring) own.reason = sc_sprintf(f->a, "%s, in a ring", c->reason);
     if (!own.reason) return sc_error_nomem(f->err);

@@ -304,6 +304,10 @@ static sc_status run(infer *f, uint32_t op, uint32_t first, bool again,
     if (!again && part > 0)
         node->spared =
             gi_save_spared(f, turn, part * f->prog->value[*value].bytes, &it);
+    part = gi_unread(f, op);
+    if (part > 0)
+        node->unread =
+            gi_save_spared(f, turn, part * f->prog->value[*value].bytes, &it);
     (void)gi_item(f, it, in.value, phase);
     return done(f);
 }

@@ -67,6 +67,7 @@ typedef struct gi_node {
     uint32_t held[2][GI_HELD]; /* by phase: weights as they are used, + 1 */
     uint32_t around;           /* of a window: positions of neighbours, + 1 */
     uint32_t spared;           /* of its result: what is not made again, + 1 */
+    uint32_t unread;           /* of its result: kept and not read, + 1 */
 } gi_node;
 
 /* Ranks of a stage with these coordinates. */
@@ -404,6 +405,10 @@ double gi_copies_sent(const infer *f, uint32_t op, uint32_t axes,
 /* Seconds of an exchange that stand between kernels. */
 double gi_exposed(const infer *f, const gi_why *w, sc_coll coll, uint32_t axes,
                   const sc_place *at, uint32_t channels, double seconds);
+/* Share of a gradient of layout `l` that attention has at one time: two parts
+ * where keys and their gradients go round. */
+double gi_ring_share(const infer *f, uint32_t op, uint32_t tensor,
+                     const layout *l);
 /* Ranks and price of an exchange on the stages that its item names. */
 sc_status gi_exchange_at(infer *f, gp_item *it, sc_gexchange *x);
 /* Pipeline coordinate of a stage. */
@@ -431,6 +436,10 @@ sc_status gi_neighbours(infer *f, uint32_t op, uint32_t phase, bool again,
 void gi_save(infer *f, uint32_t op, bool again, gp_item *it);
 /* Share of its result that `op` keeps where the rest is made again. */
 double gi_spared(const infer *f, uint32_t op);
+/* The same where nothing is made again: what programs that are not compiled keep
+ * whether the backward pass reads it or not, since the checkpoint holds what
+ * operators returned (torch.utils.checkpoint's cache of selective checkpoints). */
+double gi_unread(const infer *f, uint32_t op);
 /* Which the item that first makes it keeps; 0: nothing, else the value + 1. */
 uint32_t gi_save_spared(infer *f, uint32_t op, double bytes, gp_item *it);
 /* Those that its backward pass reads. */
@@ -468,6 +477,10 @@ bool gi_one_group(const infer *f, uint32_t a, uint32_t b);
 /* Whether weights stay gathered, and gradients unreduced, from the first to the
  * last micro-batch. */
 bool gi_stays_whole(const infer *f);
+/* Whether ZeRO-2 keeps weights in parts, too, and what a forward pass gathers
+ * until the backward pass has used it: FSDP without resharding in between
+ * (SHARD_GRAD_OP, reshard_after_forward=False). */
+bool gi_keeps_gathered(const infer *f);
 sc_status gi_weight_used(infer *f, uint32_t op, uint32_t k, uint32_t phase,
                          uint32_t *value);
 /* Whether weights in 16 bits have fp32 ones behind them, whose bytes the program

@@ -162,10 +162,12 @@ typedef struct gl {
     uint32_t *use_head; /* [n_values + 1] CSR: items that read a value, or one
                            that is the same bytes */
     uint32_t *use;
-    bool *sum;       /* [n_values] of gradients: not added to another */
-    uint32_t *fresh; /* [n_tensors] item that gathers the updated weight before
+    bool *sum;        /* [n_values] of gradients: not added to another */
+    uint32_t *shared; /* [n_values] always there: the one before it of the same
+                         tensor; SC_NONE */
+    uint32_t *fresh;  /* [n_tensors] item that gathers the updated weight before
                         the first forward pass; SC_NONE */
-    gl_stage *stage; /* [n_stages] */
+    gl_stage *stage;  /* [n_stages] */
 
     uint32_t n_inst;
     gl_instance *inst; /* [n_inst] */

@@ -65,6 +65,36 @@ static sc_status find_sums(gl *g)
     return SC_OK;
 }
 
+/* Of each value that is always there, the one before it of the same tensor.  A
+ * device that holds both ends of a pipeline has a table they share once. */
+static sc_status find_shared(gl *g)
+{
+    uint32_t n = g->prog->n_values, n_tensors = g->job->graph->n_tensors;
+    uint32_t *last = SC_RAW_N(g->a, uint32_t, n_tensors);
+    g->shared = SC_RAW_N(g->a, uint32_t, n);
+    if (!last || !g->shared) return sc_error_nomem(g->err);
+    for (uint32_t t = 0; t < n_tensors; t++) last[t] = SC_NONE;
+    for (uint32_t v = 0; v < n; v++) {
+        const gp_value *x = &g->prog->value[v];
+        g->shared[v] = SC_NONE;
+        if (x->what < GP_WEIGHT || span_of(g, v) != SPAN_ALWAYS) continue;
+        g->shared[v] = last[x->tensor];
+        last[x->tensor] = v;
+    }
+    return SC_OK;
+}
+
+static bool there_already(const gl *g, uint32_t v, uint32_t dev)
+{
+    const gp_value *x = &g->prog->value[v];
+    for (uint32_t u = g->shared[v]; u != SC_NONE; u = g->shared[u]) {
+        const gp_value *y = &g->prog->value[u];
+        bool here = g->inst_of[dev * g->p->n_stages + y->stage] != SC_NONE;
+        if (here && y->stage != x->stage && y->what == x->what) return true;
+    }
+    return false;
+}
+
 static uint8_t kind_of(const gp_value *x)
 {
     static const uint8_t kind[] = {
@@ -279,6 +309,7 @@ sc_status gl_lifetimes(gl *g)
 {
     pools p = {0};
     SC_TRY(find_sums(g));
+    SC_TRY(find_shared(g));
     SC_TRY(pools_new(g, &p));
     for (uint32_t v = 0; v < g->prog->n_values; v++) {
         span s = span_of(g, v);
@@ -288,7 +319,7 @@ sc_status gl_lifetimes(gl *g)
         if (s != SPAN_ALWAYS && s != SPAN_STEP) continue;
         for (uint32_t dev = 0; dev < g->pp; dev++) {
             uint32_t k = g->inst_of[dev * g->p->n_stages + stage];
-            if (k == SC_NONE) continue;
+            if (k == SC_NONE || there_already(g, v, dev)) continue;
             if (s == SPAN_ALWAYS)
                 always(g, &p, v, &g->inst[k]);
             else

@@ -18,7 +18,9 @@ static bool gathers_new(const gp_program *p, const gp_item *it)
 static double bucket_bytes(const sc_gjob *job)
 {
     const sc_strategy *s = job->strategy;
-    return s && s->grad_bucket > 0 ? s->grad_bucket : job->sw->bucket_bytes;
+    if (s && s->grad_bucket > 0) return s->grad_bucket;
+    return s ? gp_bucket(job, sc_value_bytes(job->precision), false)
+             : job->sw->bucket_bytes;
 }
 
 /* Values of a gather from `from` on that make up one bucket: shards in the

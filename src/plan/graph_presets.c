@@ -187,7 +187,9 @@ static sc_status zero(infer *f, gi_list *out)
     for (size_t i = 0; i < SC_COUNT(rows); i++) {
         sc_strategy_rule like = {.origin = rows[i].origin,
                                  .tensor = rows[i].tensor};
-        if (stage < rows[i].from) continue;
+        int64_t from =
+            rows[i].from == 3 && gi_keeps_gathered(f) ? 2 : rows[i].from;
+        if (stage < from) continue;
         SC_TRY(split(f, out, &like, "dim0", over));
         like.roles = GI_EXPERTS;
         like.called = "experts";

@@ -98,13 +98,13 @@ static uint32_t products(const infer *f, uint32_t op, double share[3])
 
 /* torchtitan's per-operator checkpointing keeps the results of the first,
  * third, ... product of a block, in the order in which they run. */
-double gi_spared(const infer *f, uint32_t op)
+static double every_second(const infer *f, uint32_t op)
 {
     const char *path = f->g->op[op].path;
     uint32_t first = op, place = 0;
     double part = 0, share[3];
     if (f->s->recompute != SC_RC_OPS || f->g->op[op].type != SC_G_LINEAR ||
-        f->node[op].segment == SC_NONE || !gi_in_block(path))
+        !gi_in_block(path))
         return 0;
     while (first > 0 && gi_same_unit(f->g->op[first - 1].path, path)) first--;
     for (uint32_t i = first; i <= op; i++) {
@@ -114,6 +114,25 @@ double gi_spared(const infer *f, uint32_t op)
             if (++place % 2 == 1 && i == op) part += share[k];
     }
     return part;
+}
+
+double gi_spared(const infer *f, uint32_t op)
+{
+    return f->node[op].segment == SC_NONE ? 0 : every_second(f, op);
+}
+
+/* Of an operator whose result nothing reads again; a value that is read by the
+ * backward pass lives as long anyway. */
+double gi_unread(const infer *f, uint32_t op)
+{
+    const gi_kept *k = &f->kept[f->g->op[op].out.tensor];
+    bool compiled = f->job->sw->single_pass || f->job->sw->fused;
+    if (compiled || f->node[op].segment != SC_NONE || !k->learns) return 0;
+    for (uint32_t i = 0; i < k->n_users; i++)
+        if (f->g->op[k->user[i]].type != SC_G_ELEMENTWISE ||
+            f->g->op[k->user[i]].fn == SC_F_PRODUCT)
+            return 0;
+    return every_second(f, op);
 }
 
 uint32_t gi_save_spared(infer *f, uint32_t op, double bytes, gp_item *it)

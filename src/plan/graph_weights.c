@@ -83,6 +83,12 @@ bool gi_one_group(const infer *f, uint32_t a, uint32_t b)
            gi_same_unit(f->g->op[a].path, f->g->op[b].path);
 }
 
+bool gi_keeps_gathered(const infer *f)
+{
+    return f->s->zero == 2 && f->job->sw->zero2_weights &&
+           !f->rules->exchanges_beside;
+}
+
 bool gi_stays_whole(const infer *f)
 {
     return f->job->sw->stage_gather && f->n_stages > 1 && !f->job->forward_only;
@@ -180,7 +186,8 @@ static sc_status collect(infer *f, uint32_t op, uint32_t phase, uint32_t axes,
 /* In this phase, or as long as the group stays. */
 static void hold(infer *f, const struct part *p, uint32_t phase, uint32_t value)
 {
-    bool lasts = gi_stays_whole(f) || gi_in_root(f, p->op);
+    bool lasts =
+        gi_stays_whole(f) || gi_keeps_gathered(f) || gi_in_root(f, p->op);
     uint32_t *held[] = {&f->node[p->op].held[phase][p->k],
                         &f->node[p->op].held[!phase][p->k]};
     *held[0] = value + 1;

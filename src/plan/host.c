@@ -123,7 +123,7 @@ static double checkpoint_bytes(const sc_plan *p, const sc_segment *segments,
     double low = sc_precision_bytes(SC_BF16);
     /* DualPipe's second copy is not saved. */
     double all = sc_run_placement(r) == SC_SCH_DUALPIPE ? 0.5 : 1;
-    return all * (weights * low / (r->zero >= 3 ? 1 : copies) +
+    return all * (weights * low / (sc_run_shards(r) ? 1 : copies) +
                   states * r->sw->optim_bytes / (r->zero >= 1 ? 1 : copies));
 }
 

@@ -35,6 +35,14 @@ uint32_t sc_run_reductions(const sc_run *run)
     return run->zero >= 2 ? run->ga : 1;
 }
 
+bool sc_run_shards(const sc_run *run)
+{
+    if (run->zero != 2) return run->zero >= 3;
+    /* rules say of each tensor what they mean */
+    bool said = run->strategy && plan_strategy_zero(run->strategy) >= 2;
+    return run->sw->zero2_weights && !said;
+}
+
 double plan_rows(double capacity, double imbalance)
 {
     if (capacity > 0) return capacity;
@@ -226,7 +234,7 @@ uint64_t sc_plan_pass_key(const sc_run *r)
     bool rules = r->strategy && r->strategy->n_rules > 0;
     uint64_t key[] = {rules ? r->size[SC_AX_DP] : 1,
                       rules ? replicas(r) : 1,
-                      r->zero < 3 && r->ga > 1, /* gradients add up */
+                      !sc_run_shards(r) && r->ga > 1, /* gradients add up */
                       r->mbs,
                       (uint64_t)r->recompute,
                       r->rc_group > 1,

@@ -73,7 +73,7 @@ static sc_run alone(const sc_run *of)
     r.order = NULL;
     r.schedule = SC_SCH_1F1B;
     /* each micro-batch but the first adds to gradients that stay */
-    r.ga = of->ga > 1 && of->zero < 3 ? 2 : 1;
+    r.ga = of->ga > 1 && !sc_run_shards(of) ? 2 : 1;
     r.zero = 0;
     r.optim_tier = 0;
     r.rc_group = r.rc_first = 0;

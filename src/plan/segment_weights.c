@@ -4,6 +4,7 @@
  * exchanges that follow.
  *
  *   ZeRO-3       weights are gathered before each use, gradients scattered
+ *   FSDP's ZeRO-2  weights are gathered for both passes, gradients scattered
  *   ZeRO-1, 2    gradients are scattered, updated weights gathered
  *   else         gradients are summed by all
  *
@@ -89,7 +90,8 @@ static layout_of layout_of_weight(const sc_run *r, const segment_weight *w)
     uint32_t shard = wide & ~(1u << SC_AX_REP);
     int zero = r->zero_else;
     layout_of l = {.ranks = wide};
-    l.kept = kept->said ? kept->axes & wide : zero >= 3 ? shard : 0;
+    bool parts = zero >= 3 || (zero == 2 && r->sw->zero2_weights);
+    l.kept = kept->said ? kept->axes & wide : parts ? shard : 0;
     l.grad = kept->said ? l.kept : zero >= 2 ? shard : 0;
     if (grad->said && (!kept->said || grad->rank > kept->rank))
         l.grad = grad->axes & wide;
@@ -149,7 +151,10 @@ static void add_sums(const sc_plan *p, const segment_weight *w,
 static void add_buckets(const sc_plan *p, sc_segment *b)
 {
     const sc_run *r = &p->run;
-    double size = r->sw->bucket_bytes, open = 0, before = 0;
+    double replicas = (double)sc_run_dp(r) * r->size[SC_AX_CP];
+    double size =
+        sc_software_bucket(r->sw, r->zero >= 3, replicas, r->sw->reduce_bytes);
+    double open = 0, before = 0;
     for (uint32_t i = b->n_weights; i-- > 0;) {
         const segment_weight *w = &b->weight[i];
         if (w->still || !layout_of_weight(r, w).grad) continue;
@@ -185,6 +190,17 @@ static void add_weight(const sc_plan *p, const segment_weight *w, sc_segment *b)
     add_exchange(&b->update, l.state & ~l.kept, SC_ALL_GATHER, low * kept);
 }
 
+/* Of next to no bytes: what an exchange has once, whatever it takes along. */
+static sc_status least_price(const sc_plan *p, const sc_exchange *x,
+                             double *seconds, sc_err *err)
+{
+    sc_exchange least = *x;
+    double bytes;
+    for (uint32_t mask = 1; mask < 1u << SC_N_AX; mask++)
+        least.bytes[mask] = fmin(8, least.bytes[mask]);
+    return plan_exchange_price(p, &least, &bytes, seconds, err);
+}
+
 sc_status sc_segment_weights(const sc_plan *p, sc_segment *b, sc_err *err)
 {
     bool apart = plan_ends_apart(&p->run);
@@ -195,6 +211,7 @@ sc_status sc_segment_weights(const sc_plan *p, sc_segment *b, sc_err *err)
     SC_TRY(plan_exchange_price(p, &b->gather, &b->gather_bytes, &b->gather_s,
                                err));
     SC_TRY(plan_exchange_price(p, &b->grad, &b->grad_bytes, &b->grad_s, err));
+    SC_TRY(least_price(p, &b->grad, &b->grad_least_s, err));
     SC_TRY(plan_exchange_price(p, &b->once, &b->once_bytes, &b->once_s, err));
     SC_TRY(plan_exchange_price(p, &b->update, &b->update_bytes, &b->update_s,
                                err));

@@ -2,6 +2,7 @@
 /* software.c - profiles of training programs (data/software/profiles.yml). */
 #include <stepcast/plan.h>
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -98,6 +99,8 @@ const sc_key sc_software_keys[] = {
          "FSDP gathers embedding and head as one, for the whole step"),
     FLAG("stage_gather", stage_gather,
          "stages keep weights gathered, gradients whole, for a step"),
+    FLAG("zero2_weights", zero2_weights,
+         "ZeRO-2 keeps weights in shards, gathered for both passes"),
     FLAG("keep_gathered", keep_gathered,
          "inputs gathered over TP are kept gathered"),
     FLAG("batch_buffers", batch_buffers,
@@ -106,6 +109,9 @@ const sc_key sc_software_keys[] = {
     {"stage_split", SC_T_ENUM, SC_U_NONE, OFF(stage_split), "balanced", 0, 0,
      split_names, NULL, "RULE", "layers that do not divide by stages", false},
     BYTES("bucket", bucket_bytes, "gradient bucket; 0: one, at the end"),
+    {"bucket_params", SC_T_INT, SC_U_NONE, OFF(bucket_params), "0", 0,
+     1000000000000, NULL, NULL, "N",
+     "parameters in a bucket of up to 40 replicas, then of each 40", false},
     BYTES("weights", weight_bytes, "kept per parameter"),
     BYTES("gradients", grad_bytes, "kept per parameter"),
     BYTES("reduce", reduce_bytes, "per gradient element on the wire"),
@@ -253,6 +259,16 @@ static sc_status resolve(const sc_node *profiles, const sc_node *profile,
     *out = own;
     out->name = profile->key;
     return SC_OK;
+}
+
+/* Megatron-Core's DistributedDataParallel counts parameters, max(40000000,
+ * 1000000 * dp_size); its FSDP goes by units. */
+double sc_software_bucket(const sc_software *sw, bool units, double replicas,
+                          double each)
+{
+    if (sw->bucket_params <= 0 || sw->bucket_bytes <= 0 || units)
+        return sw->bucket_bytes;
+    return each * (double)sw->bucket_params * fmax(1, replicas / 40);
 }
 
 sc_status sc_software_list(sc_arena *a, const char ***names, uint32_t *n,

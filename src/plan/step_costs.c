@@ -140,8 +140,8 @@ static sc_status exchange(const sc_plan *p, const sc_segment *segments,
     bool update = what == M_UPDATE;
     /* ZeRO-3 has nothing to update beside the first pass, but what a rule
      * leaves whole */
-    bool beside = update ? r->sw->param_overlap && r->zero < 3
-                         : r->sw->grad_overlap || r->zero >= 3;
+    bool beside = update ? r->sw->param_overlap && !sc_run_shards(r)
+                         : r->sw->grad_overlap || sc_run_shards(r);
     if (beside || r->forward_only) return SC_OK;
     sc_exchange all;
     exchange_sum(p, segments, dev, what, &all);
@@ -279,7 +279,7 @@ sc_status sc_plan_step_costs(const sc_plan *p, const sc_segment *segments,
     SC_TRY(exchange(p, segments, device, M_ONCE, &once, err));
     SC_TRY(exchange(p, segments, device, M_UPDATE, &c.update_s, err));
     c.grad_s += once;
-    if (!r->forward_only && !r->sw->grad_overlap && r->zero < 3)
+    if (!r->forward_only && !r->sw->grad_overlap && !sc_run_shards(r))
         c.pack_s = sc_run_reductions(r) *
                    sc_plan_device_sum(p, segments, device, pack_seconds);
     if (!r->forward_only) {

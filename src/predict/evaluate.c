@@ -102,6 +102,7 @@ static void join_weights(sc_segment *b, const sc_segment *w)
     b->grad_s = w->grad_s;
     b->once_bytes = w->once_bytes;
     b->once_s = w->once_s;
+    b->grad_least_s = w->grad_least_s;
     b->update_bytes = w->update_bytes;
     b->update_s = w->update_s;
     b->buckets = w->buckets;
@@ -248,7 +249,7 @@ static double least_time(const sc_plan *p, const sc_segment *b)
         const sc_segment *own = sc_plan_segments(p, b, dev);
         double all = sc_plan_device_sum(p, b, dev, pass_time);
         most = fmax(most, all * predict_passes(r) + outside);
-        if (r->zero >= 3)
+        if (sc_run_shards(r))
             most = fmax(most, sc_plan_device_sum(p, b, dev, moved_time) *
                                   predict_passes(r));
         const struct sc_stage *first = &p->stage[sc_run_stage(r, dev, 0)];

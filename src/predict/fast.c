@@ -13,7 +13,7 @@
 #include <math.h>
 #include <string.h>
 
-/* What a device has run that shards weights (ZeRO-3). */
+/* What a device has run that shards weights. */
 typedef struct past {
     double busy; /* end of its exchanges */
     uint64_t n;  /* layers */
@@ -25,6 +25,7 @@ typedef struct past {
 /* A virtual stage on one of its devices. */
 typedef struct chunk {
     const sc_segment **layer; /* [n] */
+    bool *block;              /* [n] neither embedding nor head */
     uint32_t n, n_bwd;        /* layers; the last ones, which a backward pass
                                  runs */
 } chunk;
@@ -98,8 +99,14 @@ static double leave(past *h, const sc_segment *b, bool last, double c, double t,
     return t;
 }
 
-/* ZeRO-3: per layer compute beside the exchanges of its neighbours, those of
- * earlier passes included.  What overlaps slows both. */
+/* Of weights before a pass; what the forward pass of ZeRO-2 gathered is there. */
+static double gather_s(const fast *x, const sc_segment *b, bool bwd)
+{
+    return bwd && x->p->run.zero < 3 ? 0 : b->gather_s;
+}
+
+/* Weights in shards: per layer compute beside the exchanges of its neighbours,
+ * those of earlier passes included.  What overlaps slows both. */
 static double zero3(fast *x, const chunk *l, uint32_t dev, sc_pass pass,
                     bool last, double start)
 {
@@ -111,7 +118,7 @@ static double zero3(fast *x, const chunk *l, uint32_t dev, sc_pass pass,
     for (uint32_t k = 0; k < n; k++) {
         const sc_segment *b = run_of(l, bwd, k);
         for (; next < n && next <= k + depth; next++) {
-            double s = run_of(l, bwd, next)->gather_s;
+            double s = gather_s(x, run_of(l, bwd, next), bwd);
             if (s > 0) busy = larger(busy, gate(h, depth, next - k)) + s;
             ready[next % (depth + 1)] = s > 0 ? busy : 0;
         }
@@ -188,30 +195,65 @@ static double parts_backward(fast *x, const chunk *l, uint32_t dev, bool split,
     return t - start;
 }
 
+/* Gradients that leave together, each bucket when it is full. */
+typedef struct buckets {
+    double full;          /* bytes */
+    double bytes, s;      /* of the one that is filled, without what each has */
+    double least;         /* seconds that each has, whatever its bytes */
+    double free_at, sent; /* end, and seconds, of all that left */
+} buckets;
+
+static void bucket_leaves(buckets *k, double at)
+{
+    if (k->bytes <= 0) return;
+    double s = k->s + k->least;
+    k->free_at = larger(k->free_at, at) + s;
+    k->sent += s;
+    k->bytes = k->s = 0;
+}
+
+/* A block's gradients come all through its backward pass, which takes `seconds`
+ * and ends at `to`; a table's is one tensor. */
+static void add_gradients(buckets *k, const sc_segment *b, bool block,
+                          double seconds, double to)
+{
+    double left = b->grad_bytes, least = smaller(b->grad_least_s, b->grad_s);
+    double each = left > 0 ? (b->grad_s - least) / left : 0;
+    k->least = larger(k->bytes > 0 ? k->least : 0, least);
+    while (block && k->full > 0 && k->bytes + left > k->full) {
+        double part = larger(0, k->full - k->bytes);
+        left -= part;
+        k->bytes += part;
+        k->s += part * each;
+        bucket_leaves(k, to - seconds * left / b->grad_bytes);
+    }
+    k->bytes += left;
+    k->s += left * each;
+    if (k->bytes >= k->full) bucket_leaves(k, to);
+}
+
 /* With the exchanges of gradients that it makes; `split`: for weights alone. */
 static double last_backward(fast *x, const chunk *l, uint32_t dev, bool split,
                             double behind)
 {
-    double t = 0, free_at = behind, bucket = 0, bucket_s = 0, sent = 0;
-    double own = 0; /* kernels: only they are slowed */
-    uint32_t n = l->n_bwd;
-    for (uint32_t k = 0; k < n; k++) {
+    const sc_run *r = &x->p->run;
+    double replicas = (double)sc_run_dp(r) * r->size[SC_AX_CP];
+    double t = 0, own = 0; /* kernels: only they are slowed */
+    buckets all = {.full = sc_software_bucket(r->sw, r->zero >= 3, replicas,
+                                              r->sw->reduce_bytes),
+                   .free_at = behind};
+    for (uint32_t k = 0; k < l->n_bwd; k++) {
         const sc_segment *b = run_of(l, true, k);
-        t += (split ? b->w_s : b->bwd_s) + b->pack_s;
+        double s = (split ? b->w_s : b->bwd_s) + b->pack_s;
+        t += s;
         own += (split ? b->w_cat : b->bwd_cat)[SC_CAT_COMPUTE] + b->pack_s;
-        bucket += b->grad_bytes;
-        bucket_s += b->grad_s;
-        if (bucket > 0 &&
-            (k == n - 1 || bucket >= x->p->run.sw->bucket_bytes)) {
-            free_at = larger(free_at, t) + bucket_s;
-            sent += bucket_s;
-            bucket = bucket_s = 0;
-        }
+        add_gradients(&all, b, l->block[l->n - 1 - k], s, t);
     }
-    double beside =
-        smaller(own, larger(0, behind + sent - larger(0, free_at - t)));
+    bucket_leaves(&all, t);
+    double tail = larger(0, all.free_at - t);
+    double beside = smaller(own, larger(0, behind + all.sent - tail));
     /* Both run slower while they overlap. */
-    x->tail[dev] = larger(0, free_at - t);
+    x->tail[dev] = tail;
     return t + x->sigma * beside;
 }
 
@@ -223,9 +265,12 @@ static sc_status chunk_new(fast *x, uint32_t c, sc_arena *a, sc_err *err)
     chunk *l = &x->chunk[c];
     l->n = sc_plan_stage_layers(x->p, v);
     l->layer = SC_NEW_N(a, const sc_segment *, l->n);
-    if (!l->layer) return sc_error_nomem(err);
+    l->block = SC_NEW_N(a, bool, l->n);
+    if (!l->layer || !l->block) return sc_error_nomem(err);
     for (uint32_t k = 0; k < l->n; k++) {
-        const sc_segment *b = &own[sc_plan_stage_entry(x->p, v, k)];
+        uint32_t entry = sc_plan_stage_entry(x->p, v, k);
+        const sc_segment *b = &own[entry];
+        l->block[k] = x->p->run.model->layer[entry].kind == SC_LAYER_BLOCK;
         l->layer[k] = b;
         still += still == k && b->still;
         x->f[c] += b->fwd_s;
@@ -239,11 +284,11 @@ static sc_status chunk_new(fast *x, uint32_t c, sc_arena *a, sc_err *err)
 static sc_status durations(fast *x, sc_arena *a, sc_err *err)
 {
     const sc_run *r = &x->p->run;
-    bool dp = sc_run_dp(r) * r->size[SC_AX_CP] > 1;
+    bool dp = sc_run_dp(r) * r->size[SC_AX_CP] > 1, shards = sc_run_shards(r);
     /* tp, too, sums gradients of what each of its ranks has */
     bool sums = dp || r->size[SC_AX_TP] > 1;
-    x->beside = sums && r->zero < 3 && r->sw->grad_overlap;
-    x->gathers = dp && r->zero > 0 && r->zero < 3 && r->sw->param_overlap;
+    x->beside = sums && !shards && r->sw->grad_overlap;
+    x->gathers = dp && r->zero > 0 && !shards && r->sw->param_overlap;
     for (uint32_t c = 0; c < r->size[SC_AX_PP] * x->chunks; c++)
         SC_TRY(chunk_new(x, c, a, err));
     return SC_OK;
@@ -273,7 +318,7 @@ static double duration(fast *x, const sweep *s, const sc_slot *o, uint32_t dev,
     sc_pass pass = (sc_pass)o->pass;
     bool grads = pass == SC_BWD || pass == SC_BWD_W, split = pass == SC_BWD_W;
     bool last = o->mb == s->last[c];
-    if (r->zero >= 3)
+    if (sc_run_shards(r))
         return split ? late_zero3(x, l, dev, last, start)
                      : zero3(x, l, dev, pass, last, start);
     bool exchange = last || s->each_time;
@@ -298,8 +343,8 @@ static bool weight_slot(fast *x, sweep *s, uint32_t dev, const sc_slot *o)
         double end = start + duration(x, s, o, dev, start);
         bool last = o->mb == s->last[c];
         s->at[dev] = end;
-        bool zero3 = x->p->run.zero >= 3;
-        if (last || (x->beside && s->each_time) || zero3)
+        bool shards = sc_run_shards(&x->p->run);
+        if (last || (x->beside && s->each_time) || shards)
             s->grad[dev] = larger(s->grad[dev], end + x->tail[dev]);
     }
     s->pos[dev]++;

@@ -118,7 +118,7 @@ void sc_job_resolve(const sc_job *job, const sc_run *run, sc_job *out)
     if (run->optim_tier) j.optimizer_tier = run->optim_tier;
     if (run->size[SC_AX_REP] > 1)
         j.hsdp = sc_run_dp(run) / run->size[SC_AX_REP];
-    if (run->zero >= 3) j.prefetch = run->sw->prefetch;
+    if (sc_run_shards(run)) j.prefetch = run->sw->prefetch;
     if (j.cp > 1) j.cp_comm = run->sw->cp_comm;
     /* A program that is named has to have all of it. */
     if (!j.software && run->sw->open && sc_job_outside(&j, run->sw))

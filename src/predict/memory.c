@@ -244,8 +244,10 @@ static double activations(const sc_plan *p, const sc_segment *segments,
 static double gathered(const sc_run *r, const stage_sum *s)
 {
     double one = s->root + s->widest;
-    double used = stays_whole(r) ? s->params : one;
+    bool both = r->zero == 2 && !r->forward_only; /* for both passes */
+    double used = both || stays_whole(r) ? s->params : one;
     double ahead = fmin((double)r->sw->prefetch, fmax(0, s->gathers - 1));
+    if (both) ahead = 0;
     return sc_precision_bytes(SC_BF16) * (used + s->root + ahead * s->widest);
 }
 

@@ -101,7 +101,7 @@ static sc_status for_recipe(const sc_job *job, const sc_software **sw,
 static void idle_options(const sc_job *job, const sc_run *r,
                          predict_notes *warn)
 {
-    if (job->prefetch >= 0 && r->zero < 3)
+    if (job->prefetch >= 0 && !sc_run_shards(r))
         predict_note(warn, "--prefetch changes nothing below ZeRO-3");
     if (job->cp_comm >= 0 && r->size[SC_AX_CP] == 1)
         predict_note(warn, "--cp-comm changes nothing at cp 1");

@@ -153,6 +153,11 @@ static bool rules_are_presets(prop *p, void *ctx)
                 .recompute = (sc_recompute)c.recompute,
                 .schedule = c.gpipe ? SC_SCH_GPIPE : SC_SCH_1F1B};
     sc_run own = r;
+    /* shards weights, too, but does not gather them twice: no rule says so */
+    if (c.zero == 2 && r.sw->zero2_weights) {
+        sc_arena_free(&a);
+        return true;
+    }
     const char *text = file(&c, true, &a);
     own.strategy = &s;
     own.zero = 0;

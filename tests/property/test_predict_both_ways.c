@@ -202,12 +202,13 @@ static void add(ways *x, uint32_t q, double segments, double operators)
  * Gradients of which a rank keeps a part are there whole before they leave, and
  * cast to what they are reduced in; where FSDP keeps stages whole, weights are
  * gathered once a step, not for every pass; buffers of gradients wait for the
- * link to the host. */
+ * link to the host; FSDP's ZeRO-2 gathers. */
 static void leave_out(ways *x, const sc_job *j, const sc_software *sw)
 {
     bool parts = j->zero >= 2 && j->dp * j->cp > 1;
     if (parts && sw->bucket_bytes <= 0) x->apart[Q_PEAK][x->n].apart = NAN;
-    if (parts && sw->stage_gather && j->pp > 1)
+    bool gathers = j->zero == 2 && sw->bucket_bytes <= 0;
+    if (parts && (gathers || (sw->stage_gather && j->pp > 1)))
         x->apart[Q_STEP][x->n].apart = NAN;
     if (j->zero >= 2 && j->optimizer_tier > 0)
         x->apart[Q_STEP][x->n].apart = NAN;

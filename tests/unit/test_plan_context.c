@@ -143,6 +143,39 @@ static void ring_is_hidden(void **state)
     }
 }
 
+/* Of values that exchanges over cp make or take in the backward pass of a layer. */
+static double held(const network *n, sc_coll coll, bool made)
+{
+    double sum = 0;
+    for (uint32_t i = 0; i < n->prog.n_items; i++) {
+        const gp_item *it = &n->prog.item[i];
+        if (!in_layer(n, it, 1, BACKWARD) || !moves_tokens(n, it)) continue;
+        const sc_gexchange *x = &n->plan.exchange[it->exchange];
+        if (x->coll != coll || axes_of(n, x->axes) != CP) continue;
+        if (made) sum += n->prog.value[it->out].bytes;
+        for (uint32_t k = 0; k < it->n_in && !made; k++)
+            sum += n->prog.value[it->in[k]].bytes;
+    }
+    return sum;
+}
+
+/* While keys and their gradients go round there are two parts of either, the one
+ * that is worked on and the one on its way; a gather has all of them. */
+static void two_parts_in_a_ring(void **state)
+{
+    (void)state;
+    for (uint32_t cp = 2; cp <= 8; cp *= 2)
+        for (int comm = SC_CP_RING; comm <= SC_CP_ALLGATHER; comm++) {
+            sc_run r = run_with("llama3-8b", comm, cp, 1);
+            network n = network_of(&r);
+            double parts = comm == SC_CP_RING ? 2 : cp;
+            near_bytes(held(&n, SC_ALL_GATHER, true),
+                       all_keys(&r) * parts / cp);
+            near_bytes(held(&n, SC_REDUCE_SCATTER, false),
+                       all_keys(&r) * parts / cp);
+        }
+}
+
 /* Whole heads of keys move to ranks. */
 static void heads_divide(void **state)
 {
@@ -287,16 +320,12 @@ static void sequence_divides(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {TEST(gathered),
-                                       TEST(ulysses),
-                                       TEST(ring_is_hidden),
-                                       TEST(heads_divide),
-                                       TEST(divided_any_way),
-                                       TEST(tokens_divided),
-                                       TEST(tokens_divided_unfused),
-                                       TEST(attention_divided),
-                                       TEST(replicas_of_weights),
-                                       TEST(transfers),
-                                       TEST(sequence_divides)};
+    const struct CMUnitTest tests[] = {
+        TEST(gathered),          TEST(ulysses),
+        TEST(ring_is_hidden),    TEST(two_parts_in_a_ring),
+        TEST(heads_divide),      TEST(divided_any_way),
+        TEST(tokens_divided),    TEST(tokens_divided_unfused),
+        TEST(attention_divided), TEST(replicas_of_weights),
+        TEST(transfers),         TEST(sequence_divides)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

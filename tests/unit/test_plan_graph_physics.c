@@ -199,6 +199,27 @@ static void buffers_wait_for_the_host(void **state)
     }
 }
 
+/* Two products of 2048 * 2048 parameters fill a bucket of up to 40 replicas, four
+ * that of 80. */
+static void buckets_by_parameters(void **state)
+{
+    (void)state;
+    for (uint32_t dp = 8; dp <= 80; dp += 72) {
+        planned p;
+        char text[80];
+        uint32_t n = 0;
+        snprintf(text, sizeof text, "mesh: {dp: %u}\noverlap: {grad: true}\n",
+                 dp);
+        prepare(&p, text, products(12), 1, 1);
+        p.sw.bucket_params = 2 * 2048 * 2048;
+        (void)infer_only(&p);
+        no_error();
+        for (uint32_t i = 0; i < p.plan.n_exchanges; i++)
+            n += p.plan.exchange[i].grad;
+        assert_int_equal(n, dp == 8 ? 6 : 3);
+    }
+}
+
 /* ---- weights ------------------------------------------------------------- */
 
 /* Two products in each of `n` layers. */
@@ -499,6 +520,7 @@ int main(void)
         TEST(norms_hold_nobody_up),
         TEST(two_buffers),
         TEST(buffers_wait_for_the_host),
+        TEST(buckets_by_parameters),
         TEST(gathered_by_layers),
         TEST(saved_once),
         TEST(tables_by_the_worst),

@@ -118,7 +118,7 @@ static void bytes_of_updates(void **state)
 static void fsdp2(planned *p, const char *mesh, uint32_t ga)
 {
     prepare(p, mesh, words("llama3-8b", 1024), 1, ga);
-    p->sw.root_group = p->sw.stage_gather = true;
+    p->sw.root_group = p->sw.stage_gather = p->sw.zero2_weights = true;
     p->sw.bucket_bytes = 0;
     p->sw.weight_bytes = p->sw.reduce_bytes = 4;
     p->sw.accum_bytes = 12;
@@ -178,6 +178,22 @@ static void one_root(void **state)
     x = exchange_of(&p.plan, "embedding.embed", "weight");
     assert_true(x && x->bytes == 2 * TABLE);
     assert_non_null(exchange_of(&p.plan, "head.norm_f", "weight"));
+}
+
+/* Without resharding behind the forward pass a layer is gathered once in each of
+ * two micro-batches, not twice. */
+static void gathered_for_both_passes(void **state)
+{
+    (void)state;
+    static const char gather[] = "weight all_gather (bucket)";
+    planned p;
+    fsdp2(&p, "mesh: {dp: 8}\npreset: {zero: 2}\n", 2);
+    assert_int_equal(operations(&p, "layers.5.", gather), 2);
+    for (uint32_t v = 0; v < p.prog.n_values; v++) {
+        const gp_value *x = &p.prog.value[v];
+        if (x->what != GP_WEIGHT) continue;
+        assert_true(x->bytes == p.sw.weight_bytes * elements(&p, v) / 8);
+    }
 }
 
 /* With stages, weights are gathered and gradients reduced once a step; ends
@@ -276,8 +292,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(values_of_low_products),   TEST(widths_of_weights),
         TEST(bytes_of_updates),         TEST(one_root),
-        TEST(whole_for_a_step),         TEST(made_as_wide_as_values),
-        TEST(shards_are_summed_behind),
+        TEST(gathered_for_both_passes), TEST(whole_for_a_step),
+        TEST(made_as_wide_as_values),   TEST(shards_are_summed_behind),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -33,13 +33,13 @@ static void bytes(void **state)
             double n = b[1].params;
             near(b[1].optim_kept, n / s);
             near(b[1].grads_kept, z >= 2 ? n / s : n);
-            near(b[1].params_kept, z >= 3 ? n / s : n);
+            near(b[1].params_kept, z >= 2 ? n / s : n);
             near(b[1].grad.bytes[DP], 4 * n);
             near(b[1].grad.bytes[REP], 4 * n / s);
             assert_int_equal(b[1].grad.coll[DP], SC_REDUCE_SCATTER);
             assert_int_equal(b[1].grad.coll[REP], SC_ALL_REDUCE);
-            near(b[1].gather.bytes[DP], z >= 3 ? 2 * n : 0);
-            near(b[1].update.bytes[DP], z < 3 ? 2 * n : 0);
+            near(b[1].gather.bytes[DP], z >= 2 ? 2 * n : 0);
+            near(b[1].update.bytes[DP], z < 2 ? 2 * n : 0);
             near(b[1].gather_bytes + b[1].update_bytes, 2 * n);
         }
 }

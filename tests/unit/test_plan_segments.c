@@ -224,6 +224,7 @@ static void buckets(void **state)
     near(b.first, 4 * n);
     near(b.last, 4 * n);
     f.sw.bucket_bytes = 40e6;
+    f.sw.bucket_params = 0;
     b = segment(&r, 1);
     near(b.buckets, 4 + 8 * h / 40e6);
     near(b.bulk, 4 * (4 * h * h + 4 * h));

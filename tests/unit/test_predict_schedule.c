@@ -68,6 +68,26 @@ static void contradictions(void **state)
     refused(SC_C_CONFLICT, "--schedule-file");
 }
 
+/* A table that both ends share is on both devices of a pipeline from one end to
+ * the other, and once where the last chunk is back on the first device. */
+static void table_of_both_ends(void **state)
+{
+    (void)state;
+    static const double table = 50257.0 * 768, each = 2;
+    const int schedules[] = {SC_SCH_1F1B, SC_SCH_ZB_V};
+    job.model = "gpt2";
+    job.seq = 1024;
+    job.zero = 0;
+    for (int k = 0; k < 2; k++) {
+        job.schedule = schedules[k];
+        sc_prediction p = run();
+        double weights = 0, n = (double)p.run.model->params;
+        for (uint32_t i = 0; i < p.n_stages; i++)
+            weights += p.memory[i].weights;
+        assert_true(fabs(weights / each - n - (k ? 0 : table)) < 1e-6 * n);
+    }
+}
+
 /* Less bubble, the same work, by either engine; two copies of what DualPipe
  * has on two devices. */
 static void faster(void **state)
@@ -163,6 +183,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(contradictions, fresh, teardown),
+        cmocka_unit_test_setup_teardown(table_of_both_ends, fresh, teardown),
         cmocka_unit_test_setup_teardown(faster, fresh, teardown),
         cmocka_unit_test_setup_teardown(from_file, fresh, teardown)};
     return cmocka_run_group_tests(tests, NULL, NULL);
