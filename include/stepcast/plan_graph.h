@@ -178,9 +178,10 @@ typedef struct sc_gworkload {
 } sc_gworkload;
 
 /* Behind everything a rank spends `fixed_s` that no kernel or link explains;
- * like all durations it is without `slow`. */
-sc_status sc_gplan_workload(const sc_gjob *job, double fixed_s, sc_arena *a,
-                            sc_gworkload *out, sc_err *err);
+ * like all durations it is without `slow`.  `apart`: ranks have a slot for
+ * communication for each stream; else they may have one for all. */
+sc_status sc_gplan_workload(const sc_gjob *job, double fixed_s, bool apart,
+                            sc_arena *a, sc_gworkload *out, sc_err *err);
 
 /* What made every price of the step: kernels, exchanges, copies.  What is equal
  * in several layers stands there once. */

@@ -31,8 +31,8 @@ static sc_status of_ranks(cli *c, const sc_prediction *p, roles *out)
     if (p->by_mesh)
         return sc_emu_plan_graph(&p->graph->plan, c->arena, &out->role, &out->n,
                                  c->err);
-    SC_TRY(sc_gplan_workload(p->graph->job, p->graph->fixed_alone_s, c->arena,
-                             g, c->err));
+    SC_TRY(sc_gplan_workload(p->graph->job, p->graph->fixed_alone_s, false,
+                             c->arena, g, c->err));
     return sc_emu_plan(&g->work, c->arena, &out->role, &out->n, c->err);
 }
 

@@ -28,6 +28,7 @@ typedef struct net {
     sc_op *pred;
     cell **cell;   /* [n_ops] of its devices */
     uint32_t *tag; /* [n_ops] of transfers */
+    bool apart;    /* each stream has a slot for communication */
 } net;
 
 /* ---- places ------------------------------------------------------------------ */
@@ -249,6 +250,7 @@ static sc_status exchange(net *w, sc_op i, uint32_t side, cell *at)
         if (p->role == GW_RECEIVES) continue;
         SC_TRY(p->role == GW_SENDS ? message(w, i, s, p, &t)
                                    : collective(w, i, s, p, &t));
+        if (w->apart) t.stream = w->g->stream[i];
         SC_TRY(place(w, i, side, &t, at));
         any = true;
     }
@@ -359,8 +361,8 @@ static sc_status fixed(net *w, double seconds)
     return SC_OK;
 }
 
-sc_status sc_gplan_workload(const sc_gjob *job, double fixed_s, sc_arena *a,
-                            sc_gworkload *out, sc_err *err)
+sc_status sc_gplan_workload(const sc_gjob *job, double fixed_s, bool apart,
+                            sc_arena *a, sc_gworkload *out, sc_err *err)
 {
     sc_gjob *folded = SC_NEW(a, sc_gjob);
     sc_gworkload r;
@@ -376,6 +378,7 @@ sc_status sc_gplan_workload(const sc_gjob *job, double fixed_s, sc_arena *a,
     net w = {.g = &r.plan.step,
              .notes = &notes,
              .sides = &sides,
+             .apart = apart,
              .b = {.a = a, .err = err}};
     SC_TRY(prepare(&w));
     for (sc_op i = 0; i < r.plan.step.n_ops; i++) SC_TRY(convert(&w, i));

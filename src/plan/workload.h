@@ -20,6 +20,7 @@ typedef struct work_task {
     uint32_t user;  /* of a receive: the first of the chain that waits for it, +
                       1; 0: none */
     uint8_t kind, coll, flags;
+    uint8_t stream; /* of an exchange: the one whose order it keeps */
 } work_task;
 
 /* Tasks that wait beside a stream for its next task to wait for them. */
@@ -32,7 +33,8 @@ typedef struct work_side {
     uint32_t tail[SC_N_STREAMS];
     uint32_t posted; /* last of the chain that sends nothing */
     uint32_t beside[WORK_BESIDE], n_beside;
-    uint32_t need;      /* `reach` that further communication needs */
+    uint32_t need[SC_N_STREAMS]; /* `reach` that its further communication
+                                    needs */
     uint32_t *group;    /* [n_groups] of the slots, by the producer's number */
     uint32_t *peer;     /* [n_peers] */
     uint32_t *tag;      /* [n_tags] */

@@ -9,6 +9,7 @@
  * the graph even if it has one slot for it, and no cycle of waits can close.
  * Where the graph leaves the order open (weights gathered ahead), the later one
  * gets a dependency on what the earlier one waits for on the compute stream.
+ * Ranks with a slot for each stream keep the order of every stream.
  */
 #include "plan/workload.h"
 
@@ -80,11 +81,12 @@ sc_status work_add(work_build *w, work_side *s, const work_task *what,
     work_task t = *what;
     bool receives;
     t.reach = reach_of(w, s, &receives);
-    if (exchanges(&t) && t.reach < s->need) {
-        SC_TRY(work_wait(w, s->chain[s->need - 1]));
-        t.reach = s->need;
+    uint32_t *need = &s->need[t.stream];
+    if (exchanges(&t) && t.reach < *need) {
+        SC_TRY(work_wait(w, s->chain[*need - 1]));
+        t.reach = *need;
     }
-    if (exchanges(&t) && t.reach > s->need) s->need = t.reach;
+    if (exchanges(&t) && t.reach > *need) *need = t.reach;
     t.pred = s->n_preds;
     t.n_preds = w->n_list;
     for (uint32_t i = 0; i < w->n_list; i++)
@@ -94,7 +96,7 @@ sc_status work_add(work_build *w, work_side *s, const work_task *what,
         t.reach = s->n_chain;
         for (uint32_t i = 0; i < w->n_list; i++)
             if (!s->task[w->list[i]].user) s->task[w->list[i]].user = s->n + 1;
-        if (exchanges(&t) && receives) s->need = t.reach;
+        if (exchanges(&t) && receives) *need = t.reach;
         if (t.kind != SC_TASK_SEND) s->posted = s->n;
     }
     work_task *at = sc_grow(w->a, s->task, s->n, &s->cap, 256, sizeof *at);

@@ -173,7 +173,7 @@ static sc_status simulate(graph_state *x, sc_graph_step *step, sc_err *err)
     site *s = SC_NEW(x->a, site);
     sc_simulate_result sim;
     if (!w || !s) return sc_error_nomem(err);
-    SC_TRY(sc_gplan_workload(step->job, 0, x->a, w, err));
+    SC_TRY(sc_gplan_workload(step->job, 0, true, x->a, w, err));
     SC_TRY(open_site(x, &w->work, w->slow, s, err));
     SC_TRY(sc_simulate(&w->work, &s->system, &s->network, &s->pool, &s->o, x->a,
                        &sim, err));

@@ -13,7 +13,8 @@ static sc_workload workload_of(const char *model, const char *cluster,
     f.job.software = software;
     f.job.brief = true;
     sc_status s = sc_predict_job(&f.job, &f.a, &f.p, &f.err);
-    if (s == SC_OK) s = sc_gplan_workload(f.p.graph->job, 0, &f.a, &w, &f.err);
+    if (s == SC_OK)
+        s = sc_gplan_workload(f.p.graph->job, 0, false, &f.a, &w, &f.err);
     if (s == SC_OK) s = sc_workload_check(&w.work, &f.err);
     if (s != SC_OK)
         fail_msg("%s: %s %s", model, f.err.d[0].file, f.err.d[0].msg);
