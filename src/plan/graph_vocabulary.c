@@ -9,8 +9,10 @@
  * These stand on stages of their own, chunks of the devices before and behind
  * those of the layers: what the last layer makes is broadcast to all, their
  * gradients of it are reduced there, and of a loss each hands on what it has of
- * the sums over classes.  So the network and its strategy are rewritten, and
- * all else follows as for any other.
+ * the sums over classes.  Words that later layers read, of a decoder or of
+ * predictions of later tokens, are looked up with the first ones; heads of such
+ * predictions stand beside the first one.  So the network and its strategy are
+ * rewritten, and all else follows as for any other.
  */
 #include "plan/graph_infer.h"
 
@@ -94,6 +96,15 @@ static uint32_t only_reader(const sc_opgraph *g, uint32_t op)
     return found;
 }
 
+/* Parts of a table are there before all layers: words must be, too. */
+static bool looks_up_words(const spreading *x, uint32_t op)
+{
+    const sc_gop *o = &x->g->op[op];
+    for (uint32_t k = 0; k < o->n_in; k++)
+        if (x->g->tensor[o->in[k].tensor].kind != SC_GT_INPUT) return false;
+    return true;
+}
+
 static sc_status check_op(const spreading *x, uint32_t op)
 {
     const sc_gop *o = &x->g->op[op];
@@ -101,7 +112,10 @@ static sc_status check_op(const spreading *x, uint32_t op)
     uint32_t next = only_reader(x->g, op);
     switch ((sc_gtype)o->type) {
     case SC_G_EMBED:
-        if (op > 0) return refuse(x, op, "it is not the first operator");
+        if (op > 0 && !x->rule[0])
+            return refuse(x, op, "it is not the first operator");
+        if (!looks_up_words(x, op))
+            return refuse(x, op, "what it looks up has been made");
         return indexes(&o->out, it) ? refuse(x, op, "these are no rows of it")
                                     : SC_OK;
     case SC_G_LINEAR:
@@ -221,21 +235,62 @@ static sc_status join_parts(spreading *x, uint32_t op)
     return SC_OK;
 }
 
-/* The parts of a table, or those of a head with its loss. */
-static sc_status spread(spreading *x, uint32_t op)
+static bool spreads(const spreading *x, uint32_t op, sc_gtype type)
 {
-    const sc_gop *o = &x->g->op[op];
-    bool loss = o->type == SC_G_LOSS;
-    uint32_t head = loss ? x->g->tensor[o->in[0].tensor].op : op;
-    if (o->type == SC_G_LINEAR) return SC_OK; /* with its loss */
+    return x->rule[op] && x->g->op[op].type == type;
+}
+
+/* The parts of all tables, and what those of the first one make. */
+static sc_status spread_tables(spreading *x)
+{
     for (uint32_t d = 0; d < x->parts; d++) {
         uint32_t first = x->out.n_ops;
-        if (loss) SC_TRY(copy_part(x, head, d));
-        SC_TRY(copy_part(x, op, d));
-        if (first > 0) SC_TRY(begin_stage(x, x->out.op[first].path));
+        for (uint32_t op = 0; op < x->g->n_ops; op++)
+            if (spreads(x, op, SC_G_EMBED)) SC_TRY(copy_part(x, op, d));
+        if (d > 0) SC_TRY(begin_stage(x, x->out.op[first].path));
     }
-    SC_TRY(join_parts(x, op));
-    if (!loss) SC_TRY(begin_stage(x, x->out.op[x->out.n_ops - 1].path));
+    SC_TRY(join_parts(x, 0));
+    return begin_stage(x, x->out.op[x->out.n_ops - 1].path);
+}
+
+/* Which operators from `from` on read, by others or not, what is spread. */
+static void find_behind(const spreading *x, uint32_t from, bool *behind)
+{
+    for (uint32_t op = from; op < x->g->n_ops; op++) {
+        const sc_gop *o = &x->g->op[op];
+        behind[op] = x->rule[op] != NULL;
+        for (uint32_t k = 0; k < o->n_in; k++) {
+            const sc_gtensor *t = &x->g->tensor[o->in[k].tensor];
+            bool made = t->kind != SC_GT_INPUT && t->op != SC_NONE;
+            if (made && t->op >= from && behind[t->op]) behind[op] = true;
+        }
+    }
+}
+
+/* The parts of all heads with their losses, from the first head on: behind what
+ * other heads read, that of later tokens' predictions. */
+static sc_status spread_heads(spreading *x, uint32_t from)
+{
+    const sc_opgraph *g = x->g;
+    bool *behind = SC_NEW_N(x->a, bool, g->n_ops);
+    if (!behind) return sc_error_nomem(x->err);
+    find_behind(x, from, behind);
+    for (uint32_t op = from; op < g->n_ops; op++)
+        if (!behind[op]) x->out.op[x->out.n_ops++] = g->op[op];
+    for (uint32_t d = 0; d < x->parts; d++) {
+        uint32_t first = x->out.n_ops;
+        for (uint32_t op = from; op < g->n_ops; op++) {
+            if (!spreads(x, op, SC_G_LOSS)) continue;
+            SC_TRY(copy_part(x, g->tensor[g->op[op].in[0].tensor].op, d));
+            SC_TRY(copy_part(x, op, d));
+        }
+        SC_TRY(begin_stage(x, x->out.op[first].path));
+    }
+    for (uint32_t op = from; op < g->n_ops; op++)
+        if (spreads(x, op, SC_G_LOSS))
+            SC_TRY(join_parts(x, op));
+        else if (behind[op] && !x->rule[op])
+            x->out.op[x->out.n_ops++] = g->op[op];
     return SC_OK;
 }
 
@@ -289,12 +344,17 @@ static sc_status rewrite(spreading *x, const uint32_t *stage_of)
         !x->cut)
         return sc_error_nomem(x->err);
     memcpy(x->out.tensor, g->tensor, g->n_tensors * sizeof *g->tensor);
+    bool heads = false; /* all from the first one on are there */
     for (uint32_t op = 0; op < g->n_ops; op++) {
         bool begins = op > 0 && stage_of[op] != stage_of[op - 1];
         now[op] = x->out.n_ops;
+        if (heads) continue;
         if (begins) SC_TRY(begin_stage(x, g->op[op].path));
-        if (x->rule[op])
-            SC_TRY(spread(x, op));
+        heads = spreads(x, op, SC_G_LINEAR);
+        if (heads)
+            SC_TRY(spread_heads(x, op));
+        else if (x->rule[op])
+            SC_TRY(op ? join_parts(x, op) : spread_tables(x));
         else
             x->out.op[x->out.n_ops++] = g->op[op];
     }

@@ -172,6 +172,80 @@ static void shared(void **state)
         assert_false(p.plan.exchange[i].grad);
 }
 
+static const sc_opgraph *catalogued(const char *name, int64_t layers)
+{
+    const sc_model *m = NULL;
+    const sc_opgraph *g = NULL;
+    (void)sc_model_load(name, sc_pos_none(), &arena, &m, &err);
+    no_error();
+    if (layers) {
+        sc_transformer t = m->t;
+        t.layers = layers;
+        (void)sc_model_from_transformer(&t, sc_pos_none(), &arena, &m, &err);
+        no_error();
+    }
+    (void)sc_opgraph_from_model(m, 512, false, &arena, &g, &err);
+    no_error();
+    return g;
+}
+
+static double parts_of_weights(const planned *p)
+{
+    double sum = 0;
+    for (uint32_t i = 0; i < p->prog.n_values; i++) {
+        const gp_value *v = &p->prog.value[i];
+        if (v->what == GP_WEIGHT && strstr(v->name, ".pp")) sum += v->bytes;
+    }
+    return sum;
+}
+
+/* The words of a decoder are looked up with those of the encoder, and summed
+ * behind its last block, the 6th of 12, on the second of four stages.  All have
+ * one table: the stage of the words and that of the classes. */
+static void two_stacks(void **state)
+{
+    (void)state;
+    planned p;
+    prepare_split(&p, "  - {match: embedding.embed*, split: {in: pp}}\n", head,
+                  catalogued("t5-small", 0), 8);
+    (void)infer_only(&p);
+    no_error();
+    assert_int_equal(p.plan.n_stages, 3 * PP);
+    assert_int_equal(stage_at(&p, "embedding.embed.pp1"), 1);
+    assert_int_equal(stage_at(&p, "embedding.embed_decoder.pp1"), 1);
+    assert_int_equal(stage_at(&p, "embedding.embed.sum"), PP);
+    assert_int_equal(stage_at(&p, "embedding.embed_decoder.sum"), PP + 1);
+    near(parts_of_weights(&p), 2 * 2.0 * 32128 * 512);
+    (void)seconds(&p);
+    for (uint32_t i = 0; i < p.plan.n_exchanges; i++) {
+        const sc_gexchange *x = &p.plan.exchange[i];
+        assert_false(x->grad && strstr(x->path, ".pp"));
+    }
+}
+
+/* A prediction of the token after the next looks words up, and has a head, of its
+ * own: both of the parts that are there. */
+static void later_tokens(void **state)
+{
+    (void)state;
+    planned p;
+    const sc_opgraph *g = catalogued("deepseek-v3-mtp", 7);
+    prepare_split(&p, "  - {match: '*embed', split: {in: pp}}\n", head, g, 8);
+    (void)infer_only(&p);
+    no_error();
+    assert_int_equal(p.plan.n_stages, 3 * PP);
+    assert_int_equal(stage_at(&p, "embedding.embed.pp3"), 3);
+    assert_int_equal(stage_at(&p, "layers.7.mtp_embed.pp3"), 3);
+    assert_int_equal(stage_at(&p, "layers.7.mtp_embed.sum"), 2 * PP - 1);
+    assert_int_equal(stage_at(&p, "head.mtp_norm"), 2 * PP - 1);
+    assert_int_equal(stage_at(&p, "head.lm_head.pp1"), 2 * PP + 1);
+    assert_int_equal(stage_at(&p, "head.mtp_lm_head.pp1"), 2 * PP + 1);
+    assert_int_equal(stage_at(&p, "head.loss"), 3 * PP - 1);
+    assert_int_equal(stage_at(&p, "head.mtp_loss"), 3 * PP - 1);
+    near(parts_of_weights(&p), 2 * 2.0 * 129280 * 7168);
+    (void)seconds(&p);
+}
+
 static void refused(const char *text, bool tied, const char *what)
 {
     planned p;
@@ -207,6 +281,8 @@ int main(void)
         TEST(exchanged),
         TEST(balanced),
         TEST(shared),
+        TEST(two_stacks),
+        TEST(later_tokens),
         TEST(refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
