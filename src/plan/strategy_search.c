@@ -53,7 +53,7 @@ static void judge_mesh(const sc_strategy *s, verdict *v)
     uint32_t used = 0, inner = SC_N_AX;
     for (uint32_t i = 0; i < s->n_axes; i++) {
         int ax = plan_run_axis(s, i);
-        if (ax < 0 && s->axis[i].size == 1) continue; /* divides nothing */
+        if (s->axis[i].size == 1) continue; /* divides nothing */
         if (ax < 0) {
             cant(v,
                  "the search knows the axes pp, rep, dp, fsdp, ep, cp and tp",
@@ -65,7 +65,6 @@ static void judge_mesh(const sc_strategy *s, verdict *v)
                  "the search knows one axis of replicas of groups that shard",
                  s->axis[i].pos);
         used |= 1u << ax;
-        if (s->axis[i].size == 1) continue;
         if (depth_of(ax) > inner)
             cant(v, "the search has axes in the order pp, rep, dp, ep, cp, tp",
                  s->axis[i].pos);

@@ -118,6 +118,36 @@ static sc_status usual_mesh(graph_state *x, sc_err *err)
     return place_tables(x, err);
 }
 
+/* Of a transformer, what is left open and would be searched, were it not for
+ * something in its strategy. */
+static void note_fixed(graph_state *x)
+{
+    const sc_strategy *s = &x->tree;
+    bool pipeline = sc_strategy_degree(s, "pp") > 1;
+    const char *why, *open = "";
+    sc_pos at;
+    if (!x->job->tree || x->model->graph || x->job->compat ||
+        sc_strategy_searchable(x->job->tree, &why, &at))
+        return;
+
+    const struct {
+        bool fixed;
+        const char *what;
+    } rows[] = {
+        {s->recompute < 0, "recompute none"},
+        {s->zero < 0 && sc_strategy_axis(s, "fsdp") < 0, "ZeRO stage 0"},
+        {pipeline && s->schedule < 0, "schedule 1f1b"},
+        {pipeline && !s->virtual_stages, "virtual stages 1"}};
+
+    for (size_t i = 0; i < SC_COUNT(rows); i++)
+        if (rows[i].fixed && open)
+            open = sc_sprintf(x->a, "%s%s%s", open, *open ? ", " : "",
+                              rows[i].what);
+    if (open && *open)
+        predict_note(&x->assume, "%s: not searched for, since %s (%s:%u:%u)",
+                     open, why, at.file, at.line, at.col);
+}
+
 static sc_status mesh(graph_state *x, sc_err *err)
 {
     sc_strategy *s = &x->tree;
@@ -127,6 +157,7 @@ static sc_status mesh(graph_state *x, sc_err *err)
         sc_strategy_init(s);
     }
     predict_graph_settle(x->job, s);
+    note_fixed(x);
     if (s->n_axes == 0) return usual_mesh(x, err);
     uint64_t n = sc_strategy_ranks(s);
     if (n != x->hw->n_devices)

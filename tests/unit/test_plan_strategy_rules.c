@@ -363,9 +363,12 @@ static void beyond_search(void **state)
         assert_int_equal(at.col, rows[i].col);
     }
     /* axes of one rank are in nobody's way, nor is what changes no choice */
-    static const char *const held[] = {
-        "mesh: {tp: 1, pp: 2, dp: 2, cp: 2}\n", "mesh: {x: 1, dp: 8}\n",
-        "overlap: {gamma: 0.3}\n", "optimizer: sgd\n"};
+    static const char *const held[] = {"mesh: {tp: 1, pp: 2, dp: 2, cp: 2}\n",
+                                       "mesh: {x: 1, dp: 8}\n",
+                                       "mesh: {rep: 1, dp: 1, fsdp: 8}\n",
+                                       "mesh: {tp: 2, x: 1, dp: 1}\n",
+                                       "overlap: {gamma: 0.3}\n",
+                                       "optimizer: sgd\n"};
     for (size_t i = 0; i < SC_COUNT(held); i++) {
         assert_true(sc_strategy_searchable(strategy(held[i]), &why, &at));
         assert_null(why);
