@@ -75,7 +75,8 @@ static void every_price_is_told(void **state)
         for (uint32_t k = 0; k < p->program->n_items; k++) {
             const gp_item *it = &p->program->item[k];
             if (is_kernel(it) && it->price.seconds > 0)
-                told(&t, all[i].model, op_of(p, it)->path, kernel_pass(it));
+                told(&t, all[i].model, op_of(p, it)->path,
+                     (uint8_t)kernel_pass(it));
         }
         assert_non_null(strstr(t.buf, ", update\n"));
         assert_non_null(strstr(t.buf, "ring/"));
