@@ -29,7 +29,7 @@ static sc_status group_of(gw_sides *s, sc_index *by, const uint32_t *member,
     qsort(rank, n, sizeof *rank, by_rank);
     uint64_t hash = sc_hash(rank, n * sizeof *rank, 0);
     uint32_t at = 0;
-    while ((*out = sc_index_next(by, hash, &at)) != SC_INDEX_END) {
+    while ((*out = sc_index_next(by, hash, &at)) < s->n_groups) {
         const sc_rank_group *x = &s->group[*out];
         if (x->n == n && memcmp(x->rank, rank, n * sizeof *rank) == 0)
             return SC_OK;
