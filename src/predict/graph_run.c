@@ -161,8 +161,13 @@ static uint32_t settled(const graph_state *x, const sc_gplan *p, uint32_t ga)
 {
     const sc_strategy *s = p->job->strategy;
     uint32_t pp = (uint32_t)sc_strategy_degree(s, "pp");
-    /* more where it is to be seen how memory grows */
-    uint32_t low = (keeps_all(x, p) ? 64 : 4) * pp + ga % pp;
+    /* Full after pp micro-batches; more where several chunks are in flight,
+     * gradients leave after each or messages meet, and where it is to be seen how
+     * memory grows. */
+    bool late =
+        s->schedule == SC_SCH_INTERLEAVED || s->zero > 1 || x->job->fidelity;
+    uint32_t full = late ? 4 : 2;
+    uint32_t low = (keeps_all(x, p) ? 64 : full) * pp + ga % pp;
     if (!has_clock(x) || x->job->each || p->job->order) return ga;
     if (s->schedule > SC_SCH_INTERLEAVED || s->n_in_flight) return ga;
     /* messages take so much longer that fewer are many */
