@@ -77,6 +77,7 @@ typedef struct sc_software {
                                kernels that make their inputs */
     bool single_pass;       /* element-wise operators have kernels that move
                                each operand once */
+    bool spatial;           /* positions of images split over a node's ranks */
     bool fused_cast;        /* casts to low precision fused with neighbours */
     bool tp_overlap;        /* tensor-parallel exchanges beside products */
     bool ep_overlap;        /* token dispatch beside other micro-batches */

@@ -97,6 +97,7 @@ typedef struct sc_strategy_rule {
      * what people call them; 0, NULL: all that match. */
     uint32_t roles;
     const char *called;
+    bool where_divides; /* dims that do not divide stay whole */
 } sc_strategy_rule;
 
 typedef enum sc_cut_kind {

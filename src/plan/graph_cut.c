@@ -7,6 +7,7 @@
  * the block before them.
  */
 #include "plan/graph_infer.h"
+#include "plan/plan_internal.h"
 
 #include <string.h>
 
@@ -81,38 +82,17 @@ static sc_status by_blocks(cut *c, const uint32_t *blocks, bool single)
     return SC_OK;
 }
 
-/* Where blocks do not divide: what stands before them and behind them counts
- * as a block each if that comes out even (Llama 3 405B: 126 + 2 over 16). */
-static bool ends_count(const cut *c, uint32_t blocks)
-{
-    uint32_t stages = c->f->n_stages;
-    bool ends = !c->unit[0].block && !c->unit[c->n - 1].block;
-    return ends && blocks % stages != 0 && (blocks + 2) % stages == 0;
-}
-
-/* Blocks of the next of `left` stages.  Some programs fill stages as they go;
- * else the first have one more: the last has the head. */
-static uint32_t next(const cut *c, uint32_t most, uint32_t blocks,
-                     uint32_t left)
-{
-    uint32_t take = (blocks + left - 1) / left;
-    if (c->f->job->sw->stage_split != SC_SPLIT_CEIL) return take;
-    return blocks - left + 1 < most ? blocks - left + 1 : most;
-}
-
 static sc_status even(cut *c)
 {
     uint32_t blocks = 0, stages = c->f->n_stages;
     for (uint32_t u = 0; u < c->n; u++) blocks += c->unit[u].block;
-    bool single = blocks < stages, ends = !single && ends_count(c, blocks);
+    bool single = blocks < stages;
+    bool ends = !single && !c->unit[0].block && !c->unit[c->n - 1].block;
     if (single) blocks = c->n;
     if (blocks < stages) return too_few(c, blocks);
     uint32_t *each = SC_NEW_N(c->f->a, uint32_t, stages);
     if (!each) return sc_error_nomem(c->f->err);
-    uint32_t most = (blocks + stages - 1) / stages, end = stages - 1;
-    for (uint32_t s = 0, left = blocks; s < stages; left -= each[s++])
-        each[s] = ends ? (blocks + 2) / stages - (s == 0) - (s == end)
-                       : next(c, most, left, stages - s);
+    plan_even_cut(c->f->job->sw, ends, blocks, stages, each);
     return by_blocks(c, each, single);
 }
 

@@ -236,6 +236,8 @@ int gi_tier(const infer *f, uint32_t op, sc_rule_tensor what, bool *said);
 /* Parts that a list of axes makes. */
 uint32_t gi_parts(const infer *f, sc_axes list);
 sc_axes gi_without(sc_axes list, uint32_t mask);
+/* Iteration dim by name; -1: none. */
+int gi_iter_named(const infer *f, const sc_gop *o, const char *name);
 /* Origin of the strongest rule that splits an operator; NULL. */
 const char *gi_by(const infer *f, uint32_t op);
 

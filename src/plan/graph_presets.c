@@ -85,6 +85,28 @@ static sc_status context_parallel(infer *f, gi_list *out)
     return split_all(f, out, "seq", cp, "preset context-parallel");
 }
 
+static bool has_dim(const infer *f, const char *name)
+{
+    for (uint32_t op = 0; op < f->g->n_ops; op++)
+        if (gi_iter_named(f, &f->g->op[op], name) >= 0) return true;
+    return false;
+}
+
+/* Slabs of images and volumes; deep layers have fewer positions than there are
+ * ranks, and run whole on each of them. */
+static sc_status spatial(infer *f, gi_list *out)
+{
+    static const char *const outermost[] = {"d", "h", "w"};
+    sc_axes axes = one(f, "spatial");
+    for (size_t i = 0; axes && i < SC_COUNT(outermost); i++) {
+        if (!has_dim(f, outermost[i])) continue;
+        SC_TRY(split_all(f, out, outermost[i], axes, "preset spatial"));
+        out->rule[out->n - 1].where_divides = true;
+        break;
+    }
+    return SC_OK;
+}
+
 /* Jacobs et al. 2023: attention has some of the heads and all tokens. */
 static sc_status ulysses(infer *f, gi_list *out)
 {
@@ -303,6 +325,7 @@ sc_status gi_presets(infer *f, gi_list *out)
 {
     SC_TRY(data_parallel(f, out));
     SC_TRY(context_parallel(f, out));
+    SC_TRY(spatial(f, out));
     SC_TRY(tensor_parallel(f, out));
     SC_TRY(ulysses(f, out));
     SC_TRY(expert_parallel(f, out));

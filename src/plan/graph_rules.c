@@ -189,9 +189,9 @@ static sc_status can_split(infer *f, uint32_t op, uint32_t it, const gi_rule *g)
         r->origin);
 }
 
-/* Iteration dim by name; `h` is also that of a window's positions, "oh"; `out`
+/* `h` is also that of a window's positions, "oh"; `out`
  * of operators without weights is the last dim of their result. */
-static int iter_named(const infer *f, const sc_gop *o, const char *name)
+int gi_iter_named(const infer *f, const sc_gop *o, const char *name)
 {
     int it = sc_gop_iter(o, name);
     for (uint32_t i = 0; it < 0 && i < o->n_iter; i++)
@@ -238,10 +238,13 @@ static sc_status take_split(infer *f, uint32_t op, gi_rule *g)
         g->spoke = true;
     }
     for (uint32_t k = 0; k < r->n_split; k++) {
-        int it = iter_named(f, o, r->split[k].dim);
+        int it = gi_iter_named(f, o, r->split[k].dim);
         if (it < 0) continue;
         /* Presets speak of whatever has such a dim. */
         if (!g->file && o->iter[it].kind == SC_I_OPAQUE) continue;
+        if (r->where_divides &&
+            gi_units(&o->iter[it]) % gi_parts(f, r->split[k].axes) != 0)
+            continue;
         n->split[it] = r->split[k].axes;
         n->by[it] = g;
         g->spoke = true;

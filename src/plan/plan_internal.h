@@ -32,6 +32,14 @@ sc_status plan_kinds(sc_plan *p, sc_arena *a, sc_err *err);
 sc_status plan_layer_seconds(sc_plan *p, sc_arena *a, sc_err *err);
 sc_status plan_cut_stages(sc_plan *p, sc_arena *a, sc_err *err);
 
+/* Blocks of each stage by the program's rule.  Where they do not divide, what
+ * stands before and behind them counts as a block each, if it is there (`ends`)
+ * and that comes out even (Llama 3 405B: 126 + 2 over 16).  Else some programs
+ * fill stages as they go, and of others the first have one more: the last has
+ * the head. */
+void plan_even_cut(const sc_software *sw, bool ends, uint32_t blocks,
+                   uint32_t stages, uint32_t *each);
+
 /* Whether the pipeline can run its schedule. */
 sc_status plan_check_schedule(const sc_run *r, sc_err *err);
 

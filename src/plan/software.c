@@ -88,6 +88,8 @@ const sc_key sc_software_keys[] = {
          "element-wise operators inside the kernels that make their inputs"),
     FLAG("single_pass", single_pass,
          "element-wise kernels move each operand once"),
+    FLAG("spatial", spatial,
+         "can split positions of images over ranks of a node"),
     FLAG("low_activations", low_activations,
          "inputs of activations kept in low precision"),
     FLAG("offload", offload, "can keep activations in host memory"),

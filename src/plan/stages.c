@@ -25,29 +25,25 @@ static uint32_t n_blocks(const cutter *c)
 
 /* ---- the program's rule ---------------------------------------------------- */
 
-/* Blocks per virtual stage.  Where they do not divide: embedding and head
- * count as layers if that comes out even (Llama 3 405B: 126 + 2 over 16);
- * otherwise the program's rule. */
-static uint32_t blocks_of(const sc_run *r, uint32_t v, uint32_t n,
-                          uint32_t left)
+void plan_even_cut(const sc_software *sw, bool ends, uint32_t blocks,
+                   uint32_t stages, uint32_t *each)
 {
-    uint32_t all = r->model->n_blocks, after = n - v - 1;
-    if (after == 0) return left;
-    if (all % n != 0 && (all + 2) % n == 0)
-        return (all + 2) / n - (v == 0 ? 1 : 0);
-    uint32_t take = r->sw->stage_split == SC_SPLIT_CEIL ? (all + n - 1) / n
-                                                        : left / (n - v);
-    return left - take < after || take > left ? left - after : take;
+    uint32_t most = (blocks + stages - 1) / stages, left = blocks;
+    ends = ends && blocks % stages != 0 && (blocks + 2) % stages == 0;
+    for (uint32_t v = 0; v < stages; left -= each[v++]) {
+        uint32_t n = stages - v, room = left - n + 1;
+        if (ends)
+            each[v] = (blocks + 2) / stages - (v == 0) - (n == 1);
+        else if (sw->stage_split == SC_SPLIT_CEIL)
+            each[v] = room < most ? room : most;
+        else
+            each[v] = (left + n - 1) / n;
+    }
 }
 
-static sc_status by_rule(cutter *c)
+static void by_rule(cutter *c)
 {
-    uint32_t left = n_blocks(c);
-    for (uint32_t v = 0; v < c->n; v++) {
-        c->take[v] = blocks_of(&c->p->run, v, c->n, left);
-        left -= c->take[v];
-    }
-    return SC_OK;
+    plan_even_cut(c->p->run.sw, true, n_blocks(c), c->n, c->take);
 }
 
 /* ---- as listed --------------------------------------------------------------- */
@@ -92,7 +88,10 @@ static sc_status by_paths(cutter *c, const sc_strategy *s)
 static sc_status by_list(cutter *c, const sc_strategy *s)
 {
     uint64_t sum = 0;
-    if (s->n_cuts == 0) return by_rule(c);
+    if (s->n_cuts == 0) {
+        by_rule(c);
+        return SC_OK;
+    }
     if (s->cut[0].path) return by_paths(c, s);
     for (uint32_t i = 0; i < s->n_cuts; i++) sum += s->cut[i].blocks;
     if (s->n_cuts != c->n)
@@ -211,8 +210,10 @@ sc_status plan_cut_stages(sc_plan *p, sc_arena *a, sc_err *err)
     if (wants_balance(p)) {
         SC_TRY(plan_layer_seconds(p, a, err));
         SC_TRY(balanced(&c));
+    } else if (s && s->cuts == SC_CUT_LIST) {
+        SC_TRY(by_list(&c, s));
     } else {
-        SC_TRY(s && s->cuts == SC_CUT_LIST ? by_list(&c, s) : by_rule(&c));
+        by_rule(&c);
     }
     p->uneven = wants_balance(p) || (s && s->cuts == SC_CUT_LIST);
     for (uint32_t v = 0; v < n; v++) {

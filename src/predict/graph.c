@@ -87,6 +87,21 @@ static sc_status place_tables(graph_state *x, sc_err *err)
     return SC_OK;
 }
 
+/* Devices of a node that the parts of one sample may have, where the program
+ * can split positions and samples leave devices idle; a power of two. */
+static uint32_t most_spatial(const graph_state *x, uint64_t used)
+{
+    uint32_t n = 1, nodes = x->hw->n_nodes ? x->hw->n_nodes : 1;
+    uint32_t node = x->hw->n_devices / nodes;
+    bool windows = false;
+    for (uint32_t i = 0; i < x->gjob.graph->n_ops; i++)
+        for (uint32_t k = 0; k < x->gjob.graph->op[i].n_iter; k++)
+            windows |= x->gjob.graph->op[i].iter[k].halo > 0;
+    if (!x->sw->spatial || !windows) return 1;
+    while (2 * n <= node && 2 * n * used <= x->hw->n_devices) n *= 2;
+    return n;
+}
+
 /* Pipeline by data parallelism over as many devices as samples allow. */
 static sc_status usual_mesh(graph_state *x, sc_err *err)
 {
@@ -106,14 +121,10 @@ static sc_status usual_mesh(graph_state *x, sc_err *err)
     if (gbs && gbs < dp) dp = gbs;
     if (gbs)
         while (gbs % dp != 0) dp--;
-    x->idle = (uint32_t)(n - dp * pp);
-    if (x->idle)
-        predict_note(&x->assume,
-                     "%u of %u devices idle: %llu samples are not enough, or "
-                     "do not divide",
-                     x->idle, x->hw->n_devices, (unsigned long long)gbs);
+    x->spatial = most_spatial(x, dp * pp);
     add_axis(s, "pp", pp);
     add_axis(s, "dp", dp);
+    add_axis(s, "spatial", x->spatial);
     if (s->n_axes == 0) s->axis[s->n_axes++] = (sc_mesh_axis){"dp", 1, {0}};
     return place_tables(x, err);
 }
@@ -271,6 +282,38 @@ static sc_status batch(graph_state *x, sc_graph_step *best, sc_err *err)
     return predict_graph_run(x, mbs, (uint32_t)(each / mbs), x->a, best, err);
 }
 
+/* Of the parts that a sample may have, those with which a step is shortest. */
+static sc_status spread(graph_state *x, sc_graph_step *step, sc_err *err)
+{
+    sc_mesh_axis *last = &x->tree.axis[x->tree.n_axes - 1];
+    uint32_t parts = x->spatial ? x->spatial : 1, best = 0, notes = x->assume.n;
+    sc_time least = 0;
+    for (uint32_t n = parts; parts > 1 && n >= 1; n /= 2) {
+        last->size = n;
+        SC_TRY(batch(x, step, err));
+        x->assume.n = notes;
+        if (best && step->run.makespan >= least) continue;
+        best = n;
+        least = step->run.makespan;
+    }
+    if (best) last->size = best;
+    if (best == 1) x->tree.n_axes--;
+    if (best > 1)
+        predict_note(&x->assume,
+                     "positions of a sample split over %u ranks: there are "
+                     "more devices than samples",
+                     best);
+    if (x->spatial) x->idle = x->hw->n_devices;
+    if (x->spatial) x->idle -= (uint32_t)sc_strategy_ranks(&x->tree);
+    if (x->idle)
+        predict_note(&x->assume,
+                     "%u of %u devices idle: %llu samples are not enough, or "
+                     "do not divide",
+                     x->idle, x->hw->n_devices,
+                     (unsigned long long)x->job->gbs);
+    return batch(x, step, err);
+}
+
 /* ---- the job ---------------------------------------------------------------- */
 
 /* Sequences are learned by Adam, images and clicks by SGD, unless said. */
@@ -421,7 +464,7 @@ sc_status predict_graph(const sc_job *job, const sc_run *run,
     if (job->tree) SC_TRY(sc_strategy_software(job->tree, a, &x->sw, err));
     p.run.sw = x->sw;
     SC_TRY(prepare(x, &p.run, err));
-    SC_TRY(batch(x, step, err));
+    SC_TRY(spread(x, step, err));
     if (predict_graph_mixed(x) && x->gjob.strategy == &x->tree)
         SC_TRY(predict_graph_replicas(x, (uint64_t)llround(step->plan.samples),
                                       step->job->micro, step, err));

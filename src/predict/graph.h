@@ -17,6 +17,8 @@ typedef struct graph_state {
     sc_strategy tree; /* the job's, its mesh settled */
     sc_gjob gjob;     /* but for the batch */
     uint32_t idle;    /* devices */
+    uint32_t spatial; /* ranks that a sample's positions may be split over; 0:
+                         the mesh is given */
     uint32_t tried;
     predict_notes assume, warn;
 } graph_state;

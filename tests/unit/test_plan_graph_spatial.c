@@ -135,12 +135,33 @@ static void lowers(void **state)
     assert_true(step[0] > 0 && is_near(step[0], step[1]));
 }
 
+/* The axis `spatial` splits the 16 rows of `a` and `b` over 16 ranks; the 8 of
+ * `c` stay whole, for which all values of `b` are gathered. */
+static void where_they_divide(void **state)
+{
+    (void)state;
+    planned p;
+    const char *text =
+        "  - {path: a, type: conv, out: 64, kernel: 3, stride: 2, pad: 1}\n"
+        "  - {path: b, type: conv, out: 32, kernel: 3, pad: same}\n"
+        "  - {path: c, type: conv, out: 32, kernel: 3, stride: 2, pad: 1}\n";
+    plan_text(&p, "mesh: {spatial: 16}\n", net(text), 1, 1);
+    assert_true(is_near(item_of(&p, "b", SC_GP_FWD)->price.flops,
+                        2.0 * (16 / 16) * 8 * 32 * 64 * 9));
+    const sc_gexchange *x = exchange_of(&p.plan, "c", "in:0");
+    assert_true(x && x->coll == SC_ALL_GATHER);
+    assert_true(is_near(x->bytes, 2.0 * 16 * 8 * 32));
+    assert_true(is_near(item_of(&p, "c", SC_GP_FWD)->price.flops,
+                        2.0 * 8 * 4 * 32 * 32 * 9));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(rows_of_neighbours, setup, teardown),
         cmocka_unit_test_setup_teardown(windows, setup, teardown),
         cmocka_unit_test_setup_teardown(statistics, setup, teardown),
-        cmocka_unit_test_setup_teardown(lowers, setup, teardown)};
+        cmocka_unit_test_setup_teardown(lowers, setup, teardown),
+        cmocka_unit_test_setup_teardown(where_they_divide, setup, teardown)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
