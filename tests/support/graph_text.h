@@ -53,20 +53,21 @@ static inline bool gt_bare(char c)
     return u > ' ' && u != 0x7f && !strchr(",=#\"\\", c);
 }
 
-static inline bool gt_quoted(gt *r, char *out)
+/* A text ends with its line, `end`, whatever is escaped. */
+static inline bool gt_quoted(gt *r, const char *end, char *out)
 {
-    for (r->p++; r->p < r->end && *r->p != '"' && *r->p != '\n'; r->p++) {
-        if (*r->p == '\\' && r->p + 3 < r->end && r->p[1] == 'x') {
+    for (r->p++; r->p < end && *r->p != '"'; r->p++) {
+        if (*r->p == '\\' && r->p + 3 < end && r->p[1] == 'x') {
             char hex[] = {r->p[2], r->p[3], '\0'};
             *out++ = (char)strtoul(hex, NULL, 16);
             r->p += 3;
         } else {
-            r->p += *r->p == '\\' && r->p + 1 < r->end;
+            r->p += *r->p == '\\' && r->p + 1 < end;
             *out++ = *r->p;
         }
     }
     *out = '\0';
-    return r->p < r->end && *r->p++ == '"';
+    return r->p < end && *r->p++ == '"';
 }
 
 static inline bool gt_next(gt *r)
@@ -81,12 +82,13 @@ static inline bool gt_next(gt *r)
         return true;
     }
     const char *eol = memchr(r->p, '\n', (size_t)(r->end - r->p));
-    char *out = sc_alloc(r->a, (size_t)((eol ? eol : r->end) - r->p) + 1, 1);
+    if (!eol) eol = r->end;
+    char *out = sc_alloc(r->a, (size_t)(eol - r->p) + 1, 1);
     r->word = out;
     if (!out) return gt_wrong(r, "memory");
     if (r->mark == '"') {
         r->mark = 'w';
-        return gt_quoted(r, out) || gt_wrong(r, "a closing quote");
+        return gt_quoted(r, eol, out) || gt_wrong(r, "a closing quote");
     }
     r->mark = 'w';
     while (r->p < r->end && gt_bare(*r->p)) *out++ = *r->p++;
