@@ -124,8 +124,8 @@ static sc_status usual_mesh(graph_state *x, sc_err *err)
     x->spatial = most_spatial(x, dp * pp);
     add_axis(s, "pp", pp);
     add_axis(s, "dp", dp);
-    add_axis(s, "spatial", x->spatial);
     if (s->n_axes == 0) s->axis[s->n_axes++] = (sc_mesh_axis){"dp", 1, {0}};
+    add_axis(s, "spatial", x->spatial);
     return place_tables(x, err);
 }
 
@@ -181,22 +181,27 @@ static sc_status mesh(graph_state *x, sc_err *err)
 
 /* ---- batch ------------------------------------------------------------------ */
 
-/* Tries a micro-batch; keeps it if it fits where the kept one does not, or is
- * faster per sample. */
+static double each_sample(const sc_graph_step *s)
+{
+    return (double)s->run.makespan / ((double)s->job->micro * s->job->ga);
+}
+
+/* It fits where the other does not, or is faster per sample of a replica. */
+static bool is_better(const sc_graph_step *s, const sc_graph_step *than)
+{
+    bool fits = predict_graph_fits(s);
+    if (fits != predict_graph_fits(than)) return fits;
+    return each_sample(s) < each_sample(than);
+}
+
+/* Tries a micro-batch, and keeps it if it is better. */
 static sc_status offer(graph_state *x, uint64_t micro, uint32_t ga,
                        sc_graph_step *best, bool *any, sc_err *err)
 {
     sc_graph_step s;
     SC_TRY(predict_graph_run(x, micro, ga, x->a, &s, err));
     x->tried++;
-    double each = (double)s.run.makespan / ((double)micro * ga);
-    double kept = *any ? (double)best->run.makespan /
-                             ((double)best->job->micro * best->job->ga)
-                       : INFINITY;
-    bool better =
-        !*any || (predict_graph_fits(&s) && !predict_graph_fits(best)) ||
-        (predict_graph_fits(&s) == predict_graph_fits(best) && each < kept);
-    if (better) *best = s;
+    if (!*any || is_better(&s, best)) *best = s;
     *any = true;
     return SC_OK;
 }
@@ -282,36 +287,48 @@ static sc_status batch(graph_state *x, sc_graph_step *best, sc_err *err)
     return predict_graph_run(x, mbs, (uint32_t)(each / mbs), x->a, best, err);
 }
 
-/* Of the parts that a sample may have, those with which a step is shortest. */
-static sc_status spread(graph_state *x, sc_graph_step *step, sc_err *err)
+static void note_idle(graph_state *x)
 {
-    sc_mesh_axis *last = &x->tree.axis[x->tree.n_axes - 1];
-    uint32_t parts = x->spatial ? x->spatial : 1, best = 0, notes = x->assume.n;
-    sc_time least = 0;
-    for (uint32_t n = parts; parts > 1 && n >= 1; n /= 2) {
-        last->size = n;
-        SC_TRY(batch(x, step, err));
-        x->assume.n = notes;
-        if (best && step->run.makespan >= least) continue;
-        best = n;
-        least = step->run.makespan;
+    unsigned long long gbs = (unsigned long long)x->job->gbs;
+    x->idle = x->hw->n_devices - (uint32_t)sc_strategy_ranks(&x->tree);
+    if (!x->idle) return;
+    const char *why =
+        gbs ? sc_sprintf(x->a, "%llu samples are not enough, or do not divide",
+                         gbs)
+            : "replicas are given";
+    predict_note(&x->assume, "%u of %u devices idle: %s", x->idle,
+                 x->hw->n_devices, why ? why : "");
+}
+
+/* Of the parts that a sample may have, those with which it is best. */
+static sc_status spread(graph_state *x, sc_graph_step *best, sc_err *err)
+{
+    uint32_t parts = 0, n_axes = x->tree.n_axes;
+    const predict_notes before = x->assume;
+    predict_notes notes = before;
+    if (!x->spatial) return batch(x, best, err);
+    for (uint32_t n = x->spatial; n >= 1; n /= 2) {
+        sc_graph_step s;
+        x->assume = before;
+        if (n > 1) x->tree.axis[n_axes - 1].size = n;
+        if (n == 1 && x->spatial > 1) x->tree.n_axes--;
+        SC_TRY(batch(x, &s, err));
+        if (parts && !is_better(&s, best)) continue;
+        *best = s;
+        notes = x->assume;
+        parts = n;
     }
-    if (best) last->size = best;
-    if (best == 1) x->tree.n_axes--;
-    if (best > 1)
+    x->assume = notes;
+    if (parts > 1) {
+        x->tree.n_axes = n_axes;
+        x->tree.axis[n_axes - 1].size = parts;
         predict_note(&x->assume,
                      "positions of a sample split over %u ranks: there are "
-                     "more devices than samples",
-                     best);
-    if (x->spatial) x->idle = x->hw->n_devices;
-    if (x->spatial) x->idle -= (uint32_t)sc_strategy_ranks(&x->tree);
-    if (x->idle)
-        predict_note(&x->assume,
-                     "%u of %u devices idle: %llu samples are not enough, or "
-                     "do not divide",
-                     x->idle, x->hw->n_devices,
-                     (unsigned long long)x->job->gbs);
-    return batch(x, step, err);
+                     "more devices than replicas",
+                     parts);
+    }
+    note_idle(x);
+    return SC_OK;
 }
 
 /* ---- the job ---------------------------------------------------------------- */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_plan_graph_infer.c - which exchanges follow from a strategy on an
- * operator graph: how many, over whom, of how much. */
+/* Which exchanges follow from a strategy: how many, over whom, of how much. */
 #include "graph_plan.h"
 #include "kernels.h"
 

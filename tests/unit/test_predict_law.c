@@ -243,6 +243,16 @@ static void positions(void **state)
     assert_true(split == step_of("mesh: {dp: 8, spatial: 2}\n"));
     f.job.cluster = "dgx-h100:1";
     assert_true(split < step_of("mesh: {dp: 8}\n"));
+    /* batches that are chosen differ: what counts is the time of a sample */
+    ask("unet3d", "dgx-h100:2", "mlperf-mxnet");
+    f.job.dp = 8;
+    succeed();
+    assert_true(assumed("positions of a sample split over 2 ranks"));
+    ask("resnet50", "dgx-h100:1", "mlperf-mxnet");
+    f.job.gbs = 1;
+    succeed();
+    assert_true(assumed("7 of 8 devices idle"));
+    assert_int_equal(f.p.graph->plan.job->strategy->n_axes, 1);
     ask("unet3d", "dgx-h100:2", "pytorch-ddp");
     f.job.gbs = 8;
     succeed();
