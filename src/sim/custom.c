@@ -81,5 +81,6 @@ sc_workload *sim_custom_read(sim_world *w, const char *prefix, uint32_t n)
     }
     sc_trace_opts o = {0};
     w->status = sc_trace_read(prefix, n, &o, w->a, all, w->err);
+    if (w->status == SC_OK) w->status = sim_tasks_told(all, w->err);
     return w->status == SC_OK ? all : NULL;
 }

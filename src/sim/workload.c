@@ -13,23 +13,32 @@ void sc_simulate_opts_init(sc_simulate_opts *o)
                             .fold = true};
 }
 
-/* Exchanges of which the trace tells neither kind nor peer can be replayed
- * only. */
-static sc_status check_tasks(const sim_world *w)
+/* What an exchange lacks to be simulated; NULL: nothing. */
+static const char *lacks(const sc_task_list *t, uint32_t i)
 {
-    for (uint32_t r = 0; r < w->w->n_ranks && !w->sys->replay_only; r++) {
-        uint32_t cls = w->w->ranks[r].cls;
-        const sc_task_list *t = &w->w->classes[cls];
-        if (r > 0 && cls <= w->w->ranks[r - 1].cls) continue; /* seen */
+    if (t->flags[i] & SC_TASK_NO_COMM)
+        return "neither the kind of the exchange nor its peer is given";
+    bool barrier = t->kind[i] == SC_TASK_COLL && t->coll[i] == SC_TC_BARRIER;
+    if (t->kind[i] < SC_TASK_SEND || barrier) return NULL;
+    return t->flags[i] & SC_TASK_NO_SIZE ? "comm_size is missing" : NULL;
+}
+
+sc_status sim_tasks_told(const sc_workload *w, sc_err *err)
+{
+    for (uint32_t r = 0; r < w->n_ranks; r++) {
+        uint32_t cls = w->ranks[r].cls;
+        const sc_task_list *t = &w->classes[cls];
+        if (r > 0 && cls <= w->ranks[r - 1].cls) continue; /* seen */
         char file[SIM_PATH];
-        for (uint32_t i = 0; i < t->n_tasks; i++)
-            if (t->flags[i] & SC_TASK_NO_COMM)
-                return sc_error(w->err, SC_EINPUT, SC_C_MISSING,
-                                sim_rank_pos(w->w, r, file, sizeof file),
-                                "with replay-only its recorded time counts",
-                                "rank %u, task %llu: neither the kind of the "
-                                "exchange nor its peer is given",
-                                r, (unsigned long long)t->id[i]);
+        for (uint32_t i = 0; i < t->n_tasks; i++) {
+            const char *what = lacks(t, i);
+            if (!what) continue;
+            return sc_error(err, SC_EINPUT, SC_C_MISSING,
+                            sim_rank_pos(w, r, file, sizeof file),
+                            "with replay-only its recorded time counts",
+                            "rank %u, task %llu: %s", r,
+                            (unsigned long long)t->id[i], what);
+        }
     }
     return SC_OK;
 }
@@ -155,7 +164,8 @@ sc_status sim_world_init(sim_world *w)
 {
     init_scalars(w);
     SC_TRY(check(w));
-    SC_TRY(check_tasks(w));
+    /* exchanges of which the trace tells too little can be replayed only */
+    if (!w->sys->replay_only) SC_TRY(sim_tasks_told(w->w, w->err));
     SC_TRY(sim_wire_init(w));
     SC_TRY(sim_offload_init(w));
     SC_TRY(init_ranks(w));

@@ -336,6 +336,8 @@ void sim_order_note(sim_world *w, const sim_stream *s);
 /* workload.c: all of a run but its result */
 sc_status sim_world_init(sim_world *w);
 void sim_world_run(sim_world *w);
+/* Every exchange has a kind, its peer and a size. */
+sc_status sim_tasks_told(const sc_workload *w, sc_err *err);
 
 /* stream.c: chunks in their lanes */
 void sim_stream_leave(sim_world *w, sim_stream *s); /* a phase has ended */

@@ -18,6 +18,7 @@ typedef struct reader {
     uint32_t line, col; /* of the value at hand in the file, from 0 */
     bool metadata;      /* the next object may be GlobalMetadata */
     bool legacy;        /* a workload_graph, where only data_deps count */
+    bool named;         /* the file says that it is a Chakra trace */
 } reader;
 
 static uint64_t place(const reader *r, sc_pos pos)
@@ -224,6 +225,25 @@ static bool is_metadata(const sc_node *map)
     return true;
 }
 
+/* Events of Chrome's timelines, which Kineto writes, have a phase. */
+static bool is_timeline(const sc_node *root)
+{
+    if (root->kind == SC_N_MAP) return sc_node_get(root, "traceEvents") != NULL;
+    const sc_node *first = root->kind == SC_N_SEQ ? root->child : NULL;
+    return first && first->kind == SC_N_MAP && sc_node_get(first, "ph");
+}
+
+static const char formats[] =
+    "a Chakra trace in JSON is a list of nodes, each with id and type";
+
+/* The mapping of protocol buffers leaves out an id that is 0. */
+static bool has_type(const sc_node *map)
+{
+    for (const sc_node *e = map->child; e; e = e->next)
+        if (is(e->key, "type") || is(e->key, "nodetype")) return true;
+    return false;
+}
+
 static sc_status node(reader *r, const sc_node *map)
 {
     bool first = r->metadata;
@@ -231,7 +251,13 @@ static sc_status node(reader *r, const sc_node *map)
     if (map->kind != SC_N_MAP)
         return raw_error(r->t, SC_C_TYPE, place(r, map->pos), NULL,
                          "a node is an object");
-    if (first && is_metadata(map)) return SC_OK;
+    if (first && is_metadata(map)) {
+        r->named = map->child != NULL;
+        return SC_OK;
+    }
+    if (!has_type(map))
+        return raw_error(r->t, SC_C_MISSING, place(r, map->pos), formats,
+                         "no node of a Chakra trace: it has no type");
     raw_node *n = raw_add(r->t, place(r, map->pos));
     if (n == NULL) return r->t->first;
     for (const sc_node *e = map->child; e; e = e->next)
@@ -249,11 +275,17 @@ static sc_status nodes(reader *r, const sc_node *list)
 /* One value of the top level. */
 static sc_status top(reader *r, const sc_node *root)
 {
+    if (is_timeline(root))
+        return raw_error(r->t, SC_C_TYPE, place(r, root->pos),
+                         "chakra_trace_link and chakra_converter make a "
+                         "Chakra trace of it and its execution trace",
+                         "a timeline of Kineto or Chrome, not a Chakra trace");
     if (root->kind == SC_N_SEQ) return nodes(r, root);
     if (root->kind != SC_N_MAP) return node(r, root);
     const sc_node *schema = sc_node_get(root, "schema");
     for (const sc_node *e = root->child; e; e = e->next) {
         r->legacy = is(e->key, "workloadgraph");
+        r->named = r->named || r->legacy;
         if (e->kind != SC_N_SEQ ||
             !(r->legacy || is(e->key, "nodes") || is(e->key, "node")))
             continue;
@@ -337,5 +369,8 @@ sc_status chakra_json(const char *buf, size_t len, raw_trace *t)
         p = bracket ? value_end(p, end) : end;
         SC_TRY(parse(&r, seen, p));
     }
+    if (t->n == 0 && t->first == SC_OK && !r.named)
+        return raw_error(t, SC_C_MISSING, (uint64_t)1 << 32 | 1, formats,
+                         "not a Chakra trace: there is no node");
     return t->first;
 }

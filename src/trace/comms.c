@@ -187,7 +187,7 @@ static sc_status define(comms *c, raw_trace *t, const sc_node *e,
                          "node %" PRIu64
                          ": a process group needs pg_name and a list of ranks",
                          n->id);
-    raw_text text = {pg->text, strlen(pg->text)};
+    raw_text text = raw_group_name((raw_text){pg->text, strlen(pg->text)});
     uint32_t *rank = NULL, count = 0;
     comm_def d;
     SC_TRY(members(c, t, list, n, &rank, &count));

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* config_groups.c - communicator groups: {"1": [0, 1], "2": [2, 3]}. */
 #include "trace/config.h"
+#include "trace/raw.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 typedef struct member {
     uint32_t rank, at; /* at: position in the list */
@@ -76,9 +78,25 @@ static sc_status read_group(const sc_node *list, uint32_t n_ranks,
     sc_status s = read_members(list, n_ranks, rank, m, a, err);
     sc_arena_restore(a, mark);
     if (s != SC_OK) return s;
-    out->name = list->key;
+    raw_text name = raw_group_name((raw_text){list->key, strlen(list->key)});
+    out->name = sc_strndup(a, name.p, name.n);
     out->n = list->n;
     out->rank = rank;
+    return out->name ? SC_OK : sc_error_nomem(err);
+}
+
+/* "01" is the group "1"; no key but such a one can name a group twice. */
+static sc_status twice(const sc_node *key, const sc_rank_group *groups,
+                       uint32_t i, uint32_t n, sc_err *err)
+{
+    if (strcmp(key->key, groups[i].name) == 0) return SC_OK;
+    for (uint32_t k = 0; k < n; k++)
+        if (k != i && strcmp(groups[k].name, groups[i].name) == 0)
+            return sc_error(err, SC_EINPUT, SC_C_DUPLICATE, key->key_pos,
+                            "names that are numbers are read as whole numbers",
+                            "group \"%.60s\" is group %.60s, which is there "
+                            "twice",
+                            key->key, groups[i].name);
     return SC_OK;
 }
 
@@ -95,6 +113,9 @@ sc_status trace_groups_text(const char *text, size_t len, const char *file,
     for (const sc_node *c = root->child; c != NULL; c = c->next)
         trace_config_keep(&first, read_group(c, n_ranks, &groups[i++], a, err));
     if (first != SC_OK) return first;
+    i = 0;
+    for (const sc_node *c = root->child; c != NULL; c = c->next, i++)
+        SC_TRY(twice(c, groups, i, root->n, err));
     *out = groups;
     *n = i;
     return SC_OK;

@@ -175,6 +175,24 @@ static sc_status set_number(raw_trace *t, raw_node *n, raw_attr attr,
     return SC_OK;
 }
 
+raw_text raw_group_name(raw_text name)
+{
+    const char *p = name.p, *end = name.p + name.n;
+    while (p < end && (*p == ' ' || *p == '\t')) p++;
+    if (p < end && *p == '+') p++;
+    const char *digits = p;
+    while (p < end && *p >= '0' && *p <= '9') p++;
+    raw_text number = {digits, (size_t)(p - digits)};
+    if (number.n == 0) return name;
+    if (p < end && *p == '.')
+        for (p++; p < end && *p >= '0' && *p <= '9';) p++;
+    while (p < end && (*p == ' ' || *p == '\t')) p++;
+    if (p < end) return name;
+    while (number.n > 1 && *number.p == '0')
+        number = (raw_text){number.p + 1, number.n - 1};
+    return number;
+}
+
 /* Communicator groups are named by texts that hold integers, or by integers. */
 static sc_status set_group(raw_trace *t, raw_node *n, const raw_value *v,
                            uint64_t at)
@@ -183,7 +201,7 @@ static sc_status set_group(raw_trace *t, raw_node *n, const raw_value *v,
         if (v->as.text.n > 0 && memchr(v->as.text.p, '\0', v->as.text.n))
             return raw_error(t, SC_C_TYPE, at, NULL,
                              "pg_name holds a zero byte");
-        n->group = v->as.text;
+        n->group = raw_group_name(v->as.text);
         return SC_OK;
     }
     if (v->kind != RAW_V_INT && v->kind != RAW_V_UINT)

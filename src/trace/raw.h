@@ -108,6 +108,10 @@ sc_pos raw_pos(const raw_trace *t, uint64_t at);
 sc_status raw_error(raw_trace *t, sc_code code, uint64_t at, const char *hint,
                     const char *fmt, ...) SC_PRINTF(5, 6);
 
+/* The name of a group as std::stoi reads it where it is a number: "01" is 1, and
+ * so is "1.0".  A part of `name`. */
+raw_text raw_group_name(raw_text name);
+
 raw_attr raw_attr_find(const char *name, size_t len);
 /* Stores an attribute; of two with one name the first counts, as in Chakra's
  * own reader.  `at`: where it stands. */

@@ -183,6 +183,15 @@ static sc_status add_idle(session *s, uint32_t n_ranks, uint32_t *n_classes)
     return SC_OK;
 }
 
+/* Some rank has something to do. */
+static sc_status has_tasks(const session *s, const char *name)
+{
+    for (uint32_t i = 0; i < s->index.n; i++)
+        if (s->cls[i].n_tasks > 0) return SC_OK;
+    return sc_error(s->err, SC_EINPUT, SC_C_MISSING, sc_pos_file(name), NULL,
+                    "an empty workload: no trace has a node");
+}
+
 static sc_status finish(session *s, const char *name, uint32_t n_ranks,
                         sc_workload *out)
 {
@@ -277,8 +286,7 @@ static sc_status read_rank(session *s, const char *prefix, uint32_t rank,
     const char *path = file_of(prefix, rank, form, &s->tmp);
     if (path == NULL) return missing(prefix, rank, &s->tmp, s->err);
     SC_TRY(sc_file_read(path, MAX_BYTES - 1, &s->tmp, &buf, &len, s->err));
-    SC_TRY(
-        sc_unpack(buf, len, MAX_BYTES - 1, path, &s->tmp, &buf, &len, s->err));
+    SC_TRY(unpack(buf, len, path, &s->tmp, &buf, &len, s->err));
     return take(s, rank, *form, path, buf, len);
 }
 
@@ -297,6 +305,7 @@ sc_status sc_trace_read(const char *prefix, uint32_t n_ranks,
             st = read_rank(&s, prefix, r, &form);
         s.idle = s.idle || idle;
     }
+    if (st == SC_OK) st = has_tasks(&s, prefix);
     if (st == SC_OK) st = finish(&s, prefix, n_ranks, out);
     end(&s);
     return st;

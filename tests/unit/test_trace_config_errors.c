@@ -212,6 +212,7 @@ static void groups(void **state)
         {"{\"1\": []}", "missing 1:7", "no members"},
         {"{\"\": [0]}", "missing 1:2", "all ranks"},
         {"{\"1\": 0, \"1\": [1]}", "duplicate-key 1:10", "1"},
+        {"{\"1\": [0], \"01\": [1]}", "duplicate-key 1:12", "whole numbers"},
         {"{\"1\": 0, \"2\": {}}", "type 1:7, type 1:15", "list"},
         {"[[0, 1]]", "type 1:1", "mapping"}};
     check_all(cases, SC_COUNT(cases), read_groups);

@@ -221,24 +221,52 @@ static void json(void **state)
     json_fails("{\"schema\": \"1.0.2-chakra.0.0.4\", \"nodes\": []}",
                "t.json:1:12: error: a PyTorch execution trace, not a Chakra "
                "trace");
-    json_fails("{\"version\": \"1\"}\n{\"id\": -1}",
+    json_fails("{\"version\": \"1\"}\n{\"id\": -1, \"type\": 4}",
                "t.json:2:8: error: id needs a whole number from 0");
     json_fails("{\"nodes\": [{\"id\": 1, \"type\": \"NO_NODE\"}]}",
                "t.json:1:30: error: type needs a whole number from 0");
-    json_fails("[{\"id\": 1, \"dataDeps\": [5]}]",
+    json_fails("[{\"id\": 1, \"type\": 4, \"dataDeps\": [5]}]",
                "t.json:1:2: error: node 1 depends on node 5, which the file "
                "does not hold");
-    json_fails("[{\"id\": 0, \"attr\": [{\"name\": \"comm_size\", "
-               "\"doubleVal\": 1}]}]",
-               "t.json:1:56: error: comm_size holds a float, not an integer");
+    json_fails("[{\"id\": 0, \"type\": 7, \"attr\": [{\"name\": "
+               "\"comm_size\", \"doubleVal\": 1}]}]",
+               "t.json:1:67: error: comm_size holds a float, not an integer");
+}
+
+/* JSON of other programs is not taken for a trace in which nothing happens. */
+static void other_json(void **state)
+{
+    (void)state;
+    static const char none[] =
+        "t.json:1:1: error: not a Chakra trace: there is no node; a Chakra "
+        "trace in JSON is a list of nodes, each with id and type";
+    static const char timeline[] =
+        "t.json:1:1: error: a timeline of Kineto or Chrome, not a Chakra "
+        "trace; chakra_trace_link and chakra_converter make a Chakra trace of "
+        "it and its execution trace";
+    json_fails("{}", none);
+    json_fails("[]", none);
+    json_fails("{\"nodes\": []}", none);
+    json_fails("{\"foo\": 1}",
+               "t.json:1:1: error: no node of a Chakra trace: it has no type; "
+               "a Chakra trace in JSON is a list of nodes, each with id and "
+               "type");
+    json_fails("[{\"id\": 0, \"type\": 4}, {\"id\": 1}]",
+               "t.json:1:24: error: no node of a Chakra trace: it has no "
+               "type; a Chakra trace in JSON is a list of nodes, each with id "
+               "and type");
+    json_fails("{\"traceEvents\": []}", timeline);
+    json_fails("{\"schemaVersion\": 1, \"traceEvents\": [{\"ph\": \"X\"}]}",
+               timeline);
+    json_fails("[{\"ph\": \"X\", \"name\": \"a\", \"ts\": 1}]", timeline);
 }
 
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
-        T(framing), T(wire),        T(attributes),   T(values),
-        T(graph),   T(all_of_them), T(packed_files), T(json),
+        T(framing),     T(wire),         T(attributes), T(values),     T(graph),
+        T(all_of_them), T(packed_files), T(json),       T(other_json),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
