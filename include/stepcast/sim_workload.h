@@ -79,11 +79,12 @@ typedef struct sc_link_use {
 } sc_link_use;
 
 /* One edge of waiting: `rank` at `task` waits for `on`; `why` completes "waits
- * for ...". */
+ * for ...", and where task `other` of `on` is known, `state` completes "whose
+ * task ...".  Both are indices in the classes of their ranks. */
 typedef struct sc_wait {
     uint32_t rank, on;
-    uint32_t task; /* index in the class, SC_TASK_WORLD: none */
-    const char *why;
+    uint32_t task, other; /* SC_TASK_WORLD: none */
+    const char *why, *state;
 } sc_wait;
 
 typedef struct sc_simulate_result {

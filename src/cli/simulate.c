@@ -123,10 +123,12 @@ static void compare(cli *c, const simulate_run *r, sc_report_other *out)
 
 static sc_status write_trace(cli *c, const simulate_run *r)
 {
+    sc_workload own;
     sc_json j;
     if (!r->o->trace) return SC_OK;
+    SC_TRY(cli_simulate_names(c, r, &own));
     sc_json_init(&j, false);
-    sc_report_simulation_trace(&r->w, &r->result, &j);
+    sc_report_simulation_trace(&own, &r->result, &j);
     sc_status s = cli_write_json(c, r->o->trace, &j);
     sc_json_free(&j);
     return s;

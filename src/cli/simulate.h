@@ -42,8 +42,8 @@ typedef struct simulate_run {
 /* Rules, files, and options of the engine. */
 sc_status cli_simulate_load(cli *c, simulate_run *r);
 
-/* The traces alone, with what they call their nodes. */
-sc_status cli_simulate_names(cli *c, simulate_run *r);
+/* The traces alone, with each rank's own ids and names of nodes. */
+sc_status cli_simulate_names(cli *c, const simulate_run *r, sc_workload *out);
 
 /* Not all ranks have ended: who waits for whom, as errors. */
 sc_status cli_simulate_stuck(cli *c, simulate_run *r);

@@ -148,9 +148,6 @@ static sc_status load_network(cli *c, simulate_run *r)
 
 /* ---- workloads ------------------------------------------------------------- */
 
-/* What tasks are called. */
-enum names { NAMES_NONE, NAMES_OF_CLASS, NAMES_OWN };
-
 /* One --workload PREFIX[@FIRST_RANK]. */
 typedef struct job {
     const char *text, *prefix;
@@ -182,11 +179,11 @@ static const char *groups_of(const simulate_opts *o, uint32_t i)
     return file && strcmp(file, "empty") != 0 ? file : NULL;
 }
 
-static sc_status read_job(cli *c, const simulate_run *r, uint32_t i,
-                          enum names names, job *j)
+static sc_status read_job(cli *c, const simulate_run *r, uint32_t i, bool names,
+                          job *j)
 {
-    sc_trace_opts t = {.names = names != NAMES_NONE,
-                       .ids = names == NAMES_OWN || r->system.n_node_ccl > 0,
+    sc_trace_opts t = {.names = names,
+                       .ids = names || r->system.n_node_ccl > 0,
                        .micros = r->rules->durations_in_micros,
                        .zero_is_world = r->rules->group_zero_is_world};
     sc_rank_group *groups = NULL;
@@ -268,7 +265,8 @@ static sc_status join(cli *c, simulate_run *r, job *j, uint32_t n)
     return sc_workload_join(all, have, c->arena, &r->w, c->err);
 }
 
-static sc_status load_workloads(cli *c, simulate_run *r, enum names names)
+/* `names`: ranks are of one class only if they call their tasks alike. */
+static sc_status load_workloads(cli *c, simulate_run *r, bool names)
 {
     const simulate_opts *o = r->o;
     uint32_t n = 0, n_groups = 0;
@@ -363,13 +361,19 @@ sc_status cli_simulate_load(cli *c, simulate_run *r)
                     o->system);
     SC_TRY(load_network(c, r));
     if (o->memory) SC_TRY(sc_pool_read(o->memory, c->arena, &r->pool, c->err));
-    SC_TRY(load_workloads(c, r, o->trace ? NAMES_OF_CLASS : NAMES_NONE));
+    SC_TRY(load_workloads(c, r, false));
     return set_opts(c, r);
 }
 
-/* Each rank's own: of what else it shares a class with may be called otherwise.
- * Classes are then others, places of tasks in them the same. */
-sc_status cli_simulate_names(cli *c, simulate_run *r)
+/* Classes are then others, places of tasks in them the same. */
+sc_status cli_simulate_names(cli *c, const simulate_run *r, sc_workload *out)
 {
-    return load_workloads(c, r, NAMES_OWN);
+    simulate_run own = *r;
+    sc_text_init(&own.warnings);
+    sc_text_init(&own.assumptions);
+    sc_status s = load_workloads(c, &own, true);
+    sc_text_free(&own.warnings);
+    sc_text_free(&own.assumptions);
+    *out = own.w;
+    return s;
 }

@@ -4,6 +4,7 @@
 
 sc_status cli_simulate_stuck(cli *c, simulate_run *r)
 {
-    SC_TRY(cli_simulate_names(c, r));
-    return sc_simulate_deadlock(&r->w, &r->result, c->err);
+    sc_workload own;
+    SC_TRY(cli_simulate_names(c, r, &own));
+    return sc_simulate_deadlock(&own, &r->result, c->err);
 }

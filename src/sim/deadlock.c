@@ -138,14 +138,6 @@ static uint32_t call_of(const search *x, const sim_waiting *b, uint32_t *near)
     return SC_TASK_WORLD;
 }
 
-static const char *node(const search *x, uint32_t rank, uint32_t task)
-{
-    const sc_task_list *t = x->w->rank[rank].tasks;
-    const char *name = t->name && t->name[task] ? t->name[task] : "";
-    return sc_sprintf(x->w->a, "task %" PRIu64 "%s%s%s", t->id[task],
-                      *name ? " \"" : "", name, *name ? "\"" : "");
-}
-
 static const char *subject(const search *x, const sim_waiting *b)
 {
     const sc_task_list *t = x->w->rank[b->rank].tasks;
@@ -167,32 +159,35 @@ static const char *subject(const search *x, const sim_waiting *b)
     }
 }
 
-/* The next of the walk, NULL at its end; tells why `b` waits. */
-static blocked *follow(search *x, const sim_waiting *b, const char **why)
+/* The next of the walk, NULL at its end; `out` tells why `b` waits. */
+static blocked *follow(search *x, const sim_waiting *b, sc_wait *out)
 {
-    const char *what = subject(x, b);
     uint32_t near, task;
-    *why = what;
+    *out = (sc_wait){.rank = b->rank,
+                     .on = b->on,
+                     .task = b->task,
+                     .other = SC_TASK_WORLD,
+                     .why = subject(x, b)};
     if (b->kind == SIM_WAITS_MESSAGES) return NULL;
     task = b->kind == SIM_WAITS_MEMBER ? call_of(x, b, &near)
                                        : counterpart(x, b, &near);
     if (task == SC_TASK_WORLD && near != SC_TASK_WORLD) {
-        *why = sc_sprintf(x->w->a, "%s, whose %s is of %" PRIu64 " bytes", what,
-                          node(x, b->on, near),
-                          x->w->rank[b->on].tasks->size[near]);
+        out->other = near;
+        out->state = sc_sprintf(x->w->a, "is of %" PRIu64 " bytes",
+                                x->w->rank[b->on].tasks->size[near]);
         return NULL;
     }
     if (task == SC_TASK_WORLD) {
-        *why = sc_sprintf(x->w->a, "%s, which never does", what);
+        out->why = sc_sprintf(x->w->a, "%s, which never does", out->why);
         return NULL;
     }
     blocked *next = before(x, b->on, task);
     if (next && next->is.task == task) return next;
-    *why = sc_sprintf(x->w->a, "%s, whose %s %s", what, node(x, b->on, task),
-                      next ? "has not started"
-                      : is_ready(&x->w->rank[b->on], task)
-                          ? "is ready, but nothing ends after which it is tried"
-                          : "depends on itself");
+    out->other = task;
+    out->state = next ? "has not started"
+                 : is_ready(&x->w->rank[b->on], task)
+                     ? "is ready, but nothing ends after which it is tried"
+                     : "waits for a task of its rank that never ends";
     return next;
 }
 
@@ -211,33 +206,31 @@ static void note(void *ctx, const sim_waiting *is)
     *at = b;
 }
 
-static void add(sc_simulate_result *out, const blocked *b, const char *why)
+static void add(sc_simulate_result *out, sc_wait wait)
 {
-    out->wait[out->n_waits++] = (sc_wait){.rank = b->is.rank,
-                                          .on = b->is.on,
-                                          .task = b->is.task,
-                                          .why = why ? why : ""};
+    if (!wait.why) wait.why = "";
+    out->wait[out->n_waits++] = wait;
 }
 
 /* From `b` along; the cycle, or what never happens, comes first. */
 static void walk(search *x, blocked *b, sc_simulate_result *out)
 {
-    const char *why = NULL;
+    sc_wait wait;
     blocked *at = b, *next;
     for (;; at = next) {
         at->visited = true;
-        next = follow(x, &at->is, &why);
+        next = follow(x, &at->is, &wait);
         if (!next || next->visited) break;
     }
     if (!next) {
-        add(out, at, why);
+        add(out, wait);
         return;
     }
     blocked *first = next;
     do {
         at = next;
-        next = follow(x, &at->is, &why);
-        add(out, at, why);
+        next = follow(x, &at->is, &wait);
+        add(out, wait);
     } while (next && next != first);
     out->n_cycle = out->n_waits;
 }
@@ -255,6 +248,7 @@ static void stuck(const search *x, uint32_t rank, sc_simulate_result *out)
         .rank = rank,
         .on = rank,
         .task = i,
+        .other = SC_TASK_WORLD,
         .why = ready ? "a task to end after which it would be tried"
                      : "tasks that wait for it (a cycle of dependencies)"};
 }
@@ -275,14 +269,14 @@ static void collect(search *x, sc_simulate_result *out)
     if (start < w->n_ranks) walk(x, x->of[start], out);
     uint32_t front = out->n_waits;
     for (uint32_t r = 0; r < w->n_ranks; r++) {
-        const char *why = NULL;
+        sc_wait wait;
         if (w->rank[r].out.finished || in_front(out, front, r)) continue;
         if (!x->of[r]) {
             stuck(x, r, out);
             continue;
         }
-        (void)follow(x, &x->of[r]->is, &why);
-        add(out, x->of[r], why);
+        (void)follow(x, &x->of[r]->is, &wait);
+        add(out, wait);
     }
 }
 
@@ -315,6 +309,16 @@ sc_pos sim_rank_pos(const sc_workload *w, uint32_t rank, char *buf, size_t size)
     return sc_pos_file(buf);
 }
 
+/* As the rank's own trace calls it. */
+static void name_task(const sc_workload *w, uint32_t rank, uint32_t task,
+                      char *buf, size_t size)
+{
+    const sc_task_list *t = &w->classes[w->ranks[rank].cls];
+    const char *name = t->name && t->name[task] ? t->name[task] : "";
+    (void)snprintf(buf, size, "task %" PRIu64 "%s%.60s%s", t->id[task],
+                   *name ? " \"" : "", name, *name ? "\"" : "");
+}
+
 static void around(const sc_simulate_result *r, char *buf, size_t size)
 {
     int at =
@@ -329,18 +333,20 @@ static void around(const sc_simulate_result *r, char *buf, size_t size)
 sc_status sc_simulate_deadlock(const sc_workload *w,
                                const sc_simulate_result *r, sc_err *err)
 {
-    char file[160], hint[240];
+    char file[160], hint[240], task[100], other[100];
     if (r->n_finished == r->n_ranks) return SC_OK;
     around(r, hint, sizeof hint);
     uint32_t n = r->n_cycle ? r->n_cycle : r->n_waits ? 1 : 0;
     for (uint32_t i = 0; i < n; i++) {
         const sc_wait *k = &r->wait[i];
-        const sc_task_list *t = &w->classes[w->ranks[k->rank].cls];
-        const char *name = t->name && t->name[k->task] ? t->name[k->task] : "";
+        bool whose = k->other != SC_TASK_WORLD;
         sc_pos pos = sim_rank_pos(w, k->rank, file, sizeof file);
+        name_task(w, k->rank, k->task, task, sizeof task);
+        if (whose) name_task(w, k->on, k->other, other, sizeof other);
         (void)sc_error(err, SC_EINPUT, SC_C_CYCLE, pos, i ? NULL : hint,
-                       "task %" PRIu64 "%s%.60s%s waits for %s", t->id[k->task],
-                       *name ? " \"" : "", name, *name ? "\"" : "", k->why);
+                       "%s waits for %s%s%s%s%s", task, k->why,
+                       whose ? ", whose " : "", whose ? other : "",
+                       whose ? " " : "", whose ? k->state : "");
     }
     if (n == 0)
         (void)sc_error(err, SC_EINPUT, SC_C_CYCLE, sc_pos_none(), NULL, "%s",

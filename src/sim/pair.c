@@ -7,6 +7,8 @@
  */
 #include "sim/world.h"
 
+#include <inttypes.h>
+
 #define ASK_BYTES 8192
 #define TAGS      500000000u
 
@@ -255,6 +257,39 @@ void sim_pair_waiting(sim_world *w, sim_note *note, void *ctx)
             tell(x, &x->receives, SIM_WAITS_SEND, note, ctx);
             tell(x, &x->sends, SIM_WAITS_RECEIVE, note, ctx);
         }
+}
+
+/* How many ranks a simulated one stands for. */
+static uint64_t stands_for(const sim_world *w, uint32_t rank)
+{
+    uint64_t n = 0;
+    for (uint32_t i = 0; w->folded && i < w->w->n_ranks; i++)
+        n += w->index[i] == w->index[rank];
+    return w->folded ? n : 1;
+}
+
+static bool is_before(const sim_pair_key *a, const sim_pair_key *b)
+{
+    if (a->src != b->src) return a->src < b->src;
+    if (a->dst != b->dst) return a->dst < b->dst;
+    return a->tag != b->tag ? a->tag < b->tag : a->size < b->size;
+}
+
+void sim_pair_unreceived(sim_world *w)
+{
+    const sim_pair_key *first = NULL;
+    uint64_t n = 0;
+    for (uint32_t i = 0; i < w->pairs->cap; i++)
+        for (const sim_pair *x = w->pairs->table[i]; x; x = x->chain) {
+            if (x->balance <= 0) continue;
+            n += (uint64_t)x->balance * stands_for(w, x->key.src);
+            if (!first || is_before(&x->key, first)) first = &x->key;
+        }
+    if (first)
+        sim_warn(w, SIM_WARN_UNRECEIVED,
+                 "nobody receives %" PRIu64 " of the messages sent; the first "
+                 "has %" PRIu64 " bytes and tag %u, from rank %u to rank %u",
+                 n, first->size, first->tag, first->src, first->dst);
 }
 
 sc_status sim_pair_init(sim_world *w)

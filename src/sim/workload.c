@@ -142,7 +142,6 @@ static sc_status collect(sim_world *w, sc_simulate_result *out)
     out->n_events = w->n_events;
     out->n_messages = w->n_messages;
     out->n_tasks = w->n_tasks;
-    out->warnings = w->warnings ? w->warnings : "";
     out->rank = sc_alloc(w->a, n, sizeof *out->rank);
     if (!out->rank) return sc_error_nomem(w->err);
     for (uint32_t i = 0; i < n; i++) {
@@ -156,6 +155,8 @@ static sc_status collect(sim_world *w, sc_simulate_result *out)
         out->n_finished += t->finished;
         if (t->finished && t->finish > out->makespan) out->makespan = t->finish;
     }
+    if (out->n_finished == n) sim_pair_unreceived(w);
+    out->warnings = w->warnings ? w->warnings : "";
     SC_TRY(collect_spans(w, out));
     return sim_links_use(w, out);
 }
@@ -227,10 +228,8 @@ static const char *first_waits(sim_world *x, const sc_simulate_result *out)
     uint32_t n = out->n_cycle ? out->n_cycle : 1;
     for (uint32_t i = 0; i < n && i < out->n_waits && i < 3; i++) {
         const sc_wait *k = &out->wait[i];
-        text = sc_sprintf(
-            x->a, "%s%srank %u at task %llu waits for %s", text ? text : "",
-            i ? ", " : "", k->rank,
-            (unsigned long long)x->rank[k->rank].tasks->id[k->task], k->why);
+        text = sc_sprintf(x->a, "%s%srank %u waits for %s", text ? text : "",
+                          i ? ", " : "", k->rank, k->why);
     }
     return text ? text : "";
 }

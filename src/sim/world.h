@@ -204,7 +204,8 @@ enum {
     SIM_WARN_ALGORITHM, /* one per sc_ccl_op */
     SIM_WARN_UNFIT = SIM_WARN_ALGORITHM + SC_N_CCL_OPS,
     SIM_WARN_ROOTED,
-    SIM_WARN_ORDER
+    SIM_WARN_ORDER,
+    SIM_WARN_UNRECEIVED
 };
 
 void sim_warn(sim_world *w, uint32_t what, const char *fmt, ...)
@@ -232,6 +233,8 @@ typedef struct sim_waiting {
 
 typedef void sim_note(void *ctx, const sim_waiting *is);
 void sim_pair_waiting(sim_world *w, sim_note *note, void *ctx);
+/* At the end of a run: warns of messages that nobody received. */
+void sim_pair_unreceived(sim_world *w);
 void sim_meet_waiting(sim_world *w, sim_note *note, void *ctx);
 void sim_coll_waiting(sim_world *w, sim_note *note, void *ctx);
 /* Fills n_waits, wait and n_cycle; the world is not folded. */
