@@ -240,11 +240,10 @@ static void emit_kernel(gl *g, const gl_instance *at, uint32_t mb, uint32_t i,
 /* Done when what it reads is: nothing of its own. */
 static void emit_none(gl *g, const gl_instance *at, uint32_t mb, uint32_t i)
 {
-    const gp_item *it = &g->prog->item[i];
-    uint32_t m = it->n_in ? g->prog->value[it->in[0]].made : SC_NONE;
+    uint32_t m = g->item[i].as, row = g->prog->item[i].once ? at->row : mb;
     if (m == SC_NONE) return;
-    memcpy(gl_ops(g, it->once ? at->row : mb, i),
-           gl_ops(g, row_of(g, at, mb, m), m), g->members * sizeof(sc_op));
+    memcpy(gl_ops(g, row, i), gl_ops(g, row_of(g, at, mb, m), m),
+           g->members * sizeof(sc_op));
 }
 
 sc_status gl_emit(gl *g, const gl_instance *at, uint32_t mb, uint32_t i)

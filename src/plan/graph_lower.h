@@ -26,7 +26,7 @@ typedef struct gl_item {
     uint64_t bytes;
     double flops;
     uint8_t kind, stream, part;
-    bool none;     /* nothing to do: ready when what it reads is */
+    bool none;     /* nothing to do: ready when item `as` is */
     bool user;     /* reads what is fetched ahead */
     bool closes;   /* the last user of its layer */
     bool fills;    /* makes gradients that each micro-batch reduces, or does
@@ -39,6 +39,7 @@ typedef struct gl_item {
     const uint32_t *after; /* [n_after] items of the same micro-batch that made
                               what it reads */
     bool rare;             /* reads what is there once a step, too */
+    uint32_t as; /* item that made the last of what it reads; SC_NONE */
     uint32_t comm, comm_dev, comm_to; /* the last one asked for */
 } gl_item;
 
@@ -308,5 +309,8 @@ sc_status gl_twins(gl *g);
 
 /* graph_lower_memory.c */
 sc_status gl_lifetimes(gl *g);
+/* Whether a gradient leaves as soon as a micro-batch has made it: into another
+ * value. */
+bool gl_leaves(const gl *g, uint32_t v);
 
 #endif

@@ -14,9 +14,7 @@
 
 typedef enum span { SPAN_NONE, SPAN_ALWAYS, SPAN_STEP, SPAN_MICRO } span;
 
-/* Whether a gradient leaves as soon as a micro-batch has made it: into
- * another value. */
-static bool leaves(const gl *g, uint32_t v)
+bool gl_leaves(const gl *g, uint32_t v)
 {
     for (uint32_t k = g->use_head[v]; k < g->use_head[v + 1]; k++) {
         const gp_item *it = &g->prog->item[g->use[k]];
@@ -40,7 +38,7 @@ static span span_of(const gl *g, uint32_t v)
     case GP_WEIGHT_GRAD:
     case GP_GRAD_KEPT:
         if (once) return SPAN_NONE; /* where it was summed */
-        if (leaves(g, v)) return SPAN_MICRO;
+        if (gl_leaves(g, v)) return SPAN_MICRO;
         return g->sum[v] ? SPAN_ALWAYS : SPAN_NONE;
     default:
         if (x->made == SC_NONE) return SPAN_ALWAYS;

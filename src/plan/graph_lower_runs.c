@@ -93,7 +93,7 @@ static bool by_stream(const gl *g, uint32_t i)
     const gp_item *it = &g->prog->item[i];
     if (it->once || it->to != SC_NONE) return false;
     if (!g->item[i].none) return is_queued(&g->item[i]);
-    uint32_t m = it->n_in ? maker(g, it, 0) : SC_NONE;
+    uint32_t m = g->item[i].as;
     return m == SC_NONE ||
            (g->prog->item[m].stage == it->stage && g->runs->inside[m]);
 }
@@ -105,9 +105,8 @@ static void await(const gl *g, uint32_t m, uint8_t when)
         const gp_item *it = &g->prog->item[m];
         g->runs->awaited[m] |= when;
         if (when == ONCE) g->runs->read[it->stage] |= g->item[m].part;
-        if (!g->item[m].none || it->n_in == 0) return;
-        m = maker(g, it, 0);
-        if (m == SC_NONE) return;
+        if (!g->item[m].none || g->item[m].as == SC_NONE) return;
+        m = g->item[m].as;
     }
 }
 

@@ -224,6 +224,7 @@ static toy draw_joined(prop *p)
     if (t.machine) t.offload = share[prop_below(p, SC_COUNT(share))];
     t.fwd *= 1.37;
     t.dgrad *= 0.71;
+    if (!prop_below(p, 3)) t.wgrad = 0; /* with the gradient of inputs */
     return t;
 }
 

@@ -97,15 +97,15 @@ static inline gp_item *toy_item(toy *t, const gp_item *like, uint32_t a,
 static inline gp_item toy_kernel(uint32_t stage, uint32_t op, sc_gpass pass,
                                  double seconds, uint32_t out)
 {
-    return (gp_item){.pass = (uint8_t)pass,
-                     .cat = pass == SC_GP_UPDATE ? SC_CAT_OPTIMIZER
-                                                 : SC_CAT_COMPUTE,
-                     .stage = stage,
-                     .to = SC_NONE,
-                     .op = op,
-                     .exchange = SC_NONE,
-                     .price = {.seconds = seconds, .flops = 1, .bytes = 1},
-                     .out = out};
+    return (gp_item){
+        .pass = (uint8_t)pass,
+        .cat = pass == SC_GP_UPDATE ? SC_CAT_OPTIMIZER : SC_CAT_COMPUTE,
+        .stage = stage,
+        .to = SC_NONE,
+        .op = op,
+        .exchange = SC_NONE,
+        .price = {.seconds = seconds, .flops = seconds > 0, .bytes = 1},
+        .out = out};
 }
 
 static inline uint32_t toy_device(const toy *t, uint32_t stage)

@@ -85,6 +85,35 @@ static void whole_passes(void **state)
     }
 }
 
+/* A gradient of weights that takes no time of its own comes with what its stream
+ * made in the same pass: of three operators the first two are one operation
+ * forward, and one backward.  That of the last reads forward results only: it
+ * stays an operation, and so does each kernel around it. */
+static void weights_beside_inputs(void **state)
+{
+    (void)state;
+    toy t = pipeline(SC_SCH_1F1B, 1, 1, 4);
+    t.ops = 3;
+    t.wgrad = 0;
+    t.update = 3;
+    toy_build(&t);
+    t.job.joined = true;
+    sc_result r;
+    sc_sim_opts o;
+    sc_sim_opts_init(&o);
+    if (sc_gplan_lower(&t.plan, &arena, &err) != SC_OK ||
+        sc_sim_run(&t.plan.step, &o, &arena, &r, &err) != SC_OK)
+        no_error();
+    const sc_graph *x = &t.plan.step;
+    assert_int_equal(x->n_ops, 4 * (2 + 3) + 1);
+    for (sc_op i = 0; i + 1 < x->n_ops; i++) {
+        bool two = i % 5 == 0 || i % 5 == 4;
+        assert_int_equal(x->parts[i] ? x->parts[i]->n : 1, two ? 2 : 1);
+        assert_int_equal(x->kind[i] == SC_OP_MARK, i % 5 == 3);
+    }
+    assert_true(llabs(r.makespan - ps(4 * (1 + 1) + 3)) < 100);
+}
+
 /* Qi et al. 2023, table 2: (p - 1)(t_f + t_b - t_w); ZB-V has none where all
  * are equal. */
 static void zero_bubble(void **state)
@@ -514,15 +543,25 @@ int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
-        TEST(whole_passes),    TEST(zero_bubble),
-        TEST(both_ways),       TEST(both_ways_summed),
-        TEST(forward_only),    TEST(limits),
-        TEST(written),         TEST(too_few_in_flight),
-        TEST(in_flight),       TEST(kept),
-        TEST(made_again),      TEST(gradients),
-        TEST(updated_weights), TEST(sharded_weights),
-        TEST(transfers),       TEST(unfolded),
-        TEST(checkpoints),     TEST(activations_away),
+        TEST(weights_beside_inputs),
+        TEST(whole_passes),
+        TEST(zero_bubble),
+        TEST(both_ways),
+        TEST(both_ways_summed),
+        TEST(forward_only),
+        TEST(limits),
+        TEST(written),
+        TEST(too_few_in_flight),
+        TEST(in_flight),
+        TEST(kept),
+        TEST(made_again),
+        TEST(gradients),
+        TEST(updated_weights),
+        TEST(sharded_weights),
+        TEST(transfers),
+        TEST(unfolded),
+        TEST(checkpoints),
+        TEST(activations_away),
         TEST(optimizer_away),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
