@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* arena.c - a list of growing chunks, newest first. */
-#define _DEFAULT_SOURCE /* madvise() */
+#define _DEFAULT_SOURCE /* madvise(), MAP_ANONYMOUS */
 #include <stepcast/base/arena.h>
 
 #include <stdarg.h>
@@ -33,6 +33,13 @@
 #define ALIGN     16
 #define CHUNK_MIN ((size_t)64 << 10)
 #define CHUNK_MAX ((size_t)32 << 20)
+/* Chunks from here on are mapped: malloc() would hand out again what was one,
+ * and calloc() clear all of it.  Not where the leak checker looks for pointers. */
+#ifdef HAVE_ASAN
+#define MAPPED_FROM SIZE_MAX
+#else
+#define MAPPED_FROM ((size_t)256 << 10)
+#endif
 /* Chunks from here on have pages of the other size, where the kernel can. */
 #define LARGE_FROM ((size_t)4 << 20)
 #define LARGE_PAGE ((size_t)2 << 20)
@@ -40,7 +47,7 @@
 struct sc_arena_chunk {
     sc_arena_chunk *prev;
     size_t cap, fill;
-    size_t dirty; /* bytes from here on are still zero from calloc */
+    size_t dirty; /* bytes from here on are still zero */
     _Alignas(ALIGN) unsigned char data[];
 };
 
@@ -51,10 +58,23 @@ void sc_arena_init(sc_arena *a, size_t limit_bytes)
     a->limit = limit_bytes;
 }
 
+/* All bytes zero; NULL: out of memory. */
+static sc_arena_chunk *chunk_alloc(size_t cap)
+{
+    sc_arena_chunk *c;
+    if (cap < MAPPED_FROM) return calloc(1, sizeof *c + cap);
+    c = mmap(NULL, sizeof *c + cap, PROT_READ | PROT_WRITE,
+             MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return c == MAP_FAILED ? NULL : c;
+}
+
 static void chunk_free(sc_arena_chunk *c)
 {
     UNPOISON(c->data, c->cap);
-    free(c);
+    if (c->cap < MAPPED_FROM)
+        free(c);
+    else
+        (void)munmap(c, sizeof *c + c->cap);
 }
 
 static void chunk_rewind(sc_arena_chunk *c, size_t fill)
@@ -138,7 +158,7 @@ static bool chunk_add(sc_arena *a, size_t need)
     if (cap > CHUNK_MAX) cap = CHUNK_MAX;
     if (cap < need) cap = need;
     if (cap > SIZE_MAX - sizeof(sc_arena_chunk)) return false;
-    sc_arena_chunk *c = calloc(1, sizeof *c + cap);
+    sc_arena_chunk *c = chunk_alloc(cap);
     if (c == NULL) return false;
     if (cap >= LARGE_FROM) use_large_pages(c, sizeof *c + cap);
     c->prev = a->head;
