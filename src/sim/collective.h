@@ -38,6 +38,8 @@ typedef struct sim_phase {
     uint32_t n_steps;    /* halving-doubling: table of messages */
     uint64_t *step_size; /* [n_steps + 1] */
     uint64_t *step_off;  /* [n_steps + 1] distance to the partner */
+    double *load;        /* loads.c: factors by distance, 0: not known yet;
+                            NULL: all are 1 */
 } sim_phase;
 
 typedef struct sim_plan {
@@ -118,6 +120,7 @@ typedef struct sim_way {
     uint32_t slot, back;  /* as boxes know the two ends */
     uint64_t size;
     sc_time delay; /* without links */
+    double load;   /* as of a message */
 } sim_way;
 
 /* One chunk of a collective on one member. */

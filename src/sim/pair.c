@@ -139,6 +139,7 @@ static void post(sim_world *w, sim_pair *x, waiting sender, bool ask)
     m->what = x;
     m->from = sender.owner;
     m->task = sender.task;
+    m->load = 1;
     m->size = ask ? ASK_BYTES : x->key.size;
     m->src = ask ? x->key.dst : x->key.src;
     m->dst = ask ? x->key.src : x->key.dst;

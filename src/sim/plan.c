@@ -74,6 +74,10 @@ static uint64_t finish_phase(sim_world *w, sim_phase *p)
     if (p->kind == SC_CCL_HALVING_DOUBLING) (void)halving_steps(w, p);
     p->message = p->op == SC_OP_AG ? p->size : p->size / n;
     if (p->kind == SC_CCL_DOUBLE_BINARY_TREE) p->message = p->size;
+    if (w->loads) {
+        p->load = sc_alloc(w->a, 32, sizeof *p->load); /* by log2(distance) */
+        if (!p->load && w->status == SC_OK) w->status = sc_error_nomem(w->err);
+    }
     return sim_phase_leaves(p);
 }
 

@@ -58,6 +58,7 @@ static const sim_way *way_to(sim_world *w, sim_stream *s, uint32_t phase,
     k->slot = slot_of(p, place, to);
     k->back = slot_of(p, to, place);
     k->delay = sim_wire_time(w, s->rank->id, k->dst, size);
+    k->load = sim_loads_factor(w, s->coll->comm, p, place, to);
     return k;
 }
 
@@ -75,6 +76,7 @@ static void post(sim_world *w, sim_stream *s, uint32_t phase, uint32_t to,
     m->size = size;
     m->src = s->rank->id;
     m->dst = k->dst;
+    m->load = k->load;
     m->slot = k->slot;
     m->back = k->back;
     m->phase = (uint16_t)phase;

@@ -183,7 +183,7 @@ static void cut_through(sim_world *w, sim_message *m, const sim_dim *d,
                         sim_link *l, double latency_ns)
 {
     sc_time now = w->q.now, start = l->free > now ? l->free : now;
-    sc_time serial = sim_ns(w, (double)m->size / d->bytes_per_ns);
+    sc_time serial = sim_ns(w, (double)m->size * m->load / d->bytes_per_ns);
     sc_time latency = sim_ns(w, latency_ns);
     sc_time tail = start + serial + latency;
     l->free = start + serial;
@@ -246,6 +246,7 @@ void sim_wire_send(sim_world *w, sim_message *m, sc_time delay)
     } else if (w->machine) {
         sim_machine_send(w, m);
     } else if (w->served) {
+        sim_loads_count(w, m);
         sim_wire_hop(w, m);
     } else {
         m->e.kind = SIM_EV_ARRIVE;

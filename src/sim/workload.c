@@ -134,6 +134,20 @@ static sc_status collect_spans(sim_world *w, sc_simulate_result *out)
     return SC_OK;
 }
 
+/* A run is not over before its most loaded link could have carried all. */
+static void last_link(sim_world *w, sc_simulate_result *out)
+{
+    uint32_t dim = 0;
+    sc_time most = sim_loads_most(w, &dim);
+    if (most <= out->makespan) return;
+    sim_warn(w, SIM_WARN_LINKS,
+             "the makespan is the time that the most loaded link of dimension "
+             "%u needs for what it carries; closed forms of messages end %.1f "
+             "%% earlier, --fidelity chunk shows where they wait",
+             dim, 100 - 100 * (double)out->makespan / (double)most);
+    out->makespan = most;
+}
+
 static sc_status collect(sim_world *w, sc_simulate_result *out)
 {
     uint32_t n = w->w->n_ranks;
@@ -155,7 +169,10 @@ static sc_status collect(sim_world *w, sc_simulate_result *out)
         out->n_finished += t->finished;
         if (t->finished && t->finish > out->makespan) out->makespan = t->finish;
     }
-    if (out->n_finished == n) sim_pair_unreceived(w);
+    if (out->n_finished == n) {
+        sim_pair_unreceived(w);
+        last_link(w, out);
+    }
     out->warnings = w->warnings ? w->warnings : "";
     SC_TRY(collect_spans(w, out));
     return sim_links_use(w, out);
@@ -170,6 +187,7 @@ sc_status sim_world_init(sim_world *w)
     SC_TRY(sim_wire_init(w));
     SC_TRY(sim_offload_init(w));
     SC_TRY(init_ranks(w));
+    SC_TRY(sim_loads_init(w));
     SC_TRY(sim_meet_init(w));
     SC_TRY(sim_tasks_init(w));
     SC_TRY(sim_pair_init(w));

@@ -73,6 +73,7 @@ typedef struct sim_message {
     uint32_t n_path;
     uint64_t size;
     sc_time tail;      /* when the last byte has arrived where the head is */
+    double load;       /* how many times as long it takes its ports */
     uint32_t src, dst; /* ranks of the network */
     uint32_t at;       /* where the head is: a rank, or a step of the path */
     uint32_t task;     /* that sends, or (asking) receives */
@@ -164,6 +165,7 @@ typedef struct sim_world {
     sim_link *link; /* [n_links] */
     sc_time *port;  /* without links, for switches that reduce: when each is
                        free, [n_dims * n_npus * 2] */
+    struct sim_loads *loads;    /* of links between ports; NULL: not counted */
     struct sim_trial *trial;    /* this world tries a plan out, or NULL */
     struct sim_choice *choices; /* ways that were found */
     void *free_list[40];
@@ -205,7 +207,8 @@ enum {
     SIM_WARN_UNFIT = SIM_WARN_ALGORITHM + SC_N_CCL_OPS,
     SIM_WARN_ROOTED,
     SIM_WARN_ORDER,
-    SIM_WARN_UNRECEIVED
+    SIM_WARN_UNRECEIVED,
+    SIM_WARN_LINKS
 };
 
 void sim_warn(sim_world *w, uint32_t what, const char *fmt, ...)
@@ -396,6 +399,16 @@ bool sim_offload_can(const sim_world *w, const sim_draft *d, int op,
 void sim_offload_start(sim_world *w, sim_stream *s);
 void sim_offload_bundle(sim_world *w, sim_stream *s);
 void sim_offload_wake(sim_world *w, const sim_wake *k);
+
+/* loads.c: links between ports, where messages queue at ports only */
+sc_status sim_loads_init(sim_world *w);
+/* A message starts. */
+void sim_loads_count(sim_world *w, const sim_message *m);
+/* What the most loaded link has carried takes as long, in `*dim`. */
+sc_time sim_loads_most(const sim_world *w, uint32_t *dim);
+/* How much longer messages of a phase take their ports, between two places. */
+double sim_loads_factor(sim_world *w, const sim_comm *c, const sim_phase *p,
+                        uint32_t from, uint32_t to);
 
 /* use.c: what links have carried */
 uint64_t sim_links_per_rank(sc_dim_kind kind, uint32_t size);

@@ -334,6 +334,26 @@ static bool ports_are_links(prop *p, void *ctx)
                 "ports and links differ by more than 2 %");
 }
 
+/* With ports alone no run ends before its most loaded link could carry all. */
+static bool ports_carry_it(prop *p, void *ctx)
+{
+    (void)ctx;
+    world *x = new_world();
+    draw_network(x, p, true);
+    draw_system(x, p);
+    draw_collective(x, p, SC_N_TASK_COLLS);
+    bool ok = run(x);
+    double most = 0;
+    for (uint64_t i = 0; ok && i < x->out.n_links; i++)
+        if ((double)x->out.link[i].busy > most)
+            most = (double)x->out.link[i].busy;
+    x->opts.links = false;
+    ok = ok && run(x);
+    /* of each message half a picosecond may be cut */
+    return done(x, p, ok && (double)x->out.makespan > most - 1e-6 * most - 1e3,
+                "ends before the most loaded link could");
+}
+
 /* Neighbours that pass large messages round a ring share no link: queues and
  * fair shares are the same. */
 static bool flows_are_links(prop *p, void *ctx)
@@ -481,6 +501,12 @@ static void test_ports_are_links(void **state)
     assert_true(prop_check("ports are links", 800, ports_are_links, NULL));
 }
 
+static void test_ports_carry_it(void **state)
+{
+    (void)state;
+    assert_true(prop_check("ports carry it", 1500, ports_carry_it, NULL));
+}
+
 static void test_flows_are_links(void **state)
 {
     (void)state;
@@ -500,6 +526,7 @@ int main(void)
         cmocka_unit_test(test_links_carry_it),
         cmocka_unit_test(test_one_for_all),
         cmocka_unit_test(test_ports_are_links),
+        cmocka_unit_test(test_ports_carry_it),
         cmocka_unit_test(test_flows_are_links),
         cmocka_unit_test(test_everything_ends),
     };
