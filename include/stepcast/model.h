@@ -134,9 +134,18 @@ typedef enum sc_act {
 
 typedef enum sc_norm { SC_NORM_LAYER, SC_NORM_RMS } sc_norm;
 
+/* Where a block has norms: of what its parts read, of what they made before it
+ * is added (OLMo 2), or of both (Gemma 2). */
+typedef enum sc_norms {
+    SC_NORMS_BEFORE,
+    SC_NORMS_AFTER,
+    SC_NORMS_BOTH
+} sc_norms;
+
 extern const char *const sc_position_names[]; /* NULL ends */
 extern const char *const sc_act_names[];
 extern const char *const sc_norm_names[];
+extern const char *const sc_norms_names[];
 
 /* What a model is generated from; also the keys of model.yml. */
 typedef struct sc_transformer {
@@ -153,7 +162,13 @@ typedef struct sc_transformer {
     bool dropout;            /* trained with dropout */
     bool parallel;           /* attention and MLP both read the block's input */
     bool qk_norm;            /* norms of queries and keys, per head (Qwen3) */
-    bool sinks;              /* a learned score per head beside the others */
+    int norms;               /* sc_norms */
+    bool one_norm;           /* `parallel` parts share a norm (GPT-J) */
+    bool qk_norm_all;        /* `qk_norm` over all heads together (OLMo 2) */
+    bool proj_bias, mlp_bias, head_bias; /* biases of the product behind
+                                attention, of MLPs, of the head, even without
+                                `bias` */
+    bool sinks; /* a learned score per head beside the others */
     /* mixture of experts; experts 0: dense */
     int64_t experts, topk, moe_ffn;
     int64_t shared_ffn;  /* width of all shared experts together */
@@ -165,6 +180,7 @@ typedef struct sc_transformer {
     int64_t route_groups, route_topk;
     bool router_bias;     /* the router has a bias, even without `bias` */
     int64_t window_every; /* blocks 0, n, 2n ... have the window; 1: all */
+    int64_t full_every;   /* blocks n - 1, 2n - 1 ... have none; 0: none */
     /* multi-head latent attention; kv_rank 0: none */
     int64_t q_rank, kv_rank, qk_nope, qk_rope, v_dim;
     int64_t mtp; /* multi-token-prediction blocks after the last */
@@ -207,10 +223,10 @@ typedef struct sc_model {
  * where the model has it):
  *   embedding   embed (position) (token_type) (embed_norm) (embed_drop); ViT
  *               patch class_token position
- *   attention   norm1 qkv (qk_norm) (rope) attn proj add1; latent: norm1,
- *               q_down q_norm q_up or q_proj, kv_down kv_norm kv_up (rope) attn
- *               proj add1
- *   MLP         norm2 fc1 act fc2 add2
+ *   attention   norm1 qkv (qk_norm) (rope) attn proj (norm1_out) add1; latent:
+ *               norm1, q_down q_norm q_up or q_proj, kv_down kv_norm kv_up (rope)
+ *               attn proj add1
+ *   MLP         norm2 fc1 act fc2 (norm2_out) add2
  *   experts     norm2 router (moe_down) dispatch experts_fc1 experts_act
  *               experts_fc2 combine (moe_up) (shared_fc1 shared_act shared_fc2
  *               shared_add) add2

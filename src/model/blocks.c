@@ -8,6 +8,13 @@ static bool post_norm(const sc_transformer *t)
     return t->encoder && !t->image;
 }
 
+/* Of what a part of the block made, before it is added. */
+static void norm_out(sc_layer *l, const sc_transformer *t, const char *name)
+{
+    if (t->norms != SC_NORMS_BEFORE)
+        (void)model_norm(l, name, model_hidden(t), t->norm_bias);
+}
+
 static sc_iter heads_of(int64_t heads, int64_t width, int64_t units)
 {
     return model_dim(SC_D_HEAD, heads * width, units);
@@ -42,7 +49,7 @@ static void grouped(sc_layer *l, const sc_transformer *t)
     if (t->qk_norm) {
         sc_operator *op = model_norm(l, "qk_norm", qk, false);
         op->iter[2].kind = SC_I_FREE; /* a norm per head */
-        op->params = 2 * (uint64_t)d;
+        op->params = t->qk_norm_all ? qk.extent : 2 * (uint64_t)d;
     }
     if (t->position == SC_POS_ROTARY) {
         (void)model_pointwise(l, "rope", SC_ROPE, qk);
@@ -84,7 +91,8 @@ static void attention(sc_layer *l, const sc_transformer *t, const model_kind *k)
 {
     int in = model_last(l);
     sc_iter hidden = model_hidden(t);
-    if (!post_norm(t)) (void)model_norm(l, "norm1", hidden, t->norm_bias);
+    if (!post_norm(t) && t->norms != SC_NORMS_AFTER)
+        (void)model_norm(l, "norm1", hidden, t->norm_bias);
     if (t->kv_rank) {
         latent(l, t);
         int kv = model_last(l);
@@ -97,7 +105,8 @@ static void attention(sc_layer *l, const sc_transformer *t, const model_kind *k)
     }
     int64_t v = t->kv_rank ? t->v_dim : t->head_dim;
     model_adapted(l, t, "proj", heads_of(t->heads, v, t->heads), hidden,
-                  t->bias);
+                  t->bias || t->proj_bias);
+    norm_out(l, t, "norm1_out");
     (void)model_sum(l, "add1", hidden, in);
     if (post_norm(t)) (void)model_norm(l, "norm1", hidden, t->norm_bias);
 }
@@ -125,9 +134,17 @@ static void dense(sc_layer *l, const sc_transformer *t)
 {
     sc_iter hidden = model_hidden(t), f = model_dim(SC_D_FFN, t->ffn, t->ffn);
     sc_iter both = model_dim(SC_D_FFN, 2 * t->ffn, t->ffn);
-    model_adapted(l, t, "fc1", hidden, model_gated(t) ? both : f, t->bias);
+    bool bias = t->bias || t->mlp_bias;
+    model_adapted(l, t, "fc1", hidden, model_gated(t) ? both : f, bias);
     (void)model_pointwise(l, "act", SC_ACT, f);
-    model_adapted(l, t, "fc2", f, hidden, t->bias);
+    model_adapted(l, t, "fc2", f, hidden, bias);
+}
+
+/* What operators from `first` on would read of `from` they read of `other`. */
+static void read_other(sc_layer *l, uint32_t first, int from, int other)
+{
+    for (uint32_t i = first; i < l->n_ops; i++)
+        if (l->op[i].src == from) l->op[i].src = (int8_t)other;
 }
 
 static void mlp(sc_layer *l, const sc_transformer *t, const model_kind *k,
@@ -135,7 +152,8 @@ static void mlp(sc_layer *l, const sc_transformer *t, const model_kind *k,
 {
     int in = model_last(l);
     sc_iter hidden = model_hidden(t);
-    if (!post_norm(t)) {
+    uint32_t first = l->n_ops;
+    if (!post_norm(t) && t->norms != SC_NORMS_AFTER && !t->one_norm) {
         sc_operator *op = model_norm(l, "norm2", hidden, t->norm_bias);
         if (t->parallel) op->src = (int8_t)block_in;
     }
@@ -144,6 +162,8 @@ static void mlp(sc_layer *l, const sc_transformer *t, const model_kind *k,
     } else {
         dense(l, t);
     }
+    if (t->one_norm) read_other(l, first, in, block_in + 1);
+    norm_out(l, t, "norm2_out");
     (void)model_sum(l, "add2", hidden, in);
     if (post_norm(t)) (void)model_norm(l, "norm2", hidden, t->norm_bias);
 }

@@ -141,6 +141,9 @@ static const struct {
     {MODEL_ROUTE_GROUPS, MODEL_EXPERTS, false},
     {MODEL_ROUTE_TOPK, MODEL_EXPERTS, false},
     {MODEL_WINDOW_EVERY, MODEL_WINDOW, false},
+    {MODEL_FULL_EVERY, MODEL_WINDOW, false},
+    {MODEL_ONE_NORM, MODEL_PARALLEL, false},
+    {MODEL_QK_NORM_ALL, MODEL_QK_NORM, false},
     {MODEL_QK_NOPE, MODEL_KV_RANK, true},
     {MODEL_V_DIM, MODEL_KV_RANK, true},
     {MODEL_Q_RANK, MODEL_KV_RANK, false},
@@ -171,6 +174,12 @@ static const uint8_t apart[][2] = {
     {MODEL_KV_RANK, MODEL_QK_NORM},
     {MODEL_PARALLEL, MODEL_ENCODER},
     {MODEL_PARALLEL, MODEL_DECODER_LAYERS},
+    {MODEL_PARALLEL, MODEL_NORMS},
+    {MODEL_NORMS, MODEL_ENCODER},
+    {MODEL_NORMS, MODEL_DECODER_LAYERS},
+    {MODEL_HEAD_BIAS, MODEL_ENCODER},
+    {MODEL_HEAD_BIAS, MODEL_IMAGE},
+    {MODEL_FULL_EVERY, MODEL_WINDOW_EVERY},
 };
 
 static sc_status check_pairs(const sc_transformer *t, const model_where *w,

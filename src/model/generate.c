@@ -3,6 +3,7 @@
  * to. */
 #include "model/ops.h"
 
+#include <stddef.h>
 #include <string.h>
 
 /* T5's buckets of distances, in the encoder and in the decoder. */
@@ -136,9 +137,9 @@ static void head(sc_layer *l, const sc_transformer *t)
         class_head(l, t);
         return;
     }
-    sc_operator *op = model_linear(l, "lm_head", hidden, vocab, false);
+    sc_operator *op = model_linear(l, "lm_head", hidden, vocab, t->head_bias);
     op->wide = true;
-    if (t->tied) op->params = 0;
+    if (t->tied) op->params = op->bias;
     loss(l, "loss", vocab);
     if (t->mtp) mtp_head(l, t);
 }
@@ -160,8 +161,10 @@ static model_kind hybrid_kind(char letter, bool window)
 static model_kind kind_of(const sc_transformer *t, int64_t i)
 {
     bool moe = t->experts && i >= t->first_dense && (i + 1) % t->moe_every == 0;
-    bool some = t->window && t->window_every > 1;
-    bool window = t->window && (!some || i % t->window_every == 0);
+    int64_t every = t->window_every, full = t->full_every;
+    bool some = t->window && (every > 1 || full > 1);
+    bool window = t->window && (every < 2 || i % every == 0) &&
+                  (!full || (i + 1) % full != 0);
     bool two_mlps = t->experts && (t->first_dense || t->moe_every > 1);
     model_kind k = {moe ? "layers.moe.*" : "layers.dense.*",
                     .mixer = MODEL_ATTENTION,
@@ -254,6 +257,13 @@ static void freeze(sc_model *m)
     }
 }
 
+/* Keys that came after results were kept count where they are given only. */
+static bool is_later(ptrdiff_t key)
+{
+    return (key >= MODEL_NORMS && key <= MODEL_HEAD_BIAS) ||
+           key == MODEL_FULL_EVERY;
+}
+
 /* Of what the layers are made from; the name changes nothing. */
 static uint64_t hash_of(const sc_transformer *t)
 {
@@ -268,6 +278,7 @@ static uint64_t hash_of(const sc_transformer *t)
         case SC_T_BOOL: v = *(const bool *)at; break;
         default: break;
         }
+        if (v == 0 && is_later(k - sc_transformer_keys)) continue;
         h = sc_hash(&v, sizeof v, h);
     }
     return t->pattern ? sc_hash(t->pattern, strlen(t->pattern), h) : h;

@@ -125,7 +125,7 @@ static gb_value norm(convert *c, const sc_operator *op, gb_value x)
     sc_gtensor t = *gb_tensor(&c->b, x);
     bool whole = one || op->params - op->bias == wide;
     const sc_gdim width = {"width", op->params - op->bias, false};
-    if (whole) t.dim[2].extent = wide;
+    if (one) t.dim[2].extent = wide; /* heads stand beside values */
     gb_iters_of(g, &t);
     g->iter[2].extent = wide;
     g->iter[2].units = op->iter[2].units;

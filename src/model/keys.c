@@ -12,6 +12,7 @@ const char *const sc_position_names[] = {"learned", "rotary",   "alibi",
 const char *const sc_act_names[] = {"gelu",   "relu",  "relu2",
                                     "swiglu", "geglu", NULL};
 const char *const sc_norm_names[] = {"layer", "rms", NULL};
+const char *const sc_norms_names[] = {"before", "after", "both", NULL};
 
 _Static_assert(SC_COUNT(sc_dimname_names) == SC_N_DIMNAMES + 1, "names");
 
@@ -63,6 +64,13 @@ const sc_key sc_transformer_keys[] = {
     {BOOL(dropout, "no", "trained with dropout")},
     {BOOL(parallel, "no", "attention and MLP both read the block's input")},
     {BOOL(qk_norm, "no", "norms of queries and keys, per head")},
+    {ENUM(norms, sc_norms_names, "before",
+          "norms of what parts of a block read, of what they made, or both")},
+    {BOOL(one_norm, "no", "`parallel` parts share a norm")},
+    {BOOL(qk_norm_all, "no", "`qk_norm` is over all heads together")},
+    {BOOL(proj_bias, "no", "the product behind attention has a bias")},
+    {BOOL(mlp_bias, "no", "MLPs have biases even without `bias`")},
+    {BOOL(head_bias, "no", "the head has a bias")},
     {BOOL(sinks, "no", "a learned score per head beside the others")},
     {INT(experts, 1, 1 << 16, "routed experts of a block; default: dense")},
     {INT(topk, 1, 1 << 16, "experts that a token goes to")},
@@ -77,6 +85,8 @@ const sc_key sc_transformer_keys[] = {
     {BOOL(router_bias, "no", "the router has a bias even without `bias`")},
     {INT(window_every, 1, 100000,
          "blocks 0, n, 2n ... have the window; default: 1")},
+    {INT(full_every, 1, 100000,
+         "blocks n - 1, 2n - 1 ... see all positions; default: none")},
     {INT(q_rank, 1, 1 << 20, "width that latent queries go through")},
     {INT(kv_rank, 1, 1 << 20,
          "width that keys and values go through (latent attention)")},

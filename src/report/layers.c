@@ -244,6 +244,7 @@ static void print_experts(const sc_transformer *t, sc_text *out)
 static void print_kind(const sc_transformer *t, sc_text *out)
 {
     print_number(out, "window_every", t->window_every);
+    print_number(out, "full_every", t->full_every);
     print_number(out, "q_rank", t->q_rank);
     print_number(out, "kv_rank", t->kv_rank);
     print_number(out, "qk_nope", t->qk_nope);
@@ -262,6 +263,24 @@ static void print_kind(const sc_transformer *t, sc_text *out)
     print_number(out, "decoder_layers", t->decoder_layers);
     print_number(out, "image", t->image);
     print_number(out, "patch", t->patch);
+}
+
+static void print_biases(const sc_transformer *t, sc_text *out)
+{
+    const struct {
+        const char *name;
+        bool has;
+    } part[] = {{"qkv", t->qkv_bias},
+                {"proj", t->proj_bias},
+                {"mlp", t->mlp_bias},
+                {"head", t->head_bias}};
+
+    uint32_t n = 0;
+    sc_text_add(out, "  %-12s%s", "bias", t->bias ? " yes" : "");
+    for (size_t i = 0; i < SC_COUNT(part); i++)
+        if (part[i].has && (!t->bias || i == 3))
+            sc_text_add(out, "%s %s", n++ ? "," : "", part[i].name);
+    sc_text_add(out, "%s\n", t->bias ? "" : n ? " only" : " no");
 }
 
 void sc_report_model(const sc_model *m, sc_text *out)
@@ -292,12 +311,14 @@ void sc_report_model(const sc_model *m, sc_text *out)
                 sc_position_names[t->position]);
     sc_text_add(out, "  %-12s %s\n", "act", sc_act_names[t->act]);
     sc_text_add(out, "  %-12s %s\n", "norm", sc_norm_names[t->norm]);
-
-    const char *bias = t->bias ? "yes" : t->qkv_bias ? "qkv only" : "no";
-    sc_text_add(out, "  %-12s %s\n", "bias", bias);
+    if (t->norms)
+        sc_text_add(out, "  %-12s %s\n", "norms", sc_norms_names[t->norms]);
+    print_biases(t, out);
     sc_text_add(out, "  %-12s %s\n", "tied", t->tied ? "yes" : "no");
     sc_text_add(out, "  %-12s %s\n", "dropout", t->dropout ? "yes" : "no");
     if (t->embed_norm) sc_text_add(out, "  %-12s yes\n", "embed_norm");
-    if (t->parallel) sc_text_add(out, "  %-12s yes\n", "parallel");
+    if (t->parallel)
+        sc_text_add(out, "  %-12s yes%s\n", "parallel",
+                    t->one_norm ? ", one norm" : "");
     print_parts(m, out);
 }

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where norms, biases and windows of a block are: parameters by hand, and what
+ * operators of the network read. */
+#include <stepcast/model_graph.h>
+
+#include "fixture.h"
+
+#include <string.h>
+
+/* Per block 64 (64 + 2 * 32) + 64 * 64 of attention, 3 * 64 * 96 of the MLP;
+ * table and head 2 * 128 * 64. */
+enum { H = 64, KV = 32, FFN = 96, VOCAB = 128, LAYERS = 4 };
+
+#define PRODUCTS \
+    ((H * (H + 2 * KV) + H * H + 3 * H * FFN) * LAYERS + 2 * VOCAB * H)
+
+static sc_transformer small(void)
+{
+    sc_transformer t = {.name = "small",
+                        .layers = LAYERS,
+                        .hidden = H,
+                        .heads = 4,
+                        .kv_heads = 2,
+                        .ffn = FFN,
+                        .vocab = VOCAB,
+                        .position = SC_POS_ROTARY,
+                        .act = SC_ACT_SWIGLU,
+                        .norm = SC_NORM_RMS};
+    return t;
+}
+
+static const sc_opgraph *network(const sc_transformer *t, uint64_t params)
+{
+    const sc_model *m = NULL;
+    const sc_opgraph *g = NULL;
+    (void)sc_model_from_transformer(t, sc_pos_none(), &arena, &m, &err);
+    no_error();
+    (void)sc_opgraph_from_model(m, 256, false, &arena, &g, &err);
+    no_error();
+    (void)sc_opgraph_check(g, &err);
+    no_error();
+    assert_int_equal(m->params, params);
+    assert_int_equal(g->params, params);
+    return g;
+}
+
+static const sc_gop *find(const sc_opgraph *g, const char *path)
+{
+    for (uint32_t i = 0; i < g->n_ops; i++)
+        if (strcmp(g->op[i].path, path) == 0) return &g->op[i];
+    return NULL;
+}
+
+/* Whether `reader` reads what `maker` made. */
+static bool reads(const sc_opgraph *g, const char *reader, const char *maker)
+{
+    const sc_gop *r = find(g, reader);
+    const sc_gop *m = find(g, maker);
+    assert_non_null(r);
+    assert_non_null(m);
+    for (uint32_t i = 0; i < r->n_in; i++)
+        if (r->in[i].tensor == m->out.tensor) return true;
+    return false;
+}
+
+static void test_norms(void **state)
+{
+    (void)state;
+    sc_transformer t = small();
+    const sc_opgraph *g = network(&t, PRODUCTS + (2 * LAYERS + 1) * H);
+    assert_true(reads(g, "layers.1.qkv", "layers.1.norm1"));
+    assert_null(find(g, "layers.1.norm1_out"));
+    t.norms = SC_NORMS_AFTER;
+    g = network(&t, PRODUCTS + (2 * LAYERS + 1) * H);
+    assert_null(find(g, "layers.1.norm1"));
+    assert_true(reads(g, "layers.1.qkv", "layers.0.add2"));
+    assert_true(reads(g, "layers.1.norm1_out", "layers.1.proj"));
+    assert_true(reads(g, "layers.1.add1", "layers.1.norm1_out"));
+    assert_true(reads(g, "layers.1.add1", "layers.0.add2"));
+    assert_true(reads(g, "layers.1.fc1", "layers.1.add1"));
+    assert_true(reads(g, "layers.1.add2", "layers.1.norm2_out"));
+    t.norms = SC_NORMS_BOTH;
+    g = network(&t, PRODUCTS + (4 * LAYERS + 1) * H);
+    assert_true(reads(g, "layers.1.fc1", "layers.1.norm2"));
+    assert_true(reads(g, "layers.1.norm2_out", "layers.1.fc2"));
+}
+
+/* Parallel parts with a norm each, and with one for both. */
+static void test_one_norm(void **state)
+{
+    (void)state;
+    sc_transformer t = small();
+    t.parallel = true;
+    const sc_opgraph *g = network(&t, PRODUCTS + (2 * LAYERS + 1) * H);
+    assert_true(reads(g, "layers.1.fc1", "layers.1.norm2"));
+    assert_true(reads(g, "layers.1.norm2", "layers.0.add2"));
+    t.one_norm = true;
+    g = network(&t, PRODUCTS + (LAYERS + 1) * H);
+    assert_true(reads(g, "layers.1.fc1", "layers.1.norm1"));
+    assert_true(reads(g, "layers.1.qkv", "layers.1.norm1"));
+    assert_true(reads(g, "layers.1.add2", "layers.1.add1"));
+    assert_true(reads(g, "layers.1.add1", "layers.0.add2"));
+    t.parallel = false;
+    const sc_model *m = NULL;
+    assert_int_equal(
+        sc_model_from_transformer(&t, sc_pos_none(), &arena, &m, &err),
+        SC_EINPUT);
+    assert_non_null(strstr(err.d[0].msg, "one_norm needs parallel"));
+}
+
+/* 16 elements a head: a norm for each of queries and keys, or of all 4 and
+ * all 2 heads. */
+static void test_qk_norm(void **state)
+{
+    (void)state;
+    sc_transformer t = small();
+    t.qk_norm = true;
+    (void)network(&t, PRODUCTS + (2 * LAYERS + 1) * H + LAYERS * 2 * 16);
+    t.qk_norm_all = true;
+    const sc_opgraph *g =
+        network(&t, PRODUCTS + (2 * LAYERS + 1) * H + LAYERS * (64 + 32));
+    /* values pass beside */
+    const sc_gop *op = find(g, "layers.0.qk_norm");
+    assert_non_null(op);
+    assert_int_equal(g->tensor[op->out.tensor].dim[2].extent, H + 2 * KV);
+}
+
+static void test_biases(void **state)
+{
+    (void)state;
+    sc_transformer t = small();
+    uint64_t none = PRODUCTS + (2 * LAYERS + 1) * H;
+    t.proj_bias = true;
+    (void)network(&t, none + LAYERS * H);
+    t.mlp_bias = true;
+    (void)network(&t, none + LAYERS * (H + 2 * FFN + H));
+    t.head_bias = true;
+    (void)network(&t, none + LAYERS * (H + 2 * FFN + H) + VOCAB);
+    t.tied = true;
+    (void)network(&t, none + LAYERS * (H + 2 * FFN + H) + VOCAB - VOCAB * H);
+}
+
+static uint64_t window(const sc_opgraph *g, const char *path)
+{
+    const sc_gop *op = find(g, path);
+    assert_non_null(op);
+    return op->window;
+}
+
+/* Of 4 blocks every second, or the last, sees all. */
+static void test_windows(void **state)
+{
+    (void)state;
+    sc_transformer t = small();
+    t.window = 32;
+    for (int every = 1; every <= 4; every *= 2) {
+        t.full_every = every;
+        const sc_opgraph *g = network(&t, PRODUCTS + (2 * LAYERS + 1) * H);
+        assert_int_equal(window(g, "layers.0.attn"), every > 1 ? 32 : 0);
+        assert_int_equal(window(g, "layers.1.attn"), every > 2 ? 32 : 0);
+        assert_int_equal(window(g, "layers.2.attn"), every > 1 ? 32 : 0);
+        assert_int_equal(window(g, "layers.3.attn"), 0);
+    }
+}
+
+int main(void)
+{
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+    const struct CMUnitTest tests[] = {T(test_norms), T(test_one_norm),
+                                       T(test_qk_norm), T(test_biases),
+                                       T(test_windows)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
