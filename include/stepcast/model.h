@@ -1,15 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * model.h - a network as layers of operators with named dimensions, before
- * any parallelism.
- *
- * Tensor dimensions are named, not numbered: the output of `qkv` is (batch,
- * seq, head), the input of `proj` is the same.  An operator is an iteration
- * space over named dims and a list saying which of them index its input,
- * weight and output; backward products use the same space with the roles
- * swapped (Proteus section 1.2).  Extents count elements, units what a
- * parallel degree must divide (heads, not head elements).  Batch and seq are
- * set by the run: their extent is 0 here.
+ * model.h - a model: what a transformer is generated from and its kinds of
+ * layers, or a network of another kind.  Operators are those of networks:
+ * model_graph.h.
  */
 #ifndef SC_MODEL_H
 #define SC_MODEL_H
@@ -20,91 +13,21 @@
 extern "C" {
 #endif
 
-typedef enum sc_dimname {
-    SC_D_BATCH,
-    SC_D_SEQ,
-    SC_D_HIDDEN,
-    SC_D_HEAD,
-    SC_D_FFN,
-    SC_D_VOCAB,
-    SC_D_EXPERT, /* of routed tensors: a token stands under each expert it
-                    goes to */
-    SC_D_RANK,  /* inner width of low-rank pairs, router outputs; never split */
-    SC_D_STATE, /* state-space width (Mamba), split by its heads */
-    SC_N_DIMNAMES
-} sc_dimname;
-
-extern const char *const sc_dimname_names[]; /* "batch" ...; NULL ends */
-
-typedef enum sc_iter_kind {
-    SC_I_BATCH,  /* indexes input and output, not the weight */
-    SC_I_FREE,   /* indexes weight and output (or all of an elementwise op) */
-    SC_I_REDUCE, /* summed over: a split leaves partial sums */
-    SC_I_OPAQUE  /* can't be split */
-} sc_iter_kind;
-
-typedef enum sc_op_type {
-    SC_EMBED,       /* table lookup: x (b,s) -> y (b,s,h), vocab is reduced */
-    SC_POSITION,    /* learned position table, added */
-    SC_NORM,        /* layer norm or RMS norm */
-    SC_LINEAR,      /* matrix product with a weight */
-    SC_ROPE,        /* rotary positions on q and k */
-    SC_ATTENTION,   /* scores, softmax, dropout, context */
-    SC_ACT,         /* gelu, relu; gated: silu(gate) * up */
-    SC_DROPOUT_ADD, /* bias + dropout + residual add */
-    SC_LOSS,        /* softmax cross entropy over the vocabulary */
-    SC_DISPATCH,    /* tokens permuted to their experts: x (b,s,h), y
-                       (expert,b,s,h) */
-    SC_COMBINE,     /* and back, weighted */
-    SC_EXPERT, /* matrix products of routed tokens, one weight per expert */
-    SC_CONV1D, /* short causal convolution (Mamba) */
-    SC_SCAN,   /* state-space scan (Mamba-2) */
-    SC_PATCH,  /* image patches to tokens (ViT) */
-    SC_N_OP_TYPES
-} sc_op_type;
-
-typedef struct sc_iter {
-    uint8_t name;    /* sc_dimname */
-    uint8_t kind;    /* sc_iter_kind */
-    uint64_t extent; /* elements; 0: batch or seq of the run */
-    uint32_t units;  /* indivisible parts: heads; 0: extent */
-} sc_iter;
-
-#define SC_OP_ITERS 7
-
-typedef struct sc_operator {
-    const char *name; /* within the layer: "qkv" "proj" "fc1" ... */
-    uint8_t type;     /* sc_op_type */
-    uint8_t n_iter;
-    sc_iter iter[SC_OP_ITERS];
-    uint8_t x, w, y; /* bit per iter: which dims index input, weight,
-                            output; w = 0: no weight; w != 0 and params =
-                            bias: the weight is another operator's (a tied
-                            head uses the table of `embed`) */
-    int8_t src;      /* operator of this layer that makes the input;
-                            -1: the layer's input */
-    int8_t src2;     /* second input of the shape of the first (residual,
-                            keys and values); -2: none */
-    uint64_t params; /* weight and bias elements, whole */
-    uint64_t bias;   /* of these, bias (split with the output dims) */
-    double share;    /* runs on this part of the tokens, or so often; 0: all */
-    bool frozen;     /* no weight gradient, no optimizer state */
-    bool wide;       /* its products stay in 16 bits in recipes of less */
-    /* of attention: */
-    uint64_t window; /* sees this many positions; 0: all */
-    uint32_t kv_heads, qk_dim, v_dim;
-    bool causal;
-    bool cross; /* reads keys and values of an encoder (T5) */
-} sc_operator;
-
 typedef enum sc_layer_kind {
     SC_LAYER_EMBED, /* token (and position) embedding */
     SC_LAYER_BLOCK, /* one transformer block */
     SC_LAYER_HEAD   /* final norm, vocabulary projection, loss */
 } sc_layer_kind;
 
-#define SC_LAYER_OPS 40
+typedef enum sc_mixer {
+    SC_MIXER_NONE,
+    SC_MIXER_ATTENTION,
+    SC_MIXER_MAMBA
+} sc_mixer;
 
+typedef enum sc_mlp { SC_MLP_NONE, SC_MLP_DENSE, SC_MLP_EXPERTS } sc_mlp;
+
+/* A kind of layers. */
 typedef struct sc_layer {
     const char *path; /* "embedding", "layers.*", "head"; of several kinds of
                          blocks "layers.dense.*", "layers.moe.*" ... */
@@ -112,8 +35,15 @@ typedef struct sc_layer {
     uint32_t repeat;  /* layers of this kind */
     bool still;       /* neither it nor anything below learns: no backward
                          pass */
-    uint32_t n_ops;
-    sc_operator op[SC_LAYER_OPS]; /* execution order of the forward pass */
+    uint32_t first, n_ops; /* its operators in the model's `kinds` */
+    /* of blocks: */
+    uint32_t block;     /* the first of this kind */
+    uint8_t mixer, mlp; /* sc_mixer, sc_mlp */
+    bool window;        /* its attention has the model's window */
+    bool causal;
+    bool cross;    /* a second attention, to an encoder's output */
+    bool mtp;      /* starts from the next token's embedding too */
+    bool last_enc; /* ends an encoder: its final norm */
 } sc_layer;
 
 typedef enum sc_position {
@@ -206,12 +136,17 @@ typedef struct sc_model {
     sc_transformer t;
     uint32_t n_layers; /* entries of layer[] */
     sc_layer *layer;   /* [n_layers]: embedding, kinds of blocks, head */
+    /* One layer of each kind as a network, in this order, for sequences longer
+     * than any window; NULL of other networks. */
+    const struct sc_opgraph *kinds;
     uint32_t n_blocks; /* blocks in all, multi-token prediction included */
     uint8_t *order;    /* [n_blocks] entry of layer[] each block is, in order */
     uint64_t params;   /* parameters, tied weights once */
     uint64_t active_params;  /* of these used by one token: top-k of the
                                experts, else all */
     uint64_t trained_params; /* of these not frozen */
+    const char *wide; /* patterns of products that stay in 16 bits in recipes
+                         of less; NULL: none but those that always do */
     uint64_t hash;
     sc_source source; /* of the published sizes; text NULL: the user's */
     /* A network of another kind, see model_graph.h: then `t`, `layer` and
@@ -219,7 +154,7 @@ typedef struct sc_model {
     const struct sc_opgraph *graph;
 } sc_model;
 
-/* Operators by kind of layer, in this order; (what is in parentheses only
+/* Operators by kind of layer, in this order (what is in parentheses only
  * where the model has it):
  *   embedding   embed (position) (token_type) (embed_norm) (embed_drop); ViT
  *               patch class_token position
@@ -283,21 +218,8 @@ sc_status sc_model_divide(const sc_model *m, const uint64_t *label, sc_pos pos,
 sc_status sc_model_list(sc_arena *a, const char ***names, uint32_t *n,
                         sc_err *err);
 
-/* Path of an operator, of block `block` where the layer is one:
- * "layers.3.qkv". */
-void sc_layer_path(const sc_layer *l, uint32_t block, const sc_operator *op,
-                   char *buf, size_t size);
-
 /* Keys of model.yml, for the reader and `--help` (ends with name NULL). */
 extern const sc_key sc_transformer_keys[];
-
-/* FLOP of the forward pass of an operator over a whole (unsplit) batch:
- * 2 per weight and token of matrix products (of experts: the top-k), 2 heads
- * (qk_dim + v_dim) min(seq, window) per token of attention (not halved for
- * the causal mask), 7 per element of the state and token of a scan
- * (Megatron-LM's count), 0 for memory-bound operators.  Backward is twice
- * that. */
-double sc_operator_flops(const sc_operator *op, uint64_t batch, uint64_t seq);
 
 /* Model FLOP of one step: three times the forward pass of every layer (twice
  * for frozen weights), once for `forward_only`.  For a GPT this is

@@ -87,6 +87,13 @@ typedef enum sc_gfn {
 
 extern const char *const sc_gfn_names[]; /* "none" "sum" ...; NULL ends */
 
+typedef enum sc_iter_kind {
+    SC_I_BATCH,  /* indexes input and output, not the weight */
+    SC_I_FREE,   /* indexes weight and output (or all of an elementwise op) */
+    SC_I_REDUCE, /* summed over: a split leaves partial sums */
+    SC_I_OPAQUE  /* can't be split */
+} sc_iter_kind;
+
 typedef struct sc_gdim {
     const char *name; /* "batch" "seq" "hidden" "cout" "h" ... */
     uint64_t extent;  /* of a batch dim: per sample */
@@ -210,6 +217,20 @@ typedef struct sc_opgraph {
 sc_status sc_opgraph_from_model(const sc_model *m, uint64_t seq, bool unfused,
                                 sc_arena *a, const sc_opgraph **out,
                                 sc_err *err);
+
+/* The name of an operator of a model's `kinds` within its layer ("qkv"), and
+ * its path in block `block` where the layer is one: "layers.3.qkv". */
+const char *sc_kind_op_name(const sc_layer *l, const sc_gop *op);
+void sc_kind_path(const sc_layer *l, uint32_t block, const sc_gop *op,
+                  char *buf, size_t size);
+
+/* FLOP of its forward pass over a whole (unsplit) batch of sequences of `seq`
+ * tokens: 2 per weight and token of matrix products (of experts: the top-k),
+ * 2 heads (qk_dim + v_dim) min(seq, window) per token of attention (not halved
+ * for the causal mask), 7 per element of the state and token of a scan
+ * (Megatron-LM's count), 0 for memory-bound operators.  Backward is twice
+ * that. */
+double sc_kind_flops(const sc_gop *op, uint64_t batch, uint64_t seq);
 
 /* A user's graph: model.yml with `operators:` (docs/model-file.md). */
 sc_status sc_opgraph_read(const char *text, size_t len, const char *file,

@@ -1,21 +1,45 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* freeze.c - a model of which some operators do not learn, or keep their
  * products in the wide format of a low-precision recipe. */
-#include "model/graph_build.h"
+#include "model/network.h"
 
 #include <stdio.h>
 #include <string.h>
 
 /* ---- patterns ---------------------------------------------------------------- */
 
-void sc_layer_path(const sc_layer *l, uint32_t block, const sc_operator *op,
-                   char *buf, size_t size)
+void sc_kind_path(const sc_layer *l, uint32_t block, const sc_gop *op,
+                  char *buf, size_t size)
 {
-    if (l->kind == SC_LAYER_BLOCK)
-        snprintf(buf, size, "layers.%u.%s", block, op->name);
+    if (l->kind != SC_LAYER_BLOCK)
+        snprintf(buf, size, "%s", op->path);
     else
-        snprintf(buf, size, "%s.%s", l->path, op->name);
+        snprintf(buf, size, "layers.%u.%s", block, sc_kind_op_name(l, op));
 }
+
+const char *sc_kind_op_name(const sc_layer *l, const sc_gop *op)
+{
+    const char *dot = strchr(op->path, '.');
+    if (l->kind == SC_LAYER_BLOCK) dot = strchr(dot + 1, '.');
+    return dot + 1;
+}
+
+bool model_matches(const char *patterns, const char *path, uint64_t *hit)
+{
+    bool any = false;
+    uint32_t i = 0;
+    for (const char *p = patterns; p && *p; i++) {
+        size_t n = strcspn(p, ",");
+        if (sc_path_match(p, n, path)) {
+            any = true;
+            if (hit && i < 64) *hit |= UINT64_C(1) << i;
+        }
+        p += n + (p[n] == ',');
+    }
+    return any;
+}
+
+/* ---- layers ------------------------------------------------------------------- */
 
 typedef struct marking {
     const sc_model *from;
@@ -26,128 +50,85 @@ typedef struct marking {
     sc_arena *a;
 } marking;
 
-static bool marked(marking *f, const char *path)
+/* What the patterns make of a layer. */
+typedef struct marked {
+    uint64_t label; /* of its operators: which of them are marked */
+    bool learns, still, changed;
+} marked;
+
+/* Whether patterns may name it: a weight of its own, or that of a tied head. */
+static bool can_mark(const marking *f, const sc_gop *op)
 {
-    bool any = false;
-    uint32_t i = 0;
-    for (const char *p = f->patterns; *p; i++) {
-        size_t n = strcspn(p, ",");
-        if (sc_path_match(p, n, path)) {
-            any = true;
-            if (i < 64) f->hit |= UINT64_C(1) << i;
-        }
-        p += n + (p[n] == ',');
-    }
-    return any;
+    const sc_opgraph *g = f->from->kinds;
+    bool product = op->type == SC_G_LINEAR || op->type == SC_G_EXPERT;
+    if (!op->n_weight) return false;
+    if (!f->freeze)
+        return product && g->tensor[op->in[0].tensor].kind != SC_GT_INPUT;
+    return product || &g->op[g->tensor[op->weight[0].tensor].op] == op;
 }
 
-/* ---- layers ------------------------------------------------------------------- */
-
-/* The weight is the embedding's own. */
-static bool shared(const sc_model *m, const sc_operator *op)
+static marked mark_layer(marking *f, const sc_layer *l, uint32_t block)
 {
-    return m->t.tied && op->w && strstr(op->name, "lm_head") != NULL;
-}
-
-/* Whether the patterns say something of the operator. */
-static bool meant(marking *f, const sc_layer *l, const sc_operator *op,
-                  uint32_t block)
-{
+    const sc_opgraph *g = f->from->kinds;
+    marked x = {.still = l->still};
     char path[128];
-    bool product = op->type == SC_LINEAR || op->type == SC_EXPERT;
-    if (!op->w || !(f->freeze || product)) return false;
-    sc_layer_path(l, block, op, path, sizeof path);
-    bool tied = f->freeze && shared(f->from, op);
-    return marked(f, path) || (tied && marked(f, "embedding.embed"));
-}
-
-/* Marks one layer; says if anything of it learns. */
-static bool mark_layer(marking *f, sc_layer *l, uint32_t block)
-{
-    bool learns = false;
-    for (uint32_t k = 0; k < l->n_ops; k++) {
-        sc_operator *op = &l->op[k];
-        bool hit = meant(f, l, op, block);
-        op->frozen = op->frozen || (hit && f->freeze);
-        op->wide = op->wide || (hit && !f->freeze);
-        learns = learns || (op->w && !op->frozen);
+    for (uint32_t k = l->first; k < l->first + l->n_ops; k++) {
+        const sc_gop *op = &g->op[k];
+        if (!can_mark(f, op)) continue;
+        sc_kind_path(l, block, op, path, sizeof path);
+        bool hit = model_matches(f->patterns, path, &f->hit);
+        bool frozen = !g->tensor[op->weight[0].tensor].learns;
+        bool was = f->freeze ? frozen : op->keep_bf16;
+        x.label = 2 * x.label + (hit || was);
+        x.label = sc_hash(&x.label, sizeof x.label, 0);
+        x.learns |= !frozen && !(hit && f->freeze);
+        x.changed |= hit && !was;
     }
-    return learns;
-}
-
-static bool same(const sc_layer *a, const sc_layer *b)
-{
-    bool equal = a->n_ops == b->n_ops && a->still == b->still;
-    for (uint32_t k = 0; equal && k < a->n_ops; k++)
-        equal = strcmp(a->op[k].name, b->op[k].name) == 0 &&
-                a->op[k].frozen == b->op[k].frozen &&
-                a->op[k].wide == b->op[k].wide;
-    return equal;
+    return x;
 }
 
 /* "layers.moe.*" as "layers.moe.still.*": rules for the one hold for all. */
-static const char *kind_path(marking *f, const sc_layer *from,
-                             const sc_layer *l, bool learns)
+static const char *kind_path(const marking *f, const char *path,
+                             const marked *x)
 {
-    size_t n = strlen(from->path);
-    if (same(from, l)) return from->path;
-    return sc_sprintf(f->a, "%.*s%s.*", (int)(n - 2), from->path,
-                      !f->freeze ? ".wide"
-                      : l->still ? ".still"
-                      : learns   ? ".partly"
-                                 : ".frozen");
+    if (!x->changed) return path;
+    return sc_sprintf(f->a, "%.*s%s.*", (int)(strlen(path) - 2), path,
+                      !f->freeze  ? ".wide"
+                      : x->still  ? ".still"
+                      : x->learns ? ".partly"
+                                  : ".frozen");
 }
 
-/* Entry of a kind, a new one if there is none yet; SC_LAYERS: no room. */
-static uint32_t entry(marking *f, const sc_layer *l, uint8_t from, bool learns,
-                      uint8_t *source)
+/* Blocks up to the first that learns are still. */
+static sc_status mark_blocks(marking *f, bool learns, sc_pos pos, sc_err *err)
 {
-    sc_model *m = f->m;
-    uint32_t at = 1;
-    while (at < m->n_layers && (source[at] != from || !same(&m->layer[at], l)))
-        at++;
-    if (at == SC_LAYERS - 1) return SC_LAYERS;
-    if (at == m->n_layers) {
-        m->layer[at] = *l;
-        m->layer[at].repeat = 0;
-        m->layer[at].path = kind_path(f, &f->from->layer[from], l, learns);
-        if (!m->layer[at].path) return SC_LAYERS;
-        source[at] = from;
-        m->n_layers++;
+    const sc_model *from = f->from;
+    marked *x = SC_NEW_N(f->a, marked, from->n_blocks);
+    uint64_t *label = SC_NEW_N(f->a, uint64_t, from->n_blocks);
+    if (!x || !label) return sc_error_nomem(err);
+    for (uint32_t i = 0; i < from->n_blocks; i++) {
+        const sc_layer *l = &from->layer[from->order[i]];
+        x[i] = mark_layer(f, l, i);
+        learns = learns || x[i].learns;
+        if (f->freeze) x[i].still = !learns;
+        x[i].changed |= x[i].still != l->still;
+        label[i] = 2 * x[i].label + x[i].still;
     }
-    m->layer[at].repeat++;
-    return at;
-}
-
-static uint64_t trained(const sc_model *m)
-{
-    uint64_t sum = 0;
-    for (uint32_t l = 0; l < m->n_layers; l++)
-        for (uint32_t k = 0; k < m->layer[l].n_ops; k++)
-            if (!m->layer[l].op[k].frozen)
-                sum += m->layer[l].op[k].params * m->layer[l].repeat;
-    return sum;
-}
-
-static sc_status blocks(marking *f, bool learns, sc_pos pos, sc_err *err)
-{
-    uint8_t source[SC_LAYERS] = {0};
-    sc_layer *one = SC_NEW(f->a, sc_layer);
-    if (!one) return sc_error_nomem(err);
-    for (uint32_t i = 0; i < f->m->n_blocks; i++) {
-        uint8_t from = f->from->order[i];
-        *one = f->from->layer[from];
-        bool own = mark_layer(f, one, i);
-        learns = learns || own;
-        if (f->freeze) one->still = !learns;
-        uint32_t at = entry(f, one, from, own, source);
-        if (at == SC_LAYERS)
-            return sc_error(err, SC_EINPUT, SC_C_TOO_BIG, pos,
-                            "name whole ranges of layers",
-                            "more than %d kinds of layers", SC_LAYERS - 2);
-        f->m->order[i] = (uint8_t)at;
+    SC_TRY(model_divide(from, label, pos, f->a, f->m, err));
+    for (uint32_t at = 1; at + 1 < f->m->n_layers; at++) {
+        sc_layer *l = &f->m->layer[at];
+        l->still = x[l->block].still;
+        l->path = kind_path(f, l->path, &x[l->block]);
+        if (!l->path) return sc_error_nomem(err);
     }
     return SC_OK;
+}
+
+/* With the patterns that there were. */
+static const char *joined(const marking *f, const char *before)
+{
+    return before ? sc_sprintf(f->a, "%s,%s", before, f->patterns)
+                  : sc_strdup(f->a, f->patterns);
 }
 
 static sc_status check(const marking *f, sc_pos pos, sc_err *err)
@@ -172,6 +153,25 @@ static sc_status check(const marking *f, sc_pos pos, sc_err *err)
                     "nothing is left to learn");
 }
 
+static sc_status mark_layers(marking *f, sc_pos pos, sc_err *err)
+{
+    const sc_model *from = f->from;
+    sc_model *m = f->m;
+    const char *before = f->freeze ? from->t.frozen : from->wide;
+    bool learns = mark_layer(f, &from->layer[0], 0).learns;
+    (void)mark_layer(f, &from->layer[from->n_layers - 1], 0);
+    SC_TRY(mark_blocks(f, learns, pos, err));
+    if (f->freeze) m->layer[0].still = !learns;
+    const char *all = joined(f, before);
+    if (!all) return sc_error_nomem(err);
+    if (f->freeze)
+        m->t.frozen = all;
+    else
+        m->wide = all;
+    SC_TRY(model_kinds(m, pos, f->a, err));
+    return check(f, pos, err);
+}
+
 /* ---- graphs */
 
 /* Weights of what matches do not learn; values learn where something that they
@@ -181,7 +181,9 @@ static void freeze_graph(marking *f, sc_opgraph *g)
     g->learned = 0.0;
     for (uint32_t i = 0; i < g->n_ops; i++) {
         const sc_gop *op = &g->op[i];
-        bool hit = op->n_weight && marked(f, op->path), learns = false;
+        bool hit =
+            op->n_weight && model_matches(f->patterns, op->path, &f->hit);
+        bool learns = false;
         for (unsigned k = 0; k < op->n_weight; k++) {
             sc_gtensor *w = &g->tensor[op->weight[k].tensor];
             w->learns = w->learns && !hit;
@@ -219,34 +221,16 @@ static sc_status mark(const sc_model *from, const char *patterns, bool freeze,
                       sc_err *err)
 {
     sc_model *m = SC_NEW(a, sc_model);
-    sc_layer *layer = SC_NEW_N(a, sc_layer, SC_LAYERS);
-    if (!m || !layer) return sc_error_nomem(err);
+    if (!m) return sc_error_nomem(err);
     marking f = {
         .from = from, .m = m, .patterns = patterns, .freeze = freeze, .a = a};
     *m = *from;
-    m->hash = sc_hash(patterns, strlen(patterns), from->hash + freeze);
-    if (from->graph && freeze) {
-        SC_TRY(mark_graph(&f, pos, err));
-        *out = m;
-        return SC_OK;
-    }
-    if (from->graph)
+    if (from->graph && !freeze)
         return sc_error(err, SC_EINPUT, SC_C_UNSUPPORTED, pos, NULL,
                         "%.60s is a graph: all products have one format",
                         from->name);
-    const sc_layer *head = &from->layer[from->n_layers - 1];
-    m->layer = layer;
-    m->order = SC_NEW_N(a, uint8_t, m->n_blocks);
-    if (!m->order) return sc_error_nomem(err);
-    m->layer[0] = from->layer[0];
-    m->n_layers = 1;
-    bool learns = mark_layer(&f, &m->layer[0], 0);
-    if (freeze) m->layer[0].still = !learns;
-    SC_TRY(blocks(&f, learns, pos, err));
-    m->layer[m->n_layers] = *head;
-    (void)mark_layer(&f, &m->layer[m->n_layers++], 0);
-    m->trained_params = trained(m);
-    SC_TRY(check(&f, pos, err));
+    SC_TRY(from->graph ? mark_graph(&f, pos, err) : mark_layers(&f, pos, err));
+    m->hash = sc_hash(patterns, strlen(patterns), from->hash + freeze);
     *out = m;
     return SC_OK;
 }

@@ -169,12 +169,28 @@ void gb_weight_of(sc_gop *op, gb_value weight, unsigned n, const uint8_t *at)
     gb_port(p, at, n);
 }
 
+bool gb_named(gb_graph *b, const char *patterns, const char *name)
+{
+    char path[2 * SCOPE_MAX];
+    const char *scope = b->alias ? b->alias : b->scope;
+    if (!patterns) return false;
+    snprintf(path, sizeof path, "%s.%s", scope ? scope : "", name);
+    return model_matches(patterns, scope ? path : name, NULL);
+}
+
+/* Within the scope. */
+static const char *name_of(const gb_graph *b, const sc_gop *op)
+{
+    return op->path + (b->scope ? strlen(b->scope) + 1 : 0);
+}
+
 gb_value gb_weight(gb_graph *b, sc_gop *op, const char *name, unsigned n,
                    const sc_gdim *dim, const uint8_t *at)
 {
     sc_gtensor t = {.name = name,
                     .kind = SC_GT_WEIGHT,
-                    .learns = !b->frozen,
+                    .learns =
+                        !b->frozen && !gb_named(b, b->freeze, name_of(b, op)),
                     .op = (uint32_t)(op - b->g.op)};
     gb_value w = add_tensor(b, &t, n, dim);
     if (w != SC_NONE) gb_weight_of(op, w, n, at);

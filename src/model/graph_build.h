@@ -20,9 +20,11 @@ typedef uint32_t gb_value;
 
 typedef struct gb_graph {
     sc_arena *a;
-    const char *scope; /* prefix of paths; NULL: none */
-    bool frozen;       /* weights made from now on do not learn */
-    bool copied;       /* equal instances are copies: the first is checked */
+    const char *scope;  /* prefix of paths; NULL: none */
+    bool frozen;        /* weights made from now on do not learn */
+    const char *freeze; /* nor those of operators that these patterns name */
+    const char *alias;  /* of the scope, for patterns; NULL: none */
+    bool copied;        /* equal instances are copies: the first is checked */
     bool no_memory;
     const char *wrong; /* first operator that did not fit */
     const char *why;
@@ -212,6 +214,12 @@ void gb_instance(gb_graph *b, uint32_t segment, uint32_t op);
 /* Finds instances by modules with numbers in their paths (layer1.0, blocks.3),
  * of which operators, extents and wiring are equal. */
 void gb_segments(gb_graph *b);
+
+/* Whether a path matches one of the patterns, separated by commas; `hit`: a
+ * bit for each of the first 64 that it does; may be NULL, as the patterns. */
+bool model_matches(const char *patterns, const char *path, uint64_t *hit);
+/* Whether they name operator `name` of the scope that is being built. */
+bool gb_named(gb_graph *b, const char *patterns, const char *name);
 
 /* Operators and tensors to repeat with another input. */
 typedef struct gb_copy {

@@ -4,17 +4,12 @@
 
 #include <stddef.h>
 
-const char *const sc_dimname_names[] = {"batch", "seq",   "hidden", "head",
-                                        "ffn",   "vocab", "expert", "rank",
-                                        "state", NULL};
 const char *const sc_position_names[] = {"learned", "rotary",   "alibi",
                                          "none",    "relative", NULL};
 const char *const sc_act_names[] = {"gelu",   "relu",  "relu2",
                                     "swiglu", "geglu", NULL};
 const char *const sc_norm_names[] = {"layer", "rms", NULL};
 const char *const sc_norms_names[] = {"before", "after", "both", NULL};
-
-_Static_assert(SC_COUNT(sc_dimname_names) == SC_N_DIMNAMES + 1, "names");
 
 #define INT(key, lo, hi, text)                                     \
     .name = #key, .type = SC_T_INT, .unit = SC_U_COUNT,            \

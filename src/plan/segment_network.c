@@ -27,31 +27,19 @@ static uint32_t stack_end(const sc_model *m, uint32_t i)
 static sc_status shorten(const sc_model *from, sc_arena *a, sc_model *out,
                          sc_err *err)
 {
-    sc_model m = *from;
-    uint32_t seen[SC_LAYERS] = {0}, end = 0, n = 0, stack = 0;
-    m.order = SC_NEW_N(a, uint8_t, from->n_blocks);
-    m.layer = SC_NEW_N(a, sc_layer, from->n_layers);
-    if (!m.order || !m.layer) return sc_error_nomem(err);
-    memcpy(m.layer, from->layer, from->n_layers * sizeof *m.layer);
-    for (uint32_t l = 1; l + 1 < m.n_layers; l++) m.layer[l].repeat = 0;
+    uint32_t seen[SC_LAYERS] = {0}, end = 0;
+    *out = *from;
+    out->order = SC_NEW_N(a, uint8_t, from->n_blocks);
+    if (!out->order) return sc_error_nomem(err);
+    out->n_blocks = 0;
     for (uint32_t i = 0; i < from->n_blocks; i++) {
         uint8_t kind = from->order[i];
         if (i == end) {
             end = stack_end(from, i);
-            if (i == (uint32_t)from->t.layers) m.t.layers = n;
             memset(seen, 0, sizeof seen);
-            stack = n;
         }
-        if (seen[kind]++ >= SHOWN) continue;
-        m.order[n++] = kind;
-        m.layer[kind].repeat++;
-        if (end == (uint32_t)from->t.layers) m.t.layers = n;
-        if (i >= (uint32_t)from->t.layers &&
-            end <= (uint32_t)(from->t.layers + from->t.decoder_layers))
-            m.t.decoder_layers = n - stack;
+        if (seen[kind]++ < SHOWN) out->order[out->n_blocks++] = kind;
     }
-    m.n_blocks = n;
-    *out = m;
     return SC_OK;
 }
 

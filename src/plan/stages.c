@@ -55,7 +55,7 @@ static sc_status begins(cutter *c, const sc_strategy_cut *cut, uint32_t *out)
     for (*out = 0; *out < m->n_blocks; ++*out) {
         char path[128];
         const sc_layer *l = &m->layer[m->order[*out]];
-        sc_layer_path(l, *out, &l->op[0], path, sizeof path);
+        sc_kind_path(l, *out, &m->kinds->op[l->first], path, sizeof path);
         if (sc_rule_matches(cut->path, path)) return SC_OK;
     }
     return sc_error(c->err, SC_EINPUT, SC_C_UNKNOWN_NAME, cut->pos,

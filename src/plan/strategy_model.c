@@ -19,56 +19,40 @@ typedef struct meets {
     uint64_t dims; /* bit per split of the rule: one of them has the dim */
 } meets;
 
-/* "out" and "in" are dims by their part in an operator: what only its output
- * has, but for experts, which are chosen; what it sums over. */
-static bool has_dim(const sc_operator *op, const char *name)
+/* Which operators of a layer a rule matches, as a hash, 0: none; counts them. */
+static uint64_t meet(const sc_strategy_rule *r, const sc_model *m,
+                     const sc_layer *l, uint32_t block, meets *found)
 {
-    bool any = false;
-    for (uint32_t i = 0; i < op->n_iter; i++) {
-        const sc_iter *it = &op->iter[i];
-        bool out =
-            it->kind == SC_I_FREE && op->y >> i & 1 && it->name != SC_D_EXPERT;
-        any |= strcmp(name, sc_dimname_names[it->name]) == 0 ||
-               (strcmp(name, "out") == 0 && out) ||
-               (strcmp(name, "in") == 0 && it->kind == SC_I_REDUCE);
-    }
-    return any;
-}
-
-/* Which operators of a layer a rule matches, as a hash; counts them. */
-static uint64_t meet(const sc_strategy_rule *r, const sc_layer *l,
-                     uint32_t block, meets *found)
-{
-    uint64_t bits = 0;
+    uint64_t which = 0;
     char path[128];
     for (uint32_t k = 0; k < l->n_ops; k++) {
-        const sc_operator *op = &l->op[k];
-        sc_layer_path(l, block, op, path, sizeof path);
+        const sc_gop *op = &m->kinds->op[l->first + k];
+        sc_kind_path(l, block, op, path, sizeof path);
         if (!sc_rule_matches(r->match, path)) continue;
-        bits |= UINT64_C(1) << k;
+        which = sc_hash(&k, sizeof k, which + 1);
         found->ops++;
         for (uint32_t i = 0; i < r->n_split && i < 64; i++)
-            if (has_dim(op, r->split[i].dim)) found->dims |= UINT64_C(1) << i;
+            if (sc_gop_iter(op, r->split[i].dim) >= 0)
+                found->dims |= UINT64_C(1) << i;
     }
-    return bits;
+    return which;
 }
-
-_Static_assert(SC_LAYER_OPS <= 64, "a bit per operator");
 
 /* Paths that a pattern may have meant; NULL: out of memory. */
 static const char **paths(const meeting *x)
 {
     const sc_model *m = x->m;
-    const char **list = SC_NEW_N(x->a, const char *,
-                                 (size_t)m->n_layers *(SC_LAYER_OPS + 1) + 1);
+    const char **list =
+        SC_NEW_N(x->a, const char *, m->kinds->n_ops + m->n_layers + 1);
     uint32_t n = 0;
-    for (uint32_t l = 0; list && l < m->n_layers; l++) {
-        const sc_layer *layer = &m->layer[l];
-        bool block = layer->kind == SC_LAYER_BLOCK;
-        const char *stem = block ? "layers.*" : layer->path;
+    for (uint32_t i = 0; list && i < m->n_layers; i++) {
+        const sc_layer *l = &m->layer[i];
+        bool block = l->kind == SC_LAYER_BLOCK;
+        const char *stem = block ? "layers.*" : l->path;
         list[n++] = stem;
-        for (uint32_t k = 0; k < layer->n_ops; k++) {
-            list[n] = sc_sprintf(x->a, "%s.%s", stem, layer->op[k].name);
+        for (uint32_t k = l->first; k < l->first + l->n_ops; k++) {
+            list[n] = sc_sprintf(x->a, "%s.%s", stem,
+                                 sc_kind_op_name(l, &m->kinds->op[k]));
             if (!list[n++]) return NULL;
         }
     }
@@ -129,7 +113,7 @@ static bool label_blocks(const sc_strategy_rule *r, const sc_model *m,
 {
     bool some = false, all = true;
     for (uint32_t b = 0; b < m->n_blocks; b++) {
-        uint64_t bits = meet(r, &m->layer[m->order[b]], b, found);
+        uint64_t bits = meet(r, m, &m->layer[m->order[b]], b, found);
         label[b] = sc_hash(&bits, sizeof bits, label[b]);
         some = some || bits;
         all = all && bits;
@@ -151,8 +135,8 @@ sc_status sc_strategy_model(const sc_strategy *s, const sc_model *m,
     for (uint32_t i = 0; i < s->n_rules; i++) {
         const sc_strategy_rule *r = &s->rule[i];
         meets found = {0, 0};
-        (void)meet(r, &m->layer[0], 0, &found);
-        (void)meet(r, &m->layer[m->n_layers - 1], 0, &found);
+        (void)meet(r, m, &m->layer[0], 0, &found);
+        (void)meet(r, m, &m->layer[m->n_layers - 1], 0, &found);
         if (label_blocks(r, m, label, &found) && pos.line == 0) pos = r->pos;
         judge(&x, r, &found);
     }

@@ -74,9 +74,11 @@ static void judge_mesh(const sc_strategy *s, verdict *v)
 
 static bool layer_dim(const char *name)
 {
-    if (strcmp(name, "out") == 0 || strcmp(name, "in") == 0) return true;
-    for (uint32_t d = 0; d < SC_N_DIMNAMES; d++)
-        if (strcmp(name, sc_dimname_names[d]) == 0) return true;
+    static const char *const dims[] = {"batch", "seq",   "hidden", "head",
+                                       "ffn",   "vocab", "expert", "rank",
+                                       "state", "out",   "in"};
+    for (size_t d = 0; d < SC_COUNT(dims); d++)
+        if (strcmp(name, dims[d]) == 0) return true;
     return false;
 }
 
@@ -192,16 +194,13 @@ int plan_strategy_zero(const sc_strategy *s)
 /* The first block of a kind stands for all. */
 static bool kinds_follow(const sc_model *m, const char *match)
 {
-    uint32_t first[SC_LAYERS] = {0}, seen = 0;
     char one[128], other[128];
     for (uint32_t i = 0; i < m->n_blocks; i++) {
         const sc_layer *l = &m->layer[m->order[i]];
-        uint32_t *at = &first[m->order[i]];
-        if (!(seen >> m->order[i] & 1)) *at = i;
-        seen |= 1u << m->order[i];
         for (uint32_t k = 0; k < l->n_ops; k++) {
-            sc_layer_path(l, *at, &l->op[k], one, sizeof one);
-            sc_layer_path(l, i, &l->op[k], other, sizeof other);
+            const sc_gop *op = &m->kinds->op[l->first + k];
+            sc_kind_path(l, l->block, op, one, sizeof one);
+            sc_kind_path(l, i, op, other, sizeof other);
             if (sc_rule_matches(match, one) != sc_rule_matches(match, other))
                 return false;
         }

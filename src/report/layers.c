@@ -181,15 +181,28 @@ void report_params(sc_text *out, const char *name, uint64_t n, const char *note)
 /* Parts by which people know a transformer. */
 enum { EMBED, ATTENTION, MAMBA, MLP, EXPERTS, ADAPTERS, NORM, HEAD, N_PARTS };
 
-static int part_of(const sc_layer *l, const sc_operator *op, bool mixer,
-                   bool mamba)
+static int part_of(const sc_layer *l, const sc_gop *op, bool mixer, bool mamba)
 {
-    if (strstr(op->name, "_lora_")) return ADAPTERS;
-    if (op->type == SC_NORM) return NORM;
+    if (strstr(op->path, "_lora_")) return ADAPTERS;
+    if (op->type == SC_G_NORM) return NORM;
     if (l->kind == SC_LAYER_EMBED) return EMBED;
     if (l->kind == SC_LAYER_HEAD) return HEAD;
-    if (op->type == SC_EXPERT) return EXPERTS;
+    if (op->type == SC_G_EXPERT) return EXPERTS;
     return !mixer ? MLP : mamba ? MAMBA : ATTENTION;
+}
+
+/* T5's scores by distance are those of an embedding, once per stack. */
+static void add_params(const sc_model *m, const sc_layer *l, uint32_t op,
+                       int own, uint64_t part[N_PARTS])
+{
+    const sc_gop *o = &m->kinds->op[op];
+    for (unsigned k = 0; k < o->n_weight; k++) {
+        const sc_gtensor *w = &m->kinds->tensor[o->weight[k].tensor];
+        if (w->op != op) continue;
+        bool table = strcmp(w->name, "relative") == 0;
+        uint64_t n = (uint64_t)sc_gtensor_elements(w, 1);
+        part[table ? EMBED : own] += n * (table ? 1 : l->repeat);
+    }
 }
 
 static void print_parts(const sc_model *m, sc_text *out)
@@ -200,16 +213,14 @@ static void print_parts(const sc_model *m, sc_text *out)
     uint64_t part[N_PARTS] = {0};
     for (uint32_t i = 0; i < m->n_layers; i++) {
         const sc_layer *l = &m->layer[i];
-        bool mamba = false, mixer = true;
-        for (uint32_t k = 0; k < l->n_ops; k++) {
-            if (l->op[k].type == SC_SCAN) mamba = true;
-        }
-        for (uint32_t k = 0; k < l->n_ops; k++) {
-            const sc_operator *op = &l->op[k];
-            if (strcmp(op->name, "norm2") == 0) mixer = false;
-            part[part_of(l, op, mixer, mamba)] += op->params * l->repeat;
-            if (strcmp(op->name, "add1") == 0) mixer = false;
-            if (strncmp(op->name, "cross_", 6) == 0) mixer = true;
+        bool mamba = l->mixer == SC_MIXER_MAMBA, mixer = true;
+        for (uint32_t k = l->first; k < l->first + l->n_ops; k++) {
+            const sc_gop *op = &m->kinds->op[k];
+            const char *name = sc_kind_op_name(l, op);
+            if (strcmp(name, "norm2") == 0) mixer = false;
+            add_params(m, l, k, part_of(l, op, mixer, mamba), part);
+            if (strcmp(name, "add1") == 0) mixer = false;
+            if (strncmp(name, "cross_", 6) == 0) mixer = true;
         }
     }
     sc_text_add(out, "parameters\n");

@@ -10,7 +10,7 @@
 
 #include <stdlib.h>
 
-/* Every block is of a kind, every operator reads what is made before it. */
+/* Every block is of a kind. */
 static inline bool holds_together(const sc_model *m)
 {
     uint32_t left = m->n_blocks;
@@ -23,13 +23,8 @@ static inline bool holds_together(const sc_model *m)
     for (uint32_t i = 0; i < m->n_layers; i++) {
         const sc_layer *l = &m->layer[i];
         if (l->kind == SC_LAYER_BLOCK) left -= l->repeat;
-        if (l->n_ops == 0 || l->n_ops > SC_LAYER_OPS) return false;
-        for (uint32_t k = 0; k < l->n_ops; k++) {
-            const sc_operator *op = &l->op[k];
-            if (op->src >= (int)k || op->src2 >= (int)k || op->src < -1)
-                return false;
-            if (op->params < op->bias || op->n_iter > SC_OP_ITERS) return false;
-        }
+        if (l->n_ops == 0 || l->first + l->n_ops > m->kinds->n_ops)
+            return false;
     }
     return left == 0;
 }

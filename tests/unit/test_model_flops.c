@@ -2,6 +2,7 @@
 /* FLOP of the catalogue's models, against every total that their authors and
  * those who trained them print. */
 #include "fixture.h"
+#include "kinds.h"
 
 #include <math.h>
 #include <string.h>
@@ -20,10 +21,10 @@ static double forward(const sc_model *m, uint64_t seq, bool attention)
     for (uint32_t i = 0; i < m->n_layers; i++) {
         const sc_layer *l = &m->layer[i];
         for (uint32_t k = 0; k < l->n_ops; k++) {
-            bool counts = attention ? l->op[k].type == SC_ATTENTION
+            const sc_gop *op = kind_op(m, i, k);
+            bool counts = attention ? op->type == SC_G_ATTENTION
                                     : l->kind == SC_LAYER_BLOCK;
-            if (!counts) continue;
-            sum += sc_operator_flops(&l->op[k], 1, seq) * l->repeat;
+            if (counts) sum += sc_kind_flops(op, 1, seq) * l->repeat;
         }
     }
     return sum;
@@ -122,15 +123,6 @@ static void forward_passes(void **state)
          0.01);
 }
 
-static const sc_operator *head_op(const sc_model *m, const char *name)
-{
-    const sc_layer *head = &m->layer[m->n_layers - 1];
-    for (uint32_t k = 0; k < head->n_ops; k++)
-        if (strcmp(head->op[k].name, name) == 0) return &head->op[k];
-    fail_msg("%s: no %s in its head", m->name, name);
-    return NULL;
-}
-
 /* 6 per parameter that a token meets in a product, and attention. */
 static void of_active_parameters(void **state)
 {
@@ -144,13 +136,14 @@ static void of_active_parameters(void **state)
 
     /* 15 % of BERT's tokens go through its head */
     m = model("bert-large");
-    const sc_operator *op = head_op(m, "lm_head");
-    assert_int_equal(op->params, 30522); /* the bias; the weight is tied */
-    assert_true(fabs(sc_operator_flops(op, 10, 512) -
+    const sc_gop *op = kind_op_find(m, "lm_head");
+    /* the bias; the weight is tied */
+    assert_int_equal(kind_op_params(m, op), 30522);
+    assert_true(fabs(sc_kind_flops(op, 10, 512) -
                      0.15 * 2 * 5120 * 1024 * 30522.0) < 1);
     /* one of a picture's 197 tokens */
-    op = head_op(model("vit-b-16"), "classifier");
-    assert_true(fabs(sc_operator_flops(op, 1, 197) - 2 * 768e3) < 1);
+    op = kind_op_find(model("vit-b-16"), "classifier");
+    assert_true(fabs(sc_kind_flops(op, 1, 197) - 2 * 768e3) < 1);
 }
 
 int main(void)

@@ -4,32 +4,55 @@
 #include <stepcast/report_model.h>
 
 #include "fixture.h"
+#include "kinds.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const sc_layer *layer_at(const sc_model *m, const char *path)
+static uint32_t layer_at(const sc_model *m, const char *path)
 {
-    for (uint32_t i = 0; i < m->n_layers; i++) {
-        if (strcmp(m->layer[i].path, path) == 0) return &m->layer[i];
-    }
+    for (uint32_t i = 0; i < m->n_layers; i++)
+        if (strcmp(m->layer[i].path, path) == 0) return i;
     fail_msg("%s has no %s", m->name, path);
-    return NULL;
+    return 0;
 }
 
-static int index_in(const sc_layer *l, const char *name)
+/* A kind of layers of a model. */
+typedef struct kind {
+    const sc_model *m;
+    uint32_t at;
+} kind;
+
+static kind kind_at(const char *name, const char *path)
 {
-    for (uint32_t k = 0; k < l->n_ops; k++) {
-        if (strcmp(l->op[k].name, name) == 0) return (int)k;
-    }
-    fail_msg("%s has no %s", l->path, name);
-    return -1;
+    const sc_model *m = model(name);
+    return (kind){m, layer_at(m, path)};
 }
 
-static const sc_operator *op_in(const sc_layer *l, const char *name)
+static const sc_gop *op_in(kind l, const char *name)
 {
-    return &l->op[index_in(l, name)];
+    const sc_gop *op = kind_op_in(l.m, l.at, name);
+    if (!op) fail_msg("%s has no %s", l.m->layer[l.at].path, name);
+    return op;
+}
+
+/* Input `in` of an operator is what `want` makes; NULL: what is before the
+ * layer. */
+static void reads(kind l, const char *name, unsigned in, const char *want)
+{
+    const sc_gop *op = op_in(l, name);
+    assert_true(in < op->n_in);
+    uint32_t made = l.m->kinds->tensor[op->in[in].tensor].op;
+    uint32_t first = l.m->layer[l.at].first;
+    if (want && &l.m->kinds->op[made] != op_in(l, want))
+        fail_msg("%s reads %s", name, l.m->kinds->op[made].path);
+    if (!want) assert_true(made < first);
+}
+
+static uint64_t params(kind l, const char *name)
+{
+    return kind_op_params(l.m, op_in(l, name));
 }
 
 typedef struct kind_case {
@@ -55,8 +78,8 @@ static const kind_case kinds[] = {
     {"deepseek-v3", "layers.moe.*", 58,
      MLA "norm2 router " ROUTED SHARED "add2"},
     {"deepseek-v3-mtp", "layers.mtp.*", 1,
-     "mtp_norm_h mtp_norm_e mtp_proj " MLA "norm2 router " ROUTED SHARED
-     "add2"},
+     "mtp_norm_h mtp_embed mtp_norm_e mtp_join mtp_proj " MLA
+     "norm2 router " ROUTED SHARED "add2"},
     {"deepseek-v3-mtp", "head", 1,
      "norm_f lm_head loss mtp_norm mtp_lm_head mtp_loss"},
     {"deepseek-v2-lite", "layers.dense.*", 1,
@@ -74,7 +97,7 @@ static const kind_case kinds[] = {
      "embed position token_type embed_norm embed_drop"},
     {"bert-large", "layers.*", 24,
      "qkv attn proj add1 norm1 fc1 act fc2 add2 norm2"},
-    {"bert-large", "head", 1, "mlm_dense mlm_act mlm_norm lm_head loss"},
+    {"bert-large", "head", 1, "chosen mlm_dense mlm_act mlm_norm lm_head loss"},
     {"t5-base", "layers.encoder.*", 11, "norm1 qkv attn proj add1 " DENSE},
     {"t5-base", "layers.encoder_last.*", 1,
      "norm1 qkv attn proj add1 " DENSE " norm_enc"},
@@ -82,7 +105,7 @@ static const kind_case kinds[] = {
      "norm1 qkv attn proj add1 cross_norm cross_q cross_kv cross_attn "
      "cross_proj cross_add " DENSE},
     {"vit-b-16", "embedding", 1, "patch class_token position"},
-    {"vit-b-16", "head", 1, "norm_f classifier loss"},
+    {"vit-b-16", "head", 1, "norm_f chosen classifier loss"},
 };
 
 static void test_operators(void **state)
@@ -90,10 +113,13 @@ static void test_operators(void **state)
     (void)state;
     for (size_t i = 0; i < SC_COUNT(kinds); i++) {
         const kind_case *c = &kinds[i];
-        const sc_layer *l = layer_at(model(c->model), c->path);
+        const sc_model *m = model(c->model);
+        uint32_t at = layer_at(m, c->path);
+        const sc_layer *l = &m->layer[at];
         char text[512] = "";
         for (uint32_t k = 0; k < l->n_ops; k++) {
-            strncat(text, l->op[k].name, sizeof text - strlen(text) - 1);
+            const char *name = kind_op_name(m, at, k);
+            strncat(text, name, sizeof text - strlen(text) - 1);
             if (k + 1 < l->n_ops) strncat(text, " ", 2);
         }
         if (strcmp(text, c->ops) != 0 || l->repeat != c->repeat) {
@@ -140,127 +166,128 @@ static void test_windows(void **state)
 {
     (void)state;
     const sc_model *m = model("gpt-oss-20b");
-    const sc_operator *near = op_in(layer_at(m, "layers.window.*"), "attn");
-    const sc_operator *far = op_in(layer_at(m, "layers.moe.*"), "attn");
+    kind window = {m, layer_at(m, "layers.window.*")};
+    kind moe = {m, layer_at(m, "layers.moe.*")};
+    const sc_gop *near = op_in(window, "attn"), *far = op_in(moe, "attn");
     assert_int_equal(near->window, 128);
     assert_int_equal(far->window, 0);
-    assert_int_equal(near->params, 64); /* sinks */
+    assert_int_equal(params(window, "attn"), 64); /* sinks */
     assert_true(near->causal && !near->cross);
-    assert_true(sc_operator_flops(far, 1, 4096) ==
-                32 * sc_operator_flops(near, 1, 4096));
+    assert_true(sc_kind_flops(far, 1, 4096) ==
+                32 * sc_kind_flops(near, 1, 4096));
 
-    assert_false(
-        op_in(layer_at(model("bert-base"), "layers.*"), "attn")->causal);
-    m = model("t5-small");
-    const sc_layer *l = layer_at(m, "layers.decoder.*");
+    assert_false(op_in(kind_at("bert-base", "layers.*"), "attn")->causal);
+    kind l = kind_at("t5-small", "layers.decoder.*");
     assert_true(op_in(l, "attn")->causal);
-    const sc_operator *cross = op_in(l, "cross_attn");
+    const sc_gop *cross = op_in(l, "cross_attn");
     assert_true(cross->cross && !cross->causal);
-    assert_int_equal(cross->src, index_in(l, "cross_q"));
-    assert_int_equal(cross->src2, index_in(l, "cross_kv"));
-    assert_int_equal(op_in(l, "cross_kv")->src, -1);
+    reads(l, "cross_attn", 0, "cross_q");
+    reads(l, "cross_attn", 1, "cross_kv");
+    reads(l, "cross_kv", 0, NULL);
 }
 
-static void check_iter(const sc_iter *it, sc_dimname name, sc_iter_kind kind,
+static void check_iter(const sc_giter *it, const char *name, sc_iter_kind what,
                        uint64_t extent, uint32_t units)
 {
-    assert_int_equal(it->name, name);
-    assert_int_equal(it->kind, kind);
+    assert_string_equal(it->name, name);
+    assert_int_equal(it->kind, what);
     assert_int_equal(it->extent, extent);
     assert_int_equal(it->units, units);
+}
+
+static void check_at(const sc_gport *p, unsigned n, const uint8_t *at)
+{
+    assert_memory_equal(p->at, at, n);
 }
 
 static void test_experts(void **state)
 {
     (void)state;
-    const sc_layer *l = layer_at(model("qwen3-30b-a3b"), "layers.*");
-    const sc_operator *op = op_in(l, "experts_fc1");
-    assert_int_equal(op->type, SC_EXPERT);
+    static const uint8_t tokens[] = {0, 1, 3}, copies[] = {0, 1, 2, 3},
+                         made[] = {0, 1, 2, 4}, weights[] = {2, 4, 3};
+    kind l = kind_at("qwen3-30b-a3b", "layers.*");
+    const sc_gop *op = op_in(l, "experts_fc1");
+    assert_int_equal(op->type, SC_G_EXPERT);
     assert_int_equal(op->n_iter, 5);
-    check_iter(&op->iter[2], SC_D_EXPERT, SC_I_BATCH, 8, 128);
-    check_iter(&op->iter[3], SC_D_HIDDEN, SC_I_REDUCE, 2048, 0);
-    check_iter(&op->iter[4], SC_D_FFN, SC_I_FREE, 1536, 768);
-    assert_int_equal(op->x, 1 | 2 | 4 | 8);
-    assert_int_equal(op->w, 4 | 8 | 16);
-    assert_int_equal(op->y, 1 | 2 | 4 | 16);
-    assert_int_equal(op->params, 128ull * 2048 * 1536);
-    assert_true(sc_operator_flops(op, 2, 100) == 2.0 * 200 * 8 * 2048 * 1536);
+    check_iter(&op->iter[2], "expert", SC_I_FREE, 8, 128);
+    check_iter(&op->iter[3], "hidden", SC_I_REDUCE, 2048, 0);
+    check_iter(&op->iter[4], "ffn", SC_I_FREE, 1536, 768);
+    check_at(&op->in[0], 4, copies);
+    check_at(&op->weight[0], 3, weights);
+    check_at(&op->out, 4, made);
+    assert_int_equal(params(l, "experts_fc1"), 128ull * 2048 * 1536);
+    assert_true(sc_kind_flops(op, 2, 100) == 2.0 * 200 * 8 * 2048 * 1536);
 
     op = op_in(l, "router");
-    assert_int_equal(op->type, SC_LINEAR);
-    check_iter(&op->iter[3], SC_D_RANK, SC_I_FREE, 128, 0);
+    assert_int_equal(op->type, SC_G_LINEAR);
+    check_iter(&op->iter[3], "rank", SC_I_FREE, 128, 0);
     op = op_in(l, "dispatch");
-    assert_int_equal(op->src, index_in(l, "norm2"));
-    assert_int_equal(op->src2, index_in(l, "router"));
-    assert_int_equal(op->x, 1 | 2 | 8);
-    assert_int_equal(op->y, 1 | 2 | 4 | 8);
+    reads(l, "dispatch", 0, "norm2");
+    reads(l, "dispatch", 1, "router");
+    check_at(&op->in[0], 3, tokens);
+    check_at(&op->out, 4, copies);
     op = op_in(l, "combine");
-    assert_int_equal(op->x, 1 | 2 | 4 | 8);
-    assert_int_equal(op->y, 1 | 2 | 8);
-    assert_int_equal(op_in(l, "add2")->src2, index_in(l, "add1"));
+    check_at(&op->in[0], 4, copies);
+    check_at(&op->out, 3, tokens);
+    reads(l, "add2", 1, "add1");
 
     /* experts in a narrow width; shared ones beside them in the whole */
-    l = layer_at(model("nemotron-3-super"), "layers.moe.*");
-    check_iter(&op_in(l, "experts_fc2")->iter[4], SC_D_HIDDEN, SC_I_FREE, 1024,
-               0);
-    assert_int_equal(op_in(l, "moe_down")->params, 4096 * 1024);
-    assert_int_equal(op_in(l, "dispatch")->src, index_in(l, "moe_down"));
-    assert_int_equal(op_in(l, "shared_fc1")->src, index_in(l, "norm2"));
-    assert_int_equal(op_in(l, "shared_add")->src2, index_in(l, "moe_up"));
-    assert_int_equal(op_in(l, "add2")->src2, -1);
+    l = kind_at("nemotron-3-super", "layers.moe.*");
+    check_iter(&op_in(l, "experts_fc2")->iter[4], "hidden", SC_I_FREE, 1024, 0);
+    assert_int_equal(params(l, "moe_down"), 4096 * 1024);
+    reads(l, "dispatch", 0, "moe_down");
+    reads(l, "shared_fc1", 0, "norm2");
+    reads(l, "shared_add", 1, "moe_up");
+    reads(l, "add2", 1, NULL);
 }
 
 static void test_latent_attention(void **state)
 {
     (void)state;
-    const sc_layer *l = layer_at(model("deepseek-v3"), "layers.moe.*");
-    const sc_operator *op = op_in(l, "attn");
+    kind l = kind_at("deepseek-v3", "layers.moe.*");
+    const sc_gop *op = op_in(l, "attn");
     assert_int_equal(op->qk_dim, 192);
     assert_int_equal(op->v_dim, 128);
     assert_int_equal(op->kv_heads, 128);
-    check_iter(&op->iter[2], SC_D_HEAD, SC_I_FREE, 128 * 128, 128);
-    assert_int_equal(op->src, index_in(l, "rope"));
-    assert_int_equal(op->src2, index_in(l, "kv_up"));
-    assert_int_equal(op_in(l, "rope")->src, index_in(l, "q_up"));
-    assert_int_equal(op_in(l, "kv_down")->src, index_in(l, "norm1"));
-    assert_int_equal(op_in(l, "kv_down")->params, 7168 * 576);
-    assert_int_equal(op_in(l, "kv_up")->params, 512 * 128 * 256);
-    assert_true(sc_operator_flops(op, 1, 1000) == 2.0 * 128 * 320 * 1e6);
+    check_iter(&op->iter[2], "head", SC_I_FREE, 128 * 128, 128);
+    reads(l, "attn", 0, "rope");
+    reads(l, "attn", 1, "kv_up");
+    reads(l, "rope", 0, "q_up");
+    reads(l, "kv_down", 0, "norm1");
+    assert_int_equal(params(l, "kv_down"), 7168 * 576);
+    assert_int_equal(params(l, "kv_up"), 512 * 128 * 256);
+    assert_true(sc_kind_flops(op, 1, 1000) == 2.0 * 128 * 320 * 1e6);
 }
 
 static void test_mamba(void **state)
 {
     (void)state;
-    const sc_layer *l = layer_at(model("nemotron-h-8b"), "layers.mamba.*");
+    kind l = kind_at("nemotron-h-8b", "layers.mamba.*");
     /* 128 heads of 64 with a state of 128 in 8 groups */
-    const sc_operator *op = op_in(l, "in_proj");
-    check_iter(&op->iter[3], SC_D_STATE, SC_I_FREE, 2 * 8192 + 2048 + 128, 8);
-    assert_int_equal(op_in(l, "conv")->params, (8192 + 2048) * 5);
+    const sc_gop *op = op_in(l, "in_proj");
+    check_iter(&op->iter[3], "state", SC_I_FREE, 2 * 8192 + 2048 + 128, 8);
+    assert_int_equal(params(l, "conv"), (8192 + 2048) * 5);
     op = op_in(l, "scan");
-    assert_int_equal(op->type, SC_SCAN);
-    assert_true(sc_operator_flops(op, 1, 10) == 7.0 * 10 * 8192 * 128);
-    assert_int_equal(op_in(l, "out_proj")->params, 8192 * 4096);
+    assert_int_equal(op->type, SC_G_SCAN);
+    assert_true(sc_kind_flops(op, 1, 10) == 7.0 * 10 * 8192 * 128);
+    assert_int_equal(params(l, "out_proj"), 8192 * 4096);
 }
 
 static void test_adapters(void **state)
 {
     (void)state;
     const sc_model *m = model("llama2-70b-lora");
-    const sc_layer *l = layer_at(m, "layers.*");
-    const sc_operator *op = op_in(l, "qkv_lora_a");
-    assert_int_equal(op->src, index_in(l, "norm1"));
-    check_iter(&op->iter[3], SC_D_RANK, SC_I_FREE, 16, 0);
-    op = op_in(l, "qkv_lora_add");
-    assert_int_equal(op->type, SC_DROPOUT_ADD);
-    assert_int_equal(op->src, index_in(l, "qkv_lora_b"));
-    assert_int_equal(op->src2, index_in(l, "qkv"));
-    assert_int_equal(op_in(l, "rope")->src, index_in(l, "qkv_lora_add"));
-    for (uint32_t i = 0; i < m->n_layers; i++) {
-        for (uint32_t k = 0; k < m->layer[i].n_ops; k++) {
-            const sc_operator *o = &m->layer[i].op[k];
-            bool learns = strstr(o->name, "_lora_") || !o->w;
-            assert_int_equal(o->frozen, !learns);
-        }
+    kind l = {m, layer_at(m, "layers.*")};
+    reads(l, "qkv_lora_a", 0, "norm1");
+    check_iter(&op_in(l, "qkv_lora_a")->iter[3], "rank", SC_I_FREE, 16, 0);
+    assert_int_equal(op_in(l, "qkv_lora_add")->type, SC_G_ELEMENTWISE);
+    reads(l, "qkv_lora_add", 0, "qkv_lora_b");
+    reads(l, "qkv_lora_add", 1, "qkv");
+    reads(l, "rope", 0, "qkv_lora_add");
+    for (uint32_t k = 0; k < m->kinds->n_ops; k++) {
+        const sc_gop *o = &m->kinds->op[k];
+        bool learns = strstr(o->path, "_lora_") || !o->n_weight;
+        assert_int_equal(kind_op_frozen(m, o), !learns);
     }
     /* 4 per frozen weight, 6 per adapter's, attention as ever */
     const sc_model *whole = model("llama2-70b");
@@ -273,13 +300,13 @@ static void test_adapters(void **state)
     t.lora_mlp = true;
     assert_int_equal(
         sc_model_from_transformer(&t, sc_pos_none(), &arena, &m, &err), SC_OK);
-    l = layer_at(m, "layers.*");
-    assert_int_equal(op_in(l, "act")->src, index_in(l, "fc1_lora_add"));
+    l = (kind){m, layer_at(m, "layers.*")};
+    reads(l, "act", 0, "fc1_lora_add");
     assert_int_equal(m->trained_params,
                      44564480 + 80 * 16 * (8192 + 3 * 28672 + 8192));
 }
 
-/* Everything at once still fits a layer. */
+/* Everything at once. */
 static void test_longest_block(void **state)
 {
     (void)state;
@@ -290,8 +317,7 @@ static void test_longest_block(void **state)
     t.latent = 1024;
     assert_int_equal(
         sc_model_from_transformer(&t, sc_pos_none(), &arena, &m, &err), SC_OK);
-    assert_int_equal(layer_at(m, "layers.mtp.*")->n_ops, 37);
-    assert_true(37 <= SC_LAYER_OPS);
+    assert_int_equal(m->layer[layer_at(m, "layers.mtp.*")].n_ops, 39);
 }
 
 static void test_report(void **state)

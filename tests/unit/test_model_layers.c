@@ -3,6 +3,7 @@
 #include <stepcast/report_model.h>
 
 #include "fixture.h"
+#include "kinds.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -16,26 +17,22 @@ static const sc_model *make(const sc_transformer *t)
     return m;
 }
 
-static void check_names(const sc_layer *l, const char *names)
+static void check_names(const sc_model *m, uint32_t layer, const char *names)
 {
     char text[256] = "";
-    for (uint32_t i = 0; i < l->n_ops; i++) {
-        strncat(text, l->op[i].name, sizeof text - strlen(text) - 1);
-        if (i + 1 < l->n_ops) strncat(text, " ", 2);
+    for (uint32_t i = 0; i < m->layer[layer].n_ops; i++) {
+        const char *name = kind_op_name(m, layer, i);
+        strncat(text, name, sizeof text - strlen(text) - 1);
+        if (i + 1 < m->layer[layer].n_ops) strncat(text, " ", 2);
     }
     assert_string_equal(text, names);
 }
 
-static const sc_operator *find(const sc_model *m, const char *name)
+static const sc_gop *find(const sc_model *m, const char *name)
 {
-    for (uint32_t i = 0; i < m->n_layers; i++) {
-        for (uint32_t k = 0; k < m->layer[i].n_ops; k++) {
-            const sc_operator *op = &m->layer[i].op[k];
-            if (strcmp(op->name, name) == 0) return op;
-        }
-    }
-    fail_msg("no operator %s", name);
-    return NULL;
+    const sc_gop *op = kind_op_find(m, name);
+    if (!op) fail_msg("no operator %s", name);
+    return op;
 }
 
 static void test_names(void **state)
@@ -43,10 +40,9 @@ static void test_names(void **state)
     (void)state;
     const sc_model *m = model("gpt2");
     assert_int_equal(m->n_layers, 3);
-    check_names(&m->layer[0], "embed position embed_drop");
-    check_names(&m->layer[1],
-                "norm1 qkv attn proj add1 norm2 fc1 act fc2 add2");
-    check_names(&m->layer[2], "norm_f lm_head loss");
+    check_names(m, 0, "embed position embed_drop");
+    check_names(m, 1, "norm1 qkv attn proj add1 norm2 fc1 act fc2 add2");
+    check_names(m, 2, "norm_f lm_head loss");
     assert_int_equal(m->layer[0].kind, SC_LAYER_EMBED);
     assert_int_equal(m->layer[1].kind, SC_LAYER_BLOCK);
     assert_int_equal(m->layer[2].kind, SC_LAYER_HEAD);
@@ -54,46 +50,50 @@ static void test_names(void **state)
     assert_string_equal(m->layer[1].path, "layers.*");
 
     m = model("llama3-8b");
-    check_names(&m->layer[0], "embed");
-    check_names(&m->layer[1],
-                "norm1 qkv rope attn proj add1 norm2 fc1 act fc2 add2");
-    check_names(&model("bloom-3b")->layer[0], "embed embed_norm");
+    check_names(m, 0, "embed");
+    check_names(m, 1, "norm1 qkv rope attn proj add1 norm2 fc1 act fc2 add2");
+    check_names(model("bloom-3b"), 0, "embed embed_norm");
 }
 
 typedef struct dim_case {
     const char *op;
-    const char *dims; /* kind of each dim: b f r o, in order */
-    const char *x, *w, *y;
-    uint64_t extent[2]; /* of dims 2 and 3 */
+    const char *dims;      /* kind of each dim: b f r o, in order */
+    const char *x, *w, *y; /* which dims index input, weight, output */
+    uint64_t extent[2];    /* of dims 2 and 3 */
     uint32_t units[2];
     uint64_t params, bias;
 } dim_case;
 
+static void check_port(const sc_gop *op, const sc_gport *p, const char *want)
+{
+    char text[SC_G_DIMS + 1] = "";
+    for (unsigned i = 0; p && i < op->n_iter; i++)
+        if (memchr(p->at, (int)i, SC_G_DIMS))
+            text[strlen(text)] = (char)('0' + i);
+    if (strcmp(text, want) != 0)
+        fail_msg("%s: a tensor of dims %s, not %s", op->path, text, want);
+}
+
 static void check_dims(const sc_model *m, const dim_case *c)
 {
     static const char kinds[] = "bfro";
-    const sc_operator *op = find(m, c->op);
-    unsigned x = 0, w = 0, y = 0;
+    const sc_gop *op = find(m, c->op);
     assert_int_equal(op->n_iter, strlen(c->dims));
     for (unsigned i = 0; i < op->n_iter; i++) {
-        const sc_iter *it = &op->iter[i];
+        const sc_giter *it = &op->iter[i];
         if (kinds[it->kind] != c->dims[i]) fail_msg("%s dim %u", c->op, i);
-        x |= strchr(c->x, (int)('0' + i)) ? 1u << i : 0;
-        w |= strchr(c->w, (int)('0' + i)) ? 1u << i : 0;
-        y |= strchr(c->y, (int)('0' + i)) ? 1u << i : 0;
         if (i < 2) {
-            assert_int_equal(it->extent, 0);
-            assert_int_equal(it->name, i == 0 ? SC_D_BATCH : SC_D_SEQ);
-            continue;
+            assert_string_equal(it->name, i == 0 ? "batch" : "seq");
+        } else if (strcmp(it->name, "keys") != 0) {
+            assert_int_equal(it->extent, c->extent[i - 2]);
+            assert_int_equal(it->units, c->units[i - 2]);
         }
-        assert_int_equal(it->extent, c->extent[i - 2]);
-        assert_int_equal(it->units, c->units[i - 2]);
     }
-    if (op->x != x || op->w != w || op->y != y) {
-        fail_msg("%s: tensors %u %u %u", c->op, op->x, op->w, op->y);
-    }
-    assert_int_equal(op->params, c->params);
-    assert_int_equal(op->bias, c->bias);
+    check_port(op, &op->in[0], c->x);
+    check_port(op, op->n_weight ? &op->weight[0] : NULL, c->w);
+    check_port(op, &op->out, c->y);
+    assert_int_equal(kind_op_params(m, op), c->params);
+    assert_int_equal(kind_op_weights(m, op, true), c->bias);
 }
 
 static void test_dims_llama(void **state)
@@ -102,15 +102,15 @@ static void test_dims_llama(void **state)
     /* llama3-8b: 32 heads of 128, 8 of keys and values */
     static const uint64_t h = 4096, v = 128256, f = 14336;
     const dim_case cases[] = {
-        {"embed", "bbrf", "01", "23", "013", {v, h}, {0, 0}, v * h, 0},
-        {"norm1", "bbo", "012", "2", "012", {h}, {0}, h, 0},
-        {"qkv", "bbrf", "012", "23", "013", {h, 6144}, {0, 32}, h * 6144, 0},
-        {"rope", "bbf", "012", "", "012", {5120}, {32}, 0, 0},
-        {"attn", "bof", "012", "", "012", {4096}, {32}, 0, 0},
-        {"proj", "bbrf", "012", "23", "013", {4096, h}, {32, 0}, h * h, 0},
-        {"add1", "bbf", "012", "", "012", {h}, {0}, 0, 0},
+        {"embed", "bfrf", "01", "23", "013", {v, h}, {0, 0}, v * h, 0},
+        {"norm1", "bfo", "012", "2", "012", {h}, {0}, h, 0},
+        {"qkv", "bfrf", "012", "23", "013", {h, 6144}, {0, 32}, h * 6144, 0},
+        {"rope", "bff", "012", "", "012", {5120}, {32}, 0, 0},
+        {"attn", "bffo", "012", "", "012", {4096}, {32}, 0, 0},
+        {"proj", "bfrf", "012", "23", "013", {4096, h}, {32, 0}, h * h, 0},
+        {"add1", "bff", "012", "", "012", {h}, {0}, 0, 0},
         {"fc1",
-         "bbrf",
+         "bfrf",
          "012",
          "23",
          "013",
@@ -118,17 +118,17 @@ static void test_dims_llama(void **state)
          {0, 14336},
          2 * h * f,
          0},
-        {"act", "bbf", "012", "", "012", {f}, {0}, 0, 0},
-        {"fc2", "bbrf", "012", "23", "013", {f, h}, {0, 0}, h * f, 0},
-        {"lm_head", "bbrf", "012", "23", "013", {h, v}, {0, 0}, h * v, 0},
-        {"loss", "bbr", "012", "", "01", {v}, {0}, 0, 0},
+        {"act", "bff", "012", "", "012", {f}, {0}, 0, 0},
+        {"fc2", "bfrf", "012", "23", "013", {f, h}, {0, 0}, h * f, 0},
+        {"lm_head", "bfrf", "012", "23", "013", {h, v}, {0, 0}, h * v, 0},
+        {"loss", "bfr", "012", "", "01", {v}, {0}, 0, 0},
     };
     const sc_model *m = model("llama3-8b");
     for (size_t i = 0; i < SC_COUNT(cases); i++) check_dims(m, &cases[i]);
-    assert_int_equal(find(m, "qkv")->iter[3].name, SC_D_HEAD);
-    assert_int_equal(find(m, "fc1")->iter[3].name, SC_D_FFN);
-    assert_int_equal(find(m, "lm_head")->iter[3].name, SC_D_VOCAB);
-    assert_int_equal(find(m, "proj")->iter[3].name, SC_D_HIDDEN);
+    assert_string_equal(find(m, "qkv")->iter[3].name, "head");
+    assert_string_equal(find(m, "fc1")->iter[3].name, "ffn");
+    assert_string_equal(find(m, "lm_head")->iter[3].name, "vocab");
+    assert_string_equal(find(m, "proj")->iter[3].name, "hidden");
 }
 
 static void test_dims_gpt(void **state)
@@ -136,11 +136,11 @@ static void test_dims_gpt(void **state)
     (void)state;
     static const uint64_t h = 768, v = 50257;
     const dim_case cases[] = {
-        {"position", "bbf", "012", "2", "012", {h}, {0}, 1024 * h, 0},
-        {"embed_drop", "bbf", "012", "", "012", {h}, {0}, 0, 0},
-        {"norm_f", "bbo", "012", "2", "012", {h}, {0}, 2 * h, h},
+        {"position", "bff", "012", "2", "012", {h}, {0}, 1024 * h, 0},
+        {"embed_drop", "bff", "012", "", "012", {h}, {0}, 0, 0},
+        {"norm_f", "bfo", "012", "2", "012", {h}, {0}, 2 * h, h},
         {"qkv",
-         "bbrf",
+         "bfrf",
          "012",
          "23",
          "013",
@@ -149,7 +149,7 @@ static void test_dims_gpt(void **state)
          3 * h * h + 3 * h,
          3 * h},
         {"fc1",
-         "bbrf",
+         "bfrf",
          "012",
          "23",
          "013",
@@ -158,27 +158,35 @@ static void test_dims_gpt(void **state)
          4 * h * h + 4 * h,
          4 * h},
         /* tied: the weight is there, its elements belong to `embed` */
-        {"lm_head", "bbrf", "012", "23", "013", {h, v}, {0, 0}, 0, 0},
+        {"lm_head", "bfrf", "012", "23", "013", {h, v}, {0, 0}, 0, 0},
     };
     const sc_model *m = model("gpt2");
     for (size_t i = 0; i < SC_COUNT(cases); i++) check_dims(m, &cases[i]);
 }
 
+/* The operator of the block that makes an input; -1: the embedding. */
+static int made_by(const sc_model *m, uint32_t i, unsigned in)
+{
+    const sc_gop *op = kind_op(m, 1, i);
+    if (in >= op->n_in) return -2;
+    uint32_t made = m->kinds->tensor[op->in[in].tensor].op;
+    return made < m->layer[1].first ? -1 : (int)(made - m->layer[1].first);
+}
+
 static void test_wiring(void **state)
 {
     (void)state;
-    const sc_layer *l = &model("gpt2")->layer[1];
-    for (uint32_t i = 0; i < l->n_ops; i++) {
-        assert_int_equal(l->op[i].src, (int)i - 1);
-    }
-    assert_int_equal(l->op[4].src2, -1); /* add1: the block's input */
-    assert_int_equal(l->op[9].src2, 4);  /* add2: add1 */
-    assert_int_equal(l->op[1].src2, -2);
+    const sc_model *m = model("gpt2");
+    for (uint32_t i = 0; i < m->layer[1].n_ops; i++)
+        assert_int_equal(made_by(m, i, 0), (int)i - 1);
+    assert_int_equal(made_by(m, 4, 1), -1); /* add1: the block's input */
+    assert_int_equal(made_by(m, 9, 1), 4);  /* add2: add1 */
+    assert_int_equal(made_by(m, 1, 1), -2);
 
-    l = &model("gpt-neox-20b")->layer[1];
-    assert_string_equal(l->op[6].name, "norm2");
-    assert_int_equal(l->op[6].src, -1); /* beside attention */
-    assert_int_equal(l->op[10].src2, 5);
+    m = model("gpt-neox-20b");
+    assert_string_equal(kind_op_name(m, 1, 6), "norm2");
+    assert_int_equal(made_by(m, 6, 0), -1); /* beside attention */
+    assert_int_equal(made_by(m, 10, 1), 5);
 }
 
 static void test_defaults(void **state)
@@ -240,21 +248,23 @@ static void test_flops_gqa(void **state)
 
     /* a window caps what attention sees, and only that */
     m = model("mistral-7b");
-    const sc_operator *attn = find(m, "attn");
-    assert_true(sc_operator_flops(attn, 1, 2048) == 4.0 * 4096 * 2048 * 2048);
-    assert_true(sc_operator_flops(attn, 1, 16384) == 4.0 * 4096 * 16384 * 4096);
-    assert_true(sc_operator_flops(find(m, "norm1"), 1, 2048) == 0);
-    assert_true(sc_operator_flops(find(m, "embed"), 1, 2048) == 0);
+    const sc_gop *attn = find(m, "attn");
+    assert_true(sc_kind_flops(attn, 1, 2048) == 4.0 * 4096 * 2048 * 2048);
+    assert_true(sc_kind_flops(attn, 1, 16384) == 4.0 * 4096 * 16384 * 4096);
+    assert_true(sc_kind_flops(find(m, "norm1"), 1, 2048) == 0);
+    assert_true(sc_kind_flops(find(m, "embed"), 1, 2048) == 0);
 }
 
 static void test_frozen(void **state)
 {
     (void)state;
-    sc_model m = *model("gpt2");
-    double before = sc_model_flops(&m, 1, 1024, false);
-    double qkv = sc_operator_flops(find(&m, "qkv"), 1, 1024);
-    m.layer[1].op[1].frozen = true; /* counts 4 of 6 */
-    double after = sc_model_flops(&m, 1, 1024, false);
+    const sc_model *m = model("gpt2"), *some = NULL;
+    double before = sc_model_flops(m, 1, 1024, false);
+    double qkv = sc_kind_flops(find(m, "qkv"), 1, 1024);
+    (void)sc_model_freeze(m, "layers.*.qkv", sc_pos_none(), &arena, &some,
+                          &err);
+    no_error(); /* counts 4 of 6 */
+    double after = sc_model_flops(some, 1, 1024, false);
     assert_true(close_to(before - after, 12 * qkv));
 }
 

@@ -3,6 +3,7 @@
  * files equal the published ones. */
 #include "base/name.h"
 #include "fixture.h"
+#include "kinds.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -219,10 +220,10 @@ static void test_all_are_checked(void **state)
 static double routers(const sc_model *m)
 {
     double n = 0;
-    for (uint32_t i = 0; i < m->n_layers; i++)
-        for (uint32_t k = 0; k < m->layer[i].n_ops; k++)
-            if (strcmp(m->layer[i].op[k].name, "router") == 0)
-                n += (double)(m->layer[i].repeat * m->layer[i].op[k].params);
+    for (uint32_t i = 0; i < m->n_layers; i++) {
+        const sc_gop *op = kind_op_in(m, i, "router");
+        if (op) n += (double)(m->layer[i].repeat * kind_op_params(m, op));
+    }
     return n;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Context parallelism: ranks share the tokens of a sequence; every query
  * meets all keys. */
+#include "kinds.h"
 #include "network.h"
 
 #include <stdio.h>
@@ -25,15 +26,6 @@ static sc_run run_of(const char *model, const char *software, uint32_t pp,
     return r;
 }
 
-static const sc_operator *attention_of(const sc_model *m, uint32_t layer)
-{
-    for (uint32_t i = 0; i < m->layer[layer].n_ops; i++)
-        if (m->layer[layer].op[i].type == SC_ATTENTION)
-            return &m->layer[layer].op[i];
-    fail();
-    return NULL;
-}
-
 /* Grouped, multi-head and latent keys and values. */
 static const char *const models[] = {"llama3-8b", "gpt3-6.7b", "deepseek-v2"};
 
@@ -50,7 +42,7 @@ static sc_run run_with(const char *model, int comm, uint32_t cp, uint32_t tp)
  * keys that has the positions, 64 of 192, is one for all heads. */
 static double all_keys(const sc_run *r)
 {
-    const sc_operator *o = attention_of(r->model, 1);
+    const sc_gop *o = kind_op_in(r->model, 1, "attn");
     const sc_transformer *t = &r->model->t;
     double key = t->kv_rank > 0 ? (double)t->qk_nope : o->qk_dim;
     return 2.0 * (double)(r->mbs * r->seq) * o->kv_heads * (key + o->v_dim) /
@@ -113,7 +105,7 @@ static void ulysses(void **state)
             for (uint32_t cp = 1; cp <= 4; cp *= 2) {
                 sc_run r = run_with(models[i], SC_CP_ULYSSES, cp, tp);
                 network n = network_of(&r);
-                const sc_operator *o = attention_of(r.model, 1);
+                const sc_gop *o = kind_op_in(r.model, 1, "attn");
                 double heads = (double)r.model->t.heads;
                 double tokens = 2.0 * (double)(r.mbs * r.seq) / tp / cp;
                 double v = cp == 1

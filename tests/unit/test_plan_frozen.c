@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Frozen subtrees: no weight gradient, no state, no traffic; below all that
  * learns no backward pass. */
+#include "kinds.h"
 #include "prediction.h"
 
 #include <stdio.h>
@@ -22,9 +23,11 @@ static double weights(const sc_model *m, bool learning)
 {
     double n = 0;
     for (uint32_t l = 0; l < m->n_layers; l++)
-        for (uint32_t i = 0; i < m->layer[l].n_ops; i++)
-            if (!learning || !m->layer[l].op[i].frozen)
-                n += (double)m->layer[l].op[i].params * m->layer[l].repeat;
+        for (uint32_t i = 0; i < m->layer[l].n_ops; i++) {
+            const sc_gop *op = kind_op(m, l, i);
+            if (!learning || !kind_op_frozen(m, op))
+                n += (double)kind_op_params(m, op) * m->layer[l].repeat;
+        }
     return n;
 }
 
@@ -32,12 +35,9 @@ static void split_by_patterns(void **state)
 {
     (void)state;
     sc_run r = replicas_of("llama2-7b", "dgx-h100:1", "megatron-core");
-    double layer = 0, qkv = 0, all = (double)r.model->params;
-    for (uint32_t i = 0; i < r.model->layer[1].n_ops; i++) {
-        const sc_operator *op = &r.model->layer[1].op[i];
-        layer += (double)op->params;
-        if (strcmp(op->name, "qkv") == 0) qkv = (double)op->params;
-    }
+    double layer = (double)kind_params(r.model, 1);
+    double qkv = (double)kind_op_params(r.model, kind_op_in(r.model, 1, "qkv"));
+    double all = (double)r.model->params;
     double vocab = (double)r.model->t.vocab * (double)r.model->t.hidden;
 
     const struct {
@@ -118,7 +118,7 @@ static void flops(void **state)
     double full = sc_model_flops(r.model, 8, 1024, false);
     double layer = 0;
     for (uint32_t i = 0; i < r.model->layer[1].n_ops; i++)
-        layer += sc_operator_flops(&r.model->layer[1].op[i], 8, 1024);
+        layer += sc_kind_flops(kind_op(r.model, 1, i), 8, 1024);
     const sc_model *m = freeze(r.model, "embedding,layers.0-15");
     near(sc_model_flops(m, 8, 1024, false), full - 16 * 2 * layer);
 }
@@ -161,10 +161,7 @@ static void tied(void **state)
     const sc_model *m = freeze(r.model, "embedding.embed");
     sc_segment *b;
     sc_step_costs c;
-    const sc_layer *head = &m->layer[m->n_layers - 1];
-    for (uint32_t i = 0; i < head->n_ops; i++)
-        if (strcmp(head->op[i].name, "lm_head") == 0)
-            assert_true(head->op[i].frozen);
+    assert_true(kind_op_frozen(m, kind_op_find(m, "lm_head")));
     r.model = m;
     r.size[SC_AX_PP] = 2;
     r.size[SC_AX_DP] = 4;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Hybrid sharding: states sharded in groups of ranks, summed across them. */
+#include "kinds.h"
 #include "prediction.h"
 
 #include <stdio.h>
@@ -127,10 +128,11 @@ static void experts(void **state)
     r.zero = 1;
     (void)priced(&r, &b);
     double routed = 0, rest = 0;
-    const sc_layer *l = &r.model->layer[1];
-    for (uint32_t i = 0; i < l->n_ops; i++)
-        *(l->op[i].type == SC_EXPERT ? &routed : &rest) +=
-            (double)l->op[i].params;
+    for (uint32_t i = 0; i < r.model->layer[1].n_ops; i++) {
+        const sc_gop *op = kind_op(r.model, 1, i);
+        *(op->type == SC_G_EXPERT ? &routed : &rest) +=
+            (double)kind_op_params(r.model, op);
+    }
     routed /= 4;
     near(b[1].optim_kept, routed / 2 + rest / 8);
     near(b[1].grad.bytes[DP], 4 * routed);

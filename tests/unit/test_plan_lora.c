@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Low-rank adapters (Hu et al. 2021): only they are trained. */
+#include "kinds.h"
 #include "network.h"
 
 #include <stdio.h>
@@ -42,11 +43,12 @@ static bool is_adapter(const char *name)
     return strstr(name, "_lora_") != NULL;
 }
 
-static double params(const sc_layer *l, bool adapters)
+static double params(const sc_model *m, bool adapters)
 {
     double n = 0;
-    for (uint32_t i = 0; i < l->n_ops; i++)
-        if (is_adapter(l->op[i].name) == adapters) n += (double)l->op[i].params;
+    for (uint32_t i = 0; i < m->layer[1].n_ops; i++)
+        if (is_adapter(kind_op_name(m, 1, i)) == adapters)
+            n += (double)kind_op_params(m, kind_op(m, 1, i));
     return n;
 }
 
@@ -70,8 +72,8 @@ static void states(void **state)
                 sc_run r = run_of(model_of(rank, mlp), 4, 1, z);
                 sc_segment *b;
                 (void)priced(&r, &b);
-                const sc_layer *l = &r.model->layer[1];
-                double n = params(l, true), all = n + params(l, false);
+                double n = params(r.model, true);
+                double all = n + params(r.model, false);
                 near(n, (double)rank * per_rank(&r.model->t, mlp));
                 near(b[1].params, all);
                 near(b[1].params_kept, all / (z >= 3 ? 4 : 1));
@@ -100,12 +102,14 @@ static void ends_are_frozen(void **state)
     }
 }
 
-static double products(const sc_layer *l, const sc_run *r, bool adapters)
+static double products(const sc_run *r, bool adapters)
 {
     double n = 0;
-    for (uint32_t i = 0; i < l->n_ops; i++)
-        if (l->op[i].type == SC_LINEAR && is_adapter(l->op[i].name) >= adapters)
-            n += sc_operator_flops(&l->op[i], r->mbs, r->seq);
+    for (uint32_t i = 0; i < r->model->layer[1].n_ops; i++) {
+        const sc_gop *op = kind_op(r->model, 1, i);
+        if (op->type == SC_G_LINEAR && is_adapter(op->path) >= adapters)
+            n += sc_kind_flops(op, r->mbs, r->seq);
+    }
     return n;
 }
 
@@ -116,7 +120,6 @@ static void weight_products(void **state)
     (void)state;
     for (int mlp = 0; mlp <= 1; mlp++) {
         sc_run r = run_of(model_of(16, mlp), 1, 1, 0);
-        const sc_layer *l = &r.model->layer[1];
         network n = network_of(&r);
         double wgrad = 0, rest = 0, fwd = 0;
         for (uint32_t i = 0; i < n.prog.n_items; i++) {
@@ -129,9 +132,9 @@ static void weight_products(void **state)
             assert_true(it->pass == SC_GP_DGRAD || adapter);
             *(it->pass == SC_GP_DGRAD ? &rest : &wgrad) += it->price.flops;
         }
-        near(fwd, products(l, &r, false));
-        near(rest, products(l, &r, false));
-        near(wgrad, products(l, &r, true));
+        near(fwd, products(&r, false));
+        near(rest, products(&r, false));
+        near(wgrad, products(&r, true));
     }
 }
 
@@ -183,15 +186,15 @@ static void tensor_parallel(void **state)
     sc_run r = run_of(model_of(16, true), 1, 2, 0);
     sc_segment *b;
     (void)priced(&r, &b);
-    const sc_layer *l = &r.model->layer[1];
     double want = 0;
     static const char *const divided[] = {"qkv_lora_b", "proj_lora_a",
                                           "fc1_lora_b", "fc2_lora_a"};
-    for (uint32_t i = 0; i < l->n_ops; i++) {
-        if (!is_adapter(l->op[i].name)) continue;
-        double n = (double)l->op[i].params;
+    for (uint32_t i = 0; i < r.model->layer[1].n_ops; i++) {
+        const char *name = kind_op_name(r.model, 1, i);
+        if (!is_adapter(name)) continue;
+        double n = (double)kind_op_params(r.model, kind_op(r.model, 1, i));
         for (size_t k = 0; k < SC_COUNT(divided); k++)
-            if (strcmp(l->op[i].name, divided[k]) == 0) n /= 2;
+            if (strcmp(name, divided[k]) == 0) n /= 2;
         want += n;
     }
     near(b[1].grads_kept, want);

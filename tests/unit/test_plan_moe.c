@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Mixtures of experts: token exchanges, weights and gradients of experts,
  * FLOP of the top-k. */
+#include "kinds.h"
 #include "network.h"
 #include "plan/graph_infer.h"
 
@@ -39,11 +40,10 @@ static sc_run run_of(const char *model, const char *software, mesh m)
 static const sc_layer *routed(const sc_model *m, uint32_t *at)
 {
     for (uint32_t l = 0; l < m->n_layers; l++)
-        for (uint32_t i = 0; i < m->layer[l].n_ops; i++)
-            if (m->layer[l].op[i].type == SC_EXPERT) {
-                *at = l;
-                return &m->layer[l];
-            }
+        if (m->layer[l].mlp == SC_MLP_EXPERTS) {
+            *at = l;
+            return &m->layer[l];
+        }
     fail();
     return NULL;
 }
@@ -250,9 +250,11 @@ static void split_params(const sc_model *m, double *experts, double *rest)
     uint32_t at = 0;
     const sc_layer *l = routed(m, &at);
     *experts = *rest = 0;
-    for (uint32_t i = 0; i < l->n_ops; i++)
-        *(l->op[i].type == SC_EXPERT ? experts : rest) +=
-            (double)l->op[i].params;
+    for (uint32_t i = 0; i < l->n_ops; i++) {
+        const sc_gop *op = kind_op(m, at, i);
+        *(op->type == SC_G_EXPERT ? experts : rest) +=
+            (double)kind_op_params(m, op);
+    }
     assert_true(*experts > 0 && *rest > 0);
 }
 
@@ -364,9 +366,11 @@ static void layer_flops(void **state)
         const sc_layer *l = routed(r.model, &at);
         network n = network_of(&r);
         double want = 0;
-        for (uint32_t i = 0; i < l->n_ops; i++)
-            if (l->op[i].type != SC_ATTENTION)
-                want += sc_operator_flops(&l->op[i], r.mbs, r.seq);
+        for (uint32_t i = 0; i < l->n_ops; i++) {
+            const sc_gop *op = kind_op(r.model, at, i);
+            if (op->type != SC_G_ATTENTION)
+                want += sc_kind_flops(op, r.mbs, r.seq);
+        }
         near(kernels_of(&n, at, FORWARD, "").flops -
                  kernels_of(&n, at, FORWARD, "attn").flops,
              want);

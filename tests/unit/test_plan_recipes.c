@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Recipes of precision, kinds of recomputation, power limits: what each
  * changes in a segment, and what it leaves alone. */
+#include "kinds.h"
 #include "network.h"
 
 #include <math.h>
@@ -300,11 +301,8 @@ static void selective_of_latent(void **state)
     r.recompute = SC_RC_SELECTIVE;
     network some = network_of(&r);
     double again = 0;
-    for (uint32_t i = 0; i < r.model->layer[1].n_ops; i++) {
-        const sc_operator *o = &r.model->layer[1].op[i];
-        if (strcmp(o->name, "q_up") == 0 || strcmp(o->name, "kv_up") == 0)
-            again += sc_operator_flops(o, r.mbs, r.seq);
-    }
+    again += sc_kind_flops(kind_op_in(r.model, 1, "q_up"), r.mbs, r.seq);
+    again += sc_kind_flops(kind_op_in(r.model, 1, "kv_up"), r.mbs, r.seq);
     assert_true(again > 0);
     near(flops_of(&some, 1, ""), flops_of(&none, 1, "") + again);
     near(flops_of(&some, 1, "attn"), flops_of(&none, 1, "attn"));

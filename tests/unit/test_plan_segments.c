@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a layer of a kind costs and keeps on one rank: sums of its items in the
  * network, and what papers count. */
+#include "kinds.h"
 #include "network.h"
 
 #include <math.h>
@@ -176,10 +177,7 @@ static void divided_weights(void **state)
 
 static double layer_params(const sc_run *r)
 {
-    double n = 0;
-    for (uint32_t i = 0; i < r->model->layer[1].n_ops; i++)
-        n += (double)r->model->layer[1].op[i].params;
-    return n;
+    return (double)kind_params(r->model, 1);
 }
 
 static void states(void **state)

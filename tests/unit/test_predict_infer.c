@@ -3,6 +3,7 @@
  * refused; suggestions help; the same question has the same answer. */
 #include <stepcast/report_predict.h>
 
+#include "kinds.h"
 #include "prediction.h"
 
 #include <math.h>
@@ -338,12 +339,8 @@ static void zero3_shards_weights(void **state)
         head =
             (double)(f.p.run.model->t.vocab * f.p.run.model->t.hidden + 4096);
         double n = (double)f.p.run.model->params, low = 2;
-        const sc_layer *layer = &f.p.run.model->layer[1];
-        double one = 0, widest = 0;
-        for (uint32_t k = 0; k < layer->n_ops; k++)
-            one += (double)layer->op[k].params;
-        widest = fmax(
-            one,
+        double widest = fmax(
+            (double)kind_params(f.p.run.model, 1),
             (double)(f.p.run.model->t.vocab * f.p.run.model->t.hidden + 4096));
         double want = i ? n / 16 * low + 2 * widest * low : n * low;
         assert_true(fabs(m->weights / want - 1) < 1e-6);

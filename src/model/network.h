@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * network.h - inside model/: writes the network of a transformer, layer by
+ * layer.  As those of graph_build.h, functions return what they make, and
+ * accept and return SC_NONE after an error.
+ */
+#ifndef MODEL_NETWORK_H
+#define MODEL_NETWORK_H
+
+#include "model/graph_build.h"
+#include "model/read.h"
+
+/* Sequences of a model's `kinds`: longer than any window, and 15 % of them are
+ * a whole number. */
+#define MODEL_KINDS_SEQ (UINT64_C(5) << 29)
+
+/* Makes m->kinds from m->t and m->layer, and counts parameters; SC_C_RANGE at
+ * `pos` where they don't fit 2^53. */
+sc_status model_kinds(sc_model *m, sc_pos pos, sc_arena *a, sc_err *err);
+
+/* sc_model_divide() without new paths and `kinds`. */
+sc_status model_divide(const sc_model *from, const uint64_t *label, sc_pos pos,
+                       sc_arena *a, sc_model *m, sc_err *err);
+
+/* Stacks of T5: relative positions are learned once per stack. */
+enum { NETWORK_STACKS = 2 };
+
+typedef struct network {
+    const sc_model *m;
+    const sc_transformer *t; /* of m */
+    uint64_t seq;
+    bool unfused;
+    gb_graph b;
+    gb_value ids;     /* tokens: later predictions and decoders look up too */
+    gb_value table;   /* of the words: the head's too where it is tied */
+    gb_value head;    /* weight of the head: of later predictions too */
+    gb_value labels;  /* of all tokens */
+    gb_value encoded; /* what an encoder made */
+    gb_value relative[NETWORK_STACKS];
+    unsigned stack;
+} network;
+
+/* The last dim of a value: elements, and the parts a degree may not cut. */
+typedef struct network_dim {
+    const char *name;
+    uint64_t extent;
+    uint32_t units; /* 0: extent */
+} network_dim;
+
+static inline network_dim network_width(const char *name, int64_t extent,
+                                        int64_t units)
+{
+    network_dim d = {name, (uint64_t)extent,
+                     units == extent ? 0 : (uint32_t)units};
+    return d;
+}
+
+static inline network_dim network_hidden(const network *n)
+{
+    return network_width("hidden", n->t->hidden, n->t->hidden);
+}
+
+static inline network_dim network_heads(int64_t heads, int64_t width,
+                                        int64_t units)
+{
+    return network_width("head", heads * width, units);
+}
+
+/* The operator that made a value; NULL of none. */
+sc_gop *network_made(network *n, gb_value v);
+
+/* ---- layers */
+
+gb_value network_embedding(network *n);
+gb_value network_block(network *n, const sc_layer *l, gb_value x);
+/* `later`: what blocks of multi-token prediction made. */
+void network_head(network *n, gb_value x, const gb_value *later,
+                  uint32_t n_later);
+
+/* ---- operators */
+
+/* A product; `wide` ones stay in 16 bits in recipes of less. */
+typedef struct network_product {
+    network_dim out;
+    uint32_t in_units;
+    bool bias, wide;
+    bool tied; /* with the weight of the words, or of the head */
+} network_product;
+
+gb_value network_linear(network *n, const char *name, gb_value x,
+                        network_product p);
+/* The same, and its adapter where the model has adapters there. */
+gb_value network_adapted(network *n, const char *name, gb_value x,
+                         network_product p);
+/* Of the first `extent` elements; `weights` fewer than these: one norm per
+ * head. */
+gb_value network_norm(network *n, const char *name, gb_value x);
+gb_value network_norm_part(network *n, const char *name, gb_value x,
+                           uint64_t extent);
+gb_value network_norm_each(network *n, const char *name, gb_value x,
+                           network_dim dim, uint64_t weights);
+gb_value network_rope(network *n, const char *name, gb_value x,
+                      network_dim dim);
+gb_value network_act(network *n, const char *name, gb_value x);
+/* A residual sum, with dropout where the model has it. */
+gb_value network_sum(network *n, const char *name, gb_value x, gb_value y);
+/* The table of the words, once more. */
+gb_value network_words_again(network *n, const char *name);
+
+/* Queries, keys and values of all heads; kv SC_NONE: beside the queries. */
+typedef struct network_scores {
+    gb_value q, kv;
+    uint64_t window;
+    bool causal, cross;
+} network_scores;
+
+gb_value network_attention(network *n, const char *name, network_scores s);
+/* Routed experts of what `x` is, and Mamba-2 mixers. */
+gb_value network_experts(network *n, gb_value x);
+gb_value network_mamba(network *n, gb_value x);
+
+#endif
