@@ -332,6 +332,7 @@ sc_status sc_gplan_clock(sc_gplan *p, const double slow[2], bool memory,
     gl_clock c;
     gl g = {.p = p, .a = a, .err = err, .clock = &c};
     SC_TRY(gl_begin(&g, &whole));
+    SC_TRY(gl_comms_begin(&g));
     SC_TRY(clock_of(&g, slow, &c));
     SC_TRY(gl_walk(&g));
     if (c.failed) return sc_error_nomem(err);

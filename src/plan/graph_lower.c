@@ -488,7 +488,7 @@ sc_status gl_begin(gl *g, gp_program *whole)
     g->prog = whole;
     SC_TRY(shape(g));
     if (x && x->made) {
-        SC_TRY(gl_take_shared(g, x));
+        gl_take_shared(g, x);
     } else {
         SC_TRY(gl_find_eager(g));
         SC_TRY(gl_items(g));
@@ -511,8 +511,8 @@ static sc_status settle(const gl *g, gl_notes *n)
 {
     const sc_graph *x = &g->p->step;
     if (n->failed) return sc_error_nomem(g->err);
-    n->n_comms = g->n_comms;
-    n->comm = g->comms;
+    n->n_comms = g->comms->n;
+    n->comm = g->comms->all;
     n->pp = g->pp;
     n->stride = g->stride;
     n->ahead = g->chunks > 1 || sc_schedule_splits(g->schedule) ||
@@ -540,6 +540,7 @@ sc_status gl_lower(sc_gplan *p, gl_notes *notes, sc_arena *a, sc_err *err)
             .b = sc_graph_builder_new(a)};
     if (!g.b) return sc_error_nomem(err);
     SC_TRY(gl_begin(&g, &whole));
+    SC_TRY(gl_comms_begin(&g));
     SC_TRY(devices(&g));
     if (!notes) SC_TRY(gl_runs_prepare(&g));
     SC_TRY(gl_walk(&g));

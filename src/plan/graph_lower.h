@@ -40,7 +40,6 @@ typedef struct gl_item {
                               what it reads */
     bool rare;             /* reads what is there once a step, too */
     uint32_t as; /* item that made the last of what it reads; SC_NONE */
-    uint32_t comm, comm_dev, comm_to; /* the last one asked for */
 } gl_item;
 
 /* Items of one stage in order of emission. */
@@ -86,6 +85,17 @@ typedef struct gl_comm {
     uint32_t *traffic;       /* [1], or [n_groups] where ranks are devices */
     const sc_traffic *moves; /* of the last of these; NULL: nothing */
 } gl_comm;
+
+typedef struct gl_comms {
+    uint32_t n, cap;
+    gl_comm *all;                /* [n] */
+    sc_index by_ranks, by_place; /* the latter by where inference keeps their
+                                    ranks */
+
+    struct gl_asked {
+        uint32_t comm, dev, to;
+    } * asked; /* [n_items] the last one asked for; comm SC_NONE: none was */
+} gl_comms;
 
 /* What an operation does not say itself, and a workload does. */
 typedef struct gl_note {
@@ -133,6 +143,9 @@ struct sc_gshared {
     gl_stage *stage;
     uint32_t ahead;
     bool eager;
+    gl_comms *comms[2]; /* without a graph; with one: its traffics are those of
+                           any such graph */
+    const struct gl_runs *runs; /* of a walk with a graph; NULL: not yet */
 
     /* What the fast sink knows of slots (graph_clock_slots.c), for these rates;
      * NULL: nothing yet. */
@@ -193,13 +206,10 @@ typedef struct gl {
     uint32_t *scratch;      /* [2 * members] */
 
     gl_notes *notes; /* NULL: nobody asks */
-    uint32_t n_comms, cap_comms;
-    gl_comm *comms;
-    sc_index by_ranks, by_place; /* comms; the latter by where inference keeps
-                                    their ranks */
-    struct gl_clock *clock;      /* the fast sink; NULL: a graph is built */
-    struct gl_runs *runs;        /* NULL: every part is an operation */
-    bool failed;                 /* out of memory */
+    gl_comms *comms;
+    struct gl_clock *clock; /* the fast sink; NULL: a graph is built */
+    struct gl_runs *runs;   /* NULL: every part is an operation */
+    bool failed;            /* out of memory */
 } gl;
 
 /* Everything of `g` that no sink has a part in; `prog` with what lowering adds
@@ -209,7 +219,7 @@ sc_status gl_begin(gl *g, gp_program *whole);
  * and from there. */
 struct sc_gshared *gl_shared(const gl *g);
 void gl_share(const gl *g, struct sc_gshared *x);
-sc_status gl_take_shared(gl *g, const struct sc_gshared *x);
+void gl_take_shared(gl *g, const struct sc_gshared *x);
 
 /* Issues all slots and what happens once a step. */
 sc_status gl_walk(gl *g);
@@ -236,7 +246,10 @@ sc_status gl_slots(gl *g);
 /* g->stage: what passes wait for. */
 sc_status gl_needs(gl *g);
 
-/* graph_lower_comm.c: communicator of item `i` as device `dev` runs it
+/* graph_lower_comm.c: g->comms, as walks before this one left it, if any; call
+ * once devices and items are known. */
+sc_status gl_comms_begin(gl *g);
+/* Communicator of item `i` as device `dev` runs it
  * (`to`: the other end of a transfer). */
 sc_status gl_comm_of(gl *g, uint32_t i, uint32_t dev, uint32_t to,
                      const gl_comm **out);

@@ -25,6 +25,31 @@ void gl_place(const gl *g, uint32_t rank, uint32_t *dev, uint32_t *member)
 
 /* ---- the table ------------------------------------------------------------ */
 
+/* Operations name traffics by the order in which they were made known. */
+static void tell_traffics(gl *g)
+{
+    for (uint32_t k = 0; k < g->comms->n; k++)
+        if (g->comms->all[k].moves)
+            (void)sc_graph_add_traffic(g->b, g->comms->all[k].moves);
+}
+
+sc_status gl_comms_begin(gl *g)
+{
+    struct sc_gshared *x = gl_shared(g);
+    uint32_t n = g->prog->n_items;
+    if (x && x->comms[!g->clock]) {
+        g->comms = x->comms[!g->clock];
+        if (!g->clock) tell_traffics(g);
+        return SC_OK;
+    }
+    gl_comms *c = g->comms = SC_NEW(g->a, gl_comms);
+    if (!c || !(c->asked = SC_NEW_N(g->a, struct gl_asked, n)))
+        return sc_error_nomem(g->err);
+    for (uint32_t i = 0; i < n; i++) c->asked[i].comm = SC_NONE;
+    if (x) x->comms[!g->clock] = c;
+    return SC_OK;
+}
+
 static bool same(const gl_comm *c, const gl_comm *d)
 {
     return c->coll == d->coll && c->n_groups == d->n_groups &&
@@ -131,15 +156,15 @@ static sc_status create(gl *g, const gl_comm *like, uint32_t *out)
     SC_TRY(devices(g, &c));
     uint32_t n = g->members > 1 ? c.n_groups : 1;
     c.traffic = SC_NEW_N(g->a, uint32_t, n);
-    gl_comm *all =
-        sc_grow_raw(g->a, g->comms, g->n_comms, &g->cap_comms, 64, sizeof *all);
+    gl_comms *x = g->comms;
+    gl_comm *all = sc_grow_raw(g->a, x->all, x->n, &x->cap, 64, sizeof *all);
     if (!c.traffic || !all) return sc_error_nomem(g->err);
-    g->comms = all;
+    x->all = all;
     for (uint32_t i = 0; i < n; i++)
         SC_TRY(traffic(g, &c, g->members > 1 ? i : 0,
                        g->members > 1 ? 1 : c.n_groups, &c.traffic[i]));
-    all[g->n_comms] = c;
-    *out = g->n_comms++;
+    all[x->n] = c;
+    *out = x->n++;
     return SC_OK;
 }
 
@@ -173,10 +198,11 @@ sc_status gl_comm_add(gl *g, const gl_comm *like, uint32_t *out)
         like->rank, (size_t)like->n_groups * like->size * sizeof *like->rank,
         (uint64_t)like->coll << 32 | like->size);
     uint32_t at = 0;
-    while ((*out = sc_index_next(&g->by_ranks, content, &at)) != SC_INDEX_END)
-        if (same(&g->comms[*out], like)) return SC_OK;
+    while ((*out = sc_index_next(&g->comms->by_ranks, content, &at)) !=
+           SC_INDEX_END)
+        if (same(&g->comms->all[*out], like)) return SC_OK;
     SC_TRY(create(g, like, out));
-    return sc_index_add(&g->by_ranks, g->a, content, *out)
+    return sc_index_add(&g->comms->by_ranks, g->a, content, *out)
                ? SC_OK
                : sc_error_nomem(g->err);
 }
@@ -189,7 +215,7 @@ static sc_status look_up(gl *g, const gp_item *it, uint32_t dev, uint32_t to,
         (uintptr_t)x->rank, x->coll, x->n_groups, x->size, dev, to};
     uint64_t hash = sc_hash(key, sizeof key, 0);
     uint32_t at = 0;
-    if ((*id = sc_index_next(&g->by_place, hash, &at)) != SC_INDEX_END)
+    if ((*id = sc_index_next(&g->comms->by_place, hash, &at)) != SC_INDEX_END)
         return SC_OK;
     gl_comm c = {.coll = x->coll,
                  .n_groups = x->n_groups,
@@ -197,18 +223,19 @@ static sc_status look_up(gl *g, const gp_item *it, uint32_t dev, uint32_t to,
                  .rank = x->rank};
     SC_TRY(moved(g, x, it, dev, to, &c));
     SC_TRY(gl_comm_add(g, &c, id));
-    return sc_index_add(&g->by_place, g->a, hash, *id) ? SC_OK
-                                                       : sc_error_nomem(g->err);
+    return sc_index_add(&g->comms->by_place, g->a, hash, *id)
+               ? SC_OK
+               : sc_error_nomem(g->err);
 }
 
 sc_status gl_comm_of(gl *g, uint32_t i, uint32_t dev, uint32_t to,
                      const gl_comm **out)
 {
-    gl_item *t = &g->item[i];
-    if (t->comm == SC_NONE || t->comm_dev != dev || t->comm_to != to)
+    struct gl_asked *t = &g->comms->asked[i];
+    if (t->comm == SC_NONE || t->dev != dev || t->to != to)
         SC_TRY(look_up(g, &g->prog->item[i], dev, to, &t->comm));
-    t->comm_dev = dev;
-    t->comm_to = to;
-    *out = &g->comms[t->comm];
+    t->dev = dev;
+    t->to = to;
+    *out = &g->comms->all[t->comm];
     return SC_OK;
 }

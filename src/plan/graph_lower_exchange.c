@@ -23,7 +23,7 @@ static sc_op add(gl *g, uint32_t i, const gl_item *t, const party *who)
     const sc_gexchange *x = &g->p->exchange[it->exchange];
     gl_say(g, op,
            &(gl_note){.name = t->name,
-                      .comm = t->comm,
+                      .comm = g->comms->asked[i].comm,
                       .bytes = x->bytes * (it->share > 0 ? it->share : 1),
                       .fills = t->fills,
                       .grad = x->grad && !it->once,

@@ -295,7 +295,6 @@ static sc_status describe(gl *g)
         t->name = name_of(g, it);
         if (!t->name) return sc_error_nomem(g->err);
         timed(g, it, t);
-        t->comm = SC_NONE;
         t->as = it->n_in ? g->prog->value[it->in[0]].made : SC_NONE;
         room = before(g, i, named, room);
     }

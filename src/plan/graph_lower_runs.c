@@ -452,11 +452,22 @@ sc_status gl_runs_prepare(gl *g)
         return SC_OK;
     for (uint32_t k = 0; k < g->n_inst; k++)
         if (g->inst[k].row) return SC_OK;
+    struct sc_gshared *x = gl_shared(g);
     struct gl_runs *r = g->runs = SC_NEW(g->a, struct gl_runs);
-    if (!r || !(r->inside = SC_NEW_N(g->a, bool, n)) ||
+    if (!r || !(r->late = SC_NEW_N(g->a, bool, g->pp)))
+        return sc_error_nomem(g->err);
+    if (x && x->runs) {
+        bool *late = r->late;
+        *r = *x->runs;
+        r->late = late;
+        r->op = NULL;
+        r->n = r->cap = 0;
+        return SC_OK;
+    }
+    if (x) x->runs = r;
+    if (!(r->inside = SC_NEW_N(g->a, bool, n)) ||
         !(r->alone = SC_NEW_N(g->a, uint8_t, n)) ||
         !(r->read = SC_NEW_N(g->a, uint8_t, g->p->n_stages)) ||
-        !(r->late = SC_NEW_N(g->a, bool, g->pp)) ||
         !(r->awaited = SC_NEW_N(g->a, uint8_t, n)) ||
         !(r->slot = SC_NEW_N(g->a, steps *,
                              2 * (size_t)g->p->n_stages * PARTS * VARIANTS)))

@@ -6,8 +6,6 @@
  */
 #include "plan/graph_clock.h"
 
-#include <string.h>
-
 struct sc_gshared *sc_gplan_share(sc_arena *a)
 {
     return SC_NEW(a, struct sc_gshared);
@@ -34,13 +32,9 @@ void gl_share(const gl *g, struct sc_gshared *x)
     x->eager = g->eager;
 }
 
-sc_status gl_take_shared(gl *g, const struct sc_gshared *x)
+void gl_take_shared(gl *g, const struct sc_gshared *x)
 {
-    uint32_t n = g->prog->n_items;
-    g->item = SC_RAW_N(g->a, gl_item, n);
-    if (!g->item) return sc_error_nomem(g->err);
-    memcpy(g->item, x->item, n * sizeof *g->item);
-    for (uint32_t i = 0; i < n; i++) g->item[i].comm = SC_NONE;
+    g->item = x->item;
     g->root = x->root;
     g->use_head = x->use_head;
     g->use = x->use;
@@ -49,5 +43,4 @@ sc_status gl_take_shared(gl *g, const struct sc_gshared *x)
     g->ahead = x->ahead;
     g->eager = x->eager;
     g->p2p_beside = g->p2p_beside || x->eager;
-    return SC_OK;
 }

@@ -59,7 +59,7 @@ static sc_status sum(gl *g, const gl_instance *at[2], const gl_item *t,
     SC_TRY(gl_comm_add(g, &pair, &comm));
     sc_op_desc o = {.cat = SC_CAT_PP,
                     .bytes = t->bytes,
-                    .traffic = g->comms[comm].traffic[0],
+                    .traffic = g->comms->all[comm].traffic[0],
                     .dev = dev,
                     .n_dev = 2};
     sc_op op = gl_add(g, t, &o);
