@@ -478,7 +478,6 @@ sc_status gl_begin(gl *g, gp_program *whole)
     const gp_program *prog = g->p->program;
     g->job = g->p->job;
     struct sc_gshared *x = gl_shared(g);
-    if (!g->clock || x) SC_TRY(gp_name_values(prog, g->a, g->err));
     if (x && x->made) {
         *whole = x->whole;
     } else {

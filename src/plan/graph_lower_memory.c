@@ -306,6 +306,7 @@ static void staging(gl *g, pools *p)
 sc_status gl_lifetimes(gl *g)
 {
     pools p = {0};
+    if (!g->clock) SC_TRY(gp_name_values(g->prog, g->a, g->err));
     SC_TRY(find_sums(g));
     SC_TRY(find_shared(g));
     SC_TRY(pools_new(g, &p));

@@ -56,8 +56,6 @@ static sc_status run_device(memory *m, uint32_t device, sc_mem_device *d,
         limit = capacity > m->o->context ? capacity - m->o->context : 0;
     alloc_init(&x, m->a, limit);
     d->n = n;
-    for (uint32_t k = 0; k < n; k++)
-        if (!mem_frees(&e[k])) m->until[e[k].tensor] = SC_NONE;
     for (uint32_t k = 0; k < n; k++) {
         uint32_t i = e[k].tensor;
         if (mem_frees(&e[k])) {
@@ -65,6 +63,7 @@ static sc_status run_device(memory *m, uint32_t device, sc_mem_device *d,
             alloc_give(&x, m->block[i]);
             m->until[i] = k;
         } else {
+            m->until[i] = SC_NONE;
             m->block[i] = alloc_take(&x, m->tensor[i].bytes);
             if (m->block[i] == ALLOC_NONE) return sc_error_nomem(err);
         }

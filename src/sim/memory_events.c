@@ -9,9 +9,9 @@
 
 #include <string.h>
 
-/* Of one device: what is always there; what ops of each stream, and marks,
- * allocate; what they free. */
-#define KINDS (SC_N_STREAMS + 1)
+/* Of one device: what is always there; what its ops of each stream, its marks,
+ * and ops of other devices allocate; what they free. */
+#define KINDS (SC_N_STREAMS + 2)
 #define LISTS (1 + 2 * KINDS)
 
 /* Tensors that stay, or have no bytes. */
@@ -22,7 +22,8 @@ typedef struct state {
     const sc_result *r;
     sc_arena *a;
     uint32_t n_parts;
-    uint8_t *kind;              /* [n_parts] of the list of its device */
+    uint32_t *home;             /* [n_parts] list of what they allocate on the
+                                   device of their op */
     const sc_time *start, *end; /* [n_parts] */
     /* [n] each: part behind which a tensor is allocated, SC_NONE: it is always
      * there; and whose end frees it */
@@ -35,18 +36,22 @@ typedef struct state {
 
 /* ---- lists ----------------------------------------------------------------- */
 
-static uint8_t kind_of(const sc_graph *g, sc_op op)
+static uint32_t home_of(const sc_graph *g, sc_op op)
 {
-    return g->kind[op] == SC_OP_MARK ? SC_N_STREAMS : g->stream[op];
+    bool mark = g->kind[op] == SC_OP_MARK;
+    uint32_t place = sc_op_place(g, op), none = g->n_classes * LISTS;
+    if (place == sc_op_place(g, op + 1) || g->cls[place] == SC_NONE)
+        return none;
+    return g->cls[place] * LISTS + 1 + (mark ? SC_N_STREAMS : g->stream[op]);
 }
 
 static bool find_parts(state *s)
 {
     const sc_graph *g = s->g;
-    s->kind = SC_RAW_N(s->a, uint8_t, s->n_parts);
-    if (!s->kind) return false;
+    s->home = SC_RAW_N(s->a, uint32_t, s->n_parts);
+    if (!s->home) return false;
     if (!g->part_head) {
-        for (sc_op i = 0; i < g->n_ops; i++) s->kind[i] = kind_of(g, i);
+        for (sc_op i = 0; i < g->n_ops; i++) s->home[i] = home_of(g, i);
         return true;
     }
     sc_time *start = SC_RAW_N(s->a, sc_time, s->n_parts);
@@ -54,9 +59,9 @@ static bool find_parts(state *s)
     if (!start || !end) return false;
     for (sc_op i = 0; i < g->n_ops; i++) {
         sc_time at = s->r->start[i];
-        uint32_t first = g->part_head[i];
+        uint32_t first = g->part_head[i], home = home_of(g, i);
         for (uint32_t k = first; k < g->part_head[i + 1]; k++) {
-            s->kind[k] = kind_of(g, i);
+            s->home[k] = home;
             start[k] = at;
             end[k] = at = sc_part_end(g, s->r, i, k - first);
         }
@@ -81,11 +86,13 @@ static uint32_t last_of(const state *s, const sc_lifetime *t)
     return last;
 }
 
-static size_t list_of(const state *s, uint32_t device, uint32_t part, int frees)
+static uint32_t list_of(const state *s, uint32_t device, uint32_t part,
+                        int frees)
 {
-    size_t first = (size_t)device * LISTS;
+    uint32_t first = device * LISTS, own;
     if (part == SC_NONE) return first;
-    return first + 1 + (frees ? KINDS : 0) + s->kind[part];
+    own = s->home[part] - first;
+    return first + (own < KINDS ? own : KINDS) + (frees ? KINDS : 0);
 }
 
 static void put(state *s, uint32_t tensor, int frees)
@@ -194,22 +201,29 @@ typedef struct run {
     const mem_event *at, *end;
 } run;
 
+/* Of all but `but` the list that goes on first; SC_NONE: there is none. */
+static uint32_t first_of(const run *from, uint32_t n, uint32_t but)
+{
+    uint32_t first = SC_NONE;
+    for (uint32_t k = 0; k < n; k++)
+        if (k != but &&
+            (first == SC_NONE || is_before(from[k].at, from[first].at)))
+            first = k;
+    return first;
+}
+
 static mem_event *merge(run *from, uint32_t n, mem_event *out)
 {
+    uint32_t at = first_of(from, n, SC_NONE);
     while (n > 0) {
-        uint32_t least = 0;
-        const mem_event *next = NULL; /* of all others */
-        for (uint32_t k = 1; k < n; k++) {
-            bool less = is_before(from[k].at, from[least].at);
-            const mem_event *other = from[less ? least : k].at;
-            if (!next || is_before(other, next)) next = other;
-            if (less) least = k;
-        }
-        run *r = &from[least];
+        uint32_t other = first_of(from, n, at);
+        const mem_event *next = other == SC_NONE ? NULL : from[other].at;
+        run *r = &from[at];
         do {
             *out++ = *r->at++;
         } while (r->at < r->end && (!next || !is_before(next, r->at)));
         if (r->at == r->end) *r = from[--n];
+        at = other == n ? at : other;
     }
     return out;
 }
@@ -242,9 +256,10 @@ sc_status mem_events_list(const sc_graph *g, const sc_result *r, sc_arena *a,
                           mem_events *out, sc_err *err)
 {
     uint32_t n = g->n_lifetimes;
-    if (n > SC_NONE / 2)
+    if (n > SC_NONE / 2 || g->n_classes > SC_NONE / LISTS)
         return sc_error(err, SC_EINPUT, SC_C_TOO_BIG, sc_pos_none(), NULL,
-                        "more than %u tensors", SC_NONE / 2);
+                        "more than %u tensors, or %u classes", SC_NONE / 2,
+                        SC_NONE / LISTS);
     uint32_t n_parts = sc_part_first(g, g->n_ops);
     state s = {.g = g,
                .r = r,
