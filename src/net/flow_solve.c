@@ -315,8 +315,25 @@ static void rate_flows(sc_flows *x)
     x->rated += x->n_open;
 }
 
+/* No flow is left: those that went are forgotten. */
+static void clear_seeds(sc_flows *x)
+{
+    for (uint32_t k = 0; k < x->n_seeds; k++) {
+        net_link *l = &x->link[x->seed[k]];
+        l->n = 0;
+        l->fill = FLOW_NEW;
+        l->seed = l->grew = false;
+    }
+    x->n_seeds = x->at_once = 0;
+    x->cut = FLOW_NEW;
+}
+
 void flow_solve(sc_flows *x)
 {
+    if (x->n_moving == 0) {
+        clear_seeds(x);
+        return;
+    }
     double cut = find_cut(x);
     if (x->whole)
         for (uint32_t l = 0; l < x->n_links; l++)

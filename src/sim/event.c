@@ -59,6 +59,8 @@ typedef struct engine {
     uint32_t *retime; /* [slots] stack of homes to be timed anew */
     sim_seq *seq;     /* [slots] NULL: no op has parts */
     uint32_t n_ready, n_dirty, n_retime, n_done, ticker;
+    sc_time flows_at; /* to where flows have been brought */
+    bool flows_due;   /* the ticker has come */
     bool all_plain;
     bool failed; /* out of memory */
 } engine;
@@ -109,7 +111,7 @@ static bool engine_init(engine *e, const sim_run *run, sc_arena *a,
     uint32_t slots = g->n_classes * SC_N_STREAMS;
     uint32_t places = sc_op_place(g, g->n_ops);
     sim_slot *slot = SC_NEW_N(a, sim_slot, (size_t)slots + 1);
-    *e = (engine){.g = g, .net = run->net, .r = r, .ticker = slots};
+    *e = (engine){.g = g, .net = run->net, .r = r, .ticker = slots, .flows_at = -1};
     e->rates = *run->rates;
     e->all_plain = !g->cls_head && !run->net->flows;
     uint32_t *last; /* [slots] last place of the queue */
@@ -219,7 +221,9 @@ static void complete_due(engine *e, sc_time now)
         } else if (x->phase == LATENCY) {
             x->phase = ARRIVED;
             mark_retime(e, s);
-        } else if (x->phase != TICKER) {
+        } else if (x->phase == TICKER) {
+            e->flows_due = true;
+        } else {
             leave(e, i, now);
         }
     }
@@ -228,6 +232,8 @@ static void complete_due(engine *e, sc_time now)
 static void complete_flows(engine *e, sc_time now)
 {
     const sc_flow_end *end;
+    e->flows_due = false;
+    e->flows_at = now;
     uint32_t n = sc_flows_advance(e->net->flows, now, &end);
     e->failed |= n == SC_FLOW_NONE;
     for (uint32_t k = 0; k < n && !e->failed; k++)
@@ -360,6 +366,7 @@ static void retime(engine *e, uint32_t home, sc_time now)
     }
     s->since = now;
     s->rate = rate;
+    if (e->flows_at != now) complete_flows(e, now);
     if (s->phase == MOVES) {
         sim_net_rate(e->net, f->path, g->traffic[i], rate);
         return;
@@ -412,10 +419,10 @@ sc_status sim_events(const sim_run *run, sc_arena *a, sc_result *r, sc_err *err)
         if (now == SC_TIME_MAX)
             return sim_too_long(e.g, first_running(&e), err);
         complete_due(&e, now);
-        if (e.net->flows) complete_flows(&e, now);
+        if (e.flows_due) complete_flows(&e, now);
         while (e.n_ready) start(&e, e.ready[--e.n_ready], now);
         set_rates(&e, now);
-        if (e.net->flows) set_ticker(&e);
+        if (e.flows_at == now) set_ticker(&e);
         if (e.failed) return sc_error_nomem(err);
     } while (radix_settle(&e.queue));
     for (sc_op i = 0; i < e.g->n_ops; i++)
