@@ -86,11 +86,8 @@ const sc_device *sc_hw_device_at(const sc_hw *hw, uint32_t device)
 
 hw_nics hw_net_nics(const hw_net *t, uint64_t node)
 {
-    const sc_hw *hw = t->hw;
-    const sc_node_group *g = group_of(hw, node);
-    if (g == NULL)
-        return (hw_nics){node * t->ports, t->ports,
-                         hw->dim[hw->n_dims - 1].port_bw};
+    const sc_node_group *g = group_of(t->hw, node);
+    if (g == NULL) return hw_equal_nics(t, node);
     return (hw_nics){g->first_port + (node - g->first) * g->ports, g->ports,
                      g->port_bw};
 }
@@ -157,15 +154,6 @@ hw_net hw_net_of(const sc_hw *hw, uint32_t dim)
     t.core_base = t.n;
     if (t.pods > 1) set_cores(&t, d);
     return t;
-}
-
-uint64_t hw_net_nic(const hw_net *t, uint64_t n, uint64_t local,
-                    uint64_t *count)
-{
-    uint64_t first = local * n / t->node_size;
-    uint64_t next = (local + 1) * n / t->node_size;
-    *count = next > first ? next - first : 1;
-    return first;
 }
 
 /* The device that owns a NIC where devices share none. */

@@ -87,10 +87,25 @@ typedef struct hw_nics {
 
 hw_nics hw_net_nics(const hw_net *net, uint64_t node);
 
+/* Where all nodes are alike. */
+static inline hw_nics hw_equal_nics(const hw_net *t, uint64_t node)
+{
+    return (hw_nics){node * t->ports, t->ports,
+                     t->hw->dim[t->hw->n_dims - 1].port_bw};
+}
+
 /* First NIC of a device by its place in a node of n NICs, and how many it
  * has. */
-uint64_t hw_net_nic(const hw_net *net, uint64_t n, uint64_t local,
-                    uint64_t *count);
+static inline uint64_t hw_net_nic(const hw_net *t, uint64_t n, uint64_t local,
+                                  uint64_t *count)
+{
+    *count = 1;
+    if (n == t->node_size) return local;
+    uint64_t first = local * n / t->node_size;
+    uint64_t next = (local + 1) * n / t->node_size;
+    if (next > first) *count = next - first;
+    return first;
+}
 
 /* Devices under one host bridge of a PCIe tree. */
 #define HW_BRIDGE 4

@@ -152,7 +152,9 @@ static void net_route(route *r, const hw_net *t, uint64_t base, uint64_t src,
 {
     uint64_t a = src / t->node_size, b = dst / t->node_size;
     uint64_t draw = sc_random(&r->random);
-    hw_nics here = hw_net_nics(t, a), there = hw_net_nics(t, b);
+    bool alike = t->hw->n_groups == 0;
+    hw_nics here = alike ? hw_equal_nics(t, a) : hw_net_nics(t, a);
+    hw_nics there = alike ? hw_equal_nics(t, b) : hw_net_nics(t, b);
     uint64_t up = pick_nic(t, here.n, src % t->node_size, draw);
     uint64_t down = pick_nic(t, there.n, dst % t->node_size, draw);
     if (here.n < t->node_size) add(r, base + 2 * src);
@@ -189,9 +191,9 @@ uint32_t hw_route(const hw_map *map, uint32_t src, uint32_t dst, uint64_t seed,
     bool net = hw->dim[last].ports > 0;
     bool leaves = net && src / hw->node_size != dst / hw->node_size;
     uint64_t at = src;
-    for (uint32_t d = 0; d < hw->n_dims; d++) {
+    for (uint32_t d = leaves && hw->dim[last].rails == 1 ? last : 0; d <= last;
+         d++) {
         const hw_axis *x = &map->axis[d];
-        if (leaves && d < last && hw->dim[last].rails == 1) continue;
         uint64_t from = at / x->inner % x->size, to = dst / x->inner % x->size;
         if (from == to) continue;
         if (net && d == last) {
