@@ -84,8 +84,4 @@ sc_schedule gp_schedule(const sc_gjob *job, bool several);
 /* Names the values, unless they have names: of what is shown one by one. */
 sc_status gp_name_values(const gp_program *p, sc_arena *a, sc_err *err);
 
-/* Bytes of a bucket of gradients or new weights, of `each` bytes, that leave with
- * their `units`; graph_buckets.c */
-double gp_bucket(const sc_gjob *job, double each, bool units);
-
 #endif

@@ -23,12 +23,6 @@ bool gi_sized_buckets(const infer *f)
     return f->s->grad_bucket > 0 || f->job->sw->bucket_bytes > 0;
 }
 
-double gp_bucket(const sc_gjob *job, double each, bool units)
-{
-    double replicas = (double)sc_strategy_replicas(job->strategy);
-    return sc_software_bucket(job->sw, units, replicas, each);
-}
-
 bool gi_grads_beside(const infer *f)
 {
     int said = f->s->grad_overlap;
@@ -227,7 +221,7 @@ static sc_status on_the_wire(infer *f, const gi_wgrad *w, double bytes,
     const sc_gjob *j = f->job;
     const sc_gtensor *t = &f->g->tensor[w->tensor];
     *out = (compress_wire){.coll = m->coll, .bytes = m->fraction * bytes};
-    if (j->compress.kind == SC_GRAD_PLAIN || gi_over(f, m->axes, "tp"))
+    if (j->compress.kind == SC_GRAD_PLAIN || gi_over(m->axes, f->tp))
         return SC_OK;
     double elements = gi_elements(f, t), ranks = 1;
     for (uint32_t ax = 0; ax < f->s->n_axes; ax++)
@@ -263,7 +257,9 @@ static double limit(const buckets *s, uint32_t tensor, bool units)
     const infer *f = s->f;
     double each =
         gi_grad_bytes(f, tensor) / gi_elements(f, &f->g->tensor[tensor]);
-    double bytes = gi_grads_beside(f) ? gp_bucket(f->job, each, units) : 0;
+    double bytes = 0;
+    if (gi_grads_beside(f))
+        bytes = sc_software_bucket(f->job->sw, units, f->replicas, each);
     if (f->s->grad_bucket > 0) bytes = f->s->grad_bucket;
     if (s->closed == 0 && f->rules->first_bucket && f->s->grad_overlap != 0)
         bytes = (double)f->rules->first_bucket;

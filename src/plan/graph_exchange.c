@@ -231,11 +231,10 @@ static sc_status price(infer *f, struct gi_groups *g, sc_coll coll, bool ring,
 /* Axis over which the keys of an attention go round; SC_NONE. */
 static uint32_t ring_axis(const infer *f, uint32_t op)
 {
-    int cp = sc_strategy_axis(f->s, "cp");
-    bool ring = cp >= 0 && f->g->op[op].type == SC_G_ATTENTION &&
+    bool ring = f->cp >= 0 && f->g->op[op].type == SC_G_ATTENTION &&
                 f->job->sw->cp_comm == SC_CP_RING &&
                 !f->rules->exchanges_beside && !f->rules->ring_simple;
-    return ring ? (uint32_t)cp : SC_NONE;
+    return ring ? (uint32_t)f->cp : SC_NONE;
 }
 
 double gi_ring_share(const infer *f, uint32_t op, uint32_t tensor,
@@ -281,8 +280,8 @@ static uint8_t cat_of(const infer *f, const gi_why *w, uint32_t axes)
     if (axes == 0) return SC_CAT_PP; /* between stages */
     if (weight) return SC_CAT_DP;
     if (gi_dispatches(f, axes)) return SC_CAT_EP;
-    return gi_over(f, axes, "cp") && !gi_over(f, axes, "tp") ? SC_CAT_CP
-                                                             : SC_CAT_TP;
+    return gi_over(axes, f->cp) && !gi_over(axes, f->tp) ? SC_CAT_CP
+                                                         : SC_CAT_TP;
 }
 
 static uint32_t record(infer *f, const gi_why *w, const gi_coll *c,
@@ -479,7 +478,7 @@ sc_status gi_convert(infer *f, const gi_why *w, const layout *from,
  * part (Narayanan et al. 2021, section 4.1). */
 static uint32_t sent_in_parts(const infer *f, const layout *l)
 {
-    int tp = sc_strategy_axis(f->s, "tp");
+    int tp = f->tp;
     if (!f->job->sw->p2p_scatter || tp < 0 || f->mesh.size[tp] <= 1) return 0;
     bool whole = layout_dim_of(l, (uint32_t)tp) == LAYOUT_DIMS &&
                  !(l->partial >> tp & 1);

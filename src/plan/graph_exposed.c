@@ -9,23 +9,15 @@
 
 #include <math.h>
 
-bool gi_over(const infer *f, uint32_t axes, const char *name)
-{
-    int ax = sc_strategy_axis(f->s, name);
-    return ax >= 0 && axes >> ax & 1;
-}
-
 /* Tokens to and from their experts: the only exchanges over ep without dp. */
 bool gi_dispatches(const infer *f, uint32_t axes)
 {
-    return gi_over(f, axes, "ep") && !gi_over(f, axes, "dp") &&
-           !gi_over(f, axes, "rep") && !gi_over(f, axes, "fsdp");
+    return (axes & f->ep_axis) && !(axes & f->replica_axes);
 }
 
 static bool only_tp(const infer *f, uint32_t axes)
 {
-    int tp = sc_strategy_axis(f->s, "tp");
-    return tp >= 0 && axes == 1u << tp;
+    return f->tp >= 0 && axes == 1u << f->tp;
 }
 
 static bool tp_overlaps(const infer *f, sc_coll coll)
@@ -86,11 +78,10 @@ static double ranks_in_reach(const sc_gop *o, double n)
 double gi_copies_sent(const infer *f, uint32_t op, uint32_t axes,
                       const sc_place *at)
 {
+    if (!gi_dispatches(f, axes) || !f->job->sw->dedup_dispatch) return 1;
     const sc_gop *o = dispatch_of(f->g, &f->g->op[op]);
     double n = at->nodes > 1 ? at->nodes : at->n, k = o->topk;
-    if (!gi_dispatches(f, axes) || !f->job->sw->dedup_dispatch || n <= 1 ||
-        k <= 0)
-        return 1;
+    if (n <= 1 || k <= 0) return 1;
     double reach = ranks_in_reach(o, n);
     return reach * (1 - pow(1 - 1 / reach, k)) / k;
 }

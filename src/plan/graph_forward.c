@@ -300,7 +300,7 @@ static sc_status run(infer *f, uint32_t op, uint32_t first, bool again,
     it.price = price;
     it.n_in = in.n;
     it.out = *value;
-    gi_save(f, turn, again, &it);
+    SC_TRY(gi_save(f, turn, again, &it));
     if (!again && part > 0)
         node->spared =
             gi_save_spared(f, turn, part * f->prog->value[*value].bytes, &it);

@@ -35,6 +35,12 @@ sc_schedule gp_schedule(const sc_gjob *job, bool several)
     return several ? SC_SCH_INTERLEAVED : SC_SCH_1F1B;
 }
 
+static uint32_t axis_bit(const sc_strategy *s, const char *name)
+{
+    int axis = sc_strategy_axis(s, name);
+    return axis < 0 ? 0 : 1u << axis;
+}
+
 static void set_mesh(infer *f)
 {
     const sc_strategy *s = f->s;
@@ -46,6 +52,12 @@ static void set_mesh(infer *f)
     for (uint32_t i = 0; i < s->n_axes; i++)
         f->mesh.inner_first[i] = (uint8_t)(s->n_axes - 1 - i);
     f->pp = sc_strategy_axis(s, "pp");
+    f->tp = sc_strategy_axis(s, "tp");
+    f->cp = sc_strategy_axis(s, "cp");
+    f->ep_axis = axis_bit(s, "ep");
+    f->replica_axes =
+        axis_bit(s, "dp") | axis_bit(s, "rep") | axis_bit(s, "fsdp");
+    f->replicas = (double)sc_strategy_replicas(s);
     f->devices = f->pp < 0 ? 1 : f->mesh.size[f->pp];
     uint32_t vpp = s->virtual_stages > 0 ? (uint32_t)s->virtual_stages : 1;
     f->schedule = gp_schedule(f->job, vpp > 1);
@@ -62,10 +74,11 @@ static sc_status make_lists(infer *f)
     f->grad = SC_NEW_N(f->a, gi_form *, n);
     f->wgrad_of = SC_NEW_N(f->a, uint32_t, n);
     f->beside = SC_NEW_N(f->a, sc_op_held, f->g->n_ops);
+    f->elements = SC_NEW_N(f->a, double, n);
     f->saved[0] = SC_NEW_N(f->a, gi_saved, f->g->n_ops);
     f->saved[1] = SC_NEW_N(f->a, gi_saved, f->g->n_ops);
     if (!f->beside || !f->saved[0] || !f->saved[1] || !f->fwd || !f->bwd ||
-        !f->grad || !f->wgrad_of)
+        !f->grad || !f->wgrad_of || !f->elements)
         return sc_error_nomem(f->err);
     return SC_OK;
 }
@@ -111,6 +124,8 @@ static sc_status idle_rules(infer *f)
 sc_status gi_close(infer *f)
 {
     SC_TRY(idle_rules(f));
+    if (!f->elements) f->elements = SC_NEW_N(f->a, double, f->g->n_tensors);
+    if (!f->elements) return sc_error_nomem(f->err);
     if (!f->job->forward_only) SC_TRY(gi_gradients(f));
     SC_TRY(gi_host(f));
     SC_TRY(gi_finish(f));

@@ -148,7 +148,10 @@ typedef struct infer {
     sc_err *err;
     layout_mesh mesh;
     uint32_t stride[SC_MESH_AXES];
-    int pp;           /* axis of the pipeline; -1 */
+    int pp, tp, cp;   /* axes; -1 */
+    uint32_t ep_axis; /* bit of that axis; of those of replicas */
+    uint32_t replica_axes;
+    double replicas;
     uint32_t devices; /* along it */
     sc_schedule schedule;
     uint32_t chunks; /* stages that a device holds */
@@ -171,6 +174,7 @@ typedef struct infer {
     gi_form **fwd;      /* [g->n_tensors] forms made in the forward pass */
     gi_form **bwd;      /* of these made (again) in the backward pass */
     sc_op_held *beside; /* [g->n_ops] */
+    double *elements;   /* [g->n_tensors] of gi_elements(); 0: not asked yet */
     gi_saved *saved[2]; /* [g->n_ops] by phase that made them */
     gi_form **grad;     /* gradients that consumers have made */
     uint32_t *depth;    /* [g->n_ops] of the backward pass */
@@ -334,7 +338,8 @@ sc_status gi_weigh_turns(infer *f);
  * as the one that has most. */
 double gi_turn_bytes(const infer *f, uint32_t op);
 /* What its kernels hold beside what it reads and makes. */
-sc_op_held gi_beside(const infer *f, uint32_t op);
+sc_op_held gi_beside_anew(const infer *f, uint32_t op);
+sc_status gi_beside(infer *f, uint32_t op, sc_op_held *out);
 /* `l` NULL: any. */
 gi_form *gi_find(gi_form *list, uint32_t stage, const layout *l);
 gi_form *gi_remember(infer *f, gi_form **list, uint32_t stage, uint32_t value,
@@ -397,8 +402,13 @@ sc_status gi_over_stages(infer *f, const gi_why *w, sc_coll coll, double bytes,
 sc_status gi_tie(infer *f, const gi_why *w, const uint32_t *stage, uint32_t n,
                  double bytes, const uint32_t *in, uint32_t n_in,
                  uint32_t *out);
-/* graph_exposed.c: whether axes (bit per axis) include the one of that name. */
-bool gi_over(const infer *f, uint32_t axes, const char *name);
+
+/* Whether an exchange goes over an axis; -1: there is none of that name. */
+static inline bool gi_over(uint32_t axes, int axis)
+{
+    return axis >= 0 && axes >> axis & 1;
+}
+
 /* Tokens to or from their experts. */
 bool gi_dispatches(const infer *f, uint32_t axes);
 /* Copies of a token that travel, over those that its experts read. */
@@ -435,7 +445,7 @@ sc_status gi_neighbours(infer *f, uint32_t op, uint32_t phase, bool again,
 
 /* Adds to the item of an operator's forward pass, made (again), the values that
  * it keeps beside its result. */
-void gi_save(infer *f, uint32_t op, bool again, gp_item *it);
+sc_status gi_save(infer *f, uint32_t op, bool again, gp_item *it);
 /* Share of its result that `op` keeps where the rest is made again. */
 double gi_spared(const infer *f, uint32_t op);
 /* The same where nothing is made again: what programs that are not compiled keep

@@ -19,7 +19,9 @@ static double bucket_bytes(const sc_gjob *job)
 {
     const sc_strategy *s = job->strategy;
     if (s && s->grad_bucket > 0) return s->grad_bucket;
-    return s ? gp_bucket(job, sc_value_bytes(job->precision), false)
+    return s ? sc_software_bucket(job->sw, false,
+                                  (double)sc_strategy_replicas(s),
+                                  sc_value_bytes(job->precision))
              : job->sw->bucket_bytes;
 }
 

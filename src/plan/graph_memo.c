@@ -16,8 +16,15 @@ typedef struct kernel_key {
 typedef struct kernels {
     struct kernels *next;
     kernel_key key;
-    sc_price price;
+
+    union {
+        sc_price price;
+        sc_op_held held; /* where the pass is HELD */
+    };
 } kernels;
+
+/* What the forward pass keeps beside values, as a pass. */
+#define HELD UINT32_MAX
 
 /* A program has few pairs of layouts. */
 #define SEQUENCE_BITS 6
@@ -70,16 +77,15 @@ static uint64_t near(const infer *f, uint32_t op)
     return h;
 }
 
-static sc_status fresh(infer *f, uint32_t op, const kernel_key *key,
-                       kernels **list, sc_price *out)
+static sc_status fresh(infer *f, uint32_t op, kernels *k)
 {
-    SC_TRY(gi_compute_anew(f, op, (sc_gpass)key->pass, key->weight,
-                           key->weight_parts, out));
-    kernels *k = SC_NEW(f->a, kernels);
-    if (!k) return sc_error_nomem(f->err);
-    *k = (kernels){*list, *key, *out};
-    *list = k;
-    return SC_OK;
+    const kernel_key *key = &k->key;
+    if (key->pass == HELD) {
+        k->held = gi_beside_anew(f, op);
+        return SC_OK;
+    }
+    return gi_compute_anew(f, op, (sc_gpass)key->pass, key->weight,
+                           key->weight_parts, &k->price);
 }
 
 static bool same(const kernel_key *a, const kernel_key *b, uint32_t n_iter)
@@ -89,8 +95,8 @@ static bool same(const kernel_key *a, const kernel_key *b, uint32_t n_iter)
            memcmp(a->split, b->split, n_iter * sizeof *a->split) == 0;
 }
 
-sc_status gi_compute(infer *f, uint32_t op, sc_gpass pass, uint32_t weight,
-                     double weight_parts, sc_price *out)
+static sc_status known(infer *f, uint32_t op, uint32_t pass, uint32_t weight,
+                       double weight_parts, const kernels **out)
 {
     const gi_node *n = &f->node[op];
     uint32_t n_iter = f->g->op[op].n_iter;
@@ -101,12 +107,35 @@ sc_status gi_compute(infer *f, uint32_t op, sc_gpass pass, uint32_t weight,
                       .pass = pass,
                       .weight = weight};
     memcpy(key.split, n->split, n_iter * sizeof *key.split);
-    for (const kernels *k = *list; k; k = k->next)
-        if (same(&k->key, &key, n_iter)) {
-            *out = k->price;
-            return SC_OK;
-        }
-    return fresh(f, op, &key, list, out);
+    kernels *k = *list;
+    while (k && !same(&k->key, &key, n_iter)) k = k->next;
+    if (!k) {
+        k = SC_NEW(f->a, kernels);
+        if (!k) return sc_error_nomem(f->err);
+        k->key = key;
+        SC_TRY(fresh(f, op, k));
+        k->next = *list;
+        *list = k;
+    }
+    *out = k;
+    return SC_OK;
+}
+
+sc_status gi_compute(infer *f, uint32_t op, sc_gpass pass, uint32_t weight,
+                     double weight_parts, sc_price *out)
+{
+    const kernels *k;
+    SC_TRY(known(f, op, pass, weight, weight_parts, &k));
+    *out = k->price;
+    return SC_OK;
+}
+
+sc_status gi_beside(infer *f, uint32_t op, sc_op_held *out)
+{
+    const kernels *k;
+    SC_TRY(known(f, op, HELD, 0, 1, &k));
+    *out = k->held;
+    return SC_OK;
 }
 
 static uint32_t place_of(const layout *from, const layout *to)

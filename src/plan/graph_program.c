@@ -259,7 +259,7 @@ static sc_status compute(infer *f, uint32_t op, sc_gpass pass, uint32_t weight,
     return sc_cost_gop(f->job->cost, d, &r.w, out, f->err);
 }
 
-sc_op_held gi_beside(const infer *f, uint32_t op)
+sc_op_held gi_beside_anew(const infer *f, uint32_t op)
 {
     on_rank r;
     sc_op_held out;

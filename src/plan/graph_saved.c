@@ -42,12 +42,12 @@ static double copied(const infer *f, uint32_t op, double each)
     return each * gi_elements(f, t) * gi_held(f, t, &l) / gi_bytes(f, t);
 }
 
-void gi_save(infer *f, uint32_t op, bool again, gp_item *it)
+sc_status gi_save(infer *f, uint32_t op, bool again, gp_item *it)
 {
     const sc_gop *o = &f->g->op[op];
     /* Other simulators know tensors of the network only. */
-    if (!f->kept[o->out.tensor].learns || f->rules->nothing_fixed) return;
-    if (!again) f->beside[op] = gi_beside(f, op);
+    if (!f->kept[o->out.tensor].learns || f->rules->nothing_fixed) return SC_OK;
+    if (!again) SC_TRY(gi_beside(f, op, &f->beside[op]));
     const sc_op_held *held = &f->beside[op];
     gi_saved *s = &f->saved[again][op];
     double share = gi_turn_share(f, op, false);
@@ -59,6 +59,7 @@ void gi_save(infer *f, uint32_t op, bool again, gp_item *it)
         s->copy = beside(f, op, "kept in", o->in[0].tensor,
                          share * copied(f, op, held->copy), it);
     (void)beside(f, op, "working", o->out.tensor, share * held->forward, it);
+    return SC_OK;
 }
 
 gi_saved gi_saved_of(const infer *f, uint32_t op)

@@ -64,9 +64,8 @@ static gi_form *weight_form(infer *f, uint32_t op, uint32_t k, int tier,
  * dimensions, whose products gather what each of them needs. */
 bool gi_shards(const infer *f, uint32_t axes)
 {
-    int cp = sc_strategy_axis(f->s, "cp");
     uint32_t mask = sc_axes_mask(sc_strategy_samples(f->s));
-    if (cp >= 0) mask |= 1u << cp;
+    if (f->cp >= 0) mask |= 1u << f->cp;
     return (axes & ~mask) == 0;
 }
 
