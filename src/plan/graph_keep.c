@@ -52,7 +52,8 @@ static uint32_t sums(const infer *f, uint32_t op, uint32_t iters)
 {
     uint32_t mask = 0;
     for (uint32_t i = 0; i < f->g->op[op].n_iter; i++)
-        if (iters >> i & 1) mask |= sc_axes_mask(f->node[op].split[i]);
+        if ((iters >> i & 1) && f->node[op].split[i])
+            mask |= sc_axes_mask(f->node[op].split[i]);
     return mask;
 }
 
@@ -60,10 +61,14 @@ layout gi_port(const infer *f, uint32_t op, const sc_gport *p, bool made)
 {
     layout l = {.at = f->node[op].place};
     const gi_node *n = &f->node[op];
-    for (uint32_t d = 0; d < f->g->tensor[p->tensor].n_dim; d++)
-        if (p->at[d] != SC_G_NO_ITER) l.shard[d] = n->split[p->at[d]];
+    uint32_t indexes = 0;
+    for (uint32_t d = 0; d < f->g->tensor[p->tensor].n_dim; d++) {
+        if (p->at[d] == SC_G_NO_ITER) continue;
+        l.shard[d] = n->split[p->at[d]];
+        indexes |= 1u << p->at[d];
+    }
     l.shard[GI_ROBIN] = n->robin;
-    if (made) l.partial = sums(f, op, ~indexed(p));
+    if (made) l.partial = sums(f, op, ~indexes);
     return l;
 }
 

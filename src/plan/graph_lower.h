@@ -177,6 +177,7 @@ typedef struct gl {
                            that is the same bytes */
     uint32_t *use;
     bool *sum;        /* [n_values] of gradients: not added to another */
+    uint8_t *span;    /* [n_values] how long they live; graph_lower_memory.c */
     uint32_t *shared; /* [n_values] always there: the one before it of the same
                          tensor; SC_NONE */
     uint32_t *fresh;  /* [n_tensors] item that gathers the updated weight before

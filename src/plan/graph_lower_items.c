@@ -508,9 +508,21 @@ static sc_status lists(gl *g)
     return SC_OK;
 }
 
+static bool fetches(const gl *g)
+{
+    for (uint32_t i = 0; i < g->prog->n_items; i++) {
+        const gp_item *it = &g->prog->item[i];
+        if ((it->copy || it->exchange != SC_NONE) && fetched(g, it))
+            return true;
+    }
+    return false;
+}
+
 static sc_status order(gl *g)
 {
     uint32_t n = g->prog->n_items;
+    bool other = g->rules->gather_ahead > 0 || g->rules->ready_order;
+    if (!other && !fetches(g)) return SC_OK;
     issue s = {.target = SC_NEW_N(g->a, uint32_t, n),
                .head = SC_NEW_N(g->a, uint32_t, (size_t)n + 1),
                .next = SC_NEW_N(g->a, uint32_t, n),

@@ -47,18 +47,20 @@ static span span_of(const gl *g, uint32_t v)
 }
 
 /* Uses of one weight on a stage add to one gradient. */
-static sc_status find_sums(gl *g)
+static sc_status find_spans(gl *g)
 {
     uint32_t n = g->prog->n_values, n_tensors = g->job->graph->n_tensors;
     uint32_t *last = SC_NEW_N(g->a, uint32_t, n_tensors);
-    g->sum = SC_NEW_N(g->a, bool, n);
-    if (!last || !g->sum) return sc_error_nomem(g->err);
+    g->sum = SC_RAW_N(g->a, bool, n);
+    g->span = SC_RAW_N(g->a, uint8_t, n);
+    if (!last || !g->sum || !g->span) return sc_error_nomem(g->err);
     for (uint32_t t = 0; t < n_tensors; t++) last[t] = SC_NONE;
     for (uint32_t v = 0; v < n; v++) {
         const gp_value *x = &g->prog->value[v];
         bool grad = x->what == GP_WEIGHT_GRAD;
         g->sum[v] = !grad || last[x->tensor] != x->stage;
         if (grad) last[x->tensor] = x->stage;
+        g->span[v] = (uint8_t)span_of(g, v);
     }
     return SC_OK;
 }
@@ -75,7 +77,7 @@ static sc_status find_shared(gl *g)
     for (uint32_t v = 0; v < n; v++) {
         const gp_value *x = &g->prog->value[v];
         g->shared[v] = SC_NONE;
-        if (x->what < GP_WEIGHT || span_of(g, v) != SPAN_ALWAYS) continue;
+        if (x->what < GP_WEIGHT || g->span[v] != SPAN_ALWAYS) continue;
         g->shared[v] = last[x->tensor];
         last[x->tensor] = v;
     }
@@ -185,7 +187,7 @@ static sc_status pools_new(gl *g, pools *p)
 {
     uint64_t lives = 0, ends = 0, per;
     for (uint32_t v = 0; v < g->prog->n_values; v++) {
-        span s = span_of(g, v);
+        span s = (span)g->span[v];
         if (s == SPAN_NONE) continue;
         per = s == SPAN_MICRO ? g->n_rows : 2;
         lives += per;
@@ -307,11 +309,11 @@ sc_status gl_lifetimes(gl *g)
 {
     pools p = {0};
     if (!g->clock) SC_TRY(gp_name_values(g->prog, g->a, g->err));
-    SC_TRY(find_sums(g));
+    SC_TRY(find_spans(g));
     SC_TRY(find_shared(g));
     SC_TRY(pools_new(g, &p));
     for (uint32_t v = 0; v < g->prog->n_values; v++) {
-        span s = span_of(g, v);
+        span s = (span)g->span[v];
         uint32_t stage = g->prog->value[v].stage;
         for (uint32_t mb = 0; s == SPAN_MICRO && mb < g->n_rows; mb++)
             micro(g, &p, v, mb, gl_device(g, stage, mb));
