@@ -261,21 +261,19 @@ static unsigned char *grow(sc_arena *a, void *array, uint32_t n, uint32_t *cap,
     return grown;
 }
 
-void *sc_grow(sc_arena *a, void *array, uint32_t n, uint32_t *cap,
-              uint32_t first, size_t size)
+void *sc_grow_full(sc_arena *a, void *array, uint32_t n, uint32_t *cap,
+                   uint32_t first, size_t size)
 {
     size_t old, known = n * size;
-    if (n < *cap) return array;
     unsigned char *grown = grow(a, array, n, cap, first, size, &old);
     if (grown != NULL && old > known) memset(grown + known, 0, old - known);
     return grown;
 }
 
-void *sc_grow_raw(sc_arena *a, void *array, uint32_t n, uint32_t *cap,
-                  uint32_t first, size_t size)
+void *sc_grow_full_raw(sc_arena *a, void *array, uint32_t n, uint32_t *cap,
+                       uint32_t first, size_t size)
 {
     size_t old;
-    if (n < *cap) return array;
     unsigned char *grown = grow(a, array, n, cap, first, size, &old);
 #ifndef NDEBUG
     if (grown != NULL) memset(grown + n * size, 0xa5, (*cap - n) * size);

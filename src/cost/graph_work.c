@@ -214,10 +214,11 @@ static void shape(const sc_gwork *w, sc_op_work *out)
 void gop_work(const sc_gwork *w, sc_op_work *out)
 {
     const sc_gop *o = w->op;
+    double elements = gop_elements(w, &o->out);
     *out = (sc_op_work){.type = o->type,
                         .pass = (uint8_t)w->pass,
-                        .y = bytes_of(w, &o->out),
-                        .elements = gop_elements(w, &o->out),
+                        .y = elements * gop_bytes(w, &o->out),
+                        .elements = elements,
                         .each = sc_value_bytes(w->facts.precision),
                         .input_learns = gop_input_learns(w),
                         .weight_learns = gop_weight_learns(w),

@@ -63,15 +63,16 @@ uint32_t gl_number(gl *g, sc_op op, uint32_t n)
     struct gl_runs *r = g->runs;
     if (!r) return op;
     uint32_t first = r->n;
-    for (uint32_t k = 0; k < n; k++) {
-        sc_op *all = sc_grow_raw(g->a, r->op, r->n, &r->cap, 4096, sizeof *all);
+    while (n > r->cap - r->n) {
+        sc_op *all =
+            sc_grow_raw(g->a, r->op, r->cap, &r->cap, 4096, sizeof *all);
         if (!all) {
             g->failed = true;
             return first;
         }
         r->op = all;
-        all[r->n++] = op;
     }
+    while (n-- > 0) r->op[r->n++] = op;
     return first;
 }
 

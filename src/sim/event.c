@@ -111,7 +111,8 @@ static bool engine_init(engine *e, const sim_run *run, sc_arena *a,
     uint32_t slots = g->n_classes * SC_N_STREAMS;
     uint32_t places = sc_op_place(g, g->n_ops);
     sim_slot *slot = SC_NEW_N(a, sim_slot, (size_t)slots + 1);
-    *e = (engine){.g = g, .net = run->net, .r = r, .ticker = slots, .flows_at = -1};
+    *e = (engine){
+        .g = g, .net = run->net, .r = r, .ticker = slots, .flows_at = -1};
     e->rates = *run->rates;
     e->all_plain = !g->cls_head && !run->net->flows;
     uint32_t *last; /* [slots] last place of the queue */

@@ -16,6 +16,7 @@
  * Links that the same traffic crosses with the same shares are one: the one
  * that carries least.
  */
+#include "hw/link.h"
 #include "sim/run.h"
 
 #include <stdlib.h>
@@ -117,6 +118,16 @@ static sc_status collect(const sc_graph *g, sc_arena *a, use **out, uint32_t *n,
     return SC_OK;
 }
 
+static double bw_of(const hw_map *map, const double share[2], uint64_t link)
+{
+    const sc_hw *hw = map->hw;
+    hw_link l;
+    if (!hw_link_get(map, link, &l)) /* wired as a file says */
+        return sc_hw_link_bw(hw, link) * share[sc_hw_link_scope(hw, link)];
+    bool net = hw->dim[l.dim].ports > 0;
+    return l.bw * share[net ? SC_SCOPE_NET : SC_SCOPE_NODE];
+}
+
 static sc_status find_crossings(const sc_hw *hw, const double share[2],
                                 const use *u, uint32_t n_uses, sc_arena *a,
                                 crossing **out, uint32_t *n, sc_err *err)
@@ -125,12 +136,14 @@ static sc_status find_crossings(const sc_hw *hw, const double share[2],
     for (uint32_t k = 0; k < n_uses; k++)
         all += k == 0 || u[k].link != u[k - 1].link;
     crossing *c = SC_NEW_N(a, crossing, all);
+    hw_map map = hw_map_of(hw);
+    uint64_t n_links = sc_hw_n_links(hw);
     if (!c) return sc_error_nomem(err);
     all = 0;
     for (uint32_t k = 0; k < n_uses; all++) {
         uint64_t link = u[k].link;
         uint32_t first = k;
-        if (link >= sc_hw_n_links(hw))
+        if (link >= n_links)
             return sc_error(err, SC_EINPUT, SC_C_RANGE, sc_pos_none(), NULL,
                             "traffic %u crosses link %llu, which the machine "
                             "does not have",
@@ -138,7 +151,7 @@ static sc_status find_crossings(const sc_hw *hw, const double share[2],
         while (k < n_uses && u[k].link == link) k++;
         c[all] = (crossing){.use = u + first, .n = k - first};
         c[all].hash = hash_of(&c[all]);
-        c[all].bw = sc_hw_link_bw(hw, link) * share[sc_hw_link_scope(hw, link)];
+        c[all].bw = bw_of(&map, share, link);
     }
     if (all) qsort(c, all, sizeof *c, compare_crossings);
     for (uint32_t k = 0; k < all; k++)

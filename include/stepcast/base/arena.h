@@ -49,15 +49,27 @@ void *sc_alloc_raw(sc_arena *a, size_t n, size_t size);
 #define SC_RAW_N(arena, type, n) \
     ((type *)sc_alloc_raw((arena), (n), sizeof(type)))
 
+/* What follows, of an array without room. */
+void *sc_grow_full(sc_arena *a, void *array, uint32_t n, uint32_t *cap,
+                   uint32_t first, size_t size);
+void *sc_grow_full_raw(sc_arena *a, void *array, uint32_t n, uint32_t *cap,
+                       uint32_t first, size_t size);
+
 /* The array itself while `n` elements leave room in `*cap`; else, at the same
  * or another place, with twice the room, at least `first` elements, and `*cap`
  * moved on.  NULL, and nothing changed, when out of memory. */
-void *sc_grow(sc_arena *a, void *array, uint32_t n, uint32_t *cap,
-              uint32_t first, size_t size);
+static inline void *sc_grow(sc_arena *a, void *array, uint32_t n, uint32_t *cap,
+                            uint32_t first, size_t size)
+{
+    return n < *cap ? array : sc_grow_full(a, array, n, cap, first, size);
+}
 
 /* The same; what is new has any contents. */
-void *sc_grow_raw(sc_arena *a, void *array, uint32_t n, uint32_t *cap,
-                  uint32_t first, size_t size);
+static inline void *sc_grow_raw(sc_arena *a, void *array, uint32_t n,
+                                uint32_t *cap, uint32_t first, size_t size)
+{
+    return n < *cap ? array : sc_grow_full_raw(a, array, n, cap, first, size);
+}
 
 /* The same with room for `more` elements behind `n`; their contents are any. */
 void *sc_reserve(sc_arena *a, void *array, uint32_t n, uint32_t *cap,
