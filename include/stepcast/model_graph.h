@@ -189,6 +189,7 @@ typedef struct sc_gop {
 typedef struct sc_ginstance {
     const char *path; /* what their paths start with; may be "" */
     uint32_t segment; /* numbered by first appearance */
+    uint8_t kind;     /* of a transformer: entry of the model's layers */
     uint32_t first, n_ops;
 } sc_ginstance;
 

@@ -25,6 +25,7 @@ typedef struct gb_graph {
     const char *freeze; /* nor those of operators that these patterns name */
     const char *alias;  /* of the scope, for patterns; NULL: none */
     bool copied;        /* equal instances are copies: the first is checked */
+    uint8_t kind;       /* of the instance that is being built */
     bool no_memory;
     const char *wrong; /* first operator that did not fit */
     const char *why;
@@ -126,7 +127,7 @@ typedef struct gb_attend {
     uint64_t out;             /* width of the result */
     uint64_t qk_dim, v_dim;   /* per head */
     uint64_t seen;            /* keys per query; 0: all */
-    bool causal;
+    bool causal, cross;
 } gb_attend;
 
 gb_value gb_attention(gb_graph *b, const char *name, const gb_attend *at);

@@ -172,6 +172,7 @@ sc_gop *gb_attention_open(gb_graph *b, const char *name, const gb_attend *w)
     if (n_in > 2) gb_port(&op->in[2], at, 3);
     uint64_t seen = w->seen && w->seen < keys ? w->seen : keys;
     op->causal = w->causal;
+    op->cross = w->cross;
     op->heads = w->heads;
     op->kv_heads = w->kv_heads ? w->kv_heads : w->heads;
     op->qk_dim = (uint32_t)w->qk_dim;

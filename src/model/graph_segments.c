@@ -16,6 +16,7 @@ void gb_instance(gb_graph *b, uint32_t segment, uint32_t op)
     b->g.instance = grown;
     grown[b->g.n_instances++] = (sc_ginstance){.path = b->scope ? b->scope : "",
                                                .segment = segment,
+                                               .kind = b->kind,
                                                .first = op,
                                                .n_ops = b->g.n_ops - op};
     if (segment == b->g.n_segments) b->g.n_segments++;

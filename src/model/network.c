@@ -16,55 +16,54 @@
 /* What a layer was built under, and where it stands. */
 typedef struct built {
     bool is, learns, relative;
-    gb_value in, out;
-    const char *scope;
-    uint32_t op, n_ops, tensor, n_tensors, segment;
+    gb_value out;
+    uint32_t segment;
+    gb_copy copy;
 } built;
 
-static gb_value built_again(network *n, const built *from, gb_value in,
-                            uint32_t i)
+static gb_value built_again(network *n, built *from, gb_value in, uint32_t i)
 {
     char scope[24];
+    gb_copy *c = &from->copy;
     int len = snprintf(scope, sizeof scope, "layers.%u", i);
-    gb_copy copy = {.op = from->op,
-                    .n_ops = from->n_ops,
-                    .tensor = from->tensor,
-                    .n_tensors = from->n_tensors,
-                    .in = from->in,
-                    .in_again = in,
-                    .scope = from->scope};
-    if (!gb_again(&n->b, &copy, scope, (size_t)len)) return SC_NONE;
-    return n->b.g.n_tensors - (from->tensor + from->n_tensors - from->out);
+    c->in_again = in;
+    if (!gb_again(&n->b, c, scope, (size_t)len)) return SC_NONE;
+    return n->b.g.n_tensors - (c->tensor + c->n_tensors - from->out);
+}
+
+static gb_value build(network *n, const sc_layer *l, gb_value in, uint32_t i,
+                      built *x)
+{
+    char alias[24];
+    gb_graph *b = &n->b;
+    gb_copy c = {.op = b->g.n_ops, .tensor = b->g.n_tensors, .in = in};
+    snprintf(alias, sizeof alias, "layers.%u", l->block);
+    gb_scope(b, "layers.%u", i);
+    b->alias = alias;
+    x->is = true;
+    x->out = network_block(n, l, in);
+    x->segment = b->g.n_segments;
+    b->alias = NULL;
+    c.scope = b->scope;
+    c.n_ops = b->g.n_ops - c.op;
+    c.n_tensors = b->g.n_tensors - c.tensor;
+    x->copy = c;
+    return x->out;
 }
 
 static gb_value block(network *n, uint32_t i, gb_value in, built *known)
 {
     uint32_t op = n->b.g.n_ops;
     const sc_gtensor *t = gb_tensor(&n->b, in);
-    built now = {.is = true,
-                 .learns = t && t->learns,
-                 .relative = n->relative[n->stack] != SC_NONE,
-                 .in = in,
-                 .op = op,
-                 .tensor = n->b.g.n_tensors};
-    gb_value out = SC_NONE;
-    bool again = known->is && known->learns == now.learns &&
-                 known->relative == now.relative;
-    if (again) out = built_again(n, known, in, i);
-    if (!again) {
-        const sc_layer *l = &n->m->layer[n->m->order[i]];
-        char alias[24];
-        snprintf(alias, sizeof alias, "layers.%u", l->block);
-        gb_scope(&n->b, "layers.%u", i);
-        n->b.alias = alias;
-        out = network_block(n, l, in);
-        n->b.alias = NULL;
-        now.out = out;
-        now.scope = n->b.scope;
-        now.n_ops = n->b.g.n_ops - op;
-        now.n_tensors = n->b.g.n_tensors - now.tensor;
-        now.segment = n->b.g.n_segments;
-        *known = now;
+    bool learns = t && t->learns, relative = n->relative[n->stack] != SC_NONE;
+    gb_value out;
+    n->b.kind = n->m->order[i];
+    if (known->is && known->learns == learns && known->relative == relative) {
+        out = built_again(n, known, in, i);
+    } else {
+        known->learns = learns;
+        known->relative = relative;
+        out = build(n, &n->m->layer[n->b.kind], in, i, known);
     }
     gb_instance(&n->b, known->segment, op);
     return out;
@@ -76,6 +75,7 @@ static gb_value decoder(network *n, gb_value x)
     uint32_t op = n->b.g.n_ops;
     n->encoded = x;
     n->stack = 1;
+    n->b.kind = 0;
     gb_scope(&n->b, "embedding");
     x = network_words_again(n, "embed_decoder");
     if (n->t->dropout) x = gb_dropout(&n->b, "embed_decoder_drop", x);
@@ -103,6 +103,7 @@ static sc_status whole(network *n, sc_arena *a, sc_err *err)
             x = last;
     }
     uint32_t op = n->b.g.n_ops;
+    n->b.kind = (uint8_t)(m->n_layers - 1);
     network_head(n, x, later, n_later);
     gb_instance(&n->b, n->b.g.n_segments, op);
     return SC_OK;
@@ -164,45 +165,33 @@ sc_status sc_opgraph_from_model(const sc_model *m, uint64_t seq, bool unfused,
 /* Beyond 2^53 a count is not exact as a double. */
 #define MAX_PARAMS 0x1p53
 
-typedef struct counts {
-    double all, active, trained;
-} counts;
-
-static void count(const sc_model *m, const sc_gtensor *w, double times,
-                  counts *c)
+/* Of a weight of `kinds`: T5's scores by distance are of the first layer of a
+ * stack. */
+static uint32_t times(const sc_model *m, const sc_gtensor *w)
 {
-    const sc_gop *op = &m->kinds->op[w->op];
-    double n = sc_gtensor_elements(w, 1) * times;
-    c->all += n;
-    c->active += op->type == SC_G_EXPERT ? n / op->experts * op->topk : n;
-    c->trained += w->learns ? n : 0;
-}
-
-/* T5's scores by distance are of the first layer of a stack. */
-static bool of_one(const sc_gtensor *w)
-{
-    return strcmp(w->name, "relative") == 0;
+    uint32_t l = 0;
+    while (w->op - m->layer[l].first >= m->layer[l].n_ops) l++;
+    return strcmp(w->name, "relative") == 0 ? 1 : m->layer[l].repeat;
 }
 
 static sc_status count_params(sc_model *m, sc_pos pos, sc_err *err)
 {
-    counts c = {0};
-    for (uint32_t i = 0; i < m->n_layers; i++) {
-        const sc_layer *l = &m->layer[i];
-        for (uint32_t k = l->first; k < l->first + l->n_ops; k++) {
-            const sc_gop *op = &m->kinds->op[k];
-            for (unsigned j = 0; j < op->n_weight; j++) {
-                const sc_gtensor *w = &m->kinds->tensor[op->weight[j].tensor];
-                if (w->op == k) count(m, w, of_one(w) ? 1 : l->repeat, &c);
-            }
-        }
+    double all = 0, active = 0, trained = 0;
+    for (uint32_t i = 0; i < m->kinds->n_tensors; i++) {
+        const sc_gtensor *w = &m->kinds->tensor[i];
+        if (w->kind != SC_GT_WEIGHT) continue;
+        const sc_gop *op = &m->kinds->op[w->op];
+        double n = sc_gtensor_elements(w, 1) * times(m, w);
+        all += n;
+        active += op->type == SC_G_EXPERT ? n / op->experts * op->topk : n;
+        trained += w->learns ? n : 0;
     }
-    if (c.all > MAX_PARAMS)
+    if (all > MAX_PARAMS)
         return sc_error(err, SC_EINPUT, SC_C_RANGE, pos, NULL,
                         "the model has more than 2^53 parameters");
-    m->params = (uint64_t)c.all;
-    m->active_params = (uint64_t)c.active;
-    m->trained_params = (uint64_t)c.trained;
+    m->params = (uint64_t)all;
+    m->active_params = (uint64_t)active;
+    m->trained_params = (uint64_t)trained;
     return SC_OK;
 }
 
@@ -218,11 +207,10 @@ sc_status model_kinds(sc_model *m, sc_pos pos, sc_arena *a, sc_err *err)
     n.b.copied = true; /* sums of large models are not exact */
     SC_TRY(whole(&n, a, err));
     SC_TRY(gb_finish(&n.b, &m->kinds, err));
-    for (uint32_t i = 0, l = 0; i < m->kinds->n_instances; i++) {
+    for (uint32_t i = m->kinds->n_instances; i-- > 0;) {
         const sc_ginstance *x = &m->kinds->instance[i];
-        if (i > 0 && strcmp(x->path, "embedding") == 0) continue;
-        m->layer[l].first = x->first;
-        m->layer[l++].n_ops = x->n_ops;
+        m->layer[x->kind].first = x->first; /* the first, not the decoder's */
+        m->layer[x->kind].n_ops = x->n_ops;
     }
     return count_params(m, pos, err);
 }

@@ -60,10 +60,21 @@ static inline network_dim network_hidden(const network *n)
     return network_width("hidden", n->t->hidden, n->t->hidden);
 }
 
+static inline network_dim network_rank(int64_t extent)
+{
+    return network_width("rank", extent, extent);
+}
+
 static inline network_dim network_heads(int64_t heads, int64_t width,
                                         int64_t units)
 {
     return network_width("head", heads * width, units);
+}
+
+/* What goes into an MLP's activation: of gated ones twice the width. */
+static inline network_dim network_ffn(const network *n, int64_t ffn)
+{
+    return network_width("ffn", model_gated(n->t) ? 2 * ffn : ffn, ffn);
 }
 
 /* The operator that made a value; NULL of none. */
@@ -77,46 +88,44 @@ gb_value network_block(network *n, const sc_layer *l, gb_value x);
 void network_head(network *n, gb_value x, const gb_value *later,
                   uint32_t n_later);
 
+/* Routed experts of what `x` is, and Mamba-2 mixers. */
+gb_value network_experts(network *n, gb_value x);
+gb_value network_mamba(network *n, gb_value x);
+
 /* ---- operators */
 
-/* A product; `wide` ones stay in 16 bits in recipes of less. */
-typedef struct network_product {
-    network_dim out;
-    uint32_t in_units;
-    bool bias, wide;
-    bool tied; /* with the weight of the words, or of the head */
-} network_product;
+/* "attn_scores": name of a part of an operator. */
+const char *network_part(network *n, const char *name, const char *part);
 
-gb_value network_linear(network *n, const char *name, gb_value x,
-                        network_product p);
-/* The same, and its adapter where the model has adapters there. */
-gb_value network_adapted(network *n, const char *name, gb_value x,
-                         network_product p);
-/* Of the first `extent` elements; `weights` fewer than these: one norm per
- * head. */
+/* A product, of `weight` where that is there already. */
+gb_value network_product(network *n, const char *name, gb_value x,
+                         network_dim out, bool bias, gb_value weight);
+
+static inline gb_value network_linear(network *n, const char *name, gb_value x,
+                                      network_dim out, bool bias)
+{
+    return network_product(n, name, x, out, bias, SC_NONE);
+}
+
+/* A product that stays in 16 bits in recipes of less. */
+gb_value network_wide(network *n, gb_value v);
+
+/* An operator whose last iteration dim is `dim`, and the shape of what it reads
+ * first: that of its result, unless the caller changes it. */
+sc_gop *network_open(network *n, const char *name, sc_gtype type, unsigned n_in,
+                     const gb_value *in, network_dim dim, sc_gtensor *t);
+gb_value network_close(network *n, sc_gop *op, const sc_gtensor *t);
+
 gb_value network_norm(network *n, const char *name, gb_value x);
-gb_value network_norm_part(network *n, const char *name, gb_value x,
-                           uint64_t extent);
-gb_value network_norm_each(network *n, const char *name, gb_value x,
-                           network_dim dim, uint64_t weights);
-gb_value network_rope(network *n, const char *name, gb_value x,
-                      network_dim dim);
+/* Of the first elements; `each`: per head or group, with so many weights. */
+gb_value network_norm_of(network *n, const char *name, gb_value x,
+                         network_dim dim, uint64_t each);
 gb_value network_act(network *n, const char *name, gb_value x);
 /* A residual sum, with dropout where the model has it. */
 gb_value network_sum(network *n, const char *name, gb_value x, gb_value y);
 /* The table of the words, once more. */
 gb_value network_words_again(network *n, const char *name);
-
-/* Queries, keys and values of all heads; kv SC_NONE: beside the queries. */
-typedef struct network_scores {
-    gb_value q, kv;
-    uint64_t window;
-    bool causal, cross;
-} network_scores;
-
-gb_value network_attention(network *n, const char *name, network_scores s);
-/* Routed experts of what `x` is, and Mamba-2 mixers. */
-gb_value network_experts(network *n, gb_value x);
-gb_value network_mamba(network *n, gb_value x);
+/* With the heads of the model: `w` says q, k, seen, causal and cross. */
+gb_value network_attention(network *n, const char *name, gb_attend w);
 
 #endif

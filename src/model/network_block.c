@@ -13,58 +13,73 @@ static bool norms_first(const network *n)
     return !post_norm(n) && n->t->norms != SC_NORMS_AFTER;
 }
 
-static gb_value grouped(network *n, const sc_layer *l, gb_value x)
+/* Of what a part of the block made, before it is added. */
+static gb_value norm_out(network *n, const char *name, gb_value x)
+{
+    return n->t->norms == SC_NORMS_BEFORE ? x : network_norm(n, name, x);
+}
+
+/* A product, the two of its adapter and the sum of both; only adapters learn
+ * where there are any. */
+static gb_value adapted(network *n, const char *name, gb_value x,
+                        network_dim out, bool bias)
+{
+    gb_value base = network_linear(n, name, x, out, bias);
+    if (!n->t->lora) return base;
+    n->b.frozen = false;
+    x = network_linear(n, network_part(n, name, "lora_a"), x,
+                       network_rank(n->t->lora), false);
+    x = network_linear(n, network_part(n, name, "lora_b"), network_wide(n, x),
+                       out, false);
+    n->b.frozen = true;
+    return gb_add(&n->b, network_part(n, name, "lora_add"), network_wide(n, x),
+                  base);
+}
+
+static gb_value rope(network *n, gb_value x, network_dim dim)
+{
+    sc_gtensor t; /* values stay as they are, beside queries and keys */
+    sc_gop *g = network_open(n, "rope", SC_G_ROPE, 1, &x, dim, &t);
+    return g ? network_close(n, g, &t) : SC_NONE;
+}
+
+static gb_value grouped(network *n, gb_attend w, gb_value x)
 {
     const sc_transformer *t = n->t;
-    int64_t heads = t->heads, kv = t->kv_heads, d = t->head_dim;
-    network_dim qk = network_heads(heads + kv, d, heads);
-    network_product qkv = {.out = network_heads(heads + 2 * kv, d, heads),
-                           .bias = t->qkv_bias};
-    gb_value v = network_adapted(n, "qkv", x, qkv);
+    int64_t h = t->heads, kv = t->kv_heads, d = t->head_dim;
+    network_dim qk = network_heads(h + kv, d, h);
+    w.q = adapted(n, "qkv", x, network_heads(h + 2 * kv, d, h), t->qkv_bias);
     if (t->qk_norm)
-        v = network_norm_each(n, "qk_norm", v, qk,
+        w.q = network_norm_of(n, "qk_norm", w.q, qk,
                               t->qk_norm_all ? qk.extent : 2 * (uint64_t)d);
-    if (t->position == SC_POS_ROTARY) v = network_rope(n, "rope", v, qk);
-    network_scores s = {.q = v,
-                        .kv = SC_NONE,
-                        .window = l->window ? (uint64_t)t->window : 0,
-                        .causal = l->causal};
-    return network_attention(n, "attn", s);
+    if (t->position == SC_POS_ROTARY) w.q = rope(n, w.q, qk);
+    w.k = SC_NONE;
+    return network_attention(n, "attn", w);
 }
 
 /* Queries, and keys with values, go through a narrow width each; a part of
  * the keys, without positions in the rest, is shared by all heads (DeepSeek-V2,
  * section 2.1). */
-static gb_value latent(network *n, const sc_layer *l, gb_value x)
+static gb_value latent(network *n, gb_attend w, gb_value x)
 {
     const sc_transformer *t = n->t;
-    int64_t h = t->heads, down = t->kv_rank + t->qk_rope;
-    network_product q = {.out = network_heads(h, t->qk_nope + t->qk_rope, h)};
-    network_product kv = {.out = network_heads(h, t->qk_nope + t->v_dim, h)};
-    network_product q_down = {.out =
-                                  network_width("rank", t->q_rank, t->q_rank)};
-    network_product kv_down = {.out = network_width("rank", down, down)};
-    network_scores s = {.window = l->window ? (uint64_t)t->window : 0,
-                        .causal = l->causal};
+    int64_t h = t->heads;
+    network_dim q = network_heads(h, t->qk_nope + t->qk_rope, h);
+    network_dim kv = network_heads(h, t->qk_nope + t->v_dim, h);
     if (t->q_rank) {
-        s.q = network_linear(n, "q_down", x, q_down);
-        s.q = network_norm(n, "q_norm", s.q);
-        s.q = network_adapted(n, "q_up", s.q, q);
+        w.q = network_linear(n, "q_down", x, network_rank(t->q_rank), false);
+        w.q = network_norm(n, "q_norm", w.q);
+        w.q = adapted(n, "q_up", w.q, q, false);
     } else {
-        s.q = network_adapted(n, "q_proj", x, q);
+        w.q = adapted(n, "q_proj", x, q, false);
     }
-    s.kv = network_linear(n, "kv_down", x, kv_down);
-    s.kv = network_norm_part(n, "kv_norm", s.kv, (uint64_t)t->kv_rank);
-    s.kv = network_adapted(n, "kv_up", s.kv, kv);
+    w.k = network_linear(n, "kv_down", x, network_rank(t->kv_rank + t->qk_rope),
+                         false);
+    w.k = network_norm_of(n, "kv_norm", w.k, network_rank(t->kv_rank), 0);
+    w.k = adapted(n, "kv_up", w.k, kv, false);
     if (t->qk_rope && t->position == SC_POS_ROTARY)
-        s.q = network_rope(n, "rope", s.q, network_heads(h, t->qk_rope, h));
-    return network_attention(n, "attn", s);
-}
-
-/* Of what a part of the block made, before it is added. */
-static gb_value norm_out(network *n, const char *name, gb_value x)
-{
-    return n->t->norms == SC_NORMS_BEFORE ? x : network_norm(n, name, x);
+        w.q = rope(n, w.q, network_heads(h, t->qk_rope, h));
+    return network_attention(n, "attn", w);
 }
 
 /* `*normed` is what it reads. */
@@ -72,16 +87,12 @@ static gb_value attention(network *n, const sc_layer *l, gb_value x,
                           gb_value *normed)
 {
     const sc_transformer *t = n->t;
-    int64_t v_dim = t->kv_rank ? t->v_dim : t->head_dim;
-    network_product proj = {.out = network_hidden(n),
-                            .in_units =
-                                network_heads(t->heads, v_dim, t->heads).units,
-                            .bias = t->bias || t->proj_bias};
+    const gb_attend w = {.seen = l->window ? (uint64_t)t->window : 0,
+                         .causal = l->causal};
     *normed = norms_first(n) ? network_norm(n, "norm1", x) : x;
-    gb_value v = t->kv_rank ? latent(n, l, *normed) : grouped(n, l, *normed);
-    v = network_adapted(n, "proj", v, proj);
-    v = norm_out(n, "norm1_out", v);
-    v = network_sum(n, "add1", v, x);
+    gb_value v = t->kv_rank ? latent(n, w, *normed) : grouped(n, w, *normed);
+    v = adapted(n, "proj", v, network_hidden(n), t->bias || t->proj_bias);
+    v = network_sum(n, "add1", norm_out(n, "norm1_out", v), x);
     return post_norm(n) ? network_norm(n, "norm1", v) : v;
 }
 
@@ -89,32 +100,26 @@ static gb_value attention(network *n, const sc_layer *l, gb_value x,
 static gb_value cross_attention(network *n, gb_value x)
 {
     const sc_transformer *t = n->t;
-    int64_t heads = t->heads, kv = t->kv_heads, d = t->head_dim;
-    network_product q = {.out = network_heads(heads, d, heads),
-                         .bias = t->qkv_bias};
-    network_product both = {.out = network_heads(2 * kv, d, kv),
-                            .bias = t->qkv_bias};
-    network_product proj = {
-        .out = network_hidden(n), .in_units = q.out.units, .bias = t->bias};
+    int64_t h = t->heads, kv = t->kv_heads, d = t->head_dim;
+    gb_attend w = {.cross = true};
     gb_value v = network_norm(n, "cross_norm", x);
-    network_scores s = {.cross = true};
-    s.q = network_linear(n, "cross_q", v, q);
-    s.kv = network_linear(n, "cross_kv", n->encoded, both);
-    v = network_attention(n, "cross_attn", s);
-    v = network_linear(n, "cross_proj", v, proj);
+    w.q = network_linear(n, "cross_q", v, network_heads(h, d, h), t->qkv_bias);
+    w.k = network_linear(n, "cross_kv", n->encoded,
+                         network_heads(2 * kv, d, kv), t->qkv_bias);
+    v = network_attention(n, "cross_attn", w);
+    v = network_linear(n, "cross_proj", v, network_hidden(n), t->bias);
     return network_sum(n, "cross_add", v, x);
 }
 
 static gb_value dense(network *n, gb_value x)
 {
     const sc_transformer *t = n->t;
-    int64_t f = t->ffn, wide = model_gated(t) ? 2 * f : f;
     bool bias = t->bias || t->mlp_bias;
-    network_product fc1 = {.out = network_width("ffn", wide, f), .bias = bias};
-    network_product fc2 = {.out = network_hidden(n), .bias = bias};
-    gb_value v = network_adapted(n, "fc1", x, fc1);
-    v = network_act(n, "act", v);
-    return network_adapted(n, "fc2", v, fc2);
+    gb_value (*product)(network *, const char *, gb_value, network_dim, bool) =
+        t->lora_mlp ? adapted : network_linear;
+    x = product(n, "fc1", x, network_ffn(n, t->ffn), bias);
+    x = network_act(n, "act", x);
+    return product(n, "fc2", x, network_hidden(n), bias);
 }
 
 /* `first` is what the block reads, `normed` the same behind the norm that its
@@ -136,13 +141,11 @@ static gb_value mlp(network *n, const sc_layer *l, gb_value x, gb_value first,
  * section 2.2); the embedding is the model's own. */
 static gb_value mtp_input(network *n, gb_value x)
 {
-    network_product proj = {.out = network_hidden(n)};
-    gb_value h = network_norm(n, "mtp_norm_h", x);
-    gb_value e = network_words_again(n, "mtp_embed");
-    e = network_norm(n, "mtp_norm_e", e);
-    const gb_value both[] = {h, e};
-    return network_linear(n, "mtp_proj",
-                          gb_concat(&n->b, "mtp_join", both, 2, 2), proj);
+    gb_value both[] = {network_norm(n, "mtp_norm_h", x), SC_NONE};
+    x = network_words_again(n, "mtp_embed");
+    both[1] = network_norm(n, "mtp_norm_e", x);
+    x = gb_concat(&n->b, "mtp_join", both, 2, 2);
+    return network_linear(n, "mtp_proj", x, network_hidden(n), false);
 }
 
 gb_value network_block(network *n, const sc_layer *l, gb_value x)

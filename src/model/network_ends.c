@@ -76,11 +76,15 @@ gb_value network_embedding(network *n)
 
 /* ---- heads */
 
-static network_product vocabulary(const network *n)
+/* Of words or classes; tied: with the weight that there is. */
+static gb_value words_of(network *n, const char *name, gb_value x, bool bias,
+                         bool tied)
 {
-    network_product p = {
-        .out = network_width("vocab", n->t->vocab, n->t->vocab), .wide = true};
-    return p;
+    network_dim vocab = network_width("vocab", n->t->vocab, n->t->vocab);
+    gb_value w = !tied ? SC_NONE : n->head != SC_NONE ? n->head : n->table;
+    gb_value v = network_wide(n, network_product(n, name, x, vocab, bias, w));
+    if (v != SC_NONE && !tied) n->head = network_made(n, v)->weight[0].tensor;
+    return v;
 }
 
 /* Tokens that the head does not run on are left out before it; each part of a
@@ -103,46 +107,33 @@ static void loss(network *n, const char *name, gb_value x)
 }
 
 /* BERT's head reads the masked tokens only. */
-static void masked_head(network *n, gb_value x)
+static gb_value masked(network *n, gb_value x)
 {
     const sc_transformer *t = n->t;
-    network_product inner = {.out = network_width("rank", t->hidden, t->hidden),
-                             .bias = t->bias};
-    network_product words = vocabulary(n);
-    words.bias = t->bias;
-    words.tied = t->tied;
     x = chosen(n, x, MASKED_SHARE);
-    x = network_linear(n, "mlm_dense", x, inner);
+    x = network_linear(n, "mlm_dense", x, network_rank(t->hidden), t->bias);
     x = gb_act(&n->b, "mlm_act", x, sc_act_names[t->act]);
     x = network_norm(n, "mlm_norm", x);
-    x = network_linear(n, "lm_head", x, words);
-    loss(n, "loss", x);
+    return words_of(n, "lm_head", x, t->bias, t->tied);
 }
 
-static void class_head(network *n, gb_value x)
+/* ViT's one token. */
+static gb_value class_of(network *n, gb_value x)
 {
-    const sc_transformer *t = n->t;
-    int64_t side = t->image / t->patch;
-    network_product classes = {
-        .out = network_width("vocab", t->classes, t->classes),
-        .bias = true,
-        .wide = true};
+    int64_t side = n->t->image / n->t->patch;
     x = chosen(n, x, 1.0 / (double)(side * side + 1));
-    loss(n, "loss", network_linear(n, "classifier", x, classes));
+    return words_of(n, "classifier", x, true, false);
 }
 
 /* Predictions of later tokens go through the head's weight, each behind a norm
  * of its own. */
 static void mtp_heads(network *n, const gb_value *later, uint32_t n_later)
 {
-    network_product words = vocabulary(n);
-    words.tied = true;
     for (uint32_t k = 0; n_later && k < n->t->mtp; k++) {
         if (k > 0) gb_scope(&n->b, "head.%u", k);
         gb_value x = later[k < n_later ? k : n_later - 1];
         x = network_norm(n, "mtp_norm", x);
-        x = network_linear(n, "mtp_lm_head", x, words);
-        loss(n, "mtp_loss", x);
+        loss(n, "mtp_loss", words_of(n, "mtp_lm_head", x, false, true));
     }
 }
 
@@ -150,22 +141,12 @@ void network_head(network *n, gb_value x, const gb_value *later,
                   uint32_t n_later)
 {
     const sc_transformer *t = n->t;
+    bool encoder = t->encoder && !t->image;
     gb_scope(&n->b, "head");
-    if (t->encoder && !t->image) {
-        masked_head(n, x);
-        return;
-    }
-    x = network_norm(n, "norm_f", x);
-    if (t->image) {
-        class_head(n, x);
-        return;
-    }
-    network_product words = vocabulary(n);
-    words.bias = t->head_bias;
-    words.tied = t->tied;
-    x = network_linear(n, "lm_head", x, words);
-    if (x != SC_NONE && !t->tied)
-        n->head = network_made(n, x)->weight[0].tensor;
+    if (!encoder) x = network_norm(n, "norm_f", x);
+    x = encoder    ? masked(n, x)
+        : t->image ? class_of(n, x)
+                   : words_of(n, "lm_head", x, t->head_bias, t->tied);
     loss(n, "loss", x);
-    mtp_heads(n, later, n_later);
+    if (!encoder && !t->image) mtp_heads(n, later, n_later);
 }

@@ -53,7 +53,7 @@ static uint32_t kind_of(const reading *x, uint32_t item)
     uint32_t op = x->prog.item[item].op;
     if (op == SC_NONE) return SC_NONE;
     uint32_t part = x->net.part[op];
-    uint32_t kind = x->net.kind[part];
+    uint32_t kind = x->net.graph->instance[part].kind;
     return x->net.told[kind] == part ? kind : SC_NONE;
 }
 

@@ -41,7 +41,6 @@ typedef struct segment_network {
     const sc_opgraph *graph;
     uint32_t n_parts;     /* instances: embedding, blocks, head */
     const uint32_t *part; /* [graph->n_ops] */
-    const uint8_t *kind;  /* [n_parts] entry of the model's layers */
     const uint32_t *told; /* [model->n_layers] the part that stands for all */
 } segment_network;
 

@@ -43,26 +43,16 @@ static sc_status shorten(const sc_model *from, sc_arena *a, sc_model *out,
     return SC_OK;
 }
 
-/* Instances of a network are what its model's layers became, in order; a
- * decoder's words stand between two blocks, beside those of the embedding. */
-static sc_status parts_of(const sc_model *m, const sc_opgraph *g, sc_arena *a,
+static sc_status parts_of(const sc_opgraph *g, sc_arena *a,
                           segment_network *out, sc_err *err)
 {
-    uint32_t *part = SC_NEW_N(a, uint32_t, g->n_ops), block = 0;
-    uint8_t *kind = SC_NEW_N(a, uint8_t, g->n_instances);
-    if (!part || !kind) return sc_error_nomem(err);
-    for (uint32_t i = 0; i < g->n_instances; i++) {
-        const sc_ginstance *x = &g->instance[i];
-        if (strncmp(x->path, "layers.", 7) == 0)
-            kind[i] = m->order[block++];
-        else if (i + 1 == g->n_instances)
-            kind[i] = (uint8_t)(m->n_layers - 1);
-        for (uint32_t op = x->first; op < x->first + x->n_ops; op++)
-            part[op] = i;
-    }
+    uint32_t *part = SC_NEW_N(a, uint32_t, g->n_ops);
+    if (!part) return sc_error_nomem(err);
+    for (uint32_t i = 0; i < g->n_instances; i++)
+        for (uint32_t k = 0; k < g->instance[i].n_ops; k++)
+            part[g->instance[i].first + k] = i;
     out->n_parts = g->n_instances;
     out->part = part;
-    out->kind = kind;
     return SC_OK;
 }
 
@@ -70,13 +60,14 @@ static sc_status parts_of(const sc_model *m, const sc_opgraph *g, sc_arena *a,
 static sc_status told(const sc_model *m, sc_arena *a, segment_network *x,
                       sc_err *err)
 {
+    const sc_ginstance *part = x->graph->instance;
     uint32_t *of = SC_NEW_N(a, uint32_t, m->n_layers);
     if (!of) return sc_error_nomem(err);
     for (uint32_t l = 0; l < m->n_layers; l++) {
         uint32_t n = 0, k = 0;
-        for (uint32_t i = 0; i < x->n_parts; i++) n += x->kind[i] == l;
+        for (uint32_t i = 0; i < x->n_parts; i++) n += part[i].kind == l;
         for (uint32_t i = 0; i < x->n_parts; i++)
-            if (x->kind[i] == l && k++ == (l == 0 ? 0 : n / 2)) of[l] = i;
+            if (part[i].kind == l && k++ == (l == 0 ? 0 : n / 2)) of[l] = i;
     }
     x->told = of;
     return SC_OK;
@@ -100,7 +91,7 @@ static sc_status make(const sc_run *run, bool whole, sc_arena *a,
         m = &few;
     }
     SC_TRY(sc_opgraph_from_model(m, run->seq, false, a, &x.graph, err));
-    SC_TRY(parts_of(m, x.graph, a, &x, err));
+    SC_TRY(parts_of(x.graph, a, &x, err));
     SC_TRY(told(m, a, &x, err));
     *out = x;
     return SC_OK;

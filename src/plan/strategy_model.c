@@ -98,11 +98,7 @@ static void judge(meeting *x, const sc_strategy_rule *r, const meets *found)
 static bool divides(const sc_model *m, const uint64_t *label)
 {
     for (uint32_t i = 0; i < m->n_blocks; i++)
-        for (uint32_t k = 0; k < i; k++) {
-            if (m->order[i] != m->order[k]) continue;
-            if (label[i] != label[k]) return true;
-            break; /* equal to the first of its kind */
-        }
+        if (label[i] != label[m->layer[m->order[i]].block]) return true;
     return false;
 }
 
@@ -143,5 +139,30 @@ sc_status sc_strategy_model(const sc_strategy *s, const sc_model *m,
     SC_TRY(x.first);
     if (divides(m, label)) return sc_model_divide(m, label, pos, a, out, err);
     *out = m;
+    return SC_OK;
+}
+
+/* The first block of a kind stands for all. */
+static bool kinds_follow(const sc_model *m, const sc_strategy_rule *r)
+{
+    meets any = {0, 0};
+    for (uint32_t i = 0; i < m->n_blocks; i++) {
+        const sc_layer *l = &m->layer[m->order[i]];
+        if (meet(r, m, l, i, &any) != meet(r, m, l, l->block, &any))
+            return false;
+    }
+    return true;
+}
+
+sc_status plan_strategy_check(const sc_plan *p, sc_err *err)
+{
+    const sc_strategy *s = p->run.strategy;
+    for (uint32_t i = 0; s && i < s->n_rules; i++) {
+        const sc_strategy_rule *r = &s->rule[i];
+        if (!strpbrk(r->match, "0123456789?") || kinds_follow(p->run.model, r))
+            continue;
+        return sc_error(err, SC_EBUG, SC_C_BUG, r->pos, NULL,
+                        "kinds of layers do not follow the rules");
+    }
     return SC_OK;
 }

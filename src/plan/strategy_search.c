@@ -188,36 +188,3 @@ int plan_strategy_zero(const sc_strategy *s)
     }
     return zero;
 }
-
-/* ---- what the layers of a plan have to be --------------------------------- */
-
-/* The first block of a kind stands for all. */
-static bool kinds_follow(const sc_model *m, const char *match)
-{
-    char one[128], other[128];
-    for (uint32_t i = 0; i < m->n_blocks; i++) {
-        const sc_layer *l = &m->layer[m->order[i]];
-        for (uint32_t k = 0; k < l->n_ops; k++) {
-            const sc_gop *op = &m->kinds->op[l->first + k];
-            sc_kind_path(l, l->block, op, one, sizeof one);
-            sc_kind_path(l, i, op, other, sizeof other);
-            if (sc_rule_matches(match, one) != sc_rule_matches(match, other))
-                return false;
-        }
-    }
-    return true;
-}
-
-sc_status plan_strategy_check(const sc_plan *p, sc_err *err)
-{
-    const sc_strategy *s = p->run.strategy;
-    if (!s) return SC_OK;
-    for (uint32_t i = 0; i < s->n_rules; i++) {
-        const sc_strategy_rule *r = &s->rule[i];
-        if (!strpbrk(r->match, "0123456789?")) continue;
-        if (!kinds_follow(p->run.model, r->match))
-            return sc_error(err, SC_EBUG, SC_C_BUG, r->pos, NULL,
-                            "kinds of layers do not follow the rules");
-    }
-    return SC_OK;
-}

@@ -127,17 +127,14 @@ static work print_segments(const sc_model *m, const sc_opgraph *g,
                            uint64_t batch, sc_text *out)
 {
     work total = {0};
-    for (uint32_t i = 0, block = 0, seen = 0; i < g->n_instances; i++) {
+    for (uint32_t i = 0, seen = 0; i < g->n_instances; i++) {
         const sc_ginstance *x = &g->instance[i];
-        const char *path = x->path;
         uint32_t count = 0;
-        if (strncmp(path, "layers.", 7) == 0)
-            path = m->layer[m->order[block++]].path;
         if (x->segment < seen) continue;
         seen = x->segment + 1;
         for (uint32_t k = i; k < g->n_instances; k++)
             count += g->instance[k].segment == x->segment;
-        work k = print_layer(g, x, path, count, batch, out);
+        work k = print_layer(g, x, m->layer[x->kind].path, count, batch, out);
         report_add_work(&total, &k, 1);
     }
     return total;
