@@ -157,7 +157,8 @@ typedef struct sc_model {
 /* Operators by kind of layer, in this order (what is in parentheses only
  * where the model has it):
  *   embedding   embed (position) (token_type) (embed_norm) (embed_drop); ViT
- *               patch class_token position
+ *               patch class_token position; T5 also embed_decoder
+ *               (embed_decoder_drop) before its decoder
  *   attention   norm1 qkv (qk_norm) (rope) attn proj (norm1_out) add1; latent:
  *               norm1, q_down q_norm q_up or q_proj, kv_down kv_norm kv_up (rope)
  *               attn proj add1
@@ -168,10 +169,11 @@ typedef struct sc_model {
  *   Mamba-2     norm1 in_proj conv scan ssm_norm out_proj add1
  *   T5 decoder  attention, cross_norm cross_q cross_kv cross_attn cross_proj
  *               cross_add, MLP
- *   mtp         mtp_norm_h mtp_norm_e mtp_proj, attention, experts or MLP
+ *   mtp         mtp_norm_h mtp_embed mtp_norm_e mtp_join mtp_proj, attention,
+ *               experts or MLP
  *   head        norm_f lm_head loss (mtp_norm mtp_lm_head mtp_loss); BERT
- *               mlm_dense mlm_act mlm_norm lm_head loss; ViT norm_f classifier
- *               loss
+ *               chosen mlm_dense mlm_act mlm_norm lm_head loss; ViT norm_f
+ *               chosen classifier loss
  * A linear NAME with an adapter is followed by NAME_lora_a, NAME_lora_b and
  * NAME_lora_add.  BERT's norms stand behind the sums, not before the parts.
  * Zero fields of `t` that have an obvious value are filled: kv_heads = heads,

@@ -7,6 +7,7 @@
  * the last that matches is the one that holds.
  */
 #include "plan/graph_infer.h"
+#include "plan/strategy.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -324,47 +325,10 @@ static bool tensor_of(const sc_gop *o, const sc_strategy_rule *r)
     return r->tensor != SC_RT_IN || r->input < o->n_in;
 }
 
-/* "layers.3.fc1" as people write it of all blocks: "layers.*.fc1". */
-static const char *of_all_blocks(infer *f, const char *path)
-{
-    char *out = sc_strdup(f->a, path), *to = out;
-    if (!out) return path;
-    for (const char *p = path; *p;) {
-        size_t n = strcspn(p, "."), digits = strspn(p, "0123456789");
-        if (n > 0 && digits == n) {
-            *to++ = '*';
-        } else {
-            memcpy(to, p, n);
-            to += n;
-        }
-        p += n;
-        if (*p) *to++ = *p++;
-    }
-    *to = '\0';
-    return out;
-}
-
-static sc_status matches_nothing(infer *f, const sc_strategy_rule *r)
-{
-    const char **names =
-        SC_NEW_N(f->a, const char *, 2 * (size_t)f->g->n_ops + 1);
-    if (!names) return sc_error_nomem(f->err);
-    for (uint32_t i = 0; i < f->g->n_ops; i++) {
-        names[2 * (size_t)i] = of_all_blocks(f, f->g->op[i].path);
-        names[2 * (size_t)i + 1] = f->g->op[i].path;
-    }
-    const char *near = sc_nearest(r->match, names);
-    const char *hint =
-        near ? sc_sprintf(f->a, "did you mean '%s'?", near) : NULL;
-    return sc_error(f->err, SC_EINPUT, SC_C_UNKNOWN_NAME, r->pos, hint,
-                    "rule '%s' matches no operator of %s", r->match,
-                    f->g->name);
-}
-
 static sc_status said_nothing(infer *f, const gi_rule *g)
 {
     const sc_strategy_rule *r = g->r;
-    if (!g->matched) return matches_nothing(f, r);
+    if (!g->matched) return plan_rule_unmatched(r, f->g, f->a, f->err);
     return sc_error(
         f->err, SC_EINPUT, SC_C_UNKNOWN_NAME, r->pos,
         "`stepcast show MODEL --layers` names the dimensions",

@@ -29,6 +29,11 @@ void strategy_read_rules(strategy_reader *r, const sc_node *list);
 /* The axis of a run (sc_axis) that an axis of a strategy's mesh is; -1: none. */
 int plan_run_axis(const sc_strategy *s, uint32_t axis);
 
+/* The error of a rule that matches no operator of a network, with the nearest
+ * path. */
+sc_status plan_rule_unmatched(const sc_strategy_rule *r, const sc_opgraph *g,
+                              sc_arena *a, sc_err *err);
+
 /* What keys say about each other. */
 void strategy_check(strategy_reader *r);
 

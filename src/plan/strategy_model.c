@@ -3,7 +3,6 @@
 #include "plan/plan_internal.h"
 #include "plan/strategy.h"
 
-#include <stdio.h>
 #include <string.h>
 
 typedef struct meeting {
@@ -38,49 +37,51 @@ static uint64_t meet(const sc_strategy_rule *r, const sc_model *m,
     return which;
 }
 
-/* Paths that a pattern may have meant; NULL: out of memory. */
-static const char **paths(const meeting *x)
+/* "layers.3.fc1" as people write it of all blocks: "layers.*.fc1". */
+static const char *of_all_blocks(sc_arena *a, const char *path)
 {
-    const sc_model *m = x->m;
-    const char **list =
-        SC_NEW_N(x->a, const char *, m->kinds->n_ops + m->n_layers + 1);
-    uint32_t n = 0;
-    for (uint32_t i = 0; list && i < m->n_layers; i++) {
-        const sc_layer *l = &m->layer[i];
-        bool block = l->kind == SC_LAYER_BLOCK;
-        const char *stem = block ? "layers.*" : l->path;
-        list[n++] = stem;
-        for (uint32_t k = l->first; k < l->first + l->n_ops; k++) {
-            list[n] = sc_sprintf(x->a, "%s.%s", stem,
-                                 sc_kind_op_name(l, &m->kinds->op[k]));
-            if (!list[n++]) return NULL;
+    char *out = sc_strdup(a, path), *to = out;
+    if (!out) return path;
+    for (const char *p = path; *p;) {
+        size_t n = strcspn(p, "."), digits = strspn(p, "0123456789");
+        if (n > 0 && digits == n) {
+            *to++ = '*';
+        } else {
+            memcpy(to, p, n);
+            to += n;
         }
+        p += n;
+        if (*p) *to++ = *p++;
     }
-    return list;
+    *to = '\0';
+    return out;
 }
 
-static void no_operator(meeting *x, const sc_strategy_rule *r)
+sc_status plan_rule_unmatched(const sc_strategy_rule *r, const sc_opgraph *g,
+                              sc_arena *a, sc_err *err)
 {
-    char hint[200];
-    const char **list = paths(x);
-    const char *near = list ? sc_nearest(r->match, list) : NULL;
-    if (near)
-        snprintf(hint, sizeof hint, "did you mean %s?", near);
-    else
-        snprintf(hint, sizeof hint,
-                 "paths such as layers.*.qkv, layers.0-%u, head; `stepcast "
-                 "show NAME --layers` lists operators",
-                 x->m->n_blocks - 1);
-    sc_status s =
-        sc_error(x->err, SC_EINPUT, SC_C_UNKNOWN_NAME, r->pos, hint,
-                 "rule '%s' matches no operator of %s", r->match, x->m->name);
-    if (x->first == SC_OK) x->first = s;
+    size_t n = 0;
+    const char **names =
+        SC_NEW_N(a, const char *, g->n_instances + 2 * (size_t)g->n_ops + 1);
+    if (!names) return sc_error_nomem(err);
+    for (uint32_t i = 0; i < g->n_instances; i++)
+        names[n++] = of_all_blocks(a, g->instance[i].path);
+    for (uint32_t i = 0; i < g->n_ops; i++) {
+        names[n++] = of_all_blocks(a, g->op[i].path);
+        names[n++] = g->op[i].path;
+    }
+    const char *near = sc_nearest(r->match, names);
+    const char *hint = "`stepcast show NAME --layers` lists operators";
+    if (near) hint = sc_sprintf(a, "did you mean '%s'?", near);
+    return sc_error(err, SC_EINPUT, SC_C_UNKNOWN_NAME, r->pos, hint,
+                    "rule '%s' matches no operator of %s", r->match, g->name);
 }
 
 static void judge(meeting *x, const sc_strategy_rule *r, const meets *found)
 {
     if (!found->ops) {
-        no_operator(x, r);
+        sc_status s = plan_rule_unmatched(r, x->m->kinds, x->a, x->err);
+        if (x->first == SC_OK) x->first = s;
         return;
     }
     for (uint32_t i = 0; i < r->n_split && i < 64; i++) {

@@ -261,10 +261,10 @@ static void matches_nothing(void **state)
     assert_int_equal(f.err.n, 4);
     diagnosed(0, SC_C_UNKNOWN_NAME, 3, 5,
               "rule 'layers.*.qvk' matches no operator of gpt3-xl",
-              "did you mean layers.*.qkv?");
+              "did you mean 'layers.*.qkv'?");
     diagnosed(1, SC_C_UNKNOWN_NAME, 4, 5,
               "rule 'layers.24' matches no operator of gpt3-xl",
-              "did you mean layers.*?");
+              "did you mean 'layers.*'?");
     static const char dims[] =
         "dims are batch, seq, hidden, head, ffn, vocab, expert, state; or out "
         "and in";
