@@ -52,7 +52,9 @@ typedef struct loads {
     hw_map map;
     found *found;
     sc_arena *a; /* while loads are summed */
-    load *table; /* [size] open addressing, at most half full */
+    load *table; /* [size] by link where `direct`; else open addressing, at
+                    most half full */
+    bool direct;
     uint64_t *hop;
     uint64_t seed;
     uint32_t n, size, hop_cap;
@@ -68,6 +70,13 @@ static load *find(load *table, uint32_t size, uint64_t link)
 
 static bool add_load(loads *x, uint64_t link, double share)
 {
+    if (x->direct) {
+        load *own = &x->table[link];
+        x->n += !(own->share > 0);
+        own->link = link;
+        own->share += share;
+        return true;
+    }
     load *l = find(x->table, x->size, link);
     if (!(l->share > 0)) {
         if (2 * x->n >= x->size) {
@@ -508,6 +517,8 @@ static sc_status sum_groups(loads *x, group *g, const sc_traffic_groups *of,
     uint64_t ranks = (uint64_t)of->n * g->n;
     x->size = 64;
     while (x->size < RANK_LINKS * ranks && x->size < FIRST_LINKS) x->size *= 2;
+    x->direct = sc_hw_n_links(x->hw) <= 2 * (uint64_t)x->size;
+    if (x->direct) x->size = (uint32_t)sc_hw_n_links(x->hw);
     x->hop_cap = 16;
     x->table = SC_NEW_N(x->a, load, x->size);
     x->hop = SC_NEW_N(x->a, uint64_t, x->hop_cap);

@@ -108,12 +108,13 @@ static void inner_route(route *r, const sc_hw *hw, uint32_t dim,
     }
 }
 
-/* One of a device's NICs; with rails both ends draw the same. */
+/* One of a device's NICs, by the state before the next draw: with rails both
+ * ends draw the same. */
 static uint64_t pick_nic(const hw_net *t, uint64_t n, uint64_t local,
-                         uint64_t draw)
+                         uint64_t state)
 {
     uint64_t count, first = hw_net_nic(t, n, local, &count);
-    return first + draw % count;
+    return count > 1 ? first + sc_random(&state) % count : first;
 }
 
 static void local_hop(route *r, const hw_net *t, uint64_t base, uint64_t from,
@@ -151,16 +152,17 @@ static void net_route(route *r, const hw_net *t, uint64_t base, uint64_t src,
                       uint64_t dst)
 {
     uint64_t a = src / t->node_size, b = dst / t->node_size;
-    uint64_t draw = sc_random(&r->random);
+    uint64_t state = r->random;
     bool alike = t->hw->n_groups == 0;
     hw_nics here = alike ? hw_equal_nics(t, a) : hw_net_nics(t, a);
     hw_nics there = alike ? hw_equal_nics(t, b) : hw_net_nics(t, b);
-    uint64_t up = pick_nic(t, here.n, src % t->node_size, draw);
-    uint64_t down = pick_nic(t, there.n, dst % t->node_size, draw);
+    uint64_t up = pick_nic(t, here.n, src % t->node_size, state);
+    uint64_t down = pick_nic(t, there.n, dst % t->node_size, state);
     if (here.n < t->node_size) add(r, base + 2 * src);
     add(r, base + t->nic_base + 2 * (here.first + up));
     uint64_t from = a / t->leaf * t->rails + up * t->rails / here.n;
     uint64_t to = b / t->leaf * t->rails + down * t->rails / there.n;
+    if (t->flies > 0 || a / t->leaf != b / t->leaf) (void)sc_random(&r->random);
     if (t->flies > 0) {
         dragonfly_route(r, t, base, from, to);
     } else if (a / t->leaf != b / t->leaf) {
