@@ -36,10 +36,10 @@ typedef struct gl_item {
     uint32_t back; /* of what is fetched ahead: of the layers that ran, the
                       one to wait for, from the last; 0: no fetch */
     uint32_t n_after;
-    const uint32_t *after; /* [n_after] items of the same micro-batch that made
-                              what it reads */
-    bool rare;             /* reads what is there once a step, too */
-    uint32_t as; /* item that made the last of what it reads; SC_NONE */
+    uint32_t *after; /* [n_after] items of the same micro-batch that made what
+                        it reads, but what the order of its stream implies */
+    bool rare;       /* reads what is there once a step, too */
+    uint32_t as;     /* item that made the last of what it reads; SC_NONE */
 } gl_item;
 
 /* Items of one stage in order of emission. */
@@ -241,6 +241,8 @@ sc_status gl_find_eager(gl *g);
 
 /* graph_lower_items.c */
 sc_status gl_items(gl *g);
+/* graph_lower_implied.c: drops what the order of streams implies. */
+void gl_find_implied(gl *g);
 
 /* graph_lower_slots.c */
 sc_status gl_slots(gl *g);
