@@ -33,8 +33,8 @@
 #define ALIGN     16
 #define CHUNK_MIN ((size_t)64 << 10)
 #define CHUNK_MAX ((size_t)32 << 20)
-/* Chunks from here on are mapped: malloc() would hand out again what was one,
- * and calloc() clear all of it.  Not where the leak checker looks for pointers. */
+/* Chunks from here on are mapped: they are zero, what malloc() hands out again
+ * would have to be cleared.  Not where the leak checker looks for pointers. */
 #ifdef HAVE_ASAN
 #define MAPPED_FROM SIZE_MAX
 #else
@@ -58,14 +58,19 @@ void sc_arena_init(sc_arena *a, size_t limit_bytes)
     a->limit = limit_bytes;
 }
 
-/* All bytes zero; NULL: out of memory. */
+/* NULL: out of memory. */
 static sc_arena_chunk *chunk_alloc(size_t cap)
 {
-    sc_arena_chunk *c;
-    if (cap < MAPPED_FROM) return calloc(1, sizeof *c + cap);
-    c = mmap(NULL, sizeof *c + cap, PROT_READ | PROT_WRITE,
-             MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    return c == MAP_FAILED ? NULL : c;
+    bool mapped = cap >= MAPPED_FROM;
+    size_t bytes = sizeof(sc_arena_chunk) + cap;
+    sc_arena_chunk *c = mapped ? mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
+                               : malloc(bytes);
+    if (c == NULL || c == MAP_FAILED) return NULL;
+    c->cap = cap;
+    c->fill = 0;
+    c->dirty = mapped ? 0 : cap;
+    return c;
 }
 
 static void chunk_free(sc_arena_chunk *c)
@@ -162,7 +167,6 @@ static bool chunk_add(sc_arena *a, size_t need)
     if (c == NULL) return false;
     if (cap >= LARGE_FROM) use_large_pages(c, sizeof *c + cap);
     c->prev = a->head;
-    c->cap = cap;
     POISON(c->data, cap);
     a->head = c;
     return true;

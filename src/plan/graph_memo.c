@@ -44,8 +44,10 @@ struct gi_memo {
 
 sc_status gi_memo_new(infer *f)
 {
-    f->memo = SC_NEW(f->a, struct gi_memo);
+    f->memo = SC_RAW_N(f->a, struct gi_memo, 1);
     if (!f->memo) return sc_error_nomem(f->err);
+    for (size_t k = 0; k < SC_COUNT(f->memo->sequence); k++)
+        f->memo->sequence[k].known = false;
     f->memo->kernel = SC_NEW_N(f->a, kernels *, f->g->n_ops);
     return f->memo->kernel ? SC_OK : sc_error_nomem(f->err);
 }

@@ -398,7 +398,7 @@ gi_form *gi_find(gi_form *list, uint32_t stage, const layout *l)
 gi_form *gi_remember(infer *f, gi_form **list, uint32_t stage, uint32_t value,
                      const layout *l)
 {
-    gi_form *form = SC_NEW(f->a, gi_form);
+    gi_form *form = SC_RAW_N(f->a, gi_form, 1);
     if (!form) {
         f->no_memory = true;
         return NULL;
