@@ -37,8 +37,9 @@ sc_op gl_add(gl *g, const gl_item *t, const sc_op_desc *o)
     op.stream = t->stream;
     sc_op id =
         gl_number(g, sc_graph_add_op(g->b, &op), op.parts ? op.parts->n : 1);
-    gl_say(g, id,
-           &(gl_note){.name = t->name, .comm = SC_NONE, .fills = t->fills});
+    if (g->notes)
+        gl_say(g, id,
+               &(gl_note){.name = t->name, .comm = SC_NONE, .fills = t->fills});
     return id;
 }
 
@@ -128,7 +129,7 @@ static void after_layer(gl *g, const gl_instance *at, uint32_t i,
                         uint32_t member, sc_op op)
 {
     uint32_t back = g->item[i].back, n = g->n_past[at->dev];
-    if (back && back <= n) gl_after(g, past(g, at->dev, n - back)[member], op);
+    if (back <= n) gl_after(g, past(g, at->dev, n - back)[member], op);
 }
 
 /* Gradients of which a rank keeps a part are reduced from two buffers: the
@@ -144,8 +145,8 @@ static void after_reduced(gl *g, const gl_instance *at, uint32_t i,
     const gl_item *t = &g->item[i];
     uint32_t n = g->n_reduced[at->dev];
     bool queued = g->prog->item[i].exchange != SC_NONE && !t->empties;
-    if (t->fills && n >= 2) gl_after(g, reduced(g, at->dev, n)[member], op);
-    if (t->fills && n >= 1 && queued) /* behind a copy of its queue */
+    if (n >= 2) gl_after(g, reduced(g, at->dev, n)[member], op);
+    if (n >= 1 && queued) /* behind a copy of its queue */
         gl_after(g, reduced(g, at->dev, n - 1)[member], op);
 }
 
@@ -197,10 +198,12 @@ static void after_order(gl *g, const gl_instance *at, uint32_t i,
 void gl_deps(gl *g, const gl_instance *at, uint32_t mb, uint32_t i,
              uint32_t member, sc_op op)
 {
-    gl_after_values(g, at, mb, i, member, op);
-    after_layer(g, at, i, member, op);
-    after_reduced(g, at, i, member, op);
-    after_order(g, at, i, member, op);
+    const gl_item *t = &g->item[i];
+    if (t->n_after || t->rare) gl_after_values(g, at, mb, i, member, op);
+    if (t->back) after_layer(g, at, i, member, op);
+    if (t->fills) after_reduced(g, at, i, member, op);
+    if (g->opening || t->kind == SC_OP_P2P || g->rules->ready_order)
+        after_order(g, at, i, member, op);
 }
 
 void gl_ran(gl *g, const gl_instance *at, uint32_t i, uint32_t member, sc_op op)

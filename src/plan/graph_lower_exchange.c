@@ -19,6 +19,7 @@ static sc_op add(gl *g, uint32_t i, const gl_item *t, const party *who)
                     .dev = who->dev,
                     .n_dev = who->n_dev};
     sc_op op = gl_add(g, t, &o);
+    if (!g->notes) return op;
     const gp_item *it = &g->prog->item[i];
     const sc_gexchange *x = &g->p->exchange[it->exchange];
     gl_say(g, op,
