@@ -131,20 +131,20 @@ static void readers(const gl *g, pools *p, uint32_t v, uint32_t mb,
     l->n_last = (uint32_t)(p->last - first);
 }
 
-static void micro(gl *g, pools *p, uint32_t v, uint32_t mb, uint32_t dev)
+static void micro(gl *g, pools *p, uint32_t v)
 {
     const gp_value *x = &g->prog->value[v];
-    for (uint32_t r = 0; r < g->members; r++) {
-        sc_lifetime l = {.name = x->name,
-                         .batch = mb + 1,
-                         .device = dev * g->members + r,
-                         .kind = kind_of(x),
-                         .bytes = (uint64_t)ceil(x->bytes),
-                         .first = gl_ops(g, mb, x->made)[r]};
-        if (l.first == SC_NONE) continue;
-        readers(g, p, v, mb, r, &l);
-        add(p, &l);
-    }
+    sc_lifetime l = {
+        .name = x->name, .kind = kind_of(x), .bytes = (uint64_t)ceil(x->bytes)};
+    for (uint32_t mb = 0; mb < g->n_rows; mb++)
+        for (uint32_t r = 0; r < g->members; r++) {
+            l.batch = mb + 1;
+            l.device = gl_device(g, x->stage, mb) * g->members + r;
+            l.first = gl_ops(g, mb, x->made)[r];
+            if (l.first == SC_NONE) continue;
+            readers(g, p, v, mb, r, &l);
+            add(p, &l);
+        }
 }
 
 static void always(gl *g, pools *p, uint32_t v, const gl_instance *at)
@@ -315,8 +315,7 @@ sc_status gl_lifetimes(gl *g)
     for (uint32_t v = 0; v < g->prog->n_values; v++) {
         span s = (span)g->span[v];
         uint32_t stage = g->prog->value[v].stage;
-        for (uint32_t mb = 0; s == SPAN_MICRO && mb < g->n_rows; mb++)
-            micro(g, &p, v, mb, gl_device(g, stage, mb));
+        if (s == SPAN_MICRO) micro(g, &p, v);
         if (s != SPAN_ALWAYS && s != SPAN_STEP) continue;
         for (uint32_t dev = 0; dev < g->pp; dev++) {
             uint32_t k = g->inst_of[dev * g->p->n_stages + stage];

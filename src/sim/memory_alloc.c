@@ -16,8 +16,7 @@ void alloc_init(alloc *x, sc_arena *a, uint64_t limit)
     *x = (alloc){.a = a,
                  .unused = ALLOC_NONE,
                  .tree = {ALLOC_NONE, ALLOC_NONE},
-                 .limit = limit,
-                 .state = 1};
+                 .limit = limit};
 }
 
 uint64_t alloc_rounded(uint64_t bytes)
@@ -58,12 +57,19 @@ static void split_tree(alloc *x, uint32_t root, uint32_t at, uint32_t *less,
     *less = *more = ALLOC_NONE;
 }
 
+/* As if it were drawn. */
+static uint32_t weight_of(uint64_t address)
+{
+    uint64_t h = address * 0x9E3779B97F4A7C15u;
+    return (uint32_t)((h ^ h >> 32) * 0x9E3779B97F4A7C15u >> 32);
+}
+
 static void insert(alloc *x, uint32_t at)
 {
     alloc_block *b = &x->block[at];
     uint32_t *to = &x->tree[b->small];
     b->free = true;
-    b->weight = (uint32_t)(sc_random(&x->state) >> 32);
+    b->weight = weight_of(b->address);
     while (*to != ALLOC_NONE && x->block[*to].weight >= b->weight)
         to = is_less(&x->block[*to], b) ? &x->block[*to].right
                                         : &x->block[*to].left;

@@ -36,7 +36,6 @@ typedef struct alloc {
     uint64_t end;     /* first address that no segment has had */
     uint64_t live, reserved;
     uint64_t limit; /* of reserved; segments beyond it are still handed out */
-    uint64_t state; /* of sc_random */
 } alloc;
 
 void alloc_init(alloc *x, sc_arena *a, uint64_t limit);

@@ -9,63 +9,74 @@
 
 #include <string.h>
 
-/* Of one device: what is always there; what its ops of each stream, its marks,
- * and ops of other devices allocate; what they free. */
-#define KINDS (SC_N_STREAMS + 2)
-#define LISTS (1 + 2 * KINDS)
+/* Of one device: what its ops of each stream, and its marks, allocate or free. */
+#define KINDS (SC_N_STREAMS + 1)
+/* Lists of a device: these, what is always there, what ops of others do. */
+#define LISTS (2 * KINDS + 4)
 
-/* Tensors that stay, or have no bytes. */
+/* Of tensors without bytes, and frees of those that stay. */
 #define NOT_AT_ALL (SC_NONE - 1)
 
+/* Allocations, or frees. */
+typedef struct side {
+    uint32_t *place; /* [n] of tensors; NOT_AT_ALL: in no list */
+    uint32_t *head;  /* [n_places + 2] into event */
+    mem_event *event;
+} side;
+
+/* A place is a part, by the device and stream of its op and then by number; or
+ * behind all parts, two for each device: of what is always there, and of parts of
+ * ops of other devices. */
 typedef struct state {
     const sc_graph *g;
     const sc_result *r;
     sc_arena *a;
-    uint32_t n_parts;
-    uint32_t *home;             /* [n_parts] list of what they allocate on the
-                                   device of their op */
+    uint32_t n_parts, n_places;
+    uint32_t *home;             /* [n_parts] device of its op * KINDS + kind */
+    uint32_t *first;            /* [n_classes * KINDS + 3] places of homes */
+    uint32_t *place;            /* [n_parts] */
     const sc_time *start, *end; /* [n_parts] */
-    /* [n] each: part behind which a tensor is allocated, SC_NONE: it is always
-     * there; and whose end frees it */
-    uint32_t *part[2];
-    uint32_t *by_part; /* [n] tensors behind parts */
-    uint32_t *head;    /* [n_parts + 2] into by_part */
-    uint32_t *list;    /* [n_classes * LISTS + 2] into event */
-    mem_event *event;
+    uint32_t *last;             /* [n] part whose end frees a tensor;
+                                   NOT_AT_ALL */
+    side side[2];
 } state;
 
-/* ---- lists ----------------------------------------------------------------- */
+/* ---- places ---------------------------------------------------------------- */
 
 static uint32_t home_of(const sc_graph *g, sc_op op)
 {
     bool mark = g->kind[op] == SC_OP_MARK;
-    uint32_t place = sc_op_place(g, op), none = g->n_classes * LISTS;
+    uint32_t place = sc_op_place(g, op), none = g->n_classes * KINDS;
     if (place == sc_op_place(g, op + 1) || g->cls[place] == SC_NONE)
         return none;
-    return g->cls[place] * LISTS + 1 + (mark ? SC_N_STREAMS : g->stream[op]);
+    return g->cls[place] * KINDS + (mark ? SC_N_STREAMS : g->stream[op]);
 }
 
+/* Times of parts, and where they stand. */
 static bool find_parts(state *s)
 {
     const sc_graph *g = s->g;
-    s->home = SC_RAW_N(s->a, uint32_t, s->n_parts);
-    if (!s->home) return false;
-    if (!g->part_head) {
-        for (sc_op i = 0; i < g->n_ops; i++) s->home[i] = home_of(g, i);
-        return true;
-    }
+    uint32_t homes = g->n_classes * KINDS;
     sc_time *start = SC_RAW_N(s->a, sc_time, s->n_parts);
     sc_time *end = SC_RAW_N(s->a, sc_time, s->n_parts);
-    if (!start || !end) return false;
+    s->home = SC_RAW_N(s->a, uint32_t, s->n_parts);
+    s->place = SC_RAW_N(s->a, uint32_t, s->n_parts);
+    s->first = SC_NEW_N(s->a, uint32_t, (size_t)homes + 3);
+    if (!start || !end || !s->home || !s->place || !s->first) return false;
     for (sc_op i = 0; i < g->n_ops; i++) {
         sc_time at = s->r->start[i];
-        uint32_t first = g->part_head[i], home = home_of(g, i);
-        for (uint32_t k = first; k < g->part_head[i + 1]; k++) {
+        uint32_t first = sc_part_first(g, i), next = sc_part_first(g, i + 1);
+        uint32_t home = home_of(g, i);
+        s->first[home + 2] += next - first;
+        for (uint32_t k = first; k < next; k++) {
             s->home[k] = home;
             start[k] = at;
             end[k] = at = sc_part_end(g, s->r, i, k - first);
         }
     }
+    for (uint32_t h = 0; h <= homes; h++) s->first[h + 2] += s->first[h + 1];
+    for (uint32_t k = 0; k < s->n_parts; k++)
+        s->place[k] = s->first[s->home[k] + 1]++;
     s->start = start;
     s->end = end;
     return true;
@@ -86,66 +97,58 @@ static uint32_t last_of(const state *s, const sc_lifetime *t)
     return last;
 }
 
-static uint32_t list_of(const state *s, uint32_t device, uint32_t part,
-                        int frees)
+static uint32_t place_of(const state *s, uint32_t device, uint32_t part)
 {
-    uint32_t first = device * LISTS, own;
-    if (part == SC_NONE) return first;
-    own = s->home[part] - first;
-    return first + (own < KINDS ? own : KINDS) + (frees ? KINDS : 0);
+    if (part == NOT_AT_ALL) return NOT_AT_ALL;
+    if (part == SC_NONE) return s->n_parts + 2 * device;
+    bool own = s->home[part] - device * KINDS < KINDS;
+    return own ? s->place[part] : s->n_parts + 2 * device + 1;
 }
 
-static void put(state *s, uint32_t tensor, int frees)
-{
-    const sc_lifetime *t = &s->g->lifetime[tensor];
-    uint32_t part = s->part[frees][tensor];
-    sc_time from = t->first == SC_NONE ? 0 : s->start[t->first];
-    mem_event e = {.t = from, .tensor = tensor};
-    mem_turn turn = t->first == SC_NONE ? MEM_STANDING : MEM_ALLOCATED;
-    if (frees) {
-        sc_time end = s->end[part];
-        turn = end > from ? MEM_FREED : MEM_FREED_AT_ONCE;
-        if (end > from) e.t = end;
-    }
-    e.order = (uint64_t)turn << 32 | (turn == MEM_ALLOCATED ? part : 0);
-    s->event[s->list[list_of(s, t->device, part, frees) + 1]++] = e;
-}
-
-/* Allocations, or frees, in the order of parts. */
-static void fill(state *s, int frees)
-{
-    uint32_t *head = s->head, n = s->g->n_lifetimes;
-    const uint32_t *part = s->part[frees];
-    memset(head, 0, ((size_t)s->n_parts + 2) * sizeof *head);
-    for (uint32_t i = 0; i < n; i++) {
-        if (part[i] == SC_NONE)
-            put(s, i, frees);
-        else if (part[i] != NOT_AT_ALL)
-            head[part[i] + 2]++;
-    }
-    for (uint32_t k = 0; k < s->n_parts; k++) head[k + 2] += head[k + 1];
-    for (uint32_t i = 0; i < n; i++)
-        if (part[i] < NOT_AT_ALL) s->by_part[head[part[i] + 1]++] = i;
-    for (uint32_t k = 0; k < head[s->n_parts]; k++)
-        put(s, s->by_part[k], frees);
-}
-
-/* Where tensors stand, and how many in each list. */
+/* Where tensors stand, and how many in each place. */
 static void count(state *s)
 {
     const sc_graph *g = s->g;
     for (uint32_t i = 0; i < g->n_lifetimes; i++) {
         const sc_lifetime *t = &g->lifetime[i];
-        s->part[0][i] = t->bytes ? t->first : NOT_AT_ALL;
-        s->part[1][i] = t->bytes ? last_of(s, t) : NOT_AT_ALL;
-        for (int frees = 0; frees < 2; frees++) {
-            uint32_t part = s->part[frees][i];
-            if (part != NOT_AT_ALL)
-                s->list[list_of(s, t->device, part, frees) + 2]++;
+        uint32_t part[2] = {NOT_AT_ALL, NOT_AT_ALL};
+        if (t->bytes) part[0] = t->first;
+        if (t->bytes) part[1] = last_of(s, t);
+        s->last[i] = part[1];
+        for (int k = 0; k < 2; k++) {
+            uint32_t place = place_of(s, t->device, part[k]);
+            s->side[k].place[i] = place;
+            if (place != NOT_AT_ALL) s->side[k].head[place + 2]++;
         }
     }
-    for (size_t l = 0; l < (size_t)g->n_classes * LISTS; l++)
-        s->list[l + 2] += s->list[l + 1];
+    for (int k = 0; k < 2; k++)
+        for (uint32_t p = 0; p < s->n_places; p++)
+            s->side[k].head[p + 2] += s->side[k].head[p + 1];
+}
+
+static void put(side *x, uint32_t tensor, sc_time t, mem_turn turn,
+                uint32_t part)
+{
+    x->event[x->head[x->place[tensor] + 1]++] =
+        (mem_event){t, (uint64_t)turn << 32 | part, tensor};
+}
+
+/* Allocations and frees in the order of places. */
+static void fill(state *s)
+{
+    for (uint32_t i = 0; i < s->g->n_lifetimes; i++) {
+        uint32_t first = s->g->lifetime[i].first, last = s->last[i];
+        if (s->side[0].place[i] == NOT_AT_ALL) continue;
+        bool stands = first == SC_NONE;
+        sc_time from = stands ? 0 : s->start[first];
+        put(&s->side[0], i, from, stands ? MEM_STANDING : MEM_ALLOCATED,
+            stands ? 0 : first);
+        if (last == NOT_AT_ALL) continue;
+        sc_time end = s->end[last];
+        bool later = end > from;
+        put(&s->side[1], i, later ? end : from,
+            later ? MEM_FREED : MEM_FREED_AT_ONCE, 0);
+    }
 }
 
 /* ---- merging --------------------------------------------------------------- */
@@ -228,23 +231,35 @@ static mem_event *merge(run *from, uint32_t n, mem_event *out)
     return out;
 }
 
+/* Places from `from` on, before `to`, as a list in order. */
+static void add_list(const side *x, uint32_t from, uint32_t to,
+                     mem_event *other, run *runs, uint32_t *n)
+{
+    mem_event *e = x->event + x->head[from], *end = x->event + x->head[to];
+    if (e == end) return;
+    sort(e, (uint32_t)(end - e), other);
+    runs[(*n)++] = (run){e, end};
+}
+
 static bool merge_all(state *s, mem_events *out)
 {
-    uint32_t n_classes = s->g->n_classes;
-    size_t lists = (size_t)n_classes * LISTS;
-    mem_event *to = SC_RAW_N(s->a, mem_event, s->list[lists]);
+    uint32_t n_classes = s->g->n_classes, n = 0;
+    for (int k = 0; k < 2; k++) n += s->side[k].head[s->n_places];
+    mem_event *to = SC_RAW_N(s->a, mem_event, n);
     out->at = to;
     out->first = SC_NEW_N(s->a, uint32_t, (size_t)n_classes + 1);
     if (!out->at || !out->first) return false;
     for (uint32_t d = 0; d < n_classes; d++) {
         run from[LISTS];
-        uint32_t n = 0;
-        const uint32_t *list = s->list + (size_t)d * LISTS;
-        for (uint32_t l = 0; l < LISTS; l++) {
-            mem_event *e = s->event + list[l];
-            if (list[l] == list[l + 1]) continue;
-            sort(e, list[l + 1] - list[l], to);
-            from[n++] = (run){e, s->event + list[l + 1]};
+        n = 0;
+        for (int k = 0; k < 2; k++) {
+            const side *x = &s->side[k];
+            uint32_t other = s->n_parts + 2 * d;
+            const uint32_t *first = s->first + (size_t)d * KINDS;
+            add_list(x, other, other + 1, to, from, &n);
+            for (uint32_t h = 0; h < KINDS; h++)
+                add_list(x, first[h], first[h + 1], to, from, &n);
+            add_list(x, other + 1, other + 2, to, from, &n);
         }
         to = merge(from, n, to);
         out->first[d + 1] = (uint32_t)(to - out->at);
@@ -252,32 +267,38 @@ static bool merge_all(state *s, mem_events *out)
     return true;
 }
 
+static bool side_new(state *s, side *x)
+{
+    uint32_t n = s->g->n_lifetimes;
+    x->place = SC_RAW_N(s->a, uint32_t, n);
+    x->head = SC_NEW_N(s->a, uint32_t, (size_t)s->n_places + 2);
+    return x->place && x->head;
+}
+
 sc_status mem_events_list(const sc_graph *g, const sc_result *r, sc_arena *a,
                           mem_events *out, sc_err *err)
 {
-    uint32_t n = g->n_lifetimes;
-    if (n > SC_NONE / 2 || g->n_classes > SC_NONE / LISTS)
+    uint32_t n = g->n_lifetimes, n_parts = sc_part_first(g, g->n_ops);
+    if (n > SC_NONE / 2 || g->n_classes > SC_NONE / LISTS ||
+        n_parts > SC_NONE - LISTS * g->n_classes)
         return sc_error(err, SC_EINPUT, SC_C_TOO_BIG, sc_pos_none(), NULL,
                         "more than %u tensors, or %u classes", SC_NONE / 2,
                         SC_NONE / LISTS);
-    uint32_t n_parts = sc_part_first(g, g->n_ops);
     state s = {.g = g,
                .r = r,
                .a = a,
                .n_parts = n_parts,
-               .start = r->start,
-               .end = r->end,
-               .part = {SC_RAW_N(a, uint32_t, n), SC_RAW_N(a, uint32_t, n)},
-               .by_part = SC_RAW_N(a, uint32_t, n),
-               .head = SC_RAW_N(a, uint32_t, (size_t)n_parts + 2),
-               .list = SC_NEW_N(a, uint32_t, (size_t)g->n_classes * LISTS + 2)};
-    if (!s.part[0] || !s.part[1] || !s.by_part || !s.head || !s.list ||
+               .n_places = n_parts + 2 * g->n_classes,
+               .last = SC_RAW_N(a, uint32_t, n)};
+    if (!s.last || !side_new(&s, &s.side[0]) || !side_new(&s, &s.side[1]) ||
         !find_parts(&s))
         return sc_error_nomem(err);
     count(&s);
-    s.event = SC_RAW_N(a, mem_event, s.list[(size_t)g->n_classes * LISTS + 1]);
-    if (!s.event) return sc_error_nomem(err);
-    fill(&s, 0);
-    fill(&s, 1);
+    for (int k = 0; k < 2; k++) {
+        side *x = &s.side[k];
+        x->event = SC_RAW_N(a, mem_event, x->head[s.n_places + 1]);
+        if (!x->event) return sc_error_nomem(err);
+    }
+    fill(&s);
     return merge_all(&s, out) ? SC_OK : sc_error_nomem(err);
 }
