@@ -149,6 +149,8 @@ typedef struct sc_model {
                          of less; NULL: none but those that always do */
     uint64_t hash;
     sc_source source; /* of the published sizes; text NULL: the user's */
+    const char
+        *note; /* for people: what of a file is left out; NULL: nothing */
     /* A network of another kind, see model_graph.h: then `t`, `layer` and
      * `order` are empty.  NULL: generated from `t`. */
     const struct sc_opgraph *graph;

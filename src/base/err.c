@@ -207,7 +207,35 @@ static bool starts_with(const char *text, const char *prefix)
     return true;
 }
 
-const char *sc_nearest(const char *word, const char *const *names)
+/* The first digit of `s` from `*at` on, with the character before it; false:
+ * there is none. */
+static bool next_number(const char *s, size_t *at, char *before)
+{
+    while (s[*at] != '\0' && !is_digit(s[*at])) (*at)++;
+    *before = *at > 0 ? (char)fold(s[*at - 1]) : ' ';
+    return s[*at] != '\0';
+}
+
+/* Both have the same numbers, longer ones behind the same letters: an a100 is
+ * no h100 and no a10. */
+static bool same_numbers(const char *a, const char *b)
+{
+    size_t i = 0, j = 0;
+    for (;;) {
+        char x, y;
+        bool more = next_number(a, &i, &x);
+        if (more != next_number(b, &j, &y)) return false;
+        if (!more) return true;
+        bool letters = (x >= 'a' && x <= 'z') || (y >= 'a' && y <= 'z');
+        size_t first = i;
+        while (is_digit(a[i]) && a[i] == b[j]) i++, j++;
+        if (is_digit(a[i]) || is_digit(b[j])) return false;
+        if (letters && x != y && i > first + 1) return false;
+    }
+}
+
+static const char *nearest(const char *word, const char *const *names,
+                           bool numbers)
 {
     const char *slash = strrchr(word, '/'); /* "meta-llama/Llama-3-70B" */
     if (slash != NULL && slash[1] != '\0') word = slash + 1;
@@ -219,6 +247,7 @@ const char *sc_nearest(const char *word, const char *const *names)
     for (; *names != NULL; names++) {
         size_t n = strlen(*names);
         if (n > MAX_WORD) continue;
+        if (numbers && !same_numbers(word, *names)) continue;
         unsigned d = distance(word, len, *names, n);
         if (d < best) {
             best = d;
@@ -232,4 +261,14 @@ const char *sc_nearest(const char *word, const char *const *names)
     }
     if (longer != NULL && (found == NULL || best > EDIT)) return longer;
     return found != NULL ? found : part;
+}
+
+const char *sc_nearest(const char *word, const char *const *names)
+{
+    return nearest(word, names, false);
+}
+
+const char *sc_nearest_numbered(const char *word, const char *const *names)
+{
+    return nearest(word, names, true);
 }

@@ -123,10 +123,11 @@ static sc_status unknown(cli *c, const char *name)
     for (uint32_t k = 0; k < 4; k++)
         for (uint32_t i = 0; i < n[k]; i++) all[at++] = set[k][i];
     all[at++] = "parameters";
-    return sc_error(c->err, SC_EINPUT, SC_C_UNKNOWN_NAME, sc_pos_none(),
-                    cli_hint(c, name, all,
-                             "`stepcast list models` (devices, clusters, "
-                             "software) shows all"),
+    const char *near = sc_nearest_numbered(name, all);
+    const char *hint = "`stepcast list models` (devices, clusters, software) "
+                       "shows all";
+    if (near) hint = sc_sprintf(c->arena, "did you mean \"%s\"?", near);
+    return sc_error(c->err, SC_EINPUT, SC_C_UNKNOWN_NAME, sc_pos_none(), hint,
                     "nothing in the catalogue is called \"%.60s\"", name);
 }
 

@@ -173,7 +173,7 @@ static sc_status unknown(const char *name, const char *folded, unsigned kinds,
     for (; name[i] != '\0' && i < NAME_FOLDED; i++)
         low[i] = name_lower(name[i]);
     low[i] = '\0';
-    const char *near = sc_nearest(low, names);
+    const char *near = sc_nearest_numbered(low, names);
     if (near != NULL)
         snprintf(hint, sizeof hint, "did you mean %.120s?", near);
     else

@@ -145,7 +145,7 @@ static sc_status unknown_model(const char *name, sc_pos pos, sc_arena *a,
 {
     name_list l = {0};
     SC_TRY(all_names(true, a, &l, err));
-    const char *near = sc_nearest(name, l.v);
+    const char *near = sc_nearest_numbered(name, l.v);
     const char *hint = "`stepcast list models` shows all; a file ends in "
                        ".json, .yml or .yaml";
     if (near) hint = sc_sprintf(a, "did you mean %s?", near);

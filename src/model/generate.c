@@ -100,7 +100,11 @@ static uint64_t hash_of(const sc_transformer *t)
         case SC_T_BOOL: v = *(const bool *)at; break;
         default: break;
         }
-        if (v == 0 && is_later(k - sc_transformer_keys)) continue;
+        ptrdiff_t key = k - sc_transformer_keys;
+        if (is_later(key)) {
+            if (v == 0) continue;
+            h = sc_hash(&key, sizeof key, h);
+        }
         h = sc_hash(&v, sizeof v, h);
     }
     return t->pattern ? sc_hash(t->pattern, strlen(t->pattern), h) : h;

@@ -2,9 +2,9 @@
 /*
  * hf.c - a HuggingFace config.json as a transformer.
  *
- * Each model type has a row with what its code fixes or takes for granted
- * where the file is silent.  Keys that don't change sizes are ignored; keys
- * that make another kind of model of it are refused.
+ * Each model type has a row (hf_types.c) with what its code fixes or takes for
+ * granted where the file is silent.  Keys that change nothing of the network
+ * are known by name (hf_keys.c); all others are read or refused.
  */
 #include "model/hf.h"
 
@@ -13,53 +13,31 @@
 #include <string.h>
 
 /* clang-format off */
-static const hf_type types[] = {
-    /* name         arch                        kind           may         position         act            norm           tied   bias   qkv    dropout ffn_4h need_kv */
-    {"gpt2",        "GPT2LMHeadModel",          HF_GPT2,       0,          SC_POS_LEARNED,  SC_ACT_GELU,   SC_NORM_LAYER, true,  true,  false, true,  true,  false},
-    {"gpt_neox",    "GPTNeoXForCausalLM",       HF_GPT_NEOX,   0,          SC_POS_ROTARY,   SC_ACT_GELU,   SC_NORM_LAYER, false, true,  false, false, false, false},
-    {"opt",         "OPTForCausalLM",           HF_OPT,        0,          SC_POS_LEARNED,  SC_ACT_RELU,   SC_NORM_LAYER, true,  true,  false, true,  false, false},
-    {"bloom",       "BloomForCausalLM",         HF_BLOOM,      0,          SC_POS_ALIBI,    SC_ACT_GELU,   SC_NORM_LAYER, true,  true,  false, false, true,  false},
-    {"mpt",         "MPTForCausalLM",           HF_MPT,        0,          SC_POS_LEARNED,  SC_ACT_GELU,   SC_NORM_LAYER, true,  true,  false, false, true,  false},
-    {"llama",       "LlamaForCausalLM",         HF_LLAMA,      0,          SC_POS_ROTARY,   SC_ACT_SWIGLU, SC_NORM_RMS,   false, false, false, false, false, false},
-    {"mistral",     "MistralForCausalLM",       HF_MISTRAL,    0,          SC_POS_ROTARY,   SC_ACT_SWIGLU, SC_NORM_RMS,   false, false, false, false, false, true},
-    {"qwen2",       "Qwen2ForCausalLM",         HF_QWEN2,      0,          SC_POS_ROTARY,   SC_ACT_SWIGLU, SC_NORM_RMS,   false, false, true,  false, false, true},
-    {"mixtral",     "MixtralForCausalLM",       HF_MIXTRAL,    HF_MOE,     SC_POS_ROTARY,   SC_ACT_SWIGLU, SC_NORM_RMS,   false, false, false, false, false, true},
-    {"qwen3",       "Qwen3ForCausalLM",         HF_QWEN3,      HF_WINDOWS, SC_POS_ROTARY,   SC_ACT_SWIGLU, SC_NORM_RMS,   false, false, false, false, false, true},
-    {"qwen3_moe",   "Qwen3MoeForCausalLM",      HF_QWEN3_MOE,  HF_MOE | HF_WINDOWS,
-                                                                           SC_POS_ROTARY,   SC_ACT_SWIGLU, SC_NORM_RMS,   false, false, false, false, false, true},
-    {"gpt_oss",     "GptOssForCausalLM",        HF_GPT_OSS,    HF_MOE | HF_WINDOWS,
-                                                                           SC_POS_ROTARY,   SC_ACT_SWIGLU, SC_NORM_RMS,   false, true,  true,  false, false, true},
-    {"deepseek_v2", "DeepseekV2ForCausalLM",    HF_DEEPSEEK,   HF_MOE | HF_MLA | HF_MTP,
-                                                                           SC_POS_ROTARY,   SC_ACT_SWIGLU, SC_NORM_RMS,   false, false, false, false, false, false},
-    {"deepseek_v3", "DeepseekV3ForCausalLM",    HF_DEEPSEEK,   HF_MOE | HF_MLA | HF_MTP,
-                                                                           SC_POS_ROTARY,   SC_ACT_SWIGLU, SC_NORM_RMS,   false, false, false, false, false, false},
-    {"kimi_k2",     "KimiK2ForCausalLM",        HF_DEEPSEEK,   HF_MOE | HF_MLA | HF_MTP,
-                                                                           SC_POS_ROTARY,   SC_ACT_SWIGLU, SC_NORM_RMS,   false, false, false, false, false, false},
-    {"nemotron_h",  "NemotronHForCausalLM",     HF_NEMOTRON_H, HF_MOE | HF_MTP,
-                                                                           SC_POS_NONE,     SC_ACT_RELU2,  SC_NORM_RMS,   false, false, false, false, false, true},
-    {"bert",        "BertForMaskedLM",          HF_BERT,       0,          SC_POS_LEARNED,  SC_ACT_GELU,   SC_NORM_LAYER, true,  true,  true,  true,  false, false},
-    {"t5",          "T5ForConditionalGeneration", HF_T5,       HF_STACKS,  SC_POS_RELATIVE, SC_ACT_RELU,   SC_NORM_RMS,   true,  false, false, true,  false, false},
-    {"vit",         "ViTForImageClassification", HF_VIT,       0,          SC_POS_LEARNED,  SC_ACT_GELU,   SC_NORM_LAYER, false, true,  true,  false, false, false},
-};
-
 static const hf_spelling spellings[] = {
     {MODEL_LAYERS,   {"num_hidden_layers", "n_layer", "n_layers", "num_layers"}},
     {MODEL_HIDDEN,   {"hidden_size", "n_embd", "d_model", "n_embed"}},
     {MODEL_HEADS,    {"num_attention_heads", "n_head", "n_heads", "num_heads"}},
-    {MODEL_KV_HEADS, {"num_key_value_heads"}},
+    {MODEL_KV_HEADS, {"num_key_value_heads", "num_kv_heads", "n_head_kv"}},
     {MODEL_HEAD_DIM, {"head_dim", "d_kv"}},
-    {MODEL_FFN,      {"intermediate_size", "ffn_dim", "n_inner", "d_ff"}},
+    {MODEL_FFN,      {"intermediate_size", "ffn_dim", "n_inner", "d_ff", "ffn_hidden_size"}},
     {MODEL_VOCAB,    {"vocab_size"}},
     {MODEL_MAX_SEQ,  {"max_position_embeddings", "n_positions", "max_seq_len", "seq_length"}},
 };
 
 /* clang-format on */
 
-const sc_node *hf_get(const sc_node *map, const char *key)
+const sc_node *hf_get(hf_reader *r, const sc_node *map, const char *key)
 {
     const sc_node *n =
         map && map->kind == SC_N_MAP ? sc_node_get(map, key) : NULL;
-    return n && n->kind != SC_N_NULL ? n : NULL;
+    if (!n) return NULL;
+    const sc_node **v = sc_grow(r->arena, r->known, r->n_known, &r->cap_known,
+                                64, sizeof(const sc_node *));
+    if (v) {
+        r->known = v;
+        v[r->n_known++] = n;
+    }
+    return n->kind != SC_N_NULL ? n : NULL;
 }
 
 void hf_fail(hf_reader *r, sc_code code, sc_pos pos, const char *hint,
@@ -95,7 +73,7 @@ static bool hf_value(hf_reader *r, const sc_node *n, sc_key key, void *target)
 bool hf_bool(hf_reader *r, const sc_node *map, const char *key, bool fallback)
 {
     static const sc_key kind = {.type = SC_T_BOOL};
-    const sc_node *n = hf_get(map, key);
+    const sc_node *n = hf_get(r, map, key);
     bool v = fallback;
     if (n) (void)hf_value(r, n, kind, &v);
     return v;
@@ -106,7 +84,7 @@ double hf_number(hf_reader *r, const sc_node *map, const char *key,
 {
     static const sc_key kind = {
         .type = SC_T_QUANTITY, .unit = SC_U_NONE, .min = 0, .max = 1e6};
-    const sc_node *n = hf_get(map, key);
+    const sc_node *n = hf_get(r, map, key);
     double v = fallback;
     if (n) (void)hf_value(r, n, kind, &v);
     return v;
@@ -115,7 +93,7 @@ double hf_number(hf_reader *r, const sc_node *map, const char *key,
 const char *hf_string(hf_reader *r, const sc_node *map, const char *key)
 {
     static const sc_key kind = {.type = SC_T_STRING};
-    const sc_node *n = hf_get(map, key);
+    const sc_node *n = hf_get(r, map, key);
     const char *v = NULL;
     if (n) (void)hf_value(r, n, kind, &v);
     return v;
@@ -131,7 +109,7 @@ bool hf_int(hf_reader *r, const sc_node *n, model_field field)
 int64_t hf_count(hf_reader *r, const char *key, model_field field)
 {
     sc_key count = sc_transformer_keys[field];
-    const sc_node *n = hf_get(r->root, key);
+    const sc_node *n = hf_get(r, r->root, key);
     int64_t v = 0;
     if (!n) return 0;
     count.offset = 0;
@@ -170,7 +148,7 @@ static void read_number(hf_reader *r, const hf_spelling *s, bool required)
     const int64_t *v = (const void *)((const char *)&r->t + offset);
     const sc_node *first = NULL;
     for (int i = 0; i < HF_SPELLINGS && s->key[i]; i++) {
-        const sc_node *n = hf_get(r->root, s->key[i]);
+        const sc_node *n = hf_get(r, r->root, s->key[i]);
         if (!n) continue;
         int64_t before = *v;
         if (!hf_int(r, n, s->field)) return;
@@ -190,7 +168,7 @@ void hf_numbers(hf_reader *r, const hf_spelling *s, size_t n, bool required)
 
 static void need(hf_reader *r, int64_t value, const char *key)
 {
-    if (value != 0 || hf_get(r->root, key)) return;
+    if (value != 0 || hf_get(r, r->root, key)) return;
     hf_fail(r, SC_C_MISSING, r->root->pos, NULL, "missing key \"%s\"", key);
 }
 
@@ -200,7 +178,8 @@ static void read_numbers(hf_reader *r, const hf_type *type)
         model_field f = spellings[i].field;
         /* a hybrid's letters count its layers, an image has no words */
         bool apart = (type->kind == HF_NEMOTRON_H && f == MODEL_LAYERS) ||
-                     (type->kind == HF_VIT && f == MODEL_VOCAB);
+                     (type->kind == HF_VIT && f == MODEL_VOCAB) ||
+                     (type->may & HF_DEFAULTS && f != MODEL_LAYERS);
         read_number(r, &spellings[i],
                     sc_transformer_keys[f].required && !apart);
     }
@@ -211,7 +190,8 @@ static void read_numbers(hf_reader *r, const hf_type *type)
     if (type->need_kv && !sc_node_get(r->root, "num_key_value_heads")) {
         need(r, 0, "num_key_value_heads");
     }
-    if (!type->ffn_4h) need(r, t->ffn, opt ? "ffn_dim" : "intermediate_size");
+    if (!type->ffn_4h && !(type->may & HF_DEFAULTS))
+        need(r, t->ffn, opt ? "ffn_dim" : "intermediate_size");
 }
 
 static void set_defaults(sc_transformer *t, const hf_type *type)
@@ -222,8 +202,18 @@ static void set_defaults(sc_transformer *t, const hf_type *type)
     t->tied = type->tied;
     t->bias = type->bias;
     t->qkv_bias = type->qkv_bias;
-    t->norm_bias = type->norm == SC_NORM_LAYER;
+    t->norm_bias =
+        type->norm == SC_NORM_LAYER && !(type->has & HF_HAS_PLAIN_NORM);
     t->dropout = type->dropout;
+    t->parallel = (type->has & HF_HAS_PARALLEL) != 0;
+    t->one_norm = (type->has & HF_HAS_ONE_NORM) != 0;
+    t->qk_norm = (type->has & (HF_HAS_QK_NORM | HF_HAS_QK_ALL)) != 0;
+    t->qk_norm_all = (type->has & HF_HAS_QK_ALL) != 0;
+    t->proj_bias = (type->has & HF_HAS_PROJ_BIAS) != 0;
+    t->mlp_bias = (type->has & HF_HAS_MLP_BIAS) != 0;
+    t->head_bias = (type->has & HF_HAS_HEAD_BIAS) != 0;
+    if (type->has & HF_HAS_NORMS_AFTER) t->norms = SC_NORMS_AFTER;
+    if (type->has & HF_HAS_NORMS_BOTH) t->norms = SC_NORMS_BOTH;
 }
 
 /* Where the file came from says more than "config". */
@@ -237,60 +227,14 @@ static const char *name_of(hf_reader *r, const hf_type *type, const char *file)
     return stem && strcmp(stem, "config") != 0 ? stem : type->name;
 }
 
-/* Files without model_type may name the class that reads them. */
-static const hf_type *by_architecture(hf_reader *r)
+static sc_status with_note(hf_reader *r, const sc_model **out)
 {
-    const sc_node *n = hf_get(r->root, "architectures");
-    const sc_node *c = n && n->kind == SC_N_SEQ ? n->child : NULL;
-    if (!c || c->kind != SC_N_SCALAR) return NULL;
-    for (size_t i = 0; i < SC_COUNT(types); i++) {
-        if (strcmp(c->text, types[i].arch) == 0) return &types[i];
-    }
-    return NULL;
-}
-
-static const hf_type *find_type(hf_reader *r)
-{
-    const char *names[SC_COUNT(types) + 1] = {NULL};
-    const sc_node *n = hf_get(r->root, "model_type");
-    const char *word = hf_string(r, r->root, "model_type");
-    static const char supported[] =
-        "supported are gpt2, gpt_neox, opt, bloom, mpt, llama, mistral, "
-        "mixtral, qwen2, qwen3, qwen3_moe, gpt_oss, deepseek_v2, deepseek_v3, "
-        "kimi_k2, nemotron_h, bert, t5, vit";
-
-    for (size_t i = 0; i < SC_COUNT(types); i++) names[i] = types[i].name;
-    for (size_t i = 0; word && i < SC_COUNT(types); i++) {
-        if (strcmp(word, types[i].name) == 0) return &types[i];
-    }
-    if (!n) {
-        const hf_type *type = by_architecture(r);
-        if (type) return type;
-        hf_fail(r, SC_C_MISSING, r->root->pos, supported,
-                "missing key \"model_type\"");
-    } else if (word) {
-        const char *near = sc_nearest(word, names);
-        char *hint =
-            near ? sc_sprintf(r->arena, "did you mean %s? %s", near, supported)
-                 : NULL;
-        hf_fail(r, SC_C_UNKNOWN_NAME, n->pos, hint ? hint : supported,
-                "unknown model_type \"%.60s\"", word);
-    }
-    return NULL;
-}
-
-/* Files of several towers keep the language model in an object of its own; a
- * tower beside it is refused where the other parts are. */
-static void find_language_model(hf_reader *r)
-{
-    const sc_node *text = hf_get(r->root, "text_config");
-    bool alone =
-        !hf_get(r->root, "vision_config") && !hf_get(r->root, "audio_config");
-    if (text && text->kind != SC_N_MAP) {
-        hf_fail(r, SC_C_TYPE, text->pos, NULL, "text_config needs an object");
-    } else if (text && alone) {
-        r->root = text;
-    }
+    sc_model *m = SC_NEW(r->arena, sc_model);
+    if (!m) return sc_error_nomem(r->err);
+    *m = **out;
+    m->note = r->note;
+    *out = m;
+    return SC_OK;
 }
 
 sc_status model_read_hf(const char *text, size_t len, const char *file,
@@ -305,13 +249,14 @@ sc_status model_read_hf(const char *text, size_t len, const char *file,
     hf_reader r = {.root = root, .arena = a, .err = err};
     model_where_all(&r.where, root->pos);
 
-    find_language_model(&r);
-    const hf_type *type = find_type(&r);
-    hf_refuse(&r, type);
+    hf_language_model(&r);
+    const hf_type *type = hf_find_type(&r);
     if (!type) return r.status;
+    hf_refuse(&r, type);
     set_defaults(&r.t, type);
     read_numbers(&r, type);
     hf_details(&r, type);
+    hf_other_keys(&r, type);
     r.t.name = name_of(&r, type, file);
     if (r.status != SC_OK) {
         /* what contradicts is said in the same pass, if all is there */
@@ -324,5 +269,6 @@ sc_status model_read_hf(const char *text, size_t len, const char *file,
         }
         return r.status;
     }
-    return model_make(&r.t, &r.where, (sc_source){0}, a, out, err);
+    SC_TRY(model_make(&r.t, &r.where, (sc_source){0}, a, out, err));
+    return r.note ? with_note(&r, out) : SC_OK;
 }

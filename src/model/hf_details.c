@@ -11,35 +11,28 @@ typedef enum refuse_when {
     WHEN_FALSE /* false */
 } refuse_when;
 
-#define PARTS "models of this type are read without such parts"
-#define TOWER "text_config in a file of its own is the language model alone"
+#define PARTS hf_other_ways
 
 static const struct {
     const char *key;
     refuse_when when;
     const char *what;
     unsigned part; /* not of types that may have this part */
-    const char *hint;
 } refused[] = {
-    {"num_local_experts", WHEN_MANY, "mixture-of-experts layers", HF_MOE,
-     PARTS},
-    {"num_experts", WHEN_MANY, "mixture-of-experts layers", HF_MOE, PARTS},
-    {"n_routed_experts", WHEN_SET, "mixture-of-experts layers", HF_MOE, PARTS},
-    {"moe_num_experts", WHEN_MANY, "mixture-of-experts layers", HF_MOE, PARTS},
-    {"kv_lora_rank", WHEN_SET, "multi-head latent attention", HF_MLA, PARTS},
-    {"q_lora_rank", WHEN_SET, "multi-head latent attention", HF_MLA, PARTS},
-    {"num_nextn_predict_layers", WHEN_SET, "multi-token prediction", HF_MTP,
-     PARTS},
-    {"is_encoder_decoder", WHEN_SET, "an encoder and a decoder", HF_STACKS,
-     PARTS},
-    {"add_cross_attention", WHEN_SET, "cross attention", 0, PARTS},
-    {"vision_config", WHEN_SET, "a vision tower", 0, TOWER},
-    {"audio_config", WHEN_SET, "an audio tower", 0, TOWER},
-    {"use_sliding_window", WHEN_SET, "windows in some of the layers", 0, PARTS},
-    {"do_layer_norm_before", WHEN_FALSE, "norms behind the blocks", 0, PARTS},
-    {"layer_norm_elementwise_affine", WHEN_FALSE, "norms without weights", 0,
-     PARTS},
-    {"_remove_final_layer_norm", WHEN_SET, "a head without a norm", 0, PARTS},
+    {"num_local_experts", WHEN_MANY, "mixture-of-experts layers", HF_MOE},
+    {"num_experts", WHEN_MANY, "mixture-of-experts layers", HF_MOE},
+    {"n_routed_experts", WHEN_SET, "mixture-of-experts layers", HF_MOE},
+    {"moe_num_experts", WHEN_MANY, "mixture-of-experts layers", HF_MOE},
+    {"kv_lora_rank", WHEN_SET, "multi-head latent attention", HF_MLA},
+    {"q_lora_rank", WHEN_SET, "multi-head latent attention", HF_MLA},
+    {"num_nextn_predict_layers", WHEN_SET, "multi-token prediction", HF_MTP},
+    {"is_encoder_decoder", WHEN_SET, "an encoder and a decoder", HF_STACKS},
+    {"add_cross_attention", WHEN_SET, "cross attention", 0},
+    {"use_sliding_window", WHEN_SET, "windows in some of the layers", 0},
+    {"full_attn_mod", WHEN_MANY, "windows in some of the layers", 0},
+    {"do_layer_norm_before", WHEN_FALSE, "norms behind the blocks", 0},
+    {"layer_norm_elementwise_affine", WHEN_FALSE, "norms without weights", 0},
+    {"_remove_final_layer_norm", WHEN_SET, "a head without a norm", 0},
 };
 
 static bool is_refused(const sc_node *n, refuse_when when)
@@ -55,22 +48,16 @@ static bool is_refused(const sc_node *n, refuse_when when)
     return false;
 }
 
-static void refuse(hf_reader *r, const sc_node *n, const char *what,
-                   const char *hint)
-{
-    hf_fail(r, SC_C_UNSUPPORTED, n->pos, hint, "not modelled: %s (\"%.60s\")",
-            what, n->key);
-}
-
 void hf_unsupported(hf_reader *r, const sc_node *n, const char *what)
 {
-    refuse(r, n, what, PARTS);
+    hf_fail(r, SC_C_UNSUPPORTED, n->pos, hf_other_ways,
+            "not modelled: %s (\"%.60s\")", what, n->key);
 }
 
 /* Newer files list the kind of every layer. */
 static void check_layer_types(hf_reader *r)
 {
-    const sc_node *n = hf_get(r->root, "layer_types");
+    const sc_node *n = hf_get(r, r->root, "layer_types");
     if (!n || n->kind != SC_N_SEQ) return;
     for (const sc_node *c = n->child; c; c = c->next) {
         if (c->kind == SC_N_SCALAR && strcmp(c->text, "full_attention") == 0) {
@@ -83,12 +70,12 @@ static void check_layer_types(hf_reader *r)
 
 void hf_refuse(hf_reader *r, const hf_type *type)
 {
-    unsigned may = type ? type->may : 0;
+    unsigned may = type->may;
     for (size_t i = 0; i < SC_COUNT(refused); i++) {
-        const sc_node *n = hf_get(r->root, refused[i].key);
+        const sc_node *n = hf_get(r, r->root, refused[i].key);
         if (refused[i].part & may) continue;
         if (n && is_refused(n, refused[i].when)) {
-            refuse(r, n, refused[i].what, refused[i].hint);
+            hf_unsupported(r, n, refused[i].what);
         }
     }
     if (!(may & HF_WINDOWS)) check_layer_types(r);
@@ -113,7 +100,7 @@ static const struct {
 
 void hf_act(hf_reader *r, const sc_node *map, const char *key)
 {
-    const sc_node *n = hf_get(map, key);
+    const sc_node *n = hf_get(r, map, key);
     const char *word = n ? hf_string(r, map, key) : NULL;
     bool gated = model_gated(&r->t);
     if (!word) return;
@@ -134,6 +121,7 @@ static void gpt2(hf_reader *r)
 {
     hf_act(r, r->root, "activation_function");
     r->t.dropout = hf_number(r, r->root, "resid_pdrop", 0.1) > 0;
+    if (hf_bool(r, r->root, "multi_query", false)) r->t.kv_heads = 1;
 }
 
 static void gpt_neox(hf_reader *r)
@@ -142,14 +130,14 @@ static void gpt_neox(hf_reader *r)
     r->t.dropout = hf_number(r, r->root, "hidden_dropout", 0) > 0;
     r->t.parallel = hf_bool(r, r->root, "use_parallel_residual", true);
     if (!hf_bool(r, r->root, "attention_bias", true)) {
-        hf_unsupported(r, hf_get(r->root, "attention_bias"),
+        hf_unsupported(r, hf_get(r, r->root, "attention_bias"),
                        "biases in a part of the block");
     }
 }
 
 static void opt(hf_reader *r)
 {
-    const sc_node *proj = hf_get(r->root, "word_embed_proj_dim");
+    const sc_node *proj = hf_get(r, r->root, "word_embed_proj_dim");
     hf_act(r, r->root, "activation_function");
     r->t.dropout = hf_number(r, r->root, "dropout", 0.1) > 0;
     r->t.bias = hf_bool(r, r->root, "enable_bias", true);
@@ -171,21 +159,18 @@ static void llama(hf_reader *r)
     hf_act(r, r->root, "hidden_act");
     bool attention = hf_bool(r, r->root, "attention_bias", false);
     bool mlp = hf_bool(r, r->root, "mlp_bias", false);
-    if (attention != mlp) {
-        const char *key = attention ? "attention_bias" : "mlp_bias";
-        hf_unsupported(r, hf_get(r->root, key),
-                       "biases in a part of the block");
-    }
     r->t.bias = attention && mlp;
+    r->t.qkv_bias = r->t.proj_bias = attention && !mlp;
+    r->t.mlp_bias = mlp && !attention;
 }
 
-static void mistral(hf_reader *r)
+static void mistral(hf_reader *r, const hf_type *type)
 {
-    const sc_node *n = hf_get(r->root, "sliding_window");
+    const sc_node *n = hf_get(r, r->root, "sliding_window");
     hf_act(r, r->root, "hidden_act");
     if (n) {
         (void)hf_int(r, n, MODEL_WINDOW);
-    } else if (!sc_node_get(r->root, "sliding_window")) {
+    } else if (type->need_kv && !sc_node_get(r->root, "sliding_window")) {
         r->t.window = 4096; /* the default of the type; null is none */
     }
 }
@@ -193,7 +178,7 @@ static void mistral(hf_reader *r)
 /* A group of keys; NULL if the file has none. */
 static const sc_node *group(hf_reader *r, const char *key)
 {
-    const sc_node *n = hf_get(r->root, key);
+    const sc_node *n = hf_get(r, r->root, key);
     if (!n || n->kind == SC_N_MAP) return n;
     hf_fail(r, SC_C_TYPE, n->pos, NULL, "%s needs an object", key);
     return NULL;
@@ -203,8 +188,8 @@ static void mpt_attention(hf_reader *r)
 {
     const sc_node *c = group(r, "attn_config");
     const char *type = hf_string(r, c, "attn_type");
-    const sc_node *kv = hf_get(c, "kv_n_heads");
-    const sc_node *window = hf_get(c, "sliding_window_size");
+    const sc_node *kv = hf_get(r, c, "kv_n_heads");
+    const sc_node *window = hf_get(r, c, "sliding_window_size");
 
     if (type && strcmp(type, "multiquery_attention") == 0) {
         r->t.kv_heads = 1;
@@ -215,7 +200,7 @@ static void mpt_attention(hf_reader *r)
         (void)hf_int(r, window, MODEL_WINDOW);
     }
     if (hf_bool(r, c, "qk_ln", false)) {
-        hf_unsupported(r, hf_get(c, "qk_ln"), "norms of queries and keys");
+        hf_unsupported(r, hf_get(r, c, "qk_ln"), "norms of queries and keys");
     }
     /* positions are learned only where nothing replaces them */
     bool learned = hf_bool(r, r->root, "learned_pos_emb", true);
@@ -231,7 +216,7 @@ static void mpt_ffn(hf_reader *r)
 {
     const sc_node *c = group(r, "ffn_config");
     const char *type = hf_string(r, c, "ffn_type");
-    const sc_node *width = hf_get(c, "ffn_hidden_size");
+    const sc_node *width = hf_get(r, c, "ffn_hidden_size");
     double ratio = hf_number(r, r->root, "expansion_ratio", 4);
     double ffn = ratio * (double)r->t.hidden;
 
@@ -241,7 +226,7 @@ static void mpt_ffn(hf_reader *r)
     } else if (ffn >= 1 && ffn <= sc_transformer_keys[MODEL_FFN].max) {
         r->t.ffn = (int64_t)ffn;
     } else if (r->t.hidden) {
-        const sc_node *n = hf_get(r->root, "expansion_ratio");
+        const sc_node *n = hf_get(r, r->root, "expansion_ratio");
         hf_fail(r, SC_C_RANGE, n ? n->pos : r->root->pos, NULL,
                 "an MLP of %g elements", ffn);
     }
@@ -249,9 +234,9 @@ static void mpt_ffn(hf_reader *r)
         r->t.act = SC_ACT_GEGLU;
     } else if (type && strcmp(type, "mptmlp") != 0 &&
                strcmp(type, "te_ln_mlp") != 0) {
-        hf_unsupported(r, hf_get(c, "ffn_type"), "MLPs of this type");
+        hf_unsupported(r, hf_get(r, c, "ffn_type"), "MLPs of this type");
     }
-    hf_act(r, hf_get(c, "ffn_act_fn"), "name");
+    hf_act(r, hf_get(r, c, "ffn_act_fn"), "name");
 }
 
 static void mpt(hf_reader *r)
@@ -266,7 +251,8 @@ static void mpt(hf_reader *r)
     if (strstr(norm, "rmsnorm")) {
         r->t.norm = SC_NORM_RMS;
     } else if (!strstr(norm, "layernorm")) {
-        hf_unsupported(r, hf_get(r->root, "norm_type"), "norms of this type");
+        hf_unsupported(r, hf_get(r, r->root, "norm_type"),
+                       "norms of this type");
     }
 }
 
@@ -280,8 +266,11 @@ void hf_details(hf_reader *r, const hf_type *type)
     case HF_BLOOM: bloom(r); break;
     case HF_MPT: mpt(r); break;
     case HF_LLAMA: llama(r); break;
-    case HF_MISTRAL: mistral(r); break;
-    case HF_QWEN2: hf_act(r, r->root, "hidden_act"); break;
+    case HF_MISTRAL: mistral(r, type); break;
+    case HF_QWEN2:
+        hf_act(r, r->root, "hidden_act");
+        (void)hf_get(r, r->root, "sliding_window"); /* is not used */
+        break;
     case HF_MIXTRAL:
     case HF_QWEN3:
     case HF_QWEN3_MOE:
@@ -291,5 +280,6 @@ void hf_details(hf_reader *r, const hf_type *type)
     case HF_BERT:
     case HF_T5:
     case HF_VIT: hf_details_encoder(r, type); break;
+    default: hf_details_family(r, type); break;
     }
 }

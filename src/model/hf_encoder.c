@@ -7,7 +7,7 @@
 /* A key whose other values are not modelled. */
 static void only(hf_reader *r, const char *key, double value, const char *what)
 {
-    const sc_node *n = hf_get(r->root, key);
+    const sc_node *n = hf_get(r, r->root, key);
     if (n && hf_number(r, r->root, key, value) != value) {
         hf_unsupported(r, n, what);
     }
@@ -15,7 +15,7 @@ static void only(hf_reader *r, const char *key, double value, const char *what)
 
 static void bert(hf_reader *r)
 {
-    const sc_node *n = hf_get(r->root, "position_embedding_type");
+    const sc_node *n = hf_get(r, r->root, "position_embedding_type");
     r->t.encoder = true;
     r->t.embed_norm = true;
     r->t.dropout = hf_number(r, r->root, "hidden_dropout_prob", 0.1) > 0;
@@ -25,7 +25,7 @@ static void bert(hf_reader *r)
         hf_unsupported(r, n, "relative positions");
     }
     if (hf_bool(r, r->root, "is_decoder", false)) {
-        hf_unsupported(r, hf_get(r->root, "is_decoder"), "a decoder");
+        hf_unsupported(r, hf_get(r, r->root, "is_decoder"), "a decoder");
     }
 }
 
@@ -33,7 +33,7 @@ static void t5(hf_reader *r)
 {
     static const hf_spelling decoder[] = {
         {MODEL_DECODER_LAYERS, {"num_decoder_layers"}}};
-    const sc_node *n = hf_get(r->root, "feed_forward_proj");
+    const sc_node *n = hf_get(r, r->root, "feed_forward_proj");
     hf_numbers(r, decoder, 1, false);
     if (!r->t.decoder_layers) r->t.decoder_layers = r->t.layers;
     r->t.dropout = hf_number(r, r->root, "dropout_rate", 0.1) > 0;
@@ -52,14 +52,14 @@ static void t5(hf_reader *r)
 static void classes(hf_reader *r)
 {
     static const hf_spelling number[] = {{MODEL_CLASSES, {"num_labels"}}};
-    const sc_node *names = hf_get(r->root, "id2label");
+    const sc_node *names = hf_get(r, r->root, "id2label");
     hf_numbers(r, number, 1, false);
     if (!r->t.classes && names && names->kind == SC_N_MAP) {
         r->where.at[MODEL_CLASSES] = names->pos;
         for (const sc_node *c = names->child; c; c = c->next) r->t.classes++;
     }
     r->t.vocab = r->t.classes;
-    if (r->t.classes || hf_get(r->root, "num_labels")) return;
+    if (r->t.classes || hf_get(r, r->root, "num_labels")) return;
     hf_fail(r, SC_C_MISSING, r->root->pos, "how many classes there are",
             "missing key \"id2label\"");
 }
@@ -75,7 +75,7 @@ static void vit(hf_reader *r)
     only(r, "num_channels", 3, "other than three channels");
     r->t.dropout = hf_number(r, r->root, "hidden_dropout_prob", 0) > 0;
     if (!hf_bool(r, r->root, "qkv_bias", true)) {
-        hf_unsupported(r, hf_get(r->root, "qkv_bias"),
+        hf_unsupported(r, hf_get(r, r->root, "qkv_bias"),
                        "biases in a part of the block");
     }
     classes(r);

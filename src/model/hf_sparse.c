@@ -3,7 +3,6 @@
  * in some layers, or Mamba layers. */
 #include "model/hf.h"
 
-#include <stdio.h>
 #include <string.h>
 
 static const hf_spelling experts[] = {
@@ -18,64 +17,10 @@ static const hf_spelling experts[] = {
 static const hf_spelling expert_width[] = {
     {MODEL_MOE_FFN, {"moe_intermediate_size"}}};
 
-/* ---- windows in some layers */
-
-/* Whether layer `i` of the list has a window; *ok false if it is of no kind of
- * attention. */
-static bool is_sliding(const sc_node *n, bool *ok)
+void hf_experts(hf_reader *r, bool width)
 {
-    bool scalar = n->kind == SC_N_SCALAR;
-    bool sliding = scalar && strcmp(n->text, "sliding_attention") == 0;
-    if (!sliding && !(scalar && strcmp(n->text, "full_attention") == 0)) {
-        *ok = false;
-    }
-    return sliding;
-}
-
-/* Layers 0, n, 2n ... have the window, or none, or all. */
-static void window_list(hf_reader *r, const sc_node *list)
-{
-    int64_t n = 0, sliding = 0, second = 0;
-    bool ok = list->kind == SC_N_SEQ;
-    for (const sc_node *c = ok ? list->child : NULL; c; c = c->next, n++) {
-        if (!is_sliding(c, &ok)) continue;
-        if (sliding++ == 1) second = n;
-    }
-    if (ok && r->t.layers && n != r->t.layers) {
-        hf_fail(r, SC_C_CONFLICT, list->pos, "one kind for each layer",
-                "%lld layer_types for %lld layers", (long long)n,
-                (long long)r->t.layers);
-        return;
-    }
-    int64_t every = sliding == n ? 1 : sliding > 1 ? second : n;
-    int64_t i = 0;
-    for (const sc_node *c = ok ? list->child : NULL; c; c = c->next, i++) {
-        if (sliding && is_sliding(c, &ok) != (i % every == 0)) ok = false;
-    }
-    if (!ok) {
-        hf_unsupported(r, list, "layers of such kinds in this order");
-        return;
-    }
-    r->where.at[MODEL_WINDOW_EVERY] = list->pos;
-    r->t.window_every = sliding ? every : 0;
-    if (!sliding) r->t.window = 0;
-}
-
-static void windows(hf_reader *r, int64_t every)
-{
-    static const hf_spelling width[] = {{MODEL_WINDOW, {"sliding_window"}}};
-    const sc_node *list = hf_get(r->root, "layer_types");
-    hf_numbers(r, width, 1, every > 0);
-    r->t.window_every = every;
-    if (list) {
-        window_list(r, list);
-    } else if (!every) {
-        r->t.window = 0; /* the key is there, but use_sliding_window is not */
-    }
-    if (r->t.window_every && !r->t.window && r->status == SC_OK) {
-        hf_fail(r, SC_C_MISSING, list ? list->pos : r->root->pos, NULL,
-                "missing key \"sliding_window\"");
-    }
+    hf_numbers(r, experts, SC_COUNT(experts), true);
+    if (width) hf_numbers(r, expert_width, 1, true);
 }
 
 /* ---- types */
@@ -90,50 +35,33 @@ static void mixtral(hf_reader *r)
 static void qwen3(hf_reader *r, bool moe)
 {
     r->t.qk_norm = true;
-    r->t.bias = hf_bool(r, r->root, "attention_bias", false);
-    if (r->t.bias) {
-        hf_unsupported(r, hf_get(r->root, "attention_bias"),
-                       "biases in a part of the block");
-    }
+    r->t.qkv_bias = hf_bool(r, r->root, "attention_bias", false);
+    r->t.proj_bias = r->t.qkv_bias;
     if (!r->t.head_dim) r->t.head_dim = 128; /* of the type */
-    windows(r, 0);
+    hf_windows(r, 0, 0);
     if (!moe) return;
     hf_numbers(r, experts, SC_COUNT(experts), true);
     hf_numbers(r, expert_width, 1, true);
     r->t.moe_every = hf_count(r, "decoder_sparse_step", MODEL_MOE_EVERY);
 
-    const sc_node *list = hf_get(r->root, "mlp_only_layers");
-    int64_t first = 0;
-    bool leading = !list || list->kind == SC_N_SEQ;
-    const sc_node *c = list && leading ? list->child : NULL;
-    for (; c && leading; c = c->next, first++) {
-        char want[24];
-        snprintf(want, sizeof want, "%lld", (long long)first);
-        leading = c->kind == SC_N_SCALAR && strcmp(c->text, want) == 0;
-    }
-    if (!leading) {
-        hf_unsupported(r, list, "dense layers behind the first");
-        return;
-    }
-    r->t.first_dense = first;
-    if (first) r->where.at[MODEL_FIRST_DENSE] = list->pos;
+    hf_dense_list(r, "mlp_only_layers");
 }
 
 static void gpt_oss(hf_reader *r)
 {
     r->t.sinks = true;
     if (!hf_bool(r, r->root, "attention_bias", true)) {
-        hf_unsupported(r, hf_get(r->root, "attention_bias"),
+        hf_unsupported(r, hf_get(r, r->root, "attention_bias"),
                        "biases in a part of the block");
     }
     if (!r->t.head_dim) r->t.head_dim = 64; /* of the type */
     hf_numbers(r, experts, SC_COUNT(experts), true);
-    windows(r, 2);
+    hf_windows(r, 2, 0);
 }
 
 static void deepseek_experts(hf_reader *r)
 {
-    const sc_node *every = hf_get(r->root, "moe_layer_freq");
+    const sc_node *every = hf_get(r, r->root, "moe_layer_freq");
     hf_numbers(r, experts, SC_COUNT(experts), true);
     hf_numbers(r, expert_width, 1, true);
     r->t.first_dense = hf_count(r, "first_k_dense_replace", MODEL_FIRST_DENSE);
@@ -170,7 +98,7 @@ static void deepseek(hf_reader *r)
     r->t.head_dim = 0; /* newer files mean the rotary part */
     r->t.mtp = hf_count(r, "num_nextn_predict_layers", MODEL_MTP);
     if (hf_bool(r, r->root, "attention_bias", false)) {
-        hf_unsupported(r, hf_get(r->root, "attention_bias"),
+        hf_unsupported(r, hf_get(r, r->root, "attention_bias"),
                        "biases in a part of the block");
     }
 }
@@ -205,8 +133,8 @@ static char *letters_of(hf_reader *r, const sc_node *list)
 
 static void hybrid_pattern(hf_reader *r)
 {
-    const sc_node *list = hf_get(r->root, "layers_block_type");
-    const sc_node *text = hf_get(r->root, "hybrid_override_pattern");
+    const sc_node *list = hf_get(r, r->root, "layers_block_type");
+    const sc_node *text = hf_get(r, r->root, "hybrid_override_pattern");
     const sc_node *n = list ? list : text;
     if (!n) {
         hf_fail(r, SC_C_MISSING, r->root->pos, NULL,
@@ -246,21 +174,28 @@ static void nemotron_h(hf_reader *r)
         {MODEL_SSM_GROUPS, {"n_groups", "mamba_n_groups"}},
         {MODEL_SSM_CONV, {"conv_kernel"}},
     };
+    const sc_node *scan = hf_get(r, r->root, "mamba_hidden_act");
     hybrid_pattern(r);
+    if (scan && !hf_is(r, scan->key, "silu"))
+        hf_unsupported(r, scan, "this activation");
     hf_act(r, r->root, "mlp_hidden_act");
     for (size_t i = 0; i < SC_COUNT(biases); i++) {
         if (hf_bool(r, r->root, biases[i], false)) {
-            hf_unsupported(r, hf_get(r->root, biases[i]),
+            hf_unsupported(r, hf_get(r, r->root, biases[i]),
                            "biases in a part of the block");
         }
     }
     if (!hf_bool(r, r->root, "use_conv_bias", true)) {
-        hf_unsupported(r, hf_get(r->root, "use_conv_bias"),
+        hf_unsupported(r, hf_get(r, r->root, "use_conv_bias"),
                        "convolutions without a bias");
     }
     const char *p = r->t.pattern ? r->t.pattern : "";
     if (strchr(p, 'M')) hf_numbers(r, ssm, SC_COUNT(ssm), true);
     if (!strchr(p, 'E')) return;
+    static const hf_spelling groups[] = {{MODEL_ROUTE_GROUPS, {"n_group"}},
+                                         {MODEL_ROUTE_TOPK, {"topk_group"}}};
+    hf_numbers(r, groups, SC_COUNT(groups), false);
+    if (!r->t.route_topk && r->t.route_groups == 1) r->t.route_groups = 0;
     hybrid_experts(r);
     r->t.mtp = hf_count(r, "num_nextn_predict_layers", MODEL_MTP);
 }

@@ -356,6 +356,7 @@ static sc_status pad_vocabulary(graph_state *x, sc_err *err)
 
 static sc_status graph_of(graph_state *x, sc_run *r, sc_err *err)
 {
+    if (x->model->note) predict_note(&x->warn, "%s", x->model->note);
     if (x->model->graph) {
         x->gjob.graph = x->model->graph;
         if (x->model->graph->note)

@@ -299,6 +299,7 @@ void sc_report_model(const sc_model *m, sc_text *out)
         sc_text_add(out, "  %-12s %s (%s)\n", "source", m->source.text,
                     m->source.date ? m->source.date : "no date");
     }
+    if (m->note) sc_text_add(out, "  %-12s %s\n", "note", m->note);
     if (m->graph) {
         report_graph(m, out);
         return;

@@ -329,9 +329,10 @@ static void test_unknown_names(void **state)
         const char *name, *text;
     } cases[] = {
         {"llama3-71b", "--model llama3-71b: error: no model is called "
-                       "`llama3-71b`; did you mean llama3-70b?"},
-        {"gpt33", "--model gpt33: error: no model is called `gpt33`; did you "
-                  "mean gpt3?"},
+                       "`llama3-71b`; `stepcast list models` shows all; a "
+                       "file ends in .json, .yml or .yaml"},
+        {"lama3-70b", "--model lama3-70b: error: no model is called "
+                      "`lama3-70b`; did you mean llama3-70b?"},
         /* keys and sections of the catalogue's files are no names */
         {"models", NULL},
         {"common", NULL},

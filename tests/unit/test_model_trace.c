@@ -287,7 +287,7 @@ static void told_apart(void **state)
     static const char text[] =
         "{\"model_type\": \"gpt2\", \"n_layer\": 2, \"n_embd\": 64, "
         "\"n_head\": 4, \"vocab_size\": 100, \"n_positions\": 32, "
-        "\"label\": {\"nodes\": [1]}}";
+        "\"id2label\": {\"nodes\": [1]}}";
     assert_int_equal(sc_file_write(path, text, strlen(text), &err), SC_OK);
     const sc_model *m = NULL;
     sc_status s = sc_model_load(path, sc_pos_none(), &arena, &m, &err);

@@ -143,6 +143,9 @@ size_t sc_diag_format(const sc_diag *d, char *buf, size_t size);
 /* The name in `names` (NULL-terminated array) nearest to `word` by edit
  * distance, or NULL if none is near enough to be a typing error. */
 const char *sc_nearest(const char *word, const char *const *names);
+/* The same for names of chips and models, where another number is another
+ * thing: a suggestion has the numbers of `word`. */
+const char *sc_nearest_numbered(const char *word, const char *const *names);
 
 /* The only control-flow macro of the project. */
 #define SC_TRY(expr)                                        \

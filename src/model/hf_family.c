@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * hf_family.c - config.json of types that differ from Llama in a few facts:
+ * where norms and biases are, windows, experts, Mamba-2 alone.
+ */
+#include "model/hf.h"
+
+#include <string.h>
+
+static void act(hf_reader *r)
+{
+    /* Gemma's newer key says what its older one got wrong */
+    const char *newer = "hidden_activation";
+    (void)hf_get(r, r->root, "hidden_act");
+    hf_act(r, r->root, hf_get(r, r->root, newer) ? newer : "hidden_act");
+}
+
+static void biases(hf_reader *r, const hf_type *type)
+{
+    bool out = (type->has & HF_HAS_OUT_BIAS) != 0;
+    r->t.qkv_bias = hf_bool(r, r->root, "attention_bias", type->qkv_bias);
+    if (out) r->t.proj_bias = r->t.qkv_bias;
+    if (hf_bool(r, r->root, "attention_out_bias", false)) r->t.proj_bias = true;
+    if (hf_bool(r, r->root, "mlp_bias", false)) r->t.mlp_bias = true;
+}
+
+static void gated_by(hf_reader *r, const char *key, bool *fact, bool fallback)
+{
+    *fact = hf_bool(r, r->root, key, fallback);
+}
+
+/* ---- dense */
+
+/* Files of released sizes leave out what is as in the smallest. */
+static void gemma3(hf_reader *r)
+{
+    sc_transformer *t = &r->t;
+    if (!t->hidden) t->hidden = 2304;
+    if (!t->ffn) t->ffn = 9216;
+    if (!t->heads) t->heads = 8;
+    if (!t->kv_heads) t->kv_heads = 4;
+    if (!t->head_dim) t->head_dim = 256;
+    if (!t->vocab) t->vocab = 262208;
+    if (!hf_get(r, r->root, "sliding_window")) t->window = 4096;
+    hf_windows(r, 0, 6);
+}
+
+/* n_head_kv only counts where the decoder is the newer one. */
+static void falcon(hf_reader *r)
+{
+    sc_transformer *t = &r->t;
+    bool newer = hf_bool(r, r->root, "new_decoder_architecture", false);
+    bool one = hf_bool(r, r->root, "multi_query", true);
+    if (!newer) t->kv_heads = one ? 1 : t->heads;
+    if (newer && !t->kv_heads) t->kv_heads = t->heads;
+    bool parallel = hf_bool(r, r->root, "parallel_attn", true);
+    t->parallel = newer || parallel;
+    const sc_node *norms = hf_get(r, r->root, "num_ln_in_parallel_attn");
+    bool two = newer && (!norms || hf_number(r, r->root, norms->key, 2) == 2);
+    t->one_norm = t->parallel && !two;
+    t->bias = hf_bool(r, r->root, "bias", false);
+    if (hf_bool(r, r->root, "alibi", false)) t->position = SC_POS_ALIBI;
+    t->dropout = hf_number(r, r->root, "hidden_dropout", 0) > 0;
+    const sc_node *factor = hf_get(r, r->root, "ff_factor");
+    double by = factor ? hf_number(r, r->root, factor->key, 4) : 4;
+    if (!t->ffn) t->ffn = (int64_t)(by * (double)t->hidden);
+    hf_act(r, r->root, "activation");
+}
+
+static void phi(hf_reader *r)
+{
+    hf_act(r, r->root, "hidden_act");
+    r->t.dropout = hf_number(r, r->root, "resid_pdrop", 0) > 0;
+    if (hf_bool(r, r->root, "qk_layernorm", false))
+        hf_unsupported(r, hf_get(r, r->root, "qk_layernorm"),
+                       "layer norms of queries and keys, with biases");
+}
+
+static void starcoder2(hf_reader *r)
+{
+    static const hf_spelling width[] = {{MODEL_WINDOW, {"sliding_window"}}};
+    const sc_node *norm = hf_get(r, r->root, "norm_type");
+    const sc_node *mlp = hf_get(r, r->root, "mlp_type");
+    hf_act(r, r->root, "hidden_act");
+    hf_numbers(r, width, 1, false);
+    if (hf_get(r, r->root, "layer_types")) hf_windows(r, 1, 0);
+    r->t.bias = hf_bool(r, r->root, "use_bias", true);
+    r->t.dropout = hf_number(r, r->root, "residual_dropout", 0) > 0;
+    if (norm && !hf_is(r, norm->key, "layer_norm"))
+        hf_unsupported(r, norm, "norms of this type");
+    if (mlp && !hf_is(r, mlp->key, "default"))
+        hf_unsupported(r, mlp, "MLPs of this type");
+}
+
+static void cohere(hf_reader *r, const hf_type *type)
+{
+    const sc_node *order = hf_get(r, r->root, "order_of_interleaved_layers");
+    act(r);
+    biases(r, type);
+    bool norm = false;
+    gated_by(r, "use_qk_norm", &norm, false);
+    r->t.qk_norm = r->t.qk_norm_all = norm;
+    if (type->may & HF_WINDOWS) hf_windows(r, 0, 4);
+    if (order && !hf_is(r, order->key, "local_attn_first"))
+        hf_unsupported(r, order, "layers of such kinds in this order");
+    for (int i = 0; i < 2; i++) {
+        const char *key = i ? "use_parallel_block" : "use_gated_activation";
+        if (!hf_bool(r, r->root, key, true))
+            hf_unsupported(r, hf_get(r, r->root, key), "blocks of this kind");
+    }
+    (void)hf_get(r, r->root, "use_parallel_embedding");
+    (void)hf_get(r, r->root, "use_embedding_sharing"); /* as tied */
+}
+
+static void gptj(hf_reader *r)
+{
+    hf_act(r, r->root, "activation_function");
+    r->t.dropout = hf_number(r, r->root, "resid_pdrop", 0) > 0;
+}
+
+/* One block in four has no positions, which cost nearly nothing. */
+static void smollm3(hf_reader *r, const hf_type *type)
+{
+    act(r);
+    biases(r, type);
+    r->t.proj_bias = r->t.qkv_bias;
+    hf_windows(r, 0, 0);
+}
+
+/* ---- experts */
+
+static void shared_of(hf_reader *r, const char *key)
+{
+    const hf_spelling shared[] = {{MODEL_SHARED_FFN, {key}}};
+    const sc_node *n = hf_get(r, r->root, key);
+    bool zero = n && n->kind == SC_N_SCALAR && strcmp(n->text, "0") == 0;
+    if (n && !zero) hf_numbers(r, shared, 1, false);
+}
+
+static void qwen2_moe(hf_reader *r)
+{
+    hf_act(r, r->root, "hidden_act");
+    hf_experts(r, true);
+    shared_of(r, "shared_expert_intermediate_size");
+    r->t.moe_every = hf_count(r, "decoder_sparse_step", MODEL_MOE_EVERY);
+    hf_dense_list(r, "mlp_only_layers");
+    r->t.qkv_bias = hf_bool(r, r->root, "qkv_bias", true);
+    (void)hf_get(r, r->root, "sliding_window"); /* is not used */
+}
+
+/* The number of MTP blocks that the checkpoint has. */
+static void glm_moe(hf_reader *r, const hf_type *type)
+{
+    act(r);
+    biases(r, type);
+    gated_by(r, "use_qk_norm", &r->t.qk_norm, false);
+    hf_experts(r, true);
+    r->t.first_dense = hf_count(r, "first_k_dense_replace", MODEL_FIRST_DENSE);
+    static const hf_spelling groups[] = {{MODEL_ROUTE_GROUPS, {"n_group"}},
+                                         {MODEL_ROUTE_TOPK, {"topk_group"}}};
+    hf_numbers(r, groups, SC_COUNT(groups), false);
+    r->t.shared_ffn =
+        hf_count(r, "n_shared_experts", MODEL_TOPK) * r->t.moe_ffn;
+    r->t.router_bias = true;
+    r->t.mtp = hf_count(r, "num_nextn_predict_layers", MODEL_MTP);
+}
+
+/* Three blocks in four see the chunk of 8,192 tokens that they are in. */
+static void llama4(hf_reader *r)
+{
+    static const hf_spelling dense[] = {{MODEL_FFN, {"intermediate_size_mlp"}}};
+    sc_transformer *t = &r->t;
+    const sc_node *layers = hf_get(r, r->root, "moe_layers");
+    int64_t expert = t->ffn;
+    hf_act(r, r->root, "hidden_act");
+    hf_experts(r, false);
+    if (hf_get(r, r->root, "intermediate_size_mlp")) {
+        t->ffn = 0;
+        hf_numbers(r, dense, 1, true);
+    }
+    t->moe_ffn = t->shared_ffn = expert;
+    t->moe_every = hf_count(r, "interleave_moe_layer_step", MODEL_MOE_EVERY);
+    if (hf_bool(r, r->root, "attention_bias", false))
+        t->qkv_bias = t->proj_bias = true;
+    (void)hf_get(r, r->root, "use_qk_norm"); /* has no weights */
+    (void)layers;                            /* says the same as the step */
+    if (!hf_get(r, r->root, "attention_chunk_size")) t->window = 8192;
+    hf_windows(r, 0, 4);
+}
+
+static void phi_moe(hf_reader *r, const hf_type *type)
+{
+    static const hf_spelling width[] = {{MODEL_WINDOW, {"sliding_window"}}};
+    hf_act(r, r->root, "hidden_act");
+    biases(r, type);
+    gated_by(r, "lm_head_bias", &r->t.head_bias, false);
+    hf_experts(r, false);
+    hf_numbers(r, width, 1, false);
+}
+
+static void every_layer(hf_reader *r, const hf_type *type)
+{
+    act(r);
+    biases(r, type);
+    hf_experts(r, false);
+}
+
+static void minimax_m2(hf_reader *r)
+{
+    const sc_node *kind = hf_get(r, r->root, "qk_norm_type");
+    const sc_node *list = hf_get(r, r->root, "attn_type_list");
+    hf_act(r, r->root, "hidden_act");
+    hf_experts(r, false);
+    shared_of(r, "shared_intermediate_size");
+    if (!r->t.head_dim) r->t.head_dim = 128; /* of the type */
+    gated_by(r, "use_qk_norm", &r->t.qk_norm, true);
+    r->t.qk_norm_all = r->t.qk_norm;
+    if (kind && !hf_is(r, kind->key, "per_layer"))
+        hf_unsupported(r, kind, "norms of this type");
+    r->t.router_bias = hf_bool(r, r->root, "use_routing_bias", true);
+    for (const sc_node *c = list ? list->child : NULL; c; c = c->next)
+        if (c->kind != SC_N_SCALAR || strcmp(c->text, "1") != 0) {
+            hf_unsupported(r, list, "lightning attention, which is linear");
+            break;
+        }
+    /* the checkpoint has no blocks of multi-token prediction */
+    (void)hf_get(r, r->root, "use_mtp");
+    (void)hf_get(r, r->root, "num_mtp_modules");
+    (void)hf_get(r, r->root, "mtp_transformer_layers");
+}
+
+static void grok(hf_reader *r)
+{
+    act(r);
+    hf_experts(r, false);
+}
+
+static void dbrx(hf_reader *r)
+{
+    const sc_node *root = r->root;
+    const sc_node *attn = hf_get(r, root, "attn_config");
+    const sc_node *ffn = hf_get(r, root, "ffn_config");
+    const sc_node *kv = hf_get(r, attn, "kv_n_heads");
+    const sc_node *fn = hf_get(r, ffn, "ffn_act_fn");
+    static const hf_spelling parts[] = {
+        {MODEL_MOE_FFN, {"ffn_hidden_size"}},
+        {MODEL_EXPERTS, {"moe_num_experts"}},
+        {MODEL_TOPK, {"moe_top_k"}},
+    };
+    if (!attn || !ffn) {
+        hf_fail(r, SC_C_MISSING, root->pos, NULL, "missing key \"%s\"",
+                attn ? "ffn_config" : "attn_config");
+        return;
+    }
+    if (kv) (void)hf_int(r, kv, MODEL_KV_HEADS);
+    if (fn) hf_act(r, fn, "name");
+    r->root = ffn;
+    hf_numbers(r, parts, SC_COUNT(parts), true);
+    r->root = root;
+    r->t.ffn = r->t.moe_ffn;
+    r->t.dropout = hf_number(r, root, "resid_pdrop", 0) > 0;
+}
+
+/* ---- Mamba-2 alone: blocks without an MLP */
+
+static void mamba2(hf_reader *r)
+{
+    static const hf_spelling ssm[] = {
+        {MODEL_SSM_STATE, {"state_size"}},  {MODEL_SSM_HEADS, {"num_heads"}},
+        {MODEL_SSM_HEAD_DIM, {"head_dim"}}, {MODEL_SSM_GROUPS, {"n_groups"}},
+        {MODEL_SSM_CONV, {"conv_kernel"}},
+    };
+    sc_transformer *t = &r->t;
+    const sc_node *act_of = hf_get(r, r->root, "hidden_act");
+    hf_numbers(r, ssm, SC_COUNT(ssm), true);
+    if (act_of && !hf_is(r, act_of->key, "silu"))
+        hf_unsupported(r, act_of, "this activation");
+    for (int i = 0; i < 2; i++) {
+        const char *key = i ? "use_conv_bias" : "use_bias";
+        if (hf_bool(r, r->root, key, i == 1) != (i == 1))
+            hf_unsupported(r, hf_get(r, r->root, key),
+                           "biases in a part of the block");
+    }
+    if (!hf_bool(r, r->root, "rms_norm", true))
+        hf_unsupported(r, hf_get(r, r->root, "rms_norm"), "blocks without it");
+    t->head_dim = 0;
+    t->ffn = t->hidden; /* no block has one */
+    if (t->layers < 1 || t->layers > 100000) return;
+    char *letters = SC_NEW_N(r->arena, char, (size_t)t->layers + 1);
+    if (!letters) return;
+    memset(letters, 'M', (size_t)t->layers);
+    t->pattern = letters;
+}
+
+void hf_details_family(hf_reader *r, const hf_type *type)
+{
+    switch (type->kind) {
+    case HF_FALCON: falcon(r); return;
+    case HF_PHI: phi(r); return;
+    case HF_STARCODER2: starcoder2(r); return;
+    case HF_COHERE: cohere(r, type); return;
+    case HF_GPTJ: gptj(r); return;
+    case HF_SMOLLM3: smollm3(r, type); return;
+    case HF_QWEN2_MOE: qwen2_moe(r); return;
+    case HF_GLM_MOE: glm_moe(r, type); return;
+    case HF_LLAMA4: llama4(r); return;
+    case HF_PHI_MOE: phi_moe(r, type); return;
+    case HF_EXPERTS: every_layer(r, type); return;
+    case HF_MINIMAX_M2: minimax_m2(r); return;
+    case HF_GROK: grok(r); return;
+    case HF_DBRX: dbrx(r); return;
+    case HF_MAMBA2: mamba2(r); return;
+    default: break;
+    }
+    act(r);
+    biases(r, type);
+    if (type->kind == HF_GEMMA3) {
+        gemma3(r);
+    } else if (type->may & HF_WINDOWS) {
+        bool gemma2 = strcmp(type->name, "gemma2") == 0;
+        hf_windows(r, gemma2 ? 2 : 0, gemma2 ? 0 : 4);
+    }
+}

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * hf_keys.c - keys that change nothing of the network.
+ *
+ * A key that no reader asked for and that is not known here is an error: it may
+ * switch on what is not modelled.  Those that switch something off are not.
+ */
+#include "model/hf.h"
+
+#include <string.h>
+
+static const char *const exact[] = {
+    /* the file, and what runs it */
+    "transformers_version",
+    "torch_dtype",
+    "dtype",
+    "architectures",
+    "auto_map",
+    "model_type",
+    "_name_or_path",
+    "use_cache",
+    "gradient_checkpointing",
+    "tokenizer_class",
+    "pretraining_tp",
+    "quantization_config",
+    "compression_config",
+    "torchscript",
+    "return_dict",
+    "use_bfloat16",
+    "chunk_size_feed_forward",
+    "cache_implementation",
+    "unsloth_version",
+    "unsloth_fixed",
+    "for_llm_compressor",
+    "language",
+    "is_decoder",
+    "model_max_length",
+    "attn_implementation",
+    "use_flash_attn",
+    "use_mrope",
+    "id2label",
+    "label2id",
+    "problem_type",
+    "task_specific_params",
+    "finetuning_task",
+
+    "use_mamba_kernels",
+    "mamba_ssm_cache_dtype",
+    "num_logits_to_keep",
+    "logits_to_keep",
+    "chunk_size",
+    "mamba_chunk_size",
+    "residual_in_fp32",
+    "use_kernels",
+    "layernorm_fp32",
+    "tf_legacy_loss",
+    "revision",
+    "gradient_accumulation",
+    "num_key_value_groups",
+    "scale_attn_by_inverse_layer_idx",
+    "reorder_and_upcast_attn",
+    "scale_attn_weights",
+    "scale_attention_softmax_in_fp32",
+    "attention_softmax_in_fp32",
+    "init_device",
+    "logit_scale",
+    "verbose",
+    "embedding_fraction",
+    "use_qkv_bias_fused",
+    "slow_but_exact",
+    "masked_softmax_fusion",
+    "apply_residual_connection_post_layernorm",
+    "offset_alibi",
+    "interpolate_factor",
+    "alibi_bias_max",
+    "attn_impl",
+    "attn_uses_sequence_id",
+    "prefix_lm",
+    "init_config",
+    "loss_fn",
+    "bias_dropout_fusion",
+    "skip_bias_add",
+    "skip_bias_add_qkv",
+    "prefix",
+    "is_composition",
+    /* numbers that scale or bound values */
+    "initializer_range",
+    "initializer_factor",
+    "initializer_cutoff_factor",
+    "attn_logit_softcapping",
+    "final_logit_softcapping",
+    "logits_scaling",
+    "query_pre_attn_scalar",
+    "attention_multiplier",
+    "residual_multiplier",
+    "embedding_multiplier",
+    "max_attn_value",
+    "clip_qkv",
+    "swiglu_limit",
+    "routed_scaling_factor",
+    "attn_output_multiplier",
+    "attn_scale",
+    "output_multiplier_scale",
+    "embedding_multiplier_scale",
+    "floor_scale",
+    "attn_temperature_tuning",
+    "mscale",
+    "scale_emb",
+    "scale_depth",
+    "layer_norm_epsilon",
+    "layernorm_epsilon",
+    "norm_epsilon",
+    "norm_eps",
+    "rescale_prenorm_residual",
+    "norm_before_gate",
+    "scale_embedding",
+    "time_step_limit",
+    "time_step_min",
+    "time_step_max",
+    "time_step_floor",
+    "time_step_rank",
+    "hidden_act_param",
+    "rms_norm",
+    "softmax_scale",
+    /* positions: what turns how fast */
+    "rope_theta",
+    "rope_scaling",
+    "rope_parameters",
+    "rope_local_base_freq",
+    "rope_interleave",
+    "rotary_emb_base",
+    "rotary_pct",
+    "rotary_dim",
+    "rotary",
+    "rotary_percent",
+    "rotary_base",
+    "partial_rotary_factor",
+    "rope_pct",
+    "original_max_position_embeddings",
+    "initial_context_length",
+    "global_rope_theta",
+    "local_rope_theta",
+    "no_rope_layers",
+    "no_rope_layer_interval",
+    "max_window_layers",
+    "n_ctx",
+    "relative_attention_num_buckets",
+    "relative_attention_max_distance",
+    "rotary_emb_fraction",
+    "position_embedding_type",
+    "rope_type",
+    /* routing: which experts, not how many */
+    "norm_topk_prob",
+    "scoring_func",
+    "topk_method",
+    "ep_size",
+    "seq_aux",
+    "aux_loss_alpha",
+    "router_jitter_noise",
+    "input_jitter_noise",
+    "use_routing_bias",
+    "moe_router_enable_expert_bias",
+    "moe_normalize_expert_weights",
+    "output_router_logits",
+    "num_shards",
+    "expert_parallel",
+    "moe_layers",
+    /* training and generation */
+
+    "layerdrop",
+    "max_length",
+    "min_length",
+    "do_sample",
+    "temperature",
+    "top_k",
+    "top_p",
+    "num_beams",
+    "repetition_penalty",
+    "length_penalty",
+    "bad_words_ids",
+    "no_repeat_ngram_size",
+    "early_stopping",
+    "expand",
+};
+
+static const char *const endings[] = {"_token_id", "_token_index", "_eps",
+                                      "_coef",     "_loss_weight", "_epsilon"};
+static const char *const beginnings[] = {"summary_", "_", "output_", "forced_",
+                                         "transformers."};
+
+static bool changes_nothing(const char *key)
+{
+    size_t n = strlen(key);
+    for (size_t i = 0; i < SC_COUNT(exact); i++)
+        if (strcmp(key, exact[i]) == 0) return true;
+    for (size_t i = 0; i < SC_COUNT(endings); i++) {
+        size_t k = strlen(endings[i]);
+        if (n > k && strcmp(key + n - k, endings[i]) == 0) return true;
+    }
+    if (strstr(key, "dropout") || strstr(key, "pdrop")) return true;
+    for (size_t i = 0; i < SC_COUNT(beginnings); i++)
+        if (strncmp(key, beginnings[i], strlen(beginnings[i])) == 0)
+            return true;
+    return false;
+}
+
+/* null, false, 0, "" and empty lists switch nothing on. */
+static bool is_off(const sc_node *n)
+{
+    if (n->kind == SC_N_NULL) return true;
+    if (n->kind != SC_N_SCALAR) return n->child == NULL;
+    if (n->quoted) return *n->text == '\0';
+    return strcmp(n->text, "false") == 0 ||
+           strspn(n->text, "0.") == strlen(n->text);
+}
+
+static bool asked_for(const hf_reader *r, const sc_node *n)
+{
+    for (uint32_t i = 0; i < r->n_known; i++)
+        if (r->known[i] == n) return true;
+    return false;
+}
+
+static void check(hf_reader *r, const sc_node *map, const hf_type *type)
+{
+    for (const sc_node *c = map->child; c; c = c->next) {
+        if (asked_for(r, c) || changes_nothing(c->key) || is_off(c)) continue;
+        hf_fail(r, SC_C_UNKNOWN_KEY, c->key_pos, hf_other_ways,
+                "key \"%.60s\" of a %s is not understood and may change the "
+                "network",
+                c->key, type->name);
+    }
+}
+
+void hf_other_keys(hf_reader *r, const hf_type *type)
+{
+    static const char *const groups[] = {"attn_config", "ffn_config"};
+    if (r->status != SC_OK) return; /* what reads them may have stopped */
+    check(r, r->root, type);
+    for (size_t i = 0; i < SC_COUNT(groups); i++) {
+        const sc_node *n = sc_node_get(r->root, groups[i]);
+        if (n && n->kind == SC_N_MAP && asked_for(r, n)) check(r, n, type);
+    }
+}

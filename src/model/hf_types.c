@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* hf_types.c - what the code behind each model_type fixes, and the types whose
+ * operators there are none of here. */
+#include "model/hf.h"
+
+#include <string.h>
+
+const char hf_other_ways[] =
+    "describe the model in a model.yml (docs/model.md), or give an execution "
+    "trace of it (docs/model-file.md)";
+
+#define ROTARY     .position = SC_POS_ROTARY
+#define RMS_SWIGLU ROTARY, .act = SC_ACT_SWIGLU, .norm = SC_NORM_RMS
+#define RMS_GEGLU  ROTARY, .act = SC_ACT_GEGLU, .norm = SC_NORM_RMS
+#define LAYER_GELU .act = SC_ACT_GELU, .norm = SC_NORM_LAYER
+#define LEARNED    .position = SC_POS_LEARNED
+#define EXPERT_MLA HF_MOE | HF_MLA | HF_MTP
+
+/* clang-format off */
+static const hf_type types[] = {
+    {"gpt2", "GPT2LMHeadModel", HF_GPT2, LEARNED, LAYER_GELU, .tied = true, .bias = true, .dropout = true, .ffn_4h = true},
+    {"gpt_bigcode", "GPTBigCodeForCausalLM", HF_GPT2, LEARNED, LAYER_GELU, .tied = true, .bias = true, .dropout = true, .ffn_4h = true},
+    {"gpt_neox", "GPTNeoXForCausalLM", HF_GPT_NEOX, ROTARY, LAYER_GELU, .bias = true},
+    {"gptj", "GPTJForCausalLM", HF_GPTJ, ROTARY, LAYER_GELU, .has = HF_HAS_PARALLEL | HF_HAS_ONE_NORM | HF_HAS_MLP_BIAS | HF_HAS_HEAD_BIAS, .ffn_4h = true},
+    {"opt", "OPTForCausalLM", HF_OPT, LEARNED, .act = SC_ACT_RELU, .norm = SC_NORM_LAYER, .tied = true, .bias = true, .dropout = true},
+    {"bloom", "BloomForCausalLM", HF_BLOOM, .position = SC_POS_ALIBI, LAYER_GELU, .tied = true, .bias = true, .ffn_4h = true},
+    {"mpt", "MPTForCausalLM", HF_MPT, LEARNED, LAYER_GELU, .tied = true, .bias = true, .ffn_4h = true},
+    {"falcon", "FalconForCausalLM", HF_FALCON, ROTARY, LAYER_GELU, .tied = true, .ffn_4h = true},
+    {"RefinedWebModel", "RWForCausalLM", HF_FALCON, ROTARY, LAYER_GELU, .tied = true, .ffn_4h = true},
+    {"RefinedWeb", "", HF_FALCON, ROTARY, LAYER_GELU, .tied = true, .ffn_4h = true},
+    {"phi", "PhiForCausalLM", HF_PHI, ROTARY, LAYER_GELU, .has = HF_HAS_PARALLEL | HF_HAS_ONE_NORM | HF_HAS_HEAD_BIAS, .bias = true},
+    {"starcoder2", "Starcoder2ForCausalLM", HF_STARCODER2, .may = HF_WINDOWS, ROTARY, LAYER_GELU, .tied = true, .bias = true, .need_kv = true},
+    {"llama", "LlamaForCausalLM", HF_LLAMA, RMS_SWIGLU},
+    {"granite", "GraniteForCausalLM", HF_LLAMA, RMS_SWIGLU},
+    {"mistral", "MistralForCausalLM", HF_MISTRAL, RMS_SWIGLU, .need_kv = true},
+    {"mistral3", "Mistral3ForConditionalGeneration", HF_MISTRAL, RMS_SWIGLU, .need_kv = true},
+    {"smollm3", "SmolLM3ForCausalLM", HF_SMOLLM3, .may = HF_WINDOWS, RMS_SWIGLU, .tied = true, .need_kv = true},
+    {"phi3", "Phi3ForCausalLM", HF_MISTRAL, RMS_SWIGLU},
+    {"gemma", "GemmaForCausalLM", HF_PLAIN, RMS_GEGLU, .tied = true},
+    {"gemma2", "Gemma2ForCausalLM", HF_PLAIN, .may = HF_WINDOWS, .has = HF_HAS_NORMS_BOTH, RMS_GEGLU, .tied = true},
+    {"gemma3_text", "Gemma3ForCausalLM", HF_GEMMA3, .may = HF_WINDOWS | HF_DEFAULTS, .has = HF_HAS_NORMS_BOTH | HF_HAS_QK_NORM, RMS_GEGLU, .tied = true},
+    {"gemma3", "Gemma3ForConditionalGeneration", HF_GEMMA3, .may = HF_WINDOWS | HF_DEFAULTS, .has = HF_HAS_NORMS_BOTH | HF_HAS_QK_NORM, RMS_GEGLU, .tied = true},
+    {"olmo2", "Olmo2ForCausalLM", HF_PLAIN, .has = HF_HAS_NORMS_AFTER | HF_HAS_QK_ALL | HF_HAS_OUT_BIAS, RMS_SWIGLU},
+    {"olmo3", "Olmo3ForCausalLM", HF_PLAIN, .may = HF_WINDOWS, .has = HF_HAS_NORMS_AFTER | HF_HAS_QK_ALL | HF_HAS_OUT_BIAS, RMS_SWIGLU},
+    {"cohere", "CohereForCausalLM", HF_COHERE, .has = HF_HAS_PARALLEL | HF_HAS_ONE_NORM | HF_HAS_PLAIN_NORM | HF_HAS_OUT_BIAS, ROTARY, .act = SC_ACT_SWIGLU, .norm = SC_NORM_LAYER, .tied = true},
+    {"cohere2", "Cohere2ForCausalLM", HF_COHERE, .may = HF_WINDOWS, .has = HF_HAS_PARALLEL | HF_HAS_ONE_NORM | HF_HAS_PLAIN_NORM | HF_HAS_OUT_BIAS, ROTARY, .act = SC_ACT_SWIGLU, .norm = SC_NORM_LAYER, .tied = true},
+    {"glm", "GlmForCausalLM", HF_PLAIN, RMS_SWIGLU, .qkv_bias = true, .need_kv = true},
+    {"glm4", "Glm4ForCausalLM", HF_PLAIN, .has = HF_HAS_NORMS_BOTH, RMS_SWIGLU, .qkv_bias = true, .need_kv = true},
+    {"exaone4", "Exaone4ForCausalLM", HF_PLAIN, .may = HF_WINDOWS, .has = HF_HAS_NORMS_AFTER | HF_HAS_QK_NORM, RMS_SWIGLU, .need_kv = true},
+    {"seed_oss", "SeedOssForCausalLM", HF_PLAIN, RMS_SWIGLU, .qkv_bias = true, .need_kv = true},
+    {"qwen2", "Qwen2ForCausalLM", HF_QWEN2, RMS_SWIGLU, .qkv_bias = true, .need_kv = true},
+    {"qwen2_moe", "Qwen2MoeForCausalLM", HF_QWEN2_MOE, .may = HF_MOE, RMS_SWIGLU, .qkv_bias = true, .need_kv = true},
+    {"qwen3", "Qwen3ForCausalLM", HF_QWEN3, .may = HF_WINDOWS, RMS_SWIGLU, .need_kv = true},
+    {"qwen3_moe", "Qwen3MoeForCausalLM", HF_QWEN3_MOE, .may = HF_MOE | HF_WINDOWS, RMS_SWIGLU, .need_kv = true},
+    {"mixtral", "MixtralForCausalLM", HF_MIXTRAL, .may = HF_MOE, RMS_SWIGLU, .need_kv = true},
+    {"phimoe", "PhimoeForCausalLM", HF_PHI_MOE, .may = HF_MOE, .has = HF_HAS_OUT_BIAS, ROTARY, .act = SC_ACT_SWIGLU, .norm = SC_NORM_LAYER, .need_kv = true},
+    {"olmoe", "OlmoeForCausalLM", HF_EXPERTS, .may = HF_MOE, .has = HF_HAS_QK_ALL | HF_HAS_OUT_BIAS, RMS_SWIGLU},
+    {"granitemoe", "GraniteMoeForCausalLM", HF_EXPERTS, .may = HF_MOE, .has = HF_HAS_OUT_BIAS, RMS_SWIGLU},
+    {"dbrx", "DbrxForCausalLM", HF_DBRX, .may = HF_MOE, .has = HF_HAS_PLAIN_NORM, ROTARY, .act = SC_ACT_SWIGLU, .norm = SC_NORM_LAYER, .ffn_4h = true},
+    {"glm4_moe", "Glm4MoeForCausalLM", HF_GLM_MOE, .may = HF_MOE | HF_MTP, RMS_SWIGLU, .need_kv = true},
+    {"llama4_text", "Llama4ForCausalLM", HF_LLAMA4, .may = HF_MOE | HF_WINDOWS, RMS_SWIGLU, .need_kv = true},
+    {"llama4", "Llama4ForConditionalGeneration", HF_LLAMA4, .may = HF_MOE | HF_WINDOWS, RMS_SWIGLU, .need_kv = true},
+    {"minimax_m2", "MiniMaxM2ForCausalLM", HF_MINIMAX_M2, .may = HF_MOE, RMS_SWIGLU, .need_kv = true},
+    {"grok-1", "Grok1ModelForCausalLM", HF_GROK, .may = HF_MOE, .has = HF_HAS_NORMS_BOTH, RMS_GEGLU, .tied = true, .need_kv = true},
+    {"gpt_oss", "GptOssForCausalLM", HF_GPT_OSS, .may = HF_MOE | HF_WINDOWS, RMS_SWIGLU, .bias = true, .qkv_bias = true, .need_kv = true},
+    {"deepseek_v2", "DeepseekV2ForCausalLM", HF_DEEPSEEK, .may = EXPERT_MLA, RMS_SWIGLU},
+    {"deepseek_v3", "DeepseekV3ForCausalLM", HF_DEEPSEEK, .may = EXPERT_MLA, RMS_SWIGLU},
+    {"kimi_k2", "KimiK2ForCausalLM", HF_DEEPSEEK, .may = EXPERT_MLA, RMS_SWIGLU},
+    {"nemotron_h", "NemotronHForCausalLM", HF_NEMOTRON_H, .may = HF_MOE | HF_MTP, .position = SC_POS_NONE, .act = SC_ACT_RELU2, .norm = SC_NORM_RMS, .need_kv = true},
+    {"mamba2", "Mamba2ForCausalLM", HF_MAMBA2, .position = SC_POS_NONE, .act = SC_ACT_SWIGLU, .norm = SC_NORM_RMS, .tied = true, .ffn_4h = true},
+    {"bert", "BertForMaskedLM", HF_BERT, LEARNED, LAYER_GELU, .tied = true, .bias = true, .qkv_bias = true, .dropout = true},
+    {"t5", "T5ForConditionalGeneration", HF_T5, .may = HF_STACKS, .position = SC_POS_RELATIVE, .act = SC_ACT_RELU, .norm = SC_NORM_RMS, .tied = true, .dropout = true},
+    {"mt5", "MT5ForConditionalGeneration", HF_T5, .may = HF_STACKS, .position = SC_POS_RELATIVE, .act = SC_ACT_GEGLU, .norm = SC_NORM_RMS, .dropout = true},
+    {"vit", "ViTForImageClassification", HF_VIT, LEARNED, LAYER_GELU, .bias = true, .qkv_bias = true},
+};
+
+/* clang-format on */
+
+/* What is known and has operators that are not. */
+static const struct {
+    const char *name, *what;
+} others[] = {
+    {"mamba", "the selective scan of Mamba-1, a step for each channel"},
+    {"falcon_mamba", "the selective scan of Mamba-1, a step for each channel"},
+    {"jamba", "the selective scan of Mamba-1, a step for each channel"},
+    {"qwen3_next", "linear attention by a gated delta rule"},
+    {"qwen3_5", "linear attention by a gated delta rule"},
+    {"kimi_linear", "linear attention by a gated delta rule"},
+    {"minimax", "lightning attention, which is linear"},
+    {"recurrent_gemma", "gated linear recurrences"},
+    {"rwkv", "the recurrence of RWKV"},
+    {"lfm2", "gated short convolutions in place of attention"},
+    {"zamba", "blocks that share their weights"},
+    {"zamba2", "blocks that share their weights"},
+    {"albert", "blocks that share their weights"},
+    {"falcon_h1", "attention and Mamba-2 side by side in a block"},
+    {"bamba", "an MLP behind each of Mamba-2 and attention"},
+    {"granitemoehybrid", "an MLP behind each of Mamba-2 and attention"},
+    {"deepseek_v32", "attention that an indexer chooses positions for"},
+    {"gemma3n", "per-layer embeddings and alternating updates"},
+    {"gpt_neo", "windows in the second of two blocks"},
+    {"olmo", "norms without weights"},
+    {"persimmon", "layer norms of queries and keys, with biases"},
+    {"deberta", "disentangled attention"},
+    {"deberta-v2", "disentangled attention"},
+    {"bart", "an encoder-decoder with norms behind the sums"},
+    {"mbart", "an encoder-decoder with learned positions"},
+    {"pegasus", "an encoder-decoder with learned positions"},
+    {"marian", "an encoder-decoder with norms behind the sums"},
+    {"umt5", "relative positions that each block learns by itself"},
+    {"switch_transformers", "an encoder-decoder with experts"},
+};
+
+static const hf_type *by_name(const char *name)
+{
+    for (size_t i = 0; i < SC_COUNT(types); i++)
+        if (strcmp(name, types[i].name) == 0) return &types[i];
+    return NULL;
+}
+
+/* Files without model_type may name the class that reads them. */
+static const hf_type *by_architecture(hf_reader *r)
+{
+    const sc_node *n = hf_get(r, r->root, "architectures");
+    const sc_node *c = n && n->kind == SC_N_SEQ ? n->child : NULL;
+    if (!c || c->kind != SC_N_SCALAR || !*c->text) return NULL;
+    for (size_t i = 0; i < SC_COUNT(types); i++)
+        if (strcmp(c->text, types[i].arch) == 0) return &types[i];
+    return NULL;
+}
+
+/* Without a type of its own a text_config is of the file's. */
+static const sc_node *type_node(hf_reader *r)
+{
+    const sc_node *n = hf_get(r, r->root, "model_type");
+    return n || !r->outer ? n : hf_get(r, r->outer, "model_type");
+}
+
+static const char *supported(hf_reader *r)
+{
+    const char *all = "supported are ";
+    for (size_t i = 0; all && i < SC_COUNT(types); i++)
+        all = sc_sprintf(r->arena, "%s%s%s", all, i ? ", " : "", types[i].name);
+    return all;
+}
+
+const hf_type *hf_find_type(hf_reader *r)
+{
+    const sc_node *n = type_node(r);
+    if (!n) {
+        const hf_type *type = by_architecture(r);
+        if (!type)
+            hf_fail(r, SC_C_MISSING, r->root->pos, supported(r),
+                    "missing key \"model_type\"");
+        return type;
+    }
+    if (n->kind != SC_N_SCALAR || !n->quoted) {
+        hf_fail(r, SC_C_TYPE, n->pos, NULL, "model_type needs a string");
+        return NULL;
+    }
+    const hf_type *type = by_name(n->text);
+    if (type) return type;
+    for (size_t i = 0; i < SC_COUNT(others); i++) {
+        if (strcmp(n->text, others[i].name) != 0) continue;
+        hf_fail(r, SC_C_UNSUPPORTED, n->pos, hf_other_ways,
+                "not modelled: %s (\"%s\")", others[i].what, n->text);
+        return NULL;
+    }
+    hf_fail(r, SC_C_UNKNOWN_NAME, n->pos, hf_other_ways,
+            "unknown model_type \"%.60s\"", n->text);
+    return NULL;
+}
+
+/* ---- files of several towers */
+
+void hf_language_model(hf_reader *r)
+{
+    static const char *const names[] = {"text_config", "llm_config",
+                                        "language_config"};
+    static const char *const towers[] = {"vision_config", "audio_config"};
+    const sc_node *tower = NULL, *text = NULL;
+    for (size_t i = 0; i < SC_COUNT(towers) && !tower; i++)
+        tower = hf_get(r, r->root, towers[i]);
+    for (size_t i = 0; i < SC_COUNT(names) && !text; i++)
+        text = hf_get(r, r->root, names[i]);
+    if (text && text->kind != SC_N_MAP) {
+        hf_fail(r, SC_C_TYPE, text->pos, NULL, "%s needs an object", text->key);
+    } else if (text) {
+        r->outer = r->root;
+        r->root = text;
+        if (tower)
+            r->note = sc_sprintf(r->arena,
+                                 "the language model alone: %s of the file is "
+                                 "left out",
+                                 tower->key);
+    } else if (tower) {
+        hf_unsupported(r, tower, "a tower beside the text");
+    }
+}
