@@ -3,43 +3,25 @@
  * segment_network.c - a model with three layers of each kind at most, as a
  * network: the one in the middle has neighbours as most have.
  *
- * Stacks stay apart (an encoder, a decoder, predictions of later tokens), and
- * layers of several kinds stay in the order of the model.
+ * Layers of several kinds stay in the order of the model, and so do stacks (an
+ * encoder, a decoder, predictions of later tokens), which share no kind.
  */
 #include "plan/segment.h"
 
-#include <string.h>
-
 enum { SHOWN = 3 };
 
-/* Blocks up to this one are of the stack that block `i` is of. */
-static uint32_t stack_end(const sc_model *m, uint32_t i)
-{
-    const uint32_t end[] = {(uint32_t)m->t.layers,
-                            (uint32_t)(m->t.layers + m->t.decoder_layers),
-                            m->n_blocks};
-    uint32_t k = 0;
-    while (end[k] <= i) k++;
-    return end[k];
-}
-
-/* The first blocks of each kind in each stack. */
+/* The first blocks of each kind. */
 static sc_status shorten(const sc_model *from, sc_arena *a, sc_model *out,
                          sc_err *err)
 {
-    uint32_t seen[SC_LAYERS] = {0}, end = 0;
+    uint32_t seen[SC_LAYERS] = {0};
     *out = *from;
     out->order = SC_NEW_N(a, uint8_t, from->n_blocks);
     if (!out->order) return sc_error_nomem(err);
     out->n_blocks = 0;
-    for (uint32_t i = 0; i < from->n_blocks; i++) {
-        uint8_t kind = from->order[i];
-        if (i == end) {
-            end = stack_end(from, i);
-            memset(seen, 0, sizeof seen);
-        }
-        if (seen[kind]++ < SHOWN) out->order[out->n_blocks++] = kind;
-    }
+    for (uint32_t i = 0; i < from->n_blocks; i++)
+        if (seen[from->order[i]]++ < SHOWN)
+            out->order[out->n_blocks++] = from->order[i];
     return SC_OK;
 }
 

@@ -69,20 +69,17 @@ static void print_row(sc_text *out, const char *name, const work *k)
 }
 
 /* The instance `x` of a segment that stands `count` times in the network. */
-static work print_layer(const sc_opgraph *g, const sc_ginstance *x,
-                        const char *path, uint32_t count, uint64_t batch,
+static work print_layer(const sc_model *m, const sc_opgraph *g,
+                        const sc_ginstance *x, uint32_t count, uint64_t batch,
                         sc_text *out)
 {
     char name[64];
     work one = {0}, all = {0};
-    size_t stem = strlen(x->path);
-    sc_text_add(out, "%s\n", path);
+    const sc_layer *l = &m->layer[x->kind];
+    sc_text_add(out, "%s\n", l->path);
     for (uint32_t i = x->first; i < x->first + x->n_ops; i++) {
         work k = report_work_of(g, i, (double)batch);
-        const char *own = g->op[i].path;
-        if (strncmp(own, x->path, stem) == 0 && own[stem] == '.')
-            own += stem + 1;
-        snprintf(name, sizeof name, "  %s", own);
+        snprintf(name, sizeof name, "  %s", sc_kind_op_name(l, &g->op[i]));
         print_row(out, name, &k);
         report_add_work(&one, &k, 1);
     }
@@ -134,7 +131,7 @@ static work print_segments(const sc_model *m, const sc_opgraph *g,
         seen = x->segment + 1;
         for (uint32_t k = i; k < g->n_instances; k++)
             count += g->instance[k].segment == x->segment;
-        work k = print_layer(g, x, m->layer[x->kind].path, count, batch, out);
+        work k = print_layer(m, g, x, count, batch, out);
         report_add_work(&total, &k, 1);
     }
     return total;
