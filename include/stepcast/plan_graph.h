@@ -52,7 +52,8 @@ typedef struct sc_gjob {
     bool joined;             /* kernels and exchanges that nothing else waits
                                     for are parts of one operation, with equal
                                     times; not with `unfold` */
-    bool no_update;       /* weights stay as they are: passes are asked for */
+    bool no_update; /* weights stay as they are: passes are asked for, what
+                             happens once a step has no price */
     uint8_t layers_chunk; /* of pipeline devices that hold parts of a
                              vocabulary as chunks before or behind: that of
                              the layers, + 1; 0: none do.  Not for callers */

@@ -143,7 +143,7 @@ static sc_status emit(infer *f, const bucket *b)
     uint32_t n = 0, item = SC_NONE, wide = SC_NONE, *in = NULL;
     SC_TRY(gathered(f, b, &in, &n, &end));
     const char *path = f->g->op[first->op].path;
-    if (b->n > 1)
+    if (b->n > 1 && !f->job->no_update)
         path = sc_sprintf(f->a, "%s .. %s", path, f->g->op[end->op].path);
     if (!path) return sc_error_nomem(f->err);
     gi_why why = {.path = path,

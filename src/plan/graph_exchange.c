@@ -321,7 +321,8 @@ static uint32_t record(infer *f, const gi_why *w, const gi_coll *c,
 static sc_status emit(infer *f, const gi_why *w, const gi_coll *c,
                       struct gi_groups *g, uint32_t to, uint32_t *item)
 {
-    exchange_price cost;
+    exchange_price cost = {0};
+    bool unpriced = w->once && f->job->no_update; /* passes are asked for */
     if (!g) return sc_error_nomem(f->err);
     gi_coll own = *c;
     gi_why why = *w;
@@ -331,7 +332,7 @@ static sc_status emit(infer *f, const gi_why *w, const gi_coll *c,
     if (!own.reason) return sc_error_nomem(f->err);
     c = &own;
     w = &why;
-    SC_TRY(price(f, g, c->coll, c->ring, c->bytes, &cost));
+    if (!unpriced) SC_TRY(price(f, g, c->coll, c->ring, c->bytes, &cost));
     uint32_t x = record(f, w, c, g, &cost);
     double shown = c->coll == SC_SENDRECV
                        ? cost.seconds
