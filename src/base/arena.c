@@ -38,7 +38,7 @@
 #ifdef HAVE_ASAN
 #define MAPPED_FROM SIZE_MAX
 #else
-#define MAPPED_FROM ((size_t)256 << 10)
+#define MAPPED_FROM ((size_t)128 << 10)
 #endif
 /* Chunks from here on have pages of the other size, where the kernel can. */
 #define LARGE_FROM ((size_t)4 << 20)

@@ -127,7 +127,7 @@ sc_status gi_close(infer *f)
     if (!f->elements) f->elements = SC_NEW_N(f->a, double, f->g->n_tensors);
     if (!f->elements) return sc_error_nomem(f->err);
     if (!f->job->forward_only) SC_TRY(gi_gradients(f));
-    SC_TRY(gi_host(f));
+    if (!f->job->no_update) SC_TRY(gi_host(f));
     SC_TRY(gi_finish(f));
     SC_TRY(gi_side_by_side(f));
     sums(f);
