@@ -23,6 +23,7 @@ typedef struct maker {
     bool old;
     bool recorded; /* 2.10 as the recorded cases have it, see ring_bw() */
     double n, nodes, local; /* ranks, nodes, ranks per node */
+    double depth;           /* of a tree over nodes */
     tuning_gen gen;         /* of the GPUs */
     uint32_t column;        /* of the caps */
     double ll_max;
@@ -193,7 +194,7 @@ static double latency(const maker *k, sc_coll c, sc_nccl_algo a,
                       sc_nccl_proto p)
 {
     hops h = hops_of(k, a, p);
-    double base = k->table->base[a][p], depth = floor(log2(k->nodes));
+    double base = k->table->base[a][p], depth = k->depth;
     double others = k->local - 1;
     switch (a) {
     case SC_NCCL_RING: return base + ring_latency(k, c, p, h);
@@ -339,15 +340,17 @@ static tuning_gen generation(const sc_graphs *g)
                              : TUNING_VOLTA;
 }
 
+/* Rows of the collectives from `first` on, before `end`; others are not written. */
 static sc_status tune(const sc_graphs *g, const sc_nccl_options *options,
                       int first, int end, sc_tuning *out, sc_err *err)
 {
     static const sc_nccl_options none;
-    *out = (sc_tuning){.version = g->version,
-                       .n = g->n_local * g->nodes,
-                       .nodes = g->nodes,
-                       .min_sm = g->min_sm,
-                       .x86 = g->arch == SC_CPU_X86};
+    memset(out->cell[first], 0, (size_t)(end - first) * sizeof out->cell[0]);
+    out->version = g->version;
+    out->n = g->n_local * g->nodes;
+    out->nodes = g->nodes;
+    out->min_sm = g->min_sm;
+    out->x86 = g->arch == SC_CPU_X86;
     maker k = {.g = g,
                .table = &coll_tuning[g->version],
                .options = options == NULL ? &none : options,
@@ -357,6 +360,7 @@ static sc_status tune(const sc_graphs *g, const sc_nccl_options *options,
                .n = out->n,
                .nodes = g->nodes,
                .local = g->n_local,
+               .depth = floor(log2(g->nodes)),
                .gen = generation(g),
                .column = g->nodes <= 2 ? g->nodes - 1 : 2};
     if (out->n < 2)
@@ -427,12 +431,13 @@ static void correct(const sc_tuning *t, sc_coll coll, double bytes,
         c->latency_us *= t->min_sm < 80 ? 1.9 : 1.4;
 }
 
-sc_status sc_coll_table(const sc_tuning *t, sc_coll coll, sc_nccl_algo algo,
-                        sc_nccl_proto proto, double bytes, uint32_t ops,
-                        sc_choice *out)
+/* The table's time; false: the pair is not used. */
+static bool time_of(const sc_tuning *t, sc_coll coll, sc_nccl_algo algo,
+                    sc_nccl_proto proto, double bytes, uint32_t ops,
+                    sc_choice *out)
 {
     const sc_tuning_cell *cell = &t->cell[coll][algo][proto];
-    if (!(cell->bandwidth > 0)) return SC_NO;
+    if (!(cell->bandwidth > 0)) return false;
     sc_choice c = {.algo = algo,
                    .proto = proto,
                    .latency_us = cell->latency_us,
@@ -442,6 +447,16 @@ sc_status sc_coll_table(const sc_tuning *t, sc_coll coll, sc_nccl_algo algo,
     correct(t, coll, bytes, &c);
     if (algo != SC_NCCL_RING) count = (count + batch - 1) / batch;
     c.time_s = 1e-6 * c.latency_us * count + 1e-9 * bytes / c.bandwidth;
+    *out = c;
+    return true;
+}
+
+sc_status sc_coll_table(const sc_tuning *t, sc_coll coll, sc_nccl_algo algo,
+                        sc_nccl_proto proto, double bytes, uint32_t ops,
+                        sc_choice *out)
+{
+    sc_choice c;
+    if (!time_of(t, coll, algo, proto, bytes, ops, &c)) return SC_NO;
     size_kernel(t, bytes, &c);
     *out = c;
     return SC_OK;
@@ -455,15 +470,17 @@ sc_status sc_coll_select(const sc_tuning *t, sc_coll coll, double bytes,
     for (int a = 0; a < SC_N_NCCL_ALGOS; a++)
         for (int p = 0; p < SC_N_NCCL_PROTOS; p++) {
             sc_choice c;
-            if (sc_coll_table(t, coll, (sc_nccl_algo)a, (sc_nccl_proto)p, bytes,
-                              ops, &c) != SC_OK ||
+            if (!time_of(t, coll, (sc_nccl_algo)a, (sc_nccl_proto)p, bytes, ops,
+                         &c) ||
                 c.time_s >= best.time_s)
                 continue;
             best = c;
             found = SC_OK;
         }
-    if (found == SC_OK) *out = best;
-    return found;
+    if (found != SC_OK) return found;
+    size_kernel(t, bytes, &best);
+    *out = best;
+    return SC_OK;
 }
 
 sc_status sc_coll_choose(const sc_graphs *g, const sc_nccl_options *options,
