@@ -118,6 +118,8 @@ typedef struct sc_transformer {
      * experts; NULL: every block has attention and an MLP */
     const char *pattern;
     int64_t ssm_state, ssm_heads, ssm_head_dim, ssm_groups, ssm_conv;
+    int64_t ssm_rank;   /* Mamba-1: width that steps go through, one for each
+                         channel (then ssm_head_dim is 1); 0: Mamba-2 */
     const char *frozen; /* patterns of what does not learn; NULL */
     int64_t lora;       /* rank of adapters beside frozen linears; 0 */
     bool lora_mlp;      /* beside those of the MLP too, not only attention */

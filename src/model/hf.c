@@ -15,11 +15,11 @@
 /* clang-format off */
 static const hf_spelling spellings[] = {
     {MODEL_LAYERS,   {"num_hidden_layers", "n_layer", "n_layers", "num_layers"}},
-    {MODEL_HIDDEN,   {"hidden_size", "n_embd", "d_model", "n_embed"}},
+    {MODEL_HIDDEN,   {"hidden_size", "n_embd", "d_model", "n_embed", "dim"}},
     {MODEL_HEADS,    {"num_attention_heads", "n_head", "n_heads", "num_heads"}},
     {MODEL_KV_HEADS, {"num_key_value_heads", "num_kv_heads", "n_head_kv"}},
     {MODEL_HEAD_DIM, {"head_dim", "d_kv"}},
-    {MODEL_FFN,      {"intermediate_size", "ffn_dim", "n_inner", "d_ff", "ffn_hidden_size"}},
+    {MODEL_FFN,      {"intermediate_size", "ffn_dim", "n_inner", "d_ff", "ffn_hidden_size", "hidden_dim"}},
     {MODEL_VOCAB,    {"vocab_size"}},
     {MODEL_MAX_SEQ,  {"max_position_embeddings", "n_positions", "max_seq_len", "seq_length"}},
 };

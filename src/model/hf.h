@@ -39,7 +39,11 @@ typedef enum hf_kind {
     HF_MINIMAX_M2,
     HF_EXPERTS, /* in every layer, with the width of the MLP */
     HF_GROK,
-    HF_MAMBA2
+    HF_MAMBA2,
+    HF_MAMBA,
+    HF_JAMBA,
+    HF_HYBRID, /* Mamba-2 or attention, and an MLP behind either */
+    HF_STABLELM
 } hf_kind;
 
 /* Parts that models of a type may have. */
@@ -112,7 +116,7 @@ int64_t hf_count(hf_reader *r, const char *key, model_field field);
 bool hf_is(hf_reader *r, const char *key, const char *word);
 
 /* Spellings of a number; HuggingFace maps them onto each other. */
-#define HF_SPELLINGS 6
+#define HF_SPELLINGS 8
 
 typedef struct hf_spelling {
     model_field field;
@@ -152,5 +156,8 @@ void hf_details(hf_reader *r, const hf_type *type);
 void hf_details_sparse(hf_reader *r, const hf_type *type);
 void hf_details_encoder(hf_reader *r, const hf_type *type);
 void hf_details_family(hf_reader *r, const hf_type *type);
+void hf_details_mamba(hf_reader *r, const hf_type *type);
+/* A width that may be 0, which is none. */
+void hf_shared(hf_reader *r, const char *key);
 
 #endif

@@ -13,14 +13,22 @@ static void only(hf_reader *r, const char *key, double value, const char *what)
     }
 }
 
-static void bert(hf_reader *r)
+/* Types of tokens: two rows of a table, whatever the file says: RoBERTa has
+ * one, DistilBERT none. */
+static void bert(hf_reader *r, const hf_type *type)
 {
+    bool distil = strcmp(type->name, "distilbert") == 0;
     const sc_node *n = hf_get(r, r->root, "position_embedding_type");
     r->t.encoder = true;
     r->t.embed_norm = true;
     r->t.dropout = hf_number(r, r->root, "hidden_dropout_prob", 0.1) > 0;
-    hf_act(r, r->root, "hidden_act");
-    only(r, "type_vocab_size", 2, "other than two types of tokens");
+    hf_act(r, r->root, distil ? "activation" : "hidden_act");
+    const sc_node *rows = hf_get(r, r->root, "type_vocab_size");
+    if (rows && hf_number(r, r->root, rows->key, 2) != 1)
+        only(r, rows->key, 2, "other than one or two types of tokens");
+    if (hf_bool(r, r->root, "sinusoidal_pos_embds", false))
+        hf_unsupported(r, hf_get(r, r->root, "sinusoidal_pos_embds"),
+                       "positions by sines");
     if (n && !hf_is(r, n->key, "absolute")) {
         hf_unsupported(r, n, "relative positions");
     }
@@ -84,7 +92,7 @@ static void vit(hf_reader *r)
 void hf_details_encoder(hf_reader *r, const hf_type *type)
 {
     switch (type->kind) {
-    case HF_BERT: bert(r); break;
+    case HF_BERT: bert(r, type); break;
     case HF_T5: t5(r); break;
     default: vit(r); break;
     }

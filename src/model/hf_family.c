@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * hf_family.c - config.json of types that differ from Llama in a few facts:
- * where norms and biases are, windows, experts, Mamba-2 alone.
+ * where norms and biases are, windows, experts.
  */
 #include "model/hf.h"
 
@@ -22,6 +22,7 @@ static void biases(hf_reader *r, const hf_type *type)
     if (out) r->t.proj_bias = r->t.qkv_bias;
     if (hf_bool(r, r->root, "attention_out_bias", false)) r->t.proj_bias = true;
     if (hf_bool(r, r->root, "mlp_bias", false)) r->t.mlp_bias = true;
+    if (hf_bool(r, r->root, "use_bias", false)) r->t.bias = true;
 }
 
 static void gated_by(hf_reader *r, const char *key, bool *fact, bool fallback)
@@ -118,6 +119,19 @@ static void gptj(hf_reader *r)
     r->t.dropout = hf_number(r, r->root, "resid_pdrop", 0) > 0;
 }
 
+/* Parallel parts share a norm. */
+static void stablelm(hf_reader *r)
+{
+    hf_act(r, r->root, "hidden_act");
+    r->t.qkv_bias = hf_bool(r, r->root, "use_qkv_bias", false);
+    r->t.parallel = hf_bool(r, r->root, "use_parallel_residual", false);
+    r->t.one_norm = r->t.parallel;
+    r->t.dropout = hf_number(r, r->root, "hidden_dropout", 0) > 0;
+    if (hf_bool(r, r->root, "qk_layernorm", false))
+        hf_unsupported(r, hf_get(r, r->root, "qk_layernorm"),
+                       "a layer norm for each head of queries and keys");
+}
+
 /* One block in four has no positions, which cost nearly nothing. */
 static void smollm3(hf_reader *r, const hf_type *type)
 {
@@ -129,7 +143,7 @@ static void smollm3(hf_reader *r, const hf_type *type)
 
 /* ---- experts */
 
-static void shared_of(hf_reader *r, const char *key)
+void hf_shared(hf_reader *r, const char *key)
 {
     const hf_spelling shared[] = {{MODEL_SHARED_FFN, {key}}};
     const sc_node *n = hf_get(r, r->root, key);
@@ -141,7 +155,7 @@ static void qwen2_moe(hf_reader *r)
 {
     hf_act(r, r->root, "hidden_act");
     hf_experts(r, true);
-    shared_of(r, "shared_expert_intermediate_size");
+    hf_shared(r, "shared_expert_intermediate_size");
     r->t.moe_every = hf_count(r, "decoder_sparse_step", MODEL_MOE_EVERY);
     hf_dense_list(r, "mlp_only_layers");
     r->t.qkv_bias = hf_bool(r, r->root, "qkv_bias", true);
@@ -211,7 +225,7 @@ static void minimax_m2(hf_reader *r)
     const sc_node *list = hf_get(r, r->root, "attn_type_list");
     hf_act(r, r->root, "hidden_act");
     hf_experts(r, false);
-    shared_of(r, "shared_intermediate_size");
+    hf_shared(r, "shared_intermediate_size");
     if (!r->t.head_dim) r->t.head_dim = 128; /* of the type */
     gated_by(r, "use_qk_norm", &r->t.qk_norm, true);
     r->t.qk_norm_all = r->t.qk_norm;
@@ -261,37 +275,6 @@ static void dbrx(hf_reader *r)
     r->t.dropout = hf_number(r, root, "resid_pdrop", 0) > 0;
 }
 
-/* ---- Mamba-2 alone: blocks without an MLP */
-
-static void mamba2(hf_reader *r)
-{
-    static const hf_spelling ssm[] = {
-        {MODEL_SSM_STATE, {"state_size"}},  {MODEL_SSM_HEADS, {"num_heads"}},
-        {MODEL_SSM_HEAD_DIM, {"head_dim"}}, {MODEL_SSM_GROUPS, {"n_groups"}},
-        {MODEL_SSM_CONV, {"conv_kernel"}},
-    };
-    sc_transformer *t = &r->t;
-    const sc_node *act_of = hf_get(r, r->root, "hidden_act");
-    hf_numbers(r, ssm, SC_COUNT(ssm), true);
-    if (act_of && !hf_is(r, act_of->key, "silu"))
-        hf_unsupported(r, act_of, "this activation");
-    for (int i = 0; i < 2; i++) {
-        const char *key = i ? "use_conv_bias" : "use_bias";
-        if (hf_bool(r, r->root, key, i == 1) != (i == 1))
-            hf_unsupported(r, hf_get(r, r->root, key),
-                           "biases in a part of the block");
-    }
-    if (!hf_bool(r, r->root, "rms_norm", true))
-        hf_unsupported(r, hf_get(r, r->root, "rms_norm"), "blocks without it");
-    t->head_dim = 0;
-    t->ffn = t->hidden; /* no block has one */
-    if (t->layers < 1 || t->layers > 100000) return;
-    char *letters = SC_NEW_N(r->arena, char, (size_t)t->layers + 1);
-    if (!letters) return;
-    memset(letters, 'M', (size_t)t->layers);
-    t->pattern = letters;
-}
-
 void hf_details_family(hf_reader *r, const hf_type *type)
 {
     switch (type->kind) {
@@ -309,7 +292,11 @@ void hf_details_family(hf_reader *r, const hf_type *type)
     case HF_MINIMAX_M2: minimax_m2(r); return;
     case HF_GROK: grok(r); return;
     case HF_DBRX: dbrx(r); return;
-    case HF_MAMBA2: mamba2(r); return;
+    case HF_STABLELM: stablelm(r); return;
+    case HF_MAMBA2:
+    case HF_MAMBA:
+    case HF_JAMBA:
+    case HF_HYBRID: hf_details_mamba(r, type); return;
     default: break;
     }
     act(r);

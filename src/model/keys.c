@@ -101,6 +101,8 @@ const sc_key sc_transformer_keys[] = {
     {INT(ssm_groups, 1, 1 << 16,
          "groups of heads that share B and C; default: 1")},
     {INT(ssm_conv, 1, 1 << 10, "taps of its convolution; default: 4")},
+    {INT(ssm_rank, 1, 1 << 16,
+         "width that steps of Mamba-1 go through; without it Mamba-2")},
     {.name = "frozen",
      .type = SC_T_STRING,
      .offset = offsetof(sc_transformer, frozen),

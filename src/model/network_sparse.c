@@ -106,9 +106,52 @@ static gb_value scan(network *n, gb_value x, gb_value gates, network_dim dim)
     return network_close(n, g, &t);
 }
 
+/* The scan of Mamba-1 reads a step for each channel, B and C, and gates. */
+static gb_value scan_channels(network *n, gb_value x, gb_value step,
+                              gb_value bc, gb_value gates, network_dim dim)
+{
+    static const uint8_t at[] = {2, SC_G_NO_ITER},
+                         rank[] = {0, 1, SC_G_NO_ITER};
+    const gb_value in[] = {x, step, bc, gates};
+    uint64_t state = (uint64_t)n->t->ssm_state;
+    /* decay of each element of the state, and a skip */
+    const sc_gdim w[] = {{"state", dim.extent, false},
+                         {"width", state + 1, false}};
+    sc_gtensor t;
+    sc_gop *g = network_open(n, "scan", SC_G_SCAN, 4, in, dim, &t);
+    if (!g) return SC_NONE;
+    gb_port(&g->in[2], rank, 3);
+    g->iter[1].kind = SC_I_OPAQUE;
+    (void)gb_iter(g, "rank", SC_I_OPAQUE, state);
+    (void)gb_weight(&n->b, g, "weight", 2, w, at);
+    g->flops = 7.0 * (double)n->seq * (double)dim.extent * (double)state;
+    return network_close(n, g, &t);
+}
+
+/* Gu and Dao, "Mamba" (2023), figure 3 and algorithm 2. */
+static gb_value channels(network *n, gb_value x)
+{
+    const sc_transformer *t = n->t;
+    int64_t d = t->ssm_heads * t->ssm_head_dim, h = t->ssm_heads;
+    int64_t both = t->ssm_rank + 2 * t->ssm_state;
+    network_dim inner = network_width("state", d, h);
+    gb_value v = network_norm(n, "norm1", x);
+    gb_value made = network_linear(n, "in_proj", v,
+                                   network_width("state", 2 * d, h), t->bias);
+    gb_value u = conv(n, made, inner);
+    gb_value bc = network_linear(n, "x_proj", u,
+                                 network_width("rank", both, both), false);
+    v = gb_slice(&n->b, "step", bc, 2, (uint64_t)t->ssm_rank);
+    v = network_linear(n, "dt_proj", v, inner, true);
+    v = scan_channels(n, u, v, bc, made, inner);
+    v = network_linear(n, "out_proj", v, network_hidden(n), t->bias);
+    return network_sum(n, "add1", v, x);
+}
+
 gb_value network_mamba(network *n, gb_value x)
 {
     const sc_transformer *t = n->t;
+    if (t->ssm_rank) return channels(n, x);
     int64_t heads = t->ssm_heads, groups = t->ssm_groups;
     int64_t d = heads * t->ssm_head_dim;
     int64_t xbc = d + 2 * groups * t->ssm_state; /* x, B and C */

@@ -63,6 +63,7 @@ typedef enum model_field {
     MODEL_SSM_HEAD_DIM,
     MODEL_SSM_GROUPS,
     MODEL_SSM_CONV,
+    MODEL_SSM_RANK,
     MODEL_FROZEN,
     MODEL_LORA,
     MODEL_LORA_MLP,

@@ -262,6 +262,7 @@ static void print_kind(const sc_transformer *t, sc_text *out)
         print_number(out, "ssm_heads", t->ssm_heads);
         print_number(out, "ssm_head_dim", t->ssm_head_dim);
         print_number(out, "ssm_groups", t->ssm_groups);
+        print_number(out, "ssm_rank", t->ssm_rank);
     }
     print_number(out, "lora", t->lora);
     if (t->encoder) sc_text_add(out, "  %-12s yes\n", "encoder");

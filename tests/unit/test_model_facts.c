@@ -140,6 +140,29 @@ static void test_biases(void **state)
     (void)network(&t, none + LAYERS * (H + 2 * FFN + H) + VOCAB - VOCAB * H);
 }
 
+/* Mamba-1 with 128 channels, a state of 16 and steps of rank 4: in_proj 64 x
+ * 256, taps and bias 5 x 128, x_proj 128 x 36, dt_proj 4 x 128 and bias, decay
+ * and skip 128 x 17, out_proj 128 x 64, a norm. */
+static void test_mamba1(void **state)
+{
+    (void)state;
+    sc_transformer t = small();
+    t.pattern = "MMMM";
+    t.position = SC_POS_NONE;
+    t.ssm_heads = 128;
+    t.ssm_head_dim = 1;
+    t.ssm_state = 16;
+    t.ssm_rank = 4;
+    uint64_t block =
+        64 * 256 + 5 * 128 + 128 * 36 + 5 * 128 + 128 * 17 + 128 * 64 + 64;
+    const sc_opgraph *g = network(&t, 4 * block + 2 * VOCAB * H + H);
+    assert_true(reads(g, "layers.1.scan", "layers.1.conv"));
+    assert_true(reads(g, "layers.1.scan", "layers.1.dt_proj"));
+    assert_true(reads(g, "layers.1.scan", "layers.1.x_proj"));
+    assert_true(reads(g, "layers.1.scan", "layers.1.in_proj"));
+    assert_true(reads(g, "layers.1.out_proj", "layers.1.scan"));
+}
+
 static uint64_t window(const sc_opgraph *g, const char *path)
 {
     const sc_gop *op = find(g, path);
@@ -166,8 +189,8 @@ static void test_windows(void **state)
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-    const struct CMUnitTest tests[] = {T(test_norms), T(test_one_norm),
+    const struct CMUnitTest tests[] = {T(test_norms),   T(test_one_norm),
                                        T(test_qk_norm), T(test_biases),
-                                       T(test_windows)};
+                                       T(test_windows), T(test_mamba1)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -35,13 +35,13 @@ static const struct {
     {"phi-4-mini", "{\"model_type\": \"phi3\", \"hidden_act\": \"silu\", \"hidden_size\": 3072, \"intermediate_size\": 8192, \"num_attention_heads\": 24, \"num_hidden_layers\": 32, \"num_key_value_heads\": 8, \"partial_rotary_factor\": 0.75, \"sliding_window\": 262144, \"tie_word_embeddings\": true, \"vocab_size\": 200064, \"full_attn_mod\": 1, \"interpolate_factor\": 1, \"lm_head_bias\": false, \"mlp_bias\": false}",
      3836021760, "safetensors of microsoft/Phi-4-mini-instruct"},
     {"phi-3.5-moe", "{\"model_type\": \"phimoe\", \"attention_bias\": true, \"hidden_act\": \"silu\", \"hidden_size\": 4096, \"intermediate_size\": 6400, \"lm_head_bias\": true, \"num_attention_heads\": 32, \"num_experts_per_tok\": 2, \"num_hidden_layers\": 32, \"num_key_value_heads\": 8, \"num_local_experts\": 16, \"router_jitter_noise\": 0.01, \"input_jitter_noise\": 0.01, \"sliding_window\": 131072, \"tie_word_embeddings\": false, \"vocab_size\": 32064}",
-     41873153344, "safetensors of microsoft/Phi-3.5-MoE-instruct"},
+     41873153344, "its matrices by hand; named 16 x 3.8B, 41.9B in all"},
     {"phi-2", "{\"model_type\": \"phi\", \"hidden_act\": \"gelu_new\", \"hidden_size\": 2560, \"intermediate_size\": 10240, \"num_attention_heads\": 32, \"num_hidden_layers\": 32, \"num_key_value_heads\": null, \"partial_rotary_factor\": 0.4, \"qk_layernorm\": false, \"resid_pdrop\": 0.1, \"vocab_size\": 51200}",
      2779683840, "safetensors of microsoft/phi-2"},
     {"falcon-7b", "{\"model_type\": \"falcon\", \"alibi\": false, \"bias\": false, \"hidden_size\": 4544, \"multi_query\": true, \"new_decoder_architecture\": false, \"num_attention_heads\": 71, \"num_hidden_layers\": 32, \"parallel_attn\": true, \"vocab_size\": 65024}",
-     6921720704, "elements of the checkpoint of tiiuae/falcon-7b"},
+     6921720704, "its matrices by hand; named 7B"},
     {"falcon-40b", "{\"model_type\": \"falcon\", \"alibi\": false, \"bias\": false, \"hidden_size\": 8192, \"multi_query\": true, \"new_decoder_architecture\": true, \"num_attention_heads\": 128, \"num_hidden_layers\": 60, \"num_kv_heads\": 8, \"parallel_attn\": true, \"vocab_size\": 65024}",
-     41303293952, "elements of the checkpoint of tiiuae/falcon-40b"},
+     41303293952, "its matrices by hand; named 40B"},
     {"glm-4.5-air", "{\"model_type\": \"glm4_moe\", \"attention_bias\": true, \"first_k_dense_replace\": 1, \"head_dim\": 128, \"hidden_act\": \"silu\", \"hidden_size\": 4096, \"intermediate_size\": 10944, \"moe_intermediate_size\": 1408, \"n_group\": 1, \"n_routed_experts\": 128, \"n_shared_experts\": 1, \"norm_topk_prob\": true, \"num_attention_heads\": 96, \"num_experts_per_tok\": 8, \"num_hidden_layers\": 46, \"num_key_value_heads\": 8, \"num_nextn_predict_layers\": 1, \"partial_rotary_factor\": 0.5, \"routed_scaling_factor\": 1.0, \"topk_group\": 1, \"use_qk_norm\": false, \"vocab_size\": 151552}",
      110468824832 - 2 * 151552.0 * 4096, "safetensors of zai-org/GLM-4.5-Air, less the MTP block's copies of table and head"},
     {"glm-4.5", "{\"model_type\": \"glm4_moe\", \"attention_bias\": true, \"first_k_dense_replace\": 3, \"head_dim\": 128, \"hidden_act\": \"silu\", \"hidden_size\": 5120, \"intermediate_size\": 12288, \"moe_intermediate_size\": 1536, \"n_group\": 1, \"n_routed_experts\": 160, \"n_shared_experts\": 1, \"num_attention_heads\": 96, \"num_experts_per_tok\": 8, \"num_hidden_layers\": 92, \"num_key_value_heads\": 8, \"num_nextn_predict_layers\": 1, \"topk_group\": 1, \"use_qk_norm\": true, \"vocab_size\": 151552}",
@@ -67,13 +67,13 @@ static const struct {
     {"starcoder", "{\"model_type\": \"gpt_bigcode\", \"activation_function\": \"gelu\", \"multi_query\": true, \"n_embd\": 6144, \"n_head\": 48, \"n_inner\": 24576, \"n_layer\": 40, \"n_positions\": 8192, \"vocab_size\": 49152}",
      15517456384, "safetensors of bigcode/starcoder"},
     {"command-r", "{\"model_type\": \"cohere\", \"hidden_act\": \"silu\", \"hidden_size\": 8192, \"intermediate_size\": 22528, \"logit_scale\": 0.0625, \"num_attention_heads\": 64, \"num_hidden_layers\": 40, \"num_key_value_heads\": 64, \"use_qk_norm\": false, \"vocab_size\": 256000}",
-     34980831232, "safetensors of CohereLabs/c4ai-command-r-v01"},
+     34980831232, "its matrices by hand; 35B on the model card"},
     {"command-r-plus", "{\"model_type\": \"cohere\", \"hidden_act\": \"silu\", \"hidden_size\": 12288, \"intermediate_size\": 33792, \"logit_scale\": 0.8333333, \"num_attention_heads\": 96, \"num_hidden_layers\": 64, \"num_key_value_heads\": 8, \"use_qk_norm\": true, \"vocab_size\": 256000}",
-     103810674688, "safetensors of CohereLabs/c4ai-command-r-plus"},
+     103810674688, "its matrices by hand; 104B on the model card"},
     {"command-r7b", "{\"model_type\": \"cohere2\", \"hidden_act\": \"silu\", \"head_dim\": 128, \"hidden_size\": 4096, \"intermediate_size\": 14336, \"logit_scale\": 0.25, \"num_attention_heads\": 32, \"num_hidden_layers\": 32, \"num_key_value_heads\": 8, \"order_of_interleaved_layers\": \"local_attn_first\", \"position_embedding_type\": \"rope_gptj\", \"rotary_pct\": 1.0, \"sliding_window\": 4096, \"sliding_window_pattern\": 4, \"use_embedding_sharing\": true, \"use_gated_activation\": true, \"use_parallel_block\": true, \"use_parallel_embedding\": true, \"vocab_size\": 256000}",
      8028033024, "safetensors of CohereLabs/c4ai-command-r7b-12-2024"},
     {"dbrx", "{\"model_type\": \"dbrx\", \"attn_config\": {\"clip_qkv\": 8, \"kv_n_heads\": 8, \"model_type\": \"\", \"rope_theta\": 500000}, \"d_model\": 6144, \"emb_pdrop\": 0.0, \"ffn_config\": {\"ffn_hidden_size\": 10752, \"model_type\": \"\", \"moe_jitter_eps\": 0, \"moe_loss_weight\": 0.05, \"moe_num_experts\": 16, \"moe_top_k\": 4}, \"max_seq_len\": 32768, \"n_heads\": 48, \"n_layers\": 40, \"tie_word_embeddings\": false, \"vocab_size\": 100352}",
-     131596523520, "safetensors of databricks/dbrx-base"},
+     131596523520, "its matrices by hand; 132B on the model card"},
     {"gpt-j-6b", "{\"model_type\": \"gptj\", \"activation_function\": \"gelu_new\", \"n_embd\": 4096, \"n_head\": 16, \"n_inner\": null, \"n_layer\": 28, \"n_positions\": 2048, \"rotary\": true, \"rotary_dim\": 64, \"tie_word_embeddings\": false, \"vocab_size\": 50400}",
      6053381344, "model card of EleutherAI/gpt-j-6b"},
     {"granite-3.3-8b", "{\"model_type\": \"granite\", \"attention_bias\": false, \"attention_multiplier\": 0.0078125, \"embedding_multiplier\": 12.0, \"hidden_act\": \"silu\", \"hidden_size\": 4096, \"intermediate_size\": 12800, \"logits_scaling\": 16.0, \"mlp_bias\": false, \"num_attention_heads\": 32, \"num_hidden_layers\": 40, \"num_key_value_heads\": 8, \"residual_multiplier\": 0.22, \"tie_word_embeddings\": true, \"vocab_size\": 49159}",
@@ -88,6 +88,28 @@ static const struct {
      780e6, "Dao and Gu, Transformers are SSMs, table 1 (780M)"},
     {"codestral-mamba", "{\"model_type\": \"mamba2\", \"chunk_size\": 256, \"conv_kernel\": 4, \"expand\": 2, \"head_dim\": 64, \"hidden_act\": \"silu\", \"hidden_size\": 4096, \"n_groups\": 8, \"norm_before_gate\": true, \"num_heads\": 128, \"num_hidden_layers\": 64, \"rms_norm\": true, \"state_size\": 128, \"tie_word_embeddings\": false, \"use_bias\": false, \"use_conv_bias\": true, \"vocab_size\": 32768}",
      7285403648, "model card of mistralai/Mamba-Codestral-7B-v0.1"},
+    {"mamba-2.8b", "{\"model_type\": \"mamba\", \"conv_kernel\": 4, \"expand\": 2, \"hidden_act\": \"silu\", \"hidden_size\": 2560, \"intermediate_size\": 5120, \"num_hidden_layers\": 64, \"rescale_prenorm_residual\": false, \"residual_in_fp32\": true, \"state_size\": 16, \"time_step_rank\": 160, \"use_bias\": false, \"use_conv_bias\": true, \"vocab_size\": 50280}",
+     2768345600, "safetensors of state-spaces/mamba-2.8b-hf"},
+    {"falcon-mamba-7b", "{\"model_type\": \"falcon_mamba\", \"conv_kernel\": 4, \"expand\": 2, \"hidden_act\": \"silu\", \"hidden_size\": 4096, \"intermediate_size\": 8192, \"num_hidden_layers\": 64, \"state_size\": 16, \"tie_word_embeddings\": false, \"time_step_rank\": 256, \"use_bias\": false, \"use_conv_bias\": true, \"vocab_size\": 65024}",
+     7272665088, "safetensors of tiiuae/falcon-mamba-7b"},
+    {"jamba-v0.1", "{\"model_type\": \"jamba\", \"attn_layer_offset\": 4, \"attn_layer_period\": 8, \"expert_layer_offset\": 1, \"expert_layer_period\": 2, \"hidden_act\": \"silu\", \"hidden_size\": 4096, \"intermediate_size\": 14336, \"mamba_conv_bias\": true, \"mamba_d_conv\": 4, \"mamba_d_state\": 16, \"mamba_dt_rank\": 256, \"mamba_expand\": 2, \"mamba_proj_bias\": false, \"num_attention_heads\": 32, \"num_experts\": 16, \"num_experts_per_tok\": 2, \"num_hidden_layers\": 32, \"num_key_value_heads\": 8, \"tie_word_embeddings\": false, \"use_mamba_kernels\": true, \"vocab_size\": 65536}",
+     51570323328, "safetensors of ai21labs/Jamba-v0.1"},
+    {"bamba-9b", "{\"model_type\": \"bamba\", \"attention_bias\": false, \"attn_layer_indices\": [9, 18, 27], \"attn_rotary_emb\": 64, \"hidden_act\": \"silu\", \"hidden_size\": 4096, \"intermediate_size\": 14336, \"mamba_chunk_size\": 256, \"mamba_conv_bias\": true, \"mamba_d_conv\": 4, \"mamba_d_head\": 64, \"mamba_d_state\": 128, \"mamba_expand\": 2, \"mamba_n_groups\": 1, \"mamba_n_heads\": 128, \"mamba_proj_bias\": false, \"mlp_bias\": false, \"num_attention_heads\": 32, \"num_hidden_layers\": 32, \"num_key_value_heads\": 8, \"tie_word_embeddings\": false, \"vocab_size\": 128256}",
+     9.78e9, "safetensors of ibm-ai-platform/Bamba-9B-v2, as shown (9.78B)"},
+    {"granite-4.0-h-small", "{\"model_type\": \"granitemoehybrid\", \"attention_bias\": false, \"attention_multiplier\": 0.0078125, \"embedding_multiplier\": 12, \"hidden_act\": \"silu\", \"hidden_size\": 4096, \"init_method\": \"mup\", \"intermediate_size\": 768, \"layer_types\": [\"mamba\", \"mamba\", \"mamba\", \"mamba\", \"mamba\", \"attention\", \"mamba\", \"mamba\", \"mamba\", \"mamba\", \"mamba\", \"mamba\", \"mamba\", \"mamba\", \"mamba\", \"attention\", \"mamba\", \"mamba\", \"mamba\", \"mamba\", \"mamba\", \"mamba\", \"mamba\", \"mamba\", \"mamba\", \"attention\", \"mamba\", \"mamba\", \"mamba\", \"mamba\", \"mamba\", \"mamba\", \"mamba\", \"mamba\", \"mamba\", \"attention\", \"mamba\", \"mamba\", \"mamba\", \"mamba\"], \"logits_scaling\": 16, \"mamba_conv_bias\": true, \"mamba_d_conv\": 4, \"mamba_d_head\": 64, \"mamba_d_state\": 128, \"mamba_expand\": 2, \"mamba_n_groups\": 1, \"mamba_n_heads\": 128, \"mamba_proj_bias\": false, \"normalization_function\": \"rmsnorm\", \"num_attention_heads\": 32, \"num_experts_per_tok\": 10, \"num_hidden_layers\": 40, \"num_key_value_heads\": 8, \"num_local_experts\": 72, \"position_embedding_type\": \"nope\", \"residual_multiplier\": 0.22, \"shared_intermediate_size\": 1536, \"tie_word_embeddings\": true, \"vocab_size\": 100352}",
+     32.2e9, "its matrices by hand; named 32B"},
+    {"stablelm-2-1.6b", "{\"model_type\": \"stablelm\", \"hidden_act\": \"silu\", \"hidden_size\": 2048, \"intermediate_size\": 5632, \"layer_norm_eps\": 1e-05, \"num_attention_heads\": 32, \"num_hidden_layers\": 24, \"num_key_value_heads\": 32, \"partial_rotary_factor\": 0.25, \"qk_layernorm\": false, \"tie_word_embeddings\": false, \"use_parallel_residual\": false, \"use_qkv_bias\": true, \"vocab_size\": 100352}",
+     1644515328, "model card of stabilityai/stablelm-2-1_6b"},
+    {"nemotron-4-340b", "{\"model_type\": \"nemotron\", \"attention_bias\": false, \"head_dim\": 192, \"hidden_act\": \"relu2\", \"hidden_size\": 18432, \"intermediate_size\": 73728, \"mlp_bias\": false, \"norm_eps\": 1e-05, \"num_attention_heads\": 96, \"num_hidden_layers\": 96, \"num_key_value_heads\": 8, \"partial_rotary_factor\": 0.5, \"vocab_size\": 256000}",
+     331.6e9 + 9.4e9, "Nemotron-4 340B Technical Report, table 1"},
+    {"codegen-350m", "{\"model_type\": \"codegen\", \"activation_function\": \"gelu_new\", \"n_ctx\": 2048, \"n_embd\": 1024, \"n_head\": 16, \"n_inner\": null, \"n_layer\": 20, \"n_positions\": 2048, \"rotary_dim\": 32, \"tie_word_embeddings\": false, \"vocab_size\": 51200}",
+     356712448, "elements of the checkpoint of Salesforce/codegen-350M-mono"},
+    {"ernie-4.5-0.3b", "{\"model_type\": \"ernie4_5\", \"head_dim\": 128, \"hidden_act\": \"silu\", \"hidden_size\": 1024, \"intermediate_size\": 3072, \"num_attention_heads\": 16, \"num_hidden_layers\": 18, \"num_key_value_heads\": 2, \"tie_word_embeddings\": true, \"use_bias\": false, \"vocab_size\": 103424}",
+     360748032, "safetensors of baidu/ERNIE-4.5-0.3B-PT"},
+    {"roberta-base", "{\"model_type\": \"roberta\", \"attention_probs_dropout_prob\": 0.1, \"hidden_act\": \"gelu\", \"hidden_dropout_prob\": 0.1, \"hidden_size\": 768, \"intermediate_size\": 3072, \"max_position_embeddings\": 514, \"num_attention_heads\": 12, \"num_hidden_layers\": 12, \"type_vocab_size\": 1, \"vocab_size\": 50265}",
+     124697433, "elements of RobertaForMaskedLM, FacebookAI/roberta-base"},
+    {"distilbert-base", "{\"model_type\": \"distilbert\", \"activation\": \"gelu\", \"attention_dropout\": 0.1, \"dim\": 768, \"dropout\": 0.1, \"hidden_dim\": 3072, \"max_position_embeddings\": 512, \"n_heads\": 12, \"n_layers\": 6, \"qa_dropout\": 0.1, \"sinusoidal_pos_embds\": false, \"tie_weights_\": true, \"vocab_size\": 30522}",
+     66985530, "elements of DistilBertForMaskedLM, distilbert-base-uncased"},
     {"seed-oss-36b", "{\"model_type\": \"seed_oss\", \"attention_bias\": true, \"attention_out_bias\": false, \"attention_dropout\": 0.1, \"head_dim\": 128, \"hidden_act\": \"silu\", \"hidden_size\": 5120, \"intermediate_size\": 27648, \"mlp_bias\": false, \"num_attention_heads\": 80, \"num_hidden_layers\": 64, \"num_key_value_heads\": 8, \"residual_dropout\": 0.1, \"vocab_size\": 155136}",
      36151104512, "safetensors of ByteDance-Seed/Seed-OSS-36B-Base"},
     {"mt5-small", "{\"model_type\": \"mt5\", \"d_ff\": 1024, \"d_kv\": 64, \"d_model\": 512, \"dropout_rate\": 0.1, \"feed_forward_proj\": \"gated-gelu\", \"is_encoder_decoder\": true, \"num_decoder_layers\": 8, \"num_heads\": 6, \"num_layers\": 8, \"relative_attention_num_buckets\": 32, \"tie_word_embeddings\": false, \"vocab_size\": 250112}",
@@ -100,8 +122,9 @@ static const struct {
     const char *text, *message;
 } others[] = {
     {"{\"model_type\": \"qwen3_next\", \"hidden_size\": 2048}", "c.json:1:16: error: not modelled: linear attention by a gated delta rule (\"qwen3_next\"); describe the model"},
-    {"{\"model_type\": \"mamba\", \"hidden_size\": 2048}", "c.json:1:16: error: not modelled: the selective scan of Mamba-1, a step for each channel (\"mamba\"); describe the model"},
-    {"{\"model_type\": \"jamba\", \"hidden_size\": 4096}", "c.json:1:16: error: not modelled: the selective scan"},
+    {"{\"model_type\": \"rwkv\", \"hidden_size\": 2048}", "c.json:1:16: error: not modelled: the recurrence of RWKV (\"rwkv\"); describe the model"},
+    {"{\"model_type\": \"falcon_h1\", \"hidden_size\": 4096}", "c.json:1:16: error: not modelled: attention and Mamba-2 side by side"},
+    {"{\"model_type\": \"minimax\", \"hidden_size\": 4096}", "c.json:1:16: error: not modelled: lightning attention"},
     {"{\"model_type\": \"deepseek_v32\", \"hidden_size\": 4096}", "c.json:1:16: error: not modelled: attention that an indexer"},
     {"{\"model_type\": \"albert\", \"hidden_size\": 4096}", "c.json:1:16: error: not modelled: blocks that share their weights"},
     {"{\"model_type\": \"bart\", \"hidden_size\": 4096}", "c.json:1:16: error: not modelled: an encoder-decoder with norms"},
@@ -241,6 +264,17 @@ static void test_facts(void **state)
     assert_int_equal(m->t.mtp, 0);
     (void)read_text(file("mamba2-780m"), &m);
     assert_int_equal(strspn(m->t.pattern, "M"), 48);
+    (void)read_text(file("mamba-2.8b"), &m);
+    assert_int_equal(m->t.ssm_rank, 160);
+    assert_int_equal(m->t.ssm_heads, 5120);
+    assert_non_null(m->note);
+    (void)read_text(file("jamba-v0.1"), &m);
+    assert_int_equal(m->t.layers, 64);
+    assert_memory_equal(m->t.pattern, "M-MEM-ME*-MEM-MEM-ME", 20);
+    assert_int_equal(m->t.kv_heads, 8);
+    (void)read_text(file("granite-4.0-h-small"), &m);
+    assert_memory_equal(m->t.pattern, "MEMEMEMEME*EME", 14);
+    assert_int_equal(m->t.position, SC_POS_NONE);
     (void)read_text(file("starcoder"), &m);
     assert_int_equal(m->t.kv_heads, 1);
 }

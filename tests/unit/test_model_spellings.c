@@ -216,7 +216,7 @@ static void refused(void **state)
         {"{\"model_type\": \"mistral\", \"vision_config\": {}}",
          "config.json:1:44: error: not modelled: a tower beside the text "
          "(\"vision_config\")"},
-        {"{\"architectures\": [\"JambaForCausalLM\"], " LLAMA "}",
+        {"{\"architectures\": [\"RwkvForCausalLM\"], " LLAMA "}",
          "config.json:1:1: error: missing key \"model_type\""},
     };
 
