@@ -3,41 +3,7 @@
  * products in the wide format of a low-precision recipe. */
 #include "model/network.h"
 
-#include <stdio.h>
 #include <string.h>
-
-/* ---- patterns ---------------------------------------------------------------- */
-
-void sc_kind_path(const sc_layer *l, uint32_t block, const sc_gop *op,
-                  char *buf, size_t size)
-{
-    if (l->kind != SC_LAYER_BLOCK)
-        snprintf(buf, size, "%s", op->path);
-    else
-        snprintf(buf, size, "layers.%u.%s", block, sc_kind_op_name(l, op));
-}
-
-const char *sc_kind_op_name(const sc_layer *l, const sc_gop *op)
-{
-    const char *dot = strchr(op->path, '.');
-    if (l->kind == SC_LAYER_BLOCK) dot = strchr(dot + 1, '.');
-    return dot + 1;
-}
-
-bool model_matches(const char *patterns, const char *path, uint64_t *hit)
-{
-    bool any = false;
-    uint32_t i = 0;
-    for (const char *p = patterns; p && *p; i++) {
-        size_t n = strcspn(p, ",");
-        if (sc_path_match(p, n, path)) {
-            any = true;
-            if (hit && i < 64) *hit |= UINT64_C(1) << i;
-        }
-        p += n + (p[n] == ',');
-    }
-    return any;
-}
 
 /* ---- layers ------------------------------------------------------------------- */
 

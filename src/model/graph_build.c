@@ -169,6 +169,21 @@ void gb_weight_of(sc_gop *op, gb_value weight, unsigned n, const uint8_t *at)
     gb_port(p, at, n);
 }
 
+bool model_matches(const char *patterns, const char *path, uint64_t *hit)
+{
+    bool any = false;
+    uint32_t i = 0;
+    for (const char *p = patterns; p && *p; i++) {
+        size_t n = strcspn(p, ",");
+        if (sc_path_match(p, n, path)) {
+            any = true;
+            if (hit && i < 64) *hit |= UINT64_C(1) << i;
+        }
+        p += n + (p[n] == ',');
+    }
+    return any;
+}
+
 bool gb_named(gb_graph *b, const char *patterns, const char *name)
 {
     char path[2 * SCOPE_MAX];

@@ -214,3 +214,19 @@ sc_status model_kinds(sc_model *m, sc_pos pos, sc_arena *a, sc_err *err)
     }
     return count_params(m, pos, err);
 }
+
+void sc_kind_path(const sc_layer *l, uint32_t block, const sc_gop *op,
+                  char *buf, size_t size)
+{
+    if (l->kind != SC_LAYER_BLOCK)
+        snprintf(buf, size, "%s", op->path);
+    else
+        snprintf(buf, size, "layers.%u.%s", block, sc_kind_op_name(l, op));
+}
+
+const char *sc_kind_op_name(const sc_layer *l, const sc_gop *op)
+{
+    const char *dot = strchr(op->path, '.');
+    if (l->kind == SC_LAYER_BLOCK) dot = strchr(dot + 1, '.');
+    return dot + 1;
+}

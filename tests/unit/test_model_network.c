@@ -93,6 +93,38 @@ static void test_work(void **state)
     each(same_work);
 }
 
+static const sc_model *frozen(const sc_model *m, const char *patterns)
+{
+    const sc_model *f = NULL;
+    sc_err_init(&err);
+    if (sc_model_freeze(m, patterns, sc_pos_none(), &arena, &f, &err) != SC_OK)
+        fail_msg("%s, %s: %s", m->name, patterns, err.d[0].msg);
+    return f;
+}
+
+/* What learns is counted by kinds, and by weights of the network. */
+static void same_frozen(const sc_model *m)
+{
+    if (m->graph || m->t.lora || m->n_blocks > 40) return;
+    const sc_model *f = frozen(m, "layers.1,layers.3.*");
+    const sc_opgraph *g = network(f, 64, false);
+    if (g->learned != (double)f->trained_params)
+        fail_msg("%s: %.0f weights learn, not %llu", m->name, g->learned,
+                 (unsigned long long)f->trained_params);
+}
+
+static void test_frozen(void **state)
+{
+    (void)state;
+    each(same_frozen);
+    /* 32 distances of 8 heads, once for each stack of T5 */
+    const sc_model *m = model("t5-small"), *f = frozen(m, "layers.*.attn");
+    assert_int_equal(m->trained_params - f->trained_params, 2 * 32 * 8);
+    f = frozen(m, "layers.0.attn");
+    assert_int_equal(m->trained_params - f->trained_params, 32 * 8);
+    assert_true(network(f, 64, true)->learned == (double)f->trained_params);
+}
+
 /* What is written reads as what is written again the same. */
 static void same_file(const sc_model *m)
 {
@@ -220,6 +252,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_work, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_frozen, setup, teardown),
         cmocka_unit_test_setup_teardown(test_files, setup, teardown),
         cmocka_unit_test_setup_teardown(test_layers, setup, teardown),
         cmocka_unit_test_setup_teardown(test_found, setup, teardown),
