@@ -214,6 +214,69 @@ static void test_keys(void **state)
     }
 }
 
+/* Values that make another network of it are refused, each at its key. */
+static void test_values(void **state)
+{
+    (void)state;
+
+    static const struct {
+        const char *name, *was, *is;
+    } all[] = {
+        {"gemma-2-9b", "gelu_pytorch_tanh", "relu"},
+        {"smollm3-3b", "\"use_sliding_window\": false",
+         "\"use_sliding_window\": true"},
+        {"mamba2-780m", "\"use_bias\": false", "\"use_bias\": true"},
+        {"mamba2-780m", "\"use_conv_bias\": true", "\"use_conv_bias\": false"},
+        {"mamba2-780m", "\"rms_norm\": true", "\"rms_norm\": false"},
+        {"mamba-2.8b", "silu", "gelu"},
+        {"jamba-v0.1", "\"mamba_proj_bias\": false",
+         "\"mamba_proj_bias\": true"},
+        {"bamba-9b", "\"mamba_conv_bias\": true", "\"mamba_conv_bias\": false"},
+        {"granite-4.0-h-small", "rmsnorm", "layernorm"},
+        {"minimax-m2", "[1, 1, 1]", "[1, 0, 1]"},
+        {"minimax-m2", "per_layer", "per_head"},
+        {"command-r7b", "local_attn_first", "global_attn_first"},
+        {"command-r7b", "\"use_gated_activation\": true",
+         "\"use_gated_activation\": false"},
+        {"starcoder2-3b", "\"layer_norm\"", "\"rms_norm\""},
+        {"starcoder2-3b", "\"default\"", "\"gated\""},
+        {"phi-2", "\"qk_layernorm\": false", "\"qk_layernorm\": true"},
+        {"phi-4-mini", "\"full_attn_mod\": 1", "\"full_attn_mod\": 4"},
+        {"stablelm-2-1.6b", "\"qk_layernorm\": false",
+         "\"qk_layernorm\": true"},
+        {"roberta-base", "\"type_vocab_size\": 1", "\"type_vocab_size\": 3"},
+        {"distilbert-base", "\"sinusoidal_pos_embds\": false",
+         "\"sinusoidal_pos_embds\": true"},
+        {"dbrx", "\"clip_qkv\": 8", "\"qk_ln\": true"},
+        {"olmo-3-7b",
+         "\"sliding_attention\", \"sliding_attention\", "
+         "\"sliding_attention\", \"full_attention\"",
+         "\"full_attention\", \"sliding_attention\", "
+         "\"sliding_attention\", \"full_attention\""},
+        {"olmo-3-7b", "\"full_attention\"]", "\"linear_attention\"]"},
+        {"qwen1.5-moe", "\"use_sliding_window\": false",
+         "\"mlp_only_layers\": [3]"},
+        {"mt5-small", "gated-gelu", "gated-tanh"},
+        {"falcon-7b", "\"num_hidden_layers\": 32",
+         "\"num_hidden_layers\": \"32\""},
+    };
+
+    for (size_t i = 0; i < SC_COUNT(all); i++) {
+        const char *text = file(all[i].name), *at = strstr(text, all[i].was);
+        const sc_model *m = NULL;
+        if (!at) fail_msg("%s has no %s", all[i].name, all[i].was);
+        size_t n = (size_t)(at - text);
+        text = sc_sprintf(&arena, "%.*s%s%s", (int)n, text, all[i].is,
+                          at + strlen(all[i].was));
+        if (read_text(text, &m) == SC_OK)
+            fail_msg("%s with %s is read", all[i].name, all[i].is);
+        /* at the value, its key, or the list that it is in */
+        if (err.d[0].col + 120 < n || err.d[0].col > n + 120)
+            fail_msg("%s with %s: column %u", all[i].name, all[i].is,
+                     err.d[0].col);
+    }
+}
+
 static void test_tower(void **state)
 {
     (void)state;
@@ -283,7 +346,7 @@ int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {T(test_counts), T(test_others),
-                                       T(test_keys), T(test_tower),
-                                       T(test_facts)};
+                                       T(test_keys),   T(test_values),
+                                       T(test_tower),  T(test_facts)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
