@@ -25,6 +25,7 @@ typedef struct sc_trace_opts {
                                     not as duration_ps */
     uint32_t n_groups;           /* of a communicator-group file */
     const sc_rank_group *groups; /* ranks relative to the job's first */
+    sc_text *warnings;           /* lines are added; NULL: not asked for */
 } sc_trace_opts;
 
 /* How many ranks have a file, counted from 0 up to the first that has none. */

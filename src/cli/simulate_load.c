@@ -179,13 +179,14 @@ static const char *groups_of(const simulate_opts *o, uint32_t i)
     return file && strcmp(file, "empty") != 0 ? file : NULL;
 }
 
-static sc_status read_job(cli *c, const simulate_run *r, uint32_t i, bool names,
+static sc_status read_job(cli *c, simulate_run *r, uint32_t i, bool names,
                           job *j)
 {
     sc_trace_opts t = {.names = names,
                        .ids = names || r->system.n_node_ccl > 0,
                        .micros = r->rules->durations_in_micros,
-                       .zero_is_world = r->rules->group_zero_is_world};
+                       .zero_is_world = r->rules->group_zero_is_world,
+                       .warnings = &r->warnings};
     sc_rank_group *groups = NULL;
     const char *file = groups_of(r->o, i);
     if (j->n == 0) j->n = sc_trace_ranks(j->prefix);
@@ -265,6 +266,20 @@ static sc_status join(cli *c, simulate_run *r, job *j, uint32_t n)
     return sc_workload_join(all, have, c->arena, &r->w, c->err);
 }
 
+/* A network of more NPUs than there are traces. */
+static sc_status few_traces(cli *c, const job *j, sc_status s)
+{
+    for (uint32_t i = 0; j->first < 0 && i < c->err->n; i++) {
+        sc_diag *d = &c->err->d[i];
+        if (d->code == SC_C_IO && !d->hint[0])
+            snprintf(
+                d->hint, sizeof d->hint,
+                "--workload %.60s@0 takes as many NPUs as there are traces",
+                j->prefix);
+    }
+    return s;
+}
+
 /* `names`: ranks are of one class only if they call their tasks alike. */
 static sc_status load_workloads(cli *c, simulate_run *r, bool names)
 {
@@ -285,7 +300,8 @@ static sc_status load_workloads(cli *c, simulate_run *r, bool names)
         /* As ASTRA-sim does: the network says how many files there are. */
         if (n == 1 && j[i].first < 0 && !o->scale_to)
             j[i].n = r->network.n_ranks;
-        SC_TRY(read_job(c, r, i, names, &j[i]));
+        sc_status s = read_job(c, r, i, names, &j[i]);
+        if (s != SC_OK) return few_traces(c, &j[i], s);
         if (sc_trace_exists(j[i].prefix, j[i].n))
             sc_text_add(&r->warnings,
                         "%s: warning: traces of ranks from %u on are not "

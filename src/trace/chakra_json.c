@@ -152,8 +152,9 @@ static sc_status attribute(reader *r, raw_node *n, const sc_node *map)
 static sc_status kind(reader *r, raw_node *n, const sc_node *e)
 {
     static const char *const names[] = {
-        "invalidnode", "metadatanode", "memloadnode",  "memstorenode",
-        "compnode",    "commsendnode", "commrecvnode", "commcollnode"};
+        "invalidnode", "metadatanode", "memloadnode",   "memstorenode",
+        "compnode",    "commsendnode", "commrecvnode",  "commcollnode",
+        "storagenode", "batchnode",    "checkpointnode"};
     uint64_t v = 0;
     if (e->kind == SC_N_SCALAR)
         for (; v < SC_COUNT(names); v++)

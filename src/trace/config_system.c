@@ -166,7 +166,7 @@ typedef struct warning {
 #define ONLY_OURS "is not of ASTRA-sim; its compatible mode ignores it"
 
 static const warning warned[] = {
-    {"boost-mode", "has no effect; no NPU is left out", false},
+    {"boost-mode", "has no effect: every NPU is simulated", false},
     {"seprate-log", "is of old releases and has no effect", false},
     {"packet-routing", "is of old releases and has no effect", false},
     {"gap-denominator", "is of old releases and has no effect", false},
@@ -202,13 +202,20 @@ static const char *const customs[SC_N_CCL_OPS] = {
     [SC_OP_RS] = "reduce-scatter-implementation-custom",
     [SC_OP_A2A] = "all-to-all-implementation-custom"};
 
+/* "boost-mode": 0 stands in every file, and asks for nothing. */
+static bool asks_for_nothing(const sc_node *c)
+{
+    return strcmp(c->key, "boost-mode") == 0 && c->kind == SC_N_SCALAR &&
+           (strcmp(c->text, "0") == 0 || strcmp(c->text, "false") == 0);
+}
+
 static void warn(const sc_node *root, bool compat, sc_text *warnings)
 {
     if (warnings == NULL) return;
     for (const sc_node *c = root->child; c != NULL; c = c->next)
         for (size_t i = 0; i < SC_COUNT(warned); i++)
             if (strcmp(c->key, warned[i].key) == 0 &&
-                warned[i].compat == compat)
+                warned[i].compat == compat && !asks_for_nothing(c))
                 sc_text_add(warnings, "%s:%u:%u: warning: %s %s\n",
                             c->key_pos.file, c->key_pos.line, c->key_pos.col,
                             c->key, warned[i].what);

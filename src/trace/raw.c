@@ -13,6 +13,7 @@ void raw_begin(raw_trace *t, const char *file, bool text, sc_err *err)
     t->err = err;
     t->first = SC_OK;
     t->n = t->n_deps = t->n_uses = 0;
+    t->replayed = false;
 }
 
 sc_pos raw_pos(const raw_trace *t, uint64_t at)
@@ -300,10 +301,15 @@ sc_status raw_set(raw_trace *t, raw_node *n, raw_attr attr, const raw_value *v,
 
 sc_status raw_set_kind(raw_trace *t, raw_node *n, uint64_t kind, uint64_t at)
 {
-    if (kind >= SC_N_TASK_KINDS)
+    if (kind > RAW_LAST_KIND)
         return raw_error(t, SC_C_RANGE, at, NULL,
                          "a node of type %" PRIu64 "; types go to %d", kind,
-                         SC_N_TASK_KINDS - 1);
+                         RAW_LAST_KIND);
     n->kind = (uint8_t)kind;
+    if (kind < SC_N_TASK_KINDS) return SC_OK;
+    n->kind = SC_TASK_COMP;
+    n->given |= 1u << RAW_IS_CPU_OP;
+    n->v[RAW_IS_CPU_OP] = 1;
+    t->replayed = true;
     return SC_OK;
 }

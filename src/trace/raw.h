@@ -29,6 +29,10 @@ typedef enum raw_attr {
     RAW_NONE /* some other attribute */
 } raw_attr;
 
+/* Types 8 to 10, which Chakra has since 2026, are storage, batches and
+ * checkpoints: they take their recorded time on the host. */
+#define RAW_LAST_KIND 10
+
 /* A piece of the file or of the JSON tree; not terminated. */
 typedef struct raw_text {
     const char *p;
@@ -84,8 +88,9 @@ typedef struct raw_trace {
     sc_arena *keep, *tmp;
     sc_err *err;
     const char *file;
-    bool text;    /* positions are lines and columns */
-    bool tensors; /* collect `use` */
+    bool text;     /* positions are lines and columns */
+    bool tensors;  /* collect `use` */
+    bool replayed; /* some node is of a type that only has a time */
     sc_status first;
     raw_node *node;
     uint64_t *dep; /* ids */

@@ -40,6 +40,8 @@ typedef struct session {
     uint32_t cap_latest;
     sc_rank_trace *ranks; /* [n_ranks] */
     bool idle;            /* some have no file, their class is IDLE */
+    sc_text *warnings;
+    bool replayed; /* was warned of */
 } session;
 
 #define IDLE UINT32_MAX
@@ -64,6 +66,7 @@ static sc_status begin(session *s, uint32_t n_ranks, uint32_t resolved,
     sc_arena_init(&s->tmp, 0);
     s->a = a;
     s->err = err;
+    s->warnings = o->warnings;
     s->raw.keep = s->canon.keep = s->comms.keep = s->index.a = &s->keep;
     s->raw.tmp = s->canon.tmp = &s->tmp;
     s->raw.tensors = s->canon.tensors = o->tensors;
@@ -159,6 +162,12 @@ static sc_status take(session *s, uint32_t rank, const struct form *form,
     s->canon.rank = rank;
     raw_begin(&s->raw, file, form->text, s->err);
     SC_TRY(form->decode(buf, len, &s->raw));
+    if (s->raw.replayed && !s->replayed && s->warnings)
+        sc_text_add(s->warnings,
+                    "%.200s: warning: nodes of storage, batches and "
+                    "checkpoints take their recorded time on the host\n",
+                    file);
+    s->replayed = s->replayed || s->raw.replayed;
     SC_TRY(comms_define(&s->comms, &s->raw));
     SC_TRY(canon_build(&s->canon, &s->raw));
     return rank_of_class(s, rank);

@@ -154,7 +154,7 @@ static void check_lines(const char *text, const char *const *lines, uint32_t n)
 static void ignored_keys_warn(void **state)
 {
     (void)state;
-    sc_system s = read_system("{\"boost-mode\": 0,\n"
+    sc_system s = read_system("{\"boost-mode\": 1,\n"
                               "\"inter-dimension-scheduling\": \"themis\",\n"
                               "\"intra-dimension-scheduling\": \"SCF\",\n"
                               "\"trace-enabled\": 1, \"seprate-log\": 1,\n"

@@ -120,6 +120,39 @@ static void numbers_as_names(void **state)
           "the nearest is \"1\"");
 }
 
+/* Newer types of nodes have a time and nothing else; one line says so. */
+static void newer_types(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "[{\"id\": 0, \"type\": 8, \"is_cpu_op\": false, "
+        "\"duration_micros\": 7}, {\"id\": 1, \"type\": \"CHECKPOINT_NODE\", "
+        "\"duration_micros\": 5}]";
+    sc_text warnings;
+    ck_file(&file);
+    for (uint32_t id = 0; id < 2; id++) {
+        ck_node(&node, id, 8 + 2 * id);
+        ck_num(&node, 7, id ? 5 : 7);
+        ck_message(&file, &node);
+    }
+    put(0, ".et", file.b, file.n);
+    unlink(path_of(1, ".et"));
+    put(1, ".json", text, strlen(text));
+    sc_text_init(&warnings);
+    reads(&(sc_trace_opts){.warnings = &warnings});
+    assert_int_equal(w.n_classes, 1);
+    assert_int_equal(w.classes[0].kind[1], SC_TASK_COMP);
+    assert_true(w.classes[0].flags[1] & SC_TASK_CPU);
+    assert_int_equal(w.classes[0].duration[0], 7000000);
+    assert_int_equal(w.classes[0].duration[1], 5000000);
+    const char *first = strchr(warnings.buf, '\n');
+    assert_non_null(first);
+    assert_string_equal(first, "\n");
+    assert_non_null(strstr(warnings.buf, "t.0.et: warning: nodes of storage"));
+    sc_text_free(&warnings);
+    unlink(path_of(1, ".json"));
+}
+
 /* Files of ranks have the limit of files in memory. */
 static void limit(void **state)
 {
@@ -140,6 +173,7 @@ static void limit(void **state)
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-    const struct CMUnitTest tests[] = {T(empty), T(numbers_as_names), T(limit)};
+    const struct CMUnitTest tests[] = {T(empty), T(numbers_as_names),
+                                       T(newer_types), T(limit)};
     return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }

@@ -133,8 +133,8 @@ static void attributes(void **state)
 static void values(void **state)
 {
     (void)state;
-    ck_node(&node, 0, 8);
-    node_fails("t.et:byte 11: error: a node of type 8; types go to 7");
+    ck_node(&node, 0, 11);
+    node_fails("t.et:byte 11: error: a node of type 11; types go to 10");
     ck_node(&node, 4, SC_TASK_COMP);
     ck_num(&node, 7, (uint64_t)1 << 62);
     node_fails("t.et:byte 9: error: node 4: duration of 4611686018427387904 us "
