@@ -42,9 +42,9 @@ void sc_report_simulation_text(const sc_report_simulation *s, sc_text *out);
 void sc_report_simulation_json(const sc_report_simulation *s, sc_json *out);
 
 /* Tasks as Chrome trace events, as sc_report_chrome_trace(): a rank is a
- * process (pid = rank), its host, device and communication are threads.  The
- * run has been recorded.  A task without a name is called by its kind; names
- * are those of the class's first rank. */
+ * process (pid = rank), its host, device and communication are threads, each
+ * as many as run at once.  The run has been recorded.  A task without a name is
+ * called by its kind; names are those of the class's first rank. */
 void sc_report_simulation_trace(const sc_workload *w,
                                 const sc_simulate_result *r, sc_json *out);
 

@@ -5,8 +5,11 @@
 #include "report/chrome.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
-/* A receive may wait while something is sent: it has a line of its own. */
+/* A receive may wait while something is sent: it has a line of its own.  Where
+ * several of a kind run at once each has one, since viewers drop slices that
+ * overlap without nesting. */
 enum { HOST, DEVICE, COMM, RECEIVE, N_THREADS };
 
 static const char *const threads[N_THREADS] = {"host", "device",
@@ -41,8 +44,72 @@ static void args(const sc_workload *w, uint32_t rank, uint32_t i, sc_json *j)
     sc_json_end(j, '}');
 }
 
+/* ---- lines of a rank */
+
+typedef struct begins {
+    sc_time at;
+    uint32_t task;
+} begins;
+
+typedef struct lines {
+    uint32_t *of;            /* [n_tasks] line among those of its kind */
+    sc_time *end[N_THREADS]; /* [n] of the last task on it */
+    uint32_t n[N_THREADS], cap[N_THREADS], first[N_THREADS];
+} lines;
+
+static int by_begin(const void *x, const void *y)
+{
+    const begins *a = x, *b = y;
+    if (a->at != b->at) return a->at < b->at ? -1 : 1;
+    return (a->task > b->task) - (a->task < b->task);
+}
+
+/* The first line that is free; false: out of memory. */
+static bool put(lines *x, unsigned k, const sc_task_span *s, uint32_t *line,
+                sc_arena *a)
+{
+    uint32_t i = 0;
+    while (i < x->n[k] && x->end[k][i] > s->start) i++;
+    if (i == x->n[k]) {
+        sc_time *v = sc_grow(a, x->end[k], i, &x->cap[k], 4, sizeof *v);
+        if (!v) return false;
+        x->end[k] = v;
+        x->n[k]++;
+    }
+    x->end[k][i] = s->end;
+    *line = i;
+    return true;
+}
+
+/* Without memory all of a kind are on one line. */
+static void find_lines(const sc_task_list *l, const sc_task_span *s, lines *x,
+                       sc_arena *a)
+{
+    begins *v = SC_NEW_N(a, begins, l->n_tasks);
+    uint32_t n = 0, next = N_THREADS;
+    *x = (lines){.of = SC_NEW_N(a, uint32_t, l->n_tasks)};
+    for (uint32_t i = 0; v && i < l->n_tasks; i++)
+        if (s[i].end >= 0) v[n++] = (begins){s[i].start, i};
+    if (n) qsort(v, n, sizeof *v, by_begin);
+    for (uint32_t i = 0; x->of && i < n; i++)
+        if (!put(x, thread_of(l, v[i].task), &s[v[i].task], &x->of[v[i].task],
+                 a))
+            break;
+    for (unsigned k = 0; k < N_THREADS; k++) {
+        x->first[k] = next;
+        next += x->n[k] > 1 ? x->n[k] - 1 : 0;
+    }
+}
+
+static unsigned line_of(const sc_task_list *l, const lines *x, uint32_t i)
+{
+    unsigned k = thread_of(l, i);
+    uint32_t line = x->of ? x->of[i] : 0;
+    return line ? x->first[k] + line - 1 : k;
+}
+
 static void event(const sc_workload *w, uint32_t rank, uint32_t i,
-                  const sc_task_span *s, sc_json *j)
+                  const sc_task_span *s, unsigned line, sc_json *j)
 {
     const sc_task_list *l = &w->classes[w->ranks[rank].cls];
     bool named = l->name && l->name[i][0];
@@ -50,7 +117,7 @@ static void event(const sc_workload *w, uint32_t rank, uint32_t i,
     sc_json_put_string(j, "ph", "X");
     sc_json_put_string(j, "name", named ? l->name[i] : kind_of(l, i));
     sc_json_put_string(j, "cat", kind_of(l, i));
-    chrome_place(j, rank, thread_of(l, i));
+    chrome_place(j, rank, line);
     sc_json_put_double(j, "ts", (double)s->start / 1e6);
     sc_json_put_double(j, "dur", (double)(s->end - s->start) / 1e6);
     args(w, rank, i, j);
@@ -58,17 +125,24 @@ static void event(const sc_workload *w, uint32_t rank, uint32_t i,
 }
 
 static void events_of(const sc_workload *w, const sc_simulate_result *r,
-                      uint32_t rank, sc_json *j)
+                      uint32_t rank, sc_arena *a, sc_json *j)
 {
     const sc_task_list *l = &w->classes[w->ranks[rank].cls];
     const sc_task_span *s = r->span[rank];
     char name[32];
     snprintf(name, sizeof name, "rank %u", rank);
     chrome_meta(j, "process_name", rank, 0, name);
+    lines x;
+    find_lines(l, s, &x, a);
     for (unsigned k = 0; k < N_THREADS; k++)
         chrome_meta(j, "thread_name", rank, k, threads[k]);
+    for (unsigned k = 0; k < N_THREADS; k++)
+        for (uint32_t i = 1; i < x.n[k]; i++) {
+            snprintf(name, sizeof name, "%s %u", threads[k], i + 1);
+            chrome_meta(j, "thread_name", rank, x.first[k] + i - 1, name);
+        }
     for (uint32_t i = 0; i < l->n_tasks; i++)
-        if (s[i].end >= 0) event(w, rank, i, &s[i], j);
+        if (s[i].end >= 0) event(w, rank, i, &s[i], line_of(l, &x, i), j);
 }
 
 void sc_report_simulation_trace(const sc_workload *w,
@@ -78,7 +152,13 @@ void sc_report_simulation_trace(const sc_workload *w,
     sc_json_put_string(out, "displayTimeUnit", "ns");
     sc_json_key(out, "traceEvents");
     sc_json_begin(out, '[');
-    for (uint32_t i = 0; i < r->n_ranks; i++) events_of(w, r, i, out);
+    sc_arena a;
+    sc_arena_init(&a, 0);
+    for (uint32_t i = 0; i < r->n_ranks; i++) {
+        events_of(w, r, i, &a, out);
+        sc_arena_reset(&a);
+    }
+    sc_arena_free(&a);
     sc_json_end(out, ']');
     sc_json_end(out, '}');
 }
