@@ -171,7 +171,7 @@ static void hybrid(hf_reader *r)
     const sc_node *norm = hf_get(r, r->root, "normalization_function");
     int64_t experts = hf_count(r, "num_local_experts", MODEL_EXPERTS);
     hf_act(r, r->root, "hidden_act");
-    hf_numbers(r, ssm, SC_COUNT(ssm), true);
+    hf_numbers(r, ssm, SC_COUNT(ssm), false); /* needed by M */
     (void)hf_get(r, r->root, "mamba_expand"); /* heads say the same */
     only(r, "mamba_proj_bias", false, "biases in a part of the block");
     only(r, "mamba_conv_bias", true, "convolutions without a bias");
