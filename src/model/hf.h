@@ -43,7 +43,8 @@ typedef enum hf_kind {
     HF_MAMBA,
     HF_JAMBA,
     HF_HYBRID, /* Mamba-2 or attention, and an MLP behind either */
-    HF_STABLELM
+    HF_STABLELM,
+    HF_ERNIE_MOE
 } hf_kind;
 
 /* Parts that models of a type may have. */

@@ -167,7 +167,7 @@ static void glm_moe(hf_reader *r, const hf_type *type)
 {
     act(r);
     biases(r, type);
-    gated_by(r, "use_qk_norm", &r->t.qk_norm, false);
+    gated_by(r, "use_qk_norm", &r->t.qk_norm, r->t.qk_norm);
     hf_experts(r, true);
     r->t.first_dense = hf_count(r, "first_k_dense_replace", MODEL_FIRST_DENSE);
     static const hf_spelling groups[] = {{MODEL_ROUTE_GROUPS, {"n_group"}},
@@ -177,6 +177,27 @@ static void glm_moe(hf_reader *r, const hf_type *type)
         hf_count(r, "n_shared_experts", MODEL_TOPK) * r->t.moe_ffn;
     r->t.router_bias = true;
     r->t.mtp = hf_count(r, "num_nextn_predict_layers", MODEL_MTP);
+}
+
+/* Experts from a block on, to the last. */
+static void ernie_moe(hf_reader *r, const hf_type *type)
+{
+    sc_transformer *t = &r->t;
+    const sc_node *every = hf_get(r, r->root, "moe_layer_interval");
+    const sc_node *last = hf_get(r, r->root, "moe_layer_end_index");
+    act(r);
+    biases(r, type);
+    hf_experts(r, true);
+    t->first_dense = hf_count(r, "moe_layer_start_index", MODEL_FIRST_DENSE);
+    t->shared_ffn =
+        hf_count(r, "moe_num_shared_experts", MODEL_TOPK) * t->moe_ffn;
+    t->router_bias = hf_bool(r, r->root, "moe_use_aux_free", true);
+    if (every && hf_number(r, r->root, every->key, 1) != 1)
+        hf_unsupported(r, every, "experts in some of the layers");
+    bool none = last && last->kind == SC_N_SCALAR && !strcmp(last->text, "-1");
+    if (last && !none &&
+        hf_number(r, r->root, last->key, 0) < (double)t->layers - 1)
+        hf_unsupported(r, last, "dense layers behind the first");
 }
 
 /* Three blocks in four see the chunk of 8,192 tokens that they are in. */
@@ -286,6 +307,7 @@ void hf_details_family(hf_reader *r, const hf_type *type)
     case HF_SMOLLM3: smollm3(r, type); return;
     case HF_QWEN2_MOE: qwen2_moe(r); return;
     case HF_GLM_MOE: glm_moe(r, type); return;
+    case HF_ERNIE_MOE: ernie_moe(r, type); return;
     case HF_LLAMA4: llama4(r); return;
     case HF_PHI_MOE: phi_moe(r, type); return;
     case HF_EXPERTS: every_layer(r, type); return;

@@ -11,7 +11,7 @@ static const hf_spelling experts[] = {
       "num_routed_experts", "moe_num_experts"}},
     {MODEL_TOPK,
      {"num_experts_per_tok", "num_experts_per_token", "experts_per_token",
-      "moe_top_k"}},
+      "moe_top_k", "moe_k"}},
 };
 
 static const hf_spelling expert_width[] = {

@@ -66,6 +66,8 @@ static const hf_type types[] = {
     {"granitemoe", "GraniteMoeForCausalLM", HF_EXPERTS, .may = HF_MOE, .has = HF_HAS_OUT_BIAS, RMS_SWIGLU},
     {"dbrx", "DbrxForCausalLM", HF_DBRX, .may = HF_MOE, .has = HF_HAS_PLAIN_NORM, ROTARY, .act = SC_ACT_SWIGLU, .norm = SC_NORM_LAYER, .ffn_4h = true},
     {"glm4_moe", "Glm4MoeForCausalLM", HF_GLM_MOE, .may = HF_MOE | HF_MTP, RMS_SWIGLU, .need_kv = true},
+    {"dots1", "Dots1ForCausalLM", HF_GLM_MOE, .may = HF_MOE, .has = HF_HAS_QK_NORM, RMS_SWIGLU, .need_kv = true},
+    {"ernie4_5_moe", "Ernie4_5_MoeForCausalLM", HF_ERNIE_MOE, .may = HF_MOE, RMS_SWIGLU, .tied = true, .need_kv = true},
     {"llama4_text", "Llama4ForCausalLM", HF_LLAMA4, .may = HF_MOE | HF_WINDOWS, RMS_SWIGLU, .need_kv = true},
     {"llama4", "Llama4ForConditionalGeneration", HF_LLAMA4, .may = HF_MOE | HF_WINDOWS, RMS_SWIGLU, .need_kv = true},
     {"minimax_m2", "MiniMaxM2ForCausalLM", HF_MINIMAX_M2, .may = HF_MOE, RMS_SWIGLU, .need_kv = true},
