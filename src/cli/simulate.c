@@ -6,9 +6,11 @@
 
 #include "cli/predict.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <time.h>
+#include <unistd.h>
 
 #define MAX_INPUTS   4
 #define CHEAP_EVENTS 1000000 /* of a run that another mode may repeat */
@@ -236,6 +238,26 @@ static sc_status check(cli *c, const simulate_opts *o, const sc_words *words)
                     "%s is missing", missing);
 }
 
+/* Errors of a run name PREFIX.RANK.et, whatever form the rank's file has. */
+static void name_files(cli *c)
+{
+    static const char *const forms[] = {".et.zst", ".et.gz", ".json"};
+    for (uint32_t i = 0; i < c->err->n; i++) {
+        char *file = c->err->d[i].file, other[sizeof c->err->d[i].file];
+        size_t n = strlen(file);
+        if (n < 4 || strcmp(file + n - 3, ".et") != 0) continue;
+        if (access(file, F_OK) == 0) continue;
+        for (size_t k = 0; k < SC_COUNT(forms); k++) {
+            int len = snprintf(other, sizeof other, "%.*s%s", (int)n - 3, file,
+                               forms[k]);
+            if (len < 0 || (size_t)len >= sizeof other) continue;
+            if (access(other, F_OK) != 0) continue;
+            memcpy(file, other, (size_t)len + 1);
+            break;
+        }
+    }
+}
+
 sc_status cli_simulate(cli *c, int argc, char *const *argv)
 {
     simulate_opts o = {0};
@@ -254,5 +276,6 @@ sc_status cli_simulate(cli *c, int argc, char *const *argv)
     sc_status s = go(c, &r);
     sc_text_free(&r.warnings);
     sc_text_free(&r.assumptions);
+    if (s != SC_OK) name_files(c);
     return s;
 }
