@@ -99,13 +99,24 @@ static void wait_for(gl_clock *c, uint32_t dev, sc_op cause, sc_time wait)
 
 /* ---- operations ------------------------------------------------------------ */
 
+static sc_time kernels_of(const sc_parts *p)
+{
+    sc_time sum = 0;
+    for (uint32_t k = 0; k < p->n; k++)
+        if (p->kind[k] == SC_OP_COMPUTE)
+            sum += p->end[k] - (k ? p->end[k - 1] : 0);
+    return sum;
+}
+
 static void occupy(gl_clock *c, uint32_t dev, sc_op op, sc_time kernels)
 {
     const clock_op *o = &c->op[op];
     clock_lane *l = clock_lane_of(c, dev, o->stream);
     if (o->stream == SC_S_COMPUTE) {
         wait_for(c, dev, c->cause, o->start - l->to);
-        c->cat[dev][o->cat] += o->end - o->start;
+        for (uint32_t k = 0; c->parts && k < SC_N_CATS; k++)
+            c->cat[dev][k] += c->parts->by_cat[k];
+        if (!c->parts) c->cat[dev][o->cat] += o->end - o->start;
     }
     if (o->start > l->to || l->to == 0) {
         l->from = o->start;
@@ -143,8 +154,10 @@ void clock_close(gl_clock *c)
     }
     o->end = o->start + work + lost;
     if (o->end > c->last) c->last = o->end;
+    sc_time of_kernels = kernels ? o->end - o->start : 0;
+    if (c->parts) of_kernels = kernels_of(c->parts);
     for (uint32_t k = 0; k < c->n_dev; k++)
-        occupy(c, c->dev[k], op, kernels ? o->end - o->start : 0);
+        occupy(c, c->dev[k], op, of_kernels);
 }
 
 sc_op clock_new(gl_clock *c, const clock_op *like)
@@ -171,6 +184,7 @@ sc_op clock_add(gl_clock *c, const gl_item *t, const sc_op_desc *d)
                   .dev = d->n_dev ? d->dev[0] : SC_NONE};
     c->n_dev = o.kind == SC_OP_MARK ? 0 : d->n_dev;
     c->work = t->work;
+    c->parts = d->parts;
     c->cause = SC_NONE;
     for (uint32_t k = 0; k < c->n_dev; k++) {
         sc_time to = clock_lane_of(c, d->dev[k], o.stream)->to;
@@ -180,6 +194,13 @@ sc_op clock_add(gl_clock *c, const gl_item *t, const sc_op_desc *d)
     sc_op op = clock_new(c, &o);
     c->open = op != SC_NONE;
     return op;
+}
+
+bool clock_is_quiet(const gl_clock *c, uint32_t dev)
+{
+    sc_time kernels = clock_lane_of(c, dev, SC_S_COMPUTE)->to;
+    return clock_lane_of(c, dev, SC_S_GRAD)->to <= kernels &&
+           clock_lane_of(c, dev, SC_S_COMM)->to <= kernels;
 }
 
 void clock_after(gl_clock *c, sc_op before, sc_op after)
@@ -334,6 +355,7 @@ sc_status sc_gplan_clock(sc_gplan *p, const double slow[2], bool memory,
     SC_TRY(gl_begin(&g, &whole));
     SC_TRY(gl_comms_begin(&g));
     SC_TRY(clock_of(&g, slow, &c));
+    SC_TRY(gl_runs_prepare(&g));
     SC_TRY(gl_walk(&g));
     if (c.failed) return sc_error_nomem(err);
     clock_slots_share(&g, &c);

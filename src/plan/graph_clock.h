@@ -36,6 +36,7 @@ typedef struct gl_clock {
     uint32_t n_dev;
     uint32_t *dev; /* [n_dev] */
     sc_time work;
+    const sc_parts *parts; /* NULL: it is one */
     sc_op cause;
 
     uint32_t *left; /* [rows] slots to come of a micro-batch; SC_NONE: its row
@@ -73,6 +74,8 @@ sc_op clock_new(gl_clock *c, const clock_op *like);
 sc_op clock_add(gl_clock *c, const gl_item *t, const sc_op_desc *d);
 void clock_after(gl_clock *c, sc_op before, sc_op after);
 void clock_close(gl_clock *c);
+/* Whether nothing that slows kernels is under way behind those of a device. */
+bool clock_is_quiet(const gl_clock *c, uint32_t dev);
 
 /* Its row, before the first slot of a micro-batch; and behind its last, when
  * nothing asks for what it made: the row is used again. */

@@ -78,17 +78,10 @@ static bool worth(const gl *g, uint32_t m, uint32_t i)
            g->item[i].stream != SC_S_COMPUTE || g->item[m].none;
 }
 
-static bool splits(const gl *g)
-{
-    for (uint32_t k = 0; k < g->n_slots; k++)
-        if (g->slot[k].parts == GL_X || g->slot[k].parts == GL_W) return true;
-    return false;
-}
-
 /* g->clock->read[i]: another slot reads what item i makes. */
 static void find_read(const gl *g, bool *read)
 {
-    bool split = splits(g);
+    bool split = gl_splits(g);
     for (uint32_t i = 0; i < g->prog->n_items; i++) {
         const gp_item *it = &g->prog->item[i];
         uint8_t parts = g->item[i].part;

@@ -317,21 +317,22 @@ static sc_status slot(gl *g, const gl_slot *s)
         g->line[mine + r].before = g->line[mine + r].tail;
     bool known = false;
     if (g->clock) SC_TRY(clock_slot_begin(g, s, &known));
-    if (g->runs)
-        SC_TRY(gl_runs_pass(g, at, s, l));
-    else if (!known)
+    bool done = known;
+    if (g->runs && !done) SC_TRY(gl_runs_pass(g, at, s, l, &done));
+    if (!done)
         SC_TRY(
             pass(g, at, s, l,
                  g->rules->ready_order || g->eager || gl_spread(g, s->stage)));
+    at->ran |= s->parts;
     if (g->clock && !known) SC_TRY(clock_slot_end(g, s));
     if (g->clock) clock_row_done(g, s->mb);
     at->begun = true;
-    bool done = true;
+    bool last = true;
     for (uint32_t part = 0; part < 3; part++) {
         if (s->parts >> part & 1) at->left[part]--;
-        if (at->left[part]) done = false;
+        if (at->left[part]) last = false;
     }
-    return done ? gl_last_pass(g, at) : SC_OK;
+    return last ? gl_last_pass(g, at) : SC_OK;
 }
 
 /* ---- shape ---------------------------------------------------------------- */
@@ -517,8 +518,7 @@ static sc_status settle(const gl *g, gl_notes *n)
     n->comm = g->comms->all;
     n->pp = g->pp;
     n->stride = g->stride;
-    n->ahead = g->chunks > 1 || sc_schedule_splits(g->schedule) ||
-               (g->job->order && g->job->order->splits);
+    n->ahead = g->chunks > 1 || gl_splits(g);
     for (sc_op i = 0; i < x->n_ops; i++)
         if (i >= n->n || n->at[i].name != x->name[i])
             return sc_error(g->err, SC_EBUG, SC_C_BUG, sc_pos_none(), NULL,

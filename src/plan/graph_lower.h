@@ -145,7 +145,7 @@ struct sc_gshared {
     bool eager;
     gl_comms *comms[2]; /* without a graph; with one: its traffics are those of
                            any such graph */
-    const struct gl_runs *runs; /* of a walk with a graph; NULL: not yet */
+    const struct gl_runs *runs[2]; /* the same; NULL: not yet */
 
     /* What the fast sink knows of slots (graph_clock_slots.c), for these rates;
      * NULL: nothing yet. */
@@ -246,6 +246,8 @@ void gl_find_implied(gl *g);
 
 /* graph_lower_slots.c */
 sc_status gl_slots(gl *g);
+/* Whether gradients of weights may be passes of their own. */
+bool gl_splits(const gl *g);
 /* g->stage: what passes wait for. */
 sc_status gl_needs(gl *g);
 
@@ -304,8 +306,8 @@ bool gl_is_transfer(const gl *g, uint32_t i);
 
 /* graph_lower_runs.c: a slot with operations of several parts. */
 sc_status gl_runs_prepare(gl *g);
-sc_status gl_runs_pass(gl *g, gl_instance *at, const gl_slot *s,
-                       const gl_list *l);
+sc_status gl_runs_pass(gl *g, const gl_instance *at, const gl_slot *s,
+                       const gl_list *l, bool *done);
 /* The operation of a part; the number of the first of `n` new parts. */
 sc_op gl_op_of(const gl *g, uint32_t number);
 uint32_t gl_number(gl *g, sc_op op, uint32_t n);

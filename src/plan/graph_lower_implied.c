@@ -3,8 +3,6 @@
  * graph_lower_implied.c - what the order of a compute stream says already:
  * items that are there with one before them, and waits for such.
  */
-#include <stepcast/plan_schedule.h>
-
 #include "plan/graph_lower.h"
 
 /* Whether the device's compute stream makes what an item makes. */
@@ -64,8 +62,7 @@ static void drop_implied(gl *g, uint32_t i)
 
 void gl_find_implied(gl *g)
 {
-    const sc_schedule_file *f = g->job->order;
-    bool split = sc_schedule_splits(g->schedule) || (f && f->splits);
+    bool split = gl_splits(g);
     /* of what is shown one by one every item stays an operation */
     if (!g->job->joined || g->notes || g->members > 1 ||
         g->rules->ready_order || g->job->layers_chunk)

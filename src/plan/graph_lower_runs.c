@@ -9,8 +9,11 @@
  * what happens once a step do so at the ends of a step only.  What a slot is made
  * of is found once for each stage and kind of slot: the first one waits for what
  * is there once a step, and what happens once a step waits for the last.
+ *
+ * The fast sink shares no links.  It takes a slot so where nothing runs beside
+ * its kernels: then their times add up.
  */
-#include "plan/graph_lower.h"
+#include "plan/graph_clock.h"
 
 #include <string.h>
 
@@ -41,6 +44,7 @@ struct gl_runs {
     uint8_t *alone;   /* [n_items] solitude of exchanges */
     uint8_t *awaited; /* [n_items] by another stream: ALWAYS, ONCE */
     uint8_t *read;    /* [n_stages] gl_part of what is read once a step */
+    uint8_t *beside;  /* [n_stages] gl_part that slows kernels beside it */
     bool early;       /* something that happens once crosses links beside the
                          first slots */
     bool *late;       /* [pp] such a thing may run from now on */
@@ -117,6 +121,8 @@ static void awaits(const gl *g, uint32_t i)
     const gp_item *it = &g->prog->item[i];
     const gl_item *t = &g->item[i];
     bool transfer = t->kind == SC_OP_P2P && it->to != SC_NONE;
+    /* the last slot of a pass may be looked up */
+    bool always = !it->once || (g->clock && gl_splits(g));
     if (t->none) return;
     if (transfer && gl_device(g, it->to, 0) != gl_device(g, it->stage, 0))
         return;
@@ -124,7 +130,7 @@ static void awaits(const gl *g, uint32_t i)
         uint32_t m = maker(g, it, k);
         if (m == SC_NONE || g->prog->item[m].once) continue;
         if (transfer || !is_queued(t) || g->prog->item[m].stage != it->stage)
-            await(g, m, it->once ? ONCE : ALWAYS);
+            await(g, m, always ? ALWAYS : ONCE);
     }
 }
 
@@ -273,38 +279,69 @@ static void moves(sc_parts *p, uint32_t traffic, uint64_t bytes, uint32_t *all,
 {
     uint32_t k = 0;
     while (k < p->n_moves && all[k] != traffic) k++;
-    if (k == p->n_moves) p->n_moves++;
+    if (k == p->n_moves) sum[p->n_moves++] = 0;
     all[k] = traffic;
     sum[k] += bytes;
 }
 
-static sc_status make_parts(gl *g, run *r)
+/* Room for all runs of a slot. */
+typedef struct room {
+    run *run;
+    sc_parts *parts;
+    sc_time *end;
+    uint8_t *kind, *cat;
+    uint32_t *item, *traffic;
+    uint64_t *bytes;
+} room;
+
+static bool room_new(sc_arena *a, uint32_t n, room *x)
 {
-    sc_parts *p = SC_NEW(g->a, sc_parts);
-    sc_time *end = SC_NEW_N(g->a, sc_time, r->n), at = 0;
-    uint8_t *kind = SC_NEW_N(g->a, uint8_t, r->n);
-    uint8_t *cat = SC_NEW_N(g->a, uint8_t, r->n);
-    uint32_t *traffic = SC_NEW_N(g->a, uint32_t, r->n), dev;
-    uint64_t *bytes = SC_NEW_N(g->a, uint64_t, r->n);
-    if (!p || !end || !kind || !cat || !traffic || !bytes)
-        return sc_error_nomem(g->err);
+    *x = (room){.run = SC_RAW_N(a, run, n / 2),
+                .parts = SC_RAW_N(a, sc_parts, n / 2),
+                .end = SC_RAW_N(a, sc_time, n),
+                .kind = SC_RAW_N(a, uint8_t, n),
+                .cat = SC_RAW_N(a, uint8_t, n),
+                .item = SC_RAW_N(a, uint32_t, n),
+                .traffic = SC_RAW_N(a, uint32_t, n),
+                .bytes = SC_RAW_N(a, uint64_t, n)};
+    return x->run && x->parts && x->end && x->kind && x->cat && x->item &&
+           x->traffic && x->bytes;
+}
+
+static void take_room(room *x, uint32_t n)
+{
+    x->run++;
+    x->parts++;
+    x->end += n;
+    x->kind += n;
+    x->cat += n;
+    x->item += n;
+    x->traffic += n;
+    x->bytes += n;
+}
+
+static sc_status make_parts(gl *g, room *x, run *r)
+{
+    sc_parts *p = x->parts;
+    sc_time at = 0;
+    uint32_t dev;
     *p = (sc_parts){.n = r->n,
-                    .end = end,
-                    .kind = kind,
-                    .cat = cat,
-                    .traffic = traffic,
-                    .bytes = bytes};
+                    .end = x->end,
+                    .kind = x->kind,
+                    .cat = x->cat,
+                    .traffic = x->traffic,
+                    .bytes = x->bytes};
     for (uint32_t k = 0; k < r->n; k++) {
         const gl_item *t = &g->item[r->item[k]];
-        const gl_comm *c;
-        SC_TRY(comm_of(g, r->item[k], &dev, &c));
-        end[k] = at += t->work;
-        kind[k] = t->kind;
-        cat[k] = g->prog->item[r->item[k]].cat;
+        const gl_comm *c = NULL;
+        if (!g->clock) SC_TRY(comm_of(g, r->item[k], &dev, &c));
+        x->end[k] = at += t->work;
+        x->kind[k] = t->kind;
+        x->cat[k] = g->prog->item[r->item[k]].cat;
         p->kinds |= 1u << t->kind;
-        p->by_cat[cat[k]] += t->work;
+        p->by_cat[x->cat[k]] += t->work;
         if (c && c->traffic[0] != SC_NONE)
-            moves(p, c->traffic[0], t->bytes, traffic, bytes);
+            moves(p, c->traffic[0], t->bytes, x->traffic, x->bytes);
         r->sum.flops += t->flops;
     }
     r->sum.work = at;
@@ -312,23 +349,23 @@ static sc_status make_parts(gl *g, run *r)
     return SC_OK;
 }
 
-static sc_status close_run(gl *g, steps *s, const uint32_t *item, uint32_t n)
+static sc_status close_run(gl *g, steps *s, const uint32_t *item, uint32_t n,
+                           room *x)
 {
     if (n == 0) return SC_OK;
     step *to = &s->step[s->n++];
     *to = (step){.item = item[0]};
     if (n == 1) return SC_OK;
-    run *r = SC_NEW(g->a, run);
-    uint32_t *kept = SC_NEW_N(g->a, uint32_t, n);
-    if (!r || !kept) return sc_error_nomem(g->err);
-    memcpy(kept, item, n * sizeof *kept);
-    r->n = n;
-    r->item = kept;
-    r->sum = (gl_item){.name = g->item[item[0]].name,
-                       .kind = SC_OP_COMPUTE,
-                       .stream = SC_S_COMPUTE};
-    to->run = r;
-    return make_parts(g, r);
+    memcpy(x->item, item, n * sizeof *item);
+    *x->run = (run){.n = n,
+                    .item = x->item,
+                    .sum = {.name = g->item[item[0]].name,
+                            .kind = SC_OP_COMPUTE,
+                            .stream = SC_S_COMPUTE}};
+    to->run = x->run;
+    SC_TRY(make_parts(g, x, x->run));
+    take_room(x, n);
+    return SC_OK;
 }
 
 /* ---- slots ----------------------------------------------------------------- */
@@ -339,8 +376,10 @@ static sc_status plan_slot(gl *g, const gl_list *l, uint8_t parts,
 {
     uint32_t *open = SC_NEW_N(g->a, uint32_t, 2 * (size_t)l->n), n = 0;
     uint32_t *idle = open + l->n, n_idle = 0;
+    room x;
     s->step = SC_NEW_N(g->a, step, l->n);
-    if (!open || !s->step) return sc_error_nomem(g->err);
+    if (!open || !s->step || !room_new(g->a, l->n, &x))
+        return sc_error_nomem(g->err);
     for (uint32_t k = 0; k <= l->n; k++) {
         uint32_t i = k < l->n ? l->item[k] : SC_NONE;
         if (i != SC_NONE &&
@@ -353,7 +392,7 @@ static sc_status plan_slot(gl *g, const gl_list *l, uint8_t parts,
         }
         if (i == SC_NONE || n == 0 || !follows(g, i, variant) ||
             ends(g, open[n - 1], variant)) {
-            SC_TRY(close_run(g, s, open, n));
+            SC_TRY(close_run(g, s, open, n, &x));
             for (uint32_t j = 0; j < n_idle; j++)
                 s->step[s->n++] = (step){.item = idle[j]};
             n = n_idle = 0;
@@ -394,7 +433,7 @@ static sc_status slot_of(gl *g, const gl_instance *at, const gl_slot *s,
     uint32_t variant = (at->ran & s->parts) != s->parts ? FIRST : 0;
     for (uint32_t part = 0; part < 3; part++)
         if ((s->parts >> part & 1) && at->last[part] == s->mb) variant |= LAST;
-    if (!is_quiet(g, at, s)) variant |= NOISY;
+    if (!g->clock && !is_quiet(g, at, s)) variant |= NOISY;
     size_t list = 2 * (size_t)at->stage + (l == &g->stage[at->stage].bwd);
     steps **known =
         &g->runs->slot[(list * PARTS + s->parts) * VARIANTS + variant];
@@ -416,16 +455,20 @@ static void emit_run(gl *g, const gl_instance *at, uint32_t mb, const run *r)
                     .parts = r->parts};
     uint32_t first = gl_add(g, &r->sum, &o), last = r->item[r->n - 1];
     gl_deps(g, at, mb, r->item[0], 0, first);
-    for (uint32_t k = 0; k < r->n; k++) *gl_ops(g, mb, r->item[k]) = first + k;
+    for (uint32_t k = 0; k < r->n; k++)
+        *gl_ops(g, mb, r->item[k]) = g->clock ? first : first + k;
     gl_ran(g, at, last, 0, first);
     if (g->item[last].closes) g->n_past[at->dev]++;
     g->opening = NULL;
 }
 
-sc_status gl_runs_pass(gl *g, gl_instance *at, const gl_slot *s,
-                       const gl_list *l)
+sc_status gl_runs_pass(gl *g, const gl_instance *at, const gl_slot *s,
+                       const gl_list *l, bool *done)
 {
     const steps *all = NULL;
+    *done = !g->clock || (!(g->runs->beside[at->stage] & s->parts) &&
+                          clock_is_quiet(g->clock, at->dev));
+    if (!*done) return SC_OK;
     SC_TRY(slot_of(g, at, s, l, &all));
     g->opening = s;
     for (uint32_t k = 0; k < all->n; k++) {
@@ -440,32 +483,27 @@ sc_status gl_runs_pass(gl *g, gl_instance *at, const gl_slot *s,
             g->opening = NULL;
     }
     g->opening = NULL;
-    at->ran |= s->parts;
     return g->failed ? sc_error_nomem(g->err) : SC_OK;
 }
 
-/* Where stages are on two devices every kernel stays by itself. */
-sc_status gl_runs_prepare(gl *g)
+/* What slows kernels beside it, by stage; false: it does in all passes. */
+static bool find_beside(const gl *g, uint8_t *beside)
+{
+    bool quiet = false;
+    for (uint32_t i = 0; i < g->prog->n_items; i++) {
+        const gl_item *t = &g->item[i];
+        bool slows = t->stream == SC_S_GRAD || t->stream == SC_S_COMM;
+        if (slows && !g->prog->item[i].once)
+            beside[g->prog->item[i].stage] |= t->part;
+    }
+    for (uint32_t v = 0; v < g->p->n_stages; v++)
+        quiet = quiet || !(beside[v] & GL_FWD) || !(beside[v] & (GL_X | GL_W));
+    return quiet;
+}
+
+static sc_status runs_new(gl *g, struct gl_runs *r)
 {
     uint32_t n = g->prog->n_items;
-    if (!g->job->joined || g->members > 1 || g->rules->ready_order ||
-        g->eager || g->job->layers_chunk)
-        return SC_OK;
-    for (uint32_t k = 0; k < g->n_inst; k++)
-        if (g->inst[k].row) return SC_OK;
-    struct sc_gshared *x = gl_shared(g);
-    struct gl_runs *r = g->runs = SC_NEW(g->a, struct gl_runs);
-    if (!r || !(r->late = SC_NEW_N(g->a, bool, g->pp)))
-        return sc_error_nomem(g->err);
-    if (x && x->runs) {
-        bool *late = r->late;
-        *r = *x->runs;
-        r->late = late;
-        r->op = NULL;
-        r->n = r->cap = 0;
-        return SC_OK;
-    }
-    if (x) x->runs = r;
     if (!(r->inside = SC_NEW_N(g->a, bool, n)) ||
         !(r->alone = SC_NEW_N(g->a, uint8_t, n)) ||
         !(r->read = SC_NEW_N(g->a, uint8_t, g->p->n_stages)) ||
@@ -473,9 +511,41 @@ sc_status gl_runs_prepare(gl *g)
         !(r->slot = SC_NEW_N(g->a, steps *,
                              2 * (size_t)g->p->n_stages * PARTS * VARIANTS)))
         return sc_error_nomem(g->err);
+    g->runs = r;
     for (uint32_t i = 0; i < n; i++) {
         r->inside[i] = by_stream(g, i);
         awaits(g, i);
     }
-    return find_alone(g);
+    if (!g->clock) return find_alone(g);
+    memset(r->alone, ALONE, n);
+    return SC_OK;
+}
+
+/* Where stages are on two devices every kernel stays by itself. */
+sc_status gl_runs_prepare(gl *g)
+{
+    if (!g->job->joined || g->members > 1 || g->rules->ready_order ||
+        g->eager || g->job->layers_chunk)
+        return SC_OK;
+    for (uint32_t k = 0; k < g->n_inst; k++)
+        if (g->inst[k].row) return SC_OK;
+    struct sc_gshared *x = gl_shared(g);
+    const struct gl_runs *known = x ? x->runs[!g->clock] : NULL;
+    struct gl_runs *r = SC_NEW(g->a, struct gl_runs);
+    bool *late = SC_NEW_N(g->a, bool, g->pp);
+    if (!r || !late) return sc_error_nomem(g->err);
+    if (known) {
+        *r = *known;
+        r->op = NULL;
+        r->n = r->cap = 0;
+        g->runs = r;
+    } else {
+        r->beside = SC_NEW_N(g->a, uint8_t, g->p->n_stages);
+        if (!r->beside) return sc_error_nomem(g->err);
+        if (!find_beside(g, r->beside) && g->clock) return SC_OK;
+        SC_TRY(runs_new(g, r));
+        if (x) x->runs[!g->clock] = r;
+    }
+    r->late = late;
+    return SC_OK;
 }

@@ -454,6 +454,12 @@ sc_status gl_needs(gl *g)
     return SC_OK;
 }
 
+bool gl_splits(const gl *g)
+{
+    const sc_schedule_file *f = g->job->order;
+    return sc_schedule_splits(g->schedule) || (f && f->splits);
+}
+
 sc_status gl_slots(gl *g)
 {
     orders o = {0};
