@@ -70,9 +70,11 @@ static bool in_slot(const gl *g, uint32_t i, uint32_t stage, uint8_t parts)
 }
 
 /* Whether the order of streams does not say already that item `i` waits for
- * item `m` of another slot: kernels of a stage come one after another. */
+ * item `m` of another slot: kernels of a stage come one after another.  Marks are
+ * in no stream. */
 static bool worth(const gl *g, uint32_t m, uint32_t i)
 {
+    if (g->item[i].work == 0 && !g->item[i].none) return true;
     return g->prog->item[m].stage != g->prog->item[i].stage ||
            g->item[m].stream != SC_S_COMPUTE ||
            g->item[i].stream != SC_S_COMPUTE || g->item[m].none;

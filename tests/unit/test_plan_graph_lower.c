@@ -114,6 +114,26 @@ static void weights_beside_inputs(void **state)
     assert_true(llabs(r.makespan - ps(4 * (1 + 1) + 3)) < 100);
 }
 
+/* Of eight micro-batches the slots in the middle are looked up.  The gradient of
+ * weights, which takes no time and reads what the forward pass made, is there
+ * with that of the last one, after 15 s; its exchange takes 2 s beside the rest. */
+static void gradients_looked_up(void **state)
+{
+    (void)state;
+    static const double slow[2] = {0, 0};
+    toy t = pipeline(SC_SCH_1F1B, 1, 1, 8);
+    sc_gclock c;
+    t.wgrad = 0;
+    t.dp = 2;
+    t.reduce = 2;
+    t.grad_overlap = true;
+    toy_build(&t);
+    if (sc_gplan_clock(&t.plan, slow, false, &arena, &c, &err) != SC_OK)
+        no_error();
+    assert_true(c.n_issued < c.n_slots);
+    assert_int_equal(c.makespan, ps(15 + 2));
+}
+
 /* Qi et al. 2023, table 2: (p - 1)(t_f + t_b - t_w); ZB-V has none where all
  * are equal. */
 static void zero_bubble(void **state)
@@ -544,6 +564,7 @@ int main(void)
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
         TEST(weights_beside_inputs),
+        TEST(gradients_looked_up),
         TEST(whole_passes),
         TEST(zero_bubble),
         TEST(both_ways),
