@@ -83,39 +83,31 @@ static void mamba(hf_reader *r)
 
 /* ---- mixers with MLPs */
 
-/* Two letters for each layer: `mixer` of them, and what stands behind. */
-static void pairs(hf_reader *r, bool (*attends)(hf_reader *, int64_t),
-                  bool (*routes)(hf_reader *, int64_t))
+/* Two letters for each layer: its mixer, and what stands behind. */
+static void pairs(hf_reader *r, const char *mixer, const char *mlp)
 {
     sc_transformer *t = &r->t;
-    char *s = letters(r, 2 * t->layers, 'M');
-    for (int64_t i = 0; s && i < t->layers; i++) {
-        if (attends(r, i)) s[2 * i] = '*';
-        s[2 * i + 1] = routes(r, i) ? 'E' : '-';
+    char *s = mixer && mlp ? letters(r, 2 * t->layers, 'M') : NULL;
+    if (!s) {
+        hf_fail(r, SC_C_RANGE, r->where.at[MODEL_LAYERS], NULL,
+                "%lld layers of two blocks each", (long long)t->layers);
+        return;
     }
-    if (!s) return;
+    for (int64_t i = 0; i < t->layers; i++) {
+        s[2 * i] = mixer[i];
+        s[2 * i + 1] = mlp[i];
+    }
     t->pattern = s;
     t->layers *= 2;
 }
 
-static bool of_period(hf_reader *r, const char *period, const char *offset,
-                      int64_t i, double each, double first)
+/* `letter` in every `period`-th layer from `offset` on. */
+static void periodic(hf_reader *r, char *s, char letter, const char *period,
+                     const char *offset, double each, double first)
 {
     int64_t p = (int64_t)hf_number(r, r->root, period, each);
     int64_t o = (int64_t)hf_number(r, r->root, offset, first);
-    return p > 0 && i % p == o;
-}
-
-static bool jamba_attends(hf_reader *r, int64_t i)
-{
-    return of_period(r, "attn_layer_period", "attn_layer_offset", i, 8, 4);
-}
-
-static bool jamba_routes(hf_reader *r, int64_t i)
-{
-    bool some =
-        of_period(r, "expert_layer_period", "expert_layer_offset", i, 2, 1);
-    return some && r->t.experts > 1;
+    for (int64_t i = o; s && o < p && i < r->t.layers; i += p) s[i] = letter;
 }
 
 /* Norms of steps, B and C, a few hundred elements, are not counted. */
@@ -130,30 +122,37 @@ static void jamba(hf_reader *r)
     only(r, "mamba_proj_bias", false, "biases in a part of the block");
     only(r, "mamba_conv_bias", true, "convolutions without a bias");
     hf_experts(r, false);
-    pairs(r, jamba_attends, jamba_routes);
+    char *mixer = letters(r, t->layers, 'M'), *mlp = letters(r, t->layers, '-');
+    periodic(r, mixer, '*', "attn_layer_period", "attn_layer_offset", 8, 4);
+    periodic(r, mlp, t->experts > 1 ? 'E' : '-', "expert_layer_period",
+             "expert_layer_offset", 2, 1);
+    pairs(r, mixer, mlp);
     if (t->experts == 1) t->experts = t->topk = 0;
     if (t->experts) t->moe_ffn = t->ffn;
 }
 
-/* The item of a list of kinds or of numbers of layers. */
-static bool in_list(hf_reader *r, int64_t i)
+/* Attention where a list of kinds, or of numbers of layers, says so. */
+static char *listed(hf_reader *r)
 {
     const sc_node *kinds = hf_get(r, r->root, "layer_types");
     const sc_node *other = hf_get(r, r->root, "layers_block_type");
     const sc_node *numbers = hf_get(r, r->root, "attn_layer_indices");
+    int64_t n = r->t.layers, i = 0;
+    char *s = letters(r, n, 'M');
     if (!kinds) kinds = other;
-    int64_t k = 0;
-    for (const sc_node *c = kinds ? kinds->child : NULL; c; c = c->next)
-        if (k++ == i) return c->text && strcmp(c->text, "attention") == 0;
-    for (const sc_node *c = numbers ? numbers->child : NULL; c; c = c->next)
-        if (c->text && strtol(c->text, NULL, 10) == i) return true;
-    return false;
-}
-
-static bool all_route(hf_reader *r, int64_t i)
-{
-    (void)i;
-    return r->t.experts > 0;
+    const sc_node *c = s && kinds ? kinds->child : NULL;
+    for (; c && i < n; c = c->next, i++)
+        if (c->text && strcmp(c->text, "attention") == 0) s[i] = '*';
+    bool same = !kinds || (!c && i == n);
+    c = s && numbers && !kinds ? numbers->child : NULL;
+    for (; c; c = c->next) {
+        long at = c->text ? strtol(c->text, NULL, 10) : -1;
+        if (at >= 0 && at < n) s[at] = '*';
+    }
+    if (s && !same)
+        hf_fail(r, SC_C_CONFLICT, kinds->pos, "one kind for each layer",
+                "%s does not name %lld layers", kinds->key, (long long)n);
+    return s;
 }
 
 /* Bamba and Granite 4: mixers of Mamba-2. */
@@ -190,7 +189,7 @@ static void hybrid(hf_reader *r)
         t->ffn = t->shared_ffn; /* the MLP is the shared expert alone */
         t->shared_ffn = 0;
     }
-    pairs(r, in_list, all_route);
+    pairs(r, listed(r), letters(r, t->layers, experts > 0 ? 'E' : '-'));
 }
 
 void hf_details_mamba(hf_reader *r, const hf_type *type)
