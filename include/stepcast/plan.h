@@ -163,6 +163,10 @@ uint32_t sc_run_reductions(const sc_run *run);
  * for both passes at once (sc_software.zero2_weights). */
 bool sc_run_shards(const sc_run *run);
 
+/* Whether FSDP's stages keep weights gathered, and gradients whole, from the first
+ * to the last micro-batch of a step. */
+bool sc_run_stays_whole(const sc_run *run);
+
 /* Ranks that share one set of experts. */
 uint32_t sc_run_ep(const sc_run *run);
 
@@ -206,7 +210,8 @@ typedef enum sc_pass {
     SC_FWD,
     SC_BWD,   /* inputs and weights */
     SC_BWD_X, /* for inputs only (zero-bubble schedules) */
-    SC_BWD_W  /* for weights only */
+    SC_BWD_W, /* for weights only */
+    SC_N_PASSES
 } sc_pass;
 
 typedef struct sc_slot {
@@ -252,16 +257,65 @@ uint32_t sc_schedule_in_flight(sc_schedule s, uint32_t pp, uint32_t vpp,
 
 /* ---- segments ------------------------------------------------------------ */
 
-/* Bytes V and collective by communicator (bit per axis). */
+/* What one communicator moves. */
+typedef struct sc_moved {
+    uint32_t axes; /* a bit by sc_axis */
+    sc_coll coll;
+    double bytes;      /* V */
+    double seconds;    /* of all of it at once, */
+    uint32_t channels; /* on so many */
+} sc_moved;
+
+#define SC_MOVED 16
+/* Exchanges that a gradient takes, at most. */
+#define SC_WAY 3
+
+/* Exchanges of weights or gradients, by communicator and collective. */
 typedef struct sc_exchange {
-    double bytes[1u << SC_N_AX];
-    uint8_t coll[1u << SC_N_AX]; /* sc_coll */
-    uint32_t channels;           /* units it takes while it runs, at most */
+    uint32_t n;
+    double bytes, seconds; /* of all */
+    double bound;          /* of these, what bytes need on links alone */
+    sc_moved moved[SC_MOVED];
 } sc_exchange;
+
+/* The part over these axes; NULL: there is none. */
+const sc_moved *sc_exchange_over(const sc_exchange *x, uint32_t axes);
+
+/* Kernels of a pass, seconds, and how many launches the host issues for them. */
+typedef struct sc_span {
+    double kernels, launches;
+} sc_span;
+
+/* What the host issues in a pass of a layer.  It is ahead of the device until it
+ * waits for a number from there (graph_host.c). */
+typedef struct sc_issue {
+    sc_span first, last; /* up to the first wait; behind the last one */
+    double between;      /* seconds beyond kernels: of spans between two waits,
+                            and of launches that block */
+    bool waits;          /* false: all of it is in `first` */
+    bool weights;        /* the last kernel is of the pass for weights */
+} sc_issue;
+
+/* How a weight's gradient leaves: those of one way share buckets. */
+typedef struct sc_gradient {
+    uint32_t weight; /* of the segment's */
+    uint32_t n;      /* exchanges, one after the other */
+    uint8_t axes[SC_WAY], coll[SC_WAY];
+    double bytes[SC_WAY]; /* V of each */
+} sc_gradient;
+
+/* When a gradient is made, as shares of its layer's backward pass. */
+typedef struct sc_made {
+    double from, to;
+} sc_made;
 
 /* A layer of one kind (embedding, block, head), priced. */
 typedef struct sc_segment {
-    double fwd_s, bwd_s; /* compute-stream seconds, sums over categories */
+    /* compute-stream seconds, sums over categories, without what the host makes
+     * a pass of the whole stage longer */
+    double fwd_s, bwd_s;
+    double flops; /* executed in both */
+    sc_issue fwd_issue, bwd_issue;
     double fwd_cat[SC_N_CATS], bwd_cat[SC_N_CATS];
     /* weights of one layer on one rank, elements */
     double params;      /* in the compute layout (after gathers) */
@@ -269,31 +323,30 @@ typedef struct sc_segment {
     double params_kept; /* in the layout they are kept in */
     double frozen_kept; /* of these, never updated */
     double grads_kept, optim_kept;
-    /* exchanges of weights and gradients, and their totals */
-    sc_exchange gather, grad, once, update;
-    double gather_bytes, gather_s; /* weights, per use (ZeRO-3) */
-    double grad_bytes, grad_s;     /* gradients, once a step or per use */
-    double grad_least_s;           /* of these, what does not depend on bytes */
-    double once_bytes, once_s;     /* those that are kept whole, once a step
-                                      where others go per use */
-    double update_bytes, update_s; /* updated weights after the optimizer */
+    sc_exchange gather; /* weights, per use (ZeRO-3) */
+    sc_exchange grad;   /* gradients, once a step or per use */
+    sc_exchange once;   /* those that are kept whole, once a step where others
+                           go per use */
+    sc_exchange update; /* updated weights after the optimizer */
     /* gradients of which a rank keeps a part: how many exchanges they leave in,
      * and bytes on a rank before it, of the largest, of the largest two in a
      * row, of the first and of the last */
     double buckets, bulk, pair, first, last;
-    double pack_s;   /* kernels that compress gradients, per exchange */
+    double pack_s;   /* kernels that compress or cast gradients, per exchange */
+    double cast_s;   /* of these, the ones that cast them */
     double residual; /* bytes kept of what compression left out */
     bool still;      /* nothing here or below learns: no backward pass */
     /* activations of one micro-batch kept for the backward pass, bytes */
-    double saved;     /* as planned (recompute and offload applied) */
-    double offloaded; /* copied to the host and back */
-    double working;   /* most that a pass of it holds beside what it and the
+    double saved;       /* as planned (recompute and offload applied) */
+    double offloaded;   /* copied to the host and back, */
+    double out_s, in_s; /* which takes so long each way, beside kernels */
+    double working;     /* most that a pass of it holds beside what it and the
                          layers below keep */
-    double beside;    /* most that it holds so from its first gradient of a
+    double beside;      /* most that it holds so from its first gradient of a
                          weight on */
-    double whole;     /* of blocks made again at once: what one more of them
+    double whole;       /* of blocks made again at once: what one more of them
                          holds meanwhile */
-    double logits;    /* of the head: what it hands to the loss */
+    double logits;      /* of the head: what it hands to the loss */
     /* A backward pass that is split: what the pass for weights takes of it, and
      * what of `saved` and of gradients waits for it, bytes. */
     double w_s, w_cat[SC_N_CATS];
@@ -301,6 +354,9 @@ typedef struct sc_segment {
     uint32_t n_weights;
     struct segment_weight *weight; /* [n_weights] what sc_segment_weights()
                                       reads */
+    sc_made *made;                 /* [n_weights] by the passes */
+    uint32_t n_gradients;
+    sc_gradient *gradient; /* [n_gradients] of `grad`, as they are made */
 } sc_segment;
 
 /* Networks of a model that were made before, for further runs of it; begins as
@@ -317,7 +373,13 @@ sc_status sc_segment_passes(const sc_run *run, sc_segment_memo *memo,
                             sc_arena *a, sc_segment *out, sc_err *err);
 /* Weights, gradients and optimizer states of a layer whose passes are known, and
  * their exchanges. */
-sc_status sc_segment_weights(const sc_plan *p, sc_segment *inout, sc_err *err);
+sc_status sc_segment_weights(const sc_plan *p, sc_arena *a, sc_segment *inout,
+                             sc_err *err);
+
+/* Seconds by which the host makes a pass over these layers longer, in which it
+ * issues so many exchanges, too. */
+double sc_plan_host_seconds(const sc_cost *cost, const sc_issue *const *layer,
+                            uint32_t n, double exchanges);
 
 /* Layers of a virtual stage in forward order: how many, and the segment that
  * the i-th is. */
@@ -340,11 +402,15 @@ const sc_segment *sc_plan_segments(const sc_plan *p, const sc_segment *segments,
 sc_status sc_segments_price(const sc_plan *p, sc_arena *a, sc_segment **out,
                             sc_err *err);
 
+/* Seconds of one exchange of `bytes` over ranks of these axes, with what makes
+ * those of weights and gradients slower; `bound` as sc_coll_price.bound. */
+sc_status sc_plan_move_price(const sc_plan *p, uint32_t axes, sc_coll coll,
+                             double bytes, sc_coll_price *out, sc_err *err);
+
 /* Step-level costs, seconds. */
 typedef struct sc_step_costs {
     double send_s; /* one activation transfer between stages */
     bool send_blocks;
-    double send_slow_s; /* a pass beside one transfer out and one in */
     double optimizer_s; /* of the stage with most parameters, per device */
     double tied_s;      /* all-reduce of a tied embedding between stages */
     double grad_s;      /* exchanges with nothing beside them */
@@ -353,8 +419,8 @@ typedef struct sc_step_costs {
     double fixed_s;     /* data, logging, clipping, launch of the step */
     /* of DualPipe: the copies of a stage on two devices sum their gradients */
     double mirror_s;
-    /* optimizer states with the host: gradients out (what no backward pass
-     * hides), what the update takes beyond the weights' way back, and that way */
+    /* optimizer states with the host: gradients that still go there, the update,
+     * and weights that come back behind it */
     double host_out_s, host_update_s, host_in_s;
     /* checkpoints, spread over their steps: copy to the host, and writing that
      * training waits for */

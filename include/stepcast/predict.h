@@ -140,6 +140,7 @@ typedef struct sc_graph_step {
     sc_result run;
     sc_mem_device *memory;  /* [plan.step.n_classes] */
     sc_time cat[SC_N_CATS]; /* of the device that waits least */
+    bool layers;            /* whose step the fast engine composes */
     uint32_t idle;          /* devices of the machine without work */
     double clock_s;         /* the step by the fast engine; NAN: not asked */
     double slow[2]; /* extra time per time that kernels and exchanges overlap:
@@ -208,8 +209,7 @@ sc_status sc_predict_load(const sc_job *job, sc_arena *a, sc_inputs *out,
 sc_status sc_predict_job(const sc_job *job, sc_arena *a, sc_prediction *out,
                          sc_err *err);
 
-/* Step seconds of a finished plan, composed of its segments: what candidates
- * are ranked by. */
+/* Step seconds of a finished plan, composed of its segments: the fast engine. */
 sc_status sc_predict_fast(const sc_plan *p, const sc_segment *segments,
                           sc_arena *a, double *step_s, sc_err *err);
 

@@ -221,8 +221,8 @@ static const char *name_of(hf_reader *r, const hf_type *type, const char *file)
 {
     const char *given = hf_string(r, r->root, "_name_or_path");
     const char *slash = given ? strrchr(given, '/') : NULL;
-    if (slash) given = slash + 1;
-    if (given && *given) return given;
+    const char *last = slash ? slash + 1 : given;
+    if (last && *last) return last;
     const char *stem = model_stem(file, r->arena);
     return stem && strcmp(stem, "config") != 0 ? stem : type->name;
 }

@@ -267,11 +267,13 @@ static double limit(const buckets *s, uint32_t tensor, bool units)
 }
 
 /* Where weights are kept in parts, a unit's gradients leave with it; where only
- * gradients are, so they do in programs without buckets of a size. */
+ * gradients are, or none is and they leave beside kernels, so they do in programs
+ * without buckets of a size. */
 static bool by_units(const infer *f, const gi_wgrad *w)
 {
     layout_move m[SC_MESH_AXES];
-    if (f->rules->exchanges_beside || !w->parts) return false;
+    if (f->rules->exchanges_beside) return false;
+    if (!w->parts) return gi_grads_beside(f) && !gi_sized_buckets(f);
     uint32_t n = gi_sequence(f, &w->kept, &w->used, m);
     return n == 1 ? gi_shards(f, m[0].axes) : n == 0 && !gi_sized_buckets(f);
 }

@@ -278,6 +278,12 @@ sc_status gi_gradients(infer *f)
     for (; later; later = later->next) {
         uint32_t item;
         later->why.tensor = "new weights";
+        /* the forward pass needs the first layers' first */
+        for (uint32_t i = 0, k = later->n; i + 1 < k; i++) {
+            uint32_t v = later->value[i];
+            later->value[i] = later->value[--k];
+            later->value[k] = v;
+        }
         gi_coll c = {.coll = SC_ALL_GATHER,
                      .axes = later->axes,
                      .bytes = later->bytes,

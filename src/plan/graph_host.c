@@ -37,11 +37,11 @@ bool gi_captured(const sc_gjob *job, const gp_item *it)
            (what == SC_CAPTURE_LAYERS && job->graph->op[it->op].topk == 0);
 }
 
-static bool waits(const infer *f, const gp_item *it)
+bool gi_waits(const sc_gjob *job, const gp_item *it)
 {
-    return f->g->op[it->op].type == SC_G_DISPATCH && it->pass == SC_GP_FWD &&
-           it->exchange == SC_NONE && !(f->job->capacity > 0) &&
-           f->job->sw->capture != SC_CAPTURE_STEP;
+    return job->graph->op[it->op].type == SC_G_DISPATCH &&
+           it->pass == SC_GP_FWD && it->exchange == SC_NONE &&
+           !(job->capacity > 0) && job->sw->capture != SC_CAPTURE_STEP;
 }
 
 double gi_host_seconds(const sc_cost *cost, double g, double launches)
@@ -102,7 +102,7 @@ static void add(const infer *f, uint32_t item, pass *all)
     }
     if (!gi_captured(f->job, it)) p->now.launches += n;
     if (f->job->launch_blocking) p->extra += n * f->job->cost->p[SC_P_BLOCKING];
-    if (waits(f, it)) wait(f, p);
+    if (gi_waits(f->job, it)) wait(f, p);
 }
 
 sc_status gi_host(infer *f)

@@ -304,6 +304,8 @@ enum { GI_FORWARD, GI_BACKWARD, GI_ONCE }; /* phases */
 
 /* graph_host.c: what the program that issues kernels makes a pass longer. */
 sc_status gi_host(infer *f);
+/* Whether the program waits behind `it` for a number from the device. */
+bool gi_waits(const sc_gjob *job, const gp_item *it);
 /* The same of one span of `g` seconds of kernels. */
 double gi_host_seconds(const sc_cost *cost, double g, double launches);
 /* Recorded once, then issued with all others of the graph.  `it` of an operator

@@ -75,7 +75,8 @@ static uint8_t stream_of(const gl *g, const gp_item *it)
 static uint8_t kind_of(const gl *g, const gp_item *it)
 {
     if (it->copy) return SC_OP_MEM;
-    if (on_host(g, it)) return SC_OP_HOST;
+    /* no kernel runs that an exchange would slow */
+    if (on_host(g, it) || it->cat == SC_CAT_HOST) return SC_OP_HOST;
     if (it->exchange == SC_NONE) return SC_OP_COMPUTE;
     return g->p->exchange[it->exchange].p2p ? SC_OP_P2P : SC_OP_COLL;
 }
@@ -119,7 +120,7 @@ static double host_seconds(const gl *g, const gp_item *it)
 
 static void timed(const gl *g, const gp_item *it, gl_item *t)
 {
-    if (t->kind == SC_OP_COMPUTE) {
+    if (t->kind == SC_OP_COMPUTE || it->cat == SC_CAT_HOST) {
         t->none = it->price.seconds <= 0 && it->n_in <= 1;
         t->work = sc_time_from_s(g->slow * it->price.seconds);
         if (it->price.seconds > 0) t->latency = g->rules->launch_gap;

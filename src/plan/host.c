@@ -18,6 +18,7 @@
 #include "plan/host.h"
 
 #include "plan/plan_internal.h"
+#include "plan/segment.h"
 
 #include <math.h>
 
@@ -90,6 +91,20 @@ double sc_plan_host_states(const sc_plan *p, const sc_segment *segments,
            r->sw->optim_bytes;
 }
 
+/* Of a device's states those of the weight that comes first: its gradient is made
+ * last. */
+static double first_states(const sc_plan *p, const sc_segment *segments,
+                           uint32_t dev)
+{
+    const sc_segment *own = sc_plan_segments(p, segments, dev);
+    uint32_t v = sc_run_stage(&p->run, dev, 0);
+    const sc_segment *b = &own[sc_plan_stage_entry(p, v, 0)];
+    if (b->n_weights == 0 || b->params <= 0) return 0;
+    return b->optim_kept * b->weight[0].elements / b->params;
+}
+
+/* Gradients go to the host beside a backward pass, and weights come back beside
+ * the update, but for the last of them: then the host has nothing to do. */
 static void optimizer(const sc_plan *p, const sc_segment *segments,
                       uint32_t dev, sc_step_costs *c)
 {
@@ -101,14 +116,15 @@ static void optimizer(const sc_plan *p, const sc_segment *segments,
                         ? sc_plan_device_sum(p, segments, dev, backward_seconds)
                         : 0;
     double once = HALF_BYTES * n / link;
+    double last = HALF_BYTES * first_states(p, segments, dev) / link;
     double host = own_share(r, host_memory_bw(r)) * PLAN_UPDATE_SHARE;
     double update = UPDATE_BYTES * n / host;
     if (r->optim_tier == SC_TIER_NVME)
         update =
             fmax(update, 2 * STATE_BYTES * n / own_share(r, nvme_bw_of(r)));
-    c->host_out_s = sc_run_reductions(r) * fmax(0, once - behind);
-    c->host_in_s = once;
-    c->host_update_s = fmax(0, update - once);
+    c->host_out_s = fmax(last, sc_run_reductions(r) * (once - behind));
+    c->host_in_s = last;
+    c->host_update_s = fmax(update, once - last);
     c->optimizer_s = 0;
 }
 

@@ -22,8 +22,8 @@ enum { FORWARD, BACKWARD, PASSES };
 
 /* One pass of a layer while it is added up. */
 typedef struct pass {
-    double kernels, launches; /* seconds; of the host, with exchanges */
-    double copies;            /* seconds of those to and from the host */
+    double copies; /* seconds of those to and from the host */
+    double now;    /* of all on the compute stream so far */
 } pass;
 
 typedef struct reading {
@@ -36,8 +36,10 @@ typedef struct reading {
     gl_clock clock;
     sc_segment *b;        /* [n_layers] */
     pass (*pass)[PASSES]; /* [n_layers] */
-    uint32_t *at;         /* [n_items] place in both passes; SC_NONE: neither */
-    uint32_t n_at, turn;  /* places; those of the forward pass */
+    sc_made *made;       /* [n_ops] of a layer's second pass, when an operator's
+                             last kernel runs */
+    uint32_t *at;        /* [n_items] place in both passes; SC_NONE: neither */
+    uint32_t n_at, turn; /* places; those of the forward pass */
     sc_arena *a;
     sc_err *err;
 } reading;
@@ -149,6 +151,24 @@ static bool of_weights(const reading *x, const gp_item *it)
     return it->out != SC_NONE && x->prog.value[it->out].what == GP_WEIGHT_USED;
 }
 
+/* Further launches, and kernels, in front of the next wait. */
+static void issue(const reading *x, const gp_item *it, double kernels,
+                  sc_issue *i)
+{
+    double n = it->exchange == SC_NONE ? it->price.launches : 1;
+    sc_span *to = i->waits ? &i->last : &i->first;
+    to->kernels += kernels;
+    if (!gi_captured(&x->job, it)) to->launches += n;
+    if (x->run->launch_blocking)
+        i->between += n * x->run->cost->p[SC_P_BLOCKING];
+    if (!gi_waits(&x->job, it)) return;
+    if (i->waits)
+        i->between +=
+            gi_host_seconds(x->run->cost, i->last.kernels, i->last.launches);
+    i->waits = true;
+    i->last = (sc_span){0};
+}
+
 static void add_item(reading *x, uint32_t i, int which)
 {
     const gp_item *it = &x->prog.item[i];
@@ -166,50 +186,68 @@ static void add_item(reading *x, uint32_t i, int which)
     bool kernels = it->exchange == SC_NONE;
     double s = kernels ? it->price.seconds : it->seconds;
     cat[it->cat] += s;
-    if (kernels) p->kernels += s;
+    if (which == BACKWARD && kernels && !it->recomputed)
+        x->made[it->op] = (sc_made){p->now, p->now + s};
+    p->now += s;
     if (t->part == GL_W) b->w_cat[it->cat] += s;
-    if (!gi_captured(&x->job, it))
-        p->launches += kernels ? it->price.launches : 1;
+    if (!t->none) b->flops += t->flops;
+    issue(x, it, kernels ? s : 0,
+          which == FORWARD ? &b->fwd_issue : &b->bwd_issue);
+    if (which == BACKWARD && kernels) b->bwd_issue.weights = t->part == GL_W;
 }
 
-/* What the host and copies beside kernels make a pass longer. */
-static void finish_pass(const reading *x, const pass *p, double cat[SC_N_CATS],
-                        double *seconds)
+static double sum_of(const double cat[SC_N_CATS])
 {
-    const sc_run *r = x->run;
-    const sc_device *d = x->run->hw->device;
-    double all = 0;
-    for (uint32_t c = 0; c < SC_N_CATS; c++) all += cat[c];
-    double host = gi_host_seconds(r->cost, p->kernels, p->launches);
-    if (r->launch_blocking) host += p->launches * r->cost->p[SC_P_BLOCKING];
-    cat[SC_CAT_HOST] += host;
-    *seconds = all + host;
-    if (p->copies <= 0) return;
-    /* Copy engines take memory bandwidth, no units. */
-    double taken = d->host_bw / (d->mem_bw * r->cost->p[SC_P_MEM_EFF]);
-    double both = fmin(p->copies, *seconds);
-    double longer = p->copies - both + both * taken;
-    cat[SC_CAT_OFFLOAD] += longer;
-    *seconds += longer;
+    double s = 0;
+    for (uint32_t c = 0; c < SC_N_CATS; c++) s += cat[c];
+    return s;
 }
 
-static void times(reading *x)
+static sc_status times(reading *x)
 {
     const gl_list *of[PASSES] = {&x->g.stage[0].fwd, &x->g.stage[0].bwd};
+    x->made = SC_NEW_N(x->a, sc_made, x->net.graph->n_ops);
+    if (!x->made) return sc_error_nomem(x->err);
     for (int which = 0; which < PASSES; which++)
         for (uint32_t k = 0; k < of[which]->n; k++)
             add_item(x, of[which]->item[k], which);
     for (uint32_t l = 0; l < n_kinds(x); l++) {
         sc_segment *b = &x->b[l];
-        const pass *back = &x->pass[l][BACKWARD];
-        finish_pass(x, &x->pass[l][FORWARD], b->fwd_cat, &b->fwd_s);
-        finish_pass(x, back, b->bwd_cat, &b->bwd_s);
-        /* the host issues a part of a pass at the rate of the whole */
-        if (back->kernels > 0)
-            b->w_cat[SC_CAT_HOST] = b->bwd_cat[SC_CAT_HOST] *
-                                    b->w_cat[SC_CAT_COMPUTE] / back->kernels;
-        for (uint32_t c = 0; c < SC_N_CATS; c++) b->w_s += b->w_cat[c];
+        b->fwd_s = sum_of(b->fwd_cat);
+        b->bwd_s = sum_of(b->bwd_cat);
+        b->w_s = sum_of(b->w_cat);
+        b->out_s = x->pass[l][FORWARD].copies;
+        b->in_s = x->pass[l][BACKWARD].copies;
     }
+    return SC_OK;
+}
+
+static void span_add(sc_span *to, const sc_span *more)
+{
+    to->kernels += more->kernels;
+    to->launches += more->launches;
+}
+
+double sc_plan_host_seconds(const sc_cost *cost, const sc_issue *const *layer,
+                            uint32_t n, double exchanges)
+{
+    sc_span now = {.launches = exchanges}, before = {0};
+    double s = 0;
+    bool waited = false;
+    for (uint32_t i = 0; i < n; i++) {
+        span_add(&now, &layer[i]->first);
+        s += layer[i]->between;
+        if (!layer[i]->waits) continue;
+        if (waited)
+            s += gi_host_seconds(cost, now.kernels, now.launches);
+        else
+            before = now;
+        waited = true;
+        now = layer[i]->last;
+    }
+    /* A pass follows one like it. */
+    span_add(&now, &before);
+    return s + gi_host_seconds(cost, now.kernels, now.launches);
 }
 
 /* ---- activations ------------------------------------------------------------ */
@@ -389,6 +427,7 @@ static sc_status add_weights(reading *x, const facts *of, uint32_t kind)
     const sc_opgraph *g = x->net.graph;
     uint32_t part = x->net.told[kind];
     sc_segment *b = &x->b[kind];
+    double whole = x->pass[kind][BACKWARD].now;
     for (uint32_t op = 0; op < g->n_ops; op++)
         for (uint32_t k = 0; x->net.part[op] == part && k < g->op[op].n_weight;
              k++) {
@@ -398,6 +437,9 @@ static sc_status add_weights(reading *x, const facts *of, uint32_t kind)
             if (b->n_weights >= WEIGHTS * x->run->model->layer[kind].n_ops)
                 return too_many(x, g->op[op].path);
             const char *path = g->op[op].path;
+            if (whole > 0)
+                b->made[b->n_weights] =
+                    (sc_made){x->made[op].from / whole, x->made[op].to / whole};
             b->weight[b->n_weights++] = (segment_weight){
                 .kept = said_of(x, path, k ? SC_RT_BIAS : SC_RT_WEIGHT),
                 .grad = said_of(x, path, SC_RT_GRAD),
@@ -443,7 +485,7 @@ static sc_status weights(reading *x)
 static sc_status read(reading *x)
 {
     SC_TRY(compile(x));
-    times(x);
+    SC_TRY(times(x));
     SC_TRY(activations(x));
     return weights(x);
 }
@@ -456,9 +498,10 @@ static sc_status read_all(const sc_run *run, const segment_network *net,
     memset(out, 0, n * sizeof *out);
     for (uint32_t l = 0; l < n; l++) {
         out[l].still = run->model->layer[l].still;
-        out[l].weight = SC_NEW_N(a, segment_weight,
-                                 WEIGHTS * (size_t)run->model->layer[l].n_ops);
-        if (!out[l].weight) return sc_error_nomem(err);
+        size_t most = WEIGHTS * (size_t)run->model->layer[l].n_ops;
+        out[l].weight = SC_NEW_N(a, segment_weight, most);
+        out[l].made = SC_NEW_N(a, sc_made, most);
+        if (!out[l].weight || !out[l].made) return sc_error_nomem(err);
     }
     sc_arena_mark mark = sc_arena_save(a);
     reading *x = SC_NEW(a, reading);

@@ -49,8 +49,11 @@ sc_status segment_network_of(const sc_run *run, bool whole,
                              sc_segment_memo *memo, sc_arena *a,
                              segment_network *out, sc_err *err);
 
-/* Sums of an exchange over all communicators; sets x->channels. */
-sc_status plan_exchange_price(const sc_plan *p, sc_exchange *x, double *bytes,
-                              double *seconds, sc_err *err);
+/* More bytes of an exchange; none without axes. */
+void plan_exchange_add(sc_exchange *x, uint32_t axes, sc_coll coll,
+                       double bytes);
+
+/* Prices what each communicator moves, and all of it. */
+sc_status plan_exchange_price(const sc_plan *p, sc_exchange *x, sc_err *err);
 
 #endif

@@ -24,38 +24,72 @@ double sc_plan_units(const sc_device *d, uint32_t channels)
     return fmin(0.5, (double)channels / d->units);
 }
 
-sc_status plan_exchange_price(const sc_plan *p, sc_exchange *x, double *bytes,
-                              double *seconds, sc_err *err)
+const sc_moved *sc_exchange_over(const sc_exchange *x, uint32_t axes)
 {
-    *bytes = *seconds = 0;
-    for (uint32_t mask = 1; mask < 1u << SC_N_AX; mask++) {
-        if (x->bytes[mask] <= 0) continue;
-        sc_coll_price cp;
-        SC_TRY(sc_cost_coll(p->run.cost, p->run.hw, (sc_coll)x->coll[mask],
-                            x->bytes[mask], &p->place[mask], -1, &cp, err));
-        *bytes += x->bytes[mask];
-        *seconds += cp.seconds;
-        if (cp.channels > x->channels) x->channels = cp.channels;
-    }
+    for (uint32_t i = 0; i < x->n; i++)
+        if (x->moved[i].axes == axes) return &x->moved[i];
+    return NULL;
+}
+
+static uint32_t place_of(const sc_exchange *x, uint32_t axes, sc_coll coll)
+{
+    uint32_t i = 0;
+    while (i < x->n && (x->moved[i].axes != axes || x->moved[i].coll != coll))
+        i++;
+    return i;
+}
+
+void plan_exchange_add(sc_exchange *x, uint32_t axes, sc_coll coll,
+                       double bytes)
+{
+    if (!axes || bytes <= 0) return;
+    uint32_t i = place_of(x, axes, coll);
+    if (i == x->n) x->n++;
+    if (i >= SC_MOVED) return; /* plan_exchange_price() says so */
+    x->moved[i].axes = axes;
+    x->moved[i].coll = coll;
+    x->moved[i].bytes += bytes;
+}
+
+/* Where weights are kept in parts, some programs exchange them and their
+ * gradients through some of a node's NICs only. */
+static double rails(const sc_run *r, const sc_place *at)
+{
+    const sc_dim *net = &r->hw->dim[r->hw->n_dims - 1];
+    if (r->sw->zero3_rails <= 0 || r->zero < 3 || net->ports == 0 ||
+        at->nodes <= 1)
+        return 1;
+    return fmax(1, (double)net->ports / (double)r->sw->zero3_rails);
+}
+
+sc_status sc_plan_move_price(const sc_plan *p, uint32_t axes, sc_coll coll,
+                             double bytes, sc_coll_price *out, sc_err *err)
+{
+    const sc_run *r = &p->run;
+    const sc_place *at = &p->place[axes];
+    SC_TRY(sc_cost_coll(r->cost, r->hw, coll, bytes, at, -1, out, err));
+    out->seconds *= rails(r, at);
     return SC_OK;
 }
 
-static bool between_nodes(const sc_plan *p, const sc_exchange *x)
+sc_status plan_exchange_price(const sc_plan *p, sc_exchange *x, sc_err *err)
 {
-    for (uint32_t mask = 1; mask < 1u << SC_N_AX; mask++)
-        if (x->bytes[mask] > 0 && p->place[mask].nodes > 1) return true;
-    return false;
-}
-
-/* Exchanges that use some of a node's NICs only. */
-static double rail_factor(const sc_plan *p, const sc_exchange *x)
-{
-    const sc_run *r = &p->run;
-    const sc_dim *net = &r->hw->dim[r->hw->n_dims - 1];
-    if (r->sw->zero3_rails <= 0 || r->hw->n_nodes <= 1 || net->ports == 0 ||
-        !between_nodes(p, x))
-        return 1;
-    return fmax(1, (double)net->ports / (double)r->sw->zero3_rails);
+    if (x->n > SC_MOVED)
+        return sc_error(err, SC_EBUG, SC_C_BUG, sc_pos_none(), NULL,
+                        "gradients over more than %d groups of ranks",
+                        SC_MOVED);
+    x->bytes = x->seconds = x->bound = 0;
+    for (uint32_t i = 0; i < x->n; i++) {
+        sc_moved *m = &x->moved[i];
+        sc_coll_price cp;
+        SC_TRY(sc_plan_move_price(p, m->axes, m->coll, m->bytes, &cp, err));
+        m->seconds = cp.seconds;
+        x->bytes += m->bytes;
+        x->seconds += m->seconds;
+        x->bound += cp.bound;
+        m->channels = cp.channels;
+    }
+    return SC_OK;
 }
 
 /* ---- one weight ------------------------------------------------------------- */
@@ -100,18 +134,26 @@ static layout_of layout_of_weight(const sc_run *r, const segment_weight *w)
     return l;
 }
 
-static void add_exchange(sc_exchange *x, uint32_t axes, sc_coll coll,
-                         double bytes)
+/* A weight's gradient while its exchanges are added up: to b->grad, or b->once. */
+typedef struct leaving {
+    sc_exchange *to;
+    sc_gradient way;
+} leaving;
+
+static void leave_over(leaving *l, uint32_t axes, sc_coll coll, double bytes)
 {
-    if (!axes) return;
-    x->bytes[axes] += bytes;
-    x->coll[axes] = (uint8_t)coll;
+    sc_gradient *g = &l->way;
+    if (!axes || bytes <= 0) return;
+    plan_exchange_add(l->to, axes, coll, bytes);
+    g->axes[g->n] = (uint8_t)axes;
+    g->coll[g->n] = (uint8_t)coll;
+    g->bytes[g->n++] = bytes;
 }
 
 /* In the run's format on the wire, with the kernels that it costs. */
 static void add_gradient(const sc_plan *p, const segment_weight *w,
                          uint32_t axes, sc_coll coll, double elements,
-                         sc_exchange *to, sc_segment *b)
+                         leaving *l, sc_segment *b)
 {
     const sc_run *r = &p->run;
     const compress_by by = {.cost = r->cost,
@@ -123,27 +165,27 @@ static void add_gradient(const sc_plan *p, const segment_weight *w,
         compress_gradient(&by, &w->matrix, coll, elements, p->place[axes].n);
     b->pack_s += wire.pack_s;
     b->residual += wire.residual;
-    add_exchange(to, axes, wire.coll, wire.bytes);
+    leave_over(l, axes, wire.coll, wire.bytes);
 }
 
 /* Over ranks of tp, too, where each has a part of the sum.  The parts of a
  * replica are summed before anything is scattered. */
 static void add_sums(const sc_plan *p, const segment_weight *w,
-                     const layout_of *l, sc_segment *b)
+                     const layout_of *l, leaving *go, sc_segment *b)
 {
     const sc_run *r = &p->run;
     double n = w->elements;
     uint32_t parts = w->summed ? 1u << SC_AX_TP : 0;
     bool each = l->grad || sc_run_reductions(r) == 1;
-    sc_exchange *to = each ? &b->grad : &b->once;
+    go->to = each ? &b->grad : &b->once;
     if (!l->want) {
-        add_gradient(p, w, l->ranks | parts, SC_ALL_REDUCE, n, to, b);
+        add_gradient(p, w, l->ranks | parts, SC_ALL_REDUCE, n, go, b);
         return;
     }
-    add_exchange(to, parts, SC_ALL_REDUCE, r->sw->reduce_bytes * n);
-    add_gradient(p, w, l->want, SC_REDUCE_SCATTER, n, to, b);
+    leave_over(go, parts, SC_ALL_REDUCE, r->sw->reduce_bytes * n);
+    add_gradient(p, w, l->want, SC_REDUCE_SCATTER, n, go, b);
     add_gradient(p, w, l->ranks & ~l->want, SC_ALL_REDUCE,
-                 n / count(r, l->want), to, b);
+                 n / count(r, l->want), go, b);
 }
 
 /* Gradients that leave in each micro-batch: with their layer, or as soon as a
@@ -172,7 +214,20 @@ static void add_buckets(const sc_plan *p, sc_segment *b)
     b->buckets = fmax(1, b->buckets);
 }
 
-static void add_weight(const sc_plan *p, const segment_weight *w, sc_segment *b)
+/* Gradients of which a rank keeps a part are cast to what they are reduced in,
+ * or added to those of other micro-batches, in programs without buckets. */
+static double widened(const sc_run *r, const segment_weight *w,
+                      const layout_of *l)
+{
+    double wide = r->sw->reduce_bytes, low = sc_precision_bytes(SC_BF16);
+    if (!l->grad || r->sw->bucket_bytes > 0 || wide <= low) return 0;
+    bool adds = sc_run_stays_whole(r) && r->ga > 1;
+    return w->elements * (adds ? r->sw->accum_bytes : wide + low);
+}
+
+/* Adds a weight; returns the bytes that casting its gradient moves. */
+static double add_weight(const sc_plan *p, const segment_weight *w, leaving *go,
+                         sc_segment *b)
 {
     const sc_run *r = &p->run;
     layout_of l = layout_of_weight(r, w);
@@ -182,43 +237,55 @@ static void add_weight(const sc_plan *p, const segment_weight *w, sc_segment *b)
     b->params_kept += kept;
     if (l.kept) b->gathered += n;
     if (w->still) b->frozen_kept += kept;
-    add_exchange(&b->gather, l.kept, SC_ALL_GATHER, low * n);
-    if (r->forward_only || w->still) return;
+    plan_exchange_add(&b->gather, l.kept, SC_ALL_GATHER, low * n);
+    if (r->forward_only || w->still) return 0;
     b->grads_kept += n / count(r, l.grad);
     b->optim_kept += n / count(r, l.state);
-    add_sums(p, w, &l, b);
-    add_exchange(&b->update, l.state & ~l.kept, SC_ALL_GATHER, low * kept);
+    add_sums(p, w, &l, go, b);
+    plan_exchange_add(&b->update, l.state & ~l.kept, SC_ALL_GATHER, low * kept);
+    return widened(r, w, &l);
 }
 
-/* Of next to no bytes: what an exchange has once, whatever it takes along. */
-static sc_status least_price(const sc_plan *p, const sc_exchange *x,
-                             double *seconds, sc_err *err)
+/* Gradients in the order in which they are made. */
+static void add_order(const leaving *go, sc_segment *b)
 {
-    sc_exchange least = *x;
-    double bytes;
-    for (uint32_t mask = 1; mask < 1u << SC_N_AX; mask++)
-        least.bytes[mask] = fmin(8, least.bytes[mask]);
-    return plan_exchange_price(p, &least, &bytes, seconds, err);
-}
-
-sc_status sc_segment_weights(const sc_plan *p, sc_segment *b, sc_err *err)
-{
-    bool apart = plan_ends_apart(&p->run);
-    for (uint32_t i = 0; i < b->n_weights; i++)
-        /* The last of several stages keeps a copy of a shared weight. */
-        if (!b->weight[i].again || apart) add_weight(p, &b->weight[i], b);
-    add_buckets(p, b);
-    SC_TRY(plan_exchange_price(p, &b->gather, &b->gather_bytes, &b->gather_s,
-                               err));
-    SC_TRY(plan_exchange_price(p, &b->grad, &b->grad_bytes, &b->grad_s, err));
-    SC_TRY(least_price(p, &b->grad, &b->grad_least_s, err));
-    SC_TRY(plan_exchange_price(p, &b->once, &b->once_bytes, &b->once_s, err));
-    SC_TRY(plan_exchange_price(p, &b->update, &b->update_bytes, &b->update_s,
-                               err));
-    if (p->run.zero >= 3) {
-        b->gather_s *= rail_factor(p, &b->gather);
-        b->grad_s *= rail_factor(p, &b->grad);
-        b->once_s *= rail_factor(p, &b->once);
+    for (uint32_t i = b->n_weights; i-- > 0;) {
+        if (go[i].way.n == 0 || go[i].to != &b->grad) continue;
+        sc_gradient *g = &b->gradient[b->n_gradients++];
+        *g = go[i].way;
+        g->weight = i;
     }
+}
+
+sc_status sc_segment_weights(const sc_plan *p, sc_arena *a, sc_segment *b,
+                             sc_err *err)
+{
+    const sc_run *r = &p->run;
+    bool apart = plan_ends_apart(r);
+    leaving *go = SC_NEW_N(a, leaving, b->n_weights);
+    b->gradient = SC_NEW_N(a, sc_gradient, b->n_weights);
+    double cast = 0;
+    if (!go || !b->gradient) return sc_error_nomem(err);
+    for (uint32_t i = 0; i < b->n_weights; i++)
+        /* The last of several stages keeps a copy of a shared weight; else it
+         * is only gathered again. */
+        if (!b->weight[i].again || apart)
+            cast += add_weight(p, &b->weight[i], &go[i], b);
+        else
+            plan_exchange_add(
+                &b->gather, layout_of_weight(r, &b->weight[i]).kept,
+                SC_ALL_GATHER,
+                sc_precision_bytes(SC_BF16) * b->weight[i].elements);
+    if (cast > 0) {
+        sc_kernel k = {.kind = SC_K_MEMORY, .launches = 1, .bytes = cast};
+        b->cast_s = sc_cost_kernel(r->cost, r->hw->device, &k).seconds;
+        b->pack_s += b->cast_s;
+    }
+    add_buckets(p, b);
+    SC_TRY(plan_exchange_price(p, &b->gather, err));
+    SC_TRY(plan_exchange_price(p, &b->grad, err));
+    SC_TRY(plan_exchange_price(p, &b->once, err));
+    SC_TRY(plan_exchange_price(p, &b->update, err));
+    add_order(go, b);
     return SC_OK;
 }

@@ -51,7 +51,7 @@ sc_status sc_segments_price(const sc_plan *p, sc_arena *a, sc_segment **out,
         if (kinds > 1) own.run.hw = p->kind_hw[k];
         SC_TRY(sc_segment_passes(&own.run, NULL, a, &b[k * n], err));
         for (uint32_t l = 0; l < n; l++)
-            SC_TRY(sc_segment_weights(&own, &b[k * n + l], err));
+            SC_TRY(sc_segment_weights(&own, a, &b[k * n + l], err));
     }
     *out = b;
     return SC_OK;
@@ -59,16 +59,17 @@ sc_status sc_segments_price(const sc_plan *p, sc_arena *a, sc_segment **out,
 
 double sc_plan_overlap(const sc_plan *p, const sc_segment *segments)
 {
-    double share = 0;
+    const sc_moved *most = NULL;
     uint32_t kinds = p->n_kinds ? p->n_kinds : 1;
     for (uint32_t l = 0; l < kinds * sc_run_segments(&p->run); l++) {
-        const sc_exchange *x[] = {&segments[l].gather, &segments[l].grad,
-                                  &segments[l].once, &segments[l].update};
-        for (size_t i = 0; i < SC_COUNT(x); i++)
-            share =
-                fmax(share, sc_plan_units(p->run.hw->device, x[i]->channels));
+        const sc_exchange *of[] = {&segments[l].grad, &segments[l].once};
+        for (uint32_t i = 0; i < of[0]->n + of[1]->n; i++) {
+            const sc_moved *m =
+                i < of[0]->n ? &of[0]->moved[i] : &of[1]->moved[i - of[0]->n];
+            if (!most || m->bytes > most->bytes) most = m;
+        }
     }
-    return share;
+    return most ? sc_plan_units(p->run.hw->device, most->channels) : 0;
 }
 
 /* Of sc_plan_slow_factor(), what slows a rank by itself. */
@@ -98,15 +99,6 @@ static double optim_params(const sc_segment *b)
     return b->optim_kept;
 }
 
-/* Adds `of` times the exchange `x`. */
-static void exchange_add(sc_exchange *sum, const sc_exchange *x, double of)
-{
-    for (uint32_t m = 0; m < 1u << SC_N_AX; m++) {
-        sum->bytes[m] += of * x->bytes[m];
-        if (x->bytes[m] > 0) sum->coll[m] = x->coll[m];
-    }
-}
-
 typedef enum moved { M_GRAD, M_ONCE, M_UPDATE } moved;
 
 static const sc_exchange *moved_of(const sc_segment *b, moved what)
@@ -116,16 +108,27 @@ static const sc_exchange *moved_of(const sc_segment *b, moved what)
 
 /* All of a device's gradients (or updated weights), once. */
 static void exchange_sum(const sc_plan *p, const sc_segment *segments,
-                         uint32_t dev, moved what, sc_exchange *out)
+                         uint32_t dev, moved what, sc_exchange *all)
 {
     const sc_run *r = &p->run;
     const sc_segment *own = sc_plan_segments(p, segments, dev);
-    sc_exchange all = {{0}, {0}, 0};
-    for (uint32_t c = 0; c < sc_run_chunks(r); c++)
-        for (uint32_t l = 0; l < sc_run_segments(r); l++)
-            exchange_add(&all, moved_of(&own[l], what),
-                         p->stage[sc_run_stage(r, dev, c)].n[l]);
-    *out = all;
+    for (uint32_t c = 0; c < sc_run_chunks(r); c++) {
+        const struct sc_stage *stage = &p->stage[sc_run_stage(r, dev, c)];
+        for (uint32_t l = 0; l < sc_run_segments(r); l++) {
+            const sc_exchange *x = moved_of(&own[l], what);
+            for (uint32_t i = 0; i < x->n; i++)
+                plan_exchange_add(all, x->moved[i].axes, x->moved[i].coll,
+                                  stage->n[l] * x->moved[i].bytes);
+        }
+    }
+}
+
+/* Exchanges of gradients and new weights that nothing runs beside use links
+ * less well than tests of collectives do: a fitted factor. */
+static double alone(const sc_run *r, const sc_place *at)
+{
+    bool mixed = at->nodes > 1 && at->m > 1;
+    return r->cost->p[mixed ? SC_P_GRAD_MIXED : SC_P_GRAD_NET];
 }
 
 /* One exchange of all of a device's gradients (or updated weights) at once,
@@ -135,7 +138,7 @@ static sc_status exchange(const sc_plan *p, const sc_segment *segments,
                           sc_err *err)
 {
     const sc_run *r = &p->run;
-    double bytes;
+    sc_exchange all = {0};
     *seconds = 0;
     bool update = what == M_UPDATE;
     /* ZeRO-3 has nothing to update beside the first pass, but what a rule
@@ -143,14 +146,12 @@ static sc_status exchange(const sc_plan *p, const sc_segment *segments,
     bool beside = update ? r->sw->param_overlap && !sc_run_shards(r)
                          : r->sw->grad_overlap || sc_run_shards(r);
     if (beside || r->forward_only) return SC_OK;
-    sc_exchange all;
     exchange_sum(p, segments, dev, what, &all);
-    SC_TRY(plan_exchange_price(p, &all, &bytes, seconds, err));
+    SC_TRY(plan_exchange_price(p, &all, err));
+    for (uint32_t i = 0; i < all.n; i++)
+        *seconds +=
+            all.moved[i].seconds / alone(r, &p->place[all.moved[i].axes]);
     if (what == M_GRAD) *seconds *= sc_run_reductions(r);
-    const sc_place *at =
-        &p->place[1u << SC_AX_DP | 1u << SC_AX_EP | 1u << SC_AX_REP];
-    bool mixed = at->nodes > 1 && at->m > 1;
-    *seconds /= r->cost->p[mixed ? SC_P_GRAD_MIXED : SC_P_GRAD_NET];
     return SC_OK;
 }
 
@@ -169,7 +170,7 @@ static sc_status tied(const sc_plan *p, const sc_segment *segments,
     double v = segments[0].weight[0].elements * r->sw->reduce_bytes;
     sc_coll_price cp;
     SC_TRY(sc_cost_coll(r->cost, r->hw, SC_ALL_REDUCE, v, &at, -1, &cp, err));
-    *seconds = cp.seconds;
+    *seconds = cp.seconds / (r->sw->grad_overlap ? 1 : alone(r, &at));
     return SC_OK;
 }
 
@@ -233,9 +234,6 @@ static sc_status transfer(const sc_plan *p, uint32_t dev, sc_step_costs *c,
     /* a strategy that says so has them beside compute without these, too */
     if (r->strategy && r->strategy->p2p_overlap > 0) chunks = true;
     c->send_blocks = !(r->sw->p2p_overlap && chunks);
-    if (!c->send_blocks)
-        c->send_slow_s =
-            2 * c->send_s * sc_plan_units(r->hw->device, cp.channels);
     if (!split || r->sp) return SC_OK;
     SC_TRY(sc_cost_coll(r->cost, r->hw, SC_ALL_GATHER, whole,
                         &p->place[1u << SC_AX_TP], -1, &cp, err));

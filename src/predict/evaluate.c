@@ -96,21 +96,15 @@ static void join_weights(sc_segment *b, const sc_segment *w)
     b->grad = w->grad;
     b->once = w->once;
     b->update = w->update;
-    b->gather_bytes = w->gather_bytes;
-    b->gather_s = w->gather_s;
-    b->grad_bytes = w->grad_bytes;
-    b->grad_s = w->grad_s;
-    b->once_bytes = w->once_bytes;
-    b->once_s = w->once_s;
-    b->grad_least_s = w->grad_least_s;
-    b->update_bytes = w->update_bytes;
-    b->update_s = w->update_s;
+    b->n_gradients = w->n_gradients;
+    b->gradient = w->gradient;
     b->buckets = w->buckets;
     b->bulk = w->bulk;
     b->pair = w->pair;
     b->first = w->first;
     b->last = w->last;
     b->pack_s = w->pack_s;
+    b->cast_s = w->cast_s;
     b->residual = w->residual;
 }
 
@@ -127,7 +121,7 @@ static sc_status weights_of(predict_memo *m, const shape *x, const part *lists,
         w->b[l] = (sc_segment){.weight = lists->b[l].weight,
                                .n_weights = lists->b[l].n_weights,
                                .still = lists->b[l].still};
-        SC_TRY(sc_segment_weights(&x->plan, &w->b[l], err));
+        SC_TRY(sc_segment_weights(&x->plan, m->a, &w->b[l], err));
     }
     w->done = true;
     return SC_OK;
@@ -233,7 +227,8 @@ static double pass_time(const sc_segment *b)
 /* ZeRO-3: weights come for each pass, gradients go after the second. */
 static double moved_time(const sc_segment *b)
 {
-    return b->bwd_s > 0 ? 2 * b->gather_s + b->grad_s : b->gather_s;
+    return b->bwd_s > 0 ? 2 * b->gather.seconds + b->grad.seconds
+                        : b->gather.seconds;
 }
 
 /* No schedule ends before its busiest device has done all its passes; where
@@ -249,7 +244,7 @@ static double least_time(const sc_plan *p, const sc_segment *b)
         const sc_segment *own = sc_plan_segments(p, b, dev);
         double all = sc_plan_device_sum(p, b, dev, pass_time);
         most = fmax(most, all * predict_passes(r) + outside);
-        if (sc_run_shards(r))
+        if (sc_run_shards(r) && !sc_run_stays_whole(r))
             most = fmax(most, sc_plan_device_sum(p, b, dev, moved_time) *
                                   predict_passes(r));
         const struct sc_stage *first = &p->stage[sc_run_stage(r, dev, 0)];

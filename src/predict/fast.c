@@ -1,303 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fast.c - the step of segments, by which candidates are ranked: durations
- * composed by the schedule's recurrence.
+ * fast.c - the step of segments, by which candidates are ranked: slots along the
+ * schedule, and what follows the last.
  *
  * finish(v, mb) = max(finish of the same pass on the neighbouring stage,
- * the device's previous slot) + duration.  Exchanges beside compute are
- * composed layer by layer, those of weights and gradients other than ZeRO-3's
- * each pass in isolation.
+ * the device's previous slot) + duration.
  */
-#include "predict/internal.h"
+#include "predict/fast.h"
 
 #include <math.h>
 #include <string.h>
 
-/* What a device has run that shards weights. */
-typedef struct past {
-    double busy; /* end of its exchanges */
-    uint64_t n;  /* layers */
-    double end[SC_PREFETCH_MAX + 2];
-    double left[2]; /* when buffers of gradients are free */
-    bool turn;      /* the next to fill */
-} past;
-
-/* A virtual stage on one of its devices. */
-typedef struct chunk {
-    const sc_segment **layer; /* [n] */
-    bool *block;              /* [n] neither embedding nor head */
-    uint32_t n, n_bwd;        /* layers; the last ones, which a backward pass
-                                 runs */
-} chunk;
-
-typedef struct fast {
-    const sc_plan *p;
-    const sc_segment *segments;
-    double sigma;     /* extra time per overlapped time */
-    uint32_t chunks;  /* of a device */
-    chunk *chunk;     /* [pp * chunks] */
-    double *f, *b;    /* [pp * chunks] duration of a closed pass */
-    double *w;        /* [pp * chunks] of b, the pass for weights */
-    double *gathered; /* [pp] end of the gathers of updated weights */
-    bool gathers;     /* they run beside the first forward */
-    bool beside;      /* gradients are exchanged beside the last backward */
-    double *tail;     /* [pp] exchange left after the latest backward */
-    sc_step_costs *c; /* [pp] */
-    past *past;       /* [pp] */
-} fast;
-
-/* Layers of a virtual stage, as a pass of it runs them. */
-static const sc_segment *run_of(const chunk *c, bool bwd, uint32_t k)
-{
-    return c->layer[bwd ? c->n - 1 - k : k];
-}
-
-static double larger(double x, double y)
-{
-    return x > y ? x : y;
-}
-
-static double smaller(double x, double y)
-{
-    return x < y ? x : y;
-}
-
-/* End of the layer that has to be done before the weights of one `ahead`
- * layers from now are gathered. */
-static double gate(const past *h, uint32_t depth, uint32_t ahead)
-{
-    uint64_t back = 1 + depth - ahead;
-    return back > h->n ? 0 : h->end[(h->n - back) % SC_COUNT(h->end)];
-}
-
-/* Gradients of a layer that leave with a backward pass. */
-static double sent_s(const sc_segment *b, bool last)
-{
-    return b->grad_s + (last ? b->once_s : 0);
-}
-
-/* A layer that computes for `c` from `t` on and whose gradients leave behind what
- * does until `*busy`; returns when it is done.  They leave bucket by bucket; where
- * a rank keeps a part of them, they do from two buffers, so that the next is
- * filled when what it held is gone; behind their layer where gathers of the next
- * one's weights share the way. */
-static double leave(past *h, const sc_segment *b, bool last, double c, double t,
-                    double *busy)
-{
-    double s = sent_s(b, last);
-    bool several = b->bulk > 0 && b->gather_s <= 0;
-    uint32_t n = several ? (uint32_t)(b->buckets + 0.5) : 1;
-    for (uint32_t i = 0; i < n; i++) {
-        double *left = &h->left[h->turn];
-        if (b->bulk > 0) t = larger(t, *left);
-        t += c / n;
-        if (s <= 0) continue;
-        *busy = larger(*busy, t) + s / n;
-        *left = *busy;
-        h->turn = !h->turn;
-    }
-    return t;
-}
-
-/* Of weights before a pass; what the forward pass of ZeRO-2 gathered is there. */
-static double gather_s(const fast *x, const sc_segment *b, bool bwd)
-{
-    return bwd && x->p->run.zero < 3 ? 0 : b->gather_s;
-}
-
-/* Weights in shards: per layer compute beside the exchanges of its neighbours,
- * those of earlier passes included.  What overlaps slows both. */
-static double zero3(fast *x, const chunk *l, uint32_t dev, sc_pass pass,
-                    bool last, double start)
-{
-    bool bwd = pass != SC_FWD;
-    uint32_t n = bwd ? l->n_bwd : l->n, next = 0;
-    uint32_t depth = (uint32_t)x->p->run.sw->prefetch;
-    past *h = &x->past[dev];
-    double t = start, busy = h->busy, ready[SC_PREFETCH_MAX + 1] = {0};
-    for (uint32_t k = 0; k < n; k++) {
-        const sc_segment *b = run_of(l, bwd, k);
-        for (; next < n && next <= k + depth; next++) {
-            double s = gather_s(x, run_of(l, bwd, next), bwd);
-            if (s > 0) busy = larger(busy, gate(h, depth, next - k)) + s;
-            ready[next % (depth + 1)] = s > 0 ? busy : 0;
-        }
-        double c = bwd ? b->bwd_s + b->pack_s : b->fwd_s;
-        if (pass == SC_BWD_X) c -= b->w_s + b->pack_s;
-        double from = larger(t, ready[k % (depth + 1)]);
-        /* Only kernels are slowed, among which the rest of a layer lies. */
-        double own = (bwd ? b->bwd_cat : b->fwd_cat)[SC_CAT_COMPUTE];
-        if (pass == SC_BWD_X) own -= b->w_cat[SC_CAT_COMPUTE];
-        double over = smaller(c, larger(0, busy - from));
-        double slow = over > 0 ? x->sigma * own * over / c : 0;
-        for (uint32_t i = k + 1; i < next; i++) {
-            double *r = &ready[i % (depth + 1)];
-            *r += x->sigma * smaller(own, larger(0, *r - from));
-        }
-        busy += slow;
-        t = pass == SC_BWD ? leave(h, b, last, c + slow, from, &busy)
-                           : from + c + slow;
-        h->end[h->n++ % SC_COUNT(h->end)] = t;
-    }
-    h->busy = busy;
-    x->tail[dev] = bwd ? larger(0, busy - t) : 0;
-    return t - start;
-}
-
-/* The weight pass needs no weights, and leaves gradients to be scattered. */
-static double late_zero3(fast *x, const chunk *l, uint32_t dev, bool last,
-                         double start)
-{
-    past *h = &x->past[dev];
-    double t = start;
-    for (uint32_t k = 0; k < l->n_bwd; k++) {
-        const sc_segment *b = run_of(l, true, k);
-        double own = b->w_cat[SC_CAT_COMPUTE] + b->pack_s;
-        double c = b->w_s + b->pack_s +
-                   x->sigma * smaller(own, larger(0, h->busy - t));
-        t = leave(h, b, last, c, t, &h->busy);
-    }
-    x->tail[dev] = larger(0, h->busy - t);
-    return t - start;
-}
-
-/* Weights are gathered from the start of the step on, beside whatever runs:
- * only what is not there when a layer needs it is waited for. */
-static double first_forward(fast *x, const chunk *l, uint32_t dev, double start)
-{
-    double t = start, gathered = x->gathered[dev], busy = 0;
-    for (uint32_t k = 0; k < l->n; k++) {
-        const sc_segment *b = l->layer[k];
-        gathered += b->update_s;
-        t = larger(t, gathered) + b->fwd_s;
-        busy += b->fwd_s;
-    }
-    double beside = smaller(busy, larger(0, gathered - start));
-    x->gathered[dev] = gathered;
-    return t + x->sigma * beside - start;
-}
-
-/* A backward pass whose gradients leave in parts, behind what leaves until
- * `busy`; `split`: for weights alone. */
-static double parts_backward(fast *x, const chunk *l, uint32_t dev, bool split,
-                             bool last, double start, double busy)
-{
-    double t = start;
-    past *h = &x->past[dev];
-    for (uint32_t k = 0; k < l->n_bwd; k++) {
-        const sc_segment *b = run_of(l, true, k);
-        double own = (split ? b->w_cat : b->bwd_cat)[SC_CAT_COMPUTE];
-        double c = (split ? b->w_s : b->bwd_s) + b->pack_s;
-        c += x->sigma * smaller(own + b->pack_s, larger(0, busy - t));
-        t = leave(h, b, last, c, t, &busy);
-    }
-    x->tail[dev] = larger(0, busy - t);
-    return t - start;
-}
-
-/* Gradients that leave together, each bucket when it is full. */
-typedef struct buckets {
-    double full;          /* bytes */
-    double bytes, s;      /* of the one that is filled, without what each has */
-    double least;         /* seconds that each has, whatever its bytes */
-    double free_at, sent; /* end, and seconds, of all that left */
-} buckets;
-
-static void bucket_leaves(buckets *k, double at)
-{
-    if (k->bytes <= 0) return;
-    double s = k->s + k->least;
-    k->free_at = larger(k->free_at, at) + s;
-    k->sent += s;
-    k->bytes = k->s = 0;
-}
-
-/* A block's gradients come all through its backward pass, which takes `seconds`
- * and ends at `to`; a table's is one tensor. */
-static void add_gradients(buckets *k, const sc_segment *b, bool block,
-                          double seconds, double to)
-{
-    double left = b->grad_bytes, least = smaller(b->grad_least_s, b->grad_s);
-    double each = left > 0 ? (b->grad_s - least) / left : 0;
-    k->least = larger(k->bytes > 0 ? k->least : 0, least);
-    while (block && k->full > 0 && k->bytes + left > k->full) {
-        double part = larger(0, k->full - k->bytes);
-        left -= part;
-        k->bytes += part;
-        k->s += part * each;
-        bucket_leaves(k, to - seconds * left / b->grad_bytes);
-    }
-    k->bytes += left;
-    k->s += left * each;
-    if (k->bytes >= k->full) bucket_leaves(k, to);
-}
-
-/* With the exchanges of gradients that it makes; `split`: for weights alone. */
-static double last_backward(fast *x, const chunk *l, uint32_t dev, bool split,
-                            double behind)
-{
-    const sc_run *r = &x->p->run;
-    double replicas = (double)sc_run_dp(r) * r->size[SC_AX_CP];
-    double t = 0, own = 0; /* kernels: only they are slowed */
-    buckets all = {.full = sc_software_bucket(r->sw, r->zero >= 3, replicas,
-                                              r->sw->reduce_bytes),
-                   .free_at = behind};
-    for (uint32_t k = 0; k < l->n_bwd; k++) {
-        const sc_segment *b = run_of(l, true, k);
-        double s = (split ? b->w_s : b->bwd_s) + b->pack_s;
-        t += s;
-        own += (split ? b->w_cat : b->bwd_cat)[SC_CAT_COMPUTE] + b->pack_s;
-        add_gradients(&all, b, l->block[l->n - 1 - k], s, t);
-    }
-    bucket_leaves(&all, t);
-    double tail = larger(0, all.free_at - t);
-    double beside = smaller(own, larger(0, behind + all.sent - tail));
-    /* Both run slower while they overlap. */
-    x->tail[dev] = tail;
-    return t + x->sigma * beside;
-}
-
-static sc_status chunk_new(fast *x, uint32_t c, sc_arena *a, sc_err *err)
-{
-    uint32_t dev = c / x->chunks;
-    uint32_t v = sc_run_stage(&x->p->run, dev, c % x->chunks), still = 0;
-    const sc_segment *own = sc_plan_segments(x->p, x->segments, dev);
-    chunk *l = &x->chunk[c];
-    l->n = sc_plan_stage_layers(x->p, v);
-    l->layer = SC_NEW_N(a, const sc_segment *, l->n);
-    l->block = SC_NEW_N(a, bool, l->n);
-    if (!l->layer || !l->block) return sc_error_nomem(err);
-    for (uint32_t k = 0; k < l->n; k++) {
-        uint32_t entry = sc_plan_stage_entry(x->p, v, k);
-        const sc_segment *b = &own[entry];
-        l->block[k] = x->p->run.model->layer[entry].kind == SC_LAYER_BLOCK;
-        l->layer[k] = b;
-        still += still == k && b->still;
-        x->f[c] += b->fwd_s;
-        x->b[c] += b->bwd_s;
-        x->w[c] += b->w_s;
-    }
-    l->n_bwd = l->n - still;
-    return SC_OK;
-}
-
-static sc_status durations(fast *x, sc_arena *a, sc_err *err)
-{
-    const sc_run *r = &x->p->run;
-    bool dp = sc_run_dp(r) * r->size[SC_AX_CP] > 1, shards = sc_run_shards(r);
-    /* tp, too, sums gradients of what each of its ranks has */
-    bool sums = dp || r->size[SC_AX_TP] > 1;
-    x->beside = sums && !shards && r->sw->grad_overlap;
-    x->gathers = dp && r->zero > 0 && !shards && r->sw->param_overlap;
-    for (uint32_t c = 0; c < r->size[SC_AX_PP] * x->chunks; c++)
-        SC_TRY(chunk_new(x, c, a, err));
-    return SC_OK;
-}
-
 typedef struct sweep {
     double *done_f, *done_b; /* [n_stages * ga], < 0: not yet */
     double *at;              /* [pp] clock of each device */
-    double *grad;            /* [pp] end of exchanges beside compute */
     uint32_t *pos, *n_order; /* [pp] */
     sc_slot **order;         /* [pp] */
     /* of the chunks of each device */
@@ -306,32 +22,25 @@ typedef struct sweep {
     bool *up, *down; /* [pp * chunks] the next stage, and the one before, are on
                         other devices */
     bool *idle;      /* [n_stages] nothing to do in the backward pass */
-    bool each_time;  /* gradients are exchanged after every micro-batch */
 } sweep;
 
 static double duration(fast *x, const sweep *s, const sc_slot *o, uint32_t dev,
                        double start)
 {
-    const sc_run *r = &x->p->run;
     uint32_t c = dev * s->chunks + o->chunk;
-    const chunk *l = &x->chunk[c];
-    sc_pass pass = (sc_pass)o->pass;
-    bool grads = pass == SC_BWD || pass == SC_BWD_W, split = pass == SC_BWD_W;
-    bool last = o->mb == s->last[c];
-    if (sc_run_shards(r))
-        return split ? late_zero3(x, l, dev, last, start)
-                     : zero3(x, l, dev, pass, last, start);
-    bool exchange = last || s->each_time;
-    if (grads && exchange && x->beside) /* chunks share a stream */
-        return s->each_time
-                   ? parts_backward(x, l, dev, split, last, start, s->grad[dev])
-                   : last_backward(x, l, dev, split,
-                                   larger(0, s->grad[dev] - start));
-    if (split) return x->w[c];
-    if (pass == SC_BWD_X) return x->b[c] - x->w[c];
-    if (pass == SC_BWD) return x->b[c];
-    return o->mb == s->first[c] && x->gathers ? first_forward(x, l, dev, start)
-                                              : x->f[c];
+    double d = fast_pass(x, dev, c, (sc_pass)o->pass, o->mb == s->first[c],
+                         o->mb == s->last[c], start);
+    if (x->cat) fast_charge(x, dev, c, (sc_pass)o->pass, d);
+    return d;
+}
+
+/* A device waits for what another one sends, and that for its turn. */
+static void charge_wait(const fast *x, uint32_t dev, double wait, bool sends)
+{
+    double way = x->c[dev].send_s < wait ? x->c[dev].send_s : wait;
+    if (!x->cat) return;
+    x->cat[dev][SC_CAT_PP] += way + (sends ? x->c[dev].send_s : 0);
+    x->cat[dev][SC_CAT_BUBBLE] += wait - way;
 }
 
 /* A pass for weights: nobody waits for it. */
@@ -339,13 +48,7 @@ static bool weight_slot(fast *x, sweep *s, uint32_t dev, const sc_slot *o)
 {
     uint32_t c = dev * s->chunks + o->chunk, v = s->stage[c];
     if (!s->idle[v]) {
-        double start = s->at[dev];
-        double end = start + duration(x, s, o, dev, start);
-        bool last = o->mb == s->last[c];
-        s->at[dev] = end;
-        bool shards = sc_run_shards(&x->p->run);
-        if (last || (x->beside && s->each_time) || shards)
-            s->grad[dev] = larger(s->grad[dev], end + x->tail[dev]);
+        s->at[dev] += duration(x, s, o, dev, s->at[dev]);
     }
     s->pos[dev]++;
     return true;
@@ -369,15 +72,14 @@ static bool slot(fast *x, sweep *s, uint32_t dev)
         s->pos[dev]++;
         return true;
     }
-    double start = larger(in, s->at[dev]);
-    double end = start + duration(x, s, o, dev, start) + x->c[dev].send_slow_s;
+    double start = fast_larger(in, s->at[dev]);
+    double end = start + duration(x, s, o, dev, start);
     double sent = end;
     bool last = bwd ? v == 0 || s->idle[v - 1] : v + 1 == n;
     if (!last && (bwd ? s->down : s->up)[c]) sent += x->c[dev].send_s;
+    charge_wait(x, dev, start - s->at[dev],
+                x->c[dev].send_blocks && sent > end);
     s->at[dev] = x->c[dev].send_blocks ? sent : end;
-    bool ends = o->mb == s->last[c];
-    if (o->pass == SC_BWD && (ends || (x->beside && s->each_time)))
-        s->grad[dev] = larger(s->grad[dev], end + x->tail[dev]);
     (bwd ? s->done_b : s->done_f)[i] = sent;
     s->pos[dev]++;
     return true;
@@ -407,7 +109,6 @@ static sc_status sweep_new(const fast *x, sc_arena *a, sweep *s, sc_err *err)
     *s = (sweep){.done_f = SC_NEW_N(a, double, n),
                  .done_b = SC_NEW_N(a, double, n),
                  .at = SC_NEW_N(a, double, pp),
-                 .grad = SC_NEW_N(a, double, pp),
                  .pos = SC_NEW_N(a, uint32_t, pp),
                  .n_order = SC_NEW_N(a, uint32_t, pp),
                  .order = SC_NEW_N(a, sc_slot *, pp),
@@ -417,11 +118,10 @@ static sc_status sweep_new(const fast *x, sc_arena *a, sweep *s, sc_err *err)
                  .stage = SC_NEW_N(a, uint32_t, m),
                  .up = SC_NEW_N(a, bool, m),
                  .down = SC_NEW_N(a, bool, m),
-                 .idle = SC_NEW_N(a, bool, x->p->n_stages),
-                 .each_time = sc_run_reductions(r) > 1};
-    if (!s->done_f || !s->done_b || !s->at || !s->grad || !s->pos ||
-        !s->n_order || !s->order || !s->first || !s->last || !s->stage ||
-        !s->up || !s->down || !s->idle)
+                 .idle = SC_NEW_N(a, bool, x->p->n_stages)};
+    if (!s->done_f || !s->done_b || !s->at || !s->pos || !s->n_order ||
+        !s->order || !s->first || !s->last || !s->stage || !s->up || !s->down ||
+        !s->idle)
         return sc_error_nomem(err);
     for (size_t i = 0; i < n; i++) s->done_f[i] = s->done_b[i] = -1;
     for (uint32_t dev = 0; dev < pp; dev++) {
@@ -444,11 +144,35 @@ static double device_end(const fast *x, const sweep *s, uint32_t dev)
 {
     const sc_step_costs *c = &x->c[dev];
     double sum = c->pack_s + c->grad_s + c->host_out_s;
-    return larger(s->at[dev] + sum, s->grad[dev]);
+    return fast_larger(s->at[dev] + sum, x->device[dev].grads.end);
+}
+
+/* Behind the exchanges of all devices. */
+static double update_seconds(const sc_step_costs *c)
+{
+    return c->optimizer_s + c->update_s + host_seconds(c);
+}
+
+static void charge_end(fast *x, const sweep *s, uint32_t dev, double norm,
+                       double after)
+{
+    const sc_step_costs *c = &x->c[dev];
+    double *cat = x->cat[dev], end = device_end(x, s, dev);
+    double own = c->pack_s + c->grad_s + c->host_out_s;
+    bool ends = dev == 0 || dev + 1 == x->p->run.size[SC_AX_PP];
+    double tied = ends ? fmin(norm - end, c->tied_s) : 0;
+    double both = fmin(norm - end - tied, c->mirror_s);
+    cat[SC_CAT_COMPUTE] += c->pack_s;
+    cat[SC_CAT_PP] += tied;
+    cat[SC_CAT_DP] += c->grad_s + (end - s->at[dev] - own) + both + c->update_s;
+    cat[SC_CAT_OFFLOAD] += c->host_out_s + c->host_update_s + c->host_in_s;
+    cat[SC_CAT_OPTIMIZER] += c->optimizer_s;
+    cat[SC_CAT_OTHER] += c->save_copy_s + c->save_write_s;
+    cat[SC_CAT_BUBBLE] += norm - end - tied - both + after - update_seconds(c);
 }
 
 /* After the pipeline: exchanges, tied weights, optimizer. */
-static double finish(const fast *x, const sweep *s)
+static double finish(fast *x, const sweep *s)
 {
     const sc_run *r = &x->p->run;
     uint32_t pp = r->size[SC_AX_PP];
@@ -456,19 +180,20 @@ static double finish(const fast *x, const sweep *s)
     for (uint32_t dev = 0; dev < pp; dev++) {
         double sum = x->c[dev].pack_s + x->c[dev].grad_s + x->c[dev].host_out_s;
         double end = device_end(x, s, dev);
-        if (dev == 0 || dev == pp - 1) met = larger(met, s->at[dev] + sum);
-        norm = larger(norm, end);
-        after = larger(after, x->c[dev].optimizer_s + x->c[dev].update_s +
-                                  x->c[dev].fixed_s + host_seconds(&x->c[dev]));
+        if (dev == 0 || dev == pp - 1) met = fast_larger(met, s->at[dev] + sum);
+        norm = fast_larger(norm, end);
+        after = fast_larger(after, update_seconds(&x->c[dev]));
     }
-    if (pp > 1) norm = larger(norm, met + x->c[0].tied_s);
+    if (pp > 1) norm = fast_larger(norm, met + x->c[0].tied_s);
     for (uint32_t dev = 0; dev < pp / 2; dev++) {
         double other = device_end(x, s, pp - 1 - dev);
+        double both = fast_larger(device_end(x, s, dev), other);
         if (x->c[dev].mirror_s > 0)
-            summed = larger(summed, larger(device_end(x, s, dev), other) +
-                                        x->c[dev].mirror_s);
+            summed = fast_larger(summed, both + x->c[dev].mirror_s);
     }
-    norm = larger(norm, summed);
+    norm = fast_larger(norm, summed);
+    for (uint32_t dev = 0; x->cat && dev < pp; dev++)
+        charge_end(x, s, dev, norm, after);
     return norm + after;
 }
 
@@ -476,7 +201,7 @@ static sc_status compose(fast *x, sc_arena *a, double *step_s, sc_err *err)
 {
     const sc_run *r = &x->p->run;
     sweep s;
-    SC_TRY(durations(x, a, err));
+    SC_TRY(fast_open(x, a, err));
     SC_TRY(sweep_new(x, a, &s, err));
     for (bool moved = true; moved;) {
         moved = false;
@@ -485,33 +210,97 @@ static sc_status compose(fast *x, sc_arena *a, double *step_s, sc_err *err)
                 moved = true;
     }
     *step_s = finish(x, &s) * sc_plan_slow_factor(r);
-    return SC_OK;
+    return x->status;
+}
+
+/* Without the fixed part of a step. */
+static sc_status run_all(fast *x, sc_arena *a, double *step_s, sc_err *err)
+{
+    const sc_plan *p = x->p;
+    uint32_t pp = p->run.size[SC_AX_PP];
+    size_t n = (size_t)pp * sc_run_chunks(&p->run);
+    x->sigma = sc_plan_overlap(p, x->segments);
+    x->chunks = sc_run_chunks(&p->run);
+    x->chunk = SC_NEW_N(a, fast_chunk, n);
+    x->c = SC_NEW_N(a, sc_step_costs, pp);
+    x->device = SC_NEW_N(a, fast_device, pp);
+    x->err = err;
+    if (!x->chunk || !x->c || !x->device) return sc_error_nomem(err);
+    for (uint32_t dev = 0; dev < pp; dev++)
+        SC_TRY(sc_plan_step_costs(p, x->segments, dev, &x->c[dev], err));
+    return compose(x, a, step_s, err);
 }
 
 sc_status sc_predict_fast(const sc_plan *p, const sc_segment *segments,
                           sc_arena *a, double *step_s, sc_err *err)
 {
-    uint32_t pp = p->run.size[SC_AX_PP], chunks = sc_run_chunks(&p->run);
-    size_t n = (size_t)pp * chunks;
     sc_arena_mark mark = sc_arena_save(a);
-    double *d = SC_NEW_N(a, double, 3 * n + 2 * (size_t)pp);
-    fast x = {.p = p,
-              .segments = segments,
-              .sigma = sc_plan_overlap(p, segments),
-              .chunks = chunks,
-              .chunk = SC_NEW_N(a, chunk, n),
-              .c = SC_NEW_N(a, sc_step_costs, pp),
-              .past = SC_NEW_N(a, past, pp)};
-    if (!d || !x.chunk || !x.c || !x.past) return sc_error_nomem(err);
-    x.f = d;
-    x.b = d + n;
-    x.w = d + 2 * n;
-    x.tail = d + 3 * n;
-    x.gathered = d + 3 * n + pp;
-    sc_status s = SC_OK;
-    for (uint32_t dev = 0; dev < pp && s == SC_OK; dev++)
-        s = sc_plan_step_costs(p, segments, dev, &x.c[dev], err);
-    if (s == SC_OK) s = compose(&x, a, step_s, err);
+    fast *x = SC_NEW(a, fast);
+    if (!x) return sc_error_nomem(err);
+    x->p = p;
+    x->segments = segments;
+    sc_status s = run_all(x, a, step_s, err);
+    if (s == SC_OK) *step_s += x->c[0].fixed_s * sc_plan_slow_factor(&p->run);
     sc_arena_restore(a, mark);
     return s;
+}
+
+/* ---- all that the fast engine says --------------------------------------------- */
+
+static double flops_of(const sc_segment *b)
+{
+    return b->flops;
+}
+
+static void memory_of(const sc_stage_memory *m, sc_gmemory *out)
+{
+    *out = (sc_gmemory){.live = m->allocated - m->other};
+    out->by_kind[SC_MEM_WEIGHT] = m->weights;
+    out->by_kind[SC_MEM_GRAD] = m->gradients;
+    out->by_kind[SC_MEM_OPTIM] = m->optimizer;
+    out->by_kind[SC_MEM_ACTIVATION] = m->activations;
+    out->by_kind[SC_MEM_COMM] = m->communication;
+}
+
+/* Of the device that waits least; in whole picoseconds that add up. */
+static void parts_of(const fast *x, double step_s, sc_gclock *out)
+{
+    double slow = sc_plan_slow_factor(&x->p->run);
+    uint32_t best = 0;
+    for (uint32_t d = 1; d < out->n_devices; d++)
+        if (x->cat[d][SC_CAT_BUBBLE] < x->cat[best][SC_CAT_BUBBLE]) best = d;
+    out->makespan = sc_time_from_s(step_s);
+    sc_time rest = out->makespan;
+    for (uint32_t c = 0; c < SC_N_CATS; c++) {
+        out->cat[c] = sc_time_from_s(fmax(0, slow * x->cat[best][c]));
+        if (c != SC_CAT_BUBBLE) rest -= out->cat[c];
+    }
+    out->cat[SC_CAT_BUBBLE] = rest > 0 ? rest : 0;
+    if (rest < 0) out->cat[SC_CAT_COMPUTE] += rest;
+}
+
+sc_status predict_clock(const sc_plan *p, const sc_segment *segments,
+                        sc_arena *a, sc_gclock *out, sc_err *err)
+{
+    uint32_t pp = p->run.size[SC_AX_PP];
+    fast *x = SC_NEW(a, fast);
+    sc_stage_memory *m = SC_NEW_N(a, sc_stage_memory, pp);
+    double step_s;
+    *out = (sc_gclock){.n_devices = pp,
+                       .memory = SC_NEW_N(a, sc_gmemory, pp),
+                       .flops = SC_NEW_N(a, double, pp)};
+    if (!x || !m || !out->memory || !out->flops) return sc_error_nomem(err);
+    x->p = p;
+    x->segments = segments;
+    x->cat = sc_alloc(a, pp, sizeof *x->cat);
+    if (!x->cat) return sc_error_nomem(err);
+    SC_TRY(run_all(x, a, &step_s, err));
+    SC_TRY(sc_predict_memory(p, segments, a, m, err));
+    parts_of(x, step_s, out);
+    for (uint32_t d = 0; d < pp; d++) {
+        memory_of(&m[d], &out->memory[d]);
+        out->flops[d] = sc_plan_device_sum(p, segments, d, flops_of) *
+                        predict_passes(&p->run);
+    }
+    return SC_OK;
 }

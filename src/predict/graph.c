@@ -455,9 +455,10 @@ static sc_status prepare(graph_state *x, sc_run *r, sc_err *err)
 }
 
 sc_status predict_graph(const sc_job *job, const sc_run *run,
-                        const sc_graph_step *known, sc_arena *a,
-                        sc_prediction *out, sc_err *err)
+                        predict_memo *memo, const sc_graph_step *known,
+                        sc_arena *a, sc_prediction *out, sc_err *err)
 {
+    const graph_layers layers = {run, memo};
     graph_state *x = SC_NEW(a, graph_state);
     sc_graph_step *step = SC_NEW(a, sc_graph_step);
     sc_prediction p = {.run = {.hw = run->hw,
@@ -472,6 +473,7 @@ sc_status predict_graph(const sc_job *job, const sc_run *run,
     x->sw = run->sw;
     x->cost = run->cost;
     x->known = known;
+    if (memo && !predict_walks(job)) x->layers = &layers;
     x->a = a;
     x->assume.arena = x->warn.arena = a;
     if (run->model->graph && !job->software)

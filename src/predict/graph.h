@@ -5,6 +5,12 @@
 
 #include "predict/internal.h"
 
+/* A run of layers, whose step the fast engine composes of segments. */
+typedef struct graph_layers {
+    const sc_run *run;
+    predict_memo *memo;
+} graph_layers;
+
 typedef struct graph_state {
     const sc_job *job;
     const sc_hw *hw;
@@ -13,6 +19,7 @@ typedef struct graph_state {
     const sc_cost *cost;
     const sc_rules *rules;
     const sc_graph_step *known; /* by the fast engine; NULL */
+    const graph_layers *layers; /* NULL: the fast engine walks the program */
     sc_arena *a;
     sc_strategy tree; /* the job's, its mesh settled */
     sc_gjob gjob;     /* but for the batch */
@@ -26,6 +33,9 @@ typedef struct graph_state {
 /* Inference, lowering, execution and memory of one batch. */
 sc_status predict_graph_run(graph_state *x, uint64_t micro, uint32_t ga,
                             sc_arena *a, sc_graph_step *out, sc_err *err);
+/* A step of so many micro-batches by the fast engine, but for its fixed part. */
+sc_status predict_graph_layers(const graph_layers *x, uint32_t ga, sc_arena *a,
+                               sc_gclock *out, sc_err *err);
 /* Where the time of a step that has been run goes. */
 void predict_graph_parts(sc_graph_step *s);
 /* Memory of one device of the execution: the least of the ranks that it stands

@@ -48,10 +48,26 @@ static bool has_clock(const graph_state *x)
     return !x->rules->ready_order && !x->gjob.unfold;
 }
 
-static sc_status by_clock(bool memory, sc_arena *a, sc_graph_step *s,
-                          sc_err *err)
+sc_status predict_graph_layers(const graph_layers *x, uint32_t ga, sc_arena *a,
+                               sc_gclock *out, sc_err *err)
 {
-    SC_TRY(sc_gplan_clock(&s->plan, s->slow, memory, a, &s->clock, err));
+    sc_run r = *x->run;
+    sc_plan plan;
+    sc_segment *segments;
+    r.ga = ga;
+    r.gbs = r.mbs * ga * sc_run_dp(&r);
+    SC_TRY(predict_layers(&r, x->memo, &plan, &segments, err));
+    return predict_clock(&plan, segments, a, out, err);
+}
+
+static sc_status by_clock(const graph_state *x, bool memory, sc_arena *a,
+                          sc_graph_step *s, sc_err *err)
+{
+    if (x->layers)
+        SC_TRY(predict_graph_layers(x->layers, s->plan.job->ga, a, &s->clock,
+                                    err));
+    else
+        SC_TRY(sc_gplan_clock(&s->plan, s->slow, memory, a, &s->clock, err));
     s->clock_s = sc_time_to_s(s->clock.makespan);
     return SC_OK;
 }
@@ -176,8 +192,9 @@ static uint32_t settled(const graph_state *x, const sc_gplan *p, uint32_t ga)
 }
 
 /* The same program: it knows only whether there are several micro-batches. */
-static sc_status short_step(const sc_graph_step *of, uint32_t ga, bool timed,
-                            sc_arena *a, sc_graph_step *out, sc_err *err)
+static sc_status short_step(const graph_state *x, const sc_graph_step *of,
+                            uint32_t ga, bool timed, sc_arena *a,
+                            sc_graph_step *out, sc_err *err)
 {
     sc_graph_step s = {.plan = of->plan, .slow = {of->slow[0], of->slow[1]}};
     sc_gjob *job = SC_NEW(a, sc_gjob);
@@ -186,7 +203,7 @@ static sc_status short_step(const sc_graph_step *of, uint32_t ga, bool timed,
     job->ga = ga;
     job->timed = timed;
     s.plan.job = job;
-    SC_TRY(by_clock(false, a, &s, err));
+    SC_TRY(by_clock(x, false, a, &s, err));
     *out = s;
     return SC_OK;
 }
@@ -242,8 +259,8 @@ static sc_status by_short(const graph_state *x, const sc_sim_opts *o,
     sc_graph_step one, two;
     sc_time rounds = (s->job->ga - low) / pp;
     bool grows = keeps_all(x, &s->plan);
-    SC_TRY(short_step(s, low, !grows, a, &one, err));
-    SC_TRY(short_step(s, low + pp, false, a, &two, err));
+    SC_TRY(short_step(x, s, low, !grows, a, &one, err));
+    SC_TRY(short_step(x, s, low + pp, false, a, &two, err));
     sc_time each = two.clock.makespan - one.clock.makespan;
     double off = (double)(one.clock.makespan + rounds * each) /
                  (double)s->clock.makespan;
@@ -293,6 +310,7 @@ static sc_status compiled(const graph_state *x, const sc_gjob *job, sc_arena *a,
     s->plan = k->plan;
     s->plan.job = own;
     s->plan.step = (sc_graph){0};
+    if (x->layers) return SC_OK;
     s->clock = k->clock;
     s->clock_s = k->clock_s;
     return SC_OK;
@@ -303,7 +321,7 @@ sc_status predict_graph_run(graph_state *x, uint64_t micro, uint32_t ga,
                             sc_arena *a, sc_graph_step *out, sc_err *err)
 {
     sc_sim_opts o;
-    sc_graph_step s = {.idle = x->idle};
+    sc_graph_step s = {.idle = x->idle, .layers = x->layers != NULL};
     sc_gjob *job = SC_NEW(a, sc_gjob);
     /* who wants to see operations needs them run */
     bool fast = x->job->engine == SC_ENGINE_FAST && !x->job->each;
@@ -318,7 +336,7 @@ sc_status predict_graph_run(graph_state *x, uint64_t micro, uint32_t ga,
     uint32_t low = fast ? ga : settled(x, &s.plan, ga);
     if (has_clock(x) && isnan(s.clock_s) &&
         (!x->job->brief || fast || low < ga))
-        SC_TRY(by_clock(fast, a, &s, err));
+        SC_TRY(by_clock(x, fast, a, &s, err));
     if (has_clock(x) && fast) {
         SC_TRY(fast_only(x, a, &s, err));
         *out = s;

@@ -65,6 +65,11 @@ sc_status predict_least_time(const sc_run *run, predict_memo *memo,
 sc_status predict_layers(const sc_run *run, predict_memo *memo, sc_plan *plan,
                          sc_segment **segments, sc_err *err);
 
+/* What the fast engine says of a run by its segments, but for the fixed part of a
+ * step; slots are not counted. */
+sc_status predict_clock(const sc_plan *p, const sc_segment *segments,
+                        sc_arena *a, sc_gclock *out, sc_err *err);
+
 /* Micro-batches that a chunk of a device runs: in the mean half of them where
  * two devices hold it. */
 double predict_passes(const sc_run *r);
@@ -153,13 +158,16 @@ double predict_least_bytes(const sc_job *job, const sc_run *r);
  * `hw`: its devices can't hold the model and its states once. */
 bool predict_too_small(const sc_job *job, const sc_run *r, const sc_hw *hw);
 
-/* Predicts `next` on the machine of the memo with the model, software and costs
- * of `p`: memory by the fast engine, its step times memo->by_events.  False: it
- * can't be. */
+/* What is inferred for `next` on the machine of the memo with the model, software
+ * and costs of `p`, and its step, times memo->by_events, and memory by the fast
+ * engine; where that leaves it open whether it fits, the network of its operators
+ * is asked.  False: it can't be. */
 bool predict_variant(const sc_job *next, const sc_prediction *p,
                      predict_memo *memo, predict_eval *out);
-/* The same by segments, its step as they have it: a small part of the work.
- * False, too, if nothing is faster than `beat_s`; 0: that is not asked. */
+/* The same of what predict_guess() says. */
+bool predict_settle(const sc_job *job, predict_memo *memo, predict_eval *inout);
+/* The fast engine's step and memory of it.  False, too, if nothing is faster than
+ * `beat_s`; 0: that is not asked. */
 bool predict_guess(const sc_job *next, const sc_prediction *p, double beat_s,
                    predict_memo *memo, predict_eval *out);
 /* Of its memory, on a device: what needs so much by segments does not fit by the
@@ -188,14 +196,19 @@ sc_status predict_keep(const sc_job *job, const sc_job *next,
  * operators, or the strategy or mode is beyond the axes that are searched. */
 bool predict_by_graph(const sc_job *job, const sc_model *model);
 /* sc_predict() of such a job with the machine, model, program and costs of
- * `run`.  `known`: the fast engine's step of the same, NULL if there is none. */
+ * `run`.  `memo`: that of `run`, which has layers and all choices, so that the
+ * fast engine composes its segments; NULL: it walks the program.  `known`: the
+ * fast engine's step of the same, NULL if there is none. */
 sc_status predict_graph(const sc_job *job, const sc_run *run,
-                        const sc_graph_step *known, sc_arena *a,
-                        sc_prediction *out, sc_err *err);
-/* sc_predict_chosen(), which need not compile what is known. */
+                        predict_memo *memo, const sc_graph_step *known,
+                        sc_arena *a, sc_prediction *out, sc_err *err);
+/* Whether the job says what segments do not know. */
+bool predict_walks(const sc_job *job);
+/* sc_predict_chosen(), which need not compile what is known; without a memo the
+ * fast engine walks the program. */
 sc_status predict_chosen(const sc_job *job, const sc_run *run,
-                         const sc_graph_step *known, sc_arena *a,
-                         sc_prediction *out, sc_err *err);
+                         predict_memo *memo, const sc_graph_step *known,
+                         sc_arena *a, sc_prediction *out, sc_err *err);
 /* Format of a run's gradients on the wire. */
 sc_status predict_format(const sc_job *job, sc_run *run, sc_err *err);
 /* Precision of a run, and the note that says where it comes from. */

@@ -38,14 +38,6 @@ typedef struct stage_sum {
     double gathers;  /* layers whose weights are gathered before use */
 } stage_sum;
 
-/* Weights stay gathered, and gradients unreduced, from the first to the last
- * micro-batch. */
-static bool stays_whole(const sc_run *r)
-{
-    return r->sw->stage_gather && r->zero >= 3 && r->size[SC_AX_PP] > 1 &&
-           !r->forward_only;
-}
-
 /* Weights of a layer that are gathered and have gradients, in the layout of the
  * products. */
 static double trained(const sc_segment *b)
@@ -60,7 +52,7 @@ static double fresh_bytes(const sc_run *r)
 {
     if (!r->sw->root_group || r->forward_only) return 0;
     double low = sc_precision_bytes(SC_BF16);
-    return stays_whole(r) ? low : low + r->sw->reduce_bytes;
+    return sc_run_stays_whole(r) ? low : low + r->sw->reduce_bytes;
 }
 
 static void add_weights(const sc_run *r, stage_sum *s, uint8_t kind,
@@ -71,13 +63,13 @@ static void add_weights(const sc_run *r, stage_sum *s, uint8_t kind,
     s->grads += n * b->grads_kept;
     s->optim += n * b->optim_kept;
     s->residual += n * b->residual;
-    s->gathers += b->gather_bytes > 0 ? n : 0;
+    s->gathers += b->gather.bytes > 0 ? n : 0;
     s->logits += b->logits;
     if (kind == SC_LAYER_HEAD) s->ends += b->saved;
-    waiting own = {b->last, b->grad_s / b->buckets};
+    waiting own = {b->last, b->grad.seconds / b->buckets};
     if (kind == SC_LAYER_HEAD) s->head = own;
     if (kind == SC_LAYER_BLOCK && own.bytes > s->block.bytes) s->block = own;
-    if (b->gather_bytes <= 0) return;
+    if (b->gather.bytes <= 0) return;
     s->params += n * b->gathered;
     s->trained += n * trained(b);
     if (kind == SC_LAYER_BLOCK || !r->sw->root_group) {
@@ -123,9 +115,9 @@ static double beside_waiting(const waiting *above, const sc_segment *b)
 static double fresh_of(const sc_run *r, const stage_sum *s, uint8_t kind,
                        const sc_segment *b)
 {
-    double one = b->grad_s / b->buckets;
+    double one = b->grad.seconds / b->buckets;
     if (r->forward_only) return 0;
-    if (r->sw->root_group && kind == SC_LAYER_BLOCK && b->gather_bytes > 0)
+    if (r->sw->root_group && kind == SC_LAYER_BLOCK && b->gather.bytes > 0)
         return fresh_bytes(r) * trained(b) + s->head_fresh;
     if (r->sw->root_group) return 0;
     double most = b->bulk + made_beside(b, one) * (b->pair - b->bulk);
@@ -245,7 +237,7 @@ static double gathered(const sc_run *r, const stage_sum *s)
 {
     double one = s->root + s->widest;
     bool both = r->zero == 2 && !r->forward_only; /* for both passes */
-    double used = both || stays_whole(r) ? s->params : one;
+    double used = both || sc_run_stays_whole(r) ? s->params : one;
     double ahead = fmin((double)r->sw->prefetch, fmax(0, s->gathers - 1));
     if (both) ahead = 0;
     return sc_precision_bytes(SC_BF16) * (used + s->root + ahead * s->widest);
@@ -279,7 +271,8 @@ static void worst_moment(const sc_run *r, const stage_sum *s, double kept,
     m->worst = s->worst;
     m->activations = kept + s->working;
     if (r->forward_only) return;
-    double unreduced = stays_whole(r) ? s->trained * r->sw->reduce_bytes : 0;
+    double unreduced =
+        sc_run_stays_whole(r) ? s->trained * r->sw->reduce_bytes : 0;
     if (root > m->activations + s->fresh) {
         m->activations = 0;
         m->worst = "the last reduction";

@@ -5,15 +5,28 @@
  */
 #include "predict/internal.h"
 
+#include <math.h>
+
 sc_status sc_predict_chosen(const sc_job *job, const sc_run *run, sc_arena *a,
                             sc_prediction *out, sc_err *err)
 {
-    return predict_chosen(job, run, NULL, a, out, err);
+    predict_memo memo = {
+        .a = a, .model = run->model, .sw = run->sw, .hw = run->hw};
+    return predict_chosen(job, run, &memo, NULL, a, out, err);
+}
+
+/* What rules between kernels and exchanges, prices of single operators and pools
+ * of devices change is not in prices of segments. */
+bool predict_walks(const sc_job *job)
+{
+    const sc_strategy *s = job->tree;
+    return job->compat || job->gamma >= 0 || job->op_times ||
+           (s && (!isnan(s->gamma) || s->n_pools > 0));
 }
 
 sc_status predict_chosen(const sc_job *job, const sc_run *run,
-                         const sc_graph_step *known, sc_arena *a,
-                         sc_prediction *out, sc_err *err)
+                         predict_memo *memo, const sc_graph_step *known,
+                         sc_arena *a, sc_prediction *out, sc_err *err)
 {
     sc_strategy *tree = SC_NEW(a, sc_strategy);
     if (!tree) return sc_error_nomem(err);
@@ -53,5 +66,5 @@ sc_status predict_chosen(const sc_job *job, const sc_run *run,
     own.no_symmetry = job->no_symmetry;
     own.schedule_file = job->schedule_file;
     own.tree = tree;
-    return predict_graph(&own, run, known, a, out, err);
+    return predict_graph(&own, run, memo, known, a, out, err);
 }

@@ -205,13 +205,6 @@ static sc_status change(const sc_job *job, const sc_hw *hw,
 /* Choices that the network is asked about, at most. */
 #define FITTINGS 8
 
-/* Whether what is asked for is what the network is asked about while choosing. */
-static bool quick_enough(const sc_job *job)
-{
-    return job->brief && job->engine == SC_ENGINE_FAST && !job->each &&
-           job->fidelity == SC_FIDELITY_ANALYTIC;
-}
-
 /* Share of its memory that the fullest device needs, by the network: `out` is
  * its step. */
 static sc_status fullness(const sc_job *job, const sc_run *run, sc_arena *a,
@@ -222,7 +215,7 @@ static sc_status fullness(const sc_job *job, const sc_run *run, sc_arena *a,
     quick.engine = SC_ENGINE_FAST;
     quick.fidelity = SC_FIDELITY_ANALYTIC;
     quick.brief = true;
-    SC_TRY(sc_predict_chosen(&quick, run, a, &q, err));
+    SC_TRY(predict_chosen(&quick, run, NULL, NULL, a, &q, err));
     *full = 0;
     for (uint32_t i = 0; i < q.n_stages; i++)
         *full = fmax(*full, q.memory[i].peak / q.memory[i].capacity);
@@ -290,7 +283,9 @@ static sc_status choose(const sc_job *job, predict_memo *memo, sc_arena *a,
         SC_TRY(predict_infer(job, a, &p->run, assume, memo, &tried, err));
         p->n_candidates += tried;
         asked->n_stages = 0;
-        if (tried == 1) return SC_OK;
+        /* what the fast engine says follows from segments alone */
+        bool alone = job->engine == SC_ENGINE_FAST && !predict_walks(job);
+        if (tried == 1 || alone) return SC_OK;
         SC_TRY(predict_evaluate(&p->run, 0, INFINITY, memo, &e, err));
         SC_TRY(fullness(job, &p->run, a, &full, asked, err));
         bool slower =
@@ -315,15 +310,13 @@ static sc_status choose(const sc_job *job, predict_memo *memo, sc_arena *a,
 
 /* The run by the network of its operators: everything but the choices. */
 static sc_status by_network(const state *x, const sc_prediction *asked,
-                            sc_arena *a, sc_prediction *p,
+                            predict_memo *memo, sc_arena *a, sc_prediction *p,
                             predict_notes *assume, predict_notes *warn,
                             sc_err *err)
 {
     sc_prediction q = *asked;
-    if (asked->n_stages == 0 || !quick_enough(x->job))
-        SC_TRY(predict_chosen(x->job, &p->run,
-                              asked->n_stages ? asked->graph : NULL, a, &q,
-                              err));
+    SC_TRY(predict_chosen(x->job, &p->run, memo,
+                          asked->n_stages ? asked->graph : NULL, a, &q, err));
     for (uint32_t i = 0; i < q.n_assumptions; i++)
         predict_note(assume, "%s", q.assumptions[i]);
     for (uint32_t i = 0; i < q.n_warnings; i++)
@@ -384,7 +377,7 @@ sc_status predict_again(const sc_job *job, const sc_hw *hw,
     if (predict_by_graph(job, model))
         return predict_graph(
             job, &(sc_run){.hw = hw, .model = model, .sw = sw, .cost = cost},
-            NULL, a, out, err);
+            NULL, NULL, a, out, err);
     SC_TRY(change(job, hw, &model, &sw, a, err));
     memo = memo_of(memo, hw, model, &sw, a);
     if (!memo) return sc_error_nomem(err);
@@ -398,7 +391,7 @@ sc_status predict_again(const sc_job *job, const sc_hw *hw,
     SC_TRY(sc_predict_fast(&x.plan, x.segments, a, &x.fast_s, err));
     states_note(&x, &assume);
     stage_note(&x.plan, &assume);
-    SC_TRY(by_network(&x, &asked, a, &p, &assume, &warn, err));
+    SC_TRY(by_network(&x, &asked, memo, a, &p, &assume, &warn, err));
     /* other choices would deal other micro-batches */
     bool dealt = p.run.ga * p.run.mbs * sc_run_dp(&p.run) != p.run.gbs;
     if (!job->brief && !dealt)

@@ -11,25 +11,38 @@
 
 static const double up = 1.1; /* the change that is asked about */
 
-/* A prediction's step on a machine, with parameters, of `run`: by the walk of
- * the schedule, which shares no links. */
-static sc_status step_of(const sc_prediction *p, const sc_run *run, sc_arena *a,
-                         double *step_s, sc_err *err)
+static sc_status clock_of(const sc_prediction *p, const sc_run *run,
+                          sc_arena *a, sc_gclock *out, sc_err *err)
 {
     const sc_graph_step *g = p->graph;
     sc_gjob job = *g->job;
     sc_gplan plan;
-    sc_gclock clock = {0};
-    sc_arena_mark mark = sc_arena_save(a);
+    if (g->layers) {
+        predict_memo memo = {
+            .a = a, .model = run->model, .sw = run->sw, .hw = run->hw};
+        const graph_layers x = {run, &memo};
+        return predict_graph_layers(&x, run->ga, a, out, err);
+    }
     job.hw = run->hw;
     job.cost = run->cost;
     job.unfold = false;
-    sc_status s = sc_gplan_compile(&job, a, &plan, err);
-    if (s == SC_OK) s = sc_gplan_clock(&plan, g->slow, false, a, &clock, err);
+    SC_TRY(sc_gplan_compile(&job, a, &plan, err));
+    return sc_gplan_clock(&plan, g->slow, false, a, out, err);
+}
+
+/* A prediction's step on a machine, with parameters, of `run`: by the fast
+ * engine, which shares no links of a network without layers. */
+static sc_status step_of(const sc_prediction *p, const sc_run *run, sc_arena *a,
+                         double *step_s, sc_err *err)
+{
+    const sc_graph_step *g = p->graph;
+    sc_gclock clock = {0};
+    sc_arena_mark mark = sc_arena_save(a);
+    sc_status s = clock_of(p, run, a, &clock, err);
     sc_arena_restore(a, mark);
     *step_s = sc_time_to_s(clock.makespan) + p->step_time_s -
               sc_time_to_s(g->run.makespan) - g->fixed_s +
-              predict_graph_fixed(run, job.rules);
+              predict_graph_fixed(run, g->job->rules);
     return s;
 }
 

@@ -211,30 +211,38 @@ static sc_job job_of(const sc_job *job, const sc_run *from, const sc_run *to,
     return j;
 }
 
+/* Whether a run fits by the network of its operators. */
+static bool network_fits(const sc_job *job, const sc_run *run, sc_arena *a,
+                         bool *fits)
+{
+    sc_job j = *job;
+    sc_prediction q;
+    sc_err quiet;
+    sc_err_init(&quiet);
+    j.brief = true;
+    j.engine = SC_ENGINE_FAST;
+    j.no_symmetry = j.each = false;
+    j.fidelity = SC_FIDELITY_ANALYTIC;
+    if (predict_chosen(&j, run, NULL, NULL, a, &q, &quiet) != SC_OK)
+        return false;
+    *fits = q.fits;
+    return true;
+}
+
+bool predict_settle(const sc_job *job, predict_memo *memo, predict_eval *e)
+{
+    e->step_s *= memo->by_events;
+    if (job->engine == SC_ENGINE_FAST) return true;
+    if (e->full >= PREDICT_TOO_FULL || e->full * PREDICT_TOO_FULL <= 1)
+        return true;
+    return network_fits(job, &e->run, memo->variant, &e->fits);
+}
+
 bool predict_variant(const sc_job *next, const sc_prediction *p,
                      predict_memo *memo, predict_eval *out)
 {
-    sc_prediction x;
-    sc_err quiet;
-    sc_job j = *next;
-    double scale = memo->memory_scale; /* of the question, not of variants */
-    sc_err_init(&quiet);
-    sc_arena_reset(memo->variant);
-    j.brief = true;
-    j.engine = SC_ENGINE_FAST;
-    j.no_symmetry = j.each = false; /* the same result */
-    j.fidelity = SC_FIDELITY_ANALYTIC;
-    sc_status s = predict_again(&j, memo->hw, p->run.model, p->run.sw,
-                                p->run.cost, memo, memo->variant, &x, &quiet);
-    if (s == SC_OK) {
-        *out = (predict_eval){.run = x.run,
-                              .step_s = x.step_time_s * memo->by_events,
-                              .fits = x.fits};
-        for (uint32_t i = 0; i < x.n_stages; i++)
-            out->peak = fmax(out->peak, x.memory[i].peak);
-    }
-    memo->memory_scale = scale;
-    return s == SC_OK;
+    return predict_guess(next, p, 0, memo, out) &&
+           predict_settle(next, memo, out);
 }
 
 bool predict_guess(const sc_job *next, const sc_prediction *p, double beat_s,
@@ -463,7 +471,7 @@ static bool holds(search *x, const sc_job *job, bool fitting,
         hopeless(x, out, fitting))
         return false;
     x->tried[x->n_tried++] = out->run;
-    return predict_variant(job, p, x->memo, out) && out->fits == fitting &&
+    return predict_settle(job, x->memo, out) && out->fits == fitting &&
            helps(out, now);
 }
 
@@ -512,18 +520,6 @@ static sc_status last_resort(search *x, sc_prediction *p, sc_err *err)
     return SC_OK;
 }
 
-/* The step that is told over that of the fast engine, of the question. */
-static double by_events(const sc_job *job, predict_memo *memo,
-                        const sc_prediction *p)
-{
-    predict_eval e;
-    if (job->engine == SC_ENGINE_FAST) return 1;
-    if (!isnan(p->other_engine_s)) return p->step_time_s / p->other_engine_s;
-    memo->by_events = 1;
-    if (!predict_variant(job, p, memo, &e)) return 1;
-    return p->step_time_s / e.step_s;
-}
-
 static sc_status suggest(const sc_job *job, double fast_s, predict_memo *memo,
                          sc_arena *a, sc_prediction *p, sc_err *err)
 {
@@ -536,8 +532,7 @@ static sc_status suggest(const sc_job *job, double fast_s, predict_memo *memo,
                   .c = SC_NEW_N(a, candidate, CANDIDATES)};
     if (!x->c) return sc_error_nomem(err);
     SC_TRY(predict_evaluate(x->run, DBL_MIN, INFINITY, memo, &x->now, err));
-    memo->by_events = by_events(job, memo, p);
-    x->by_segments = p->step_time_s / fast_s;
+    x->by_segments = memo->by_events = p->step_time_s / fast_s;
     x->now.step_s = p->step_time_s;
     x->now.fits = p->fits;
     x->now.slower = false;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Random runs, evaluated by the segments that choose between candidates and
- * predicted by the network of operators: how far the two are apart, by what the
- * runs ask for. */
+/* Random runs by both engines: the fast one composes segments, the other runs the
+ * network of operators event by event.  How far the two are apart, by what the runs
+ * ask for. */
 #include "predict/internal.h"
 #include "property.h"
 #include "world.h"
@@ -45,8 +45,8 @@ static const char *const names[N_QUANTITIES] = {"step", "peak memory"};
 static const struct {
     double median, most, worst;
 } bounds[N_QUANTITIES] = {
-    {4, 17, 50}, /* step */
-    {1, 9, 55},  /* peak memory */
+    {0.5, 8, 30},  /* step */
+    {0.5, 12, 40}, /* peak memory */
 };
 
 typedef struct seen {
@@ -198,22 +198,6 @@ static void add(ways *x, uint32_t q, double segments, double operators)
     x->apart[q][x->n] = (seen){apart, x->n};
 }
 
-/* What composing lacks and the network has right, so that nothing is judged by it.
- * Gradients of which a rank keeps a part are there whole before they leave, and
- * cast to what they are reduced in; where FSDP keeps stages whole, weights are
- * gathered once a step, not for every pass; buffers of gradients wait for the
- * link to the host; FSDP's ZeRO-2 gathers. */
-static void leave_out(ways *x, const sc_job *j, const sc_software *sw)
-{
-    bool parts = j->zero >= 2 && j->dp * j->cp > 1;
-    if (parts && sw->bucket_bytes <= 0) x->apart[Q_PEAK][x->n].apart = NAN;
-    bool gathers = j->zero == 2 && sw->bucket_bytes <= 0;
-    if (parts && (gathers || (sw->stage_gather && j->pp > 1)))
-        x->apart[Q_STEP][x->n].apart = NAN;
-    if (j->zero >= 2 && j->optimizer_tier > 0)
-        x->apart[Q_STEP][x->n].apart = NAN;
-}
-
 /* A job that the network takes is priced by segments, too. */
 static bool both(prop *p, void *ctx)
 {
@@ -245,7 +229,6 @@ static bool both(prop *p, void *ctx)
         if (ok) {
             add(x, Q_STEP, b.step_s, o.step_time_s);
             add(x, Q_PEAK, b.peak, fullest(&o));
-            leave_out(x, &job, sw);
             x->n++;
         }
     }
@@ -268,8 +251,7 @@ static uint32_t of_family(const ways *x, uint32_t q, uint32_t families,
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < x->n; i++)
-        if (x->run[i].families & families && !isnan(x->apart[q][i].apart))
-            out[n++] = x->apart[q][i];
+        if (x->run[i].families & families) out[n++] = x->apart[q][i];
     qsort(out, n, sizeof *out, by_size);
     return n;
 }

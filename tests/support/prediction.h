@@ -107,13 +107,25 @@ static inline double fast_s(const sc_plan *p, const sc_segment *b)
     return s;
 }
 
+/* What goes over ranks of these axes: bytes, and by which collective. */
+static inline double bytes_over(const sc_exchange *x, uint32_t axes)
+{
+    const sc_moved *m = sc_exchange_over(x, axes);
+    return m ? m->bytes : 0;
+}
+
+static inline sc_coll coll_over(const sc_exchange *x, uint32_t axes)
+{
+    const sc_moved *m = sc_exchange_over(x, axes);
+    return m ? m->coll : SC_ALL_REDUCE;
+}
+
 /* The step of a run by the network of its operators. */
 static inline double network_s(const sc_run *r)
 {
     sc_job job;
     sc_prediction p;
     sc_job_init(&job);
-    job.engine = SC_ENGINE_FAST;
     job.brief = true;
     sc_status s = sc_predict_chosen(&job, r, &f.a, &p, &f.err);
     if (s != SC_OK) print_message("%s\n", f.err.d[0].msg);

@@ -39,8 +39,8 @@ static void casts(void **state)
         for (size_t i = 0; i < SC_COUNT(formats); i++) {
             sc_step_costs c;
             sc_segment b = layer(formats[i].name, z, true, &c);
-            near(b.grad_bytes, b.params * formats[i].bytes);
-            assert_int_equal(b.grad.coll[DP],
+            near(b.grad.bytes, b.params * formats[i].bytes);
+            assert_int_equal(coll_over(&b.grad, DP),
                              z ? SC_REDUCE_SCATTER : SC_ALL_REDUCE);
             assert_true((b.pack_s > 0) == (formats[i].bytes < 4));
             assert_true(b.residual == 0);
@@ -77,7 +77,7 @@ static void narrow_stays(void **state)
     sc_segment *b;
     r.compress.kind = SC_GRAD_BF16;
     (void)priced(&r, &b);
-    near(b[1].grad_bytes, 2 * b[1].params);
+    near(b[1].grad.bytes, 2 * b[1].params);
     assert_true(b[1].pack_s == 0);
 }
 
@@ -87,8 +87,8 @@ static void largest(void **state)
     (void)state;
     sc_step_costs c;
     sc_segment b = layer("topk:0.01", 0, true, &c);
-    near(b.grad_bytes, 0.01 * b.params * (4 + 4) * 32);
-    assert_int_equal(b.grad.coll[DP], SC_ALL_GATHER);
+    near(b.grad.bytes, 0.01 * b.params * (4 + 4) * 32);
+    assert_int_equal(coll_over(&b.grad, DP), SC_ALL_GATHER);
     near(b.residual, 4 * b.params);
     assert_true(b.pack_s > 0);
 }
@@ -107,8 +107,8 @@ static void factors(void **state)
         double matrices = 12 * h * h;
         double vectors = (3 + 1 + 4 + 1) * h + 2 * 2 * h; /* biases, norms */
         near(b.params, matrices + vectors);
-        near(b.grad_bytes, 4 * (thin + vectors));
-        assert_int_equal(b.grad.coll[DP], SC_ALL_REDUCE);
+        near(b.grad.bytes, 4 * (thin + vectors));
+        assert_int_equal(coll_over(&b.grad, DP), SC_ALL_REDUCE);
         assert_true(b.residual >= 4 * matrices);
     }
 }

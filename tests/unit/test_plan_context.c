@@ -264,8 +264,8 @@ static void replicas_of_weights(void **state)
             r.zero = z;
             sc_segment b = segment(&r, 1);
             uint32_t sum = CP | (dp > 1 ? 1u << SC_AX_DP : 0);
-            near(b.grad.bytes[sum], b.params * r.sw->reduce_bytes);
-            near(b.grad.bytes[sum], b.grad_bytes);
+            near(bytes_over(&b.grad, sum), b.params * r.sw->reduce_bytes);
+            near(bytes_over(&b.grad, sum), b.grad.bytes);
             near(b.optim_kept, b.params / (z >= 1 ? 4 * dp : 1));
             near(b.grads_kept, b.params / (z >= 2 ? 4 * dp : 1));
             near(b.params_kept, b.params / (z >= 3 ? 4 * dp : 1));

@@ -80,9 +80,9 @@ static void states(void **state)
         near(b[cold].params_kept, full[1].params_kept);
         near(b[cold].frozen_kept, b[cold].params_kept);
         near(b[cold].grads_kept + b[cold].optim_kept, 0);
-        near(b[cold].grad_bytes + b[cold].update_bytes, 0);
-        near(b[cold].gather_bytes, full[1].gather_bytes);
-        near(b[warm].grad_bytes, full[1].grad_bytes);
+        near(b[cold].grad.bytes + b[cold].update.bytes, 0);
+        near(b[cold].gather.bytes, full[1].gather.bytes);
+        near(b[warm].grad.bytes, full[1].grad.bytes);
         near(b[warm].bwd_s, full[1].bwd_s);
         assert_true(b[cold].bwd_s > 0 && b[cold].bwd_s < 0.7 * full[1].bwd_s);
         near(b[cold].fwd_s, full[1].fwd_s);

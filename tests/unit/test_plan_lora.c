@@ -80,9 +80,9 @@ static void states(void **state)
                 near(b[1].frozen_kept, (all - n) / (z >= 3 ? 4 : 1));
                 near(b[1].grads_kept, n / (z >= 2 ? 4 : 1));
                 near(b[1].optim_kept, n / (z >= 1 ? 4 : 1));
-                near(b[1].grad_bytes, n * r.sw->reduce_bytes);
-                near(b[1].update_bytes, z == 1 || z == 2 ? 2 * n : 0);
-                near(b[1].gather_bytes, z == 3 ? 2 * all : 0);
+                near(b[1].grad.bytes, n * r.sw->reduce_bytes);
+                near(b[1].update.bytes, z == 1 || z == 2 ? 2 * n : 0);
+                near(b[1].gather.bytes, z == 3 ? 2 * all : 0);
             }
 }
 
@@ -97,8 +97,8 @@ static void ends_are_frozen(void **state)
         assert_true(b[l].params > 0);
         near(b[l].frozen_kept, b[l].params_kept);
         assert_true(b[l].grads_kept == 0 && b[l].optim_kept == 0);
-        assert_true(b[l].grad_bytes == 0 && b[l].update_bytes == 0);
-        assert_true(b[l].grad_s == 0 && b[l].update_s == 0);
+        assert_true(b[l].grad.bytes == 0 && b[l].update.bytes == 0);
+        assert_true(b[l].grad.seconds == 0 && b[l].update.seconds == 0);
     }
 }
 
@@ -153,7 +153,7 @@ static void cheaper_than_full(void **state)
     assert_true(x[1].params > y[1].params);
     assert_true(x[1].grads_kept < 0.01 * y[1].grads_kept);
     assert_true(x[1].optim_kept < 0.01 * y[1].optim_kept);
-    assert_true(x[1].grad_bytes < 0.01 * y[1].grad_bytes);
+    assert_true(x[1].grad.bytes < 0.01 * y[1].grad.bytes);
     assert_true(x[1].bwd_s < y[1].bwd_s && x[1].fwd_s > y[1].fwd_s);
     assert_int_equal(sc_plan_step_costs(&p, x, 0, &cx, &f.err), SC_OK);
     assert_int_equal(sc_plan_step_costs(&q, y, 0, &cy, &f.err), SC_OK);

@@ -409,10 +409,10 @@ static void single_weights(void **state)
     near(b.params_kept, (n - fc1) / 8 + fc1);
     near(b.grads_kept, (n - fc1) / 8 + fc1);
     near(b.optim_kept, n / 8);
-    near(b.gather_bytes, 2 * (n - fc1));
-    near(b.grad_bytes, wide * (n - fc1));
-    near(b.once_bytes, wide * fc1);
-    near(b.update_bytes, 2 * fc1);
+    near(b.gather.bytes, 2 * (n - fc1));
+    near(b.grad.bytes, wide * (n - fc1));
+    near(b.once.bytes, wide * fc1);
+    near(b.update.bytes, 2 * fc1);
     agree(&own);
     r.zero = 0;
     own = under(&r, "mesh: {dp: 8}\nrules:\n  - {match: layers.*.fc1, tensor: "
@@ -421,9 +421,9 @@ static void single_weights(void **state)
     near(b.gathered, fc1);
     near(b.params_kept, n - fc1 + fc1 / 8);
     near(b.optim_kept, n - fc1 + fc1 / 8);
-    near(b.grad_bytes, wide * fc1);
-    near(b.once_bytes, wide * (n - fc1));
-    near(b.update_bytes, 0);
+    near(b.grad.bytes, wide * fc1);
+    near(b.once.bytes, wide * (n - fc1));
+    near(b.update.bytes, 0);
     agree(&own);
 }
 

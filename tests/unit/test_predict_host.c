@@ -124,7 +124,6 @@ static void engines(void **state)
 {
     (void)state;
     job.optimizer_tier = SC_TIER_CPU;
-    job.checkpoint_every = 3;
     job.pp = 2;
     job.vpp = 1;
     job.engine = SC_ENGINE_EVENT;
@@ -135,6 +134,11 @@ static void engines(void **state)
     /* the update in front of the last copy, too, not that copy alone */
     near(fast.time_breakdown_s[SC_CAT_OFFLOAD],
          event.time_breakdown_s[SC_CAT_OFFLOAD], 0.02);
+    job.optimizer_tier = SC_TIER_DEVICE;
+    job.checkpoint_every = 3;
+    fast = run();
+    job.engine = SC_ENGINE_EVENT;
+    near(fast.step_time_s, run().step_time_s, 0.01);
 }
 
 static void refused(const char *says)

@@ -120,11 +120,10 @@ static bool holds(const sc_job *next, const sc_prediction *p,
     sc_prediction q = predict(&quick);
     double longer =
         isnan(p->other_engine_s) ? 1 : p->step_time_s / p->other_engine_s;
-    assert_true(q.step_time_s * longer == s->step_time_s);
-    assert_true(peak(&q) == s->peak);
-    assert_int_equal(q.fits, s->fits);
-    assert_true(q.fits || peak(&q) < 0.9 * peak(p));
-    if (p->fits) assert_true(q.fits && s->step_time_s < 0.97 * p->step_time_s);
+    assert_true(fabs(q.step_time_s * longer / s->step_time_s - 1) < 1e-9);
+    assert_true(fabs(peak(&q) - s->peak) <= 8); /* whole bytes */
+    assert_true(s->fits || peak(&q) < 0.9 * peak(p));
+    if (p->fits) assert_true(s->fits && s->step_time_s < 0.97 * p->step_time_s);
     q = predict(next);
     assert_int_equal(q.fits, s->fits);
     return fabs(q.step_time_s / s->step_time_s - 1) < 0.01 &&

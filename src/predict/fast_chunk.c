@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fast_chunk.c - what all passes of a chunk of layers have in common, and where
+ * their time goes.
+ */
+#include "plan/segment.h"
+#include "predict/fast.h"
+
+#include <math.h>
+
+/* Exchanges of weights and gradients that the host issues in a pass of a chunk,
+ * and kernels that cast or compress gradients for them. */
+static double moves_issued(const fast *x, const fast_chunk *l, bool bwd)
+{
+    const sc_run *r = &x->p->run;
+    bool root = false;
+    double n = 0, use;
+    if (r->sw->capture != SC_CAPTURE_NONE) return 0;
+    for (uint32_t k = 0; k < (bwd ? l->n_bwd : l->n); k++) {
+        const sc_segment *b = fast_layer(l, bwd, k);
+        bool own = !l->root[fast_place(l, bwd, k)] || !root;
+        root = root || l->root[fast_place(l, bwd, k)];
+        if (own && x->shards) n += fast_gathers(x, l, bwd, k, &use) > 0;
+        if (own && bwd && x->each) n += b->buckets * b->grad.n;
+        if (own && bwd && b->pack_s > 0) n += 1;
+    }
+    return n;
+}
+
+/* What a backward pass waits for activations that come back from the host: those
+ * that are still on their way there when it begins, but for what it does first
+ * without any, and those that come more slowly than it runs. */
+static double copies_wait(const fast_chunk *l)
+{
+    double out = 0, in = 0, forward = 0, first = 0, rest = 0;
+    for (uint32_t k = 0; k < l->n; k++) {
+        out += l->layer[k]->out_s;
+        forward += l->layer[k]->fwd_s;
+    }
+    for (uint32_t k = 0; k < l->n_bwd; k++) {
+        const sc_segment *b = fast_layer(l, true, k);
+        in += b->in_s;
+        if (in > 0)
+            rest += b->bwd_s;
+        else
+            first += b->bwd_s;
+    }
+    return fast_larger(0, out - forward - first) + fast_larger(0, in - rest);
+}
+
+/* What the host, and copies to it, add to each pass of a chunk. */
+static void chunk_host(const fast *x, const sc_issue **room, fast_chunk *l)
+{
+    const sc_cost *cost = x->p->run.cost;
+    if (l->n == 0) return;
+    for (uint32_t k = 0; k < l->n; k++) room[k] = &l->layer[k]->fwd_issue;
+    l->fwd_host =
+        sc_plan_host_seconds(cost, room, l->n, moves_issued(x, l, false));
+    for (uint32_t k = 0; k < l->n_bwd; k++)
+        room[k] = &fast_layer(l, true, k)->bwd_issue;
+    double s =
+        sc_plan_host_seconds(cost, room, l->n_bwd, moves_issued(x, l, true));
+    bool weights = l->n_bwd > 0 && room[l->n_bwd - 1]->weights;
+    l->w_host = weights ? s : 0;
+    l->copies = copies_wait(l);
+    l->x_host = (weights ? 0 : s) + l->copies;
+}
+
+static sc_status chunk_open(fast *x, uint32_t c, sc_arena *a, sc_err *err)
+{
+    const sc_run *r = &x->p->run;
+    uint32_t dev = c / x->chunks, still = 0;
+    uint32_t v = sc_run_stage(r, dev, c % x->chunks);
+    const sc_segment *own = sc_plan_segments(x->p, x->segments, dev);
+    fast_chunk *l = &x->chunk[c];
+    l->n = sc_plan_stage_layers(x->p, v);
+    l->layer = SC_NEW_N(a, const sc_segment *, l->n);
+    l->kind = SC_NEW_N(a, uint8_t, l->n);
+    l->root = SC_NEW_N(a, bool, l->n);
+    const sc_issue **room = SC_NEW_N(a, const sc_issue *, l->n);
+    if (!l->layer || !l->kind || !l->root || !room) return sc_error_nomem(err);
+    for (uint32_t k = 0; k < l->n; k++) {
+        uint32_t entry = sc_plan_stage_entry(x->p, v, k);
+        const sc_segment *b = &own[entry];
+        l->layer[k] = b;
+        l->kind[k] = (uint8_t)r->model->layer[entry % r->model->n_layers].kind;
+        l->root[k] = l->kind[k] != SC_LAYER_BLOCK && r->sw->root_group &&
+                     b->gather.bytes > 0;
+        still += still == k && b->still;
+    }
+    for (uint32_t k = 0; k < l->n; k++)
+        for (uint32_t i = 0; i < l->layer[k]->update.n; i++) {
+            const sc_moved *m = &l->layer[k]->update.moved[i];
+            plan_exchange_add(&l->update, m->axes, m->coll, m->bytes);
+        }
+    SC_TRY(plan_exchange_price(x->p, &l->update, err));
+    l->n_bwd = l->n - still;
+    chunk_host(x, room, l);
+    l->f = l->fwd_host;
+    l->w = l->w_host;
+    l->b = l->x_host + l->w_host;
+    for (uint32_t k = 0; k < l->n; k++) {
+        const sc_segment *b = l->layer[k];
+        double pack = x->whole && k >= still ? b->pack_s : 0;
+        l->f += b->fwd_s;
+        l->b += b->bwd_s + pack;
+        l->w += b->w_s + pack;
+    }
+    return SC_OK;
+}
+
+static sc_status seen_open(fast *x, uint32_t chunks, sc_arena *a, sc_err *err)
+{
+    uint32_t n = FAST_SEEN * SC_N_PASSES * chunks;
+    uint32_t view = FAST_VIEW + fast_gates(x);
+    x->seen = SC_NEW_N(a, fast_seen, n);
+    double *v = SC_RAW_N(a, double, 2 * (size_t)n * view);
+    if (!x->seen || !v) return sc_error_nomem(err);
+    for (uint32_t i = 0; i < n; i++, v += 2 * (size_t)view) {
+        x->seen[i].before = v;
+        x->seen[i].after = v + view;
+    }
+    for (uint32_t i = 0; i < x->p->run.size[SC_AX_PP]; i++)
+        x->device[i].n = SC_COUNT(x->device[i].end);
+    for (uint32_t c = 0; c < chunks; c++)
+        for (uint32_t k = 0; k < x->chunk[c].n; k++)
+            x->long_ago = fast_larger(
+                x->long_ago, 4 * view * x->chunk[c].layer[k]->gather.seconds);
+    return SC_OK;
+}
+
+sc_status fast_open(fast *x, sc_arena *a, sc_err *err)
+{
+    const sc_run *r = &x->p->run;
+    bool dp = sc_run_dp(r) * r->size[SC_AX_CP] > 1;
+    double replicas = (double)sc_run_dp(r) * r->size[SC_AX_CP];
+    uint32_t n = r->size[SC_AX_PP] * x->chunks;
+    x->whole = sc_run_stays_whole(r);
+    x->shards = sc_run_shards(r) && !x->whole;
+    x->each = r->zero >= 2 && !x->whole;
+    /* tp, too, sums gradients of what each of its ranks has */
+    x->beside =
+        (dp || r->size[SC_AX_TP] > 1) && (r->sw->grad_overlap || x->whole);
+    x->full =
+        sc_software_bucket(r->sw, r->zero >= 3, replicas, r->sw->reduce_bytes);
+    x->gathered =
+        sc_software_bucket(r->sw, false, replicas, sc_precision_bytes(SC_BF16));
+    x->units = x->full <= 0 || sc_run_shards(r);
+    x->gathers =
+        dp && (x->whole || (r->zero > 0 && !x->shards && r->sw->param_overlap));
+    for (uint32_t c = 0; c < n; c++) SC_TRY(chunk_open(x, c, a, err));
+    return x->each ? seen_open(x, n, a, err) : SC_OK;
+}
+
+/* Beside kernels and exchanges of layers, and the host: what exchanges slow, and
+ * what waits for them. */
+void fast_charge(fast *x, uint32_t dev, uint32_t c, sc_pass pass,
+                 double seconds)
+{
+    const fast_chunk *l = &x->chunk[c];
+    double *cat = x->cat[dev], sum = fast_host(l, pass), pack = 0;
+    bool back = pass == SC_BWD || pass == SC_BWD_X;
+    for (uint32_t k = 0; k < (pass == SC_FWD ? l->n : l->n_bwd); k++) {
+        const sc_segment *b = fast_layer(l, pass != SC_FWD, k);
+        const double *of = pass == SC_FWD     ? b->fwd_cat
+                           : pass == SC_BWD_W ? b->w_cat
+                                              : b->bwd_cat;
+        for (uint32_t i = 0; i < SC_N_CATS; i++) {
+            double v = of[i] - (pass == SC_BWD_X ? b->w_cat[i] : 0);
+            cat[i] += v;
+            sum += v;
+        }
+        if (fast_makes_gradients(pass)) pack += b->pack_s;
+    }
+    double more = fmax(0, seconds - sum);
+    double slowed = fmin(more, x->lost + pack);
+    cat[SC_CAT_HOST] += fast_host(l, pass) - (back ? l->copies : 0);
+    cat[SC_CAT_OFFLOAD] += back ? l->copies : 0;
+    cat[SC_CAT_COMPUTE] += slowed;
+    cat[SC_CAT_DP] += more - slowed;
+}

@@ -1,0 +1,500 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fast_pass.c - a pass of a chunk, layer by layer where exchanges of weights and
+ * gradients run beside it.
+ *
+ * Kernels and such an exchange slow each other.  Gathers of weights and
+ * exchanges of gradients are in queues of their own; while both run they share
+ * links.
+ */
+#include "plan/segment.h"
+#include "predict/fast.h"
+
+#include <math.h>
+#include <string.h>
+
+static double smaller(double x, double y)
+{
+    return x < y ? x : y;
+}
+
+/* ---- lanes ----------------------------------------------------------------- */
+
+/* Exchanges over the same links at a time: from `from` on, what took `both`
+ * seconds takes `longer` times that. */
+typedef struct stretch {
+    double from, both, longer;
+} stretch;
+
+static double stretched(const stretch *s, double t)
+{
+    if (t <= s->from) return t;
+    return t + (s->longer - 1) * smaller(s->both, t - s->from);
+}
+
+/* `seconds` more on a lane, not before `from`.  While the other one runs, too,
+ * each is as much slower as both together want more than there is. */
+static stretch lane_adds(fast_lane *own, fast_lane *other, double from,
+                         double seconds, double use)
+{
+    stretch s = {.from = fast_larger(own->end, from), .longer = 1};
+    s.both = fast_larger(0, smaller(seconds, other->end - s.from));
+    s.longer = fast_larger(1, use + other->use);
+    double queued = fast_larger(0, own->end - from);
+    own->use = (own->use * queued + use * seconds) / (queued + seconds);
+    own->end = s.from + seconds + (s.longer - 1) * s.both;
+    other->end = stretched(&s, other->end);
+    return s;
+}
+
+static double use_of(const sc_exchange *x)
+{
+    return x->seconds > 0 ? x->bound / x->seconds : 0;
+}
+
+/* What runs while a layer does. */
+typedef struct scene {
+    fast *x;
+    fast_device *d;
+    const fast_chunk *l;
+    double t;                          /* of the compute stream */
+    double lost;                       /* that kernels were slowed by */
+    uint32_t n_ready;                  /* layers that are asked for at a time */
+    double ready[SC_PREFETCH_MAX + 1]; /* [n_ready] when their weights come */
+    bool last;                         /* micro-batch */
+} scene;
+
+/* Kernels run for `c` seconds, `own` of them beside exchanges: these and what
+ * waits for them end later. */
+static void run(scene *s, double c, double own)
+{
+    fast_lane *lane[] = {&s->d->gathers, &s->d->grads};
+    double lost = 0, from = s->t;
+    if (lane[0]->end <= from && lane[1]->end <= from) {
+        s->t += c;
+        return;
+    }
+    for (uint32_t i = 0; c > 0 && i < 2; i++) {
+        double over = smaller(c, lane[i]->end - from);
+        if (over <= 0) continue;
+        double slow = s->x->sigma * own * over / c;
+        lane[i]->end += slow;
+        lost = fast_larger(lost, slow);
+    }
+    for (uint32_t i = 0; lost > 0 && i < s->n_ready; i++)
+        if (s->ready[i] > from)
+            s->ready[i] +=
+                s->x->sigma * own * smaller(1, (s->ready[i] - from) / c);
+    s->t += c + lost;
+    s->lost += lost;
+}
+
+/* ---- weights --------------------------------------------------------------- */
+
+double fast_gathers(const fast *x, const fast_chunk *l, bool bwd, uint32_t k,
+                    double *use)
+{
+    uint32_t at = fast_place(l, bwd, k);
+    double s = 0;
+    if (bwd && (x->p->run.zero < 3 || l->kind[at] == SC_LAYER_EMBED)) return 0;
+    *use = use_of(&l->layer[at]->gather);
+    if (!l->root[at]) return l->layer[at]->gather.seconds;
+    for (uint32_t i = 0; i < at; i++)
+        if (l->root[i]) return 0;
+    for (uint32_t i = at; !bwd && i < l->n; i++)
+        if (l->root[i]) s += l->layer[i]->gather.seconds;
+    return s;
+}
+
+/* End of the layer that has to be done before the weights of one `ahead`
+ * layers from now are gathered. */
+static double gate(const fast_device *d, uint32_t depth, uint32_t ahead)
+{
+    uint64_t back = 1 + depth - ahead;
+    return back > d->n ? 0 : d->end[(d->n - back) % SC_COUNT(d->end)];
+}
+
+/* Weights of the `next`-th layer of a pass, asked for before the k-th. */
+static void fetch(scene *s, bool bwd, uint32_t next, uint32_t k, uint32_t depth)
+{
+    fast_device *d = s->d;
+    double use, *to = &s->ready[next % (depth + 1)];
+    double seconds = fast_gathers(s->x, s->l, bwd, next, &use);
+    *to = 0;
+    if (seconds <= 0) return;
+    stretch o = lane_adds(&d->gathers, &d->grads, gate(d, depth, next - k),
+                          seconds, use);
+    for (uint32_t i = 0; i < 2; i++) d->left[i] = stretched(&o, d->left[i]);
+    *to = d->gathers.end;
+}
+
+/* Of the gathers of all updated weights of a chunk what a layer's take. */
+static double updated(const fast_chunk *l, const sc_segment *b)
+{
+    double s = 0;
+    for (uint32_t i = 0; i < b->update.n; i++) {
+        const sc_moved *m = &b->update.moved[i];
+        const sc_moved *all = sc_exchange_over(&l->update, m->axes);
+        s += all->seconds * m->bytes / all->bytes;
+    }
+    return s;
+}
+
+/* Weights are gathered from the start of the step on, beside whatever runs:
+ * only what is not there when a layer needs it is waited for. */
+static double first_forward(fast *x, const fast_chunk *l, uint32_t dev,
+                            double start)
+{
+    fast_lane *lane = &x->device[dev].gathers;
+    double t = start, busy = 0, sum = 0, all = l->update.seconds;
+    double begun = lane->end, each = x->whole || all <= 0
+                                         ? 0
+                                         : all * x->gathered / l->update.bytes;
+    for (uint32_t k = 0; k < l->n; k++) {
+        const sc_segment *b = l->layer[k];
+        sum += x->whole ? b->gather.seconds : updated(l, b);
+        /* its last weights come with others of their bucket */
+        double to =
+            each > 0 ? smaller(all, each * ceil(sum / each - 1e-9)) : sum;
+        t = fast_larger(t, begun + to) + b->fwd_s;
+        busy += b->fwd_s;
+    }
+    lane->end = begun + sum;
+    double beside = smaller(busy, fast_larger(0, lane->end - start));
+    x->lost = x->sigma * beside;
+    return t + l->fwd_host + x->lost - start;
+}
+
+/* ---- gradients ------------------------------------------------------------- */
+
+/* Ways that gradients leave by at a time, at most. */
+enum { WAYS = SC_MOVED };
+
+/* Gradients that leave together. */
+typedef struct bucket {
+    sc_gradient all; /* how, and sums of bytes */
+    double ready;    /* the last of them */
+} bucket;
+
+typedef struct buckets {
+    uint32_t n;
+    bucket open[WAYS];
+} buckets;
+
+static bool same_way(const sc_gradient *a, const sc_gradient *b)
+{
+    bool same = a->n == b->n;
+    for (uint32_t k = 0; same && k < a->n; k++)
+        same = a->axes[k] == b->axes[k] && a->coll[k] == b->coll[k];
+    return same;
+}
+
+static bool same_bucket(const sc_gradient *a, const sc_gradient *b)
+{
+    bool same = a->bytes[0] == b->bytes[0] && same_way(a, b);
+    for (uint32_t k = 1; same && k < a->n; k++)
+        same = a->bytes[k] == b->bytes[k];
+    return same;
+}
+
+/* Seconds of a bucket's exchanges, and their share of links; asked once. */
+static const fast_price *price_of(fast *x, const sc_gradient *g)
+{
+    uint32_t i = 0;
+    while (i < x->n_prices && !same_bucket(&x->price[i].of, g)) i++;
+    if (i < x->n_prices) return &x->price[i];
+    if (x->n_prices == FAST_PRICES) i = x->n_prices = 0;
+    fast_price *p = &x->price[i];
+    double bound = 0;
+    *p = (fast_price){.of = *g};
+    for (uint32_t k = 0; k < g->n; k++) {
+        sc_coll_price cp = {0};
+        sc_status s = sc_plan_move_price(x->p, g->axes[k], (sc_coll)g->coll[k],
+                                         g->bytes[k], &cp, x->err);
+        if (s != SC_OK) x->status = s;
+        p->seconds += cp.seconds;
+        bound += cp.bound;
+    }
+    p->use = p->seconds > 0 ? bound / p->seconds : 0;
+    x->n_prices++;
+    return p;
+}
+
+static void bucket_leaves(scene *s, buckets *k, uint32_t i)
+{
+    fast_device *d = s->d;
+    bucket *b = &k->open[i];
+    const fast_price *p = price_of(s->x, &b->all);
+    bool between = !s->x->beside; /* kernels, on their stream */
+    if (between) b->ready = s->t;
+    stretch o = lane_adds(&d->grads, &d->gathers, b->ready, p->seconds, p->use);
+    for (uint32_t r = 0; o.both > 0 && r < s->n_ready; r++)
+        s->ready[r] = stretched(&o, s->ready[r]);
+    if (between) s->t = d->grads.end;
+    d->left[d->turn] = d->grads.end;
+    d->turn = !d->turn;
+    k->n--;
+    memmove(b, b + 1, (k->n - i) * sizeof *b);
+}
+
+/* What is complete first goes first. */
+static void all_leave(scene *s, buckets *k)
+{
+    while (k->n) {
+        uint32_t first = 0;
+        for (uint32_t i = 1; i < k->n; i++)
+            if (k->open[i].ready < k->open[first].ready) first = i;
+        bucket_leaves(s, k, first);
+    }
+}
+
+/* The bucket that a gradient goes into; a new one of those of which a rank keeps
+ * a part is there when one of two buffers is free. */
+static uint32_t bucket_of(scene *s, buckets *k, const sc_gradient *g,
+                          bool buffers)
+{
+    uint32_t i = 0;
+    while (i < k->n && !same_way(&k->open[i].all, g)) i++;
+    if (i < k->n) return i;
+    if (i == WAYS) all_leave(s, k);
+    if (buffers) s->t = fast_larger(s->t, s->d->left[s->d->turn]);
+    k->open[k->n] = (bucket){.all = *g};
+    memset(k->open[k->n].all.bytes, 0, sizeof g->bytes);
+    return k->n++;
+}
+
+static void bucket_takes(bucket *b, const sc_gradient *g, double at)
+{
+    for (uint32_t k = 0; k < g->n; k++) b->all.bytes[k] += g->bytes[k];
+    b->ready = at;
+}
+
+/* A layer's backward pass of `c` seconds, `own` of them kernels, with the
+ * gradients that it makes. */
+static void run_gradients(scene *s, const sc_segment *b, double c, double own,
+                          buckets *k)
+{
+    bool casts = b->cast_s > 0;
+    bool buffers = b->bulk > 0 && s->x->each;
+    double done = 0;
+    for (uint32_t i = 0; !casts && i < b->n_gradients; i++) {
+        const sc_gradient *g = &b->gradient[i];
+        const sc_made *made = &b->made[g->weight];
+        double from = fast_larger(done, made->from);
+        double to = fast_larger(from, made->to);
+        run(s, (from - done) * c, (from - done) * own);
+        uint32_t at = bucket_of(s, k, g, buffers);
+        run(s, (to - from) * c, (to - from) * own);
+        bucket_takes(&k->open[at], g, s->t);
+        if (s->x->full > 0 && k->open[at].all.bytes[0] >= s->x->full)
+            bucket_leaves(s, k, at);
+        done = to;
+    }
+    double cast = casts ? b->cast_s : 0;
+    run(s, (1 - done) * c - cast, (1 - done) * own - cast);
+    for (uint32_t i = 0; casts && i < b->n_gradients; i++) {
+        uint32_t at = bucket_of(s, k, &b->gradient[i], buffers);
+        bucket_takes(&k->open[at], &b->gradient[i], s->t + cast);
+    }
+    run(s, cast, cast);
+    if (s->last && b->once.seconds > 0)
+        lane_adds(&s->d->grads, &s->d->gathers, s->t, b->once.seconds,
+                  use_of(&b->once));
+}
+
+/* ---- what was run before --------------------------------------------------- */
+
+/* What a pass finds, or leaves, of a device, relative to a time: [FAST_VIEW +
+ * fast_gates()].  What ended so long ago that whatever was waiting for it has ended,
+ * too, is as good as what ended x->long_ago. */
+static void view_of(const fast *x, const fast_device *d, double t, double *v)
+{
+    uint32_t n = fast_gates(x);
+    *v++ = fast_larger(d->gathers.end - t, -x->long_ago);
+    *v++ = fast_larger(d->grads.end - t, -x->long_ago);
+    *v++ = d->gathers.use;
+    *v++ = d->grads.use;
+    *v++ = fast_larger(d->left[d->turn] - t, 0);
+    *v++ = fast_larger(d->left[!d->turn] - t, 0);
+    for (uint32_t i = 0; i < n; i++)
+        *v++ = fast_larger(gate(d, n - 1, i) - t, -x->long_ago);
+}
+
+static void view_set(const fast *x, fast_device *d, double t, const double *v)
+{
+    uint32_t n = fast_gates(x);
+    d->gathers.end = t + *v++;
+    d->grads.end = t + *v++;
+    d->gathers.use = *v++;
+    d->grads.use = *v++;
+    d->left[d->turn] = t + *v++;
+    d->left[!d->turn] = t + *v++;
+    for (uint32_t i = 0; i < n; i++)
+        d->end[(d->n - (n - i)) % SC_COUNT(d->end)] = t + *v++;
+}
+
+/* Less than half a picosecond apart. */
+static bool same_view(const double *a, const double *b, uint32_t n)
+{
+    uint32_t i = 0;
+    while (i < n && fabs(a[i] - b[i]) < 5e-13) i++;
+    return i == n;
+}
+
+/* ---- passes ---------------------------------------------------------------- */
+
+/* Seconds of a layer's pass, and of its kernels, which alone are slowed. */
+static double pass_seconds(const sc_segment *b, sc_pass pass, bool sends,
+                           double *own)
+{
+    double pack = sends ? b->pack_s : 0;
+    const double *cat = pass == SC_FWD     ? b->fwd_cat
+                        : pass == SC_BWD_W ? b->w_cat
+                                           : b->bwd_cat;
+    *own = cat[SC_CAT_COMPUTE] + pack;
+    if (pass == SC_BWD_X) *own -= b->w_cat[SC_CAT_COMPUTE];
+    return pass == SC_FWD     ? b->fwd_s
+           : pass == SC_BWD   ? b->bwd_s + pack
+           : pass == SC_BWD_X ? b->bwd_s - b->w_s
+                              : b->w_s + pack;
+}
+
+/* A pass under way. */
+typedef struct walk {
+    bool bwd, gets, sends;
+    uint32_t n, next; /* layers; the first that was not asked for yet */
+    bool known;       /* `was` is what the layer before left, at `t` */
+    double lost;      /* then */
+    double t, was[FAST_VIEW + 2 * (SC_PREFETCH_MAX + 1)];
+} walk;
+
+/* Layers behind the k-th that are like it, as are those asked for meanwhile. */
+static uint32_t alike(const scene *s, const walk *w, uint32_t k)
+{
+    uint32_t same = 0, depth = w->gets ? s->n_ready - 1 : 0;
+    const sc_segment *b = fast_layer(s->l, w->bwd, k);
+    if ((w->sends && !s->x->units) || s->l->root[fast_place(s->l, w->bwd, k)])
+        return 0;
+    while (k + same + 1 < w->n && fast_layer(s->l, w->bwd, k + same + 1) == b)
+        same++;
+    return same > depth ? same - depth : 0;
+}
+
+/* Once a layer leaves what the one before it left, so do all that are alike.
+ * Returns the last of these. */
+static uint32_t skip(scene *s, walk *w, uint32_t k)
+{
+    uint32_t more = alike(s, w, k), n = FAST_VIEW + fast_gates(s->x);
+    uint32_t size = s->n_ready;
+    double now[SC_COUNT(w->was)], ready[SC_PREFETCH_MAX + 1];
+    if (more == 0) {
+        w->known = false;
+        return k;
+    }
+    view_of(s->x, s->d, s->t, now);
+    for (uint32_t i = 0; w->gets && i + 1 < size; i++)
+        now[n++] = fast_larger(0, s->ready[(k + 1 + i) % size] - s->t);
+    if (!w->known || !same_view(now, w->was, n)) {
+        memcpy(w->was, now, n * sizeof *now);
+        w->known = true;
+        w->t = s->t;
+        w->lost = s->lost;
+        return k;
+    }
+    double later = more * (s->t - w->t);
+    s->t += later;
+    s->lost += more * (s->lost - w->lost);
+    view_set(s->x, s->d, s->t, now);
+    memcpy(ready, s->ready, size * sizeof *ready);
+    for (uint32_t i = 1; i < size; i++)
+        s->ready[(k + more + i) % size] = ready[(k + i) % size] + later;
+    w->next += w->gets ? more : 0;
+    w->known = false;
+    return k + more;
+}
+
+/* Layer by layer, beside exchanges of earlier passes, too.  The root's gradients
+ * leave last. */
+static double layered(fast *x, const fast_chunk *l, uint32_t dev, sc_pass pass,
+                      bool sends, bool last, double start)
+{
+    bool bwd = pass != SC_FWD;
+    walk w;
+    scene s;
+    buckets open, root;
+    w.bwd = bwd;
+    w.gets = x->shards && pass != SC_BWD_W;
+    w.sends = sends;
+    w.n = bwd ? l->n_bwd : l->n;
+    w.next = 0;
+    w.known = false;
+    s.x = x;
+    s.d = &x->device[dev];
+    s.l = l;
+    s.t = start;
+    s.lost = 0;
+    s.last = last;
+    s.n_ready = 1 + (uint32_t)x->p->run.sw->prefetch;
+    memset(s.ready, 0, s.n_ready * sizeof *s.ready);
+    open.n = root.n = 0;
+    for (uint32_t k = 0; k < w.n; k = skip(&s, &w, k) + 1) {
+        const sc_segment *b = fast_layer(l, bwd, k);
+        double own, use, c = pass_seconds(b, pass, sends, &own);
+        for (; w.gets && w.next < w.n && w.next < k + s.n_ready; w.next++)
+            fetch(&s, bwd, w.next, k, s.n_ready - 1);
+        s.t = fast_larger(s.t, s.ready[k % s.n_ready]);
+        if (sends)
+            run_gradients(&s, b, c, own,
+                          l->root[fast_place(l, bwd, k)] ? &root : &open);
+        else
+            run(&s, c, own);
+        double done = s.t;
+        if (x->units) all_leave(&s, &open);
+        if (w.gets && fast_gathers(x, l, bwd, k, &use) > 0)
+            s.d->end[s.d->n++ % SC_COUNT(s.d->end)] = done;
+    }
+    all_leave(&s, &open);
+    all_leave(&s, &root);
+    x->lost = s.lost;
+    return s.t + fast_host(l, pass) - start;
+}
+
+/* layered(), which steady pipelines ask for again and again. */
+static double again(fast *x, uint32_t dev, uint32_t c, sc_pass pass, bool sends,
+                    bool last, double start)
+{
+    fast_device *d = &x->device[dev];
+    fast_seen *all = &x->seen[(c * SC_N_PASSES + pass) * FAST_SEEN];
+    uint32_t n = FAST_VIEW + fast_gates(x);
+    double now[FAST_VIEW + SC_PREFETCH_MAX + 1];
+    if (last || !x->each)
+        return layered(x, &x->chunk[c], dev, pass, sends, last, start);
+    view_of(x, d, start, now);
+    for (uint32_t i = 0; i < FAST_SEEN; i++)
+        if (all[i].known && same_view(now, all[i].before, n)) {
+            view_set(x, d, start + all[i].seconds, all[i].after);
+            x->lost = all[i].lost;
+            return all[i].seconds;
+        }
+    fast_seen *seen = &all[all[0].turn++ % FAST_SEEN];
+    memcpy(seen->before, now, n * sizeof *now);
+    seen->seconds = layered(x, &x->chunk[c], dev, pass, sends, last, start);
+    view_of(x, d, start + seen->seconds, seen->after);
+    seen->lost = x->lost;
+    seen->known = true;
+    return seen->seconds;
+}
+
+double fast_pass(fast *x, uint32_t dev, uint32_t c, sc_pass pass, bool first,
+                 bool last, double start)
+{
+    const fast_chunk *l = &x->chunk[c];
+    bool sends = fast_makes_gradients(pass) && (x->shards || x->beside) &&
+                 (last || x->each);
+    x->lost = 0;
+    if (x->shards || sends) return again(x, dev, c, pass, sends, last, start);
+    if (pass == SC_BWD_W) return l->w;
+    if (pass == SC_BWD_X) return l->b - l->w;
+    if (pass == SC_BWD) return l->b;
+    return first && x->gathers ? first_forward(x, l, dev, start) : l->f;
+}
