@@ -94,9 +94,8 @@ const char *hf_string(hf_reader *r, const sc_node *map, const char *key)
 {
     static const sc_key kind = {.type = SC_T_STRING};
     const sc_node *n = hf_get(r, map, key);
-    const char *v = NULL;
-    if (n) (void)hf_value(r, n, kind, &v);
-    return v;
+    const char *v;
+    return n && hf_value(r, n, kind, &v) ? v : NULL;
 }
 
 bool hf_int(hf_reader *r, const sc_node *n, model_field field)

@@ -3,6 +3,8 @@
  * step_costs.c - what happens once per step: gradient exchange, tied weights,
  * optimizer, gathers of updated weights, the fixed part.
  */
+#include <stepcast/cost_op.h>
+
 #include "plan/host.h"
 #include "plan/segment.h"
 
@@ -281,12 +283,15 @@ sc_status sc_plan_step_costs(const sc_plan *p, const sc_segment *segments,
         c.pack_s = sc_run_reductions(r) *
                    sc_plan_device_sum(p, segments, device, pack_seconds);
     if (!r->forward_only) {
-        sc_kernel adam = {
-            .kind = SC_K_MEMORY,
-            .launches = 8,
-            .bytes = r->sw->update_bytes *
-                     sc_plan_device_sum(p, segments, device, optim_params)};
-        c.optimizer_s = sc_cost_kernel(r->cost, r->hw->device, &adam).seconds;
+        /* a walk over lists of weights (graph_update.c) */
+        sc_op_kernels adam = {
+            .n = 1,
+            .joined = {true},
+            .k = {{.kind = SC_K_MEMORY,
+                   .bytes =
+                       r->sw->update_bytes *
+                       sc_plan_device_sum(p, segments, device, optim_params)}}};
+        c.optimizer_s = sc_op_price(r->cost, r->hw->device, &adam).seconds;
         c.fixed_s = r->cost->p[SC_P_STEP_FIXED];
         if (r->sw->capture == SC_CAPTURE_STEP)
             c.fixed_s *= r->cost->p[SC_P_STEP_CAPTURED];

@@ -48,18 +48,30 @@ static double copies_wait(const fast_chunk *l)
     return fast_larger(0, out - forward - first) + fast_larger(0, in - rest);
 }
 
-/* What the host, and copies to it, add to each pass of a chunk. */
-static void chunk_host(const fast *x, const sc_issue **room, fast_chunk *l)
+/* Transfers to the neighbours of a virtual stage that are issued behind a pass. */
+static double sends(const fast *x, uint32_t v, bool bwd)
+{
+    const sc_run *r = &x->p->run;
+    bool last = bwd ? v == 0 : v + 1 == x->p->n_stages;
+    if (last || r->size[SC_AX_PP] == 1) return 0;
+    return r->sw->capture == SC_CAPTURE_STEP ? 0 : 1;
+}
+
+/* What the host, and copies to it, add to each pass of a chunk, virtual stage
+ * `v`. */
+static void chunk_host(const fast *x, uint32_t v, const sc_issue **room,
+                       fast_chunk *l)
 {
     const sc_cost *cost = x->p->run.cost;
+    double fwd = moves_issued(x, l, false) + sends(x, v, false);
+    double bwd = moves_issued(x, l, true) + sends(x, v, true);
     if (l->n == 0) return;
     for (uint32_t k = 0; k < l->n; k++) room[k] = &l->layer[k]->fwd_issue;
-    l->fwd_host =
-        sc_plan_host_seconds(cost, room, l->n, moves_issued(x, l, false));
+    double blocked = x->p->run.launch_blocking ? cost->p[SC_P_BLOCKING] : 0;
+    l->fwd_host = sc_plan_host_seconds(cost, room, l->n, fwd) + blocked * fwd;
     for (uint32_t k = 0; k < l->n_bwd; k++)
         room[k] = &fast_layer(l, true, k)->bwd_issue;
-    double s =
-        sc_plan_host_seconds(cost, room, l->n_bwd, moves_issued(x, l, true));
+    double s = sc_plan_host_seconds(cost, room, l->n_bwd, bwd) + blocked * bwd;
     bool weights = l->n_bwd > 0 && room[l->n_bwd - 1]->weights;
     l->w_host = weights ? s : 0;
     l->copies = copies_wait(l);
@@ -95,7 +107,7 @@ static sc_status chunk_open(fast *x, uint32_t c, sc_arena *a, sc_err *err)
         }
     SC_TRY(plan_exchange_price(x->p, &l->update, err));
     l->n_bwd = l->n - still;
-    chunk_host(x, room, l);
+    chunk_host(x, v, room, l);
     l->f = l->fwd_host;
     l->w = l->w_host;
     l->b = l->x_host + l->w_host;

@@ -38,6 +38,7 @@ static stretch lane_adds(fast_lane *own, fast_lane *other, double from,
                          double seconds, double use)
 {
     stretch s = {.from = fast_larger(own->end, from), .longer = 1};
+    if (seconds <= 0) return s;
     s.both = fast_larger(0, smaller(seconds, other->end - s.from));
     s.longer = fast_larger(1, use + other->use);
     double queued = fast_larger(0, own->end - from);
