@@ -273,8 +273,9 @@ typedef struct sc_moved {
 /* Exchanges of weights or gradients, by communicator and collective. */
 typedef struct sc_exchange {
     uint32_t n;
-    double bytes, seconds; /* of all */
-    double bound;          /* of these, what bytes need on links alone */
+    double bytes, seconds; /* of all, one after the other */
+    double latency;        /* of these, before bytes are under way, */
+    double bound;          /* and what bytes need on links alone */
     sc_moved moved[SC_MOVED];
 } sc_exchange;
 
@@ -403,13 +404,16 @@ sc_status sc_segments_price(const sc_plan *p, sc_arena *a, sc_segment **out,
                             sc_err *err);
 
 /* Seconds of one exchange of `bytes` over ranks of these axes, with what makes
- * those of weights and gradients slower; `bound` as sc_coll_price.bound. */
+ * those of weights and gradients slower, and `*latency` of them, in which no bytes
+ * are under way. */
 sc_status sc_plan_move_price(const sc_plan *p, uint32_t axes, sc_coll coll,
-                             double bytes, sc_coll_price *out, sc_err *err);
+                             double bytes, sc_coll_price *out, double *latency,
+                             sc_err *err);
 
 /* Step-level costs, seconds. */
 typedef struct sc_step_costs {
-    double send_s; /* one activation transfer between stages */
+    double send_s;   /* one activation transfer between stages, */
+    double send_use; /* and the share of links that it takes */
     bool send_blocks;
     double optimizer_s; /* of the stage with most parameters, per device */
     double tied_s;      /* all-reduce of a tied embedding between stages */

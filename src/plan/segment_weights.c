@@ -63,11 +63,15 @@ static double rails(const sc_run *r, const sc_place *at)
 }
 
 sc_status sc_plan_move_price(const sc_plan *p, uint32_t axes, sc_coll coll,
-                             double bytes, sc_coll_price *out, sc_err *err)
+                             double bytes, sc_coll_price *out, double *latency,
+                             sc_err *err)
 {
     const sc_run *r = &p->run;
     const sc_place *at = &p->place[axes];
+    sc_coll_price least; /* of next to no bytes */
+    SC_TRY(sc_cost_coll(r->cost, r->hw, coll, 8, at, -1, &least, err));
     SC_TRY(sc_cost_coll(r->cost, r->hw, coll, bytes, at, -1, out, err));
+    *latency = fmax(0, fmin(least.seconds, out->seconds - out->bound));
     out->seconds *= rails(r, at);
     return SC_OK;
 }
@@ -78,11 +82,14 @@ sc_status plan_exchange_price(const sc_plan *p, sc_exchange *x, sc_err *err)
         return sc_error(err, SC_EBUG, SC_C_BUG, sc_pos_none(), NULL,
                         "gradients over more than %d groups of ranks",
                         SC_MOVED);
-    x->bytes = x->seconds = x->bound = 0;
+    x->bytes = x->seconds = x->latency = x->bound = 0;
     for (uint32_t i = 0; i < x->n; i++) {
         sc_moved *m = &x->moved[i];
         sc_coll_price cp;
-        SC_TRY(sc_plan_move_price(p, m->axes, m->coll, m->bytes, &cp, err));
+        double latency;
+        SC_TRY(sc_plan_move_price(p, m->axes, m->coll, m->bytes, &cp, &latency,
+                                  err));
+        x->latency += latency;
         m->seconds = cp.seconds;
         x->bytes += m->bytes;
         x->seconds += m->seconds;

@@ -231,6 +231,7 @@ static sc_status transfer(const sc_plan *p, uint32_t dev, sc_step_costs *c,
     sc_coll_price cp;
     SC_TRY(send_price(p, dev, part_sent(r, &whole, &split), &cp, err));
     c->send_s = cp.seconds;
+    c->send_use = cp.seconds > 0 ? cp.bound / cp.seconds : 0;
     /* split passes leave no time to wait */
     bool chunks = sc_run_chunks(r) > 1 || sc_run_splits(r);
     /* a strategy that says so has them beside compute without these, too */

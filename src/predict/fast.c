@@ -76,7 +76,7 @@ static bool slot(fast *x, sweep *s, uint32_t dev)
     double end = start + duration(x, s, o, dev, start);
     double sent = end;
     bool last = bwd ? v == 0 || s->idle[v - 1] : v + 1 == n;
-    if (!last && (bwd ? s->down : s->up)[c]) sent += x->c[dev].send_s;
+    if (!last && (bwd ? s->down : s->up)[c]) sent += fast_send(x, dev, end);
     charge_wait(x, dev, start - s->at[dev],
                 x->c[dev].send_blocks && sent > end);
     s->at[dev] = x->c[dev].send_blocks ? sent : end;

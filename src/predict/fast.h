@@ -42,10 +42,23 @@ typedef struct fast_chunk {
     double copies;                   /* of x_host: for what the host keeps */
 } fast_chunk;
 
+/* Seconds on a lane, how many of them before bytes are under way, and the share of
+ * links that they take then. */
+typedef struct fast_load {
+    double seconds, latency, use;
+} fast_load;
+
+static inline fast_load fast_load_of(double seconds, double latency,
+                                     double bound)
+{
+    double moving = seconds - latency;
+    return (fast_load){seconds, latency, moving > 0 ? bound / moving : 0};
+}
+
 /* An exchange of gradients, priced. */
 typedef struct fast_price {
     sc_gradient of;
-    double seconds, use;
+    fast_load load;
 } fast_price;
 
 enum { FAST_PRICES = 64 };
@@ -97,15 +110,18 @@ sc_status fast_open(fast *x, sc_arena *a, sc_err *err);
  * `start` on; the chunk's first or last of its kind.  Sets x->lost. */
 double fast_pass(fast *x, uint32_t dev, uint32_t c, sc_pass pass, bool first,
                  bool last, double start);
+/* Seconds of a transfer to another stage from `at` on, beside what the device
+ * exchanges. */
+double fast_send(fast *x, uint32_t dev, double at);
 /* Where such a pass of `seconds` goes. */
 void fast_charge(fast *x, uint32_t dev, uint32_t c, sc_pass pass,
                  double seconds);
 
-/* Seconds that weights of the k-th layer of a pass take to come, and the share of
- * links that this takes.  What the forward pass of ZeRO-2 gathered is there, a
- * backward pass of a table needs none, and the root is gathered as one. */
-double fast_gathers(const fast *x, const fast_chunk *l, bool bwd, uint32_t k,
-                    double *use);
+/* What brings the weights of the k-th layer of a pass.  What the forward pass of
+ * ZeRO-2 gathered is there, a backward pass of a table needs none, and the root is
+ * gathered as one. */
+fast_load fast_gathers(const fast *x, const fast_chunk *l, bool bwd,
+                       uint32_t k);
 
 /* Place in a chunk of the k-th layer that a pass runs. */
 static inline uint32_t fast_place(const fast_chunk *l, bool bwd, uint32_t k)

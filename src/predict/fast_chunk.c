@@ -7,6 +7,36 @@
 #include "predict/fast.h"
 
 #include <math.h>
+#include <string.h>
+
+/* Of two gradients whether they leave by the same way. */
+static bool alike(const sc_gradient *a, const sc_gradient *b)
+{
+    return a->n == b->n && memcmp(a->axes, b->axes, a->n) == 0 &&
+           memcmp(a->coll, b->coll, a->n) == 0;
+}
+
+/* Exchanges of a layer's gradients, several in one until it is full. */
+static double gradients_issued(const fast *x, const sc_segment *b)
+{
+    double n = 0;
+    for (uint32_t i = 0; i < b->n_gradients; i++) {
+        const sc_gradient *first = &b->gradient[i];
+        double bytes = 0;
+        bool seen = false;
+        for (uint32_t k = 0; k < i; k++)
+            seen = seen || alike(&b->gradient[k], first);
+        for (uint32_t k = i; !seen && k < b->n_gradients; k++) {
+            if (!alike(&b->gradient[k], first)) continue;
+            bytes += b->gradient[k].bytes[0];
+            if (x->full <= 0 || bytes < x->full) continue;
+            n += first->n;
+            bytes = 0;
+        }
+        if (bytes > 0) n += first->n * (x->units ? 1 : bytes / x->full);
+    }
+    return n;
+}
 
 /* Exchanges of weights and gradients that the host issues in a pass of a chunk,
  * and kernels that cast or compress gradients for them. */
@@ -14,14 +44,14 @@ static double moves_issued(const fast *x, const fast_chunk *l, bool bwd)
 {
     const sc_run *r = &x->p->run;
     bool root = false;
-    double n = 0, use;
+    double n = 0;
     if (r->sw->capture != SC_CAPTURE_NONE) return 0;
     for (uint32_t k = 0; k < (bwd ? l->n_bwd : l->n); k++) {
         const sc_segment *b = fast_layer(l, bwd, k);
         bool own = !l->root[fast_place(l, bwd, k)] || !root;
         root = root || l->root[fast_place(l, bwd, k)];
-        if (own && x->shards) n += fast_gathers(x, l, bwd, k, &use) > 0;
-        if (own && bwd && x->each) n += b->buckets * b->grad.n;
+        if (own && x->shards) n += fast_gathers(x, l, bwd, k).seconds > 0;
+        if (own && bwd && x->each) n += gradients_issued(x, b);
         if (own && bwd && b->pack_s > 0) n += 1;
     }
     return n;

@@ -32,25 +32,27 @@ static double stretched(const stretch *s, double t)
     return t + (s->longer - 1) * smaller(s->both, t - s->from);
 }
 
-/* `seconds` more on a lane, not before `from`.  While the other one runs, too,
- * each is as much slower as both together want more than there is. */
+/* More on a lane, not before `from`.  While bytes are under way on the other one,
+ * too, each is as much slower as both together want more than there is. */
 static stretch lane_adds(fast_lane *own, fast_lane *other, double from,
-                         double seconds, double use)
+                         fast_load load)
 {
     stretch s = {.from = fast_larger(own->end, from), .longer = 1};
-    if (seconds <= 0) return s;
-    s.both = fast_larger(0, smaller(seconds, other->end - s.from));
-    s.longer = fast_larger(1, use + other->use);
+    if (load.seconds <= 0) return s;
+    s.both = fast_larger(
+        0, smaller(load.seconds - load.latency, other->end - s.from));
+    s.longer = fast_larger(1, load.use + other->use);
     double queued = fast_larger(0, own->end - from);
-    own->use = (own->use * queued + use * seconds) / (queued + seconds);
-    own->end = s.from + seconds + (s.longer - 1) * s.both;
+    own->use =
+        (own->use * queued + load.use * load.seconds) / (queued + load.seconds);
+    own->end = s.from + load.seconds + (s.longer - 1) * s.both;
     other->end = stretched(&s, other->end);
     return s;
 }
 
-static double use_of(const sc_exchange *x)
+static fast_load load_of(const sc_exchange *x)
 {
-    return x->seconds > 0 ? x->bound / x->seconds : 0;
+    return fast_load_of(x->seconds, x->latency, x->bound);
 }
 
 /* What runs while a layer does. */
@@ -90,21 +92,35 @@ static void run(scene *s, double c, double own)
     s->lost += lost;
 }
 
+double fast_send(fast *x, uint32_t dev, double at)
+{
+    const sc_step_costs *c = &x->c[dev];
+    fast_device *d = &x->device[dev];
+    fast_lane own = {.end = at};
+    fast_lane *other = d->grads.end > d->gathers.end ? &d->grads : &d->gathers;
+    (void)lane_adds(&own, other, at, (fast_load){c->send_s, 0, c->send_use});
+    return own.end - at;
+}
+
 /* ---- weights --------------------------------------------------------------- */
 
-double fast_gathers(const fast *x, const fast_chunk *l, bool bwd, uint32_t k,
-                    double *use)
+fast_load fast_gathers(const fast *x, const fast_chunk *l, bool bwd, uint32_t k)
 {
     uint32_t at = fast_place(l, bwd, k);
-    double s = 0;
-    if (bwd && (x->p->run.zero < 3 || l->kind[at] == SC_LAYER_EMBED)) return 0;
-    *use = use_of(&l->layer[at]->gather);
-    if (!l->root[at]) return l->layer[at]->gather.seconds;
+    sc_exchange root = {0};
+    if (bwd && (x->p->run.zero < 3 || l->kind[at] == SC_LAYER_EMBED))
+        return (fast_load){0};
+    if (!l->root[at]) return load_of(&l->layer[at]->gather);
     for (uint32_t i = 0; i < at; i++)
-        if (l->root[i]) return 0;
-    for (uint32_t i = at; !bwd && i < l->n; i++)
-        if (l->root[i]) s += l->layer[i]->gather.seconds;
-    return s;
+        if (l->root[i]) return (fast_load){0};
+    for (uint32_t i = at; !bwd && i < l->n; i++) {
+        const sc_exchange *own = &l->layer[i]->gather;
+        if (!l->root[i]) continue;
+        root.seconds += own->seconds;
+        root.latency += own->latency;
+        root.bound += own->bound;
+    }
+    return load_of(&root);
 }
 
 /* End of the layer that has to be done before the weights of one `ahead`
@@ -119,12 +135,12 @@ static double gate(const fast_device *d, uint32_t depth, uint32_t ahead)
 static void fetch(scene *s, bool bwd, uint32_t next, uint32_t k, uint32_t depth)
 {
     fast_device *d = s->d;
-    double use, *to = &s->ready[next % (depth + 1)];
-    double seconds = fast_gathers(s->x, s->l, bwd, next, &use);
+    double *to = &s->ready[next % (depth + 1)];
+    fast_load load = fast_gathers(s->x, s->l, bwd, next);
     *to = 0;
-    if (seconds <= 0) return;
-    stretch o = lane_adds(&d->gathers, &d->grads, gate(d, depth, next - k),
-                          seconds, use);
+    if (load.seconds <= 0) return;
+    stretch o =
+        lane_adds(&d->gathers, &d->grads, gate(d, depth, next - k), load);
     for (uint32_t i = 0; i < 2; i++) d->left[i] = stretched(&o, d->left[i]);
     *to = d->gathers.end;
 }
@@ -206,17 +222,19 @@ static const fast_price *price_of(fast *x, const sc_gradient *g)
     if (i < x->n_prices) return &x->price[i];
     if (x->n_prices == FAST_PRICES) i = x->n_prices = 0;
     fast_price *p = &x->price[i];
-    double bound = 0;
+    double seconds = 0, latency = 0, bound = 0;
     *p = (fast_price){.of = *g};
     for (uint32_t k = 0; k < g->n; k++) {
         sc_coll_price cp = {0};
+        double first = 0;
         sc_status s = sc_plan_move_price(x->p, g->axes[k], (sc_coll)g->coll[k],
-                                         g->bytes[k], &cp, x->err);
+                                         g->bytes[k], &cp, &first, x->err);
         if (s != SC_OK) x->status = s;
-        p->seconds += cp.seconds;
+        seconds += cp.seconds;
+        latency += first;
         bound += cp.bound;
     }
-    p->use = p->seconds > 0 ? bound / p->seconds : 0;
+    p->load = fast_load_of(seconds, latency, bound);
     x->n_prices++;
     return p;
 }
@@ -228,7 +246,7 @@ static void bucket_leaves(scene *s, buckets *k, uint32_t i)
     const fast_price *p = price_of(s->x, &b->all);
     bool between = !s->x->beside; /* kernels, on their stream */
     if (between) b->ready = s->t;
-    stretch o = lane_adds(&d->grads, &d->gathers, b->ready, p->seconds, p->use);
+    stretch o = lane_adds(&d->grads, &d->gathers, b->ready, p->load);
     for (uint32_t r = 0; o.both > 0 && r < s->n_ready; r++)
         s->ready[r] = stretched(&o, s->ready[r]);
     if (between) s->t = d->grads.end;
@@ -299,8 +317,7 @@ static void run_gradients(scene *s, const sc_segment *b, double c, double own,
     }
     run(s, cast, cast);
     if (s->last && b->once.seconds > 0)
-        lane_adds(&s->d->grads, &s->d->gathers, s->t, b->once.seconds,
-                  use_of(&b->once));
+        lane_adds(&s->d->grads, &s->d->gathers, s->t, load_of(&b->once));
 }
 
 /* ---- what was run before --------------------------------------------------- */
@@ -440,7 +457,7 @@ static double layered(fast *x, const fast_chunk *l, uint32_t dev, sc_pass pass,
     open.n = root.n = 0;
     for (uint32_t k = 0; k < w.n; k = skip(&s, &w, k) + 1) {
         const sc_segment *b = fast_layer(l, bwd, k);
-        double own, use, c = pass_seconds(b, pass, sends, &own);
+        double own, c = pass_seconds(b, pass, sends, &own);
         for (; w.gets && w.next < w.n && w.next < k + s.n_ready; w.next++)
             fetch(&s, bwd, w.next, k, s.n_ready - 1);
         s.t = fast_larger(s.t, s.ready[k % s.n_ready]);
@@ -451,7 +468,7 @@ static double layered(fast *x, const fast_chunk *l, uint32_t dev, sc_pass pass,
             run(&s, c, own);
         double done = s.t;
         if (x->units) all_leave(&s, &open);
-        if (w.gets && fast_gathers(x, l, bwd, k, &use) > 0)
+        if (w.gets && fast_gathers(x, l, bwd, k).seconds > 0)
             s.d->end[s.d->n++ % SC_COUNT(s.d->end)] = done;
     }
     all_leave(&s, &open);
@@ -465,11 +482,11 @@ static double again(fast *x, uint32_t dev, uint32_t c, sc_pass pass, bool sends,
                     bool last, double start)
 {
     fast_device *d = &x->device[dev];
-    fast_seen *all = &x->seen[(c * SC_N_PASSES + pass) * FAST_SEEN];
     uint32_t n = FAST_VIEW + fast_gates(x);
     double now[FAST_VIEW + SC_PREFETCH_MAX + 1];
     if (last || !x->each)
         return layered(x, &x->chunk[c], dev, pass, sends, last, start);
+    fast_seen *all = &x->seen[(c * SC_N_PASSES + pass) * FAST_SEEN];
     view_of(x, d, start, now);
     for (uint32_t i = 0; i < FAST_SEEN; i++)
         if (all[i].known && same_view(now, all[i].before, n)) {
