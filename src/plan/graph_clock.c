@@ -55,6 +55,7 @@ static sc_time beside(gl_clock *c, clock_lane *lane, double slow, sc_time start,
             o->end += stretch(slow, least(left, o->end - from));
     }
     lane->to += lost;
+    if (lane->to > c->last) c->last = lane->to;
     return lost;
 }
 
@@ -71,6 +72,7 @@ static sc_time beside_kernels(gl_clock *c, uint32_t dev, double slow,
     sc_time lost =
         stretch(slow * (share < 1 ? share : 1), least(work, l->to - from));
     l->to += lost;
+    if (l->to > c->last) c->last = l->to;
     c->cat[dev][SC_CAT_COMPUTE] += lost;
     if (l->recent[0] != SC_NONE) c->op[l->recent[0]].end = l->to;
     return lost;
