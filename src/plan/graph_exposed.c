@@ -6,6 +6,7 @@
  * for weights reads is gathered beside the one for inputs.
  */
 #include "plan/graph_infer.h"
+#include "plan/plan_internal.h"
 
 #include <math.h>
 
@@ -93,26 +94,18 @@ static double beside(double taken, double seconds, double hidden_s)
     return seconds - both + both * taken;
 }
 
-/* Exchanges of gradients and new weights that nothing runs beside use links
- * less well than tests of collectives do: a fitted factor. */
 static double alone(const infer *f, const gi_why *w, const sc_place *at)
 {
     bool beside = w->grad ? gi_grads_beside(f) : f->job->sw->param_overlap;
     if (f->rules->exchanges_beside || !w->once || beside) return 1;
-    bool mixed = at->nodes > 1 && at->m > 1;
-    return f->job->cost->p[mixed ? SC_P_GRAD_MIXED : SC_P_GRAD_NET];
+    return plan_alone_share(f->job->cost, at);
 }
 
-/* Where weights are kept in parts, some programs exchange them and their
- * gradients through some of a node's NICs only. */
 static double rails(const infer *f, const gi_why *w, const sc_place *at)
 {
-    const sc_hw *hw = f->job->hw;
-    double used = (double)f->job->sw->zero3_rails;
-    double all = hw->n_dims ? hw->dim[hw->n_dims - 1].ports : 0;
     bool weights = w->what == GP_WEIGHT_USED || w->grad;
-    if (f->s->zero < 3 || !weights || used <= 0 || at->nodes <= 1) return 1;
-    return fmax(1, all / used);
+    if (f->s->zero < 3 || !weights) return 1;
+    return plan_rails(f->job->sw, f->job->hw, at);
 }
 
 double gi_exposed(const infer *f, const gi_why *w, sc_coll coll, uint32_t axes,

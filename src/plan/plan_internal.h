@@ -50,6 +50,13 @@ bool plan_divides_products(const sc_run *r);
 /* Embedding and head are on different devices. */
 bool plan_ends_apart(const sc_run *r);
 
+/* Share of their links that exchanges of gradients and new weights reach which
+ * nothing runs beside: less than tests of collectives do, fitted. */
+double plan_alone_share(const sc_cost *cost, const sc_place *at);
+/* Where weights are kept in parts, some programs exchange them and their gradients
+ * through some of a node's NICs only: so many times longer. */
+double plan_rails(const sc_software *sw, const sc_hw *hw, const sc_place *at);
+
 /* What every operation waits for the slowest of all ranks: a factor. */
 double plan_straggler(const sc_hw *hw, const sc_cost *cost);
 

@@ -51,17 +51,6 @@ void plan_exchange_add(sc_exchange *x, uint32_t axes, sc_coll coll,
     x->moved[i].bytes += bytes;
 }
 
-/* Where weights are kept in parts, some programs exchange them and their
- * gradients through some of a node's NICs only. */
-static double rails(const sc_run *r, const sc_place *at)
-{
-    const sc_dim *net = &r->hw->dim[r->hw->n_dims - 1];
-    if (r->sw->zero3_rails <= 0 || r->zero < 3 || net->ports == 0 ||
-        at->nodes <= 1)
-        return 1;
-    return fmax(1, (double)net->ports / (double)r->sw->zero3_rails);
-}
-
 sc_status sc_plan_move_price(const sc_plan *p, uint32_t axes, sc_coll coll,
                              double bytes, sc_coll_price *out, double *latency,
                              sc_err *err)
@@ -72,7 +61,7 @@ sc_status sc_plan_move_price(const sc_plan *p, uint32_t axes, sc_coll coll,
     SC_TRY(sc_cost_coll(r->cost, r->hw, coll, 8, at, -1, &least, err));
     SC_TRY(sc_cost_coll(r->cost, r->hw, coll, bytes, at, -1, out, err));
     *latency = fmax(0, fmin(least.seconds, out->seconds - out->bound));
-    out->seconds *= rails(r, at);
+    if (r->zero >= 3) out->seconds *= plan_rails(r->sw, r->hw, at);
     return SC_OK;
 }
 

@@ -80,6 +80,19 @@ static double host_factor(const sc_run *r)
     return r->numa_unbound ? 1 + r->cost->p[SC_P_NUMA] : 1;
 }
 
+double plan_alone_share(const sc_cost *cost, const sc_place *at)
+{
+    bool mixed = at->nodes > 1 && at->m > 1;
+    return cost->p[mixed ? SC_P_GRAD_MIXED : SC_P_GRAD_NET];
+}
+
+double plan_rails(const sc_software *sw, const sc_hw *hw, const sc_place *at)
+{
+    double used = (double)sw->zero3_rails;
+    double all = hw->n_dims ? hw->dim[hw->n_dims - 1].ports : 0;
+    return used > 0 && at->nodes > 1 ? fmax(1, all / used) : 1;
+}
+
 double plan_straggler(const sc_hw *hw, const sc_cost *cost)
 {
     double nodes = hw->n_devices / 8.0;
@@ -125,14 +138,6 @@ static void exchange_sum(const sc_plan *p, const sc_segment *segments,
     }
 }
 
-/* Exchanges of gradients and new weights that nothing runs beside use links
- * less well than tests of collectives do: a fitted factor. */
-static double alone(const sc_run *r, const sc_place *at)
-{
-    bool mixed = at->nodes > 1 && at->m > 1;
-    return r->cost->p[mixed ? SC_P_GRAD_MIXED : SC_P_GRAD_NET];
-}
-
 /* One exchange of all of a device's gradients (or updated weights) at once,
  * nothing beside it; 0 where it is overlapped or not needed. */
 static sc_status exchange(const sc_plan *p, const sc_segment *segments,
@@ -151,8 +156,8 @@ static sc_status exchange(const sc_plan *p, const sc_segment *segments,
     exchange_sum(p, segments, dev, what, &all);
     SC_TRY(plan_exchange_price(p, &all, err));
     for (uint32_t i = 0; i < all.n; i++)
-        *seconds +=
-            all.moved[i].seconds / alone(r, &p->place[all.moved[i].axes]);
+        *seconds += all.moved[i].seconds /
+                    plan_alone_share(r->cost, &p->place[all.moved[i].axes]);
     if (what == M_GRAD) *seconds *= sc_run_reductions(r);
     return SC_OK;
 }
@@ -172,7 +177,8 @@ static sc_status tied(const sc_plan *p, const sc_segment *segments,
     double v = segments[0].weight[0].elements * r->sw->reduce_bytes;
     sc_coll_price cp;
     SC_TRY(sc_cost_coll(r->cost, r->hw, SC_ALL_REDUCE, v, &at, -1, &cp, err));
-    *seconds = cp.seconds / (r->sw->grad_overlap ? 1 : alone(r, &at));
+    *seconds =
+        cp.seconds / (r->sw->grad_overlap ? 1 : plan_alone_share(r->cost, &at));
     return SC_OK;
 }
 

@@ -13,14 +13,14 @@
 #include "predict/internal.h"
 
 /* Exchanges of one kind, one after the other. */
-typedef struct fast_lane {
+typedef struct fast_queue {
     double end;
     double use; /* share of its links that it takes alone */
-} fast_lane;
+} fast_queue;
 
 /* What a device has run. */
 typedef struct fast_device {
-    fast_lane gathers, grads;
+    fast_queue gathers, grads;
     uint64_t n; /* layers that weights were gathered for */
     double end[SC_PREFETCH_MAX + 2];
     double left[2]; /* when buffers of gradients are free */
@@ -42,7 +42,7 @@ typedef struct fast_chunk {
     double copies;                   /* of x_host: for what the host keeps */
 } fast_chunk;
 
-/* Seconds on a lane, how many of them before bytes are under way, and the share of
+/* Seconds on a queue, how many of them before bytes are under way, and the share of
  * links that they take then. */
 typedef struct fast_load {
     double seconds, latency, use;

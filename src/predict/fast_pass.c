@@ -18,7 +18,7 @@ static double smaller(double x, double y)
     return x < y ? x : y;
 }
 
-/* ---- lanes ----------------------------------------------------------------- */
+/* ---- queues ---------------------------------------------------------------- */
 
 /* Exchanges over the same links at a time: from `from` on, what took `both`
  * seconds takes `longer` times that. */
@@ -32,10 +32,10 @@ static double stretched(const stretch *s, double t)
     return t + (s->longer - 1) * smaller(s->both, t - s->from);
 }
 
-/* More on a lane, not before `from`.  While bytes are under way on the other one,
+/* More on a queue, not before `from`.  While bytes are under way on the other one,
  * too, each is as much slower as both together want more than there is. */
-static stretch lane_adds(fast_lane *own, fast_lane *other, double from,
-                         fast_load load)
+static stretch queue_adds(fast_queue *own, fast_queue *other, double from,
+                          fast_load load)
 {
     stretch s = {.from = fast_larger(own->end, from), .longer = 1};
     if (load.seconds <= 0) return s;
@@ -71,17 +71,17 @@ typedef struct scene {
  * waits for them end later. */
 static void run(scene *s, double c, double own)
 {
-    fast_lane *lane[] = {&s->d->gathers, &s->d->grads};
+    fast_queue *queue[] = {&s->d->gathers, &s->d->grads};
     double lost = 0, from = s->t;
-    if (lane[0]->end <= from && lane[1]->end <= from) {
+    if (queue[0]->end <= from && queue[1]->end <= from) {
         s->t += c;
         return;
     }
     for (uint32_t i = 0; c > 0 && i < 2; i++) {
-        double over = smaller(c, lane[i]->end - from);
+        double over = smaller(c, queue[i]->end - from);
         if (over <= 0) continue;
         double slow = s->x->sigma * own * over / c;
-        lane[i]->end += slow;
+        queue[i]->end += slow;
         lost = fast_larger(lost, slow);
     }
     for (uint32_t i = 0; lost > 0 && i < s->n_ready; i++)
@@ -96,9 +96,9 @@ double fast_send(fast *x, uint32_t dev, double at)
 {
     const sc_step_costs *c = &x->c[dev];
     fast_device *d = &x->device[dev];
-    fast_lane own = {.end = at};
-    fast_lane *other = d->grads.end > d->gathers.end ? &d->grads : &d->gathers;
-    (void)lane_adds(&own, other, at, (fast_load){c->send_s, 0, c->send_use});
+    fast_queue own = {.end = at};
+    fast_queue *other = d->grads.end > d->gathers.end ? &d->grads : &d->gathers;
+    (void)queue_adds(&own, other, at, (fast_load){c->send_s, 0, c->send_use});
     return own.end - at;
 }
 
@@ -140,7 +140,7 @@ static void fetch(scene *s, bool bwd, uint32_t next, uint32_t k, uint32_t depth)
     *to = 0;
     if (load.seconds <= 0) return;
     stretch o =
-        lane_adds(&d->gathers, &d->grads, gate(d, depth, next - k), load);
+        queue_adds(&d->gathers, &d->grads, gate(d, depth, next - k), load);
     for (uint32_t i = 0; i < 2; i++) d->left[i] = stretched(&o, d->left[i]);
     *to = d->gathers.end;
 }
@@ -162,11 +162,11 @@ static double updated(const fast_chunk *l, const sc_segment *b)
 static double first_forward(fast *x, const fast_chunk *l, uint32_t dev,
                             double start)
 {
-    fast_lane *lane = &x->device[dev].gathers;
+    fast_queue *queue = &x->device[dev].gathers;
     double t = start, busy = 0, sum = 0, all = l->update.seconds;
-    double begun = lane->end, each = x->whole || all <= 0
-                                         ? 0
-                                         : all * x->gathered / l->update.bytes;
+    double begun = queue->end, each = x->whole || all <= 0
+                                          ? 0
+                                          : all * x->gathered / l->update.bytes;
     for (uint32_t k = 0; k < l->n; k++) {
         const sc_segment *b = l->layer[k];
         sum += x->whole ? b->gather.seconds : updated(l, b);
@@ -176,8 +176,8 @@ static double first_forward(fast *x, const fast_chunk *l, uint32_t dev,
         t = fast_larger(t, begun + to) + b->fwd_s;
         busy += b->fwd_s;
     }
-    lane->end = begun + sum;
-    double beside = smaller(busy, fast_larger(0, lane->end - start));
+    queue->end = begun + sum;
+    double beside = smaller(busy, fast_larger(0, queue->end - start));
     x->lost = x->sigma * beside;
     return t + l->fwd_host + x->lost - start;
 }
@@ -246,7 +246,7 @@ static void bucket_leaves(scene *s, buckets *k, uint32_t i)
     const fast_price *p = price_of(s->x, &b->all);
     bool between = !s->x->beside; /* kernels, on their stream */
     if (between) b->ready = s->t;
-    stretch o = lane_adds(&d->grads, &d->gathers, b->ready, p->load);
+    stretch o = queue_adds(&d->grads, &d->gathers, b->ready, p->load);
     for (uint32_t r = 0; o.both > 0 && r < s->n_ready; r++)
         s->ready[r] = stretched(&o, s->ready[r]);
     if (between) s->t = d->grads.end;
@@ -317,7 +317,7 @@ static void run_gradients(scene *s, const sc_segment *b, double c, double own,
     }
     run(s, cast, cast);
     if (s->last && b->once.seconds > 0)
-        lane_adds(&s->d->grads, &s->d->gathers, s->t, load_of(&b->once));
+        queue_adds(&s->d->grads, &s->d->gathers, s->t, load_of(&b->once));
 }
 
 /* ---- what was run before --------------------------------------------------- */

@@ -90,7 +90,7 @@ static void either_engine(void **state)
                                   SC_ENGINE_FAST, false);
         assert_true(f.graph->fast && !e.graph->fast);
         near(e.other_engine_s, f.step_time_s, 1e-9);
-        near(f.step_time_s, e.step_time_s, 0.02);
+        near(f.step_time_s, e.step_time_s, 0.01);
         for (uint32_t c = 0; c < SC_N_CATS; c++) sum += f.time_breakdown_s[c];
         near(sum, f.step_time_s, 1e-9);
         assert_int_equal(f.fits, e.fits);
