@@ -582,6 +582,11 @@ sc_status infer_tie(inference *f, const infer_why *w, const uint32_t *stage,
     bool apart = false;
     for (uint32_t i = 0; i < n; i++) {
         device[i] = infer_device(f, stage[i]);
+        /* DualPipe: two stages whose homes mirror each other are both on
+         * both devices. */
+        if (f->schedule == SC_SCH_DUALPIPE && f->devices > 1 &&
+            f->devices - 1 - device[i] < device[i])
+            device[i] = f->devices - 1 - device[i];
         apart = apart || device[i] != device[0];
     }
     infer_coll c = {.coll = SC_ALL_REDUCE,

@@ -22,6 +22,14 @@ static bool in_bucket(const lowering *g, uint32_t v, const bool *seen)
     return false;
 }
 
+/* Whether another stage made the gradient: what stages share is exchanged with
+ * the gradients of the stage that made it. */
+static bool elsewhere(const lowering *g, uint32_t v, uint32_t stage)
+{
+    uint32_t made = g->prog->value[v].made;
+    return made != SC_NONE && g->prog->item[made].stage != stage;
+}
+
 /* Bytes of the gradients that the updates of a stage read, each once. */
 static sc_status gradient_bytes(const lowering *g, uint32_t stage, double *out)
 {
@@ -37,7 +45,8 @@ static sc_status gradient_bytes(const lowering *g, uint32_t stage, double *out)
             seen[it->in[n]] = is_gradient(&g->prog->value[it->in[n]]);
     }
     for (uint32_t v = 0; v < g->prog->n_values; v++)
-        if (seen[v] && !in_bucket(g, v, seen)) *out += g->prog->value[v].bytes;
+        if (seen[v] && !in_bucket(g, v, seen) && !elsewhere(g, v, stage))
+            *out += g->prog->value[v].bytes;
     sc_arena_restore(g->a, mark);
     return SC_OK;
 }
