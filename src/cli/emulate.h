@@ -5,7 +5,7 @@
 
 #include "cli/cli.h"
 #include "emu/emu.h"
-#include "emu/emu_program.h"
+#include "emu/emu_executable.h"
 #include "emu/emu_shared.h"
 #include "report/report_emulate.h"
 
@@ -53,7 +53,7 @@ typedef struct emulate_program {
     char *const *argv;   /* as the user wrote it; NULL ends */
     const char *path;    /* the file that is executed */
     const char *name;    /* the last part of the path */
-    sc_program file;     /* for a script, that of its interpreter */
+    sc_executable file;  /* for a script, that of its interpreter */
     uint32_t libs;       /* bit per emulate_lib */
     const char *why;     /* the reason, for people */
     const char *preload; /* LD_PRELOAD: paths, joined by colons */

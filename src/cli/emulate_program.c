@@ -99,20 +99,21 @@ static sc_status not_found(cli *c, const char *name)
                     "no such program");
 }
 
-static sc_status read_program(cli *c, const char *path, sc_program *out)
+static sc_status read_program(cli *c, const char *path, sc_executable *out)
 {
     char *data = NULL;
     size_t len = 0;
     sc_arena files; /* freed afterwards */
     sc_arena_init(&files, 2 * MAX_PROGRAM);
     sc_status s = sc_file_read(path, MAX_PROGRAM, &files, &data, &len, c->err);
-    if (s == SC_OK) s = sc_program_read(data, len, path, c->arena, out, c->err);
+    if (s == SC_OK)
+        s = sc_executable_read(data, len, path, c->arena, out, c->err);
     sc_arena_free(&files);
     return s;
 }
 
 /* "#!/usr/bin/env -S python3 -u" runs python3. */
-static const char *behind_env(cli *c, const sc_program *p)
+static const char *behind_env(cli *c, const sc_executable *p)
 {
     const char *at = p->argument ? p->argument : "";
     if (strcmp(base_name(p->interpreter), "env") != 0) return p->interpreter;
@@ -132,7 +133,7 @@ static sc_status resolve(cli *c, emulate_program *p, const char **runs)
     for (int i = 0; i <= SCRIPTS; i++) {
         SC_TRY(read_program(c, path, &p->file));
         *runs = base_name(path);
-        if (p->file.kind != SC_PROGRAM_SCRIPT) break;
+        if (p->file.kind != SC_EXECUTABLE_SCRIPT) break;
         const char *name = behind_env(c, &p->file);
         if (!name) return sc_error_nomem(c->err);
         const char *next = look_up(c, name);
@@ -142,8 +143,8 @@ static sc_status resolve(cli *c, emulate_program *p, const char **runs)
                             "its interpreter \"%.80s\" is not there", name);
         path = next;
     }
-    if (p->file.kind == SC_PROGRAM_DYNAMIC) return SC_OK;
-    if (p->file.kind == SC_PROGRAM_STATIC)
+    if (p->file.kind == SC_EXECUTABLE_DYNAMIC) return SC_OK;
+    if (p->file.kind == SC_EXECUTABLE_STATIC)
         return sc_error(c->err, SC_EINPUT, SC_C_UNSUPPORTED, sc_pos_file(path),
                         "link it dynamically (without -static)",
                         "a statically linked program asks for no libraries "
@@ -160,11 +161,11 @@ static const char *asked_for(cli *c, const emulate_program *p, const char *lib)
     return sc_sprintf(c->arena, "%s asks for %s", p->name, lib);
 }
 
-static uint32_t linked(const sc_program *p, const char **soname)
+static uint32_t linked(const sc_executable *p, const char **soname)
 {
     uint32_t libs = 0;
     for (size_t i = 0; i < SC_COUNT(known); i++)
-        if (sc_program_needs(p, known[i].soname)) {
+        if (sc_executable_needs(p, known[i].soname)) {
             if (!libs) *soname = known[i].soname;
             libs |= BIT(known[i].lib);
         }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * program.c - an executable's dynamic section (System V gABI, chapter 5), or
+ * executable.c - an executable's dynamic section (System V gABI, chapter 5), or
  * the first line of a script.
  */
-#include "emu/emu_program.h"
+#include "emu/emu_executable.h"
 
 #include <elf.h>
 #include <string.h>
@@ -74,7 +74,7 @@ static sc_status entry(const image *m, const Elf64_Phdr *dynamic, uint64_t i,
 }
 
 static sc_status name_at(const image *m, uint64_t names, uint64_t offset,
-                         sc_program *out)
+                         sc_executable *out)
 {
     if (offset > m->len || !inside(m, names, offset + 1))
         return broken(m, names, "a library's name lies outside the file");
@@ -89,7 +89,7 @@ static sc_status name_at(const image *m, uint64_t names, uint64_t offset,
 }
 
 static sc_status needed(const image *m, const Elf64_Phdr *dynamic,
-                        sc_program *out)
+                        sc_executable *out)
 {
     Elf64_Dyn d;
     uint64_t names = 0;
@@ -116,7 +116,7 @@ static sc_status needed(const image *m, const Elf64_Phdr *dynamic,
     }
 }
 
-static sc_status read_elf(image *m, sc_program *out)
+static sc_status read_elf(image *m, sc_executable *out)
 {
     Elf64_Phdr p;
     if (m->len < sizeof m->head)
@@ -130,16 +130,16 @@ static sc_status read_elf(image *m, sc_program *out)
     if (m->head.e_phentsize != sizeof p && m->head.e_phnum)
         return broken(m, offsetof(Elf64_Ehdr, e_phentsize),
                       "program headers of an unknown size");
-    out->kind = SC_PROGRAM_STATIC;
+    out->kind = SC_EXECUTABLE_STATIC;
     for (uint32_t i = 0; i < m->head.e_phnum; i++) {
         SC_TRY(segment(m, i, &p));
-        if (p.p_type == PT_INTERP) out->kind = SC_PROGRAM_DYNAMIC;
+        if (p.p_type == PT_INTERP) out->kind = SC_EXECUTABLE_DYNAMIC;
         if (p.p_type == PT_DYNAMIC) SC_TRY(needed(m, &p, out));
     }
     return SC_OK;
 }
 
-static sc_status read_script(const image *m, sc_program *out)
+static sc_status read_script(const image *m, sc_executable *out)
 {
     static const char blanks[] = " \t";
     const char *text = (const char *)m->data + 2;
@@ -150,7 +150,7 @@ static sc_status read_script(const image *m, sc_program *out)
     line += strspn(line, blanks);
     size_t n = strcspn(line, blanks);
     if (n == 0) return SC_OK; /* the system refuses it */
-    out->kind = SC_PROGRAM_SCRIPT;
+    out->kind = SC_EXECUTABLE_SCRIPT;
     out->interpreter = sc_strndup(m->a, line, n);
     if (!out->interpreter) return sc_error_nomem(m->err);
     line += n + strspn(line + n, blanks);
@@ -161,11 +161,11 @@ static sc_status read_script(const image *m, sc_program *out)
     return out->argument ? SC_OK : sc_error_nomem(m->err);
 }
 
-sc_status sc_program_read(const void *data, size_t len, const char *file,
-                          sc_arena *a, sc_program *out, sc_err *err)
+sc_status sc_executable_read(const void *data, size_t len, const char *file,
+                             sc_arena *a, sc_executable *out, sc_err *err)
 {
     image m = {.data = data, .len = len, .file = file, .a = a, .err = err};
-    sc_program p = {.kind = SC_PROGRAM_OTHER};
+    sc_executable p = {.kind = SC_EXECUTABLE_OTHER};
     if (len >= SELFMAG && memcmp(data, ELFMAG, SELFMAG) == 0)
         SC_TRY(read_elf(&m, &p));
     else if (len >= 2 && memcmp(data, "#!", 2) == 0)
@@ -174,7 +174,7 @@ sc_status sc_program_read(const void *data, size_t len, const char *file,
     return SC_OK;
 }
 
-bool sc_program_needs(const sc_program *p, const char *soname)
+bool sc_executable_needs(const sc_executable *p, const char *soname)
 {
     for (uint32_t i = 0; i < p->n_needed; i++)
         if (strcmp(p->needed[i], soname) == 0) return true;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What an executable asks for: ELF files built here byte by byte, cut at every
  * length, with tables that point elsewhere; first lines of scripts. */
-#include "emu/emu_program.h"
+#include "emu/emu_executable.h"
 #include "unit.h"
 
 #include <elf.h>
@@ -59,24 +59,24 @@ static file usual(void)
     return f;
 }
 
-static sc_status read_bytes(const void *data, size_t len, sc_program *out)
+static sc_status read_bytes(const void *data, size_t len, sc_executable *out)
 {
     sc_err_init(&err);
-    return sc_program_read(data, len, "a.out", &arena, out, &err);
+    return sc_executable_read(data, len, "a.out", &arena, out, &err);
 }
 
 static void needed(void **state)
 {
     (void)state;
     file f = usual();
-    sc_program p;
+    sc_executable p;
     assert_int_equal(read_bytes(&f, sizeof f, &p), SC_OK);
-    assert_int_equal(p.kind, SC_PROGRAM_DYNAMIC);
+    assert_int_equal(p.kind, SC_EXECUTABLE_DYNAMIC);
     assert_int_equal(p.n_needed, 2);
     assert_string_equal(p.needed[0], "libmpi.so.40");
     assert_string_equal(p.needed[1], "libc.so.6");
-    assert_true(sc_program_needs(&p, "libmpi.so.40"));
-    assert_false(sc_program_needs(&p, "libmpi.so"));
+    assert_true(sc_executable_needs(&p, "libmpi.so.40"));
+    assert_false(sc_executable_needs(&p, "libmpi.so"));
     assert_null(p.interpreter);
 }
 
@@ -84,10 +84,10 @@ static void linked_statically(void **state)
 {
     (void)state;
     file f = usual();
-    sc_program p;
+    sc_executable p;
     f.interp.p_type = PT_NULL;
     assert_int_equal(read_bytes(&f, sizeof f, &p), SC_OK);
-    assert_int_equal(p.kind, SC_PROGRAM_STATIC);
+    assert_int_equal(p.kind, SC_EXECUTABLE_STATIC);
     f.head.e_phnum = 0;
     assert_int_equal(read_bytes(&f, sizeof f, &p), SC_OK);
     assert_int_equal(p.n_needed, 0);
@@ -99,11 +99,11 @@ static void cut(void **state)
     (void)state;
     file f = usual();
     for (size_t n = 0; n < sizeof f; n++) {
-        sc_program p = {.n_needed = 77};
+        sc_executable p = {.n_needed = 77};
         sc_status s = read_bytes(&f, n, &p);
         if (n < SELFMAG) {
             assert_int_equal(s, SC_OK);
-            assert_int_equal(p.kind, SC_PROGRAM_OTHER);
+            assert_int_equal(p.kind, SC_EXECUTABLE_OTHER);
             continue;
         }
         assert_int_equal(s, SC_EINPUT);
@@ -116,7 +116,7 @@ static void cut(void **state)
 
 static void refused(file f, sc_code code, const char *what)
 {
-    sc_program p;
+    sc_executable p;
     assert_int_equal(read_bytes(&f, sizeof f, &p), SC_EINPUT);
     assert_int_equal(err.d[0].code, code);
     assert_non_null(strstr(err.d[0].msg, what));
@@ -160,14 +160,14 @@ static void tables_elsewhere(void **state)
 static void script(const char *line, const char *interpreter,
                    const char *argument)
 {
-    sc_program p;
+    sc_executable p;
     assert_int_equal(read_bytes(line, strlen(line), &p), SC_OK);
     if (!interpreter) {
-        assert_int_equal(p.kind, SC_PROGRAM_OTHER);
+        assert_int_equal(p.kind, SC_EXECUTABLE_OTHER);
         assert_null(p.interpreter);
         return;
     }
-    assert_int_equal(p.kind, SC_PROGRAM_SCRIPT);
+    assert_int_equal(p.kind, SC_EXECUTABLE_SCRIPT);
     assert_string_equal(p.interpreter, interpreter);
     if (argument)
         assert_string_equal(p.argument, argument);
