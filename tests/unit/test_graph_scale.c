@@ -5,6 +5,7 @@
  */
 #include "emitted.h"
 #include "graph/graph_scale.h"
+#include "small_workload.h"
 
 typedef struct layout {
     const char *name, *software;
@@ -91,6 +92,52 @@ static void larger_ones_are_equal(void **state)
     }
 }
 
+/* Two replicas of one rank become eight. A shard becomes a quarter, rounded up,
+ * and so does a member's part of the gather. What comes before the scatter or
+ * behind the gather works on all of it, as before. */
+static void shards_end_at_the_gather(void **state)
+{
+    (void)state;
+    static const uint32_t both[] = {0, 1};
+    static const uint64_t work[] = {8000, 0, 2000, 0, 4000};
+
+    static const struct {
+        uint64_t size, ops;
+        sc_time duration;
+    } want[] = {{800, 8000, 80},
+                {1000, 0, 0},
+                {251, 500, 25},
+                {125, 0, 0},
+                {1000, 4000, 40}};
+
+    sw *s = SC_NEW(&f.a, sw);
+    sc_workload out;
+    sc_text t;
+    s->n_ranks = 2;
+    s->one_class = true;
+    uint32_t g = sw_group(s, 2, both);
+    for (uint32_t r = 0; r < 2; r++) {
+        sw_comp(s, r, 80)->size = 800;
+        sw_coll(s, r, SC_REDUCE_SCATTER, 1000, g);
+        sw_comp(s, r, 100)->size = 1001;
+        sw_coll(s, r, SC_ALL_GATHER, 500, g);
+        sw_comp(s, r, 40)->size = 1000;
+        for (uint32_t i = 1; i < 5; i++) sw_after(&s->node[r][i], i - 1);
+    }
+    const sc_workload *w = sw_build(s, &f.a);
+    memcpy(w->classes[0].ops, work, sizeof work);
+    sc_text_init(&t);
+    assert_int_equal(sc_workload_scale(w, 8, NULL, &f.a, &t, &out, &f.err),
+                     SC_OK);
+    sc_text_free(&t);
+    const sc_task_list *l = &out.classes[0];
+    for (uint32_t i = 0; i < 5; i++) {
+        assert_int_equal(l->size[i], want[i].size);
+        assert_int_equal(l->ops[i], want[i].ops);
+        assert_int_equal(l->duration[i], want[i].duration);
+    }
+}
+
 static sc_status scaled(const sc_workload *w, uint32_t to, const char *group)
 {
     sc_text t;
@@ -162,6 +209,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(larger_ones_are_equal, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(shards_end_at_the_gather, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(one_replica, set_up, tear_down),
         cmocka_unit_test_setup_teardown(named, set_up, tear_down),

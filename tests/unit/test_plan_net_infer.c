@@ -279,33 +279,6 @@ static void stages(void **state)
     assert_int_equal(stage_at(&p, "head.loss"), 1);
 }
 
-/* An activation takes the split of what it reads before that of its reader:
- * what is gathered is its result, not its input, and each rank computes its
- * quarter.  8 samples of 256 values of 2 bytes. */
-static void forward_before_backward(void **state)
-{
-    (void)state;
-    static const char net[] = "name: two\n"
-                              "inputs: {x: {batch: 1, width: 64}}\n"
-                              "operators:\n"
-                              "  - {path: up, type: linear, out: 256}\n"
-                              "  - {path: act, type: act, kind: relu}\n"
-                              "  - {path: down, type: linear, out: 64}\n";
-    planned p;
-    const sc_net *g = NULL;
-    (void)sc_net_read(net, strlen(net), "net.yml", &arena, &g, &err);
-    no_error();
-    plan_text(&p,
-              "mesh: {tp: 4}\nrules:\n"
-              "  - {match: up, split: {out: tp}}\n"
-              "  - {match: down, split: {out: tp}}\n",
-              g, 8, 1);
-    assert_null(exchange_of(&p.plan, "act", "in:0"));
-    const sc_net_exchange *x = exchange_of(&p.plan, "down", "in:0");
-    assert_true(x && x->coll == SC_ALL_GATHER && x->size == 4);
-    assert_true(is_near(x->bytes, 8 * 256 * 2));
-}
-
 /* The first and the last of four stages share the table of words, and nobody
  * between them: rank 0 or 1 and rank 6 or 7 of two pipelines sum its gradient,
  * 512 x 64 values of two bytes; all of them where an optimizer reads a shard
@@ -581,25 +554,16 @@ static void explained(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {TEST(forward_before_backward),
-                                       TEST(ends_sum_the_table),
-                                       TEST(one_rank),
-                                       TEST(data_parallel),
-                                       TEST(tensor_parallel),
-                                       TEST(sequence_parallel),
-                                       TEST(other_names),
-                                       TEST(beside_products),
-                                       TEST(zero),
-                                       TEST(made_again),
-                                       TEST(stages),
-                                       TEST(balanced),
-                                       TEST(tables_in_turn),
-                                       TEST(two_dims),
-                                       TEST(waits_elsewhere),
-                                       TEST(somewhere),
-                                       TEST(kept_as_said),
-                                       TEST(sent_in_parts),
-                                       TEST(errors),
-                                       TEST(explained)};
+    const struct CMUnitTest tests[] = {
+        TEST(ends_sum_the_table), TEST(one_rank),
+        TEST(data_parallel),      TEST(tensor_parallel),
+        TEST(sequence_parallel),  TEST(other_names),
+        TEST(beside_products),    TEST(zero),
+        TEST(made_again),         TEST(stages),
+        TEST(balanced),           TEST(tables_in_turn),
+        TEST(two_dims),           TEST(waits_elsewhere),
+        TEST(somewhere),          TEST(kept_as_said),
+        TEST(sent_in_parts),      TEST(errors),
+        TEST(explained)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -172,6 +172,28 @@ static void full(void **state)
     near_activations(memory(&r), L * 2.0 * H + 2 * 2 * H + 4.0 * V);
 }
 
+/* Weights that learn are kept in 4 bytes, frozen ones as products read them, in
+ * 2 bytes, or 1 where products are of 8 bits. They have neither gradients nor
+ * states. All of them are gathered in 2 bytes. */
+static void frozen_weights(void **state)
+{
+    (void)state;
+    sc_run r = fsdp("llama3-8b", "torchtitan-2024");
+    assert_int_equal(sc_model_freeze(r.model, "layers.0-15",
+                                     sc_pos_file("--freeze"), &f.a, &r.model,
+                                     &f.err),
+                     SC_OK);
+    double frozen = 16 * one_layer, learn = 16 * one_layer + 2 * table + H;
+    double gathers = 2 * 2 * (2 * table + H + one_layer);
+    const sc_stage_memory *m = memory(&r);
+    near(m->weights, 4 * learn / 8 + 2 * frozen / 8 + gathers);
+    near(m->gradients, 4 * learn / 8);
+    near(m->optimizer, 8 * learn / 8);
+    r.recipe = SC_RECIPE_FP8;
+    r.precision = SC_FP8;
+    near(memory(&r)->weights, 4 * learn / 8 + frozen / 8 + gathers);
+}
+
 /* A layer that was made again, where its activation runs backward: inputs of
  * the other three products, the sum between, q, k, v, a float per head, gate and
  * up; the residual gradient; gradients of gate, up and their product, which are
@@ -192,6 +214,29 @@ static void made_again(void **state)
     double inputs = 3 * H + 2 * H, grads = 2 * H + 2 * H + 2 * F;
     near(working(&r),
          inputs + 2 * H + qkv + 4.0 * F + 2 * F + grads + 2 * H + F);
+}
+
+/* Layers that are recomputed together keep one input: groups of two keep 16,
+ * groups of three 11. In groups of three the worst moment is no longer the
+ * loss, but the backward pass of a group's last layer. The other two have by
+ * then saved what they save without recomputation: inputs of both norms, the
+ * four products and attention, and gate and up. */
+static void recomputed_together(void **state)
+{
+    (void)state;
+    sc_run r = fsdp("llama3-8b", "torchtitan-2025");
+    double head = 2 * 2 * H + 4.0 * V;
+    double layer =
+        2 * (H + H + (H + 2 * KV) + H + H + H + 2 * F + F) + 4 * HEADS;
+    r.recompute = SC_RC_NONE;
+    near_activations(memory(&r), L * layer + head);
+    r.recompute = SC_RC_FULL;
+    r.rc_group = 2;
+    near_activations(memory(&r), 16 * 2.0 * H + head);
+    r.rc_group = 3;
+    const sc_stage_memory *m = memory(&r);
+    assert_string_not_equal(m->worst, "head");
+    near_activations(m, 11 * 2.0 * H + 2 * layer + working(&r));
 }
 
 /* Over tensor-parallel ranks the loss holds a temporary more, and the head its
@@ -314,6 +359,8 @@ int main(void)
                                        TEST(compiled_loss),
                                        TEST(root_gradients),
                                        TEST(full),
+                                       TEST(recomputed_together),
+                                       TEST(frozen_weights),
                                        TEST(made_again),
                                        TEST(split_loss),
                                        TEST(pipeline),
