@@ -49,7 +49,9 @@ typedef enum hf_kind {
                  or experts */
     HF_AFMOE,
     HF_GPT_NEO,
-    HF_XGLM
+    HF_XGLM,
+    HF_PERSIMMON,
+    HF_HUNYUAN
 } hf_kind;
 
 /* Parts that models of a type may have; bits of `may`. */
@@ -158,6 +160,9 @@ extern const char hf_other_ways[];
 /* Reads the number of experts, of experts per token, and the experts'
  * widths. */
 void hf_experts(hf_reader *r, bool width);
+/* The value of a key, or the one value that all entries of its list have; NULL:
+ * the file does not have the key, or an error was recorded. */
+const sc_node *hf_same(hf_reader *r, const char *key);
 /* Reads `layer_types`, `sliding_window` and similar keys.  `every` and `full`
  * are used if the file has no list (as in sc_transformer; 0: all or none). */
 void hf_windows(hf_reader *r, int64_t every, int64_t full);

@@ -78,9 +78,14 @@ static void phi(hf_reader *r)
 {
     hf_act(r, r->root, "hidden_act");
     r->t.dropout = hf_number(r, r->root, "resid_pdrop", 0) > 0;
-    if (hf_bool(r, r->root, "qk_layernorm", false))
-        hf_unsupported(r, hf_get(r, r->root, "qk_layernorm"),
-                       "layer norms of queries and keys, with biases");
+    r->t.qk_norm = hf_bool(r, r->root, "qk_layernorm", false);
+}
+
+static void persimmon(hf_reader *r)
+{
+    hf_act(r, r->root, "hidden_act");
+    r->t.dropout = hf_number(r, r->root, "hidden_dropout", 0) > 0;
+    r->t.qk_norm = hf_bool(r, r->root, "qk_layernorm", true);
 }
 
 static void starcoder2(hf_reader *r)
@@ -324,6 +329,51 @@ static void minimax_m2(hf_reader *r)
     (void)hf_get(r, r->root, "mtp_transformer_layers");
 }
 
+/* Sizes of experts are numbers or lists with a number for each layer. */
+static void hunyuan_experts(hf_reader *r)
+{
+    static const struct {
+        const char *key;
+        model_field field;
+    } sizes[] = {{"num_experts", MODEL_EXPERTS},
+                 {"moe_topk", MODEL_TOPK},
+                 {"moe_intermediate_size", MODEL_MOE_FFN}};
+
+    sc_transformer *t = &r->t;
+    for (size_t i = 0; i < SC_COUNT(sizes); i++) {
+        const sc_node *n = hf_same(r, sizes[i].key);
+        if (n) (void)hf_int(r, n, sizes[i].field);
+    }
+    const sc_node *shared = hf_same(r, "num_shared_expert");
+    int64_t one = t->ffn, n = 1;
+    if (shared && hf_int(r, shared, MODEL_SHARED_FFN)) n = t->shared_ffn;
+    if (one && n > (int64_t)sc_transformer_keys[MODEL_SHARED_FFN].max / one) {
+        hf_fail(r, SC_C_RANGE, shared->pos, NULL,
+                "%lld shared experts are too many", (long long)n);
+        return;
+    }
+    t->shared_ffn = n * one;
+    t->first_dense = hf_count(r, "moe_layer_num_skipped", MODEL_FIRST_DENSE);
+}
+
+static void hunyuan(hf_reader *r, const hf_type *type)
+{
+    static const hf_spelling width[] = {
+        {MODEL_HEAD_DIM, {"head_dim", "attention_head_dim"}}};
+    const sc_node *norm = hf_get(r, r->root, "norm_type");
+    act(r);
+    biases(r, type);
+    hf_numbers(r, width, 1, false);
+    r->t.qk_norm = hf_bool(r, r->root, "use_qk_norm", true);
+    if (norm && !hf_is(r, norm->key, "rms") && !hf_is(r, norm->key, "hf_rms"))
+        hf_unsupported(r, norm, "norms of this type");
+    if (!hf_bool(r, r->root, "use_rotary_pos_emb", true))
+        r->t.position = SC_POS_NONE;
+    (void)hf_get(r, r->root, "use_mixed_mlp_moe"); /* says that an expert is
+                                                      shared */
+    if (type->may & HF_MOE) hunyuan_experts(r);
+}
+
 static void grok(hf_reader *r)
 {
     act(r);
@@ -377,6 +427,8 @@ void hf_details_family(hf_reader *r, const hf_type *type)
     case HF_STABLELM: stablelm(r); return;
     case HF_GPT_NEO: gpt_neo(r); return;
     case HF_XGLM: xglm(r); return;
+    case HF_PERSIMMON: persimmon(r); return;
+    case HF_HUNYUAN: hunyuan(r, type); return;
     case HF_AFMOE: afmoe(r); return;
     case HF_DELTA:
     case HF_MAMBA2:

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #define GRANITE " granite granitemoe granitemoeshared granitemoehybrid "
+#define HUNYUAN " hunyuan_v1_dense hunyuan_v1_moe "
 #define SCANS   " mamba mamba2 falcon_mamba nemotron_h bamba granitemoehybrid "
 
 static const char *const exact[] = {
@@ -207,6 +208,21 @@ static const struct {
     {"load_balance_coeff", " afmoe "},
     {"num_expert_groups", " afmoe "},
     {"num_limited_groups", " afmoe "},
+    {"cla_share_factor", HUNYUAN}, /* used with use_cla only */
+    {"org_vocab_size", HUNYUAN},
+    {"moe_drop_tokens", HUNYUAN},
+    {"moe_random_routing_dropped_token", HUNYUAN},
+    {"num_media_embeds", HUNYUAN},
+    {"dense_list", HUNYUAN}, /* of a classifier */
+    {"pool_type", HUNYUAN},
+    {"mask_init_id", HUNYUAN},
+    {"im_start_id", HUNYUAN},
+    {"im_end_id", HUNYUAN},
+    {"im_newline_id", HUNYUAN},
+    {"text_start_id", HUNYUAN},
+    {"text_end_id", HUNYUAN},
+    {"video_start_id", HUNYUAN},
+    {"video_end_id", HUNYUAN},
     {"mamba_ssm_dtype", " qwen3_5_text qwen3_5_moe_text "},
     {"mtp_use_dedicated_embeddings", " qwen3_5_text qwen3_5_moe_text "},
 };

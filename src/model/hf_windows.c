@@ -128,6 +128,21 @@ void hf_windows(hf_reader *r, int64_t every, int64_t full)
     }
 }
 
+const sc_node *hf_same(hf_reader *r, const char *key)
+{
+    const sc_node *n = hf_get(r, r->root, key);
+    if (!n || n->kind != SC_N_SEQ) return n;
+    const sc_node *first = n->child;
+    for (const sc_node *c = first; c; c = c->next) {
+        if (c->kind == SC_N_SCALAR && first->kind == SC_N_SCALAR &&
+            strcmp(c->text, first->text) == 0)
+            continue;
+        hf_unsupported(r, n, "layers of several sizes");
+        return NULL;
+    }
+    return first;
+}
+
 void hf_dense_list(hf_reader *r, const char *key)
 {
     const sc_node *list = hf_get(r, r->root, key);

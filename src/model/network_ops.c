@@ -105,8 +105,7 @@ net_value network_norm_of(network *n, const char *name, net_value x,
     if (!each) g->iter[2].kind = SC_I_OPAQUE;
     if (!each) t.dim[2].extent = dim.extent;
     (void)build_weight(&n->b, g, "weight", 1, &width, &at);
-    if (!each && n->t->norm_bias)
-        (void)build_weight(&n->b, g, "bias", 1, &width, &at);
+    if (n->t->norm_bias) (void)build_weight(&n->b, g, "bias", 1, &width, &at);
     return network_close(n, g, &t);
 }
 

@@ -123,6 +123,11 @@ static void test_qk_norm(void **state)
     const sc_net_op *op = find(g, "layers.0.qk_norm");
     assert_non_null(op);
     assert_int_equal(g->tensor[op->out.tensor].dim[2].extent, H + 2 * KV);
+    /* layer norms have biases, here too (Persimmon) */
+    t.qk_norm_all = false;
+    t.norm = SC_NORM_LAYER;
+    t.norm_bias = true;
+    (void)network(&t, PRODUCTS + 2 * (2 * LAYERS + 1) * H + LAYERS * 4 * 16);
 }
 
 static void test_biases(void **state)

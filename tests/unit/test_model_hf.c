@@ -256,7 +256,6 @@ static void test_values(void **state)
          "\"use_gated_activation\": false"},
         {"starcoder2-3b", "\"layer_norm\"", "\"rms_norm\""},
         {"starcoder2-3b", "\"default\"", "\"gated\""},
-        {"phi-2", "\"qk_layernorm\": false", "\"qk_layernorm\": true"},
         {"phi-4-mini", "\"full_attn_mod\": 1", "\"full_attn_mod\": 4"},
         {"stablelm-2-1.6b", "\"qk_layernorm\": false",
          "\"qk_layernorm\": true"},

@@ -97,6 +97,12 @@ static const struct {
      256000.0 * 1152 + 26 * (4.0 * 1152 * 1024 + 3.0 * 1152 * 6912), "its matrices by hand; named 1B"},
     {"ministral-3-8b", "{\"model_type\": \"mistral3\", \"vision_config\": {\"model_type\": \"pixtral\"}, \"text_config\": {\"model_type\": \"ministral3\", \"head_dim\": 128, \"hidden_act\": \"silu\", \"hidden_size\": 4096, \"intermediate_size\": 14336, \"num_attention_heads\": 32, \"num_hidden_layers\": 34, \"num_key_value_heads\": 8, \"sliding_window\": null, \"vocab_size\": 131072}}",
      2 * 131072.0 * 4096 + 34 * (4096.0 * 128 * (2 * 32 + 2 * 8) + 3.0 * 4096 * 14336), "its matrices by hand; named 8B"},
+    {"persimmon-8b", "{\"model_type\": \"persimmon\", \"hidden_size\": 4096, \"intermediate_size\": 16384, \"num_hidden_layers\": 36, \"num_attention_heads\": 64, \"num_key_value_heads\": 64, \"hidden_act\": \"relu2\", \"hidden_dropout\": 0.6, \"layer_norm_eps\": 1e-05, \"max_position_embeddings\": 16384, \"qk_layernorm\": true, \"rope_theta\": 25000.0, \"rope_scaling\": null, \"tie_word_embeddings\": false, \"vocab_size\": 262144}",
+     9397175296, "sizes of adept/persimmon-8b-base; its matrices by hand, named 9.3B"},
+    {"hunyuan-7b", "{\"model_type\": \"hunyuan_v1_dense\", \"attention_bias\": false, \"head_dim\": 128, \"hidden_act\": \"silu\", \"hidden_size\": 4096, \"intermediate_size\": 14336, \"mlp_bias\": false, \"num_attention_heads\": 32, \"num_hidden_layers\": 32, \"num_key_value_heads\": 8, \"tie_word_embeddings\": true, \"use_cla\": false, \"use_qk_norm\": true, \"vocab_size\": 128167, \"cla_share_factor\": 2, \"norm_type\": \"hf_rms\", \"org_vocab_size\": 128167, \"pool_type\": \"last\", \"use_rotary_pos_emb\": true, \"im_end_id\": 5}",
+     128167.0 * 4096 + 32 * (4096.0 * 128 * (2 * 32 + 2 * 8) + 3.0 * 4096 * 14336), "its matrices by hand; 7.5B as shown of tencent/Hunyuan-7B-Instruct"},
+    {"hunyuan-a13b", "{\"model_type\": \"hunyuan_v1_moe\", \"attention_bias\": false, \"attention_head_dim\": 128, \"cla_share_factor\": 2, \"class_num\": 0, \"dense_list\": [4096, 0], \"hidden_act\": \"silu\", \"hidden_size\": 4096, \"intermediate_size\": 3072, \"kv_lora_rank\": null, \"mlp_bias\": false, \"moe_drop_tokens\": false, \"moe_intermediate_size\": [3072, 3072], \"moe_layer_num_skipped\": 0, \"moe_topk\": [8, 8], \"norm_type\": \"rms\", \"num_attention_heads\": 32, \"num_experts\": 64, \"num_hidden_layers\": 32, \"num_key_value_heads\": 8, \"num_shared_expert\": [1, 1], \"tie_word_embeddings\": true, \"use_cla\": false, \"use_mixed_mlp_moe\": true, \"use_qk_norm\": true, \"use_rotary_pos_emb\": true, \"vocab_size\": 128167}",
+     128167.0 * 4096 + 32 * (4096.0 * 128 * (2 * 32 + 2 * 8) + 65 * 3.0 * 4096 * 3072 + 64 * 4096.0), "its matrices by hand; 80.4B as shown of tencent/Hunyuan-A13B-Instruct"},
 };
 
 /* clang-format on */
@@ -236,6 +242,35 @@ static void test_other_type(void **state)
     }
 }
 
+/* Values that make another network of it. */
+static void test_values(void **state)
+{
+    (void)state;
+
+    static const struct {
+        const char *name, *was, *is;
+    } all[] = {
+        {"hunyuan-7b", "\"use_cla\": false", "\"use_cla\": true"},
+        {"hunyuan-7b", "hf_rms", "layer"},
+        {"hunyuan-7b", "\"use_cla\": false", "\"num_experts\": 8"},
+        {"hunyuan-a13b", "\"moe_topk\": [8, 8]", "\"moe_topk\": [8, 4]"},
+        {"hunyuan-a13b", "[3072, 3072]", "[3072, 1536]"},
+        {"hunyuan-a13b", "[1, 1]", "[[1], [1]]"},
+        {"hunyuan-a13b", "\"num_experts\": 64", "\"num_experts\": 1"},
+        {"hunyuan-a13b", "\"kv_lora_rank\": null", "\"kv_lora_rank\": 512"},
+        {"persimmon-8b", "\"relu2\"", "\"silu\""},
+        {"persimmon-8b", "\"qk_layernorm\": true", "\"qk_norm\": true"},
+    };
+
+    for (size_t i = 0; i < SC_COUNT(all); i++) {
+        const char *text = file(all[i].name), *at = strstr(text, all[i].was);
+        assert_non_null(at);
+        refused(sc_sprintf(&arena, "%.*s%s%s", (int)(at - text), text,
+                           all[i].is, at + strlen(all[i].was)),
+                all[i].is);
+    }
+}
+
 /* Types and files without what is needed. */
 static void test_reasons(void **state)
 {
@@ -304,6 +339,11 @@ static void test_facts(void **state)
     assert_int_equal(m->t.full_every, 4);
     assert_int_equal(m->t.first_dense, 2);
     assert_int_equal(m->t.norms, SC_NORMS_BOTH);
+    m = read_file("persimmon-8b");
+    assert_true(m->t.qk_norm && m->t.norm_bias && m->t.bias);
+    m = read_file("hunyuan-a13b");
+    assert_true(m->t.qk_norm && m->t.experts == 64 && m->t.topk == 8);
+    assert_int_equal(m->t.shared_ffn, 3072);
     m = read_file("biogpt");
     assert_int_equal(m->t.positions, 1026);
 }
@@ -345,7 +385,7 @@ int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
-        T(test_counts), T(test_keys),  T(test_other_type), T(test_reasons),
-        T(test_mtp),    T(test_facts), T(test_any_order)};
+        T(test_counts),  T(test_keys), T(test_other_type), T(test_values),
+        T(test_reasons), T(test_mtp),  T(test_facts),      T(test_any_order)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
