@@ -42,6 +42,7 @@ typedef struct toy {
     double parts;  /* seconds of a gather in front of each operator, and of a
                      scatter behind it */
     bool bucketed; /* updated weights of a stage as one gather */
+    double gather_latency;                /* of that one, within its time */
     const uint32_t *in_flight;            /* [pp]; NULL */
     const struct sc_schedule_file *order; /* NULL */
     const sc_rules *rules;
@@ -315,6 +316,7 @@ static inline void toy_once(toy *t, uint32_t v, toy_op *o)
     program_item g =
         toy_exchange(t, v, SC_NONE, v * t->ops, SC_ALL_GATHER, SC_PASS_UPDATE,
                      t->gather * t->ops, t->weight_bytes * t->ops, SC_NONE);
+    g.latency = t->gather_latency;
     g.once = true;
     program_item *own = toy_item(t, &g, in[0], SC_NONE, SC_NONE, SC_NONE);
     own->in = in;

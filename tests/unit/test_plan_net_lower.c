@@ -411,6 +411,8 @@ static void updated_weights(void **state)
     assert_int_equal(run(&whole).makespan, ps(60.5));
     cut.sw.bucket_bytes = 2 * cut.weight_bytes; /* two at a time */
     assert_int_equal(run(&cut).makespan, ps(60.1));
+    cut.gather_latency = 0.2; /* of 0.5; each of the five buckets has it */
+    assert_int_equal(run(&cut).makespan, ps(60 + 0.2 + 0.3 / 5));
 }
 
 /* Gathers hide beside the operator before; as many weights are whole as the
