@@ -146,7 +146,7 @@ sc_status sc_emu_real_ranks_of_net(const sc_net_plan *p, sc_arena *a,
     planning x = {.p = p,
                   .s = p->job->strategy,
                   .a = a,
-                  .pp = sc_strategy_axis(p->job->strategy, "pp")};
+                  .pp = sc_strategy_axis(p->job->strategy, SC_AX_PP)};
     if (!find_owned(&x)) return sc_error_nomem(err);
     for (uint32_t r = 0; r < p->n_ranks; r++)
         if (!count(&x, r)) return sc_error_nomem(err);

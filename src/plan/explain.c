@@ -86,7 +86,7 @@ static void rule_text(const sc_strategy *s, const sc_strategy_rule *r,
 static void device_text(const sc_net_plan *p, uint32_t v, sc_text *out)
 {
     const sc_strategy *s = p->job->strategy;
-    uint32_t pp = (uint32_t)sc_strategy_degree(s, "pp");
+    uint32_t pp = (uint32_t)sc_strategy_degree(s, SC_AX_PP);
     sc_schedule how = program_schedule(p->job, p->n_stages > pp);
     uint32_t chunks = sc_schedule_chunks(how, p->n_stages / pp);
     const char *sep = " on device ";

@@ -35,12 +35,6 @@ sc_schedule program_schedule(const sc_net_run *job, bool several)
     return several ? SC_SCH_INTERLEAVED : SC_SCH_1F1B;
 }
 
-static uint32_t axis_bit(const sc_strategy *s, const char *name)
-{
-    int axis = sc_strategy_axis(s, name);
-    return axis < 0 ? 0 : 1u << axis;
-}
-
 static void set_mesh(inference *f)
 {
     const sc_strategy *s = f->s;
@@ -51,12 +45,11 @@ static void set_mesh(inference *f)
     }
     for (uint32_t i = 0; i < s->n_axes; i++)
         f->mesh.inner_first[i] = (uint8_t)(s->n_axes - 1 - i);
-    f->pp = sc_strategy_axis(s, "pp");
-    f->tp = sc_strategy_axis(s, "tp");
-    f->cp = sc_strategy_axis(s, "cp");
-    f->ep_axis = axis_bit(s, "ep");
-    f->replica_axes =
-        axis_bit(s, "dp") | axis_bit(s, "rep") | axis_bit(s, "fsdp");
+    f->pp = sc_strategy_axis(s, SC_AX_PP);
+    f->tp = sc_strategy_axis(s, SC_AX_TP);
+    f->cp = sc_strategy_axis(s, SC_AX_CP);
+    f->ep_axis = sc_axes_mask(sc_strategy_axes(s, 1u << SC_AX_EP));
+    f->replica_axes = sc_axes_mask(sc_strategy_samples(s)) & ~f->ep_axis;
     f->replicas = (double)sc_strategy_replicas(s);
     f->devices = f->pp < 0 ? 1 : f->mesh.size[f->pp];
     uint32_t vpp = s->virtual_stages > 0 ? (uint32_t)s->virtual_stages : 1;

@@ -63,7 +63,7 @@ sc_status infer_pools(const inference *f)
     const sc_strategy *s = f->s;
     if (s->n_pools == 0) return SC_OK;
     bool stages = s->pool[0].stages > 0;
-    int axis = stages ? f->pp : sc_strategy_axis(s, "dp");
+    int axis = stages ? f->pp : sc_strategy_axis(s, SC_AX_DP);
     uint32_t sum = 0, size = axis < 0 ? 1 : f->mesh.size[axis];
     for (uint32_t i = 0; i < s->n_pools; i++) sum += size_of(&s->pool[i]);
     if (sum != size)

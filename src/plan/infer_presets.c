@@ -46,24 +46,14 @@ static sc_status split_all(inference *f, infer_list *out, const char *dim,
     return split(f, out, &like, dim, axes);
 }
 
-static sc_axes named(const inference *f, const char *const *names, size_t n)
-{
-    sc_axes list = 0;
-    for (uint32_t ax = 0; ax < f->s->n_axes; ax++)
-        for (size_t i = 0; i < n; i++)
-            if (strcmp(f->s->axis[ax].name, names[i]) == 0)
-                list = sc_axes_add(list, ax);
-    return list;
-}
-
 static sc_axes samples(const inference *f)
 {
     return sc_strategy_samples(f->s);
 }
 
-static sc_axes one(const inference *f, const char *name)
+static sc_axes one(const inference *f, sc_axis axis)
 {
-    return named(f, &name, 1);
+    return sc_strategy_axes(f->s, 1u << axis);
 }
 
 static sc_axes joined(sc_axes a, sc_axes b)
@@ -81,7 +71,7 @@ static sc_status data_parallel(inference *f, infer_list *out)
 
 static sc_status context_parallel(inference *f, infer_list *out)
 {
-    sc_axes cp = one(f, "cp");
+    sc_axes cp = one(f, SC_AX_CP);
     if (!cp) return SC_OK;
     return split_all(f, out, "seq", cp, "preset context-parallel");
 }
@@ -98,7 +88,7 @@ static bool has_dim(const inference *f, const char *name)
 static sc_status spatial(inference *f, infer_list *out)
 {
     static const char *const outermost[] = {"d", "h", "w"};
-    sc_axes axes = one(f, "spatial");
+    sc_axes axes = one(f, SC_AX_SPATIAL);
     for (size_t i = 0; axes && i < SC_COUNT(outermost); i++) {
         if (!has_dim(f, outermost[i])) continue;
         SC_TRY(split_all(f, out, outermost[i], axes, "preset spatial"));
@@ -115,28 +105,25 @@ static sc_status ulysses(inference *f, infer_list *out)
     sc_strategy_rule like = {.roles = INFER_ATTENTION,
                              .called = "attention",
                              .origin = "preset ulysses"};
-    sc_axes cp = one(f, "cp");
-    if (!cp || !f->s->context_parallel ||
-        strcmp(f->s->context_parallel, "ulysses") != 0)
-        return SC_OK;
+    sc_axes cp = one(f, SC_AX_CP);
+    if (!cp || f->s->context_parallel != SC_CP_ULYSSES) return SC_OK;
     SC_TRY(split(f, out, &like, "seq", 0));
-    return split(f, out, &like, "out", joined(one(f, "tp"), cp));
+    return split(f, out, &like, "out", joined(one(f, SC_AX_TP), cp));
 }
 
 /* Experts are split over some axes of samples, over which tokens are exchanged,
  * and replicated over the other axes of data parallelism. */
 static sc_status expert_parallel(inference *f, infer_list *out)
 {
-    static const char *const others[] = {"rep", "dp", "fsdp"};
+    const uint32_t others = 1u << SC_AX_REP | 1u << SC_AX_DP | 1u << SC_AX_FSDP;
     sc_strategy_rule like = {.roles = INFER_EXPERTS,
                              .called = "experts",
                              .origin = "preset expert-parallel"};
-    sc_axes ep = one(f, "ep"), over = ep;
-    if (f->s->experts_over_tp) over = joined(over, one(f, "tp"));
+    sc_axes ep = one(f, SC_AX_EP), over = ep;
+    if (f->s->experts_over_tp) over = joined(over, one(f, SC_AX_TP));
     if (!f->s->data_parallel || !over) return SC_OK;
     if (ep)
-        SC_TRY(
-            split(f, out, &like, "batch", named(f, others, SC_COUNT(others))));
+        SC_TRY(split(f, out, &like, "batch", sc_strategy_axes(f->s, others)));
     return split(f, out, &like, "expert", over);
 }
 
@@ -170,7 +157,7 @@ static sc_status tensor_parallel(inference *f, infer_list *out)
                 {INFER_COLUMN, "first products", "out"},
                 {INFER_ROW, "second products", "in"}};
 
-    sc_axes tp = one(f, "tp"), seq = joined(one(f, "cp"), tp);
+    sc_axes tp = one(f, SC_AX_TP), seq = joined(one(f, SC_AX_CP), tp);
     sc_strategy_rule like = {.origin = "preset megatron-tp"};
     if (f->s->tensor_parallel < 1 || !tp) return SC_OK;
     for (size_t i = 0; i < SC_COUNT(rows); i++) {
@@ -199,15 +186,14 @@ static sc_status zero(inference *f, infer_list *out)
         {SC_RT_BIAS, 3, "preset zero-3"},
     };
 
-    static const char *const replicas[] = {"dp", "ep", "cp"};
-    const char *axis = f->s->zero_axis;
+    const uint32_t replicas = 1u << SC_AX_DP | 1u << SC_AX_EP | 1u << SC_AX_CP;
+    int axis = f->s->zero_axis;
     int64_t stage = f->s->zero;
     /* Ranks of fsdp shard; with fsdp those of dp are replicas. */
-    if (!axis && one(f, "fsdp")) {
-        axis = "fsdp";
-        if (stage < 0) stage = 3;
-    }
-    sc_axes over = axis ? one(f, axis) : named(f, replicas, SC_COUNT(replicas));
+    if (axis < 0) axis = sc_strategy_axis(f->s, SC_AX_FSDP);
+    if (f->s->zero_axis < 0 && axis >= 0 && stage < 0) stage = 3;
+    sc_axes over = axis >= 0 ? sc_axes_add(0, (uint32_t)axis)
+                             : sc_strategy_axes(f->s, replicas);
     for (size_t i = 0; i < SC_COUNT(rows); i++) {
         sc_strategy_rule like = {.origin = rows[i].origin,
                                  .tensor = rows[i].tensor};
@@ -217,9 +203,9 @@ static sc_status zero(inference *f, infer_list *out)
         SC_TRY(split(f, out, &like, "dim0", over));
         like.roles = INFER_EXPERTS;
         like.called = "experts";
-        if (one(f, "ep"))
+        if (one(f, SC_AX_EP))
             SC_TRY(split(f, out, &like, "dim1",
-                         infer_without(over, sc_axes_mask(one(f, "ep")))));
+                         infer_without(over, sc_axes_mask(one(f, SC_AX_EP)))));
     }
     return SC_OK;
 }
@@ -294,13 +280,13 @@ static sc_status per_operator(inference *f, infer_list *out)
     static const char origin[] = "preset per-operator recompute";
     for (size_t i = 0; i < SC_COUNT(always) + SC_COUNT(alone); i++) {
         size_t n = SC_COUNT(always);
-        if (i >= n && sc_strategy_degree(f->s, "ep") > 1) break;
+        if (i >= n && sc_strategy_degree(f->s, SC_AX_EP) > 1) break;
         const char *match =
             sc_sprintf(f->a, "layers.*.%s", i < n ? always[i] : alone[i - n]);
         if (!match) return sc_error_nomem(f->err);
         SC_TRY(again(f, out, match, origin));
     }
-    if (sc_strategy_degree(f->s, "tp") > 1) return SC_OK;
+    if (sc_strategy_degree(f->s, SC_AX_TP) > 1) return SC_OK;
     return again(f, out, "layers.*.proj", origin);
 }
 

@@ -443,7 +443,7 @@ sc_status infer_vocabulary(const sc_net_run *job, sc_arena *a,
                            const sc_net_run **out, sc_err *err)
 {
     const sc_strategy *s = job->strategy;
-    int pp = s ? sc_strategy_axis(s, "pp") : -1;
+    int pp = s ? sc_strategy_axis(s, SC_AX_PP) : -1;
     *out = job;
     if (pp < 0 || s->axis[pp].size < 2 || !any_over(s, (uint32_t)pp))
         return SC_OK;

@@ -6,8 +6,6 @@
 
 #include <string.h>
 
-const char *const sc_axis_names[] = {"pp", "dp", "ep", "cp", "tp", "rep", NULL};
-
 const sc_axis plan_inner_first[SC_N_AX] = {SC_AX_TP, SC_AX_CP,  SC_AX_EP,
                                            SC_AX_DP, SC_AX_REP, SC_AX_PP};
 

@@ -375,7 +375,7 @@ static sc_status shape(lowering *g)
     const sc_net_run *j = g->job;
     const sc_strategy *s = j->strategy;
     const sc_software *sw = j->sw;
-    int axis = s ? sc_strategy_axis(s, "pp") : -1;
+    int axis = s ? sc_strategy_axis(s, SC_AX_PP) : -1;
     g->rules = j->rules ? j->rules : sc_rules_find(NULL);
     g->ga = g->n_rows = j->ga ? j->ga : 1;
     g->pp = axis < 0 ? 1 : s->axis[axis].size;

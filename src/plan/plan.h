@@ -11,22 +11,8 @@
 #include "graph/graph.h"
 #include "graph/graph_workload.h"
 #include "model/model.h"
+#include "plan/plan_axes.h"
 #include "plan/plan_software.h"
-
-/* Mesh axes: rank = tp + TP * (cp + CP * (ep + EP * (dp + DP * (rep + REP *
- * pp)))).  Expert parallelism and replicas of sharded groups (HSDP) are part
- * of data parallelism: the usual DP degree is REP times DP times EP. */
-typedef enum sc_axis {
-    SC_AX_PP,
-    SC_AX_DP,
-    SC_AX_EP,
-    SC_AX_CP,
-    SC_AX_TP,
-    SC_AX_REP, /* replicas of groups that shard weights; size 0 means 1 */
-    SC_N_AX
-} sc_axis;
-
-extern const char *const sc_axis_names[]; /* "pp" "dp" "ep" ... */
 
 /* Values of `--precision`: the precision of matrix products and the way in
  * which low precision is scaled.  The first five are plain precisions. */

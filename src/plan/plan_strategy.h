@@ -16,6 +16,7 @@
 #define SC_PLAN_STRATEGY_H
 
 #include "model/model.h"
+#include "plan/plan_axes.h"
 
 #define SC_MESH_AXES 12
 
@@ -26,6 +27,7 @@ typedef struct sc_mesh_axis {
     const char *name; /* "tp" */
     uint32_t size;
     sc_pos pos;
+    sc_axis is; /* SC_AX_OTHER: only rules use it */
 } sc_mesh_axis;
 
 /* Part of an operator that a rule splits. */
@@ -129,18 +131,18 @@ typedef struct sc_strategy {
     sc_pos mesh_pos;
     /* batch; 0: not given */
     int64_t global, micro, seq;
-    const char *precision; /* NULL: not given */
+    int precision;         /* -1, sc_recipe */
     const char *optimizer; /* "adam" "sgd" ...; NULL: not given */
     /* preset */
-    int tensor_parallel;          /* -1, 0 none, 1 megatron, 2 megatron-sp */
-    bool experts_over_tp;         /* experts are split over tp, too */
-    int64_t zero;                 /* -1 */
-    const char *zero_axis;        /* NULL: dp */
-    int recompute;                /* -1, sc_recompute */
-    int rc_method;                /* -1, sc_rc_method of `recompute: full` */
-    int64_t rc_blocks;            /* blocks of that method; 0: not given, 1 */
-    const char *context_parallel; /* NULL, "ring" "all-gather" "ulysses" */
-    bool data_parallel; /* samples are split over dp, fsdp, ep and rep */
+    int tensor_parallel;  /* -1, 0 none, 1 megatron, 2 megatron-sp */
+    bool experts_over_tp; /* experts are split over tp, too */
+    int64_t zero;         /* -1 */
+    int zero_axis;        /* index into `axis`; -1: dp */
+    int recompute;        /* -1, sc_recompute */
+    int rc_method;        /* -1, sc_rc_method of `recompute: full` */
+    int64_t rc_blocks;    /* blocks of that method; 0: not given, 1 */
+    int context_parallel; /* -1, sc_cp_comm */
+    bool data_parallel;   /* samples are split over dp, fsdp, ep and rep */
     /* pipeline */
     int schedule;              /* -1, sc_schedule */
     const char *schedule_file; /* NULL */
@@ -182,11 +184,15 @@ sc_status sc_strategy_load(const char *path, sc_arena *a,
 sc_pos sc_strategy_pos(const sc_strategy *s, const char *section,
                        const char *key);
 
-int sc_strategy_axis(const sc_strategy *s, const char *name); /* -1: none */
+int sc_strategy_axis(const sc_strategy *s, sc_axis axis); /* -1: none */
+/* Appends an axis to the mesh. */
+void sc_strategy_add_axis(sc_strategy *s, sc_axis axis, uint32_t size);
 sc_axes sc_axes_add(sc_axes list, uint32_t axis);
 uint32_t sc_axes_mask(sc_axes list);
 /* Ranks of the mesh. */
 uint64_t sc_strategy_ranks(const sc_strategy *s);
+/* The axes of the mesh whose bits (1 << sc_axis) are in `mask`, in its order. */
+sc_axes sc_strategy_axes(const sc_strategy *s, uint32_t mask);
 /* Those of the axes rep, dp, fsdp and ep that the mesh has: samples are split
  * over them unless the strategy has `data_parallel: false`. */
 sc_axes sc_strategy_samples(const sc_strategy *s);
@@ -203,8 +209,8 @@ bool sc_strategy_searchable(const sc_strategy *s, const char **why, sc_pos *at);
  * coordinate.  For axis -1 they are 1 and 0. */
 uint32_t sc_strategy_stride(const sc_strategy *s, int axis);
 uint32_t sc_strategy_coordinate(const sc_strategy *s, int axis, uint32_t rank);
-/* Size of an axis by name; 1 if the mesh lacks it. */
-uint64_t sc_strategy_degree(const sc_strategy *s, const char *name);
+/* Size of an axis; 1 if the mesh lacks it. */
+uint64_t sc_strategy_degree(const sc_strategy *s, sc_axis axis);
 
 /* Stages per device, given by `virtual` or by the number of cuts; 0: not given.
  */

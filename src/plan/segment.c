@@ -458,7 +458,7 @@ static sc_status add_weights(reading *x, const facts *of, uint32_t kind)
 
 static void find_summed(const reading *x, facts *of)
 {
-    int tp = sc_strategy_axis(x->job.strategy, "tp");
+    int tp = sc_strategy_axis(x->job.strategy, SC_AX_TP);
     for (uint32_t i = 0; tp >= 0 && i < x->prog.n_items; i++) {
         const program_item *it = &x->prog.item[i];
         if (it->exchange == SC_NONE) continue;

@@ -17,6 +17,9 @@ void sc_strategy_init(sc_strategy *s)
 {
     *s = (sc_strategy){.tensor_parallel = -1,
                        .zero = -1,
+                       .zero_axis = -1,
+                       .precision = -1,
+                       .context_parallel = -1,
                        .recompute = -1,
                        .rc_method = -1,
                        .data_parallel = true,
@@ -29,11 +32,20 @@ void sc_strategy_init(sc_strategy *s)
                        .optimizer_tier = -1};
 }
 
-int sc_strategy_axis(const sc_strategy *s, const char *name)
+int sc_strategy_axis(const sc_strategy *s, sc_axis axis)
 {
     for (uint32_t i = 0; i < s->n_axes; i++)
-        if (strcmp(s->axis[i].name, name) == 0) return (int)i;
+        if (s->axis[i].is == axis) return (int)i;
     return -1;
+}
+
+void sc_strategy_add_axis(sc_strategy *s, sc_axis axis, uint32_t size)
+{
+    sc_assert(s->n_axes < SC_MESH_AXES && axis < SC_N_AX_NAMES);
+    s->axis[s->n_axes++] = (sc_mesh_axis){.name = sc_axis_names[axis],
+                                          .size = size,
+                                          .pos = sc_pos_none(),
+                                          .is = axis};
 }
 
 sc_axes sc_axes_add(sc_axes list, uint32_t axis)
@@ -71,10 +83,10 @@ uint32_t sc_strategy_coordinate(const sc_strategy *s, int axis, uint32_t rank)
     return rank / sc_strategy_stride(s, axis) % s->axis[axis].size;
 }
 
-uint64_t sc_strategy_degree(const sc_strategy *s, const char *name)
+uint64_t sc_strategy_degree(const sc_strategy *s, sc_axis axis)
 {
-    int axis = sc_strategy_axis(s, name);
-    return axis < 0 ? 1 : s->axis[axis].size;
+    int i = sc_strategy_axis(s, axis);
+    return i < 0 ? 1 : s->axis[i].size;
 }
 
 uint32_t sc_strategy_chunks(const sc_strategy *s)
@@ -83,7 +95,7 @@ uint32_t sc_strategy_chunks(const sc_strategy *s)
     if (s->virtual_stages > 0) return (uint32_t)s->virtual_stages;
     if (s->n_cuts == 0 || s->schedule > SC_SCH_INTERLEAVED) return 0;
     uint64_t stages = s->n_cuts + (s->cut[0].path != NULL);
-    uint64_t per = stages / sc_strategy_degree(s, "pp");
+    uint64_t per = stages / sc_strategy_degree(s, SC_AX_PP);
     return interleaved && per ? (uint32_t)per : 1;
 }
 
@@ -104,6 +116,14 @@ bool sc_rule_matches(const char *glob, const char *path)
 size_t sc_rule_specificity(const char *glob)
 {
     return sc_path_specificity(glob);
+}
+
+sc_axes sc_strategy_axes(const sc_strategy *s, uint32_t mask)
+{
+    sc_axes list = 0;
+    for (uint32_t i = 0; i < s->n_axes; i++)
+        if (mask >> s->axis[i].is & 1) list = sc_axes_add(list, i);
+    return list;
 }
 
 /* Files that a strategy names lie beside it, names of a catalogue nowhere. */
@@ -141,13 +161,8 @@ sc_status sc_strategy_load(const char *path, sc_arena *a,
 
 sc_axes sc_strategy_samples(const sc_strategy *s)
 {
-    static const char *const names[] = {"rep", "dp", "fsdp", "ep"};
-    sc_axes list = 0;
-    for (uint32_t ax = 0; ax < s->n_axes; ax++)
-        for (size_t i = 0; i < SC_COUNT(names); i++)
-            if (strcmp(s->axis[ax].name, names[i]) == 0)
-                list = sc_axes_add(list, ax);
-    return list;
+    return sc_strategy_axes(s, 1u << SC_AX_REP | 1u << SC_AX_DP |
+                                   1u << SC_AX_FSDP | 1u << SC_AX_EP);
 }
 
 uint64_t sc_strategy_replicas(const sc_strategy *s)

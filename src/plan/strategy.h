@@ -13,6 +13,7 @@ typedef struct strategy_reader {
     sc_status first; /* first error so far */
     bool no_mesh;    /* the mesh is wrong: names of axes cannot be checked */
     bool no_sizes;   /* sizes of axes cannot be checked */
+    const char *zero_axis; /* as written; NULL: not given */
 } strategy_reader;
 
 void strategy_wrong(strategy_reader *r, sc_code code, sc_pos pos,

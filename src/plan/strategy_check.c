@@ -103,47 +103,49 @@ static void check_pools(strategy_reader *r)
                        "some pools are by stages, some by replicas");
         return;
     }
-    const char *axis = stages ? "pp" : "dp",
-               *of = stages ? "stages" : "replicas";
+    sc_axis axis = stages ? SC_AX_PP : SC_AX_DP;
+    const char *of = stages ? "stages" : "replicas";
     uint64_t sum = stages ? stages : replicas,
              size = sc_strategy_degree(s, axis);
     if (s->n_axes && sum != size)
         strategy_wrong(r, SC_C_CONFLICT, pos, NULL,
                        "pools have %llu %s, the mesh has %s: %llu",
-                       (unsigned long long)sum, of, axis,
+                       (unsigned long long)sum, of, sc_axis_names[axis],
                        (unsigned long long)size);
 }
 
 /* ---- the mesh and what needs its axes -------------------------------- */
 
-static void needs_axis(strategy_reader *r, const char *axis, const char *key,
+static void needs_axis(strategy_reader *r, sc_axis axis, const char *key,
                        const char *value)
 {
     char hint[80];
+    const char *name = sc_axis_names[axis];
     if (sc_strategy_axis(r->s, axis) >= 0) return;
-    snprintf(hint, sizeof hint, "add %s: 2 to the mesh", axis);
+    snprintf(hint, sizeof hint, "add %s: 2 to the mesh", name);
     strategy_wrong(r, SC_C_CONFLICT, sc_strategy_pos(r->s, "preset", key), hint,
-                   "%s %s without an axis %s", key, value, axis);
+                   "%s %s without an axis %s", key, value, name);
 }
 
 static void check_presets(strategy_reader *r)
 {
-    const sc_strategy *s = r->s;
-    if (s->zero_axis)
-        (void)strategy_axis_of(r, s->zero_axis,
-                               sc_strategy_pos(s, "preset", "zero_axis"));
-    if (s->zero_axis && s->zero == 0)
+    sc_strategy *s = r->s;
+    if (r->zero_axis)
+        s->zero_axis = strategy_axis_of(
+            r, r->zero_axis, sc_strategy_pos(s, "preset", "zero_axis"));
+    if (r->zero_axis && s->zero == 0)
         strategy_wrong(r, SC_C_CONFLICT,
                        sc_strategy_pos(s, "preset", "zero_axis"),
                        "zero: 1, 2 or 3", "zero_axis, but nothing is sharded");
     if (s->n_axes == 0) return;
     if (s->tensor_parallel > 0)
-        needs_axis(r, "tp", "tensor_parallel",
+        needs_axis(r, SC_AX_TP, "tensor_parallel",
                    s->tensor_parallel == 1 ? "megatron" : "megatron-sp");
-    if (s->context_parallel)
-        needs_axis(r, "cp", "context_parallel", s->context_parallel);
-    if (s->zero > 0 && !s->zero_axis && sc_strategy_axis(s, "dp") < 0 &&
-        sc_strategy_axis(s, "fsdp") < 0)
+    if (s->context_parallel >= 0)
+        needs_axis(r, SC_AX_CP, "context_parallel",
+                   sc_cp_comm_names[s->context_parallel]);
+    if (s->zero > 0 && !r->zero_axis && sc_strategy_axis(s, SC_AX_DP) < 0 &&
+        sc_strategy_axis(s, SC_AX_FSDP) < 0)
         strategy_wrong(r, SC_C_CONFLICT, sc_strategy_pos(s, "preset", "zero"),
                        "add dp to the mesh, or zero_axis",
                        "zero %lld without an axis to shard over",
@@ -158,8 +160,9 @@ static void check_cuts(strategy_reader *r)
     sc_schedule schedule =
         s->schedule < 0 ? SC_SCH_1F1B : (sc_schedule)s->schedule;
     if (s->n_cuts == 0 || s->schedule_file || schedule == SC_SCH_FILE) return;
-    uint64_t stages = sc_schedule_stages(
-        schedule, (uint32_t)sc_strategy_degree(s, "pp"), chunks ? chunks : 1);
+    uint64_t stages =
+        sc_schedule_stages(schedule, (uint32_t)sc_strategy_degree(s, SC_AX_PP),
+                           chunks ? chunks : 1);
     bool paths = s->cut[0].path != NULL;
     uint64_t given = (uint64_t)s->n_cuts + paths;
     if (given != stages)
@@ -179,7 +182,7 @@ static void check_cuts(strategy_reader *r)
 static void check_pipeline(strategy_reader *r)
 {
     const sc_strategy *s = r->s;
-    uint64_t pp = sc_strategy_degree(s, "pp");
+    uint64_t pp = sc_strategy_degree(s, SC_AX_PP);
     if (s->n_axes == 0) return;
     check_cuts(r);
     if (s->n_in_flight && s->n_in_flight != pp)

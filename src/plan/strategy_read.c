@@ -35,7 +35,8 @@ void strategy_wrong(strategy_reader *r, sc_code code, sc_pos pos,
 /* Values that a strategy's fields cannot hold while it is read. */
 typedef struct words {
     sc_strategy s;
-    int precision, optimizer, context_parallel;
+    const char *zero_axis;
+    int optimizer;
     bool grad, p2p, tp;
     const sc_node *section, *cuts, *in_flight;
 } words;
@@ -75,7 +76,7 @@ static const sc_key top_keys[] = {
     WORD("model", s.model, "as --model"),
     WORD("cluster", s.cluster, "as --cluster"),
     WORD("software", s.software, "as --software"),
-    ENUM("precision", precision, sc_recipe_names, "of matrix products"),
+    ENUM("precision", s.precision, sc_recipe_names, "of matrix products"),
     ENUM("optimizer", optimizer, sc_optimizer_names, "what updates weights"),
     NODE("mesh", section, "axes with their sizes, outer to inner"),
     NODE("batch", section, "samples and tokens"),
@@ -97,13 +98,13 @@ static const sc_key batch_keys[] = {
 static const sc_key preset_keys[] = {
     ENUM("tensor_parallel", s.tensor_parallel, tp_names, "products over tp"),
     INT("zero", s.zero, 0, 3, "ZeRO stage"),
-    WORD("zero_axis", s.zero_axis, "axis that ZeRO shards over"),
+    WORD("zero_axis", zero_axis, "axis that ZeRO shards over"),
     ENUM("recompute", s.recompute, sc_recompute_names, "as --recompute"),
     ENUM("recompute_method", s.rc_method, sc_rc_method_names,
          "as --recompute-method"),
     INT("recompute_num_layers", s.rc_blocks, 1, 1 << 20,
         "as --recompute-num-layers"),
-    ENUM("context_parallel", context_parallel, sc_cp_comm_names,
+    ENUM("context_parallel", s.context_parallel, sc_cp_comm_names,
          "how attention over cp gets all keys"),
     BOOL("data_parallel", s.data_parallel, "samples over dp, fsdp, ep and rep"),
     {0}};
@@ -190,8 +191,10 @@ static void read_axis(strategy_reader *r, const sc_node *n)
     sc_status s = sc_schema_read(rows, &map, &size, NULL, r->a, r->err);
     strategy_keep(r, s);
     r->no_sizes = r->no_sizes || s != SC_OK;
-    r->s->axis[r->s->n_axes++] =
-        (sc_mesh_axis){.name = name, .size = (uint32_t)size, .pos = n->key_pos};
+    r->s->axis[r->s->n_axes++] = (sc_mesh_axis){.name = name,
+                                                .size = (uint32_t)size,
+                                                .pos = n->key_pos,
+                                                .is = sc_axis_named(name)};
 }
 
 static void read_mesh(strategy_reader *r, const sc_node *mesh)
@@ -321,18 +324,15 @@ static void store_words(strategy_reader *r, const words *w)
     *s = w->s;
     s->file = own.file;
     s->doc = own.doc;
-    s->precision = w->precision < 0 ? NULL : sc_recipe_names[w->precision];
+    r->zero_axis = w->zero_axis;
     s->optimizer = w->optimizer < 0 ? NULL : sc_optimizer_names[w->optimizer];
-    if (w->context_parallel >= 0)
-        s->context_parallel = sc_cp_comm_names[w->context_parallel];
     s->model_pos = sc_strategy_pos(s, NULL, "model");
     s->cluster_pos = sc_strategy_pos(s, NULL, "cluster");
 }
 
 static void read_words(strategy_reader *r, const sc_node *root)
 {
-    words w = {
-        .s = *r->s, .precision = -1, .optimizer = -1, .context_parallel = -1};
+    words w = {.s = *r->s, .optimizer = -1};
     strategy_keep(r, sc_schema_read(top_keys, root, &w, NULL, r->a, r->err));
     (void)section(r, root, "batch", batch_keys, &w);
     (void)section(r, root, "preset", preset_keys, &w);

@@ -36,9 +36,10 @@ static void unknown_axis(strategy_reader *r, const char *name, sc_pos pos)
 
 int strategy_axis_of(strategy_reader *r, const char *name, sc_pos pos)
 {
-    int axis = sc_strategy_axis(r->s, name);
-    if (axis < 0 && !r->no_mesh) unknown_axis(r, name, pos);
-    return axis;
+    for (uint32_t i = 0; i < r->s->n_axes; i++)
+        if (strcmp(r->s->axis[i].name, name) == 0) return (int)i;
+    if (!r->no_mesh) unknown_axis(r, name, pos);
+    return -1;
 }
 
 static sc_axes add_axis(strategy_reader *r, sc_axes list, const sc_node *n)
@@ -61,10 +62,7 @@ static sc_axes add_axis(strategy_reader *r, sc_axes list, const sc_node *n)
 /* All axes but pp, which does not split operators. */
 static sc_axes all_axes(const sc_strategy *s)
 {
-    sc_axes list = 0;
-    for (uint32_t i = 0; i < s->n_axes; i++)
-        if (strcmp(s->axis[i].name, "pp") != 0) list = sc_axes_add(list, i);
-    return list;
+    return sc_strategy_axes(s, ~(1u << SC_AX_PP));
 }
 
 /* Reads "dp", [tp, cp], all or none. */

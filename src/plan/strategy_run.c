@@ -26,7 +26,7 @@ static void find_axes(const sc_strategy *from, const sc_strategy *to,
     for (uint32_t i = 0; i < SC_MESH_AXES; i++) as[i] = SC_NONE;
     for (uint32_t i = 0; i < from->n_axes; i++) {
         int ax = plan_run_axis(from, i);
-        int at = ax < 0 ? -1 : sc_strategy_axis(to, sc_axis_names[ax]);
+        int at = ax < 0 ? -1 : sc_strategy_axis(to, (sc_axis)ax);
         if (at >= 0 && from->axis[i].size > 1) as[i] = (uint32_t)at;
     }
 }
@@ -56,7 +56,7 @@ static sc_status move_rules(sc_strategy *s, const sc_strategy *from,
         if (!move_rule(&own[i], as, a)) return sc_error_nomem(err);
     }
     s->rule = own;
-    s->zero_axis = NULL; /* dp is the axis that shards in the run's mesh */
+    s->zero_axis = -1; /* dp is the axis that shards in the run's mesh */
     return SC_OK;
 }
 
@@ -106,22 +106,19 @@ sc_status sc_strategy_of_run(const sc_run *r, sc_arena *a, sc_strategy *out,
     s.n_axes = 0;
     for (size_t i = 0; i < SC_COUNT(outer_first); i++) {
         uint32_t ax = outer_first[i];
-        if (r->size[ax] > 1)
-            s.axis[s.n_axes++] =
-                (sc_mesh_axis){sc_axis_names[ax], r->size[ax], sc_pos_none()};
+        if (r->size[ax] > 1) sc_strategy_add_axis(&s, (sc_axis)ax, r->size[ax]);
     }
-    if (s.n_axes == 0)
-        s.axis[s.n_axes++] = (sc_mesh_axis){"dp", 1, sc_pos_none()};
+    if (s.n_axes == 0) sc_strategy_add_axis(&s, SC_AX_DP, 1);
     s.global = (int64_t)r->gbs;
     s.micro = (int64_t)r->mbs;
     s.seq = (int64_t)r->seq;
-    s.precision = sc_recipe_names[r->recipe];
+    s.precision = (int)r->recipe;
     s.tensor_parallel = plan_divides_products(r) ? 1 + r->sp : 0;
     s.experts_over_tp = r->experts_over_tp;
     s.zero = r->zero;
     s.recompute = (int)r->recompute;
     recompute_method(r, &s);
-    s.context_parallel = sc_cp_comm_names[r->sw->cp_comm];
+    s.context_parallel = r->sw->cp_comm;
     s.schedule = r->order ? -1 : (int)r->schedule;
     s.virtual_stages = r->vpp;
     s.offload_activations = r->offload;

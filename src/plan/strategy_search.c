@@ -17,13 +17,11 @@
  * these groups (HSDP). */
 int plan_run_axis(const sc_strategy *s, uint32_t axis)
 {
-    const char *name = s->axis[axis].name;
-    bool fsdp = sc_strategy_axis(s, "fsdp") >= 0;
-    if (strcmp(name, "fsdp") == 0) return SC_AX_DP;
-    if (strcmp(name, "dp") == 0) return fsdp ? SC_AX_REP : SC_AX_DP;
-    for (int ax = 0; ax < SC_N_AX; ax++)
-        if (strcmp(name, sc_axis_names[ax]) == 0) return ax;
-    return -1;
+    sc_axis is = s->axis[axis].is;
+    bool fsdp = sc_strategy_axis(s, SC_AX_FSDP) >= 0;
+    if (is == SC_AX_FSDP) return SC_AX_DP;
+    if (is == SC_AX_DP) return fsdp ? SC_AX_REP : SC_AX_DP;
+    return is < SC_N_AX ? (int)is : -1;
 }
 
 /* Position of an axis, counted from the innermost. */
@@ -84,7 +82,7 @@ static bool layer_dim(const char *name)
 
 static bool stages_split(const sc_strategy *s, sc_axes axes)
 {
-    int pp = sc_strategy_axis(s, "pp");
+    int pp = sc_strategy_axis(s, SC_AX_PP);
     return pp >= 0 && sc_axes_mask(axes) >> pp & 1;
 }
 
@@ -130,7 +128,7 @@ static void judge_rule(const sc_strategy *s, const sc_strategy_rule *r,
 /* The search supports only limits that 1F1B satisfies anyway. */
 static void judge_in_flight(const sc_strategy *s, verdict *v)
 {
-    uint64_t pp = sc_strategy_degree(s, "pp");
+    uint64_t pp = sc_strategy_degree(s, SC_AX_PP);
     bool plain = s->schedule < 0 || s->schedule == SC_SCH_1F1B;
     plain = plain && sc_strategy_chunks(s) <= 1 && !s->schedule_file;
     for (uint32_t d = 0; d < s->n_in_flight; d++)
@@ -158,8 +156,9 @@ bool sc_strategy_searchable(const sc_strategy *s, const char **why, sc_pos *at)
     if (!s->data_parallel)
         cant(&v, "replicas split the samples",
              sc_strategy_pos(s, "preset", "data_parallel"));
-    const char *shards = sc_strategy_axis(s, "fsdp") >= 0 ? "fsdp" : "dp";
-    if (s->zero_axis && strcmp(s->zero_axis, shards) != 0)
+    bool fsdp = sc_strategy_axis(s, SC_AX_FSDP) >= 0;
+    if (s->zero_axis >= 0 &&
+        s->axis[s->zero_axis].is != (fsdp ? SC_AX_FSDP : SC_AX_DP))
         cant(&v, "weights are sharded over fsdp, over dp where there is none",
              sc_strategy_pos(s, "preset", "zero_axis"));
     judge_in_flight(s, &v);

@@ -18,11 +18,9 @@ bool predict_by_net(const sc_job *job, const sc_model *model)
 
 /* ---- mesh ---------------------------------------------------------------- */
 
-static void add_axis(sc_strategy *s, const char *name, uint64_t size)
+static void add_axis(sc_strategy *s, sc_axis axis, uint64_t size)
 {
-    if (size > 1)
-        s->axis[s->n_axes++] =
-            (sc_mesh_axis){name, (uint32_t)size, sc_pos_none()};
+    if (size > 1) sc_strategy_add_axis(s, axis, (uint32_t)size);
 }
 
 /* ---- embedding tables ---------------------------------------------------- */
@@ -64,7 +62,7 @@ static sc_status place_tables(net_prediction *x, sc_err *err)
     const char *path;
     double params = 0;
     size_t n = common_prefix(g, &path, &params);
-    int dp = sc_strategy_axis(s, "dp");
+    int dp = sc_strategy_axis(s, SC_AX_DP);
     if (n == 0 || dp < 0 || s->axis[dp].size < 2) return SC_OK;
     if (TABLE_BYTES * params < TABLE_SHARE * (double)x->hw->device->mem_bytes)
         return SC_OK;
@@ -124,10 +122,10 @@ static sc_status usual_mesh(net_prediction *x, sc_err *err)
     if (gbs)
         while (gbs % dp != 0) dp--;
     x->spatial = most_spatial(x, dp * pp);
-    add_axis(s, "pp", pp);
-    add_axis(s, "dp", dp);
-    if (s->n_axes == 0) s->axis[s->n_axes++] = (sc_mesh_axis){"dp", 1, {0}};
-    add_axis(s, "spatial", x->spatial);
+    add_axis(s, SC_AX_PP, pp);
+    add_axis(s, SC_AX_DP, dp);
+    if (s->n_axes == 0) sc_strategy_add_axis(s, SC_AX_DP, 1);
+    add_axis(s, SC_AX_SPATIAL, x->spatial);
     return place_tables(x, err);
 }
 
@@ -136,7 +134,7 @@ static sc_status usual_mesh(net_prediction *x, sc_err *err)
 static void note_fixed(net_prediction *x)
 {
     const sc_strategy *s = &x->tree;
-    bool pipeline = sc_strategy_degree(s, "pp") > 1;
+    bool pipeline = sc_strategy_degree(s, SC_AX_PP) > 1;
     const char *why, *open = "";
     sc_pos at;
     if (!x->job->tree || x->model->net || x->job->compat ||
@@ -148,7 +146,7 @@ static void note_fixed(net_prediction *x)
         const char *what;
     } rows[] = {
         {s->recompute < 0, "recompute none"},
-        {s->zero < 0 && sc_strategy_axis(s, "fsdp") < 0, "ZeRO stage 0"},
+        {s->zero < 0 && sc_strategy_axis(s, SC_AX_FSDP) < 0, "ZeRO stage 0"},
         {pipeline && s->schedule < 0, "schedule 1f1b"},
         {pipeline && !s->virtual_stages, "virtual stages 1"}};
 
@@ -219,7 +217,8 @@ static sc_status infer_micro(net_prediction *x, uint64_t batch,
                              sc_net_step *best, sc_err *err)
 {
     bool any = false;
-    uint32_t tries = 0, stages = (uint32_t)sc_strategy_degree(&x->tree, "pp");
+    uint32_t tries = 0,
+             stages = (uint32_t)sc_strategy_degree(&x->tree, SC_AX_PP);
     for (uint64_t ga = 1; ga <= batch && ga <= MAX_TRIED && tries < 12; ga++) {
         if (batch % ga != 0) continue;
         tries++;
@@ -351,7 +350,7 @@ static const char *usual_optimizer(const sc_net *g)
 static sc_status pad_vocabulary(net_prediction *x, sc_err *err)
 {
     const sc_strategy *s = x->job->tree;
-    int tp = s && s->tensor_parallel > 0 ? sc_strategy_axis(s, "tp") : -1;
+    int tp = s && s->tensor_parallel > 0 ? sc_strategy_axis(s, SC_AX_TP) : -1;
     uint32_t parts = tp >= 0 ? s->axis[tp].size : 1;
     int64_t vocab = x->model->t.vocab;
     SC_TRY(sc_model_pad(x->model, parts, x->a, &x->model, err));

@@ -203,7 +203,7 @@ static sc_status simulate_some(net_prediction *x, const sc_net_step *of,
 sc_status predict_net_simulate(net_prediction *x, sc_net_step *step,
                                sc_err *err)
 {
-    uint32_t pp = (uint32_t)sc_strategy_degree(step->job->strategy, "pp");
+    uint32_t pp = (uint32_t)sc_strategy_degree(step->job->strategy, SC_AX_PP);
     sc_net_step one, two;
     if (x->hw->n_devices < 2) return SC_OK; /* there are no exchanges */
     step->clock_s = NAN;

@@ -19,7 +19,7 @@ void predict_net_apply(const sc_job *j, sc_strategy *s)
     if (j->rc_blocks) s->rc_blocks = j->rc_blocks;
     if (j->vpp) s->virtual_stages = j->vpp;
     if (j->grad_overlap >= 0) s->grad_overlap = j->grad_overlap;
-    if (j->cp_comm >= 0) s->context_parallel = sc_cp_comm_names[j->cp_comm];
+    if (j->cp_comm >= 0) s->context_parallel = j->cp_comm;
     if (j->offload >= 0) s->offload_activations = j->offload;
     if (j->optimizer_tier >= 0) s->optimizer_tier = j->optimizer_tier;
     if (j->checkpoint_every) s->checkpoint_every = j->checkpoint_every;
@@ -76,7 +76,7 @@ static bool gathers(const net_prediction *x, const sc_net_step *step)
 static bool has_cp(const net_prediction *x, const sc_net_step *step)
 {
     (void)step;
-    return sc_strategy_degree(&x->tree, "cp") > 1;
+    return sc_strategy_degree(&x->tree, SC_AX_CP) > 1;
 }
 
 static bool repeats(const net_prediction *x, const sc_net_step *step)

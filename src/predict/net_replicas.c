@@ -24,7 +24,7 @@ static sc_status supported(const net_prediction *x, sc_err *err)
         return sc_error(err, SC_EINPUT, SC_C_CONFLICT, pool->pos, NULL,
                         "pools of %u replicas; the mesh has %llu", sum,
                         (unsigned long long)dp);
-    if (sc_strategy_degree(&x->tree, "pp") > 1)
+    if (sc_strategy_degree(&x->tree, SC_AX_PP) > 1)
         return sc_error(err, SC_EINPUT, SC_C_UNSUPPORTED, pool->pos,
                         "pools of stages, or no pp",
                         "pools of replicas with a pipeline");

@@ -8,17 +8,15 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Copies the axes that a run has, by the names of sc_strategy_to_job(). A
- * job with these axes therefore means the same as the file. */
+/* Copies the axes that a run has, as sc_strategy_to_job() does. A job with
+ * these axes therefore means the same as the file. */
 static void axes(const sc_strategy *s, sc_run *r)
 {
     for (uint32_t ax = 0; ax < SC_N_AX; ax++) r->size[ax] = 1;
     for (uint32_t i = 0; i < s->n_axes; i++) {
-        const char *name = s->axis[i].name;
-        for (uint32_t ax = 0; ax < SC_N_AX; ax++)
-            if (strcmp(name, sc_axis_names[ax]) == 0)
-                r->size[ax] *= s->axis[i].size;
-        if (strcmp(name, "fsdp") == 0) r->size[SC_AX_DP] *= s->axis[i].size;
+        sc_axis is = s->axis[i].is;
+        if (is == SC_AX_FSDP) is = SC_AX_DP;
+        if (is < SC_N_AX) r->size[is] *= s->axis[i].size;
     }
 }
 
@@ -156,7 +154,7 @@ static sc_status memory(const net_prediction *x, const sc_net_step *step,
 {
     const sc_graph *e = &step->plan.step;
     uint32_t stages = p->run.size[SC_AX_PP];
-    int pp = sc_strategy_axis(&x->tree, "pp");
+    int pp = sc_strategy_axis(&x->tree, SC_AX_PP);
     p->n_stages = stages;
     p->memory = SC_NEW_N(x->a, sc_stage_memory, stages);
     if (!p->memory) return sc_error_nomem(err);

@@ -79,7 +79,7 @@ static sc_status fast_only(const net_prediction *x, sc_arena *a, sc_net_step *s,
                            sc_err *err)
 {
     const sc_strategy *tree = s->plan.job->strategy;
-    int pp = sc_strategy_axis(tree, "pp");
+    int pp = sc_strategy_axis(tree, SC_AX_PP);
     uint32_t n = s->clock.n_devices, stride = sc_strategy_stride(tree, pp);
     s->fast = true;
     memcpy(s->cat, s->clock.cat, sizeof s->cat);
@@ -109,7 +109,7 @@ uint64_t predict_net_capacity(const sc_net_step *s, uint32_t device)
     const sc_hw *hw = s->plan.job->hw;
     const sc_graph *x = &s->plan.step;
     const sc_strategy *tree = s->plan.job->strategy;
-    int pp = sc_strategy_axis(tree, "pp");
+    int pp = sc_strategy_axis(tree, SC_AX_PP);
     uint32_t first = x->classes[device].rank;
     uint32_t at = sc_strategy_coordinate(tree, pp, first);
     if (hw->n_groups == 0) return hw->device->mem_bytes;
@@ -170,7 +170,7 @@ static sc_status by_events(const net_prediction *x, const sc_sim_opts *o,
 static bool keeps_all(const net_prediction *x, const sc_net_plan *p)
 {
     const sc_strategy *s = p->job->strategy;
-    bool pipeline = sc_strategy_degree(s, "pp") > 1;
+    bool pipeline = sc_strategy_degree(s, SC_AX_PP) > 1;
     return pipeline && (s->schedule == SC_SCH_GPIPE || x->sw->batch_buffers);
 }
 
@@ -181,7 +181,7 @@ static uint32_t resolved(const net_prediction *x, const sc_net_plan *p,
                          uint32_t ga)
 {
     const sc_strategy *s = p->job->strategy;
-    uint32_t pp = (uint32_t)sc_strategy_degree(s, "pp");
+    uint32_t pp = (uint32_t)sc_strategy_degree(s, SC_AX_PP);
     /* A pipeline is full after pp micro-batches. It needs more if several
      * chunks are in flight, if gradients are exchanged after each
      * micro-batch, if messages share links, or if memory must be seen to
@@ -244,7 +244,7 @@ void predict_net_compose(const net_prediction *x, uint32_t low,
                          const sc_net_step *one, sc_net_step *two,
                          sc_net_step *inout)
 {
-    uint32_t pp = (uint32_t)sc_strategy_degree(inout->job->strategy, "pp");
+    uint32_t pp = (uint32_t)sc_strategy_degree(inout->job->strategy, SC_AX_PP);
     sc_time rounds = (inout->job->ga - low) / pp;
     sc_time each = two->run.makespan - one->run.makespan;
     if (keeps_all(x, &inout->plan)) grow(x, one, (double)rounds, two);
@@ -262,7 +262,7 @@ static sc_status by_short(const net_prediction *x, const sc_sim_opts *o,
                           uint32_t low, sc_arena *a, sc_net_step *s, bool *done,
                           sc_err *err)
 {
-    uint32_t pp = (uint32_t)sc_strategy_degree(s->plan.job->strategy, "pp");
+    uint32_t pp = (uint32_t)sc_strategy_degree(s->plan.job->strategy, SC_AX_PP);
     sc_net_step one, two;
     sc_time rounds = (s->job->ga - low) / pp;
     bool grows = keeps_all(x, &s->plan);
@@ -288,7 +288,7 @@ static sc_status composed(const net_prediction *x, const sc_sim_opts *o,
                           uint32_t low, sc_arena *a, sc_net_step *s, bool *done,
                           sc_err *err)
 {
-    uint32_t pp = (uint32_t)sc_strategy_degree(s->plan.job->strategy, "pp");
+    uint32_t pp = (uint32_t)sc_strategy_degree(s->plan.job->strategy, SC_AX_PP);
     uint32_t ga = s->job->ga, over = ga % pp;
     do {
         SC_TRY(by_short(x, o, low, a, s, done, err));

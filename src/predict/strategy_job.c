@@ -34,7 +34,7 @@ static sc_pos place(const said *w, const char *section, const char *key)
 }
 
 static void say_degree(said *w, const char *key, int64_t *field, uint64_t n,
-                       const char *axis)
+                       sc_axis axis)
 {
     int i = sc_strategy_axis(w->s, axis);
     *field = (int64_t)n;
@@ -46,24 +46,25 @@ static void degrees(said *w)
 {
     const sc_strategy *s = w->s;
     if (s->n_axes == 0) return;
-    uint64_t tp = sc_strategy_degree(s, "tp"), ep = sc_strategy_degree(s, "ep");
-    uint64_t dp = sc_strategy_degree(s, "dp");
-    uint64_t fsdp = sc_strategy_degree(s, "fsdp");
-    uint64_t rep = sc_strategy_degree(s, "rep"), all = rep * dp * fsdp * ep;
-    bool sharded = sc_strategy_axis(s, "fsdp") >= 0;
+    uint64_t tp = sc_strategy_degree(s, SC_AX_TP),
+             ep = sc_strategy_degree(s, SC_AX_EP);
+    uint64_t dp = sc_strategy_degree(s, SC_AX_DP);
+    uint64_t fsdp = sc_strategy_degree(s, SC_AX_FSDP);
+    uint64_t rep = sc_strategy_degree(s, SC_AX_REP), all = rep * dp * fsdp * ep;
+    bool sharded = sc_strategy_axis(s, SC_AX_FSDP) >= 0;
+    sc_axis shards = sharded ? SC_AX_FSDP : SC_AX_DP;
     uint64_t shard = (sharded ? fsdp : dp) * ep;
     bool over = tp > 1 && ep > 1 && ep % tp == 0;
-    say_degree(w, "tp", &w->job.tp, tp, "tp");
-    say_degree(w, "pp", &w->job.pp, sc_strategy_degree(s, "pp"), "pp");
-    say_degree(w, "cp", &w->job.cp, sc_strategy_degree(s, "cp"), "cp");
-    say_degree(w, "dp", &w->job.dp, all, sharded ? "fsdp" : "dp");
+    say_degree(w, "tp", &w->job.tp, tp, SC_AX_TP);
+    say_degree(w, "pp", &w->job.pp, sc_strategy_degree(s, SC_AX_PP), SC_AX_PP);
+    say_degree(w, "cp", &w->job.cp, sc_strategy_degree(s, SC_AX_CP), SC_AX_CP);
+    say_degree(w, "dp", &w->job.dp, all, shards);
     if (ep > 1) /* experts include the ranks of tp if this holds */
-        say_degree(w, "ep", &w->job.ep, over ? ep * tp : ep, "ep");
-    if (shard < all)
-        say_degree(w, "hsdp", &w->job.hsdp, shard, sharded ? "fsdp" : "dp");
+        say_degree(w, "ep", &w->job.ep, over ? ep * tp : ep, SC_AX_EP);
+    if (shard < all) say_degree(w, "hsdp", &w->job.hsdp, shard, shards);
     if (sharded && s->zero < 0) {
         w->job.zero = 3;
-        say(w, "zero", s->axis[sc_strategy_axis(s, "fsdp")].pos);
+        say(w, "zero", s->axis[sc_strategy_axis(s, SC_AX_FSDP)].pos);
     }
 }
 
@@ -95,13 +96,6 @@ static void numbers(said *w)
     }
 }
 
-static int index_of(const char *const *names, const char *word)
-{
-    int i = 0;
-    while (names[i] && strcmp(names[i], word) != 0) i++;
-    return names[i] ? i : SC_INFER;
-}
-
 static void choices(said *w)
 {
     const sc_strategy *s = w->s;
@@ -120,13 +114,10 @@ static void choices(said *w)
          place(w, "preset", "recompute_method")},
         {"schedule", s->schedule, &w->job.schedule,
          place(w, "pipeline", "schedule")},
-        {"precision",
-         s->precision ? index_of(sc_recipe_names, s->precision) : SC_INFER,
-         &w->job.precision, place(w, NULL, "precision")},
-        {"cp-comm",
-         s->context_parallel ? index_of(sc_cp_comm_names, s->context_parallel)
-                             : SC_INFER,
-         &w->job.cp_comm, place(w, "preset", "context_parallel")},
+        {"precision", s->precision, &w->job.precision,
+         place(w, NULL, "precision")},
+        {"cp-comm", s->context_parallel, &w->job.cp_comm,
+         place(w, "preset", "context_parallel")},
         {"sp", tp ? s->tensor_parallel == 2 : SC_INFER, &w->job.sp,
          place(w, "preset", "tensor_parallel")},
         {"overlap-grad-reduce", s->grad_overlap, &w->job.grad_overlap,

@@ -73,7 +73,7 @@ static inline uint32_t axes_of(const network *n, uint32_t mesh)
 {
     uint32_t out = 0;
     for (uint32_t ax = 0; ax < SC_N_AX; ax++) {
-        int at = sc_strategy_axis(n->job.strategy, sc_axis_names[ax]);
+        int at = sc_strategy_axis(n->job.strategy, (sc_axis)ax);
         if (at >= 0 && mesh >> at & 1) out |= 1u << ax;
     }
     return out;

@@ -381,7 +381,10 @@ static inline void toy_build(toy *t)
     t->strategy = (sc_strategy){
         .file = "toy.yml",
         .n_axes = 2,
-        .axis = {{.name = "pp", .size = t->pp}, {.name = "dp", .size = t->dp}},
+        .axis = {{.name = "pp", .size = t->pp, .is = SC_AX_PP},
+                 {.name = "dp", .size = t->dp, .is = SC_AX_DP}},
+        .zero_axis = -1,
+        .context_parallel = -1,
         .schedule = (int)t->schedule,
         .grad_overlap = t->grad_overlap,
         .p2p_overlap = t->p2p_overlap,

@@ -18,8 +18,10 @@ static const sc_strategy *read(const char *text)
 
 static sc_axes axes(const sc_strategy *s, const char *a, const char *b)
 {
-    sc_axes list = sc_axes_add(0, (uint32_t)sc_strategy_axis(s, a));
-    return b ? sc_axes_add(list, (uint32_t)sc_strategy_axis(s, b)) : list;
+    sc_axes list = sc_strategy_axes(s, 1u << sc_axis_named(a));
+    return b ? sc_axes_add(list,
+                           (uint32_t)sc_strategy_axis(s, sc_axis_named(b)))
+             : list;
 }
 
 static const char all_sections[] =
@@ -52,8 +54,8 @@ static void every_section(void **state)
     assert_int_equal(s->axis[2].pos.line, 3);
     assert_int_equal(s->axis[2].pos.col, 22);
     assert_int_equal(sc_strategy_ranks(s), 32);
-    assert_int_equal(sc_strategy_degree(s, "dp"), 4);
-    assert_int_equal(sc_strategy_degree(s, "cp"), 1);
+    assert_int_equal(sc_strategy_degree(s, SC_AX_DP), 4);
+    assert_int_equal(sc_strategy_degree(s, SC_AX_CP), 1);
     /* rank 22 = 16 * pp 1 + 4 * dp 1 + tp 2 */
     assert_int_equal(sc_strategy_stride(s, 0), 16);
     assert_int_equal(sc_strategy_stride(s, -1), 1);
@@ -64,11 +66,11 @@ static void every_section(void **state)
     assert_int_equal(s->global, 512);
     assert_int_equal(s->micro, 4);
     assert_int_equal(s->seq, 1024);
-    assert_string_equal(s->precision, "bf16");
+    assert_int_equal(s->precision, SC_RECIPE_BF16);
     assert_string_equal(s->optimizer, "adam");
     assert_int_equal(s->tensor_parallel, 2);
     assert_int_equal(s->zero, 1);
-    assert_string_equal(s->zero_axis, "dp");
+    assert_int_equal(s->zero_axis, 1);
     assert_int_equal(s->recompute, SC_RC_SELECTIVE);
     assert_false(s->data_parallel);
     assert_int_equal(s->checkpoint_every, 100);
@@ -116,8 +118,8 @@ static void what_is_not_said(void **state)
     (void)state;
     const sc_strategy *s = read("mesh: {dp: 8}\n");
     assert_null(s->model);
-    assert_null(s->precision);
-    assert_null(s->context_parallel);
+    assert_int_equal(s->precision, -1);
+    assert_int_equal(s->context_parallel, -1);
     assert_true(s->data_parallel);
     assert_int_equal(s->tensor_parallel, -1);
     assert_int_equal(s->zero, -1);
@@ -190,6 +192,28 @@ static void json_is_the_same_tree(void **state)
     assert_true(s->rule[0].split[0].axes == axes(s, "tp", NULL));
 }
 
+/* Axes with a meaning are found once, whatever their order; others keep only
+ * their names and places, for rules. */
+static void meanings_of_axes(void **state)
+{
+    (void)state;
+    const sc_strategy *s = read("mesh: {rows: 3, tp: 2, fsdp: 4, dp2: 5}\n"
+                                "preset: {zero: 1, zero_axis: dp2}\n"
+                                "rules: [{match: '*', split: {out: rows}}]\n");
+    assert_int_equal(s->axis[0].is, SC_AX_OTHER);
+    assert_int_equal(s->axis[1].is, SC_AX_TP);
+    assert_int_equal(s->axis[2].is, SC_AX_FSDP);
+    assert_int_equal(s->axis[3].is, SC_AX_OTHER);
+    assert_int_equal(sc_strategy_axis(s, SC_AX_FSDP), 2);
+    assert_int_equal(sc_strategy_axis(s, SC_AX_DP), -1);
+    assert_int_equal(s->zero_axis, 3);
+    assert_true(s->rule[0].split[0].axes == 1); /* axis 0, counted from 1 */
+    assert_true(sc_strategy_samples(s) == 3);   /* fsdp alone */
+    for (uint32_t ax = 0; ax < SC_N_AX_NAMES; ax++)
+        assert_int_equal(sc_axis_named(sc_axis_names[ax]), ax);
+    assert_int_equal(sc_axis_named("t"), SC_AX_OTHER);
+}
+
 static void lists_of_axes(void **state)
 {
     (void)state;
@@ -257,13 +281,10 @@ static void specificity(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(every_section),
-        TEST(pipeline_and_overlap),
-        TEST(what_is_not_said),
-        TEST(rules),
-        TEST(json_is_the_same_tree),
-        TEST(lists_of_axes),
-        TEST(patterns),
+        TEST(every_section),         TEST(pipeline_and_overlap),
+        TEST(what_is_not_said),      TEST(rules),
+        TEST(json_is_the_same_tree), TEST(meanings_of_axes),
+        TEST(lists_of_axes),         TEST(patterns),
         TEST(specificity),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -61,8 +61,8 @@ static int fresh(void **state)
     strategy.n_pools = 2;
     strategy.zero = 1;
     strategy.n_axes = 2;
-    strategy.axis[0] = (sc_mesh_axis){"dp", 4, {0}};
-    strategy.axis[1] = (sc_mesh_axis){"tp", 8, {0}};
+    strategy.axis[0] = (sc_mesh_axis){"dp", 4, {0}, SC_AX_DP};
+    strategy.axis[1] = (sc_mesh_axis){"tp", 8, {0}, SC_AX_TP};
     return setup(state);
 }
 
