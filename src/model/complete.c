@@ -152,6 +152,7 @@ static const struct {
     {MODEL_QK_ROPE, MODEL_KV_RANK, false},
     {MODEL_V_DIM, MODEL_KV_RANK, false},
     {MODEL_LORA_MLP, MODEL_LORA, false},
+    {MODEL_RELATIVE_EACH, MODEL_DECODER_LAYERS, false},
     {MODEL_PATCH, MODEL_IMAGE, true},
     {MODEL_PATCH, MODEL_IMAGE, false},
     {MODEL_CLASSES, MODEL_IMAGE, false},
@@ -176,8 +177,6 @@ static const uint8_t apart[][2] = {
     {MODEL_PARALLEL, MODEL_ENCODER},
     {MODEL_PARALLEL, MODEL_DECODER_LAYERS},
     {MODEL_PARALLEL, MODEL_NORMS},
-    {MODEL_NORMS, MODEL_ENCODER},
-    {MODEL_NORMS, MODEL_DECODER_LAYERS},
     {MODEL_HEAD_BIAS, MODEL_ENCODER},
     {MODEL_HEAD_BIAS, MODEL_IMAGE},
     {MODEL_FULL_EVERY, MODEL_WINDOW_EVERY},
@@ -325,6 +324,23 @@ static sc_status check_window_pattern(const sc_transformer *t,
                     legal + 1);
 }
 
+/* Encoders have norms before their parts or after the sums.  A value that equals
+ * the default becomes the default. */
+static sc_status check_norms(sc_transformer *t, const model_where *w,
+                             sc_err *err)
+{
+    bool alone = t->encoder && !t->image;
+    bool stacks = alone || t->decoder_layers;
+    if (t->norms == (alone ? SC_NORMS_SUMS : SC_NORMS_BEFORE))
+        t->norms = SC_NORMS_DEFAULT;
+    if (!stacks || (t->norms != SC_NORMS_AFTER && t->norms != SC_NORMS_BOTH))
+        return SC_OK;
+    return sc_error(err, SC_EINPUT, SC_C_CONFLICT, w->at[MODEL_NORMS],
+                    "an encoder has norms before its parts or after the sums",
+                    "norms: %s does not apply to an encoder",
+                    sc_norms_names[t->norms]);
+}
+
 /* An image is cut into patches; one more token represents the class. */
 static sc_status check_image(sc_transformer *t, const model_where *w,
                              sc_err *err)
@@ -373,6 +389,7 @@ sc_status model_complete(sc_transformer *t, const model_where *w, sc_err *err)
     if (t->bias) t->qkv_bias = true;
     if (!t->name) t->name = "";
     complete_heads(t);
+    SC_TRY(check_norms(t, w, err));
 
     sc_status s[] = {
         check_heads(t, w, err),          check_pairs(t, w, err),

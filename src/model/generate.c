@@ -47,7 +47,7 @@ static sc_layer kind_of(const sc_transformer *t, int64_t i)
         k.mlp = t->experts ? SC_MLP_EXPERTS : SC_MLP_DENSE;
     } else if (t->decoder_layers) {
         bool decoder = i >= t->layers;
-        k.last_enc = i == t->layers - 1;
+        k.last_enc = i == t->layers - 1 && !model_post_norm(t);
         k.causal = k.cross = decoder;
         k.path = decoder      ? "layers.decoder.*"
                  : k.last_enc ? "layers.encoder_last.*"
@@ -92,7 +92,7 @@ static sc_status blocks(sc_model *m, sc_arena *a, sc_err *err)
  * they are set. */
 static bool is_later(ptrdiff_t key)
 {
-    return (key >= MODEL_NORMS && key <= MODEL_PLAIN_NORM) ||
+    return (key >= MODEL_NORMS && key <= MODEL_RELATIVE_EACH) ||
            key == MODEL_FULL_EVERY || key == MODEL_WINDOW_PATTERN ||
            key == MODEL_SSM_RANK;
 }

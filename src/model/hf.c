@@ -14,12 +14,12 @@
 
 /* clang-format off */
 static const hf_spelling spellings[] = {
-    {MODEL_LAYERS,   {"num_hidden_layers", "n_layer", "n_layers", "num_layers"}},
+    {MODEL_LAYERS,   {"num_hidden_layers", "n_layer", "n_layers", "num_layers", "encoder_layers"}},
     {MODEL_HIDDEN,   {"hidden_size", "n_embd", "d_model", "n_embed", "dim"}},
-    {MODEL_HEADS,    {"num_attention_heads", "n_head", "n_heads", "num_heads", "attention_heads"}},
+    {MODEL_HEADS,    {"num_attention_heads", "n_head", "n_heads", "num_heads", "attention_heads", "encoder_attention_heads"}},
     {MODEL_KV_HEADS, {"num_key_value_heads", "num_kv_heads", "n_head_kv"}},
     {MODEL_HEAD_DIM, {"head_dim", "d_kv"}},
-    {MODEL_FFN,      {"intermediate_size", "ffn_dim", "n_inner", "d_ff", "ffn_hidden_size", "hidden_dim"}},
+    {MODEL_FFN,      {"intermediate_size", "ffn_dim", "n_inner", "d_ff", "ffn_hidden_size", "hidden_dim", "encoder_ffn_dim"}},
     {MODEL_VOCAB,    {"vocab_size"}},
     {MODEL_MAX_SEQ,  {"max_position_embeddings", "n_positions", "max_seq_len", "seq_length"}},
 };
@@ -227,6 +227,7 @@ static void set_defaults(sc_transformer *t, const hf_type *type)
     t->plain_norm = (type->has & HF_HAS_BARE_NORM) != 0;
     if (type->has & HF_HAS_NORMS_AFTER) t->norms = SC_NORMS_AFTER;
     if (type->has & HF_HAS_NORMS_BOTH) t->norms = SC_NORMS_BOTH;
+    if (type->has & HF_HAS_NORMS_SUMS) t->norms = SC_NORMS_SUMS;
 }
 
 /* The path of the file identifies the model better than "config". */

@@ -22,6 +22,7 @@ typedef enum hf_kind {
     HF_NEMOTRON_H,
     HF_BERT,
     HF_T5,
+    HF_BART,
     HF_VIT,
     HF_PLAIN, /* the row states everything */
     HF_GEMMA3,
@@ -79,7 +80,8 @@ enum {
     HF_HAS_HEAD_BIAS = 256,
     HF_HAS_PLAIN_NORM = 512, /* a layer norm without bias */
     HF_HAS_OUT_BIAS = 1024,  /* `attention_bias` applies to all four products */
-    HF_HAS_BARE_NORM = 2048  /* norms without weights */
+    HF_HAS_BARE_NORM = 2048, /* norms without weights */
+    HF_HAS_NORMS_SUMS = 4096
 };
 
 /* The facts that the code behind a model_type fixes or assumes by default. */

@@ -96,8 +96,8 @@ static const struct {
     {"relu2", SC_ACT_RELU2, -1},
     {"xielu", SC_ACT_GELU, -1}, /* as many passes; has two more scalars per
                                    layer */
-    {"silu", -1, SC_ACT_SWIGLU},
-    {"swish", -1, SC_ACT_SWIGLU},
+    {"silu", SC_ACT_GELU, SC_ACT_SWIGLU}, /* plain: as many passes */
+    {"swish", SC_ACT_GELU, SC_ACT_SWIGLU},
 };
 
 void hf_act(hf_reader *r, const sc_node *map, const char *key)
@@ -114,7 +114,7 @@ void hf_act(hf_reader *r, const sc_node *map, const char *key)
         return;
     }
     hf_fail(r, SC_C_UNSUPPORTED, n->pos,
-            "gelu, relu, relu2, and gated silu or gelu",
+            "gelu, silu, relu, relu2, and gated silu or gelu",
             "the %s activation \"%.60s\" is not modelled",
             gated ? "gated" : "plain", word);
 }
@@ -286,6 +286,7 @@ void hf_details(hf_reader *r, const hf_type *type)
     case HF_NEMOTRON_H: hf_details_sparse(r, type); break;
     case HF_BERT:
     case HF_T5:
+    case HF_BART:
     case HF_VIT: hf_details_encoder(r, type); break;
     default: hf_details_family(r, type); break;
     }

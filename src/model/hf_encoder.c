@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hf_encoder.c - reads config.json of BERT, T5 and ViT. */
+/* hf_encoder.c - reads config.json of BERT, T5, BART and ViT. */
 #include "model/hf.h"
 
 #include <string.h>
@@ -37,13 +37,32 @@ static void bert(hf_reader *r, const hf_type *type)
     }
 }
 
-static void t5(hf_reader *r)
+/* Files that the library saved repeat the activation in two more keys. */
+static void t5_act(hf_reader *r, const sc_node *given)
+{
+    const sc_node *gated = hf_get(r, r->root, "is_gated_act");
+    bool is = model_gated(&r->t);
+    if (gated && hf_bool(r, r->root, gated->key, is) != is) {
+        if (given)
+            hf_fail(r, SC_C_CONFLICT, gated->pos, "keep one of them",
+                    "%s contradicts %s", gated->key, given->key);
+        else
+            r->t.act = is ? SC_ACT_GELU : SC_ACT_GEGLU;
+    }
+    if (given)
+        (void)hf_get(r, r->root, "dense_act_fn");
+    else
+        hf_act(r, r->root, "dense_act_fn");
+}
+
+static void t5(hf_reader *r, const hf_type *type)
 {
     static const hf_spelling decoder[] = {
         {MODEL_DECODER_LAYERS, {"num_decoder_layers"}}};
     const sc_node *n = hf_get(r, r->root, "feed_forward_proj");
     hf_numbers(r, decoder, 1, false);
     if (!r->t.decoder_layers) r->t.decoder_layers = r->t.layers;
+    r->t.relative_each = strcmp(type->name, "umt5") == 0;
     r->t.dropout = hf_number(r, r->root, "dropout_rate", 0.1) > 0;
     if (n && hf_is(r, n->key, "gated-gelu")) {
         r->t.act = SC_ACT_GEGLU;
@@ -51,9 +70,65 @@ static void t5(hf_reader *r)
         r->t.act = SC_ACT_SWIGLU;
     } else if (n && hf_is(r, n->key, "gelu")) {
         r->t.act = SC_ACT_GELU;
-    } else if (n && !hf_is(r, n->key, "relu")) {
+    } else if (n && hf_is(r, n->key, "relu")) {
+        r->t.act = SC_ACT_RELU;
+    } else if (n) {
         hf_unsupported(r, n, "this activation");
     }
+    t5_act(r, n);
+}
+
+/* Both stacks have blocks of one size. */
+static void same_sizes(hf_reader *r)
+{
+    static const char *const keys[][2] = {
+        {"decoder_ffn_dim", "encoder_ffn_dim"},
+        {"decoder_attention_heads", "encoder_attention_heads"},
+        {"decoder_vocab_size", "vocab_size"},
+    };
+    for (size_t i = 0; i < SC_COUNT(keys); i++) {
+        double want = hf_number(r, r->root, keys[i][1], 0);
+        only(r, keys[i][0], want, "stacks of different sizes");
+    }
+}
+
+/* Older files repeat in four keys what the code of the type fixes. */
+static void bart_facts(hf_reader *r)
+{
+    const sc_transformer *t = &r->t;
+
+    const struct {
+        const char *key;
+        bool is;
+    } facts[] = {
+        {"normalize_before", !model_post_norm(t)},
+        {"add_final_layer_norm", !model_post_norm(t)},
+        {"normalize_embedding", t->embed_norm},
+        {"static_position_embeddings", t->position == SC_POS_NONE},
+        {"share_encoder_decoder_embeddings", true},
+    };
+
+    for (size_t i = 0; i < SC_COUNT(facts); i++) {
+        bool is = facts[i].is;
+        if (hf_bool(r, r->root, facts[i].key, is) != is)
+            hf_unsupported(r, hf_get(r, r->root, facts[i].key),
+                           "such blocks in a model of this type");
+    }
+}
+
+/* Tables of learned positions start with two unused rows; sines have none. */
+static void bart(hf_reader *r)
+{
+    static const hf_spelling decoder[] = {
+        {MODEL_DECODER_LAYERS, {"decoder_layers"}}};
+    sc_transformer *t = &r->t;
+    hf_numbers(r, decoder, 1, true);
+    same_sizes(r);
+    hf_act(r, r->root, "activation_function");
+    t->dropout = hf_number(r, r->root, "dropout", 0.1) > 0;
+    t->embed_norm = t->position == SC_POS_LEARNED;
+    if (t->embed_norm && t->max_seq) t->positions = t->max_seq + 2;
+    bart_facts(r);
 }
 
 /* The file lists class names, or only their number. */
@@ -93,7 +168,8 @@ void hf_details_encoder(hf_reader *r, const hf_type *type)
 {
     switch (type->kind) {
     case HF_BERT: bert(r, type); break;
-    case HF_T5: t5(r); break;
+    case HF_T5: t5(r, type); break;
+    case HF_BART: bart(r); break;
     default: vit(r); break;
     }
 }

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #define GRANITE " granite granitemoe granitemoeshared granitemoehybrid "
+#define BARTS   " bart mbart pegasus marian "
 #define HUNYUAN " hunyuan_v1_dense hunyuan_v1_moe "
 #define SCANS   " mamba mamba2 falcon_mamba nemotron_h bamba granitemoehybrid "
 
@@ -201,6 +202,10 @@ static const struct {
     {"rescale_prenorm_residual", SCANS},
     {"relative_attention_num_buckets", " t5 mt5 umt5 "},
     {"relative_attention_max_distance", " t5 mt5 umt5 "},
+    {"scalable_attention", " umt5 "},
+    {"init_std", BARTS},
+    {"extra_pos_embeddings", BARTS},
+    {"force_bos_token_to_be_generated", BARTS},
     {"mup_enabled", " afmoe "},
     {"route_norm", " afmoe "},
     {"route_scale", " afmoe "},

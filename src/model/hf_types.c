@@ -113,6 +113,11 @@ static const hf_type types[] = {
     {"distilbert", "DistilBertForMaskedLM", HF_BERT, LEARNED, LAYER_GELU, .tied = true, .bias = true, .qkv_bias = true, .dropout = true},
     {"t5", "T5ForConditionalGeneration", HF_T5, .may = HF_STACKS, .position = SC_POS_RELATIVE, .act = SC_ACT_RELU, .norm = SC_NORM_RMS, .tied = true, .dropout = true},
     {"mt5", "MT5ForConditionalGeneration", HF_T5, .may = HF_STACKS, .position = SC_POS_RELATIVE, .act = SC_ACT_GEGLU, .norm = SC_NORM_RMS, .dropout = true},
+    {"umt5", "UMT5ForConditionalGeneration", HF_T5, .may = HF_STACKS, .position = SC_POS_RELATIVE, .act = SC_ACT_GEGLU, .norm = SC_NORM_RMS, .dropout = true},
+    {"bart", "BartForConditionalGeneration", HF_BART, .may = HF_STACKS, .has = HF_HAS_NORMS_SUMS, LEARNED, LAYER_GELU, .tied = true, .bias = true, .dropout = true},
+    {"mbart", "MBartForConditionalGeneration", HF_BART, .may = HF_STACKS, LEARNED, LAYER_GELU, .tied = true, .bias = true, .dropout = true},
+    {"pegasus", "PegasusForConditionalGeneration", HF_BART, .may = HF_STACKS, .position = SC_POS_NONE, LAYER_GELU, .tied = true, .bias = true, .dropout = true},
+    {"marian", "MarianMTModel", HF_BART, .may = HF_STACKS, .has = HF_HAS_NORMS_SUMS, .position = SC_POS_NONE, LAYER_GELU, .tied = true, .bias = true, .dropout = true},
     {"vit", "ViTForImageClassification", HF_VIT, LEARNED, LAYER_GELU, .bias = true, .qkv_bias = true},
 };
 
@@ -139,13 +144,8 @@ static const struct {
     {"gemma3n", "per-layer embeddings and alternating updates"},
     {"deberta", "disentangled attention"},
     {"deberta-v2", "disentangled attention"},
-    {"bart", "an encoder-decoder with norms behind the sums"},
-    {"mbart", "an encoder-decoder with learned positions"},
-    {"pegasus", "an encoder-decoder with learned positions"},
-    {"marian", "an encoder-decoder with norms behind the sums"},
     {"modernbert", "an encoder with norms before its blocks"},
     {"electra", "embeddings narrower than the blocks"},
-    {"umt5", "relative positions that each block learns by itself"},
     {"switch_transformers", "an encoder-decoder with experts"},
 };
 

@@ -9,7 +9,8 @@ const char *const sc_position_names[] = {"learned", "rotary",   "alibi",
 const char *const sc_act_names[] = {"gelu",   "relu",  "relu2",
                                     "swiglu", "geglu", NULL};
 const char *const sc_norm_names[] = {"layer", "rms", NULL};
-const char *const sc_norms_names[] = {"before", "after", "both", NULL};
+const char *const sc_norms_names[] = {"default", "after", "both",
+                                      "before",  "sums",  NULL};
 
 #define INT(key, lo, hi, text)                                     \
     .name = #key, .type = SC_T_INT, .unit = SC_U_COUNT,            \
@@ -59,8 +60,10 @@ const sc_key sc_transformer_keys[] = {
     {BOOL(dropout, "no", "trained with dropout")},
     {BOOL(parallel, "no", "attention and MLP both read the block's input")},
     {BOOL(qk_norm, "no", "norms of queries and keys, per head")},
-    {ENUM(norms, sc_norms_names, "before",
-          "norms of what parts of a block read, of what they made, or both")},
+    {ENUM(norms, sc_norms_names, "default",
+          "norms of what parts of a block read (before), of what they made "
+          "(after), both, or of the sums; default: sums of an encoder, else "
+          "before")},
     {BOOL(one_norm, "no", "`parallel` parts share a norm")},
     {BOOL(qk_norm_all, "no", "`qk_norm` is over all heads together")},
     {BOOL(proj_bias, "no", "the product behind attention has a bias")},
@@ -69,6 +72,8 @@ const sc_key sc_transformer_keys[] = {
     {BOOL(attn_gate, "no",
           "a product of the block's input gates what attention made")},
     {BOOL(plain_norm, "no", "norms have no weights")},
+    {BOOL(relative_each, "no",
+          "each block has its own table of relative positions")},
     {BOOL(sinks, "no", "a learned score per head beside the others")},
     {INT(experts, 1, 1 << 16, "routed experts of a block; default: dense")},
     {INT(topk, 1, 1 << 16, "experts that a token goes to")},

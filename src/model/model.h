@@ -62,11 +62,15 @@ typedef enum sc_act {
 typedef enum sc_norm { SC_NORM_LAYER, SC_NORM_RMS } sc_norm;
 
 /* Where a block has norms: before its parts, after its parts and before the sum
- * (OLMo 2), or both (Gemma 2). */
+ * (OLMo 2), both (Gemma 2), or after the sums (BERT, BART), with no norm after
+ * the last block.  The default is after the sums for an encoder alone, and
+ * before the parts for all others. */
 typedef enum sc_norms {
-    SC_NORMS_BEFORE,
+    SC_NORMS_DEFAULT,
     SC_NORMS_AFTER,
-    SC_NORMS_BOTH
+    SC_NORMS_BOTH,
+    SC_NORMS_BEFORE,
+    SC_NORMS_SUMS
 } sc_norms;
 
 extern const char *const sc_position_names[]; /* ends with NULL */
@@ -97,10 +101,12 @@ typedef struct sc_transformer {
     bool proj_bias, mlp_bias, head_bias; /* biases of the projection after
                                             attention, of MLPs and of the head,
                                             even without `bias` */
-    bool attn_gate;  /* a product of the block's input gates the result of
+    bool attn_gate;     /* a product of the block's input gates the result of
                         attention (Qwen3-Next) */
-    bool plain_norm; /* norms have no weights (OLMo) */
-    bool sinks;      /* attention has one more learned score per head */
+    bool plain_norm;    /* norms have no weights (OLMo) */
+    bool relative_each; /* each block has its own table of scores by distance
+                           (umT5) */
+    bool sinks;         /* attention has one more learned score per head */
     /* mixture of experts; experts 0: dense */
     int64_t experts, topk, moe_ffn;
     int64_t shared_ffn;  /* summed width of all shared experts */
@@ -178,8 +184,9 @@ typedef struct sc_model {
 /* Completes `t` and generates the model from it.  The operators of each kind
  * of layer, in this order; those in parentheses only if the model has them:
  *   embedding   embed (position) (token_type) (embed_norm) (embed_drop); ViT
- *               patch class_token position; T5 also embed_decoder
- *               (embed_decoder_drop) before its decoder
+ *               patch class_token position; encoder-decoders also
+ *               embed_decoder (position_decoder) (embed_decoder_norm)
+ *               (embed_decoder_drop) before their decoder
  *   attention   norm1 qkv (qk_norm) (rope) attn (attn_gate attn_gate_act
  *               attn_gated) proj (norm1_out) add1; latent:
  *               norm1, q_down q_norm q_up or q_proj, kv_down kv_norm kv_up
@@ -197,7 +204,8 @@ typedef struct sc_model {
  *               chosen mlm_dense mlm_act mlm_norm lm_head loss; ViT norm_f
  *               chosen classifier loss
  * A linear NAME with an adapter is followed by NAME_lora_a, NAME_lora_b and
- * NAME_lora_add.  BERT's norms come after the sums, not before the parts.
+ * NAME_lora_add.  With SC_NORMS_SUMS norm1, norm2 and cross_norm come after the
+ * sums, and norm_f is missing.
  * Zero fields of `t` that have an obvious value are filled: kv_heads = heads,
  * head_dim = hidden / heads, ffn = 4 hidden (8/3 rounded up to 256 if gated),
  * positions = max_seq, moe_ffn = ffn.  Reports all errors in one pass, at

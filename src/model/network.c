@@ -77,8 +77,7 @@ static net_value decoder(network *n, net_value x)
     n->stack = 1;
     n->b.kind = 0;
     build_scope(&n->b, "embedding");
-    x = network_words_again(n, "embed_decoder");
-    if (n->t->dropout) x = build_dropout(&n->b, "embed_decoder_drop", x);
+    x = network_decoder_embedding(n);
     build_instance(&n->b, n->b.g.n_segments, op);
     return x;
 }
@@ -164,24 +163,30 @@ sc_status sc_net_from_model(const sc_model *m, uint64_t seq, bool unfused,
 /* Beyond 2^53 a count is not exact as a double. */
 #define MAX_PARAMS 0x1p53
 
+/* The layer of an operator of `kinds`.  A decoder's embedding belongs to the
+ * embedding, but has operators of its own. */
+static const sc_layer *layer_of(const sc_model *m, uint32_t op)
+{
+    const sc_net_instance *x = m->kinds->instance;
+    while (op - x->first >= x->n_ops) x++;
+    return &m->layer[x->kind];
+}
+
 /* How often a weight of `kinds` exists: only the first layer of a T5 stack has
  * scores by distance. */
 static uint32_t times(const sc_model *m, const sc_tensor *w)
 {
-    uint32_t l = 0;
-    while (w->op - m->layer[l].first >= m->layer[l].n_ops) l++;
-    return strcmp(w->name, "relative") == 0 ? 1 : m->layer[l].repeat;
+    bool once = strcmp(w->name, "relative") == 0 && !m->t.relative_each;
+    return once ? 1 : layer_of(m, w->op)->repeat;
 }
 
 /* Whether it belongs to multi-token prediction: a block, or an operator of the
  * head. */
 static bool is_mtp(const sc_model *m, uint32_t op)
 {
-    uint32_t l = 0;
-    while (op - m->layer[l].first >= m->layer[l].n_ops) l++;
-    return m->layer[l].mtp ||
-           strncmp(sc_kind_op_name(&m->layer[l], &m->kinds->op[op]), "mtp_",
-                   4) == 0;
+    const sc_layer *l = layer_of(m, op);
+    return l->mtp ||
+           strncmp(sc_kind_op_name(l, &m->kinds->op[op]), "mtp_", 4) == 0;
 }
 
 static sc_status count_params(sc_model *m, sc_pos pos, sc_err *err)

@@ -22,7 +22,8 @@ sc_status model_kinds(sc_model *m, sc_pos pos, sc_arena *a, sc_err *err);
 sc_status model_divide(const sc_model *from, const uint64_t *label, sc_pos pos,
                        sc_arena *a, sc_model *m, sc_err *err);
 
-/* T5's stacks: each stack learns its relative positions once. */
+/* The stacks of an encoder-decoder; in T5 each learns its relative positions
+ * once. */
 enum { NETWORK_STACKS = 2 };
 
 typedef struct network {
@@ -85,6 +86,8 @@ sc_net_op *network_made(network *n, net_value v);
 /* ---- layers */
 
 net_value network_embedding(network *n);
+/* The decoder of two stacks looks up tokens of its own. */
+net_value network_decoder_embedding(network *n);
 net_value network_block(network *n, const sc_layer *l, net_value x);
 /* `later`: the results of the multi-token-prediction blocks. */
 void network_head(network *n, net_value x, const net_value *later,

@@ -3,10 +3,9 @@
  * MLPs. */
 #include "model/network.h"
 
-/* BERT has its norms after the sums. */
 static bool post_norm(const network *n)
 {
-    return n->t->encoder && !n->t->image;
+    return model_post_norm(n->t);
 }
 
 static bool norms_first(const network *n)
@@ -17,7 +16,8 @@ static bool norms_first(const network *n)
 /* A norm of a part's result before it is added. */
 static net_value norm_out(network *n, const char *name, net_value x)
 {
-    return n->t->norms == SC_NORMS_BEFORE ? x : network_norm(n, name, x);
+    bool has = n->t->norms == SC_NORMS_AFTER || n->t->norms == SC_NORMS_BOTH;
+    return has ? network_norm(n, name, x) : x;
 }
 
 /* A product, the two products of its adapter, and their sum; if there are
@@ -108,13 +108,14 @@ static net_value cross_attention(network *n, net_value x)
     const sc_transformer *t = n->t;
     int64_t h = t->heads, kv = t->kv_heads, d = t->head_dim;
     build_attend w = {.cross = true};
-    net_value v = network_norm(n, "cross_norm", x);
+    net_value v = post_norm(n) ? x : network_norm(n, "cross_norm", x);
     w.q = network_linear(n, "cross_q", v, network_heads(h, d, h), t->qkv_bias);
     w.k = network_linear(n, "cross_kv", n->encoded,
                          network_heads(2 * kv, d, kv), t->qkv_bias);
     v = network_attention(n, "cross_attn", w);
     v = network_linear(n, "cross_proj", v, network_hidden(n), t->bias);
-    return network_sum(n, "cross_add", v, x);
+    v = network_sum(n, "cross_add", v, x);
+    return post_norm(n) ? network_norm(n, "cross_norm", v) : v;
 }
 
 static net_value dense(network *n, net_value x)

@@ -75,6 +75,16 @@ net_value network_embedding(network *n)
     return t->dropout ? build_dropout(&n->b, "embed_drop", x) : x;
 }
 
+net_value network_decoder_embedding(network *n)
+{
+    const sc_transformer *t = n->t;
+    net_value x = network_words_again(n, "embed_decoder");
+    if (t->position == SC_POS_LEARNED)
+        x = table(n, "position_decoder", SC_NET_POSITION, x, t->positions);
+    if (t->embed_norm) x = network_norm(n, "embed_decoder_norm", x);
+    return t->dropout ? build_dropout(&n->b, "embed_decoder_drop", x) : x;
+}
+
 /* ---- heads */
 
 /* A projection to the vocabulary or to classes; tied: with the embedding's
@@ -147,7 +157,7 @@ void network_head(network *n, net_value x, const net_value *later,
     const sc_transformer *t = n->t;
     bool encoder = t->encoder && !t->image;
     build_scope(&n->b, "head");
-    if (!encoder) x = network_norm(n, "norm_f", x);
+    if (!model_post_norm(t)) x = network_norm(n, "norm_f", x);
     x = encoder    ? masked(n, x)
         : t->image ? class_of(n, x)
                    : words_of(n, "lm_head", x, t->head_bias, t->tied);

@@ -140,7 +140,9 @@ static void scores(network *n, const build_attend *w, sc_net_op *g,
     net_value *table = &n->relative[n->stack];
     if (n->t->sinks) (void)build_weight(&n->b, g, "sinks", 1, dim + 1, &head);
     if (n->t->position != SC_POS_RELATIVE || w->cross) return;
-    if (*table == SC_NONE)
+    if (n->t->relative_each)
+        (void)build_weight(&n->b, g, "relative", 2, dim, at);
+    else if (*table == SC_NONE)
         *table = build_weight(&n->b, g, "relative", 2, dim, at);
     else
         build_weight_of(g, *table, 2, at);

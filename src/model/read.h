@@ -40,6 +40,7 @@ typedef enum model_field {
     MODEL_HEAD_BIAS,
     MODEL_ATTN_GATE,
     MODEL_PLAIN_NORM,
+    MODEL_RELATIVE_EACH,
     MODEL_SINKS,
     MODEL_EXPERTS,
     MODEL_TOPK,
@@ -89,6 +90,13 @@ void model_where_all(model_where *w, sc_pos pos);
 static inline bool model_gated(const sc_transformer *t)
 {
     return t->act == SC_ACT_SWIGLU || t->act == SC_ACT_GEGLU;
+}
+
+/* Whether blocks have their norms after the sums. */
+static inline bool model_post_norm(const sc_transformer *t)
+{
+    return t->norms == SC_NORMS_SUMS ||
+           (t->norms == SC_NORMS_DEFAULT && t->encoder && !t->image);
 }
 
 /* Fills the zero fields of `t` that have an obvious value and checks all

@@ -188,7 +188,8 @@ static int part_of(const sc_layer *l, const sc_net_op *op, bool mixer,
     return !mixer ? MLP : mamba ? MAMBA : ATTENTION;
 }
 
-/* T5's position scores are counted as an embedding, once per stack. */
+/* T5's position scores are counted as an embedding, once per stack (umT5: per
+ * layer). */
 static void add_params(const sc_model *m, const sc_layer *l, uint32_t op,
                        int own, uint64_t part[N_PARTS])
 {
@@ -198,7 +199,8 @@ static void add_params(const sc_model *m, const sc_layer *l, uint32_t op,
         if (w->op != op) continue;
         bool table = strcmp(w->name, "relative") == 0;
         uint64_t n = (uint64_t)sc_tensor_elements(w, 1);
-        part[table ? EMBED : own] += n * (table ? 1 : l->repeat);
+        bool once = table && !m->t.relative_each;
+        part[table ? EMBED : own] += n * (once ? 1 : l->repeat);
     }
 }
 
@@ -208,12 +210,13 @@ static void print_parts(const sc_model *m, sc_text *out)
                                         "mlp",       "experts",   "adapters",
                                         "norms",     "head"};
     uint64_t part[N_PARTS] = {0};
-    for (uint32_t i = 0; i < m->n_layers; i++) {
-        const sc_layer *l = &m->layer[i];
+    for (uint32_t i = 0; i < m->kinds->n_instances; i++) {
+        const sc_net_instance *x = &m->kinds->instance[i];
+        const sc_layer *l = &m->layer[x->kind];
         if (l->mtp) continue; /* not part of the total */
         bool mixer = true;
         bool mamba = l->mixer == SC_MIXER_MAMBA || l->mixer == SC_MIXER_DELTA;
-        for (uint32_t k = l->first; k < l->first + l->n_ops; k++) {
+        for (uint32_t k = x->first; k < x->first + x->n_ops; k++) {
             const sc_net_op *op = &m->kinds->op[k];
             const char *name = sc_kind_op_name(l, op);
             if (strncmp(name, "mtp_", 4) == 0) continue;

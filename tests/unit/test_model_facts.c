@@ -86,6 +86,56 @@ static void test_norms(void **state)
 }
 
 /* Parallel parts with a norm each, and with one for both. */
+/* Per block of an encoder four products of attention and two of the MLP; a
+ * block of a decoder has four more and a third norm.  Each stack has positions
+ * and a norm after them. */
+static void test_stacks(void **state)
+{
+    (void)state;
+
+    enum { SEQ = 300, BLOCK = 4 * H * H + 2 * H * FFN };
+
+    sc_transformer t = {.name = "stacks",
+                        .layers = 2,
+                        .decoder_layers = 3,
+                        .hidden = H,
+                        .heads = 4,
+                        .ffn = FFN,
+                        .vocab = VOCAB,
+                        .max_seq = SEQ,
+                        .tied = true,
+                        .embed_norm = true};
+    uint64_t products = 2 * BLOCK + 3 * (BLOCK + 4 * H * H);
+    uint64_t ends = VOCAB * H + 2 * (SEQ + 1) * H;
+    const sc_net *g = network(&t, products + ends + (2 * 2 + 3 * 3 + 2) * H);
+    assert_true(reads(g, "layers.2.cross_q", "layers.2.cross_norm"));
+    assert_true(reads(g, "layers.2.cross_kv", "layers.1.norm_enc"));
+    t.norms = SC_NORMS_SUMS; /* and no norm at the end of a stack */
+    g = network(&t, products + ends + (2 * 2 + 3 * 3) * H);
+    assert_true(reads(g, "layers.2.cross_norm", "layers.2.cross_add"));
+    assert_true(reads(g, "layers.2.cross_kv", "layers.1.norm2"));
+    assert_true(reads(g, "layers.3.qkv", "layers.2.norm2"));
+    assert_true(reads(g, "head.lm_head", "layers.4.norm2"));
+    assert_true(reads(g, "layers.2.qkv", "embedding.embed_decoder_norm"));
+}
+
+/* Scores by distance: 32 per head, once per stack or in each of five blocks. */
+static void test_relative(void **state)
+{
+    (void)state;
+    sc_transformer t = small();
+    t.kv_heads = 4;
+    t.layers = 2;
+    t.decoder_layers = 3;
+    t.position = SC_POS_RELATIVE;
+    uint64_t block = 4 * H * H + 3 * H * FFN;
+    uint64_t rest =
+        5 * block + 3 * 4 * H * H + 2 * VOCAB * H + (2 * 2 + 3 * 3 + 2) * H;
+    (void)network(&t, rest + 2 * 32 * 4);
+    t.relative_each = true;
+    (void)network(&t, rest + 5 * 32 * 4);
+}
+
 static void test_one_norm(void **state)
 {
     (void)state;
@@ -263,6 +313,7 @@ int main(void)
         T(test_qk_norm),        T(test_biases),
         T(test_windows),        T(test_mamba1),
         T(test_window_pattern), T(test_plain_norm_and_gate),
-        T(test_delta)};
+        T(test_delta),          T(test_stacks),
+        T(test_relative)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

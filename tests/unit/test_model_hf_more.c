@@ -103,6 +103,18 @@ static const struct {
      128167.0 * 4096 + 32 * (4096.0 * 128 * (2 * 32 + 2 * 8) + 3.0 * 4096 * 14336), "its matrices by hand; 7.5B as shown of tencent/Hunyuan-7B-Instruct"},
     {"hunyuan-a13b", "{\"model_type\": \"hunyuan_v1_moe\", \"attention_bias\": false, \"attention_head_dim\": 128, \"cla_share_factor\": 2, \"class_num\": 0, \"dense_list\": [4096, 0], \"hidden_act\": \"silu\", \"hidden_size\": 4096, \"intermediate_size\": 3072, \"kv_lora_rank\": null, \"mlp_bias\": false, \"moe_drop_tokens\": false, \"moe_intermediate_size\": [3072, 3072], \"moe_layer_num_skipped\": 0, \"moe_topk\": [8, 8], \"norm_type\": \"rms\", \"num_attention_heads\": 32, \"num_experts\": 64, \"num_hidden_layers\": 32, \"num_key_value_heads\": 8, \"num_shared_expert\": [1, 1], \"tie_word_embeddings\": true, \"use_cla\": false, \"use_mixed_mlp_moe\": true, \"use_qk_norm\": true, \"use_rotary_pos_emb\": true, \"vocab_size\": 128167}",
      128167.0 * 4096 + 32 * (4096.0 * 128 * (2 * 32 + 2 * 8) + 65 * 3.0 * 4096 * 3072 + 64 * 4096.0), "its matrices by hand; 80.4B as shown of tencent/Hunyuan-A13B-Instruct"},
+    {"bart-large", "{\"activation_function\": \"gelu\", \"add_bias_logits\": false, \"add_final_layer_norm\": false, \"d_model\": 1024, \"decoder_attention_heads\": 16, \"decoder_ffn_dim\": 4096, \"decoder_layerdrop\": 0.0, \"decoder_layers\": 12, \"dropout\": 0.1, \"encoder_attention_heads\": 16, \"encoder_ffn_dim\": 4096, \"encoder_layerdrop\": 0.0, \"encoder_layers\": 12, \"init_std\": 0.02, \"is_encoder_decoder\": true, \"max_position_embeddings\": 1024, \"model_type\": \"bart\", \"normalize_before\": false, \"num_hidden_layers\": 12, \"scale_embedding\": false, \"vocab_size\": 50265}",
+     406291456, "elements of facebook/bart-large that learn"},
+    {"bart-base", "{\"activation_function\": \"gelu\", \"add_bias_logits\": false, \"add_final_layer_norm\": false, \"d_model\": 768, \"decoder_attention_heads\": 12, \"decoder_ffn_dim\": 3072, \"decoder_layerdrop\": 0.0, \"decoder_layers\": 6, \"dropout\": 0.1, \"encoder_attention_heads\": 12, \"encoder_ffn_dim\": 3072, \"encoder_layerdrop\": 0.0, \"encoder_layers\": 6, \"init_std\": 0.02, \"is_encoder_decoder\": true, \"max_position_embeddings\": 1024, \"model_type\": \"bart\", \"normalize_before\": false, \"num_hidden_layers\": 6, \"scale_embedding\": false, \"vocab_size\": 50265}",
+     139420416, "elements of facebook/bart-base that learn"},
+    {"mbart-large-cc25", "{\"activation_function\": \"gelu\", \"add_bias_logits\": false, \"add_final_layer_norm\": true, \"d_model\": 1024, \"decoder_attention_heads\": 16, \"decoder_ffn_dim\": 4096, \"decoder_layerdrop\": 0.0, \"decoder_layers\": 12, \"dropout\": 0.1, \"encoder_attention_heads\": 16, \"encoder_ffn_dim\": 4096, \"encoder_layerdrop\": 0.0, \"encoder_layers\": 12, \"init_std\": 0.02, \"is_encoder_decoder\": true, \"max_position_embeddings\": 1024, \"model_type\": \"mbart\", \"normalize_before\": true, \"num_hidden_layers\": 12, \"scale_embedding\": true, \"vocab_size\": 250027, \"normalize_embedding\": true, \"static_position_embeddings\": false}",
+     610851840, "elements of facebook/mbart-large-cc25 that learn"},
+    {"pegasus-large", "{\"activation_function\": \"relu\", \"add_bias_logits\": false, \"add_final_layer_norm\": true, \"d_model\": 1024, \"decoder_attention_heads\": 16, \"decoder_ffn_dim\": 4096, \"decoder_layerdrop\": 0.0, \"decoder_layers\": 16, \"dropout\": 0.1, \"encoder_attention_heads\": 16, \"encoder_ffn_dim\": 4096, \"encoder_layerdrop\": 0.0, \"encoder_layers\": 16, \"init_std\": 0.02, \"is_encoder_decoder\": true, \"max_position_embeddings\": 1024, \"model_type\": \"pegasus\", \"normalize_before\": true, \"num_hidden_layers\": 16, \"scale_embedding\": true, \"vocab_size\": 96103, \"normalize_embedding\": false, \"static_position_embeddings\": true, \"extra_pos_embeddings\": 1}",
+     568699904, "elements of google/pegasus-large that learn; sines do not"},
+    {"opus-mt", "{\"activation_function\": \"swish\", \"add_bias_logits\": false, \"add_final_layer_norm\": false, \"d_model\": 512, \"decoder_attention_heads\": 8, \"decoder_ffn_dim\": 2048, \"decoder_layerdrop\": 0.0, \"decoder_layers\": 6, \"dropout\": 0.1, \"encoder_attention_heads\": 8, \"encoder_ffn_dim\": 2048, \"encoder_layerdrop\": 0.0, \"encoder_layers\": 6, \"init_std\": 0.02, \"is_encoder_decoder\": true, \"max_position_embeddings\": 512, \"model_type\": \"marian\", \"normalize_before\": false, \"num_hidden_layers\": 6, \"scale_embedding\": true, \"vocab_size\": 53685, \"decoder_vocab_size\": 53685, \"normalize_embedding\": false, \"static_position_embeddings\": true, \"extra_pos_embeddings\": 53685, \"share_encoder_decoder_embeddings\": true}",
+     154609664 - 3 * 27486720 - 2 * 262144, "a summary of a MarianMTModel of these sizes, less three more views of one table and the sines"},
+    {"umt5-base", "{\"model_type\": \"umt5\", \"d_ff\": 2048, \"d_kv\": 64, \"d_model\": 768, \"dense_act_fn\": \"gelu_new\", \"dropout_rate\": 0.1, \"initializer_factor\": 1.0, \"is_encoder_decoder\": true, \"is_gated_act\": true, \"num_decoder_layers\": 12, \"num_heads\": 12, \"num_layers\": 12, \"relative_attention_max_distance\": 128, \"relative_attention_num_buckets\": 32, \"scalable_attention\": true, \"tie_word_embeddings\": false, \"vocab_size\": 256384}",
+     582401280 + 2 * 6272.0 * 768 + 22 * 32 * 12, "google/mt5-base, with a vocabulary of 6,272 more and a table of distances in each block"},
 };
 
 /* clang-format on */
@@ -258,7 +270,29 @@ static void test_values(void **state)
         {"hunyuan-a13b", "[1, 1]", "[[1], [1]]"},
         {"hunyuan-a13b", "\"num_experts\": 64", "\"num_experts\": 1"},
         {"hunyuan-a13b", "\"kv_lora_rank\": null", "\"kv_lora_rank\": 512"},
-        {"persimmon-8b", "\"relu2\"", "\"silu\""},
+        {"persimmon-8b", "\"relu2\"", "\"tanh\""},
+        {"bart-large", "\"normalize_before\": false",
+         "\"normalize_before\": true"},
+        {"bart-large", "\"decoder_ffn_dim\": 4096",
+         "\"decoder_ffn_dim\": 2048"},
+        {"bart-large", "\"decoder_attention_heads\": 16",
+         "\"decoder_attention_heads\": 8"},
+        {"bart-large", "\"num_hidden_layers\": 12", "\"num_hidden_layers\": 6"},
+        {"bart-large", "\"decoder_layers\": 12", "\"layers_of_decoder\": 12"},
+        {"bart-large", "\"gelu\"", "\"tanh\""},
+        {"mbart-large-cc25", "\"add_final_layer_norm\": true",
+         "\"add_final_layer_norm\": false"},
+        {"mbart-large-cc25", "\"static_position_embeddings\": false",
+         "\"static_position_embeddings\": true"},
+        {"pegasus-large", "\"normalize_embedding\": false",
+         "\"normalize_embedding\": true"},
+        {"opus-mt", "\"decoder_vocab_size\": 53685",
+         "\"decoder_vocab_size\": 60000"},
+        {"opus-mt", "\"share_encoder_decoder_embeddings\": true",
+         "\"share_encoder_decoder_embeddings\": false"},
+        {"umt5-base", "\"is_gated_act\": true",
+         "\"feed_forward_proj\": \"relu\", \"is_gated_act\": true"},
+        {"umt5-base", "\"gelu_new\"", "\"tanh\""},
         {"persimmon-8b", "\"qk_layernorm\": true", "\"qk_norm\": true"},
     };
 
@@ -344,6 +378,20 @@ static void test_facts(void **state)
     m = read_file("hunyuan-a13b");
     assert_true(m->t.qk_norm && m->t.experts == 64 && m->t.topk == 8);
     assert_int_equal(m->t.shared_ffn, 3072);
+    m = read_file("bart-large");
+    assert_int_equal(m->params, 406291456);
+    assert_int_equal(m->t.norms, SC_NORMS_SUMS);
+    assert_int_equal(m->t.positions, 1026);
+    m = read_file("mbart-large-cc25");
+    assert_int_equal(m->params, 610851840);
+    assert_int_equal(m->t.norms, SC_NORMS_DEFAULT);
+    m = read_file("pegasus-large");
+    assert_int_equal(m->params, 568699904);
+    assert_false(m->t.embed_norm);
+    assert_int_equal(read_file("opus-mt")->params, 71625216);
+    m = read_file("umt5-base");
+    assert_int_equal(m->params, 592043520);
+    assert_true(m->t.relative_each && m->t.act == SC_ACT_GEGLU);
     m = read_file("biogpt");
     assert_int_equal(m->t.positions, 1026);
 }
