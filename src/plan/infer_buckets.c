@@ -3,6 +3,7 @@
  * in one exchange. */
 #include "plan/compress.h"
 #include "plan/infer.h"
+#include "plan/plan_buckets.h"
 #include "plan/prices.h"
 
 #include <math.h>
@@ -30,10 +31,9 @@ bool infer_grads_beside(const inference *f)
            (said >= 0 ? said : f->job->sw->grad_overlap);
 }
 
+/* The gradients of a bucket. */
 typedef struct bucket {
-    struct bucket *next;
     uint32_t stage, n_moves;
-    uint32_t ready; /* index of its last gradient in order of time */
     bool once, cast;
     layout_move move[SC_MESH_AXES];
     double bytes[SC_MESH_AXES]; /* V of each move */
@@ -57,7 +57,8 @@ typedef struct way {
 typedef struct buckets {
     inference *f;
     way *way; /* [n_wgrads] */
-    bucket *open;
+    plan_buckets open;
+    uint64_t ways;   /* number of buckets opened */
     uint32_t closed; /* number of closed buckets of all communicators */
 } buckets;
 
@@ -266,7 +267,7 @@ static double limit(const buckets *s, uint32_t tensor, bool units)
     if (f->s->grad_bucket > 0) bytes = f->s->grad_bucket;
     if (s->closed == 0 && f->rules->first_bucket && f->s->grad_overlap != 0)
         bytes = (double)f->rules->first_bucket;
-    return bytes > 0 ? bytes : HUGE_VAL;
+    return bytes;
 }
 
 /* Whether gradients leave unit by unit: if weights are sharded; else in
@@ -321,16 +322,30 @@ static sc_status find_way(inference *f, const infer_wgrad *w, way *y)
     return SC_OK;
 }
 
-static bucket *open_bucket(buckets *s, const infer_wgrad *w, const way *y)
+/* The open bucket for a gradient; NULL if out of memory. */
+static plan_bucket *bucket_of(buckets *s, const infer_wgrad *w, const way *y)
 {
+    plan_buckets *o = &s->open;
+    for (uint32_t i = 0; i < o->n; i++)
+        if (same_way(o->open[i].own, w, y)) return &o->open[i];
     bucket *b = SC_NEW(s->f->a, bucket);
-    if (!b) return NULL;
+    o->open = sc_grow(s->f->a, o->open, o->n, &o->room, 8, sizeof *o->open);
+    if (!b || !o->open) return NULL;
     b->stage = w->stage;
     b->once = w->once;
     b->cast = w->cast;
     b->n_moves = y->n;
     memcpy(b->move, y->move, y->n * sizeof *y->move);
-    return b;
+    plan_bucket *to = plan_bucket_of(o, ++s->ways);
+    to->own = b;
+    return to;
+}
+
+/* Closes a bucket and adds its exchanges to the program. */
+static sc_status leave(buckets *s, plan_bucket *b)
+{
+    plan_bucket closed = plan_bucket_close(&s->open, b);
+    return emit(s->f, closed.own);
 }
 
 /* Gradient `i`, the `ready`-th that the backward pass makes. */
@@ -344,16 +359,13 @@ static sc_status push(buckets *s, uint32_t i, uint32_t ready)
         w->reduced = w->value;
         return SC_OK;
     }
-    bucket **at = &s->open;
-    while (*at && !same_way(*at, w, y)) at = &(*at)->next;
-    if (!*at) *at = open_bucket(s, w, y);
-    bucket *b = *at;
-    if (!b) return sc_error_nomem(f->err);
+    plan_bucket *to = bucket_of(s, w, y);
+    if (!to) return sc_error_nomem(f->err);
+    bucket *b = to->own;
     uint32_t *list = sc_grow(f->a, b->wgrad, b->n, &b->cap, 8, sizeof *list);
     if (!list) return sc_error_nomem(f->err);
     b->wgrad = list;
     list[b->n++] = i;
-    b->ready = ready;
     for (uint32_t k = 0; k < y->n; k++) {
         b->bytes[k] += y->bytes[k];
         b->out[k] += y->out[k];
@@ -361,25 +373,16 @@ static sc_status push(buckets *s, uint32_t i, uint32_t ready)
     b->made += y->made;
     b->cast_bytes += y->cast_bytes;
     b->pack_s += y->pack_s;
-    double full = limit(s, w->tensor, y->units);
-    bool beyond = f->rules->buckets_counted_together;
-    if (beyond ? b->bytes[0] <= full : b->bytes[0] < full) return SC_OK;
+    s->open.full = limit(s, w->tensor, y->units);
+    if (!plan_bucket_add(&s->open, to, y->bytes, 1, ready)) return SC_OK;
     s->closed++;
-    *at = b->next;
-    return emit(f, b);
+    return leave(s, to);
 }
 
 /* A queue is served in order: the bucket that is complete first goes first. */
 static sc_status flush(buckets *s)
 {
-    while (s->open) {
-        bucket **first = &s->open;
-        for (bucket **b = &s->open; *b; b = &(*b)->next)
-            if ((*b)->ready < (*first)->ready) first = b;
-        bucket *done = *first;
-        *first = done->next;
-        SC_TRY(emit(s->f, done));
-    }
+    while (s->open.n) SC_TRY(leave(s, plan_bucket_first(&s->open)));
     return SC_OK;
 }
 
@@ -431,6 +434,7 @@ static sc_status in_buckets(inference *f, const ready *r)
 {
     buckets s = {.f = f, .way = SC_NEW_N(f->a, way, f->n_wgrads)};
     if (!s.way) return sc_error_nomem(f->err);
+    s.open.beyond = f->rules->buckets_counted_together;
     for (uint32_t i = 0; i < f->n_wgrads; i++)
         SC_TRY(push_ready(&s, i ? &r[i - 1] : NULL, &r[i], i));
     return flush(&s);

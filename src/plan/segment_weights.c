@@ -14,6 +14,7 @@
  * (HSDP), and by those of ep if it belongs to no expert.  Rules of a file may
  * change this for single weights.
  */
+#include "plan/plan_buckets.h"
 #include "plan/plan_segment.h"
 
 #include <math.h>
@@ -193,21 +194,24 @@ static void add_buckets(const sc_plan *p, sc_segment *b)
     double replicas = (double)sc_run_dp(r) * r->size[SC_AX_CP];
     double size =
         sc_software_bucket(r->sw, r->zero >= 3, replicas, r->sw->reduce_bytes);
-    double open = 0, before = 0;
+    double before = 0;
+    plan_bucket one;
+    plan_buckets all = {.full = size, .room = 1, .open = &one};
     for (uint32_t i = b->n_weights; i-- > 0;) {
         const segment_weight *w = &b->weight[i];
         if (w->frozen || !layout_of_weight(r, w).grad) continue;
-        open += r->sw->reduce_bytes * w->elements;
-        b->bulk = fmax(b->bulk, open);
-        b->pair = fmax(b->pair, before + open);
-        if (b->buckets < 1) b->first = open;
-        b->last = open;
-        if (size <= 0 || open < size) continue;
+        double bytes = r->sw->reduce_bytes * w->elements;
+        plan_bucket *open = plan_bucket_of(&all, 0);
+        bool full = plan_bucket_add(&all, open, &bytes, 1, 0);
+        b->last = open->bytes[0];
+        b->bulk = fmax(b->bulk, b->last);
+        b->pair = fmax(b->pair, before + b->last);
+        if (b->buckets < 1) b->first = b->last;
+        if (!full) continue;
         b->buckets += 1;
-        before = open;
-        open = 0;
+        before = plan_bucket_close(&all, open).bytes[0];
     }
-    if (size > 0 && b->buckets > 0) b->buckets += open / size;
+    if (b->buckets > 0 && all.n) b->buckets += one.bytes[0] / size;
     b->buckets = fmax(1, b->buckets);
 }
 

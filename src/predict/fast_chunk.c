@@ -3,17 +3,20 @@
  * fast_chunk.c - computes what all passes of a chunk of layers have in common,
  * and divides their time into categories.
  */
+#include "plan/plan_buckets.h"
 #include "plan/plan_segment.h"
 #include "predict/fast.h"
 
 #include <math.h>
 #include <string.h>
 
-/* Whether two gradients use the same exchanges. */
-static bool alike(const sc_gradient *a, const sc_gradient *b)
+/* The exchanges of the bucket that is ready first, which it closes; of a bucket
+ * that the next layer fills, the fraction that is this layer's. */
+static double rest_issued(const fast_engine *x, plan_buckets *s)
 {
-    return a->n == b->n && memcmp(a->axes, b->axes, a->n) == 0 &&
-           memcmp(a->coll, b->coll, a->n) == 0;
+    plan_bucket b = plan_bucket_close(s, plan_bucket_first(s));
+    const sc_gradient *g = b.own;
+    return g->n * (x->units ? 1 : b.bytes[0] / x->full);
 }
 
 /* Counts the exchanges of a layer's gradients; each bucket holds several
@@ -21,21 +24,18 @@ static bool alike(const sc_gradient *a, const sc_gradient *b)
 static double gradients_issued(const fast_engine *x, const sc_segment *b)
 {
     double n = 0;
+    plan_bucket room[SC_MOVED], *to;
+    plan_buckets s = {.full = x->full, .room = SC_MOVED, .open = room};
     for (uint32_t i = 0; i < b->n_gradients; i++) {
-        const sc_gradient *first = &b->gradient[i];
-        double bytes = 0;
-        bool seen = false;
-        for (uint32_t k = 0; k < i; k++)
-            seen = seen || alike(&b->gradient[k], first);
-        for (uint32_t k = i; !seen && k < b->n_gradients; k++) {
-            if (!alike(&b->gradient[k], first)) continue;
-            bytes += b->gradient[k].bytes[0];
-            if (x->full <= 0 || bytes < x->full) continue;
-            n += first->n;
-            bytes = 0;
-        }
-        if (bytes > 0) n += first->n * (x->units ? 1 : bytes / x->full);
+        sc_gradient *g = &b->gradient[i];
+        while (!(to = plan_bucket_of(&s, plan_bucket_way(g))))
+            n += rest_issued(x, &s);
+        to->own = g;
+        if (!plan_bucket_add(&s, to, g->bytes, g->n, i)) continue;
+        plan_bucket_close(&s, to);
+        n += g->n;
     }
+    while (s.n) n += rest_issued(x, &s);
     return n;
 }
 

@@ -6,6 +6,7 @@
  * Kernels and exchanges that overlap slow each other. Gathers of weights and
  * exchanges of gradients have separate queues and share links while both run.
  */
+#include "plan/plan_buckets.h"
 #include "plan/plan_segment.h"
 #include "predict/fast.h"
 
@@ -188,32 +189,21 @@ static double first_forward(fast_engine *x, const fast_chunk *l, uint32_t dev,
 
 /* ---- gradients ----------------------------------------------------------- */
 
-/* Largest number of open buckets. */
-enum { WAYS = SC_MOVED };
-
-/* A bucket: gradients that are exchanged together. */
-typedef struct bucket {
-    sc_gradient all; /* the exchange, and the sum of bytes */
-    double ready;    /* when the last gradient is ready */
-} bucket;
-
+/* Open buckets of gradients. */
 typedef struct buckets {
-    uint32_t n;
-    bucket open[WAYS];
+    plan_buckets s;
+    plan_bucket room[SC_MOVED];
 } buckets;
 
-static bool same_way(const sc_gradient *a, const sc_gradient *b)
+static void open_none(buckets *k, double full)
 {
-    bool same = a->n == b->n;
-    for (uint32_t k = 0; same && k < a->n; k++)
-        same = a->axes[k] == b->axes[k] && a->coll[k] == b->coll[k];
-    return same;
+    k->s = (plan_buckets){.full = full, .room = SC_MOVED, .open = k->room};
 }
 
 static bool same_bucket(const sc_gradient *a, const sc_gradient *b)
 {
-    bool same = a->bytes[0] == b->bytes[0] && same_way(a, b);
-    for (uint32_t k = 1; same && k < a->n; k++)
+    bool same = a->n == b->n && plan_bucket_way(a) == plan_bucket_way(b);
+    for (uint32_t k = 0; same && k < a->n; k++)
         same = a->bytes[k] == b->bytes[k];
     return same;
 }
@@ -244,53 +234,44 @@ static const fast_price *price_of(fast_engine *x, const sc_gradient *g)
     return p;
 }
 
-static void bucket_leaves(scene *s, buckets *k, uint32_t i)
+static void bucket_leaves(scene *s, buckets *k, plan_bucket *full)
 {
     fast_device *d = s->d;
-    bucket *b = &k->open[i];
-    const fast_price *p = price_of(s->x, &b->all);
+    plan_bucket b = plan_bucket_close(&k->s, full);
+    sc_gradient all = *(const sc_gradient *)b.own;
+    memcpy(all.bytes, b.bytes, sizeof all.bytes);
+    const fast_price *p = price_of(s->x, &all);
     bool between = !s->x->beside; /* not overlapped: on the kernels' stream */
-    if (between) b->ready = s->t;
-    stretch o = queue_adds(&d->grads, &d->gathers, b->ready, p->load);
+    if (between) b.ready = s->t;
+    stretch o = queue_adds(&d->grads, &d->gathers, b.ready, p->load);
     for (uint32_t r = 0; o.both > 0 && r < s->n_ready; r++)
         s->ready[r] = stretched(&o, s->ready[r]);
     if (between) s->t = d->grads.end;
     d->left[d->turn] = d->grads.end;
     d->turn = !d->turn;
-    k->n--;
-    memmove(b, b + 1, (k->n - i) * sizeof *b);
 }
 
 /* Exchanges buckets in the order in which they are complete. */
 static void all_leave(scene *s, buckets *k)
 {
-    while (k->n) {
-        uint32_t first = 0;
-        for (uint32_t i = 1; i < k->n; i++)
-            if (k->open[i].ready < k->open[first].ready) first = i;
-        bucket_leaves(s, k, first);
-    }
+    while (k->s.n) bucket_leaves(s, k, plan_bucket_first(&k->s));
 }
 
 /* Finds the bucket for a gradient. A new bucket of sharded gradients waits
  * until one of two buffers is free. */
-static uint32_t bucket_of(scene *s, buckets *k, const sc_gradient *g,
-                          bool buffers)
+static plan_bucket *bucket_of(scene *s, buckets *k, sc_gradient *g,
+                              bool buffers)
 {
-    uint32_t i = 0;
-    while (i < k->n && !same_way(&k->open[i].all, g)) i++;
-    if (i < k->n) return i;
-    if (i == WAYS) all_leave(s, k);
+    uint64_t way = plan_bucket_way(g);
+    plan_bucket *b = plan_bucket_of(&k->s, way);
+    if (!b) {
+        all_leave(s, k);
+        b = plan_bucket_of(&k->s, way);
+    }
+    if (b->own) return b;
     if (buffers) s->t = fast_larger(s->t, s->d->left[s->d->turn]);
-    k->open[k->n] = (bucket){.all = *g};
-    memset(k->open[k->n].all.bytes, 0, sizeof g->bytes);
-    return k->n++;
-}
-
-static void bucket_takes(bucket *b, const sc_gradient *g, double at)
-{
-    for (uint32_t k = 0; k < g->n; k++) b->all.bytes[k] += g->bytes[k];
-    b->ready = at;
+    b->own = g;
+    return b;
 }
 
 /* Runs the backward pass of a layer for `c` seconds, `own` of them kernels,
@@ -302,23 +283,23 @@ static void run_gradients(scene *s, const sc_segment *b, double c, double own,
     bool buffers = b->bulk > 0 && s->x->each;
     double done = 0;
     for (uint32_t i = 0; !casts && i < b->n_gradients; i++) {
-        const sc_gradient *g = &b->gradient[i];
+        sc_gradient *g = &b->gradient[i];
         const sc_made *made = &b->made[g->weight];
         double from = fast_larger(done, made->from);
         double to = fast_larger(from, made->to);
         run(s, (from - done) * c, (from - done) * own);
-        uint32_t at = bucket_of(s, k, g, buffers);
+        plan_bucket *at = bucket_of(s, k, g, buffers);
         run(s, (to - from) * c, (to - from) * own);
-        bucket_takes(&k->open[at], g, s->t);
-        if (s->x->full > 0 && k->open[at].all.bytes[0] >= s->x->full)
+        if (plan_bucket_add(&k->s, at, g->bytes, g->n, s->t))
             bucket_leaves(s, k, at);
         done = to;
     }
     double cast = casts ? b->cast_s : 0;
     run(s, (1 - done) * c - cast, (1 - done) * own - cast);
     for (uint32_t i = 0; casts && i < b->n_gradients; i++) {
-        uint32_t at = bucket_of(s, k, &b->gradient[i], buffers);
-        bucket_takes(&k->open[at], &b->gradient[i], s->t + cast);
+        sc_gradient *g = &b->gradient[i];
+        plan_bucket *at = bucket_of(s, k, g, buffers);
+        (void)plan_bucket_add(&k->s, at, g->bytes, g->n, s->t + cast);
     }
     run(s, cast, cast);
     if (s->last && b->once.seconds > 0)
@@ -460,7 +441,8 @@ static double layered(fast_engine *x, const fast_chunk *l, uint32_t dev,
     s.last = last;
     s.n_ready = 1 + (uint32_t)x->p->run.sw->prefetch;
     memset(s.ready, 0, s.n_ready * sizeof *s.ready);
-    open.n = root.n = 0;
+    open_none(&open, x->full);
+    open_none(&root, x->full);
     for (uint32_t k = 0; k < w.n; k = skip(&s, &w, k) + 1) {
         const sc_segment *b = fast_layer(l, bwd, k);
         double own, c = pass_seconds(b, pass, sends, &own);
