@@ -230,6 +230,11 @@ static sc_status assumptions(const cli *c, const sweep_of *w, sc_json *j)
         if (!text) return sc_error_nomem(c->err);
         sc_json_string(j, text);
     }
+    const char *nodes = sc_hw_assumed(w->hw, c->arena);
+    if (nodes) {
+        sc_json_string(j, nodes);
+        cli_note(c, "note: %s\n", nodes);
+    }
     sc_json_end(j, ']');
     return SC_OK;
 }

@@ -229,6 +229,7 @@ static void assumptions(result *x)
     const emulate_run *r = x->r;
     const sc_emu_options *e = r->e;
     sc_arena *a = r->c->arena;
+    assume(x, sc_hw_assumed(r->config.hw, a));
     assume(x, sc_sprintf(a, "interposed %s: %s", x->s.library, r->program.why));
     assume(x, r->config.clock == SC_EMU_VIRTUAL
                   ? "virtual clock: CPU time of the program plus modelled waits"

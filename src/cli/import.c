@@ -122,6 +122,14 @@ static sc_status size_cluster(cli *c, const script *x, const sc_hw *hw,
         units = m->world / n;
     else if (m->world == 0 && n > 1)
         units = m->nodes;
+    if (units == 0 && m->unset.text)
+        return sc_error(
+            c->err, SC_EINPUT, SC_C_MISSING, m->unset.pos,
+            sc_sprintf(c->arena,
+                       "give the cluster's size, as in --cluster %s:4, or "
+                       "write a line NAME=value at the top of the file",
+                       job->cluster),
+            "%s %.80s: this file does not set it", m->unset.key, m->unset.text);
     if (units <= 1) return SC_OK;
     job->cluster =
         sc_sprintf(c->arena, "%s:%lld", job->cluster, (long long)units);

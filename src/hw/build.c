@@ -130,6 +130,7 @@ void hw_finish(sc_hw *hw, const hw_spec *s, bool net)
     hw->host_size = s->host > 0 && s->host < hw->node_size ? (uint32_t)s->host
                                                            : hw->node_size;
     hw->cpu_vendor = s->cpu == 0 ? "" : hw_cpus[s->cpu];
+    hw->node_assumed = s->node_assumed;
     hw->node_power_w = s->node_power;
     hw->pue = s->pue;
     hw->n_values = s->values.n;
@@ -223,6 +224,24 @@ static sc_status device_node(const sc_device *d, hw_spec *s, sc_arena *a,
     return SC_EBUG;
 }
 
+const char *sc_hw_assumed(const sc_hw *hw, sc_arena *a)
+{
+    if (hw->node_assumed == NULL || hw->n_devices == 1) return NULL;
+    const char *nodes =
+        hw->n_nodes == 1
+            ? sc_sprintf(a, "%u devices of one %s", (unsigned)hw->n_devices,
+                         hw->node_assumed)
+            : sc_sprintf(a, "%u nodes of %u devices, like %s",
+                         (unsigned)hw->n_nodes, (unsigned)hw->node_size,
+                         hw->node_assumed);
+    if (nodes == NULL) return NULL;
+    return sc_sprintf(a,
+                      "%s: usual for %s; to choose another system, name it "
+                      "(stepcast list clusters) or describe it in a cluster "
+                      "file",
+                      nodes, hw->device->name);
+}
+
 /* `n` devices of one kind: a part of one node, or several whole nodes. */
 static sc_status device_count(const char *spec, uint64_t n, hw_spec *s,
                               sc_arena *a, sc_err *err)
@@ -294,6 +313,7 @@ static sc_status build_name(const char *spec, sc_pos pos,
         SC_TRY(hw_device_read(found.file, a, &d, err));
         SC_TRY(device_node(d, &s, a, err));
         SC_TRY(device_count(spec, n, &s, a, err));
+        s.node_assumed = d->node;
     }
     s.pos = pos; /* from here on an error is in what the user asked for */
     s.map = NULL;

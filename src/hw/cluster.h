@@ -48,7 +48,8 @@ typedef struct hw_spec {
     int64_t nccl_cross_nic;                       /* -1: not given */
     bool nccl_pxn_disable, sharp;
     /* Not keys: */
-    const hw_own *own; /* devices of the file itself */
+    const hw_own *own;        /* devices of the file itself */
+    const char *node_assumed; /* see hw.h */
     hw_values values;
     sc_pos pos;         /* of the whole description */
     const sc_node *map; /* the tree it was read from, or NULL */

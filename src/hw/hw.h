@@ -127,6 +127,8 @@ typedef struct sc_hw {
     const sc_device *device;
     bool
         device_assumed; /* the one-line form did not name it, so the default was taken */
+    const char *node_assumed; /* the catalogue's node, where only the device was
+                                 named; NULL: the user named or described it */
     uint32_t n_devices;
     uint32_t n_dims;
     sc_dim dim[SC_HW_DIMS];
@@ -164,6 +166,10 @@ struct hw_memo;
 
 /* The device at index `device` < n_devices. */
 const sc_device *sc_hw_device_at(const sc_hw *hw, uint32_t device);
+
+/* What was assumed of the nodes where only a device was named, as text in the
+ * arena.  NULL: nothing, or no memory. */
+const char *sc_hw_assumed(const sc_hw *hw, sc_arena *a);
 
 /* The catalogue as built in.  `name` is a device, resolved through aliases
  * ("A100-SXM-80GB", "NVIDIA H100 80GB HBM3").  Errors: unknown name with the

@@ -22,6 +22,8 @@ typedef struct sc_import {
     sc_transformer model; /* valid if has_model; named after the file */
     int64_t world, nodes, per_node; /* processes; 0: not known */
     const char *starter;            /* the file that gives them; NULL */
+    sc_origin unset; /* a number of them that only a run determines: key
+                        "--nnodes", text "$NNODES"; text NULL: none */
     uint32_t n_origins, n_model_origins;
     sc_origin *origins;       /* [n_origins] of fields of the job */
     sc_origin *model_origins; /* [n_model_origins] of fields of the model */

@@ -72,6 +72,18 @@ static const char *launch_value(const char *const *w, uint32_t n, uint32_t i,
     return w[i][len] == '\0' && i + 1 < n ? w[i + 1] : NULL;
 }
 
+/* Remembers a number of processes that only a run determines. */
+static void undetermined(megatron *m, const sh *s, uint32_t i,
+                         const char *option, const char *text)
+{
+    const sh_text *t = &s->launcher.t[i];
+    if (m->to->out->unset.text) return;
+    if (!sh_has_hole(t) && i + 1 < s->launcher.n) t++;
+    if (!sh_has_hole(t)) return;
+    m->to->out->unset = (sc_origin){.key = option, .text = text};
+    m->to->out->unset.pos = sh_pos(s, t->g[0].at);
+}
+
 static sc_status launcher(megatron *m, const sh *s)
 {
     uint32_t n = s->launcher.n;
@@ -106,6 +118,8 @@ static sc_status launcher(megatron *m, const sh *s)
                                        text));
             } else if (count(text) > 0)
                 v[launch_options[k].part] = count(text);
+            else
+                undetermined(m, s, i, opt, text);
         }
     if (starts_all) v[WORLD] = 0;
     if (v[WORLD] == 0) v[WORLD] = v[NODES] * v[PER_NODE];

@@ -318,37 +318,6 @@ sc_status sh_commands(sh *s, sh_src *c)
 
 /* ---- whole files ------------------------------------------------------------------- */
 
-/* The words up to the end of the line, for the launcher. */
-static sc_status directive(sh *s, sh_src *c)
-{
-    for (;;) {
-        sh_text word = {0};
-        sh_skip_blanks(c);
-        while (sh_at(c, 0) && sh_at(c, 0) != '\n' && !sh_blank(sh_at(c, 0)))
-            SC_TRY(sh_push(s, &word, c->g[c->i++]));
-        if (word.n == 0) return SC_OK;
-        SC_TRY(sh_append(s, &s->launcher, word));
-    }
-}
-
-/* "#SBATCH --nodes=4" counts as an option of srun, and sets variables. */
-static sc_status directives(sh *s, const sh_src *all)
-{
-    static const char mark[] = "#SBATCH";
-    sh_src c = *all;
-    while (c.i < c.n) {
-        uint32_t k = 0;
-        while (k < sizeof mark - 1 && sh_at(&c, k) == mark[k]) k++;
-        if (k == sizeof mark - 1) {
-            c.i += k;
-            SC_TRY(directive(s, &c));
-        }
-        sh_skip_line(&c);
-        if (c.i < c.n) c.i++;
-    }
-    return SC_OK;
-}
-
 static sc_status bare_list(sh *s, sh_src *c)
 {
     for (;;) {
@@ -374,7 +343,7 @@ sc_status sh_read(sh *s, bool bare)
     sh_src c = {g, (uint32_t)s->len, 0};
     s->live = true;
     if (bare) return bare_list(s, &c);
-    SC_TRY(directives(s, &c));
+    SC_TRY(sh_batch(s, &c));
     SC_TRY(sh_commands(s, &c));
     if (!*s->stop) return SC_OK;
     return sc_error(s->err, SC_EINPUT, SC_C_SYNTAX,

@@ -121,6 +121,10 @@ sc_status sh_word(sh *s, sh_src *c, bool whole, sh_list *out);
 /* Past the bracket that closes the one before the cursor. */
 sc_status sh_match(sh *s, sh_src *c, char open, char close, uint32_t at);
 
+/* Reads the lines "#SBATCH --nodes=4": they count as options of the launcher and
+ * set the variables that SLURM sets. */
+sc_status sh_batch(sh *s, const sh_src *all);
+
 /* ---- commands --------------------------------------------------------------- */
 
 enum { SH_MAX_NESTING = 40 };

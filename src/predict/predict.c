@@ -202,6 +202,8 @@ static void notes(const sc_job *job, sc_prediction *p, predict_notes *assume,
     if (hw->device_assumed)
         predict_note(assume, "device %s: the machine's description names none",
                      hw->device->name);
+    const char *nodes = sc_hw_assumed(hw, assume->arena);
+    if (nodes != NULL) predict_note(assume, "%s", nodes);
 }
 
 /* Applies the job's changes to the model and the program. */
