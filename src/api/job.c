@@ -127,7 +127,7 @@ static void forget(stepcast_job *job, const sc_key *k)
     size_t len = strlen(bare);
     for (uint32_t i = 0; i < job->n_options; i++) {
         const char *at = job->option[i] + 2;
-        if (k->type == SC_T_BOOL && strncmp(at, "no-", 3) == 0) at += 3;
+        if (sc_key_is_flag(k) && strncmp(at, "no-", 3) == 0) at += 3;
         bool same =
             strncmp(at, bare, len) == 0 && (at[len] == '\0' || at[len] == '=');
         if (!same) job->option[n++] = job->option[i];
@@ -145,12 +145,11 @@ static sc_status set(stepcast_job *job, const char *name, const char *value,
     if (!k) return unknown(job, bare, err);
     SC_TRY(check(job, k, value, err));
     bool yes = false;
-    sc_key alone = *k;
-    alone.offset = 0;
-    if (k->type == SC_T_BOOL)
+    const sc_key alone = {.name = k->name, .type = SC_T_BOOL};
+    if (sc_key_is_flag(k))
         SC_TRY(sc_schema_set(&alone, value, sc_pos_none(), &yes, &job->arena,
                              err));
-    char *word = k->type == SC_T_BOOL
+    char *word = sc_key_is_flag(k)
                      ? sc_sprintf(&job->arena, "--%s%s", yes ? "" : "no-", bare)
                      : sc_sprintf(&job->arena, "%s=%s", k->flag, value);
     if (k->type != SC_T_LIST) forget(job, k);
@@ -299,7 +298,7 @@ stepcast_status stepcast_job_option(const char *name, uint32_t i,
     if (!k) return STEPCAST_NO;
     bool unit = k->type == SC_T_QUANTITY && k->unit != SC_U_NONE;
     stepcast_option o = {.name = k->flag + 2,
-                         .value = k->type == SC_T_BOOL ? NULL : buffer,
+                         .value = sc_key_is_flag(k) ? NULL : buffer,
                          .unit = unit ? sc_unit_name(k->unit) : NULL,
                          .initial = k->def,
                          .help = k->help,

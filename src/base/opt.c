@@ -40,7 +40,7 @@ static bool same_flag(const char *flag, const char *word, size_t len)
 /* "--no-sp" for the row of "--sp". */
 static bool is_negation(const sc_key *k, const char *word, size_t len)
 {
-    return k->type == SC_T_BOOL && len > 5 && memcmp(word, "--no-", 5) == 0 &&
+    return sc_key_is_flag(k) && len > 5 && memcmp(word, "--no-", 5) == 0 &&
            strlen(k->flag) == len - 3 &&
            memcmp(k->flag + 2, word + 5, len - 5) == 0;
 }
@@ -113,7 +113,7 @@ static sc_status one_option(const parser *p, int *i)
     const char *word = p->argv[*i];
     if (!find_option(p, word, &o)) return unknown_option(p, word);
     if (p->store) sc_given_set(&o.set->given, o.set->keys, o.key->name);
-    if (o.key->type == SC_T_BOOL) {
+    if (sc_key_is_flag(o.key)) {
         if (o.value != NULL && o.negated)
             return sc_error(p->err, SC_EUSAGE, SC_C_OPTION, sc_pos_file(word),
                             NULL, "this option takes no value");
@@ -199,7 +199,7 @@ void sc_schema_help_row(const sc_key *k, sc_text *t)
     } else if (k->type == SC_T_ENUM) {
         for (int i = 0; k->names[i] != NULL; i++)
             sc_text_add(&left, "%s%s", i == 0 ? " " : "|", k->names[i]);
-    } else if (k->type != SC_T_BOOL) {
+    } else if (!sc_key_is_flag(k)) {
         bool text = k->type == SC_T_STRING || k->type == SC_T_LIST;
         sc_text_add(&left, " %s", text ? "TEXT" : "N");
     }

@@ -158,7 +158,8 @@ static sc_status parse_value(const sc_key *key, const char *text, sc_pos pos,
     case SC_T_INT:
         SC_TRY(parse_int(key, text, pos, &v->whole, err));
         return check_range(key, (double)v->whole, text, pos, err);
-    case SC_T_BOOL: return parse_bool(key, text, pos, &v->truth, err);
+    case SC_T_BOOL:
+    case SC_T_TRISTATE: return parse_bool(key, text, pos, &v->truth, err);
     case SC_T_ENUM: return parse_enum(key, text, pos, &v->index, err);
     case SC_T_STRING:
     case SC_T_LIST: return SC_OK;
@@ -193,6 +194,7 @@ sc_status sc_schema_set(const sc_key *key, const char *text, sc_pos pos,
     case SC_T_QUANTITY: *(double *)field = v.number; break;
     case SC_T_INT: *(int64_t *)field = v.whole; break;
     case SC_T_BOOL: *(bool *)field = v.truth; break;
+    case SC_T_TRISTATE: *(int *)field = v.truth; break;
     case SC_T_ENUM: *(int *)field = v.index; break;
     case SC_T_STRING:
         if ((copy = sc_strdup(a, text)) == NULL) return sc_error_nomem(err);
@@ -231,7 +233,7 @@ static sc_status unknown_key(const sc_key *keys, const sc_node *c, sc_err *err)
 static bool is_quoted_number(const sc_key *key, const sc_node *c)
 {
     if (!c->quoted) return false;
-    if (key->type == SC_T_BOOL) return true;
+    if (sc_key_is_flag(key)) return true;
     bool bare = key->unit == SC_U_NONE || key->unit == SC_U_COUNT;
     if (key->type != SC_T_INT && (key->type != SC_T_QUANTITY || !bare))
         return false;
@@ -320,6 +322,36 @@ sc_status sc_schema_read(const sc_key *keys, const sc_node *node, void *target,
     return SC_OK;
 }
 
+static size_t size_of(sc_type type)
+{
+    switch (type) {
+    case SC_T_QUANTITY: return sizeof(double);
+    case SC_T_INT: return sizeof(int64_t);
+    case SC_T_BOOL: return sizeof(bool);
+    case SC_T_TRISTATE:
+    case SC_T_ENUM: return sizeof(int);
+    case SC_T_STRING:
+    case SC_T_LIST:
+    case SC_T_NODE: break;
+    }
+    return sizeof(void *);
+}
+
+void sc_schema_copy(const sc_key *key, const void *from, void *to)
+{
+    memcpy((char *)to + key->offset, (const char *)from + key->offset,
+           size_of(key->type));
+}
+
+bool sc_schema_same(const sc_key *key, const void *x, const void *y)
+{
+    const void *a = (const char *)x + key->offset;
+    const void *b = (const char *)y + key->offset;
+    if (key->type != SC_T_STRING) return memcmp(a, b, size_of(key->type)) == 0;
+    const char *s = *(const char *const *)a, *t = *(const char *const *)b;
+    return s && t ? strcmp(s, t) == 0 : s == t;
+}
+
 static void print_list(const char *const *word, char *buf, size_t size)
 {
     size_t at = 0;
@@ -342,6 +374,9 @@ void sc_schema_print(const sc_key *key, const void *target, char *buf,
         snprintf(buf, size, "%" PRId64, *(const int64_t *)field);
         return;
     case SC_T_BOOL: text = *(const bool *)field ? "true" : "false"; break;
+    case SC_T_TRISTATE:
+        text = *(const int *)field > 0 ? "true" : "false";
+        break;
     case SC_T_ENUM: text = key->names[*(const int *)field]; break;
     case SC_T_STRING: text = *(const char *const *)field; break;
     case SC_T_LIST:

@@ -17,6 +17,7 @@ typedef enum sc_type {
     SC_T_QUANTITY, /* double, in the base unit of `unit` */
     SC_T_INT,      /* int64_t */
     SC_T_BOOL,     /* bool: true/false/yes/no/on/off */
+    SC_T_TRISTATE, /* int: 1 or 0, read as SC_T_BOOL; negative: not given */
     SC_T_STRING,   /* const char *, in the arena */
     SC_T_ENUM,     /* int: index into `names` (NULL-terminated) */
     SC_T_LIST,     /* const char **, NULL-terminated, in the arena; NULL: none.
@@ -37,6 +38,12 @@ typedef struct sc_key {
     const char *help;         /* one line */
     bool required;            /* in files */
 } sc_key;
+
+/* Whether an option of this row takes no value: "--sp", "--no-sp". */
+static inline bool sc_key_is_flag(const sc_key *k)
+{
+    return k->type == SC_T_BOOL || k->type == SC_T_TRISTATE;
+}
 
 /* The present name of a key whose former name (without dashes) files and
  * commands may still use; NULL: it never had another. */
@@ -69,6 +76,10 @@ sc_status sc_schema_set(const sc_key *key, const char *text, sc_pos pos,
  * of it where it is a list. */
 sc_status sc_schema_set_node(const sc_key *key, const sc_node *value,
                              void *target, sc_arena *a, sc_err *err);
+
+/* Copies one field from a struct of the same table, and compares it. */
+void sc_schema_copy(const sc_key *key, const void *from, void *to);
+bool sc_schema_same(const sc_key *key, const void *x, const void *y);
 
 /* Command line.  Parses argv[0..argc) (without program and command name) as
  * options of the tables (several, each with its own target): "--flag value",

@@ -52,7 +52,7 @@ static void bash_flag(const char *command, const sc_key *k, sc_text *out)
 static void bash_value(const char *command, const sc_key *k, sc_text *out)
 {
     const char *names = catalogue(k);
-    if (k->type == SC_T_BOOL || (k->type != SC_T_ENUM && !names && !is_text(k)))
+    if (sc_key_is_flag(k) || (k->type != SC_T_ENUM && !names && !is_text(k)))
         return;
     sc_text_add(out, "    %s,%s)", command, k->flag);
     if (k->type == SC_T_ENUM) {
@@ -126,7 +126,7 @@ static void zsh_key(const char *command, const sc_key *k, sc_text *out)
         sc_text_add(out, ":%s:($(stepcast list %s --names))", k->name, names);
     } else if (is_text(k)) {
         sc_text_add(out, ":%s:_files", k->name);
-    } else if (k->type != SC_T_BOOL) {
+    } else if (!sc_key_is_flag(k)) {
         sc_text_add(out, ":%s: ", k->name);
     }
     sc_text_add(out, "' \\\n");
@@ -187,7 +187,7 @@ static void fish_key(const char *command, const sc_key *k, sc_text *out)
         sc_text_add(out, "'");
     } else if (names) {
         sc_text_add(out, " -r -a '(stepcast list %s --names)'", names);
-    } else if (k->type != SC_T_BOOL) {
+    } else if (!sc_key_is_flag(k)) {
         sc_text_add(out, is_text(k) ? " -r" : " -x");
     }
     fish_text(k->help ? k->help : "", out);

@@ -238,7 +238,6 @@ static sc_status plan(cli *c, emulate_plan *x, sc_opt_set sets[N_SETS],
                       const sc_words *words)
 {
     SC_TRY(check_plan(c, sets, words));
-    sc_job_given(x->job, &sets[JOB].given);
     share_cluster(x->emu, x->job, sets);
     return cli_emulate_plan(c, x);
 }

@@ -292,8 +292,6 @@ static sc_status dump_json(cli *c, const sc_opt_set sets[2], sc_job *whole)
     for (const sc_key *k = sc_job_keys; k->name; k++)
         if (sc_job_has(whole, k))
             sc_given_set(&all[0].given, sc_job_keys, k->name);
-    whole->sp_flag = whole->sp == 1;
-    whole->overlap_flag = whole->grad_overlap == 1;
     all[0].target = whole;
     return cli_dump(c, all, 2);
 }

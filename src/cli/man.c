@@ -61,7 +61,7 @@ static void synopsis(sc_text *t, const char *usage)
 
 static void value(sc_text *t, const sc_key *k)
 {
-    if (k->type == SC_T_BOOL) return;
+    if (sc_key_is_flag(k)) return;
     sc_text_add(t, " \\fI");
     if (k->meta)
         plain(t, k->meta);

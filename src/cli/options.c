@@ -260,6 +260,8 @@ static void dump_value(const sc_key *k, const void *target, sc_json *j)
         sc_json_end(j, ']');
     } else if (k->type == SC_T_BOOL) {
         sc_json_bool(j, *(const bool *)field);
+    } else if (k->type == SC_T_TRISTATE) {
+        sc_json_bool(j, *(const int *)field > 0);
     } else if (k->type == SC_T_INT) {
         sc_json_int(j, *(const int64_t *)field);
     } else if (k->type == SC_T_QUANTITY && k->unit == SC_U_NONE) {

@@ -291,7 +291,6 @@ static sc_status prepare(cli *c, int argc, char *const *argv,
     sc_words words = {0};
     sc_job_init(job);
     SC_TRY(cli_parse(c, argc, argv, sets, 2, &words));
-    sc_job_given(job, &sets[0].given);
     if (words.n)
         return sc_error(c->err, SC_EUSAGE, SC_C_OPTION, sc_pos_none(),
                         "`stepcast predict --help` lists the options",

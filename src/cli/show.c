@@ -369,7 +369,6 @@ sc_status cli_show(cli *c, int argc, char *const *argv)
                           {sc_job_keys, &job, {{0}}},
                           {cli_predict_keys, &po, {{0}}}};
     SC_TRY(cli_parse(c, argc, argv, sets, 3, &words));
-    sc_job_given(&job, &sets[1].given);
     bool config = o.strategy || o.graph;
     if (config && words.n == 1) named(c, words.w[0], &job);
     if (c->dump_config) return cli_dump(c, sets, 3);

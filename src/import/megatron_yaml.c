@@ -54,16 +54,15 @@ void sc_job_yaml(const sc_job *job, const sc_import *m, const char *model,
 {
     if (!job->model && model) put(out, "model", model, true, NULL);
     for (const sc_key *k = sc_job_keys; k->name; k++) {
-        const int *three = sc_job_three_valued(job, k);
         const char *origin =
             m ? find_origin(m->origins, m->n_origins, k->name) : NULL;
         char value[200];
-        if (three) {
-            if (*three != SC_INFER)
-                put(out, k->name, *three ? "yes" : "no", false, origin);
+        if (!sc_job_has(job, k)) continue;
+        if (k->type == SC_T_TRISTATE) {
+            const int *is = (const void *)((const char *)job + k->offset);
+            put(out, k->name, *is ? "yes" : "no", false, origin);
             continue;
         }
-        if (!sc_job_has(job, k)) continue;
         if (k->type == SC_T_STRING) {
             const char *const *s =
                 (const void *)((const char *)job + k->offset);

@@ -126,10 +126,9 @@ bool import_is_explicit(const import_sink *s, const char *key)
 static double number_of(const sc_job *job, const sc_key *k)
 {
     const void *field = (const char *)job + k->offset;
-    const int *three = sc_job_three_valued(job, k);
-    if (three) return *three;
     switch (k->type) {
     case SC_T_INT: return (double)*(const int64_t *)field;
+    case SC_T_TRISTATE:
     case SC_T_ENUM: return *(const int *)field;
     case SC_T_BOOL: return *(const bool *)field;
     case SC_T_QUANTITY: return *(const double *)field;
@@ -143,13 +142,9 @@ static double number_of(const sc_job *job, const sc_key *k)
 static void set_number(sc_job *job, const sc_key *k, double value)
 {
     void *field = (char *)job + k->offset;
-    const int *three = sc_job_three_valued(job, k);
-    if (three)
-        *(int *)((char *)job + ((const char *)three - (const char *)job)) =
-            (int)value;
-    else if (k->type == SC_T_INT)
+    if (k->type == SC_T_INT)
         *(int64_t *)field = (int64_t)value;
-    else if (k->type == SC_T_ENUM)
+    else if (k->type == SC_T_ENUM || k->type == SC_T_TRISTATE)
         *(int *)field = (int)value;
     else if (k->type == SC_T_BOOL)
         *(bool *)field = value != 0;

@@ -37,7 +37,6 @@ typedef struct words {
     sc_strategy s;
     const char *zero_axis;
     int optimizer;
-    bool grad, p2p, tp;
     const sc_node *section, *cuts, *in_flight;
 } words;
 
@@ -64,6 +63,10 @@ typedef struct words {
 #define BOOL(key, field, text)                                             \
     {                                                                      \
         .name = key, .type = SC_T_BOOL, .offset = OFF(field), .help = text \
+    }
+#define TRISTATE(key, field, text)                                             \
+    {                                                                          \
+        .name = key, .type = SC_T_TRISTATE, .offset = OFF(field), .help = text \
     }
 #define NODE(key, field, text)                                             \
     {                                                                      \
@@ -120,9 +123,9 @@ static const sc_key pipeline_keys[] = {
 static const sc_key overlap_keys[] = {
     REAL("grad_bucket", SC_U_BYTES, s.grad_bucket, 1, 1e15,
          "gradients of one exchange"),
-    BOOL("grad", grad, "gradients beside the backward pass"),
-    BOOL("p2p", p2p, "transfers between stages beside compute"),
-    BOOL("tp", tp, "exchanges over tp beside products"),
+    TRISTATE("grad", s.grad_overlap, "gradients beside the backward pass"),
+    TRISTATE("p2p", s.p2p_overlap, "transfers between stages beside compute"),
+    TRISTATE("tp", s.tp_overlap, "exchanges over tp beside products"),
     REAL("gamma", SC_U_NONE, s.gamma, 0, 100, "slow-down of what overlaps"),
     {0}};
 
@@ -147,13 +150,11 @@ static const sc_key checkpoint_keys[] = {
 
 /* ---- sections -------------------------------------------------------- */
 
-static sc_given section(strategy_reader *r, const sc_node *root,
-                        const char *name, const sc_key *keys, words *w)
+static void section(strategy_reader *r, const sc_node *root, const char *name,
+                    const sc_key *keys, words *w)
 {
     const sc_node *n = sc_node_get(root, name);
-    sc_given given = {{0}};
-    if (n) strategy_keep(r, sc_schema_read(keys, n, w, &given, r->a, r->err));
-    return given;
+    if (n) strategy_keep(r, sc_schema_read(keys, n, w, NULL, r->a, r->err));
 }
 
 static const char *axis_name(strategy_reader *r, const sc_node *n)
@@ -334,16 +335,13 @@ static void read_words(strategy_reader *r, const sc_node *root)
 {
     words w = {.s = *r->s, .optimizer = -1};
     strategy_keep(r, sc_schema_read(top_keys, root, &w, NULL, r->a, r->err));
-    (void)section(r, root, "batch", batch_keys, &w);
-    (void)section(r, root, "preset", preset_keys, &w);
-    (void)section(r, root, "pipeline", pipeline_keys, &w);
-    (void)section(r, root, "offload", offload_keys, &w);
-    (void)section(r, root, "checkpoint", checkpoint_keys, &w);
-    sc_given given = section(r, root, "overlap", overlap_keys, &w);
+    section(r, root, "batch", batch_keys, &w);
+    section(r, root, "preset", preset_keys, &w);
+    section(r, root, "pipeline", pipeline_keys, &w);
+    section(r, root, "offload", offload_keys, &w);
+    section(r, root, "checkpoint", checkpoint_keys, &w);
+    section(r, root, "overlap", overlap_keys, &w);
     store_words(r, &w);
-    if (sc_given_has(&given, overlap_keys, "grad")) r->s->grad_overlap = w.grad;
-    if (sc_given_has(&given, overlap_keys, "p2p")) r->s->p2p_overlap = w.p2p;
-    if (sc_given_has(&given, overlap_keys, "tp")) r->s->tp_overlap = w.tp;
     const sc_node *pipeline = sc_node_get(root, "pipeline");
     if (!pipeline || pipeline->kind != SC_N_MAP) return;
     read_cuts(r, sc_node_get(pipeline, "cuts"));

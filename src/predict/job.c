@@ -18,6 +18,11 @@ const char *const sc_fidelity_names[] = {"analytic", "chunk", "flow", NULL};
         .name = key, .type = SC_T_BOOL, .offset = OFF(field), .flag = flag_, \
         .help = text                                                         \
     }
+#define TRISTATE(key, field, flag_, text)                         \
+    {                                                             \
+        .name = key, .type = SC_T_TRISTATE, .offset = OFF(field), \
+        .flag = flag_, .help = text                               \
+    }
 #define ENUM(key, field, names_, flag_, text)                                  \
     {                                                                          \
         .name = key, .type = SC_T_ENUM, .offset = OFF(field), .names = names_, \
@@ -89,8 +94,8 @@ const sc_key sc_job_keys[] = {
          "powersgd:RANK"),
     WORD("freeze", freeze, "--freeze", "PATTERNS",
          "weights that do not learn: layers.0-15.*,embedding"),
-    BOOL("sp", sp_flag, "--sp",
-         "sequence parallelism over tp; --no-sp: without"),
+    TRISTATE("sp", sp, "--sp",
+             "sequence parallelism over tp; --no-sp: without"),
     ENUM("recompute", recompute, sc_recompute_names, "--recompute",
          "what the backward pass computes again; selective: attention"),
     ENUM("recompute-method", rc_method, sc_rc_method_names,
@@ -126,8 +131,8 @@ const sc_key sc_job_keys[] = {
          "products that low-precision recipes leave in 16 bits: layers.0-1"),
     ENUM("precision", precision, sc_recipe_names, "--precision",
          "precision of matrix products"),
-    BOOL("overlap-grad-reduce", overlap_flag, "--overlap-grad-reduce",
-         "reduce gradients during the backward pass; --no-...: after it"),
+    TRISTATE("overlap-grad-reduce", grad_overlap, "--overlap-grad-reduce",
+             "reduce gradients during the backward pass; --no-...: after it"),
     {.name = "grad-bytes",
      .type = SC_T_QUANTITY,
      .unit = SC_U_BYTES,
@@ -195,11 +200,4 @@ void sc_job_init(sc_job *job)
                     .price = SC_INFER,
                     .gamma = SC_INFER,
                     .grad_overlap = SC_INFER};
-}
-
-void sc_job_given(sc_job *job, const sc_given *given)
-{
-    if (sc_given_has(given, sc_job_keys, "sp")) job->sp = job->sp_flag;
-    if (sc_given_has(given, sc_job_keys, "overlap-grad-reduce"))
-        job->grad_overlap = job->overlap_flag;
 }

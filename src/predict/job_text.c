@@ -5,39 +5,11 @@
 
 #include <string.h>
 
-const int *sc_job_three_valued(const sc_job *job, const sc_key *k)
-{
-    if (strcmp(k->name, "sp") == 0) return &job->sp;
-    if (strcmp(k->name, "overlap-grad-reduce") == 0) return &job->grad_overlap;
-    return NULL;
-}
-
-static bool equal(const sc_key *k, const sc_job *x, const sc_job *y)
-{
-    const void *a = (const char *)x + k->offset;
-    const void *b = (const char *)y + k->offset;
-    const int *three = sc_job_three_valued(x, k);
-    if (three) return *three == *sc_job_three_valued(y, k);
-    switch (k->type) {
-    case SC_T_INT: return memcmp(a, b, sizeof(int64_t)) == 0;
-    case SC_T_ENUM: return memcmp(a, b, sizeof(int)) == 0;
-    case SC_T_BOOL: return memcmp(a, b, sizeof(bool)) == 0;
-    case SC_T_QUANTITY: return memcmp(a, b, sizeof(double)) == 0;
-    case SC_T_STRING: {
-        const char *s = *(const char *const *)a, *t = *(const char *const *)b;
-        return s && t ? strcmp(s, t) == 0 : s == t;
-    }
-    case SC_T_LIST:
-    case SC_T_NODE: break;
-    }
-    return true;
-}
-
 bool sc_job_has(const sc_job *job, const sc_key *k)
 {
     sc_job empty;
     sc_job_init(&empty);
-    return !equal(k, job, &empty);
+    return !sc_schema_same(k, job, &empty);
 }
 
 /* Words that need no quoting in a shell stay unquoted. */
@@ -57,12 +29,11 @@ static void add_word(sc_text *t, const char *word)
 
 static void add_option(sc_text *t, const sc_key *k, const sc_job *job)
 {
-    const int *three = sc_job_three_valued(job, k);
     char value[200];
     const char *blank = t->len ? " " : "";
-    if (k->type == SC_T_BOOL) {
-        bool on = three ? *three == 1
-                        : *(const bool *)((const char *)job + k->offset);
+    if (sc_key_is_flag(k)) {
+        sc_schema_print(k, job, value, sizeof value);
+        bool on = strcmp(value, "true") == 0;
         sc_text_add(t, "%s--%s%s", blank, on ? "" : "no-", k->flag + 2);
         return;
     }
@@ -81,10 +52,12 @@ const char *sc_job_options(const sc_job *from, const sc_job *to, sc_arena *a)
     sc_text t;
     sc_text_init(&t);
     for (const sc_key *k = sc_job_keys; k->name; k++)
-        if (!equal(k, from, to) && sc_job_has(to, k)) add_option(&t, k, to);
+        if (!sc_schema_same(k, from, to) && sc_job_has(to, k))
+            add_option(&t, k, to);
     /* Removed yes/no options become their negation: "--no-fsdp". */
     for (const sc_key *k = sc_job_keys; k->name; k++)
-        if (k->type == SC_T_BOOL && !equal(k, from, to) && !sc_job_has(to, k))
+        if (sc_key_is_flag(k) && !sc_schema_same(k, from, to) &&
+            !sc_job_has(to, k))
             add_option(&t, k, to);
     const char *out = t.failed ? NULL : sc_strdup(a, t.buf);
     sc_text_free(&t);
@@ -107,13 +80,13 @@ void sc_job_resolve(const sc_job *job, const sc_run *run, sc_job *out)
     /* Operator networks define their own sequence length. */
     if (!run->model->net) j.seq = (int64_t)run->seq;
     j.zero = run->zero;
-    j.sp = j.sp_flag = run->sp;
+    j.sp = run->sp;
     j.recompute = (int)run->recompute;
     bool none = run->schedule == SC_SCH_INTERLEAVED && j.pp == 1;
     j.schedule = (int)(none ? SC_SCH_1F1B : run->schedule);
     j.schedule_file = run->order ? run->order->file : NULL;
     j.precision = (int)run->recipe;
-    j.grad_overlap = j.overlap_flag = run->sw->grad_overlap;
+    j.grad_overlap = run->sw->grad_overlap;
     j.offload = run->offload;
     if (run->optim_tier) j.optimizer_tier = run->optim_tier;
     if (run->size[SC_AX_REP] > 1)

@@ -37,7 +37,7 @@ static bool spare(sc_job *j, const sc_run *r, uint32_t i)
     case 6: j->pp = 4 * pp; break;
     case 7:
         if (r->sp || tp == 1) return false;
-        j->sp = j->sp_flag = true;
+        j->sp = true;
         break;
     case 8:
         if (pp == 1 || (r->schedule == SC_SCH_1F1B && r->vpp == 1))

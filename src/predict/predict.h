@@ -49,13 +49,11 @@ typedef struct sc_job {
     int cp_comm;       /* SC_INFER: the software's */
     double capacity;   /* rows of an expert over balanced; 0: dropless */
     double imbalance;  /* load of the busiest rank's experts over the mean; 0 */
-    const char *schedule_file;  /* orders of passes; NULL */
-    const char *compress;       /* format of gradients; NULL: not compressed */
-    const char *freeze;         /* patterns of operators that are not trained;
+    const char *schedule_file; /* orders of passes; NULL */
+    const char *compress;      /* format of gradients; NULL: not compressed */
+    const char *freeze;        /* patterns of operators that are not trained;
                             * NULL */
-    const char *keep_bf16;      /* operators that stay in 16 bits; NULL */
-    bool sp_flag, overlap_flag; /* as given by --sp, --no-sp ...;
-                                               see sc_job_given() */
+    const char *keep_bf16;     /* operators that stay in 16 bits; NULL */
     bool fsdp, forward_only;
     bool launch_blocking, numa_unbound;
     int engine;   /* sc_engine */
@@ -76,9 +74,6 @@ typedef struct sc_job {
 } sc_job;
 
 void sc_job_init(sc_job *job);
-/* Call after reading options or a file: copies given yes/no keys to their
- * three-valued fields. */
-void sc_job_given(sc_job *job, const sc_given *given);
 /* Reads the file named by `strategy` into `tree`, and copies into the job
  * what a job can express. If the command line contradicts the file, the
  * error is SC_C_CONFLICT. Does nothing without a file. */
@@ -87,8 +82,6 @@ sc_status sc_job_strategy(sc_job *job, const sc_given *given, sc_arena *a,
 /* Options of `predict` and keys of its --config file. */
 extern const sc_key sc_job_keys[];
 
-/* The three-valued field of a yes/no key that may be inferred, else NULL. */
-const int *sc_job_three_valued(const sc_job *job, const sc_key *k);
 /* Whether the field of a key differs from its value after sc_job_init(). */
 bool sc_job_has(const sc_job *job, const sc_key *k);
 /* Fills every choice of `run`, a prediction of `job`. Predicting `out` gives

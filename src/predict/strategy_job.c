@@ -132,8 +132,6 @@ static void choices(said *w)
         *rows[i].field = rows[i].value;
         if (rows[i].key) say(w, rows[i].key, rows[i].at);
     }
-    w->job.sp_flag = w->job.sp > 0;
-    w->job.overlap_flag = w->job.grad_overlap > 0;
 }
 
 static void words(said *w)
@@ -163,7 +161,7 @@ static void contradiction(said *w, const sc_key *k, const sc_job *job,
     char mine[80], theirs[80];
     sc_schema_print(k, job, mine, sizeof mine);
     sc_schema_print(k, &w->job, theirs, sizeof theirs);
-    bool flag = k->type == SC_T_BOOL;
+    bool flag = sc_key_is_flag(k);
     bool no = flag && strcmp(mine, "false") == 0;
     const char *option = sc_sprintf(a, "%s%s", no ? "--no-" : "--", k->name);
     if (!option) return;
@@ -172,25 +170,6 @@ static void contradiction(said *w, const sc_key *k, const sc_job *job,
                            "give one of them", "%s:%u:%u says %s %s", at.file,
                            at.line, at.col, k->name, theirs);
     if (w->status == SC_OK) w->status = s;
-}
-
-static bool equal(const sc_key *k, const sc_job *a, const sc_job *b)
-{
-    char x[400], y[400];
-    sc_schema_print(k, a, x, sizeof x);
-    sc_schema_print(k, b, y, sizeof y);
-    return strcmp(x, y) == 0;
-}
-
-static void copy_key(const sc_key *k, const sc_job *from, sc_job *to)
-{
-    static const size_t size[] = {[SC_T_QUANTITY] = sizeof(double),
-                                  [SC_T_INT] = sizeof(int64_t),
-                                  [SC_T_BOOL] = sizeof(bool),
-                                  [SC_T_STRING] = sizeof(const char *),
-                                  [SC_T_ENUM] = sizeof(int)};
-    memcpy((char *)to + k->offset, (const char *)from + k->offset,
-           size[k->type]);
 }
 
 /* --fsdp is ZeRO 3. */
@@ -226,14 +205,13 @@ sc_status sc_strategy_to_job(const sc_strategy *s, const sc_given *given,
         if (!sc_given_has(&w->given, sc_job_keys, k->name)) continue;
         bool both = given && sc_given_has(given, sc_job_keys, k->name);
         if (!both)
-            copy_key(k, &w->job, &out);
-        else if (!equal(k, job, &w->job))
+            sc_schema_copy(k, &w->job, &out);
+        else if (!sc_schema_same(k, job, &w->job))
             contradiction(w, k, job, w->at[i], a, err);
     }
     check_fsdp(w, given, job, err);
     if (w->status != SC_OK) return w->status;
     if (w->job.tp_overlap >= 0) out.tp_overlap = w->job.tp_overlap;
-    sc_job_given(&out, &w->given);
     *job = out;
     return SC_OK;
 }

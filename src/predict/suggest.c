@@ -208,7 +208,7 @@ static sc_job job_of(const sc_job *job, const sc_run *from, const sc_run *to,
     if (to->schedule != from->schedule && (schedule || j.schedule >= 0))
         j.schedule = (int)to->schedule;
     if (!to->order) j.schedule_file = NULL;
-    if (to->sp && !from->sp) j.sp = j.sp_flag = true;
+    if (to->sp && !from->sp) j.sp = true;
     return j;
 }
 

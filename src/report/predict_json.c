@@ -22,11 +22,12 @@ static void put_key(sc_json *j, const char *name)
 static void put_value(sc_json *j, const sc_key *k, const sc_job *job)
 {
     const void *field = (const char *)job + k->offset;
-    const int *three = sc_job_three_valued(job, k);
     char buf[64];
     put_key(j, k->name);
     if (k->type == SC_T_BOOL) {
-        sc_json_bool(j, three ? *three == 1 : *(const bool *)field);
+        sc_json_bool(j, *(const bool *)field);
+    } else if (k->type == SC_T_TRISTATE) {
+        sc_json_bool(j, *(const int *)field > 0);
     } else if (k->type == SC_T_INT) {
         sc_json_int(j, *(const int64_t *)field);
     } else if (k->type == SC_T_QUANTITY && k->unit == SC_U_NONE) {
@@ -52,8 +53,8 @@ static void config(const sc_job *job, const sc_run *r,
     for (const sc_key *k = sc_job_keys; k->name; k++) {
         /* An enum that was not chosen has no name. */
         const int *named = (const void *)((const char *)&whole + k->offset);
-        bool always = k->type == SC_T_BOOL ||
-                      (k->type == SC_T_ENUM && *named != SC_INFER);
+        bool always =
+            sc_key_is_flag(k) || (k->type == SC_T_ENUM && *named != SC_INFER);
         if (always || sc_job_has(&whole, k)) put_value(j, k, &whole);
     }
     if (o && o->megatron) sc_json_put_string(j, "megatron", o->megatron);

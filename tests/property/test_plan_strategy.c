@@ -42,7 +42,7 @@ static sc_job options(const chosen *c)
     j.gbs = (int64_t)c->mbs * c->dp * c->ga;
     j.seq = 1024;
     j.zero = c->zero;
-    j.sp = j.sp_flag = c->sp;
+    j.sp = c->sp;
     j.recompute = c->recompute;
     j.schedule = c->gpipe ? SC_SCH_GPIPE : SC_SCH_1F1B;
     return j;

@@ -39,13 +39,11 @@ static inline void import_fields(const sc_job *job, char *out, size_t size)
     size_t at = 0;
     out[0] = '\0';
     for (const sc_key *k = sc_job_keys; k->name; k++) {
-        const int *three = sc_job_three_valued(job, k);
         char value[200];
         if (!sc_job_has(job, k)) continue;
-        if (three)
-            snprintf(value, sizeof value, "%s", *three ? "yes" : "no");
-        else
-            sc_schema_print(k, job, value, sizeof value);
+        sc_schema_print(k, job, value, sizeof value);
+        if (k->type == SC_T_TRISTATE)
+            snprintf(value, sizeof value, "%s", value[0] == 't' ? "yes" : "no");
         at += (size_t)snprintf(out + at, size - at, "%s%s=%s", at ? " " : "",
                                k->name, value);
         if (at >= size) fail_msg("more fields than expected");

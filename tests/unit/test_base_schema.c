@@ -10,6 +10,7 @@ typedef struct device {
     double bandwidth, memory, price, ratio;
     int64_t sms, seed;
     bool ecc;
+    int fast;
     const char *name;
     int kind;
     const sc_node *tiers;
@@ -29,6 +30,7 @@ static const sc_key keys[] = {
     {ROW(sms), .type = SC_T_INT, .min = 1, .max = DBL_MAX, .def = "108"},
     {ROW(seed), .type = SC_T_INT},
     {ROW(ecc), .type = SC_T_BOOL, .def = "yes"},
+    {ROW(fast), .type = SC_T_TRISTATE},
     {ROW(kind), .type = SC_T_ENUM, .names = kinds, .def = "gpu"},
     {ROW(tiers), .type = SC_T_NODE},
     {.name = NULL},
@@ -52,6 +54,32 @@ static sc_status read_text(fixture *f, const char *text)
                                &root, &f->err);
     assert_int_equal(s, SC_OK);
     return sc_schema_read(keys, root, &f->d, &f->given, &f->a, &f->err);
+}
+
+/* Neither yes nor no stays apart from both. */
+static void test_tristate(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {
+        "name: a\nbandwidth: 1GB/s\n", "name: a\nbandwidth: 1GB/s\nfast: no\n",
+        "name: a\nbandwidth: 1GB/s\nfast: on\n"};
+    const sc_key *row = keys;
+    while (row->offset != offsetof(device, fast)) row++;
+    assert_true(sc_key_is_flag(row));
+    for (int want = -1; want <= 1; want++) {
+        fixture f;
+        device old = {.fast = -1}, copy = {.fast = 5};
+        assert_int_equal(read_text(&f, texts[want + 1]), SC_OK);
+        if (!sc_given_has(&f.given, keys, "fast")) f.d.fast = -1;
+        assert_int_equal(f.d.fast, want);
+        assert_true(sc_schema_same(row, &f.d, &old) == (want == -1));
+        sc_schema_copy(row, &f.d, &copy);
+        assert_int_equal(copy.fast, want);
+        char text[8];
+        sc_schema_print(row, &f.d, text, sizeof text);
+        assert_string_equal(text, want == 1 ? "true" : "false");
+        sc_arena_free(&f.a);
+    }
 }
 
 static void test_read(void **state)
@@ -216,8 +244,9 @@ static void test_int_limits(void **state)
 static void test_defaults_and_print(void **state)
 {
     (void)state;
-    static const char *const want[] = {"x",   "0B/s", "80GiB", "0USD/s", "5%",
-                                       "108", "0",    "true",  "gpu",    ""};
+    static const char *const want[] = {"x",     "0B/s", "80GiB", "0USD/s",
+                                       "5%",    "108",  "0",     "true",
+                                       "false", "gpu",  ""};
     fixture f = {.d.name = "x"};
     sc_arena_init(&f.a, 0);
     assert_int_equal(sc_schema_defaults(keys, &f.d, &f.a, NULL), SC_OK);
@@ -248,6 +277,7 @@ static void test_bad_default(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_tristate),
         cmocka_unit_test(test_read),
         cmocka_unit_test(test_read_json),
         cmocka_unit_test(test_all_errors_in_one_pass),

@@ -125,7 +125,6 @@ static sc_status beside(const char *text, int argc, char *const *argv,
     sc_job_init(job);
     assert_int_equal(sc_opt_parse(argc, argv, &set, 1, &words, &f.a, &f.err),
                      SC_OK);
-    sc_job_given(job, &set.given);
     return sc_strategy_to_job(strategy(text), &set.given, job, &f.a, &f.err);
 }
 

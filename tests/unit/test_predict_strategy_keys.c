@@ -418,7 +418,6 @@ static void predicted(const option *o, const char *text, char *out, bool *idle)
         set(&job, &given, with, eq + 1);
     }
     if (text) set(&job, &given, o->key, text);
-    sc_job_given(&job, &given);
     sc_status st = sc_predict_job(&job, &f.a, &p, &f.err);
     *idle = false;
     if (st != SC_OK) {

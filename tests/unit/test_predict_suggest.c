@@ -60,7 +60,6 @@ static sc_job parse(const char *line)
     if (s != SC_OK) print_message("%s: %s\n", line, f.err.d[0].msg);
     assert_int_equal(s, SC_OK);
     assert_int_equal(rest.n, 0);
-    sc_job_given(&job, &set.given);
     return job;
 }
 
@@ -182,7 +181,7 @@ static void options_say_the_difference(void **state)
     assert_string_equal(sc_job_options(&from, &to, &f.a), "");
     to.fsdp = false;
     to.zero = 1;
-    to.sp = to.sp_flag = false;
+    to.sp = false;
     to.cluster = "ring4@300GB/s; device=h100-sxm";
     to.schedule = SC_SCH_GPIPE;
     assert_string_equal(sc_job_options(&from, &to, &f.a),
