@@ -16,6 +16,7 @@
  * that many distances between members represent all, and fewer beyond 16384
  * members.
  */
+#include "base/nodes.h"
 #include "coll/coll_schedule.h"
 #include "coll/coll_search.h"
 #include "cost/cost_traffic.h"
@@ -100,43 +101,12 @@ static bool add_flow(loads *x, uint32_t src, uint32_t dst, double share)
 
 /* ---- one group */
 
-/* Members by node; nodes and members are in order of appearance. */
 typedef struct group {
     sc_coll_schedule schedule; /* one phase: a ring, a chain or all pairs */
-    uint32_t *rank;            /* [n] */
+    sc_nodes node;
+    uint32_t *rank; /* [n] by node */
     uint32_t n;
-    uint32_t *first; /* [nodes + 1] into rank */
-    uint32_t nodes;
-    uint32_t rings;  /* members of the smallest node */
-    uint32_t *place; /* [hw->n_nodes] index of the node + 1 */
 } group;
-
-static void sort_by_node(group *g, const uint32_t *rank, const sc_hw *hw)
-{
-    uint32_t size = hw->node_size;
-    g->nodes = 0;
-    for (uint32_t i = 0; i < g->n; i++) {
-        uint32_t *p = &g->place[rank[i] / size];
-        if (*p == 0) {
-            g->first[g->nodes] = 0;
-            *p = ++g->nodes;
-        }
-        g->first[*p - 1]++;
-    }
-    uint32_t at = 0;
-    g->rings = g->n;
-    for (uint32_t k = 0; k < g->nodes; k++) {
-        uint32_t members = g->first[k];
-        if (members < g->rings) g->rings = members;
-        g->first[k] = at;
-        at += members;
-    }
-    for (uint32_t i = 0; i < g->n; i++)
-        g->rank[g->first[g->place[rank[i] / size] - 1]++] = rank[i];
-    for (uint32_t k = g->nodes; k > 0; k--) g->first[k] = g->first[k - 1];
-    g->first[0] = 0;
-    for (uint32_t i = 0; i < g->n; i++) g->place[rank[i] / size] = 0;
-}
 
 /* ---- along the sides of a torus or mesh */
 
@@ -213,10 +183,10 @@ static uint32_t place_in(const box *b, uint32_t rank)
 static bool find_box(const loads *x, const group *g, uint32_t node, box *b,
                      bool *is)
 {
-    const uint32_t *rank = g->rank + g->first[node];
+    const uint32_t *rank = g->rank + g->node.first[node];
     uint32_t n = 1;
     *is = false;
-    *b = (box){.n = g->first[node + 1] - g->first[node]};
+    *b = (box){.n = g->node.first[node + 1] - g->node.first[node]};
     if (edge_share(g) == 1) return true; /* it has a root */
     b->sides = sides_of(x, rank, b->n, b->side);
     for (uint32_t d = 0; d < b->sides; d++) {
@@ -289,12 +259,12 @@ static void search_rings(loads *x, found *f, uint32_t nodes)
 
 static found *rings_of(loads *x, const group *g, uint32_t node)
 {
-    uint32_t n = g->first[node + 1] - g->first[node];
+    uint32_t n = g->node.first[node + 1] - g->node.first[node];
     uint32_t *dev = SC_NEW_N(x->a, uint32_t, n);
-    bool network = g->nodes > 1;
+    bool network = g->node.n > 1;
     if (dev == NULL) return NULL;
     for (uint32_t i = 0; i < n; i++)
-        dev[i] = g->rank[g->first[node] + i] % x->hw->node_size;
+        dev[i] = g->rank[g->node.first[node] + i] % x->hw->node_size;
     for (found *f = x->found; f != NULL; f = f->next)
         if (f->n == n && f->network == network &&
             memcmp(f->dev, dev, n * sizeof *dev) == 0)
@@ -303,7 +273,7 @@ static found *rings_of(loads *x, const group *g, uint32_t node)
     if (f == NULL) return NULL;
     *f = (found){.next = x->found, .dev = dev, .n = n, .network = network};
     x->found = f;
-    search_rings(x, f, g->nodes);
+    search_rings(x, f, g->node.n);
     return f;
 }
 
@@ -311,9 +281,9 @@ static found *rings_of(loads *x, const group *g, uint32_t node)
 static bool add_found(loads *x, const group *g, uint32_t node, const found *f,
                       const found *next)
 {
-    uint32_t size = x->hw->node_size, to = node + 1 < g->nodes ? node + 1 : 0;
-    uint32_t base = g->rank[g->first[node]] / size * size;
-    uint32_t there = g->rank[g->first[to]] / size * size;
+    uint32_t size = x->hw->node_size, to = node + 1 < g->node.n ? node + 1 : 0;
+    uint32_t base = g->rank[g->node.first[node]] / size * size;
+    uint32_t there = g->rank[g->node.first[to]] / size * size;
     double share = edge_share(g) / f->channels;
     for (uint32_t c = 0; c < f->channels; c++) {
         const uint32_t *o = f->order + (size_t)c * f->n;
@@ -323,12 +293,12 @@ static bool add_found(loads *x, const group *g, uint32_t node, const found *f,
         uint32_t root = g->rank[0] % size;
         for (uint32_t i = 0; i + 1 < f->n; i++) {
             bool cut =
-                g->nodes == 1 && is_cut(g, o[i] == root, o[i + 1] == root);
+                g->node.n == 1 && is_cut(g, o[i] == root, o[i + 1] == root);
             if (!cut && !add_flow(x, base + o[i], base + o[i + 1], share))
                 return false;
         }
-        bool cut = g->nodes == 1 ? is_cut(g, last == root, in[0] == root)
-                                 : is_cut(g, node == 0, to == 0);
+        bool cut = g->node.n == 1 ? is_cut(g, last == root, in[0] == root)
+                                  : is_cut(g, node == 0, to == 0);
         if (!cut && !add_flow(x, base + last, there + in[0], share))
             return false;
     }
@@ -338,14 +308,14 @@ static bool add_found(loads *x, const group *g, uint32_t node, const found *f,
 static bool add_wired_rings(loads *x, const group *g, bool *done)
 {
     *done = false;
-    for (uint32_t k = 0; k < g->nodes; k++) {
+    for (uint32_t k = 0; k < g->node.n; k++) {
         const found *f = rings_of(x, g, k);
         if (f == NULL) return false;
         if (f->order == NULL) return true;
     }
-    for (uint32_t k = 0; k < g->nodes; k++) {
+    for (uint32_t k = 0; k < g->node.n; k++) {
         const found *f = rings_of(x, g, k);
-        const found *next = rings_of(x, g, k + 1 < g->nodes ? k + 1 : 0);
+        const found *next = rings_of(x, g, k + 1 < g->node.n ? k + 1 : 0);
         if (f == NULL || next == NULL || !add_found(x, g, k, f, next))
             return false;
     }
@@ -392,11 +362,12 @@ static void order_on_torus(const sc_hw *hw, group *g)
 {
     bool rooted = g->schedule.phase[0].pattern == SC_COLL_CHAIN;
     if (rooted || !in_torus(hw)) return;
-    for (uint32_t k = 0; k < g->nodes; k++)
-        for (uint32_t i = g->first[k] + 1; i < g->first[k + 1]; i++) {
+    for (uint32_t k = 0; k < g->node.n; k++)
+        for (uint32_t i = g->node.first[k] + 1; i < g->node.first[k + 1]; i++) {
             uint32_t r = g->rank[i], j = i;
             uint64_t place = on_the_way(hw, r);
-            for (; j > g->first[k] && on_the_way(hw, g->rank[j - 1]) > place;
+            for (;
+                 j > g->node.first[k] && on_the_way(hw, g->rank[j - 1]) > place;
                  j--)
                 g->rank[j] = g->rank[j - 1];
             g->rank[j] = r;
@@ -408,15 +379,15 @@ static bool add_rings(loads *x, group *g)
     bool done = false;
     if (sc_coll_wired(x->hw) && !add_wired_rings(x, g, &done)) return false;
     if (done) return true;
-    double all = edge_share(g), rings = (double)g->rings;
+    double all = edge_share(g), rings = (double)g->node.least;
     order_on_torus(x->hw, g);
-    for (uint32_t k = 0; k < g->nodes; k++) {
-        uint32_t next = k + 1 < g->nodes ? k + 1 : 0;
-        const uint32_t *here = g->rank + g->first[k];
-        const uint32_t *there = g->rank + g->first[next];
-        uint32_t n = g->first[k + 1] - g->first[k];
-        uint32_t m = g->first[next + 1] - g->first[next];
-        bool one = g->nodes == 1;
+    for (uint32_t k = 0; k < g->node.n; k++) {
+        uint32_t next = k + 1 < g->node.n ? k + 1 : 0;
+        const uint32_t *here = g->rank + g->node.first[k];
+        const uint32_t *there = g->rank + g->node.first[next];
+        uint32_t n = g->node.first[k + 1] - g->node.first[k];
+        uint32_t m = g->node.first[next + 1] - g->node.first[next];
+        bool one = g->node.n == 1;
         /* each ring omits one edge between the members of a node */
         double inside = one ? all : all * (1 - 1 / (double)n);
         box b;
@@ -429,9 +400,9 @@ static bool add_rings(loads *x, group *g)
             if (!add_edge(x, here[i], here[j], inside)) return false;
         }
         if (one || is_cut(g, k == 0, next == 0)) continue;
-        for (uint32_t r = 0; r < g->rings; r++)
-            if (!add_flow(x, here[r * n / g->rings], there[r * m / g->rings],
-                          all / rings))
+        for (uint32_t r = 0; r < g->node.least; r++)
+            if (!add_flow(x, here[r * n / g->node.least],
+                          there[r * m / g->node.least], all / rings))
                 return false;
     }
     return true;
@@ -509,13 +480,14 @@ static sc_status sum_groups(loads *x, group *g, const sc_traffic_groups *of,
     x->table = SC_NEW_N(x->a, load, x->size);
     x->hop = SC_NEW_N(x->a, uint64_t, x->hop_cap);
     g->rank = SC_NEW_N(x->a, uint32_t, g->n);
-    g->first = SC_NEW_N(x->a, uint32_t, (size_t)g->n + 1);
-    g->place = SC_NEW_N(x->a, uint32_t, x->hw->n_nodes);
-    if (!x->table || !x->hop || !g->rank || !g->first || !g->place)
+    if (!x->table || !x->hop || !g->rank ||
+        !sc_nodes_init(&g->node, x->a, g->n, x->hw->n_nodes))
         return sc_error_nomem(err);
     for (uint32_t k = 0; k < of->n; k++) {
         const uint32_t *members = of->rank + (size_t)k * g->n;
-        sort_by_node(g, members, x->hw);
+        sc_nodes_sort(&g->node, members, g->n, x->hw->node_size);
+        for (uint32_t i = 0; i < g->n; i++)
+            g->rank[i] = members[g->node.order[i]];
         if (!add_group(x, g, members)) return sc_error_nomem(err);
     }
     return SC_OK;

@@ -7,7 +7,8 @@
  */
 #include "emu/delay_messages.h"
 
-#include <stdlib.h>
+#include "base/nodes.h"
+
 #include <string.h>
 
 sc_status delay_messages_new(emu_delay *d, sc_err *err)
@@ -35,31 +36,6 @@ sc_time msg_latency(const emu_delay *d, sc_time nominal)
 
 /* ---- groups */
 
-static int compare_keys(const void *p, const void *q)
-{
-    uint64_t a = *(const uint64_t *)p, b = *(const uint64_t *)q;
-    return (a > b) - (a < b);
-}
-
-/* Sorts positions by node, otherwise in their order.  Returns the members of
- * each node, or 0 if nodes have different numbers of members. */
-static uint32_t sort_by_node(const uint32_t *rank, uint32_t n, uint32_t size,
-                             uint64_t *order)
-{
-    uint32_t m = 0, run = 0;
-    for (uint32_t i = 0; i < n; i++)
-        order[i] = (uint64_t)(rank[i] / size) << 32 | i;
-    qsort(order, n, sizeof *order, compare_keys);
-    for (uint32_t i = 0; i < n; i++) {
-        run++;
-        if (i + 1 < n && order[i + 1] >> 32 == order[i] >> 32) continue;
-        if (m == 0) m = run;
-        if (run != m) return 0;
-        run = 0;
-    }
-    return m;
-}
-
 static bool fill(const emu_group *g, const sc_hw *hw, msg_group *out,
                  sc_arena *a, sc_arena *tmp)
 {
@@ -67,18 +43,21 @@ static bool fill(const emu_group *g, const sc_hw *hw, msg_group *out,
     *out = (msg_group){.n = n, .siblings = s_n};
     out->rank = SC_NEW_N(a, uint32_t, (size_t)n * s_n);
     out->at = SC_NEW_N(a, uint32_t, n);
-    uint64_t *order = SC_NEW_N(tmp, uint64_t, n);
     uint32_t *r = SC_NEW_N(tmp, uint32_t, n);
-    if (!out->rank || !out->at || !order || !r) return false;
+    sc_nodes by;
+    if (!sc_nodes_init(&by, tmp, n, hw->n_nodes)) return false;
+    if (!out->rank || !out->at || !r) return false;
     for (uint32_t s = s_n; s-- > 0;) {
         for (uint32_t i = 0; i < n; i++)
             r[i] = g->siblings == NULL ? delay_rank(g, i)
                                        : g->siblings[(size_t)s * n + i];
-        out->m = sort_by_node(r, n, hw->node_size, order);
+        sc_nodes_sort(&by, r, n, hw->node_size);
+        /* unequal nodes: 0 */
+        out->m = by.least == by.most ? by.least : 0;
         for (uint32_t i = 0; i < n; i++)
-            out->rank[(size_t)s * n + i] = r[(uint32_t)order[i]];
+            out->rank[(size_t)s * n + i] = r[by.order[i]];
     }
-    for (uint32_t i = 0; i < n; i++) out->at[(uint32_t)order[i]] = i;
+    for (uint32_t i = 0; i < n; i++) out->at[by.order[i]] = i;
     return true;
 }
 
