@@ -47,7 +47,6 @@ static bool lay_axis(const sc_hw *hw, axis x, uint32_t *dim_n)
             uint64_t room = size / step;
             uint64_t take = left < room ? left : room;
             if (room % take != 0 || left % take != 0) return false;
-            if (take < room && left > take) return false;
             dim_n[d] *= (uint32_t)take;
             left /= take;
             stride = outer;

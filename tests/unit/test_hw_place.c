@@ -89,6 +89,19 @@ static void two_axes(void **state)
     assert_true(p.dim_n[0] == 2 && p.dim_n[1] == 8 && p.dim_n[2] == 1);
 }
 
+/* Nodes of 72: from device 0 the members are 0 2 4 6 8, the same from 20, and
+ * all of these again from 120 and 240. Of nodes 0 to 3 they hold 10, 7 (120 to
+ * 128, 140 and 142), 3 (144, 146 and 148) and 10, so that no number above 1
+ * divides them all, though it divides what the first and the last hold. */
+static void nodes_between(void **state)
+{
+    (void)state;
+    uint32_t size[] = {5, 2, 3}, stride[] = {2, 20, 120};
+    sc_place p =
+        sc_hw_place(machine("switch72@1GB/s x switch8@1GB/s"), 3, size, stride);
+    assert_true(p.n == 30 && p.m == 1 && p.nodes == 30 && p.peers == 72);
+}
+
 typedef struct shape {
     uint64_t size[3], stride[3], n, block;
     uint32_t axes;
@@ -193,8 +206,8 @@ static void large_group(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(usual_groups), cmocka_unit_test(two_axes),
-        cmocka_unit_test(some_members), cmocka_unit_test(random_groups),
-        cmocka_unit_test(large_group)};
+        cmocka_unit_test(usual_groups),  cmocka_unit_test(two_axes),
+        cmocka_unit_test(nodes_between), cmocka_unit_test(some_members),
+        cmocka_unit_test(random_groups), cmocka_unit_test(large_group)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }

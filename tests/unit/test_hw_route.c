@@ -296,10 +296,28 @@ static void dragonfly(void **state)
     assert_int_equal(seen, 15);
 }
 
-/* The cube mesh is symmetric and uses all six links of each device. */
+/* The cube mesh is symmetric and uses all six links of each device.  Device 0
+ * reaches 7 in two hops by 4 over double links, and by 3 over a double and a
+ * single one, which is narrower; it reaches 5 by 1 or 4, each time over a
+ * single link. */
 static void cube(void **state)
 {
     (void)state;
+    const sc_hw *v = machine("dgx1-v100");
+    const hw_map map = hw_map_of(v);
+    uint64_t links[8], to_5 = 0;
+    hw_link l;
+    for (uint64_t seed = 0; seed < 64; seed++) {
+        assert_int_equal(sc_hw_route(v, 0, 7, seed, links, 8), 2);
+        assert_true(hw_link_get(&map, links[0], &l));
+        assert_int_equal(l.to.id, 4);
+        assert_true(sc_hw_link_bw(v, links[0]) == 50e9);
+        assert_true(sc_hw_link_bw(v, links[1]) == 50e9);
+        assert_int_equal(sc_hw_route(v, 0, 5, seed, links, 8), 2);
+        assert_true(hw_link_get(&map, links[0], &l));
+        to_5 |= (uint64_t)1 << l.to.id;
+    }
+    assert_int_equal(to_5, 1 << 1 | 1 << 4);
     for (uint32_t i = 0; i < 8; i++) {
         int sum = 0;
         for (int k = 0; k < HW_CUBE_DEGREE; k++) {

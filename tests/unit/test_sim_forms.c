@@ -128,6 +128,23 @@ static void test_ports(void **state)
                 1020 + 1 + BYTES / N / (50 * 1.073741824));
 }
 
+/* Two chunks of an all-gather, each of which passes N - 1 links: from two queues
+ * they go opposite ways round the ring, so that neither waits for the other;
+ * from one queue the links of one way carry both. */
+static void test_both_ways(void **state)
+{
+    (void)state;
+    double link = 50 * 1.073741824, chunk = BYTES / 2 / link;
+    sys = sw_system(2, 1, SC_CCL_RING);
+    sys.active_chunks = 2;
+    net = sw_network(SC_DIM_RING, N, 50, 500);
+    opts.queues = 2;
+    assert_true(
+        fabs(ns(SC_ALL_GATHER, BYTES) - ((N - 1) * (500 + chunk + E) + E)) < 1);
+    opts.queues = 1;
+    assert_true(ns(SC_ALL_GATHER, BYTES) > (N - 1) * 2 * chunk);
+}
+
 /* Ring all-to-all: step k moves n - k shares, n - 1 steps. */
 static void test_ring_all_to_all(void **state)
 {
@@ -267,6 +284,7 @@ int main(void)
         TEST(test_compatible_ring),
         TEST(test_compatible_direct),
         TEST(test_ports),
+        TEST(test_both_ways),
         TEST(test_ring_all_to_all),
         TEST(test_halving_reduces_all),
         TEST(test_rooted),

@@ -532,9 +532,13 @@ static void join(void **state)
     assert_int_equal(all.jobs[1].first, 4);
     assert_int_equal(all.ranks[5].job, 1);
     assert_int_equal(all.ranks[5].cls, 1);
-    const sc_rank_group *g = &all.groups[all.ranks[5].groups[0]];
-    assert_int_equal(g->rank[0], 4);
-    assert_int_equal(g->rank[1], 5);
+    assert_int_equal(all.n_groups, 4);
+    for (uint32_t r = 0; r < 8; r++) { /* pairs 0 1, 3 2, 4 5 and 7 6 */
+        assert_int_equal(all.ranks[r].groups[0], r / 2);
+        const sc_rank_group *g = &all.groups[r / 2];
+        assert_int_equal(g->n, 2);
+        assert_int_equal(g->rank[r % 2], r % 4 < 2 ? r : r ^ 1);
+    }
     assert_int_equal(all.ranks[5].peers[0], 6);
     assert_int_not_equal(sc_trace_write(&all, out, &err), SC_OK);
 }
