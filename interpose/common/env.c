@@ -73,7 +73,8 @@ static void check_one(void)
     if (!n || strcmp(n, "1") == 0) return;
     fprintf(stderr,
             "stepcast: error: torchrun starts %s workers for rank %s; write "
-            "--nproc-per-node 1 (it is started once for each of --ranks)\n",
+            "--nproc-per-node 1 (stepcast starts it once for each rank of "
+            "--ranks)\n",
             n, rank ? rank : "?");
     _exit(3);
 }

@@ -87,8 +87,8 @@ static void lock_rank(const char *folder, uint32_t rank)
     }
     if (fcntl(fd, F_SETLK, &lock) != 0) {
         fcntl(fd, F_GETLK, &lock);
-        live_fail("process %ld calls collectives as rank %u, which process "
-                  "%ld already is; start the command once per real rank",
+        live_fail("process %ld calls collectives as rank %u, but process %ld "
+                  "is already this rank; start the command once per real rank",
                   (long)getpid(), rank, (long)lock.l_pid);
     }
     n = snprintf(who, sizeof who, "%ld\n", (long)getpid());
@@ -103,8 +103,8 @@ static uint32_t rank_of_environment(void)
     errno = 0;
     unsigned long v = text ? strtoul(text, &end, 10) : 0;
     if (!text || *text < '0' || *text > '9' || *end || errno || v >= UINT32_MAX)
-        live_fail("STEPCAST_RANK: \"%s\" is no rank; it is set by "
-                  "`stepcast emulate`",
+        live_fail("STEPCAST_RANK: \"%s\" is not a rank; `stepcast emulate` "
+                  "sets this variable",
                   text ? text : "");
     return (uint32_t)v;
 }
@@ -119,7 +119,7 @@ static void init_threads(live *l)
         pthread_mutexattr_init(&mutex) != 0 ||
         pthread_mutexattr_settype(&mutex, PTHREAD_MUTEX_RECURSIVE) != 0 ||
         pthread_mutex_init(&l->mutex, &mutex) != 0)
-        live_fail("no mutex can be had");
+        live_fail("a mutex cannot be created");
     pthread_condattr_destroy(&cond);
     pthread_mutexattr_destroy(&mutex);
 }
@@ -135,7 +135,7 @@ static sc_status open_world(live *l, const char *folder, sc_err *err)
     bool real = false;
     for (uint32_t i = 0; i < l->config.n_real; i++)
         real = real || l->config.real[i] == l->rank;
-    if (!real) live_fail("STEPCAST_RANK: %u is none of --ranks", l->rank);
+    if (!real) live_fail("STEPCAST_RANK: %u is not among --ranks", l->rank);
     const char *shared = sc_sprintf(&l->arena, "%s/shared", folder);
     const char *path = sc_sprintf(&l->arena, "%s/log.%u", folder, l->rank);
     if (!path || !shared) return sc_error_nomem(err);

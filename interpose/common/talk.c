@@ -92,7 +92,7 @@ void live_fail(const char *fmt, ...)
 
 static void first_text(const sc_err *err, char *buf, size_t size)
 {
-    snprintf(buf, size, "%s", "something went wrong");
+    snprintf(buf, size, "%s", "unknown error");
     if (err->n == 0) return;
     const sc_diag *d = &err->d[0];
     snprintf(buf, size, "%s%s%s%s%s", d->file, d->file[0] ? ": " : "", d->msg,

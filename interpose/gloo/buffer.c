@@ -31,11 +31,12 @@ typedef struct envelope {
 
 static void range(buffer *b, size_t offset, size_t len)
 {
-    if (offset > b->base.size) gloo_throw("gloo: offset beyond the buffer");
+    if (offset > b->base.size)
+        gloo_throw("gloo: the offset is beyond the buffer");
     b->offset = offset;
     b->len = b->base.size - offset;
     if (len == SIZE_MAX) return;
-    if (len > b->len) gloo_throw("gloo: range beyond the buffer");
+    if (len > b->len) gloo_throw("gloo: the range ends beyond the buffer");
     b->len = len;
 }
 
@@ -43,7 +44,8 @@ static void range(buffer *b, size_t offset, size_t len)
 static void begin(buffer *b, sc_coll coll, int partner, uint64_t slot)
 {
     gloo_call *c = &b->call;
-    if (b->pending) gloo_throw("gloo: a buffer is used twice at a time");
+    if (b->pending)
+        gloo_throw("gloo: a buffer is used by two operations at once");
     c->timeout = b->context->timeout;
     c->g = gloo_group_of(c->l, b->context);
     if (partner < 0 || (uint32_t)partner >= c->g->size)
@@ -104,7 +106,7 @@ static int choose(const gloo_group *g, const int *rank, size_t n)
         if (!is_real(g, (uint32_t)r)) return r;
         if (real < 0) real = r;
     }
-    if (real < 0) gloo_throw("gloo: receive from no other rank");
+    if (real < 0) gloo_throw("gloo: a receive names no other rank");
     return real;
 }
 
@@ -117,7 +119,7 @@ static void buffer_recv_any(buffer *b, const cxx_vector *from, uint64_t slot,
         live_warn(l,
                   "gloo: a receive from any of several ranks is matched "
                   "with %s only",
-                  g->n_real < g->size ? "emulated ones" : "one in turn");
+                  g->n_real < g->size ? "emulated ones" : "one at a time");
     int r = choose(g, from->begin, cxx_count(from, sizeof(int)));
     buffer_recv(b, r, slot, offset, len);
 }
@@ -147,8 +149,8 @@ static void fill(buffer *b)
     memcpy(&e, m, sizeof(e));
     if (e.slot != b->slot)
         live_die(c->l,
-                 "gloo: rank %u receives from rank %u in another order "
-                 "of tags than that one sends",
+                 "gloo: rank %u receives from rank %u in a different order of "
+                 "tags from the order of sending",
                  (unsigned)live_rank(c->l), (unsigned)c->g->world[b->partner]);
     if (e.len > b->len)
         gloo_throw("gloo: %" PRIu64 " bytes for a buffer of %zu", e.len,
@@ -160,7 +162,7 @@ static bool finish(buffer *b, int *rank, int64_t timeout, bool receives)
 {
     gloo_call *c = &b->call;
     if (!b->pending || b->receives != receives)
-        gloo_throw("gloo: wait for what was not begun");
+        gloo_throw("gloo: wait for an operation that was not started");
     if (timeout >= 0) c->timeout = timeout;
     live_enter(c->l);
     b->pending = false;

@@ -23,7 +23,7 @@ bool gloo_call_begin(gloo_call *c, const gloo_context *context, int64_t timeout)
 char *gloo_call_memory(gloo_call *c, const gloo_buffer *b, size_t len)
 {
     if (!gloo_buffer_ours(b) || b->size < len)
-        live_die(c->l, "gloo: a buffer of %s is not what it should be",
+        live_die(c->l, "gloo: a buffer of %s has the wrong type or size",
                  sc_coll_names[c->op.coll]);
     return b->ptr;
 }

@@ -52,8 +52,8 @@ static void find_ranks(live *l, const gloo_context *c, gloo_group *g)
                  (unsigned)n, (unsigned)world);
     guess(l, g->rank, n, g->world);
     live_warn(l,
-              "gloo: ranks of a process group of %u are not known; taken: "
-              "%u, %u, ... %u",
+              "gloo: the ranks of a process group of %u are not known; "
+              "assumed: %u, %u, ... %u",
               (unsigned)n, (unsigned)g->world[0], (unsigned)g->world[n > 1],
               (unsigned)g->world[n - 1]);
 }

@@ -15,8 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SUPPORTED                                                 \
-    "; this is for the gloo of Debian 12's python3-torch 1.13.1 " \
+#define SUPPORTED                                                           \
+    "; this library supports the gloo of Debian 12's python3-torch 1.13.1 " \
     "(libgloo.so.0.5.0, libtorch_cpu.so.1.13)"
 
 static const char *const soname[] = {"libgloo.so.0", "libtorch_cpu.so.1.13",

@@ -88,7 +88,8 @@ static int blocking(const mp_call *k)
     live_leave(mp.l);
     return code == MPI_SUCCESS
                ? code
-               : mp_fail(k->c, code, "%s: its data can't be moved", k->name);
+               : mp_fail(k->c, code,
+                         "%s: this version cannot exchange its data", k->name);
 }
 
 /* ---- those that go on meanwhile ------------------------------------------------- */

@@ -134,8 +134,9 @@ int MPI_Comm_split_type(MPI_Comm comm, int split_type, int key, MPI_Info info,
     mp_comm *c = mp_ours(comm);
     if (!c) return PMPI_Comm_split_type(comm, split_type, key, info, newcomm);
     if (split_type != MPI_COMM_TYPE_SHARED && split_type != MPI_UNDEFINED)
-        return mp_refuse(comm, "MPI_Comm_split_type by another type than "
-                               "MPI_COMM_TYPE_SHARED");
+        return mp_refuse(
+            comm,
+            "MPI_Comm_split_type: only MPI_COMM_TYPE_SHARED is supported");
     live_enter(mp.l);
     const sc_hw *hw = live_config(mp.l)->hw;
     uint32_t size = hw->host_size ? hw->host_size : 1, n = 0;

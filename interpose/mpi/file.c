@@ -7,8 +7,8 @@ int MPI_File_open(MPI_Comm comm, const char *filename, int amode, MPI_Info info,
 {
     if (mp_ours(comm)) {
         live_warn(mp.l,
-                  "MPI_File_open: %s is read and written by real ranks "
-                  "alone, in no emulated time",
+                  "MPI_File_open: %s only real ranks read and write it, and "
+                  "this takes no emulated time",
                   filename);
         live_passed(mp.l);
     }

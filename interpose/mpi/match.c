@@ -141,7 +141,8 @@ bool mp_pump(const mp_comm *c, uint32_t from, size_t bytes, bool wait)
     int tag = 0;
     size_t head = sizeof context + sizeof tag;
     if (!p || len < head)
-        live_die(mp.l, "a message of rank %u to rank %u came without its data",
+        live_die(mp.l,
+                 "a message of rank %u to rank %u arrived without its data",
                  from, live_rank(mp.l));
     memcpy(&context, p, sizeof context);
     memcpy(&tag, p + sizeof context, sizeof tag);

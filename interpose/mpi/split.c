@@ -144,9 +144,9 @@ static void doubts(const mp_comm *c, split_rule s, split_rule second,
     say(other, sizeof other, second, c->n);
     if (n_fit > 1)
         live_warn(mp.l,
-                  "MPI_Comm_split: colour %d of rank %u of %u fits %u ways; "
-                  "took %s, not %s: say which with STEPCAST_MPI_SPLIT",
-                  colour, c->me, c->n, n_fit, is, other);
+                  "MPI_Comm_split: %u ways to split give colour %d to rank %u "
+                  "of %u; assumed: %s, not %s; STEPCAST_MPI_SPLIT names one",
+                  n_fit, colour, c->me, c->n, is, other);
 }
 
 uint32_t split_members(mp_comm *c, const split_choice *real, uint32_t *member)

@@ -231,15 +231,15 @@ static void find_members(struct ncclComm *c, const ncclUniqueId *id)
     if (!m.stride)
         live_warn(c->l,
                   "NCCL: rank %u is place %u of %u members: no regular group "
-                  "does that; taken are the ranks around it",
+                  "matches; the ranks around it are assumed",
                   r, c->rank, c->n);
     else if (!sure)
-        live_warn(c->l,
-                  "NCCL: a communicator of %u with rank %u at place %u may "
-                  "have one of several strides; taken: every %u from %u on "
-                  "(to say it: STEPCAST_NCCL_GROUPS=SIZE:STRIDE,... in the "
-                  "order of creation)",
-                  c->n, r, c->rank, m.stride, m.first);
+        live_warn(
+            c->l,
+            "NCCL: a communicator of %u with rank %u at place %u may have one "
+            "of several strides; assumed: every %u from %u on (set "
+            "STEPCAST_NCCL_GROUPS=SIZE:STRIDE,... in the order of creation)",
+            c->n, r, c->rank, m.stride, m.first);
 }
 
 static ncclResult_t environment(live **l, gpu **g, const char *call)
@@ -374,10 +374,11 @@ static bool split_members(const struct ncclComm *p, int color, member_run *m)
     if (member_of_color(p->n, p->rank, p->world, color, m)) return true;
     if (!member_of_split(p->n, p->rank, color, m, &sure)) return false;
     if (!sure)
-        live_warn(p->l,
-                  "NCCL: colour %d at place %u of %u may come from several "
-                  "ways to split; taken: %u members, every %u from place %u on",
-                  color, p->rank, p->n, m->n, m->stride, m->first);
+        live_warn(
+            p->l,
+            "NCCL: colour %d at place %u of %u may come from several ways to "
+            "split; assumed: %u members, every %u from place %u on",
+            color, p->rank, p->n, m->n, m->stride, m->first);
     return true;
 }
 
@@ -392,8 +393,8 @@ NCCL_API(ncclResult_t, ncclCommSplit, ncclComm_t comm, int color, int key,
     if (!split_members(comm, color, &m))
         return comm_fail(ncclInvalidUsage,
                          "ncclCommSplit: the members of colour %d, which are "
-                         "emulated, can't be found out; use a communicator of "
-                         "its own (PyTorch: without device_id)",
+                         "emulated, cannot be determined; use ncclCommInitRank "
+                         "(PyTorch: without device_id)",
                          color);
     struct ncclComm *c = NULL;
     rc = child(comm, m.n, (comm->rank - m.first) / m.stride, config, &c);
@@ -443,7 +444,9 @@ NCCL_API(ncclResult_t, ncclCommShrink, ncclComm_t comm, int *exclude,
 
 NCCL_API(ncclResult_t, ncclCommFinalize, ncclComm_t comm)
 {
-    if (!comm) return comm_fail(ncclInvalidArgument, "ncclCommFinalize: none");
+    if (!comm)
+        return comm_fail(ncclInvalidArgument,
+                         "ncclCommFinalize: no communicator");
     if (comm->revoked || comm->finalized)
         return comm_fail(ncclInvalidUsage, "ncclCommFinalize: it is %s",
                          comm->revoked ? "revoked" : "finalized already");
@@ -523,7 +526,8 @@ NCCL_API(ncclResult_t, ncclCommGetAsyncError, ncclComm_t comm,
          ncclResult_t *error)
 {
     if (!comm || !error)
-        return comm_fail(ncclInvalidArgument, "ncclCommGetAsyncError: none");
+        return comm_fail(ncclInvalidArgument,
+                         "ncclCommGetAsyncError: no communicator or no result");
     *error = comm->finalized && atomic_load(&comm->open) ? ncclInProgress
                                                          : ncclSuccess;
     return ncclSuccess;

@@ -28,8 +28,8 @@ static uint32_t blocks_for(const gpu *g, uint64_t n)
 static bool no_kernels(const nccl_call *c)
 {
     if (c->comm->g->kernels) return false;
-    live_warn(c->comm->l, "NCCL: the driver took no kernels: sums are left as "
-                          "one rank's share");
+    live_warn(c->comm->l, "NCCL: the driver took no kernels: sums have the "
+                          "contribution of one rank only");
     return true;
 }
 
@@ -173,8 +173,8 @@ static CUresult remember_sent(const nccl_call *c, size_t bytes)
         CUresult rc = d->alloc(&s->at, bytes);
         if (d->capture_mode) d->capture_mode(&mode);
         if (rc) {
-            live_warn(m->l, "NCCL: no device memory for a copy of what was "
-                            "sent: receives get zeros");
+            live_warn(m->l, "NCCL: there is no device memory for copies of the "
+                            "data sent; receives get zeros");
             return 0;
         }
         s->bytes = bytes;

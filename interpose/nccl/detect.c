@@ -37,8 +37,8 @@ static int look(struct dl_phdr_info *info, size_t size, void *arg)
     for (size_t i = 0; i < sizeof past / sizeof past[0]; i++)
         if (strstr(name, past[i].part))
             live_warn(l,
-                      "%s (%s) moves data past NCCL: that traffic takes no "
-                      "emulated time and needs its real peers",
+                      "%s (%s) moves data without NCCL: this traffic takes no "
+                      "emulated time and needs real peers",
                       past[i].what, name);
     return 0;
 }

@@ -114,8 +114,8 @@ static bool is_wanted(const nccl_call *c)
     }
     if (!reduces(c->coll)) return true;
     if (c->op < NCCL_N_OPS && type_of[c->type] != SC_EMU_BYTES) return true;
-    live_warn(m->l, "NCCL: reductions of 8-bit floats and those that multiply "
-                    "first take other real ranks for mirrors of this one");
+    live_warn(m->l, "NCCL: reductions of 8-bit floats and reductions with a "
+                    "factor use this rank's data for the other real ranks");
     return false;
 }
 
@@ -243,8 +243,8 @@ static given ask(live *l, live_ticket k, const struct ncclComm *m,
     if (other.at && other.len >= x->in_len) return other;
     if (other.at && x->merged) return other;
     live_warn(l,
-              "NCCL: real rank %u has contributed nothing to an operation: it "
-              "mirrors this one",
+              "NCCL: real rank %u has contributed no data to an operation; the "
+              "data of this rank are used for it",
               m->world[place]);
     return v;
 }
@@ -288,7 +288,8 @@ static void reduce(live *l, const struct ncclComm *m, const exchange *x,
     for (uint32_t k = 0; k < m->n_real; k++) from[k] = v[k].at + at;
     if (!sc_emu_data_reduce(live_data(l), from, m->n_real, m->n, x->count,
                             x->type, x->op, x->out))
-        live_warn(l, "NCCL: a reduction of real ranks' data that there is not");
+        live_warn(
+            l, "NCCL: a reduction needs data of real ranks that are missing");
 }
 
 static void one(live *l, live_ticket k, const struct ncclComm *m,
@@ -298,7 +299,7 @@ static void one(live *l, live_ticket k, const struct ncclComm *m,
     v.at = live_peer(l, k, m->world[x->root], &v.len);
     memset(x->out, 0, x->out_len);
     if (!v.at)
-        live_warn(l, "NCCL: real rank %u has sent nothing: taken are zeros",
+        live_warn(l, "NCCL: real rank %u has sent no data; zeros are received",
                   m->world[x->root]);
     else if (x->coll != SC_SCATTER)
         copy_share(x, 0, v.at, v.len);

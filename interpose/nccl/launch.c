@@ -48,8 +48,9 @@ static void plan_exchanges(nccl_call *call, uint32_t n, const nccl_call *of,
     if (!room) return;
     unsigned char *at = exchange_memory(g, of->stream, room, captured);
     if (!at)
-        live_die(of->comm->l, "NCCL: no pinned memory for what real "
-                              "ranks give each other");
+        live_die(
+            of->comm->l,
+            "NCCL: there is no pinned memory to exchange data of real ranks");
     for (uint32_t i = 0; i < n; i++)
         if (call[i].stream == of->stream && !call[i].part)
             at += exchange_place(&call[i], at);

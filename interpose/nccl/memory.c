@@ -65,9 +65,9 @@ NCCL_API(ncclResult_t, ncclCommWindowRegister, ncclComm_t comm, void *buffer,
     if (!win) return comm_fail(ncclInvalidArgument, "no window");
     if (flags & NCCL_WIN_SYMMETRIC)
         live_warn(comm->l,
-                  "NCCL: symmetric memory: collectives on it are modelled, but "
-                  "kernels of the program that read peers' windows "
-                  "themselves move data past NCCL and are not");
+                  "NCCL: symmetric memory: collectives on it are modelled; "
+                  "kernels of the program that read windows of peers directly "
+                  "move data without NCCL and are not modelled");
     *win = malloc(sizeof **win);
     if (!*win) return comm_fail(ncclSystemError, "out of memory");
     (*win)->buffer = buffer;

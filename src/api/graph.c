@@ -100,22 +100,23 @@ static stepcast_status refuse(stepcast_graph *g, const char *name,
 static const char *fault(const stepcast_graph *g, const stepcast_operation *o)
 {
     if (!o->name) return "it has no name";
-    if ((unsigned)o->kind >= SC_N_OP_KINDS) return "there is no such kind";
-    if ((unsigned)o->stream >= SC_N_STREAMS) return "there is no such stream";
+    if ((unsigned)o->kind >= SC_N_OP_KINDS) return "the kind does not exist";
+    if ((unsigned)o->stream >= SC_N_STREAMS) return "the stream does not exist";
     if (o->duration_ps < 0 || o->latency_ps < 0 ||
         o->latency_ps > o->duration_ps)
-        return "times are 0 or more, the latency a part of the duration";
+        return "times are 0 or more, and the latency is at most the duration";
     if (o->n_devices == 0 && o->kind != STEPCAST_KIND_MARK)
-        return "only a mark may be on no device";
+        return "every operation except a mark needs a device";
     if ((o->n_devices && !o->devices) || (o->n_links && !o->links))
         return "an array is NULL";
     for (uint32_t i = 0; i < o->n_devices; i++)
-        if (o->devices[i] >= g->n_devices) return "there is no such device";
+        if (o->devices[i] >= g->n_devices) return "the device does not exist";
     if (o->n_links && !g->opts.hw) return "the graph has no machine";
     for (uint32_t i = 0; i < o->n_links; i++) {
         if (o->links[i] >= sc_hw_n_links(g->opts.hw))
             return "the machine has no such link";
-        if (o->shares && !(o->shares[i] > 0)) return "a share is over 0";
+        if (o->shares && !(o->shares[i] > 0))
+            return "a share has to be larger than 0";
     }
     return NULL;
 }
@@ -197,11 +198,11 @@ uint32_t stepcast_graph_send(stepcast_graph *graph, const char *name,
     const sc_hw *hw = g->opts.hw;
     const char *what = !hw ? "the graph has no machine to send over"
                        : from >= g->n_devices || to >= g->n_devices
-                           ? "there is no such device"
+                           ? "the device does not exist"
                            : NULL;
     uint32_t n = what ? 0 : sc_hw_route(hw, from, to, 0, links, ROUTE_MAX);
     if (!what && (n > ROUTE_MAX || from == to))
-        what = "there is no route that it could take";
+        what = "the machine has no route between these devices";
     if (what) {
         refuse(g, name ? name : "", what);
         return STEPCAST_NONE;
@@ -231,7 +232,9 @@ stepcast_status stepcast_graph_wait(stepcast_graph *graph, uint32_t operation,
     stepcast_graph *g = graph;
     if (!g || g->ran) return STEPCAST_USAGE;
     if (operation >= g->n_ops || earlier >= operation)
-        return refuse(g, "wait", "an operation waits for one added before it");
+        return refuse(g, "wait",
+                      "an operation can only wait for operations that were "
+                      "added before it");
     sc_graph_add_dep(g->builder, earlier, operation);
     return STEPCAST_OK;
 }
@@ -242,7 +245,8 @@ stepcast_status stepcast_graph_slow(stepcast_graph *graph, stepcast_kind slowed,
     if (!graph || graph->ran) return STEPCAST_USAGE;
     if ((unsigned)slowed >= SC_N_OP_KINDS || (unsigned)by >= SC_N_OP_KINDS ||
         !(rate > 0 && rate <= 1))
-        return refuse(graph, "slow", "a rate is over 0 and up to 1");
+        return refuse(graph, "slow",
+                      "a rate has to be larger than 0 and at most 1");
     graph->opts.rate[slowed][by] = rate;
     return STEPCAST_OK;
 }
@@ -256,7 +260,7 @@ stepcast_status stepcast_graph_run(stepcast_graph *graph,
     sc_err own, *err = api_errors(errors, &own);
     if (!g || g->ran)
         return api_misuse(err, "stepcast_graph_run",
-                          "there is no graph, or it has run already");
+                          "the graph is NULL, or it has run already");
     g->ran = true;
     if (g->err.n) {
         *err = g->err;

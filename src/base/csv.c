@@ -118,7 +118,7 @@ static sc_status check_header(const sc_csv *t, const sc_csv_at *at, sc_err *err)
         sc_pos pos = {t->file, at[i].line, at[i].col};
         first =
             sc_error(err, SC_EINPUT, SC_C_DUPLICATE, pos, NULL,
-                     "column \"%s\" stands twice in the header", t->header[i]);
+                     "column \"%s\" occurs twice in the header", t->header[i]);
     }
     return first;
 }
@@ -130,7 +130,7 @@ static sc_status wrong_count(const scan *s, const sc_csv *t, uint32_t n,
     const sc_csv_at *cell = &at[n > t->n_cols ? t->n_cols : n - 1];
     return sc_error(s->err, SC_EINPUT, SC_C_SYNTAX,
                     (sc_pos){s->file, cell->line, cell->col},
-                    "every row has as many cells as the header",
+                    "every row needs as many cells as the header",
                     "%u cells in a row of a table of %u columns", (unsigned)n,
                     (unsigned)t->n_cols);
 }

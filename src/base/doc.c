@@ -129,10 +129,10 @@ static sc_status check_keys(builder *b, const sc_node *map, sc_err *err)
             continue;
         }
         char hint[48];
-        snprintf(hint, sizeof hint, "the first is in line %u",
+        snprintf(hint, sizeof hint, "the first one is in line %u",
                  (unsigned)sorted[first]->key_pos.line);
         sc_error(err, SC_EINPUT, SC_C_DUPLICATE, sorted[i]->key_pos, hint,
-                 "key \"%s\" stands twice in this mapping", sorted[i]->key);
+                 "key \"%s\" occurs twice in this mapping", sorted[i]->key);
         b->duplicates = true;
     }
     sc_arena_restore(b->arena, mark);

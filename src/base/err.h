@@ -34,28 +34,26 @@ typedef enum sc_status {
 #define SC_CODES(X)                                                           \
     X(SC_C_SYNTAX, "syntax", "the file is not well-formed YAML, JSON or CSV") \
     X(SC_C_TOO_BIG, "too-big",                                                \
-      "a size, depth or count beyond stepcast's "                             \
-      "limits")                                                               \
-    X(SC_C_UNKNOWN_KEY, "unknown-key", "a key that no schema row describes")  \
+      "a size, depth or count beyond stepcast's limits")                      \
+    X(SC_C_UNKNOWN_KEY, "unknown-key", "a key that is not known")             \
     X(SC_C_UNKNOWN_NAME, "unknown-name",                                      \
-      "a name that the catalogue or an "                                      \
-      "enumeration does not hold")                                            \
-    X(SC_C_DUPLICATE, "duplicate-key", "the same key twice in one mapping")   \
-    X(SC_C_MISSING, "missing", "something required was not given")            \
-    X(SC_C_TYPE, "type", "a value of another kind than the key needs")        \
-    X(SC_C_UNIT, "unit", "a number without its unit, or with a wrong one")    \
+      "a name that is not in the catalogue or not among the allowed values")  \
+    X(SC_C_DUPLICATE, "duplicate-key",                                        \
+      "a key that occurs twice in one mapping")                               \
+    X(SC_C_MISSING, "missing", "a required input is missing")                 \
+    X(SC_C_TYPE, "type",                                                      \
+      "a value of a different type from the one that the key needs")          \
+    X(SC_C_UNIT, "unit", "a number without a unit, or with a wrong unit")     \
     X(SC_C_RANGE, "range",                                                    \
-      "a number outside its legal range, NaN or "                             \
-      "infinite")                                                             \
+      "a number outside its legal range, NaN or infinite")                    \
     X(SC_C_DIVIDE, "divide",                                                  \
-      "a parallel degree that does not divide what it "                       \
-      "splits")                                                               \
-    X(SC_C_CONFLICT, "conflict", "two inputs that contradict each other")     \
+      "a parallel degree that does not divide what it splits")                \
+    X(SC_C_CONFLICT, "conflict", "inputs that contradict each other")         \
     X(SC_C_CYCLE, "cycle", "a dependency cycle")                              \
-    X(SC_C_REFERENCE, "reference", "something names what does not exist")     \
+    X(SC_C_REFERENCE, "reference",                                            \
+      "a reference to something that does not exist")                         \
     X(SC_C_UNSUPPORTED, "unsupported",                                        \
-      "legal, but not modelled by this "                                      \
-      "version")                                                              \
+      "legal, but not modelled by this version")                              \
     X(SC_C_OPTION, "option", "a command-line option that can't be parsed")    \
     X(SC_C_IO, "io", "the operating system refused to read or write")         \
     X(SC_C_MEMORY, "memory", "stepcast itself ran out of its memory limit")   \

@@ -157,9 +157,9 @@ static const char *help(const reader *r, size_t at)
     while (before > 0 && strchr(" \t\r\n", r->text[before - 1]) != NULL)
         before--;
     if ((c == '}' || c == ']') && before > 0 && r->text[before - 1] == ',')
-        return "no comma stands behind the last one";
+        return "there must be no comma after the last element";
     if (c == 'N' || c == 'I') return "JSON has no NaN and no Infinity";
-    if (c == '\'') return "strings stand in double quotes";
+    if (c == '\'') return "strings need double quotes";
     if (c == '/' || c == '#') return "JSON has no comments";
     return NULL;
 }

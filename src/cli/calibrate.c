@@ -31,8 +31,8 @@ const sc_key cli_calibrate_keys[] = {
      .offset = offsetof(options, held_out),
      .def = "false",
      .flag = "--held-out",
-     .help = "instead of a fit, how far it is off where it has no rows: "
-             "held-out.yml"},
+     .help = "write errors of rows that a fit leaves out (held-out.yml) "
+             "instead of a fit"},
     {.name = "nccl-tests",
      .type = SC_T_STRING,
      .offset = offsetof(options, nccl_tests),
@@ -56,7 +56,7 @@ const sc_key cli_calibrate_keys[] = {
      .offset = offsetof(options, coll),
      .names = sc_priced_coll_names,
      .flag = "--collective",
-     .help = "of logs that don't say which one they measure"},
+     .help = "the collective, if the logs do not name it"},
     {.name = "ranks",
      .type = SC_T_INT,
      .unit = SC_U_COUNT,
@@ -65,7 +65,7 @@ const sc_key cli_calibrate_keys[] = {
      .max = 1 << 24,
      .flag = "--ranks",
      .meta = "N",
-     .help = "of logs that don't list their devices"},
+     .help = "the number of devices, if the logs do not list them"},
     {.name = "nodes",
      .type = SC_T_INT,
      .unit = SC_U_COUNT,
@@ -74,7 +74,7 @@ const sc_key cli_calibrate_keys[] = {
      .max = 1 << 24,
      .flag = "--nodes",
      .meta = "N",
-     .help = "same, the number of their nodes"},
+     .help = "the number of nodes, if the logs do not list their devices"},
     {0},
 };
 
@@ -252,6 +252,6 @@ sc_status cli_calibrate(cli *c, int argc, char *const *argv)
                                     "data/validation",
                         o.truth     ? "--truth takes no file names"
                         : o.network ? "--network takes one table"
-                                    : "nothing to fit on is named");
+                                    : "no measurements are given");
     return truth(c, &o);
 }

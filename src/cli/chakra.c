@@ -67,7 +67,7 @@ sc_status cli_chakra_check(cli *c, const cli_traces *t, uint32_t n)
     if (n < 2)
         return sc_error(c->err, SC_EINPUT, SC_C_UNSUPPORTED,
                         sc_pos_option(c->arena, t->flag, t->dir), NULL,
-                        "one device exchanges nothing");
+                        "a single device has no communication");
     if (n > MAX_RANKS) return too_large(c, t, n, "files", MAX_RANKS);
     return SC_OK;
 }

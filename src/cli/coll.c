@@ -45,7 +45,7 @@ const sc_key cli_coll_keys[] = {
      .def = "auto",
      .names = algorithm_names,
      .flag = "--algorithm",
-     .help = "how it is done"},
+     .help = "the algorithm; auto: the library chooses"},
     {.name = "min",
      .type = SC_T_STRING,
      .offset = OFF(least),
@@ -171,11 +171,11 @@ static sc_status load(cli *c, const options *o, sweep_of *w)
     if (n < 2)
         return at_option(c, SC_C_RANGE, o->ranks ? ranks : "--cluster",
                          "a collective has two members or more",
-                         "one member alone exchanges nothing");
+                         "a collective of one rank moves no data");
     if (!hw->device)
         return at_option(c, SC_C_MISSING, "--cluster",
                          "add \"; device=h100-sxm\"",
-                         "the machine names no device");
+                         "the cluster has no device");
     w->at = sc_hw_place(hw, 1, &n, &one);
     return SC_OK;
 }
@@ -224,8 +224,8 @@ static sc_status assumptions(const cli *c, const sweep_of *w, sc_json *j)
     if (w->hw->nccl_assumed && sc_nccl_sm(w->hw) > 0) {
         const char *text = sc_sprintf(
             c->arena,
-            "algorithms are chosen as NCCL %s does, which devices of this "
-            "generation ran: the cluster names no release (key nccl)",
+            "algorithms are those of NCCL %s, the usual release on devices of "
+            "this generation: the cluster names none (key nccl)",
             sc_nccl_names[w->hw->nccl]);
         if (!text) return sc_error_nomem(c->err);
         sc_json_string(j, text);

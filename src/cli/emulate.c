@@ -15,15 +15,15 @@ const sc_key cli_emulate_keys[] = {
      .offset = OFF(plan),
      .def = "false",
      .flag = "--plan",
-     .help = "print the fewest ranks that have every role, of a model "
+     .help = "print the smallest set of ranks that has every role of a model "
              "(options of predict) or of the traces of --peers"},
     {.name = "record",
      .type = SC_T_STRING,
      .offset = OFF(record),
      .flag = "--record",
      .meta = "DIR",
-     .help = "the run as Chakra traces, with what `stepcast simulate` runs "
-             "them on"},
+     .help = "write the run as Chakra traces, with the system and network "
+             "files for `stepcast simulate`"},
     {.name = "timeout",
      .type = SC_T_QUANTITY,
      .unit = SC_U_TIME,
@@ -52,8 +52,8 @@ const sc_key cli_emulate_keys[] = {
      .max = 65535,
      .flag = "--store-port",
      .meta = "PORT",
-     .help = "port of the rendezvous, where the program names it itself [a "
-             "free one]"},
+     .help =
+         "port of the rendezvous, if the program sets it itself [a free port]"},
     {.name = "local-rank",
      .type = SC_T_INT,
      .unit = SC_U_COUNT,
@@ -61,14 +61,15 @@ const sc_key cli_emulate_keys[] = {
      .max = 65535,
      .flag = "--local-rank",
      .meta = "N",
-     .help = "LOCAL_RANK of the first real rank; the others follow [its place "
-             "on the node]: which of this machine's devices it takes"},
+     .help =
+         "LOCAL_RANK of the first real rank, which chooses its device on this "
+         "machine; the other real ranks follow [its place on its node]"},
     {.name = "keep",
      .type = SC_T_BOOL,
      .offset = OFF(keep),
      .def = "false",
      .flag = "--keep",
-     .help = "keep the folder of the run, with its logs"},
+     .help = "keep the run's folder with the logs"},
     {0},
 };
 
@@ -95,7 +96,7 @@ static sc_status command_words(cli *c, int argc, char *const *argv,
     int dashes = find_dashes(argc, argv);
     if (words->n && typed(words->w[0], dashes, argv))
         return sc_error(c->err, SC_EUSAGE, SC_C_OPTION, sc_pos_none(),
-                        "the program and its arguments stand behind --",
+                        "write the program and its arguments after --",
                         "unexpected word \"%.60s\"", words->w[0]);
     if (dashes == argc) return SC_OK;
     words->n = (uint32_t)(argc - dashes - 1);
@@ -161,7 +162,7 @@ static sc_status emulate(cli *c, emulate_run *r, const sc_words *words)
         return sc_error(c->err, SC_EUSAGE, SC_C_MISSING, sc_pos_none(),
                         "for example stepcast emulate --cluster dgx-h100:2 "
                         "--world-size 16 -- python3 train.py",
-                        "emulate needs a program, behind --");
+                        "emulate needs a program after --");
     char **argv = vector(c, words);
     if (!argv) return sc_error_nomem(c->err);
     sc_text_init(&r->warnings);
@@ -213,13 +214,14 @@ static sc_status check_plan(cli *c, const sc_opt_set sets[N_SETS],
     for (size_t i = 0; i < SC_COUNT(s); i++) SC_TRY(s[i]);
     if (words->n == 0) return SC_OK;
     return sc_error(c->err, SC_EUSAGE, SC_C_CONFLICT, sc_pos_file("--plan"),
-                    "leave out what stands behind --", "%s", hint);
+                    "leave out the words after --", "%s", hint);
 }
 
 static sc_status check_run(cli *c, const sc_opt_set sets[N_SETS])
 {
     static const char *const none[] = {NULL};
-    static const char hint[] = "it describes a model, which --plan takes";
+    static const char hint[] =
+        "it describes a model, and only --plan reads one";
     sc_status s[] = {unused(c, &sets[JOB], none, hint),
                      unused(c, &sets[PREDICT], none, hint)};
     for (size_t i = 0; i < SC_COUNT(s); i++) SC_TRY(s[i]);

@@ -83,8 +83,8 @@ static sc_status not_found(cli *c, const char *name)
     bool there = strchr(name, '/') && stat(name, &st) == 0;
     if (there && S_ISDIR(st.st_mode))
         return sc_error(c->err, SC_EINPUT, SC_C_REFERENCE, sc_pos_file(name),
-                        "write the program and its arguments behind --",
-                        "a folder is no program");
+                        "write the program and its arguments after --",
+                        "a folder is not a program");
     if (there)
         return sc_error(c->err, SC_EINPUT, SC_C_REFERENCE, sc_pos_file(name),
                         "chmod +x it, or name its interpreter: -- python3 "
@@ -94,7 +94,7 @@ static sc_status not_found(cli *c, const char *name)
     const char *hint =
         here ? sc_sprintf(c->arena, "write ./%s for the one in this folder",
                           name)
-             : "write the program and its arguments behind --";
+             : "write the program and its arguments after --";
     return sc_error(c->err, SC_EINPUT, SC_C_REFERENCE, sc_pos_file(name), hint,
                     "no such program");
 }
@@ -140,15 +140,15 @@ static sc_status resolve(cli *c, emulate_program *p, const char **runs)
         if (!next)
             return sc_error(c->err, SC_EINPUT, SC_C_REFERENCE,
                             (sc_pos){path, 1, 1}, NULL,
-                            "its interpreter \"%.80s\" is not there", name);
+                            "its interpreter \"%.80s\" does not exist", name);
         path = next;
     }
     if (p->file.kind == SC_EXECUTABLE_DYNAMIC) return SC_OK;
     if (p->file.kind == SC_EXECUTABLE_STATIC)
         return sc_error(c->err, SC_EINPUT, SC_C_UNSUPPORTED, sc_pos_file(path),
                         "link it dynamically (without -static)",
-                        "a statically linked program asks for no libraries "
-                        "that could be interposed");
+                        "a statically linked program loads no libraries that "
+                        "could be interposed");
     return sc_error(c->err, SC_EINPUT, SC_C_UNSUPPORTED, sc_pos_file(path),
                     "a script begins with #! and its interpreter",
                     "neither a program nor a script");
@@ -158,7 +158,7 @@ static sc_status resolve(cli *c, emulate_program *p, const char **runs)
 
 static const char *asked_for(cli *c, const emulate_program *p, const char *lib)
 {
-    return sc_sprintf(c->arena, "%s asks for %s", p->name, lib);
+    return sc_sprintf(c->arena, "%s loads %s", p->name, lib);
 }
 
 static uint32_t linked(const sc_executable *p, const char **soname)
@@ -188,14 +188,14 @@ static sc_status which_mpi(cli *c, const sc_emu_config *e, emulate_program *p)
             has[k] = has[k] || access(file, R_OK) == 0;
         }
     if (has[0] == has[1])
-        return sc_error(c->err, SC_EINPUT, SC_C_MISSING,
-                        sc_pos_file("--api mpi"),
-                        "a program that is linked with libmpi.so.40 or "
-                        "libmpich.so.12 tells it",
-                        has[0] ? "both Open MPI and MPICH are installed, and "
-                                 "%s names neither"
-                               : "%s asks for no MPI, and none is installed",
-                        p->name);
+        return sc_error(
+            c->err, SC_EINPUT, SC_C_MISSING, sc_pos_file("--api mpi"),
+            "choose one; a program that is linked with libmpi.so.40 or "
+            "libmpich.so.12 needs no --api",
+            has[0] ? "both Open MPI and MPICH are installed, and %s is linked "
+                     "with neither"
+                   : "%s loads no MPI library, and none is installed",
+            p->name);
     p->libs = BIT(known[has[0] ? 0 : 1].lib);
     p->why = sc_sprintf(c->arena, "--api mpi: %s is installed",
                         has[0] ? "Open MPI" : "MPICH");
@@ -226,9 +226,9 @@ static sc_status choose(cli *c, const sc_emu_config *e, const char *runs,
         p->why = sc_sprintf(
             c->arena,
             starts(runs, "python")
-                ? "%s is run by Python; a program that uses MPI needs --api mpi"
-                : "%s names no collective library itself; one that uses MPI "
-                  "needs --api mpi",
+                ? "%s is run by Python; if it uses MPI, give --api mpi"
+                : "%s loads no collective library itself; if it starts a "
+                  "program that uses MPI, give --api mpi",
             p->name);
     }
     return p->why ? SC_OK : sc_error_nomem(c->err);
@@ -258,10 +258,10 @@ static sc_status folder(cli *c, const char **out)
         free(real);
     }
     if (*out) return SC_OK;
-    return sc_error(c->err, SC_EINPUT, SC_C_MISSING, sc_pos_file(self),
-                    "build all targets, or install stepcast as a whole",
-                    "lib/stepcast, which holds the libraries that are "
-                    "preloaded, is missing");
+    return sc_error(
+        c->err, SC_EINPUT, SC_C_MISSING, sc_pos_file(self),
+        "build all targets, or install stepcast as a whole",
+        "the folder lib/stepcast with the libraries to preload is missing");
 }
 
 static sc_status preloads(cli *c, emulate_program *p)
@@ -306,7 +306,7 @@ static sc_status no_launcher(cli *c, const emulate_program *p)
         if (strcmp(launchers[i], p->name) == 0)
             return sc_error(
                 c->err, SC_EINPUT, SC_C_CONFLICT, sc_pos_file(p->argv[0]),
-                "write behind -- the program that it would start",
+                "write after -- the program that it would start",
                 "%s starts ranks by itself, as `stepcast emulate` does",
                 p->name);
     return SC_OK;

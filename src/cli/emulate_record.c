@@ -16,8 +16,9 @@ static cli_traces traces(const emulate_run *r)
                         .dir = r->o->record,
                         .live = true,
                         .name = r->program.name,
-                        .hint = "fewer ranks: `stepcast simulate --scale-to` "
-                                "makes them more; or fewer steps",
+                        .hint =
+                            "record fewer steps, or fewer ranks and enlarge "
+                            "the traces with `stepcast simulate --scale-to`",
                         .hw = r->config.hw,
                         .precision = bf16 ? SC_BF16 : SC_FP16};
 }
@@ -78,11 +79,11 @@ sc_status cli_emulate_record(emulate_run *r, const sc_report_real *real,
     if (!runs || !o.like) return sc_error_nomem(c->err);
     for (uint32_t i = 0; i < r->n; i++) {
         if (!real[i].run || real[i].run->n_records == 0)
-            return sc_error(c->err, SC_EINPUT, SC_C_MISSING,
-                            sc_pos_option(c->arena, t.flag, t.dir), NULL,
-                            "rank %u called no collective: there is nothing to "
-                            "record",
-                            real[i].rank);
+            return sc_error(
+                c->err, SC_EINPUT, SC_C_MISSING,
+                sc_pos_option(c->arena, t.flag, t.dir), NULL,
+                "rank %u called no collective, so there is nothing to record",
+                real[i].rank);
         runs[i] = *real[i].run;
         o.steps = o.steps && real[i].n_steps > 0;
     }
@@ -90,7 +91,8 @@ sc_status cli_emulate_record(emulate_run *r, const sc_report_real *real,
     t.workload = &w;
     SC_TRY(cli_chakra_write(c, &t, out));
     if (!o.steps)
-        sc_text_add(&r->warnings,
-                    "the traces hold the whole run: no steps were found\n");
+        sc_text_add(
+            &r->warnings,
+            "the traces hold the whole run: no repeated step was found\n");
     return SC_OK;
 }

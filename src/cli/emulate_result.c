@@ -138,26 +138,28 @@ static void step_warnings(result *x)
     const sc_report_emu_sum *m = &x->sum;
     unsigned long long asked = r->config.step_collectives;
     if (m->n_ops == 0 && !x->s.failure)
-        own_warning(x, sc_sprintf(a,
-                                  "%s called no collective that was seen "
-                                  "(interposed libraries: %s)",
-                                  r->program.name, x->s.library));
+        own_warning(
+            x,
+            sc_sprintf(
+                a, "%s called no collective of the interposed libraries (%s)",
+                r->program.name, x->s.library));
     else if (m->n_ops > 0 && m->n_steps == 0 && asked)
         own_warning(x, sc_sprintf(a,
-                                  "--step-collectives %llu: there were not "
-                                  "enough operations for a step",
+                                  "--step-collectives %llu: the run has fewer "
+                                  "operations than one step",
                                   asked));
     else if (m->n_ops > 0 && m->n_steps == 0)
-        own_warning(x, "no repeated sequence of operations: --step-collectives "
-                       "says how many make a step");
+        own_warning(x, "no sequence of operations repeats; give the number of "
+                       "operations of a step with --step-collectives");
     for (uint32_t i = 0; i < r->n; i++)
         if (x->real[i].n_steps > 0 && !x->real[i].sure)
-            own_warning(x, sc_sprintf(a,
-                                      "rank %u: that a step has %llu "
-                                      "operations is not sure: "
-                                      "--step-collectives says how many it has",
-                                      x->real[i].rank,
-                                      (unsigned long long)x->real[i].step->n));
+            own_warning(
+                x,
+                sc_sprintf(
+                    a,
+                    "rank %u: a step seems to have %llu operations, but this "
+                    "is not certain; give the number with --step-collectives",
+                    x->real[i].rank, (unsigned long long)x->real[i].step->n));
 }
 
 #define SPREAD   0.1 /* between quartiles, of the median */
@@ -181,14 +183,14 @@ static void machine_warnings(result *x)
             x, sc_sprintf(a,
                           "the machine was busy: the program lost the "
                           "processor to others %.0f times per second of CPU "
-                          "time, so steps are too long; --clock virtual, or "
-                          "a processor for each thread",
+                          "time, so the measured steps are too long; use "
+                          "--clock virtual, or a processor for each thread",
                           preempted / cpu_s));
     double spread = m->step_q3_s - m->step_q1_s;
     if (m->n_steps >= ENOUGH && spread > SPREAD * m->step_s)
         own_warning(x, sc_sprintf(a,
-                                  "steps differ: from quartile to quartile by "
-                                  "%.0f %% of the median",
+                                  "steps vary: the distance between their "
+                                  "quartiles is %.0f %% of the median",
                                   100 * spread / m->step_s));
 }
 
@@ -201,10 +203,12 @@ static void warnings(result *x)
     step_warnings(x);
     machine_warnings(x);
     if (m->passed > 0)
-        own_warning(x, sc_sprintf(a,
-                                  "%llu calls went to the real library and "
-                                  "took no modelled time",
-                                  (unsigned long long)m->passed));
+        own_warning(
+            x,
+            sc_sprintf(
+                a,
+                "%llu calls went to the real library and add no modelled time",
+                (unsigned long long)m->passed));
     if (r->n_left > 0)
         own_warning(x, sc_sprintf(a,
                                   "%u process%s that the program had left "
@@ -231,29 +235,31 @@ static void assumptions(result *x)
     sc_arena *a = r->c->arena;
     assume(x, sc_hw_assumed(r->config.hw, a));
     assume(x, sc_sprintf(a, "interposed %s: %s", x->s.library, r->program.why));
-    assume(x, r->config.clock == SC_EMU_VIRTUAL
-                  ? "virtual clock: CPU time of the program plus modelled waits"
-                  : "real clock: operations take their modelled time on this "
-                    "machine's clock, the program computes at its own speed");
-    assume(x, sc_sprintf(a, "delay model %s", e->delay_model));
+    assume(x,
+           r->config.clock == SC_EMU_VIRTUAL
+               ? "virtual clock: CPU time of the program plus modelled waits"
+               : "real clock: operations take their modelled time on this "
+                 "machine's clock, and the program computes at its own speed");
+    assume(x, sc_sprintf(a, "delay model: %s", e->delay_model));
     assume(x, r->config.peers
                   ? sc_sprintf(a,
-                               "emulated ranks reach operations as the "
-                               "traces %s say",
+                               "emulated ranks arrive at operations at the "
+                               "times of the traces %s",
                                e->peers)
-                  : "emulated ranks compute as long as the real ones");
+                  : "emulated ranks compute for as long as the real ones");
     if (x->sum.device)
-        assume(x, "a device's streams wait for operations; what it computes "
-                  "meanwhile isn't known, so that waited_s is not: in_flight_s "
-                  "is at least as long, and emulated ranks take that for "
-                  "waiting");
+        assume(
+            x,
+            "streams of the device wait for operations, and what it computes "
+            "meanwhile is unknown: waited_s is unknown and at most "
+            "in_flight_s, which is used as the waiting time of emulated ranks");
     if (r->config.compute_factor)
-        assume(x, "on other devices than the first real rank's in the ratio of "
-                  "predicted times");
+        assume(x, "emulated ranks on a device of another kind than the first "
+                  "real rank's compute in the ratio of the predicted times");
     assume(x, r->config.siblings
-                  ? "groups of the same shape outside do the same "
-                    "at the same time"
-                  : "groups of emulated ranks alone send nothing");
+                  ? "groups of the same shape that have no real rank "
+                    "communicate at the same time as the real ranks' group"
+                  : "groups that have no real rank send no messages");
     assume(x, sc_sprintf(a, "data of emulated ranks: %s", e->peer_data));
     for (uint32_t i = 0; e->what_if && e->what_if[i]; i++)
         assume(x, sc_sprintf(a, "what if: %s", e->what_if[i]));

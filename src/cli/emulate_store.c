@@ -21,10 +21,9 @@ static sc_status refused(emulate_run *r, const char *what)
         sc_sprintf(c->arena, "--store-port %lld", (long long)r->o->store_port);
     if (!port) return sc_error_nomem(c->err);
     return sc_error(c->err, SC_EIO, SC_C_IO, sc_pos_file(port),
-                    r->o->store_port
-                        ? "another program has it; without the option a free "
-                          "one is taken"
-                        : NULL,
+                    r->o->store_port ? "another program uses this port; "
+                                       "without the option a free one is chosen"
+                                     : NULL,
                     "can't %s on 127.0.0.1: %s", what, strerror(errno));
 }
 

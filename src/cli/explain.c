@@ -20,7 +20,8 @@ const sc_key cli_explain_keys[] = {
      .type = SC_T_BOOL,
      .offset = offsetof(explain_opts, glossary),
      .flag = "--glossary",
-     .help = "only the words of reports"},
+     .help =
+         "write the definitions of the words in reports, for docs/glossary.md"},
     {0},
 };
 
@@ -100,11 +101,11 @@ static uint32_t find(cli *c, const char *name, found out[MEANINGS])
         if (same_key(name, *w))
             out[n++] = (found){"topic", *w, NULL,
                                "not modelled: stepcast predicts training steps "
-                               "on machines of their own"};
+                               "on machines that no other job shares"};
     if (n == 0 && in_catalogue(c, name))
         out[n++] = (found){"software", name, NULL,
-                           "what a training program does; `stepcast show NAME` "
-                           "prints all of it"};
+                           "the profile of a training program; `stepcast show "
+                           "NAME` prints it"};
     return n;
 }
 

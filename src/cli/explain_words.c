@@ -10,23 +10,24 @@ const cli_word cli_words[] = {
      "lower end of the 80 % interval: step_time_s times the 10 % quantile of "
      "measured / predicted steps of the same kind of model (dense, experts, "
      "adapters, encoder), each predicted by a fit without its family of runs; "
-     "where the fit has no run of such a device or program, the widest of all "
-     "kinds and wider (data/fit/held-out.yml, docs/validation.md)"},
+     "if no measured run of this device and program is in the fit, it is the "
+     "widest interval of all kinds, widened further (data/fit/held-out.yml, "
+     "docs/validation.md)"},
     {"step_time_high_s", "s", "upper end of that interval: the 90 % quantile"},
-    {"step_time_other_engine_s", "s",
-     "the same step by the engine that was not asked for"},
-    {"measured_s", "s", "what --measured gives, or the median of its log"},
-    {"measured_steps", "-", "steps of the log that the median is of"},
+    {"step_time_other_engine_s", "s", "the same step by the other engine"},
+    {"measured_s", "s",
+     "the step time that --measured gives, or the median of its log"},
+    {"measured_steps", "-", "number of steps of the log in the median"},
     {"measured_spread_s", "s",
      "half the distance between the quartiles of these steps"},
-    {"measured_peak", "bytes", "largest memory that the log prints"},
+    {"measured_peak", "bytes", "largest memory in the log"},
     {"peak_error", "fraction", "largest predicted peak / measured_peak - 1"},
     {"gap_s", "s", "measured_s - step_time_s"},
     {"gap_causes", "fraction",
-     "by how much a part of the step would have to change to explain the gap "
-     "alone; the largest parts first"},
+     "change of one part of the step that would explain the whole gap; the "
+     "largest parts first"},
     {"sensitivity", "fraction",
-     "change of the step time where one parameter grows by 10 %, by the fast "
+     "change of the step time if one parameter grows by 10 %, by the fast "
      "engine; the five largest"},
     {"samples_per_s", "1/s", "global batch / step_time_s"},
     {"tokens_per_s", "1/s", "global batch x sequence / step_time_s"},
@@ -35,11 +36,11 @@ const cli_word cli_words[] = {
      "model FLOP / step_time_s / "
      "devices / 1e12; see mfu for what counts"},
     {"mfu", "fraction",
-     "model FLOP/s over the dense peak of the precision "
-     "computed in.  Model FLOP: 6 per parameter of matrix products and token, "
-     "plus 12 x sum over layers of heads x head_dim x min(seq, window) per "
-     "token, not halved for the causal mask; vocabulary projection included; "
-     "a third for --forward-only"},
+     "model FLOP/s divided by the dense peak of the precision in use.  Model "
+     "FLOP: 6 per parameter of matrix products and token, plus 12 x sum over "
+     "layers of heads x head_dim x min(seq, window) per token, not halved for "
+     "the causal mask; vocabulary projection included; a third for "
+     "--forward-only"},
     {"hfu", "fraction", "as mfu, with recomputed FLOP counted again"},
     {"fits", "yes/no", "peak <= device memory on every stage"},
     {"memory_capacity_bytes", "bytes", "memory of one device"},
@@ -48,11 +49,11 @@ const cli_word cli_words[] = {
      "activations + communication + other = allocated; peak adds the "
      "allocator's reserve"},
     {"time_breakdown_s", "s",
-     "where the step of the slowest rank goes: compute, exposed_tp, "
+     "parts of the step time of the slowest rank: compute, exposed_tp, "
      "exposed_pp, exposed_dp, exposed_cp, exposed_ep, bubble, host, "
      "memory_offload, optimizer, other; the sum is step_time_s"},
-    {"weights", "bytes", "parameters as they are kept on the stage"},
-    {"gradients", "bytes", "gradients as they are kept on the stage"},
+    {"weights", "bytes", "parameters that the stage stores"},
+    {"gradients", "bytes", "gradients that the stage stores"},
     {"optimizer", "bytes or s",
      "in memory_per_stage states and master weights; in time_breakdown_s the "
      "update of the weights"},
@@ -61,20 +62,20 @@ const cli_word cli_words[] = {
      "weights + gradients + optimizer + activations + communication + other"},
     {"peak", "bytes", "allocated, the allocator's reserve and the context"},
     {"activations", "bytes",
-     "what the backward pass needs of every "
-     "micro-batch in flight (34 s b h + 5 a s^2 b per layer without "
-     "recomputation: Korthikanti et al. 2022), plus one layer at work"},
+     "tensors that the backward pass needs, of every micro-batch in flight (34 "
+     "s b h + 5 a s^2 b per layer without recomputation: Korthikanti et al. "
+     "2022), plus the tensors of one running layer"},
     {"compute", "s", "the device runs kernels of the model"},
     {"bubble", "s",
      "pipeline idle time: waiting for another stage beyond the "
      "transfer itself"},
     {"exposed_tp", "s",
      "tensor-parallel communication during which the device computes nothing"},
-    {"exposed_pp", "s", "the same of transfers between pipeline stages"},
+    {"exposed_pp", "s", "the same for transfers between pipeline stages"},
     {"exposed_dp", "s",
-     "the same of gradient reductions and of gathers of sharded weights"},
-    {"exposed_cp", "s", "the same of context parallelism"},
-    {"exposed_ep", "s", "the same of expert parallelism"},
+     "the same for gradient reductions and gathers of sharded weights"},
+    {"exposed_cp", "s", "the same for context parallelism"},
+    {"exposed_ep", "s", "the same for expert parallelism"},
     {"memory_offload", "s",
      "the device waits for copies to and from the host's memory"},
     {"other", "bytes or s",
@@ -86,63 +87,72 @@ const cli_word cli_words[] = {
      "devices, plus nodes, times PUE; not measured"},
     {"cost_usd_per_step", "USD", "--price x devices x step_time_s"},
     {"active_parameters", "-",
-     "of a model: those that one token uses, of routed experts the top k"},
-    {"trained_parameters", "-", "of a model: those that are not frozen"},
+     "of a model: parameters that one token uses; of the routed experts, only "
+     "the top k"},
+    {"trained_parameters", "-", "of a model: parameters that are not frozen"},
     {"mtp_parameters", "-",
-     "of blocks of multi-token prediction, which train beside `parameters`"},
+     "parameters of multi-token prediction blocks, which are trained in "
+     "addition to `parameters`"},
     {"parameters", "-",
-     "of a model: tied weights once, without multi-token prediction"},
+     "of a model: tied weights count once, multi-token prediction does not "
+     "count"},
     {"form", "-",
      "of a model: `transformer`, made from keys of model.yml, or `operators`"},
-    {"blocks", "-", "transformer blocks, of multi-token prediction too"},
+    {"blocks", "-",
+     "number of transformer blocks, those of multi-token prediction included"},
     {"keys", "-", "the keys of model.yml that the model is made from"},
-    {"operators", "-", "of another network: how many it has"},
+    {"operators", "-",
+     "of a network that is not a transformer: number of operators"},
     {"source", "-", "where published values come from"},
-    {"date", "-", "when the source was published"},
-    {"title", "-", "what the vendor or its authors call it"},
-    {"vendor", "-", "who makes the device"},
-    {"generation", "-", "of devices, whose fits apply"},
+    {"date", "-", "date on which the source was published"},
+    {"title", "-", "name that the vendor or the authors use"},
+    {"vendor", "-", "manufacturer of the device"},
+    {"generation", "-", "generation of devices, whose fitted parameters apply"},
     {"memory_bytes", "bytes", "capacity of a device, nominal"},
     {"cache_bytes", "bytes", "last-level cache of a device"},
     {"peak_flops", "FLOP/s", "dense peaks of a device by precision"},
     {"vector_flops", "FLOP/s", "fp32 outside matrix units"},
     {"memory_bytes_per_s", "bytes/s", "memory bandwidth of a device"},
     {"link_bytes_per_s", "bytes/s",
-     "all scale-up links of a device, in one direction"},
-    {"host_bytes_per_s", "bytes/s", "to the host, in one direction"},
-    {"units", "-", "SMs, CUs or cores of a device"},
+     "bandwidth of all scale-up links of a device together, in one direction"},
+    {"host_bytes_per_s", "bytes/s", "bandwidth to the host, in one direction"},
+    {"units", "-", "number of SMs, CUs or cores of a device"},
     {"clock_hz", "Hz", "boost clock of a device"},
     {"power_w", "W", "power limit of a board; null: not published"},
     {"rows_in_fit", "-",
-     "measured steps of such devices, or of the program, in the fit"},
+     "number of measured steps in the fit with this device or program"},
     {"devices_per_node", "-", "devices of one scale-up domain"},
     {"devices_per_host", "-", "devices of one host"},
     {"adapters_per_node", "-", "network adapters of one node"},
-    {"adapter_bytes_per_s", "bytes/s", "of one adapter, in one direction"},
+    {"adapter_bytes_per_s", "bytes/s",
+     "bandwidth of one adapter, in one direction"},
     {"rails", "-", "leaf switches that a node's adapters are spread over"},
-    {"node_power_w", "W", "a host without its devices; null: not known"},
-    {"dimensions", "-", "of the network inside a node, innermost first"},
+    {"node_power_w", "W",
+     "power of a host without its devices; null: not known"},
+    {"dimensions", "-",
+     "dimensions of the network inside a node, innermost first"},
     {"bytes_per_s_per_device", "bytes/s",
-     "of one device along a dimension, in one direction"},
-    {"latency_s", "s", "of one hop along a dimension"},
+     "bandwidth of one device along a dimension, in one direction"},
+    {"latency_s", "s", "latency of one hop along a dimension"},
     {"steps", "-", "--tokens / (global batch x sequence)"},
     {"days", "days",
-     "steps x step_time_s: the whole run of --tokens, without checkpoints that "
-     "are not asked for, failures and restarts"},
+     "steps x step_time_s: the whole run of --tokens, without failures, "
+     "restarts, and checkpoints unless --checkpoint-every is given"},
     {"days_low", "days", "steps x step_time_low_s"},
     {"days_high", "days", "steps x step_time_high_s"},
     {"device_hours", "h", "days x 24 x devices"},
     {"energy_j", "J", "steps x energy_j_per_step"},
     {"cost_usd", "USD", "steps x cost_usd_per_step"},
     {"coverage", "fraction",
-     "share of rows whose measurement lies inside their 80 % interval; "
-     "`validate --leave-out family` takes the interval from the other "
+     "fraction of rows whose measurement lies in their 80 % interval; with "
+     "`validate --leave-out family` the interval comes from the other "
      "families"},
     {"kendall_tau", "-1 to 1",
-     "how well a group's rows are ranked by the prediction (Kendall's tau-b)"},
+     "agreement between the predicted and the measured order of a group's rows "
+     "(Kendall's tau-b)"},
     {"regret", "fraction",
-     "time lost by running the row predicted fastest instead of the one that "
-     "is, among rows that differ in configuration only"},
+     "time lost by choosing the row that is predicted to be fastest instead of "
+     "the one that is fastest, among rows that differ only in configuration"},
     {"algbw_GBps", "GB/s", "bytes / time, as nccl-tests counts: 10^9 bytes"},
     {"busbw_GBps", "GB/s",
      "algbw_GBps x 2(n-1)/n for all_reduce, (n-1)/n for all_gather, "
@@ -150,25 +160,28 @@ const cli_word cli_words[] = {
     {"algbw", "GB/s", "see algbw_GBps"},
     {"busbw", "GB/s", "see busbw_GBps"},
     {"bytes", "bytes",
-     "size of a message as nccl-tests counts it: the larger of what a rank "
-     "gives and what it gets; of links and tiers, what they carried"},
+     "size of a message as nccl-tests counts it: the larger of the bytes that "
+     "a rank sends in and gets out; of links and tiers, bytes that they "
+     "carried"},
     {"time_us", "us", "time of one collective"},
     {"algorithm", "-",
-     "how the collective is done: ring, tree, hierarchical, direct, nvls"},
-    {"protocol", "-", "how NCCL sends: Simple, LL or LL128"},
+     "algorithm of the collective: ring, tree, hierarchical, direct, nvls"},
+    {"protocol", "-", "protocol of NCCL: Simple, LL or LL128"},
     {"rows", "-", "one object per row of the tables, or per size"},
-    {"groups", "-", "rows of one family on one device; device null: on all"},
+    {"groups", "-",
+     "rows of one family on one device; device null: on all devices"},
     {"id", "-", "name of the row in its table"},
     {"family", "-", "rows that were measured and published together"},
-    {"measured", "unit", "what the table says, in the unit of the document"},
-    {"predicted", "unit", "the same as predicted"},
+    {"measured", "unit",
+     "measured value in the table, in the unit of the document"},
+    {"predicted", "unit", "predicted value of the same quantity"},
     {"predicted_s", "s", "step time predicted for the row"},
     {"low_s", "s", "lower end of the row's 80 % interval"},
     {"high_s", "s", "upper end of that interval"},
-    {"measured_memory_bytes", "bytes", "largest memory the table says"},
-    {"predicted_memory_bytes", "bytes", "the same as predicted"},
+    {"measured_memory_bytes", "bytes", "largest memory in the table"},
+    {"predicted_memory_bytes", "bytes", "predicted value of the same quantity"},
     {"reason", "-", "why the row could not be predicted or compared"},
-    {"skipped", "rows", "rows that have a reason"},
+    {"skipped", "rows", "number of rows that have a reason"},
     {"counted", "yes/no",
      "the row is in the errors of its group; configurations measured several "
      "times count once, with their median"},
@@ -182,164 +195,183 @@ const cli_word cli_words[] = {
     {"memory_max_ape", "fraction", "largest of these"},
     {"regret_max", "fraction", "regret of the worst set of rows"},
     {"suggestions", "-",
-     "the smallest changes that help, at most three: options to append to the "
-     "command line, and what they then give; of transformers by the fast "
-     "engine, the step times the predicted step over the fast engine's"},
+     "at most three small changes that help: the options to append to the "
+     "command line, and the result with them; for transformers by the fast "
+     "engine, with step times scaled by the ratio of the predicted step to "
+     "that of the fast engine"},
     {"change", "options or fraction",
-     "in suggestions options to append; in sensitivity and gap_causes a change "
-     "relative to what was predicted"},
-    {"assumptions", "text", "what was left out and is inferred, and how"},
-    {"warnings", "text", "why a prediction may be worse than usual"},
-    {"explain", "text", "--explain: rules and inferred collectives, in lines"},
-    {"why", "text", "--why: every price and what made it, in lines"},
+     "in suggestions: options to append; in sensitivity and gap_causes: a "
+     "change relative to the prediction"},
+    {"assumptions", "text",
+     "inputs that were not given, with the values assumed for them and the "
+     "reasons"},
+    {"warnings", "text",
+     "reasons why the prediction may be less accurate than usual"},
+    {"explain", "text",
+     "with --explain: rules and inferred collectives, line by line"},
+    {"why", "text",
+     "with --why: the time of every operation and the factors that it is "
+     "computed from, line by line"},
     {"part", "-", "a part of the step, as in time_breakdown_s"},
-    {"parameter", "-", "a parameter; `stepcast explain` says what it is"},
+    {"parameter", "-", "name of a parameter; `stepcast explain` defines it"},
     {"gap_inputs", "-",
      "peak and bandwidths of the machine that the step depends on"},
     {"input", "-", "a property of the machine"},
     {"needs", "factor",
-     "factor by which it alone would have to be other for the step to take the "
-     "measured time, from 1/4 to 4 and within its limits; null: none does"},
+     "factor on this property alone with which the step would take the "
+     "measured time, from 1/4 to 4 and within its limits; null: there is none"},
     {"config", "-",
-     "every option, given or inferred; the document itself can be given to "
-     "--config"},
-    {"model_name", "-", "what the model calls itself"},
+     "every option, given or inferred; --config reads this document"},
+    {"model_name", "-", "name of the model"},
     {"device", "-", "device of the catalogue"},
     {"devices", "-", "devices of the cluster"},
     {"hsdp", "ranks",
-     "data-parallel ranks that share one set of sharded states; dp where all "
-     "do"},
+     "number of data-parallel ranks over which one set of states is sharded; "
+     "dp if over all"},
     {"prefetch", "layers",
-     "layers whose weights ZeRO-3 gathers ahead of the one at work; one more "
-     "is in memory"},
+     "number of layers whose weights ZeRO-3 gathers ahead of the running "
+     "layer; the running layer's weights are in memory too"},
     {"cp_comm", "-",
-     "how context-parallel attention gets all keys: ring passes them round "
-     "beside it, all-gather fetches them before it, ulysses exchanges tokens "
-     "for heads"},
+     "how context-parallel attention exchanges keys: ring passes them around "
+     "while attention runs, all-gather gathers them before, ulysses exchanges "
+     "tokens for heads"},
     {"grad_compress", "-",
      "format of gradients on the wire: none, fp16, bf16, fp8, int8, "
      "topk:SHARE, powersgd:RANK"},
     {"capacity_factor", "-",
-     "rows of every expert over balanced, to which tokens are padded or "
-     "dropped; null: as many as are routed"},
+     "number of rows of every expert relative to a balanced load; tokens are "
+     "padded or dropped to it; null: the routed number"},
     {"expert_imbalance", "-",
-     "tokens of the busiest rank's experts over the mean"},
+     "number of tokens at the experts of the busiest rank, relative to the "
+     "mean"},
     {"trained_params", "-", "parameters that are not frozen"},
     {"offload", "fraction",
-     "share of the kept activations that waits in host memory"},
-    {"micro_batches", "-", "per step and data-parallel replica"},
+     "fraction of the kept activations that is held in host memory"},
+    {"micro_batches", "-", "number per step and data-parallel replica"},
     {"mode", "-",
-     "how messages move: chunk, flow, analytic, or the mode of --compat"},
-    {"npus", "-", "ranks, those without work too; of a tier its members"},
-    {"makespan_ns", "ns", "when the last rank ends"},
-    {"finish_ns", "ns", "when the rank, or the last of a job, ends"},
+     "how messages are modelled: chunk, flow, analytic, or the mode of "
+     "--compat"},
+    {"npus", "-",
+     "number of ranks, including those without work; of a tier: its members"},
+    {"makespan_ns", "ns", "time at which the last rank ends"},
+    {"finish_ns", "ns",
+     "time at which the rank, or the last rank of a job, ends"},
     {"compute_ns", "ns", "the device runs kernels"},
     {"exposed_comm_ns", "ns",
      "a communication is in flight and the device computes nothing; with "
      "--compat finish_ns - compute_ns, as ASTRA-sim counts"},
-    {"memory_ns", "ns", "loads and stores of remote memory take"},
+    {"memory_ns", "ns", "time of loads and stores of remote memory"},
     {"idle_ns", "ns",
      "finish_ns without compute, exposed communication and exposed loads and "
-     "stores: the host works; waiting for others in a collective or a receive "
-     "is communication"},
+     "stores: time in which the host works; waiting for other ranks in a "
+     "collective or a receive counts as communication"},
     {"per_npu", "-", "one object per rank"},
     {"rank", "-", "place in the network, from 0"},
     {"jobs", "-", "one object per --workload, and for ranks without work"},
     {"first_rank", "-", "of the job"},
-    {"ranks", "-", "of the job; the real ranks of `emulate`"},
+    {"ranks", "-", "of the job; in `emulate`: the real ranks"},
     {"tiers", "-",
-     "links of one dimension together, or inside nodes and between them; none "
-     "where messages have no links"},
+     "sums over the links of one dimension, or over the links inside nodes and "
+     "between them; empty if messages have no links"},
     {"links", "-",
-     "directed links that carried something, the 100 busiest first; with "
-     "--links all each, in order.  \"dim0 3->4\": between NPUs, \"dim1 up "
-     "17\": from an NPU to its switch; of a tier, how many there are"},
-    {"links_used", "-", "of a tier, how many carried something"},
+     "directed links that carried data: the 100 busiest, sorted; with --links "
+     "all every link, in order of its number.  \"dim0 3->4\": between NPUs, "
+     "\"dim1 up 17\": from an NPU to its switch; of a tier: the number of its "
+     "links"},
+    {"links_used", "-", "of a tier: the number of links that carried data"},
     {"utilization", "fraction",
-     "of makespan_ns in which the link sends; of a tier the mean of all links"},
+     "fraction of makespan_ns in which the link sends; of a tier: the mean of "
+     "its links"},
     {"utilization_most", "fraction", "of the busiest link of a tier"},
     {"compatible", "-",
-     "the same files as ASTRA-sim would run them, where that costs little"},
-    {"difference", "fraction", "its makespan_ns over ours - 1"},
+     "result of ASTRA-sim for the same files, if it is cheap to compute"},
+    {"difference", "fraction", "makespan_ns of ASTRA-sim / makespan_ns - 1"},
     {"finished", "yes/no", "all ranks end"},
     {"engine", "-", "what the run took"},
-    {"ops", "-", "nodes that were run"},
+    {"ops", "-", "number of nodes that were run"},
     {"events", "-", "of the simulation"},
-    {"messages", "-", "that were sent, by the ranks that were run"},
-    {"classes", "-", "kinds of ranks whose traces are equal but for names"},
+    {"messages", "-", "number of messages that the simulated ranks sent"},
+    {"classes", "-",
+     "number of kinds of ranks whose traces differ only in names"},
     {"simulated", "-",
-     "ranks that were run; fewer than npus where one stands for others "
-     "exactly"},
+     "number of ranks that were simulated; fewer than npus if one rank "
+     "represents others exactly"},
     {"wall_s", "s",
-     "reading and running; of `emulate` from the start of the first rank to "
-     "the end of the last"},
+     "time for reading and running; in `emulate`: from the start of the first "
+     "rank to the end of the last"},
     {"peak_rss_bytes", "bytes",
-     "largest memory of the program; of a real rank of `emulate` that of its "
+     "largest memory of the program; of a real rank of `emulate`: that of its "
      "largest process"},
-    {"failure", "-", "why a live program's run ended as it did; null: well"},
+    {"failure", "-",
+     "why the run of a live program failed; null: it succeeded"},
     {"command_status", "-",
      "exit code of the program, of the first rank that failed"},
-    {"command_signal", "-", "signal that ended it, instead of an exit code"},
+    {"command_signal", "-",
+     "signal that ended the process, instead of an exit code"},
     {"status", "-", "exit code of a real rank"},
-    {"signal", "-", "signal that ended it, instead of an exit code"},
+    {"signal", "-", "signal that ended the process, instead of an exit code"},
     {"library", "-", "the interposed collective libraries"},
     {"step_time_q1_s", "s",
      "lower quartile of a live program's steps without the first of each rank; "
      "step_time_s is their median"},
     {"step_time_q3_s", "s", "upper quartile of these steps"},
     {"waited_s", "s",
-     "time in which a live program did nothing but wait for its collectives: "
-     "of one step (of a result: their mean), or of all calls of one kind; null "
-     "where a device's streams wait: then in_flight_s stands for it"},
+     "time in which a live program only waited for its collectives: in one "
+     "step (of a result: the mean), or in all calls of one kind; null if the "
+     "streams of a device wait: then in_flight_s is used"},
     {"step_time_mean_s", "s", "mean of these steps"},
     {"step_time_max_s", "s", "the longest of these steps"},
     {"waited_for_ranks_s", "s",
-     "of waited_s, until the last member had come to the operation"},
+     "part of waited_s before the last member had arrived at the operation"},
     {"in_flight_s", "s",
-     "time with at least one operation in flight, of one step (of a result: "
-     "their mean): from when all its members had come (where a device's stream "
-     "waits: from when that had come to it) to its end"},
+     "time of one step (of a result: the mean) with at least one operation in "
+     "flight: from the arrival of all members (if a stream of a device waits: "
+     "from the arrival of the stream) to the end of the operation"},
     {"overhead_s", "s",
-     "time that standing in for the library took itself, all calls of the real "
-     "ranks together"},
+     "time that the interposed library itself took, summed over all calls of "
+     "the real ranks"},
     {"late_s", "s",
-     "mean time from the modelled end of an operation to when the program had "
-     "it"},
+     "mean time from the modelled end of an operation until the program "
+     "continued"},
     {"unmodelled_calls", "-",
-     "calls that went to the real library and took no modelled time"},
+     "calls that went to the real library and add no modelled time"},
     {"cpu_s", "s", "CPU time of a real rank's processes"},
     {"preemptions", "-",
-     "how often processes of a real rank lost the processor to others; on a "
-     "machine of their own hardly ever"},
-    {"clock_s", "s", "the emulation's clock when the rank ended"},
+     "how often processes of a real rank lost the processor to others; near 0 "
+     "on a machine that runs nothing else"},
+    {"clock_s", "s", "value of the emulation's clock when the rank ended"},
     {"operations", "-", "collectives and messages of a rank, or of a step"},
     {"steps", "-",
      "repetitions of the sequence of operations that a run ends with"},
     {"index", "-", "of a step, from 0"},
     {"begin_s", "s",
-     "of the emulation's clock: the end of the last operation of the step "
-     "before"},
-    {"step_s", "s", "from there to the end of its own last operation"},
+     "value of the emulation's clock at the end of the last operation of the "
+     "previous step"},
+    {"step_s", "s",
+     "time from start_s to the end of the last operation of this step"},
     {"compute_s", "s", "step_s - waited_s"},
     {"collectives", "-",
      "calls of real ranks by operation, size and group, the longest first"},
     {"op", "-", "collective, send or recv"},
-    {"group_size", "-", "members of its communicator"},
-    {"count", "-", "calls; of a role, ranks that have it"},
+    {"group_size", "-", "number of members of the communicator"},
+    {"count", "-", "number of calls; of a role: number of ranks that have it"},
     {"modelled_s", "s",
-     "sum over these calls from when all members had come to the end"},
-    {"words", "-", "what is no option: names, files, a program"},
+     "time from the arrival of all members to the end, summed over these "
+     "calls"},
+    {"words", "-", "words that are not options: names, files, a program"},
     {"chakra", "-", "traces that --emit-chakra or --record wrote"},
-    {"prefix", "-", "of their files: PREFIX.<rank>.et"},
+    {"prefix", "-", "prefix of their files: PREFIX.<rank>.et"},
     {"communicators", "-", "groups of ranks in PREFIX.json"},
     {"tasks", "-", "nodes of all ranks"},
     {"world_size", "-", "ranks of the job, real and emulated"},
     {"real", "-", "ranks to run for real, as --ranks takes them"},
-    {"roles", "-", "kinds of ranks that do the same, relative to their place"},
+    {"roles", "-",
+     "kinds of ranks that do the same relative to their position"},
     {"role", "-", "what they do"},
     {"seed", "-", "of random numbers"},
-    {"byte", "-", "where in a binary file, from 0"},
-    {"provenance", "-", "what the numbers depend on, beside the options"},
+    {"byte", "-", "position in a binary file, from 0"},
+    {"provenance", "-",
+     "inputs that the numbers depend on, in addition to the options"},
     {"version", "-", "of stepcast"},
     {"commit", "-", "of stepcast's source"},
     {"fit_hash", "-", "of the fitted parameters"},
@@ -347,21 +379,22 @@ const cli_word cli_words[] = {
     {"workload_hash", "-", "of tasks, groups and peers of all ranks"},
     {"cluster_hash", "-", "of the cluster's numbers"},
     {"inputs", "-", "files that options name"},
-    {"option", "-", "the option that names it"},
-    {"file", "-", "its path, or the option that is wrong"},
+    {"option", "-", "the option that names the file"},
+    {"file", "-", "path of the file, or the option that is wrong"},
     {"hash", "-", "of the file's bytes"},
-    {"candidates", "-", "configurations tried for what was left out"},
-    {"schema", "-", "what the document is, and the version of its form"},
-    {"unit", "-", "of what is measured and predicted, or of a field"},
-    {"name", "-", "of what is shown or explained"},
+    {"candidates", "-",
+     "number of configurations tried for options that were not given"},
+    {"schema", "-", "kind of the document and version of its schema"},
+    {"unit", "-", "unit of the measured and predicted values, or of a field"},
+    {"name", "-", "name of the entry that is shown or explained"},
     {"kind", "-", "field, option, error or parameter"},
     {"text", "-", "what it means"},
-    {"lines", "-", "what people are shown, in lines"},
-    {"errors", "-", "what is wrong, all of it; nothing else was printed"},
-    {"more_errors", "-", "errors beyond those listed"},
-    {"code", "-", "kind of the error; `stepcast explain` says what it is"},
-    {"line", "-", "where in the file, from 1; 0: not known"},
-    {"column", "-", "where in the line, from 1; 0: not known"},
+    {"lines", "-", "the text of the report, line by line"},
+    {"errors", "-", "all errors; the document has nothing else"},
+    {"more_errors", "-", "number of errors beyond those listed"},
+    {"code", "-", "kind of the error; `stepcast explain` defines it"},
+    {"line", "-", "line in the file, from 1; 0: not known"},
+    {"column", "-", "column in the line, from 1; 0: not known"},
     {"message", "-", "what is wrong"},
     {"hint", "-", "what to write instead"},
     {0},

@@ -12,7 +12,7 @@ const cli_word cli_glossary[] = {
      "ranks, which exchange activations"},
     {"PP", NULL,
      "pipeline parallelism: the layers are cut into stages on this many ranks, "
-     "which pass activations on"},
+     "which pass activations to the next"},
     {"DP", NULL,
      "data parallelism: this many replicas of the model, each with its own "
      "samples; gradients are reduced over them"},
@@ -38,8 +38,8 @@ const cli_word cli_glossary[] = {
      "hybrid sharded data parallelism: states are sharded within groups of "
      "this many replicas and copied across groups"},
     {"mesh", NULL,
-     "the axes, with sizes, over which a strategy splits operators and "
-     "tensors; their product is the number of devices"},
+     "the named axes over which a strategy splits operators and tensors; the "
+     "product of their sizes is the number of devices"},
     {"stage", NULL, "the layers of one pipeline rank, or of one part of it"},
     {"rank", NULL, "one process of a job, with one device"},
     {"micro-batch", NULL,
@@ -48,8 +48,8 @@ const cli_word cli_glossary[] = {
      "samples of one optimizer step: micro-batch x micro-batches x replicas"},
     {"sequence", NULL, "tokens of one sample"},
     {"recompute", NULL,
-     "what the backward pass computes again instead of keeping it: none, "
-     "selective (attention), full (whole layers), ops (named operators)"},
+     "tensors that the backward pass computes again instead of keeping them: "
+     "none, selective (attention), full (whole layers), ops (named operators)"},
     {"1f1b", NULL,
      "pipeline schedule: each stage alternates one forward and one backward "
      "pass"},
@@ -67,32 +67,30 @@ const cli_word cli_glossary[] = {
      "both ends"},
     /* a prediction */
     {"fits?", NULL,
-     "whether the peak memory of the fullest device is at most what a device "
-     "has; NO is exit code 1"},
+     "whether the peak memory of the fullest device is at most the memory of a "
+     "device; if NO, the exit code is 1"},
     {"memory (GiB)", NULL,
-     "what the fullest device holds when it holds most, in units of 2^30 "
-     "bytes"},
+     "peak memory of the fullest device and its parts, in units of 2^30 bytes"},
     {"reserve", NULL,
-     "memory that the allocator keeps beyond what is allocated"},
+     "memory that the allocator holds in addition to the allocated memory"},
     {"step time", NULL,
      "time of one optimizer step: all micro-batches, the exchange of "
      "gradients, the update"},
     {"interval", NULL,
-     "80 % interval: 80 % of the measured steps of comparable runs lie in it; "
-     "it comes from the errors of runs that were left out of the fit, and is "
-     "widened where no measured run of this device and program is in the fit"},
+     "80 % interval: for about 80 % of runs the measured step time lies in it; "
+     "it comes from the errors of runs that were left out of the fit, and it "
+     "is widened if no measured run of this device and program is in the fit"},
     {"throughput", NULL, "tokens or samples per second"},
     {"model FLOP/s", NULL,
      "floating-point operations that the model needs, without recomputation, "
      "per second and device"},
     {"MFU", NULL,
-     "model FLOP utilization: model FLOP/s over the dense peak of the "
-     "precision that is computed in"},
+     "model FLOP utilization: model FLOP/s divided by the dense peak of the "
+     "precision in use"},
     {"HFU", NULL,
      "hardware FLOP utilization: as MFU, with recomputed operations counted"},
     {"time goes to", NULL,
-     "where the step of the slowest rank goes; the parts sum to the step "
-     "time"},
+     "parts of the step time of the slowest rank; their sum is the step time"},
     {"exposed TP", NULL,
      "tensor-parallel communication during which the device computes "
      "nothing"},
@@ -104,8 +102,8 @@ const cli_word cli_glossary[] = {
     {"memory offload", NULL,
      "the device waits for copies to and from the host's memory"},
     {"energy", NULL,
-     "from power limits and the share of time in which devices are busy; not "
-     "measured"},
+     "computed from power limits and the fraction of time in which devices are "
+     "busy; not measured"},
     {"cost", NULL, "--price x devices x time"},
     {"whole run", NULL,
      "training on all tokens of --tokens: time, device-hours, energy, cost"},
@@ -114,10 +112,12 @@ const cli_word cli_glossary[] = {
      "most three small changes that make the step faster"},
     {"smaller with", NULL,
      "the same for a job that does not fit: changes that need less memory"},
-    {"assumed", NULL, "what was left out, what was taken for it, and why"},
-    {"warning", NULL, "why the result may be less accurate than usual"},
+    {"assumed", NULL,
+     "inputs that were not given, with the values assumed for them and the "
+     "reasons"},
+    {"warning", NULL, "reasons why the result may be less accurate than usual"},
     {"cross-check", NULL,
-     "how far the step time by the other engine is from this one"},
+     "relative difference of the other engine's step time"},
     {"fidelity", NULL,
      "how the network is modelled: analytic (a formula for each collective), "
      "chunk (messages queue on links), flow (messages share links)"},
@@ -126,11 +126,11 @@ const cli_word cli_glossary[] = {
      "schedule"},
     /* comparison with a measurement */
     {"measured", NULL, "the step time of --measured, or the median of its log"},
-    {"log", NULL, "which steps of the log of --measured count"},
-    {"memory", NULL, "the largest memory that the log of --measured prints"},
+    {"log", NULL, "the steps of the log of --measured that are used"},
+    {"memory", NULL, "the largest memory in the log of --measured"},
     {"gap", NULL,
-     "how far the measured step is from the prediction, and by how much one "
-     "part or one rate alone would have to change to explain it"},
+     "difference between the measured and the predicted step, and the changes "
+     "of one part or one rate that would explain all of it"},
     {"sensitive to", NULL,
      "the parameters of the cost model that move the step time most"},
     {"traces", NULL, "the files that --emit-chakra or --record wrote"},
@@ -145,21 +145,23 @@ const cli_word cli_glossary[] = {
     {"remote memory", NULL,
      "the device waits for loads and stores of remote memory"},
     {"idle", NULL, "the device waits for its host"},
-    {"finish", NULL, "when the rank ends"},
-    {"because", NULL, "why the last rank ends last"},
+    {"finish", NULL, "time at which the rank ends"},
+    {"because", NULL, "reason why the last rank ends last"},
     {"compatible", NULL,
-     "what ASTRA-sim's analytical backend gives for the same files"},
-    {"jobs", NULL, "when each of several jobs ends"},
+     "result of ASTRA-sim's analytical backend for the same files"},
+    {"jobs", NULL, "times at which several jobs end"},
     {"links", NULL,
-     "links of each dimension that carried anything, how much, and the mean "
-     "share of the time in which they were busy"},
+     "for each dimension: the links that carried data, the bytes, and the mean "
+     "fraction of the time in which the links were busy"},
     {"busiest", NULL, "the links that were busy longest"},
     {"simulated", NULL,
-     "messages of the run; ranks that do the same are simulated once"},
+     "number of messages of the run; ranks that do the same are simulated "
+     "once"},
     /* an emulation */
     {"real rank", NULL, "a rank that runs the program"},
     {"emulated rank", NULL,
-     "a rank of which only arrivals at collectives, and data, are modelled"},
+     "a rank that runs no program; its arrivals at collectives and its data "
+     "are modelled"},
     {"waiting", NULL,
      "time of a step in which the program only waited for its collectives"},
     {"in flight", NULL,
@@ -170,7 +172,7 @@ const cli_word cli_glossary[] = {
     {"calls", NULL, "how often real ranks called the operation"},
     {"modelled", NULL,
      "time from when all members have arrived to the end of the operation"},
-    {"waited", NULL, "time in which the program did nothing but wait for it"},
+    {"waited", NULL, "time in which the program only waited for it"},
     {"overhead", NULL, "time that the emulation itself took"},
     {"virtual clock", NULL,
      "CPU time of the program plus modelled waits; the real clock is that of "
@@ -184,7 +186,7 @@ const cli_word cli_glossary[] = {
     {"mem %", NULL, "see memory_mape"},
     {"mem max", NULL, "see memory_max_ape"},
     {"in 80%", NULL,
-     "share of rows, in per cent, whose measurement lies in the interval"},
+     "percentage of rows whose measurement lies in the interval"},
     {0},
 };
 

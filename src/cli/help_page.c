@@ -13,7 +13,7 @@ static const group groups[] = {
     {"predict", "the job",
      " model cluster nic-bw software megatron from global-batch micro-batch "
      "seq vocab-size precision forward-only "},
-    {"predict", "how it is divided",
+    {"predict", "parallelism",
      " tp pp dp cp ep vp sp strategy schedule schedule-file cp-comm zero fsdp "
      "hsdp prefetch "},
     {"predict", "memory",
@@ -153,8 +153,8 @@ void cli_help_page(const cli_command *cmd, sc_text *t)
         if (strcmp(examples[i].command, cmd->name) == 0)
             sc_text_add(t, "\nexamples\n  %s\n", examples[i].text);
     if (strcmp(cmd->name, "predict") == 0)
-        sc_text_add(t, "\nWhat is left out is inferred; the report says what "
-                       "was chosen and why.\n");
+        sc_text_add(t, "\nOptions that are not given are inferred; the report "
+                       "lists the choices and the reasons.\n");
     grouped(cmd->name, t);
     rest(cmd->name, t);
     common(cmd->name, t);

@@ -20,8 +20,8 @@ static const char *say(const cli *c, sc_import_format f, const char *file)
     const char *option = sc_import_format_option(f);
     if (!option)
         return f == SC_IMPORT_KINETO
-                   ? "no command of this version reads it; --model takes the "
-                     "trace of ExecutionTraceObserver"
+                   ? "no command of this version reads such a file; --model "
+                     "takes the trace of ExecutionTraceObserver"
                    : NULL;
     return sc_sprintf(c->arena, "give it as %s %s", option, file);
 }
@@ -30,7 +30,7 @@ static sc_status refuse(const cli *c, sc_import_format f, const char *option,
                         const char *file)
 {
     return sc_error(c->err, SC_EINPUT, SC_C_TYPE, sc_pos_file(file),
-                    say(c, f, file), "this is %s, which %s does not take",
+                    say(c, f, file), "this is %s, which %s does not read",
                     sc_import_format_name(f), option);
 }
 
@@ -170,7 +170,7 @@ static sc_status follow_cluster(cli *c, const sc_opt_set *set,
     wish.dp = n / part;
     if (world > 0)
         cli_note(c,
-                 "note: dp %lld by the %lld devices of --cluster: %s starts "
+                 "note: dp %lld from the %lld devices of --cluster: %s starts "
                  "%lld processes\n",
                  (long long)wish.dp, (long long)n, x->m->starter,
                  (long long)world);
@@ -346,8 +346,9 @@ sc_status cli_predict_dump(cli *c, const sc_opt_set sets[2], const sc_job *job,
     SC_TRY(complete(c, &sets[0], job, &whole, p, m, &all));
     sc_text t;
     sc_text_init(&t);
-    sc_text_add(&t, p->run.model ? "# Every choice of the run and its origin.\n"
-                                 : "# What is missing here is inferred.\n");
+    sc_text_add(&t, p->run.model
+                        ? "# Every choice of the run and its origin.\n"
+                        : "# Choices that are not listed are inferred.\n");
     sc_job_yaml(&whole, &all, model, &t);
     /* a job without a model needs the files again */
     static const char *const sources[] = {"megatron", "from", NULL};

@@ -15,7 +15,7 @@ const sc_key cli_list_keys[] = {{.name = "names",
                                  .type = SC_T_BOOL,
                                  .offset = offsetof(list_opts, names),
                                  .flag = "--names",
-                                 .help = "names alone, one in a line"},
+                                 .help = "only the names, one on each line"},
                                 {0}};
 
 /* A description of an entry; its texts are printed in columns. */

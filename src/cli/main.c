@@ -8,16 +8,24 @@
 #include <string.h>
 
 const cli_command cli_commands[] = {
-    {"predict", cli_predict, "one configuration: fits? how long? why?"},
-    {"simulate", cli_simulate, "Chakra execution traces on a system"},
-    {"emulate", cli_emulate, "a live program as a few ranks of a large world"},
-    {"validate", cli_validate, "predict every measured row of a table"},
+    {"predict", cli_predict,
+     "memory and time of one training step, and the causes"},
+    {"simulate", cli_simulate,
+     "run Chakra execution traces on a simulated system"},
+    {"emulate", cli_emulate,
+     "run a program as a few real ranks of a large emulated world"},
+    {"validate", cli_validate, "predict every row of a table of measurements"},
     {"calibrate", cli_calibrate, "fit cost models to measurements"},
-    {"coll", cli_coll, "one collective on one cluster over sizes"},
-    {"list", cli_list, "models, devices, clusters, software, parameters"},
-    {"show", cli_show, "a catalogue entry; a model's layers; strategy, graph"},
-    {"explain", cli_explain, "definition and unit of a field; an error"},
-    {"completion", cli_completion, "completion of bash, zsh or fish"},
+    {"coll", cli_coll,
+     "time of one collective on one cluster for a range of sizes"},
+    {"list", cli_list,
+     "print the names of models, devices, clusters, software or parameters"},
+    {"show", cli_show,
+     "print a catalogue entry, a model's layers, a strategy or a graph"},
+    {"explain", cli_explain,
+     "define a word, a field, an error, a parameter or an option"},
+    {"completion", cli_completion,
+     "print the completion script for bash, zsh or fish"},
     {0},
 };
 

@@ -108,13 +108,11 @@ static void see_also(sc_text *t, const char *but)
 }
 
 static const char statuses[] =
-    ".SH EXIT STATUS\n"
-    ".TP\n0\nthe answer was found, and is yes where it is yes or no\n"
-    ".TP\n1\nthe answer is no: the step does not fit into memory\n"
-    ".TP\n2\nan option that cannot be parsed\n"
-    ".TP\n3\nbad input, or inputs that contradict each other\n"
-    ".TP\n4\na file that cannot be read or written\n"
-    ".TP\n70\na fault of stepcast; please report it\n";
+    ".SH EXIT STATUS\n.TP\n0\nsuccess; if the command asks a question, the "
+    "answer is yes\n.TP\n1\nthe answer is no: the step does not fit into "
+    "memory\n.TP\n2\nan option that cannot be parsed\n.TP\n3\nbad input, or "
+    "inputs that contradict each other\n.TP\n4\na file that cannot be read or "
+    "written\n.TP\n70\na defect of stepcast; please report it\n";
 
 static void command_page(const cli_command *x, sc_text *t, const char *name)
 {

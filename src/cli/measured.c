@@ -109,12 +109,12 @@ static void log_text(const cli_measured *m, const sc_prediction *p,
     char spread_text[64] = "";
     if (spread > 0 && m->step_s > 0)
         snprintf(spread_text, sizeof spread_text,
-                 "; half of them lie within %.1f %% of the median",
+                 "; half of them are within %.1f %% of the median",
                  100 * spread / m->step_s);
     report_line(out, "log", "%u of %u steps, lines %u to %u%s", l->n_used,
                 l->n_lines, l->first.line, l->last.line, spread_text);
     if (l->n_torn)
-        report_line(out, "", "%u torn or cut line%s left out", l->n_torn,
+        report_line(out, "", "%u incomplete line%s left out", l->n_torn,
                     l->n_torn > 1 ? "s" : "");
     if (m->memory > 0)
         report_line(out, "memory",
@@ -183,8 +183,8 @@ static sc_status sensitivity_text(cli *c, const cli_measured *m,
         report_row r = report_row_begin(i ? "" : "sensitive to", out);
         char text[120], close[48] = "";
         if (isfinite(factor))
-            snprintf(close, sizeof close, "; x %.2f gives the measured time",
-                     factor);
+            snprintf(close, sizeof close,
+                     "; x %.2f would give the measured time", factor);
         snprintf(text, sizeof text, "+10 %% makes the step %.1f %% %s%s",
                  100 * fabs(s[i].change),
                  s[i].change < 0 ? "shorter" : "longer", close);

@@ -129,7 +129,7 @@ static void rows_text(const sc_nccl_fit *fit, sc_text *out)
 {
     for (uint32_t i = 0; i < fit->n; i++) {
         const char *name = sc_params[fit->param[i]].name;
-        sc_text_add(out, "  %-22s determined by %.1f rows\n", name,
+        sc_text_add(out, "  %-22s effective number of rows: %.1f\n", name,
                     fit->rows[i]);
     }
 }
@@ -162,7 +162,7 @@ sc_status cli_calibrate_nccl(cli *c, const char *cluster, const sc_nccl_opts *o,
     if (!hw->device)
         return sc_error(c->err, SC_EINPUT, SC_C_MISSING,
                         sc_pos_file("--cluster"), "add \"; device=h100-sxm\"",
-                        "the machine names no device");
+                        "the cluster has no device");
     SC_TRY(read_logs(c, file, n, o, &all));
     SC_TRY(sc_cost_builtin(c->arena, &cost, c->err));
     sc_text report;

@@ -30,7 +30,7 @@ const sc_key cli_common_keys[] = {
      .max = 4096,
      .flag = "--jobs",
      .meta = "N",
-     .help = "threads at most, where a command uses several"},
+     .help = "maximum number of threads, for commands that use several"},
     {.name = "seed",
      .type = SC_T_INT,
      .unit = SC_U_COUNT,
@@ -38,7 +38,7 @@ const sc_key cli_common_keys[] = {
      .max = 0x1p53,
      .flag = "--seed",
      .meta = "N",
-     .help = "of random numbers, where a command draws any"},
+     .help = "seed of random numbers, for commands that use them"},
     {.name = "config",
      .type = SC_T_STRING,
      .offset = offsetof(cli, config),
@@ -53,7 +53,7 @@ const sc_key cli_common_keys[] = {
     {.name = "words",
      .type = SC_T_NODE,
      .offset = offsetof(cli, file_words),
-     .help = "what is no option: names, files"},
+     .help = "words that are not options: names, files"},
     {0},
 };
 
@@ -178,7 +178,8 @@ static sc_status words_of_file(cli *c, sc_words *out)
     for (const sc_node *n = first; n; n = seq ? n->next : NULL) {
         if (n->kind != SC_N_SCALAR)
             return sc_error(c->err, SC_EINPUT, SC_C_TYPE, n->pos,
-                            "write a name, or a list of names", "not a word");
+                            "write a name, or a list of names",
+                            "the value is not a word");
         out->w[out->n++] = n->text;
     }
     return SC_OK;

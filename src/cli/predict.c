@@ -24,45 +24,48 @@ const sc_key cli_predict_keys[] = {
      .offset = OFF(megatron),
      .flag = "--megatron",
      .meta = "FILE",
-     .help =
-         "launch script or arguments of Megatron-LM, for what is not given"},
+     .help = "launch script or arguments of Megatron-LM, for options that are "
+             "not given"},
     {.name = "from",
      .type = SC_T_LIST,
      .offset = OFF(from),
      .flag = "--from",
      .meta = "FILE",
-     .help = "configuration of a training program, for what is not given: "
-             "DeepSpeed, torchtitan, NeMo, Megatron, accelerate, HuggingFace "
-             "Trainer"},
+     .help = "configuration of a training program, for options that are not "
+             "given: DeepSpeed, torchtitan, NeMo, Megatron, accelerate, "
+             "HuggingFace Trainer"},
     {.name = "measured",
      .type = SC_T_STRING,
      .offset = OFF(measured),
      .flag = "--measured",
      .meta = "TIME|LOG",
-     .help = "explain the gap to a measured step (34.1s, train.log)"},
+     .help = "compare with a measured step (34.1s, train.log) and explain the "
+             "difference"},
     {.name = "why",
      .type = SC_T_BOOL,
      .offset = OFF(why),
      .flag = "--why",
-     .help = "every price and what made it"},
+     .help = "print the time of every operation and the factors that it is "
+             "computed from"},
     {.name = "explain",
      .type = SC_T_BOOL,
      .offset = OFF(explain),
      .flag = "--explain",
-     .help = "every inferred collective and its reason"},
+     .help = "print every inferred collective and the reason for it"},
     {.name = "trace",
      .type = SC_T_STRING,
      .offset = OFF(trace),
      .flag = "--trace",
      .meta = "FILE",
-     .help = "the step's timeline as Chrome trace JSON; .gz: compressed"},
+     .help = "write the timeline of the step as Chrome trace JSON; .gz: "
+             "compressed"},
     {.name = "emit-chakra",
      .type = SC_T_STRING,
      .offset = OFF(emit),
      .flag = "--emit-chakra",
      .meta = "DIR",
-     .help = "the step as Chakra traces of all ranks, with what ASTRA-sim runs "
-             "them on"},
+     .help = "write Chakra traces of all ranks, with the system and network "
+             "files for ASTRA-sim"},
     {.name = "profile",
      .type = SC_T_STRING,
      .offset = OFF(profile),
@@ -346,9 +349,10 @@ static sc_status one_at_a_time(cli *c, const predict_opts *o)
 
     for (size_t i = 0; i < SC_COUNT(alone); i++)
         if (alone[i].given)
-            return sc_error(c->err, SC_EUSAGE, SC_C_CONFLICT,
-                            sc_pos_file(alone[i].flag), "give one --cluster",
-                            "of one cluster, but several are compared");
+            return sc_error(
+                c->err, SC_EUSAGE, SC_C_CONFLICT, sc_pos_file(alone[i].flag),
+                "give one --cluster",
+                "the option takes one cluster, but several are compared");
     return SC_OK;
 }
 

@@ -19,17 +19,17 @@ const sc_key cli_show_keys[] = {
      .type = SC_T_BOOL,
      .offset = offsetof(show_opts, layers),
      .flag = "--layers",
-     .help = "FLOP, bytes and intensity per layer and pass"},
+     .help = "print FLOP, bytes and arithmetic intensity per layer and pass"},
     {.name = "strategy",
      .type = SC_T_BOOL,
      .offset = offsetof(show_opts, strategy),
      .flag = "--strategy",
-     .help = "rules and inferred collectives of a configuration"},
+     .help = "print the rules and inferred collectives of a configuration"},
     {.name = "graph",
      .type = SC_T_BOOL,
      .offset = offsetof(show_opts, graph),
      .flag = "--graph",
-     .help = "execution graph of a configuration as text"},
+     .help = "print the execution graph of a configuration as text"},
     {0},
 };
 
@@ -113,7 +113,7 @@ static sc_status parameters_text(cli *c, sc_text *out)
 static sc_status no_layers(cli *c, const char *name)
 {
     return sc_error(c->err, SC_EINPUT, SC_C_CONFLICT, sc_pos_file("--layers"),
-                    "name a model", "\"%.60s\" is no model", name);
+                    "name a model", "\"%.60s\" is not a model", name);
 }
 
 static sc_status unknown(cli *c, const char *name)

@@ -105,9 +105,9 @@ static sc_status load_machine(cli *c, simulate_run *r, const sc_hw **hw)
     if (sc_trace_machine_is_network(*hw)) return SC_OK;
     if (r->o->compat || !r->opts.links)
         return sc_error(c->err, SC_EINPUT, SC_C_UNSUPPORTED, pos,
-                        "--fidelity chunk or flow follow its routes",
-                        "this machine is more than rings, meshes, switches and "
-                        "fully connected dimensions");
+                        "use --fidelity chunk or flow, which follow its routes",
+                        "this machine has links other than rings, meshes, "
+                        "switches and fully connected dimensions");
     r->opts.hw = *hw;
     r->machine = text;
     return SC_OK;
@@ -137,12 +137,13 @@ static sc_status load_network(cli *c, simulate_run *r)
     r->opts.routes.rule = r->o->adaptive ? SC_ROUTE_ADAPTIVE : SC_ROUTE_ECMP;
     r->opts.routes.seed = (uint64_t)c->seed;
     if (!r->o->compat || !r->opts.links || r->network.n_dims == 1) return SC_OK;
-    return sc_error(c->err, SC_EINPUT, SC_C_CONFLICT, r->network.dim[1].pos,
-                    "--congestion unaware takes several; so does the corrected "
-                    "mode, with congestion: leave out --compat",
-                    "the congestion-aware network of %s has one dimension, "
-                    "this one %u",
-                    r->o->compat, r->network.n_dims);
+    return sc_error(
+        c->err, SC_EINPUT, SC_C_CONFLICT, r->network.dim[1].pos,
+        "--congestion unaware takes several dimensions; without --compat, "
+        "several dimensions with congestion are simulated",
+        "the congestion-aware network of %s has one dimension, "
+        "this one %u",
+        r->o->compat, r->network.n_dims);
 }
 
 /* ---- workloads ----------------------------------------------------------- */
@@ -164,7 +165,7 @@ static sc_status split_job(cli *c, const char *text, job *j)
     if (strlen(at + 1) > 9)
         return sc_error(c->err, SC_EUSAGE, SC_C_RANGE,
                         sc_pos_option(c->arena, "--workload", text), NULL,
-                        "no network has so many ranks");
+                        "the number of ranks is out of range");
     j->first = strtol(at + 1, NULL, 10);
     j->prefix = sc_strndup(c->arena, text, (size_t)(at - text));
     return j->prefix ? SC_OK : sc_error_nomem(c->err);
@@ -248,7 +249,7 @@ static sc_status join(cli *c, simulate_run *r, job *j, uint32_t n)
             return sc_error(c->err, SC_EINPUT, SC_C_CONFLICT,
                             sc_pos_option(c->arena, "--workload", j[i].text),
                             "write PREFIX@FIRST_RANK",
-                            "rank %lld is of \"%.80s\" already",
+                            "rank %lld already belongs to \"%.80s\"",
                             (long long)j[i].first, j[i - 1].prefix);
         if (j[i].first + j[i].w.n_ranks > r->network.n_ranks)
             return too_many(c, r, &j[i], (uint64_t)j[i].first + j[i].w.n_ranks);
@@ -287,9 +288,9 @@ static sc_status load_workloads(cli *c, simulate_run *r, bool names)
     while (o->workloads[n]) n++;
     while (o->groups && o->groups[n_groups]) n_groups++;
     if (n_groups > 1 && n_groups != n)
-        return conflict(c, "--comm-groups",
-                        "one file for all jobs, or one for each",
-                        "another number of files than of --workload");
+        return conflict(
+            c, "--comm-groups", "one file for all jobs, or one for each",
+            "the number of files differs from the number of --workload");
     if (n > 1 && o->scale_to)
         return conflict(c, "--scale-to", NULL, "several workloads are given");
     job *j = SC_NEW_N(c->arena, job, n);
@@ -329,10 +330,10 @@ static sc_status straggler(cli *c, const simulate_run *r, const char *text,
     unsigned long rank = strtoul(text, NULL, 10);
     if (rank >= r->w.n_ranks)
         return sc_error(c->err, SC_EINPUT, SC_C_RANGE, pos, NULL,
-                        "there are ranks 0 to %u", r->w.n_ranks - 1);
+                        "ranks are 0 to %u", r->w.n_ranks - 1);
     if (!(factor > 0 && factor <= 1e6))
         return sc_error(c->err, SC_EINPUT, SC_C_RANGE, pos,
-                        "1.2: its kernels take 20 % longer",
+                        "1.2 makes the kernels take 20 % longer",
                         "the factor is out of range");
     speed[rank] *= factor;
     return SC_OK;

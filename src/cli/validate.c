@@ -23,13 +23,15 @@ static const char *const engine_names[] = {"event", "fast", NULL};
 
 const sc_key cli_validate_keys[] = {
     WORD("leave-out", leave_out, "--leave-out", "WHAT",
-         "refit without each family, device or model and predict it"),
+         "fit without each family, device or model in turn, and predict its "
+         "rows with that fit"),
     WORD("bars", bars, "--bars", "FILE",
-         "exit 1 if a family's error is above its bar"),
+         "exit 1 if the error of a family exceeds its limit in FILE"),
     WORD("write-bars", write_bars, "--write-bars", "FILE",
-         "write the present errors as such a file"),
-    WORD("family", family, "--family", "GLOB", "only these families"),
-    WORD("where", where, "--where", "GLOB", "only rows with such an id"),
+         "write the current errors as such a file"),
+    WORD("family", family, "--family", "GLOB", "only rows of these families"),
+    WORD("where", where, "--where", "GLOB",
+         "only rows whose id matches the pattern"),
     WORD("profile", profile, "--profile", "FILE",
          "parameters as written by calibrate"),
     {.name = "engine",
@@ -38,13 +40,13 @@ const sc_key cli_validate_keys[] = {
      .def = "fast",
      .names = engine_names,
      .flag = "--engine",
-     .help = "fast works without a graph, as fits do; event runs one"},
+     .help = "fast: without a graph, as in fits; event: with a graph"},
     {.name = "rows",
      .type = SC_T_BOOL,
      .offset = offsetof(options, rows),
      .def = "false",
      .flag = "--rows",
-     .help = "print every row, not only groups"},
+     .help = "print every row, not only the groups"},
     {0},
 };
 
@@ -147,7 +149,7 @@ static sc_status compared(const cli *c, const options *o,
     if (v->n_rows)
         cli_note(c, "nothing to compare: all %u rows are skipped\n", v->n_rows);
     else if (o->family || o->where)
-        cli_note(c, "nothing to compare: no row has%s%s%s%s%s\n",
+        cli_note(c, "nothing to compare: no row matches%s%s%s%s%s\n",
                  o->family ? " --family " : "", o->family ? o->family : "",
                  o->family && o->where ? " and" : "",
                  o->where ? " --where " : "", o->where ? o->where : "");

@@ -255,7 +255,8 @@ typedef struct found {
     sc_wiring w;
 } found;
 
-_Static_assert(sizeof(found) <= HW_MEMO_BYTES, "a result fits into a memo");
+_Static_assert(sizeof(found) <= HW_MEMO_BYTES,
+               "the result is too large for the cache");
 
 /* Hash of all inputs of the search. */
 static uint64_t key_of(const form *f, bool net)
@@ -432,7 +433,7 @@ sc_status sc_coll_wiring(const sc_hw *hw, uint32_t m, sc_wiring *out,
                        .pair = k * inside.w.pair};
     if (out->ring > 0) return SC_OK;
     return sc_error(err, SC_EINPUT, SC_C_UNSUPPORTED, sc_pos_none(),
-                    "take another number of devices, or describe the wiring "
+                    "use a different number of devices, or describe the wiring "
                     "with topology: FILE.xml",
                     "NCCL's search finds no ring over the links between "
                     "devices 0 to %u of %s",

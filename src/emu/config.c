@@ -56,10 +56,11 @@ static sc_status find_world(resolve *r)
                         "--world-size is missing");
     if (world < 0 || world > INT32_MAX)
         return sc_error(r->err, SC_EINPUT, SC_C_RANGE, at(r, "--world-size", n),
-                        "1 and more", "no world has so many ranks");
+                        "1 or more", "the number of ranks is out of range");
     r->c.world = (uint32_t)world;
     if (!r->c.hw || r->c.hw->n_devices >= r->c.world) return SC_OK;
-    snprintf(hint, sizeof hint, "a larger cluster, or --world-size %u at most",
+    snprintf(hint, sizeof hint,
+             "choose a larger cluster, or --world-size %u or less",
              r->c.hw->n_devices);
     return sc_error(r->err, SC_EINPUT, SC_C_CONFLICT, at(r, "--world-size", n),
                     hint, "the cluster \"%.60s\" has %u devices", r->o->cluster,
@@ -88,7 +89,7 @@ static sc_status read_range(resolve *r, const char *text, const char **s,
     }
     if (last >= r->c.world)
         return sc_error(r->err, SC_EINPUT, SC_C_RANGE, at(r, "--ranks", text),
-                        NULL, "there are ranks 0 to %u", r->c.world - 1);
+                        NULL, "ranks are 0 to %u", r->c.world - 1);
     for (; first <= last; first++) {
         if (real[first])
             return sc_error(r->err, SC_EINPUT, SC_C_DUPLICATE,
@@ -191,15 +192,16 @@ static sc_status check_whatif(resolve *r, const sc_emu_whatif *w)
     bool slow = w->what == SC_EMU_STRAGGLER;
     if ((!late && !slow) || !is_real(&r->c, w->rank)) return SC_OK;
     if (late)
-        return sc_error(r->err, SC_EINPUT, SC_C_CONFLICT, w->pos,
-                        "stop its program itself, or name an emulated rank",
-                        "rank %u is a real one", w->rank);
+        return sc_error(
+            r->err, SC_EINPUT, SC_C_CONFLICT, w->pos,
+            "let its program stop by itself, or name an emulated rank",
+            "rank %u is real", w->rank);
     if (r->c.clock == SC_EMU_VIRTUAL) return SC_OK;
-    return sc_error(
-        r->err, SC_EINPUT, SC_C_CONFLICT, w->pos,
-        "--clock virtual, or name an emulated rank",
-        "rank %u is a real one, whose speed is given on the real clock",
-        w->rank);
+    return sc_error(r->err, SC_EINPUT, SC_C_CONFLICT, w->pos,
+                    "use --clock virtual, or name an emulated rank",
+                    "rank %u is real, and on the real clock its speed is that "
+                    "of this machine",
+                    w->rank);
 }
 
 static sc_status find_whatifs(resolve *r)
@@ -236,7 +238,8 @@ static sc_status find_data(resolve *r)
         SC_TRY(sc_unit_parse(sigma, SC_U_NONE, pos, &r->c.sigma, r->err));
         if (!(r->c.sigma >= 0 && r->c.sigma <= 1e6))
             return sc_error(r->err, SC_EINPUT, SC_C_RANGE, pos,
-                            "noise:0.1, of the standard deviation of the data",
+                            "write noise:0.1, a multiple of the standard "
+                            "deviation of the data",
                             "the noise is out of range");
     } else {
         return unknown(r, "--peer-data", text, names,
@@ -257,7 +260,7 @@ static sc_status check_durations(resolve *r, const sc_workload *w)
     if (!computes) return SC_OK;
     return sc_error(r->err, SC_EINPUT, SC_C_MISSING,
                     at(r, "--peers", r->o->peers),
-                    "record them, or --peers mirror",
+                    "record durations, or use --peers mirror",
                     "no kernel of these traces has a duration");
 }
 

@@ -95,10 +95,10 @@ static sc_status missing(const delay_file *f, sc_coll coll, sc_err *err)
     const char *second = sc_coll_names[kin[coll][0]];
     char hint[120];
     snprintf(hint, sizeof hint,
-             f->table ? "measure %s or %s, too" : "add %s, %s or default",
+             f->table ? "measure %s or %s as well" : "add %s, %s or default",
              first, second);
     return sc_error(err, SC_EINPUT, SC_C_MISSING, sc_pos_file(f->name), hint,
-                    "this gives no time for %s, which the program calls",
+                    "the file has no time for %s, which the program calls",
                     first);
 }
 

@@ -152,7 +152,7 @@ static sc_status too_many(const msg_flight *f, uint64_t n, sc_err *err)
 {
     return sc_error(err, SC_EINPUT, SC_C_TOO_BIG,
                     sc_pos_file("--delay-model flow"),
-                    "use analytic for groups as large",
+                    "use --delay-model analytic for groups of this size",
                     "%u x %u ranks have %llu flows in one operation, more than "
                     "%llu",
                     f->group->siblings, f->group->n, (unsigned long long)n,

@@ -71,8 +71,9 @@ static sc_status group_of(emu_delay *d, emu_group *g, msg_group **out,
     if (g->n > MOST_RANKS / (g->siblings == NULL ? 1 : g->n_siblings))
         return sc_error(
             err, SC_EINPUT, SC_C_TOO_BIG, sc_pos_file("--delay-model"),
-            "use analytic for groups as large",
-            "%u groups of %u ranks as messages", g->n_siblings, g->n);
+            "use --delay-model analytic for groups of this size",
+            "%u groups of %u ranks are too many for a model of messages",
+            g->n_siblings, g->n);
     if (*kept == NULL) {
         sc_arena tmp;
         sc_arena_init(&tmp, 0);

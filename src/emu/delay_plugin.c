@@ -41,7 +41,8 @@ sc_status delay_plugin_new(emu_delay *d, sc_err *err)
         if (what <= SC_EMU_BANDWIDTH_TIMES)
             return sc_error(err, SC_EINPUT, SC_C_CONFLICT, d->c->whatif[i].pos,
                             "change it in the plug-in",
-                            "a plug-in alone knows its latency and bandwidth");
+                            "latency and bandwidth of a plug-in cannot be "
+                            "changed from outside");
     }
     if (call == NULL || !call->post || !call->next || !call->advance)
         return sc_error(err, SC_EBUG, SC_C_BUG, sc_pos_none(), NULL,
@@ -106,7 +107,7 @@ static sc_status refused(const emu_flight *f, sc_err *err)
 {
     return sc_error(
         err, SC_EINPUT, SC_C_UNSUPPORTED, sc_pos_file("--delay-model"),
-        "stepcast_delay_post() returned something else than 0",
+        "stepcast_delay_post() returned a value other than 0",
         "the plug-in refuses %s of %llu bytes over %u ranks",
         sc_coll_names[f->coll], (unsigned long long)f->bytes, f->group->n);
 }

@@ -100,7 +100,7 @@ static sc_status too_many(const msg_flight *f, uint64_t n, sc_err *err)
 {
     return sc_error(err, SC_EINPUT, SC_C_TOO_BIG,
                     sc_pos_file("--delay-model chunk"),
-                    "use flow or analytic for groups as large",
+                    "use flow or analytic for groups of this size",
                     "%u x %u ranks send %llu messages in one operation, more "
                     "than %llu",
                     f->group->siblings, f->group->n, (unsigned long long)n,

@@ -94,7 +94,8 @@ static sc_status read_op(const sc_csv *t, uint32_t r, int col, uint32_t *out,
     char hint[80] = "";
     if (near) snprintf(hint, sizeof hint, "did you mean %s?", near);
     return sc_error(err, SC_EINPUT, SC_C_UNKNOWN_NAME, sc_csv_pos(t, r, col),
-                    near ? hint : "names are those of --json's collectives",
+                    near ? hint
+                         : "the names are those in `collectives` of --json",
                     "unknown operation '%.60s'", text);
 }
 
@@ -226,7 +227,7 @@ sc_status delay_table_read(const char *text, size_t len, const char *file,
     SC_TRY(first);
     if (t.n_rows == 0)
         return sc_error(err, SC_EINPUT, SC_C_MISSING, sc_pos_file(file), NULL,
-                        "no row below the header");
+                        "the table has no row below the header");
     qsort(r, t.n_rows, sizeof *r, compare_rows);
     for (uint32_t k = 0, from = 0; k < t.n_rows; from = k) {
         while (k < t.n_rows && r[k].op == r[from].op) k++;

@@ -23,7 +23,7 @@ typedef struct image {
 static sc_status broken(const image *m, uint64_t at, const char *what)
 {
     return sc_error(m->err, SC_EINPUT, SC_C_SYNTAX, sc_pos_byte(m->file, at),
-                    "is the file whole?", "%s", what);
+                    "is the file complete?", "%s", what);
 }
 
 static bool inside(const image *m, uint64_t at, uint64_t n)
@@ -81,7 +81,7 @@ static sc_status name_at(const image *m, uint64_t names, uint64_t offset,
     const unsigned char *at = m->data + names + offset;
     size_t room = m->len - (size_t)(names + offset);
     if (!memchr(at, 0, room))
-        return broken(m, names + offset, "a library's name has no end");
+        return broken(m, names + offset, "a library's name does not end");
     const char *name = sc_strdup(m->a, (const char *)at);
     if (!name) return sc_error_nomem(m->err);
     out->needed[out->n_needed++] = name;
@@ -120,7 +120,7 @@ static sc_status read_elf(image *m, sc_executable *out)
 {
     Elf64_Phdr p;
     if (m->len < sizeof m->head)
-        return broken(m, m->len, "the file ends in its header");
+        return broken(m, m->len, "the file ends within its header");
     memcpy(&m->head, m->data, sizeof m->head);
     if (m->head.e_ident[EI_CLASS] != ELFCLASS64 ||
         m->head.e_ident[EI_DATA] != ELFDATA2LSB)

@@ -330,8 +330,8 @@ static sc_status make(emu_groups *s, const sc_emu_config *c, emu_peers *p,
         identity = identity && rank[i] == i;
         if (rank[i] >= c->world)
             return sc_error(err, SC_EINPUT, SC_C_RANGE, sc_pos_none(), NULL,
-                            "a group has rank %u; there are ranks 0 to %u",
-                            rank[i], c->world - 1);
+                            "a group has rank %u; ranks are 0 to %u", rank[i],
+                            c->world - 1);
     }
     *g = (emu_group){.id = s->n, .n = n, .world = m};
     if (!identity) {
@@ -354,7 +354,7 @@ sc_status emu_groups_get(emu_groups *s, const sc_emu_config *c, emu_peers *p,
 {
     if (n == 0 || n > c->world)
         return sc_error(err, SC_EINPUT, SC_C_RANGE, sc_pos_none(), NULL,
-                        "a group of %u in a world of %u", n, c->world);
+                        "a group of %u ranks in a world of %u", n, c->world);
     uint64_t hash = sc_hash(rank, n * sizeof *rank, 0);
     uint32_t at = 0;
     while ((*out = sc_map_next(&s->by_ranks, hash, &at)) != SC_MAP_END)

@@ -38,15 +38,15 @@ static sc_status read_head(reading *r, size_t len, log_head *h)
     sc_pos pos = sc_pos_byte(r->file, 0);
     if (len < sizeof *h)
         return sc_error(r->err, SC_EINPUT, SC_C_SYNTAX, pos, NULL,
-                        "not the log of a real rank: too short");
+                        "the file is too short for the log of a real rank");
     memcpy(h, r->data, sizeof *h);
     if (memcmp(h->magic, LOG_MAGIC, sizeof h->magic) != 0)
         return sc_error(r->err, SC_EINPUT, SC_C_SYNTAX, pos, NULL,
-                        "not the log of a real rank");
+                        "the file is not the log of a real rank");
     if (h->order != LOG_ORDER || h->version != LOG_VERSION)
         return sc_error(r->err, SC_EINPUT, SC_C_UNSUPPORTED, pos,
-                        "logs are read where they were written",
-                        "a log of another machine or version");
+                        "a log is read on the machine that wrote it",
+                        "the log is of another machine or version");
     if (h->world == 0 || h->rank >= h->world)
         return sc_error(r->err, SC_EINPUT, SC_C_RANGE, pos, NULL,
                         "rank %u of a world of %u", h->rank, h->world);
@@ -55,7 +55,7 @@ static sc_status read_head(reading *r, size_t len, log_head *h)
                         "a world of %u ranks", h->world);
     if (h->now < 0 || h->overhead < 0 || h->late < 0)
         return sc_error(r->err, SC_EINPUT, SC_C_RANGE, pos, NULL,
-                        "a total below zero");
+                        "a total is below zero");
     uint64_t slots = len / LOG_SLOT;
     slots = slots > LOG_HEAD ? slots - LOG_HEAD : 0;
     r->n = h->used < slots ? h->used : slots;
@@ -107,7 +107,7 @@ static sc_status count(reading *r)
         } else if (s.kind == LOG_SAID) {
             out->n_texts++;
         } else {
-            return bad(r, i, SC_C_SYNTAX, "an invalid record");
+            return bad(r, i, SC_C_SYNTAX, "a record is invalid");
         }
     }
     return SC_OK;
@@ -127,7 +127,7 @@ static sc_status read_op(reading *r, uint64_t i, const log_op *o,
     if (o->peer >= r->world) return bad(r, i, SC_C_RANGE, "a rank too high");
     if (o->post < 0 || o->begin < 0 || o->end < 0 || o->waited < 0 ||
         o->resumed < 0)
-        return bad(r, i, SC_C_RANGE, "a time below zero");
+        return bad(r, i, SC_C_RANGE, "a time is below zero");
     *out = (sc_emu_record){o->coll,   o->flags,  o->group,  o->peer,
                            o->stream, o->bytes,  o->post,   o->begin,
                            o->end,    o->waited, o->resumed};

@@ -13,7 +13,8 @@ const sc_key sc_emu_keys[] = {
      .offset = OFF(cluster),
      .flag = "--cluster",
      .meta = "SPEC",
-     .help = "CATALOGUE:N, FILE.yml, or a one-line machine",
+     .help = "a cluster of the catalogue with N nodes, FILE.yml, or a machine "
+             "in one line",
      .required = true},
     {.name = "world-size",
      .type = SC_T_INT,
@@ -44,15 +45,16 @@ const sc_key sc_emu_keys[] = {
      .def = "real",
      .names = clock_names,
      .flag = "--clock",
-     .help = "virtual: CPU time plus modelled waits, whatever else the machine "
-             "does"},
+     .help = "virtual: CPU time plus modelled waits, independent of the load "
+             "of this machine; real: the machine's clock"},
     {.name = "progress",
      .type = SC_T_ENUM,
      .offset = OFF(progress),
      .def = "auto",
      .names = progress_names,
      .flag = "--progress",
-     .help = "operations progress always, or only inside the library"},
+     .help = "operations progress always, or only while the program is in the "
+             "library"},
     {.name = "delay-model",
      .type = SC_T_STRING,
      .offset = OFF(delay_model),
@@ -75,22 +77,23 @@ const sc_key sc_emu_keys[] = {
      .def = "mirror",
      .flag = "--peer-data",
      .meta = "WHAT",
-     .help = "what emulated ranks contribute: mirror, noise:SIGMA, none"},
+     .help = "data that emulated ranks contribute: mirror, noise:SIGMA, none"},
     {.name = "peers",
      .type = SC_T_STRING,
      .offset = OFF(peers),
      .def = "mirror",
      .flag = "--peers",
      .meta = "PREFIX",
-     .help = "when they reach an operation: mirror, or as in traces "
-             "PREFIX.<rank>.et"},
+     .help = "when they arrive at operations: mirror (as the real ranks), or "
+             "the times in traces PREFIX.<rank>.et"},
     {.name = "siblings",
      .type = SC_T_BOOL,
      .offset = OFF(siblings),
      .def = "true",
      .flag = "--siblings",
-     .help = "groups of the same shape outside do the same at the same time; "
-             "--no-siblings: they send nothing"},
+     .help = "groups of the same shape that have no real rank communicate at "
+             "the same time as the real ranks' group; --no-siblings: they send "
+             "nothing"},
     {.name = "step-collectives",
      .type = SC_T_INT,
      .unit = SC_U_COUNT,
@@ -98,6 +101,6 @@ const sc_key sc_emu_keys[] = {
      .max = 1 << 30,
      .flag = "--step-collectives",
      .meta = "N",
-     .help = "operations of one step [inferred]"},
+     .help = "number of operations of one step [inferred]"},
     {0},
 };

@@ -285,7 +285,7 @@ static void role_text(const choice *p, uint32_t role, const facts *differ,
         if (f->least != f->most) sc_text_add(t, " to %u", f->most);
     }
     if (t->len == 0)
-        sc_text_add(t, "with other partners than rank %u",
+        sc_text_add(t, "with different partners from rank %u",
                     role == 0 ? p->role[1].rank : p->role[0].rank);
 }
 

@@ -132,11 +132,11 @@ static const char *describe(const planning *x, const kind *k)
                  stages);
     sc_unit_print_short((double)k->elements, SC_U_COUNT, size, sizeof size);
     if (k->n_ops > 0)
-        snprintf(owns, sizeof owns, "%sowner of %u operator%s, %s weights",
+        snprintf(owns, sizeof owns, "%sruns %u operator%s with %s weights",
                  stage[0] ? ", " : "", k->n_ops, k->n_ops == 1 ? "" : "s",
                  size);
     if (x->n == 1) return "every rank does the same";
-    if (!stage[0] && !owns[0]) return "owner of nothing";
+    if (!stage[0] && !owns[0]) return "runs no operator";
     return sc_sprintf(x->a, "%s%s", stage, owns);
 }
 

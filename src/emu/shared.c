@@ -29,7 +29,7 @@ static sc_status lend(const char *name, size_t size, int *fd, sc_err *err)
 {
     *fd = memfd_create(name, MFD_CLOEXEC);
     if (*fd < 0 || ftruncate(*fd, (off_t)size) != 0)
-        return refused("memory for several real ranks can't be had", err);
+        return refused("there is no memory to share between real ranks", err);
     return SC_OK;
 }
 
@@ -40,7 +40,8 @@ static sc_status lend_all(sc_emu_shared *s, sc_err *err)
         SC_TRY(lend("stepcast-data", SHARED_ROOM, &s->data[i], err));
     void *m = mmap(NULL, s->size, PROT_READ | PROT_WRITE, MAP_SHARED, s->fd, 0);
     if (m == MAP_FAILED)
-        return refused("memory for several real ranks can't be mapped", err);
+        return refused("the memory that real ranks share cannot be mapped",
+                       err);
     s->head = m;
     return SC_OK;
 }

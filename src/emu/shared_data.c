@@ -90,8 +90,9 @@ sc_status sc_emu_port_push(sc_emu_port *p, const sc_emu_key *key,
 {
     data_head *h = data_of(p, p->number);
     if (!h)
-        return sc_error(err, SC_EIO, SC_C_IO, sc_pos_none(), NULL,
-                        "memory for other real ranks can't be mapped");
+        return sc_error(
+            err, SC_EIO, SC_C_IO, sc_pos_none(), NULL,
+            "the memory for data of other real ranks cannot be mapped");
     data_entry *e = alloc_entry(h, len);
     if (!e)
         return sc_error(err, SC_EINPUT, SC_C_TOO_BIG, sc_pos_none(), NULL,

@@ -71,7 +71,7 @@ static sc_status read_where(sc_emu_port *p, const char *path, sc_arena *a,
     }
     if (ok) return SC_OK;
     return sc_error(err, SC_EINPUT, SC_C_SYNTAX, sc_pos_file(path), NULL,
-                    "this does not say where the memory is");
+                    "the file does not name the shared memory");
 }
 
 static sc_status attach(sc_emu_port *p, sc_err *err)
@@ -82,8 +82,8 @@ static sc_status attach(sc_emu_port *p, sc_err *err)
         return SC_OK;
     }
     return sc_error(err, SC_EINPUT, SC_C_CONFLICT, sc_pos_none(), NULL,
-                    "rank %u has run already: among several real ranks none "
-                    "can begin again",
+                    "rank %u has run already; with several real ranks, none of "
+                    "them can restart",
                     p->rank);
 }
 
@@ -97,18 +97,19 @@ sc_status sc_emu_port_open(const char *path, uint32_t rank, sc_arena *a,
     p->spare = p->lent = SC_EMU_NO_CELL;
     SC_TRY(read_where(p, path, a, &fd, err));
     shared_head *h = port_map(p->pid, fd, sizeof *h);
-    if (!h) return refused("the launcher's world was not found", err);
+    if (!h) return refused("the launcher's shared memory was not found", err);
     bool ok = h->magic == SHARED_MAGIC && h->n_real == p->n_peers;
     size_t size = h->size;
     munmap(h, sizeof *h);
     p->head = ok ? port_map(p->pid, fd, size) : NULL;
     if (!p->head)
-        return refused("the launcher's world is that of another run", err);
+        return refused("the launcher's shared memory is that of another run",
+                       err);
     while (p->number < p->n_peers && p->peer[p->number].rank != rank)
         p->number++;
     if (p->number == p->n_peers)
         return sc_error(err, SC_EINPUT, SC_C_RANGE, sc_pos_none(), NULL,
-                        "rank %u is not a real one", rank);
+                        "rank %u is not real", rank);
     p->port = shared_port_at(p->head, p->number);
     SC_TRY(attach(p, err));
     *out = p;

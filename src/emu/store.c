@@ -61,7 +61,7 @@ sc_status sc_store_new(uint32_t world, const uint32_t *real, uint32_t n_real,
                             "rank %u of a world of %u", real[i], world);
     if (n_real == 0)
         return sc_error(err, SC_EINPUT, SC_C_RANGE, sc_pos_none(), NULL,
-                        "a store for no real rank");
+                        "a store without real ranks");
     sc_store *s = SC_NEW(a, sc_store);
     uint32_t *copy = SC_NEW_N(a, uint32_t, n_real);
     if (!s || !copy) return sc_error_nomem(err);
@@ -497,7 +497,7 @@ static sc_status consume(sc_store *s, sc_store_client *c, sc_err *err)
         if (p == STORE_NONSENSE)
             return sc_error(err, SC_EINPUT, SC_C_SYNTAX,
                             sc_pos_byte("store", c->offset), NULL,
-                            "no message of a TCPStore's client");
+                            "this is not a message of a TCPStore client");
         c->heard = true;
         /* a client that asks on has given up waiting */
         if (c->rest.len != 0) wait_over(s, c);

@@ -191,9 +191,10 @@ static sc_status extent(trace_class *c, const sc_emu_trace_opts *o)
     if (!o->steps) return SC_OK;
     SC_TRY(sc_emu_steps(c->run, o->period, c->a, &step, &n, NULL, c->err));
     if (n == 0)
-        return sc_error(c->err, SC_EINPUT, SC_C_MISSING, sc_pos_none(),
-                        "say how many operations a step has",
-                        "rank %u: no step repeats", c->run->rank);
+        return sc_error(
+            c->err, SC_EINPUT, SC_C_MISSING, sc_pos_none(),
+            "give the number of operations of a step with --step-collectives",
+            "rank %u: no repeated step was found", c->run->rank);
     c->first = step[0].first;
     c->last = step[n - 1].first + step[n - 1].n;
     c->begin = step[0].begin;

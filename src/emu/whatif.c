@@ -49,7 +49,7 @@ typedef struct parse {
 static sc_status malformed(const parse *p)
 {
     return sc_error(p->err, SC_EUSAGE, SC_C_SYNTAX, p->w->pos, forms[p->name],
-                    "not what %s takes", names[p->name]);
+                    "this is not a value of %s", names[p->name]);
 }
 
 /* A number up to the character `end`, within [lo, hi]. */
@@ -87,8 +87,7 @@ static sc_status rank(parse *p, char end)
     p->w->rank = (uint32_t)v;
     if (v < p->world) return SC_OK;
     return sc_error(p->err, SC_EINPUT, SC_C_RANGE, p->w->pos, forms[p->name],
-                    "rank %u: there are ranks 0 to %u", p->w->rank,
-                    p->world - 1);
+                    "rank %u: ranks are 0 to %u", p->w->rank, p->world - 1);
 }
 
 /* @N to the end. */
@@ -160,8 +159,8 @@ static sc_status unknown(const char *name, sc_pos pos, sc_err *err)
     snprintf(hint, sizeof hint, "did you mean %s?", near ? near : "");
     return sc_error(err, SC_EUSAGE, SC_C_UNKNOWN_NAME, pos,
                     near ? hint
-                         : "there are latency, bandwidth, straggler, jitter, "
-                           "stall and fail",
+                         : "the kinds are latency, bandwidth, straggler, "
+                           "jitter, stall and fail",
                     "there is no what-if \"%s\"", name);
 }
 

@@ -149,7 +149,7 @@ static sc_status check(const sc_emu *e, const sc_emu_op *op, sc_err *err)
     const emu_group *g = e->groups.v[op->group];
     bool peer = sc_coll_is_rooted(op->coll) || sc_coll_is_message(op->coll);
     if (emu_real_number(&e->c, op->rank) == EMU_NONE)
-        what = "is not a real one";
+        what = "is not real";
     else if (emu_group_member(g, op->rank) == EMU_NONE)
         what = "is not in the group";
     if (what)
@@ -381,13 +381,14 @@ void sc_emu_why(const sc_emu *e, uint64_t ticket, sc_text *out)
     else if (o->state == EMU_DROPPED)
         sc_text_add(out, "another member has cancelled it");
     else if (o->state == EMU_STUCK)
-        sc_text_add(out, "rank %u never comes: --what-if fail=%u@%llu",
+        sc_text_add(out, "rank %u never arrives: --what-if fail=%u@%llu",
                     o->emulated.rank, o->emulated.rank,
                     (unsigned long long)o->emulated.at);
     else if (o->state == EMU_PENDING && o->emulated.t == o->begin)
         sc_text_add(out, "rank %u arrives at %s", o->emulated.rank, t);
     else if (o->state == EMU_PENDING)
-        sc_text_add(out, "it begins when the last member has arrived");
+        sc_text_add(out,
+                    "the operation begins when the last member has arrived");
 }
 
 /* ---- the world ------------------------------------------------------------- */

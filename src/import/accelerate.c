@@ -119,10 +119,10 @@ static sc_status deepspeed(import_sink *to, import_value *v)
                           i == 1 ? SC_TIER_CPU : SC_TIER_NVME, &v[A_DS_OFFLOAD],
                           NULL));
     if (import_good(&v[A_DS_FILE]) && !import_is_explicit(to, "zero"))
-        return import_warn(to, v[A_DS_FILE].at,
-                           "the ZeRO stage stands in %.100s: give it as "
-                           "--from, too",
-                           v[A_DS_FILE].text);
+        return import_warn(
+            to, v[A_DS_FILE].at,
+            "the ZeRO stage is in %.100s: give this file with --from as well",
+            v[A_DS_FILE].text);
     return import_put(to, "zero", import_number(&v[A_DS_STAGE], 2),
                       &v[A_DS_STAGE], "default of accelerate");
 }

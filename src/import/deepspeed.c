@@ -154,14 +154,15 @@ static sc_status precision(import_sink *to, import_value *v)
 {
     if (import_yes(&v[D_FP16]) && import_yes(&v[D_BF16]))
         import_error(to, SC_C_CONFLICT, v[D_FP16].at, "keep one of them",
-                     "fp16 beside bf16");
+                     "fp16 and bf16 are both enabled");
     if (import_yes(&v[D_BF16]))
         return import_put(to, "precision", SC_RECIPE_BF16, &v[D_BF16], NULL);
     if (import_yes(&v[D_FP16]))
         return import_put(to, "precision", SC_RECIPE_FP16, &v[D_FP16], NULL);
     if (v[D_FP16].open || v[D_BF16].open) return SC_OK;
-    return import_put(to, "precision", SC_RECIPE_FP32, NULL,
-                      "default of DeepSpeed: neither bf16 nor fp16 is enabled");
+    return import_put(
+        to, "precision", SC_RECIPE_FP32, NULL,
+        "default of DeepSpeed if neither bf16 nor fp16 is enabled");
 }
 
 static sc_status gradients(import_sink *to, import_value *v)

@@ -33,8 +33,8 @@ sc_status import_processes(import_sink *s)
     if (s->few) return SC_OK;
     s->few = true;
     return import_warn(s, sc_pos_none(),
-                       "%lld processes can't hold tp %lld x pp %lld x cp "
-                       "%lld: the cluster decides dp",
+                       "%lld processes are fewer than tp %lld x pp %lld x cp "
+                       "%lld; dp follows from the cluster",
                        (long long)world, (long long)s->job->tp,
                        (long long)s->job->pp, (long long)s->job->cp);
 }

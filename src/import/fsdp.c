@@ -53,7 +53,7 @@ static sc_status hybrid(import_sink *to, const import_value *v)
     if (to->copies > 0 || import_has(to, "hsdp")) return SC_OK;
     return import_warn(to, v->at,
                        "the number of nodes is not known: give --hsdp, the "
-                       "devices of one");
+                       "number of devices of a node");
 }
 
 sc_status import_fsdp(import_sink *to, const import_value *v, const char *name)
@@ -117,10 +117,7 @@ sc_status import_pytorch(import_sink *to, bool compiled, const char *program)
         return SC_OK;
     if (j->zero != 3 && j->zero != 0) return SC_OK;
     if (j->zero == 0) name = "pytorch-ddp";
-    SC_TRY(import_assume(to,
-                         "software %s: the nearest to %s of those that were "
-                         "measured",
+    SC_TRY(import_assume(to, "software %s: the nearest measured program to %s",
                          name, program));
-    return import_put_text(to, "software", name, NULL,
-                           "the profile that is nearest");
+    return import_put_text(to, "software", name, NULL, "the nearest profile");
 }

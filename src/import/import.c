@@ -40,7 +40,8 @@ static sc_status read_one(import_sink *to, const sc_import_file *f,
     if (f->len > MAX_BYTES)
         return sc_error(to->err, SC_EINPUT, SC_C_TOO_BIG, sc_pos_file(f->name),
                         "give the configuration, not its output",
-                        "a file of more than %d MiB", (int)(MAX_BYTES >> 20));
+                        "the file is larger than %d MiB",
+                        (int)(MAX_BYTES >> 20));
     SC_TRY(utf8_check(copy, f->len, f->name, to->err));
     SC_TRY(readers[f->format](to, copy, f->len, define));
     if (to->status != SC_OK || had_model || !to->out->has_model) return SC_OK;

@@ -211,8 +211,9 @@ static sc_status map(walk *w, const sc_node *n, char path[PATH], size_t len)
         int m =
             snprintf(path + len, PATH - len, "%s%s", len ? "." : "", c->key);
         if (m < 0 || (size_t)m >= PATH - len) {
-            import_error(w->to, SC_C_TOO_BIG, c->key_pos, NULL,
-                         "a key with a longer path than any known one");
+            import_error(
+                w->to, SC_C_TOO_BIG, c->key_pos, NULL,
+                "the path of this key is longer than that of any known key");
             continue;
         }
         const import_key *k = find(w->keys, path);
@@ -239,7 +240,7 @@ sc_status import_keys_read(import_sink *to, const import_key *keys,
     walk w = {to, keys, v};
     if (root->kind == SC_N_MAP) return map(&w, root, path, 0);
     import_error(to, SC_C_TYPE, root->pos, NULL,
-                 "the file is no mapping of keys");
+                 "the file is not a mapping of keys");
     return SC_OK;
 }
 

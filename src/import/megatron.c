@@ -109,13 +109,12 @@ static sc_status launcher(megatron *m, const sh *s)
             if (!text) continue;
             if (launch_options[k].part == OTHER_FILE) {
                 if (!m->to->accelerated)
-                    SC_TRY(import_warn(m->to,
-                                       s->launcher.t[i].n
-                                           ? sh_pos(s, s->launcher.t[i].g[0].at)
+                    SC_TRY(import_warn(
+                        m->to,
+                        s->launcher.t[i].n ? sh_pos(s, s->launcher.t[i].g[0].at)
                                            : sc_pos_none(),
-                                       "%.100s is another file: give it as "
-                                       "--from, too",
-                                       text));
+                        "%.100s is another file: give it with --from as well",
+                        text));
             } else if (count(text) > 0)
                 v[launch_options[k].part] = count(text);
             else
@@ -170,7 +169,7 @@ static void check_program(megatron *m, const sh *s)
         if (strstr(name, others[i]))
             import_error(m->to, SC_C_UNSUPPORTED, sc_pos_file(m->to->file),
                          "give the model with --model, and --tp, --pp ...",
-                         "%.80s trains no GPT", name);
+                         "%.80s does not train a GPT", name);
 }
 
 static sc_status words(megatron *m, const sh *s)
@@ -218,7 +217,7 @@ static sc_status define_all(sh *s, const char *const *define)
         if (!eq || eq == *define)
             return sc_error(s->err, SC_EINPUT, SC_C_SYNTAX,
                             sc_pos_file(*define), "write NAME=value",
-                            "no variable");
+                            "this is not a variable");
         for (const char *c = eq + 1; *c; c++)
             SC_TRY(sh_push(s, &t, (sh_glyph){0, *c, false}));
         SC_TRY(sh_append(s, &value, t));
@@ -252,7 +251,7 @@ static sc_status script(megatron *m, const char *const *define)
             s.n_warnings > before ? s.warning[before]
                                   : "a command such as torchrun ... "
                                     "pretrain_gpt.py --num-layers 32 ...",
-            "no launch of Megatron-LM in this file");
+            "this file does not launch Megatron-LM");
     SC_TRY(launcher(m, &s));
     SC_TRY(words(m, &s));
     return environment(m, &s);
@@ -264,7 +263,7 @@ static sc_status read_all(megatron *m, const char *const *define)
         return sc_error(m->to->err, SC_EINPUT, SC_C_TOO_BIG,
                         sc_pos_file(m->to->file),
                         "give the script, not its output",
-                        "a script of more than %d MiB", MAX_BYTES >> 20);
+                        "the script is larger than %d MiB", MAX_BYTES >> 20);
     SC_TRY(utf8_check(m->text, m->len, m->to->file, m->to->err));
     if (megatron_is_table(m->text))
         SC_TRY(megatron_table(m));

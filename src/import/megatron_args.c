@@ -362,8 +362,8 @@ static void set(megatron *m, int id, import_value v, const megatron_word *w,
     if (n > most) {
         v.bad = true;
         import_error(m->to, SC_C_SYNTAX, position(m, w[most].at), NULL,
-                     "%s takes %s value, so '%.60s' belongs to nothing", v.name,
-                     most ? "one" : "no", w[most].text);
+                     "%s takes %s value, so '%.60s' belongs to no option",
+                     v.name, most ? "one" : "no", w[most].text);
     } else if (n == 0 && most > 0) {
         v.bad = true;
         import_error(m->to, SC_C_MISSING, v.pos, NULL, "%s without its value",
@@ -424,7 +424,7 @@ static sc_status stray(megatron *m, const megatron_word *w)
         return import_warn(m->to, position(m, w->at),
                            "%.80s is not set here and taken as empty", w->text);
     if (w->text[0] == '\0') return SC_OK;
-    return import_warn(m->to, position(m, w->at), "'%.80s' is no option",
+    return import_warn(m->to, position(m, w->at), "'%.80s' is not an option",
                        w->text);
 }
 

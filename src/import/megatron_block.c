@@ -21,7 +21,10 @@ static sc_status tell_hidden(sh *s, uint32_t before, uint32_t open,
                              const char *why)
 {
     if (s->hidden == before || !s->live || s->stopped) return SC_OK;
-    return sh_warn(s, open, "%s: what it sets or launches is not read", why);
+    return sh_warn(
+        s, open,
+        "%s: variables that it sets and programs that it launches are not read",
+        why);
 }
 
 static sc_status if_command(sh *s, sh_src *c)
@@ -51,7 +54,8 @@ static sc_status if_command(sh *s, sh_src *c)
     }
     s->truth = SH_TRUE;
     if (!unknown) return SC_OK;
-    return tell_hidden(s, before, open, "a condition that only a run decides");
+    return tell_hidden(s, before, open,
+                       "a condition that is only known when the script runs");
 }
 
 /* Behind "for": "x in a b c", or "((i=0; i<3; i++))". */
@@ -65,7 +69,7 @@ static sc_status loop_words(sh *s, sh_src *c, uint32_t open)
     while (sh_at(c, 0) && !strchr(";\n", sh_at(c, 0))) {
         sh_list words = {0};
         if (strchr("&|<>()", sh_at(c, 0)))
-            return sh_syntax(s, sh_here(s, c), "an operator after 'for'");
+            return sh_syntax(s, sh_here(s, c), "an operator follows 'for'");
         SC_TRY(sh_word(s, c, false, &words));
         sh_skip_blanks(c);
     }
@@ -116,7 +120,7 @@ static sc_status arm(sh *s, sh_src *c, const sh_text *subject, uint32_t open,
             continue;
         }
         if (strchr("\n;&<>(", sh_at(c, 0)))
-            return sh_syntax(s, sh_here(s, c), "no pattern of 'case'");
+            return sh_syntax(s, sh_here(s, c), "'case' has no pattern");
         sh_list p = {0};
         SC_TRY(sh_word(s, c, true, &p));
         sh_truth t = s->live ? matches(s, subject, &p.t[0]) : SH_FALSE;
@@ -134,7 +138,7 @@ static sc_status case_command(sh *s, sh_src *c)
     c->i += 4;
     sh_skip_blanks(c);
     if (!sh_at(c, 0) || strchr("\n;&|<>()", sh_at(c, 0)))
-        return sh_syntax(s, open, "'case' of nothing");
+        return sh_syntax(s, open, "'case' has no word");
     SC_TRY(sh_word(s, c, true, &subject));
     sh_skip_lines(s, c);
     if (!sh_next_is(c, "in"))
@@ -158,7 +162,8 @@ static sc_status case_command(sh *s, sh_src *c)
     }
     s->truth = SH_TRUE;
     if (!unknown) return SC_OK;
-    return tell_hidden(s, before, open, "a case that only a run decides");
+    return tell_hidden(s, before, open,
+                       "a case that is only known when the script runs");
 }
 
 static sc_status group(sh *s, sh_src *c, const char *open_word,
@@ -280,8 +285,9 @@ static sc_status and_or(sh *s, sh_src *c)
         s->live = live;
         if (!ran) s->truth = t;
     }
-    return unknown ? tell_hidden(s, before, open,
-                                 "a condition that only a run decides")
+    return unknown ? tell_hidden(
+                         s, before, open,
+                         "a condition that is only known when the script runs")
                    : SC_OK;
 }
 
@@ -348,5 +354,5 @@ sc_status sh_read(sh *s, bool bare)
     if (!*s->stop) return SC_OK;
     return sc_error(s->err, SC_EINPUT, SC_C_SYNTAX,
                     sh_pos(s, c.i ? c.g[c.i - 1].at : 0), NULL,
-                    "'%s' closes nothing", s->stop);
+                    "'%s' without its beginning", s->stop);
 }

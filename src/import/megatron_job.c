@@ -46,7 +46,7 @@ static sc_status virtual_stages(megatron *m)
     sc_job *j = m->to->job;
     if (per->given && v->given)
         import_error(m->to, SC_C_CONFLICT, v->pos, "keep one of them",
-                     "%s beside %s", v->name, per->name);
+                     "%s and %s contradict each other", v->name, per->name);
     int64_t n = megatron_number(m, M_VPP, 1),
             layers = megatron_number(m, M_LAYERS, 0);
     megatron_id id = M_VPP;
@@ -56,7 +56,7 @@ static sc_status virtual_stages(megatron *m)
         n = layers / part;
         if (layers % part)
             import_error(m->to, SC_C_DIVIDE, per->at, NULL,
-                         "%lld layers are no multiple of pp %lld x %lld",
+                         "%lld layers are not a multiple of pp %lld x %lld",
                          (long long)layers, (long long)j->pp,
                          (long long)(part / j->pp));
     }
@@ -145,8 +145,8 @@ static sc_status sharding(megatron *m)
     if (m->v[M_DS_CONFIG].given && !m->v[M_ZERO].given &&
         !import_is_explicit(m->to, "zero"))
         SC_TRY(import_warn(m->to, m->v[M_DS_CONFIG].at,
-                           "DeepSpeed takes its ZeRO stage from '%.80s': give "
-                           "it as --from, too, or --zero",
+                           "DeepSpeed reads its ZeRO stage from '%.80s': give "
+                           "this file with --from as well, or give --zero",
                            m->v[M_DS_CONFIG].text));
     if (zero == 3 && id != M_ZERO && j->zero == SC_INFER) {
         j->fsdp = true;
@@ -172,8 +172,9 @@ static sc_status context(megatron *m)
     for (size_t i = 0; i < SC_COUNT(types); i++) {
         if (!equals(m, M_CP_COMM, types[i].name)) continue;
         if (strchr(types[i].name, '+'))
-            SC_TRY(import_warn(m->to, m->v[M_CP_COMM].at,
-                               "a2a+p2p is read as p2p over all of cp"));
+            SC_TRY(
+                import_warn(m->to, m->v[M_CP_COMM].at,
+                            "a2a+p2p is modelled as p2p over all ranks of cp"));
         return put(m, "cp-comm", M_CP_COMM, types[i].comm);
     }
     import_error(m->to, SC_C_UNKNOWN_NAME, m->v[M_CP_COMM].at,
@@ -268,7 +269,7 @@ static sc_status precision(megatron *m)
     megatron_id id = M_BF16;
     if (m->v[M_BF16].given && m->v[M_FP16].given)
         import_error(m->to, SC_C_CONFLICT, m->v[M_FP16].pos, "keep one of them",
-                     "--fp16 beside --bf16");
+                     "--fp16 and --bf16 contradict each other");
     if (m->v[M_BF16].given) p = SC_RECIPE_BF16;
     if (m->v[M_FP16].given) p = SC_RECIPE_FP16, id = M_FP16;
     if (megatron_good(m, M_FP8)) {

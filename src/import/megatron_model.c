@@ -57,7 +57,8 @@ static sc_status window_blocks(megatron *m, sc_transformer *t)
         if (b.first_one_of)
             return put(m, "window_every", &t->window_every, M_WINDOW_FREQ,
                        b.first_one_of);
-        unsupported(m, M_WINDOW_FREQ, "blocks with a window follow no period");
+        unsupported(m, M_WINDOW_FREQ,
+                    "the blocks with a window do not repeat with a period");
         return SC_OK;
     case IMPORT_BLOCKS_LENGTH:
         import_error(m->to, SC_C_CONFLICT, v->at, NULL,
@@ -67,7 +68,7 @@ static sc_status window_blocks(megatron *m, sc_transformer *t)
     case IMPORT_BLOCKS_BAD: break;
     }
     unsupported(m, M_WINDOW_FREQ,
-                "a number, or a list such as [1,1,0]*8, is understood");
+                "write a number, or a list such as [1,1,0]*8");
     return SC_OK;
 }
 
@@ -83,7 +84,7 @@ static sc_status window(megatron *m, sc_transformer *t)
         n = 10 * n + (*s - '0');
     if (n == 0 || (*s && !strchr(",) ", *s))) {
         import_error(m->to, SC_C_TYPE, m->v[M_WINDOW].at, "write 4095,0",
-                     "%s '%.60s' is no pair of numbers", m->v[M_WINDOW].name,
+                     "%s '%.60s' is not a pair of numbers", m->v[M_WINDOW].name,
                      m->v[M_WINDOW].text);
         return SC_OK;
     }
@@ -186,7 +187,7 @@ static sc_status position(megatron *m, sc_transformer *t)
     char name[64];
     if (t->position == SC_POS_LEARNED)
         import_error(m->to, SC_C_MISSING, sc_pos_file(m->to->file),
-                     "the learned table has so many rows", "no %s",
+                     "it is the number of rows of the learned table", "no %s",
                      megatron_name(m, M_MAX_POS, name));
     return put(m, "max_seq", &t->max_seq, M_SEQ, megatron_number(m, M_SEQ, 1));
 }
@@ -277,8 +278,8 @@ static sc_status expert_blocks(megatron *m, sc_transformer *t)
             return put(m, "moe_every", &t->moe_every, M_MOE_FREQ,
                        b.first_one_of ? b.first_one_of : b.last_one_of);
         unsupported(m, M_MOE_FREQ,
-                    "dense blocks first, or every n-th block with experts, is "
-                    "modelled");
+                    "only dense blocks first, or experts in every n-th block, "
+                    "are modelled");
         return SC_OK;
     case IMPORT_BLOCKS_LENGTH:
         import_error(m->to, SC_C_CONFLICT, v->at, NULL,
@@ -288,7 +289,7 @@ static sc_status expert_blocks(megatron *m, sc_transformer *t)
     case IMPORT_BLOCKS_BAD: break;
     }
     unsupported(m, M_MOE_FREQ,
-                "a number, or a list such as ([0]*3+[1]*58), is understood");
+                "write a number, or a list such as ([0]*3+[1]*58)");
     return SC_OK;
 }
 

@@ -223,7 +223,8 @@ static sc_status nested(sh *s, sh_src in)
     s->heredoc = (sh_list){0};
     SC_TRY(sh_commands(s, &in));
     if (*s->stop)
-        return sh_syntax(s, sh_here(s, &in), "a closing word of nothing");
+        return sh_syntax(s, sh_here(s, &in),
+                         "a closing word without its beginning");
     s->heredoc = outer;
     s->depth--;
     return SC_OK;
@@ -291,7 +292,9 @@ static sc_status launch(sh *s, const sh_list *w)
         return SC_OK;
     }
     if (s->found)
-        return sh_warn(s, where, "a second launch; only the first is read");
+        return sh_warn(
+            s, where,
+            "the script launches a second program; only the first is read");
     s->found = true;
     s->script = sh_string(s, &w->t[p]);
     if (!s->script) return sc_error_nomem(s->err);
@@ -308,8 +311,7 @@ static sc_status call(sh *s, const sh_list *w)
     s->truth = equals(&w->t[0], "false") ? SH_FALSE : SH_TRUE;
     if (s->live && one_of(&w->t[0], ends)) s->stopped = true;
     if (s->live && one_of(&w->t[0], sources) && w->n > 1 && w->t[0].n)
-        return sh_warn(s, w->t[0].g[0].at,
-                       "'%.80s' is another file, which is not read",
+        return sh_warn(s, w->t[0].g[0].at, "the file '%.80s' is not read",
                        sh_string(s, &w->t[1]));
     if (equals(&w->t[0], "eval")) return eval(s, w, 1, w->n);
     for (const sh_function *f = s->functions; f && s->live; f = f->next) {

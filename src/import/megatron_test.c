@@ -67,7 +67,7 @@ static sc_status variable(expr *e, int64_t *out)
     sh *s = e->s;
     if (++s->depth > MAX_NESTING)
         return sc_error(s->err, SC_EINPUT, SC_C_CYCLE, sh_pos(s, e->at), NULL,
-                        "variable '%s' needs itself", name);
+                        "variable '%s' depends on itself", name);
     SC_TRY(sh_arith(s, &v->v.t[0], e->at, out, &known));
     s->depth--;
     e->known = e->known && known;
@@ -101,7 +101,7 @@ static sc_status primary(expr *e, int64_t *out)
     } else {
         st = sc_error(e->s->err, SC_EINPUT, SC_C_SYNTAX, sh_pos(e->s, at),
                       "whole numbers, variables, + - * / % and brackets",
-                      "no number where arithmetic needs one");
+                      "a number is expected in arithmetic");
     }
     e->depth--;
     return st;

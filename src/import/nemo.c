@@ -468,9 +468,9 @@ static void others(megatron *m, const import_value *x)
         set_flag(m, M_DIST_OPT, o);
     if (import_good(p) && strcmp(p->text, "none") != 0)
         import_error(m->to, SC_C_UNSUPPORTED, p->at,
-                     "adapters are a key of the model: `lora` in model.yml "
+                     "give adapters in the model: key `lora` of model.yml "
                      "(docs/model-file.md)",
-                     "%s %.40s is not read", p->name, p->text);
+                     "%s %.40s is not modelled", p->name, p->text);
 }
 
 /* ---- files -------------------------------------------------------------------------- */

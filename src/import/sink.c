@@ -163,7 +163,7 @@ static bool to_write(import_sink *s, const char *key, bool same,
     if (o->pos.line == 0) return true;
     if (!same && (o->pos.file != s->file || o->pos.line != v->at.line)) {
         char hint[240];
-        snprintf(hint, sizeof hint, "%.200s says otherwise", o->text);
+        snprintf(hint, sizeof hint, "%.200s has another value", o->text);
         import_error(s, SC_C_CONFLICT, v->at, hint, "%s %.60s", v->name,
                      v->text);
     }

@@ -126,7 +126,7 @@ static sc_node *walk(toml *t, sc_node *table, const char **key, size_t *at,
         } else if (n->kind != SC_N_MAP ||
                    ((toml_node *)(void *)n)->inline_table) {
             (void)toml_error(t, SC_C_DUPLICATE, *at, NULL,
-                             "this key has a value that is no table");
+                             "this key has a value that is not a table");
             return NULL;
         }
         table = n;
@@ -141,12 +141,12 @@ bool toml_pair(toml *t, sc_node *table)
     if (!table) return false;
     if (t->at >= t->len || t->text[t->at] != '=')
         return toml_error(t, SC_C_SYNTAX, t->at, "write key = value",
-                          "= is expected behind a key");
+                          "= is expected after a key");
     t->at++;
     toml_blanks(t);
     if (find(table, key))
         return toml_error(t, SC_C_DUPLICATE, at, NULL,
-                          "this key stands twice in its table");
+                          "this key occurs twice in its table");
     toml_node *n = toml_add(t, table, key, at, SC_N_SCALAR);
     return n && toml_value(t, n);
 }
@@ -180,7 +180,7 @@ static sc_node *append(toml *t, sc_node *table, const char *key, size_t at)
         list->tables = true;
     } else if (old->kind != SC_N_SEQ || !list->tables) {
         (void)toml_error(t, SC_C_DUPLICATE, at, NULL,
-                         "this key is no array of tables");
+                         "this key is not an array of tables");
         return NULL;
     }
     toml_node *n = toml_add(t, &list->node, NULL, at, SC_N_MAP);

@@ -51,7 +51,7 @@ static bool escape(toml *t, bool lines, char *out, size_t *n)
         }
         if (code == 0 || code > 0x10ffff || (code >= 0xd800 && code < 0xe000))
             return toml_error(t, SC_C_SYNTAX, t->at - 1, NULL,
-                              "no character has this number");
+                              "there is no character with this number");
         *n += put_utf8(out + *n, code);
         return true;
     }
@@ -66,7 +66,7 @@ static bool escape(toml *t, bool lines, char *out, size_t *n)
         t->at = back;
     }
     return toml_error(t, SC_C_SYNTAX, t->at, "write \\\\ for a backslash",
-                      "an escape that is not known");
+                      "an unknown escape");
 }
 
 /* Whether the closing quotes start here; of a longer run they are the last. */
@@ -121,7 +121,7 @@ const char *toml_string(toml *t, bool lines)
         out[n++] = c;
         if (c != '\n' || !toml_newline(t)) t->at++;
     }
-    (void)toml_error(t, SC_C_SYNTAX, from, NULL, "a string without its end");
+    (void)toml_error(t, SC_C_SYNTAX, from, NULL, "a string that does not end");
     return NULL;
 }
 
@@ -143,7 +143,7 @@ static bool based(toml *t, const char *s, size_t n, size_t at, char *out)
     for (size_t i = 2; i < n; i++) {
         int d = hex(s[i]);
         if (d < 0 || (unsigned)d >= base || v >> 58)
-            return toml_error(t, SC_C_SYNTAX, at, NULL, "this is no number");
+            return toml_error(t, SC_C_SYNTAX, at, NULL, "this is not a number");
         v = base * v + (unsigned)d;
     }
     do digits[k++] = (char)('0' + v % 10);
@@ -181,7 +181,7 @@ static bool token(toml *t, toml_node *out)
     while (t->at < t->len && is_token(t->text[t->at])) t->at++;
     size_t all = t->at - from;
     if (all == 0)
-        return toml_error(t, SC_C_SYNTAX, from, "texts need quotes",
+        return toml_error(t, SC_C_SYNTAX, from, "strings need quotes",
                           "a value is expected");
     char *s = sc_alloc(t->a, all + 24, 1);
     if (!s) return toml_nomem(t);
@@ -192,8 +192,8 @@ static bool token(toml *t, toml_node *out)
     if (n > 2 && s[0] == '0' && strchr("xob", s[1]))
         return based(t, s, n, from, s);
     if (is_number(s) || is_date(s)) return true;
-    return toml_error(t, SC_C_SYNTAX, from, "texts need quotes",
-                      "this is no number, date, true or false");
+    return toml_error(t, SC_C_SYNTAX, from, "strings need quotes",
+                      "this is not a number, a date, true or false");
 }
 
 /* ---- arrays, inline tables ----------------------------------------------------------- */
@@ -226,7 +226,8 @@ static bool array(toml *t, toml_node *out)
             return toml_error(t, SC_C_SYNTAX, t->at, NULL,
                               ", or ] is expected");
     }
-    return toml_error(t, SC_C_SYNTAX, from, NULL, "an array without its ]");
+    return toml_error(t, SC_C_SYNTAX, from, NULL,
+                      "an array that does not end with ]");
 }
 
 static bool inline_table(toml *t, toml_node *out)
@@ -253,7 +254,7 @@ static bool inline_table(toml *t, toml_node *out)
                               ", or } is expected");
     }
     return toml_error(t, SC_C_SYNTAX, from, NULL,
-                      "an inline table without its }");
+                      "an inline table that does not end with }");
 }
 
 bool toml_value(toml *t, toml_node *out)

@@ -164,7 +164,7 @@ static sc_status precision(import_sink *to, import_value *v)
 {
     if (import_yes(&v[R_BF16]) && import_yes(&v[R_FP16]))
         import_error(to, SC_C_CONFLICT, v[R_FP16].at, "keep one of them",
-                     "fp16 beside bf16");
+                     "fp16 and bf16 are both enabled");
     if (import_yes(&v[R_BF16]))
         return import_put(to, "precision", SC_RECIPE_BF16, &v[R_BF16], NULL);
     if (import_yes(&v[R_FP16]))
@@ -212,10 +212,10 @@ static sc_status sharding(import_sink *to, import_value *v)
         return deepspeed_map(to, d->node);
     if (d->given && d->text[0]) {
         if (import_is_explicit(to, "zero")) return SC_OK;
-        return import_warn(to, d->at,
-                           "the ZeRO stage stands in %.100s: give it as "
-                           "--from, too",
-                           d->text);
+        return import_warn(
+            to, d->at,
+            "the ZeRO stage is in %.100s: give this file with --from as well",
+            d->text);
     }
     if (v[R_FSDP].given) SC_TRY(fsdp_words(to, &v[R_FSDP]));
     if (c->given && c->node->kind == SC_N_MAP)
@@ -253,7 +253,7 @@ static sc_status others(import_sink *to, import_value *v)
                            o->text));
     if (import_good(f) && strcmp(f->text, "full") != 0)
         import_error(to, SC_C_UNSUPPORTED, f->at, ADAPTERS,
-                     "%s %.40s is not read", f->name, f->text);
+                     "%s %.40s is not modelled", f->name, f->text);
     return import_put(to, "recompute",
                       import_yes(&v[R_RECOMPUTE]) ? SC_RC_FULL : SC_RC_NONE,
                       &v[R_RECOMPUTE], "default of Trainer");

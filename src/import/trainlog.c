@@ -116,7 +116,7 @@ static bool value(reader *r, line l, const char *key, bool must, double *out,
     if (n == 0 || (l.open && s + n == l.end) ||
         (s + n < l.end && strchr("abcdfghijklmnopqrstuvwxyz_", s[n]) && s[n])) {
         if (must)
-            fail(r, SC_C_TYPE, s < l.end ? s : l.end, key, "is no number");
+            fail(r, SC_C_TYPE, s < l.end ? s : l.end, key, "is not a number");
         return false;
     }
     if (!(v > 0) || !(v < 1e15)) {
@@ -143,7 +143,8 @@ static sc_status keep(reader *r, entry e)
     if (r->bad || seen(r, e.step)) return SC_OK;
     if (r->n == MAX_STEPS)
         return sc_error(r->err, SC_EINPUT, SC_C_TOO_BIG, sc_pos_file(r->file),
-                        NULL, "more than %d lines of steps", (int)MAX_STEPS);
+                        NULL, "the log has more than %d lines of steps",
+                        (int)MAX_STEPS);
     entry *new = sc_grow(r->a, r->e, r->n, &r->cap, 64, sizeof *new);
     if (!new) return sc_error_nomem(r->err);
     r->e = new;

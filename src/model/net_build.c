@@ -114,7 +114,7 @@ sc_net_op *build_open(net_builder *b, const char *name, sc_net_type type,
     if (failed(b)) return NULL;
     for (unsigned i = 0; i < n_in; i++) {
         if (in[i] < b->g.n_tensors) continue;
-        (void)build_wrong(b, name, "reads a value that is not there");
+        (void)build_wrong(b, name, "reads a value that does not exist");
         return NULL;
     }
     sc_net_op *op =

@@ -113,7 +113,7 @@ static sc_status check_tensor(const where *w, const sc_tensor *t)
     if ((t->op == SC_NONE) != (t->kind == SC_TENSOR_INPUT))
         return broken(w, t->name, "an input is made by nothing, else is");
     if (t->op != SC_NONE && t->op >= w->g->n_ops)
-        return broken(w, t->name, "made by an operator that is not there");
+        return broken(w, t->name, "made by an operator that does not exist");
     if (t->kind == SC_TENSOR_INPUT && t->learns)
         return broken(w, t->name, "data that learns");
     for (unsigned i = 0; i < t->n_dim; i++) {
@@ -131,7 +131,7 @@ static sc_status check_port(const where *w, const sc_net_op *op,
                             const sc_operand *p, bool weight)
 {
     if (p->tensor >= w->g->n_tensors)
-        return broken(w, op->path, "uses a tensor that is not there");
+        return broken(w, op->path, "uses a tensor that does not exist");
     const sc_tensor *t = &w->g->tensor[p->tensor];
     if (weight != (t->kind == SC_TENSOR_WEIGHT))
         return broken(w, op->path, "a weight among values, or the reverse");

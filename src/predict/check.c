@@ -247,7 +247,7 @@ static void device(check *c, const sc_job *j, const sc_device *d)
     size_t at = strlen(hint);
     if (!d) {
         fail(c, SC_C_MISSING, "--cluster", "add '; device=h100-sxm'",
-             "the machine names no device");
+             "the cluster has no device");
         return;
     }
     if (j->precision == SC_RECIPE_MXFP8 && peak_of(d, j->precision) > 0 &&

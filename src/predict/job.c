@@ -88,7 +88,8 @@ const sc_key sc_job_keys[] = {
      .max = 1024,
      .flag = "--expert-imbalance",
      .meta = "F",
-     .help = "tokens of the busiest rank's experts over the mean"},
+     .help = "number of tokens at the experts of the busiest rank, relative to "
+             "the mean"},
     WORD("grad-compress", compress, "--grad-compress", "FORMAT",
          "gradients on the wire: none, fp16, bf16, fp8, int8, topk:SHARE, "
          "powersgd:RANK"),

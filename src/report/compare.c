@@ -127,7 +127,7 @@ sc_status sc_report_compare(const sc_job *const *jobs, const sc_prediction *p,
     for (uint32_t i = 0; i < n; i++) row(jobs[i], &p[i], t.cell[i + 1]);
     sc_text_add(out, "%s, %s\n\n", r->model->name, r->sw->name);
     print(&t, out);
-    sc_text_add(out, "\nWhat was assumed on a cluster, and warnings: "
-                     "`stepcast predict` with that cluster alone.\n");
+    sc_text_add(out, "\nAssumptions and warnings for one cluster: `stepcast "
+                     "predict` with that cluster alone.\n");
     return SC_OK;
 }

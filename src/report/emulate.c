@@ -38,14 +38,14 @@ static void waiting(const sc_report_emu_sum *m, sc_text *out)
     if (m->device) {
         report_line(out, "in flight",
                     "%s of a step on average (%.1f %%); streams wait for it or "
-                    "compute beside it",
+                    "compute at the same time",
                     report_seconds(m->in_flight_s).s,
                     percent(m->in_flight_s, m->step_mean_s));
         return;
     }
     double hidden = m->in_flight_s - (m->waited_s - m->waited_for_ranks_s);
     if (m->waited_for_ranks_s >= 0.01 * m->waited_s && m->waited_s > 0)
-        snprintf(late, sizeof late, ", %s of it until the last rank arrived",
+        snprintf(late, sizeof late, ", %s of it before the last rank arrived",
                  report_seconds(m->waited_for_ranks_s).s);
     report_line(out, "waiting", "%s of a step on average (%.1f %%)%s",
                 report_seconds(m->waited_s).s,
@@ -65,13 +65,12 @@ static void step(const sc_report_emulation *s, sc_text *out)
                     m->n_ops);
         return;
     }
-    report_line(out, "step time",
-                "%s, median of %" PRIu64 " step%s (quartiles %s and %s; "
-                "longest %s)",
-                report_seconds(m->step_s).s, m->n_steps,
-                m->n_steps == 1 ? "" : "s", report_seconds(m->step_q1_s).s,
-                report_seconds(m->step_q3_s).s,
-                report_seconds(m->step_max_s).s);
+    report_line(
+        out, "step time",
+        "%s, median of %" PRIu64 " step%s (quartiles %s and %s, longest %s)",
+        report_seconds(m->step_s).s, m->n_steps, m->n_steps == 1 ? "" : "s",
+        report_seconds(m->step_q1_s).s, report_seconds(m->step_q3_s).s,
+        report_seconds(m->step_max_s).s);
     waiting(m, out);
 }
 

@@ -150,7 +150,7 @@ sc_status sc_report_layers(const sc_model *m, uint64_t batch, uint64_t seq,
     SC_TRY(sc_net_from_model(m, seq, false, a, &g, err));
     sc_text_add(out,
                 "%s, batch %" PRIu64 ", sequence %" PRIu64
-                "; unsplit, 2 bytes per element\n\n",
+                "; not split, 2 bytes per element\n\n",
                 m->name, batch, seq);
     report_heading(out, NAME_WIDTH);
     work total = print_segments(m, g, batch, out);
@@ -237,9 +237,9 @@ static void print_parts(const sc_model *m, sc_text *out)
     report_params(out, "total", m->params, "");
     if (m->mtp_params)
         report_params(out, "mtp", m->mtp_params,
-                      "  (multi-token prediction, beside the total)");
+                      "  (multi-token prediction, not in the total)");
     if (m->active_params != m->params)
-        report_params(out, "active", m->active_params, "  (of a token)");
+        report_params(out, "active", m->active_params, "  (used by one token)");
     if (m->trained_params != m->params + m->mtp_params)
         report_params(out, "trained", m->trained_params, "");
 }

@@ -43,7 +43,8 @@ void report_net_layers(const sc_model *m, uint64_t batch, sc_text *out)
         int n = (int)strlen(g->op[i].path) + 1;
         if (n > width) width = n;
     }
-    sc_text_add(out, "%s, batch %" PRIu64 "; unsplit, 2 bytes per element\n\n",
+    sc_text_add(out,
+                "%s, batch %" PRIu64 "; not split, 2 bytes per element\n\n",
                 m->name, batch);
     report_heading(out, width);
     for (uint32_t i = 0; i < g->n_ops; i++) {

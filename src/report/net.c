@@ -50,7 +50,7 @@ static uint32_t fullest(const sc_net_step *g)
 /* Largest memory use in each of equal parts of the step. */
 static void timeline(const sc_mem_device *m, sc_time makespan, sc_text *out)
 {
-    sc_text_add(out, "memory over the step, live at most\n");
+    sc_text_add(out, "largest live memory in each part of the step\n");
     uint32_t i = 0;
     uint64_t live = 0;
     for (uint32_t k = 0; k < MOMENTS; k++) {
@@ -69,7 +69,7 @@ static void timeline(const sc_mem_device *m, sc_time makespan, sc_text *out)
 
 static void tensors(const sc_net_step *g, const sc_mem_device *m, sc_text *out)
 {
-    sc_text_add(out, "largest at the peak, %.4g ms\n",
+    sc_text_add(out, "largest tensors at the peak, %.4g ms\n",
                 1e-9 * (double)m->peak_t);
     for (uint32_t i = 0; i < m->n_top; i++) {
         const sc_lifetime *t = &g->plan.step.lifetime[m->top[i]];
@@ -97,8 +97,7 @@ static void links(const sc_prediction *p, sc_text *out)
         last = r->link_bytes[most];
         sc_hw_link_name(hw, r->link[most], name, sizeof name);
         sc_unit_print_short(last, SC_U_BYTES, bytes, sizeof bytes);
-        sc_text_add(out, "  %-40s %9s, %.1f %% of what it could carry\n", name,
-                    bytes,
+        sc_text_add(out, "  %-40s %9s, %.1f %% of its capacity\n", name, bytes,
                     100 * last / seconds / sc_hw_link_bw(hw, r->link[most]));
     }
 }
@@ -107,10 +106,10 @@ void sc_report_graph(const sc_prediction *p, sc_text *out)
 {
     const sc_net_step *g = p->net;
     uint32_t d = fullest(g);
-    sc_text_add(out, "%s holds most: %.2f GiB live, %.2f GiB reserved\n",
-                g->plan.step.classes[d].name,
-                (double)g->memory[d].peak_live / SC_GIB,
-                (double)g->memory[d].peak_reserved / SC_GIB);
+    sc_text_add(
+        out, "%s has the largest peak: %.2f GiB live, %.2f GiB reserved\n",
+        g->plan.step.classes[d].name, (double)g->memory[d].peak_live / SC_GIB,
+        (double)g->memory[d].peak_reserved / SC_GIB);
     if (g->fast) return;
     timeline(&g->memory[d], g->run.makespan, out);
     tensors(g, &g->memory[d], out);

@@ -97,7 +97,7 @@ void sc_report_memory(const sc_prediction *p, sc_text *out)
     held part[PARTS];
     parts_of(fullest(p, &stage), part);
     if (!p->by_mesh) {
-        sc_text_add(out, "memory of stage %u, when it holds most\n", stage);
+        sc_text_add(out, "memory of stage %u at its peak\n", stage);
         for (uint32_t i = 0; i < PARTS; i++)
             sc_text_add(out, "  %-22s %8.2f GiB\n", part[i].name,
                         part[i].bytes / SC_GIB);
@@ -171,8 +171,7 @@ static void money(const sc_prediction *p, sc_text *out)
     char v[32];
     if (!isnan(p->energy_j_per_step)) {
         sc_unit_print_short(p->energy_j_per_step, SC_U_JOULE, v, sizeof v);
-        report_value(out, "energy", v,
-                     "per step, from power limits, not measured");
+        report_value(out, "energy", v, "per step, estimated from power limits");
     }
     if (!isnan(p->cost_usd_per_step)) {
         snprintf(v, sizeof v, "%.4g USD", p->cost_usd_per_step);

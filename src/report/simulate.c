@@ -245,12 +245,13 @@ static const char *why_messages(const sc_report_simulation *s, char *buf,
     report_link_name(s, l, name, sizeof name);
     double u = report_utilization(s, l);
     if (u >= FULL)
-        snprintf(buf, size,
-                 "waits for messages, and %s is full: bandwidth limits it",
-                 name);
+        snprintf(
+            buf, size,
+            "waits for messages while %s is saturated: bandwidth limits it",
+            name);
     else
         snprintf(buf, size,
-                 "waits for messages, and no link is busy above %.0f %%: "
+                 "waits for messages while no link is busy more than %.0f %%: "
                  "latency or other ranks limit it",
                  100 * u);
     return buf;
@@ -260,7 +261,7 @@ static void reason(const sc_report_simulation *s, uint32_t last, sc_text *out)
 {
     const sc_rank_times *t = &s->r->rank[last];
     char buf[200];
-    const char *why = "has nothing to run on its device: it waits for its host";
+    const char *why = "its device is idle and waits for the host";
     if (t->compute >= t->exposed && t->compute >= t->stalled &&
         t->compute >= t->idle)
         why = "computes most of the time";

@@ -125,7 +125,8 @@ void sim_builder_pass(sim_world *w, sim_builder *d, uint32_t dim, int op,
         p->kind = SC_COLL_SWITCH;
         p->port = (uint8_t)port;
     } else if (!w->rules->unfit_runs && !fits(p)) {
-        sim_warn(w, SIM_WARN_UNFIT, "%s can't serve %u members, a ring does it",
+        sim_warn(w, SIM_WARN_UNFIT,
+                 "%s cannot run with %u members; a ring is used",
                  kind_names[kind], p->n);
         p->kind = SC_COLL_RING;
     }
@@ -161,8 +162,8 @@ static sc_status lacks(sim_world *w, const sim_rank *r, uint32_t task,
     if (w->status == SC_OK)
         w->status =
             sc_error(w->err, SC_EINPUT, SC_C_MISSING, w->sys->pos, hint,
-                     "rank %u, task %llu needs '%s' of the system file", r->id,
-                     (unsigned long long)r->tasks->id[task], key);
+                     "rank %u, task %llu needs the key '%s' of the system file",
+                     r->id, (unsigned long long)r->tasks->id[task], key);
     return w->status;
 }
 
@@ -194,8 +195,8 @@ static sc_ccl_list usual(sim_world *w, int op)
         l.dim[i].kind = line ? SC_CCL_RING : SC_CCL_DIRECT;
     }
     sim_warn(w, SIM_WARN_ALGORITHM + (uint32_t)op,
-             "the system names no '%s': ring on rings and meshes, direct "
-             "elsewhere",
+             "the system file has no '%s': ring is used on rings and meshes, "
+             "direct on other dimensions",
              op_keys[op]);
     return l;
 }
@@ -282,7 +283,7 @@ static void check_phase(sim_world *w, const sim_phase *p, sc_pos at)
     bool power = (p->n & (p->n - 1)) == 0;
     if (p->kind == SC_COLL_HALVING && p->op == SC_ALL_TO_ALL)
         unfit(w, at, "use direct or ring",
-              "halvingDoubling has no form for all-to-all");
+              "halvingDoubling does not support all-to-all");
     if (p->kind == SC_COLL_TREE &&
         (!power || (p->local && w->rules->unfit_runs)))
         unfit(w, at, "use ring or direct there",
@@ -303,8 +304,8 @@ void sim_schedule_split(sim_world *w, const sim_comm *c, sim_schedule *schedule,
     schedule->chunk = (share + parts - 1) / parts * n;
     if (!w->sys->splits && schedule->coll != SC_BARRIER)
         sim_warn(w, SIM_WARN_SPLITS,
-                 "the system gives no 'preferred-dataset-splits': collectives "
-                 "go as one chunk");
+                 "the system file has no 'preferred-dataset-splits': a "
+                 "collective is one chunk");
 }
 
 /* The root stands as a position among all ranks, or in the group. */
@@ -330,8 +331,8 @@ static void fill_rooted(sim_world *w, sim_rank *r, sim_comm *c, uint32_t task,
     }
     if (w->rules->broadcast_replayed)
         sim_warn(w, SIM_WARN_ROOTED,
-                 "%s has no %s: it is simulated as messages", w->rules->name,
-                 sc_coll_names[schedule->coll]);
+                 "the library of %s has no %s; it is simulated as messages",
+                 w->rules->name, sc_coll_names[schedule->coll]);
     schedule->root = root_member(w, c, root);
     schedule->phase = SC_NEW_N(w->a, sim_phase, SC_HW_DIMS);
     if (!schedule->phase) {
@@ -362,7 +363,7 @@ static void fill(sim_world *w, sim_rank *r, sim_comm *c, uint32_t task,
     }
     if (!w->sys->splits && w->rules->all_given) {
         (void)lacks(w, r, task, "preferred-dataset-splits",
-                    "say into how many chunks a collective is split");
+                    "give the number of chunks of a collective");
         return;
     }
     w->hooks.split(w, c, schedule, op);

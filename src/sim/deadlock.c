@@ -187,8 +187,8 @@ static blocked *follow(search *x, const sim_waiting *b, sc_wait *out)
     out->other = task;
     out->state = next ? "has not started"
                  : is_ready(&x->w->rank[b->on], task)
-                     ? "is ready, but no event is left that would start it"
-                     : "waits for a task of its rank that never ends";
+                     ? "is ready, but no remaining event starts it"
+                     : "waits for another task of its rank, which never ends";
     return next;
 }
 
@@ -250,7 +250,7 @@ static void stuck(const search *x, uint32_t rank, sc_simulate_result *out)
         .on = rank,
         .task = i,
         .other = SC_TASK_WORLD,
-        .why = ready ? "an event that would start it"
+        .why = ready ? "an event that starts it"
                      : "tasks that wait for it (a cycle of dependencies)"};
 }
 

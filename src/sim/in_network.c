@@ -54,7 +54,7 @@ sc_status sim_in_network_init(sim_world *w)
     if (w->o->hw && w->sys->in_network && !w->rules->switches_only_forward)
         return sc_error(w->err, SC_EINPUT, SC_C_UNSUPPORTED,
                         w->sys->in_network_pos,
-                        "choose --fidelity chunk on a network of dimensions",
+                        "use --fidelity chunk and a network of dimensions",
                         "switches reduce on the links of dimensions only, not "
                         "on those of a machine or among flows");
     if (w->rules->switches_only_forward) return SC_OK;

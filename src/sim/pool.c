@@ -56,7 +56,7 @@ void sim_pool_issue(sim_world *w, sim_rank *r, uint32_t task)
                              sim_rank_pos(w->w, r->id, file, sizeof file),
                              "give --memory a file with a memory-type",
                              "rank %u, task %llu loads or stores remote "
-                             "memory, and the system has none",
+                             "memory, which the system does not have",
                              r->id, (unsigned long long)r->tasks->id[task]);
         return;
     }
@@ -99,11 +99,12 @@ sc_status sim_pool_init(sim_world *w)
     if (nodes) {
         n = (w->n_npus + per_node - 1) / per_node;
         if (w->pool->nodes < n)
-            return sc_error(w->err, SC_EINPUT, SC_C_CONFLICT, w->pool->pos,
-                            "num-nodes x num-npus-per-node must cover all",
-                            "the memory file has %u nodes of %u, the network "
-                            "%u ranks",
-                            w->pool->nodes, per_node, w->n_npus);
+            return sc_error(
+                w->err, SC_EINPUT, SC_C_CONFLICT, w->pool->pos,
+                "num-nodes x num-npus-per-node has to be the number of ranks",
+                "the memory file has %u nodes of %u, the network "
+                "%u ranks",
+                w->pool->nodes, per_node, w->n_npus);
     }
     w->memory = SC_NEW(w->a, struct sim_memory);
     if (w->memory) w->memory->server = SC_NEW_N(w->a, server, n);

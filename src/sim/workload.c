@@ -17,7 +17,7 @@ void sc_simulate_opts_init(sc_simulate_opts *o)
 static const char *lacks(const sc_task_list *t, uint32_t i)
 {
     if (t->flags[i] & SC_TASK_NO_COMM)
-        return "neither the kind of the exchange nor its peer is given";
+        return "neither the collective nor the peer is given";
     bool barrier = t->kind[i] == SC_TASK_COLL && t->coll[i] == SC_BARRIER;
     if (t->kind[i] < SC_TASK_SEND || barrier) return NULL;
     return t->flags[i] & SC_TASK_NO_SIZE ? "comm_size is missing" : NULL;
@@ -35,7 +35,7 @@ sc_status sim_tasks_check(const sc_workload *w, sc_err *err)
             if (!what) continue;
             return sc_error(err, SC_EINPUT, SC_C_MISSING,
                             sim_rank_pos(w, r, file, sizeof file),
-                            "with replay-only its recorded time is used",
+                            "with replay-only the recorded time is used",
                             "rank %u, task %llu: %s", r,
                             (unsigned long long)t->id[i], what);
         }
@@ -164,8 +164,9 @@ static void last_link(sim_world *w, sc_simulate_result *out)
     if (most <= out->makespan) return;
     sim_warn(w, SIM_WARN_LINKS,
              "the makespan is the time that the most loaded link of dimension "
-             "%u needs for what it carries; closed forms of messages end %.1f "
-             "%% earlier, --fidelity chunk shows where they wait",
+             "%u needs for what it carries; the closed formulas of its "
+             "messages end %.1f %% earlier; --fidelity chunk simulates how "
+             "messages wait for links",
              dim, 100 - 100 * (double)out->makespan / (double)most);
     out->makespan = most;
 }

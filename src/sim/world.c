@@ -44,8 +44,8 @@ static void too_late(sim_world *w, uint32_t rank)
         w->status = sc_error(w->err, SC_EINPUT, SC_C_RANGE,
                              sim_rank_pos(w->w, rank, file, sizeof file),
                              "check durations, sizes and bandwidths",
-                             "rank %u: something ends beyond 26 days, more "
-                             "than is simulated",
+                             "rank %u: a task ends after more than 26 days, "
+                             "the limit of a simulation",
                              rank);
 }
 

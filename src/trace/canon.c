@@ -286,7 +286,7 @@ static sc_status count_deps(canon *c, raw_trace *t, uint32_t *last)
             if (p == SC_MAP_END) {
                 raw_error(t, SC_C_REFERENCE, c->order[i]->at, NULL,
                           "node %" PRIu64 " depends on node %" PRIu64
-                          ", which the file does not hold",
+                          ", which is not in the file",
                           l->id[i], dep[k]);
                 continue;
             }

@@ -28,10 +28,10 @@ static uint64_t offset(const decoder *d, const uint8_t *p)
 
 static const char *const fault_words[] = {
     [WIRE_FINE] = "",
-    [WIRE_TRUNCATED] = "the bytes end inside a number",
+    [WIRE_TRUNCATED] = "the data end inside a number",
     [WIRE_LONG] = "a number of more than 10 bytes",
     [WIRE_BEYOND] = "a field longer than the message that holds it",
-    [WIRE_GROUP] = "a wire type that Chakra does not use",
+    [WIRE_GROUP] = "a Protocol Buffers wire type that Chakra does not use",
     [WIRE_FIELD] = "a field number out of range",
 };
 

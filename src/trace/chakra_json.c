@@ -253,7 +253,7 @@ static sc_status node(reader *r, const sc_node *map)
     r->metadata = false;
     if (map->kind != SC_N_MAP)
         return raw_error(r->t, SC_C_TYPE, place(r, map->pos), NULL,
-                         "a node is an object");
+                         "a node has to be an object");
     if (first && is_metadata(map)) {
         r->named = map->child != NULL;
         return SC_OK;
@@ -279,10 +279,11 @@ static sc_status nodes(reader *r, const sc_node *list)
 static sc_status top(reader *r, const sc_node *root)
 {
     if (is_timeline(root))
-        return raw_error(r->t, SC_C_TYPE, place(r, root->pos),
-                         "chakra_trace_link and chakra_converter make a "
-                         "Chakra trace of it and its execution trace",
-                         "a timeline of Kineto or Chrome, not a Chakra trace");
+        return raw_error(
+            r->t, SC_C_TYPE, place(r, root->pos),
+            "chakra_trace_link and chakra_converter convert it and the "
+            "execution trace to a Chakra trace",
+            "this is a timeline of Kineto or Chrome, not a Chakra trace");
     if (root->kind == SC_N_SEQ) return nodes(r, root);
     if (root->kind != SC_N_MAP) return node(r, root);
     const sc_node *schema = sc_node_get(root, "schema");
@@ -293,8 +294,9 @@ static sc_status top(reader *r, const sc_node *root)
             !(r->legacy || is(e->key, "nodes") || is(e->key, "node")))
             continue;
         if (!r->legacy && schema != NULL)
-            return raw_error(r->t, SC_C_TYPE, place(r, schema->pos), NULL,
-                             "a PyTorch execution trace, not a Chakra trace");
+            return raw_error(
+                r->t, SC_C_TYPE, place(r, schema->pos), NULL,
+                "this is a PyTorch execution trace, not a Chakra trace");
         return nodes(r, e);
     }
     return node(r, root);

@@ -172,7 +172,8 @@ static sc_status members(comms *c, raw_trace *t, const sc_node *list,
     if (up == NULL) return sc_error_nomem(t->err);
     if (!rises(up, count))
         return raw_error(t, SC_C_DUPLICATE, n->at, NULL,
-                         "node %" PRIu64 ": a group has a rank twice", n->id);
+                         "node %" PRIu64 ": a rank occurs twice in a group",
+                         n->id);
     *out = v;
     *n_out = count;
     return SC_OK;
@@ -213,8 +214,8 @@ static sc_status read_groups(comms *c, raw_trace *t, const raw_node *n,
             SC_OK ||
         root->kind != SC_N_SEQ)
         return raw_error(t, SC_C_SYNTAX, n->at, NULL,
-                         "node %" PRIu64 ": its process groups are no JSON "
-                         "list: %s",
+                         "node %" PRIu64
+                         ": its process groups are not a JSON list: %s",
                          n->id, own.n > 0 ? own.d[0].msg : "another value");
     for (const sc_node *e = root->child; e != NULL; e = e->next)
         SC_TRY(define(c, t, e, n));
@@ -321,8 +322,8 @@ sc_status comms_resolve(comms *c, const canon *k, raw_trace *t,
             unknown(c, k, t, i, s);
         else if (!has_member(c, groups[i], k->rank))
             raw_error(t, SC_C_CONFLICT, k->group_at[i], NULL,
-                      "rank %u uses communicator group \"%s\", of which it is "
-                      "no member",
+                      "rank %u uses communicator group \"%s\", which it is not "
+                      "a member of",
                       k->rank, s);
     }
     SC_TRY(t->first);

@@ -44,7 +44,8 @@ sc_status trace_config_entry(const sc_key *row, const sc_node *entry,
 {
     if (entry->kind != SC_N_SCALAR)
         return sc_error(err, SC_EINPUT, SC_C_TYPE, entry->pos, row->help,
-                        "%s holds something that is no value", row->name);
+                        "%s has an element that is not a scalar value",
+                        row->name);
     if (entry->quoted && (row->type == SC_T_INT || row->type == SC_T_QUANTITY))
         return sc_error(
             err, SC_EINPUT, SC_C_TYPE, entry->pos, "write it without quotes",

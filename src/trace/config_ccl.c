@@ -48,8 +48,8 @@ static sc_status parse_window(const char *digits, sc_pos pos, uint32_t *out,
         v = 10 * v + (uint32_t)(digits[i] - '0');
     if (n > WINDOW_DIGITS || v == 0)
         return sc_error(err, SC_EINPUT, SC_C_RANGE, pos,
-                        "a window is from 1 to 99999; without one all peers "
-                        "are in flight",
+                        "a window is from 1 to 99999; without a window, "
+                        "messages to all peers are in flight",
                         "window out of range: %.60s", digits);
     *out = v;
     return SC_OK;
@@ -208,7 +208,7 @@ sc_status trace_node_text(const char *text, size_t len, const char *file,
         if (i > 0 && e[i].value.node == e[i - 1].value.node)
             trace_config_keep(&first,
                               sc_error(err, SC_EINPUT, SC_C_DUPLICATE, e[i].pos,
-                                       NULL, "node %llu twice",
+                                       NULL, "node %llu occurs twice",
                                        (unsigned long long)e[i].value.node));
         list[i] = e[i].value;
     }

@@ -25,10 +25,10 @@ static sc_status find_twice(member *m, uint32_t n, const sc_node *list,
     qsort(m, n, sizeof *m, by_rank);
     for (uint32_t i = 1; i < n; i++)
         if (m[i].rank == m[i - 1].rank)
-            trace_config_keep(&first,
-                              sc_error(err, SC_EINPUT, SC_C_DUPLICATE, m[i].pos,
-                                       NULL, "rank %u twice in group \"%.60s\"",
-                                       m[i].rank, list->key));
+            trace_config_keep(
+                &first, sc_error(err, SC_EINPUT, SC_C_DUPLICATE, m[i].pos, NULL,
+                                 "rank %u occurs twice in group \"%.60s\"",
+                                 m[i].rank, list->key));
     return first;
 }
 
@@ -63,7 +63,7 @@ static sc_status read_group(const sc_node *list, uint32_t n_ranks,
 {
     if (*list->key == '\0')
         return sc_error(err, SC_EINPUT, SC_C_MISSING, list->key_pos,
-                        "nodes without a group's name mean all ranks",
+                        "nodes without the name of a group use all ranks",
                         "a group has no name");
     SC_TRY(trace_config_list(list, UINT32_MAX, err));
     if (list->n == 0)
@@ -92,11 +92,12 @@ static sc_status twice(const sc_node *key, const sc_rank_group *groups,
     if (strcmp(key->key, groups[i].name) == 0) return SC_OK;
     for (uint32_t k = 0; k < n; k++)
         if (k != i && strcmp(groups[k].name, groups[i].name) == 0)
-            return sc_error(err, SC_EINPUT, SC_C_DUPLICATE, key->key_pos,
-                            "names that are numbers are read as whole numbers",
-                            "group \"%.60s\" is group %.60s, which is there "
-                            "twice",
-                            key->key, groups[i].name);
+            return sc_error(
+                err, SC_EINPUT, SC_C_DUPLICATE, key->key_pos,
+                "names that are numbers are compared as whole numbers",
+                "group \"%.60s\" is group %.60s, which is there "
+                "twice",
+                key->key, groups[i].name);
     return SC_OK;
 }
 

@@ -50,13 +50,13 @@ const sc_key trace_pool_keys[] = {
     NS("in-node-latency", in_latency, "ns of that link"),
     GBPS("out-node-bw", out_bw, "GB/s of a node's link to the pool"),
     NS("out-node-latency", out_latency, "ns of that link"),
-    COUNT("chunk-size", chunk, "4194304", "bytes that move as one"),
+    COUNT("chunk-size", chunk, "4194304", "bytes of one transfer"),
     {.name = "in-switch-collectives",
      .type = SC_T_ENUM,
      .offset = offsetof(raw, collectives),
      .names = trace_config_flags,
      .def = "false",
-     .help = "in-node switches gather and reduce on the way"},
+     .help = "switches inside nodes gather and reduce data in transit"},
     {.name = NULL}};
 
 /* The keys that a kind requires, and those that only it has. */
@@ -102,7 +102,7 @@ static sc_status check_need(const need *n, int kind, const sc_node *root,
                         "%s needs %s", kind_names[kind], n->key);
     if (c != NULL && needed && n->rate && is_zero(c))
         return sc_error(err, SC_EINPUT, SC_C_RANGE, c->pos, NULL,
-                        "%s is 0: nothing could move", n->key);
+                        "%s is 0, so no data could move", n->key);
     if (c != NULL && n->only && kind != SC_POOL_HIERARCHICAL)
         return sc_error(err, SC_EINPUT, SC_C_CONFLICT, c->key_pos,
                         "write \"memory-type\": \"HIERARCHICAL_POOL\"",

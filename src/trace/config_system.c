@@ -99,7 +99,7 @@ typedef struct raw {
 
 const sc_key trace_system_keys[] = {
     CHOICE("scheduling-policy", order, order_names, "LIFO",
-           "which waiting collective goes first"),
+           "order of waiting collectives"),
     CHOICE("collective-optimization", optimization, optimizations, "baseline",
            "localBWAware: reduce-scatter, all-reduce, all-gather"),
     COUNT("active-chunks-per-dimension", chunks, "1", INT32_MAX,
@@ -109,15 +109,15 @@ const sc_key trace_system_keys[] = {
     NUMBER("endpoint-delay", delay, "10", 0, 1e12, "ns"),
     NUMBER("local-mem-bw", mem_bw, NULL, 1e-9, 1e12, "GB/s"),
     NUMBER("peak-perf", peak, NULL, 0, 1e12, "TFLOP/s"),
-    FLAG("roofline-enabled", roofline, "0", "compute from num_ops"),
-    FLAG("replay-only", replay, "0", "every node takes its recorded time"),
-    FLAG("trace-enabled", trace, "0", "log every node there"),
+    FLAG("roofline-enabled", roofline, "0", "compute durations from num_ops"),
+    FLAG("replay-only", replay, "0", "every node takes its recorded duration"),
+    FLAG("trace-enabled", trace, "0", "file for a log of every node"),
     FLAG("track-local-mem", track, "0", "lifetimes of tensors"),
     {.name = "local-mem-trace-filename",
      .type = SC_T_STRING,
      .offset = offsetof(raw, mem_trace),
      .def = "local_mem_trace",
-     .help = "where they are written"},
+     .help = "folder that they are written to"},
     FLAG("model-shared-bus", bus, "0", "LogGP memory bus"),
     NUMBER("L", L, "0", 0, 1e12, "ns"),
     NUMBER("o", o, "0", 0, 1e12, "ns"),
@@ -167,9 +167,9 @@ typedef struct warning {
 
 static const warning warned[] = {
     {"boost-mode", "has no effect: every NPU is simulated", false},
-    {"seprate-log", "is of old releases and has no effect", false},
-    {"packet-routing", "is of old releases and has no effect", false},
-    {"gap-denominator", "is of old releases and has no effect", false},
+    {"seprate-log", "belongs to old releases and has no effect", false},
+    {"packet-routing", "belongs to old releases and has no effect", false},
+    {"gap-denominator", "belongs to old releases and has no effect", false},
     {"trace-enabled", "has no effect here; write a timeline with --trace FILE",
      false},
     {"inter-dimension-scheduling",
@@ -281,7 +281,7 @@ static sc_status read_in_network(const sc_node *list, sc_system *out,
         if (!flags && (out->in_network & bit) != 0)
             trace_config_keep(
                 &first, sc_error(err, SC_EINPUT, SC_C_DUPLICATE, c->pos, NULL,
-                                 "dimension %u twice", (unsigned)dim));
+                                 "dimension %u occurs twice", (unsigned)dim));
         out->in_network |= bit;
     }
     out->in_network_pos = list->pos;
@@ -392,7 +392,7 @@ static sc_status read_nodes(const trace_node_file *from, const char *base,
     size_t len;
     if (access(from->path, R_OK) != 0)
         return sc_error(err, SC_EINPUT, SC_C_REFERENCE, from->pos, NULL,
-                        "no file \"%.160s\"", from->path);
+                        "the file \"%.160s\" does not exist", from->path);
     SC_TRY(sc_file_read(from->path, SC_DOC_MAX_BYTES, a, &text, &len, err));
     return trace_node_text(text, len, from->path, base, a, out, err);
 }

@@ -77,8 +77,9 @@ sc_status sc_workload_join(const sc_workload *jobs, uint32_t n, sc_arena *a,
             !add(&w.n_classes, jobs[i].n_classes) ||
             !add(&w.n_groups, jobs[i].n_groups) ||
             !add(&w.n_jobs, jobs[i].n_jobs))
-            return sc_error(err, SC_EINPUT, SC_C_TOO_BIG, sc_pos_none(), NULL,
-                            "all jobs together are too large");
+            return sc_error(
+                err, SC_EINPUT, SC_C_TOO_BIG, sc_pos_none(), NULL,
+                "all jobs together are too large for one simulation");
     w.classes = SC_NEW_N(a, sc_task_list, w.n_classes);
     w.ranks = SC_NEW_N(a, sc_rank_trace, w.n_ranks);
     w.groups = SC_NEW_N(a, sc_rank_group, w.n_groups);

@@ -88,7 +88,7 @@ sc_status sc_trace_machine_network(const sc_hw *hw, sc_pos pos, sc_network *out,
     }
     if (net.n_dims == 0 || net.n_ranks != hw->n_devices)
         return sc_error(err, SC_EINPUT, SC_C_UNSUPPORTED, pos, NULL,
-                        "%u devices are no network of dimensions",
+                        "%u devices do not form a network of dimensions",
                         hw->n_devices);
     *out = net;
     return SC_OK;

@@ -206,7 +206,7 @@ static sc_status set_group(raw_trace *t, raw_node *n, const raw_value *v,
     if (v->kind == RAW_V_TEXT) {
         if (v->as.text.n > 0 && memchr(v->as.text.p, '\0', v->as.text.n))
             return raw_error(t, SC_C_TYPE, at, NULL,
-                             "pg_name holds a zero byte");
+                             "pg_name contains a zero byte");
         n->group = raw_group_name(v->as.text);
         return SC_OK;
     }

@@ -165,7 +165,7 @@ static sc_status take(session *s, uint32_t rank, const struct form *form,
     SC_TRY(form->decode(buf, len, &s->raw));
     if (s->raw.replayed && !s->replayed && s->warnings)
         sc_text_add(s->warnings,
-                    "%.200s: warning: nodes of storage, batches and "
+                    "%.200s: warning: nodes for storage, data loading and "
                     "checkpoints take their recorded time on the host\n",
                     file);
     s->replayed = s->replayed || s->raw.replayed;

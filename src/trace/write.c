@@ -326,8 +326,9 @@ sc_status sc_trace_write(const sc_workload *w, const char *prefix, sc_err *err)
     sc_arena a;
     if (w->n_jobs > 1)
         return sc_error(err, SC_EINPUT, SC_C_UNSUPPORTED, sc_pos_file(prefix),
-                        "write each job on its own",
-                        "%u jobs do not fit in one set of traces", w->n_jobs);
+                        "write the traces of each job separately",
+                        "%u jobs cannot be written as one set of traces",
+                        w->n_jobs);
     sc_arena_init(&a, 0);
     size_t size = strlen(prefix) + 32;
     char *path = sc_alloc(&a, size, 1);

@@ -150,9 +150,9 @@ static void refuses(void **state)
     assert_int_equal(stepcast_graph_slow(g, 0, 1, 0), STEPCAST_USAGE);
     assert_int_equal(stepcast_graph_run(g, errors), STEPCAST_INPUT);
     assert_int_equal(stepcast_errors_count(errors), 7);
-    assert_non_null(strstr(stepcast_errors_text(errors),
-                           "operation \"bad device\": error: there is no such "
-                           "device\n"));
+    assert_non_null(
+        strstr(stepcast_errors_text(errors),
+               "operation \"bad device\": error: the device does not exist\n"));
     assert_true(stepcast_graph_makespan(g) == -1);
     assert_null(stepcast_graph_new(5, machine, errors));
     assert_int_equal(stepcast_errors_count(errors), 1);

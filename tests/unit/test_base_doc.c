@@ -164,9 +164,9 @@ static void test_refused(void **state)
          "more than one"},
         {"? [a]\n: 1\n", SC_FMT_YAML, SC_C_TYPE, 1, 3, "key"},
         {"{\"a\": 1, \"b\": 2,\n \"a\": 3}", SC_FMT_JSON, SC_C_DUPLICATE, 2, 2,
-         "\"a\" stands twice"},
+         "\"a\" occurs twice"},
         {"a: 1\nb: 2\na: 3\n", SC_FMT_YAML, SC_C_DUPLICATE, 3, 1,
-         "\"a\" stands twice"},
+         "\"a\" occurs twice"},
     };
     for (size_t i = 0; i < SC_COUNT(cases); i++)
         check_refused(&cases[i], strlen(cases[i].text));
@@ -273,7 +273,7 @@ static void test_many_duplicates(void **state)
     assert_int_equal(err.d[0].col, 11);
     assert_int_equal(err.d[1].line, 3);
     assert_int_equal(err.d[2].line, 4);
-    assert_string_equal(err.d[2].hint, "the first is in line 1");
+    assert_string_equal(err.d[2].hint, "the first one is in line 1");
     sc_arena_free(&a);
 }
 

@@ -145,39 +145,40 @@ static void wrong_what_ifs(void **state)
         {"lateny=+1us", SC_EUSAGE,
          "there is no what-if \"lateny\"; did you mean latency?"},
         {"weather=bad", SC_EUSAGE,
-         "there is no what-if \"weather\"; there are latency, bandwidth, "
+         "there is no what-if \"weather\"; the kinds are latency, bandwidth, "
          "straggler, jitter, stall and fail"},
         {"latency", SC_EUSAGE,
-         "not what latency takes; write latency=+100us or latency=x2"},
+         "this is not a value of latency; write latency=+100us or latency=x2"},
         {"latency=100us", SC_EUSAGE,
-         "not what latency takes; write latency=+100us or latency=x2"},
+         "this is not a value of latency; write latency=+100us or latency=x2"},
         {"latency=+100", SC_EUSAGE,
          "\"100\" has no unit, a time needs one; write 100us, 100ms or 100s"},
         {"latency=+-1us", SC_EINPUT,
          "-1us is out of range; write latency=+100us or latency=x2"},
         {"bandwidth=0.5", SC_EUSAGE,
-         "not what bandwidth takes; write bandwidth=x0.5"},
+         "this is not a value of bandwidth; write bandwidth=x0.5"},
         {"bandwidth=x0", SC_EINPUT, "0 is out of range; write bandwidth=x0.5"},
         {"straggler=16:2", SC_EINPUT,
-         "rank 16: there are ranks 0 to 15; write straggler=RANK:FACTOR, for "
-         "example straggler=5:1.2"},
+         "rank 16: ranks are 0 to 15; write straggler=RANK:FACTOR, for example "
+         "straggler=5:1.2"},
         {"straggler=1.2", SC_EUSAGE,
-         "not what straggler takes; write straggler=RANK:FACTOR, for example "
-         "straggler=5:1.2"},
+         "this is not a value of straggler; write straggler=RANK:FACTOR, for "
+         "example straggler=5:1.2"},
         {"straggler=99999999999:2", SC_EUSAGE,
-         "not what straggler takes; write straggler=RANK:FACTOR, for example "
-         "straggler=5:1.2"},
+         "this is not a value of straggler; write straggler=RANK:FACTOR, for "
+         "example straggler=5:1.2"},
         {"stall=1:20ms", SC_EUSAGE,
-         "not what stall takes; write stall=RANK:TIME@N, for example "
+         "this is not a value of stall; write stall=RANK:TIME@N, for example "
          "stall=5:20ms@100"},
         {"fail=1@", SC_EUSAGE,
-         "not what fail takes; write fail=RANK@N, for example fail=5@100"},
+         "this is not a value of fail; write fail=RANK@N, for example "
+         "fail=5@100"},
         {"fail=0@3", SC_EINPUT,
-         "rank 0 is a real one; stop its program itself, or name an emulated "
+         "rank 0 is real; let its program stop by itself, or name an emulated "
          "rank"},
         {"straggler=0:2", SC_EINPUT,
-         "rank 0 is a real one, whose speed is given on the real clock; "
-         "--clock "
+         "rank 0 is real, and on the real clock its speed is that of this "
+         "machine; use --clock "
          "virtual, or name an emulated rank"},
     };
 
@@ -206,13 +207,13 @@ static void one_pass(void **state)
                      SC_EINPUT);
     assert_int_equal(err.n, 7);
     diag_is(0, "--world-size 32: error: the cluster \"dgx-h100:2\" has 16 "
-               "devices; a larger cluster, or --world-size 16 at most");
-    diag_is(1, "--ranks 0,40: error: there are ranks 0 to 31");
+               "devices; choose a larger cluster, or --world-size 16 or less");
+    diag_is(1, "--ranks 0,40: error: ranks are 0 to 31");
     diag_is(2, "--delay-model flows: error: there is no \"flows\"; did you "
                "mean flow?");
     diag_is(3, "--what-if jitter=x: error: \"x\" is not a number; write it "
                "like 0.5");
-    diag_is(4, "--what-if fail=1: error: not what fail takes; write "
+    diag_is(4, "--what-if fail=1: error: this is not a value of fail; write "
                "fail=RANK@N, for example fail=5@100");
     diag_is(5, "--peer-data noise: error: there is no \"noise\"; did you mean "
                "noise:SIGMA?");
@@ -242,7 +243,7 @@ static void wrong_ranks(void **state)
              {"3-1", "not a list of ranks; write 0, 0,8 or 0-3"},
              {"0;1", "not a list of ranks; write 0, 0,8 or 0-3"},
              {"-1", "not a list of ranks; write 0, 0,8 or 0-3"},
-             {"0-16", "there are ranks 0 to 15"},
+             {"0-16", "ranks are 0 to 15"},
              {"0-3,2", "rank 2 is named twice"}};
 
     for (size_t i = 0; i < SC_COUNT(w); i++) {

@@ -101,9 +101,9 @@ static void other_operations(void **state)
     delay_fit fit;
     assert_int_equal(delay_file_fit(&file, SC_SEND, 2, &fit, &err), SC_EINPUT);
     assert_string_equal(err.d[0].file, "t.csv");
-    assert_string_equal(err.d[0].msg,
-                        "this gives no time for send, which the program calls");
-    assert_string_equal(err.d[0].hint, "measure send or recv, too");
+    assert_string_equal(
+        err.d[0].msg, "the file has no time for send, which the program calls");
+    assert_string_equal(err.d[0].hint, "measure send or recv as well");
 }
 
 /* ---- alpha-beta ------------------------------------------------------------ */
@@ -177,28 +177,25 @@ static void wrong(sc_status s, const char *want)
 static void wrong_tables(void **state)
 {
     (void)state;
-    wrong(
-        table("# every cell\nop,ranks,bytes,time_us,cpu_us\n"
-              "allreduce,2,8,20,1\n"
-              "gossip,2,8,20,1\n"
-              "all_reduce,1,8,20,1\n"
-              "all_reduce,2,8.5,20,1\n"
-              "all_reduce,2,8,-1,1\n"
-              "all_reduce,two,8,20us,-3\n"
-              "all_reduce,2,8\n"),
-        "t.csv:9:14: error: 3 cells in a row of a table of 5 columns; every "
-        "row has as many cells as the header\n"
-        "t.csv:3:1: error: unknown operation 'allreduce'; did you mean "
-        "all_reduce?\n"
-        "t.csv:4:1: error: unknown operation 'gossip'; names are those of "
-        "--json's collectives\n"
-        "t.csv:5:12: error: ranks '1' is outside [2, 1e+09]\n"
-        "t.csv:6:14: error: bytes '8.5' is not a whole number\n"
-        "t.csv:7:16: error: time_us '-1' is outside [0, 1e+12]\n"
-        "t.csv:8:12: error: \"two\" is not a number; write it like 0.5\n"
-        "t.csv:8:18: error: \"us\" is not a unit of a number; a number without "
-        "unit, or 20%\n"
-        "t.csv:8:23: error: cpu_us '-3' is outside [0, 1e+12]\n");
+    wrong(table("# every cell\nop,ranks,bytes,time_us,cpu_us\n"
+                "allreduce,2,8,20,1\n"
+                "gossip,2,8,20,1\n"
+                "all_reduce,1,8,20,1\n"
+                "all_reduce,2,8.5,20,1\n"
+                "all_reduce,2,8,-1,1\n"
+                "all_reduce,two,8,20us,-3\n"
+                "all_reduce,2,8\n"),
+          "t.csv:9:14: error: 3 cells in a row of a table of 5 columns; every "
+          "row needs as many cells as the header\nt.csv:3:1: error: unknown "
+          "operation 'allreduce'; did you mean all_reduce?\nt.csv:4:1: error: "
+          "unknown operation 'gossip'; the names are those in `collectives` of "
+          "--json\nt.csv:5:12: error: ranks '1' is outside [2, "
+          "1e+09]\nt.csv:6:14: error: bytes '8.5' is not a whole "
+          "number\nt.csv:7:16: error: time_us '-1' is outside [0, "
+          "1e+12]\nt.csv:8:12: error: \"two\" is not a number; write it like "
+          "0.5\nt.csv:8:18: error: \"us\" is not a unit of a number; a number "
+          "without unit, or 20%\nt.csv:8:23: error: cpu_us '-3' is outside [0, "
+          "1e+12]\n");
     wrong(table("op,size,time_us\n"),
           "t.csv: error: no column 'ranks'; the header is "
           "op,ranks,bytes,time_us[,cpu_us]\n"
@@ -207,7 +204,7 @@ static void wrong_tables(void **state)
           "t.csv: error: unknown column 'size'; the header is "
           "op,ranks,bytes,time_us[,cpu_us]\n");
     wrong(table("op,ranks,bytes,time_us\n# none\n"),
-          "t.csv: error: no row below the header\n");
+          "t.csv: error: the table has no row below the header\n");
     wrong(table("# nothing\n"),
           "t.csv:1:1: error: the table is empty; the first line names the "
           "columns\n");
@@ -222,19 +219,14 @@ static void wrong_lines(void **state)
                      "default: {alpha: -1us, beta: 0GB/s}\n"
                      "broadcast: 5us\n"),
           "ab.yml:1:8: error: ranks is out of range: 1; ranks is from 2 to "
-          "4294967295\n"
-          "ab.yml:2:1: error: unknown key \"allreduce\"; did you mean "
-          "\"all_reduce\"?\n"
-          "ab.yml:3:21: error: \"30\" has no unit, a time needs one; write "
-          "30us, 30ms or 30s\n"
-          "ab.yml:3:25: error: unknown key \"bta\"; did you mean \"beta\"?\n"
-          "ab.yml:3:13: error: missing key \"beta\"; bytes per second beyond "
-          "it\n"
-          "ab.yml:5:12: error: not a mapping; write \"key: value\" lines\n"
-          "ab.yml:4:18: error: alpha is out of range: -1us; alpha is from 0s "
-          "to 1d\n"
-          "ab.yml:4:30: error: beta is out of range: 0GB/s; beta is at least "
-          "1B/s\n");
+          "4294967295\nab.yml:2:1: error: unknown key \"allreduce\"; did you "
+          "mean \"all_reduce\"?\nab.yml:3:21: error: \"30\" has no unit, a "
+          "time needs one; write 30us, 30ms or 30s\nab.yml:3:25: error: "
+          "unknown key \"bta\"; did you mean \"beta\"?\nab.yml:3:13: error: "
+          "missing key \"beta\"; bytes per second\nab.yml:5:12: error: not a "
+          "mapping; write \"key: value\" lines\nab.yml:4:18: error: alpha is "
+          "out of range: -1us; alpha is from 0s to 1d\nab.yml:4:30: error: "
+          "beta is out of range: 0GB/s; beta is at least 1B/s\n");
     wrong(alpha_beta("ranks: 2\n"),
           "ab.yml: error: no operation has a time; write default: {alpha: "
           "20us, beta: 1GB/s}\n");

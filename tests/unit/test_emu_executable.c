@@ -154,7 +154,7 @@ static void tables_elsewhere(void **state)
     refused(f, SC_C_SYNTAX, "no table of names");
     f = usual();
     memset(f.names, 'x', sizeof f.names);
-    refused(f, SC_C_SYNTAX, "no end");
+    refused(f, SC_C_SYNTAX, "does not end");
 }
 
 static void script(const char *line, const char *interpreter,

@@ -44,11 +44,11 @@ static void wrong(void **state)
     assert_int_equal(sc_emu_group(e, twice, 3, &g, &err), SC_EINPUT);
     error_is(SC_C_DUPLICATE, "rank 2 is twice in a group of 3");
     assert_int_equal(sc_emu_group(e, far, 2, &g, &err), SC_EINPUT);
-    error_is(SC_C_RANGE, "a group has rank 8; there are ranks 0 to 7");
+    error_is(SC_C_RANGE, "a group has rank 8; ranks are 0 to 7");
     assert_int_equal(sc_emu_group(e, all, 0, &g, &err), SC_EINPUT);
-    error_is(SC_C_RANGE, "a group of 0 in a world of 8");
+    error_is(SC_C_RANGE, "a group of 0 ranks in a world of 8");
     assert_int_equal(sc_emu_group(e, all, 9, &g, &err), SC_EINPUT);
-    error_is(SC_C_RANGE, "a group of 9 in a world of 8");
+    error_is(SC_C_RANGE, "a group of 9 ranks in a world of 8");
 }
 
 /* ---- places ------------------------------------------------------------------ */

@@ -148,10 +148,10 @@ static void failure(void **state)
     uint64_t k = all_reduce(e, 0, 0, 0, 200 * US);
     assert_true(sc_emu_next(e) == SC_TIME_MAX);
     assert_int_equal(sc_emu_advance(e, 3600 * MS, &end), 0);
-    why_is(e, k, "rank 3 never comes: --what-if fail=3@2");
+    why_is(e, k, "rank 3 never arrives: --what-if fail=3@2");
     sc_emu_op recv = {.coll = SC_RECV, .peer = 5};
     uint64_t m = call(e, recv, 7200 * MS);
-    why_is(e, m, "rank 5 never comes: --what-if fail=5@3");
+    why_is(e, m, "rank 5 never arrives: --what-if fail=5@3");
     end_of(e, all_reduce(e, g, 0, 0, 7200 * MS)); /* others do */
     sc_emu_cancel(e, k);
     why_is(e, k, "");

@@ -146,8 +146,8 @@ static void other_partners(void **state)
                     0);
     plan();
     assert_int_equal(n, 2);
-    role_is(0, 0, 5, "with other partners than rank 3");
-    role_is(1, 3, 1, "with other partners than rank 0");
+    role_is(0, 0, 5, "with different partners from rank 3");
+    role_is(1, 3, 1, "with different partners from rank 0");
 }
 
 int main(void)

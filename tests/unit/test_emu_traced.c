@@ -162,7 +162,7 @@ static void stall_and_failure(void **state)
     sc_text t;
     sc_text_init(&t);
     sc_emu_why(e, all_reduce(e, 0, 0, 1000, MS), &t);
-    assert_string_equal(t.buf, "rank 1 never comes: --what-if fail=1@2");
+    assert_string_equal(t.buf, "rank 1 never arrives: --what-if fail=1@2");
     sc_text_free(&t);
 }
 

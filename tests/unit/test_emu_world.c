@@ -186,7 +186,7 @@ static void out_of_range(void **state)
     } c[] = {
         {{SC_ALL_REDUCE, 9, 0, 0, 8}, "there is no group 9, or no operation 0"},
         {{SC_ALL_REDUCE, 0, 5, 0, 8},
-         "rank 5 calls all_reduce, but is not a real one"},
+         "rank 5 calls all_reduce, but is not real"},
         {{SC_REDUCE, 1, 0, 5, 8},
          "rank 0 calls reduce with rank 5, which is not in the group"},
         {{SC_SEND, 1, 0, 2, 8},

@@ -138,9 +138,9 @@ static void test_two_files(void **state)
     assert_int_equal(r.err.n, 1);
     assert_int_equal(r.err.d[0].code, SC_C_CONFLICT);
     assert_string_equal(r.err.d[0].file, "s.sh");
-    assert_string_equal(r.err.d[0].hint,
-                        "d.json:1:2: train_micro_batch_size_per_gpu 1 says "
-                        "otherwise");
+    assert_string_equal(
+        r.err.d[0].hint,
+        "d.json:1:2: train_micro_batch_size_per_gpu 1 has another value");
     sc_arena_free(&r.a);
 }
 

@@ -144,7 +144,7 @@ static void test_warnings(void **state)
 {
     (void)state;
     import_warns(TR, "deepspeed: ds.json\n",
-                 "f:1:12: the ZeRO stage stands in ds.json");
+                 "f:1:12: the ZeRO stage is in ds.json");
     import_warns(TR, "my_own_flag: 3\nnum_processes_x: 1\n",
                  "f:1:1: my_own_flag is not modelled");
     import_warns(TR, "optim: adafactor\n", "adafactor is modelled as Adam");

@@ -404,16 +404,17 @@ static void test_warnings(void **state)
         {WHOLE "--num-query-groups 4\n", "without --group-query-attention"},
         {WHOLE "word\n", "'word' belongs"},
         {"if [ -f x ]; then A=1; fi\npython pretrain_gpt.py " WHOLE,
-         "f:1:1: a condition that only a run decides"},
+         "f:1:1: a condition that is only known when the script runs"},
         {"for i in 1 2; do A=$i; done\npython pretrain_gpt.py " WHOLE,
          "f:1:1: a loop"},
-        {"source env.sh\npython pretrain_gpt.py " WHOLE, "'env.sh' is another"},
+        {"source env.sh\npython pretrain_gpt.py " WHOLE,
+         "file 'env.sh' is not read"},
         {"python pretrain_gpt.py " WHOLE "python pretrain_gpt.py " WHOLE,
-         "f:2:8: a second launch"},
+         "f:2:8: the script launches a second program"},
         {"torchrun --nnodes 1 --nproc_per_node 8 pretrain_gpt.py "
          "--tensor-model-parallel-size 8 --pipeline-model-parallel-size "
          "16 " WHOLE,
-         "8 processes can't hold tp 8 x pp 16"},
+         "8 processes are fewer than tp 8 x pp 16"},
         {WHOLE "--pipeline-model-parallel-size 5\n",
          "f:2:32: Megatron-LM refuses 24 layers on pp 5"},
         {WHOLE "--pipeline-model-parallel-size 5 "
@@ -618,7 +619,7 @@ static void test_strategy(void **state)
     assert_int_equal(r.job.cp_comm, SC_CP_RING);
     bool warned = false;
     for (uint32_t i = 0; i < r.m.n_warnings; i++)
-        warned = warned || strstr(r.m.warnings[i], "a2a+p2p is read");
+        warned = warned || strstr(r.m.warnings[i], "a2a+p2p is modelled");
     assert_true(warned);
     sc_arena_free(&r.a);
     good(&r, WHOLE);

@@ -107,10 +107,10 @@ static const struct {
      "json.json:1:17: error: dp is a string here: \"8\"; write it without "
      "quotes\n"
      "json.json:1:67: error: the mesh has no axis \"pd\"; did you mean dp?\n"},
-    {"keys-twice.yml", "keys-twice.yml:2:30: error: key \"global\" stands "
-                       "twice in this mapping; the first is in line 2\n"
-                       "keys-twice.yml:4:1: error: key \"preset\" stands twice "
-                       "in this mapping; the first is in line 3\n"},
+    {"keys-twice.yml",
+     "keys-twice.yml:2:30: error: key \"global\" occurs twice in this mapping; "
+     "the first one is in line 2\nkeys-twice.yml:4:1: error: key \"preset\" "
+     "occurs twice in this mapping; the first one is in line 3\n"},
     {"keys-unknown.yml", "keys-unknown.yml:2:1: error: unknown key "
                          "\"presets\"; did you mean \"preset\"?\n"
                          "keys-unknown.yml:3:9: error: unknown key \"globl\"; "

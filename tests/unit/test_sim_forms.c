@@ -271,7 +271,7 @@ static void test_unfit_algorithm(void **state)
     sys = sw_system(1, 1, SC_CCL_HALVING_DOUBLING);
     net = sw_network(SC_DIM_SWITCH, 6, 50, 500);
     double half = ns(SC_ALL_REDUCE, 6 << 20);
-    assert_non_null(strstr(out.warnings, "can't serve 6 members"));
+    assert_non_null(strstr(out.warnings, "cannot run with 6 members"));
     sys = sw_system(1, 1, SC_CCL_RING);
     assert_true(ns(SC_ALL_REDUCE, 6 << 20) == half);
 }

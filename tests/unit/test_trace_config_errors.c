@@ -208,7 +208,7 @@ static void groups(void **state)
         {"{\"1\": [-1]}", "range 1:8", "rank"},
         {"{\"1\": [0.5]}", "range 1:8", "whole"},
         {"{\"1\": [\"0\"]}", "type 1:8", "quotes"},
-        {"{\"1\": [2, 1, 2]}", "duplicate-key 1:14", "rank 2 twice"},
+        {"{\"1\": [2, 1, 2]}", "duplicate-key 1:14", "rank 2 occurs twice"},
         {"{\"1\": []}", "missing 1:7", "no members"},
         {"{\"\": [0]}", "missing 1:2", "all ranks"},
         {"{\"1\": 0, \"1\": [1]}", "duplicate-key 1:10", "1"},

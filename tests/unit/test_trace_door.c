@@ -147,7 +147,7 @@ static void newer_types(void **state)
     const char *first = strchr(warnings.buf, '\n');
     assert_non_null(first);
     assert_string_equal(first, "\n");
-    assert_non_null(strstr(warnings.buf, "t.0.et: warning: nodes of storage"));
+    assert_non_null(strstr(warnings.buf, "t.0.et: warning: nodes for storage"));
     sc_text_free(&warnings);
     unlink(path_of(1, ".json"));
 }

@@ -46,7 +46,7 @@ static void framing(void **state)
     (void)state;
     fails_bytes("", 0, "t.et", "t.et:byte 0: error: the file is empty");
     fails_bytes("\xFF", 1, "t.et",
-                "t.et:byte 0: error: the bytes end inside a number");
+                "t.et:byte 0: error: the data end inside a number");
     fails_bytes("\x05\x0A", 2, "t.et",
                 "t.et:byte 0: error: a message of 5 bytes where 1 are left; "
                 "the file is truncated or not a Chakra trace");
@@ -69,7 +69,7 @@ static void wire(void **state)
     (void)state;
     node.n = 0;
     ck_raw(&node, "\x08\xFF", 2);
-    node_fails("t.et:byte 10: error: the bytes end inside a number");
+    node_fails("t.et:byte 10: error: the data end inside a number");
     node.n = 0;
     ck_raw(&node, "\x12\x7F", 2);
     node_fails("t.et:byte 10: error: a field longer than the message that "
@@ -82,20 +82,21 @@ static void wire(void **state)
     node_fails("t.et:byte 9: error: field 5 of a node has wire type 1");
     node.n = 0;
     ck_tag(&node, 77, 3);
-    node_fails("t.et:byte 11: error: a wire type that Chakra does not use");
+    node_fails("t.et:byte 11: error: a Protocol Buffers wire type that Chakra "
+               "does not use");
     node.n = 0;
     ck_varint(&node, 0);
     node_fails("t.et:byte 9: error: a field number out of range");
     node.n = 0;
     ck_fixed(&node, 99, 4, 1);
     node.n--;
-    node_fails("t.et:byte 11: error: the bytes end inside a number");
+    node_fails("t.et:byte 11: error: the data end inside a number");
     ck ids = {.n = 0};
     ck_varint(&ids, 300);
     ids.n--;
     node.n = 0;
     ck_inside(&node, 5, &ids);
-    node_fails("t.et:byte 11: error: the bytes end inside a number");
+    node_fails("t.et:byte 11: error: the data end inside a number");
 }
 
 static void attributes(void **state)
@@ -163,8 +164,8 @@ static void graph(void **state)
     fails("t.et:byte 21: error: node 1 occurs twice");
     ck_file(&file);
     add(1, 7);
-    fails("t.et:byte 9: error: node 1 depends on node 7, which the file does "
-          "not hold");
+    fails("t.et:byte 9: error: node 1 depends on node 7, which is not in the "
+          "file");
     ck_file(&file);
     add(1, 1);
     fails("t.et:byte 9: error: nodes wait for each other: 1 <- 1");
@@ -216,17 +217,17 @@ static void json_fails(const char *text, const char *want)
 static void json(void **state)
 {
     (void)state;
-    json_fails("[1]", "t.json:1:2: error: a node is an object");
+    json_fails("[1]", "t.json:1:2: error: a node has to be an object");
     json_fails("{\"schema\": \"1.0.2-chakra.0.0.4\", \"nodes\": []}",
-               "t.json:1:12: error: a PyTorch execution trace, not a Chakra "
-               "trace");
+               "t.json:1:12: error: this is a PyTorch execution trace, not a "
+               "Chakra trace");
     json_fails("{\"version\": \"1\"}\n{\"id\": -1, \"type\": 4}",
                "t.json:2:8: error: id needs a whole number from 0");
     json_fails("{\"nodes\": [{\"id\": 1, \"type\": \"NO_NODE\"}]}",
                "t.json:1:30: error: type needs a whole number from 0");
     json_fails("[{\"id\": 1, \"type\": 4, \"dataDeps\": [5]}]",
-               "t.json:1:2: error: node 1 depends on node 5, which the file "
-               "does not hold");
+               "t.json:1:2: error: node 1 depends on node 5, which is not in "
+               "the file");
     json_fails("[{\"id\": 0, \"type\": 7, \"attr\": [{\"name\": "
                "\"comm_size\", \"doubleVal\": 1}]}]",
                "t.json:1:67: error: comm_size holds a float, not an integer");
@@ -240,9 +241,9 @@ static void other_json(void **state)
         "t.json:1:1: error: not a Chakra trace: there is no node; a Chakra "
         "trace in JSON is a list of nodes, each with id and type";
     static const char timeline[] =
-        "t.json:1:1: error: a timeline of Kineto or Chrome, not a Chakra "
-        "trace; chakra_trace_link and chakra_converter make a Chakra trace of "
-        "it and its execution trace";
+        "t.json:1:1: error: this is a timeline of Kineto or Chrome, not a "
+        "Chakra trace; chakra_trace_link and chakra_converter convert it and "
+        "the execution trace to a Chakra trace";
     json_fails("{}", none);
     json_fails("[]", none);
     json_fails("{\"nodes\": []}", none);

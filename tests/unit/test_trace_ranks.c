@@ -216,8 +216,8 @@ static void wrong_ranks(void **state)
     coll(0, "22");
     put(0, ".et", file.b, file.n);
     fails(4, &with_pairs,
-          "t.0.et:byte 9: error: rank 0 uses communicator group \"22\", of "
-          "which it is no member");
+          "t.0.et:byte 9: error: rank 0 uses communicator group \"22\", which "
+          "it is not a member of");
     ck_file(&file);
     put(0, ".et", file.b, file.n);
     put(1, ".et", file.b, file.n);
@@ -298,7 +298,8 @@ static void process_groups(void **state)
     ck_file(&file);
     metadata(0, "['[{\"pg_name\": \"7\", \"ranks\": [1, 1]}]']");
     put(0, ".et", file.b, file.n);
-    fails(4, NULL, "t.0.et:byte 9: error: node 0: a group has a rank twice");
+    fails(4, NULL,
+          "t.0.et:byte 9: error: node 0: a rank occurs twice in a group");
 }
 
 static void same_list(const sc_task_list *x, const sc_task_list *y)

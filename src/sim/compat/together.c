@@ -35,8 +35,8 @@ sc_status sim_run_together(const sim_request *q, const sc_simulate_opts *o,
     out->together = true;
     if (sim_is_stuck(y, out)) return sim_deadlock(y, out);
     sim_warn(y, SIM_WARN_ORDER,
-             "%s does not finish this workload (%s); this is the result if "
-             "collectives start when all members have arrived",
+             "%s does not finish this workload (%s); the result here assumes "
+             "that collectives start when all members have arrived",
              o->rules->name, why);
     out->warnings = y->warnings ? y->warnings : "";
     return SC_OK;

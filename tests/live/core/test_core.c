@@ -258,7 +258,7 @@ static void test_claims(void **state)
     assert_int_equal(alone(&r, "real"), 3);
     assert_non_null(strstr(read_file(&r, "err.0"),
                            "calls collectives as rank 0, "
-                           "which process "));
+                           "but process "));
     assert_int_equal(write(in[1], "x", 1), 1);
     assert_int_equal(end_of(first), 0);
     assert_int_equal(alone(&r, "real"), 0);
@@ -275,7 +275,7 @@ static void test_refused(void **state)
     assert_int_equal(alone(&r, "real"), 3);
     assert_string_equal(
         read_file(&r, "err.0"),
-        "stepcast: error: STEPCAST_RANK: 0 is none of --ranks\n");
+        "stepcast: error: STEPCAST_RANK: 0 is not among --ranks\n");
     end_run(&r);
     make_run(&r, "clok: real");
     assert_int_equal(alone(&r, "real"), 3);
