@@ -14,16 +14,24 @@
  *
  * 2. Program time: the time from one repetition to the next without what the
  *    program waited.  An optimizer, a forward pass or a data loader comes once
- *    in a step.  Of the logarithms of these times, centred on their median and
- *    cut at 4 median absolute deviations, the autocorrelation at the length of
- *    a step stands out from that of its neighbours by more than chance does
- *    (once in 1000 cases) and by a fifth of the variance.  A cycle can be part of
- *    a longer one (halves of a layer, layers of a step), so the same is asked
- *    of units of m repetitions until nothing stands out.
+ *    in a step, so if m repetitions make a step, the longest times have the same
+ *    place in every m.  Of n times, t are the longest, and `of` have one place.
+ *    If the program had no cycle, every choice of t of n would be as likely, and
+ *    j or more of them would have that place with the hypergeometric chance
+ *      sum over i >= j of  C(of, i) C(n - of, t - i) / C(n, t)
+ *    (Fisher's exact test: R. A. Fisher, The Logic of Inductive Inference, 1935).
+ *    It assumes no distribution of the times.  The m whose place is least likely
+ *    is taken if that chance times the number of places tried (Bonferroni) is at
+ *    most CHANCE.  A multiple of the cycle has fewer times in one place and a
+ *    divisor has shorter ones among them, so both are more likely than the cycle.
+ *    A cycle can be part of a longer one (halves of a layer, layers of a step),
+ *    so the same is asked of units of m repetitions, until nothing is found from
+ *    one unit to the next nor from middle to middle.
  *
- * The result is not sure if nothing stands out and a peak is larger than chance
- * makes it once in 10 cases, or times vary so much that none could be seen; or if
- * operations are in flight without a rule.
+ * The result is not sure if some place is less likely than DOUBT; or if times
+ * vary so much that a pause which makes a time twice as long as the shorter ones
+ * (their lower quartile) would not be as unlikely as that; or if operations are in
+ * flight without a rule.
  *
  * Every cycle has to be seen 4 times.  Of longer runs the last 16384 repetitions
  * are looked at, which bounds the work.  A pause of the program at every tenth
@@ -39,21 +47,24 @@
 #define SEEN   ((uint64_t)4) /* times a cycle */
 #define WINDOW 16384u        /* repetitions */
 #define CHANCE 1e-3
-#define DOUBT  0.1    /* of that likelihood by chance: not sure */
-#define CUT    4.0    /* spreads */
-#define SPREAD 0.05   /* least, of log time */
-#define EFFECT 0.0953 /* log 1.1: times that lie closer have no cycle */
-#define NOISY  0.2    /* of log time: in this no pause is seen */
-#define PEAK   0.2    /* of the variance: least that counts */
-#define ALIKE  0.8 /* of the highest peak, one of a shorter cycle that will do */
+#define DOUBT  0.1
+#define EFFECT 1.1 /* times that differ less have no cycle */
 #define AGAIN  0.9 /* of repetitions that come with nothing in flight */
 #define SPARSE 8u  /* cycles per such repetition */
 
+typedef struct timed {
+    double time;
+    uint32_t at; /* index in x */
+} timed;
+
 typedef struct clock_of {
     const sc_emu_run *r;
-    sc_time *own; /* [n_records] program time at each post: without waits */
-    bool *quiet;  /* [n_records] nothing was in flight */
-    double *x, *sorted, *peak; /* [n] */
+    sc_time *own;  /* [n_records] program time at each post: without waits */
+    bool *quiet;   /* [n_records] nothing was in flight */
+    double *x;     /* [n] times in seconds */
+    timed *sorted; /* [n] the longest first */
+    double *log_factorial; /* [n + 1] */
+    uint32_t *count;       /* [n] of the longest, at each place */
 } clock_of;
 
 /* ---- the program's own time ------------------------------------------------- */
@@ -119,88 +130,112 @@ static uint64_t drained(const clock_of *c, const steps_unit *u)
 
 /* ---- program time ----------------------------------------------------------- */
 
-static double middle_of(clock_of *c, const double *v, uint64_t n)
+static int longer_first(const void *a, const void *b)
 {
-    memcpy(c->sorted, v, n * sizeof *v);
-    return sc_quantile(c->sorted, n, 0.5);
+    const timed *x = a, *y = b;
+    if (x->time != y->time) return x->time < y->time ? 1 : -1;
+    return (x->at > y->at) - (x->at < y->at);
 }
 
-/* Times in seconds become their logarithms in spreads from the median; the
- * spread. */
-static double normalize(clock_of *c, double *v, uint64_t n)
+/* Sets `sorted` from the first n of x. */
+static void sort(clock_of *c, uint64_t n)
 {
-    double least = 0.01 * middle_of(c, v, n) + 1e-12;
-    for (uint64_t i = 0; i < n; i++) v[i] = log(v[i] + least);
-    double mid = middle_of(c, v, n);
-    for (uint64_t i = 0; i < n; i++) c->sorted[i] = fabs(v[i] - mid);
-    double spread = fmax(1.4826 * sc_quantile(c->sorted, n, 0.5), SPREAD);
-    for (uint64_t i = 0; i < n; i++)
-        v[i] = fmax(-CUT, fmin(CUT, (v[i] - mid) / spread));
-    return spread;
+    for (uint64_t k = 0; k < n; k++)
+        c->sorted[k] = (timed){c->x[k], (uint32_t)k};
+    qsort(c->sorted, n, sizeof *c->sorted, longer_first);
 }
 
-/* Autocorrelation at a lag of v, whose mean is 0 and the sum of whose squares is
- * `all`. */
-static double correlation(const double *v, uint64_t n, double all, uint64_t lag)
+static double log_choose(const clock_of *c, uint64_t n, uint64_t k)
 {
-    double sum = 0;
-    for (uint64_t k = 0; k + lag < n; k++) sum += v[k] * v[k + lag];
-    return all > 0 ? sum / all * (double)n / (double)(n - lag) : 0;
+    return c->log_factorial[n] - c->log_factorial[k] - c->log_factorial[n - k];
 }
 
-/* A peak that chance makes at one of `tried` lags with probability `p`, where
- * the correlation is the mean of `n` products. */
-static double peak_by_chance(double p, uint64_t tried, uint64_t n)
+/* -log of a bound of the chance that j or more of the t longest of n times are
+ * among `of` of them: the terms of the sum shrink at least as fast as the first
+ * two. */
+static double unlikeliness(const clock_of *c, uint64_t n, uint64_t t,
+                           uint64_t of, uint64_t j)
 {
-    return sqrt(2 * log((double)tried / p) / (double)n);
+    if (j * n <= t * of) return 0;
+    double ratio = (double)(of - j) * (double)(t - j) / (double)(j + 1) /
+                   (double)(n - of - t + j + 1);
+    return log_choose(c, n, t) - log_choose(c, of, j) -
+           log_choose(c, n - of, t - j) + log1p(-ratio);
 }
 
-/* The cycle of v[n]; 1: none.  *doubt: perhaps there is one.  `first`: none was
- * found before. */
-static uint64_t cycle(clock_of *c, double *v, uint64_t n, bool first,
-                      bool *doubt)
+typedef struct best_place {
+    uint64_t m;
+    double unlikely, tried;
+} best_place;
+
+/* Places [from, to) of m, which have `of` times each. */
+static void places(clock_of *c, uint64_t n, uint64_t m, uint64_t from,
+                   uint64_t to, best_place *best)
 {
-    uint64_t most = n / SEEN, best = 1;
-    double mean = 0, all = 0, low = 0, high = 0, before, here, after, top = 0;
-    if (most < 2) return 1;
-    double spread = normalize(c, v, n);
-    for (uint64_t k = 0; k < n; k++) {
-        mean += v[k] / (double)n;
-        low = fmin(low, v[k]);
-        high = fmax(high, v[k]);
+    uint64_t of = (n - from + m - 1) / m, counted = 0;
+    double least = EFFECT * c->sorted[3 * n / 4].time;
+    memset(c->count, 0, m * sizeof *c->count);
+    for (uint64_t t = of; t <= (n + 1) / 2; t *= 2) {
+        uint32_t most = 0;
+        for (; counted < t; counted++)
+            c->count[c->sorted[counted].at % (uint32_t)m]++;
+        for (uint64_t r = from; r < to; r++)
+            if (c->count[r] > most) most = c->count[r];
+        best->tried += (double)(to - from);
+        if (c->sorted[t / 2].time < least) continue;
+        double u = unlikeliness(c, n, t, of, most);
+        if (u <= best->unlikely) continue;
+        best->unlikely = u;
+        best->m = m;
     }
-    if ((high - low) * spread < EFFECT) return 1;
-    for (uint64_t k = 0; k < n; k++) {
-        v[k] -= mean;
-        all += v[k] * v[k];
-    }
-    before = correlation(v, n, all, 1);
-    here = correlation(v, n, all, 2);
-    for (uint64_t m = 2; m <= most; m++, before = here, here = after) {
-        after = correlation(v, n, all, m + 1);
-        c->peak[m] = fmin(here, here - fmax(before, after));
-        if (c->peak[m] >= peak_by_chance(DOUBT, most, n - m)) *doubt = true;
-        if (c->peak[m] >= fmax(PEAK, peak_by_chance(CHANCE, most, n - m)))
-            top = fmax(top, c->peak[m]);
-    }
-    for (uint64_t m = most; m >= 2 && top > 0; m--)
-        if (c->peak[m] >= ALIKE * top) best = m;
-    *doubt = best == 1 && (*doubt || (first && spread > NOISY));
-    return best;
 }
 
-/* Program time from each of the last n + 1 repetitions to the next. */
-static void times(const clock_of *c, const steps_unit *u, uint64_t n)
+/* Whether a pause that makes a time twice as long as the shorter ones, seen SEEN
+ * times, would be so unlikely. */
+static bool would_be_seen(const clock_of *c, uint64_t n, double unlikely)
+{
+    uint64_t t = 0;
+    while (t < n && c->sorted[t].time > 2 * c->sorted[3 * n / 4].time) t++;
+    t += SEEN;
+    return 2 * t <= n &&
+           unlikeliness(c, n, t, n / (n / SEEN), SEEN) >= unlikely;
+}
+
+/* The cycle of the first n of x; 1: none.  *doubt: perhaps there is one. */
+static uint64_t cycle(clock_of *c, uint64_t n, bool *doubt)
+{
+    best_place best = {.m = 1};
+    if (n < 2 * SEEN) return 1;
+    sort(c, n);
+    for (uint64_t m = 2; m <= n / SEEN; m++) {
+        if (n % m > 0) places(c, n, m, 0, n % m, &best);
+        places(c, n, m, n % m, m, &best);
+    }
+    if (best.unlikely >= log(best.tried / CHANCE)) return best.m;
+    double doubtful = log(best.tried / DOUBT);
+    if (best.unlikely >= doubtful || !would_be_seen(c, n, doubtful))
+        *doubt = true;
+    return 1;
+}
+
+/* Program time from each of the last n + 1 repetitions to the next, or from the
+ * middle of each. */
+static void times(clock_of *c, const steps_unit *u, uint64_t n, bool middle)
 {
     const uint64_t *at = u->at + (u->n - 1 - n);
+    uint64_t by = at[1] - at[0];
+    for (uint64_t k = 1; k < n; k++)
+        if (at[k + 1] - at[k] < by) by = at[k + 1] - at[k];
+    by = middle && at[n] + by / 2 < c->r->n_records ? by / 2 : 0;
     for (uint64_t k = 0; k < n; k++)
-        c->x[k] = sc_time_to_s(c->own[at[k + 1]] - c->own[at[k]]);
+        c->x[k] = sc_time_to_s(c->own[at[k + 1] + by] - c->own[at[k] + by]);
 }
 
 /* ---- steps ------------------------------------------------------------------ */
 
 /* Which of the repetitions k mod m a step begins with: that with the longest
- * time before it, of those that most often come with nothing in flight. */
+ * time before it (mean of ranks), of those that most often come with nothing in
+ * flight. */
 static uint64_t first_of(clock_of *c, const steps_unit *u, uint64_t m)
 {
     uint64_t n = u->n, best = 0;
@@ -208,15 +243,16 @@ static uint64_t first_of(clock_of *c, const steps_unit *u, uint64_t m)
         uint64_t i = u->at[k];
         c->x[k] = i > 0 ? sc_time_to_s(c->own[i] - c->own[i - 1]) : 0;
     }
-    (void)normalize(c, c->x, n);
+    sort(c, n);
+    for (uint64_t k = 0; k < n; k++) c->x[c->sorted[k].at] = (double)(n - k);
     double most = -HUGE_VAL;
     for (uint64_t r = 0; r < m; r++) {
-        double gap = 0, quiet = 0, of = 0;
+        double rank = 0, quiet = 0, of = 0;
         for (uint64_t k = r; k < n; k += m, of++) {
-            gap += c->x[k];
+            rank += c->x[k];
             quiet += c->quiet[u->at[k]];
         }
-        double value = gap / of + (quiet > of / 2 ? 3 * CUT : 0);
+        double value = rank / of + (quiet > of / 2 ? (double)n : 0);
         if (value > most) {
             most = value;
             best = r;
@@ -239,9 +275,13 @@ static void by_time(clock_of *c, steps_unit *u)
     for (uint64_t m = 2; m > 1 && u->n > 2;) {
         uint64_t n = u->n - 1 < WINDOW ? u->n - 1 : WINDOW;
         bool doubt = false;
-        times(c, u, n);
-        m = cycle(c, c->x, n, u->many == 1, &doubt);
-        if (doubt) u->sure = false;
+        times(c, u, n, false);
+        m = cycle(c, n, &doubt);
+        if (m == 1 && u->many > 1) {
+            times(c, u, n, true);
+            m = cycle(c, n, &doubt);
+        }
+        if (doubt && m == 1) u->sure = false;
         if (m > 1) merge(c, u, m);
     }
 }
@@ -258,10 +298,14 @@ sc_status steps_unit_find(const sc_emu_run *r, sc_arena *a, steps_unit *u,
     c.own = SC_NEW_N(a, sc_time, n);
     c.quiet = SC_NEW_N(a, bool, n);
     c.x = SC_NEW_N(a, double, u->n);
-    c.sorted = SC_NEW_N(a, double, u->n);
-    c.peak = SC_NEW_N(a, double, u->n);
-    if (!w || !c.own || !c.quiet || !c.x || !c.sorted || !c.peak)
+    c.log_factorial = SC_NEW_N(a, double, u->n + 1);
+    c.sorted = SC_NEW_N(a, timed, u->n);
+    c.count = SC_NEW_N(a, uint32_t, u->n);
+    if (!w || !c.own || !c.quiet || !c.x || !c.log_factorial || !c.sorted ||
+        !c.count)
         return sc_error_nomem(err);
+    for (uint64_t k = 2; k <= u->n; k++)
+        c.log_factorial[k] = c.log_factorial[k - 1] + log((double)k);
     own_time(&c, w);
     uint64_t m = drained(&c, u);
     if (m > 1) {
