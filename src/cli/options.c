@@ -336,6 +336,34 @@ void cli_dump_common(const cli *c, sc_text *t, sc_json *all)
     dump_words(c, all);
 }
 
+/* Where a given option comes from: a file of --config, or the command line. */
+static const char *origin(const cli *c, const char *key)
+{
+    const sc_node *n = c->file ? sc_node_get(c->file, key) : NULL;
+    if (!n || !n->pos.file) return "the command line";
+    return sc_sprintf(c->arena, "%s:%u:%u", n->pos.file, (unsigned)n->pos.line,
+                      (unsigned)n->pos.col);
+}
+
+/* A line for each option: given ones with their origin, others as comments with
+ * their default, so that the file means the same options. */
+static void dump_set(const cli *c, const sc_opt_set *set, sc_text *t)
+{
+    for (const sc_key *k = set->keys; k->name; k++) {
+        bool given = sc_given_has(&set->given, set->keys, k->name);
+        if (!given && (!k->def || !*k->def)) continue;
+        const char *from = given ? origin(c, k->name) : "default", *line;
+        sc_json one;
+        sc_json_init(&one, false);
+        dump_value(k, set->target, &one);
+        line = sc_sprintf(c->arena, "%s%s: %s", given ? "" : "# ", k->name,
+                          one.buf ? one.buf : "");
+        if (line && from) sc_text_add(t, "%-31s # %s\n", line, from);
+        t->failed = t->failed || one.failed || !line || !from;
+        sc_json_free(&one);
+    }
+}
+
 /* With --json the options are one document (JSON is valid YAML), else a line
  * each. */
 sc_status cli_dump(cli *c, const sc_opt_set *sets, uint32_t n_sets)
@@ -346,7 +374,7 @@ sc_status cli_dump(cli *c, const sc_opt_set *sets, uint32_t n_sets)
     sc_json_init(&all, true);
     sc_json_begin(&all, '{');
     for (uint32_t i = 0; i < n_sets; i++) {
-        cli_dump_lines(&sets[i], NULL, &t);
+        dump_set(c, &sets[i], &t);
         for (const sc_key *k = sets[i].keys; k->name; k++) {
             if (!sc_given_has(&sets[i].given, sets[i].keys, k->name)) continue;
             sc_json_key(&all, k->name);
