@@ -25,6 +25,8 @@ static const sc_arch rows[] = {
      .mx_products = true},
     {NVIDIA("blackwell-ultra", SC_FIT_BLACKWELL, SC_NCCL_BLACKWELL, 103, 0x6cf),
      .mx_products = true, .ultra = true},
+    {NVIDIA("blackwell-rtx", SC_FIT_OTHER, SC_NCCL_BLACKWELL, 120, 0x6cf),
+     .mx_products = true},
     {NVIDIA("volta", SC_FIT_AMPERE, SC_NCCL_VOLTA, 70, 0x655),
      .in_nccl_2_10 = true},
     {NVIDIA("ada", SC_FIT_OTHER, SC_NCCL_AMPERE, 89, 0x68f)},
@@ -42,7 +44,9 @@ static const sc_arch rows[] = {
     OTHER("tpu-v4", SC_FIT_TPU),
     OTHER("tpu-v5e", SC_FIT_TPU),
     OTHER("tpu-v5p", SC_FIT_TPU),
-    OTHER("tpu-v6e", SC_FIT_TPU6)};
+    OTHER("tpu-v6e", SC_FIT_TPU6),
+    OTHER("tpu-v7", SC_FIT_TPU6),
+    OTHER("trainium2", SC_FIT_OTHER)};
 
 const sc_arch *sc_arch_of(const char *name)
 {

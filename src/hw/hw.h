@@ -51,7 +51,8 @@ typedef struct sc_device {
     const char *vendor;           /* "nvidia" */
     const char *arch;             /* key of fits: "pascal" "volta" "turing"
                                         "ampere" "ada" "hopper" "blackwell"
-                                        "blackwell-ultra" "cdna1".."cdna4"
+                                        "blackwell-ultra"
+                                        "blackwell-rtx" "cdna1".."cdna4"
                                         "gaudi" "tpu-v3".. "dojo" */
     const char *node;             /* catalogue node it usually sits in */
     const char *like;             /* of a device that a cluster file describes:

@@ -40,6 +40,8 @@ static void rows(void **state)
     assert_false(sc_arch_of("hopper")->in_nccl_2_10);
     assert_int_equal(sc_arch_of("ada")->fit, SC_FIT_OTHER);
     assert_int_equal(sc_arch_of("tpu-v6e")->fit, SC_FIT_TPU6);
+    assert_int_equal(sc_arch_of("blackwell-rtx")->sm, 120);
+    assert_int_equal(sc_arch_of("blackwell-rtx")->fit, SC_FIT_OTHER);
     assert_false(sc_arch_of("blackwell")->ultra);
     assert_true(sc_arch_of("blackwell-ultra")->ultra);
     assert_true(sc_arch_of("blackwell-ultra")->mx_products);

@@ -27,6 +27,16 @@ static const sheet sheets[] = {
     {"b200", {75, 1125, 2250, 2250, 4500, 9000}, 180, 8000, 126, 148, 1965, 18, 900, 1000},
     {"b300", {75, 1125, 2250, 2250, 4500, 13500}, 270, 8000, 126, 148, 1980, 18, 900, 1100},
     {"dojo-d1", {22.6, 0, 0, 362, 362, 0}, 440e6 / 0x1p30, 141600, 0, 354, 2000, 4, 8000, 400},
+    {"b100", {60, 875, 1750, 1750, 3500, 7000}, 192, 8000, 126, 148, 1584, 18, 900, 700},
+    {"gaudi3", {14.35, 0, 0, 1835, 1835, 0}, 128, 3670, 96, 64, 1750, 21, 525, 900},
+    {"h20", {39.5, 74, 148, 148, 296, 0}, 96, 4000, 60, 78, 1980, 18, 450, 400},
+    {"l20", {59.8, 59.8, 119.5, 119.5, 239, 0}, 48, 864, 96, 92, 2520, 0, 0, 275},
+    {"mi300a", {122.6, 490.3, 980.6, 980.6, 1961.2, 0}, 128, 5300, 256, 228, 2100, 6, 384, 550},
+    {"rtx-3090", {35.6, 35.6, 71, 71, 0, 0}, 24, 936, 6, 82, 1695, 4, 56.25, 350},
+    {"rtx-5090", {104.8, 104.8, 209.5, 209.5, 419, 1676}, 32, 1792, 96, 170, 2407, 0, 0, 575},
+    {"rtx-pro-6000", {125, 251.9, 503.8, 503.8, 1007.6, 2015.2}, 96, 1792, 128, 188, 2617, 0, 0, 600},
+    {"tpu-v7", {14.3, 0, 0, 2307, 4614, 0}, 192, 7380, 128, 2, 1750, 6, 600, 0},
+    {"trainium2", {181, 667, 667, 667, 1299, 0}, 96, 2900, 224, 8, 2540, 4, 640, 0},
     {"a800-sxm-80g", {19.5, 156, 312, 312, 0, 0}, 80, 2039, 40, 108, 1410, 8, 200, 400},
     {"rtx-a6000", {38.7, 77.4, 154.8, 154.8, 0, 0}, 48, 768, 6, 84, 1800, 4, 56.25, 300},
     {"gaudi2", {5.5, 0, 432, 432, 865, 0}, 96, 2460, 48, 24, 1800, 21, 262.5, 600},
@@ -169,28 +179,47 @@ static void figures_are_the_datasheets(void **state)
     each_device(has_figures);
 }
 
-/* FLOP of 16-bit products that one unit starts in a clock, dense.  Boards of a
- * chip that run at half of it are the consumer's. */
+/* FLOP of 16-bit products that one unit starts in a clock, dense, in the largest
+ * chip of a generation. */
 static const struct {
     const char *arch;
     double flop;
-} rates[] = {{"pascal", 256},     {"volta", 1024},
-             {"turing", 1024},    {"ampere", 2048},
-             {"ada", 1024},       {"hopper", 4096},
-             {"blackwell", 8192}, {"blackwell-ultra", 8192},
-             {"cdna1", 1024},     {"cdna2", 1024},
-             {"cdna3", 2048},     {"cdna4", 4096}};
+} rates[] = {{"pascal", 256},         {"volta", 1024},
+             {"turing", 1024},        {"ampere", 2048},
+             {"ada", 1024},           {"hopper", 4096},
+             {"blackwell", 8192},     {"blackwell-ultra", 8192},
+             {"blackwell-rtx", 1024}, {"cdna1", 1024},
+             {"cdna2", 1024},         {"cdna3", 2048},
+             {"cdna4", 4096}};
 
+/* Devices whose units run these products slower: chips of the same generation
+ * with smaller tensor cores (GA102), cards that accumulate in fp32 at half rate
+ * (GeForce, L40, L20), and boards for which export rules set the rate (H20). */
+static const struct {
+    const char *name;
+    double part;
+} slower[] = {{"a40", 0.5},      {"rtx-a6000", 0.5}, {"rtx-3090", 0.25},
+              {"l20", 0.5},      {"l40", 0.5},       {"rtx-2080-ti", 0.5},
+              {"rtx-4090", 0.5}, {"rtx-5090", 0.5},  {"h20", 0.25}};
+
+static double part_of(const char *name)
+{
+    for (size_t i = 0; i < SC_COUNT(slower); i++)
+        if (strcmp(slower[i].name, name) == 0) return slower[i].part;
+    return 1;
+}
+
+/* Clocks of whitepapers are up to 14 % below those that drivers report. */
 static void peak_is_possible(const sc_device *d)
 {
     double half = fmax(d->peak[SC_FP16], d->peak[SC_BF16]);
     double ticks = d->units * d->clock_hz;
     for (size_t i = 0; i < SC_COUNT(rates); i++) {
         if (strcmp(rates[i].arch, d->arch) != 0 || half == 0) continue;
-        double share = half / (rates[i].flop * ticks);
-        if (!(share > 0.49 && share < 1.01))
+        double rate = half / (rates[i].flop * ticks * part_of(d->name));
+        if (!(rate > 0.86 && rate < 1.01))
             fail_msg("%s: 16-bit products at %g of what its units can do",
-                     d->name, share);
+                     d->name, rate);
     }
     /* a multiply-add per lane and clock: 64 or 128 lanes, 4 % for clocks */
     double lanes = d->vector_flops / 2 / ticks;
@@ -294,6 +323,17 @@ static void the_names_people_type(void **state)
         {"GTX 1080 Ti", "gtx-1080-ti"},
         {"RTX 2080 Ti", "rtx-2080-ti"},
         {"NVIDIA GeForce RTX 4090", "rtx-4090"},
+        {"NVIDIA GeForce RTX 3090", "rtx-3090"},
+        {"RTX 5090", "rtx-5090"},
+        {"RTX PRO 6000 Blackwell", "rtx-pro-6000"},
+        {"H20", "h20"},
+        {"L20", "l20"},
+        {"B100", "b100"},
+        {"MI300A", "mi300a"},
+        {"Gaudi 3", "gaudi3"},
+        {"Trainium2", "trainium2"},
+        {"Ironwood", "tpu-v7"},
+        {"TPU v7", "tpu-v7"},
     };
     for (size_t i = 0; i < SC_COUNT(names); i++)
         assert_string_equal(device(names[i][0])->name, names[i][1]);
