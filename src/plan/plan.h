@@ -78,6 +78,40 @@ sc_status sc_compress_read(const char *text, sc_pos pos, sc_compress *out,
                            sc_err *err);
 void sc_compress_print(const sc_compress *c, char *buf, size_t size);
 
+/* Options that act as they are given: a prediction copies `opts` whole from
+ * the job to its run and from there to the run of its network, and keys of
+ * caches cover all of it.  A new one is a field here, a row of sc_job_keys, and
+ * the code on which it acts. */
+#define SC_RUN_OPTION_FIELDS                                                   \
+    double capacity;  /* capacity factor: rows of each expert over the mean, \
+                           reached by padding or dropping; 0: no limit */ \
+    double imbalance; /* tokens of the busiest rank's experts over the mean; \
+                           0 means 1 */ \
+    double                                                                     \
+        host_mem_bw; /* bytes/s of one host's memory; 0, here and below:    \
+                           the defaults in docs/strategy.md */  \
+    double nvme_bw;  /* of one host's drives, each way */                      \
+    double storage_bw; /* of all storage, writing */                           \
+    bool forward_only;                                                         \
+    bool launch_blocking; /* CUDA_LAUNCH_BLOCKING=1 */                         \
+    bool numa_unbound; /* processes not bound to their device's NUMA node */   \
+    bool reserved[5];  /* so that the bytes have no gaps */
+
+typedef struct sc_run_options {
+    SC_RUN_OPTION_FIELDS
+} sc_run_options;
+
+_Static_assert(sizeof(sc_run_options) == 5 * sizeof(double) + 8, "gaps");
+
+/* Member of a struct that has these options, as `opts` and each by its name. */
+#define SC_RUN_OPTIONS           \
+    union {                      \
+        sc_run_options opts;     \
+        struct {                 \
+            SC_RUN_OPTION_FIELDS \
+        };                       \
+    }
+
 struct sc_strategy;
 struct sc_schedule_file;
 
@@ -98,10 +132,7 @@ typedef struct sc_run {
                       strategy has no rule */
     bool sp;
     bool experts_over_tp; /* experts are split over tp too, not replicated */
-    double capacity;      /* capacity factor: rows of each expert over the mean,
-                             reached by padding or dropping; 0: no limit */
-    double imbalance;     /* tokens of the busiest rank's experts over the mean;
-                             0 means 1 */
+    SC_RUN_OPTIONS;
     sc_compress compress;
     sc_recompute recompute;
     /* For SC_RC_FULL: number of blocks that are recomputed together (0: one by
@@ -109,9 +140,6 @@ typedef struct sc_run {
     uint32_t rc_group, rc_first;
     double offload; /* fraction of saved activations kept in host memory */
     sc_schedule schedule;
-    bool forward_only;
-    bool launch_blocking; /* CUDA_LAUNCH_BLOCKING=1 */
-    bool numa_unbound;    /* processes not bound to their GPU's NUMA node */
     /* Further contents of a strategy file: rules, which override the presets,
      * cuts, a schedule from a file, pools; NULL: none. */
     const struct sc_strategy *strategy;
@@ -119,10 +147,6 @@ typedef struct sc_run {
     int optim_tier;            /* sc_tier: memory of the optimizer states */
     uint32_t checkpoint_every; /* steps; 0: none */
     bool checkpoint_async;
-    /* bytes/s; 0: the defaults in docs/strategy.md */
-    double host_mem_bw; /* of one host's memory */
-    double nvme_bw;     /* of one host's drives, each way */
-    double storage_bw;  /* of all storage, writing */
 } sc_run;
 
 /* Writes a run as a strategy: its mesh, presets, pipeline and offload, and the

@@ -37,12 +37,8 @@ typedef struct sc_net_run {
     double reserve; /* memory that an allocator holds unused, as a fraction of
                        the allocated; 0: computed from its segments */
     sc_compress compress; /* compression of gradients between replicas */
-    bool forward_only;
-    bool numa_unbound;    /* processes not bound to their device's NUMA node */
-    bool launch_blocking; /* CUDA_LAUNCH_BLOCKING=1 */
-    double capacity, imbalance;              /* of experts, as in sc_run */
-    double host_mem_bw, nvme_bw, storage_bw; /* bytes/s; 0: see sc_run */
-    bool unfold;                             /* one device per rank */
+    SC_RUN_OPTIONS;
+    bool unfold;                 /* one device per rank */
     struct infer_prices *prices; /* set by sc_net_plan_prices(); else NULL */
     struct sc_net_links *links; /* cache of link loads that several plans share;
                                    NULL: none */

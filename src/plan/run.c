@@ -227,11 +227,11 @@ static uint64_t common_key(const sc_run *r, uint64_t seed)
                       (uint64_t)r->recipe,
                       r->sp,
                       r->experts_over_tp,
-                      r->forward_only,
                       (uint64_t)r->compress.kind,
                       (uint64_t)(uintptr_t)r->strategy};
-    const double fraction[] = {r->capacity, r->imbalance, r->compress.arg};
-    return sc_hash(fraction, sizeof fraction, sc_hash(key, sizeof key, seed));
+    uint64_t h = sc_hash(key, sizeof key, seed);
+    h = sc_hash(&r->compress.arg, sizeof r->compress.arg, h);
+    return sc_hash(&r->opts, sizeof r->opts, h);
 }
 
 uint64_t sc_plan_pass_key(const sc_run *r)
@@ -244,8 +244,7 @@ uint64_t sc_plan_pass_key(const sc_run *r)
                       (uint64_t)r->recompute,
                       r->rc_group > 1,
                       r->rc_first > 0,
-                      (uint64_t)(r->offload * 1e6),
-                      r->launch_blocking};
+                      (uint64_t)(r->offload * 1e6)};
     return common_key(r, sc_hash(key, sizeof key, 0));
 }
 

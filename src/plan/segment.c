@@ -128,11 +128,9 @@ static sc_status compile(reading *x)
                           .recipe = r.recipe,
                           .optimizer = "adam",
                           .grad_bytes = r.sw->reduce_bytes,
-                          .forward_only = r.forward_only,
-                          .launch_blocking = r.launch_blocking,
-                          .no_update = true,
-                          .capacity = r.capacity,
-                          .imbalance = r.imbalance};
+                          .opts = r.opts,
+                          .no_update = true};
+    x->job.numa_unbound = false; /* slows steps, see step_costs.c */
     SC_TRY(sc_net_plan_compile(&x->job, x->a, &x->plan, x->err));
     x->clock.a = x->a;
     x->g =

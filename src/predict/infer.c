@@ -102,17 +102,10 @@ static void resolve_values(const sc_job *job, const sc_hw *hw,
     uint32_t again = job->rc_blocks ? (uint32_t)job->rc_blocks : 1;
     r->rc_group = job->rc_method == SC_RCM_UNIFORM ? again : 0;
     r->rc_first = job->rc_method == SC_RCM_BLOCK ? again : 0;
-    r->capacity = job->capacity;
-    r->imbalance = job->imbalance;
-    r->forward_only = job->forward_only;
-    r->launch_blocking = job->launch_blocking;
-    r->numa_unbound = job->numa_unbound;
+    r->opts = job->opts;
     r->optim_tier = job->optimizer_tier > 0 ? job->optimizer_tier : 0;
     r->checkpoint_every = (uint32_t)job->checkpoint_every;
     r->checkpoint_async = job->checkpoint_async;
-    r->host_mem_bw = job->host_mem_bw;
-    r->nvme_bw = job->nvme_bw;
-    r->storage_bw = job->storage_bw;
 }
 
 sc_status predict_format(const sc_job *job, sc_run *r, sc_err *err)

@@ -33,11 +33,7 @@ static void choices(const net_prediction *x, const sc_net_step *step, sc_run *r)
     r->schedule = r->order                ? SC_SCH_FILE
                   : x->tree.schedule >= 0 ? (sc_schedule)x->tree.schedule
                                           : SC_SCH_1F1B;
-    r->forward_only = g->forward_only;
-    r->numa_unbound = g->numa_unbound;
-    r->launch_blocking = g->launch_blocking;
-    r->capacity = g->capacity;
-    r->imbalance = g->imbalance;
+    r->opts = g->opts;
     if (!isnan(x->tree.offload_activations))
         r->offload = x->tree.offload_activations;
     if (x->tree.optimizer_tier > 0)

@@ -44,15 +44,8 @@ sc_status predict_chosen(const sc_job *job, const sc_run *run,
     own.mbs = (int64_t)run->mbs;
     own.seq = (int64_t)run->seq;
     own.precision = (int)run->recipe;
-    own.forward_only = run->forward_only;
-    own.numa_unbound = run->numa_unbound;
-    own.launch_blocking = run->launch_blocking;
+    own.opts = run->opts;
     own.compress = job->compress;
-    own.capacity = run->capacity;
-    own.imbalance = run->imbalance;
-    own.host_mem_bw = run->host_mem_bw;
-    own.nvme_bw = run->nvme_bw;
-    own.storage_bw = run->storage_bw;
     own.checkpoint_every = (int64_t)run->checkpoint_every;
     own.checkpoint_async = run->checkpoint_async;
     own.price = job->price;

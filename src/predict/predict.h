@@ -40,22 +40,19 @@ typedef struct sc_job {
     int optimizer_tier;                     /* sc_tier; SC_INFER: the device */
     int64_t checkpoint_every;               /* steps; 0: no checkpoints */
     bool checkpoint_async;
-    double nic_bw; /* of one adapter, bytes/s; 0: the cluster's */
-    double host_mem_bw, nvme_bw, storage_bw; /* 0: see sc_run */
+    double nic_bw;     /* of one adapter, bytes/s; 0: the cluster's */
+    SC_RUN_OPTIONS;    /* plan.h */
     double offload;    /* fraction of activations kept by the host; SC_INFER */
     double grad_bytes; /* 0: the software's */
     int64_t hsdp;      /* data-parallel ranks that shard together; 0: all */
     int64_t prefetch;  /* SC_INFER: the software's */
     int cp_comm;       /* SC_INFER: the software's */
-    double capacity;   /* rows of an expert over balanced; 0: dropless */
-    double imbalance;  /* load of the busiest rank's experts over the mean; 0 */
     const char *schedule_file; /* orders of passes; NULL */
     const char *compress;      /* format of gradients; NULL: not compressed */
     const char *freeze;        /* patterns of operators that are not trained;
                             * NULL */
     const char *keep_bf16;     /* operators that stay in 16 bits; NULL */
-    bool fsdp, forward_only;
-    bool launch_blocking, numa_unbound;
+    bool fsdp;
     int engine;   /* sc_engine */
     int fidelity; /* sc_fidelity */
     bool no_symmetry;

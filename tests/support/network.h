@@ -40,8 +40,7 @@ static inline sc_net_run job_of(const sc_run *r, const sc_net *g)
                         .recipe = r->recipe,
                         .optimizer = "adam",
                         .grad_bytes = r->sw->reduce_bytes,
-                        .capacity = r->capacity,
-                        .imbalance = r->imbalance};
+                        .opts = r->opts};
 }
 
 static inline network network_of(const sc_run *r)
