@@ -223,22 +223,19 @@ static const struct {
                {"seq", "sequence "},
                {"schedule", "schedule "}};
 
-static const char *reason(const cli *c, const char *key, const sc_prediction *p)
+static const char *reason(const cli *c, const sc_key *k, const sc_prediction *p)
 {
     for (size_t r = 0; r < SC_COUNT(reasons); r++) {
         size_t n = strlen(reasons[r].begins);
         for (uint32_t i = 0; i < p->n_assumptions; i++) {
             const char *a = p->assumptions[i], *why = strstr(a, ": ");
-            if (strcmp(reasons[r].key, key) == 0 && why &&
+            if (strcmp(reasons[r].key, k->name) == 0 && why &&
                 strncmp(a, reasons[r].begins, n) == 0)
                 return sc_sprintf(c->arena, "inferred: %s", why + 2);
         }
     }
-    static const char *const of_program[] = {"overlap-grad-reduce", "prefetch",
-                                             "cp-comm"};
-    for (size_t i = 0; i < SC_COUNT(of_program); i++)
-        if (strcmp(key, of_program[i]) == 0) return "what the software does";
-    return strcmp(key, "software") == 0 ? "default" : "inferred";
+    if (sc_job_of_program(k)) return "what the software does";
+    return strcmp(k->name, "software") == 0 ? "default" : "inferred";
 }
 
 /* The source of a value that is in no file of --from: the command line, a
@@ -253,7 +250,7 @@ static const char *other_origin(const cli *c, const sc_opt_set *set,
                           (unsigned)n->pos.line, (unsigned)n->pos.col);
     if (sc_given_has(&set->given, set->keys, k->name))
         return "the command line";
-    if (!sc_job_has(job, k)) return reason(c, k->name, p);
+    if (!sc_job_has(job, k)) return reason(c, k, p);
     if (strcmp(k->name, "dp") == 0)
         return sc_sprintf(c->arena, "devices of %s / (tp pp cp)", job->cluster);
     return job->strategy ? job->strategy : "the command line";

@@ -41,6 +41,31 @@ extern const char *const sc_cp_comm_names[]; /* NULL ends */
 /* Most layers that are gathered ahead. */
 #define SC_PREFETCH_MAX 64
 
+/* What a program does unless an option of the job says otherwise: a profile has
+ * a value for each, a job a negative one where it leaves the profile's.  A new
+ * one is a field here, a row of sc_software_keys and one of sc_job_keys, and the
+ * code on which it acts. */
+#define SC_PROGRAM_OPTION_FIELDS                                            \
+    int64_t                                                                 \
+        prefetch; /* layers that ZeRO-3 gathers ahead of the current one */ \
+    int cp_comm;  /* sc_cp_comm */                                          \
+    int grad_overlap; /* gradient exchange overlaps the backward pass */    \
+    int tp_overlap;   /* TP exchanges overlap matrix products */
+
+typedef struct sc_program_options {
+    SC_PROGRAM_OPTION_FIELDS
+} sc_program_options;
+
+/* Member of a struct that has these options, as `program` and each by its
+ * name. */
+#define SC_PROGRAM_OPTIONS           \
+    union {                          \
+        sc_program_options program;  \
+        struct {                     \
+            SC_PROGRAM_OPTION_FIELDS \
+        };                           \
+    }
+
 typedef struct sc_software {
     const char *name, *title, *source;
     const struct sc_software *base; /* gives missing keys; may be NULL */
@@ -49,6 +74,7 @@ typedef struct sc_software {
     const char **axis, **schedule, **zero_stage, **recompute, **cp_kind;
     /* and as bits of sc_axis, sc_schedule, stages, sc_recompute, sc_cp_comm: */
     uint32_t axes, schedules, zero_stages, recomputes, cp_kinds;
+    SC_PROGRAM_OPTIONS;
     bool sequence_parallel; /* activations that TP replicates are split by
                                tokens */
     int recipe;             /* default sc_recipe + 1; 0: that of the device */
@@ -56,7 +82,6 @@ typedef struct sc_software {
     bool fused_softmax;     /* Megatron's scale-mask-softmax kernel where its
                                conditions hold */
     bool pad_head_dim;      /* attention pads head dims 65..127 to 128 */
-    bool grad_overlap;      /* gradient exchange overlaps the backward pass */
     bool param_overlap;     /* ZeRO gathers overlap the forward pass */
     bool p2p_overlap;       /* pipeline transfers overlap compute if stages are
                                interleaved */
@@ -76,12 +101,8 @@ typedef struct sc_software {
                                each operand once */
     bool spatial;           /* positions of images split over a node's ranks */
     bool fused_cast;        /* casts to low precision fused with neighbours */
-    bool tp_overlap;        /* TP exchanges overlap matrix products */
     bool ep_overlap;        /* token dispatch overlaps other micro-batches */
     bool dedup_dispatch;    /* a token is sent once per rank, not per expert */
-    int64_t prefetch;       /* layers that ZeRO-3 gathers ahead of the current
-                               one */
-    int cp_comm;            /* sc_cp_comm */
     bool low_activations;   /* inputs of activations kept in low precision */
     bool offload;           /* can keep activations in host memory */
     bool long_rounds;       /* rounds of interleaved schedules may be longer
@@ -120,6 +141,12 @@ typedef struct sc_software {
 } sc_software;
 
 extern const sc_key sc_software_keys[];
+
+/* No option says anything. */
+extern const sc_program_options sc_program_options_none;
+/* Whether an option says anything, and the profile with what they say. */
+bool sc_program_options_any(const sc_program_options *said);
+void sc_program_options_apply(const sc_program_options *said, sc_software *sw);
 
 /* `name` is a profile, or an alias with an optional year ("megatron-lm-2022",
  * "llm-foundry (composer, pytorch fsdp)" with `date` "2023").  NULL or ""

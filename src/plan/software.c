@@ -34,6 +34,13 @@ const char *const sc_cp_comm_names[] = {"ring", "all-gather", "ulysses", NULL};
         .help = text                                                          \
     }
 
+/* A flag that an option of a job may replace. */
+#define CHOICE(key, field, text)                                  \
+    {                                                             \
+        .name = key, .type = SC_T_TRISTATE, .offset = OFF(field), \
+        .def = "false", .help = text                              \
+    }
+
 #define WORDS(key, field, text)                                                \
     {                                                                          \
         .name = key, .type = SC_T_LIST, .offset = OFF(field), .meta = "NAMES", \
@@ -73,7 +80,7 @@ const sc_key sc_software_keys[] = {
      .help = "attention kernel"},
     FLAG("fused_softmax", fused_softmax, "fused scale-mask-softmax kernel"),
     FLAG("pad_head_dim", pad_head_dim, "head dims 65..127 padded to 128"),
-    FLAG("grad_overlap", grad_overlap, "gradients reduced beside backward"),
+    CHOICE("grad_overlap", grad_overlap, "gradients reduced beside backward"),
     FLAG("param_overlap", param_overlap, "weights gathered beside forward"),
     FLAG("p2p_overlap", p2p_overlap,
          "stage transfers beside compute where interleaved"),
@@ -109,7 +116,7 @@ const sc_key sc_software_keys[] = {
      .meta = "NAME",
      .help = "same where they are NVFP4"},
     FLAG("fused_cast", fused_cast, "low-precision casts fused by a compiler"),
-    FLAG("tp_overlap", tp_overlap, "TP exchanges beside products"),
+    CHOICE("tp_overlap", tp_overlap, "TP exchanges beside products"),
     FLAG("ep_overlap", ep_overlap, "token dispatch beside compute"),
     FLAG("dedup_dispatch", dedup_dispatch,
          "a routed token is sent once per rank, not per expert"),
@@ -210,6 +217,39 @@ const sc_key sc_software_keys[] = {
      .help = "allocator reserve over allocated"},
     {0},
 };
+
+const sc_program_options sc_program_options_none = {
+    .prefetch = -1, .cp_comm = -1, .grad_overlap = -1, .tp_overlap = -1};
+
+/* The row of the next option behind `k`; NULL: none. */
+static const sc_key *next_option(const sc_key *k)
+{
+    size_t first = OFF(program), end = first + sizeof(sc_program_options);
+    for (k = k ? k + 1 : sc_software_keys; k->name; k++)
+        if (k->offset >= first && k->offset < end) return k;
+    return NULL;
+}
+
+static bool says(const sc_key *k, const sc_program_options *o)
+{
+    const void *field = (const char *)o + (k->offset - OFF(program));
+    return k->type == SC_T_INT ? *(const int64_t *)field >= 0
+                               : *(const int *)field >= 0;
+}
+
+bool sc_program_options_any(const sc_program_options *said)
+{
+    for (const sc_key *k = next_option(NULL); k; k = next_option(k))
+        if (says(k, said)) return true;
+    return false;
+}
+
+void sc_program_options_apply(const sc_program_options *said, sc_software *sw)
+{
+    sc_software wish = {.program = *said};
+    for (const sc_key *k = next_option(NULL); k; k = next_option(k))
+        if (says(k, said)) sc_schema_copy(k, &wish, sw);
+}
 
 /* Keys that are lists, with the name of each bit. */
 static const struct {

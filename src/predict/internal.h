@@ -106,6 +106,13 @@ typedef struct predict_notes {
     bool failed; /* out of memory: some notes are missing */
 } predict_notes;
 
+/* options.c: warns of options that have no effect on the run of a
+ * transformer. */
+void predict_idle(const sc_job *job, const sc_run *r, predict_notes *warn);
+/* Copies what the program does into a job that leaves it open, where it
+ * acts. */
+void predict_resolve_program(const sc_run *run, sc_job *inout);
+
 void predict_note(predict_notes *n, const char *fmt, ...) SC_PRINTF(2, 3);
 
 /* Fills every open choice of `job` for the machine, model, software and

@@ -195,10 +195,7 @@ void sc_job_init(sc_job *job)
                     .optimizer_tier = SC_INFER,
                     .schedule = SC_INFER,
                     .precision = SC_INFER,
-                    .prefetch = SC_INFER,
-                    .cp_comm = SC_INFER,
-                    .tp_overlap = SC_INFER,
+                    .program = sc_program_options_none,
                     .price = SC_INFER,
-                    .gamma = SC_INFER,
-                    .grad_overlap = SC_INFER};
+                    .gamma = SC_INFER};
 }

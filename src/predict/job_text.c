@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* job_text.c - writes a job as options, field by field of its table. */
 #include "plan/plan_schedule.h"
-#include "predict/predict.h"
+#include "predict/internal.h"
 
 #include <string.h>
 
@@ -86,13 +86,11 @@ void sc_job_resolve(const sc_job *job, const sc_run *run, sc_job *out)
     j.schedule = (int)(none ? SC_SCH_1F1B : run->schedule);
     j.schedule_file = run->order ? run->order->file : NULL;
     j.precision = (int)run->recipe;
-    j.grad_overlap = run->sw->grad_overlap;
     j.offload = run->offload;
     if (run->optim_tier) j.optimizer_tier = run->optim_tier;
     if (run->size[SC_AX_REP] > 1)
         j.hsdp = sc_run_dp(run) / run->size[SC_AX_REP];
-    if (sc_run_shards(run)) j.prefetch = run->sw->prefetch;
-    if (j.cp > 1) j.cp_comm = run->sw->cp_comm;
+    predict_resolve_program(run, &j);
     /* Naming the program would require it to have every option of the job. */
     if (!j.software && run->sw->open && sc_job_outside(&j, run->sw))
         j.software = run->model->net ? "default of graphs" : "default";

@@ -66,16 +66,12 @@ sc_status predict_keep_notes(const predict_notes *assume,
 const sc_software *predict_software(const sc_job *job, const sc_software *sw,
                                     sc_arena *a)
 {
-    if (job->grad_overlap < 0 && job->tp_overlap < 0 && job->grad_bytes <= 0 &&
-        job->prefetch < 0 && job->cp_comm < 0)
+    if (job->grad_bytes <= 0 && !sc_program_options_any(&job->program))
         return sw;
     sc_software *s = SC_NEW(a, sc_software);
     if (!s) return NULL;
     *s = *sw;
-    if (job->grad_overlap >= 0) s->grad_overlap = job->grad_overlap;
-    if (job->tp_overlap >= 0) s->tp_overlap = job->tp_overlap;
-    if (job->prefetch >= 0) s->prefetch = job->prefetch;
-    if (job->cp_comm >= 0) s->cp_comm = job->cp_comm;
+    sc_program_options_apply(&job->program, s);
     if (job->grad_bytes > 0) s->grad_bytes = s->reduce_bytes = job->grad_bytes;
     return s;
 }
@@ -99,14 +95,11 @@ static sc_status for_recipe(const sc_job *job, const sc_software **sw,
     return SC_OK;
 }
 
-/* Warns of options that have no effect on this run. */
-static void idle_options(const sc_job *job, const sc_run *r,
-                         predict_notes *warn)
+static void warnings(const sc_job *job, const sc_prediction *p,
+                     predict_notes *warn)
 {
-    if (job->prefetch >= 0 && !sc_run_shards(r))
-        predict_note(warn, "--prefetch changes nothing below ZeRO-3");
-    if (job->cp_comm >= 0 && r->size[SC_AX_CP] == 1)
-        predict_note(warn, "--cp-comm changes nothing at cp 1");
+    const sc_run *r = &p->run;
+    predict_idle(job, r, warn);
     if (job->tree && job->tree->tp_overlap > 0 && !r->sp) {
         sc_pos at = sc_strategy_pos(job->tree, "overlap", "tp");
         predict_note(warn,
@@ -114,24 +107,6 @@ static void idle_options(const sc_job *job, const sc_run *r,
                      "stand between products",
                      at.file, at.line, at.col);
     }
-    if (job->schedule > SC_SCH_1F1B && r->size[SC_AX_PP] == 1)
-        predict_note(warn, "--schedule changes nothing at pp 1");
-    if (job->rc_method >= 0 && r->recompute != SC_RC_FULL)
-        predict_note(warn, "--recompute-method changes nothing without "
-                           "--recompute full");
-    if (job->keep_bf16 && r->precision < SC_FP8)
-        predict_note(warn, "--keep-bf16 changes nothing in %s",
-                     sc_recipe_names[r->recipe]);
-    if (r->compress.kind != SC_GRAD_PLAIN &&
-        sc_run_dp(r) * r->size[SC_AX_CP] == 1)
-        predict_note(warn, "--grad-compress changes nothing at dp 1");
-}
-
-static void warnings(const sc_job *job, const sc_prediction *p,
-                     predict_notes *warn)
-{
-    const sc_run *r = &p->run;
-    idle_options(job, r, warn);
     if (r->size[SC_AX_TP] > r->hw->node_size)
         predict_note(warn, "tensor parallelism crosses nodes");
     int64_t longest = r->model->t.max_seq;

@@ -35,8 +35,7 @@ typedef struct sc_job {
     int recompute, schedule, precision;     /* SC_INFER or the enum */
     int rc_method;                          /* SC_INFER, sc_rc_method */
     int64_t rc_blocks;                      /* blocks it applies to; 0: 1 */
-    int grad_overlap;                       /* SC_INFER: the software's */
-    int tp_overlap;                         /* SC_INFER: the software's */
+    SC_PROGRAM_OPTIONS;                     /* plan_software.h */
     int optimizer_tier;                     /* sc_tier; SC_INFER: the device */
     int64_t checkpoint_every;               /* steps; 0: no checkpoints */
     bool checkpoint_async;
@@ -45,8 +44,6 @@ typedef struct sc_job {
     double offload;    /* fraction of activations kept by the host; SC_INFER */
     double grad_bytes; /* 0: the software's */
     int64_t hsdp;      /* data-parallel ranks that shard together; 0: all */
-    int64_t prefetch;  /* SC_INFER: the software's */
-    int cp_comm;       /* SC_INFER: the software's */
     const char *schedule_file; /* orders of passes; NULL */
     const char *compress;      /* format of gradients; NULL: not compressed */
     const char *freeze;        /* patterns of operators that are not trained;
@@ -81,6 +78,8 @@ extern const sc_key sc_job_keys[];
 
 /* Whether the field of a key differs from its value after sc_job_init(). */
 bool sc_job_has(const sc_job *job, const sc_key *k);
+/* Whether a key replaces what the training program does. */
+bool sc_job_of_program(const sc_key *k);
 /* Fills every choice of `run`, a prediction of `job`. Predicting `out` gives
  * the same numbers. */
 void sc_job_resolve(const sc_job *job, const sc_run *run, sc_job *out);

@@ -160,6 +160,40 @@ static void given_is_kept(void **state)
     assert_false(assumed("micro-batch") || assumed("recompute"));
 }
 
+/* What a job says of the program replaces the profile's values, 0 too; the rest
+ * stays. A resolved job has the values that act on its run. */
+static void program_options(void **state)
+{
+    (void)state;
+    sc_software sw = {.prefetch = 3, .cp_comm = SC_CP_ULYSSES};
+    sc_program_options said = sc_program_options_none;
+    assert_false(sc_program_options_any(&said));
+    sc_program_options_apply(&said, &sw);
+    assert_true(sw.prefetch == 3 && sw.cp_comm == SC_CP_ULYSSES);
+    said.prefetch = 0;
+    said.grad_overlap = 1;
+    assert_true(sc_program_options_any(&said));
+    sc_program_options_apply(&said, &sw);
+    assert_true(sw.prefetch == 0 && sw.cp_comm == SC_CP_ULYSSES);
+    assert_true(sw.grad_overlap == 1 && sw.tp_overlap == 0);
+
+    sc_model m = {.name = "m", .net = NULL};
+    sc_hw hw = {.name = "h"};
+    sc_run r = {.model = &m, .hw = &hw, .sw = &sw, .zero = 1, .mbs = 1};
+    for (uint32_t ax = 0; ax < SC_N_AX; ax++) r.size[ax] = 1;
+    sc_job job, whole;
+    sc_job_init(&job);
+    sc_job_resolve(&job, &r, &whole);
+    assert_int_equal(whole.grad_overlap, 1);
+    assert_int_equal(whole.prefetch, SC_INFER); /* nothing is gathered */
+    assert_int_equal(whole.cp_comm, SC_INFER);
+    r.zero = 3;
+    r.size[SC_AX_CP] = 2;
+    sc_job_resolve(&job, &r, &whole);
+    assert_int_equal(whole.prefetch, 0);
+    assert_int_equal(whole.cp_comm, SC_CP_ULYSSES);
+}
+
 /* A given micro-batch leaves the meshes it suits; the others are no error. */
 static void given_with_an_open_mesh(void **state)
 {
@@ -395,17 +429,13 @@ static void odd_machines(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {TEST(batch_of_many_devices),
-                                       TEST(everything_open),
-                                       TEST(the_choice_is_best),
-                                       TEST(given_is_kept),
-                                       TEST(given_with_an_open_mesh),
-                                       TEST(recompute_as_needed),
-                                       TEST(refusals),
-                                       TEST(suggestions),
-                                       TEST(warnings),
-                                       TEST(zero3_shards_weights),
-                                       TEST(deterministic),
-                                       TEST(odd_machines)};
+    const struct CMUnitTest tests[] = {
+        TEST(batch_of_many_devices), TEST(everything_open),
+        TEST(the_choice_is_best),    TEST(given_is_kept),
+        TEST(program_options),       TEST(given_with_an_open_mesh),
+        TEST(recompute_as_needed),   TEST(refusals),
+        TEST(suggestions),           TEST(warnings),
+        TEST(zero3_shards_weights),  TEST(deterministic),
+        TEST(odd_machines)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

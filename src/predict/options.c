@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * net_options.c - applies options to a step that runs operator by operator.
- * They fill what the strategy file leaves open. Options that do not apply are
- * errors if they would change the model or its mesh, else warnings.
+ * options.c - says on which runs an option acts: one row for each option that
+ * does not act on all. Options that do not apply are errors if they would
+ * change a network of operators or its mesh, else warnings. Also copies options
+ * into a strategy, where they fill what its file leaves open.
  */
 #include "predict/net.h"
 
@@ -141,36 +142,82 @@ static bool has_engines(const net_prediction *x, const sc_net_step *step)
     return x->job->engine == SC_ENGINE_EVENT || step->fast;
 }
 
+/* ---- runs of transformers ------------------------------------------------ */
+
+static bool shards(const sc_job *job, const sc_run *r)
+{
+    (void)job;
+    return sc_run_shards(r);
+}
+
+static bool splits_context(const sc_job *job, const sc_run *r)
+{
+    (void)job;
+    return r->size[SC_AX_CP] > 1;
+}
+
+static bool orders_passes(const sc_job *job, const sc_run *r)
+{
+    return job->schedule <= SC_SCH_1F1B || r->size[SC_AX_PP] > 1;
+}
+
+static bool repeats_all(const sc_job *job, const sc_run *r)
+{
+    (void)job;
+    return r->recompute == SC_RC_FULL;
+}
+
+static bool low_precision(const sc_job *job, const sc_run *r)
+{
+    (void)job;
+    return r->precision >= SC_FP8;
+}
+
+static bool sums_gradients(const sc_job *job, const sc_run *r)
+{
+    (void)job;
+    return r->compress.kind == SC_GRAD_PLAIN ||
+           sc_run_dp(r) * r->size[SC_AX_CP] > 1;
+}
+
+/* ---- the table ----------------------------------------------------------- */
+
 typedef struct option {
     const char *key; /* of sc_job_keys */
-    acts_fn *acts;
-    const char *hint; /* hint of the error; NULL: it is a warning */
+    /* On the run of a transformer; NULL: on all, or an error elsewhere. */
+    bool (*acts_on_run)(const sc_job *job, const sc_run *r);
+    const char *but;  /* "at cp 1": where it does not */
+    acts_fn *acts;    /* on a network of operators; NULL: on all */
+    const char *hint; /* hint of the error there; NULL: it is a warning */
 } option;
 
 static const char by_rules[] = "write its rules in a --strategy file";
 static const char by_mesh[] = "write dp and fsdp as axes of a --strategy file";
 
 static const option options[] = {
-    {"tp", mesh_said, by_rules},
-    {"cp", mesh_said, by_rules},
-    {"ep", mesh_said, by_rules},
-    {"hsdp", mesh_said, by_mesh},
-    {"grad-compress", replicas, NULL},
-    {"freeze", generated, "leave it out"},
-    {"keep-bf16", never, NULL},
-    {"seq", generated, NULL},
-    {"sp", mesh_said_or_no_sp, NULL},
-    {"recompute", repeats, NULL},
-    {"recompute-method", repeats_blocks, NULL},
-    {"recompute-num-layers", repeats_blocks, NULL},
-    {"prefetch", gathers, NULL},
-    {"cp-comm", has_cp, NULL},
-    {"capacity-factor", routes, NULL},
-    {"expert-imbalance", routes, NULL},
-    {"host-mem-bw", host_updates, NULL},
-    {"nvme-bw", drives, NULL},
-    {"storage-bw", stores, NULL},
-    {"engine", has_engines, NULL},
+    {"tp", NULL, NULL, mesh_said, by_rules},
+    {"cp", NULL, NULL, mesh_said, by_rules},
+    {"ep", NULL, NULL, mesh_said, by_rules},
+    {"hsdp", NULL, NULL, mesh_said, by_mesh},
+    {"prefetch", shards, "below ZeRO-3", gathers, NULL},
+    {"cp-comm", splits_context, "at cp 1", has_cp, NULL},
+    {"schedule", orders_passes, "at pp 1", NULL, NULL},
+    {"recompute", NULL, NULL, repeats, NULL},
+    {"recompute-method", repeats_all, "without --recompute full",
+     repeats_blocks, NULL},
+    {"recompute-num-layers", NULL, NULL, repeats_blocks, NULL},
+    {"keep-bf16", low_precision, "without a recipe of low precision", never,
+     NULL},
+    {"grad-compress", sums_gradients, "at dp 1", replicas, NULL},
+    {"freeze", NULL, NULL, generated, "leave it out"},
+    {"seq", NULL, NULL, generated, NULL},
+    {"sp", NULL, NULL, mesh_said_or_no_sp, NULL},
+    {"capacity-factor", NULL, NULL, routes, NULL},
+    {"expert-imbalance", NULL, NULL, routes, NULL},
+    {"host-mem-bw", NULL, NULL, host_updates, NULL},
+    {"nvme-bw", NULL, NULL, drives, NULL},
+    {"storage-bw", NULL, NULL, stores, NULL},
+    {"engine", NULL, NULL, has_engines, NULL},
 };
 
 static const sc_key *key_of(const char *name)
@@ -217,7 +264,8 @@ void predict_net_idle(net_prediction *x, const sc_net_step *step)
         const option *o = &options[i];
         const sc_key *k = key_of(o->key);
         char place[120] = "";
-        if (o->hint || !given(x->job, k) || o->acts(x, step)) continue;
+        if (o->hint || !o->acts) continue;
+        if (!given(x->job, k) || o->acts(x, step)) continue;
         if (s && s->seq && strcmp(o->key, "seq") == 0) {
             sc_pos at = sc_strategy_pos(s, "batch", "seq");
             snprintf(place, sizeof place, "%.80s:%u:%u: ", at.file, at.line,
@@ -226,4 +274,37 @@ void predict_net_idle(net_prediction *x, const sc_net_step *step)
         predict_note(&x->warn, "%s%s changes nothing for this network", place,
                      place[0] ? k->name : k->flag);
     }
+}
+
+void predict_idle(const sc_job *job, const sc_run *r, predict_notes *warn)
+{
+    for (size_t i = 0; i < SC_COUNT(options); i++) {
+        const option *o = &options[i];
+        const sc_key *k = key_of(o->key);
+        if (!o->acts_on_run || !sc_job_has(job, k) || o->acts_on_run(job, r))
+            continue;
+        predict_note(warn, "%s changes nothing %s", k->flag, o->but);
+    }
+}
+
+bool sc_job_of_program(const sc_key *k)
+{
+    size_t first = offsetof(sc_job, program);
+    return k->offset >= first && k->offset < first + sizeof(sc_program_options);
+}
+
+static bool acts_on(const sc_key *k, const sc_job *job, const sc_run *r)
+{
+    for (size_t i = 0; i < SC_COUNT(options); i++)
+        if (options[i].acts_on_run && key_of(options[i].key) == k)
+            return options[i].acts_on_run(job, r);
+    return true;
+}
+
+void predict_resolve_program(const sc_run *run, sc_job *inout)
+{
+    const sc_job of_program = {.program = run->sw->program};
+    for (const sc_key *k = sc_job_keys; k->name; k++)
+        if (sc_job_of_program(k) && acts_on(k, inout, run))
+            sc_schema_copy(k, &of_program, inout);
 }
