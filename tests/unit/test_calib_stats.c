@@ -39,6 +39,9 @@ static void kendall(void **state)
     /* one tie in y: 5 concordant pairs, of 6 and of 5 untied */
     double tied[] = {1, 2, 2, 3};
     near(calib_kendall(x, tied, 4), 5 / sqrt(30));
+    near(calib_kendall(tied, x, 4), 5 / sqrt(30));
+    near(calib_kendall(tied, tied, 4), 1);
+    assert_true(isnan(calib_kendall(flat, x, 4)));
 }
 
 static void regret(void **state)

@@ -484,6 +484,26 @@ static void test_lookup_is_fast(void **state)
     if (best > 1e-3) fail_msg("a look-up takes %g s", best);
 }
 
+/* A vocabulary that ranks do not divide is padded to a multiple of 128 rows for
+ * each of them: of GPT-2's 50257 rows 197 x 256, 99 x 512, 50 x 1024. */
+static void test_padded_vocabulary(void **state)
+{
+    (void)state;
+
+    static const struct {
+        uint64_t parts;
+        int64_t rows;
+    } want[] = {{0, 50257}, {1, 50257}, {2, 50432},
+                {4, 50688}, {8, 51200}, {29, 50257} /* 29 x 1733 */};
+
+    const sc_model *m = model("gpt2"), *padded = NULL;
+    for (size_t i = 0; i < SC_COUNT(want); i++)
+        assert_int_equal(sc_model_padded(m, want[i].parts), want[i].rows);
+    assert_int_equal(sc_model_pad(m, 8, &arena, &padded, &err), SC_OK);
+    assert_int_equal(padded->t.vocab, 51200);
+    assert_int_equal(m->t.vocab, 50257);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -500,6 +520,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_file_equals_catalogue, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(test_lookup_is_fast, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_padded_vocabulary, setup,
+                                        teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

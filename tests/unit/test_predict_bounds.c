@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What no prediction may break, and that breaking it is noticed. */
+#include "predict/internal.h"
 #include "predict/predict.h"
 #include "prediction.h"
 
@@ -67,6 +68,31 @@ static void nothing_is_written(void **state)
     f.in.cost->p[SC_P_GEMM_AMPERE] = 3;
     assert_int_equal(predict(), SC_EBUG);
     assert_memory_equal(&f.p, &before, sizeof before);
+}
+
+static void is_a_bug(const char *what)
+{
+    sc_err_init(&f.err);
+    assert_int_equal(predict_bounds(&f.p, 0, &f.err), SC_EBUG);
+    assert_non_null(strstr(f.err.d[0].msg, what));
+}
+
+/* A prediction that was changed: seconds that no part has, or memory that does
+ * not hold the weights. */
+static void parts_that_do_not_fit(void **state)
+{
+    (void)state;
+    load("gpt3-6.7b", "dgx-a100-80g:1", "megatron-core");
+    layout(1, 1, 8, 64, 8);
+    succeed();
+    assert_int_equal(predict_bounds(&f.p, 0, &f.err), SC_OK);
+    f.p.time_breakdown_s[SC_CAT_COMPUTE] *= 1.001;
+    is_a_bug("the parts of the step sum to");
+    f.p.time_breakdown_s[SC_CAT_COMPUTE] /= 1.001;
+    f.p.memory[0].peak = 0.9 * f.p.memory[0].weights;
+    is_a_bug("memory of stage 0 is below its weights");
+    f.p.step_time_s = 0;
+    is_a_bug("step time is 0 s");
 }
 
 typedef struct setting {
@@ -224,14 +250,11 @@ static void symmetry_changes_nothing(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {TEST(impossible_rates),
-                                       TEST(nothing_is_written),
-                                       TEST(parts_sum),
-                                       TEST(rates_belong_together),
-                                       TEST(faster_networks),
-                                       TEST(faster_devices),
-                                       TEST(more_work_takes_longer),
-                                       TEST(conditions_slow),
-                                       TEST(symmetry_changes_nothing)};
+    const struct CMUnitTest tests[] = {
+        TEST(impossible_rates),      TEST(nothing_is_written),
+        TEST(parts_that_do_not_fit), TEST(parts_sum),
+        TEST(rates_belong_together), TEST(faster_networks),
+        TEST(faster_devices),        TEST(more_work_takes_longer),
+        TEST(conditions_slow),       TEST(symmetry_changes_nothing)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
