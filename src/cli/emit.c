@@ -38,10 +38,20 @@ void cli_note(const cli *c, const char *fmt, ...)
     cli_progress_end(c);
     va_list ap;
     va_start(ap, fmt);
-    if (c->notes)
+    if (c->notes) {
         sc_text_add_v(c->notes, fmt, ap);
-    else
+    } else if (!isatty(STDERR_FILENO)) {
         vfprintf(stderr, fmt, ap);
+    } else {
+        sc_text text, folded;
+        sc_text_init(&text);
+        sc_text_init(&folded);
+        sc_text_add_v(&text, fmt, ap);
+        if (text.buf) report_fold(text.buf, cli_width(STDERR_FILENO), &folded);
+        if (folded.buf) fputs(folded.buf, stderr);
+        sc_text_free(&folded);
+        sc_text_free(&text);
+    }
     va_end(ap);
 }
 

@@ -74,7 +74,7 @@ static sc_status list_text(cli *c, const kind_of *k, const char **names,
 {
     sc_text t, rows;
     sc_status s = SC_OK;
-    sc_text_init(&t);
+    cli_text_init(c, false, &t);
     sc_text_init(&rows);
     if (!alone) sc_text_add(&rows, "%s\n", k->heading);
     for (uint32_t i = 0; i < n && s == SC_OK; i++) {

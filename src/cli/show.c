@@ -47,8 +47,9 @@ static void device_text(const sc_device *d, sc_text *out)
 
 static void hw_text(const sc_hw *hw, sc_text *out)
 {
-    sc_text_add(out, "%s  %u devices in %u nodes of %u\n", hw->name,
-                hw->n_devices, hw->n_nodes, hw->node_size);
+    sc_text_add(out, "%s  %u devices in %u node%s of %u\n", hw->name,
+                hw->n_devices, hw->n_nodes, hw->n_nodes == 1 ? "" : "s",
+                hw->node_size);
     for (uint32_t i = 0; i < hw->n_dims; i++) {
         const sc_dim *d = &hw->dim[i];
         char bw[32], lat[32], port[32];
@@ -383,7 +384,7 @@ sc_status cli_show(cli *c, int argc, char *const *argv)
                         "show needs one name");
     sc_text t;
     shown x = {0};
-    sc_text_init(&t);
+    cli_text_init(c, false, &t);
     sc_status s = config ? configuration(c, &job, &po, &o, &t)
                          : entry(c, words.w[0], &o, &job, &x, &t);
     const char *name = !config    ? words.w[0]

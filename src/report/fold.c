@@ -34,12 +34,28 @@ static size_t fitting(const char *text, size_t n, size_t width)
     return best ? best : n;
 }
 
+/* Where folded text continues: below the last column that begins in the left
+ * half, else four blanks further than the line. */
+static size_t hanging(const char *text, size_t n, uint32_t width)
+{
+    size_t indent = strspn(text, " "), hang = 0, at = indent;
+    while (at < n) {
+        size_t gap = strspn(text + at, " ");
+        at += gap;
+        if (gap >= 2 && at < n && columns(text, at) <= width / 2)
+            hang = columns(text, at);
+        if (at < n) at += strcspn(text + at, " \n");
+    }
+    if (hang > 0) return hang;
+    if (indent + 4 <= width / 2) return indent + 4;
+    return indent < width / 2 ? indent : 0;
+}
+
 void report_fold(const char *text, uint32_t width, sc_text *out)
 {
     while (*text) {
         size_t n = strcspn(text, "\n");
-        size_t indent = strspn(text, " "), hang = indent + 4, room = width;
-        if (hang > width / 2) hang = indent < width / 2 ? indent : 0;
+        size_t hang = hanging(text, n, width), room = width;
         while (columns(text, n) > room) {
             size_t part = fitting(text, n, room);
             if (part == n) break;

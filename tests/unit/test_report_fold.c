@@ -31,6 +31,15 @@ static void test_fold(void **state)
     becomes("aaa       bbb\n", 8, "aaa\n    bbb\n");
 }
 
+/* The last column of a table continues below itself. */
+static void test_column(void **state)
+{
+    (void)state;
+    becomes("name   12  aa bb cc dd ee ff\n", 24,
+            "name   12  aa bb cc dd\n           ee ff\n");
+    becomes("a long first  aa bb\n", 16, "a long first  aa\n    bb\n");
+}
+
 /* What has no blank is not cut, and escape sequences take no columns. */
 static void test_whole(void **state)
 {
@@ -45,6 +54,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_short),
         cmocka_unit_test(test_fold),
+        cmocka_unit_test(test_column),
         cmocka_unit_test(test_whole),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
