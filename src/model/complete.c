@@ -177,7 +177,6 @@ static const uint8_t apart[][2] = {
     {MODEL_PARALLEL, MODEL_ENCODER},
     {MODEL_PARALLEL, MODEL_DECODER_LAYERS},
     {MODEL_PARALLEL, MODEL_NORMS},
-    {MODEL_HEAD_BIAS, MODEL_ENCODER},
     {MODEL_HEAD_BIAS, MODEL_IMAGE},
     {MODEL_FULL_EVERY, MODEL_WINDOW_EVERY},
     {MODEL_WINDOW_PATTERN, MODEL_WINDOW_EVERY},
@@ -271,7 +270,7 @@ static sc_status check_mamba(sc_transformer *t, const model_where *w,
         if (field_value(t, needed[i])) continue;
         s = sc_error(err, SC_EINPUT, SC_C_MISSING, w->at[MODEL_PATTERN],
                      sc_transformer_keys[needed[i]].help,
-                     "blocks M and D need %s",
+                     "blocks M, D and B need %s",
                      sc_transformer_keys[needed[i]].name);
     }
     if (!t->ssm_groups) t->ssm_groups = 1;
@@ -288,10 +287,10 @@ static sc_status check_pattern(sc_transformer *t, const model_where *w,
 {
     sc_pos pos = w->at[MODEL_PATTERN];
     if (!t->pattern) return SC_OK;
-    size_t n = strlen(t->pattern), legal = strspn(t->pattern, "MD*-E");
+    size_t n = strlen(t->pattern), legal = strspn(t->pattern, "MDB*-E");
     if (legal < n) {
         return sc_error(err, SC_EINPUT, SC_C_RANGE, pos,
-                        "letters are M, D, *, - and E",
+                        "letters are M, D, B, *, - and E",
                         "letter %zu of the pattern has no meaning", legal + 1);
     }
     if (n != (uint64_t)t->layers) {
@@ -305,11 +304,13 @@ static sc_status check_pattern(sc_transformer *t, const model_where *w,
                         sc_transformer_keys[MODEL_EXPERTS].help,
                         "blocks E need experts");
     }
-    if (strchr(t->pattern, 'D') && t->ssm_rank) {
+    const char *two = strpbrk(t->pattern, "DB");
+    if (two && t->ssm_rank) {
         return sc_error(err, SC_EINPUT, SC_C_CONFLICT, w->at[MODEL_SSM_RANK],
-                        NULL, "blocks D and ssm_rank exclude each other");
+                        NULL, "blocks %c and ssm_rank exclude each other",
+                        *two);
     }
-    return strpbrk(t->pattern, "MD") ? check_mamba(t, w, err) : SC_OK;
+    return strpbrk(t->pattern, "MDB") ? check_mamba(t, w, err) : SC_OK;
 }
 
 static sc_status check_window_pattern(const sc_transformer *t,

@@ -12,6 +12,9 @@ static sc_layer hybrid_kind(char letter, bool window)
     switch (letter) {
     case 'M': return (sc_layer){"layers.mamba.*", .mixer = SC_MIXER_MAMBA};
     case 'D': return (sc_layer){"layers.delta.*", .mixer = SC_MIXER_DELTA};
+    case 'B':
+        return (sc_layer){"layers.both.*", .mixer = SC_MIXER_BOTH,
+                          .window = window, .causal = true};
     case '-': return (sc_layer){"layers.mlp.*", .mlp = SC_MLP_DENSE};
     case 'E': return (sc_layer){"layers.moe.*", .mlp = SC_MLP_EXPERTS};
     default:

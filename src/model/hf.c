@@ -135,6 +135,11 @@ bool hf_is(hf_reader *r, const char *key, const char *word)
     return s && strcmp(s, word) == 0;
 }
 
+bool hf_is_word(const sc_node *n, const char *word)
+{
+    return n->kind == SC_N_SCALAR && n->quoted && strcmp(n->text, word) == 0;
+}
+
 /* Reports a missing key with its meaning, but without the default of
  * model.yml. */
 static void missing(hf_reader *r, const hf_spelling *s)

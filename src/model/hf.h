@@ -52,6 +52,8 @@ typedef enum hf_kind {
     HF_GPT_NEO,
     HF_XGLM,
     HF_PERSIMMON,
+    HF_MODERNBERT,
+    HF_FALCON_H1, /* each layer has Mamba-2 beside attention, then an MLP */
     HF_HUNYUAN
 } hf_kind;
 
@@ -133,6 +135,7 @@ void hf_note(hf_reader *r, const char *fmt, ...) SC_PRINTF(2, 3);
 /* Reads a count that may be 0; 0 if the file does not have it. */
 int64_t hf_count(hf_reader *r, const char *key, model_field field);
 bool hf_is(hf_reader *r, const char *key, const char *word);
+bool hf_is_word(const sc_node *n, const char *word);
 
 /* Number of spellings of one number; HuggingFace treats them as equal. */
 #define HF_SPELLINGS 8

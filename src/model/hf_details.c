@@ -285,6 +285,7 @@ void hf_details(hf_reader *r, const hf_type *type)
     case HF_DEEPSEEK:
     case HF_NEMOTRON_H: hf_details_sparse(r, type); break;
     case HF_BERT:
+    case HF_MODERNBERT:
     case HF_T5:
     case HF_BART:
     case HF_VIT: hf_details_encoder(r, type); break;

@@ -37,6 +37,45 @@ static void bert(hf_reader *r, const hf_type *type)
     }
 }
 
+/* Every third block sees all positions, the others half of `local_attention` on
+ * both sides.  The first norm of the first block is missing, but counted. */
+static void modern_windows(hf_reader *r)
+{
+    static const hf_spelling width[] = {{MODEL_WINDOW, {"local_attention"}}};
+    double each = hf_number(r, r->root, "global_attn_every_n_layers", 3);
+    int64_t n = r->t.layers, every = each >= 1 ? (int64_t)each : 1;
+    r->t.window = 128;
+    hf_numbers(r, width, 1, false);
+    if (hf_get(r, r->root, "layer_types")) {
+        hf_windows(r, 0, 0);
+        return;
+    }
+    char *s =
+        n > 0 && n <= 100000 ? SC_NEW_N(r->arena, char, (uint64_t)n + 1) : NULL;
+    for (int64_t i = 0; s && i < n; i++) s[i] = i % every ? 'W' : 'F';
+    if (s) hf_window_letters(r, s);
+}
+
+static void modernbert(hf_reader *r)
+{
+    sc_transformer *t = &r->t;
+    const sc_node *head = hf_get(r, r->root, "classifier_activation");
+    t->encoder = t->embed_norm = true;
+    t->norms = SC_NORMS_BEFORE;
+    hf_act(r, r->root, "hidden_activation");
+    t->qkv_bias = t->proj_bias = hf_bool(r, r->root, "attention_bias", false);
+    t->mlp_bias = hf_bool(r, r->root, "mlp_bias", false);
+    t->norm_bias = hf_bool(r, r->root, "norm_bias", false);
+    t->head_bias = hf_bool(r, r->root, "decoder_bias", true);
+    t->dropout = hf_number(r, r->root, "mlp_dropout", 0) > 0;
+    if (hf_bool(r, r->root, "classifier_bias", false))
+        hf_unsupported(r, hf_get(r, r->root, "classifier_bias"),
+                       "a bias in the first product of the head");
+    if (head && !hf_is(r, head->key, "gelu"))
+        hf_unsupported(r, head, "this activation in the head");
+    modern_windows(r);
+}
+
 /* Files that the library saved repeat the activation in two more keys. */
 static void t5_act(hf_reader *r, const sc_node *given)
 {
@@ -168,6 +207,7 @@ void hf_details_encoder(hf_reader *r, const hf_type *type)
 {
     switch (type->kind) {
     case HF_BERT: bert(r, type); break;
+    case HF_MODERNBERT: modernbert(r); break;
     case HF_T5: t5(r, type); break;
     case HF_BART: bart(r); break;
     default: vit(r); break;

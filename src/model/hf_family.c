@@ -434,6 +434,7 @@ void hf_details_family(hf_reader *r, const hf_type *type)
     case HF_MAMBA2:
     case HF_MAMBA:
     case HF_JAMBA:
+    case HF_FALCON_H1:
     case HF_HYBRID: hf_details_mamba(r, type); return;
     default: break;
     }

@@ -14,7 +14,8 @@
 #define GRANITE " granite granitemoe granitemoeshared granitemoehybrid "
 #define BARTS   " bart mbart pegasus marian "
 #define HUNYUAN " hunyuan_v1_dense hunyuan_v1_moe "
-#define SCANS   " mamba mamba2 falcon_mamba nemotron_h bamba granitemoehybrid "
+#define SCANS \
+    " mamba mamba2 falcon_mamba nemotron_h bamba granitemoehybrid falcon_h1 "
 
 static const char *const exact[] = {
     /* about the file and the software */
@@ -202,6 +203,22 @@ static const struct {
     {"rescale_prenorm_residual", SCANS},
     {"relative_attention_num_buckets", " t5 mt5 umt5 "},
     {"relative_attention_max_distance", " t5 mt5 umt5 "},
+    {"classifier_pooling", " modernbert "},
+    {"deterministic_flash_attn", " modernbert "},
+    {"sparse_pred_ignore_index", " modernbert "},
+    {"sparse_prediction", " modernbert "},
+    {"reference_compile", " modernbert "},
+    {"embedding_multiplier", " falcon_h1 "},
+    {"lm_head_multiplier", " falcon_h1 "},
+    {"mlp_multipliers", " falcon_h1 "},
+    {"key_multiplier", " falcon_h1 "},
+    {"attention_in_multiplier", " falcon_h1 "},
+    {"attention_out_multiplier", " falcon_h1 "},
+    {"ssm_multipliers", " falcon_h1 "},
+    {"ssm_in_multiplier", " falcon_h1 "},
+    {"ssm_out_multiplier", " falcon_h1 "},
+    {"mamba_norm_before_gate", " falcon_h1 "},
+    {"mlp_expansion_factor", " falcon_h1 "},
     {"scalable_attention", " umt5 "},
     {"init_std", BARTS},
     {"extra_pos_embeddings", BARTS},
@@ -242,8 +259,9 @@ static bool is_of_type(const char *key, const hf_type *type)
     char name[40];
     snprintf(name, sizeof name, " %.30s ", type->name);
     for (size_t i = 0; i < SC_COUNT(of_types); i++)
-        if (strcmp(key, of_types[i].key) == 0)
-            return strstr(of_types[i].types, name) != NULL;
+        if (strcmp(key, of_types[i].key) == 0 &&
+            strstr(of_types[i].types, name))
+            return true;
     return false;
 }
 

@@ -215,6 +215,61 @@ static void hybrid(hf_reader *r)
         pairs(r, mixers, letters(r, t->layers, experts > 0 ? 'E' : '-'));
 }
 
+/* The width of the Mamba half is given beside its heads. */
+static void state_width(hf_reader *r)
+{
+    static const hf_spelling width[] = {{MODEL_SSM_HEAD_DIM, {"mamba_d_head"}}};
+    sc_transformer *t = &r->t;
+    const sc_node *inner = hf_get(r, r->root, "mamba_d_ssm");
+    const sc_node *head = hf_get(r, r->root, "mamba_d_head");
+    double expand = hf_number(r, r->root, "mamba_expand", 2);
+    double all = inner ? hf_number(r, r->root, inner->key, 0)
+                       : expand * (double)t->hidden;
+    int64_t heads = t->ssm_heads;
+    if (head && !hf_is_word(head, "auto"))
+        hf_numbers(r, width, 1, true);
+    else if (heads)
+        t->ssm_head_dim = (int64_t)all / heads;
+    if (heads && all != (double)heads * (double)t->ssm_head_dim)
+        hf_fail(r, SC_C_CONFLICT, inner ? inner->pos : r->root->pos, NULL,
+                "%lld heads of %lld elements do not make a width of %.0f",
+                (long long)heads, (long long)t->ssm_head_dim, all);
+}
+
+/* Where `mamba_rms_norm` is off, a gate stands in place of the norm, with as
+ * many passes. */
+static void falcon_h1(hf_reader *r)
+{
+    static const hf_spelling ssm[] = {
+        {MODEL_SSM_STATE, {"mamba_d_state"}},
+        {MODEL_SSM_HEADS, {"mamba_n_heads"}},
+    };
+    static const hf_spelling more[] = {
+        {MODEL_SSM_GROUPS, {"mamba_n_groups"}},
+        {MODEL_SSM_CONV, {"mamba_d_conv"}},
+    };
+    static const char *const biases[] = {"mamba_proj_bias", "attention_bias",
+                                         "mlp_bias", "projectors_bias"};
+    const sc_node *kinds = hf_get(r, r->root, "layers_block_type");
+    const sc_node *newer = hf_get(r, r->root, "layer_types");
+    if (newer) kinds = newer;
+    hf_act(r, r->root, "hidden_act");
+    hf_numbers(r, ssm, SC_COUNT(ssm), true);
+    hf_numbers(r, more, SC_COUNT(more), false);
+    state_width(r);
+    (void)hf_bool(r, r->root, "mamba_rms_norm", false);
+    only(r, "mamba_conv_bias", true, "convolutions without a bias");
+    only(r, "mamba_use_mlp", true, "layers without an MLP");
+    for (size_t i = 0; i < SC_COUNT(biases); i++)
+        only(r, biases[i], false, "biases in a part of the block");
+    for (const sc_node *c = kinds ? kinds->child : NULL; c; c = c->next)
+        if (!hf_is_word(c, "hybrid")) {
+            hf_unsupported(r, kinds, "layers of such kinds");
+            return;
+        }
+    pairs(r, letters(r, r->t.layers, 'B'), letters(r, r->t.layers, '-'));
+}
+
 /* Experts in every `decoder_sparse_step`-th layer except those of a list. */
 static char *sparse(hf_reader *r)
 {
@@ -273,6 +328,7 @@ void hf_details_mamba(hf_reader *r, const hf_type *type)
     case HF_MAMBA: mamba(r); return;
     case HF_JAMBA: jamba(r); return;
     case HF_DELTA: delta(r, type); return;
+    case HF_FALCON_H1: falcon_h1(r); return;
     default: hybrid(r); return;
     }
 }

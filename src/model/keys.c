@@ -107,7 +107,7 @@ const sc_key sc_transformer_keys[] = {
      .offset = offsetof(sc_transformer, pattern),
      .meta = "LETTERS",
      .help = "a letter per block of a hybrid: M mamba, D gated DeltaNet, * "
-             "attention, - MLP, E experts"},
+             "attention, B both, - MLP, E experts"},
     {INT(ssm_state, 1, 1 << 16,
          "state elements of a Mamba-2 channel; width of a DeltaNet key")},
     {INT(ssm_heads, 1, 1 << 16,

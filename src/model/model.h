@@ -18,7 +18,8 @@ typedef enum sc_mixer {
     SC_MIXER_NONE,
     SC_MIXER_ATTENTION,
     SC_MIXER_MAMBA,
-    SC_MIXER_DELTA /* gated DeltaNet */
+    SC_MIXER_DELTA, /* gated DeltaNet */
+    SC_MIXER_BOTH   /* attention and Mamba-2 side by side */
 } sc_mixer;
 
 typedef enum sc_mlp { SC_MLP_NONE, SC_MLP_DENSE, SC_MLP_EXPERTS } sc_mlp;
@@ -128,7 +129,8 @@ typedef struct sc_transformer {
     int64_t q_rank, kv_rank, qk_nope, qk_rope, v_dim;
     int64_t mtp; /* multi-token-prediction blocks after the last block */
     /* Hybrid stacks have one letter per block: M mamba, D gated DeltaNet, *
-     * attention, - MLP, E experts; NULL: every block has attention and an MLP.
+     * attention, B attention and Mamba-2 that read the same input, - MLP, E
+     * experts; NULL: every block has attention and an MLP.
      * For D, ssm_state is the width of a key, ssm_heads and ssm_head_dim
      * describe the values, and ssm_groups is the number of key heads. */
     const char *pattern;
@@ -196,6 +198,8 @@ typedef struct sc_model {
  *               experts_fc2 combine (moe_up) (shared_fc1 shared_act shared_fc2
  *               shared_add) add2
  *   Mamba-2     norm1 in_proj conv scan ssm_norm out_proj add1; also DeltaNet
+ *   both        norm1, attention from qkv to proj, Mamba-2 from in_proj to
+ *               out_proj, mixed add1
  *   T5 decoder  attention, cross_norm cross_q cross_kv cross_attn cross_proj
  *               cross_add, MLP
  *   mtp         mtp_norm_h mtp_embed mtp_norm_e mtp_join mtp_proj, attention,

@@ -96,6 +96,8 @@ void network_head(network *n, net_value x, const net_value *later,
 /* The routed experts that read `x`; then a Mamba mixer or a gated DeltaNet. */
 net_value network_experts(network *n, net_value x);
 net_value network_mamba(network *n, net_value x, bool delta);
+/* The part of it between the norm and the sum. */
+net_value network_mamba_of(network *n, net_value normed, bool delta);
 
 /* ---- operators */
 

@@ -88,16 +88,31 @@ static net_value latent(network *n, build_attend w, net_value x)
     return network_attention(n, "attn", w);
 }
 
-/* `*normed` receives the normed input. */
-static net_value attention(network *n, const sc_layer *l, net_value x,
-                           net_value *normed)
+static net_value attend(network *n, const sc_layer *l, net_value normed)
 {
     const sc_transformer *t = n->t;
     const build_attend w = {.seen = l->window ? (uint64_t)t->window : 0,
                             .causal = l->causal};
+    net_value v = t->kv_rank ? latent(n, w, normed) : grouped(n, w, normed);
+    return adapted(n, "proj", v, network_hidden(n), t->bias || t->proj_bias);
+}
+
+/* `*normed` receives the normed input. */
+static net_value attention(network *n, const sc_layer *l, net_value x,
+                           net_value *normed)
+{
     *normed = norms_first(n) ? network_norm(n, "norm1", x) : x;
-    net_value v = t->kv_rank ? latent(n, w, *normed) : grouped(n, w, *normed);
-    v = adapted(n, "proj", v, network_hidden(n), t->bias || t->proj_bias);
+    net_value v = attend(n, l, *normed);
+    v = network_sum(n, "add1", norm_out(n, "norm1_out", v), x);
+    return post_norm(n) ? network_norm(n, "norm1", v) : v;
+}
+
+/* Attention and Mamba-2 read the same input (Falcon-H1). */
+static net_value both(network *n, const sc_layer *l, net_value x)
+{
+    net_value normed = norms_first(n) ? network_norm(n, "norm1", x) : x;
+    net_value v = attend(n, l, normed);
+    v = build_add(&n->b, "mixed", network_mamba_of(n, normed, false), v);
     v = network_sum(n, "add1", norm_out(n, "norm1_out", v), x);
     return post_norm(n) ? network_norm(n, "norm1", v) : v;
 }
@@ -162,6 +177,7 @@ net_value network_block(network *n, const sc_layer *l, net_value x)
     if (l->mixer == SC_MIXER_ATTENTION) x = attention(n, l, x, &normed);
     if (l->mixer == SC_MIXER_MAMBA || l->mixer == SC_MIXER_DELTA)
         x = network_mamba(n, x, l->mixer == SC_MIXER_DELTA);
+    if (l->mixer == SC_MIXER_BOTH) x = both(n, l, x);
     if (l->cross) x = cross_attention(n, x);
     if (l->mlp != SC_MLP_NONE) x = mlp(n, l, x, first, normed);
     return l->last_enc ? network_norm(n, "norm_enc", x) : x;

@@ -69,7 +69,7 @@ net_value network_embedding(network *n)
     /* T5's table belongs to attention */
     if (t->position == SC_POS_LEARNED)
         x = table(n, "position", SC_NET_POSITION, x, t->positions);
-    if (t->encoder && !t->image)
+    if (t->encoder && !t->image && t->position == SC_POS_LEARNED)
         x = table(n, "token_type", SC_NET_POSITION, x, 2);
     if (t->embed_norm) x = network_norm(n, "embed_norm", x);
     return t->dropout ? build_dropout(&n->b, "embed_drop", x) : x;
@@ -126,9 +126,10 @@ static net_value masked(network *n, net_value x)
     const sc_transformer *t = n->t;
     x = chosen(n, x, MASKED_SHARE);
     x = network_linear(n, "mlm_dense", x, network_rank(t->hidden), t->bias);
-    x = build_act(&n->b, "mlm_act", x, sc_act_names[t->act]);
+    int act = t->act == SC_ACT_GEGLU ? SC_ACT_GELU : t->act; /* not gated */
+    x = build_act(&n->b, "mlm_act", x, sc_act_names[act]);
     x = network_norm(n, "mlm_norm", x);
-    return words_of(n, "lm_head", x, t->bias, t->tied);
+    return words_of(n, "lm_head", x, t->bias || t->head_bias, t->tied);
 }
 
 /* ViT's head reads only the class token. */

@@ -131,33 +131,31 @@ static net_value scan_channels(network *n, net_value x, net_value step,
 }
 
 /* Gu and Dao, "Mamba" (2023), figure 3 and algorithm 2. */
-static net_value channels(network *n, net_value x)
+static net_value channels(network *n, net_value normed)
 {
     const sc_transformer *t = n->t;
     int64_t d = t->ssm_heads * t->ssm_head_dim, h = t->ssm_heads;
     int64_t both = t->ssm_rank + 2 * t->ssm_state;
     network_dim inner = network_width("state", d, h);
-    net_value v = network_norm(n, "norm1", x);
-    net_value made = network_linear(n, "in_proj", v,
+    net_value made = network_linear(n, "in_proj", normed,
                                     network_width("state", 2 * d, h), t->bias);
     net_value u = conv(n, made, inner, true);
     net_value bc = network_linear(n, "x_proj", u,
                                   network_width("rank", both, both), false);
-    v = build_slice(&n->b, "step", bc, 2, (uint64_t)t->ssm_rank);
+    net_value v = build_slice(&n->b, "step", bc, 2, (uint64_t)t->ssm_rank);
     v = network_linear(n, "dt_proj", v, inner, true);
     v = scan_channels(n, u, v, bc, made, inner);
-    v = network_linear(n, "out_proj", v, network_hidden(n), t->bias);
-    return network_sum(n, "add1", v, x);
+    return network_linear(n, "out_proj", v, network_hidden(n), t->bias);
 }
 
 /* A gated DeltaNet (Yang et al. 2024, arXiv 2412.06464) has the operators of
  * Mamba-2, with keys and queries in place of B and C and one more gate per
  * head, for the update.  Per token and element of the state the delta rule
  * takes the same 7 FLOP: 2 to read, 2 to write, 2 to query, 1 to decay. */
-net_value network_mamba(network *n, net_value x, bool delta)
+net_value network_mamba_of(network *n, net_value normed, bool delta)
 {
     const sc_transformer *t = n->t;
-    if (t->ssm_rank) return channels(n, x);
+    if (t->ssm_rank) return channels(n, normed);
     int64_t heads = t->ssm_heads, groups = t->ssm_groups;
     int64_t d = heads * t->ssm_head_dim;
     int64_t xbc = d + 2 * groups * t->ssm_state; /* x, B and C */
@@ -166,12 +164,16 @@ net_value network_mamba(network *n, net_value x, bool delta)
     network_dim all =
         network_width("state", xbc + d + (delta ? 2 : 1) * heads, groups);
 
-    net_value v = network_norm(n, "norm1", x);
-    net_value made = network_linear(n, "in_proj", v, all, t->bias);
-    v = conv(n, made, network_width("state", xbc, groups), !delta);
+    net_value made = network_linear(n, "in_proj", normed, all, t->bias);
+    net_value v = conv(n, made, network_width("state", xbc, groups), !delta);
     v = scan(n, v, made, inner, delta);
     v = network_norm_of(n, "ssm_norm", v, inner,
                         delta ? (uint64_t)t->ssm_head_dim : inner.extent);
-    v = network_linear(n, "out_proj", v, network_hidden(n), t->bias);
-    return network_sum(n, "add1", v, x);
+    return network_linear(n, "out_proj", v, network_hidden(n), t->bias);
+}
+
+net_value network_mamba(network *n, net_value x, bool delta)
+{
+    net_value v = network_norm(n, "norm1", x);
+    return network_sum(n, "add1", network_mamba_of(n, v, delta), x);
 }

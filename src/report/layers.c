@@ -177,9 +177,20 @@ void report_params(sc_text *out, const char *name, uint64_t n, const char *note)
 /* The usual parts of a transformer. */
 enum { EMBED, ATTENTION, MAMBA, MLP, EXPERTS, ADAPTERS, NORM, HEAD, N_PARTS };
 
+/* Whether an operator belongs to the Mamba-2 half of a block with attention. */
+static bool is_mamba_half(const char *name)
+{
+    static const char *const names[] = {"in_proj", "conv", "scan", "out_proj"};
+    for (size_t i = 0; i < SC_COUNT(names); i++)
+        if (strcmp(name, names[i]) == 0) return true;
+    return false;
+}
+
 static int part_of(const sc_layer *l, const sc_net_op *op, bool mixer,
                    bool mamba)
 {
+    if (l->mixer == SC_MIXER_BOTH)
+        mamba = is_mamba_half(sc_kind_op_name(l, op));
     if (strstr(op->path, "_lora_")) return ADAPTERS;
     if (op->type == SC_NET_NORM) return NORM;
     if (l->kind == SC_LAYER_EMBED) return EMBED;

@@ -119,6 +119,53 @@ static void test_stacks(void **state)
     assert_true(reads(g, "layers.2.qkv", "embedding.embed_decoder_norm"));
 }
 
+/* Attention and Mamba-2 read one norm's result, and one sum adds both. */
+static void test_both(void **state)
+{
+    (void)state;
+    sc_transformer t = small();
+    t.pattern = "B-B-";
+    t.ssm_state = 16;
+    t.ssm_heads = 8;
+    t.ssm_head_dim = 8;
+    /* x, B, C, gates and steps; 4 taps and a bias; decay, bias and skip */
+    uint64_t d = 64, xbc = d + 2 * 16, attention = H * (H + 2 * KV) + H * H;
+    uint64_t scan = H * (xbc + d + 8) + 5 * xbc + 3 * 8 + d + d * H;
+    const sc_net *g = network(&t, 2 * (attention + scan + 3 * H * FFN) +
+                                      2 * VOCAB * H + (2 * 2 + 1) * H);
+    assert_true(reads(g, "layers.2.qkv", "layers.2.norm1"));
+    assert_true(reads(g, "layers.2.in_proj", "layers.2.norm1"));
+    assert_true(reads(g, "layers.2.mixed", "layers.2.proj"));
+    assert_true(reads(g, "layers.2.mixed", "layers.2.out_proj"));
+    assert_true(reads(g, "layers.2.add1", "layers.2.mixed"));
+    assert_true(reads(g, "layers.2.add1", "layers.1.add2"));
+    const sc_net_op *attn = find(g, "layers.2.attn");
+    assert_true(attn && attn->causal);
+}
+
+/* An encoder with norms before its parts has a norm before its head, and no
+ * types of tokens where positions are not learned. */
+static void test_encoder(void **state)
+{
+    (void)state;
+    sc_transformer t = small();
+    t.encoder = t.tied = t.head_bias = true;
+    t.norms = SC_NORMS_BEFORE;
+    t.kv_heads = 4;
+    t.act = SC_ACT_GEGLU;
+    uint64_t ends = VOCAB * H + VOCAB + H * H + H; /* with the head's norm */
+    uint64_t blocks = LAYERS * (4 * H * H + 3 * H * FFN);
+    const sc_net *g = network(&t, blocks + ends + (2 * LAYERS + 1) * H);
+    assert_true(reads(g, "layers.1.qkv", "layers.1.norm1"));
+    assert_true(reads(g, "head.chosen", "head.norm_f"));
+    assert_null(find(g, "embedding.token_type"));
+    assert_false(find(g, "head.mlm_act")->gated);
+    t.norms = SC_NORMS_DEFAULT; /* after the sums */
+    g = network(&t, blocks + ends + 2 * LAYERS * H);
+    assert_true(reads(g, "layers.1.norm1", "layers.1.add1"));
+    assert_true(reads(g, "head.chosen", "layers.3.norm2"));
+}
+
 /* Scores by distance: 32 per head, once per stack or in each of five blocks. */
 static void test_relative(void **state)
 {
@@ -314,6 +361,7 @@ int main(void)
         T(test_windows),        T(test_mamba1),
         T(test_window_pattern), T(test_plain_norm_and_gate),
         T(test_delta),          T(test_stacks),
-        T(test_relative)};
+        T(test_relative),       T(test_both),
+        T(test_encoder)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -115,6 +115,14 @@ static const struct {
      154609664 - 3 * 27486720 - 2 * 262144, "a summary of a MarianMTModel of these sizes, less three more views of one table and the sines"},
     {"umt5-base", "{\"model_type\": \"umt5\", \"d_ff\": 2048, \"d_kv\": 64, \"d_model\": 768, \"dense_act_fn\": \"gelu_new\", \"dropout_rate\": 0.1, \"initializer_factor\": 1.0, \"is_encoder_decoder\": true, \"is_gated_act\": true, \"num_decoder_layers\": 12, \"num_heads\": 12, \"num_layers\": 12, \"relative_attention_max_distance\": 128, \"relative_attention_num_buckets\": 32, \"scalable_attention\": true, \"tie_word_embeddings\": false, \"vocab_size\": 256384}",
      582401280 + 2 * 6272.0 * 768 + 22 * 32 * 12, "google/mt5-base, with a vocabulary of 6,272 more and a table of distances in each block"},
+    {"modernbert-base", "{\"model_type\": \"modernbert\", \"attention_bias\": false, \"classifier_activation\": \"gelu\", \"classifier_bias\": false, \"classifier_pooling\": \"mean\", \"decoder_bias\": true, \"deterministic_flash_attn\": false, \"global_attn_every_n_layers\": 3, \"global_rope_theta\": 160000.0, \"hidden_activation\": \"gelu\", \"hidden_size\": 768, \"initializer_cutoff_factor\": 2.0, \"intermediate_size\": 1152, \"local_attention\": 128, \"local_rope_theta\": 10000.0, \"max_position_embeddings\": 8192, \"mlp_bias\": false, \"mlp_dropout\": 0.0, \"norm_bias\": false, \"num_attention_heads\": 12, \"num_hidden_layers\": 22, \"position_embedding_type\": \"absolute\", \"sparse_pred_ignore_index\": -100, \"reference_compile\": false, \"tie_word_embeddings\": true, \"vocab_size\": 50368}",
+     149655232, "elements of ModernBertForMaskedLM, answerdotai/ModernBERT-base"},
+    {"modernbert-large", "{\"model_type\": \"modernbert\", \"attention_bias\": false, \"classifier_activation\": \"gelu\", \"classifier_bias\": false, \"classifier_pooling\": \"mean\", \"decoder_bias\": true, \"deterministic_flash_attn\": false, \"global_attn_every_n_layers\": 3, \"global_rope_theta\": 160000.0, \"hidden_activation\": \"gelu\", \"hidden_size\": 1024, \"initializer_cutoff_factor\": 2.0, \"intermediate_size\": 2624, \"local_attention\": 128, \"local_rope_theta\": 10000.0, \"max_position_embeddings\": 8192, \"mlp_bias\": false, \"mlp_dropout\": 0.0, \"norm_bias\": false, \"num_attention_heads\": 16, \"num_hidden_layers\": 28, \"position_embedding_type\": \"absolute\", \"sparse_pred_ignore_index\": -100, \"reference_compile\": false, \"tie_word_embeddings\": true, \"vocab_size\": 50368}",
+     395881664, "elements of ModernBertForMaskedLM, answerdotai/ModernBERT-large"},
+    {"falcon-h1-7b", "{\"model_type\": \"falcon_h1\", \"attention_bias\": false, \"attention_in_multiplier\": 1.0, \"attention_out_multiplier\": 0.21, \"attn_layer_indices\": null, \"embedding_multiplier\": 5.6, \"head_dim\": 128, \"hidden_act\": \"silu\", \"hidden_size\": 3072, \"intermediate_size\": 12288, \"key_multiplier\": 0.5, \"lm_head_multiplier\": 0.01, \"mamba_chunk_size\": 256, \"mamba_conv_bias\": true, \"mamba_d_conv\": 4, \"mamba_d_head\": 128, \"mamba_d_ssm\": 3072, \"mamba_d_state\": 256, \"mamba_expand\": 2, \"mamba_n_groups\": 1, \"mamba_n_heads\": 24, \"mamba_norm_before_gate\": false, \"mamba_proj_bias\": false, \"mamba_rms_norm\": false, \"mamba_use_mlp\": true, \"max_position_embeddings\": 262144, \"mlp_bias\": false, \"mlp_expansion_factor\": 8, \"mlp_multipliers\": [0.88, 0.2], \"num_attention_heads\": 12, \"num_hidden_layers\": 44, \"num_key_value_heads\": 2, \"num_logits_to_keep\": 1, \"projectors_bias\": false, \"ssm_in_multiplier\": 1.2, \"ssm_multipliers\": [0.3, 0.2, 0.1, 0.5, 0.3], \"ssm_out_multiplier\": 0.2, \"tie_word_embeddings\": false, \"vocab_size\": 130048}",
+     7585513568, "its matrices by hand; 7.59B in the Falcon-H1 report"},
+    {"falcon-h1-0.5b", "{\"model_type\": \"falcon_h1\", \"attention_bias\": false, \"attention_in_multiplier\": 1.0, \"attention_out_multiplier\": 0.21, \"attn_layer_indices\": null, \"embedding_multiplier\": 5.6, \"head_dim\": 64, \"hidden_act\": \"silu\", \"hidden_size\": 1024, \"intermediate_size\": 2048, \"key_multiplier\": 0.5, \"lm_head_multiplier\": 0.01, \"mamba_chunk_size\": 256, \"mamba_conv_bias\": true, \"mamba_d_conv\": 4, \"mamba_d_head\": 64, \"mamba_d_ssm\": 1536, \"mamba_d_state\": 128, \"mamba_expand\": 2, \"mamba_n_groups\": 1, \"mamba_n_heads\": 24, \"mamba_norm_before_gate\": false, \"mamba_proj_bias\": false, \"mamba_rms_norm\": false, \"mamba_use_mlp\": true, \"max_position_embeddings\": 262144, \"mlp_bias\": false, \"mlp_expansion_factor\": 8, \"mlp_multipliers\": [0.88, 0.2], \"num_attention_heads\": 8, \"num_hidden_layers\": 36, \"num_key_value_heads\": 2, \"num_logits_to_keep\": 1, \"projectors_bias\": false, \"ssm_in_multiplier\": 1.2, \"ssm_multipliers\": [0.3, 0.2, 0.1, 0.5, 0.3], \"ssm_out_multiplier\": 0.2, \"tie_word_embeddings\": false, \"vocab_size\": 32784}",
+     521411104, "safetensors of tiiuae/Falcon-H1-0.5B-Base"},
 };
 
 /* clang-format on */
@@ -293,6 +301,25 @@ static void test_values(void **state)
         {"umt5-base", "\"is_gated_act\": true",
          "\"feed_forward_proj\": \"relu\", \"is_gated_act\": true"},
         {"umt5-base", "\"gelu_new\"", "\"tanh\""},
+        {"modernbert-base", "\"classifier_bias\": false",
+         "\"classifier_bias\": true"},
+        {"modernbert-base", "\"classifier_activation\": \"gelu\"",
+         "\"classifier_activation\": \"silu\""},
+        {"modernbert-base", "\"hidden_activation\": \"gelu\"",
+         "\"hidden_activation\": \"relu\""},
+        {"modernbert-base", "\"local_attention\": 128",
+         "\"sliding_window_pattern\": 6"},
+        {"falcon-h1-7b", "\"mamba_d_head\": 128", "\"mamba_d_head\": 64"},
+        {"falcon-h1-7b", "\"mamba_d_ssm\": 3072", "\"mamba_d_ssm\": 3000"},
+        {"falcon-h1-7b", "\"projectors_bias\": false",
+         "\"projectors_bias\": true"},
+        {"falcon-h1-7b", "\"mamba_conv_bias\": true",
+         "\"mamba_conv_bias\": false"},
+        {"falcon-h1-7b", "\"mamba_use_mlp\": true", "\"mamba_use_mlp\": false"},
+        {"falcon-h1-7b", "\"attn_layer_indices\": null",
+         "\"attn_layer_indices\": [3]"},
+        {"falcon-h1-7b", "\"mamba_expand\": 2",
+         "\"layers_block_type\": [\"hybrid\", \"mamba\"]"},
         {"persimmon-8b", "\"qk_layernorm\": true", "\"qk_norm\": true"},
     };
 
@@ -392,6 +419,16 @@ static void test_facts(void **state)
     m = read_file("umt5-base");
     assert_int_equal(m->params, 592043520);
     assert_true(m->t.relative_each && m->t.act == SC_ACT_GEGLU);
+    m = read_file("modernbert-base");
+    assert_int_equal(m->params, 149655232 + 768); /* one norm more */
+    assert_int_equal(m->t.norms, SC_NORMS_BEFORE);
+    assert_true(m->t.encoder && m->t.head_bias && !m->t.norm_bias);
+    assert_string_equal(m->t.window_pattern, "FWW");
+    assert_int_equal(m->t.window, 128);
+    m = read_file("falcon-h1-0.5b");
+    assert_int_equal(m->params, 521411104 + 36 * 1536); /* norms of scans */
+    assert_int_equal(m->t.layers, 72);
+    assert_memory_equal(m->t.pattern, "B-B-B-B-", 8);
     m = read_file("biogpt");
     assert_int_equal(m->t.positions, 1026);
 }
