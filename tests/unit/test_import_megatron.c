@@ -1,50 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_import_megatron.c - launch scripts, argument lists and tables of
- * Megatron-LM: what they mean, and every error with its place. */
-#include "findings.h"
-#include "import/import.h"
-
-#include <stdio.h>
-#include <string.h>
-
-#define SIZES "--num-layers 24 --hidden-size 1024 --num-attention-heads 16 "
-#define RUN   "--seq-length 2048 --micro-batch-size 2 "
-#define REST  "--max-position-embeddings 2048 --vocab-size 50000\n"
-#define WHOLE SIZES RUN REST
-
-typedef struct reading {
-    sc_arena a;
-    sc_err err;
-    sc_job job;
-    sc_import m;
-    sc_status status;
-} reading;
-
-static void read_defined(reading *r, const char *text,
-                         const char *const *define)
-{
-    sc_arena_init(&r->a, 0);
-    sc_err_init(&r->err);
-    sc_job_init(&r->job);
-    memset(&r->m, 0, sizeof r->m);
-    r->status = sc_megatron_read(text, strlen(text), "f", define, &r->a,
-                                 &r->job, &r->m, &r->err);
-}
-
-static void good(reading *r, const char *text)
-{
-    read_defined(r, text, NULL);
-    none_found(&r->err, text);
-}
-
-static const char *origin(const reading *r, bool model, const char *key)
-{
-    const sc_origin *o = model ? r->m.model_origins : r->m.origins;
-    uint32_t n = model ? r->m.n_model_origins : r->m.n_origins;
-    for (uint32_t i = 0; i < n; i++)
-        if (strcmp(o[i].key, key) == 0) return o[i].text;
-    return "";
-}
+/* test_import_megatron.c - launch scripts and argument lists of Megatron-LM: what
+ * they mean, and every error with its place. */
+#include "megatron_case.h"
 
 static void test_list(void **state)
 {
@@ -264,39 +221,6 @@ static void test_experts(void **state)
     assert_int_equal(r.m.model.shared_ffn, 2816);
     assert_int_equal(r.m.model.first_dense, 1);
     if (r.m.n_warnings) fail_msg("%s", r.m.warnings[0]);
-    sc_arena_free(&r.a);
-}
-
-static void test_table(void **state)
-{
-    (void)state;
-    reading r;
-    good(&r, "using world size: 16\n"
-             "------------------ arguments ------------------\n"
-             "  add_bias_linear ............... False\n"
-             "  bf16 .......................... True\n"
-             "  fp16 .......................... False\n"
-             "  hidden_size ................... 1024\n"
-             "  kv_channels ................... 64\n"
-             "  max_position_embeddings ....... 2048\n"
-             "  micro_batch_size .............. 2\n"
-             "  num_attention_heads ........... 16\n"
-             "  num_experts ................... None\n"
-             "  num_layers .................... 24\n"
-             "  padded_vocab_size ............. 50304\n"
-             "  seq_length .................... 2048\n"
-             "  some_new_thing ................ 7\n"
-             "  tensor_model_parallel_size .... 2\n"
-             "  world_size .................... 16\n"
-             "-------------- end of arguments ---------------\n"
-             "  hidden_size ................... 7\n");
-    assert_int_equal(r.job.dp, 8);
-    assert_int_equal(r.job.gbs, 16); /* micro-batch x dp */
-    assert_int_equal(r.m.model.hidden, 1024);
-    assert_int_equal(r.m.model.vocab, 50304);
-    assert_int_equal(r.m.model.experts, 0);
-    assert_false(r.m.model.bias);
-    assert_int_equal(r.job.precision, SC_BF16);
     sc_arena_free(&r.a);
 }
 
@@ -586,58 +510,15 @@ static void test_yaml(void **state)
     sc_arena_free(&r.a);
 }
 
-/* Options of strategies beyond degrees. */
-static void test_strategy(void **state)
-{
-    (void)state;
-    reading r;
-    good(&r, WHOLE "--cp-comm-type a2a --fp8-format hybrid --fp8-recipe "
-                   "blockwise --first-last-layers-bf16 "
-                   "--num-layers-at-end-in-bf16 2 --bf16 "
-                   "--moe-expert-capacity-factor 1.5 "
-                   "--moe-pad-expert-input-to-capacity --world-size 16 "
-                   "--use-distributed-optimizer "
-                   "--num-distributed-optimizer-instances 4\n");
-    assert_int_equal(r.job.cp_comm, SC_CP_ULYSSES);
-    assert_int_equal(r.job.precision, SC_RECIPE_FP8_BLOCK);
-    assert_string_equal(r.job.keep_bf16, "layers.0-0,layers.22-23");
-    assert_true(r.job.capacity == 1.5);
-    assert_int_equal(r.job.dp, 16);
-    assert_int_equal(r.job.hsdp, 4);
-    assert_int_equal(r.job.zero, 1);
-    assert_string_equal(origin(&r, false, "cp-comm"),
-                        "f:2:1: --cp-comm-type a2a");
-    sc_arena_free(&r.a);
-    good(&r, WHOLE "--cp-comm-type all_gather p2p --fp8-format hybrid "
-                   "--fp8-recipe mxfp8 --moe-expert-capacity-factor 1.5\n");
-    assert_int_equal(r.job.cp_comm, SC_CP_ALLGATHER);
-    assert_int_equal(r.job.precision, SC_RECIPE_MXFP8);
-    assert_true(r.job.capacity == 0); /* room for more than there are */
-    assert_int_equal(r.job.hsdp, 0);
-    sc_arena_free(&r.a);
-    good(&r, WHOLE "--cp-comm-type a2a+p2p\n");
-    assert_int_equal(r.job.cp_comm, SC_CP_RING);
-    bool warned = false;
-    for (uint32_t i = 0; i < r.m.n_warnings; i++)
-        warned = warned || strstr(r.m.warnings[i], "a2a+p2p is modelled");
-    assert_true(warned);
-    sc_arena_free(&r.a);
-    good(&r, WHOLE);
-    assert_int_equal(r.job.cp_comm, SC_INFER);
-    assert_int_equal(r.job.prefetch, SC_INFER);
-    sc_arena_free(&r.a);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_list),       cmocka_unit_test(test_script),
         cmocka_unit_test(test_wrappers),   cmocka_unit_test(test_defines),
         cmocka_unit_test(test_given_wins), cmocka_unit_test(test_recompute),
-        cmocka_unit_test(test_experts),    cmocka_unit_test(test_table),
-        cmocka_unit_test(test_tokenizers), cmocka_unit_test(test_vocabulary),
-        cmocka_unit_test(test_windows),    cmocka_unit_test(test_warnings),
-        cmocka_unit_test(test_errors),     cmocka_unit_test(test_yaml),
-        cmocka_unit_test(test_strategy)};
+        cmocka_unit_test(test_experts),    cmocka_unit_test(test_tokenizers),
+        cmocka_unit_test(test_vocabulary), cmocka_unit_test(test_windows),
+        cmocka_unit_test(test_warnings),   cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_yaml)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
