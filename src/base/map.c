@@ -32,23 +32,24 @@ bool sc_map_reserve(sc_map *m, sc_arena *a, uint32_t n)
     return true;
 }
 
-static bool add(sc_map *m, sc_arena *a, uint64_t hash, uintptr_t value)
+static bool add(sc_map *m, sc_arena *a, struct sc_map_slot s)
 {
     if (2 * m->n >= m->cap && !sc_map_reserve(m, a, m->n + 1)) return false;
-    sc_assert(value && 2 * m->n < m->cap);
-    put(m, (struct sc_map_slot){hash, value});
+    sc_assert(s.value && 2 * m->n < m->cap);
+    put(m, s);
     m->n++;
     return true;
 }
 
 bool sc_map_add(sc_map *m, sc_arena *a, uint64_t hash, uint32_t number)
 {
-    return add(m, a, hash, (uintptr_t)number + 1);
+    uintptr_t value = (uintptr_t)number + 1;
+    return add(m, a, (struct sc_map_slot){.hash = hash, .value = value});
 }
 
 bool sc_map_add_ptr(sc_map *m, sc_arena *a, uint64_t hash, void *p)
 {
-    return add(m, a, hash, (uintptr_t)p);
+    return add(m, a, (struct sc_map_slot){.hash = hash, .pointer = p});
 }
 
 /* Slots behind the free one move up, if it lies between the slot that their
@@ -66,7 +67,7 @@ static void remove_value(sc_map *m, uint64_t hash, uintptr_t value)
         m->slot[i] = m->slot[k];
         i = k;
     }
-    m->slot[i] = (struct sc_map_slot){0, 0};
+    m->slot[i] = (struct sc_map_slot){.hash = 0};
     m->n--;
 }
 

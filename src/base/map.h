@@ -25,8 +25,12 @@ typedef struct sc_map { /* all zero: empty */
 
     struct sc_map_slot {
         uint64_t hash;
-        uintptr_t value; /* number + 1, or a pointer; 0: free */
-    } * slot;            /* [cap] */
+
+        union {
+            uintptr_t value; /* number + 1; 0: free */
+            void *pointer;
+        };
+    } * slot; /* [cap] */
 
     uint32_t n, cap; /* cap: 0, or a power of two of at least 2 * n */
 } sc_map;
@@ -57,7 +61,7 @@ static inline void *sc_map_next_ptr(const sc_map *m, uint64_t hash,
                                     uint32_t *at)
 {
     const struct sc_map_slot *s = sc_map_walk(m, hash, at);
-    return s ? (void *)s->value : NULL;
+    return s ? s->pointer : NULL;
 }
 
 /* One pointer after the other, in no order that means anything; `*i` is 0 before
@@ -65,8 +69,8 @@ static inline void *sc_map_next_ptr(const sc_map *m, uint64_t hash,
 static inline void *sc_map_each_ptr(const sc_map *m, uint32_t *i)
 {
     while (*i < m->cap) {
-        uintptr_t value = m->slot[(*i)++].value;
-        if (value) return (void *)value;
+        void *p = m->slot[(*i)++].pointer;
+        if (p) return p;
     }
     return NULL;
 }
