@@ -139,50 +139,9 @@ static void sum(const sc_coll_schedule *s, double bytes, const sc_place *at,
 
 /* ---- algorithms */
 
-typedef bool schedule(sc_coll coll, sc_coll_group g, sc_coll_schedule *out);
-
-static bool phases_of(schedule *make, sc_coll coll, double bytes,
-                      const sc_place *at, sc_phases *out)
-{
-    sc_coll_schedule s;
-    out->n = 0;
-    if (at->n <= 1 || !(bytes > 0)) return true;
-    if (!make(coll, (sc_coll_group){at->n, at->m, 0}, &s)) return false;
-    sum(&s, bytes, at, out);
-    return true;
-}
-
 static bool one_ring(sc_coll coll, sc_coll_group g, sc_coll_schedule *out)
 {
     return sc_coll_schedule_ring(coll, g, 1, out);
-}
-
-static bool ring(sc_coll coll, double bytes, const sc_place *at,
-                 const sc_hw *hw, sc_phases *out)
-{
-    (void)hw;
-    return phases_of(one_ring, coll, bytes, at, out);
-}
-
-static bool tree(sc_coll coll, double bytes, const sc_place *at,
-                 const sc_hw *hw, sc_phases *out)
-{
-    (void)hw;
-    return phases_of(sc_coll_schedule_tree, coll, bytes, at, out);
-}
-
-static bool hierarchical(sc_coll coll, double bytes, const sc_place *at,
-                         const sc_hw *hw, sc_phases *out)
-{
-    (void)hw;
-    return phases_of(sc_coll_schedule_hierarchical, coll, bytes, at, out);
-}
-
-static bool direct(sc_coll coll, double bytes, const sc_place *at,
-                   const sc_hw *hw, sc_phases *out)
-{
-    (void)hw;
-    return phases_of(sc_coll_schedule_direct, coll, bytes, at, out);
 }
 
 static bool can_multicast(const sc_hw *hw, const sc_place *at)
@@ -197,57 +156,56 @@ static bool has_sharp(const sc_hw *hw)
     return hw->nccl_options != NULL && hw->nccl_options->collnet;
 }
 
-static bool nothing(double bytes, const sc_place *at)
+static bool can_nvls(const sc_hw *hw, const sc_place *at)
 {
-    return at->n <= 1 || !(bytes > 0);
+    return can_multicast(hw, at) && (at->nodes == 1 || has_sharp(hw));
 }
 
-static bool nvls(sc_coll coll, double bytes, const sc_place *at,
-                 const sc_hw *hw, sc_phases *out)
+static bool can_nvls_tree(const sc_hw *hw, const sc_place *at)
 {
-    bool can = can_multicast(hw, at) && (at->nodes == 1 || has_sharp(hw));
-    if (!can && !nothing(bytes, at)) return false;
-    return phases_of(sc_coll_schedule_in_network, coll, bytes, at, out);
+    return can_multicast(hw, at) && at->nodes > 1;
 }
 
-static bool nvls_tree(sc_coll coll, double bytes, const sc_place *at,
-                      const sc_hw *hw, sc_phases *out)
+static bool can_collnet(const sc_hw *hw, const sc_place *at)
 {
-    bool can = can_multicast(hw, at) && at->nodes > 1;
-    if (!can && !nothing(bytes, at)) return false;
-    return phases_of(sc_coll_schedule_in_network_tree, coll, bytes, at, out);
+    return has_sharp(hw) && at->nodes > 1;
 }
 
-static bool collnet(sc_coll coll, double bytes, const sc_place *at,
-                    const sc_hw *hw, sc_phases *out)
-{
-    bool can = has_sharp(hw) && at->nodes > 1;
-    if (!can && !nothing(bytes, at)) return false;
-    return phases_of(sc_coll_schedule_direct_in_network, coll, bytes, at, out);
-}
-
-/* One device per node. */
-static bool pat(sc_coll coll, double bytes, const sc_place *at, const sc_hw *hw,
-                sc_phases *out)
+static bool one_device_per_node(const sc_hw *hw, const sc_place *at)
 {
     (void)hw;
-    if (at->m != 1 && !nothing(bytes, at)) return false;
-    return phases_of(sc_coll_schedule_rounds, coll, bytes, at, out);
+    return at->m == 1;
 }
 
 static const sc_algorithm algorithms[SC_N_ALGOS] = {
-    [SC_ALGO_RING] = {"ring", ring},
-    [SC_ALGO_TREE] = {"tree", tree},
-    [SC_ALGO_HIERARCHICAL] = {"hierarchical", hierarchical},
-    [SC_ALGO_DIRECT] = {"direct", direct},
-    [SC_ALGO_NVLS] = {"nvls", nvls},
-    [SC_ALGO_NVLS_TREE] = {"nvls_tree", nvls_tree},
-    [SC_ALGO_COLLNET] = {"collnet", collnet},
-    [SC_ALGO_PAT] = {"pat", pat},
+    [SC_ALGO_RING] = {"ring", one_ring, NULL},
+    [SC_ALGO_TREE] = {"tree", sc_coll_schedule_tree, NULL},
+    [SC_ALGO_HIERARCHICAL] = {"hierarchical", sc_coll_schedule_hierarchical,
+                              NULL},
+    [SC_ALGO_DIRECT] = {"direct", sc_coll_schedule_direct, NULL},
+    [SC_ALGO_NVLS] = {"nvls", sc_coll_schedule_in_network, can_nvls},
+    [SC_ALGO_NVLS_TREE] = {"nvls_tree", sc_coll_schedule_in_network_tree,
+                           can_nvls_tree},
+    [SC_ALGO_COLLNET] = {"collnet", sc_coll_schedule_direct_in_network,
+                         can_collnet},
+    [SC_ALGO_PAT] = {"pat", sc_coll_schedule_rounds, one_device_per_node},
 };
 
 const sc_algorithm *sc_algorithms(uint32_t *n)
 {
     *n = SC_N_ALGOS;
     return algorithms;
+}
+
+bool sc_algorithm_phases(int algorithm, sc_coll coll, double bytes,
+                         const sc_place *at, const sc_hw *hw, sc_phases *out)
+{
+    const sc_algorithm *a = &algorithms[algorithm];
+    sc_coll_schedule s;
+    out->n = 0;
+    if (at->n <= 1 || !(bytes > 0)) return true;
+    if (a->can && !a->can(hw, at)) return false;
+    if (!a->schedule(coll, (sc_coll_group){at->n, at->m, 0}, &s)) return false;
+    sum(&s, bytes, at, out);
+    return true;
 }

@@ -12,7 +12,7 @@
 #ifndef SC_COLL_H
 #define SC_COLL_H
 
-#include "graph/graph_coll.h"
+#include "coll/coll_schedule.h"
 #include "hw/hw.h"
 
 #define SC_COLL_PHASES 8
@@ -48,13 +48,17 @@ enum {
 typedef struct sc_algorithm {
     const char *name; /* "ring" "tree" "hierarchical" "direct" "nvls"
                          "nvls_tree" "collnet" "pat" */
-    /* False if the algorithm cannot run this collective at this place.  For
-     * a group of one or no bytes it returns true and no phases. */
-    bool (*phases)(sc_coll coll, double bytes, const sc_place *at,
-                   const sc_hw *hw, sc_phases *out);
+    /* false: it does not do this collective */
+    bool (*schedule)(sc_coll coll, sc_coll_group g, sc_coll_schedule *out);
+    /* whether it can run there; NULL: anywhere */
+    bool (*can)(const sc_hw *hw, const sc_place *at);
 } sc_algorithm;
 
 const sc_algorithm *sc_algorithms(uint32_t *n);
+/* False if the algorithm cannot run this collective at this place.  For a group
+ * of one or no bytes it returns true and no phases. */
+bool sc_algorithm_phases(int algorithm, sc_coll coll, double bytes,
+                         const sc_place *at, const sc_hw *hw, sc_phases *out);
 int sc_algorithm_find(const char *name); /* index, -1: none */
 
 /* busbw = algbw * factor (nccl-tests). */

@@ -115,10 +115,13 @@ uint32_t sc_coll_expects(const sc_coll_schedule *s, const sc_coll_phase *p,
 uint32_t sc_coll_needs(const sc_coll_schedule *s, const sc_coll_phase *p,
                        uint32_t member, uint32_t k);
 
-/* The receiver of the k-th message; SC_COLL_AT_SWITCH: the switch. */
+/* The receiver of the k-th message that a member sends, and the sender of one
+ * that it receives; SC_COLL_AT_SWITCH: the switch. */
 #define SC_COLL_AT_SWITCH UINT32_MAX
 uint32_t sc_coll_to(const sc_coll_schedule *s, const sc_coll_phase *p,
                     uint32_t member, uint32_t k);
+uint32_t sc_coll_from(const sc_coll_schedule *s, const sc_coll_phase *p,
+                      uint32_t member, uint32_t k);
 
 /* Blocks first, first + step ... (modulo p->part) of the slice. */
 typedef struct sc_coll_blocks {

@@ -109,48 +109,62 @@ static uint32_t round_of(const sc_coll_phase *p, uint32_t k)
     return p->coll == SC_REDUCE_SCATTER ? p->steps - 1 - k : k;
 }
 
-static uint32_t round_to(const sc_coll_phase *p, uint32_t i, uint32_t k)
+static uint32_t round_peer(const sc_coll_phase *p, uint32_t i, uint32_t k,
+                           bool sends)
 {
     uint64_t off = (uint64_t)1 << round_of(p, k);
-    if (p->coll == SC_REDUCE_SCATTER) off = p->n - off;
+    if (sends == (p->coll == SC_REDUCE_SCATTER)) off = p->n - off;
     return (uint32_t)((i + off) % p->n);
 }
 
-static uint32_t binomial_to(const sc_coll_schedule *s, const sc_coll_phase *p,
-                            uint32_t v, uint32_t k)
+static uint32_t binomial_peer(const sc_coll_schedule *s, const sc_coll_phase *p,
+                              uint32_t v, uint32_t k, bool up)
 {
-    if (sc_coll_to_root(p)) return at_distance(s, p, v - (1u << floor_log2(v)));
+    if (up) return at_distance(s, p, v - (1u << floor_log2(v)));
     return at_distance(s, p, v + (1u << ((v ? floor_log2(v) + 1 : 0) + k)));
 }
 
-static uint32_t tree_to(const sc_coll_phase *p, uint32_t i, uint32_t k)
+static uint32_t tree_peer(const sc_coll_phase *p, uint32_t i, uint32_t k,
+                          bool up)
 {
     sc_tree_node t = sc_coll_tree_at(p->n, i, p->tree);
-    if (sc_coll_to_root(p)) return t.parent;
+    if (up) return t.parent;
     return t.child[t.child[0] == SC_COLL_NOBODY ? 1 : k];
+}
+
+/* The receiver of the k-th message, or (not `sends`) a sender. */
+static uint32_t peer(const sc_coll_schedule *s, const sc_coll_phase *p,
+                     uint32_t member, uint32_t k, bool sends)
+{
+    uint32_t i = sc_coll_place(p, member), v = distance(s, p, i), to = i;
+    bool up = sc_coll_to_root(p) == sends;
+    switch (p->pattern) {
+    case SC_COLL_RING: to = (i + (sends ? 1 : p->n - 1)) % p->n; break;
+    case SC_COLL_DIRECT:
+        to = (uint32_t)(((uint64_t)i + (sends ? 1 + k : p->n - 1 - k)) % p->n);
+        break;
+    case SC_COLL_ROUNDS: to = round_peer(p, i, k, sends); break;
+    case SC_COLL_HALVING: to = i ^ 1u << halving_bit(p, k); break;
+    case SC_COLL_SWITCH: return SC_COLL_AT_SWITCH;
+    case SC_COLL_CHAIN: to = at_distance(s, p, up ? v - 1 : v + 1); break;
+    case SC_COLL_BINOMIAL: to = binomial_peer(s, p, v, k, up); break;
+    case SC_COLL_TREE: to = tree_peer(p, i, k, up); break;
+    case SC_COLL_STAR: to = at_distance(s, p, up ? 0 : k + 1); break;
+    case SC_COLL_MESSAGE: break;
+    }
+    return member - i * p->stride + to * p->stride;
 }
 
 uint32_t sc_coll_to(const sc_coll_schedule *s, const sc_coll_phase *p,
                     uint32_t member, uint32_t k)
 {
-    uint32_t i = sc_coll_place(p, member), v = distance(s, p, i), to = i;
-    switch (p->pattern) {
-    case SC_COLL_RING: to = (i + 1) % p->n; break;
-    case SC_COLL_DIRECT: to = (uint32_t)(((uint64_t)i + 1 + k) % p->n); break;
-    case SC_COLL_ROUNDS: to = round_to(p, i, k); break;
-    case SC_COLL_HALVING: to = i ^ 1u << halving_bit(p, k); break;
-    case SC_COLL_SWITCH: return SC_COLL_AT_SWITCH;
-    case SC_COLL_CHAIN:
-        to = at_distance(s, p, sc_coll_to_root(p) ? v - 1 : v + 1);
-        break;
-    case SC_COLL_BINOMIAL: to = binomial_to(s, p, v, k); break;
-    case SC_COLL_TREE: to = tree_to(p, i, k); break;
-    case SC_COLL_STAR:
-        to = at_distance(s, p, sc_coll_to_root(p) ? 0 : k + 1);
-        break;
-    case SC_COLL_MESSAGE: break;
-    }
-    return member - i * p->stride + to * p->stride;
+    return peer(s, p, member, k, true);
+}
+
+uint32_t sc_coll_from(const sc_coll_schedule *s, const sc_coll_phase *p,
+                      uint32_t member, uint32_t k)
+{
+    return peer(s, p, member, k, false);
 }
 
 /* ---- data */

@@ -366,10 +366,10 @@ static uint32_t usual_channels(const coll_query *k, const coll_estimate *q)
 static uint32_t estimate_algorithm(const coll_query *k, int algorithm,
                                    coll_estimate *out)
 {
-    uint32_t n_algorithms, n = 0;
-    const sc_algorithm *a = &sc_algorithms(&n_algorithms)[algorithm];
+    uint32_t n = 0;
     sc_phases ph;
-    if (!a->phases(k->coll, k->bytes, k->at, k->hw, &ph)) return 0;
+    if (!sc_algorithm_phases(algorithm, k->coll, k->bytes, k->at, k->hw, &ph))
+        return 0;
     coll_estimate q0 = {.algorithm = algorithm};
     q0.port_bytes = sc_phases_bytes(&ph, SC_SCOPE_NODE);
     q0.nic_bytes = sc_phases_bytes(&ph, SC_SCOPE_NET);

@@ -21,12 +21,11 @@ typedef struct nominal {
 static uint32_t hops_of(const emu_delay *d, const closed_kind *k, int algorithm,
                         double bytes)
 {
-    uint32_t n = 0, hops = 0;
-    const sc_algorithm *all = sc_algorithms(&n);
+    uint32_t hops = 0;
     sc_phases ph;
-    if (algorithm < 0 || (uint32_t)algorithm >= n ||
-        !all[algorithm].phases(sc_coll_priced(k->coll), bytes, &k->place,
-                               d->c->hw, &ph))
+    if (algorithm < 0 ||
+        !sc_algorithm_phases(algorithm, sc_coll_priced(k->coll), bytes,
+                             &k->place, d->c->hw, &ph))
         return 1;
     for (uint32_t i = 0; i < ph.n; i++) hops += ph.p[i].steps;
     return hops;

@@ -10,19 +10,19 @@
 
 /* One phase of a schedule: an algorithm over one dimension. */
 typedef struct sim_phase {
-    uint8_t op;          /* sc_coll */
-    uint8_t kind;        /* sc_coll_pattern; SC_COLL_MESSAGE: custom.c */
-    uint8_t port;        /* SC_COLL_SWITCH: dimension of the switch */
-    uint8_t dim;         /* whose queues it uses */
-    uint8_t queue_half;  /* 0: any queue, 1: the first, 2: the second half */
-    bool local;          /* of a subgroup */
-    uint32_t n;          /* members */
-    uint32_t stride;     /* between neighbours, in members of the group */
-    uint32_t window;     /* direct: concurrent peers, <= n - 1 */
-    uint64_t size;       /* of the chunk when it enters */
-    uint64_t message;    /* ring, direct, rooted */
-    uint32_t root;       /* rooted: position in the communicator */
-    uint32_t pieces;     /* chain: messages of a chunk */
+    uint8_t op;         /* sc_coll */
+    uint8_t kind;       /* sc_coll_pattern; SC_COLL_MESSAGE: custom.c */
+    uint8_t port;       /* SC_COLL_SWITCH: dimension of the switch */
+    uint8_t dim;        /* whose queues it uses */
+    uint8_t queue_half; /* 0: any queue, 1: the first, 2: the second half */
+    bool local;         /* of a subgroup */
+    uint32_t n;         /* members */
+    uint32_t stride;    /* between neighbours, in members of the group */
+    uint32_t window;    /* direct: concurrent peers, <= n - 1 */
+    uint64_t size;      /* of the chunk when it enters */
+    uint64_t message;   /* ring, direct, rooted */
+    /* [2] rooted: a schedule of this phase alone, and mirrored */
+    const sc_coll_schedule *rooted;
     uint32_t n_steps;    /* halving-doubling: table of messages */
     uint64_t *step_size; /* [n_steps + 1] */
     uint64_t *step_off;  /* [n_steps + 1] distance to the partner */

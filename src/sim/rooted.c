@@ -12,43 +12,48 @@
  */
 #include "sim/world.h"
 
-#define SIGNAL_BYTES 8 /* a round of a barrier */
-
 static const sim_phase *phase_of(const sim_stream *s)
 {
     return &s->coll->schedule->phase[s->phase];
 }
 
-static uint32_t after(const sim_phase *p, uint32_t place, uint32_t by)
+/* The member's part of the phase.  A chain that runs backwards is the mirrored
+ * schedule of its mirrored members. */
+typedef struct part {
+    const sc_coll_schedule *s;
+    const sc_coll_phase *p;
+    uint32_t member, sends, expects;
+    bool back;
+} part;
+
+static uint32_t turned(const sc_coll_phase *p, uint32_t member, bool back)
 {
-    return (uint32_t)(((uint64_t)place + by) % p->n);
+    uint32_t place = sc_coll_place(p, member);
+    if (!back) return member;
+    return member - place * p->stride + (p->n - place) % p->n * p->stride;
 }
 
-/* Steps along the chain, from the root's place. */
-static uint32_t distance(const sim_stream *s, const sim_phase *p)
+static part part_of(const sim_stream *s)
 {
-    uint32_t root = p->root / p->stride % p->n;
-    bool back = s->reverse[s->phase];
-    return back ? after(p, root, p->n - s->place)
-                : after(p, s->place, p->n - root);
+    const sim_phase *q = phase_of(s);
+    part x = {.back = q->kind == SC_COLL_CHAIN && s->reverse[s->phase]};
+    x.s = &q->rooted[x.back];
+    x.p = &x.s->phase[0];
+    x.member = turned(x.p, s->member, x.back);
+    x.sends = sc_coll_sends(x.s, x.p, x.member);
+    x.expects = sc_coll_expects(x.s, x.p, x.member);
+    return x;
 }
 
-static uint32_t neighbour(const sim_stream *s, const sim_phase *p, bool away)
+static uint32_t place_of(const part *x, uint32_t member)
 {
-    bool forward = away != (bool)s->reverse[s->phase];
-    return after(p, s->place, forward ? 1 : p->n - 1);
+    return sc_coll_place(x->p, turned(x->p, member, x->back));
 }
 
-/* Lower dimensions are where the root is: later (broadcast) or already
- * (reduce) they have the data of one line only. */
-static bool n_queued(const sim_stream *s, const sim_phase *p)
+static void receive(sim_world *w, sim_stream *s, const part *x, uint32_t k)
 {
-    return s->member % p->stride == p->root % p->stride;
-}
-
-static bool is_root(const sim_stream *s)
-{
-    return s->member == phase_of(s)->root;
+    uint32_t from = sc_coll_from(x->s, x->p, x->member, k);
+    sim_transfer_receive(w, s, place_of(x, from));
 }
 
 /* After what a port needs for the message that was just sent. */
@@ -61,146 +66,78 @@ static void go_on(sim_world *w, sim_stream *s, uint32_t to, uint64_t size)
     sim_later(w, s->rank, t, SIM_CALL_BUNDLE, s, size, 0);
 }
 
-/* ---- chains ------------------------------------------------------------ */
-
-static bool is_source(const sim_stream *s, const sim_phase *p)
-{
-    uint32_t d = distance(s, p);
-    return p->op == SC_BROADCAST ? d == 0 : d == p->n - 1;
-}
-
-static bool is_last(const sim_stream *s, const sim_phase *p)
-{
-    uint32_t d = distance(s, p);
-    return p->op == SC_BROADCAST ? d == p->n - 1 : d == 0;
-}
-
-static void chain_start(sim_world *w, sim_stream *s, const sim_phase *p)
-{
-    bool away = p->op == SC_REDUCE; /* where data come from */
-    if (!n_queued(s, p)) {
-        s->sent = p->pieces;
-        sim_later(w, s->rank, 0, SIM_CALL_BUNDLE, s, 0, 0);
-    } else if (is_source(s, p)) {
-        sim_bundle(w, s, true, false, false, p->message);
-    } else {
-        for (uint32_t i = 0; i < p->pieces; i++)
-            sim_transfer_receive(w, s, neighbour(s, p, away));
-    }
-}
-
-static void chain_step(sim_world *w, sim_stream *s, const sim_phase *p)
-{
-    bool away = p->op == SC_BROADCAST, in = n_queued(s, p);
-    if (s->sent == p->pieces || (in && is_last(s, p))) {
-        if (s->sent == p->pieces || ++s->left_bus == p->pieces)
-            sim_stream_leave(w, s);
-        return;
-    }
-    uint32_t to = neighbour(s, p, away);
-    sim_transfer_send(w, s, to, p->message);
-    s->sent++;
-    if (is_source(s, p))
-        go_on(w, s, to, p->message);
-    else if (s->sent == p->pieces)
-        sim_stream_leave(w, s);
-}
-
-/* ---- stars ------------------------------------------------------------- */
-
-static void star_start(sim_world *w, sim_stream *s, const sim_phase *p)
-{
-    if (is_root(s) != (p->op == SC_GATHER)) {
-        sim_bundle(w, s, true, false, false, p->message);
-        return;
-    }
-    if (!is_root(s)) {
-        sim_transfer_receive(w, s, p->root);
-        return;
-    }
-    for (uint32_t i = 1; i < p->n; i++)
-        sim_transfer_receive(w, s, after(p, s->place, i));
-}
-
-static void star_step(sim_world *w, sim_stream *s, const sim_phase *p)
-{
-    if (p->op == SC_SCATTER && is_root(s)) {
-        if (++s->sent == p->n) {
-            sim_stream_leave(w, s);
-            return;
-        }
-        uint32_t to = after(p, s->place, s->sent);
-        sim_transfer_send(w, s, to, p->message);
-        go_on(w, s, to, p->message);
-    } else if (p->op == SC_GATHER && is_root(s)) {
-        if (++s->left_bus == p->n - 1) sim_stream_leave(w, s);
-    } else {
-        if (p->op == SC_GATHER) sim_transfer_send(w, s, p->root, p->message);
-        sim_stream_leave(w, s);
-    }
-}
-
-/* ---- rounds ------------------------------------------------------------ */
-
-static void round_step(sim_world *w, sim_stream *s, const sim_phase *p)
-{
-    uint32_t off = 1u << s->received;
-    if (s->received >= 32 || off >= p->n) {
-        sim_stream_leave(w, s);
-        return;
-    }
-    sim_transfer_send(w, s, after(p, s->place, off), p->message);
-    sim_transfer_receive(w, s, after(p, s->place, p->n - off));
-}
-
-/* ---- entry points ------------------------------------------------------ */
-
 void sim_rooted_start(sim_world *w, sim_stream *s)
 {
-    const sim_phase *p = phase_of(s);
-    switch (p->kind) {
-    case SC_COLL_CHAIN: chain_start(w, s, p); break;
-    case SC_COLL_STAR: star_start(w, s, p); break;
-    default: sim_bundle(w, s, true, false, false, p->message); break;
+    part x = part_of(s);
+    if (x.sends == 0 && x.expects == 0) {
+        sim_later(w, s->rank, 0, SIM_CALL_BUNDLE, s, 0, 0);
+    } else if (x.sends > 0 && sc_coll_needs(x.s, x.p, x.member, 0) == 0) {
+        sim_bundle(w, s, true, false, false, phase_of(s)->message);
+    } else {
+        for (uint32_t k = 0; k < x.expects; k++) receive(w, s, &x, k);
     }
 }
 
+/* Sends the next message.  A source goes on when its port is free, others when
+ * they have received the next. */
 void sim_rooted_bundle(sim_world *w, sim_stream *s)
 {
-    const sim_phase *p = phase_of(s);
-    switch (p->kind) {
-    case SC_COLL_CHAIN: chain_step(w, s, p); break;
-    case SC_COLL_STAR: star_step(w, s, p); break;
-    default: round_step(w, s, p); break;
+    uint64_t size = phase_of(s)->message;
+    part x = part_of(s);
+    if (x.sends == 0) {
+        if (++s->left_bus >= x.expects) sim_stream_leave(w, s);
+        return;
     }
+    if (s->sent == x.sends) {
+        sim_stream_leave(w, s);
+        return;
+    }
+    uint32_t k = s->sent++;
+    uint32_t to = place_of(&x, sc_coll_to(x.s, x.p, x.member, k));
+    sim_transfer_send(w, s, to, size);
+    if (x.p->pattern == SC_COLL_ROUNDS)
+        receive(w, s, &x, k);
+    else if (x.expects == 0 && x.p->coll != SC_GATHER)
+        go_on(w, s, to, size);
+    else if (s->sent == x.sends)
+        sim_stream_leave(w, s);
 }
 
 void sim_rooted_receive(sim_world *w, sim_stream *s)
 {
-    const sim_phase *p = phase_of(s);
-    bool more = p->kind == SC_COLL_CHAIN && !is_last(s, p);
-    sim_bundle(w, s, false, p->op == SC_REDUCE, more, p->message);
+    part x = part_of(s);
+    bool more = x.p->pattern == SC_COLL_CHAIN && x.sends > 0;
+    sim_bundle(w, s, false, x.p->coll == SC_REDUCE, more, phase_of(s)->message);
 }
 
 /* ---- schedules --------------------------------------------------------- */
 
-static sim_phase *add(sim_schedule *schedule, uint32_t op, uint32_t kind,
-                      uint32_t n, uint32_t stride)
+/* Adds the one phase of `one`, over lines of members `stride` apart. */
+static sim_phase *add(sim_world *w, sim_schedule *schedule,
+                      sc_coll_schedule *one, uint32_t stride)
 {
     sim_phase *p = &schedule->phase[schedule->n_phases++];
-    p->op = (uint8_t)op;
-    p->kind = (uint8_t)kind;
-    p->root = schedule->root;
-    p->n = n;
+    sc_coll_schedule *both = SC_NEW_N(w->a, sc_coll_schedule, 2);
+    if (!both) {
+        w->status = sc_error_nomem(w->err);
+        return p;
+    }
+    one->phase[0].stride = stride;
+    both[0] = both[1] = *one;
+    both[1].root = turned(&one->phase[0], one->root, true);
+    p->rooted = both;
+    p->op = (uint8_t)one->phase[0].coll;
+    p->kind = (uint8_t)one->phase[0].pattern;
+    p->n = one->phase[0].n;
     p->stride = stride;
     p->size = schedule->chunk;
     p->message = schedule->chunk;
     return p;
 }
 
-static void chains(sim_world *w, const sim_comm *c, sim_schedule *schedule,
-                   uint32_t op)
+static void chains(sim_world *w, const sim_comm *c, sim_schedule *schedule)
 {
+    sc_coll op = (sc_coll)schedule->coll;
     uint32_t stride[SC_HW_DIMS], at = 1;
     for (uint32_t i = 0; i < w->n_dims; i++) {
         stride[i] = at;
@@ -210,34 +147,34 @@ static void chains(sim_world *w, const sim_comm *c, sim_schedule *schedule,
     for (uint32_t k = 0; k < n_dims; k++) {
         uint32_t i = op == SC_REDUCE ? k : n_dims - 1 - k;
         uint32_t n = c->flat ? c->n : c->along[i];
+        sc_coll_schedule one;
         if (n < 2) continue;
-        sim_phase *p =
-            add(schedule, op, SC_COLL_CHAIN, n, c->flat ? 1 : stride[i]);
+        sc_coll_schedule_ring(op, (sc_coll_group){n, 0, schedule->root}, n,
+                              &one);
+        sim_phase *p = add(w, schedule, &one, c->flat ? 1 : stride[i]);
         p->dim = (uint8_t)i;
         p->local = c->flat;
         p->message = (schedule->chunk + n - 1) / n;
-        p->pieces = n;
     }
 }
 
 void sim_rooted_schedule(sim_world *w, const sim_comm *c,
                          sim_schedule *schedule)
 {
-    sim_phase *p = NULL;
+    sc_coll op = (sc_coll)schedule->coll;
+    sc_coll_group g = {c->n, 0, schedule->root};
+    sc_coll_schedule one;
     if (c->n < 2) return;
-    switch (schedule->coll) {
-    case SC_BROADCAST: chains(w, c, schedule, SC_BROADCAST); break;
-    case SC_REDUCE: chains(w, c, schedule, SC_REDUCE); break;
-    case SC_GATHER: p = add(schedule, SC_GATHER, SC_COLL_STAR, c->n, 1); break;
-    case SC_SCATTER:
-        p = add(schedule, SC_SCATTER, SC_COLL_STAR, c->n, 1);
-        p->message = schedule->chunk / c->n;
-        break;
-    default:
-        p = add(schedule, SC_BARRIER, SC_COLL_ROUNDS, c->n, 1);
-        p->message = SIGNAL_BYTES;
+    if (op == SC_BROADCAST || op == SC_REDUCE) {
+        chains(w, c, schedule);
+    } else if (op == SC_GATHER || op == SC_SCATTER) {
+        sc_coll_schedule_direct(op, g, &one);
+        sim_phase *p = add(w, schedule, &one, 1);
+        if (op == SC_SCATTER) p->message = schedule->chunk / c->n;
+        p->local = c->flat;
+    } else {
+        sc_coll_schedule_rounds(SC_BARRIER, g, &one);
+        add(w, schedule, &one, 1)->message = one.bytes;
         schedule->n_streams = 1;
-        break;
     }
-    if (p) p->local = c->flat;
 }

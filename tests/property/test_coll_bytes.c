@@ -44,9 +44,8 @@ static void draw(prop *p, random_case *c)
 
 static bool run(random_case *c, int algorithm)
 {
-    uint32_t n;
-    return sc_algorithms(&n)[algorithm].phases(c->coll, c->bytes, &c->at,
-                                               &c->hw, &c->ph);
+    return sc_algorithm_phases(algorithm, c->coll, c->bytes, &c->at, &c->hw,
+                               &c->ph);
 }
 
 /* What the busiest member must send or receive without help of a switch. */

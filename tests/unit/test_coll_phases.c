@@ -34,10 +34,9 @@ static sc_place group(uint32_t m, uint32_t nodes)
 static bool run(int algorithm, sc_coll coll, double bytes, uint32_t m,
                 uint32_t nodes, sc_phases *out)
 {
-    uint32_t n;
     sc_hw hw = machine(nodes);
     sc_place at = group(m, nodes);
-    return sc_algorithms(&n)[algorithm].phases(coll, bytes, &at, &hw, out);
+    return sc_algorithm_phases(algorithm, coll, bytes, &at, &hw, out);
 }
 
 static void expect(const sc_phase *p, sc_scope scope, uint32_t steps,
@@ -137,10 +136,9 @@ static void in_switch(void **state)
     assert_false(run(SC_ALGO_NVLS, SC_ALL_REDUCE, 800, 2, 1, &ph));
     sc_hw plain = machine(1);
     sc_place at = group(8, 1);
-    uint32_t n;
     plain.dim[0].multicast = false;
-    assert_false(sc_algorithms(&n)[SC_ALGO_NVLS].phases(SC_ALL_REDUCE, 8, &at,
-                                                        &plain, &ph));
+    assert_false(
+        sc_algorithm_phases(SC_ALGO_NVLS, SC_ALL_REDUCE, 8, &at, &plain, &ph));
 }
 
 /* The network's switches reduce: a node sends V once, however many there are. */
@@ -150,20 +148,23 @@ static void in_the_network(void **state)
     static const sc_nccl_options sharp = {.collnet = true};
     sc_hw hw = machine(16);
     sc_place at = group(8, 16);
-    uint32_t n;
     sc_phases ph;
-    const sc_algorithm *a = sc_algorithms(&n);
-    assert_false(a[SC_ALGO_COLLNET].phases(SC_ALL_REDUCE, 800, &at, &hw, &ph));
+    assert_false(sc_algorithm_phases(SC_ALGO_COLLNET, SC_ALL_REDUCE, 800, &at,
+                                     &hw, &ph));
     hw.nccl_options = &sharp;
-    assert_true(a[SC_ALGO_COLLNET].phases(SC_ALL_REDUCE, 800, &at, &hw, &ph));
+    assert_true(sc_algorithm_phases(SC_ALGO_COLLNET, SC_ALL_REDUCE, 800, &at,
+                                    &hw, &ph));
     expect(&ph.p[0], SC_SCOPE_NODE, 2, 1400);
     expect(&ph.p[1], SC_SCOPE_NET, 2, 800);
-    assert_true(a[SC_ALGO_NVLS].phases(SC_ALL_REDUCE, 800, &at, &hw, &ph));
+    assert_true(
+        sc_algorithm_phases(SC_ALGO_NVLS, SC_ALL_REDUCE, 800, &at, &hw, &ph));
     expect(&ph.p[0], SC_SCOPE_NODE, 1, 900);
     expect(&ph.p[1], SC_SCOPE_NET, 2, 800);
-    assert_true(a[SC_ALGO_NVLS].phases(SC_ALL_GATHER, 800, &at, &hw, &ph));
+    assert_true(
+        sc_algorithm_phases(SC_ALGO_NVLS, SC_ALL_GATHER, 800, &at, &hw, &ph));
     expect(&ph.p[1], SC_SCOPE_NET, 1, 750);
-    assert_false(a[SC_ALGO_COLLNET].phases(SC_ALL_GATHER, 800, &at, &hw, &ph));
+    assert_false(sc_algorithm_phases(SC_ALGO_COLLNET, SC_ALL_GATHER, 800, &at,
+                                     &hw, &ph));
 }
 
 static void aggregated_trees(void **state)

@@ -111,6 +111,7 @@ static void to_member(const sc_coll_schedule *s, const sc_coll_phase *p,
 static void run_phase(const sc_coll_schedule *s, const sc_coll_phase *p)
 {
     uint32_t sent[MEMBERS] = {0}, got[MEMBERS] = {0};
+    uint32_t heard[MEMBERS][MEMBERS] = {0}; /* by receiver and sender */
     static data before;
     memset(f.arrived, 0, sizeof f.arrived);
     for (bool more = true; more;) {
@@ -132,13 +133,20 @@ static void run_phase(const sc_coll_schedule *s, const sc_coll_phase *p)
                 got[i]++;
                 continue;
             }
-            got[sc_coll_to(s, p, i, k)]++;
+            uint32_t to = sc_coll_to(s, p, i, k);
+            got[to]++;
+            heard[to][i]++;
             to_member(s, p, i, k, before[i]);
         }
     }
     for (uint32_t i = 0; i < s->n; i++) {
         if (sent[i] != sc_coll_sends(s, p, i)) wrong(s, "waits for ever", i);
         if (got[i] != sc_coll_expects(s, p, i)) wrong(s, "lacks messages", i);
+        for (uint32_t k = 0; k < got[i] && p->pattern != SC_COLL_SWITCH; k++) {
+            uint32_t from = sc_coll_from(s, p, i, k);
+            if (from >= s->n || heard[i][from]-- == 0)
+                wrong(s, "hears another sender", i);
+        }
     }
 }
 
