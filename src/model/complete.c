@@ -153,6 +153,8 @@ static const struct {
     {MODEL_V_DIM, MODEL_KV_RANK, false},
     {MODEL_LORA_MLP, MODEL_LORA, false},
     {MODEL_RELATIVE_EACH, MODEL_DECODER_LAYERS, false},
+    {MODEL_EMBED_WIDTH, MODEL_ENCODER, false},
+    {MODEL_REPLACED, MODEL_ENCODER, false},
     {MODEL_PATCH, MODEL_IMAGE, true},
     {MODEL_PATCH, MODEL_IMAGE, false},
     {MODEL_CLASSES, MODEL_IMAGE, false},
@@ -387,6 +389,8 @@ sc_status model_complete(sc_transformer *t, const model_where *w, sc_err *err)
             t->ffn = ((8 * t->hidden + 2) / 3 + 255) / 256 * 256;
     }
     if (t->norm == SC_NORM_RMS) t->norm_bias = false;
+    if (t->embed_width == t->hidden) t->embed_width = 0;
+    if (t->replaced) t->tied = false; /* its head is not over the vocabulary */
     if (t->bias) t->qkv_bias = true;
     if (!t->name) t->name = "";
     complete_heads(t);

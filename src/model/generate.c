@@ -95,7 +95,7 @@ static sc_status blocks(sc_model *m, sc_arena *a, sc_err *err)
  * they are set. */
 static bool is_later(ptrdiff_t key)
 {
-    return (key >= MODEL_NORMS && key <= MODEL_RELATIVE_EACH) ||
+    return (key >= MODEL_NORMS && key <= MODEL_REPLACED) ||
            key == MODEL_FULL_EVERY || key == MODEL_WINDOW_PATTERN ||
            key == MODEL_SSM_RANK;
 }

@@ -13,6 +13,19 @@ static void only(hf_reader *r, const char *key, double value, const char *what)
     }
 }
 
+/* The generator predicts masked tokens; all other files are taken as the
+ * discriminator, which is published for use. */
+static void electra(hf_reader *r)
+{
+    static const hf_spelling width[] = {
+        {MODEL_EMBED_WIDTH, {"embedding_size"}}};
+    const sc_node *names = hf_get(r, r->root, "architectures");
+    const sc_node *c = names ? names->child : NULL;
+    r->t.embed_width = 128; /* default of the type */
+    hf_numbers(r, width, 1, false);
+    r->t.replaced = !c || !hf_is_word(c, "ElectraForMaskedLM");
+}
+
 /* Token types are a table of two rows, whatever the file states; RoBERTa has
  * one row, DistilBERT none. */
 static void bert(hf_reader *r, const hf_type *type)
@@ -21,6 +34,7 @@ static void bert(hf_reader *r, const hf_type *type)
     const sc_node *n = hf_get(r, r->root, "position_embedding_type");
     r->t.encoder = true;
     r->t.embed_norm = true;
+    if (strcmp(type->name, "electra") == 0) electra(r);
     r->t.dropout = hf_number(r, r->root, "hidden_dropout_prob", 0.1) > 0;
     hf_act(r, r->root, distil ? "activation" : "hidden_act");
     const sc_node *rows = hf_get(r, r->root, "type_vocab_size");

@@ -203,6 +203,7 @@ static const struct {
     {"rescale_prenorm_residual", SCANS},
     {"relative_attention_num_buckets", " t5 mt5 umt5 "},
     {"relative_attention_max_distance", " t5 mt5 umt5 "},
+    {"generator_size", " electra "},
     {"classifier_pooling", " modernbert "},
     {"deterministic_flash_attn", " modernbert "},
     {"sparse_pred_ignore_index", " modernbert "},

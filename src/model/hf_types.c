@@ -111,6 +111,7 @@ static const hf_type types[] = {
     {"roberta", "RobertaForMaskedLM", HF_BERT, LEARNED, LAYER_GELU, .tied = true, .bias = true, .qkv_bias = true, .dropout = true},
     {"xlm-roberta", "XLMRobertaForMaskedLM", HF_BERT, LEARNED, LAYER_GELU, .tied = true, .bias = true, .qkv_bias = true, .dropout = true},
     {"camembert", "CamembertForMaskedLM", HF_BERT, LEARNED, LAYER_GELU, .tied = true, .bias = true, .qkv_bias = true, .dropout = true},
+    {"electra", "ElectraForPreTraining", HF_BERT, LEARNED, LAYER_GELU, .tied = true, .bias = true, .qkv_bias = true, .dropout = true},
     {"modernbert", "ModernBertForMaskedLM", HF_MODERNBERT, .may = HF_WINDOWS, .has = HF_HAS_OUT_BIAS | HF_HAS_PLAIN_NORM, ROTARY, .act = SC_ACT_GEGLU, .norm = SC_NORM_LAYER, .tied = true},
     {"distilbert", "DistilBertForMaskedLM", HF_BERT, LEARNED, LAYER_GELU, .tied = true, .bias = true, .qkv_bias = true, .dropout = true},
     {"t5", "T5ForConditionalGeneration", HF_T5, .may = HF_STACKS, .position = SC_POS_RELATIVE, .act = SC_ACT_RELU, .norm = SC_NORM_RMS, .tied = true, .dropout = true},
@@ -145,7 +146,6 @@ static const struct {
     {"gemma3n", "per-layer embeddings and alternating updates"},
     {"deberta", "disentangled attention"},
     {"deberta-v2", "disentangled attention"},
-    {"electra", "embeddings narrower than the blocks"},
     {"switch_transformers", "an encoder-decoder with experts"},
 };
 

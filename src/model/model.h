@@ -102,12 +102,16 @@ typedef struct sc_transformer {
     bool proj_bias, mlp_bias, head_bias; /* biases of the projection after
                                             attention, of MLPs and of the head,
                                             even without `bias` */
-    bool attn_gate;     /* a product of the block's input gates the result of
+    bool attn_gate;      /* a product of the block's input gates the result of
                         attention (Qwen3-Next) */
-    bool plain_norm;    /* norms have no weights (OLMo) */
-    bool relative_each; /* each block has its own table of scores by distance
+    bool plain_norm;     /* norms have no weights (OLMo) */
+    int64_t embed_width; /* width of an encoder's tables, which a product widens
+                            to `hidden` (ELECTRA); 0: hidden */
+    bool replaced;       /* the head decides for each token whether it was
+                            replaced (ELECTRA's discriminator) */
+    bool relative_each;  /* each block has its own table of scores by distance
                            (umT5) */
-    bool sinks;         /* attention has one more learned score per head */
+    bool sinks;          /* attention has one more learned score per head */
     /* mixture of experts; experts 0: dense */
     int64_t experts, topk, moe_ffn;
     int64_t shared_ffn;  /* summed width of all shared experts */
@@ -185,7 +189,8 @@ typedef struct sc_model {
 
 /* Completes `t` and generates the model from it.  The operators of each kind
  * of layer, in this order; those in parentheses only if the model has them:
- *   embedding   embed (position) (token_type) (embed_norm) (embed_drop); ViT
+ *   embedding   embed (position) (token_type) (embed_norm) (embed_drop)
+ *               (embed_proj); ViT
  *               patch class_token position; encoder-decoders also
  *               embed_decoder (position_decoder) (embed_decoder_norm)
  *               (embed_decoder_drop) before their decoder

@@ -9,13 +9,18 @@
 
 /* ---- embedding */
 
+static int64_t table_width(const sc_transformer *t)
+{
+    return t->embed_width ? t->embed_width : t->hidden;
+}
+
 static net_value words(network *n)
 {
     const sc_transformer *t = n->t;
     const sc_tensor_dim dim[] = {{"batch", 1, true}, {"seq", n->seq, false}};
     n->ids = build_input(&n->b, "tokens", 2, dim, 8);
     net_value y = build_embed(&n->b, "embed", n->ids, (uint64_t)t->vocab,
-                              (uint64_t)t->hidden, 1);
+                              (uint64_t)table_width(t), 1);
     if (y != SC_NONE) n->table = network_made(n, y)->weight[0].tensor;
     return y;
 }
@@ -72,7 +77,10 @@ net_value network_embedding(network *n)
     if (t->encoder && !t->image && t->position == SC_POS_LEARNED)
         x = table(n, "token_type", SC_NET_POSITION, x, 2);
     if (t->embed_norm) x = network_norm(n, "embed_norm", x);
-    return t->dropout ? build_dropout(&n->b, "embed_drop", x) : x;
+    if (t->dropout) x = build_dropout(&n->b, "embed_drop", x);
+    return t->embed_width
+               ? network_linear(n, "embed_proj", x, network_hidden(n), t->bias)
+               : x;
 }
 
 net_value network_decoder_embedding(network *n)
@@ -125,11 +133,22 @@ static net_value masked(network *n, net_value x)
 {
     const sc_transformer *t = n->t;
     x = chosen(n, x, MASKED_SHARE);
-    x = network_linear(n, "mlm_dense", x, network_rank(t->hidden), t->bias);
+    x = network_linear(n, "mlm_dense", x, network_rank(table_width(t)),
+                       t->bias);
     int act = t->act == SC_ACT_GEGLU ? SC_ACT_GELU : t->act; /* not gated */
     x = build_act(&n->b, "mlm_act", x, sc_act_names[act]);
     x = network_norm(n, "mlm_norm", x);
     return words_of(n, "lm_head", x, t->bias || t->head_bias, t->tied);
+}
+
+/* ELECTRA's discriminator has one output for each token. */
+static net_value replaced(network *n, net_value x)
+{
+    const sc_transformer *t = n->t;
+    int act = t->act == SC_ACT_GEGLU ? SC_ACT_GELU : t->act; /* not gated */
+    x = network_linear(n, "found_dense", x, network_rank(t->hidden), t->bias);
+    x = build_act(&n->b, "found_act", x, sc_act_names[act]);
+    return network_linear(n, "found", x, network_width("vocab", 1, 1), t->bias);
 }
 
 /* ViT's head reads only the class token. */
@@ -159,9 +178,10 @@ void network_head(network *n, net_value x, const net_value *later,
     bool encoder = t->encoder && !t->image;
     build_scope(&n->b, "head");
     if (!model_post_norm(t)) x = network_norm(n, "norm_f", x);
-    x = encoder    ? masked(n, x)
-        : t->image ? class_of(n, x)
-                   : words_of(n, "lm_head", x, t->head_bias, t->tied);
+    x = t->replaced ? replaced(n, x)
+        : encoder   ? masked(n, x)
+        : t->image  ? class_of(n, x)
+                    : words_of(n, "lm_head", x, t->head_bias, t->tied);
     loss(n, "loss", x);
     if (!encoder && !t->image) mtp_heads(n, later, n_later);
 }

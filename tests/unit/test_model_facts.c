@@ -166,6 +166,31 @@ static void test_encoder(void **state)
     assert_true(reads(g, "head.chosen", "layers.3.norm2"));
 }
 
+/* Tables of 16 elements that a product widens; the head narrows to them again,
+ * or has one output for each token. */
+static void test_narrow_tables(void **state)
+{
+    (void)state;
+
+    enum { E = 16, SEQ = 300 };
+
+    sc_transformer t = small();
+    t.encoder = t.tied = t.embed_norm = true;
+    t.position = SC_POS_LEARNED;
+    t.max_seq = SEQ;
+    t.embed_width = E;
+    t.kv_heads = 4;
+    uint64_t blocks = LAYERS * (4 * H * H + 3 * H * FFN + 2 * H);
+    uint64_t tables = (VOCAB + SEQ + 2 + 1) * E + E * H;
+    const sc_net *g = network(&t, blocks + tables + H * E + E);
+    assert_true(reads(g, "embedding.embed_proj", "embedding.embed_norm"));
+    assert_true(reads(g, "layers.0.qkv", "embedding.embed_proj"));
+    t.replaced = true;
+    g = network(&t, blocks + tables + H * H + H);
+    assert_true(reads(g, "head.found_dense", "layers.3.norm2"));
+    assert_null(find(g, "head.chosen"));
+}
+
 /* Scores by distance: 32 per head, once per stack or in each of five blocks. */
 static void test_relative(void **state)
 {
@@ -362,6 +387,6 @@ int main(void)
         T(test_window_pattern), T(test_plain_norm_and_gate),
         T(test_delta),          T(test_stacks),
         T(test_relative),       T(test_both),
-        T(test_encoder)};
+        T(test_encoder),        T(test_narrow_tables)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

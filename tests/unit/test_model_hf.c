@@ -135,7 +135,6 @@ static const struct {
 } others[] = {
     {"{\"model_type\": \"rwkv\", \"hidden_size\": 2048}", "c.json:1:16: error: not modelled: the recurrence of RWKV (\"rwkv\"); describe the model"},
     {"{\"model_type\": \"zamba2\", \"hidden_size\": 4096}", "c.json:1:16: error: not modelled: blocks that share their weights"},
-    {"{\"model_type\": \"electra\", \"hidden_size\": 4096}", "c.json:1:16: error: not modelled: embeddings narrower than the blocks"},
     {"{\"model_type\": \"minimax\", \"hidden_size\": 4096}", "c.json:1:16: error: not modelled: lightning attention"},
     {"{\"model_type\": \"deepseek_v32\", \"hidden_size\": 4096}", "c.json:1:16: error: not modelled: attention that an indexer"},
     {"{\"model_type\": \"albert\", \"hidden_size\": 4096}", "c.json:1:16: error: not modelled: blocks that share their weights"},

@@ -123,6 +123,12 @@ static const struct {
      7585513568, "its matrices by hand; 7.59B in the Falcon-H1 report"},
     {"falcon-h1-0.5b", "{\"model_type\": \"falcon_h1\", \"attention_bias\": false, \"attention_in_multiplier\": 1.0, \"attention_out_multiplier\": 0.21, \"attn_layer_indices\": null, \"embedding_multiplier\": 5.6, \"head_dim\": 64, \"hidden_act\": \"silu\", \"hidden_size\": 1024, \"intermediate_size\": 2048, \"key_multiplier\": 0.5, \"lm_head_multiplier\": 0.01, \"mamba_chunk_size\": 256, \"mamba_conv_bias\": true, \"mamba_d_conv\": 4, \"mamba_d_head\": 64, \"mamba_d_ssm\": 1536, \"mamba_d_state\": 128, \"mamba_expand\": 2, \"mamba_n_groups\": 1, \"mamba_n_heads\": 24, \"mamba_norm_before_gate\": false, \"mamba_proj_bias\": false, \"mamba_rms_norm\": false, \"mamba_use_mlp\": true, \"max_position_embeddings\": 262144, \"mlp_bias\": false, \"mlp_expansion_factor\": 8, \"mlp_multipliers\": [0.88, 0.2], \"num_attention_heads\": 8, \"num_hidden_layers\": 36, \"num_key_value_heads\": 2, \"num_logits_to_keep\": 1, \"projectors_bias\": false, \"ssm_in_multiplier\": 1.2, \"ssm_multipliers\": [0.3, 0.2, 0.1, 0.5, 0.3], \"ssm_out_multiplier\": 0.2, \"tie_word_embeddings\": false, \"vocab_size\": 32784}",
      521411104, "safetensors of tiiuae/Falcon-H1-0.5B-Base"},
+    {"electra-small", "{\"architectures\": [\"ElectraForPreTraining\"], \"model_type\": \"electra\", \"embedding_size\": 128, \"generator_size\": \"0.25\", \"hidden_act\": \"gelu\", \"hidden_dropout_prob\": 0.1, \"hidden_size\": 256, \"intermediate_size\": 1024, \"max_position_embeddings\": 512, \"num_attention_heads\": 4, \"num_hidden_layers\": 12, \"position_embedding_type\": \"absolute\", \"summary_type\": \"first\", \"summary_use_proj\": true, \"type_vocab_size\": 2, \"vocab_size\": 30522}",
+     13483008 + 256 * 257 + 257, "elements of ElectraModel, google/electra-small-discriminator, and its head"},
+    {"electra-base", "{\"architectures\": [\"ElectraForPreTraining\"], \"model_type\": \"electra\", \"embedding_size\": 768, \"generator_size\": \"0.25\", \"hidden_act\": \"gelu\", \"hidden_dropout_prob\": 0.1, \"hidden_size\": 768, \"intermediate_size\": 3072, \"max_position_embeddings\": 512, \"num_attention_heads\": 12, \"num_hidden_layers\": 12, \"position_embedding_type\": \"absolute\", \"summary_type\": \"first\", \"summary_use_proj\": true, \"type_vocab_size\": 2, \"vocab_size\": 30522}",
+     108891648 + 768 * 769 + 769, "elements of ElectraModel, google/electra-base-discriminator, and its head"},
+    {"electra-small-generator", "{\"architectures\": [\"ElectraForMaskedLM\"], \"model_type\": \"electra\", \"embedding_size\": 128, \"generator_size\": \"0.25\", \"hidden_act\": \"gelu\", \"hidden_dropout_prob\": 0.1, \"hidden_size\": 256, \"intermediate_size\": 1024, \"max_position_embeddings\": 512, \"num_attention_heads\": 4, \"num_hidden_layers\": 12, \"position_embedding_type\": \"absolute\", \"summary_type\": \"first\", \"summary_use_proj\": true, \"type_vocab_size\": 2, \"vocab_size\": 30522}",
+     13483008 + 128 * 257 + 2 * 128 + 30522, "the same sizes with the head of a generator"},
 };
 
 /* clang-format on */
@@ -301,6 +307,11 @@ static void test_values(void **state)
         {"umt5-base", "\"is_gated_act\": true",
          "\"feed_forward_proj\": \"relu\", \"is_gated_act\": true"},
         {"umt5-base", "\"gelu_new\"", "\"tanh\""},
+        {"electra-small", "\"embedding_size\": 128",
+         "\"embedding_width\": 128"},
+        {"electra-small", "\"type_vocab_size\": 2", "\"type_vocab_size\": 4"},
+        {"electra-small", "\"absolute\"", "\"relative_key\""},
+        {"electra-small", "\"summary_use_proj\": true", "\"is_decoder\": true"},
         {"modernbert-base", "\"classifier_bias\": false",
          "\"classifier_bias\": true"},
         {"modernbert-base", "\"classifier_activation\": \"gelu\"",
@@ -429,6 +440,10 @@ static void test_facts(void **state)
     assert_int_equal(m->params, 521411104 + 36 * 1536); /* norms of scans */
     assert_int_equal(m->t.layers, 72);
     assert_memory_equal(m->t.pattern, "B-B-B-B-", 8);
+    assert_int_equal(read_file("electra-small")->params, 13549057);
+    m = read_file("electra-small-generator");
+    assert_int_equal(m->params, 13546682);
+    assert_true(m->t.tied && m->t.embed_width == 128 && !m->t.replaced);
     m = read_file("biogpt");
     assert_int_equal(m->t.positions, 1026);
 }
