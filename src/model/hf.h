@@ -173,6 +173,8 @@ const sc_node *hf_same(hf_reader *r, const char *key);
 void hf_windows(hf_reader *r, int64_t every, int64_t full);
 /* Sets the windows of blocks from letters W and F, one for each block. */
 void hf_window_letters(hf_reader *r, char *letters);
+/* Reads a list of MLP kinds, if the file has one: dense blocks lead. */
+void hf_mlp_types(hf_reader *r);
 /* Reads a list of dense blocks, which must be the leading ones. */
 void hf_dense_list(hf_reader *r, const char *key);
 

@@ -219,6 +219,7 @@ static void glm_moe(hf_reader *r, const hf_type *type)
     gated_by(r, "use_qk_norm", &r->t.qk_norm, r->t.qk_norm);
     hf_experts(r, true);
     r->t.first_dense = hf_count(r, "first_k_dense_replace", MODEL_FIRST_DENSE);
+    hf_mlp_types(r);
     static const hf_spelling groups[] = {{MODEL_ROUTE_GROUPS, {"n_group"}},
                                          {MODEL_ROUTE_TOPK, {"topk_group"}}};
     hf_numbers(r, groups, SC_COUNT(groups), false);

@@ -163,6 +163,11 @@ static const char *const exact[] = {
     "bad_words_ids",
     "no_repeat_ngram_size",
     "early_stopping",
+    "num_beam_groups",
+    "num_return_sequences",
+    "diversity_penalty",
+    "typical_p",
+    "max_new_tokens",
 };
 
 /* Keys that are ignored for these types only; with another type they show that

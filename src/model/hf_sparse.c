@@ -65,6 +65,7 @@ static void deepseek_experts(hf_reader *r)
     hf_numbers(r, experts, SC_COUNT(experts), true);
     hf_numbers(r, expert_width, 1, true);
     r->t.first_dense = hf_count(r, "first_k_dense_replace", MODEL_FIRST_DENSE);
+    hf_mlp_types(r);
     static const hf_spelling groups[] = {{MODEL_ROUTE_GROUPS, {"n_group"}},
                                          {MODEL_ROUTE_TOPK, {"topk_group"}}};
     hf_numbers(r, groups, SC_COUNT(groups), false);

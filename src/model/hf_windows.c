@@ -143,6 +143,31 @@ const sc_node *hf_same(hf_reader *r, const char *key)
     return first;
 }
 
+void hf_mlp_types(hf_reader *r)
+{
+    const sc_node *list = hf_get(r, r->root, "mlp_layer_types");
+    int64_t n = 0, dense = 0;
+    const sc_node *c = list && list->kind == SC_N_SEQ ? list->child : NULL;
+    for (; c; c = c->next, n++) {
+        bool is = hf_is_word(c, "dense");
+        if (is && dense == n) {
+            dense++;
+        } else if (is || !hf_is_word(c, "sparse")) {
+            hf_unsupported(r, list, "dense layers behind the first");
+            return;
+        }
+    }
+    if (!list) return;
+    if (n != r->t.layers) {
+        hf_fail(r, SC_C_CONFLICT, list->pos, "one kind for each layer",
+                "%s does not name %lld layers", list->key,
+                (long long)r->t.layers);
+        return;
+    }
+    r->t.first_dense = dense;
+    r->where.at[MODEL_FIRST_DENSE] = list->pos;
+}
+
 void hf_dense_list(hf_reader *r, const char *key)
 {
     const sc_node *list = hf_get(r, r->root, key);

@@ -129,6 +129,8 @@ static const struct {
      108891648 + 768 * 769 + 769, "elements of ElectraModel, google/electra-base-discriminator, and its head"},
     {"electra-small-generator", "{\"architectures\": [\"ElectraForMaskedLM\"], \"model_type\": \"electra\", \"embedding_size\": 128, \"generator_size\": \"0.25\", \"hidden_act\": \"gelu\", \"hidden_dropout_prob\": 0.1, \"hidden_size\": 256, \"intermediate_size\": 1024, \"max_position_embeddings\": 512, \"num_attention_heads\": 4, \"num_hidden_layers\": 12, \"position_embedding_type\": \"absolute\", \"summary_type\": \"first\", \"summary_use_proj\": true, \"type_vocab_size\": 2, \"vocab_size\": 30522}",
      13483008 + 128 * 257 + 2 * 128 + 30522, "the same sizes with the head of a generator"},
+    {"llava-7b", "{\"model_type\": \"llava\", \"vision_config\": {\"model_type\": \"clip_vision_model\"}, \"text_config\": {\"model_type\": \"llama\", \"add_cross_attention\": false, \"bad_words_ids\": null, \"begin_suppress_tokens\": null, \"bos_token_id\": 1, \"chunk_size_feed_forward\": 0, \"cross_attention_hidden_size\": null, \"decoder_start_token_id\": null, \"diversity_penalty\": 0.0, \"do_sample\": false, \"early_stopping\": false, \"encoder_no_repeat_ngram_size\": 0, \"eos_token_id\": 2, \"exponential_decay_length_penalty\": null, \"finetuning_task\": null, \"forced_bos_token_id\": null, \"hidden_act\": \"silu\", \"hidden_size\": 4096, \"id2label\": {\"0\": \"LABEL_0\", \"1\": \"LABEL_1\"}, \"intermediate_size\": 11008, \"is_decoder\": false, \"is_encoder_decoder\": false, \"label2id\": {\"LABEL_0\": 0}, \"length_penalty\": 1.0, \"max_length\": 20, \"max_position_embeddings\": 4096, \"min_length\": 0, \"no_repeat_ngram_size\": 0, \"num_attention_heads\": 32, \"num_beam_groups\": 1, \"num_beams\": 1, \"num_hidden_layers\": 32, \"num_key_value_heads\": 32, \"num_return_sequences\": 1, \"output_attentions\": false, \"output_scores\": false, \"pretraining_tp\": 1, \"pruned_heads\": {}, \"remove_invalid_values\": false, \"repetition_penalty\": 1.0, \"return_dict\": true, \"return_dict_in_generate\": false, \"rms_norm_eps\": 1e-05, \"sep_token_id\": null, \"suppress_tokens\": null, \"temperature\": 1.0, \"tf_legacy_loss\": false, \"tie_encoder_decoder\": false, \"tie_word_embeddings\": false, \"top_k\": 50, \"top_p\": 1.0, \"torchscript\": false, \"typical_p\": 1.0, \"use_bfloat16\": false, \"vocab_size\": 32064}}",
+     6738415616 + 2 * 64 * 4096, "safetensors of Llama-2-7b with 64 more tokens; every key that the library writes"},
 };
 
 /* clang-format on */
@@ -448,6 +450,39 @@ static void test_facts(void **state)
     assert_int_equal(m->t.positions, 1026);
 }
 
+/* Files of newer releases list the kind of every MLP. */
+static void test_mlp_types(void **state)
+{
+    (void)state;
+
+    static const struct {
+        const char *list;
+        int64_t dense; /* -1: refused */
+    } all[] = {
+        {"[\"dense\", \"dense\", \"sparse\", \"sparse\"]", 2},
+        {"[\"sparse\", \"sparse\", \"sparse\", \"sparse\"]", 0},
+        {"[\"sparse\", \"dense\", \"sparse\", \"sparse\"]", -1},
+        {"[\"dense\", \"sparse\", \"sparse\"]", -1},
+        {"[\"dense\", \"sparse\", \"sparse\", \"hash_moe\"]", -1},
+        {"{\"dense\": 2}", -1},
+    };
+
+    for (size_t i = 0; i < SC_COUNT(all); i++) {
+        const sc_model *m = NULL;
+        const char *text = sc_sprintf(
+            &arena,
+            "{\"model_type\": \"glm4_moe\", \"hidden_size\": 64, "
+            "\"num_hidden_layers\": 4, \"num_attention_heads\": 4, "
+            "\"num_key_value_heads\": 4, \"intermediate_size\": 128, "
+            "\"vocab_size\": 100, \"n_routed_experts\": 8, "
+            "\"num_experts_per_tok\": 2, \"moe_intermediate_size\": 32, "
+            "\"mlp_layer_types\": %s}",
+            all[i].list);
+        assert_int_equal(read_text(text, &m) == SC_OK, all[i].dense >= 0);
+        if (all[i].dense >= 0) assert_int_equal(m->t.first_dense, all[i].dense);
+    }
+}
+
 /* Lists in any order become letters, of which the period is kept. */
 static void test_any_order(void **state)
 {
@@ -485,7 +520,8 @@ int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
-        T(test_counts),  T(test_keys), T(test_other_type), T(test_values),
-        T(test_reasons), T(test_mtp),  T(test_facts),      T(test_any_order)};
+        T(test_counts), T(test_keys),      T(test_other_type),
+        T(test_values), T(test_reasons),   T(test_mtp),
+        T(test_facts),  T(test_any_order), T(test_mlp_types)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
