@@ -46,7 +46,7 @@ static sc_status check_bar(const sc_validation *v, const struct kind *k,
     double limit;
     if (bar->kind != SC_N_SCALAR)
         return sc_error(err, SC_EINPUT, SC_C_TYPE, bar->pos,
-                        "write `family: 3.1%`", "a bar is one number");
+                        "write `family: 3.1%`", "a bar must be one number");
     SC_TRY(sc_unit_parse(bar->text, SC_U_NONE, bar->pos, &limit, err));
     const sc_valid_group *g = find_family(v, bar->key);
     char name[64];
@@ -91,7 +91,7 @@ sc_status sc_validation_bars(const sc_validation *v, const char *text,
     if (n_bars == 0)
         return sc_error(err, SC_EINPUT, SC_C_MISSING, sc_pos_file(file),
                         "write `bars: {family: 3.1%}`, or memory, tau, regret",
-                        "no bars in the file");
+                        "the file has no bars");
     if (first != SC_OK) return first;
     return met ? SC_OK : SC_NO;
 }

@@ -103,9 +103,10 @@ static sc_status read_truth(const char *dir, sc_arena *a, truth *out,
     }
     if (first != SC_OK) return first;
     if (!t.has_network || t.n_runs == 0)
-        return sc_error(err, SC_EINPUT, SC_C_MISSING, sc_pos_file(dir),
-                        "data/validation of stepcast's sources is one",
-                        "no network.csv, or no table of training runs");
+        return sc_error(
+            err, SC_EINPUT, SC_C_MISSING, sc_pos_file(dir),
+            "data/validation of stepcast's sources is one",
+            "there is no network.csv, or no table of training runs");
     *out = t;
     return SC_OK;
 }

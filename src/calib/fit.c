@@ -248,7 +248,7 @@ static sc_status check(const sc_fit_problem *p, sc_err *err)
                         p->n_free, MAX_FREE);
     if (p->n_rows == 0)
         return sc_error(err, SC_EINPUT, SC_C_MISSING, sc_pos_none(), NULL,
-                        "no row to fit on");
+                        "there is no row to fit on");
     for (uint32_t j = 0; j < p->n_free; j++) {
         const sc_param_info *i = &sc_params[p->free[j]];
         if (!(i->sd > 0) || !(i->centre > 0) || !(i->hi > 0))

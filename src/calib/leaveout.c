@@ -33,10 +33,9 @@ static sc_status find_label(const char *by, sc_arena *a, calib_label *out,
         *out = labels[i];
         return SC_OK;
     }
-    return sc_error(err, SC_EUSAGE, SC_C_OPTION,
-                    sc_pos_option(a, "--leave-out", by),
-                    "write family, device or model",
-                    "'%s' is nothing that can be left out", by);
+    return sc_error(
+        err, SC_EUSAGE, SC_C_OPTION, sc_pos_option(a, "--leave-out", by),
+        "write family, device or model", "'%s' can't be left out", by);
 }
 
 typedef struct study {

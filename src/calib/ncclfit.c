@@ -121,7 +121,7 @@ static sc_status check_rows(const sc_nccl_row *rows, uint32_t n,
     const sc_nccl_row *bad = NULL;
     if (n == 0)
         return sc_error(err, SC_EINPUT, SC_C_MISSING, sc_pos_none(), NULL,
-                        "no rows of nccl-tests to fit on");
+                        "there are no rows of nccl-tests to fit on");
     for (uint32_t i = 0; i < n; i++) {
         if (bad && rows[i].table == bad->table &&
             rows[i].pos.file == bad->pos.file)

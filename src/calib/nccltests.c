@@ -188,7 +188,7 @@ static double cell(nccl_reader *r, const token *t, uint32_t n, int col,
     double v = nccl_number(t[col].s, t[col].n);
     if (isnan(v))
         nccl_error(r, SC_C_TYPE, position(r, t[col].s), NULL,
-                   "column '%s' is no number: '%.*s'", name,
+                   "column '%s' is not a number: '%.*s'", name,
                    (int)(t[col].n < 40 ? t[col].n : 40), t[col].s);
     else if (v < 0)
         nccl_error(r, SC_C_RANGE, position(r, t[col].s), NULL,
@@ -203,14 +203,14 @@ static sc_status row(nccl_reader *r, const token *t, uint32_t n, line l)
     nccl_result v = {.pos = position(r, t[0].s), .reduces = -1, .rooted = -1};
     if (r->n_cols == 0) {
         nccl_error(r, SC_C_SYNTAX, v.pos, "keep the log's header lines",
-                   "a result row before any header");
+                   "a result row comes before any header");
         return SC_OK;
     }
     if (n < r->n_cols) {
         if (l.last) return nccl_warn(r, v.pos, "the last row is not complete");
-        nccl_error(r, SC_C_MISSING, v.pos,
-                   "a row has as many columns as the header",
-                   "%u of %u columns", (unsigned)n, (unsigned)r->n_cols);
+        nccl_error(
+            r, SC_C_MISSING, v.pos, "a row has as many columns as the header",
+            "the row has %u of %u columns", (unsigned)n, (unsigned)r->n_cols);
         return SC_OK;
     }
     v.cpu[0] = v.cpu[1] = r->cpu;
@@ -294,7 +294,7 @@ static sc_status no_rows(const nccl_reader *r)
     const char *nul = r->len ? memchr(r->text, '\0', r->len) : NULL;
     if (nul)
         return sc_error(r->err, SC_EINPUT, SC_C_SYNTAX, position(r, nul),
-                        "is it a text file?", "a NUL byte");
+                        "is it a text file?", "the file has a NUL byte");
     if (r->out.n_skipped > 0)
         return sc_error(r->err, SC_EINPUT, SC_C_MISSING, r->skipped_at,
                         r->skipped, "no usable row of nccl-tests, %u skipped",

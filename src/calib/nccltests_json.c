@@ -30,7 +30,7 @@ static double number(nccl_reader *r, const sc_node *map, const char *key,
     if (!n || strcmp(n->text, "nan") == 0) return NAN;
     double v = nccl_number(n->text, strlen(n->text));
     if (isnan(v))
-        nccl_error(r, SC_C_TYPE, n->pos, NULL, "'%s' is no number: '%.40s'",
+        nccl_error(r, SC_C_TYPE, n->pos, NULL, "'%s' is not a number: '%.40s'",
                    key, n->text);
     else if (v < 0)
         nccl_error(r, SC_C_RANGE, n->pos, NULL, "'%s' is negative", key);
@@ -54,12 +54,13 @@ static sc_status devices(nccl_reader *r, const sc_node *root)
     if (!list || list->kind != SC_N_SEQ) {
         nccl_error(r, list ? SC_C_TYPE : SC_C_MISSING,
                    list ? list->pos : root->pos, NULL,
-                   "no list 'devices' of the ranks");
+                   "the list 'devices' of the ranks is missing");
         return SC_OK;
     }
     for (const sc_node *d = list->child; d; d = d->next) {
         if (d->kind != SC_N_MAP) {
-            nccl_error(r, SC_C_TYPE, d->pos, NULL, "a device is an object");
+            nccl_error(r, SC_C_TYPE, d->pos, NULL,
+                       "a device must be an object");
             continue;
         }
         double rank = number(r, d, "rank", true);
@@ -92,7 +93,7 @@ static sc_status result(nccl_reader *r, const sc_node *row)
 {
     nccl_result v = {.pos = row->pos, .reduces = -1, .rooted = -1};
     if (row->kind != SC_N_MAP) {
-        nccl_error(r, SC_C_TYPE, row->pos, NULL, "a result is an object");
+        nccl_error(r, SC_C_TYPE, row->pos, NULL, "a result must be an object");
         return SC_OK;
     }
     uint32_t before = r->err ? r->err->n + r->err->n_more : 0;
@@ -115,7 +116,8 @@ sc_status nccl_read_json(nccl_reader *r)
                         r->err));
     if (root->kind != SC_N_MAP || !sc_node_get(root, "results")) {
         nccl_error(r, SC_C_MISSING, root->pos,
-                   "this reads the file of nccl-tests -J", "no list 'results'");
+                   "this reads the file of nccl-tests -J",
+                   "the list 'results' is missing");
         return SC_OK;
     }
     const sc_node *args = member(r, root, "args", SC_N_SEQ, false);

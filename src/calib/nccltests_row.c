@@ -171,7 +171,7 @@ static bool find_ranks(nccl_reader *r, const nccl_result *v, sc_nccl_row *row)
     if (r->o->nodes) nodes = r->o->nodes;
     if (t->mixed && !r->o->device) {
         unknown(r, SC_C_UNSUPPORTED, t->at, NULL,
-                "ranks with different kinds of devices");
+                "ranks have different kinds of devices");
         return false;
     }
     if (ranks == 0 || nodes == 0) {
@@ -187,7 +187,7 @@ static bool find_ranks(nccl_reader *r, const nccl_result *v, sc_nccl_row *row)
     if (ranks >= 2 && nodes <= ranks && ranks % nodes == 0) return true;
     unknown(r, SC_C_CONFLICT, t->n_lines ? t->at : v->pos, NULL,
             ranks < 2 ? "one rank moves nothing"
-                      : "nodes with different numbers of ranks");
+                      : "nodes have different numbers of ranks");
     return false;
 }
 
@@ -272,7 +272,8 @@ sc_status nccl_add(nccl_reader *r, const nccl_result *read)
     if (v->bytes <= 0)
         return nccl_skip(r, v->pos, "a row of no bytes is skipped", true);
     if (v->bytes > 1e15) {
-        nccl_error(r, SC_C_RANGE, v->pos, NULL, "a size of %g bytes", v->bytes);
+        nccl_error(r, SC_C_RANGE, v->pos, NULL,
+                   "a size of %g bytes is not possible", v->bytes);
         return SC_OK;
     }
     /* from 0.1 % on: old versions print the largest error instead */
@@ -287,7 +288,8 @@ sc_status nccl_add(nccl_reader *r, const nccl_result *read)
                              : "a row without a time is skipped",
                          false);
     if (v->time[k] > 1e12) {
-        nccl_error(r, SC_C_RANGE, v->pos, NULL, "a time of %g us", v->time[k]);
+        nccl_error(r, SC_C_RANGE, v->pos, NULL,
+                   "a time of %g us is not possible", v->time[k]);
         return SC_OK;
     }
     sc_nccl_row row = {.bytes = v->bytes,

@@ -10,11 +10,11 @@
 
 const char *const network_skip_names[NETWORK_N_SKIPS] = {
     "used",
-    "no collective of this version",
-    "device not in the catalogue",
-    "several nodes without a stated NIC rate",
-    "links inside the node that the catalogue's node does not have",
-    "no size, or neither time nor bandwidth",
+    "this version has no such collective",
+    "the device is not in the catalogue",
+    "the rate of the NICs between nodes is not stated",
+    "the catalogue's node does not have these links",
+    "the size, or both time and bandwidth are missing",
     "a group or algorithm that this cluster can't run",
 };
 
@@ -39,9 +39,10 @@ static sc_status find_columns(const sc_csv *t, columns *c, sc_err *err)
     for (size_t i = 0; i < SC_COUNT(need); i++) {
         *need[i].col = sc_csv_col(t, need[i].name);
         if (*need[i].col >= 0) continue;
-        status = sc_error(err, SC_EINPUT, SC_C_MISSING, sc_pos_file(t->file),
-                          "the header is that of data/validation/network.csv",
-                          "no column '%s'", need[i].name);
+        status =
+            sc_error(err, SC_EINPUT, SC_C_MISSING, sc_pos_file(t->file),
+                     "the header must be that of data/validation/network.csv",
+                     "column '%s' is missing", need[i].name);
     }
     return status;
 }

@@ -273,7 +273,7 @@ static sc_status read_table(reader *r, const sc_csv *t, calib_run *out)
         return sc_error(r->err, SC_EINPUT, SC_C_MISSING,
                         (sc_pos){t->file, 1, 1},
                         "data/validation/README.md lists the columns",
-                        "not a table of training runs");
+                        "this is not a table of training runs");
     for (int c = 0; c < (int)CALIB_N_COLUMNS; c++)
         r->col[c] = sc_csv_col(t, columns[c].name);
     sc_status first = SC_OK;

@@ -41,12 +41,13 @@ static sc_status find_kind(const sc_csv *tables, uint32_t n, bool *curves,
             s = sc_error(err, SC_EINPUT, SC_C_UNSUPPORTED,
                          (sc_pos){tables[i].file, 1, 1},
                          "data/validation/README.md lists the columns",
-                         "neither a table of training runs nor of collectives");
+                         "this is neither a table of training runs nor one of "
+                         "collectives");
         else if (i > 0 && is_curves != *curves)
             s = sc_error(err, SC_EINPUT, SC_C_CONFLICT,
                          (sc_pos){tables[i].file, 1, 1},
                          "validate them one after the other",
-                         "tables of different kinds");
+                         "the tables are of different kinds");
         if (i == 0) *curves = is_curves;
         if (first == SC_OK) first = s;
     }

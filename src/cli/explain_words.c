@@ -237,7 +237,7 @@ const cli_word cli_words[] = {
      "tokens for heads"},
     {"grad_compress", "-",
      "format of gradients on the wire: none, fp16, bf16, fp8, int8, "
-     "topk:SHARE, powersgd:RANK"},
+     "topk:FRACTION, powersgd:RANK"},
     {"capacity_factor", "-",
      "number of rows of every expert relative to a balanced load; tokens are "
      "padded or dropped to it; null: the routed number"},

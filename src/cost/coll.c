@@ -23,13 +23,13 @@ static sc_status no_way(const sc_hw *hw, sc_coll coll, const sc_place *at,
     uint32_t n;
     if (algorithm >= 0)
         return sc_error(err, SC_EINPUT, SC_C_UNSUPPORTED, sc_pos_none(),
-                        "leave the algorithm out: the cheapest is taken",
+                        "leave the algorithm out to take the cheapest",
                         "%s can't run as %s over %u devices of %s",
                         sc_coll_names[coll], sc_algorithms(&n)[algorithm].name,
                         at->n, hw->name);
     return sc_error(err, SC_EINPUT, SC_C_MISSING, sc_pos_none(),
                     "give the cluster a network between nodes or links inside",
-                    "no path for %s over %u devices on %u nodes of %s",
+                    "there is no path for %s over %u devices on %u nodes of %s",
                     sc_coll_names[coll], at->n, at->nodes, hw->name);
 }
 

@@ -26,7 +26,7 @@ static double param(const coll_query *k, sc_param p)
 _Static_assert(SC_P_LINK_AMPERE == SC_P_LINK_VOLTA + 1 &&
                    SC_P_LINK_HOPPER == SC_P_LINK_VOLTA + 2 &&
                    SC_P_LINK_BLACKWELL == SC_P_LINK_VOLTA + 3,
-               "generations stand in rows 0 to 3");
+               "generations are in rows 0 to 3");
 
 static double by_gen(const coll_query *k, sc_param volta)
 {

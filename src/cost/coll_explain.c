@@ -42,19 +42,19 @@ void sc_cost_explain_coll(const sc_cost *c, const sc_hw *hw, sc_coll coll,
 {
     char size[32];
     sc_unit_print_short(bytes, SC_U_BYTES, size, sizeof(size));
-    sc_text_add(out,
-                "%s of %s over %u devices, %u per node, %u sibling "
-                "groups per node\n",
-                sc_coll_names[coll], size, at->n, at->m, at->peers);
+    sc_text_add(
+        out,
+        "%s of %s over %u devices, %u per node; groups that share a node: %u\n",
+        sc_coll_names[coll], size, at->n, at->m, at->peers);
     if (at->n <= 1 || !(bytes > 0)) {
-        sc_text_add(out, "  nothing moves\n");
+        sc_text_add(out, "  no data is moved\n");
         return;
     }
     coll_query k;
     coll_estimate q[COLL_ESTIMATES], best;
     if (coll_query_init(&k, c, hw, coll, bytes, at, NULL) != SC_OK ||
         coll_best(&k, -1, &best, NULL) != SC_OK) {
-        sc_text_add(out, "  no path\n");
+        sc_text_add(out, "  there is no path\n");
         return;
     }
     print_estimate(out, &best, true);

@@ -35,7 +35,7 @@ static sc_status need(const sc_node *map, const char *key, sc_node_kind kind,
     if (*out && (*out)->kind == kind) return SC_OK;
     return sc_error(err, SC_EINPUT, SC_C_MISSING, map->pos,
                     "`stepcast calibrate --held-out` writes such a file",
-                    "no '%s' here, or not in its form", key);
+                    "'%s' is missing, or is not in its form", key);
 }
 
 static sc_status number(const sc_node *map, const char *key, double lo,

@@ -173,7 +173,7 @@ sc_status sc_cost_net_op(const sc_cost *c, const sc_device *d,
     list(c, w, &l);
     if (l.full)
         return sc_error(err, SC_EBUG, SC_C_BUG, sc_pos_file(w->op->path), NULL,
-                        "an operator runs more than %d kernels", SC_OP_KERNELS);
+                        "an operator has more than %d kernels", SC_OP_KERNELS);
     *out = sc_op_price(c, d, &l);
     return SC_OK;
 }

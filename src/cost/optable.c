@@ -135,13 +135,14 @@ static void read_entry(reader *r, const char *class, const sc_node *n)
         if (!good && pos.col > 0) pos.col += 1 + (uint32_t)(c.at - c.text);
         fail(r, good ? SC_C_TYPE : SC_C_SYNTAX, pos,
              "write ((8, 64), (32, 64))_((8, 32),): inputs, then outputs",
-             good ? "shapes that do not belong to class "
+             good ? "the shapes do not belong to class "
                   : "can't read the shapes of class ",
              class);
         return;
     }
     if (n->kind != SC_N_SCALAR) {
-        fail(r, SC_C_TYPE, n->pos, "write milliseconds", "not a time", "");
+        fail(r, SC_C_TYPE, n->pos, "write milliseconds", "this is not a time",
+             "");
         return;
     }
     sc_status st = sc_unit_parse(n->text, SC_U_NONE, n->pos, &ms, r->err);
@@ -169,7 +170,7 @@ static void read_class(reader *r, const sc_node *class)
     if (!p || p->kind != SC_N_MAP) {
         fail(r, SC_C_MISSING, class->key_pos,
              "write {\"profile\": {\"shapes\": milliseconds}}",
-             "no times of class ", class->key);
+             "there are no times of class ", class->key);
         return;
     }
     for (const sc_node *n = p->child; n && r->first != SC_ENOMEM; n = n->next)
@@ -200,9 +201,10 @@ sc_status sc_optable_read(const char *text, size_t len, const char *file,
     reader r = {.a = a, .err = err, .first = SC_OK};
     SC_TRY(sc_doc_parse(text, len, SC_FMT_JSON, file, a, &root, err));
     if (root->kind != SC_N_MAP)
-        return sc_error(err, SC_EINPUT, SC_C_TYPE, root->pos,
-                        "write {\"Linear\": {\"profile\": {...}}}",
-                        "a table of times is a map of classes of operators");
+        return sc_error(
+            err, SC_EINPUT, SC_C_TYPE, root->pos,
+            "write {\"Linear\": {\"profile\": {...}}}",
+            "a table of times must be a map of classes of operators");
     for (const sc_node *n = root->child; n && r.first != SC_ENOMEM; n = n->next)
         read_class(&r, n);
     if (r.first != SC_OK) return r.first;

@@ -115,7 +115,8 @@ static sc_status read_network(const sc_node *item, sc_arena *a, sc_cost *c,
     network n = {0};
     if (c->n_calibrated == SC_CALIBRATED)
         return sc_error(err, SC_EINPUT, SC_C_TOO_BIG, item->pos, NULL,
-                        "more than %d calibrated networks", SC_CALIBRATED);
+                        "there are more than %d calibrated networks",
+                        SC_CALIBRATED);
     SC_TRY(sc_schema_read(network_keys, item, &n, NULL, a, err));
     sc_calibrated *out = &c->calibrated[c->n_calibrated++];
     *out = (sc_calibrated){.nic_bw = n.nic_bw, .nodes = (uint32_t)n.nodes};
@@ -131,7 +132,7 @@ static sc_status read_networks(const sc_node *root, sc_arena *a, sc_cost *c,
     if (list->kind != SC_N_SEQ)
         return sc_error(err, SC_EINPUT, SC_C_TYPE, list->pos,
                         "write [{device: h100-sxm, nodes: 2, nic_bw: 400GB/s}]",
-                        "calibrated is not a list of networks");
+                        "`calibrated` must be a list of networks");
     for (const sc_node *n = list->child; n != NULL; n = n->next)
         SC_TRY(read_network(n, a, c, err));
     return SC_OK;
@@ -144,8 +145,8 @@ static sc_status read_tree(const sc_node *root, const char *file, sc_arena *a,
         root->kind == SC_N_MAP ? sc_node_get(root, "parameters") : NULL;
     if (!list || list->kind != SC_N_MAP)
         return sc_error(err, SC_EINPUT, SC_C_MISSING, sc_pos_file(file),
-                        "a fit file has the map 'parameters'",
-                        "no 'parameters' in the file");
+                        "a fit file needs the map 'parameters'",
+                        "the file has no 'parameters'");
     sc_status first = SC_OK;
     sc_cost c = *inout;
     for (const sc_node *n = list->child; n; n = n->next) {

@@ -16,7 +16,7 @@ sc_status hw_add_dim(sc_hw *hw, const sc_dim *dim, sc_pos pos, sc_err *err)
 {
     if (hw->n_dims == SC_HW_DIMS)
         return sc_error(err, SC_EINPUT, SC_C_TOO_BIG, pos, NULL,
-                        "more than %d dimensions", SC_HW_DIMS);
+                        "there are more than %d dimensions", SC_HW_DIMS);
     uint64_t n = (uint64_t)hw->n_devices * dim->size;
     if (n > HW_MAX_DEVICES || n > UINT32_MAX)
         return sc_error(err, SC_EINPUT, SC_C_TOO_BIG, pos,
@@ -37,8 +37,8 @@ static sc_status check_pod(const hw_spec *s, sc_err *err)
                         "a dragonfly has no pods");
     if (s->leaf > 0 && s->pod % s->leaf == 0) return SC_OK;
     return sc_error(err, SC_EINPUT, SC_C_DIVIDE, pos,
-                    "give leaf: nodes under one leaf switch, of which a pod "
-                    "has a whole number",
+                    "give leaf, the nodes under one leaf switch; a pod must "
+                    "have a whole number of leaves",
                     "leaves of %lld nodes don't divide a pod of %lld",
                     (long long)s->leaf, (long long)s->pod);
 }
@@ -53,7 +53,7 @@ sc_status hw_net_dim(const hw_spec *s, uint32_t node_size, uint32_t nodes,
     if (s->nic_bw <= 0)
         return sc_error(err, SC_EINPUT, SC_C_MISSING, hw_spec_pos(s, "nics"),
                         "write nic_bw, for example 200Gb/s",
-                        "nics are given without nic_bw");
+                        "nics need nic_bw");
     if (s->nics % s->rails != 0)
         return sc_error(err, SC_EINPUT, SC_C_DIVIDE, hw_spec_pos(s, "rails"),
                         "give rails: a number that divides nics",
@@ -61,7 +61,7 @@ sc_status hw_net_dim(const hw_spec *s, uint32_t node_size, uint32_t nodes,
                         (long long)s->rails, (long long)s->nics);
     if (s->group > 0 && s->group % (s->leaf > 0 ? s->leaf : s->group) != 0)
         return sc_error(err, SC_EINPUT, SC_C_DIVIDE, hw_spec_pos(s, "group"),
-                        "a dragonfly group is a number of whole leaves",
+                        "a dragonfly group must be a whole number of leaves",
                         "leaves of %lld nodes don't divide a group of %lld",
                         (long long)s->leaf, (long long)s->group);
     SC_TRY(check_pod(s, err));
@@ -164,7 +164,7 @@ static sc_status set_nics(const hw_adapters *nics, hw_spec *s, sc_err *err)
     if (s->groups != NULL)
         return sc_error(err, SC_EINPUT, SC_C_CONFLICT, nics->at,
                         "write nic_bw into the groups of the cluster file",
-                        "one rate is given for nodes that differ");
+                        "one rate is given for nodes with different adapters");
     s->nic_bw = nics->bw;
     return SC_OK;
 }
@@ -255,7 +255,7 @@ static sc_status device_count(const char *spec, uint64_t n, hw_spec *s,
         snprintf(hint, sizeof hint, "%.60s usually sits in nodes of %llu",
                  s->device, (unsigned long long)per_node);
         return sc_error(err, SC_EINPUT, SC_C_DIVIDE, s->pos, hint,
-                        "%.80s: no whole number of nodes", spec);
+                        "%.80s is not a whole number of nodes", spec);
     }
     s->nodes = (int64_t)(n / part);
     return hw_resize(s, part, a, err);
@@ -278,11 +278,11 @@ static sc_status take_count(const char *spec, char *name, sc_pos pos,
     if (n > HW_MAX_DEVICES)
         return sc_error(err, SC_EINPUT, SC_C_TOO_BIG, pos,
                         "a machine has at most 2147483648 devices",
-                        "%.80s: too many", spec);
+                        "%.80s has too many nodes", spec);
     if (n == 0 || *p != '\0')
         return sc_error(err, SC_EINPUT, SC_C_RANGE, pos,
                         "write NAME:N, for example dgx-h100:16",
-                        "%.80s: not a number of nodes", spec);
+                        "%.80s does not give a number of nodes", spec);
     *out = n;
     return SC_OK;
 }
@@ -386,7 +386,8 @@ sc_status sc_hw_from_numbers(const char *device, uint32_t nodes,
                         "%u nodes of %u devices", nodes, per_node);
     if (!(intra_bw >= 0 && intra_bw < 1e17 && inter_bw >= 0 && inter_bw < 1e15))
         return sc_error(err, SC_EINPUT, SC_C_RANGE, pos, NULL,
-                        "bandwidths of %g and %g bytes/s", intra_bw, inter_bw);
+                        "bandwidths of %g and %g bytes/s are not possible",
+                        intra_bw, inter_bw);
     SC_TRY(hw_spec_init(&s, pos, a, err));
     SC_TRY(device_node(d, &s, a, err));
     uint64_t all = (uint64_t)nodes * per_node, part = per_node;

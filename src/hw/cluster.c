@@ -32,7 +32,7 @@ static const char *const unit_names[] = {"node", "chip", NULL};
     WORD("device", device, "device of the catalogue"),                         \
         WHOLE("nics", nics, NULL, 0, 4096, "network adapters of one node"),    \
         NUMBER("nic_bw", nic_bw, SC_U_RATE, NULL, 1, 1e15,                     \
-               "one adapter, one direction"),                                  \
+               "bandwidth of one adapter, one direction"),                     \
         WHOLE("rails", rails, "1", 1, 4096,                                    \
               "leaf switches that a node's adapters are spread over"),         \
         WHOLE("leaf", leaf, "0", 0, 0x1p31,                                    \
@@ -42,11 +42,11 @@ static const char *const unit_names[] = {"node", "chip", NULL};
         WHOLE("pod", pod, "0", 0, 0x1p31,                                      \
               "nodes of one pod, whose spines join at cores; 0: no cores"),    \
         NUMBER("core_oversubscription", core_oversubscription, SC_U_NONE, "1", \
-               1, 1e6, "spine ports to core ports"),                           \
+               1, 1e6, "ratio of spine ports to core ports"),                  \
         WHOLE("host", host, "0", 0, 65536,                                     \
               "devices of one host; 0: of the node"),                          \
         NUMBER("oversubscription", oversubscription, SC_U_NONE, "1", 1, 1e6,   \
-               "leaf ports to spine ports"),                                   \
+               "ratio of leaf ports to spine ports"),                          \
         {.name = "cpu",                                                        \
          .type = SC_T_ENUM,                                                    \
          AT(cpu),                                                              \
@@ -54,7 +54,7 @@ static const char *const unit_names[] = {"node", "chip", NULL};
          .names = hw_cpus,                                                     \
          .help = "vendor of the host's processor"},                            \
         NUMBER("node_power", node_power, SC_U_WATT, NULL, 0, 1e7,              \
-               "the host without its devices"),                                \
+               "power of the host without its devices"),                       \
         NUMBER("pue", pue, SC_U_NONE, NULL, 1, 10,                             \
                "power usage effectiveness of the room")
 
@@ -63,7 +63,7 @@ const sc_key hw_line_keys[] = {LINE_KEYS, {.name = NULL}};
 const sc_key hw_cluster_keys[] = {
     LINE_KEYS,
     WORD("name", name, "the name in the catalogue"),
-    WORD("title", title, "what people call it"),
+    WORD("title", title, "common name"),
     {.name = "sources",
      .type = SC_T_NODE,
      AT(sources),
@@ -75,28 +75,28 @@ const sc_key hw_cluster_keys[] = {
      .type = SC_T_ENUM,
      AT(fabric),
      .names = fabric_names,
-     .help = "what joins the devices of one node"},
+     .help = "kind of links between the devices of a node"},
     {.name = "unit",
      .type = SC_T_ENUM,
      AT(unit),
      .def = "node",
      .names = unit_names,
-     .help = "what NAME:N counts"},
+     .help = "whether N of NAME:N is nodes or devices"},
     WORD("shape", shape, "sides of a torus or mesh: 4x4"),
     WHOLE("wrap", wrap, "1", 1, 65536,
-          "sides of a torus that are a multiple of this are closed"),
+          "sides of a torus that are a multiple of this number are rings"),
     WHOLE("bridge", bridge, "2", 2, 64, "devices that one bridge joins"),
     NUMBER("bandwidth", bandwidth, SC_U_RATE, NULL, 1, 1e17,
-           "of one device in the fabric, one direction"),
+           "bandwidth of one device in the fabric, one direction"),
     NUMBER("fabric_latency", fabric_latency, SC_U_TIME, "700ns", 0, 1,
-           "one hop of the fabric"),
+           "latency of one hop of the fabric"),
     {.name = "multicast",
      .type = SC_T_BOOL,
      AT(multicast),
      .def = "false",
      .help = "the fabric's switches reduce and multicast"},
     NUMBER("nic_latency", nic_latency, SC_U_TIME, "1us", 0, 1,
-           "one hop of the network"),
+           "latency of one hop of the network"),
     WHOLE("nodes", nodes, "1", 1, 0x1p31, "number of nodes"),
     WORD("nccl", nccl, "release of NCCL: 2.18"),
     WORD("nccl_algo", nccl_algo, "NCCL_ALGO"),
@@ -211,9 +211,9 @@ static sc_status own_device(sc_node *map, const hw_own **own, sc_arena *a,
     SC_TRY(hw_take_sources(c, &values, a, err));
     SC_TRY(hw_device_own(c, values, a, &o->device, err));
     if (hw_own_device(*own, o->device->name) != NULL)
-        return sc_error(err, SC_EINPUT, SC_C_DUPLICATE, c->pos,
-                        "give each its name",
-                        "a second device called \"%.60s\"", o->device->name);
+        return sc_error(
+            err, SC_EINPUT, SC_C_DUPLICATE, c->pos, "give each its name",
+            "another device has the name \"%.60s\"", o->device->name);
     o->next = *own;
     *own = o;
     c->kind = SC_N_SCALAR;

@@ -31,7 +31,7 @@ static sc_status mesh_dim(const hw_spec *s, uint32_t links, sc_dim *d,
     } else if (d->size > 4) {
         return sc_error(err, SC_EINPUT, SC_C_UNSUPPORTED,
                         hw_spec_pos(s, "devices_per_node"), "use 1 to 4, or 8",
-                        "%u devices of a cube mesh", d->size);
+                        "a cube mesh has 8 devices, not %u", d->size);
     } else if (d->size > 1) {
         d->bw *= (double)part_of_cube(d->size, links) / links;
     }
@@ -83,7 +83,7 @@ static sc_status parse_shape(const hw_spec *s, sides *out, sc_err *err)
                             s->shape == NULL ? "" : s->shape);
         if (out->n == SC_HW_DIMS)
             return sc_error(err, SC_EINPUT, SC_C_TOO_BIG, pos, NULL,
-                            "more than %d dimensions", SC_HW_DIMS);
+                            "there are more than %d dimensions", SC_HW_DIMS);
         product *= side;
         out->size[out->n++] = (uint32_t)side;
         if (*p == '\0') break;
@@ -155,7 +155,7 @@ static sc_status slice(hw_spec *s, uint64_t n, sc_arena *a, sc_err *err)
     if (sum == UINT64_MAX)
         return sc_error(err, SC_EINPUT, SC_C_DIVIDE, s->pos,
                         "use a product of small sides, for example 64",
-                        "no part of %.40s has %llu devices", s->shape,
+                        "%.40s has no part with %llu devices", s->shape,
                         (unsigned long long)n);
     size_t at = 0;
     for (uint32_t i = 0; i < best.n; i++)
@@ -172,7 +172,7 @@ sc_status hw_resize(hw_spec *s, uint64_t n, sc_arena *a, sc_err *err)
     if ((s->fabric == HW_TORUS || s->fabric == HW_MESH) && s->shape != NULL) {
         if (n > (uint64_t)usual)
             return sc_error(err, SC_EINPUT, SC_C_TOO_BIG, s->pos, NULL,
-                            "%llu devices in a node of shape %.40s",
+                            "%llu devices do not fill a node of shape %.40s",
                             (unsigned long long)n, s->shape);
         SC_TRY(slice(s, n, a, err));
     }

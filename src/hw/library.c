@@ -36,7 +36,7 @@ static sc_status read_version(const hw_spec *s, sc_hw *hw, sc_err *err)
     sc_nccl version;
     if (!sc_nccl_version(s->nccl, hw->device->arch, &version))
         return sc_error(err, SC_EINPUT, SC_C_TYPE, hw_spec_pos(s, "nccl"),
-                        "write it like 2.18 or 2.21.5",
+                        "write a release like 2.18 or 2.21.5",
                         "\"%.40s\" is not a release of NCCL", s->nccl);
     hw->nccl = (int)version;
     hw->nccl_assumed = s->nccl == NULL;

@@ -179,7 +179,8 @@ static sc_status parse_dim(parser *p)
         p->at++;
         if (n == SC_HW_DIMS)
             return sc_error(p->err, SC_EINPUT, SC_C_TOO_BIG, pos_at(p, start),
-                            NULL, "more than %d dimensions", SC_HW_DIMS);
+                            NULL, "there are more than %d dimensions",
+                            SC_HW_DIMS);
         SC_TRY(parse_size(p, &size[n++]));
     }
     sc_dim d = {.kind = kind < 0 ? SC_DIM_RING : (sc_dim_kind)kind,

@@ -202,7 +202,7 @@ static sc_status read_header(reader *r)
     uint32_t n = count_names(r);
     if (l->left_out > 0 || n > HW_MATRIX_SIDE)
         return sc_error(r->err, SC_EINPUT, SC_C_TOO_BIG, place(r, l->at), NULL,
-                        "more than %u columns", HW_MATRIX_SIDE);
+                        "the table has more than %u columns", HW_MATRIX_SIDE);
     SC_TRY(make_room(r, n));
     for (uint32_t i = 0; i < n; i++) {
         const word *w = &l->word[i];
@@ -213,8 +213,8 @@ static sc_status read_header(reader *r)
         for (uint32_t k = 0; k < i; k++)
             if (strcmp(m->name[k], m->name[i]) == 0)
                 note(r, sc_error(r->err, SC_EINPUT, SC_C_DUPLICATE,
-                                 place(r, w->at), NULL, "a second column %.40s",
-                                 m->name[i]));
+                                 place(r, w->at), NULL,
+                                 "column %.40s is there twice", m->name[i]));
     }
     return SC_OK;
 }
@@ -250,7 +250,7 @@ static void read_cell(reader *r, uint32_t row, uint32_t col)
         bool self = m->cell[i].near == HW_NEAR_SELF;
         if (self == (row == col)) return;
         note(r, sc_error(r->err, SC_EINPUT, SC_C_CONFLICT, place(r, w->at),
-                         "X stands where row and column are one device",
+                         "write X where row and column are the same device",
                          "%.40s and %.40s are %s device", m->name[row],
                          m->name[col], self ? "no single" : "the same"));
         return;
@@ -274,12 +274,12 @@ static sc_status read_row(reader *r, uint32_t row)
     m->row[row] = place(r, l->word[0].at);
     if (r->seen[row])
         note(r, sc_error(r->err, SC_EINPUT, SC_C_DUPLICATE, m->row[row], NULL,
-                         "a second row %.40s", m->name[row]));
+                         "row %.40s is there twice", m->name[row]));
     r->seen[row] = true;
     if (l->n < m->n + 1) {
         note(r, sc_error(r->err, SC_EINPUT, SC_C_MISSING, m->row[row], NULL,
-                         "row %.40s has %u of %u cells", m->name[row], l->n - 1,
-                         m->n));
+                         "row %.40s has only %u of %u cells", m->name[row],
+                         l->n - 1, m->n));
         return SC_OK;
     }
     for (uint32_t c = 0; c < m->n; c++) read_cell(r, row, c);
@@ -328,7 +328,7 @@ static void check_symmetry(reader *r)
             if (x.near == y.near && x.links == y.links) continue;
             note(r, sc_error(r->err, SC_EINPUT, SC_C_CONFLICT,
                              hw_matrix_pos(m, i, k), NULL,
-                             "%.40s to %.40s is not what %.40s to %.40s is",
+                             "%.40s to %.40s differs from %.40s to %.40s",
                              m->name[i], m->name[k], m->name[k], m->name[i]));
         }
 }

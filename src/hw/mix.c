@@ -70,10 +70,10 @@ static sc_status join_fabric(mix *x, const hw_spec *s, const sc_device *d,
         a->multicast = a->multicast && b->multicast;
     }
     if (same) return SC_OK;
-    return sc_error(err, SC_EINPUT, SC_C_UNSUPPORTED, s->pos,
-                    "groups may differ in device, bandwidth and adapters",
-                    "a group with another fabric, or size of node, than the "
-                    "first");
+    return sc_error(
+        err, SC_EINPUT, SC_C_UNSUPPORTED, s->pos,
+        "groups may differ in device, bandwidth and adapters",
+        "a group has another fabric or size of node than the first");
 }
 
 static sc_status add_group(mix *x, const hw_spec *s, sc_dim *net,
@@ -90,10 +90,11 @@ static sc_status add_group(mix *x, const hw_spec *s, sc_dim *net,
     SC_TRY(join_fabric(x, s, d, err));
     SC_TRY(hw_net_dim(s, x->hw->n_devices, 1, s->nic_latency, &own, err));
     if (x->hw->n_devices % own.rails != 0)
-        return sc_error(err, SC_EINPUT, SC_C_DIVIDE, hw_spec_pos(s, "rails"),
-                        "the rails of different nodes then meet",
-                        "%u rails don't divide %u devices of a node", own.rails,
-                        x->hw->n_devices);
+        return sc_error(
+            err, SC_EINPUT, SC_C_DIVIDE, hw_spec_pos(s, "rails"),
+            "then rails connect the same devices of different nodes",
+            "%u rails don't divide %u devices of a node", own.rails,
+            x->hw->n_devices);
     *g = (sc_node_group){.first = (uint32_t)x->nodes,
                          .n = (uint32_t)s->nodes,
                          .device = d,
@@ -125,7 +126,7 @@ sc_status hw_build_groups(const char *name, hw_spec *s, sc_arena *a,
     if (list->kind != SC_N_SEQ || list->n == 0)
         return sc_error(err, SC_EINPUT, SC_C_TYPE, list->pos,
                         "write groups: [{nodes: 4, device: ...}, ...]",
-                        "groups is not a list of groups");
+                        "groups must be a list of groups");
     if (s->map != NULL && sc_node_get(s->map, "nodes") != NULL)
         return sc_error(err, SC_EINPUT, SC_C_CONFLICT, hw_spec_pos(s, "nodes"),
                         "give nodes in each group",

@@ -112,7 +112,7 @@ sc_status hw_topo_add(hw_topo *b, sc_topo_kind kind, uint64_t id, sc_pos pos,
     uint32_t most = kind == SC_TOPO_GPU ? SC_TOPO_GPUS : SC_TOPO_KIND;
     if (t->n_nodes == b->cap || t->n[kind] == most)
         return sc_error(b->err, SC_EINPUT, SC_C_TOO_BIG, pos, NULL,
-                        "more than %u of one kind in a node",
+                        "a node has more than %u of one kind",
                         t->n_nodes == b->cap ? b->cap : most);
     uint32_t i = t->n_nodes++;
     t->node[i] = (sc_topo_node){.kind = kind, .id = id};
@@ -305,7 +305,7 @@ sc_status sc_topo_select(const sc_topo *t, uint32_t n, const uint32_t *dev,
     if (keep == NULL || place == NULL) return sc_error_nomem(err);
     if (n == 0)
         return sc_error(err, SC_EINPUT, SC_C_RANGE, sc_pos_none(), NULL,
-                        "no GPU was named");
+                        "no GPU is named");
     SC_TRY(mark(t, n, dev, keep, err));
     SC_TRY(hw_topo_init(&b, t->version, t->n_nodes, a, err));
     for (uint32_t i = 0; i < t->n_nodes; i++) {

@@ -174,7 +174,7 @@ static void add_device(hw_hwloc *h, const hw_xml_node *n, bool gpu)
     if (i == most) {
         hw_hwloc_note(h, sc_error(h->err, SC_EINPUT, SC_C_TOO_BIG,
                                   hw_xml_pos(&h->doc, n, NULL), NULL,
-                                  "more than %u of one kind in a node", most));
+                                  "a node has more than %u of one kind", most));
         return;
     }
     for (; i > 0 && list[i - 1].id > d.id; i--) list[i] = list[i - 1];

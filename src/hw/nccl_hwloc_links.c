@@ -138,7 +138,7 @@ static bool read_objects(matrix *m)
             by_index(m->h->doc.root, colon != NULL ? colon + 1 : text);
         if (o == NULL) {
             note(m, w.node, SC_C_REFERENCE,
-                 "an object of the NVLink matrix is not in the file");
+                 "the NVLink matrix names an object that is not in the file");
             return false;
         }
         m->end[n] = end_of(m, o);
@@ -207,7 +207,7 @@ static sc_status add_link(matrix *m, uint32_t i, uint32_t k)
     switch (m->end[k].kind) {
     case END_GPU:
         if (!(m->value[(size_t)k * m->n + i] > 0)) {
-            note(m, m->at, SC_C_CONFLICT, "an NVLink goes only one way");
+            note(m, m->at, SC_C_CONFLICT, "an NVLink has only one direction");
             return m->h->status;
         }
         return hw_topo_link(b, gpu, m->end[k].gpu, SC_WIRE_NVLINK,

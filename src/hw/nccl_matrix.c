@@ -250,10 +250,11 @@ static void check(builder *b)
                              "two GPUs are dev %u", m->dev[i]));
         for (uint32_t k = 0; k < m->n; k++)
             if (!(m->gpu[i] && m->gpu[k]) && m->cell[i * m->n + k].links > 0)
-                note(b, sc_error(b->err, SC_EINPUT, SC_C_CONFLICT,
-                                 hw_matrix_pos(m, i, k), NULL,
-                                 "NVLinks between %.40s and %.40s", m->name[i],
-                                 m->name[k]));
+                note(b, sc_error(
+                            b->err, SC_EINPUT, SC_C_CONFLICT,
+                            hw_matrix_pos(m, i, k), NULL,
+                            "NVLinks between %.40s and %.40s are not possible",
+                            m->name[i], m->name[k]));
     }
 }
 

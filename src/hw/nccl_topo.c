@@ -52,7 +52,7 @@ static int64_t number(reader *r, const hw_xml_node *n, const char *key,
     if (end == text || *end != '\0') {
         note(r, sc_error(r->err, SC_EINPUT, SC_C_TYPE,
                          hw_xml_pos(&r->doc, n, key), "write a whole number",
-                         "%s=\"%.40s\" is no number", key, text));
+                         "%s=\"%.40s\" is not a number", key, text));
         return least;
     }
     if (v >= in.lo && v <= in.hi) return v;
@@ -398,7 +398,7 @@ static void check_back(reader *r)
             if (m < far->n_links) continue;
             note(r, sc_error(r->err, SC_EINPUT, SC_C_REFERENCE,
                              hw_xml_pos(&r->doc, r->doc.root, NULL),
-                             "an NVLink stands at both of its ends",
+                             "write an NVLink at both of its ends",
                              "GPU %u has an NVLink to GPU %u, which has none "
                              "back",
                              t->node[i].dev, far->dev));

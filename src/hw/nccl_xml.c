@@ -67,7 +67,8 @@ static void start_element(void *ctx, const XML_Char *name,
     if (++r->depth > HW_XML_DEPTH || ++r->doc->n > HW_XML_ELEMENTS) {
         stop(r, sc_error(r->err, SC_EINPUT, SC_C_TOO_BIG,
                          hw_xml_pos(r->doc, node, NULL), NULL,
-                         "more than %d elements, or nested deeper than %d",
+                         "the file has more than %d elements, or nests them "
+                         "deeper than %d",
                          HW_XML_ELEMENTS, HW_XML_DEPTH));
         return;
     }
@@ -136,7 +137,8 @@ static void on_skipped(void *ctx, const XML_Char *name, int is_parameter)
 {
     reader *r = ctx;
     (void)name, (void)is_parameter;
-    if (r->status == SC_OK) stop(r, not_well_formed(r, "undefined entity"));
+    if (r->status == SC_OK)
+        stop(r, not_well_formed(r, "an entity is not defined"));
 }
 
 static sc_status run(reader *r, const char *text, size_t len)

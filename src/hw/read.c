@@ -11,7 +11,7 @@ static sc_status read_source(const sc_node *sources, const sc_node *id,
     if (row == NULL)
         return sc_error(err, SC_EINPUT, SC_C_REFERENCE, id->pos,
                         "write [value, source] and describe it in sources:",
-                        "no source \"%.60s\" in this file",
+                        "this file has no source \"%.60s\"",
                         id->kind == SC_N_SCALAR ? id->text : "");
     const sc_node *text = NULL, *date = NULL;
     if (row->kind == SC_N_MAP) {

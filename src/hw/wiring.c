@@ -65,7 +65,7 @@ static const sc_key link_keys[] = {{.name = "from",
                                     .type = SC_T_BOOL,
                                     .offset = offsetof(link_row, both),
                                     .def = "true",
-                                    .help = "also the other way"},
+                                    .help = "the link has both directions"},
                                    {.name = NULL}};
 
 typedef struct reader {
@@ -89,7 +89,8 @@ static sc_status add_name(reader *r, const char *name, sc_pos pos)
     uint32_t n = r->w->n_vertices;
     if (find(r, name) != SC_MAP_END)
         return sc_error(r->err, SC_EINPUT, SC_C_DUPLICATE, pos, NULL,
-                        "a second device or switch \"%.60s\"", name);
+                        "another device or switch has the name \"%.60s\"",
+                        name);
     if (!sc_map_add_name(&r->vertex, r->a, name, n))
         return sc_error_nomem(r->err);
     r->w->name[r->w->n_vertices++] = name;
@@ -110,7 +111,7 @@ static sc_status count(const reader *r, const sc_node *n, const char *what,
     else
         return sc_error(r->err, SC_EINPUT, SC_C_TYPE, n->pos,
                         "write a list of names, or how many",
-                        "%s that are no list", what);
+                        "%s must be a list", what);
     if (!(number >= 0 && number <= MAX_VERTICES))
         return sc_error(r->err, SC_EINPUT, SC_C_TOO_BIG, n->pos,
                         "devices and switches are at most 65535", "%g %s",
@@ -133,7 +134,7 @@ static sc_status add_names(reader *r, const sc_node *n, uint32_t some,
     for (const sc_node *c = n->child; c != NULL; c = c->next) {
         if (c->kind != SC_N_SCALAR)
             return sc_error(r->err, SC_EINPUT, SC_C_TYPE, c->pos,
-                            "write [gpu0, gpu1]", "a name is not text");
+                            "write [gpu0, gpu1]", "a name must be text");
         SC_TRY(add_name(r, c->text, c->pos));
     }
     return SC_OK;
@@ -149,10 +150,12 @@ static sc_status read_names(reader *r, const wiring_file *f)
                         "the network has no devices");
     uint32_t all = devices + switches;
     if (all > MAX_VERTICES || (uint64_t)all * devices > MAX_PAIRS)
-        return sc_error(r->err, SC_EINPUT, SC_C_TOO_BIG, f->devices->pos,
-                        "larger networks are described by rule, see "
-                        "docs/cluster.md",
-                        "routes to %u devices among %u", devices, all);
+        return sc_error(
+            r->err, SC_EINPUT, SC_C_TOO_BIG, f->devices->pos,
+            "larger networks are described by rule, see "
+            "docs/cluster.md",
+            "%u devices and %u nodes of the network need too many routes",
+            devices, all);
     r->w->name = SC_NEW_N(r->a, const char *, all);
     if (r->w->name == NULL) return sc_error_nomem(r->err);
     r->w->n_devices = devices;
@@ -167,10 +170,10 @@ static sc_status find_end(const reader *r, const sc_node *row, const char *key,
 {
     *out = find(r, name);
     if (*out == SC_MAP_END)
-        return sc_error(
-            r->err, SC_EINPUT, SC_C_REFERENCE, sc_node_get(row, key)->pos,
-            "list it in devices: or switches:", "no device or switch \"%.60s\"",
-            name);
+        return sc_error(r->err, SC_EINPUT, SC_C_REFERENCE,
+                        sc_node_get(row, key)->pos,
+                        "list it in devices: or switches:",
+                        "there is no device or switch \"%.60s\"", name);
     return SC_OK;
 }
 
@@ -184,7 +187,7 @@ static sc_status read_link(reader *r, const sc_node *n)
     SC_TRY(from);
     if (wire.from == wire.to)
         return sc_error(r->err, SC_EINPUT, SC_C_CONFLICT, n->pos, NULL,
-                        "a link from \"%.60s\" to itself", row.from);
+                        "a link leads from \"%.60s\" to itself", row.from);
     wire.bw = row.bw;
     wire.latency_s = row.latency;
     r->link[r->w->n_links++] = wire;
@@ -200,7 +203,7 @@ static sc_status read_links(reader *r, const sc_node *list)
     if (list->kind != SC_N_SEQ)
         return sc_error(r->err, SC_EINPUT, SC_C_TYPE, list->pos,
                         "write links: [{from: d0, to: s0, ...}, ...]",
-                        "links is not a list");
+                        "links must be a list");
     sc_status first = SC_OK;
     r->links_at = list->pos;
     r->link = SC_NEW_N(r->a, sc_wiring_link, 2 * (size_t)list->n);
@@ -298,7 +301,7 @@ static sc_status make_routes(reader *r)
         for (uint32_t v = 0; v < w->n_devices; v++)
             if (s.way[v] == NO_WAY)
                 return sc_error(r->err, SC_EINPUT, SC_C_REFERENCE, r->links_at,
-                                "links go both ways unless both: false",
+                                "links have both directions unless both: false",
                                 "no links lead from \"%.60s\" to \"%.60s\"",
                                 w->name[v], w->name[d]);
     }

@@ -98,7 +98,7 @@ static sc_status check_heads(sc_transformer *t, const model_where *w,
         return s;
     }
     return sc_error(err, SC_EINPUT, SC_C_RANGE, w->at[MODEL_HEADS], NULL,
-                    "heads of %lld elements are too wide",
+                    "heads of %lld elements are too large",
                     (long long)t->head_dim);
 }
 
@@ -298,7 +298,7 @@ static sc_status check_pattern(sc_transformer *t, const model_where *w,
     if (n != (uint64_t)t->layers) {
         return sc_error(err, SC_EINPUT, SC_C_CONFLICT, pos,
                         "one letter per layer",
-                        "a pattern of %zu letters for %lld layers", n,
+                        "the pattern has %zu letters for %lld layers", n,
                         (long long)t->layers);
     }
     if (strchr(t->pattern, 'E') && !t->experts) {

@@ -32,8 +32,9 @@ sc_status model_divide(const sc_model *from, const uint64_t *label, sc_pos pos,
         uint32_t at = entry_of(from, label, m, i);
         if (at == SC_LAYERS - 1)
             return sc_error(err, SC_EINPUT, SC_C_TOO_BIG, pos,
-                            "name whole ranges of layers",
-                            "more than %d kinds of layers", SC_LAYERS - 2);
+                            "name ranges of whole layers",
+                            "there are more than %d kinds of layers",
+                            SC_LAYERS - 2);
         if (at == m->n_layers) {
             layer[at] = from->layer[from->order[i]];
             layer[at].repeat = 0;

@@ -262,8 +262,9 @@ static sc_status add_node(et_builder *g, const et_node *n, uint32_t index,
                         n->name, g->b.why);
     if (!known && v != SC_NONE) {
         sc_net_op *op = &g->b.g.op[g->b.g.n_ops - 1];
-        op->detail =
-            sc_sprintf(g->a, "%s, not known: as moving its bytes", n->name);
+        op->detail = sc_sprintf(
+            g->a, "%s is not known; it is priced by the bytes it moves",
+            n->name);
         if (!op->detail) return sc_error_nomem(err);
         if (g->n_unknown++ == 0) g->unknown = n->name;
     }

@@ -96,8 +96,8 @@ static bool read_tensor(reader *r, const sc_node *v, const sc_node *shape,
     if (!v || v->kind != SC_N_SEQ || v->n < 5 || !shape ||
         shape->kind != SC_N_SEQ) {
         wrong(r, v ? v->pos : sc_pos_none(), SC_C_TYPE,
-              "a tensor is [id, storage, offset, elements, bytes, device] with "
-              "a shape");
+              "a tensor must be [id, storage, offset, elements, bytes, device] "
+              "with a shape");
         return false;
     }
     uint64_t bytes = 0;
@@ -114,7 +114,7 @@ static bool read_tensor(reader *r, const sc_node *v, const sc_node *shape,
     good = good && et_elements(t) < 9e15;
     if (!good)
         wrong(r, v->pos, SC_C_RANGE,
-              "ids or extents of a tensor that are none");
+              "ids or extents of a tensor are not valid");
     return good;
 }
 
@@ -179,7 +179,7 @@ static bool check_side(reader *r, const side *s, sc_pos pos, bool *empty)
         s->values->n == s->shapes->n && s->values->n == s->types->n)
         return true;
     wrong(r, pos, SC_C_TYPE,
-          "values, shapes and types of a node are lists of one length");
+          "values, shapes and types of a node must be lists of equal length");
     return false;
 }
 
@@ -234,7 +234,7 @@ static sc_status read_node(reader *r, const sc_node *n)
     }
     if (r->t.n == MAX_NODES)
         return sc_error(r->err, SC_EINPUT, SC_C_TOO_BIG, n->pos, NULL,
-                        "more than %u nodes", MAX_NODES);
+                        "the trace has more than %u nodes", MAX_NODES);
     et_node *list =
         sc_grow(r->a, r->t.node, r->t.n, &r->cap, 1024, sizeof *list);
     e.name = sc_strdup(r->a, name->text);
@@ -295,7 +295,7 @@ static sc_status build(reader *r, const sc_event *ev)
     n->kind = map ? SC_N_MAP : SC_N_SEQ;
     if (r->n_open == MAX_DEPTH)
         return sc_error(r->err, SC_EINPUT, SC_C_TOO_BIG, n->pos, NULL,
-                        "a node nested deeper than %d levels", MAX_DEPTH);
+                        "a node is nested deeper than %d levels", MAX_DEPTH);
     r->open[r->n_open].node = n;
     r->open[r->n_open++].last = NULL;
     return SC_OK;
@@ -311,7 +311,7 @@ static sc_status on_event(void *ctx, const sc_event *ev, sc_err *err)
     if (r->in_nodes && (r->depth > 2 || (begin && r->depth == 2)))
         SC_TRY(build(r, ev));
     else if (r->in_nodes && ev->kind == SC_EV_SCALAR)
-        wrong(r, ev->pos, SC_C_TYPE, "a node is a mapping");
+        wrong(r, ev->pos, SC_C_TYPE, "a node must be a mapping");
     if (ev->kind == SC_EV_KEY && r->depth == 1)
         r->found = ev->len == 5 && memcmp(ev->text, "nodes", 5) == 0;
     if (begin && ev->kind == SC_EV_SEQ_BEGIN && r->depth == 1 && r->found)

@@ -77,7 +77,7 @@ static sc_status blocks(sc_model *m, sc_arena *a, sc_err *err)
         while (at < m->n_layers && strcmp(m->layer[at].path, k.path) != 0) at++;
         if (at == SC_LAYERS - 1) {
             return sc_error(err, SC_EBUG, SC_C_BUG, sc_pos_none(), NULL,
-                            "too many kinds of blocks");
+                            "there are too many kinds of blocks");
         }
         if (at == m->n_layers) {
             k.kind = SC_LAYER_BLOCK;

@@ -275,7 +275,7 @@ sc_status model_read_hf(const char *text, size_t len, const char *file,
     SC_TRY(sc_doc_parse(text, len, SC_FMT_JSON, file, a, &root, err));
     if (root->kind != SC_N_MAP) {
         return sc_error(err, SC_EINPUT, SC_C_TYPE, root->pos, NULL,
-                        "a HuggingFace configuration is an object");
+                        "a HuggingFace configuration must be an object");
     }
     hf_reader r = {.root = root, .arena = a, .err = err};
     model_where_all(&r.where, root->pos);

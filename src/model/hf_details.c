@@ -187,7 +187,7 @@ static const sc_node *group(hf_reader *r, const char *key)
 {
     const sc_node *n = hf_get(r, r->root, key);
     if (!n || n->kind == SC_N_MAP) return n;
-    hf_fail(r, SC_C_TYPE, n->pos, NULL, "%s needs an object", key);
+    hf_fail(r, SC_C_TYPE, n->pos, NULL, "%s must be an object", key);
     return NULL;
 }
 

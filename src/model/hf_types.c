@@ -193,7 +193,7 @@ const hf_type *hf_find_type(hf_reader *r)
         return type;
     }
     if (n->kind != SC_N_SCALAR || !n->quoted) {
-        hf_fail(r, SC_C_TYPE, n->pos, NULL, "model_type needs a string");
+        hf_fail(r, SC_C_TYPE, n->pos, NULL, "model_type must be a string");
         return NULL;
     }
     const hf_type *type = by_name(n->text);
@@ -222,12 +222,15 @@ void hf_language_model(hf_reader *r)
     for (size_t i = 0; i < SC_COUNT(names) && !text; i++)
         text = hf_get(r, r->root, names[i]);
     if (text && text->kind != SC_N_MAP) {
-        hf_fail(r, SC_C_TYPE, text->pos, NULL, "%s needs an object", text->key);
+        hf_fail(r, SC_C_TYPE, text->pos, NULL, "%s must be an object",
+                text->key);
     } else if (text) {
         r->outer = r->root;
         r->root = text;
         if (tower)
-            hf_note(r, "the language model alone: %s of the file is left out",
+            hf_note(r,
+                    "only the language model is predicted: %s of the file is "
+                    "left out",
                     tower->key);
     } else if (tower) {
         hf_unsupported(r, tower, "a tower beside the text");

@@ -82,7 +82,7 @@ static void window_list(hf_reader *r, const sc_node *list)
     if (ok) k = kinds_of(list, &ok);
     if (ok && r->t.layers && k.n != r->t.layers) {
         hf_fail(r, SC_C_CONFLICT, list->pos, "one kind for each layer",
-                "%lld layer_types for %lld layers", (long long)k.n,
+                "there are %lld layer_types for %lld layers", (long long)k.n,
                 (long long)r->t.layers);
         return;
     }

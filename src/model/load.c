@@ -72,8 +72,8 @@ static sc_status load_json(const char *path, sc_arena *a, const sc_model **out,
         if (len <= FILE_MAX_BYTES)
             return model_read_hf(text, len, path, a, out, err);
         return sc_error(err, SC_EINPUT, SC_C_TOO_BIG, sc_pos_file(path),
-                        "an execution trace has a list of nodes",
-                        "larger than any config of a model");
+                        "an execution trace needs a list of nodes",
+                        "the file is larger than any config of a model");
     }
     SC_TRY(sc_net_read_trace(text, len, path, a, &g, err));
     return model_of_net(g, (sc_source){0}, a, out, err);

@@ -111,11 +111,13 @@ static sc_status check_tensor(const where *w, const sc_tensor *t)
     if (t->kind > SC_TENSOR_VALUE) return broken(w, t->name, "kind of tensor");
     if (t->n_dim > SC_TENSOR_DIMS) return broken(w, t->name, "too many dims");
     if ((t->op == SC_NONE) != (t->kind == SC_TENSOR_INPUT))
-        return broken(w, t->name, "an input is made by nothing, else is");
+        return broken(
+            w, t->name,
+            "an input has no operator that makes it, any other tensor has one");
     if (t->op != SC_NONE && t->op >= w->g->n_ops)
         return broken(w, t->name, "made by an operator that does not exist");
     if (t->kind == SC_TENSOR_INPUT && t->learns)
-        return broken(w, t->name, "data that learns");
+        return broken(w, t->name, "input data can't have gradients");
     for (unsigned i = 0; i < t->n_dim; i++) {
         if (!t->dim[i].name || t->dim[i].extent == 0)
             return broken(w, t->name, "a dim without a name or an extent");
@@ -143,9 +145,9 @@ static sc_status check_port(const where *w, const sc_net_op *op,
             continue;
         }
         if (i >= t->n_dim || at >= op->n_iter)
-            return broken(w, op->path, "a port has dims that are not there");
+            return broken(w, op->path, "a port has dims that do not exist");
         if (t->dim[i].batch != op->iter[at].batch)
-            return broken(w, op->path, "batch dims do not meet");
+            return broken(w, op->path, "batch dims do not match");
         if (memchr(p->at, at, i))
             return broken(w, op->path, "an iteration dim indexes two dims");
     }
@@ -155,7 +157,7 @@ static sc_status check_port(const where *w, const sc_net_op *op,
 static sc_status check_op(const where *w, uint32_t i)
 {
     const sc_net_op *op = &w->g->op[i];
-    if (!op->path) return broken(w, NULL, "an operator without a path");
+    if (!op->path) return broken(w, NULL, "an operator needs a path");
     if (op->type >= SC_N_NET_TYPES) return broken(w, op->path, "type");
     if (op->n_iter > SC_ITER_DIMS) return broken(w, op->path, "iteration dims");
     bool routed = op->type == SC_NET_DISPATCH || op->type == SC_NET_EXPERT ||
@@ -178,7 +180,8 @@ static sc_status check_op(const where *w, uint32_t i)
         SC_TRY(check_port(w, op, &op->in[k], false));
         uint32_t made = w->g->tensor[op->in[k].tensor].op;
         if (made != SC_NONE && made >= i)
-            return broken(w, op->path, "reads what is made later");
+            return broken(w, op->path,
+                          "an operator reads a tensor that is made later");
     }
     for (unsigned k = 0; k < op->n_weight; k++) {
         SC_TRY(check_port(w, op, &op->weight[k], true));

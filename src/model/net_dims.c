@@ -56,7 +56,7 @@ bool net_read_extent(net_reader *r, const sc_node *n, uint64_t *out)
     *out = 1;
     if (n->kind != SC_N_SCALAR) {
         net_error(r, SC_C_TYPE, n->pos, "write a whole number",
-                  "an extent that is no number");
+                  "an extent is not a number");
         return false;
     }
     sc_status s = sc_unit_parse(n->text, SC_U_COUNT, n->pos, &v, r->err);
@@ -133,7 +133,7 @@ bool net_read_dims(net_reader *r, const sc_node *n, bool input,
     if ((!list && n->kind != SC_N_MAP) || n->n == 0 || n->n > SC_TENSOR_DIMS) {
         net_error(r, SC_C_TYPE, n->pos,
                   "write {batch: 1, c: 3, h: 224, w: 224}",
-                  "a tensor has 1 to %d dims", SC_TENSOR_DIMS);
+                  "a tensor must have 1 to %d dims", SC_TENSOR_DIMS);
         return false;
     }
     for (const sc_node *c = n->child; c; c = c->next) {
@@ -142,8 +142,8 @@ bool net_read_dims(net_reader *r, const sc_node *n, bool input,
         if (!input && c->kind != SC_N_MAP) d->batch = false;
         for (unsigned k = 0; k < *n_dims && good; k++) {
             if (strcmp(dim[k].name, d->name) != 0) continue;
-            net_error(r, SC_C_DUPLICATE, c->pos, NULL, "a second dim %.40s",
-                      d->name);
+            net_error(r, SC_C_DUPLICATE, c->pos, NULL,
+                      "dim %.40s is there twice", d->name);
             good = false;
         }
         ++*n_dims;
@@ -197,7 +197,7 @@ void net_read_inputs(net_reader *r, const sc_node *inputs)
     if (inputs->kind != SC_N_MAP || inputs->n == 0) {
         net_error(r, SC_C_TYPE, inputs->pos,
                   "write {image: {batch: 1, c: 3, h: 224, w: 224}}",
-                  "inputs are a mapping of names to dims");
+                  "inputs must be a mapping of names to dims");
         return;
     }
     for (const sc_node *c = inputs->child; c; c = c->next)

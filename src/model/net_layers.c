@@ -30,7 +30,8 @@ net_value build_linear_named(net_builder *b, const char *name, net_value x,
     sc_net_op *op = build_open(b, name, SC_NET_LINEAR, 1, &x);
     if (!op) return SC_NONE;
     sc_tensor t = *build_tensor(b, x);
-    if (t.n_dim < 2) return build_wrong(b, name, "nothing to multiply");
+    if (t.n_dim < 2)
+        return build_wrong(b, name, "there is nothing to multiply");
     unsigned n = leading(op, &t, 1);
     sc_tensor_dim *last = &t.dim[n];
     uint64_t in = last->extent;
@@ -165,7 +166,7 @@ sc_net_op *build_attention_open(net_builder *b, const char *name,
     if (!op) return NULL;
     sc_tensor t = *build_tensor(b, w->q);
     if (t.n_dim != 3) {
-        (void)build_wrong(b, name, "attention of what has no rows");
+        (void)build_wrong(b, name, "attention needs an input with rows");
         return NULL;
     }
     build_iters_of(op, &t);
@@ -387,7 +388,7 @@ net_value build_slice(net_builder *b, const char *name, net_value x,
     sc_net_op *op = open_same(b, name, SC_NET_SLICE, x, &t);
     if (!op) return SC_NONE;
     if (dim >= t.n_dim || extent == 0 || extent > t.dim[dim].extent)
-        return build_wrong(b, name, "a slice of more than there is");
+        return build_wrong(b, name, "the slice is larger than its input");
     t.dim[dim].extent = op->iter[dim].extent = extent;
     op->iter[dim].kind = SC_I_OPAQUE;
     return build_close(b, op, t.n_dim, t.dim, same);
@@ -417,7 +418,7 @@ net_value build_view(net_builder *b, const char *name, net_value x,
             op->iter[from].units = (uint32_t)dim[i].extent;
     }
     if (after != sc_tensor_elements(&t, 1.0))
-        return build_wrong(b, name, "a view of other bytes");
+        return build_wrong(b, name, "a view must keep the number of elements");
     for (unsigned i = 0; i < t.n_dim; i++)
         if (!kept[i]) op->iter[i].kind = SC_I_OPAQUE;
     op->copy = copy;
@@ -427,7 +428,8 @@ net_value build_view(net_builder *b, const char *name, net_value x,
 net_value build_flatten(net_builder *b, const char *name, net_value x)
 {
     const sc_tensor *t = build_tensor(b, x);
-    if (!t || t->n_dim < 2) return build_wrong(b, name, "nothing to flatten");
+    if (!t || t->n_dim < 2)
+        return build_wrong(b, name, "there is nothing to flatten");
     uint64_t batch = t->dim[0].extent;
     const build_dim dim[] = {
         {"batch", batch, 0},

@@ -28,11 +28,12 @@ typedef struct raw_row {
 
 static const sc_key raw_keys[] = {
     {ROW(raw_row, "iter", iter, NODE, "iteration dims"), .required = true},
-    {ROW(raw_row, "in", in, NODE, "of each input, who indexes its dims"),
+    {ROW(raw_row, "in", in, NODE, "iteration dims that index each input"),
      .required = true},
     {ROW(raw_row, "weights", weights, NODE, "at most two")},
     {ROW(raw_row, "dims", dims, NODE, "of the result"), .required = true},
-    {ROW(raw_row, "at", at, NODE, "who indexes these"), .required = true},
+    {ROW(raw_row, "at", at, NODE, "iteration dims that index it"),
+     .required = true},
     {ROW(raw_row, "bytes", bytes, INT, "of an element of the result"),
      .max = 16},
     {ROW(raw_row, "learns", learns, BOOL, "the result has a gradient")},
@@ -57,7 +58,7 @@ static const sc_key raw_keys[] = {
     {ROW(raw_row, "cross", cross, BOOL, "keys of another sequence")},
     {ROW(raw_row, "copy", copy, BOOL, "of a view")},
     {ROW(raw_row, "keep_bf16", keep_bf16, BOOL, "not in 8 bits or less")},
-    {ROW(raw_row, "detail", detail, STRING, "for people")},
+    {ROW(raw_row, "detail", detail, STRING, "title for reports")},
     {.name = NULL}};
 
 static const char *const kinds[] = {"batch", "free", "reduce", "opaque", NULL};
@@ -72,8 +73,8 @@ typedef struct iter_row {
 
 static const sc_key iter_keys[] = {
     {ROW(iter_row, "name", name, STRING, "of the dim"), .required = true},
-    {ROW(iter_row, "kind", kind, ENUM, "how it may be divided"), .names = kinds,
-     .required = true},
+    {ROW(iter_row, "kind", kind, ENUM, "whether and how it may be divided"),
+     .names = kinds, .required = true},
     {ROW(iter_row, "extent", extent, NODE, "elements"), .required = true},
     {ROW(iter_row, "units", units, INT, "indivisible parts"),
      .max = NET_MAX_EXTENT},
@@ -94,7 +95,8 @@ static const sc_key weight_keys[] = {
     {ROW(weight_row, "name", name, STRING, "weight or bias"), .required = true},
     {ROW(weight_row, "of", of, STRING, "operator whose weight it is")},
     {ROW(weight_row, "dims", dims, NODE, "of a weight of its own")},
-    {ROW(weight_row, "at", at, NODE, "who indexes these"), .required = true},
+    {ROW(weight_row, "at", at, NODE, "iteration dims that index it"),
+     .required = true},
     {ROW(weight_row, "bytes", bytes, INT, "of an element"), .max = 16},
     {ROW(weight_row, "learns", learns, BOOL, "has a gradient"), .def = "true"},
     {.name = NULL}};
@@ -112,7 +114,7 @@ static bool is_list(net_reader *r, const sc_node *n, unsigned least,
                     unsigned most)
 {
     if (n->kind == SC_N_SEQ && n->n >= least && n->n <= most) return true;
-    net_error(r, SC_C_TYPE, n->pos, NULL, "a list of %u to %u has to be here",
+    net_error(r, SC_C_TYPE, n->pos, NULL, "this must be a list of %u to %u",
               least, most);
     return false;
 }
@@ -209,7 +211,7 @@ static bool read_weight(net_reader *r, sc_net_op *op, const sc_node *n)
         return true;
     }
     if (!w.dims) {
-        net_error(r, SC_C_MISSING, n->pos, NULL, "a weight without dims");
+        net_error(r, SC_C_MISSING, n->pos, NULL, "a weight needs dims");
         return false;
     }
     if (!net_read_dims(r, w.dims, false, dim, &n_dims) ||
@@ -267,7 +269,7 @@ static net_value read_result(net_reader *r, sc_net_op *op, const raw_row *row,
         return SC_NONE;
     if (row->flops > 0 && op->type > SC_NET_SCAN) {
         net_error(r, SC_C_CONFLICT, n->pos, NULL,
-                  "flops: are those of products and attention");
+                  "flops: applies to products and attention");
         return SC_NONE;
     }
     op->flops = row->flops;

@@ -51,7 +51,7 @@ static net_value look_up(net_reader *r, const place *p, const sc_node *n)
 {
     if (n->kind != SC_N_SCALAR) {
         net_error(r, SC_C_TYPE, n->pos, "write in: conv1, or [a, b]",
-                  "a name that is no text");
+                  "a name must be text");
         return NET_BROKEN;
     }
     net_value v = resolve(r, p, n->text);
@@ -61,7 +61,7 @@ static net_value look_up(net_reader *r, const place *p, const sc_node *n)
     const char *near = sc_nearest(n->text, r->names.name);
     if (near) snprintf(hint, sizeof hint, "did you mean %.80s?", near);
     net_error(r, SC_C_REFERENCE, n->pos,
-              near ? hint : "name an input or an operator that stands before",
+              near ? hint : "name an input or an operator before this one",
               "nothing before has the name \"%.80s\"", n->text);
     return NET_BROKEN;
 }
@@ -86,7 +86,7 @@ static unsigned read_in(net_reader *r, const place *p, const sc_node *in,
     unsigned n = 0;
     if (in->n == 0 || in->n > NET_MAX_INPUTS) {
         net_error(r, SC_C_RANGE, in->pos, NULL,
-                  "an operator reads 1 to %d values", NET_MAX_INPUTS);
+                  "an operator must read 1 to %d values", NET_MAX_INPUTS);
         *out = NET_BROKEN;
         return 1;
     }
@@ -101,7 +101,7 @@ static bool small_number(net_reader *r, const sc_node *n, uint32_t least,
     double v = 0.0;
     if (n->kind != SC_N_SCALAR) {
         net_error(r, SC_C_TYPE, n->pos, "write a whole number",
-                  "%.40s that is no number", n->key ? n->key : "a side");
+                  "%.40s is not a number", n->key ? n->key : "a side");
         return false;
     }
     sc_status s = sc_unit_parse(n->text, SC_U_COUNT, n->pos, &v, r->err);
@@ -163,7 +163,7 @@ static bool read_view(net_reader *r, net_row *row, const sc_tensor *x)
     if (n->kind != SC_N_SEQ || n->n == 0 || n->n > SC_TENSOR_DIMS) {
         net_error(r, SC_C_TYPE, n->pos,
                   "write flat, or [{name: n, extent: 1, from: batch}, ...]",
-                  "dims of a view are 1 to %d", SC_TENSOR_DIMS);
+                  "a view must have 1 to %d dims", SC_TENSOR_DIMS);
         return false;
     }
     for (const sc_node *c = n->child; c; c = c->next) {
@@ -178,8 +178,8 @@ static bool read_view(net_reader *r, net_row *row, const sc_tensor *x)
         for (int i = 0; i < x->n_dim; i++)
             if (v.from && strcmp(x->dim[i].name, v.from) == 0) d->from = i;
         if (!v.from || d->from >= 0) continue;
-        net_error(r, SC_C_REFERENCE, c->pos, NULL,
-                  "what it reads has no dim %.40s", v.from);
+        net_error(r, SC_C_REFERENCE, c->pos, NULL, "its input has no dim %.40s",
+                  v.from);
         return false;
     }
     return true;
@@ -194,7 +194,7 @@ static bool check_keys(net_reader *r, const net_row *row, const sc_node *n)
             if (strcmp(net_row_keys[i].name, c->key) != 0) continue;
             if (net_row_types[i] >> row->type & 1) continue;
             net_error(r, SC_C_CONFLICT, c->key_pos, NULL,
-                      "%s: says nothing of a %s", c->key,
+                      "%s: does not apply to a %s", c->key,
                       sc_net_type_names[row->type]);
             good = false;
         }
@@ -262,7 +262,7 @@ static void read_op(net_reader *r, place *p, const sc_node *n)
     net_value v = NET_BROKEN;
     if (s == SC_OK && (!row.path || !*row.path))
         net_error(r, SC_C_MISSING, n->pos, "write path: conv1",
-                  "an operator without a path");
+                  "an operator needs a path");
     else if (s == SC_OK)
         v = build(r, p, &row, n);
     if (path && path->kind == SC_N_SCALAR && *path->text)
@@ -288,15 +288,15 @@ static const sc_key module_keys[] = {
      .offset = offsetof(module_row, repeat),
      .min = 1,
      .max = MAX_OPS,
-     .help = "times, one behind the other: NAME.0, NAME.1"},
+     .help = "number of repetitions in a row: NAME.0, NAME.1"},
     {.name = "in",
      .type = SC_T_NODE,
      .offset = offsetof(module_row, in),
-     .help = "what comes into it; default the operator before"},
+     .help = "its input; default: the operator before"},
     {.name = "operators",
      .type = SC_T_NODE,
      .offset = offsetof(module_row, operators),
-     .help = "as at the top",
+     .help = "operators, as at the top level",
      .required = true},
     {.name = "frozen",
      .type = SC_T_BOOL,
@@ -324,8 +324,7 @@ static void read_module(net_reader *r, place *p, const sc_node *n)
     place inside = {.frozen = p->frozen || row.frozen, .depth = p->depth + 1};
     inside.prev = p->prev;
     if (row.in && read_in(r, p, row.in, n->pos, in) > 1)
-        net_error(r, SC_C_RANGE, row.in->pos, NULL,
-                  "one value comes into a module");
+        net_error(r, SC_C_RANGE, row.in->pos, NULL, "a module has one input");
     if (row.in) inside.prev = in[0];
     const char *path = join(r, p, row.module);
     uint32_t before = r->err->n + r->err->n_more;
@@ -350,7 +349,7 @@ static void read_list(net_reader *r, place *p, const sc_node *list)
 {
     if (list->kind != SC_N_SEQ || list->n == 0) {
         net_error(r, SC_C_TYPE, list->pos, "write - {path: fc, type: linear}",
-                  "operators are a list");
+                  "operators must be a list");
         p->prev = NET_BROKEN;
         return;
     }
@@ -400,7 +399,7 @@ static const sc_key file_keys[] = {
      .type = SC_T_STRING,
      .offset = offsetof(file_row, sample),
      .def = "sample",
-     .help = "what one is: image, sequence"},
+     .help = "what a sample is: image, sequence"},
     {.name = "inputs",
      .type = SC_T_NODE,
      .offset = offsetof(file_row, inputs),
@@ -449,8 +448,8 @@ sc_status sc_net_read(const char *text, size_t len, const char *file,
     const char *name = model_stem(file, a);
     if (!name) return sc_error_nomem(err);
     if (root->kind != SC_N_MAP)
-        return sc_error(
-            err, SC_EINPUT, SC_C_TYPE, root->pos,
-            "write inputs: and operators:", "a model is a mapping of keys");
+        return sc_error(err, SC_EINPUT, SC_C_TYPE, root->pos,
+                        "write inputs: and operators:",
+                        "a model must be a mapping of keys");
     return net_read_map(root, name, a, out, err);
 }

@@ -11,60 +11,58 @@
 
 /* Columns: name, field, type, types of operators, least, most, default,
  * help. */
-#define ROW_KEYS(X)                                                           \
-    X("path", path, STRING, ALL, 0, 0, NULL, "name of the operator")          \
-    X("in", in, NODE, ALL, 0, 0, NULL,                                        \
-      "what it reads; default the one before")                                \
-    X("out", out, INT, BIT(LINEAR) | CONVS | BIT(ATTENTION), 1, BIG, NULL,    \
-      "channels or columns of the result")                                    \
-    X("kernel", kernel_node, NODE, CONVS | BIT(POOL), 0, 0, NULL,             \
-      "side of the window, or [others, last]")                                \
-    X("stride", stride, INT, CONVS | BIT(POOL), 1, 65535, "1", "of a window") \
-    X("pad", pad_node, NODE, CONVS | BIT(POOL), 0, 0, NULL,                   \
-      "on each side, or same")                                                \
-    X("dilation", dilation, INT, CONVS | BIT(POOL), 1, 65535, "1",            \
-      "of a window")                                                          \
-    X("groups", groups, INT, CONVS | BIT(NORM), 1, BIG, NULL, "of channels")  \
-    X("bias", bias, BOOL, BIT(LINEAR) | CONVS | BIT(NORM), 0, 0, "true",      \
-      "adds one")                                                             \
-    X("ceil", ceil, BOOL, BIT(POOL), 0, 0, "false",                           \
-      "a last window hangs over")                                             \
-    X("to", to, INT, BIT(POOL), 1, BIG, NULL, "positions of the result")      \
-    X("factor", factor, INT, BIT(UPSAMPLE), 1, 65535, NULL, "of positions")   \
-    X("rows", rows, INT, BIT(EMBED), 1, BIG, NULL, "of the table")            \
-    X("width", width, INT, BIT(EMBED), 1, BIG, NULL, "of the table")          \
-    X("lookups", lookups, INT, BIT(EMBED), 1, BIG, "1",                       \
-      "rows that are summed")                                                 \
-    X("heads", heads, INT, BIT(ATTENTION), 1, BIG, NULL, "of queries")        \
-    X("kv_heads", kv_heads, INT, BIT(ATTENTION), 1, BIG, NULL,                \
-      "of keys and values; default heads")                                    \
-    X("qk_dim", qk_dim, INT, BIT(ATTENTION), 1, BIG, NULL, "of a query")      \
-    X("v_dim", v_dim, INT, BIT(ATTENTION), 1, BIG, NULL, "of a value")        \
-    X("window", window, INT, BIT(ATTENTION), 1, BIG, NULL, "keys of a query") \
-    X("causal", causal, BOOL, BIT(ATTENTION), 0, 0, "false",                  \
-      "masks what follows")                                                   \
-    X("kind", kind, STRING, BIT(ACT) | BIT(ELEMENTWISE), 0, 0, NULL,          \
-      "relu, gelu ...; sum, product ...")                                     \
-    X("gated", gated, BOOL, BIT(ACT), 0, 0, "false",                          \
-      "one half scales the other")                                            \
-    X("along", along, STRING, BIT(CONCAT) | BIT(SLICE), 0, 0, NULL,           \
-      "name of a dim")                                                        \
-    X("extent", extent, INT, BIT(SLICE), 1, BIG, NULL, "that is left")        \
-    X("dims", dims_node, NODE, BIT(VIEW), 0, 0, NULL,                         \
-      "flat, or a list of {name, extent, from}")                              \
-    X("copy", copy, BOOL, BIT(VIEW), 0, 0, "false", "moves the bytes")        \
-    X("transposed", transposed, BOOL, BIT(MATMUL), 0, 0, "false",             \
-      "the second factor is")                                                 \
-    X("reduce", reduce, BOOL, BIT(LOSS), 0, 0, "false",                       \
-      "the last dim may be divided")                                          \
-    X("dim", dim, STRING, BIT(LINEAR), 0, 0, NULL, "name of the new dim")     \
-    X("in_units", in_units, INT, BIT(LINEAR), 1, BIG, NULL,                   \
-      "indivisible parts")                                                    \
-    X("out_units", out_units, INT, BIT(LINEAR), 1, BIG, NULL,                 \
-      "indivisible parts")                                                    \
-    X("weight", weight, STRING, BIT(LINEAR) | CONVS, 0, 0, NULL,              \
-      "operator whose weight it is, too")                                     \
-    X("frozen", frozen, BOOL, ALL, 0, 0, NULL, "its weights do not learn")    \
+#define ROW_KEYS(X)                                                            \
+    X("path", path, STRING, ALL, 0, 0, NULL, "name of the operator")           \
+    X("in", in, NODE, ALL, 0, 0, NULL, "inputs; default: the operator before") \
+    X("out", out, INT, BIT(LINEAR) | CONVS | BIT(ATTENTION), 1, BIG, NULL,     \
+      "channels or columns of the result")                                     \
+    X("kernel", kernel_node, NODE, CONVS | BIT(POOL), 0, 0, NULL,              \
+      "side of the window, or [others, last]")                                 \
+    X("stride", stride, INT, CONVS | BIT(POOL), 1, 65535, "1", "of a window")  \
+    X("pad", pad_node, NODE, CONVS | BIT(POOL), 0, 0, NULL,                    \
+      "on each side, or same")                                                 \
+    X("dilation", dilation, INT, CONVS | BIT(POOL), 1, 65535, "1",             \
+      "of a window")                                                           \
+    X("groups", groups, INT, CONVS | BIT(NORM), 1, BIG, NULL, "of channels")   \
+    X("bias", bias, BOOL, BIT(LINEAR) | CONVS | BIT(NORM), 0, 0, "true",       \
+      "adds one")                                                              \
+    X("ceil", ceil, BOOL, BIT(POOL), 0, 0, "false",                            \
+      "a last window hangs over")                                              \
+    X("to", to, INT, BIT(POOL), 1, BIG, NULL, "positions of the result")       \
+    X("factor", factor, INT, BIT(UPSAMPLE), 1, 65535, NULL, "of positions")    \
+    X("rows", rows, INT, BIT(EMBED), 1, BIG, NULL, "of the table")             \
+    X("width", width, INT, BIT(EMBED), 1, BIG, NULL, "of the table")           \
+    X("lookups", lookups, INT, BIT(EMBED), 1, BIG, "1",                        \
+      "rows that are summed")                                                  \
+    X("heads", heads, INT, BIT(ATTENTION), 1, BIG, NULL, "of queries")         \
+    X("kv_heads", kv_heads, INT, BIT(ATTENTION), 1, BIG, NULL,                 \
+      "heads of keys and values; default: heads")                              \
+    X("qk_dim", qk_dim, INT, BIT(ATTENTION), 1, BIG, NULL, "of a query")       \
+    X("v_dim", v_dim, INT, BIT(ATTENTION), 1, BIG, NULL, "of a value")         \
+    X("window", window, INT, BIT(ATTENTION), 1, BIG, NULL, "keys of a query")  \
+    X("causal", causal, BOOL, BIT(ATTENTION), 0, 0, "false", "causal mask")    \
+    X("kind", kind, STRING, BIT(ACT) | BIT(ELEMENTWISE), 0, 0, NULL,           \
+      "relu, gelu ...; sum, product ...")                                      \
+    X("gated", gated, BOOL, BIT(ACT), 0, 0, "false",                           \
+      "one half scales the other")                                             \
+    X("along", along, STRING, BIT(CONCAT) | BIT(SLICE), 0, 0, NULL,            \
+      "name of a dim")                                                         \
+    X("extent", extent, INT, BIT(SLICE), 1, BIG, NULL, "that is left")         \
+    X("dims", dims_node, NODE, BIT(VIEW), 0, 0, NULL,                          \
+      "flat, or a list of {name, extent, from}")                               \
+    X("copy", copy, BOOL, BIT(VIEW), 0, 0, "false", "copies the bytes")        \
+    X("transposed", transposed, BOOL, BIT(MATMUL), 0, 0, "false",              \
+      "the second factor is")                                                  \
+    X("reduce", reduce, BOOL, BIT(LOSS), 0, 0, "false",                        \
+      "the last dim may be divided")                                           \
+    X("dim", dim, STRING, BIT(LINEAR), 0, 0, NULL, "name of the new dim")      \
+    X("in_units", in_units, INT, BIT(LINEAR), 1, BIG, NULL,                    \
+      "indivisible parts")                                                     \
+    X("out_units", out_units, INT, BIT(LINEAR), 1, BIG, NULL,                  \
+      "indivisible parts")                                                     \
+    X("weight", weight, STRING, BIT(LINEAR) | CONVS, 0, 0, NULL,               \
+      "operator whose weight it is, too")                                      \
+    X("frozen", frozen, BOOL, ALL, 0, 0, NULL, "its weights do not learn")     \
     X("raw", raw, NODE, ALL, 0, 0, NULL, "iteration dims and ports as they are")
 
 #define KEY(label, field_, type_, types, lo, hi, preset, text) \
@@ -112,8 +110,8 @@ static const char *guard_linear(const net_row *r, const sc_tensor *x,
 {
     const sc_tensor_dim *last = &x->dim[x->n_dim - 1];
     const sc_tensor *w = build_tensor(b, r->shared);
-    if (last->batch) return "nothing to multiply";
-    if (!r->out) return "out: says how wide the result is";
+    if (last->batch) return "there is nothing to multiply";
+    if (!r->out) return "give out:, the width of the result";
     if ((uint64_t)r->in_units > last->extent || r->out_units > r->out)
         return "more parts than elements";
     if (w && (w->n_dim != 2 || w->dim[0].extent != (uint64_t)r->out ||
@@ -128,7 +126,7 @@ static const char *guard_embed(const net_row *r, const sc_tensor *x)
     if (x->n_dim > 4) return "too many dims";
     if (r->lookups > 1 &&
         (x->n_dim < 2 || x->dim[x->n_dim - 1].extent != (uint64_t)r->lookups))
-        return "lookups: are the last dim of what it reads";
+        return "lookups: must be the last dim of its input";
     return NULL;
 }
 
@@ -164,11 +162,11 @@ static const char *guard_window(const net_row *r, const sc_tensor *x,
 {
     if (r->type == SC_NET_BATCH_NORM) return NULL;
     if (r->type == SC_NET_UPSAMPLE)
-        return need(r->factor > 0, "factor: says how much larger it gets");
+        return need(r->factor > 0, "give factor:, by which it gets larger");
     if (r->type == SC_NET_POOL && r->to) return NULL;
     if (!r->k) return "kernel: is missing";
     bool conv = r->type != SC_NET_POOL;
-    if (conv && !r->out) return "out: says how many channels the result has";
+    if (conv && !r->out) return "give out:, the channels of the result";
     if (conv && (x->dim[1].extent > UINT32_MAX ||
                  x->dim[1].extent % (uint64_t)(r->groups ? r->groups : 1)))
         return "groups do not divide the channels";
@@ -187,10 +185,10 @@ static const char *guard_window(const net_row *r, const sc_tensor *x,
 static const char *guard_along(const net_row *r, const sc_tensor *x)
 {
     int d = find_dim(x, r->along);
-    if (d < 0) return "along: names a dim of what it reads";
-    if (x->dim[d].batch) return "samples are not for it to cut or join";
+    if (d < 0) return "along: must name a dim of its input";
+    if (x->dim[d].batch) return "it can't cut or join samples";
     return need(r->type == SC_NET_CONCAT || r->extent > 0,
-                "extent: says how much is left");
+                "give extent:, the size of the result");
 }
 
 static const char *guard_count(const net_row *r, unsigned n)
@@ -199,7 +197,7 @@ static const char *guard_count(const net_row *r, unsigned n)
     case SC_NET_MATMUL:
     case SC_NET_LOSS: return need(n == 2, "it reads two values");
     case SC_NET_ATTENTION:
-        return need(n >= 1 && n <= 3, "it reads q, k and v, or less values");
+        return need(n >= 1 && n <= 3, "it reads q, k and v, or fewer values");
     case SC_NET_ELEMENTWISE:
         return need(n == 1 || n == 2, "it reads one value or two");
     case SC_NET_CONCAT:
@@ -237,14 +235,15 @@ static const char *guard(const net_builder *b, const net_row *r,
     case SC_NET_SLICE: return guard_along(r, x);
     case SC_NET_VIEW: return need(r->flat || r->n_dims, "dims: is missing");
     case SC_NET_NORM:
-        if (x->dim[x->n_dim - 1].batch) return "nothing to normalize";
+        if (x->dim[x->n_dim - 1].batch) return "there is nothing to normalize";
         return need(!r->groups || x->dim[1].extent % (uint64_t)r->groups == 0,
                     "groups do not divide the channels");
     case SC_NET_ACT:
         return need(!r->gated || x->dim[x->n_dim - 1].extent % 2 == 0,
                     "a gate is half of an even width");
     case SC_NET_SOFTMAX:
-        return need(!x->dim[x->n_dim - 1].batch, "nothing to sum over");
+        return need(!x->dim[x->n_dim - 1].batch,
+                    "there is nothing to sum over");
     default: return needs_channels(r->type) ? guard_window(r, x, b) : NULL;
     }
 }
@@ -299,7 +298,7 @@ static net_value add_moves(net_builder *b, const net_row *r,
         if (r->flat) return build_flatten(b, p, in[0]);
         return build_view(b, p, in[0], r->view, r->n_dims, r->copy);
     case SC_NET_LOSS: return build_loss(b, p, in[0], in[1], r->reduce);
-    default: return build_wrong(b, p, "no such type");
+    default: return build_wrong(b, p, "there is no such type");
     }
 }
 
@@ -362,10 +361,10 @@ const char *net_row_too_large(const net_builder *b, uint32_t n_tensors)
         for (unsigned k = 0; k < t->n_dim; k++) {
             if (!t->dim[k].extent) return "nothing is left";
             if ((double)t->dim[k].extent > NET_MAX_EXTENT)
-                return "a dim of more than 4294967295";
+                return "a dim has more than 4294967295 elements";
         }
         if (sc_tensor_elements(t, 1.0) > NET_MAX_ELEMENTS)
-            return "more elements than 2^53";
+            return "there are more than 2^53 elements";
     }
     return NULL;
 }

@@ -119,7 +119,7 @@ static sc_status few_enough(const sc_model *m, uint64_t seq, uint32_t *ops,
                         (unsigned long long)n);
     if (seq < 2 || seq > UINT32_MAX)
         return sc_error(err, SC_EINPUT, SC_C_RANGE, sc_pos_none(), NULL,
-                        "a network for sequences of %llu tokens",
+                        "the network is for sequences of %llu tokens",
                         (unsigned long long)seq);
     *ops = (uint32_t)n;
     return SC_OK;

@@ -53,7 +53,7 @@ sc_status model_read_map(const sc_node *map, const char *fallback,
     if (map->kind != SC_N_MAP) {
         return sc_error(err, SC_EINPUT, SC_C_TYPE, map->pos,
                         "write keys such as layers: 24",
-                        "a model is a mapping of keys");
+                        "a model must be a mapping of keys");
     }
     find_where(map, &w);
     SC_TRY(sc_schema_defaults(sc_transformer_keys, &t, a, err));

@@ -36,10 +36,10 @@ sc_status sc_compress_read(const char *text, sc_pos pos, sc_compress *out,
                                      strncmp(text, formats[i].name, len) != 0))
         i++;
     if (i == SC_COUNT(formats))
-        return sc_error(err, SC_EINPUT, SC_C_UNKNOWN_NAME, pos,
-                        "none, fp16, bf16, fp8, int8, topk:SHARE or "
-                        "powersgd:RANK",
-                        "unknown format \"%.40s\"", text);
+        return sc_error(
+            err, SC_EINPUT, SC_C_UNKNOWN_NAME, pos,
+            "none, fp16, bf16, fp8, int8, topk:FRACTION or powersgd:RANK",
+            "unknown format \"%.40s\"", text);
     sc_compress c = {(sc_compress_kind)i, 0};
     char *end = NULL;
     bool sized = formats[i].hi > 0, whole = c.kind == SC_GRAD_POWERSGD;
@@ -53,7 +53,7 @@ sc_status sc_compress_read(const char *text, sc_pos pos, sc_compress *out,
                   c.arg <= 0 || (whole && c.arg != floor(c.arg))))
         return sc_error(err, SC_EINPUT, SC_C_RANGE, pos,
                         whole ? "a rank from 1 to 4096"
-                              : "a share above 0, up to 1",
+                              : "a fraction above 0, up to 1",
                         "%s of %s", formats[i].name, text + len + 1);
     *out = c;
     return SC_OK;

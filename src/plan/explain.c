@@ -65,14 +65,15 @@ static void rule_text(const sc_strategy *s, const sc_strategy_rule *r,
         sep = ", ";
     }
     if (r->tier >= 0) {
-        sc_text_add(out, "%s%s waits on %s", sep,
+        sc_text_add(out, "%s%s is kept on %s", sep,
                     sc_rule_tensor_names[r->tensor], sc_tier_names[r->tier]);
         sep = ", ";
     }
     if (r->round_robin) {
         sc_text_add(out, "%s%s", sep,
-                    r->balanced ? "in parts, as much on all ranks of "
-                                : "whole, in turn on the ranks of ");
+                    r->balanced
+                        ? "sharded evenly over the ranks of "
+                        : "whole operators, round-robin over the ranks of ");
         axes_text(s, r->assign, " x ", out);
         sep = ", ";
     }
@@ -248,7 +249,7 @@ static sc_status describe(const sc_net_plan *p, const sc_net_exchange *x,
     *out = (alike){.first = x, .times = 1};
     out->name = name ? prices_starred(a, name) : NULL;
     out->where = where_text(p, x, a);
-    out->why = sc_sprintf(a, "%s%s%s%s%s", x->bucketed ? "together, " : "",
+    out->why = sc_sprintf(a, "%s%s%s%s%s", x->bucketed ? "in a bucket, " : "",
                           x->why, x->origin ? "   (" : "",
                           x->origin ? x->origin : "", x->origin ? ")" : "");
     return out->name && out->where && out->why ? SC_OK : sc_error_nomem(err);
@@ -293,13 +294,13 @@ sc_status sc_net_plan_explain(const sc_net_plan *p, sc_arena *a, sc_text *out,
     sc_text_add(out, "mesh");
     for (uint32_t ax = 0; ax < s->n_axes; ax++)
         sc_text_add(out, "  %s=%u", s->axis[ax].name, s->axis[ax].size);
-    sc_text_add(out, "\nrules, the strongest last\n");
+    sc_text_add(out, "\nrules, the one with the highest priority last\n");
     for (uint32_t i = 0; i < p->n_rules; i++) rule_text(s, p->rule[i], out);
     stages_text(p, out);
     sc_arena_mark mark = sc_arena_save(a);
     SC_TRY(precision_text(p->job, a, out, err));
-    sc_text_add(out, "collectives inferred, per micro-batch; of gradients "
-                     "that are kept whole per step\n");
+    sc_text_add(out, "collectives inferred, per micro-batch; those of "
+                     "replicated gradients per step\n");
     SC_TRY(exchanges_text(p, a, out, err));
     sc_arena_restore(a, mark);
     return SC_OK;

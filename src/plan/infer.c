@@ -13,7 +13,7 @@ static sc_status check_mesh(const inference *f)
     uint64_t ranks = sc_strategy_ranks(f->s);
     if (ranks <= hw->n_devices) return SC_OK; /* the rest is idle */
     return sc_error(f->err, SC_EINPUT, SC_C_CONFLICT, f->s->mesh_pos,
-                    "one rank for a device, at most",
+                    "use at most one rank per device",
                     "the mesh has %llu ranks; %s has %u devices",
                     (unsigned long long)ranks, hw->name, hw->n_devices);
 }

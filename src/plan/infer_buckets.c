@@ -179,9 +179,8 @@ static sc_status emit(inference *f, const bucket *b)
                         .axes = b->move[i].axes,
                         .bytes = b->bytes[i],
                         .out_bytes = b->out[i],
-                        .reason = reduced
-                                      ? "sums of some samples, wanted whole"
-                                      : "sums of some samples, wanted in parts",
+                        .reason = reduced ? "partial gradients to replicated"
+                                          : "partial gradients to sharded",
                         .in = in,
                         .n_in = n,
                         .bucketed = b->n > 1};
@@ -245,7 +244,7 @@ static sc_status on_the_wire(inference *f, const infer_wgrad *w, double bytes,
                              prices_pass_name(SC_PASS_WGRAD), &why, f->err));
     m->coll = out->coll;
     if (out->residual > 0)
-        (void)infer_value(f, (program_value){.word = {"left by compression"},
+        (void)infer_value(f, (program_value){.word = {"compression error"},
                                              .tensor = w->tensor,
                                              .what = VALUE_RESIDUAL,
                                              .stage = w->stage,

@@ -41,8 +41,8 @@ static sc_status find_units(cut *c)
 static sc_status too_few(const cut *c, uint32_t blocks)
 {
     return sc_error(c->f->err, SC_EINPUT, SC_C_RANGE, c->f->s->mesh_pos, NULL,
-                    "%u pipeline stages for %u blocks of %s", c->f->n_stages,
-                    blocks, c->f->g->name);
+                    "%u pipeline stages are too many for %u blocks of %s",
+                    c->f->n_stages, blocks, c->f->g->name);
 }
 
 /* Stage `stage` begins at unit `u`; stages are cut in their order. */
@@ -103,12 +103,14 @@ static sc_status by_path(cut *c, uint32_t stage, const sc_strategy_cut *at)
     uint32_t i = 0;
     while (i < g->n_ops && !sc_rule_matches(at->path, g->op[i].path)) i++;
     if (i == g->n_ops)
-        return sc_error(c->f->err, SC_EINPUT, SC_C_UNKNOWN_NAME, at->pos, NULL,
-                        "no operator '%s' to begin a stage with", at->path);
+        return sc_error(
+            c->f->err, SC_EINPUT, SC_C_UNKNOWN_NAME, at->pos, NULL,
+            "there is no operator '%s', at which a stage could begin",
+            at->path);
     if (i == 0 || c->f->node[i].stage != stage - 1 ||
         (stage > 1 && c->f->node[i - 1].stage < stage - 1))
         return sc_error(c->f->err, SC_EINPUT, SC_C_RANGE, at->pos,
-                        "cuts stand in the order of the model",
+                        "write cuts in the order of the model",
                         "the stage before '%s' would be empty", at->path);
     for (; i < g->n_ops; i++) c->f->node[i].stage = stage;
     return SC_OK;
@@ -122,8 +124,8 @@ static sc_status by_list(cut *c)
     if (s->n_cuts != want)
         return sc_error(c->f->err, SC_EINPUT, SC_C_CONFLICT,
                         s->n_cuts ? s->cut[0].pos : s->mesh_pos, NULL,
-                        "%u cuts; %u stages need %u", s->n_cuts, c->f->n_stages,
-                        want);
+                        "there are %u cuts; %u stages need %u", s->n_cuts,
+                        c->f->n_stages, want);
     if (paths) {
         for (uint32_t i = 0; i < s->n_cuts; i++)
             SC_TRY(by_path(c, i + 1, &s->cut[i]));
@@ -136,8 +138,8 @@ static sc_status by_list(cut *c)
     for (uint32_t i = 0; i < s->n_cuts; i++) sum += each[i] = s->cut[i].blocks;
     if (sum != blocks)
         return sc_error(c->f->err, SC_EINPUT, SC_C_CONFLICT, s->cut[0].pos,
-                        NULL, "the cuts have %u blocks; %s has %u", sum,
-                        c->f->g->name, blocks);
+                        NULL, "the cuts add up to %u blocks, but %s has %u",
+                        sum, c->f->g->name, blocks);
     return by_blocks(c, each, false);
 }
 
@@ -309,9 +311,9 @@ static sc_status by_rules(inference *f, bool *any)
             uint32_t from = f->g->tensor[f->g->op[op].in[k].tensor].op;
             if (from == SC_NONE || f->node[from].stage <= stage) continue;
             return sc_error(f->err, SC_EINPUT, SC_C_CONFLICT, r->pos,
-                            "stages follow the order of the model",
-                            "rule '%s' (%s) puts %s on stage %u, behind which "
-                            "%s, that it reads, is made",
+                            "stages must follow the order of the model",
+                            "rule '%s' (%s) puts %s on stage %u, but its input "
+                            "%s is made on a later stage",
                             r->match, r->origin, f->g->op[op].path, stage,
                             f->g->op[from].path);
         }

@@ -403,18 +403,16 @@ sc_status infer_collective(inference *f, const infer_why *w,
 static const char *reason(const layout_move *m)
 {
     switch (m->coll) {
-    case SC_ALL_REDUCE: return "partial sums, wanted whole";
-    case SC_REDUCE_SCATTER: return "partial sums, wanted in parts";
+    case SC_ALL_REDUCE: return "partial to replicated";
+    case SC_REDUCE_SCATTER: return "partial to sharded";
     case SC_ALL_GATHER:
-        return m->dim == INFER_RR_DIM ? "whole on one rank each, wanted by all"
-                                      : "in parts, wanted whole";
+        return m->dim == INFER_RR_DIM ? "one owner to replicated"
+                                      : "sharded to replicated";
     default:
-        return m->dim == INFER_RR_DIM
-                   ? "in parts, wanted whole on one rank each"
+        return m->dim == INFER_RR_DIM ? "sharded to one owner"
                : m->moved == INFER_RR_DIM
-                   ? "whole on one rank each, wanted in parts"
-                   : "in parts, wanted in parts of another "
-                     "dimension";
+                   ? "one owner to sharded"
+                   : "sharded to sharded by another dimension";
     }
 }
 
@@ -430,10 +428,10 @@ static void one_ended(const inference *f, uint32_t of, const layout *before,
                                                                  : SC_BROADCAST;
     c->bytes = bytes * (was > is ? was : is);
     c->out_bytes = bytes * is;
-    c->reason = c->coll == SC_REDUCE ? "wanted on one rank"
+    c->reason = c->coll == SC_REDUCE ? "needed on one rank"
                 : m->moved == INFER_RR_DIM && m->dim == INFER_RR_DIM
-                    ? "made on one rank, wanted on another"
-                    : "made on one rank, wanted by all";
+                    ? "made on one rank, needed on another"
+                    : "made on one rank, needed on all";
 }
 
 bool infer_sum_add(inference *f, infer_sum *sum, uint32_t value)
@@ -516,7 +514,7 @@ sc_status infer_send(inference *f, const infer_why *w, uint32_t to,
                          .axes = axes,
                          .bytes = bytes,
                          .out_bytes = bytes,
-                         .reason = "sent in parts",
+                         .reason = "sent in shards",
                          .in = v->value,
                          .n_in = 1};
     SC_TRY(infer_collective(f, &there, &gather, &item));
@@ -552,7 +550,7 @@ sc_status infer_over_stages(inference *f, const infer_why *w, sc_coll coll,
                     .out_bytes = bytes,
                     .reason = coll == SC_BROADCAST
                                   ? "read on all stages"
-                                  : "parts of a sum on all stages",
+                                  : "partial sums on all stages",
                     .in = in->value,
                     .n_in = in->n};
     SC_TRY(emit(f, w, &c, all_stages(f), SC_NONE, &item));

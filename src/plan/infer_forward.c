@@ -93,14 +93,15 @@ static sc_status kept_form(inference *f, uint32_t op, uint32_t tensor,
         infer_form *there = infer_find(*list, f->node[from].stage, l);
         const infer_rule *turns = f->node[op].rr_rule;
         if (!there && turns)
-            return sc_error(f->err, SC_EINPUT, SC_C_UNSUPPORTED, turns->r->pos,
-                            "assign operators that stand beside each other",
-                            "rule '%s' runs operators at once, of which %s "
-                            "reads what others make",
-                            turns->r->match, f->g->op[op].path);
+            return sc_error(
+                f->err, SC_EINPUT, SC_C_UNSUPPORTED, turns->r->pos,
+                "assign only operators that do not read each other's results",
+                "rule '%s' runs operators at the same time, but %s reads a "
+                "result of another of them",
+                turns->r->match, f->g->op[op].path);
         if (!there)
             return sc_error(f->err, SC_EBUG, SC_C_BUG, sc_pos_none(), NULL,
-                            "%s reads what has not been made",
+                            "%s reads a tensor that no operator has made yet",
                             f->g->op[op].path);
         infer_why w = {.path = f->g->op[from].path,
                        .tensor = "out",

@@ -295,7 +295,7 @@ sc_status infer_gradients(inference *f)
                         .axes = later->axes,
                         .bytes = later->bytes,
                         .out_bytes = later->bytes,
-                        .reason = "updated in parts, kept whole",
+                        .reason = "updated in shards, kept replicated",
                         .in = later->value,
                         .n_in = later->n,
                         .bucketed = later->n > 1};

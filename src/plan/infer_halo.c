@@ -84,7 +84,7 @@ sc_status infer_neighbours(inference *f, uint32_t op, uint32_t phase,
         infer_coll c = {.coll = SC_SENDRECV,
                         .axes = axes,
                         .bytes = beyond(f, op, i),
-                        .reason = "positions of neighbours",
+                        .reason = "halo from neighbouring ranks",
                         .in = in,
                         .n_in = n_in};
         SC_TRY(exchange(f, &w, &c, extra));
@@ -93,7 +93,7 @@ sc_status infer_neighbours(inference *f, uint32_t op, uint32_t phase,
     infer_coll c = {.coll = SC_ALL_REDUCE,
                     .axes = summed,
                     .bytes = summed ? statistics(f, op) : 0,
-                    .reason = "statistics of parts",
+                    .reason = "statistics, partial to replicated",
                     .in = in,
                     .n_in = n_in};
     return exchange(f, &w, &c, extra);

@@ -115,10 +115,11 @@ sc_status infer_place(const inference *f, const sc_tensor *t,
             uint32_t ax = (uint32_t)(list & 15) - 1;
             if (taken >> ax & 1) continue;
             if ((int)ax == f->pp)
-                return sc_error(f->err, SC_EINPUT, SC_C_CONFLICT, r->r->pos,
-                                "axis pp cuts the model into stages",
-                                "rule '%s' (%s) places a tensor over pp",
-                                r->r->match, r->r->origin);
+                return sc_error(
+                    f->err, SC_EINPUT, SC_C_CONFLICT, r->r->pos,
+                    "axis pp divides the model into stages and nothing else",
+                    "rule '%s' (%s) places a tensor over pp", r->r->match,
+                    r->r->origin);
             taken |= 1u << ax;
             l.shard[d] = sc_axes_add(l.shard[d], ax);
         }

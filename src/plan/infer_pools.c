@@ -34,10 +34,11 @@ static sc_status check_devices(const inference *f, int axis)
         while (at >= size_of(&s->pool[i])) at -= size_of(&s->pool[i++]);
         const char *is = sc_hw_device_at(f->job->hw, rank)->name;
         if (strcmp(is, s->pool[i].device) == 0) continue;
-        return sc_error(f->err, SC_EINPUT, SC_C_CONFLICT, s->pool[i].pos,
-                        "groups of the cluster in the order of pools",
-                        "rank %u of pool %s is on %s, not %s", rank,
-                        s->pool[i].name, is, s->pool[i].device);
+        return sc_error(
+            f->err, SC_EINPUT, SC_C_CONFLICT, s->pool[i].pos,
+            "list the groups of the cluster in the order of the pools",
+            "rank %u of pool %s is on %s, not %s", rank, s->pool[i].name, is,
+            s->pool[i].device);
     }
     return SC_OK;
 }
@@ -50,10 +51,10 @@ static sc_status check_rules(const inference *f)
         const sc_strategy_pool *p =
             r->pool ? infer_pool(f, r->pool, &first) : 0;
         if (p && !p->stages)
-            return sc_error(f->err, SC_EINPUT, SC_C_UNSUPPORTED, r->pos,
-                            "a pool of stages, or devices: {dp: 0}",
-                            "operators on the replicas of pool %s only",
-                            r->pool);
+            return sc_error(
+                f->err, SC_EINPUT, SC_C_UNSUPPORTED, r->pos,
+                "name a pool of stages, or write devices: {dp: 0}",
+                "operators can't run only on the replicas of pool %s", r->pool);
     }
     return SC_OK;
 }
@@ -68,7 +69,7 @@ sc_status infer_pools(const inference *f)
     for (uint32_t i = 0; i < s->n_pools; i++) sum += size_of(&s->pool[i]);
     if (sum != size)
         return sc_error(f->err, SC_EINPUT, SC_C_CONFLICT, s->pool[0].pos, NULL,
-                        "pools of %u %s; the mesh has %u", sum,
+                        "the pools have %u %s, but the mesh has %u", sum,
                         stages ? "stages" : "replicas", size);
     SC_TRY(check_rules(f));
     return check_devices(f, axis);

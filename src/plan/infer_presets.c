@@ -153,9 +153,9 @@ static sc_status tensor_parallel(inference *f, infer_list *out)
     static const struct {
         infer_role role;
         const char *called, *dim;
-    } rows[] = {{INFER_TABLE, "word tables", "in"},
-                {INFER_COLUMN, "first products", "out"},
-                {INFER_ROW, "second products", "in"}};
+    } rows[] = {{INFER_TABLE, "embedding tables", "in"},
+                {INFER_COLUMN, "column-parallel products", "out"},
+                {INFER_ROW, "row-parallel products", "in"}};
 
     sc_axes tp = one(f, SC_AX_TP), seq = joined(one(f, SC_AX_CP), tp);
     sc_strategy_rule like = {.origin = "preset megatron-tp"};
@@ -168,7 +168,7 @@ static sc_status tensor_parallel(inference *f, infer_list *out)
     SC_TRY(losses(f, out, &like, tp));
     if (f->s->tensor_parallel < 2) return SC_OK;
     like = (sc_strategy_rule){.roles = INFER_POSITIONS,
-                              .called = "between products",
+                              .called = "operators between products",
                               .origin = "preset sequence-parallel"};
     return split(f, out, &like, "seq", seq);
 }

@@ -162,10 +162,11 @@ static sc_status can_split(inference *f, uint32_t op, uint32_t it,
     const sc_iter_dim *d = &o->iter[it];
     const sc_strategy_rule *r = g->r;
     if (f->pp >= 0 && sc_axes_mask(f->node[op].split[it]) >> f->pp & 1)
-        return sc_error(f->err, SC_EINPUT, SC_C_CONFLICT, r->pos,
-                        "axis pp cuts the model into stages",
-                        "rule '%s' (%s) splits dimension %s of %s over pp",
-                        r->match, r->origin, d->name, o->path);
+        return sc_error(
+            f->err, SC_EINPUT, SC_C_CONFLICT, r->pos,
+            "axis pp divides the model into stages and nothing else",
+            "rule '%s' (%s) splits dimension %s of %s over pp", r->match,
+            r->origin, d->name, o->path);
     if (d->kind == SC_I_OPAQUE)
         return sc_error(f->err, SC_EINPUT, SC_C_CONFLICT, r->pos, NULL,
                         "rule '%s' (%s) splits dimension %s of %s, which can't "
@@ -270,8 +271,8 @@ static sc_status one_dim_each(inference *f, uint32_t op)
             if (rivals(a, b))
                 return sc_error(
                     f->err, SC_EINPUT, SC_C_CONFLICT, b->r->pos,
-                    "one axis splits one dimension of an operator",
-                    "rules '%s' (%s) and '%s' (%s) both use axis %s on %s",
+                    "an axis can split only one dimension of an operator",
+                    "rules '%s' (%s) and '%s' (%s) both use axis %s for %s",
                     a->r->match, a->r->origin, b->r->match, b->r->origin,
                     axes_text(f, infer_without(n->split[i], ~both)), o->path);
             uint32_t loser = a > b ? j : i;
@@ -366,8 +367,8 @@ static sc_status check_tier(const inference *f, const sc_strategy_rule *r)
                                  1u << SC_RT_OPTIM | 1u << SC_RT_OUT;
     if (r->tier <= SC_TIER_DEVICE || away >> r->tensor & 1) return SC_OK;
     return sc_error(f->err, SC_EINPUT, SC_C_UNSUPPORTED, r->pos,
-                    "place weight, bias, optim or out there",
-                    "rule '%s' keeps %s in %s", r->match,
+                    "only weight, bias, optim and out can be placed there",
+                    "rule '%s' can't keep %s in %s", r->match,
                     sc_rule_tensor_names[r->tensor], sc_tier_names[r->tier]);
 }
 
@@ -410,8 +411,8 @@ static sc_status check_axes(inference *f)
         const sc_mesh_axis *a = &f->s->axis[ax];
         if (used >> ax & 1 || a->size <= 1) continue;
         return sc_error(f->err, SC_EINPUT, SC_C_CONFLICT, a->pos,
-                        "a rule or a preset that divides something over it, or "
-                        "leave it out",
+                        "add a rule or a preset that divides something over "
+                        "the axis, or remove the axis",
                         "axis %s divides nothing of %s: its %u ranks would do "
                         "the same work",
                         a->name, f->g->name, a->size);

@@ -52,12 +52,12 @@ static bool any_over(const sc_strategy *s, uint32_t ax)
 static sc_status refuse(const spreading *x, uint32_t op, const char *why)
 {
     const sc_strategy_rule *r = x->rule[op];
-    return sc_error(x->err, SC_EINPUT, SC_C_CONFLICT, r->pos,
-                    "axis pp cuts the model into stages; over it a vocabulary "
-                    "can be split: a table's rows, or the head's and the "
-                    "loss's classes",
-                    "rule '%s' (%s) splits %s over pp: %s", r->match, r->origin,
-                    x->g->op[op].path, why);
+    return sc_error(
+        x->err, SC_EINPUT, SC_C_CONFLICT, r->pos,
+        "axis pp divides the model into stages; only a vocabulary can be split "
+        "over it: the rows of a table, or the classes of the head and the loss",
+        "rule '%s' (%s) splits %s over pp: %s", r->match, r->origin,
+        x->g->op[op].path, why);
 }
 
 static void find(spreading *x)
@@ -112,16 +112,19 @@ static sc_status check_op(const spreading *x, uint32_t op)
     switch ((sc_net_type)o->type) {
     case SC_NET_EMBED:
         if (op > 0 && !x->rule[0])
-            return refuse(x, op, "it is not the first operator");
+            return refuse(x, op, "it must be the first operator");
         if (!looks_up_words(x, op))
-            return refuse(x, op, "what it looks up has been made");
-        return indexes(&o->out, it) ? refuse(x, op, "these are no rows of it")
-                                    : SC_OK;
+            return refuse(x, op, "another operator makes its indices");
+        return indexes(&o->out, it)
+                   ? refuse(x, op, "this dimension does not index its rows")
+                   : SC_OK;
     case SC_NET_LINEAR:
-        if (!indexes(&o->out, it)) return refuse(x, op, "these are no classes");
+        if (!indexes(&o->out, it))
+            return refuse(x, op, "this dimension does not index classes");
         return next == SC_NONE || !x->rule[next] ||
                        x->g->op[next].type != SC_NET_LOSS
-                   ? refuse(x, op, "no loss over the same split reads it alone")
+                   ? refuse(x, op,
+                            "only a loss with the same split may read it")
                    : SC_OK;
     case SC_NET_LOSS:
         next = x->g->tensor[o->in[0].tensor].op;
@@ -140,7 +143,9 @@ static sc_status check_weights(const spreading *x)
             const sc_net_op *a = &x->g->op[op], *b = &x->g->op[i];
             bool shared = a->n_weight && b->n_weight && !x->rule[i] &&
                           a->weight[0].tensor == b->weight[0].tensor;
-            if (shared) return refuse(x, op, "it shares a table that is not");
+            if (shared)
+                return refuse(x, op,
+                              "it shares a table that is not split over pp");
         }
     return SC_OK;
 }
@@ -419,8 +424,8 @@ static sc_status base_stages(const spreading *x, const sc_strategy *s,
     uint32_t op = 0;
     while (!x->rule[op]) op++;
     return refuse(x, op,
-                  "that goes with schedule 1f1b, one stage on a device, cut "
-                  "without rules");
+                  "this needs schedule 1f1b, one stage per device, and stages "
+                  "that no rule moves");
 }
 
 static sc_status prepare(spreading *x)

@@ -216,7 +216,7 @@ static sc_status gather(inference *f, const infer_why *why, uint32_t axes,
                     .axes = axes,
                     .bytes = t->bytes,
                     .out_bytes = t->part[0].bytes,
-                    .reason = "in parts, wanted whole",
+                    .reason = "sharded to replicated",
                     .in = in,
                     .n_in = t->n,
                     .bucketed = t->n > 1};

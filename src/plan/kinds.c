@@ -67,13 +67,15 @@ static sc_status check_pools(const sc_plan *p, sc_err *err)
         for (uint32_t k = 0; k < pool->stages; k++, dev++) {
             if (dev >= pp)
                 return sc_error(err, SC_EINPUT, SC_C_CONFLICT, pool->pos, NULL,
-                                "pools for more than %u pipeline devices", pp);
+                                "the pools have more than %u pipeline devices",
+                                pp);
             const sc_device *is = sc_plan_hw(p, dev)->device;
             if (pool->device && strcmp(is->name, pool->device) != 0)
-                return sc_error(err, SC_EINPUT, SC_C_CONFLICT, pool->pos,
-                                "groups of the cluster in the order of stages",
-                                "pipeline device %u is on %s, not %s", dev,
-                                is->name, pool->device);
+                return sc_error(
+                    err, SC_EINPUT, SC_C_CONFLICT, pool->pos,
+                    "list the groups of the cluster in the order of the stages",
+                    "pipeline device %u is on %s, not %s", dev, is->name,
+                    pool->device);
         }
     }
     return SC_OK;

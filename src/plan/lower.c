@@ -365,8 +365,8 @@ static sc_status check_order(const lowering *g)
     if (!f || (f->pp == g->pp && f->ga == g->ga)) return SC_OK;
     return sc_error(g->err, SC_EINPUT, SC_C_CONFLICT, sc_pos_file(f->file),
                     NULL,
-                    "the schedule is of %u devices and %u micro-batches, the "
-                    "run of %u and %u",
+                    "the schedule is for %u devices and %u micro-batches, the "
+                    "run has %u and %u",
                     f->pp, f->ga, g->pp, g->ga);
 }
 
@@ -385,9 +385,10 @@ static sc_status shape(lowering *g)
     uint32_t vpp = g->p->n_stages / g->pp;
     g->chunks = sc_schedule_chunks(g->schedule, vpp ? vpp : 1);
     if (sc_schedule_stages(g->schedule, g->pp, g->chunks) != g->p->n_stages)
-        return sc_error(g->err, SC_EBUG, SC_C_BUG, sc_pos_none(), NULL,
-                        "%u stages on %u pipeline devices with schedule %s",
-                        g->p->n_stages, g->pp, sc_schedule_names[g->schedule]);
+        return sc_error(
+            g->err, SC_EBUG, SC_C_BUG, sc_pos_none(), NULL,
+            "%u stages on %u pipeline devices do not match schedule %s",
+            g->p->n_stages, g->pp, sc_schedule_names[g->schedule]);
     g->slow = 1;
     if (!g->rules->nothing_fixed && j->hw && j->cost)
         g->slow = plan_straggler(j->hw, j->cost) *
@@ -464,10 +465,11 @@ static sc_status room(lowering *g)
     uint64_t n = (uint64_t)n_rows * g->prog->n_items * g->members;
     size_t m = (size_t)g->pp * g->members;
     if (n >= SC_NONE / 2)
-        return sc_error(g->err, SC_EINPUT, SC_C_TOO_BIG, sc_pos_none(),
-                        "simulate classes of ranks",
-                        "%u operators for %u micro-batches on %u ranks",
-                        g->prog->n_items, g->ga, g->members);
+        return sc_error(
+            g->err, SC_EINPUT, SC_C_TOO_BIG, sc_pos_none(),
+            "simulate classes of ranks",
+            "%u operators x %u micro-batches x %u ranks are too many",
+            g->prog->n_items, g->ga, g->members);
     SC_TRY(rows(g, n_rows));
     g->past = SC_NEW_N(g->a, sc_op, (g->ahead + 2) * m);
     g->n_past = SC_NEW_N(g->a, uint32_t, g->pp);

@@ -116,7 +116,7 @@ sc_status lower_dualpipe(lowering *g)
         uint32_t v = g->inst[k].stage, home = lower_device(g, v, 0);
         const lower_instance *at[2] = {
             &g->inst[g->inst_of[home * g->p->n_stages + v]], &g->inst[k]};
-        lower_item t = {.name = "sum of both ways",
+        lower_item t = {.name = "gradient sum of DualPipe replicas",
                         .kind = SC_OP_COLL,
                         .stream = g->grad_beside ? SC_S_GRAD : SC_S_COMPUTE};
         SC_TRY(price(g, at, &t));

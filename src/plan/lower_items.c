@@ -97,7 +97,7 @@ static const char *name_of(const lowering *g, const program_item *it)
 {
     const char *path = it->op == SC_NONE ? "" : g->job->net->op[it->op].path;
     if (g->clock || (g->job->joined && !g->notes)) return path;
-    if (it->cat == SC_CAT_HOST) return "waiting for the host";
+    if (it->cat == SC_CAT_HOST) return "wait for the host";
     if (it->exchange == SC_NONE)
         return sc_sprintf(g->a, "%s %s%s", path, it->recomputed ? "again " : "",
                           it->copy ? "copy" : pass_names[it->pass]);

@@ -234,7 +234,7 @@ static void batch_buffers(lowering *g, pools *p)
         last = lower_device(g, it->stage, 0);
     }
     for (uint32_t dev = 0; dev < g->pp; dev++)
-        buffer(g, p, "buffers of micro-batches", SC_MEM_COMM, dev,
+        buffer(g, p, "stage buffers of all micro-batches", SC_MEM_COMM, dev,
                2.0 * g->ga * g->chunks * sent +
                    (dev == last ? (g->ga - 1) * logits : 0));
 }
@@ -269,7 +269,7 @@ static void gather_buffers(lowering *g, pools *p)
                 root += bytes;
         }
         int64_t ahead = g->job->sw->prefetch > 0 ? g->job->sw->prefetch : 0;
-        buffer(g, p, "buffers of gathers", SC_MEM_COMM, dev,
+        buffer(g, p, "all-gather buffers", SC_MEM_COMM, dev,
                root + (double)ahead * layer);
     }
 }
@@ -286,7 +286,7 @@ static void narrow_gradients(lowering *g, pools *p)
             if (p->all[i].kind == SC_MEM_GRAD && p->all[i].first == SC_NONE &&
                 p->all[i].device == dev * g->members)
                 sums += (double)p->all[i].bytes;
-        buffer(g, p, "gradients beside their sums", SC_MEM_GRAD, dev,
+        buffer(g, p, "gradients in the weights' format", SC_MEM_GRAD, dev,
                sums * each / wide);
     }
 }
@@ -299,7 +299,8 @@ static void staging(lowering *g, pools *p)
     const sc_strategy *s = g->job->strategy;
     if (!sw || !s || g->job->forward_only) return;
     for (uint32_t d = 0; d < g->pp && sc_strategy_replicas(s) > 1; d++)
-        buffer(g, p, "buffers of exchanges", SC_MEM_COMM, d, sw->flat_bytes);
+        buffer(g, p, "gradient exchange buffers", SC_MEM_COMM, d,
+               sw->flat_bytes);
     if (sw->batch_buffers && g->pp > 1) batch_buffers(g, p);
     if (sw->root_group) gather_buffers(g, p);
     if (sw->two_gradients) narrow_gradients(g, p);

@@ -266,11 +266,11 @@ static sc_status checkpoints(lowering *g)
     c->beside = s->checkpoint_async;
     for (uint32_t dev = 0; dev < g->pp; dev++) {
         if (bw > 0)
-            save(g, dev, "checkpoint to the host", here[dev] / bw / every,
-                 SC_OP_MEM, SC_CAT_OFFLOAD);
+            save(g, dev, "copy of the checkpoint to the host",
+                 here[dev] / bw / every, SC_OP_MEM, SC_CAT_OFFLOAD);
         if (!c->beside)
-            save(g, dev, "checkpoint written", c->write_s / every, SC_OP_HOST,
-                 SC_CAT_OTHER);
+            save(g, dev, "write of the checkpoint", c->write_s / every,
+                 SC_OP_HOST, SC_CAT_OTHER);
     }
     return SC_OK;
 }

@@ -444,9 +444,9 @@ static sc_status stuck(const lowering *g, uint32_t dev)
     const sc_strategy *s = g->job->strategy;
     if (most_in_flight(g, dev))
         return sc_error(g->err, SC_EINPUT, SC_C_CONFLICT, sc_pos_file(s->file),
-                        "raise in_flight",
-                        "the micro-batches in flight are too few for the "
-                        "schedule: device %u waits for ever",
+                        "raise max_in_flight",
+                        "device %u would wait forever: the schedule needs more "
+                        "micro-batches in flight",
                         dev);
     return sc_error(g->err, SC_EBUG, SC_C_BUG, sc_pos_none(), NULL,
                     "the schedule of pipeline device %u can't go on", dev);

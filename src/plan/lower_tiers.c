@@ -89,8 +89,9 @@ static sc_status copied(edit *e, uint32_t v, program_value into,
     if (bw <= 0) SC_TRY(program_name_values(e->to, e->a, e->err));
     if (bw <= 0)
         return sc_error(e->err, SC_EINPUT, SC_C_MISSING, sc_pos_none(),
-                        "state host_bw in the device's file",
-                        "the way of %s to the host has no known rate",
+                        "give host_bw in the device's file",
+                        "the transfer rate between device and host, which %s "
+                        "needs, is not known",
                         e->to->value[v].name);
     if (e->job->prices)
         SC_TRY(prices_report_copy(e->job, e->job->net->op[at->op].path,

@@ -140,8 +140,9 @@ sc_status work_sides_of(const lower_notes *notes, uint32_t n_ranks,
     if (!s.side) return sc_error_nomem(err);
     for (uint32_t r = 0; r < n_ranks; r++)
         if (!same_parts(&s, work_device(&s, r) * s.stride, r))
-            return sc_error(err, SC_EBUG, SC_C_BUG, sc_pos_none(), NULL,
-                            "rank %u exchanges otherwise than its stage", r);
+            return sc_error(
+                err, SC_EBUG, SC_C_BUG, sc_pos_none(), NULL,
+                "the exchanges of rank %u differ from those of its stage", r);
     *out = s;
     return SC_OK;
 }

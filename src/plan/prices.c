@@ -97,7 +97,7 @@ sc_status prices_report_exchange(const sc_net_run *job,
                          &t);
     if (shown != x->seconds) {
         sc_unit_print_short(shown, SC_U_TIME, part, sizeof part);
-        sc_text_add(&t, "  of it %s stand between kernels\n", part);
+        sc_text_add(&t, "  %s of it are not overlapped by kernels\n", part);
     }
     return prices_report(job->prices, x->path ? x->path : "",
                          prices_pass_name((sc_op_pass)x->pass), &t, err);

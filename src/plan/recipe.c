@@ -19,20 +19,20 @@ sc_precision sc_recipe_precision(sc_recipe r)
 static const char *scales_of(sc_recipe r)
 {
     switch (r) {
-    case SC_RECIPE_MXFP8: return "a scale for 32 elements";
-    case SC_RECIPE_NVFP4: return "a scale for 16 elements";
-    case SC_RECIPE_FP8_BLOCK: return "a scale for 128, of weights 128 x 128";
-    case SC_RECIPE_FP8_ROW: return "a scale for each row";
-    default: return "a scale for each tensor";
+    case SC_RECIPE_MXFP8: return "one scale per 32 elements";
+    case SC_RECIPE_NVFP4: return "one scale per 16 elements";
+    case SC_RECIPE_FP8_BLOCK:
+        return "one scale per 128 elements, per 128 x 128 of weights";
+    case SC_RECIPE_FP8_ROW: return "one scale per row";
+    default: return "one scale per tensor";
     }
 }
 
 void plan_recipe_head(sc_recipe recipe, const sc_software *sw, sc_text *out)
 {
     sc_text_add(out,
-                "precision %s\n"
-                "  products of both passes in %s, %s; operands are cast by "
-                "kernels of their own%s\n",
+                "precision %s\n  products of both passes in %s, %s; separate "
+                "kernels cast the operands%s\n",
                 sc_recipe_names[recipe],
                 sc_precision_names[sc_recipe_precision(recipe)],
                 scales_of(recipe),

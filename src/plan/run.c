@@ -102,7 +102,7 @@ static sc_status check_sizes(const sc_run *r, sc_err *err)
                  r->size[SC_AX_CP]);
         keep(&first,
              sc_error(err, SC_EINPUT, SC_C_CONFLICT, sc_pos_file(where),
-                      "tp * cp * dp * pp is the number of devices",
+                      "tp * cp * dp * pp must be the number of devices",
                       "tp %u x cp %u x dp %u x pp %u is %llu ranks; the "
                       "cluster has %u devices",
                       r->size[SC_AX_TP], r->size[SC_AX_CP], sc_run_dp(r),
@@ -112,13 +112,12 @@ static sc_status check_sizes(const sc_run *r, sc_err *err)
     if (r->mbs == 0 || r->gbs % batch_of(r) != 0) {
         snprintf(where, sizeof where, "--global-batch %llu",
                  (unsigned long long)r->gbs);
-        keep(&first,
-             sc_error(err, SC_EINPUT, SC_C_DIVIDE, sc_pos_file(where),
-                      "global batch = micro-batch x dp x micro-batches",
-                      "global batch %llu is no multiple of micro-batch %llu x "
-                      "dp %u",
-                      (unsigned long long)r->gbs, (unsigned long long)r->mbs,
-                      sc_run_dp(r)));
+        keep(&first, sc_error(err, SC_EINPUT, SC_C_DIVIDE, sc_pos_file(where),
+                              "global batch = micro-batch x dp x micro-batches",
+                              "global batch %llu is not a multiple of "
+                              "micro-batch %llu x dp %u",
+                              (unsigned long long)r->gbs,
+                              (unsigned long long)r->mbs, sc_run_dp(r)));
     }
     return first;
 }
@@ -132,7 +131,7 @@ static sc_status check_heads(const sc_run *r, sc_err *err)
         return SC_OK;
     return sc_error(err, SC_EINPUT, SC_C_DIVIDE,
                     sc_pos_file("--cp-comm ulysses"),
-                    "a smaller --cp or --tp, or --cp-comm ring",
+                    "use a smaller --cp or --tp, or --cp-comm ring",
                     "cp %llu x tp %llu does not divide %llu heads of keys and "
                     "values",
                     (unsigned long long)cp, (unsigned long long)tp,
@@ -165,7 +164,7 @@ static sc_status check_run(const sc_run *r, sc_err *err)
     if (stages > blocks && (blocks + 2) % stages != 0)
         keep(&first,
              sc_error(err, SC_EINPUT, SC_C_RANGE, sc_pos_file("--pp"), NULL,
-                      "%llu pipeline stages for %lld layers",
+                      "%llu pipeline stages are too many for %lld layers",
                       (unsigned long long)stages, (long long)t->layers));
     if (r->schedule == SC_SCH_INTERLEAVED &&
         !sc_schedule_rounds(r->sw, pp, r->ga))
@@ -174,7 +173,7 @@ static sc_status check_run(const sc_run *r, sc_err *err)
                       sc_pos_file("--schedule interleaved"),
                       "the interleaved schedule runs micro-batches in rounds "
                       "of pp",
-                      "%u micro-batches are no multiple of pp %llu", r->ga,
+                      "%u micro-batches are not a multiple of pp %llu", r->ga,
                       (unsigned long long)pp));
     keep(&first, plan_check_schedule(r, err));
     if (r->vpp > 1 && r->schedule <= SC_SCH_GPIPE)
@@ -278,8 +277,8 @@ static sc_run resolved(const sc_run *run)
 static sc_status not_generated(const sc_model *m, sc_err *err)
 {
     return sc_error(err, SC_EINPUT, SC_C_UNSUPPORTED, sc_pos_none(),
-                    "a strategy with a mesh and rules divides it",
-                    "%.60s is no generated transformer", m->name);
+                    "divide it by a strategy file with a mesh and rules",
+                    "%.60s is not a generated transformer", m->name);
 }
 
 sc_status sc_plan_build(const sc_run *run, sc_arena *a, sc_plan *out,

@@ -133,7 +133,7 @@ static sc_status words(reader *r, uint32_t dev, const sc_node *n)
         sc_slot s;
         if (!word_read(t, len, &s))
             fail(r, SC_C_SYNTAX, pos, "write F0, B0, W0; F0.1 of chunk 1",
-                 "\"%.*s\" is no pass", (int)(len < 40 ? len : 40), t);
+                 "\"%.*s\" is not a pass", (int)(len < 40 ? len : 40), t);
         else if (++r->total > SC_SCHEDULE_PASSES)
             return sc_error(r->err, SC_EINPUT, SC_C_TOO_BIG, pos, NULL,
                             "more than %u passes", SC_SCHEDULE_PASSES);
@@ -153,7 +153,7 @@ static sc_status device(reader *r, uint32_t dev, const sc_node *n)
                 SC_TRY(words(r, dev, c));
             else
                 fail(r, SC_C_TYPE, c->pos, "write F0, B0, W0",
-                     "a pass is a word");
+                     "a pass must be a word");
         }
         return SC_OK;
     }
@@ -168,7 +168,7 @@ static sc_status devices(reader *r)
     if (list->kind != SC_N_SEQ || list->n == 0)
         return sc_error(r->err, SC_EINPUT, SC_C_TYPE, list->pos,
                         "write a list with the passes of each device",
-                        "devices is not a list");
+                        "devices must be a list");
     r->pp = list->n;
     r->n = SC_NEW_N(r->a, uint32_t, r->pp);
     r->cap = SC_NEW_N(r->a, uint32_t, r->pp);
@@ -209,9 +209,9 @@ static void check_pass(reader *r, uint32_t dev, uint32_t i)
     const char *what = text_of(s, buf);
     if (!belongs(r, s->chunk, s->mb)) {
         fail(r, SC_C_CONFLICT, pos_of(r, dev, i),
-             "the first half enters at device 0 as chunk 0, the rest at the "
-             "last one as chunk 1",
-             "%s enters at the other end", what);
+             "the first half of the micro-batches enters at device 0 as chunk "
+             "0, the second half at the last device as chunk 1",
+             "%s enters the pipeline at the wrong end", what);
         return;
     }
     if (*seen & bit[s->pass])
@@ -317,10 +317,10 @@ static sc_status check_all(reader *r)
 {
     if (r->ga == 0)
         return sc_error(r->err, SC_EINPUT, SC_C_MISSING, r->devices->pos,
-                        "write - F0 B0", "a schedule without passes");
+                        "write - F0 B0", "the schedule has no passes");
     if (r->placement > 0 && r->chunks > 2)
         return sc_error(r->err, SC_EINPUT, SC_C_CONFLICT, r->devices->pos, NULL,
-                        "placement %s has chunks 0 and 1, not %u",
+                        "placement %s has only chunks 0 and 1, not %u",
                         placement_names[r->placement], r->chunks - 1);
     if (r->placement > 0) r->chunks = 2;
     uint32_t dev = 0;

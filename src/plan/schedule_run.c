@@ -68,19 +68,20 @@ static sc_status check_file(const sc_run *r, sc_err *err)
     sc_pos pos = sc_pos_file(f ? f->file : "--schedule file");
     if (!f)
         return sc_error(err, SC_EINPUT, SC_C_MISSING, pos, NULL,
-                        "no orders of passes");
+                        "the order of passes is missing");
     if (f->pp != r->size[SC_AX_PP])
         return sc_error(err, SC_EINPUT, SC_C_CONFLICT, pos, NULL,
-                        "a schedule for %u devices; pp is %u", f->pp,
+                        "the schedule is for %u devices, but pp is %u", f->pp,
                         r->size[SC_AX_PP]);
     if (f->ga != r->ga)
-        return sc_error(err, SC_EINPUT, SC_C_CONFLICT, pos,
-                        "change --global-batch or --micro-batch",
-                        "a schedule for %u micro-batches; there are %u", f->ga,
-                        r->ga);
+        return sc_error(
+            err, SC_EINPUT, SC_C_CONFLICT, pos,
+            "change --global-batch or --micro-batch",
+            "the schedule is for %u micro-batches, but there are %u", f->ga,
+            r->ga);
     if (f->vpp == r->vpp) return SC_OK;
     return sc_error(err, SC_EINPUT, SC_C_CONFLICT, pos, NULL,
-                    "a schedule for %u chunks per device, not %u", f->vpp,
+                    "the schedule is for %u chunks per device, not %u", f->vpp,
                     r->vpp);
 }
 
@@ -98,7 +99,9 @@ sc_status plan_check_schedule(const sc_run *r, sc_err *err)
     if (r->schedule == SC_SCH_DUALPIPE && pp % 2 != 0)
         return sc_error(
             err, SC_EINPUT, SC_C_DIVIDE, sc_pos_file("--schedule dualpipe"),
-            NULL, "stages d and pp - 1 - d share a device: pp %u is odd", pp);
+            NULL,
+            "stages d and pp - 1 - d share a device, so pp %u must be even",
+            pp);
     return SC_OK;
 }
 

@@ -395,7 +395,8 @@ typedef struct facts {
 static sc_status too_many(const reading *x, const char *path)
 {
     return sc_error(x->err, SC_EBUG, SC_C_BUG, sc_pos_none(), NULL,
-                    "more than %d weights of an operator at %s", WEIGHTS, path);
+                    "more than %d weights belong to the operator at %s",
+                    WEIGHTS, path);
 }
 
 /* The rule of the file that applies to a tensor of an operator. */

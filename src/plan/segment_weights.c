@@ -71,9 +71,10 @@ sc_status sc_plan_move_price(const sc_plan *p, uint32_t axes, sc_coll coll,
 sc_status plan_exchange_price(const sc_plan *p, sc_exchange *x, sc_err *err)
 {
     if (x->n > SC_MOVED)
-        return sc_error(err, SC_EBUG, SC_C_BUG, sc_pos_none(), NULL,
-                        "gradients over more than %d groups of ranks",
-                        SC_MOVED);
+        return sc_error(
+            err, SC_EBUG, SC_C_BUG, sc_pos_none(), NULL,
+            "gradients are exchanged over more than %d kinds of groups",
+            SC_MOVED);
     x->bytes = x->seconds = x->latency = x->bound = 0;
     for (uint32_t i = 0; i < x->n; i++) {
         sc_moved *m = &x->moved[i];

@@ -58,8 +58,8 @@ static sc_status begins(cutter *c, const sc_strategy_cut *cut, uint32_t *out)
         if (sc_rule_matches(cut->path, path)) return SC_OK;
     }
     return sc_error(c->err, SC_EINPUT, SC_C_UNKNOWN_NAME, cut->pos,
-                    "stages begin with a block: layers.12", "no block \"%s\"",
-                    cut->path);
+                    "stages begin with a block: layers.12",
+                    "there is no block \"%s\"", cut->path);
 }
 
 static sc_status by_paths(cutter *c, const sc_strategy *s)
@@ -67,15 +67,15 @@ static sc_status by_paths(cutter *c, const sc_strategy *s)
     uint32_t from = 0;
     if (s->n_cuts + 1 != c->n)
         return sc_error(c->err, SC_EINPUT, SC_C_CONFLICT, s->cut[0].pos, NULL,
-                        "%u cuts make %u stages, not %u", s->n_cuts,
+                        "%u cuts make %u stages instead of %u", s->n_cuts,
                         s->n_cuts + 1, c->n);
     for (uint32_t i = 0; i < s->n_cuts; i++) {
         uint32_t at;
         SC_TRY(begins(c, &s->cut[i], &at));
         if (at < from || (at == from && i > 0))
             return sc_error(c->err, SC_EINPUT, SC_C_CONFLICT, s->cut[i].pos,
-                            "cuts stand in the order of the model",
-                            "the stage before \"%s\" has nothing",
+                            "write cuts in the order of the model",
+                            "the stage before \"%s\" would be empty",
                             s->cut[i].path);
         c->take[i] = at - from;
         from = at;
@@ -95,10 +95,11 @@ static sc_status by_list(cutter *c, const sc_strategy *s)
     for (uint32_t i = 0; i < s->n_cuts; i++) sum += s->cut[i].blocks;
     if (s->n_cuts != c->n)
         return sc_error(c->err, SC_EINPUT, SC_C_CONFLICT, s->cut[0].pos, NULL,
-                        "cuts for %u stages; there are %u", s->n_cuts, c->n);
+                        "the cuts are for %u stages, but there are %u",
+                        s->n_cuts, c->n);
     if (sum != n_blocks(c))
         return sc_error(c->err, SC_EINPUT, SC_C_CONFLICT, s->cut[0].pos, NULL,
-                        "the cuts have %llu blocks; the model has %u",
+                        "the cuts add up to %llu blocks, but the model has %u",
                         (unsigned long long)sum, n_blocks(c));
     for (uint32_t v = 0; v < c->n; v++) c->take[v] = s->cut[v].blocks;
     return SC_OK;
@@ -177,7 +178,8 @@ static sc_status balanced(cutter *c)
     uint32_t at = row - 1;
     if (x.best[c->n * row + at] < 0)
         return sc_error(c->err, SC_EINPUT, SC_C_RANGE, sc_pos_file("--pp"),
-                        NULL, "%u stages for %u layers", c->n, n_blocks(c));
+                        NULL, "%u stages are too many for %u layers", c->n,
+                        n_blocks(c));
     for (uint32_t v = c->n; v > 0; v--) {
         uint32_t i = x.from[v * row + at];
         c->take[v - 1] = at - i;

@@ -24,7 +24,7 @@ static const sc_key pool_keys[] = {
     {.name = "name",
      .type = SC_T_STRING,
      .offset = OFF(name),
-     .help = "rules call it pool.NAME",
+     .help = "name of the pool; rules use pool.NAME",
      .required = true},
     {.name = "device",
      .type = SC_T_STRING,
@@ -33,7 +33,7 @@ static const sc_key pool_keys[] = {
      .required = true},
     INT(stages, "pipeline stages on it"),
     INT(replicas, "data-parallel replicas on it"),
-    INT(micro_batches, "of each of its replicas per step"),
+    INT(micro_batches, "micro-batches of each of its replicas per step"),
     {0}};
 
 static void read_pool(strategy_reader *r, const sc_node *n,
@@ -56,14 +56,14 @@ static void read_pool(strategy_reader *r, const sc_node *n,
                                 : "neither stages nor replicas");
     if (w.stages && w.micro_batches)
         strategy_wrong(r, SC_C_CONFLICT, n->pos,
-                       "micro_batches is of pools by replicas",
+                       "micro_batches applies to pools of replicas",
                        "every stage runs all micro-batches");
     for (uint32_t i = 0; i + 1 < r->s->n_pools; i++) {
         const sc_strategy_pool *p = &r->s->pool[i];
         if (p->name && strcmp(p->name, w.name) == 0)
             strategy_wrong(r, SC_C_DUPLICATE, n->pos, NULL,
-                           "pool %s twice, first at %s:%u:%u", w.name,
-                           r->s->file, p->pos.line, p->pos.col);
+                           "pool %s is defined twice, first at %s:%u:%u",
+                           w.name, r->s->file, p->pos.line, p->pos.col);
     }
 }
 
@@ -74,7 +74,7 @@ void strategy_read_pools(strategy_reader *r, const sc_node *list)
     if (list->kind != SC_N_SEQ) {
         strategy_wrong(r, SC_C_TYPE, list->pos,
                        "- {name: a, device: h100-sxm, stages: 2}",
-                       "pools are a list");
+                       "pools must be a list");
         return;
     }
     s->pool = SC_NEW_N(r->a, sc_strategy_pool, list->n);
@@ -99,7 +99,8 @@ static void check_pools(strategy_reader *r)
         replicas += s->pool[i].replicas;
     }
     if (stages && replicas) {
-        strategy_wrong(r, SC_C_CONFLICT, pos, "the same for all pools",
+        strategy_wrong(r, SC_C_CONFLICT, pos,
+                       "give stages for all pools, or replicas for all",
                        "some pools are by stages, some by replicas");
         return;
     }
@@ -109,7 +110,7 @@ static void check_pools(strategy_reader *r)
              size = sc_strategy_degree(s, axis);
     if (s->n_axes && sum != size)
         strategy_wrong(r, SC_C_CONFLICT, pos, NULL,
-                       "pools have %llu %s, the mesh has %s: %llu",
+                       "the pools have %llu %s, the mesh has %s: %llu",
                        (unsigned long long)sum, of, sc_axis_names[axis],
                        (unsigned long long)size);
 }
@@ -124,7 +125,7 @@ static void needs_axis(strategy_reader *r, sc_axis axis, const char *key,
     if (sc_strategy_axis(r->s, axis) >= 0) return;
     snprintf(hint, sizeof hint, "add %s: 2 to the mesh", name);
     strategy_wrong(r, SC_C_CONFLICT, sc_strategy_pos(r->s, "preset", key), hint,
-                   "%s %s without an axis %s", key, value, name);
+                   "%s %s needs an axis %s", key, value, name);
 }
 
 static void check_presets(strategy_reader *r)
@@ -134,9 +135,9 @@ static void check_presets(strategy_reader *r)
         s->zero_axis = strategy_axis_of(
             r, r->zero_axis, sc_strategy_pos(s, "preset", "zero_axis"));
     if (r->zero_axis && s->zero == 0)
-        strategy_wrong(r, SC_C_CONFLICT,
-                       sc_strategy_pos(s, "preset", "zero_axis"),
-                       "zero: 1, 2 or 3", "zero_axis, but nothing is sharded");
+        strategy_wrong(
+            r, SC_C_CONFLICT, sc_strategy_pos(s, "preset", "zero_axis"),
+            "zero: 1, 2 or 3", "zero_axis is given, but nothing is sharded");
     if (s->n_axes == 0) return;
     if (s->tensor_parallel > 0)
         needs_axis(r, SC_AX_TP, "tensor_parallel",
@@ -148,7 +149,7 @@ static void check_presets(strategy_reader *r)
         sc_strategy_axis(s, SC_AX_FSDP) < 0)
         strategy_wrong(r, SC_C_CONFLICT, sc_strategy_pos(s, "preset", "zero"),
                        "add dp to the mesh, or zero_axis",
-                       "zero %lld without an axis to shard over",
+                       "zero %lld needs an axis to shard over",
                        (long long)s->zero);
 }
 
@@ -167,8 +168,8 @@ static void check_cuts(strategy_reader *r)
     uint64_t given = (uint64_t)s->n_cuts + paths;
     if (given != stages)
         strategy_wrong(r, SC_C_CONFLICT, sc_strategy_pos(s, "pipeline", "cuts"),
-                       paths ? "a path for every stage but the first"
-                             : "a number for every stage",
+                       paths ? "write a path for every stage except the first"
+                             : "write a number for every stage",
                        "cuts make %llu stages, the pipeline has %llu",
                        (unsigned long long)given, (unsigned long long)stages);
     for (uint32_t i = 0; paths && i < s->n_cuts; i++)
@@ -188,13 +189,13 @@ static void check_pipeline(strategy_reader *r)
     if (s->n_in_flight && s->n_in_flight != pp)
         strategy_wrong(r, SC_C_CONFLICT,
                        sc_strategy_pos(s, "pipeline", "max_in_flight"),
-                       "a number for every stage, or auto",
+                       "write a number for every stage, or auto",
                        "max_in_flight has %u numbers for %llu stages",
                        s->n_in_flight, (unsigned long long)pp);
     if (s->virtual_stages > 1 && pp == 1)
         strategy_wrong(
             r, SC_C_CONFLICT, sc_strategy_pos(s, "pipeline", "virtual"),
-            "add pp: 2 to the mesh", "virtual stages without a pipeline");
+            "add pp: 2 to the mesh", "virtual stages need a pipeline");
 }
 
 static void check_order(strategy_reader *r)
@@ -203,10 +204,10 @@ static void check_order(strategy_reader *r)
     sc_pos at = sc_strategy_pos(s, "pipeline", "schedule");
     if (s->schedule == SC_SCH_FILE && !s->schedule_file)
         strategy_wrong(r, SC_C_MISSING, at, "add order: FILE",
-                       "schedule file without a file");
+                       "schedule `file` needs a file");
     if (s->schedule_file && s->schedule >= 0 && s->schedule != SC_SCH_FILE)
-        strategy_wrong(r, SC_C_CONFLICT, at, "leave one of them out",
-                       "schedule %s and an order from %.60s",
+        strategy_wrong(r, SC_C_CONFLICT, at, "remove one of them",
+                       "schedule %s contradicts the order from %.60s",
                        sc_schedule_names[s->schedule], s->schedule_file);
 }
 
@@ -214,10 +215,11 @@ static void check_batch(strategy_reader *r)
 {
     const sc_strategy *s = r->s;
     if (s->global && s->micro && s->global % s->micro != 0)
-        strategy_wrong(r, SC_C_DIVIDE, sc_strategy_pos(s, "batch", "global"),
-                       "global batch = micro-batch x replicas x micro-batches",
-                       "global batch %lld is no multiple of micro-batch %lld",
-                       (long long)s->global, (long long)s->micro);
+        strategy_wrong(
+            r, SC_C_DIVIDE, sc_strategy_pos(s, "batch", "global"),
+            "global batch = micro-batch x replicas x micro-batches",
+            "global batch %lld is not a multiple of micro-batch %lld",
+            (long long)s->global, (long long)s->micro);
 }
 
 static void check_recompute(strategy_reader *r)
@@ -226,13 +228,13 @@ static void check_recompute(strategy_reader *r)
     sc_pos at = sc_strategy_pos(s, "preset", "recompute_method");
     if (s->rc_method >= 0 && s->recompute >= 0 && s->recompute != SC_RC_FULL)
         strategy_wrong(r, SC_C_CONFLICT, at, "recompute: full",
-                       "recompute_method beside recompute: %s",
+                       "recompute_method does not apply to recompute: %s",
                        sc_recompute_names[s->recompute]);
     if (s->rc_blocks && s->rc_method < 0)
         strategy_wrong(r, SC_C_MISSING,
                        sc_strategy_pos(s, "preset", "recompute_num_layers"),
                        "add recompute_method: uniform, or block",
-                       "recompute_num_layers without a method");
+                       "recompute_num_layers needs a method");
 }
 
 static void check_checkpoint(strategy_reader *r)
@@ -241,8 +243,8 @@ static void check_checkpoint(strategy_reader *r)
     const sc_node *to = c && c->kind == SC_N_MAP ? sc_node_get(c, "to") : NULL;
     if (to && to->text && strcmp(to->text, "device") == 0)
         strategy_wrong(r, SC_C_UNSUPPORTED, to->pos,
-                       "cpu or nvme; without `to`: storage",
-                       "a checkpoint on the device");
+                       "write cpu or nvme; without `to` it goes to storage",
+                       "a checkpoint can't be kept on the device");
 }
 
 void strategy_check(strategy_reader *r)

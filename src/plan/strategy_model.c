@@ -166,7 +166,7 @@ sc_status plan_strategy_check(const sc_plan *p, sc_err *err)
         if (!strpbrk(r->match, "0123456789?") || kinds_follow(p->run.model, r))
             continue;
         return sc_error(err, SC_EBUG, SC_C_BUG, r->pos, NULL,
-                        "kinds of layers do not follow the rules");
+                        "a rule treats layers of one kind differently");
     }
     return SC_OK;
 }

@@ -80,14 +80,15 @@ static const sc_key top_keys[] = {
     WORD("cluster", s.cluster, "as --cluster"),
     WORD("software", s.software, "as --software"),
     ENUM("precision", s.precision, sc_recipe_names, "of matrix products"),
-    ENUM("optimizer", optimizer, sc_optimizer_names, "what updates weights"),
+    ENUM("optimizer", optimizer, sc_optimizer_names,
+         "optimizer that updates the weights"),
     NODE("mesh", section, "axes with their sizes, outer to inner"),
     NODE("batch", section, "samples and tokens"),
-    NODE("preset", section, "rules that are known by a name"),
+    NODE("preset", section, "sets of rules that have a name"),
     NODE("pipeline", section, "stages and their order"),
-    NODE("overlap", section, "what runs beside what"),
-    NODE("offload", section, "what waits outside of devices"),
-    NODE("checkpoint", section, "how often state is saved"),
+    NODE("overlap", section, "which exchanges overlap computation"),
+    NODE("offload", section, "states that are kept outside of devices"),
+    NODE("checkpoint", section, "checkpoints: how often states are saved"),
     NODE("pools", section, "devices of several kinds"),
     NODE("rules", section, "patterns on module paths"),
     {0}};
@@ -122,17 +123,21 @@ static const sc_key pipeline_keys[] = {
 
 static const sc_key overlap_keys[] = {
     REAL("grad_bucket", SC_U_BYTES, s.grad_bucket, 1, 1e15,
-         "gradients of one exchange"),
-    TRISTATE("grad", s.grad_overlap, "gradients beside the backward pass"),
-    TRISTATE("p2p", s.p2p_overlap, "transfers between stages beside compute"),
-    TRISTATE("tp", s.tp_overlap, "exchanges over tp beside products"),
-    REAL("gamma", SC_U_NONE, s.gamma, 0, 100, "slow-down of what overlaps"),
+         "size of the bucket of gradients that are exchanged together"),
+    TRISTATE("grad", s.grad_overlap,
+             "gradient exchanges overlap the backward pass"),
+    TRISTATE("p2p", s.p2p_overlap,
+             "transfers between stages overlap computation"),
+    TRISTATE("tp", s.tp_overlap, "exchanges over tp overlap products"),
+    REAL("gamma", SC_U_NONE, s.gamma, 0, 100,
+         "slow-down of kernels and exchanges that overlap"),
     {0}};
 
 static const sc_key offload_keys[] = {
     REAL("activations", SC_U_NONE, s.offload_activations, 0, 1,
-         "share of kept activations"),
-    ENUM("optimizer", s.optimizer_tier, sc_tier_names, "where states wait"),
+         "fraction of saved activations"),
+    ENUM("optimizer", s.optimizer_tier, sc_tier_names,
+         "where optimizer states are kept"),
     {0}};
 
 static const sc_key checkpoint_keys[] = {
@@ -144,8 +149,10 @@ static const sc_key checkpoint_keys[] = {
      .max = 1 << 30,
      .help = "steps between checkpoints",
      .required = true},
-    BOOL("async", s.checkpoint_async, "written while training goes on"),
-    ENUM("to", s.checkpoint_tier, sc_tier_names, "where it goes first"),
+    BOOL("async", s.checkpoint_async,
+         "checkpoints are written while training goes on"),
+    ENUM("to", s.checkpoint_tier, sc_tier_names,
+         "where a checkpoint is copied first"),
     {0}};
 
 /* ---- sections -------------------------------------------------------- */
@@ -164,14 +171,15 @@ static const char *axis_name(strategy_reader *r, const sc_node *n)
     size_t len = strlen(n->key);
     bool reserved = strcmp(n->key, "all") == 0 || strcmp(n->key, "none") == 0;
     if (reserved)
-        strategy_wrong(r, SC_C_CONFLICT, n->key_pos, "another name",
-                       "\"%s\" is not an axis: rules say it of axes", n->key);
+        strategy_wrong(r, SC_C_CONFLICT, n->key_pos, "choose another name",
+                       "\"%s\" is a word of rules and can't name an axis",
+                       n->key);
     else if (len == 0 || len > 15 || strspn(n->key, letters) == 0 ||
              strspn(n->key, more) != len)
         strategy_wrong(r, SC_C_TYPE, n->key_pos,
-                       "a small letter, then small letters, digits and _; at "
-                       "most 15",
-                       "\"%.40s\" is no name of an axis", n->key);
+                       "write a small letter, then small letters, digits and "
+                       "_; at most 15",
+                       "\"%.40s\" can't name an axis", n->key);
     return n->key;
 }
 
@@ -207,12 +215,13 @@ static void read_mesh(strategy_reader *r, const sc_node *mesh)
         r->no_mesh = true;
         strategy_wrong(r, SC_C_TYPE, mesh->pos,
                        "mesh: {pp: 2, dp: 4, tp: 4}, outer to inner",
-                       "a mesh is a mapping of axes to their sizes");
+                       "a mesh must be a mapping of axes to their sizes");
         return;
     }
     if (mesh->n > SC_MESH_AXES)
         strategy_wrong(r, SC_C_TOO_BIG, mesh->pos, NULL,
-                       "a mesh of %u axes; at most %d", mesh->n, SC_MESH_AXES);
+                       "the mesh has %u axes; at most %d are possible", mesh->n,
+                       SC_MESH_AXES);
     for (const sc_node *n = mesh->child; n && s->n_axes < SC_MESH_AXES;
          n = n->next)
         read_axis(r, n);
@@ -221,7 +230,7 @@ static void read_mesh(strategy_reader *r, const sc_node *mesh)
         ranks *= s->axis[i].size;
     if (ranks > MAX_RANKS)
         strategy_wrong(r, SC_C_TOO_BIG, mesh->pos, NULL,
-                       "a mesh of more than %llu ranks",
+                       "the mesh has more than %llu ranks",
                        (unsigned long long)MAX_RANKS);
 }
 
@@ -240,8 +249,8 @@ static bool whole(strategy_reader *r, const sc_node *n, const char *name,
     if (n->kind == SC_N_SCALAR && !n->quoted)
         s = sc_schema_set(&key, n->text, n->pos, &v, r->a, r->err);
     else
-        strategy_wrong(r, SC_C_TYPE, n->pos, NULL, "%s is a whole number here",
-                       name);
+        strategy_wrong(r, SC_C_TYPE, n->pos, NULL,
+                       "%s must be a whole number here", name);
     strategy_keep(r, s);
     *out = (uint32_t)v;
     return s == SC_OK;
@@ -252,8 +261,8 @@ static void read_in_flight(strategy_reader *r, const sc_node *n)
     sc_strategy *s = r->s;
     if (!n || (n->kind == SC_N_SCALAR && strcmp(n->text, "auto") == 0)) return;
     if (n->kind != SC_N_SEQ || n->n == 0) {
-        strategy_wrong(r, SC_C_TYPE, n->pos, "auto or [4, 3, 2, 1]",
-                       "max_in_flight is a list, a number per stage");
+        strategy_wrong(r, SC_C_TYPE, n->pos, "write auto or [4, 3, 2, 1]",
+                       "max_in_flight must be a list with a number per stage");
         return;
     }
     uint32_t *list = SC_NEW_N(r->a, uint32_t, n->n), i = 0;
@@ -280,8 +289,8 @@ static void read_cut(strategy_reader *r, const sc_node *n, bool numbers,
     if (is_number(n) != numbers || n->kind != SC_N_SCALAR)
         strategy_wrong(r, SC_C_TYPE, n->pos,
                        "[10, 14] or [layers.12, layers.24]",
-                       "cuts are blocks of every stage, or paths where the "
-                       "next one begins");
+                       "write the number of blocks of every stage, or the "
+                       "paths at which the next ones begin");
     else if (numbers)
         (void)whole(r, n, "cuts", &out->blocks);
     else
@@ -301,9 +310,10 @@ static void read_cuts(strategy_reader *r, const sc_node *n)
             return;
         }
     if (n->kind != SC_N_SEQ || n->n == 0) {
-        strategy_wrong(r, SC_C_TYPE, n->pos,
-                       "even, balanced, [10, 14] or [layers.12, layers.24]",
-                       "cuts are none of these");
+        strategy_wrong(
+            r, SC_C_TYPE, n->pos,
+            "write even, balanced, [10, 14] or [layers.12, layers.24]",
+            "cuts have an unknown form");
         return;
     }
     s->cut = SC_NEW_N(r->a, sc_strategy_cut, n->n);
@@ -361,10 +371,10 @@ sc_status sc_strategy_read(const char *text, size_t len, const char *file,
         "keys are mesh, batch, preset, pipeline, overlap, rules ...";
     if (root->kind == SC_N_NULL || (root->kind == SC_N_MAP && root->n == 0))
         return sc_error(err, SC_EINPUT, SC_C_MISSING, root->pos, hint,
-                        "the strategy says nothing");
+                        "the strategy is empty");
     if (root->kind != SC_N_MAP)
         return sc_error(err, SC_EINPUT, SC_C_TYPE, root->pos, hint,
-                        "a strategy is a mapping of keys");
+                        "a strategy must be a mapping of keys");
     s.doc = root;
     read_words(&r, root);
     read_mesh(&r, sc_node_get(root, "mesh"));

@@ -19,7 +19,7 @@ static void unknown_axis(strategy_reader *r, const char *name, sc_pos pos)
     if (s->n_axes == 0) {
         r->no_mesh = true; /* report it once */
         strategy_wrong(r, SC_C_REFERENCE, pos, "add mesh: {dp: 4, tp: 4}",
-                       "axis \"%.40s\" in a strategy without a mesh", name);
+                       "axis \"%.40s\" needs a mesh in the strategy", name);
         return;
     }
     for (uint32_t i = 0; i < s->n_axes; i++) {
@@ -45,7 +45,7 @@ int strategy_axis_of(strategy_reader *r, const char *name, sc_pos pos)
 static sc_axes add_axis(strategy_reader *r, sc_axes list, const sc_node *n)
 {
     if (n->kind != SC_N_SCALAR) {
-        strategy_wrong(r, SC_C_TYPE, n->pos, "dp or [tp, cp]",
+        strategy_wrong(r, SC_C_TYPE, n->pos, "write dp or [tp, cp]",
                        "the name of an axis was expected");
         return list;
     }
@@ -53,7 +53,7 @@ static sc_axes add_axis(strategy_reader *r, sc_axes list, const sc_node *n)
     if (axis < 0) return list;
     if (sc_axes_mask(list) >> axis & 1) {
         strategy_wrong(r, SC_C_CONFLICT, n->pos, NULL,
-                       "axis %s twice in one list", n->text);
+                       "axis %s is twice in one list", n->text);
         return list;
     }
     return sc_axes_add(list, (uint32_t)axis);
@@ -99,25 +99,26 @@ static const sc_key rule_keys[] = {
     {.name = "split",
      .type = SC_T_NODE,
      .offset = OFF(split),
-     .help = "dims of the operator, each over axes"},
+     .help = "dimensions of the operator and the axes that split them"},
     {.name = "tensor",
      .type = SC_T_STRING,
      .offset = OFF(tensor),
-     .help = "what place speaks of"},
+     .help = "tensor that place applies to"},
     {.name = "place",
      .type = SC_T_NODE,
      .offset = OFF(place),
-     .help = "dims of the tensor, each over axes, or cpu, nvme, device"},
+     .help = "dimensions of the tensor and the axes that split them, or cpu, "
+             "nvme, device"},
     {.name = "recompute",
      .type = SC_T_NODE,
      .offset = OFF(recompute),
-     .help = "made again in the backward pass: yes, no, {uniform: 2}, {block: "
-             "3}"},
+     .help =
+         "recomputed in the backward pass: yes, no, {uniform: 2}, {block: 3}"},
     {.name = "assign",
      .type = SC_T_ENUM,
      .offset = OFF(assign),
      .names = assign_names,
-     .help = "whole operators to single ranks"},
+     .help = "whole operators are assigned to single ranks"},
     {.name = "over",
      .type = SC_T_NODE,
      .offset = OFF(over),
@@ -154,7 +155,7 @@ static void read_tensor(strategy_reader *r, const sc_node *n,
                                i > SC_RT_WEIGHT ? "," : "",
                                sc_rule_tensor_names[i]);
     strategy_wrong(r, SC_C_UNKNOWN_NAME, n->pos, hint,
-                   "\"%.40s\" is no tensor of an operator", text);
+                   "\"%.40s\" is not a tensor of an operator", text);
 }
 
 /* An axis may split only one dim in a rule: a second use would contradict the
@@ -167,10 +168,11 @@ static void axis_once(strategy_reader *r, const sc_strategy_rule *rule,
             sc_axes_mask(rule->split[i].axes) & sc_axes_mask(now->axes);
         for (uint32_t ax = 0; both >> ax; ax++)
             if (both >> ax & 1)
-                strategy_wrong(
-                    r, SC_C_CONFLICT, now->pos, "one axis splits one dim",
-                    "axis %s splits both %s and %s", r->s->axis[ax].name,
-                    rule->split[i].dim, now->dim);
+                strategy_wrong(r, SC_C_CONFLICT, now->pos,
+                               "an axis can split only one dimension",
+                               "axis %s splits both %s and %s",
+                               r->s->axis[ax].name, rule->split[i].dim,
+                               now->dim);
     }
 }
 
@@ -179,7 +181,7 @@ static void read_split(strategy_reader *r, const sc_node *map,
 {
     if (map->kind != SC_N_MAP) {
         strategy_wrong(r, SC_C_TYPE, map->pos, "{batch: dp, out: [tp, cp]}",
-                       "%s is a mapping of dims to axes", map->key);
+                       "%s must be a mapping of dimensions to axes", map->key);
         return;
     }
     rule->has_split = true;
@@ -201,9 +203,10 @@ static void read_place(strategy_reader *r, const sc_node *map,
     const sc_node *n = sc_node_get(map, "place");
     if (!n) return;
     if (!sc_node_get(map, "tensor"))
-        strategy_wrong(r, SC_C_MISSING, n->pos,
-                       "tensor: weight, bias, grad, optim, out, out_grad or in",
-                       "place without the tensor that it is of");
+        strategy_wrong(
+            r, SC_C_MISSING, n->pos,
+            "write tensor: weight, bias, grad, optim, out, out_grad or in",
+            "place needs the tensor that it applies to");
     if (n->kind != SC_N_SCALAR) {
         read_split(r, n, rule);
         return;
@@ -213,7 +216,7 @@ static void read_place(strategy_reader *r, const sc_node *map,
     if (rule->tier < 0)
         strategy_wrong(r, SC_C_UNKNOWN_NAME, n->pos,
                        "device, cpu, nvme, or {dim0: dp}",
-                       "\"%.40s\" is no place for a tensor", n->text);
+                       "\"%.40s\" is not a place for a tensor", n->text);
 }
 
 static void read_assign(strategy_reader *r, const sc_node *map,
@@ -222,11 +225,12 @@ static void read_assign(strategy_reader *r, const sc_node *map,
     const sc_node *assign = sc_node_get(map, "assign");
     const sc_node *over = sc_node_get(map, "over");
     if (assign && !over)
-        strategy_wrong(r, SC_C_MISSING, assign->pos, "over: dp",
-                       "assign without the axes whose ranks take turns");
+        strategy_wrong(
+            r, SC_C_MISSING, assign->pos, "over: dp",
+            "assign needs the axes over whose ranks operators are distributed");
     if (over && !assign)
         strategy_wrong(r, SC_C_MISSING, over->pos, "assign: round_robin",
-                       "over without assign");
+                       "over needs assign");
     if (!over) return;
     rule->assign = strategy_axes(r, over);
     bool none = over->kind == SC_N_SCALAR && strcmp(over->text, "none") == 0;
@@ -241,15 +245,16 @@ static void read_pool(strategy_reader *r, const sc_node *n,
     const sc_strategy *s = r->s;
     const char *name = n->text + 5;
     if (strncmp(n->text, "pool.", 5) != 0) {
-        strategy_wrong(r, SC_C_TYPE, n->pos, "{pp: 1} or pool.NAME",
-                       "\"%.40s\" names no devices", n->text);
+        strategy_wrong(r, SC_C_TYPE, n->pos, "write {pp: 1} or pool.NAME",
+                       "\"%.40s\" does not name devices", n->text);
         return;
     }
     rule->pool = name;
     for (uint32_t i = 0; i < s->n_pools; i++)
         if (s->pool[i].name && strcmp(s->pool[i].name, name) == 0) return;
-    strategy_wrong(r, SC_C_REFERENCE, n->pos, "pools: lists them",
-                   "there is no pool \"%.40s\"", name);
+    strategy_wrong(r, SC_C_REFERENCE, n->pos,
+                   "define it under pools:", "there is no pool \"%.40s\"",
+                   name);
 }
 
 static void read_coordinate(strategy_reader *r, const sc_node *n,
@@ -263,16 +268,17 @@ static void read_coordinate(strategy_reader *r, const sc_node *n,
     sc_status s = SC_OK;
     if (!bare)
         strategy_wrong(r, SC_C_TYPE, n->pos, NULL,
-                       "a coordinate on %s is a whole number", n->key);
+                       "a coordinate on %s must be a whole number", n->key);
     else
         s = sc_schema_set(&key, n->text, n->pos, &coord, r->a, r->err);
     strategy_keep(r, s);
     if (s != SC_OK || !bare) return;
     uint32_t size = r->s->axis[axis].size;
     if (coord < 0 || (coord >= (int64_t)size && !r->no_sizes)) {
-        strategy_wrong(r, SC_C_RANGE, n->pos, NULL,
-                       "coordinate %lld on axis %s, which has 0 to %u",
-                       (long long)coord, n->key, size - 1);
+        strategy_wrong(
+            r, SC_C_RANGE, n->pos, NULL,
+            "coordinate %lld is outside of axis %s, which has 0 to %u",
+            (long long)coord, n->key, size - 1);
         return;
     }
     rule->at[rule->n_at].axis = (uint8_t)axis;
@@ -288,8 +294,8 @@ static void read_devices(strategy_reader *r, const sc_node *n,
         return;
     }
     if (n->kind != SC_N_MAP || n->n == 0) {
-        strategy_wrong(r, SC_C_TYPE, n->pos, "{pp: 1} or pool.NAME",
-                       "devices are coordinates on axes, or a pool");
+        strategy_wrong(r, SC_C_TYPE, n->pos, "write {pp: 1} or pool.NAME",
+                       "devices must be coordinates on axes, or a pool");
         return;
     }
     for (const sc_node *c = n->child; c; c = c->next)
@@ -322,8 +328,8 @@ static void read_recompute(strategy_reader *r, const sc_node *n,
             r, sc_schema_set(&size, c->text, c->pos, &blocks, r->a, r->err));
     else
         strategy_wrong(r, SC_C_TYPE, n->pos,
-                       "yes, no, {uniform: 2} or {block: 3}",
-                       "recompute is none of these");
+                       "write yes, no, {uniform: 2} or {block: 3}",
+                       "recompute has an unknown form");
     rule->recompute = again;
     if (method == SC_RCM_UNIFORM) rule->rc_group = (uint32_t)blocks;
     if (method == SC_RCM_BLOCK) rule->rc_first = (uint32_t)blocks;
@@ -349,12 +355,13 @@ static void check_match(strategy_reader *r, const sc_node *n)
     if (n->text[0] == '\0' || strlen(n->text) > MAX_MATCH ||
         strpbrk(n->text, " ,\t{}") || !closed(n->text))
         strategy_wrong(r, SC_C_TYPE, n->pos,
-                       "one path such as layers.0-11.qkv, with *, ?, [0-4] and "
-                       "ranges of numbers",
-                       "\"%.60s\" is no pattern on module paths", n->text);
+                       "write one path such as layers.0-11.qkv, with *, ?, "
+                       "[0-4] and ranges of numbers",
+                       "\"%.60s\" is not a pattern on module paths", n->text);
     else if (sc_path_empty(n->text))
-        strategy_wrong(r, SC_C_RANGE, n->pos, "from small to large: 0-11",
-                       "a range of \"%.60s\" has no number", n->text);
+        strategy_wrong(r, SC_C_RANGE, n->pos,
+                       "write ranges from small to large: 0-11",
+                       "a range in \"%.60s\" is empty", n->text);
 }
 
 static void check_rule(strategy_reader *r, const sc_node *map,
@@ -367,24 +374,24 @@ static void check_rule(strategy_reader *r, const sc_node *map,
     if (map->n < 2 && map->n == (sc_node_get(map, "match") != NULL))
         strategy_wrong(r, SC_C_MISSING, rule->pos,
                        "add split, place, recompute, assign or devices",
-                       "the rule says nothing");
+                       "the rule has no effect");
     if (split && tensor)
         strategy_wrong(r, SC_C_CONFLICT, split->pos, "write place",
-                       "split divides operators, not a tensor of theirs");
+                       "split divides operators, not their tensors");
     if (tensor && !place && !split)
         strategy_wrong(r, SC_C_MISSING, tensor->pos,
                        "add place: {dim0: dp} or place: cpu",
-                       "a tensor, and nothing about its place");
+                       "the rule names a tensor, but not its place");
     if (split && assign)
         strategy_wrong(r, SC_C_CONFLICT, split->pos, NULL,
-                       "split and assign in one rule: an operator is divided "
-                       "or whole on one rank");
+                       "split and assign are in one rule, but an operator is "
+                       "either divided or whole on one rank");
     for (uint32_t i = 0; i < rule->n_split; i++)
         for (uint32_t k = 0; k < rule->n_at; k++)
             if (sc_axes_mask(rule->split[i].axes) >> rule->at[k].axis & 1)
                 strategy_wrong(r, SC_C_CONFLICT, rule->split[i].pos, NULL,
-                               "%s is split over %s, of which devices take "
-                               "one coordinate",
+                               "%s is split over %s, but `devices` selects one "
+                               "coordinate of it",
                                rule->split[i].dim,
                                r->s->axis[rule->at[k].axis].name);
 }
@@ -431,7 +438,7 @@ static void clash_dims(strategy_reader *r, const sc_strategy_rule *a,
             const sc_rule_split *x = &a->split[i], *y = &b->split[k];
             if (strcmp(x->dim, y->dim) != 0 || x->axes == y->axes) continue;
             strategy_wrong(r, SC_C_CONFLICT, y->pos, "keep one of them",
-                           "rule '%s' splits %s otherwise at %s:%u:%u",
+                           "rule '%s' splits %s differently at %s:%u:%u",
                            b->match, y->dim, r->s->file, x->pos.line,
                            x->pos.col);
         }
@@ -451,7 +458,7 @@ static void clash(strategy_reader *r, const sc_strategy_rule *a,
         what = "place";
     if (what)
         strategy_wrong(r, SC_C_CONFLICT, b->pos, "keep one of them",
-                       "rule '%s' says another %s at %s:%u:%u", b->match, what,
+                       "rule '%s' gives another %s at %s:%u:%u", b->match, what,
                        r->s->file, a->pos.line, a->pos.col);
     if (same) clash_dims(r, a, b);
 }
@@ -462,7 +469,8 @@ void strategy_read_rules(strategy_reader *r, const sc_node *list)
     if (!list || list->kind == SC_N_NULL) return;
     if (list->kind != SC_N_SEQ) {
         strategy_wrong(r, SC_C_TYPE, list->pos,
-                       "begin each with \"- {match: ...\"", "rules are a list");
+                       "begin each with \"- {match: ...\"",
+                       "rules must be a list");
         return;
     }
     s->rule = SC_NEW_N(r->a, sc_strategy_rule, list->n);

@@ -53,18 +53,21 @@ static void judge_mesh(const sc_strategy *s, verdict *v)
         int ax = plan_run_axis(s, i);
         if (s->axis[i].size == 1) continue; /* splits nothing */
         if (ax < 0) {
-            cant(v,
-                 "the search knows the axes pp, rep, dp, fsdp, ep, cp and tp",
-                 s->axis[i].pos);
+            cant(
+                v,
+                "the search supports the axes pp, rep, dp, fsdp, ep, cp and tp",
+                s->axis[i].pos);
             continue;
         }
         if (used >> ax & 1)
-            cant(v,
-                 "the search knows one axis of replicas of groups that shard",
-                 s->axis[i].pos);
+            cant(
+                v,
+                "the search supports one axis of replicas of groups that shard",
+                s->axis[i].pos);
         used |= 1u << ax;
         if (depth_of(ax) > inner)
-            cant(v, "the search has axes in the order pp, rep, dp, ep, cp, tp",
+            cant(v,
+                 "the search needs axes in the order pp, rep, dp, ep, cp, tp",
                  s->axis[i].pos);
         inner = depth_of(ax);
     }
@@ -110,12 +113,18 @@ static void judge_rule(const sc_strategy *s, const sc_strategy_rule *r,
     bool state = r->tensor == SC_RT_OP || r->tensor == SC_RT_WEIGHT ||
                  r->tensor == SC_RT_GRAD || r->tensor == SC_RT_OPTIM;
     if (r->round_robin)
-        cant(v, "the search has no operators on single ranks", r->pos);
+        cant(v, "the search does not support operators on single ranks",
+             r->pos);
     if (r->n_at || r->pool)
-        cant(v, "operators of layers have no devices of their own", r->pos);
+        cant(
+            v,
+            "the search does not support rules that place operators on devices",
+            r->pos);
     bool apart = r->tier == SC_TIER_DEVICE && s->optimizer_tier > r->tier;
     if (r->tier > SC_TIER_DEVICE || apart)
-        cant(v, "the search keeps single tensors on devices: see offload",
+        cant(v,
+             "the search keeps single tensors on devices; `offload` moves "
+             "states",
              r->pos);
     if (!state)
         cant(v, "the search places weights, grads and optim only", r->pos);

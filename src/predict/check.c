@@ -99,9 +99,10 @@ static void product(check *c, const sc_job *j, const sc_hw *hw)
     }
     bool all = j->tp && j->pp && j->dp;
     if (all ? ranks == devices : fmod(devices, ranks) == 0) return;
-    snprintf(what, sizeof what, "%.0f ranks for %u devices", ranks,
+    snprintf(what, sizeof what, "%.0f ranks do not match %u devices", ranks,
              hw->n_devices);
-    snprintf(hint, sizeof hint, "tp x pp x dp x cp is the number of devices");
+    snprintf(hint, sizeof hint,
+             "tp x pp x dp x cp must be the number of devices");
     if (ranks > devices && ranks < 1e9)
         predict_needs(hw, (uint64_t)ranks, hint, sizeof hint);
     fail(c, SC_C_CONFLICT, option, hint, what);
@@ -126,7 +127,8 @@ static void degrees(check *c, const sc_job *j, const sc_hw *hw,
     bool with_ends = stages > t->layers && (t->layers + 2) % stages == 0;
     if (stages > t->layers && !with_ends) {
         bool own = j->pp > t->layers || !j->vpp;
-        snprintf(what, sizeof what, "%lld pipeline stages for %lld layers",
+        snprintf(what, sizeof what,
+                 "%lld pipeline stages are too many for %lld layers",
                  (long long)stages, (long long)t->layers);
         fail_at(c, SC_C_RANGE, own ? "--pp" : "--vp", own ? j->pp : j->vpp,
                 NULL, what);
@@ -142,7 +144,8 @@ static void batches(check *c, const sc_job *j, uint64_t n)
     uint64_t gbs = (uint64_t)j->gbs;
     if (!j->gbs) return;
     if (gbs / MAX_SAMPLES >= n) {
-        snprintf(what, sizeof what, "more than %d samples per device and step",
+        snprintf(what, sizeof what,
+                 "there are more than %d samples per device and step",
                  MAX_SAMPLES);
         fail_at(c, SC_C_TOO_BIG, "--global-batch", j->gbs, NULL, what);
         return;
@@ -154,7 +157,7 @@ static void batches(check *c, const sc_job *j, uint64_t n)
         gbs / (uint64_t)j->dp % (uint64_t)j->mbs == 0)
         return;
     snprintf(what, sizeof what,
-             "%lld is no multiple of micro-batch %lld x dp %lld",
+             "%lld is not a multiple of micro-batch %lld x dp %lld",
              (long long)j->gbs, (long long)j->mbs, (long long)j->dp);
     fail_at(c, SC_C_DIVIDE, "--global-batch", j->gbs,
             "global batch = micro-batch x dp x micro-batches", what);
@@ -186,9 +189,9 @@ static void own_chunks(check *c, const sc_job *j, uint64_t n)
              "no file is given");
     if (one_stage(j, n) && j->schedule != SC_SCH_FILE)
         fail(c, SC_C_CONFLICT, option, "use --pp 2 or more",
-             "a pipeline schedule without a pipeline");
+             "a pipeline schedule needs a pipeline");
     if (j->schedule == SC_SCH_DUALPIPE && j->pp % 2 != 0 && j->pp > 1)
-        fail_at(c, SC_C_DIVIDE, "--pp", j->pp, "an even number of devices",
+        fail_at(c, SC_C_DIVIDE, "--pp", j->pp, "use an even number of devices",
                 "dualpipe holds two stages on every device, d and pp - 1 - d");
     int64_t chunks = j->schedule == SC_SCH_ZB_V ? 2 : 1;
     if (j->schedule == SC_SCH_FILE || !j->vpp || j->vpp == chunks) return;
@@ -205,7 +208,7 @@ static void pipeline(check *c, const sc_job *j, const sc_software *sw,
     char what[120];
     if (j->schedule_file && j->schedule >= 0 && j->schedule != SC_SCH_FILE)
         fail(c, SC_C_CONFLICT, "--schedule-file", "give one of them",
-             "--schedule says another one");
+             "--schedule names another schedule");
     if (j->schedule_file) return;
     if (j->schedule > SC_SCH_INTERLEAVED) {
         own_chunks(c, j, n);
@@ -219,7 +222,7 @@ static void pipeline(check *c, const sc_job *j, const sc_software *sw,
     if (!vp && j->schedule != SC_SCH_INTERLEAVED) return;
     if (one_stage(j, n))
         fail(c, SC_C_CONFLICT, flag, "use --pp 2 or more",
-             "virtual stages without a pipeline");
+             "virtual stages need a pipeline");
     if (vp && j->schedule >= 0 && j->schedule != SC_SCH_INTERLEAVED) {
         snprintf(what, sizeof what, "the %s schedule has no virtual stages",
                  sc_schedule_names[j->schedule]);
@@ -282,8 +285,9 @@ static void experts_given(check *c, const sc_job *j, const sc_model *m)
         fail(c, SC_C_CONFLICT, option, NULL, "the model has no experts");
     snprintf(option, sizeof option, "--expert-imbalance %g", j->imbalance);
     if (both && m->t.experts)
-        fail(c, SC_C_CONFLICT, option, "give one of them",
-             "experts padded to a capacity have equally many rows");
+        fail(
+            c, SC_C_CONFLICT, option, "give one of them",
+            "experts that are padded to a capacity have equal numbers of rows");
 }
 
 /* Sharding options need a sharded group. Gradient formats that differ by
@@ -303,7 +307,7 @@ static void groups(check *c, const sc_job *j)
         return;
     snprintf(option, sizeof option, "--grad-compress %.40s", j->compress);
     fail(c, SC_C_CONFLICT, option, "add --zero 0",
-         "needs gradients that are summed whole, not in shards");
+         "it needs gradients that are all-reduced, not sharded");
 }
 
 /* Checks what is offloaded to the host or to storage. */
@@ -311,23 +315,24 @@ static void host_given(check *c, const sc_job *j, const sc_hw *hw)
 {
     char option[64];
     if (j->offload > 0 && hw->device && hw->device->host_bw <= 0)
-        fail(c, SC_C_CONFLICT, "--offload", "host_bw of the device's file",
+        fail(c, SC_C_CONFLICT, "--offload", "give host_bw in the device's file",
              "the rate between device and host is not known");
     snprintf(option, sizeof option, "--offload-optimizer %s",
              j->optimizer_tier > 0 ? sc_tier_names[j->optimizer_tier] : "");
     if (j->optimizer_tier > 0 && hw->device && hw->device->host_bw <= 0)
-        fail(c, SC_C_CONFLICT, option, "host_bw of the device's file",
+        fail(c, SC_C_CONFLICT, option, "give host_bw in the device's file",
              "the rate between device and host is not known");
     if (j->optimizer_tier > 0 && j->forward_only)
         fail(c, SC_C_CONFLICT, option, "leave out --forward-only",
              "nothing is updated");
     if (j->checkpoint_every && j->forward_only)
         fail_at(c, SC_C_CONFLICT, "--checkpoint-every", j->checkpoint_every,
-                "leave out --forward-only", "nothing is learned");
+                "leave out --forward-only",
+                "without a backward pass nothing is learned");
     if (!j->checkpoint_every && (j->checkpoint_async || j->storage_bw > 0))
         fail(c, SC_C_MISSING,
              j->checkpoint_async ? "--checkpoint-async" : "--storage-bw",
-             "add --checkpoint-every N", "no checkpoints");
+             "add --checkpoint-every N", "no checkpoints are written");
 }
 
 static void positions(check *c, const sc_job *j, const sc_model *m)
@@ -470,11 +475,11 @@ static void recompute_given(check *c, const sc_job *j)
     bool said = j->recompute >= 0 || (j->tree && j->tree->recompute >= 0);
     if (j->rc_method >= 0 && !said)
         fail(c, SC_C_MISSING, "--recompute-method", "add --recompute full",
-             "what is recomputed is not said");
+             "the recomputation that it applies to is not given");
     if (j->rc_blocks && j->rc_method < 0)
         fail(c, SC_C_MISSING, "--recompute-num-layers",
              "add --recompute-method uniform, or block",
-             "a number of layers without a method");
+             "a number of layers needs a method");
 }
 
 sc_status predict_check_net(const sc_job *job, const sc_hw *hw,

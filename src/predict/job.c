@@ -45,7 +45,8 @@ const sc_key sc_job_keys[] = {
     WORD("model", model, "--model", "NAME|FILE",
          "catalogue name, HuggingFace config.json or model.yml"),
     WORD("cluster", cluster, "--cluster", "SPEC|FILE",
-         "catalogue name with nodes (dgx-h100:16), cluster.yml, or one line"),
+         "catalogue name with nodes (dgx-h100:16), cluster.yml, or a one-line "
+         "description"),
     RATE("nic-bw", nic_bw, "--nic-bw",
          "bandwidth of one network adapter in one direction, instead of the "
          "cluster's"),
@@ -79,8 +80,8 @@ const sc_key sc_job_keys[] = {
      .max = 1024,
      .flag = "--capacity-factor",
      .meta = "F",
-     .help =
-         "tokens of every expert over the balanced number; others are dropped"},
+     .help = "capacity of an expert over the balanced number of tokens; "
+             "further tokens are dropped"},
     {.name = "expert-imbalance",
      .type = SC_T_QUANTITY,
      .offset = OFF(imbalance),
@@ -91,8 +92,8 @@ const sc_key sc_job_keys[] = {
      .help = "number of tokens at the experts of the busiest rank, relative to "
              "the mean"},
     WORD("grad-compress", compress, "--grad-compress", "FORMAT",
-         "gradients on the wire: none, fp16, bf16, fp8, int8, topk:SHARE, "
-         "powersgd:RANK"),
+         "format in which gradients are sent: none, fp16, bf16, fp8, int8, "
+         "topk:FRACTION, powersgd:RANK"),
     WORD("freeze", freeze, "--freeze", "PATTERNS",
          "weights that do not learn: layers.0-15.*,embedding"),
     TRISTATE("sp", sp, "--sp",

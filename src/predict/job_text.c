@@ -93,7 +93,8 @@ void sc_job_resolve(const sc_job *job, const sc_run *run, sc_job *out)
     predict_resolve_program(run, &j);
     /* Naming the program would require it to have every option of the job. */
     if (!j.software && run->sw->open && sc_job_outside(&j, run->sw))
-        j.software = run->model->net ? "default of graphs" : "default";
+        j.software =
+            run->model->net ? "default for operator networks" : "default";
     else if (!j.software)
         j.software = run->sw->name;
     *out = j;

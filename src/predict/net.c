@@ -79,8 +79,8 @@ static sc_status place_tables(net_prediction *x, sc_err *err)
     s->rule = r;
     s->n_rules = 1;
     predict_note(&x->assume,
-                 "tables %s are spread evenly over all ranks: together they "
-                 "are %.1f GiB",
+                 "tables %s are sharded evenly over all ranks: together they "
+                 "have %.1f GiB",
                  match, TABLE_BYTES * params / SC_GIB);
     return SC_OK;
 }
@@ -113,10 +113,11 @@ static sc_status usual_mesh(net_prediction *x, sc_err *err)
                         (unsigned long long)pp, (unsigned long long)n);
     uint64_t dp = n / pp, gbs = (uint64_t)x->job->gbs;
     if (x->job->dp && (uint64_t)x->job->dp > dp)
-        return sc_error(err, SC_EINPUT, SC_C_CONFLICT, sc_pos_file("--dp"),
-                        NULL, "%lld replicas of %llu stages on %llu devices",
-                        (long long)x->job->dp, (unsigned long long)pp,
-                        (unsigned long long)n);
+        return sc_error(
+            err, SC_EINPUT, SC_C_CONFLICT, sc_pos_file("--dp"), NULL,
+            "%lld replicas of %llu stages do not fit on %llu devices",
+            (long long)x->job->dp, (unsigned long long)pp,
+            (unsigned long long)n);
     if (x->job->dp) dp = (uint64_t)x->job->dp;
     if (gbs && gbs < dp) dp = gbs;
     if (gbs)
@@ -229,7 +230,7 @@ static sc_status infer_micro(net_prediction *x, uint64_t batch,
     predict_note(&x->assume, "micro-batch %llu: %s",
                  (unsigned long long)best->job->micro,
                  !predict_net_fits(best)
-                     ? "the fastest; none of those tried fits"
+                     ? "the fastest; none of the values tried fits"
                  : stages > 1 ? "the fastest that fits"
                               : "the largest that fits");
     return SC_OK;
@@ -287,8 +288,8 @@ static sc_status batch(net_prediction *x, sc_net_step *best, sc_err *err)
     if (each / mbs > MAX_GA)
         return sc_error(err, SC_EINPUT, SC_C_TOO_BIG,
                         sc_pos_file("--global-batch"),
-                        "larger micro-batches, or fewer samples",
-                        "more than %d micro-batches of a replica", MAX_GA);
+                        "use larger micro-batches, or fewer samples",
+                        "a replica has more than %d micro-batches", MAX_GA);
     return predict_net_run(x, mbs, (uint32_t)(each / mbs), x->a, best, err);
 }
 
@@ -479,8 +480,8 @@ sc_status predict_net(const sc_job *job, const sc_run *run, predict_memo *memo,
     x->a = a;
     x->assume.arena = x->warn.arena = a;
     if (run->model->net && !job->software)
-        SC_TRY(sc_software_find("default of graphs", NULL, sc_pos_none(), a,
-                                &x->sw, err));
+        SC_TRY(sc_software_find("default for operator networks", NULL,
+                                sc_pos_none(), a, &x->sw, err));
     x->sw = predict_software(job, x->sw, a);
     if (!x->sw) return sc_error_nomem(err);
     if (job->tree) SC_TRY(sc_strategy_software(job->tree, a, &x->sw, err));

@@ -22,23 +22,23 @@ static sc_status supported(const net_prediction *x, sc_err *err)
         sum += x->tree.pool[i].replicas;
     if (sum != dp)
         return sc_error(err, SC_EINPUT, SC_C_CONFLICT, pool->pos, NULL,
-                        "pools of %u replicas; the mesh has %llu", sum,
-                        (unsigned long long)dp);
+                        "the pools have %u replicas, but the mesh has %llu",
+                        sum, (unsigned long long)dp);
     if (sc_strategy_degree(&x->tree, SC_AX_PP) > 1)
         return sc_error(err, SC_EINPUT, SC_C_UNSUPPORTED, pool->pos,
-                        "pools of stages, or no pp",
-                        "pools of replicas with a pipeline");
+                        "use pools of stages, or no pp",
+                        "pools of replicas can't have a pipeline");
     for (uint32_t i = 0; i < x->tree.n_rules; i++)
         if (x->tree.rule[i].pool)
-            return sc_error(err, SC_EINPUT, SC_C_UNSUPPORTED,
-                            x->tree.rule[i].pos,
-                            "a pool of stages, or devices: {dp: 0}",
-                            "operators on the replicas of pool %s only",
-                            x->tree.rule[i].pool);
+            return sc_error(
+                err, SC_EINPUT, SC_C_UNSUPPORTED, x->tree.rule[i].pos,
+                "name a pool of stages, or write devices: {dp: 0}",
+                "operators can't run only on the replicas of pool %s",
+                x->tree.rule[i].pool);
     if (x->tree.zero <= 1) return SC_OK;
     return sc_error(err, SC_EINPUT, SC_C_CONFLICT, pool->pos, "ZeRO 0 or 1",
-                    "ZeRO %lld exchanges gradients after every micro-batch, of "
-                    "which replicas have different numbers",
+                    "ZeRO %lld exchanges gradients after every micro-batch, "
+                    "but replicas have different numbers of micro-batches",
                     (long long)x->tree.zero);
 }
 

@@ -87,8 +87,8 @@ static void checkpoints(net_prediction *x, const sc_net_step *step,
                      PLAN_STORAGE_BW / 1e9);
     if (wait > 0)
         predict_note(&x->warn,
-                     "checkpoints are due faster than the storage accepts "
-                     "them: steps wait %.3g s",
+                     "checkpoints are made faster than the storage accepts "
+                     "them, so steps wait %.3g s",
                      wait);
 }
 

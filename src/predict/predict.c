@@ -103,8 +103,8 @@ static void warnings(const sc_job *job, const sc_prediction *p,
     if (job->tree && job->tree->tp_overlap > 0 && !r->sp) {
         sc_pos at = sc_strategy_pos(job->tree, "overlap", "tp");
         predict_note(warn,
-                     "%s:%u:%u: tp changes nothing without megatron-sp: sums "
-                     "stand between products",
+                     "%s:%u:%u: overlap of tp exchanges changes nothing "
+                     "without megatron-sp",
                      at.file, at.line, at.col);
     }
     if (r->size[SC_AX_TP] > r->hw->node_size)
@@ -159,8 +159,7 @@ static void stage_note(const sc_plan *p, predict_notes *assume)
                                p->stage[v].blocks);
     }
     if (at > 0)
-        predict_note(assume,
-                     "layers of each stage, on its own kind of device: %s",
+        predict_note(assume, "layers of each stage, by its kind of device: %s",
                      text);
 }
 
@@ -171,11 +170,12 @@ static void notes(const sc_job *job, sc_prediction *p, predict_notes *assume,
     warnings(job, p, warn);
     if (hw->device->like)
         predict_note(assume,
-                     "device %s: by its own figures and the fits of %s; what "
-                     "the file leaves out is as on %s",
+                     "device %s: figures of its file with the fits of %s; "
+                     "figures that the file leaves out are those of %s",
                      hw->device->name, hw->device->arch, hw->device->like);
     if (hw->device_assumed)
-        predict_note(assume, "device %s: the machine's description names none",
+        predict_note(assume,
+                     "device %s: the machine's description does not name one",
                      hw->device->name);
     const char *nodes = sc_hw_assumed(hw, assume->arena);
     if (nodes != NULL) predict_note(assume, "%s", nodes);
@@ -295,8 +295,8 @@ static sc_status choose(const sc_job *job, predict_memo *memo, sc_arena *a,
         *asked = s.asked;
         *assume = s.notes;
         memo->memory_scale = s.scale;
-        predict_note(assume, "the fastest of the choices tried that fit: what "
-                             "else fits was not found");
+        predict_note(assume, "this is the fastest of the choices that were "
+                             "tried and fit; others that fit were not found");
     }
     return SC_OK;
 }

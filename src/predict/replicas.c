@@ -29,9 +29,10 @@ sc_status predict_kind_open(const sc_hw *hw, uint32_t replicas,
     for (uint32_t i = first * each; i < (first + pool->replicas) * each; i++) {
         const sc_device *d = sc_hw_device_at(hw, i);
         if (strcmp(d->name, name) != 0)
-            return sc_error(err, SC_EINPUT, SC_C_CONFLICT, pool->pos,
-                            "groups of the cluster in the order of replicas",
-                            "device %u is a %s, not a %s", i, d->name, name);
+            return sc_error(
+                err, SC_EINPUT, SC_C_CONFLICT, pool->pos,
+                "list the groups of the cluster in the order of the replicas",
+                "device %u is of kind %s, not %s", i, d->name, name);
     }
     return SC_OK;
 }
@@ -49,7 +50,7 @@ static sc_status given(predict_spread *x, sc_err *err)
     }
     if (sum == x->all) return SC_OK;
     return sc_error(err, SC_EINPUT, SC_C_CONFLICT, x->k[0].pool->pos, NULL,
-                    "pools of %llu micro-batches; a step has %llu",
+                    "the pools have %llu micro-batches, but a step has %llu",
                     (unsigned long long)sum, (unsigned long long)x->all);
 }
 

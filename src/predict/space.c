@@ -404,8 +404,8 @@ static sc_status nothing(const search_space *x, sc_err *err)
     return sc_error(err, SC_EINPUT, SC_C_CONFLICT, sc_pos_none(),
                     "change the number of devices, the global batch or a "
                     "given degree",
-                    "no legal choice of parallelism: %u devices, global "
-                    "batch %llu, %lld layers, %lld heads",
+                    "there is no legal choice of parallelism for %u devices, "
+                    "global batch %llu, %lld layers, %lld heads",
                     x->base.hw->n_devices, (unsigned long long)x->base.gbs,
                     (long long)m->t.layers, (long long)m->t.heads);
 }

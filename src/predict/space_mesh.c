@@ -60,16 +60,18 @@ static sc_status refuse_experts(search_space *x, const sc_run *r, uint64_t tp,
     char what[100], hint[160];
     uint64_t ep = (uint64_t)x->job->ep, part = ep % tp == 0 ? ep / tp : ep;
     uint64_t devices = part * tp * r->size[SC_AX_PP] * r->size[SC_AX_CP];
-    snprintf(
-        what, sizeof what, "no group of %llu ranks with dp %llu and tp %llu",
-        (unsigned long long)ep, (unsigned long long)dp, (unsigned long long)tp);
-    int at = snprintf(hint, sizeof hint, "dp %llu has such groups and ",
+    snprintf(what, sizeof what,
+             "dp x tp has no groups of %llu ranks: dp is %llu, tp is %llu",
+             (unsigned long long)ep, (unsigned long long)dp,
+             (unsigned long long)tp);
+    int at = snprintf(hint, sizeof hint, "use dp %llu, which ",
                       (unsigned long long)part);
     if (part > dp && x->job->tp && x->job->pp && !x->job->hsdp)
         predict_needs(x->base.hw, devices, hint + at, sizeof hint - (size_t)at);
     else
-        snprintf(hint, sizeof hint,
-                 "ep divides dp, or is a multiple of tp that divides dp x tp");
+        snprintf(
+            hint, sizeof hint,
+            "ep must divide dp, or be a multiple of tp that divides dp x tp");
     return refuse(x, "--ep", x->job->ep, hint, what);
 }
 
@@ -79,7 +81,7 @@ static sc_status refuse_groups(search_space *x, uint64_t dp)
     snprintf(what, sizeof what, "%lld does not divide dp %llu",
              (long long)x->job->hsdp, (unsigned long long)dp);
     return refuse(x, "--hsdp", x->job->hsdp,
-                  "groups of equal size, for example the ranks of a node",
+                  "use groups of equal size, for example the ranks of a node",
                   what);
 }
 

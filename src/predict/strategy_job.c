@@ -167,7 +167,7 @@ static void contradiction(said *w, const sc_key *k, const sc_job *job,
     if (!option) return;
     sc_status s = sc_error(err, SC_EINPUT, SC_C_CONFLICT,
                            sc_pos_option(a, option, flag ? NULL : mine),
-                           "give one of them", "%s:%u:%u says %s %s", at.file,
+                           "give one of them", "%s:%u:%u gives %s %s", at.file,
                            at.line, at.col, k->name, theirs);
     if (w->status == SC_OK) w->status = s;
 }
@@ -183,7 +183,7 @@ static void check_fsdp(said *w, const sc_given *given, const sc_job *job,
     while (strcmp(sc_job_keys[i].name, "zero") != 0) i++;
     sc_status s =
         sc_error(err, SC_EINPUT, SC_C_CONFLICT, sc_pos_file("--fsdp"),
-                 "give one of them", "%s:%u:%u says zero %lld", w->at[i].file,
+                 "give one of them", "%s:%u:%u gives zero %lld", w->at[i].file,
                  w->at[i].line, w->at[i].col, (long long)w->job.zero);
     if (w->status == SC_OK) w->status = s;
 }

@@ -88,7 +88,7 @@ static void one_line(void **state)
         {"tpu-v5e:302", SC_C_DIVIDE, 0, 0, "nodes of 256"},
         {"gb200:74", SC_C_DIVIDE, 0, 0, "nodes of 72"},
         {"fc4@9GB/s x switch8@1GB/s; leaf=3; group=4", SC_C_DIVIDE, 1, 13,
-         "whole leaves"}};
+         "whole number of leaves"}};
     for (size_t i = 0; i < SC_COUNT(cases); i++) check(&cases[i], false);
 }
 

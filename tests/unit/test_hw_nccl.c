@@ -147,7 +147,7 @@ static const bad broken[] = {
     {"<system version='1'/>", 1, 1, "no <gpu>"},
     {"<system>\n<cpu arch='x86_64'/></system>", 2, 1, "no numaid"},
     {"<system>\n<cpu numaid='zero' arch='x86_64'/></system>", 2, 6,
-     "no number"},
+     "not a number"},
     {"<system>\n<cpu numaid='5000' arch='x86_64'/></system>", 2, 6, "not in"},
     {"<system><cpu numaid='0'/></system>", 1, 9, "no arch"},
     {"<system><cpu numaid='0' arch='arm64'/>\n"
@@ -179,7 +179,7 @@ static const bad broken[] = {
      3, 6, "two networks"},
     {"<system>" INTEL "\n<nic><net dev='1' speed='fast'/></nic></cpu>"
      "</system>",
-     2, 19, "no number"},
+     2, 19, "not a number"},
     {"<system>" INTEL "\n<nic><net dev='1' latency='-1'/></nic></cpu>"
      "</system>",
      2, 19, "latency"},

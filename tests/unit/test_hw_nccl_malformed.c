@@ -15,9 +15,8 @@ static const struct {
     {"busid.xml", "busid.xml:3:10: error: busid=\"0000:0G:00.0\" is not a "
                   "bus id; write it like 0000:18:00.0\n"
                   "busid.xml:6:5: error: <pci> has no busid\n"},
-    {"cpu.xml", "cpu.xml:2:8: error: numaid=\"zero\" is no number; "
-                "write a whole number\n"
-                "cpu.xml:3:3: error: <cpu> has no arch\n"},
+    {"cpu.xml", "cpu.xml:2:8: error: numaid=\"zero\" is not a number; write a "
+                "whole number\ncpu.xml:3:3: error: <cpu> has no arch\n"},
     {"cut.xml", "cut.xml:6:1: error: bad XML: <cpu> of line 2 is not "
                 "closed\n"},
     {"entity.xml", "entity.xml:1:1: error: document types are not "
@@ -29,17 +28,15 @@ static const struct {
      "<graphs>; write it with NCCL_TOPO_DUMP_FILE\n"},
     {"log.xml", "log.xml:1:1: error: bad XML: syntax error\n"},
     {"net.xml",
-     "net.xml:7:20: error: speed=\"fast\" is no number; write a whole "
-     "number\n"
-     "net.xml:7:33: error: latency=\"-1\" is not in 0 to 1e6 us\n"},
+     "net.xml:7:20: error: speed=\"fast\" is not a number; write a whole "
+     "number\nnet.xml:7:33: error: latency=\"-1\" is not in 0 to 1e6 us\n"},
     {"nogpu.xml",
      "nogpu.xml:1:1: error: there is no <gpu> in the file; files for "
      "NCCL_TOPO_FILE leave GPUs out; let a run write NCCL_TOPO_DUMP_FILE\n"},
     {"nvlink.xml", "nvlink.xml:6:9: error: NCCL has no element "
                    "<nvlnk>; did you mean <nvlink>?\n"},
-    {"oneway.xml",
-     "oneway.xml:1:1: error: GPU 0 has an NVLink to GPU 1, which has none "
-     "back; an NVLink stands at both of its ends\n"},
+    {"oneway.xml", "oneway.xml:1:1: error: GPU 0 has an NVLink to GPU 1, which "
+                   "has none back; write an NVLink at both of its ends\n"},
     {"twice.xml", "twice.xml:6:10: error: another <pci> has this busid\n"},
     {"version.xml", "version.xml:1:9: error: NCCL topologies have version 1\n"},
 };

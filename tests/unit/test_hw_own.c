@@ -123,7 +123,7 @@ static void located(void **state)
          "c.yml:2:26: error: unknown key \"memry\""},
         {"node: dgx-h100\ngroups:\n  - {device: {like: a40}}\n"
          "  - {device: {like: t4}}\n",
-         "c.yml:4:14: error: a second device called \"own-device\""},
+         "c.yml:4:14: error: another device has the name \"own-device\""},
     };
 
     for (size_t i = 0; i < SC_COUNT(all); i++) {
@@ -187,7 +187,7 @@ static void adapters(void **state)
         read_text("node: dgx-h100\ngroups: [{nodes: 2}]\n", &nics, &hw),
         SC_EINPUT);
     assert_string_equal(err.d[0].msg,
-                        "one rate is given for nodes that differ");
+                        "one rate is given for nodes with different adapters");
     sc_err_init(&err);
     assert_int_equal(sc_hw_build_nics("ring8@50GB/s", sc_pos_none(), 25e9,
                                       sc_pos_none(), &arena, &hw, &err),

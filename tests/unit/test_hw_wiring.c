@@ -67,7 +67,7 @@ static void refuses(void **state)
         {"devices: 0\nlinks: []\n", "no devices", SC_C_RANGE, 1, 10},
         {"devices: 70000\nlinks: []\n", "70000", SC_C_TOO_BIG, 1, 10},
         {"devices: 60000\nlinks: []\n", "rule", SC_C_TOO_BIG, 1, 10},
-        {"devices: [a, a]\nlinks: []\n", "second", SC_C_DUPLICATE, 1, 14},
+        {"devices: [a, a]\nlinks: []\n", "another", SC_C_DUPLICATE, 1, 14},
         {"devices: [s0]\nswitches: 1\nlinks: []\n", "s0", SC_C_DUPLICATE, 2,
          11},
         {"devices: [a, [b]]\nlinks: []\n", "name", SC_C_TYPE, 1, 14},

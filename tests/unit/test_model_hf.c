@@ -300,8 +300,8 @@ static void test_tower(void **state)
     (void)state;
     const sc_model *m = NULL;
     assert_int_equal(read_text(file("mistral-small-3.1"), &m), SC_OK);
-    assert_string_equal(m->note, "the language model alone: vision_config of "
-                                 "the file is left out");
+    assert_string_equal(m->note, "only the language model is predicted: "
+                                 "vision_config of the file is left out");
     assert_int_equal(read_text(file("phi-4"), &m), SC_OK);
     assert_null(m->note);
 }

@@ -275,7 +275,7 @@ static const bad broken[] = {
      "cnov"},
     {OPS "  - {path: a, type: conv, in: x, out: 4, kernle: 1}\n", 3, 42,
      "kernle"},
-    {OPS "  - {type: act, in: x}\n", 3, 5, "without a path"},
+    {OPS "  - {type: act, in: x}\n", 3, 5, "needs a path"},
     {OPS "  - {path: a, type: act, in: y}\n", 3, 30, "\"y\""},
     {OPS "  - {path: a, type: act}\n", 3, 5, "nothing before"},
     {OPS "  - {path: a, type: conv, in: x, out: 4}\n", 3, 5, "kernel"},
@@ -290,7 +290,7 @@ static const bad broken[] = {
     {OPS "  - {path: a, type: conv, in: v, out: 4, kernel: 1}\n", 3, 5,
      "window"},
     {OPS "  - {path: a, type: linear, in: v, out: 4, stride: 2}\n", 3, 44,
-     "nothing of a linear"},
+     "not apply to a linear"},
     {OPS "  - {path: a, type: linear, in: v, out: 4000000000000}\n", 3, 41, ""},
     {OPS "  - {path: a, type: linear, in: v, out: 4000000000}\n"
          "  - {path: b, type: linear, out: 4000000000}\n",
@@ -305,7 +305,7 @@ static const bad broken[] = {
     {OPS "  - {path: a, type: slice, in: x, along: q, extent: 2}\n", 3, 5,
      "along"},
     {OPS "  - {path: a, type: slice, in: x, along: c, extent: 5}\n", 3, 5,
-     "more than there is"},
+     "larger than its input"},
     {OPS "  - {path: a, type: concat, in: [x, x], along: batch}\n", 3, 5,
      "samples"},
     {OPS "  - {path: a, type: attention, in: v, out: 4, heads: 2}\n", 3, 5,
@@ -313,7 +313,7 @@ static const bad broken[] = {
     {OPS "  - {path: a, type: view, in: x,\n"
          "     dims: [{name: n, extent: 1, from: batch}, {name: m, extent: 5}]"
          "}\n",
-     3, 5, "other bytes"},
+     3, 5, "number of elements"},
     {OPS "  - {path: a, type: view, in: x,\n"
          "     dims: [{name: n, extent: 1, from: q}]}\n",
      4, 13, "no dim q"},
@@ -335,7 +335,7 @@ static const bad broken[] = {
      3, 91, "\"c\""},
     {OPS "  - {path: a, type: act, in: v, raw: {iter: [{name: b, kind: free, "
          "extent: 1}], in: [[b, \"-\"]], dims: {b: 1}, at: [b]}}\n",
-     1, 1, "batch dims do not meet"},
+     1, 1, "batch dims do not match"},
     {"{", 1, 0, ""},
 };
 

@@ -243,7 +243,7 @@ static const bad broken[] = {
     {"{\"nodes\": [" NODE("1", "\"name\": \"aten::mm\", \"inputs\": "
                                "{\"values\": [[1, 2]], \"shapes\": [[3]], "
                                "\"types\": [\"Tensor(float)\"]}") "]}",
-     2, "a tensor is"},
+     2, "a tensor must be"},
     {"{\"nodes\": [" NODE("1", "\"name\": \"aten::mm\", \"inputs\": "
                                "{\"values\": [[1, 2, 0, 3, 4]], \"shapes\": "
                                "[[-3]], \"types\": [\"Tensor(float)\"]}") "]}",
@@ -256,7 +256,7 @@ static const bad broken[] = {
     {"{\"nodes\": [" NODE("1", "\"name\": \"aten::mm\", \"inputs\": "
                                "{\"values\": [[1, 2, 0, 3, 4]], \"shapes\": "
                                "[], \"types\": []}") "]}",
-     2, "one length"},
+     2, "equal length"},
     {"{\"nodes\": [" NODE("1", "\"name\": \"aten::mm\"") "]}", 2,
      "no forward pass"},
 };

@@ -60,7 +60,8 @@ static void single_errors(void **state)
     bad.gbs = 30;
     refused(&bad, 1, SC_C_DIVIDE, "15 micro-batches");
     bad = run_of("llama3-8b", 1, 64, 1);
-    refused(&bad, 1, SC_C_RANGE, "64 pipeline stages for 32 layers");
+    refused(&bad, 1, SC_C_RANGE,
+            "64 pipeline stages are too many for 32 layers");
 }
 
 /* gpt3-xl has 16 heads and an ffn of 8192: 3 divides neither. */
@@ -73,7 +74,7 @@ static void all_in_one_pass(void **state)
     refused(&r, 5, SC_C_DIVIDE, "attention heads 16");
     refused(&r, 5, SC_C_DIVIDE, "ffn width 8192");
     refused(&r, 5, SC_C_DIVIDE, "global batch 7");
-    refused(&r, 5, SC_C_RANGE, "50 pipeline stages for 24 layers");
+    refused(&r, 5, SC_C_RANGE, "50 pipeline stages are too many for 24 layers");
     refused(&r, 5, SC_C_CONFLICT, "--vp");
     /* the hint lists what would divide */
     for (uint32_t i = 0; i < f.err.n; i++)

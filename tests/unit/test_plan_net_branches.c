@@ -164,7 +164,7 @@ static void places_that_meet(void **state)
     const sc_net_exchange *x = exchange_of(&p.plan, "a.1", "in:0");
     assert_true(x && x->coll == SC_BROADCAST);
     near(x->bytes, 4 * VALUE);
-    assert_string_equal(x->why, "made on one rank, wanted on another");
+    assert_string_equal(x->why, "made on one rank, needed on another");
     x = exchange_of(&p.plan, "a.1", "in grad");
     assert_true(x && x->coll == SC_BROADCAST);
     plan_text(&q,

@@ -538,13 +538,14 @@ static void explained(void **state)
     assert_int_equal(sc_net_plan_explain(&p.plan, &arena, &t, &err), SC_OK);
     static const char *const lines[] = {
         "mesh  pp=2  dp=2  tp=2\n",
-        "first products           split out over tp   (preset megatron-tp)\n",
+        "column-parallel products split out over tp   (preset "
+        "megatron-tp)\n",
         "recompute   (s.yml:4)\n",
         "shard optimizer states dim0 over dp   (preset zero-1)\n",
-        "partial sums, wanted whole",
+        "partial to replicated",
         "made on another stage",
         "stages share the weight",
-        "updated in parts, kept whole"};
+        "updated in shards, kept replicated"};
     for (size_t i = 0; i < SC_COUNT(lines); i++)
         if (!strstr(t.buf, lines[i])) fail_msg("no \"%s\"", lines[i]);
     sc_text_free(&t);

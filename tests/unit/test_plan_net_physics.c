@@ -286,8 +286,8 @@ static void saved_once(void **state)
                  zero[i]);
         plan_text(&p, text, products(12), 1, 1);
         run(&p, &r);
-        sc_op copied = named(&p, "checkpoint to the host");
-        sc_op written = named(&p, "checkpoint written");
+        sc_op copied = named(&p, "copy of the checkpoint to the host");
+        sc_op written = named(&p, "write of the checkpoint");
         double host_bw = p.job.hw->device->host_bw;
         double want[] = {704643072.0 / 8 / host_bw / 10,
                          704643072.0 / 2e9 / 10};

@@ -172,7 +172,7 @@ static void one_root(void **state)
         n += p.plan.exchange[i].grad;
     assert_int_equal(n, 1 + 32);
     assert_true(p.plan.exchange[last].bytes == 4 * ROOT);
-    assert_true(lives(&p, "buffers of gathers") == 2 * ROOT);
+    assert_true(lives(&p, "all-gather buffers") == 2 * ROOT);
     /* Without the group each has its own, given up between the passes. */
     p.sw.root_group = false;
     (void)infer_only(&p);
@@ -211,7 +211,7 @@ static void whole_for_a_step(void **state)
     const sc_net_exchange *x =
         exchange_of(&p.plan, "embedding.embed", "weight");
     assert_true(x && x->bytes == 2 * TABLE);
-    assert_true(lives(&p, "buffers of gathers") ==
+    assert_true(lives(&p, "all-gather buffers") ==
                 2 * (TABLE + 4096) + 2 * LAYER);
     /* Summed over micro-batches in fp32, all the time. */
     for (uint32_t i = 0; i < p.plan.step.n_lifetimes; i++) {

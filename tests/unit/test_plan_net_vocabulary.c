@@ -260,15 +260,15 @@ static void refusals(void **state)
     (void)state;
     refused("mesh: {pp: 4}\nrules:\n"
             "  - {match: layers.1.fc1, split: {out: pp}}\n",
-            false, "no loss over the same split reads it alone");
+            false, "only a loss with the same split may read it");
     refused("mesh: {pp: 4}\nrules:\n  - {match: head, split: {vocab: pp}}\n",
-            true, "it shares a table that is not");
+            true, "it shares a table that is not split over pp");
     refused("mesh: {pp: 4}\nrules:\n"
             "  - {match: layers.1.attn, split: {out: pp}}\n",
             false, "it has no vocabulary");
     refused("mesh: {pp: 4}\npipeline: {schedule: gpipe}\nrules:\n"
             "  - {match: head, split: {vocab: pp}}\n",
-            false, "that goes with schedule 1f1b");
+            false, "this needs schedule 1f1b");
 }
 
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)

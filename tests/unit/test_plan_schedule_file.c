@@ -66,7 +66,7 @@ static void located(void **state)
         const char *says;
     } wrong[] = {
         {"devices:\n  - F0 B0 B0\n", SC_C_DUPLICATE, 2, 11, "B0 runs twice"},
-        {"devices:\n  - F0 G1 B0\n", SC_C_SYNTAX, 2, 8, "\"G1\" is no pass"},
+        {"devices:\n  - F0 G1 B0\n", SC_C_SYNTAX, 2, 8, "\"G1\" is not a pass"},
         {"devices:\n  - B0 F0\n", SC_C_CONFLICT, 2, 5,
          "B0 before its forward pass"},
         {"devices:\n  - F0 W0 B0\n", SC_C_CONFLICT, 2, 8,
@@ -78,11 +78,11 @@ static void located(void **state)
          "device 1 has 1 passes"},
         {"devices:\n  - F0 B0 F1 B1\n  - F0 F1 B0 B1\n", SC_C_CYCLE, 2, 8,
          "B0 of device 0 waits for B0 of device 1"},
-        {"devices: F0\n", SC_C_TYPE, 1, 10, "devices is not a list"},
+        {"devices: F0\n", SC_C_TYPE, 1, 10, "devices must be a list"},
         {"placement: v\ndevices:\n  - F0 F0.2 B0.2 B0\n", SC_C_CONFLICT, 3, 3,
          "chunks 0 and 1, not 2"},
         {"placement: bidirectional\ndevices:\n  - F0.1 F1 B1 B0.1\n",
-         SC_C_CONFLICT, 3, 5, "enters at the other end"},
+         SC_C_CONFLICT, 3, 5, "at the wrong end"},
         {"placement: x\ndevices:\n  - F0 B0\n", SC_C_UNKNOWN_NAME, 1, 12, ""},
         {"placement: v\n", SC_C_MISSING, 1, 1, "devices"},
     };

@@ -71,8 +71,8 @@ static void listed(void **state)
     at[3].blocks = 7;
     stages_are(4, (const uint32_t[]){5, 10, 10, 7});
     at[3].blocks = 8;
-    refused(4, SC_C_CONFLICT, "33 blocks; the model has 32");
-    refused(2, SC_C_CONFLICT, "cuts for 4 stages; there are 2");
+    refused(4, SC_C_CONFLICT, "33 blocks, but the model has 32");
+    refused(2, SC_C_CONFLICT, "the cuts are for 4 stages, but there are 2");
 }
 
 static void by_path(void **state)
@@ -85,11 +85,11 @@ static void by_path(void **state)
     at[2].path = "layers.30";
     stages_are(4, (const uint32_t[]){6, 14, 10, 2});
     at[1].path = "layers.6";
-    refused(4, SC_C_CONFLICT, "has nothing");
+    refused(4, SC_C_CONFLICT, "would be empty");
     at[1].path = "layers.32";
     refused(4, SC_C_UNKNOWN_NAME, "layers.32");
     at[1].path = "layers.20";
-    refused(8, SC_C_CONFLICT, "make 4 stages, not 8");
+    refused(8, SC_C_CONFLICT, "make 4 stages instead of 8");
 }
 
 static double stage_seconds(const sc_plan *p, const sc_segment *b, uint32_t v)

@@ -205,7 +205,7 @@ static void kinds_by_range(void **state)
     assert_true(again[0] > again[2] && again[1] == 0 && again[2] > 0);
     /* the kinds of the model itself do not follow such rules */
     own.model = r.model;
-    refused(&own, SC_C_BUG, 2, 5, "kinds of layers");
+    refused(&own, SC_C_BUG, 2, 5, "layers of one kind");
 }
 
 static sc_status meets(const char *model, const char *text)
@@ -231,7 +231,8 @@ static void too_many_kinds(void **state)
                            "  - {match: layers.5.attn, recompute: true}\n"),
                      SC_EINPUT);
     assert_int_equal(f.err.d[0].code, SC_C_TOO_BIG);
-    assert_string_equal(f.err.d[0].msg, "more than 6 kinds of layers");
+    assert_string_equal(f.err.d[0].msg,
+                        "there are more than 6 kinds of layers");
     assert_int_equal(f.err.d[0].line, 3);
 }
 
@@ -316,17 +317,20 @@ static void beyond_search(void **state)
         uint32_t line, col;
     } rows[] = {
         {"mesh: {dp: 4, x: 2}\n",
-         "the search knows the axes pp, rep, dp, fsdp, ep, cp and tp", 1, 15},
+         "the search supports the axes pp, rep, dp, fsdp, ep, cp and tp", 1,
+         15},
         {"mesh: {tp: 2, dp: 4}\n",
-         "the search has axes in the order pp, rep, dp, ep, cp, tp", 1, 15},
+         "the search needs axes in the order pp, rep, dp, ep, cp, tp", 1, 15},
         {"mesh: {rep: 2, dp: 2, fsdp: 2}\n",
-         "the search knows one axis of replicas of groups that shard", 1, 16},
+         "the search supports one axis of replicas of groups that shard", 1,
+         16},
         {"mesh: {dp: 8}\nrules:\n"
          "  - {match: head, assign: round_robin, over: dp}\n",
-         "the search has no operators on single ranks", 3, 5},
+         "the search does not support operators on single ranks", 3, 5},
         {"mesh: {dp: 8}\nrules:\n"
          "  - {match: head, tensor: optim, place: cpu}\n",
-         "the search keeps single tensors on devices: see offload", 3, 5},
+         "the search keeps single tensors on devices; `offload` moves states",
+         3, 5},
         {"mesh: {dp: 8}\nrules:\n"
          "  - {match: head, tensor: out, place: {dim0: dp}}\n",
          "the search places weights, grads and optim only", 3, 5},
@@ -342,7 +346,8 @@ static void beyond_search(void **state)
          "layers are not split over pp", 3, 27},
         {"mesh: {pp: 2, dp: 8}\nrules:\n"
          "  - {match: head, devices: {pp: 1}}\n",
-         "operators of layers have no devices of their own", 3, 5},
+         "the search does not support rules that place operators on devices", 3,
+         5},
         {"mesh: {pp: 2}\npipeline: {cuts: [head]}\n",
          "stages are cut between blocks: layers.12", 2, 19},
         {"mesh: {dp: 2, fsdp: 4}\npreset: {zero: 3, zero_axis: dp}\n",

@@ -162,14 +162,15 @@ static void options_beside_a_file(void **state)
                      "--no-overlap-grad-reduce"};
     assert_int_equal(beside(text, SC_COUNT(other), other, &job), SC_EINPUT);
     assert_int_equal(f.err.n, 6);
-    line(0, "--model gpt2-xl: error: s.yml:2:8 says model gpt3-xl; give one of "
-            "them");
-    line(1, "--tp 8: error: s.yml:1:22 says tp 4; give one of them");
-    line(2, "--dp 2: error: s.yml:1:15 says dp 4; give one of them");
-    line(3, "--no-sp: error: s.yml:3:27 says sp true; give one of them");
-    line(4, "--no-overlap-grad-reduce: error: s.yml:4:17 says "
+    line(0,
+         "--model gpt2-xl: error: s.yml:2:8 gives model gpt3-xl; give one of "
+         "them");
+    line(1, "--tp 8: error: s.yml:1:22 gives tp 4; give one of them");
+    line(2, "--dp 2: error: s.yml:1:15 gives dp 4; give one of them");
+    line(3, "--no-sp: error: s.yml:3:27 gives sp true; give one of them");
+    line(4, "--no-overlap-grad-reduce: error: s.yml:4:17 gives "
             "overlap-grad-reduce true; give one of them");
-    line(5, "--fsdp: error: s.yml:3:46 says zero 1; give one of them");
+    line(5, "--fsdp: error: s.yml:3:46 gives zero 1; give one of them");
     assert_int_equal(job.tp, 8); /* as it was */
 }
 

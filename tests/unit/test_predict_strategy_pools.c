@@ -150,7 +150,7 @@ static void holders_sum_gradients(void **state)
     uint32_t sums = 0, updates = 0;
     uint64_t bytes = 0;
     for (sc_op i = 0; i < e->n_ops; i++) {
-        bool sum = strcmp(e->name[i], "sum of both ways") == 0;
+        bool sum = strcmp(e->name[i], "gradient sum of DualPipe replicas") == 0;
         if (sum) {
             sums++;
             bytes += e->bytes[i];
