@@ -105,6 +105,7 @@ static const import_key keys[] = {
     IMPORT_K_INT("tensor_parallel.autotp_size", D_TP, 0, 1 << 20),
     IMPORT_K_INT("tensor_parallel.tp_size", D_TP, 0, 1 << 20),
     IMPORT_K_HARMLESS("tensor_parallel.*"),
+    IMPORT_K_HARMLESS("*_comment*"),
     IMPORT_K_INT("sequence_parallel_size", D_SEQUENCE, 1, 1 << 20),
     IMPORT_K_REFUSED("sparse_attention", "only dense attention is modelled"),
     IMPORT_K_REPORTED("sparse_gradients"),

@@ -83,6 +83,8 @@
     X(M_PADDED_VOCAB, "padded-vocab-size", INT, 1, 1 << 24)                    \
     X(M_VOCAB_STEP, "make-vocab-size-divisible-by", INT, 1, 1 << 20)           \
     X(M_TOKENIZER, "tokenizer-type", WORD, 0, 0)                               \
+    X(M_PATCH_TOKENIZER, "patch-tokenizer-type", WORD, 0, 0)                   \
+    X(M_EXTRA_VOCAB, "extra-vocab-size", INT, 0, 1 << 24)                      \
     X(M_TOKENIZER_MODEL, "tokenizer-model", WORD, 0, 0)                        \
     X(M_EXPERTS, "num-experts", MANY, 0, 0)                                    \
     X(M_TOPK, "moe-router-topk", INT, 1, 1 << 16)                              \

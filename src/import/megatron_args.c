@@ -346,6 +346,17 @@ static void read_number(megatron *m, const megatron_row *row, import_value *v)
     v->bad = false;
 }
 
+/* What to write so that an open value is known. */
+static const char *how_to_set(const char *open)
+{
+    if (open[0] != '$' || open[1] == '(')
+        return "nothing is executed; write the number";
+    if (open[1] >= '0' && open[1] <= '9')
+        return "the script is read as if launched without arguments; write "
+               "them in a line `set -- ARGUMENTS` at the top of the file";
+    return "write a line NAME=value at the top of the file";
+}
+
 /* `n` words after option `id`, as its value. */
 static void set(megatron *m, int id, import_value v, const megatron_word *w,
                 uint32_t n)
@@ -371,10 +382,7 @@ static void set(megatron *m, int id, import_value v, const megatron_word *w,
     } else if (n > 0 && w[0].open && id != M_DS_CONFIG && id != M_TOKENIZER &&
                id != M_TOKENIZER_MODEL) {
         v.bad = true;
-        import_error(m->to, SC_C_MISSING, v.at,
-                     w[0].text[0] == '$' && w[0].text[1] != '('
-                         ? "write a line NAME=value at the top of the file"
-                         : "nothing is executed; write the number",
+        import_error(m->to, SC_C_MISSING, v.at, how_to_set(w[0].text),
                      "%s needs %.80s, which this file does not set", v.name,
                      w[0].text);
     } else if (row->kind == M_INT || row->kind == M_REAL) {

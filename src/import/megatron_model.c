@@ -212,8 +212,10 @@ static sc_status padded(megatron *m, sc_transformer *t, int64_t n,
  * read. */
 static sc_status tokenizer(megatron *m, sc_transformer *t)
 {
-    const import_value *type = &m->v[M_TOKENIZER];
-    const import_value *model = &m->v[M_TOKENIZER_MODEL];
+    /* of Pai-Megatron-Patch: named after the model */
+    const import_value *patch = &m->v[M_PATCH_TOKENIZER];
+    const import_value *type = patch->given ? patch : &m->v[M_TOKENIZER];
+    const import_value *model = patch->given ? patch : &m->v[M_TOKENIZER_MODEL];
     const char *what = "";
     const char *none = m->tree ? "" : NULL;
     int64_t n = import_tokenizer(type->given ? type->text : none,
@@ -225,6 +227,7 @@ static sc_status tokenizer(megatron *m, sc_transformer *t)
                      "the size of the vocabulary is not in this file");
         return SC_OK;
     }
+    n += megatron_number(m, M_EXTRA_VOCAB, 0);
     m->to->out->vocabulary = sc_sprintf(
         m->to->a, "vocabulary %lld: that of %s; --vocab-size sets another",
         (long long)n, what);

@@ -5,6 +5,7 @@
  */
 #include "import/megatron_shell.h"
 
+#include <stdio.h>
 #include <string.h>
 
 sc_status sh_syntax(sh *s, uint32_t at, const char *what)
@@ -332,6 +333,20 @@ static sc_status call(sh *s, const sh_list *w)
     return SC_OK;
 }
 
+/* set -- WORDS: the arguments of the script. */
+static sc_status arguments(sh *s, const sh_list *w)
+{
+    if (!s->live || w->n < 2 || !equals(&w->t[1], "--")) return SC_OK;
+    for (uint32_t i = 2; i < w->n && i < 100; i++) {
+        sh_list value = {0};
+        char name[8];
+        snprintf(name, sizeof name, "%u", (unsigned)(i - 1));
+        SC_TRY(sh_append(s, &value, w->t[i]));
+        SC_TRY(sh_set(s, name, false, false, value));
+    }
+    return SC_OK;
+}
+
 static sc_status unset(sh *s, const sh_list *w)
 {
     for (uint32_t i = 1; i < w->n && s->live; i++) {
@@ -367,6 +382,7 @@ static sc_status run(sh *s, sh_list *w)
         return SC_OK;
     }
     if (equals(&w->t[0], "unset")) return unset(s, w);
+    if (equals(&w->t[0], "set")) return arguments(s, w);
     return call(s, w);
 }
 

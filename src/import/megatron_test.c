@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* ---- arithmetic: + - * / % ( ) and comparisons on whole numbers -------------- */
+/* ---- arithmetic on whole numbers: + - * / % ( ), comparisons, && || ?: ------- */
 
 /* Exact in a double, so that overflow is seen before it happens. */
 static const double limit = 9007199254740992.0;
@@ -19,7 +19,7 @@ typedef struct expr {
     bool known;
 } expr;
 
-static sc_status sum(expr *e, int64_t *out);
+static sc_status whole_expr(expr *e, int64_t *out);
 
 static char peek(expr *e)
 {
@@ -85,7 +85,7 @@ static sc_status primary(expr *e, int64_t *out)
     *out = 0;
     if (c == '(') {
         e->i++;
-        st = sum(e, out);
+        st = whole_expr(e, out);
         if (st == SC_OK && peek(e) != ')')
             st = sc_error(e->s->err, SC_EINPUT, SC_C_SYNTAX, sh_pos(e->s, at),
                           NULL, "'(' without its ')'");
@@ -155,6 +155,66 @@ static sc_status sum(expr *e, int64_t *out)
     return SC_OK;
 }
 
+static bool next_is(expr *e, const char *op)
+{
+    size_t n = strlen(op);
+    (void)peek(e);
+    for (size_t i = 0; i < n; i++)
+        if (e->i + i >= e->t->n || e->t->g[e->i + i].c != op[i]) return false;
+    e->i += (uint32_t)n;
+    return true;
+}
+
+/* Comparisons bind tighter than ==, that than &&, that than ||. */
+static sc_status logic(expr *e, int level, int64_t *out)
+{
+    static const char *const ops[][5] = {
+        {"||", NULL}, {"&&", NULL}, {"==", "!=", NULL}, {"<=", ">=", "<", ">"}};
+
+    enum { LEVELS = 4 };
+
+    if (level == LEVELS) return sum(e, out);
+    SC_TRY(logic(e, level + 1, out));
+    for (bool again = true; again;) {
+        again = false;
+        for (int i = 0; ops[level][i] && !again; i++) {
+            const char *op = ops[level][i];
+            if (!next_is(e, op)) continue;
+            int64_t a = *out, b = 0;
+            again = true;
+            SC_TRY(logic(e, level + 1, &b));
+            bool same = a == b, less = a < b;
+            *out = level == 0     ? a || b
+                   : level == 1   ? a && b
+                   : level == 2   ? same == (op[0] == '=')
+                   : op[0] == '<' ? less || (op[1] && same)
+                                  : !less && (op[1] || !same);
+        }
+    }
+    return SC_OK;
+}
+
+static sc_status whole_expr(expr *e, int64_t *out)
+{
+    uint32_t at = place(e);
+    if (++e->depth > MAX_NESTING)
+        return sc_error(e->s->err, SC_EINPUT, SC_C_TOO_BIG, sh_pos(e->s, at),
+                        NULL, "nested more than %d deep", (int)MAX_NESTING);
+    SC_TRY(logic(e, 0, out));
+    if (next_is(e, "?")) {
+        int64_t yes = 0, no = 0;
+        SC_TRY(whole_expr(e, &yes));
+        if (!next_is(e, ":"))
+            return sc_error(e->s->err, SC_EINPUT, SC_C_SYNTAX,
+                            sh_pos(e->s, place(e)), NULL,
+                            "'?' without its ':' in arithmetic");
+        SC_TRY(whole_expr(e, &no));
+        *out = *out ? yes : no;
+    }
+    e->depth--;
+    return SC_OK;
+}
+
 sc_status sh_arith(sh *s, const sh_text *t, uint32_t at, int64_t *out,
                    bool *known)
 {
@@ -162,7 +222,7 @@ sc_status sh_arith(sh *s, const sh_text *t, uint32_t at, int64_t *out,
     *out = 0;
     *known = false;
     if (sh_has_hole(t)) return SC_OK;
-    SC_TRY(sum(&e, out));
+    SC_TRY(whole_expr(&e, out));
     if (peek(&e))
         return sc_error(s->err, SC_EINPUT, SC_C_SYNTAX, sh_pos(s, place(&e)),
                         "whole numbers, variables, + - * / % and brackets",
@@ -182,8 +242,8 @@ typedef struct cond {
 
 static sh_truth any(cond *t);
 
-/* The word's text; a variable that the script never sets is empty.  NULL: it
- * can't be known. */
+/* The word's text; a variable that the script never sets is empty, and so is an
+ * argument that it is not launched with.  NULL: it can't be known. */
 static const char *word(cond *t, const sh_text *w)
 {
     char *buf = SC_NEW_N(t->s->a, char, w->n + 1);
@@ -194,7 +254,8 @@ static const char *word(cond *t, const sh_text *w)
             buf[n++] = w->g[i].c;
             continue;
         }
-        if (++i >= w->n || !sh_letter(w->g[i].c)) return NULL;
+        if (++i >= w->n || !(sh_letter(w->g[i].c) || sh_digit(w->g[i].c)))
+            return NULL;
         while (i < w->n && w->g[i].c != SH_HOLE_END) i++;
     }
     buf[n] = '\0';

@@ -324,7 +324,8 @@ static sc_status expand(sh *s, builder *b, param *p, bool quoted)
     return v->v.n ? emit(s, b, &v->v.t[0], quoted) : SC_OK;
 }
 
-static sc_status name_at(sh *s, sh_src *c, const char **out)
+/* `braces`: ${10} is the tenth argument, $10 the first and a 0. */
+static sc_status name_at(sh *s, sh_src *c, bool braces, const char **out)
 {
     char buf[128];
     size_t n = 0;
@@ -334,7 +335,8 @@ static sc_status name_at(sh *s, sh_src *c, const char **out)
                (sh_letter(c->g[c->i].c) || sh_digit(c->g[c->i].c)))
             buf[n++] = c->g[c->i++].c;
     } else if (ch && (sh_digit(ch) || strchr("@*#?$!-", ch))) {
-        buf[n++] = c->g[c->i++].c;
+        do buf[n++] = c->g[c->i++].c;
+        while (braces && n < 4 && sh_digit(ch) && sh_digit(first(c)));
     }
     *out = sc_strndup(s->a, buf, n);
     return *out ? SC_OK : sc_error_nomem(s->err);
@@ -351,7 +353,7 @@ static sc_status braced(sh *s, sh_src *c, builder *b, uint32_t at, bool quoted)
         p.length = true;
         in.i++;
     }
-    SC_TRY(name_at(s, &in, &p.name));
+    SC_TRY(name_at(s, &in, true, &p.name));
     if (!*p.name)
         return sc_error(s->err, SC_EINPUT, SC_C_SYNTAX, sh_pos(s, at),
                         "write ${NAME} or ${NAME:-default}",
@@ -387,7 +389,7 @@ static sc_status dollar(sh *s, sh_src *c, builder *b, bool quoted)
     }
     param p = {.at = at};
     c->i++;
-    SC_TRY(name_at(s, c, &p.name));
+    SC_TRY(name_at(s, c, false, &p.name));
     if (!*p.name) return add(s, b, (sh_glyph){at, '$', quoted}, quoted);
     return expand(s, b, &p, quoted);
 }
@@ -449,6 +451,16 @@ static sc_status backtick(sh *s, sh_src *c, builder *b)
     return hole(s, b, "(...)", at);
 }
 
+/* A hole in a text that is read again (eval, bash -c). */
+static sc_status hole_again(sh *s, sh_src *c, builder *b)
+{
+    for (bool end = false; c->i < c->n && !end; c->i++) {
+        end = c->g[c->i].c == SH_HOLE_END;
+        SC_TRY(add(s, b, c->g[c->i], true));
+    }
+    return SC_OK;
+}
+
 static sc_status part(sh *s, sh_src *c, builder *b, int how)
 {
     char ch = c->g[c->i].c;
@@ -456,6 +468,7 @@ static sc_status part(sh *s, sh_src *c, builder *b, int how)
     if (ch == '\\') return escaped(s, c, b, how);
     if (ch == '$') return dollar(s, c, b, quoted);
     if (ch == '`') return backtick(s, c, b);
+    if (ch == SH_HOLE) return hole_again(s, c, b);
     if (ch == '\'' && !quoted) return single_quoted(s, c, b);
     if (ch == '"' && !quoted) return double_quoted(s, c, b);
     return add(s, b, c->g[c->i++], quoted);

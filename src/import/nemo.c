@@ -289,7 +289,8 @@ static import_key *table(sc_arena *a)
         if (r->use != IMPORT_USED || r->id >= M_N) continue;
         const megatron_row *o = &megatron_rows[r->id];
         k[i].kind = kinds[o->kind];
-        k[i].lo = o->lo;
+        /* of no layers: nothing is recomputed */
+        k[i].lo = r->id == M_RC_LAYERS ? 0 : o->lo;
         k[i].hi = o->hi;
     }
     return k;
@@ -393,6 +394,12 @@ static void norms(megatron *m)
         v->text = "LayerNorm";
 }
 
+static void positions(megatron *m)
+{
+    import_value *v = &m->v[M_POSITION];
+    if (v->given && strcasecmp(v->text, "alibi") == 0) v->text = "alibi";
+}
+
 /* Precisions by name, such as "bf16_with_fp8_current_scaling_mixed". */
 static void precision(megatron *m, import_value *x)
 {
@@ -493,6 +500,7 @@ static sc_status read_tree(import_sink *to, const char *text, size_t len,
     flags(m);
     activation(m, v);
     norms(m);
+    positions(m);
     precision(m, v);
     tokenizer(m, v);
     others(m, v);

@@ -14,6 +14,7 @@ static const struct {
 } types[] = {
     {"GPT2BPETokenizer", 50257},
     {"Llama2Tokenizer", 32000},
+    {"LLamaTokenizer", 32000},
 };
 
 /* Rows of the embedding in the published models, before padding.  The first row

@@ -27,6 +27,8 @@ typedef enum trainer_id {
     R_COMPILE,
     R_OPTIMIZER,
     R_FINETUNING,
+    R_ZERO,
+    R_DTYPE,
     R_N
 } trainer_id;
 
@@ -56,7 +58,10 @@ static const import_key keys[] = {
     IMPORT_K_BOOL("torch_compile", R_COMPILE),
     IMPORT_K_WORD("optim", R_OPTIMIZER),
     IMPORT_K_WORD("finetuning_type", R_FINETUNING),
+    IMPORT_K_INT("zero_stage", R_ZERO, 0, 3), /* of DeepSpeed's examples */
+    IMPORT_K_WORD("dtype", R_DTYPE),
     IMPORT_K_REFUSED("use_peft", ADAPTERS),
+    IMPORT_K_REFUSED("lora_dim", ADAPTERS),
     IMPORT_K_REFUSED("use_lora", ADAPTERS),
     IMPORT_K_REFUSED("lora_r", ADAPTERS),
     IMPORT_K_REFUSED("lora_rank", ADAPTERS),
@@ -70,7 +75,6 @@ static const import_key keys[] = {
     IMPORT_K_REPORTED("use_liger_kernel"),
     IMPORT_K_REPORTED("packing"),
     IMPORT_K_REPORTED("torch_dtype"),
-    IMPORT_K_REPORTED("dtype"),
     IMPORT_K_REPORTED("torch_empty_cache_steps"),
     IMPORT_K_REPORTED("half_precision_backend"),
     IMPORT_K_REPORTED("sharded_ddp"),
@@ -160,6 +164,15 @@ static const import_key keys[] = {
     {NULL, 0, 0, 0, 0, 0, NULL},
 };
 
+/* Scripts with --zero_stage have --dtype; of others it is that of loading. */
+static sc_status dtype(import_sink *to, import_value *v)
+{
+    static const char *const names[] = {"fp16", "bf16", NULL};
+    int i = import_choose(to, &v[R_DTYPE], names, "fp16 or bf16");
+    return import_put(to, "precision", i == 1 ? SC_RECIPE_BF16 : SC_RECIPE_FP16,
+                      &v[R_DTYPE], "default of scripts with --zero_stage");
+}
+
 static sc_status precision(import_sink *to, import_value *v)
 {
     if (import_yes(&v[R_BF16]) && import_yes(&v[R_FP16]))
@@ -171,6 +184,10 @@ static sc_status precision(import_sink *to, import_value *v)
         return import_put(to, "precision", SC_RECIPE_FP16, &v[R_FP16], NULL);
     if (import_yes(&v[R_TF32]))
         return import_put(to, "precision", SC_RECIPE_TF32, &v[R_TF32], NULL);
+    if (v[R_ZERO].given) return dtype(to, v);
+    if (v[R_DTYPE].given)
+        SC_TRY(import_warn(to, v[R_DTYPE].at, "%s is not modelled",
+                           v[R_DTYPE].name));
     return import_put(to, "precision", SC_RECIPE_FP32, NULL,
                       "default of Trainer: neither bf16 nor fp16");
 }
@@ -208,6 +225,8 @@ static sc_status fsdp_words(import_sink *to, import_value *v)
 static sc_status sharding(import_sink *to, import_value *v)
 {
     import_value *d = &v[R_DEEPSPEED], *c = &v[R_FSDP_CONFIG];
+    if (import_good(&v[R_ZERO]))
+        return import_put(to, "zero", v[R_ZERO].number, &v[R_ZERO], NULL);
     if (d->given && d->node->kind == SC_N_MAP)
         return deepspeed_map(to, d->node);
     if (d->given && d->text[0]) {

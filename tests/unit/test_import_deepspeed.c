@@ -15,6 +15,8 @@ static void test_meaning(void **state)
         const char *text, *fields;
     } cases[] = {
         {"{}", "tp=1 pp=1 cp=1 zero=0 precision=fp32 overlap-grad-reduce=no"},
+        {"{\"_comment\": \"see there\", \"zero_optimization\": {\"stage\": 1}}",
+         "tp=1 pp=1 cp=1 zero=1 precision=fp32 overlap-grad-reduce=no"},
         {"{\"zero_optimization\": {\"stage\": 3}, \"bf16\": {\"enabled\": "
          "true}}",
          NONE " zero=3 precision=bf16 overlap-grad-reduce=yes"},

@@ -93,6 +93,20 @@ static void test_trainer(void **state)
          "model=gpt2 software=torchtitan-2025 tp=1 pp=1 dp=16 cp=1 "
          "global-batch=128 micro-batch=2 seq=1024 zero=3 fsdp=true "
          "recompute=none precision=bf16"},
+        /* DeepSpeed's examples: the stage is an option, fp16 the default */
+        {SH,
+         "deepspeed --num_nodes 1 --num_gpus 4 main.py --model_name_or_path "
+         "gpt2 "
+         "--per_device_train_batch_size 2 --zero_stage 2 --deepspeed "
+         "--lora_dim 0\n",
+         "model=gpt2 tp=1 pp=1 dp=4 cp=1 global-batch=8 micro-batch=2 zero=2 "
+         "recompute=none precision=fp16"},
+        {SH,
+         "deepspeed --num_nodes 1 --num_gpus 4 main.py "
+         "--per_device_train_batch_size 2 "
+         "--zero_stage 0 --dtype bf16\n",
+         "software=pytorch-ddp tp=1 pp=1 dp=4 cp=1 global-batch=8 "
+         "micro-batch=2 zero=0 recompute=none precision=bf16"},
         {SH,
          "accelerate launch --num_processes 4 train.py "
          "--gradient_checkpointing --per_gpu_train_batch_size 1\n",

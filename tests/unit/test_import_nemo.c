@@ -63,6 +63,14 @@ static void test_jobs(void **state)
          "${oc.env:SEQ, 128}\n  data:\n    seq_length: "
          "${model.encoder_seq_length}\n",
          BEFORE "micro-batch=2 seq=128" AFTER},
+        /* in a file of the launcher, which is included as `training` */
+        {NEMO,
+         "model:\n  micro_batch_size: ${divide_ceil:${training.n}, 2}\n"
+         "  encoder_seq_length: ${multiply:4, ${.part}}\n  part: 32\n"
+         "  global_batch_size: ${divide_floor:${n},2}\n"
+         "  activations_checkpoint_method: block\n"
+         "  activations_checkpoint_num_layers: 0\nn: 5\n",
+         BEFORE "global-batch=2 micro-batch=3 seq=128" AFTER},
     };
 
     for (size_t i = 0; i < SC_COUNT(cases); i++)
@@ -122,6 +130,10 @@ static void test_models(void **state)
     t = model_of("  gated_linear_unit: true\n  activation_func: "
                  "torch.nn.functional.gelu\n");
     assert_int_equal(t.act, SC_ACT_GEGLU);
+    t = model_of("  ffn_hidden_size: ${multiply:3, ${.hidden_size}}\n"
+                 "  position_embedding_type: ALiBi\n");
+    assert_int_equal(t.ffn, 192);
+    assert_int_equal(t.position, SC_POS_ALIBI);
 }
 
 static void test_findings(void **state)
@@ -135,7 +147,11 @@ static void test_findings(void **state)
         {"model:\n" RUN "  tensor_model_paralel_size: 2\n", "unknown-key 4:3"},
         {"model:\n" RUN "  tensor_model_parallel_size: two\n", "type 4:31"},
         {"model:\n" RUN "  data: {seq_length: 64}\n", "conflict 4:22"},
-        {"model:\n" RUN "  num_layers: ${multiply:2,3}\n",
+        {"model:\n" RUN "  num_layers: ${subtract:2,3}\n",
+         "type 4:15, missing 0:0, missing 0:0"},
+        {"model:\n" RUN "  num_layers: ${divide_ceil:2, 0}\n",
+         "type 4:15, missing 0:0, missing 0:0"},
+        {"model:\n" RUN "  num_layers: ${multiply:2, ${.none}}\n",
          "type 4:15, missing 0:0, missing 0:0"},
         {"model:\n" RUN SIZES "  activation: mish\n", "unknown-name 9:15"},
         {"trainer: {precision: int8}\nmodel:\n" RUN, "unknown-name 1:22"},
