@@ -27,13 +27,12 @@ static sc_status put(megatron *m, const char *key, megatron_id id,
                 : sc_error_nomem(m->to->err);
 }
 
-static void need(megatron *m, megatron_id id)
+/* `given`: the value of option `option`, which replaces that of the file; 0. */
+static void need(megatron *m, megatron_id id, int64_t given, const char *option)
 {
-    if (m->v[id].given) return;
+    if (m->v[id].given || given > 0) return;
     char hint[80], name[64];
-    snprintf(hint, sizeof hint, "%s needs %s",
-             m->tree ? "the program" : "Megatron-LM",
-             megatron_name(m, id, name));
+    snprintf(hint, sizeof hint, "add it to the file, or give %s", option);
     import_error(m->to, SC_C_MISSING, sc_pos_file(m->to->file), hint, "no %s",
                  megatron_name(m, id, name));
 }
@@ -348,8 +347,8 @@ static sc_status recompute(megatron *m)
 static sc_status batch(megatron *m)
 {
     sc_job *j = m->to->job;
-    need(m, M_MBS);
-    need(m, M_SEQ);
+    need(m, M_MBS, m->to->job->mbs, "--micro-batch");
+    need(m, M_SEQ, m->to->job->seq, "--seq");
     if (megatron_good(m, M_MBS))
         SC_TRY(put(m, "micro-batch", M_MBS, megatron_number(m, M_MBS, 0)));
     if (megatron_good(m, M_SEQ))

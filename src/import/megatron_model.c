@@ -189,7 +189,9 @@ static sc_status position(megatron *m, sc_transformer *t)
         import_error(m->to, SC_C_MISSING, sc_pos_file(m->to->file),
                      "it is the number of rows of the learned table", "no %s",
                      megatron_name(m, M_MAX_POS, name));
-    return put(m, "max_seq", &t->max_seq, M_SEQ, megatron_number(m, M_SEQ, 1));
+    return put(
+        m, "max_seq", &t->max_seq, M_SEQ,
+        megatron_number(m, M_SEQ, m->to->job->seq > 0 ? m->to->job->seq : 1));
 }
 
 /* Rows of the embedding table: `n` padded so that tensor parallelism divides
