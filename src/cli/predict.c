@@ -403,6 +403,7 @@ static sc_status compare(cli *c, int argc, char *const *argv, uint32_t n)
         o = (predict_opts){0};
         SC_TRY(prepare(&each, words, one, sets, &job[i], &o));
         SC_TRY(one_at_a_time(&each, &o));
+        job[i].progress = cli_progress(&each);
         SC_TRY(cli_predict_run(&each, &job[i], &o, &p[i]));
         fits = fits || p[i].fits;
         jobs[i] = &job[i];
@@ -429,6 +430,7 @@ sc_status cli_predict(cli *c, int argc, char *const *argv)
     sc_opt_set sets[2] = {{sc_job_keys, &job, {{0}}},
                           {cli_predict_keys, &o, {{0}}}};
     SC_TRY(prepare(c, argc, argv, sets, &job, &o));
+    job.progress = cli_progress(c);
     SC_TRY(cli_measured_read(c, o.measured, &measured));
     if (c->dump_config) return cli_predict_dump(c, sets, &job, &o);
     /* only a step that is run completely has all operations */

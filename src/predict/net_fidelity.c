@@ -36,6 +36,7 @@ static sc_status open_site(const net_prediction *x, const sc_workload *w,
     if (x->hw->n_groups > 0) s->o.devices = x->hw;
     s->o.symmetry = !x->job->no_symmetry;
     s->o.record = true;
+    s->o.progress = x->job->progress;
     double *speed = SC_NEW_N(x->a, double, w->n_ranks);
     if (!speed) return sc_error_nomem(err);
     for (uint32_t r = 0; r < w->n_ranks; r++) speed[r] = slow;

@@ -56,6 +56,7 @@ sc_status predict_chosen(const sc_job *job, const sc_run *run,
     own.gamma = job->gamma;
     own.op_times = job->op_times;
     own.fidelity = job->fidelity;
+    own.progress = job->progress;
     own.no_symmetry = job->no_symmetry;
     own.schedule_file = job->schedule_file;
     own.tree = tree;

@@ -65,6 +65,7 @@ typedef struct sc_job {
                  * graphs show it: the same prediction, slower */
     bool brief; /* only time and memory by the requested engine: no second
                  * engine, no suggestions (fits, sweeps) */
+    const sc_progress *progress; /* of a simulation by messages; NULL: nobody */
 } sc_job;
 
 void sc_job_init(sc_job *job);

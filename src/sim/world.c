@@ -234,7 +234,7 @@ void sim_loop(sim_world *w)
             break;
         }
         if (w->n_events++ >= limit) w->status = too_many_events(w);
-        if ((w->n_events & 0xffff) == 0)
+        if ((w->n_events & 0xfff) == 0)
             sc_progress_tell(w->o->progress, "events", w->n_events, 0);
         switch (e->kind) {
         case SIM_EV_BATCH: run_batch(w, (sim_batch *)e); break;
