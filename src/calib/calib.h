@@ -100,7 +100,7 @@ typedef struct sc_valid_group {
      * costs over the measured best (mean over sets, worst set). */
     double kendall_tau, regret, regret_max;
     double mem_mape, mem_max; /* NaN where no memory was measured */
-    double coverage;          /* share of rows inside their 80 % interval */
+    double coverage;          /* fraction of rows inside their 80 % interval */
 } sc_valid_group;
 
 /* Rows that were left out together, or of one kind of model. */

@@ -162,7 +162,7 @@ static void put_families(const sc_valid_row *rows, uint32_t n, sc_text *t)
 {
     sc_text_add(t, "# Each family as the others predict it: mean of "
                    "log(measured / predicted), mean error,\n"
-                   "# share of rows in the intervals of the others.\n"
+                   "# fraction of rows in the intervals of the others.\n"
                    "families:\n");
     for (uint32_t i = 0; i < n; i++) {
         family_sum s;

@@ -27,8 +27,9 @@ static const double small_bytes = 1048576;
 enum { MAX_ROUNDS = 6, SEARCH_STEPS = 40, LOG_PARAMETERS = 12 };
 
 /* Constants of the built-in fit that depend on the cluster. */
-static const char *const constants[] = {"net_share", "all_to_all_net_share",
-                                        "p2p_share", "pcie_share", NULL};
+static const char *const constants[] = {"net_fraction",
+                                        "all_to_all_net_fraction",
+                                        "p2p_fraction", "pcie_fraction", NULL};
 
 typedef struct candidate {
     sc_param param;

@@ -37,11 +37,11 @@ typedef struct coll_query {
     const sc_place *at;
     sc_coll coll;
     double bytes;
-    uint32_t gen;           /* row of the parameters by generation */
-    bool pcie;              /* inside the node over host links */
-    bool xgmi, rccl;        /* AMD's links; AMD's library */
-    double node, net;       /* nominal bytes/s, neighbours' pattern */
-    double ring;            /* `node` multiplied by link_share and pair_loss */
+    uint32_t gen;     /* row of the parameters by generation */
+    bool pcie;        /* inside the node over host links */
+    bool xgmi, rccl;  /* AMD's links; AMD's library */
+    double node, net; /* nominal bytes/s, neighbours' pattern */
+    double ring;      /* `node` multiplied by link_fraction and pair_loss */
     double all_pairs, pair; /* the same for other patterns */
     double rings;           /* NICs of a node, rings */
     double spread;          /* NICs of a node, all-to-all */

@@ -33,9 +33,9 @@ static double by_gen(const coll_query *k, sc_param volta)
     return k->c->p[(uint32_t)volta + k->gen];
 }
 
-static double ring_share(const coll_query *k, const sc_dim *d)
+static double ring_fraction(const coll_query *k, const sc_dim *d)
 {
-    if (k->pcie) return param(k, SC_P_PCIE_SHARE);
+    if (k->pcie) return param(k, SC_P_PCIE_FRACTION);
     if (k->xgmi) return param(k, SC_P_XGMI);
     double share = by_gen(k, SC_P_LINK_VOLTA);
     if (d->kind != SC_DIM_SWITCH) return share;
@@ -99,7 +99,7 @@ sc_status coll_query_init(coll_query *k, const sc_cost *c, const sc_hw *hw,
     k->xgmi = k->rccl && !k->pcie;
     SC_TRY(node_rates(k, err));
     net_rates(k);
-    k->ring = k->node * ring_share(k, d);
+    k->ring = k->node * ring_fraction(k, d);
     k->lat_node = sc_net_latency(hw, SC_SCOPE_NODE);
     k->lat_net = sc_net_latency(hw, SC_SCOPE_NET);
     return SC_OK;
@@ -107,9 +107,9 @@ sc_status coll_query_init(coll_query *k, const sc_cost *c, const sc_hw *hw,
 
 /* ---- rates, hops, bases */
 
-static double protocol_share(const coll_query *k, coll_protocol p)
+static double protocol_fraction(const coll_query *k, coll_protocol p)
 {
-    if (p == COLL_LL) return param(k, SC_P_LL_SHARE);
+    if (p == COLL_LL) return param(k, SC_P_LL_FRACTION);
     return p == COLL_LL128 ? by_gen(k, SC_P_LL128_VOLTA) : 1;
 }
 
@@ -125,9 +125,9 @@ static double node_rate(const coll_query *k, int algorithm, coll_protocol p)
                param(k, k->gen >= SC_NCCL_BLACKWELL ? SC_P_NVLS_BLACKWELL
                                                     : SC_P_NVLS) *
                (k->at->nodes > 1 ? param(k, SC_P_NVLS_TREE) : 1);
-    double rate = k->ring * protocol_share(k, p);
+    double rate = k->ring * protocol_fraction(k, p);
     if (algorithm != SC_ALGO_TREE || p == COLL_LL) return rate;
-    rate *= param(k, SC_P_TREE_SHARE);
+    rate *= param(k, SC_P_TREE_FRACTION);
     return p == COLL_LL128 ? rate * param(k, SC_P_TREE_LL128) : rate;
 }
 
@@ -302,10 +302,10 @@ static double forwarded(const coll_query *k)
     return out * (k->at->m - 1.0) / k->at->m;
 }
 
-static double direct_share(const coll_query *k)
+static double direct_fraction(const coll_query *k)
 {
-    if (k->pcie) return param(k, SC_P_PCIE_SHARE);
-    return param(k, k->xgmi ? SC_P_XGMI : SC_P_P2P_SHARE);
+    if (k->pcie) return param(k, SC_P_PCIE_FRACTION);
+    return param(k, k->xgmi ? SC_P_XGMI : SC_P_P2P_FRACTION);
 }
 
 static bool estimate_direct(const coll_query *k, sc_phases *ph,
@@ -319,7 +319,7 @@ static bool estimate_direct(const coll_query *k, sc_phases *ph,
         if (ph->p[i].scope == SC_SCOPE_NODE) ph->p[i].bytes += forwarded(k);
     q->port_bytes = sc_phases_bytes(ph, SC_SCOPE_NODE);
     q->bound = bound(ph, node, net);
-    q->node_bw = node * direct_share(k);
+    q->node_bw = node * direct_fraction(k);
     q->net_bw = net * param(k, pair      ? SC_P_NET_W
                                : k->rccl ? SC_P_A2A_NET_RCCL
                                          : SC_P_A2A_NET);

@@ -44,8 +44,8 @@ static bool has_a_say(const coll_query *k, int algorithm)
 }
 
 /* Each channel has the rate of its search, so fewer channels carry less. */
-static double channel_share(const sc_channels *g, const sc_nccl_options *o,
-                            sc_nccl_algo a)
+static double channel_fraction(const sc_channels *g, const sc_nccl_options *o,
+                               sc_nccl_algo a)
 {
     bool nvls = a == SC_NCCL_NVLS || a == SC_NCCL_NVLS_TREE;
     double full = nvls ? g->nvls.n_channels : g->n_channels;
@@ -83,6 +83,6 @@ sc_status coll_select(const coll_query *k, int algorithm, coll_choice *out,
     *out = (coll_choice){.algorithm = of_nccl[c.algo],
                          .protocol = (coll_protocol)c.proto,
                          .channels = c.n_channels,
-                         .share = channel_share(&g, &o, c.algo)};
+                         .share = channel_fraction(&g, &o, c.algo)};
     return SC_OK;
 }

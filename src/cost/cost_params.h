@@ -19,7 +19,7 @@
     X(SC_P_LAUNCH, "kernel_launch", "s", 3.65e-6, 0, 0, 1e-3,                  \
       "start-up of one kernel on the device; same fit")                        \
     X(SC_P_MEM_EFF, "memory_efficiency", "fraction", 0.84, 0, 0.1, 1,          \
-      "share of the datasheet's memory bandwidth that streaming kernels "      \
+      "fraction of the datasheet's memory bandwidth that streaming kernels "   \
       "reach; median of Vidur's `add` rows 0.839")                             \
     X(SC_P_TILE_SMALL, "gemm_tile_small", "fraction", 0.974, 0, 0.1, 1,        \
       "rate of a 128x128 tile over that of 256x128; same fit as gemm_k0")      \
@@ -31,7 +31,7 @@
       "2023, figure 5: 190 to 200 of 312 TFLOP/s with the causal mask")        \
     X(SC_P_POWER_HOPPER, "power_hopper", "exponent", 0.353, 0, 0, 1,           \
       "rate ~ (board power / 700 W)^p; 500 W boards of torchtitan beside "     \
-      "700 W boards; "                                                          \
+      "700 W boards; "                                                         \
       "fitted elsewhere on these rows (standard error 27 %)")            \
     X(SC_P_POWER_BLACKWELL, "power_blackwell", "exponent", 0.76, 0, 0, 1,      \
       "rate ~ (board power / 1000 W)^p; "                                      \
@@ -81,10 +81,10 @@
       "same, accelerators of other makers and consumer boards; MI300X and "    \
       "L40S submissions to MLPerf, "                                           \
       "fitted elsewhere on these rows")                  \
-    X(SC_P_GEMM_TPU, "gemm_tpu", "fraction", 0.53, 0.2, 0.1, 1,                  \
+    X(SC_P_GEMM_TPU, "gemm_tpu", "fraction", 0.53, 0.2, 0.1, 1,                \
       "same, TPU v3 to v5; centre: MLPerf GPT-3 on v5p, "                      \
       "fitted elsewhere on these rows (standard error 6 %)")             \
-    X(SC_P_GEMM_TPU6, "gemm_tpu_v6", "fraction", 0.38, 0.3, 0.1, 1,              \
+    X(SC_P_GEMM_TPU6, "gemm_tpu_v6", "fraction", 0.38, 0.3, 0.1, 1,            \
       "same, TPU v6; centre: MLPerf GPT-3 on Trillium, "                       \
       "fitted elsewhere on these rows (standard error 6 %)")             \
     X(SC_P_GROUPED, "grouped_gemm", "fraction", 0.8, 0, 0.2, 1,           \
@@ -103,25 +103,25 @@
     X(SC_P_QUANTIZE, "quantize_traffic", "factor", 2, 0.5, 0.2, 10,            \
       "memory passes to scale operands per tensor, in units of 3 bytes per "   \
       "element")                                                               \
-    X(SC_P_QUANTIZE_MX, "quantize_traffic_mx", "factor", 1.33, 0, 0.2, 10,      \
-      "same, scales per block: 2 bytes read, 1 + 1 written by rows and by "     \
+    X(SC_P_QUANTIZE_MX, "quantize_traffic_mx", "factor", 1.33, 0, 0.2, 10,     \
+      "same, scales per block: 2 bytes read, 1 + 1 written by rows and by "    \
       "columns")                                                \
     X(SC_P_TP_EXPOSED, "tp_exposed", "fraction", 0.3, 0.5, 0.01, 1,            \
-      "share of tensor-parallel exchanges that shows where the program "       \
+      "fraction of tensor-parallel exchanges that shows where the program "    \
       "overlaps them with products")                                           \
     X(SC_P_EP_RATE, "dispatch_rate", "factor", 1.03, 0, 0.1, 1.3,              \
       "rate of token dispatch inside a node over that of an all-to-all "       \
       "alone; DeepEP's README, 2025-02: 153 and 158 GB/s of the 200 of an "    \
-      "H800, against p2p_share")                                               \
+      "H800, against p2p_fraction")                                            \
     X(SC_P_EP_ROW, "dispatch_row", "B", 5130, 0.3, 100, 1e5,                   \
       "cost of a copy of a token in a dispatch inside a node beside its "      \
       "bytes; centre fitted elsewhere on these rows")    \
-    X(SC_P_EP_NET, "dispatch_net", "fraction", 0.887, 0, 0.1, 1,                \
-      "usable share of the nominal NIC rate in token dispatch by a library "   \
-      "made for it; DeepEP's README, 2025-02: 43, 44, 46 GB/s of 50 between "    \
+    X(SC_P_EP_NET, "dispatch_net", "fraction", 0.887, 0, 0.1, 1,               \
+      "usable fraction of the NIC rate in token dispatch by a library "        \
+      "made for it; DeepEP's README, 2025-02: 43, 44, 46 GB/s of 50 between "  \
       "nodes, 16 to 64 ranks")                                                 \
     X(SC_P_EP_EXPOSED, "ep_exposed", "fraction", 0.2186, 0, 0.01, 1,           \
-      "share of token dispatch that shows where it is overlapped; "            \
+      "fraction of token dispatch that shows where it is overlapped; "         \
       "fitted elsewhere on these rows (standard error 31 %)")            \
     X(SC_P_BMM, "batched_gemm", "fraction", 0.7, 0.3, 0.1, 1,                  \
       "rate of the batched products of unfused attention over that of large "  \

@@ -25,7 +25,7 @@
 
 /* Inside a node: base + steps * hop + bytes / rate, for each protocol. */
 #define SC_PARAMS_NET_NODE(X)                                                 \
-    SC_PARAMS_BY_GEN(X, SC_P_LINK, "link_share", "fraction", 0.88, 0.80,      \
+    SC_PARAMS_BY_GEN(X, SC_P_LINK, "link_fraction", "fraction", 0.88, 0.80,   \
                      0.824, 0.78, 0.05, 0.1, 1,                               \
                      "rate of the Simple protocol over the nominal port "     \
                      "rate; centre: NCCL's link constants 22/25, 20/25, "     \
@@ -33,7 +33,7 @@
     X(SC_P_PAIR_LOSS, "pair_loss", "fraction", 0.5, 0.3, 0.01, 1,             \
       "a switch ring of n loses this / n^2: few channels for few peers; "     \
       "centre: two devices lose an eighth")                                   \
-    SC_PARAMS_BY_GEN(X, SC_P_LL128, "ll128_share", "fraction", 0.92, 0.92,    \
+    SC_PARAMS_BY_GEN(X, SC_P_LL128, "ll128_fraction", "fraction", 0.92, 0.92, \
                      0.92, 0.92, 0.3, 0.1, 1,                                 \
                      "rate of LL128 over Simple; centre: NCCL")               \
     SC_PARAMS_BY_GEN(X, SC_P_BASE_LL128, "base_ll128", "s", 30e-6, 30e-6,     \
@@ -48,29 +48,29 @@
       "one step inside the node, LL; centre: Vidur; NCCL 0.6 us")             \
     X(SC_P_HOP_LL128, "hop_ll128", "s", 0.8e-6, 0.5, 1e-7, 2e-5,              \
       "same, LL128; centre: Vidur; NCCL 1.9 us")                              \
-    X(SC_P_LL_SHARE, "ll_share", "fraction", 0.32, 0.2, 0.1, 0.5,             \
+    X(SC_P_LL_FRACTION, "ll_fraction", "fraction", 0.32, 0.2, 0.1, 0.5,       \
       "rate of LL over Simple; half of its payload are flags; centre: Vidur") \
     X(SC_P_BASE_SIMPLE, "base_simple", "s", 25e-6, 0.5, 1e-6, 2e-4,           \
       "fixed time of a Simple collective; centre: Vidur; NCCL 8.4 us")        \
     X(SC_P_HOP_SIMPLE, "hop_simple", "s", 5e-6, 0.5, 1e-6, 2e-5,              \
       "one step inside the node, Simple; centre between NCCL's 3.4 us and "   \
       "Vidur's 6.6 us")                                                       \
-    X(SC_P_NVLS, "nvls_share", "fraction", 0.70, 0.05, 0.1, 1,                \
+    X(SC_P_NVLS, "nvls_fraction", "fraction", 0.70, 0.05, 0.1, 1,             \
       "rate of in-switch reduction over the nominal port rate, Hopper; "      \
       "centre: NCCL 0.85 * 20.6/25")                                          \
-    X(SC_P_NVLS_BLACKWELL, "nvls_share_blackwell", "fraction", 0.58, 0.05,    \
+    X(SC_P_NVLS_BLACKWELL, "nvls_fraction_blackwell", "fraction", 0.58, 0.05, \
       0.1, 1, "same, Blackwell; centre: NCCL 0.74 * 40.1/50")                 \
     X(SC_P_NVLS_BASE, "nvls_base", "s", 60e-6, 0.4, 1e-6, 3e-4,               \
       "fixed time of an NVLS collective; NCCL's selector says 25 us, logs "   \
       "about 80")                                                             \
     X(SC_P_NVLS_FILL, "nvls_fill", "fraction", 0.4, 0.5, 0.01, 2,             \
-      "share of one round of NVLS chunks that fills the pipeline")            \
+      "fraction of one round of NVLS chunks that fills the pipeline")         \
     X(SC_P_NVLS_CHANNELS, "nvls_channels", "blocks", 16, 0, 1, 64,            \
       "thread blocks of an NVLS collective; NCCL, Hopper")                    \
-    X(SC_P_XGMI, "xgmi_share", "fraction", 0.73, 0, 0.1, 1,                   \
+    X(SC_P_XGMI, "xgmi_fraction", "fraction", 0.73, 0, 0.1, 1,                \
       "rate of a ring or exchange over AMD's links; published rows: MI300X "  \
       "0.71 and 0.75, MI355X 0.67 and 0.76")                                  \
-    X(SC_P_PCIE_SHARE, "pcie_share", "fraction", 0.6, 0, 0.1, 1,              \
+    X(SC_P_PCIE_FRACTION, "pcie_fraction", "fraction", 0.6, 0, 0.1, 1,        \
       "rate of a ring over host links; published all-reduce logs of PCIe "    \
       "nodes reach 55 to 65 % of the nominal rate")                           \
     X(SC_P_PCIE_HOP, "pcie_hop", "factor", 1.67, 0, 1, 10,                    \
@@ -78,30 +78,32 @@
 
 /* Between nodes. */
 #define SC_PARAMS_NET_NODES(X)                                                 \
-    X(SC_P_NET_W, "net_share", "fraction", 0.92, 0, 0.1, 1,                    \
-      "usable share of the nominal NIC rate of one node; InfiniBand logs at "  \
+    X(SC_P_NET_W, "net_fraction", "fraction", 0.92, 0, 0.1, 1,                 \
+      "usable fraction of the nominal NIC rate of one node; InfiniBand logs "  \
+      "at "                                                                    \
       "256 MiB and above")                                                     \
     SC_PARAMS_BY_GEN(                                                          \
-        X, SC_P_NET_RING, "net_ring_share", "fraction", 1, 1, 1, 0.86, 0, 0.1, \
-        1,                                                                     \
-        "of that, rings; all-gather logs of 2 x 8 H100 and "                   \
+        X, SC_P_NET_RING, "net_ring_fraction", "fraction", 1, 1, 1, 0.86, 0,   \
+        0.1, 1,                                                                \
+        "fraction of net_fraction that rings reach; all-gather logs of 2 x 8 " \
+        "H100 and "                                                            \
         "H200 show none of a loss, of two B200 pairs (InfiniBand "             \
         "and RoCE) 0.84 and 0.89")                                             \
-    X(SC_P_NET_PAT, "net_pat_share", "fraction", 0.75, 0, 0.1, 1,              \
-      "of that, parallel aggregated trees; NCCL")                              \
-    X(SC_P_NET_LL, "net_ll_share", "fraction", 0.5, 0, 0.1, 0.5,               \
-      "of that, LL: 4 of 8 bytes are payload")                                 \
-    X(SC_P_NET_LL128, "net_ll128_share", "fraction", 0.9375, 0, 0.1, 0.9375,   \
-      "same, LL128: 120 of 128 bytes")                                         \
+    X(SC_P_NET_PAT, "net_pat_fraction", "fraction", 0.75, 0, 0.1, 1,           \
+      "the same for parallel aggregated trees; NCCL")                          \
+    X(SC_P_NET_LL, "net_ll_fraction", "fraction", 0.5, 0, 0.1, 0.5,            \
+      "the same for LL: 4 of 8 bytes are payload")                             \
+    X(SC_P_NET_LL128, "net_ll128_fraction", "fraction", 0.9375, 0, 0.1,        \
+      0.9375, "the same for LL128: 120 of 128 bytes")                          \
     SC_PARAMS_BY_GEN(X, SC_P_NET_LL_MAX, "net_ll_max", "B/s", 20e9, 20e9,      \
                      39e9, 39e9, 0, 1e9, 1e11,                                 \
-                     "most bus bandwidth of LL over several nodes; NCCL, "     \
+                     "largest bus bandwidth of LL over several nodes; NCCL, "  \
                      "by host generation")                                     \
-    X(SC_P_TREE_SHARE, "tree_share", "fraction", 0.92, 0, 0.1, 1,              \
+    X(SC_P_TREE_FRACTION, "tree_fraction", "fraction", 0.92, 0, 0.1, 1,        \
       "in-node rate of a tree over that of a ring; NCCL")                      \
-    X(SC_P_TREE_LL128, "tree_ll128_share", "fraction", 0.85, 0, 0.1, 1,        \
-      "of that, LL128; NCCL")                                                  \
-    X(SC_P_NVLS_TREE, "nvls_tree_share", "fraction", 0.95, 0.1, 0.1, 1,        \
+    X(SC_P_TREE_LL128, "tree_ll128_fraction", "fraction", 0.85, 0, 0.1, 1,     \
+      "the same for LL128, over tree_fraction; NCCL")                          \
+    X(SC_P_NVLS_TREE, "nvls_tree_fraction", "fraction", 0.95, 0.1, 0.1, 1,     \
       "rate of the in-switch part of an NVLS tree over that of NVLS")          \
     X(SC_P_NVLS_TREE_BASE, "nvls_tree_base", "s", 25e-6, 0, 0, 1e-3,           \
       "added to nvls_base by an NVLS tree; NCCL")                              \
@@ -125,28 +127,29 @@
       "same, Simple; NCCL")
 
 /* Point to point, all-to-all, and the blocks collectives occupy. */
-#define SC_PARAMS_NET_P2P(X)                                                   \
-    X(SC_P_P2P_SHARE, "p2p_share", "fraction", 0.75, 0, 0.1, 1,                \
-      "rate of one transfer over the nominal port rate inside a node; Vidur "  \
-      "send_recv, all-to-all logs: 0.94 of NCCL's link constants")             \
-    X(SC_P_P2P_T0, "p2p_t0", "s", 7e-6, 0, 0, 1e-3,                            \
-      "time of a tiny transfer inside a node; Vidur 5.5 to 8.7 us")            \
-    X(SC_P_P2P_T1, "p2p_t1", "s", 13e-6, 0, 0, 1e-3,                           \
-      "same at 64 KiB, without bandwidth; Vidur 9 to 17 us")                   \
-    X(SC_P_P2P_NET_T0, "p2p_net_t0", "s", 16.5e-6, 0, 0, 1e-3,                 \
-      "as p2p_t0, between nodes; Vidur 16 to 17 us")                           \
-    X(SC_P_P2P_NET_T1, "p2p_net_t1", "s", 41e-6, 0, 0, 1e-3,                   \
-      "as p2p_t1, between nodes; Vidur 27 to 62 us")                           \
-    X(SC_P_A2A_NET, "all_to_all_net_share", "fraction", 0.75, 0, 0.1, 1,       \
-      "usable share of the nominal NIC rate in an all-to-all, NCCL; logs of "  \
-      "16 B200 show 0.45, and 0.74 with more channels per peer")               \
-    X(SC_P_A2A_NET_RCCL, "all_to_all_net_share_rccl", "fraction", 0.9, 0, 0.1, \
-      1, "same, RCCL; logs of MI350 and MI355X show 0.97, 0.93, 0.78")         \
-    SC_PARAMS_BY_GEN(X, SC_P_CHANNELS, "channels", "blocks", 12, 24, 24, 32,   \
-                     0, 1, 64,                                                 \
-                     "thread blocks of a large ring or tree; NCCL's logs of "  \
-                     "full nodes")                                             \
-    X(SC_P_P2P_CHANNELS, "p2p_channels", "blocks", 32, 0, 1, 64,               \
+#define SC_PARAMS_NET_P2P(X)                                                  \
+    X(SC_P_P2P_FRACTION, "p2p_fraction", "fraction", 0.75, 0, 0.1, 1,         \
+      "rate of one transfer over the nominal port rate inside a node; Vidur " \
+      "send_recv, all-to-all logs: 0.94 of NCCL's link constants")            \
+    X(SC_P_P2P_T0, "p2p_t0", "s", 7e-6, 0, 0, 1e-3,                           \
+      "time of a tiny transfer inside a node; Vidur 5.5 to 8.7 us")           \
+    X(SC_P_P2P_T1, "p2p_t1", "s", 13e-6, 0, 0, 1e-3,                          \
+      "same at 64 KiB, without bandwidth; Vidur 9 to 17 us")                  \
+    X(SC_P_P2P_NET_T0, "p2p_net_t0", "s", 16.5e-6, 0, 0, 1e-3,                \
+      "as p2p_t0, between nodes; Vidur 16 to 17 us")                          \
+    X(SC_P_P2P_NET_T1, "p2p_net_t1", "s", 41e-6, 0, 0, 1e-3,                  \
+      "as p2p_t1, between nodes; Vidur 27 to 62 us")                          \
+    X(SC_P_A2A_NET, "all_to_all_net_fraction", "fraction", 0.75, 0, 0.1, 1,   \
+      "usable fraction of the nominal NIC rate in an all-to-all, NCCL; logs " \
+      "of "                                                                   \
+      "16 B200 show 0.45, and 0.74 with more channels per peer")              \
+    X(SC_P_A2A_NET_RCCL, "all_to_all_net_fraction_rccl", "fraction", 0.9, 0,  \
+      0.1, 1, "same, RCCL; logs of MI350 and MI355X show 0.97, 0.93, 0.78")   \
+    SC_PARAMS_BY_GEN(X, SC_P_CHANNELS, "channels", "blocks", 12, 24, 24, 32,  \
+                     0, 1, 64,                                                \
+                     "thread blocks of a large ring or tree; NCCL's logs of " \
+                     "full nodes")                                            \
+    X(SC_P_P2P_CHANNELS, "p2p_channels", "blocks", 32, 0, 1, 64,              \
       "thread blocks of a large transfer or all-to-all; NCCL")
 
 /* Half-widths of 80 % intervals, as factors; from leaving devices and sizes

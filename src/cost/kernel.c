@@ -39,8 +39,8 @@ static double power_factor(const sc_cost *c, const sc_device *d)
 }
 
 /* Fraction of the peak that large products reach. */
-static double gemm_share(const sc_cost *c, const sc_device *d,
-                         sc_precision precision, sc_scaling scaling)
+static double gemm_fraction(const sc_cost *c, const sc_device *d,
+                            sc_precision precision, sc_scaling scaling)
 {
     bool low = precision == SC_FP8 || precision == SC_FP4;
     double row = low && scaling == SC_SCALE_ROW ? c->p[SC_P_FP8_ROW] : 1;
@@ -77,10 +77,10 @@ static double peak_of(const sc_device *d, sc_precision p)
 static double product_rate(const sc_cost *c, const sc_device *d,
                            sc_precision precision, sc_scaling scaling)
 {
-    double rate = peak_of(d, precision) * d->chip_share;
+    double rate = peak_of(d, precision) * d->chip_fraction;
     if (arch_of(d)->ultra && precision >= SC_FP16)
         rate *= c->p[SC_P_ULTRA_GEMM];
-    rate *= gemm_share(c, d, precision, scaling) * power_factor(c, d);
+    rate *= gemm_fraction(c, d, precision, scaling) * power_factor(c, d);
     return rate;
 }
 
@@ -182,8 +182,8 @@ static sc_price price_gemm(const sc_cost *c, const sc_device *d,
         rate *= c->p[SC_P_BMM];
         if (half && (k->n % 8 || k->k % 8)) {
             /* no tensor-core kernel for strided batches supports such rows */
-            rate = fmin(rate, d->vector_flops *
-                                  gemm_share(c, d, SC_FP32, SC_SCALE_TENSOR));
+            rate = fmin(rate, d->vector_flops * gemm_fraction(c, d, SC_FP32,
+                                                              SC_SCALE_TENSOR));
             p.limit = "unaligned";
             pad = 1;
         }
@@ -211,9 +211,10 @@ static sc_price price_direct(const sc_cost *c, const sc_device *d,
     sc_price p = sc_kernel_amount(k);
     p.limit = "compute";
     bool vector = k->batch > 1 && k->n < CONV_LEAST;
-    double t = vector ? p.flops / (d->vector_flops *
-                                   gemm_share(c, d, SC_FP32, SC_SCALE_TENSOR))
-                      : tile_time(c, d, k, rate, bw);
+    double t = vector
+                   ? p.flops / (d->vector_flops *
+                                gemm_fraction(c, d, SC_FP32, SC_SCALE_TENSOR))
+                   : tile_time(c, d, k, rate, bw);
     double move = p.bytes / bw;
     if (move > t) p.limit = "memory";
     p.seconds = fmax(t, move) + c->p[SC_P_LAUNCH];
@@ -240,8 +241,8 @@ static sc_price price_conv(const sc_cost *c, const sc_device *d,
 }
 
 /* Fraction of the 16-bit peak by generation of kernel and device. */
-static double flash_share(const sc_cost *c, const sc_device *d,
-                          sc_attention_kernel kernel)
+static double flash_fraction(const sc_cost *c, const sc_device *d,
+                             sc_attention_kernel kernel)
 {
     const sc_arch *a = arch_of(d);
     if (a->fit == SC_FIT_BLACKWELL) {
@@ -264,11 +265,11 @@ static double flash_rate(const sc_cost *c, const sc_device *d,
                          sc_attention_kernel kernel, sc_precision pr)
 {
     double peak = peak_of(d, pr);
-    double share = flash_share(c, d, kernel);
+    double share = flash_fraction(c, d, kernel);
     if (arch_of(d)->fit >= SC_FIT_TPU) /* no fit of its attention kernels
                                           exists */
-        share = fmin(share, gemm_share(c, d, pr, SC_SCALE_TENSOR));
-    return peak * d->chip_share * share * power_factor(c, d);
+        share = fmin(share, gemm_fraction(c, d, pr, SC_SCALE_TENSOR));
+    return peak * d->chip_fraction * share * power_factor(c, d);
 }
 
 static sc_price price_flash(const sc_cost *c, const sc_device *d,

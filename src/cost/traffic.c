@@ -154,7 +154,7 @@ static uint32_t sides_of(const loads *x, const uint32_t *rank, uint32_t n,
 /* ---- rings */
 
 /* Bytes per byte of V on each edge of all rings together. */
-static double edge_share(const group *g)
+static double edge_fraction(const group *g)
 {
     const sc_coll_phase *p = &g->schedule.phase[0];
     return p->pattern == SC_COLL_RING ? (double)p->steps / p->part : 1;
@@ -187,7 +187,7 @@ static bool find_box(const loads *x, const group *g, uint32_t node, box *b,
     uint32_t n = 1;
     *is = false;
     *b = (box){.n = g->node.first[node + 1] - g->node.first[node]};
-    if (edge_share(g) == 1) return true; /* it has a root */
+    if (edge_fraction(g) == 1) return true; /* it has a root */
     b->sides = sides_of(x, rank, b->n, b->side);
     for (uint32_t d = 0; d < b->sides; d++) {
         if (b->side[d].index == NULL) return false;
@@ -284,7 +284,7 @@ static bool add_found(loads *x, const group *g, uint32_t node, const found *f,
     uint32_t size = x->hw->node_size, to = node + 1 < g->node.n ? node + 1 : 0;
     uint32_t base = g->rank[g->node.first[node]] / size * size;
     uint32_t there = g->rank[g->node.first[to]] / size * size;
-    double share = edge_share(g) / f->channels;
+    double share = edge_fraction(g) / f->channels;
     for (uint32_t c = 0; c < f->channels; c++) {
         const uint32_t *o = f->order + (size_t)c * f->n;
         uint32_t last = o[f->n - 1];
@@ -379,7 +379,7 @@ static bool add_rings(loads *x, group *g)
     bool done = false;
     if (sc_coll_wired(x->hw) && !add_wired_rings(x, g, &done)) return false;
     if (done) return true;
-    double all = edge_share(g), rings = (double)g->node.least;
+    double all = edge_fraction(g), rings = (double)g->node.least;
     order_on_torus(x->hw, g);
     for (uint32_t k = 0; k < g->node.n; k++) {
         uint32_t next = k + 1 < g->node.n ? k + 1 : 0;

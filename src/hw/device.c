@@ -31,7 +31,7 @@ typedef struct raw_device {
     double peak[SC_N_PRECISIONS], vector_flops;
     double mem_bytes, mem_bw, l2_bytes;
     int64_t units, links, array;
-    double clock_hz, link_bw, host_bw, power_w, chip_share;
+    double clock_hz, link_bw, host_bw, power_w, chip_fraction;
 } raw_device;
 
 #define WORD(key, field, about)                                                \
@@ -90,10 +90,10 @@ static const sc_key device_keys[] = {
            "all scale-up links, one direction"),
     NUMBER("host_bw", host_bw, SC_U_RATE, 0, 1e17, true,
            "bandwidth to the host, one direction"),
-    {.name = "chip_share",
+    {.name = "chip_fraction",
      .type = SC_T_QUANTITY,
      .unit = SC_U_NONE,
-     .offset = offsetof(raw_device, chip_share),
+     .offset = offsetof(raw_device, chip_fraction),
      .min = 0.1,
      .max = 1,
      .help = "part of the peaks that the chip has on its first board"},
@@ -114,7 +114,8 @@ static void from_raw(const raw_device *r, hw_values values, sc_device *d)
                      .l2_bytes = (uint64_t)llround(r->l2_bytes),
                      .units = (uint32_t)r->units,
                      .array = (uint32_t)r->array,
-                     .chip_share = r->chip_share > 0 ? r->chip_share : 1,
+                     .chip_fraction =
+                         r->chip_fraction > 0 ? r->chip_fraction : 1,
                      .clock_hz = r->clock_hz,
                      .links = (uint32_t)r->links,
                      .link_bw = r->link_bw,
@@ -182,7 +183,7 @@ static raw_device to_raw(const sc_device *d)
                     .l2_bytes = (double)d->l2_bytes,
                     .units = d->units,
                     .array = d->array,
-                    .chip_share = d->chip_share,
+                    .chip_fraction = d->chip_fraction,
                     .clock_hz = d->clock_hz,
                     .links = d->links,
                     .link_bw = d->link_bw,
@@ -203,7 +204,7 @@ static sc_status own_peaks(const sc_node *map, const sc_key *keys,
     if (!any) return SC_OK;
     for (int p = 0; p < SC_N_PRECISIONS; p++)
         if (!sc_given_has(given, keys, sc_precision_names[p])) r->peak[p] = 0;
-    r->chip_share = 1;
+    r->chip_fraction = 1;
     if (sc_given_has(given, keys, "vector_flops")) return SC_OK;
     r->vector_flops = r->peak[SC_FP32];
     if (r->vector_flops > 0) return SC_OK;

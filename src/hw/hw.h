@@ -67,13 +67,13 @@ typedef struct sc_device {
     uint32_t units; /* SMs, CUs, cores */
     uint32_t array; /* side of a systolic array; 0: none */
     double
-        chip_share; /* the peaks of the same chip on its family's reference board, as a fraction of these peaks */
-    double clock_hz;        /* boost */
-    uint32_t links;         /* scale-up links; 0: none */
-    double link_bw;         /* bytes/s of all scale-up links, one dir. */
-    double host_bw;         /* bytes/s to the host (PCIe), one dir. */
-    double power_w;         /* board power limit */
-    uint32_t n_values;      /* for `show`: every value and its source */
+        chip_fraction; /* the peaks of the same chip on its family's reference board, as a fraction of these peaks */
+    double clock_hz;   /* boost */
+    uint32_t links;    /* scale-up links; 0: none */
+    double link_bw;    /* bytes/s of all scale-up links, one dir. */
+    double host_bw;    /* bytes/s to the host (PCIe), one dir. */
+    double power_w;    /* board power limit */
+    uint32_t n_values; /* for `show`: every value and its source */
     const sc_value *values; /* [n_values] */
 } sc_device;
 

@@ -202,7 +202,7 @@ sc_status sim_net_init(const sc_graph *g, const sc_sim_opts *o, sc_arena *a,
     *net = (sim_net){.a = a};
     SC_TRY(collect(g, a, &u, &n_uses, err));
     if (n_uses == 0) return SC_OK;
-    SC_TRY(find_crossings(o->hw, o->link_share, u, n_uses, a, &c, &n, err));
+    SC_TRY(find_crossings(o->hw, o->link_fraction, u, n_uses, a, &c, &n, err));
     SC_TRY(sc_flows_new(a, &net->flows, err));
     return fill_routes(c, n, g->n_traffic, a, net, err);
 }
@@ -278,7 +278,7 @@ static sc_status beyond(const sc_sim_opts *o, uint64_t link, const char *name,
                     "%.4g bytes/s",
                     name, bytes, text, (long long)took,
                     sc_hw_link_bw(o->hw, link) *
-                        o->link_share[sc_hw_link_scope(o->hw, link)]);
+                        o->link_fraction[sc_hw_link_scope(o->hw, link)]);
 }
 
 sc_status sim_net_check(const sim_net *net, const sc_graph *g,

@@ -8,7 +8,7 @@
 
 void sc_sim_opts_init(sc_sim_opts *o)
 {
-    *o = (sc_sim_opts){.gamma = NAN, .link_share = {1, 1}};
+    *o = (sc_sim_opts){.gamma = NAN, .link_fraction = {1, 1}};
     for (int a = 0; a < SC_N_OP_KINDS; a++)
         for (int b = 0; b < SC_N_OP_KINDS; b++) o->rate[a][b] = 1;
 }
@@ -39,7 +39,7 @@ static sc_status check_opts(const sc_sim_opts *o, sc_err *err)
         return sc_error(err, SC_EINPUT, SC_C_RANGE, sc_pos_none(), NULL,
                         "gamma is not between 0 and 1e6");
     for (int s = 0; s < 2; s++)
-        if (!(o->link_share[s] > 0 && o->link_share[s] <= 1))
+        if (!(o->link_fraction[s] > 0 && o->link_fraction[s] <= 1))
             return sc_error(err, SC_EINPUT, SC_C_RANGE, sc_pos_none(), NULL,
                             "a share of links is not in (0, 1]");
     return SC_OK;

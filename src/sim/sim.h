@@ -44,7 +44,7 @@ typedef struct sc_sim_opts {
     /* If >= 0, compute and gradient exchanges that overlap both take 1 + gamma
      * times as long, whatever `rate` says; NaN: by the rates. */
     double gamma;
-    double link_share[2]; /* by sc_scope, see sc_fabric_opts */
+    double link_fraction[2]; /* by sc_scope, see sc_fabric_opts */
 } sc_sim_opts;
 
 /* All rates 1, nothing shared. */

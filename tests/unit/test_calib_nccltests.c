@@ -370,7 +370,7 @@ static void test_fit(void **state)
                      SC_OK);
     assert_int_equal(sc_cost_builtin(&a, &builtin, &err), SC_OK);
     truth = builtin;
-    int share = sc_param_find("net_share");
+    int share = sc_param_find("net_fraction");
     assert_true(share >= 0);
     truth.p[share] = 0.6; /* a network that gives two thirds of the usual */
     uint32_t n = measure(&truth, hw, rows);
@@ -382,7 +382,7 @@ static void test_fit(void **state)
     assert_true(fit.error_before > 0.2);
     assert_true(fit.error_after < 0.02);
     assert_true(fabs(c.p[share] / 0.6 - 1) < 0.1);
-    assert_non_null(strstr(report.buf, "net_share"));
+    assert_non_null(strstr(report.buf, "net_fraction"));
     /* the profile reads as the fitted values */
     sc_nccl_fit_write(&fit, "two tests\nof f", &yml);
     sc_cost again = builtin;

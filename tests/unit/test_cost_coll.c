@@ -61,7 +61,7 @@ static void ring_equation(void **state)
     assert_int_equal(big.channels, 24);
     sc_coll_price tiny = price(hw, SC_ALL_REDUCE, 1024, place(hw, 8, 1), -1);
     near(tiny.seconds, p[SC_P_BASE_LL_AMPERE] + 14 * p[SC_P_HOP_LL] +
-                           1792 / (b * p[SC_P_LL_SHARE]));
+                           1792 / (b * p[SC_P_LL_FRACTION]));
     assert_string_equal(tiny.protocol, "LL");
     assert_int_equal(tiny.channels, 1);
 }
@@ -153,7 +153,7 @@ static void all_to_all_is_bound_by_its_slower_side(void **state)
     double wire = 1e9 * 24 / 32 / (25e9 * f.cost.p[SC_P_A2A_NET]);
     assert_true(p.seconds > wire && p.seconds < wire * 1.01);
     p = price(hw, SC_ALL_TO_ALL, 1e9, place(hw, 8, 1), -1);
-    double port = 1e9 * 7 / 8 / (300e9 * f.cost.p[SC_P_P2P_SHARE]);
+    double port = 1e9 * 7 / 8 / (300e9 * f.cost.p[SC_P_P2P_FRACTION]);
     assert_true(p.seconds > port && p.seconds < port * 1.02);
 }
 

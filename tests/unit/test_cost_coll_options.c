@@ -268,7 +268,7 @@ static void intervals(void **state)
     sc_cost_coll_interval(&cost, hw, &near, 4e6, &p, &low, &high);
     assert_true(high < 1.5 * p.seconds && low > p.seconds / 1.5);
     static const char profile[] =
-        "parameters: {net_share: 0.8}\n"
+        "parameters: {net_fraction: 0.8}\n"
         "calibrated: [{device: h100-sxm, nodes: 2, nic_bw: 400GB/s}]\n";
     assert_int_equal(
         sc_cost_read(profile, sizeof profile - 1, "p.yml", &arena, &cost, &err),

@@ -298,7 +298,7 @@ static void refuses(void **state)
     o.gamma = -0.5;
     refuse("gamma");
     sc_sim_opts_init(&o);
-    o.link_share[1] = 2;
+    o.link_fraction[1] = 2;
     refuse("share of links");
     sc_sim_opts_init(&o);
     refuse("106 days");
