@@ -122,3 +122,10 @@ bool sc_glob(const char *pattern, const char *text)
     while (*pattern == '*') pattern++;
     return *pattern == '\0';
 }
+
+uint32_t sc_find_rising(const uint32_t *list, uint32_t n, uint32_t number)
+{
+    uint32_t at = 0;
+    SC_FIRST(at, n, mid, list[mid] >= number);
+    return at < n && list[at] == number ? at : n;
+}

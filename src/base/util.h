@@ -10,6 +10,21 @@
 
 #define SC_COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
+/* Binary search: raises the index `at` to the first below `end` at which
+ * `reached`, an expression of the new variable `mid`, is true; once true it
+ * stays so.  If it is true nowhere, `at` becomes `end`. */
+#define SC_FIRST(at, end, mid, reached)                      \
+    for (uint64_t end_ = (end); (at) < end_;) {              \
+        uint32_t mid = (uint32_t)((at) + (end_ - (at)) / 2); \
+        if (reached)                                         \
+            end_ = mid;                                      \
+        else                                                 \
+            (at) = mid + 1;                                  \
+    }
+
+/* The index of a number in a rising list of `n`; `n`: it is not there. */
+uint32_t sc_find_rising(const uint32_t *list, uint32_t n, uint32_t number);
+
 /* Whole file into the arena, terminated by a NUL that `len` does not count.
  * "-" is standard input.  Refuses directories and files over `max` bytes. */
 sc_status sc_file_read(const char *path, size_t max, sc_arena *a, char **buf,

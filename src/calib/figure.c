@@ -30,15 +30,9 @@ static bool is_gradient(const sc_lifetime *l)
 /* The op that a part is of. */
 static sc_op op_of(const sc_graph *g, uint32_t part)
 {
-    sc_op low = 0, high = g->n_ops;
-    while (high - low > 1) {
-        sc_op mid = low + (high - low) / 2;
-        if (sc_part_first(g, mid) <= part)
-            low = mid;
-        else
-            high = mid;
-    }
-    return low;
+    sc_op next = 1;
+    SC_FIRST(next, g->n_ops, mid, sc_part_first(g, mid) > part);
+    return next - 1;
 }
 
 static sc_time start_of(const sc_net_step *s, uint32_t part)

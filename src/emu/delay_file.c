@@ -10,20 +10,14 @@
 double delay_curve_at(const delay_curve *c, double bytes)
 {
     if (c->n == 0) return 0;
-    uint32_t low = 0, high = c->n - 1;
+    uint32_t last = c->n - 1, high = 1;
     if (bytes <= c->bytes[0])
         return fmax(c->value[0] - c->head * (c->bytes[0] - bytes), 0);
-    if (bytes >= c->bytes[high])
-        return c->value[high] + c->tail * (bytes - c->bytes[high]);
-    while (high - low > 1) {
-        uint32_t mid = low + (high - low) / 2;
-        if (c->bytes[mid] <= bytes)
-            low = mid;
-        else
-            high = mid;
-    }
-    double b0 = c->bytes[low], b1 = c->bytes[high];
-    double v0 = c->value[low], v1 = c->value[high];
+    if (bytes >= c->bytes[last])
+        return c->value[last] + c->tail * (bytes - c->bytes[last]);
+    SC_FIRST(high, last, mid, c->bytes[mid] > bytes);
+    double b0 = c->bytes[high - 1], b1 = c->bytes[high];
+    double v0 = c->value[high - 1], v1 = c->value[high];
     if (!(b0 > 0 && v0 > 0)) return v0 + (v1 - v0) * (bytes - b0) / (b1 - b0);
     double v = v0 * pow(v1 / v0, log(bytes / b0) / log(b1 / b0));
     return fmin(fmax(v, v0), v1);

@@ -28,15 +28,8 @@ uint32_t emu_group_rank_at(const emu_group *g, uint32_t member)
 
 uint32_t emu_real_number(const sc_emu_config *c, uint32_t rank)
 {
-    uint32_t lo = 0, hi = c->n_real;
-    while (lo < hi) {
-        uint32_t mid = lo + (hi - lo) / 2;
-        if (c->real[mid] < rank)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo < c->n_real && c->real[lo] == rank ? lo : EMU_NONE;
+    uint32_t i = sc_find_rising(c->real, c->n_real, rank);
+    return i < c->n_real ? i : EMU_NONE;
 }
 
 /* ---- members ------------------------------------------------------------- */
@@ -57,16 +50,10 @@ uint32_t emu_group_member(const emu_group *g, uint32_t rank)
         uint32_t i = (rank - m->base) / m->stride;
         return i < g->n ? i : EMU_NONE;
     }
-    uint64_t lo = 0, hi = g->n, key = (uint64_t)rank << 32;
-    while (lo < hi) {
-        uint64_t mid = lo + (hi - lo) / 2;
-        if (m->order[mid] < key)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    if (lo == g->n || m->order[lo] >> 32 != rank) return EMU_NONE;
-    return (uint32_t)m->order[lo];
+    uint32_t at = 0;
+    SC_FIRST(at, g->n, mid, m->order[mid] >> 32 >= rank);
+    if (at == g->n || m->order[at] >> 32 != rank) return EMU_NONE;
+    return (uint32_t)m->order[at];
 }
 
 /* Builds the lookup of members; ranks that occur twice are found on the way. */

@@ -46,19 +46,10 @@ typedef struct choice {
 static uint32_t place_in(const choice *p, uint32_t group, uint32_t rank)
 {
     const sc_rank_group *g = &p->w->groups[group];
-    uint32_t lo = 0, hi = g->n;
-    if (!p->rising[group]) {
-        while (lo < g->n && g->rank[lo] != rank) lo++;
-        return lo;
-    }
-    while (lo < hi) {
-        uint32_t mid = lo + (hi - lo) / 2;
-        if (g->rank[mid] < rank)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo < g->n && g->rank[lo] == rank ? lo : g->n;
+    uint32_t i = 0;
+    if (p->rising[group]) return sc_find_rising(g->rank, g->n, rank);
+    while (i < g->n && g->rank[i] != rank) i++;
+    return i;
 }
 
 /* The position of `peer` relative to `rank`: size of the group, distance in

@@ -23,15 +23,8 @@ int64_t store_share(const store_world *w, uint64_t ones)
 
 static bool is_real(const store_world *w, uint64_t rank)
 {
-    uint32_t low = 0, high = w->n_real;
-    while (low < high) {
-        uint32_t mid = low + (high - low) / 2;
-        if (w->real[mid] < rank)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return low < w->n_real && w->real[low] == rank;
+    return rank < w->world &&
+           sc_find_rising(w->real, w->n_real, (uint32_t)rank) < w->n_real;
 }
 
 static bool digit(uint8_t c)

@@ -18,17 +18,11 @@ static bool starts(const char *s, const char *with)
 
 static const et_node *parent_of(const et_trace *t, const et_node *n)
 {
-    uint32_t lo = 0, hi = t->n;
-    while (lo < hi) {
-        uint32_t mid = lo + (hi - lo) / 2;
-        if (t->node[mid].id < n->parent)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    if (lo == t->n || t->node[lo].id != n->parent || &t->node[lo] == n)
+    uint32_t at = 0;
+    SC_FIRST(at, t->n, mid, t->node[mid].id >= n->parent);
+    if (at == t->n || t->node[at].id != n->parent || &t->node[at] == n)
         return NULL;
-    return &t->node[lo];
+    return &t->node[at];
 }
 
 static bool is_op(const et_node *n)

@@ -252,15 +252,9 @@ static sc_status find_runs(folding *d)
 static const infer_run *run_at(const infer_fold *d, uint32_t op,
                                uint32_t *instance)
 {
-    uint32_t low = 0, high = d->n_runs;
-    while (low < high) {
-        uint32_t mid = low + (high - low) / 2;
-        if (d->run[mid].whole <= op)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    const infer_run *r = low ? &d->run[low - 1] : NULL;
+    uint32_t next = 0;
+    SC_FIRST(next, d->n_runs, mid, d->run[mid].whole > op);
+    const infer_run *r = next ? &d->run[next - 1] : NULL;
     if (!r || op >= r->whole + r->count * r->n_ops) return NULL;
     *instance = (op - r->whole) / r->n_ops;
     return r;

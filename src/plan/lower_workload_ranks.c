@@ -150,17 +150,9 @@ sc_status work_sides_of(const lower_notes *notes, uint32_t n_ranks,
 void work_parts(const work_sides *s, uint32_t rank, uint32_t comm,
                 uint32_t *from, uint32_t *to)
 {
-    uint32_t low = s->head[rank], high = s->head[rank + 1];
-    while (low < high) {
-        uint32_t mid = low + (high - low) / 2;
-        if (s->part[mid].comm < comm)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    for (*from = *to = low;
-         *to < s->head[rank + 1] && s->part[*to].comm == comm;)
-        ++*to;
+    uint32_t first = s->head[rank], end = s->head[rank + 1];
+    SC_FIRST(first, end, mid, s->part[mid].comm >= comm);
+    for (*from = *to = first; *to < end && s->part[*to].comm == comm;) ++*to;
 }
 
 /* ---- the workload

@@ -8,16 +8,10 @@
 
 const sc_ccl *sim_node_ccl(const sc_system *s, uint64_t id)
 {
-    uint32_t lo = 0, hi = s->n_node_ccl;
-    while (lo < hi) {
-        uint32_t mid = lo + (hi - lo) / 2;
-        if (s->node_ccl[mid].node < id)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    if (lo < s->n_node_ccl && s->node_ccl[lo].node == id)
-        return &s->node_ccl[lo].ccl;
+    uint32_t at = 0;
+    SC_FIRST(at, s->n_node_ccl, mid, s->node_ccl[mid].node >= id);
+    if (at < s->n_node_ccl && s->node_ccl[at].node == id)
+        return &s->node_ccl[at].ccl;
     return NULL;
 }
 

@@ -42,18 +42,12 @@ static void advance(const sc_graph *g, sc_result *r, sim_slot *x, sim_seq *q,
     sc_time rest = (sc_time)ceil(x->left);
     sc_time from = x->since + rest - p->end[q->part];
     if (now - x->since < rest) return;
-    uint32_t lo = q->part + 1, hi = p->n - 1;
-    while (lo < hi) {
-        uint32_t mid = (lo + hi) / 2;
-        if (from + p->end[mid] > now)
-            hi = mid;
-        else
-            lo = mid + 1;
-    }
-    if (q->late) keep_ends(g, r, x->op, q->part, lo, from);
-    q->part = lo;
-    begin(p, x, lo);
-    x->since = from + p->end[lo - 1];
+    uint32_t next = q->part + 1;
+    SC_FIRST(next, p->n - 1, mid, from + p->end[mid] > now);
+    if (q->late) keep_ends(g, r, x->op, q->part, next, from);
+    q->part = next;
+    begin(p, x, next);
+    x->since = from + p->end[next - 1];
     x->rate = 1;
 }
 

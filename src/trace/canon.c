@@ -113,17 +113,11 @@ static sc_status sort_nodes(canon *c, raw_trace *t)
 static uint32_t find(const canon *c, uint64_t id)
 {
     const uint64_t *ids = c->list.id;
-    uint32_t low = 0, high = c->list.n_tasks;
+    uint32_t next = 1;
     if (id < c->low || id - c->low > c->span) return SC_MAP_END;
     if (c->table != NULL) return c->table[id - c->low] - 1;
-    while (high - low > 1) {
-        uint32_t mid = low + (high - low) / 2;
-        if (ids[mid] <= id)
-            low = mid;
-        else
-            high = mid;
-    }
-    return ids[low] == id ? low : SC_MAP_END;
+    SC_FIRST(next, c->list.n_tasks, mid, ids[mid] > id);
+    return ids[next - 1] == id ? next - 1 : SC_MAP_END;
 }
 
 /* ---- columns */

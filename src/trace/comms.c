@@ -259,9 +259,7 @@ static uint32_t find(const comms *c, uint32_t name)
 static bool has_member(const comms *c, uint32_t group, uint32_t rank)
 {
     const sc_rank_group *g = &c->group[group];
-    if (c->ascending[group])
-        return g->n > 0 &&
-               bsearch(&rank, g->rank, g->n, sizeof rank, by_rank) != NULL;
+    if (c->ascending[group]) return sc_find_rising(g->rank, g->n, rank) < g->n;
     for (uint32_t i = 0; i < g->n; i++)
         if (g->rank[i] == rank) return true;
     return false;

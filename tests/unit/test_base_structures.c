@@ -256,6 +256,26 @@ static void test_normal(void **state)
     assert_true(fabs(both / DRAWS) < 4 / sqrt(DRAWS));
 }
 
+/* ---- binary search ------------------------------------------------------------- */
+
+static void test_first(void **state)
+{
+    static const uint32_t rising[] = {2, 3, 5, 8, 13};
+    (void)state;
+    for (uint32_t n = 0; n <= 5; n++)
+        for (uint32_t number = 0; number < 15; number++) {
+            uint32_t at = 0, found = 0, want = 0;
+            while (want < n && rising[want] < number) want++;
+            SC_FIRST(at, n, mid, rising[mid] >= number);
+            assert_int_equal(at, want);
+            found = want < n && rising[want] == number ? want : n;
+            assert_int_equal(sc_find_rising(rising, n, number), found);
+        }
+    uint32_t from = 2; /* nothing before is asked for */
+    SC_FIRST(from, 5, mid, rising[mid] > 1);
+    assert_int_equal(from, 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -271,6 +291,7 @@ int main(void)
         cmocka_unit_test(test_quantiles),
         cmocka_unit_test(test_normal_quantile),
         cmocka_unit_test(test_normal),
+        cmocka_unit_test(test_first),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
