@@ -48,4 +48,6 @@ void sc_json_null(sc_json *j);
 void sc_json_put_string(sc_json *j, const char *key, const char *v);
 void sc_json_put_double(sc_json *j, const char *key, double v);
 void sc_json_put_uint(sc_json *j, const char *key, uint64_t v);
+void sc_json_put_strings(sc_json *j, const char *key, const char *const *v,
+                         uint32_t n);
 #endif

@@ -227,3 +227,12 @@ void sc_json_put_uint(sc_json *j, const char *key, uint64_t v)
     sc_json_key(j, key);
     sc_json_uint(j, v);
 }
+
+void sc_json_put_strings(sc_json *j, const char *key, const char *const *v,
+                         uint32_t n)
+{
+    sc_json_key(j, key);
+    sc_json_begin(j, '[');
+    for (uint32_t i = 0; i < n; i++) sc_json_string(j, v[i]);
+    sc_json_end(j, ']');
+}

@@ -8,70 +8,51 @@
 
 /* ---- JSON --------------------------------------------------------------------- */
 
-static void put_string(sc_json *j, const char *key, const char *v)
-{
-    sc_json_put_string(j, key, v);
-}
-
-static void put_double(sc_json *j, const char *key, double v)
-{
-    sc_json_put_double(j, key, v);
-}
-
-static void put_uint(sc_json *j, const char *key, uint64_t v)
-{
-    sc_json_put_uint(j, key, v);
-}
-
 static void row_json(const sc_valid_row *r, bool seconds, sc_json *j)
 {
     sc_json_begin(j, '{');
-    put_string(j, "id", r->id);
-    put_string(j, "family", r->family);
-    put_string(j, "device", r->device);
-    put_string(j, "model", r->model);
-    put_double(j, seconds ? "measured_s" : "measured", r->measured);
-    put_double(j, seconds ? "predicted_s" : "predicted", r->predicted);
-    put_double(j, "error", r->error);
+    sc_json_put_string(j, "id", r->id);
+    sc_json_put_string(j, "family", r->family);
+    sc_json_put_string(j, "device", r->device);
+    sc_json_put_string(j, "model", r->model);
+    sc_json_put_double(j, seconds ? "measured_s" : "measured", r->measured);
+    sc_json_put_double(j, seconds ? "predicted_s" : "predicted", r->predicted);
+    sc_json_put_double(j, "error", r->error);
     if (seconds) {
-        put_double(j, "low_s", r->low);
-        put_double(j, "high_s", r->high);
-        put_string(j, "kind",
-                   isfinite(r->predicted) ? sc_model_kind_names[r->kind]
-                                          : NULL);
+        sc_json_put_double(j, "low_s", r->low);
+        sc_json_put_double(j, "high_s", r->high);
+        sc_json_put_string(j, "kind",
+                           isfinite(r->predicted) ? sc_model_kind_names[r->kind]
+                                                  : NULL);
     }
     if (isfinite(r->mem_measured)) {
-        put_double(j, "measured_memory_bytes", r->mem_measured);
-        put_double(j, "predicted_memory_bytes", r->mem_predicted);
+        sc_json_put_double(j, "measured_memory_bytes", r->mem_measured);
+        sc_json_put_double(j, "predicted_memory_bytes", r->mem_predicted);
     }
     sc_json_key(j, "counted");
     sc_json_bool(j, r->counted);
-    if (r->reason) put_string(j, "reason", r->reason);
-    sc_json_key(j, "assumptions");
-    sc_json_begin(j, '[');
-    for (uint32_t i = 0; i < r->n_assumptions; i++)
-        sc_json_string(j, r->assumptions[i]);
-    sc_json_end(j, ']');
+    if (r->reason) sc_json_put_string(j, "reason", r->reason);
+    sc_json_put_strings(j, "assumptions", r->assumptions, r->n_assumptions);
     sc_json_end(j, '}');
 }
 
 static void group_json(const sc_valid_group *g, sc_json *j)
 {
     sc_json_begin(j, '{');
-    put_string(j, "family", g->family);
-    put_string(j, "device", g->device);
-    put_uint(j, "rows", g->rows);
-    put_uint(j, "skipped", g->skipped);
-    put_double(j, "mape", g->mape);
-    put_double(j, "median_ape", g->median_ape);
-    put_double(j, "p90_ape", g->p90_ape);
-    put_double(j, "bias", g->bias);
-    put_double(j, "kendall_tau", g->kendall_tau);
-    put_double(j, "regret", g->regret);
-    put_double(j, "regret_max", g->regret_max);
-    put_double(j, "coverage", g->coverage);
-    put_double(j, "memory_mape", g->mem_mape);
-    put_double(j, "memory_max_ape", g->mem_max);
+    sc_json_put_string(j, "family", g->family);
+    sc_json_put_string(j, "device", g->device);
+    sc_json_put_uint(j, "rows", g->rows);
+    sc_json_put_uint(j, "skipped", g->skipped);
+    sc_json_put_double(j, "mape", g->mape);
+    sc_json_put_double(j, "median_ape", g->median_ape);
+    sc_json_put_double(j, "p90_ape", g->p90_ape);
+    sc_json_put_double(j, "bias", g->bias);
+    sc_json_put_double(j, "kendall_tau", g->kendall_tau);
+    sc_json_put_double(j, "regret", g->regret);
+    sc_json_put_double(j, "regret_max", g->regret_max);
+    sc_json_put_double(j, "coverage", g->coverage);
+    sc_json_put_double(j, "memory_mape", g->mem_mape);
+    sc_json_put_double(j, "memory_max_ape", g->mem_max);
     sc_json_end(j, '}');
 }
 
@@ -82,11 +63,11 @@ static void parts_json(const sc_validation *v, sc_json *j)
     for (uint32_t i = 0; i < v->n_parts; i++) {
         const sc_valid_part *p = &v->parts[i];
         sc_json_begin(j, '{');
-        put_string(j, p->is_kind ? "kind" : v->left_out, p->name);
-        put_uint(j, "rows", p->rows);
-        put_double(j, "mape", p->mape);
-        put_double(j, "bias", p->bias);
-        put_double(j, "coverage", p->coverage);
+        sc_json_put_string(j, p->is_kind ? "kind" : v->left_out, p->name);
+        sc_json_put_uint(j, "rows", p->rows);
+        sc_json_put_double(j, "mape", p->mape);
+        sc_json_put_double(j, "bias", p->bias);
+        sc_json_put_double(j, "coverage", p->coverage);
         sc_json_end(j, '}');
     }
     sc_json_end(j, ']');
@@ -101,8 +82,8 @@ static const char *intervals_of(const sc_validation *v)
 void sc_validation_json(const sc_validation *v, sc_json *j)
 {
     sc_json_begin(j, '{');
-    put_string(j, "schema", "stepcast.validate/1");
-    put_string(j, "unit", v->unit);
+    sc_json_put_string(j, "schema", "stepcast.validate/1");
+    sc_json_put_string(j, "unit", v->unit);
     sc_json_key(j, "rows");
     sc_json_begin(j, '[');
     bool seconds = strcmp(v->unit, "s") == 0;
@@ -112,15 +93,15 @@ void sc_validation_json(const sc_validation *v, sc_json *j)
     sc_json_begin(j, '[');
     for (uint32_t i = 0; i < v->n_groups; i++) group_json(&v->groups[i], j);
     sc_json_end(j, ']');
-    put_double(j, "mape", v->mape);
-    put_double(j, "median_ape", v->median_ape);
-    put_double(j, "coverage", v->coverage);
+    sc_json_put_double(j, "mape", v->mape);
+    sc_json_put_double(j, "median_ape", v->median_ape);
+    sc_json_put_double(j, "coverage", v->coverage);
     if (v->left_out) {
         parts_json(v, j);
-        put_string(j, "left_out", v->left_out);
-        put_string(j, "intervals", intervals_of(v));
+        sc_json_put_string(j, "left_out", v->left_out);
+        sc_json_put_string(j, "intervals", intervals_of(v));
     }
-    put_uint(j, "skipped", v->skipped);
+    sc_json_put_uint(j, "skipped", v->skipped);
     sc_json_end(j, '}');
 }
 

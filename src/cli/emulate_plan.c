@@ -123,11 +123,7 @@ static void print_json(const roles *x, const char *list, sc_json *j)
     sc_json_begin(j, '[');
     for (uint32_t i = 0; i < x->n; i++) role_json(&x->role[i], j);
     sc_json_end(j, ']');
-    sc_json_key(j, "assumptions");
-    sc_json_begin(j, '[');
-    for (uint32_t i = 0; i < x->n_assumptions; i++)
-        sc_json_string(j, x->assumptions[i]);
-    sc_json_end(j, ']');
+    sc_json_put_strings(j, "assumptions", x->assumptions, x->n_assumptions);
     sc_json_key(j, "provenance");
     sc_json_begin(j, '{');
     sc_json_put_string(j, "version", STEPCAST_VERSION);

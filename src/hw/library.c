@@ -92,17 +92,29 @@ static const char *beside(const char *path, sc_pos pos, sc_arena *a)
     return sc_sprintf(a, "%.*s/%s", (int)(slash - file), file, path);
 }
 
+typedef struct named_file {
+    const char *path;
+    char *text;
+    size_t len;
+} named_file;
+
+/* The file that a key names, of at most `mib` MiB. */
+static sc_status read_beside(const char *path, sc_pos pos, size_t mib,
+                             sc_arena *a, named_file *out, sc_err *err)
+{
+    out->path = beside(path, pos, a);
+    if (out->path == NULL) return sc_error_nomem(err);
+    return sc_file_read(out->path, mib << 20, a, &out->text, &out->len, err);
+}
+
 static sc_status read_wiring(const hw_spec *s, sc_hw *hw, sc_arena *a,
                              sc_err *err)
 {
+    named_file f;
     if (s->wiring == NULL) return SC_OK;
     sc_pos pos = hw_spec_pos(s, "wiring");
-    const char *path = beside(s->wiring, pos, a);
-    char *text;
-    size_t len;
-    if (path == NULL) return sc_error_nomem(err);
-    SC_TRY(sc_file_read(path, (size_t)64 << 20, a, &text, &len, err));
-    SC_TRY(sc_wiring_read(text, len, path, a, &hw->wiring, err));
+    SC_TRY(read_beside(s->wiring, pos, 64, a, &f, err));
+    SC_TRY(sc_wiring_read(f.text, f.len, f.path, a, &hw->wiring, err));
     hw->hash = sc_hash(&hw->wiring->hash, sizeof hw->hash, hw->hash);
     if (hw->wiring->n_devices == hw->n_devices) return SC_OK;
     return sc_error(err, SC_EINPUT, SC_C_CONFLICT, pos,
@@ -114,14 +126,11 @@ static sc_status read_wiring(const hw_spec *s, sc_hw *hw, sc_arena *a,
 static sc_status read_topology(const hw_spec *s, sc_hw *hw, sc_arena *a,
                                sc_err *err)
 {
+    named_file f;
     if (s->topology == NULL) return SC_OK;
     sc_pos pos = hw_spec_pos(s, "topology");
-    const char *path = beside(s->topology, pos, a);
-    char *text;
-    size_t len;
-    if (path == NULL) return sc_error_nomem(err);
-    SC_TRY(sc_file_read(path, (size_t)16 << 20, a, &text, &len, err));
-    SC_TRY(sc_topo_read_any(text, len, path, hw, a, &hw->topo, err));
+    SC_TRY(read_beside(s->topology, pos, 16, a, &f, err));
+    SC_TRY(sc_topo_read_any(f.text, f.len, f.path, hw, a, &hw->topo, err));
     uint32_t n = hw->topo->n[SC_TOPO_GPU];
     if (n == hw->node_size) return SC_OK;
     return sc_error(err, SC_EINPUT, SC_C_CONFLICT, pos,

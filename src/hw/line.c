@@ -400,6 +400,14 @@ static void put_unit(printer *o, double v, sc_unit unit)
     put(o, text);
 }
 
+/* A count that is not 0. */
+static void put_count(printer *o, const char *key, uint32_t n)
+{
+    char text[32];
+    snprintf(text, sizeof text, "; %s=%u", key, n);
+    if (n > 0) put(o, text);
+}
+
 static void put_dim(printer *o, const sc_dim *d)
 {
     char text[32];
@@ -415,24 +423,13 @@ static void put_dim(printer *o, const sc_dim *d)
 
 static void put_net(printer *o, const sc_dim *d)
 {
-    char text[32];
-    snprintf(text, sizeof text, "; nics=%u; nic_bw=", d->ports);
-    put(o, text);
+    put_count(o, "nics", d->ports);
+    put(o, "; nic_bw=");
     put_unit(o, d->port_bw, SC_U_RATE);
-    snprintf(text, sizeof text, "; rails=%u", d->rails);
-    put(o, text);
-    if (d->leaf > 0) {
-        snprintf(text, sizeof text, "; leaf=%u", d->leaf);
-        put(o, text);
-    }
-    if (d->group > 0) {
-        snprintf(text, sizeof text, "; group=%u", d->group);
-        put(o, text);
-    }
-    if (d->pod > 0) {
-        snprintf(text, sizeof text, "; pod=%u", d->pod);
-        put(o, text);
-    }
+    put_count(o, "rails", d->rails);
+    put_count(o, "leaf", d->leaf);
+    put_count(o, "group", d->group);
+    put_count(o, "pod", d->pod);
     if (d->oversub > 1) {
         put(o, "; oversubscription=");
         put_unit(o, d->oversub, SC_U_NONE);

@@ -34,6 +34,21 @@ static void unsupported(megatron *m, megatron_id id, const char *what)
                  m->v[id].name, m->v[id].text, what);
 }
 
+/* A list of blocks that cannot be read, or is of another length than the
+ * model. */
+static void not_a_list(megatron *m, megatron_id id, import_blocks_form form,
+                       const import_blocks *b, const sc_transformer *t,
+                       const char *hint)
+{
+    if (form != IMPORT_BLOCKS_LENGTH) {
+        unsupported(m, id, hint);
+        return;
+    }
+    import_error(m->to, SC_C_CONFLICT, m->v[id].at, NULL,
+                 "%s names %lld blocks, the model has %lld", m->v[id].name,
+                 (long long)b->n, (long long)t->layers);
+}
+
 /* ---- attention, MLP, embedding ----------------------------------------------------- */
 
 /* Blocks without the window: every n-th, or those with 0 in a list. */
@@ -42,7 +57,8 @@ static sc_status window_blocks(megatron *m, sc_transformer *t)
     const import_value *v = &m->v[M_WINDOW_FREQ];
     import_blocks b;
     if (!v->given || v->bad) return SC_OK;
-    switch (import_blocks_read(v->text, t->layers, &b)) {
+    import_blocks_form form = import_blocks_read(v->text, t->layers, &b);
+    switch (form) {
     case IMPORT_BLOCKS_EVERY:
         if (b.every == 1) t->window = 0; /* all of them */
         if (b.every == 1) return SC_OK;
@@ -60,16 +76,11 @@ static sc_status window_blocks(megatron *m, sc_transformer *t)
         unsupported(m, M_WINDOW_FREQ,
                     "the blocks with a window do not repeat with a period");
         return SC_OK;
-    case IMPORT_BLOCKS_LENGTH:
-        import_error(m->to, SC_C_CONFLICT, v->at, NULL,
-                     "%s names %lld blocks, the model has %lld", v->name,
-                     (long long)b.n, (long long)t->layers);
+    default:
+        not_a_list(m, M_WINDOW_FREQ, form, &b, t,
+                   "write a number, or a list such as [1,1,0]*8");
         return SC_OK;
-    case IMPORT_BLOCKS_BAD: break;
     }
-    unsupported(m, M_WINDOW_FREQ,
-                "write a number, or a list such as [1,1,0]*8");
-    return SC_OK;
 }
 
 /* "(4095,0)" or "4095,0": positions before each token; negative: all. */
@@ -270,7 +281,8 @@ static sc_status expert_blocks(megatron *m, sc_transformer *t)
     const import_value *v = &m->v[M_MOE_FREQ];
     import_blocks b;
     if (!v->given || v->bad) return SC_OK;
-    switch (import_blocks_read(v->text, t->layers, &b)) {
+    import_blocks_form form = import_blocks_read(v->text, t->layers, &b);
+    switch (form) {
     case IMPORT_BLOCKS_EVERY:
         if (b.every == 1) return SC_OK;
         return put(m, "moe_every", &t->moe_every, M_MOE_FREQ, b.every);
@@ -286,16 +298,11 @@ static sc_status expert_blocks(megatron *m, sc_transformer *t)
                     "only dense blocks first, or experts in every n-th block, "
                     "are modelled");
         return SC_OK;
-    case IMPORT_BLOCKS_LENGTH:
-        import_error(m->to, SC_C_CONFLICT, v->at, NULL,
-                     "%s names %lld blocks, the model has %lld", v->name,
-                     (long long)b.n, (long long)t->layers);
+    default:
+        not_a_list(m, M_MOE_FREQ, form, &b, t,
+                   "write a number, or a list such as ([0]*3+[1]*58)");
         return SC_OK;
-    case IMPORT_BLOCKS_BAD: break;
     }
-    unsupported(m, M_MOE_FREQ,
-                "write a number, or a list such as ([0]*3+[1]*58)");
-    return SC_OK;
 }
 
 static sc_status experts(megatron *m, sc_transformer *t)

@@ -74,14 +74,13 @@ bool sh_has_hole(const sh_text *t)
 
 sc_status sh_warn(sh *s, uint32_t at, const char *fmt, ...)
 {
-    char text[240];
     va_list args;
     va_start(args, fmt);
-    vsnprintf(text, sizeof text, fmt, args);
+    const char *text = sc_vsprintf(s->a, fmt, args);
     va_end(args);
     const char **new = sc_grow(s->a, s->warning, s->n_warnings,
                                &s->cap_warnings, 8, sizeof(char *));
-    if (!new) return sc_error_nomem(s->err);
+    if (!new || !text) return sc_error_nomem(s->err);
     s->warning = new;
     sc_pos pos = sh_pos(s, at);
     const char *line = sc_sprintf(s->a, "%s:%u:%u: %s", s->file,

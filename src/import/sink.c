@@ -29,22 +29,21 @@ static sc_status add_line(import_sink *s, const char ***list, uint32_t *n,
 
 sc_status import_assume(import_sink *s, const char *fmt, ...)
 {
-    char text[240];
     va_list args;
     va_start(args, fmt);
-    vsnprintf(text, sizeof text, fmt, args);
+    const char *text = sc_vsprintf(s->a, fmt, args);
     va_end(args);
     return add_line(s, &s->out->assumptions, &s->out->n_assumptions,
-                    &s->cap_assumptions, sc_strdup(s->a, text));
+                    &s->cap_assumptions, text);
 }
 
 sc_status import_warn(import_sink *s, sc_pos pos, const char *fmt, ...)
 {
-    char text[240];
     va_list args;
     va_start(args, fmt);
-    vsnprintf(text, sizeof text, fmt, args);
+    const char *text = sc_vsprintf(s->a, fmt, args);
     va_end(args);
+    if (!text) return sc_error_nomem(s->err);
     const char *line =
         pos.line ? sc_sprintf(s->a, "%s:%u:%u: %s", s->file, (unsigned)pos.line,
                               (unsigned)pos.col, text)

@@ -119,7 +119,7 @@ void sc_report_emulation_json(const sc_report_emulation *s, sc_json *j)
     sc_json_put_uint(j, "unmodelled_calls", m->passed);
     sc_json_put_double(j, "wall_s", s->wall_s);
     lists(s, j);
-    report_texts_json("assumptions", s->assumptions, s->n_assumptions, j);
-    report_texts_json("warnings", s->warnings, s->n_warnings, j);
+    sc_json_put_strings(j, "assumptions", s->assumptions, s->n_assumptions);
+    sc_json_put_strings(j, "warnings", s->warnings, s->n_warnings);
     provenance(s, j);
 }

@@ -93,14 +93,6 @@ static void memory(const sc_prediction *p, sc_json *j)
     sc_json_end(j, ']');
 }
 
-static void texts(sc_json *j, const char *key, const char *const *t, uint32_t n)
-{
-    sc_json_key(j, key);
-    sc_json_begin(j, '[');
-    for (uint32_t i = 0; i < n; i++) sc_json_string(j, t[i]);
-    sc_json_end(j, ']');
-}
-
 static void suggestions(const sc_prediction *p, sc_json *j)
 {
     sc_json_key(j, "suggestions");
@@ -189,8 +181,8 @@ void sc_report_prediction_json(const sc_job *job, const sc_prediction *p,
     whole_run(p, j);
     suggestions(p, j);
     if (p->by_mesh) report_net_json(p, j);
-    texts(j, "assumptions", p->assumptions, p->n_assumptions);
-    texts(j, "warnings", p->warnings, p->n_warnings);
+    sc_json_put_strings(j, "assumptions", p->assumptions, p->n_assumptions);
+    sc_json_put_strings(j, "warnings", p->warnings, p->n_warnings);
     provenance(p, o, j);
     sc_json_end(j, '}');
 }

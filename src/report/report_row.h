@@ -45,8 +45,4 @@ report_word report_bytes(uint64_t v);
 /* Formats "exposed_tp" as "exposed TP". */
 report_word report_category(sc_cat c);
 
-/* Writes a member: an array of texts. */
-void report_texts_json(const char *key, const char *const *text, uint32_t n,
-                       sc_json *j);
-
 #endif

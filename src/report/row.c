@@ -131,12 +131,3 @@ report_word report_category(sc_cat c)
     }
     return x;
 }
-
-void report_texts_json(const char *key, const char *const *text, uint32_t n,
-                       sc_json *j)
-{
-    sc_json_key(j, key);
-    sc_json_begin(j, '[');
-    for (uint32_t i = 0; i < n; i++) sc_json_string(j, text[i]);
-    sc_json_end(j, ']');
-}

@@ -145,8 +145,8 @@ void sc_report_simulation_json(const sc_report_simulation *s, sc_json *j)
     tiers(s, j);
     links(s, j);
     engine(s, j);
-    report_texts_json("assumptions", s->assumptions, s->n_assumptions, j);
-    report_texts_json("warnings", s->warnings, s->n_warnings, j);
+    sc_json_put_strings(j, "assumptions", s->assumptions, s->n_assumptions);
+    sc_json_put_strings(j, "warnings", s->warnings, s->n_warnings);
     provenance(s, j);
     sc_json_end(j, '}');
 }
